@@ -1,0 +1,91 @@
+/* mem.c - allocation that ends the program instead of failing. */
+#include <berth/mem.h>
+#include <berth/check.h>
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *must(void *p)
+{
+	if (!p)
+		check_die("berth: out of memory");
+	return p;
+}
+
+void *xmalloc(size_t n)
+{
+	return must(malloc(n ? n : 1));
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	return must(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *xrealloc(void *p, size_t n)
+{
+	return must(realloc(p, n ? n : 1));
+}
+
+void *xreallocarray(void *p, size_t n, size_t size)
+{
+	return must(reallocarray(p, n ? n : 1, size ? size : 1));
+}
+
+char *xstrdup(const char *s)
+{
+	return s ? must(strdup(s)) : NULL;
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	return s ? must(strndup(s, n)) : NULL;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s = NULL;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	return n < 0 ? must(NULL) : s;
+}
+
+void *mem_grow(void *p, size_t *cap, size_t want, size_t size)
+{
+	size_t n = *cap ? *cap : 16;
+
+	if (want <= *cap)
+		return p;
+	while (n < want)
+		n += n / 2 + 1;
+	p = xreallocarray(p, n, size);
+	*cap = n;
+	return p;
+}
+
+void cleanup_free(void *p)
+{
+	free(*(void **)p);
+}
+
+void cleanup_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+int steal_fd(int *fd)
+{
+	int stolen = *fd;
+
+	*fd = -1;
+	return stolen;
+}

@@ -1,0 +1,116 @@
+/* str.c - the growable string. */
+#include <berth/str.h>
+#include <berth/check.h>
+#include <berth/mem.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char str_empty[1];
+
+void str_init(struct str *s)
+{
+	s->s = str_empty;
+	s->len = s->cap = 0;
+}
+
+void str_release(struct str *s)
+{
+	if (!s)
+		return;
+	if (s->cap)
+		free(s->s);
+	str_init(s);
+}
+
+void str_cleanup(struct str *s)
+{
+	str_release(s);
+}
+
+void str_clear(struct str *s)
+{
+	s->len = 0;
+	if (s->cap)
+		s->s[0] = '\0';
+}
+
+void str_reserve(struct str *s, size_t more)
+{
+	size_t want = s->len + more + 1, cap = s->cap ? s->cap : 64;
+
+	CHECK(more < SIZE_MAX / 4);
+	if (want <= s->cap)
+		return;
+	while (cap < want)
+		cap += cap / 2;
+	if (s->cap) {
+		s->s = xrealloc(s->s, cap);
+	} else {
+		s->s = xmalloc(cap);
+		s->s[0] = '\0';
+	}
+	s->cap = cap;
+}
+
+void str_add(struct str *s, const void *bytes, size_t n)
+{
+	if (!n)
+		return;
+	str_reserve(s, n);
+	memcpy(s->s + s->len, bytes, n);
+	s->len += n;
+	s->s[s->len] = '\0';
+}
+
+void str_adds(struct str *s, const char *text)
+{
+	str_add(s, text, strlen(text));
+}
+
+void str_addc(struct str *s, char c)
+{
+	str_add(s, &c, 1);
+}
+
+void str_addv(struct str *s, const char *fmt, va_list ap)
+{
+	va_list copy;
+	int n;
+
+	va_copy(copy, ap);
+	n = vsnprintf(NULL, 0, fmt, copy);
+	va_end(copy);
+	CHECK(n >= 0);
+	str_reserve(s, (size_t)n);
+	vsnprintf(s->s + s->len, (size_t)n + 1, fmt, ap);
+	s->len += (size_t)n;
+}
+
+void str_addf(struct str *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	str_addv(s, fmt, ap);
+	va_end(ap);
+}
+
+void str_remove_front(struct str *s, size_t n)
+{
+	CHECK(n <= s->len);
+	if (!n)
+		return;
+	memmove(s->s, s->s + n, s->len - n + 1);
+	s->len -= n;
+}
+
+char *str_detach(struct str *s)
+{
+	char *text = s->cap ? s->s : xstrdup("");
+
+	str_init(s);
+	return text;
+}

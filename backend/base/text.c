@@ -1,0 +1,198 @@
+/* text.c - decoding, measuring and neutralising text from outside. */
+#include <berth/text.h>
+
+#include <locale.h>
+#include <string.h>
+#include <strings.h>
+#include <wchar.h>
+
+static locale_t utf8_locale; /* written once by text_init, read-only afterwards */
+
+void text_init(void)
+{
+	if (!utf8_locale)
+		utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
+size_t utf8_next(const char *s, size_t n, uint32_t *cp)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t len;
+	uint32_t c;
+
+	if (u[0] < 0x80) {
+		*cp = u[0];
+		return 1;
+	}
+	if ((u[0] & 0xE0) == 0xC0) {
+		len = 2;
+		c = u[0] & 0x1Fu;
+	} else if ((u[0] & 0xF0) == 0xE0) {
+		len = 3;
+		c = u[0] & 0x0Fu;
+	} else if ((u[0] & 0xF8) == 0xF0) {
+		len = 4;
+		c = u[0] & 0x07u;
+	} else {
+		*cp = TEXT_BAD;
+		return 1;
+	}
+	for (size_t i = 1; i < len; i++) {
+		if (i >= n || (u[i] & 0xC0) != 0x80) {
+			*cp = TEXT_BAD;
+			return 1;
+		}
+		c = c << 6 | (u[i] & 0x3Fu);
+	}
+	if (c < least[len] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
+		*cp = TEXT_BAD;
+		return 1;
+	}
+	*cp = c;
+	return len;
+}
+
+size_t utf8_put(uint32_t cp, char out[4])
+{
+	if (cp < 0x80) {
+		out[0] = (char)cp;
+		return 1;
+	}
+	if (cp < 0x800) {
+		out[0] = (char)(0xC0 | cp >> 6);
+		out[1] = (char)(0x80 | (cp & 0x3F));
+		return 2;
+	}
+	if (cp < 0x10000) {
+		out[0] = (char)(0xE0 | cp >> 12);
+		out[1] = (char)(0x80 | (cp >> 6 & 0x3F));
+		out[2] = (char)(0x80 | (cp & 0x3F));
+		return 3;
+	}
+	out[0] = (char)(0xF0 | cp >> 18);
+	out[1] = (char)(0x80 | (cp >> 12 & 0x3F));
+	out[2] = (char)(0x80 | (cp >> 6 & 0x3F));
+	out[3] = (char)(0x80 | (cp & 0x3F));
+	return 4;
+}
+
+/* Characters that change what follows them or hide: bidi marks, embeddings, isolates, line and
+ * paragraph separators, interlinear annotation, BOM, tags. */
+static bool forbidden(uint32_t cp)
+{
+	return cp == 0x061C || cp == 0x200E || cp == 0x200F || (cp >= 0x2028 && cp <= 0x202E) ||
+	       (cp >= 0x2060 && cp <= 0x206F) || cp == 0xFEFF || (cp >= 0xFFF0 && cp <= 0xFFFB) ||
+	       (cp >= 0xE0000 && cp <= 0xE0FFF) || (cp >= 0xFDD0 && cp <= 0xFDEF) ||
+	       (cp & 0xFFFE) == 0xFFFE;
+}
+
+int text_cp_width(uint32_t cp)
+{
+	locale_t old;
+	int w;
+
+	if (cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || forbidden(cp))
+		return -1;
+	if (cp < 0x300)
+		return cp == 0xAD ? -1 : 1;
+	if (!utf8_locale)
+		return 1;
+	old = uselocale(utf8_locale);
+	w = wcwidth((wchar_t)cp);
+	uselocale(old);
+	/* Unassigned and private characters: terminals draw one box. */
+	return w < 0 ? 1 : w;
+}
+
+/* What one code point is shown as; returns bytes written to out (at most 4). */
+static size_t shown(uint32_t cp, bool ascii, char out[4])
+{
+	if (cp == '\t') {
+		out[0] = ' ';
+		return 1;
+	}
+	if (cp < 0x20 || cp == 0x7F) {
+		out[0] = '^';
+		out[1] = (char)(cp ^ 0x40);
+		return 2;
+	}
+	if (cp >= 0x80 && ascii) {
+		out[0] = '?';
+		return 1;
+	}
+	if (cp >= 0x80 && text_cp_width(cp) < 0)
+		cp = TEXT_BAD;
+	return utf8_put(cp, out);
+}
+
+int text_width(const char *s, size_t n)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < n;) {
+		uint32_t cp;
+		int w;
+
+		i += utf8_next(s + i, n - i, &cp);
+		if (cp == '\t')
+			w = 1;
+		else if (cp < 0x20 || cp == 0x7F)
+			w = 2;
+		else
+			w = text_cp_width(cp);
+		width += w < 0 ? 1 : w;
+	}
+	return width;
+}
+
+void text_neutralise(struct str *out, const char *s, size_t n, bool ascii)
+{
+	for (size_t i = 0; i < n;) {
+		size_t plain = i;
+		char put[4];
+		uint32_t cp;
+
+		/* Most text is printable ASCII: copy such runs in one piece. */
+		while (plain < n && s[plain] >= 0x20 && s[plain] < 0x7F)
+			plain++;
+		if (plain > i) {
+			str_add(out, s + i, plain - i);
+			i = plain;
+			continue;
+		}
+		i += utf8_next(s + i, n - i, &cp);
+		str_add(out, put, shown(cp, ascii, put));
+	}
+}
+
+char *text_clean(char *buf, size_t cap, const char *s)
+{
+	size_t n = strlen(s), used = 0;
+
+	for (size_t i = 0; i < n;) {
+		char put[4];
+		uint32_t cp;
+		size_t len;
+
+		i += utf8_next(s + i, n - i, &cp);
+		len = shown(cp, false, put);
+		if (used + len >= cap)
+			break;
+		memcpy(buf + used, put, len);
+		used += len;
+	}
+	buf[used] = '\0';
+	return buf;
+}
+
+bool text_looks_secret(const char *env_name)
+{
+	static const char *const words[] = {"PASS", "SECRET", "TOKEN", "KEY", "CRED", "AUTH",
+		"PRIVATE", "COOKIE", "SESSION", "DSN", "DATABASE_URL", "CONNECTION_STRING"};
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (strcasestr(env_name, words[i]))
+			return true;
+	return false;
+}

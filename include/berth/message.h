@@ -1,0 +1,124 @@
+/*
+ * message.h - commands down, events up.
+ *
+ * A message owns one arena in which everything it points to lives; sending it hands it over.
+ * command_new / event_new, fill in, send; the receiver calls command_free / event_free.
+ *
+ * Thread: one owner at a time.
+ */
+#ifndef BERTH_MESSAGE_H
+#define BERTH_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "err.h"
+#include "job.h"
+#include "snapshot.h"
+
+/* A container as the person saw it when choosing it; never looked up again by name. */
+struct target {
+	const char *engine, *id, *name;
+};
+
+enum command_kind {
+	CMD_ACT,          /* act on targets */
+	CMD_REFRESH,      /* list again now */
+	CMD_FOCUS,        /* targets[0] gets snapshot.detail; no target: none */
+	CMD_VISIBLE,      /* these rows are on screen: sample them first */
+	CMD_RATE,         /* sampling rate: hz */
+	CMD_READ_ONLY,    /* on: flag */
+	CMD_INSPECT,      /* targets[0] -> EV_INSPECT */
+	CMD_LOGS_OPEN,    /* targets merged -> EV_LOG_LINES with this command's id */
+	CMD_LOGS_CLOSE,   /* ref: the id of CMD_LOGS_OPEN */
+	CMD_SHELL_OPEN,   /* targets[0], argv -> EV_SHELL_* with this command's id */
+	CMD_SHELL_INPUT,  /* ref, bytes */
+	CMD_SHELL_RESIZE, /* ref, columns, rows */
+	CMD_SHELL_CLOSE,  /* ref */
+	CMD_JOB_CANCEL,   /* job; job.serial 0: all jobs of all processes of this user */
+	CMD_IMAGE_IMPORT, /* path of a tar file, reference to give it; a job */
+	CMD_SAVE,         /* write bytes to path (created, never overwritten) -> EV_RESULT */
+};
+
+struct command {
+	enum command_kind kind;
+	uint64_t id;          /* chosen by backend_send, never 0 */
+	uint64_t ref;         /* the id of an earlier command */
+	size_t ntargets;
+	struct target *targets;
+	enum act act;
+	bool flag;            /* ACT_REMOVE: force; CMD_READ_ONLY: on; CMD_LOGS_OPEN: follow */
+	bool volumes;         /* ACT_REMOVE: anonymous volumes too */
+	int timeout_s;        /* ACT_STOP, ACT_RESTART: grace, -1 the container's own */
+	double hz;
+	int tail;             /* CMD_LOGS_OPEN: lines of history per container, -1 all */
+	int columns, rows;
+	struct job_id job;
+	const char *path, *reference;
+	size_t argc;
+	const char **argv;
+	size_t nbytes;
+	const char *bytes;
+	struct arena mem;
+};
+
+enum event_kind {
+	EV_RESULT,       /* the command `id` ended: err.kind ERR_NONE when it worked */
+	EV_NOTICE,       /* a sentence for the message line */
+	EV_ENGINE,       /* something happened on the engine: `engine_event` */
+	EV_INSPECT,      /* bytes: the engine's JSON for targets[0] */
+	EV_LOG_LINES,    /* lines */
+	EV_LOG_END,      /* every stream of the subscription ended; err says why */
+	EV_SHELL_READY,  /* the command runs */
+	EV_SHELL_OUTPUT, /* bytes, raw: the person asked for them */
+	EV_SHELL_END,    /* exit_code; err when it never ran */
+	EV_SNAPSHOT,     /* never queued: what backend_next returns when only a snapshot is new */
+};
+
+struct log_line {
+	uint16_t source;  /* index into the subscription's targets */
+	uint8_t stream;   /* 1 stdout, 2 stderr */
+	bool clipped;     /* longer than LOG_LINE_MAX; the rest was dropped */
+	int64_t wall_ns;  /* the engine's time stamp, Unix nanoseconds */
+	uint32_t len;
+	const char *text; /* raw bytes without the newline */
+};
+#define LOG_LINE_MAX 8192
+
+struct engine_event {
+	int64_t wall_ns;
+	const char *type;   /* container, image, network, volume ... */
+	const char *action; /* start, die, destroy ... */
+	const char *id, *name;
+	const char *more;   /* "exit 137", "image shell:1" ...; "" when nothing */
+};
+
+struct event {
+	enum event_kind kind;
+	uint64_t id;        /* of the command this answers; 0 for none */
+	struct err err;
+	enum act act;       /* EV_RESULT of CMD_ACT */
+	size_t done, failed; /* EV_RESULT of CMD_ACT: how many targets */
+	struct target target;
+	const char *notice;
+	struct engine_event engine_event;
+	size_t nlines;
+	struct log_line *lines;
+	uint64_t dropped;   /* EV_LOG_LINES: lines lost before these because nobody read them */
+	int exit_code;
+	size_t nbytes;
+	const char *bytes;
+	struct arena mem;
+};
+
+struct command *command_new(enum command_kind kind);
+void command_free(struct command *c);
+struct event *event_new(enum event_kind kind);
+void event_free(struct event *e);
+
+/* Append a target, strings copied into the command's arena. */
+void command_target(struct command *c, const char *engine, const char *id, const char *name);
+
+#endif
