@@ -1,0 +1,155 @@
+/*
+ * engine.h - the verbs of the Docker Engine API, as berth uses them.
+ *
+ * An engine is an object on one uv loop.  Every verb is asynchronous: it returns at once, and its
+ * callback runs exactly once on the loop thread, never from inside the call.  `err` is NULL on
+ * success; results are only valid during the callback (copy what is kept), unless said otherwise.
+ * Replies are bounded (ENGINE_REPLY_MAX, nesting, counts); unknown fields are ignored, nulls and
+ * wrong types are treated as absent where that is safe and as ERR_PROTOCOL where it is not.
+ * engine_close cancels everything: callbacks then run with ERR_CANCELLED.
+ *
+ * Version: HEAD (then GET) /_ping before the first verb, min(server, ENGINE_API_OURS), floor 1.41.
+ * Facts and traps: the Engine API reference v1.41 to v1.56 and moby's sources.
+ */
+#ifndef BERTH_ENGINE_H
+#define BERTH_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include <berth/err.h>
+#include <berth/message.h>
+#include <berth/snapshot.h>
+
+#include "engine/endpoint.h"
+
+#define ENGINE_API_OURS 51 /* the minor of 1.51; lower when the server is older */
+#define ENGINE_API_FLOOR 41
+#define ENGINE_REPLY_MAX ((size_t)64 << 20)
+
+struct engine;
+struct engine_call; /* one request or stream in flight */
+
+struct engine *engine_open(uv_loop_t *loop, const struct endpoint *ep, struct err *e);
+/* Cancels all calls; `closed` runs when the last handle is gone and the memory is freed. */
+void engine_close(struct engine *en, void (*closed)(void *ctx), void *ctx);
+/* Cancel one call; its callback runs (later) with ERR_CANCELLED.  NULL is fine. */
+void engine_cancel(struct engine_call *c);
+/* Stop reading a stream until resumed: back-pressure reaches the engine. */
+void engine_pause(struct engine_call *c, bool paused);
+
+typedef void (*engine_done_fn)(void *ctx, const struct err *err);
+
+/* _ping, version negotiation, /version and /info in one. */
+struct engine_info {
+	const char *id, *name, *version, *api, *product, *os, *kernel, *arch, *root_dir, *storage,
+		*cgroup; /* "1" or "2" */
+	int cpus;
+	uint64_t memory_bytes;
+	int images;
+};
+typedef void (*engine_info_fn)(void *ctx, const struct engine_info *info, const struct err *err);
+struct engine_call *engine_hello(struct engine *en, engine_info_fn fn, void *ctx);
+
+/* GET /containers/json?all=1 */
+struct engine_summary {
+	const char *id, *name, *image, *image_id, *command, *status;
+	enum container_state state;
+	int64_t created_wall_ms;
+	size_t nlabels;
+	const struct key_value *labels;
+};
+typedef void (*engine_list_fn)(
+	void *ctx, const struct engine_summary *rows, size_t n, const struct err *err);
+struct engine_call *engine_list(struct engine *en, engine_list_fn fn, void *ctx);
+
+/* GET /containers/ID/json, parsed; `json` is the reply itself. */
+struct engine_container {
+	const char *id, *name, *image, *image_id, *command, *user, *workdir, *hostname, *restart_policy,
+		*network_mode, *runtime, *log_driver;
+	enum container_state state;
+	enum health health;
+	int exit_code, pid, restarts;
+	bool oom_killed, tty, privileged, read_only_root, no_new_privileges, init, host_pid, host_ipc;
+	const char *error;          /* State.Error: why it did not start; "" */
+	int64_t created_wall_ms, started_wall_ms, finished_wall_ms;
+	uint64_t memory_limit, memory_swap_limit, nano_cpus, cpu_quota, cpu_period, cpu_shares;
+	int64_t pids_limit;         /* 0 or -1: none */
+	const char *seccomp;        /* "default", "unconfined", "custom" */
+	const char *apparmor;       /* "" when none */
+	size_t ncap_add, ncap_drop; /* "ALL" counts as one */
+	const char *const *cap_add, *const *cap_drop;
+	size_t nenv, nlabels, nmounts, nnetworks, nports, ndevices;
+	const struct key_value *env, *labels; /* env values are NOT masked here */
+	const struct mount_info *mounts;
+	const struct key_value *networks;     /* name -> address ("" when none) */
+	const struct key_value *ports;        /* "80/tcp" -> "127.0.0.1:8080" */
+};
+typedef void (*engine_inspect_fn)(void *ctx, const struct engine_container *c, const char *json,
+	size_t json_len, const struct err *err);
+struct engine_call *engine_inspect(
+	struct engine *en, const char *id, engine_inspect_fn fn, void *ctx);
+
+/* start, stop, restart, pause, unpause, kill (SIGKILL), remove.  304 (already so) is success. */
+struct engine_call *engine_act(struct engine *en, enum act act, const char *id, bool force,
+	bool volumes, int timeout_s, engine_done_fn fn, void *ctx);
+
+/* Raw counters of one container; what cgroup files and the engine's stats both give. */
+struct counters {
+	int64_t at_ns;        /* monotonic, when they were read */
+	uint64_t cpu_ns;      /* total CPU time */
+	uint64_t system_ns;   /* engine only: the host's CPU time over all cores; else 0 */
+	uint32_t online_cpus; /* engine only; else 0 */
+	uint64_t memory_bytes; /* page cache already subtracted as docker does */
+	uint64_t memory_limit; /* 0: none */
+	bool net;
+	uint64_t net_rx, net_tx, block_read, block_write;
+	uint64_t pids, pids_limit;
+};
+typedef void (*engine_stats_fn)(void *ctx, const struct counters *c, const struct err *err);
+/* GET /containers/ID/stats?stream=false&one-shot=true (podman: without one-shot) */
+struct engine_call *engine_stats(struct engine *en, const char *id, engine_stats_fn fn, void *ctx);
+
+/* GET /containers/ID/top: used where /proc is not ours. */
+typedef void (*engine_top_fn)(
+	void *ctx, const struct process_info *p, size_t n, const struct err *err);
+struct engine_call *engine_top(struct engine *en, const char *id, engine_top_fn fn, void *ctx);
+
+/* GET /events?since=: `fn` for each event until the stream ends; `opened` when headers arrived;
+ * `end` exactly once. */
+typedef void (*engine_event_fn)(void *ctx, const struct engine_event *ev);
+struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns,
+	void (*opened)(void *ctx), engine_event_fn fn, engine_done_fn end, void *ctx);
+
+/* GET /containers/ID/logs with timestamps.  `tty` as in inspect: demultiplexing depends on it, never
+ * on the Content-Type.  Lines longer than LOG_LINE_MAX are clipped.  `fn` gets a batch per read. */
+typedef void (*engine_log_fn)(void *ctx, const struct log_line *lines, size_t n);
+struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow, int tail,
+	int64_t since_wall_ns, engine_log_fn fn, engine_done_fn end, void *ctx);
+
+/* exec with a terminal over a hijacked connection. */
+struct engine_tty;
+struct engine_tty_events {
+	void (*ready)(void *ctx);
+	void (*output)(void *ctx, const char *bytes, size_t n);
+	void (*end)(void *ctx, int exit_code, const struct err *err); /* exactly once */
+};
+struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char *const *argv,
+	size_t argc, int columns, int rows, const struct engine_tty_events *ev, void *ctx);
+void engine_tty_input(struct engine_tty *t, const char *bytes, size_t n);
+void engine_tty_resize(struct engine_tty *t, int columns, int rows);
+void engine_tty_close(struct engine_tty *t); /* hang up; `end` still runs */
+
+/* POST /images/create?fromSrc=-: send a tar file.  `progress` as bytes leave. */
+struct engine_call *engine_import(struct engine *en, const char *path, const char *reference,
+	void (*progress)(void *ctx, uint64_t sent, uint64_t total), engine_done_fn fn, void *ctx);
+
+/* GET /images/json, /networks, /volumes: counts only. */
+typedef void (*engine_counts_fn)(
+	void *ctx, int images, int networks, int volumes, const struct err *err);
+struct engine_call *engine_counts(struct engine *en, engine_counts_fn fn, void *ctx);
+
+#endif

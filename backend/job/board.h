@@ -1,0 +1,54 @@
+/*
+ * board.h - the job board of this process, and a reader of everybody's.
+ *
+ * A board is one file <runtime dir>/jobs/<pid>-<start>.board, mmap'ed, a fixed header and fixed
+ * slots.  Its owner holds an OFD write lock on it for life, so a lockable board belongs to a dead
+ * process; the first reader who finds one that is old enough removes it.  Readers use pread and the
+ * slot's sequence counter and trust nothing: wrong size, magic, version or torn slots are skipped.
+ * Cancel is a word in the slot that any process of the same user may set.
+ *
+ * Runtime dir: $XDG_RUNTIME_DIR/berth, else /run/user/UID/berth, else a 0700 directory of ours under
+ * the temporary directory; owner and mode are checked, a symlink is refused (runtime.h in base).
+ *
+ * Thread: job_new, job_end and job_text from the thread that opened the board; job_add, job_total and
+ * job_cancelled from any thread (atomics).
+ */
+#ifndef BERTH_BOARD_H
+#define BERTH_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <berth/err.h>
+#include <berth/job.h>
+
+#define BOARD_SLOTS 256 /* jobs of one process at once, ended ones that are still shown included */
+
+struct board;
+struct job; /* one slot */
+
+/* `program`: "console", "files copy" ...  NULL and *e when the runtime directory is unusable. */
+struct board *board_open(const char *program, struct err *e);
+void board_close(struct board *b); /* removes the file; running jobs end as cancelled */
+
+/* A new job; the oldest ended one makes room.  Never NULL: with a full or missing board (b NULL) the
+ * job still counts and can be cancelled, it is just not shown to others. */
+struct job *job_new(struct board *b, const char *name, const char *owner, const char *unit,
+	bool cancellable);
+void job_current(struct job *j, const char *item);
+void job_total(struct job *j, uint64_t items, uint64_t bytes); /* may be called again as it grows */
+void job_add(struct job *j, uint64_t items, uint64_t bytes, uint64_t failed);
+bool job_cancelled(const struct job *j); /* cheap: one relaxed load */
+void job_cancel(struct job *j);
+/* state: JOB_DONE, JOB_FAILED or JOB_CANCELLED; `result` a sentence.  j is gone afterwards. */
+void job_end(struct job *j, enum job_state state, const char *result);
+struct job_id job_id(const struct job *j);
+
+/* Read every board in the runtime directory: at most `max` jobs, running ones first, then newest.
+ * Returns how many were filled in.  Rates are over the last few seconds where the board tells. */
+size_t jobs_read(struct board *own, struct job_info *out, size_t max);
+/* Set the cancel word of any process's job; ERR_NOT_FOUND when it has ended. */
+int jobs_cancel(const struct job_id *id, struct err *e);
+
+#endif
