@@ -1,0 +1,192 @@
+/* base.c - strings, arenas, neutralised text, numbers and the mailbox. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <berth/arena.h>
+#include <berth/err.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/message.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+#include "base/mailbox.h"
+
+static void test_err(void **state)
+{
+	struct err e = ERR_INIT;
+	char big[2 * ERR_MSG_MAX];
+
+	(void)state;
+	memset(big, 'x', sizeof big - 1);
+	big[sizeof big - 1] = '\0';
+	assert_int_equal(err_set(&e, ERR_CONFIG, "a %d", 1), -1);
+	assert_string_equal(e.msg, "a 1");
+	assert_int_equal(err_exit_code(&e), 2);
+	err_wrap(&e, "in %s", "file");
+	assert_string_equal(e.msg, "in file: a 1");
+	assert_int_equal(e.kind, ERR_CONFIG);
+	err_sys(&e, 2, "cannot open x");
+	assert_string_equal(e.msg, "cannot open x: No such file or directory");
+	err_set(&e, ERR_FAILED, "%s", big);
+	assert_int_equal(strlen(e.msg), ERR_MSG_MAX - 1);
+	assert_string_equal(e.msg + ERR_MSG_MAX - 4, "...");
+	assert_int_equal(err_set(NULL, ERR_FAILED, "nobody cares"), -1);
+}
+
+static void test_str(void **state)
+{
+	struct str s = STR_INIT;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		str_addf(&s, "%d,", i);
+	assert_int_equal(s.len, strlen(s.s));
+	str_remove_front(&s, 2);
+	assert_memory_equal(s.s, "1,2,", 4);
+	free(str_detach(&s));
+	assert_string_equal(s.s, "");
+	str_release(&s);
+	str_release(NULL);
+}
+
+static void test_arena(void **state)
+{
+	struct arena a;
+	char *last = NULL;
+
+	(void)state;
+	arena_init(&a, 256);
+	for (int i = 0; i < 5000; i++) {
+		char *p = arena_printf(&a, "%d", i);
+
+		assert_int_equal((uintptr_t)p % _Alignof(max_align_t), 0);
+		assert_int_equal(atoi(p), i);
+		last = p;
+	}
+	assert_string_equal(last, "4999");
+	arena_reset(&a);
+	assert_string_equal(arena_alloc(&a, 64), "");
+	assert_null(arena_strdup(&a, NULL));
+	arena_release(&a);
+}
+
+static void neutral(const char *in, size_t n, const char *want)
+{
+	struct str out = STR_INIT;
+
+	text_neutralise(&out, in, n, false);
+	assert_string_equal(out.s, want);
+	assert_int_equal(text_width(in, n), text_width(out.s, out.len));
+	str_release(&out);
+}
+
+static void test_text(void **state)
+{
+	char small[6];
+	struct str out = STR_INIT;
+
+	(void)state;
+	text_init();
+	neutral("plain", 5, "plain");
+	neutral("\x1b[31mred\a", 9, "^[[31mred^G");
+	neutral("a\0b", 3, "a^@b");
+	neutral("tab\there", 8, "tab here");
+	neutral("\xc2\x9b" "31m", 5, "\xef\xbf\xbd" "31m");            /* C1 CSI */
+	neutral("\xe2\x80\xae" "x", 4, "\xef\xbf\xbd" "x");            /* bidi override */
+	neutral("\xff\xc0\xaf", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* overlong */
+	neutral("\xed\xa0\x80", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* surrogate */
+	assert_int_equal(text_width("\xe4\xb8\xad", 3), 2);
+	assert_int_equal(text_width("e\xcc\x81", 3), 1);
+	text_neutralise(&out, "\xc3\xa9t\xc3\xa9", 5, true);
+	assert_string_equal(out.s, "?t?");
+	str_release(&out);
+	assert_string_equal(text_clean(small, sizeof small, "ab\xe4\xb8\xad\xe4\xb8\xad"), "ab\xe4\xb8\xad");
+	assert_true(text_looks_secret("GITHUB_TOKEN"));
+	assert_true(text_looks_secret("aws_secret_access_key"));
+	assert_false(text_looks_secret("PATH"));
+}
+
+static void test_format(void **state)
+{
+	char b[FORMAT_MAX];
+
+	(void)state;
+	assert_string_equal(format_bytes(b, 0), "0");
+	assert_string_equal(format_bytes(b, 999), "999");
+	assert_string_equal(format_bytes(b, 1000), "1.0K");
+	assert_string_equal(format_bytes(b, 412u << 20), "412M");
+	assert_string_equal(format_bytes(b, UINT64_MAX), "16E");
+	assert_string_equal(format_count(b, 54611), "54,611");
+	assert_string_equal(format_count(b, 999), "999");
+	assert_string_equal(format_percent(b, 38.44), "38.4");
+	assert_string_equal(format_percent(b, 1600.2), "1600");
+	assert_string_equal(format_span(b, 250), "4m10s");
+	assert_string_equal(format_span(b, 2 * 86400 + 4 * 3600), "2d04h");
+	assert_string_equal(format_stamp(b, 1795211102123), "2026-11-20T21:45:02.123Z");
+}
+
+static int wakes;
+
+static void wake(void *ctx)
+{
+	(void)ctx;
+	wakes++;
+}
+
+static void test_mailbox(void **state)
+{
+	struct mailbox m;
+	struct mail a = {.bytes = 3}, b = {.bytes = 4};
+
+	(void)state;
+	mailbox_init(&m, wake, NULL);
+	mailbox_put(&m, &a);
+	mailbox_put(&m, &b);
+	assert_int_equal(wakes, 1);
+	assert_int_equal(mailbox_bytes(&m), 7);
+	assert_ptr_equal(mailbox_take(&m), &a);
+	assert_ptr_equal(mailbox_take(&m), &b);
+	assert_null(mailbox_take(&m));
+	assert_int_equal(mailbox_bytes(&m), 0);
+	mailbox_release(&m);
+}
+
+static void test_targets(void **state)
+{
+	struct command *c = command_new(CMD_ACT);
+	char id[16];
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		snprintf(id, sizeof id, "id%d", i);
+		command_target(c, "engine", id, "name");
+	}
+	assert_int_equal(c->ntargets, 100);
+	for (int i = 0; i < 100; i++) {
+		snprintf(id, sizeof id, "id%d", i);
+		assert_string_equal(c->targets[i].id, id);
+	}
+	command_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_err),
+		cmocka_unit_test(test_str),
+		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_mailbox),
+		cmocka_unit_test(test_targets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
