@@ -1,0 +1,149 @@
+/* runtime.c - where berth keeps its files, and the checks that nobody else can write there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "base/runtime.h"
+
+static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(buf, cap, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= cap)
+		return err_set(e, ERR_CONFIG,
+			"The path %s... is too long: choose a shorter directory.", buf);
+	while (n > 1 && buf[n - 1] == '/')
+		buf[--n] = '\0';
+	return 0;
+}
+
+/* The value of a variable that holds an absolute path, or NULL. */
+static const char *absolute(const char *variable)
+{
+	const char *v = getenv(variable);
+
+	return v && v[0] == '/' ? v : NULL;
+}
+
+static bool owned_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* Make `path` when missing and check it: a directory of ours, none of the bits of `others`. */
+static int own_dir(const char *path, mode_t others, struct err *e)
+{
+	AUTO_CLOSE int fd = -1;
+	struct stat st;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "Cannot make the directory %s", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return err_set(e, ERR_REFUSED,
+			"%s is not a directory (berth follows no symbolic link there): remove it.",
+			path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "Cannot open the directory %s", path);
+	if (st.st_uid != geteuid())
+		return err_set(e, ERR_REFUSED, "%s belongs to user %u, not to user %u: remove it.",
+			path, (unsigned)st.st_uid, (unsigned)geteuid());
+	if (st.st_mode & others)
+		return err_set(e, ERR_REFUSED,
+			"%s is open to other users (mode %04o): run chmod 700 %s.", path,
+			(unsigned)(st.st_mode & 07777), path);
+	return 0;
+}
+
+int runtime_subdir(char *buf, size_t cap, const char *dir, const char *name, struct err *e)
+{
+	if (fill(buf, cap, e, "%s/%s", dir, name) < 0)
+		return -1;
+	return own_dir(buf, 077, e);
+}
+
+int runtime_dir(char *buf, size_t cap, struct err *e)
+{
+	const char *xdg = absolute("XDG_RUNTIME_DIR"), *tmp = absolute("TMPDIR");
+	unsigned uid = (unsigned)geteuid();
+	char user[64];
+
+	snprintf(user, sizeof user, "/run/user/%u", uid);
+	if (xdg && owned_dir(xdg)) {
+		if (fill(buf, cap, e, "%s/berth", xdg) < 0)
+			return -1;
+	} else if (owned_dir(user)) {
+		if (fill(buf, cap, e, "%s/berth", user) < 0)
+			return -1;
+	} else if (fill(buf, cap, e, "%s/berth-%u", tmp ? tmp : "/tmp", uid) < 0) {
+		return -1;
+	}
+	return own_dir(buf, 077, e);
+}
+
+/* `variable`/berth, else `below`/berth in the home directory. */
+static int home_based(char *buf, size_t cap, const char *variable, const char *below, struct err *e)
+{
+	const char *dir = absolute(variable), *home = absolute("HOME");
+	const struct passwd *pw;
+
+	if (dir)
+		return fill(buf, cap, e, "%s/berth", dir);
+	if (!home) {
+		pw = getpwuid(geteuid());
+		home = pw && pw->pw_dir[0] == '/' ? pw->pw_dir : NULL;
+	}
+	if (!home)
+		return err_set(e, ERR_CONFIG,
+			"There is no home directory: set HOME or %s to an absolute path.",
+			variable);
+	return fill(buf, cap, e, "%s/%s/berth", home, below);
+}
+
+/* As mkdir -p for everything above the last component, with the mode the XDG specification asks. */
+static int make_parents(char *path, struct err *e)
+{
+	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+		int failed;
+
+		*p = '\0';
+		failed = mkdir(path, 0700) < 0 && errno != EEXIST;
+		if (failed)
+			err_sys(e, errno, "Cannot make the directory %s", path);
+		*p = '/';
+		if (failed)
+			return -1;
+	}
+	return 0;
+}
+
+int state_dir(char *buf, size_t cap, struct err *e)
+{
+	if (home_based(buf, cap, "XDG_STATE_HOME", ".local/state", e) < 0 ||
+		make_parents(buf, e) < 0)
+		return -1;
+	return own_dir(buf, 022, e);
+}
+
+int config_dir(char *buf, size_t cap, struct err *e)
+{
+	return home_based(buf, cap, "XDG_CONFIG_HOME", ".config", e);
+}
