@@ -45,7 +45,8 @@ void command_target(struct command *c, const char *engine, const char *id, const
 {
 	/* Doubling at powers of two keeps the count as the only state. */
 	if ((c->ntargets & (c->ntargets - 1)) == 0) {
-		struct target *more = arena_array(&c->mem, c->ntargets ? c->ntargets * 2 : 1, sizeof *more);
+		struct target *more =
+			arena_array(&c->mem, c->ntargets ? c->ntargets * 2 : 1, sizeof *more);
 
 		if (c->ntargets)
 			memcpy(more, c->targets, c->ntargets * sizeof *more);
@@ -77,8 +78,8 @@ const char *health_name(enum health h)
 
 const char *act_name(enum act a)
 {
-	static const char *const words[] = {"", "start", "stop", "restart", "pause", "unpause",
-		"kill", "remove"};
+	static const char *const words[] = {
+		"", "start", "stop", "restart", "pause", "unpause", "kill", "remove"};
 
 	return word(words, COUNT(words), a);
 }
@@ -93,8 +94,8 @@ const char *act_doing(enum act a)
 
 const char *job_state_name(enum job_state s)
 {
-	static const char *const words[] = {"queued", "running", "done", "failed", "cancelled",
-		"orphaned"};
+	static const char *const words[] = {
+		"queued", "running", "done", "failed", "cancelled", "orphaned"};
 
 	return word(words, COUNT(words), s);
 }

@@ -82,9 +82,9 @@ size_t utf8_put(uint32_t cp, char out[4])
 static bool forbidden(uint32_t cp)
 {
 	return cp == 0x061C || cp == 0x200E || cp == 0x200F || (cp >= 0x2028 && cp <= 0x202E) ||
-	       (cp >= 0x2060 && cp <= 0x206F) || cp == 0xFEFF || (cp >= 0xFFF0 && cp <= 0xFFFB) ||
-	       (cp >= 0xE0000 && cp <= 0xE0FFF) || (cp >= 0xFDD0 && cp <= 0xFDEF) ||
-	       (cp & 0xFFFE) == 0xFFFE;
+		(cp >= 0x2060 && cp <= 0x206F) || cp == 0xFEFF || (cp >= 0xFFF0 && cp <= 0xFFFB) ||
+		(cp >= 0xE0000 && cp <= 0xE0FFF) || (cp >= 0xFDD0 && cp <= 0xFDEF) ||
+		(cp & 0xFFFE) == 0xFFFE;
 }
 
 int text_cp_width(uint32_t cp)

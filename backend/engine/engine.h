@@ -68,13 +68,14 @@ struct engine_call *engine_list(struct engine *en, engine_list_fn fn, void *ctx)
 
 /* GET /containers/ID/json, parsed; `json` is the reply itself. */
 struct engine_container {
-	const char *id, *name, *image, *image_id, *command, *user, *workdir, *hostname, *restart_policy,
-		*network_mode, *runtime, *log_driver;
+	const char *id, *name, *image, *image_id, *command, *user, *workdir, *hostname,
+		*restart_policy, *network_mode, *runtime, *log_driver;
 	enum container_state state;
 	enum health health;
 	int exit_code, pid, restarts;
-	bool oom_killed, tty, privileged, read_only_root, no_new_privileges, init, host_pid, host_ipc;
-	const char *error;          /* State.Error: why it did not start; "" */
+	bool oom_killed, tty, privileged, read_only_root, no_new_privileges, init, host_pid,
+		host_ipc;
+	const char *error; /* State.Error: why it did not start; "" */
 	int64_t created_wall_ms, started_wall_ms, finished_wall_ms;
 	uint64_t memory_limit, memory_swap_limit, nano_cpus, cpu_quota, cpu_period, cpu_shares;
 	int64_t pids_limit;         /* 0 or -1: none */
@@ -85,8 +86,8 @@ struct engine_container {
 	size_t nenv, nlabels, nmounts, nnetworks, nports, ndevices;
 	const struct key_value *env, *labels; /* env values are NOT masked here */
 	const struct mount_info *mounts;
-	const struct key_value *networks;     /* name -> address ("" when none) */
-	const struct key_value *ports;        /* "80/tcp" -> "127.0.0.1:8080" */
+	const struct key_value *networks; /* name -> address ("" when none) */
+	const struct key_value *ports;    /* "80/tcp" -> "127.0.0.1:8080" */
 };
 typedef void (*engine_inspect_fn)(void *ctx, const struct engine_container *c, const char *json,
 	size_t json_len, const struct err *err);
@@ -99,10 +100,10 @@ struct engine_call *engine_act(struct engine *en, enum act act, const char *id, 
 
 /* Raw counters of one container; what cgroup files and the engine's stats both give. */
 struct counters {
-	int64_t at_ns;        /* monotonic, when they were read */
-	uint64_t cpu_ns;      /* total CPU time */
-	uint64_t system_ns;   /* engine only: the host's CPU time over all cores; else 0 */
-	uint32_t online_cpus; /* engine only; else 0 */
+	int64_t at_ns;         /* monotonic, when they were read */
+	uint64_t cpu_ns;       /* total CPU time */
+	uint64_t system_ns;    /* engine only: the host's CPU time over all cores; else 0 */
+	uint32_t online_cpus;  /* engine only; else 0 */
 	uint64_t memory_bytes; /* page cache already subtracted as docker does */
 	uint64_t memory_limit; /* 0: none */
 	bool net;
@@ -124,8 +125,9 @@ typedef void (*engine_event_fn)(void *ctx, const struct engine_event *ev);
 struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns,
 	void (*opened)(void *ctx), engine_event_fn fn, engine_done_fn end, void *ctx);
 
-/* GET /containers/ID/logs with timestamps.  `tty` as in inspect: demultiplexing depends on it, never
- * on the Content-Type.  Lines longer than LOG_LINE_MAX are clipped.  `fn` gets a batch per read. */
+/* GET /containers/ID/logs with timestamps.  `tty` as in inspect: demultiplexing depends on it,
+ * never on the Content-Type.  Lines longer than LOG_LINE_MAX are clipped.  `fn` gets a batch per
+ * read. */
 typedef void (*engine_log_fn)(void *ctx, const struct log_line *lines, size_t n);
 struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow, int tail,
 	int64_t since_wall_ns, engine_log_fn fn, engine_done_fn end, void *ctx);

@@ -7,11 +7,12 @@
  * slot's sequence counter and trust nothing: wrong size, magic, version or torn slots are skipped.
  * Cancel is a word in the slot that any process of the same user may set.
  *
- * Runtime dir: $XDG_RUNTIME_DIR/berth, else /run/user/UID/berth, else a 0700 directory of ours under
- * the temporary directory; owner and mode are checked, a symlink is refused (runtime.h in base).
+ * Runtime dir: $XDG_RUNTIME_DIR/berth, else /run/user/UID/berth, else a 0700 directory of ours
+ * under the temporary directory; owner and mode are checked, a symlink is refused (runtime.h in
+ * base).
  *
- * Thread: job_new, job_end and job_text from the thread that opened the board; job_add, job_total and
- * job_cancelled from any thread (atomics).
+ * Thread: job_new, job_end and job_text from the thread that opened the board; job_add, job_total
+ * and job_cancelled from any thread (atomics).
  */
 #ifndef BERTH_BOARD_H
 #define BERTH_BOARD_H
@@ -23,7 +24,8 @@
 #include <berth/err.h>
 #include <berth/job.h>
 
-#define BOARD_SLOTS 256 /* jobs of one process at once, ended ones that are still shown included */
+#define BOARD_SLOTS 256 /* jobs of one process at once, ended ones that are still shown included \
+			 */
 
 struct board;
 struct job; /* one slot */
@@ -32,10 +34,10 @@ struct job; /* one slot */
 struct board *board_open(const char *program, struct err *e);
 void board_close(struct board *b); /* removes the file; running jobs end as cancelled */
 
-/* A new job; the oldest ended one makes room.  Never NULL: with a full or missing board (b NULL) the
- * job still counts and can be cancelled, it is just not shown to others. */
-struct job *job_new(struct board *b, const char *name, const char *owner, const char *unit,
-	bool cancellable);
+/* A new job; the oldest ended one makes room.  Never NULL: with a full or missing board (b NULL)
+ * the job still counts and can be cancelled, it is just not shown to others. */
+struct job *job_new(
+	struct board *b, const char *name, const char *owner, const char *unit, bool cancellable);
 void job_current(struct job *j, const char *item);
 void job_total(struct job *j, uint64_t items, uint64_t bytes); /* may be called again as it grows */
 void job_add(struct job *j, uint64_t items, uint64_t bytes, uint64_t failed);

@@ -32,7 +32,7 @@ struct backend_options {
 struct backend *backend_start(const struct backend_options *o, struct err *err);
 void backend_stop(struct backend *b);
 
-int backend_fd(const struct backend *b);                  /* readable: call backend_next */
+int backend_fd(const struct backend *b);                     /* readable: call backend_next */
 uint64_t backend_send(struct backend *b, struct command *c); /* takes c; returns its id */
 /* Next event, owned by the caller, or NULL.  Drain until NULL, then take the snapshot. */
 struct event *backend_next(struct backend *b);

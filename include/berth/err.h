@@ -35,7 +35,10 @@ struct err {
 	char msg[ERR_MSG_MAX]; /* always terminated, clipped with "..." when too long */
 };
 
-#define ERR_INIT {ERR_NONE, 0, ""}
+#define ERR_INIT                \
+	{                       \
+		ERR_NONE, 0, "" \
+	}
 
 /* Fill *e.  Always returns -1, so that `return err_set(e, ...)` is one line. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)

@@ -38,21 +38,21 @@ struct job_id {
 struct job_info {
 	struct job_id id;
 	enum job_state state;
-	bool own;                     /* of this process */
-	bool cancellable, cancelling; /* asked to stop, not yet stopped */
-	char name[JOB_TEXT_MAX];      /* "image import shell", "stop 4 containers" */
-	char owner[JOB_TEXT_MAX];     /* agent id, or the user's name */
-	char current[JOB_TEXT_MAX];   /* item in hand; "" when none */
-	char result[JOB_TEXT_MAX];    /* sentence: how it ended, or the error */
-	char unit[16];                /* what items are: "files", "containers" */
-	uint64_t items_done, items_total; /* total 0: unknown */
-	uint64_t bytes_done, bytes_total; /* total 0: unknown or not counted */
-	uint64_t failed;              /* items that failed */
+	bool own;                               /* of this process */
+	bool cancellable, cancelling;           /* asked to stop, not yet stopped */
+	char name[JOB_TEXT_MAX];                /* "image import shell", "stop 4 containers" */
+	char owner[JOB_TEXT_MAX];               /* agent id, or the user's name */
+	char current[JOB_TEXT_MAX];             /* item in hand; "" when none */
+	char result[JOB_TEXT_MAX];              /* sentence: how it ended, or the error */
+	char unit[16];                          /* what items are: "files", "containers" */
+	uint64_t items_done, items_total;       /* total 0: unknown */
+	uint64_t bytes_done, bytes_total;       /* total 0: unknown or not counted */
+	uint64_t failed;                        /* items that failed */
 	int64_t started_wall_ms, ended_wall_ms; /* ended 0 while it runs */
 	int64_t elapsed_ms;
-	double rate;                  /* bytes/s where bytes are counted, else items/s; -1 unknown */
-	int64_t eta_ms;               /* -1 unknown */
-	double fraction;              /* 0..1; -1 unknown */
+	double rate;     /* bytes/s where bytes are counted, else items/s; -1 unknown */
+	int64_t eta_ms;  /* -1 unknown */
+	double fraction; /* 0..1; -1 unknown */
 };
 
 #endif

@@ -12,10 +12,10 @@
 #include <stddef.h>
 
 void *xmalloc(size_t n);
-void *xcalloc(size_t n, size_t size);            /* zeroed; n * size is checked for overflow */
+void *xcalloc(size_t n, size_t size); /* zeroed; n * size is checked for overflow */
 void *xrealloc(void *p, size_t n);
 void *xreallocarray(void *p, size_t n, size_t size);
-char *xstrdup(const char *s);                    /* NULL gives NULL */
+char *xstrdup(const char *s); /* NULL gives NULL */
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -27,11 +27,11 @@ void cleanup_free(void *p);
 void cleanup_close(int *fd);
 #define AUTO_FREE __attribute__((cleanup(cleanup_free)))
 #define AUTO_CLOSE __attribute__((cleanup(cleanup_close)))
-#define STEAL(p)                                                                                   \
-	({                                                                                         \
-		__typeof__(p) stolen_ = (p);                                                       \
-		(p) = NULL;                                                                        \
-		stolen_;                                                                           \
+#define STEAL(p)                             \
+	({                                   \
+		__typeof__(p) stolen_ = (p); \
+		(p) = NULL;                  \
+		stolen_;                     \
 	})
 int steal_fd(int *fd); /* returns *fd and leaves -1 there */
 

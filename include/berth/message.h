@@ -44,16 +44,16 @@ enum command_kind {
 
 struct command {
 	enum command_kind kind;
-	uint64_t id;          /* chosen by backend_send, never 0 */
-	uint64_t ref;         /* the id of an earlier command */
+	uint64_t id;  /* chosen by backend_send, never 0 */
+	uint64_t ref; /* the id of an earlier command */
 	size_t ntargets;
 	struct target *targets;
 	enum act act;
-	bool flag;            /* ACT_REMOVE: force; CMD_READ_ONLY: on; CMD_LOGS_OPEN: follow */
-	bool volumes;         /* ACT_REMOVE: anonymous volumes too */
-	int timeout_s;        /* ACT_STOP, ACT_RESTART: grace, -1 the container's own */
+	bool flag;     /* ACT_REMOVE: force; CMD_READ_ONLY: on; CMD_LOGS_OPEN: follow */
+	bool volumes;  /* ACT_REMOVE: anonymous volumes too */
+	int timeout_s; /* ACT_STOP, ACT_RESTART: grace, -1 the container's own */
 	double hz;
-	int tail;             /* CMD_LOGS_OPEN: lines of history per container, -1 all */
+	int tail; /* CMD_LOGS_OPEN: lines of history per container, -1 all */
 	int columns, rows;
 	struct job_id job;
 	const char *path, *reference;
@@ -78,10 +78,10 @@ enum event_kind {
 };
 
 struct log_line {
-	uint16_t source;  /* index into the subscription's targets */
-	uint8_t stream;   /* 1 stdout, 2 stderr */
-	bool clipped;     /* longer than LOG_LINE_MAX; the rest was dropped */
-	int64_t wall_ns;  /* the engine's time stamp, Unix nanoseconds */
+	uint16_t source; /* index into the subscription's targets */
+	uint8_t stream;  /* 1 stdout, 2 stderr */
+	bool clipped;    /* longer than LOG_LINE_MAX; the rest was dropped */
+	int64_t wall_ns; /* the engine's time stamp, Unix nanoseconds */
 	uint32_t len;
 	const char *text; /* raw bytes without the newline */
 };
@@ -92,21 +92,21 @@ struct engine_event {
 	const char *type;   /* container, image, network, volume ... */
 	const char *action; /* start, die, destroy ... */
 	const char *id, *name;
-	const char *more;   /* "exit 137", "image shell:1" ...; "" when nothing */
+	const char *more; /* "exit 137", "image shell:1" ...; "" when nothing */
 };
 
 struct event {
 	enum event_kind kind;
-	uint64_t id;        /* of the command this answers; 0 for none */
+	uint64_t id; /* of the command this answers; 0 for none */
 	struct err err;
-	enum act act;       /* EV_RESULT of CMD_ACT */
+	enum act act;        /* EV_RESULT of CMD_ACT */
 	size_t done, failed; /* EV_RESULT of CMD_ACT: how many targets */
 	struct target target;
 	const char *notice;
 	struct engine_event engine_event;
 	size_t nlines;
 	struct log_line *lines;
-	uint64_t dropped;   /* EV_LOG_LINES: lines lost before these because nobody read them */
+	uint64_t dropped; /* EV_LOG_LINES: lines lost before these because nobody read them */
 	int exit_code;
 	size_t nbytes;
 	const char *bytes;

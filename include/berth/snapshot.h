@@ -25,21 +25,22 @@ enum engine_phase {
 
 struct engine_state {
 	enum engine_phase phase;
-	int64_t since_ns;       /* when this phase began */
-	int64_t retry_at_ns;    /* next attempt; 0 while up */
-	const char *endpoint;   /* "unix:///var/run/docker.sock" */
-	const char *source;     /* where it came from: "--host", "DOCKER_HOST", "context NAME", "default" */
-	const char *id;         /* the engine's own id; "" before the first answer */
-	const char *name;       /* host name it reports */
-	const char *version;    /* "20.10.24" */
-	const char *api;        /* negotiated "1.41" */
-	const char *product;    /* "docker", "podman" */
+	int64_t since_ns;     /* when this phase began */
+	int64_t retry_at_ns;  /* next attempt; 0 while up */
+	const char *endpoint; /* "unix:///var/run/docker.sock" */
+	const char *
+		source; /* where it came from: "--host", "DOCKER_HOST", "context NAME", "default" */
+	const char *id; /* the engine's own id; "" before the first answer */
+	const char *name;                                             /* host name it reports */
+	const char *version;                                          /* "20.10.24" */
+	const char *api;                                              /* negotiated "1.41" */
+	const char *product;                                          /* "docker", "podman" */
 	const char *os, *kernel, *arch, *root_dir, *storage, *cgroup; /* "" when unknown */
 	int cpus;
 	uint64_t memory_bytes;
-	bool local;             /* its containers' processes and cgroups are visible from here */
-	bool read_only;         /* berth acts on nothing */
-	const char *problem;    /* a sentence, or NULL */
+	bool local;          /* its containers' processes and cgroups are visible from here */
+	bool read_only;      /* berth acts on nothing */
+	const char *problem; /* a sentence, or NULL */
 };
 
 enum container_state {
@@ -78,14 +79,14 @@ enum stats_source { STATS_NONE, STATS_CGROUP, STATS_ENGINE };
 
 /* Equal to what `docker stats` shows: 100 % is one core, the page cache is subtracted. */
 struct container_stats {
-	enum stats_source source;  /* STATS_NONE: not running, or not yet sampled */
-	int64_t at_ns;             /* when the newest sample was taken */
-	bool rates;                /* two samples were there: cpu and rates are real */
+	enum stats_source source; /* STATS_NONE: not running, or not yet sampled */
+	int64_t at_ns;            /* when the newest sample was taken */
+	bool rates;               /* two samples were there: cpu and rates are real */
 	double cpu_percent;
 	uint64_t memory_bytes;
 	uint64_t memory_limit_bytes; /* the host's memory when unlimited */
 	bool memory_limited;         /* a limit below the host's memory is set */
-	bool net;                  /* false: no network, or not readable */
+	bool net;                    /* false: no network, or not readable */
 	double net_rx_bytes_per_s, net_tx_bytes_per_s;
 	double block_read_bytes_per_s, block_write_bytes_per_s;
 	uint64_t net_rx_bytes, net_tx_bytes, block_read_bytes, block_write_bytes; /* totals */
@@ -95,22 +96,22 @@ struct container_stats {
 };
 
 struct container {
-	const char *engine;      /* engine id: with `id` the identity of this row */
-	const char *id;          /* 64 hex digits */
-	const char *name;        /* without the leading slash */
+	const char *engine; /* engine id: with `id` the identity of this row */
+	const char *id;     /* 64 hex digits */
+	const char *name;   /* without the leading slash */
 	const char *image, *image_id, *command;
-	const char *agent, *session, *role;          /* berth.* labels; "" when absent */
+	const char *agent, *session, *role;            /* berth.* labels; "" when absent */
 	const char *compose_project, *compose_service; /* "" when absent */
 	enum container_state state;
 	enum health health;
-	int exit_code;           /* meaningful for exited and dead */
+	int exit_code; /* meaningful for exited and dead */
 	bool oom_killed;
 	int64_t created_wall_ms, started_wall_ms, finished_wall_ms;
 	int restarts;
-	int pid;                 /* init process on the engine's host; 0 when not running */
-	int64_t seen_ns;         /* when the engine last confirmed this row */
-	enum act pending;        /* an act of ours is in flight */
-	const char *problem;     /* the sentence of the last failed act on it, or NULL */
+	int pid;             /* init process on the engine's host; 0 when not running */
+	int64_t seen_ns;     /* when the engine last confirmed this row */
+	enum act pending;    /* an act of ours is in flight */
+	const char *problem; /* the sentence of the last failed act on it, or NULL */
 	struct container_stats stats;
 };
 
@@ -125,11 +126,11 @@ struct mount_info {
 };
 
 struct process_info {
-	int pid;            /* on the engine's host */
+	int pid; /* on the engine's host */
 	const char *user, *state, *command;
 	double cpu_percent; /* -1 unknown */
 	uint64_t memory_bytes;
-	int64_t cpu_ms;     /* CPU time used so far */
+	int64_t cpu_ms; /* CPU time used so far */
 };
 
 /* One line of the security posture. */
@@ -148,14 +149,15 @@ struct series {
 /* All there is to know about the one container in focus (CMD_FOCUS). */
 struct detail {
 	const char *engine, *id;
-	bool inspected;    /* the fields from config on are filled */
+	bool inspected;      /* the fields from config on are filled */
 	const char *problem; /* why not, or NULL */
-	double interval_s; /* between two values of a series */
+	double interval_s;   /* between two values of a series */
 	struct series cpu_percent, memory_bytes, net_rx, net_tx, block_read, block_write;
 	size_t nconfig;
-	const struct key_value *config; /* image, command, workdir, restart policy, ports, networks ... */
+	const struct key_value
+		*config; /* image, command, workdir, restart policy, ports, networks ... */
 	size_t nenv;
-	const struct key_value *env;    /* secret-looking values masked */
+	const struct key_value *env; /* secret-looking values masked */
 	size_t nlabels;
 	const struct key_value *labels;
 	size_t nmounts;
@@ -179,27 +181,27 @@ struct host_stats {
 };
 
 struct self_stats {
-	double cpu_percent; /* of one core */
+	double cpu_percent;    /* of one core */
 	uint64_t memory_bytes; /* resident */
 	int fds;
-	double sweep_us;    /* duration of the last stats sweep */
-	double hz;          /* sampling rate now in force */
+	double sweep_us; /* duration of the last stats sweep */
+	double hz;       /* sampling rate now in force */
 };
 
 struct snapshot {
-	uint64_t seq;      /* grows by one per publication */
+	uint64_t seq; /* grows by one per publication */
 	int64_t at_ns, at_wall_ms;
 	struct engine_state engine;
 	struct host_stats host;
 	struct self_stats self;
-	bool listed;       /* the list of containers has been received at least once */
-	bool stats_done;   /* every running container has rates */
+	bool listed;     /* the list of containers has been received at least once */
+	bool stats_done; /* every running container has rates */
 	size_t ncontainers;
 	const struct container *containers; /* sorted by name, then id */
 	size_t njobs;
-	const struct job_info *jobs;        /* running ones first, then newest first */
-	const struct detail *detail;        /* NULL when nothing is in focus */
-	int images, networks, volumes;      /* counts, -1 unknown */
+	const struct job_info *jobs;   /* running ones first, then newest first */
+	const struct detail *detail;   /* NULL when nothing is in focus */
+	int images, networks, volumes; /* counts, -1 unknown */
 };
 
 struct snapshot *snapshot_ref(const struct snapshot *s);

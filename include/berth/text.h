@@ -1,9 +1,9 @@
 /*
  * text.h - text from outside, made safe to show.
  *
- * Names, labels, logs and engine messages are hostile: escape sequences, C1 controls, bidi overrides
- * (Unicode TR 36 and "Trojan Source", CVE-2021-42574), invalid UTF-8.  Nothing of that may reach a
- * terminal.  Widths follow glibc's C.UTF-8 tables whatever the user's locale is.
+ * Names, labels, logs and engine messages are hostile: escape sequences, C1 controls, bidi
+ * overrides (Unicode TR 36 and "Trojan Source", CVE-2021-42574), invalid UTF-8.  Nothing of that
+ * may reach a terminal.  Widths follow glibc's C.UTF-8 tables whatever the user's locale is.
  *
  * Thread: any, after text_init() ran once at start.
  */
@@ -31,8 +31,9 @@ int text_cp_width(uint32_t cp);
 /* Columns that `s` takes after neutralising. */
 int text_width(const char *s, size_t n);
 
-/* Append a neutralised copy: one line, valid UTF-8, no control, no bidi.  TAB becomes a space, other
- * controls ^X, C1 and forbidden ones U+FFFD.  With `ascii` every non-ASCII character becomes '?'. */
+/* Append a neutralised copy: one line, valid UTF-8, no control, no bidi.  TAB becomes a space,
+ * other controls ^X, C1 and forbidden ones U+FFFD.  With `ascii` every non-ASCII character becomes
+ * '?'. */
 void text_neutralise(struct str *out, const char *s, size_t n, bool ascii);
 
 /* As above into a fixed buffer; returns buf.  Clipped on a character, always terminated. */

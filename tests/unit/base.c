@@ -98,8 +98,16 @@ static void test_text(void **state)
 	neutral("\x1b[31mred\a", 9, "^[[31mred^G");
 	neutral("a\0b", 3, "a^@b");
 	neutral("tab\there", 8, "tab here");
-	neutral("\xc2\x9b" "31m", 5, "\xef\xbf\xbd" "31m");            /* C1 CSI */
-	neutral("\xe2\x80\xae" "x", 4, "\xef\xbf\xbd" "x");            /* bidi override */
+	neutral("\xc2\x9b"
+		"31m",
+		5,
+		"\xef\xbf\xbd"
+		"31m"); /* C1 CSI */
+	neutral("\xe2\x80\xae"
+		"x",
+		4,
+		"\xef\xbf\xbd"
+		"x");                                                       /* bidi override */
 	neutral("\xff\xc0\xaf", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* overlong */
 	neutral("\xed\xa0\x80", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* surrogate */
 	assert_int_equal(text_width("\xe4\xb8\xad", 3), 2);
@@ -107,7 +115,8 @@ static void test_text(void **state)
 	text_neutralise(&out, "\xc3\xa9t\xc3\xa9", 5, true);
 	assert_string_equal(out.s, "?t?");
 	str_release(&out);
-	assert_string_equal(text_clean(small, sizeof small, "ab\xe4\xb8\xad\xe4\xb8\xad"), "ab\xe4\xb8\xad");
+	assert_string_equal(
+		text_clean(small, sizeof small, "ab\xe4\xb8\xad\xe4\xb8\xad"), "ab\xe4\xb8\xad");
 	assert_true(text_looks_secret("GITHUB_TOKEN"));
 	assert_true(text_looks_secret("aws_secret_access_key"));
 	assert_false(text_looks_secret("PATH"));

@@ -1,0 +1,43 @@
+/*
+ * app.h - the UI loop and the view stack: poll(tty, backend, timer), one paint per wake at most.
+ *
+ * What views may ask of the app.  Thread: main.
+ */
+#ifndef TUI_APP_H
+#define TUI_APP_H
+
+#include <berth/backend.h>
+
+#include "view.h"
+
+struct keymap;
+struct screen;
+
+struct app_options {
+	struct backend *backend;
+	const char *theme;    /* NULL: by terminal and configuration */
+	const char *script;   /* run this instead of a terminal; NULL: interactive */
+	const char *settings; /* berth.yaml; NULL: the default place */
+	bool ascii, read_only;
+};
+
+/* Runs until the person quits.  Returns the exit code. */
+int app_run(const struct app_options *o, struct err *e);
+
+const struct snapshot *app_snapshot(struct app *a); /* the one being shown (frozen or live) */
+int64_t app_now_ns(struct app *a);                  /* the time to measure ages against */
+uint64_t app_send(struct app *a, struct command *c);
+bool app_read_only(struct app *a);
+void app_dirty(struct app *a);                                    /* paint again */
+void app_say(struct app *a, enum role role, const char *fmt, ...) /* the message line */
+	__attribute__((format(printf, 3, 4)));
+void app_switch(struct app *a, const char *view);       /* to the tab of that name */
+struct view *app_view(struct app *a, const char *name); /* to hand it something; NULL: none */
+void app_push(struct app *a, const struct view_ops *ops, void *seed); /* on top; Esc pops */
+void app_pop(struct app *a);
+/* Hand the terminal to a shell in a container until it ends. */
+void app_shell(struct app *a, const struct target *t);
+/* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if confirmed. */
+void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n);
+
+#endif

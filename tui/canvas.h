@@ -1,0 +1,101 @@
+/*
+ * canvas.h - a grid of cells in memory; every view draws on it, only the screen knows curses.
+ *
+ * Text is neutralised on the way in (berth/text.h), clipped at the edges of the canvas, and wide
+ * characters are never cut in half.  In ASCII mode glyphs become their ASCII twins and other
+ * non-ASCII characters '?'.  Nothing here allocates after canvas_resize.
+ *
+ * Thread: main.
+ */
+#ifndef TUI_CANVAS_H
+#define TUI_CANVAS_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <berth/str.h>
+
+#include "theme.h"
+
+struct style {
+	uint8_t role;  /* enum role */
+	uint8_t attrs; /* added to what the theme gives */
+	uint8_t under; /* role whose background lies below: ROLE_CURSOR for the selected row; 0 none
+			*/
+};
+#define STYLE(r) ((struct style){.role = ROLE_##r})
+
+#define CELL_BYTES 12 /* base character and a few combining ones */
+struct cell {
+	char text[CELL_BYTES];
+	uint8_t len;   /* 0: blank */
+	uint8_t width; /* 1, 2; 0: right half of the wide cell before it */
+	struct style style;
+};
+
+struct canvas {
+	int columns, rows;
+	bool ascii;
+	struct cell *cells;     /* rows * columns */
+	int cursor_x, cursor_y; /* where the terminal's cursor is shown; -1: hidden */
+};
+
+struct area {
+	int x, y, w, h;
+};
+
+/* Glyphs with an ASCII twin. */
+enum glyph {
+	GLYPH_HLINE,
+	GLYPH_VLINE,
+	GLYPH_DOT,
+	GLYPH_CROSS,
+	GLYPH_PAUSE,
+	GLYPH_OPEN,
+	GLYPH_CLOSED,
+	GLYPH_BRANCH,
+	GLYPH_BAR,
+	GLYPH_BAR_REST,
+	GLYPH_TICK,
+	GLYPH_BANG,
+	GLYPH_ELLIPSIS,
+	GLYPH_DOWN,
+	GLYPH_UP,
+	GLYPH_MARK,
+	GLYPH_RIGHT,
+	GLYPH_DASH,
+	GLYPH_RING,
+	GLYPH_EDGE,
+	GLYPH_COUNT,
+};
+const char *glyph_text(const struct canvas *c, enum glyph g);
+
+void canvas_init(struct canvas *c, bool ascii);
+void canvas_release(struct canvas *c);
+void canvas_resize(struct canvas *c, int columns, int rows); /* clears; at most 1000 x 500 */
+void canvas_clear(struct canvas *c);
+
+/* Draw text at (x, y), at most `w` columns (-1: to the edge); returns the columns used. */
+int canvas_text(struct canvas *c, int x, int y, int w, struct style st, const char *text);
+int canvas_textn(
+	struct canvas *c, int x, int y, int w, struct style st, const char *text, size_t n);
+int canvas_printf(struct canvas *c, int x, int y, int w, struct style st, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
+/* Right-aligned in [x, x + w). */
+void canvas_right(struct canvas *c, int x, int y, int w, struct style st, const char *text);
+/* As canvas_text, but a text that does not fit ends in an ellipsis. */
+int canvas_clip(struct canvas *c, int x, int y, int w, struct style st, const char *text);
+int canvas_glyph(struct canvas *c, int x, int y, struct style st, enum glyph g);
+void canvas_fill(struct canvas *c, struct area a, struct style st, char ch);
+void canvas_hline(struct canvas *c, int x, int y, int w, struct style st);
+/* Give the cells of an area another lower style (selected row) or role (dimmed, stale) in place. */
+void canvas_under(struct canvas *c, struct area a, enum role under);
+void canvas_restyle(struct canvas *c, struct area a, enum role role);
+
+/* The picture as text, one line per row, trailing blanks cut.  With `styles` each row is followed
+ * by a line of role letters (golden tests). */
+void canvas_dump(const struct canvas *c, struct str *out, bool styles);
+
+#endif

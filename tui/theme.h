@@ -1,0 +1,79 @@
+/*
+ * theme.h - what things are, and what colour that has.
+ *
+ * Drawing code names a role, never a colour.  A theme (themes/NAME.yaml, embedded) maps every role
+ * to foreground, background and attributes; the screen picks true colour, 256, 16 or none by what
+ * the terminal can do.  Colour is never the only sign of anything.
+ */
+#ifndef TUI_THEME_H
+#define TUI_THEME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <berth/err.h>
+
+#define THEME_ROLES(X)                                                      \
+	X(TEXT, "text")     /* what people read */                          \
+	X(DIM, "dim")       /* secondary, units, zeroes */                  \
+	X(STRONG, "strong") /* names, headlines */                          \
+	X(ACCENT, "accent") /* the one accent */                            \
+	X(HEADER, "header") /* top line */                                  \
+	X(TAB, "tab")                                                       \
+	X(TAB_ACTIVE, "tab_active")                                         \
+	X(COLUMN, "column") /* column heads */                              \
+	X(COLUMN_SORT, "column_sort")                                       \
+	X(RULE, "rule")     /* separating lines */                          \
+	X(CURSOR, "cursor") /* the selected row */                          \
+	X(MARK, "mark")     /* marked rows */                               \
+	X(GROUP, "group")   /* group heads */                               \
+	X(GOOD, "good")                                                     \
+	X(WARN, "warn")                                                     \
+	X(BAD, "bad")                                                       \
+	X(BUSY, "busy")   /* in transition, pending */                      \
+	X(STALE, "stale") /* old data */                                    \
+	X(BAR, "bar")     /* filled part of meters */                       \
+	X(BAR_WARN, "bar_warn")                                             \
+	X(BAR_BAD, "bar_bad")                                               \
+	X(BAR_REST, "bar_rest")                                             \
+	X(CHART, "chart")                                                   \
+	X(CHART_ALT, "chart_alt")                                           \
+	X(KEY, "key")     /* keys in the footer and help */                 \
+	X(INPUT, "input") /* prompts */                                     \
+	X(HIT, "hit")     /* search hits */                                 \
+	X(DIALOG, "dialog")                                                 \
+	X(BUTTON, "button")                                                 \
+	X(BUTTON_FOCUS, "button_focus")                                     \
+	X(DANGER, "danger")   /* what cannot be undone */                   \
+	X(SOURCE1, "source1") /* merged logs: one per container, in turn */ \
+	X(SOURCE2, "source2")                                               \
+	X(SOURCE3, "source3")                                               \
+	X(SOURCE4, "source4")                                               \
+	X(SOURCE5, "source5")                                               \
+	X(SOURCE6, "source6")
+
+enum role {
+#define X(id, name) ROLE_##id,
+	THEME_ROLES(X)
+#undef X
+		ROLE_COUNT
+};
+
+enum { ATTR_BOLD = 1, ATTR_UNDERLINE = 2, ATTR_REVERSE = 4, ATTR_DIM = 8, ATTR_ITALIC = 16 };
+
+#define COLOUR_DEFAULT (-1)
+
+struct theme_style {
+	int32_t fg, bg;    /* 0xRRGGBB or COLOUR_DEFAULT */
+	int8_t fg16, bg16; /* 0..15 or COLOUR_DEFAULT, for terminals with 16 colours */
+	uint8_t attrs;
+};
+
+struct theme {
+	char name[32];
+	char about[96];
+	struct theme_style style[ROLE_COUNT];
+};
+
+#endif
