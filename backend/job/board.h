@@ -24,8 +24,9 @@
 #include <berth/err.h>
 #include <berth/job.h>
 
-#define BOARD_SLOTS 256 /* jobs of one process at once, ended ones that are still shown included \
-			 */
+#define BOARD_SLOTS                                                                  \
+	256 /* jobs of one process at once, ended ones that are still shown included \
+	     */
 
 struct board;
 struct job; /* one slot */
