@@ -1,0 +1,54 @@
+/*
+ * runner.h - runs cases and keeps what they gave.  See bench.h for the rules.
+ */
+#ifndef BENCH_RUNNER_H
+#define BENCH_RUNNER_H
+
+#include "bench.h"
+
+#include <berth/str.h>
+
+struct series_of {
+	char name[64];
+	double *v;
+	size_t n, cap;
+	struct usage usage; /* summed over the samples */
+};
+
+enum verdict { NOT_RUN, MET, MISSED, FAILED, NO_TARGET };
+
+struct bench_run {
+	const struct bench_suite *suite;
+	const struct bench_case *what;
+	int samples;
+	bool smoke;
+	uint64_t seed;
+	struct prng random;
+	struct series_of series[ARMS_MAX];
+	size_t nseries;
+	struct err err; /* why it was not run or failed */
+	bool failed;    /* a wrong result: FAILED; else err means NOT_RUN */
+	struct str notes;
+};
+
+struct run_options {
+	int samples; /* 0: the case's own */
+	bool smoke;
+	uint64_t seed;
+	void (*progress)(
+		void *ctx, const struct bench_run *r, int done, int total); /* may be NULL */
+	void *ctx;
+};
+
+void bench_case_run(const struct bench_suite *s, const struct bench_case *c,
+	const struct run_options *o, struct bench_run *ret);
+void bench_run_release(struct bench_run *r);
+
+struct series_of *bench_series(struct bench_run *r, const char *name); /* NULL: no such arm */
+
+/* Figure of a target and whether it is met. */
+enum verdict target_judge(
+	const struct bench_run *r, const struct target *t, double *figure, struct interval *ratio);
+const char *verdict_word(enum verdict v);
+
+#endif
