@@ -2,9 +2,9 @@
  * action.h - everything a key can do, once.
  *
  * This one list feeds the key map, help, footer, palette, configuration file, man page and the
- * policy greying.  ACTION(id, name, default keys, where, flags, footer word, help) keys: as in
- * keymap.h ("D", "C-s", "F1", "Enter"), several separated by a space where: the contexts (views) in
- * which it exists
+ * policy greying.  ACTION(id, name, default keys, where, flags, footer word, help):
+ *   default keys  as in keymap.h ("D", "C-s", "F1", "Enter"), several separated by a space
+ *   where         the contexts (views) in which it exists
  */
 #ifndef TUI_ACTION_H
 #define TUI_ACTION_H
@@ -140,5 +140,6 @@ struct action_info {
 extern const struct action_info action_info[DO_COUNT]; /* [DO_NONE] is empty */
 
 enum action action_by_name(const char *name); /* DO_NONE when there is no such action */
+const char *context_name(uint16_t context);   /* of its lowest bit: "containers" */
 
 #endif

@@ -22,8 +22,7 @@
 struct style {
 	uint8_t role;  /* enum role */
 	uint8_t attrs; /* added to what the theme gives */
-	uint8_t under; /* role whose background lies below: ROLE_CURSOR for the selected row; 0 none
-			*/
+	uint8_t under; /* role whose background lies below (ROLE_CURSOR: selected row); 0: none */
 };
 #define STYLE(r) ((struct style){.role = ROLE_##r})
 
@@ -46,29 +45,35 @@ struct area {
 	int x, y, w, h;
 };
 
-/* Glyphs with an ASCII twin. */
+/* Signs with an ASCII twin, one column each.  canvas_text turns the same characters into the same
+ * twins, so a view may also write them in its texts. */
+#define GLYPHS(X)                                            \
+	X(HLINE, "\u2500", '-')    /* ─ */                 \
+	X(VLINE, "\u2502", '|')    /* │ */                 \
+	X(DOT, "\u25cf", 'o')      /* ● runs */            \
+	X(RING, "\u25cb", '.')     /* ○ created, waits */  \
+	X(CROSS, "\u2717", 'x')    /* ✗ ended, failed */   \
+	X(PAUSE, "\u2016", '=')    /* ‖ */                 \
+	X(OPEN, "\u25be", 'v')     /* ▾ */                 \
+	X(CLOSED, "\u25b8", '>')   /* ▸ */                 \
+	X(BRANCH, "\u2514", '`')   /* └ */                 \
+	X(BAR, "\u2587", '#')      /* ▇ */                 \
+	X(BAR_REST, "\u2591", '.') /* ░ */                 \
+	X(TICK, "\u2713", '+')     /* ✓ */                 \
+	X(BANG, "!", '!')                                    \
+	X(ELLIPSIS, "\u2026", '~') /* … */                 \
+	X(DOWN, "\u2193", 'v')     /* ↓ */                 \
+	X(UP, "\u2191", '^')       /* ↑ */                 \
+	X(MARK, "\u25c6", '*')     /* ◆ marked row */      \
+	X(RIGHT, "\u25b8", '>')    /* ▸ */                 \
+	X(DASH, "\u2013", '-')     /* – nothing to show */ \
+	X(EDGE, "\u258c", '|')     /* ▌ selected row, text cursor */
+
 enum glyph {
-	GLYPH_HLINE,
-	GLYPH_VLINE,
-	GLYPH_DOT,
-	GLYPH_CROSS,
-	GLYPH_PAUSE,
-	GLYPH_OPEN,
-	GLYPH_CLOSED,
-	GLYPH_BRANCH,
-	GLYPH_BAR,
-	GLYPH_BAR_REST,
-	GLYPH_TICK,
-	GLYPH_BANG,
-	GLYPH_ELLIPSIS,
-	GLYPH_DOWN,
-	GLYPH_UP,
-	GLYPH_MARK,
-	GLYPH_RIGHT,
-	GLYPH_DASH,
-	GLYPH_RING,
-	GLYPH_EDGE,
-	GLYPH_COUNT,
+#define X(id, text, ascii) GLYPH_##id,
+	GLYPHS(X)
+#undef X
+		GLYPH_COUNT
 };
 const char *glyph_text(const struct canvas *c, enum glyph g);
 
