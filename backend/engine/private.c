@@ -347,6 +347,17 @@ static int take_lock(const struct places *p, struct err *e)
 	return steal_fd(&fd);
 }
 
+/* The pid files of an engine that died: dockerd takes any living process, and a zombie, for its
+ * own. containerd dies with its dockerd. */
+static void forget_dead(const struct places *p)
+{
+	char pidfile[128];
+
+	snprintf(pidfile, sizeof pidfile, "%s/containerd/containerd.pid", p->exec);
+	unlink(pidfile);
+	unlink(p->pidfile);
+}
+
 int private_engine_start(struct private_engine *ret, struct err *e)
 {
 	struct places p;
@@ -375,8 +386,7 @@ int private_engine_start(struct private_engine *ret, struct err *e)
 	}
 	if (write_config(&p, e) < 0)
 		return -1;
-	unlink(p.pidfile); /* of an engine that died: dockerd would take any living process for it
-			    */
+	forget_dead(&p);
 	bridge = !other_dockerd();
 	if (launch(dockerd, &p, ret, bridge, e) == 0)
 		return 0;

@@ -1,0 +1,234 @@
+# engine.sh - engines of the tests' own: a real dockerd, TCP and TLS doors to it, podman's service.
+#
+# Source it. Everything lives below one directory; engine_stop takes it all away again.
+#
+#   engine_start DIR            a dockerd in a network namespace of its own; sets and exports
+#                               BERTH_TEST_ENGINE=unix://DIR/docker.sock and BERTH_TEST_ENGINE_DIR=DIR
+#   engine_kill DIR             SIGKILL, as a crash would; shims and containers live on
+#   engine_again DIR            start it again on the same data
+#   engine_stop DIR             remove containers, stop, unmount, remove cgroups and files
+#   engine_api DIR METHOD PATH [CURL OPTIONS...]    fails on an HTTP error
+#   engine_run DIR NAME [JSON]  create and start a box:1 container; JSON is merged into the request
+#   engine_debian DIR           the image debian:1 with python3 (slow: only when a test needs it)
+#   engine_tcp DIR              prints tcp://127.0.0.1:PORT
+#   engine_tls DIR              prints tcp://127.0.0.1:PORT; DIR/tls holds ca.pem, cert.pem, key.pem
+#   podman_start DIR / podman_stop DIR    podman's service at unix://DIR/podman.sock
+#
+# All take a directory of their own, a short path: unix sockets allow 107 bytes.
+
+: "${SRC:=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}"
+
+# wait_for SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$until" ] || return 1
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
+engine_ping() {
+	curl -sf -m 2 --unix-socket "$1" http://engine/_ping
+}
+
+# HTTP errors go to stderr with the engine's sentence.
+engine_api() {
+	local dir=$1 method=$2 path=$3
+	shift 3
+	local reply
+	reply=$(curl -sS --fail-with-body -X "$method" --unix-socket "$dir/docker.sock" "$@" "http://engine/v1.41$path") ||
+		{ echo "$method $path: $reply" >&2; return 1; }
+	printf '%s' "$reply"
+}
+
+engine_launch() {
+	local dir=$1
+	# Only the network is unshared: the socket and the containers' cgroups stay visible from here. The
+	# cgroupfs driver takes a parent on every machine; the containerd namespace matters where the
+	# machine runs a containerd that dockerd would share.
+	# -H a second time keeps dockerd from the machine's own default socket.
+	setsid unshare --net -- sh -c 'ip link set lo up; exec dockerd "$@"' dockerd \
+		--config-file="$dir/daemon.json" --host="unix://$dir/docker.sock" --data-root="$dir/data" \
+		--exec-root="$dir/exec" --pidfile="$dir/docker.pid" --exec-opt native.cgroupdriver=cgroupfs \
+		--cgroup-parent="/$(engine_cgroup "$dir")" --containerd-namespace="$(engine_cgroup "$dir")" \
+		--containerd-plugins-namespace="$(engine_cgroup "$dir")-plugins" --shutdown-timeout=5 \
+		>>"$dir/dockerd.log" 2>&1 </dev/null &
+	disown
+	wait_for 30 engine_ping "$dir/docker.sock" && return
+	echo "The tests' dockerd did not answer; its last words:" >&2
+	tail -n 5 "$dir/dockerd.log" >&2
+	return 1
+}
+
+# A name of its own for each directory.
+engine_cgroup() {
+	echo "berth-test-$(cksum <<<"$1" | cut -d ' ' -f 1)"
+}
+
+engine_start() {
+	local dir=$1
+	command -v dockerd >/dev/null || { echo "There is no dockerd." >&2; return 1; }
+	[ "$(id -u)" = 0 ] || { echo "Only root can start dockerd." >&2; return 1; }
+	mkdir -p "$dir"
+	echo '{}' >"$dir/daemon.json"
+	engine_launch "$dir" || return
+	"$SRC/configs/images/make-box" >"$dir/box.tar" &&
+		engine_api "$dir" POST '/images/create?fromSrc=-&repo=box&tag=1' -H 'Content-Type: application/x-tar' \
+			-T "$dir/box.tar" >/dev/null || return
+	rm -f "$dir/box.tar"
+	export BERTH_TEST_ENGINE="unix://$dir/docker.sock" BERTH_TEST_ENGINE_DIR=$dir
+}
+
+# A zombie counts as gone: an init that reaps late must not cost the tests their time.
+process_gone() {
+	! grep -qs '^State:.[^Z]' "/proc/$1/status"
+}
+
+# Kill what a pid file names, if it is what it should be, and wait for its end.
+engine_signal() {
+	local signal=$1 pidfile=$2 what=$3 pid
+	pid=$(cat "$pidfile" 2>/dev/null) || return 0
+	grep -qsa -- "$what" "/proc/$pid/cmdline" || return 0
+	kill "-$signal" "$pid" 2>/dev/null
+	wait_for 20 process_gone "$pid"
+}
+
+engine_kill() {
+	engine_signal KILL "$1/docker.pid" "$1/docker.pid"
+}
+
+engine_again() {
+	# Its containerd died with it; a zombie that nobody reaps would pass for a living one.
+	rm -f "$1/docker.pid" "$1/exec/containerd/containerd.pid"
+	engine_launch "$1"
+}
+
+engine_stop() {
+	local dir=$1 name ids pid
+	name=$(engine_cgroup "$dir")
+	[ -d "$dir" ] || return 0
+	ids=$(engine_api "$dir" GET '/containers/json?all=1' -m 5 2>/dev/null | grep -o '"Id":"[0-9a-f]\{64\}"' | cut -d '"' -f 4)
+	for pid in $ids; do
+		engine_api "$dir" DELETE "/containers/$pid?force=1&v=1" -m 20 >/dev/null 2>&1 &
+	done
+	# shellcheck disable=SC2046 # a list of process numbers
+	wait $(jobs -p) 2>/dev/null
+	engine_doors_close "$dir"
+	engine_signal TERM "$dir/docker.pid" "$dir/docker.pid"
+	engine_signal KILL "$dir/docker.pid" "$dir/docker.pid"
+	engine_signal TERM "$dir/exec/containerd/containerd.pid" "$dir/exec"
+	engine_signal KILL "$dir/exec/containerd/containerd.pid" "$dir/exec"
+	# Shims of a crashed engine, and through them their containers.
+	for pid in $(pgrep -f -- "-address $dir/exec/containerd/containerd.sock"); do
+		pkill -KILL -P "$pid"
+		kill -KILL "$pid" 2>/dev/null
+	done
+	awk -v d="$dir/" 'index($5, d) == 1 {print $5}' /proc/self/mountinfo | sort -r | xargs -r umount -l 2>/dev/null
+	find /sys/fs/cgroup -depth -type d -path "*/$name*" -exec rmdir {} + 2>/dev/null
+	rm -rf "$dir"
+	if [ "${BERTH_TEST_ENGINE_DIR-}" = "$dir" ]; then
+		unset BERTH_TEST_ENGINE BERTH_TEST_ENGINE_DIR
+	fi
+	return 0
+}
+
+engine_run() {
+	local dir=$1 name=$2 json=${3-} body id
+	body='{"Image":"box:1","Cmd":["/demo/idle.sh"],"HostConfig":{"NetworkMode":"none"}}'
+	[ -z "$json" ] || body=$(/usr/bin/python3 -c 'import json, sys
+a, b = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+a["HostConfig"].update(b.pop("HostConfig", {}))
+print(json.dumps({**a, **b}))' "$body" "$json")
+	id=$(engine_api "$dir" POST "/containers/create?name=$name" -H 'Content-Type: application/json' -d "$body" |
+		grep -o '[0-9a-f]\{64\}') || return
+	engine_api "$dir" POST "/containers/$id/start" && echo "$id"
+}
+
+engine_debian() {
+	local dir=$1
+	engine_api "$dir" GET /images/debian:1/json >/dev/null 2>&1 && return
+	command -v mmdebstrap >/dev/null || apt-get install -y --no-install-recommends mmdebstrap >/dev/null || return
+	mmdebstrap --quiet --variant=apt --include=python3-minimal bookworm "$dir/debian.tar" &&
+		engine_api "$dir" POST '/images/create?fromSrc=-&repo=debian&tag=1' \
+			-H 'Content-Type: application/x-tar' -T "$dir/debian.tar" >/dev/null && rm -f "$dir/debian.tar"
+}
+
+engine_free_port() {
+	/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# A door is a socat in front of the unix socket: the engine's own network is not reachable from here.
+engine_door() {
+	local dir=$1 port=$2 listen=$3
+	setsid socat "$listen" "UNIX-CONNECT:$dir/docker.sock" >>"$dir/socat.log" 2>&1 </dev/null &
+	echo $! >"$dir/door.$port.pid"
+	disown
+	wait_for 10 bash -c ": </dev/tcp/127.0.0.1/$port" || { cat "$dir/socat.log" >&2; return 1; }
+	echo "tcp://127.0.0.1:$port"
+}
+
+engine_doors_close() {
+	local pidfile
+	for pidfile in "$1"/door.*.pid; do
+		[ -e "$pidfile" ] && engine_signal TERM "$pidfile" "$1/docker.sock"
+	done
+}
+
+engine_tcp() {
+	local port
+	port=$(engine_free_port)
+	engine_door "$1" "$port" "TCP-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr"
+}
+
+# A CA, a server's and a client's certificate, as `docker` wants them in DOCKER_CERT_PATH.
+engine_certificates() {
+	local dir=$1/tls
+	mkdir -p "$dir"
+	(
+		cd "$dir" || exit
+		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=berth test CA' \
+			-keyout ca-key.pem -out ca.pem &&
+			openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '/CN=localhost' \
+				-keyout server-key.pem -out server.csr &&
+			openssl x509 -req -in server.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2 -out server.pem \
+				-extfile <(echo 'subjectAltName=DNS:localhost,IP:127.0.0.1
+extendedKeyUsage=serverAuth') &&
+			openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '/CN=berth test client' \
+				-keyout key.pem -out client.csr &&
+			openssl x509 -req -in client.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2 -out cert.pem \
+				-extfile <(echo 'extendedKeyUsage=clientAuth') &&
+			cat server.pem server-key.pem >server-both.pem
+	) 2>>"$dir/openssl.log" || { cat "$dir/openssl.log" >&2; return 1; }
+}
+
+engine_tls() {
+	local dir=$1 port
+	port=$(engine_free_port)
+	engine_certificates "$dir" || return
+	engine_door "$dir" "$port" \
+		"OPENSSL-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr,cert=$dir/tls/server-both.pem,cafile=$dir/tls/ca.pem,verify=1"
+}
+
+podman_start() {
+	local dir=$1
+	command -v podman >/dev/null || { echo "There is no podman." >&2; return 1; }
+	mkdir -p "$dir"
+	setsid podman --root "$dir/root" --runroot "$dir/runroot" --tmpdir "$dir/tmp" --storage-driver vfs \
+		--cgroup-manager cgroupfs --events-backend file system service --time 0 "unix://$dir/podman.sock" \
+		>"$dir/podman.log" 2>&1 </dev/null &
+	echo $! >"$dir/podman.pid"
+	disown
+	wait_for 30 engine_ping "$dir/podman.sock" || { tail -n 5 "$dir/podman.log" >&2; return 1; }
+}
+
+podman_stop() {
+	local dir=$1
+	[ -d "$dir" ] || return 0
+	podman --root "$dir/root" --runroot "$dir/runroot" --tmpdir "$dir/tmp" --storage-driver vfs \
+		--cgroup-manager cgroupfs rm --all --force --time 0 >/dev/null 2>&1
+	engine_signal TERM "$dir/podman.pid" "$dir/podman.sock"
+	engine_signal KILL "$dir/podman.pid" "$dir/podman.sock"
+	awk -v d="$dir/" 'index($5, d) == 1 {print $5}' /proc/self/mountinfo | sort -r | xargs -r umount -l 2>/dev/null
+	rm -rf "$dir"
+}
