@@ -1,0 +1,263 @@
+/* settings.c - berth.yaml read into struct settings by one table. */
+#include <berth/settings.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
+
+#include "base/runtime.h"
+#include "config/node.h"
+
+static const char *const ascii_words[] = {"auto", "yes", "no", NULL};
+
+#define AT(field) offsetof(struct settings, field)
+
+const struct setting setting_table[] = {
+	{"theme", SETTING_TEXT, AT(theme), 0, 0, NULL,
+		"Colours: auto, the name of a shipped theme, or the path of a theme file."},
+	{"ascii", SETTING_CHOICE, AT(ascii), 0, 0, ascii_words,
+		"Draw with ASCII only: auto (by the locale), yes or no."},
+	{"mouse", SETTING_BOOL, AT(mouse), 0, 0, NULL,
+		"Use the mouse; when off, the terminal selects text as usual."},
+	{"read_only", SETTING_BOOL, AT(read_only), 0, 0, NULL,
+		"Look at everything and change nothing."},
+	{"hz", SETTING_NUMBER, AT(hz), 0.1, 10, NULL, "Samples of statistics per second."},
+	{"groups", SETTING_BOOL, AT(groups), 0, 0, NULL,
+		"Group containers by agent and compose project."},
+	{"stopped", SETTING_BOOL, AT(stopped), 0, 0, NULL, "List stopped containers too."},
+	{"sort", SETTING_TEXT, AT(sort), 0, 0, NULL,
+		"Column to sort containers by; a minus sign before it inverts the order."},
+	{"columns", SETTING_LIST, AT(columns), 0, 0, NULL,
+		"Columns of the container table, in order; an empty list shows all that fit."},
+	{"logs.buffer", SETTING_BYTES, AT(log_buffer_bytes), 64 << 10, 1 << 30, NULL,
+		"Memory for the lines of a logs view; older lines are dropped."},
+	{"logs.tail", SETTING_INT, AT(log_tail), 0, 1000000, NULL,
+		"Lines of history that are read when logs are opened."},
+	{"confirm_threshold", SETTING_INT, AT(confirm_threshold), 1, 1000000, NULL,
+		"From how many items on a dialog wants their number typed."},
+	{"protected.names", SETTING_LIST, AT(protected_names), 0, 0, NULL,
+		"Containers, networks and volumes that are never removed: patterns of names."},
+	{"protected.labels", SETTING_LIST, AT(protected_labels), 0, 0, NULL,
+		"Never removed: patterns of KEY or KEY=VALUE of labels."},
+	{"protected.images", SETTING_LIST, AT(protected_images), 0, 0, NULL,
+		"Images that are never removed: patterns of references."},
+	{"keys", SETTING_KEYS, AT(keys), 0, 0, NULL,
+		"Keys of actions, as ACTION: \"KEY KEY\"; an empty text takes the keys away."},
+	{0},
+};
+
+/* Lists and texts go into the settings' own arena: the file's tree may go. */
+static int read_list(struct settings *s, const struct config *c, const struct node *n,
+	struct text_list *out, struct err *e)
+{
+	const char **item;
+
+	if (n->kind != NODE_LIST)
+		return node_err(c, n, e, "found %s, expected a list such as [a, b].",
+			n->kind == NODE_MAP ? "keys with values" : "a single value");
+	item = arena_array(&s->mem, n->n, sizeof *item);
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->child[i]->kind != NODE_SCALAR || !*n->child[i]->value)
+			return node_err(c, n->child[i], e, "found %s, expected a word.",
+				n->child[i]->kind == NODE_SCALAR ? "nothing" : "a list or keys");
+		item[i] = arena_strdup(&s->mem, n->child[i]->value);
+	}
+	out->n = n->n;
+	out->item = item;
+	return 0;
+}
+
+static int read_keys(
+	struct settings *s, const struct config *c, const struct node *n, struct err *e)
+{
+	struct key_setting *keys;
+
+	if (n->kind == NODE_SCALAR && !*n->value)
+		return 0;
+	if (n->kind != NODE_MAP)
+		return node_err(c, n, e, "found no map, expected lines of ACTION: \"KEY KEY\".");
+	keys = arena_array(&s->mem, n->n, sizeof *keys);
+	for (size_t i = 0; i < n->n; i++) {
+		const struct node *line = n->child[i];
+
+		if (line->kind != NODE_SCALAR)
+			return node_err(c, line, e,
+				"found %s, expected the keys as one text, such as \"C-s F2\".",
+				line->kind == NODE_LIST ? "a list" : "keys with values");
+		keys[i].action = arena_strdup(&s->mem, line->key);
+		keys[i].keys = arena_strdup(&s->mem, line->value);
+		keys[i].line = line->line;
+		keys[i].column = line->column;
+	}
+	s->nkeys = n->n;
+	s->keys = keys;
+	return 0;
+}
+
+static int read_bytes(const struct setting *t, const struct config *c, const struct node *n,
+	uint64_t *out, struct err *e)
+{
+	uint64_t v;
+
+	if (node_bytes(c, n, &v, e) < 0)
+		return -1;
+	if (v < (uint64_t)t->min || v > (uint64_t)t->max)
+		return node_err(c, n, e, "found \"%s\", expected an amount from %lldk to %lldm.",
+			n->value, (long long)t->min >> 10, (long long)t->max >> 20);
+	*out = v;
+	return 0;
+}
+
+static int read_setting(struct settings *s, const struct setting *t, const struct config *c,
+	const struct node *n, struct err *e)
+{
+	void *at = (char *)s + t->offset;
+
+	switch (t->type) {
+	case SETTING_TEXT:
+		if (n->kind != NODE_SCALAR || !*n->value)
+			return node_err(c, n, e, "found %s, expected a word.",
+				n->kind == NODE_SCALAR ? "nothing" : "a list or keys");
+		*(const char **)at = arena_strdup(&s->mem, n->value);
+		return 0;
+	case SETTING_BOOL: return node_bool(c, n, at, e);
+	case SETTING_INT: return node_int(c, n, (int64_t)t->min, (int64_t)t->max, at, e);
+	case SETTING_NUMBER: return node_double(c, n, t->min, t->max, at, e);
+	case SETTING_BYTES: return read_bytes(t, c, n, at, e);
+	case SETTING_CHOICE: return node_choice(c, n, t->words, at, e);
+	case SETTING_LIST: return read_list(s, c, n, at, e);
+	case SETTING_KEYS: return read_keys(s, c, n, e);
+	}
+	return 0;
+}
+
+/* The names below `section` ("" for the top), each once: what may stand in that map. */
+#define NAMES_MAX 32
+static void names_in(const char *section, const char *names[NAMES_MAX], char mem[NAMES_MAX][32])
+{
+	size_t len = strlen(section), n = 0;
+
+	for (const struct setting *t = setting_table; t->name; t++) {
+		const char *name, *dot;
+		size_t size;
+
+		if (strncmp(t->name, section, len) != 0)
+			continue;
+		name = t->name + len;
+		dot = strchr(name, '.');
+		size = dot ? (size_t)(dot - name) : strlen(name);
+		if (n && !strncmp(names[n - 1], name, size) && !names[n - 1][size])
+			continue;
+		CHECK(n + 1 < NAMES_MAX && size < 32);
+		memcpy(mem[n], name, size);
+		mem[n][size] = '\0';
+		names[n] = mem[n];
+		n++;
+	}
+	names[n] = NULL;
+}
+
+static int read_map(struct settings *s, const struct config *c, const struct node *map,
+	const char *section, struct err *e)
+{
+	const char *names[NAMES_MAX];
+	char mem[NAMES_MAX][32];
+	const struct setting *t;
+
+	names_in(section, names, mem);
+	if (node_unknown(c, map, names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < map->n; i++) {
+		const struct node *n = map->child[i];
+		char path[96];
+
+		snprintf(path, sizeof path, "%s%s", section, n->key);
+		for (t = setting_table; t->name && strcmp(t->name, path) != 0; t++)
+			;
+		if (t->name) {
+			if (read_setting(s, t, c, n, e) < 0)
+				return -1;
+			continue;
+		}
+		snprintf(path, sizeof path, "%s%s.", section, n->key);
+		if (n->kind == NODE_SCALAR && !*n->value)
+			continue;
+		if (n->kind != NODE_MAP)
+			return node_err(
+				c, n, e, "found no map, expected the settings of \"%s\".", n->key);
+		if (read_map(s, c, n, path, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int settings_from(const struct config *c, struct settings *ret, struct err *e)
+{
+	struct settings s = {0};
+	struct config shipped;
+	const char *text;
+	struct err bug = ERR_INIT;
+	size_t len;
+	int rc;
+
+	arena_init(&s.mem, 2048);
+	text = embedded_file(SETTINGS_DEFAULTS, &len);
+	CHECK(text && config_parse(SETTINGS_DEFAULTS, text, len, &shipped, &bug) == 0);
+	rc = read_map(&s, &shipped, shipped.root, "", &bug);
+	CHECK(rc == 0);
+	config_release(&shipped);
+	if (c) {
+		s.file = arena_strdup(&s.mem, c->file);
+		if (read_map(&s, c, c->root, "", e) < 0) {
+			settings_release(&s);
+			return -1;
+		}
+	}
+	*ret = s;
+	return 0;
+}
+
+int settings_path(char *buf, size_t cap, struct err *e)
+{
+	size_t len;
+
+	if (config_dir(buf, cap, e) < 0)
+		return -1;
+	len = strlen(buf);
+	if (len + sizeof "/berth.yaml" > cap)
+		return err_set(e, ERR_CONFIG, "The path %s/berth.yaml is too long.", buf);
+	strcpy(buf + len, "/berth.yaml");
+	return 0;
+}
+
+int settings_load(const char *file, struct settings *ret, struct err *e)
+{
+	char path[PATH_MAX];
+	struct config c;
+	int rc;
+
+	if (!file) {
+		/* Without a home directory there are no settings either; that is no error. */
+		if (settings_path(path, sizeof path, NULL) < 0)
+			return settings_from(NULL, ret, e);
+		if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+			return settings_from(NULL, ret, e);
+		file = path;
+	}
+	if (config_read(file, &c, e) < 0)
+		return -1;
+	rc = settings_from(&c, ret, e);
+	config_release(&c);
+	return rc;
+}
+
+void settings_release(struct settings *s)
+{
+	if (s)
+		arena_release(&s->mem);
+}

@@ -1,0 +1,89 @@
+/*
+ * settings.h - what a person can set in berth.yaml.
+ *
+ * One table says name, type, range and help of every setting; reading, `berth config check` and the
+ * man page use it.  The defaults are the shipped configs/berth.yaml, read by the same code first;
+ * then $XDG_CONFIG_HOME/berth/berth.yaml (need not exist) or the file given with --settings (must).
+ * Anything unknown, doubled or out of range is ERR_CONFIG with file:line:column.
+ *
+ * Thread: call before threads start; the result is plain data of its owner.
+ */
+#ifndef BERTH_SETTINGS_H
+#define BERTH_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "config.h"
+#include "err.h"
+
+struct text_list {
+	size_t n;
+	const char *const *item;
+};
+
+/* One line of `keys:`.  Whether the action exists and the keys can be typed is known by the key map
+ * (tui), which reports with this place; a bad line costs only itself. */
+struct key_setting {
+	const char *action; /* "sort-next" */
+	const char *keys;   /* as in the action list: "C-s F2"; "" takes every key away */
+	int line, column;
+};
+
+enum ascii_setting { ASCII_AUTO, ASCII_YES, ASCII_NO };
+
+struct settings {
+	const char *file;  /* that was read, as named in messages; NULL: there is none */
+	const char *theme; /* "auto", a shipped theme's name, or the path of a theme file */
+	int ascii;         /* enum ascii_setting */
+	bool mouse;
+	bool read_only;
+	double hz;                 /* samples per second, 0.1 .. 10 */
+	bool groups;               /* containers grouped by agent and compose project */
+	bool stopped;              /* stopped containers are listed */
+	const char *sort;          /* a column's name; '-' before it inverts */
+	struct text_list columns;  /* of the container table; empty: all that fit */
+	uint64_t log_buffer_bytes; /* kept per logs view */
+	int64_t log_tail;          /* lines of history read when logs open */
+	int64_t confirm_threshold; /* from this many items on the number must be typed */
+	size_t nkeys;
+	const struct key_setting *keys;
+	/* Never removed, whatever a plan says: shell patterns as in fnmatch(3). */
+	struct text_list protected_names, protected_labels, protected_images;
+	struct arena mem;
+};
+
+enum setting_type {
+	SETTING_TEXT,   /* const char * */
+	SETTING_BOOL,   /* bool */
+	SETTING_INT,    /* int64_t */
+	SETTING_NUMBER, /* double */
+	SETTING_BYTES,  /* uint64_t */
+	SETTING_CHOICE, /* int: index into words */
+	SETTING_LIST,   /* struct text_list */
+	SETTING_KEYS,   /* nkeys and keys */
+};
+
+struct setting {
+	const char *name; /* "hz", "protected.names" */
+	enum setting_type type;
+	size_t offset;            /* in struct settings */
+	double min, max;          /* SETTING_INT, SETTING_NUMBER, SETTING_BYTES */
+	const char *const *words; /* SETTING_CHOICE; ends in NULL */
+	const char *help;
+};
+extern const struct setting setting_table[]; /* ends in a NULL name */
+
+#define SETTINGS_DEFAULTS "configs/berth.yaml" /* embedded */
+
+/* `file` NULL: the default place.  0, or -1 and nothing to release. */
+int settings_load(const char *file, struct settings *ret, struct err *e);
+/* A file already read, over the defaults: `berth config check`, tests. */
+int settings_from(const struct config *c, struct settings *ret, struct err *e);
+void settings_release(struct settings *s);
+/* Where settings_load(NULL) looks; PATH_MAX bytes. */
+int settings_path(char *buf, size_t cap, struct err *e);
+
+#endif

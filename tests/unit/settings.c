@@ -1,0 +1,198 @@
+/* settings.c - berth.yaml over its defaults: every kind of setting, exact sentences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/settings.h>
+
+static int from(const char *text, struct settings *s, struct err *e)
+{
+	struct config c;
+	int rc;
+
+	if (config_parse("berth.yaml", text, strlen(text), &c, e) < 0)
+		return -1;
+	rc = settings_from(&c, s, e);
+	config_release(&c);
+	return rc;
+}
+
+static void refused(const char *text, const char *sentence)
+{
+	struct settings s;
+	struct err e = ERR_INIT;
+
+	assert_int_equal(from(text, &s, &e), -1);
+	assert_string_equal(e.msg, sentence);
+	assert_int_equal(err_exit_code(&e), 2);
+}
+
+/* The shipped file sets every setting of the table, and the values here are documented ones. */
+static void defaults(void **state)
+{
+	struct settings s;
+	struct config c;
+	size_t n;
+	const char *text = embedded_file(SETTINGS_DEFAULTS, &n);
+
+	(void)state;
+	assert_int_equal(settings_from(NULL, &s, NULL), 0);
+	assert_null(s.file);
+	assert_string_equal(s.theme, "auto");
+	assert_int_equal(s.ascii, ASCII_AUTO);
+	assert_true(s.mouse && s.groups && s.stopped);
+	assert_false(s.read_only);
+	assert_true(s.hz == 1);
+	assert_string_equal(s.sort, "name");
+	assert_true(s.log_buffer_bytes == 8u << 20);
+	assert_true(s.log_tail == 1000 && s.confirm_threshold == 5);
+	assert_true(!s.columns.n && !s.nkeys && !s.protected_names.n);
+	settings_release(&s);
+
+	assert_int_equal(config_parse(SETTINGS_DEFAULTS, text, n, &c, NULL), 0);
+	for (const struct setting *t = setting_table; t->name; t++) {
+		const char *dot = strchr(t->name, '.');
+		char section[64];
+		const struct node *map = c.root;
+
+		if (dot) {
+			snprintf(section, sizeof section, "%.*s", (int)(dot - t->name), t->name);
+			map = node_get(c.root, section);
+		}
+		if (!node_get(map, dot ? dot + 1 : t->name))
+			fail_msg("%s has no default", t->name);
+		assert_true(strlen(t->help) > 10);
+	}
+	config_release(&c);
+}
+
+static void everything_set(void **state)
+{
+	struct settings s;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (from("theme: light\nascii: yes\nmouse: off\nread_only: true\nhz: 2.5\ngroups: no\n"
+		 "stopped: no\nsort: -cpu\ncolumns: [name, cpu]\nlogs: {buffer: 1m, tail: 0}\n"
+		 "confirm_threshold: 2\nprotected:\n  names: [\"db-*\"]\n  labels: [keep, a=b]\n"
+		 "  images: [x]\nkeys:\n  quit: \"C-q\"\n  mark: \"\"\n",
+		    &s, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_string_equal(s.file, "berth.yaml");
+	assert_string_equal(s.theme, "light");
+	assert_int_equal(s.ascii, ASCII_YES);
+	assert_false(s.mouse || s.groups || s.stopped);
+	assert_true(s.read_only);
+	assert_true(s.hz == 2.5);
+	assert_string_equal(s.sort, "-cpu");
+	assert_int_equal(s.columns.n, 2);
+	assert_string_equal(s.columns.item[1], "cpu");
+	assert_true(s.log_buffer_bytes == 1u << 20 && s.log_tail == 0);
+	assert_int_equal(s.confirm_threshold, 2);
+	assert_string_equal(s.protected_names.item[0], "db-*");
+	assert_int_equal(s.protected_labels.n, 2);
+	assert_string_equal(s.protected_images.item[0], "x");
+	assert_int_equal(s.nkeys, 2);
+	assert_string_equal(s.keys[0].action, "quit");
+	assert_string_equal(s.keys[0].keys, "C-q");
+	assert_int_equal(s.keys[0].line, 17);
+	assert_int_equal(s.keys[0].column, 9);
+	assert_string_equal(s.keys[1].keys, "");
+	settings_release(&s);
+}
+
+static void empty_sections(void **state)
+{
+	struct settings s;
+
+	(void)state;
+	assert_int_equal(from("keys:\nlogs:\nprotected:\n", &s, NULL), 0);
+	assert_true(s.log_tail == 1000);
+	settings_release(&s);
+}
+
+static void sentences(void **state)
+{
+	(void)state;
+	refused("theem: dark\n",
+		"berth.yaml:1:1: unknown key \"theem\", nearest known key: \"theme\".");
+	refused("logs:\n  tial: 3\n",
+		"berth.yaml:2:3: unknown key \"tial\", nearest known key: \"tail\".");
+	refused("logs:\n  x: 3\n", "berth.yaml:2:3: unknown key \"x\", expected buffer or tail.");
+	refused("logs.tail: 3\n",
+		"berth.yaml:1:1: unknown key \"logs.tail\", expected theme, ascii, "
+		"mouse, read_only, hz, groups, stopped, sort, columns, logs, "
+		"confirm_threshold, protected or keys.");
+	refused("logs: 3\n", "berth.yaml:1:7: found no map, expected the settings of \"logs\".");
+	refused("hz: 11\n", "berth.yaml:1:5: found \"11\", expected a number from 0.1 to 10.");
+	refused("ascii: maybe\n", "berth.yaml:1:8: found \"maybe\", expected auto, yes or no.");
+	refused("columns: cpu\n",
+		"berth.yaml:1:10: found a single value, expected a list such as [a, b].");
+	refused("columns: [cpu, [x]]\n", "berth.yaml:1:16: found a list or keys, expected a word.");
+	refused("theme: []\n", "berth.yaml:1:8: found a list or keys, expected a word.");
+	refused("theme:\n", "berth.yaml:1:7: found nothing, expected a word.");
+	refused("logs: {buffer: 1k}\n",
+		"berth.yaml:1:16: found \"1k\", expected an amount from 64k to 1024m.");
+	refused("keys: [a]\n",
+		"berth.yaml:1:7: found no map, expected lines of ACTION: \"KEY KEY\".");
+	refused("keys: {quit: [a, b]}\n",
+		"berth.yaml:1:14: found a list, expected the keys as one "
+		"text, such as \"C-s F2\".");
+}
+
+static void places(void **state)
+{
+	char dir[] = "/tmp/berth-unit-XXXXXX", path[128], expected[256];
+	struct settings s;
+	struct err e = ERR_INIT;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	assert_int_equal(settings_load(NULL, &s, &e), 0);
+	assert_null(s.file);
+	settings_release(&s);
+
+	snprintf(path, sizeof path, "%s/none.yaml", dir);
+	assert_int_equal(settings_load(path, &s, &e), -1);
+	snprintf(expected, sizeof expected, "Cannot open %s: No such file or directory", path);
+	assert_string_equal(e.msg, expected);
+	assert_int_equal(err_exit_code(&e), 2);
+
+	snprintf(path, sizeof path, "%s/berth", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/berth/berth.yaml", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("hz: 4\n", f);
+	fclose(f);
+	assert_int_equal(settings_load(NULL, &s, &e), 0);
+	assert_string_equal(s.file, path);
+	assert_true(s.hz == 4);
+	settings_release(&s);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(everything_set),
+		cmocka_unit_test(empty_sections),
+		cmocka_unit_test(sentences),
+		cmocka_unit_test(places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
