@@ -131,6 +131,12 @@ bool idset_touch(struct idset *s, const char *engine, const char *id)
 	return e->seen = true;
 }
 
+void idset_unsee(struct idset *s)
+{
+	for (size_t i = 0; i < s->cap; i++)
+		s->slots[i].seen = false;
+}
+
 void idset_sweep(struct idset *s)
 {
 	/* A dropped slot may be refilled by one from further on: look at it again. */
@@ -142,6 +148,4 @@ void idset_sweep(struct idset *s)
 		else
 			i++;
 	}
-	for (size_t i = 0; i < s->cap; i++)
-		s->slots[i].seen = false;
 }

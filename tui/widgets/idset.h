@@ -24,7 +24,8 @@ void idset_clear(struct idset *s);
 bool idset_has(const struct idset *s, const char *engine, const char *id);
 void idset_add(struct idset *s, const char *engine, const char *id);
 void idset_remove(struct idset *s, const char *engine, const char *id);
-/* Forget what was not looked up by idset_touch since the last sweep. */
+/* Between idset_unsee and idset_sweep: forget what idset_touch did not find again. */
+void idset_unsee(struct idset *s);
 bool idset_touch(struct idset *s, const char *engine, const char *id);
 void idset_sweep(struct idset *s);
 

@@ -31,6 +31,9 @@
 
 #define TABLE_CELL_MAX 512 /* longest text of a cell, bytes with NUL */
 
+#define TABLE_COLUMNS_MAX 64
+#define TABLE_DEPTH_MAX 7
+
 struct table;
 
 struct table_row {
@@ -38,9 +41,10 @@ struct table_row {
 	const void *item;        /* the view's; what its columns show */
 	uint8_t depth;           /* 0: top */
 	bool group;              /* a head over the deeper rows below it: folds, cannot be marked */
-	bool pending, stale;     /* drawn busy, drawn as old */
+	bool stale;              /* drawn as old */
 	/* Filled by the table: */
 	bool marked, folded;
+	bool matches;    /* the filter lets it through */
 	bool last_child; /* of its parent, among the shown ones */
 };
 
@@ -48,13 +52,15 @@ struct table_column {
 	const char *name; /* "cpu": columns dialog, settings, saved files */
 	const char *head; /* "CPU %" */
 	uint8_t min,
-		ideal;   /* width; the text is clipped below ideal, the column left out below min */
-	uint8_t grow;    /* share of what is left over; 0: none */
-	uint8_t keep;    /* 0: always; else the larger, the sooner it goes when narrow */
-	bool right;      /* right-aligned, head too */
-	bool optional;   /* not shown unless chosen */
+		ideal; /* width; the text is clipped below ideal, the column left out below min */
+	uint8_t grow;  /* share of what is left over; 0: none */
+	uint8_t keep;  /* 0: always; else the larger, the sooner it goes when narrow */
+	bool sign;     /* cells begin with a sign and a blank: the head stands over what follows */
+	bool right;    /* right-aligned, head too */
+	bool optional; /* not shown unless chosen */
 	bool descending; /* sorted by it for the first time: largest first */
-	/* The cell as text: drawn, saved, and searched by the filter.  `st` may be changed. */
+	/* The cell as text: drawn, saved, and (unless right-aligned) searched by the filter.  Row
+	 * heads too.  `st` may be changed. */
 	void (*text)(const struct table_row *row, char *buf, size_t cap, struct style *st);
 	/* Draws more than text (bars, sparklines); NULL: the text is drawn. */
 	void (*draw)(const struct table_row *row, struct canvas *c, struct area cell);
@@ -68,7 +74,6 @@ struct table {
 	uint64_t chosen; /* bit per column: shown when there is room */
 	size_t sort;     /* column; ncolumns: as handed over */
 	bool inverted;
-	bool indent;       /* draw the tree's branches before the first column; default true */
 	const char *empty; /* said when there are no rows at all */
 
 	struct table_row *rows; /* as handed over */
@@ -83,7 +88,10 @@ struct table {
 	char *anchor_engine, *anchor_id; /* last mark, for a range */
 	size_t cursor, top;              /* in shown */
 	int page;                        /* rows that fitted when drawn last */
+	bool awaited;                    /* table_go: the row may be yet to come */
 	struct area body;                /* where the rows were drawn last */
+	int16_t x[TABLE_COLUMNS_MAX],
+		w[TABLE_COLUMNS_MAX]; /* of columns, as drawn last; w 0: not */
 
 	char *filter; /* NULL: none */
 	bool filter_inverse;

@@ -1,0 +1,298 @@
+/* table_draw.c - a table on the canvas: fitting columns, heads, rows, the columns dialog. */
+#include "table_draw.h"
+
+#include <berth/text.h>
+
+#include <string.h>
+
+#define GUTTER 1 /* mark or edge */
+#define NARROWEST 8
+
+static bool chosen(const struct table *t, size_t i)
+{
+	return t->chosen >> i & 1;
+}
+
+/* The column that goes first: the largest keep, the rightmost of equals; ncolumns: none may. */
+static size_t least(const struct table *t)
+{
+	size_t worst = t->ncolumns;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (t->w[i] && t->columns[i].keep &&
+			(worst == t->ncolumns || t->columns[i].keep >= t->columns[worst].keep))
+			worst = i;
+	return worst;
+}
+
+static int total(const struct table *t, int gap)
+{
+	int sum = -gap;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (t->w[i])
+			sum += t->w[i] + gap;
+	return sum;
+}
+
+/* Widen from the narrowest to the ideal, the most important columns first. */
+static int widen(struct table *t, int spare)
+{
+	for (int keep = 0; keep <= UINT8_MAX && spare > 0; keep++) {
+		for (size_t i = 0; i < t->ncolumns; i++) {
+			const struct table_column *c = &t->columns[i];
+			int more = c->ideal - t->w[i];
+
+			if (!t->w[i] || c->keep != keep || more <= 0)
+				continue;
+			if (more > spare)
+				more = spare;
+			t->w[i] = (int16_t)(t->w[i] + more);
+			spare -= more;
+		}
+	}
+	return spare;
+}
+
+/* What is left goes to the columns that can use it. */
+static int grow(struct table *t, int spare)
+{
+	int shares = 0, given = 0;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (t->w[i])
+			shares += t->columns[i].grow;
+	for (size_t i = 0; i < t->ncolumns && shares; i++) {
+		int more = spare * t->columns[i].grow / shares;
+
+		if (!t->w[i] || !t->columns[i].grow)
+			continue;
+		/* Beyond three times the ideal a column only tears a row apart. */
+		if (more > 2 * t->columns[i].ideal)
+			more = 2 * t->columns[i].ideal;
+		t->w[i] = (int16_t)(t->w[i] + more);
+		given += more;
+	}
+	return spare - given;
+}
+
+void table_fit(struct table *t, int x, int w)
+{
+	int gap = 1, spare, n = 0;
+	size_t gone;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		t->w[i] = chosen(t, i) ? t->columns[i].min : 0;
+	while (total(t, gap) > w && (gone = least(t)) < t->ncolumns)
+		t->w[gone] = 0;
+	spare = w - total(t, gap);
+	if (spare < 0) {
+		int first = t->w[0] + spare;
+
+		t->w[0] = (int16_t)(first < NARROWEST ? NARROWEST : first);
+		spare = 0;
+	}
+	for (size_t i = 0; i < t->ncolumns; i++)
+		n += t->w[i] > 0;
+	spare = widen(t, spare);
+	if (spare >= n - 1) {
+		gap = 2;
+		spare -= n - 1;
+	}
+	grow(t, spare);
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		t->x[i] = (int16_t)x;
+		if (t->w[i])
+			x += t->w[i] + gap;
+	}
+}
+
+static void draw_head(const struct table *t, struct canvas *c, int y, int end)
+{
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		const struct table_column *col = &t->columns[i];
+		bool sorted = t->sort == i;
+		struct style st = sorted ? STYLE(COLUMN_SORT) : STYLE(COLUMN);
+		int len = text_width(col->head, strlen(col->head)), x = t->x[i], w = t->w[i];
+		int pad = col->sign ? 2 : 0;
+
+		if (!w || x >= end)
+			continue;
+		if (w > end - x)
+			w = end - x;
+		if (col->right) {
+			canvas_right(c, x, y, w, st, col->head);
+			if (sorted && w > len)
+				canvas_glyph(c, x + w - len - 1, y, st,
+					t->inverted ? GLYPH_DOWN : GLYPH_UP);
+		} else {
+			canvas_clip(c, x + pad, y, w - pad, st, col->head);
+			if (sorted && w - pad > len)
+				canvas_glyph(c, x + pad + len, y, st,
+					t->inverted ? GLYPH_DOWN : GLYPH_UP);
+		}
+	}
+}
+
+/* Signs before the first column's text: fold of a head, branch of a child's child. */
+static int draw_tree(const struct table_row *r, struct canvas *c, int x, int y)
+{
+	int at = x;
+
+	if (r->group) {
+		at += 2 * r->depth;
+		canvas_glyph(c, at, y, STYLE(GROUP), r->folded ? GLYPH_CLOSED : GLYPH_OPEN);
+		return at + 2;
+	}
+	if (r->depth >= 2) {
+		at += 2 * (r->depth - 1);
+		canvas_glyph(c, at, y, STYLE(DIM), GLYPH_BRANCH);
+		return at + 2;
+	}
+	return at;
+}
+
+static bool cell_text(
+	const struct table *t, const struct table_row *r, size_t i, char *buf, struct style *st)
+{
+	buf[0] = '\0';
+	*st = r->group ? STYLE(GROUP) : STYLE(TEXT);
+	if (t->columns[i].text)
+		t->columns[i].text(r, buf, TABLE_CELL_MAX, st);
+	return buf[0];
+}
+
+/* A head's text may run over the empty cells to its right. */
+static int room(const struct table *t, const struct table_row *r, size_t i, int end)
+{
+	int limit = t->x[i] + t->w[i];
+	char buf[TABLE_CELL_MAX];
+	struct style st;
+
+	if (!r->group || t->columns[i].right)
+		return limit < end ? limit : end;
+	for (size_t j = i + 1; j < t->ncolumns; j++) {
+		if (!t->w[j])
+			continue;
+		if (cell_text(t, r, j, buf, &st)) {
+			limit = t->columns[j].right
+				? t->x[j] + t->w[j] - text_width(buf, strlen(buf)) - 1
+				: t->x[j] - 1;
+			break;
+		}
+		limit = t->x[j] + t->w[j];
+	}
+	return limit < end ? limit : end;
+}
+
+static void draw_row(const struct table *t, struct canvas *c, size_t at, int y, int end)
+{
+	const struct table_row *r = table_shown(t, at);
+	bool current = at == t->cursor;
+	char buf[TABLE_CELL_MAX];
+	struct style st;
+	int x0 = t->body.x;
+
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		int x = t->x[i], limit;
+
+		if (!t->w[i] || x >= end)
+			continue;
+		if (t->columns[i].draw && !r->group) {
+			int w = t->w[i] < end - x ? t->w[i] : end - x;
+
+			t->columns[i].draw(r, c, (struct area){x, y, w, 1});
+			continue;
+		}
+		if (!cell_text(t, r, i, buf, &st) && i)
+			continue;
+		if (i == 0)
+			x = draw_tree(r, c, x, y);
+		limit = room(t, r, i, end);
+		if (t->columns[i].right)
+			canvas_right(c, x, y, limit - x, st, buf);
+		else
+			canvas_clip(c, x, y, limit - x, st, buf);
+	}
+	if (r->stale)
+		canvas_restyle(c, (struct area){x0, y, end - x0, 1}, ROLE_STALE);
+	if (r->marked)
+		canvas_glyph(c, x0, y, STYLE(MARK), GLYPH_MARK);
+	else if (current)
+		canvas_glyph(c, x0, y, STYLE(ACCENT), GLYPH_EDGE);
+	if (current)
+		canvas_under(c, (struct area){x0, y, end - x0, 1}, ROLE_CURSOR);
+	else if (r->marked)
+		canvas_under(c, (struct area){x0, y, end - x0, 1}, ROLE_MARK);
+}
+
+static void scroll(struct table *t)
+{
+	size_t page = t->page > 0 ? (size_t)t->page : 1;
+
+	if (t->top + page > t->nshown)
+		t->top = t->nshown > page ? t->nshown - page : 0;
+	if (t->cursor < t->top)
+		t->top = t->cursor;
+	else if (t->cursor >= t->top + page)
+		t->top = t->cursor - page + 1;
+	/* The head above the first row of its group comes along when there is room for it. */
+	if (t->top && t->top == t->cursor && t->cursor < t->nshown && page > 2 &&
+		table_shown(t, t->top - 1)->depth < table_shown(t, t->top)->depth)
+		t->top--;
+}
+
+static void draw_choice(struct table *t, struct canvas *c, struct area a)
+{
+	int rows = (int)t->ncolumns, w = 24, h = rows + 2, from = 0;
+	struct area box;
+
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		int len = text_width(t->columns[i].head, strlen(t->columns[i].head)) + 10;
+
+		w = len > w ? len : w;
+	}
+	h = h > a.h ? a.h : h;
+	w = w > a.w ? a.w : w;
+	box = (struct area){a.x + (a.w - w) / 2, a.y + (a.h - h) / 2, w, h};
+	canvas_fill(c, box, STYLE(DIALOG), ' ');
+	canvas_clip(
+		c, box.x + 2, box.y, w - 3, (struct style){ROLE_DIALOG, ATTR_BOLD, 0}, "Columns");
+	canvas_right(c, box.x + 10, box.y, w - 12, STYLE(DIALOG), "Space, Esc");
+	if ((int)t->choose_at >= h - 2)
+		from = (int)t->choose_at - (h - 3);
+	/* choose_box maps a click to a column: row 0 of it is column 0. */
+	t->choose_box = (struct area){box.x, box.y + 1 - from, w, rows};
+	for (int i = 0; i < h - 2 && from + i < rows; i++) {
+		size_t col = (size_t)(from + i);
+		bool on = col == t->choose_at;
+		struct style st = on ? STYLE(BUTTON_FOCUS) : STYLE(DIALOG);
+
+		canvas_fill(c, (struct area){box.x + 1, box.y + 1 + i, w - 2, 1}, st, ' ');
+		if (on)
+			canvas_glyph(c, box.x + 1, box.y + 1 + i, st, GLYPH_RIGHT);
+		canvas_text(c, box.x + 3, box.y + 1 + i, 3, st, chosen(t, col) ? "[x]" : "[ ]");
+		canvas_clip(c, box.x + 7, box.y + 1 + i, w - 9, st, t->columns[col].head);
+	}
+}
+
+void table_draw(struct table *t, struct canvas *c, struct area a)
+{
+	int end = a.x + a.w;
+
+	t->body = (struct area){a.x, a.y + 1, a.w, a.h > 1 ? a.h - 1 : 0};
+	t->page = t->body.h;
+	table_fit(t, a.x + GUTTER, a.w - GUTTER);
+	if (a.h > 0)
+		draw_head(t, c, a.y, end);
+	scroll(t);
+	for (int i = 0; i < t->body.h && t->top + (size_t)i < t->nshown; i++)
+		draw_row(t, c, t->top + (size_t)i, t->body.y + i, end);
+	if (t->nshown == 0 && t->body.h > 0)
+		canvas_clip(c, a.x + 3, t->body.y + (t->body.h > 2), a.w - 3, STYLE(DIM),
+			t->nitems          ? "nothing matches the filter; Esc clears it"
+				: t->empty ? t->empty
+					   : "nothing here");
+	if (t->choosing)
+		draw_choice(t, c, a);
+}
