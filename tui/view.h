@@ -21,7 +21,8 @@ struct app;
 struct view {
 	const struct view_ops *ops;
 	struct app *app;
-	void *state; /* what the view keeps between calls; ops->state_size bytes, zeroed */
+	void *state;      /* what the view keeps between calls; ops->state_size bytes, zeroed */
+	const void *seed; /* what app_push was given; valid during `open` */
 };
 
 struct view_ops {

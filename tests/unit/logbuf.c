@@ -12,6 +12,7 @@
 #include <berth/text.h>
 
 #include "views/logbuf.h"
+#include "views/wrap.h"
 
 static struct log_line line(uint16_t source, int64_t ns, const char *text)
 {

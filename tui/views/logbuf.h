@@ -71,12 +71,4 @@ size_t logbuf_find(const struct logbuf *b, struct log_key key);
 int logbuf_search(
 	const struct logbuf *b, const struct pattern *p, bool forward, size_t budget, size_t *i);
 
-/* Where the row after the one that starts at byte `from` starts, `width` columns to a row; `len`
- * when that was the last.  Wide characters are not cut. */
-size_t wrap_next(const char *text, size_t len, size_t from, int width);
-/* How many rows the line takes: at least 1. */
-size_t wrap_rows(const char *text, size_t len, int width);
-/* Where column `column` is, in bytes; at a character's beginning. */
-size_t text_skip(const char *text, size_t len, int column);
-
 #endif

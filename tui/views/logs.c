@@ -1,0 +1,819 @@
+/* logs.c - the logs of one or several containers, merged, followed, searched. */
+#include "views/logs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app.h"
+#include "views/list.h"
+#include "views/logbuf.h"
+#include "views/wrap.h"
+
+#define MERGE_MAX 64        /* containers in one merged log */
+#define TAIL_LINES 2000     /* history asked for, shared among the containers */
+#define SEARCH_SLICE 262144 /* bytes looked at between two paints */
+#define STEP_COLUMNS 8
+
+struct source {
+	char *engine, *id, *name;
+	int64_t had_ns;   /* lines up to here came with an earlier subscription */
+	uint8_t streams;  /* bits of the streams seen */
+	bool was_running; /* when last looked at */
+};
+
+/* A place in the text: line, and row of it when it is wrapped. */
+struct place {
+	size_t line, row;
+};
+
+struct logs {
+	struct logbuf buf;
+	struct source *source;
+	size_t nsources;
+	uint64_t subscription; /* 0: none */
+	bool ended;
+	char why[160]; /* the log ended: how */
+
+	bool follow, wrap, stamps;
+	struct log_key top; /* when not following */
+	size_t top_row;
+	struct log_key cursor;
+	uint64_t seen; /* last serial when following stopped */
+	int shift;     /* columns scrolled to the right */
+
+	struct pattern find;
+	enum { IDLE, FORWARD, BACK } search;
+	bool wrapped; /* the search went round once */
+	struct log_key search_at;
+
+	/* Of the last drawing: */
+	int rows, width;
+	size_t last_line;
+};
+
+static struct log_key key_of(const struct logs *s, size_t i)
+{
+	return i < s->buf.count ? logbuf_at(&s->buf, i)->key
+				: (struct log_key){INT64_MAX, UINT64_MAX};
+}
+
+static void drop_sources(struct logs *s)
+{
+	for (size_t i = 0; i < s->nsources; i++) {
+		free(s->source[i].engine);
+		free(s->source[i].id);
+		free(s->source[i].name);
+	}
+	free(s->source);
+	s->source = NULL;
+	s->nsources = 0;
+}
+
+static void unsubscribe(struct view *v)
+{
+	struct logs *s = v->state;
+	struct command *c;
+
+	if (!s->subscription)
+		return;
+	c = command_new(CMD_LOGS_CLOSE);
+	c->ref = s->subscription;
+	app_send(v->app, c);
+	s->subscription = 0;
+}
+
+static void subscribe(struct view *v)
+{
+	struct logs *s = v->state;
+	struct command *c = command_new(CMD_LOGS_OPEN);
+
+	for (size_t i = 0; i < s->nsources; i++)
+		command_target(c, s->source[i].engine, s->source[i].id, s->source[i].name);
+	c->flag = true;
+	c->tail = TAIL_LINES / (int)s->nsources;
+	s->subscription = app_send(v->app, c);
+	s->ended = false;
+}
+
+static void follow(struct logs *s)
+{
+	s->follow = true;
+	s->search = IDLE;
+}
+
+static void detach(struct logs *s)
+{
+	if (!s->follow)
+		return;
+	s->follow = false;
+	s->seen = s->buf.serial;
+}
+
+void logs_open(struct view *v, const struct target *targets, size_t n)
+{
+	struct logs *s = v->state;
+
+	unsubscribe(v);
+	drop_sources(s);
+	logbuf_clear(&s->buf);
+	if (n > MERGE_MAX) {
+		app_say(v->app, ROLE_WARN, "The logs of the first %d of %zu containers are shown.",
+			MERGE_MAX, n);
+		n = MERGE_MAX;
+	}
+	if (!n)
+		return;
+	s->source = xcalloc(n, sizeof *s->source);
+	s->nsources = n;
+	for (size_t i = 0; i < n; i++)
+		s->source[i] = (struct source){.engine = xstrdup(targets[i].engine),
+			.id = xstrdup(targets[i].id),
+			.name = xstrdup(targets[i].name)};
+	s->shift = 0;
+	s->seen = 0;
+	s->cursor = (struct log_key){0};
+	follow(s);
+	subscribe(v);
+	app_dirty(v->app);
+}
+
+static void logs_init(struct view *v)
+{
+	struct logs *s = v->state;
+
+	logbuf_init(&s->buf, LOGBUF_BYTES, LOGBUF_LINES);
+	s->stamps = s->follow = true;
+}
+
+static void logs_close(struct view *v)
+{
+	struct logs *s = v->state;
+
+	unsubscribe(v);
+	drop_sources(s);
+	pattern_release(&s->find);
+	logbuf_release(&s->buf);
+}
+
+/* Every container that runs, for a person who came here without choosing any. */
+static void open_running(struct view *v)
+{
+	const struct snapshot *snap = app_snapshot(v->app);
+	struct target t[MERGE_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < snap->ncontainers && n < MERGE_MAX; i++) {
+		const struct container *c = &snap->containers[i];
+
+		if (c->state == CONTAINER_RUNNING)
+			t[n++] = (struct target){c->engine, c->id, c->name};
+	}
+	if (n)
+		logs_open(v, t, n);
+	else
+		app_say(v->app, ROLE_WARN, "No container is running.");
+}
+
+/* Places: arithmetic in rows. */
+
+static size_t rows_of(const struct logs *s, size_t line)
+{
+	const struct logbuf_line *l = logbuf_at(&s->buf, line);
+
+	return s->wrap && s->width > 0 ? wrap_rows(logbuf_text(&s->buf, l), l->len, s->width) : 1;
+}
+
+static struct place back(const struct logs *s, struct place p, size_t rows)
+{
+	while (rows) {
+		if (p.row >= rows) {
+			p.row -= rows;
+			break;
+		}
+		rows -= p.row;
+		if (!p.line) {
+			p.row = 0;
+			break;
+		}
+		p.line--;
+		p.row = rows_of(s, p.line);
+	}
+	return p;
+}
+
+static struct place forth(const struct logs *s, struct place p, size_t rows)
+{
+	while (rows && p.line < s->buf.count) {
+		size_t left = rows_of(s, p.line) - p.row;
+
+		if (rows < left) {
+			p.row += rows;
+			break;
+		}
+		rows -= left;
+		p.line++;
+		p.row = 0;
+	}
+	return p;
+}
+
+/* The highest top at which the end is on the screen. */
+static struct place last_top(const struct logs *s)
+{
+	return back(s, (struct place){s->buf.count, 0}, (size_t)(s->rows > 0 ? s->rows : 1));
+}
+
+static bool before(struct place a, struct place b)
+{
+	return a.line != b.line ? a.line < b.line : a.row < b.row;
+}
+
+static struct place top_of(const struct logs *s)
+{
+	struct place p = {logbuf_find(&s->buf, s->top), s->top_row}, end = last_top(s);
+
+	if (s->follow || before(end, p))
+		return end;
+	/* Its line may be gone: the oldest one held takes its place. */
+	if (s->buf.count && p.row >= rows_of(s, p.line))
+		p.row = 0;
+	return p;
+}
+
+static void set_top(struct logs *s, struct place p)
+{
+	s->top = key_of(s, p.line);
+	s->top_row = p.row;
+}
+
+static bool at_end(const struct logs *s)
+{
+	return s->follow || !before(top_of(s), last_top(s));
+}
+
+/* Move the text by rows; at the end, further down means to follow again. */
+static void scroll(struct logs *s, long rows)
+{
+	struct place top = top_of(s);
+
+	if (rows > 0 && at_end(s)) {
+		follow(s);
+		return;
+	}
+	detach(s);
+	top = rows < 0 ? back(s, top, (size_t)-rows) : forth(s, top, (size_t)rows);
+	if (before(last_top(s), top))
+		top = last_top(s);
+	set_top(s, top);
+}
+
+/* Bring the line into the middle of the screen, unless it is on it. */
+static void reveal(struct logs *s, size_t line)
+{
+	struct place top = top_of(s), at = {line, 0};
+
+	detach(s);
+	if (before(at, top) || !before(at, forth(s, top, (size_t)(s->rows > 1 ? s->rows : 1))))
+		top = back(s, at, (size_t)s->rows / 2);
+	set_top(s, top);
+}
+
+static void move(struct logs *s, long lines)
+{
+	size_t at = logbuf_find(&s->buf, s->cursor);
+	struct place top = top_of(s), end;
+
+	if (!s->buf.count)
+		return;
+	if (s->follow) {
+		if (lines > 0)
+			return;
+		at = s->buf.count - 1;
+	}
+	/* The cursor starts from what is on the screen. */
+	if (at < top.line)
+		at = top.line;
+	if (at > s->last_line)
+		at = s->last_line;
+	if (lines > 0 && at + 1 >= s->buf.count) {
+		follow(s);
+		return;
+	}
+	detach(s);
+	if (lines < 0)
+		at = at < (size_t)-lines ? 0 : at - (size_t)-lines;
+	else
+		at = at + (size_t)lines < s->buf.count ? at + (size_t)lines : s->buf.count - 1;
+	s->cursor = key_of(s, at);
+	end = forth(s, top, (size_t)(s->rows > 1 ? s->rows : 1));
+	if (at <= top.line)
+		top = (struct place){at, 0};
+	else if (!before((struct place){at, rows_of(s, at) - 1}, end))
+		top = back(s, (struct place){at, rows_of(s, at)}, (size_t)s->rows);
+	set_top(s, top);
+}
+
+static void start_search(struct logs *s, bool forward, size_t from)
+{
+	s->search = forward ? FORWARD : BACK;
+	s->wrapped = false;
+	s->search_at = key_of(s, from);
+}
+
+/* One slice of the search in progress; the next paint does the next one. */
+static void search_on(struct view *v)
+{
+	struct logs *s = v->state;
+	size_t at = logbuf_find(&s->buf, s->search_at);
+	int found;
+
+	if (s->search == BACK && at >= s->buf.count)
+		at = s->buf.count - 1; /* SIZE_MAX when empty: ends at once */
+	found = logbuf_search(&s->buf, &s->find, s->search == FORWARD, SEARCH_SLICE, &at);
+	if (found < 0) {
+		s->search_at = key_of(s, at);
+		app_dirty(v->app);
+	} else if (found) {
+		s->search = IDLE;
+		reveal(s, at);
+		s->cursor = key_of(s, at);
+	} else if (!s->wrapped) {
+		s->wrapped = true;
+		s->search_at = s->search == FORWARD ? (struct log_key){0} : key_of(s, SIZE_MAX);
+		app_dirty(v->app);
+	} else {
+		s->search = IDLE;
+		app_say(v->app, ROLE_WARN, "No line here has `%s`.", s->find.text);
+	}
+}
+
+static void next_hit(struct view *v, bool forward)
+{
+	struct logs *s = v->state;
+	size_t at = s->follow ? s->buf.count : logbuf_find(&s->buf, s->cursor);
+
+	if (!s->find.set) {
+		app_say(v->app, ROLE_DIM, "Nothing is searched for: / starts a search.");
+		return;
+	}
+	if (forward)
+		at++;
+	start_search(s, forward, forward ? at : at ? at - 1 : SIZE_MAX);
+}
+
+/* Drawing. */
+
+/* The text of one row with its hits. */
+static void draw_text(const struct logs *s, struct canvas *c, int x, int y, int w, struct style st,
+	const char *text, size_t len, size_t from, size_t to)
+{
+	size_t at = from, start, end;
+
+	while (at < to && w > 0) {
+		struct style now = st;
+		size_t stop = to;
+		int used;
+
+		if (pattern_next(&s->find, text, len, at, &start, &end) && start < to) {
+			/* A hit may have begun in the row before. */
+			if (start <= at) {
+				stop = end < to ? end : to;
+				now.role = ROLE_HIT;
+			} else {
+				stop = start;
+			}
+		}
+		used = canvas_textn(c, x, y, w, now, text + at, stop - at);
+		x += used;
+		w -= used;
+		at = stop;
+	}
+}
+
+static int stamp_width(int columns)
+{
+	return columns >= 100 ? 13 : columns >= 60 ? 9 : 0;
+}
+
+static void draw_stamp(struct canvas *c, int x, int y, int w, const struct logbuf_line *l)
+{
+	char when[FORMAT_MAX];
+
+	if (l->flags & LOG_NO_STAMP)
+		return;
+	format_wall(when, l->key.ns / 1000000);
+	if (w > 9)
+		canvas_printf(
+			c, x, y, w, STYLE(DIM), "%s.%03d", when, (int)(l->key.ns / 1000000 % 1000));
+	else
+		canvas_text(c, x, y, w, STYLE(DIM), when);
+}
+
+static int name_width(const struct logs *s, int columns)
+{
+	int most = columns / 5 < 24 ? columns / 5 : 24, w = 0;
+
+	if (s->nsources < 2)
+		return 0;
+	for (size_t i = 0; i < s->nsources; i++) {
+		int n = text_width(s->source[i].name, strlen(s->source[i].name));
+
+		w = n > w ? n : w;
+	}
+	return (w < most ? w : most) + 1;
+}
+
+static struct style source_style(size_t source)
+{
+	return (struct style){.role = (uint8_t)(ROLE_SOURCE1 + source % 6)};
+}
+
+struct columns {
+	int stamp, name, mark, text; /* x of each, relative */
+	int stamp_w, name_w, text_w;
+};
+
+static struct columns layout(const struct logs *s, struct area a)
+{
+	struct columns k = {
+		.stamp_w = s->stamps ? stamp_width(a.w) : 0, .name_w = name_width(s, a.w)};
+
+	k.stamp = 1;
+	k.name = k.stamp + k.stamp_w;
+	k.mark = k.name + k.name_w;
+	k.text = k.mark + 1;
+	k.text_w = a.w - k.text > 1 ? a.w - k.text : 1;
+	return k;
+}
+
+/* One row on the screen: row `row` of line `l`, from byte `from` to `to`. */
+static void draw_row(const struct logs *s, struct canvas *c, struct area a, const struct columns *k,
+	int y, const struct logbuf_line *l, struct place p, size_t from, size_t to)
+{
+	const char *text = logbuf_text(&s->buf, l);
+	const struct source *src = l->source < s->nsources ? &s->source[l->source] : NULL;
+	bool both = src && src->streams == ((1 << 1) | (1 << 2));
+	struct style st = STYLE(TEXT);
+
+	if (l->flags & LOG_GAP) {
+		canvas_glyph(c, a.x + k->mark, y, STYLE(WARN), GLYPH_BANG);
+		canvas_textn(c, a.x + k->text, y, k->text_w, STYLE(WARN), text, l->len);
+		return;
+	}
+	if (!p.row && k->stamp_w)
+		draw_stamp(c, a.x + k->stamp, y, k->stamp_w, l);
+	if (!p.row && k->name_w && src)
+		canvas_clip(c, a.x + k->name, y, k->name_w - 1, source_style(l->source), src->name);
+	/* A program that writes everything to stderr means nothing by it. */
+	if (l->stream == 2 && both) {
+		st = STYLE(WARN);
+		canvas_glyph(c, a.x + k->mark, y, st, GLYPH_VLINE);
+	}
+	draw_text(s, c, a.x + k->text, y, k->text_w, st, text, l->len, from, to);
+	if (!s->wrap) {
+		if (from)
+			canvas_glyph(c, a.x + k->text, y, STYLE(ACCENT), GLYPH_ELLIPSIS);
+		if (to < l->len)
+			canvas_glyph(c, a.x + a.w - 1, y, STYLE(ACCENT), GLYPH_ELLIPSIS);
+	}
+	if (to == l->len && l->flags & LOG_CLIPPED)
+		canvas_right(c, a.x, y, a.w, STYLE(WARN), " cut here");
+}
+
+static void draw_lines(struct logs *s, struct canvas *c, struct area a)
+{
+	struct columns k = layout(s, a);
+	size_t cursor;
+	struct place p;
+
+	s->rows = a.h;
+	s->width = k.text_w;
+	p = top_of(s);
+	cursor = s->follow ? SIZE_MAX : logbuf_find(&s->buf, s->cursor);
+	s->last_line = p.line;
+	for (int y = 0; y < a.h && p.line < s->buf.count;) {
+		const struct logbuf_line *l = logbuf_at(&s->buf, p.line);
+		const char *text = logbuf_text(&s->buf, l);
+		size_t from = s->wrap ? 0 : text_skip(text, l->len, s->shift), to;
+
+		for (size_t row = 0; s->wrap && row < p.row; row++)
+			from = wrap_next(text, l->len, from, k.text_w);
+		do {
+			to = wrap_next(text, l->len, from, k.text_w);
+			draw_row(s, c, a, &k, a.y + y, l, p, from, to);
+			if (p.line == cursor) {
+				canvas_glyph(c, a.x, a.y + y, STYLE(ACCENT), GLYPH_EDGE);
+				canvas_under(c, (struct area){a.x, a.y + y, a.w, 1}, ROLE_CURSOR);
+			}
+			from = to;
+			p.row++;
+			y++;
+		} while (s->wrap && from < l->len && y < a.h);
+		s->last_line = p.line;
+		p = (struct place){p.line + 1, 0};
+	}
+}
+
+static size_t new_below(const struct logs *s)
+{
+	size_t below = s->last_line + 1 < s->buf.count ? s->buf.count - s->last_line - 1 : 0;
+	uint64_t fresh = s->buf.serial - s->seen;
+
+	return below < fresh ? below : (size_t)fresh;
+}
+
+/* What goes on, in words, at the right of the first line; returns the columns used. */
+static int draw_state(const struct logs *s, struct canvas *c, struct area a)
+{
+	char text[200], n[FORMAT_MAX], more[64] = "";
+	struct style st = STYLE(DIM);
+	size_t fresh = s->follow ? 0 : new_below(s);
+
+	if (s->buf.lost)
+		snprintf(more, sizeof more, "%s lost · ", format_count(n, s->buf.lost));
+	if (s->search != IDLE) {
+		snprintf(text, sizeof text, "searching…");
+		st = STYLE(BUSY);
+	} else if (fresh) {
+		snprintf(text, sizeof text, "%s%s new below", more, format_count(n, fresh));
+		st = STYLE(ACCENT);
+	} else if (s->ended) {
+		snprintf(text, sizeof text, "%s%s", more, *s->why ? s->why : "ended");
+	} else {
+		snprintf(text, sizeof text, "%s%s lines · %s", more, format_count(n, s->buf.count),
+			s->follow ? "following" : "not following");
+	}
+	if (text_width(text, strlen(text)) > a.w - 12)
+		text[0] = '\0';
+	canvas_right(c, a.x, a.y, a.w - 1, st, text);
+	return text_width(text, strlen(text)) + 2;
+}
+
+static void draw_head(struct logs *s, struct canvas *c, struct area a)
+{
+	int stop = a.x + a.w - draw_state(s, c, a), x = a.x + 1;
+
+	for (size_t i = 0; i < s->nsources && x < stop; i++) {
+		int left = stop - x, w = text_width(s->source[i].name, strlen(s->source[i].name));
+		char more[32];
+
+		snprintf(more, sizeof more, "and %zu more", s->nsources - i);
+		if (i && left < w + 14 && i + 1 < s->nsources) {
+			canvas_clip(c, x, a.y, left, STYLE(DIM), more);
+			break;
+		}
+		if (s->nsources > 1)
+			x += canvas_glyph(c, x, a.y, source_style(i), GLYPH_DOT) + 1;
+		x += canvas_clip(c, x, a.y, left - 2,
+			     s->nsources > 1 ? source_style(i) : STYLE(STRONG), s->source[i].name) +
+			2;
+	}
+}
+
+static void logs_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct logs *s = v->state;
+
+	if (!s->nsources) {
+		canvas_text(c, a.x + 2, a.y + 1, a.w - 2, STYLE(TEXT), "No logs are open.");
+		canvas_clip(c, a.x + 2, a.y + 3, a.w - 2, STYLE(DIM),
+			"In Containers, l opens the logs of the row, or of all marked rows merged.");
+		canvas_clip(c, a.x + 2, a.y + 4, a.w - 2, STYLE(DIM),
+			"Enter here opens those of every running container.");
+		return;
+	}
+	/* The search needs the size of what is drawn: look at the last one's. */
+	if (s->search != IDLE)
+		search_on(v);
+	draw_head(s, c, a);
+	a.y++;
+	a.h--;
+	draw_lines(s, c, a);
+	if (!s->buf.count)
+		canvas_clip(c, a.x + 2, a.y + 1, a.w - 2, STYLE(DIM),
+			s->ended ? "Nothing was ever written here." : "Nothing written yet.");
+}
+
+/* What the app tells us. */
+
+/* Is this line new?  A subscription after the first repeats the end of the one before. */
+static bool wanted(const struct logs *s, const struct log_line *l)
+{
+	return l->source < s->nsources &&
+		(l->wall_ns <= 0 || l->wall_ns > s->source[l->source].had_ns);
+}
+
+static void keep_lines(struct logs *s, const struct event *e)
+{
+	size_t from = 0;
+
+	if (e->dropped)
+		logbuf_gap(&s->buf, e->dropped);
+	for (size_t i = 0; i <= e->nlines; i++) {
+		const struct log_line *l = i < e->nlines ? &e->lines[i] : NULL;
+
+		if (l && wanted(s, l)) {
+			s->source[l->source].streams |= (uint8_t)(1 << (l->stream & 3));
+			continue;
+		}
+		logbuf_append(&s->buf, e->lines + from, i - from);
+		from = i + 1;
+	}
+}
+
+static void logs_event(struct view *v, const struct event *e)
+{
+	struct logs *s = v->state;
+
+	if (!s->subscription || e->id != s->subscription)
+		return;
+	if (e->kind == EV_LOG_LINES) {
+		keep_lines(s, e);
+	} else if (e->kind == EV_LOG_END || (e->kind == EV_RESULT && e->err.kind)) {
+		s->ended = true;
+		s->subscription = 0;
+		snprintf(s->why, sizeof s->why, "%s", e->err.kind ? e->err.msg : "the log ended");
+		for (size_t i = 0; i < s->nsources; i++)
+			s->source[i].had_ns = s->buf.last_ns[i];
+	}
+}
+
+/* A log that ended goes on when one of its containers runs again. */
+static void logs_snapshot(struct view *v, const struct snapshot *snap)
+{
+	struct logs *s = v->state;
+	bool started = false;
+
+	for (size_t i = 0; i < s->nsources; i++) {
+		struct source *src = &s->source[i];
+		const struct container *c = snapshot_find(snap, src->engine, src->id);
+		bool running = c && c->state == CONTAINER_RUNNING;
+
+		started |= running && !src->was_running;
+		src->was_running = running;
+	}
+	if (s->ended && started)
+		subscribe(v);
+}
+
+static bool logs_act(struct view *v, enum action a)
+{
+	struct logs *s = v->state;
+	long page = s->rows > 2 ? s->rows - 1 : 1;
+
+	if (!s->nsources) {
+		if (a == DO_ENTER)
+			open_running(v);
+		return a == DO_ENTER;
+	}
+	switch (a) {
+	case DO_UP: move(s, -1); break;
+	case DO_DOWN: move(s, 1); break;
+	case DO_PAGE_UP: scroll(s, -page); break;
+	case DO_PAGE_DOWN: scroll(s, page); break;
+	case DO_HALF_UP: scroll(s, -(page + 1) / 2); break;
+	case DO_HALF_DOWN: scroll(s, (page + 1) / 2); break;
+	case DO_TOP:
+		detach(s);
+		s->cursor = key_of(s, 0);
+		set_top(s, (struct place){0, 0});
+		break;
+	case DO_BOTTOM: follow(s); break;
+	case DO_LEFT: s->shift = s->shift > STEP_COLUMNS ? s->shift - STEP_COLUMNS : 0; break;
+	case DO_RIGHT:
+		if (!s->wrap && s->shift < LOG_LINE_MAX)
+			s->shift += STEP_COLUMNS;
+		break;
+	case DO_FOLLOW:
+		if (s->follow)
+			detach(s), set_top(s, last_top(s)), s->cursor = key_of(s, s->last_line);
+		else
+			follow(s);
+		break;
+	case DO_WRAP:
+		s->wrap = !s->wrap;
+		s->shift = 0;
+		s->top_row = 0;
+		break;
+	case DO_STAMPS: s->stamps = !s->stamps; break;
+	case DO_NEXT_HIT: next_hit(v, true); break;
+	case DO_PREV_HIT: next_hit(v, false); break;
+	case DO_BACK:
+		if (!s->find.set)
+			return false;
+		pattern_release(&s->find);
+		s->search = IDLE;
+		break;
+	default: return false;
+	}
+	app_dirty(v->app);
+	return true;
+}
+
+static bool logs_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct logs *s = v->state;
+
+	if (!text) {
+		pattern_release(&s->find);
+		s->search = IDLE;
+		return true;
+	}
+	if (pattern_compile(&s->find, text, e))
+		return false;
+	s->find.inverse = false;
+	/* From the newest line up while following, else from what is on the screen down. */
+	if (done && s->find.set)
+		start_search(s, !s->follow, s->follow ? s->buf.count - 1 : top_of(s).line);
+	return true;
+}
+
+static void logs_wheel(struct view *v, int lines)
+{
+	scroll(v->state, lines);
+	app_dirty(v->app);
+}
+
+static void logs_click(struct view *v, int x, int y, bool twice)
+{
+	struct logs *s = v->state;
+	struct place p = forth(s, top_of(s), y > 0 ? (size_t)y - 1 : 0);
+
+	(void)x;
+	(void)twice;
+	if (y < 1 || p.line >= s->buf.count)
+		return;
+	set_top(s, top_of(s));
+	detach(s);
+	s->cursor = key_of(s, p.line);
+	app_dirty(v->app);
+}
+
+static void logs_status(struct view *v, char *buf, size_t cap)
+{
+	struct logs *s = v->state;
+
+	*buf = '\0';
+	if (s->find.set)
+		snprintf(buf, cap, "find: %s", s->find.text);
+}
+
+static void add_line(const struct logs *s, size_t i, struct str *out)
+{
+	const struct logbuf_line *l = logbuf_at(&s->buf, i);
+	char when[FORMAT_MAX];
+
+	if (s->stamps && !(l->flags & LOG_NO_STAMP))
+		str_addf(out, "%s ", format_stamp(when, l->key.ns / 1000000));
+	if (s->nsources > 1 && l->source < s->nsources && !(l->flags & LOG_GAP))
+		str_addf(out, "%s ", s->source[l->source].name);
+	str_add(out, logbuf_text(&s->buf, l), l->len);
+	str_adds(out, l->flags & LOG_CLIPPED ? " [cut]\n" : "\n");
+}
+
+static bool logs_copy(struct view *v, struct str *out)
+{
+	struct logs *s = v->state;
+	const struct logbuf_line *l;
+	size_t at = s->follow ? s->buf.count - 1 : logbuf_find(&s->buf, s->cursor);
+
+	if (!s->buf.count || at >= s->buf.count)
+		return false;
+	l = logbuf_at(&s->buf, at);
+	str_add(out, logbuf_text(&s->buf, l), l->len);
+	return true;
+}
+
+static bool logs_save(struct view *v, struct str *out)
+{
+	struct logs *s = v->state;
+
+	for (size_t i = 0; i < s->buf.count; i++)
+		add_line(s, i, out);
+	return s->buf.count > 0;
+}
+
+const struct view_ops logs_view = {
+	.name = "logs",
+	.tab = "Logs",
+	.tab_short = "Logs",
+	.context = IN_LOGS,
+	.state_size = sizeof(struct logs),
+	.open = logs_init,
+	.close = logs_close,
+	.draw = logs_draw,
+	.act = logs_act,
+	.snapshot = logs_snapshot,
+	.event = logs_event,
+	.click = logs_click,
+	.wheel = logs_wheel,
+	.filter = logs_filter,
+	.status = logs_status,
+	.copy = logs_copy,
+	.save = logs_save,
+};
