@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -400,6 +401,34 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 	return 0;
 }
 
+/* dockerd mounts its data root on itself, and one that crashed left that, and its containers'
+ * roots, to the next.  Newest first, as mountinfo has them last. */
+static void unmount_below(const char *dir)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char **points = NULL, *line = NULL;
+	size_t n = 0, cap = 0, len = strlen(dir), line_cap = 0;
+
+	while (f && getline(&line, &line_cap, f) > 0) {
+		char *rest = line, *point = NULL;
+
+		for (int field = 0; field < 5; field++)
+			point = strsep(&rest, " ");
+		if (point && strncmp(point, dir, len) == 0 && (!point[len] || point[len] == '/')) {
+			points = mem_grow(points, &cap, n + 1, sizeof *points);
+			points[n++] = xstrdup(point);
+		}
+	}
+	if (f)
+		fclose(f);
+	free(line);
+	while (n > 0) {
+		umount2(points[--n], MNT_DETACH | UMOUNT_NOFOLLOW);
+		free(points[n]);
+	}
+	free(points);
+}
+
 /* After a SIGKILL its containerd lives on; shims then end with their containers' init. */
 static void stop_containerd(const struct places *p)
 {
@@ -441,6 +470,8 @@ int private_engine_stop(struct private_engine *ret, struct err *e)
 				(int)ret->pid);
 	}
 	stop_containerd(&p);
+	unmount_below(ret->data);
+	unmount_below(p.exec);
 	nftw(p.exec, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	unlink(ret->socket);
 	unlink(p.pidfile);
