@@ -1,0 +1,173 @@
+/* client.c - the host's end of one command. */
+#include "lane/lane.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "lane/peer.h"
+#include "lane/wire_io.h"
+
+/* Opening first and connecting through the descriptor leaves no moment in which another socket
+ * could be put in its place. */
+static int connect_to(const char *dir, struct err *e)
+{
+	AUTO_CLOSE int at = -1, conn = -1;
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	char path[LANE_PATH_MAX + 8];
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/" LANE_SOCK, dir);
+	at = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (at < 0 || fstat(at, &st) || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return err_set(e, ERR_NOT_FOUND, "there is no lane at %s", path);
+	conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (conn < 0)
+		return err_sys(e, errno, "cannot make a socket");
+	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", at);
+	if (connect(conn, (struct sockaddr *)&to, sizeof to))
+		return err_set(e, ERR_NOT_FOUND, "nobody listens on the lane %s: %s", path,
+			strerrordesc_np(errno));
+	return steal_fd(&conn);
+}
+
+/* The words of a request in as few messages as they need. */
+static int send_words(int conn, const struct lane_request *r, struct err *e)
+{
+	const size_t most = LANE_MSG_MAX - sizeof(struct lane_msg);
+	AUTO_STR struct str words = STR_INIT;
+
+	str_add(&words, r->cwd ? r->cwd : "", strlen(r->cwd ? r->cwd : "") + 1);
+	for (size_t i = 0; i < r->argc; i++)
+		str_add(&words, r->argv[i], strlen(r->argv[i]) + 1);
+	for (size_t i = 0; i < r->envc; i++)
+		str_add(&words, r->env[i], strlen(r->env[i]) + 1);
+	if (words.len > LANE_WORDS_MAX || r->argc > LANE_ARGC_MAX || r->envc > LANE_ARGC_MAX)
+		return err_set(e, ERR_USAGE, "the command line is too long: %zu bytes, at most %u",
+			words.len, LANE_WORDS_MAX);
+	for (size_t at = 0; at < words.len;) {
+		size_t n = words.len - at;
+
+		/* A piece ends where a word ends, unless the word itself is longer than a message.
+		 */
+		if (n > most) {
+			const char *end = memrchr(words.s + at, '\0', most);
+
+			if (!end)
+				return err_set(e, ERR_USAGE,
+					"one argument is longer than %zu bytes; pass it by standard "
+					"input or a file",
+					most);
+			n = (size_t)(end + 1 - (words.s + at));
+		}
+		if (wire_send(conn, LANE_WORDS, words.s + at, n))
+			return err_sys(e, errno, "cannot send the command");
+		at += n;
+	}
+	return 0;
+}
+
+int lane_start(const struct lane_about *about, const struct lane_request *r,
+	struct lane_command *ret, struct err *e)
+{
+	AUTO_CLOSE int conn = -1;
+	char dir[LANE_PATH_MAX];
+	int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1},
+	    n = r->limits.flags & LANE_TTY ? 2 : 3;
+	struct lane_run run = r->limits;
+	int result = -1;
+
+	if (lane_dir(about->name, dir, e))
+		return -1;
+	conn = connect_to(dir, e);
+	if (conn < 0 || peer_is_init(conn, about->id, &ret->guest, e))
+		return -1;
+	for (int i = 0; i < n; i++) {
+		int p[2];
+
+		if (pipe2(p, O_CLOEXEC)) {
+			err_sys(e, errno, "cannot make a pipe");
+			goto out;
+		}
+		ours[i] = p[i == 0];
+		theirs[i] = p[i != 0];
+		fcntl(ours[i], F_SETFL, O_NONBLOCK);
+	}
+	run.argc = (uint32_t)r->argc;
+	run.envc = (uint32_t)r->envc;
+	if (send_words(conn, r, e))
+		goto out;
+	if (wire_send_fds(conn, LANE_RUN, &run, sizeof run, theirs, n)) {
+		err_sys(e, errno, "cannot send the command");
+		goto out;
+	}
+	fcntl(conn, F_SETFL, O_NONBLOCK);
+	*ret = (struct lane_command){steal_fd(&conn), ours[0], ours[1], ours[2], ret->guest};
+	result = 0;
+out:
+	for (int i = 0; i < 3; i++) {
+		cleanup_close(&theirs[i]);
+		if (result)
+			cleanup_close(&ours[i]);
+	}
+	return result;
+}
+
+int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
+{
+	char body[LANE_MSG_MAX];
+	int fds[LANE_FDS_MAX], nfds;
+	struct lane_msg head;
+	int r = wire_recv(c->conn, &head, body, fds, &nfds);
+
+	if (r < 0 && errno == EAGAIN)
+		return 0;
+	/* Nothing from inside a container may become a descriptor of ours. */
+	wire_close_all(fds, nfds);
+	if (r > 0 && head.type == LANE_STARTED && head.len == sizeof(uint32_t))
+		return 1;
+	if (r > 0 && head.type == LANE_ENDED && head.len == sizeof *end) {
+		memcpy(end, body, sizeof *end);
+		return 2;
+	}
+	return err_set(e, ERR_PROTOCOL,
+		r ? "the container's init sent something that is no answer"
+		  : "the container ended before the command did");
+}
+
+int lane_signal(struct lane_command *c, int sig)
+{
+	uint32_t number = (uint32_t)sig;
+
+	return wire_send(c->conn, LANE_SIGNAL, &number, sizeof number);
+}
+
+int lane_resize(struct lane_command *c, int columns, int rows)
+{
+	uint16_t size[2] = {(uint16_t)columns, (uint16_t)rows};
+
+	return wire_send(c->conn, LANE_RESIZE, size, sizeof size);
+}
+
+int lane_cancel(struct lane_command *c)
+{
+	return wire_send(c->conn, LANE_CANCEL, NULL, 0);
+}
+
+void lane_command_release(struct lane_command *c)
+{
+	cleanup_close(&c->conn);
+	cleanup_close(&c->in);
+	cleanup_close(&c->out);
+	cleanup_close(&c->error);
+	c->conn = c->in = c->out = c->error = -1;
+}

@@ -1,0 +1,273 @@
+/*
+ * guest.c - berth-guest: PID 1 of every container that berth makes.
+ *
+ * It reaps, forwards signals, keeps secrets as files in memory, and runs commands that the host
+ * sends over the lane (wire.h).  A static program, mounted read-only, run as the container's user
+ * without any capability.
+ *
+ * Threats.  The commands it runs are hostile, run under the same user, and may do anything to what
+ * this user owns.  So:
+ *  - It is not dumpable: no ptrace, no /proc/1/mem, no environment to read.  PID 1 gets no signal
+ * from inside its namespace for which it has no handler, SIGKILL and SIGSTOP included.
+ *  - The lane's directory is mounted read-only; the listening socket was bound by the host and came
+ *    over the boot connection, so nobody inside can put another in its place.  listen() is called
+ * again here, which makes the kernel report this process, PID 1, as the peer; the host checks that.
+ *  - A connection is only served when the kernel says its peer is outside this PID namespace (pid
+ * 0), so commands cannot start commands with the host's voice.
+ *  - Each command has a supervisor of its own (supervise.c), the subreaper of everything it starts.
+ *    A command may kill its supervisor: its tree then becomes ours, and what is ours but no
+ * supervisor is killed at once.
+ *  - All it can gain by tampering is to lie about its own result.  The host treats every byte from
+ *    here as hostile, and ends the container by its cgroup if the guest does not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define SUPERVISORS_MAX 4096
+#define BOOT_RETRY_MS 200
+#define STOP_GRACE_MS 2000
+
+static pid_t supervisor[SUPERVISORS_MAX];
+static int nsupervisors;
+
+static void say(const char *what)
+{
+	fprintf(stderr, "berth-guest: %s: %s\n", what, strerror(errno));
+}
+
+static bool is_supervisor(pid_t pid)
+{
+	for (int i = 0; i < nsupervisors; i++)
+		if (supervisor[i] == pid)
+			return true;
+	return false;
+}
+
+static void forget(pid_t pid)
+{
+	for (int i = 0; i < nsupervisors; i++)
+		if (supervisor[i] == pid) {
+			supervisor[i] = supervisor[--nsupervisors];
+			return;
+		}
+}
+
+/* What reparented to us without being a supervisor belonged to one that was killed. */
+static void kill_strays(void)
+{
+	pid_t kids[256];
+	bool again = true;
+
+	while (again) {
+		int n = guest_children(getpid(), kids, 256);
+
+		again = false;
+		for (int i = 0; i < n; i++)
+			if (!is_supervisor(kids[i]) && !kill(kids[i], SIGKILL))
+				again |= n == 256;
+	}
+}
+
+/* SIGCHLD: a supervisor that ended in order leaves nothing; after any other death look for strays.
+ */
+static void reap(void)
+{
+	bool strays = false;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (is_supervisor(pid)) {
+			strays |= !WIFEXITED(status);
+			forget(pid);
+		} else {
+			strays = true;
+		}
+	}
+	if (strays)
+		kill_strays();
+}
+
+static int boot_connect(void)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = LANE_DIR "/" LANE_BOOT_SOCK};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&to, sizeof to)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Only this user's processes may see them, and they stay in memory: the directory is a tmpfs. */
+static int keep_secret(const char *body, uint32_t len)
+{
+	const char *end = memchr(body, '\0', len);
+	char path[512];
+	size_t n;
+	int fd;
+
+	if (!end || end == body || end - body > NAME_MAX || strchr(body, '/') || body[0] == '.')
+		return errno = EINVAL, -1;
+	snprintf(path, sizeof path, LANE_SECRETS_DIR "/%.255s", body);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+	if (fd < 0)
+		return -1;
+	n = len - (size_t)(end + 1 - body);
+	if (write(fd, end + 1, n) != (ssize_t)n) {
+		close(fd);
+		unlink(path);
+		return -1;
+	}
+	return close(fd);
+}
+
+/* Ask the host for the lane's socket.  -1: nobody is there (yet). */
+static int boot(void)
+{
+	static char body[LANE_MSG_MAX];
+	struct lane_hello hello = {(uint32_t)getpid(), getuid(), getgid()};
+	int fd = boot_connect(), lane = -1, fds[LANE_FDS_MAX], nfds;
+	struct lane_msg head;
+
+	if (fd < 0)
+		return -1;
+	if (wire_send(fd, LANE_HELLO, &hello, sizeof hello))
+		goto out;
+	while (lane < 0 && wire_recv(fd, &head, body, fds, &nfds) > 0) {
+		if (head.type == LANE_SECRET && keep_secret(body, head.len))
+			say("cannot keep a secret");
+		else if (head.type == LANE_LISTEN && nfds == 1)
+			lane = fds[0];
+		else
+			wire_close_all(fds, nfds);
+	}
+	if (lane >= 0 && (listen(lane, 512) || wire_send(fd, LANE_READY, NULL, 0))) {
+		say("cannot listen on the lane");
+		close(lane);
+		lane = -1;
+	}
+out:
+	memset(body, 0, sizeof body);
+	close(fd);
+	return lane;
+}
+
+static void serve(int lane)
+{
+	struct ucred peer;
+	socklen_t len = sizeof peer;
+	int conn = accept4(lane, NULL, NULL, SOCK_CLOEXEC);
+	pid_t pid;
+
+	if (conn < 0)
+		return;
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid != 0 ||
+		nsupervisors == SUPERVISORS_MAX) {
+		close(conn);
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(lane);
+		_exit(supervise(conn));
+	}
+	if (pid > 0)
+		supervisor[nsupervisors++] = pid;
+	else
+		wire_refuse(conn, LANE_AT_FORK, errno);
+	close(conn);
+}
+
+/* The engine asks us to stop: pass it on, wait a little, and leave; the kernel ends the rest. */
+static void stop(int sig)
+{
+	int64_t deadline = guest_now_ns() + (int64_t)STOP_GRACE_MS * 1000000;
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	kill(-1, sig);
+	for (;;) {
+		int64_t left = deadline - guest_now_ns();
+		struct timespec t = {left / 1000000000, left % 1000000000};
+
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (left <= 0 || (kill(-1, 0) && errno == ESRCH))
+			_exit(0);
+		sigtimedwait(&chld, NULL, &t);
+	}
+}
+
+static void on_signal(int sfd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(sfd, &info, sizeof info) == sizeof info) {
+		int sig = (int)info.ssi_signo;
+
+		if (sig == SIGCHLD)
+			reap();
+		else if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT || sig == SIGPWR)
+			stop(sig);
+		else if (sig == SIGHUP || sig == SIGUSR1 || sig == SIGUSR2 || sig == SIGWINCH)
+			kill(-1, sig);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t all;
+	int sfd, lane = -1;
+
+	(void)argv;
+	if (argc > 1 || getpid() != 1) {
+		fputs("berth-guest: this is the init of berth's containers; it takes no arguments and "
+		      "runs as process 1\n",
+			stderr);
+		return 2;
+	}
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_NAME, "berth-guest");
+	umask(022);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sfd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (sfd < 0) {
+		say("cannot watch signals");
+		return 1;
+	}
+	for (;;) {
+		struct pollfd p[2] = {{sfd, POLLIN, 0}, {lane, POLLIN, 0}};
+
+		if (lane < 0 && (lane = boot()) >= 0)
+			continue;
+		if (poll(p, 2, lane < 0 ? BOOT_RETRY_MS : -1) < 0 && errno != EINTR)
+			return 1;
+		if (p[0].revents)
+			on_signal(sfd);
+		if (lane >= 0 && p[1].revents & POLLIN)
+			serve(lane);
+	}
+}

@@ -1,0 +1,29 @@
+/*
+ * guest.h - the files of the guest: guest.c (PID 1), supervise.c (one command), tree.c (ending what
+ * it started), and wire_io.c, which the host shares.  libc only, no allocation after start but the
+ * words of a request.
+ */
+#ifndef LANE_GUEST_H
+#define LANE_GUEST_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lane/wire_io.h"
+
+/* Serve one connection from request to result.  Returns the exit code of the supervisor. */
+int supervise(int conn);
+
+int64_t guest_now_ns(void);
+
+/* Children of `parent`; returns how many were stored, at most max. */
+int guest_children(pid_t parent, pid_t *out, int max);
+
+/* Signal every descendant of this process that lives now; returns how many were found. */
+unsigned guest_signal_tree(int sig);
+
+/* End every descendant of this process, which is their subreaper, and reap them; returns how many
+ * could not be ended within `limit_ns`. */
+unsigned guest_end_tree(int64_t limit_ns);
+
+#endif

@@ -1,0 +1,225 @@
+/* offer.c - making a lane before its container starts, handing it over, and the registry. */
+#include "lane/lane.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "base/runtime.h"
+#include "lane/peer.h"
+#include "lane/wire_io.h"
+
+static int listen_at(const char *dir, const char *name, mode_t mode, struct err *e)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int n = snprintf(at.sun_path, sizeof at.sun_path, "%s/%s", dir, name);
+
+	if (n >= (int)sizeof at.sun_path)
+		return err_set(e, ERR_CONFIG,
+			"the path %s/%s is too long for a socket (at most %zu bytes); set "
+			"XDG_RUNTIME_DIR to a shorter one",
+			dir, name, sizeof at.sun_path - 1);
+	unlink(at.sun_path);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || chmod(at.sun_path, mode) ||
+		listen(fd, 16))
+		return err_sys(e, errno, "cannot listen on %s", at.sun_path);
+	return steal_fd(&fd);
+}
+
+int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
+{
+	char *slash;
+
+	ret->boot = ret->lane = -1;
+	if (lane_dir(name, ret->dir, e))
+		return -1;
+	slash = strrchr(ret->dir, '/');
+	*slash = '\0';
+	if (mkdir(ret->dir, 0700) && errno != EEXIST)
+		return err_sys(e, errno, "cannot make %s", ret->dir);
+	*slash = '/';
+	lane_forget(name);
+	/* Its parents are closed to others; inside the container the user of the container enters.
+	 */
+	if (mkdir(ret->dir, 0755))
+		return err_sys(e, errno, "cannot make %s", ret->dir);
+	ret->boot = listen_at(ret->dir, LANE_BOOT_SOCK, 0666, e);
+	ret->lane = ret->boot < 0 ? -1 : listen_at(ret->dir, LANE_SOCK, 0600, e);
+	if (ret->lane >= 0)
+		return 0;
+	lane_offer_release(ret);
+	lane_forget(name);
+	return -1;
+}
+
+void lane_offer_release(struct lane_offer *o)
+{
+	cleanup_close(&o->boot);
+	cleanup_close(&o->lane);
+	o->boot = o->lane = -1;
+}
+
+/* The registry's file is written whole and renamed, so that a reader sees all or nothing. */
+static int remember(const struct lane_offer *o, const struct lane_about *a, struct err *e)
+{
+	char path[LANE_PATH_MAX + 8], tmp[LANE_PATH_MAX + 8];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s.lane", o->dir);
+	snprintf(tmp, sizeof tmp, "%s.new", o->dir);
+	f = fopen(tmp, "we");
+	if (!f)
+		return err_sys(e, errno, "cannot write %s", tmp);
+	fprintf(f, "%s\n%s\n%s\n%s\n%s\n", a->name, a->id, a->agent, a->engine, a->session);
+	if (fclose(f) || rename(tmp, path))
+		return err_sys(e, errno, "cannot write %s", path);
+	return 0;
+}
+
+static int field(FILE *f, char *out, size_t cap)
+{
+	char line[256];
+	size_t n;
+
+	if (!fgets(line, sizeof line, f))
+		return -1;
+	n = strcspn(line, "\n");
+	if (!line[n] || n >= cap)
+		return -1;
+	line[n] = '\0';
+	memcpy(out, line, n + 1);
+	return 0;
+}
+
+static int recall(const char *path, struct lane_about *a)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	int bad;
+
+	if (!f)
+		return -1;
+	bad = field(f, a->name, sizeof a->name) || field(f, a->id, sizeof a->id) ||
+		field(f, a->agent, sizeof a->agent) || field(f, a->engine, sizeof a->engine) ||
+		field(f, a->session, sizeof a->session);
+	fclose(f);
+	return bad ? -1 : 0;
+}
+
+void lane_forget(const char *name)
+{
+	static const char *const files[] = {"/" LANE_BOOT_SOCK, "/" LANE_SOCK, "", ".lane"};
+	char dir[LANE_PATH_MAX], path[LANE_PATH_MAX + 8];
+
+	if (lane_dir(name, dir, NULL))
+		return;
+	for (size_t i = 0; i < COUNT(files); i++) {
+		snprintf(path, sizeof path, "%s%s", dir, files[i]);
+		if (*files[i] ? unlink(path) : rmdir(path))
+			continue;
+	}
+}
+
+int lane_find(const char *who, struct lane_about *ret, struct err *e)
+{
+	char dir[LANE_PATH_MAX], path[2 * LANE_PATH_MAX];
+	struct dirent *entry;
+	DIR *d;
+
+	if (lane_dir(who, dir, e))
+		return -1;
+	snprintf(path, sizeof path, "%s.lane", dir);
+	if (!recall(path, ret) && !strcmp(ret->name, who))
+		return 0;
+	*strrchr(dir, '/') = '\0';
+	d = opendir(dir);
+	while (d && (entry = readdir(d))) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		if (!dot || strcmp(dot, ".lane"))
+			continue;
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (!recall(path, ret) && !strcmp(ret->agent, who)) {
+			closedir(d);
+			return 0;
+		}
+	}
+	if (d)
+		closedir(d);
+	return err_set(e, ERR_NOT_FOUND, "no running container of berth's is called `%s`", who);
+}
+
+static int greet(int conn, const struct lane_about *about, const struct lane_secret *secrets,
+	size_t n, int lane, struct err *e)
+{
+	char body[LANE_MSG_MAX];
+	int fds[LANE_FDS_MAX], nfds;
+	struct lane_msg head;
+	pid_t pid;
+
+	if (peer_is_init(conn, about->id, &pid, e))
+		return -1;
+	if (wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_HELLO || nfds) {
+		wire_close_all(fds, nfds);
+		return err_set(e, ERR_PROTOCOL, "the init of %s did not say hello", about->name);
+	}
+	for (size_t i = 0; i < n; i++) {
+		AUTO_STR struct str s = STR_INIT;
+
+		str_add(&s, secrets[i].name, strlen(secrets[i].name) + 1);
+		str_add(&s, secrets[i].value, secrets[i].len);
+		if (wire_send(conn, LANE_SECRET, s.s, s.len))
+			return err_sys(e, errno, "cannot hand the secret %s to %s", secrets[i].name,
+				about->name);
+		explicit_bzero(s.s, s.len);
+	}
+	if (wire_send_fds(conn, LANE_LISTEN, NULL, 0, &lane, 1) ||
+		wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_READY || nfds) {
+		wire_close_all(fds, nfds);
+		return err_set(
+			e, ERR_PROTOCOL, "the init of %s did not take its lane", about->name);
+	}
+	return 0;
+}
+
+int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
+	const struct lane_secret *secrets, size_t nsecrets, int timeout_ms, struct err *e)
+{
+	int64_t deadline = clock_mono_ns() + (int64_t)timeout_ms * 1000000;
+	struct timeval soon = {2, 0};
+	int result = -1;
+
+	err_set(e, ERR_TIMEOUT, "the init of %s did not come to its lane within %d ms", about->name,
+		timeout_ms);
+	while (result) {
+		struct pollfd p = {o->boot, POLLIN, 0};
+		int64_t left = (deadline - clock_mono_ns()) / 1000000;
+		AUTO_CLOSE int conn = -1;
+
+		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+			break;
+		conn = accept4(o->boot, NULL, NULL, SOCK_CLOEXEC);
+		if (conn < 0)
+			continue;
+		/* Others in the container may knock too; they are not its init. */
+		setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
+		result = greet(conn, about, secrets, nsecrets, o->lane, e);
+	}
+	if (!result)
+		result = remember(o, about, e);
+	lane_offer_release(o);
+	return result;
+}

@@ -1,0 +1,79 @@
+/* peer.c - proving that a socket belongs to the init of one container. */
+#include "lane/peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "base/runtime.h"
+
+static int read_proc(pid_t pid, const char *file, char *buf, size_t cap)
+{
+	char path[64];
+	size_t n = 0;
+	ssize_t r;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	while (n < cap - 1 && (r = read(fd, buf + n, cap - 1 - n)) > 0)
+		n += (size_t)r;
+	close(fd);
+	buf[n] = '\0';
+	return 0;
+}
+
+/* "NSpid:\t4242\t1": the last number is the one in its own namespace, and there are at least two.
+ */
+static int is_process_one(pid_t pid)
+{
+	char text[8192], *line, *last;
+
+	if (read_proc(pid, "status", text, sizeof text) || !(line = strstr(text, "\nNSpid:")))
+		return 0;
+	line += strlen("\nNSpid:");
+	line[strcspn(line, "\n")] = '\0';
+	last = strrchr(line, '\t');
+	return last && last != line && !strcmp(last, "\t1");
+}
+
+int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e)
+{
+	struct ucred peer;
+	socklen_t len = sizeof peer;
+	char groups[8192];
+
+	if (strlen(id) != LANE_ID_MAX - 1)
+		return err_set(e, ERR_NOT_FOUND, "the container behind the lane is not known");
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid <= 0 ||
+		!is_process_one(peer.pid) || read_proc(peer.pid, "cgroup", groups, sizeof groups) ||
+		!strstr(groups, id))
+		return err_set(e, ERR_NOT_FOUND,
+			"whoever listens on the lane is not the init of container %.12s", id);
+	*pid = peer.pid;
+	return 0;
+}
+
+int lane_dir(const char *name, char path[LANE_PATH_MAX], struct err *e)
+{
+	char base[LANE_PATH_MAX / 2];
+
+	if (!*name || *name == '.' || strlen(name) >= LANE_NAME_MAX ||
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
+			strlen(name))
+		return err_set(e, ERR_USAGE,
+			"`%.80s` cannot name a container: letters, digits, _ . - and at most %d of them",
+			name, LANE_NAME_MAX - 1);
+	if (runtime_dir(base, sizeof base, e))
+		return -1;
+	snprintf(path, LANE_PATH_MAX, "%s/lanes/%s", base, name);
+	return 0;
+}

@@ -1,0 +1,20 @@
+/*
+ * peer.h - who is at the other end, and where lanes live on the host.
+ */
+#ifndef LANE_PEER_H
+#define LANE_PEER_H
+
+#include <sys/types.h>
+
+#include <berth/err.h>
+
+#include "lane/lane.h"
+
+/* The peer of this connection is process 1 of its own PID namespace, and its cgroup holds `id`.
+ * ERR_NOT_FOUND else.  *pid gets its number on the host. */
+int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e);
+
+/* <runtime dir>/lanes/NAME; refuses names that are no single harmless component. */
+int lane_dir(const char *name, char path[LANE_PATH_MAX], struct err *e);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * wire.h - what the host and the guest say to each other.
+ *
+ * Transport: one SOCK_SEQPACKET unix connection per command.  The kernel keeps messages apart, each
+ * connection has its own buffers (a command that writes without end blocks nobody else and grows
+ * nothing), and a client's death is the end of its connection.  Standard input, output and error do
+ * not go over it: the client makes pipes and passes the command's ends along with LANE_RUN, so
+ * bytes move at the speed of a pipe and the guest never touches them (a terminal apart, which lives
+ * in the guest and is relayed).  Only pipes are ever passed: a terminal or file of the host could
+ * be reopened through /proc/self/fd or stuffed with TIOCSTI.
+ *
+ * Every message is a struct lane_msg followed by `len` bytes, at most LANE_MSG_MAX in all.  Numbers
+ * are in host order: both ends run on one kernel.
+ *
+ *   client -> guest   LANE_WORDS*  LANE_RUN  (LANE_SIGNAL | LANE_RESIZE | LANE_CANCEL)*
+ *   guest -> client   LANE_STARTED  LANE_ENDED       or  LANE_ENDED alone
+ *   boot connection   guest: LANE_HELLO   host: LANE_SECRET*  LANE_LISTEN (+ socket)   guest:
+ * LANE_READY
+ *
+ * Used by the static guest as well as by the host: libc only.
+ */
+#ifndef LANE_WIRE_H
+#define LANE_WIRE_H
+
+#include <stdint.h>
+
+#define LANE_VERSION 1
+#define LANE_MSG_MAX 65536
+#define LANE_WORDS_MAX ((uint32_t)2 << 20) /* argv and environment together, as execve's limit */
+#define LANE_ARGC_MAX 16384
+
+/* Where the guest finds its files inside the container (both mounts read-only). */
+#define LANE_GUEST_PATH "/.berth/init"
+#define LANE_DIR "/.berth/lane"
+#define LANE_BOOT_SOCK "boot"
+#define LANE_SOCK "lane"
+#define LANE_SECRETS_DIR "/run/secrets"
+
+enum lane_type {
+	LANE_HELLO = 1, /* struct lane_hello */
+	LANE_SECRET,    /* name NUL value */
+	LANE_LISTEN,    /* the listening socket, as SCM_RIGHTS */
+	LANE_READY,     /* nothing */
+	LANE_WORDS,     /* a piece of the NUL-terminated words: cwd, argv..., env... */
+	LANE_RUN,       /* struct lane_run, and two or three pipe ends */
+	LANE_SIGNAL,    /* uint32_t: to the command's process group */
+	LANE_RESIZE,    /* uint16_t columns, rows */
+	LANE_CANCEL,    /* end the whole tree now */
+	LANE_STARTED,   /* uint32_t: pid as the guest sees it */
+	LANE_ENDED,     /* struct lane_ended */
+};
+
+struct lane_msg {
+	uint16_t type;
+	uint16_t version;
+	uint32_t len;
+};
+
+struct lane_hello {
+	uint32_t pid; /* must be 1 */
+	uint32_t uid, gid;
+};
+
+enum {
+	LANE_TTY = 1,  /* a terminal: two pipes (in, out) instead of three */
+	LANE_KEEP = 2, /* the client's going away does not end the command */
+};
+
+struct lane_run {
+	uint32_t flags;
+	uint32_t argc,
+		envc; /* words after the first, which is the working directory ("" for none) */
+	uint32_t timeout_ms; /* 0: none */
+	uint32_t grace_ms;   /* SIGTERM, then this long, then SIGKILL; 0: SIGKILL at once */
+	uint16_t columns, rows;
+	uint64_t max_file_bytes; /* RLIMIT_FSIZE, 0: as it is */
+	uint64_t max_files;      /* RLIMIT_NOFILE, 0: as it is */
+	uint64_t max_cpu_s;      /* RLIMIT_CPU, 0: as it is */
+};
+
+enum lane_how {
+	LANE_EXIT = 1,  /* code is the exit code */
+	LANE_BY_SIGNAL, /* code is the signal */
+	LANE_TIMED_OUT,
+	LANE_CANCELLED,
+	LANE_NOT_RUN, /* code is errno: of execve, or of what went wrong before it (stage) */
+};
+
+enum lane_stage { LANE_AT_EXEC = 1, LANE_AT_CWD, LANE_AT_FORK, LANE_AT_SETUP, LANE_AT_REQUEST };
+
+struct lane_ended {
+	uint32_t how, code, stage;
+	uint32_t left; /* processes the guest could not end: the host must */
+	uint64_t wall_ns, user_us, system_us;
+	uint64_t max_rss_bytes, minor_faults, major_faults, blocks_in, blocks_out;
+};
+
+#endif
