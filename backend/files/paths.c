@@ -1,0 +1,308 @@
+/* paths.c - the resolver: openat2, and the walk where there is none. */
+#include "files/paths.h"
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "files/room.h"
+
+#define RACE_RETRIES 32
+
+static int openat2(int dir, const char *path, int flags, uint64_t resolve)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
+	};
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+int path_error(struct err *e, int errnum, const char *verb, const char *path)
+{
+	char shown[256];
+
+	if (!e)
+		return -1;
+	text_clean(shown, sizeof shown, path);
+	switch (errnum) {
+	case EXDEV:
+		err_set(e, ERR_REFUSED, "cannot %s %s: it leads out of the directory allowed", verb,
+			shown);
+		break;
+	case ELOOP:
+		err_set(e, ERR_REFUSED, "cannot %s %s: a symbolic link is in the way", verb, shown);
+		break;
+	case EAGAIN:
+		err_set(e, ERR_CONFLICT, "cannot %s %s: its directories are being moved right now",
+			verb, shown);
+		break;
+	case ENOENT:
+		err_set(e, ERR_NOT_FOUND, "cannot %s %s: it does not exist", verb, shown);
+		break;
+	case EEXIST:
+		err_set(e, ERR_CONFLICT, "cannot %s %s: it exists already", verb, shown);
+		break;
+	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
+	}
+	e->sys = errnum;
+	return -1;
+}
+
+int path_check(const char *path, struct err *e)
+{
+	const char *at = path;
+
+	if (!*path)
+		return err_set(e, ERR_USAGE, "an empty path names no file");
+	if (*path == '/')
+		return err_set(e, ERR_REFUSED,
+			"%.200s is an absolute path: name files relative to the root directory",
+			path);
+	while (*at) {
+		size_t n = strcspn(at, "/");
+
+		if (n > NAME_MAX)
+			return err_set(e, ERR_USAGE, "a name of %zu bytes is too long in %.100s...",
+				n, path);
+		at += n + strspn(at + n, "/");
+	}
+	if ((size_t)(at - path) > PATH_LONGEST)
+		return err_set(e, ERR_USAGE, "the path %.100s... is too long", path);
+	return 0;
+}
+
+static bool is(const char *part, size_t n, const char *text)
+{
+	return n == strlen(text) && memcmp(part, text, n) == 0;
+}
+
+static bool is_link(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* One component after the other, following nothing.  The descriptor of the previous one is closed
+ * on the way; the root's is not ours. */
+static int walk(const struct files_root *r, const char *path, int flags)
+{
+	int dir = r->fd, fd = -1;
+
+	for (const char *at = path;;) {
+		size_t n = strcspn(at, "/");
+		const char *next = at + n + strspn(at + n, "/");
+		char part[NAME_MAX + 1];
+		int saved;
+
+		/* "a/" means a directory, whatever the caller's flags say of the last one. */
+		int how = *next ? O_PATH | O_DIRECTORY : at[n] ? flags | O_DIRECTORY : flags;
+
+		if (n > NAME_MAX || is(at, n, "..")) {
+			errno = n > NAME_MAX ? ENAMETOOLONG : EXDEV;
+			fd = -1;
+		} else {
+			memcpy(part, at, n);
+			part[n] = '\0';
+			fd = openat(dir, n ? part : ".", how | O_NOFOLLOW | O_CLOEXEC);
+			if (fd < 0 && errno == ENOTDIR)
+				errno = is_link(dir, part) ? ELOOP : ENOTDIR;
+		}
+		saved = errno;
+		if (dir != r->fd)
+			close(dir);
+		errno = saved;
+		if (fd < 0 || !*next)
+			return fd;
+		dir = fd;
+		at = next;
+	}
+}
+
+/* Beyond PATH_MAX the kernel takes no path: go there in pieces.  Within a piece the kernel keeps us
+ * beneath the piece before, which is stricter than beneath the root and so still safe. */
+static int open_long(const struct files_root *r, const char *path, int flags)
+{
+	int dir = r->fd, fd;
+
+	for (;;) {
+		size_t n = strlen(path);
+		char piece[PATH_MAX];
+		int saved;
+
+		if (n < sizeof piece) {
+			fd = openat2(dir, path, flags, 0);
+		} else {
+			n = sizeof piece - 1;
+			while (n > 0 && path[n] != '/')
+				n--;
+			memcpy(piece, path, n);
+			piece[n] = '\0';
+			fd = openat2(dir, piece, O_PATH | O_DIRECTORY, 0);
+		}
+		saved = errno;
+		if (dir != r->fd)
+			close(dir);
+		errno = saved;
+		if (fd < 0 || !path[n])
+			return fd;
+		dir = fd;
+		path += n + strspn(path + n, "/");
+		if (!*path)
+			path = ".";
+	}
+}
+
+int path_open(const struct files_root *r, const char *path, int flags)
+{
+	if (r->portable)
+		return walk(r, path, flags);
+	for (int attempt = 0;; attempt++) {
+		int fd = openat2(r->fd, path, flags, 0);
+
+		if (fd >= 0)
+			return fd;
+		if (errno == ENAMETOOLONG)
+			return open_long(r, path, flags);
+		/* EAGAIN: a ".." could not be proven safe because of a rename at the same time. */
+		if (errno != EAGAIN || attempt == RACE_RETRIES)
+			return -1;
+		sched_yield();
+	}
+}
+
+int path_open_cached(const struct files_root *r, const char *path, int flags)
+{
+	if (r->portable) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return openat2(r->fd, path, flags, RESOLVE_CACHED);
+}
+
+int path_regular(int fd, const char *path, struct stat *st, struct err *e)
+{
+	if (fstat(fd, st) < 0)
+		return path_error(e, errno, "read", path);
+	if (S_ISREG(st->st_mode))
+		return 0;
+	return err_set(e, ERR_REFUSED, "cannot read %.200s: it is %s, not a regular file", path,
+		S_ISDIR(st->st_mode)            ? "a directory"
+			: S_ISFIFO(st->st_mode) ? "a pipe"
+			: S_ISSOCK(st->st_mode) ? "a socket"
+						: "a device");
+}
+
+int path_open_file(const struct files_root *r, const char *path, struct stat *st, struct err *e)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (path_check(path, e) < 0)
+		return -1;
+	fd = path_open(r, path, PATH_READ);
+	if (fd < 0)
+		return path_error(e, errno, "read", path);
+	if (path_regular(fd, path, st, e) < 0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+int path_open_dir(const struct files_root *r, const char *path, struct err *e)
+{
+	int fd;
+
+	if (*path && path_check(path, e) < 0)
+		return -1;
+	fd = path_open(r, *path ? path : ".", O_RDONLY | O_DIRECTORY);
+	return fd < 0 ? path_error(e, errno, "open", path) : fd;
+}
+
+/* Make the directories of path[0 .. n), one at a time from the first that is missing. */
+static int make_parents(const struct files_root *r, const char *path, size_t n, struct err *e)
+{
+	AUTO_FREE char *prefix = xstrndup(path, n);
+
+	for (size_t at = 0; at < n;) {
+		const char *leaf;
+		AUTO_CLOSE int dir = -1;
+		char was;
+
+		at += strcspn(prefix + at, "/");
+		was = prefix[at];
+		prefix[at] = '\0';
+		dir = path_parent(r, prefix, false, &leaf, e);
+		if (dir < 0)
+			return -1;
+		if (mkdirat(dir, leaf, 0777) < 0 && errno != EEXIST)
+			return path_error(e, errno, "make the directory", prefix);
+		prefix[at] = was;
+		at += strspn(prefix + at, "/");
+	}
+	return 0;
+}
+
+int path_parent(
+	const struct files_root *r, const char *path, bool make, const char **leaf, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = NULL;
+	int fd;
+
+	if (path_check(path, e) < 0)
+		return -1;
+	*leaf = slash ? slash + 1 : path;
+	if (!**leaf || is(*leaf, strlen(*leaf), ".") || is(*leaf, strlen(*leaf), ".."))
+		return err_set(e, ERR_USAGE, "%.200s does not end in the name of a file", path);
+	parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	fd = path_open(r, parent, O_PATH | O_DIRECTORY);
+	if (fd < 0 && errno == ENOENT && make) {
+		if (make_parents(r, parent, strlen(parent), e) < 0)
+			return -1;
+		fd = path_open(r, parent, O_PATH | O_DIRECTORY);
+	}
+	return fd < 0 ? path_error(e, errno, "reach the directory of", path) : fd;
+}
+
+struct files_root *files_root_open(struct files *f, const char *path, struct err *e)
+{
+	struct files_root *r = xcalloc(1, sizeof *r);
+	struct stat st;
+	int probe;
+
+	r->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
+		path_error(e, errno, "open the directory", path);
+		if (r->fd >= 0)
+			close(r->fd);
+		free(r);
+		return NULL;
+	}
+	r->name = xstrdup(path);
+	r->dev = st.st_dev;
+	/* Old kernels have no openat2, old sandboxes answer EPERM to what they do not know. */
+	probe = f->avoid & FILES_AVOID_OPENAT2 ? -1 : openat2(r->fd, ".", O_PATH | O_DIRECTORY, 0);
+	r->portable = probe < 0;
+	if (probe >= 0)
+		close(probe);
+	return r;
+}
+
+void files_root_close(struct files_root *r)
+{
+	if (!r)
+		return;
+	close(r->fd);
+	free(r->name);
+	free(r);
+}

@@ -1,0 +1,51 @@
+/*
+ * paths.h - paths below a root, resolved so that nothing leads out of it.
+ *
+ * Reading resolves the whole path in one openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS): symlinks
+ * inside the tree work, everything that leaves it is an error of the kernel.  Changing resolves the
+ * parent that way and then names one component relative to that descriptor.  Where openat2 is not
+ * to be had, the path is walked one component at a time with O_NOFOLLOW: no symlink and no ".." at
+ * all, so it fails closed.  Never a check of a string and then a use of it.
+ */
+#ifndef BERTH_FILES_PATHS_H
+#define BERTH_FILES_PATHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <berth/err.h>
+#include <berth/files.h>
+
+#define PATH_LONGEST (1u << 20) /* bytes; resolved in pieces beyond PATH_MAX */
+
+struct files_root {
+	int fd;        /* O_PATH | O_DIRECTORY */
+	bool portable; /* no openat2: the walk */
+	char *name;    /* as the user gave it, for sentences */
+	dev_t dev;
+	_Atomic int recovered; /* 1 once the journal of dead processes was looked for */
+};
+
+/* The lexical gate: not empty, not absolute, components of at most 255 bytes. */
+int path_check(const char *path, struct err *e);
+
+/* Open below the root; -1 and errno.  `flags` as for open, O_CLOEXEC is added.  EXDEV: led out. */
+int path_open(const struct files_root *r, const char *path, int flags);
+/* The same, but EAGAIN as soon as something is not cached. */
+int path_open_cached(const struct files_root *r, const char *path, int flags);
+
+/* Open a regular file for reading and fill in *st: FIFOs do not block, nothing else is read. */
+int path_open_file(const struct files_root *r, const char *path, struct stat *st, struct err *e);
+int path_open_dir(
+	const struct files_root *r, const char *path, struct err *e); /* "" or ".": root */
+
+/* Descriptor (O_PATH) of the directory that holds the last component; *leaf points into `path`.
+ * With `make`, directories on the way are made; *made then counts them. */
+int path_parent(
+	const struct files_root *r, const char *path, bool make, const char **leaf, struct err *e);
+
+/* The sentence for errno `errnum` of trying to `verb` ("read") `path`. */
+int path_error(struct err *e, int errnum, const char *verb, const char *path);
+
+#endif

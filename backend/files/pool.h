@@ -1,0 +1,28 @@
+/*
+ * pool.h - worker threads, started once and parked, and a way to share one piece of work.
+ *
+ * crew_run calls fn(ctx, 0) on the calling thread and fn(ctx, 1 .. width-1) on others at the same
+ * time, and returns when all have returned.  fn takes its share from a queue of its own and returns
+ * when nothing is left; a worker that comes late, or never, must not matter.  crew_widen may be
+ * called from inside fn, once it shows that more threads pay.
+ */
+#ifndef BERTH_FILES_POOL_H
+#define BERTH_FILES_POOL_H
+
+#define POOL_MAX 64 /* threads, the calling one included */
+
+struct pool;
+struct crew;
+
+struct pool *pool_new(void);
+void pool_free(struct pool *p); /* no crew may be running */
+
+typedef void crew_fn(void *ctx, unsigned worker, struct crew *c);
+void crew_run(struct pool *p, unsigned width, crew_fn *fn, void *ctx);
+void crew_widen(struct crew *c, unsigned width);
+unsigned crew_width(const struct crew *c); /* widest so far */
+
+/* Processors this process may use: affinity, and the cgroup's cpu.max rounded up. */
+unsigned pool_processors(void);
+
+#endif

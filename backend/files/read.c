@@ -1,0 +1,451 @@
+/* read.c - many files in the order asked for: inline while cached, wide at the first miss. */
+#include <berth/check.h>
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "files/reader.h"
+#include "files/ring.h"
+
+#define CHUNK 16        /* tasks a worker takes at a time */
+#define WIDE_FROM 96    /* cached files left for which waking a thread pays */
+#define MISS_STREAK 3   /* after so many misses in a row the cache is not asked any more */
+#define PROC_STEP 65536 /* files that claim to be empty are read in such steps */
+#define BINARY_HEAD 8192
+#define EMFILE_RETRIES 1000
+
+struct batch {
+	struct reading r;
+	struct task *tasks;
+	size_t n;
+	_Atomic size_t next;
+	_Atomic size_t nmissed;
+	struct task **missed;
+	bool no_cached;
+};
+
+void task_fail(struct reading *r, struct task *t, int errnum, const char *verb)
+{
+	struct err e = ERR_INIT;
+
+	path_error(&e, errnum, verb, t->want->path);
+	task_drop(t);
+	t->got->err = err_box(&e);
+	atomic_fetch_add(&r->failed, 1);
+	job_add(r->op.job, 1, 0, 1);
+}
+
+void task_drop(struct task *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+	free(t->got->bytes);
+	t->got->bytes = NULL;
+	t->got->len = 0;
+}
+
+static void refuse(struct reading *r, struct task *t, const struct err *e)
+{
+	task_drop(t);
+	t->got->err = err_box(e);
+	atomic_fetch_add(&r->failed, 1);
+	job_add(r->op.job, 1, 0, 1);
+}
+
+/* Take `n` bytes of the total that may be held. */
+static bool reserve(struct reading *r, struct task *t, uint64_t n)
+{
+	struct err e = ERR_INIT;
+	uint64_t before = atomic_fetch_add(&r->taken, n);
+
+	if (before + n <= r->options.max_total_bytes)
+		return true;
+	atomic_fetch_sub(&r->taken, n);
+	err_set(&e, ERR_REFUSED,
+		"%.200s would take the batch beyond its limit of %llu bytes: read fewer files at once",
+		t->want->path, (unsigned long long)r->options.max_total_bytes);
+	refuse(r, t, &e);
+	return false;
+}
+
+bool task_plan(struct reading *r, struct task *t)
+{
+	const struct files_want *w = t->want;
+	struct err e = ERR_INIT;
+	uint64_t size, want;
+
+	t->planned = true;
+	if (path_regular(t->fd, w->path, &t->st, &e) < 0) {
+		refuse(r, t, &e);
+		return false;
+	}
+	size = (uint64_t)t->st.st_size;
+	t->limit = r->options.max_file_bytes;
+	if (w->length && w->length < t->limit)
+		t->limit = w->length;
+	want = size > w->offset ? size - w->offset : 0;
+	if (want > t->limit)
+		want = t->limit;
+	if (!reserve(r, t, want))
+		return false;
+	/* One byte more than expected: a file that grew or whose size is a lie shows by filling it.
+	 */
+	t->cap = (size_t)want + (want < t->limit);
+	if (want == 0)
+		t->cap = t->limit < PROC_STEP ? (size_t)t->limit : PROC_STEP;
+	t->got->bytes = xmalloc(t->cap + 1);
+	return true;
+}
+
+void *task_buffer(struct task *t, size_t *room)
+{
+	*room = t->cap - t->got->len;
+	return t->got->bytes + t->got->len;
+}
+
+static bool moved(const struct stat *a, const struct stat *b)
+{
+	return a->st_size != b->st_size || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
+		a->st_mtim.tv_nsec != b->st_mtim.tv_nsec ||
+		a->st_ctim.tv_sec != b->st_ctim.tv_sec || a->st_ctim.tv_nsec != b->st_ctim.tv_nsec;
+}
+
+/* Keep only the lines asked for. */
+static void cut_lines(struct task *t)
+{
+	struct files_got *g = t->got;
+	uint64_t line = 1;
+	char *from = g->bytes, *end = g->bytes + g->len, *at = from;
+
+	for (; line < t->want->first_line && at < end; line++) {
+		char *nl = memchr(at, '\n', (size_t)(end - at));
+
+		at = nl ? nl + 1 : end;
+	}
+	from = at;
+	for (; t->want->last_line && line <= t->want->last_line && at < end; line++) {
+		char *nl = memchr(at, '\n', (size_t)(end - at));
+
+		at = nl ? nl + 1 : end;
+	}
+	if (t->want->last_line) {
+		/* All lines asked for are here: what the limit cut off was not wanted. */
+		if (line > t->want->last_line)
+			g->clipped = false;
+		end = at > from ? at : from;
+	}
+	g->len = (size_t)(end - from);
+	memmove(g->bytes, from, g->len);
+}
+
+/* Everything is in the buffer.  true: it changed under us, read it once more. */
+static bool finish(struct reading *r, struct task *t)
+{
+	struct files_got *g = t->got;
+	const struct files_want *w = t->want;
+	uint64_t size = (uint64_t)t->st.st_size, end = w->offset + g->len;
+	bool whole;
+	struct stat now;
+
+	/* A second look where the first cannot be trusted: several reads, a size that does not fit,
+	 * a file that was being written a moment ago. */
+	token_fill(&g->token, &t->st);
+	if ((g->len > PROC_STEP || (end != size && !g->clipped && !w->length) ||
+		    token_racy(&g->token)) &&
+		fstat(t->fd, &now) == 0 && moved(&t->st, &now)) {
+		t->st = now;
+		if (t->attempt++ == 0) {
+			g->len = 0;
+			g->clipped = false;
+			return true;
+		}
+		g->unstable = true;
+		token_fill(&g->token, &now);
+	}
+	g->bytes[g->len] = '\0';
+	whole = w->offset == 0 && !g->clipped && !w->length;
+	if (whole && (r->options.hash || token_racy(&g->token)))
+		token_hash(&g->token, g->bytes, g->len);
+	g->binary = memchr(g->bytes, '\0', g->len < BINARY_HEAD ? g->len : BINARY_HEAD) != NULL;
+	if (w->first_line > 1 || w->last_line)
+		cut_lines(t);
+	g->bytes[g->len] = '\0';
+	close(t->fd);
+	t->fd = -1;
+	atomic_fetch_add_explicit(&r->bytes, g->len, memory_order_relaxed);
+	job_add(r->op.job, 1, g->len, 0);
+	return false;
+}
+
+bool task_got(struct reading *r, struct task *t, ssize_t n)
+{
+	struct files_got *g = t->got;
+
+	if (n < 0) {
+		task_fail(r, t, (int)-n, "read");
+		return false;
+	}
+	g->len += (size_t)n;
+	/* A short read of a regular file is its end; asking again only where the size said more. */
+	if (n == 0 ||
+		(g->len < t->cap && t->want->offset + g->len >= (uint64_t)t->st.st_size &&
+			t->st.st_size > 0))
+		return finish(r, t);
+	if (g->len < t->cap)
+		return true;
+	if (g->len >= t->limit) {
+		char more;
+
+		g->clipped = !t->want->length && pread(t->fd, &more, 1, task_offset(t)) > 0;
+		return finish(r, t);
+	}
+	/* It grew, or has no size of its own (/proc). */
+	size_t step = t->cap < PROC_STEP ? PROC_STEP : t->cap;
+
+	if (step > t->limit - t->cap)
+		step = (size_t)(t->limit - t->cap);
+	if (!reserve(r, t, step))
+		return false;
+	t->cap += step;
+	g->bytes = xrealloc(g->bytes, t->cap + 1);
+	return true;
+}
+
+/* Out of descriptors: others will close theirs.  So wait, but not for ever. */
+static int open_patiently(struct reading *r, const char *path)
+{
+	for (int attempt = 0;; attempt++) {
+		int fd = path_open(r->root, path, PATH_READ);
+
+		if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || attempt == EMFILE_RETRIES ||
+			op_stopped(&r->op))
+			return fd;
+		usleep(attempt < 10 ? 50 : 1000);
+	}
+}
+
+void task_block(struct reading *r, struct task *t)
+{
+	struct err e = ERR_INIT;
+	ssize_t n;
+	size_t room;
+
+	if (t->fd < 0) {
+		if (path_check(t->want->path, &e) < 0) {
+			refuse(r, t, &e);
+			return;
+		}
+		t->fd = open_patiently(r, t->want->path);
+		if (t->fd < 0) {
+			task_fail(r, t, errno, "read");
+			return;
+		}
+	}
+	if (!t->planned && !task_plan(r, t))
+		return;
+	do {
+		void *to = task_buffer(t, &room);
+
+		if (op_stopped(&r->op)) {
+			task_drop(t);
+			return;
+		}
+		n = pread(t->fd, to, room > 1 << 20 ? 1 << 20 : room, task_offset(t));
+	} while ((n < 0 && errno == EINTR) || task_got(r, t, n < 0 ? -errno : n));
+}
+
+/* Try with what is in memory only.  false: this one would have to wait. */
+static bool try_cached(struct reading *r, struct task *t)
+{
+	struct err e = ERR_INIT;
+
+	if (path_check(t->want->path, &e) < 0) {
+		refuse(r, t, &e);
+		return true;
+	}
+	t->fd = path_open_cached(r->root, t->want->path, PATH_READ);
+	if (t->fd < 0) {
+		/* Negative entries are not always cached: let the full open decide. */
+		return false;
+	}
+	if (!task_plan(r, t))
+		return true;
+	for (;;) {
+		size_t room;
+		void *to = task_buffer(t, &room);
+		struct iovec v = {to, room > 1 << 20 ? 1 << 20 : room};
+		ssize_t n = preadv2(t->fd, &v, 1, task_offset(t), RWF_NOWAIT);
+
+		if (n < 0)
+			return false; /* EAGAIN, or a file system that knows no such flag */
+		/* Half of it is cached: the end must be told apart from the edge of the cache. */
+		if (n == 0 && t->got->len == 0 && t->st.st_size > 0 &&
+			t->want->offset < (uint64_t)t->st.st_size)
+			return false;
+		if (!task_got(r, t, n))
+			return true;
+		if (op_stopped(&r->op)) {
+			task_drop(t);
+			return true;
+		}
+	}
+}
+
+static void cached_worker(void *ctx, unsigned worker, struct crew *c)
+{
+	struct batch *b = ctx;
+	int streak = 0;
+
+	(void)worker;
+	for (;;) {
+		size_t from = atomic_fetch_add(&b->next, CHUNK), to = from + CHUNK;
+
+		if (from >= b->n)
+			return;
+		if (to > b->n)
+			to = b->n;
+		if (worker == 0 && streak == 0 && from == CHUNK && b->n - from >= WIDE_FROM)
+			crew_widen(c, b->r.op.files->cpu_width);
+		for (size_t i = from; i < to; i++) {
+			struct task *t = &b->tasks[i];
+
+			if (op_stopped(&b->r.op))
+				return;
+			if (!b->no_cached && streak < MISS_STREAK && try_cached(&b->r, t)) {
+				streak = 0;
+				continue;
+			}
+			streak++;
+			b->missed[atomic_fetch_add(&b->nmissed, 1)] = t;
+		}
+	}
+}
+
+static void blocking_worker(void *ctx, unsigned worker, struct crew *c)
+{
+	struct batch *b = ctx;
+	size_t n = atomic_load(&b->nmissed), i;
+
+	(void)worker;
+	(void)c;
+	while ((i = atomic_fetch_add(&b->next, 1)) < n)
+		if (op_stopped(&b->r.op))
+			task_drop(b->missed[i]);
+		else
+			task_block(&b->r, b->missed[i]);
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct task *ta = *(struct task *const *)a, *tb = *(struct task *const *)b;
+
+	return ta < tb ? -1 : ta > tb;
+}
+
+/* What has to wait for the disk: as much of it at once as the disk takes. */
+static void read_missed(struct batch *b, struct files_reading *out)
+{
+	struct files *f = b->r.op.files;
+	size_t n = atomic_load(&b->nmissed);
+	bool ring = n > 1 && !b->r.root->portable && !(f->avoid & FILES_AVOID_URING) &&
+		pthread_mutex_trylock(&f->ring_lock) == 0;
+
+	qsort(b->missed, n, sizeof(struct task *), by_order);
+	if (ring && !f->ring_tried) {
+		f->ring_tried = true;
+		f->ring = ring_new(f->io_depth);
+	}
+	if (ring && f->ring) {
+		size_t kept = 0;
+		struct err e = ERR_INIT;
+
+		for (size_t i = 0; i < n; i++) {
+			struct task *t = b->missed[i];
+
+			if (t->fd < 0 && path_check(t->want->path, &e) < 0)
+				refuse(&b->r, t, &e);
+			else
+				b->missed[kept++] = t;
+		}
+		out->width = ring_read(f->ring, &b->r, b->missed, kept);
+		out->backend = "io_uring";
+	} else {
+		atomic_store(&b->next, 0);
+		out->width = n < f->io_depth ? (unsigned)n : f->io_depth;
+		out->backend = n > 1 ? "threads" : "inline";
+		crew_run(f->pool, out->width, blocking_worker, b);
+	}
+	if (ring)
+		pthread_mutex_unlock(&f->ring_lock);
+}
+
+static void read_all(struct batch *b, struct files_reading *out)
+{
+	out->backend = "inline";
+	out->width = 1;
+	crew_run(b->r.op.files->pool, 1, cached_worker, b);
+	if (atomic_load(&b->nmissed) > 0)
+		read_missed(b, out);
+}
+
+int files_read(struct files *f, struct files_root *root, const struct files_want *want, size_t n,
+	const struct files_read_options *o, struct files_reading **ret, struct err *e)
+{
+	struct batch b = {.r = {.root = root, .options = *o}, .n = n};
+	struct files_reading *out = xcalloc(1, sizeof *out);
+	struct err why = ERR_INIT;
+	int rc = 0;
+
+	op_begin(&b.r.op, f, "files", "read %zu files", n);
+	job_total(b.r.op.job, n, 0);
+	if (!b.r.options.max_file_bytes)
+		b.r.options.max_file_bytes = 64u << 20;
+	if (!b.r.options.max_total_bytes)
+		b.r.options.max_total_bytes = 1u << 30;
+	b.no_cached = f->avoid & FILES_AVOID_CACHED || root->portable;
+	out->n = n;
+	out->items = xcalloc(n, sizeof *out->items);
+	b.tasks = xcalloc(n, sizeof *b.tasks);
+	b.missed = xmalloc((n + 1) * sizeof(struct task *));
+	for (size_t i = 0; i < n; i++)
+		b.tasks[i] = (struct task){.want = &want[i], .got = &out->items[i], .fd = -1};
+	read_all(&b, out);
+	out->failed = atomic_load(&b.r.failed);
+	out->bytes = atomic_load(&b.r.bytes);
+	if (op_stopped(&b.r.op)) {
+		for (size_t i = 0; i < n; i++)
+			if (b.tasks[i].fd >= 0)
+				task_drop(&b.tasks[i]);
+		rc = op_cancelled(&why);
+		err_copy(e, &why);
+	}
+	free(b.tasks);
+	free(b.missed);
+	op_end(&b.r.op, rc, &why, "Read %zu files, %llu bytes.", n - out->failed,
+		(unsigned long long)out->bytes);
+	if (rc < 0) {
+		files_reading_free(out);
+		out = NULL;
+	}
+	*ret = out;
+	return rc;
+}
+
+void files_reading_free(struct files_reading *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++) {
+		free(r->items[i].bytes);
+		free(r->items[i].err);
+	}
+	free(r->items);
+	free(r);
+}

@@ -1,0 +1,51 @@
+/*
+ * reader.h - one file being read, whoever drives it: the calling thread, a worker, or the ring.
+ *
+ * task_opened after the open, then task_buffer / task_got in turn until it says that nothing is
+ * left; the task then has its result and no descriptor.
+ */
+#ifndef BERTH_FILES_READER_H
+#define BERTH_FILES_READER_H
+
+#include <stdatomic.h>
+
+#include "files/paths.h"
+#include "files/room.h"
+
+struct reading {
+	struct op op;
+	struct files_root *root;
+	struct files_read_options options;
+	_Atomic uint64_t taken; /* of options.max_total_bytes */
+	_Atomic uint64_t failed, bytes;
+};
+
+struct task {
+	const struct files_want *want;
+	struct files_got *got;
+	int fd;
+	int attempt;
+	bool planned;
+	struct stat st;
+	uint64_t limit; /* most bytes to take */
+	size_t cap;     /* of got->bytes, the terminating NUL not counted */
+};
+
+void task_fail(struct reading *r, struct task *t, int errnum, const char *verb);
+/* fd is open: look at it and make the buffer.  false: the task is finished (not a file, a limit).
+ */
+bool task_plan(struct reading *r, struct task *t);
+/* Where the next read goes: at least one byte of room. */
+void *task_buffer(struct task *t, size_t *room);
+static inline off_t task_offset(const struct task *t)
+{
+	return (off_t)(t->want->offset + t->got->len);
+}
+/* `n` bytes came (0: end, negative: -errno).  true: read on. */
+bool task_got(struct reading *r, struct task *t, ssize_t n);
+void task_drop(struct task *t); /* cancelled: close, forget */
+
+/* Read a task from wherever it is to its end with blocking calls. */
+void task_block(struct reading *r, struct task *t);
+
+#endif

@@ -1,0 +1,66 @@
+/* room.h - what the files of this room share and nobody else sees. */
+#ifndef BERTH_FILES_ROOM_H
+#define BERTH_FILES_ROOM_H
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <berth/files.h>
+
+#include "files/pool.h"
+#include "job/board.h"
+
+/* How a file is opened that may turn out to be a pipe or a terminal. */
+#define PATH_READ (O_RDONLY | O_NONBLOCK | O_NOCTTY)
+
+struct ring;
+
+struct files {
+	struct pool *pool;
+	struct board *board;
+	bool own_board;
+	unsigned cpu_width, io_depth, avoid;
+	char owner[64];
+	_Atomic uint32_t cancels; /* grows with files_cancel: operations begun before it stop */
+	_Atomic uint32_t running; /* serial of the newest operation's job */
+	pthread_mutex_t ring_lock;
+	struct ring *ring; /* made at the first miss; NULL: none yet, or not to be had */
+	bool ring_tried;
+};
+
+/* One operation under way. */
+struct op {
+	struct files *files;
+	struct job *job;
+	uint32_t cancels;
+};
+
+void op_begin(struct op *op, struct files *f, const char *unit, const char *name, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Ends the job with `result`, or with e's sentence when rc is not 0.  Returns rc. */
+int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
+	__attribute__((format(printf, 4, 5)));
+static inline bool op_stopped(const struct op *op)
+{
+	return job_cancelled(op->job) ||
+		atomic_load_explicit(&op->files->cancels, memory_order_relaxed) != op->cancels;
+}
+int op_cancelled(struct err *e); /* the sentence; -1 */
+
+struct err *err_box(const struct err *e); /* a copy on the heap */
+
+int path_regular(int fd, const char *path, struct stat *st, struct err *e);
+
+/* Fill in everything of a token but the hash.  read_ns is now. */
+void token_fill(struct files_token *t, const struct stat *st);
+void token_hash(struct files_token *t, const void *bytes, size_t n);
+bool token_racy(const struct files_token *t); /* time stamps cannot vouch for the content */
+/* Whether the file open as fd (with *st) is still what the token says; reads it when it must. */
+bool token_holds(const struct files_token *t, const struct stat *st, int fd);
+int64_t stat_mtime_ns(const struct stat *st);
+
+#endif

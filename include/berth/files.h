@@ -1,0 +1,301 @@
+/*
+ * files.h - many files at once: read, write, scan, search, transform, copy, move, delete.
+ *
+ * All work happens below a root directory that is opened once; paths are relative to it and the
+ * kernel keeps them inside (openat2, RESOLVE_BENEATH; without it a walk that follows no symlink).
+ * Bytes of a path are taken as given: nothing is trimmed, expanded or folded.  Only regular files
+ * are read; what is written appears by rename, so another name of the old file keeps its content.
+ *
+ * Every operation is a job on the job board, works on the calling thread and takes more threads
+ * when that pays: as many as there are processors for what is cached, many more (files_options
+ * .io_depth) once something had to be waited for.  Results keep the order of the request.  One
+ * item's failure is reported with the item; only a batch of writes fails as a whole where so asked.
+ *
+ * Ownership: results are freed with the function named beside them; paths given are not kept.
+ * Thread: any; several operations may run at once on one struct files and on one root.
+ * Errors: ERR_REFUSED (leads out of the root, not a regular file, a limit), ERR_NOT_FOUND,
+ * ERR_CONFLICT (exists, or changed since it was read), ERR_TIMEOUT (a lock), ERR_CANCELLED,
+ * ERR_SYS, ERR_USAGE (a bad path or pattern).
+ */
+#ifndef BERTH_FILES_H
+#define BERTH_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "err.h"
+#include "job.h"
+#include "str.h"
+
+struct files;      /* worker threads, ring, job board */
+struct files_root; /* an open directory that paths start from */
+
+/* Kernel features not to use although they are there (files_options.avoid), for tests. */
+#define FILES_AVOID_URING 1u
+#define FILES_AVOID_OPENAT2 2u
+#define FILES_AVOID_CACHED 4u /* no try whether data are cached: always the blocking calls */
+#define FILES_AVOID_BOARD 8u  /* jobs are not shown to other processes */
+#define FILES_AVOID_REFLINK 16u
+
+struct files_options {
+	const char *program; /* for the job board: "files" */
+	const char *owner;   /* agent id or user name that jobs carry */
+	unsigned cpu_width;  /* threads for work on cached data; 0: usable processors */
+	unsigned io_depth;   /* requests at once when waiting for a disk; 0: default */
+	unsigned avoid;
+};
+
+/* Never fails for want of a job board: jobs are then not shown. */
+struct files *files_open(const struct files_options *o);
+void files_close(struct files *f);
+void files_cancel(struct files *f); /* every running operation; async-signal-safe */
+/* The newest running operation of f; false when there is none. */
+bool files_progress(struct files *f, struct job_info *out);
+
+/* `path` may be anything that leads to a directory.  Unfinished all-or-nothing batches of dead
+ * processes below it are finished or undone by the first operation that changes something. */
+struct files_root *files_root_open(struct files *f, const char *path, struct err *e);
+void files_root_close(struct files_root *r);
+
+/*
+ * What a file was when it was read.  A write that expects a token fails with ERR_CONFLICT when the
+ * file is no longer that one.  A file changed so short before it was read that its time stamps
+ * cannot tell (git's "racy" rule) is compared by content.
+ */
+struct files_token {
+	uint64_t dev, ino, size;
+	int64_t mtime_ns, ctime_ns, read_ns; /* Unix time */
+	uint64_t hash[2];                    /* XXH3-128 of the content, when hashed */
+	bool hashed;
+};
+#define FILES_TOKEN_MAX 192
+char *files_token_print(char buf[FILES_TOKEN_MAX], const struct files_token *t);
+int files_token_parse(const char *text, struct files_token *t, struct err *e);
+
+/* --- read --- */
+
+struct files_want {
+	const char *path;
+	uint64_t offset, length;        /* bytes; length 0: to the end */
+	uint64_t first_line, last_line; /* 1-based, inclusive; 0: from the start, to the end */
+};
+
+struct files_got {
+	struct err *err; /* NULL when it worked */
+	char *bytes;     /* NUL-terminated after len */
+	size_t len;
+	struct files_token token; /* of the whole file */
+	bool binary;              /* a NUL byte in the first 8 KiB of what was read */
+	bool clipped;             /* a limit cut it short */
+	bool unstable;            /* changed while it was read, twice in a row */
+};
+
+struct files_read_options {
+	uint64_t max_file_bytes;  /* 0: 64 MiB */
+	uint64_t max_total_bytes; /* 0: 1 GiB; items beyond it fail with ERR_REFUSED */
+	bool hash; /* put the content's hash into every token of a file read in full */
+};
+
+struct files_reading {
+	size_t n, failed;
+	struct files_got *items; /* in the order of the request */
+	uint64_t bytes;
+	const char *backend; /* "inline", "threads", "io_uring" */
+	unsigned width;      /* threads or ring slots that took part */
+};
+
+/* -1 only for cancellation; everything else is per item.  Free with files_reading_free. */
+int files_read(struct files *f, struct files_root *r, const struct files_want *want, size_t n,
+	const struct files_read_options *o, struct files_reading **ret, struct err *e);
+void files_reading_free(struct files_reading *r);
+
+/* --- write --- */
+
+enum files_promise {
+	FILES_VISIBLE, /* every reader sees the old or the new file; nothing about power loss */
+	FILES_DURABLE, /* and on return every file survives power loss */
+	FILES_ALL_OR_NOTHING /* and after a crash at any point either all files are new, or none */
+};
+
+struct files_put {
+	const char *path;
+	const void *bytes;
+	size_t len;
+	bool create_only;                 /* ERR_CONFLICT when it is there */
+	const struct files_token *expect; /* or NULL */
+	int mode; /* of a new file; 0: 0666 less umask.  An old one keeps its own */
+};
+
+struct files_write_options {
+	enum files_promise promise;
+	bool parents;        /* make missing directories */
+	int lock_timeout_ms; /* 0: 10 s */
+	bool partial;        /* VISIBLE and DURABLE: write the good ones when some cannot be */
+};
+
+struct files_put_result {
+	struct err *err;          /* NULL when it is in place */
+	struct files_token token; /* of what was written */
+};
+
+struct files_writing {
+	size_t n, failed;
+	struct files_put_result *items;
+	uint64_t bytes;
+};
+
+/* 0 when all are in place.  -1 and *e otherwise, with *ret telling item by item (also then to be
+ * freed).  Without `partial` a failing item leaves every target as it was, unless the failure came
+ * while renaming (VISIBLE, DURABLE); the items tell. */
+int files_write(struct files *f, struct files_root *r, const struct files_put *puts, size_t n,
+	const struct files_write_options *o, struct files_writing **ret, struct err *e);
+void files_writing_free(struct files_writing *w);
+
+/* --- scan --- */
+
+enum files_type { FILES_FILE = 1, FILES_DIR = 2, FILES_LINK = 4, FILES_OTHER = 8 };
+
+/* What of a tree takes part.  All zero: everything. */
+struct files_filter {
+	const char *const *globs; /* any must match the path or, without a slash in it, the name */
+	size_t nglobs;
+	const char *const *excludes; /* as .gitignore lines of the start directory */
+	size_t nexcludes;
+	bool ignore_files; /* honour .gitignore and .ignore, and leave .git out */
+	bool skip_hidden;
+	unsigned max_depth;          /* 1: only the directory itself; 0: no limit */
+	unsigned types;              /* enum files_type, or-ed; 0: all */
+	uint64_t min_size, max_size; /* 0: none; regular files only */
+	int64_t newer_ns, older_ns;  /* Unix time of modification; 0: none */
+};
+
+struct files_entry {
+	const char *path; /* relative to the root; valid until the next call */
+	const char *name;
+	size_t path_len;
+	enum files_type type;
+	unsigned depth;
+	uint64_t inode;
+	bool meta;             /* the rest is filled in */
+	uint64_t size, blocks; /* blocks of 512 bytes */
+	int64_t mtime_ns;
+	uint32_t mode, uid, gid, nlink;
+};
+
+struct files_scan_options {
+	struct files_filter filter;
+	bool meta;            /* sizes, times, modes; a filter that needs them asks by itself */
+	bool sorted;          /* by name within each directory, directories in place */
+	uint64_t max_entries; /* 0: 50 million */
+};
+
+struct files_scan_totals {
+	uint64_t files, dirs, links, others, bytes, errors;
+	bool clipped; /* max_entries reached */
+	unsigned width;
+};
+
+struct files_scan;
+int files_scan(struct files *f, struct files_root *r, const char *start,
+	const struct files_scan_options *o, struct files_scan **ret, struct err *e);
+const struct files_scan_totals *files_scan_totals(const struct files_scan *s);
+bool files_scan_next(struct files_scan *s, struct files_entry *out); /* depth first */
+/* The i-th directory that could not be read; NULL after the last. */
+const struct err *files_scan_error(const struct files_scan *s, size_t i);
+void files_scan_free(struct files_scan *s);
+
+/* --- search --- */
+
+struct files_pattern {
+	const char *text;
+	size_t len;
+	bool regex; /* Perl syntax (PCRE2), else literal bytes */
+	bool ignore_case, word;
+};
+
+struct files_search_options {
+	struct files_pattern pattern;
+	struct files_filter filter;
+	unsigned before, after;  /* lines of context */
+	uint64_t max_hits;       /* 0: no limit */
+	uint64_t max_file_hits;  /* 0: no limit */
+	uint64_t max_file_bytes; /* files beyond are skipped and counted; 0: 4 GiB */
+	uint32_t max_line;       /* longer lines are shown clipped; 0: 4096 */
+	bool names_only;         /* one hit per file, no text */
+	bool sorted;             /* hits in order of the paths; results come at the end */
+	bool binary;             /* search files with NUL bytes too */
+};
+
+struct files_hit {
+	uint64_t line;   /* 1-based; 0 with names_only */
+	uint64_t offset; /* of the match in the file */
+	uint32_t column; /* 1-based byte of the match in its line; 0: a context line */
+	uint32_t match_len;
+	const char *text; /* the line without its newline */
+	size_t len;
+	bool clipped;
+};
+
+/* The hits of one file, in order.  Never called twice at once; false stops the search. */
+typedef bool files_hit_fn(void *ctx, const char *path, const struct files_hit *hits, size_t n);
+
+struct files_search_totals {
+	uint64_t files, matched_files, hits, bytes, skipped_binary, skipped_large, errors;
+	uint64_t gave_up; /* files on which the pattern reached its match limit */
+	bool clipped;     /* max_hits reached */
+	unsigned width;
+	const char *engine; /* "literal", "pcre2-jit", "pcre2" */
+};
+int files_search(struct files *f, struct files_root *r, const char *start,
+	const struct files_search_options *o, files_hit_fn *hit, void *ctx,
+	struct files_search_totals *totals, struct err *e);
+
+/* --- transform --- */
+
+struct files_transform_options {
+	struct files_pattern pattern;
+	const char *replacement; /* with a regular expression $1, ${name} and $$ are expanded */
+	size_t replacement_len;
+	struct files_filter filter;
+	bool preview; /* change nothing, only fill in the diff */
+	bool diff;    /* fill in the diff when applying, too */
+	enum files_promise promise;
+	uint64_t max_file_bytes; /* 0: 64 MiB */
+};
+
+struct files_transform_result {
+	uint64_t files, changed, replacements, skipped_binary, skipped_large, errors;
+	struct str diff; /* unified, three lines of context, files in order of their paths */
+};
+/* All changes are one batch of the promise asked for; a file that changed meanwhile fails it. */
+int files_transform(struct files *f, struct files_root *r, const char *start,
+	const struct files_transform_options *o, struct files_transform_result *res, struct err *e);
+
+/* --- copy, move, delete --- */
+
+struct files_copy_options {
+	bool resume;    /* files of equal size and time at the destination are left alone */
+	bool overwrite; /* else ERR_CONFLICT for a file that is there */
+	bool durable;
+	bool keep_owner; /* and set-id bits; needs privilege */
+};
+
+struct files_tree_totals {
+	uint64_t files, dirs, links, bytes, skipped, reflinked, errors;
+	struct err first; /* of the errors */
+};
+/* `from` below `from_root` becomes `to` below `to_root` (not: a child of it).  Symlinks are copied
+ * as links.  Sockets, pipes and devices are errors of their own. */
+int files_copy(struct files *f, struct files_root *from_root, const char *from,
+	struct files_root *to_root, const char *to, const struct files_copy_options *o,
+	struct files_tree_totals *totals, struct err *e);
+/* One rename, or copy and delete across file systems.  Never replaces unless `overwrite`. */
+int files_move(struct files *f, struct files_root *r, const char *from, const char *to,
+	bool overwrite, struct files_tree_totals *totals, struct err *e);
+/* A directory only with `recursive`.  What a symlink points to is never touched. */
+int files_delete(struct files *f, struct files_root *r, const char *path, bool recursive,
+	struct files_tree_totals *totals, struct err *e);
+
+#endif

@@ -1,0 +1,523 @@
+/* files_read.c - reading many files: order, limits, lines, tokens, bad paths, every backend. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "lib/tree.h"
+
+static const unsigned backends[] = {
+	0,
+	FILES_AVOID_URING,
+	FILES_AVOID_CACHED,
+	FILES_AVOID_CACHED | FILES_AVOID_URING,
+	FILES_AVOID_OPENAT2,
+};
+
+static struct files *f;
+static struct files_root *root;
+
+static void use(unsigned avoid)
+{
+	struct err e = ERR_INIT;
+
+	files_root_close(root);
+	files_close(f);
+	f = files_open(&(struct files_options){.program = "test",
+		.avoid = avoid | FILES_AVOID_BOARD,
+		.cpu_width = 3,
+		.io_depth = 8});
+	root = files_root_open(f, tree_path("root"), &e);
+	assert_non_null(root);
+}
+
+static struct files_reading *read_list(const char *const *paths, size_t n)
+{
+	struct files_want want[64] = {0};
+	struct files_reading *r;
+
+	for (size_t i = 0; i < n; i++)
+		want[i].path = paths[i];
+	assert_int_equal(
+		files_read(f, root, want, n, &(struct files_read_options){0}, &r, NULL), 0);
+	return r;
+}
+
+static enum err_kind read_kind(const char *path)
+{
+	struct files_reading *r = read_list(&path, 1);
+	enum err_kind kind = r->items[0].err ? r->items[0].err->kind : ERR_NONE;
+
+	files_reading_free(r);
+	return kind;
+}
+
+static void test_many(void **state)
+{
+	struct files_want want[500] = {0};
+	char name[500][32];
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		char text[64];
+
+		snprintf(name[i], sizeof name[i], "many/%d/f%d", i % 7, i);
+		snprintf(text, sizeof text, "content of %d", i);
+		char in_root[64];
+
+		snprintf(in_root, sizeof in_root, "root/%s", name[i]);
+		if (i % 10 != 3)
+			tree_text(in_root, text);
+		want[i].path = name[i];
+	}
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		struct files_reading *r;
+		int fds;
+
+		use(backends[b]);
+		assert_int_equal(
+			files_read(f, root, want, 500, &(struct files_read_options){0}, &r, NULL),
+			0);
+		assert_int_equal(r->failed, 50);
+		for (int i = 0; i < 500; i++) {
+			char text[64];
+
+			snprintf(text, sizeof text, "content of %d", i);
+			if (i % 10 == 3) {
+				assert_int_equal(r->items[i].err->kind, ERR_NOT_FOUND);
+				continue;
+			}
+			assert_null(r->items[i].err);
+			assert_string_equal(r->items[i].bytes, text);
+			assert_int_equal(r->items[i].len, strlen(text));
+			assert_false(
+				r->items[i].binary || r->items[i].clipped || r->items[i].unstable);
+		}
+		files_reading_free(r);
+		fds = tree_open_fds();
+		assert_int_equal(
+			files_read(f, root, want, 500, &(struct files_read_options){0}, &r, NULL),
+			0);
+		files_reading_free(r);
+		assert_int_equal(tree_open_fds(), fds);
+	}
+}
+
+static void test_limits(void **state)
+{
+	struct files_want want[3] = {{.path = "ten"}, {.path = "ten", .offset = 3, .length = 4},
+		{.path = "ten", .offset = 20}};
+	char *zero = calloc(1, 300000);
+
+	(void)state;
+	tree_text("root/ten", "0123456789");
+	tree_text("root/empty", "");
+	memset(zero, 'z', 299999);
+	tree_text("root/large", zero);
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		struct files_reading *r;
+		struct files_read_options o = {.max_file_bytes = 10};
+
+		use(backends[b]);
+		assert_int_equal(files_read(f, root, want, 3, &o, &r, NULL), 0);
+		assert_string_equal(r->items[0].bytes, "0123456789");
+		assert_false(r->items[0].clipped);
+		assert_string_equal(r->items[1].bytes, "3456");
+		assert_false(r->items[1].clipped);
+		assert_string_equal(r->items[2].bytes, "");
+		files_reading_free(r);
+		o.max_file_bytes = 9;
+		assert_int_equal(files_read(f, root, want, 1, &o, &r, NULL), 0);
+		assert_string_equal(r->items[0].bytes, "012345678");
+		assert_true(r->items[0].clipped);
+		files_reading_free(r);
+		o = (struct files_read_options){.max_total_bytes = 25};
+		want[1].path = want[2].path = "ten";
+		struct files_want three[3] = {{.path = "ten"}, {.path = "ten"}, {.path = "ten"}};
+
+		assert_int_equal(files_read(f, root, three, 3, &o, &r, NULL), 0);
+		assert_int_equal(r->failed, 1);
+		files_reading_free(r);
+		struct files_want odd[3] = {
+			{.path = "large"}, {.path = "empty"}, {.path = "large", .offset = 299990}};
+
+		assert_int_equal(
+			files_read(f, root, odd, 3, &(struct files_read_options){0}, &r, NULL), 0);
+		assert_int_equal(r->items[0].len, 299999);
+		assert_int_equal(r->items[1].len, 0);
+		assert_int_equal(r->items[2].len, 9);
+		files_reading_free(r);
+	}
+	free(zero);
+}
+
+static void test_lines(void **state)
+{
+	struct files_want want[] = {
+		{.path = "lines", .first_line = 2, .last_line = 3},
+		{.path = "lines", .first_line = 4},
+		{.path = "lines", .last_line = 1},
+		{.path = "lines", .first_line = 9, .last_line = 12},
+		{.path = "lines", .first_line = 3, .last_line = 2},
+	};
+	const char *const result[] = {"two\nthree\n", "four", "one\n", "", ""};
+	struct files_reading *r;
+
+	(void)state;
+	tree_text("root/lines", "one\ntwo\nthree\nfour");
+	use(0);
+	assert_int_equal(
+		files_read(f, root, want, COUNT(want), &(struct files_read_options){0}, &r, NULL),
+		0);
+	for (size_t i = 0; i < COUNT(want); i++)
+		assert_string_equal(r->items[i].bytes, result[i]);
+	files_reading_free(r);
+}
+
+static void test_binary_and_proc(void **state)
+{
+	const char *paths[] = {"bin", "text"};
+	struct files_reading *r;
+	struct files_root *proc;
+	struct files_want version = {.path = "version"};
+
+	(void)state;
+	tree_write("root/bin", "a\0b", 3);
+	tree_text("root/text", "ab");
+	use(0);
+	r = read_list(paths, 2);
+	assert_true(r->items[0].binary);
+	assert_int_equal(r->items[0].len, 3);
+	assert_false(r->items[1].binary);
+	files_reading_free(r);
+	/* Files without a size. */
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		use(backends[b]);
+		proc = files_root_open(f, "/proc", NULL);
+		assert_int_equal(
+			files_read(f, proc, &version, 1, &(struct files_read_options){0}, &r, NULL),
+			0);
+		assert_null(r->items[0].err);
+		assert_true(strncmp(r->items[0].bytes, "Linux", 5) == 0);
+		files_reading_free(r);
+		files_root_close(proc);
+	}
+}
+
+/* What must never be read, and what it is called when refused. */
+static void test_paths(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	char longest[256 + 1], deep[6000];
+	int s;
+
+	(void)state;
+	tree_text("secret", "outside");
+	tree_text("root_evil/secret", "outside");
+	tree_text("root/d/in", "inside");
+	tree_text("root/ space ", "odd");
+	tree_text("root/%2e%2e", "odd");
+	assert_int_equal(symlink("d/in", tree_path("root/link")), 0);
+	assert_int_equal(symlink("../secret", tree_path("root/out")), 0);
+	assert_int_equal(symlink(tree_path("secret"), tree_path("root/abs")), 0);
+	assert_int_equal(symlink("..", tree_path("root/up")), 0);
+	assert_int_equal(symlink("loop", tree_path("root/loop")), 0);
+	assert_int_equal(symlink("/proc/self/root", tree_path("root/magic")), 0);
+	assert_int_equal(symlink("gone", tree_path("root/dangling")), 0);
+	assert_int_equal(mkfifo(tree_path("root/fifo"), 0644), 0);
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", tree_path("root/sock"));
+	assert_int_equal(bind(s, (struct sockaddr *)&at, sizeof at), 0);
+	memset(longest, 'n', 256);
+	longest[256] = '\0';
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		bool portable = backends[b] & FILES_AVOID_OPENAT2;
+
+		use(backends[b]);
+		assert_int_equal(read_kind("d/in"), ERR_NONE);
+		assert_int_equal(read_kind("./d//./in"), ERR_NONE);
+		assert_int_equal(read_kind(" space "), ERR_NONE);
+		assert_int_equal(read_kind("%2e%2e"), ERR_NONE);
+		assert_int_equal(read_kind("link"), portable ? ERR_REFUSED : ERR_NONE);
+		assert_int_equal(read_kind("../secret"), ERR_REFUSED);
+		assert_int_equal(read_kind("d/../../secret"), ERR_REFUSED);
+		assert_int_equal(read_kind("../root_evil/secret"), ERR_REFUSED);
+		assert_int_equal(read_kind(tree_path("secret")), ERR_REFUSED);
+		assert_int_equal(read_kind(tree_path("root/d/in")), ERR_REFUSED);
+		assert_int_equal(read_kind("//etc/passwd"), ERR_REFUSED);
+		assert_int_equal(read_kind("out"), ERR_REFUSED);
+		assert_int_equal(read_kind("abs"), ERR_REFUSED);
+		assert_int_equal(read_kind("up/secret"), ERR_REFUSED);
+		assert_int_equal(read_kind("up/"), ERR_REFUSED);
+		assert_int_equal(read_kind("loop"), ERR_REFUSED);
+		assert_int_equal(read_kind("magic/etc/passwd"), ERR_REFUSED);
+		assert_int_equal(read_kind("fifo"), ERR_REFUSED);
+		assert_int_not_equal(read_kind("sock"), ERR_NONE);
+		assert_int_equal(read_kind("d"), ERR_REFUSED);
+		assert_int_equal(read_kind("."), ERR_REFUSED);
+		assert_int_equal(read_kind(""), ERR_USAGE);
+		assert_int_equal(read_kind(longest), ERR_USAGE);
+		assert_int_equal(read_kind("dangling"), portable ? ERR_REFUSED : ERR_NOT_FOUND);
+		assert_int_not_equal(read_kind("d/in/"), ERR_NONE);
+		assert_int_not_equal(read_kind("d/in/x"), ERR_NONE);
+		assert_int_equal(read_kind("d/gone"), ERR_NOT_FOUND);
+		deep[0] = '\0';
+		for (int i = 0; i < 1400; i++)
+			strcat(deep, "d/.");
+		assert_int_not_equal(read_kind(deep), ERR_NONE);
+	}
+	close(s);
+	unlink(tree_path("root/loop"));
+}
+
+static void test_beyond_path_max(void **state)
+{
+	struct files_want want = {0};
+	struct files_reading *r;
+	char path[9000] = "", part[201];
+	int at = open(tree_path("root"), O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+
+	(void)state;
+	memset(part, 'x', 200);
+	part[200] = '\0';
+	for (int i = 0; i < 40; i++) {
+		int next;
+
+		mkdirat(at, part, 0755);
+		next = openat(at, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = next;
+		strcat(strcat(path, part), "/");
+	}
+	strcat(path, "file");
+	fd = openat(at, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, "deep", 4), 4);
+	close(fd);
+	want.path = path;
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		use(backends[b]);
+		assert_int_equal(
+			files_read(f, root, &want, 1, &(struct files_read_options){0}, &r, NULL),
+			0);
+		assert_null(r->items[0].err);
+		assert_string_equal(r->items[0].bytes, "deep");
+		files_reading_free(r);
+	}
+	unlinkat(at, "file", 0);
+	close(at);
+}
+
+static void test_token(void **state)
+{
+	const char *path = "token";
+	struct files_token a, b;
+	char text[FILES_TOKEN_MAX], again[FILES_TOKEN_MAX];
+	struct files_reading *r;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	tree_text("root/token", "text");
+	use(0);
+	r = read_list(&path, 1);
+	/* Written a moment ago: only the content can vouch for it. */
+	assert_true(r->items[0].token.hashed);
+	a = r->items[0].token;
+	assert_int_equal(files_token_parse(files_token_print(text, &a), &b, &e), 0);
+	assert_string_equal(text, files_token_print(again, &b));
+	files_reading_free(r);
+	assert_int_equal(files_token_parse("", &b, &e), -1);
+	assert_int_equal(files_token_parse("1:2", &b, &e), -1);
+	assert_int_equal(files_token_parse("1:1:1:1:1:1:1:1", &b, &e), -1);
+	assert_int_equal(files_token_parse("1:1:1:1:1:1:11111111111111111", &b, &e), -1);
+	assert_int_equal(files_token_parse("2:1:1:1:1:1:1", &b, &e), -1);
+	assert_int_equal(files_token_parse("1:1:1:1:1:1:1x", &b, &e), -1);
+	assert_int_equal(e.kind, ERR_USAGE);
+}
+
+/* Few descriptors: workers wait for each other, and nothing fails for it. */
+static void test_few_descriptors(void **state)
+{
+	struct files_want want[200];
+	char name[200][32];
+	struct rlimit old, few;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		char in_root[64];
+
+		snprintf(name[i], sizeof name[i], "few/%d", i);
+		snprintf(in_root, sizeof in_root, "root/few/%d", i);
+		tree_text(in_root, name[i]);
+		want[i] = (struct files_want){.path = name[i]};
+	}
+	getrlimit(RLIMIT_NOFILE, &old);
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		struct files_reading *r;
+
+		use(backends[b]);
+		/* Let it open its ring first: that is not what is measured here. */
+		assert_int_equal(
+			files_read(f, root, want, 2, &(struct files_read_options){0}, &r, NULL), 0);
+		files_reading_free(r);
+		few = old;
+		few.rlim_cur = (rlim_t)tree_open_fds() + 3;
+		setrlimit(RLIMIT_NOFILE, &few);
+		assert_int_equal(
+			files_read(f, root, want, 200, &(struct files_read_options){0}, &r, NULL),
+			0);
+		setrlimit(RLIMIT_NOFILE, &old);
+		assert_int_equal(r->failed, 0);
+		for (int i = 0; i < 200; i++)
+			assert_string_equal(r->items[i].bytes, name[i]);
+		files_reading_free(r);
+	}
+}
+
+static _Atomic bool stop;
+
+/* Writes the file in place, one letter after the other, and by rename, without end. */
+static void *churn(void *arg)
+{
+	char text[5000];
+
+	(void)arg;
+	for (int i = 0; !atomic_load(&stop); i++) {
+		memset(text, 'a' + i % 26, sizeof text);
+		text[1 + (size_t)(i * 37) % (sizeof text - 2)] = '\0';
+		int fd = open(tree_path("root/churn.new"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			0644);
+
+		if (write(fd, text, strlen(text)) < 0)
+			abort();
+		close(fd);
+		if (i % 3 == 0)
+			unlink(tree_path("root/churn"));
+		rename(tree_path("root/churn.new"), tree_path("root/churn"));
+	}
+	return NULL;
+}
+
+static void test_replaced_while_read(void **state)
+{
+	pthread_t t;
+	const char *paths[32];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(paths); i++)
+		paths[i] = "churn";
+	tree_text("root/churn", "a");
+	pthread_create(&t, NULL, churn, NULL);
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		use(backends[b]);
+		for (int round = 0; round < 20; round++) {
+			struct files_reading *r = read_list(paths, COUNT(paths));
+
+			/* Never a mixture: all bytes of one version, or not there. */
+			for (size_t i = 0; i < r->n; i++) {
+				const struct files_got *g = &r->items[i];
+
+				if (g->err) {
+					assert_int_equal(g->err->kind, ERR_NOT_FOUND);
+					continue;
+				}
+				for (size_t k = 1; k < g->len; k++)
+					assert_int_equal(g->bytes[k], g->bytes[0]);
+			}
+			files_reading_free(r);
+		}
+	}
+	atomic_store(&stop, true);
+	pthread_join(t, NULL);
+}
+
+static void *cancel_soon(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&stop))
+		files_cancel(f);
+	return NULL;
+}
+
+static void test_cancel(void **state)
+{
+	static struct files_want want[20000];
+	pthread_t t;
+	struct err e = ERR_INIT;
+	int cancelled = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(want); i++)
+		want[i].path = i % 2 ? "ten" : "large";
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		int fds;
+
+		use(backends[b]);
+		struct files_reading *r;
+
+		files_read(f, root, want, 2, &(struct files_read_options){0}, &r, &e);
+		files_reading_free(r);
+		fds = tree_open_fds();
+		atomic_store(&stop, false);
+		pthread_create(&t, NULL, cancel_soon, NULL);
+		for (int i = 0; i < 5; i++)
+			if (files_read(f, root, want, COUNT(want),
+				    &(struct files_read_options){.max_total_bytes = UINT32_MAX}, &r,
+				    &e) < 0) {
+				assert_int_equal(e.kind, ERR_CANCELLED);
+				assert_null(r);
+				cancelled++;
+			} else {
+				files_reading_free(r);
+			}
+		atomic_store(&stop, true);
+		pthread_join(t, NULL);
+		assert_int_equal(tree_open_fds(), fds);
+	}
+	assert_true(cancelled > 0);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_make("files-read");
+	tree_mkdirs("root");
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	files_root_close(root);
+	files_close(f);
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_binary_and_proc),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_beyond_path_max),
+		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_few_descriptors),
+		cmocka_unit_test(test_replaced_while_read),
+		cmocka_unit_test(test_cancel),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
