@@ -73,29 +73,11 @@ static int read_list(struct settings *s, const struct config *c, const struct no
 }
 
 static int read_keys(
-	struct settings *s, const struct config *c, const struct node *n, struct err *e)
+	const struct config *c, const struct node *n, const struct node **out, struct err *e)
 {
-	struct key_setting *keys;
-
-	if (n->kind == NODE_SCALAR && !*n->value)
-		return 0;
-	if (n->kind != NODE_MAP)
+	if (n->kind != NODE_MAP && (n->kind == NODE_LIST || *n->value))
 		return node_err(c, n, e, "found no map, expected lines of ACTION: \"KEY KEY\".");
-	keys = arena_array(&s->mem, n->n, sizeof *keys);
-	for (size_t i = 0; i < n->n; i++) {
-		const struct node *line = n->child[i];
-
-		if (line->kind != NODE_SCALAR)
-			return node_err(c, line, e,
-				"found %s, expected the keys as one text, such as \"C-s F2\".",
-				line->kind == NODE_LIST ? "a list" : "keys with values");
-		keys[i].action = arena_strdup(&s->mem, line->key);
-		keys[i].keys = arena_strdup(&s->mem, line->value);
-		keys[i].line = line->line;
-		keys[i].column = line->column;
-	}
-	s->nkeys = n->n;
-	s->keys = keys;
+	*out = n->kind == NODE_MAP ? n : NULL;
 	return 0;
 }
 
@@ -131,7 +113,7 @@ static int read_setting(struct settings *s, const struct setting *t, const struc
 	case SETTING_BYTES: return read_bytes(t, c, n, at, e);
 	case SETTING_CHOICE: return node_choice(c, n, t->words, at, e);
 	case SETTING_LIST: return read_list(s, c, n, at, e);
-	case SETTING_KEYS: return read_keys(s, c, n, e);
+	case SETTING_KEYS: return read_keys(c, n, at, e);
 	}
 	return 0;
 }
@@ -196,7 +178,7 @@ static int read_map(struct settings *s, const struct config *c, const struct nod
 	return 0;
 }
 
-int settings_from(const struct config *c, struct settings *ret, struct err *e)
+int settings_from(struct config *c, struct settings *ret, struct err *e)
 {
 	struct settings s = {0};
 	struct config shipped;
@@ -210,13 +192,15 @@ int settings_from(const struct config *c, struct settings *ret, struct err *e)
 	CHECK(text && config_parse(SETTINGS_DEFAULTS, text, len, &shipped, &bug) == 0);
 	rc = read_map(&s, &shipped, shipped.root, "", &bug);
 	CHECK(rc == 0);
+	s.keys = NULL; /* the shipped file takes the keys of the action list */
 	config_release(&shipped);
 	if (c) {
-		s.file = arena_strdup(&s.mem, c->file);
 		if (read_map(&s, c, c->root, "", e) < 0) {
 			settings_release(&s);
 			return -1;
 		}
+		s.source = *c;
+		*c = (struct config){0};
 	}
 	*ret = s;
 	return 0;
@@ -252,12 +236,15 @@ int settings_load(const char *file, struct settings *ret, struct err *e)
 	if (config_read(file, &c, e) < 0)
 		return -1;
 	rc = settings_from(&c, ret, e);
-	config_release(&c);
+	if (rc < 0)
+		config_release(&c);
 	return rc;
 }
 
 void settings_release(struct settings *s)
 {
-	if (s)
-		arena_release(&s->mem);
+	if (!s)
+		return;
+	config_release(&s->source);
+	arena_release(&s->mem);
 }

@@ -24,20 +24,12 @@ struct text_list {
 	const char *const *item;
 };
 
-/* One line of `keys:`.  Whether the action exists and the keys can be typed is known by the key map
- * (tui), which reports with this place; a bad line costs only itself. */
-struct key_setting {
-	const char *action; /* "sort-next" */
-	const char *keys;   /* as in the action list: "C-s F2"; "" takes every key away */
-	int line, column;
-};
-
 enum ascii_setting { ASCII_AUTO, ASCII_YES, ASCII_NO };
 
 struct settings {
-	const char *file;  /* that was read, as named in messages; NULL: there is none */
-	const char *theme; /* "auto", a shipped theme's name, or the path of a theme file */
-	int ascii;         /* enum ascii_setting */
+	struct config source; /* the file that was read; .root NULL: there is none */
+	const char *theme;    /* "auto", a shipped theme's name, or the path of a theme file */
+	int ascii;            /* enum ascii_setting */
 	bool mouse;
 	bool read_only;
 	double hz;                 /* samples per second, 0.1 .. 10 */
@@ -48,8 +40,9 @@ struct settings {
 	uint64_t log_buffer_bytes; /* kept per logs view */
 	int64_t log_tail;          /* lines of history read when logs open */
 	int64_t confirm_threshold; /* from this many items on the number must be typed */
-	size_t nkeys;
-	const struct key_setting *keys;
+	/* The map `keys` of source, for the key map (tui), which knows actions and keys and says
+	 * what is wrong there: a bad line costs only itself.  NULL: none. */
+	const struct node *keys;
 	/* Never removed, whatever a plan says: shell patterns as in fnmatch(3). */
 	struct text_list protected_names, protected_labels, protected_images;
 	struct arena mem;
@@ -63,7 +56,7 @@ enum setting_type {
 	SETTING_BYTES,  /* uint64_t */
 	SETTING_CHOICE, /* int: index into words */
 	SETTING_LIST,   /* struct text_list */
-	SETTING_KEYS,   /* nkeys and keys */
+	SETTING_KEYS,   /* const struct node * */
 };
 
 struct setting {
@@ -80,8 +73,9 @@ extern const struct setting setting_table[]; /* ends in a NULL name */
 
 /* `file` NULL: the default place.  0, or -1 and nothing to release. */
 int settings_load(const char *file, struct settings *ret, struct err *e);
-/* A file already read, over the defaults: `berth config check`, tests. */
-int settings_from(const struct config *c, struct settings *ret, struct err *e);
+/* A file already read, over the defaults (NULL: these alone).  Takes *c on success, and only then.
+ */
+int settings_from(struct config *c, struct settings *ret, struct err *e);
 void settings_release(struct settings *s);
 /* Where settings_load(NULL) looks; PATH_MAX bytes. */
 int settings_path(char *buf, size_t cap, struct err *e);

@@ -1,0 +1,167 @@
+/* json.c - JSON on the way out. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/check.h>
+#include <berth/text.h>
+
+#include "cli/json.h"
+
+void json_init(struct json *j, bool lines)
+{
+	*j = (struct json){.lines = lines};
+	str_init(&j->out);
+}
+
+void json_release(struct json *j)
+{
+	str_release(&j->out);
+}
+
+static void newline(struct json *j)
+{
+	if (j->lines)
+		return;
+	str_addc(&j->out, '\n');
+	for (int i = 0; i < j->depth; i++)
+		str_adds(&j->out, "  ");
+}
+
+static void put_text(struct str *out, const char *s, size_t n)
+{
+	str_addc(out, '"');
+	for (size_t i = 0; i < n;) {
+		char put[4];
+		uint32_t cp;
+
+		i += utf8_next(s + i, n - i, &cp);
+		if (cp == '"' || cp == '\\')
+			str_addf(out, "\\%c", (char)cp);
+		else if (cp == '\n')
+			str_adds(out, "\\n");
+		else if (cp == '\t')
+			str_adds(out, "\\t");
+		/* C1 controls, bidi and other invisible characters are legal in JSON but not on
+		 * a terminal. */
+		else if (cp < 0x20 || cp == 0x7F ||
+			(cp != TEXT_BAD && cp < 0x10000 && text_cp_width(cp) < 0))
+			str_addf(out, "\\u%04x", (unsigned)cp);
+		else if (cp != TEXT_BAD && cp >= 0x10000 && text_cp_width(cp) < 0)
+			str_addf(out, "\\u%04x\\u%04x", 0xD800 + (unsigned)((cp - 0x10000) >> 10),
+				0xDC00 + (unsigned)((cp - 0x10000) & 0x3FF));
+		else
+			str_add(out, put, utf8_put(cp, put));
+	}
+	str_addc(out, '"');
+}
+
+/* Comma, line and key of the next value. */
+static void begin(struct json *j, const char *key)
+{
+	if (!j->depth) {
+		CHECK(!key);
+		return;
+	}
+	CHECK(j->array[j->depth - 1] == !key);
+	if (j->filled[j->depth - 1])
+		str_adds(&j->out, j->lines ? ", " : ",");
+	j->filled[j->depth - 1] = true;
+	newline(j);
+	if (key) {
+		put_text(&j->out, key, strlen(key));
+		str_adds(&j->out, ": ");
+	}
+}
+
+static void open_value(struct json *j, const char *key, bool array)
+{
+	begin(j, key);
+	CHECK(j->depth < JSON_DEPTH_MAX);
+	str_addc(&j->out, array ? '[' : '{');
+	j->array[j->depth] = array;
+	j->filled[j->depth] = false;
+	j->depth++;
+}
+
+void json_object(struct json *j, const char *key)
+{
+	open_value(j, key, false);
+}
+
+void json_array(struct json *j, const char *key)
+{
+	open_value(j, key, true);
+}
+
+void json_end(struct json *j)
+{
+	CHECK(j->depth > 0);
+	j->depth--;
+	if (j->filled[j->depth])
+		newline(j);
+	str_addc(&j->out, j->array[j->depth] ? ']' : '}');
+	if (!j->depth)
+		str_addc(&j->out, '\n');
+}
+
+void json_textn(struct json *j, const char *key, const char *s, size_t n)
+{
+	begin(j, key);
+	put_text(&j->out, s, n);
+}
+
+void json_text(struct json *j, const char *key, const char *s)
+{
+	if (s)
+		json_textn(j, key, s, strlen(s));
+	else
+		json_null(j, key);
+}
+
+void json_int(struct json *j, const char *key, int64_t v)
+{
+	begin(j, key);
+	str_addf(&j->out, "%lld", (long long)v);
+}
+
+void json_uint(struct json *j, const char *key, uint64_t v)
+{
+	begin(j, key);
+	str_addf(&j->out, "%llu", (unsigned long long)v);
+}
+
+void json_number(struct json *j, const char *key, double v, int decimals)
+{
+	char buf[400], *end;
+
+	if (!isfinite(v)) {
+		json_null(j, key);
+		return;
+	}
+	begin(j, key);
+	/* The program sets no LC_NUMERIC; should a library do so, a comma would not be JSON. */
+	end = buf + snprintf(buf, sizeof buf, "%.*f", decimals, v);
+	for (char *p = buf; *p; p++)
+		if (*p == ',')
+			*p = '.';
+	if (strchr(buf, '.')) {
+		while (end[-1] == '0')
+			*--end = '\0';
+		if (end[-1] == '.')
+			*--end = '\0';
+	}
+	str_adds(&j->out, !strcmp(buf, "-0") ? "0" : buf);
+}
+
+void json_bool(struct json *j, const char *key, bool v)
+{
+	begin(j, key);
+	str_adds(&j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j, const char *key)
+{
+	begin(j, key);
+	str_adds(&j->out, "null");
+}

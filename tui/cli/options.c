@@ -1,0 +1,285 @@
+/* options.c - argv read by the tables: options before operands, nearest known word on a mistake. */
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/config.h>
+#include <berth/text.h>
+
+#include "cli/cli.h"
+
+#define WORDS_MAX 64
+#define SHOWN 80
+
+/* "berth --help" or, inside of a command, "berth ps --help". */
+static const char *see(const struct cli *c, char buf[SHOWN])
+{
+	char path[SHOWN - 16];
+
+	cli_path(c, path, sizeof path);
+	snprintf(buf, SHOWN, "berth %s%s--help", path, *path ? " " : "");
+	return buf;
+}
+
+static int unknown(const struct cli *c, struct err *e, const char *what, const char *word,
+	const char *const *known)
+{
+	char shown[SHOWN], help[SHOWN];
+	const char *near;
+	size_t dashes = strspn(word, "-");
+
+	text_clean(shown, sizeof shown, word);
+	near = nearest_word(word + dashes, known);
+	if (near)
+		return err_set(e, ERR_USAGE, "unknown %s \"%s\", the nearest known is \"%.*s%s\".",
+			what, shown, (int)dashes, word, near);
+	return err_set(e, ERR_USAGE, "unknown %s \"%s\": see `%s`.", what, shown, see(c, help));
+}
+
+static size_t add_names(const char *names[WORDS_MAX], size_t n, const struct cli_option *o)
+{
+	for (; o && o->name && n + 1 < WORDS_MAX; o++)
+		names[n++] = o->name;
+	names[n] = NULL;
+	return n;
+}
+
+static const struct cli_option *find(
+	const struct cli_option *o, char letter, const char *name, size_t len)
+{
+	for (; o && o->name; o++) {
+		if (letter ? o->letter == letter : !strncmp(o->name, name, len) && !o->name[len])
+			return o;
+	}
+	return NULL;
+}
+
+/* What may be given here: the globals before a command, after it its own and --help. */
+static const struct cli_option *known_option(
+	const struct cli *c, char letter, const char *name, size_t len)
+{
+	const struct cli_option *o, *own = c->command ? c->command->options : cli_globals;
+
+	o = find(own, letter, name, len);
+	if (!o && (c->command || c->group)) {
+		o = find(cli_globals, letter, name, len);
+		if (o && strcmp(o->name, "help") != 0)
+			o = NULL;
+	}
+	return o;
+}
+
+static int unknown_option(const struct cli *c, const char *word, size_t len, struct err *e)
+{
+	const char *names[WORDS_MAX];
+	char shown[SHOWN], path[SHOWN];
+	const struct cli_option *global;
+	size_t n = add_names(names, 0, c->command ? c->command->options : cli_globals);
+
+	global = word[1] == '-' ? find(cli_globals, 0, word + 2, len - 2)
+				: find(cli_globals, word[1], "", 0);
+	snprintf(shown, sizeof shown, "%.*s", (int)(len < 60 ? len : 60), word);
+	if (global && (c->command || c->group))
+		return err_set(e, ERR_USAGE, "%s goes before the subcommand: berth %s %s%s%s.",
+			shown, shown, global->arg ? global->arg : "", global->arg ? " " : "",
+			cli_path(c, path, sizeof path));
+	if (c->command && n + 1 < WORDS_MAX) {
+		names[n++] = "help";
+		names[n] = NULL;
+	}
+	return unknown(c, e, "option", shown, names);
+}
+
+static int take(struct cli *c, const struct cli_option *o, const char *value, struct err *e)
+{
+	if (!strcmp(o->name, "help"))
+		c->help = true;
+	else if (!strcmp(o->name, "version"))
+		c->version = true;
+	else if (c->ngiven == CLI_GIVEN_MAX)
+		return err_set(e, ERR_USAGE, "more than %d options are too many.", CLI_GIVEN_MAX);
+	else
+		c->given[c->ngiven++] = (struct cli_given){o, value};
+	return 0;
+}
+
+static int missing(const struct cli_option *o, const char *word, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "%s wants a value: %s %s.", word, word, o->arg);
+}
+
+/* --name, --name=VALUE, --name VALUE.  Returns how many words it took, or -1. */
+static int long_option(struct cli *c, int argc, char **argv, struct err *e)
+{
+	const char *name = argv[0] + 2, *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct cli_option *o = known_option(c, 0, name, len);
+	char word[SHOWN];
+
+	if (!o)
+		return unknown_option(c, argv[0], len + 2, e);
+	snprintf(word, sizeof word, "--%s", o->name);
+	if (!o->arg && equals)
+		return err_set(e, ERR_USAGE, "%s takes no value.", word);
+	if (!o->arg || equals)
+		return take(c, o, equals ? equals + 1 : NULL, e) < 0 ? -1 : 1;
+	if (argc < 2)
+		return missing(o, word, e);
+	return take(c, o, argv[1], e) < 0 ? -1 : 2;
+}
+
+/* -c VALUE, -cVALUE, -ah (flags together).  Returns how many words it took, or -1. */
+static int short_options(struct cli *c, int argc, char **argv, struct err *e)
+{
+	for (const char *p = argv[0] + 1; *p; p++) {
+		const struct cli_option *o = known_option(c, *p, "", 0);
+		char word[3] = {'-', *p, '\0'};
+
+		if (!o)
+			return unknown_option(c, p == argv[0] + 1 ? argv[0] : word,
+				p == argv[0] + 1 ? strlen(argv[0]) : 2, e);
+		if (!o->arg) {
+			if (take(c, o, NULL, e) < 0)
+				return -1;
+			continue;
+		}
+		if (p[1])
+			return take(c, o, p + 1, e) < 0 ? -1 : 1;
+		if (argc < 2)
+			return missing(o, word, e);
+		return take(c, o, argv[1], e) < 0 ? -1 : 2;
+	}
+	return 1;
+}
+
+static bool looks_like_option(const char *word)
+{
+	return word[0] == '-' && word[1];
+}
+
+/* Options at *at; stops at the first word that is none, behind a "--" that ends them. */
+static int options(struct cli *c, int argc, char **argv, int *at, bool *ended, struct err *e)
+{
+	*ended = false;
+	while (*at < argc && looks_like_option(argv[*at])) {
+		char **word = argv + *at;
+		int took;
+
+		if (!strcmp(*word, "--")) {
+			++*at;
+			*ended = true;
+			return 0;
+		}
+		took = (*word)[1] == '-' ? long_option(c, argc - *at, word, e)
+					 : short_options(c, argc - *at, word, e);
+		if (took < 0)
+			return -1;
+		*at += took;
+	}
+	return 0;
+}
+
+int cli_find(struct cli *c, const char *name, struct err *e)
+{
+	const struct cli_command *k = c->group ? c->group->verbs : cli_commands;
+	const char *names[WORDS_MAX];
+	char what[SHOWN];
+	size_t n = 0;
+
+	for (; k->name; k++) {
+		if (!strcmp(k->name, name)) {
+			*(k->verbs ? &c->group : &c->command) = k;
+			return 0;
+		}
+		if (n + 1 < WORDS_MAX)
+			names[n++] = k->name;
+	}
+	names[n] = NULL;
+	snprintf(what, sizeof what, "%s%ssubcommand", c->group ? c->group->name : "",
+		c->group ? " " : "");
+	return unknown(c, e, what, name, names);
+}
+
+static int operands(struct cli *c, bool ended, struct err *e)
+{
+	const struct cli_command *k = c->command;
+	char shown[SHOWN], path[SHOWN];
+
+	cli_path(c, path, sizeof path);
+	if (k->max_operands >= 0) {
+		for (int i = 1; i < c->argc && !ended; i++)
+			if (looks_like_option(c->argv[i]))
+				return err_set(e, ERR_USAGE,
+					"%s comes too late: options go before %s (berth %s --help).",
+					text_clean(shown, sizeof shown, c->argv[i]), k->operands,
+					path);
+		if (c->argc > k->max_operands)
+			return err_set(e, ERR_USAGE, "`berth %s` does not take \"%s\".", path,
+				text_clean(shown, sizeof shown, c->argv[k->max_operands]));
+	}
+	if (c->argc < k->min_operands)
+		return err_set(e, ERR_USAGE, "`berth %s` wants %s.", path, k->operands);
+	if (k->words && c->argc) {
+		for (const char *const *w = k->words; *w; w++)
+			if (!strcmp(*w, c->argv[0]))
+				return 0;
+		return unknown(c, e, "operand", c->argv[0], k->words);
+	}
+	return 0;
+}
+
+int cli_parse(int argc, char **argv, struct cli *ret, struct err *e)
+{
+	struct cli *c = ret;
+	bool ended;
+	int at = 1;
+
+	*c = (struct cli){.argv = argv + argc};
+	if (argc < 1)
+		return 0;
+	if (options(c, argc, argv, &at, &ended, e) < 0)
+		return -1;
+	if (at >= argc || c->help || c->version)
+		return 0;
+	if (cli_find(c, argv[at++], e) < 0)
+		return -1;
+	if (c->group) {
+		if (options(c, argc, argv, &at, &ended, e) < 0)
+			return -1;
+		if (c->help)
+			return 0;
+		if (at >= argc)
+			return err_set(e, ERR_USAGE,
+				"`berth %s` wants a subcommand: see `berth %s --help`.",
+				c->group->name, c->group->name);
+		if (cli_find(c, argv[at++], e) < 0)
+			return -1;
+	}
+	if (options(c, argc, argv, &at, &ended, e) < 0)
+		return -1;
+	c->argc = argc - at;
+	c->argv = argv + at;
+	return c->help ? 0 : operands(c, ended, e);
+}
+
+bool cli_flag(const struct cli *c, const char *name)
+{
+	for (size_t i = 0; i < c->ngiven; i++)
+		if (!strcmp(c->given[i].option->name, name))
+			return true;
+	return false;
+}
+
+const char *cli_value(const struct cli *c, const char *name)
+{
+	for (size_t i = c->ngiven; i-- > 0;)
+		if (!strcmp(c->given[i].option->name, name))
+			return c->given[i].value;
+	return NULL;
+}
+
+const char *cli_path(const struct cli *c, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s%s%s", c->group ? c->group->name : "",
+		c->group && c->command ? " " : "", c->command ? c->command->name : "");
+	return buf;
+}

@@ -1,0 +1,70 @@
+/*
+ * core.c - berth-core: the console and the commands that need the engine.
+ *
+ * Started by berth (main.c) with the same argv.
+ */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/settings.h>
+#include <berth/text.h>
+
+#include "cli/cli.h"
+#include "cli/run.h"
+
+static const struct {
+	const char *path;
+	cli_run_fn *run;
+} commands[] = {
+	{"config check", cli_config_check},
+};
+
+/* Global options win over the settings file. */
+static void lay_over(struct settings *s, const struct cli *c)
+{
+	if (cli_value(c, "theme"))
+		s->theme = cli_value(c, "theme");
+	if (cli_flag(c, "ascii"))
+		s->ascii = ASCII_YES;
+	if (cli_flag(c, "read-only"))
+		s->read_only = true;
+}
+
+static int run(const struct cli *c, struct err *e)
+{
+	struct settings s;
+	char path[64];
+	int rc = -1;
+
+	if (cli_value(c, "team"))
+		return err_set(e, ERR_USAGE, "-c FILE: this version of berth reads no team files.");
+	if (settings_load(cli_value(c, "settings"), &s, e) < 0)
+		return -1;
+	lay_over(&s, c);
+	cli_path(c, path, sizeof path);
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+		if (!strcmp(commands[i].path, path)) {
+			rc = commands[i].run(c, &s, e);
+			settings_release(&s);
+			return rc;
+		}
+	}
+	settings_release(&s);
+	return err_set(
+		e, ERR_USAGE, "`berth %s` is not part of this program: install berth again.", path);
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+	int rc;
+
+	setlocale(LC_CTYPE, ""); /* the terminal's; numbers and messages stay as in C */
+	text_init();
+	if (cli_parse(argc, argv, &c, &e) < 0)
+		return cli_fail(&e);
+	rc = run(&c, &e);
+	return rc < 0 ? cli_fail(&e) : rc;
+}

@@ -1,0 +1,78 @@
+/*
+ * main.c - where berth begins, and the floor plan of the whole program.
+ *
+ *   berth (this file)  reads the command line by the table in cli/commands.c, answers --version,
+ *                      help and wrong usage itself, and otherwise becomes the program in which the
+ *                      command lives.  It is linked to libc only and starts in no time.
+ *   berth-core         tui/core.c: the console, ps, doctor, engine, config ...
+ *
+ *   main thread                                 backend thread (backend/backend.c)
+ *   tui/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics
+ *     views/ draw a snapshot on the canvas      (cgroups), logs, jobs
+ *     screen.c writes changed cells
+ *          |------ commands (message.h) ---------->|
+ *          |<----- events (message.h) -------------|
+ *          |<----- the newest snapshot (snapshot.h)|
+ *
+ * The two halves share include/berth and nothing else.  A key press becomes an action (action.h),
+ * an action a dialog, a dialog a command, a command a request to the engine; its outcome comes back
+ * as an event, and the row changes only when a later snapshot says so.
+ *
+ * The programs are found beside this one (build tree) or in ../libexec/berth (installed).  argv is
+ * handed on unchanged; they read it by the same tables.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* Become `program` of the same build as this one.  Returns only with an error. */
+static int become(const char *program, char **argv, struct err *e)
+{
+	static const char *const places[] = {"", "../libexec/berth/"};
+	char self[PATH_MAX - 64], path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_sys(e, errno, "cannot tell where berth is installed (/proc/self/exe)");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		slash[1] = '\0';
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		snprintf(path, sizeof path, "%s%s%s", self, places[i], program);
+		execv(path, argv);
+		if (errno != ENOENT && errno != ENOTDIR)
+			return err_sys(e, errno, "cannot start %s", path);
+	}
+	return err_set(e, ERR_FAILED,
+		"%s is missing, it should be in %s or %s../libexec/berth: install berth again.",
+		program, self, self);
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+	int rc;
+
+	if (cli_parse(argc, argv, &c, &e) < 0)
+		return cli_fail(&e);
+	if (c.help)
+		return cli_help(c.group, c.command);
+	if (c.version) {
+		puts("berth " BERTH_VERSION);
+		return cli_finish();
+	}
+	if (c.command && !c.command->program) {
+		rc = c.command->words ? cli_completion(c.argv[0])
+				      : cli_help_for(c.argc, c.argv, &e);
+		return rc < 0 ? cli_fail(&e) : rc;
+	}
+	become(c.command ? c.command->program : "berth-core", argv, &e);
+	return cli_fail(&e);
+}
