@@ -4,6 +4,16 @@
  * Drawing code names a role, never a colour.  A theme (themes/NAME.yaml, embedded) maps every role
  * to foreground, background and attributes; the screen picks true colour, 256, 16 or none by what
  * the terminal can do.  Colour is never the only sign of anything.
+ *
+ * A theme file:
+ *     about: one line
+ *     colours:                 # true colour, and one of the 16 (or `default`) for small terminals
+ *       ink: "#d0d4da 7"
+ *       night: "#14171c default"
+ *     styles:                  # ROLE: FG [on BG] [bold underline reverse dim italic]
+ *       text: ink on night     # what names no background has that of text
+ *       cursor: ink on night reverse
+ * `default` is the terminal's own colour.  A role that is not named looks like text.
  */
 #ifndef TUI_THEME_H
 #define TUI_THEME_H
@@ -12,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <berth/config.h>
 #include <berth/err.h>
 
 #define THEME_ROLES(X)                                                      \
@@ -75,5 +86,18 @@ struct theme {
 	char about[96];
 	struct theme_style style[ROLE_COUNT];
 };
+
+/* `name`: a shipped theme, or the path of a theme file (it holds a '/' or ends in ".yaml"). */
+int theme_load(const char *name, struct theme *ret, struct err *e);
+int theme_parse(const struct config *c, struct theme *ret, struct err *e);
+/* The i-th shipped theme's name, or NULL.  buf: as theme.name. */
+const char *theme_name(size_t i, char buf[32]);
+
+/* What the cells of (role, attrs added, role below) look like. */
+struct theme_style theme_resolve(
+	const struct theme *t, uint8_t role, uint8_t attrs, uint8_t under, bool colours16);
+
+int theme_nearest_256(int32_t rgb);          /* 16..255, or COLOUR_DEFAULT */
+double theme_contrast(int32_t a, int32_t b); /* WCAG 2.1: 1..21 */
 
 #endif
