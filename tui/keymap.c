@@ -2,12 +2,10 @@
 #include "keymap.h"
 
 #include <berth/check.h>
-#include <berth/config.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -186,29 +184,17 @@ void keymap_defaults(struct keymap *k)
 /* One reading of a settings file. */
 struct applying {
 	struct keymap *map;
-	const char *file;
-	const struct key_setting *at;
+	const struct config *file;
 	keymap_problem_fn *problem;
 	void *ctx;
 	size_t problems;
 };
 
-static void tell(struct applying *ap, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void tell(struct applying *ap, const char *fmt, ...)
+static void tell(struct applying *ap, const struct err *e)
 {
-	struct err e = ERR_INIT;
-	char what[ERR_MSG_MAX];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(what, sizeof what, fmt, args);
-	va_end(args);
-	err_set(&e, ERR_CONFIG, "%s:%d:%d: %s", ap->file ? ap->file : "settings", ap->at->line,
-		ap->at->column, what);
 	ap->problems++;
 	if (ap->problem)
-		ap->problem(ap->ctx, &e);
+		ap->problem(ap->ctx, e);
 }
 
 /* The bound action that owns `key` in one of the contexts of `a`; DO_NONE: it is free. */
@@ -225,82 +211,112 @@ static enum action clash(const struct keymap *k, struct key key, enum action a, 
 	return DO_NONE;
 }
 
-static void bind_checked(struct applying *ap, enum action a, const char *text, size_t n)
+static void bind_checked(
+	struct applying *ap, enum action a, const struct node *at, const char *text, size_t n)
 {
-	struct err e = ERR_INIT;
+	struct err e = ERR_INIT, placed = ERR_INIT;
 	struct key key;
 	uint16_t where;
 	enum action other;
 
 	if (key_parse(text, n, &key, &e) < 0) {
-		tell(ap, "%s", e.msg);
+		node_err(ap->file, at, &placed, "%s", e.msg);
+		tell(ap, &placed);
 		return;
 	}
 	if (action_info[a].flags & ACTION_DESTRUCTIVE && key.mods == 0 && key.code >= 'a' &&
 		key.code <= 'z') {
-		tell(ap,
+		node_err(ap->file, at, &placed,
 			"`%s` cannot be undone and is never bound to a bare lower-case letter: "
 			"`%c` is left out",
 			action_info[a].name, (int)key.code);
+		tell(ap, &placed);
 		return;
 	}
 	other = clash(ap->map, key, a, &where);
 	if (other) {
-		tell(ap, "key `%.*s` is bound to both `%s` and `%s` in view %s; it stays with `%s`",
+		node_err(ap->file, at, &placed,
+			"key `%.*s` is bound to both `%s` and `%s` in view %s; it stays with `%s`",
 			(int)n, text, action_info[other].name, action_info[a].name,
 			context_name(where), action_info[other].name);
+		tell(ap, &placed);
 		return;
 	}
 	if (ap->map->n < KEYMAP_MAX)
 		bind(ap->map, key, a);
 }
 
-static void bind_words(struct applying *ap, enum action a)
+static void bind_words(struct applying *ap, enum action a, const struct node *at)
 {
-	const char *text = ap->at->keys;
+	const char *text = at->value;
 
+	if (at->kind != NODE_SCALAR) {
+		struct err e = ERR_INIT;
+
+		node_err(ap->file, at, &e, "keys are text, as in `%s: \"%s\"`", action_info[a].name,
+			action_info[a].keys);
+		tell(ap, &e);
+		return;
+	}
 	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
 		size_t n = strcspn(text, " ");
 
-		bind_checked(ap, a, text, n);
+		bind_checked(ap, a, at, text, n);
 		text += n;
 	}
 }
 
-static void unknown_action(struct applying *ap)
+static void unknown_action(struct applying *ap, const struct node *n)
 {
 	const char *list[DO_COUNT];
+	struct err e = ERR_INIT;
+	struct node at = *n;
 	const char *near;
 
 	for (int a = 1; a < DO_COUNT; a++)
 		list[a - 1] = action_info[a].name;
 	list[DO_COUNT - 1] = NULL;
-	near = nearest_word(ap->at->action, list);
-	tell(ap, "no action is called `%s`%s%s%s", ap->at->action, near ? ", the nearest is `" : "",
-		near ? near : "", near ? "`" : "");
+	near = nearest_word(n->key, list);
+	at.line = n->key_line;
+	at.column = n->key_column;
+	node_err(ap->file, &at, &e, "no action is called `%s`%s%s%s", n->key,
+		near ? ", the nearest is `" : "", near ? near : "", near ? "`" : "");
+	tell(ap, &e);
 }
 
-size_t keymap_apply(
-	struct keymap *k, const struct settings *s, keymap_problem_fn *problem, void *ctx)
+size_t keymap_apply(struct keymap *k, const struct config *c, const struct node *keys,
+	keymap_problem_fn *problem, void *ctx)
 {
-	struct applying ap = {.map = k, .file = s->file, .problem = problem, .ctx = ctx};
+	struct applying ap = {.map = k, .file = c, .problem = problem, .ctx = ctx};
 	bool given[DO_COUNT] = {false};
 
-	/* The file's bindings replace an action's own defaults, and win over nobody else's. */
-	for (size_t i = 0; i < s->nkeys; i++)
-		given[action_by_name(s->keys[i].action)] = true;
+	if (!keys)
+		return 0;
+	if (keys->kind != NODE_MAP) {
+		struct err e = ERR_INIT;
+
+		node_err(c, keys, &e, "`keys` is a map of actions to keys, as in `remove: D`");
+		tell(&ap, &e);
+		return ap.problems;
+	}
+	/* The file's bindings replace an action's defaults, and win over nobody else's. */
+	for (size_t i = 0; i < keys->n; i++)
+		given[action_by_name(keys->child[i]->key)] = true;
 	k->n = 0;
 	for (int a = 1; a < DO_COUNT; a++)
 		if (!given[a])
 			bind_default(k, (enum action)a);
-	for (size_t i = 0; i < s->nkeys; i++) {
-		enum action a = action_by_name(s->keys[i].action);
+	for (size_t i = 0; i < keys->n; i++) {
+		const struct node *n = keys->child[i];
+		enum action a = action_by_name(n->key);
 
-		ap.at = &s->keys[i];
 		if (a == DO_NONE)
-			unknown_action(&ap);
+			unknown_action(&ap, n);
+		else if (n->kind == NODE_LIST)
+			for (size_t j = 0; j < n->n; j++)
+				bind_words(&ap, a, n->child[j]);
 		else
-			bind_words(&ap, a);
+			bind_words(&ap, a, n);
 	}
 	return ap.problems;
 }

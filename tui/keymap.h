@@ -7,7 +7,7 @@
  *
  * berth.yaml re-binds by action, in every view where the action exists:
  *     keys:
- *       remove: "D C-d"     # "" takes every key away
+ *       remove: D          # one key, several ("D Del"), a list, or "" for none
  * A binding that clashes with another in some view is reported with its place and only that key is
  * left out.
  *
@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <berth/config.h>
 #include <berth/err.h>
-#include <berth/settings.h>
 
 #include "action.h"
 
@@ -75,11 +75,11 @@ struct keymap {
 
 void keymap_defaults(struct keymap *k);
 
-/* Apply the `keys:` of a settings file.  Every problem is handed to `problem` (may be NULL) and
- * leaves out only what it is about; returns how many there were. */
+/* Apply the map `keys` of a settings file (NULL: nothing).  Every problem is handed to `problem`
+ * and leaves out only what it is about; returns how many there were. */
 typedef void keymap_problem_fn(void *ctx, const struct err *e);
-size_t keymap_apply(
-	struct keymap *k, const struct settings *s, keymap_problem_fn *problem, void *ctx);
+size_t keymap_apply(struct keymap *k, const struct config *c, const struct node *keys,
+	keymap_problem_fn *problem, void *ctx);
 
 enum action keymap_find(const struct keymap *k, struct key key, uint16_t context);
 /* The first key of an action as text; "" when it has none. */

@@ -97,39 +97,42 @@ static void collect(void *ctx, const struct err *e)
 
 static void test_rebinding(void **state)
 {
-	static const struct key_setting keys[] = {
-		{"remove", "d X", 3, 11},
-		{"freeze", "R F9", 4, 11},
-		{"restart", "C-r", 5, 12},
-		{"follow", "R", 6, 11},
-		{"remov", "Q", 7, 3},
-		{"wrap", "C-i", 8, 9},
-		{"help", "", 9, 9},
-		{"kill", "K", 10, 9},
-		{"pause", "K", 11, 9},
-	};
+	static const char text[] = "keys:\n"
+				   "  remove: d X\n"
+				   "  freeze: [R, F9]\n"
+				   "  restart: C-r\n"
+				   "  follow: R\n"
+				   "  remov: Q\n"
+				   "  wrap: C-i\n"
+				   "  help: \"\"\n"
+				   "  kill: K\n"
+				   "  pause: K\n"
+				   "  zoom: {z: 1}\n";
 	static struct keymap k;
-	struct settings s = {.file = "b.yaml", .nkeys = COUNT(keys), .keys = keys};
+	struct config c;
 	struct str out = STR_INIT;
 	char buf[64];
 
 	(void)state;
 	keymap_defaults(&k);
-	assert_int_equal(keymap_apply(&k, &s, collect, &out), 5);
+	assert_int_equal(config_parse("b.yaml", text, strlen(text), &c, NULL), 0);
+	assert_int_equal(keymap_apply(&k, &c, node_get(c.root, "keys"), collect, &out), 6);
 	assert_string_equal(out.s,
-		"b.yaml:3:11: `remove` cannot be undone and is never bound to a bare lower-case "
+		"b.yaml:2:11: `remove` cannot be undone and is never bound to a bare lower-case "
 		"letter: `d` is left out\n"
-		"b.yaml:6:11: key `R` is bound to both `freeze` and `follow` in view logs; it "
+		"b.yaml:5:11: key `R` is bound to both `freeze` and `follow` in view logs; it "
 		"stays with `freeze`\n"
-		"b.yaml:7:3: no action is called `remov`, the nearest is `remove`\n"
-		"b.yaml:8:9: a terminal cannot tell key `C-i` from `Tab`\n"
-		"b.yaml:11:9: key `K` is bound to both `kill` and `pause` in view containers; it "
-		"stays with `kill`\n");
+		"b.yaml:6:3: no action is called `remov`, the nearest is `remove`\n"
+		"b.yaml:7:9: a terminal cannot tell key `C-i` from `Tab`\n"
+		"b.yaml:10:10: key `K` is bound to both `kill` and `pause` in view containers; it "
+		"stays with `kill`\n"
+		"b.yaml:11:9: keys are text, as in `zoom: \"z\"`\n");
 	assert_string_equal(keymap_all(&k, DO_REMOVE, buf, sizeof buf), "X");
 	assert_string_equal(keymap_all(&k, DO_FREEZE, buf, sizeof buf), "R F9");
 	assert_string_equal(keymap_all(&k, DO_RESTART, buf, sizeof buf), "C-r");
 	assert_string_equal(keymap_all(&k, DO_HELP, buf, sizeof buf), "");
 	assert_string_equal(keymap_all(&k, DO_QUIT, buf, sizeof buf), "C-c");
+	config_release(&c);
 	str_release(&out);
 }
 
