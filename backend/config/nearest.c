@@ -37,6 +37,13 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 	return last[nb];
 }
 
+size_t word_distance(const char *a, const char *b)
+{
+	size_t na = strnlen(a, WORD_MAX + 1), nb = strnlen(b, WORD_MAX + 1);
+
+	return na > WORD_MAX || nb > WORD_MAX ? SIZE_MAX : distance(a, na, b, nb);
+}
+
 const char *nearest_word(const char *word, const char *const *known)
 {
 	size_t n = strnlen(word, WORD_MAX + 1), best;

@@ -66,6 +66,10 @@ int node_unknown(
 /* The word of `known` nearest to `word` (Damerau-Levenshtein), or NULL when none is near. */
 const char *nearest_word(const char *word, const char *const *known);
 
+/* Insertions, deletions, replacements and swaps between two words; SIZE_MAX when one is very long.
+ */
+size_t word_distance(const char *a, const char *b);
+
 /* Files shipped with berth (themes, defaults), embedded at build time.  NULL: no such file. */
 const char *embedded_file(const char *name, size_t *len); /* "themes/dark.yaml" */
 /* i-th name that starts with `prefix`, or NULL. */

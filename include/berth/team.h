@@ -1,0 +1,151 @@
+/*
+ * team.h - what a team file says: agents, tools, networks, secrets; the plain result of reading it.
+ *
+ * Two forms are read.  berth's own (agents: is a map of id -> definition; every unknown key is an
+ * error) and MassGen's configuration as it is (agent: or a list agents:; the keys of its
+ * command_line_docker_* family count, others are ignored and listed, misspelt ones are errors).
+ * Definitions are complete: defaults are filled in, paths absolute, sizes in bytes.
+ *
+ * Thread: plain data of its owner; everything lives in the team's arena.
+ */
+#ifndef BERTH_TEAM_H
+#define BERTH_TEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "config.h"
+#include "err.h"
+
+enum team_kind { TEAM_BERTH, TEAM_MASSGEN };
+enum net_mode { NET_NONE, NET_BRIDGE, NET_HOST, NET_INTERNAL };
+const char *net_mode_name(enum net_mode m);
+
+struct words {
+	size_t n;
+	const char *const *word;
+};
+
+struct place { /* where in the file something was said, for messages */
+	int line, column;
+};
+
+struct path_grant {
+	const char *path; /* absolute */
+	bool write;
+	struct words protected_paths; /* absolute, below path; always read-only */
+	struct place at;
+};
+
+struct credentials {
+	struct words mount; /* ssh_keys git_config gh_config npm_config pypi_config */
+	size_t nfiles;
+	const struct credential_file {
+		const char *source, *target;
+	} * files;
+	struct words env;     /* names taken from berth's own environment */
+	const char *env_file; /* NAME=value lines; NULL */
+};
+
+struct limits {
+	uint64_t memory_bytes; /* memory + swap */
+	double cpus;
+	int64_t pids;
+	uint64_t tmp_bytes;  /* /tmp */
+	uint64_t file_bytes; /* largest file */
+	int64_t open_files;
+	int64_t timeout_s;     /* of one command; 0: none */
+	uint64_t output_bytes; /* kept of one command; the rest is dropped and counted */
+};
+
+struct agent_def {
+	const char *id, *role;
+	const char *container; /* "berth-ID" or "massgen-ID" */
+	const char *image;
+	const char *workspace; /* absolute; read-write at the same path */
+	const char *temporary; /* other agents' outputs, read-only; NULL */
+	const char *snapshots; /* MassGen's snapshot_storage; NULL */
+	struct limits limits;
+	enum net_mode network;
+	const char *net_name;    /* NET_INTERNAL: the network's name in this file */
+	uint64_t net_rate_bytes; /* per second, 0: unlimited */
+	bool sudo;               /* loosened: see REQUIREMENTS 2.1 */
+	bool commands;           /* MassGen: enable_mcp_command_line */
+	bool read_before_delete;
+	struct credentials credentials;
+	struct words python, npm, system; /* packages: preinstall */
+	size_t npaths;
+	const struct path_grant *paths;
+	struct words env;          /* "NAME=value" */
+	struct words secrets;      /* names in team.secrets */
+	struct words allow, block; /* command rules */
+	struct place at;
+};
+
+enum tool_files { TOOL_READ_ONLY, TOOL_WORKSPACE };
+
+struct tool_def {
+	const char *name, *image;
+	struct words command; /* argv; `script: text` becomes sh -c text */
+	struct limits limits;
+	enum net_mode network;
+	const char *net_name;
+	enum tool_files files;
+	const char *workspace; /* absolute, with TOOL_WORKSPACE; NULL: the caller's */
+	struct words env, secrets;
+	int pool_size; /* warm containers kept ready by long-lived processes */
+	int pool_idle_s;
+	struct place at;
+};
+
+struct network_def {
+	const char *name;
+	struct words members; /* agent ids; only these reach each other */
+	struct place at;
+};
+
+enum secret_from { SECRET_ENV, SECRET_FILE, SECRET_COMMAND };
+
+struct secret_def {
+	const char *name;
+	enum secret_from from;
+	const char *source; /* variable or path */
+	struct words command;
+	struct place at;
+};
+
+/* A key that MassGen knows and berth has no use for. */
+struct ignored_key {
+	const char *key; /* "agents[0].backend.model" */
+	struct place at;
+};
+
+struct team {
+	enum team_kind kind;
+	const char *file; /* as given */
+	const char *base; /* relative paths count from here */
+	size_t nagents, ntools, nnetworks, nsecrets, nignored;
+	const struct agent_def *agents;
+	const struct tool_def *tools;
+	const struct network_def *networks;
+	const struct secret_def *secrets;
+	const struct ignored_key *ignored;
+	struct words protected_names, protected_labels, protected_images; /* policy: */
+	struct arena mem;
+};
+
+/* Read and check.  `cwd` is where MassGen's relative paths count from.  ERR_CONFIG with
+ * file:line:column.  The file itself must belong to the user or root and not be writable by others,
+ * for it names host paths and commands. */
+int team_read(const char *file, const char *cwd, struct team *ret, struct err *e);
+/* The same from memory, without the check of the file's owner. */
+int team_parse(const char *name, const char *text, size_t n, const char *base, struct team *ret,
+	struct err *e);
+void team_release(struct team *t);
+
+const struct agent_def *team_agent(const struct team *t, const char *id);
+const struct tool_def *team_tool(const struct team *t, const char *name);
+
+#endif
