@@ -89,38 +89,34 @@ static const struct field orchestrator_fields[] = {
 static const struct field top_fields[] = {
 	{.key = "agent"}, {.key = "agents"}, {.key = "orchestrator"}, {0}};
 
-/* One or two letters off; a short key must be off by one only, or everything would be near it. */
-static const char *misspelt(const char *key, const struct field *known)
-{
-	for (; known->key; known++)
-		if (word_distance(key, known->key) <= (strlen(known->key) <= 4 ? 1 : 2))
-			return known->key;
-	return NULL;
-}
-
-static const char *nearest_field(const char *key, const struct field *known)
+/* The known key nearest to this one, and whether it is so near that it must be meant: one or two
+ * letters off, one for short keys, or everything would be near them. */
+static const char *nearest_field(const char *key, const struct field *known, bool *meant)
 {
 	const char *best = NULL;
 	size_t least = SIZE_MAX;
 
-	for (; known->key; known++)
-		if (word_distance(key, known->key) < least) {
-			least = word_distance(key, known->key);
+	for (; known->key; known++) {
+		size_t d = word_distance(key, known->key);
+
+		if (d < least) {
+			least = d;
 			best = known->key;
 		}
+	}
+	*meant = best && least <= (strlen(best) <= 4 ? 1 : 2);
 	return best;
 }
 
 static int other_key(const struct reader *r, const struct node *n, struct err *e)
 {
 	struct gathering *g = r->ctx;
-	const char *meant = misspelt(n->key, g->known);
+	bool meant;
+	const char *nearest = nearest_field(n->key, g->known, &meant);
 
-	if (!meant && !strncmp(n->key, "command_line_docker_", 20))
-		meant = nearest_field(n->key, g->known);
-	if (meant)
+	if (meant || !strncmp(n->key, "command_line_docker_", 20))
 		return err_set(e, ERR_CONFIG, "%s:%d:%d: unknown key \"%s\", nearest known: %s.",
-			r->c->file, n->key_line, n->key_column, n->key, meant);
+			r->c->file, n->key_line, n->key_column, n->key, nearest);
 	if (g->nignored < IGNORED_MAX)
 		g->ignored[g->nignored++] = (struct ignored_key){*g->path
 				? arena_printf(r->mem, "%s.%s", g->path, n->key)
