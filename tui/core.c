@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/mem.h>
 #include <berth/settings.h>
 #include <berth/text.h>
 
@@ -16,8 +17,12 @@
 static const struct {
 	const char *path;
 	cli_run_fn *run;
+	bool bare; /* runs without settings: a wrong file must not be in its way */
 } commands[] = {
-	{"config check", cli_config_check},
+	{"engine start", cli_engine_start, true},
+	{"engine stop", cli_engine_stop, true},
+	{"engine status", cli_engine_status, true},
+	{"config check", cli_config_check, true},
 };
 
 /* Global options win over the settings file. */
@@ -34,25 +39,26 @@ static void lay_over(struct settings *s, const struct cli *c)
 static int run(const struct cli *c, struct err *e)
 {
 	struct settings s;
+	size_t i = 0;
 	char path[64];
-	int rc = -1;
+	int rc;
 
 	if (cli_value(c, "team"))
 		return err_set(e, ERR_USAGE, "-c FILE: this version of berth reads no team files.");
+	cli_path(c, path, sizeof path);
+	while (i < COUNT(commands) && strcmp(commands[i].path, path) != 0)
+		i++;
+	if (i == COUNT(commands))
+		return err_set(e, ERR_USAGE,
+			"`berth %s` is not part of this program: install berth again.", path);
+	if (commands[i].bare)
+		return commands[i].run(c, NULL, e);
 	if (settings_load(cli_value(c, "settings"), &s, e) < 0)
 		return -1;
 	lay_over(&s, c);
-	cli_path(c, path, sizeof path);
-	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-		if (!strcmp(commands[i].path, path)) {
-			rc = commands[i].run(c, &s, e);
-			settings_release(&s);
-			return rc;
-		}
-	}
+	rc = commands[i].run(c, &s, e);
 	settings_release(&s);
-	return err_set(
-		e, ERR_USAGE, "`berth %s` is not part of this program: install berth again.", path);
+	return rc;
 }
 
 int main(int argc, char **argv)

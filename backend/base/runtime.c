@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
-
-#include "base/runtime.h"
+#include <berth/runtime.h>
 
 static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -1,4 +1,5 @@
 /* settings.c - berth.yaml read into struct settings by one table. */
+#include <berth/runtime.h>
 #include <berth/settings.h>
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <berth/check.h>
 #include <berth/mem.h>
 
-#include "base/runtime.h"
 #include "config/node.h"
 
 static const char *const ascii_words[] = {"auto", "yes", "no", NULL};

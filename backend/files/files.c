@@ -31,7 +31,6 @@ static struct files *open_with(const struct files_options *o)
 	f->avoid = o->avoid;
 	snprintf(f->owner, sizeof f->owner, "%s", o->owner ? o->owner : "");
 	pthread_mutex_init(&f->ring_lock, NULL);
-	slab_store_init(&f->store);
 	return f;
 }
 
@@ -62,7 +61,6 @@ void files_close(struct files *f)
 	if (f->own_board)
 		board_close(f->board);
 	pthread_mutex_destroy(&f->ring_lock);
-	slab_store_release(&f->store);
 	free(f);
 }
 
@@ -138,23 +136,18 @@ int64_t stat_mtime_ns(const struct stat *st)
 	return ns(&st->st_mtim);
 }
 
-int64_t token_now(void)
+void token_fill(struct files_token *t, const struct stat *st)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return ns(&now);
-}
-
-void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns)
-{
+	clock_gettime(CLOCK_REALTIME, &now);
 	*t = (struct files_token){
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
 		.mtime_ns = ns(&st->st_mtim),
 		.ctime_ns = ns(&st->st_ctim),
-		.read_ns = read_ns,
+		.read_ns = ns(&now),
 	};
 }
 

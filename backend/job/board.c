@@ -3,6 +3,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/runtime.h"
 #include "job/layout.h"
 
 #define MARK_NS 2000000000 /* rates are measured over two to four seconds */

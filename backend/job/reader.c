@@ -3,6 +3,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 #include <berth/text.h>
 
 #include <dirent.h>
@@ -15,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/runtime.h"
 #include "job/layout.h"
 
 #define BOARDS_MAX 1024       /* more files than this in the folder are not ours to read */

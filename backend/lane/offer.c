@@ -15,9 +15,9 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 #include <berth/str.h>
 
-#include "base/runtime.h"
 #include "lane/peer.h"
 #include "lane/wire_io.h"
 

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
-
-#include "base/runtime.h"
+#include <berth/runtime.h>
 
 static int read_proc(pid_t pid, const char *file, char *buf, size_t cap)
 {

@@ -37,9 +37,27 @@ static const struct cli_option doctor_options[] = {
 	{0},
 };
 
+static const struct cli_option status_options[] = {
+	JSON("berth.engine/1"),
+	{0},
+};
+
+static const struct cli_command engine_verbs[] = {
+	{"start", "", "berth-core", "start a private engine and wait until it answers",
+		"For machines that have dockerd but run none.  Everything it keeps is in the state "
+		"directory; beside another engine it runs without a bridge and leaves iptables alone.  "
+		"Needs root.  berth finds it by itself when no other engine runs.",
+		NULL, NULL, 0, 0, NULL},
+	{"stop", "", "berth-core", "stop the private engine and its containers",
+		"Images and containers stay on the disk.", NULL, NULL, 0, 0, NULL},
+	{"status", "", "berth-core", "say whether the private engine runs",
+		"Exits with 0 when it answers, else with 1.", status_options, NULL, 0, 0, NULL},
+	{0},
+};
+
 static const struct cli_command config_verbs[] = {
 	{"check", "FILE", "berth-core", "say what is wrong in a configuration file",
-		"Reads settings (berth.yaml) and themes.  The first error is printed with file, line "
+		"Settings (berth.yaml) and themes are told apart by what is in them.  The first error is printed with file, line "
 		"and column, what was found, what was expected and the nearest known key.",
 		NULL, NULL, 1, 1, NULL},
 	{0},
@@ -56,6 +74,8 @@ const struct cli_command cli_commands[] = {
 	{"doctor", "", "berth-core", "say what works here, what does not, and the remedy",
 		"Exits with 1 when something that berth needs is missing.", doctor_options, NULL, 0,
 		0, NULL},
+	{"engine", "", NULL, "start and stop a private engine", NULL, NULL, engine_verbs, 0, 0,
+		NULL},
 	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},
 	{"completion", "bash|zsh|fish", NULL, "print the completions of a shell",
 		"For example: source <(berth completion bash)", NULL, NULL, 1, 1, shells},

@@ -8,6 +8,7 @@
 
 #include "cli/run.h"
 #include "keymap.h"
+#include "theme.h"
 
 static void print_problem(void *ctx, const struct err *e)
 {
@@ -29,6 +30,13 @@ static int check_settings(struct config *c, struct err *e)
 	return problems ? 2 : 0;
 }
 
+static int check_theme(struct config *c, struct err *e)
+{
+	struct theme t;
+
+	return theme_parse(c, &t, e);
+}
+
 /* Kinds of files are told apart by a key that only one of them has. */
 static const struct {
 	const char *key, *kind;
@@ -38,6 +46,7 @@ static const struct {
 	{"agent", "a team file", NULL},
 	{"custom_tools", "a team file", NULL},
 	{"benchmarks", "a benchmark suite", NULL},
+	{"colours", "a theme", check_theme},
 	{"", "settings", check_settings},
 };
 

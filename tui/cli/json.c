@@ -6,6 +6,7 @@
 #include <berth/check.h>
 #include <berth/text.h>
 
+#include "cli/cli.h"
 #include "cli/json.h"
 
 void json_init(struct json *j, bool lines)
@@ -164,4 +165,11 @@ void json_null(struct json *j, const char *key)
 {
 	begin(j, key);
 	str_adds(&j->out, "null");
+}
+
+int json_print(struct json *j)
+{
+	fwrite(j->out.s, 1, j->out.len, stdout);
+	json_release(j);
+	return cli_finish();
 }

@@ -41,4 +41,7 @@ void json_number(struct json *j, const char *key, double v, int decimals); /* no
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
 
+/* Write what there is to stdout and release it: 0, or 1 when it did not arrive. */
+int json_print(struct json *j);
+
 #endif

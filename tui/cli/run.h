@@ -7,6 +7,7 @@
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
+#include <berth/backend.h>
 #include <berth/err.h>
 #include <berth/settings.h>
 
@@ -14,6 +15,18 @@
 
 typedef int cli_run_fn(const struct cli *c, const struct settings *s, struct err *e);
 
-cli_run_fn cli_config_check;
+cli_run_fn cli_ps;
+cli_run_fn cli_doctor; /* s is NULL: whether the settings can be read is one of its questions */
+cli_run_fn cli_config_check; /* likewise */
+cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
+
+/* A backend that asks once, for `program`; settings NULL: the defaults. */
+struct backend *cli_backend(
+	const struct cli *c, const struct settings *s, const char *program, struct err *e);
+/* Wait until the containers are listed, and then (`stats`) until all have rates, but not for ever.
+ * A reference of the caller's, or NULL. */
+const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e);
+
+int cli_columns(void); /* of the terminal on stdout; 0: it is none, clip nothing */
 
 #endif

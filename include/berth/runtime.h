@@ -1,0 +1,33 @@
+/*
+ * runtime.h - where berth keeps its files.
+ *
+ *   runtime_dir  $XDG_RUNTIME_DIR/berth (job boards, lanes, the private engine's socket); where
+ * that variable is unset or names a directory that is not ours: /run/user/UID/berth; where there is
+ * none: berth-UID in $TMPDIR or /tmp.  Made when missing. state_dir    $XDG_STATE_HOME/berth, else
+ * ~/.local/state/berth (audit, history).  Made when missing. config_dir   $XDG_CONFIG_HOME/berth,
+ * else ~/.config/berth.  Never made, need not exist.
+ *
+ * A directory that is made has mode 0700.  One that is already there is refused unless it is a real
+ * directory (no symlink), belongs to the effective user and nobody else may enter it (runtime) or
+ * write to it (state): others must not be able to plant a board or a socket.  As the XDG base
+ * directory specification 0.8 asks, relative paths in the variables are ignored.
+ *
+ * Each fills buf (cap bytes, PATH_MAX is enough) with an absolute path without a trailing slash.
+ * Thread: any; they read the environment.
+ */
+#ifndef BERTH_RUNTIME_H
+#define BERTH_RUNTIME_H
+
+#include <stddef.h>
+
+#include "err.h"
+
+int runtime_dir(char *buf, size_t cap, struct err *e);
+int state_dir(char *buf, size_t cap, struct err *e);
+int config_dir(char *buf, size_t cap, struct err *e);
+
+/* A folder below one of ours, made with mode 0700 when missing: "jobs", "engine".  `name` is one
+ * path component.  The same checks apply. */
+int runtime_subdir(char *buf, size_t cap, const char *dir, const char *name, struct err *e);
+
+#endif

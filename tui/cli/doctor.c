@@ -1,0 +1,113 @@
+/* doctor.c - `berth doctor`: what works here, what does not, and the remedy. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/doctor.h"
+#include "cli/json.h"
+#include "cli/run.h"
+
+static const char *const verdict_name[] = {"ok", "note", "missing"};
+
+void answer(struct answer *a, enum verdict v, const char *remedy, const char *found, ...)
+{
+	va_list ap;
+
+	a->verdict = v;
+	snprintf(a->remedy, sizeof a->remedy, "%s", remedy ? remedy : "");
+	va_start(ap, found);
+	vsnprintf(a->found, sizeof a->found, found, ap);
+	va_end(ap);
+}
+
+bool in_path(const char *name, char *where, size_t cap)
+{
+	const char *path = getenv("PATH");
+	AUTO_FREE char *all = xasprintf("%s:/usr/local/sbin:/usr/sbin:/sbin", path ? path : "");
+	char *save = NULL;
+
+	for (char *dir = strtok_r(all, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
+		snprintf(where, cap, "%s/%s", dir, name);
+		if (dir[0] == '/' && access(where, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct report {
+	struct json json;
+	bool as_json;
+	size_t count[3];
+};
+
+static void add(struct report *r, const char *name, const struct answer *a)
+{
+	char found[sizeof a->found * 3], remedy[sizeof a->remedy * 3];
+
+	r->count[a->verdict]++;
+	if (!r->as_json) {
+		printf("%-8s %-16s %s\n", verdict_name[a->verdict], name,
+			text_clean(found, sizeof found, a->found));
+		if (a->remedy[0])
+			printf("%-25s -> %s\n", "", text_clean(remedy, sizeof remedy, a->remedy));
+		return;
+	}
+	json_object(&r->json, NULL);
+	json_text(&r->json, "name", name);
+	json_text(&r->json, "state", verdict_name[a->verdict]);
+	json_text(&r->json, "found", a->found);
+	json_text(&r->json, "remedy", a->remedy[0] ? a->remedy : NULL);
+	json_end(&r->json);
+}
+
+static void ask_all(struct report *r, const struct question *q, const struct patient *p)
+{
+	for (; q->name; q++) {
+		struct answer a = {.verdict = MISSING};
+
+		q->ask(p, &a);
+		add(r, q->name, &a);
+	}
+}
+
+int cli_doctor(const struct cli *c, const struct settings *unused, struct err *e)
+{
+	struct report r = {.as_json = cli_flag(c, "json")};
+	struct patient p = {.cli = c, .engine_err = ERR_INIT};
+	struct backend *b = cli_backend(c, NULL, "doctor", &p.engine_err);
+
+	(void)unused;
+	(void)e;
+	if (b)
+		p.snapshot = cli_wait(b, true, &p.engine_err);
+	if (r.as_json) {
+		json_init(&r.json, false);
+		json_object(&r.json, NULL);
+		json_text(&r.json, "schema", "berth.doctor/1");
+		json_text(&r.json, "version", BERTH_VERSION);
+		json_array(&r.json, "checks");
+	}
+	ask_all(&r, doctor_engine, &p);
+	ask_all(&r, doctor_machine, &p);
+	ask_all(&r, doctor_person, &p);
+	snapshot_unref(p.snapshot);
+	backend_stop(b);
+	if (r.as_json) {
+		json_end(&r.json);
+		json_bool(&r.json, "ok", r.count[MISSING] == 0);
+		json_end(&r.json);
+		if (json_print(&r.json) != 0)
+			return 1;
+	} else {
+		printf("\n%zu fine, %zu noted, %zu missing\n", r.count[FINE], r.count[NOTED],
+			r.count[MISSING]);
+		if (cli_finish() != 0)
+			return 1;
+	}
+	return r.count[MISSING] ? 1 : 0;
+}

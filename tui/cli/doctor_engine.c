@@ -1,0 +1,123 @@
+/* doctor_engine.c - questions about the engine, and what could be one. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/format.h>
+
+#include "cli/doctor.h"
+#include "cli/run.h"
+
+static void engine(const struct patient *p, struct answer *a)
+{
+	const struct engine_state *en;
+	char dockerd[256], podman[256];
+
+	if (p->snapshot) {
+		en = &p->snapshot->engine;
+		answer(a, FINE, NULL, "%s %s (API %s) at %s, from %s", en->product, en->version,
+			en->api, en->endpoint, en->source);
+	} else if (in_path("dockerd", dockerd, sizeof dockerd)) {
+		answer(a, MISSING,
+			geteuid() == 0
+				? "Run `berth engine start`: it starts a private engine with this "
+				  "machine's dockerd."
+				: "Start the machine's docker service, or run `berth engine start` as root.",
+			"%s", p->engine_err.msg);
+	} else if (in_path("podman", podman, sizeof podman)) {
+		answer(a, MISSING,
+			"Run `podman system service --time=0 &` for podman's socket, or install docker.io.",
+			"%s", p->engine_err.msg);
+	} else {
+		answer(a, MISSING, "Install an engine: apt-get install docker.io", "%s",
+			p->engine_err.msg);
+	}
+}
+
+static void containers(const struct patient *p, struct answer *a)
+{
+	size_t running = 0;
+
+	if (!p->snapshot) {
+		answer(a, NOTED, NULL, "not asked: no engine answered");
+		return;
+	}
+	for (size_t i = 0; i < p->snapshot->ncontainers; i++)
+		running += p->snapshot->containers[i].state == CONTAINER_RUNNING;
+	answer(a, FINE, NULL, "%zu, of which %zu running", p->snapshot->ncontainers, running);
+}
+
+static void statistics(const struct patient *p, struct answer *a)
+{
+	size_t direct = 0, asked = 0, none = 0;
+
+	for (size_t i = 0; p->snapshot && i < p->snapshot->ncontainers; i++) {
+		const struct container *c = &p->snapshot->containers[i];
+
+		if (c->state != CONTAINER_RUNNING)
+			continue;
+		direct += c->stats.source == STATS_CGROUP;
+		asked += c->stats.source == STATS_ENGINE;
+		none += c->stats.source == STATS_NONE;
+	}
+	if (none)
+		answer(a, NOTED, "Look at the engine's own log: it does not tell their statistics.",
+			"%zu running containers have no statistics", none);
+	else if (asked)
+		answer(a, NOTED,
+			"Run berth on the engine's host, as a user who may read /proc/PID/cgroup and the "
+			"cgroup files, for cheaper statistics.",
+			"of %zu running containers %zu are asked of the engine", direct + asked,
+			asked);
+	else if (direct)
+		answer(a, FINE, NULL, "read from the cgroup files of %zu running containers",
+			direct);
+	else
+		answer(a, FINE, NULL, "no running container to read any of");
+}
+
+static void cgroups(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	if (access("/sys/fs/cgroup/cgroup.controllers", R_OK) == 0)
+		answer(a, FINE, NULL, "version 2");
+	else if (access("/sys/fs/cgroup/memory", X_OK) == 0)
+		answer(a, FINE, NULL, "version 1");
+	else
+		answer(a, NOTED,
+			"Mount the cgroup file system: statistics come from the engine until then.",
+			"none at /sys/fs/cgroup");
+}
+
+static void program(const char *name, const char *what, const char *remedy, struct answer *a)
+{
+	char where[256];
+
+	if (in_path(name, where, sizeof where))
+		answer(a, FINE, NULL, "%s", where);
+	else
+		answer(a, NOTED, remedy, "not installed: %s", what);
+}
+
+static void dockerd(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	program("dockerd", "`berth engine start` cannot work",
+		"Only needed for a private engine: apt-get install docker.io", a);
+}
+
+static void podman(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	program("podman", "there is no podman engine here", "Only needed in docker's place.", a);
+}
+
+const struct question doctor_engine[] = {
+	{"engine", engine},
+	{"containers", containers},
+	{"statistics", statistics},
+	{"cgroups", cgroups},
+	{"dockerd", dockerd},
+	{"podman", podman},
+	{0},
+};

@@ -1,0 +1,137 @@
+/* doctor_machine.c - questions about the kernel and its limits. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/timex.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+
+#include "cli/doctor.h"
+
+static void kernel(const struct patient *p, struct answer *a)
+{
+	struct utsname u;
+
+	(void)p;
+	if (uname(&u) == 0)
+		answer(a, FINE, NULL, "%s %s %s", u.sysname, u.release, u.machine);
+	else
+		answer(a, NOTED, NULL, "unknown");
+}
+
+static void resolve(const struct patient *p, struct answer *a)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+	AUTO_CLOSE int fd = (int)syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof how);
+
+	(void)p;
+	if (fd >= 0)
+		answer(a, FINE, NULL, "works: paths are kept below a directory by the kernel");
+	else
+		answer(a, MISSING, "Use Linux 5.6 or later, without a filter that forbids openat2.",
+			"%s", strerrordesc_np(errno));
+}
+
+static void pidfd(const struct patient *p, struct answer *a)
+{
+	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	(void)p;
+	if (fd >= 0)
+		answer(a, FINE, NULL, "works: a process is never mistaken for a later one");
+	else
+		answer(a, MISSING,
+			"Use Linux 5.3 or later, without a filter that forbids pidfd_open.", "%s",
+			strerrordesc_np(errno));
+}
+
+static void io_uring(const struct patient *p, struct answer *a)
+{
+	/* A null pointer: EFAULT means that it would work. */
+	long rc = syscall(SYS_io_uring_setup, 1, NULL);
+
+	(void)p;
+	if (rc < 0 && errno == EFAULT)
+		answer(a, FINE, NULL, "works");
+	else
+		answer(a, NOTED, "Not needed: threads do the same work where it is forbidden.",
+			"%s", strerrordesc_np(errno));
+}
+
+static void seccomp(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	if (access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0)
+		answer(a, FINE, NULL, "containers can be filtered");
+	else
+		answer(a, MISSING, "Use a kernel with CONFIG_SECCOMP_FILTER.",
+			"this kernel filters no system calls");
+}
+
+static void apparmor(const struct patient *p, struct answer *a)
+{
+	char on = 'N';
+	AUTO_CLOSE int fd = open("/sys/module/apparmor/parameters/enabled", O_RDONLY | O_CLOEXEC);
+
+	(void)p;
+	if (fd >= 0 && read(fd, &on, 1) == 1 && on == 'Y')
+		answer(a, FINE, NULL, "enabled");
+	else
+		answer(a, NOTED,
+			"One more wall around containers where the kernel has it; not needed.",
+			"not on this host");
+}
+
+static void descriptors(const struct patient *p, struct answer *a)
+{
+	struct rlimit r;
+
+	(void)p;
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		answer(a, NOTED, NULL, "unknown");
+	else if (r.rlim_cur < 1024)
+		answer(a, NOTED,
+			"Run `ulimit -n 4096`: statistics keep about six files open per container.",
+			"%llu", (unsigned long long)r.rlim_cur);
+	else
+		answer(a, FINE, NULL, "%llu", (unsigned long long)r.rlim_cur);
+}
+
+static void clock_check(const struct patient *p, struct answer *a)
+{
+	struct timex t = {.modes = 0};
+	char stamp[FORMAT_MAX];
+	int state = adjtimex(&t);
+
+	(void)p;
+	format_stamp(stamp, clock_wall_ms());
+	if (clock_wall_ms() < 1700000000000LL)
+		answer(a, NOTED, "Set the clock: logs and events are ordered by it.", "%s", stamp);
+	else if (state == TIME_ERROR || (t.status & STA_UNSYNC))
+		answer(a, NOTED,
+			"Only matters with other hosts: times of logs from there may not fit.",
+			"%s, not synchronised", stamp);
+	else
+		answer(a, FINE, NULL, "%s, synchronised", stamp);
+}
+
+const struct question doctor_machine[] = {
+	{"kernel", kernel},
+	{"openat2", resolve},
+	{"pidfd", pidfd},
+	{"io_uring", io_uring},
+	{"seccomp", seccomp},
+	{"apparmor", apparmor},
+	{"file_descriptors", descriptors},
+	{"clock", clock_check},
+	{0},
+};

@@ -1,0 +1,159 @@
+/* doctor_person.c - questions about the terminal, the directories and the settings of a person. */
+#include <langinfo.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/settings.h>
+
+#include "cli/doctor.h"
+#include "cli/run.h"
+#include "keymap.h"
+#include "theme.h"
+
+/* Is there a description of this terminal?  The places are those of terminfo(5) and Debian. */
+static bool terminfo(const char *term)
+{
+	const char *home = getenv("HOME"), *own = getenv("TERMINFO");
+	const char *const dirs[] = {own ? own : "/nowhere", home ? home : "/nowhere",
+		"/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"};
+
+	if (!*term || strchr(term, '/'))
+		return false;
+	for (size_t i = 0; i < COUNT(dirs); i++) {
+		const char *below = i == 1 ? "/.terminfo" : "";
+		AUTO_FREE char *letter = xasprintf("%s%s/%c/%s", dirs[i], below, *term, term);
+		AUTO_FREE char *hex = xasprintf(
+			"%s%s/%02x/%s", dirs[i], below, (unsigned)(unsigned char)*term, term);
+
+		if (access(letter, R_OK) == 0 || access(hex, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void terminal(const struct patient *p, struct answer *a)
+{
+	const char *term = getenv("TERM");
+
+	(void)p;
+	if (!term || !*term)
+		answer(a, NOTED, "Set TERM: the console needs to know the terminal.",
+			"TERM is not set");
+	else if (!terminfo(term))
+		answer(a, NOTED, "Install ncurses-term, or set TERM=xterm-256color.",
+			"%s has no description here", term);
+	else
+		answer(a, FINE, NULL, "%s", term);
+}
+
+static void colours(const struct patient *p, struct answer *a)
+{
+	const char *term = getenv("TERM"), *depth = getenv("COLORTERM"), *no = getenv("NO_COLOR");
+
+	(void)p;
+	if (no && *no)
+		answer(a, FINE, NULL, "none, as NO_COLOR asks");
+	else if (depth && (!strcmp(depth, "truecolor") || !strcmp(depth, "24bit")))
+		answer(a, FINE, NULL, "16 million (COLORTERM)");
+	else if (term && (strstr(term, "256color") || strstr(term, "direct")))
+		answer(a, FINE, NULL, "256");
+	else
+		answer(a, NOTED,
+			"Set TERM=xterm-256color, or COLORTERM=truecolor where the terminal can do it.",
+			"as few as the terminal's description says");
+}
+
+static void characters(const struct patient *p, struct answer *a)
+{
+	const char *codeset = nl_langinfo(CODESET);
+
+	(void)p;
+	if (!strcmp(codeset, "UTF-8"))
+		answer(a, FINE, NULL, "UTF-8");
+	else
+		answer(a, NOTED,
+			"Set LANG=C.UTF-8 (or your own language's): berth draws with ASCII until then.",
+			"%s", codeset);
+}
+
+static void place(int (*find)(char *, size_t, struct err *), enum verdict bad, struct answer *a)
+{
+	char path[PATH_MAX];
+	struct err e = ERR_INIT;
+
+	if (find(path, sizeof path, &e) < 0)
+		answer(a, bad,
+			"Do what the sentence says, or point the XDG variable at another directory.",
+			"%s", e.msg);
+	else
+		answer(a, FINE, NULL, "%s", path);
+}
+
+static void runtime_place(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	place(runtime_dir, MISSING, a);
+}
+
+static void state_place(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	place(state_dir, MISSING, a);
+}
+
+static void config_place(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	place(config_dir, NOTED, a);
+}
+
+static void first_problem(void *ctx, const struct err *e)
+{
+	struct err *first = ctx;
+
+	if (first->kind == ERR_NONE)
+		*first = *e;
+}
+
+static void settings(const struct patient *p, struct answer *a)
+{
+	struct err e = ERR_INIT;
+	struct settings s;
+	struct keymap keys;
+	struct theme t;
+
+	if (settings_load(cli_value(p->cli, "settings"), &s, &e) < 0) {
+		answer(a, MISSING,
+			"Correct the file: `berth config check FILE` says when it is right.", "%s",
+			e.msg);
+		return;
+	}
+	keymap_defaults(&keys);
+	keymap_apply(&keys, &s.source, s.keys, first_problem, &e);
+	if (e.kind == ERR_NONE && strcmp(s.theme, "auto") != 0)
+		theme_load(s.theme, &t, &e);
+	if (e.kind != ERR_NONE)
+		answer(a, NOTED, "Correct the file: the rest of it is in force.", "%s", e.msg);
+	else if (s.source.root)
+		answer(a, FINE, NULL, "%s", s.source.file);
+	else
+		answer(a, FINE, NULL, "the defaults: there is no berth.yaml");
+	settings_release(&s);
+}
+
+const struct question doctor_person[] = {
+	{"terminal", terminal},
+	{"colours", colours},
+	{"characters", characters},
+	{"runtime_directory", runtime_place},
+	{"state_directory", state_place},
+	{"config_directory", config_place},
+	{"settings", settings},
+	{0},
+};

@@ -1,0 +1,87 @@
+/* engine.c - `berth engine start|stop|status`: a private engine where the machine runs none. */
+#include <stdio.h>
+
+#include <berth/private_engine.h>
+#include <berth/text.h>
+
+#include "cli/json.h"
+#include "cli/run.h"
+
+static void print_path(const char *head, const char *path)
+{
+	char shown[PATH_MAX];
+
+	printf("%-8s %s\n", head, text_clean(shown, sizeof shown, path));
+}
+
+int cli_engine_start(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct private_engine en;
+
+	(void)c;
+	(void)s;
+	if (private_engine_start(&en, e) < 0)
+		return -1;
+	printf("The private engine %s (process %d).\n",
+		en.started ? "runs now" : "was running already", (int)en.pid);
+	print_path("socket", en.socket);
+	print_path("data", en.data);
+	print_path("log", en.log);
+	printf("For docker: export DOCKER_HOST=unix://%s\n", en.socket);
+	return cli_finish();
+}
+
+int cli_engine_stop(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct private_engine en;
+
+	(void)c;
+	(void)s;
+	if (private_engine_stop(&en, e) < 0)
+		return -1;
+	if (en.pid)
+		printf("The private engine (process %d) is stopped; its images and containers stay in %s.\n",
+			(int)en.pid, en.data);
+	else
+		puts("The private engine was not running.");
+	return cli_finish();
+}
+
+/* Exit code 0 when it answers, else 1: for scripts. */
+int cli_engine_status(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct private_engine en;
+	struct json j;
+	int rc;
+
+	(void)s;
+	if (private_engine_status(&en, e) < 0)
+		return -1;
+	if (cli_flag(c, "json")) {
+		json_init(&j, false);
+		json_object(&j, NULL);
+		json_text(&j, "schema", "berth.engine/1");
+		json_bool(&j, "running", en.pid > 0);
+		json_bool(&j, "answers", en.answers);
+		if (en.pid)
+			json_int(&j, "pid", en.pid);
+		else
+			json_null(&j, "pid");
+		json_text(&j, "socket", en.socket);
+		json_text(&j, "data", en.data);
+		json_text(&j, "log", en.log);
+		json_end(&j);
+		rc = json_print(&j);
+	} else {
+		if (en.pid)
+			printf("The private engine runs (process %d) and %s.\n", (int)en.pid,
+				en.answers ? "answers" : "does not answer");
+		else
+			puts("The private engine is not running.");
+		print_path("socket", en.socket);
+		print_path("data", en.data);
+		print_path("log", en.log);
+		rc = cli_finish();
+	}
+	return rc ? rc : en.answers ? 0 : 1;
+}

@@ -1,0 +1,76 @@
+/* once.c - what commands share that look at the engine once and print. */
+#include <poll.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+
+#include "cli/run.h"
+
+#define LIST_MS 20000 /* the engine's own time-outs come first */
+#define STATS_MS 3000 /* then a container without statistics is printed without */
+
+struct backend *cli_backend(
+	const struct cli *c, const struct settings *s, const char *program, struct err *e)
+{
+	struct backend_options o = {
+		.host = cli_value(c, "host"),
+		.context = cli_value(c, "context"),
+		.hz = s ? s->hz : 1,
+		.read_only = true,
+		.once = true,
+		.program = program,
+	};
+
+	return backend_start(&o, e);
+}
+
+/* A failure with `once` is final and comes as an event. */
+static int drain(struct backend *b, struct err *e)
+{
+	struct event *ev;
+	int rc = 0;
+
+	while ((ev = backend_next(b))) {
+		if (rc == 0 && ev->kind == EV_NOTICE && ev->err.kind != ERR_NONE)
+			rc = err_copy(e, &ev->err);
+		event_free(ev);
+	}
+	return rc;
+}
+
+const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
+{
+	int64_t begun = clock_mono_ns(), listed = 0;
+	struct pollfd fd = {.fd = backend_fd(b), .events = POLLIN};
+
+	for (;;) {
+		const struct snapshot *s;
+		int64_t now = clock_mono_ns(), end;
+
+		if (drain(b, e) < 0)
+			return NULL;
+		s = backend_snapshot(b);
+		if (s->listed && !listed)
+			listed = now;
+		end = listed ? listed + STATS_MS * 1000000LL : begun + LIST_MS * 1000000LL;
+		if (listed && (!stats || s->stats_done || now >= end))
+			return s;
+		snapshot_unref(s);
+		if (now >= end)
+			return err_null(err_set(e, ERR_UNREACHABLE,
+				"The engine did not list its containers within %d s.",
+				LIST_MS / 1000));
+		poll(&fd, 1, (int)((end - now) / 1000000) + 1);
+	}
+}
+
+int cli_columns(void)
+{
+	struct winsize w;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0)
+		return 0;
+	return w.ws_col;
+}

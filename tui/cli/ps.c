@@ -1,0 +1,380 @@
+/* ps.c - `berth ps`: one snapshot of the containers, as a table or as JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/json.h"
+#include "cli/run.h"
+
+static bool shown(const struct container *c, bool all)
+{
+	return all || c->state == CONTAINER_RUNNING || c->state == CONTAINER_PAUSED ||
+		c->state == CONTAINER_RESTARTING;
+}
+
+static bool ended(const struct container *c)
+{
+	return c->state == CONTAINER_EXITED || c->state == CONTAINER_DEAD;
+}
+
+static bool sampled(const struct container *c)
+{
+	return c->stats.source != STATS_NONE;
+}
+
+/* ---- the table */
+
+#define CELL_MAX 512
+
+static void put_bytes_rate(char *buf, const struct container *c, double v)
+{
+	char number[FORMAT_MAX];
+
+	if (c->stats.net && c->stats.rates)
+		snprintf(buf, CELL_MAX, "%s", format_bytes(number, v > 0 ? (uint64_t)v : 0));
+}
+
+static void cell_name(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	text_clean(buf, CELL_MAX, c->name);
+}
+
+static void cell_agent(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	text_clean(buf, CELL_MAX, c->agent);
+}
+
+static void cell_state(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	if (ended(c))
+		snprintf(buf, CELL_MAX, "%s %d%s", container_state_name(c->state), c->exit_code,
+			c->oom_killed ? " OOM" : "");
+	else if (c->health != HEALTH_NONE)
+		snprintf(buf, CELL_MAX, "%s, %s", container_state_name(c->state),
+			health_name(c->health));
+	else
+		snprintf(buf, CELL_MAX, "%s", container_state_name(c->state));
+}
+
+static void cell_cpu(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	if (c->stats.rates)
+		format_percent(buf, c->stats.cpu_percent);
+}
+
+static void cell_memory(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	if (sampled(c))
+		format_bytes(buf, c->stats.memory_bytes);
+}
+
+static void cell_limit(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	if (sampled(c) && c->stats.memory_limited)
+		format_bytes(buf, c->stats.memory_limit_bytes);
+}
+
+static void cell_rx(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	put_bytes_rate(buf, c, c->stats.net_rx_bytes_per_s);
+}
+
+static void cell_tx(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	put_bytes_rate(buf, c, c->stats.net_tx_bytes_per_s);
+}
+
+static void cell_pids(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	if (sampled(c))
+		snprintf(buf, CELL_MAX, "%llu", (unsigned long long)c->stats.pids);
+}
+
+static int64_t uptime_s(const struct container *c, const struct snapshot *s)
+{
+	if (ended(c) || c->state == CONTAINER_CREATED || c->started_wall_ms <= 0)
+		return -1;
+	return s->at_wall_ms > c->started_wall_ms ? (s->at_wall_ms - c->started_wall_ms) / 1000 : 0;
+}
+
+static void cell_up(char *buf, const struct container *c, const struct snapshot *s)
+{
+	int64_t up = uptime_s(c, s);
+
+	if (up >= 0)
+		format_span(buf, up);
+}
+
+static void cell_image(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	text_clean(buf, CELL_MAX, c->image);
+}
+
+static const struct column {
+	const char *head;
+	bool right;
+	bool optional; /* left out when no row has it */
+	void (*cell)(char *buf, const struct container *c, const struct snapshot *s);
+} columns[] = {
+	{"NAME", false, false, cell_name},
+	{"AGENT", false, true, cell_agent},
+	{"STATE", false, false, cell_state},
+	{"CPU %", true, false, cell_cpu},
+	{"MEM", true, false, cell_memory},
+	{"LIMIT", true, true, cell_limit},
+	{"RX/S", true, true, cell_rx},
+	{"TX/S", true, true, cell_tx},
+	{"PIDS", true, false, cell_pids},
+	{"UP", true, false, cell_up},
+	{"IMAGE", false, false, cell_image},
+};
+#define NCOLUMNS COUNT(columns)
+
+static void pad(struct str *out, int n)
+{
+	while (n-- > 0)
+		str_addc(out, ' ');
+}
+
+/* Append a line, trailing blanks cut, at most `columns` wide (0: all of it). */
+static void print_line(struct str *line, int width)
+{
+	size_t end = line->len, at = 0;
+	int used = 0;
+
+	while (end && line->s[end - 1] == ' ')
+		end--;
+	while (width && at < end) {
+		uint32_t cp;
+		size_t n = utf8_next(line->s + at, end - at, &cp);
+		int w = text_cp_width(cp);
+
+		if (used + w > width)
+			break;
+		used += w;
+		at += n;
+	}
+	printf("%.*s\n", (int)(width ? at : end), line->s);
+	str_clear(line);
+}
+
+static void add_cell(struct str *line, const struct column *col, const char *text, int width)
+{
+	int w = text_width(text, strlen(text));
+
+	if (line->len)
+		str_adds(line, "  ");
+	if (col->right)
+		pad(line, width - w);
+	str_adds(line, text);
+	if (!col->right)
+		pad(line, width - w);
+}
+
+static int print_table(const struct snapshot *s, bool all, bool ascii)
+{
+	AUTO_FREE char *cells = xcalloc(s->ncontainers * NCOLUMNS + 1, CELL_MAX);
+	AUTO_STR struct str line = STR_INIT;
+	int width[NCOLUMNS] = {0}, terminal = cli_columns();
+	size_t rows = 0;
+
+	for (size_t i = 0; i < s->ncontainers; i++) {
+		char *row = cells + rows * NCOLUMNS * CELL_MAX;
+
+		if (!shown(&s->containers[i], all))
+			continue;
+		rows++;
+		for (size_t k = 0; k < NCOLUMNS; k++) {
+			char *cell = row + k * CELL_MAX;
+			AUTO_STR struct str plain = STR_INIT;
+			int w;
+
+			columns[k].cell(cell, &s->containers[i], s);
+			if (ascii) {
+				text_neutralise(&plain, cell, strlen(cell), true);
+				snprintf(cell, CELL_MAX, "%s", plain.s);
+			}
+			w = text_width(cell, strlen(cell));
+			if (w > width[k])
+				width[k] = w;
+		}
+	}
+	for (size_t k = 0; k < NCOLUMNS; k++) {
+		int head = (int)strlen(columns[k].head);
+
+		if (columns[k].optional && !width[k])
+			continue;
+		if (head > width[k])
+			width[k] = head;
+		add_cell(&line, &columns[k], columns[k].head, width[k]);
+	}
+	print_line(&line, terminal);
+	for (size_t i = 0; i < rows; i++) {
+		for (size_t k = 0; k < NCOLUMNS; k++) {
+			const char *cell = cells + (i * NCOLUMNS + k) * CELL_MAX;
+
+			if (width[k])
+				add_cell(&line, &columns[k], *cell ? cell : "-", width[k]);
+		}
+		print_line(&line, terminal);
+	}
+	return cli_finish();
+}
+
+/* ---- JSON, berth.ps/1 */
+
+static void json_stamp(struct json *j, const char *key, int64_t wall_ms)
+{
+	char buf[FORMAT_MAX];
+
+	json_text(j, key, wall_ms > 0 ? format_stamp(buf, wall_ms) : NULL);
+}
+
+static void json_or_null(struct json *j, const char *key, const char *s)
+{
+	json_text(j, key, s && *s ? s : NULL);
+}
+
+static void json_rate(struct json *j, const char *key, bool known, double v)
+{
+	if (known && v >= 0)
+		json_number(j, key, v, 1);
+	else
+		json_null(j, key);
+}
+
+static void json_total(struct json *j, const char *key, bool known, uint64_t v)
+{
+	if (known)
+		json_uint(j, key, v);
+	else
+		json_null(j, key);
+}
+
+static void json_stats(struct json *j, const struct container *c, const struct snapshot *s)
+{
+	const struct container_stats *t = &c->stats;
+	bool any = sampled(c), rates = any && t->rates;
+
+	json_text(j, "stats_source",
+		t->source == STATS_CGROUP           ? "cgroup"
+			: t->source == STATS_ENGINE ? "engine"
+						    : NULL);
+	if (any)
+		json_int(j, "stats_age_ms", (s->at_ns - t->at_ns) / 1000000);
+	else
+		json_null(j, "stats_age_ms");
+	if (rates)
+		json_number(j, "cpu_percent", t->cpu_percent, 2);
+	else
+		json_null(j, "cpu_percent");
+	json_total(j, "memory_bytes", any, t->memory_bytes);
+	json_total(j, "memory_limit_bytes", any && t->memory_limited, t->memory_limit_bytes);
+	json_total(j, "pids", any, t->pids);
+	json_total(j, "pids_limit", any && t->pids_limit, t->pids_limit);
+	json_rate(j, "net_rx_bytes_per_s", rates && t->net, t->net_rx_bytes_per_s);
+	json_rate(j, "net_tx_bytes_per_s", rates && t->net, t->net_tx_bytes_per_s);
+	json_total(j, "net_rx_bytes", any && t->net, t->net_rx_bytes);
+	json_total(j, "net_tx_bytes", any && t->net, t->net_tx_bytes);
+	json_rate(j, "block_read_bytes_per_s", rates, t->block_read_bytes_per_s);
+	json_rate(j, "block_write_bytes_per_s", rates, t->block_write_bytes_per_s);
+	json_total(j, "block_read_bytes", any, t->block_read_bytes);
+	json_total(j, "block_write_bytes", any, t->block_write_bytes);
+}
+
+static void json_container(struct json *j, const struct container *c, const struct snapshot *s)
+{
+	int64_t up = uptime_s(c, s);
+
+	json_object(j, NULL);
+	json_text(j, "id", c->id);
+	json_text(j, "name", c->name);
+	json_or_null(j, "agent", c->agent);
+	json_or_null(j, "session", c->session);
+	json_or_null(j, "role", c->role);
+	json_or_null(j, "compose_project", c->compose_project);
+	json_or_null(j, "compose_service", c->compose_service);
+	json_text(j, "state", container_state_name(c->state));
+	json_or_null(j, "health", health_name(c->health));
+	if (ended(c))
+		json_int(j, "exit_code", c->exit_code);
+	else
+		json_null(j, "exit_code");
+	json_bool(j, "oom_killed", c->oom_killed);
+	json_text(j, "image", c->image);
+	json_or_null(j, "image_id", c->image_id);
+	json_or_null(j, "command", c->command);
+	json_stamp(j, "created_at", c->created_wall_ms);
+	json_stamp(j, "started_at", c->started_wall_ms);
+	json_stamp(j, "finished_at", ended(c) ? c->finished_wall_ms : 0);
+	if (up >= 0)
+		json_int(j, "uptime_s", up);
+	else
+		json_null(j, "uptime_s");
+	json_int(j, "restarts", c->restarts);
+	json_total(j, "pid", c->pid > 0, (uint64_t)c->pid);
+	json_stats(j, c, s);
+	json_end(j);
+}
+
+static int print_json(const struct snapshot *s, bool all)
+{
+	const struct engine_state *en = &s->engine;
+	struct json j;
+
+	json_init(&j, false);
+	json_object(&j, NULL);
+	json_text(&j, "schema", "berth.ps/1");
+	json_stamp(&j, "at", s->at_wall_ms);
+	json_object(&j, "engine");
+	json_text(&j, "id", en->id);
+	json_text(&j, "name", en->name);
+	json_text(&j, "endpoint", en->endpoint);
+	json_text(&j, "source", en->source);
+	json_text(&j, "product", en->product);
+	json_text(&j, "version", en->version);
+	json_text(&j, "api", en->api);
+	json_bool(&j, "local", en->local);
+	json_end(&j);
+	json_array(&j, "containers");
+	for (size_t i = 0; i < s->ncontainers; i++)
+		if (shown(&s->containers[i], all))
+			json_container(&j, &s->containers[i], s);
+	json_end(&j);
+	json_end(&j);
+	return json_print(&j);
+}
+
+int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct backend *b = cli_backend(c, s, "ps", e);
+	const struct snapshot *snapshot;
+	bool all = cli_flag(c, "all");
+	int rc;
+
+	if (!b)
+		return -1;
+	snapshot = cli_wait(b, true, e);
+	if (!snapshot)
+		rc = -1;
+	else if (cli_flag(c, "json"))
+		rc = print_json(snapshot, all);
+	else
+		rc = print_table(snapshot, all, s->ascii == ASCII_YES);
+	snapshot_unref(snapshot);
+	backend_stop(b);
+	return rc;
+}
