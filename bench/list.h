@@ -4,6 +4,6 @@
 #ifndef BENCH_LIST_H
 #define BENCH_LIST_H
 
-#define SUITES(SUITE) SUITE(self)
+#define SUITES(SUITE) SUITE(self) SUITE(files_read)
 
 #endif

@@ -237,7 +237,7 @@ static int read_key(struct reader *r, struct node *key, struct err *e)
 			"found a key that is no plain word, expected `key: value`.");
 	if (read_scalar(r, &text, e) < 0)
 		return -1;
-	if (!*text->value)
+	if (!*text->value) /* NOLINT(clang-analyzer-core.NullDereference): -1 above when not set */
 		return fail_at(
 			r, r->event.start_mark, e, "found an empty key, expected `key: value`.");
 	if (!text->quoted && !strcmp(text->value, "<<"))
@@ -279,7 +279,7 @@ static int read_children(
 			return -1;
 	}
 	parent->child = arena_array(&r->c->mem, parent->n, sizeof *child);
-	if (parent->n)
+	if (child)
 		memcpy(parent->child, child, parent->n * sizeof *child);
 	return parent->kind == NODE_MAP ? no_duplicates(r, parent, e) : 0;
 }

@@ -31,6 +31,7 @@ static struct files *open_with(const struct files_options *o)
 	f->avoid = o->avoid;
 	snprintf(f->owner, sizeof f->owner, "%s", o->owner ? o->owner : "");
 	pthread_mutex_init(&f->ring_lock, NULL);
+	slab_store_init(&f->store);
 	return f;
 }
 
@@ -61,6 +62,7 @@ void files_close(struct files *f)
 	if (f->own_board)
 		board_close(f->board);
 	pthread_mutex_destroy(&f->ring_lock);
+	slab_store_release(&f->store);
 	free(f);
 }
 
@@ -136,18 +138,23 @@ int64_t stat_mtime_ns(const struct stat *st)
 	return ns(&st->st_mtim);
 }
 
-void token_fill(struct files_token *t, const struct stat *st)
+int64_t token_now(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return ns(&now);
+}
+
+void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns)
+{
 	*t = (struct files_token){
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
 		.mtime_ns = ns(&st->st_mtim),
 		.ctime_ns = ns(&st->st_ctim),
-		.read_ns = ns(&now),
+		.read_ns = read_ns,
 	};
 }
 

@@ -46,7 +46,6 @@ void task_drop(struct task *t)
 	if (t->fd >= 0)
 		close(t->fd);
 	t->fd = -1;
-	free(t->got->bytes);
 	t->got->bytes = NULL;
 	t->got->len = 0;
 }
@@ -100,7 +99,7 @@ bool task_plan(struct reading *r, struct task *t)
 	t->cap = (size_t)want + (want < t->limit);
 	if (want == 0)
 		t->cap = t->limit < PROC_STEP ? (size_t)t->limit : PROC_STEP;
-	t->got->bytes = xmalloc(t->cap + 1);
+	t->got->bytes = slab_alloc(t->slab, t->cap + 1);
 	return true;
 }
 
@@ -156,7 +155,7 @@ static bool finish(struct reading *r, struct task *t)
 
 	/* A second look where the first cannot be trusted: several reads, a size that does not fit,
 	 * a file that was being written a moment ago. */
-	token_fill(&g->token, &t->st);
+	token_fill(&g->token, &t->st, r->read_ns);
 	if ((g->len > PROC_STEP || (end != size && !g->clipped && !w->length) ||
 		    token_racy(&g->token)) &&
 		fstat(t->fd, &now) == 0 && moved(&t->st, &now)) {
@@ -167,7 +166,7 @@ static bool finish(struct reading *r, struct task *t)
 			return true;
 		}
 		g->unstable = true;
-		token_fill(&g->token, &now);
+		token_fill(&g->token, &now, token_now());
 	}
 	g->bytes[g->len] = '\0';
 	whole = w->offset == 0 && !g->clipped && !w->length;
@@ -177,6 +176,7 @@ static bool finish(struct reading *r, struct task *t)
 	if (w->first_line > 1 || w->last_line)
 		cut_lines(t);
 	g->bytes[g->len] = '\0';
+	slab_trim(t->slab, g->bytes, t->cap + 1, g->len + 1);
 	close(t->fd);
 	t->fd = -1;
 	atomic_fetch_add_explicit(&r->bytes, g->len, memory_order_relaxed);
@@ -214,7 +214,7 @@ bool task_got(struct reading *r, struct task *t, ssize_t n)
 	if (!reserve(r, t, step))
 		return false;
 	t->cap += step;
-	g->bytes = xrealloc(g->bytes, t->cap + 1);
+	g->bytes = memcpy(slab_alloc(t->slab, t->cap + 1), g->bytes, g->len);
 	return true;
 }
 
@@ -301,9 +301,9 @@ static bool try_cached(struct reading *r, struct task *t)
 static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 {
 	struct batch *b = ctx;
+	struct slab slab = {.chain = b->r.chain};
 	int streak = 0;
 
-	(void)worker;
 	for (;;) {
 		size_t from = atomic_fetch_add(&b->next, CHUNK), to = from + CHUNK;
 
@@ -316,6 +316,7 @@ static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 		for (size_t i = from; i < to; i++) {
 			struct task *t = &b->tasks[i];
 
+			t->slab = &slab;
 			if (op_stopped(&b->r.op))
 				return;
 			if (!b->no_cached && streak < MISS_STREAK && try_cached(&b->r, t)) {
@@ -331,15 +332,18 @@ static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 static void blocking_worker(void *ctx, unsigned worker, struct crew *c)
 {
 	struct batch *b = ctx;
+	struct slab slab = {.chain = b->r.chain};
 	size_t n = atomic_load(&b->nmissed), i;
 
 	(void)worker;
 	(void)c;
-	while ((i = atomic_fetch_add(&b->next, 1)) < n)
+	while ((i = atomic_fetch_add(&b->next, 1)) < n) {
+		b->missed[i]->slab = &slab;
 		if (op_stopped(&b->r.op))
 			task_drop(b->missed[i]);
 		else
 			task_block(&b->r, b->missed[i]);
+	}
 }
 
 static int by_order(const void *a, const void *b)
@@ -409,6 +413,10 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 		b.r.options.max_file_bytes = 64u << 20;
 	if (!b.r.options.max_total_bytes)
 		b.r.options.max_total_bytes = 1u << 30;
+	b.r.read_ns = token_now();
+	b.r.chain = xmalloc(sizeof *b.r.chain);
+	slab_chain_init(b.r.chain, &f->store);
+	out->memory = b.r.chain;
 	b.no_cached = f->avoid & FILES_AVOID_CACHED || root->portable;
 	out->n = n;
 	out->items = xcalloc(n, sizeof *out->items);
@@ -442,10 +450,10 @@ void files_reading_free(struct files_reading *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->n; i++) {
-		free(r->items[i].bytes);
+	for (size_t i = 0; i < r->n && r->failed; i++)
 		free(r->items[i].err);
-	}
+	slab_chain_release(r->memory);
+	free(r->memory);
 	free(r->items);
 	free(r);
 }

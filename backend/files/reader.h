@@ -18,6 +18,8 @@ struct reading {
 	struct files_read_options options;
 	_Atomic uint64_t taken; /* of options.max_total_bytes */
 	_Atomic uint64_t failed, bytes;
+	int64_t read_ns;
+	struct slab_chain *chain;
 };
 
 struct task {
@@ -27,8 +29,9 @@ struct task {
 	int attempt;
 	bool planned;
 	struct stat st;
-	uint64_t limit; /* most bytes to take */
-	size_t cap;     /* of got->bytes, the terminating NUL not counted */
+	uint64_t limit;    /* most bytes to take */
+	size_t cap;        /* of got->bytes, the terminating NUL not counted */
+	struct slab *slab; /* of the worker that has this task */
 };
 
 void task_fail(struct reading *r, struct task *t, int errnum, const char *verb);

@@ -97,6 +97,7 @@ static bool advance(struct reading *r, struct task *t, int result)
 
 unsigned ring_read(struct ring *ring, struct reading *r, struct task **tasks, size_t n)
 {
+	struct slab slab = {.chain = r->chain};
 	unsigned flying = 0, most = 0, depth = ring->depth;
 	size_t next = 0;
 
@@ -107,6 +108,8 @@ unsigned ring_read(struct ring *ring, struct reading *r, struct task **tasks, si
 
 		while (next < n && flying < depth) {
 			struct task *t = tasks[next++];
+
+			t->slab = &slab;
 
 			if (stopped) {
 				task_drop(t);

@@ -12,6 +12,7 @@
 #include <berth/files.h>
 
 #include "files/pool.h"
+#include "files/slab.h"
 #include "job/board.h"
 
 /* How a file is opened that may turn out to be a pipe or a terminal. */
@@ -25,6 +26,7 @@ struct files {
 	bool own_board;
 	unsigned cpu_width, io_depth, avoid;
 	char owner[64];
+	struct slab_store store;
 	_Atomic uint32_t cancels; /* grows with files_cancel: operations begun before it stop */
 	_Atomic uint32_t running; /* serial of the newest operation's job */
 	pthread_mutex_t ring_lock;
@@ -55,8 +57,9 @@ struct err *err_box(const struct err *e); /* a copy on the heap */
 
 int path_regular(int fd, const char *path, struct stat *st, struct err *e);
 
-/* Fill in everything of a token but the hash.  read_ns is now. */
-void token_fill(struct files_token *t, const struct stat *st);
+int64_t token_now(void); /* what to give as read_ns: never later than the reading */
+/* Fill in everything of a token but the hash. */
+void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns);
 void token_hash(struct files_token *t, const void *bytes, size_t n);
 bool token_racy(const struct files_token *t); /* time stamps cannot vouch for the content */
 /* Whether the file open as fd (with *st) is still what the token says; reads it when it must. */

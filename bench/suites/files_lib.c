@@ -1,0 +1,143 @@
+/* files_lib.c - scratch trees, cold caches and other programs for the suites of the file engine. */
+#include "suites/files.h"
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int scratch_init(struct scratch *s, struct err *e)
+{
+	const char *base = getenv("BERTH_SCRATCH");
+
+	/* /var/tmp: a disk, where /tmp may be memory. */
+	snprintf(s->path, sizeof s->path, "%s/berth-bench.XXXXXX", base ? base : "/var/tmp");
+	if (!mkdtemp(s->path))
+		return err_sys(e, errno, "cannot make %s", s->path);
+	return 0;
+}
+
+void scratch_release(struct scratch *s)
+{
+	const char *argv[] = {"rm", "-rf", s->path, NULL};
+
+	if (s->path[0])
+		run_program(argv, NULL, NULL);
+}
+
+static int make_parents(char *path)
+{
+	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -1;
+		*at = '/';
+	}
+	return 0;
+}
+
+int scratch_file(
+	const struct scratch *s, const char *name, size_t size, uint64_t seed, struct err *e)
+{
+	static const char letters[] =
+		"etaoin shrdlu cmfwyp vbgkjqxz ETAOIN 0123456789_();{}=->\n\n\n";
+	AUTO_FREE char *path = xasprintf("%s/%s", s->path, name);
+	AUTO_FREE char *text = xmalloc(size + 1);
+	AUTO_CLOSE int fd = -1;
+
+	for (size_t i = 0; i < size; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		text[i] = letters[(seed >> 33) % (sizeof letters - 1)];
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0 && errno == ENOENT && make_parents(path) == 0)
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, text, size) != (ssize_t)size)
+		return err_sys(e, errno, "cannot write %s", path);
+	return 0;
+}
+
+int drop_caches(struct err *e)
+{
+	AUTO_CLOSE int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+
+	sync();
+	if (fd < 0 || write(fd, "3", 1) != 1)
+		return err_set(e, ERR_NOT_FOUND, "dropping caches takes root and a writable /proc");
+	return 0;
+}
+
+static void collect(int fd, struct str *out)
+{
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof buf)) > 0)
+		str_add(out, buf, (size_t)n);
+}
+
+int run_program(const char *const argv[], struct str *out, struct err *e)
+{
+	posix_spawn_file_actions_t actions;
+	int ends[2] = {-1, -1}, status, rc;
+	pid_t pid;
+
+	if (out && pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "cannot make a pipe");
+	posix_spawn_file_actions_init(&actions);
+	if (out)
+		posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+	else
+		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	rc = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (out)
+		close(ends[1]);
+	if (rc == 0 && out)
+		collect(ends[0], out);
+	if (out)
+		close(ends[0]);
+	if (rc != 0)
+		return err_sys(e, rc, "cannot run %s", argv[0]);
+	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		return err_set(e, ERR_FAILED, "%s did not end by itself", argv[0]);
+	return WEXITSTATUS(status);
+}
+
+bool have_program(const char *name)
+{
+	AUTO_FREE char *command = xasprintf("command -v %s >/dev/null 2>&1", name);
+
+	return system(command) == 0;
+}
+
+const char *berth_program(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 8);
+	char *slash;
+
+	path[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash)
+		return NULL;
+	strcpy(slash, "/berth");
+	return access(path, X_OK) == 0 ? path : NULL;
+}
+
+struct files *bench_files(unsigned cpu_width, unsigned avoid)
+{
+	return files_open(&(struct files_options){
+		.program = "bench", .cpu_width = cpu_width, .avoid = avoid | FILES_AVOID_BOARD});
+}
