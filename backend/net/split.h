@@ -1,0 +1,93 @@
+/*
+ * split.h - cutting the engine's byte streams into what they are made of.
+ *
+ * Pure functions over bytes: no I/O, no clock.  Every splitter takes input in pieces of any size
+ * and gives the same output however it was cut.  Memory is bounded by the limits given.
+ *
+ * Thread: one owner at a time.
+ */
+#ifndef BERTH_SPLIT_H
+#define BERTH_SPLIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <berth/err.h>
+#include <berth/message.h>
+#include <berth/str.h>
+
+/*
+ * The frames of attach, exec and logs without a terminal: one byte stream (0 stdin, 1 stdout, 2
+ * stderr, 3 the engine's own complaint), three zero, four of length (big-endian), then the bytes.
+ * A payload is passed on in pieces, so its length needs no limit.
+ * Source: Engine API reference, ContainerAttach, "Stream format"; moby pkg/stdcopy.
+ */
+struct demux {
+	unsigned char head[8];
+	unsigned have;
+	uint32_t left;
+};
+typedef void (*demux_fn)(void *ctx, int stream, const char *bytes, size_t n);
+/* 0, or -1 with ERR_PROTOCOL when these are no frames; what came before was delivered. */
+int demux_feed(struct demux *d, const char *bytes, size_t n, demux_fn fn, void *ctx, struct err *e);
+
+/* RFC 3339 with any fraction, "2026-11-20T22:59:35.702837759Z" or with an offset, at the start of
+ * s[0..n): Unix nanoseconds.  Returns the bytes used, 0 when this is no time.  Years before 1970
+ * (the engine's "0001-01-01T00:00:00Z" for never) give 0. */
+size_t stamp_parse(const char *s, size_t n, int64_t *ret_ns);
+
+/*
+ * Lines of a log with the engine's time stamp in front.  stdout and stderr are cut apart.  A line
+ * longer than LOG_LINE_MAX is clipped and the rest dropped; one trailing CR goes, too.  A line
+ * without a stamp keeps its text and takes the stamp of the line before it.
+ */
+struct line_part {
+	struct str text; /* of a line that was cut by the end of the input */
+	bool open, clipped;
+};
+struct lines {
+	struct line_part part[2];
+	int64_t last_ns;
+};
+typedef void (*line_fn)(void *ctx, const struct log_line *line); /* text: during the call */
+void lines_init(struct lines *l);
+void lines_release(struct lines *l);
+void lines_feed(struct lines *l, int stream, const char *bytes, size_t n, line_fn fn, void *ctx);
+void lines_end(struct lines *l, line_fn fn, void *ctx); /* what has no newline is a line, too */
+
+/*
+ * JSON objects one after the other, separated by white space or RS (RFC 7464) or nothing: events,
+ * import and pull.  An object longer than max is dropped: fn gets NULL and its length.
+ */
+struct objects {
+	struct str text;
+	size_t max, length;
+	unsigned depth;
+	bool in_string, escaped;
+};
+typedef void (*object_fn)(void *ctx, const char *json, size_t n);
+void objects_init(struct objects *o, size_t max);
+void objects_release(struct objects *o);
+/* -1 with ERR_PROTOCOL when something that is no object stands between objects. */
+int objects_feed(
+	struct objects *o, const char *bytes, size_t n, object_fn fn, void *ctx, struct err *e);
+bool objects_inside(const struct objects *o); /* the stream ended in the middle of one */
+
+/* The head of an HTTP/1.1 reply on a connection that becomes a raw stream. */
+#define REPLY_HEAD_MAX ((size_t)16 << 10)
+struct reply_head {
+	struct str text;
+	bool complete;
+	int status;
+	int64_t length; /* Content-Length, -1 when none */
+	bool chunked;
+};
+void reply_head_init(struct reply_head *h);
+void reply_head_release(struct reply_head *h);
+/* Returns how many bytes belonged to the head (what follows is the stream), or -1.  1xx replies
+ * other than 101 are skipped. */
+ssize_t reply_head_feed(struct reply_head *h, const char *bytes, size_t n, struct err *e);
+
+#endif
