@@ -36,6 +36,7 @@ struct endpoint_options {
 /* Reads files and the environment: call before threads start.  0 or -1 with a sentence that names
  * the source; ssh:// and npipe:// are refused with what to do instead. */
 int endpoint_choose(const struct endpoint_options *o, struct endpoint *ret, struct err *e);
+void endpoint_copy(const struct endpoint *from, struct endpoint *ret);
 void endpoint_release(struct endpoint *ep);
 
 #endif

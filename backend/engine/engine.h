@@ -77,7 +77,8 @@ struct engine_container {
 		host_ipc;
 	const char *error; /* State.Error: why it did not start; "" */
 	int64_t created_wall_ms, started_wall_ms, finished_wall_ms;
-	uint64_t memory_limit, memory_swap_limit, nano_cpus, cpu_quota, cpu_period, cpu_shares;
+	uint64_t memory_limit, memory_swap_limit; /* 0 none; swap UINT64_MAX: unlimited */
+	uint64_t nano_cpus, cpu_quota, cpu_period, cpu_shares;
 	int64_t pids_limit;         /* 0 or -1: none */
 	const char *seccomp;        /* "default", "unconfined", "custom" */
 	const char *apparmor;       /* "" when none */
@@ -141,9 +142,12 @@ struct engine_tty_events {
 };
 struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char *const *argv,
 	size_t argc, int columns, int rows, const struct engine_tty_events *ev, void *ctx);
-void engine_tty_input(struct engine_tty *t, const char *bytes, size_t n);
+/* False when 256 KiB wait already because the command does not read: nothing was taken. */
+bool engine_tty_input(struct engine_tty *t, const char *bytes, size_t n);
+void engine_tty_pause(struct engine_tty *t, bool paused); /* no output until resumed */
 void engine_tty_resize(struct engine_tty *t, int columns, int rows);
-void engine_tty_close(struct engine_tty *t); /* hang up; `end` still runs */
+/* Hang up: `end` runs with ERR_CANCELLED.  The engine leaves the command running. */
+void engine_tty_close(struct engine_tty *t);
 
 /* POST /images/create?fromSrc=-: send a tar file.  `progress` as bytes leave. */
 struct engine_call *engine_import(struct engine *en, const char *path, const char *reference,

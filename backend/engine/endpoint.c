@@ -1,0 +1,407 @@
+/*
+ * endpoint.c - which engine: flags, environment, contexts, default sockets.
+ *
+ * As the docker CLI: --host beats everything, then --context, DOCKER_HOST, DOCKER_CONTEXT and the
+ * current context of config.json; the context "default" means DOCKER_HOST or the default socket.
+ * Unlike it, the default is the first of several sockets on which something listens.
+ * Contexts are found by the Name in their meta.json, which is what the folder is a hash of.
+ */
+#include "engine/endpoint.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+#include "engine/choose.h"
+#include "engine/json.h"
+#include "engine/private.h"
+
+enum { FILE_MAX = 1 << 20, CONTEXTS_MAX = 1000, PORT_PLAIN = 2375, PORT_TLS = 2376 };
+
+static const char *env(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v ? v : NULL;
+}
+
+static char *docker_dir(void)
+{
+	const char *dir = env("DOCKER_CONFIG"), *home = env("HOME");
+
+	return dir ? xstrdup(dir) : xasprintf("%s/.docker", home ? home : "");
+}
+
+static bool exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* 0 with the file, 1 when there is none, -1 when it cannot be read. */
+static int read_file(const char *path, struct str *ret, struct err *e)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char buf[4096];
+	ssize_t n;
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR
+			? 1
+			: err_sys(e, errno, "cannot read %s", path);
+	while ((n = read(fd, buf, sizeof buf)) > 0) {
+		if (ret->len + (size_t)n > FILE_MAX)
+			return err_set(
+				e, ERR_CONFIG, "cannot read %s: it is longer than 1 MiB", path);
+		str_add(ret, buf, (size_t)n);
+	}
+	return n < 0 ? err_sys(e, errno, "cannot read %s", path) : 0;
+}
+
+static cJSON *read_json(const char *path, int *ret_found, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
+	cJSON *root;
+
+	*ret_found = read_file(path, &text, e);
+	if (*ret_found)
+		return NULL;
+	root = json_parse(text.s, text.len, e);
+	if (!root)
+		err_wrap(e, "%s", path);
+	if (!root && e)
+		e->kind = ERR_CONFIG;
+	return root;
+}
+
+/* URLs */
+
+static int parse_unix(const char *path, struct endpoint *ep, struct err *e)
+{
+	if (!*path)
+		path = "/var/run/docker.sock";
+	if (*path != '/')
+		return err_set(
+			e, ERR_USAGE, "%s: the path of a unix socket begins with /", ep->source);
+	if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path)
+		return err_set(e, ERR_USAGE,
+			"%s: the socket's path is longer than the %zu bytes that a unix socket may "
+			"have",
+			ep->source, sizeof((struct sockaddr_un *)0)->sun_path - 1);
+	ep->transport = TRANSPORT_UNIX;
+	ep->path = xstrdup(path);
+	ep->url = xasprintf("unix://%s", path);
+	return 0;
+}
+
+/* host, host:port, [v6], [v6]:port; a path after it is refused: dockerd serves none */
+static int parse_tcp(const char *s, bool tls, struct endpoint *ep, struct err *e)
+{
+	const char *host = s, *rest;
+	size_t len;
+	unsigned long port = tls ? PORT_TLS : PORT_PLAIN;
+	bool six = *s == '[';
+
+	if (six) {
+		host = s + 1;
+		len = strcspn(host, "]/");
+		rest = host + len;
+		if (*rest++ != ']')
+			return err_set(e, ERR_USAGE, "%s: the address lacks its ]", ep->source);
+	} else {
+		len = strcspn(s, ":/");
+		rest = s + len;
+	}
+	if (*rest == ':') {
+		char *end;
+
+		port = isdigit((unsigned char)rest[1]) ? strtoul(rest + 1, &end, 10) : 0;
+		if (port == 0 || port > 65535)
+			return err_set(e, ERR_USAGE, "%s: the port is no number from 1 to 65535",
+				ep->source);
+		rest = end;
+	}
+	if (strcmp(rest, "") != 0 && strcmp(rest, "/") != 0)
+		return err_set(e, ERR_USAGE, "%s: tcp://HOST:PORT is expected, without a path",
+			ep->source);
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)host[i]) && !strchr(six ? ":.%-_" : ".-_", host[i]))
+			return err_set(e, ERR_USAGE,
+				"%s: the host's name has a character that "
+				"no name has",
+				ep->source);
+	ep->transport = tls ? TRANSPORT_TLS : TRANSPORT_TCP;
+	ep->host = len ? xstrndup(host, len) : xstrdup("localhost");
+	ep->port = (uint16_t)port;
+	ep->url = xasprintf("tcp://%s%s%s:%u", six ? "[" : "", ep->host, six ? "]" : "", ep->port);
+	return 0;
+}
+
+static int parse_url(const char *url, bool tls, struct endpoint *ep, struct err *e)
+{
+	char shown[200];
+	size_t scheme = strcspn(url, ":");
+
+	text_clean(shown, sizeof shown, url);
+	if (strncmp(url + scheme, "://", 3) != 0)
+		return parse_tcp(url, tls, ep, e); /* "host:2375", as the docker CLI reads it */
+	if (strncmp(url, "unix:", 5) == 0)
+		return parse_unix(url + 7, ep, e);
+	if (strncmp(url, "tcp:", 4) == 0)
+		return parse_tcp(url + 6, tls, ep, e);
+	if (strncmp(url, "ssh:", 4) == 0)
+		return err_set(e, ERR_USAGE,
+			"%s names %s: berth does not speak ssh; forward the socket yourself (ssh -N "
+			"-L /tmp/engine.sock:/var/run/docker.sock HOST) and use --host "
+			"unix:///tmp/engine.sock",
+			ep->source, shown);
+	if (strncmp(url, "npipe:", 6) == 0)
+		return err_set(e, ERR_USAGE,
+			"%s names %s: a named pipe is there on Windows only; use unix:// or tcp://",
+			ep->source, shown);
+	if (strncmp(url, "fd:", 3) == 0)
+		return err_set(e, ERR_USAGE,
+			"%s names %s: fd:// is for the engine's side; use unix:// or tcp://",
+			ep->source, shown);
+	return err_set(e, ERR_USAGE, "%s names %s: unix:///PATH or tcp://HOST:PORT is expected",
+		ep->source, shown);
+}
+
+/* TLS */
+
+static char *pem(const char *dir, const char *name)
+{
+	char *path = xasprintf("%s/%s.pem", dir, name);
+
+	if (exists(path))
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* TLS by environment: DOCKER_TLS_VERIFY or DOCKER_TLS, files in DOCKER_CERT_PATH or ~/.docker. */
+static int env_tls(struct endpoint *ep, struct err *e)
+{
+	AUTO_FREE char *dir =
+		env("DOCKER_CERT_PATH") ? xstrdup(env("DOCKER_CERT_PATH")) : docker_dir();
+
+	ep->tls_verify = env("DOCKER_TLS_VERIFY") != NULL;
+	ep->ca = pem(dir, "ca");
+	ep->cert = pem(dir, "cert");
+	ep->key = pem(dir, "key");
+	if (ep->tls_verify && !ep->ca)
+		return err_set(e, ERR_CONFIG,
+			"%s: DOCKER_TLS_VERIFY is set, but there is no %s/ca.pem: set "
+			"DOCKER_CERT_PATH to where the certificates are",
+			ep->source, dir);
+	if (!ep->cert != !ep->key)
+		return err_set(e, ERR_CONFIG, "%s: of cert.pem and key.pem in %s one is missing",
+			ep->source, dir);
+	return 0;
+}
+
+/* Contexts */
+
+static int context_endpoint(const char *dir, const char *folder, const cJSON *meta,
+	const char *name, struct endpoint *ep, struct err *e)
+{
+	const cJSON *docker = json_path(meta, "Endpoints", "docker", NULL);
+	const char *host = json_string(docker, "Host");
+	AUTO_FREE char *tls = xasprintf("%s/contexts/tls/%s/docker", dir, folder);
+	bool skip = json_bool(docker, "SkipTLSVerify");
+
+	ep->ca = pem(tls, "ca");
+	ep->cert = pem(tls, "cert");
+	ep->key = pem(tls, "key");
+	ep->tls_verify = !skip;
+	if (!*host)
+		return err_set(e, ERR_CONFIG, "context %s names no Docker endpoint", name);
+	return parse_url(host, skip || ep->ca || ep->cert || ep->key, ep, e);
+}
+
+static int from_context(const char *name, struct endpoint *ep, struct err *e)
+{
+	AUTO_FREE char *dir = docker_dir(), *metas = xasprintf("%s/contexts/meta", dir);
+	char shown[100];
+	struct dirent *d;
+	int rc = 1;
+	DIR *list = opendir(metas);
+
+	for (int i = 0; list && rc == 1 && i < CONTEXTS_MAX && (d = readdir(list)); i++) {
+		AUTO_FREE char *path = xasprintf("%s/%s/meta.json", metas, d->d_name);
+		AUTO_JSON cJSON *meta = NULL;
+		int found;
+
+		if (d->d_name[0] == '.')
+			continue;
+		meta = read_json(path, &found, NULL);
+		if (meta && strcmp(json_string(meta, "Name"), name) == 0)
+			rc = context_endpoint(dir, d->d_name, meta, name, ep, e);
+	}
+	if (list)
+		closedir(list);
+	if (rc == 1)
+		return err_set(e, ERR_CONFIG,
+			"there is no context %s (asked for by %s) in %s: docker context ls lists them",
+			text_clean(shown, sizeof shown, name), ep->source, metas);
+	return rc;
+}
+
+/* Default sockets */
+
+static bool listens(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || strlen(path) >= sizeof address.sun_path)
+		return false;
+	strcpy(address.sun_path, path);
+	return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+}
+
+const char *choose_socket(const char *const *paths, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (*paths[i] && listens(paths[i]))
+			return paths[i];
+	for (size_t i = 0; i < n; i++)
+		if (*paths[i] && exists(paths[i]))
+			return paths[i];
+	return paths[0];
+}
+
+static int from_defaults(struct endpoint *ep, struct err *e)
+{
+	const char *run = env("XDG_RUNTIME_DIR");
+	AUTO_FREE char *rootless = run ? xasprintf("%s/docker.sock", run) : xstrdup("");
+	AUTO_FREE char *podman = run ? xasprintf("%s/podman/podman.sock", run) : xstrdup("");
+	char own[108];
+	const char *paths[] = {
+		"/var/run/docker.sock", rootless, "/run/podman/podman.sock", podman, own};
+	const char *chosen;
+
+	if (private_engine_socket(own, sizeof own))
+		own[0] = '\0';
+	chosen = choose_socket(paths, COUNT(paths));
+	ep->source = xstrdup(chosen == own ? "berth engine start" : "default socket");
+	return parse_unix(chosen, ep, e);
+}
+
+static int from_url(const char *url, const char *source, struct endpoint *ep, struct err *e)
+{
+	bool tls = env("DOCKER_TLS_VERIFY") || env("DOCKER_TLS");
+	AUTO_FREE char *trimmed = NULL;
+	size_t n;
+
+	url += strspn(url, " \t\r\n");
+	n = strlen(url);
+	while (n > 0 && isspace((unsigned char)url[n - 1]))
+		n--;
+	trimmed = xstrndup(url, n);
+	ep->source = xstrdup(source);
+	if (!*trimmed)
+		return err_set(e, ERR_USAGE,
+			"%s is empty: unix:///PATH or tcp://HOST:PORT is expected", source);
+	if (parse_url(trimmed, tls, ep, e))
+		return -1;
+	return ep->transport == TRANSPORT_TLS ? env_tls(ep, e) : 0;
+}
+
+/* The context named by config.json, NULL when it names none. */
+static int current_context(char **ret_name, struct err *e)
+{
+	AUTO_FREE char *dir = docker_dir(), *path = xasprintf("%s/config.json", dir);
+	int found;
+	AUTO_JSON cJSON *config = read_json(path, &found, e);
+
+	*ret_name = NULL;
+	if (!config)
+		return found == 1 ? 0 : -1;
+	if (*json_string(config, "currentContext"))
+		*ret_name = xstrdup(json_string(config, "currentContext"));
+	return 0;
+}
+
+static int choose_default(struct endpoint *ep, struct err *e)
+{
+	if (env("DOCKER_HOST"))
+		return from_url(env("DOCKER_HOST"), "DOCKER_HOST", ep, e);
+	return from_defaults(ep, e);
+}
+
+static int choose_context(const char *name, const char *from, struct endpoint *ep, struct err *e)
+{
+	if (strcmp(name, "default") == 0)
+		return choose_default(ep, e);
+	ep->source = strcmp(from, "") == 0 ? xasprintf("--context %s", name)
+					   : xasprintf("context %s (%s)", name, from);
+	return from_context(name, ep, e);
+}
+
+static int choose(const struct endpoint_options *o, struct endpoint *ep, struct err *e)
+{
+	AUTO_FREE char *current = NULL;
+
+	if (o->host && o->context)
+		return err_set(e, ERR_USAGE, "--host and --context exclude each other: give one");
+	if (o->context)
+		return choose_context(o->context, "", ep, e);
+	if (o->host)
+		return from_url(o->host, "--host", ep, e);
+	if (env("DOCKER_HOST"))
+		return choose_default(ep, e);
+	if (env("DOCKER_CONTEXT"))
+		return choose_context(env("DOCKER_CONTEXT"), "DOCKER_CONTEXT", ep, e);
+	if (current_context(&current, e))
+		return -1;
+	return current ? choose_context(current, "config.json", ep, e) : choose_default(ep, e);
+}
+
+int endpoint_choose(const struct endpoint_options *o, struct endpoint *ret, struct err *e)
+{
+	static const struct endpoint_options none;
+	struct endpoint ep = {0};
+
+	if (choose(o ? o : &none, &ep, e)) {
+		endpoint_release(&ep);
+		return -1;
+	}
+	*ret = ep;
+	return 0;
+}
+
+void endpoint_copy(const struct endpoint *from, struct endpoint *ret)
+{
+	*ret = *from;
+	ret->url = xstrdup(from->url);
+	ret->source = xstrdup(from->source);
+	ret->path = xstrdup(from->path);
+	ret->host = xstrdup(from->host);
+	ret->ca = xstrdup(from->ca);
+	ret->cert = xstrdup(from->cert);
+	ret->key = xstrdup(from->key);
+}
+
+void endpoint_release(struct endpoint *ep)
+{
+	free(ep->url);
+	free(ep->source);
+	free(ep->path);
+	free(ep->host);
+	free(ep->ca);
+	free(ep->cert);
+	free(ep->key);
+	*ep = (struct endpoint){0};
+}

@@ -1,0 +1,283 @@
+/* inspect.c - everything about one container. */
+#include <string.h>
+
+#include <berth/mem.h>
+
+#include "engine/call.h"
+#include "engine/parse.h"
+
+static enum health parse_health(const char *word)
+{
+	if (strcmp(word, "starting") == 0)
+		return HEALTH_STARTING;
+	if (strcmp(word, "healthy") == 0)
+		return HEALTH_HEALTHY;
+	return strcmp(word, "unhealthy") == 0 ? HEALTH_UNHEALTHY : HEALTH_NONE;
+}
+
+static void read_state(const cJSON *state, struct arena *a, struct engine_container *c)
+{
+	c->state = parse_state(json_string(state, "Status"));
+	c->health = parse_health(json_text(json_path(state, "Health", "Status", NULL)));
+	if (c->health == HEALTH_NONE) /* podman 4's name for it */
+		c->health =
+			parse_health(json_text(json_path(state, "Healthcheck", "Status", NULL)));
+	c->exit_code = json_int(state, "ExitCode", 0);
+	c->pid = json_int(state, "Pid", 0);
+	c->oom_killed = json_bool(state, "OOMKilled");
+	c->error = json_keep(a, state, "Error");
+	c->started_wall_ms = json_stamp_ms(state, "StartedAt");
+	c->finished_wall_ms = json_stamp_ms(state, "FinishedAt");
+}
+
+static const char *join_command(const cJSON *root, struct arena *a)
+{
+	AUTO_STR struct str s = STR_INIT;
+	const cJSON *arg;
+
+	str_adds(&s, json_string(root, "Path"));
+	cJSON_ArrayForEach(arg, json_get(root, "Args"))
+	{
+		if (s.len > 0)
+			str_addc(&s, ' ');
+		str_adds(&s, json_text(arg));
+	}
+	return arena_strndup(a, s.s, s.len);
+}
+
+static const struct key_value *read_env(const cJSON *array, struct arena *a, size_t *ret_n)
+{
+	struct key_value *env;
+	const cJSON *item;
+	size_t n = 0;
+
+	*ret_n = 0;
+	if (!cJSON_IsArray(array) || json_count(array) == 0)
+		return NULL;
+	env = arena_array(a, json_count(array), sizeof *env);
+	cJSON_ArrayForEach(item, array)
+	{
+		const char *s = json_text(item), *eq = strchr(s, '=');
+
+		if (!*s)
+			continue;
+		env[n].key = arena_strndup(a, s, eq ? (size_t)(eq - s) : strlen(s));
+		env[n++].value = eq ? arena_strdup(a, eq + 1) : "";
+	}
+	*ret_n = n;
+	return env;
+}
+
+static void read_mounts(const cJSON *array, struct arena *a, struct engine_container *c)
+{
+	struct mount_info *mounts;
+	const cJSON *m;
+
+	if (!cJSON_IsArray(array) || json_count(array) == 0)
+		return;
+	c->mounts = mounts = arena_array(a, json_count(array), sizeof *mounts);
+	cJSON_ArrayForEach(m, array)
+	{
+		struct mount_info *to = &mounts[c->nmounts++];
+		const char *name = json_string(m, "Name");
+
+		to->type = json_keep(a, m, "Type");
+		to->source = *name && strcmp(to->type, "volume") == 0 ? arena_strdup(a, name)
+								      : json_keep(a, m, "Source");
+		to->target = json_keep(a, m, "Destination");
+		to->read_only = cJSON_IsFalse(json_get(m, "RW"));
+	}
+}
+
+static void read_networks(const cJSON *object, struct arena *a, struct engine_container *c)
+{
+	struct key_value *networks;
+	const cJSON *n;
+
+	if (!cJSON_IsObject(object) || json_count(object) == 0)
+		return;
+	c->networks = networks = arena_array(a, json_count(object), sizeof *networks);
+	cJSON_ArrayForEach(n, object)
+	{
+		struct key_value *to = &networks[c->nnetworks++];
+		const char *address = json_string(n, "IPAddress");
+
+		to->key = arena_strdup(a, n->string ? n->string : "");
+		to->value =
+			*address ? arena_strdup(a, address) : json_keep(a, n, "GlobalIPv6Address");
+	}
+}
+
+/* {"80/tcp": [{"HostIp": "::", "HostPort": "8080"}, ...], "90/tcp": null} */
+static void read_ports(const cJSON *object, struct arena *a, struct engine_container *c)
+{
+	struct key_value *ports;
+	const cJSON *port, *to;
+	size_t n = 0;
+
+	cJSON_ArrayForEach(port, object) n += json_count(port) ? json_count(port) : 1;
+	if (!cJSON_IsObject(object) || n == 0)
+		return;
+	c->ports = ports = arena_array(a, n, sizeof *ports);
+	cJSON_ArrayForEach(port, object)
+	{
+		const char *key = arena_strdup(a, port->string ? port->string : "");
+
+		if (json_count(port) == 0)
+			ports[c->nports++] = (struct key_value){.key = key, .value = ""};
+		cJSON_ArrayForEach(to, port)
+		{
+			const char *ip = json_string(to, "HostIp");
+			bool six = strchr(ip, ':');
+
+			ports[c->nports++] = (struct key_value){.key = key,
+				.value = arena_printf(a, "%s%s%s:%s", six ? "[" : "", ip,
+					six ? "]" : "", json_string(to, "HostPort"))};
+		}
+	}
+}
+
+/* The value of option NAME in "NAME", "NAME:value" or "NAME=value"; NULL when it is another. */
+static const char *option(const char *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(s, name, n) != 0)
+		return NULL;
+	if (!s[n])
+		return "true";
+	return s[n] == ':' || s[n] == '=' ? s + n + 1 : NULL;
+}
+
+static void read_security(const cJSON *host, struct engine_container *c)
+{
+	const cJSON *item;
+
+	c->seccomp = c->privileged ? "unconfined" : "default";
+	cJSON_ArrayForEach(item, json_get(host, "SecurityOpt"))
+	{
+		const char *s = json_text(item), *v;
+
+		if ((v = option(s, "no-new-privileges")))
+			c->no_new_privileges = strcmp(v, "false") != 0;
+		if ((v = option(s, "seccomp")))
+			c->seccomp = strcmp(v, "unconfined") == 0 ? "unconfined"
+				: strcmp(v, "builtin") == 0       ? "default"
+								  : "custom";
+	}
+}
+
+static void read_host(const cJSON *host, struct arena *a, struct engine_container *c)
+{
+	const cJSON *restart = json_get(host, "RestartPolicy");
+	int retries = json_int(restart, "MaximumRetryCount", 0);
+	int64_t swap = json_i64(host, "MemorySwap", 0);
+
+	c->restart_policy = json_keep(a, restart, "Name");
+	if (retries > 0)
+		c->restart_policy = arena_printf(a, "%s:%d", c->restart_policy, retries);
+	c->network_mode = json_keep(a, host, "NetworkMode");
+	c->runtime = json_keep(a, host, "Runtime");
+	c->log_driver = json_keep(a, json_get(host, "LogConfig"), "Type");
+	c->privileged = json_bool(host, "Privileged");
+	c->read_only_root = json_bool(host, "ReadonlyRootfs");
+	c->init = json_bool(host, "Init");
+	c->host_pid = strcmp(json_string(host, "PidMode"), "host") == 0;
+	c->host_ipc = strcmp(json_string(host, "IpcMode"), "host") == 0;
+	c->memory_limit = json_u64(host, "Memory");
+	c->memory_swap_limit = swap < 0 ? UINT64_MAX : (uint64_t)swap;
+	c->nano_cpus = json_u64(host, "NanoCpus");
+	c->cpu_quota = json_u64(host, "CpuQuota");
+	c->cpu_period = json_u64(host, "CpuPeriod");
+	c->cpu_shares = json_u64(host, "CpuShares");
+	c->pids_limit = json_i64(host, "PidsLimit", 0);
+	c->cap_add = json_words(a, json_get(host, "CapAdd"), &c->ncap_add);
+	c->cap_drop = json_words(a, json_get(host, "CapDrop"), &c->ncap_drop);
+	c->ndevices = json_count(json_get(host, "Devices"));
+	read_security(host, c);
+}
+
+int parse_inspect(const cJSON *root, struct arena *a, struct engine_container *c, struct err *e)
+{
+	const cJSON *config = json_get(root, "Config");
+	const cJSON *network = json_get(root, "NetworkSettings");
+	const char *name = json_string(root, "Name");
+
+	*c = (struct engine_container){0};
+	if (!*json_string(root, "Id"))
+		return err_set(e, ERR_PROTOCOL, "the description of the container has no id");
+	c->id = json_keep(a, root, "Id");
+	c->name = arena_strdup(a, name + (*name == '/'));
+	c->image = json_keep(a, config, "Image");
+	c->image_id = json_keep(a, root, "Image");
+	c->command = join_command(root, a);
+	c->user = json_keep(a, config, "User");
+	c->workdir = json_keep(a, config, "WorkingDir");
+	c->hostname = json_keep(a, config, "Hostname");
+	c->tty = json_bool(config, "Tty");
+	c->env = read_env(json_get(config, "Env"), a, &c->nenv);
+	c->labels = json_pairs(a, json_get(config, "Labels"), &c->nlabels);
+	c->restarts = json_int(root, "RestartCount", 0);
+	c->created_wall_ms = json_stamp_ms(root, "Created");
+	c->apparmor = json_keep(a, root, "AppArmorProfile");
+	read_state(json_get(root, "State"), a, c);
+	read_host(json_get(root, "HostConfig"), a, c);
+	read_mounts(json_get(root, "Mounts"), a, c);
+	read_networks(json_get(network, "Networks"), a, c);
+	read_ports(json_get(network, "Ports"), a, c);
+	return 0;
+}
+
+struct inspect {
+	struct engine_call call;
+	engine_inspect_fn fn;
+	void *ctx;
+};
+
+static void inspect_start(struct engine_call *c)
+{
+	call_send_to(c, "GET", "/containers/", "/json", HTTP_LANE_SHORT, 0);
+}
+
+static void inspect_reply(struct engine_call *c, const struct http_reply *r)
+{
+	struct inspect *i = (struct inspect *)c;
+	AUTO_JSON cJSON *root = call_json(c, r);
+	struct engine_container container;
+	struct err e = ERR_INIT;
+	struct arena mem;
+
+	if (!root)
+		return;
+	arena_init(&mem, 8192);
+	if (parse_inspect(root, &mem, &container, &e))
+		i->fn(i->ctx, NULL, NULL, 0, &e);
+	else
+		i->fn(i->ctx, &container, r->body, r->len, NULL);
+	arena_release(&mem);
+	call_free(c);
+}
+
+static void inspect_failed(struct engine_call *c, const struct err *err)
+{
+	struct inspect *i = (struct inspect *)c;
+
+	i->fn(i->ctx, NULL, NULL, 0, err);
+}
+
+static const struct call_ops inspect_ops = {
+	.what = "inspect %s",
+	.start = inspect_start,
+	.reply = inspect_reply,
+	.failed = inspect_failed,
+};
+
+struct engine_call *engine_inspect(
+	struct engine *en, const char *id, engine_inspect_fn fn, void *ctx)
+{
+	struct inspect *i = call_new(en, &inspect_ops, sizeof *i, id);
+
+	i->fn = fn;
+	i->ctx = ctx;
+	return &i->call;
+}

@@ -1,0 +1,87 @@
+/* reach.c - why the engine did not answer: which one, who named it, and what to do. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "engine/call.h"
+
+static const char *no_unix(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR:
+		return "there is no such socket: start it (systemctl start docker, or a private one "
+		       "with berth engine start), or name another with --host or DOCKER_HOST";
+	case EACCES:
+	case EPERM:
+		return "permission denied: join the group that owns the socket (usermod -aG docker "
+		       "USER, then log in again), or use a rootless engine";
+	case ECONNREFUSED:
+		return "the socket is there, but no engine listens on it: start it (systemctl start "
+		       "docker, or a private one with berth engine start)";
+	case ENOTSOCK: return "this is no socket: correct the path";
+	}
+	return NULL;
+}
+
+static const char *no_tcp(int errnum)
+{
+	switch (errnum) {
+	case ECONNREFUSED:
+		return "nothing listens there: start the engine with that address, or correct the port";
+	case EHOSTUNREACH:
+	case ENETUNREACH: return "there is no way to that host: check the network";
+	}
+	return NULL;
+}
+
+static void why(const struct endpoint *ep, const struct http_reply *r, const struct err *from,
+	char *buf, size_t cap)
+{
+	const char *known = NULL;
+	char said[ERR_MSG_MAX / 2];
+
+	text_clean(said, sizeof said, from->msg);
+	switch (r->trouble) {
+	case HTTP_NO_CONNECTION:
+		known = ep->transport == TRANSPORT_UNIX ? no_unix(from->sys) : no_tcp(from->sys);
+		if (!known && from->sys)
+			known = strerrordesc_np(from->sys);
+		break;
+	case HTTP_NO_SUCH_HOST:
+		known = "no address is known for that host: correct its name";
+		break;
+	case HTTP_SLOW: known = "it did not answer in time: it hangs or is overloaded"; break;
+	case HTTP_TLS:
+		snprintf(buf, cap, "TLS failed (%s): check the certificates in %s", said,
+			ep->ca ? ep->ca : "DOCKER_CERT_PATH");
+		return;
+	case HTTP_TLS_FILES:
+		snprintf(buf, cap, "the TLS files cannot be used (%s): check %s", said,
+			ep->ca ? ep->ca : "DOCKER_CERT_PATH");
+		return;
+	case HTTP_BROKEN: snprintf(buf, cap, "the connection broke off (%s)", said); return;
+	default: break;
+	}
+	snprintf(buf, cap, "%s", known ? known : said);
+}
+
+int reach_explain(const struct endpoint *ep, const struct http_reply *r, const struct err *from,
+	struct err *e)
+{
+	char reason[ERR_MSG_MAX];
+
+	if (r->trouble == HTTP_CANCELLED)
+		return err_copy(e, from);
+	if (r->trouble == HTTP_TOO_LONG)
+		return err_set(e, ERR_PROTOCOL, "the engine at %s: %s", ep->url, from->msg);
+	why(ep, r, from, reason, sizeof reason);
+	err_set(e, r->trouble == HTTP_SLOW ? ERR_TIMEOUT : ERR_UNREACHABLE,
+		"cannot reach the engine at %s (from %s): %s", ep->url, ep->source, reason);
+	if (e)
+		e->sys = from->sys;
+	return -1;
+}

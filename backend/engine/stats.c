@@ -1,0 +1,141 @@
+/*
+ * stats.c - one reading of a container's counters by way of the engine.
+ *
+ * Memory as docker stats shows it: usage less the inactive file cache, where that is smaller.
+ * Source: docker/cli cli/command/container/stats_helpers.go (calculateMemUsageUnixNoCache).
+ */
+#include <string.h>
+#include <strings.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include "engine/call.h"
+#include "engine/parse.h"
+
+static uint64_t memory_used(const cJSON *memory)
+{
+	const cJSON *stats = json_get(memory, "stats");
+	uint64_t usage = json_u64(memory, "usage"), cache;
+
+	if (json_get(stats, "total_inactive_file")) { /* cgroup v1 */
+		cache = json_u64(stats, "total_inactive_file");
+		if (cache < usage)
+			return usage - cache;
+	}
+	cache = json_u64(stats, "inactive_file");
+	return cache < usage ? usage - cache : usage;
+}
+
+static void read_networks(const cJSON *networks, struct counters *c)
+{
+	const cJSON *n;
+
+	c->net = cJSON_IsObject(networks) && json_count(networks) > 0;
+	if (!c->net)
+		return;
+	cJSON_ArrayForEach(n, networks)
+	{
+		c->net_rx += json_u64(n, "rx_bytes");
+		c->net_tx += json_u64(n, "tx_bytes");
+	}
+}
+
+static void read_block(const cJSON *array, struct counters *c)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsArray(array))
+		return;
+	cJSON_ArrayForEach(item, array)
+	{
+		const char *op = json_string(item, "op");
+
+		if (strcasecmp(op, "read") == 0)
+			c->block_read += json_u64(item, "value");
+		else if (strcasecmp(op, "write") == 0)
+			c->block_write += json_u64(item, "value");
+	}
+}
+
+int parse_stats(const cJSON *root, struct counters *c, struct err *e)
+{
+	const cJSON *cpu = json_get(root, "cpu_stats"), *memory = json_get(root, "memory_stats");
+
+	*c = (struct counters){0};
+	if (!cJSON_IsObject(cpu))
+		return err_set(e, ERR_PROTOCOL, "the statistics have no cpu_stats");
+	c->cpu_ns = json_u64(json_get(cpu, "cpu_usage"), "total_usage");
+	c->system_ns = json_u64(cpu, "system_cpu_usage");
+	c->online_cpus = (uint32_t)json_u64(cpu, "online_cpus");
+	if (c->online_cpus == 0)
+		c->online_cpus =
+			(uint32_t)json_count(json_path(cpu, "cpu_usage", "percpu_usage", NULL));
+	c->memory_bytes = memory_used(memory);
+	c->memory_limit = json_u64(memory, "limit");
+	if (c->memory_limit >= (uint64_t)1 << 62) /* "no limit", as the kernel writes it */
+		c->memory_limit = 0;
+	read_networks(json_get(root, "networks"), c);
+	read_block(json_path(root, "blkio_stats", "io_service_bytes_recursive", NULL), c);
+	c->pids = json_u64(json_get(root, "pids_stats"), "current");
+	c->pids_limit = json_u64(json_get(root, "pids_stats"), "limit");
+	if (c->pids_limit > (uint64_t)1 << 62)
+		c->pids_limit = 0;
+	return 0;
+}
+
+struct stats {
+	struct engine_call call;
+	engine_stats_fn fn;
+	void *ctx;
+};
+
+/* podman knows no one-shot beside stream=false in every version; its stream=false is quick. */
+static void stats_start(struct engine_call *c)
+{
+	call_send_to(c, "GET", "/containers/",
+		c->en->podman ? "/stats?stream=false" : "/stats?stream=false&one-shot=true",
+		HTTP_LANE_SHORT, 0);
+}
+
+static void stats_reply(struct engine_call *c, const struct http_reply *r)
+{
+	struct stats *s = (struct stats *)c;
+	int64_t now = clock_mono_ns();
+	AUTO_JSON cJSON *root = call_json(c, r);
+	struct counters counters;
+	struct err e = ERR_INIT;
+
+	if (!root)
+		return;
+	if (parse_stats(root, &counters, &e)) {
+		s->fn(s->ctx, NULL, &e);
+	} else {
+		counters.at_ns = now;
+		s->fn(s->ctx, &counters, NULL);
+	}
+	call_free(c);
+}
+
+static void stats_failed(struct engine_call *c, const struct err *err)
+{
+	struct stats *s = (struct stats *)c;
+
+	s->fn(s->ctx, NULL, err);
+}
+
+static const struct call_ops stats_ops = {
+	.what = "read the statistics of %s",
+	.start = stats_start,
+	.reply = stats_reply,
+	.failed = stats_failed,
+};
+
+struct engine_call *engine_stats(struct engine *en, const char *id, engine_stats_fn fn, void *ctx)
+{
+	struct stats *s = call_new(en, &stats_ops, sizeof *s, id);
+
+	s->fn = fn;
+	s->ctx = ctx;
+	return &s->call;
+}
