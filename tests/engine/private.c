@@ -14,8 +14,9 @@
 #include <cmocka.h>
 
 #include <berth/err.h>
-#include <berth/private_engine.h>
 #include <berth/text.h>
+
+#include "engine/private.h"
 
 static int engines_in_run(void)
 {

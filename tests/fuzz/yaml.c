@@ -36,7 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (settings_from(&c, &s, &e) == 0)
 		settings_release(&s);
-	else
-		config_release(&c);
+	config_release(&c);
 	return 0;
 }

@@ -15,8 +15,9 @@
 #include <cmocka.h>
 
 #include <berth/err.h>
-#include <berth/private_engine.h>
 #include <berth/text.h>
+
+#include "engine/private.h"
 
 static char top[64];
 

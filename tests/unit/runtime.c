@@ -12,7 +12,8 @@
 #include <cmocka.h>
 
 #include <berth/err.h>
-#include <berth/runtime.h>
+
+#include "base/runtime.h"
 
 static char top[64];
 
