@@ -20,10 +20,9 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/private_engine.h>
+#include <berth/runtime.h>
 #include <berth/text.h>
-
-#include "base/runtime.h"
-#include "engine/private.h"
 
 #define START_MS 30000
 #define STOP_MS 30000

@@ -14,9 +14,8 @@
 #include <cmocka.h>
 
 #include <berth/err.h>
+#include <berth/private_engine.h>
 #include <berth/text.h>
-
-#include "engine/private.h"
 
 static int engines_in_run(void)
 {

@@ -36,6 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (settings_from(&c, &s, &e) == 0)
 		settings_release(&s);
-	config_release(&c);
+	else
+		config_release(&c);
 	return 0;
 }

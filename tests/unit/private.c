@@ -15,9 +15,8 @@
 #include <cmocka.h>
 
 #include <berth/err.h>
+#include <berth/private_engine.h>
 #include <berth/text.h>
-
-#include "engine/private.h"
 
 static char top[64];
 

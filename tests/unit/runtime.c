@@ -12,8 +12,7 @@
 #include <cmocka.h>
 
 #include <berth/err.h>
-
-#include "base/runtime.h"
+#include <berth/runtime.h>
 
 static char top[64];
 

@@ -1,0 +1,34 @@
+#!/bin/bash
+# tree.sh - the top level, the size of files, words that mark unfinished work, first comments.
+cd "$SRC" || exit 1
+bad=0
+report() {
+	if [ -n "$2" ]; then
+		echo "not ok $1"
+		# shellcheck disable=SC2001
+		sed 's/^/# /' <<<"$2"
+		bad=1
+	else
+		echo "ok $1"
+	fi
+}
+files() {
+	git ls-files -co --exclude-standard -- "$@"
+}
+sources() {
+	files '*.c' '*.h'
+}
+
+report "top level holds only what DESIGN names" "$(files | cut -d / -f 1 | sort -u |
+	grep -vxE '\..*|CMakeLists\.txt|README\.md|include|backend|tui|bench|tests|themes|configs')"
+report "no file over 900 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 900')"
+report "nothing left to do" "$(files '*.c' '*.h' '*.sh' '*.py' CMakeLists.txt |
+	grep -v '^tests/lint/tree.sh$' | xargs grep -nwE 'TODO|FIXME|XXX' /dev/null)"
+report "every source file opens with its comment" "$(sources | while read -r f; do
+	[ "$(head -c 2 "$f")" = '/*' ] || echo "$f"
+done)"
+report "the opening comment names the file" "$(sources | while read -r f; do
+	head -n 2 "$f" | grep -qF "${f##*/} - " || echo "$f"
+done)"
+report "headers are guarded" "$(files '*.h' | xargs grep -LE '^#ifndef [A-Z0-9_]+_H$')"
+exit $bad

@@ -1,0 +1,121 @@
+/* jsonw.c - the JSON writer: commas, nesting, escapes, hostile bytes, exact integers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <berth/text.h>
+
+#include "cli/json.h"
+
+static void shape(void **state)
+{
+	struct json j;
+
+	(void)state;
+	json_init(&j, false);
+	json_object(&j, NULL);
+	json_text(&j, "schema", "x/1");
+	json_array(&j, "list");
+	json_int(&j, NULL, 1);
+	json_object(&j, NULL);
+	json_end(&j);
+	json_array(&j, NULL);
+	json_end(&j);
+	json_end(&j);
+	json_bool(&j, "yes", true);
+	json_null(&j, "none");
+	json_end(&j);
+	assert_string_equal(j.out.s,
+		"{\n  \"schema\": \"x/1\",\n  \"list\": [\n    1,\n    {},\n    []\n"
+		"  ],\n  \"yes\": true,\n  \"none\": null\n}\n");
+	json_release(&j);
+}
+
+static void one_line(void **state)
+{
+	struct json j;
+
+	(void)state;
+	json_init(&j, true);
+	json_object(&j, NULL);
+	json_text(&j, "a", "b");
+	json_array(&j, "c");
+	json_uint(&j, NULL, 1);
+	json_uint(&j, NULL, 2);
+	json_end(&j);
+	json_end(&j);
+	assert_string_equal(j.out.s, "{\"a\": \"b\", \"c\": [1, 2]}\n");
+	json_object(&j, NULL);
+	json_end(&j);
+	assert_string_equal(j.out.s, "{\"a\": \"b\", \"c\": [1, 2]}\n{}\n");
+	json_release(&j);
+}
+
+static void writes(const char *text, size_t n, const char *expected)
+{
+	struct json j;
+
+	json_init(&j, true);
+	json_array(&j, NULL);
+	json_textn(&j, NULL, text, n);
+	json_end(&j);
+	assert_memory_equal(j.out.s, "[", 1);
+	assert_int_equal(j.out.len, strlen(expected) + 3);
+	assert_memory_equal(j.out.s + 1, expected, strlen(expected));
+	json_release(&j);
+}
+
+static void text(void **state)
+{
+	(void)state;
+	writes("a\"b\\c/\n\t", 8, "\"a\\\"b\\\\c/\\n\\t\"");
+	writes("\0\x1b[31m\x7f", 7, "\"\\u0000\\u001b[31m\\u007f\"");
+	writes("h\xc3\xa9\xe4\xb8\xad\xf0\x9f\x90\xb3", 10,
+		"\"h\xc3\xa9\xe4\xb8\xad\xf0\x9f\x90\xb3\"");
+	writes("\xff\xc0\xaf", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	writes("\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	writes("\xe2\x80\xae\xc2\x9b", 5, "\"\\u202e\\u009b\""); /* RLO, CSI */
+	writes("\xf3\xa0\x81\x81", 4, "\"\\udb40\\udc41\"");     /* a tag character */
+	writes("", 0, "\"\"");
+}
+
+static void numbers(void **state)
+{
+	struct json j;
+
+	(void)state;
+	json_init(&j, true);
+	json_array(&j, NULL);
+	json_int(&j, NULL, INT64_MIN);
+	json_uint(&j, NULL, UINT64_MAX);
+	json_uint(&j, NULL, 9007199254740993u);
+	json_number(&j, NULL, 38.4, 2);
+	json_number(&j, NULL, 100, 2);
+	json_number(&j, NULL, 0.001, 2);
+	json_number(&j, NULL, -0.001, 2);
+	json_number(&j, NULL, 10, 0);
+	json_number(&j, NULL, (double)NAN, 2);
+	json_number(&j, NULL, (double)INFINITY, 2);
+	json_end(&j);
+	assert_string_equal(j.out.s,
+		"[-9223372036854775808, 18446744073709551615, 9007199254740993, "
+		"38.4, 100, 0, 0, 10, null, null]\n");
+	json_release(&j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shape),
+		cmocka_unit_test(one_line),
+		cmocka_unit_test(text),
+		cmocka_unit_test(numbers),
+	};
+
+	text_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

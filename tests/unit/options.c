@@ -1,0 +1,195 @@
+/* options.c - the command line's parser: what is understood, and the sentence for what is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/cli.h"
+
+static char *words[32], line[1024];
+
+/* Split at spaces; `_` is an empty word. */
+static int parse(const char *text, struct cli *c, struct err *e)
+{
+	int n = 0;
+
+	snprintf(line, sizeof line, "berth %s", text);
+	for (char *p = strtok(line, " "); p; p = strtok(NULL, " "))
+		words[n++] = strcmp(p, "_") ? p : p + 1;
+	words[n] = NULL;
+	return cli_parse(n, words, c, e);
+}
+
+static struct cli good(const char *text)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+
+	if (parse(text, &c, &e) < 0)
+		fail_msg("%s: %s", text, e.msg);
+	return c;
+}
+
+static void bad(const char *text, const char *sentence)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+
+	assert_int_equal(parse(text, &c, &e), -1);
+	assert_string_equal(e.msg, sentence);
+	assert_int_equal(err_exit_code(&e), 2);
+}
+
+static void console(void **state)
+{
+	struct cli c = good("");
+
+	(void)state;
+	assert_null(c.command);
+	assert_int_equal(c.argc, 0);
+	c = good("-H unix:///x --theme=dark --read-only -cteam.yaml --settings _");
+	assert_null(c.command);
+	assert_string_equal(cli_value(&c, "host"), "unix:///x");
+	assert_string_equal(cli_value(&c, "theme"), "dark");
+	assert_string_equal(cli_value(&c, "team"), "team.yaml");
+	assert_string_equal(cli_value(&c, "settings"), "");
+	assert_true(cli_flag(&c, "read-only"));
+	assert_false(cli_flag(&c, "ascii"));
+	assert_null(cli_value(&c, "context"));
+	c = good("--theme a --theme b");
+	assert_string_equal(cli_value(&c, "theme"), "b");
+}
+
+static void commands(void **state)
+{
+	char path[64];
+	struct cli c = good("--host h ps -a --json");
+
+	(void)state;
+	assert_string_equal(c.command->name, "ps");
+	assert_null(c.group);
+	assert_true(cli_flag(&c, "all") && cli_flag(&c, "json"));
+	assert_string_equal(cli_value(&c, "host"), "h");
+	c = good("config check x.yaml");
+	assert_string_equal(cli_path(&c, path, sizeof path), "config check");
+	assert_int_equal(c.argc, 1);
+	assert_string_equal(c.argv[0], "x.yaml");
+	c = good("config check -- -x.yaml");
+	assert_string_equal(c.argv[0], "-x.yaml");
+	c = good("config check -");
+	assert_string_equal(c.argv[0], "-");
+	c = good("completion zsh");
+	assert_string_equal(c.argv[0], "zsh");
+}
+
+static void help_and_version(void **state)
+{
+	struct cli c = good("--version nonsense");
+
+	(void)state;
+	assert_true(c.version);
+	c = good("-h");
+	assert_true(c.help && !c.command);
+	c = good("ps --help");
+	assert_true(c.help && c.command);
+	c = good("config -h");
+	assert_true(c.help && c.group && !c.command);
+	c = good("config check --help");
+	assert_true(c.help && c.command); /* though FILE is missing */
+}
+
+static void sentences(void **state)
+{
+	(void)state;
+	bad("ps --jsn", "unknown option \"--jsn\", the nearest known is \"--json\".");
+	bad("--themes x", "unknown option \"--themes\", the nearest known is \"--theme\".");
+	bad("pss", "unknown subcommand \"pss\", the nearest known is \"ps\".");
+	bad("zzzzzzz", "unknown subcommand \"zzzzzzz\": see `berth --help`.");
+	bad("config chek", "unknown config subcommand \"chek\", the nearest known is \"check\".");
+	bad("config", "`berth config` wants a subcommand: see `berth config --help`.");
+	bad("ps -H x", "-H goes before the subcommand: berth -H HOST ps.");
+	bad("ps --read-only", "--read-only goes before the subcommand: berth --read-only ps.");
+	bad("ps --json=1", "--json takes no value.");
+	bad("--host", "--host wants a value: --host HOST.");
+	bad("-c", "-c wants a value: -c FILE.");
+	bad("ps x", "`berth ps` does not take \"x\".");
+	bad("config check", "`berth config check` wants FILE.");
+	bad("config check a b", "`berth config check` does not take \"b\".");
+	bad("config check a -x",
+		"-x comes too late: options go before FILE (berth config check --help).");
+	bad("completion csh", "unknown operand \"csh\", the nearest known is \"zsh\".");
+	bad("-Z", "unknown option \"-Z\": see `berth --help`.");
+	bad("ps -aZ", "unknown option \"-Z\": see `berth ps --help`.");
+}
+
+static void hostile(void **state)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+	char *argv[CLI_GIVEN_MAX + 3], esc[] = "\x1b]0;x\a", name[] = "berth", flag[] = "--ascii";
+	char *big = xmalloc(100001);
+
+	(void)state;
+	argv[0] = name;
+	argv[1] = esc;
+	assert_int_equal(cli_parse(2, argv, &c, &e), -1);
+	assert_string_equal(e.msg, "unknown subcommand \"^[]0;x^G\": see `berth --help`.");
+	memset(big, '-', 100000);
+	big[100000] = '\0';
+	argv[1] = big;
+	assert_int_equal(cli_parse(2, argv, &c, &e), -1);
+	for (int i = 1; i < CLI_GIVEN_MAX + 2; i++)
+		argv[i] = flag;
+	assert_int_equal(cli_parse(CLI_GIVEN_MAX + 2, argv, &c, &e), -1);
+	assert_string_equal(e.msg, "more than 64 options are too many.");
+	assert_int_equal(cli_parse(0, argv, &c, &e), 0);
+	free(big);
+}
+
+/* The table itself: what help, completions and man page rely on. */
+static void check_table(const struct cli_command *k, const char *group)
+{
+	for (; k->name; k++) {
+		assert_non_null(k->operands);
+		assert_true(k->help && strlen(k->help) > 10);
+		assert_true(k->help[strlen(k->help) - 1] != '.');
+		assert_true(!k->verbs || !*group);
+		for (const struct cli_option *o = k->options; o && o->name; o++)
+			for (const struct cli_option *p = o + 1; p->name; p++) {
+				assert_string_not_equal(o->name, p->name);
+				assert_true(!o->letter || o->letter != p->letter);
+			}
+		if (k->verbs)
+			check_table(k->verbs, k->name);
+		else
+			assert_true(k->max_operands < 0 || k->max_operands >= k->min_operands);
+	}
+}
+
+static void table(void **state)
+{
+	(void)state;
+	check_table(cli_commands, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(console),
+		cmocka_unit_test(commands),
+		cmocka_unit_test(help_and_version),
+		cmocka_unit_test(sentences),
+		cmocka_unit_test(hostile),
+		cmocka_unit_test(table),
+	};
+
+	text_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* team.c - team files: both forms, defaults, and every way to get them wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/team.h>
+#include <berth/text.h>
+
+static void parse(const char *text, struct team *t)
+{
+	struct err e = ERR_INIT;
+
+	if (team_parse("team.yaml", text, strlen(text), "/base", t, &e))
+		fail_msg("%s", e.msg);
+}
+
+static void refused(const char *text, const char *sentence)
+{
+	struct team t;
+	struct err e = ERR_INIT;
+
+	assert_int_equal(team_parse("t", text, strlen(text), "/base", &t, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFIG);
+	if (!strstr(e.msg, sentence))
+		fail_msg("expected \"%s\" in \"%s\"", sentence, e.msg);
+}
+
+static void test_berth(void **state)
+{
+	struct team t;
+	const struct agent_def *a;
+	const struct tool_def *tool;
+
+	(void)state;
+	parse("agents:\n"
+	      "  a:\n"
+	      "    role: researcher\n"
+	      "    workspace: ./ws/../a\n"
+	      "    memory: 512m\n"
+	      "    cpus: 1.5\n"
+	      "    network: {internal: team}\n"
+	      "    context_paths:\n"
+	      "      - {path: docs, protected_paths: [secret]}\n"
+	      "      - {path: /srv/x, permission: write}\n"
+	      "    packages: {python: [click]}\n"
+	      "    secrets: [key]\n"
+	      "    env: {A: 1, B: \"two words\"}\n"
+	      "  b: {workspace: /w/b, sudo: true}\n"
+	      "custom_tools:\n"
+	      "  fetch: {type: docker, image: py, script: \"echo $1\", timeout: 5,\n"
+	      "          resources: {memory: 64m, cpu: 0.5, pids: 20},\n"
+	      "          isolation: {network: none, filesystem: workspace}, pool: {size: 2}}\n"
+	      "networks: {team: {members: [a, b]}}\n"
+	      "secrets: {key: {env: API_KEY}}\n",
+		&t);
+	assert_int_equal(t.kind, TEAM_BERTH);
+	assert_int_equal(t.nagents, 2);
+	a = team_agent(&t, "a");
+	assert_string_equal(a->workspace, "/base/a");
+	assert_string_equal(a->container, "berth-a");
+	assert_int_equal(a->limits.memory_bytes, 512u << 20);
+	assert_true(a->limits.cpus == 1.5);
+	assert_int_equal(a->limits.pids, 256);
+	assert_int_equal(a->network, NET_INTERNAL);
+	assert_string_equal(a->paths[0].path, "/base/docs");
+	assert_false(a->paths[0].write);
+	assert_string_equal(a->paths[0].protected_paths.word[0], "/base/docs/secret");
+	assert_true(a->paths[1].write);
+	assert_string_equal(a->env.word[1], "B=two words");
+	assert_true(team_agent(&t, "b")->sudo);
+	assert_null(team_agent(&t, "c"));
+	tool = team_tool(&t, "fetch");
+	assert_int_equal(tool->command.n, 4);
+	assert_string_equal(tool->command.word[2], "echo $1");
+	assert_int_equal(tool->files, TOOL_WORKSPACE);
+	assert_int_equal(tool->limits.timeout_s, 5);
+	assert_int_equal(tool->pool_size, 2);
+	assert_int_equal(t.secrets[0].from, SECRET_ENV);
+	team_release(&t);
+}
+
+static void test_massgen(void **state)
+{
+	struct team t;
+	const struct agent_def *a;
+
+	(void)state;
+	parse("agents:\n"
+	      "  - id: agent_a\n"
+	      "    backend:\n"
+	      "      type: openai\n"
+	      "      model: gpt-5-nano\n"
+	      "      cwd: workspace1\n"
+	      "      enable_mcp_command_line: true\n"
+	      "      command_line_execution_mode: docker\n"
+	      "      command_line_docker_memory_limit: \"512m\"\n"
+	      "      command_line_docker_cpu_limit: 2.0\n"
+	      "      command_line_docker_network_mode: bridge\n"
+	      "      command_line_srt_read_mode: strict\n"
+	      "  - id: agent_b\n"
+	      "    backend: {cwd: w2, command_line_docker_enable_sudo: true}\n"
+	      "    system_message: be good\n"
+	      "orchestrator:\n"
+	      "  snapshot_storage: snapshots\n"
+	      "  agent_temporary_workspace: temp\n"
+	      "  context_paths: [{path: /srv/docs, permission: read}]\n"
+	      "ui: {display_type: rich}\n",
+		&t);
+	assert_int_equal(t.kind, TEAM_MASSGEN);
+	a = &t.agents[0];
+	assert_string_equal(a->container, "massgen-agent_a");
+	assert_string_equal(a->image, "massgen/mcp-runtime:latest");
+	assert_string_equal(a->workspace, "/base/workspace1");
+	assert_string_equal(a->temporary, "/base/temp");
+	assert_string_equal(a->snapshots, "/base/snapshots");
+	assert_int_equal(a->limits.memory_bytes, 512u << 20);
+	assert_int_equal(a->network, NET_BRIDGE);
+	assert_true(a->commands);
+	assert_int_equal(a->npaths, 1);
+	assert_string_equal(t.agents[1].image, "massgen/mcp-runtime-sudo:latest");
+	assert_int_equal(t.agents[1].network, NET_NONE);
+	assert_int_equal(t.nignored, 5);
+	assert_string_equal(t.ignored[0].key, "ui");
+	assert_string_equal(t.ignored[1].key, "agents[0].backend.type");
+	assert_string_equal(t.ignored[3].key, "agents[0].backend.command_line_srt_read_mode");
+	team_release(&t);
+	parse("agent: {id: solo, backend: {cwd: /w}}\n", &t);
+	assert_int_equal(t.nagents, 1);
+	team_release(&t);
+}
+
+static void test_massgen_misspelt(void **state)
+{
+	(void)state;
+	refused("agent:\n  id: a\n  backend:\n    cwd: w\n    enable_mcp_comand_line: true\n",
+		"t:5:5: unknown key \"enable_mcp_comand_line\", nearest known: enable_mcp_command_line");
+	refused("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_memroy_limit: 2g}\n",
+		"nearest known: command_line_docker_memory_limit");
+	refused("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_gpu: all}\n",
+		"unknown key \"command_line_docker_gpu\"");
+	refused("agent:\n  id: a\n  backend: {cwd: w, command_line_execution_mode: local}\n",
+		"berth runs no command of an agent on the host");
+	refused("agents: [{backend: {cwd: w}}]\n", "an agent needs id:");
+	refused("agents: [{id: a}]\n", "needs backend.cwd:");
+	refused("agents: [{id: a, backend: {cwd: w}}, {id: a, backend: {cwd: w}}]\n", "used twice");
+	refused("agents: [{id: ../x, backend: {cwd: w}}]\n", "cannot be a name");
+	refused("agnets: [{id: a, backend: {cwd: w}}]\norchestrator: {}\n",
+		"nearest known: agents");
+	refused("agent: {id: a, backend: {cwd: w, command_line_docker_credentials: {pass_all_env: true}}}\n",
+		"would hand every secret");
+}
+
+static void test_berth_wrong(void **state)
+{
+	(void)state;
+	refused("agents: {a: {workspace: w, memroy: 2g}}\n", "nearest known");
+	refused("agents: {a: {role: x}}\n", "needs workspace:");
+	refused("agents: {a: {workspace: w, memory: 1k}}\n", "expected an amount");
+	refused("agents: {a: {workspace: w, cpus: -1}}\n", "t:1:");
+	refused("agents: {a: {workspace: w, network: bridged}}\n", "t:1:");
+	refused("agents: {a: {workspace: w, network: {internal: n}}}\n",
+		"not declared under networks:");
+	refused("agents: {a: {workspace: w, secrets: [s]}}\n", "not declared under secrets:");
+	refused("agents: {a: {workspace: w}}\nsecrets: {s: {value: x}}\n", "unknown key");
+	refused("agents: {a: {workspace: w}}\nsecrets: {s: {env: A, file: b}}\n",
+		"needs one of env:");
+	refused("agents: {a: {workspace: w}}\nnetworks: {n: {members: [z]}}\n",
+		"no agent of this file");
+	refused("custom_tools: {t: {type: docker, script: x}}\n", "needs image:");
+	refused("custom_tools: {t: {type: docker, image: i}}\n",
+		"needs either script: or command:");
+	refused("custom_tools: {t: {type: podman, image: i, script: x}}\n", "docker");
+	refused("agents: {\"a b\": {workspace: w}}\n", "cannot be a name");
+	refused("agents: {a: {workspace: w, packages: {python: [--index-url=x]}}}\n",
+		"is an option");
+	refused("agents: {a: {workspace: w, context_paths: [{path: /d, protected_paths: [../x]}]}}\n",
+		"not below");
+	refused("agents: {a: {workspace: w, env: {\"A=B\": c}}}\n", "cannot name a variable");
+	refused("{}\n", "neither agents: nor custom_tools:");
+	refused("agents: 5\n", "expected keys with values");
+}
+
+static void test_owner(void **state)
+{
+	char dir[] = "/tmp/berth-team-XXXXXX", file[64];
+	struct team t;
+	struct err e = ERR_INIT;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof file, "%s/team.yaml", dir);
+	f = fopen(file, "w");
+	fputs("agents: {a: {workspace: w}}\n", f);
+	fclose(f);
+	chmod(file, 0644);
+	assert_int_equal(team_read(file, "/elsewhere", &t, &e), 0);
+	assert_string_equal(t.agents[0].workspace + strlen(t.base), "/w");
+	assert_string_not_equal(t.base, "/elsewhere");
+	team_release(&t);
+	chmod(file, 0666);
+	assert_int_equal(team_read(file, "/", &t, &e), -1);
+	assert_non_null(strstr(e.msg, "can be written by others"));
+	unlink(file);
+	assert_int_equal(team_read(file, "/", &t, &e), -1);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_berth),
+		cmocka_unit_test(test_massgen),
+		cmocka_unit_test(test_massgen_misspelt),
+		cmocka_unit_test(test_berth_wrong),
+		cmocka_unit_test(test_owner),
+	};
+
+	text_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
