@@ -57,8 +57,10 @@ static const struct cli_command engine_verbs[] = {
 
 static const struct cli_command config_verbs[] = {
 	{"check", "FILE", "berth-core", "say what is wrong in a configuration file",
-		"Settings (berth.yaml) and themes are told apart by what is in them.  The first error is printed with file, line "
-		"and column, what was found, what was expected and the nearest known key.",
+		"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys without "
+		"a use here are listed) are told apart by what is in them.  The first error is printed "
+		"with file, line and column, what was found, what was expected and the nearest known "
+		"key.",
 		NULL, NULL, 1, 1, NULL},
 	{0},
 };
