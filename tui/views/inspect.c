@@ -329,11 +329,6 @@ static bool inspect_act(struct view *v, enum action a)
 	struct inspect *s = v->state;
 	long page = s->rows > 2 ? s->rows - 1 : 1;
 
-	if (a == DO_BACK && s->find.set) {
-		pattern_release(&s->find);
-		app_dirty(v->app);
-		return true;
-	}
 	if (a == DO_REFRESH) {
 		ask(v);
 		return true;

@@ -703,12 +703,6 @@ static bool logs_act(struct view *v, enum action a)
 	case DO_STAMPS: s->stamps = !s->stamps; break;
 	case DO_NEXT_HIT: next_hit(v, true); break;
 	case DO_PREV_HIT: next_hit(v, false); break;
-	case DO_BACK:
-		if (!s->find.set)
-			return false;
-		pattern_release(&s->find);
-		s->search = IDLE;
-		break;
 	default: return false;
 	}
 	app_dirty(v->app);

@@ -1,0 +1,41 @@
+/*
+ * containers.h - what the files of the Containers view share: its rows and its columns.
+ */
+#ifndef TUI_VIEWS_CONTAINERS_H
+#define TUI_VIEWS_CONTAINERS_H
+
+#include <berth/snapshot.h>
+
+#include "widgets/table.h"
+
+/* The moment all rows are shown against. */
+struct moment {
+	int64_t now_ns, wall_ms;
+	int64_t old_ns; /* statistics from before this are old */
+	bool lost;      /* the engine is: everything is old */
+};
+
+/* A container, or the head over several. */
+struct item {
+	const struct container *c; /* NULL: a head */
+	const struct moment *moment;
+	enum { BY_AGENT, BY_PROJECT, UNGROUPED } kind;
+	const char *group; /* name of the agent or project; "" */
+	/* Heads: all of theirs together. */
+	size_t n, running;
+	bool net;
+	double cpu_percent, net_rx, net_tx, block_read, block_write;
+	uint64_t memory_bytes, pids;
+};
+
+extern const struct table_column container_columns[];
+extern const size_t container_ncolumns;
+
+/* The state as a person says it: "running", "exited 1", "out of memory", "stopping". */
+void container_state_text(const struct container *c, char *buf, size_t cap, struct style *st);
+enum glyph container_glyph(const struct container *c, struct style *st);
+/* Are there numbers, and are they of now? */
+bool container_has_stats(const struct container *c);
+bool container_stats_old(const struct container *c, const struct moment *m);
+
+#endif

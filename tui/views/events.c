@@ -1,0 +1,424 @@
+/* events.c - what happened on the engine: the last 10,000 events, followed, filtered. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app.h"
+#include "views/list.h"
+#include "views/pattern.h"
+
+#define EVENTS_MAX 10000
+#define FIELD_MAX 256 /* bytes of one text that are kept */
+
+struct entry {
+	int64_t wall_ns;
+	uint16_t action, name, more, id; /* where these start in `text`; type is at 0 */
+	char text[];
+};
+
+struct events {
+	struct entry **ring; /* by number modulo EVENTS_MAX */
+	uint64_t first, next;
+	struct pattern filter;
+	/* Numbers of those the filter lets through, oldest at `shown_from`. */
+	uint64_t *shown;
+	size_t shown_from, shown_end, shown_cap;
+
+	bool follow;
+	uint64_t top, cursor; /* numbers, when not following */
+	uint64_t seen;        /* `next` when following stopped */
+	int rows;
+};
+
+static struct entry *entry(const struct events *s, uint64_t number)
+{
+	return s->ring[number % EVENTS_MAX];
+}
+
+static size_t count(const struct events *s)
+{
+	return s->shown_end - s->shown_from;
+}
+
+/* Index among the shown ones of the first that is not older than `number`. */
+static size_t find(const struct events *s, uint64_t number)
+{
+	size_t low = s->shown_from, high = s->shown_end;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->shown[mid] < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low - s->shown_from;
+}
+
+static uint64_t number_at(const struct events *s, size_t i)
+{
+	return i < count(s) ? s->shown[s->shown_from + i] : s->next;
+}
+
+static bool matches(const struct events *s, const struct entry *e)
+{
+	char line[4 * FIELD_MAX + 8];
+	int n = snprintf(line, sizeof line, "%s %s %s %s", e->text, e->text + e->action,
+		e->text + e->name, e->text + e->more);
+
+	return pattern_match(&s->filter, line, (size_t)n);
+}
+
+static void show_entry(struct events *s, uint64_t number)
+{
+	if (s->shown_end == s->shown_cap && s->shown_from >= EVENTS_MAX) {
+		memmove(s->shown, s->shown + s->shown_from, count(s) * sizeof *s->shown);
+		s->shown_end -= s->shown_from;
+		s->shown_from = 0;
+	}
+	s->shown = mem_grow(s->shown, &s->shown_cap, s->shown_end + 1, sizeof *s->shown);
+	s->shown[s->shown_end++] = number;
+}
+
+static void filter_all(struct events *s)
+{
+	s->shown_from = s->shown_end = 0;
+	for (uint64_t i = s->first; i < s->next; i++)
+		if (matches(s, entry(s, i)))
+			show_entry(s, i);
+}
+
+static uint16_t put(struct entry *e, size_t *used, const char *text)
+{
+	size_t at = *used, n = strnlen(text, FIELD_MAX);
+
+	memcpy(e->text + at, text, n);
+	e->text[at + n] = '\0';
+	*used = at + n + 1;
+	return (uint16_t)at;
+}
+
+static struct entry *keep(const struct engine_event *e)
+{
+	const char *field[] = {e->type, e->action, e->name, e->more, e->id};
+	size_t need = 0, used = 0;
+	struct entry *k;
+
+	for (size_t i = 0; i < COUNT(field); i++)
+		need += strnlen(field[i], FIELD_MAX) + 1;
+	k = xmalloc(sizeof *k + need);
+	k->wall_ns = e->wall_ns;
+	put(k, &used, e->type);
+	k->action = put(k, &used, e->action);
+	k->name = put(k, &used, e->name);
+	k->more = put(k, &used, e->more);
+	k->id = put(k, &used, e->id);
+	return k;
+}
+
+static void events_event(struct view *v, const struct event *e)
+{
+	struct events *s = v->state;
+
+	if (e->kind != EV_ENGINE)
+		return;
+	if (s->next - s->first == EVENTS_MAX) {
+		if (count(s) && number_at(s, 0) == s->first)
+			s->shown_from++;
+		free(entry(s, s->first));
+		s->first++;
+	}
+	s->ring[s->next % EVENTS_MAX] = keep(&e->engine_event);
+	s->next++;
+	if (matches(s, entry(s, s->next - 1)))
+		show_entry(s, s->next - 1);
+}
+
+static void events_open(struct view *v)
+{
+	struct events *s = v->state;
+
+	s->ring = xcalloc(EVENTS_MAX, sizeof *s->ring);
+	s->follow = true;
+}
+
+static void events_close(struct view *v)
+{
+	struct events *s = v->state;
+
+	for (uint64_t i = s->first; i < s->next; i++)
+		free(entry(s, i));
+	free(s->ring);
+	free(s->shown);
+	pattern_release(&s->filter);
+}
+
+/* Place. */
+
+static size_t page(const struct events *s)
+{
+	return s->rows > 0 ? (size_t)s->rows : 1;
+}
+
+static size_t last_top(const struct events *s)
+{
+	return count(s) > page(s) ? count(s) - page(s) : 0;
+}
+
+static size_t top_of(const struct events *s)
+{
+	size_t top = s->follow ? last_top(s) : find(s, s->top);
+
+	return top < last_top(s) ? top : last_top(s);
+}
+
+static size_t cursor_of(const struct events *s)
+{
+	size_t at = s->follow ? count(s) : find(s, s->cursor);
+
+	return at < count(s) ? at : count(s) ? count(s) - 1 : 0;
+}
+
+/* Put the cursor on a row; beyond the last one means to follow. */
+static void go(struct events *s, long to)
+{
+	size_t top = top_of(s), at;
+
+	if (to >= (long)count(s)) {
+		s->follow = true;
+		return;
+	}
+	at = to < 0 ? 0 : (size_t)to;
+	if (s->follow)
+		s->seen = s->next;
+	s->follow = false;
+	if (at < top)
+		top = at;
+	if (at >= top + page(s))
+		top = at - page(s) + 1;
+	s->top = number_at(s, top);
+	s->cursor = number_at(s, at);
+}
+
+/* Drawing. */
+
+static enum role action_role(const char *action)
+{
+	static const struct {
+		const char *word;
+		enum role role;
+	} known[] = {{"start", ROLE_GOOD}, {"create", ROLE_TEXT}, {"unpause", ROLE_GOOD},
+		{"oom", ROLE_BAD}, {"kill", ROLE_WARN}, {"die", ROLE_WARN}, {"destroy", ROLE_WARN},
+		{"remove", ROLE_WARN}, {"delete", ROLE_WARN}, {"pause", ROLE_WARN},
+		{"health_status: unhealthy", ROLE_BAD}, {"health_status: healthy", ROLE_GOOD}};
+
+	for (size_t i = 0; i < COUNT(known); i++)
+		if (!strncmp(action, known[i].word, strlen(known[i].word)))
+			return known[i].role;
+	return ROLE_TEXT;
+}
+
+static void draw_entry(struct canvas *c, struct area a, const struct entry *e)
+{
+	int when_w = a.w >= 100 ? 13 : 9, type_w = a.w >= 60 ? 11 : 0,
+	    action_w = a.w >= 60 ? 15 : 11;
+	int x = a.x + 1, left, name_w;
+	char when[FORMAT_MAX];
+
+	format_wall(when, e->wall_ns / 1000000);
+	canvas_text(c, x, a.y, when_w, STYLE(DIM), when);
+	if (when_w > 9)
+		canvas_printf(
+			c, x + 8, a.y, 4, STYLE(DIM), ".%03d", (int)(e->wall_ns / 1000000 % 1000));
+	x += when_w;
+	if (type_w)
+		canvas_clip(c, x, a.y, type_w - 1, STYLE(DIM), e->text);
+	x += type_w;
+	canvas_clip(c, x, a.y, action_w - 1,
+		(struct style){.role = (uint8_t)action_role(e->text + e->action)},
+		e->text + e->action);
+	x += action_w;
+	left = a.x + a.w - x;
+	name_w = e->text[e->more] ? left * 2 / 5 : left;
+	if (name_w > 32 && e->text[e->more])
+		name_w = 32;
+	canvas_clip(c, x, a.y, name_w - 1, STYLE(STRONG),
+		e->text[e->name] ? e->text + e->name : e->text + e->id);
+	if (e->text[e->more])
+		canvas_clip(c, x + name_w, a.y, left - name_w, STYLE(TEXT), e->text + e->more);
+}
+
+static void draw_head(const struct events *s, struct canvas *c, struct area a)
+{
+	int type_w = a.w >= 60 ? 11 : 0, when_w = a.w >= 100 ? 13 : 9, x = a.x + 1;
+	char text[80], n[FORMAT_MAX], m[FORMAT_MAX];
+	uint64_t fresh = s->next - s->seen;
+	size_t below = count(s) -
+		(count(s) ? top_of(s) + page(s) < count(s) ? top_of(s) + page(s) : count(s) : 0);
+
+	canvas_text(c, x, a.y, -1, STYLE(COLUMN), "TIME");
+	if (type_w)
+		canvas_text(c, x + when_w, a.y, -1, STYLE(COLUMN), "WHAT");
+	canvas_text(c, x + when_w + type_w, a.y, -1, STYLE(COLUMN), "EVENT");
+	canvas_text(c, x + when_w + type_w + (a.w >= 60 ? 15 : 11), a.y, -1, STYLE(COLUMN), "NAME");
+	if (s->follow || !below || !fresh) {
+		snprintf(text, sizeof text, "%s · %s", format_count(n, count(s)),
+			s->follow ? "following" : "not following");
+		canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1, STYLE(DIM), text);
+	} else {
+		snprintf(text, sizeof text, "%s new below",
+			format_count(m, below < fresh ? below : fresh));
+		canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1, STYLE(ACCENT), text);
+	}
+}
+
+static void events_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct events *s = v->state;
+	size_t top, cursor = s->follow ? SIZE_MAX : cursor_of(s);
+
+	s->rows = a.h - 1;
+	top = top_of(s);
+	draw_head(s, c, a);
+	if (!count(s)) {
+		canvas_clip(c, a.x + 2, a.y + 2, a.w - 2, STYLE(DIM),
+			s->filter.set
+				? "Nothing matches the filter; Esc clears it."
+				: "Nothing has happened on the engine since berth was opened.");
+		return;
+	}
+	for (int y = 0; y < s->rows && top + (size_t)y < count(s); y++) {
+		struct area row = {a.x, a.y + 1 + y, a.w, 1};
+
+		draw_entry(c, row, entry(s, number_at(s, top + (size_t)y)));
+		if (top + (size_t)y == cursor) {
+			canvas_glyph(c, row.x, row.y, STYLE(ACCENT), GLYPH_EDGE);
+			canvas_under(c, row, ROLE_CURSOR);
+		}
+	}
+}
+
+static bool events_act(struct view *v, enum action a)
+{
+	struct events *s = v->state;
+	long at = (long)cursor_of(s), most = (long)page(s) - 1;
+
+	if (most < 1)
+		most = 1;
+	switch (a) {
+	case DO_UP: go(s, at - 1); break;
+	case DO_DOWN: go(s, at + 1); break;
+	case DO_PAGE_UP: go(s, at - most); break;
+	case DO_PAGE_DOWN: go(s, at + most); break;
+	case DO_HALF_UP: go(s, at - (most + 1) / 2); break;
+	case DO_HALF_DOWN: go(s, at + (most + 1) / 2); break;
+	case DO_TOP: go(s, 0); break;
+	case DO_BOTTOM: s->follow = true; break;
+	case DO_FOLLOW: go(s, s->follow ? at : (long)count(s)); break;
+	default: return false;
+	}
+	app_dirty(v->app);
+	return true;
+}
+
+static bool events_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct events *s = v->state;
+
+	(void)done;
+	if (pattern_compile(&s->filter, text ? text : "", e))
+		return false;
+	filter_all(s);
+	return true;
+}
+
+static void events_wheel(struct view *v, int lines)
+{
+	struct events *s = v->state;
+	size_t top = top_of(s), cursor;
+
+	if (lines > 0 && top >= last_top(s)) {
+		s->follow = true;
+	} else {
+		top = lines < 0 && top < (size_t)-lines ? 0 : top + (size_t)lines;
+		cursor = cursor_of(s);
+		go(s,
+			(long)(cursor < top                       ? top
+					: cursor >= top + page(s) ? top + page(s) - 1
+								  : cursor));
+		s->top = number_at(s, top);
+	}
+	app_dirty(v->app);
+}
+
+static void events_click(struct view *v, int x, int y, bool twice)
+{
+	struct events *s = v->state;
+
+	(void)x;
+	(void)twice;
+	if (y > 0 && top_of(s) + (size_t)y - 1 < count(s))
+		go(s, (long)top_of(s) + y - 1);
+	app_dirty(v->app);
+}
+
+static void events_status(struct view *v, char *buf, size_t cap)
+{
+	struct events *s = v->state;
+
+	*buf = '\0';
+	if (s->filter.set)
+		snprintf(buf, cap, "filter: %s%s  %zu of %llu", s->filter.inverse ? "!" : "",
+			s->filter.text, count(s), (unsigned long long)(s->next - s->first));
+}
+
+static void print(const struct entry *e, struct str *out)
+{
+	char when[FORMAT_MAX];
+
+	str_addf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", format_stamp(when, e->wall_ns / 1000000), e->text,
+		e->text + e->action, e->text + e->name, e->text + e->more, e->text + e->id);
+}
+
+static bool events_copy(struct view *v, struct str *out)
+{
+	struct events *s = v->state;
+
+	if (!count(s))
+		return false;
+	print(entry(s, number_at(s, cursor_of(s))), out);
+	return true;
+}
+
+static bool events_save(struct view *v, struct str *out)
+{
+	struct events *s = v->state;
+
+	for (size_t i = 0; i < count(s); i++)
+		print(entry(s, number_at(s, i)), out);
+	return count(s) > 0;
+}
+
+const struct view_ops events_view = {
+	.name = "events",
+	.tab = "Events",
+	.tab_short = "Ev",
+	.context = IN_EVENTS,
+	.state_size = sizeof(struct events),
+	.open = events_open,
+	.close = events_close,
+	.draw = events_draw,
+	.act = events_act,
+	.event = events_event,
+	.click = events_click,
+	.wheel = events_wheel,
+	.filter = events_filter,
+	.status = events_status,
+	.copy = events_copy,
+	.save = events_save,
+};

@@ -1,0 +1,257 @@
+/* host.c - the engine, the machine under it, and what berth itself costs. */
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/text.h>
+
+#include "app.h"
+#include "views/list.h"
+#include "views/pen.h"
+#include "widgets/meter.h"
+
+#define WIDE 90
+#define KEY_W 12
+
+struct host {
+	int scroll, length, seen;
+};
+
+static void section(struct pen *p, const char *name)
+{
+	if (p->y)
+		pen_skip(p, 1);
+	pen_head(p, name);
+}
+
+static void fact(struct pen *p, const char *key, const char *value)
+{
+	if (value && *value)
+		pen_fact(p, key, STYLE(TEXT), value);
+}
+
+static void count_text(char *buf, size_t cap, const struct snapshot *s)
+{
+	size_t by[CONTAINER_UNKNOWN + 1] = {0}, used = 0;
+
+	for (size_t i = 0; i < s->ncontainers; i++)
+		by[s->containers[i].state]++;
+	buf[0] = '\0';
+	for (int i = 0; i <= CONTAINER_UNKNOWN; i++)
+		if (by[i] && used < cap)
+			used += (size_t)snprintf(buf + used, cap - used, "%s%zu %s",
+				used ? ", " : "", by[i],
+				container_state_name((enum container_state)i));
+	if (!used)
+		snprintf(buf, cap, "%s", s->listed ? "none" : "not known yet");
+}
+
+static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns)
+{
+	const struct engine_state *e = &s->engine;
+	char text[256], age[FORMAT_MAX];
+	static const char *const words[] = {"connecting", "up", "lost"};
+
+	section(p, "Engine");
+	snprintf(text, sizeof text, "%s for %s", words[e->phase],
+		format_span(age, (now_ns - e->since_ns) / 1000000000));
+	pen_fact(p, "State",
+		e->phase == ENGINE_UP             ? STYLE(GOOD)
+			: e->phase == ENGINE_LOST ? STYLE(BAD)
+						  : STYLE(BUSY),
+		text);
+	if (e->problem)
+		pen_fact(p, "Problem", STYLE(BAD), e->problem);
+	snprintf(text, sizeof text, "%s, from %s", e->endpoint, e->source);
+	fact(p, "Endpoint", text);
+	if (*e->version) {
+		snprintf(text, sizeof text, "%s %s, API %s", *e->product ? e->product : "engine",
+			e->version, e->api);
+		fact(p, "Version", text);
+	}
+	fact(p, "Host name", e->name);
+	fact(p, "System", e->os);
+	snprintf(text, sizeof text, "%s %s", e->kernel, e->arch);
+	fact(p, "Kernel", *e->kernel ? text : "");
+	fact(p, "Storage", e->storage);
+	fact(p, "Cgroups", e->cgroup);
+	fact(p, "Root", e->root_dir);
+	fact(p, "Id", e->id);
+	if (e->phase != ENGINE_CONNECTING || *e->version)
+		fact(p, "Numbers",
+			e->local
+				? "read from cgroups and /proc: its containers are on this machine"
+				: "asked from the engine: its containers are not visible from here");
+	fact(p, "Acts", e->read_only ? "none: berth is read-only" : "allowed");
+}
+
+static void content_facts(struct pen *p, const struct snapshot *s)
+{
+	const struct {
+		const char *name;
+		int n;
+	} counts[] = {{"Images", s->images}, {"Networks", s->networks}, {"Volumes", s->volumes}};
+	char text[256], n[FORMAT_MAX];
+
+	section(p, "Holds");
+	count_text(text, sizeof text, s);
+	fact(p, "Containers", text);
+	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+		if (counts[i].n >= 0)
+			fact(p, counts[i].name, format_count(n, (uint64_t)counts[i].n));
+}
+
+static void self_facts(struct pen *p, const struct snapshot *s)
+{
+	char text[128], n[FORMAT_MAX];
+
+	section(p, "berth itself");
+	snprintf(text, sizeof text, "%s %% of one core", format_percent(n, s->self.cpu_percent));
+	fact(p, "CPU", text);
+	snprintf(text, sizeof text, "%s resident", format_bytes(n, s->self.memory_bytes));
+	fact(p, "Memory", text);
+	snprintf(text, sizeof text, "%d", s->self.fds);
+	fact(p, "Open files", text);
+	snprintf(text, sizeof text, "%.3g times a second; the last sweep took %.3g ms", s->self.hz,
+		s->self.sweep_us / 1000);
+	fact(p, "Sampling", text);
+}
+
+/* A headline, and a bar or a curve below it. */
+static void draw_gauge(struct pen *p, const char *name, const char *value, double fraction,
+	const struct series *series, double top, int rows)
+{
+	int y = pen_row(p), x = p->a.x + p->x;
+
+	if (y >= 0) {
+		int used = canvas_text(p->c, x, y, p->w, STYLE(COLUMN), name) + 1;
+
+		canvas_clip(p->c, x + used, y, p->w - used, STYLE(STRONG), value);
+	}
+	pen_skip(p, 1);
+	y = pen_row(p);
+	if (y >= 0)
+		meter_level(p->c, x, y, p->w, fraction, 0.8, 0.95);
+	pen_skip(p, 1);
+	y = pen_row(p);
+	if (series && series->len && rows > 0) {
+		if (y >= 0 && y + rows <= p->a.y + p->a.h)
+			meter_chart(p->c, (struct area){x, y, p->w, rows}, STYLE(CHART), series->v,
+				series->len, top);
+		pen_skip(p, rows);
+	}
+	pen_skip(p, 1);
+}
+
+static void gauges(struct pen *p, const struct host_stats *h, int rows)
+{
+	char text[160], a[FORMAT_MAX], b[FORMAT_MAX];
+	uint64_t used = h->memory_total_bytes - h->memory_available_bytes;
+
+	snprintf(text, sizeof text, "%s %% of %d %s", format_percent(a, h->cpu_percent), h->cpus,
+		h->cpus == 1 ? "core" : "cores");
+	draw_gauge(p, "CPU", text, h->cpu_percent / 100, &h->cpu, 100, rows);
+	if (h->memory_total_bytes && h->memory_available_bytes <= h->memory_total_bytes) {
+		snprintf(text, sizeof text, "%s of %s", format_bytes(a, used),
+			format_bytes(b, h->memory_total_bytes));
+		draw_gauge(p, "Memory", text, (double)used / (double)h->memory_total_bytes,
+			&h->memory, (double)h->memory_total_bytes, rows);
+	}
+	if (h->disk_total_bytes && h->disk_free_bytes <= h->disk_total_bytes) {
+		uint64_t taken = h->disk_total_bytes - h->disk_free_bytes;
+
+		snprintf(text, sizeof text, "%s of %s, %s free", format_bytes(a, taken),
+			format_bytes(b, h->disk_total_bytes),
+			format_bytes((char[FORMAT_MAX]){0}, h->disk_free_bytes));
+		draw_gauge(
+			p, "Disk", text, (double)taken / (double)h->disk_total_bytes, NULL, 0, 0);
+	}
+	snprintf(text, sizeof text, "%.2f  %.2f  %.2f", h->load1, h->load5, h->load15);
+	p->key_width = KEY_W;
+	pen_fact(p, "Load", STYLE(TEXT), text);
+	pen_fact(p, "Up", STYLE(TEXT), format_span(a, h->uptime_s));
+}
+
+static void host_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct host *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+	struct area inner = {a.x + 2, a.y, a.w - 4, a.h};
+	struct pen p = pen_on(c, inner, s->scroll);
+
+	p.key_width = KEY_W;
+	if (a.w >= WIDE) {
+		struct pen left = p;
+
+		left.w = inner.w * 2 / 5;
+		if (snap->host.cpus)
+			gauges(&left, &snap->host, a.h >= 24 ? 5 : 3);
+		p.x = left.w + 4;
+		p.w = inner.w - p.x;
+		engine_facts(&p, snap, app_now_ns(v->app));
+		content_facts(&p, snap);
+		self_facts(&p, snap);
+		p.y = p.y > left.y ? p.y : left.y;
+	} else {
+		engine_facts(&p, snap, app_now_ns(v->app));
+		content_facts(&p, snap);
+		self_facts(&p, snap);
+		section(&p, "Machine");
+		if (snap->host.cpus)
+			gauges(&p, &snap->host, 2);
+	}
+	s->length = p.y;
+	s->seen = a.h;
+	if (s->length > s->scroll + s->seen)
+		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
+	if (s->scroll)
+		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
+}
+
+static void scroll(struct view *v, int rows)
+{
+	struct host *s = v->state;
+	int most = s->length > s->seen ? s->length - s->seen : 0;
+
+	s->scroll += rows;
+	s->scroll = s->scroll > most ? most : s->scroll < 0 ? 0 : s->scroll;
+	app_dirty(v->app);
+}
+
+static bool host_act(struct view *v, enum action a)
+{
+	struct host *s = v->state;
+	int page = s->seen > 2 ? s->seen - 1 : 1;
+
+	switch (a) {
+	case DO_UP: scroll(v, -1); return true;
+	case DO_DOWN: scroll(v, 1); return true;
+	case DO_PAGE_UP: scroll(v, -page); return true;
+	case DO_PAGE_DOWN: scroll(v, page); return true;
+	case DO_HALF_UP: scroll(v, -(page + 1) / 2); return true;
+	case DO_HALF_DOWN: scroll(v, (page + 1) / 2); return true;
+	case DO_TOP: scroll(v, -s->length); return true;
+	case DO_BOTTOM: scroll(v, s->length); return true;
+	default: return false;
+	}
+}
+
+static bool host_copy(struct view *v, struct str *out)
+{
+	const struct engine_state *e = &app_snapshot(v->app)->engine;
+
+	str_addf(out, "%s %s, API %s, at %s", e->product, e->version, e->api, e->endpoint);
+	return true;
+}
+
+const struct view_ops host_view = {
+	.name = "host",
+	.tab = "Host",
+	.tab_short = "Host",
+	.context = IN_HOST,
+	.state_size = sizeof(struct host),
+	.draw = host_draw,
+	.act = host_act,
+	.wheel = scroll,
+	.copy = host_copy,
+};

@@ -1,0 +1,663 @@
+/* jobs.c - everything that takes long, in all berth processes: progress, rate, time left, cancel.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/check.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app.h"
+#include "views/list.h"
+#include "views/pen.h"
+#include "widgets/meter.h"
+#include "widgets/table.h"
+
+#define ID_MAX 64
+#define RATE_W 10
+#define LEFT_W 7
+#define BAR_W 20
+#define PERCENT_W 6
+
+struct jobs {
+	struct table table;
+	uint64_t seq;
+	char (*ids)[ID_MAX]; /* identities of the rows */
+	size_t ids_cap;
+	int64_t wall_ms;
+	bool detail;
+	int64_t ask_until_ns; /* "cancel all" was asked once and may be confirmed until then */
+	struct area body;
+};
+
+static const struct job_info *job_of(const struct table_row *r)
+{
+	return r->item;
+}
+
+/* Words for numbers. */
+
+static void amount_text(const struct job_info *j, char *buf, size_t cap)
+{
+	char a[FORMAT_MAX], b[FORMAT_MAX];
+
+	buf[0] = '\0';
+	if (j->bytes_total)
+		snprintf(buf, cap, "%s of %s", format_bytes(a, j->bytes_done),
+			format_bytes(b, j->bytes_total));
+	else if (j->items_total)
+		snprintf(buf, cap, "%s of %s %s", format_count(a, j->items_done),
+			format_count(b, j->items_total), j->unit);
+	else if (j->bytes_done)
+		snprintf(buf, cap, "%s", format_bytes(a, j->bytes_done));
+	else if (j->items_done)
+		snprintf(buf, cap, "%s %s", format_count(a, j->items_done), j->unit);
+}
+
+static void rate_words(const struct job_info *j, double rate, char *buf, size_t cap)
+{
+	char n[FORMAT_MAX];
+
+	buf[0] = '\0';
+	if (!(rate > 0))
+		return;
+	if (j->bytes_total || j->bytes_done)
+		snprintf(buf, cap, "%s/s", format_bytes(n, (uint64_t)rate));
+	else if (rate >= 10)
+		snprintf(buf, cap, "%s/s", format_count(n, (uint64_t)rate));
+	else
+		snprintf(buf, cap, "%.1f/s", rate);
+}
+
+/* Over its whole life, for one that ended. */
+static double mean_rate(const struct job_info *j)
+{
+	uint64_t done = j->bytes_done ? j->bytes_done : j->items_done;
+
+	return j->elapsed_ms > 0 ? (double)done * 1000 / (double)j->elapsed_ms : -1;
+}
+
+static const struct {
+	const char *word;
+	enum role role;
+	enum glyph glyph;
+} look[] = {
+	[JOB_QUEUED] = {"queued", ROLE_DIM, GLYPH_RING},
+	[JOB_RUNNING] = {"running", ROLE_BUSY, GLYPH_DOT},
+	[JOB_DONE] = {"done", ROLE_GOOD, GLYPH_TICK},
+	[JOB_FAILED] = {"failed", ROLE_BAD, GLYPH_CROSS},
+	[JOB_CANCELLED] = {"cancelled", ROLE_WARN, GLYPH_CROSS},
+	[JOB_ORPHANED] = {"its process died", ROLE_BAD, GLYPH_CROSS},
+};
+
+/* What there is to say beside the bar, or in its place once it ended. */
+static void says(const struct job_info *j, char *buf, size_t cap)
+{
+	char amount[96];
+
+	amount_text(j, amount, sizeof amount);
+	if (job_ended(j->state))
+		snprintf(buf, cap, "%s", *j->result ? j->result : look[j->state].word);
+	else if (j->cancelling)
+		snprintf(buf, cap, "stopping…");
+	else if (j->state == JOB_QUEUED)
+		snprintf(buf, cap, "queued");
+	else
+		snprintf(
+			buf, cap, "%s%s%s", amount, *amount && *j->current ? "  " : "", j->current);
+}
+
+/* Columns. */
+
+static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = job_ended(job_of(r)->state) ? STYLE(TEXT) : STYLE(STRONG);
+	snprintf(buf, cap, "%s", job_of(r)->name);
+}
+
+static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
+{
+	const struct job_info *j = job_of(r);
+	struct style st;
+	char name[JOB_TEXT_MAX];
+
+	canvas_glyph(c, a.x, a.y,
+		(struct style){
+			.role = (uint8_t)(j->failed && j->state == JOB_DONE ? ROLE_WARN
+									    : look[j->state].role)},
+		look[j->state].glyph);
+	name_text(r, name, sizeof name, &st);
+	canvas_clip(c, a.x + 2, a.y, a.w - 2, st, name);
+}
+
+static int name_compare(const struct table_row *a, const struct table_row *b)
+{
+	return strcmp(job_of(a)->name, job_of(b)->name);
+}
+
+static void owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = job_of(r)->own ? STYLE(TEXT) : STYLE(DIM);
+	snprintf(buf, cap, "%s", job_of(r)->owner);
+}
+
+static int owner_compare(const struct table_row *a, const struct table_row *b)
+{
+	return strcmp(job_of(a)->owner, job_of(b)->owner);
+}
+
+static void progress_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct job_info *j = job_of(r);
+
+	(void)st;
+	says(j, buf, cap);
+	if (j->fraction >= 0 && !job_ended(j->state)) {
+		size_t used = strlen(buf);
+
+		snprintf(buf + used, cap - used, " %.0f %%", 100 * j->fraction);
+	}
+}
+
+static void progress_draw(const struct table_row *r, struct canvas *c, struct area a)
+{
+	const struct job_info *j = job_of(r);
+	int bar = a.w >= BAR_W + PERCENT_W + 12 ? BAR_W : a.w / 3, x = a.x;
+	struct style st = STYLE(TEXT);
+	char text[JOB_TEXT_MAX + 128];
+
+	says(j, text, sizeof text);
+	if (job_ended(j->state)) {
+		st.role = j->state == JOB_DONE ? ROLE_DIM : (uint8_t)look[j->state].role;
+		canvas_clip(c, x, a.y, a.w, st, text);
+		return;
+	}
+	if (j->state == JOB_QUEUED && j->fraction <= 0) {
+		canvas_clip(c, x, a.y, a.w, STYLE(DIM), text);
+		return;
+	}
+	meter_bar(c, x, a.y, bar, j->cancelling ? ROLE_BAR_WARN : ROLE_BAR, j->fraction);
+	x += bar;
+	if (j->fraction >= 0) {
+		char n[16];
+
+		snprintf(n, sizeof n, "%.0f %%", 100 * (j->fraction < 1 ? j->fraction : 1));
+		canvas_right(c, x, a.y, PERCENT_W, STYLE(STRONG), n);
+	}
+	x += PERCENT_W + 2;
+	if (a.x + a.w - x > 3)
+		canvas_clip(
+			c, x, a.y, a.x + a.w - x, j->cancelling ? STYLE(WARN) : STYLE(TEXT), text);
+}
+
+static int progress_compare(const struct table_row *a, const struct table_row *b)
+{
+	double x = job_of(a)->fraction, y = job_of(b)->fraction;
+
+	return x < y ? -1 : x > y;
+}
+
+static void rate_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct job_info *j = job_of(r);
+	bool ended = job_ended(j->state);
+
+	*st = ended ? STYLE(DIM) : STYLE(TEXT);
+	rate_words(j, ended ? mean_rate(j) : j->rate, buf, cap);
+}
+
+static int rate_compare(const struct table_row *a, const struct table_row *b)
+{
+	double x = job_of(a)->rate, y = job_of(b)->rate;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Time left; for one that ended, how long it took. */
+static void left_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct job_info *j = job_of(r);
+	char n[FORMAT_MAX];
+
+	if (job_ended(j->state)) {
+		*st = STYLE(DIM);
+		snprintf(buf, cap, "in %s",
+			j->elapsed_ms < 10000 ? format_age(n, j->elapsed_ms)
+					      : format_span(n, j->elapsed_ms / 1000));
+	} else if (j->eta_ms >= 0 && j->state == JOB_RUNNING) {
+		snprintf(buf, cap, "%s", format_span(n, (j->eta_ms + 999) / 1000));
+	} else {
+		*st = STYLE(DIM);
+		snprintf(buf, cap, "–");
+	}
+}
+
+static int left_compare(const struct table_row *a, const struct table_row *b)
+{
+	int64_t x = job_of(a)->eta_ms, y = job_of(b)->eta_ms;
+
+	return x < y ? -1 : x > y;
+}
+
+static const struct table_column columns[] = {
+	{.name = "job",
+		.head = "JOB",
+		.min = 14,
+		.ideal = 26,
+		.grow = 2,
+		.sign = true,
+		.text = name_text,
+		.draw = name_draw,
+		.compare = name_compare},
+	{.name = "owner",
+		.head = "OWNER",
+		.min = 6,
+		.ideal = 9,
+		.keep = 30,
+		.text = owner_text,
+		.compare = owner_compare},
+	{.name = "progress",
+		.head = "PROGRESS",
+		.min = 18,
+		.ideal = 44,
+		.grow = 3,
+		.text = progress_text,
+		.draw = progress_draw,
+		.compare = progress_compare},
+	{.name = "rate",
+		.head = "RATE",
+		.min = 8,
+		.ideal = RATE_W,
+		.keep = 20,
+		.right = true,
+		.descending = true,
+		.text = rate_text,
+		.compare = rate_compare},
+	{.name = "left",
+		.head = "LEFT",
+		.min = LEFT_W,
+		.ideal = LEFT_W,
+		.keep = 10,
+		.right = true,
+		.text = left_text,
+		.compare = left_compare},
+};
+
+/* Rows. */
+
+static void rebuild(struct jobs *s, const struct snapshot *snap)
+{
+	s->ids = mem_grow(s->ids, &s->ids_cap, snap->njobs + 1, sizeof *s->ids);
+	table_begin(&s->table);
+	for (size_t i = 0; i < snap->njobs; i++) {
+		const struct job_info *j = &snap->jobs[i];
+
+		snprintf(s->ids[i], ID_MAX, "%d.%llu.%u", (int)j->id.pid,
+			(unsigned long long)j->id.started, j->id.serial);
+		table_add(&s->table, (struct table_row){.engine = "", .id = s->ids[i], .item = j});
+	}
+	table_end(&s->table);
+	s->seq = snap->seq;
+}
+
+/* Rows must not outlive the snapshot they point into. */
+static void jobs_snapshot(struct view *v, const struct snapshot *snap)
+{
+	rebuild(v->state, snap);
+}
+
+static void refresh(struct view *v)
+{
+	struct jobs *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+
+	s->wall_ms = snap->at_wall_ms;
+	if (s->seq != snap->seq)
+		rebuild(s, snap);
+}
+
+/* All together. */
+
+struct total {
+	size_t state[JOB_ORPHANED + 1];
+	uint64_t bytes_done, bytes_total;
+	double fraction; /* mean over those whose progress is known; -1 none */
+	double rate;     /* bytes/s */
+	int64_t eta_ms;
+};
+
+static struct total add_up(const struct snapshot *snap)
+{
+	struct total t = {.fraction = -1, .eta_ms = -1};
+	double fractions = 0;
+	size_t known = 0;
+
+	for (size_t i = 0; i < snap->njobs; i++) {
+		const struct job_info *j = &snap->jobs[i];
+
+		CHECK(j->state <= JOB_ORPHANED);
+		t.state[j->state]++;
+		if (job_ended(j->state))
+			continue;
+		if (j->fraction >= 0) {
+			fractions += j->fraction;
+			known++;
+		}
+		if (j->bytes_total) {
+			t.bytes_done += j->bytes_done;
+			t.bytes_total += j->bytes_total;
+			t.rate += j->rate > 0 ? j->rate : 0;
+		}
+		if (j->eta_ms > t.eta_ms)
+			t.eta_ms = j->eta_ms;
+	}
+	if (known)
+		t.fraction = fractions / (double)known;
+	return t;
+}
+
+/* "4 running · 12 queued": the parts that are not zero. */
+static int draw_counts(const struct total *t, struct canvas *c, struct area a)
+{
+	int x = a.x + 1;
+	bool any = false;
+
+	for (size_t i = 0; i <= JOB_ORPHANED; i++) {
+		static const enum job_state order[] = {
+			JOB_RUNNING, JOB_QUEUED, JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_ORPHANED};
+		enum job_state state = order[i];
+		struct style st = {.role = (uint8_t)look[state].role};
+		char n[FORMAT_MAX];
+
+		if (!t->state[state])
+			continue;
+		if (any)
+			x += canvas_text(c, x, a.y, a.x + a.w - x, STYLE(DIM), " · ");
+		if (state == JOB_DONE)
+			st = STYLE(DIM);
+		x += canvas_printf(c, x, a.y, a.x + a.w - x, st, "%s %s",
+			format_count(n, t->state[state]),
+			state == JOB_ORPHANED ? "abandoned" : look[state].word);
+		any = true;
+	}
+	if (!any)
+		x += canvas_text(c, x, a.y, a.w, STYLE(DIM), "no jobs");
+	return x;
+}
+
+static void draw_total(struct canvas *c, struct area a, const struct snapshot *snap)
+{
+	struct total t = add_up(snap);
+	int x = draw_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar;
+	char text[128] = "", one[FORMAT_MAX], two[FORMAT_MAX];
+	int used = 0;
+
+	if (t.fraction < 0)
+		return;
+	used += snprintf(text, sizeof text, "%3.0f %%", 100 * t.fraction);
+	if (t.bytes_total)
+		used += snprintf(text + used, sizeof text - (size_t)used, "   %s of %s",
+			format_bytes(one, t.bytes_done), format_bytes(two, t.bytes_total));
+	if (t.rate > 0)
+		used += snprintf(text + used, sizeof text - (size_t)used, "   %s/s",
+			format_bytes(one, (uint64_t)t.rate));
+	if (t.eta_ms >= 0)
+		snprintf(text + used, sizeof text - (size_t)used, "   %s left",
+			format_span(one, (t.eta_ms + 999) / 1000));
+	/* What does not fit goes from the end. */
+	for (char *cut; text_width(text, strlen(text)) > left - 8 && (cut = strrchr(text, ' '));)
+		while (cut >= text && (*cut == ' ' || cut[1] != ' '))
+			*cut-- = '\0';
+	bar = left - text_width(text, strlen(text)) - 1;
+	if (bar < 6)
+		return;
+	bar = bar > BAR_W ? BAR_W : bar;
+	left -= bar + 1;
+	canvas_right(c, x + bar + 1, a.y, left, STYLE(TEXT), text);
+	meter_bar(c, x + bar + 1 + left - text_width(text, strlen(text)) - bar - 1, a.y, bar,
+		ROLE_BAR, t.fraction);
+}
+
+/* One job in full. */
+static void draw_detail(struct canvas *c, struct area a, const struct job_info *j)
+{
+	struct pen p = pen_on(c, (struct area){a.x + 2, a.y + 1, a.w - 4, a.h - 1}, 0);
+	struct style st = {.role = (uint8_t)look[j->state].role};
+	char text[256], n[FORMAT_MAX];
+
+	canvas_hline(c, a.x, a.y, a.w, STYLE(RULE));
+	canvas_text(c, a.x + 1, a.y, 1, STYLE(TEXT), " ");
+	canvas_text(c, a.x + 2 + canvas_clip(c, a.x + 2, a.y, a.w - 6, STYLE(STRONG), j->name), a.y,
+		1, STYLE(TEXT), " ");
+	p.key_width = 11;
+	pen_fact(&p, "State", st, j->cancelling ? "stopping…" : look[j->state].word);
+	if (*j->result)
+		pen_fact(&p, "Result", j->state == JOB_DONE ? STYLE(TEXT) : st, j->result);
+	if (*j->current && !job_ended(j->state))
+		pen_fact(&p, "In hand", STYLE(TEXT), j->current);
+	amount_text(j, text, sizeof text);
+	if (*text)
+		pen_fact(&p, "Done", STYLE(TEXT), text);
+	if (j->bytes_total && j->items_total) {
+		char m[FORMAT_MAX];
+
+		snprintf(text, sizeof text, "%s of %s %s", format_count(n, j->items_done),
+			format_count(m, j->items_total), j->unit);
+		pen_fact(&p, "Items", STYLE(TEXT), text);
+	}
+	if (j->failed) {
+		snprintf(text, sizeof text, "%s %s", format_count(n, j->failed), j->unit);
+		pen_fact(&p, "Failed", STYLE(BAD), text);
+	}
+	rate_words(j, job_ended(j->state) ? mean_rate(j) : j->rate, text, sizeof text);
+	if (*text)
+		pen_fact(&p, "Rate", STYLE(TEXT), text);
+	snprintf(text, sizeof text, "%s", format_age(n, j->elapsed_ms));
+	pen_fact(&p, "Time", STYLE(TEXT), text);
+	if (j->started_wall_ms > 0)
+		pen_fact(&p, "Started", STYLE(TEXT), format_wall(n, j->started_wall_ms));
+	snprintf(text, sizeof text, "%s, process %d%s", j->owner, (int)j->id.pid,
+		j->own ? " (this one)" : "");
+	pen_fact(&p, "Owner", STYLE(TEXT), text);
+}
+
+static void jobs_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct jobs *s = v->state;
+	const struct table_row *r;
+	struct area list = {a.x, a.y + 1, a.w, a.h - 1};
+
+	refresh(v);
+	s->body = a;
+	draw_total(c, a, app_snapshot(v->app));
+	r = table_current(&s->table);
+	if (s->detail && r && list.h >= 10) {
+		int h = list.h / 2 < 11 ? list.h / 2 : 11;
+
+		list.h -= h;
+		draw_detail(c, (struct area){a.x, list.y + list.h, a.w, h}, job_of(r));
+	} else if (s->detail && r) {
+		draw_detail(c, list, job_of(r));
+		return;
+	}
+	table_draw(&s->table, c, list);
+}
+
+/* Cancelling. */
+
+static void send_cancel(struct view *v, struct job_id id)
+{
+	struct command *c = command_new(CMD_JOB_CANCEL);
+
+	c->job = id;
+	app_send(v->app, c);
+}
+
+static void cancel_one(struct view *v, const struct job_info *j)
+{
+	char name[JOB_TEXT_MAX];
+
+	text_clean(name, sizeof name, j->name);
+	if (job_ended(j->state))
+		app_say(v->app, ROLE_DIM, "%s has ended already.", name);
+	else if (!j->cancellable)
+		app_say(v->app, ROLE_WARN, "%s cannot be stopped halfway.", name);
+	else
+		send_cancel(v, j->id);
+}
+
+static void cancel(struct view *v)
+{
+	struct jobs *s = v->state;
+	const struct table_row *r = table_current(&s->table);
+	size_t at = 0, hidden;
+
+	if (!table_marked(&s->table, &hidden)) {
+		if (r)
+			cancel_one(v, job_of(r));
+		return;
+	}
+	while ((r = table_next_marked(&s->table, &at)))
+		cancel_one(v, job_of(r));
+	table_unmark_all(&s->table);
+}
+
+/* Everybody's jobs: ask once. */
+static void cancel_all(struct view *v)
+{
+	struct jobs *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+	int64_t now = app_now_ns(v->app);
+	size_t n = 0;
+
+	for (size_t i = 0; i < snap->njobs; i++)
+		n += !job_ended(snap->jobs[i].state);
+	if (!n) {
+		app_say(v->app, ROLE_DIM, "No job is running.");
+	} else if (now < s->ask_until_ns) {
+		s->ask_until_ns = 0;
+		send_cancel(v, (struct job_id){0});
+		app_say(v->app, ROLE_WARN, "Stopping %zu %s.", n, n == 1 ? "job" : "jobs");
+	} else {
+		s->ask_until_ns = now + 5000000000;
+		app_say(v->app, ROLE_WARN,
+			"Stop all %zu %s of every berth process?  Once more within 5 s does it.", n,
+			n == 1 ? "job" : "jobs");
+	}
+}
+
+static bool jobs_act(struct view *v, enum action a)
+{
+	struct jobs *s = v->state;
+	size_t hidden;
+
+	refresh(v);
+	app_dirty(v->app);
+	if (s->table.choosing)
+		return table_act(&s->table, a);
+	switch (a) {
+	case DO_CANCEL_JOB: cancel(v); return true;
+	case DO_CANCEL_ALL: cancel_all(v); return true;
+	case DO_ENTER: s->detail = !s->detail; return true;
+	case DO_BACK:
+		if (s->detail)
+			s->detail = false;
+		else if (!s->table.filter && table_marked(&s->table, &hidden))
+			table_unmark_all(&s->table);
+		else
+			return false;
+		return true;
+	default: return table_act(&s->table, a);
+	}
+}
+
+static void jobs_open(struct view *v)
+{
+	struct jobs *s = v->state;
+
+	table_init(&s->table, columns, COUNT(columns), NULL);
+	s->table.empty = "Nothing has taken long yet.";
+}
+
+static void jobs_close(struct view *v)
+{
+	struct jobs *s = v->state;
+
+	table_release(&s->table);
+	free(s->ids);
+}
+
+static void jobs_click(struct view *v, int x, int y, bool twice)
+{
+	struct jobs *s = v->state;
+
+	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 1)
+		s->detail = !s->detail;
+	app_dirty(v->app);
+}
+
+static void jobs_wheel(struct view *v, int lines)
+{
+	struct jobs *s = v->state;
+
+	table_wheel(&s->table, lines);
+	app_dirty(v->app);
+}
+
+static bool jobs_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct jobs *s = v->state;
+
+	(void)done;
+	return table_filter(&s->table, text, e) == 0;
+}
+
+static void jobs_status(struct view *v, char *buf, size_t cap)
+{
+	struct jobs *s = v->state;
+
+	table_status(&s->table, buf, cap);
+}
+
+static bool jobs_copy(struct view *v, struct str *out)
+{
+	struct jobs *s = v->state;
+	const struct table_row *r;
+
+	refresh(v);
+	r = table_current(&s->table);
+	if (r)
+		str_addf(out, "%s%s%s", job_of(r)->name, *job_of(r)->result ? ": " : "",
+			job_of(r)->result);
+	return r != NULL;
+}
+
+static bool jobs_save(struct view *v, struct str *out)
+{
+	struct jobs *s = v->state;
+
+	refresh(v);
+	table_save(&s->table, out);
+	return true;
+}
+
+const struct view_ops jobs_view = {
+	.name = "jobs",
+	.tab = "Jobs",
+	.tab_short = "Jobs",
+	.context = IN_JOBS,
+	.state_size = sizeof(struct jobs),
+	.open = jobs_open,
+	.close = jobs_close,
+	.draw = jobs_draw,
+	.snapshot = jobs_snapshot,
+	.act = jobs_act,
+	.click = jobs_click,
+	.wheel = jobs_wheel,
+	.filter = jobs_filter,
+	.status = jobs_status,
+	.copy = jobs_copy,
+	.save = jobs_save,
+};
