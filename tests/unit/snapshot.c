@@ -1,0 +1,148 @@
+/* snapshot.c - the slot and the mailboxes between two threads (meant for the thread sanitizer). */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "base/mailbox.h"
+#include "base/snapshot.h"
+
+#define ROUNDS 3000
+
+static void test_empty(void **state)
+{
+	struct snapshot_slot slot;
+	const struct snapshot *s;
+
+	(void)state;
+	snapshot_slot_init(&slot);
+	s = snapshot_take(&slot);
+	assert_non_null(s);
+	assert_int_equal(s->seq, 0);
+	assert_false(s->listed);
+	assert_string_equal(s->engine.endpoint, "");
+	assert_null(s->engine.problem);
+	assert_int_equal(s->images, -1);
+	snapshot_slot_release(&slot);
+	/* ours outlives the slot */
+	assert_string_equal(s->engine.id, "");
+	snapshot_unref(s);
+	snapshot_unref(NULL);
+}
+
+static void *publish(void *arg)
+{
+	struct snapshot_slot *slot = arg;
+
+	for (uint64_t i = 1; i <= ROUNDS; i++) {
+		struct arena *a;
+		struct snapshot *s = snapshot_new(0, &a);
+		struct container *c = arena_array(a, 3, sizeof *c);
+
+		for (int k = 0; k < 3; k++) {
+			c[k].engine = "e";
+			c[k].id = arena_printf(a, "%d", k);
+			c[k].name = arena_printf(a, "%llu", (unsigned long long)i);
+		}
+		s->seq = i;
+		s->containers = c;
+		s->ncontainers = 3;
+		snapshot_publish(slot, s);
+	}
+	return NULL;
+}
+
+/* Whoever takes one sees it whole, and never an older one than before. */
+static void test_threads(void **state)
+{
+	struct snapshot_slot slot;
+	pthread_t t;
+	uint64_t last = 0;
+	const struct snapshot *kept = NULL;
+
+	(void)state;
+	snapshot_slot_init(&slot);
+	assert_int_equal(pthread_create(&t, NULL, publish, &slot), 0);
+	while (last < ROUNDS) {
+		const struct snapshot *s = snapshot_take(&slot);
+
+		assert_true(s->seq >= last);
+		last = s->seq;
+		for (size_t i = 0; i < s->ncontainers; i++)
+			assert_int_equal(strtoull(s->containers[i].name, NULL, 10), s->seq);
+		if (!kept && s->seq)
+			kept = snapshot_ref(s);
+		snapshot_unref(s);
+	}
+	pthread_join(t, NULL);
+	snapshot_slot_release(&slot);
+	assert_non_null(kept);
+	assert_int_equal(strtoull(kept->containers[2].name, NULL, 10), kept->seq);
+	snapshot_unref(kept);
+}
+
+struct note {
+	struct mail mail;
+	int n;
+};
+
+static atomic_int wakes;
+
+static void wake(void *ctx)
+{
+	(void)ctx;
+	atomic_fetch_add(&wakes, 1);
+}
+
+static void *send_notes(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		struct note *n = xcalloc(1, sizeof *n);
+
+		n->n = i;
+		n->mail.bytes = sizeof *n;
+		mailbox_put(arg, &n->mail);
+	}
+	return NULL;
+}
+
+static void test_mailbox(void **state)
+{
+	struct mailbox m;
+	pthread_t t;
+	int got = 0;
+
+	(void)state;
+	mailbox_init(&m, wake, NULL);
+	assert_int_equal(pthread_create(&t, NULL, send_notes, &m), 0);
+	while (got < ROUNDS) {
+		struct note *n = (struct note *)mailbox_take(&m);
+
+		if (!n)
+			continue;
+		assert_int_equal(n->n, got++);
+		free(n);
+	}
+	pthread_join(t, NULL);
+	assert_int_equal(mailbox_bytes(&m), 0);
+	assert_true(atomic_load(&wakes) >= 1);
+	mailbox_release(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_mailbox),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
