@@ -1,0 +1,441 @@
+/* cgroup.c - finding a container's cgroup files, and reading its counters from them. */
+#include "observe/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "observe/scan.h"
+
+#define PROC_FILE_MAX ((size_t)1 << 20)
+/* memory.stat costs more than all other files together, and while memory.usage does not move the
+ * inactive file cache hardly does: then it is read every so many sweeps only. */
+#define INACTIVE_EVERY 8
+#define NO_LIMIT ((uint64_t)1 << 60) /* v1 says "none" with a number near 2^63 */
+
+/* The files behind each counter, by version. */
+static const struct {
+	const char *controller; /* v1 */
+	const char *v1[2];      /* second: where the first does not exist */
+	const char *v2;
+} files[CGROUP_NET] = {
+	[CGROUP_CPU] = {"cpuacct", {"cpuacct.usage", NULL}, "cpu.stat"},
+	[CGROUP_MEMORY] = {"memory", {"memory.usage_in_bytes", NULL}, "memory.current"},
+	[CGROUP_MEMORY_STAT] = {"memory", {"memory.stat", NULL}, "memory.stat"},
+	[CGROUP_IO] = {"blkio",
+		{"blkio.throttle.io_service_bytes_recursive", "blkio.io_service_bytes_recursive"},
+		"io.stat"},
+	[CGROUP_PIDS] = {"pids", {"pids.current", NULL}, "pids.current"},
+};
+
+/* A whole small file; bounded. */
+static int read_file(const char *path, struct str *out)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	while (out->len < PROC_FILE_MAX) {
+		ssize_t n;
+
+		str_reserve(out, 4096);
+		n = read(fd, out->s + out->len, 4096);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		out->len += (size_t)n;
+		out->s[out->len] = '\0';
+	}
+	return 0;
+}
+
+/* Undo \040 and its kin in place. */
+static void unescape(char *s)
+{
+	char *out = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+			s[3] >= '0' && s[3] <= '7') {
+			*out++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+			s += 3;
+		} else {
+			*out++ = *s;
+		}
+	}
+	*out = '\0';
+}
+
+/* One line of mountinfo: ID PARENT MAJ:MIN BASE POINT OPTIONS [TAG...] - TYPE SOURCE SUPER */
+static void mount_line(struct cgroup_mounts *m, size_t *cap, char *line)
+{
+	char *dash = strstr(line, " - "), *save = NULL, *field[6], *type, *super;
+	struct cgroup_mount *mount;
+
+	if (!dash)
+		return;
+	*dash = '\0';
+	for (size_t i = 0; i < COUNT(field); i++) {
+		field[i] = strtok_r(i ? NULL : line, " ", &save);
+		if (!field[i])
+			return;
+	}
+	type = strtok_r(dash + 3, " ", &save);
+	if (!type || !strtok_r(NULL, " ", &save))
+		return;
+	super = strtok_r(NULL, " ", &save);
+	if (!super || (strcmp(type, "cgroup") != 0 && strcmp(type, "cgroup2") != 0))
+		return;
+	m->mount = mem_grow(m->mount, cap, m->n + 1, sizeof *m->mount);
+	mount = &m->mount[m->n++];
+	unescape(field[3]);
+	unescape(field[4]);
+	mount->base = xstrdup(field[3]);
+	mount->point = xstrdup(field[4]);
+	mount->controllers = strcmp(type, "cgroup2") == 0 ? NULL : xasprintf(",%s,", super);
+}
+
+int cgroup_mounts_read(struct cgroup_mounts *m, const char *root, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_FREE char *path = xasprintf("%s/proc/self/mountinfo", root);
+	char *save = NULL;
+	size_t cap = 0;
+
+	memset(m, 0, sizeof *m);
+	if (read_file(path, &text) < 0)
+		return err_sys(e, errno, "Cannot read %s to find the cgroups", path);
+	m->root = xstrdup(root);
+	for (char *l = strtok_r(text.s, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
+		mount_line(m, &cap, l);
+	return 0;
+}
+
+void cgroup_mounts_release(struct cgroup_mounts *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		free(m->mount[i].controllers);
+		free(m->mount[i].point);
+		free(m->mount[i].base);
+	}
+	free(m->mount);
+	free(m->root);
+	memset(m, 0, sizeof *m);
+}
+
+/* Is `word` one of the comma-separated `list`? */
+static bool listed(const char *list, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	while (len >= n) {
+		const char *comma = memchr(list, ',', len);
+		size_t part = comma ? (size_t)(comma - list) : len;
+
+		if (part == n && memcmp(list, word, n) == 0)
+			return true;
+		if (!comma)
+			break;
+		list += part + 1;
+		len -= part + 1;
+	}
+	return false;
+}
+
+/* Cut `path` behind the component that holds the id: a container's own init may have moved into a
+ * group below it.  false when the id is not there at all, or when the path leaves our view. */
+static bool cut_at_id(char *path, const char *id)
+{
+	char *hit = strstr(path, id), *slash;
+
+	if (!hit || path[0] != '/' || strstr(path, "/../"))
+		return false;
+	slash = strchr(hit, '/');
+	if (slash)
+		*slash = '\0';
+	return true;
+}
+
+/* Directory of the process's cgroup in the hierarchy of `controller` (NULL: version 2). */
+static bool hierarchy_dir(const struct cgroup_mounts *m, const char *text, const char *id,
+	const char *controller, char *buf, size_t cap)
+{
+	for (const char *line = text; *line; line = strchrnul(line, '\n'), line += *line == '\n') {
+		size_t len = (size_t)(strchrnul(line, '\n') - line), list_len;
+		const char *list = memchr(line, ':', len), *path;
+		char want[64], own[PATH_MAX];
+
+		if (!list)
+			continue;
+		list++;
+		path = memchr(list, ':', len - (size_t)(list - line));
+		if (!path)
+			continue;
+		list_len = (size_t)(path++ - list);
+		if (controller ? !listed(list, list_len, controller) : list_len > 0)
+			continue;
+		len -= (size_t)(path - line);
+		if (len >= sizeof own)
+			continue;
+		memcpy(own, path, len);
+		own[len] = '\0';
+		if (!cut_at_id(own, id))
+			continue;
+		if (controller)
+			snprintf(want, sizeof want, ",%s,", controller);
+		for (size_t i = 0; i < m->n; i++) {
+			const struct cgroup_mount *mount = &m->mount[i];
+			size_t base = strcmp(mount->base, "/") == 0 ? 0 : strlen(mount->base);
+
+			if (controller ? !mount->controllers || !strstr(mount->controllers, want)
+				       : mount->controllers != NULL)
+				continue;
+			if (strncmp(own, mount->base, base) != 0 || own[base] != '/')
+				continue;
+			return snprintf(buf, cap, "%s%s%s", m->root, mount->point, own + base) <
+				(int)cap;
+		}
+	}
+	return false;
+}
+
+static int proc_cgroup(
+	const struct cgroup_mounts *m, const char *id, pid_t pid, struct str *out, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/proc/%d/cgroup", m->root, (int)pid);
+
+	if (strlen(id) < 12 || pid <= 0)
+		return err_set(e, ERR_NOT_FOUND, "The container has no process.");
+	if (read_file(path, out) < 0)
+		return err_set(e, errno == ENOENT || errno == ESRCH ? ERR_NOT_FOUND : ERR_SYS,
+			"Cannot read %s: %s.", path, strerror(errno));
+	if (memchr(out->s, '\0', out->len) || !strstr(out->s, id))
+		return err_set(e, ERR_NOT_FOUND,
+			"Process %d of this machine is not in container %.12s.", (int)pid, id);
+	return 0;
+}
+
+int cgroup_path(const struct cgroup_mounts *m, const char *id, pid_t pid, const char *controller,
+	const char *v1_file, const char *v2_file, char *buf, size_t cap, bool *v2, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
+	char dir[PATH_MAX];
+
+	if (proc_cgroup(m, id, pid, &text, e) < 0)
+		return -1;
+	*v2 = !hierarchy_dir(m, text.s, id, controller, dir, sizeof dir);
+	if (*v2 && !hierarchy_dir(m, text.s, id, NULL, dir, sizeof dir))
+		return err_set(e, ERR_NOT_FOUND, "There is no %s cgroup for container %.12s.",
+			controller, id);
+	if (snprintf(buf, cap, "%s/%s", dir, *v2 ? v2_file : v1_file) >= (int)cap)
+		return err_set(e, ERR_FAILED, "The path of a cgroup is too long.");
+	return 0;
+}
+
+void cgroup_reader_init(struct cgroup_reader *r)
+{
+	memset(r, 0, sizeof *r);
+	for (int i = 0; i < CGROUP_FILES; i++)
+		r->fd[i] = -1;
+}
+
+void cgroup_reader_close(struct cgroup_reader *r)
+{
+	for (int i = 0; i < CGROUP_FILES; i++)
+		if (r->fd[i] >= 0)
+			close(r->fd[i]);
+	cgroup_reader_init(r);
+}
+
+static int open_below(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
+		return -1;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static uint64_t read_limit(const char *dir, const char *name)
+{
+	AUTO_CLOSE int fd = open_below(dir, name);
+	char buf[64];
+	uint64_t v;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, buf, sizeof buf);
+	if (n <= 0 || !scan_number(buf, (size_t)n, 0, &v))
+		return 0;
+	return v >= NO_LIMIT ? 0 : v;
+}
+
+/* Open file `f`, version 1 where that controller is mounted so, else version 2. */
+static void open_file(struct cgroup_reader *r, const struct cgroup_mounts *m, const char *text,
+	const char *id, enum cgroup_file f)
+{
+	char dir[PATH_MAX];
+
+	if (hierarchy_dir(m, text, id, files[f].controller, dir, sizeof dir)) {
+		for (int i = 0; i < 2 && files[f].v1[i] && r->fd[f] < 0; i++)
+			r->fd[f] = open_below(dir, files[f].v1[i]);
+	} else if (hierarchy_dir(m, text, id, NULL, dir, sizeof dir)) {
+		r->v2[f] = true;
+		r->fd[f] = open_below(dir, files[f].v2);
+	}
+}
+
+static void limits(
+	struct cgroup_reader *r, const struct cgroup_mounts *m, const char *text, const char *id)
+{
+	char dir[PATH_MAX];
+
+	if (hierarchy_dir(m, text, id, r->v2[CGROUP_MEMORY] ? NULL : "memory", dir, sizeof dir))
+		r->memory_limit = read_limit(
+			dir, r->v2[CGROUP_MEMORY] ? "memory.max" : "memory.limit_in_bytes");
+	if (hierarchy_dir(m, text, id, r->v2[CGROUP_PIDS] ? NULL : "pids", dir, sizeof dir))
+		r->pids_limit = read_limit(dir, "pids.max");
+}
+
+void cgroup_limits(struct cgroup_reader *r, const struct cgroup_mounts *m, const char *id)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	if (r->open && proc_cgroup(m, id, r->pid, &text, NULL) == 0)
+		limits(r, m, text.s, id);
+}
+
+int cgroup_reader_open(struct cgroup_reader *r, const struct cgroup_mounts *m, const char *id,
+	pid_t pid, bool net, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	cgroup_reader_close(r);
+	if (proc_cgroup(m, id, pid, &text, e) < 0)
+		return -1;
+	for (int f = 0; f < CGROUP_NET; f++)
+		open_file(r, m, text.s, id, (enum cgroup_file)f);
+	if (r->fd[CGROUP_CPU] < 0) {
+		int failed = errno;
+
+		cgroup_reader_close(r);
+		return err_sys(e, failed, "Cannot read the cgroup of container %.12s", id);
+	}
+	if (net) {
+		AUTO_FREE char *path = xasprintf("%s/proc/%d/net/dev", m->root, (int)pid);
+
+		r->fd[CGROUP_NET] = open(path, O_RDONLY | O_CLOEXEC);
+		/* Opened by pid: was it still the same process? */
+		str_clear(&text);
+		if (proc_cgroup(m, id, pid, &text, e) < 0) {
+			cgroup_reader_close(r);
+			return -1;
+		}
+	}
+	r->open = true;
+	r->pid = pid;
+	/* Readers opened together must not all read memory.stat in the same sweep. */
+	r->inactive_age = (uint8_t)(pid % INACTIVE_EVERY);
+	r->usage = UINT64_MAX;
+	limits(r, m, text.s, id);
+	return 0;
+}
+
+/* What fits, cut at the last whole line when there is more.  0: nothing could be read. */
+static size_t slurp(int fd, char *buf, size_t cap)
+{
+	size_t len = 0;
+
+	while (len < cap) {
+		ssize_t n = pread(fd, buf + len, cap - len, (off_t)len);
+
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		/* A seq_file gives at most a page at a time; a short read was the last one. */
+		if (n < 3072)
+			return len;
+	}
+	while (len > 0 && buf[len - 1] != '\n')
+		len--;
+	return len;
+}
+
+static uint64_t memory_used(struct cgroup_reader *r, char *buf, size_t cap)
+{
+	bool v2 = r->v2[CGROUP_MEMORY_STAT];
+	uint64_t usage = 0;
+	size_t n;
+
+	if (r->fd[CGROUP_MEMORY] < 0)
+		return 0;
+	n = slurp(r->fd[CGROUP_MEMORY], buf, cap);
+	if (!n || !scan_number(buf, n, 0, &usage))
+		return 0;
+	if (usage != r->usage || ++r->inactive_age >= INACTIVE_EVERY) {
+		n = r->fd[CGROUP_MEMORY_STAT] < 0 ? 0 : slurp(r->fd[CGROUP_MEMORY_STAT], buf, cap);
+		if (r->usage != UINT64_MAX)
+			r->inactive_age = 0;
+		r->usage = usage;
+		r->inactive = 0;
+		if (v2)
+			scan_key(buf, n, "inactive_file ", 14, &r->inactive);
+		else
+			scan_key(buf, n, "total_inactive_file ", 20, &r->inactive);
+	}
+	return r->inactive < usage ? usage - r->inactive : usage;
+}
+
+int cgroup_read(struct cgroup_reader *r, struct counters *out)
+{
+	char buf[8192];
+	uint64_t cpu;
+	size_t n;
+
+	if (!r->open)
+		return -1;
+	memset(out, 0, sizeof *out);
+	out->at_ns = clock_mono_ns();
+	n = slurp(r->fd[CGROUP_CPU], buf, sizeof buf);
+	if (!n)
+		return -1;
+	if (r->v2[CGROUP_CPU]) {
+		if (!scan_key(buf, n, "usage_usec ", 11, &cpu))
+			return -1;
+		out->cpu_ns = cpu > UINT64_MAX / 1000 ? UINT64_MAX : cpu * 1000;
+	} else if (!scan_number(buf, n, 0, &out->cpu_ns)) {
+		return -1;
+	}
+	out->memory_bytes = memory_used(r, buf, sizeof buf);
+	out->memory_limit = r->memory_limit;
+	if (r->fd[CGROUP_IO] >= 0) {
+		n = slurp(r->fd[CGROUP_IO], buf, sizeof buf);
+		if (r->v2[CGROUP_IO])
+			scan_io_stat(buf, n, &out->block_read, &out->block_write);
+		else
+			scan_blkio(buf, n, &out->block_read, &out->block_write);
+	}
+	if (r->fd[CGROUP_PIDS] >= 0) {
+		n = slurp(r->fd[CGROUP_PIDS], buf, sizeof buf);
+		scan_number(buf, n, 0, &out->pids);
+	}
+	out->pids_limit = r->pids_limit;
+	if (r->fd[CGROUP_NET] >= 0) {
+		n = slurp(r->fd[CGROUP_NET], buf, sizeof buf);
+		out->net = n > 0;
+		scan_net_dev(buf, n, &out->net_rx, &out->net_tx);
+	}
+	return 0;
+}

@@ -1,0 +1,265 @@
+/* model.c - the table of containers: rows by id and in order. */
+#include "observe/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+void model_init(struct model *m)
+{
+	memset(m, 0, sizeof *m);
+	m->engine = xstrdup("");
+}
+
+static void row_free(struct model *m, struct row *r)
+{
+	row_stop_stats(m, r);
+	rates_clear(&r->rates);
+	arena_release(&r->mem);
+	free(r->problem);
+	free(r);
+}
+
+static void remove_all(struct model *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		row_free(m, m->row[i]);
+	m->n = 0;
+	if (m->nslots)
+		memset(m->slot, 0, m->nslots * sizeof *m->slot);
+}
+
+void model_release(struct model *m)
+{
+	remove_all(m);
+	free(m->row);
+	free(m->slot);
+	free(m->engine);
+	memset(m, 0, sizeof *m);
+}
+
+void model_clear(struct model *m, const char *engine)
+{
+	remove_all(m);
+	free(m->engine);
+	m->engine = xstrdup(engine);
+}
+
+/* FNV-1a; ids are hashes already, but they come from outside. */
+static size_t hash(const char *id)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (; *id; id++)
+		h = (h ^ (unsigned char)*id) * 1099511628211u;
+	return (size_t)(h ^ (h >> 32));
+}
+
+static size_t find_slot(const struct model *m, const char *id)
+{
+	size_t at = hash(id) & (m->nslots - 1);
+
+	while (m->slot[at] && strcmp(m->slot[at]->c.id, id) != 0)
+		at = (at + 1) & (m->nslots - 1);
+	return at;
+}
+
+static void rehash(struct model *m)
+{
+	memset(m->slot, 0, m->nslots * sizeof *m->slot);
+	for (size_t i = 0; i < m->n; i++)
+		m->slot[find_slot(m, m->row[i]->c.id)] = m->row[i];
+}
+
+struct row *model_find(const struct model *m, const char *id)
+{
+	return m->nslots ? m->slot[find_slot(m, id)] : NULL;
+}
+
+static struct row *add(struct model *m, const char *id)
+{
+	struct row *r = xcalloc(1, sizeof *r);
+
+	arena_init(&r->mem, 0);
+	cgroup_reader_init(&r->cgroup);
+	r->c.id = arena_strdup(&r->mem, id);
+	r->c.engine = m->engine;
+	r->dirty = true;
+	m->row = mem_grow(m->row, &m->cap, m->n + 1, sizeof(struct row *));
+	m->row[m->n++] = r;
+	m->unsorted = true;
+	if (m->n * 2 > m->nslots) {
+		m->nslots = m->nslots ? m->nslots * 2 : 64;
+		m->slot = xreallocarray(m->slot, m->nslots, sizeof(struct row *));
+		rehash(m);
+	} else {
+		m->slot[find_slot(m, id)] = r;
+	}
+	return r;
+}
+
+void model_remove(struct model *m, struct row *r)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->row[i] != r)
+			continue;
+		memmove(&m->row[i], &m->row[i + 1], (m->n - i - 1) * sizeof(struct row *));
+		m->n--;
+		break;
+	}
+	row_free(m, r);
+	rehash(m);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
+	int order = strcmp(x->c.name, y->c.name);
+
+	return order ? order : strcmp(x->c.id, y->c.id);
+}
+
+void model_sort(struct model *m)
+{
+	if (m->unsorted && m->n)
+		qsort(m->row, m->n, sizeof(struct row *), by_name);
+	m->unsorted = false;
+}
+
+static const char *label(const struct key_value *labels, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(labels[i].key, key) == 0)
+			return labels[i].value;
+	return "";
+}
+
+/* What a row shows beyond its state, new strings in a new arena. */
+struct looks {
+	const char *name, *image, *image_id, *command;
+	const struct key_value *labels;
+	size_t nlabels;
+};
+
+static const char *copy(struct arena *a, const char *s)
+{
+	return s && *s ? arena_strdup(a, s) : "";
+}
+
+static void dress(struct model *m, struct row *r, const struct looks *l)
+{
+	struct arena mem;
+	struct container *c = &r->c;
+
+	if (!c->name || strcmp(c->name, l->name) != 0)
+		m->unsorted = true;
+	arena_init(&mem, 1024);
+	c->id = arena_strdup(&mem, c->id);
+	c->name = copy(&mem, l->name);
+	c->image = copy(&mem, l->image);
+	c->image_id = copy(&mem, l->image_id);
+	c->command = copy(&mem, l->command);
+	c->agent = copy(&mem, label(l->labels, l->nlabels, "berth.agent"));
+	c->session = copy(&mem, label(l->labels, l->nlabels, "berth.session"));
+	c->role = copy(&mem, label(l->labels, l->nlabels, "berth.role"));
+	c->compose_project = copy(&mem, label(l->labels, l->nlabels, "com.docker.compose.project"));
+	c->compose_service = copy(&mem, label(l->labels, l->nlabels, "com.docker.compose.service"));
+	arena_release(&r->mem);
+	r->mem = mem;
+}
+
+void model_take_list(struct model *m, const struct engine_summary *list, size_t n, int64_t now_ns)
+{
+	m->list_mark++;
+	for (size_t i = 0; i < n; i++) {
+		const struct engine_summary *s = &list[i];
+		struct row *r = model_find(m, s->id);
+
+		if (!r)
+			r = add(m, s->id);
+		/* Inspections know more; a list only tells that something is different. */
+		if (!r->inspected) {
+			struct looks l = {
+				s->name, s->image, s->image_id, s->command, s->labels, s->nlabels};
+
+			dress(m, r, &l);
+			r->c.state = s->state;
+			r->c.created_wall_ms = s->created_wall_ms;
+			r->c.started_wall_ms = r->c.finished_wall_ms = -1;
+		} else if (r->c.state != s->state || strcmp(r->c.name, s->name) != 0) {
+			r->dirty = true;
+		}
+		r->list_mark = m->list_mark;
+		r->c.seen_ns = now_ns;
+	}
+	for (size_t i = m->n; i-- > 0;)
+		if (m->row[i]->list_mark != m->list_mark)
+			model_remove(m, m->row[i]);
+}
+
+struct row *model_take_inspection(
+	struct model *m, const struct engine_container *ec, int64_t now_ns)
+{
+	struct row *r = model_find(m, ec->id);
+	struct looks l = {ec->name, ec->image, ec->image_id, ec->command, ec->labels, ec->nlabels};
+	struct container *c;
+	bool anew;
+
+	if (!r) {
+		r = add(m, ec->id);
+		r->list_mark = m->list_mark;
+		r->dirty = false;
+	}
+	c = &r->c;
+	dress(m, r, &l);
+	anew = c->pid != ec->pid || c->started_wall_ms != ec->started_wall_ms;
+	c->state = ec->state;
+	c->health = ec->health;
+	c->exit_code = ec->exit_code;
+	c->oom_killed = ec->oom_killed;
+	c->created_wall_ms = ec->created_wall_ms;
+	c->started_wall_ms = ec->started_wall_ms;
+	c->finished_wall_ms = ec->finished_wall_ms;
+	c->restarts = ec->restarts;
+	c->pid = ec->pid;
+	c->seen_ns = now_ns;
+	r->tty = ec->tty;
+	r->host_network = strcmp(ec->network_mode, "host") == 0;
+	r->inspected = true;
+	if (r->settling) {
+		r->settling = false;
+		c->pending = ACT_NONE;
+	}
+	if (anew || !row_runs(r))
+		row_stop_stats(m, r);
+	return r;
+}
+
+void row_set_problem(struct row *r, const char *sentence)
+{
+	free(r->problem);
+	r->problem = xstrdup(sentence);
+	r->c.problem = r->problem;
+}
+
+bool row_runs(const struct row *r)
+{
+	return r->inspected && r->c.pid > 0 &&
+		(r->c.state == CONTAINER_RUNNING || r->c.state == CONTAINER_PAUSED);
+}
+
+void row_stop_stats(struct model *m, struct row *r)
+{
+	if (r->cgroup.open)
+		m->fds -= CGROUP_FDS;
+	cgroup_reader_close(&r->cgroup);
+	r->cgroup_failed = r->brief = false;
+	r->stats_failed = 0;
+	r->first_ns = 0;
+	rates_restart(&r->rates);
+	if (!row_runs(r)) {
+		rates_clear(&r->rates);
+		memset(&r->c.stats, 0, sizeof r->c.stats);
+	}
+}

@@ -1,0 +1,332 @@
+/* cgroup.c - the scanners, and readers pointed at recorded trees of both versions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "observe/cgroup.h"
+#include "observe/host.h"
+#include "observe/process.h"
+#include "observe/scan.h"
+
+#define ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define TREES BERTH_DATA "/cgroup"
+
+/* A copy without NUL in memory of exactly that size, so that the sanitizer sees every byte read
+ * beyond it. */
+static char *exact(const char *s, size_t n)
+{
+	char *p = xmalloc(n ? n : 1);
+
+	memcpy(p, s, n);
+	return p;
+}
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		uint64_t v;
+	} cases[] = {{"0\n", true, 0}, {"18446744073709551615", true, UINT64_MAX},
+		{"18446744073709551616", true, UINT64_MAX}, {"max\n", true, 77}, {"", false, 0},
+		{"-1", false, 0}, {"x1", false, 0}, {"  42 ", true, 42}, {"ma", false, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		size_t n = strlen(cases[i].text);
+		char *p = exact(cases[i].text, n);
+		uint64_t v = 5;
+
+		assert_int_equal(scan_number(p, n, 77, &v), cases[i].ok);
+		assert_int_equal(v, cases[i].ok ? cases[i].v : 5);
+		free(p);
+	}
+}
+
+/* Every prefix of a real file must be scanned without looking beyond its end. */
+static void test_prefixes(void **state)
+{
+	static const char stat[] = "cache 1\ntotal_inactive_file 4000\nx 1\n";
+	static const char blk[] = "254:0 Read 10\n254:0 Write 20\nTotal 30\n";
+	static const char io[] = "254:0 rbytes=10 wbytes=20 rios=1\n";
+	static const char net[] = " face |bytes\n lo: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
+				  "eth0:10 0 0 0 0 0 0 0 20 0 0 0 0 0 0 0\n";
+	uint64_t a, b;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof net; n++) {
+		char *p = exact(net, n);
+
+		scan_net_dev(p, n, &a, &b);
+		assert_true((a == 0 && b == 0) || (a == 10 && b == 20));
+		free(p);
+	}
+	for (size_t n = 0; n < sizeof stat; n++) {
+		char *p = exact(stat, n);
+
+		scan_key(p, n, "total_inactive_file ", 20, &a);
+		free(p);
+	}
+	for (size_t n = 0; n < sizeof blk; n++) {
+		char *p = exact(blk, n);
+
+		scan_blkio(p, n, &a, &b);
+		free(p);
+	}
+	for (size_t n = 0; n < sizeof io; n++) {
+		char *p = exact(io, n);
+
+		scan_io_stat(p, n, &a, &b);
+		free(p);
+	}
+	scan_blkio(blk, sizeof blk - 1, &a, &b);
+	assert_int_equal(a, 10);
+	assert_int_equal(b, 20);
+	scan_io_stat(io, sizeof io - 1, &a, &b);
+	assert_int_equal(a, 10);
+	assert_int_equal(b, 20);
+}
+
+static void test_keys(void **state)
+{
+	static const char text[] = "xinactive_file 1\ninactive_file 2\ninactive_file 3\n";
+	uint64_t v = 0;
+
+	(void)state;
+	assert_true(scan_key(text, sizeof text - 1, "inactive_file ", 14, &v));
+	assert_int_equal(v, 2);
+	assert_false(scan_key(text, sizeof text - 1, "active_file ", 12, &v));
+	assert_false(scan_key("inactive_file x", 15, "inactive_file ", 14, &v));
+}
+
+static void test_cpu_line(void **state)
+{
+	static const char text[] = "cpu  10 1 2 100 5 0 3 4 0 0\ncpu0 1 1 1 1 1 1 1 1\n";
+	uint64_t total, busy, steal;
+
+	(void)state;
+	assert_true(host_scan_cpu(text, sizeof text - 1, &total, &busy, &steal));
+	assert_int_equal(total, 125);
+	assert_int_equal(busy, 16);
+	assert_int_equal(steal, 4);
+	assert_false(host_scan_cpu("cpu 1 2", 7, &total, &busy, &steal));
+	assert_false(host_scan_cpu("intr 1", 6, &total, &busy, &steal));
+}
+
+static void test_stat_line(void **state)
+{
+	char good[] = "42 (a) b (c)) S 1 42 42 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 777 100 25 "
+		      "184467";
+	char cut[] = "42 (sh) S 1 42";
+	char evil[] = "42 sh) (S";
+	uint64_t ticks, started, rss;
+	char state_char, *name;
+
+	(void)state;
+	assert_true(process_scan_stat(good, &state_char, &name, &ticks, &started, &rss));
+	assert_string_equal(name, "a) b (c)");
+	assert_int_equal(state_char, 'S');
+	assert_int_equal(ticks, 200);
+	assert_int_equal(started, 777);
+	assert_int_equal(rss, 25);
+	assert_false(process_scan_stat(cut, &state_char, &name, &ticks, &started, &rss));
+	assert_false(process_scan_stat(evil, &state_char, &name, &ticks, &started, &rss));
+}
+
+static int open_in(const char *tree, pid_t pid, struct cgroup_mounts *m, struct cgroup_reader *r,
+	struct err *e)
+{
+	char root[512];
+
+	snprintf(root, sizeof root, TREES "/%s", tree);
+	assert_int_equal(cgroup_mounts_read(m, root, e), 0);
+	cgroup_reader_init(r);
+	return cgroup_reader_open(r, m, ID, pid, true, e);
+}
+
+static void test_v1(void **state)
+{
+	struct cgroup_mounts m;
+	struct cgroup_reader r;
+	struct counters c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(open_in("v1", 100, &m, &r, &e), 0);
+	for (int again = 0; again < 20; again++) {
+		assert_int_equal(cgroup_read(&r, &c), 0);
+		assert_int_equal(c.cpu_ns, 76402082006);
+		assert_int_equal(c.memory_bytes, 6000000);
+		assert_int_equal(c.memory_limit, 67108864);
+		assert_int_equal(c.block_read, 4097);
+		assert_int_equal(c.block_write, 8194);
+		assert_int_equal(c.pids, 7);
+		assert_int_equal(c.pids_limit, 64);
+		assert_true(c.net);
+		assert_int_equal(c.net_rx, 1936);
+		assert_int_equal(c.net_tx, 2070);
+		assert_int_equal(c.system_ns, 0);
+		assert_true(c.at_ns > 0);
+	}
+	cgroup_reader_close(&r);
+	assert_int_equal(cgroup_read(&r, &c), -1);
+	cgroup_mounts_release(&m);
+}
+
+static void test_v2(void **state)
+{
+	struct cgroup_mounts m;
+	struct cgroup_reader r;
+	struct counters c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(open_in("v2", 100, &m, &r, &e), 0);
+	assert_int_equal(cgroup_read(&r, &c), 0);
+	assert_int_equal(c.cpu_ns, 2500000000);
+	assert_int_equal(c.memory_bytes, 6000000);
+	assert_int_equal(c.memory_limit, 0);
+	assert_int_equal(c.block_read, 4097);
+	assert_int_equal(c.block_write, 8194);
+	assert_int_equal(c.pids, 3);
+	assert_int_equal(c.pids_limit, 0);
+	cgroup_reader_close(&r);
+	cgroup_mounts_release(&m);
+}
+
+/* podman's containers move into a group below their scope; the scope is what is accounted. */
+static void test_podman(void **state)
+{
+	struct cgroup_mounts m;
+	struct cgroup_reader r;
+	struct counters c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(open_in("podman", 100, &m, &r, &e), 0);
+	assert_int_equal(cgroup_read(&r, &c), 0);
+	assert_int_equal(c.cpu_ns, 7000);
+	assert_int_equal(c.memory_bytes, 4096);
+	assert_int_equal(c.memory_limit, 1073741824);
+	assert_int_equal(c.pids, 0);
+	assert_false(c.net);
+	cgroup_reader_close(&r);
+	cgroup_mounts_release(&m);
+}
+
+static void test_not_ours(void **state)
+{
+	static const struct {
+		const char *tree;
+		pid_t pid;
+	} cases[] = {{"v1", 101}, {"v1", 4242}, {"v1", 0}, {"v1", -1}, {"hostile", 102},
+		{"hostile", 103}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cgroup_mounts m;
+		struct cgroup_reader r;
+		struct err e = ERR_INIT;
+
+		assert_int_equal(open_in(cases[i].tree, cases[i].pid, &m, &r, &e), -1);
+		assert_true(e.kind == ERR_NOT_FOUND || e.kind == ERR_SYS);
+		assert_int_not_equal(strlen(e.msg), 0);
+		assert_false(r.open);
+		for (int f = 0; f < CGROUP_FILES; f++)
+			assert_int_equal(r.fd[f], -1);
+		cgroup_mounts_release(&m);
+	}
+}
+
+static void test_hostile(void **state)
+{
+	struct cgroup_mounts m;
+	struct cgroup_reader r;
+	struct counters c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(open_in("hostile", 100, &m, &r, &e), 0);
+	assert_int_equal(cgroup_read(&r, &c), 0);
+	assert_int_equal(c.cpu_ns, UINT64_MAX);
+	assert_int_equal(c.memory_bytes, 0);
+	assert_int_equal(c.memory_limit, 0);
+	assert_int_equal(c.block_read, UINT64_MAX);
+	assert_int_equal(c.block_write, 9);
+	assert_int_equal(c.pids, 0);
+	cgroup_reader_close(&r);
+	cgroup_mounts_release(&m);
+}
+
+/* While the usage stands still memory.stat is read now and then only, and at once when it moves. */
+static void test_memory_moves(void **state)
+{
+	char root[] = "/tmp/berth-unit-XXXXXX", cmd[1024], file[512];
+	struct cgroup_mounts m;
+	struct cgroup_reader r;
+	struct counters c;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(cmd, sizeof cmd, "cp -r " TREES "/v2/. %s", root);
+	assert_int_equal(system(cmd), 0);
+	snprintf(file, sizeof file, "%s/sys/fs/cgroup/system.slice/docker-" ID ".scope", root);
+	assert_int_equal(cgroup_mounts_read(&m, root, NULL), 0);
+	cgroup_reader_init(&r);
+	assert_int_equal(cgroup_reader_open(&r, &m, ID, 100, false, NULL), 0);
+	assert_int_equal(cgroup_read(&r, &c), 0);
+	assert_int_equal(c.memory_bytes, 6000000);
+	snprintf(cmd, sizeof cmd, "%s/memory.stat", file);
+	f = fopen(cmd, "w");
+	assert_non_null(f);
+	fputs("inactive_file 1000000\n", f);
+	fclose(f);
+	/* at the latest in the eighth reading */
+	for (int i = 0; i < 8 && c.memory_bytes != 8000000; i++)
+		assert_int_equal(cgroup_read(&r, &c), 0);
+	assert_int_equal(c.memory_bytes, 8000000);
+	f = fopen(cmd, "w");
+	assert_non_null(f);
+	fputs("inactive_file 500\n", f);
+	fclose(f);
+	snprintf(cmd, sizeof cmd, "%s/memory.current", file);
+	f = fopen(cmd, "w");
+	assert_non_null(f);
+	fputs("10000500\n", f);
+	fclose(f);
+	assert_int_equal(cgroup_read(&r, &c), 0);
+	assert_int_equal(c.memory_bytes, 10000000);
+	cgroup_reader_close(&r);
+	cgroup_mounts_release(&m);
+	snprintf(cmd, sizeof cmd, "rm -rf %s", root);
+	assert_int_equal(system(cmd), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_cpu_line),
+		cmocka_unit_test(test_stat_line),
+		cmocka_unit_test(test_v1),
+		cmocka_unit_test(test_v2),
+		cmocka_unit_test(test_podman),
+		cmocka_unit_test(test_not_ours),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_memory_moves),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* model.c - the table of containers: lists, inspections, order, identity. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/snapshot.h"
+#include "observe/copy.h"
+#include "observe/model.h"
+
+static struct engine_summary summary(const char *id, const char *name, enum container_state state)
+{
+	return (struct engine_summary){
+		.id = id, .name = name, .image = "box:1", .state = state, .created_wall_ms = 5};
+}
+
+static struct engine_container inspection(const char *id, const char *name, int pid)
+{
+	return (struct engine_container){.id = id,
+		.name = name,
+		.image = "box:1",
+		.network_mode = "bridge",
+		.state = pid ? CONTAINER_RUNNING : CONTAINER_EXITED,
+		.pid = pid,
+		.exit_code = 3,
+		.started_wall_ms = 1000};
+}
+
+static void test_list(void **state)
+{
+	struct engine_summary one[] = {
+		summary("id-b", "b", CONTAINER_RUNNING), summary("id-a", "a", CONTAINER_EXITED)};
+	struct engine_summary two[] = {
+		summary("id-c", "c", CONTAINER_CREATED), summary("id-b", "b", CONTAINER_RUNNING)};
+	struct model m;
+
+	(void)state;
+	model_init(&m);
+	model_clear(&m, "engine-1");
+	assert_null(model_find(&m, "id-a"));
+	model_take_list(&m, one, 2, 10);
+	model_sort(&m);
+	assert_int_equal(m.n, 2);
+	assert_string_equal(m.row[0]->c.name, "a");
+	assert_true(m.row[0]->dirty);
+	assert_string_equal(m.row[0]->c.engine, "engine-1");
+	assert_string_equal(m.row[0]->c.agent, "");
+	model_take_list(&m, two, 2, 20);
+	assert_int_equal(m.n, 2);
+	assert_null(model_find(&m, "id-a"));
+	assert_non_null(model_find(&m, "id-c"));
+	assert_int_equal(model_find(&m, "id-b")->c.seen_ns, 20);
+	model_take_list(&m, NULL, 0, 30);
+	assert_int_equal(m.n, 0);
+	model_release(&m);
+}
+
+static void test_inspection(void **state)
+{
+	static const struct key_value labels[] = {
+		{"berth.agent", "agent_a", false}, {"com.docker.compose.project", "web", false}};
+	struct engine_summary list[] = {summary("id-a", "a", CONTAINER_RUNNING)};
+	struct engine_container ec = inspection("id-a", "renamed", 42);
+	struct model m;
+	struct row *r;
+
+	(void)state;
+	model_init(&m);
+	model_take_list(&m, list, 1, 10);
+	r = model_find(&m, "id-a");
+	assert_false(row_runs(r)); /* its pid is not known yet */
+	r->dirty = false;
+	r->c.pending = ACT_START;
+	r->settling = true;
+	ec.labels = labels;
+	ec.nlabels = 2;
+	assert_ptr_equal(model_take_inspection(&m, &ec, 20), r);
+	assert_string_equal(r->c.name, "renamed");
+	assert_string_equal(r->c.agent, "agent_a");
+	assert_string_equal(r->c.compose_project, "web");
+	assert_true(row_runs(r));
+	assert_int_equal(r->c.pending, ACT_NONE);
+	assert_false(r->host_network);
+	/* the same list again tells nothing new, another state does */
+	list[0].name = "renamed";
+	model_take_list(&m, list, 1, 30);
+	assert_false(r->dirty);
+	list[0].state = CONTAINER_EXITED;
+	model_take_list(&m, list, 1, 40);
+	assert_true(r->dirty);
+	assert_int_equal(r->c.state, CONTAINER_RUNNING); /* until it is inspected */
+	/* stopped: no figures */
+	r->c.stats.source = STATS_CGROUP;
+	ec = inspection("id-a", "renamed", 0);
+	model_take_inspection(&m, &ec, 50);
+	assert_int_equal(r->c.stats.source, STATS_NONE);
+	assert_int_equal(r->c.exit_code, 3);
+	/* an inspection may be the first to tell of a container */
+	ec = inspection("id-z", "z", 7);
+	r = model_take_inspection(&m, &ec, 60);
+	assert_ptr_equal(model_find(&m, "id-z"), r);
+	assert_false(r->dirty);
+	model_release(&m);
+}
+
+static void test_many(void **state)
+{
+	struct engine_summary list[700];
+	char ids[700][16], names[700][16];
+	struct model m;
+
+	(void)state;
+	for (int i = 0; i < 700; i++) {
+		snprintf(ids[i], sizeof ids[i], "id-%d", i);
+		snprintf(names[i], sizeof names[i], "n%03d", (i * 3) % 700);
+		list[i] = summary(ids[i], names[i], CONTAINER_RUNNING);
+	}
+	model_init(&m);
+	model_take_list(&m, list, 700, 1);
+	model_sort(&m);
+	for (int i = 0; i < 700; i++) {
+		assert_non_null(model_find(&m, ids[i]));
+		if (i)
+			assert_true(strcmp(m.row[i - 1]->c.name, m.row[i]->c.name) < 0);
+	}
+	for (int i = 0; i < 700; i += 2)
+		model_remove(&m, model_find(&m, ids[i]));
+	for (int i = 0; i < 700; i++)
+		assert_int_equal(model_find(&m, ids[i]) != NULL, i % 2);
+	model_clear(&m, "another");
+	assert_int_equal(m.n, 0);
+	assert_null(model_find(&m, ids[1]));
+	model_release(&m);
+}
+
+static void test_problem(void **state)
+{
+	struct engine_summary list[] = {summary("id-a", "a", CONTAINER_RUNNING)};
+	struct model m;
+	struct row *r;
+
+	(void)state;
+	model_init(&m);
+	model_take_list(&m, list, 1, 1);
+	r = model_find(&m, "id-a");
+	row_set_problem(r, "It did not work.");
+	assert_string_equal(r->c.problem, "It did not work.");
+	row_set_problem(r, NULL);
+	assert_null(r->c.problem);
+	model_release(&m);
+}
+
+/* A copy shares nothing with the model. */
+static void test_copy(void **state)
+{
+	struct engine_summary list[] = {
+		summary("id-b", "b", CONTAINER_RUNNING), summary("id-a", "a", CONTAINER_RUNNING)};
+	struct engine_container ec = inspection("id-a", "a", 42);
+	struct snapshot *s;
+	struct arena *a;
+	struct model m;
+	struct row *r;
+
+	(void)state;
+	model_init(&m);
+	model_clear(&m, "engine-1");
+	model_take_list(&m, list, 2, 1);
+	s = snapshot_new(0, &a);
+	assert_false(copy_rows(&m, s, a)); /* nothing inspected yet */
+	snapshot_unref(s);
+	r = model_take_inspection(&m, &ec, 2);
+	row_set_problem(r, "no");
+	ec = inspection("id-b", "b", 0);
+	model_take_inspection(&m, &ec, 2);
+	s = snapshot_new(0, &a);
+	assert_false(copy_rows(&m, s, a)); /* one runs and has no rates */
+	snapshot_unref(s);
+	r->c.stats.rates = true;
+	s = snapshot_new(0, &a);
+	assert_true(copy_rows(&m, s, a));
+	model_release(&m);
+	assert_int_equal(s->ncontainers, 2);
+	assert_string_equal(s->containers[0].name, "a");
+	assert_string_equal(s->containers[0].problem, "no");
+	assert_string_equal(s->containers[1].engine, "engine-1");
+	assert_ptr_equal(snapshot_find(s, "engine-1", "id-b"), &s->containers[1]);
+	assert_null(snapshot_find(s, "engine-2", "id-b"));
+	snapshot_unref(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_inspection),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_problem),
+		cmocka_unit_test(test_copy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
