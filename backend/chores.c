@@ -1,0 +1,245 @@
+/* chores.c - the small commands: inspect, save, import an image, cancel a job. */
+#include "core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+/* ---- inspect */
+
+struct chore {
+	struct backend *b;
+	uint64_t id;
+	char *engine, *target, *name;
+};
+
+static void on_inspect(void *ctx, const struct engine_container *ec, const char *json, size_t len,
+	const struct err *err)
+{
+	struct chore *c = ctx;
+	struct event *ev = event_new(err ? EV_RESULT : EV_INSPECT);
+
+	(void)ec;
+	ev->id = c->id;
+	if (err)
+		ev->err = *err;
+	ev->target = (struct target){arena_strdup(&ev->mem, c->engine),
+		arena_strdup(&ev->mem, c->target), arena_strdup(&ev->mem, c->name)};
+	if (!err) {
+		char *copy = arena_alloc(&ev->mem, len + 1);
+
+		memcpy(copy, json, len);
+		ev->bytes = copy;
+		ev->nbytes = len;
+	}
+	backend_up(c->b, ev);
+	free(c->engine);
+	free(c->target);
+	free(c->name);
+	free(c);
+}
+
+void chores_inspect(struct backend *b, const struct command *c)
+{
+	struct err e = ERR_INIT;
+	struct chore *chore;
+
+	if (!c->ntargets) {
+		err_set(&e, ERR_USAGE, "There is nothing to inspect.");
+		backend_result(b, c->id, &e);
+		return;
+	}
+	if (strcmp(c->targets[0].engine, b->model.engine) != 0) {
+		err_set(&e, ERR_CONFLICT,
+			"%s belongs to another engine than the one connected now.",
+			c->targets[0].name);
+		backend_result(b, c->id, &e);
+		return;
+	}
+	chore = xcalloc(1, sizeof *chore);
+	*chore = (struct chore){b, c->id, xstrdup(c->targets[0].engine), xstrdup(c->targets[0].id),
+		xstrdup(c->targets[0].name)};
+	engine_inspect(b->engine, chore->target, on_inspect, chore);
+}
+
+/* ---- save: disks may be slow, so it happens on a worker thread */
+
+struct save {
+	uv_work_t work;
+	struct backend *b;
+	uint64_t id;
+	char *path, *bytes;
+	size_t nbytes;
+	struct err err;
+};
+
+static void write_all(struct save *s, int fd)
+{
+	for (size_t at = 0; at < s->nbytes;) {
+		ssize_t n = write(fd, s->bytes + at, s->nbytes - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err_sys(&s->err, errno, "Cannot write %s", s->path);
+			return;
+		}
+		at += (size_t)n;
+	}
+}
+
+static void save_work(uv_work_t *w)
+{
+	struct save *s = w->data;
+	/* O_EXCL follows no link in the last component and overwrites nothing. */
+	int fd = open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST) {
+		err_set(&s->err, ERR_CONFLICT, "%s exists already: choose another name.", s->path);
+		return;
+	}
+	if (fd < 0) {
+		err_sys(&s->err, errno, "Cannot make %s", s->path);
+		return;
+	}
+	write_all(s, fd);
+	if (close(fd) < 0 && !s->err.kind)
+		err_sys(&s->err, errno, "Cannot write %s", s->path);
+	if (s->err.kind)
+		unlink(s->path); /* ours: made above */
+}
+
+static void save_done(uv_work_t *w, int status)
+{
+	struct save *s = w->data;
+
+	if (status < 0)
+		err_set(&s->err, ERR_CANCELLED, "%s was not written.", s->path);
+	s->b->working--;
+	backend_result(s->b, s->id, s->err.kind ? &s->err : NULL);
+	free(s->path);
+	free(s->bytes);
+	free(s);
+}
+
+void chores_save(struct backend *b, const struct command *c)
+{
+	struct save *s = xcalloc(1, sizeof *s);
+
+	s->work.data = s;
+	s->b = b;
+	s->id = c->id;
+	s->path = xstrdup(c->path ? c->path : "");
+	s->nbytes = c->nbytes;
+	s->bytes = xmalloc(c->nbytes + 1);
+	if (c->nbytes)
+		memcpy(s->bytes, c->bytes, c->nbytes);
+	b->working++;
+	uv_queue_work(&b->loop, &s->work, save_work, save_done);
+}
+
+/* ---- import */
+
+struct import {
+	struct import *next;
+	struct backend *b;
+	uint64_t id;
+	struct engine_call *call;
+	struct job *job;
+	uint64_t sent;
+	char *path, *reference;
+};
+
+static void on_progress(void *ctx, uint64_t sent, uint64_t total)
+{
+	struct import *im = ctx;
+
+	if (!im->sent)
+		job_total(im->job, 1, total);
+	if (sent > im->sent)
+		job_add(im->job, 0, sent - im->sent, 0);
+	im->sent = sent;
+}
+
+static void on_imported(void *ctx, const struct err *err)
+{
+	struct import *im = ctx, **p = &im->b->imports;
+	bool cancelled = job_cancelled(im->job);
+	char result[JOB_TEXT_MAX];
+
+	if (err)
+		snprintf(result, sizeof result, "%s", err->msg);
+	else
+		snprintf(result, sizeof result, "%s is ready.", im->reference);
+	job_add(im->job, err ? 0 : 1, 0, 0);
+	job_end(im->job, !err ? JOB_DONE : cancelled ? JOB_CANCELLED : JOB_FAILED, result);
+	backend_result(im->b, im->id, err);
+	while (*p != im)
+		p = &(*p)->next;
+	*p = im->next;
+	free(im->path);
+	free(im->reference);
+	free(im);
+}
+
+void chores_import(struct backend *b, const struct command *c)
+{
+	struct err e = ERR_INIT;
+	struct import *im;
+	char name[JOB_TEXT_MAX];
+
+	if (!c->path || !c->reference || !*c->path || !*c->reference)
+		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
+	else
+		backend_may_change(b, "the import", &e);
+	if (e.kind) {
+		backend_result(b, c->id, &e);
+		return;
+	}
+	im = xcalloc(1, sizeof *im);
+	im->b = b;
+	im->id = c->id;
+	im->path = xstrdup(c->path);
+	im->reference = xstrdup(c->reference);
+	snprintf(name, sizeof name, "image import %.100s", im->reference);
+	im->job = job_new(backend_board(b), name, b->user, "images", true);
+	job_current(im->job, im->path);
+	im->next = b->imports;
+	b->imports = im;
+	im->call = engine_import(b->engine, im->path, im->reference, on_progress, on_imported, im);
+}
+
+void chores_pulse(struct backend *b)
+{
+	for (struct import *im = b->imports; im; im = im->next)
+		if (job_cancelled(im->job))
+			engine_cancel(im->call);
+}
+
+/* ---- jobs */
+
+void chores_cancel_job(struct backend *b, const struct command *c)
+{
+	struct err e = ERR_INIT;
+
+	if (c->job.serial) {
+		jobs_cancel(&c->job, &e);
+	} else {
+		size_t n = jobs_read(b->board, b->jobs, JOBS_SHOWN);
+
+		b->njobs = n;
+		for (size_t i = 0; i < n; i++)
+			if (b->jobs[i].cancellable && !job_ended(b->jobs[i].state))
+				jobs_cancel(&b->jobs[i].id, &e);
+	}
+	backend_result(b, c->id, e.kind ? &e : NULL);
+	act_pulse(b);
+	chores_pulse(b);
+	b->jobs_ns = 0;
+	publish_jobs(b);
+}

@@ -1,0 +1,182 @@
+/*
+ * core.h - the backend from the inside: its state, and which file does what with it.
+ *
+ *   backend.c   the thread: starts, drains commands, wakes the console, stops in order
+ *   publish.c   snapshots: when and from what
+ *   watch.c     the connection's life: hello, events, list, inspections, loss and return
+ *   stats.c     when to sample, from cgroups or from the engine
+ *   act.c       start, stop, remove ...: the one way by which anything is changed
+ *   logs.c      merged log subscriptions
+ *   shell.c     a terminal in a container
+ *   detail.c    everything about the container in focus
+ *   chores.c    inspect, save, import: small commands
+ *
+ * Thread: everything belongs to the backend's thread unless it says otherwise.  Engine callbacks
+ * run exactly once, also while stopping: each begins by looking at `stopping`.
+ */
+#ifndef BERTH_CORE_H
+#define BERTH_CORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+
+#include <berth/backend.h>
+
+#include "base/mailbox.h"
+#include "base/snapshot.h"
+#include "engine/engine.h"
+#include "job/board.h"
+#include "observe/host.h"
+#include "observe/model.h"
+#include "observe/sweep.h"
+
+#define JOBS_SHOWN 256
+
+struct watch {
+	struct engine_call *hello, *events, *list, *counts;
+	uv_timer_t retry, opening;
+	int64_t hello_at_ns, heard_ns, listed_ns, counted_ns, pulse_ns;
+	int64_t backoff_ms;
+	int64_t last_event_wall_ns;
+	bool up;         /* hello succeeded and nothing failed since */
+	bool listing;    /* the first list of this connection was asked for */
+	bool list_again; /* something happened that the list under way may not show */
+	bool recount;    /* images, networks or volumes changed */
+	size_t inspecting;
+};
+
+struct stats {
+	uv_timer_t tick, young;
+	size_t asking;
+	size_t round; /* where in the table the next question comes from */
+};
+
+struct act_batch;
+struct subscription;
+struct shell;
+struct import;
+struct focus;
+
+struct backend {
+	/* the main thread's */
+	pthread_t thread;
+	uint64_t next_id;
+
+	/* shared: each is safe by itself */
+	struct mailbox down, up;
+	uv_async_t wake;     /* main -> backend */
+	int wake_fd;         /* backend -> main: eventfd */
+	atomic_bool fresh;   /* a snapshot that main was not told of */
+	atomic_bool crowded; /* main should say when it has drained `up` */
+	atomic_bool quit;    /* main wants the thread to end */
+	atomic_bool ended;   /* nobody will look at `down` any more */
+	struct snapshot_slot slot;
+
+	/* the backend's */
+	uv_loop_t loop;
+	struct endpoint endpoint;
+	struct engine *engine; /* NULL once closing */
+	bool once, stopping, paused;
+	double hz;
+	char *program, *user;
+
+	struct engine_state state; /* strings: in state_mem, problem in problem_text */
+	struct arena state_mem;
+	char *problem_text;
+	int images, networks, volumes;
+	bool listed;
+
+	struct model model;
+	struct sweep sweep;
+	struct host host;
+	struct host_stats host_stats;
+	struct self_stats self_stats;
+	struct watch watch;
+	struct stats stats;
+
+	uv_timer_t pulse;   /* slow housekeeping: liveness, jobs, resync */
+	uv_timer_t publish; /* coalesces changes */
+	uv_timer_t farewell;
+	uint64_t seq;
+	int64_t published_ns;
+	size_t last_bytes;
+
+	struct board *board; /* opened with the first job */
+	struct job_info jobs[JOBS_SHOWN], jobs_was[JOBS_SHOWN];
+	size_t njobs;
+	int64_t jobs_ns;
+
+	struct focus *focus;
+	struct act_batch *acts;
+	struct subscription *logs;
+	struct shell *shells;
+	struct import *imports;
+	size_t working; /* uv_queue_work under way */
+};
+
+/* backend.c */
+void backend_up(struct backend *b, struct event *ev);                       /* takes ev */
+void backend_result(struct backend *b, uint64_t id, const struct err *err); /* NULL: it worked */
+void backend_notice(struct backend *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void backend_tell_main(struct backend *b); /* a snapshot is new */
+struct board *backend_board(struct backend *b);
+int backend_may_change(const struct backend *b, const char *what, struct err *e);
+int64_t backend_now(const struct backend *b); /* monotonic ns */
+void timer_start(uv_timer_t *t, uv_timer_cb fn, int64_t ms);
+
+/* publish.c */
+void publish_soon(struct backend *b); /* something changed: within 50 ms */
+void publish_now(struct backend *b);
+void publish_jobs(struct backend *b); /* read the boards when it is time */
+
+/* watch.c */
+void watch_start(struct backend *b);
+void watch_pulse(struct backend *b);
+void watch_refresh(struct backend *b);
+void watch_inspect(struct backend *b); /* start inspections of dirty rows, as many as may be */
+void watch_trouble(struct backend *b, const struct err *err); /* a call failed: is it the engine? */
+void watch_stop(struct backend *b);
+
+/* stats.c */
+void stats_start(struct backend *b);
+void stats_rate(struct backend *b, double hz);
+void stats_row(struct backend *b, struct row *r); /* inspected: first sample at once */
+void stats_visible(struct backend *b, const struct command *c);
+void stats_stop(struct backend *b);
+
+/* act.c */
+void act_command(struct backend *b, const struct command *c);
+void act_pulse(struct backend *b); /* cancelled jobs */
+bool act_busy(const struct backend *b);
+
+/* logs.c */
+void logs_open(struct backend *b, const struct command *c);
+void logs_close(struct backend *b, uint64_t ref);
+void logs_row(struct backend *b, const struct row *r); /* inspected: may run again */
+void logs_gone(struct backend *b, const char *id);     /* removed */
+void logs_lost(struct backend *b); /* the connection is: streams are opened again later */
+void logs_pulse(struct backend *b);
+void logs_pause(struct backend *b, bool paused);
+void logs_stop(struct backend *b);
+
+/* shell.c */
+void shell_open(struct backend *b, const struct command *c);
+void shell_command(struct backend *b, const struct command *c); /* input, resize, close */
+void shell_stop(struct backend *b);
+
+/* detail.c */
+void detail_focus(struct backend *b, const struct command *c);
+void detail_row(struct backend *b, const struct row *r); /* inspected: look again */
+void detail_pulse(struct backend *b);
+const struct detail *detail_now(struct backend *b); /* NULL: none */
+void detail_stop(struct backend *b);
+
+/* chores.c */
+void chores_inspect(struct backend *b, const struct command *c);
+void chores_save(struct backend *b, const struct command *c);
+void chores_import(struct backend *b, const struct command *c);
+void chores_pulse(struct backend *b);
+void chores_cancel_job(struct backend *b, const struct command *c);
+
+#endif
