@@ -1,10 +1,9 @@
 #!/bin/sh
 # primes.sh - counts primes by trial division, in bursts, so that the CPU column has a pulse.
-stop() { echo "stopped at $from"; exit 0; }
-trap stop TERM INT
+trap 'exit 0' TERM INT
 from=2
 while :; do
-	to=$((from + 4000 + (from / 4000 % 5) * 3000))
+	to=$((from + 60000 + from / 60000 % 4 * 40000))
 	found=$(awk -v a="$from" -v b="$to" 'BEGIN {
 		for (n = a; n < b; n++) {
 			prime = n > 1
@@ -14,8 +13,7 @@ while :; do
 		print c + 0
 	}')
 	echo "primes from $from to $to: $found"
-	from=$to
-	[ "$from" -gt 2000000 ] && from=2
-	sleep $((from / 4000 % 3 + 1)) &
+	from=$((to > 1500000 ? 2 : to))
+	sleep $((from / 60000 % 3 + 1)) &
 	wait $!
 done
