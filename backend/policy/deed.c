@@ -1,0 +1,18 @@
+/* deed.c - the table of deeds, from the one list in the header. */
+#include <berth/deed.h>
+
+#include <string.h>
+
+const struct deed_info deed_table[DEED_COUNT] = {[DEED_NONE] = {"", "", DEED_INTERNAL, 0},
+#define X(symbol, name, class, flags, words) [DEED_##symbol] = {name, words, DEED_##class, flags},
+	DEEDS(X)
+#undef X
+};
+
+enum deed deed_named(const char *name)
+{
+	for (int d = DEED_NONE + 1; d < DEED_COUNT; d++)
+		if (strcmp(deed_table[d].name, name) == 0)
+			return (enum deed)d;
+	return DEED_NONE;
+}

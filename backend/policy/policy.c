@@ -1,0 +1,197 @@
+/* policy.c - read-only mode, what is protected, what is never mounted. */
+#include <berth/policy.h>
+#include <berth/text.h>
+
+#include <string.h>
+
+#define SHOWN 64 /* bytes of an outside name that fit into a sentence */
+
+bool policy_match(const char *pattern, const char *text)
+{
+	const char *star = NULL, *retry = NULL;
+
+	/* Only the last star is ever retried: an earlier one taking more cannot help. */
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			retry = text;
+		} else if (*pattern == '?' || (*pattern && *pattern == *text)) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++retry;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
+static const char *matching(const struct policy_patterns *list, const char *text)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (policy_match(list->v[i], text))
+			return list->v[i];
+	return NULL;
+}
+
+static bool label_matches(const char *rule, const struct key_value *label)
+{
+	const char *eq = strchr(rule, '=');
+	char key[256];
+
+	if (!eq)
+		return policy_match(rule, label->key);
+	/* A rule too long to split protects more, not less. */
+	if ((size_t)(eq - rule) >= sizeof key)
+		return true;
+	memcpy(key, rule, (size_t)(eq - rule));
+	key[eq - rule] = '\0';
+	return policy_match(key, label->key) && policy_match(eq + 1, label->value);
+}
+
+static const char *matching_label(
+	const struct policy_patterns *list, const struct key_value *labels, size_t n)
+{
+	for (size_t r = 0; r < list->n; r++)
+		for (size_t i = 0; i < n; i++)
+			if (label_matches(list->v[r], &labels[i]))
+				return list->v[r];
+	return NULL;
+}
+
+static const char *who(const struct policy_act *act, char *buf)
+{
+	const char *name = act->name && *act->name ? act->name : act->id;
+
+	return text_clean(buf, SHOWN, name ? name : "this one");
+}
+
+static int refuse_unknown(const struct policy_act *act, const char *what, struct err *e)
+{
+	char name[SHOWN];
+
+	return err_set(e, ERR_REFUSED,
+		"Cannot %s %s: its %s is not known yet and some are protected. Try again in a moment.",
+		deed_table[act->deed].words, who(act, name), what);
+}
+
+static int refuse_protected(
+	const struct policy_act *act, const char *what, const char *rule, struct err *e)
+{
+	char name[SHOWN], shown[SHOWN];
+
+	return err_set(e, ERR_REFUSED, "Will not %s %s: %s protected by the rule \"%s\".",
+		deed_table[act->deed].words, who(act, name), what,
+		text_clean(shown, sizeof shown, rule));
+}
+
+static int check_kept(
+	const struct policy_protected *keep, const struct policy_act *act, struct err *e)
+{
+	const char *rule;
+
+	if (keep->names.n && !act->name && !act->id && !act->guess)
+		return refuse_unknown(act, "name", e);
+	if (act->name && (rule = matching(&keep->names, act->name)))
+		return refuse_protected(act, "its name is", rule, e);
+	if (act->id && (rule = matching(&keep->names, act->id)))
+		return refuse_protected(act, "its id is", rule, e);
+	if (keep->images.n && !act->image && !act->guess)
+		return refuse_unknown(act, "image", e);
+	if (act->image && (rule = matching(&keep->images, act->image)))
+		return refuse_protected(act, "its image is", rule, e);
+	if (keep->labels.n && !act->labels && !act->guess)
+		return refuse_unknown(act, "set of labels", e);
+	if (act->labels && (rule = matching_label(&keep->labels, act->labels, act->nlabels)))
+		return refuse_protected(act, "one of its labels is", rule, e);
+	return 0;
+}
+
+/* Is `path` the same as `dir` or below it? */
+static bool below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	if (n == 1 && dir[0] == '/')
+		return true;
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* "//", "." or ".." would let a path say the same thing in other words. */
+static bool plain_path(const char *path)
+{
+	if (path[0] != '/')
+		return false;
+	for (const char *s = path; *s; s++) {
+		if (s[0] != '/')
+			continue;
+		if (s[1] == '/' || (s[1] == '.' && (s[2] == '/' || s[2] == '\0')) ||
+			(s[1] == '.' && s[2] == '.' && (s[3] == '/' || s[3] == '\0')))
+			return false;
+	}
+	return true;
+}
+
+static int check_path(const struct policy *p, const struct policy_act *act, struct err *e)
+{
+	char shown[256];
+
+	text_clean(shown, sizeof shown, act->path);
+	if (!plain_path(act->path))
+		return err_set(e, ERR_REFUSED,
+			"Will not mount \"%s\": a mount source must be an absolute path without . or .. in it.",
+			shown);
+	for (size_t i = 0; i < p->private_dirs.n; i++) {
+		const char *dir = p->private_dirs.v[i];
+
+		if (below(act->path, dir) || below(dir, act->path))
+			return err_set(e, ERR_REFUSED,
+				"Will not mount \"%s\": berth's own state (%s) must stay out of containers.",
+				shown, dir);
+	}
+	return 0;
+}
+
+static bool host_matches(const struct policy_host *h, const struct policy_act *act)
+{
+	return (act->endpoint && policy_match(h->host, act->endpoint)) ||
+		(act->engine_name && policy_match(h->host, act->engine_name));
+}
+
+int policy_check(const struct policy *p, const struct policy_act *act, struct err *e)
+{
+	const struct deed_info *deed;
+
+	if (act->deed <= DEED_NONE || act->deed >= DEED_COUNT ||
+		deed_table[act->deed].class == DEED_INTERNAL)
+		return err_set(e, ERR_REFUSED, "Refused an act that policy does not know.");
+	deed = &deed_table[act->deed];
+	if (p->read_only && deed->flags & DEED_CHANGES)
+		return err_set(e, ERR_REFUSED, "Will not %s: berth is in read-only mode%s%s%s.",
+			deed->words, p->read_only_by ? " (" : "",
+			p->read_only_by ? p->read_only_by : "", p->read_only_by ? ")" : "");
+	if (act->path && check_path(p, act, e) < 0)
+		return -1;
+	if (deed->flags & DEED_HARMS && check_kept(&p->keep, act, e) < 0)
+		return -1;
+	for (size_t i = 0; i < p->nhosts; i++) {
+		const struct policy_host *h = &p->hosts[i];
+		char shown[SHOWN];
+
+		if (!host_matches(h, act))
+			continue;
+		if (h->read_only && deed->flags & DEED_CHANGES)
+			return err_set(e, ERR_REFUSED,
+				"Will not %s: the host rule \"%s\" is read-only.", deed->words,
+				text_clean(shown, sizeof shown, h->host));
+		if (deed->flags & DEED_HARMS && check_kept(&h->keep, act, e) < 0)
+			return -1;
+	}
+	return 0;
+}

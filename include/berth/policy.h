@@ -1,0 +1,73 @@
+/*
+ * policy.h - the one place that may say no.
+ *
+ * The console asks it to grey out what would be refused, the backend asks it again right before
+ * acting; both call the same function on the same plain data.  A policy is made once from the
+ * configuration (backend/config) and never changes; a new one replaces it.
+ *
+ * What cannot be judged is refused: when a rule looks at names, labels or images and the target's
+ * are not known (NULL; "" is a known nothing), the answer is no.  `guess` turns that around for
+ * greying out, where a wrong yes does no harm because the backend asks again with everything known.
+ *
+ * Patterns: `*` any run of characters, `?` one, all else literal, the whole text must match.
+ * Labels: "key" (any value) or "key=value", both sides patterns.  Matching is bytewise.
+ *
+ * Thread: plain data; any thread may read.  Ownership: whoever filled it in.
+ */
+#ifndef BERTH_POLICY_H
+#define BERTH_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "deed.h"
+#include "err.h"
+#include "snapshot.h"
+
+struct policy_patterns {
+	size_t n;
+	const char *const *v;
+};
+
+/* What may not be harmed. */
+struct policy_protected {
+	struct policy_patterns names, labels, images;
+};
+
+/* A rule for the hosts whose endpoint or engine name matches. */
+struct policy_host {
+	const char *host; /* pattern: "ssh://prod*", an engine's name */
+	bool read_only;
+	struct policy_protected keep;
+};
+
+struct policy {
+	bool read_only;
+	const char
+		*read_only_by; /* who asked: "--read-only", ":ro", "berth.yaml:12"; NULL unknown */
+	struct policy_protected keep;
+	size_t nhosts;
+	const struct policy_host *hosts;
+	/* Absolute, normalised directories of ours (state, configuration, runtime): nothing in
+	 * them, they themselves and nothing above them can be mounted into a container. */
+	struct policy_patterns private_dirs; /* plain paths, no patterns */
+};
+
+struct policy_act {
+	enum deed deed;
+	const char *endpoint, *engine_name; /* NULL: the deed concerns no engine */
+	const char *name, *id;              /* of the target; NULL: not known */
+	const char *image;              /* of a container, or the image itself; NULL: not known */
+	const struct key_value *labels; /* of the target; NULL: not known */
+	size_t nlabels;
+	const char *path; /* a mount source, absolute and resolved; else NULL */
+	bool guess;       /* for greying out: unknown passes */
+};
+
+/* 0, or -1 and ERR_REFUSED with the sentence why not.  Asks nobody, allocates nothing. */
+int policy_check(const struct policy *p, const struct policy_act *act, struct err *e);
+
+/* Does `text` match the pattern?  Time is at most the product of the two lengths. */
+bool policy_match(const char *pattern, const char *text);
+
+#endif
