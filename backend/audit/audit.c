@@ -1,0 +1,497 @@
+/* audit.c - the writer thread: takes what was submitted, commits it in groups, tells who waits. */
+#include "audit/audit.h"
+
+#include "audit/chain.h"
+
+#include <berth/check.h>
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BATCH_MAX ((size_t)4 << 20)    /* bytes committed at once */
+#define GROUP_ENOUGH ((size_t)1 << 20) /* so many bytes do not wait for more company */
+#define INTENTS_MAX 65536              /* intents whose outcome is still to come */
+#define TROUBLE_MS 1000 /* how long after a failure grouped records are turned away */
+
+struct item {
+	struct item *next;
+	uint64_t ticket, after, intent, seq;
+	int64_t due_ns; /* when it should be on its way to the disk */
+	audit_done_fn done;
+	void *ctx;
+	struct err *err; /* NULL, or why this one alone failed */
+	enum deed deed;
+	bool is_intent;
+	size_t len; /* of the body that follows */
+};
+
+struct prune {
+	int64_t keep_ms;
+	uint64_t keep_bytes, removed;
+	struct err err;
+	int ret;
+	bool done;
+};
+
+struct audit {
+	struct chain chain; /* writer thread, after audit_open */
+	struct {
+		uint64_t ticket, seq;
+	} * intents; /* writer thread */
+	size_t nintents, intents_cap;
+	int64_t sign_at_ns; /* writer thread; 0: nothing to sign */
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* all below */
+	pthread_cond_t work, finished;
+	struct item *first, **last;
+	size_t bytes;
+	uint64_t tickets;
+	bool idle, grouping, urgent, closing;
+	struct prune *prune;
+	struct err trouble;
+	int64_t trouble_ns;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* -- the submitting side ------------------------------------------------------------------------
+ */
+
+static void fill_in(const struct audit *a, const struct audit_record *r, struct audit_record *full)
+{
+	const struct audit_record *self = &a->chain.self;
+
+	*full = *r;
+	full->host = self->host;
+	full->boot = self->boot;
+	full->pid = self->pid;
+	full->uid = self->uid;
+	full->program = self->program;
+	full->user = self->user;
+	if (!full->agent || !*full->agent)
+		full->agent = self->agent;
+	if (!full->session || !*full->session)
+		full->session = self->session;
+	full->wall_ms = a->chain.sys->wall_ms();
+	full->mono_us = a->chain.sys->mono_us();
+}
+
+static struct item *item_new(const struct audit *a, const struct audit_record *r, uint64_t after,
+	audit_done_fn done, void *ctx)
+{
+	static const struct item blank;
+	struct audit_record full;
+	struct str s = STR_INIT;
+	struct item *item;
+
+	fill_in(a, r, &full);
+	str_reserve(&s, sizeof *item + 640);
+	str_add(&s, &blank, sizeof blank);
+	record_body(&s, &full);
+	/* malloc'ed, so aligned for an item. */
+	item = (struct item *)(void *)s.s;
+	item->len = s.len - sizeof *item;
+	item->after = after;
+	item->intent = r->intent;
+	item->done = done;
+	item->ctx = ctx;
+	item->deed = r->deed;
+	item->is_intent = r->phase == AUDIT_INTENT;
+	return item;
+}
+
+static bool may_submit(struct audit *a, const struct item *item, bool urgent, struct err *e)
+{
+	const struct deed_info *deed = &deed_table[item->deed];
+
+	if (a->bytes > AUDIT_QUEUE_MAX) {
+		err_set(e, ERR_FAILED,
+			"The audit log cannot keep up with what is asked of it; try again in a moment.");
+		return false;
+	}
+	if (a->trouble.kind && !urgent && !(deed->flags & DEED_FREES) &&
+		now_ns() - a->trouble_ns < (int64_t)TROUBLE_MS * 1000000) {
+		err_copy(e, &a->trouble);
+		return false;
+	}
+	return true;
+}
+
+static uint64_t submit(struct audit *a, struct item *item, bool urgent, struct err *e)
+{
+	unsigned wait_ms = a->chain.o.commit_ms ? a->chain.o.commit_ms : AUDIT_COMMIT_MS;
+	uint64_t ticket;
+
+	item->due_ns = now_ns() + (urgent ? 0 : (int64_t)wait_ms * 1000000);
+	pthread_mutex_lock(&a->lock);
+	CHECK(!a->closing);
+	if (!may_submit(a, item, urgent, e)) {
+		pthread_mutex_unlock(&a->lock);
+		free(item);
+		return 0;
+	}
+	ticket = item->ticket = ++a->tickets;
+	*a->last = item;
+	a->last = &item->next;
+	a->bytes += sizeof *item + item->len;
+	a->urgent |= urgent;
+	if (a->idle || (a->grouping && (urgent || a->bytes > GROUP_ENOUGH)))
+		pthread_cond_signal(&a->work);
+	pthread_mutex_unlock(&a->lock);
+	return ticket;
+}
+
+static bool is_urgent(const struct audit_record *r)
+{
+	return r->phase == AUDIT_INTENT && deed_table[r->deed].class == DEED_GUARDED;
+}
+
+uint64_t audit_submit(struct audit *a, const struct audit_record *r, uint64_t after,
+	audit_done_fn done, void *ctx, struct err *e)
+{
+	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
+	CHECK(deed_table[r->deed].class != DEED_INTERNAL);
+	return submit(a, item_new(a, r, after, done, ctx), is_urgent(r), e);
+}
+
+struct waiter {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool done;
+	uint64_t seq;
+	struct err err;
+};
+
+static void wake_waiter(void *ctx, uint64_t seq, const struct err *err)
+{
+	struct waiter *w = ctx;
+
+	pthread_mutex_lock(&w->lock);
+	w->seq = seq;
+	if (err)
+		w->err = *err;
+	w->done = true;
+	pthread_cond_signal(&w->cond);
+	pthread_mutex_unlock(&w->lock);
+}
+
+int audit_write(struct audit *a, const struct audit_record *r, uint64_t *ret_seq, struct err *e)
+{
+	struct waiter w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, ERR_INIT};
+
+	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
+	CHECK(deed_table[r->deed].class != DEED_INTERNAL);
+	if (!submit(a, item_new(a, r, 0, wake_waiter, &w), true, e))
+		return -1;
+	pthread_mutex_lock(&w.lock);
+	while (!w.done)
+		pthread_cond_wait(&w.cond, &w.lock);
+	pthread_mutex_unlock(&w.lock);
+	pthread_cond_destroy(&w.cond);
+	pthread_mutex_destroy(&w.lock);
+	if (w.err.kind)
+		return err_copy(e, &w.err);
+	if (ret_seq)
+		*ret_seq = w.seq;
+	return 0;
+}
+
+bool audit_trouble(struct audit *a, struct err *ret)
+{
+	bool trouble;
+
+	pthread_mutex_lock(&a->lock);
+	trouble = a->trouble.kind != ERR_NONE;
+	if (trouble)
+		err_copy(ret, &a->trouble);
+	pthread_mutex_unlock(&a->lock);
+	return trouble;
+}
+
+int audit_prune(
+	struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed, struct err *e)
+{
+	struct prune p = {.keep_ms = keep_ms, .keep_bytes = keep_bytes, .err = ERR_INIT};
+
+	pthread_mutex_lock(&a->lock);
+	while (a->prune)
+		pthread_cond_wait(&a->finished, &a->lock);
+	a->prune = &p;
+	pthread_cond_signal(&a->work);
+	while (!p.done)
+		pthread_cond_wait(&a->finished, &a->lock);
+	pthread_mutex_unlock(&a->lock);
+	if (p.ret < 0)
+		return err_copy(e, &p.err);
+	if (ret_removed)
+		*ret_removed = p.removed;
+	return 0;
+}
+
+/* -- the writer thread --------------------------------------------------------------------------
+ */
+
+static void remember_intent(struct audit *a, const struct item *item)
+{
+	if (a->nintents == INTENTS_MAX)
+		a->intents[0] = a->intents[--a->nintents];
+	a->intents = mem_grow(a->intents, &a->intents_cap, a->nintents + 1, sizeof *a->intents);
+	a->intents[a->nintents].ticket = item->ticket;
+	a->intents[a->nintents++].seq = item->seq;
+}
+
+static uint64_t intent_of(struct audit *a, const struct item *item)
+{
+	if (!item->after)
+		return item->intent;
+	for (size_t i = a->nintents; i-- > 0;) {
+		uint64_t seq = a->intents[i].seq;
+
+		if (a->intents[i].ticket != item->after)
+			continue;
+		a->intents[i] = a->intents[--a->nintents];
+		return seq;
+	}
+	return 0;
+}
+
+/* Put the items into the chain's buffer and onto the disk.  Where this fails none of them happened.
+ */
+static int write_items(struct audit *a, struct item *items, struct err *e)
+{
+	struct err one = ERR_INIT;
+
+	for (struct item *i = items; i; i = i->next) {
+		const char *body = (const char *)(i + 1);
+
+		if (chain_add(&a->chain, i->deed, body, i->len, intent_of(a, i), &i->seq, &one) <
+			0) {
+			i->err = xmalloc(sizeof one);
+			*i->err = one;
+		} else if (i->is_intent) {
+			remember_intent(a, i);
+		}
+	}
+	return chain_sync(&a->chain, e);
+}
+
+static void answer(struct item *items, const struct err *all)
+{
+	struct item *next;
+
+	for (struct item *i = items; i; i = next) {
+		const struct err *err = i->err ? i->err : all;
+
+		next = i->next;
+		if (i->done)
+			i->done(i->ctx, err ? 0 : i->seq, err);
+		free(i->err);
+		free(i);
+	}
+}
+
+static void set_trouble(struct audit *a, const struct err *err)
+{
+	pthread_mutex_lock(&a->lock);
+	if (err)
+		a->trouble = *err;
+	else
+		a->trouble = (struct err)ERR_INIT;
+	a->trouble_ns = now_ns();
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* What may be done late is done after everybody has his answer. */
+static void upkeep(struct audit *a, uint64_t unsigned_max)
+{
+	struct chain *c = &a->chain;
+
+	if (chain_unsigned(c, unsigned_max))
+		chain_checkpoint(c, NULL);
+	chain_rotate(c, NULL);
+	if (c->head.seq == c->head.signed_seq)
+		a->sign_at_ns = 0;
+	else if (!a->sign_at_ns)
+		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
+}
+
+static void commit(struct audit *a, struct item *items, size_t bytes)
+{
+	struct err err = ERR_INIT;
+	const struct err *trouble = NULL;
+
+	if (chain_begin(&a->chain, bytes, &err) < 0) {
+		set_trouble(a, &err);
+		answer(items, &err);
+		return;
+	}
+	if (write_items(a, items, &err) < 0)
+		trouble = &err;
+	else if (items->err)
+		trouble = items->err;
+	set_trouble(a, trouble);
+	answer(items, err.kind ? &err : NULL);
+	upkeep(a, a->chain.o.checkpoint_records);
+	chain_end(&a->chain);
+}
+
+static void prune(struct audit *a, struct prune *p)
+{
+	p->ret = chain_begin(&a->chain, 0, &p->err);
+	if (p->ret == 0) {
+		p->ret = chain_sync(&a->chain, &p->err);
+		if (p->ret == 0)
+			p->ret = chain_prune(
+				&a->chain, p->keep_ms, p->keep_bytes, &p->removed, &p->err);
+		chain_end(&a->chain);
+	}
+	pthread_mutex_lock(&a->lock);
+	p->done = true;
+	a->prune = NULL;
+	pthread_cond_broadcast(&a->finished);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void sign_now(struct audit *a)
+{
+	a->sign_at_ns = 0;
+	if (chain_begin(&a->chain, 0, NULL) < 0)
+		return;
+	if (chain_sync(&a->chain, NULL) == 0)
+		upkeep(a, 1);
+	chain_end(&a->chain);
+	/* What could not be signed now is tried again after a while, not in a loop. */
+	if (a->sign_at_ns == 0 && a->chain.head.seq != a->chain.head.signed_seq)
+		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
+}
+
+static void wait_until(struct audit *a, int64_t ns)
+{
+	struct timespec t = {ns / 1000000000, ns % 1000000000};
+
+	pthread_cond_timedwait(&a->work, &a->lock, &t);
+}
+
+/* Wait for work; returns the next batch, or NULL with something else to do.  Called with the lock.
+ */
+static struct item *take_batch(struct audit *a, size_t *bytes)
+{
+	struct item *items, *i;
+
+	while (!a->first && !a->closing && !a->prune) {
+		a->idle = true;
+		if (!a->sign_at_ns)
+			pthread_cond_wait(&a->work, &a->lock);
+		else if (now_ns() < a->sign_at_ns)
+			wait_until(a, a->sign_at_ns);
+		else
+			break;
+	}
+	a->idle = false;
+	a->grouping = true;
+	while (a->first && !a->urgent && !a->closing && a->bytes <= GROUP_ENOUGH &&
+		now_ns() < a->first->due_ns)
+		wait_until(a, a->first->due_ns);
+	a->grouping = false;
+	*bytes = 0;
+	items = i = a->first;
+	if (!items)
+		return NULL;
+	for (;; i = i->next) {
+		a->bytes -= sizeof *i + i->len;
+		*bytes += i->len + RECORD_TAIL + 64;
+		if (!i->next || *bytes >= BATCH_MAX)
+			break;
+	}
+	a->first = i->next;
+	i->next = NULL;
+	if (!a->first) {
+		a->last = &a->first;
+		a->urgent = false;
+	}
+	return items;
+}
+
+static void *run(void *arg)
+{
+	struct audit *a = arg;
+
+	for (;;) {
+		struct prune *asked;
+		struct item *items;
+		size_t bytes;
+		bool leave;
+
+		pthread_mutex_lock(&a->lock);
+		items = take_batch(a, &bytes);
+		asked = a->prune;
+		leave = a->closing && !items && !asked;
+		pthread_mutex_unlock(&a->lock);
+		if (items)
+			commit(a, items, bytes);
+		else if (asked)
+			prune(a, asked);
+		else
+			sign_now(a);
+		if (leave)
+			return NULL;
+	}
+}
+
+struct audit *audit_open(const struct audit_options *o, struct err *e)
+{
+	struct audit *a = xcalloc(1, sizeof *a);
+	pthread_condattr_t monotonic;
+	sigset_t all, old;
+	int failed;
+
+	if (chain_open(&a->chain, o, e) < 0) {
+		free(a);
+		return NULL;
+	}
+	a->last = &a->first;
+	if (a->chain.head.seq != a->chain.head.signed_seq)
+		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->work, &monotonic);
+	pthread_cond_init(&a->finished, NULL);
+	pthread_condattr_destroy(&monotonic);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	failed = pthread_create(&a->thread, NULL, run, a);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	CHECK(!failed);
+	return a;
+}
+
+void audit_close(struct audit *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->closing = true;
+	pthread_cond_signal(&a->work);
+	pthread_mutex_unlock(&a->lock);
+	pthread_join(a->thread, NULL);
+	CHECK(!a->first);
+	pthread_cond_destroy(&a->work);
+	pthread_cond_destroy(&a->finished);
+	pthread_mutex_destroy(&a->lock);
+	chain_release(&a->chain);
+	free(a->intents);
+	free(a);
+}

@@ -1,0 +1,133 @@
+/*
+ * audit.h - writing the record of everything that was done.
+ *
+ * ADVERSARIES, and what each can and cannot do
+ *
+ *   Agents, and whatever runs in containers.  Must not reach the log, its key or its head at all:
+ * they live in $XDG_STATE_HOME/berth/audit (mode 0700), and policy refuses to mount that directory,
+ * what is in it or anything above it.  What they can do is choose names, arguments and messages
+ * that end up in records; these stay inside their JSON string, on one line, whatever bytes they
+ * hold. Another user of the machine.  Cannot read or write: modes 0700 and 0600, owner checked. A
+ * crash, power loss or full disk.  Loses nothing that was acknowledged: acknowledged means that
+ *   fdatasync returned.  A line torn by it is set aside, and a record says so.
+ *   The same user on the host, or who takes over the account.  Cannot be stopped from writing to
+ * files of his own, or from appending lies from then on.  But he cannot change what is under a
+ * checkpoint without `verify` telling: each checkpoint is signed, and the key that signed it was
+ * destroyed right after.  He can rewrite records newer than the last checkpoint (at most
+ * AUDIT_CHECKPOINT records or AUDIT_CHECKPOINT_S seconds).  He can cut the log back to an older
+ * checkpoint only by also losing the key (the older key is gone): `verify` on this machine tells;
+ * on another machine, and against replacing the whole log by a new one, only a head or first key
+ * kept elsewhere tells
+ *   (`berth audit head`, `verify --head --key`).  Keys are destroyed by overwriting: a file system
+ * that copies on write, or a flash device's spare blocks, may keep an old copy out of the user's
+ * reach. root.  Can do everything.
+ *
+ * FILES
+ *
+ *   NNNNNNNNNNNNNNNNNNNN.jsonl  a segment, named by the sequence number of its first record
+ *   head                        where the acknowledged end is; carries the lock of all writers
+ *   key                         the private key in force (0600), see keys.h
+ *   torn-SEQ                    what a crash left of a line, set aside
+ *   NNNN.idx                    index of a closed segment; a cache, may be deleted (index.h)
+ *
+ * CANONICAL FORM
+ *
+ *   One record is one line of JSON with exactly these members in exactly this order, no blanks;
+ * those in [ ] only when not empty or zero:
+ *
+ *   {"seq":N[,"intent":N],"act":"NAME","phase":"intent|outcome|event","wall_ms":N,"mono_us":N,
+ *    "host":S,"boot":S,"pid":N,"program":S,"uid":N,"user":S[,"agent":S][,"session":S]
+ *    [,"target_type":S][,"engine":S][,"id":S][,"name":S][,"items":N][,"manifest":HEX]
+ *    [,"outcome":"ok|failed|refused|cancelled|timeout"][,"duration_us":N][,"error":S]
+ *    [,"params":{"KEY":S,...}],"prev":HEX,"hash":HEX}
+ *
+ *   Numbers are decimal integers without leading zeros below 2^63.  HEX is 64 lower-case digits.
+ *   Strings escape `"` and `\` with a backslash and, as \uXXXX in lower case, every control (U+0000
+ *   to U+001F, U+007F to U+009F) and every invisible character that changes how a line is shown
+ * (bidi marks, line separators, BOM: `cat` of a log is safe).  A byte that is not part of valid
+ * UTF-8 is written as U+10FE00 plus its value, and so is each byte of a genuine U+10FExx: nothing
+ * is lost.
+ *
+ *   prev  the hash of the record before (64 zeros in the first)
+ *   hash  SHA-256 over the 32 bytes of prev, followed by the line up to and without `,"prev"`
+ *
+ *   To check a line by hand: (printf PREV | xxd -r -p; printf %s "${line%,\"prev\"*}") | sha256sum
+ *
+ *   A checkpoint is a record "log.checkpoint" whose params are checkpoint (its number), key (the
+ *   public key that signs), next (the one that signs the next) and, last, sig: Ed25519 over the 32
+ *   bytes of prev and the line up to and without `,"sig"`.  The first key is in "log.start".
+ *   After retention, "log.pruned" names the last removed record (to_seq, to_hash) and the key in
+ *   force there; a checkpoint follows it before anything is removed.
+ *
+ * THREADS
+ *
+ *   audit_open starts one writer thread (all signals blocked).  audit_submit and audit_write may be
+ *   called from any thread; audit_submit never blocks on a disk.  Completions run on the writer
+ * thread and may only wake: put a mail into a mailbox, uv_async_send.  audit_close from the thread
+ * that opened, after the last submit; it waits for what was submitted. Several processes write to
+ * one log: each commit takes the lock of the head file, reads the head again, appends, syncs, and
+ * only then writes the head and lets go.
+ */
+#ifndef BERTH_BACKEND_AUDIT_H
+#define BERTH_BACKEND_AUDIT_H
+
+#include <berth/audit.h>
+
+struct audit_sys;
+
+#define AUDIT_SEGMENT ((uint64_t)32 << 20) /* bytes after which a segment is closed */
+#define AUDIT_RESERVE ((uint64_t)1 << 20)  /* bytes kept allocated for cleaning up a full disk */
+#define AUDIT_CHECKPOINT 1024              /* records */
+#define AUDIT_CHECKPOINT_S 60
+#define AUDIT_COMMIT_MS 25 /* how long a GROUPED record waits for company; limit 50 */
+#define AUDIT_QUEUE_MAX ((size_t)64 << 20) /* bytes waiting; beyond that submitting fails */
+
+struct audit_options {
+	const char *dir;             /* NULL: $XDG_STATE_HOME/berth/audit */
+	const char *program;         /* "console", "exec" ... */
+	const char *agent, *session; /* for records that name none; NULL: none */
+	/* 0: the values above */
+	uint64_t segment_bytes, reserve_bytes;
+	unsigned checkpoint_records, commit_ms;
+	/* Retention, looked at when a segment is closed; 0: keep everything. */
+	uint64_t keep_bytes;
+	int64_t keep_ms;
+	const struct audit_sys *sys; /* system calls, for tests; NULL: the real ones */
+};
+
+struct audit;
+
+/* Opens the log, making it on first use.  ERR_SYS when the place cannot be written to. */
+struct audit *audit_open(const struct audit_options *o, struct err *e);
+void audit_close(struct audit *a); /* NULL is fine; signs a last checkpoint */
+
+/* err NULL: on disk, seq is the record's number.  Writer thread: may only wake. */
+typedef void (*audit_done_fn)(void *ctx, uint64_t seq, const struct err *err);
+
+/*
+ * Hand over one record; it is copied.  `after`: ticket of the intent that this is the outcome of
+ * (when its number is not known yet), or 0.  Returns a ticket, or 0 with *e when it cannot be
+ * taken: the deed must then not be done.  `done` may be NULL.  Intents of GUARDED deeds are
+ * committed at once and their deed waits for `done`; everything else is committed within 50 ms.
+ */
+uint64_t audit_submit(struct audit *a, const struct audit_record *r, uint64_t after,
+	audit_done_fn done, void *ctx, struct err *e);
+
+/* As audit_submit, but waits until the record is on disk (for command lines). */
+int audit_write(struct audit *a, const struct audit_record *r, uint64_t *ret_seq, struct err *e);
+
+/* Did the last commit fail?  For the header of the console; *ret says how. */
+bool audit_trouble(struct audit *a, struct err *ret);
+
+/* Remove closed segments that are older than keep_ms, or too many for keep_bytes (0: no bound). */
+int audit_prune(struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed,
+	struct err *e);
+
+/*
+ * A command line with its secrets masked, for a parameter: NAME=value, --name=value, --name value
+ * and -p/--password forms whose name looks secret.  Appended to out, arguments quoted for a shell.
+ */
+struct str;
+void audit_argv(struct str *out, size_t argc, const char *const *argv);
+
+#endif

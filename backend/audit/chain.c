@@ -1,0 +1,350 @@
+/* chain.c - appending under the lock. */
+#include "audit/chain.h"
+
+#include "audit/keys.h"
+
+#include <berth/check.h>
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CLOCK_STEP_MS 500 /* differences below this are two readings of one clock */
+#define ALLOCATE_AHEAD ((uint64_t)1 << 20)
+
+static void read_boot_id(char out[40])
+{
+	AUTO_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, 36);
+
+	out[n > 0 ? n : 0] = '\0';
+	for (char *s = out; *s; s++)
+		if (!strchr("0123456789abcdef-", *s))
+			*s = '-';
+}
+
+static void know_thyself(struct chain *c)
+{
+	char host[256] = "", boot[40], number[16];
+	struct passwd pw, *found = NULL;
+	char names[1024];
+
+	gethostname(host, sizeof host - 1);
+	read_boot_id(boot);
+	snprintf(number, sizeof number, "%u", (unsigned)geteuid());
+	getpwuid_r(geteuid(), &pw, names, sizeof names, &found);
+	c->self.host = xstrdup(host);
+	c->self.boot = xstrdup(boot);
+	c->self.user = xstrdup(found ? found->pw_name : number);
+	c->self.uid = geteuid();
+	c->self.pid = (uint32_t)getpid();
+	c->self.program = xstrdup(c->o.program ? c->o.program : "berth");
+	c->self.agent = xstrdup(c->o.agent ? c->o.agent : "");
+	c->self.session = xstrdup(c->o.session ? c->o.session : "");
+	c->self.duration_us = -1;
+}
+
+static int open_head(struct chain *c, struct err *e)
+{
+	int fd = c->sys->openat(c->dir, "head", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return err_sys(e, errno, "Cannot write to the audit log in %s", c->path);
+	if (c->headfd >= 0)
+		close(c->headfd);
+	c->headfd = fd;
+	return 0;
+}
+
+int chain_open(struct chain *c, const struct audit_options *o, struct err *e)
+{
+	memset(c, 0, sizeof *c);
+	c->dir = c->headfd = c->segfd = c->keyfd = -1;
+	c->o = *o;
+	c->sys = o->sys ? o->sys : &audit_sys_real;
+	if (!c->o.segment_bytes)
+		c->o.segment_bytes = AUDIT_SEGMENT;
+	if (!c->o.reserve_bytes)
+		c->o.reserve_bytes = AUDIT_RESERVE;
+	if (!c->o.checkpoint_records)
+		c->o.checkpoint_records = AUDIT_CHECKPOINT;
+	str_init(&c->buf);
+	str_init(&c->scratch);
+	c->hasher = seal_hasher_new();
+	know_thyself(c);
+	c->dir = segments_dir(o->dir, true, c->path, sizeof c->path, e);
+	if (c->dir < 0 || open_head(c, e) < 0)
+		goto fail;
+	/* An empty batch makes a new log, or repairs what a crash left, before anybody relies on
+	 * it. */
+	if (chain_begin(c, 0, e) < 0)
+		goto fail;
+	if (chain_sync(c, e) < 0) {
+		chain_end(c);
+		goto fail;
+	}
+	c->keyfd = keys_open(c->sys, c->dir, NULL);
+	if (c->keyfd >= 0)
+		keys_tidy(c->sys, c->keyfd, c->head.next_key, NULL);
+	if (c->head.pruned_to)
+		chain_finish_prune(c);
+	chain_end(c);
+	return 0;
+fail:
+	chain_release(c);
+	return -1;
+}
+
+void chain_release(struct chain *c)
+{
+	const int fds[] = {c->dir, c->headfd, c->segfd, c->keyfd};
+
+	for (size_t i = 0; i < COUNT(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	str_release(&c->buf);
+	str_release(&c->scratch);
+	seal_hasher_free(c->hasher);
+	free((char *)c->self.host);
+	free((char *)c->self.boot);
+	free((char *)c->self.user);
+	free((char *)c->self.program);
+	free((char *)c->self.agent);
+	free((char *)c->self.session);
+}
+
+int chain_open_segment(struct chain *c, uint64_t first, bool make, struct err *e)
+{
+	char name[SEGMENT_NAME];
+	int fd = c->sys->openat(c->dir, segment_name(name, first),
+		O_RDWR | (make ? O_CREAT : 0) | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "The audit log's segment %s is missing.", name);
+	if (fd < 0)
+		return err_sys(e, errno, "Cannot open the audit log's segment %s", name);
+	/* A new file's name must be on disk before anything in it is said to be. */
+	if (make && c->sys->fsync(c->dir) < 0) {
+		err_sys(e, errno, "Cannot make the audit log's segment %s durable", name);
+		close(fd);
+		return -1;
+	}
+	if (c->segfd >= 0)
+		close(c->segfd);
+	c->segfd = fd;
+	c->segment = first;
+	c->allocated = 0;
+	return 0;
+}
+
+static bool segment_ends_at_head(struct chain *c)
+{
+	struct stat st;
+
+	return c->segfd >= 0 && c->segment == c->head.segment && fstat(c->segfd, &st) == 0 &&
+		st.st_nlink > 0 && (uint64_t)st.st_size == c->head.offset;
+}
+
+/* Another process may have appended, rotated or died since we last held the lock. */
+static int look_again(struct chain *c, struct err *e)
+{
+	char raw[HEAD_SIZE];
+	ssize_t n = audit_pread_all(c->headfd, raw, sizeof raw, 0);
+	struct head now;
+
+	if (n < 0)
+		return err_sys(e, errno, "Cannot read the audit log's head");
+	if (n == HEAD_SIZE && memcmp(raw, c->raw, HEAD_SIZE) == 0 && !c->dirty &&
+		segment_ends_at_head(c))
+		return 0;
+	if (n == HEAD_SIZE && head_parse(raw, &now)) {
+		if (now.segment != c->segment)
+			chain_open_segment(c, now.segment, false, NULL);
+		c->head = now;
+		c->dirty = false;
+		memcpy(c->raw, raw, HEAD_SIZE);
+		if (segment_ends_at_head(c))
+			return 0;
+	}
+	return chain_repair(c, raw, n, e);
+}
+
+int chain_note(
+	struct chain *c, enum deed deed, const struct key_value *params, size_t n, struct err *e)
+{
+	struct audit_record r = c->self;
+
+	r.deed = deed;
+	r.phase = AUDIT_EVENT;
+	r.result = AUDIT_OK;
+	r.wall_ms = c->sys->wall_ms();
+	r.mono_us = c->sys->mono_us();
+	r.agent = r.session = NULL;
+	r.params = params;
+	r.nparams = n;
+	str_clear(&c->scratch);
+	record_body(&c->scratch, &r);
+	return chain_add(c, deed, c->scratch.s, c->scratch.len, 0, NULL, e);
+}
+
+/* Within one boot the two clocks run in step; where they do not, somebody set the wall clock. */
+static int note_clock(struct chain *c, struct err *e)
+{
+	int64_t wall = c->sys->wall_ms(), mono = c->sys->mono_us(), step;
+	char text[32];
+
+	if (!c->head.seq || strcmp(c->head.boot, c->self.boot) != 0)
+		return 0;
+	step = (wall - c->head.wall_ms) - (mono - c->head.mono_us) / 1000;
+	if (step < CLOCK_STEP_MS && step > -CLOCK_STEP_MS)
+		return 0;
+	snprintf(text, sizeof text, "%" PRId64, step);
+	return chain_note(c, DEED_LOG_CLOCK, &(struct key_value){"step_ms", text, false}, 1, e);
+}
+
+/* Keep the reserve allocated beyond what is about to be written. */
+static void allocate(struct chain *c, size_t bytes)
+{
+	uint64_t want = bytes + c->o.reserve_bytes;
+	bool done = false;
+
+	if (c->no_reserve || c->allocated >= c->head.offset + want)
+		return;
+	for (int i = 0; i < 2 && !done; i++) {
+		uint64_t n = want + (i ? 0 : ALLOCATE_AHEAD);
+
+		done = c->sys->fallocate(
+			       c->segfd, FALLOC_FL_KEEP_SIZE, (off_t)c->head.offset, (off_t)n) == 0;
+		if (done)
+			c->allocated = c->head.offset + n;
+		else if (errno != ENOSPC && errno != EDQUOT)
+			break;
+	}
+	if (!done && (errno == EOPNOTSUPP || errno == ENOSYS))
+		c->no_reserve = true;
+	c->low = !done && !c->no_reserve;
+}
+
+int chain_begin(struct chain *c, size_t bytes, struct err *e)
+{
+	struct stat st;
+
+	if (c->broken.kind)
+		return err_copy(e, &c->broken);
+	if (head_lock(c->headfd, true, CHAIN_LOCK_MS, e) < 0)
+		return -1;
+	/* Somebody who removes the head file would otherwise give us a lock of our own. */
+	while (fstat(c->headfd, &st) == 0 && st.st_nlink == 0)
+		if (open_head(c, e) < 0 || head_lock(c->headfd, true, CHAIN_LOCK_MS, e) < 0)
+			return -1;
+	str_clear(&c->buf);
+	if (look_again(c, e) < 0) {
+		head_unlock(c->headfd);
+		return -1;
+	}
+	if (!c->buf.len)
+		c->tip = c->head;
+	allocate(c, bytes);
+	if (note_clock(c, e) < 0) {
+		head_unlock(c->headfd);
+		return -1;
+	}
+	return 0;
+}
+
+int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uint64_t intent,
+	uint64_t *ret_seq, struct err *e)
+{
+	uint8_t prev[SEAL_HASH];
+
+	if (c->low && !(deed_table[deed].flags & DEED_FREES) &&
+		deed_table[deed].class != DEED_INTERNAL)
+		return err_set(e, ERR_FAILED,
+			"The disk that holds the audit log (%s) is full: until there is space again only "
+			"what frees some can be done.",
+			c->path);
+	memcpy(prev, c->tip.hash, sizeof prev);
+	c->tip.seq++;
+	record_line(&c->buf, c->hasher, c->tip.seq, intent, body, len, prev, c->tip.hash);
+	c->tip.offset = c->head.offset + c->buf.len;
+	if (ret_seq)
+		*ret_seq = c->tip.seq;
+	return 0;
+}
+
+int chain_write_head(struct chain *c)
+{
+	c->head.wall_ms = c->sys->wall_ms();
+	c->head.mono_us = c->sys->mono_us();
+	snprintf(c->head.boot, sizeof c->head.boot, "%s", c->self.boot);
+	head_format(&c->head, c->raw);
+	if (audit_pwrite_all(c->sys, c->headfd, c->raw, HEAD_SIZE, 0) == 0)
+		return 0;
+	/* A head that is behind is lawful; one we do not know is read again. */
+	memset(c->raw, 0, HEAD_SIZE);
+	return -1;
+}
+
+/* Take what was added back, so that it cannot be taken for a record later. */
+static int undo(struct chain *c, bool lost_trust, const struct err *why)
+{
+	struct stat st;
+	bool extended = fstat(c->segfd, &st) < 0 || (uint64_t)st.st_size != c->head.offset;
+
+	if (extended) {
+		if (c->sys->ftruncate(c->segfd, (off_t)c->head.offset) < 0)
+			lost_trust = true;
+		c->allocated = 0;
+	}
+	/* After a failed fdatasync the kernel calls pages clean that never reached the disk, and
+	 * the next one succeeds: nothing this process still holds of the file can be trusted. */
+	if (lost_trust) {
+		c->broken = *why;
+		err_wrap(&c->broken,
+			"The audit log cannot be written any more; repair the disk and start berth again");
+	}
+	str_clear(&c->buf);
+	c->tip = c->head;
+	return -1;
+}
+
+int chain_sync(struct chain *c, struct err *e)
+{
+	struct err why = ERR_INIT;
+	bool first = c->head.seq == 0;
+
+	if (!c->buf.len && !c->dirty)
+		return 0;
+	if (c->buf.len &&
+		audit_pwrite_all(c->sys, c->segfd, c->buf.s, c->buf.len, (off_t)c->head.offset) <
+			0) {
+		err_sys(&why, errno, "Cannot write to the audit log in %s", c->path);
+		undo(c, false, &why);
+		return err_copy(e, &why);
+	}
+	if (c->sys->fdatasync(c->segfd) < 0) {
+		err_sys(&why, errno, "Cannot make the audit log in %s durable", c->path);
+		undo(c, true, &why);
+		return err_copy(e, &why);
+	}
+	c->head = c->tip;
+	c->dirty = chain_write_head(c) < 0;
+	str_clear(&c->buf);
+	/* Once, so that a power failure cannot leave a log without any head. */
+	if (first)
+		c->sys->fsync(c->headfd);
+	return 0;
+}
+
+void chain_end(struct chain *c)
+{
+	CHECK(!c->buf.len);
+	head_unlock(c->headfd);
+}

@@ -1,0 +1,74 @@
+/*
+ * chain.h - the log as one process holds it: appending to the chain under the lock, repairing what
+ * a crash left, checkpoints, rotation, retention.
+ *
+ * The order is always chain_begin, chain_add ..., chain_sync, then maybe chain_checkpoint,
+ * chain_rotate or chain_prune, chain_end.  Nothing is acknowledged before chain_sync returned 0;
+ * when it fails, what was added is gone.
+ *
+ * Thread: one.  Every call blocks on the disk.
+ */
+#ifndef BERTH_AUDIT_CHAIN_H
+#define BERTH_AUDIT_CHAIN_H
+
+#include <berth/str.h>
+
+#include "audit/audit.h"
+#include "audit/head.h"
+#include "audit/record.h"
+#include "audit/segments.h"
+
+#define CHAIN_LOCK_MS 10000
+
+struct chain {
+	const struct audit_sys *sys;
+	struct audit_options o; /* defaults filled in; o.program is owned */
+	char path[4096];
+	int dir, headfd, segfd, keyfd;
+	uint64_t segment;    /* which one segfd is */
+	uint64_t allocated;  /* the segment has blocks up to here; 0: not known */
+	char raw[HEAD_SIZE]; /* the head file as it was last read or written */
+	struct head head;    /* the valid end of the segment */
+	struct head tip;     /* the end once buf is written */
+	struct str buf, scratch;
+	struct seal_hasher *hasher;
+	struct audit_record self;  /* host, boot, pid, program, uid, user of this process */
+	uint64_t retry_signing_at; /* sequence number; after a checkpoint that failed */
+	bool dirty;                /* the head file is behind `head` */
+	bool low;                  /* disk full: only what frees space may use the reserve */
+	bool no_reserve;           /* this file system cannot preallocate */
+	struct err broken;         /* kind set: nothing can be written any more, and why */
+};
+
+int chain_open(struct chain *c, const struct audit_options *o, struct err *e);
+void chain_release(struct chain *c);
+
+/* Lock, see where the end is, repair.  `bytes`: how much is going to be added, for the reserve. */
+int chain_begin(struct chain *c, size_t bytes, struct err *e);
+/* ERR_FAILED on a full disk where the deed may not use the reserve. */
+int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uint64_t intent,
+	uint64_t *ret_seq, struct err *e);
+int chain_sync(struct chain *c, struct err *e);
+void chain_end(struct chain *c);
+
+/* Between chain_sync and chain_end: */
+bool chain_unsigned(const struct chain *c, uint64_t at_least); /* so many records, or more */
+int chain_checkpoint(struct chain *c, struct err *e);
+int chain_rotate(struct chain *c, struct err *e); /* when the segment is full */
+int chain_prune(struct chain *c, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed,
+	struct err *e);
+
+/* -- between chain.c, repair.c and upkeep.c ------------------------------------------------------
+ */
+
+/* A record of the log about itself. */
+int chain_note(
+	struct chain *c, enum deed deed, const struct key_value *params, size_t n, struct err *e);
+int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e);
+int chain_open_segment(struct chain *c, uint64_t first, bool make, struct err *e);
+/* What an internal record means for the head. */
+void chain_apply(struct head *h, const struct audit_record *r);
+void chain_finish_prune(struct chain *c);
+int chain_write_head(struct chain *c);
+
+#endif

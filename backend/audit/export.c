@@ -1,0 +1,217 @@
+/* export.c - a log as one file that can be checked anywhere; the head; checking on a thread. */
+#include "audit/audit.h"
+
+#include "audit/record.h"
+#include "audit/source.h"
+
+#include <berth/arena.h>
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WRITE_AT ((size_t)1 << 20)
+
+/* The first key is in the first record; in a pruned log the first checkpoint tells it. */
+static void learn_key(const char *line, size_t len, struct arena *mem, char key[AUDIT_HEX])
+{
+	struct audit_record r;
+	const char *hex;
+
+	arena_reset(mem);
+	if (key[0] || !record_parse(line, len, mem, &r))
+		return;
+	hex = r.deed == DEED_LOG_START || r.deed == DEED_LOG_CHECKPOINT ? record_param(&r, "key")
+									: NULL;
+	if (hex && strlen(hex) == 2 * SEAL_KEY)
+		memcpy(key, hex, AUDIT_HEX);
+}
+
+static int copy_lines(
+	struct source *src, int fd, uint64_t *records, char key[AUDIT_HEX], struct err *e)
+{
+	AUTO_STR struct str out = STR_INIT;
+	off_t at = SOURCE_BUNDLE_LINE;
+	struct arena mem;
+	const char *line;
+	size_t len;
+	int ret;
+
+	arena_init(&mem, 8192);
+	do {
+		struct record_frame f;
+
+		ret = source_line(src, &line, &len, e);
+		if (ret > 0) {
+			if (!key[0] && record_frame(line, len, &f) && f.internal)
+				learn_key(line, len, &mem, key);
+			str_add(&out, line, len);
+			str_addc(&out, '\n');
+			++*records;
+		}
+		if (out.len && (ret <= 0 || out.len >= WRITE_AT)) {
+			if (audit_pwrite_all(&audit_sys_real, fd, out.s, out.len, at) < 0)
+				ret = err_sys(e, errno, "Cannot write the bundle");
+			at += (off_t)out.len;
+			str_clear(&out);
+		}
+	} while (ret > 0);
+	arena_release(&mem);
+	return ret;
+}
+
+int audit_export(const char *dir, const char *to, uint64_t *ret_records, struct err *e)
+{
+	char first[SOURCE_BUNDLE_LINE], key[AUDIT_HEX] = "";
+	uint64_t records = 0;
+	struct source src;
+	int fd, ret;
+
+	if (source_open(&src, dir, e) < 0)
+		return -1;
+	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		source_close(&src);
+		return err_sys(e, errno, "Cannot make %s", to);
+	}
+	ret = copy_lines(&src, fd, &records, key, e);
+	if (ret == 0) {
+		source_bundle_line(first, key[0] ? key : "0", &src.head);
+		if (audit_pwrite_all(&audit_sys_real, fd, first, sizeof first, 0) < 0 ||
+			fsync(fd) < 0)
+			ret = err_sys(e, errno, "Cannot write %s", to);
+	}
+	close(fd);
+	source_close(&src);
+	/* Half a bundle would only be mistaken for a whole one. */
+	if (ret < 0)
+		unlink(to);
+	if (ret_records)
+		*ret_records = records;
+	return ret;
+}
+
+int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
+{
+	char path[PATH_MAX], raw[HEAD_SIZE];
+	AUTO_CLOSE int dfd = segments_dir(dir, false, path, sizeof path, e);
+	AUTO_CLOSE int fd = dfd < 0 ? -1 : openat(dfd, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct segments s;
+	struct head head;
+
+	if (dfd < 0)
+		return -1;
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "There is no audit log in %s yet.", path);
+	/* Overwritten in place by writers: without their lock half of it may be the new one. */
+	if (fd < 0 || head_lock(fd, false, 10000, e) < 0)
+		return fd < 0 ? err_sys(e, errno, "Cannot read the audit log's head in %s", path)
+			      : -1;
+	if (audit_pread_all(fd, raw, sizeof raw, 0) != HEAD_SIZE || !head_parse(raw, &head)) {
+		head_unlock(fd);
+		return err_set(e, ERR_FAILED,
+			"The audit log's head file in %s is damaged; run \"berth audit verify\".",
+			path);
+	}
+	head_unlock(fd);
+	if (segments_list(dfd, &s, e) < 0)
+		return -1;
+	memset(h, 0, sizeof *h);
+	h->seq = head.seq;
+	h->first = head.pruned_to + 1;
+	h->signed_seq = head.signed_seq;
+	h->checkpoints = head.checkpoints;
+	h->segments = (unsigned)s.n;
+	for (size_t i = 0; i < s.n; i++)
+		h->bytes += s.v[i].size;
+	seal_hex(h->hash, head.hash, SEAL_HASH);
+	seal_hex(h->next_key, head.next_key, SEAL_KEY);
+	segments_release(&s);
+	return 0;
+}
+
+/* -- checking on a thread ------------------------------------------------------------------------
+ */
+
+struct audit_check {
+	pthread_t thread;
+	char *path;
+	pthread_mutex_t lock;
+	struct audit_check_state state; /* under lock */
+	bool stop;                      /* under lock */
+};
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+	struct audit_check *c = ctx;
+	bool stop;
+
+	pthread_mutex_lock(&c->lock);
+	c->state.bytes_done = done;
+	c->state.bytes_total = total;
+	stop = c->stop;
+	pthread_mutex_unlock(&c->lock);
+	return stop;
+}
+
+static void *check(void *arg)
+{
+	struct audit_check *c = arg;
+	struct audit_verify what = {.path = c->path, .progress = on_progress, .ctx = c};
+	struct audit_verdict verdict;
+	struct err err = ERR_INIT;
+
+	audit_verify(&what, &verdict, &err);
+	pthread_mutex_lock(&c->lock);
+	c->state.verdict = verdict;
+	c->state.err = err;
+	c->state.at_wall_ms = clock_wall_ms();
+	c->state.done = true;
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+struct audit_check *audit_check_start(const char *path)
+{
+	struct audit_check *c = xcalloc(1, sizeof *c);
+	sigset_t all, old;
+	int failed;
+
+	c->path = xstrdup(path);
+	pthread_mutex_init(&c->lock, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	failed = pthread_create(&c->thread, NULL, check, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	CHECK(!failed);
+	return c;
+}
+
+void audit_check_poll(struct audit_check *c, struct audit_check_state *ret)
+{
+	pthread_mutex_lock(&c->lock);
+	*ret = c->state;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void audit_check_free(struct audit_check *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->stop = true;
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(c->thread, NULL);
+	pthread_mutex_destroy(&c->lock);
+	free(c->path);
+	free(c);
+}

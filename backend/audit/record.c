@@ -1,0 +1,213 @@
+/* record.c - writing the canonical form. */
+#include "audit/record.h"
+
+#include <berth/check.h>
+#include <berth/text.h>
+
+#include <string.h>
+
+#define CLIP_NOTE 32 /* room for "... (N bytes)" */
+
+const char *audit_phase_name(enum audit_phase p)
+{
+	static const char *const names[] = {"intent", "outcome", "event"};
+
+	return p <= AUDIT_EVENT ? names[p] : "";
+}
+
+const char *audit_result_name(enum audit_result r)
+{
+	static const char *const names[] = {"", "ok", "failed", "refused", "cancelled", "timeout"};
+
+	return r <= AUDIT_TIMEOUT ? names[r] : "";
+}
+
+/* Code points that would not be one visible thing in a line. */
+static bool hidden(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7F && cp <= 0x9F) || cp == 0xAD || cp == 0x61C ||
+		cp == 0x180E || (cp >= 0x200B && cp <= 0x200F) || (cp >= 0x2028 && cp <= 0x202E) ||
+		(cp >= 0x2060 && cp <= 0x206F) || cp == 0xFEFF || (cp >= 0xFFF9 && cp <= 0xFFFB);
+}
+
+static bool plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+/* Encode the character at s into out (at most 16 bytes); returns bytes written, *used those read.
+ */
+static size_t encode_one(const char *s, size_t n, char *out, size_t *used)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint32_t cp;
+
+	*used = utf8_next(s, n, &cp);
+	if (cp == '"' || cp == '\\') {
+		out[0] = '\\';
+		out[1] = (char)cp;
+		return 2;
+	}
+	/* U+FFFD of one byte is an undecodable one, of three bytes it is itself. */
+	if ((cp == TEXT_BAD && *used == 1) || (cp & ~0xFFu) == RECORD_BYTE_PLANE) {
+		*used = 1;
+		return utf8_put(RECORD_BYTE_PLANE + (unsigned char)*s, out);
+	}
+	if (hidden(cp)) {
+		memcpy(out, "\\u", 2);
+		for (int i = 0; i < 4; i++)
+			out[2 + i] = digits[cp >> (12 - 4 * i) & 15];
+		return 6;
+	}
+	return utf8_put(cp, out);
+}
+
+/* A quoted string of at most max encoded bytes; what is clipped ends in a note of its length. */
+static void add_string(struct str *out, const char *s, size_t max)
+{
+	size_t n = s ? strlen(s) : 0, i = 0, start, fits;
+
+	str_addc(out, '"');
+	start = fits = out->len;
+	while (i < n) {
+		char put[16];
+		size_t run = i, len, used;
+
+		while (run < n && plain((unsigned char)s[run]) && run - i <= max)
+			run++;
+		if (run > i) {
+			str_add(out, s + i, run - i);
+			i = run;
+			if (out->len - start <= max - CLIP_NOTE)
+				fits = out->len;
+			else if (fits < start + max - CLIP_NOTE)
+				fits = start + max - CLIP_NOTE;
+		} else {
+			len = encode_one(s + i, n - i, put, &used);
+			str_add(out, put, len);
+			i += used;
+			if (out->len - start <= max - CLIP_NOTE)
+				fits = out->len;
+		}
+		if (out->len - start > max) {
+			out->len = fits;
+			str_addf(out, "... (%zu bytes)", n);
+			break;
+		}
+	}
+	str_addc(out, '"');
+}
+
+static void add_member(struct str *out, const char *key, const char *value)
+{
+	if (!value || !*value)
+		return;
+	str_adds(out, key);
+	add_string(out, value, RECORD_TEXT_MAX);
+}
+
+static void add_number(struct str *out, const char *key, uint64_t n)
+{
+	char digits[20];
+	size_t i = sizeof digits;
+
+	CHECK(n <= INT64_MAX);
+	do
+		digits[--i] = (char)('0' + n % 10);
+	while (n /= 10);
+	str_adds(out, key);
+	str_add(out, digits + i, sizeof digits - i);
+}
+
+static void add_params(struct str *out, const struct audit_record *r)
+{
+	size_t start = out->len, n = r->nparams < AUDIT_PARAMS_MAX ? r->nparams : AUDIT_PARAMS_MAX;
+
+	if (!n)
+		return;
+	str_adds(out, ",\"params\":{");
+	for (size_t i = 0; i < n; i++) {
+		const struct key_value *p = &r->params[i];
+		size_t used = out->len - start;
+		bool masked = p->secret || text_looks_secret(p->key);
+
+		/* What is internal to the log is not anybody's secret: keys there are public ones.
+		 */
+		if (masked && deed_table[r->deed].class == DEED_INTERNAL)
+			masked = false;
+		if (i)
+			str_addc(out, ',');
+		add_string(out, p->key, 64);
+		str_addc(out, ':');
+		if (masked)
+			str_adds(out, "\"***\"");
+		else
+			add_string(out, p->value,
+				used + RECORD_TEXT_MAX < RECORD_PARAMS_MAX ? RECORD_TEXT_MAX : 64);
+	}
+	str_addc(out, '}');
+}
+
+void record_body(struct str *out, const struct audit_record *r)
+{
+	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
+	str_adds(out, ",\"act\":\"");
+	str_adds(out, deed_table[r->deed].name);
+	str_adds(out, "\",\"phase\":\"");
+	str_adds(out, audit_phase_name(r->phase));
+	add_number(out, "\",\"wall_ms\":", r->wall_ms > 0 ? (uint64_t)r->wall_ms : 0);
+	add_number(out, ",\"mono_us\":", r->mono_us > 0 ? (uint64_t)r->mono_us : 0);
+	str_adds(out, ",\"host\":");
+	add_string(out, r->host, 256);
+	str_adds(out, ",\"boot\":");
+	add_string(out, r->boot, 64);
+	add_number(out, ",\"pid\":", r->pid);
+	str_adds(out, ",\"program\":");
+	add_string(out, r->program, 64);
+	add_number(out, ",\"uid\":", r->uid);
+	str_adds(out, ",\"user\":");
+	add_string(out, r->user, 256);
+	add_member(out, ",\"agent\":", r->agent);
+	add_member(out, ",\"session\":", r->session);
+	add_member(out, ",\"target_type\":", r->target_type);
+	add_member(out, ",\"engine\":", r->engine);
+	add_member(out, ",\"id\":", r->target);
+	add_member(out, ",\"name\":", r->name);
+	if (r->items)
+		add_number(out, ",\"items\":", r->items);
+	if (r->has_manifest) {
+		char hex[2 * AUDIT_HASH];
+
+		seal_hex(hex, r->manifest, AUDIT_HASH);
+		str_adds(out, ",\"manifest\":\"");
+		str_add(out, hex, sizeof hex);
+		str_addc(out, '"');
+	}
+	if (r->result != AUDIT_PENDING)
+		add_member(out, ",\"outcome\":", audit_result_name(r->result));
+	if (r->duration_us >= 0 && r->phase != AUDIT_INTENT)
+		add_number(out, ",\"duration_us\":", (uint64_t)r->duration_us);
+	add_member(out, ",\"error\":", r->error);
+	add_params(out, r);
+}
+
+void record_line(struct str *out, struct seal_hasher *h, uint64_t seq, uint64_t intent,
+	const char *body, size_t len, const uint8_t prev[SEAL_HASH], uint8_t ret_hash[SEAL_HASH])
+{
+	size_t start = out->len;
+	char tail[RECORD_TAIL];
+
+	str_reserve(out, len + RECORD_TAIL + 64);
+	add_number(out, "{\"seq\":", seq);
+	if (intent)
+		add_number(out, ",\"intent\":", intent);
+	str_add(out, body, len);
+	seal_hash2(h, prev, SEAL_HASH, out->s + start, out->len - start, ret_hash);
+	memcpy(tail, ",\"prev\":\"", 9);
+	seal_hex(tail + 9, prev, SEAL_HASH);
+	memcpy(tail + 73, "\",\"hash\":\"", 10);
+	seal_hex(tail + 83, ret_hash, SEAL_HASH);
+	memcpy(tail + 147, "\"}\n", 3);
+	str_add(out, tail, sizeof tail);
+	CHECK(out->len - start <= AUDIT_LINE_MAX);
+}

@@ -1,0 +1,38 @@
+/*
+ * seal.h - hashing and signing: SHA-256 and Ed25519 (RFC 8032) of libcrypto, and hexadecimal.
+ *
+ * A failure inside libcrypto is one of memory or of the library itself and ends the program
+ * (CHECK). Thread: a hasher has one owner; the rest is callable from any thread.
+ */
+#ifndef BERTH_AUDIT_SEAL_H
+#define BERTH_AUDIT_SEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEAL_HASH 32
+#define SEAL_SEED 32 /* an Ed25519 private key */
+#define SEAL_KEY 32  /* an Ed25519 public key */
+#define SEAL_SIG 64
+
+struct seal_hasher;
+struct seal_hasher *seal_hasher_new(void);
+void seal_hasher_free(struct seal_hasher *h);
+/* Hash of a followed by b. */
+void seal_hash2(struct seal_hasher *h, const void *a, size_t an, const void *b, size_t bn,
+	uint8_t out[SEAL_HASH]);
+void seal_hash(const void *bytes, size_t n, uint8_t out[SEAL_HASH]); /* one-off */
+
+void seal_random(void *bytes, size_t n);
+void seal_forget(void *bytes, size_t n); /* overwrites, and is not optimised away */
+void seal_public(const uint8_t seed[SEAL_SEED], uint8_t out[SEAL_KEY]);
+void seal_sign(const uint8_t seed[SEAL_SEED], const void *bytes, size_t n, uint8_t out[SEAL_SIG]);
+bool seal_signed(
+	const uint8_t key[SEAL_KEY], const void *bytes, size_t n, const uint8_t sig[SEAL_SIG]);
+
+void seal_hex(char *out, const uint8_t *bytes, size_t n); /* 2n digits, not terminated */
+/* 2n lower-case digits; false when they are not. */
+bool seal_unhex(uint8_t *out, const char *digits, size_t n);
+
+#endif

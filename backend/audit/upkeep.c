@@ -1,0 +1,259 @@
+/* upkeep.c - checkpoints, rotation and retention: what the log does for itself. */
+#include "audit/chain.h"
+
+#include "audit/keys.h"
+
+#include <berth/arena.h>
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool chain_unsigned(const struct chain *c, uint64_t at_least)
+{
+	return c->head.seq - c->head.signed_seq >= at_least && c->head.seq >= c->retry_signing_at;
+}
+
+/* The key that should sign is gone: go on with a new one, visibly. */
+static int replace_key(struct chain *c, struct err *e)
+{
+	char hex[AUDIT_HEX] = "", lost[AUDIT_HEX] = "";
+	uint8_t key[SEAL_KEY];
+
+	seal_hex(lost, c->head.next_key, SEAL_KEY);
+	if (keys_replace(c->sys, c->dir, key, e) < 0)
+		return -1;
+	if (c->keyfd >= 0)
+		close(c->keyfd);
+	c->keyfd = keys_open(c->sys, c->dir, e);
+	if (c->keyfd < 0)
+		return -1;
+	seal_hex(hex, key, SEAL_KEY);
+	c->tip = c->head;
+	memcpy(c->tip.next_key, key, SEAL_KEY);
+	if (chain_note(c, DEED_LOG_DAMAGE,
+		    (struct key_value[]){{"what", "key", false},
+			    {"missing", "the signing key is missing or not the one that was named",
+				    false},
+			    {"lost", lost, false}, {"key", hex, false}},
+		    4, e) < 0)
+		return -1;
+	return chain_sync(c, e);
+}
+
+static int advance(struct chain *c, struct keys_step *step, struct err *e)
+{
+	if (c->keyfd < 0)
+		c->keyfd = keys_open(c->sys, c->dir, e);
+	if (c->keyfd < 0)
+		return -1;
+	return keys_advance(c->sys, c->keyfd, c->head.next_key, step, e);
+}
+
+/* The body of a checkpoint, signature included. */
+static void sign(struct chain *c, const struct keys_step *step, struct str *body)
+{
+	char key[AUDIT_HEX] = "", next[AUDIT_HEX] = "", number[32], sig[2 * SEAL_SIG];
+	const struct key_value params[] = {
+		{"checkpoint", number, false}, {"key", key, false}, {"next", next, false}};
+	struct audit_record r = c->self;
+	uint8_t bytes[SEAL_SIG];
+	AUTO_STR struct str text = STR_INIT;
+
+	snprintf(number, sizeof number, "%" PRIu64, c->head.checkpoints + 1);
+	seal_hex(key, c->head.next_key, SEAL_KEY);
+	seal_hex(next, step->next_public, SEAL_KEY);
+	r.agent = r.session = NULL;
+	r.deed = DEED_LOG_CHECKPOINT;
+	r.phase = AUDIT_EVENT;
+	r.result = AUDIT_OK;
+	r.wall_ms = c->sys->wall_ms();
+	r.mono_us = c->sys->mono_us();
+	r.params = params;
+	r.nparams = COUNT(params);
+	record_body(body, &r);
+	body->s[--body->len] =
+		'\0'; /* the brace that closes the params comes after the signature */
+	str_add(&text, c->tip.hash, SEAL_HASH);
+	str_addf(&text, "{\"seq\":%" PRIu64, c->tip.seq + 1);
+	str_add(&text, body->s, body->len);
+	seal_sign(step->seed, text.s, text.len, bytes);
+	seal_hex(sig, bytes, SEAL_SIG);
+	str_adds(body, ",\"sig\":\"");
+	str_add(body, sig, sizeof sig);
+	str_adds(body, "\"}");
+}
+
+int chain_checkpoint(struct chain *c, struct err *e)
+{
+	AUTO_STR struct str body = STR_INIT;
+	struct keys_step step;
+	struct err why = ERR_INIT;
+	int ret;
+
+	if (c->broken.kind)
+		return err_copy(e, &c->broken);
+	ret = advance(c, &step, &why);
+	if (ret < 0 && why.kind == ERR_NOT_FOUND && replace_key(c, &why) == 0)
+		ret = advance(c, &step, &why);
+	if (ret < 0) {
+		c->retry_signing_at = c->head.seq + c->o.checkpoint_records;
+		return err_copy(e, &why);
+	}
+	c->tip = c->head;
+	sign(c, &step, &body);
+	chain_add(c, DEED_LOG_CHECKPOINT, body.s, body.len, 0, NULL, NULL);
+	memcpy(c->tip.next_key, step.next_public, SEAL_KEY);
+	c->tip.checkpoints++;
+	c->tip.signed_seq = c->tip.seq;
+	if (chain_sync(c, e) < 0) {
+		keys_keep(&step);
+		c->retry_signing_at = c->head.seq + c->o.checkpoint_records;
+		return -1;
+	}
+	return keys_forget(c->sys, &step, e);
+}
+
+int chain_rotate(struct chain *c, struct err *e)
+{
+	int old = c->segfd;
+	uint64_t size = c->head.offset;
+
+	if (c->head.offset < c->o.segment_bytes || c->low || c->broken.kind)
+		return 0;
+	if (c->head.seq != c->head.signed_seq && chain_checkpoint(c, e) < 0)
+		return -1;
+	size = c->head.offset;
+	c->segfd = -1;
+	if (chain_open_segment(c, c->head.seq + 1, true, e) < 0) {
+		c->segfd = old;
+		return -1;
+	}
+	c->head.segment = c->segment;
+	c->head.offset = 0;
+	c->tip = c->head;
+	chain_write_head(c);
+	/* Gives back what was allocated ahead. */
+	c->sys->ftruncate(old, (off_t)size);
+	close(old);
+	if (c->o.keep_bytes || c->o.keep_ms)
+		return chain_prune(c, c->o.keep_ms, c->o.keep_bytes, NULL, e);
+	return 0;
+}
+
+/* The last line of a closed segment, parsed into mem. */
+static int last_record(struct chain *c, const struct segment *s, struct arena *mem,
+	struct audit_record *ret, struct err *e)
+{
+	size_t want = s->size < AUDIT_LINE_MAX ? (size_t)s->size : AUDIT_LINE_MAX;
+	AUTO_FREE char *text = xmalloc(want + 1);
+	char name[SEGMENT_NAME], *line;
+	AUTO_CLOSE int fd =
+		openat(c->dir, segment_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0 || audit_pread_all(fd, text, want, (off_t)(s->size - want)) != (ssize_t)want)
+		return err_sys(e, errno, "Cannot read the audit log's segment %s", name);
+	line = want > 1 && text[want - 1] == '\n' ? memrchr(text, '\n', want - 1) : NULL;
+	line = line ? line + 1 : text;
+	if (want < 2 || !record_parse(line, want - 1 - (size_t)(line - text), mem, ret))
+		return err_set(e, ERR_FAILED,
+			"Will not prune the audit log: its segment %s does not end in a record. Verify it first.",
+			name);
+	return 0;
+}
+
+/* How many segments may go, and what the last of them ends in. */
+static int choose(struct chain *c, const struct segments *s, int64_t keep_ms, uint64_t keep_bytes,
+	struct arena *mem, struct audit_record *last, size_t *ret_n, struct err *e)
+{
+	int64_t now = c->sys->wall_ms();
+	uint64_t total = 0;
+
+	*ret_n = 0;
+	for (size_t i = 0; i < s->n; i++)
+		total += s->v[i].size;
+	/* The active segment always stays. */
+	for (size_t i = 0; i + 1 < s->n; i++) {
+		struct audit_record r;
+
+		if (!s->v[i].size)
+			continue;
+		if (last_record(c, &s->v[i], mem, &r, e) < 0)
+			return -1;
+		if (!(keep_bytes && total > keep_bytes) && !(keep_ms && now - r.wall_ms > keep_ms))
+			break;
+		/* Only where the key in force is told can the rest be checked on its own. */
+		if (r.deed == DEED_LOG_CHECKPOINT) {
+			*last = r;
+			*ret_n = i + 1;
+		}
+		total -= s->v[i].size;
+	}
+	return 0;
+}
+
+void chain_finish_prune(struct chain *c)
+{
+	struct segments s;
+
+	if (segments_list(c->dir, &s, NULL) < 0)
+		return;
+	/* Oldest first: what remains of an interrupted run is still a whole tail. */
+	for (size_t i = 0; i + 1 < s.n && s.v[i + 1].first <= c->head.pruned_to + 1; i++) {
+		char name[SEGMENT_NAME + 4];
+
+		c->sys->unlinkat(c->dir, segment_name(name, s.v[i].first), 0);
+		strcpy(strstr(name, ".jsonl"), ".idx");
+		c->sys->unlinkat(c->dir, name, 0);
+	}
+	c->sys->fsync(c->dir);
+	segments_release(&s);
+}
+
+int chain_prune(
+	struct chain *c, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed, struct err *e)
+{
+	char seq[32], hash[AUDIT_HEX] = "", segments[32];
+	struct audit_record last;
+	struct segments s;
+	struct arena mem;
+	size_t n = 0;
+	int ret = -1;
+
+	if (ret_removed)
+		*ret_removed = 0;
+	if (segments_list(c->dir, &s, e) < 0)
+		return -1;
+	arena_init(&mem, 4096);
+	if (choose(c, &s, keep_ms, keep_bytes, &mem, &last, &n, e) < 0)
+		goto out;
+	if (!n) {
+		ret = 0;
+		goto out;
+	}
+	snprintf(seq, sizeof seq, "%" PRIu64, last.seq);
+	snprintf(segments, sizeof segments, "%zu", n);
+	seal_hex(hash, last.hash, SEAL_HASH);
+	c->tip = c->head;
+	chain_note(c, DEED_LOG_PRUNED,
+		(struct key_value[]){{"to_seq", seq, false}, {"to_hash", hash, false},
+			{"key", record_param(&last, "next"), false}, {"segments", segments, false}},
+		4, NULL);
+	c->tip.pruned_to = last.seq;
+	/* Said, signed, and only then done. */
+	if (chain_sync(c, e) < 0 || chain_checkpoint(c, e) < 0)
+		goto out;
+	chain_finish_prune(c);
+	if (ret_removed)
+		*ret_removed = last.seq + 1 - s.v[0].first;
+	ret = 0;
+out:
+	arena_release(&mem);
+	segments_release(&s);
+	return ret;
+}
