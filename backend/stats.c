@@ -16,6 +16,7 @@
 
 #define NS_PER_MS 1000000LL
 #define YOUNG_MS 100 /* between the first two samples of a row */
+#define ONCE_MS 250  /* the same where these two are all: `berth ps` promises it */
 #define ASK_AT_ONCE 6
 #define HOPELESS 3 /* refusals in a row after which a row is asked only now and then */
 
@@ -28,6 +29,11 @@ static void ask(struct backend *b);
 
 static void on_young(uv_timer_t *t);
 
+static int64_t young_ms(const struct backend *b)
+{
+	return b->once ? ONCE_MS : YOUNG_MS;
+}
+
 static void take_counters(struct backend *b, struct row *r, const struct counters *c)
 {
 	bool first = !r->rates.any;
@@ -36,7 +42,7 @@ static void take_counters(struct backend *b, struct row *r, const struct counter
 	rates_sample(&r->rates, c, STATS_ENGINE, b->sweep.host_memory, 0, &r->c.stats);
 	r->first_ns = first ? c->at_ns : r->c.stats.rates ? 0 : r->first_ns;
 	if (first && !uv_is_active((uv_handle_t *)&b->stats.young))
-		timer_start(&b->stats.young, on_young, YOUNG_MS);
+		timer_start(&b->stats.young, on_young, young_ms(b));
 }
 
 static void on_answer(void *ctx, const struct counters *c, const struct err *err)
@@ -153,7 +159,7 @@ static void on_tick(uv_timer_t *t)
 static void on_young(uv_timer_t *t)
 {
 	struct backend *b = t->data;
-	int64_t old = backend_now(b) - YOUNG_MS * NS_PER_MS * 9 / 10, first = 0;
+	int64_t old = backend_now(b) - young_ms(b) * NS_PER_MS * 9 / 10, first = 0;
 
 	sweep_young(&b->sweep, &b->model, old);
 	for (size_t i = 0; i < b->model.n; i++) {
@@ -168,7 +174,7 @@ static void on_young(uv_timer_t *t)
 	}
 	ask(b);
 	if (first)
-		timer_start(t, on_young, YOUNG_MS - (backend_now(b) - first) / NS_PER_MS + 1);
+		timer_start(t, on_young, young_ms(b) - (backend_now(b) - first) / NS_PER_MS + 1);
 	publish_soon(b);
 }
 
@@ -186,7 +192,7 @@ void stats_row(struct backend *b, struct row *r)
 		ask(b);
 	}
 	if (r->first_ns && !uv_is_active((uv_handle_t *)&b->stats.young))
-		timer_start(&b->stats.young, on_young, YOUNG_MS);
+		timer_start(&b->stats.young, on_young, young_ms(b));
 }
 
 void stats_visible(struct backend *b, const struct command *c)

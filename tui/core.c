@@ -19,6 +19,8 @@ static const struct {
 	cli_run_fn *run;
 	bool bare; /* runs without settings: a wrong file must not be in its way */
 } commands[] = {
+	{"ps", cli_ps, false},
+	{"doctor", cli_doctor, true},
 	{"engine start", cli_engine_start, true},
 	{"engine stop", cli_engine_stop, true},
 	{"engine status", cli_engine_status, true},

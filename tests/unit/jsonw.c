@@ -9,64 +9,64 @@
 
 #include <berth/text.h>
 
-#include "cli/json.h"
+#include "cli/jsonw.h"
 
 static void shape(void **state)
 {
-	struct json j;
+	struct jsonw j;
 
 	(void)state;
-	json_init(&j, false);
-	json_object(&j, NULL);
-	json_text(&j, "schema", "x/1");
-	json_array(&j, "list");
-	json_int(&j, NULL, 1);
-	json_object(&j, NULL);
-	json_end(&j);
-	json_array(&j, NULL);
-	json_end(&j);
-	json_end(&j);
-	json_bool(&j, "yes", true);
-	json_null(&j, "none");
-	json_end(&j);
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "x/1");
+	jsonw_array(&j, "list");
+	jsonw_int(&j, NULL, 1);
+	jsonw_object(&j, NULL);
+	jsonw_end(&j);
+	jsonw_array(&j, NULL);
+	jsonw_end(&j);
+	jsonw_end(&j);
+	jsonw_bool(&j, "yes", true);
+	jsonw_null(&j, "none");
+	jsonw_end(&j);
 	assert_string_equal(j.out.s,
 		"{\n  \"schema\": \"x/1\",\n  \"list\": [\n    1,\n    {},\n    []\n"
 		"  ],\n  \"yes\": true,\n  \"none\": null\n}\n");
-	json_release(&j);
+	jsonw_release(&j);
 }
 
 static void one_line(void **state)
 {
-	struct json j;
+	struct jsonw j;
 
 	(void)state;
-	json_init(&j, true);
-	json_object(&j, NULL);
-	json_text(&j, "a", "b");
-	json_array(&j, "c");
-	json_uint(&j, NULL, 1);
-	json_uint(&j, NULL, 2);
-	json_end(&j);
-	json_end(&j);
+	jsonw_init(&j, true);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "a", "b");
+	jsonw_array(&j, "c");
+	jsonw_uint(&j, NULL, 1);
+	jsonw_uint(&j, NULL, 2);
+	jsonw_end(&j);
+	jsonw_end(&j);
 	assert_string_equal(j.out.s, "{\"a\": \"b\", \"c\": [1, 2]}\n");
-	json_object(&j, NULL);
-	json_end(&j);
+	jsonw_object(&j, NULL);
+	jsonw_end(&j);
 	assert_string_equal(j.out.s, "{\"a\": \"b\", \"c\": [1, 2]}\n{}\n");
-	json_release(&j);
+	jsonw_release(&j);
 }
 
 static void writes(const char *text, size_t n, const char *expected)
 {
-	struct json j;
+	struct jsonw j;
 
-	json_init(&j, true);
-	json_array(&j, NULL);
-	json_textn(&j, NULL, text, n);
-	json_end(&j);
+	jsonw_init(&j, true);
+	jsonw_array(&j, NULL);
+	jsonw_textn(&j, NULL, text, n);
+	jsonw_end(&j);
 	assert_memory_equal(j.out.s, "[", 1);
 	assert_int_equal(j.out.len, strlen(expected) + 3);
 	assert_memory_equal(j.out.s + 1, expected, strlen(expected));
-	json_release(&j);
+	jsonw_release(&j);
 }
 
 static void text(void **state)
@@ -85,26 +85,26 @@ static void text(void **state)
 
 static void numbers(void **state)
 {
-	struct json j;
+	struct jsonw j;
 
 	(void)state;
-	json_init(&j, true);
-	json_array(&j, NULL);
-	json_int(&j, NULL, INT64_MIN);
-	json_uint(&j, NULL, UINT64_MAX);
-	json_uint(&j, NULL, 9007199254740993u);
-	json_number(&j, NULL, 38.4, 2);
-	json_number(&j, NULL, 100, 2);
-	json_number(&j, NULL, 0.001, 2);
-	json_number(&j, NULL, -0.001, 2);
-	json_number(&j, NULL, 10, 0);
-	json_number(&j, NULL, (double)NAN, 2);
-	json_number(&j, NULL, (double)INFINITY, 2);
-	json_end(&j);
+	jsonw_init(&j, true);
+	jsonw_array(&j, NULL);
+	jsonw_int(&j, NULL, INT64_MIN);
+	jsonw_uint(&j, NULL, UINT64_MAX);
+	jsonw_uint(&j, NULL, 9007199254740993u);
+	jsonw_number(&j, NULL, 38.4, 2);
+	jsonw_number(&j, NULL, 100, 2);
+	jsonw_number(&j, NULL, 0.001, 2);
+	jsonw_number(&j, NULL, -0.001, 2);
+	jsonw_number(&j, NULL, 10, 0);
+	jsonw_number(&j, NULL, (double)NAN, 2);
+	jsonw_number(&j, NULL, (double)INFINITY, 2);
+	jsonw_end(&j);
 	assert_string_equal(j.out.s,
 		"[-9223372036854775808, 18446744073709551615, 9007199254740993, "
 		"38.4, 100, 0, 0, 10, null, null]\n");
-	json_release(&j);
+	jsonw_release(&j);
 }
 
 int main(void)

@@ -70,6 +70,7 @@ static const struct {
 	{"agent", "a team file", check_team},
 	{"custom_tools", "a team file", check_team},
 	{"colours", "a theme", check_theme},
+	{"styles", "a theme", check_theme},
 	{"benchmarks", "a benchmark suite", NULL},
 	{"", "settings", check_settings},
 };

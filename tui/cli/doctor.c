@@ -9,7 +9,7 @@
 #include <berth/text.h>
 
 #include "cli/doctor.h"
-#include "cli/json.h"
+#include "cli/jsonw.h"
 #include "cli/run.h"
 
 static const char *const verdict_name[] = {"ok", "note", "missing"};
@@ -40,7 +40,7 @@ bool in_path(const char *name, char *where, size_t cap)
 }
 
 struct report {
-	struct json json;
+	struct jsonw json;
 	bool as_json;
 	size_t count[3];
 };
@@ -57,12 +57,12 @@ static void add(struct report *r, const char *name, const struct answer *a)
 			printf("%-25s -> %s\n", "", text_clean(remedy, sizeof remedy, a->remedy));
 		return;
 	}
-	json_object(&r->json, NULL);
-	json_text(&r->json, "name", name);
-	json_text(&r->json, "state", verdict_name[a->verdict]);
-	json_text(&r->json, "found", a->found);
-	json_text(&r->json, "remedy", a->remedy[0] ? a->remedy : NULL);
-	json_end(&r->json);
+	jsonw_object(&r->json, NULL);
+	jsonw_text(&r->json, "name", name);
+	jsonw_text(&r->json, "state", verdict_name[a->verdict]);
+	jsonw_text(&r->json, "found", a->found);
+	jsonw_text(&r->json, "remedy", a->remedy[0] ? a->remedy : NULL);
+	jsonw_end(&r->json);
 }
 
 static void ask_all(struct report *r, const struct question *q, const struct patient *p)
@@ -79,18 +79,18 @@ int cli_doctor(const struct cli *c, const struct settings *unused, struct err *e
 {
 	struct report r = {.as_json = cli_flag(c, "json")};
 	struct patient p = {.cli = c, .engine_err = ERR_INIT};
-	struct backend *b = cli_backend(c, NULL, "doctor", &p.engine_err);
+	struct backend *b = cli_backend(c, "doctor", &p.engine_err);
 
 	(void)unused;
 	(void)e;
 	if (b)
 		p.snapshot = cli_wait(b, true, &p.engine_err);
 	if (r.as_json) {
-		json_init(&r.json, false);
-		json_object(&r.json, NULL);
-		json_text(&r.json, "schema", "berth.doctor/1");
-		json_text(&r.json, "version", BERTH_VERSION);
-		json_array(&r.json, "checks");
+		jsonw_init(&r.json, false);
+		jsonw_object(&r.json, NULL);
+		jsonw_text(&r.json, "schema", "berth.doctor/1");
+		jsonw_text(&r.json, "version", BERTH_VERSION);
+		jsonw_array(&r.json, "checks");
 	}
 	ask_all(&r, doctor_engine, &p);
 	ask_all(&r, doctor_machine, &p);
@@ -98,10 +98,10 @@ int cli_doctor(const struct cli *c, const struct settings *unused, struct err *e
 	snapshot_unref(p.snapshot);
 	backend_stop(b);
 	if (r.as_json) {
-		json_end(&r.json);
-		json_bool(&r.json, "ok", r.count[MISSING] == 0);
-		json_end(&r.json);
-		if (json_print(&r.json) != 0)
+		jsonw_end(&r.json);
+		jsonw_bool(&r.json, "ok", r.count[MISSING] == 0);
+		jsonw_end(&r.json);
+		if (jsonw_print(&r.json) != 0)
 			return 1;
 	} else {
 		printf("\n%zu fine, %zu noted, %zu missing\n", r.count[FINE], r.count[NOTED],

@@ -1,5 +1,6 @@
 /* doctor_engine.c - questions about the engine, and what could be one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,10 @@ static void engine(const struct patient *p, struct answer *a)
 		en = &p->snapshot->engine;
 		answer(a, FINE, NULL, "%s %s (API %s) at %s, from %s", en->product, en->version,
 			en->api, en->endpoint, en->source);
+	} else if (cli_value(p->cli, "host") || cli_value(p->cli, "context") ||
+		   getenv("DOCKER_HOST") || getenv("DOCKER_CONTEXT")) {
+		answer(a, MISSING, "Correct what names this engine, or leave it out.", "%s",
+			p->engine_err.msg);
 	} else if (in_path("dockerd", dockerd, sizeof dockerd)) {
 		answer(a, MISSING,
 			geteuid() == 0
@@ -51,7 +56,11 @@ static void statistics(const struct patient *p, struct answer *a)
 {
 	size_t direct = 0, asked = 0, none = 0;
 
-	for (size_t i = 0; p->snapshot && i < p->snapshot->ncontainers; i++) {
+	if (!p->snapshot) {
+		answer(a, NOTED, NULL, "not asked: no engine answered");
+		return;
+	}
+	for (size_t i = 0; i < p->snapshot->ncontainers; i++) {
 		const struct container *c = &p->snapshot->containers[i];
 
 		if (c->state != CONTAINER_RUNNING)

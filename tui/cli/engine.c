@@ -4,7 +4,7 @@
 #include <berth/private_engine.h>
 #include <berth/text.h>
 
-#include "cli/json.h"
+#include "cli/jsonw.h"
 #include "cli/run.h"
 
 static void print_path(const char *head, const char *path)
@@ -51,27 +51,27 @@ int cli_engine_stop(const struct cli *c, const struct settings *s, struct err *e
 int cli_engine_status(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct private_engine en;
-	struct json j;
+	struct jsonw j;
 	int rc;
 
 	(void)s;
 	if (private_engine_status(&en, e) < 0)
 		return -1;
 	if (cli_flag(c, "json")) {
-		json_init(&j, false);
-		json_object(&j, NULL);
-		json_text(&j, "schema", "berth.engine/1");
-		json_bool(&j, "running", en.pid > 0);
-		json_bool(&j, "answers", en.answers);
+		jsonw_init(&j, false);
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "schema", "berth.engine/1");
+		jsonw_bool(&j, "running", en.pid > 0);
+		jsonw_bool(&j, "answers", en.answers);
 		if (en.pid)
-			json_int(&j, "pid", en.pid);
+			jsonw_int(&j, "pid", en.pid);
 		else
-			json_null(&j, "pid");
-		json_text(&j, "socket", en.socket);
-		json_text(&j, "data", en.data);
-		json_text(&j, "log", en.log);
-		json_end(&j);
-		rc = json_print(&j);
+			jsonw_null(&j, "pid");
+		jsonw_text(&j, "socket", en.socket);
+		jsonw_text(&j, "data", en.data);
+		jsonw_text(&j, "log", en.log);
+		jsonw_end(&j);
+		rc = jsonw_print(&j);
 	} else {
 		if (en.pid)
 			printf("The private engine runs (process %d) and %s.\n", (int)en.pid,

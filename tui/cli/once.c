@@ -11,13 +11,12 @@
 #define LIST_MS 20000 /* the engine's own time-outs come first */
 #define STATS_MS 3000 /* then a container without statistics is printed without */
 
-struct backend *cli_backend(
-	const struct cli *c, const struct settings *s, const char *program, struct err *e)
+struct backend *cli_backend(const struct cli *c, const char *program, struct err *e)
 {
 	struct backend_options o = {
 		.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
-		.hz = s ? s->hz : 1,
+		.hz = 1, /* two samples are enough, and the backend knows when */
 		.read_only = true,
 		.once = true,
 		.program = program,

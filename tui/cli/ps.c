@@ -6,7 +6,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "cli/json.h"
+#include "cli/jsonw.h"
 #include "cli/run.h"
 
 static bool shown(const struct container *c, bool all)
@@ -236,51 +236,51 @@ static int print_table(const struct snapshot *s, bool all, bool ascii)
 
 /* ---- JSON, berth.ps/1 */
 
-static void json_stamp(struct json *j, const char *key, int64_t wall_ms)
+static void json_stamp(struct jsonw *j, const char *key, int64_t wall_ms)
 {
 	char buf[FORMAT_MAX];
 
-	json_text(j, key, wall_ms > 0 ? format_stamp(buf, wall_ms) : NULL);
+	jsonw_text(j, key, wall_ms > 0 ? format_stamp(buf, wall_ms) : NULL);
 }
 
-static void json_or_null(struct json *j, const char *key, const char *s)
+static void json_or_null(struct jsonw *j, const char *key, const char *s)
 {
-	json_text(j, key, s && *s ? s : NULL);
+	jsonw_text(j, key, s && *s ? s : NULL);
 }
 
-static void json_rate(struct json *j, const char *key, bool known, double v)
+static void json_rate(struct jsonw *j, const char *key, bool known, double v)
 {
 	if (known && v >= 0)
-		json_number(j, key, v, 1);
+		jsonw_number(j, key, v, 1);
 	else
-		json_null(j, key);
+		jsonw_null(j, key);
 }
 
-static void json_total(struct json *j, const char *key, bool known, uint64_t v)
+static void json_total(struct jsonw *j, const char *key, bool known, uint64_t v)
 {
 	if (known)
-		json_uint(j, key, v);
+		jsonw_uint(j, key, v);
 	else
-		json_null(j, key);
+		jsonw_null(j, key);
 }
 
-static void json_stats(struct json *j, const struct container *c, const struct snapshot *s)
+static void json_stats(struct jsonw *j, const struct container *c, const struct snapshot *s)
 {
 	const struct container_stats *t = &c->stats;
 	bool any = sampled(c), rates = any && t->rates;
 
-	json_text(j, "stats_source",
+	jsonw_text(j, "stats_source",
 		t->source == STATS_CGROUP           ? "cgroup"
 			: t->source == STATS_ENGINE ? "engine"
 						    : NULL);
 	if (any)
-		json_int(j, "stats_age_ms", (s->at_ns - t->at_ns) / 1000000);
+		jsonw_int(j, "stats_age_ms", (s->at_ns - t->at_ns) / 1000000);
 	else
-		json_null(j, "stats_age_ms");
+		jsonw_null(j, "stats_age_ms");
 	if (rates)
-		json_number(j, "cpu_percent", t->cpu_percent, 2);
+		jsonw_number(j, "cpu_percent", t->cpu_percent, 2);
 	else
-		json_null(j, "cpu_percent");
+		jsonw_null(j, "cpu_percent");
 	json_total(j, "memory_bytes", any, t->memory_bytes);
 	json_total(j, "memory_limit_bytes", any && t->memory_limited, t->memory_limit_bytes);
 	json_total(j, "pids", any, t->pids);
@@ -295,72 +295,72 @@ static void json_stats(struct json *j, const struct container *c, const struct s
 	json_total(j, "block_write_bytes", any, t->block_write_bytes);
 }
 
-static void json_container(struct json *j, const struct container *c, const struct snapshot *s)
+static void json_container(struct jsonw *j, const struct container *c, const struct snapshot *s)
 {
 	int64_t up = uptime_s(c, s);
 
-	json_object(j, NULL);
-	json_text(j, "id", c->id);
-	json_text(j, "name", c->name);
+	jsonw_object(j, NULL);
+	jsonw_text(j, "id", c->id);
+	jsonw_text(j, "name", c->name);
 	json_or_null(j, "agent", c->agent);
 	json_or_null(j, "session", c->session);
 	json_or_null(j, "role", c->role);
 	json_or_null(j, "compose_project", c->compose_project);
 	json_or_null(j, "compose_service", c->compose_service);
-	json_text(j, "state", container_state_name(c->state));
+	jsonw_text(j, "state", container_state_name(c->state));
 	json_or_null(j, "health", health_name(c->health));
 	if (ended(c))
-		json_int(j, "exit_code", c->exit_code);
+		jsonw_int(j, "exit_code", c->exit_code);
 	else
-		json_null(j, "exit_code");
-	json_bool(j, "oom_killed", c->oom_killed);
-	json_text(j, "image", c->image);
+		jsonw_null(j, "exit_code");
+	jsonw_bool(j, "oom_killed", c->oom_killed);
+	jsonw_text(j, "image", c->image);
 	json_or_null(j, "image_id", c->image_id);
 	json_or_null(j, "command", c->command);
 	json_stamp(j, "created_at", c->created_wall_ms);
 	json_stamp(j, "started_at", c->started_wall_ms);
 	json_stamp(j, "finished_at", ended(c) ? c->finished_wall_ms : 0);
 	if (up >= 0)
-		json_int(j, "uptime_s", up);
+		jsonw_int(j, "uptime_s", up);
 	else
-		json_null(j, "uptime_s");
-	json_int(j, "restarts", c->restarts);
+		jsonw_null(j, "uptime_s");
+	jsonw_int(j, "restarts", c->restarts);
 	json_total(j, "pid", c->pid > 0, (uint64_t)c->pid);
 	json_stats(j, c, s);
-	json_end(j);
+	jsonw_end(j);
 }
 
 static int print_json(const struct snapshot *s, bool all)
 {
 	const struct engine_state *en = &s->engine;
-	struct json j;
+	struct jsonw j;
 
-	json_init(&j, false);
-	json_object(&j, NULL);
-	json_text(&j, "schema", "berth.ps/1");
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.ps/1");
 	json_stamp(&j, "at", s->at_wall_ms);
-	json_object(&j, "engine");
-	json_text(&j, "id", en->id);
-	json_text(&j, "name", en->name);
-	json_text(&j, "endpoint", en->endpoint);
-	json_text(&j, "source", en->source);
-	json_text(&j, "product", en->product);
-	json_text(&j, "version", en->version);
-	json_text(&j, "api", en->api);
-	json_bool(&j, "local", en->local);
-	json_end(&j);
-	json_array(&j, "containers");
+	jsonw_object(&j, "engine");
+	jsonw_text(&j, "id", en->id);
+	jsonw_text(&j, "name", en->name);
+	jsonw_text(&j, "endpoint", en->endpoint);
+	jsonw_text(&j, "source", en->source);
+	jsonw_text(&j, "product", en->product);
+	jsonw_text(&j, "version", en->version);
+	jsonw_text(&j, "api", en->api);
+	jsonw_bool(&j, "local", en->local);
+	jsonw_end(&j);
+	jsonw_array(&j, "containers");
 	for (size_t i = 0; i < s->ncontainers; i++)
 		if (shown(&s->containers[i], all))
 			json_container(&j, &s->containers[i], s);
-	json_end(&j);
-	json_end(&j);
-	return json_print(&j);
+	jsonw_end(&j);
+	jsonw_end(&j);
+	return jsonw_print(&j);
 }
 
 int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct backend *b = cli_backend(c, s, "ps", e);
+	struct backend *b = cli_backend(c, "ps", e);
 	const struct snapshot *snapshot;
 	bool all = cli_flag(c, "all");
 	int rc;

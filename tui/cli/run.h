@@ -20,9 +20,8 @@ cli_run_fn cli_doctor; /* s is NULL: whether the settings can be read is one of 
 cli_run_fn cli_config_check; /* likewise */
 cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 
-/* A backend that asks once, for `program`; settings NULL: the defaults. */
-struct backend *cli_backend(
-	const struct cli *c, const struct settings *s, const char *program, struct err *e);
+/* A backend that asks once, for `program`. */
+struct backend *cli_backend(const struct cli *c, const char *program, struct err *e);
 /* Wait until the containers are listed, and then (`stats`) until all have rates, but not for ever.
  * A reference of the caller's, or NULL. */
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e);

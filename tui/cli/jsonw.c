@@ -1,4 +1,4 @@
-/* json.c - JSON on the way out. */
+/* jsonw.c - JSON on the way out. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,20 +7,20 @@
 #include <berth/text.h>
 
 #include "cli/cli.h"
-#include "cli/json.h"
+#include "cli/jsonw.h"
 
-void json_init(struct json *j, bool lines)
+void jsonw_init(struct jsonw *j, bool lines)
 {
-	*j = (struct json){.lines = lines};
+	*j = (struct jsonw){.lines = lines};
 	str_init(&j->out);
 }
 
-void json_release(struct json *j)
+void jsonw_release(struct jsonw *j)
 {
 	str_release(&j->out);
 }
 
-static void newline(struct json *j)
+static void newline(struct jsonw *j)
 {
 	if (j->lines)
 		return;
@@ -58,7 +58,7 @@ static void put_text(struct str *out, const char *s, size_t n)
 }
 
 /* Comma, line and key of the next value. */
-static void begin(struct json *j, const char *key)
+static void begin(struct jsonw *j, const char *key)
 {
 	if (!j->depth) {
 		CHECK(!key);
@@ -75,7 +75,7 @@ static void begin(struct json *j, const char *key)
 	}
 }
 
-static void open_value(struct json *j, const char *key, bool array)
+static void open_value(struct jsonw *j, const char *key, bool array)
 {
 	begin(j, key);
 	CHECK(j->depth < JSON_DEPTH_MAX);
@@ -85,17 +85,17 @@ static void open_value(struct json *j, const char *key, bool array)
 	j->depth++;
 }
 
-void json_object(struct json *j, const char *key)
+void jsonw_object(struct jsonw *j, const char *key)
 {
 	open_value(j, key, false);
 }
 
-void json_array(struct json *j, const char *key)
+void jsonw_array(struct jsonw *j, const char *key)
 {
 	open_value(j, key, true);
 }
 
-void json_end(struct json *j)
+void jsonw_end(struct jsonw *j)
 {
 	CHECK(j->depth > 0);
 	j->depth--;
@@ -106,38 +106,38 @@ void json_end(struct json *j)
 		str_addc(&j->out, '\n');
 }
 
-void json_textn(struct json *j, const char *key, const char *s, size_t n)
+void jsonw_textn(struct jsonw *j, const char *key, const char *s, size_t n)
 {
 	begin(j, key);
 	put_text(&j->out, s, n);
 }
 
-void json_text(struct json *j, const char *key, const char *s)
+void jsonw_text(struct jsonw *j, const char *key, const char *s)
 {
 	if (s)
-		json_textn(j, key, s, strlen(s));
+		jsonw_textn(j, key, s, strlen(s));
 	else
-		json_null(j, key);
+		jsonw_null(j, key);
 }
 
-void json_int(struct json *j, const char *key, int64_t v)
+void jsonw_int(struct jsonw *j, const char *key, int64_t v)
 {
 	begin(j, key);
 	str_addf(&j->out, "%lld", (long long)v);
 }
 
-void json_uint(struct json *j, const char *key, uint64_t v)
+void jsonw_uint(struct jsonw *j, const char *key, uint64_t v)
 {
 	begin(j, key);
 	str_addf(&j->out, "%llu", (unsigned long long)v);
 }
 
-void json_number(struct json *j, const char *key, double v, int decimals)
+void jsonw_number(struct jsonw *j, const char *key, double v, int decimals)
 {
 	char buf[400], *end;
 
 	if (!isfinite(v)) {
-		json_null(j, key);
+		jsonw_null(j, key);
 		return;
 	}
 	begin(j, key);
@@ -155,21 +155,21 @@ void json_number(struct json *j, const char *key, double v, int decimals)
 	str_adds(&j->out, !strcmp(buf, "-0") ? "0" : buf);
 }
 
-void json_bool(struct json *j, const char *key, bool v)
+void jsonw_bool(struct jsonw *j, const char *key, bool v)
 {
 	begin(j, key);
 	str_adds(&j->out, v ? "true" : "false");
 }
 
-void json_null(struct json *j, const char *key)
+void jsonw_null(struct jsonw *j, const char *key)
 {
 	begin(j, key);
 	str_adds(&j->out, "null");
 }
 
-int json_print(struct json *j)
+int jsonw_print(struct jsonw *j)
 {
 	fwrite(j->out.s, 1, j->out.len, stdout);
-	json_release(j);
+	jsonw_release(j);
 	return cli_finish();
 }

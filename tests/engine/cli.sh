@@ -1,0 +1,58 @@
+#!/bin/bash
+# cli.sh - ps and doctor on a real engine: the fields, the numbers, the shape of the output.
+export DOCKER_HOST=$BERTH_TEST_ENGINE
+cd "$TMPDIR" || exit 1
+bad=0
+names="cli-$$-run cli-$$-end"
+trap 'docker rm -f $names >/dev/null 2>&1' EXIT
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >out 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		sed 's/^/# /' out | head -40
+		bad=1
+	fi
+}
+
+docker run -d --name "cli-$$-run" --network none -m 64m --pids-limit 50 --label berth.agent=a1 \
+	--label berth.session=s1 --label berth.role=agent box:1 sh -c 'while :; do :; done' >/dev/null || exit 1
+docker run --name "cli-$$-end" --network none box:1 sh -c 'exit 7' >/dev/null
+
+"$BERTH" ps --json >ps.json
+check 'ps --json fits its schema' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/ps.json" <ps.json
+"$BERTH" ps --all --json >all.json
+check 'ps --all --json fits its schema' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/ps.json" <all.json
+"$BERTH" doctor --json >doctor.json
+check 'doctor --json fits its schema' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/doctor.json" <doctor.json
+check 'doctor is content' grep -q '"ok": true' doctor.json
+
+cat >facts.py <<'PY'
+import json, sys
+run, end = sys.argv[1:]
+ps = {c["name"]: c for c in json.load(open("ps.json"))["containers"]}
+both = {c["name"]: c for c in json.load(open("all.json"))["containers"]}
+assert end not in ps and end in both, "an ended container is only with --all"
+c = ps[run]
+assert c["state"] == "running" and c["agent"] == "a1" and c["session"] == "s1" and c["role"] == "agent", c
+assert c["memory_limit_bytes"] == 64 << 20 and c["pids_limit"] == 50, c
+assert c["cpu_percent"] is not None and c["cpu_percent"] > 5, c
+assert 0 < c["memory_bytes"] < 64 << 20 and c["pids"] == 1, c
+assert c["exit_code"] is None and both[end]["exit_code"] == 7, both[end]
+assert both[end]["cpu_percent"] is None and both[end]["uptime_s"] is None, both[end]
+assert list(ps) == sorted(ps), "sorted by name"
+PY
+check 'the facts are right' python3 facts.py "cli-$$-run" "cli-$$-end"
+
+"$BERTH" ps --all >table
+check 'the table has a head' grep -qE '^NAME +AGENT +STATE +CPU % +MEM +LIMIT' table
+check 'and rows' grep -qE "^cli-$$-end +- +exited 7 " table
+check 'no escapes where there is no terminal' bash -c '! grep -q "[[:cntrl:]]" table'
+check 'a closed pipe is no crash' bash -c '"$BERTH" ps --json | head -c 1 >/dev/null; [ "${PIPESTATUS[0]}" -le 141 ]'
+# In a terminal the table is clipped to its width.
+script -qec "stty cols 40; $BERTH ps --all" /dev/null </dev/null | tr -d '\r' >narrow
+check 'clipped to the terminal' awk 'length($0) > 40 {exit 1} END {exit NR < 3}' narrow
+exit $bad

@@ -1,0 +1,47 @@
+/*
+ * jsonw.h - a JSON writer: what --json prints.
+ *
+ * One document, built in memory.  Commas and indentation are the writer's; the caller nests
+ * jsonw_object / jsonw_array with jsonw_end.  `key` is NULL inside of an array.  Text may be any
+ * bytes: what is no valid UTF-8 becomes U+FFFD, and control characters are escaped, so the output
+ * is valid and harmless on a terminal.  64-bit integers are written exactly.
+ *
+ * Thread: one owner at a time.
+ */
+#ifndef CLI_JSONW_H
+#define CLI_JSONW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <berth/str.h>
+
+#define JSON_DEPTH_MAX 16
+
+struct jsonw {
+	struct str out;
+	bool lines; /* one object a line: no indentation */
+	int depth;
+	bool array[JSON_DEPTH_MAX], filled[JSON_DEPTH_MAX];
+};
+
+void jsonw_init(struct jsonw *j, bool lines);
+void jsonw_release(struct jsonw *j);
+
+void jsonw_object(struct jsonw *j, const char *key);
+void jsonw_array(struct jsonw *j, const char *key);
+void jsonw_end(struct jsonw *j); /* of the innermost; a newline after the outermost */
+
+void jsonw_text(struct jsonw *j, const char *key, const char *s); /* NULL: null */
+void jsonw_textn(struct jsonw *j, const char *key, const char *s, size_t n);
+void jsonw_int(struct jsonw *j, const char *key, int64_t v);
+void jsonw_uint(struct jsonw *j, const char *key, uint64_t v);
+void jsonw_number(struct jsonw *j, const char *key, double v, int decimals); /* not finite: null */
+void jsonw_bool(struct jsonw *j, const char *key, bool v);
+void jsonw_null(struct jsonw *j, const char *key);
+
+/* Write what there is to stdout and release it: 0, or 1 when it did not arrive. */
+int jsonw_print(struct jsonw *j);
+
+#endif
