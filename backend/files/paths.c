@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "files/room.h"
+#include "files/staging.h"
 
 #define RACE_RETRIES 32
 
@@ -228,32 +229,54 @@ int path_open_dir(const struct files_root *r, const char *path, struct err *e)
 	return fd < 0 ? path_error(e, errno, "open", path) : fd;
 }
 
-/* Make the directories of path[0 .. n), one at a time from the first that is missing. */
-static int make_parents(const struct files_root *r, const char *path, size_t n, struct err *e)
+/* Make the directories of `path` that are missing, from the top. */
+static int make_parents(const struct files_root *r, char *path, struct made *made, struct err *e)
 {
-	AUTO_FREE char *prefix = xstrndup(path, n);
-
-	for (size_t at = 0; at < n;) {
+	for (char *at = path; *at;) {
 		const char *leaf;
 		AUTO_CLOSE int dir = -1;
 		char was;
 
-		at += strcspn(prefix + at, "/");
-		was = prefix[at];
-		prefix[at] = '\0';
-		dir = path_parent(r, prefix, false, &leaf, e);
+		at += strcspn(at, "/");
+		was = *at;
+		*at = '\0';
+		dir = path_parent(r, path, NULL, &leaf, e);
 		if (dir < 0)
 			return -1;
-		if (mkdirat(dir, leaf, 0777) < 0 && errno != EEXIST)
-			return path_error(e, errno, "make the directory", prefix);
-		prefix[at] = was;
-		at += strspn(prefix + at, "/");
+		if (mkdirat(dir, leaf, 0777) == 0) {
+			made->paths =
+				mem_grow(made->paths, &made->cap, made->n + 1, sizeof(char *));
+			made->paths[made->n++] = xstrdup(path);
+		} else if (errno != EEXIST) {
+			return path_error(e, errno, "make the directory", path);
+		}
+		*at = was;
+		at += strspn(at, "/");
 	}
 	return 0;
 }
 
-int path_parent(
-	const struct files_root *r, const char *path, bool make, const char **leaf, struct err *e)
+void made_undo(const struct files_root *r, struct made *m)
+{
+	for (size_t i = m->n; i-- > 0;) {
+		const char *leaf;
+		AUTO_CLOSE int dir = path_parent(r, m->paths[i], NULL, &leaf, NULL);
+
+		if (dir >= 0)
+			unlinkat(dir, leaf, AT_REMOVEDIR);
+	}
+}
+
+void made_release(struct made *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		free(m->paths[i]);
+	free(m->paths);
+	*m = (struct made){0};
+}
+
+int path_parent(const struct files_root *r, const char *path, struct made *made, const char **leaf,
+	struct err *e)
 {
 	const char *slash = strrchr(path, '/');
 	AUTO_FREE char *parent = NULL;
@@ -266,8 +289,8 @@ int path_parent(
 		return err_set(e, ERR_USAGE, "%.200s does not end in the name of a file", path);
 	parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
 	fd = path_open(r, parent, O_PATH | O_DIRECTORY);
-	if (fd < 0 && errno == ENOENT && make) {
-		if (make_parents(r, parent, strlen(parent), e) < 0)
+	if (fd < 0 && errno == ENOENT && made) {
+		if (make_parents(r, parent, made, e) < 0)
 			return -1;
 		fd = path_open(r, parent, O_PATH | O_DIRECTORY);
 	}
@@ -289,6 +312,7 @@ struct files_root *files_root_open(struct files *f, const char *path, struct err
 		return NULL;
 	}
 	r->name = xstrdup(path);
+	pthread_mutex_init(&r->lock, NULL);
 	r->dev = st.st_dev;
 	/* Old kernels have no openat2, old sandboxes answer EPERM to what they do not know. */
 	probe = f->avoid & FILES_AVOID_OPENAT2 ? -1 : openat2(r->fd, ".", O_PATH | O_DIRECTORY, 0);
@@ -302,6 +326,8 @@ void files_root_close(struct files_root *r)
 {
 	if (!r)
 		return;
+	staging_close(r->staging);
+	pthread_mutex_destroy(&r->lock);
 	close(r->fd);
 	free(r->name);
 	free(r);

@@ -10,6 +10,7 @@
 #ifndef BERTH_FILES_PATHS_H
 #define BERTH_FILES_PATHS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -24,7 +25,8 @@ struct files_root {
 	bool portable; /* no openat2: the walk */
 	char *name;    /* as the user gave it, for sentences */
 	dev_t dev;
-	_Atomic int recovered; /* 1 once the journal of dead processes was looked for */
+	pthread_mutex_t lock;    /* guards the next */
+	struct staging *staging; /* made by the first change */
 };
 
 /* The lexical gate: not empty, not absolute, components of at most 255 bytes. */
@@ -40,10 +42,18 @@ int path_open_file(const struct files_root *r, const char *path, struct stat *st
 int path_open_dir(
 	const struct files_root *r, const char *path, struct err *e); /* "" or ".": root */
 
+/* Directories that were made on the way, to be taken back when nothing comes of it. */
+struct made {
+	char **paths;
+	size_t n, cap;
+};
+void made_undo(const struct files_root *r, struct made *m); /* removes those that are empty */
+void made_release(struct made *m);
+
 /* Descriptor (O_PATH) of the directory that holds the last component; *leaf points into `path`.
- * With `make`, directories on the way are made; *made then counts them. */
-int path_parent(
-	const struct files_root *r, const char *path, bool make, const char **leaf, struct err *e);
+ * With `made`, missing directories on the way are made and noted there. */
+int path_parent(const struct files_root *r, const char *path, struct made *made, const char **leaf,
+	struct err *e);
 
 /* The sentence for errno `errnum` of trying to `verb` ("read") `path`. */
 int path_error(struct err *e, int errnum, const char *verb, const char *path);

@@ -1,0 +1,243 @@
+/* journal.c - the commit record of an all-or-nothing batch, and what recovery does with one. */
+#include "files/staging.h"
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define MAGIC "berthwal"
+#define VERSION 1
+#define LARGEST (256u << 20)
+enum direction { FORWARD = 'f', BACK = 'b' };
+
+struct header {
+	char magic[8];
+	uint32_t version, count;
+	uint64_t checksum; /* of everything behind the header */
+	uint64_t size;     /* of the file */
+	uint8_t direction; /* one byte, so that turning it is one write */
+	uint8_t pad[7];
+};
+
+struct record {
+	uint64_t new_ino, old_ino, old_size;
+	int64_t old_mtime_ns;
+	uint32_t existed, path_len;
+	char stage[STAGE_NAME_MAX];
+	/* the path follows, with its NUL */
+};
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = write(fd, bytes, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return -1;
+		bytes += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int journal_commit(struct staging *s, const struct journal_item *items, size_t n,
+	char name[STAGE_NAME_MAX], struct err *e)
+{
+	AUTO_STR struct str out = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+	struct header h = {
+		.magic = MAGIC, .version = VERSION, .count = (uint32_t)n, .direction = FORWARD};
+
+	str_add(&out, &h, sizeof h);
+	for (size_t i = 0; i < n; i++) {
+		struct record rec = {
+			.new_ino = items[i].new_ino,
+			.old_ino = items[i].old_ino,
+			.old_size = items[i].old_size,
+			.old_mtime_ns = items[i].old_mtime_ns,
+			.existed = items[i].existed,
+			.path_len = (uint32_t)strlen(items[i].path),
+		};
+
+		memcpy(rec.stage, items[i].stage, sizeof rec.stage);
+		str_add(&out, &rec, sizeof rec);
+		str_add(&out, items[i].path, rec.path_len + 1);
+	}
+	h.size = out.len;
+	h.checksum = XXH3_64bits(out.s + sizeof h, out.len - sizeof h);
+	memcpy(out.s, &h, sizeof h);
+	stage_name(s, name);
+	fd = openat(s->journal, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && write_all(fd, out.s, out.len) == 0 && fsync(fd) == 0 &&
+		fsync(s->journal) == 0)
+		return 0;
+	err_sys(e, errno, "cannot write the journal of the batch");
+	if (fd >= 0)
+		unlinkat(s->journal, name, 0);
+	return -1;
+}
+
+int journal_reverse(struct staging *s, const char *name, struct err *e)
+{
+	AUTO_CLOSE int fd = openat(s->journal, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	char back = BACK;
+
+	if (fd < 0 || pwrite(fd, &back, 1, offsetof(struct header, direction)) != 1 ||
+		fsync(fd) < 0)
+		return err_sys(e, errno, "cannot turn the journal of the batch");
+	return 0;
+}
+
+static uint64_t staged_ino(struct staging *s, const char *name)
+{
+	struct stat st;
+
+	return fstatat(s->stage, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
+		? st.st_ino
+		: 0;
+}
+
+/* Swap where the kernel can, so that the old file is still there should it be needed. */
+static int put_in_place(
+	struct staging *s, const struct journal_item *item, int dir, const char *leaf)
+{
+	if (!item->existed)
+		return renameat2(s->stage, item->stage, dir, leaf, RENAME_NOREPLACE);
+	if (renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE) == 0)
+		return 0;
+	return errno == EINVAL || errno == ENOSYS ? renameat(s->stage, item->stage, dir, leaf) : -1;
+}
+
+int journal_forward(
+	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
+{
+	const char *leaf;
+	AUTO_CLOSE int dir = -1;
+	struct stat st;
+	bool there, same;
+
+	if (staged_ino(s, item->stage) != item->new_ino)
+		return 0; /* it is in place already */
+	dir = path_parent(r, item->path, NULL, &leaf, e);
+	if (dir < 0)
+		return -1;
+	there = fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	same = there && item->existed && st.st_ino == item->old_ino &&
+		(uint64_t)st.st_size == item->old_size && stat_mtime_ns(&st) == item->old_mtime_ns;
+	if (there ? !same : item->existed)
+		return err_set(e, ERR_CONFLICT, "%.200s was changed by somebody else meanwhile",
+			item->path);
+	if (put_in_place(s, item, dir, leaf) < 0)
+		return path_error(e, errno, "put in place", item->path);
+	return 0;
+}
+
+void journal_back(struct files_root *r, struct staging *s, const struct journal_item *item)
+{
+	uint64_t staged = staged_ino(s, item->stage);
+	const char *leaf;
+	AUTO_CLOSE int dir = path_parent(r, item->path, NULL, &leaf, NULL);
+	struct stat st;
+
+	if (dir < 0 || staged == item->new_ino ||
+		fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_ino != item->new_ino)
+		return;
+	if (item->existed && staged == item->old_ino)
+		renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE);
+	else if (!item->existed)
+		renameat2(dir, leaf, s->stage, item->stage, RENAME_NOREPLACE);
+}
+
+/* Take the next record out of the journal; false: it is damaged. */
+static bool next_record(const char **at, const char *end, struct journal_item *item)
+{
+	struct record rec;
+
+	if ((size_t)(end - *at) < sizeof rec)
+		return false;
+	memcpy(&rec, *at, sizeof rec);
+	*at += sizeof rec;
+	if (rec.path_len >= (size_t)(end - *at) || (*at)[rec.path_len] != '\0' ||
+		strlen(*at) != rec.path_len || !memchr(rec.stage, '\0', sizeof rec.stage) ||
+		strchr(rec.stage, '/') || rec.stage[0] == '.' || !rec.stage[0])
+		return false;
+	*item = (struct journal_item){
+		.path = *at,
+		.existed = rec.existed,
+		.new_ino = rec.new_ino,
+		.old_ino = rec.old_ino,
+		.old_size = rec.old_size,
+		.old_mtime_ns = rec.old_mtime_ns,
+	};
+	memcpy(item->stage, rec.stage, sizeof item->stage);
+	*at += rec.path_len + 1;
+	return true;
+}
+
+/* The journal's bytes, or NULL: not there, not ours, not whole.  An unfinished one was never past
+ * its commit point. */
+static char *load(struct staging *s, const char *name, struct header *h)
+{
+	AUTO_CLOSE int fd =
+		openat(s->journal, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_FREE char *bytes = NULL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		st.st_size < (off_t)sizeof *h || st.st_size > (off_t)LARGEST)
+		return NULL;
+	bytes = xmalloc((size_t)st.st_size);
+	if (pread(fd, bytes, (size_t)st.st_size, 0) != st.st_size)
+		return NULL;
+	memcpy(h, bytes, sizeof *h);
+	if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0 || h->size != (uint64_t)st.st_size)
+		return NULL;
+	if (XXH3_64bits(bytes + sizeof *h, (size_t)st.st_size - sizeof *h) != h->checksum)
+		return NULL;
+	return STEAL(bytes);
+}
+
+int journal_replay(struct files_root *r, struct staging *s, const char *name, struct err *e)
+{
+	struct header h;
+	AUTO_FREE char *bytes = load(s, name, &h);
+	const char *at = bytes ? bytes + sizeof h : NULL;
+
+	if (bytes && h.version != VERSION)
+		return err_set(e, ERR_REFUSED,
+			"%s holds an unfinished batch of another version of berth: finish it with that",
+			r->name);
+	for (uint32_t i = 0; bytes && i < h.count; i++) {
+		struct journal_item item;
+
+		if (!next_record(&at, bytes + h.size, &item))
+			break;
+		/* One whose target somebody changed since then is left to that change. */
+		if (h.direction == BACK)
+			journal_back(r, s, &item);
+		else
+			journal_forward(r, s, &item, NULL);
+	}
+	if (bytes && syncfs(s->stage) < 0)
+		return err_sys(e, errno, "cannot make the recovery of %s durable", r->name);
+	at = bytes ? bytes + sizeof h : NULL;
+	for (uint32_t i = 0; bytes && i < h.count; i++) {
+		struct journal_item item;
+
+		if (!next_record(&at, bytes + h.size, &item))
+			break;
+		unlinkat(s->stage, item.stage, 0);
+	}
+	unlinkat(s->journal, name, 0);
+	return 0;
+}

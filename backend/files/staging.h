@@ -1,0 +1,70 @@
+/*
+ * staging.h - the directory .berth of a root: where new files wait, locks, journals.
+ *
+ *   .berth/lock         never removed; byte 0 shared by every change, exclusive for recovery; one
+ *                       byte (a hash of directory and name) exclusive per target
+ *   .berth/owner.ID     locked for the life of the process (and root) that has it
+ *   .berth/stage/ID.N   files on their way in, or out
+ *   .berth/journal/ID.N a batch past its commit point: redo it, or undo it where it says so
+ *
+ * Whoever can write to the root can also put things here, so: the directory must belong to us with
+ * nobody else allowed to write, no symlink is followed, and a journal can only move files of its
+ * stage to paths below the root.  Thread: any, except where noted.
+ */
+#ifndef BERTH_FILES_STAGING_H
+#define BERTH_FILES_STAGING_H
+
+#include <stdint.h>
+
+#include "files/paths.h"
+#include "files/room.h"
+
+#define STAGING_NAME ".berth"
+#define STAGE_NAME_MAX 64
+
+struct staging {
+	int dir, stage, journal; /* descriptors of the directories */
+	int owner;               /* holds the lock that says we live */
+	char id[17];
+	_Atomic uint64_t serial;
+};
+
+/* The staging of this root, made at the first call; what dead processes left is finished or undone
+ * before the first call returns.  NULL and *e when .berth is not ours or cannot be made. */
+struct staging *staging_get(struct files_root *r, struct err *e);
+void staging_close(struct staging *s);
+char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX]); /* a new one: "ID.N" */
+
+/* Lock the targets (keys sorted, ascending).  The descriptor holds the locks until it is closed.
+ * ERR_TIMEOUT after `timeout_ms`. */
+int staging_lock(struct staging *s, const uint64_t *keys, size_t n, int timeout_ms,
+	const struct op *op, struct err *e);
+uint64_t staging_key(const struct stat *dir, const char *leaf);
+
+/* Batches of dead processes that are past their commit point, if there are any: cheap when not. */
+int staging_recover(struct files_root *r, struct staging *s, bool thorough, struct err *e);
+
+/* --- the journal of one batch --- */
+
+struct journal_item {
+	const char *path; /* of the target, below the root */
+	char stage[STAGE_NAME_MAX];
+	bool existed;
+	uint64_t new_ino, old_ino, old_size;
+	int64_t old_mtime_ns;
+};
+
+/* Write it and make it durable: the commit point.  `name` receives its name. */
+int journal_commit(struct staging *s, const struct journal_item *items, size_t n,
+	char name[STAGE_NAME_MAX], struct err *e);
+/* From now on recovery undoes it. */
+int journal_reverse(struct staging *s, const char *name, struct err *e);
+int journal_replay(struct files_root *r, struct staging *s, const char *name, struct err *e);
+
+/* Put the staged file of an item in place (forward) or take it back, whichever steps are still to
+ * be done.  A target that somebody else changed meanwhile keeps that.  Idempotent. */
+int journal_forward(
+	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e);
+void journal_back(struct files_root *r, struct staging *s, const struct journal_item *item);
+
+#endif

@@ -1,0 +1,416 @@
+/* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
+#include "files/batch.h"
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define LOCK_MS 10000
+#define PARALLEL_ITEMS 64 /* from here on, or from this much data, several threads stage */
+#define PARALLEL_BYTES (4u << 20)
+#define STEP (256u << 10) /* written between two looks at cancellation */
+#define KEEP_OPEN 256     /* staged files kept open for their fsync */
+#define XATTRS_MAX 65536
+
+void batch_fail(struct batch *b, struct batch_item *it, const struct err *e)
+{
+	if (it->res->err)
+		return;
+	it->res->err = err_box(e);
+	atomic_fetch_add(&b->failed, 1);
+	job_add(b->op.job, 0, 0, 1);
+}
+
+/* --- resolve --- */
+
+static int resolve(struct batch *b, struct batch_item *it, struct err *e)
+{
+	const char *path = it->put->path;
+	struct batch_item *before = it > b->items ? it - 1 : NULL;
+	AUTO_CLOSE int fd = -1;
+	struct batch_dir *d;
+
+	it->j.path = path;
+	/* Batches mostly name many files of few directories: look at the one before. */
+	if (before && before->leaf && batch_ok(before)) {
+		size_t n = (size_t)(before->leaf - before->put->path);
+
+		if (strncmp(path, before->put->path, n) == 0 && path[n] && !strchr(path + n, '/') &&
+			strlen(path + n) <= 255 && strcmp(path + n, ".") != 0 &&
+			strcmp(path + n, "..") != 0) {
+			it->leaf = path + n;
+			it->dir = before->dir;
+			it->key = staging_key(&b->dirs[it->dir].st, it->leaf);
+			return 0;
+		}
+	}
+	fd = path_parent(b->root, path, b->o->parents ? &b->made : NULL, &it->leaf, e);
+	if (fd < 0) {
+		it->leaf = NULL;
+		return -1;
+	}
+	b->dirs = mem_grow(b->dirs, &b->dirs_cap, b->ndirs + 1, sizeof *b->dirs);
+	d = &b->dirs[b->ndirs];
+	if (fstat(fd, &d->st) < 0)
+		return path_error(e, errno, "reach the directory of", path);
+	d->fd = steal_fd(&fd);
+	it->dir = b->ndirs++;
+	it->key = staging_key(&d->st, it->leaf);
+	return 0;
+}
+
+static int by_key(const void *pa, const void *pb)
+{
+	const struct batch_item *const *a = pa, *const *b = pb;
+
+	return (*a)->key < (*b)->key ? -1 : (*a)->key > (*b)->key;
+}
+
+static bool same_target(
+	const struct batch *b, const struct batch_item *x, const struct batch_item *y)
+{
+	const struct stat *dx = &b->dirs[x->dir].st, *dy = &b->dirs[y->dir].st;
+
+	return x->key == y->key && dx->st_ino == dy->st_ino && dx->st_dev == dy->st_dev &&
+		strcmp(x->leaf, y->leaf) == 0;
+}
+
+/* Sorted, so that two batches never wait for each other in a circle. */
+static int lock_targets(struct batch *b, struct err *e)
+{
+	AUTO_FREE struct batch_item **order = xmalloc((b->n + 1) * sizeof(struct batch_item *));
+	AUTO_FREE uint64_t *keys = xmalloc((b->n + 1) * sizeof *keys);
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (batch_ok(&b->items[i]))
+			order[n++] = &b->items[i];
+	if (n)
+		qsort(order, n, sizeof *order, by_key);
+	for (size_t i = 0; i < n; i++) {
+		keys[i] = order[i]->key;
+		if (i > 0 && same_target(b, order[i - 1], order[i]))
+			return err_set(
+				e, ERR_USAGE, "%.200s is in the batch twice", order[i]->put->path);
+	}
+	b->lock = staging_lock(b->staging, keys, n,
+		b->o->lock_timeout_ms ? b->o->lock_timeout_ms : LOCK_MS, &b->op, e);
+	return b->lock < 0 ? -1 : 0;
+}
+
+/* --- check --- */
+
+static int expect_holds(struct batch *b, struct batch_item *it, struct err *e)
+{
+	AUTO_CLOSE int fd =
+		openat(b->dirs[it->dir].fd, it->leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return path_error(e, errno, "read", it->put->path);
+	if (!token_holds(it->put->expect, &st, fd))
+		return err_set(e, ERR_CONFLICT,
+			"%.200s has changed since it was read: read it again", it->put->path);
+	it->old = st;
+	return 0;
+}
+
+static int check(struct batch *b, struct batch_item *it, struct err *e)
+{
+	const char *path = it->put->path;
+
+	if (fstatat(b->dirs[it->dir].fd, it->leaf, &it->old, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return path_error(e, errno, "write", path);
+		if (it->put->expect)
+			return err_set(e, ERR_CONFLICT, "%.200s is gone since it was read", path);
+		return 0;
+	}
+	if (!S_ISREG(it->old.st_mode))
+		return err_set(e, ERR_REFUSED, "cannot write %.200s: it is %s, not a regular file",
+			path,
+			S_ISDIR(it->old.st_mode)           ? "a directory"
+				: S_ISLNK(it->old.st_mode) ? "a symbolic link"
+							   : "a special file");
+	if (it->put->create_only)
+		return path_error(e, EEXIST, "create", path);
+	it->j.existed = true;
+	return it->put->expect ? expect_holds(b, it, e) : 0;
+}
+
+/* --- stage --- */
+
+static int write_bytes(struct batch *b, int fd, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = write(fd, bytes, n < STEP ? n : STEP);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return -1;
+		bytes += w;
+		n -= (size_t)w;
+		if (op_stopped(&b->op)) {
+			errno = ECANCELED;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Attributes of the user's (ACLs too), not those that give rights to content (capabilities). */
+static void keep_xattrs(int from, int to)
+{
+	char names[4096], value[4096];
+	ssize_t n = flistxattr(from, names, sizeof names), len;
+
+	for (char *name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
+		if (strncmp(name, "user.", 5) != 0 && strncmp(name, "system.posix_acl", 16) != 0)
+			continue;
+		len = fgetxattr(from, name, value, sizeof value);
+		if (len >= 0)
+			fsetxattr(to, name, value, (size_t)len, 0);
+	}
+}
+
+static int keep_metadata(struct batch *b, struct batch_item *it)
+{
+	AUTO_CLOSE int from = -1;
+	mode_t mode = it->old.st_mode & 07777;
+
+	if (!it->j.existed) {
+		if (it->put->mode >= 0 && it->put->mode != 0)
+			return fchmod(it->fd, (mode_t)it->put->mode & 07777);
+		return 0;
+	}
+	/* A new content under a set-id bit would run with rights nobody gave it. */
+	mode &= ~(mode_t)(S_ISUID | S_ISGID);
+	if ((it->old.st_uid != geteuid() || it->old.st_gid != getegid()) &&
+		fchown(it->fd, it->old.st_uid, it->old.st_gid) < 0 && errno != EPERM)
+		return -1;
+	from = openat(b->dirs[it->dir].fd, it->leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
+	if (from >= 0)
+		keep_xattrs(from, it->fd);
+	return fchmod(it->fd, mode);
+}
+
+static int stage(struct batch *b, struct batch_item *it, struct err *e)
+{
+	struct stat st;
+
+	stage_name(b->staging, it->j.stage);
+	it->fd = openat(b->staging->stage, it->j.stage,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (it->fd < 0)
+		return err_sys(e, errno, "cannot make room for %.200s", it->put->path);
+	it->staged = true;
+	if (write_bytes(b, it->fd, it->put->bytes, it->put->len) < 0 || keep_metadata(b, it) < 0 ||
+		fstat(it->fd, &st) < 0) {
+		if (errno == ECANCELED)
+			return op_cancelled(e);
+		return err_sys(e, errno, "cannot write %.200s", it->put->path);
+	}
+	it->j.new_ino = st.st_ino;
+	if (it->j.existed) {
+		it->j.old_ino = it->old.st_ino;
+		it->j.old_size = (uint64_t)it->old.st_size;
+		it->j.old_mtime_ns = stat_mtime_ns(&it->old);
+	}
+	token_hash(&it->res->token, it->put->bytes, it->put->len);
+	/* Errors of the disk or a full quota may show only here. */
+	if (b->o->promise == FILES_VISIBLE || b->n > KEEP_OPEN) {
+		int fd = it->fd;
+
+		it->fd = -1;
+		if (close(fd) < 0)
+			return err_sys(e, errno, "cannot write %.200s", it->put->path);
+	}
+	job_add(b->op.job, 0, it->put->len, 0);
+	return 0;
+}
+
+static void stage_worker(void *ctx, unsigned worker, struct crew *c)
+{
+	struct batch *b = ctx;
+	size_t i;
+
+	(void)worker;
+	(void)c;
+	while ((i = atomic_fetch_add(&b->next, 1)) < b->n) {
+		struct err e = ERR_INIT;
+
+		if (!batch_ok(&b->items[i]))
+			continue;
+		if (op_stopped(&b->op)) {
+			op_cancelled(&e);
+			batch_fail(b, &b->items[i], &e);
+		} else if (stage(b, &b->items[i], &e) < 0) {
+			batch_fail(b, &b->items[i], &e);
+			if (!b->o->partial)
+				return; /* nothing will come of the others */
+		}
+	}
+}
+
+/* --- the whole --- */
+
+/* Some items failed: the error for the caller is the first of them. */
+static int first_error(struct batch *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (!batch_ok(&b->items[i]))
+			return err_copy(e, b->items[i].res->err);
+	return 0;
+}
+
+/* -1 when the batch must stop here: something failed and it does not go on without. */
+static int go_on(struct batch *b, struct err *e)
+{
+	bool whole = !b->o->partial || b->o->promise == FILES_ALL_OR_NOTHING;
+
+	if (op_stopped(&b->op))
+		return op_cancelled(e);
+	return whole && atomic_load(&b->failed) ? first_error(b, e) : 0;
+}
+
+static int prepare(struct batch *b, struct err *e)
+{
+	struct files *f = b->op.files;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct err why = ERR_INIT;
+
+		bytes += b->items[i].put->len;
+		if (resolve(b, &b->items[i], &why) < 0)
+			batch_fail(b, &b->items[i], &why);
+	}
+	job_total(b->op.job, b->n, bytes);
+	if (go_on(b, e) < 0 || lock_targets(b, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b->n; i++) {
+		struct err why = ERR_INIT;
+
+		if (batch_ok(&b->items[i]) && check(b, &b->items[i], &why) < 0)
+			batch_fail(b, &b->items[i], &why);
+	}
+	if (go_on(b, e) < 0)
+		return -1;
+	b->sync_fd = openat(b->staging->stage, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b->sync_fd < 0)
+		return err_sys(e, errno, "cannot open " STAGING_NAME);
+	crew_run(f->pool, b->n >= PARALLEL_ITEMS || bytes >= PARALLEL_BYTES ? f->cpu_width : 1,
+		stage_worker, b);
+	return go_on(b, e);
+}
+
+/* Whatever happened: nothing of ours stays behind but what is in place. */
+static void clean_up(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct batch_item *it = &b->items[i];
+
+		if (it->fd >= 0)
+			close(it->fd);
+		/* Gone by rename; or swapped, and now the old file; or never put in place. */
+		if (!b->unfinished && it->staged && (!it->placed || it->j.existed))
+			unlinkat(b->staging->stage, it->j.stage, 0);
+	}
+	for (size_t i = 0; i < b->ndirs; i++)
+		close(b->dirs[i].fd);
+	if (b->sync_fd >= 0)
+		close(b->sync_fd);
+	if (b->lock >= 0)
+		close(b->lock);
+	free(b->dirs);
+	free(b->items);
+	made_release(&b->made);
+}
+
+static void fill_tokens(struct batch *b)
+{
+	int64_t now = token_now();
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct batch_item *it = &b->items[i];
+		struct files_token *t = &it->res->token, hash = *t;
+		struct stat st;
+
+		if (!it->placed ||
+			fstatat(b->dirs[it->dir].fd, it->leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		token_fill(t, &st, now);
+		memcpy(t->hash, hash.hash, sizeof t->hash);
+		t->hashed = true;
+	}
+}
+
+static int run(struct batch *b, struct files_writing *out, struct err *e)
+{
+	int rc = -1;
+
+	b->staging = staging_get(b->root, e);
+	if (b->staging && staging_recover(b->root, b->staging, false, e) == 0)
+		rc = prepare(b, e);
+	if (rc == 0)
+		rc = commit_batch(b, e);
+	if (rc < 0)
+		made_undo(b->root, &b->made);
+	else
+		fill_tokens(b);
+	for (size_t i = 0; i < b->n; i++) {
+		struct err not = ERR_INIT;
+
+		if (b->items[i].placed) {
+			out->bytes += b->items[i].put->len;
+			continue;
+		}
+		err_set(&not, ERR_FAILED, "not written, because the batch failed");
+		batch_fail(b, &b->items[i], rc < 0 && e && e->kind == ERR_CANCELLED ? e : &not );
+	}
+	out->failed = atomic_load(&b->failed);
+	if (rc == 0 && out->failed)
+		rc = first_error(b, e);
+	return rc;
+}
+
+int files_write(struct files *f, struct files_root *r, const struct files_put *puts, size_t n,
+	const struct files_write_options *o, struct files_writing **ret, struct err *e)
+{
+	struct batch b = {.root = r, .o = o, .n = n, .lock = -1, .sync_fd = -1};
+	struct files_writing *out = xcalloc(1, sizeof *out);
+	struct err why = ERR_INIT;
+	int rc;
+
+	op_begin(&b.op, f, "files", "write %zu files", n);
+	out->n = n;
+	out->items = xcalloc(n, sizeof *out->items);
+	b.items = xcalloc(n, sizeof *b.items);
+	for (size_t i = 0; i < n; i++)
+		b.items[i] = (struct batch_item){.put = &puts[i], .res = &out->items[i], .fd = -1};
+	rc = run(&b, out, &why);
+	clean_up(&b);
+	if (rc < 0)
+		err_copy(e, &why);
+	*ret = out;
+	return op_end(&b.op, rc, &why, "Wrote %zu files, %llu bytes.", n - out->failed,
+		(unsigned long long)out->bytes);
+}
+
+void files_writing_free(struct files_writing *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->n && w->failed; i++)
+		free(w->items[i].err);
+	free(w->items);
+	free(w);
+}

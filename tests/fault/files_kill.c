@@ -1,0 +1,242 @@
+/*
+ * files_kill.c - an all-or-nothing batch killed at every one of its system calls.
+ *
+ * A child writes the batch under ptrace and is killed with SIGKILL before its k-th system call, for
+ * every k.  Afterwards the next change in the directory must find all files old or all new, and
+ * nothing left over.  Then the same for recovery itself: killed at every call, and run again.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "lib/tree.h"
+
+#define N 5
+
+static const char *const names[N] = {"a", "d/b", "d/c", "d/e/f", "new"};
+
+static void write_batch(enum files_promise promise, const char *text)
+{
+	struct files *f =
+		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
+	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
+	struct files_put puts[N];
+	struct files_writing *w;
+
+	for (int i = 0; i < N; i++)
+		puts[i] = (struct files_put){.path = names[i], .bytes = text, .len = strlen(text)};
+	files_write(f, r, puts, N, &(struct files_write_options){.promise = promise}, &w, NULL);
+	files_writing_free(w);
+	files_root_close(r);
+	files_close(f);
+}
+
+/* Any change: that is when recovery happens. */
+static void touch(void)
+{
+	struct files *f =
+		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
+	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
+	struct files_put p = {.path = "touched", .bytes = "x", .len = 1};
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+
+	if (files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, &e) < 0)
+		fprintf(stderr, "%s\n", e.msg);
+	files_writing_free(w);
+	files_root_close(r);
+	files_close(f);
+}
+
+/* Run `what` in a child and kill it before its k-th system call.  true: it was killed, false: it
+ * came to its end first. */
+static bool killed_at(int k, void (*what)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		what();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFSTOPPED(status));
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	for (int stops = 0;;) {
+		ptrace(PTRACE_SYSCALL, pid, NULL, NULL);
+		waitpid(pid, &status, 0);
+		if (WIFEXITED(status) || WIFSIGNALED(status))
+			return false;
+		/* Entries and exits alternate; k counts entries. */
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && stops++ == 2 * k) {
+			kill(pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			return true;
+		}
+	}
+}
+
+static void reset(void)
+{
+	char command[PATH_MAX];
+
+	snprintf(command, sizeof command, "rm -rf %s", tree_path("root"));
+	assert_int_equal(system(command), 0);
+	tree_mkdirs("root/d/e");
+	for (int i = 0; i < N - 1; i++) {
+		char at[64];
+
+		snprintf(at, sizeof at, "root/%s", names[i]);
+		tree_text(at, "old");
+	}
+}
+
+/* How many files are new; any that is neither old nor new is a failure. */
+static int count_new(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < N; i++) {
+		char at[64];
+
+		snprintf(at, sizeof at, "root/%s", names[i]);
+		if (tree_has(at, "brand new"))
+			n++;
+		else if (i == N - 1)
+			assert_false(tree_exists(at));
+		else
+			assert_true(tree_has(at, "old"));
+	}
+	return n;
+}
+
+static int entries(const char *name)
+{
+	DIR *d = opendir(tree_path(name));
+	struct dirent *entry;
+	int n = 0;
+
+	while (d && (entry = readdir(d)))
+		n += entry->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void assert_clean(void)
+{
+	assert_int_equal(entries("root/.berth/stage"), 0);
+	assert_int_equal(entries("root/.berth/journal"), 0);
+	assert_int_equal(entries("root/.berth"), 3); /* lock, stage, journal: no dead owner */
+}
+
+static void batch_a(void)
+{
+	write_batch(FILES_ALL_OR_NOTHING, "brand new");
+}
+
+static void batch_d(void)
+{
+	write_batch(FILES_DURABLE, "brand new");
+}
+
+static void test_all_or_nothing(void **state)
+{
+	int none = 0, all = 0, k;
+	bool more = true;
+
+	(void)state;
+	for (k = 0; more; k++) {
+		int n;
+
+		reset();
+		more = killed_at(k, batch_a);
+		touch();
+		n = count_new();
+		if (n != 0 && n != N)
+			fail_msg("killed before call %d: %d of %d files are new", k, n, N);
+		none += n == 0;
+		all += n == N;
+		assert_clean();
+	}
+	/* The kills met the batch on both sides of its commit point. */
+	assert_true(none > 20 && all > 10);
+	print_message(
+		"killed before each of %d calls: %d times none, %d times all\n", k, none, all);
+}
+
+static void test_each_file_whole(void **state)
+{
+	bool more = true;
+
+	(void)state;
+	for (int k = 0; more; k++) {
+		reset();
+		more = killed_at(k, batch_d);
+		count_new(); /* old or new, nothing else */
+		touch();
+		count_new();
+		assert_clean();
+	}
+}
+
+static void test_recovery_killed(void **state)
+{
+	int recoveries = 0;
+	bool more = true;
+
+	(void)state;
+	for (int k = 0; more; k += 3) {
+		reset();
+		more = killed_at(k, batch_a);
+		if (!more || entries("root/.berth/journal") == 0)
+			continue;
+		/* Each try gets a little further than the one before, over the same remains. */
+		for (int j = 0; killed_at(j, touch); j += 2)
+			recoveries++;
+		touch();
+		int n = count_new();
+
+		if (n != 0 && n != N)
+			fail_msg("recovery after call %d: %d of %d files are new", k, n, N);
+		assert_clean();
+	}
+	assert_true(recoveries > 50);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_make("files-kill");
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_or_nothing),
+		cmocka_unit_test(test_each_file_whole),
+		cmocka_unit_test(test_recovery_killed),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

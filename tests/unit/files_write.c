@@ -1,0 +1,570 @@
+/* files_write.c - batches of writes: the three promises, conflicts, locks, what recovery does. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dirent.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "lib/tree.h"
+
+static const enum files_promise promises[] = {FILES_VISIBLE, FILES_DURABLE, FILES_ALL_OR_NOTHING};
+
+static struct files *f;
+static struct files_root *root;
+
+static int entries(const char *name)
+{
+	DIR *d = opendir(tree_path(name));
+	struct dirent *entry;
+	int n = 0;
+
+	while (d && (entry = readdir(d)))
+		n += entry->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Nothing of a batch stays behind. */
+static void assert_clean(void)
+{
+	assert_int_equal(entries("root/.berth/stage"), 0);
+	assert_int_equal(entries("root/.berth/journal"), 0);
+}
+
+static enum err_kind put_one(const char *path, const char *text, const struct files_token *expect,
+	bool create_only, struct files_token *token)
+{
+	struct files_put p = {.path = path,
+		.bytes = text,
+		.len = strlen(text),
+		.expect = expect,
+		.create_only = create_only};
+	struct files_write_options o = {.promise = FILES_VISIBLE};
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+	int rc = files_write(f, root, &p, 1, &o, &w, &e);
+
+	assert_true((rc < 0) == (w->items[0].err != NULL));
+	if (token)
+		*token = w->items[0].token;
+	files_writing_free(w);
+	return e.kind;
+}
+
+static void token_of(const char *path, struct files_token *t)
+{
+	struct files_want want = {.path = path};
+	struct files_reading *r;
+
+	assert_int_equal(
+		files_read(f, root, &want, 1, &(struct files_read_options){.hash = true}, &r, NULL),
+		0);
+	assert_null(r->items[0].err);
+	*t = r->items[0].token;
+	files_reading_free(r);
+}
+
+static void test_batch(void **state)
+{
+	struct files_put puts[150];
+	char names[150][40];
+
+	(void)state;
+	for (size_t p = 0; p < COUNT(promises); p++)
+		for (int n = 1; n <= 150; n = n * 3 + 2) {
+			struct files_write_options o = {.promise = promises[p], .parents = true};
+			struct files_writing *w;
+			struct err e = ERR_INIT;
+
+			for (int i = 0; i < n; i++) {
+				snprintf(names[i], sizeof names[i], "p%zu/n%d/d%d/f%d", p, n, i % 5,
+					i);
+				puts[i] = (struct files_put){.path = names[i],
+					.bytes = names[i],
+					.len = strlen(names[i])};
+			}
+			for (int round = 0; round < 2; round++) {
+				assert_int_equal(
+					files_write(f, root, puts, (size_t)n, &o, &w, &e), 0);
+				assert_int_equal(w->failed, 0);
+				for (int i = 0; i < n; i++) {
+					char in_root[64];
+
+					snprintf(in_root, sizeof in_root, "root/%s", names[i]);
+					assert_true(tree_has(in_root, names[i]));
+					assert_int_equal(w->items[i].token.size, strlen(names[i]));
+				}
+				files_writing_free(w);
+				assert_clean();
+			}
+		}
+}
+
+static void test_metadata(void **state)
+{
+	struct stat before, after;
+	char value[16];
+	mode_t mask = umask(027);
+	struct files_put special = {.path = "special", .bytes = "x", .len = 1, .mode = 0751};
+	struct files_writing *w;
+
+	(void)state;
+	assert_int_equal(put_one("new", "text", NULL, false, NULL), ERR_NONE);
+	stat(tree_path("root/new"), &after);
+	assert_int_equal(after.st_mode & 07777, 0640);
+	assert_int_equal(
+		files_write(f, root, &special, 1, &(struct files_write_options){0}, &w, NULL), 0);
+	files_writing_free(w);
+	stat(tree_path("root/special"), &after);
+	assert_int_equal(after.st_mode & 07777, 0751);
+	umask(mask);
+
+	tree_text("root/kept", "old");
+	assert_int_equal(link(tree_path("root/kept"), tree_path("other_name")), 0);
+	chmod(tree_path("root/kept"), 04755);
+	if (geteuid() == 0)
+		assert_int_equal(chown(tree_path("root/kept"), 1234, 1235), 0);
+	bool xattrs = setxattr(tree_path("root/kept"), "user.note", "hello", 5, 0) == 0;
+
+	stat(tree_path("root/kept"), &before);
+	assert_int_equal(put_one("kept", "new", NULL, false, NULL), ERR_NONE);
+	stat(tree_path("root/kept"), &after);
+	assert_int_equal(after.st_mode & 07777, 0755);
+	assert_int_equal(after.st_uid, before.st_uid);
+	assert_int_equal(after.st_gid, before.st_gid);
+	if (xattrs)
+		assert_int_equal(
+			getxattr(tree_path("root/kept"), "user.note", value, sizeof value), 5);
+	/* Another name of the old file keeps the old content. */
+	assert_true(tree_has("other_name", "old"));
+	assert_true(tree_has("root/kept", "new"));
+}
+
+static void test_conflicts(void **state)
+{
+	struct files_token t, again;
+
+	(void)state;
+	tree_text("root/c", "one");
+	token_of("c", &t);
+	assert_int_equal(put_one("c", "two", &t, false, &again), ERR_NONE);
+	assert_int_equal(put_one("c", "three", &t, false, NULL), ERR_CONFLICT);
+	/* Writing again with the token of the last write is no conflict, however soon. */
+	assert_int_equal(put_one("c", "four", &again, false, &again), ERR_NONE);
+	assert_true(tree_has("root/c", "four"));
+	/* In place, same size, time stamp put back: still noticed. */
+	token_of("c", &t);
+	struct stat st;
+
+	stat(tree_path("root/c"), &st);
+	tree_text("root/c", "FOUR");
+	struct timespec times[2] = {st.st_atim, st.st_mtim};
+
+	utimensat(AT_FDCWD, tree_path("root/c"), times, 0);
+	assert_int_equal(put_one("c", "five", &t, false, NULL), ERR_CONFLICT);
+	/* Saved by an editor with the same content: nobody loses anything. */
+	token_of("c", &t);
+	tree_text("root/c.new", "FOUR");
+	rename(tree_path("root/c.new"), tree_path("root/c"));
+	assert_int_equal(put_one("c", "five", &t, false, NULL), ERR_NONE);
+	token_of("c", &t);
+	unlink(tree_path("root/c"));
+	assert_int_equal(put_one("c", "six", &t, false, NULL), ERR_CONFLICT);
+	assert_false(tree_exists("root/c"));
+
+	assert_int_equal(put_one("c", "seven", NULL, true, NULL), ERR_NONE);
+	assert_int_equal(put_one("c", "eight", NULL, true, NULL), ERR_CONFLICT);
+	assert_true(tree_has("root/c", "seven"));
+	assert_clean();
+}
+
+static void test_bad_targets(void **state)
+{
+	(void)state;
+	tree_text("outside", "outside");
+	tree_mkdirs("root/dir");
+	tree_mkdirs("elsewhere");
+	assert_int_equal(symlink("../outside", tree_path("root/link")), 0);
+	assert_int_equal(symlink("../elsewhere", tree_path("root/dirlink")), 0);
+	assert_int_equal(symlink("dir", tree_path("root/inlink")), 0);
+	assert_int_equal(mkfifo(tree_path("root/fifo"), 0644), 0);
+	assert_int_equal(put_one("link", "x", NULL, false, NULL), ERR_REFUSED);
+	assert_int_equal(put_one("dirlink/x", "x", NULL, false, NULL), ERR_REFUSED);
+	assert_int_equal(put_one("inlink/x", "x", NULL, false, NULL), ERR_NONE);
+	assert_int_equal(put_one("fifo", "x", NULL, false, NULL), ERR_REFUSED);
+	assert_int_equal(put_one("dir", "x", NULL, false, NULL), ERR_REFUSED);
+	assert_int_equal(put_one("dir/", "x", NULL, false, NULL), ERR_USAGE);
+	assert_int_equal(put_one("dir/.", "x", NULL, false, NULL), ERR_USAGE);
+	assert_int_equal(put_one("dir/..", "x", NULL, false, NULL), ERR_USAGE);
+	assert_int_equal(put_one("..", "x", NULL, false, NULL), ERR_USAGE);
+	assert_int_equal(put_one("../outside", "x", NULL, false, NULL), ERR_REFUSED);
+	assert_int_equal(put_one("dir/../../outside", "x", NULL, false, NULL), ERR_REFUSED);
+	assert_int_equal(put_one("/etc/x", "x", NULL, false, NULL), ERR_REFUSED);
+	assert_int_equal(put_one("gone/x", "x", NULL, false, NULL), ERR_NOT_FOUND);
+	assert_int_equal(put_one("inlink/x/y", "x", NULL, false, NULL), ERR_SYS);
+	assert_true(tree_has("outside", "outside"));
+	assert_int_equal(entries("elsewhere"), 0);
+	assert_clean();
+}
+
+/* One bad item: without `partial` nothing happens, with it the others are written. */
+static void test_partial(void **state)
+{
+	struct files_put puts[] = {
+		{.path = "part/a", .bytes = "a", .len = 1},
+		{.path = "fifo", .bytes = "b", .len = 1},
+		{.path = "part/deep/c", .bytes = "c", .len = 1},
+	};
+	struct files_put twice[] = {{.path = "dir/t", .bytes = "a", .len = 1},
+		{.path = "inlink/t", .bytes = "b", .len = 1}};
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	for (size_t p = 0; p < COUNT(promises); p++) {
+		struct files_write_options o = {.promise = promises[p], .parents = true};
+
+		assert_int_equal(files_write(f, root, puts, 3, &o, &w, &e), -1);
+		assert_int_equal(e.kind, ERR_REFUSED);
+		assert_int_equal(w->failed, 3);
+		files_writing_free(w);
+		assert_false(tree_exists("root/part"));
+		assert_int_equal(files_write(f, root, twice, 2, &o, &w, &e), -1);
+		assert_int_equal(e.kind, ERR_USAGE);
+		files_writing_free(w);
+		assert_false(tree_exists("root/dir/t"));
+		if (promises[p] == FILES_ALL_OR_NOTHING)
+			continue;
+		o.partial = true;
+		assert_int_equal(files_write(f, root, puts, 3, &o, &w, &e), -1);
+		assert_int_equal(w->failed, 1);
+		files_writing_free(w);
+		assert_true(tree_has("root/part/a", "a"));
+		assert_true(tree_has("root/part/deep/c", "c"));
+		unlink(tree_path("root/part/a"));
+		unlink(tree_path("root/part/deep/c"));
+		rmdir(tree_path("root/part/deep"));
+		rmdir(tree_path("root/part"));
+	}
+	assert_int_equal(
+		files_write(f, root, NULL, 0, &(struct files_write_options){0}, &w, &e), 0);
+	files_writing_free(w);
+	assert_clean();
+}
+
+/* A process of its own that writes and is killed without any chance to clean up. */
+static void test_leftovers(void **state)
+{
+	int go[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct files *mine =
+			files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD});
+		struct files_root *r = files_root_open(mine, tree_path("root"), NULL);
+		struct files_put p = {.path = "by_child", .bytes = "x", .len = 1};
+		struct files_writing *w;
+
+		files_write(mine, r, &p, 1, &(struct files_write_options){0}, &w, NULL);
+		/* What a kill in the middle of staging leaves. */
+		DIR *d = opendir(tree_path("root/.berth"));
+		struct dirent *entry;
+
+		while ((entry = readdir(d)))
+			if (strncmp(entry->d_name, "owner.", 6) == 0) {
+				char name[128];
+
+				snprintf(name, sizeof name, "root/.berth/stage/%s.77",
+					entry->d_name + 6);
+				tree_text(name, "half");
+			}
+		(void)!write(go[1], "r", 1);
+		pause();
+		_exit(1);
+	}
+	assert_int_equal(read(go[0], &c, 1), 1);
+	assert_true(entries("root/.berth/stage") > 0);
+	/* As long as it lives its files are its own. */
+	files_root_close(root);
+	root = files_root_open(f, tree_path("root"), NULL);
+	assert_int_equal(put_one("living", "x", NULL, false, NULL), ERR_NONE);
+	assert_true(entries("root/.berth/stage") > 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	files_root_close(root);
+	root = files_root_open(f, tree_path("root"), NULL);
+	assert_int_equal(put_one("after", "x", NULL, false, NULL), ERR_NONE);
+	assert_clean();
+	close(go[0]);
+	close(go[1]);
+}
+
+/* A planted .berth, stage or journal must not be followed. */
+static void test_planted(void **state)
+{
+	struct files_root *r;
+	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+	static const char *const names[] = {".berth", ".berth/stage", ".berth/journal"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		char at[64];
+
+		tree_mkdirs("victim");
+		tree_mkdirs("planted/.berth");
+		chmod(tree_path("planted/.berth"), 0700);
+		if (i == 0)
+			rmdir(tree_path("planted/.berth"));
+		snprintf(at, sizeof at, "planted/%s", names[i]);
+		assert_int_equal(symlink(tree_path("victim"), tree_path(at)), 0);
+		r = files_root_open(f, tree_path("planted"), NULL);
+		assert_int_equal(
+			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, &e), -1);
+		files_writing_free(w);
+		files_root_close(r);
+		assert_int_equal(entries("victim"), 0);
+		assert_false(tree_exists("planted/x"));
+		unlink(tree_path(at));
+		/* Somebody else's directory, or one that others may write to. */
+		if (i == 0)
+			tree_mkdirs("planted/.berth");
+		chmod(tree_path("planted/.berth"), 0777);
+		r = files_root_open(f, tree_path("planted"), NULL);
+		assert_int_equal(
+			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, &e), -1);
+		assert_int_equal(e.kind, ERR_REFUSED);
+		files_writing_free(w);
+		files_root_close(r);
+		char command[PATH_MAX];
+
+		snprintf(command, sizeof command, "rm -rf %s", tree_path("planted"));
+		assert_int_equal(system(command), 0);
+	}
+}
+
+/* Damaged, foreign and unfinished journals of dead processes: never a half-done batch. */
+static void test_journals(void **state)
+{
+	static const char *const junk[] = {"", "berthwal",
+		"not a journal at all, but long enough to be one .................................."};
+	struct files_root *r;
+	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
+	struct files_writing *w;
+
+	(void)state;
+	for (size_t i = 0; i <= COUNT(junk); i++) {
+		tree_mkdirs("journals/.berth/journal");
+		chmod(tree_path("journals/.berth"), 0700);
+		if (i < COUNT(junk))
+			tree_text("journals/.berth/journal/0123456789abcdef.1", junk[i]);
+		else
+			assert_int_equal(
+				symlink("/etc/passwd",
+					tree_path("journals/.berth/journal/0123456789abcdef.1")),
+				0);
+		r = files_root_open(f, tree_path("journals"), NULL);
+		assert_int_equal(
+			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, NULL), 0);
+		files_writing_free(w);
+		files_root_close(r);
+		assert_int_equal(entries("journals/.berth/journal"), 0);
+	}
+}
+
+static void test_lock_timeout(void **state)
+{
+	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+	int fd = open(tree_path("root/.berth/lock"), O_RDWR | O_CLOEXEC);
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
+
+	(void)state;
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &l), 0);
+	assert_int_equal(files_write(f, root, &p, 1,
+				 &(struct files_write_options){.lock_timeout_ms = 50}, &w, &e),
+		-1);
+	assert_int_equal(e.kind, ERR_TIMEOUT);
+	files_writing_free(w);
+	close(fd);
+	assert_int_equal(put_one("x", "x", NULL, false, NULL), ERR_NONE);
+}
+
+/* Add one to a counter file, again and again, as long as others do the same. */
+static void count_up(struct files *mine, struct files_root *r, const char *path, int times)
+{
+	for (int done = 0; done < times;) {
+		struct files_want want = {.path = path};
+		struct files_reading *got;
+		char text[32];
+		struct files_put p = {.path = path, .bytes = text};
+		struct files_writing *w;
+		struct files_token t;
+
+		if (files_read(mine, r, &want, 1, &(struct files_read_options){.hash = true}, &got,
+			    NULL) < 0 ||
+			got->items[0].err)
+			abort();
+		t = got->items[0].token;
+		snprintf(text, sizeof text, "%d", atoi(got->items[0].bytes) + 1);
+		files_reading_free(got);
+		p.len = strlen(text);
+		p.expect = &t;
+		if (files_write(mine, r, &p, 1, &(struct files_write_options){0}, &w, NULL) == 0)
+			done++;
+		else if (w->items[0].err->kind != ERR_CONFLICT)
+			abort();
+		files_writing_free(w);
+	}
+}
+
+static void *count_thread(void *arg)
+{
+	(void)arg;
+	count_up(f, root, "counter", 100);
+	return NULL;
+}
+
+static void test_lost_updates(void **state)
+{
+	pthread_t t[4];
+	pid_t child[4];
+
+	(void)state;
+	tree_text("root/counter", "0");
+	for (size_t i = 0; i < COUNT(t); i++)
+		pthread_create(&t[i], NULL, count_thread, NULL);
+	for (size_t i = 0; i < COUNT(t); i++)
+		pthread_join(t[i], NULL);
+	assert_true(tree_has("root/counter", "400"));
+	for (size_t i = 0; i < COUNT(child); i++) {
+		child[i] = fork();
+		if (child[i] == 0) {
+			struct files *mine =
+				files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD});
+			struct files_root *r = files_root_open(mine, tree_path("root"), NULL);
+
+			count_up(mine, r, "counter", 100);
+			files_root_close(r);
+			files_close(mine);
+			_exit(0);
+		}
+	}
+	for (size_t i = 0; i < COUNT(child); i++) {
+		int status;
+
+		waitpid(child[i], &status, 0);
+		assert_int_equal(status, 0);
+	}
+	assert_true(tree_has("root/counter", "800"));
+	assert_clean();
+}
+
+static _Atomic bool stop;
+
+static void *cancel_always(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&stop))
+		files_cancel(f);
+	return NULL;
+}
+
+/* Cancelled at random moments: all old or all new, and nothing left over. */
+static void test_cancel(void **state)
+{
+	struct files_put puts[40];
+	char names[40][32];
+	pthread_t t;
+	int cancelled = 0;
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		snprintf(names[i], sizeof names[i], "cancel/%d", i);
+	for (int round = 0; round < 30; round++) {
+		struct files_write_options o = {.promise = promises[round % 3], .parents = true};
+		char text[16];
+		struct files_writing *w;
+		struct err e = ERR_INIT;
+		int rc, now = 0;
+
+		snprintf(text, sizeof text, "%d", round);
+		for (int i = 0; i < 40; i++)
+			puts[i] = (struct files_put){
+				.path = names[i], .bytes = text, .len = strlen(text)};
+		atomic_store(&stop, false);
+		pthread_create(&t, NULL, cancel_always, NULL);
+		rc = files_write(f, root, puts, 40, &o, &w, &e);
+		atomic_store(&stop, true);
+		pthread_join(t, NULL);
+		files_writing_free(w);
+		for (int i = 0; i < 40; i++) {
+			char in_root[64];
+
+			snprintf(in_root, sizeof in_root, "root/%s", names[i]);
+			now += tree_has(in_root, text);
+		}
+		assert_int_equal(now, rc == 0 ? 40 : 0);
+		cancelled += rc < 0;
+		if (rc < 0)
+			assert_int_equal(e.kind, ERR_CANCELLED);
+	}
+	assert_true(cancelled > 0);
+	assert_clean();
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_make("files-write");
+	tree_mkdirs("root");
+	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 3});
+	root = files_root_open(f, tree_path("root"), NULL);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	files_root_close(root);
+	files_close(f);
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_metadata),
+		cmocka_unit_test(test_conflicts),
+		cmocka_unit_test(test_bad_targets),
+		cmocka_unit_test(test_partial),
+		cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_planted),
+		cmocka_unit_test(test_journals),
+		cmocka_unit_test(test_lock_timeout),
+		cmocka_unit_test(test_lost_updates),
+		cmocka_unit_test(test_cancel),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
