@@ -19,6 +19,8 @@
 
 struct containers {
 	struct table table;
+	struct table_column *columns; /* ours: how wide names are depends on them */
+	int longest;                  /* name, in columns */
 	struct moment moment;
 	uint64_t seq; /* of the snapshot the rows are of; 0: none yet */
 	struct item *items;
@@ -135,6 +137,7 @@ static void set_moment(struct containers *s, struct app *app, const struct snaps
 static void rebuild(struct containers *s, const struct snapshot *snap)
 {
 	size_t n = 0, heads, from, to;
+	int longest = 0;
 
 	/* Every row may have a head of its own; nothing may move while rows point here. */
 	s->items = mem_grow(s->items, &s->items_cap, 2 * snap->ncontainers + 1, sizeof *s->items);
@@ -142,6 +145,7 @@ static void rebuild(struct containers *s, const struct snapshot *snap)
 	s->hidden = 0;
 	for (size_t i = 0; i < snap->ncontainers; i++) {
 		const struct container *c = &snap->containers[i];
+		int name = text_width(c->name, strlen(c->name)) + 2;
 		bool stopped = c->state == CONTAINER_EXITED || c->state == CONTAINER_CREATED ||
 			c->state == CONTAINER_DEAD;
 
@@ -149,9 +153,14 @@ static void rebuild(struct containers *s, const struct snapshot *snap)
 			s->hidden++;
 		else
 			fill_item(s, &s->items[n++], c);
+		longest = name > longest ? name : longest;
 	}
+	s->longest = longest;
 	if (n)
 		qsort(s->items, n, sizeof *s->items, compare_items);
+	/* Start on something to look at, not on a head. */
+	if (!s->nitems && n)
+		table_go(&s->table, s->items[0].c->engine, s->items[0].c->id);
 	table_begin(&s->table);
 	for (from = 0, heads = n; from < n; from = to) {
 		for (to = from + 1; to < n && s->items[to].kind == s->items[from].kind &&
@@ -427,6 +436,15 @@ static const char *why_empty(const struct containers *s, const struct snapshot *
 	return s->hidden ? "None is running; e shows the stopped ones." : "There is no container.";
 }
 
+/* As wide as the longest name, within a share that leaves the numbers their room. */
+static void fit_names(struct containers *s, int w)
+{
+	int most = w / 5 + 2;
+
+	s->columns[CONTAINER_NAME].ideal = (uint8_t)(s->longest < most ? s->longest : most);
+	s->columns[CONTAINER_NAME].grow = s->longest > most;
+}
+
 static void containers_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct containers *s = v->state;
@@ -450,6 +468,7 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 	s->split_y = list.h;
 	if (list.h) {
 		list.h -= draw_problem(c, list, k);
+		fit_names(s, list.w);
 		table_draw(&s->table, c, list);
 		send_visible(v);
 	}
@@ -621,7 +640,9 @@ static void containers_open(struct view *v)
 {
 	struct containers *s = v->state;
 
-	table_init(&s->table, container_columns, container_ncolumns, "name");
+	s->columns = xcalloc(container_ncolumns, sizeof *s->columns);
+	memcpy(s->columns, container_columns, container_ncolumns * sizeof *s->columns);
+	table_init(&s->table, s->columns, container_ncolumns, "name");
 	arena_init(&s->names, 1024);
 }
 
@@ -632,6 +653,7 @@ static void containers_close(struct view *v)
 	table_release(&s->table);
 	arena_release(&s->names);
 	free(s->items);
+	free(s->columns);
 	free(s->focus_engine);
 	free(s->focus_id);
 }

@@ -28,6 +28,7 @@ struct item {
 	uint64_t memory_bytes, pids;
 };
 
+enum { CONTAINER_NAME }; /* its index */
 extern const struct table_column container_columns[];
 extern const size_t container_ncolumns;
 

@@ -95,8 +95,8 @@ static void name_text(const struct table_row *r, char *buf, size_t cap, struct s
 	} else if (i->running == i->n) {
 		snprintf(buf, cap, "%s  %s · %zu up", i->group, what[i->kind], i->n);
 	} else {
-		snprintf(buf, cap, "%s  %s · %zu of %zu up", i->group, what[i->kind], i->running,
-			i->n);
+		snprintf(
+			buf, cap, "%s  %s · %zu/%zu up", i->group, what[i->kind], i->running, i->n);
 	}
 }
 
@@ -163,9 +163,11 @@ static struct style number_style(const struct item *i, bool zero)
 	return zero ? STYLE(DIM) : STYLE(TEXT);
 }
 
-static void dash(struct canvas *c, int x, int y, int w)
+static void dash(const struct item *i, struct canvas *c, int x, int y, int w)
 {
-	canvas_glyph(c, x + w - 1, y, STYLE(DIM), GLYPH_DASH);
+	/* What does not run has no numbers, and need not say so in every column. */
+	if (!i->c || container_has_stats(i->c) || i->c->state == CONTAINER_RUNNING)
+		canvas_glyph(c, x + w - 1, y, STYLE(DIM), GLYPH_DASH);
 }
 
 /* CPU */
@@ -206,7 +208,7 @@ static void cpu_draw(const struct table_row *r, struct canvas *c, struct area a)
 	char n[FORMAT_MAX];
 
 	if (cpu < 0) {
-		dash(c, a.x, a.y, NUMBER_W);
+		dash(i, c, a.x, a.y, NUMBER_W);
 		return;
 	}
 	canvas_right(c, a.x, a.y, NUMBER_W, number_style(i, cpu < 0.05), format_percent(n, cpu));
@@ -237,7 +239,7 @@ static void memory_text(const struct table_row *r, char *buf, size_t cap, struct
 	*st = memory < 0 ? STYLE(DIM) : number_style(item_of(r), memory == 0);
 	if (memory >= 0)
 		snprintf(buf, cap, "%s", format_bytes(n, (uint64_t)memory));
-	else if (item_of(r)->c)
+	else if (item_of(r)->c && item_of(r)->c->state == CONTAINER_RUNNING)
 		snprintf(buf, cap, "–");
 }
 
@@ -270,7 +272,7 @@ static void limit_draw(const struct table_row *r, struct canvas *c, struct area 
 	char n[FORMAT_MAX];
 
 	if (!limit) {
-		dash(c, a.x, a.y, MEMORY_W);
+		dash(i, c, a.x, a.y, MEMORY_W);
 		return;
 	}
 	canvas_right(c, a.x, a.y, MEMORY_W, STYLE(DIM), format_bytes(n, limit));
@@ -329,8 +331,7 @@ static void rates_draw(const struct item *i, struct rates v, struct canvas *c, s
 	char n[FORMAT_MAX];
 
 	if (!v.known) {
-		dash(c, a.x, a.y, RATE_W);
-		dash(c, a.x + RATE_W + 1, a.y, RATE_W);
+		dash(i, c, a.x, a.y, RATE_W);
 		return;
 	}
 	canvas_right(c, a.x, a.y, RATE_W, number_style(i, v.a < 1), rate(n, v.a));
@@ -403,7 +404,7 @@ static void pids_draw(const struct table_row *r, struct canvas *c, struct area a
 	char n[FORMAT_MAX];
 
 	if (pids_of(i) < 0) {
-		dash(c, a.x, a.y, PIDS_W);
+		dash(i, c, a.x, a.y, PIDS_W);
 		return;
 	}
 	snprintf(n, sizeof n, "%lld", (long long)pids_of(i));
@@ -566,11 +567,10 @@ static int age_compare(const struct table_row *a, const struct table_row *b)
 
 /* `keep`: what an 80-column screen leaves out goes first; a 40-column one has the zeroes. */
 const struct table_column container_columns[] = {
-	{.name = "name",
+	[CONTAINER_NAME] = {.name = "name",
 		.head = "NAME",
 		.min = 16,
-		.ideal = 18,
-		.grow = 3,
+		.ideal = 16,
 		.sign = true,
 		.text = name_text,
 		.draw = name_draw,
@@ -585,6 +585,7 @@ const struct table_column container_columns[] = {
 		.head = " CPU %",
 		.min = NUMBER_W,
 		.ideal = NUMBER_W + 9,
+		.grow = 2,
 		.descending = true,
 		.text = cpu_text,
 		.draw = cpu_draw,
@@ -601,7 +602,7 @@ const struct table_column container_columns[] = {
 		.head = "LIMIT",
 		.min = MEMORY_W,
 		.ideal = MEMORY_W + 7,
-		.keep = 70,
+		.keep = 45,
 		.descending = true,
 		.text = limit_text,
 		.draw = limit_draw,
@@ -644,7 +645,7 @@ const struct table_column container_columns[] = {
 	{.name = "image",
 		.head = "IMAGE",
 		.min = 10,
-		.ideal = 16,
+		.ideal = 18,
 		.grow = 1,
 		.keep = 90,
 		.text = image_text,

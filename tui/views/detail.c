@@ -13,6 +13,7 @@
 
 #define LABEL_W 11
 #define WIDE 96 /* from here on charts and facts stand side by side */
+#define POSTURE_W 22
 #define GRID 56 /* from here on two charts do */
 
 /* Charts. */
@@ -22,7 +23,8 @@ struct chart {
 	char value[80]; /* "412M of 2.0G" */
 	char peak[48];
 	const struct series *a, *b; /* b: drawn below a, or NULL */
-	double top;                 /* 0: the largest value */
+	const char *sign_a, *sign_b;
+	double top; /* 0: the largest value */
 };
 
 static float series_peak(const struct series *s)
@@ -47,8 +49,9 @@ static size_t make_charts(struct chart *k, const struct container *c, const stru
 
 	k[n] = (struct chart){.name = "CPU", .a = &d->cpu_percent};
 	snprintf(k[n].value, sizeof k[n].value, "%s %%", format_percent(a, s->cpu_percent));
-	snprintf(k[n].peak, sizeof k[n].peak, "peak %s %%",
-		format_percent(a, series_peak(&d->cpu_percent)));
+	snprintf(k[n].peak, sizeof k[n].peak, "peak %s %% in %s",
+		format_percent(a, series_peak(&d->cpu_percent)),
+		format_span(b, (int64_t)(d->cpu_percent.len * d->interval_s)));
 	n++;
 	k[n] = (struct chart){.name = "Memory", .a = &d->memory_bytes};
 	if (s->memory_limited) {
@@ -62,18 +65,23 @@ static size_t make_charts(struct chart *k, const struct container *c, const stru
 	snprintf(
 		k[n].peak, sizeof k[n].peak, "peak %s", bytes_of(a, series_peak(&d->memory_bytes)));
 	n++;
-	k[n] = (struct chart){.name = "Disk", .a = &d->block_read, .b = &d->block_write};
+	k[n] = (struct chart){.name = "Disk",
+		.a = &d->block_read,
+		.b = &d->block_write,
+		.sign_a = "r",
+		.sign_b = "w"};
 	snprintf(k[n].value, sizeof k[n].value, "r %s/s  w %s/s",
 		bytes_of(a, s->block_read_bytes_per_s), bytes_of(b, s->block_write_bytes_per_s));
-	snprintf(k[n].peak, sizeof k[n].peak, "%s r  %s w", format_bytes(a, s->block_read_bytes),
-		format_bytes(b, s->block_write_bytes));
+	snprintf(k[n].peak, sizeof k[n].peak, "in all r %s  w %s",
+		format_bytes(a, s->block_read_bytes), format_bytes(b, s->block_write_bytes));
 	n++;
 	if (!s->net)
 		return n;
-	k[n] = (struct chart){.name = "Network", .a = &d->net_rx, .b = &d->net_tx};
+	k[n] = (struct chart){
+		.name = "Network", .a = &d->net_rx, .b = &d->net_tx, .sign_a = "↓", .sign_b = "↑"};
 	snprintf(k[n].value, sizeof k[n].value, "↓ %s/s  ↑ %s/s",
 		bytes_of(a, s->net_rx_bytes_per_s), bytes_of(b, s->net_tx_bytes_per_s));
-	snprintf(k[n].peak, sizeof k[n].peak, "%s ↓  %s ↑", format_bytes(a, s->net_rx_bytes),
+	snprintf(k[n].peak, sizeof k[n].peak, "in all ↓ %s  ↑ %s", format_bytes(a, s->net_rx_bytes),
 		format_bytes(b, s->net_tx_bytes));
 	return n + 1;
 }
@@ -94,6 +102,12 @@ static void draw_chart(struct canvas *c, struct area a, const struct chart *k, b
 	if (k->b && a.h >= 2) {
 		struct area upper = a, lower = a;
 
+		canvas_text(c, a.x, a.y, 1, STYLE(DIM), k->sign_a);
+		canvas_text(c, a.x, a.y + a.h - a.h / 2, 1, STYLE(DIM), k->sign_b);
+		upper.x += 2;
+		upper.w -= 2;
+		lower.x += 2;
+		lower.w -= 2;
 		upper.h = a.h - a.h / 2;
 		lower.y += upper.h;
 		lower.h = a.h / 2;
@@ -177,33 +191,34 @@ static void posture_facts(struct pen *p, const struct detail *d)
 		enum role role;
 		enum glyph glyph;
 	} sign[] = {{ROLE_GOOD, GLYPH_TICK}, {ROLE_WARN, GLYPH_BANG}, {ROLE_DIM, GLYPH_DASH}};
-	int w = 0, across, y;
+	int cells, w, cell = 0;
 
 	if (!d->nposture)
 		return;
 	label(p, "Isolation");
-	for (size_t i = 0; i < d->nposture; i++) {
-		int n = text_width(d->posture[i].what, strlen(d->posture[i].what)) + 4;
-
-		w = n > w ? n : w;
-	}
-	across = w > 0 && p->w / w > 1 ? p->w / w : 1;
-	across = across > 3 ? 3 : across;
-	w = p->w / across;
+	cells = p->w / POSTURE_W < 1 ? 1 : p->w / POSTURE_W > 3 ? 3 : p->w / POSTURE_W;
+	w = p->w / cells;
 	for (size_t i = 0; i < d->nposture; i++) {
 		const struct posture_item *item = &d->posture[i];
-		int x = p->a.x + p->x + (int)(i % (size_t)across) * w;
 		struct style st = {.role = (uint8_t)sign[item->verdict].role};
+		/* A long one takes two cells or the whole row. */
+		int need = (text_width(item->what, strlen(item->what)) + 4 + w - 1) / w, x, y;
 
+		need = need > cells ? cells : need;
+		if (cell + need > cells) {
+			pen_skip(p, 1);
+			cell = 0;
+		}
+		x = p->a.x + p->x + cell * w;
 		y = pen_row(p);
 		if (y >= 0) {
 			canvas_glyph(p->c, x, y, st, sign[item->verdict].glyph);
-			canvas_clip(p->c, x + 2, y, w - 3,
+			canvas_clip(p->c, x + 2, y, need * w - 3,
 				item->verdict == POSTURE_GOOD ? STYLE(TEXT) : st, item->what);
 		}
-		if ((i + 1) % (size_t)across == 0 || i + 1 == d->nposture)
-			pen_skip(p, 1);
+		cell += need;
 	}
+	pen_skip(p, 1);
 }
 
 static void value_facts(

@@ -93,9 +93,9 @@ static void filter_all(struct events *s)
 			show_entry(s, i);
 }
 
-static uint16_t put(struct entry *e, size_t *used, const char *text)
+static uint16_t put(struct entry *e, size_t *used, const char *text, size_t most)
 {
-	size_t at = *used, n = strnlen(text, FIELD_MAX);
+	size_t at = *used, n = strnlen(text, most);
 
 	memcpy(e->text + at, text, n);
 	e->text[at + n] = '\0';
@@ -103,22 +103,21 @@ static uint16_t put(struct entry *e, size_t *used, const char *text)
 	return (uint16_t)at;
 }
 
+/* "exec_create: ls -l" is an action and what more there is to say. */
 static struct entry *keep(const struct engine_event *e)
 {
-	const char *field[] = {e->type, e->action, e->name, e->more, e->id};
-	size_t need = 0, used = 0;
-	struct entry *k;
+	const char *colon = strstr(e->action, ": "),
+		   *more = *e->more || !colon ? e->more : colon + 2;
+	size_t action_len = colon ? (size_t)(colon - e->action) : FIELD_MAX, used = 0;
+	struct entry *k = xmalloc(sizeof *k + 5 * (FIELD_MAX + 1));
 
-	for (size_t i = 0; i < COUNT(field); i++)
-		need += strnlen(field[i], FIELD_MAX) + 1;
-	k = xmalloc(sizeof *k + need);
 	k->wall_ns = e->wall_ns;
-	put(k, &used, e->type);
-	k->action = put(k, &used, e->action);
-	k->name = put(k, &used, e->name);
-	k->more = put(k, &used, e->more);
-	k->id = put(k, &used, e->id);
-	return k;
+	put(k, &used, e->type, FIELD_MAX);
+	k->action = put(k, &used, e->action, action_len < FIELD_MAX ? action_len : FIELD_MAX);
+	k->name = put(k, &used, e->name, FIELD_MAX);
+	k->more = put(k, &used, more, FIELD_MAX);
+	k->id = put(k, &used, e->id, FIELD_MAX);
+	return xrealloc(k, sizeof *k + used);
 }
 
 static void events_event(struct view *v, const struct event *e)
@@ -212,10 +211,18 @@ static enum role action_role(const char *action)
 	static const struct {
 		const char *word;
 		enum role role;
-	} known[] = {{"start", ROLE_GOOD}, {"create", ROLE_TEXT}, {"unpause", ROLE_GOOD},
-		{"oom", ROLE_BAD}, {"kill", ROLE_WARN}, {"die", ROLE_WARN}, {"destroy", ROLE_WARN},
-		{"remove", ROLE_WARN}, {"delete", ROLE_WARN}, {"pause", ROLE_WARN},
-		{"health_status: unhealthy", ROLE_BAD}, {"health_status: healthy", ROLE_GOOD}};
+	} known[] = {
+		{"start", ROLE_GOOD},
+		{"create", ROLE_TEXT},
+		{"unpause", ROLE_GOOD},
+		{"oom", ROLE_BAD},
+		{"kill", ROLE_WARN},
+		{"die", ROLE_WARN},
+		{"destroy", ROLE_WARN},
+		{"remove", ROLE_WARN},
+		{"delete", ROLE_WARN},
+		{"pause", ROLE_WARN},
+	};
 
 	for (size_t i = 0; i < COUNT(known); i++)
 		if (!strncmp(action, known[i].word, strlen(known[i].word)))
@@ -244,7 +251,7 @@ static void draw_entry(struct canvas *c, struct area a, const struct entry *e)
 		e->text + e->action);
 	x += action_w;
 	left = a.x + a.w - x;
-	name_w = e->text[e->more] ? left * 2 / 5 : left;
+	name_w = !e->text[e->more] ? left : type_w ? left / 2 : left * 3 / 5;
 	if (name_w > 32 && e->text[e->more])
 		name_w = 32;
 	canvas_clip(c, x, a.y, name_w - 1, STYLE(STRONG),
@@ -265,7 +272,8 @@ static void draw_head(const struct events *s, struct canvas *c, struct area a)
 	if (type_w)
 		canvas_text(c, x + when_w, a.y, -1, STYLE(COLUMN), "WHAT");
 	canvas_text(c, x + when_w + type_w, a.y, -1, STYLE(COLUMN), "EVENT");
-	canvas_text(c, x + when_w + type_w + (a.w >= 60 ? 15 : 11), a.y, -1, STYLE(COLUMN), "NAME");
+	if (type_w)
+		canvas_text(c, x + when_w + type_w + 15, a.y, -1, STYLE(COLUMN), "NAME");
 	if (s->follow || !below || !fresh) {
 		snprintf(text, sizeof text, "%s · %s", format_count(n, count(s)),
 			s->follow ? "following" : "not following");

@@ -62,7 +62,7 @@ static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns
 		text);
 	if (e->problem)
 		pen_fact(p, "Problem", STYLE(BAD), e->problem);
-	snprintf(text, sizeof text, "%s, from %s", e->endpoint, e->source);
+	snprintf(text, sizeof text, "%s (%s)", e->endpoint, e->source);
 	fact(p, "Endpoint", text);
 	if (*e->version) {
 		snprintf(text, sizeof text, "%s %s, API %s", *e->product ? e->product : "engine",
@@ -112,64 +112,116 @@ static void self_facts(struct pen *p, const struct snapshot *s)
 	fact(p, "Memory", text);
 	snprintf(text, sizeof text, "%d", s->self.fds);
 	fact(p, "Open files", text);
-	snprintf(text, sizeof text, "%.3g times a second; the last sweep took %.3g ms", s->self.hz,
+	if (s->self.hz < 1)
+		snprintf(text, sizeof text, "every %.3g s", 1 / s->self.hz);
+	else if (s->self.hz > 1)
+		snprintf(text, sizeof text, "%.3g times a second", s->self.hz);
+	else
+		snprintf(text, sizeof text, "once a second");
+	snprintf(text + strlen(text), sizeof text - strlen(text), "; the last sweep took %.2f ms",
 		s->self.sweep_us / 1000);
 	fact(p, "Sampling", text);
 }
 
-/* A headline, and a bar or a curve below it. */
-static void draw_gauge(struct pen *p, const char *name, const char *value, double fraction,
-	const struct series *series, double top, int rows)
+/* How much of something there is, and of how much. */
+struct gauge {
+	const char *name;
+	char value[80];
+	double fraction, top;
+	const struct series *series; /* NULL: no history */
+};
+
+static size_t make_gauges(struct gauge *g, const struct host_stats *h)
 {
-	int y = pen_row(p), x = p->a.x + p->x;
+	char a[FORMAT_MAX], b[FORMAT_MAX], f[FORMAT_MAX];
+	size_t n = 0;
 
-	if (y >= 0) {
-		int used = canvas_text(p->c, x, y, p->w, STYLE(COLUMN), name) + 1;
-
-		canvas_clip(p->c, x + used, y, p->w - used, STYLE(STRONG), value);
-	}
-	pen_skip(p, 1);
-	y = pen_row(p);
-	if (y >= 0)
-		meter_level(p->c, x, y, p->w, fraction, 0.8, 0.95);
-	pen_skip(p, 1);
-	y = pen_row(p);
-	if (series && series->len && rows > 0) {
-		if (y >= 0 && y + rows <= p->a.y + p->a.h)
-			meter_chart(p->c, (struct area){x, y, p->w, rows}, STYLE(CHART), series->v,
-				series->len, top);
-		pen_skip(p, rows);
-	}
-	pen_skip(p, 1);
-}
-
-static void gauges(struct pen *p, const struct host_stats *h, int rows)
-{
-	char text[160], a[FORMAT_MAX], b[FORMAT_MAX];
-	uint64_t used = h->memory_total_bytes - h->memory_available_bytes;
-
-	snprintf(text, sizeof text, "%s %% of %d %s", format_percent(a, h->cpu_percent), h->cpus,
-		h->cpus == 1 ? "core" : "cores");
-	draw_gauge(p, "CPU", text, h->cpu_percent / 100, &h->cpu, 100, rows);
+	g[n] = (struct gauge){.name = "CPU", .fraction = h->cpu_percent / 100, .top = 100};
+	g[n].series = &h->cpu;
+	snprintf(g[n].value, sizeof g[n].value, "%s %% of %d %s", format_percent(a, h->cpu_percent),
+		h->cpus, h->cpus == 1 ? "core" : "cores");
+	n++;
 	if (h->memory_total_bytes && h->memory_available_bytes <= h->memory_total_bytes) {
-		snprintf(text, sizeof text, "%s of %s", format_bytes(a, used),
+		uint64_t used = h->memory_total_bytes - h->memory_available_bytes;
+
+		g[n] = (struct gauge){.name = "Memory", .top = (double)h->memory_total_bytes};
+		g[n].fraction = (double)used / g[n].top;
+		g[n].series = &h->memory;
+		snprintf(g[n].value, sizeof g[n].value, "%s of %s", format_bytes(a, used),
 			format_bytes(b, h->memory_total_bytes));
-		draw_gauge(p, "Memory", text, (double)used / (double)h->memory_total_bytes,
-			&h->memory, (double)h->memory_total_bytes, rows);
+		n++;
 	}
 	if (h->disk_total_bytes && h->disk_free_bytes <= h->disk_total_bytes) {
-		uint64_t taken = h->disk_total_bytes - h->disk_free_bytes;
+		uint64_t used = h->disk_total_bytes - h->disk_free_bytes;
 
-		snprintf(text, sizeof text, "%s of %s, %s free", format_bytes(a, taken),
-			format_bytes(b, h->disk_total_bytes),
-			format_bytes((char[FORMAT_MAX]){0}, h->disk_free_bytes));
-		draw_gauge(
-			p, "Disk", text, (double)taken / (double)h->disk_total_bytes, NULL, 0, 0);
+		g[n] = (struct gauge){.name = "Disk", .top = (double)h->disk_total_bytes};
+		g[n].fraction = (double)used / g[n].top;
+		snprintf(g[n].value, sizeof g[n].value, "%s of %s, %s free", format_bytes(a, used),
+			format_bytes(b, h->disk_total_bytes), format_bytes(f, h->disk_free_bytes));
+		n++;
 	}
+	return n;
+}
+
+static void load_facts(struct pen *p, const struct host_stats *h)
+{
+	char text[80], up[FORMAT_MAX];
+
 	snprintf(text, sizeof text, "%.2f  %.2f  %.2f", h->load1, h->load5, h->load15);
-	p->key_width = KEY_W;
-	pen_fact(p, "Load", STYLE(TEXT), text);
-	pen_fact(p, "Up", STYLE(TEXT), format_span(a, h->uptime_s));
+	fact(p, "Load", text);
+	fact(p, "Up", format_span(up, h->uptime_s));
+}
+
+/* A headline, a bar and a curve below it. */
+static void tall_gauges(struct pen *p, const struct host_stats *h, int rows)
+{
+	struct gauge g[3];
+	size_t n = make_gauges(g, h);
+
+	for (size_t i = 0; i < n; i++) {
+		int y = pen_row(p), x = p->a.x + p->x, used;
+
+		if (y >= 0) {
+			used = canvas_text(p->c, x, y, p->w, STYLE(COLUMN), g[i].name) + 1;
+			canvas_clip(p->c, x + used, y, p->w - used, STYLE(STRONG), g[i].value);
+		}
+		pen_skip(p, 1);
+		y = pen_row(p);
+		if (y >= 0)
+			meter_level(p->c, x, y, p->w, g[i].fraction, 0.8, 0.95);
+		pen_skip(p, 1);
+		y = pen_row(p);
+		if (g[i].series && g[i].series->len) {
+			if (y >= 0 && y + rows <= p->a.y + p->a.h)
+				meter_chart(p->c, (struct area){x, y, p->w, rows}, STYLE(CHART),
+					g[i].series->v, g[i].series->len, g[i].top);
+			pen_skip(p, rows);
+		}
+		pen_skip(p, 1);
+	}
+	load_facts(p, h);
+}
+
+/* One line each. */
+static void flat_gauges(struct pen *p, const struct host_stats *h)
+{
+	struct gauge g[3];
+	size_t n = make_gauges(g, h);
+	int bar = p->w >= 60 ? 24 : 8;
+
+	section(p, "Machine");
+	for (size_t i = 0; i < n; i++) {
+		int y = pen_row(p), x = p->a.x + p->x;
+
+		pen_skip(p, 1);
+		if (y < 0)
+			continue;
+		canvas_text(p->c, x, y, KEY_W, STYLE(DIM), g[i].name);
+		meter_level(p->c, x + KEY_W, y, bar, g[i].fraction, 0.8, 0.95);
+		canvas_clip(p->c, x + KEY_W + bar + 2, y, p->w - KEY_W - bar - 2, STYLE(TEXT),
+			g[i].value);
+	}
+	load_facts(p, h);
 }
 
 static void host_draw(struct view *v, struct canvas *c, struct area a)
@@ -185,7 +237,7 @@ static void host_draw(struct view *v, struct canvas *c, struct area a)
 
 		left.w = inner.w * 2 / 5;
 		if (snap->host.cpus)
-			gauges(&left, &snap->host, a.h >= 24 ? 5 : 3);
+			tall_gauges(&left, &snap->host, a.h >= 24 ? 5 : 3);
 		p.x = left.w + 4;
 		p.w = inner.w - p.x;
 		engine_facts(&p, snap, app_now_ns(v->app));
@@ -193,12 +245,11 @@ static void host_draw(struct view *v, struct canvas *c, struct area a)
 		self_facts(&p, snap);
 		p.y = p.y > left.y ? p.y : left.y;
 	} else {
+		if (snap->host.cpus)
+			flat_gauges(&p, &snap->host);
 		engine_facts(&p, snap, app_now_ns(v->app));
 		content_facts(&p, snap);
 		self_facts(&p, snap);
-		section(&p, "Machine");
-		if (snap->host.cpus)
-			gauges(&p, &snap->host, 2);
 	}
 	s->length = p.y;
 	s->seen = a.h;

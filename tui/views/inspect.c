@@ -280,6 +280,7 @@ static int draw_foot(const struct inspect *s, struct canvas *c, struct area a)
 	rows = rows < most ? rows : most;
 	canvas_hline(c, a.x, a.y + a.h - rows - 1, a.w, STYLE(RULE));
 	canvas_text(c, a.x + 1, a.y + a.h - rows - 1, a.w - 2, STYLE(RULE), " ");
+	str_addc(&path, ' ');
 	canvas_clip(c, a.x + 2, a.y + a.h - rows - 1, a.w - 4, STYLE(DIM), path.s);
 	for (size_t at = 0, row = 0; row < (size_t)rows; row++) {
 		size_t next = wrap_next(value.s, value.len, at, a.w - 4);

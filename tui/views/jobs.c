@@ -17,8 +17,9 @@
 
 #define ID_MAX 64
 #define RATE_W 10
-#define LEFT_W 7
+#define LEFT_W 8
 #define BAR_W 20
+#define BAR_MIN 6
 #define PERCENT_W 6
 
 struct jobs {
@@ -39,18 +40,21 @@ static const struct job_info *job_of(const struct table_row *r)
 
 /* Words for numbers. */
 
-static void amount_text(const struct job_info *j, char *buf, size_t cap)
+/* "412M of 1.3G", or only the first half of it. */
+static void amount_text(const struct job_info *j, bool brief, char *buf, size_t cap)
 {
 	char a[FORMAT_MAX], b[FORMAT_MAX];
 
 	buf[0] = '\0';
-	if (j->bytes_total)
+	if (j->bytes_total && !brief)
 		snprintf(buf, cap, "%s of %s", format_bytes(a, j->bytes_done),
 			format_bytes(b, j->bytes_total));
-	else if (j->items_total)
+	else if (j->items_total && !j->bytes_total && brief && j->items_total < 1000)
+		snprintf(buf, cap, "%d of %d", (int)j->items_done, (int)j->items_total);
+	else if (j->items_total && !j->bytes_total && !brief)
 		snprintf(buf, cap, "%s of %s %s", format_count(a, j->items_done),
 			format_count(b, j->items_total), j->unit);
-	else if (j->bytes_done)
+	else if (j->bytes_done || j->bytes_total)
 		snprintf(buf, cap, "%s", format_bytes(a, j->bytes_done));
 	else if (j->items_done)
 		snprintf(buf, cap, "%s %s", format_count(a, j->items_done), j->unit);
@@ -93,11 +97,11 @@ static const struct {
 };
 
 /* What there is to say beside the bar, or in its place once it ended. */
-static void says(const struct job_info *j, char *buf, size_t cap)
+static void says(const struct job_info *j, bool brief, char *buf, size_t cap)
 {
 	char amount[96];
 
-	amount_text(j, amount, sizeof amount);
+	amount_text(j, brief, amount, sizeof amount);
 	if (job_ended(j->state))
 		snprintf(buf, cap, "%s", *j->result ? j->result : look[j->state].word);
 	else if (j->cancelling)
@@ -153,7 +157,7 @@ static void progress_text(const struct table_row *r, char *buf, size_t cap, stru
 	const struct job_info *j = job_of(r);
 
 	(void)st;
-	says(j, buf, cap);
+	says(j, false, buf, cap);
 	if (j->fraction >= 0 && !job_ended(j->state)) {
 		size_t used = strlen(buf);
 
@@ -168,7 +172,7 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 	struct style st = STYLE(TEXT);
 	char text[JOB_TEXT_MAX + 128];
 
-	says(j, text, sizeof text);
+	says(j, false, text, sizeof text);
 	if (job_ended(j->state)) {
 		st.role = j->state == JOB_DONE ? ROLE_DIM : (uint8_t)look[j->state].role;
 		canvas_clip(c, x, a.y, a.w, st, text);
@@ -187,6 +191,8 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 		canvas_right(c, x, a.y, PERCENT_W, STYLE(STRONG), n);
 	}
 	x += PERCENT_W + 2;
+	if (text_width(text, strlen(text)) > a.x + a.w - x)
+		says(j, true, text, sizeof text);
 	if (a.x + a.w - x > 3)
 		canvas_clip(
 			c, x, a.y, a.x + a.w - x, j->cancelling ? STYLE(WARN) : STYLE(TEXT), text);
@@ -205,7 +211,8 @@ static void rate_text(const struct table_row *r, char *buf, size_t cap, struct s
 	bool ended = job_ended(j->state);
 
 	*st = ended ? STYLE(DIM) : STYLE(TEXT);
-	rate_words(j, ended ? mean_rate(j) : j->rate, buf, cap);
+	if (!ended || j->state == JOB_DONE)
+		rate_words(j, ended ? mean_rate(j) : j->rate, buf, cap);
 }
 
 static int rate_compare(const struct table_row *a, const struct table_row *b)
@@ -253,8 +260,8 @@ static const struct table_column columns[] = {
 		.compare = name_compare},
 	{.name = "owner",
 		.head = "OWNER",
-		.min = 6,
-		.ideal = 9,
+		.min = 8,
+		.ideal = 10,
 		.keep = 30,
 		.text = owner_text,
 		.compare = owner_compare},
@@ -390,34 +397,28 @@ static int draw_counts(const struct total *t, struct canvas *c, struct area a)
 static void draw_total(struct canvas *c, struct area a, const struct snapshot *snap)
 {
 	struct total t = add_up(snap);
-	int x = draw_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar;
-	char text[128] = "", one[FORMAT_MAX], two[FORMAT_MAX];
-	int used = 0;
+	int x = draw_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar, used;
+	char part[3][64] = {"", "", ""}, text[256], one[FORMAT_MAX], two[FORMAT_MAX];
 
-	if (t.fraction < 0)
+	if (t.fraction < 0 || left < 6)
 		return;
-	used += snprintf(text, sizeof text, "%3.0f %%", 100 * t.fraction);
-	if (t.bytes_total)
-		used += snprintf(text + used, sizeof text - (size_t)used, "   %s of %s",
-			format_bytes(one, t.bytes_done), format_bytes(two, t.bytes_total));
-	if (t.rate > 0)
-		used += snprintf(text + used, sizeof text - (size_t)used, "   %s/s",
-			format_bytes(one, (uint64_t)t.rate));
 	if (t.eta_ms >= 0)
-		snprintf(text + used, sizeof text - (size_t)used, "   %s left",
+		snprintf(part[0], sizeof part[0], "%s left",
 			format_span(one, (t.eta_ms + 999) / 1000));
-	/* What does not fit goes from the end. */
-	for (char *cut; text_width(text, strlen(text)) > left - 8 && (cut = strrchr(text, ' '));)
-		while (cut >= text && (*cut == ' ' || cut[1] != ' '))
-			*cut-- = '\0';
-	bar = left - text_width(text, strlen(text)) - 1;
-	if (bar < 6)
-		return;
+	if (t.bytes_total)
+		snprintf(part[1], sizeof part[1], "%s of %s", format_bytes(one, t.bytes_done),
+			format_bytes(two, t.bytes_total));
+	if (t.rate > 0)
+		snprintf(part[2], sizeof part[2], "%s/s", format_bytes(one, (uint64_t)t.rate));
+	used = snprintf(text, sizeof text, "%3.0f %%", 100 * t.fraction);
+	for (size_t i = 0; i < COUNT(part); i++)
+		if (*part[i] && used + 3 + (int)strlen(part[i]) + BAR_MIN < left)
+			used += snprintf(text + used, sizeof text - (size_t)used, "   %s", part[i]);
+	canvas_right(c, x, a.y, left, STYLE(TEXT), text);
+	bar = left - used - 1;
 	bar = bar > BAR_W ? BAR_W : bar;
-	left -= bar + 1;
-	canvas_right(c, x + bar + 1, a.y, left, STYLE(TEXT), text);
-	meter_bar(c, x + bar + 1 + left - text_width(text, strlen(text)) - bar - 1, a.y, bar,
-		ROLE_BAR, t.fraction);
+	if (bar >= BAR_MIN)
+		meter_bar(c, x + left - used - 1 - bar, a.y, bar, ROLE_BAR, t.fraction);
 }
 
 /* One job in full. */
@@ -437,7 +438,7 @@ static void draw_detail(struct canvas *c, struct area a, const struct job_info *
 		pen_fact(&p, "Result", j->state == JOB_DONE ? STYLE(TEXT) : st, j->result);
 	if (*j->current && !job_ended(j->state))
 		pen_fact(&p, "In hand", STYLE(TEXT), j->current);
-	amount_text(j, text, sizeof text);
+	amount_text(j, false, text, sizeof text);
 	if (*text)
 		pen_fact(&p, "Done", STYLE(TEXT), text);
 	if (j->bytes_total && j->items_total) {
