@@ -158,4 +158,11 @@ typedef void (*engine_counts_fn)(
 	void *ctx, int images, int networks, int volumes, const struct err *err);
 struct engine_call *engine_counts(struct engine *en, engine_counts_fn fn, void *ctx);
 
+/* Any other request; `what` is for messages ("create the container %s" with `subject`).  The body of
+ * the reply is NUL-terminated and only valid in the callback. */
+typedef void (*engine_ask_fn)(void *ctx, const char *body, size_t len, const struct err *err);
+struct engine_call *engine_ask(struct engine *en, const char *what, const char *subject,
+	const char *method, const char *target, const char *body, int timeout_ms, engine_ask_fn fn,
+	void *ctx);
+
 #endif

@@ -48,12 +48,21 @@ struct lane_secret {
 	size_t len;
 };
 
+/* What the guest must find at `target`: the file that was checked as the mount's source. */
+struct lane_mount {
+	const char *target;
+	dev_t dev;
+	ino_t ino;
+};
+
 /* Make directory and sockets, replacing what a dead container of that name left. */
 int lane_prepare(const char *name, struct lane_offer *ret, struct err *e);
-/* Wait (timeout_ms) for the guest of container `id`, hand over secrets and socket, write the
- * registry.  Closes the offer's descriptors whatever happens. */
+/* Wait (timeout_ms) for the guest of container `id`, compare the mounts (ERR_REFUSED when one
+ * differs), hand over secrets and socket, write the registry.  Closes the offer's descriptors
+ * whatever happens. */
 int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
-	const struct lane_secret *secrets, size_t nsecrets, int timeout_ms, struct err *e);
+	const struct lane_mount *mounts, size_t nmounts, const struct lane_secret *secrets,
+	size_t nsecrets, int timeout_ms, struct err *e);
 void lane_offer_release(struct lane_offer *o);
 /* The container is gone: remove directory and registry entry. */
 void lane_forget(const char *name);

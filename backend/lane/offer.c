@@ -162,8 +162,31 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 	return err_set(e, ERR_NOT_FOUND, "no running container of berth's is called `%s`", who);
 }
 
-static int greet(int conn, const struct lane_about *about, const struct lane_secret *secrets,
-	size_t n, int lane, struct err *e)
+/* The engine resolved the sources again after us: is it what we checked? */
+static int compare(
+	int conn, const struct lane_about *about, const struct lane_mount *m, struct err *e)
+{
+	char body[LANE_MSG_MAX];
+	int fds[LANE_FDS_MAX], nfds;
+	struct lane_stated got;
+	struct lane_msg head;
+
+	if (wire_send(conn, LANE_STAT, m->target, strlen(m->target) + 1) ||
+		wire_recv(conn, &head, body, fds, &nfds) <= 0 || nfds || head.type != LANE_STATED ||
+		head.len != sizeof got)
+		return err_set(e, ERR_PROTOCOL, "the init of %s did not say what is mounted at %s",
+			about->name, m->target);
+	memcpy(&got, body, sizeof got);
+	if (got.error || got.dev != m->dev || got.ino != m->ino)
+		return err_set(e, ERR_REFUSED,
+			"what is mounted at %s in %s is not what was checked: somebody changed the path "
+			"while the container was made; it was ended",
+			m->target, about->name);
+	return 0;
+}
+
+static int greet(int conn, const struct lane_about *about, const struct lane_mount *mounts,
+	size_t nmounts, const struct lane_secret *secrets, size_t n, int lane, struct err *e)
 {
 	char body[LANE_MSG_MAX];
 	int fds[LANE_FDS_MAX], nfds;
@@ -176,6 +199,9 @@ static int greet(int conn, const struct lane_about *about, const struct lane_sec
 		wire_close_all(fds, nfds);
 		return err_set(e, ERR_PROTOCOL, "the init of %s did not say hello", about->name);
 	}
+	for (size_t i = 0; i < nmounts; i++)
+		if (compare(conn, about, &mounts[i], e))
+			return -1;
 	for (size_t i = 0; i < n; i++) {
 		AUTO_STR struct str s = STR_INIT;
 
@@ -196,7 +222,8 @@ static int greet(int conn, const struct lane_about *about, const struct lane_sec
 }
 
 int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
-	const struct lane_secret *secrets, size_t nsecrets, int timeout_ms, struct err *e)
+	const struct lane_mount *mounts, size_t nmounts, const struct lane_secret *secrets,
+	size_t nsecrets, int timeout_ms, struct err *e)
 {
 	int64_t deadline = clock_mono_ns() + (int64_t)timeout_ms * 1000000;
 	struct timeval soon = {2, 0};
@@ -216,7 +243,9 @@ int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
 			continue;
 		/* Others in the container may knock too; they are not its init. */
 		setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
-		result = greet(conn, about, secrets, nsecrets, o->lane, e);
+		result = greet(conn, about, mounts, nmounts, secrets, nsecrets, o->lane, e);
+		if (result && e && e->kind == ERR_REFUSED)
+			break;
 	}
 	if (!result)
 		result = remember(o, about, e);

@@ -39,6 +39,8 @@
 enum lane_type {
 	LANE_HELLO = 1, /* struct lane_hello */
 	LANE_SECRET,    /* name NUL value */
+	LANE_STAT,      /* path: what is there?  answered by LANE_STATED */
+	LANE_STATED,    /* struct lane_stated */
 	LANE_LISTEN,    /* the listening socket, as SCM_RIGHTS */
 	LANE_READY,     /* nothing */
 	LANE_WORDS,     /* a piece of the NUL-terminated words: cwd, argv..., env... */
@@ -59,6 +61,12 @@ struct lane_msg {
 struct lane_hello {
 	uint32_t pid; /* must be 1 */
 	uint32_t uid, gid;
+};
+
+struct lane_stated {
+	int32_t error; /* errno, or 0 */
+	uint32_t mode;
+	uint64_t dev, ino;
 };
 
 enum {

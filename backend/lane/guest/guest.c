@@ -142,6 +142,23 @@ static int keep_secret(const char *body, uint32_t len)
 	return close(fd);
 }
 
+/* Before anything runs here the host compares what is mounted with what it checked. */
+static int tell_stat(int fd, char *path, uint32_t len)
+{
+	struct lane_stated out = {0};
+	struct stat st;
+
+	path[len < PATH_MAX ? len : PATH_MAX - 1] = '\0';
+	if (lstat(path, &st)) {
+		out.error = errno;
+	} else {
+		out.mode = st.st_mode;
+		out.dev = st.st_dev;
+		out.ino = st.st_ino;
+	}
+	return wire_send(fd, LANE_STATED, &out, sizeof out);
+}
+
 /* Ask the host for the lane's socket.  -1: nobody is there (yet). */
 static int boot(void)
 {
@@ -157,6 +174,8 @@ static int boot(void)
 	while (lane < 0 && wire_recv(fd, &head, body, fds, &nfds) > 0) {
 		if (head.type == LANE_SECRET && keep_secret(body, head.len))
 			say("cannot keep a secret");
+		else if (head.type == LANE_STAT && tell_stat(fd, body, head.len))
+			break;
 		else if (head.type == LANE_LISTEN && nfds == 1)
 			lane = fds[0];
 		else
@@ -197,6 +216,17 @@ static void serve(int lane)
 	else
 		wire_refuse(conn, LANE_AT_FORK, errno);
 	close(conn);
+}
+
+/* `berth-guest chown UID GID DIR`: as root of a helper container, hand a new volume to its user. */
+static int hand_over(char **argv)
+{
+	if (lchown(argv[4], (uid_t)strtoul(argv[2], NULL, 10), (gid_t)strtoul(argv[3], NULL, 10)) ||
+		chmod(argv[4], 0700)) {
+		say(argv[4]);
+		return 1;
+	}
+	return 0;
 }
 
 /* The engine asks us to stop: pass it on, wait a little, and leave; the kernel ends the rest. */
@@ -241,10 +271,11 @@ int main(int argc, char **argv)
 	sigset_t all;
 	int sfd, lane = -1;
 
-	(void)argv;
+	if (argc == 5 && !strcmp(argv[1], "chown"))
+		return hand_over(argv);
 	if (argc > 1 || getpid() != 1) {
-		fputs("berth-guest: this is the init of berth's containers; it takes no arguments and "
-		      "runs as process 1\n",
+		fputs("berth-guest: this is the init of berth's containers; it runs as "
+		      "process 1 without arguments\n",
 			stderr);
 		return 2;
 	}

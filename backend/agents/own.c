@@ -1,0 +1,280 @@
+/* own.c - proofs, session records and owners. */
+#include "agents/own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include "base/runtime.h"
+
+#define KEY_LEN 32
+
+static void hex(const unsigned char *bytes, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++)
+		sprintf(out + 2 * i, "%02x", bytes[i]);
+}
+
+static int read_key(const char *path, unsigned char key[KEY_LEN])
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd >= 0 && read(fd, key, KEY_LEN) == KEY_LEN ? 0 : -1;
+}
+
+/* Two processes may make it at once: link() lets one win, and both read the winner's. */
+static int owner_key(unsigned char key[KEY_LEN], struct err *e)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 16], tmp[PATH_MAX + 32];
+	AUTO_CLOSE int fd = -1;
+
+	if (state_dir(dir, sizeof dir, e))
+		return -1;
+	snprintf(path, sizeof path, "%s/owner.key", dir);
+	if (!read_key(path, key))
+		return 0;
+	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || getrandom(key, KEY_LEN, 0) != KEY_LEN || write(fd, key, KEY_LEN) != KEY_LEN ||
+		fsync(fd) || (link(tmp, path) && errno != EEXIST)) {
+		unlink(tmp);
+		return err_sys(e, errno, "cannot make the key %s", path);
+	}
+	unlink(tmp);
+	return read_key(path, key) ? err_sys(e, errno, "cannot read the key %s", path) : 0;
+}
+
+int own_proof(const char *engine, const char *name, const char *session, char proof[PROOF_MAX],
+	struct err *e)
+{
+	unsigned char key[KEY_LEN], mac[EVP_MAX_MD_SIZE];
+	AUTO_STR struct str text = STR_INIT;
+	unsigned len = 0;
+
+	if (owner_key(key, e))
+		return -1;
+	/* The NULs keep ("a", "bc") and ("ab", "c") apart. */
+	str_add(&text, engine, strlen(engine) + 1);
+	str_add(&text, name, strlen(name) + 1);
+	str_add(&text, session, strlen(session) + 1);
+	if (!HMAC(EVP_sha256(), key, KEY_LEN, (const unsigned char *)text.s, text.len, mac, &len) ||
+		len != 32)
+		return err_set(e, ERR_FAILED, "the keyed hash could not be computed");
+	OPENSSL_cleanse(key, sizeof key);
+	hex(mac, len, proof);
+	return 0;
+}
+
+bool own_proven(const char *engine, const char *name, const char *session, const char *proof)
+{
+	char want[PROOF_MAX];
+
+	return strlen(proof) == PROOF_MAX - 1 && !own_proof(engine, name, session, want, NULL) &&
+		!CRYPTO_memcmp(want, proof, PROOF_MAX - 1);
+}
+
+int session_new(struct session *s, struct err *e)
+{
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+		return err_sys(e, errno, "cannot draw a session id");
+	hex(bytes, sizeof bytes, s->session);
+	s->created_ms = clock_wall_ms();
+	return 0;
+}
+
+static int session_path(const char *name, char path[PATH_MAX], struct err *e)
+{
+	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
+
+	if (state_dir(dir, sizeof dir, e) || runtime_subdir(sub, sizeof sub, dir, "sessions", e))
+		return -1;
+	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 63)
+		return err_set(e, ERR_USAGE, "`%.80s` cannot name a container", name);
+	snprintf(path, PATH_MAX, "%s/%s.session", sub, name);
+	return 0;
+}
+
+int session_save(const struct session *s, struct err *e)
+{
+	char path[PATH_MAX], tmp[PATH_MAX + 32];
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+
+	if (session_path(s->name, path, e))
+		return -1;
+	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n", s->name, s->id, s->engine, s->session,
+		s->agent, s->spec, s->file, (long long)s->created_ms);
+	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || fdatasync(fd) ||
+		rename(tmp, path)) {
+		unlink(tmp);
+		return err_sys(e, errno, "cannot write the session record %s", path);
+	}
+	return 0;
+}
+
+static bool take(char **at, char *out, size_t cap)
+{
+	char *end = strchr(*at, '\n');
+
+	if (!end || (size_t)(end - *at) >= cap)
+		return false;
+	memcpy(out, *at, (size_t)(end - *at));
+	out[end - *at] = '\0';
+	*at = end + 1;
+	return true;
+}
+
+static int load(const char *path, struct session *s)
+{
+	char text[2048], number[32], *at = text;
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	if (!take(&at, s->name, sizeof s->name) || !take(&at, s->id, sizeof s->id) ||
+		!take(&at, s->engine, sizeof s->engine) ||
+		!take(&at, s->session, sizeof s->session) ||
+		!take(&at, s->agent, sizeof s->agent) || !take(&at, s->spec, sizeof s->spec) ||
+		!take(&at, s->file, sizeof s->file) || !take(&at, number, sizeof number))
+		return -1;
+	s->created_ms = strtoll(number, NULL, 10);
+	return 0;
+}
+
+int session_load(const char *name, struct session *ret, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (session_path(name, path, e))
+		return -1;
+	if (load(path, ret) || strcmp(ret->name, name))
+		return err_set(e, ERR_NOT_FOUND, "no session of %s is known here", name);
+	return 0;
+}
+
+void session_forget(const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!session_path(name, path, NULL))
+		unlink(path);
+}
+
+size_t session_all(struct session *out, size_t max)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	size_t n = 0;
+	DIR *d;
+
+	if (session_path("x", path, NULL))
+		return 0;
+	*strrchr(path, '/') = '\0';
+	d = opendir(path);
+	while (d && n < max && (entry = readdir(d))) {
+		const char *dot = strrchr(entry->d_name, '.');
+		char file[PATH_MAX + NAME_MAX + 2];
+
+		if (!dot || strcmp(dot, ".session"))
+			continue;
+		snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+		n += !load(file, &out[n]);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void first_line(const char *path, char *out, size_t cap)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, out, cap - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+}
+
+/* Start time in clock ticks since boot; 0: no such process. */
+static unsigned long long start_time(long pid)
+{
+	char path[64], text[1024], *at;
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+	first_line(path, text, sizeof text);
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+struct owner {
+	char machine[64], boot[64], ns[64];
+	long pid;
+	unsigned long long started;
+};
+
+static void here(struct owner *o)
+{
+	ssize_t n = readlink("/proc/self/ns/pid", o->ns, sizeof o->ns - 1);
+
+	o->ns[n > 0 ? n : 0] = '\0';
+	first_line("/etc/machine-id", o->machine, sizeof o->machine);
+	first_line("/proc/sys/kernel/random/boot_id", o->boot, sizeof o->boot);
+	o->pid = (long)getpid();
+	o->started = start_time(o->pid);
+}
+
+void own_label(struct str *out)
+{
+	struct owner o;
+
+	here(&o);
+	str_addf(out,
+		"{\"machine\":\"%s\",\"boot\":\"%s\",\"pid_ns\":\"%s\",\"pid\":%ld,\"started\":%llu}",
+		o.machine, o.boot, o.ns, o.pid, o.started);
+}
+
+/* Our own label, read back by its exact form: anything else is no owner. */
+bool own_alive(const char *label)
+{
+	struct owner o = {0}, now;
+
+	here(&now);
+	if (sscanf(label,
+		    "{\"machine\":\"%63[0-9a-f]\",\"boot\":\"%63[0-9a-f-]\",\"pid_ns\":\"%63[^\"]\","
+		    "\"pid\":%ld,\"started\":%llu}",
+		    o.machine, o.boot, o.ns, &o.pid, &o.started) != 5 &&
+		sscanf(label,
+			"{\"machine\":\"\",\"boot\":\"%63[0-9a-f-]\",\"pid_ns\":\"%63[^\"]\",\"pid\":%ld,"
+			"\"started\":%llu}",
+			o.boot, o.ns, &o.pid, &o.started) != 4)
+		return false;
+	if (*now.machine && strcmp(o.machine, now.machine))
+		return true;
+	if (strcmp(o.boot, now.boot))
+		return false;
+	/* In another PID namespace of this boot we cannot look it up by number. */
+	if (strcmp(o.ns, now.ns))
+		return true;
+	return o.started && start_time(o.pid) == o.started;
+}

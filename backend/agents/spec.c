@@ -1,0 +1,282 @@
+/* spec.c - the hardening profile as the engine's JSON. */
+#include "agents/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+#include <openssl/evp.h>
+
+#include <berth/check.h>
+#include <berth/config.h>
+#include <berth/mem.h>
+
+#include "lane/wire.h"
+
+const char *spec_role_name(enum spec_role r)
+{
+	static const char *const names[] = {"agent", "tool", "pool", "helper"};
+
+	return names[r];
+}
+
+/* What apt and dpkg need as root inside: owners, modes, and dropping to the _apt user. */
+static const char *const sudo_caps[] = {
+	"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"};
+
+/* Packages installed without root end up on the home volume, and are found there. */
+static const char *const base_env[] = {
+	"HOME=" SPEC_HOME,
+	"PATH=" SPEC_HOME "/.local/bin:" SPEC_HOME
+	"/.npm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"PYTHONUSERBASE=" SPEC_HOME "/.local",
+	"PIP_USER=1",
+	"PIP_BREAK_SYSTEM_PACKAGES=1",
+	"PIP_DISABLE_PIP_VERSION_CHECK=1",
+	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.npm",
+	"NODE_PATH=" SPEC_HOME "/.npm/lib/node_modules",
+	"XDG_CACHE_HOME=" SPEC_HOME "/.cache",
+	"TMPDIR=/tmp",
+	"LANG=C.UTF-8",
+};
+
+void spec_environment(const struct spec *s, struct arena *mem, const char *const **env, size_t *n)
+{
+	size_t count = 0, extra = s->env ? s->env->n : 0;
+	const char **out = arena_array(mem, COUNT(base_env) + extra, sizeof *out);
+
+	for (size_t i = 0; i < COUNT(base_env); i++)
+		out[count++] = base_env[i];
+	for (size_t i = 0; i < extra; i++) {
+		const char *word = s->env->word[i];
+		size_t name = strcspn(word, "=") + 1, at = 0;
+
+		/* The definition's own value takes the place of ours. */
+		while (at < count && strncmp(out[at], word, name))
+			at++;
+		out[at] = word;
+		count += at == count;
+	}
+	*env = out;
+	*n = count;
+}
+
+static cJSON *strings(const char *const *word, size_t n)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(array, cJSON_CreateString(word[i]));
+	return array;
+}
+
+/* cJSON keeps doubles, exact up to 2^53; every limit here is far below. */
+static void number(cJSON *object, const char *name, uint64_t v)
+{
+	CHECK(v < (uint64_t)1 << 53);
+	cJSON_AddNumberToObject(object, name, (double)v);
+}
+
+static void add_mounts(cJSON *host, const struct spec *s)
+{
+	cJSON *array = cJSON_AddArrayToObject(host, "Mounts");
+
+	for (size_t i = 0; i < s->mounts.n; i++) {
+		const struct mount *m = &s->mounts.mount[i];
+		cJSON *one = cJSON_CreateObject();
+
+		cJSON_AddStringToObject(one, "Type", "bind");
+		cJSON_AddStringToObject(one, "Source", m->source);
+		cJSON_AddStringToObject(one, "Target", m->target);
+		cJSON_AddBoolToObject(one, "ReadOnly", m->read_only);
+		cJSON_AddStringToObject(
+			cJSON_AddObjectToObject(one, "BindOptions"), "Propagation", "rprivate");
+		cJSON_AddItemToArray(array, one);
+	}
+	if (s->home) {
+		cJSON *one = cJSON_CreateObject();
+
+		cJSON_AddStringToObject(one, "Type", "volume");
+		cJSON_AddStringToObject(one, "Source", s->home);
+		cJSON_AddStringToObject(one, "Target", SPEC_HOME);
+		cJSON_AddItemToArray(array, one);
+	}
+}
+
+static void add_tmpfs(cJSON *host, const struct spec *s)
+{
+	cJSON *tmpfs = cJSON_AddObjectToObject(host, "Tmpfs");
+	char text[160];
+
+	snprintf(text, sizeof text, "rw,nosuid,nodev,exec,size=%llu,mode=1777",
+		(unsigned long long)s->limits.tmp_bytes);
+	cJSON_AddStringToObject(tmpfs, "/tmp", text);
+	snprintf(text, sizeof text, "rw,nosuid,nodev,noexec,size=1048576,mode=0755,uid=%u,gid=%u",
+		(unsigned)s->uid, (unsigned)s->gid);
+	cJSON_AddStringToObject(tmpfs, "/run", text);
+	if (!s->home) {
+		snprintf(text, sizeof text,
+			"rw,nosuid,nodev,exec,size=%llu,mode=0700,uid=%u,gid=%u",
+			(unsigned long long)s->limits.tmp_bytes, (unsigned)s->uid,
+			(unsigned)s->gid);
+		cJSON_AddStringToObject(tmpfs, SPEC_HOME, text);
+	}
+	if (s->secrets) {
+		snprintf(text, sizeof text,
+			"rw,nosuid,nodev,noexec,size=1048576,mode=0700,uid=%u,gid=%u",
+			(unsigned)s->uid, (unsigned)s->gid);
+		cJSON_AddStringToObject(tmpfs, LANE_SECRETS_DIR, text);
+	}
+}
+
+static void add_ulimit(cJSON *array, const char *name, uint64_t v)
+{
+	cJSON *one = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(one, "Name", name);
+	number(one, "Soft", v);
+	number(one, "Hard", v);
+	cJSON_AddItemToArray(array, one);
+}
+
+static void add_limits(cJSON *host, const struct spec *s)
+{
+	cJSON *ulimits = cJSON_AddArrayToObject(host, "Ulimits");
+
+	number(host, "Memory", s->limits.memory_bytes);
+	number(host, "MemorySwap", s->limits.memory_bytes);
+	number(host, "NanoCpus", (uint64_t)(s->limits.cpus * 1e9 + 0.5));
+	number(host, "PidsLimit", (uint64_t)s->limits.pids);
+	number(host, "ShmSize", 64 << 20);
+	add_ulimit(ulimits, "core", 0);
+	add_ulimit(ulimits, "nofile", (uint64_t)s->limits.open_files);
+	add_ulimit(ulimits, "fsize", s->limits.file_bytes);
+}
+
+static void add_security(cJSON *host, const struct spec *s)
+{
+	size_t len;
+	const char *profile = embedded_file("configs/seccomp.json", &len);
+	AUTO_FREE char *seccomp = NULL;
+	cJSON *parsed = profile ? cJSON_ParseWithLength(profile, len) : NULL, *options;
+	char *compact = parsed ? cJSON_PrintUnformatted(parsed) : NULL;
+
+	CHECK(compact);
+	seccomp = xasprintf("seccomp=%s", compact);
+	cJSON_free(compact);
+	cJSON_Delete(parsed);
+	options = cJSON_AddArrayToObject(host, "SecurityOpt");
+	if (!s->sudo)
+		cJSON_AddItemToArray(options, cJSON_CreateString("no-new-privileges:true"));
+	cJSON_AddItemToArray(options, cJSON_CreateString(seccomp));
+	cJSON_AddBoolToObject(host, "ReadonlyRootfs", !s->sudo);
+	cJSON_AddItemToObject(host, "CapDrop", strings((const char *const[]){"ALL"}, 1));
+	if (s->sudo)
+		cJSON_AddItemToObject(host, "CapAdd", strings(sudo_caps, COUNT(sudo_caps)));
+	else if (s->ncaps)
+		cJSON_AddItemToObject(host, "CapAdd", strings(s->caps, s->ncaps));
+	cJSON_AddBoolToObject(host, "Privileged", false);
+	cJSON_AddBoolToObject(host, "Init", false);
+	cJSON_AddStringToObject(host, "IpcMode", "private");
+	cJSON_AddStringToObject(host, "CgroupnsMode", "private");
+}
+
+static void add_log(cJSON *host)
+{
+	cJSON *log = cJSON_AddObjectToObject(host, "LogConfig"), *config;
+
+	cJSON_AddStringToObject(log, "Type", "json-file");
+	config = cJSON_AddObjectToObject(log, "Config");
+	cJSON_AddStringToObject(config, "max-size", "8m");
+	cJSON_AddStringToObject(config, "max-file", "2");
+}
+
+/* What is asked for, without the labels that name this one container. */
+static cJSON *profile_of(const struct spec *s)
+{
+	static const char *const guest[] = {LANE_GUEST_PATH};
+	const char *const *entry = s->entry ? s->entry : guest;
+	size_t nentry = s->entry ? s->nentry : 1, nenv;
+	cJSON *root = cJSON_CreateObject(), *host;
+	const char *const *env;
+	struct arena mem;
+	char user[32];
+
+	arena_init(&mem, 1024);
+	spec_environment(s, &mem, &env, &nenv);
+	snprintf(user, sizeof user, "%u:%u", s->sudo ? 0 : (unsigned)s->uid,
+		s->sudo ? 0 : (unsigned)s->gid);
+	cJSON_AddStringToObject(root, "Image", s->image);
+	cJSON_AddStringToObject(root, "User", user);
+	if (s->workdir)
+		cJSON_AddStringToObject(root, "WorkingDir", s->workdir);
+	cJSON_AddItemToObject(root, "Env", strings(env, nenv));
+	cJSON_AddItemToObject(root, "Entrypoint", strings(entry, nentry));
+	cJSON_AddItemToObject(root, "Cmd", cJSON_CreateArray());
+	cJSON_AddItemToObject(cJSON_AddObjectToObject(root, "Healthcheck"), "Test",
+		strings((const char *const[]){"NONE"}, 1));
+	number(root, "StopTimeout", 3);
+	host = cJSON_AddObjectToObject(root, "HostConfig");
+	add_security(host, s);
+	add_limits(host, s);
+	add_tmpfs(host, s);
+	add_mounts(host, s);
+	add_log(host);
+	cJSON_AddStringToObject(host, "NetworkMode",
+		s->network == NET_INTERNAL ? s->net_id : net_mode_name(s->network));
+	arena_release(&mem);
+	return root;
+}
+
+void spec_hash(const struct spec *s, char hash[17])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	cJSON *root = profile_of(s);
+	char *text = cJSON_PrintUnformatted(root);
+	unsigned len = 0;
+
+	CHECK(EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL) && len >= 8);
+	for (int i = 0; i < 8; i++)
+		sprintf(hash + 2 * i, "%02x", digest[i]);
+	cJSON_free(text);
+	cJSON_Delete(root);
+}
+
+void spec_body(const struct spec *s, struct str *out)
+{
+	cJSON *root = profile_of(s), *labels = cJSON_AddObjectToObject(root, "Labels");
+	char hash[17], *text;
+
+	spec_hash(s, hash);
+	cJSON_AddStringToObject(labels, "berth.role", spec_role_name(s->role));
+	cJSON_AddStringToObject(labels, "berth.spec", hash);
+	cJSON_AddStringToObject(labels, "berth.session", s->session);
+	cJSON_AddStringToObject(labels, "berth.proof", s->proof);
+	if (s->agent && *s->agent)
+		cJSON_AddStringToObject(labels, "berth.agent", s->agent);
+	if (s->owner)
+		cJSON_AddStringToObject(labels, "berth.owner", s->owner);
+	text = cJSON_PrintUnformatted(root);
+	str_adds(out, text);
+	cJSON_free(text);
+	cJSON_Delete(root);
+}
+
+size_t spec_loosened(const struct spec *s, const char *out[8])
+{
+	size_t n = 0;
+
+	if (s->sudo) {
+		out[n++] = "root inside the container";
+		out[n++] = "a writable root file system";
+		out[n++] =
+			"the capabilities that apt needs (chown, dac_override, fowner, fsetid, setgid, "
+			"setuid)";
+		out[n++] = "new privileges (sudo)";
+	}
+	if (s->network == NET_HOST)
+		out[n++] = "the host's network, with everything that listens on it";
+	else if (s->network == NET_BRIDGE)
+		out[n++] = "a network with a way out";
+	return n;
+}

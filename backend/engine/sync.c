@@ -1,0 +1,124 @@
+/* sync.c - run the loop until one answer has come. */
+#include "engine/sync.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
+
+struct engine_sync {
+	uv_loop_t loop;
+	struct engine *en;
+	struct arena mem; /* what sync_hello gave out */
+};
+
+struct answer {
+	bool done;
+	int result;
+	struct err *e;
+	struct str *reply;
+	struct engine_sync *s;
+	struct engine_info *info;
+};
+
+struct engine_sync *sync_open(const struct endpoint *ep, struct err *e)
+{
+	struct engine_sync *s = xcalloc(1, sizeof *s);
+
+	CHECK(!uv_loop_init(&s->loop));
+	arena_init(&s->mem, 1024);
+	s->en = engine_open(&s->loop, ep, e);
+	if (s->en)
+		return s;
+	CHECK(!uv_loop_close(&s->loop));
+	free(s);
+	return NULL;
+}
+
+void sync_close(struct engine_sync *s)
+{
+	if (!s)
+		return;
+	engine_close(s->en, NULL, NULL);
+	uv_run(&s->loop, UV_RUN_DEFAULT);
+	CHECK(!uv_loop_close(&s->loop));
+	arena_release(&s->mem);
+	free(s);
+}
+
+static int wait_for(struct engine_sync *s, struct answer *a)
+{
+	while (!a->done)
+		CHECK(uv_run(&s->loop, UV_RUN_ONCE) || a->done);
+	return a->result;
+}
+
+static void settle(struct answer *a, const struct err *err)
+{
+	a->done = true;
+	a->result = err ? err_copy(a->e, err) : 0;
+}
+
+static void on_hello(void *ctx, const struct engine_info *info, const struct err *err)
+{
+	struct answer *a = ctx;
+
+	settle(a, err);
+	if (err)
+		return;
+	*a->info = *info;
+#define KEEP(field) a->info->field = arena_strdup(&a->s->mem, info->field)
+	KEEP(id);
+	KEEP(name);
+	KEEP(version);
+	KEEP(api);
+	KEEP(product);
+	KEEP(os);
+	KEEP(kernel);
+	KEEP(arch);
+	KEEP(root_dir);
+	KEEP(storage);
+	KEEP(cgroup);
+#undef KEEP
+}
+
+int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e)
+{
+	struct answer a = {.e = e, .s = s, .info = ret};
+
+	engine_hello(s->en, on_hello, &a);
+	return wait_for(s, &a);
+}
+
+static void on_reply(void *ctx, const char *body, size_t len, const struct err *err)
+{
+	struct answer *a = ctx;
+
+	settle(a, err);
+	if (!err && a->reply)
+		str_add(a->reply, body, len);
+}
+
+int sync_ask(struct engine_sync *s, const char *what, const char *subject, const char *method,
+	const char *target, const char *body, int timeout_ms, struct str *reply, struct err *e)
+{
+	struct answer a = {.e = e, .reply = reply};
+
+	engine_ask(s->en, what, subject, method, target, body, timeout_ms, on_reply, &a);
+	return wait_for(s, &a);
+}
+
+static void on_done(void *ctx, const struct err *err)
+{
+	settle(ctx, err);
+}
+
+int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bool volumes,
+	int timeout_s, struct err *e)
+{
+	struct answer a = {.e = e};
+
+	engine_act(s->en, act, id, force, volumes, timeout_s, on_done, &a);
+	return wait_for(s, &a);
+}

@@ -1,0 +1,30 @@
+/*
+ * sync.h - the engine for code that may block: command lines and worker threads.
+ *
+ * Bringing up an agent is a chain of a dozen requests; as straight-line code on a thread of its own it
+ * reads like what it does.  Each engine_sync has a loop and an engine object of its own, and runs that
+ * loop until the answer is there; the client behind it is the same.
+ *
+ * Thread: one owner at a time; never the backend thread.
+ */
+#ifndef BERTH_ENGINE_SYNC_H
+#define BERTH_ENGINE_SYNC_H
+
+#include <berth/str.h>
+
+#include "engine/engine.h"
+
+struct engine_sync;
+
+struct engine_sync *sync_open(const struct endpoint *ep, struct err *e);
+void sync_close(struct engine_sync *s); /* NULL is fine */
+
+/* The fields point into the engine_sync and stay until it is closed. */
+int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e);
+/* *reply (may be NULL) gets the body, appended. */
+int sync_ask(struct engine_sync *s, const char *what, const char *subject, const char *method,
+	const char *target, const char *body, int timeout_ms, struct str *reply, struct err *e);
+int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bool volumes,
+	int timeout_s, struct err *e);
+
+#endif
