@@ -13,7 +13,6 @@
 #include "app.h"
 #include "views/detail.h"
 #include "views/list.h"
-#include "views/logs.h"
 
 #define SPLIT_MIN_ROWS 15 /* below this the detail takes the whole body */
 
@@ -275,12 +274,6 @@ static void send_visible(struct view *v)
 
 /* Choosing what to act on. */
 
-struct chosen {
-	const struct container **c;
-	size_t n, cap;
-	size_t hidden; /* marked ones that are not on the list as it is shown */
-};
-
 static void choose(struct chosen *k, const struct container *c)
 {
 	k->c = mem_grow(k->c, &k->cap, k->n + 1, sizeof *k->c);
@@ -288,7 +281,7 @@ static void choose(struct chosen *k, const struct container *c)
 }
 
 /* All marked rows; without marks the row under the cursor, or all of the group it heads. */
-static struct chosen chosen(struct view *v)
+struct chosen containers_chosen(struct view *v)
 {
 	struct containers *s = v->state;
 	const struct item *i = current(v);
@@ -308,80 +301,6 @@ static struct chosen chosen(struct view *v)
 				choose(&k, s->items[n].c);
 	}
 	return k;
-}
-
-/* Acts and the states they make sense in. */
-#define IN(state) (1u << CONTAINER_##state)
-static const unsigned possible[ACT_COUNT] = {
-	[ACT_START] = IN(CREATED) | IN(EXITED) | IN(DEAD),
-	[ACT_STOP] = IN(RUNNING) | IN(PAUSED) | IN(RESTARTING),
-	[ACT_RESTART] = IN(CREATED) | IN(RUNNING) | IN(PAUSED) | IN(RESTARTING) | IN(EXITED),
-	[ACT_PAUSE] = IN(RUNNING),
-	[ACT_UNPAUSE] = IN(PAUSED),
-	[ACT_KILL] = IN(RUNNING) | IN(PAUSED) | IN(RESTARTING),
-	[ACT_REMOVE] = ~0u,
-};
-#undef IN
-
-static size_t count_possible(const struct chosen *k, enum act act)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < k->n; i++)
-		n += possible[act] >> k->c[i]->state & 1;
-	return n;
-}
-
-/* Ask about those of the chosen that `act` makes sense for, or else `other`. */
-static void ask(struct view *v, enum act act, enum act other)
-{
-	struct chosen k = chosen(v);
-	struct target *t;
-	size_t n = count_possible(&k, act), at = 0;
-	char name[64];
-
-	if (!n && other != ACT_NONE)
-		n = count_possible(&k, act = other);
-	if (!n) {
-		if (k.n == 1)
-			app_say(v->app, ROLE_WARN, "%s is %s: there is nothing to %s.",
-				text_clean(name, sizeof name, k.c[0]->name),
-				container_state_name(k.c[0]->state), act_name(act));
-		else if (k.n)
-			app_say(v->app, ROLE_WARN, "None of these %zu is in a state to %s.", k.n,
-				act_name(act));
-		free(k.c);
-		return;
-	}
-	t = xcalloc(n, sizeof *t);
-	for (size_t i = 0; i < k.n; i++)
-		if (possible[act] >> k.c[i]->state & 1)
-			t[at++] = (struct target){k.c[i]->engine, k.c[i]->id, k.c[i]->name};
-	if (n < k.n)
-		app_say(v->app, ROLE_DIM, "%zu of %zu are in a state to %s.", n, k.n,
-			act_name(act));
-	else if (k.hidden)
-		app_say(v->app, ROLE_WARN, "%zu of the marked rows are not shown right now.",
-			k.hidden);
-	app_confirm_act(v->app, act, t, n);
-	free(t);
-	free(k.c);
-}
-
-static void show_logs(struct view *v)
-{
-	struct chosen k = chosen(v);
-	struct view *logs = app_view(v->app, "logs");
-	struct target *t = xcalloc(k.n + 1, sizeof *t);
-
-	for (size_t i = 0; i < k.n; i++)
-		t[i] = (struct target){k.c[i]->engine, k.c[i]->id, k.c[i]->name};
-	if (k.n && logs) {
-		logs_open(logs, t, k.n);
-		app_switch(v->app, "logs");
-	}
-	free(t);
-	free(k.c);
 }
 
 static void shell(struct view *v)
@@ -556,12 +475,12 @@ static bool containers_act(struct view *v, enum action a)
 	switch (a) {
 	case DO_BACK: return back(s);
 	case DO_ENTER: enter(v); return true;
-	case DO_START_STOP: ask(v, ACT_STOP, ACT_START); return true;
-	case DO_RESTART: ask(v, ACT_RESTART, ACT_NONE); return true;
-	case DO_PAUSE: ask(v, ACT_PAUSE, ACT_UNPAUSE); return true;
-	case DO_KILL: ask(v, ACT_KILL, ACT_NONE); return true;
-	case DO_REMOVE: ask(v, ACT_REMOVE, ACT_NONE); return true;
-	case DO_LOGS: show_logs(v); return true;
+	case DO_START_STOP: containers_ask(v, ACT_STOP, ACT_START); return true;
+	case DO_RESTART: containers_ask(v, ACT_RESTART, ACT_NONE); return true;
+	case DO_PAUSE: containers_ask(v, ACT_PAUSE, ACT_UNPAUSE); return true;
+	case DO_KILL: containers_ask(v, ACT_KILL, ACT_NONE); return true;
+	case DO_REMOVE: containers_ask(v, ACT_REMOVE, ACT_NONE); return true;
+	case DO_LOGS: containers_logs(v); return true;
 	case DO_SHELL: shell(v); return true;
 	case DO_INSPECT: inspect(v); return true;
 	default: break;
@@ -617,7 +536,7 @@ static void containers_status(struct view *v, char *buf, size_t cap)
 static bool containers_copy(struct view *v, struct str *out)
 {
 	struct containers *s = v->state;
-	struct chosen k = chosen(v);
+	struct chosen k = containers_chosen(v);
 	bool ids = k.n && !strncmp(s->copied, k.c[0]->id, sizeof s->copied - 1);
 
 	for (size_t i = 0; i < k.n; i++)

@@ -1,11 +1,12 @@
 /*
- * containers.h - what the files of the Containers view share: its rows and its columns.
+ * containers.h - what the files of the Containers view share: rows, columns, what is chosen.
  */
 #ifndef TUI_VIEWS_CONTAINERS_H
 #define TUI_VIEWS_CONTAINERS_H
 
 #include <berth/snapshot.h>
 
+#include "view.h"
 #include "widgets/table.h"
 
 /* The moment all rows are shown against. */
@@ -38,5 +39,18 @@ enum glyph container_glyph(const struct container *c, struct style *st);
 /* Are there numbers, and are they of now? */
 bool container_has_stats(const struct container *c);
 bool container_stats_old(const struct container *c, const struct moment *m);
+
+/* What an action is about: all marked rows; without marks the row under the cursor, or all of the
+ * group it heads. */
+struct chosen {
+	const struct container **c;
+	size_t n, cap;
+	size_t hidden; /* marked ones that are not on the list as it is shown */
+};
+struct chosen containers_chosen(struct view *v); /* free .c */
+
+/* Ask about those of the chosen that `act` makes sense for, or else `other`. */
+void containers_ask(struct view *v, enum act act, enum act other);
+void containers_logs(struct view *v);
 
 #endif

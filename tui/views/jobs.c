@@ -10,6 +10,7 @@
 #include <berth/text.h>
 
 #include "app.h"
+#include "views/jobs_total.h"
 #include "views/list.h"
 #include "views/pen.h"
 #include "widgets/meter.h"
@@ -19,7 +20,6 @@
 #define RATE_W 10
 #define LEFT_W 8
 #define BAR_W 20
-#define BAR_MIN 6
 #define PERCENT_W 6
 
 struct jobs {
@@ -83,19 +83,6 @@ static double mean_rate(const struct job_info *j)
 	return j->elapsed_ms > 0 ? (double)done * 1000 / (double)j->elapsed_ms : -1;
 }
 
-static const struct {
-	const char *word;
-	enum role role;
-	enum glyph glyph;
-} look[] = {
-	[JOB_QUEUED] = {"queued", ROLE_DIM, GLYPH_RING},
-	[JOB_RUNNING] = {"running", ROLE_BUSY, GLYPH_DOT},
-	[JOB_DONE] = {"done", ROLE_GOOD, GLYPH_TICK},
-	[JOB_FAILED] = {"failed", ROLE_BAD, GLYPH_CROSS},
-	[JOB_CANCELLED] = {"cancelled", ROLE_WARN, GLYPH_CROSS},
-	[JOB_ORPHANED] = {"its process died", ROLE_BAD, GLYPH_CROSS},
-};
-
 /* What there is to say beside the bar, or in its place once it ended. */
 static void says(const struct job_info *j, bool brief, char *buf, size_t cap)
 {
@@ -103,7 +90,7 @@ static void says(const struct job_info *j, bool brief, char *buf, size_t cap)
 
 	amount_text(j, brief, amount, sizeof amount);
 	if (job_ended(j->state))
-		snprintf(buf, cap, "%s", *j->result ? j->result : look[j->state].word);
+		snprintf(buf, cap, "%s", *j->result ? j->result : job_look[j->state].word);
 	else if (j->cancelling)
 		snprintf(buf, cap, "stopping…");
 	else if (j->state == JOB_QUEUED)
@@ -128,10 +115,10 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	char name[JOB_TEXT_MAX];
 
 	canvas_glyph(c, a.x, a.y,
-		(struct style){
-			.role = (uint8_t)(j->failed && j->state == JOB_DONE ? ROLE_WARN
-									    : look[j->state].role)},
-		look[j->state].glyph);
+		(struct style){.role = (uint8_t)(j->failed && j->state == JOB_DONE
+					       ? ROLE_WARN
+					       : job_look[j->state].role)},
+		job_look[j->state].glyph);
 	name_text(r, name, sizeof name, &st);
 	canvas_clip(c, a.x + 2, a.y, a.w - 2, st, name);
 }
@@ -174,7 +161,7 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 
 	says(j, false, text, sizeof text);
 	if (job_ended(j->state)) {
-		st.role = j->state == JOB_DONE ? ROLE_DIM : (uint8_t)look[j->state].role;
+		st.role = j->state == JOB_DONE ? ROLE_DIM : (uint8_t)job_look[j->state].role;
 		canvas_clip(c, x, a.y, a.w, st, text);
 		return;
 	}
@@ -248,49 +235,20 @@ static int left_compare(const struct table_row *a, const struct table_row *b)
 	return x < y ? -1 : x > y;
 }
 
+/* clang-format off */
 static const struct table_column columns[] = {
-	{.name = "job",
-		.head = "JOB",
-		.min = 14,
-		.ideal = 26,
-		.grow = 2,
-		.sign = true,
-		.text = name_text,
-		.draw = name_draw,
-		.compare = name_compare},
-	{.name = "owner",
-		.head = "OWNER",
-		.min = 8,
-		.ideal = 10,
-		.keep = 30,
-		.text = owner_text,
+	{.name = "job", .head = "JOB", .min = 14, .ideal = 26, .grow = 2, .sign = true,
+		.text = name_text, .draw = name_draw, .compare = name_compare},
+	{.name = "owner", .head = "OWNER", .min = 8, .ideal = 10, .keep = 30, .text = owner_text,
 		.compare = owner_compare},
-	{.name = "progress",
-		.head = "PROGRESS",
-		.min = 18,
-		.ideal = 44,
-		.grow = 3,
-		.text = progress_text,
-		.draw = progress_draw,
-		.compare = progress_compare},
-	{.name = "rate",
-		.head = "RATE",
-		.min = 8,
-		.ideal = RATE_W,
-		.keep = 20,
-		.right = true,
-		.descending = true,
-		.text = rate_text,
-		.compare = rate_compare},
-	{.name = "left",
-		.head = "LEFT",
-		.min = LEFT_W,
-		.ideal = LEFT_W,
-		.keep = 10,
-		.right = true,
-		.text = left_text,
-		.compare = left_compare},
+	{.name = "progress", .head = "PROGRESS", .min = 18, .ideal = 44, .grow = 3,
+		.text = progress_text, .draw = progress_draw, .compare = progress_compare},
+	{.name = "rate", .head = "RATE", .min = 8, .ideal = RATE_W, .keep = 20, .right = true,
+		.descending = true, .text = rate_text, .compare = rate_compare},
+	{.name = "left", .head = "LEFT", .min = LEFT_W, .ideal = LEFT_W, .keep = 10,
+		.right = true, .text = left_text, .compare = left_compare},
 };
+/* clang-format on */
 
 /* Rows. */
 
@@ -325,107 +283,11 @@ static void refresh(struct view *v)
 		rebuild(s, snap);
 }
 
-/* All together. */
-
-struct total {
-	size_t state[JOB_ORPHANED + 1];
-	uint64_t bytes_done, bytes_total;
-	double fraction; /* mean over those whose progress is known; -1 none */
-	double rate;     /* bytes/s */
-	int64_t eta_ms;
-};
-
-static struct total add_up(const struct snapshot *snap)
-{
-	struct total t = {.fraction = -1, .eta_ms = -1};
-	double fractions = 0;
-	size_t known = 0;
-
-	for (size_t i = 0; i < snap->njobs; i++) {
-		const struct job_info *j = &snap->jobs[i];
-
-		CHECK(j->state <= JOB_ORPHANED);
-		t.state[j->state]++;
-		if (job_ended(j->state))
-			continue;
-		if (j->fraction >= 0) {
-			fractions += j->fraction;
-			known++;
-		}
-		if (j->bytes_total) {
-			t.bytes_done += j->bytes_done;
-			t.bytes_total += j->bytes_total;
-			t.rate += j->rate > 0 ? j->rate : 0;
-		}
-		if (j->eta_ms > t.eta_ms)
-			t.eta_ms = j->eta_ms;
-	}
-	if (known)
-		t.fraction = fractions / (double)known;
-	return t;
-}
-
-/* "4 running · 12 queued": the parts that are not zero. */
-static int draw_counts(const struct total *t, struct canvas *c, struct area a)
-{
-	int x = a.x + 1;
-	bool any = false;
-
-	for (size_t i = 0; i <= JOB_ORPHANED; i++) {
-		static const enum job_state order[] = {
-			JOB_RUNNING, JOB_QUEUED, JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_ORPHANED};
-		enum job_state state = order[i];
-		struct style st = {.role = (uint8_t)look[state].role};
-		char n[FORMAT_MAX];
-
-		if (!t->state[state])
-			continue;
-		if (any)
-			x += canvas_text(c, x, a.y, a.x + a.w - x, STYLE(DIM), " · ");
-		if (state == JOB_DONE)
-			st = STYLE(DIM);
-		x += canvas_printf(c, x, a.y, a.x + a.w - x, st, "%s %s",
-			format_count(n, t->state[state]),
-			state == JOB_ORPHANED ? "abandoned" : look[state].word);
-		any = true;
-	}
-	if (!any)
-		x += canvas_text(c, x, a.y, a.w, STYLE(DIM), "no jobs");
-	return x;
-}
-
-static void draw_total(struct canvas *c, struct area a, const struct snapshot *snap)
-{
-	struct total t = add_up(snap);
-	int x = draw_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar, used;
-	char part[3][64] = {"", "", ""}, text[256], one[FORMAT_MAX], two[FORMAT_MAX];
-
-	if (t.fraction < 0 || left < 6)
-		return;
-	if (t.eta_ms >= 0)
-		snprintf(part[0], sizeof part[0], "%s left",
-			format_span(one, (t.eta_ms + 999) / 1000));
-	if (t.bytes_total)
-		snprintf(part[1], sizeof part[1], "%s of %s", format_bytes(one, t.bytes_done),
-			format_bytes(two, t.bytes_total));
-	if (t.rate > 0)
-		snprintf(part[2], sizeof part[2], "%s/s", format_bytes(one, (uint64_t)t.rate));
-	used = snprintf(text, sizeof text, "%3.0f %%", 100 * t.fraction);
-	for (size_t i = 0; i < COUNT(part); i++)
-		if (*part[i] && used + 3 + (int)strlen(part[i]) + BAR_MIN < left)
-			used += snprintf(text + used, sizeof text - (size_t)used, "   %s", part[i]);
-	canvas_right(c, x, a.y, left, STYLE(TEXT), text);
-	bar = left - used - 1;
-	bar = bar > BAR_W ? BAR_W : bar;
-	if (bar >= BAR_MIN)
-		meter_bar(c, x + left - used - 1 - bar, a.y, bar, ROLE_BAR, t.fraction);
-}
-
 /* One job in full. */
 static void draw_detail(struct canvas *c, struct area a, const struct job_info *j)
 {
 	struct pen p = pen_on(c, (struct area){a.x + 2, a.y + 1, a.w - 4, a.h - 1}, 0);
-	struct style st = {.role = (uint8_t)look[j->state].role};
+	struct style st = {.role = (uint8_t)job_look[j->state].role};
 	char text[256], n[FORMAT_MAX];
 
 	canvas_hline(c, a.x, a.y, a.w, STYLE(RULE));
@@ -433,7 +295,7 @@ static void draw_detail(struct canvas *c, struct area a, const struct job_info *
 	canvas_text(c, a.x + 2 + canvas_clip(c, a.x + 2, a.y, a.w - 6, STYLE(STRONG), j->name), a.y,
 		1, STYLE(TEXT), " ");
 	p.key_width = 11;
-	pen_fact(&p, "State", st, j->cancelling ? "stopping…" : look[j->state].word);
+	pen_fact(&p, "State", st, j->cancelling ? "stopping…" : job_look[j->state].word);
 	if (*j->result)
 		pen_fact(&p, "Result", j->state == JOB_DONE ? STYLE(TEXT) : st, j->result);
 	if (*j->current && !job_ended(j->state))
@@ -472,7 +334,7 @@ static void jobs_draw(struct view *v, struct canvas *c, struct area a)
 
 	refresh(v);
 	s->body = a;
-	draw_total(c, a, app_snapshot(v->app));
+	jobs_total_draw(c, a, app_snapshot(v->app));
 	r = table_current(&s->table);
 	if (s->detail && r && list.h >= 10) {
 		int h = list.h / 2 < 11 ? list.h / 2 : 11;

@@ -130,14 +130,11 @@ static size_t escape_len(const char *s, size_t n)
 	return i < n ? i : n;
 }
 
+/* Nothing in it that settle() would change. */
 static bool plain(const char *s, size_t n)
 {
-	/* Without early exit the compiler makes vector code of this. */
-	unsigned char low = 0;
-
-	for (size_t i = 0; i < n; i++)
-		low |= (unsigned char)s[i] < 0x20;
-	return !low;
+	return !memchr(s, '\x1b', n) && !memchr(s, '\r', n) && !memchr(s, '\t', n) &&
+		!memchr(s, '\n', n);
 }
 
 /* Copy what a terminal would be left with.  Returns bytes written, at most `cap`. */
@@ -173,13 +170,19 @@ static size_t settle(char *out, size_t cap, const char *s, size_t n, bool *clipp
 			i++;
 			continue;
 		}
-		len = utf8_next(s + i, n - i, &cp);
+		for (len = 0;
+			i + len < n && used + len < cap && s[i + len] >= 0x20 && s[i + len] < 0x7F;)
+			len++;
+		w = (int)len;
+		if (!len) {
+			len = utf8_next(s + i, n - i, &cp);
+			w = text_cp_width(cp);
+		}
 		if (used + len > cap) {
 			*clipped = true;
 			break;
 		}
 		memcpy(out + used, s + i, len);
-		w = text_cp_width(cp);
 		column += (size_t)(w < 0 ? 1 : w);
 		used += len;
 		i += len;

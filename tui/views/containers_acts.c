@@ -1,0 +1,84 @@
+/* containers_acts.c - what can be done to containers from their view, by the state they are in. */
+#include "views/containers.h"
+
+#include <stdlib.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app.h"
+#include "views/logs.h"
+
+/* Acts and the states they make sense in. */
+#define IN(state) (1u << CONTAINER_##state)
+static const unsigned possible[ACT_COUNT] = {
+	[ACT_START] = IN(CREATED) | IN(EXITED) | IN(DEAD),
+	[ACT_STOP] = IN(RUNNING) | IN(PAUSED) | IN(RESTARTING),
+	[ACT_RESTART] = IN(CREATED) | IN(RUNNING) | IN(PAUSED) | IN(RESTARTING) | IN(EXITED),
+	[ACT_PAUSE] = IN(RUNNING),
+	[ACT_UNPAUSE] = IN(PAUSED),
+	[ACT_KILL] = IN(RUNNING) | IN(PAUSED) | IN(RESTARTING),
+	[ACT_REMOVE] = ~0u,
+};
+#undef IN
+
+static size_t count_possible(const struct chosen *k, enum act act)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n; i++)
+		n += possible[act] >> k->c[i]->state & 1;
+	return n;
+}
+
+/* Ask about those of the chosen that `act` makes sense for, or else `other`. */
+void containers_ask(struct view *v, enum act act, enum act other)
+{
+	struct chosen k = containers_chosen(v);
+	struct target *t;
+	size_t n = count_possible(&k, act), at = 0;
+	char name[64];
+
+	if (!n && other != ACT_NONE)
+		n = count_possible(&k, act = other);
+	if (!n) {
+		if (k.n == 1)
+			app_say(v->app, ROLE_WARN, "%s is %s: there is nothing to %s.",
+				text_clean(name, sizeof name, k.c[0]->name),
+				container_state_name(k.c[0]->state), act_name(act));
+		else if (k.n)
+			app_say(v->app, ROLE_WARN, "None of these %zu is in a state to %s.", k.n,
+				act_name(act));
+		free(k.c);
+		return;
+	}
+	t = xcalloc(n, sizeof *t);
+	for (size_t i = 0; i < k.n; i++)
+		if (possible[act] >> k.c[i]->state & 1)
+			t[at++] = (struct target){k.c[i]->engine, k.c[i]->id, k.c[i]->name};
+	if (n < k.n)
+		app_say(v->app, ROLE_DIM, "%zu of %zu are in a state to %s.", n, k.n,
+			act_name(act));
+	else if (k.hidden)
+		app_say(v->app, ROLE_WARN, "%zu of the marked rows are not shown right now.",
+			k.hidden);
+	app_confirm_act(v->app, act, t, n);
+	free(t);
+	free(k.c);
+}
+
+void containers_logs(struct view *v)
+{
+	struct chosen k = containers_chosen(v);
+	struct view *logs = app_view(v->app, "logs");
+	struct target *t = xcalloc(k.n + 1, sizeof *t);
+
+	for (size_t i = 0; i < k.n; i++)
+		t[i] = (struct target){k.c[i]->engine, k.c[i]->id, k.c[i]->name};
+	if (k.n && logs) {
+		logs_open(logs, t, k.n);
+		app_switch(v->app, "logs");
+	}
+	free(t);
+	free(k.c);
+}

@@ -1,0 +1,19 @@
+/* jobs_total.h - all jobs in one line, and how the states of jobs look. */
+#ifndef TUI_VIEWS_JOBS_TOTAL_H
+#define TUI_VIEWS_JOBS_TOTAL_H
+
+#include <berth/snapshot.h>
+
+#include "canvas.h"
+
+struct job_look {
+	const char *word;
+	enum role role;
+	enum glyph glyph;
+};
+extern const struct job_look job_look[JOB_ORPHANED + 1];
+
+/* "4 running · 12 queued      ▇▇▇▇▇░░  64 %   2s left   1.8G of 2.8G": what fits. */
+void jobs_total_draw(struct canvas *c, struct area a, const struct snapshot *snap);
+
+#endif
