@@ -7,6 +7,7 @@
 #define TUI_APP_H
 
 #include <berth/backend.h>
+#include <berth/settings.h>
 
 #include "view.h"
 
@@ -14,10 +15,11 @@ struct keymap;
 struct screen;
 
 struct app_options {
-	struct backend *backend;
-	const char *theme;    /* NULL: by terminal and configuration */
-	const char *script;   /* run this instead of a terminal; NULL: interactive */
-	const char *settings; /* berth.yaml; NULL: the default place */
+	struct backend *backend;         /* stays the caller's, who stops it afterwards */
+	const struct settings *settings; /* stays the caller's */
+	const char *theme;               /* NULL: by settings and terminal */
+	const char *script; /* file: run this instead of a terminal; NULL: interactive */
+	struct str *out;    /* what a script dumps; NULL: standard output */
 	bool ascii, read_only;
 };
 
@@ -28,6 +30,8 @@ const struct snapshot *app_snapshot(struct app *a); /* the one being shown (froz
 int64_t app_now_ns(struct app *a);                  /* the time to measure ages against */
 uint64_t app_send(struct app *a, struct command *c);
 bool app_read_only(struct app *a);
+const struct settings *app_settings(struct app *a);
+const struct keymap *app_keys(struct app *a);
 void app_dirty(struct app *a);                                    /* paint again */
 void app_say(struct app *a, enum role role, const char *fmt, ...) /* the message line */
 	__attribute__((format(printf, 3, 4)));

@@ -1,0 +1,49 @@
+/*
+ * palette.h - every action by name (`:`): fuzzy, with its key beside it; also views, themes and a
+ * few words (`:ro`, `:quit`, `:theme NAME`, `:jobs`).
+ *
+ * Thread: main.
+ */
+#ifndef TUI_WIDGETS_PALETTE_H
+#define TUI_WIDGETS_PALETTE_H
+
+#include "canvas.h"
+#include "keymap.h"
+#include "prompt.h"
+
+struct palette_item {
+	char name[48]; /* what is typed: "remove", "theme dark", "jobs" */
+	char help[96];
+	char key[KEY_TEXT_MAX];
+	bool greyed; /* shown, says why it does nothing: read-only */
+	enum { PALETTE_ACTION, PALETTE_VIEW, PALETTE_THEME } kind;
+	enum action action; /* PALETTE_ACTION */
+	int score;          /* of the match; <0: none */
+};
+
+struct palette {
+	bool open;
+	struct prompt line;
+	struct palette_item *items;
+	size_t nitems, items_cap;
+	size_t *shown; /* best first */
+	size_t nshown, at, top;
+	int page;
+	struct area list; /* for clicks */
+};
+
+void palette_open(struct palette *p, struct history *history);
+void palette_add(struct palette *p, struct palette_item item);
+void palette_ready(struct palette *p); /* after the last palette_add */
+void palette_close(struct palette *p); /* frees; also at the end */
+
+/* PROMPT_DONE: *ret is what was chosen, NULL if nothing matches. */
+enum prompt_end palette_key(struct palette *p, struct key k, const struct palette_item **ret);
+const struct palette_item *palette_click(struct palette *p, int x, int y);
+void palette_paste(struct palette *p, const char *text, size_t n);
+void palette_draw(struct palette *p, struct canvas *c);
+
+/* How well `typed` is found in `name` in order; <0: not at all. */
+int palette_score(const char *typed, const char *name);
+
+#endif
