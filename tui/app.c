@@ -528,8 +528,6 @@ int app_run(const struct app_options *o, struct err *e)
 		loop(a);
 	if (code == 0)
 		code = a->exit_code;
-	else
-		code = err_exit_code(e);
 	app_close(a);
 	return code;
 }

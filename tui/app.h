@@ -23,7 +23,8 @@ struct app_options {
 	bool ascii, read_only;
 };
 
-/* Runs until the person quits.  Returns the exit code. */
+/* Runs until the person quits.  Returns the exit code; -1 with *e when it could not run (no
+ * terminal, no such theme), or when a script's expectation failed. */
 int app_run(const struct app_options *o, struct err *e);
 
 const struct snapshot *app_snapshot(struct app *a); /* the one being shown (frozen or live) */
