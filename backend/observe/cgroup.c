@@ -427,10 +427,13 @@ int cgroup_read(struct cgroup_reader *r, struct counters *out)
 		else
 			scan_blkio(buf, n, &out->block_read, &out->block_write);
 	}
-	if (r->fd[CGROUP_PIDS] >= 0) {
+	/* Nobody comes or goes without using some CPU time. */
+	if (r->fd[CGROUP_PIDS] >= 0 && (out->cpu_ns != r->cpu_ns || !r->pids)) {
 		n = slurp(r->fd[CGROUP_PIDS], buf, sizeof buf);
-		scan_number(buf, n, 0, &out->pids);
+		scan_number(buf, n, 0, &r->pids);
 	}
+	r->cpu_ns = out->cpu_ns;
+	out->pids = r->pids;
 	out->pids_limit = r->pids_limit;
 	if (r->fd[CGROUP_NET] >= 0) {
 		n = slurp(r->fd[CGROUP_NET], buf, sizeof buf);

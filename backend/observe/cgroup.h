@@ -58,6 +58,7 @@ struct cgroup_reader {
 	int fd[CGROUP_FILES];              /* -1: not there */
 	uint64_t memory_limit, pids_limit; /* 0: none; read when opened and by cgroup_limits */
 	uint64_t usage, inactive;          /* memory as last read, and its inactive file cache */
+	uint64_t cpu_ns, pids;             /* as last read */
 	uint8_t inactive_age;              /* sweeps since memory.stat was read */
 	pid_t pid;
 };

@@ -225,7 +225,7 @@ struct row *model_take_inspection(
 	c->pid = ec->pid;
 	c->seen_ns = now_ns;
 	r->tty = ec->tty;
-	r->host_network = strcmp(ec->network_mode, "host") == 0;
+	r->no_net = strcmp(ec->network_mode, "host") == 0 || strcmp(ec->network_mode, "none") == 0;
 	r->inspected = true;
 	if (r->settling) {
 		r->settling = false;

@@ -21,7 +21,7 @@ struct row {
 	char *problem;
 	uint64_t list_mark; /* of the last list that had it */
 
-	bool tty, host_network; /* as inspected */
+	bool tty, no_net; /* as inspected; no_net: nothing that docker stats would count */
 	bool inspected;
 	bool dirty;      /* to be inspected (again) */
 	bool inspecting; /* a request is under way; dirty may be set meanwhile */

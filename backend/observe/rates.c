@@ -10,7 +10,7 @@ void history_get(const struct history *h, enum series_kind kind, struct series *
 {
 	out->len = h ? h->len : 0;
 	for (int i = 0; i < out->len; i++)
-		out->v[i] = h->v[kind][(h->next - h->len + i + SERIES_LEN) % SERIES_LEN];
+		out->v[i] = h->v[(h->next - h->len + i + SERIES_LEN) % SERIES_LEN][kind];
 }
 
 void rates_clear(struct rates *r)
@@ -27,30 +27,32 @@ void rates_restart(struct rates *r)
 static void remember(struct rates *r, const struct container_stats *s, double dt)
 {
 	struct history *h = r->history;
+	float *v;
 
 	if (!h)
 		h = r->history = xcalloc(1, sizeof *h);
-	h->v[SERIES_CPU][h->next] = (float)s->cpu_percent;
-	h->v[SERIES_MEMORY][h->next] = (float)s->memory_bytes;
-	h->v[SERIES_NET_RX][h->next] = (float)s->net_rx_bytes_per_s;
-	h->v[SERIES_NET_TX][h->next] = (float)s->net_tx_bytes_per_s;
-	h->v[SERIES_BLOCK_READ][h->next] = (float)s->block_read_bytes_per_s;
-	h->v[SERIES_BLOCK_WRITE][h->next] = (float)s->block_write_bytes_per_s;
+	v = h->v[h->next];
+	v[SERIES_CPU] = (float)s->cpu_percent;
+	v[SERIES_MEMORY] = (float)s->memory_bytes;
+	v[SERIES_NET_RX] = (float)s->net_rx_bytes_per_s;
+	v[SERIES_NET_TX] = (float)s->net_tx_bytes_per_s;
+	v[SERIES_BLOCK_READ] = (float)s->block_read_bytes_per_s;
+	v[SERIES_BLOCK_WRITE] = (float)s->block_write_bytes_per_s;
 	h->next = (h->next + 1) % SERIES_LEN;
 	if (h->len < SERIES_LEN)
 		h->len++;
-	h->interval_s = h->interval_s > 0 ? h->interval_s + (dt - h->interval_s) / 8 : dt;
+	h->interval_s = h->interval_s > 0 ? (h->interval_s + dt) / 2 : dt;
 }
 
-static void spark(const struct history *h, struct container_stats *s)
+static void spark(struct container_stats *s)
 {
-	s->spark_len = h->len < SPARK_LEN ? h->len : SPARK_LEN;
-	for (int i = 0; i < s->spark_len; i++) {
-		int at = (h->next - s->spark_len + i + SERIES_LEN) % SERIES_LEN;
-		float tenths = h->v[SERIES_CPU][at] * 10 + 0.5f;
+	double tenths = s->cpu_percent * 10 + 0.5;
 
-		s->spark[i] = tenths >= UINT16_MAX ? UINT16_MAX : (uint16_t)tenths;
-	}
+	if (s->spark_len == SPARK_LEN)
+		memmove(s->spark, s->spark + 1, (SPARK_LEN - 1) * sizeof s->spark[0]);
+	else
+		s->spark_len++;
+	s->spark[s->spark_len - 1] = tenths >= UINT16_MAX ? UINT16_MAX : (uint16_t)tenths;
 }
 
 /* Share of a core between two samples; -1 when the clock or the counters went backwards. */
@@ -93,7 +95,7 @@ static void take_rates(
 	out->block_read_bytes_per_s = (double)(now->block_read - was->block_read) / dt;
 	out->block_write_bytes_per_s = (double)(now->block_write - was->block_write) / dt;
 	remember(r, out, dt);
-	spark(r->history, out);
+	spark(out);
 }
 
 void rates_sample(struct rates *r, const struct counters *now, enum stats_source source,

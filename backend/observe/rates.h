@@ -26,8 +26,8 @@ enum series_kind {
 /* The last SERIES_LEN values of each kind. */
 struct history {
 	int len, next;
-	double interval_s; /* between two values, as it really was (smoothed) */
-	float v[SERIES_KINDS][SERIES_LEN];
+	double interval_s;                 /* between two values, as it really was (smoothed) */
+	float v[SERIES_LEN][SERIES_KINDS]; /* one sample side by side: a sweep touches one line */
 };
 
 void history_get(const struct history *h, enum series_kind kind, struct series *out);

@@ -45,8 +45,7 @@ static bool room(const struct sweep *s, struct model *m, const struct row *r)
 
 static bool open_row(struct sweep *s, struct row *r)
 {
-	return cgroup_reader_open(
-		       &r->cgroup, &s->mounts, r->c.id, r->c.pid, !r->host_network, NULL) == 0;
+	return cgroup_reader_open(&r->cgroup, &s->mounts, r->c.id, r->c.pid, !r->no_net, NULL) == 0;
 }
 
 void sweep_attach(struct sweep *s, struct model *m, struct row *r)

@@ -589,7 +589,7 @@ static void test_focus(void **state)
 	assert_string_equal(value_of(d->env, d->nenv, "PLAIN"), "text");
 	assert_string_equal(value_of(d->env, d->nenv, "API_TOKEN"), "********");
 	assert_true(d->nmounts >= 1);
-	assert_true(d->interval_s > 0.1 && d->interval_s < 5);
+	assert_true(d->interval_s > 0.05 && d->interval_s < 5);
 	if (s->engine.local) {
 		assert_string_equal(value_of(d->limits, d->nlimits, "memory"), "32M = enforced");
 		assert_string_equal(value_of(d->limits, d->nlimits, "pids"), "20 = enforced");

@@ -83,7 +83,7 @@ static void test_inspection(void **state)
 	assert_string_equal(r->c.compose_project, "web");
 	assert_true(row_runs(r));
 	assert_int_equal(r->c.pending, ACT_NONE);
-	assert_false(r->host_network);
+	assert_false(r->no_net);
 	/* the same list again tells nothing new, another state does */
 	list[0].name = "renamed";
 	model_take_list(&m, list, 1, 30);
