@@ -39,6 +39,7 @@ struct watch {
 	int64_t hello_at_ns, heard_ns, listed_ns, counted_ns, pulse_ns;
 	int64_t backoff_ms;
 	int64_t last_event_wall_ns;
+	bool opened;     /* the event stream is */
 	bool up;         /* hello succeeded and nothing failed since */
 	bool listing;    /* the first list of this connection was asked for */
 	bool list_again; /* something happened that the list under way may not show */

@@ -335,6 +335,7 @@ static void on_events_open(void *ctx)
 {
 	struct backend *b = ctx;
 
+	b->watch.opened = true;
 	if (!b->stopping)
 		first_list(b);
 }
@@ -370,11 +371,20 @@ static void take_info(struct backend *b, const struct engine_info *i)
 		b->images = i->images;
 }
 
+static void open_events(struct backend *b)
+{
+	struct watch *w = &b->watch;
+	int64_t since = w->last_event_wall_ns ? w->last_event_wall_ns
+					      : clock_wall_ms() * NS_PER_MS - HISTORY_NS;
+
+	w->opened = false;
+	w->events = engine_events(b->engine, since, on_events_open, on_event, on_events_end, b);
+}
+
 static void on_hello(void *ctx, const struct engine_info *info, const struct err *err)
 {
 	struct backend *b = ctx;
 	struct watch *w = &b->watch;
-	int64_t since;
 
 	w->hello = NULL;
 	if (b->stopping)
@@ -401,7 +411,7 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 	for (size_t i = 0; i < b->model.n; i++)
 		b->model.row[i]->dirty = true;
 	w->up = true;
-	w->listing = w->list_again = false;
+	w->list_again = false;
 	w->backoff_ms = BACKOFF_MIN_MS;
 	w->recount = true;
 	w->counted_ns = backend_now(b); /* not in the way of the first picture */
@@ -409,14 +419,12 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 	set_phase(b, ENGINE_UP);
 	set_problem(b, NULL);
 	publish_soon(b);
-	if (b->once) {
+	if (!b->once && !w->events)
+		open_events(b);
+	if (b->once || w->opened)
 		first_list(b);
-		return;
-	}
-	since = w->last_event_wall_ns ? w->last_event_wall_ns
-				      : clock_wall_ms() * NS_PER_MS - HISTORY_NS;
-	w->events = engine_events(b->engine, since, on_events_open, on_event, on_events_end, b);
-	timer_start(&w->opening, on_opening, OPENING_MS);
+	else
+		timer_start(&w->opening, on_opening, OPENING_MS);
 }
 
 static void connect_engine(struct backend *b)
@@ -427,7 +435,11 @@ static void connect_engine(struct backend *b)
 		return;
 	b->state.retry_at_ns = 0;
 	w->hello_at_ns = backend_now(b);
+	w->listing = false;
 	w->hello = engine_hello(b->engine, on_hello, b);
+	/* On its way meanwhile: the version is all that it waits for. */
+	if (!b->once && !w->events)
+		open_events(b);
 }
 
 void watch_start(struct backend *b)
