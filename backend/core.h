@@ -152,7 +152,7 @@ void act_pulse(struct backend *b); /* cancelled jobs */
 bool act_busy(const struct backend *b);
 
 /* logs.c */
-void logs_open(struct backend *b, const struct command *c);
+void logs_subscribe(struct backend *b, const struct command *c);
 void logs_close(struct backend *b, uint64_t ref);
 void logs_row(struct backend *b, const struct row *r); /* inspected: may run again */
 void logs_gone(struct backend *b, const char *id);     /* removed */

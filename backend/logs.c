@@ -208,7 +208,7 @@ void logs_gone(struct backend *b, const char *id)
 	}
 }
 
-void logs_open(struct backend *b, const struct command *c)
+void logs_subscribe(struct backend *b, const struct command *c)
 {
 	struct subscription *s = xcalloc(1, sizeof *s);
 
