@@ -86,7 +86,7 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 	struct lane_run run = r->limits;
 	int result = -1;
 
-	if (lane_dir(about->name, dir, e))
+	if (lane_place(about->name, dir, e))
 		return -1;
 	conn = connect_to(dir, e);
 	if (conn < 0 || peer_is_init(conn, about->id, &ret->guest, e))

@@ -67,13 +67,17 @@ void lane_offer_release(struct lane_offer *o);
 /* The container is gone: remove directory and registry entry. */
 void lane_forget(const char *name);
 
+/* <runtime dir>/lanes/NAME, whether or not it is there; refuses names that are no single harmless
+ * component. */
+int lane_place(const char *name, char path[LANE_PATH_MAX], struct err *e);
+
 /* Find by container name or by agent.  ERR_NOT_FOUND when no lane is known. */
 int lane_find(const char *name_or_agent, struct lane_about *ret, struct err *e);
 
 struct lane_request {
 	const char *const *argv;
 	size_t argc;
-	const char *const *env; /* "NAME=value", added to nothing: this is the whole environment */
+	const char *const *env; /* "NAME=value", added to the container's */
 	size_t envc;
 	const char *cwd;        /* NULL: the container's */
 	struct lane_run limits; /* flags, timeouts, size and limits; argc and envc are filled in */

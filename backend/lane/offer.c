@@ -44,7 +44,7 @@ int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
 	char *slash;
 
 	ret->boot = ret->lane = -1;
-	if (lane_dir(name, ret->dir, e))
+	if (lane_place(name, ret->dir, e))
 		return -1;
 	slash = strrchr(ret->dir, '/');
 	*slash = '\0';
@@ -124,7 +124,7 @@ void lane_forget(const char *name)
 	static const char *const files[] = {"/" LANE_BOOT_SOCK, "/" LANE_SOCK, "", ".lane"};
 	char dir[LANE_PATH_MAX], path[LANE_PATH_MAX + 8];
 
-	if (lane_dir(name, dir, NULL))
+	if (lane_place(name, dir, NULL))
 		return;
 	for (size_t i = 0; i < COUNT(files); i++) {
 		snprintf(path, sizeof path, "%s%s", dir, files[i]);
@@ -139,7 +139,7 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 	struct dirent *entry;
 	DIR *d;
 
-	if (lane_dir(who, dir, e))
+	if (lane_place(who, dir, e))
 		return -1;
 	snprintf(path, sizeof path, "%s.lane", dir);
 	if (!recall(path, ret) && !strcmp(ret->name, who))

@@ -61,7 +61,7 @@ int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e)
 	return 0;
 }
 
-int lane_dir(const char *name, char path[LANE_PATH_MAX], struct err *e)
+int lane_place(const char *name, char path[LANE_PATH_MAX], struct err *e)
 {
 	char base[LANE_PATH_MAX / 2];
 

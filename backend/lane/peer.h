@@ -14,7 +14,4 @@
  * ERR_NOT_FOUND else.  *pid gets its number on the host. */
 int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e);
 
-/* <runtime dir>/lanes/NAME; refuses names that are no single harmless component. */
-int lane_dir(const char *name, char path[LANE_PATH_MAX], struct err *e);
-
 #endif

@@ -120,13 +120,19 @@ static int boot_connect(void)
 }
 
 /* Only this user's processes may see them, and they stay in memory: the directory is a tmpfs. */
-static int keep_secret(const char *body, uint32_t len)
+static int keep_secret(char *body, uint32_t len)
 {
 	const char *end = memchr(body, '\0', len);
 	char path[512];
 	size_t n;
 	int fd;
 
+	/* $NAME: a variable of the commands to come, kept in this process, which nobody can read. */
+	if (end && *body == '$') {
+		body[len] = '\0'; /* the buffer is longer than any message's body */
+		return end - body < 2 || strchr(body, '=') ? (errno = EINVAL, -1)
+							   : setenv(body + 1, end + 1, 1);
+	}
 	if (!end || end == body || end - body > NAME_MAX || strchr(body, '/') || body[0] == '.')
 		return errno = EINVAL, -1;
 	snprintf(path, sizeof path, LANE_SECRETS_DIR "/%.255s", body);

@@ -24,8 +24,6 @@
 
 #include "guest.h"
 
-extern char **environ;
-
 #define REQUEST_LIMIT_MS 10000
 #define END_LIMIT_NS 2000000000
 #define RELAY_MAX 65536
@@ -223,7 +221,10 @@ static int start(void)
 		}
 	if (tty && open_terminal(name))
 		return refuse(LANE_AT_SETUP, errno);
-	environ = cmd.envp; /* execvpe looks in this environment's PATH */
+	/* The container's environment, with what the request adds; execvpe looks in its PATH. */
+	for (char **v = cmd.envp; *v; v++)
+		if (strchr(*v, '='))
+			putenv(*v);
 	cmd.start_ns = guest_now_ns();
 	cmd.pid = vfork();
 	if (cmd.pid == 0)

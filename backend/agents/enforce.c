@@ -1,0 +1,196 @@
+/* enforce.c - reading limits and privileges back. */
+#include "agents/enforce.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+
+#include "observe/process.h"
+
+struct list {
+	struct enforced *out;
+	size_t n, max;
+};
+
+static void add(struct list *l, const char *what, const char *asked, const char *actual, bool same)
+{
+	struct enforced *e;
+
+	if (l->n == l->max)
+		return;
+	e = &l->out[l->n++];
+	e->what = what;
+	snprintf(e->asked, sizeof e->asked, "%s", asked);
+	snprintf(e->actual, sizeof e->actual, "%s", actual);
+	e->same = same;
+}
+
+static void add_bytes(struct list *l, const char *what, uint64_t asked, int64_t actual)
+{
+	char a[FORMAT_MAX], b[FORMAT_MAX] = "unknown";
+
+	if (actual == 0)
+		strcpy(b, "none");
+	else if (actual > 0)
+		format_bytes(b, (uint64_t)actual);
+	/* The kernel rounds down to whole pages. */
+	add(l, what, format_bytes(a, asked), b,
+		actual > 0 && (uint64_t)actual / 4096 == asked / 4096);
+}
+
+static void add_count(struct list *l, const char *what, int64_t asked, int64_t actual)
+{
+	char a[FORMAT_MAX], b[FORMAT_MAX] = "unknown";
+
+	if (actual >= 0)
+		snprintf(b, sizeof b, "%" PRId64, actual);
+	snprintf(a, sizeof a, "%" PRId64, asked);
+	add(l, what, a, b, asked == actual);
+}
+
+static void read_proc(pid_t pid, const char *file, char *buf, size_t cap)
+{
+	char path[64];
+	AUTO_CLOSE int fd = -1;
+	size_t n = 0;
+	ssize_t r;
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n < cap - 1 && (r = read(fd, buf + n, cap - 1 - n)) > 0)
+		n += (size_t)r;
+	buf[n] = '\0';
+}
+
+/* "Max open files            1024                 1024                 files" : the hard limit */
+static int64_t rlimit_of(const char *limits, const char *name)
+{
+	const char *at = strstr(limits, name);
+	char soft[32], hard[32];
+
+	if (!at || sscanf(at + strlen(name), " %31s %31s", soft, hard) != 2)
+		return -1;
+	return strcmp(hard, "unlimited") ? (int64_t)strtoll(hard, NULL, 10) : 0;
+}
+
+/* Options of the mount at `target`: "ro,relatime" before the dash, the file system's after it. */
+static bool mount_line(const char *table, const char *target, char *line, size_t cap)
+{
+	char want[300];
+	const char *at, *end, *start;
+
+	snprintf(want, sizeof want, " %s ", target);
+	for (at = table; (at = strstr(at, want)); at++) {
+		/* the fifth field: its line has four blanks before it */
+		int blanks = 0;
+
+		for (start = at; start > table && start[-1] != '\n'; start--)
+			blanks += start[-1] == ' ';
+		if (blanks != 3 && blanks != 4)
+			continue;
+		end = strchr(at, '\n');
+		snprintf(line, cap, "%.*s", (int)(end ? end - start : (long)strlen(start)), start);
+		return true;
+	}
+	return false;
+}
+
+static void add_mounts(struct list *l, const struct spec *s, pid_t pid)
+{
+	static char table[65536];
+	char line[1024], asked[64];
+	size_t loose = 0;
+
+	read_proc(pid, "mountinfo", table, sizeof table);
+	if (!mount_line(table, "/", line, sizeof line)) {
+		add(l, "root file system", s->sudo ? "writable" : "read-only", "unknown", false);
+		return;
+	}
+	add(l, "root file system", s->sudo ? "writable" : "read-only",
+		strstr(line, " / ro,") || strstr(line, " / ro ") ? "read-only" : "writable",
+		!!(strstr(line, " / ro,") || strstr(line, " / ro ")) == !s->sudo);
+	for (size_t i = 0; i < s->mounts.n; i++) {
+		const struct mount *m = &s->mounts.mount[i];
+		char ro[300];
+
+		snprintf(ro, sizeof ro, " %s ro", m->target);
+		if (!mount_line(table, m->target, line, sizeof line) ||
+			(m->read_only && !strstr(line, ro)))
+			loose++;
+	}
+	snprintf(asked, sizeof asked, "%zu as declared", s->mounts.n);
+	snprintf(line, sizeof line, loose ? "%zu of them not" : "%zu as declared",
+		loose ? loose : s->mounts.n);
+	add(l, "mounts", asked, line, loose == 0);
+}
+
+static void add_network(struct list *l, const struct spec *s, pid_t pid)
+{
+	char dev[8192];
+	size_t others = 0;
+
+	read_proc(pid, "net/dev", dev, sizeof dev);
+	for (char *at = strchr(dev, ':'); at; at = strchr(at + 1, ':'))
+		others += !(at - dev >= 2 && !memcmp(at - 2, "lo", 2));
+	if (s->network == NET_NONE)
+		add(l, "network", "none", others ? "more than loopback" : "none", !others && *dev);
+	else
+		add(l, "network", net_mode_name(s->network),
+			others ? net_mode_name(s->network) : "none", others > 0);
+}
+
+size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
+	struct enforced *out, size_t max)
+{
+	struct list l = {out, 0, max};
+	struct cgroup_mounts mounts;
+	struct process_list *p;
+	struct existing x;
+	char text[64], limits[4096];
+	uint64_t caps = 0;
+
+	if (host_look(h, id, &x, NULL) <= 0 || !x.pid || cgroup_mounts_read(&mounts, "", NULL))
+		return 0;
+	p = xcalloc(1, sizeof *p);
+	process_list_init(p);
+	memcpy(p->id, id, sizeof p->id);
+	p->pid = x.pid;
+	p->with_limits = true;
+	process_list_read(p, &mounts);
+	if (p->ok) {
+		add_bytes(&l, "memory", s->limits.memory_bytes, p->memory_limit);
+		add_bytes(&l, "memory and swap", s->limits.memory_bytes, p->memory_swap_limit);
+		snprintf(text, sizeof text, "%.2f", p->cpus);
+		snprintf(limits, sizeof limits, "%.2f", s->limits.cpus);
+		add(&l, "cpus", limits, text, !strcmp(limits, text));
+		add_count(&l, "processes", s->limits.pids, p->pids_limit);
+		add_count(&l, "user", s->sudo ? 0 : (int64_t)s->uid, p->uid);
+		if (s->sudo)
+			caps = 0x1 | 0x2 | 0x8 | 0x10 | 0x40 |
+				0x80; /* spec.c's list, capabilities(7) */
+		snprintf(limits, sizeof limits, "%016" PRIx64, caps);
+		snprintf(text, sizeof text, "%016" PRIx64, (uint64_t)p->cap_bounding);
+		add(&l, "capabilities", limits, text, !strcmp(limits, text));
+		add(&l, "new privileges", s->sudo ? "allowed" : "no",
+			p->no_new_privileges == 1 ? "no" : "allowed",
+			(p->no_new_privileges == 1) == !s->sudo);
+		add(&l, "seccomp", "filter", p->seccomp == 2 ? "filter" : "off", p->seccomp == 2);
+		read_proc(x.pid, "limits", limits, sizeof limits);
+		add_count(&l, "open files", s->limits.open_files,
+			rlimit_of(limits, "Max open files"));
+		add_bytes(
+			&l, "file size", s->limits.file_bytes, rlimit_of(limits, "Max file size"));
+		add_mounts(&l, s, x.pid);
+		add_network(&l, s, x.pid);
+	}
+	process_list_release(p);
+	free(p);
+	cgroup_mounts_release(&mounts);
+	return l.n;
+}

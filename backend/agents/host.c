@@ -1,0 +1,231 @@
+/* host.c - the engine's side of agents: what is there, and making and removing it. */
+#include "agents/host.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "agents/own.h"
+#include "engine/json.h"
+#include "lane/lane.h"
+
+const struct limits tool_limits_small = {.memory_bytes = (uint64_t)64 << 20,
+	.cpus = 1,
+	.pids = 16,
+	.tmp_bytes = (uint64_t)1 << 20,
+	.file_bytes = (uint64_t)64 << 20,
+	.open_files = 64};
+
+/* berth-guest beside this program (the build tree), or in ../libexec/berth (installed). */
+static int find_guest(char path[PATH_MAX], struct err *e)
+{
+	char self[PATH_MAX], *slash;
+	static const char *const places[] = {"%s/berth-guest", "%s/../libexec/berth/berth-guest"};
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (n <= 0)
+		return err_sys(e, errno, "cannot find this program's own place");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	*slash = '\0';
+	for (size_t i = 0; i < COUNT(places); i++) {
+		AUTO_FREE char *try = NULL, *real = NULL;
+
+		try = i == 0 ? xasprintf("%s/berth-guest", self)
+			     : xasprintf("%s/../libexec/berth/berth-guest", self);
+		real = realpath(try, NULL);
+		if (real && !access(real, X_OK)) {
+			snprintf(path, PATH_MAX, "%s", real);
+			return 0;
+		}
+	}
+	return err_set(e, ERR_FAILED,
+		"berth-guest is missing beside %s; it is the init of berth's containers: install berth as a "
+		"whole.",
+		self);
+}
+
+struct agents_host *agents_open(const struct agents_options *o, struct err *e)
+{
+	struct agents_host *h = xcalloc(1, sizeof *h);
+	struct endpoint_options eo = {o->host, o->context};
+
+	h->read_only = o->read_only;
+	if (o->guest)
+		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
+	else if (find_guest(h->guest, e))
+		goto fail;
+	if (endpoint_choose(&eo, &h->endpoint, e))
+		goto fail;
+	h->engine = sync_open(&h->endpoint, e);
+	if (!h->engine || sync_hello(h->engine, &h->info, e))
+		goto fail;
+	return h;
+fail:
+	agents_close(h);
+	return NULL;
+}
+
+void agents_close(struct agents_host *h)
+{
+	if (!h)
+		return;
+	sync_close(h->engine);
+	endpoint_release(&h->endpoint);
+	free(h);
+}
+
+int host_look(struct agents_host *h, const char *name, struct existing *ret, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct err asked = ERR_INIT;
+	struct session record;
+	const cJSON *labels;
+	const char *own_name;
+
+	memset(ret, 0, sizeof *ret);
+	str_addf(&target, "/containers/%s/json", name);
+	if (sync_ask(h->engine, "look for the container %s", name, "GET", target.s, NULL, 0, &reply,
+		    &asked))
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
+	root = json_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	labels = json_path(root, "Config", "Labels", NULL);
+	own_name = json_string(root, "Name");
+	own_name += *own_name == '/';
+	snprintf(ret->id, sizeof ret->id, "%s", json_string(root, "Id"));
+	snprintf(ret->spec, sizeof ret->spec, "%s", json_string(labels, "berth.spec"));
+	snprintf(ret->session, sizeof ret->session, "%s", json_string(labels, "berth.session"));
+	snprintf(ret->role, sizeof ret->role, "%s", json_string(labels, "berth.role"));
+	ret->running = json_bool(json_path(root, "State", NULL), "Running");
+	ret->pid = json_int(json_path(root, "State", NULL), "Pid", 0);
+	ret->ours = own_proven(h->info.id, own_name, ret->session,
+			    json_string(labels, "berth.proof")) ||
+		(!session_load(own_name, &record, NULL) && !strcmp(record.id, ret->id) &&
+			!strcmp(record.engine, h->info.id));
+	return 1;
+}
+
+int host_create(struct agents_host *h, const struct spec *s, char id[65], struct err *e)
+{
+	AUTO_STR struct str body = STR_INIT, target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+
+	if (h->read_only)
+		return err_set(e, ERR_REFUSED, "berth runs read-only: nothing is created.");
+	str_addf(&target, "/containers/create?name=%s", s->name);
+	spec_body(s, &body);
+	if (sync_ask(h->engine, "create the container %s", s->name, "POST", target.s, body.s, 60000,
+		    &reply, e))
+		return -1;
+	root = json_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	if (strlen(json_string(root, "Id")) != 64)
+		return err_set(
+			e, ERR_PROTOCOL, "the engine created %s without saying its id", s->name);
+	memcpy(id, json_string(root, "Id"), 65);
+	return 0;
+}
+
+int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+
+	if (sync_act(h->engine, ACT_START, id, false, false, -1, e))
+		return -1;
+	str_addf(&target, "/containers/%s/wait", id);
+	if (sync_ask(h->engine, "wait for %s", name, "POST", target.s, NULL, 60000, &reply, e))
+		return -1;
+	root = json_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	if (json_int(root, "StatusCode", -1))
+		return err_set(e, ERR_FAILED, "the helper %s failed (exit %d)", name,
+			json_int(root, "StatusCode", -1));
+	return 0;
+}
+
+int host_remove(struct agents_host *h, const char *id, struct err *e)
+{
+	struct err asked = ERR_INIT;
+
+	if (h->read_only)
+		return err_set(e, ERR_REFUSED, "berth runs read-only: nothing is removed.");
+	if (sync_act(h->engine, ACT_REMOVE, id, true, true, -1, &asked) &&
+		asked.kind != ERR_NOT_FOUND)
+		return err_copy(e, &asked);
+	return 0;
+}
+
+/* Its name is ours, and its label is checked: an internal network has no way out by the engine. */
+int host_network(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
+	const char **id, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT, body = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct err asked = ERR_INIT;
+	const char *full = arena_printf(mem, "berth-%s", name);
+
+	(void)t;
+	str_addf(&target, "/networks/%s", full);
+	if (!sync_ask(h->engine, "look for the network %s", full, "GET", target.s, NULL, 0, &reply,
+		    &asked)) {
+		root = json_parse(reply.s, reply.len, e);
+		if (!root)
+			return -1;
+		if (!json_bool(root, "Internal") ||
+			strcmp(json_string(json_get(root, "Labels"), "berth.role"), "network"))
+			return err_set(e, ERR_CONFLICT,
+				"a network called %s is there already and is not an internal one of berth's.",
+				full);
+		*id = arena_strdup(mem, json_string(root, "Id"));
+		return 0;
+	}
+	if (asked.kind != ERR_NOT_FOUND)
+		return err_copy(e, &asked);
+	str_addf(&body,
+		"{\"Name\":\"%s\",\"Driver\":\"bridge\",\"Internal\":true,\"CheckDuplicate\":true,"
+		"\"Labels\":{\"berth.role\":\"network\"}}",
+		full);
+	if (sync_ask(h->engine, "make the network %s", full, "POST", "/networks/create", body.s, 0,
+		    &reply, e))
+		return -1;
+	root = json_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	*id = arena_strdup(mem, json_string(root, "Id"));
+	return 0;
+}
+
+bool host_lane_works(const char *name, const char *id)
+{
+	static const char *const argv[] = {LANE_GUEST_PATH};
+	struct lane_about about;
+	struct lane_request r = {.argv = argv, .argc = 1};
+	struct lane_command c;
+
+	(void)argv;
+	if (lane_find(name, &about, NULL) || strcmp(about.id, id) ||
+		lane_start(&about, &r, &c, NULL))
+		return false;
+	lane_cancel(&c);
+	lane_command_release(&c);
+	return true;
+}
+
+bool host_lane_dir_exists(const char *dir)
+{
+	struct stat st;
+
+	return !lstat(dir, &st) && S_ISDIR(st.st_mode);
+}

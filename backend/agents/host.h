@@ -1,0 +1,44 @@
+/*
+ * host.h - one engine as the agents room uses it: looking, creating, removing.
+ */
+#ifndef AGENTS_HOST_H
+#define AGENTS_HOST_H
+
+#include <stdbool.h>
+
+#include <berth/agents.h>
+
+#include "agents/spec.h"
+#include "engine/sync.h"
+
+struct agents_host {
+	struct engine_sync *engine;
+	struct engine_info info;
+	struct endpoint endpoint;
+	char guest[4096];
+	bool read_only;
+};
+
+extern const struct limits tool_limits_small; /* of helpers */
+
+struct existing {
+	char id[65], spec[17], session[64], role[16];
+	bool running, ours;
+	int pid;
+};
+
+/* What stands under a name or id: 1 filled in, 0 nothing, -1 error. */
+int host_look(struct agents_host *h, const char *name, struct existing *ret, struct err *e);
+int host_create(struct agents_host *h, const struct spec *s, char id[65], struct err *e);
+/* For helpers: start, wait for its end, ERR_FAILED unless it ended with 0. */
+int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e);
+/* Kill and remove, anonymous volumes too; not being there is success. */
+int host_remove(struct agents_host *h, const char *id, struct err *e);
+/* The internal network of this name in the team, made when missing; *id lives in mem. */
+int host_network(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
+	const char **id, struct err *e);
+
+bool host_lane_works(const char *name, const char *id);
+bool host_lane_dir_exists(const char *dir);
+
+#endif

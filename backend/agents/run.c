@@ -1,0 +1,298 @@
+/*
+ * run.c - one function runs every command.
+ *
+ * Over the lane where there is one; the registry names the container and the cgroup proves it, so the
+ * engine is not asked at all.
+ */
+#include <berth/agents.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "lane/lane.h"
+#include "lane/oom.h"
+
+#define CHUNK 65536
+
+const char *run_ended_name(enum run_ended r)
+{
+	static const char *const names[] = {
+		"exit", "signal", "timeout", "oom", "cancelled", "refused", "failed"};
+
+	return names[r];
+}
+
+struct stream {
+	int from, to;
+	int number; /* 1 or 2; 0: standard input */
+	uint64_t seen, max;
+};
+
+struct running {
+	const struct run_request *r;
+	struct run_result *out;
+	struct lane_command c;
+	struct stream in, stdout_, stderr_;
+	struct lane_ended end;
+	bool ended, cancelled;
+	char *buf;  /* CHUNK bytes */
+	char *held; /* input that the command has not taken yet */
+	size_t held_at, held_n;
+};
+
+static void write_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, bytes, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0 && errno == EAGAIN) {
+			struct pollfd p = {fd, POLLOUT, 0};
+
+			poll(&p, 1, -1);
+			continue;
+		}
+		if (w <= 0)
+			return;
+		bytes += w;
+		n -= (size_t)w;
+	}
+}
+
+static void deliver(struct running *g, struct stream *s, size_t n)
+{
+	size_t take = n;
+
+	if (s->max && s->seen + n > s->max)
+		take = s->seen < s->max ? (size_t)(s->max - s->seen) : 0;
+	s->seen += n;
+	g->out->dropped_bytes += n - take;
+	if (!take)
+		return;
+	if (g->r->output)
+		g->r->output(g->r->ctx, s->number, g->buf, take);
+	else if (s->to >= 0)
+		write_all(s->to, g->buf, take);
+}
+
+/* A pipe straight into another descriptor, where the kernel can do that; 0 end, -1 not possible. */
+static ssize_t shift(struct running *g, struct stream *s)
+{
+	if (g->r->output || s->max || s->to < 0)
+		return -1;
+	return splice(s->from, NULL, s->to, NULL, CHUNK * 16, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+}
+
+static void pump(struct running *g, struct stream *s)
+{
+	ssize_t n = shift(g, s);
+
+	if (n > 0) {
+		s->seen += (uint64_t)n;
+		return;
+	}
+	if (n < 0 && errno == EAGAIN) {
+		/* The reader may be slow: wait for it, not for us. */
+		struct pollfd p = {s->to, POLLOUT, 0};
+
+		poll(&p, 1, 100);
+	}
+	n = read(s->from, g->buf, CHUNK);
+	if (n > 0) {
+		deliver(g, s, (size_t)n);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		close(s->from);
+		s->from = -1;
+	}
+}
+
+/* Input: what was read and not taken yet is kept, never more than one chunk. */
+static void feed(struct running *g)
+{
+	ssize_t n;
+
+	if (!g->held_n) {
+		n = read(g->in.from, g->held, CHUNK);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			close(g->c.in);
+			g->c.in = g->in.to = -1;
+			return;
+		}
+		g->held_at = 0;
+		g->held_n = (size_t)n;
+	}
+	n = write(g->in.to, g->held + g->held_at, g->held_n);
+	if (n > 0) {
+		g->held_at += (size_t)n;
+		g->held_n -= (size_t)n;
+	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		/* It does not read any more; that is its business. */
+		close(g->c.in);
+		g->c.in = g->in.to = -1;
+	}
+}
+
+static int on_lane(struct running *g, struct err *e)
+{
+	int what = lane_next(&g->c, &g->end, e);
+
+	if (what < 0)
+		return -1;
+	g->ended |= what == 2;
+	return 0;
+}
+
+enum { P_LANE, P_OUT, P_ERROR, P_IN_FROM, P_IN_TO, P_CANCEL, P_RESIZE, P_COUNT };
+
+static int relay(struct running *g, struct err *e)
+{
+	while (!g->ended || g->stdout_.from >= 0 || g->stderr_.from >= 0) {
+		struct pollfd p[P_COUNT] = {{g->ended ? -1 : g->c.conn, POLLIN, 0},
+			{g->stdout_.from, POLLIN, 0}, {g->stderr_.from, POLLIN, 0},
+			{g->in.to >= 0 && !g->held_n && !g->ended ? g->in.from : -1, POLLIN, 0},
+			{g->held_n && !g->ended ? g->in.to : -1, POLLOUT, 0},
+			{g->cancelled ? -1 : g->r->cancel_fd, POLLIN, 0},
+			{g->r->resize_fd, POLLIN, 0}};
+
+		if (poll(p, P_COUNT, -1) < 0 && errno != EINTR)
+			return err_sys(e, errno, "waiting for the command failed");
+		if (p[P_OUT].revents)
+			pump(g, &g->stdout_);
+		if (p[P_ERROR].revents)
+			pump(g, &g->stderr_);
+		if (p[P_IN_FROM].revents || p[P_IN_TO].revents)
+			feed(g);
+		if (p[P_CANCEL].revents) {
+			g->cancelled = true;
+			lane_cancel(&g->c);
+		}
+		if (p[P_RESIZE].revents) {
+			char byte;
+			int columns, rows;
+
+			if (read(g->r->resize_fd, &byte, 1) > 0 && g->r->size) {
+				g->r->size(g->r->ctx, &columns, &rows);
+				lane_resize(&g->c, columns, rows);
+			}
+		}
+		if (p[P_LANE].revents && on_lane(g, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* The contract: 128+n, and 124 to 127 as env, timeout and docker have them. */
+static void judge(struct running *g, uint64_t ooms_before, uint64_t ooms_after)
+{
+	struct run_result *out = g->out;
+	const struct lane_ended *end = &g->end;
+
+	out->code = (int)end->code;
+	switch ((enum lane_how)end->how) {
+	case LANE_EXIT:
+		out->ended = ENDED_EXIT;
+		out->exit_code = out->code & 255;
+		break;
+	case LANE_BY_SIGNAL:
+		out->ended =
+			out->code == SIGKILL && ooms_after > ooms_before ? ENDED_OOM : ENDED_SIGNAL;
+		out->exit_code = 128 + (out->code & 127);
+		break;
+	case LANE_TIMED_OUT:
+		out->ended = ENDED_TIMEOUT;
+		out->exit_code = 124;
+		break;
+	case LANE_CANCELLED:
+		out->ended = ENDED_CANCELLED;
+		out->exit_code = 128 + SIGTERM;
+		break;
+	case LANE_NOT_RUN:
+	default:
+		out->ended = ENDED_FAILED;
+		out->exit_code = end->stage != LANE_AT_EXEC ? 125 : out->code == ENOENT ? 127 : 126;
+		err_sys(&out->err, out->code,
+			end->stage == LANE_AT_EXEC          ? "cannot run %s"
+				: end->stage == LANE_AT_CWD ? "cannot enter the directory for %s"
+							    : "cannot start %s",
+			g->r->argv[0]);
+		break;
+	}
+	/* A shell reports its child's death by SIGKILL as 137; it was the kernel's doing all the same. */
+	if (out->ended == ENDED_EXIT && out->exit_code == 137 && ooms_after > ooms_before)
+		out->ended = ENDED_OOM;
+	out->duration_ms = (double)end->wall_ns / 1e6;
+	out->user_ms = (double)end->user_us / 1e3;
+	out->system_ms = (double)end->system_us / 1e3;
+	out->max_rss_bytes = end->max_rss_bytes;
+	out->left_behind = end->left > 0;
+}
+
+int agents_run(const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	struct running g = {
+		.r = r, .out = ret, .c = {.conn = -1, .in = -1, .out = -1, .error = -1}};
+	struct lane_request request = {.argv = r->argv,
+		.argc = r->argc,
+		.env = r->env,
+		.envc = r->envc,
+		.cwd = r->cwd,
+		.limits = {.flags = r->tty ? LANE_TTY : 0,
+			.timeout_ms =
+				r->timeout_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)r->timeout_ms,
+			.columns = (uint16_t)r->columns,
+			.rows = (uint16_t)r->rows}};
+	struct lane_about about;
+	uint64_t ooms;
+	int result;
+
+	memset(ret, 0, sizeof *ret);
+	ret->ended = ENDED_FAILED;
+	ret->exit_code = 125;
+	ret->path = RUN_LANE;
+	if (lane_find(r->agent, &about, e) || lane_start(&about, &request, &g.c, e)) {
+		if (e)
+			ret->err = *e;
+		return -1;
+	}
+	ooms = oom_kills(g.c.guest, about.id);
+	g.buf = xmalloc(CHUNK);
+	g.held = xmalloc(CHUNK);
+	g.stdout_ = (struct stream){g.c.out, r->out, 1, 0, r->output_max};
+	g.stderr_ = (struct stream){g.c.error, r->error, 2, 0, r->output_max};
+	g.c.out = g.c.error = -1; /* pump closes them */
+	g.in = (struct stream){r->in, g.c.in, 0, 0, 0};
+	if (r->in < 0) {
+		cleanup_close(&g.c.in);
+		g.c.in = g.in.to = -1;
+	}
+	result = relay(&g, e);
+	if (result) {
+		if (e)
+			ret->err = *e;
+	} else {
+		judge(&g, ooms,
+			g.end.how == LANE_EXIT && g.end.code == 0 ? ooms
+								  : oom_kills(g.c.guest, about.id));
+	}
+	ret->out_bytes = g.stdout_.seen;
+	ret->error_bytes = g.stderr_.seen;
+	cleanup_close(&g.stdout_.from);
+	cleanup_close(&g.stderr_.from);
+	lane_command_release(&g.c);
+	free(g.buf);
+	free(g.held);
+	return result;
+}

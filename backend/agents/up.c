@@ -1,0 +1,369 @@
+/*
+ * up.c - from a definition to a running container, and back.
+ *
+ * Straight-line code: each step either succeeds or everything made so far is taken away again.
+ */
+#include <berth/agents.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include "agents/enforce.h"
+#include "agents/host.h"
+#include "agents/own.h"
+#include "agents/secrets.h"
+#include "agents/spec.h"
+#include "engine/json.h"
+#include "lane/lane.h"
+
+#define LANE_WAIT_MS 10000
+
+struct bringing { /* what has been made so far */
+	struct agents_host *h;
+	const struct team *team;
+	const struct agent_def *def;
+	struct spec spec;
+	struct session session;
+	struct lane_offer offer;
+	struct secret_values secrets;
+	struct arena mem;
+	char proof[PROOF_MAX], home[96];
+	bool offered, created;
+};
+
+static uint64_t us_since(int64_t start)
+{
+	return (uint64_t)((clock_mono_ns() - start) / 1000);
+}
+
+/* The workspace's owner; root's workspaces belong to 1000:1000, who must be able to write there. */
+static int choose_user(struct bringing *b, struct err *e)
+{
+	struct stat st;
+
+	if (stat(b->def->workspace, &st) || !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_CONFIG,
+			"the workspace %s of %s is not a directory; make it first (mkdir %s).",
+			b->def->workspace, b->def->id, b->def->workspace);
+	b->spec.uid = st.st_uid;
+	b->spec.gid = st.st_gid;
+	if (st.st_uid)
+		return 0;
+	b->spec.uid = b->spec.gid = 1000;
+	if (!b->def->sudo && !(st.st_mode & S_IWOTH) &&
+		!(st.st_gid == 1000 && st.st_mode & S_IWGRP))
+		return err_set(e, ERR_REFUSED,
+			"the workspace %s belongs to root, and the agent runs as 1000:1000, which cannot "
+			"write there; give it to that user: chown 1000:1000 %s",
+			b->def->workspace, b->def->workspace);
+	return 0;
+}
+
+/* Every path of the team that some agent may write: nothing may be mounted from below one. */
+static size_t writable_paths(const struct team *t, struct arena *mem, const char *const **out)
+{
+	size_t n = 0, cap = 0;
+	const char **list;
+
+	for (size_t i = 0; i < t->nagents; i++)
+		cap += 1 + t->agents[i].npaths;
+	list = arena_array(mem, cap, sizeof *list);
+	for (size_t i = 0; i < t->nagents; i++) {
+		list[n++] = t->agents[i].workspace;
+		for (size_t k = 0; k < t->agents[i].npaths; k++)
+			if (t->agents[i].paths[k].write)
+				list[n++] = t->agents[i].paths[k].path;
+	}
+	*out = list;
+	return n;
+}
+
+static int add_mounts(struct bringing *b, struct err *e)
+{
+	const struct agent_def *a = b->def;
+	struct mount_list *l = &b->spec.mounts;
+	const char *const *writable;
+	size_t n = writable_paths(b->team, &b->mem, &writable);
+
+	if (mounts_add(l, MOUNT_DECLARED, a->workspace, a->workspace, false, writable, n, e))
+		return -1;
+	for (size_t i = 0; i < a->npaths; i++) {
+		const struct path_grant *g = &a->paths[i];
+
+		if (mounts_add(l, MOUNT_DECLARED, g->path, g->path, !g->write, writable, n, e))
+			return -1;
+		/* What is protected inside a writable grant is mounted once more, read-only, over it. */
+		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
+			if (mounts_add(l, MOUNT_DECLARED, g->protected_paths.word[k],
+				    g->protected_paths.word[k], true, NULL, 0, e))
+				return -1;
+	}
+	if (a->temporary &&
+		mounts_add(l, MOUNT_DECLARED, a->temporary, a->temporary, true, NULL, 0, e))
+		return -1;
+	if (secrets_mounts(&a->credentials, l, e))
+		return -1;
+	return mounts_add(l, MOUNT_OURS, b->h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
+			mounts_add(l, MOUNT_OURS, b->offer.dir, LANE_DIR, true, NULL, 0, e)
+		? -1
+		: 0;
+}
+
+static int check_image(struct bringing *b, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT;
+	struct err asked = ERR_INIT;
+
+	str_addf(&target, "/images/%s/json", b->spec.image);
+	if (!sync_ask(b->h->engine, "look for the image %s", b->spec.image, "GET", target.s, NULL,
+		    0, NULL, &asked))
+		return 0;
+	if (asked.kind != ERR_NOT_FOUND)
+		return err_copy(e, &asked);
+	return err_set(e, ERR_NOT_FOUND,
+		"the image %s of %s is not on this engine; make it with `berth image build` or fetch it "
+		"with `berth image pull %s`.",
+		b->spec.image, b->def->id, b->spec.image);
+}
+
+/* A new volume belongs to root; a helper without network hands it to the container's user. */
+static int make_home(struct bringing *b, struct err *e)
+{
+	static const char *const caps[] = {"CHOWN", "DAC_OVERRIDE", "FOWNER"};
+	AUTO_STR struct str body = STR_INIT, reply = STR_INIT, path = STR_INIT;
+	char uid[16], gid[16], name[64], proof[PROOF_MAX];
+	const char *entry[] = {LANE_GUEST_PATH, "chown", uid, gid, SPEC_HOME};
+	struct spec helper = {.role = SPEC_HELPER,
+		.name = name,
+		.image = b->spec.image,
+		.entry = entry,
+		.nentry = 5,
+		.limits = tool_limits_small,
+		.caps = caps,
+		.ncaps = 3,
+		.home = b->home};
+	struct err e2 = ERR_INIT;
+	AUTO_STR struct str owner = STR_INIT;
+	char id[65];
+	int result = -1;
+
+	snprintf(b->home, sizeof b->home, "berth-home-%s", b->def->container);
+	str_addf(&path, "/volumes/%s", b->home);
+	b->spec.home = b->home;
+	if (!sync_ask(b->h->engine, "look for the volume %s", b->home, "GET", path.s, NULL, 0, NULL,
+		    &e2))
+		return 0;
+	if (e2.kind != ERR_NOT_FOUND)
+		return err_copy(e, &e2);
+	str_addf(&body,
+		"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\"}}",
+		b->home, b->def->id);
+	if (sync_ask(b->h->engine, "make the volume %s", b->home, "POST", "/volumes/create", body.s,
+		    0, NULL, e))
+		return -1;
+	snprintf(uid, sizeof uid, "%u", (unsigned)b->spec.uid);
+	snprintf(gid, sizeof gid, "%u", (unsigned)b->spec.gid);
+	snprintf(name, sizeof name, "berth-helper-%.16s", b->session.session);
+	own_label(&owner);
+	helper.owner = owner.s;
+	helper.session = b->session.session;
+	helper.engine = b->h->info.id;
+	if (own_proof(b->h->info.id, name, b->session.session, proof, e))
+		goto out;
+	helper.proof = proof;
+	if (mounts_add(
+		    &helper.mounts, MOUNT_OURS, b->h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
+		host_create(b->h, &helper, id, e))
+		goto out;
+	result = host_start_and_wait(b->h, name, id, e);
+	host_remove(b->h, id, NULL);
+out:
+	if (result)
+		sync_ask(b->h->engine, "remove the volume %s", b->home, "DELETE", path.s, NULL, 0,
+			NULL, NULL);
+	mounts_release(&helper.mounts);
+	return result;
+}
+
+/* What stands under the agent's name: 0 nothing (any more), 1 up as asked. */
+static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
+{
+	struct existing x;
+	int found = host_look(b->h, b->spec.name, &x, e);
+
+	if (found <= 0)
+		return found;
+	if (!x.ours)
+		return err_set(e, ERR_CONFLICT,
+			"a container called %s is there already and was not made by berth here; rename or "
+			"remove it yourself (docker rm %s), berth does not touch it.",
+			b->spec.name, b->spec.name);
+	if (x.running && !strcmp(x.spec, hash) && host_lane_works(b->spec.name, x.id)) {
+		snprintf(ret->id, sizeof ret->id, "%s", x.id);
+		ret->was_up = true;
+		return 1;
+	}
+	ret->replaced = true;
+	if (host_remove(b->h, x.id, e))
+		return -1;
+	lane_forget(b->spec.name);
+	return 0;
+}
+
+static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
+{
+	struct lane_about about = {0};
+	struct lane_mount *mounts;
+	size_t n = 0;
+	int64_t start = clock_mono_ns();
+
+	if (host_create(b->h, &b->spec, ret->id, e))
+		return -1;
+	b->created = true;
+	ret->created_us = us_since(start);
+	/* From here on a crash of ours leaves a container whose id is in the record. */
+	snprintf(b->session.id, sizeof b->session.id, "%s", ret->id);
+	if (session_save(&b->session, e))
+		return -1;
+	start = clock_mono_ns();
+	if (sync_act(b->h->engine, ACT_START, ret->id, false, false, -1, e))
+		return -1;
+	ret->started_us = us_since(start);
+	start = clock_mono_ns();
+	snprintf(about.name, sizeof about.name, "%s", b->spec.name);
+	snprintf(about.id, sizeof about.id, "%s", ret->id);
+	snprintf(about.agent, sizeof about.agent, "%s", b->def->id);
+	snprintf(about.engine, sizeof about.engine, "%s", b->h->info.id);
+	snprintf(about.session, sizeof about.session, "%s", b->session.session);
+	mounts = arena_array(&b->mem, b->spec.mounts.n, sizeof *mounts);
+	for (size_t i = 0; i < b->spec.mounts.n; i++)
+		if (!b->spec.mounts.mount[i].private_ours)
+			mounts[n++] = (struct lane_mount){b->spec.mounts.mount[i].target,
+				b->spec.mounts.mount[i].dev, b->spec.mounts.mount[i].ino};
+	b->offered = false; /* the hand-over closes it */
+	if (lane_hand_over(
+		    &b->offer, &about, mounts, n, b->secrets.secret, b->secrets.n, LANE_WAIT_MS, e))
+		return -1;
+	ret->ready_us = us_since(start);
+	ret->nenforced = enforce_read(b->h, &b->spec, ret->id, ret->enforced, ENFORCED_MAX);
+	return 0;
+}
+
+static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
+{
+	const struct agent_def *a = b->def;
+	char hash[17];
+	int there;
+
+	b->spec = (struct spec){.role = SPEC_AGENT,
+		.name = a->container,
+		.agent = a->id,
+		.session = b->session.session,
+		.engine = b->h->info.id,
+		.proof = b->proof,
+		.image = a->image,
+		.workdir = a->workspace,
+		.limits = a->limits,
+		.network = a->network,
+		.sudo = a->sudo,
+		.env = &a->env,
+		.secrets = a->secrets.n || a->credentials.env.n};
+	if (a->net_rate_bytes)
+		return err_set(e, ERR_REFUSED,
+			"%s asks for a network rate limit, which needs traffic control on the host's end "
+			"of the container's network; this is not available here, and berth does not "
+			"ignore limits: take network_rate: out.",
+			a->id);
+	if (choose_user(b, e) || secrets_gather(b->team, a, &b->secrets, e) || check_image(b, e))
+		return -1;
+	if (a->network == NET_INTERNAL &&
+		host_network(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e))
+		return -1;
+	snprintf(b->session.name, sizeof b->session.name, "%s", a->container);
+	snprintf(b->session.engine, sizeof b->session.engine, "%s", b->h->info.id);
+	snprintf(b->session.agent, sizeof b->session.agent, "%s", a->id);
+	snprintf(b->session.file, sizeof b->session.file, "%s", b->team->file);
+	if (own_proof(b->h->info.id, a->container, b->session.session, b->proof, e))
+		return -1;
+	/* The lane's directory is part of what is mounted, so of what is compared. */
+	if (lane_place(a->container, b->offer.dir, e) || make_home(b, e))
+		return -1;
+	if (host_lane_dir_exists(b->offer.dir) && !add_mounts(b, NULL)) {
+		spec_hash(&b->spec, hash);
+		there = clear_name(b, hash, ret, e);
+	} else {
+		there = clear_name(b, "", ret, e);
+	}
+	if (there)
+		return there < 0 ? -1 : 0;
+	mounts_release(&b->spec.mounts);
+	if (lane_prepare(a->container, &b->offer, e))
+		return -1;
+	b->offered = true;
+	if (add_mounts(b, e))
+		return -1;
+	spec_hash(&b->spec, b->session.spec);
+	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
+	return run_it(b, ret, e);
+}
+
+int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
+	struct agent_up *ret, struct err *e)
+{
+	struct bringing b = {.h = h, .team = t, .def = a, .offer = {.boot = -1, .lane = -1}};
+	int result;
+
+	memset(ret, 0, sizeof *ret);
+	arena_init(&b.mem, 2048);
+	result = session_new(&b.session, e) || bring_up(&b, ret, e) ? -1 : 0;
+	if (b.offered)
+		lane_offer_release(&b.offer);
+	if (result && b.created) {
+		host_remove(h, ret->id, NULL);
+		session_forget(a->container);
+	}
+	if (result && (b.created || b.offered))
+		lane_forget(a->container);
+	secrets_release(&b.secrets);
+	mounts_release(&b.spec.mounts);
+	arena_release(&b.mem);
+	return result;
+}
+
+int agents_down(struct agents_host *h, const char *container, struct err *e)
+{
+	struct existing x;
+	int found = host_look(h, container, &x, e);
+
+	if (found < 0)
+		return -1;
+	if (found && !x.ours)
+		return err_set(e, ERR_CONFLICT,
+			"the container %s was not made by berth here, so it is left alone.",
+			container);
+	if (found && host_remove(h, x.id, e))
+		return -1;
+	lane_forget(container);
+	session_forget(container);
+	return found ? 0 : err_set(e, ERR_NOT_FOUND, "%s is not up.", container);
+}
+
+size_t agents_sessions(char names[][64], size_t max)
+{
+	struct session *all = xcalloc(max, sizeof *all);
+	size_t n = session_all(all, max);
+
+	for (size_t i = 0; i < n; i++)
+		snprintf(names[i], 64, "%s", all[i].name);
+	free(all);
+	return n;
+}

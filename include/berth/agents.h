@@ -1,0 +1,109 @@
+/*
+ * agents.h - agents and tools in hardened containers: up, down, running commands.
+ *
+ * For command lines, workers and the agents' server: every call blocks until it is done and must not be
+ * made on the backend thread.  An agents_host stands for one engine; give each thread its own.
+ */
+#ifndef BERTH_AGENTS_H
+#define BERTH_AGENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "team.h"
+
+struct agents_host;
+
+struct agents_options {
+	const char *host, *context; /* as in backend_options */
+	const char *guest; /* path of berth-guest; NULL: beside this program, or ../libexec/berth */
+	bool read_only;
+};
+
+/* Connects; the engine must be local, for workspaces are mounted by their path here. */
+struct agents_host *agents_open(const struct agents_options *o, struct err *e);
+void agents_close(struct agents_host *h);
+
+/* One limit or property, as asked for and as it is read back from inside and from the kernel. */
+struct enforced {
+	const char *what;
+	char asked[64], actual[64];
+	bool same;
+};
+
+#define ENFORCED_MAX 24
+struct agent_up {
+	bool was_up;   /* it ran already, as asked */
+	bool replaced; /* a stale one of ours was in the way */
+	char id[65];
+	uint64_t created_us, started_us, ready_us; /* how long each step took */
+	size_t nenforced;
+	struct enforced enforced[ENFORCED_MAX];
+	size_t nloosened;
+	const char *loosened[8];
+};
+
+/* Create and start the agent; idempotent.  What it made is removed again when a step fails. */
+int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
+	struct agent_up *ret, struct err *e);
+/* Stop and remove the agent's container; workspace and home volume stay.  ERR_NOT_FOUND: not up. */
+int agents_down(struct agents_host *h, const char *container, struct err *e);
+/* Containers in the session records of this user, for `down --all`. */
+size_t agents_sessions(char names[][64], size_t max);
+
+/* -- commands ------------------------------------------------------------------------------------ */
+
+enum run_path { RUN_LANE, RUN_ENGINE };
+enum run_ended {
+	ENDED_EXIT,
+	ENDED_SIGNAL,
+	ENDED_TIMEOUT,
+	ENDED_OOM,
+	ENDED_CANCELLED,
+	ENDED_REFUSED,
+	ENDED_FAILED
+};
+const char *run_ended_name(enum run_ended r);
+
+struct run_request {
+	const char *agent; /* agent id or container name */
+	const char *const *argv;
+	size_t argc;
+	const char *const *env; /* NAME=value, added to the container's */
+	size_t envc;
+	const char *cwd;    /* NULL: the container's */
+	int64_t timeout_ms; /* 0: none */
+	bool tty;
+	int columns, rows;
+	/* Where the streams come from and go to; -1: nothing / dropped.  Blocking descriptors are fine. */
+	int in, out, error;
+	uint64_t
+		output_max; /* of each stream; the rest is read, dropped and counted; 0: no limit */
+	/* Called for each piece of output instead of writing it to out or error; may be NULL. */
+	void (*output)(void *ctx, int stream, const char *bytes, size_t n);
+	void *ctx;
+	/* Readable: end the command (its whole tree).  -1: none. */
+	int cancel_fd;
+	/* Window size, asked for when resize_fd becomes readable (one byte is consumed); -1: none. */
+	int resize_fd;
+	void (*size)(void *ctx, int *columns, int *rows);
+};
+
+struct run_result {
+	enum run_ended ended;
+	enum run_path path;
+	int code;      /* exit code, or signal number; errno for ENDED_FAILED before it ran */
+	int exit_code; /* by the contract: 128+n, 124, 125, 126, 127 */
+	double duration_ms, user_ms, system_ms;
+	uint64_t max_rss_bytes, out_bytes, error_bytes, dropped_bytes;
+	bool left_behind; /* processes of it could not be ended */
+	struct err err;   /* ENDED_FAILED, ENDED_REFUSED: the sentence */
+};
+
+/* Run one command in a running agent.  No engine is asked when its lane works.  Always fills *ret;
+ * returns 0 when the command ran, whatever came of it. */
+int agents_run(const struct run_request *r, struct run_result *ret, struct err *e);
+
+#endif

@@ -1,0 +1,254 @@
+/* agents.c - up, commands, down, on a real engine: BERTH_TEST_ENGINE names it, with the image box:1. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/agents.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+static char top[] = "/tmp/berth-agents-XXXXXX";
+static struct agents_host *host;
+static struct team team;
+static char name[64]; /* of the agent: unique, tests may run beside each other */
+
+static int open_all(void **state)
+{
+	const char *engine = getenv("BERTH_TEST_ENGINE");
+	struct agents_options o = {.host = engine, .guest = BERTH_GUEST};
+	AUTO_FREE char *yaml = NULL, *dir = NULL;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (!engine) {
+		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+		return -1;
+	}
+	assert_non_null(mkdtemp(top));
+	chmod(top, 0755);
+	dir = xasprintf("%s/run", top);
+	mkdir(dir, 0700);
+	setenv("XDG_RUNTIME_DIR", dir, 1);
+	setenv("XDG_STATE_HOME", top, 1);
+	setenv("BERTH_TEST_SECRET", "s3cret value", 1);
+	free(dir);
+	dir = xasprintf("%s/ws", top);
+	mkdir(dir, 0755);
+	assert_int_equal(chown(dir, 1000, 1000), 0);
+	free(dir);
+	dir = xasprintf("%s/docs", top);
+	mkdir(dir, 0755);
+	snprintf(name, sizeof name, "t%d", (int)getpid());
+	yaml = xasprintf("agents:\n  %s:\n    image: box:1\n    workspace: %s/ws\n    memory: 64m\n"
+			 "    cpus: 1\n    pids: 64\n    context_paths: [{path: %s/docs}]\n"
+			 "    secrets: [key]\n    env: {GREETING: hello}\n"
+			 "    credentials: {env: [BERTH_TEST_SECRET]}\n"
+			 "secrets: {key: {env: BERTH_TEST_SECRET}}\n",
+		name, top, top);
+	if (team_parse("team", yaml, strlen(yaml), "/", &team, &e))
+		fail_msg("%s", e.msg);
+	host = agents_open(&o, &e);
+	if (!host)
+		fail_msg("%s", e.msg);
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
+
+	(void)state;
+	agents_down(host, team.agents[0].container, NULL);
+	agents_close(host);
+	team_release(&team);
+	return system(rm);
+}
+
+struct output {
+	struct str text[3];
+};
+
+static void collect(void *ctx, int stream, const char *bytes, size_t n)
+{
+	struct output *o = ctx;
+
+	str_add(&o->text[stream], bytes, n);
+}
+
+static struct run_result run_for(struct output *o, int64_t timeout_ms, const char *script)
+{
+	const char *argv[] = {"sh", "-c", script};
+	struct run_request r = {.agent = name,
+		.argv = argv,
+		.argc = 3,
+		.timeout_ms = timeout_ms,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.output = collect,
+		.ctx = o,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct run_result out;
+	struct err e = ERR_INIT;
+
+	for (int i = 0; i < 3; i++)
+		str_clear(&o->text[i]);
+	if (agents_run(&r, &out, &e))
+		fail_msg("%s", e.msg);
+	return out;
+}
+
+static void test_up(void **state)
+{
+	struct agent_up up;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (agents_up(host, &team, &team.agents[0], &up, &e))
+		fail_msg("%s", e.msg);
+	assert_false(up.was_up);
+	assert_true(up.nenforced >= 10);
+	for (size_t i = 0; i < up.nenforced; i++)
+		if (!up.enforced[i].same)
+			fail_msg("%s: asked %s, in force %s", up.enforced[i].what,
+				up.enforced[i].asked, up.enforced[i].actual);
+	assert_int_equal(up.nloosened, 0);
+	if (agents_up(host, &team, &team.agents[0], &up, &e))
+		fail_msg("%s", e.msg);
+	assert_true(up.was_up);
+}
+
+static void test_commands(void **state)
+{
+	struct output o = {{STR_INIT, STR_INIT, STR_INIT}};
+	struct run_result r;
+
+	(void)state;
+	r = run_for(&o, 0, "echo out; echo err >&2; exit 7");
+	assert_int_equal(r.ended, ENDED_EXIT);
+	assert_int_equal(r.exit_code, 7);
+	assert_string_equal(o.text[1].s, "out\n");
+	assert_string_equal(o.text[2].s, "err\n");
+	r = run_for(&o, 0, "kill -TERM $$");
+	assert_int_equal(r.ended, ENDED_SIGNAL);
+	assert_int_equal(r.exit_code, 143);
+	r = run_for(&o, 300, "trap '' TERM; (setsid sleep 1000 &); sleep 1000");
+	assert_int_equal(r.ended, ENDED_TIMEOUT);
+	assert_int_equal(r.exit_code, 124);
+	assert_false(r.left_behind);
+	r = run_for(&o, 0, "echo $GREETING $BERTH_TEST_SECRET; cat /run/secrets/key; pwd");
+	assert_non_null(strstr(o.text[1].s, "hello s3cret value\ns3cret value"));
+	assert_non_null(strstr(o.text[1].s, "/ws\n"));
+	r = run_for(&o, 0, "x=a; while :; do x=$x$x; done");
+	assert_int_equal(r.ended, ENDED_OOM);
+	r = run_for(&o, 0, "ps | grep -c '[s]leep 1000'");
+	assert_string_equal(o.text[1].s, "0\n"); /* nothing was left behind */
+	for (int i = 0; i < 3; i++)
+		str_release(&o.text[i]);
+}
+
+/* Files stay between commands; the root and read-only grants cannot be written. */
+static void test_files(void **state)
+{
+	struct output o = {{STR_INIT, STR_INIT, STR_INIT}};
+	struct run_result r;
+
+	(void)state;
+	run_for(&o, 0, "echo kept > $HOME/x; echo w > file");
+	r = run_for(&o, 0, "cat $HOME/x file");
+	assert_int_equal(r.exit_code, 0);
+	assert_string_equal(o.text[1].s, "kept\nw\n");
+	r = run_for(&o, 0, "touch /usr/x");
+	assert_int_not_equal(r.exit_code, 0);
+	r = run_for(&o, 0, "touch ../docs/x");
+	assert_int_not_equal(r.exit_code, 0);
+	r = run_for(&o, 0, "grep -h Cap /proc/self/status | grep -v 0000000000000000");
+	assert_int_equal(r.exit_code, 1);
+	for (int i = 0; i < 3; i++)
+		str_release(&o.text[i]);
+}
+
+static void test_not_found(void **state)
+{
+	const char *argv[] = {"no-such-program"};
+	struct run_request r = {.agent = name,
+		.argv = argv,
+		.argc = 1,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct run_result out;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(agents_run(&r, &out, &e), 0);
+	assert_int_equal(out.ended, ENDED_FAILED);
+	assert_int_equal(out.exit_code, 127);
+	argv[0] = "/etc";
+	assert_int_equal(agents_run(&r, &out, &e), 0);
+	assert_int_equal(out.exit_code, 126);
+	r.agent = "nobody";
+	assert_int_equal(agents_run(&r, &out, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+}
+
+static void test_down(void **state)
+{
+	struct err e = ERR_INIT;
+	struct agent_up up;
+
+	(void)state;
+	/* A stale one is replaced: another image would be another specification. */
+	assert_int_equal(agents_down(host, team.agents[0].container, &e), 0);
+	assert_int_equal(agents_down(host, team.agents[0].container, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), 0);
+	assert_false(up.was_up);
+	assert_int_equal(agents_down(host, team.agents[0].container, &e), 0);
+}
+
+static void test_refusals(void **state)
+{
+	static const char *const bad[] = {"/etc", "/", "/proc", "/root"};
+	struct err e = ERR_INIT;
+	struct agent_up up;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		AUTO_FREE char *yaml = xasprintf(
+			"agents: {x%d: {image: \"box:1\", workspace: %s/ws, context_paths: [{path: %s}]}}",
+			(int)getpid(), top, bad[i]);
+		struct team t;
+
+		assert_int_equal(team_parse("t", yaml, strlen(yaml), "/", &t, &e), 0);
+		assert_int_equal(agents_up(host, &t, &t.agents[0], &up, &e), -1);
+		assert_int_equal(e.kind, ERR_REFUSED);
+		team_release(&t);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_up),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_not_found),
+		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_refusals),
+	};
+
+	text_init();
+	return cmocka_run_group_tests(tests, open_all, close_all);
+}
