@@ -28,7 +28,7 @@ static const struct {
 } twins[] = {{0xB7, '.'}, {0xD7, 'x'}, {0x2014, '-'}, {0x2192, '>'}, {0x2190, '<'}, {0x2264, '<'},
 	{0x2265, '>'}, {0x2581, '_'}, {0x2582, '.'}, {0x2583, '-'}, {0x2584, '='}, {0x2585, '+'},
 	{0x2586, '*'}, {0x2588, '#'}, {0x2589, '#'}, {0x258A, '#'}, {0x258B, '|'}, {0x258D, '.'},
-	{0x258E, '.'}, {0x258F, '.'}, {0x2588, '#'}, {0x251C, '|'}, {0x2502, '|'}};
+	{0x258E, '.'}, {0x258F, '.'}, {0x2588, '#'}, {0x251C, '|'}};
 
 const char *glyph_text(const struct canvas *c, enum glyph g)
 {
@@ -254,6 +254,45 @@ int canvas_clip(struct canvas *c, int x, int y, int w, struct style st, const ch
 	return used + 1;
 }
 
+/* Bytes of `text` that go on a line of `w` columns. */
+static size_t line_of(const char *text, int w)
+{
+	size_t n = strcspn(text, "\n"), fits = 0;
+	int used = 0;
+
+	for (size_t i = 0; i < n;) {
+		uint32_t cp;
+		size_t len = utf8_next(text + i, n - i, &cp);
+
+		used += text_width(text + i, len);
+		if (used > w)
+			break;
+		i += len;
+		fits = i;
+	}
+	if (fits < n && text[fits] != ' ')
+		for (size_t i = fits; i > fits / 2; i--)
+			if (text[i] == ' ')
+				return i;
+	return fits ? fits : n > 0;
+}
+
+int canvas_wrap(struct canvas *c, struct area a, struct style st, const char *text)
+{
+	int lines = 0;
+
+	while (*text) {
+		size_t n = line_of(text, a.w > 0 ? a.w : 1);
+
+		if (c && lines < a.h)
+			canvas_textn(c, a.x, a.y + lines, a.w, st, text, n);
+		lines++;
+		text += n;
+		text += *text == '\n' ? 1 : strspn(text, " ");
+	}
+	return lines;
+}
+
 int canvas_glyph(struct canvas *c, int x, int y, struct style st, enum glyph g)
 {
 	return canvas_text(c, x, y, 1, st, glyphs[g].text);
@@ -291,6 +330,25 @@ void canvas_hline(struct canvas *c, int x, int y, int w, struct style st)
 {
 	for (int i = 0; i < w; i++)
 		canvas_glyph(c, x + i, y, st, GLYPH_HLINE);
+}
+
+void canvas_frame(struct canvas *c, struct area a, struct style st)
+{
+	int right = a.x + a.w - 1, low = a.y + a.h - 1;
+
+	canvas_fill(c, a, st, ' ');
+	if (a.w < 2 || a.h < 2)
+		return;
+	canvas_hline(c, a.x, a.y, a.w, st);
+	canvas_hline(c, a.x, low, a.w, st);
+	for (int y = a.y + 1; y < low; y++) {
+		canvas_glyph(c, a.x, y, st, GLYPH_VLINE);
+		canvas_glyph(c, right, y, st, GLYPH_VLINE);
+	}
+	canvas_text(c, a.x, a.y, 1, st, c->ascii ? "+" : "\u250c");
+	canvas_text(c, right, a.y, 1, st, c->ascii ? "+" : "\u2510");
+	canvas_text(c, a.x, low, 1, st, c->ascii ? "+" : "\u2514");
+	canvas_text(c, right, low, 1, st, c->ascii ? "+" : "\u2518");
 }
 
 void canvas_under(struct canvas *c, struct area a, enum role under)

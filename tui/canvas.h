@@ -34,15 +34,15 @@ struct cell {
 	struct style style;
 };
 
+struct area {
+	int x, y, w, h;
+};
+
 struct canvas {
 	int columns, rows;
 	bool ascii;
 	struct cell *cells;     /* rows * columns */
 	int cursor_x, cursor_y; /* where the terminal's cursor is shown; -1: hidden */
-};
-
-struct area {
-	int x, y, w, h;
 };
 
 /* Signs with an ASCII twin, one column each.  canvas_text turns the same characters into the same
@@ -92,9 +92,13 @@ int canvas_printf(struct canvas *c, int x, int y, int w, struct style st, const 
 void canvas_right(struct canvas *c, int x, int y, int w, struct style st, const char *text);
 /* As canvas_text, but a text that does not fit ends in an ellipsis. */
 int canvas_clip(struct canvas *c, int x, int y, int w, struct style st, const char *text);
+/* Folded at blanks and '\n' into the area; returns the lines it takes (more than a.h: cut off).
+ * c NULL: only counts. */
+int canvas_wrap(struct canvas *c, struct area a, struct style st, const char *text);
 int canvas_glyph(struct canvas *c, int x, int y, struct style st, enum glyph g);
 void canvas_fill(struct canvas *c, struct area a, struct style st, char ch);
 void canvas_hline(struct canvas *c, int x, int y, int w, struct style st);
+void canvas_frame(struct canvas *c, struct area a, struct style st); /* fills, and draws its edge */
 /* Give the cells of an area another lower style (selected row) or role (dimmed, stale) in place. */
 void canvas_under(struct canvas *c, struct area a, enum role under);
 void canvas_restyle(struct canvas *c, struct area a, enum role role);

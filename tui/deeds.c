@@ -193,26 +193,34 @@ static void next_theme(struct app *a)
 
 /* Palette */
 
-static void open_palette(struct app *a)
+static void offer_actions(struct app *a, bool hidden)
 {
 	uint16_t context = app_top(a)->view.ops->context;
-	struct palette_item it;
-	char name[32];
 
-	palette_open(&a->palette, &a->commands);
 	for (int act = 1; act < DO_COUNT; act++) {
 		const struct action_info *info = &action_info[act];
+		struct palette_item it = {.kind = PALETTE_ACTION, .action = (enum action)act};
 
 		if (!(info->where & context) || act == DO_PALETTE ||
-			(act >= DO_VIEW_1 && act <= DO_VIEW_9))
+			(act >= DO_VIEW_1 && act <= DO_VIEW_9) ||
+			hidden != !!(info->flags & ACTION_HIDDEN))
 			continue;
-		it = (struct palette_item){.kind = PALETTE_ACTION, .action = (enum action)act};
 		snprintf(it.name, sizeof it.name, "%s", info->name);
 		snprintf(it.help, sizeof it.help, "%s", info->help);
 		keymap_first(&a->keys, (enum action)act, it.key);
 		it.greyed = info->flags & ACTION_CHANGES && app_read_only(a);
 		palette_add(&a->palette, it);
 	}
+}
+
+/* What a view is about first, movement last. */
+static void open_palette(struct app *a)
+{
+	struct palette_item it;
+	char name[32];
+
+	palette_open(&a->palette, &a->commands);
+	offer_actions(a, false);
 	for (size_t i = 0; i < a->ntabs; i++) {
 		it = (struct palette_item){.kind = PALETTE_VIEW};
 		snprintf(it.name, sizeof it.name, "%s", a->tab[i].view.ops->name);
@@ -226,6 +234,7 @@ static void open_palette(struct app *a)
 		snprintf(it.help, sizeof it.help, "look: %s", name);
 		palette_add(&a->palette, it);
 	}
+	offer_actions(a, true);
 	palette_ready(&a->palette);
 }
 
@@ -368,8 +377,8 @@ void app_confirm_act(struct app *a, enum act act, const struct target *targets, 
 		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
 	ask.effect = acts[act].effect;
 	if (act == ACT_REMOVE && running)
-		ask.effect = arena_printf(&c->mem, "%zu %s: killed first.\n%s", running,
-			running == 1 ? "runs" : "run", acts[act].effect);
+		ask.effect = arena_printf(
+			&c->mem, "%zu still running, killed first.\n%s", running, acts[act].effect);
 	ask.items = item_texts(a, c);
 	ask.nitems = n;
 	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))

@@ -287,7 +287,6 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 static void draw_waiting(struct app *a, struct canvas *c, struct area b)
 {
 	const struct engine_state *eng = &a->live->engine;
-	const char *text = eng->problem;
 	int y = b.y + b.h / 3;
 
 	canvas_fill(c, b, STYLE(TEXT), ' ');
@@ -295,22 +294,9 @@ static void draw_waiting(struct app *a, struct canvas *c, struct area b)
 		eng->problem ? "No engine yet." : "Connecting to the engine.");
 	canvas_printf(
 		c, b.x + 3, y++, b.w - 4, STYLE(DIM), "%s (from %s)", eng->endpoint, eng->source);
-	/* The sentence, folded at blanks. */
-	while (text && *text && y < b.y + b.h) {
-		size_t n = strlen(text), fits = n;
-
-		while (fits && text_width(text, fits) > b.w - 6)
-			fits--;
-		if (fits < n)
-			for (size_t i = fits; i > fits / 2; i--)
-				if (text[i] == ' ') {
-					fits = i;
-					break;
-				}
-		fits = fits ? fits : 1;
-		canvas_textn(c, b.x + 3, y++, b.w - 6, STYLE(WARN), text, fits);
-		text += fits + strspn(text + fits, " ");
-	}
+	if (eng->problem)
+		y += canvas_wrap(c, (struct area){b.x + 3, y, b.w - 6, b.y + b.h - y}, STYLE(WARN),
+			eng->problem);
 	if (eng->problem && y < b.y + b.h)
 		canvas_clip(
 			c, b.x + 3, y, b.w - 4, STYLE(DIM), "berth tries again by itself; q quits");

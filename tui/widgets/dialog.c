@@ -115,15 +115,6 @@ enum dialog_end dialog_click(struct dialog *d, int x, int y, int64_t now_ns)
 	return DIALOG_STAYS;
 }
 
-static int count_lines(const char *text)
-{
-	int n = text[0] != '\0';
-
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
-}
-
 static int widest(const char *text, int least)
 {
 	for (;;) {
@@ -145,12 +136,13 @@ static struct area box_of(const struct dialog *d, const struct canvas *c, int *i
 		w = widest(d->items[i], w);
 	w += 6;
 	w = w > 90 ? 90 : w;
-	w = w > c->columns - 2 ? c->columns - 2 : w;
-	/* title, where, blank, items, blank, effect, blank, buttons, and a line around */
-	h = 2 + 2 + 1 + count_lines(d->effect) + 1 + 1;
+	w = w > c->columns ? c->columns : w;
+	/* edge, title, where, blank, [items, blank], effect, blank, [what to type], answer, edge */
+	h = 7 + canvas_wrap(NULL, (struct area){.w = w - 6}, STYLE(DIALOG), d->effect) +
+		(d->word != NULL);
 	*items = d->nitems > 12 ? 12 : (int)d->nitems;
-	if (h + *items + 1 > c->rows - 2)
-		*items = c->rows - 2 - h - 1;
+	if (h + *items + 1 > c->rows)
+		*items = c->rows - h - 1;
 	*items = *items < 1 && d->nitems ? 1 : *items;
 	h += *items + (*items > 0);
 	h = h > c->rows ? c->rows : h;
@@ -185,53 +177,48 @@ static int draw_button(
 	return w;
 }
 
-static void draw_ending(struct dialog *d, struct canvas *c, struct area in, int y)
+/* What to type or press, at the bottom; returns the lines taken. */
+static int draw_ending(struct dialog *d, struct canvas *c, struct area in)
 {
+	int x = in.x, y = in.y + in.h - 1, w = in.w - 12;
 	char label[160];
-	int x = in.x;
 
 	d->verb_box = (struct area){0};
 	if (d->word) {
-		snprintf(label, sizeof label, "Type %s and Enter: ", d->word);
-		prompt_draw(&d->typed, c, x, y, in.w - 12, label);
-		canvas_under(c, (struct area){x, y, in.w - 12, 1}, ROLE_DIALOG);
+		snprintf(label, sizeof label, "Type %s and Enter", d->word);
+		canvas_clip(c, x, y - 1, in.w, d->said ? STYLE(DANGER) : STYLE(DIALOG),
+			d->said ? d->said : label);
+		prompt_draw(&d->typed, c, x, y, w, "> ");
+		canvas_under(c, (struct area){x, y, w, 1}, ROLE_DIALOG);
 		draw_button(c, in.x + in.w - 10, y, d->typed.len == 0, "Cancel", &d->cancel_box);
-		if (d->said)
-			canvas_right(c, x, y - 1, in.w, STYLE(DANGER), d->said);
-		return;
+		return 2;
 	}
 	x += draw_button(c, x, y, !d->on_verb, "Cancel", &d->cancel_box) + 2;
 	x += draw_button(c, x, y, d->on_verb, d->verb, &d->verb_box) + 2;
 	canvas_clip(c, x, y, in.x + in.w - x, STYLE(DIALOG), "y confirms");
+	return 1;
 }
 
 void dialog_draw(struct dialog *d, struct canvas *c)
 {
-	int items, y;
+	int items, y, last, lines;
 	struct area box = box_of(d, c, &items);
 	struct area in = {box.x + 3, box.y + 1, box.w - 6, box.h - 2};
-	const char *line = d->effect;
-	int last = box.y + box.h - 2;
 
-	canvas_fill(c, box, STYLE(DIALOG), ' ');
+	canvas_frame(c, box, STYLE(DIALOG));
+	lines = canvas_wrap(NULL, in, STYLE(DIALOG), d->effect);
 	y = in.y;
+	last = in.y + in.h - draw_ending(d, c, in); /* the first line that is not free */
 	canvas_clip(c, in.x, y++, in.w,
 		d->danger ? STYLE(DANGER) : (struct style){ROLE_DIALOG, ATTR_BOLD, 0}, d->title);
 	if (y < last)
 		canvas_clip(c, in.x, y++, in.w, STYLE(DIALOG), d->where);
-	y += y + items + 2 < last;
-	if (items > 0 && y + items < last) {
+	/* Blank lines only where there is room for them. */
+	y += y + items + lines < last;
+	if (items > 0 && y + items <= last) {
 		draw_items(d, c, (struct area){in.x + 1, y, in.w - 1, items});
 		y += items;
 	}
-	y += y + count_lines(d->effect) + 1 < last;
-	while (*line && y < last) {
-		const char *end = strchrnul(line, '\n');
-		char text[256];
-
-		snprintf(text, sizeof text, "%.*s", (int)(end - line), line);
-		canvas_clip(c, in.x, y++, in.w, STYLE(DIALOG), text);
-		line = *end ? end + 1 : end;
-	}
-	draw_ending(d, c, in, last);
+	y += y + lines < last;
+	canvas_wrap(c, (struct area){in.x, y, in.w, last - y}, STYLE(DIALOG), d->effect);
 }

@@ -13,7 +13,7 @@
 #include "canvas.h"
 #include "prompt.h"
 
-#define DIALOG_BLIND_NS                                                           \
+#define DIALOG_BLIND_NS \
 	300000000 /* keys this soon after it opened were meant for something else \
 		   */
 

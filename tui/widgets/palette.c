@@ -157,7 +157,7 @@ void palette_draw(struct palette *p, struct canvas *c)
 	w = w < 20 ? c->columns : w;
 	h = h < 3 ? 3 : h;
 	box = (struct area){(c->columns - w) / 2, 2, w, h};
-	canvas_fill(c, box, STYLE(DIALOG), ' ');
+	canvas_frame(c, box, STYLE(DIALOG));
 	p->list = (struct area){box.x + 1, box.y + 2, w - 2, h - 3};
 	p->page = p->list.h > 0 ? p->list.h : 1;
 	if (p->at < p->top)
@@ -170,6 +170,6 @@ void palette_draw(struct palette *p, struct canvas *c)
 	if (p->nshown == 0)
 		canvas_clip(c, p->list.x + 2, p->list.y, p->list.w - 2, STYLE(DIALOG),
 			"no action is called so");
-	prompt_draw(&p->line, c, box.x + 1, box.y, w - 2, " : ");
-	canvas_under(c, (struct area){box.x, box.y, w, 1}, ROLE_DIALOG);
+	prompt_draw(&p->line, c, box.x + 2, box.y + 1, w - 4, ": ");
+	canvas_under(c, (struct area){box.x + 2, box.y + 1, w - 4, 1}, ROLE_DIALOG);
 }

@@ -155,7 +155,7 @@ void prompt_paste(struct prompt *p, const char *text, size_t n)
 		uint32_t cp;
 
 		i += utf8_next(text + i, n - i, &cp);
-		if (cp < 0x20 || text_cp_width(cp) < 0)
+		if (cp < 0x20 || cp == TEXT_BAD || text_cp_width(cp) < 0)
 			cp = ' ';
 		if (!insert(p, bytes, utf8_put(cp, bytes)))
 			return;

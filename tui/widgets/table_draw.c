@@ -248,17 +248,17 @@ static void draw_choice(struct table *t, struct canvas *c, struct area a)
 	struct area box;
 
 	for (size_t i = 0; i < t->ncolumns; i++) {
-		int len = text_width(t->columns[i].head, strlen(t->columns[i].head)) + 10;
+		int len = (int)strlen(t->columns[i].name) + 10;
 
 		w = len > w ? len : w;
 	}
 	h = h > a.h ? a.h : h;
 	w = w > a.w ? a.w : w;
 	box = (struct area){a.x + (a.w - w) / 2, a.y + (a.h - h) / 2, w, h};
-	canvas_fill(c, box, STYLE(DIALOG), ' ');
+	canvas_frame(c, box, STYLE(DIALOG));
 	canvas_clip(
-		c, box.x + 2, box.y, w - 3, (struct style){ROLE_DIALOG, ATTR_BOLD, 0}, "Columns");
-	canvas_right(c, box.x + 10, box.y, w - 12, STYLE(DIALOG), "Space, Esc");
+		c, box.x + 2, box.y, w - 3, (struct style){ROLE_DIALOG, ATTR_BOLD, 0}, " Columns ");
+	canvas_right(c, box.x + 10, box.y, w - 12, STYLE(DIALOG), " Space, Esc ");
 	if ((int)t->choose_at >= h - 2)
 		from = (int)t->choose_at - (h - 3);
 	/* choose_box maps a click to a column: row 0 of it is column 0. */
@@ -272,7 +272,7 @@ static void draw_choice(struct table *t, struct canvas *c, struct area a)
 		if (on)
 			canvas_glyph(c, box.x + 1, box.y + 1 + i, st, GLYPH_RIGHT);
 		canvas_text(c, box.x + 3, box.y + 1 + i, 3, st, chosen(t, col) ? "[x]" : "[ ]");
-		canvas_clip(c, box.x + 7, box.y + 1 + i, w - 9, st, t->columns[col].head);
+		canvas_clip(c, box.x + 7, box.y + 1 + i, w - 9, st, t->columns[col].name);
 	}
 }
 
