@@ -289,11 +289,12 @@ static void draw_detail(struct canvas *c, struct area a, const struct job_info *
 	struct pen p = pen_on(c, (struct area){a.x + 2, a.y + 1, a.w - 4, a.h - 1}, 0);
 	struct style st = {.role = (uint8_t)job_look[j->state].role};
 	char text[256], n[FORMAT_MAX];
+	int x = a.x + 1;
 
 	canvas_hline(c, a.x, a.y, a.w, STYLE(RULE));
-	canvas_text(c, a.x + 1, a.y, 1, STYLE(TEXT), " ");
-	canvas_text(c, a.x + 2 + canvas_clip(c, a.x + 2, a.y, a.w - 6, STYLE(STRONG), j->name), a.y,
-		1, STYLE(TEXT), " ");
+	canvas_text(c, x++, a.y, 1, STYLE(TEXT), " ");
+	x += canvas_clip(c, x, a.y, a.w - 6, STYLE(STRONG), j->name);
+	canvas_text(c, x, a.y, 1, STYLE(TEXT), " ");
 	p.key_width = 11;
 	pen_fact(&p, "State", st, j->cancelling ? "stopping…" : job_look[j->state].word);
 	if (*j->result)
