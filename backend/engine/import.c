@@ -126,18 +126,16 @@ static ssize_t pull(void *ctx, char *buf, size_t n)
 	return (ssize_t)n;
 }
 
-/* "name:tag" into the two parameters; the colon of a registry's port is no tag's. */
+/* All of it in repo, as the docker CLI does: podman 4.3 ignores the parameter tag.  The colon of a
+ * registry's port is no tag's. */
 static void add_reference(struct str *target, const char *reference)
 {
 	const char *slash = strrchr(reference, '/');
-	const char *colon = strchr(slash ? slash : reference, ':');
-	AUTO_FREE char *name =
-		xstrndup(reference, colon ? (size_t)(colon - reference) : strlen(reference));
 
 	str_adds(target, "&repo=");
-	url_escape(target, name);
-	str_adds(target, "&tag=");
-	url_escape(target, colon ? colon + 1 : "latest");
+	url_escape(target, reference);
+	if (!strchr(slash ? slash : reference, ':'))
+		url_escape(target, ":latest");
 }
 
 static void send_it(struct import *i)

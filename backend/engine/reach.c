@@ -42,10 +42,14 @@ static void why(const struct endpoint *ep, const struct http_reply *r, const str
 	char *buf, size_t cap)
 {
 	const char *known = NULL;
+	enum http_trouble trouble = r->trouble;
 	char said[ERR_MSG_MAX / 2];
 
 	text_clean(said, sizeof said, from->msg);
-	switch (r->trouble) {
+	/* With TLS 1.3 a server refuses our certificate after the handshake, by hanging up. */
+	if (trouble == HTTP_BROKEN && ep->transport == TRANSPORT_TLS && r->status == 0)
+		trouble = HTTP_TLS;
+	switch (trouble) {
 	case HTTP_NO_CONNECTION:
 		known = ep->transport == TRANSPORT_UNIX ? no_unix(from->sys) : no_tcp(from->sys);
 		if (!known && from->sys)

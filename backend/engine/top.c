@@ -19,6 +19,7 @@ static const struct {
 	{"UID", USER},
 	{"STAT", STATE},
 	{"S", STATE},
+	{"STATE", STATE},
 	{"%CPU", CPU},
 	{"RSS", RSS},
 	{"TIME", TIME},
@@ -115,7 +116,8 @@ struct top {
 static void top_start(struct engine_call *c)
 {
 	call_send_to(c, "GET", "/containers/",
-		c->en->podman ? "/top" : "/top?ps_args=-eo%20pid,user,stat,pcpu,rss,time,args",
+		c->en->podman ? "/top?ps_args=pid,user,state,pcpu,rss,time,args"
+			      : "/top?ps_args=-eo%20pid,user,stat,pcpu,rss,time,args",
 		HTTP_LANE_SHORT, 0);
 }
 

@@ -95,8 +95,12 @@ static void hello_reply(struct engine_call *c, const struct http_reply *r)
 	parse_info(root, &h->mem, &h->info);
 	cJSON_Delete(root);
 	h->info.api = arena_printf(&h->mem, "1.%d", c->en->minor);
-	if (c->en->podman)
+	if (c->en->podman) {
+		/* podman makes up a new id for every answer; rows are known by the engine's id */
 		h->info.product = "podman";
+		h->info.id = arena_printf(
+			&h->mem, "podman:%s:%s", h->info.name, h->info.root_dir);
+	}
 	h->fn(h->ctx, &h->info, NULL);
 	call_free(c);
 }
