@@ -77,7 +77,7 @@ static cJSON *read_json(const char *path, int *ret_found, struct err *e)
 	*ret_found = read_file(path, &text, e);
 	if (*ret_found)
 		return NULL;
-	root = json_parse(text.s, text.len, e);
+	root = ejson_parse(text.s, text.len, e);
 	if (!root)
 		err_wrap(e, "%s", path);
 	if (!root && e)
@@ -216,10 +216,10 @@ static int env_tls(struct endpoint *ep, struct err *e)
 static int context_endpoint(const char *dir, const char *folder, const cJSON *meta,
 	const char *name, struct endpoint *ep, struct err *e)
 {
-	const cJSON *docker = json_path(meta, "Endpoints", "docker", NULL);
-	const char *host = json_string(docker, "Host");
+	const cJSON *docker = ejson_path(meta, "Endpoints", "docker", NULL);
+	const char *host = ejson_string(docker, "Host");
 	AUTO_FREE char *tls = xasprintf("%s/contexts/tls/%s/docker", dir, folder);
-	bool skip = json_bool(docker, "SkipTLSVerify");
+	bool skip = ejson_bool(docker, "SkipTLSVerify");
 
 	ep->ca = pem(tls, "ca");
 	ep->cert = pem(tls, "cert");
@@ -246,7 +246,7 @@ static int from_context(const char *name, struct endpoint *ep, struct err *e)
 		if (d->d_name[0] == '.')
 			continue;
 		meta = read_json(path, &found, NULL);
-		if (meta && strcmp(json_string(meta, "Name"), name) == 0)
+		if (meta && strcmp(ejson_string(meta, "Name"), name) == 0)
 			rc = context_endpoint(dir, d->d_name, meta, name, ep, e);
 	}
 	if (list)
@@ -329,8 +329,8 @@ static int current_context(char **ret_name, struct err *e)
 	*ret_name = NULL;
 	if (!config)
 		return found == 1 ? 0 : -1;
-	if (*json_string(config, "currentContext"))
-		*ret_name = xstrdup(json_string(config, "currentContext"));
+	if (*ejson_string(config, "currentContext"))
+		*ret_name = xstrdup(ejson_string(config, "currentContext"));
 	return 0;
 }
 

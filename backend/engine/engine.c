@@ -224,8 +224,8 @@ void engine_pause(struct engine_call *c, bool paused)
 
 int call_refusal(struct engine_call *c, const struct http_reply *r, struct err *e)
 {
-	AUTO_JSON cJSON *root = json_parse(r->body, r->len, NULL);
-	const char *said = json_string(root, "message");
+	AUTO_JSON cJSON *root = ejson_parse(r->body, r->len, NULL);
+	const char *said = ejson_string(root, "message");
 	char clean[ERR_MSG_MAX / 2], name[65], what[128];
 	enum err_kind kind = ERR_FAILED;
 
@@ -335,7 +335,7 @@ void call_send_to(struct engine_call *c, const char *method, const char *before,
 struct cJSON *call_json(struct engine_call *c, const struct http_reply *r)
 {
 	struct err e = ERR_INIT;
-	cJSON *root = json_parse(r->body, r->len, &e);
+	cJSON *root = ejson_parse(r->body, r->len, &e);
 	char name[65], what[128];
 
 	if (root)

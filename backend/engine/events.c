@@ -36,19 +36,19 @@ static const char *detail(const char *action, const cJSON *attributes, struct ar
 	};
 
 	for (size_t i = 0; i < COUNT(told); i++) {
-		const cJSON *v = json_get(attributes, told[i].attribute);
+		const cJSON *v = ejson_get(attributes, told[i].attribute);
 
 		if (strcmp(told[i].action, action) == 0 && cJSON_IsString(v))
 			return arena_printf(a, "%s %s", told[i].word, v->valuestring);
 	}
-	if (*json_string(attributes, "image"))
-		return arena_printf(a, "image %s", json_string(attributes, "image"));
+	if (*ejson_string(attributes, "image"))
+		return arena_printf(a, "image %s", ejson_string(attributes, "image"));
 	return "";
 }
 
 static int64_t event_time(const cJSON *root)
 {
-	int64_t ns = json_i64(root, "timeNano", 0), s = json_i64(root, "time", 0);
+	int64_t ns = ejson_i64(root, "timeNano", 0), s = ejson_i64(root, "time", 0);
 
 	if (ns > 0)
 		return ns;
@@ -57,17 +57,17 @@ static int64_t event_time(const cJSON *root)
 
 bool parse_event(const cJSON *root, struct arena *a, struct engine_event *ev)
 {
-	const cJSON *actor = json_get(root, "Actor"), *attributes = json_get(actor, "Attributes");
-	const char *action = json_string(root, "Action"), *colon;
+	const cJSON *actor = ejson_get(root, "Actor"), *attributes = ejson_get(actor, "Attributes");
+	const char *action = ejson_string(root, "Action"), *colon;
 
 	if (!*action)
-		action = json_string(root, "status");
+		action = ejson_string(root, "status");
 	*ev = (struct engine_event){.wall_ns = event_time(root)};
-	ev->type = json_keep(a, root, "Type");
-	ev->id = json_keep(a, actor, "ID");
+	ev->type = ejson_keep(a, root, "Type");
+	ev->id = ejson_keep(a, actor, "ID");
 	if (!*ev->id)
-		ev->id = json_keep(a, root, "id");
-	ev->name = json_keep(a, attributes, "name");
+		ev->id = ejson_keep(a, root, "id");
+	ev->name = ejson_keep(a, attributes, "name");
 	/* "exec_start: sh -c ls", "health_status: healthy": the word, then its object */
 	colon = strchr(action, ':');
 	if (colon) {
@@ -122,7 +122,7 @@ static void one_event(void *ctx, const char *json, size_t n)
 
 	if (s->call.cancelled || !json) /* one that long is no news: the next list will tell */
 		return;
-	root = json_parse(json, n, NULL);
+	root = ejson_parse(json, n, NULL);
 	arena_reset(&s->mem);
 	if (root && parse_event(root, &s->mem, &ev))
 		s->fn(s->ctx, &ev);

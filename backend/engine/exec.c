@@ -188,8 +188,8 @@ static void inspect_reply(struct engine_call *c, const struct http_reply *r)
 	if (!t)
 		return;
 	t->inspect = NULL;
-	if (!json_bool(root, "Running") && json_get(root, "ExitCode")) {
-		tty_end(t, json_int(root, "ExitCode", -1), NULL);
+	if (!ejson_bool(root, "Running") && ejson_get(root, "ExitCode")) {
+		tty_end(t, ejson_int(root, "ExitCode", -1), NULL);
 	} else if (++t->exit_tries < EXIT_TRIES) {
 		uv_timer_start(&t->timer, on_timer, RETRY_MS, 0);
 	} else {
@@ -291,12 +291,12 @@ static void create_reply(struct engine_call *c, const struct http_reply *r)
 	if (!t)
 		return;
 	t->create = NULL;
-	if (!*json_string(root, "Id")) {
+	if (!*ejson_string(root, "Id")) {
 		err_set(&e, ERR_PROTOCOL, "the engine named no id for the command");
 		tty_end(t, -1, &e);
 		return;
 	}
-	t->exec_id = xstrdup(json_string(root, "Id"));
+	t->exec_id = xstrdup(ejson_string(root, "Id"));
 	str_addf(&target, "/v1.%d/exec/", t->en->minor);
 	url_escape(&target, t->exec_id);
 	str_adds(&target, "/start");
@@ -322,7 +322,7 @@ static char *create_body(const char *const *argv, size_t argc)
 	for (size_t i = 0; i < argc; i++) {
 		if (i > 0)
 			str_addc(&s, ',');
-		json_quote(&s, argv[i]);
+		ejson_quote(&s, argv[i]);
 	}
 	str_adds(&s, "]}");
 	return str_detach(&s);

@@ -224,15 +224,15 @@ static void import_start(struct engine_call *c)
 
 const char *parse_stream_error(const cJSON *root)
 {
-	const char *detail = json_text(json_path(root, "errorDetail", "message", NULL));
+	const char *detail = ejson_text(ejson_path(root, "errorDetail", "message", NULL));
 
-	return *detail ? detail : json_string(root, "error");
+	return *detail ? detail : ejson_string(root, "error");
 }
 
 static void one_object(void *ctx, const char *json, size_t n)
 {
 	struct import *i = ctx;
-	AUTO_JSON cJSON *root = json ? json_parse(json, n, NULL) : NULL;
+	AUTO_JSON cJSON *root = json ? ejson_parse(json, n, NULL) : NULL;
 	const char *said = parse_stream_error(root);
 	char clean[ERR_MSG_MAX / 2], name[65];
 

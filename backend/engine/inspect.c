@@ -17,17 +17,17 @@ static enum health parse_health(const char *word)
 
 static void read_state(const cJSON *state, struct arena *a, struct engine_container *c)
 {
-	c->state = parse_state(json_string(state, "Status"));
-	c->health = parse_health(json_text(json_path(state, "Health", "Status", NULL)));
+	c->state = parse_state(ejson_string(state, "Status"));
+	c->health = parse_health(ejson_text(ejson_path(state, "Health", "Status", NULL)));
 	if (c->health == HEALTH_NONE) /* podman 4's name for it */
 		c->health =
-			parse_health(json_text(json_path(state, "Healthcheck", "Status", NULL)));
-	c->exit_code = json_int(state, "ExitCode", 0);
-	c->pid = json_int(state, "Pid", 0);
-	c->oom_killed = json_bool(state, "OOMKilled");
-	c->error = json_keep(a, state, "Error");
-	c->started_wall_ms = json_stamp_ms(state, "StartedAt");
-	c->finished_wall_ms = json_stamp_ms(state, "FinishedAt");
+			parse_health(ejson_text(ejson_path(state, "Healthcheck", "Status", NULL)));
+	c->exit_code = ejson_int(state, "ExitCode", 0);
+	c->pid = ejson_int(state, "Pid", 0);
+	c->oom_killed = ejson_bool(state, "OOMKilled");
+	c->error = ejson_keep(a, state, "Error");
+	c->started_wall_ms = ejson_stamp_ms(state, "StartedAt");
+	c->finished_wall_ms = ejson_stamp_ms(state, "FinishedAt");
 }
 
 static const char *join_command(const cJSON *root, struct arena *a)
@@ -35,12 +35,12 @@ static const char *join_command(const cJSON *root, struct arena *a)
 	AUTO_STR struct str s = STR_INIT;
 	const cJSON *arg;
 
-	str_adds(&s, json_string(root, "Path"));
-	cJSON_ArrayForEach(arg, json_get(root, "Args"))
+	str_adds(&s, ejson_string(root, "Path"));
+	cJSON_ArrayForEach(arg, ejson_get(root, "Args"))
 	{
 		if (s.len > 0)
 			str_addc(&s, ' ');
-		str_adds(&s, json_text(arg));
+		str_adds(&s, ejson_text(arg));
 	}
 	return arena_strndup(a, s.s, s.len);
 }
@@ -52,12 +52,12 @@ static const struct key_value *read_env(const cJSON *array, struct arena *a, siz
 	size_t n = 0;
 
 	*ret_n = 0;
-	if (!cJSON_IsArray(array) || json_count(array) == 0)
+	if (!cJSON_IsArray(array) || ejson_count(array) == 0)
 		return NULL;
-	env = arena_array(a, json_count(array), sizeof *env);
+	env = arena_array(a, ejson_count(array), sizeof *env);
 	cJSON_ArrayForEach(item, array)
 	{
-		const char *s = json_text(item), *eq = strchr(s, '=');
+		const char *s = ejson_text(item), *eq = strchr(s, '=');
 
 		if (!*s)
 			continue;
@@ -73,19 +73,19 @@ static void read_mounts(const cJSON *array, struct arena *a, struct engine_conta
 	struct mount_info *mounts;
 	const cJSON *m;
 
-	if (!cJSON_IsArray(array) || json_count(array) == 0)
+	if (!cJSON_IsArray(array) || ejson_count(array) == 0)
 		return;
-	c->mounts = mounts = arena_array(a, json_count(array), sizeof *mounts);
+	c->mounts = mounts = arena_array(a, ejson_count(array), sizeof *mounts);
 	cJSON_ArrayForEach(m, array)
 	{
 		struct mount_info *to = &mounts[c->nmounts++];
-		const char *name = json_string(m, "Name");
+		const char *name = ejson_string(m, "Name");
 
-		to->type = json_keep(a, m, "Type");
+		to->type = ejson_keep(a, m, "Type");
 		to->source = *name && strcmp(to->type, "volume") == 0 ? arena_strdup(a, name)
-								      : json_keep(a, m, "Source");
-		to->target = json_keep(a, m, "Destination");
-		to->read_only = cJSON_IsFalse(json_get(m, "RW"));
+								      : ejson_keep(a, m, "Source");
+		to->target = ejson_keep(a, m, "Destination");
+		to->read_only = cJSON_IsFalse(ejson_get(m, "RW"));
 	}
 }
 
@@ -94,17 +94,17 @@ static void read_networks(const cJSON *object, struct arena *a, struct engine_co
 	struct key_value *networks;
 	const cJSON *n;
 
-	if (!cJSON_IsObject(object) || json_count(object) == 0)
+	if (!cJSON_IsObject(object) || ejson_count(object) == 0)
 		return;
-	c->networks = networks = arena_array(a, json_count(object), sizeof *networks);
+	c->networks = networks = arena_array(a, ejson_count(object), sizeof *networks);
 	cJSON_ArrayForEach(n, object)
 	{
 		struct key_value *to = &networks[c->nnetworks++];
-		const char *address = json_string(n, "IPAddress");
+		const char *address = ejson_string(n, "IPAddress");
 
 		to->key = arena_strdup(a, n->string ? n->string : "");
 		to->value =
-			*address ? arena_strdup(a, address) : json_keep(a, n, "GlobalIPv6Address");
+			*address ? arena_strdup(a, address) : ejson_keep(a, n, "GlobalIPv6Address");
 	}
 }
 
@@ -115,7 +115,7 @@ static void read_ports(const cJSON *object, struct arena *a, struct engine_conta
 	const cJSON *port, *to;
 	size_t n = 0;
 
-	cJSON_ArrayForEach(port, object) n += json_count(port) ? json_count(port) : 1;
+	cJSON_ArrayForEach(port, object) n += ejson_count(port) ? ejson_count(port) : 1;
 	if (!cJSON_IsObject(object) || n == 0)
 		return;
 	c->ports = ports = arena_array(a, n, sizeof *ports);
@@ -123,16 +123,16 @@ static void read_ports(const cJSON *object, struct arena *a, struct engine_conta
 	{
 		const char *key = arena_strdup(a, port->string ? port->string : "");
 
-		if (json_count(port) == 0)
+		if (ejson_count(port) == 0)
 			ports[c->nports++] = (struct key_value){.key = key, .value = ""};
 		cJSON_ArrayForEach(to, port)
 		{
-			const char *ip = json_string(to, "HostIp");
+			const char *ip = ejson_string(to, "HostIp");
 			bool six = strchr(ip, ':');
 
 			ports[c->nports++] = (struct key_value){.key = key,
 				.value = arena_printf(a, "%s%s%s:%s", six ? "[" : "", ip,
-					six ? "]" : "", json_string(to, "HostPort"))};
+					six ? "]" : "", ejson_string(to, "HostPort"))};
 		}
 	}
 }
@@ -154,9 +154,9 @@ static void read_security(const cJSON *host, struct engine_container *c)
 	const cJSON *item;
 
 	c->seccomp = c->privileged ? "unconfined" : "default";
-	cJSON_ArrayForEach(item, json_get(host, "SecurityOpt"))
+	cJSON_ArrayForEach(item, ejson_get(host, "SecurityOpt"))
 	{
-		const char *s = json_text(item), *v;
+		const char *s = ejson_text(item), *v;
 
 		if ((v = option(s, "no-new-privileges")))
 			c->no_new_privileges = strcmp(v, "false") != 0;
@@ -169,62 +169,62 @@ static void read_security(const cJSON *host, struct engine_container *c)
 
 static void read_host(const cJSON *host, struct arena *a, struct engine_container *c)
 {
-	const cJSON *restart = json_get(host, "RestartPolicy");
-	int retries = json_int(restart, "MaximumRetryCount", 0);
-	int64_t swap = json_i64(host, "MemorySwap", 0);
+	const cJSON *restart = ejson_get(host, "RestartPolicy");
+	int retries = ejson_int(restart, "MaximumRetryCount", 0);
+	int64_t swap = ejson_i64(host, "MemorySwap", 0);
 
-	c->restart_policy = json_keep(a, restart, "Name");
+	c->restart_policy = ejson_keep(a, restart, "Name");
 	if (retries > 0)
 		c->restart_policy = arena_printf(a, "%s:%d", c->restart_policy, retries);
-	c->network_mode = json_keep(a, host, "NetworkMode");
-	c->runtime = json_keep(a, host, "Runtime");
-	c->log_driver = json_keep(a, json_get(host, "LogConfig"), "Type");
-	c->privileged = json_bool(host, "Privileged");
-	c->read_only_root = json_bool(host, "ReadonlyRootfs");
-	c->init = json_bool(host, "Init");
-	c->host_pid = strcmp(json_string(host, "PidMode"), "host") == 0;
-	c->host_ipc = strcmp(json_string(host, "IpcMode"), "host") == 0;
-	c->memory_limit = json_u64(host, "Memory");
+	c->network_mode = ejson_keep(a, host, "NetworkMode");
+	c->runtime = ejson_keep(a, host, "Runtime");
+	c->log_driver = ejson_keep(a, ejson_get(host, "LogConfig"), "Type");
+	c->privileged = ejson_bool(host, "Privileged");
+	c->read_only_root = ejson_bool(host, "ReadonlyRootfs");
+	c->init = ejson_bool(host, "Init");
+	c->host_pid = strcmp(ejson_string(host, "PidMode"), "host") == 0;
+	c->host_ipc = strcmp(ejson_string(host, "IpcMode"), "host") == 0;
+	c->memory_limit = ejson_u64(host, "Memory");
 	c->memory_swap_limit = swap < 0 ? UINT64_MAX : (uint64_t)swap;
-	c->nano_cpus = json_u64(host, "NanoCpus");
-	c->cpu_quota = json_u64(host, "CpuQuota");
-	c->cpu_period = json_u64(host, "CpuPeriod");
-	c->cpu_shares = json_u64(host, "CpuShares");
-	c->pids_limit = json_i64(host, "PidsLimit", 0);
-	c->cap_add = json_words(a, json_get(host, "CapAdd"), &c->ncap_add);
-	c->cap_drop = json_words(a, json_get(host, "CapDrop"), &c->ncap_drop);
-	c->ndevices = json_count(json_get(host, "Devices"));
+	c->nano_cpus = ejson_u64(host, "NanoCpus");
+	c->cpu_quota = ejson_u64(host, "CpuQuota");
+	c->cpu_period = ejson_u64(host, "CpuPeriod");
+	c->cpu_shares = ejson_u64(host, "CpuShares");
+	c->pids_limit = ejson_i64(host, "PidsLimit", 0);
+	c->cap_add = ejson_words(a, ejson_get(host, "CapAdd"), &c->ncap_add);
+	c->cap_drop = ejson_words(a, ejson_get(host, "CapDrop"), &c->ncap_drop);
+	c->ndevices = ejson_count(ejson_get(host, "Devices"));
 	read_security(host, c);
 }
 
 int parse_inspect(const cJSON *root, struct arena *a, struct engine_container *c, struct err *e)
 {
-	const cJSON *config = json_get(root, "Config");
-	const cJSON *network = json_get(root, "NetworkSettings");
-	const char *name = json_string(root, "Name");
+	const cJSON *config = ejson_get(root, "Config");
+	const cJSON *network = ejson_get(root, "NetworkSettings");
+	const char *name = ejson_string(root, "Name");
 
 	*c = (struct engine_container){0};
-	if (!*json_string(root, "Id"))
+	if (!*ejson_string(root, "Id"))
 		return err_set(e, ERR_PROTOCOL, "the description of the container has no id");
-	c->id = json_keep(a, root, "Id");
+	c->id = ejson_keep(a, root, "Id");
 	c->name = arena_strdup(a, name + (*name == '/'));
-	c->image = json_keep(a, config, "Image");
-	c->image_id = json_keep(a, root, "Image");
+	c->image = ejson_keep(a, config, "Image");
+	c->image_id = ejson_keep(a, root, "Image");
 	c->command = join_command(root, a);
-	c->user = json_keep(a, config, "User");
-	c->workdir = json_keep(a, config, "WorkingDir");
-	c->hostname = json_keep(a, config, "Hostname");
-	c->tty = json_bool(config, "Tty");
-	c->env = read_env(json_get(config, "Env"), a, &c->nenv);
-	c->labels = json_pairs(a, json_get(config, "Labels"), &c->nlabels);
-	c->restarts = json_int(root, "RestartCount", 0);
-	c->created_wall_ms = json_stamp_ms(root, "Created");
-	c->apparmor = json_keep(a, root, "AppArmorProfile");
-	read_state(json_get(root, "State"), a, c);
-	read_host(json_get(root, "HostConfig"), a, c);
-	read_mounts(json_get(root, "Mounts"), a, c);
-	read_networks(json_get(network, "Networks"), a, c);
-	read_ports(json_get(network, "Ports"), a, c);
+	c->user = ejson_keep(a, config, "User");
+	c->workdir = ejson_keep(a, config, "WorkingDir");
+	c->hostname = ejson_keep(a, config, "Hostname");
+	c->tty = ejson_bool(config, "Tty");
+	c->env = read_env(ejson_get(config, "Env"), a, &c->nenv);
+	c->labels = ejson_pairs(a, ejson_get(config, "Labels"), &c->nlabels);
+	c->restarts = ejson_int(root, "RestartCount", 0);
+	c->created_wall_ms = ejson_stamp_ms(root, "Created");
+	c->apparmor = ejson_keep(a, root, "AppArmorProfile");
+	read_state(ejson_get(root, "State"), a, c);
+	read_host(ejson_get(root, "HostConfig"), a, c);
+	read_mounts(ejson_get(root, "Mounts"), a, c);
+	read_networks(ejson_get(network, "Networks"), a, c);
+	read_ports(ejson_get(network, "Ports"), a, c);
 	return 0;
 }
 

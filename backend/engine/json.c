@@ -81,7 +81,7 @@ static int survey(const char *s, size_t n, struct str *copy, struct err *e)
 	return 0;
 }
 
-cJSON *json_parse(const char *bytes, size_t n, struct err *e)
+cJSON *ejson_parse(const char *bytes, size_t n, struct err *e)
 {
 	AUTO_STR struct str copy = STR_INIT;
 	const char *end = NULL, *limit;
@@ -105,48 +105,48 @@ cJSON *json_parse(const char *bytes, size_t n, struct err *e)
 	return root;
 }
 
-void json_cleanup(cJSON **node)
+void ejson_cleanup(cJSON **node)
 {
 	cJSON_Delete(*node);
 }
 
-const cJSON *json_get(const cJSON *object, const char *name)
+const cJSON *ejson_get(const cJSON *object, const char *name)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
 
 	return cJSON_IsNull(v) ? NULL : v;
 }
 
-const cJSON *json_path(const cJSON *object, ...)
+const cJSON *ejson_path(const cJSON *object, ...)
 {
 	const char *name;
 	va_list ap;
 
 	va_start(ap, object);
 	while (object && (name = va_arg(ap, const char *)))
-		object = json_get(object, name);
+		object = ejson_get(object, name);
 	va_end(ap);
 	return object;
 }
 
-const char *json_text(const cJSON *node)
+const char *ejson_text(const cJSON *node)
 {
 	return cJSON_IsString(node) ? node->valuestring : "";
 }
 
-const char *json_string(const cJSON *object, const char *name)
+const char *ejson_string(const cJSON *object, const char *name)
 {
-	return json_text(json_get(object, name));
+	return ejson_text(ejson_get(object, name));
 }
 
-bool json_bool(const cJSON *object, const char *name)
+bool ejson_bool(const cJSON *object, const char *name)
 {
-	return cJSON_IsTrue(json_get(object, name));
+	return cJSON_IsTrue(ejson_get(object, name));
 }
 
-int64_t json_i64(const cJSON *object, const char *name, int64_t absent)
+int64_t ejson_i64(const cJSON *object, const char *name, int64_t absent)
 {
-	const cJSON *v = json_get(object, name);
+	const cJSON *v = ejson_get(object, name);
 
 	if (cJSON_IsNumber(v)) {
 		double d = v->valuedouble;
@@ -165,9 +165,9 @@ int64_t json_i64(const cJSON *object, const char *name, int64_t absent)
 	return absent;
 }
 
-uint64_t json_u64(const cJSON *object, const char *name)
+uint64_t ejson_u64(const cJSON *object, const char *name)
 {
-	const cJSON *v = json_get(object, name);
+	const cJSON *v = ejson_get(object, name);
 
 	if (cJSON_IsNumber(v)) {
 		double d = v->valuedouble;
@@ -184,62 +184,62 @@ uint64_t json_u64(const cJSON *object, const char *name)
 	return 0;
 }
 
-int json_int(const cJSON *object, const char *name, int absent)
+int ejson_int(const cJSON *object, const char *name, int absent)
 {
-	int64_t n = json_i64(object, name, absent);
+	int64_t n = ejson_i64(object, name, absent);
 
 	return n > INT_MAX ? INT_MAX : n < INT_MIN ? INT_MIN : (int)n;
 }
 
-int64_t json_stamp_ms(const cJSON *object, const char *name)
+int64_t ejson_stamp_ms(const cJSON *object, const char *name)
 {
-	const char *s = json_string(object, name);
+	const char *s = ejson_string(object, name);
 	int64_t ns = 0;
 
 	return stamp_parse(s, strlen(s), &ns) ? ns / 1000000 : 0;
 }
 
-size_t json_count(const cJSON *node)
+size_t ejson_count(const cJSON *node)
 {
 	return cJSON_IsArray(node) || cJSON_IsObject(node) ? (size_t)cJSON_GetArraySize(node) : 0;
 }
 
-const char *json_keep(struct arena *a, const cJSON *object, const char *name)
+const char *ejson_keep(struct arena *a, const cJSON *object, const char *name)
 {
-	const char *s = json_string(object, name);
+	const char *s = ejson_string(object, name);
 
 	return *s ? arena_strdup(a, s) : "";
 }
 
-const struct key_value *json_pairs(struct arena *a, const cJSON *object, size_t *ret_n)
+const struct key_value *ejson_pairs(struct arena *a, const cJSON *object, size_t *ret_n)
 {
 	const cJSON *member;
 	struct key_value *pairs;
 	size_t n = 0;
 
 	*ret_n = 0;
-	if (!cJSON_IsObject(object) || json_count(object) == 0)
+	if (!cJSON_IsObject(object) || ejson_count(object) == 0)
 		return NULL;
-	pairs = arena_array(a, json_count(object), sizeof *pairs);
+	pairs = arena_array(a, ejson_count(object), sizeof *pairs);
 	cJSON_ArrayForEach(member, object)
 	{
 		pairs[n].key = arena_strdup(a, member->string ? member->string : "");
-		pairs[n++].value = arena_strdup(a, json_text(member));
+		pairs[n++].value = arena_strdup(a, ejson_text(member));
 	}
 	*ret_n = n;
 	return pairs;
 }
 
-const char *const *json_words(struct arena *a, const cJSON *array, size_t *ret_n)
+const char *const *ejson_words(struct arena *a, const cJSON *array, size_t *ret_n)
 {
 	const cJSON *item;
 	const char **words;
 	size_t n = 0;
 
 	*ret_n = 0;
-	if (!cJSON_IsArray(array) || json_count(array) == 0)
+	if (!cJSON_IsArray(array) || ejson_count(array) == 0)
 		return NULL;
-	words = arena_array(a, json_count(array), sizeof *words);
+	words = arena_array(a, ejson_count(array), sizeof *words);
 	cJSON_ArrayForEach(item, array)
 	{
 		if (cJSON_IsString(item))
@@ -249,7 +249,7 @@ const char *const *json_words(struct arena *a, const cJSON *array, size_t *ret_n
 	return words;
 }
 
-void json_quote(struct str *out, const char *s)
+void ejson_quote(struct str *out, const char *s)
 {
 	str_addc(out, '"');
 	for (; *s; s++) {

@@ -34,13 +34,13 @@ enum container_state parse_state(const char *word)
 
 static const char *first_name(struct arena *a, const cJSON *row)
 {
-	const char *name = json_text(cJSON_GetArrayItem(json_get(row, "Names"), 0));
+	const char *name = ejson_text(cJSON_GetArrayItem(ejson_get(row, "Names"), 0));
 
 	/* "/name", and "/other/alias" for links of old: the one without a second slash is it */
 	const cJSON *item;
-	cJSON_ArrayForEach(item, json_get(row, "Names"))
+	cJSON_ArrayForEach(item, ejson_get(row, "Names"))
 	{
-		const char *s = json_text(item);
+		const char *s = ejson_text(item);
 
 		if (*s == '/' && !strchr(s + 1, '/')) {
 			name = s;
@@ -52,17 +52,17 @@ static const char *first_name(struct arena *a, const cJSON *row)
 
 static void one_row(const cJSON *row, struct arena *a, struct engine_summary *s)
 {
-	int64_t created = json_i64(row, "Created", 0);
+	int64_t created = ejson_i64(row, "Created", 0);
 
-	s->id = json_keep(a, row, "Id");
+	s->id = ejson_keep(a, row, "Id");
 	s->name = first_name(a, row);
-	s->image = json_keep(a, row, "Image");
-	s->image_id = json_keep(a, row, "ImageID");
-	s->command = json_keep(a, row, "Command");
-	s->status = json_keep(a, row, "Status");
-	s->state = parse_state(json_string(row, "State"));
+	s->image = ejson_keep(a, row, "Image");
+	s->image_id = ejson_keep(a, row, "ImageID");
+	s->command = ejson_keep(a, row, "Command");
+	s->status = ejson_keep(a, row, "Status");
+	s->state = parse_state(ejson_string(row, "State"));
 	s->created_wall_ms = created > 0 && created < INT64_MAX / 1000 ? created * 1000 : 0;
-	s->labels = json_pairs(a, json_get(row, "Labels"), &s->nlabels);
+	s->labels = ejson_pairs(a, ejson_get(row, "Labels"), &s->nlabels);
 }
 
 int parse_list(const cJSON *root, struct arena *a, struct engine_summary **ret_rows, size_t *ret_n,
@@ -77,10 +77,10 @@ int parse_list(const cJSON *root, struct arena *a, struct engine_summary **ret_r
 		return 0;
 	if (!cJSON_IsArray(root))
 		return err_set(e, ERR_PROTOCOL, "the list of containers is no array");
-	*ret_rows = arena_array(a, json_count(root), sizeof **ret_rows);
+	*ret_rows = arena_array(a, ejson_count(root), sizeof **ret_rows);
 	cJSON_ArrayForEach(row, root)
 	{
-		if (*json_string(row, "Id"))
+		if (*ejson_string(row, "Id"))
 			one_row(row, a, &(*ret_rows)[n++]);
 	}
 	*ret_n = n;
@@ -161,11 +161,11 @@ static void counts_reply(struct engine_call *c, const struct http_reply *r)
 {
 	struct counts *k = (struct counts *)c;
 	AUTO_JSON cJSON *root = call_json(c, r);
-	const cJSON *array = cJSON_IsObject(root) ? json_get(root, "Volumes") : root;
+	const cJSON *array = cJSON_IsObject(root) ? ejson_get(root, "Volumes") : root;
 
 	if (!root)
 		return;
-	k->n[c->step] = (int)json_count(array);
+	k->n[c->step] = (int)ejson_count(array);
 	if (++c->step < 3) {
 		counts_start(c);
 		return;

@@ -15,15 +15,15 @@
 
 static uint64_t memory_used(const cJSON *memory)
 {
-	const cJSON *stats = json_get(memory, "stats");
-	uint64_t usage = json_u64(memory, "usage"), cache;
+	const cJSON *stats = ejson_get(memory, "stats");
+	uint64_t usage = ejson_u64(memory, "usage"), cache;
 
-	if (json_get(stats, "total_inactive_file")) { /* cgroup v1 */
-		cache = json_u64(stats, "total_inactive_file");
+	if (ejson_get(stats, "total_inactive_file")) { /* cgroup v1 */
+		cache = ejson_u64(stats, "total_inactive_file");
 		if (cache < usage)
 			return usage - cache;
 	}
-	cache = json_u64(stats, "inactive_file");
+	cache = ejson_u64(stats, "inactive_file");
 	return cache < usage ? usage - cache : usage;
 }
 
@@ -31,13 +31,13 @@ static void read_networks(const cJSON *networks, struct counters *c)
 {
 	const cJSON *n;
 
-	c->net = cJSON_IsObject(networks) && json_count(networks) > 0;
+	c->net = cJSON_IsObject(networks) && ejson_count(networks) > 0;
 	if (!c->net)
 		return;
 	cJSON_ArrayForEach(n, networks)
 	{
-		c->net_rx += json_u64(n, "rx_bytes");
-		c->net_tx += json_u64(n, "tx_bytes");
+		c->net_rx += ejson_u64(n, "rx_bytes");
+		c->net_tx += ejson_u64(n, "tx_bytes");
 	}
 }
 
@@ -49,36 +49,36 @@ static void read_block(const cJSON *array, struct counters *c)
 		return;
 	cJSON_ArrayForEach(item, array)
 	{
-		const char *op = json_string(item, "op");
+		const char *op = ejson_string(item, "op");
 
 		if (strcasecmp(op, "read") == 0)
-			c->block_read += json_u64(item, "value");
+			c->block_read += ejson_u64(item, "value");
 		else if (strcasecmp(op, "write") == 0)
-			c->block_write += json_u64(item, "value");
+			c->block_write += ejson_u64(item, "value");
 	}
 }
 
 int parse_stats(const cJSON *root, struct counters *c, struct err *e)
 {
-	const cJSON *cpu = json_get(root, "cpu_stats"), *memory = json_get(root, "memory_stats");
+	const cJSON *cpu = ejson_get(root, "cpu_stats"), *memory = ejson_get(root, "memory_stats");
 
 	*c = (struct counters){0};
 	if (!cJSON_IsObject(cpu))
 		return err_set(e, ERR_PROTOCOL, "the statistics have no cpu_stats");
-	c->cpu_ns = json_u64(json_get(cpu, "cpu_usage"), "total_usage");
-	c->system_ns = json_u64(cpu, "system_cpu_usage");
-	c->online_cpus = (uint32_t)json_u64(cpu, "online_cpus");
+	c->cpu_ns = ejson_u64(ejson_get(cpu, "cpu_usage"), "total_usage");
+	c->system_ns = ejson_u64(cpu, "system_cpu_usage");
+	c->online_cpus = (uint32_t)ejson_u64(cpu, "online_cpus");
 	if (c->online_cpus == 0)
 		c->online_cpus =
-			(uint32_t)json_count(json_path(cpu, "cpu_usage", "percpu_usage", NULL));
+			(uint32_t)ejson_count(ejson_path(cpu, "cpu_usage", "percpu_usage", NULL));
 	c->memory_bytes = memory_used(memory);
-	c->memory_limit = json_u64(memory, "limit");
+	c->memory_limit = ejson_u64(memory, "limit");
 	if (c->memory_limit >= (uint64_t)1 << 62) /* "no limit", as the kernel writes it */
 		c->memory_limit = 0;
-	read_networks(json_get(root, "networks"), c);
-	read_block(json_path(root, "blkio_stats", "io_service_bytes_recursive", NULL), c);
-	c->pids = json_u64(json_get(root, "pids_stats"), "current");
-	c->pids_limit = json_u64(json_get(root, "pids_stats"), "limit");
+	read_networks(ejson_get(root, "networks"), c);
+	read_block(ejson_path(root, "blkio_stats", "io_service_bytes_recursive", NULL), c);
+	c->pids = ejson_u64(ejson_get(root, "pids_stats"), "current");
+	c->pids_limit = ejson_u64(ejson_get(root, "pids_stats"), "limit");
 	if (c->pids_limit > (uint64_t)1 << 62)
 		c->pids_limit = 0;
 	return 0;

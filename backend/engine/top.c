@@ -70,7 +70,7 @@ static void one_process(
 	{
 		for (int k = 0; k < COLUMNS; k++)
 			if (at[k] == i)
-				field[k] = json_text(item);
+				field[k] = ejson_text(item);
 		i++;
 	}
 	p->pid = atoi(field[PID]);
@@ -85,24 +85,24 @@ static void one_process(
 int parse_top(const cJSON *root, struct arena *a, struct process_info **ret_p, size_t *ret_n,
 	struct err *e)
 {
-	const cJSON *rows = json_get(root, "Processes"), *item;
+	const cJSON *rows = ejson_get(root, "Processes"), *item;
 	int at[COLUMNS] = {-1, -1, -1, -1, -1, -1, -1}, i = 0;
 
 	*ret_p = NULL;
 	*ret_n = 0;
-	cJSON_ArrayForEach(item, json_get(root, "Titles"))
+	cJSON_ArrayForEach(item, ejson_get(root, "Titles"))
 	{
 		for (size_t k = 0; k < COUNT(titles); k++)
 			if (at[titles[k].column] < 0 &&
-				strcmp(json_text(item), titles[k].title) == 0)
+				strcmp(ejson_text(item), titles[k].title) == 0)
 				at[titles[k].column] = i;
 		i++;
 	}
 	if (at[PID] < 0)
 		return err_set(e, ERR_PROTOCOL, "the list of processes has no PID column");
-	if (!cJSON_IsArray(rows) || json_count(rows) == 0)
+	if (!cJSON_IsArray(rows) || ejson_count(rows) == 0)
 		return 0;
-	*ret_p = arena_array(a, json_count(rows), sizeof **ret_p);
+	*ret_p = arena_array(a, ejson_count(rows), sizeof **ret_p);
 	cJSON_ArrayForEach(item, rows) one_process(item, at, a, &(*ret_p)[(*ret_n)++]);
 	return 0;
 }

@@ -98,8 +98,7 @@ static void hello_reply(struct engine_call *c, const struct http_reply *r)
 	if (c->en->podman) {
 		/* podman makes up a new id for every answer; rows are known by the engine's id */
 		h->info.product = "podman";
-		h->info.id = arena_printf(
-			&h->mem, "podman:%s:%s", h->info.name, h->info.root_dir);
+		h->info.id = arena_printf(&h->mem, "podman:%s:%s", h->info.name, h->info.root_dir);
 	}
 	h->fn(h->ctx, &h->info, NULL);
 	call_free(c);
