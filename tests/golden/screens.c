@@ -1,0 +1,179 @@
+/*
+ * screens.c - golden tests: every tests/golden/NAME.script drives the real console on the fixture,
+ * and what it dumps must equal NAME.txt.
+ *
+ *   golden_screens [NAME...]            compare
+ *   golden_screens --update [NAME...]   rewrite the .txt files
+ *   golden_screens --play [SCENARIO]    the same console on this terminal, by hand
+ *
+ * The first lines of a script may hold `#! scenario ascii read-only theme=NAME`.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/settings.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+#include "app.h"
+#include "golden/fixture/fixture.h"
+
+#define FOLDER BERTH_DATA "/../golden"
+#define WALL_MS 1795211102000 /* 2026-11-20 21:45:02 UTC */
+
+static int read_all(const char *path, struct str *out)
+{
+	char buf[4096];
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	if (!f)
+		return -1;
+	while ((n = fread(buf, 1, sizeof buf, f)) > 0)
+		str_add(out, buf, n);
+	fclose(f);
+	return 0;
+}
+
+/* `#!` words of the script. */
+static void read_options(const char *path, struct app_options *o, char *theme, size_t cap)
+{
+	AUTO_STR struct str text = STR_INIT;
+	char *rest = NULL;
+
+	if (read_all(path, &text) < 0 || strncmp(text.s, "#!", 2) != 0)
+		return;
+	*strchrnul(text.s, '\n') = '\0';
+	for (char *w = strtok_r(text.s + 2, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+		if (strcmp(w, "ascii") == 0) {
+			o->ascii = true;
+		} else if (strcmp(w, "read-only") == 0) {
+			o->read_only = true;
+		} else if (strncmp(w, "theme=", 6) == 0) {
+			snprintf(theme, cap, "%s", w + 6);
+			o->theme = theme;
+		} else if (fixture_choose(w) < 0) {
+			fprintf(stderr, "%s: no option is called %s\n", path, w);
+			exit(2);
+		}
+	}
+}
+
+/* The console with its own settings, whatever this machine's are. */
+static int run(struct app_options *o, struct err *e)
+{
+	struct settings settings;
+	struct backend_options bo = {.read_only = o->read_only, .program = "console"};
+	int code;
+
+	if (settings_from(NULL, &settings, e) < 0)
+		return -1;
+	o->settings = &settings;
+	o->backend = backend_start(&bo, e);
+	code = app_run(o, e);
+	backend_stop(o->backend);
+	settings_release(&settings);
+	return code;
+}
+
+static int one(const char *name, bool update)
+{
+	AUTO_FREE char *script = xasprintf("%s/%s.script", FOLDER, name);
+	AUTO_FREE char *golden = xasprintf("%s/%s.txt", FOLDER, name);
+	AUTO_STR struct str got = STR_INIT, want = STR_INIT;
+	struct app_options o = {.script = script, .out = &got};
+	struct err e = ERR_INIT;
+	char theme[64];
+	FILE *f;
+
+	fixture_choose("full");
+	read_options(script, &o, theme, sizeof theme);
+	clock_freeze(1000000000000, WALL_MS);
+	if (run(&o, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		return 1;
+	}
+	if (update) {
+		f = fopen(golden, "we");
+		if (!f || fwrite(got.s, 1, got.len, f) != got.len || fclose(f) != 0) {
+			perror(golden);
+			return 1;
+		}
+		return 0;
+	}
+	if (read_all(golden, &want) < 0) {
+		fprintf(stderr, "%s: %s; --update writes it\n", golden, strerror(errno));
+		return 1;
+	}
+	if (got.len == want.len && memcmp(got.s, want.s, got.len) == 0)
+		return 0;
+	golden[strlen(golden) - 3] = 'n'; /* NAME.new beside it, for diff */
+	memcpy(golden + strlen(golden) - 2, "ew", 2);
+	f = fopen(golden, "we");
+	if (f) {
+		fwrite(got.s, 1, got.len, f);
+		fclose(f);
+	}
+	fprintf(stderr, "%s differs: diff -u %s/%s.txt %s\n", name, FOLDER, name, golden);
+	return 1;
+}
+
+static int is_script(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+
+	return n > 7 && strcmp(d->d_name + n - 7, ".script") == 0;
+}
+
+static int all(bool update)
+{
+	struct dirent **names;
+	int n = scandir(FOLDER, &names, is_script, alphasort), failed = 0;
+
+	for (int i = 0; i < n; i++) {
+		names[i]->d_name[strlen(names[i]->d_name) - 7] = '\0';
+		failed += one(names[i]->d_name, update);
+		free(names[i]);
+	}
+	if (n >= 0)
+		free(names);
+	printf("%d screens, %d wrong\n", n, failed);
+	return n <= 0 || failed > 0;
+}
+
+static int play(const char *scenario)
+{
+	struct app_options o = {0};
+	struct err e = ERR_INIT;
+	int code;
+
+	if (scenario && fixture_choose(scenario) < 0)
+		return 2;
+	code = run(&o, &e);
+	if (code < 0)
+		fprintf(stderr, "berth: %s\n", e.msg);
+	return code < 0 ? 1 : code;
+}
+
+int main(int argc, char **argv)
+{
+	bool update = argc > 1 && strcmp(argv[1], "--update") == 0;
+	int failed = 0;
+
+	text_init();
+	if (argc > 1 && strcmp(argv[1], "--play") == 0)
+		return play(argv[2]);
+	setenv("TZ", "UTC", 1);
+	if (argc <= 1 + update)
+		return all(update);
+	for (int i = 1 + update; i < argc; i++)
+		failed += one(argv[i], update);
+	return failed > 0;
+}
