@@ -1,0 +1,203 @@
+/* scan.c - a tree as a list: names, and sizes and times where asked for. */
+#include "files/walk.h"
+
+#include <berth/mem.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MAX 50000000
+
+struct level {
+	struct walk_dir *dir;
+	size_t next, path_len;
+};
+
+struct files_scan {
+	struct walk walk;
+	struct op op;
+	struct files_scan_options o;
+	char *start;
+	struct files_scan_totals totals;
+	struct level *stack;
+	size_t depth, cap;
+	struct str path;
+	struct err *errors;
+	size_t nerrors, errors_cap;
+};
+
+static void tally(struct files_scan_totals *t, const struct walk_entry *entry)
+{
+	switch (entry->type) {
+	case FILES_FILE:
+		t->files++;
+		if (entry->meta)
+			t->bytes += entry->meta->size;
+		break;
+	case FILES_DIR: t->dirs++; break;
+	case FILES_LINK: t->links++; break;
+	default: t->others++;
+	}
+}
+
+static void scan_entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
+{
+	struct files_scan *s = me->walk->ctx;
+	const struct files_filter *f = &s->o.filter;
+	bool conditions = filter_wants_meta(f);
+
+	if (s->o.meta || conditions)
+		walk_stat(me, d, fd, from, to);
+	for (size_t i = from; i < to; i++) {
+		struct walk_entry *entry = &d->entries[i];
+
+		if (conditions && entry->wanted)
+			entry->wanted = entry->meta &&
+				filter_meta(
+					f, entry->type, entry->meta->size, entry->meta->mtime_ns);
+		if (entry->wanted)
+			tally(&me->totals, entry);
+	}
+}
+
+static const struct walk_ops scan_ops = {.entries = scan_entries};
+
+int files_scan(struct files *f, struct files_root *r, const char *start,
+	const struct files_scan_options *o, struct files_scan **ret, struct err *e)
+{
+	struct files_scan *s = xcalloc(1, sizeof *s);
+	struct err why = ERR_INIT;
+	int rc;
+
+	*ret = NULL;
+	if (*start && path_check(start, e) < 0) {
+		free(s);
+		return -1;
+	}
+	s->o = *o;
+	s->start = xstrdup(start);
+	str_init(&s->path);
+	op_begin(&s->op, f, "entries", "scan %s", *start ? start : r->name);
+	s->walk = (struct walk){
+		.op = &s->op,
+		.root = r,
+		.start = s->start,
+		.filter = &s->o.filter,
+		.ops = &scan_ops,
+		.ctx = s,
+		.sorted = o->sorted,
+		.max_entries = o->max_entries ? o->max_entries : DEFAULT_MAX,
+		/* Only listing is done by then: nothing worth sharing. */
+		.whole_dirs = !o->meta && !filter_wants_meta(&o->filter),
+	};
+	rc = walk_run(&s->walk, &why);
+	s->totals = s->walk.totals;
+	s->totals.clipped = atomic_load(&s->walk.stop);
+	op_end(&s->op, rc, &why, "Found %llu files in %llu directories.",
+		(unsigned long long)s->totals.files, (unsigned long long)s->totals.dirs);
+	s->walk.op = NULL;
+	if (rc < 0) {
+		files_scan_free(s);
+		return err_copy(e, &why);
+	}
+	s->stack = mem_grow(s->stack, &s->cap, 1, sizeof *s->stack);
+	s->stack[s->depth++] = (struct level){.dir = s->walk.top};
+	if (*s->walk.start) {
+		str_adds(&s->path, s->walk.start);
+		while (s->path.len > 1 && s->path.s[s->path.len - 1] == '/')
+			s->path.len--;
+		str_addc(&s->path, '/');
+		s->stack[0].path_len = s->path.len;
+	}
+	*ret = s;
+	return 0;
+}
+
+const struct files_scan_totals *files_scan_totals(const struct files_scan *s)
+{
+	return &s->totals;
+}
+
+static void fill(struct files_scan *s, const struct walk_dir *d, const struct walk_entry *entry,
+	size_t path_len, struct files_entry *out)
+{
+	*out = (struct files_entry){
+		.path = s->path.s,
+		.name = s->path.s + path_len,
+		.path_len = s->path.len,
+		.type = entry->type,
+		.depth = d->depth + 1,
+		.inode = entry->inode,
+	};
+	if (!entry->meta)
+		return;
+	out->meta = true;
+	out->size = entry->meta->size;
+	out->blocks = entry->meta->blocks;
+	out->mtime_ns = entry->meta->mtime_ns;
+	out->mode = entry->meta->mode;
+	out->uid = entry->meta->uid;
+	out->gid = entry->meta->gid;
+	out->nlink = entry->meta->nlink;
+}
+
+static void note_error(struct files_scan *s, const struct walk_dir *d)
+{
+	s->errors = mem_grow(s->errors, &s->errors_cap, s->nerrors + 1, sizeof *s->errors);
+	s->errors[s->nerrors] = (struct err)ERR_INIT;
+	path_error(&s->errors[s->nerrors++], d->error, "read the directory", s->path.s);
+}
+
+bool files_scan_next(struct files_scan *s, struct files_entry *out)
+{
+	while (s->depth > 0) {
+		struct level *at = &s->stack[s->depth - 1];
+		struct walk_dir *d = at->dir;
+		struct walk_entry *entry;
+		size_t path_len = at->path_len;
+
+		if (at->next == d->n) {
+			s->depth--;
+			continue;
+		}
+		entry = &d->entries[at->next++];
+		s->path.len = path_len;
+		if (path_len > 0)
+			s->path.s[path_len - 1] = '/';
+		if (entry->dir || entry->wanted)
+			str_add(&s->path, entry->name, entry->name_len);
+		if (entry->dir) {
+			if (entry->dir->error)
+				note_error(s, entry->dir);
+			if (entry->dir->n) {
+				str_reserve(&s->path, 2); /* for the slash of those below */
+				s->stack =
+					mem_grow(s->stack, &s->cap, s->depth + 1, sizeof *s->stack);
+				s->stack[s->depth++] = (struct level){
+					.dir = entry->dir, .path_len = s->path.len + 1};
+			}
+		}
+		if (entry->wanted) {
+			fill(s, d, entry, path_len, out);
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct err *files_scan_error(const struct files_scan *s, size_t i)
+{
+	return i < s->nerrors ? &s->errors[i] : NULL;
+}
+
+void files_scan_free(struct files_scan *s)
+{
+	if (!s)
+		return;
+	walk_release(&s->walk);
+	free(s->stack);
+	free(s->start);
+	free(s->errors);
+	str_release(&s->path);
+	free(s);
+}

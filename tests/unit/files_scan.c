@@ -1,0 +1,440 @@
+/* files_scan.c - walking trees: against nftw, filters, ignore files against git, odd trees. */
+#include <errno.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "files/filter.h"
+#include "lib/tree.h"
+
+static struct files *f;
+static struct files_root *root;
+
+static void use(unsigned width, const char *name)
+{
+	files_root_close(root);
+	files_close(f);
+	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = width});
+	root = files_root_open(f, tree_path(name), NULL);
+	assert_non_null(root);
+}
+
+/* All paths, one a line. */
+static char *paths(
+	const char *start, const struct files_scan_options *o, struct files_scan_totals *t)
+{
+	struct files_scan *s;
+	struct files_entry entry;
+	struct str out = STR_INIT;
+	struct err e = ERR_INIT;
+
+	if (files_scan(f, root, start, o, &s, &e) < 0)
+		return xasprintf("error: %s", e.msg);
+	while (files_scan_next(s, &entry)) {
+		str_addf(&out, "%s\n", entry.path);
+		assert_string_equal(entry.path + entry.path_len - strlen(entry.name), entry.name);
+		assert_int_equal(strlen(entry.path), entry.path_len);
+	}
+	if (t)
+		*t = *files_scan_totals(s);
+	files_scan_free(s);
+	return str_detach(&out);
+}
+
+#define SCAN(want, start, ...)                                                \
+	do {                                                                  \
+		struct files_scan_options o_ = {.sorted = true, __VA_ARGS__}; \
+		char *got_ = paths(start, &o_, NULL);                         \
+		assert_string_equal(got_, want);                              \
+		free(got_);                                                   \
+	} while (0)
+
+static uint64_t walked_files, walked_dirs, walked_bytes;
+
+static int count_one(const char *path, const struct stat *st, int type, struct FTW *w)
+{
+	(void)path;
+	if (type == FTW_F)
+		walked_files++, walked_bytes += (uint64_t)st->st_size;
+	else if (type == FTW_D && w->level > 0)
+		walked_dirs++;
+	return 0;
+}
+
+static void test_against_nftw(void **state)
+{
+	char name[128];
+
+	(void)state;
+	for (int i = 0; i < 4000; i++) {
+		snprintf(name, sizeof name, "big/d%d/e%d/%s/file%d", i % 13, i % 7,
+			i % 3 ? "x" : "y", i);
+		tree_write(name, name, (size_t)(i % 100));
+	}
+	for (int i = 0; i < 3000; i++) {
+		snprintf(name, sizeof name, "big/flat/%d", i);
+		tree_write(name, name, 3);
+	}
+	nftw(tree_path("big"), count_one, 32, FTW_PHYS);
+	for (unsigned width = 1; width <= 8; width++) {
+		struct files_scan_totals t, again;
+		struct files_scan_options o = {.sorted = true, .meta = true};
+		char *first, *second;
+
+		use(width, "big");
+		first = paths("", &o, &t);
+		assert_int_equal(t.files, walked_files);
+		assert_int_equal(t.dirs, walked_dirs);
+		assert_int_equal(t.bytes, walked_bytes);
+		assert_int_equal(t.errors, 0);
+		second = paths("", &o, &again);
+		assert_string_equal(first, second);
+		free(first);
+		free(second);
+		free(paths("", &(struct files_scan_options){0}, &t));
+		assert_int_equal(t.files, walked_files);
+		assert_int_equal(t.bytes, 0);
+	}
+}
+
+static void test_filters(void **state)
+{
+	(void)state;
+	tree_text("flt/a.c", "12345");
+	tree_text("flt/b.h", "1");
+	tree_text("flt/.hidden/x.c", "1");
+	tree_text("flt/sub/deep/c.c", "123");
+	tree_text("flt/sub/d.txt", "1234567890");
+	tree_text("flt/.berth/stage/x", "");
+	assert_int_equal(symlink("sub", tree_path("flt/link")), 0);
+	use(2, "flt");
+	SCAN(".hidden\n.hidden/x.c\na.c\nb.h\nlink\nsub\nsub/d.txt\nsub/deep\nsub/deep/c.c\n", "",
+		.meta = true);
+	SCAN("sub/d.txt\nsub/deep\nsub/deep/c.c\n", "sub", .meta = false);
+	SCAN("./sub/../sub/d.txt\n./sub/../sub/deep\n./sub/../sub/deep/c.c\n", "./sub/../sub/",
+		.meta = false);
+	SCAN("a.c\nb.h\nlink\nsub\n", ".", .filter = {.max_depth = 1, .skip_hidden = true});
+	SCAN("a.c\nb.h\nlink\nsub\nsub/d.txt\nsub/deep\n", "",
+		.filter = {.max_depth = 2, .skip_hidden = true});
+	SCAN(".hidden\nsub\nsub/deep\n", "", .filter = {.types = FILES_DIR});
+	SCAN("link\n", "", .filter = {.types = FILES_LINK});
+	SCAN("a.c\nsub/deep/c.c\n", "", .filter = {.min_size = 3, .max_size = 5});
+	const char *c[] = {"*.c"}, *below[] = {"sub/**/*.c"}, *no[] = {"deep/", "*.h"};
+
+	SCAN(".hidden/x.c\na.c\nsub/deep/c.c\n", "", .filter = {.globs = c, .nglobs = 1});
+	SCAN("sub/deep/c.c\n", "", .filter = {.globs = below, .nglobs = 1});
+	SCAN("a.c\nlink\nsub\nsub/d.txt\n", "",
+		.filter = {.excludes = no, .nexcludes = 2, .skip_hidden = true});
+	struct stat st;
+	struct timespec times[2] = {{1000, 0}, {1000, 0}};
+
+	stat(tree_path("flt/b.h"), &st);
+	utimensat(AT_FDCWD, tree_path("flt/b.h"), times, 0);
+	SCAN("b.h\n", "", .filter = {.older_ns = INT64_C(2000) * 1000000000});
+	SCAN("a.c\nsub/d.txt\nsub/deep/c.c\n", "",
+		.filter = {.newer_ns = INT64_C(2000) * 1000000000,
+			.types = FILES_FILE,
+			.skip_hidden = true});
+}
+
+static void test_errors(void **state)
+{
+	struct err e = ERR_INIT;
+	struct files_scan *s;
+	struct files_scan_options o = {0};
+
+	(void)state;
+	assert_int_equal(files_scan(f, root, "gone", &o, &s, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(files_scan(f, root, "a.c", &o, &s, &e), -1);
+	assert_int_equal(files_scan(f, root, "../flt", &o, &s, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_int_equal(files_scan(f, root, "/", &o, &s, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	o.max_entries = 3;
+	assert_int_equal(files_scan(f, root, "", &o, &s, &e), 0);
+	assert_true(files_scan_totals(s)->clipped);
+	files_scan_free(s);
+	/* A directory nobody may read is one error; the others are listed. */
+	tree_mkdirs("closed/no");
+	tree_text("closed/yes/x", "");
+	chmod(tree_path("closed/no"), 0);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct files_entry entry;
+		int n = 0;
+
+		if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
+			_exit(9);
+		chmod(tree_path("closed"), 0755);
+		use(1, "closed");
+		o.max_entries = 0;
+		if (files_scan(f, root, "", &o, &s, &e) < 0 || files_scan_totals(s)->errors != 1)
+			_exit(2);
+		while (files_scan_next(s, &entry))
+			n++;
+		_exit(n == 3 && files_scan_error(s, 0) && !files_scan_error(s, 1) ? 0 : 3);
+	}
+	int status;
+
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static void test_deep(void **state)
+{
+	int at = (tree_mkdirs("deep"), open(tree_path("deep"), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct files_scan_totals t;
+	struct rlimit old, few;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		int next;
+
+		mkdirat(at, "d", 0755);
+		next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = next;
+	}
+	close(openat(at, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	close(at);
+	use(3, "deep");
+	free(paths("", &(struct files_scan_options){.meta = true}, &t));
+	assert_int_equal(t.dirs, 3000);
+	assert_int_equal(t.files, 1);
+	/* With hardly any descriptors, where directories must be reached by their paths. */
+	use(3, "big");
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = old;
+	few.rlim_cur = (rlim_t)tree_open_fds() + 8;
+	setrlimit(RLIMIT_NOFILE, &few);
+	free(paths("", &(struct files_scan_options){.meta = true}, &t));
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(t.files, walked_files);
+	assert_int_equal(t.errors, 0);
+}
+
+static _Atomic bool stop;
+
+static void *cancel_always(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&stop))
+		files_cancel(f);
+	return NULL;
+}
+
+static void test_cancel(void **state)
+{
+	pthread_t t;
+	int fds, cancelled = 0;
+	struct files_scan *s;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	use(4, "big");
+	files_scan(f, root, "", &(struct files_scan_options){0}, &s, &e);
+	files_scan_free(s);
+	fds = tree_open_fds();
+	pthread_create(&t, NULL, cancel_always, NULL);
+	for (int i = 0; i < 50; i++) {
+		if (files_scan(f, root, "", &(struct files_scan_options){.meta = true}, &s, &e) <
+			0) {
+			assert_int_equal(e.kind, ERR_CANCELLED);
+			cancelled++;
+		}
+		files_scan_free(s);
+	}
+	atomic_store(&stop, true);
+	pthread_join(t, NULL);
+	assert_true(cancelled > 0);
+	assert_int_equal(tree_open_fds(), fds);
+}
+
+static void test_globs(void **state)
+{
+	static const struct {
+		const char *pattern, *text;
+		bool path, match;
+	} cases[] = {
+		{"", "", false, true},
+		{"*", "", false, true},
+		{"a*b", "ab", false, true},
+		{"a*b", "axxb", false, true},
+		{"a*b", "axxc", false, false},
+		{"*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false, false},
+		{"?", "a", false, true},
+		{"?", "", false, false},
+		{"?", "/", true, false},
+		{"[a-c]x", "bx", false, true},
+		{"[!a-c]x", "bx", false, false},
+		{"[]]", "]", false, true},
+		{"[", "[", false, true},
+		{"[a", "[a", false, true},
+		{"\\*", "*", false, true},
+		{"\\*", "x", false, false},
+		{"*.c", "d/x.c", true, false},
+		{"*.c", "d/x.c", false, true},
+		{"**/x", "x", true, true},
+		{"**/x", "a/b/x", true, true},
+		{"**/x", "a/bx", true, false},
+		{"a/**", "a/b/c", true, true},
+		{"a/**/b", "a/b", true, true},
+		{"a/**/b", "a/x/y/b", true, true},
+		{"a/**/b", "a/x/yb", true, false},
+		{"a/*/b", "a/x/b", true, true},
+		{"a/*/b", "a/x/y/b", true, false},
+		{"**/*.c", "a/b.c", true, true},
+		{"x/**/y/*.c", "x/a/y/b/y/c.c", true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (glob_match(cases[i].pattern, cases[i].text, cases[i].path) != cases[i].match)
+			fail_msg("%s against %s", cases[i].pattern, cases[i].text);
+}
+
+static uint32_t seed = 12345;
+
+static uint32_t roll(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % n;
+}
+
+/* Random ignore files over a random tree: what we list is what git would list. */
+static void test_ignore_against_git(void **state)
+{
+	static const char *const bits[] = {"a", "b", "ab", "*", "?", "**", "[ab]", "a*", "*b", "c"};
+	static const char *const names[] = {"a", "b", "c", "ab", "ba", "aa.c", "b.c"};
+	char command[PATH_MAX], name[256];
+
+	(void)state;
+	if (system("command -v git >/dev/null") != 0) {
+		print_message("not run: there is no git here\n");
+		skip();
+	}
+	for (int round = 0; round < 25; round++) {
+		struct str want = STR_INIT;
+		FILE *p;
+		int c;
+
+		snprintf(command, sizeof command, "rm -rf %s", tree_path("ign"));
+		assert_int_equal(system(command), 0);
+		for (int i = 0; i < 60; i++) {
+			snprintf(name, sizeof name, "ign/%s/%s/%s", names[roll(4)], names[roll(4)],
+				names[roll(COUNT(names))]);
+			if (roll(3) == 0)
+				snprintf(name, sizeof name, "ign/%s.x/%s", names[roll(4)],
+					names[roll(COUNT(names))]);
+			if (!tree_exists(name))
+				tree_text(name, "");
+		}
+		for (int file = 0; file < 3; file++) {
+			struct str rules = STR_INIT;
+
+			for (uint32_t i = roll(4) + 1; i-- > 0;) {
+				if (roll(4) == 0)
+					str_adds(&rules, "!");
+				if (roll(3) == 0)
+					str_adds(&rules, "/");
+				str_adds(&rules, bits[roll(COUNT(bits))]);
+				for (uint32_t more = roll(3); more-- > 0;) {
+					str_adds(&rules, roll(2) ? "/" : "");
+					str_adds(&rules, bits[roll(COUNT(bits))]);
+				}
+				str_adds(&rules, roll(3) == 0 ? "/\n" : roll(5) ? "\n" : "  \n");
+			}
+			snprintf(name, sizeof name, "ign%s%s/.gitignore", file ? "/" : "",
+				file ? names[roll(4)] : "");
+			tree_text(name, rules.s);
+			str_release(&rules);
+		}
+		snprintf(command, sizeof command,
+			"cd %s && git init -q . 2>/dev/null && git -c core.excludesFile=/dev/null ls-files -co --exclude-standard | LC_ALL=C sort",
+			tree_path("ign"));
+		p = popen(command, "r");
+		while ((c = getc(p)) != EOF)
+			str_addc(&want, (char)c);
+		pclose(p);
+		use(2, "ign");
+		/* Directories sort differently with their contents: compare as sets, by sorting
+		 * lines. */
+		struct files_scan *s;
+		struct files_entry entry;
+		char *lines[512];
+		size_t n = 0;
+		struct str got = STR_INIT;
+		struct files_scan_options o = {
+			.filter = {.ignore_files = true, .types = FILES_FILE}};
+
+		assert_int_equal(files_scan(f, root, "", &o, &s, NULL), 0);
+		while (files_scan_next(s, &entry))
+			lines[n++] = xstrdup(entry.path);
+		files_scan_free(s);
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = i + 1; k < n; k++)
+				if (strcmp(lines[i], lines[k]) > 0) {
+					char *swap = lines[i];
+
+					lines[i] = lines[k];
+					lines[k] = swap;
+				}
+		for (size_t i = 0; i < n; i++) {
+			str_addf(&got, "%s\n", lines[i]);
+			free(lines[i]);
+		}
+		if (strcmp(got.s, want.s) != 0) {
+			snprintf(command, sizeof command, "cd %s && grep -r . --include .gitignore",
+				tree_path("ign"));
+			(void)!system(command);
+			print_message("round %d\n", round);
+		}
+		assert_string_equal(got.s, want.s);
+		str_release(&got);
+		str_release(&want);
+	}
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_make("files-scan");
+	chmod(tree_top, 0755);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	files_root_close(root);
+	files_close(f);
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_against_nftw),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_globs),
+		cmocka_unit_test(test_ignore_against_git),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
