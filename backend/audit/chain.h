@@ -34,6 +34,7 @@ struct chain {
 	struct seal_hasher *hasher;
 	struct audit_record self;  /* host, boot, pid, program, uid, user of this process */
 	uint64_t retry_signing_at; /* sequence number; after a checkpoint that failed */
+	uint64_t prune_to;         /* what the next checkpoint signs away; 0: nothing */
 	bool dirty;                /* the head file is behind `head` */
 	bool low;                  /* disk full: only what frees space may use the reserve */
 	bool no_reserve;           /* this file system cannot preallocate */
@@ -66,8 +67,6 @@ int chain_note(
 	struct chain *c, enum deed deed, const struct key_value *params, size_t n, struct err *e);
 int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e);
 int chain_open_segment(struct chain *c, uint64_t first, bool make, struct err *e);
-/* What an internal record means for the head. */
-void chain_apply(struct head *h, const struct audit_record *r);
 void chain_finish_prune(struct chain *c);
 int chain_write_head(struct chain *c);
 

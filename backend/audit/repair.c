@@ -18,31 +18,45 @@
 #define BLOCK ((size_t)1 << 20)
 #define TORN_KEPT ((uint64_t)16 << 20) /* bytes of a torn end that are kept aside */
 
-void chain_apply(struct head *h, const struct audit_record *r)
+struct walk {
+	struct head *h;    /* moves on with every valid record */
+	bool anchored;     /* h says what the next record must look like */
+	bool named_key;    /* a record told the key in force */
+	uint64_t prune_to; /* said, but not yet signed */
+};
+
+/* What a record of the log about itself means for the head. */
+static void apply(struct walk *w, const struct audit_record *r)
 {
+	struct head *h = w->h;
 	const char *key = NULL, *text;
 
-	if (r->deed == DEED_LOG_START || r->deed == DEED_LOG_DAMAGE)
-		key = record_param(r, "key");
-	if (r->deed == DEED_LOG_START)
+	switch (r->deed) {
+	case DEED_LOG_START:
 		h->signed_seq = r->seq;
-	if (r->deed == DEED_LOG_CHECKPOINT) {
-		key = record_param(r, "next");
+		key = record_param(r, "key");
+		w->named_key = true;
+		break;
+	case DEED_LOG_DAMAGE: key = record_param(r, "key"); break;
+	case DEED_LOG_CHECKPOINT:
 		text = record_param(r, "checkpoint");
 		h->checkpoints = text ? strtoull(text, NULL, 10) : 0;
 		h->signed_seq = r->seq;
+		if (w->prune_to)
+			h->pruned_to = w->prune_to;
+		w->prune_to = 0;
+		key = record_param(r, "next");
+		w->named_key = true;
+		break;
+	case DEED_LOG_PRUNED:
+		text = record_param(r, "to_seq");
+		w->prune_to = text ? strtoull(text, NULL, 10) : 0;
+		break;
+	default: break;
 	}
-	if (r->deed == DEED_LOG_PRUNED && (text = record_param(r, "to_seq")))
-		h->pruned_to = strtoull(text, NULL, 10);
 	if (key && strlen(key) == 2 * SEAL_KEY)
 		seal_unhex(h->next_key, key, SEAL_KEY);
 }
-
-struct walk {
-	struct head *h; /* moves on with every valid record */
-	bool anchored;  /* h says what the next record must look like */
-	bool named_key; /* a record told the key in force */
-};
 
 /* One line; false when it is not the next record. */
 static bool step(struct chain *c, struct walk *w, const char *line, size_t len)
@@ -59,10 +73,8 @@ static bool step(struct chain *c, struct walk *w, const char *line, size_t len)
 		struct arena mem;
 
 		arena_init(&mem, 4096);
-		if (record_parse(line, len, &mem, &r)) {
-			chain_apply(w->h, &r);
-			w->named_key |= r.deed == DEED_LOG_CHECKPOINT || r.deed == DEED_LOG_START;
-		}
+		if (record_parse(line, len, &mem, &r))
+			apply(w, &r);
 		arena_release(&mem);
 	}
 	w->h->seq = f.seq;
@@ -92,48 +104,64 @@ static int walk_on(struct chain *c, struct walk *w, struct err *e)
 	}
 }
 
-/* What is behind the valid end goes into a file of its own, and a record says so. */
-static int set_aside(struct chain *c, uint64_t size, struct err *e)
+struct torn {
+	char bytes[32], sha256[AUDIT_HEX], kept_as[64];
+};
+
+/* What is behind the valid end goes into a file of its own. */
+static int set_aside(struct chain *c, uint64_t size, struct torn *torn, struct err *e)
 {
-	uint64_t torn = size - c->head.offset, kept = torn < TORN_KEPT ? torn : TORN_KEPT;
+	uint64_t n = size - c->head.offset, kept = n < TORN_KEPT ? n : TORN_KEPT;
 	AUTO_FREE char *bytes = xmalloc(kept);
-	char name[64], count[32], hex[AUDIT_HEX] = "";
 	uint8_t hash[SEAL_HASH];
 	AUTO_CLOSE int fd = -1;
 
 	if (audit_pread_all(c->segfd, bytes, kept, (off_t)c->head.offset) != (ssize_t)kept)
 		return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
-	snprintf(name, sizeof name, "torn-%020" PRIu64, c->head.seq + 1);
+	snprintf(torn->kept_as, sizeof torn->kept_as, "torn-%020" PRIu64, c->head.seq + 1);
 	fd = c->sys->openat(
-		c->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		c->dir, torn->kept_as, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	/* Best effort: on a full disk the hash in the record has to do. */
 	if (fd < 0 || audit_pwrite_all(c->sys, fd, bytes, kept, 0) < 0 || c->sys->fdatasync(fd) < 0)
-		snprintf(name, sizeof name, "nowhere");
+		snprintf(torn->kept_as, sizeof torn->kept_as, "nowhere");
 	if (c->sys->ftruncate(c->segfd, (off_t)c->head.offset) < 0)
 		return err_sys(e, errno, "Cannot cut a torn line off the audit log in %s", c->path);
 	c->allocated = 0;
 	seal_hash(bytes, kept, hash);
-	seal_hex(hex, hash, SEAL_HASH);
-	snprintf(count, sizeof count, "%" PRIu64, torn);
-	return chain_note(c, DEED_LOG_TORN,
-		(struct key_value[]){
-			{"bytes", count, false}, {"sha256", hex, false}, {"kept_as", name, false}},
-		3, e);
+	memset(torn->sha256, 0, sizeof torn->sha256);
+	seal_hex(torn->sha256, hash, SEAL_HASH);
+	snprintf(torn->bytes, sizeof torn->bytes, "%" PRIu64, n);
+	return 0;
 }
 
-static int set_aside_rest(struct chain *c, struct err *e)
+/* As above when there is anything; torn->bytes is "" otherwise. */
+static int set_aside_rest(struct chain *c, struct torn *torn, struct err *e)
 {
 	struct stat st;
 
+	torn->bytes[0] = '\0';
 	if (fstat(c->segfd, &st) < 0)
 		return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
-	return (uint64_t)st.st_size > c->head.offset ? set_aside(c, (uint64_t)st.st_size, e) : 0;
+	if ((uint64_t)st.st_size <= c->head.offset)
+		return 0;
+	return set_aside(c, (uint64_t)st.st_size, torn, e);
+}
+
+static int note_torn(struct chain *c, const struct torn *torn, struct err *e)
+{
+	if (!torn->bytes[0])
+		return 0;
+	return chain_note(c, DEED_LOG_TORN,
+		(struct key_value[]){{"bytes", torn->bytes, false}, {"sha256", torn->sha256, false},
+			{"kept_as", torn->kept_as, false}},
+		3, e);
 }
 
 static int start(struct chain *c, struct err *e)
 {
 	char key[AUDIT_HEX] = "", id[33] = "";
 	uint8_t random[16];
+	struct torn torn;
 
 	memset(&c->head, 0, sizeof c->head);
 	c->head.segment = 1;
@@ -142,16 +170,19 @@ static int start(struct chain *c, struct err *e)
 		return -1;
 	c->tip = c->head;
 	c->dirty = true;
-	if (set_aside_rest(c, e) < 0)
+	if (set_aside_rest(c, &torn, e) < 0)
 		return -1;
 	seal_random(random, sizeof random);
 	seal_hex(id, random, sizeof random);
 	seal_hex(key, c->head.next_key, SEAL_KEY);
 	c->tip.signed_seq = 1;
-	return chain_note(c, DEED_LOG_START,
-		(struct key_value[]){{"format", "berth.audit/1", false}, {"log", id, false},
-			{"key", key, false}},
-		3, e);
+	if (chain_note(c, DEED_LOG_START,
+		    (struct key_value[]){{"format", "berth.audit/1", false}, {"log", id, false},
+			    {"key", key, false}},
+		    3, e) < 0)
+		return -1;
+	/* The start comes first, whatever else there is to say. */
+	return note_torn(c, &torn, e);
 }
 
 /* The newest record there is, by reading segments from the last one back. */
@@ -162,7 +193,7 @@ static int find_tail(struct chain *c, const struct segments *s, struct head *ret
 
 	for (size_t i = s->n; i-- > 0 && !(have && key);) {
 		struct head h = {.segment = s->v[i].first};
-		struct walk w = {&h, false, false};
+		struct walk w = {.h = &h};
 
 		if (chain_open_segment(c, h.segment, false, e) < 0 || walk_on(c, &w, e) < 0)
 			return -1;
@@ -198,6 +229,7 @@ static int damaged(struct chain *c, bool knew, struct err *e)
 {
 	struct head was = c->head, found;
 	struct segments s;
+	struct torn torn;
 	int ret;
 
 	if (segments_list(c->dir, &s, e) < 0)
@@ -225,7 +257,7 @@ static int damaged(struct chain *c, bool knew, struct err *e)
 	if (chain_open_segment(c, c->head.segment, true, e) < 0)
 		return -1;
 	c->tip = c->head;
-	if (set_aside_rest(c, e) < 0)
+	if (set_aside_rest(c, &torn, e) < 0 || note_torn(c, &torn, e) < 0)
 		return -1;
 	/* A log of one record without a head was killed before it had one. */
 	if (!knew && found.seq <= 1)
@@ -237,7 +269,8 @@ static int damaged(struct chain *c, bool knew, struct err *e)
 
 int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e)
 {
-	struct walk w = {&c->head, true, false};
+	struct walk w = {.h = &c->head, .anchored = true};
+	struct torn torn;
 	uint64_t before;
 	struct stat st;
 
@@ -264,5 +297,5 @@ int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e)
 		return -1;
 	c->tip = c->head;
 	c->dirty |= c->head.seq != before;
-	return set_aside_rest(c, e);
+	return set_aside_rest(c, &torn, e) < 0 ? -1 : note_torn(c, &torn, e);
 }

@@ -111,6 +111,8 @@ int chain_checkpoint(struct chain *c, struct err *e)
 	memcpy(c->tip.next_key, step.next_public, SEAL_KEY);
 	c->tip.checkpoints++;
 	c->tip.signed_seq = c->tip.seq;
+	if (c->prune_to)
+		c->tip.pruned_to = c->prune_to;
 	if (chain_sync(c, e) < 0) {
 		keys_keep(&step);
 		c->retry_signing_at = c->head.seq + c->o.checkpoint_records;
@@ -244,9 +246,13 @@ int chain_prune(
 		(struct key_value[]){{"to_seq", seq, false}, {"to_hash", hash, false},
 			{"key", record_param(&last, "next"), false}, {"segments", segments, false}},
 		4, NULL);
-	c->tip.pruned_to = last.seq;
 	/* Said, signed, and only then done. */
-	if (chain_sync(c, e) < 0 || chain_checkpoint(c, e) < 0)
+	if (chain_sync(c, e) < 0)
+		goto out;
+	c->prune_to = last.seq;
+	ret = chain_checkpoint(c, e);
+	c->prune_to = 0;
+	if (ret < 0)
 		goto out;
 	chain_finish_prune(c);
 	if (ret_removed)

@@ -455,7 +455,9 @@ static void test_reader(void **state)
 	got->n = 0;
 	while (audit_reader_forward(all, 13, 0, collect, got, NULL) > 0)
 		;
-	assert_int_equal(got->n, last);
+	/* A checkpoint that was due may have come meanwhile. */
+	assert_true(got->n >= last);
+	last = got->n;
 	for (size_t i = 0; i < got->n; i++)
 		assert_int_equal(got->seqs[i], i + 1);
 	/* Following across rotation. */

@@ -1,0 +1,52 @@
+/*
+ * audit.c - fuzzing the reader of audit records: any line is refused or understood, and what was
+ * understood, written again, is understood the same way.
+ */
+#include "audit/record.h"
+#include "audit/head.h"
+
+#include <berth/check.h>
+#include <berth/mem.h>
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The line that a record stands for. */
+static void rewrite(const struct audit_record *r, struct seal_hasher *h, struct str *out)
+{
+	AUTO_STR struct str body = STR_INIT;
+	uint8_t hash[SEAL_HASH];
+
+	record_body(&body, r);
+	record_line(out, h, r->seq, r->intent, body.s, body.len, r->prev, hash);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct seal_hasher *hasher;
+	AUTO_STR struct str first = STR_INIT, second = STR_INIT;
+	struct audit_record r, again;
+	struct record_frame f;
+	struct head head;
+	struct arena mem;
+	AUTO_FREE char *copy = xmalloc(size); /* exactly as long: reading past it is noticed */
+
+	if (!hasher)
+		hasher = seal_hasher_new();
+	memcpy(copy, data, size);
+	if (size >= HEAD_SIZE)
+		head_parse(copy, &head);
+	if (record_frame(copy, size, &f))
+		record_frame_holds(hasher, &f);
+	arena_init(&mem, 4096);
+	if (record_parse(copy, size, &mem, &r)) {
+		rewrite(&r, hasher, &first);
+		CHECK(record_parse(first.s, first.len - 1, &mem, &again));
+		rewrite(&again, hasher, &second);
+		CHECK(first.len == second.len && memcmp(first.s, second.s, first.len) == 0);
+		CHECK(record_frame(first.s, first.len - 1, &f) && record_frame_holds(hasher, &f));
+	}
+	arena_release(&mem);
+	return 0;
+}
