@@ -36,7 +36,7 @@ struct settings {
 	bool groups;               /* containers grouped by agent and compose project */
 	bool stopped;              /* stopped containers are listed */
 	const char *sort;          /* a column's name; '-' before it inverts */
-	struct text_list columns;  /* of the container table; empty: all that fit */
+	struct text_list columns;  /* of the container table; empty: the usual ones */
 	uint64_t log_buffer_bytes; /* kept per logs view */
 	int64_t log_tail;          /* lines of history read when logs open */
 	int64_t confirm_threshold; /* from this many items on the number must be typed */

@@ -53,7 +53,7 @@ static void defaults(void **state)
 	assert_true(s.hz == 1);
 	assert_string_equal(s.sort, "name");
 	assert_true(s.log_buffer_bytes == 8u << 20);
-	assert_true(s.log_tail == 1000 && s.confirm_threshold == 5);
+	assert_true(s.log_tail == 2000 && s.confirm_threshold == 5);
 	assert_true(!s.columns.n && !s.keys && !s.protected_names.n);
 	settings_release(&s);
 
@@ -112,7 +112,7 @@ static void empty_sections(void **state)
 
 	(void)state;
 	assert_int_equal(from("keys:\nlogs:\nprotected:\n", &s, NULL), 0);
-	assert_true(s.log_tail == 1000);
+	assert_true(s.log_tail == 2000);
 	settings_release(&s);
 }
 

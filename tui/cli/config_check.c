@@ -12,6 +12,7 @@
 #include "cli/run.h"
 #include "keymap.h"
 #include "theme.h"
+#include "views/containers.h"
 
 static void print_problem(void *ctx, const struct err *e)
 {
@@ -24,6 +25,8 @@ static int check_settings(struct config *c, struct err *e)
 	struct settings s;
 	struct keymap keys;
 	struct theme t;
+	struct table table;
+	struct err wrong = ERR_INIT;
 	size_t problems;
 	int rc = 0;
 
@@ -31,6 +34,12 @@ static int check_settings(struct config *c, struct err *e)
 		return -1;
 	keymap_defaults(&keys);
 	problems = keymap_apply(&keys, &s.source, s.keys, print_problem, NULL);
+	table_init(&table, container_columns, container_ncolumns, NULL);
+	if (table_set(&table, s.columns.item, s.columns.n, s.sort, &wrong) < 0) {
+		problems++;
+		cli_fail(&wrong);
+	}
+	table_release(&table);
 	if (strcmp(s.theme, "auto") != 0)
 		rc = theme_load(s.theme, &t, e);
 	settings_release(&s);

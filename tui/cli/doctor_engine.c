@@ -19,7 +19,7 @@ static void engine(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "%s %s (API %s) at %s, from %s", en->product, en->version,
 			en->api, en->endpoint, en->source);
 	} else if (cli_value(p->cli, "host") || cli_value(p->cli, "context") ||
-		   getenv("DOCKER_HOST") || getenv("DOCKER_CONTEXT")) {
+		getenv("DOCKER_HOST") || getenv("DOCKER_CONTEXT")) {
 		answer(a, MISSING, "Correct what names this engine, or leave it out.", "%s",
 			p->engine_err.msg);
 	} else if (in_path("dockerd", dockerd, sizeof dockerd)) {

@@ -557,11 +557,17 @@ static bool containers_save(struct view *v, struct str *out)
 
 static void containers_open(struct view *v)
 {
+	const struct settings *set = app_settings(v->app);
 	struct containers *s = v->state;
+	struct err e = ERR_INIT;
 
 	s->columns = xcalloc(container_ncolumns, sizeof *s->columns);
 	memcpy(s->columns, container_columns, container_ncolumns * sizeof *s->columns);
 	table_init(&s->table, s->columns, container_ncolumns, "name");
+	if (table_set(&s->table, set->columns.item, set->columns.n, set->sort, &e) < 0)
+		app_say(v->app, ROLE_WARN, "berth.yaml: %s", e.msg);
+	s->flat = !set->groups;
+	s->only_running = !set->stopped;
 	arena_init(&s->names, 1024);
 }
 

@@ -21,7 +21,6 @@
 
 #include "views/pattern.h"
 
-#define LOGBUF_BYTES (8u << 20)
 #define LOGBUF_LINES 100000u
 #define LOGBUF_SOURCES 1024u /* lines of sources beyond these are not kept */
 

@@ -14,7 +14,6 @@
 #include "views/logs_page.h"
 
 #define MERGE_MAX 64        /* containers in one merged log */
-#define TAIL_LINES 2000     /* history asked for, shared among the containers */
 #define SEARCH_SLICE 262144 /* bytes looked at between two paints */
 #define STEP_COLUMNS 8
 
@@ -47,11 +46,13 @@ static void subscribe(struct view *v)
 {
 	struct logs *s = v->state;
 	struct command *c = command_new(CMD_LOGS_OPEN);
+	int64_t tail = app_settings(v->app)->log_tail;
 
 	for (size_t i = 0; i < s->nsources; i++)
 		command_target(c, s->source[i].engine, s->source[i].id, s->source[i].name);
 	c->flag = true;
-	c->tail = TAIL_LINES / (int)s->nsources;
+	/* The history is shared among the containers. */
+	c->tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
 	s->subscription = app_send(v->app, c);
 	s->ended = false;
 }
@@ -102,7 +103,7 @@ static void logs_init(struct view *v)
 {
 	struct logs *s = v->state;
 
-	logbuf_init(&s->buf, LOGBUF_BYTES, LOGBUF_LINES);
+	logbuf_init(&s->buf, app_settings(v->app)->log_buffer_bytes, LOGBUF_LINES);
 	s->stamps = s->follow = true;
 }
 

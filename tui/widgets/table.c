@@ -2,6 +2,7 @@
 #include "table.h"
 
 #include <berth/check.h>
+#include <berth/config.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -25,6 +26,53 @@ void table_init(
 	}
 	if (t->sort < ncolumns)
 		t->inverted = columns[t->sort].descending;
+}
+
+/* The column of that name; ncolumns and an error for none. */
+static size_t column_named(const struct table *t, const char *name, struct err *e)
+{
+	const char *known[TABLE_COLUMNS_MAX + 1] = {NULL}, *near;
+	char shown[64];
+
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		known[i] = t->columns[i].name;
+		if (strcmp(known[i], name) == 0)
+			return i;
+	}
+	near = nearest_word(name, known);
+	text_clean(shown, sizeof shown, name);
+	if (near)
+		err_set(e, ERR_CONFIG, "there is no column \"%s\", the nearest is \"%s\".", shown,
+			near);
+	else
+		err_set(e, ERR_CONFIG, "there is no column \"%s\".", shown);
+	return t->ncolumns;
+}
+
+int table_set(
+	struct table *t, const char *const *columns, size_t n, const char *sort, struct err *e)
+{
+	struct err wrong = ERR_INIT;
+	uint64_t chosen = 0;
+	bool inverted = sort && sort[0] == '-';
+	size_t by = t->ncolumns;
+
+	/* From the last to the first: the first error is the one that is told. */
+	if (sort)
+		by = column_named(t, sort + inverted, &wrong);
+	if (by < t->ncolumns) {
+		t->sort = by;
+		t->inverted = t->columns[by].descending != inverted;
+	}
+	for (size_t i = n; i-- > 0;) {
+		size_t k = column_named(t, columns[i], &wrong);
+
+		if (k < t->ncolumns)
+			chosen |= (uint64_t)1 << k;
+	}
+	if (chosen)
+		t->chosen = chosen | 1; /* a row without its name is nobody's */
+	return wrong.kind == ERR_NONE ? 0 : err_copy(e, &wrong);
 }
 
 void table_release(struct table *t)

@@ -109,6 +109,11 @@ struct table {
 void table_init(
 	struct table *t, const struct table_column *columns, size_t ncolumns, const char *sort);
 void table_release(struct table *t);
+/* From the settings: show only these columns (n 0: as the table has them) and sort by this one, '-'
+ * before its name inverts (NULL: no change).  -1 and a sentence about the first name that is no
+ * column; the others are obeyed. */
+int table_set(
+	struct table *t, const char *const *columns, size_t n, const char *sort, struct err *e);
 
 void table_begin(struct table *t);
 void table_add(struct table *t, struct table_row row);
