@@ -19,6 +19,7 @@ static const struct {
 	cli_run_fn *run;
 	bool bare; /* runs without settings: a wrong file must not be in its way */
 } commands[] = {
+	{"", cli_console, false},
 	{"ps", cli_ps, false},
 	{"doctor", cli_doctor, true},
 	{"engine start", cli_engine_start, true},

@@ -15,7 +15,7 @@
 
 typedef int cli_run_fn(const struct cli *c, const struct settings *s, struct err *e);
 
-cli_run_fn cli_ps;
+cli_run_fn cli_console, cli_ps;
 cli_run_fn cli_doctor; /* s is NULL: whether the settings can be read is one of its questions */
 cli_run_fn cli_config_check; /* likewise */
 cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
