@@ -78,6 +78,7 @@ static void set_paused(struct backend *b, bool paused)
 		return;
 	b->paused = paused;
 	logs_pause(b, paused);
+	shell_pause(b, paused);
 	if (b->watch.events) {
 		engine_pause(b->watch.events, paused);
 		/* The engine drops events that nobody reads. */

@@ -164,6 +164,7 @@ void logs_stop(struct backend *b);
 /* shell.c */
 void shell_open(struct backend *b, const struct command *c);
 void shell_command(struct backend *b, const struct command *c); /* input, resize, close */
+void shell_pause(struct backend *b, bool paused);
 void shell_stop(struct backend *b);
 
 /* detail.c */

@@ -109,6 +109,14 @@ static void on_lines(void *ctx, const struct log_line *lines, size_t n)
 	backend_up(s->b, ev);
 }
 
+/* The engine went away, or the container is just being removed (a conflict, says the engine; the
+ * removal will be told by itself): not the end of what there is to read. */
+static bool passing(const struct err *err)
+{
+	return err->kind == ERR_UNREACHABLE || err->kind == ERR_CANCELLED ||
+		err->kind == ERR_CONFLICT;
+}
+
 static void on_end(void *ctx, const struct err *err)
 {
 	struct source *src = ctx;
@@ -120,7 +128,7 @@ static void on_end(void *ctx, const struct err *err)
 		maybe_end(s);
 		return;
 	}
-	if (!s->follow || (err && err->kind != ERR_UNREACHABLE && err->kind != ERR_CANCELLED)) {
+	if (!s->follow || (err && !passing(err))) {
 		src->ended = true;
 		if (err)
 			src->why = *err;

@@ -111,12 +111,22 @@ void shell_command(struct backend *b, const struct command *c)
 	/* It may have ended while the command was on its way. */
 	if (!sh || !sh->tty)
 		return;
-	if (c->kind == CMD_SHELL_INPUT)
-		engine_tty_input(sh->tty, c->bytes, c->nbytes);
-	else if (c->kind == CMD_SHELL_RESIZE)
+	if (c->kind == CMD_SHELL_INPUT) {
+		if (!engine_tty_input(sh->tty, c->bytes, c->nbytes))
+			backend_notice(b,
+				"The command in the container reads nothing: "
+				"what was typed was dropped.");
+	} else if (c->kind == CMD_SHELL_RESIZE) {
 		engine_tty_resize(sh->tty, c->columns, c->rows);
-	else
+	} else {
 		engine_tty_close(sh->tty);
+	}
+}
+
+void shell_pause(struct backend *b, bool paused)
+{
+	for (struct shell *sh = b->shells; sh; sh = sh->next)
+		engine_tty_pause(sh->tty, paused);
 }
 
 void shell_stop(struct backend *b)

@@ -1,0 +1,210 @@
+/*
+ * stats.c - berth's figures against those of `docker stats`, for the same containers at the same
+ * time: means over a steady load within 2 %.
+ */
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/backend.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#define SKIP 77
+
+static const char *host;
+static char prefix[48];
+static int seconds = 20; /* the long form of the tests takes 30 */
+
+struct mean {
+	double cpu, memory;
+	size_t n;
+};
+
+/* Loads that are the same every second: a small quota, a cache of files, idleness. */
+static const struct {
+	const char *name, *options, *script;
+} loads[] = {
+	{"spin", "--cpus 0.05", "while :; do :; done"},
+	{"cache", "--memory 64m",
+		"dd if=/dev/zero of=/f bs=1M count=20 2>/dev/null; cat /f >/dev/null; sleep 1000"},
+	{"idle", "", "sleep 1000"},
+};
+
+static int docker(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static int docker(const char *fmt, ...)
+{
+	char args[1024], cmd[1280];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(args, sizeof args, fmt, ap);
+	va_end(ap);
+	snprintf(cmd, sizeof cmd, "docker -H %s %s", host, args);
+	return system(cmd);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(loads); i++)
+		if (docker("run -d --name %s-%s %s box:1 sh -c '%s' >/dev/null", prefix,
+			    loads[i].name, loads[i].options, loads[i].script))
+			return -1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(loads); i++)
+		docker("rm -fv %s-%s >/dev/null", prefix, loads[i].name);
+	return 0;
+}
+
+static double bytes(const char *text)
+{
+	static const struct {
+		const char *unit;
+		double factor;
+	} units[] = {{"B", 1}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+	char unit[8];
+	double v;
+
+	assert_int_equal(sscanf(text, "%lf%7[A-Za-z]", &v, unit), 2);
+	for (size_t i = 0; i < COUNT(units); i++)
+		if (strcmp(unit, units[i].unit) == 0)
+			return v * units[i].factor;
+	fail_msg("unit %s", unit);
+	return 0;
+}
+
+/* "NAME 12.34% 1.2MiB / 64MiB" lines of docker stats, which repaints twice a second. */
+static void take_theirs(const char *line, struct mean *theirs)
+{
+	char name[128], cpu[32], memory[32];
+	const char *start = strstr(line, prefix);
+
+	if (!start || sscanf(start, "%127s %31s %31s", name, cpu, memory) != 3 || cpu[0] == '-')
+		return;
+	for (size_t i = 0; i < COUNT(loads); i++) {
+		if (strcmp(name + strlen(prefix) + 1, loads[i].name) != 0)
+			continue;
+		theirs[i].cpu += strtod(cpu, NULL);
+		theirs[i].memory += bytes(memory);
+		theirs[i].n++;
+	}
+}
+
+static void take_ours(const struct snapshot *s, struct mean *ours)
+{
+	for (size_t i = 0; i < s->ncontainers; i++) {
+		const struct container *c = &s->containers[i];
+
+		if (strncmp(c->name, prefix, strlen(prefix)) != 0 || !c->stats.rates)
+			continue;
+		for (size_t k = 0; k < COUNT(loads); k++) {
+			if (strcmp(c->name + strlen(prefix) + 1, loads[k].name) != 0)
+				continue;
+			ours[k].cpu += c->stats.cpu_percent;
+			ours[k].memory += (double)c->stats.memory_bytes;
+			ours[k].n++;
+		}
+	}
+}
+
+/* Within 2 %, or within what their rounding hides. */
+static void same(const char *what, const char *name, double ours, double theirs, double grain)
+{
+	double diff = ours > theirs ? ours - theirs : theirs - ours;
+
+	printf("# %-6s %-6s ours %.3f theirs %.3f (%+.2f %%)\n", name, what, ours, theirs,
+		theirs > 0 ? (ours / theirs - 1) * 100 : 0);
+	if (diff > theirs * 0.02 && diff > grain)
+		fail_msg("%s of %s: ours %.3f, docker stats %.3f", what, name, ours, theirs);
+}
+
+static void test_equal(void **state)
+{
+	const struct backend_options o = {.host = host, .program = "test", .hz = 1};
+	struct mean ours[COUNT(loads)] = {0}, theirs[COUNT(loads)] = {0};
+	struct backend *b;
+	char cmd[1024], line[512];
+	int64_t from, until;
+	uint64_t seq = 0;
+	int64_t last_ns = 0;
+	struct err e = ERR_INIT;
+	FILE *f;
+
+	(void)state;
+	b = backend_start(&o, &e);
+	assert_non_null(b);
+	snprintf(cmd, sizeof cmd,
+		"timeout %d docker -H %s stats --format '{{.Name}} {{.CPUPerc}} {{.MemUsage}}' "
+		"$(docker -H %s ps -q --filter name=%s) 2>/dev/null",
+		seconds + 3, host, host, prefix);
+	f = popen(cmd, "r");
+	assert_non_null(f);
+	/* both need a moment to have two samples */
+	from = clock_mono_ns() + 3 * 1000000000LL;
+	until = from + seconds * 1000000000LL;
+	while (clock_mono_ns() < until) {
+		struct pollfd p[2] = {{backend_fd(b), POLLIN, 0}, {fileno(f), POLLIN, 0}};
+		const struct snapshot *s;
+		struct event *ev;
+		bool counts;
+
+		poll(p, 2, 1000);
+		counts = clock_mono_ns() >= from;
+		while ((ev = backend_next(b)))
+			event_free(ev);
+		s = backend_snapshot(b);
+		/* one value per sample, not per picture */
+		if (s->seq != seq && s->ncontainers && s->containers[0].stats.at_ns != last_ns) {
+			last_ns = s->containers[0].stats.at_ns;
+			if (counts)
+				take_ours(s, ours);
+		}
+		seq = s->seq;
+		snapshot_unref(s);
+		if ((p[1].revents & (POLLIN | POLLHUP)) && fgets(line, sizeof line, f) && counts)
+			take_theirs(line, theirs);
+	}
+	backend_stop(b);
+	pclose(f);
+	for (size_t i = 0; i < COUNT(loads); i++) {
+		assert_true(ours[i].n >= (size_t)seconds / 2);
+		assert_true(theirs[i].n >= (size_t)seconds / 2);
+		same("cpu", loads[i].name, ours[i].cpu / (double)ours[i].n,
+			theirs[i].cpu / (double)theirs[i].n, 0.02);
+		same("memory", loads[i].name, ours[i].memory / (double)ours[i].n,
+			theirs[i].memory / (double)theirs[i].n, 4096);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_equal, setup, teardown),
+	};
+
+	host = getenv("BERTH_TEST_ENGINE");
+	if (!host || system("command -v docker >/dev/null") != 0) {
+		fprintf(stderr,
+			"BERTH_TEST_ENGINE names no engine, or there is no docker client.\n");
+		return SKIP;
+	}
+	if (getenv("BERTH_SOAK"))
+		seconds = 30;
+	snprintf(prefix, sizeof prefix, "observe-eq-%d", (int)getpid());
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
