@@ -95,20 +95,20 @@ int host_look(struct agents_host *h, const char *name, struct existing *ret, str
 	if (sync_ask(h->engine, "look for the container %s", name, "GET", target.s, NULL, 0, &reply,
 		    &asked))
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
-	root = json_parse(reply.s, reply.len, e);
+	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
-	labels = json_path(root, "Config", "Labels", NULL);
-	own_name = json_string(root, "Name");
+	labels = ejson_path(root, "Config", "Labels", NULL);
+	own_name = ejson_string(root, "Name");
 	own_name += *own_name == '/';
-	snprintf(ret->id, sizeof ret->id, "%s", json_string(root, "Id"));
-	snprintf(ret->spec, sizeof ret->spec, "%s", json_string(labels, "berth.spec"));
-	snprintf(ret->session, sizeof ret->session, "%s", json_string(labels, "berth.session"));
-	snprintf(ret->role, sizeof ret->role, "%s", json_string(labels, "berth.role"));
-	ret->running = json_bool(json_path(root, "State", NULL), "Running");
-	ret->pid = json_int(json_path(root, "State", NULL), "Pid", 0);
+	snprintf(ret->id, sizeof ret->id, "%s", ejson_string(root, "Id"));
+	snprintf(ret->spec, sizeof ret->spec, "%s", ejson_string(labels, "berth.spec"));
+	snprintf(ret->session, sizeof ret->session, "%s", ejson_string(labels, "berth.session"));
+	snprintf(ret->role, sizeof ret->role, "%s", ejson_string(labels, "berth.role"));
+	ret->running = ejson_bool(ejson_path(root, "State", NULL), "Running");
+	ret->pid = ejson_int(ejson_path(root, "State", NULL), "Pid", 0);
 	ret->ours = own_proven(h->info.id, own_name, ret->session,
-			    json_string(labels, "berth.proof")) ||
+			    ejson_string(labels, "berth.proof")) ||
 		(!session_load(own_name, &record, NULL) && !strcmp(record.id, ret->id) &&
 			!strcmp(record.engine, h->info.id));
 	return 1;
@@ -126,13 +126,13 @@ int host_create(struct agents_host *h, const struct spec *s, char id[65], struct
 	if (sync_ask(h->engine, "create the container %s", s->name, "POST", target.s, body.s, 60000,
 		    &reply, e))
 		return -1;
-	root = json_parse(reply.s, reply.len, e);
+	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
-	if (strlen(json_string(root, "Id")) != 64)
+	if (strlen(ejson_string(root, "Id")) != 64)
 		return err_set(
 			e, ERR_PROTOCOL, "the engine created %s without saying its id", s->name);
-	memcpy(id, json_string(root, "Id"), 65);
+	memcpy(id, ejson_string(root, "Id"), 65);
 	return 0;
 }
 
@@ -146,12 +146,12 @@ int host_start_and_wait(struct agents_host *h, const char *name, const char *id,
 	str_addf(&target, "/containers/%s/wait", id);
 	if (sync_ask(h->engine, "wait for %s", name, "POST", target.s, NULL, 60000, &reply, e))
 		return -1;
-	root = json_parse(reply.s, reply.len, e);
+	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
-	if (json_int(root, "StatusCode", -1))
+	if (ejson_int(root, "StatusCode", -1))
 		return err_set(e, ERR_FAILED, "the helper %s failed (exit %d)", name,
-			json_int(root, "StatusCode", -1));
+			ejson_int(root, "StatusCode", -1));
 	return 0;
 }
 
@@ -180,15 +180,15 @@ int host_network(struct agents_host *h, const struct team *t, const char *name, 
 	str_addf(&target, "/networks/%s", full);
 	if (!sync_ask(h->engine, "look for the network %s", full, "GET", target.s, NULL, 0, &reply,
 		    &asked)) {
-		root = json_parse(reply.s, reply.len, e);
+		root = ejson_parse(reply.s, reply.len, e);
 		if (!root)
 			return -1;
-		if (!json_bool(root, "Internal") ||
-			strcmp(json_string(json_get(root, "Labels"), "berth.role"), "network"))
+		if (!ejson_bool(root, "Internal") ||
+			strcmp(ejson_string(ejson_get(root, "Labels"), "berth.role"), "network"))
 			return err_set(e, ERR_CONFLICT,
 				"a network called %s is there already and is not an internal one of berth's.",
 				full);
-		*id = arena_strdup(mem, json_string(root, "Id"));
+		*id = arena_strdup(mem, ejson_string(root, "Id"));
 		return 0;
 	}
 	if (asked.kind != ERR_NOT_FOUND)
@@ -200,10 +200,10 @@ int host_network(struct agents_host *h, const struct team *t, const char *name, 
 	if (sync_ask(h->engine, "make the network %s", full, "POST", "/networks/create", body.s, 0,
 		    &reply, e))
 		return -1;
-	root = json_parse(reply.s, reply.len, e);
+	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
-	*id = arena_strdup(mem, json_string(root, "Id"));
+	*id = arena_strdup(mem, ejson_string(root, "Id"));
 	return 0;
 }
 
