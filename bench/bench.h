@@ -45,7 +45,7 @@ struct arm {
 
 /* What a figure should be.  `over`: ratio baseline/arm must be at least this (lower bound of the
  * interval decides); else `at_most` / `at_least` on the statistic in the case's unit. */
-struct target {
+struct goal {
 	const char *requirement; /* in the words of the requirements */
 	const char *arm;         /* NULL: the measurement itself */
 	enum { ON_RATIO, ON_MEDIAN, ON_P99, ON_MAX } on;
@@ -72,7 +72,7 @@ struct bench_case {
 	struct arm arms[ARMS_MAX];
 	/* Instead of arms: take all samples and hand each to bench_value. */
 	int (*measure)(struct bench_run *r, void *ctx, struct err *e);
-	struct target targets[TARGETS_MAX];
+	struct goal targets[TARGETS_MAX];
 };
 
 struct bench_suite {
@@ -86,6 +86,10 @@ int bench_samples(const struct bench_run *r); /* how many are asked for */
 bool bench_smoke(const struct bench_run *r);  /* only see whether it works */
 void bench_note(struct bench_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 uint64_t bench_random(struct bench_run *r);
+
+/* Allocations of this process so far; only where they are counted (not under a sanitizer). */
+uint64_t bench_allocations(void);
+bool bench_counts_allocations(void);
 
 /* FNV-1a, to build digests with. */
 uint64_t digest_bytes(uint64_t seed, const void *bytes, size_t n);

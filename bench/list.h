@@ -4,6 +4,11 @@
 #ifndef BENCH_LIST_H
 #define BENCH_LIST_H
 
-#define SUITES(SUITE) SUITE(self) SUITE(files_read)
+/* clang-format off */
+#define SUITES(SUITE) \
+	SUITE(self) \
+	SUITE(stats) \
+	SUITE(files_read)
+/* clang-format on */
 
 #endif

@@ -97,7 +97,7 @@ void report_case(FILE *out, const struct bench_run *run)
 void report_targets(FILE *out, const struct bench_run *r)
 {
 	for (size_t i = 0; i < TARGETS_MAX && r->what->targets[i].requirement; i++) {
-		const struct target *t = &r->what->targets[i];
+		const struct goal *t = &r->what->targets[i];
 		struct interval q;
 		double figure;
 		enum verdict v = target_judge(r, t, &figure, &q);

@@ -240,7 +240,7 @@ const char *verdict_word(enum verdict v)
 }
 
 enum verdict target_judge(
-	const struct bench_run *run, const struct target *t, double *figure, struct interval *ratio)
+	const struct bench_run *run, const struct goal *t, double *figure, struct interval *ratio)
 {
 	struct bench_run *r = (struct bench_run *)run;
 	struct series_of *s = t->arm ? bench_series(r, t->arm) : r->nseries ? &r->series[0] : NULL;

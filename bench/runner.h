@@ -48,7 +48,7 @@ struct series_of *bench_series(struct bench_run *r, const char *name); /* NULL: 
 
 /* Figure of a target and whether it is met. */
 enum verdict target_judge(
-	const struct bench_run *r, const struct target *t, double *figure, struct interval *ratio);
+	const struct bench_run *r, const struct goal *t, double *figure, struct interval *ratio);
 const char *verdict_word(enum verdict v);
 
 #endif
