@@ -101,7 +101,7 @@ struct backend {
 	uv_timer_t farewell;
 	uint64_t seq;
 	int64_t published_ns;
-	size_t last_bytes;
+	size_t last_used;
 
 	struct board *board; /* opened with the first job */
 	struct job_info jobs[JOBS_SHOWN], jobs_was[JOBS_SHOWN];

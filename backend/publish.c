@@ -19,7 +19,7 @@ void publish_now(struct backend *b)
 	if (b->stopping)
 		return;
 	uv_timer_stop(&b->publish);
-	s = snapshot_new(b->last_bytes, &a);
+	s = snapshot_new(b->last_used, &a);
 	s->seq = ++b->seq;
 	s->at_ns = b->published_ns = backend_now(b);
 	s->at_wall_ms = clock_wall_ms();
@@ -42,7 +42,7 @@ void publish_now(struct backend *b)
 		copy_detail(d, copy, a);
 		s->detail = copy;
 	}
-	b->last_bytes = snapshot_bytes(s);
+	b->last_used = snapshot_used(s);
 	snapshot_publish(&b->slot, s);
 	backend_tell_main(b);
 }

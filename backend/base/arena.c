@@ -126,3 +126,12 @@ size_t arena_bytes(const struct arena *a)
 		total += sizeof *b + b->size;
 	return total;
 }
+
+size_t arena_used(const struct arena *a)
+{
+	size_t total = 0;
+
+	for (const struct arena_block *b = a->head; b; b = b->next)
+		total += b->used;
+	return total;
+}

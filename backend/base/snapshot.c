@@ -43,9 +43,9 @@ struct snapshot *snapshot_new(size_t bytes, struct arena **arena)
 	return s;
 }
 
-size_t snapshot_bytes(const struct snapshot *s)
+size_t snapshot_used(const struct snapshot *s)
 {
-	return arena_bytes(&counted(s)->mem);
+	return arena_used(&counted(s)->mem);
 }
 
 struct snapshot *snapshot_ref(const struct snapshot *s)

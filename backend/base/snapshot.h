@@ -14,9 +14,9 @@
 #include <berth/arena.h>
 #include <berth/snapshot.h>
 
-/* One reference, the caller's.  `bytes`: what the arena of the last one held, or 0. */
+/* One reference, the caller's.  `bytes`: what the last one used, or 0. */
 struct snapshot *snapshot_new(size_t bytes, struct arena **arena);
-size_t snapshot_bytes(const struct snapshot *s); /* memory it holds */
+size_t snapshot_used(const struct snapshot *s);
 
 struct snapshot_slot {
 	pthread_mutex_t lock;

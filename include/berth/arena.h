@@ -25,5 +25,6 @@ char *arena_strdup(struct arena *a, const char *s);        /* NULL gives NULL */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 size_t arena_bytes(const struct arena *a); /* memory held, for accounting */
+size_t arena_used(const struct arena *a);  /* of that, handed out: what a next one will need */
 
 #endif

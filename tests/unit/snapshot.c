@@ -88,6 +88,28 @@ static void test_threads(void **state)
 	snapshot_unref(kept);
 }
 
+/* A picture as large as the last one takes as much memory as the last one, for ever. */
+static void test_size(void **state)
+{
+	size_t used = 0, first = 0;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		struct arena *a;
+		struct snapshot *s = snapshot_new(used, &a);
+
+		for (int k = 0; k < 50; k++)
+			arena_alloc(a, 1000);
+		used = snapshot_used(s);
+		if (i == 1)
+			first = arena_bytes(a);
+		if (i > 1)
+			assert_int_equal(arena_bytes(a), first);
+		snapshot_unref(s);
+	}
+	assert_true(first < 60000);
+}
+
 struct note {
 	struct mail mail;
 	int n;
@@ -141,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_mailbox),
 	};
 
