@@ -26,7 +26,7 @@ static struct {
 	struct sigaction before[COUNT(polled)], before_fatal[COUNT(fatal)];
 	volatile sig_atomic_t pending[COUNT(polled)];
 	atomic_bool armed; /* the terminal is ours and must be given back */
-	char stack[65536]; /* a stack overflow must still be able to restore */
+	_Alignas(16) char stack[65536]; /* a stack overflow must still be able to restore */
 } own;
 
 /* Async-signal-safe: nothing but write and tcsetattr. */

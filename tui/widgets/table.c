@@ -185,7 +185,7 @@ static void show_range(struct table *t, size_t from, size_t to, size_t used)
 		t->tree = mem_grow(t->tree, &t->tree_cap, used + n + 1, sizeof *t->tree);
 		t->tree[used + n++] = (uint32_t)i;
 	}
-	if (t->sort < t->ncolumns || t->inverted)
+	if (n > 1 && (t->sort < t->ncolumns || t->inverted))
 		qsort_r(t->tree + used, n, sizeof *t->tree, compare_rows, t);
 	for (size_t s = 0; s < n; s++) {
 		size_t i = t->tree[used + s];
