@@ -8,6 +8,7 @@
 #define SUITES(SUITE) \
 	SUITE(self) \
 	SUITE(stats) \
+	SUITE(console) \
 	SUITE(files_read)
 /* clang-format on */
 
