@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/mem.h>
 
@@ -18,6 +19,7 @@
 #define YOUNG_MS 100 /* between the first two samples of a row */
 #define ONCE_MS 250  /* the same where these two are all: `berth ps` promises it */
 #define ASK_AT_ONCE 6
+#define UNSEEN_NS (5000 * NS_PER_MS) /* between questions about a row off the screen */
 #define HOPELESS 3 /* refusals in a row after which a row is asked only now and then */
 
 struct question {
@@ -122,10 +124,16 @@ static bool by_engine(const struct row *r)
 
 static void want_all(struct backend *b)
 {
+	int64_t now = backend_now(b);
+
 	for (size_t i = 0; i < b->model.n; i++) {
 		struct row *r = b->model.row[i];
 
 		if (!by_engine(r))
+			continue;
+		/* What nobody looks at is asked for less often. */
+		if (b->model.any_visible && !r->visible && r->c.stats.rates &&
+			now - r->c.stats.at_ns < UNSEEN_NS)
 			continue;
 		/* An engine that gives no figures for a row is spared. */
 		if (r->stats_failed >= HOPELESS && r->stats_failed++ % 16)
@@ -135,15 +143,41 @@ static void want_all(struct backend *b)
 	ask(b);
 }
 
+/* Does the engine run on this machine?  Its containers prove it; without any, its word for it. */
+static bool same_machine(const struct backend *b)
+{
+	char name[256];
+
+	if (b->sweep.local || b->state.phase == ENGINE_CONNECTING)
+		return true;
+	if (b->endpoint.transport != TRANSPORT_UNIX || gethostname(name, sizeof name) < 0)
+		return false;
+	name[sizeof name - 1] = '\0';
+	return strcmp(name, b->state.name) == 0;
+}
+
+/* Of another machine the engine tells two things only. */
+static void read_host(struct backend *b)
+{
+	struct host_stats *h = &b->host_stats;
+
+	host_read(&b->host, b->sweep.local && b->state.root_dir[0] ? b->state.root_dir : NULL, h);
+	if (same_machine(b))
+		return;
+	memset(h, 0, sizeof *h);
+	h->cpu_percent = h->load1 = h->load5 = h->load15 = -1;
+	h->uptime_s = -1;
+	h->cpus = b->state.cpus;
+	h->memory_total_bytes = b->state.memory_bytes;
+}
+
 static void on_tick(uv_timer_t *t)
 {
 	struct backend *b = t->data;
 	int64_t before;
 	size_t n;
 
-	/* The root file system of a remote engine is not ours to measure. */
-	host_read(&b->host, b->sweep.local && b->state.root_dir[0] ? b->state.root_dir : NULL,
-		&b->host_stats);
+	read_host(b);
 	host_read_self(&b->host, &b->self_stats);
 	b->self_stats.hz = b->hz;
 	b->sweep.stolen = b->host.stolen;

@@ -126,7 +126,9 @@ static void on_inspect(void *ctx, const struct engine_container *c, const char *
 	} else if (err && err->kind == ERR_NOT_FOUND) {
 		heard(b);
 		ask_list(b);
-	} else if (err && r && (err->kind == ERR_CANCELLED || err->kind == ERR_UNREACHABLE)) {
+	} else if (err && r &&
+		(err->kind == ERR_CANCELLED || err->kind == ERR_UNREACHABLE ||
+			err->kind == ERR_TIMEOUT)) {
 		r->dirty = true;
 		watch_trouble(b, err);
 	}
