@@ -1,0 +1,158 @@
+"""scenario.py - what scenario tests share: a fake engine to start, berth to run, cases to count.
+
+A test file registers functions with @case and ends with main(). Every case prints one "ok NAME" or
+"not ok NAME" line, with the reason in "# " lines above it.
+"""
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BERTH = os.environ.get("BERTH", os.path.join(HERE, "../../build/berth"))
+SANITIZER = re.compile(rb"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:")
+cases = []
+
+
+def case(function):
+    cases.append(function)
+    return function
+
+
+class Fake:
+    """A fake engine while the `with` lasts."""
+
+    def __init__(self, **scenario):
+        self.dir = tempfile.mkdtemp(prefix="f")
+        self.path = os.path.join(self.dir, "e.sock")
+        self.url = "unix://" + self.path
+        self.scenario = scenario
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        shutil.rmtree(self.dir)
+
+    def start(self):
+        script = os.path.join(self.dir, "scenario.json")
+        with open(script, "w", encoding="utf-8", errors="surrogateescape") as f:
+            json.dump(self.scenario, f)
+        self.process = subprocess.Popen(["/usr/bin/python3", os.path.join(HERE, "fake_engine.py"), self.path, script])
+        wait_for(self.answers, "the fake engine did not start")
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def answers(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            try:
+                s.connect(self.path)
+                return True
+            except OSError:
+                return False
+
+    def door(self, name, body=None):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(self.path)
+            data = json.dumps(body or {}).encode()
+            s.sendall(f"POST /_fake/{name} HTTP/1.1\r\nContent-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
+            f = s.makefile("rb")
+            length = 0
+            for line in iter(f.readline, b"\r\n"):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            return json.loads(f.read(length))
+
+    def requests(self):
+        return self.door("requests")
+
+
+def wait_for(condition, otherwise, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(otherwise)
+        time.sleep(0.01)
+
+
+class Result:
+    def __init__(self, done, seconds):
+        self.code, self.out, self.err, self.seconds = done.returncode, done.stdout, done.stderr, seconds
+        assert not SANITIZER.search(self.err), self.err.decode(errors="replace")[-3000:]
+        assert self.code >= 0, f"died of signal {-self.code}: {self.err.decode(errors='replace')[-1000:]}"
+
+    def json(self):
+        return json.loads(self.out)
+
+    def fails_with(self, code, *words):
+        """The contract: nothing on stdout, one sentence on stderr, the exit code of its kind."""
+        err = self.err.decode()
+        assert self.code == code, f"exit code {self.code}, expected {code}: {err}"
+        assert self.out == b"", self.out[:200]
+        assert re.fullmatch(r"berth: \S[^\n]*\n", err), f"not one sentence: {err!r}"
+        neutral(self.err)
+        for word in words:
+            assert word.lower() in err.lower(), f"{word!r} is missing in {err!r}"
+
+
+def berth(*args, fake=None, env=None, timeout=60):
+    begun = time.monotonic()
+    host = ["-H", fake.url] if fake else []
+    done = subprocess.run([BERTH, *host, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False,
+                          env={**os.environ, **(env or {})})
+    return Result(done, time.monotonic() - begun)
+
+
+def ps(fake, *args, **options):
+    result = berth("ps", "--json", "--all", *args, fake=fake, **options)
+    assert result.code == 0, result.err.decode()
+    document = result.json()
+    assert document["schema"] == "berth.ps/1"
+    return document
+
+
+def neutral(data):
+    """Nothing that could move a terminal: no escape, no control, no bidi, valid UTF-8."""
+    text = data.decode("utf-8")
+    for ch in text:
+        code = ord(ch)
+        assert ch == "\n" or code >= 32, f"control {code:#x} in {text!r}"
+        assert not 0x7F <= code <= 0x9F, f"control {code:#x} in {text!r}"
+        assert not (0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or code in (0x200E, 0x200F, 0x61C)), \
+            f"bidi {code:#x} in {text!r}"
+
+
+HOSTILE = ["esc\x1b[31m\x1b]0;title\x07", "c1\x9b31m\x85", "bidi\u202egnp.exe\u2066x", "wide大きい", "combin\u0301\u0301ing",
+           "new\nline\r\ttab", "del\x7f\x08\x08", "null\x00byte", "tag\U000e0041\ufeff", "x" * 5000]
+
+
+def main():
+    failed = 0
+    only = sys.argv[1:]
+    for function in cases:
+        name = function.__name__
+        if only and name not in only:
+            continue
+        try:
+            function()
+        except Exception:  # a failed case must not keep the others from running
+            failed += 1
+            for line in traceback.format_exc().splitlines():
+                print("#", line[:1000])
+            print("not ok", name, flush=True)
+        else:
+            print("ok", name, flush=True)
+    sys.exit(1 if failed else 0)
