@@ -223,12 +223,20 @@ podman_start() {
 }
 
 podman_stop() {
-	local dir=$1
+	local dir=$1 pid id
 	[ -d "$dir" ] || return 0
-	podman --root "$dir/root" --runroot "$dir/runroot" --tmpdir "$dir/tmp" --storage-driver vfs \
+	timeout 30 podman --root "$dir/root" --runroot "$dir/runroot" --tmpdir "$dir/tmp" --storage-driver vfs \
 		--cgroup-manager cgroupfs rm --all --force --time 0 >/dev/null 2>&1
 	engine_signal TERM "$dir/podman.pid" "$dir/podman.sock"
 	engine_signal KILL "$dir/podman.pid" "$dir/podman.sock"
+	# What podman could not remove, a container that ignores SIGTERM for one, hangs below its conmon.
+	for pid in $(pgrep -f -- "-b $dir/root"); do
+		pkill -KILL -P "$pid"
+		kill -KILL "$pid" 2>/dev/null
+	done
+	for id in "$dir"/root/vfs-containers/*/; do
+		find /sys/fs/cgroup -depth -type d -path "*libpod-$(basename "$id")*" -exec rmdir {} + 2>/dev/null
+	done
 	awk -v d="$dir/" 'index($5, d) == 1 {print $5}' /proc/self/mountinfo | sort -r | xargs -r umount -l 2>/dev/null
 	rm -rf "$dir"
 }
