@@ -96,13 +96,20 @@ static void test_hang_up(void **state)
 	term_free(t);
 }
 
+static int teardown(void **state)
+{
+	(void)state;
+	term_free_last();
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_and_colour),
-		cmocka_unit_test(test_modes_and_restore),
-		cmocka_unit_test(test_resize_reply_end),
-		cmocka_unit_test(test_hang_up),
+		cmocka_unit_test_teardown(test_text_and_colour, teardown),
+		cmocka_unit_test_teardown(test_modes_and_restore, teardown),
+		cmocka_unit_test_teardown(test_resize_reply_end, teardown),
+		cmocka_unit_test_teardown(test_hang_up, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

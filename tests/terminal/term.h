@@ -20,6 +20,7 @@ struct term;
 /* argv is NULL-terminated; env holds "NAME=value" (or "NAME" to take away) on top of our own. */
 struct term *term_start(const char *const *argv, const char *const *env, int columns, int rows);
 void term_free(struct term *t); /* kills what still runs; NULL is fine */
+void term_free_last(void);      /* for a teardown: what a failed test could not free */
 
 void term_send(struct term *t, const char *bytes);
 void term_resize(struct term *t, int columns, int rows);
