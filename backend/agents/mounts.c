@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/runtime.h>
 
-#include "base/runtime.h"
 
 static bool at_or_below(const char *path, const char *dir)
 {

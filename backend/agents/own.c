@@ -18,8 +18,8 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 
-#include "base/runtime.h"
 
 #define KEY_LEN 32
 

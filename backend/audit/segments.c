@@ -1,7 +1,6 @@
 /* segments.c - the files of a log. */
 #include "audit/segments.h"
 
-#include "base/runtime.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/runtime.h>
 
 char *segment_name(char buf[SEGMENT_NAME], uint64_t first)
 {

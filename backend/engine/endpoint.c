@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/private_engine.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
 #include "engine/choose.h"
 #include "engine/json.h"
-#include "engine/private.h"
 
 enum { FILE_MAX = 1 << 20, CONTEXTS_MAX = 1000, PORT_PLAIN = 2375, PORT_TLS = 2376 };
 
