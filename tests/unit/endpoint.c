@@ -1,0 +1,249 @@
+/* endpoint.c - which engine is chosen: every rule of the docker CLI, in homes made for the purpose. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "engine/choose.h"
+#include "engine/endpoint.h"
+
+static char home[64];
+
+static void put(const char *name, const char *text)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", home, name);
+	FILE *f;
+
+	for (char *p = path + strlen(home) + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdir(path, 0700);
+		*p = '/';
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int setup(void **state)
+{
+	static const char *const names[] = {"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG",
+		"DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "XDG_RUNTIME_DIR"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++)
+		unsetenv(names[i]);
+	strcpy(home, "/tmp/endpoint.XXXXXX");
+	assert_non_null(mkdtemp(home));
+	setenv("HOME", home, 1);
+	setenv("XDG_STATE_HOME", home, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	AUTO_FREE char *command = xasprintf("rm -rf %s", home);
+
+	(void)state;
+	return system(command);
+}
+
+/* "URL|SOURCE" of the choice, or "!SENTENCE". */
+static void expect(const char *host, const char *context, const char *want)
+{
+	struct endpoint_options o = {.host = host, .context = context};
+	struct endpoint ep;
+	struct err e = ERR_INIT;
+	AUTO_FREE char *got = NULL;
+
+	if (endpoint_choose(&o, &ep, &e)) {
+		got = xasprintf("!%s", e.msg);
+	} else {
+		got = xasprintf("%s|%s%s", ep.url, ep.source,
+			ep.transport != TRANSPORT_TLS ? ""
+				: ep.tls_verify       ? "|verified"
+						      : "|tls");
+		endpoint_release(&ep);
+	}
+	if (want[0] == '!' ? got[0] != '!' || !strstr(got, want + 1) : strcmp(got, want) != 0)
+		fail_msg("expected %s, got %s", want, got);
+}
+
+static void test_urls(void **state)
+{
+	AUTO_FREE char *longest = xasprintf("unix:///%0*d", 106, 0),
+		       *over = xasprintf("%s0", longest);
+	AUTO_FREE char *fits = xasprintf("%s|--host", longest);
+
+	(void)state;
+	expect("unix:///a/b.sock", NULL, "unix:///a/b.sock|--host");
+	expect("  unix:///a \n", NULL, "unix:///a|--host");
+	expect("unix://", NULL, "unix:///var/run/docker.sock|--host");
+	expect(longest, NULL, fits);
+	expect(over, NULL, "!longer than");
+	expect("unix://a", NULL, "!begins with /");
+	expect("tcp://h:1234", NULL, "tcp://h:1234|--host");
+	expect("tcp://h:1234/", NULL, "tcp://h:1234|--host");
+	expect("tcp://h", NULL, "tcp://h:2375|--host");
+	expect("tcp://", NULL, "tcp://localhost:2375|--host");
+	expect("h:99", NULL, "tcp://h:99|--host");
+	expect("tcp://[::1]:99", NULL, "tcp://[::1]:99|--host");
+	expect("tcp://[fe80::1%eth0]", NULL, "tcp://[fe80::1%eth0]:2375|--host");
+	expect("tcp://h:0", NULL, "!port");
+	expect("tcp://h:65536", NULL, "!port");
+	expect("tcp://h:x", NULL, "!port");
+	expect("tcp://h:-1", NULL, "!port");
+	expect("tcp://h:1/path", NULL, "!without a path");
+	expect("tcp://a b:1", NULL, "!character");
+	expect("tcp://a@b:1", NULL, "!character");
+	expect("tcp://[::1", NULL, "!lacks its ]");
+	expect("ssh://me@h", NULL, "!does not speak ssh");
+	expect("npipe:////./pipe/docker_engine", NULL, "!Windows");
+	expect("fd://", NULL, "!engine's side");
+	expect("ftp://x", NULL, "!unix:///PATH or tcp://HOST:PORT");
+	expect("x\x1b[31m://y", NULL, "!^[[31m");
+	expect("", NULL, "!is empty");
+	expect("unix:///a", "b", "!exclude each other");
+}
+
+static void make_context(const char *folder, const char *name, const char *host, const char *more)
+{
+	AUTO_FREE char *file = xasprintf(".docker/contexts/meta/%s/meta.json", folder);
+	AUTO_FREE char *text =
+		xasprintf("{\"Name\":\"%s\",\"Metadata\":{},\"Endpoints\":{\"docker\":"
+			  "{\"Host\":\"%s\"%s}}}",
+			name, host, more);
+
+	put(file, text);
+}
+
+static void test_order(void **state)
+{
+	(void)state;
+	make_context("aa", "one", "unix:///one", "");
+	make_context("bb", "two", "unix:///two", "");
+	put(".docker/config.json", "{\"auths\":{},\"currentContext\":\"two\"}");
+	expect(NULL, NULL, "unix:///two|context two (config.json)");
+	setenv("DOCKER_CONTEXT", "one", 1);
+	expect(NULL, NULL, "unix:///one|context one (DOCKER_CONTEXT)");
+	setenv("DOCKER_HOST", "unix:///host", 1);
+	expect(NULL, NULL, "unix:///host|DOCKER_HOST");
+	expect(NULL, "one", "unix:///one|--context one");
+	expect(NULL, "default", "unix:///host|DOCKER_HOST");
+	expect("unix:///flag", NULL, "unix:///flag|--host");
+	setenv("DOCKER_HOST", "", 1);
+	setenv("DOCKER_CONTEXT", "", 1);
+	expect(NULL, NULL, "unix:///two|context two (config.json)");
+	setenv("DOCKER_HOST", "ssh://h", 1);
+	expect(NULL, NULL, "!DOCKER_HOST names ssh://h");
+	expect(NULL, "three", "!no context three (asked for by --context three)");
+}
+
+static void test_contexts(void **state)
+{
+	AUTO_FREE char *other = xasprintf("%s/other", home);
+
+	(void)state;
+	put(".docker/config.json", "{\"currentContext\":\"gone\"}");
+	expect(NULL, NULL, "!no context gone");
+	put(".docker/config.json", "{\"currentContext\": 7}");
+	make_context("cc", "empty", "", "");
+	expect(NULL, "empty", "!names no Docker endpoint");
+	make_context("dd", "far", "ssh://h", "");
+	expect(NULL, "far", "!does not speak ssh");
+	make_context("ee", "plain", "tcp://h:1", "");
+	expect(NULL, "plain", "tcp://h:1|--context plain");
+	make_context("ff", "loose", "tcp://h:1", ",\"SkipTLSVerify\":true");
+	expect(NULL, "loose", "tcp://h:1|--context loose|tls");
+	make_context("gg", "tls", "tcp://h", "");
+	put(".docker/contexts/tls/gg/docker/ca.pem", "x");
+	expect(NULL, "tls", "tcp://h:2376|--context tls|verified");
+	put(".docker/contexts/meta/hh/meta.json", "{\"Name\":");
+	put(".docker/contexts/meta/ii/other", "x");
+	expect(NULL, "plain", "tcp://h:1|--context plain"); /* a broken neighbour does not matter */
+	put(".docker/config.json", "{\"currentContext\"");
+	expect(NULL, NULL, "!config.json: this is not JSON");
+	expect(NULL, "plain", "tcp://h:1|--context plain"); /* not asked, not read */
+	put("other/contexts/meta/x/meta.json",
+		"{\"Name\":\"plain\",\"Endpoints\":{\"docker\":{\"Host\":\"unix:///o\"}}}");
+	setenv("DOCKER_CONFIG", other, 1);
+	expect(NULL, "plain", "unix:///o|--context plain");
+}
+
+static void test_tls(void **state)
+{
+	AUTO_FREE char *certs = xasprintf("%s/certs", home);
+
+	(void)state;
+	setenv("DOCKER_TLS_VERIFY", "1", 1);
+	expect("tcp://h", NULL, "!no ");
+	expect("unix:///a", NULL, "unix:///a|--host");
+	put(".docker/ca.pem", "x");
+	expect("tcp://h", NULL, "tcp://h:2376|--host|verified");
+	setenv("DOCKER_CERT_PATH", certs, 1);
+	expect("tcp://h", NULL, "!set DOCKER_CERT_PATH");
+	put("certs/ca.pem", "x");
+	put("certs/cert.pem", "x");
+	expect("tcp://h", NULL, "!one is missing");
+	put("certs/key.pem", "x");
+	expect("tcp://h:5", NULL, "tcp://h:5|--host|verified");
+	unsetenv("DOCKER_TLS_VERIFY");
+	expect("tcp://h:5", NULL, "tcp://h:5|--host");
+	setenv("DOCKER_TLS", "1", 1);
+	expect("tcp://h:5", NULL, "tcp://h:5|--host|tls");
+}
+
+static void test_sockets(void **state)
+{
+	AUTO_FREE char *dead = xasprintf("%s/dead", home), *alive = xasprintf("%s/alive", home);
+	const char *paths[] = {"/no/such", "", dead, alive};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_string_equal(choose_socket(paths, COUNT(paths)), "/no/such");
+	put("dead", "");
+	assert_string_equal(choose_socket(paths, COUNT(paths)), dead);
+	strcpy(address.sun_path, alive);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	assert_string_equal(choose_socket(paths, COUNT(paths)), dead);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_string_equal(choose_socket(paths, COUNT(paths)), alive);
+	close(fd);
+}
+
+static void test_copy(void **state)
+{
+	struct endpoint a, b;
+
+	(void)state;
+	assert_int_equal(
+		endpoint_choose(&(struct endpoint_options){.host = "tcp://h:1"}, &a, NULL), 0);
+	endpoint_copy(&a, &b);
+	endpoint_release(&a);
+	assert_string_equal(b.host, "h");
+	assert_null(a.url);
+	endpoint_release(&b);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {CASE(test_urls), CASE(test_order), CASE(test_contexts),
+		CASE(test_tls), CASE(test_sockets), CASE(test_copy)};
+
+	text_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

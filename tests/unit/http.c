@@ -1,0 +1,395 @@
+/* http.c - requests and hijacked streams against a server that answers whatever a test wants. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "net/http.h"
+#include "net/stream.h"
+
+/* The server: one thread; each connection gets `answer`, in pieces of `piece`, after its head. */
+static struct {
+	pthread_t thread;
+	int fd;
+	char path[64];
+	const char *answer;
+	size_t piece;
+	bool hang, echo;
+} server;
+
+static bool read_head(int fd)
+{
+	char buf[4096];
+	size_t have = 0;
+	ssize_t n;
+
+	while (have < sizeof buf - 1 && (n = read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
+		have += (size_t)n;
+		buf[have] = '\0';
+		if (strstr(buf, "\r\n\r\n"))
+			return true;
+	}
+	return false;
+}
+
+static void answer_one(int fd)
+{
+	size_t n = strlen(server.answer), step = server.piece ? server.piece : n;
+	char buf[4096];
+	ssize_t got;
+
+	if (!read_head(fd))
+		return;
+	for (size_t i = 0; i < n; i += step)
+		if (send(fd, server.answer + i, n - i < step ? n - i : step, MSG_NOSIGNAL) < 0)
+			return;
+	while (server.echo && (got = read(fd, buf, sizeof buf)) > 0)
+		if (send(fd, buf, (size_t)got, MSG_NOSIGNAL) < 0)
+			return;
+	while (server.hang && read(fd, buf, sizeof buf) > 0)
+		;
+}
+
+static void *serve(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	while ((fd = accept(server.fd, NULL, NULL)) >= 0) {
+		answer_one(fd);
+		close(fd);
+	}
+	return NULL;
+}
+
+static uv_loop_t loop;
+static uv_timer_t beat;
+static struct http *h;
+
+static struct {
+	int done, closed, head, order;
+	struct http_reply reply;
+	struct str body, data;
+	char header[32];
+	struct err err;
+} got;
+
+static void on_beat(uv_timer_t *timer)
+{
+	(void)timer;
+}
+
+static void until(const int *what, int n)
+{
+	for (int turns = 0; *what < n; turns++) {
+		assert_true(turns < 20000);
+		uv_run(&loop, UV_RUN_ONCE);
+	}
+}
+
+static int setup(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct http_server where = {.unix_path = server.path};
+
+	(void)state;
+	memset(&got, 0, sizeof got);
+	str_init(&got.body);
+	str_init(&got.data);
+	memset(&server, 0, sizeof server);
+	snprintf(server.path, sizeof server.path, "/tmp/http-unit.%d", (int)getpid());
+	unlink(server.path);
+	server.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strcpy(address.sun_path, server.path);
+	assert_int_equal(bind(server.fd, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(server.fd, 64), 0);
+	assert_int_equal(pthread_create(&server.thread, NULL, serve, NULL), 0);
+	uv_loop_init(&loop);
+	uv_timer_init(&loop, &beat);
+	uv_timer_start(&beat, on_beat, 2, 2);
+	h = http_open(&loop, &where, NULL);
+	assert_non_null(h);
+	return 0;
+}
+
+static void on_closed(void *ctx)
+{
+	(void)ctx;
+	got.closed++;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	http_close(h, on_closed, NULL);
+	until(&got.closed, 1);
+	uv_close((uv_handle_t *)&beat, NULL);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&loop), 0);
+	shutdown(server.fd, SHUT_RDWR);
+	close(server.fd);
+	pthread_join(server.thread, NULL);
+	unlink(server.path);
+	str_release(&got.body);
+	str_release(&got.data);
+	return 0;
+}
+
+static void on_head(void *ctx, int status)
+{
+	(void)ctx;
+	(void)status;
+	assert_int_equal(got.data.len, 0);
+	got.head++;
+}
+
+static void on_data(void *ctx, const char *bytes, size_t n)
+{
+	(void)ctx;
+	assert_int_equal(got.head, 1);
+	str_add(&got.data, bytes, n);
+}
+
+static void on_done(void *ctx, const struct http_reply *r, const struct err *err)
+{
+	(void)ctx;
+	got.done++;
+	got.reply = *r;
+	got.err = err ? *err : (struct err)ERR_INIT;
+	str_clear(&got.body);
+	str_add(&got.body, r->body, r->len);
+	http_header(r, "x-test", got.header, sizeof got.header);
+}
+
+static struct http_call *ask(const char *answer, enum http_lane lane)
+{
+	struct http_request rq = {.method = "GET",
+		.target = "/x",
+		.lane = lane,
+		.reply_max = 100,
+		.timeout_ms = lane == HTTP_LANE_STREAM ? 0 : 300,
+		.head = on_head,
+		.data = on_data,
+		.done = on_done};
+
+	server.answer = answer;
+	return http_send(h, &rq);
+}
+
+static void expect(const char *answer, enum http_trouble trouble, int status, const char *body)
+{
+	got.done = 0;
+	ask(answer, HTTP_LANE_SHORT);
+	assert_int_equal(got.done, 0);
+	until(&got.done, 1);
+	if (got.reply.trouble != trouble)
+		fail_msg("%s: trouble %d: %s", answer, got.reply.trouble, got.err.msg);
+	assert_int_equal(got.reply.status, status);
+	assert_string_equal(got.body.s, body);
+	assert_int_equal(got.err.kind != ERR_NONE, trouble != HTTP_OK);
+}
+
+#define OK "HTTP/1.1 200 OK\r\n"
+
+static void test_replies(void **state)
+{
+	char *head = xmalloc(70000);
+
+	(void)state;
+	for (server.piece = 0; server.piece < 4; server.piece++) {
+		expect(OK "X-Test:  value \r\nContent-Length: 2\r\n\r\nab", HTTP_OK, 200, "ab");
+		assert_string_equal(got.header, "value ");
+		expect(OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+			HTTP_OK, 200, "abc");
+		expect("HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nnot", HTTP_OK, 404,
+			"not");
+		expect("HTTP/1.1 304 Not Modified\r\n\r\n", HTTP_OK, 304, "");
+		expect(OK "Connection: close\r\n\r\nall", HTTP_OK, 200, "all");
+		expect(OK "Content-Length: 5\r\n\r\nab", HTTP_BROKEN, 200, "ab");
+		expect("SSH-2.0-OpenSSH\r\n", HTTP_BROKEN, 0, "");
+		expect("", HTTP_BROKEN, 0, "");
+	}
+	memset(head, 'a', 70000);
+	memcpy(head, OK "Content-Length: 0\r\nX: ", strlen(OK) + 22);
+	strcpy(head + 69990, "\r\n\r\n");
+	expect(head, HTTP_BROKEN, 0, "");
+	free(head);
+}
+
+static void test_bounds(void **state)
+{
+	struct str big = STR_INIT;
+
+	(void)state;
+	str_adds(&big, OK "Connection: close\r\n\r\n");
+	for (int i = 0; i < 101; i++)
+		str_addc(&big, 'x');
+	got.done = 0;
+	ask(big.s, HTTP_LANE_SHORT);
+	until(&got.done, 1);
+	assert_int_equal(got.reply.trouble, HTTP_TOO_LONG);
+	assert_int_equal(got.err.kind, ERR_PROTOCOL);
+	str_release(&big);
+	server.hang = true;
+	got.done = 0;
+	ask("", HTTP_LANE_SHORT); /* never answers */
+	until(&got.done, 1);
+	assert_int_equal(got.reply.trouble, HTTP_SLOW);
+	assert_int_equal(got.err.kind, ERR_TIMEOUT);
+}
+
+static void test_stream(void **state)
+{
+	struct str answer = STR_INIT;
+	struct http_call *c;
+
+	(void)state;
+	str_adds(&answer, OK "Connection: close\r\n\r\n");
+	for (int i = 0; i < 300000; i++)
+		str_addf(&answer, "%d,", i % 10);
+	c = ask(answer.s, HTTP_LANE_STREAM);
+	http_pause(c, true); /* before anything: the head comes, no data, no end */
+	until(&got.head, 1);
+	for (int i = 0; i < 50; i++)
+		uv_run(&loop, UV_RUN_ONCE);
+	assert_int_equal(got.data.len, 0);
+	assert_int_equal(got.done, 0);
+	http_pause(c, false);
+	until(&got.done, 1);
+	assert_int_equal(got.reply.trouble, HTTP_OK);
+	assert_int_equal(got.data.len, 600000);
+	assert_string_equal(got.data.s, strstr(answer.s, "\r\n\r\n") + 4);
+	str_release(&answer);
+}
+
+static void test_cancel(void **state)
+{
+	struct http_call *calls[40];
+
+	(void)state;
+	server.hang = true;
+	for (size_t i = 0; i < COUNT(calls); i++)
+		calls[i] = ask("", i % 2 ? HTTP_LANE_SHORT : HTTP_LANE_STREAM);
+	for (int i = 0; i < 5; i++)
+		uv_run(&loop, UV_RUN_ONCE);
+	got.done = 0;
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		http_cancel(calls[i]);
+		http_cancel(calls[i]);
+	}
+	assert_int_equal(got.done, 0);
+	until(&got.done, COUNT(calls));
+	assert_int_equal(got.reply.trouble, HTTP_CANCELLED);
+	assert_int_equal(got.err.kind, ERR_CANCELLED);
+	ask("", HTTP_LANE_STREAM); /* the teardown closes with one in flight */
+}
+
+/* hijacked */
+
+static int opened;
+
+static void on_open(void *ctx, int status)
+{
+	(void)ctx;
+	opened = status;
+}
+
+static void on_bytes(void *ctx, const char *bytes, size_t n)
+{
+	(void)ctx;
+	str_add(&got.data, bytes, n);
+}
+
+static const struct stream_events events = {on_open, on_bytes, on_done};
+
+static struct stream *hijack(const char *answer)
+{
+	opened = got.done = 0;
+	str_clear(&got.data);
+	server.answer = answer;
+	return stream_open(h, "/exec", "{}", &events, NULL);
+}
+
+static void refused(const char *answer, enum http_trouble trouble, int status, const char *body)
+{
+	hijack(answer);
+	until(&got.done, 1);
+	if (got.reply.trouble != trouble)
+		fail_msg("%s: trouble %d: %s", answer, got.reply.trouble, got.err.msg);
+	assert_int_equal(got.reply.status, status);
+	assert_string_equal(got.body.s, body);
+	assert_int_equal(opened, 0);
+}
+
+static void test_hijack(void **state)
+{
+	static const char up[] = "HTTP/1.1 101 UPGRADED\r\nUpgrade: tcp\r\n\r\n";
+	struct stream *s;
+	struct str sent = STR_INIT;
+
+	(void)state;
+	for (server.piece = 0; server.piece < 3; server.piece++) {
+		hijack("HTTP/1.1 101 UPGRADED\r\n\r\nearly bytes");
+		until(&got.done, 1);
+		assert_int_equal(opened, 101);
+		assert_string_equal(got.data.s, "early bytes");
+		assert_int_equal(got.reply.trouble, HTTP_OK);
+		hijack("HTTP/1.1 200 OK\r\n\r\nraw");
+		until(&got.done, 1);
+		assert_int_equal(opened, 200);
+		assert_string_equal(got.data.s, "raw");
+		refused("HTTP/1.1 409 Conflict\r\nContent-Length: 4\r\n\r\nbusy", HTTP_OK, 409,
+			"busy");
+		refused("HTTP/1.1 500 No\r\n\r\nall of it", HTTP_OK, 500, "all of it");
+		refused(OK "Content-Length: 4\r\n\r\nbusy", HTTP_BROKEN, 200, "");
+		refused("HTTP/1.1 204 x\r\n\r\n", HTTP_BROKEN, 204, "");
+		refused("nonsense\r\n\r\n", HTTP_BROKEN, 0, "");
+		refused("", HTTP_BROKEN, 0, "");
+	}
+	/* 100,000 bytes there and back, then half-close */
+	server.piece = 0;
+	server.echo = true;
+	s = hijack(up);
+	until(&opened, 101);
+	while (sent.len < 100000)
+		str_addf(&sent, "%zu,", sent.len);
+	assert_true(stream_write(s, sent.s, sent.len));
+	stream_pause(s, true);
+	for (int i = 0; i < 10; i++)
+		uv_run(&loop, UV_RUN_ONCE);
+	assert_int_equal(got.data.len, 0);
+	stream_pause(s, false);
+	stream_finish(s);
+	until(&got.done, 1);
+	assert_string_equal(got.data.s, sent.s);
+	str_release(&sent);
+	s = hijack(up);
+	stream_cancel(s);
+	assert_int_equal(got.done, 0);
+	until(&got.done, 1);
+	assert_int_equal(got.err.kind, ERR_CANCELLED);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {CASE(test_replies), CASE(test_bounds), CASE(test_stream),
+		CASE(test_cancel), CASE(test_hijack)};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
