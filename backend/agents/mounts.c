@@ -14,7 +14,6 @@
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
-
 static bool at_or_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);

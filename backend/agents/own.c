@@ -20,7 +20,6 @@
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
-
 #define KEY_LEN 32
 
 static void hex(const unsigned char *bytes, size_t n, char *out)

@@ -1,7 +1,6 @@
 /* segments.c - the files of a log. */
 #include "audit/segments.h"
 
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
