@@ -133,7 +133,7 @@ static int walk(const struct files_root *r, const char *path, int flags)
 
 /* Beyond PATH_MAX the kernel takes no path: go there in pieces.  Within a piece the kernel keeps us
  * beneath the piece before, which is stricter than beneath the root and so still safe. */
-static int open_long(const struct files_root *r, const char *path, int flags)
+static int open_long(const struct files_root *r, const char *path, int flags, uint64_t resolve)
 {
 	int dir = r->fd, fd;
 
@@ -143,14 +143,14 @@ static int open_long(const struct files_root *r, const char *path, int flags)
 		int saved;
 
 		if (n < sizeof piece) {
-			fd = openat2(dir, path, flags, 0);
+			fd = openat2(dir, path, flags, resolve);
 		} else {
 			n = sizeof piece - 1;
 			while (n > 0 && path[n] != '/')
 				n--;
 			memcpy(piece, path, n);
 			piece[n] = '\0';
-			fd = openat2(dir, piece, O_PATH | O_DIRECTORY, 0);
+			fd = openat2(dir, piece, O_PATH | O_DIRECTORY, resolve);
 		}
 		saved = errno;
 		if (dir != r->fd)
@@ -165,22 +165,32 @@ static int open_long(const struct files_root *r, const char *path, int flags)
 	}
 }
 
-int path_open(const struct files_root *r, const char *path, int flags)
+static int open_resolved(const struct files_root *r, const char *path, int flags, uint64_t resolve)
 {
 	if (r->portable)
 		return walk(r, path, flags);
 	for (int attempt = 0;; attempt++) {
-		int fd = openat2(r->fd, path, flags, 0);
+		int fd = openat2(r->fd, path, flags, resolve);
 
 		if (fd >= 0)
 			return fd;
 		if (errno == ENAMETOOLONG)
-			return open_long(r, path, flags);
+			return open_long(r, path, flags, resolve);
 		/* EAGAIN: a ".." could not be proven safe because of a rename at the same time. */
 		if (errno != EAGAIN || attempt == RACE_RETRIES)
 			return -1;
 		sched_yield();
 	}
+}
+
+int path_open(const struct files_root *r, const char *path, int flags)
+{
+	return open_resolved(r, path, flags, 0);
+}
+
+int path_open_strict(const struct files_root *r, const char *path, int flags)
+{
+	return open_resolved(r, path, flags, RESOLVE_NO_SYMLINKS);
 }
 
 int path_open_cached(const struct files_root *r, const char *path, int flags)

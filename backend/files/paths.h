@@ -34,6 +34,8 @@ int path_check(const char *path, struct err *e);
 
 /* Open below the root; -1 and errno.  `flags` as for open, O_CLOEXEC is added.  EXDEV: led out. */
 int path_open(const struct files_root *r, const char *path, int flags);
+/* The same, but any symlink on the way is ELOOP. */
+int path_open_strict(const struct files_root *r, const char *path, int flags);
 /* The same, but EAGAIN as soon as something is not cached. */
 int path_open_cached(const struct files_root *r, const char *path, int flags);
 

@@ -1,5 +1,5 @@
 /* scan.c - a tree as a list: names, and sizes and times where asked for. */
-#include "files/walk.h"
+#include "files/cursor.h"
 
 #include <berth/mem.h>
 
@@ -8,20 +8,13 @@
 
 #define DEFAULT_MAX 50000000
 
-struct level {
-	struct walk_dir *dir;
-	size_t next, path_len;
-};
-
 struct files_scan {
 	struct walk walk;
 	struct op op;
 	struct files_scan_options o;
 	char *start;
 	struct files_scan_totals totals;
-	struct level *stack;
-	size_t depth, cap;
-	struct str path;
+	struct cursor cursor;
 	struct err *errors;
 	size_t nerrors, errors_cap;
 };
@@ -76,7 +69,6 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 	}
 	s->o = *o;
 	s->start = xstrdup(start);
-	str_init(&s->path);
 	op_begin(&s->op, f, "entries", "scan %s", *start ? start : r->name);
 	s->walk = (struct walk){
 		.op = &s->op,
@@ -100,15 +92,7 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 		files_scan_free(s);
 		return err_copy(e, &why);
 	}
-	s->stack = mem_grow(s->stack, &s->cap, 1, sizeof *s->stack);
-	s->stack[s->depth++] = (struct level){.dir = s->walk.top};
-	if (*s->walk.start) {
-		str_adds(&s->path, s->walk.start);
-		while (s->path.len > 1 && s->path.s[s->path.len - 1] == '/')
-			s->path.len--;
-		str_addc(&s->path, '/');
-		s->stack[0].path_len = s->path.len;
-	}
+	cursor_init(&s->cursor, &s->walk);
 	*ret = s;
 	return 0;
 }
@@ -119,12 +103,12 @@ const struct files_scan_totals *files_scan_totals(const struct files_scan *s)
 }
 
 static void fill(struct files_scan *s, const struct walk_dir *d, const struct walk_entry *entry,
-	size_t path_len, struct files_entry *out)
+	struct files_entry *out)
 {
 	*out = (struct files_entry){
-		.path = s->path.s,
-		.name = s->path.s + path_len,
-		.path_len = s->path.len,
+		.path = s->cursor.path.s,
+		.name = s->cursor.path.s + s->cursor.path.len - entry->name_len,
+		.path_len = s->cursor.path.len,
 		.type = entry->type,
 		.depth = d->depth + 1,
 		.inode = entry->inode,
@@ -145,40 +129,21 @@ static void note_error(struct files_scan *s, const struct walk_dir *d)
 {
 	s->errors = mem_grow(s->errors, &s->errors_cap, s->nerrors + 1, sizeof *s->errors);
 	s->errors[s->nerrors] = (struct err)ERR_INIT;
-	path_error(&s->errors[s->nerrors++], d->error, "read the directory", s->path.s);
+	path_error(&s->errors[s->nerrors++], d->error, "read the directory", s->cursor.path.s);
 }
 
 bool files_scan_next(struct files_scan *s, struct files_entry *out)
 {
-	while (s->depth > 0) {
-		struct level *at = &s->stack[s->depth - 1];
-		struct walk_dir *d = at->dir;
-		struct walk_entry *entry;
-		size_t path_len = at->path_len;
+	struct walk_dir *d;
+	size_t i;
 
-		if (at->next == d->n) {
-			s->depth--;
-			continue;
-		}
-		entry = &d->entries[at->next++];
-		s->path.len = path_len;
-		if (path_len > 0)
-			s->path.s[path_len - 1] = '/';
-		if (entry->dir || entry->wanted)
-			str_add(&s->path, entry->name, entry->name_len);
-		if (entry->dir) {
-			if (entry->dir->error)
-				note_error(s, entry->dir);
-			if (entry->dir->n) {
-				str_reserve(&s->path, 2); /* for the slash of those below */
-				s->stack =
-					mem_grow(s->stack, &s->cap, s->depth + 1, sizeof *s->stack);
-				s->stack[s->depth++] = (struct level){
-					.dir = entry->dir, .path_len = s->path.len + 1};
-			}
-		}
+	while (cursor_next(&s->cursor, &d, &i)) {
+		struct walk_entry *entry = &d->entries[i];
+
+		if (entry->dir && entry->dir->error)
+			note_error(s, entry->dir);
 		if (entry->wanted) {
-			fill(s, d, entry, path_len, out);
+			fill(s, d, entry, out);
 			return true;
 		}
 	}
@@ -195,9 +160,8 @@ void files_scan_free(struct files_scan *s)
 	if (!s)
 		return;
 	walk_release(&s->walk);
-	free(s->stack);
 	free(s->start);
 	free(s->errors);
-	str_release(&s->path);
+	cursor_release(&s->cursor);
 	free(s);
 }

@@ -189,7 +189,9 @@ static int remove_staged(struct files_root *r, struct staging *s, const char *na
 {
 	(void)r;
 	(void)e;
-	unlinkat(s->stage, name, 0);
+	struct files_tree_totals t = {0};
+
+	remove_tree(s, s->stage, name, NULL, &t);
 	return 0;
 }
 

@@ -41,6 +41,12 @@ int staging_lock(struct staging *s, const uint64_t *keys, size_t n, int timeout_
 	const struct op *op, struct err *e);
 uint64_t staging_key(const struct stat *dir, const char *leaf);
 
+/* Remove what is at dir/name, whatever it is, without following anything.  Directories are emptied
+ * by moving those below them into the stage, so depth costs nothing.  Adds to *t, where the first
+ * error is kept, too. */
+void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t);
+
 /* Batches of dead processes that are past their commit point, if there are any: cheap when not. */
 int staging_recover(struct files_root *r, struct staging *s, bool thorough, struct err *e);
 

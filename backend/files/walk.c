@@ -51,6 +51,23 @@ void walk_path(const struct walk_dir *d, struct str *out)
 	}
 }
 
+void walk_entry_path(const struct walk *w, const struct walk_dir *d, const struct walk_entry *entry,
+	struct str *out)
+{
+	AUTO_STR struct str below = STR_INIT;
+
+	walk_path(d, &below);
+	str_clear(out);
+	str_adds(out, w->start);
+	while (out->len > 1 && out->s[out->len - 1] == '/')
+		out->s[--out->len] = '\0';
+	if (out->len)
+		str_addc(out, '/');
+	if (below.len)
+		str_addf(out, "%s/", below.s);
+	str_add(out, entry->name, entry->name_len);
+}
+
 /* --- descriptors --- */
 
 static void unref_fd(struct walk *w, struct walk_dir *d)

@@ -101,6 +101,9 @@ void walk_release(struct walk *w); /* frees directories and entries */
 
 /* The path of d below the root's start, without a trailing slash; "" of the start. */
 void walk_path(const struct walk_dir *d, struct str *out);
+/* The path of an entry of d below the root: with the start in front. */
+void walk_entry_path(const struct walk *w, const struct walk_dir *d, const struct walk_entry *entry,
+	struct str *out);
 
 /* Fill in e->meta of entries [from, to) (relative to fd); in inode order while the cache is cold.
  */

@@ -1,0 +1,596 @@
+/* copy.c - a tree copied: directories as they are listed, files by whoever lists them. */
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "files/walk.h"
+
+#define SMALL (128u << 10) /* read and written in one piece */
+#define STEP (8u << 20)    /* copied by the kernel between two looks at cancellation */
+
+/* A file with several names: the first copy, and the names still to be given to it. */
+struct linked {
+	uint64_t dev, ino;
+	char *path;
+};
+
+struct later {
+	size_t first; /* index into linked */
+	char *path;
+};
+
+struct dir_end {
+	char *path; /* below to_root */
+	struct stat st;
+};
+
+struct copying {
+	struct walk walk;
+	struct op op;
+	const struct files_copy_options *o;
+	struct files_root *to_root;
+	const char *to;
+	_Atomic bool no_reflink;
+	pthread_mutex_t lock; /* guards what follows */
+	struct files_tree_totals totals;
+	struct linked *linked;
+	size_t nlinked, linked_cap;
+	struct later *later;
+	size_t nlater, later_cap;
+	struct dir_end *dirs;
+	size_t ndirs, dirs_cap;
+};
+
+struct worker {
+	char *buf;
+	struct files_tree_totals t;
+	int to_dir; /* the directory that the current one is copied to */
+};
+
+static void fail(
+	struct worker *w, struct walk *walk, int errnum, const char *verb, const char *name)
+{
+	job_add(walk->op->job, 0, 0, 1);
+	if (w->t.errors++ == 0)
+		path_error(&w->t.first, errnum, verb, name);
+}
+
+static void begin(struct walk_worker *me)
+{
+	struct worker *w = xcalloc(1, sizeof *w);
+
+	w->buf = xmalloc(SMALL);
+	w->to_dir = -1;
+	me->data = w;
+}
+
+static void add_totals(struct files_tree_totals *to, const struct files_tree_totals *t)
+{
+	if (to->errors == 0 && t->errors)
+		to->first = t->first;
+	to->files += t->files;
+	to->dirs += t->dirs;
+	to->links += t->links;
+	to->bytes += t->bytes;
+	to->skipped += t->skipped;
+	to->reflinked += t->reflinked;
+	to->errors += t->errors;
+}
+
+static void end(struct walk_worker *me)
+{
+	struct copying *x = me->walk->ctx;
+	struct worker *w = me->data;
+
+	pthread_mutex_lock(&x->lock);
+	add_totals(&x->totals, &w->t);
+	pthread_mutex_unlock(&x->lock);
+	if (w->to_dir >= 0)
+		close(w->to_dir);
+	free(w->buf);
+	free(w);
+}
+
+/* --- one file --- */
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = write(fd, bytes, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return -1;
+		bytes += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+/* [from, to) of the source, or to its end where that is nearer. */
+static int copy_range(struct copying *x, struct worker *w, int in, int out, off_t from, off_t to)
+{
+	bool kernel = to - from > (off_t)SMALL;
+
+	while (from < to) {
+		size_t want = (size_t)(to - from);
+		off_t at_in = from, at_out = from;
+		ssize_t n = -1;
+
+		if (op_stopped(&x->op)) {
+			errno = ECANCELED;
+			return -1;
+		}
+		if (kernel)
+			n = copy_file_range(in, &at_in, out, &at_out, want < STEP ? want : STEP, 0);
+		if (kernel && n <= 0) {
+			/* Other file systems, /proc (0 bytes), old kernels: by hand. */
+			kernel = false;
+			continue;
+		}
+		if (!kernel) {
+			n = pread(in, w->buf, want < SMALL ? want : SMALL, from);
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n > 0 && pwrite(out, w->buf, (size_t)n, from) != n)
+				n = -1;
+		}
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			return 0; /* it shrank */
+		from += n;
+		job_add(x->op.job, 0, (uint64_t)n, 0);
+	}
+	return 0;
+}
+
+/* Only where there are data, so that holes stay holes. */
+static int copy_sparse(struct copying *x, struct worker *w, int in, int out, off_t size)
+{
+	off_t at = 0;
+
+	while (at < size) {
+		off_t data = lseek(in, at, SEEK_DATA), hole;
+
+		if (data < 0)
+			break; /* ENXIO: only a hole is left */
+		hole = lseek(in, data, SEEK_HOLE);
+		if (hole < 0)
+			hole = size;
+		if (copy_range(x, w, in, out, data, hole) < 0)
+			return -1;
+		at = hole;
+	}
+	return ftruncate(out, size);
+}
+
+static int copy_content(struct copying *x, struct worker *w, int in, int out, const struct stat *st)
+{
+	off_t size = st->st_size;
+
+	if (size <= (off_t)SMALL && size > 0) {
+		ssize_t n = read(in, w->buf, SMALL);
+
+		if (n < 0 || write_all(out, w->buf, (size_t)n) < 0)
+			return -1;
+		job_add(x->op.job, 0, (uint64_t)n, 0);
+		/* It grew beyond the buffer meanwhile: take the rest, too. */
+		return n == (ssize_t)SMALL ? copy_range(x, w, in, out, n, INT64_MAX) : 0;
+	}
+	if (!atomic_load(&x->no_reflink)) {
+		if (ioctl(out, FICLONE, in) == 0) {
+			w->t.reflinked++;
+			job_add(x->op.job, 0, (uint64_t)size, 0);
+			return 0;
+		}
+		atomic_store(&x->no_reflink, true);
+	}
+	if (st->st_blocks * 512 < size)
+		return copy_sparse(x, w, in, out, size);
+	/* A size of 0 may be a lie (/proc): read until nothing comes. */
+	return copy_range(x, w, in, out, 0, INT64_MAX);
+}
+
+static int copy_metadata(struct copying *x, int in, int out, const struct stat *st)
+{
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
+	mode_t mode = st->st_mode & 0777;
+	char names[4096], value[4096];
+	ssize_t n = flistxattr(in, names, sizeof names), len;
+
+	for (char *name = names; n > 0 && name < names + n; name += strlen(name) + 1)
+		if ((strncmp(name, "user.", 5) == 0 ||
+			    strncmp(name, "system.posix_acl", 16) == 0) &&
+			(len = fgetxattr(in, name, value, sizeof value)) >= 0)
+			fsetxattr(out, name, value, (size_t)len, 0);
+	if (x->o->keep_owner) {
+		mode = st->st_mode & 07777;
+		if ((st->st_uid != geteuid() || st->st_gid != getegid()) &&
+			fchown(out, st->st_uid, st->st_gid) < 0)
+			return -1;
+	}
+	return fchmod(out, mode) < 0 || futimens(out, times) < 0 ? -1 : 0;
+}
+
+/* What is there already: 1 leave it, 0 replace it, -1 do neither. */
+static int existing(struct copying *x, int dir, const char *name, const struct stat *src)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (x->o->resume && S_ISREG(st.st_mode) && st.st_size == src->st_size &&
+		st.st_mtim.tv_sec == src->st_mtim.tv_sec &&
+		st.st_mtim.tv_nsec == src->st_mtim.tv_nsec)
+		return 1;
+	/* What a copy that was killed left has another time; so it may be replaced. */
+	if ((x->o->overwrite || x->o->resume) && S_ISREG(st.st_mode))
+		return 0;
+	errno = EEXIST;
+	return -1;
+}
+
+/* The new file appears under its name when it is complete, unless nothing was there before. */
+static int copy_open(struct copying *x, struct worker *w, int in, const struct stat *st, int dir,
+	const char *name)
+{
+	char temporary[64];
+	const char *as = name;
+	int saved, how;
+	AUTO_CLOSE int out =
+		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (out < 0 && errno == EEXIST) {
+		how = existing(x, dir, name, st);
+		if (how != 0) {
+			w->t.skipped += how > 0;
+			return how > 0 ? 0 : -1;
+		}
+		snprintf(temporary, sizeof temporary, ".berth.%d.%llx", (int)getpid(),
+			(unsigned long long)(uintptr_t)w);
+		as = temporary;
+		unlinkat(dir, as, 0);
+		out = openat(dir, as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	if (out < 0)
+		return -1;
+	if (copy_content(x, w, in, out, st) == 0 && copy_metadata(x, in, out, st) == 0 &&
+		close(steal_fd(&out)) == 0 && (as == name || renameat(dir, as, dir, name) == 0)) {
+		w->t.files++;
+		w->t.bytes += (uint64_t)st->st_size;
+		return 0;
+	}
+	saved = errno;
+	unlinkat(dir, as, 0);
+	errno = saved;
+	return -1;
+}
+
+/* true: another name of a file that is being copied already; it is linked in the end. */
+static bool link_later(struct copying *x, const struct stat *st, const char *path)
+{
+	bool known = false;
+
+	pthread_mutex_lock(&x->lock);
+	for (size_t i = 0; i < x->nlinked && !known; i++)
+		if (x->linked[i].ino == st->st_ino && x->linked[i].dev == st->st_dev) {
+			x->later =
+				mem_grow(x->later, &x->later_cap, x->nlater + 1, sizeof *x->later);
+			x->later[x->nlater++] = (struct later){i, xstrdup(path)};
+			known = true;
+		}
+	if (!known) {
+		x->linked = mem_grow(x->linked, &x->linked_cap, x->nlinked + 1, sizeof *x->linked);
+		x->linked[x->nlinked++] = (struct linked){st->st_dev, st->st_ino, xstrdup(path)};
+	}
+	pthread_mutex_unlock(&x->lock);
+	return known;
+}
+
+static void to_path(struct copying *x, const struct walk_dir *d, const char *name, struct str *out)
+{
+	AUTO_STR struct str below = STR_INIT;
+
+	walk_path(d, &below);
+	str_clear(out);
+	str_adds(out, x->to);
+	if (below.len)
+		str_addf(out, "/%s", below.s);
+	if (name)
+		str_addf(out, "/%s", name);
+}
+
+static void copy_file(
+	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name)
+{
+	struct stat st;
+	AUTO_CLOSE int in = openat(from_dir, name, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
+
+	if (in < 0 || fstat(in, &st) < 0) {
+		fail(w, &x->walk, errno, "copy", name);
+		return;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		fail(w, &x->walk, EINVAL, "copy", name);
+		return;
+	}
+	if (st.st_nlink > 1) {
+		AUTO_STR struct str path = STR_INIT;
+
+		to_path(x, d, name, &path);
+		if (link_later(x, &st, path.s))
+			return;
+	}
+	if (copy_open(x, w, in, &st, w->to_dir, name) < 0 && errno != ECANCELED)
+		fail(w, &x->walk, errno, "copy to", name);
+}
+
+static int copy_link(
+	struct copying *x, int from_dir, const char *name, int to_dir, const char *to_name)
+{
+	char target[4097];
+	ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
+	struct stat st;
+
+	if (n < 0 || fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	target[n] = '\0';
+	if (symlinkat(target, to_dir, to_name) < 0) {
+		char there[4097];
+		ssize_t have;
+
+		if (errno != EEXIST || !(x->o->resume || x->o->overwrite))
+			return -1;
+		have = readlinkat(to_dir, to_name, there, sizeof there);
+		if (have == n && memcmp(there, target, (size_t)n) == 0)
+			return 0;
+		if (have < 0 || unlinkat(to_dir, to_name, 0) < 0 ||
+			symlinkat(target, to_dir, to_name) < 0)
+			return -1;
+	}
+	struct timespec times[2] = {st.st_atim, st.st_mtim};
+
+	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
+	if (x->o->keep_owner && (st.st_uid != geteuid() || st.st_gid != getegid()))
+		return fchownat(to_dir, to_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
+	return 0;
+}
+
+/* --- directories --- */
+
+static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
+{
+	struct copying *x = me->walk->ctx;
+	struct worker *w = me->data;
+	AUTO_STR struct str path = STR_INIT;
+	struct stat st;
+	const char *leaf;
+	AUTO_CLOSE int parent = -1;
+
+	to_path(x, d, NULL, &path);
+	parent = path_parent(x->to_root, path.s, NULL, &leaf, NULL);
+	if (parent < 0 || fstat(fd, &st) < 0 ||
+		(mkdirat(parent, leaf, 0700) < 0 &&
+			!(errno == EEXIST && (x->o->resume || x->o->overwrite)))) {
+		fail(w, me->walk, errno, "make the directory", path.s);
+		return false;
+	}
+	w->to_dir = openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->to_dir < 0) {
+		fail(w, me->walk, errno, "open", path.s);
+		return false;
+	}
+	w->t.dirs++;
+	pthread_mutex_lock(&x->lock);
+	x->dirs = mem_grow(x->dirs, &x->dirs_cap, x->ndirs + 1, sizeof *x->dirs);
+	x->dirs[x->ndirs++] = (struct dir_end){str_detach(&path), st};
+	pthread_mutex_unlock(&x->lock);
+	return true;
+}
+
+static void entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
+{
+	struct copying *x = me->walk->ctx;
+	struct worker *w = me->data;
+
+	for (size_t i = from; i < to && !op_stopped(&x->op); i++) {
+		const struct walk_entry *entry = &d->entries[i];
+
+		if (entry->type == FILES_FILE) {
+			copy_file(x, w, d, fd, entry->name);
+		} else if (entry->type == FILES_LINK) {
+			if (copy_link(x, fd, entry->name, w->to_dir, entry->name) < 0)
+				fail(w, me->walk, errno, "copy the link", entry->name);
+			else
+				w->t.links++;
+		} else if (entry->type == FILES_OTHER) {
+			fail(w, me->walk, EINVAL, "copy the special file", entry->name);
+		}
+	}
+	close(w->to_dir);
+	w->to_dir = -1;
+}
+
+static const struct walk_ops copy_ops = {
+	.worker_begin = begin, .worker_end = end, .entries = entries, .enter = enter};
+
+/* Modes and times of directories in the end, the inner ones first: until then we write to them. */
+static void finish_dirs(struct copying *x)
+{
+	for (size_t i = x->ndirs; i-- > 0;) {
+		const struct dir_end *d = &x->dirs[i];
+		AUTO_CLOSE int fd = path_open_strict(x->to_root, d->path, O_RDONLY | O_DIRECTORY);
+
+		if (fd < 0 || copy_metadata(x, fd, fd, &d->st) < 0) {
+			if (x->totals.errors++ == 0)
+				path_error(&x->totals.first, errno, "set the mode and time of",
+					d->path);
+		}
+	}
+}
+
+static void make_links(struct copying *x)
+{
+	for (size_t i = 0; i < x->nlater; i++) {
+		const char *leaf_a, *leaf_b;
+		const char *first = x->linked[x->later[i].first].path;
+		AUTO_CLOSE int a = path_parent(x->to_root, first, NULL, &leaf_a, NULL);
+		AUTO_CLOSE int b = path_parent(x->to_root, x->later[i].path, NULL, &leaf_b, NULL);
+
+		if (a >= 0 && b >= 0 &&
+			(linkat(a, leaf_a, b, leaf_b, 0) == 0 ||
+				(errno == EEXIST && x->o->resume))) {
+			x->totals.files++;
+			continue;
+		}
+		if (x->totals.errors++ == 0)
+			path_error(&x->totals.first, errno, "link", x->later[i].path);
+	}
+}
+
+/* Is the directory `inner` (a descriptor) the one with st, or below it? */
+static bool lies_within(int inner, const struct stat *st)
+{
+	AUTO_CLOSE int at = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat here, before = {0};
+
+	for (int depth = 0; at >= 0 && depth < 10000; depth++) {
+		int up;
+
+		if (fstat(at, &here) < 0)
+			return true;
+		if (here.st_ino == st->st_ino && here.st_dev == st->st_dev)
+			return true;
+		if (here.st_ino == before.st_ino && here.st_dev == before.st_dev)
+			return false; /* the top */
+		before = here;
+		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = up;
+	}
+	return true;
+}
+
+static int copy_one(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
+	int to_dir, const char *to_leaf, const char *from, struct err *e)
+{
+	struct worker w = {.buf = xmalloc(SMALL), .to_dir = -1};
+	int rc = -1;
+
+	errno = EINVAL;
+	if (S_ISLNK(st->st_mode)) {
+		rc = copy_link(x, from_dir, leaf, to_dir, to_leaf);
+		w.t.links = rc == 0;
+	} else if (S_ISREG(st->st_mode)) {
+		AUTO_CLOSE int in = openat(from_dir, leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
+		struct stat now;
+
+		if (in >= 0 && fstat(in, &now) == 0 && S_ISREG(now.st_mode))
+			rc = copy_open(x, &w, in, &now, to_dir, to_leaf);
+	}
+	if (rc < 0)
+		rc = errno == ECANCELED ? op_cancelled(e) : path_error(e, errno, "copy", from);
+	add_totals(&x->totals, &w.t);
+	free(w.buf);
+	return rc;
+}
+
+static int run(struct copying *x, struct files_root *from_root, const char *from, struct err *e)
+{
+	static const struct files_filter all;
+	const char *leaf, *to_leaf;
+	AUTO_CLOSE int from_dir = path_parent(from_root, from, NULL, &leaf, e);
+	AUTO_CLOSE int to_dir = -1;
+	struct stat st, to_st;
+	int rc;
+
+	if (from_dir < 0)
+		return -1;
+	to_dir = path_parent(x->to_root, x->to, NULL, &to_leaf, e);
+	if (to_dir < 0)
+		return -1;
+	if (fstatat(from_dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return path_error(e, errno, "copy", from);
+	if (fstatat(to_dir, to_leaf, &to_st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (to_st.st_ino == st.st_ino && to_st.st_dev == st.st_dev)
+			return err_set(e, ERR_REFUSED, "%.200s cannot be copied onto itself", from);
+		if (!x->o->overwrite && !x->o->resume)
+			return path_error(e, EEXIST, "copy to", x->to);
+	}
+	if (!S_ISDIR(st.st_mode))
+		return copy_one(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
+	if (lies_within(to_dir, &st))
+		return err_set(e, ERR_REFUSED, "%.200s cannot be copied into itself", from);
+	x->walk = (struct walk){
+		.op = &x->op,
+		.root = from_root,
+		.start = from,
+		.filter = &all,
+		.ops = &copy_ops,
+		.ctx = x,
+		.whole_dirs = true,
+	};
+	rc = walk_run(&x->walk, e);
+	x->totals.errors += x->walk.totals.errors;
+	walk_release(&x->walk);
+	if (rc == 0) {
+		make_links(x);
+		finish_dirs(x);
+	}
+	return rc;
+}
+
+static void release(struct copying *x)
+{
+	for (size_t i = 0; i < x->nlinked; i++)
+		free(x->linked[i].path);
+	for (size_t i = 0; i < x->nlater; i++)
+		free(x->later[i].path);
+	for (size_t i = 0; i < x->ndirs; i++)
+		free(x->dirs[i].path);
+	free(x->linked);
+	free(x->later);
+	free(x->dirs);
+	pthread_mutex_destroy(&x->lock);
+}
+
+int files_copy(struct files *f, struct files_root *from_root, const char *from,
+	struct files_root *to_root, const char *to, const struct files_copy_options *o,
+	struct files_tree_totals *totals, struct err *e)
+{
+	struct copying x = {.o = o, .to_root = to_root, .to = to};
+	struct err why = ERR_INIT;
+	int rc;
+
+	pthread_mutex_init(&x.lock, NULL);
+	atomic_store(&x.no_reflink, (f->avoid & FILES_AVOID_REFLINK) != 0);
+	op_begin(&x.op, f, "entries", "copy %s", from);
+	rc = run(&x, from_root, from, &why);
+	if (rc == 0 && o->durable) {
+		AUTO_CLOSE int fd = path_open(to_root, ".", O_RDONLY | O_DIRECTORY);
+
+		if (fd < 0 || syncfs(fd) < 0)
+			rc = err_sys(
+				&why, errno, "the copy is complete, but the disk did not take it");
+	}
+	if (rc == 0 && x.totals.errors)
+		rc = x.totals.first.kind != ERR_NONE
+			? err_copy(&why, &x.totals.first)
+			: err_set(&why, ERR_FAILED, "some of %.200s could not be read", from);
+	*totals = x.totals;
+	release(&x);
+	if (rc < 0)
+		err_copy(e, &why);
+	return op_end(&x.op, rc, &why, "Copied %llu files, %llu bytes.",
+		(unsigned long long)totals->files, (unsigned long long)totals->bytes);
+}

@@ -1,0 +1,409 @@
+/* matcher.c - patterns: PCRE2 with its JIT, and a literal that must be there as a first sieve. */
+#include "files/matcher.h"
+
+#include <berth/mem.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#define PATTERN_MAX 65536
+#define MATCH_LIMIT 1000000 /* some 10 ms: then a line is given up */
+#define STACK_MAX (1u << 20)
+
+struct matcher {
+	struct literal literal; /* len 0: none */
+	pcre2_code *code;       /* NULL: the literal is all */
+	bool jit;
+	char *text;
+};
+
+/* A run of plain characters that every match must contain, the longest one; "" where that is not
+ * plain to see (alternatives, options, anything in a group). */
+static size_t required_literal(const char *p, size_t n, char *out)
+{
+	size_t best = 0, len = 0;
+	char run[256];
+	int depth = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char c = p[i];
+		bool plain = false;
+
+		if (c == '|' || (c == '(' && i + 1 < n && (p[i + 1] == '?' || p[i + 1] == '*')))
+			return 0;
+		if (c == '\\') {
+			if (++i == n)
+				return 0;
+			/* \Q, \E, \x41 and their kin are not looked into. */
+			if (isalnum((unsigned char)p[i])) {
+				if (!strchr("wWdDsSbB", p[i]))
+					return 0;
+			} else {
+				plain = true;
+			}
+			c = p[i];
+		} else if (c == '(') {
+			depth++;
+		} else if (c == ')') {
+			depth--;
+		} else if (c == '[') {
+			size_t from = ++i;
+
+			if (i < n && p[i] == '^')
+				from = ++i;
+			while (i < n && (p[i] != ']' || i == from))
+				i += p[i] == '\\' ? 2 : 1;
+			if (i >= n)
+				return 0;
+		} else if (!strchr(".^$*+?{}", c)) {
+			plain = true;
+		}
+		/* A quantifier takes back the character before it, all of its bytes. */
+		if (!plain && p[i] == c && (c == '*' || c == '?' || c == '{')) {
+			while (len && ((unsigned char)run[len - 1] & 0xC0) == 0x80)
+				len--;
+			len -= len > 0;
+			if (c == '{')
+				while (i + 1 < n && p[i] != '}')
+					i++;
+		}
+		if (plain && depth == 0 && len < sizeof run) {
+			run[len++] = c;
+			continue;
+		}
+		if (len > best) {
+			best = len;
+			memcpy(out, run, len);
+		}
+		len = 0;
+	}
+	if (len > best) {
+		best = len;
+		memcpy(out, run, len);
+	}
+	return best;
+}
+
+/* The literal as a pattern: punctuation escaped, everything else as it is. */
+static char *quoted(const char *text, size_t n)
+{
+	struct str out = STR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c < 0x80 && !isalnum(c))
+			str_addf(&out, "\\x%02x", c);
+		else
+			str_addc(&out, text[i]);
+	}
+	return str_detach(&out);
+}
+
+static pcre2_code *compile_text(
+	const char *text, size_t n, uint32_t options, int *code, PCRE2_SIZE *at)
+{
+	pcre2_compile_context *c = pcre2_compile_context_create(NULL);
+	pcre2_code *compiled;
+
+	pcre2_set_newline(c, PCRE2_NEWLINE_LF);
+	compiled = pcre2_compile(
+		(PCRE2_SPTR)text, n, options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, code, at, c);
+	/* A pattern that is no UTF-8 is meant as bytes. */
+	if (!compiled && *code <= PCRE2_ERROR_UTF8_ERR1 && *code >= PCRE2_ERROR_UTF8_ERR21)
+		compiled = pcre2_compile((PCRE2_SPTR)text, n, options, code, at, c);
+	pcre2_compile_context_free(c);
+	return compiled;
+}
+
+static int compile(struct matcher *m, const struct files_pattern *p, struct err *e)
+{
+	AUTO_FREE char *text = p->regex ? xstrndup(p->text, p->len) : quoted(p->text, p->len);
+	size_t n = p->regex ? p->len : strlen(text);
+	uint32_t options = PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+	PCRE2_UCHAR why[128];
+	PCRE2_SIZE at = 0;
+	int code = 0;
+
+	if (memchr(text, '\0', n))
+		return err_set(e, ERR_USAGE, "the pattern holds a NUL byte: write it as \\x00");
+	if (p->ignore_case)
+		options |= PCRE2_CASELESS;
+	if (p->word) {
+		char *framed = xasprintf("(?<!\\w)(?:%s)(?!\\w)", text);
+
+		free(text);
+		text = framed;
+		n = strlen(text);
+	}
+	m->code = compile_text(text, n, options, &code, &at);
+	if (!m->code) {
+		pcre2_get_error_message(code, why, sizeof why);
+		return err_set(e, ERR_USAGE, "the pattern is not understood at byte %zu: %s",
+			(size_t)at, (char *)why);
+	}
+	/* No JIT where memory may not be made executable: the interpreter does the same, slower. */
+	m->jit = pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE) == 0;
+	return 0;
+}
+
+struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
+{
+	struct matcher *m;
+
+	if (p->len == 0)
+		return err_null(err_set(e, ERR_USAGE, "an empty pattern matches everything"));
+	if (p->len > PATTERN_MAX)
+		return err_null(
+			err_set(e, ERR_USAGE, "the pattern is longer than %d bytes", PATTERN_MAX));
+	if (memchr(p->text, '\n', p->len))
+		return err_null(err_set(e, ERR_USAGE,
+			"a pattern is looked for within lines: it cannot hold a line feed"));
+	m = xcalloc(1, sizeof *m);
+	m->text = xmalloc(p->len + 1);
+	if (!p->regex) {
+		memcpy(m->text, p->text, p->len);
+		if (!p->ignore_case)
+			literal_init(&m->literal, m->text, p->len);
+	} else if (!p->ignore_case) {
+		size_t n = required_literal(p->text, p->len, m->text);
+
+		if (n >= 2)
+			literal_init(&m->literal, m->text, n);
+	}
+	if ((p->regex || p->ignore_case || p->word) && compile(m, p, e) < 0) {
+		matcher_free(m);
+		return NULL;
+	}
+	return m;
+}
+
+void matcher_free(struct matcher *m)
+{
+	if (!m)
+		return;
+	pcre2_code_free(m->code);
+	free(m->text);
+	free(m);
+}
+
+const char *matcher_engine(const struct matcher *m)
+{
+	return !m->code ? "literal" : m->jit ? "pcre2-jit" : "pcre2";
+}
+
+size_t matcher_overlap(const struct matcher *m)
+{
+	return m->code ? 0 : m->literal.len - 1;
+}
+
+void matcher_local_init(struct matcher_local *l, const struct matcher *m)
+{
+	pcre2_jit_stack *stack;
+
+	*l = (struct matcher_local){.m = m};
+	if (!m->code)
+		return;
+	l->match = pcre2_match_data_create_from_pattern(m->code, NULL);
+	l->context = pcre2_match_context_create(NULL);
+	stack = pcre2_jit_stack_create(32 * 1024, STACK_MAX, NULL);
+	l->stack = stack;
+	pcre2_set_match_limit(l->context, MATCH_LIMIT);
+	pcre2_set_heap_limit(l->context, 64 * 1024);
+	if (stack)
+		pcre2_jit_stack_assign(l->context, NULL, stack);
+}
+
+void matcher_local_release(struct matcher_local *l)
+{
+	if (l->match)
+		pcre2_match_data_free(l->match);
+	if (l->context)
+		pcre2_match_context_free(l->context);
+	if (l->stack)
+		pcre2_jit_stack_free(l->stack);
+}
+
+static const char *line_end(const char *at, const char *end)
+{
+	const char *nl = memchr(at, '\n', (size_t)(end - at));
+
+	return nl ? nl : end;
+}
+
+/* PCRE2 on s[0 .. n) from `from`.  1, 0 or -1 (its limit was reached). */
+static int match(struct matcher_local *l, const char *s, size_t n, size_t from)
+{
+	int rc = pcre2_match(l->m->code, (PCRE2_SPTR)s, n, from, 0, l->match, l->context);
+
+	return rc > 0 ? 1 : rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
+}
+
+/* Within the line that holds `at`, and not before `from`. */
+static int match_line(
+	struct matcher_local *l, const char *s, size_t n, size_t from, size_t *ret_end)
+{
+	const char *end = line_end(s + from, s + n);
+	int rc = match(l, s, (size_t)(end - s), from);
+
+	*ret_end = (size_t)(end - s);
+	if (rc < 0)
+		l->gave_up++;
+	return rc;
+}
+
+static void take(struct matcher_local *l, size_t *start, size_t *end)
+{
+	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(l->match);
+
+	*start = at[0];
+	/* \K can put the start behind the end. */
+	*end = at[1] < at[0] ? at[0] : at[1];
+}
+
+static bool find_sieved(
+	struct matcher_local *l, const char *s, size_t n, size_t from, size_t *start, size_t *end)
+{
+	while (from <= n) {
+		const char *hit = literal_find(&l->m->literal, s + from, n - from);
+		const char *line;
+		size_t next;
+
+		if (!hit)
+			return false;
+		line = memrchr(s + from, '\n', (size_t)(hit - s) - from);
+		if (match_line(l, s, n, line ? (size_t)(line + 1 - s) : from, &next) == 1) {
+			take(l, start, end);
+			return true;
+		}
+		from = next + 1;
+	}
+	return false;
+}
+
+bool matcher_find(struct matcher_local *l, const char *s, size_t n, size_t from, size_t *ret_start,
+	size_t *ret_end)
+{
+	const struct matcher *m = l->m;
+
+	if (!m->code) {
+		const char *hit = from <= n ? literal_find(&m->literal, s + from, n - from) : NULL;
+
+		if (hit) {
+			*ret_start = (size_t)(hit - s);
+			*ret_end = *ret_start + m->literal.len;
+		}
+		return hit != NULL;
+	}
+	if (m->literal.len)
+		return find_sieved(l, s, n, from, ret_start, ret_end);
+	while (from <= n) {
+		int rc = match(l, s, n, from);
+		size_t next;
+
+		if (rc == 0)
+			return false;
+		if (rc > 0) {
+			take(l, ret_start, ret_end);
+			if (*ret_end <= (size_t)(line_end(s + *ret_start, s + n) - s))
+				return true;
+			/* It ran on into the next line: what is there within this one? */
+			from = *ret_start;
+		}
+		if (match_line(l, s, n, from, &next) == 1) {
+			take(l, ret_start, ret_end);
+			return true;
+		}
+		from = next + 1;
+	}
+	return false;
+}
+
+/* The group that `$...` at p names; its length in *used, 0: a plain dollar sign. */
+static int group_at(const struct matcher *m, const char *p, size_t n, size_t *used)
+{
+	char name[64];
+	size_t len = 0, from = 1;
+	bool braces = n > 1 && p[1] == '{';
+
+	*used = 0;
+	from += braces;
+	while (from + len < n && len < sizeof name - 1 &&
+		(braces ? p[from + len] != '}' : isdigit((unsigned char)p[from + len]) != 0)) {
+		name[len] = p[from + len];
+		len++;
+	}
+	name[len] = '\0';
+	if (len == 0 || (braces && (from + len >= n || p[from + len] != '}')))
+		return -1;
+	*used = from + len + braces;
+	if (isdigit((unsigned char)name[0]))
+		return atoi(name);
+	return m->code ? pcre2_substring_number_from_name(m->code, (PCRE2_SPTR)name) : -1;
+}
+
+int matcher_check_replacement(
+	const struct matcher *m, const char *replacement, size_t n, struct err *e)
+{
+	uint32_t groups = 0;
+	size_t used;
+
+	if (!m->code)
+		return 0;
+	pcre2_pattern_info(m->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+	for (size_t i = 0; i < n; i++) {
+		int group;
+
+		if (replacement[i] != '$')
+			continue;
+		if (i + 1 < n && replacement[i + 1] == '$') {
+			i++;
+			continue;
+		}
+		group = group_at(m, replacement + i, n - i, &used);
+		if (used && (group < 0 || (uint32_t)group > groups))
+			return err_set(e, ERR_USAGE,
+				"the replacement names the group %.*s, which the pattern does not have",
+				(int)used, replacement + i);
+	}
+	return 0;
+}
+
+int matcher_replace(struct matcher_local *l, const char *s, const char *replacement, size_t n,
+	struct str *out, struct err *e)
+{
+	const PCRE2_SIZE *at;
+
+	(void)e;
+	if (!l->m->code) {
+		str_add(out, replacement, n);
+		return 0;
+	}
+	at = pcre2_get_ovector_pointer(l->match);
+	for (size_t i = 0; i < n; i++) {
+		size_t used = 0;
+		int group = -1;
+
+		if (replacement[i] != '$') {
+			str_addc(out, replacement[i]);
+			continue;
+		}
+		if (i + 1 < n && replacement[i + 1] == '$')
+			i++;
+		else
+			group = group_at(l->m, replacement + i, n - i, &used);
+		if (used == 0) {
+			str_addc(out, '$');
+			continue;
+		}
+		if (group >= 0 && at[2 * group] != PCRE2_UNSET &&
+			at[2 * group + 1] >= at[2 * group])
+			str_add(out, s + at[2 * group], at[2 * group + 1] - at[2 * group]);
+		i += used - 1;
+	}
+	return 0;
+}

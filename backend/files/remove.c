@@ -1,0 +1,280 @@
+/* remove.c - deleting and moving: out of sight by one rename, then taken apart. */
+#include "files/staging.h"
+
+#include <berth/mem.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOCK_MS 10000
+
+struct pending {
+	char (*names)[STAGE_NAME_MAX]; /* directories in the stage, still to be taken apart */
+	size_t n, cap;
+};
+
+static void fail(struct files_tree_totals *t, int errnum, const char *name)
+{
+	if (t->errors++ == 0)
+		path_error(&t->first, errnum, "delete", name);
+}
+
+/* A directory below one that goes: into the stage, to be emptied when its turn comes. */
+static int lift(struct staging *s, int dir, const char *name, struct pending *p)
+{
+	char *to;
+
+	p->names = mem_grow(p->names, &p->cap, p->n + 1, sizeof *p->names);
+	to = stage_name(s, p->names[p->n]);
+	if (renameat2(dir, name, s->stage, to, RENAME_NOREPLACE) < 0)
+		return -1;
+	p->n++;
+	return 0;
+}
+
+/* Unlink the files of an open directory and lift its directories out of it. */
+static void empty(struct staging *s, int fd, const struct op *op, struct pending *p,
+	struct files_tree_totals *t)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+
+	if (!d) {
+		if (copy >= 0)
+			close(copy);
+		fail(t, errno, "a directory");
+		return;
+	}
+	while (!(op && op_stopped(op)) && (entry = readdir(d)) != NULL) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		if (unlinkat(fd, name, 0) == 0) {
+			t->files += entry->d_type != DT_LNK;
+			t->links += entry->d_type == DT_LNK;
+			if (op)
+				job_add(op->job, 1, 0, 0);
+		} else if (errno == EISDIR || errno == EPERM) {
+			/* Linux says EISDIR, POSIX allows EPERM. */
+			if (unlinkat(fd, name, AT_REMOVEDIR) == 0)
+				t->dirs++;
+			else if (lift(s, fd, name, p) < 0)
+				fail(t, errno, name);
+		} else if (errno != ENOENT) {
+			fail(t, errno, name);
+		}
+	}
+	closedir(d);
+}
+
+static void take_apart(struct staging *s, int dir, const char *name, const struct op *op,
+	struct pending *p, struct files_tree_totals *t)
+{
+	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	/* Our own directory that we may not read or write: give ourselves the right first. */
+	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		empty(s, fd, op, p, t);
+	if (op && op_stopped(op))
+		return;
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+		t->dirs++;
+	else if (errno != ENOENT)
+		fail(t, errno, name);
+}
+
+void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t)
+{
+	struct pending p = {0};
+
+	if (unlinkat(dir, name, 0) == 0) {
+		t->files++;
+		return;
+	}
+	if (errno != EISDIR && errno != EPERM) {
+		if (errno != ENOENT)
+			fail(t, errno, name);
+		return;
+	}
+	take_apart(s, dir, name, op, &p, t);
+	/* What is lifted while this goes on is appended. */
+	while (p.n > 0 && !(op && op_stopped(op))) {
+		char next[STAGE_NAME_MAX];
+
+		memcpy(next, p.names[--p.n], sizeof next);
+		take_apart(s, s->stage, next, op, &p, t);
+	}
+	free(p.names);
+}
+
+struct place {
+	int dir;
+	const char *leaf;
+	struct stat st;
+	uint64_t key;
+};
+
+static int find(const struct files_root *r, const char *path, struct place *p, struct err *e)
+{
+	struct stat dir;
+
+	p->dir = path_parent(r, path, NULL, &p->leaf, e);
+	if (p->dir < 0)
+		return -1;
+	if (fstat(p->dir, &dir) < 0)
+		return path_error(e, errno, "reach the directory of", path);
+	p->key = staging_key(&dir, p->leaf);
+	return 0;
+}
+
+static int refuse_staging(const char *path, struct err *e)
+{
+	while (path[0] == '.' && path[1] == '/')
+		path += 2 + strspn(path + 2, "/");
+	if (strncmp(path, STAGING_NAME, strlen(STAGING_NAME)) == 0 &&
+		(path[strlen(STAGING_NAME)] == '/' || !path[strlen(STAGING_NAME)]))
+		return err_set(
+			e, ERR_REFUSED, STAGING_NAME " is where changes are prepared: it stays");
+	return 0;
+}
+
+static int delete (struct op *op, struct files_root *r, const char *path, bool recursive,
+	struct files_tree_totals *t, struct err *e)
+{
+	struct place p = {.dir = -1};
+	AUTO_CLOSE int dir = -1, lock = -1;
+	struct staging *s;
+	char away[STAGE_NAME_MAX];
+
+	if (refuse_staging(path, e) < 0 || find(r, path, &p, e) < 0)
+		return -1;
+	dir = p.dir;
+	s = staging_get(r, e);
+	if (!s || (lock = staging_lock(s, &p.key, 1, LOCK_MS, op, e)) < 0)
+		return -1;
+	if (fstatat(dir, p.leaf, &p.st, AT_SYMLINK_NOFOLLOW) < 0)
+		return path_error(e, errno, "delete", path);
+	if (!S_ISDIR(p.st.st_mode)) {
+		if (unlinkat(dir, p.leaf, 0) < 0)
+			return path_error(e, errno, "delete", path);
+		t->links += S_ISLNK(p.st.st_mode);
+		t->files += !S_ISLNK(p.st.st_mode);
+		return 0;
+	}
+	if (unlinkat(dir, p.leaf, AT_REMOVEDIR) == 0) {
+		t->dirs++;
+		return 0;
+	}
+	if (!recursive && (errno == ENOTEMPTY || errno == EEXIST))
+		return err_set(e, ERR_REFUSED,
+			"%.200s is a directory that is not empty: ask for a recursive deletion",
+			path);
+	if (!recursive)
+		return path_error(e, errno, "delete", path);
+	if (op_stopped(op))
+		return op_cancelled(e);
+	/* From here on it is gone for everybody, whatever interrupts us. */
+	stage_name(s, away);
+	if (renameat2(dir, p.leaf, s->stage, away, RENAME_NOREPLACE) == 0)
+		remove_tree(s, s->stage, away, op, t);
+	else
+		remove_tree(s, dir, p.leaf, op, t);
+	if (op_stopped(op))
+		return op_cancelled(e);
+	return t->errors ? err_copy(e, &t->first) : 0;
+}
+
+int files_delete(struct files *f, struct files_root *r, const char *path, bool recursive,
+	struct files_tree_totals *totals, struct err *e)
+{
+	struct op op;
+	struct err why = ERR_INIT;
+	int rc;
+
+	*totals = (struct files_tree_totals){0};
+	op_begin(&op, f, "entries", "delete %s", path);
+	rc = delete (&op, r, path, recursive, totals, &why);
+	if (rc < 0)
+		err_copy(e, &why);
+	return op_end(&op, rc, &why, "Deleted %llu files in %llu directories.",
+		(unsigned long long)(totals->files + totals->links),
+		(unsigned long long)totals->dirs);
+}
+
+/* Onto another file system: a durable copy, then the original goes. */
+static int move_far(struct files *f, struct files_root *r, const char *from, const char *to,
+	bool overwrite, struct files_tree_totals *t, struct err *e)
+{
+	struct files_copy_options o = {.durable = true, .keep_owner = true, .overwrite = overwrite};
+	struct files_tree_totals gone;
+	struct err why = ERR_INIT;
+
+	if (files_copy(f, r, from, r, to, &o, t, e) < 0) {
+		/* Without `overwrite` all that is there is ours. */
+		if (!overwrite && !(e && e->kind == ERR_CONFLICT))
+			files_delete(f, r, to, true, &gone, NULL);
+		return -1;
+	}
+	if (files_delete(f, r, from, true, &gone, &why) == 0)
+		return 0;
+	err_copy(e, &why);
+	return err_wrap(e, "%.100s was copied, but the original is still there", to);
+}
+
+static int move(struct op *op, struct files_root *r, const char *from, const char *to,
+	bool overwrite, struct err *e)
+{
+	struct place a = {.dir = -1}, b = {.dir = -1};
+	AUTO_CLOSE int dir_a = -1, dir_b = -1, lock = -1;
+	struct staging *s;
+	uint64_t keys[2];
+	unsigned flags = overwrite ? 0 : RENAME_NOREPLACE;
+
+	if (refuse_staging(from, e) < 0 || refuse_staging(to, e) < 0 || find(r, from, &a, e) < 0)
+		return -1;
+	dir_a = a.dir;
+	if (find(r, to, &b, e) < 0)
+		return -1;
+	dir_b = b.dir;
+	keys[0] = a.key < b.key ? a.key : b.key;
+	keys[1] = a.key < b.key ? b.key : a.key;
+	s = staging_get(r, e);
+	if (!s || (lock = staging_lock(s, keys, 2, LOCK_MS, op, e)) < 0)
+		return -1;
+	if (op_stopped(op))
+		return op_cancelled(e);
+	if (fstatat(dir_a, a.leaf, &a.st, AT_SYMLINK_NOFOLLOW) < 0)
+		return path_error(e, errno, "move", from);
+	if (renameat2(dir_a, a.leaf, dir_b, b.leaf, flags) == 0)
+		return 0;
+	if (errno == EINVAL)
+		return err_set(e, ERR_REFUSED, "%.200s cannot be moved into itself", from);
+	return errno == EXDEV ? 1 : path_error(e, errno, "move to", to);
+}
+
+int files_move(struct files *f, struct files_root *r, const char *from, const char *to,
+	bool overwrite, struct files_tree_totals *totals, struct err *e)
+{
+	struct op op;
+	struct err why = ERR_INIT;
+	int rc;
+
+	*totals = (struct files_tree_totals){0};
+	op_begin(&op, f, "entries", "move %s", from);
+	rc = move(&op, r, from, to, overwrite, &why);
+	if (rc > 0)
+		rc = move_far(f, r, from, to, overwrite, totals, &why);
+	if (rc < 0)
+		err_copy(e, &why);
+	return op_end(&op, rc, &why, "Moved to %s.", to);
+}

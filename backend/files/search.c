@@ -1,0 +1,281 @@
+/* search.c - text in a tree: whoever lists a directory searches its files, while they are warm. */
+#include "files/search.h"
+
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/cursor.h"
+
+struct kept {
+	struct files_hit *hits;
+	size_t n;
+};
+
+struct searching {
+	struct walk walk;
+	struct op op;
+	const struct files_search_options *o;
+	struct matcher *matcher;
+	files_hit_fn *hit;
+	void *ctx;
+	pthread_mutex_t lock; /* guards the callback, totals, and what is shown */
+	struct files_search_totals totals;
+	_Atomic uint64_t hits;
+};
+
+static void begin(struct walk_worker *me)
+{
+	struct searching *x = me->walk->ctx;
+	struct searcher *s = xmalloc(sizeof *s);
+
+	searcher_init(s, x->matcher);
+	me->data = s;
+}
+
+static void add_totals(struct files_search_totals *to, const struct searcher *s)
+{
+	to->files += s->totals.files;
+	to->matched_files += s->totals.matched_files;
+	to->bytes += s->totals.bytes;
+	to->skipped_binary += s->totals.skipped_binary;
+	to->skipped_large += s->totals.skipped_large;
+	to->errors += s->totals.errors;
+	to->gave_up += s->local.gave_up;
+}
+
+static void end(struct walk_worker *me)
+{
+	struct searching *x = me->walk->ctx;
+	struct searcher *s = me->data;
+
+	pthread_mutex_lock(&x->lock);
+	add_totals(&x->totals, s);
+	pthread_mutex_unlock(&x->lock);
+	searcher_release(s);
+	free(s);
+}
+
+/* Hand hits over, no more than are still allowed.  Under the lock. */
+static void show(struct searching *x, const char *path, const struct files_hit *hits, size_t n)
+{
+	uint64_t left = x->o->max_hits ? x->o->max_hits - x->totals.hits : UINT64_MAX;
+	size_t show_n = 0;
+
+	if (atomic_load(&x->walk.stop) && x->totals.clipped)
+		return;
+	for (; show_n < n; show_n++) {
+		if (hits[show_n].column == 0 && !x->o->names_only)
+			continue;
+		if (left == 0)
+			break;
+		left--;
+		x->totals.hits++;
+	}
+	if (show_n < n)
+		x->totals.clipped = true;
+	if (show_n && !x->hit(x->ctx, path, hits, show_n))
+		x->totals.clipped = true;
+	if (x->totals.clipped)
+		atomic_store(&x->walk.stop, true);
+}
+
+/* Until the end, in memory of the walk: hits are wanted in the order of the paths. */
+static void keep(struct walk_worker *me, struct walk_dir *d, size_t index, const struct found *f)
+{
+	struct kept *k = slab_alloc(&me->slab, sizeof *k);
+	char *text = slab_alloc(&me->slab, f->text.len + 1);
+
+	k->hits = slab_alloc(&me->slab, f->n * sizeof *k->hits);
+	memcpy(k->hits, f->hits, f->n * sizeof *k->hits);
+	memcpy(text, f->text.s, f->text.len);
+	for (size_t i = 0; i < f->n; i++) {
+		k->hits[i].text = text;
+		text += k->hits[i].len;
+	}
+	k->n = f->n;
+	((struct kept **)d->data)[index] = k;
+}
+
+static void report(struct walk_worker *me, struct walk_dir *d, size_t index, struct searcher *s)
+{
+	struct searching *x = me->walk->ctx;
+	struct files_hit file = {0};
+	AUTO_STR struct str path = STR_INIT;
+
+	s->totals.matched_files++;
+	if (x->o->names_only) {
+		s->found.hits = mem_grow(s->found.hits, &s->found.cap, 1, sizeof file);
+		s->found.hits[0] = file;
+		s->found.n = 1;
+	}
+	if (x->o->sorted) {
+		keep(me, d, index, &s->found);
+		return;
+	}
+	walk_entry_path(&x->walk, d, &d->entries[index], &path);
+	pthread_mutex_lock(&x->lock);
+	show(x, path.s, s->found.hits, s->found.n);
+	pthread_mutex_unlock(&x->lock);
+}
+
+static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, size_t index)
+{
+	struct searching *x = me->walk->ctx;
+	struct searcher *s = me->data;
+	struct stat st;
+	int fd = search_open(dirfd, d->entries[index].name, &st);
+
+	if (fd < 0) {
+		/* Gone since it was listed is no error. */
+		s->totals.errors += errno != ENOENT;
+		return;
+	}
+	s->totals.files++;
+	switch (search_fd(s, fd, &st, x->o, me->walk->op)) {
+	case SEARCHED:
+		if (s->found.matches)
+			report(me, d, index, s);
+		break;
+	case SEARCH_BINARY: s->totals.skipped_binary++; break;
+	case SEARCH_LARGE: s->totals.skipped_large++; break;
+	case SEARCH_FAILED: s->totals.errors++; break;
+	}
+	close(fd);
+}
+
+static void entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
+{
+	const struct files_filter *f = me->walk->filter;
+	bool conditions = filter_wants_meta(f);
+
+	if (conditions)
+		walk_stat(me, d, fd, from, to);
+	for (size_t i = from; i < to; i++) {
+		struct walk_entry *entry = &d->entries[i];
+
+		if (entry->type != FILES_FILE || !entry->wanted ||
+			(conditions &&
+				!(entry->meta &&
+					filter_meta(f, FILES_FILE, entry->meta->size,
+						entry->meta->mtime_ns))))
+			continue;
+		if (op_stopped(me->walk->op) ||
+			atomic_load_explicit(&me->walk->stop, memory_order_relaxed))
+			return;
+		search_entry(me, d, fd, i);
+	}
+}
+
+static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
+{
+	const struct searching *x = me->walk->ctx;
+
+	(void)fd;
+	if (x->o->sorted && d->n) {
+		d->data = slab_alloc(&me->slab, d->n * sizeof(struct kept *));
+		memset(d->data, 0, d->n * sizeof(struct kept *));
+	}
+	return true;
+}
+
+static const struct walk_ops search_ops = {
+	.worker_begin = begin,
+	.worker_end = end,
+	.entries = entries,
+	.enter = enter,
+};
+
+static void show_sorted(struct searching *x)
+{
+	struct cursor c;
+	struct walk_dir *d;
+	size_t i;
+
+	atomic_store(&x->walk.stop, false);
+	cursor_init(&c, &x->walk);
+	while (!x->totals.clipped && cursor_next(&c, &d, &i)) {
+		const struct kept *k = d->data ? ((struct kept **)d->data)[i] : NULL;
+
+		if (k)
+			show(x, c.path.s, k->hits, k->n);
+	}
+	cursor_release(&c);
+}
+
+/* The start is a file: that one alone.  1: it is none. */
+static int search_one(struct searching *x, const char *path, struct err *e)
+{
+	struct searcher s;
+	struct stat st;
+	AUTO_CLOSE int fd = -1;
+	enum searched how;
+
+	fd = *path ? path_open(x->walk.root, path, PATH_READ) : -1;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 1;
+	searcher_init(&s, x->matcher);
+	s.totals.files = 1;
+	how = search_fd(&s, fd, &st, x->o, &x->op);
+	if (how == SEARCHED && s.found.matches) {
+		struct files_hit file = {0};
+
+		s.totals.matched_files = 1;
+		show(x, path, x->o->names_only ? &file : s.found.hits,
+			x->o->names_only ? 1 : s.found.n);
+	}
+	s.totals.skipped_binary = how == SEARCH_BINARY;
+	s.totals.skipped_large = how == SEARCH_LARGE;
+	s.totals.errors = how == SEARCH_FAILED;
+	add_totals(&x->totals, &s);
+	searcher_release(&s);
+	return op_stopped(&x->op) ? op_cancelled(e) : 0;
+}
+
+int files_search(struct files *f, struct files_root *r, const char *start,
+	const struct files_search_options *o, files_hit_fn *hit, void *ctx,
+	struct files_search_totals *totals, struct err *e)
+{
+	struct searching x = {.o = o, .hit = hit, .ctx = ctx};
+	struct err why = ERR_INIT;
+	int rc;
+
+	*totals = (struct files_search_totals){0};
+	if (*start && path_check(start, e) < 0)
+		return -1;
+	x.matcher = matcher_new(&o->pattern, e);
+	if (!x.matcher)
+		return -1;
+	pthread_mutex_init(&x.lock, NULL);
+	op_begin(&x.op, f, "entries", "search %s", *start ? start : r->name);
+	x.walk = (struct walk){
+		.op = &x.op,
+		.root = r,
+		.start = start,
+		.filter = &o->filter,
+		.ops = &search_ops,
+		.ctx = &x,
+		.sorted = o->sorted,
+	};
+	rc = search_one(&x, start, &why);
+	if (rc > 0) {
+		rc = walk_run(&x.walk, &why);
+		if (rc == 0 && o->sorted)
+			show_sorted(&x);
+		x.totals.errors += x.walk.totals.errors;
+		x.totals.width = x.walk.totals.width;
+		walk_release(&x.walk);
+	}
+	x.totals.engine = matcher_engine(x.matcher);
+	*totals = x.totals;
+	matcher_free(x.matcher);
+	pthread_mutex_destroy(&x.lock);
+	if (rc < 0)
+		err_copy(e, &why);
+	return op_end(&x.op, rc, &why, "Found %llu hits in %llu of %llu files.",
+		(unsigned long long)totals->hits, (unsigned long long)totals->matched_files,
+		(unsigned long long)totals->files);
+}

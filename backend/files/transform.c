@@ -1,0 +1,346 @@
+/* transform.c - replace a pattern in many files: found in parallel, written as one batch. */
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/diff.h"
+#include "files/search.h"
+
+#define FILE_MAX (64u << 20)
+#define HELD_MAX (UINT64_C(1) << 30) /* old and new contents of one transformation */
+
+struct edit {
+	char *path;
+	char *old; /* only for a diff */
+	size_t old_n;
+	struct str new;
+	struct change *changes;
+	size_t nchanges, cap;
+	struct files_token token;
+	uint64_t replacements;
+};
+
+struct transforming {
+	struct walk walk;
+	struct op op;
+	const struct files_transform_options *o;
+	struct matcher *matcher;
+	int64_t read_ns;
+	pthread_mutex_t lock; /* guards what follows */
+	struct edit **edits;
+	size_t n, cap;
+	uint64_t held;
+	bool too_much;
+	struct files_transform_result totals;
+};
+
+struct worker {
+	struct matcher_local local;
+	char *buf;
+	size_t cap;
+};
+
+static void begin(struct walk_worker *me)
+{
+	struct transforming *x = me->walk->ctx;
+	struct worker *w = xcalloc(1, sizeof *w);
+
+	matcher_local_init(&w->local, x->matcher);
+	me->data = w;
+}
+
+static void end(struct walk_worker *me)
+{
+	struct worker *w = me->data;
+
+	matcher_local_release(&w->local);
+	free(w->buf);
+	free(w);
+}
+
+static void edit_free(struct edit *ed)
+{
+	free(ed->path);
+	free(ed->old);
+	str_release(&ed->new);
+	free(ed->changes);
+	free(ed);
+}
+
+/* Note that the line(s) around a match changed; matches of one line are one change. */
+static void note_change(struct edit *ed, const char *s, size_t n, size_t match, size_t copied)
+{
+	struct change *last = ed->nchanges ? &ed->changes[ed->nchanges - 1] : NULL;
+	const char *nl = match ? memrchr(s, '\n', match) : NULL;
+	size_t line = nl ? (size_t)(nl + 1 - s) : 0;
+
+	if (last && line == last->old_from)
+		return;
+	nl = memchr(s + match, '\n', n - match);
+	ed->changes = mem_grow(ed->changes, &ed->cap, ed->nchanges + 1, sizeof *ed->changes);
+	/* What lies before the match in its line is in the new text already. */
+	ed->changes[ed->nchanges++] = (struct change){
+		.old_from = line,
+		.old_to = nl ? (size_t)(nl + 1 - s) : n,
+		.new_from = ed->new.len - (copied - line),
+	};
+}
+
+/* s with every match replaced; NULL: there was none. */
+static struct edit *replace(struct transforming *x, struct worker *w, const char *s, size_t n)
+{
+	const struct files_transform_options *o = x->o;
+	struct edit *ed = NULL;
+	size_t from = 0, copied = 0, at, stop;
+
+	while (matcher_find(&w->local, s, n, from, &at, &stop)) {
+		if (at == n && n > 0 && s[n - 1] == '\n')
+			break; /* an empty match behind the last line */
+		if (!ed) {
+			ed = xcalloc(1, sizeof *ed);
+			str_init(&ed->new);
+			str_reserve(&ed->new, n + n / 8 + 64);
+		}
+		str_add(&ed->new, s + copied, at - copied);
+		copied = at;
+		note_change(ed, s, n, at, copied);
+		matcher_replace(&w->local, s, o->replacement, o->replacement_len, &ed->new, NULL);
+		copied = stop;
+		ed->replacements++;
+		from = stop > at ? stop : at + 1;
+		if (from > n)
+			break;
+	}
+	if (ed)
+		str_add(&ed->new, s + copied, n - copied);
+	return ed;
+}
+
+/* The end of each change in the new text: the rest after it is as it was. */
+static void finish_changes(struct edit *ed, size_t old_n)
+{
+	for (size_t i = 0; i < ed->nchanges; i++) {
+		struct change *c = &ed->changes[i];
+		size_t next_old = i + 1 < ed->nchanges ? c[1].old_from : old_n;
+		size_t next_new = i + 1 < ed->nchanges ? c[1].new_from : ed->new.len;
+
+		c->new_to = next_new - (next_old - c->old_to);
+	}
+}
+
+static bool keep(struct transforming *x, struct edit *ed)
+{
+	bool fits;
+
+	pthread_mutex_lock(&x->lock);
+	x->held += ed->new.len + (ed->old ? ed->old_n : 0);
+	fits = x->held <= HELD_MAX;
+	if (fits) {
+		x->edits = mem_grow(x->edits, &x->cap, x->n + 1, sizeof *x->edits);
+		x->edits[x->n++] = ed;
+	} else {
+		x->too_much = true;
+		atomic_store(&x->walk.stop, true);
+	}
+	pthread_mutex_unlock(&x->lock);
+	return fits;
+}
+
+static ssize_t read_whole(struct worker *w, int fd, size_t size)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	if (w->cap < size + 1) {
+		w->cap = size + 1 > 65536 ? size + 1 : 65536;
+		w->buf = xrealloc(w->buf, w->cap);
+	}
+	while (got < size + 1 && (n = read(fd, w->buf + got, size + 1 - got)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		got += (size_t)n;
+	}
+	/* It grew while we read: the next attempt of the caller will see all of it. */
+	return got > size ? -1 : (ssize_t)got;
+}
+
+static void transform_fd(struct transforming *x, struct worker *w, int fd, const struct stat *st,
+	const struct walk_dir *d, const struct walk_entry *entry, struct files_transform_result *t)
+{
+	uint64_t most = x->o->max_file_bytes ? x->o->max_file_bytes : FILE_MAX;
+	struct str path = STR_INIT;
+	struct edit *ed;
+	ssize_t n;
+
+	t->files++;
+	if ((uint64_t)st->st_size > most) {
+		t->skipped_large++;
+		return;
+	}
+	n = read_whole(w, fd, (size_t)st->st_size);
+	if (n < 0) {
+		t->errors++;
+		return;
+	}
+	if (memchr(w->buf, '\0', n < 8192 ? (size_t)n : 8192)) {
+		t->skipped_binary++;
+		return;
+	}
+	ed = replace(x, w, w->buf, (size_t)n);
+	if (!ed)
+		return;
+	if (ed->new.len == (size_t)n && memcmp(ed->new.s, w->buf, (size_t)n) == 0) {
+		edit_free(ed);
+		return;
+	}
+	finish_changes(ed, (size_t)n);
+	token_fill(&ed->token, st, x->read_ns);
+	token_hash(&ed->token, w->buf, (size_t)n);
+	if (x->o->diff || x->o->preview) {
+		ed->old = xmalloc((size_t)n + 1);
+		memcpy(ed->old, w->buf, (size_t)n);
+		ed->old_n = (size_t)n;
+	}
+	walk_entry_path(&x->walk, d, entry, &path);
+	ed->path = str_detach(&path);
+	t->changed++;
+	t->replacements += ed->replacements;
+	if (!keep(x, ed))
+		edit_free(ed);
+}
+
+static void entries(struct walk_worker *me, struct walk_dir *d, int dirfd, size_t from, size_t to)
+{
+	struct transforming *x = me->walk->ctx;
+	const struct files_filter *f = me->walk->filter;
+	struct files_transform_result t = {0};
+	bool conditions = filter_wants_meta(f);
+
+	if (conditions)
+		walk_stat(me, d, dirfd, from, to);
+	for (size_t i = from; i < to && !op_stopped(&x->op) && !atomic_load(&me->walk->stop); i++) {
+		const struct walk_entry *entry = &d->entries[i];
+		struct stat st;
+		int fd;
+
+		if (entry->type != FILES_FILE || !entry->wanted ||
+			(conditions &&
+				!(entry->meta &&
+					filter_meta(f, FILES_FILE, entry->meta->size,
+						entry->meta->mtime_ns))))
+			continue;
+		fd = search_open(dirfd, entry->name, &st);
+		if (fd < 0) {
+			t.errors += errno != ENOENT;
+			continue;
+		}
+		transform_fd(x, me->data, fd, &st, d, entry, &t);
+		close(fd);
+	}
+	pthread_mutex_lock(&x->lock);
+	x->totals.files += t.files;
+	x->totals.changed += t.changed;
+	x->totals.replacements += t.replacements;
+	x->totals.skipped_binary += t.skipped_binary;
+	x->totals.skipped_large += t.skipped_large;
+	x->totals.errors += t.errors;
+	pthread_mutex_unlock(&x->lock);
+}
+
+static const struct walk_ops transform_ops = {
+	.worker_begin = begin, .worker_end = end, .entries = entries};
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp((*(struct edit *const *)a)->path, (*(struct edit *const *)b)->path);
+}
+
+static int apply(struct transforming *x, struct files *f, struct files_root *r, struct err *e)
+{
+	AUTO_FREE struct files_put *puts = xcalloc(x->n, sizeof *puts);
+	struct files_write_options o = {.promise = x->o->promise};
+	struct files_writing *w;
+	int rc;
+
+	for (size_t i = 0; i < x->n; i++)
+		puts[i] = (struct files_put){
+			.path = x->edits[i]->path,
+			.bytes = x->edits[i]->new.s,
+			.len = x->edits[i]->new.len,
+			.expect = &x->edits[i]->token,
+		};
+	rc = files_write(f, r, puts, x->n, &o, &w, e);
+	files_writing_free(w);
+	return rc;
+}
+
+static int run(struct transforming *x, struct files *f, struct files_root *r,
+	struct files_transform_result *res, struct err *e)
+{
+	int rc = walk_run(&x->walk, e);
+
+	x->totals.errors += x->walk.totals.errors;
+	if (rc == 0 && x->too_much)
+		rc = err_set(e, ERR_REFUSED,
+			"the files to be changed hold more than 1 GiB: transform fewer at once");
+	if (rc < 0)
+		return rc;
+	if (x->n)
+		qsort(x->edits, x->n, sizeof *x->edits, by_path);
+	for (size_t i = 0; i < x->n && (x->o->diff || x->o->preview); i++) {
+		const struct edit *ed = x->edits[i];
+
+		diff_unified(&res->diff, ed->path, ed->old, ed->old_n, ed->new.s, ed->new.len,
+			ed->changes, ed->nchanges);
+	}
+	return x->o->preview || x->n == 0 ? 0 : apply(x, f, r, e);
+}
+
+int files_transform(struct files *f, struct files_root *r, const char *start,
+	const struct files_transform_options *o, struct files_transform_result *res, struct err *e)
+{
+	struct transforming x = {.o = o, .read_ns = token_now()};
+	struct str diff = STR_INIT;
+	struct err why = ERR_INIT;
+	int rc;
+
+	*res = (struct files_transform_result){.diff = diff};
+	if (*start && path_check(start, e) < 0)
+		return -1;
+	x.matcher = matcher_new(&o->pattern, e);
+	if (!x.matcher)
+		return -1;
+	if (matcher_check_replacement(x.matcher, o->replacement, o->replacement_len, e) < 0) {
+		matcher_free(x.matcher);
+		return -1;
+	}
+	pthread_mutex_init(&x.lock, NULL);
+	op_begin(&x.op, f, "entries", "%s %s", o->preview ? "preview" : "transform",
+		*start ? start : r->name);
+	x.walk = (struct walk){
+		.op = &x.op,
+		.root = r,
+		.start = start,
+		.filter = &o->filter,
+		.ops = &transform_ops,
+		.ctx = &x,
+	};
+	rc = run(&x, f, r, res, &why);
+	x.totals.diff = res->diff;
+	*res = x.totals;
+	walk_release(&x.walk);
+	for (size_t i = 0; i < x.n; i++)
+		edit_free(x.edits[i]);
+	free(x.edits);
+	matcher_free(x.matcher);
+	pthread_mutex_destroy(&x.lock);
+	if (rc < 0)
+		err_copy(e, &why);
+	return op_end(&x.op, rc, &why, "%llu replacements in %llu files.",
+		(unsigned long long)res->replacements, (unsigned long long)res->changed);
+}

@@ -1,0 +1,323 @@
+/* files_search.c - searching and transforming: hits, context, windows, binaries, hard patterns. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "files/matcher.h"
+#include "lib/tree.h"
+
+static struct files *f;
+static struct files_root *root;
+
+static bool collect(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+{
+	struct str *out = ctx;
+
+	for (size_t i = 0; i < n; i++)
+		str_addf(out, "%s:%llu%c%u:%.*s\n", path, (unsigned long long)hits[i].line,
+			hits[i].column ? ':' : '-', hits[i].column, (int)hits[i].len, hits[i].text);
+	return true;
+}
+
+static struct files_search_totals totals;
+
+static char *search(const char *start, const struct files_search_options *o)
+{
+	struct str out = STR_INIT;
+	struct err e = ERR_INIT;
+
+	if (files_search(f, root, start, o, collect, &out, &totals, &e) < 0)
+		str_addf(&out, "error %d: %s", e.kind, e.msg);
+	return str_detach(&out);
+}
+
+#define LITERAL(s)                             \
+	{                                      \
+		.text = s, .len = sizeof s - 1 \
+	}
+#define REGEX(s)                                              \
+	{                                                     \
+		.text = s, .len = sizeof s - 1, .regex = true \
+	}
+#define SEARCH(want, start, ...)                                                \
+	do {                                                                    \
+		struct files_search_options o_ = {.sorted = true, __VA_ARGS__}; \
+		char *got_ = search(start, &o_);                                \
+		assert_string_equal(got_, want);                                \
+		free(got_);                                                     \
+	} while (0)
+
+static void test_hits(void **state)
+{
+	(void)state;
+	tree_text("root/a/one", "alpha\nbeta gamma beta\n\ndelta");
+	tree_text("root/b", "no\nBeta\n");
+	tree_text("root/c", "");
+	tree_write("root/bin", "beta\0beta", 9);
+	SEARCH("a/one:2:1:beta gamma beta\n", "", .pattern = LITERAL("beta"));
+	assert_int_equal(totals.files, 4);
+	assert_int_equal(totals.matched_files, 1);
+	assert_int_equal(totals.skipped_binary, 1);
+	assert_string_equal(totals.engine, "literal");
+	SEARCH("a/one:2:1:beta gamma beta\nb:2:1:Beta\n", "",
+		.pattern = {.text = "BETA", .len = 4, .ignore_case = true});
+	SEARCH("a/one:4:1:delta\n", "a", .pattern = REGEX("^d\\w+$"));
+	SEARCH("a/one:4:1:delta\n", "a/one", .pattern = REGEX("^d\\w+$"));
+	SEARCH("a/one:3:1:\n", "", .pattern = REGEX("^$"));
+	SEARCH("a/one:2:6:beta gamma beta\n", "",
+		.pattern = {.text = "gamma", .len = 5, .word = true});
+	SEARCH("", "", .pattern = {.text = "gamm", .len = 4, .word = true});
+}
+
+static void test_context(void **state)
+{
+	(void)state;
+	tree_text("root/ctx", "1\n2\nhit\n4\n5\n6\nhit\nhit\n9\n10\n");
+	SEARCH("ctx:2-0:2\nctx:3:1:hit\nctx:4-0:4\nctx:6-0:6\nctx:7:1:hit\nctx:8:1:hit\nctx:9-0:9\n",
+		"ctx", .pattern = LITERAL("hit"), .before = 1, .after = 1);
+	SEARCH("ctx:1-0:1\nctx:2-0:2\nctx:3:1:hit\nctx:4-0:4\nctx:5-0:5\nctx:6-0:6\nctx:7:1:hit\nctx:8:1:hit\nctx:9-0:9\nctx:10-0:10\n",
+		"ctx", .pattern = LITERAL("hit"), .before = 3, .after = 3);
+	SEARCH("ctx:3:1:hit\n", "ctx", .pattern = LITERAL("hit"), .max_file_hits = 1);
+	SEARCH("ctx:3:1:hit\nctx:7:1:hit\n", "ctx", .pattern = LITERAL("hit"), .max_hits = 2);
+	assert_true(totals.clipped);
+	SEARCH("ctx:0-0:\n", "ctx", .pattern = LITERAL("hit"), .names_only = true);
+}
+
+/* Larger than a window, lines across its edge, one line longer than several windows. */
+static void test_windows(void **state)
+{
+	size_t n = 11u << 20;
+	char *big = malloc(n + 1);
+	struct files_search_options o = {.pattern = LITERAL("needle"), .max_line = 10};
+	char *got;
+
+	(void)state;
+	memset(big, 'x', n);
+	memcpy(big + (4u << 20) - 3, "needle", 6); /* over the edge of the first window */
+	memcpy(big + (9u << 20), "needle", 6);
+	tree_write("root/line", big, n);
+	got = search("line", &o);
+	assert_true(strncmp(got, "line:1:4194302:", 15) == 0);
+	assert_int_equal(totals.hits, 1); /* one line, one hit */
+	free(got);
+	for (size_t i = 79; i < n; i += 80)
+		big[i] = '\n';
+	memcpy(big + 80 * 100000, "needle", 6);
+	tree_write("root/lines", big, n);
+	o.before = 1;
+	got = search("lines", &o);
+	assert_int_equal(totals.hits, 3);
+	assert_non_null(strstr(got, "lines:100001:1:needlexxxx\n"));
+	assert_non_null(strstr(got, "lines:100000-0:xxxxxxxxxx\n"));
+	free(got);
+	o.pattern = (struct files_pattern)REGEX("nee.le");
+	o.before = 0;
+	got = search("lines", &o);
+	assert_int_equal(totals.hits, 3);
+	free(got);
+	free(big);
+}
+
+static void test_hard_patterns(void **state)
+{
+	char line[3000];
+	struct files_search_options o = {.pattern = REGEX("(a+)+$")};
+	char *got;
+
+	(void)state;
+	memset(line, 'a', sizeof line);
+	line[sizeof line - 2] = 'b';
+	line[sizeof line - 1] = '\n';
+	tree_write("root/redos", line, sizeof line);
+	got = search("redos", &o);
+	/* Found nothing, or gave the line up: but it came back. */
+	assert_int_equal(totals.hits, 0);
+	free(got);
+	o.pattern = (struct files_pattern)REGEX("(x+x+)+y");
+	memset(line, 'x', sizeof line - 1);
+	tree_write("root/redos", line, sizeof line);
+	free(search("redos", &o));
+	assert_int_equal(totals.hits, 0);
+	/* Nothing reaches over a line's end. */
+	tree_text("root/nl", "ab\ncd\n");
+	SEARCH("", "nl", .pattern = REGEX("b\\sc"));
+	SEARCH("nl:1:2:ab\nnl:2:1:cd\n", "nl", .pattern = REGEX("[^a]+"));
+	SEARCH("error 3: the pattern is not understood at byte 1: missing closing parenthesis",
+		"nl", .pattern = REGEX("("));
+	SEARCH("error 3: an empty pattern matches everything", "nl", .pattern = LITERAL(""));
+	SEARCH("error 6: cannot scan ../x: it leads out of the directory allowed", "../x",
+		.pattern = LITERAL("x"));
+	tree_text("root/u", "na\xc3\xafve \xff caf\xc3\xa9\n");
+	SEARCH("u:1:1:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX("na.ve"));
+	SEARCH("u:1:10:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX("caf\xc3\xa9?"));
+}
+
+/* Literal and sieve against the plain way, on random bytes of a small alphabet. */
+static void test_literals(void **state)
+{
+	char text[400], needle[40];
+	uint32_t seed = 7;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		size_t n = round % sizeof text, k = (size_t)round % 9 + 1;
+		struct literal l;
+
+		for (size_t i = 0; i < n; i++)
+			text[i] = "abc\n"[(seed = seed * 1664525 + 1013904223) >> 30];
+		for (size_t i = 0; i < k; i++)
+			needle[i] = "abc"[((seed = seed * 1664525 + 1013904223) >> 24) % 3];
+		literal_init(&l, needle, k);
+		/* A copy of its own, so that reading beyond the end is seen. */
+		char *exact = malloc(n ? n : 1);
+
+		memcpy(exact, text, n);
+		const char *got = literal_find(&l, exact, n), *want = memmem(exact, n, needle, k);
+
+		assert_ptr_equal(got, want);
+		free(exact);
+	}
+}
+
+static void transform(const char *start, const struct files_transform_options *o,
+	struct files_transform_result *res, enum err_kind want)
+{
+	struct err e = ERR_INIT;
+
+	files_transform(f, root, start, o, res, &e);
+	if (e.kind != want)
+		print_message("%s\n", e.msg);
+	assert_int_equal(e.kind, want);
+}
+
+static void test_transform(void **state)
+{
+	struct files_transform_result res;
+	struct files_transform_options o = {
+		.pattern = REGEX("(\\w+)=(\\w+)"),
+		.replacement = "$2=${1}$$",
+		.replacement_len = 9,
+		.preview = true,
+	};
+
+	(void)state;
+	tree_text("root/t/a", "1\n2\n3\n4\nkey=value b=c\n6\n7\n8\n9\n10\n11\n12\nx=y");
+	tree_text("root/t/b", "nothing\n");
+	tree_text("root/t/sub/c", "p=q\n");
+	transform("t", &o, &res, ERR_NONE);
+	assert_string_equal(res.diff.s,
+		"--- a/t/a\n+++ b/t/a\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-key=value b=c\n+value=key$ c=b$\n 6\n 7\n 8\n"
+		"@@ -10,4 +10,4 @@\n 10\n 11\n 12\n-x=y\n\\ No newline at end of file\n+y=x$\n\\ No newline at end of file\n"
+		"--- a/t/sub/c\n+++ b/t/sub/c\n@@ -1 +1 @@\n-p=q\n+q=p$\n");
+	str_release(&res.diff);
+	assert_true(tree_has("root/t/sub/c", "p=q\n"));
+	o.preview = false;
+	o.promise = FILES_ALL_OR_NOTHING;
+	transform("t", &o, &res, ERR_NONE);
+	assert_int_equal(res.changed, 2);
+	assert_int_equal(res.replacements, 4);
+	str_release(&res.diff);
+	assert_true(tree_has("root/t/sub/c", "q=p$\n"));
+	assert_true(
+		tree_has("root/t/a", "1\n2\n3\n4\nvalue=key$ c=b$\n6\n7\n8\n9\n10\n11\n12\ny=x$"));
+	/* A literal takes the replacement as it is; an empty one deletes; one file alone. */
+	o = (struct files_transform_options){
+		.pattern = LITERAL("$"), .replacement = "", .preview = false};
+	transform("t/sub", &o, &res, ERR_NONE);
+	assert_true(tree_has("root/t/sub/c", "q=p\n"));
+	str_release(&res.diff);
+	o.pattern = (struct files_pattern)REGEX("(a)");
+	o.replacement = "$2";
+	o.replacement_len = 2;
+	transform("t", &o, &res, ERR_USAGE);
+	str_release(&res.diff);
+}
+
+/* The preview is a patch that patch(1) would apply: applying it gives what the transformation
+ * gives. */
+static void test_diff_applies(void **state)
+{
+	struct files_transform_options o = {.pattern = REGEX("b(.)"),
+		.replacement = "<$1>\nnew",
+		.replacement_len = 8,
+		.preview = true};
+	struct files_transform_result res;
+	char command[PATH_MAX * 2];
+	uint32_t seed = 99;
+
+	(void)state;
+	if (system("command -v patch >/dev/null") != 0) {
+		print_message("not run: there is no patch(1) here\n");
+		skip();
+	}
+	for (int round = 0; round < 30; round++) {
+		struct str text = STR_INIT;
+
+		for (int i = 0; i < 60; i++) {
+			seed = seed * 1664525 + 1013904223;
+			str_adds(&text,
+				(seed >> 24) % 9 == 0      ? "abc b1\n"
+					: (seed >> 24) % 7 ? "same\n"
+							   : "\n");
+		}
+		text.len -= (size_t)round % 2;
+		tree_write("root/p/file", text.s, text.len);
+		tree_write("patched/p/file", text.s, text.len);
+		o.preview = true;
+		transform("p", &o, &res, ERR_NONE);
+		tree_text("the.patch", res.diff.s);
+		str_release(&res.diff);
+		snprintf(command, sizeof command, "cd %s/patched && patch -s -p1 < ../the.patch",
+			tree_top);
+		assert_int_equal(system(command), 0);
+		o.preview = false;
+		transform("p", &o, &res, ERR_NONE);
+		str_release(&res.diff);
+		char *a = tree_read("root/p/file"), *b = tree_read("patched/p/file");
+
+		assert_string_equal(a, b);
+		free(a);
+		free(b);
+		str_release(&text);
+	}
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_make("files-search");
+	tree_mkdirs("root");
+	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 3});
+	root = files_root_open(f, tree_path("root"), NULL);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	files_root_close(root);
+	files_close(f);
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hits),
+		cmocka_unit_test(test_context),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_hard_patterns),
+		cmocka_unit_test(test_literals),
+		cmocka_unit_test(test_transform),
+		cmocka_unit_test(test_diff_applies),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

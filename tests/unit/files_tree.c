@@ -1,0 +1,241 @@
+/* files_tree.c - copying, moving and deleting trees. */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "lib/tree.h"
+
+static struct files *f;
+static struct files_root *root;
+
+static enum err_kind copy(const char *from, const char *to, const struct files_copy_options *o,
+	struct files_tree_totals *t)
+{
+	struct files_tree_totals mine;
+	struct err e = ERR_INIT;
+
+	files_copy(f, root, from, root, to, o, t ? t : &mine, &e);
+	return e.kind;
+}
+
+static enum err_kind delete (const char *path, bool recursive) {
+	struct files_tree_totals t; struct err e = ERR_INIT;
+
+	files_delete(f, root, path, recursive, &t, &e);
+	return e.kind;
+}
+
+static enum err_kind move(const char *from, const char *to, bool overwrite)
+{
+	struct files_tree_totals t;
+	struct err e = ERR_INIT;
+
+	files_move(f, root, from, to, overwrite, &t, &e);
+	return e.kind;
+}
+
+/* Equal in names, types, content, modes, times, links: as find and diff see it. */
+static void assert_same(const char *a, const char *b)
+{
+	char command[8 * PATH_MAX];
+
+	snprintf(command, sizeof command,
+		"a=%s; b=%s; diff -r --no-dereference $a $b && "
+		"[ \"$(cd $a && find . -printf '%%p %%y %%m %%s %%l %%n %%T@\\n' | sort)\" = "
+		"\"$(cd $b && find . -printf '%%p %%y %%m %%s %%l %%n %%T@\\n' | sort)\" ]",
+		tree_path(a), tree_path(b));
+	if (system(command) != 0)
+		fail_msg("%s and %s differ", a, b);
+}
+
+static void build(void)
+{
+	char name[64], *hole = calloc(1, 300000);
+
+	for (int i = 0; i < 300; i++) {
+		snprintf(name, sizeof name, "root/src/d%d/e%d/f%d", i % 5, i % 3, i);
+		tree_text(name, name);
+	}
+	memset(hole, 'x', 300000);
+	tree_write("root/src/large", hole, 300000);
+	free(hole);
+	tree_text("root/src/empty", "");
+	tree_mkdirs("root/src/nothing");
+	chmod(tree_path("root/src/nothing"), 0555);
+	chmod(tree_path("root/src/large"), 0640);
+	int fd = open(tree_path("root/src/sparse"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(pwrite(fd, "end", 3, 5 << 20), 3);
+	close(fd);
+	assert_int_equal(link(tree_path("root/src/large"), tree_path("root/src/d1/again")), 0);
+	assert_int_equal(symlink("../../outside", tree_path("root/src/d1/out")), 0);
+	assert_int_equal(symlink("large", tree_path("root/src/in")), 0);
+	assert_int_equal(symlink("gone", tree_path("root/src/dangling")), 0);
+}
+
+static void test_copy(void **state)
+{
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+	struct stat st;
+
+	(void)state;
+	tree_text("outside", "outside");
+	build();
+	assert_int_equal(copy("src", "dst", &o, &t), ERR_NONE);
+	assert_int_equal(t.files, 304);
+	assert_int_equal(t.links, 3);
+	assert_int_equal(t.errors, 0);
+	assert_same("root/src", "root/dst");
+	assert_int_equal(stat(tree_path("root/dst/sparse"), &st), 0);
+	assert_true(st.st_blocks * 512 < 1 << 20);
+	assert_int_equal(copy("src", "dst", &o, &t), ERR_CONFLICT);
+	/* Resume: what is whole stays, what is half or gone is made good. */
+	tree_text("root/dst/large", "half");
+	unlink(tree_path("root/dst/d1/e1/f1"));
+	o.resume = true;
+	assert_int_equal(copy("src", "dst", &o, &t), ERR_NONE);
+	assert_true(t.skipped > 250);
+	assert_true(tree_has("root/dst/d1/e1/f1", "root/src/d1/e1/f1"));
+	assert_int_equal(copy("src/empty", "one", &(struct files_copy_options){0}, &t), ERR_NONE);
+	assert_int_equal(copy("src/in", "link", &(struct files_copy_options){.durable = true}, &t),
+		ERR_NONE);
+	assert_int_equal(lstat(tree_path("root/link"), &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
+static void test_copy_refused(void **state)
+{
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+
+	(void)state;
+	assert_int_equal(copy("src", "src/inner", &o, NULL), ERR_REFUSED);
+	assert_int_equal(copy("src", "src/d1/inner", &o, NULL), ERR_REFUSED);
+	assert_int_equal(copy("src", "src", &(struct files_copy_options){.overwrite = true}, NULL),
+		ERR_REFUSED);
+	assert_int_equal(copy("src", "../dst", &o, NULL), ERR_REFUSED);
+	assert_int_equal(copy("../outside", "x", &o, NULL), ERR_REFUSED);
+	assert_int_equal(copy("gone", "x", &o, NULL), ERR_NOT_FOUND);
+	assert_int_equal(copy("src", "gone/x", &o, NULL), ERR_NOT_FOUND);
+	tree_mkdirs("root/special/d");
+	tree_text("root/special/fine", "fine");
+	assert_int_equal(mkfifo(tree_path("root/special/fifo"), 0600), 0);
+	assert_int_not_equal(copy("special", "special2", &o, &t), ERR_NONE);
+	assert_int_equal(t.errors, 1);
+	assert_true(tree_has("root/special2/fine", "fine"));
+	/* A symlink where a directory of the copy should go is not followed. */
+	tree_mkdirs("root/trap");
+	tree_mkdirs("victim");
+	assert_int_equal(symlink(tree_path("victim"), tree_path("root/trap/d1")), 0);
+	copy("src", "trap", &(struct files_copy_options){.overwrite = true}, &t);
+	assert_true(t.errors > 0);
+	DIR *d = opendir(tree_path("victim"));
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	assert_int_equal(n, 2);
+}
+
+static void test_delete(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("../../outside", tree_path("root/dst/d2/leads_out")), 0);
+	assert_int_equal(delete ("dst", false), ERR_REFUSED);
+	assert_int_equal(delete ("dst", true), ERR_NONE);
+	assert_false(tree_exists("root/dst"));
+	assert_true(tree_has("outside", "outside"));
+	assert_int_equal(delete ("dst", true), ERR_NOT_FOUND);
+	assert_int_equal(delete ("link", false), ERR_NONE);
+	assert_true(tree_exists("root/src/large"));
+	assert_int_equal(delete ("..", true), ERR_USAGE);
+	assert_int_equal(delete (".", true), ERR_USAGE);
+	assert_int_equal(delete ("../outside", true), ERR_REFUSED);
+	assert_int_equal(delete ("src/d1/out/", false), ERR_USAGE);
+	assert_int_equal(delete (".berth", true), ERR_REFUSED);
+	assert_int_equal(delete ("./.berth/stage", true), ERR_REFUSED);
+	assert_int_equal(delete ("src/nothing", false), ERR_NONE);
+	tree_mkdirs("root/src/nothing");
+	/* Deeper than descriptors, and than a path may be long. */
+	int at = (tree_mkdirs("root/deep"),
+		open(tree_path("root/deep"), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
+	for (int i = 0; i < 2500; i++) {
+		int next;
+
+		mkdirat(at, "dd", 0755);
+		next = openat(at, "dd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = next;
+	}
+	close(at);
+	assert_int_equal(delete ("deep", true), ERR_NONE);
+	assert_false(tree_exists("root/deep"));
+	DIR *d = opendir(tree_path("root/.berth/stage"));
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	assert_int_equal(n, 2);
+}
+
+static void test_move(void **state)
+{
+	(void)state;
+	tree_text("root/m/a", "a");
+	tree_text("root/m/b", "b");
+	assert_int_equal(move("m/a", "m/c", false), ERR_NONE);
+	assert_true(tree_has("root/m/c", "a"));
+	assert_int_equal(move("m/c", "m/b", false), ERR_CONFLICT);
+	assert_true(tree_has("root/m/b", "b"));
+	assert_int_equal(move("m/c", "m/b", true), ERR_NONE);
+	assert_true(tree_has("root/m/b", "a"));
+	assert_int_equal(move("m", "m/inside", false), ERR_REFUSED);
+	assert_int_equal(move("m/b", "../stolen", false), ERR_REFUSED);
+	assert_int_equal(move("../outside", "stolen", false), ERR_REFUSED);
+	assert_int_equal(move("m", "moved", false), ERR_NONE);
+	assert_true(tree_has("root/moved/b", "a"));
+	assert_int_equal(move(".berth", "x", false), ERR_REFUSED);
+	assert_int_equal(move("gone", "x", false), ERR_NOT_FOUND);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_make("files-tree");
+	tree_mkdirs("root");
+	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 3});
+	root = files_root_open(f, tree_path("root"), NULL);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	files_root_close(root);
+	files_close(f);
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_refused),
+		cmocka_unit_test(test_delete),
+		cmocka_unit_test(test_move),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
