@@ -39,7 +39,7 @@ struct prune {
 };
 
 struct audit {
-	struct chain chain; /* writer thread, after audit_open */
+	struct chain chain; /* writer thread; self and o are constant and anybody's */
 	struct {
 		uint64_t ticket, seq;
 	} * intents; /* writer thread */
@@ -52,7 +52,7 @@ struct audit {
 	struct item *first, **last;
 	size_t bytes;
 	uint64_t tickets;
-	bool idle, grouping, urgent, closing;
+	bool idle, grouping, urgent, closing, tried;
 	struct prune *prune;
 	struct err trouble;
 	int64_t trouble_ns;
@@ -327,12 +327,24 @@ static void upkeep(struct audit *a, uint64_t unsigned_max)
 		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
 }
 
+/* Try to open the log; again with every batch, as what stood in the way may be gone. */
+static int ensure_open(struct audit *a, struct err *e)
+{
+	if (a->chain.open)
+		return 0;
+	if (chain_open(&a->chain, e) < 0)
+		return -1;
+	if (a->chain.head.seq != a->chain.head.signed_seq)
+		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
+	return 0;
+}
+
 static void commit(struct audit *a, struct item *items, size_t bytes)
 {
 	struct err err = ERR_INIT;
 	const struct err *trouble = NULL;
 
-	if (chain_begin(&a->chain, bytes, &err) < 0) {
+	if (ensure_open(a, &err) < 0 || chain_begin(&a->chain, bytes, &err) < 0) {
 		set_trouble(a, &err);
 		answer(items, &err);
 		return;
@@ -349,7 +361,7 @@ static void commit(struct audit *a, struct item *items, size_t bytes)
 
 static void prune(struct audit *a, struct prune *p)
 {
-	p->ret = chain_begin(&a->chain, 0, &p->err);
+	p->ret = ensure_open(a, &p->err) < 0 ? -1 : chain_begin(&a->chain, 0, &p->err);
 	if (p->ret == 0) {
 		p->ret = chain_sync(&a->chain, &p->err);
 		if (p->ret == 0)
@@ -367,7 +379,7 @@ static void prune(struct audit *a, struct prune *p)
 static void sign_now(struct audit *a)
 {
 	a->sign_at_ns = 0;
-	if (chain_begin(&a->chain, 0, NULL) < 0)
+	if (!a->chain.open || chain_begin(&a->chain, 0, NULL) < 0)
 		return;
 	if (chain_sync(&a->chain, NULL) == 0)
 		upkeep(a, 1);
@@ -424,10 +436,22 @@ static struct item *take_batch(struct audit *a, size_t *bytes)
 	return items;
 }
 
+static void open_first(struct audit *a)
+{
+	struct err err = ERR_INIT;
+
+	set_trouble(a, ensure_open(a, &err) < 0 ? &err : NULL);
+	pthread_mutex_lock(&a->lock);
+	a->tried = true;
+	pthread_cond_broadcast(&a->finished);
+	pthread_mutex_unlock(&a->lock);
+}
+
 static void *run(void *arg)
 {
 	struct audit *a = arg;
 
+	open_first(a);
 	for (;;) {
 		struct prune *asked;
 		struct item *items;
@@ -450,20 +474,15 @@ static void *run(void *arg)
 	}
 }
 
-struct audit *audit_open(const struct audit_options *o, struct err *e)
+struct audit *audit_start(const struct audit_options *o)
 {
 	struct audit *a = xcalloc(1, sizeof *a);
 	pthread_condattr_t monotonic;
 	sigset_t all, old;
 	int failed;
 
-	if (chain_open(&a->chain, o, e) < 0) {
-		free(a);
-		return NULL;
-	}
+	chain_init(&a->chain, o);
 	a->last = &a->first;
-	if (a->chain.head.seq != a->chain.head.signed_seq)
-		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -475,7 +494,26 @@ struct audit *audit_open(const struct audit_options *o, struct err *e)
 	failed = pthread_create(&a->thread, NULL, run, a);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	CHECK(!failed);
+	pthread_setname_np(a->thread, "berth-audit");
 	return a;
+}
+
+struct audit *audit_open(const struct audit_options *o, struct err *e)
+{
+	struct audit *a = audit_start(o);
+	bool open;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->tried)
+		pthread_cond_wait(&a->finished, &a->lock);
+	open = !a->trouble.kind;
+	if (!open)
+		err_copy(e, &a->trouble);
+	pthread_mutex_unlock(&a->lock);
+	if (open)
+		return a;
+	audit_close(a);
+	return NULL;
 }
 
 void audit_close(struct audit *a)

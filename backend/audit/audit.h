@@ -99,6 +99,8 @@ struct audit;
 
 /* Opens the log, making it on first use.  ERR_SYS when the place cannot be written to. */
 struct audit *audit_open(const struct audit_options *o, struct err *e);
+/* Returns at once: the writer thread opens the log, and where it cannot, what was submitted fails. */
+struct audit *audit_start(const struct audit_options *o);
 void audit_close(struct audit *a); /* NULL is fine; signs a last checkpoint */
 
 /* err NULL: on disk, seq is the record's number.  Writer thread: may only wake. */

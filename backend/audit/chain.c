@@ -51,6 +51,17 @@ static void know_thyself(struct chain *c)
 	c->self.duration_us = -1;
 }
 
+static void close_all(struct chain *c)
+{
+	int *fds[] = {&c->dir, &c->headfd, &c->segfd, &c->keyfd};
+
+	for (size_t i = 0; i < COUNT(fds); i++) {
+		cleanup_close(fds[i]);
+		*fds[i] = -1;
+	}
+	c->open = false;
+}
+
 static int open_head(struct chain *c, struct err *e)
 {
 	int fd = c->sys->openat(c->dir, "head", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -63,11 +74,12 @@ static int open_head(struct chain *c, struct err *e)
 	return 0;
 }
 
-int chain_open(struct chain *c, const struct audit_options *o, struct err *e)
+void chain_init(struct chain *c, const struct audit_options *o)
 {
 	memset(c, 0, sizeof *c);
 	c->dir = c->headfd = c->segfd = c->keyfd = -1;
 	c->o = *o;
+	c->o.dir = xstrdup(o->dir);
 	c->sys = o->sys ? o->sys : &audit_sys_real;
 	if (!c->o.segment_bytes)
 		c->o.segment_bytes = AUDIT_SEGMENT;
@@ -79,11 +91,14 @@ int chain_open(struct chain *c, const struct audit_options *o, struct err *e)
 	str_init(&c->scratch);
 	c->hasher = seal_hasher_new();
 	know_thyself(c);
-	c->dir = segments_dir(o->dir, true, c->path, sizeof c->path, e);
+}
+
+int chain_open(struct chain *c, struct err *e)
+{
+	c->dir = segments_dir(c->o.dir, true, c->path, sizeof c->path, e);
 	if (c->dir < 0 || open_head(c, e) < 0)
 		goto fail;
-	/* An empty batch makes a new log, or repairs what a crash left, before anybody relies on
-	 * it. */
+	/* An empty batch makes a new log, or repairs what a crash left, before anybody relies on it. */
 	if (chain_begin(c, 0, e) < 0)
 		goto fail;
 	if (chain_sync(c, e) < 0) {
@@ -96,22 +111,20 @@ int chain_open(struct chain *c, const struct audit_options *o, struct err *e)
 	if (c->head.pruned_to)
 		chain_finish_prune(c);
 	chain_end(c);
+	c->open = true;
 	return 0;
 fail:
-	chain_release(c);
+	close_all(c);
 	return -1;
 }
 
 void chain_release(struct chain *c)
 {
-	const int fds[] = {c->dir, c->headfd, c->segfd, c->keyfd};
-
-	for (size_t i = 0; i < COUNT(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	close_all(c);
 	str_release(&c->buf);
 	str_release(&c->scratch);
 	seal_hasher_free(c->hasher);
+	free((char *)c->o.dir);
 	free((char *)c->self.host);
 	free((char *)c->self.boot);
 	free((char *)c->self.user);

@@ -35,13 +35,16 @@ struct chain {
 	struct audit_record self;  /* host, boot, pid, program, uid, user of this process */
 	uint64_t retry_signing_at; /* sequence number; after a checkpoint that failed */
 	uint64_t prune_to;         /* what the next checkpoint signs away; 0: nothing */
+	bool open;                 /* chain_open succeeded */
 	bool dirty;                /* the head file is behind `head` */
 	bool low;                  /* disk full: only what frees space may use the reserve */
 	bool no_reserve;           /* this file system cannot preallocate */
 	struct err broken;         /* kind set: nothing can be written any more, and why */
 };
 
-int chain_open(struct chain *c, const struct audit_options *o, struct err *e);
+void chain_init(struct chain *c, const struct audit_options *o); /* touches no disk */
+/* Also repairs what a crash left.  May be tried again when it failed. */
+int chain_open(struct chain *c, struct err *e);
 void chain_release(struct chain *c);
 
 /* Lock, see where the end is, repair.  `bytes`: how much is going to be added, for the reserve. */

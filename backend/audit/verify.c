@@ -124,8 +124,9 @@ static int on_checkpoint(
 		memcpy(c->key, key, SEAL_KEY);
 		memcpy(c->first_key, key, SEAL_KEY);
 		c->have_key = true;
-		c->checkpoint = number - 1;
 	}
+	if (c->pruned_start && !c->v->checkpoints)
+		c->checkpoint = number - 1;
 	if (!same(key, c->key) || number != c->checkpoint + 1)
 		return fault(c, AUDIT_REWRITTEN, r->seq,
 			"Records after %" PRIu64 " were written again: the checkpoint at %" PRIu64

@@ -33,7 +33,8 @@ static void work(const char *dir, int out, int round)
 	struct str body = STR_INIT;
 	struct chain c;
 
-	if (chain_open(&c, &o, NULL) < 0)
+	chain_init(&c, &o);
+	if (chain_open(&c, NULL) < 0)
 		_exit(1);
 	r.host = r.boot = r.program = r.user = "";
 	for (int i = 0; i < WORK; i++) {
@@ -116,7 +117,8 @@ static void test_killed_at_every_step(void **state)
 				if (n)
 					expect_clean(dir, after);
 				memset(&plan, 0, sizeof plan);
-				if (chain_open(&c, &(struct audit_options){.dir = dir}, &e) < 0)
+				chain_init(&c, &(struct audit_options){.dir = dir});
+				if (chain_open(&c, &e) < 0)
 					fail_msg("%s: %s", after, e.msg);
 				chain_release(&c);
 				expect_clean(dir, after);
