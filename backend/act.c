@@ -1,9 +1,10 @@
 /*
  * act.c - changing containers: the one way by which berth acts on an engine's containers.
  *
- * Every target of every command passes act_begin -> act_request -> act_outcome.  act_begin says no
- * (read-only, another engine, gone, busy) and is the place of an intent that must be durable before
- * anything happens; act_outcome is reached exactly once for every act_begin that said yes.
+ * Every target of every command passes act_begin -> act_intent -> act_request -> act_outcome.
+ * act_begin says no (policy, another engine, gone, busy); act_intent waits until the audit log has on
+ * disk what is going to be done, where the deed is one that must not happen otherwise; act_outcome is
+ * reached exactly once for every act_begin that said yes.
  * Many targets are a job, eight at a time.  A row goes only when the engine says that it is gone.
  */
 #include "core.h"
@@ -19,12 +20,15 @@
 struct act_item {
 	struct act_batch *batch;
 	const char *engine, *id, *name; /* as the person saw it */
+	uint64_t ticket;                /* of the recorded intent */
+	int64_t begun_ns;
 };
 
 struct act_batch {
 	struct act_batch *next;
 	struct backend *b;
 	uint64_t id; /* of the command */
+	char of[24]; /* how many targets it has, for the record */
 	enum act act;
 	bool force, volumes;
 	int timeout_s;
@@ -41,17 +45,48 @@ bool act_busy(const struct backend *b)
 	return b->acts != NULL;
 }
 
+static const enum deed deeds[ACT_COUNT] = {
+	[ACT_START] = DEED_CONTAINER_START,
+	[ACT_STOP] = DEED_CONTAINER_STOP,
+	[ACT_RESTART] = DEED_CONTAINER_RESTART,
+	[ACT_PAUSE] = DEED_CONTAINER_PAUSE,
+	[ACT_UNPAUSE] = DEED_CONTAINER_UNPAUSE,
+	[ACT_KILL] = DEED_CONTAINER_KILL,
+	[ACT_REMOVE] = DEED_CONTAINER_REMOVE,
+};
+
+/* What policy and the audit log are told.  `params` has room for 3. */
+static struct deed_in_hand describe(const struct act_item *it, struct key_value *params)
+{
+	const struct act_batch *batch = it->batch;
+	struct deed_in_hand d = {.deed = deeds[batch->act],
+		.target_type = "container",
+		.engine = it->engine,
+		.id = it->id,
+		.name = it->name,
+		.row = model_find(&batch->b->model, it->id),
+		.params = params};
+
+	if (batch->force)
+		params[d.nparams++] = (struct key_value){"force", "yes", false};
+	if (batch->volumes)
+		params[d.nparams++] = (struct key_value){"volumes", "yes", false};
+	if (batch->n > 1)
+		params[d.nparams++] = (struct key_value){"of", batch->of, false};
+	return d;
+}
+
 /* May this be done?  0, and the row says what is pending; or -1 with a sentence. */
 static int act_begin(struct act_item *it, struct err *e)
 {
 	struct act_batch *batch = it->batch;
 	struct backend *b = batch->b;
+	struct key_value params[3];
+	struct deed_in_hand d = describe(it, params);
 	char what[256];
 	struct row *r;
 
 	snprintf(what, sizeof what, "%s %.200s", act_name(batch->act), it->name);
-	if (backend_may_change(b, what, e) < 0)
-		return -1;
 	if (strcmp(it->engine, b->model.engine) != 0)
 		return err_set(e, ERR_CONFLICT,
 			"%s belongs to another engine than the one connected now: nothing was done.",
@@ -59,6 +94,8 @@ static int act_begin(struct act_item *it, struct err *e)
 	r = model_find(&b->model, it->id);
 	if (!r)
 		return err_set(e, ERR_NOT_FOUND, "%s does not exist any more.", it->name);
+	if (gate_ask(b, &d, e) < 0 || backend_may_change(b, what, e) < 0)
+		return -1;
 	if (r->c.pending)
 		return err_set(e, ERR_CONFLICT, "berth is %s %s already.", act_doing(r->c.pending),
 			it->name);
@@ -107,12 +144,21 @@ static void act_outcome(struct act_item *it, const struct err *err)
 
 static void act_pump(struct act_batch *batch);
 
+static void record_outcome(struct act_item *it, const struct err *err)
+{
+	struct key_value params[3];
+	struct deed_in_hand d = describe(it, params);
+
+	gate_outcome(it->batch->b, &d, it->ticket, it->begun_ns, err);
+}
+
 static void on_done(void *ctx, const struct err *err)
 {
 	struct act_item *it = ctx;
 	struct act_batch *batch = it->batch;
 	struct backend *b = batch->b;
 
+	record_outcome(it, err);
 	batch->flying--;
 	if (b->stopping) {
 		count(it, err);
@@ -130,9 +176,52 @@ static void act_request(struct act_item *it)
 {
 	struct act_batch *batch = it->batch;
 
-	batch->flying++;
+	it->begun_ns = backend_now(batch->b);
 	engine_act(batch->b->engine, batch->act, it->id, batch->force, batch->volumes,
 		batch->timeout_s, on_done, it);
+}
+
+/* The intent is on disk, or it is known why it is not. */
+static void on_intent(void *ctx, const struct err *err)
+{
+	struct act_item *it = ctx;
+	struct act_batch *batch = it->batch;
+	struct err e = ERR_INIT;
+
+	if (!err && (batch->b->stopping || !batch->b->engine)) {
+		err_set(&e, ERR_CANCELLED, "berth ended before %s was asked for.",
+			act_name(batch->act));
+		record_outcome(it, &e);
+		err = &e;
+	}
+	if (!err) {
+		act_request(it);
+		return;
+	}
+	batch->flying--;
+	if (batch->b->stopping)
+		count(it, err);
+	else
+		act_outcome(it, err);
+	act_pump(batch);
+}
+
+static void act_intent(struct act_item *it)
+{
+	struct act_batch *batch = it->batch;
+	struct key_value params[3];
+	struct deed_in_hand d = describe(it, params);
+	struct err e = ERR_INIT;
+	int now;
+
+	batch->flying++;
+	now = gate_intent(batch->b, &d, &it->ticket, on_intent, it, &e);
+	if (now > 0) {
+		act_request(it);
+	} else if (now < 0) {
+		batch->flying--;
+		act_outcome(it, &e);
+	}
 }
 
 static void unlink_batch(struct act_batch *batch)
@@ -198,7 +287,7 @@ static void act_pump(struct act_batch *batch)
 		if (act_begin(it, &e) < 0)
 			count(it, &e);
 		else
-			act_request(it);
+			act_intent(it);
 	}
 	if (!batch->flying)
 		finish(batch);
@@ -208,12 +297,15 @@ static void act_pump(struct act_batch *batch)
 static void take_targets(struct act_batch *batch, const struct command *c)
 {
 	batch->n = c->ntargets;
+	snprintf(batch->of, sizeof batch->of, "%zu", batch->n);
 	batch->item = arena_array(&batch->mem, c->ntargets + 1, sizeof *batch->item);
 	for (size_t i = 0; i < c->ntargets; i++) {
 		const struct target *t = &c->targets[i];
 
-		batch->item[i] = (struct act_item){batch, arena_strdup(&batch->mem, t->engine),
-			arena_strdup(&batch->mem, t->id), arena_strdup(&batch->mem, t->name)};
+		batch->item[i] = (struct act_item){.batch = batch,
+			.engine = arena_strdup(&batch->mem, t->engine),
+			.id = arena_strdup(&batch->mem, t->id),
+			.name = arena_strdup(&batch->mem, t->name)};
 	}
 }
 

@@ -140,8 +140,6 @@ struct board *backend_board(struct backend *b)
 
 int backend_may_change(const struct backend *b, const char *what, struct err *e)
 {
-	if (b->state.read_only)
-		return err_set(e, ERR_REFUSED, "berth is read-only: %s was not done.", what);
 	if (!b->watch.up)
 		return err_set(e, ERR_UNREACHABLE,
 			"The engine at %s does not answer: %s was not done.", b->state.endpoint,
@@ -165,7 +163,12 @@ static void do_rate(struct backend *b, const struct command *c)
 
 static void do_read_only(struct backend *b, const struct command *c)
 {
-	b->state.read_only = c->flag;
+	const struct key_value to = {"read_only", c->flag ? "on" : "off", false};
+	const struct deed_in_hand d = {
+		.deed = DEED_POLICY_CHANGE, .target_type = "policy", .nparams = 1, .params = &to};
+
+	b->state.read_only = b->gate.policy.read_only = c->flag;
+	gate_note(b, &d, NULL);
 	publish_now(b);
 	backend_result(b, c->id, NULL);
 }
@@ -207,6 +210,7 @@ static struct command *take_command(struct backend *b)
 }
 
 static void begin_stop(struct backend *b);
+static void maybe_end(struct backend *b);
 
 static void on_wake(uv_async_t *h)
 {
@@ -214,6 +218,7 @@ static void on_wake(uv_async_t *h)
 	struct command *c;
 
 	/* Wakes coalesce: drain. */
+	gate_drain(b);
 	while ((c = take_command(b))) {
 		CHECK((size_t)c->kind < COUNT(commands));
 		if (!b->stopping)
@@ -226,6 +231,7 @@ static void on_wake(uv_async_t *h)
 	}
 	if (atomic_load(&b->quit))
 		begin_stop(b);
+	maybe_end(b);
 }
 
 /* ---- the thread */
@@ -239,6 +245,7 @@ static void on_pulse(uv_timer_t *t)
 	logs_pulse(b);
 	chores_pulse(b);
 	detail_pulse(b);
+	gate_pulse(b);
 	publish_jobs(b);
 }
 
@@ -249,12 +256,19 @@ static void close_handle(uv_handle_t *h, void *arg)
 		uv_close(h, NULL);
 }
 
+/* What is left are our own timers and the async; an answer of the audit log still needs that. */
+static void maybe_end(struct backend *b)
+{
+	if (b->engine_closed && !b->gate.waiting)
+		uv_walk(&b->loop, close_handle, NULL);
+}
+
 static void on_engine_closed(void *ctx)
 {
 	struct backend *b = ctx;
 
-	/* What is left are our own timers and the async. */
-	uv_walk(&b->loop, close_handle, NULL);
+	b->engine_closed = true;
+	maybe_end(b);
 }
 
 static void close_engine(uv_timer_t *t)
@@ -306,6 +320,7 @@ static void *run(void *arg)
 	stats_start(b);
 	uv_timer_start(&b->pulse, on_pulse, PULSE_MS, PULSE_MS);
 	uv_run(&b->loop, UV_RUN_DEFAULT);
+	gate_close(b);
 	atomic_store(&b->ended, true);
 	return NULL;
 }
@@ -332,7 +347,6 @@ static void set_up(struct backend *b, const struct backend_options *o)
 	b->program = xstrdup(o->program ? o->program : "berth");
 	b->user = xstrdup(user_name());
 	b->images = b->networks = b->volumes = -1;
-	b->state.read_only = o->read_only;
 	b->state.since_ns = backend_now(b);
 	b->state.endpoint = b->endpoint.url;
 	b->state.source = b->endpoint.source;
@@ -340,6 +354,7 @@ static void set_up(struct backend *b, const struct backend_options *o)
 	b->state.os = b->state.kernel = b->state.arch = b->state.root_dir = "";
 	b->state.storage = b->state.cgroup = "";
 	arena_init(&b->state_mem, 0);
+	gate_init(b, o);
 	mailbox_init(&b->up, wake_main, b);
 	snapshot_slot_init(&b->slot);
 	model_init(&b->model);
@@ -378,6 +393,7 @@ static void free_letters(struct mailbox *m)
 
 static void tear_down(struct backend *b)
 {
+	gate_release(b);
 	free_letters(&b->down);
 	free_letters(&b->up);
 	snapshot_slot_release(&b->slot);

@@ -24,7 +24,15 @@ static void on_inspect(void *ctx, const struct engine_container *ec, const char 
 	struct chore *c = ctx;
 	struct event *ev = event_new(err ? EV_RESULT : EV_INSPECT);
 
+	const struct deed_in_hand d = {.deed = DEED_CONTAINER_INSPECT,
+		.target_type = "container",
+		.engine = c->engine,
+		.id = c->target,
+		.name = c->name,
+		.row = model_find(&c->b->model, c->target)};
+
 	(void)ec;
+	gate_note(c->b, &d, err);
 	ev->id = c->id;
 	if (err)
 		ev->err = *err;
@@ -120,6 +128,10 @@ static void save_done(uv_work_t *w, int status)
 
 	if (status < 0)
 		err_set(&s->err, ERR_CANCELLED, "%s was not written.", s->path);
+	gate_note(s->b,
+		&(struct deed_in_hand){
+			.deed = DEED_FILE_WRITE, .target_type = "file", .name = s->path},
+		s->err.kind ? &s->err : NULL);
 	s->b->working--;
 	backend_result(s->b, s->id, s->err.kind ? &s->err : NULL);
 	free(s->path);
@@ -151,9 +163,22 @@ struct import {
 	uint64_t id;
 	struct engine_call *call;
 	struct job *job;
-	uint64_t sent;
+	uint64_t sent, ticket;
+	int64_t begun_ns;
 	char *path, *reference;
 };
+
+static struct deed_in_hand describe_import(
+	struct backend *b, const char *reference, const char *path, struct key_value *param)
+{
+	*param = (struct key_value){"path", path, false};
+	return (struct deed_in_hand){.deed = DEED_IMAGE_IMPORT,
+		.target_type = "image",
+		.engine = b->model.engine,
+		.name = reference,
+		.nparams = 1,
+		.params = param};
+}
 
 static void on_progress(void *ctx, uint64_t sent, uint64_t total)
 {
@@ -170,8 +195,11 @@ static void on_imported(void *ctx, const struct err *err)
 {
 	struct import *im = ctx, **p = &im->b->imports;
 	bool cancelled = job_cancelled(im->job);
+	struct key_value param;
+	struct deed_in_hand d = describe_import(im->b, im->reference, im->path, &param);
 	char result[JOB_TEXT_MAX];
 
+	gate_outcome(im->b, &d, im->ticket, im->begun_ns, err);
 	if (err)
 		snprintf(result, sizeof result, "%s", err->msg);
 	else
@@ -191,12 +219,16 @@ void chores_import(struct backend *b, const struct command *c)
 {
 	struct err e = ERR_INIT;
 	struct import *im;
+	struct key_value param;
+	struct deed_in_hand d;
+	uint64_t ticket = 0;
 	char name[JOB_TEXT_MAX];
 
+	d = describe_import(b, c->reference, c->path, &param);
 	if (!c->path || !c->reference || !*c->path || !*c->reference)
 		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
-	else
-		backend_may_change(b, "the import", &e);
+	else if (gate_ask(b, &d, &e) == 0 && backend_may_change(b, "the import", &e) == 0)
+		gate_intent(b, &d, &ticket, NULL, NULL, &e);
 	if (e.kind) {
 		backend_result(b, c->id, &e);
 		return;
@@ -204,6 +236,8 @@ void chores_import(struct backend *b, const struct command *c)
 	im = xcalloc(1, sizeof *im);
 	im->b = b;
 	im->id = c->id;
+	im->ticket = ticket;
+	im->begun_ns = backend_now(b);
 	im->path = xstrdup(c->path);
 	im->reference = xstrdup(c->reference);
 	snprintf(name, sizeof name, "image import %.100s", im->reference);
@@ -226,8 +260,10 @@ void chores_pulse(struct backend *b)
 void chores_cancel_job(struct backend *b, const struct command *c)
 {
 	struct err e = ERR_INIT;
+	char which[64] = "all";
 
 	if (c->job.serial) {
+		snprintf(which, sizeof which, "%d.%u", (int)c->job.pid, (unsigned)c->job.serial);
 		jobs_cancel(&c->job, &e);
 	} else {
 		size_t n = jobs_read(b->board, b->jobs, JOBS_SHOWN);
@@ -237,6 +273,10 @@ void chores_cancel_job(struct backend *b, const struct command *c)
 			if (b->jobs[i].cancellable && !job_ended(b->jobs[i].state))
 				jobs_cancel(&b->jobs[i].id, &e);
 	}
+	gate_note(b,
+		&(struct deed_in_hand){
+			.deed = DEED_JOB_CANCEL, .target_type = "job", .name = which},
+		e.kind ? &e : NULL);
 	backend_result(b, c->id, e.kind ? &e : NULL);
 	act_pulse(b);
 	chores_pulse(b);

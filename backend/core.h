@@ -5,6 +5,7 @@
  *   publish.c   snapshots: when and from what
  *   watch.c     the connection's life: hello, events, list, inspections, loss and return
  *   stats.c     when to sample, from cgroups or from the engine
+ *   gate.c      policy and the audit log: what every act passes
  *   act.c       start, stop, remove ...: the one way by which anything is changed
  *   logs.c      merged log subscriptions
  *   shell.c     a terminal in a container
@@ -23,6 +24,7 @@
 
 #include <berth/backend.h>
 
+#include "audit/audit.h"
 #include "base/mailbox.h"
 #include "base/snapshot.h"
 #include "engine/engine.h"
@@ -51,6 +53,15 @@ struct stats {
 	uv_timer_t tick, young;
 	size_t asking;
 	size_t round; /* where in the table the next question comes from */
+};
+
+struct gate {
+	struct policy policy; /* read_only: as it is now */
+	struct arena mem;
+	struct audit *audit;    /* started with the first record */
+	struct mailbox answers; /* from its thread */
+	size_t waiting;         /* intents that are not on disk yet */
+	bool in_trouble;        /* the person was told that the log cannot be written */
 };
 
 struct act_batch;
@@ -108,6 +119,9 @@ struct backend {
 	size_t njobs;
 	int64_t jobs_ns;
 
+	struct gate gate;
+	bool engine_closed; /* stopping: its last handle is gone */
+
 	struct focus *focus;
 	struct act_batch *acts;
 	struct subscription *logs;
@@ -145,6 +159,33 @@ void stats_rate(struct backend *b, double hz);
 void stats_row(struct backend *b, struct row *r); /* inspected: first sample at once */
 void stats_visible(struct backend *b, const struct command *c);
 void stats_stop(struct backend *b);
+
+/* gate.c */
+struct deed_in_hand {
+	enum deed deed;
+	const char *target_type;
+	const char *engine, *id, *name;
+	const struct row *row; /* NULL: no container that we know */
+	size_t nparams;
+	const struct key_value *params;
+};
+typedef void gate_fn(void *ctx, const struct err *err); /* NULL: go on */
+void gate_init(struct backend *b, const struct backend_options *o);
+/* May this be done?  A refusal is recorded. */
+int gate_ask(struct backend *b, const struct deed_in_hand *d, struct err *e);
+/* Record that it is about to be done.  1: go on; 0: `go` is called once that is on disk, or with why it
+ * cannot be recorded, and then it must not be done; -1: likewise. */
+int gate_intent(struct backend *b, const struct deed_in_hand *d, uint64_t *ret_ticket, gate_fn *go,
+	void *ctx, struct err *e);
+/* How what was recorded under `ticket` ended; begun_ns: for the duration. */
+void gate_outcome(struct backend *b, const struct deed_in_hand *d, uint64_t ticket,
+	int64_t begun_ns, const struct err *err);
+/* What was done already, and harmed nothing: reads. */
+void gate_note(struct backend *b, const struct deed_in_hand *d, const struct err *err);
+void gate_drain(struct backend *b); /* answers of the audit log */
+void gate_pulse(struct backend *b); /* says it when records cannot be written */
+void gate_close(struct backend *b); /* blocks: everything submitted is on disk then */
+void gate_release(struct backend *b);
 
 /* act.c */
 void act_command(struct backend *b, const struct command *c);

@@ -239,6 +239,14 @@ void logs_subscribe(struct backend *b, const struct command *c)
 		src->engine = arena_strdup(&s->mem, t->engine);
 		src->id = arena_strdup(&s->mem, t->id);
 		src->name = arena_strdup(&s->mem, t->name);
+		gate_note(b,
+			&(struct deed_in_hand){.deed = DEED_CONTAINER_LOGS,
+				.target_type = "container",
+				.engine = t->engine,
+				.id = t->id,
+				.name = t->name,
+				.row = r},
+			NULL);
 		if (!r || strcmp(t->engine, b->model.engine) != 0)
 			end_source(src, "does not exist any more.");
 		else if (r->inspected)

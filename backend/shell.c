@@ -5,12 +5,22 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/str.h>
 
 struct shell {
 	struct shell *next;
 	struct backend *b;
 	uint64_t id;
-	struct engine_tty *tty;
+	struct engine_tty *tty; /* NULL: its intent is not on disk yet */
+	bool closing;           /* the person left before it was */
+	uint64_t ticket;
+	int64_t begun_ns;
+	size_t argc;
+	const char **argv;
+	int columns, rows;
+	const char *engine, *target, *name;
+	struct str command; /* as it is recorded */
+	struct arena mem;
 };
 
 static void on_ready(void *ctx)
@@ -42,9 +52,24 @@ static void on_output(void *ctx, const char *bytes, size_t n)
 	backend_up(sh->b, ev);
 }
 
+static struct deed_in_hand describe(const struct shell *sh, struct key_value *param)
+{
+	*param = (struct key_value){"command", sh->command.s, false};
+	return (struct deed_in_hand){.deed = DEED_CONTAINER_SHELL,
+		.target_type = "container",
+		.engine = sh->engine,
+		.id = sh->target,
+		.name = sh->name,
+		.row = model_find(&sh->b->model, sh->target),
+		.nparams = 1,
+		.params = param};
+}
+
 static void on_end(void *ctx, int exit_code, const struct err *err)
 {
 	struct shell *sh = ctx;
+	struct key_value param;
+	struct deed_in_hand d = describe(sh, &param);
 	struct shell **p = &sh->b->shells;
 	struct event *ev = event_new(EV_SHELL_END);
 
@@ -56,50 +81,95 @@ static void on_end(void *ctx, int exit_code, const struct err *err)
 	while (*p != sh)
 		p = &(*p)->next;
 	*p = sh->next;
+	if (sh->begun_ns)
+		gate_outcome(sh->b, &d, sh->ticket, sh->begun_ns, err);
+	str_release(&sh->command);
+	arena_release(&sh->mem);
 	free(sh);
 }
 
 static const struct engine_tty_events events = {on_ready, on_output, on_end};
 
-static int may_open(struct backend *b, const struct command *c, struct err *e)
+static int may_open(
+	struct backend *b, const struct command *c, const struct deed_in_hand *d, struct err *e)
 {
 	const struct target *t = c->targets;
 	const struct row *r;
 
 	if (!c->ntargets || !c->argc)
 		return err_set(e, ERR_USAGE, "A shell needs a container and a command.");
-	if (backend_may_change(b, "a shell", e) < 0)
-		return -1;
 	r = strcmp(t->engine, b->model.engine) == 0 ? model_find(&b->model, t->id) : NULL;
 	if (!r)
 		return err_set(e, ERR_NOT_FOUND, "%s does not exist any more.", t->name);
 	if (r->inspected && r->c.state != CONTAINER_RUNNING)
 		return err_set(e, ERR_CONFLICT, "%s is %s: a shell needs a running container.",
 			t->name, container_state_name(r->c.state));
-	return 0;
+	if (gate_ask(b, d, e) < 0)
+		return -1;
+	return backend_may_change(b, "a shell", e);
+}
+
+static void start(struct shell *sh)
+{
+	sh->begun_ns = backend_now(sh->b);
+	sh->tty = engine_exec_tty(
+		sh->b->engine, sh->target, sh->argv, sh->argc, sh->columns, sh->rows, &events, sh);
+}
+
+/* The intent is on disk, or it is known why it is not. */
+static void on_intent(void *ctx, const struct err *err)
+{
+	struct shell *sh = ctx;
+	struct err e = ERR_INIT;
+
+	if (!err && (sh->closing || sh->b->stopping || !sh->b->engine)) {
+		err_set(&e, ERR_CANCELLED, "The shell was closed before it was open.");
+		sh->begun_ns = backend_now(sh->b);
+		err = &e;
+	}
+	if (err)
+		on_end(sh, -1, err);
+	else
+		start(sh);
+}
+
+static struct shell *shell_new(struct backend *b, const struct command *c)
+{
+	struct shell *sh = xcalloc(1, sizeof *sh);
+
+	arena_init(&sh->mem, 512);
+	str_init(&sh->command);
+	sh->b = b;
+	sh->id = c->id;
+	sh->columns = c->columns;
+	sh->rows = c->rows;
+	sh->argc = c->argc;
+	sh->argv = arena_array(&sh->mem, c->argc + 1, sizeof *sh->argv);
+	for (size_t i = 0; i < c->argc; i++)
+		sh->argv[i] = arena_strdup(&sh->mem, c->argv[i]);
+	sh->engine = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].engine : "");
+	sh->target = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].id : "");
+	sh->name = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].name : "");
+	audit_argv(&sh->command, sh->argc, sh->argv);
+	sh->next = b->shells;
+	b->shells = sh;
+	return sh;
 }
 
 void shell_open(struct backend *b, const struct command *c)
 {
+	struct shell *sh = shell_new(b, c);
 	struct err e = ERR_INIT;
-	struct shell *sh;
+	struct key_value param;
+	struct deed_in_hand d = describe(sh, &param);
+	int now = may_open(b, c, &d, &e);
 
-	if (may_open(b, c, &e) < 0) {
-		struct event *ev = event_new(EV_SHELL_END);
-
-		ev->id = c->id;
-		ev->err = e;
-		ev->exit_code = -1;
-		backend_up(b, ev);
-		return;
-	}
-	sh = xcalloc(1, sizeof *sh);
-	sh->b = b;
-	sh->id = c->id;
-	sh->next = b->shells;
-	b->shells = sh;
-	sh->tty = engine_exec_tty(
-		b->engine, c->targets[0].id, c->argv, c->argc, c->columns, c->rows, &events, sh);
+	if (now == 0)
+		now = gate_intent(b, &d, &sh->ticket, on_intent, sh, &e);
+	if (now < 0)
+		on_end(sh, -1, &e);
+	else if (now > 0)
+		start(sh);
 }
 
 void shell_command(struct backend *b, const struct command *c)
@@ -109,8 +179,16 @@ void shell_command(struct backend *b, const struct command *c)
 	while (sh && sh->id != c->ref)
 		sh = sh->next;
 	/* It may have ended while the command was on its way. */
-	if (!sh || !sh->tty)
+	if (!sh)
 		return;
+	if (!sh->tty) {
+		sh->closing |= c->kind == CMD_SHELL_CLOSE;
+		if (c->kind == CMD_SHELL_RESIZE) {
+			sh->columns = c->columns;
+			sh->rows = c->rows;
+		}
+		return;
+	}
 	if (c->kind == CMD_SHELL_INPUT) {
 		if (!engine_tty_input(sh->tty, c->bytes, c->nbytes))
 			backend_notice(b,
@@ -132,5 +210,6 @@ void shell_pause(struct backend *b, bool paused)
 void shell_stop(struct backend *b)
 {
 	for (struct shell *sh = b->shells; sh; sh = sh->next)
-		engine_tty_close(sh->tty);
+		if (sh->tty)
+			engine_tty_close(sh->tty);
 }

@@ -147,6 +147,16 @@ static const char *copy(struct arena *a, const char *s)
 	return s && *s ? arena_strdup(a, s) : "";
 }
 
+static const struct key_value *copy_labels(struct arena *a, const struct looks *l)
+{
+	struct key_value *to = arena_array(a, l->nlabels + 1, sizeof *to);
+
+	for (size_t i = 0; i < l->nlabels; i++)
+		to[i] = (struct key_value){
+			copy(a, l->labels[i].key), copy(a, l->labels[i].value), false};
+	return to;
+}
+
 static void dress(struct model *m, struct row *r, const struct looks *l)
 {
 	struct arena mem;
@@ -165,6 +175,8 @@ static void dress(struct model *m, struct row *r, const struct looks *l)
 	c->role = copy(&mem, label(l->labels, l->nlabels, "berth.role"));
 	c->compose_project = copy(&mem, label(l->labels, l->nlabels, "com.docker.compose.project"));
 	c->compose_service = copy(&mem, label(l->labels, l->nlabels, "com.docker.compose.service"));
+	r->labels = copy_labels(&mem, l);
+	r->nlabels = l->nlabels;
 	arena_release(&r->mem);
 	r->mem = mem;
 }

@@ -20,6 +20,8 @@ struct row {
 	struct arena mem;
 	char *problem;
 	uint64_t list_mark; /* of the last list that had it */
+	size_t nlabels;
+	const struct key_value *labels; /* in `mem` */
 
 	bool tty, no_net; /* as inspected; no_net: nothing that docker stats would count */
 	bool inspected;

@@ -15,6 +15,7 @@
 
 #include "err.h"
 #include "message.h"
+#include "policy.h"
 #include "snapshot.h"
 
 struct backend;
@@ -24,8 +25,9 @@ struct backend_options {
 	const char *context; /* --context, or NULL */
 	double hz;           /* sampling rate, 0.1 .. 10; 0: 1 */
 	bool read_only;
-	bool once;           /* for command lines: no retry, the first failure is final */
-	const char *program; /* what the job board calls this process: "console", "ps" */
+	bool once;                   /* for command lines: no retry, the first failure is final */
+	const struct policy *policy; /* copied; NULL: nothing is protected */
+	const char *program;         /* what the job board calls this process: "console", "ps" */
 };
 
 /* NULL and *err when the endpoint cannot even be named (wrong context, malformed URL). */

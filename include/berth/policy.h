@@ -67,6 +67,14 @@ struct policy_act {
 /* 0, or -1 and ERR_REFUSED with the sentence why not.  Asks nobody, allocates nothing. */
 int policy_check(const struct policy *p, const struct policy_act *act, struct err *e);
 
+/* All of it, copied into mem. */
+struct arena;
+void policy_copy(struct policy *to, const struct policy *from, struct arena *mem);
+
+/* What the settings protect, and berth's own directories; everything in mem. */
+struct settings;
+void policy_from_settings(struct policy *ret, const struct settings *s, struct arena *mem);
+
 /* Does `text` match the pattern?  Time is at most the product of the two lengths. */
 bool policy_match(const char *pattern, const char *text);
 

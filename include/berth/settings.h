@@ -43,7 +43,7 @@ struct settings {
 	/* The map `keys` of source, for the key map (tui), which knows actions and keys and says
 	 * what is wrong there: a bad line costs only itself.  NULL: none. */
 	const struct node *keys;
-	/* Never removed, whatever a plan says: shell patterns as in fnmatch(3). */
+	/* Never harmed, whatever a plan says: patterns as in policy.h. */
 	struct text_list protected_names, protected_labels, protected_images;
 	struct arena mem;
 };

@@ -1,20 +1,25 @@
 /* console.c - `berth` without a command: the console, or a script that drives it. */
 #include <stdio.h>
 
+#include <berth/arena.h>
+#include <berth/policy.h>
+
 #include "app.h"
 #include "cli/run.h"
 
 int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 {
+	struct arena mem;
+	struct policy policy;
 	struct backend_options b = {
 		.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
 		.hz = s->hz,
 		.read_only = s->read_only,
+		.policy = &policy,
 		.program = "console",
 	};
 	struct app_options o = {
-		.backend = backend_start(&b, e),
 		.settings = s,
 		.theme = cli_value(c, "theme"),
 		.script = cli_value(c, "script"),
@@ -23,6 +28,12 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	};
 	int rc;
 
+	arena_init(&mem, 1024);
+	policy_from_settings(&policy, s, &mem);
+	if (cli_flag(c, "read-only"))
+		policy.read_only_by = "--read-only";
+	o.backend = backend_start(&b, e);
+	arena_release(&mem);
 	if (!o.backend)
 		return -1;
 	rc = app_run(&o, e);

@@ -1,0 +1,54 @@
+/* make.c - policies out of settings, and copies of them. */
+#include <berth/arena.h>
+#include <berth/policy.h>
+#include <berth/settings.h>
+
+#include "base/runtime.h"
+
+#include <limits.h>
+
+static struct policy_patterns copy(struct arena *mem, size_t n, const char *const *v)
+{
+	const char **to = arena_array(mem, n + 1, sizeof *to);
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = arena_strdup(mem, v[i]);
+	return (struct policy_patterns){n, to};
+}
+
+static struct policy_protected copy_kept(struct arena *mem, const struct policy_protected *from)
+{
+	return (struct policy_protected){copy(mem, from->names.n, from->names.v),
+		copy(mem, from->labels.n, from->labels.v),
+		copy(mem, from->images.n, from->images.v)};
+}
+
+void policy_copy(struct policy *to, const struct policy *from, struct arena *mem)
+{
+	struct policy_host *hosts = arena_array(mem, from->nhosts + 1, sizeof *hosts);
+
+	for (size_t i = 0; i < from->nhosts; i++)
+		hosts[i] = (struct policy_host){arena_strdup(mem, from->hosts[i].host),
+			from->hosts[i].read_only, copy_kept(mem, &from->hosts[i].keep)};
+	*to = (struct policy){from->read_only, arena_strdup(mem, from->read_only_by),
+		copy_kept(mem, &from->keep), from->nhosts, hosts,
+		copy(mem, from->private_dirs.n, from->private_dirs.v)};
+}
+
+void policy_from_settings(struct policy *ret, const struct settings *s, struct arena *mem)
+{
+	static int (*const dirs[])(char *buf, size_t cap, struct err *e) = {
+		state_dir, config_dir, runtime_dir};
+	const char **own = arena_array(mem, sizeof dirs / sizeof dirs[0], sizeof *own);
+	struct policy p = {.read_only = s->read_only,
+		.keep = {{s->protected_names.n, s->protected_names.item},
+			{s->protected_labels.n, s->protected_labels.item},
+			{s->protected_images.n, s->protected_images.item}}};
+	char path[PATH_MAX];
+
+	policy_copy(ret, &p, mem);
+	for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
+		if (dirs[i](path, sizeof path, NULL) == 0)
+			own[ret->private_dirs.n++] = arena_strdup(mem, path);
+	ret->private_dirs.v = own;
+}
