@@ -3,7 +3,7 @@
 #include <berth/policy.h>
 #include <berth/settings.h>
 
-#include "base/runtime.h"
+#include <berth/runtime.h>
 
 #include <limits.h>
 
