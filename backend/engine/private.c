@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <net/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -221,10 +224,26 @@ static bool other_dockerd(void)
 	return found;
 }
 
+/*
+ * docker0, iptables and addresses of this machine are another engine's: this one gets a network
+ * namespace to itself, with bridges but no way out.  (`--bridge=none` would not do: dockerd then
+ * removes docker0, whosever it is.)
+ */
+static int own_network(void)
+{
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	AUTO_CLOSE int fd = -1;
+
+	if (unshare(CLONE_NEWNET))
+		return -1;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &lo);
+}
+
 /* In the child: everything from the parent is dropped, then dockerd takes over.  Does not return.
  */
 static void exec_dockerd(const char *dockerd, const struct places *p,
-	const struct private_engine *pe, bool bridge, int log)
+	const struct private_engine *pe, bool apart, int log)
 {
 	const char *path = getenv("PATH");
 	AUTO_FREE char *config = xasprintf("--config-file=%s", p->config);
@@ -235,16 +254,14 @@ static void exec_dockerd(const char *dockerd, const struct places *p,
 	AUTO_FREE char *space = xasprintf("--containerd-namespace=%s", p->name);
 	AUTO_FREE char *plugins = xasprintf("--containerd-plugins-namespace=%s-plugins", p->name);
 	AUTO_FREE char *env = xasprintf("%s:%s", path ? path : "/usr/bin:/bin", SBIN);
-	const char *argv[16] = {"dockerd", config, host, data, exec, pidfile, space, plugins,
-		"--shutdown-timeout=10"};
-	size_t n = 9;
+	const char *argv[] = {"dockerd", config, host, data, exec, pidfile, space, plugins,
+		"--shutdown-timeout=10", NULL};
 	sigset_t none;
 	int null = open("/dev/null", O_RDONLY);
 
-	if (!bridge) {
-		argv[n++] = "--bridge=none";
-		argv[n++] = "--iptables=false";
-		argv[n++] = "--ip-masq=false";
+	if (apart && own_network()) {
+		dprintf(log, "a network namespace of its own cannot be made: %m\n");
+		_exit(126);
 	}
 	setsid();
 	sigemptyset(&none);
@@ -298,7 +315,7 @@ static int write_config(const struct places *p, struct err *e)
 
 /* Run one dockerd until it answers.  0, or -1 with no process left. */
 static int launch(const char *dockerd, const struct places *p, struct private_engine *pe,
-	bool bridge, struct err *e)
+	bool apart, struct err *e)
 {
 	AUTO_CLOSE int log = open(
 		pe->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -313,7 +330,7 @@ static int launch(const char *dockerd, const struct places *p, struct private_en
 	if (pid < 0)
 		return err_sys(e, errno, "Cannot start dockerd");
 	if (pid == 0)
-		exec_dockerd(dockerd, p, pe, bridge, log);
+		exec_dockerd(dockerd, p, pe, apart, log);
 	pidfd = pidfd_open(pid, 0);
 	while (pidfd >= 0 && clock_mono_ns() < until) {
 		if (ended(pidfd, 50)) {
@@ -363,7 +380,7 @@ int private_engine_start(struct private_engine *ret, struct err *e)
 	struct places p;
 	AUTO_CLOSE int lock = -1, pidfd = -1;
 	char dockerd[PATH_MAX];
-	bool bridge;
+	bool apart;
 
 	if (find_places(&p, ret, e) < 0 || find_dockerd(dockerd, sizeof dockerd, e) < 0)
 		return -1;
@@ -387,10 +404,10 @@ int private_engine_start(struct private_engine *ret, struct err *e)
 	if (write_config(&p, e) < 0)
 		return -1;
 	forget_dead(&p);
-	bridge = !other_dockerd();
-	if (launch(dockerd, &p, ret, bridge, e) == 0)
+	apart = other_dockerd();
+	if (launch(dockerd, &p, ret, apart, e) == 0)
 		return 0;
-	return bridge ? launch(dockerd, &p, ret, false, e) : -1;
+	return apart ? -1 : launch(dockerd, &p, ret, true, e);
 }
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)

@@ -7,10 +7,9 @@
  * the user's runtime directory because that vanishes when the person logs out, and the engine does
  * not.
  *
- * Beside another dockerd in the same network namespace it runs without a bridge and without
- * touching iptables (both belong to the other one): its containers then have networks "none" and
- * "host" only.  Alone it has the usual docker0.  Where docker0 cannot be made it starts without a
- * bridge. The containerd namespace is its own, for a containerd of the machine may be shared.
+ * Beside another dockerd in the same network namespace it gets one to itself, so that docker0 and
+ * iptables of the machine stay the other one's: its containers reach each other, but not the outside.
+ * The containerd namespace is its own, for a containerd of the machine may be shared.
  *
  * Only root can start it.  All functions block; for the command line, before there are threads.
  */

@@ -45,7 +45,7 @@ static const struct cli_option status_options[] = {
 static const struct cli_command engine_verbs[] = {
 	{"start", "", "berth-core", "start a private engine and wait until it answers",
 		"For machines that have dockerd but run none.  Everything it keeps is in the state "
-		"directory; beside another engine it runs without a bridge and leaves iptables alone.  "
+		"directory; beside another engine it gets a network namespace of its own.  "
 		"Needs root.  berth finds it by itself when no other engine runs.",
 		NULL, NULL, 0, 0, NULL},
 	{"stop", "", "berth-core", "stop the private engine and its containers",
