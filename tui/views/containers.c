@@ -144,7 +144,7 @@ static void rebuild(struct containers *s, const struct snapshot *snap)
 	s->hidden = 0;
 	for (size_t i = 0; i < snap->ncontainers; i++) {
 		const struct container *c = &snap->containers[i];
-		int name = text_width(c->name, strlen(c->name)) + 2;
+		int name = text_width(c->name, strlen(c->name)) + (strcmp(c->role, "tool") ? 2 : 4);
 		bool stopped = c->state == CONTAINER_EXITED || c->state == CONTAINER_CREATED ||
 			c->state == CONTAINER_DEAD;
 
@@ -355,13 +355,15 @@ static const char *why_empty(const struct containers *s, const struct snapshot *
 	return s->hidden ? "None is running; e shows the stopped ones." : "There is no container.";
 }
 
-/* As wide as the longest name, within a share that leaves the numbers their room. */
-static void fit_names(struct containers *s, int w)
+/* Names as wide as the longest, within a share that leaves the numbers their room. */
+static void fit_columns(struct containers *s, int w)
 {
-	int most = w / 5 + 2;
+	int most = w / 5 + 4;
 
 	s->columns[CONTAINER_NAME].ideal = (uint8_t)(s->longest < most ? s->longest : most);
 	s->columns[CONTAINER_NAME].grow = s->longest > most;
+	/* A few columns of curve are worth more than another column of numbers. */
+	s->columns[CONTAINER_CPU].min = w >= 60 ? 12 : 6;
 }
 
 static void containers_draw(struct view *v, struct canvas *c, struct area a)
@@ -387,7 +389,7 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 	s->split_y = list.h;
 	if (list.h) {
 		list.h -= draw_problem(c, list, k);
-		fit_names(s, list.w);
+		fit_columns(s, list.w);
 		table_draw(&s->table, c, list);
 		send_visible(v);
 	}

@@ -29,7 +29,7 @@ struct item {
 	uint64_t memory_bytes, pids;
 };
 
-enum { CONTAINER_NAME }; /* its index */
+enum { CONTAINER_NAME, CONTAINER_STATE, CONTAINER_CPU }; /* indices of the first ones */
 extern const struct table_column container_columns[];
 extern const size_t container_ncolumns;
 

@@ -24,7 +24,8 @@ struct chart {
 	char peak[48];
 	const struct series *a, *b; /* b: drawn below a, or NULL */
 	const char *sign_a, *sign_b;
-	double top; /* 0: the largest value */
+	double top;   /* 0: the largest value, but at least `least` */
+	double least; /* what would be noise beside it stays low; 0: 4 KiB */
 };
 
 static float series_peak(const struct series *s)
@@ -47,13 +48,13 @@ static size_t make_charts(struct chart *k, const struct container *c, const stru
 	char a[FORMAT_MAX], b[FORMAT_MAX];
 	size_t n = 0;
 
-	k[n] = (struct chart){.name = "CPU", .a = &d->cpu_percent};
+	k[n] = (struct chart){.name = "CPU", .a = &d->cpu_percent, .least = 5};
 	snprintf(k[n].value, sizeof k[n].value, "%s %%", format_percent(a, s->cpu_percent));
 	snprintf(k[n].peak, sizeof k[n].peak, "peak %s %% in %s",
 		format_percent(a, series_peak(&d->cpu_percent)),
 		format_span(b, (int64_t)(d->cpu_percent.len * d->interval_s)));
 	n++;
-	k[n] = (struct chart){.name = "Memory", .a = &d->memory_bytes};
+	k[n] = (struct chart){.name = "Memory", .a = &d->memory_bytes, .least = 1 << 20};
 	if (s->memory_limited) {
 		snprintf(k[n].value, sizeof k[n].value, "%s of %s",
 			format_bytes(a, s->memory_bytes), format_bytes(b, s->memory_limit_bytes));
@@ -86,6 +87,14 @@ static size_t make_charts(struct chart *k, const struct container *c, const stru
 	return n + 1;
 }
 
+static void draw_series(const struct chart *k, const struct series *s, struct canvas *c,
+	struct area a, struct style st)
+{
+	double peak = series_peak(s), least = k->least > 0 ? k->least : 4096;
+
+	meter_chart(c, a, st, s->v, s->len, k->top > 0 ? k->top : peak > least ? peak : least);
+}
+
 static void draw_chart(struct canvas *c, struct area a, const struct chart *k, bool old)
 {
 	struct style st = old ? STYLE(STALE) : STYLE(CHART);
@@ -111,10 +120,10 @@ static void draw_chart(struct canvas *c, struct area a, const struct chart *k, b
 		upper.h = a.h - a.h / 2;
 		lower.y += upper.h;
 		lower.h = a.h / 2;
-		meter_chart(c, upper, st, k->a->v, k->a->len, k->top);
-		meter_chart(c, lower, old ? st : STYLE(CHART_ALT), k->b->v, k->b->len, k->top);
+		draw_series(k, k->a, c, upper, st);
+		draw_series(k, k->b, c, lower, old ? st : STYLE(CHART_ALT));
 	} else {
-		meter_chart(c, a, st, k->a->v, k->a->len, k->top);
+		draw_series(k, k->a, c, a, st);
 	}
 }
 
@@ -168,7 +177,8 @@ static void state_facts(struct pen *p, const struct container *k, const struct m
 		since(text, sizeof text, "started", k->started_wall_ms, m);
 	else if (k->state == CONTAINER_EXITED || k->state == CONTAINER_DEAD)
 		since(text, sizeof text, "ended", k->finished_wall_ms, m);
-	since(text, sizeof text, "created", k->created_wall_ms, m);
+	if (k->started_wall_ms <= 0 || k->started_wall_ms - k->created_wall_ms > 60000)
+		since(text, sizeof text, "created", k->created_wall_ms, m);
 	used = strlen(text);
 	if (k->restarts > 0)
 		snprintf(text + used, sizeof text - used, ", restarted %d times", k->restarts);
@@ -239,6 +249,31 @@ static void value_facts(
 		pen_line(p, STYLE(DIM), none);
 }
 
+/* Those that are set, one a line; those that are not, together. */
+static void limit_facts(struct pen *p, const struct detail *d)
+{
+	char none[160] = "";
+	int w = 0;
+
+	label(p, "Limits");
+	for (size_t i = 0; i < d->nlimits; i++) {
+		int k = text_width(d->limits[i].key, strlen(d->limits[i].key)) + 2;
+		size_t used = strlen(none);
+
+		if (strcmp(d->limits[i].value, "none") != 0)
+			w = k > w ? k : w;
+		else
+			snprintf(none + used, sizeof none - used, "%s%s", used ? ", " : "none for ",
+				d->limits[i].key);
+	}
+	p->key_width = w < 24 ? w : 24;
+	for (size_t i = 0; i < d->nlimits; i++)
+		if (strcmp(d->limits[i].value, "none") != 0)
+			pen_fact(p, d->limits[i].key, STYLE(TEXT), d->limits[i].value);
+	if (*none || !d->nlimits)
+		pen_text(p, STYLE(DIM), 0, *none ? none : "none");
+}
+
 static void mount_facts(struct pen *p, const struct detail *d)
 {
 	label(p, "Mounts");
@@ -271,8 +306,8 @@ static void identity_facts(struct pen *p, const struct container *k)
 	pen_text(p, STYLE(TEXT), 0, k->image);
 	if (*k->agent) {
 		label(p, "Agent");
-		snprintf(text, sizeof text, "%s%s%s%s%s", k->agent, *k->role ? ", " : "", k->role,
-			*k->session ? ", session " : "", k->session);
+		snprintf(text, sizeof text, "%s%s%s%s%s", k->agent, *k->role ? ", role " : "",
+			k->role, *k->session ? ", session " : "", k->session);
 		pen_text(p, STYLE(TEXT), 0, text);
 	}
 	if (*k->compose_project) {
@@ -288,7 +323,7 @@ static void overview_facts(
 	state_facts(p, k, m);
 	if (d && d->inspected) {
 		posture_facts(p, d);
-		value_facts(p, "Limits", d->limits, d->nlimits, "none");
+		limit_facts(p, d);
 		mount_facts(p, d);
 	}
 	identity_facts(p, k);
@@ -477,18 +512,23 @@ void detail_draw(struct detail_pane *p, struct canvas *c, struct area a, const s
 	const struct detail *d, const struct moment *m)
 {
 	struct area inner = {a.x + 2, a.y + 1, a.w - 4, a.h - 1};
-	struct pen pen = pen_on(c, inner, p->scroll);
 
 	draw_title(p, c, a, k);
 	if (inner.h <= 0)
 		return;
-	pages[p->tab].write(&pen, k, d, m);
-	p->length = pen.y;
-	p->seen = pen.a.h;
+	for (int was = -1; was != p->scroll;) {
+		struct pen pen = pen_on(c, inner, p->scroll);
+
+		canvas_fill(c, inner, STYLE(TEXT), ' ');
+		pages[p->tab].write(&pen, k, d, m);
+		p->length = pen.y;
+		p->seen = pen.a.h;
+		/* The page may have become shorter than where it was scrolled to. */
+		was = p->scroll;
+		detail_scroll(p, 0);
+	}
 	if (p->length > p->scroll + p->seen)
 		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
 	if (p->scroll > 0)
 		canvas_glyph(c, a.x + a.w - 1, a.y + 1, STYLE(ACCENT), GLYPH_UP);
-	/* The page may have become shorter than where it was scrolled to. */
-	detail_scroll(p, 0);
 }

@@ -212,16 +212,10 @@ static enum role action_role(const char *action)
 		const char *word;
 		enum role role;
 	} known[] = {
-		{"start", ROLE_GOOD},
-		{"create", ROLE_TEXT},
-		{"unpause", ROLE_GOOD},
-		{"oom", ROLE_BAD},
-		{"kill", ROLE_WARN},
-		{"die", ROLE_WARN},
-		{"destroy", ROLE_WARN},
-		{"remove", ROLE_WARN},
-		{"delete", ROLE_WARN},
-		{"pause", ROLE_WARN},
+		{"start", ROLE_GOOD}, {"create", ROLE_TEXT}, {"unpause", ROLE_GOOD},
+		{"oom", ROLE_BAD}, {"kill", ROLE_WARN}, {"die", ROLE_WARN}, {"destroy", ROLE_WARN},
+		{"remove", ROLE_WARN}, {"delete", ROLE_WARN}, {"pause", ROLE_WARN},
+		{"exec_", ROLE_DIM}, /* health checks: most of all events */
 	};
 
 	for (size_t i = 0; i < COUNT(known); i++)
@@ -254,7 +248,8 @@ static void draw_entry(struct canvas *c, struct area a, const struct entry *e)
 	name_w = !e->text[e->more] ? left : type_w ? left / 2 : left * 3 / 5;
 	if (name_w > 32 && e->text[e->more])
 		name_w = 32;
-	canvas_clip(c, x, a.y, name_w - 1, STYLE(STRONG),
+	canvas_clip(c, x, a.y, name_w - 1,
+		action_role(e->text + e->action) == ROLE_DIM ? STYLE(TEXT) : STYLE(STRONG),
 		e->text[e->name] ? e->text + e->name : e->text + e->id);
 	if (e->text[e->more])
 		canvas_clip(c, x + name_w, a.y, left - name_w, STYLE(TEXT), e->text + e->more);

@@ -124,7 +124,7 @@ static void draw_notes(struct help *s, struct pen *p)
 			draw_line(s, p, STYLE(STRONG), notes[i].key, NULL, notes[i].text);
 }
 
-static void help_draw(struct view *v, struct canvas *c, struct area a)
+static void draw_page(struct view *v, struct canvas *c, struct area a)
 {
 	static const char *const heads[] = {NULL, "In every view", "Moving", "Signs and words"};
 	struct help *s = v->state;
@@ -136,7 +136,7 @@ static void help_draw(struct view *v, struct canvas *c, struct area a)
 		struct pen before = p;
 		size_t hits = s->hits;
 
-		snprintf(head, sizeof head, "In %s", s->of->tab ? s->of->tab : s->of->name);
+		snprintf(head, sizeof head, "In %s", s->of->tab ? s->of->tab : "this view");
 		if (p.y)
 			pen_skip(&p, 1);
 		pen_head(&p, heads[section] ? heads[section] : head);
@@ -159,20 +159,38 @@ static void help_draw(struct view *v, struct canvas *c, struct area a)
 		pen_line(&p, STYLE(DIM), "No key has that.");
 	s->length = p.y;
 	s->seen = a.h;
-	if (s->length > s->scroll + s->seen)
-		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
-	if (s->scroll)
-		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
 }
 
-static void scroll(struct view *v, int rows)
+static void scroll_by(struct help *s, int rows)
 {
-	struct help *s = v->state;
 	int most = s->length > s->seen ? s->length - s->seen : 0;
 
 	s->scroll += rows;
 	s->scroll = s->scroll > most ? most : s->scroll < 0 ? 0 : s->scroll;
+}
+
+static void scroll(struct view *v, int rows)
+{
+	scroll_by(v->state, rows);
 	app_dirty(v->app);
+}
+
+static void help_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct help *s = v->state;
+	int was = s->scroll;
+
+	draw_page(v, c, a);
+	/* The page may have become shorter than where it was scrolled to. */
+	scroll_by(s, 0);
+	if (s->scroll != was) {
+		canvas_fill(c, a, STYLE(TEXT), ' ');
+		draw_page(v, c, a);
+	}
+	if (s->length > s->scroll + s->seen)
+		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
+	if (s->scroll)
+		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
 }
 
 static bool help_act(struct view *v, enum action a)

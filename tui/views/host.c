@@ -224,7 +224,7 @@ static void flat_gauges(struct pen *p, const struct host_stats *h)
 	load_facts(p, h);
 }
 
-static void host_draw(struct view *v, struct canvas *c, struct area a)
+static void draw_page(struct view *v, struct canvas *c, struct area a)
 {
 	struct host *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
@@ -253,20 +253,38 @@ static void host_draw(struct view *v, struct canvas *c, struct area a)
 	}
 	s->length = p.y;
 	s->seen = a.h;
-	if (s->length > s->scroll + s->seen)
-		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
-	if (s->scroll)
-		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
 }
 
-static void scroll(struct view *v, int rows)
+static void scroll_by(struct host *s, int rows)
 {
-	struct host *s = v->state;
 	int most = s->length > s->seen ? s->length - s->seen : 0;
 
 	s->scroll += rows;
 	s->scroll = s->scroll > most ? most : s->scroll < 0 ? 0 : s->scroll;
+}
+
+static void scroll(struct view *v, int rows)
+{
+	scroll_by(v->state, rows);
 	app_dirty(v->app);
+}
+
+static void host_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct host *s = v->state;
+	int was = s->scroll;
+
+	draw_page(v, c, a);
+	/* The page may have become shorter than where it was scrolled to. */
+	scroll_by(s, 0);
+	if (s->scroll != was) {
+		canvas_fill(c, a, STYLE(TEXT), ' ');
+		draw_page(v, c, a);
+	}
+	if (s->length > s->scroll + s->seen)
+		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
+	if (s->scroll)
+		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
 }
 
 static bool host_act(struct view *v, enum action a)

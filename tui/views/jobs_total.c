@@ -93,22 +93,25 @@ static int draw_counts(const struct total *t, struct canvas *c, struct area a)
 void jobs_total_draw(struct canvas *c, struct area a, const struct snapshot *snap)
 {
 	struct total t = add_up(snap);
-	int x = draw_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar, used;
+	int x = draw_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar, used, need;
 	char part[3][64] = {"", "", ""}, text[256], one[FORMAT_MAX], two[FORMAT_MAX];
 
 	if (t.fraction < 0 || left < 6)
 		return;
-	if (t.eta_ms >= 0)
-		snprintf(part[0], sizeof part[0], "%s left",
-			format_span(one, (t.eta_ms + 999) / 1000));
 	if (t.bytes_total)
-		snprintf(part[1], sizeof part[1], "%s of %s", format_bytes(one, t.bytes_done),
+		snprintf(part[0], sizeof part[0], "%s of %s", format_bytes(one, t.bytes_done),
 			format_bytes(two, t.bytes_total));
 	if (t.rate > 0)
-		snprintf(part[2], sizeof part[2], "%s/s", format_bytes(one, (uint64_t)t.rate));
+		snprintf(part[1], sizeof part[1], "%s/s", format_bytes(one, (uint64_t)t.rate));
+	if (t.eta_ms >= 0)
+		snprintf(part[2], sizeof part[2], "%s left",
+			format_span(one, (t.eta_ms + 999) / 1000));
 	used = snprintf(text, sizeof text, "%3.0f %%", 100 * t.fraction);
+	/* When it ends is worth more than how much there is. */
+	need = *part[2] ? (int)strlen(part[2]) + 3 : 0;
 	for (size_t i = 0; i < COUNT(part); i++)
-		if (*part[i] && used + 3 + (int)strlen(part[i]) + BAR_MIN < left)
+		if (*part[i] &&
+			used + 3 + (int)strlen(part[i]) + (i < 2 ? need : 0) + BAR_MIN < left)
 			used += snprintf(text + used, sizeof text - (size_t)used, "   %s", part[i]);
 	canvas_right(c, x, a.y, left, STYLE(TEXT), text);
 	bar = left - used - 1;

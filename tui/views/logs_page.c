@@ -272,7 +272,7 @@ static int draw_state(const struct logs *s, struct canvas *c, struct area a)
 	if (text_width(text, strlen(text)) > a.w - 12)
 		text[0] = '\0';
 	canvas_right(c, a.x, a.y, a.w - 1, st, text);
-	return text_width(text, strlen(text)) + 2;
+	return text_width(text, strlen(text)) + 4;
 }
 
 static void draw_head(struct logs *s, struct canvas *c, struct area a)
