@@ -139,7 +139,7 @@ static int check_image(struct bringing *b, struct err *e)
 static int make_home(struct bringing *b, struct err *e)
 {
 	static const char *const caps[] = {"CHOWN", "DAC_OVERRIDE", "FOWNER"};
-	AUTO_STR struct str body = STR_INIT, reply = STR_INIT, path = STR_INIT;
+	AUTO_STR struct str body = STR_INIT, path = STR_INIT;
 	char uid[16], gid[16], name[64], proof[PROOF_MAX];
 	const char *entry[] = {LANE_GUEST_PATH, "chown", uid, gid, SPEC_HOME};
 	struct spec helper = {.role = SPEC_HELPER,

@@ -32,8 +32,8 @@ static int parse(struct reply_head *h, struct err *e)
 	char *end;
 
 	if (strlen(s) != h->text.len || strncmp(s, "HTTP/1.", 7) != 0 ||
-		(s[7] != '0' && s[7] != '1') || s[8] != ' ' || strspn(s + 9, "0123456789") != 3 ||
-		!strchr(" \r\n", s[12]))
+		(s[7] != '0' && s[7] != '1') || s[8] != ' ' || s[9] == '0' ||
+		strspn(s + 9, "0123456789") != 3 || !strchr(" \r\n", s[12]))
 		return err_set(e, ERR_PROTOCOL, "the reply does not begin like HTTP/1.1");
 	h->status = atoi(s + 9);
 	h->length = -1;

@@ -190,7 +190,7 @@ static void test_head(void **state)
 	static const char in[] = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 UPGRADED\r\n"
 				 "content-type: x\r\nConnection: Upgrade\r\n\r\nraw";
 	static const char *const wrong[] = {"HTTP/2 200\r\n\r\n", "SSH-2.0-x\r\n\r\n", "\r\n\r\n",
-		"HTTP/1.1 20 x\r\n\r\n", "HTTP/1.1 2000\r\n\r\n",
+		"HTTP/1.1 20 x\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n", "HTTP/1.1 2000\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"};
 	struct reply_head h;
 	struct err e = ERR_INIT;
