@@ -5,6 +5,7 @@
  *                      help and wrong usage itself, and otherwise becomes the program in which the
  *                      command lives.  It is linked to libc only and starts in no time.
  *   berth-core         tui/core.c: the console, ps, doctor, engine, config ...
+ *   berth-files        tui/files.c: files
  *
  *   main thread                                 backend thread (backend/backend.c)
  *   tui/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics

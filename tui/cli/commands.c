@@ -65,6 +65,152 @@ static const struct cli_command config_verbs[] = {
 	{0},
 };
 
+#define ROOT                                                                              \
+	{                                                                                 \
+		0, "root", "DIR",                                                         \
+			"paths count from here, and nothing leads out of it (default: .)" \
+	}
+#define FILTERS                                                                                    \
+	{'g', "glob", "PATTERN", "only what matches; with a slash against the path; repeatable"},  \
+		{0, "exclude", "PATTERN", "leave out, as a line of .gitignore would; repeatable"}, \
+		{0, "depth", "N", "at most so many levels"},                                       \
+		{0, "min-size", "BYTES", "files of at least this size (K, M, G)"},                 \
+		{0, "max-size", "BYTES", "files of at most this size"},                            \
+		{0, "newer", "SECONDS", "changed less than so long ago"},                          \
+	{                                                                                          \
+		0, "older", "SECONDS", "changed longer ago than this"                              \
+	}
+#define PATTERNS                                                                                \
+	{'E', "regex", NULL, "the pattern is a regular expression (Perl's), not literal text"}, \
+		{'i', "ignore-case", NULL, "upper and lower case are the same"},                \
+		{'w', "word", NULL, "whole words"},                                             \
+	{                                                                                       \
+		0, "all", NULL, "hidden files, and those that ignore files leave out, too"      \
+	}
+#define PROMISE                                                                          \
+	{                                                                                \
+		0, "promise", "LEVEL",                                                   \
+			"visible, durable, or all (all files or none, whatever happens)" \
+	}
+
+static const struct cli_option files_read_options[] = {
+	ROOT,
+	{0, "max-bytes", "BYTES", "of a file at most so much (default 64M)"},
+	{0, "lines", "FIRST:LAST", "only these lines"},
+	{0, "hash", NULL, "tokens with the hash of the content"},
+	JSON("berth.files_read/1"),
+	{0},
+};
+
+static const struct cli_option files_write_options[] = {
+	ROOT,
+	{0, "from", "DIR", "the new contents are the files of these names below DIR"},
+	PROMISE,
+	{0, "create", NULL, "only files that are not there yet"},
+	{0, "parents", NULL, "make missing directories"},
+	{0, "partial", NULL, "write the others when one cannot be written"},
+	{0, "expect", "TOKEN", "only if the file is still as it was when it was read"},
+	{0, "mode", "OCTAL", "of new files"},
+	JSON("berth.files_write/1"),
+	{0},
+};
+
+static const struct cli_option files_scan_options[] = {
+	ROOT,
+	{'l', "meta", NULL, "sizes and times, too"},
+	{0, "sort", NULL, "by name"},
+	{0, "totals", NULL, "only how many and how large"},
+	{'0', "null", NULL, "end paths with a NUL byte"},
+	{0, "type", "fdlo", "files, directories, links, others"},
+	{0, "ignore", NULL, "honour .gitignore and .ignore"},
+	{0, "no-hidden", NULL, "leave out names that begin with a dot"},
+	{0, "max", "N", "at most so many entries"},
+	FILTERS,
+	{0, "json", NULL, "one object a line, berth.files_scan/1"},
+	{0},
+};
+
+static const struct cli_option files_search_options[] = {
+	ROOT,
+	PATTERNS,
+	{'A', "after", "N", "lines after a hit"},
+	{'B', "before", "N", "lines before a hit"},
+	{'C', "context", "N", "lines before and after"},
+	{0, "files", NULL, "only the names of files with a hit"},
+	{0, "sort", NULL, "in order of the paths"},
+	{0, "binary", NULL, "files that are not text, too"},
+	{0, "max-hits", "N", "stop after so many"},
+	{0, "max-per-file", "N", "at most so many of one file"},
+	FILTERS,
+	{0, "json", NULL, "one object a line, berth.files_search/1"},
+	{0},
+};
+
+static const struct cli_option files_transform_options[] = {
+	ROOT,
+	PATTERNS,
+	{0, "apply", NULL, "make the changes; without it they are only shown"},
+	{0, "diff", NULL, "show them also when applying"},
+	PROMISE,
+	FILTERS,
+	JSON("berth.files_transform/1"),
+	{0},
+};
+
+static const struct cli_option files_copy_options[] = {
+	ROOT,
+	{0, "to-root", "DIR", "TO counts from here"},
+	{0, "resume", NULL, "go on with a copy that was interrupted"},
+	{0, "overwrite", NULL, "replace files that are there"},
+	{0, "durable", NULL, "return when the disk has it"},
+	{0, "keep-owner", NULL, "owner, group and set-id bits, too"},
+	JSON("berth.files_copy/1"),
+	{0},
+};
+
+static const struct cli_option files_move_options[] = {
+	ROOT,
+	{0, "overwrite", NULL, "replace a file that is there"},
+	JSON("berth.files_move/1"),
+	{0},
+};
+
+static const struct cli_option files_delete_options[] = {
+	ROOT,
+	{'r', "recursive", NULL, "directories with all that is in them"},
+	JSON("berth.files_delete/1"),
+	{0},
+};
+
+static const struct cli_command files_verbs[] = {
+	{"read", "FILE...", "berth-files", "read many files",
+		"Contents are printed one after the other; with --json each with its version token.",
+		files_read_options, NULL, 1, -1, NULL},
+	{"write", "FILE...", "berth-files", "write files, as one batch",
+		"One file takes its content from standard input; many take theirs from --from DIR.  A file "
+		"appears when it is complete and keeps its mode, owner and attributes.  The default promise "
+		"is durable.",
+		files_write_options, NULL, 1, -1, NULL},
+	{"scan", "[DIR]", "berth-files", "list a tree", NULL, files_scan_options, NULL, 0, 1, NULL},
+	{"search", "PATTERN [DIR|FILE]", "berth-files", "find text in a tree",
+		"Hidden files, and those that ignore files leave out, are left out; binary files too.  Exits "
+		"with 1 when nothing was found.",
+		files_search_options, NULL, 1, 2, NULL},
+	{"transform", "PATTERN REPLACEMENT [DIR]", "berth-files", "replace text in many files",
+		"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
+		"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
+		files_transform_options, NULL, 2, 3, NULL},
+	{"copy", "FROM TO", "berth-files", "copy a file or a tree",
+		"Symbolic links are copied as links, holes and hard links kept.",
+		files_copy_options, NULL, 2, 2, NULL},
+	{"move", "FROM TO", "berth-files", "move a file or a tree", NULL, files_move_options, NULL,
+		2, 2, NULL},
+	{"delete", "PATH...", "berth-files", "delete files and trees",
+		"Nothing that a symbolic link points to is touched.", files_delete_options, NULL, 1,
+		-1, NULL},
+	{0},
+};
+
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 const struct cli_command cli_commands[] = {
@@ -79,6 +225,8 @@ const struct cli_command cli_commands[] = {
 	{"engine", "", NULL, "start and stop a private engine", NULL, NULL, engine_verbs, 0, 0,
 		NULL},
 	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},
+	{"files", "", NULL, "read, write, search and copy many files at once", NULL, NULL,
+		files_verbs, 0, 0, NULL},
 	{"completion", "bash|zsh|fish", NULL, "print the completions of a shell",
 		"For example: source <(berth completion bash)", NULL, NULL, 1, 1, shells},
 	{"help", "[COMMAND]", NULL, "say what there is to say about a command", NULL, NULL, NULL, 0,

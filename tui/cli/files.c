@@ -1,0 +1,287 @@
+/* files.c - `berth files`: its verbs, their common options, cancelling, progress. */
+#include "cli/files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+static struct files *running; /* for the signal handler and the progress thread */
+
+static const struct {
+	const char *name;
+	files_verb_fn *run;
+	bool changes;
+} verbs[] = {
+	{"read", files_cli_read, false},
+	{"write", files_cli_write, true},
+	{"scan", files_cli_scan, false},
+	{"search", files_cli_search, false},
+	{"transform", files_cli_transform, true},
+	{"copy", files_cli_copy, true},
+	{"move", files_cli_move, true},
+	{"delete", files_cli_delete, true},
+};
+
+int files_cli_number(
+	const struct cli *c, const char *name, uint64_t otherwise, uint64_t *ret, struct err *e)
+{
+	static const char units[] = "KMGT";
+	const char *text = cli_value(c, name), *unit;
+	char *end;
+	unsigned long long v;
+	int shift = 0;
+
+	*ret = otherwise;
+	if (!text)
+		return 0;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (end != text && *end && (unit = strchr(units, *end)) != NULL && !end[1]) {
+		shift = 10 * (int)(unit - units + 1);
+		end++;
+	}
+	if (*text < '0' || *text > '9' || *end || errno || v > (UINT64_MAX >> shift))
+		return err_set(e, ERR_USAGE, "--%s takes a number, not \"%.40s\".", name, text);
+	*ret = (uint64_t)v << shift;
+	return 0;
+}
+
+static int types(const char *text, unsigned *ret, struct err *e)
+{
+	static const struct {
+		char letter;
+		enum files_type type;
+	} known[] = {{'f', FILES_FILE}, {'d', FILES_DIR}, {'l', FILES_LINK}, {'o', FILES_OTHER}};
+
+	for (; text && *text; text++) {
+		size_t i = 0;
+
+		while (i < COUNT(known) && known[i].letter != *text)
+			i++;
+		if (i == COUNT(known))
+			return err_set(e, ERR_USAGE,
+				"--type takes letters of f (file), d (directory), l (link), o (other).");
+		*ret |= known[i].type;
+	}
+	return 0;
+}
+
+int files_cli_filter(const struct cli *c, struct files_cli_filter *f, struct err *e)
+{
+	bool all = cli_flag(c, "all") || !strcmp(c->command->name, "scan");
+	uint64_t depth, newer, older;
+
+	*f = (struct files_cli_filter){.filter = {
+					       .globs = f->globs,
+					       .excludes = f->excludes,
+					       .ignore_files = !all || cli_flag(c, "ignore"),
+					       .skip_hidden = !all || cli_flag(c, "no-hidden"),
+				       }};
+	for (size_t i = 0; i < c->ngiven; i++) {
+		if (!strcmp(c->given[i].option->name, "glob"))
+			f->globs[f->filter.nglobs++] = c->given[i].value;
+		else if (!strcmp(c->given[i].option->name, "exclude"))
+			f->excludes[f->filter.nexcludes++] = c->given[i].value;
+	}
+	if (files_cli_number(c, "depth", 0, &depth, e) < 0 ||
+		files_cli_number(c, "min-size", 0, &f->filter.min_size, e) < 0 ||
+		files_cli_number(c, "max-size", 0, &f->filter.max_size, e) < 0 ||
+		files_cli_number(c, "newer", 0, &newer, e) < 0 ||
+		files_cli_number(c, "older", 0, &older, e) < 0 ||
+		types(cli_value(c, "type"), &f->filter.types, e) < 0)
+		return -1;
+	f->filter.max_depth = depth > UINT32_MAX ? UINT32_MAX : (unsigned)depth;
+	if (newer)
+		f->filter.newer_ns = ((int64_t)time(NULL) - (int64_t)newer) * 1000000000;
+	if (older)
+		f->filter.older_ns = ((int64_t)time(NULL) - (int64_t)older) * 1000000000;
+	return 0;
+}
+
+int files_cli_promise(const struct cli *c, enum files_promise *ret, struct err *e)
+{
+	static const char *const names[] = {"visible", "durable", "all"};
+	const char *text = cli_value(c, "promise");
+
+	*ret = FILES_DURABLE;
+	for (int i = 0; text; i++) {
+		if (i == (int)COUNT(names))
+			return err_set(e, ERR_USAGE,
+				"--promise is visible, durable or all (all or nothing).");
+		if (!strcmp(names[i], text)) {
+			*ret = (enum files_promise)i;
+			break;
+		}
+	}
+	return 0;
+}
+
+int files_cli_root(struct files_cli *x, const char *start, struct err *e)
+{
+	const char *root = cli_value(x->c, "root");
+
+	x->prefix = "";
+	x->start = start ? start : "";
+	/* An absolute start without a root is its own root. */
+	if (!root && *x->start == '/') {
+		root = x->start;
+		x->prefix = x->start;
+		x->start = "";
+	}
+	x->root = files_root_open(x->files, root ? root : ".", e);
+	return x->root ? 0 : -1;
+}
+
+void files_cli_text(const struct files_cli *x, const char *s, size_t n)
+{
+	AUTO_STR struct str shown = STR_INIT;
+
+	if (!x->terminal) {
+		fwrite(s, 1, n, stdout);
+		return;
+	}
+	text_neutralise(&shown, s, n, false);
+	fwrite(shown.s, 1, shown.len, stdout);
+}
+
+void files_cli_json_err(struct jsonw *j, const char *path, const struct err *e)
+{
+	jsonw_text(j, "path", path);
+	jsonw_text(j, "error", e ? e->msg : NULL);
+}
+
+/* --- progress --- */
+
+static struct {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool on, stop, terminal, shown;
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static void show(const struct job_info *j)
+{
+	char done[FORMAT_MAX], total[FORMAT_MAX], rate[FORMAT_MAX], eta[FORMAT_MAX], line[256];
+	int n = snprintf(line, sizeof line, "%s: %s", j->name, format_count(done, j->items_done));
+
+	if (j->items_total)
+		n += snprintf(line + n, sizeof line - (size_t)n, " of %s",
+			format_count(total, j->items_total));
+	n += snprintf(line + n, sizeof line - (size_t)n, " %s", j->unit);
+	if (j->bytes_done)
+		n += snprintf(line + n, sizeof line - (size_t)n, ", %s",
+			format_bytes(done, j->bytes_done));
+	if (j->bytes_done && j->rate > 0)
+		n += snprintf(line + n, sizeof line - (size_t)n, ", %s/s",
+			format_bytes(rate, (uint64_t)j->rate));
+	if (j->eta_ms >= 0)
+		snprintf(line + n, sizeof line - (size_t)n, ", %s left",
+			format_span(eta, j->eta_ms / 1000));
+	fprintf(stderr, progress.terminal ? "\r%.79s\033[K" : "berth: %s\n", line);
+	progress.shown = true;
+}
+
+static void *report(void *arg)
+{
+	struct job_info job;
+	int step = progress.terminal ? 200 : 10000;
+
+	(void)arg;
+	pthread_mutex_lock(&progress.lock);
+	while (!progress.stop) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += (long)(step % 1000) * 1000000;
+		until.tv_sec += step / 1000 + until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		if (pthread_cond_timedwait(&progress.wake, &progress.lock, &until) == ETIMEDOUT &&
+			!progress.stop && files_progress(running, &job))
+			show(&job);
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return NULL;
+}
+
+void files_cli_progress(struct files_cli *x)
+{
+	sigset_t all, old;
+
+	(void)x;
+	progress.terminal = isatty(2);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	progress.on = pthread_create(&progress.thread, NULL, report, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void files_cli_quiet(void)
+{
+	if (!progress.on)
+		return;
+	pthread_mutex_lock(&progress.lock);
+	progress.stop = true;
+	pthread_cond_signal(&progress.wake);
+	pthread_mutex_unlock(&progress.lock);
+	pthread_join(progress.thread, NULL);
+	if (progress.shown && progress.terminal)
+		fputs("\r\033[K", stderr);
+	progress.on = progress.stop = progress.shown = false;
+}
+
+/* --- the command --- */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	files_cancel(running);
+}
+
+static const char *user_name(void)
+{
+	const char *name = getenv("USER");
+
+	return name ? name : "";
+}
+
+int cli_files(const struct cli *c, struct err *e)
+{
+	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
+	struct sigaction act = {.sa_handler = on_signal};
+	char program[32];
+	size_t i = 0;
+	int rc;
+
+	while (i < COUNT(verbs) && strcmp(verbs[i].name, c->command->name) != 0)
+		i++;
+	if (i == COUNT(verbs))
+		return err_set(e, ERR_USAGE, "`berth files %s` is not part of this program.",
+			c->command->name);
+	if (verbs[i].changes && cli_flag(c, "read-only"))
+		return err_set(e, ERR_REFUSED, "--read-only: `berth files %s` changes files.",
+			verbs[i].name);
+	snprintf(program, sizeof program, "files %s", verbs[i].name);
+	x.files = running =
+		files_open(&(struct files_options){.program = program, .owner = user_name()});
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	rc = verbs[i].run(&x, e);
+	files_cli_quiet();
+	files_root_close(x.root);
+	files_close(x.files);
+	if (rc < 0)
+		return -1;
+	return cli_finish() ? 1 : rc;
+}

@@ -1,0 +1,53 @@
+/*
+ * files.h - `berth files`: what its verbs share.
+ *
+ * Each verb returns the process's exit code, or -1 with *e.
+ */
+#ifndef CLI_FILES_H
+#define CLI_FILES_H
+
+#include <berth/files.h>
+
+#include "cli/cli.h"
+#include "cli/jsonw.h"
+
+int cli_files(const struct cli *c, struct err *e);
+
+/* A command in hand. */
+struct files_cli {
+	const struct cli *c;
+	struct files *files;
+	struct files_root *root;
+	const char *start;  /* of a tree, below the root */
+	const char *prefix; /* what to print before paths: the start, where that was absolute */
+	bool json, terminal;
+};
+
+typedef int files_verb_fn(struct files_cli *x, struct err *e);
+files_verb_fn files_cli_read, files_cli_write, files_cli_scan, files_cli_search,
+	files_cli_transform, files_cli_copy, files_cli_move, files_cli_delete;
+
+/* Open the root; `start` is the operand that names a tree, or NULL. */
+int files_cli_root(struct files_cli *x, const char *start, struct err *e);
+
+/* Options.  The number of an option that is not given is `otherwise`. */
+int files_cli_number(
+	const struct cli *c, const char *name, uint64_t otherwise, uint64_t *ret, struct err *e);
+struct files_cli_filter {
+	struct files_filter filter;
+	const char *globs[CLI_GIVEN_MAX], *excludes[CLI_GIVEN_MAX];
+};
+int files_cli_filter(const struct cli *c, struct files_cli_filter *f, struct err *e);
+int files_cli_promise(const struct cli *c, enum files_promise *ret, struct err *e);
+
+/* Print a path (or a line): as it is where no terminal reads it, else neutralised. */
+void files_cli_text(const struct files_cli *x, const char *s, size_t n);
+/* {"path", "error"} members of a JSON object. */
+void files_cli_json_err(struct jsonw *j, const char *path, const struct err *e);
+
+/* Progress of the running operation on stderr until files_cli_quiet: a line that changes on a
+ * terminal, else a line every ten seconds. */
+void files_cli_progress(struct files_cli *x);
+void files_cli_quiet(void);
+
+#endif

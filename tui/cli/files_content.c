@@ -1,0 +1,480 @@
+/* files_content.c - `berth files read`, `write`, `search` and `transform`. */
+#include "cli/files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#define STDIN_MAX (1u << 30)
+
+/* --- read --- */
+
+static int line_range(const char *text, struct files_want *w, struct err *e)
+{
+	unsigned long long first = 0, last = 0;
+	int used = 0;
+
+	if (!text)
+		return 0;
+	if (sscanf(text, "%llu:%llu%n", &first, &last, &used) != 2 || text[used] || !first ||
+		last < first)
+		return err_set(e, ERR_USAGE,
+			"--lines takes FIRST:LAST, as in 10:20, not \"%.40s\".", text);
+	w->first_line = first;
+	w->last_line = last;
+	return 0;
+}
+
+static bool valid_text(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		uint32_t cp;
+		size_t used = utf8_next(s + i, n - i, &cp);
+
+		if (cp == TEXT_BAD && !(used == 3 && memcmp(s + i, "\xEF\xBF\xBD", 3) == 0))
+			return false;
+		i += used;
+	}
+	return true;
+}
+
+static void json_base64(struct jsonw *j, const char *key, const char *s, size_t n)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	AUTO_STR struct str out = STR_INIT;
+
+	for (size_t i = 0; i < n; i += 3) {
+		size_t have = n - i < 3 ? n - i : 3;
+		uint32_t v = (uint32_t)(unsigned char)s[i] << 16;
+
+		v |= have > 1 ? (uint32_t)(unsigned char)s[i + 1] << 8 : 0;
+		v |= have > 2 ? (uint32_t)(unsigned char)s[i + 2] : 0;
+		str_addc(&out, digits[v >> 18]);
+		str_addc(&out, digits[v >> 12 & 63]);
+		str_addc(&out, have > 1 ? digits[v >> 6 & 63] : '=');
+		str_addc(&out, have > 2 ? digits[v & 63] : '=');
+	}
+	jsonw_text(j, key, out.s);
+}
+
+static void json_got(struct jsonw *j, const char *path, const struct files_got *g)
+{
+	char token[FILES_TOKEN_MAX];
+
+	jsonw_object(j, NULL);
+	files_cli_json_err(j, path, g->err);
+	if (!g->err) {
+		jsonw_uint(j, "size_bytes", g->token.size);
+		jsonw_bool(j, "binary", g->binary);
+		jsonw_bool(j, "clipped", g->clipped);
+		jsonw_bool(j, "unstable", g->unstable);
+		jsonw_text(j, "token", files_token_print(token, &g->token));
+		if (!g->binary && valid_text(g->bytes, g->len))
+			jsonw_textn(j, "text", g->bytes, g->len);
+		else
+			json_base64(j, "bytes_base64", g->bytes, g->len);
+	}
+	jsonw_end(j);
+}
+
+int files_cli_read(struct files_cli *x, struct err *e)
+{
+	size_t n = (size_t)x->c->argc;
+	AUTO_FREE struct files_want *want = xcalloc(n, sizeof *want);
+	struct files_read_options o = {.hash = cli_flag(x->c, "hash")};
+	struct files_reading *r;
+	struct jsonw j;
+	int rc;
+
+	if (files_cli_number(x->c, "max-bytes", 0, &o.max_file_bytes, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		want[i].path = x->c->argv[i];
+		if (line_range(cli_value(x->c, "lines"), &want[i], e) < 0)
+			return -1;
+	}
+	if (files_cli_root(x, NULL, e) < 0)
+		return -1;
+	files_cli_progress(x);
+	if (files_read(x->files, x->root, want, n, &o, &r, e) < 0)
+		return -1;
+	files_cli_quiet();
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.files_read/1");
+	jsonw_array(&j, "files");
+	for (size_t i = 0; i < n; i++) {
+		if (x->json)
+			json_got(&j, want[i].path, &r->items[i]);
+		else if (r->items[i].err)
+			cli_fail(r->items[i].err);
+		else
+			files_cli_text(x, r->items[i].bytes, x->terminal ? 0 : r->items[i].len);
+		/* Lines stay lines on a terminal; only what is in them is neutralised. */
+		for (const char *at = r->items[i].bytes, *end = at + r->items[i].len;
+			at && x->terminal && !x->json && at < end;) {
+			const char *nl = memchr(at, '\n', (size_t)(end - at));
+
+			files_cli_text(x, at, (size_t)((nl ? nl : end) - at));
+			putchar('\n');
+			at = nl ? nl + 1 : end;
+		}
+	}
+	jsonw_end(&j);
+	jsonw_uint(&j, "failed", r->failed);
+	jsonw_uint(&j, "read_bytes", r->bytes);
+	jsonw_text(&j, "backend", r->backend);
+	jsonw_end(&j);
+	rc = r->failed ? 1 : 0;
+	files_reading_free(r);
+	if (!x->json)
+		jsonw_release(&j);
+	else if (jsonw_print(&j))
+		rc = 1;
+	return rc;
+}
+
+/* --- write --- */
+
+static int read_stdin(struct str *out, struct err *e)
+{
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = read(0, buf, sizeof buf)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(e, errno, "cannot read what to write from standard input");
+		if (out->len + (size_t)n > STDIN_MAX)
+			return err_set(e, ERR_REFUSED, "standard input holds more than 1 GiB.");
+		str_add(out, buf, (size_t)n);
+	}
+	return 0;
+}
+
+/* The new contents: standard input for one file, else the files of the same names below --from. */
+static int contents(struct files_cli *x, struct files_put *puts, size_t n, struct str *text,
+	struct files_reading **r, struct err *e)
+{
+	const char *from = cli_value(x->c, "from");
+	AUTO_FREE struct files_want *want = xcalloc(n, sizeof *want);
+	struct files_root *dir;
+	int rc;
+
+	if (!from) {
+		if (n != 1)
+			return err_set(e, ERR_USAGE,
+				"standard input is one file's content: to write many, give --from DIR.");
+		if (read_stdin(text, e) < 0)
+			return -1;
+		puts[0].bytes = text->s;
+		puts[0].len = text->len;
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		want[i].path = puts[i].path;
+	dir = files_root_open(x->files, from, e);
+	if (!dir)
+		return -1;
+	rc = files_read(x->files, dir, want, n, &(struct files_read_options){0}, r, e);
+	files_root_close(dir);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const struct files_got *g = &(*r)->items[i];
+
+		if (g->err)
+			return err_copy(e, g->err);
+		if (g->clipped)
+			return err_set(e, ERR_REFUSED,
+				"%.200s is larger than can be written in a batch.", puts[i].path);
+		puts[i].bytes = g->bytes;
+		puts[i].len = g->len;
+	}
+	return rc;
+}
+
+static void json_written(
+	struct files_cli *x, const struct files_put *puts, const struct files_writing *w)
+{
+	char token[FILES_TOKEN_MAX];
+	struct jsonw j;
+
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.files_write/1");
+	jsonw_array(&j, "files");
+	for (size_t i = 0; i < w->n; i++) {
+		jsonw_object(&j, NULL);
+		files_cli_json_err(&j, puts[i].path, w->items[i].err);
+		jsonw_text(&j, "token",
+			w->items[i].err ? NULL : files_token_print(token, &w->items[i].token));
+		jsonw_end(&j);
+	}
+	jsonw_end(&j);
+	jsonw_uint(&j, "failed", w->failed);
+	jsonw_uint(&j, "written_bytes", w->bytes);
+	jsonw_end(&j);
+	(void)x;
+	jsonw_print(&j);
+}
+
+int files_cli_write(struct files_cli *x, struct err *e)
+{
+	size_t n = (size_t)x->c->argc;
+	AUTO_FREE struct files_put *puts = xcalloc(n, sizeof *puts);
+	struct files_write_options o = {
+		.parents = cli_flag(x->c, "parents"), .partial = cli_flag(x->c, "partial")};
+	const char *mode = cli_value(x->c, "mode"), *expect = cli_value(x->c, "expect");
+	AUTO_STR struct str text = STR_INIT;
+	struct files_reading *r = NULL;
+	struct files_writing *w = NULL;
+	struct files_token token;
+	char *end;
+	int rc;
+
+	if (files_cli_promise(x->c, &o.promise, e) < 0 ||
+		(expect && files_token_parse(expect, &token, e) < 0))
+		return -1;
+	if (expect && n != 1)
+		return err_set(e, ERR_USAGE, "--expect goes with one file.");
+	for (size_t i = 0; i < n; i++) {
+		puts[i].path = x->c->argv[i];
+		puts[i].create_only = cli_flag(x->c, "create");
+		puts[i].expect = expect ? &token : NULL;
+		puts[i].mode = mode ? (int)strtol(mode, &end, 8) : 0;
+		if (mode && (*end || puts[i].mode <= 0 || puts[i].mode > 0777))
+			return err_set(e, ERR_USAGE,
+				"--mode takes an octal mode up to 777, not \"%.20s\".", mode);
+	}
+	if (files_cli_root(x, NULL, e) < 0)
+		return -1;
+	rc = contents(x, puts, n, &text, &r, e);
+	if (rc == 0) {
+		files_cli_progress(x);
+		rc = files_write(x->files, x->root, puts, n, &o, &w, e);
+		files_cli_quiet();
+		if (x->json)
+			json_written(x, puts, w);
+	}
+	files_writing_free(w);
+	files_reading_free(r);
+	return rc;
+}
+
+/* --- search --- */
+
+struct printer {
+	struct files_cli *x;
+	struct jsonw j;
+	char last[4096];
+	uint64_t last_line;
+	bool context;
+};
+
+static void json_hit(struct printer *p, const char *path, const struct files_hit *h)
+{
+	jsonw_object(&p->j, NULL);
+	jsonw_text(&p->j, "path", path);
+	if (h->line) {
+		jsonw_uint(&p->j, "line", h->line);
+		if (h->column) {
+			jsonw_uint(&p->j, "column", h->column);
+			jsonw_uint(&p->j, "offset_bytes", h->offset);
+			jsonw_uint(&p->j, "match_bytes", h->match_len);
+		}
+		jsonw_bool(&p->j, "context", h->column == 0);
+		jsonw_textn(&p->j, "text", h->text, h->len);
+		jsonw_bool(&p->j, "clipped", h->clipped);
+	}
+	jsonw_end(&p->j);
+}
+
+static bool print_hits(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+{
+	struct printer *p = ctx;
+	struct files_cli *x = p->x;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct files_hit *h = &hits[i];
+
+		if (x->json) {
+			json_hit(p, path, h);
+			continue;
+		}
+		if (p->context && (i == 0 ? p->last_line != 0 : h->line != p->last_line + 1))
+			puts("--");
+		p->last_line = h->line;
+		if (*x->prefix) {
+			files_cli_text(x, x->prefix, strlen(x->prefix));
+			putchar('/');
+		}
+		files_cli_text(x, path, strlen(path));
+		if (h->line) {
+			printf("%c%llu%c", h->column ? ':' : '-', (unsigned long long)h->line,
+				h->column ? ':' : '-');
+			files_cli_text(x, h->text, h->len);
+		}
+		putchar('\n');
+	}
+	if (x->json && p->j.out.len > 32768) {
+		fwrite(p->j.out.s, 1, p->j.out.len, stdout);
+		str_clear(&p->j.out);
+	}
+	if (x->terminal)
+		fflush(stdout);
+	return !ferror(stdout);
+}
+
+static int context_lines(const struct cli *c, struct files_search_options *o, struct err *e)
+{
+	uint64_t both, before, after;
+
+	if (files_cli_number(c, "context", 0, &both, e) < 0 ||
+		files_cli_number(c, "before", both, &before, e) < 0 ||
+		files_cli_number(c, "after", both, &after, e) < 0 ||
+		files_cli_number(c, "max-hits", 0, &o->max_hits, e) < 0 ||
+		files_cli_number(c, "max-per-file", 0, &o->max_file_hits, e) < 0)
+		return -1;
+	o->before = before > 1000 ? 1000 : (unsigned)before;
+	o->after = after > 1000 ? 1000 : (unsigned)after;
+	return 0;
+}
+
+static struct files_pattern pattern(const struct cli *c, const char *text)
+{
+	return (struct files_pattern){
+		.text = text,
+		.len = strlen(text),
+		.regex = cli_flag(c, "regex"),
+		.ignore_case = cli_flag(c, "ignore-case"),
+		.word = cli_flag(c, "word"),
+	};
+}
+
+static void json_search_summary(struct jsonw *j, const struct files_search_totals *t)
+{
+	jsonw_object(j, NULL);
+	jsonw_object(j, "summary");
+	jsonw_text(j, "schema", "berth.files_search/1");
+	jsonw_uint(j, "files", t->files);
+	jsonw_uint(j, "matched_files", t->matched_files);
+	jsonw_uint(j, "hits", t->hits);
+	jsonw_uint(j, "searched_bytes", t->bytes);
+	jsonw_uint(j, "skipped_binary", t->skipped_binary);
+	jsonw_uint(j, "skipped_large", t->skipped_large);
+	jsonw_uint(j, "errors", t->errors);
+	jsonw_uint(j, "gave_up", t->gave_up);
+	jsonw_bool(j, "clipped", t->clipped);
+	jsonw_text(j, "engine", t->engine);
+	jsonw_end(j);
+	jsonw_end(j);
+}
+
+/* Exit code as grep's: 0 something found, 1 nothing. */
+int files_cli_search(struct files_cli *x, struct err *e)
+{
+	struct files_cli_filter f;
+	struct files_search_options o = {
+		.pattern = pattern(x->c, x->c->argv[0]),
+		.names_only = cli_flag(x->c, "files"),
+		.sorted = cli_flag(x->c, "sort"),
+		.binary = cli_flag(x->c, "binary"),
+	};
+	struct files_search_totals t;
+	struct printer p = {.x = x};
+
+	if (files_cli_filter(x->c, &f, e) < 0 || context_lines(x->c, &o, e) < 0 ||
+		files_cli_root(x, x->c->argc > 1 ? x->c->argv[1] : NULL, e) < 0)
+		return -1;
+	o.filter = f.filter;
+	p.context = o.before || o.after;
+	jsonw_init(&p.j, true);
+	if (!x->terminal)
+		files_cli_progress(x); /* on a terminal the hits themselves show it */
+	if (files_search(x->files, x->root, x->start, &o, print_hits, &p, &t, e) < 0) {
+		jsonw_release(&p.j);
+		return -1;
+	}
+	files_cli_quiet();
+	if (x->json) {
+		json_search_summary(&p.j, &t);
+		if (jsonw_print(&p.j))
+			return 1;
+	} else {
+		jsonw_release(&p.j);
+	}
+	if (t.gave_up)
+		fprintf(stderr,
+			"berth: the pattern is too hard for %" PRIu64
+			" lines, which were left out.\n",
+			t.gave_up);
+	if (t.errors)
+		fprintf(stderr, "berth: %" PRIu64 " files or directories could not be read.\n",
+			t.errors);
+	return t.hits ? 0 : 1;
+}
+
+/* --- transform --- */
+
+int files_cli_transform(struct files_cli *x, struct err *e)
+{
+	struct files_cli_filter f;
+	struct files_transform_options o = {
+		.pattern = pattern(x->c, x->c->argv[0]),
+		.replacement = x->c->argv[1],
+		.replacement_len = strlen(x->c->argv[1]),
+		.preview = !cli_flag(x->c, "apply"),
+		.diff = cli_flag(x->c, "diff"),
+	};
+	struct files_transform_result r;
+	struct jsonw j;
+	int rc = 0;
+
+	if (files_cli_filter(x->c, &f, e) < 0 || files_cli_promise(x->c, &o.promise, e) < 0)
+		return -1;
+	if (!cli_value(x->c, "promise"))
+		o.promise = FILES_ALL_OR_NOTHING;
+	o.filter = f.filter;
+	if (files_cli_root(x, x->c->argc > 2 ? x->c->argv[2] : NULL, e) < 0)
+		return -1;
+	files_cli_progress(x);
+	if (files_transform(x->files, x->root, x->start, &o, &r, e) < 0) {
+		str_release(&r.diff);
+		return -1;
+	}
+	files_cli_quiet();
+	if (x->json) {
+		jsonw_init(&j, false);
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "schema", "berth.files_transform/1");
+		jsonw_bool(&j, "applied", !o.preview);
+		jsonw_uint(&j, "files", r.files);
+		jsonw_uint(&j, "changed", r.changed);
+		jsonw_uint(&j, "replacements", r.replacements);
+		jsonw_uint(&j, "skipped_binary", r.skipped_binary);
+		jsonw_uint(&j, "skipped_large", r.skipped_large);
+		jsonw_uint(&j, "errors", r.errors);
+		jsonw_textn(&j, "diff", r.diff.s, r.diff.len);
+		jsonw_end(&j);
+		rc = jsonw_print(&j);
+	} else {
+		for (const char *at = r.diff.s, *end = at + r.diff.len; at < end;) {
+			const char *nl = memchr(at, '\n', (size_t)(end - at));
+
+			files_cli_text(x, at, (size_t)((nl ? nl : end) - at));
+			putchar('\n');
+			at = nl ? nl + 1 : end;
+		}
+		fprintf(stderr, "berth: %" PRIu64 " replacements in %" PRIu64 " files%s.\n",
+			r.replacements, r.changed, o.preview ? ", not yet made: give --apply" : "");
+	}
+	str_release(&r.diff);
+	return rc;
+}

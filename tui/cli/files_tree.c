@@ -1,0 +1,214 @@
+/* files_tree.c - `berth files scan`, `copy`, `move` and `delete`. */
+#include "cli/files.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+
+static const char *type_name(enum files_type t)
+{
+	return t == FILES_FILE    ? "file"
+		: t == FILES_DIR  ? "directory"
+		: t == FILES_LINK ? "link"
+				  : "other";
+}
+
+static void json_entry(struct jsonw *j, const struct files_cli *x, const struct files_entry *entry)
+{
+	AUTO_FREE char *path = *x->prefix ? xasprintf("%s/%s", x->prefix, entry->path) : NULL;
+
+	jsonw_object(j, NULL);
+	jsonw_text(j, "path", path ? path : entry->path);
+	jsonw_text(j, "type", type_name(entry->type));
+	if (entry->meta) {
+		jsonw_uint(j, "size_bytes", entry->size);
+		jsonw_int(j, "modified_ms", entry->mtime_ns / 1000000);
+		jsonw_uint(j, "mode", entry->mode & 07777);
+		jsonw_uint(j, "uid", entry->uid);
+		jsonw_uint(j, "gid", entry->gid);
+	}
+	jsonw_end(j);
+}
+
+static void print_entry(
+	const struct files_cli *x, const struct files_entry *entry, char end, bool meta)
+{
+	char stamp[FORMAT_MAX];
+
+	if (meta && entry->meta)
+		printf("%12" PRIu64 " %s ", entry->size,
+			format_stamp(stamp, entry->mtime_ns / 1000000));
+	if (*x->prefix) {
+		files_cli_text(x, x->prefix, strlen(x->prefix));
+		putchar('/');
+	}
+	files_cli_text(x, entry->path, entry->path_len);
+	putchar(end);
+}
+
+static void json_scan_summary(struct jsonw *j, const struct files_scan_totals *t)
+{
+	jsonw_object(j, NULL);
+	jsonw_object(j, "summary");
+	jsonw_text(j, "schema", "berth.files_scan/1");
+	jsonw_uint(j, "files", t->files);
+	jsonw_uint(j, "directories", t->dirs);
+	jsonw_uint(j, "links", t->links);
+	jsonw_uint(j, "others", t->others);
+	jsonw_uint(j, "size_bytes", t->bytes);
+	jsonw_uint(j, "errors", t->errors);
+	jsonw_bool(j, "clipped", t->clipped);
+	jsonw_end(j);
+	jsonw_end(j);
+}
+
+int files_cli_scan(struct files_cli *x, struct err *e)
+{
+	struct files_cli_filter f;
+	struct files_scan_options o = {
+		.meta = cli_flag(x->c, "meta"), .sorted = cli_flag(x->c, "sort")};
+	bool totals_only = cli_flag(x->c, "totals");
+	char end = cli_flag(x->c, "null") ? '\0' : '\n';
+	const struct files_scan_totals *t;
+	struct files_entry entry;
+	struct files_scan *s;
+	struct jsonw j;
+	int rc;
+
+	if (files_cli_filter(x->c, &f, e) < 0 ||
+		files_cli_number(x->c, "max", 0, &o.max_entries, e) < 0 ||
+		files_cli_root(x, x->c->argc ? x->c->argv[0] : NULL, e) < 0)
+		return -1;
+	o.filter = f.filter;
+	files_cli_progress(x);
+	if (files_scan(x->files, x->root, x->start, &o, &s, e) < 0)
+		return -1;
+	files_cli_quiet();
+	jsonw_init(&j, true);
+	while (files_scan_next(s, &entry)) {
+		if (totals_only)
+			continue;
+		if (!x->json) {
+			print_entry(x, &entry, end, o.meta);
+			continue;
+		}
+		json_entry(&j, x, &entry);
+		if (j.out.len > 65536) {
+			fwrite(j.out.s, 1, j.out.len, stdout);
+			str_clear(&j.out);
+		}
+	}
+	t = files_scan_totals(s);
+	for (size_t i = 0; files_scan_error(s, i); i++)
+		cli_fail(files_scan_error(s, i));
+	rc = t->errors ? 1 : 0;
+	if (x->json)
+		json_scan_summary(&j, t);
+	else if (totals_only)
+		printf("%" PRIu64 " files, %" PRIu64 " directories, %" PRIu64 " links, %" PRIu64
+		       " others, %" PRIu64 " bytes\n",
+			t->files, t->dirs, t->links, t->others, t->bytes);
+	if (t->clipped)
+		fputs("berth: the list was cut off at the number of entries asked for.\n", stderr);
+	files_scan_free(s);
+	if (!x->json)
+		jsonw_release(&j);
+	else if (jsonw_print(&j))
+		rc = 1;
+	return rc;
+}
+
+/* What happened to a tree, also when not all of it did. */
+static int tell(struct files_cli *x, const char *what, const struct files_tree_totals *t, int rc,
+	const struct err *e)
+{
+	char schema[48];
+	struct jsonw j;
+
+	if (!x->json)
+		return rc;
+	snprintf(schema, sizeof schema, "berth.files_%s/1", what);
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", schema);
+	jsonw_uint(&j, "files", t->files);
+	jsonw_uint(&j, "directories", t->dirs);
+	jsonw_uint(&j, "links", t->links);
+	jsonw_uint(&j, "size_bytes", t->bytes);
+	jsonw_uint(&j, "skipped", t->skipped);
+	jsonw_uint(&j, "errors", t->errors);
+	jsonw_text(&j, "error", rc < 0 ? e->msg : NULL);
+	jsonw_end(&j);
+	return jsonw_print(&j) ? 1 : rc;
+}
+
+int files_cli_copy(struct files_cli *x, struct err *e)
+{
+	struct files_copy_options o = {
+		.resume = cli_flag(x->c, "resume"),
+		.overwrite = cli_flag(x->c, "overwrite"),
+		.durable = cli_flag(x->c, "durable"),
+		.keep_owner = cli_flag(x->c, "keep-owner"),
+	};
+	const char *to_root = cli_value(x->c, "to-root");
+	struct files_tree_totals t;
+	struct files_root *to;
+	int rc;
+
+	if (files_cli_root(x, NULL, e) < 0)
+		return -1;
+	to = to_root ? files_root_open(x->files, to_root, e) : x->root;
+	if (!to)
+		return -1;
+	files_cli_progress(x);
+	rc = files_copy(x->files, x->root, x->c->argv[0], to, x->c->argv[1], &o, &t, e);
+	files_cli_quiet();
+	if (to != x->root)
+		files_root_close(to);
+	return tell(x, "copy", &t, rc, e);
+}
+
+int files_cli_move(struct files_cli *x, struct err *e)
+{
+	struct files_tree_totals t;
+	int rc;
+
+	if (files_cli_root(x, NULL, e) < 0)
+		return -1;
+	files_cli_progress(x);
+	rc = files_move(x->files, x->root, x->c->argv[0], x->c->argv[1],
+		cli_flag(x->c, "overwrite"), &t, e);
+	files_cli_quiet();
+	return tell(x, "move", &t, rc, e);
+}
+
+int files_cli_delete(struct files_cli *x, struct err *e)
+{
+	struct files_tree_totals t, sum = {0};
+	struct err why = ERR_INIT;
+	int rc = 0;
+
+	if (files_cli_root(x, NULL, e) < 0)
+		return -1;
+	files_cli_progress(x);
+	for (int i = 0; i < x->c->argc; i++) {
+		if (files_delete(x->files, x->root, x->c->argv[i], cli_flag(x->c, "recursive"), &t,
+			    &why) < 0) {
+			/* The others go all the same; each failure is said, the last by the caller. */
+			if (rc < 0)
+				cli_fail(e);
+			rc = err_copy(e, &why);
+		}
+		sum.files += t.files;
+		sum.dirs += t.dirs;
+		sum.links += t.links;
+		sum.errors += t.errors;
+		if (rc < 0 && e->kind == ERR_CANCELLED)
+			break;
+	}
+	files_cli_quiet();
+	return tell(x, "delete", &sum, rc, e);
+}

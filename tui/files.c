@@ -1,0 +1,28 @@
+/*
+ * files.c - berth-files: the program of `berth files ...`.
+ *
+ * A program of its own, because these commands are called often and by machines: it loads neither
+ * the engine's libraries nor curses.
+ */
+#include <locale.h>
+#include <string.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+	int rc;
+
+	setlocale(LC_CTYPE, "");
+	text_init();
+	if (cli_parse(argc, argv, &c, &e) < 0)
+		return cli_fail(&e);
+	rc = cli_files(&c, &e);
+	return rc < 0 ? cli_fail(&e) : rc;
+}
