@@ -42,6 +42,49 @@ static const struct cli_option status_options[] = {
 	{0},
 };
 
+static const struct cli_option audit_list_options[] = {
+	{0, "agent", "ID", "records of this agent"},
+	{0, "act", "NAME", "container.remove, file.*, ..."},
+	{0, "target", "NAME", "name or id of what was acted on"},
+	{0, "outcome", "WORD", "ok, failed, refused, cancelled, timeout, none; !ok: all others"},
+	{0, "since", "TIME", "2026-11-20T21:45, or 10m, 2h, 3d ago"},
+	{0, "until", "TIME", "likewise"},
+	{0, "text", "TEXT", "anywhere in the record"},
+	{'n', "last", "N", "only the newest N"},
+	{'f', "follow", NULL, "go on as records are written"},
+	{0, "json", NULL, "one object a line, and a last one with \"summary\", berth.audit/1"},
+	{0},
+};
+
+static const struct cli_option audit_verify_options[] = {
+	{0, "head", "HASH", "a head kept elsewhere must be a record of this log"},
+	{0, "key", "KEY", "the log must begin with this public key"},
+	JSON("berth.audit_verify/1"),
+	{0},
+};
+
+static const struct cli_option audit_head_options[] = {
+	JSON("berth.audit_head/1"),
+	{0},
+};
+
+static const struct cli_command audit_verbs[] = {
+	{"list", "", "berth-core", "print what was done, oldest first",
+		"Values of parameters that look like secrets were never written.",
+		audit_list_options, NULL, 0, 0, NULL},
+	{"verify", "[FILE]", "berth-core", "check that nothing was changed, removed or added",
+		"Without FILE this user's log, else a directory or a bundle.  Exits with 1 when "
+		"something is wrong, and says what and where.  What this cannot see: whoever holds the "
+		"account can rewrite what was recorded since the last checkpoint, and a whole log "
+		"replaced by another is only noticed with --head or --key.",
+		audit_verify_options, NULL, 0, 1, NULL},
+	{"export", "FILE", "berth-core", "write a bundle that can be checked on another machine",
+		NULL, NULL, NULL, 1, 1, NULL},
+	{"head", "", "berth-core", "print the hash of the newest record, to keep elsewhere", NULL,
+		audit_head_options, NULL, 0, 0, NULL},
+	{0},
+};
+
 static const struct cli_command engine_verbs[] = {
 	{"start", "", "berth-core", "start a private engine and wait until it answers",
 		"For machines that have dockerd but run none.  Everything it keeps is in the state "
@@ -222,6 +265,8 @@ const struct cli_command cli_commands[] = {
 	{"doctor", "", "berth-core", "say what works here, what does not, and the remedy",
 		"Exits with 1 when something that berth needs is missing.", doctor_options, NULL, 0,
 		0, NULL},
+	{"audit", "", NULL, "list and check the record of what was done", NULL, NULL, audit_verbs,
+		0, 0, NULL},
 	{"engine", "", NULL, "start and stop a private engine", NULL, NULL, engine_verbs, 0, 0,
 		NULL},
 	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},

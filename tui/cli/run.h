@@ -18,6 +18,8 @@ typedef int cli_run_fn(const struct cli *c, const struct settings *s, struct err
 cli_run_fn cli_console, cli_ps;
 cli_run_fn cli_doctor; /* s is NULL: whether the settings can be read is one of its questions */
 cli_run_fn cli_config_check; /* likewise */
+/* The audit log; none of them needs settings. */
+cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
 cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 
 /* A backend that asks once, for `program`. */

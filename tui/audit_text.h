@@ -1,0 +1,25 @@
+/*
+ * audit_text.h - records of the audit log in words, for the screen and for the command line alike.
+ *
+ * Everything appended is neutralised.
+ */
+#ifndef AUDIT_TEXT_H
+#define AUDIT_TEXT_H
+
+#include <berth/audit.h>
+#include <berth/str.h>
+
+void audit_text_who(struct str *out, const struct audit_record *r); /* the agent, else the user */
+void audit_text_target(
+	struct str *out, const struct audit_record *r); /* name, else short id, else - */
+void audit_text_detail(struct str *out, const struct audit_record *r); /* params, items, error */
+/* "ok" "failed" ... "intent"; with the duration where there is one: "ok 12.4 s". */
+void audit_text_outcome(struct str *out, const struct audit_record *r);
+/* One sentence about a verdict, without "berth:". */
+void audit_text_verdict(struct str *out, const struct audit_verdict *v);
+
+/* A point in time: "2026-11-20", "2026-11-20T21:45[:02][Z]" (local unless Z), "90s" "10m" "2h" "3d"
+ * ago.  Unix ms, or -1 and ERR_USAGE. */
+int64_t audit_text_time(const char *text, int64_t now_ms, struct err *e);
+
+#endif
