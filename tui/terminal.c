@@ -25,7 +25,7 @@ static struct {
 	int pipe[2];
 	struct sigaction before[COUNT(polled)], before_fatal[COUNT(fatal)];
 	volatile sig_atomic_t pending[COUNT(polled)];
-	atomic_bool armed; /* the terminal is ours and must be given back */
+	atomic_bool armed;              /* the terminal is ours and must be given back */
 	_Alignas(16) char stack[65536]; /* a stack overflow must still be able to restore */
 } own;
 
