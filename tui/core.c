@@ -21,6 +21,8 @@ static const struct {
 } commands[] = {
 	{"", cli_console, false},
 	{"ps", cli_ps, false},
+	{"up", cli_up, false},
+	{"down", cli_down, false},
 	{"doctor", cli_doctor, true},
 	{"audit list", cli_audit_list, true},
 	{"audit verify", cli_audit_verify, true},

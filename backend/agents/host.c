@@ -12,6 +12,7 @@
 #include <berth/mem.h>
 
 #include "agents/own.h"
+#include "audit/audit.h"
 #include "engine/json.h"
 #include "lane/lane.h"
 
@@ -26,7 +27,6 @@ const struct limits tool_limits_small = {.memory_bytes = (uint64_t)64 << 20,
 static int find_guest(char path[PATH_MAX], struct err *e)
 {
 	char self[PATH_MAX], *slash;
-	static const char *const places[] = {"%s/berth-guest", "%s/../libexec/berth/berth-guest"};
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
 	if (n <= 0)
@@ -34,7 +34,7 @@ static int find_guest(char path[PATH_MAX], struct err *e)
 	self[n] = '\0';
 	slash = strrchr(self, '/');
 	*slash = '\0';
-	for (size_t i = 0; i < COUNT(places); i++) {
+	for (int i = 0; i < 2; i++) {
 		AUTO_FREE char *try = NULL, *real = NULL;
 
 		try = i == 0 ? xasprintf("%s/berth-guest", self)
@@ -54,9 +54,12 @@ static int find_guest(char path[PATH_MAX], struct err *e)
 struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 {
 	struct agents_host *h = xcalloc(1, sizeof *h);
+	static const struct policy nothing;
 	struct endpoint_options eo = {o->host, o->context};
 
-	h->read_only = o->read_only;
+	h->program = o->program ? o->program : "agents";
+	arena_init(&h->policy_mem, 512);
+	policy_copy(&h->policy, o->policy ? o->policy : &nothing, &h->policy_mem);
 	if (o->guest)
 		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
 	else if (find_guest(h->guest, e))
@@ -77,6 +80,8 @@ void agents_close(struct agents_host *h)
 	if (!h)
 		return;
 	sync_close(h->engine);
+	audit_close(h->audit);
+	arena_release(&h->policy_mem);
 	endpoint_release(&h->endpoint);
 	free(h);
 }
@@ -119,8 +124,6 @@ int host_create(struct agents_host *h, const struct spec *s, char id[65], struct
 	AUTO_STR struct str body = STR_INIT, target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 
-	if (h->read_only)
-		return err_set(e, ERR_REFUSED, "berth runs read-only: nothing is created.");
 	str_addf(&target, "/containers/create?name=%s", s->name);
 	spec_body(s, &body);
 	if (sync_ask(h->engine, "create the container %s", s->name, "POST", target.s, body.s, 60000,
@@ -159,8 +162,6 @@ int host_remove(struct agents_host *h, const char *id, struct err *e)
 {
 	struct err asked = ERR_INIT;
 
-	if (h->read_only)
-		return err_set(e, ERR_REFUSED, "berth runs read-only: nothing is removed.");
 	if (sync_act(h->engine, ACT_REMOVE, id, true, true, -1, &asked) &&
 		asked.kind != ERR_NOT_FOUND)
 		return err_copy(e, &asked);
@@ -214,7 +215,6 @@ bool host_lane_works(const char *name, const char *id)
 	struct lane_request r = {.argv = argv, .argc = 1};
 	struct lane_command c;
 
-	(void)argv;
 	if (lane_find(name, &about, NULL) || strcmp(about.id, id) ||
 		lane_start(&about, &r, &c, NULL))
 		return false;

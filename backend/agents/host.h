@@ -11,12 +11,17 @@
 #include "agents/spec.h"
 #include "engine/sync.h"
 
+struct audit;
+
 struct agents_host {
 	struct engine_sync *engine;
 	struct engine_info info;
 	struct endpoint endpoint;
 	char guest[4096];
-	bool read_only;
+	const char *program;
+	struct policy policy;
+	struct arena policy_mem;
+	struct audit *audit; /* opened at the first deed */
 };
 
 extern const struct limits tool_limits_small; /* of helpers */

@@ -20,6 +20,7 @@
 #include "agents/enforce.h"
 #include "agents/host.h"
 #include "agents/own.h"
+#include "agents/record.h"
 #include "agents/secrets.h"
 #include "agents/spec.h"
 #include "engine/json.h"
@@ -316,6 +317,53 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	return run_it(b, ret, e);
 }
 
+/* What the log should know: what runs, as whom, what it sees of the host, and what is loosened. */
+static void describe(const struct agent_def *a, struct arena *mem, struct audit_record *r)
+{
+	struct key_value *kv = arena_array(mem, 6, sizeof *kv);
+	AUTO_STR struct str mounts = STR_INIT, secrets = STR_INIT;
+
+	str_addf(&mounts, "%s rw", a->workspace);
+	for (size_t i = 0; i < a->npaths; i++)
+		str_addf(&mounts, ", %s %s", a->paths[i].path, a->paths[i].write ? "rw" : "ro");
+	if (a->temporary)
+		str_addf(&mounts, ", %s ro", a->temporary);
+	for (size_t i = 0; i < a->secrets.n; i++)
+		str_addf(&secrets, "%s%s", i ? ", " : "", a->secrets.word[i]);
+	for (size_t i = 0; i < a->credentials.env.n; i++)
+		str_addf(&secrets, "%s%s", secrets.len ? ", " : "", a->credentials.env.word[i]);
+	kv[0] = (struct key_value){"image", a->image, false};
+	kv[1] = (struct key_value){"network", net_mode_name(a->network), false};
+	kv[2] = (struct key_value){"sudo", a->sudo ? "yes" : "no", false};
+	kv[3] = (struct key_value){"mounts", arena_strdup(mem, mounts.s), false};
+	kv[4] = (struct key_value){"handed_over", arena_strdup(mem, secrets.s), false};
+	*r = (struct audit_record){.deed = DEED_AGENT_UP,
+		.target_type = "container",
+		.name = a->container,
+		.agent = a->id,
+		.params = kv,
+		.nparams = secrets.len ? 5 : 4};
+}
+
+static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
+{
+	struct audit_record r;
+	struct recording rec;
+	struct err why = ERR_INIT;
+	int result;
+
+	describe(b->def, &b->mem, &r);
+	if (record_begin(&rec, b->h, &r, e))
+		return -1;
+	result = session_new(&b->session, &why) || bring_up(b, ret, &why) ? -1 : 0;
+	rec.r.target = ret->id;
+	rec.r.session = b->session.session;
+	record_end(&rec, &why);
+	if (result)
+		err_copy(e, &why);
+	return result;
+}
+
 int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
 	struct agent_up *ret, struct err *e)
 {
@@ -324,7 +372,7 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 
 	memset(ret, 0, sizeof *ret);
 	arena_init(&b.mem, 2048);
-	result = session_new(&b.session, e) || bring_up(&b, ret, e) ? -1 : 0;
+	result = up_recorded(&b, ret, e);
 	if (b.offered)
 		lane_offer_release(&b.offer);
 	if (result && b.created) {
@@ -342,7 +390,14 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 int agents_down(struct agents_host *h, const char *container, struct err *e)
 {
 	struct existing x;
+	struct recording rec;
+	struct err why = ERR_INIT;
 	int found = host_look(h, container, &x, e);
+	const struct audit_record r = {.deed = DEED_AGENT_DOWN,
+		.target_type = "container",
+		.target = x.id,
+		.name = container,
+		.session = x.session};
 
 	if (found < 0)
 		return -1;
@@ -350,8 +405,14 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 		return err_set(e, ERR_CONFLICT,
 			"the container %s was not made by berth here, so it is left alone.",
 			container);
-	if (found && host_remove(h, x.id, e))
-		return -1;
+	if (found) {
+		if (record_begin(&rec, h, &r, e))
+			return -1;
+		host_remove(h, x.id, &why);
+		record_end(&rec, &why);
+		if (why.kind)
+			return err_copy(e, &why);
+	}
 	lane_forget(container);
 	session_forget(container);
 	return found ? 0 : err_set(e, ERR_NOT_FOUND, "%s is not up.", container);

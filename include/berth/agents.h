@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "policy.h"
 #include "team.h"
 
 struct agents_host;
@@ -19,7 +20,8 @@ struct agents_host;
 struct agents_options {
 	const char *host, *context; /* as in backend_options */
 	const char *guest; /* path of berth-guest; NULL: beside this program, or ../libexec/berth */
-	bool read_only;
+	const char *program;         /* what the audit log calls this process: "up" */
+	const struct policy *policy; /* NULL: nothing is protected; copied */
 };
 
 /* Connects; the engine must be local, for workspaces are mounted by their path here. */

@@ -37,6 +37,23 @@ static const struct cli_option doctor_options[] = {
 	{0},
 };
 
+static const struct cli_option up_options[] = {
+	JSON("berth.up/1"),
+	{0},
+};
+
+static const struct cli_option down_options[] = {
+	{0, "all", NULL, "every agent of yours"},
+	{0},
+};
+
+static const struct cli_option exec_options[] = {
+	{0, "timeout", "S", "end it, and all that it started, after S seconds"},
+	{'t', "tty", NULL, "give it a terminal"},
+	JSON("berth.exec/1"),
+	{0},
+};
+
 static const struct cli_option status_options[] = {
 	JSON("berth.engine/1"),
 	{0},
@@ -267,6 +284,18 @@ const struct cli_command cli_commands[] = {
 		0, NULL},
 	{"audit", "", NULL, "list and check the record of what was done", NULL, NULL, audit_verbs,
 		0, 0, NULL},
+	{"up", "FILE", "berth-core", "create and start the agents of a team file",
+		"Several at once; an agent that is up as asked is left as it is, a stale container of "
+		"ours is replaced, anybody else's is never touched.  What a definition loosens is said, "
+		"and so is every limit that is not in force.",
+		up_options, NULL, 1, 1, NULL},
+	{"down", "[FILE]", "berth-core", "stop and remove the agents of a team file",
+		"Workspaces and home volumes stay.", down_options, NULL, 0, 1, NULL},
+	{"exec", "AGENT -- CMD ARG...", "berth-exec", "run a command in a running agent",
+		"Standard input is passed on unless it is a terminal.  Exits as the command does "
+		"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "
+		"when it cannot be executed, 127 when it is not found.",
+		exec_options, NULL, 2, -1, NULL},
 	{"engine", "", NULL, "start and stop a private engine", NULL, NULL, engine_verbs, 0, 0,
 		NULL},
 	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},
