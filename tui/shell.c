@@ -23,7 +23,7 @@
 struct shell {
 	uint64_t id; /* of CMD_SHELL_OPEN */
 	char *name;
-	bool ended;
+	bool ended, left; /* left: by Ctrl-], before it ended */
 	int exit_code;
 	struct err err;
 };
@@ -51,6 +51,9 @@ static void send_size(struct app *a)
 
 void app_shell(struct app *a, const struct target *t)
 {
+	/* The better shell where there is one. */
+	static const char *const command[] = {
+		"sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"};
 	struct command *c;
 
 	if (a->shell)
@@ -64,6 +67,9 @@ void app_shell(struct app *a, const struct target *t)
 		return;
 	}
 	c = command_new(CMD_SHELL_OPEN);
+	c->argv = arena_array(&c->mem, COUNT(command), sizeof *c->argv);
+	c->argc = COUNT(command);
+	memcpy(c->argv, command, sizeof command);
 	command_target(c, t->engine, t->id, t->name);
 	screen_size(a->screen, &c->columns, &c->rows);
 	a->shell = xcalloc(1, sizeof *a->shell);
@@ -113,7 +119,7 @@ static void leave(struct app *a)
 
 	c->ref = a->shell->id;
 	app_send(a, c);
-	a->shell->ended = true;
+	a->shell->ended = a->shell->left = true;
 }
 
 /* Keys go to the shell, all but the one that leaves it. */
@@ -188,6 +194,8 @@ void shell_relay(struct app *a)
 	app_resize(a, w, h);
 	if (s->err.kind)
 		app_say(a, ROLE_BAD, "%s", s->err.msg);
+	else if (s->left)
+		app_say(a, ROLE_DIM, "The shell in %s was left.", name);
 	else
 		app_say(a, s->exit_code ? ROLE_WARN : ROLE_DIM, "The shell in %s ended with %d.",
 			name, s->exit_code);
