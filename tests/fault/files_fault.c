@@ -1,0 +1,218 @@
+/*
+ * files_fault.c - system calls that fail under a batch of writes, one at a time, every one.
+ *
+ * This program's own definitions of write, fsync, syncfs and so on stand in front of libc's and fail
+ * at the k-th call.  Whatever fails: no false success, no torn file, nothing left over, an
+ * all-or-nothing batch is all or nothing, and a failed flush is never asked for again.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "lib/tree.h"
+
+enum call { WRITE, FSYNC, SYNCFS, RENAME, OPEN, CHMOD, CALLS };
+static const char *const call_names[] = {
+	"write", "fsync", "syncfs", "renameat2", "openat", "fchmod"};
+
+static int fail_call = -1, fail_at, fail_errno, calls[CALLS];
+static int flushes_after_failure;
+static bool failed, armed;
+
+static bool fails(enum call c)
+{
+	if (!armed)
+		return false;
+	if (failed && (c == FSYNC || c == SYNCFS) && (fail_call == FSYNC || fail_call == SYNCFS))
+		flushes_after_failure++;
+	if ((int)c != fail_call || calls[c]++ != fail_at)
+		return false;
+	failed = true;
+	errno = fail_errno;
+	return true;
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t write(int fd, const void *bytes, size_t n)
+{
+	return fails(WRITE) ? -1 : REAL(write)(fd, bytes, n);
+}
+
+int fsync(int fd)
+{
+	return fails(FSYNC) ? -1 : REAL(fsync)(fd);
+}
+
+int syncfs(int fd)
+{
+	return fails(SYNCFS) ? -1 : REAL(syncfs)(fd);
+}
+
+int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+	return fails(RENAME) ? -1 : REAL(renameat2)(a, from, b, to, flags);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+	return fails(CHMOD) ? -1 : REAL(fchmod)(fd, mode);
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	return fails(OPEN) ? -1 : REAL(openat)(dir, path, flags, mode);
+}
+
+static int entries(const char *name)
+{
+	DIR *d = opendir(tree_path(name));
+	struct dirent *entry;
+	int n = 0;
+
+	while (d && (entry = readdir(d)))
+		n += entry->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+#define N 4
+static const char *const names[N] = {"a", "d/b", "d/c", "new"};
+
+static void reset(void)
+{
+	for (int i = 0; i < N; i++) {
+		char at[64];
+
+		snprintf(at, sizeof at, "root/%s", names[i]);
+		unlink(tree_path(at));
+		if (i < N - 1)
+			tree_text(at, "old");
+	}
+}
+
+/* One batch with the k-th call of a kind failing.  false: there was no k-th call. */
+static bool try(
+	struct files *f, enum files_promise promise, size_t n, enum call c, int k, int errnum)
+{
+	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
+	struct files_put puts[N];
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+	int rc, now = 0;
+
+	reset();
+	for (size_t i = 0; i < n; i++)
+		puts[i] = (struct files_put){.path = names[i], .bytes = "brand new", .len = 9};
+	fail_call = c;
+	fail_at = k;
+	fail_errno = errnum;
+	failed = false;
+	flushes_after_failure = 0;
+	memset(calls, 0, sizeof calls);
+	armed = true;
+	rc = files_write(f, r, puts, n, &(struct files_write_options){.promise = promise}, &w, &e);
+	armed = false;
+	for (size_t i = 0; i < n; i++) {
+		char at[64];
+		bool is_new;
+
+		snprintf(at, sizeof at, "root/%s", names[i]);
+		is_new = tree_has(at, "brand new");
+		now += is_new;
+		if (!is_new && !(i == N - 1 ? !tree_exists(at) : tree_has(at, "old")))
+			fail_msg("%s is torn: %s %d failing", at, call_names[c], k);
+		/* An item without an error is in place. */
+		if (!w->items[i].err && !is_new)
+			fail_msg("%s was said to be written: %s %d failing", at, call_names[c], k);
+	}
+	if (rc == 0 && now != (int)n)
+		fail_msg("false success: %s %d failing, %d of %zu", call_names[c], k, now, n);
+	if (promise == FILES_ALL_OR_NOTHING && now != 0 && now != (int)n)
+		fail_msg("%d of %zu: %s %d failing", now, n, call_names[c], k);
+	/* A failed flush before anything is in place means that nothing is, and is not repeated;
+	 * all-or-nothing flushes once more only to take back or to keep its journal. */
+	if (failed && (c == FSYNC || c == SYNCFS)) {
+		assert_int_equal(rc, -1);
+		if (promise == FILES_DURABLE)
+			assert_int_equal(flushes_after_failure, 0);
+	}
+	files_writing_free(w);
+	files_root_close(r);
+	/* With another root in hand, as another process would: finished or undone, and clean. */
+	r = files_root_open(f, tree_path("root"), NULL);
+	puts[0] = (struct files_put){.path = "touched", .bytes = "x", .len = 1};
+	assert_int_equal(files_write(f, r, puts, 1, &(struct files_write_options){0}, &w, &e), 0);
+	files_writing_free(w);
+	files_root_close(r);
+	assert_int_equal(entries("root/.berth/stage"), 0);
+	assert_int_equal(entries("root/.berth/journal"), 0);
+	now = 0;
+	for (size_t i = 0; i < n; i++) {
+		char at[64];
+
+		snprintf(at, sizeof at, "root/%s", names[i]);
+		now += tree_has(at, "brand new");
+	}
+	if (promise == FILES_ALL_OR_NOTHING && now != 0 && now != (int)n)
+		fail_msg("%d of %zu after recovery: %s %d failing", now, n, call_names[c], k);
+	return failed;
+}
+
+static void test_every_call(void **state)
+{
+	static const enum files_promise promises[] = {
+		FILES_VISIBLE, FILES_DURABLE, FILES_ALL_OR_NOTHING};
+	static const int errors[] = {EIO, ENOSPC, EDQUOT};
+	struct files *f =
+		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
+	int tried = 0;
+
+	(void)state;
+	for (size_t p = 0; p < COUNT(promises); p++)
+		for (size_t n = 1; n <= N; n += N - 1)
+			for (int c = 0; c < CALLS; c++)
+				for (int k = 0;
+					try(f, promises[p], n, (enum call)c, k, errors[k % 3]); k++)
+					tried++;
+	files_close(f);
+	print_message("%d failing calls\n", tried);
+	assert_true(tried > 100);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_make("files-fault");
+	tree_mkdirs("root/d");
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_call)};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
