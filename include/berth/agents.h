@@ -104,6 +104,11 @@ struct run_result {
 	struct err err;   /* ENDED_FAILED, ENDED_REFUSED: the sentence */
 };
 
+/* Policy's answer and the log's entry for a command, for programs that run just one: refuses in read-only
+ * mode, records who ran what where and how it ended, with secrets in the arguments masked. */
+int agents_run_recorded(const struct run_request *r, const struct policy *policy,
+	const char *program, struct run_result *ret, struct err *e);
+
 /* Run one command in a running agent.  No engine is asked when its lane works.  Always fills *ret;
  * returns 0 when the command ran, whatever came of it. */
 int agents_run(const struct run_request *r, struct run_result *ret, struct err *e);

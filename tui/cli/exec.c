@@ -135,6 +135,8 @@ static int timeout_of(const struct cli *c, int64_t *ms, struct err *e)
 static int run(const struct cli *c, struct run_result *r, struct kept *kept, struct err *e)
 {
 	bool tty = cli_flag(c, "tty"), json = cli_flag(c, "json");
+	struct policy policy = {
+		.read_only = cli_flag(c, "read-only"), .read_only_by = "--read-only"};
 	struct termios before, raw;
 	struct run_request q = {.agent = c->argv[0],
 		.argv = (const char *const *)c->argv + 1,
@@ -172,7 +174,7 @@ static int run(const struct cli *c, struct run_result *r, struct kept *kept, str
 		cfmakeraw(&raw);
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 	}
-	result = agents_run(&q, r, e);
+	result = agents_run_recorded(&q, &policy, "exec", r, e);
 	if (tty)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
 	return result;
