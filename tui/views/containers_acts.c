@@ -36,6 +36,7 @@ void containers_ask(struct view *v, enum act act, enum act other)
 {
 	struct chosen k = containers_chosen(v);
 	struct target *t;
+	enum act asked = act;
 	size_t n = count_possible(&k, act), at = 0;
 	char name[64];
 
@@ -45,10 +46,10 @@ void containers_ask(struct view *v, enum act act, enum act other)
 		if (k.n == 1)
 			app_say(v->app, ROLE_WARN, "%s is %s: there is nothing to %s.",
 				text_clean(name, sizeof name, k.c[0]->name),
-				container_state_name(k.c[0]->state), act_name(act));
+				container_state_name(k.c[0]->state), act_name(asked));
 		else if (k.n)
 			app_say(v->app, ROLE_WARN, "None of these %zu is in a state to %s.", k.n,
-				act_name(act));
+				act_name(asked));
 		free(k.c);
 		return;
 	}
