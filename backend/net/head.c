@@ -26,6 +26,11 @@ static const char *value(const char *line, const char *name)
 	return line + len + 1 + strspn(line + len + 1, " \t");
 }
 
+static int bad_length(struct err *e)
+{
+	return err_set(e, ERR_PROTOCOL, "the reply has a Content-Length that is no number");
+}
+
 static int parse(struct reply_head *h, struct err *e)
 {
 	const char *s = h->text.s, *v;
@@ -41,10 +46,11 @@ static int parse(struct reply_head *h, struct err *e)
 	for (const char *line = strchr(s, '\n'); line && line[1]; line = strchr(line, '\n')) {
 		line++;
 		if ((v = value(line, "Content-Length"))) {
+			if (*v < '0' || *v > '9')
+				return bad_length(e);
 			h->length = strtoll(v, &end, 10);
-			if (*v < '0' || *v > '9' || !strchr("\r\n", *end))
-				return err_set(e, ERR_PROTOCOL,
-					"the reply has a Content-Length that is no number");
+			if (!strchr("\r\n", *end))
+				return bad_length(e);
 		}
 		if ((v = value(line, "Transfer-Encoding")) && strncasecmp(v, "chunked", 7) == 0)
 			h->chunked = true;
