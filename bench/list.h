@@ -9,6 +9,7 @@
 	SUITE(self) \
 	SUITE(stats) \
 	SUITE(console) \
+	SUITE(audit) \
 	SUITE(files_read)
 /* clang-format on */
 
