@@ -22,7 +22,7 @@ enum {
 	IN_AUDIT = 1 << 7,
 	IN_ANY = 0xFFFF,
 	IN_TEXT = IN_LOGS | IN_INSPECT,
-	IN_LISTS = IN_CONTAINERS | IN_JOBS | IN_AUDIT,
+	IN_LISTS = IN_CONTAINERS | IN_JOBS,
 };
 
 enum {
@@ -71,6 +71,8 @@ enum {
 		"a shell in the container")                                                        \
 	ACTION(INSPECT, "inspect", "i", IN_CONTAINERS, 0, "inspect",                               \
 		"the engine's JSON, collapsible")                                                  \
+	ACTION(RECORDS, "records", "a", IN_CONTAINERS, ACTION_HIDDEN, "audit",                     \
+		"what was done to the container")                                                  \
 	ACTION(START_STOP, "start-stop", "S", IN_CONTAINERS, ACTION_CHANGES, "start/stop",         \
 		"start, or stop with its grace time")                                              \
 	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \

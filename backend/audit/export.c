@@ -100,9 +100,21 @@ int audit_export(const char *dir, const char *to, uint64_t *ret_records, struct 
 	return ret;
 }
 
+/* Without the writers' lock, so that nobody who is stopped while holding it stops us: half of a new
+ * head does not fit its check sum, and a moment later it is whole. */
+static bool read_head(int fd, struct head *ret)
+{
+	char raw[HEAD_SIZE];
+
+	for (int i = 0; i < 100; i++)
+		if (audit_pread_all(fd, raw, sizeof raw, 0) == HEAD_SIZE && head_parse(raw, ret))
+			return true;
+	return false;
+}
+
 int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
 {
-	char path[PATH_MAX], raw[HEAD_SIZE];
+	char path[PATH_MAX];
 	AUTO_CLOSE int dfd = segments_dir(dir, false, path, sizeof path, e);
 	AUTO_CLOSE int fd = dfd < 0 ? -1 : openat(dfd, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct segments s;
@@ -112,17 +124,12 @@ int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
 		return -1;
 	if (fd < 0 && errno == ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "There is no audit log in %s yet.", path);
-	/* Overwritten in place by writers: without their lock half of it may be the new one. */
-	if (fd < 0 || head_lock(fd, false, 10000, e) < 0)
-		return fd < 0 ? err_sys(e, errno, "Cannot read the audit log's head in %s", path)
-			      : -1;
-	if (audit_pread_all(fd, raw, sizeof raw, 0) != HEAD_SIZE || !head_parse(raw, &head)) {
-		head_unlock(fd);
+	if (fd < 0)
+		return err_sys(e, errno, "Cannot read the audit log's head in %s", path);
+	if (!read_head(fd, &head))
 		return err_set(e, ERR_FAILED,
 			"The audit log's head file in %s is damaged; run \"berth audit verify\".",
 			path);
-	}
-	head_unlock(fd);
 	if (segments_list(dfd, &s, e) < 0)
 		return -1;
 	memset(h, 0, sizeof *h);

@@ -483,6 +483,7 @@ static bool containers_act(struct view *v, enum action a)
 	case DO_KILL: containers_ask(v, ACT_KILL, ACT_NONE); return true;
 	case DO_REMOVE: containers_ask(v, ACT_REMOVE, ACT_NONE); return true;
 	case DO_LOGS: containers_logs(v); return true;
+	case DO_RECORDS: containers_records(v); return true;
 	case DO_SHELL: shell(v); return true;
 	case DO_INSPECT: inspect(v); return true;
 	default: break;

@@ -52,5 +52,6 @@ struct chosen containers_chosen(struct view *v); /* free .c */
 /* Ask about those of the chosen that `act` makes sense for, or else `other`. */
 void containers_ask(struct view *v, enum act act, enum act other);
 void containers_logs(struct view *v);
+void containers_records(struct view *v); /* what was done to the row, in the audit view */
 
 #endif

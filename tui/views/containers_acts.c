@@ -7,6 +7,7 @@
 #include <berth/text.h>
 
 #include "app.h"
+#include "views/audit.h"
 #include "views/logs.h"
 
 /* Acts and the states they make sense in. */
@@ -65,6 +66,18 @@ void containers_ask(struct view *v, enum act act, enum act other)
 			k.hidden);
 	app_confirm_act(v->app, act, t, n);
 	free(t);
+	free(k.c);
+}
+
+void containers_records(struct view *v)
+{
+	struct chosen k = containers_chosen(v);
+	struct view *audit = app_view(v->app, "audit");
+
+	if (k.n && audit) {
+		audit_view_about(audit, k.c[0]->id);
+		app_switch(v->app, "audit");
+	}
 	free(k.c);
 }
 

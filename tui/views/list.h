@@ -13,6 +13,7 @@
 	TAB(containers) \
 	TAB(logs)       \
 	TAB(jobs)       \
+	TAB(audit)      \
 	TAB(events)     \
 	TAB(host)
 
