@@ -50,8 +50,10 @@ struct engine_call *engine_ask(struct engine *en, const char *what, const char *
 	const char *method, const char *target, const char *body, int timeout_ms, engine_ask_fn fn,
 	void *ctx)
 {
-	static const struct call_ops ops = {
-		.start = ask_start, .reply = ask_reply, .failed = ask_failed, .release = ask_release};
+	static const struct call_ops ops = {.start = ask_start,
+		.reply = ask_reply,
+		.failed = ask_failed,
+		.release = ask_release};
 	struct ask *a = call_new(en, &ops, sizeof *a, subject);
 
 	a->what = xstrdup(what);

@@ -24,7 +24,7 @@
 #include <berth/err.h>
 #include <berth/job.h>
 
-#define BOARD_SLOTS                                                                  \
+#define BOARD_SLOTS \
 	256 /* jobs of one process at once, ended ones that are still shown included \
 	     */
 

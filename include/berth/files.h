@@ -104,7 +104,7 @@ struct files_reading {
 	uint64_t bytes;
 	const char *backend; /* "inline", "threads", "io_uring" */
 	unsigned width;      /* threads or ring slots that took part */
-	void *memory; /* private: the bytes of all items */
+	void *memory;        /* private: the bytes of all items */
 };
 
 /* -1 only for cancellation; everything else is per item.  Free with files_reading_free. */

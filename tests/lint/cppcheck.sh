@@ -4,6 +4,6 @@ cd "$SRC" || exit 1
 mkdir -p "$BUILD/cppcheck"
 git ls-files -co --exclude-standard -- 'backend/*.c' 'tui/*.c' 'bench/*.c' |
 	cppcheck --quiet --file-list=- --error-exitcode=1 --enable=warning,performance,portability --std=c11 \
-		--inline-suppr --suppressions-list=<(grep -v '^#' tests/lint/cppcheck.supp) -D_GNU_SOURCE \
+		--inline-suppr --suppressions-list=<(grep -v '^#' tests/lint/cppcheck.supp) -D_GNU_SOURCE '-DcJSON_ArrayForEach(e,a)=for(e=(a)->child;e;e=e->next)' \
 		-Iinclude -Ibackend -Itui -Ibench --cppcheck-build-dir="$BUILD/cppcheck" -j "$(nproc)" \
 		--template='{file}:{line}: {severity}: {message} [{id}]'

@@ -79,7 +79,8 @@ static void test_harmless(void **state)
 static int lists(const char *const *allow, size_t nallow, const char *const *block, size_t nblock,
 	const char *text)
 {
-	struct rule_options o = {.allow = allow, .nallow = nallow, .block = block, .nblock = nblock};
+	struct rule_options o = {
+		.allow = allow, .nallow = nallow, .block = block, .nblock = nblock};
 	struct err e = ERR_INIT;
 	struct rule_set *r = rules_compile(&o, &e);
 	const char *argv[] = {"sh", "-c", text};
