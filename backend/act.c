@@ -20,6 +20,7 @@
 struct act_item {
 	struct act_batch *batch;
 	const char *engine, *id, *name; /* as the person saw it */
+	const char *agent, *session;    /* its row may be gone before the outcome is recorded */
 	uint64_t ticket;                /* of the recorded intent */
 	int64_t begun_ns;
 };
@@ -65,6 +66,8 @@ static struct deed_in_hand describe(const struct act_item *it, struct key_value 
 		.id = it->id,
 		.name = it->name,
 		.row = model_find(&batch->b->model, it->id),
+		.agent = it->agent,
+		.session = it->session,
 		.params = params};
 
 	if (batch->force)
@@ -99,6 +102,8 @@ static int act_begin(struct act_item *it, struct err *e)
 	if (r->c.pending)
 		return err_set(e, ERR_CONFLICT, "berth is %s %s already.", act_doing(r->c.pending),
 			it->name);
+	it->agent = arena_strdup(&batch->mem, r->c.agent);
+	it->session = arena_strdup(&batch->mem, r->c.session);
 	row_set_problem(r, NULL);
 	r->c.pending = batch->act;
 	r->settling = false;

@@ -165,7 +165,8 @@ struct deed_in_hand {
 	enum deed deed;
 	const char *target_type;
 	const char *engine, *id, *name;
-	const struct row *row; /* NULL: no container that we know */
+	const struct row *row;       /* NULL: no container that we know */
+	const char *agent, *session; /* without a row: whose it was; may be NULL */
 	size_t nparams;
 	const struct key_value *params;
 };

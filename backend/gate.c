@@ -59,8 +59,8 @@ static void describe(const struct deed_in_hand *d, struct audit_record *r)
 		.engine = d->engine,
 		.target = d->id,
 		.name = d->name,
-		.agent = d->row ? known(d->row->c.agent) : NULL,
-		.session = d->row ? known(d->row->c.session) : NULL,
+		.agent = d->row ? known(d->row->c.agent) : d->agent,
+		.session = d->row ? known(d->row->c.session) : d->session,
 		.params = d->params,
 		.nparams = d->nparams,
 		.duration_us = -1};

@@ -12,6 +12,8 @@ A scenario is one JSON object; every key may be left out:
     containers   a number, or a list of {name, image, state, labels, tty, env, cpu, memory, log, ...}
     log          lines that every container has written: a list of strings, "e:" in front for stderr
     log_rate     bytes per second that followed logs go on with
+    audit        the directory of an audit log: what stops, kills, removes or opens a shell is refused
+                 with 500 unless its intent is on disk when the request arrives
     faults       a list of {match, do, ...}: the first whose regular expression finds "METHOD PATH" is
                  applied; "times" limits how often, "after" skips the first N matching requests.
        do: status {status, message}   an error as the engine words it
@@ -447,7 +449,29 @@ class Handler(socketserver.BaseRequestHandler):
         finally:
             self.request.settimeout(None)
 
+    def intended(self, engine, ref, verb):
+        """Is the intent of this in the log, acknowledged, and still without an outcome?  The head file is
+        written after fdatasync of the log returned, so what it covers is on disk."""
+        log = engine.get("audit")
+        if not log or verb in ("start", "unpause"):
+            return True
+        with open(os.path.join(log, "head"), encoding="ascii") as f:
+            durable = int(re.search(r" seq (\d+) ", f.read())[1])
+        waiting = set()
+        for name in sorted(n for n in os.listdir(log) if n.endswith(".jsonl")):
+            with open(os.path.join(log, name), encoding="utf-8") as f:
+                for record in (json.loads(line) for line in f if line.endswith("\n")):
+                    if record["act"] != "container." + verb or record.get("id") != ref or record["seq"] > durable:
+                        continue
+                    if record["phase"] == "intent":
+                        waiting.add(record["seq"])
+                    else:
+                        waiting.discard(record.get("intent"))
+        return bool(waiting)
+
     def act(self, engine, query, ref, verb):
+        if not self.intended(engine, ref, verb):
+            return self.error(500, "the intent is not on disk")
         after = {"start": ("running", ["start"]), "stop": ("exited", ["kill", "die", "stop"]), "kill": ("exited", ["kill", "die"]),
                  "restart": ("running", ["kill", "die", "stop", "start", "restart"]), "pause": ("paused", ["pause"]),
                  "unpause": ("running", ["unpause"])}
@@ -466,6 +490,8 @@ class Handler(socketserver.BaseRequestHandler):
         return self.reply(204)
 
     def remove(self, engine, query, ref):
+        if not self.intended(engine, ref, "remove"):
+            return self.error(500, "the intent is not on disk")
         c = self.with_container(engine, ref)
         if not c:
             return True
@@ -477,6 +503,8 @@ class Handler(socketserver.BaseRequestHandler):
         return self.reply(204)
 
     def exec_create(self, engine, query, ref):
+        if not self.intended(engine, ref, "shell"):
+            return self.error(500, "the intent is not on disk")
         c = self.with_container(engine, ref)
         if not c:
             return True

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""audit.py - what is done is recorded before it is done, and the record can be checked."""
+import json
+import os
+import shutil
+import tempfile
+
+from scenario import Fake, berth, case, main, neutral
+
+
+class State:
+    """A state directory of its own while the `with` lasts, and a fake engine that looks into it."""
+
+    def __init__(self, **scenario):
+        self.dir = tempfile.mkdtemp(prefix="s")
+        self.log = os.path.join(self.dir, "berth/audit")
+        self.env = {"XDG_STATE_HOME": self.dir}
+        self.fake = Fake(audit=self.log, **scenario)
+
+    def __enter__(self):
+        self.fake.start()
+        return self
+
+    def __exit__(self, *_):
+        self.fake.__exit__()
+        shutil.rmtree(self.dir)
+
+    def console(self, *lines, options=()):
+        script = os.path.join(self.dir, "script")
+        with open(script, "w", encoding="utf-8") as f:
+            f.write("\n".join(["size 120 24", *lines, ""]))
+        return berth(*options, "--script", script, fake=self.fake, env=self.env)
+
+    def audit(self, *args):
+        return berth("audit", *args, env=self.env)
+
+    def records(self, *args):
+        lines = self.audit("list", "--json", *args).out.decode().splitlines()
+        *records, last = [json.loads(line) for line in lines]
+        assert last["summary"]["records"] == len(records), last
+        return records
+
+    def asked(self):
+        return [r for r in self.fake.requests() if r.split(" ")[0] in ("POST", "DELETE")]
+
+
+# A dialog takes keys only after a person could have seen it.
+def confirmed(key, *answer, then):
+    return ["key G", f"key {key}", "wait Cancel", *["snapshot"] * 4, *answer, f"wait {then}"]
+
+
+@case
+def intent_is_on_disk_when_the_request_arrives():
+    with State(containers=[{"name": "web", "labels": {"berth.agent": "agent_a"}}]) as s:
+        result = s.console("wait web", *confirmed("P", "key y", then="Paused 1 container."))
+        assert result.code == 0, result.out + result.err
+        result = s.console("wait web", *confirmed("D", "type web", "key Enter", then="Removed 1 container."))
+        assert result.code == 0, result.out + result.err
+        assert len(s.asked()) == 2, s.asked()
+        done = s.records("--act", "container.*")
+        assert [(r["act"], r["phase"], r["outcome"]) for r in done] == [
+            ("container.pause", "intent", None), ("container.pause", "outcome", "ok"),
+            ("container.remove", "intent", None), ("container.remove", "outcome", "ok")], done
+        assert all(r["name"] == "web" and r["agent"] == "agent_a" and r["program"] == "console" for r in done)
+        assert done[1]["intent"] == done[0]["seq"] and done[3]["intent"] == done[2]["seq"]
+        assert s.audit("verify").code == 0
+
+
+@case
+def what_cannot_be_recorded_is_not_done():
+    with State(containers=[{"name": "web"}]) as s:
+        os.mkdir(os.path.join(s.dir, "berth"), 0o700)
+        with open(s.log, "w", encoding="ascii"):
+            pass  # a file where the directory of the log should be
+        s.fake.door("set", {"audit": None})
+        result = s.console("wait web", *confirmed("K", "type web", "key Enter", then="not"))
+        assert s.asked() == [], s.asked()
+        assert result.code == 0, result.out + result.err
+
+
+@case
+def policy_refuses_and_the_refusal_is_recorded():
+    with State(containers=[{"name": "db-main"}, {"name": "web", "labels": {"keep": "yes"}}]) as s:
+        settings = os.path.join(s.dir, "berth.yaml")
+        with open(settings, "w", encoding="ascii") as f:
+            f.write("protected: {names: [db-*], labels: [keep]}\n")
+        for name in ("db-main", "web"):
+            others = ["key /", f"type {name}", "key Enter"]
+            result = s.console(f"wait {name}", *others, *confirmed("K", f"type {name}", "key Enter", then="protected"),
+                               options=("--settings", settings))
+            assert result.code == 0, result.out + result.err
+        assert s.asked() == [], s.asked()
+        refused = s.records("--outcome", "refused")
+        assert [(r["act"], r["name"], r["phase"]) for r in refused] == [
+            ("container.kill", "db-main", "event"), ("container.kill", "web", "event")], refused
+        assert "db-*" in refused[0]["error"] and "keep" in refused[1]["error"], refused
+
+
+@case
+def tampering_is_told():
+    with State(containers=[{"name": "web"}]) as s:
+        s.console("wait web", *confirmed("P", "key y", then="Paused 1 container."))
+        head = s.audit("head").out.decode().strip()
+        assert s.audit("verify", "--head", head).code == 0
+        bundle = os.path.join(s.dir, "bundle")
+        assert s.audit("export", bundle).code == 0
+        clean = s.audit("verify", "--json", bundle)
+        assert clean.code == 0 and clean.json()["clean"], clean.out
+        other = s.audit("verify", "--head", "0" * 64)
+        assert other.code == 1 and b"truncated" in other.out, other.out
+        name = next(n for n in os.listdir(s.log) if n.endswith(".jsonl"))
+        path = os.path.join(s.log, name)
+        with open(path, "rb") as f:
+            text = f.read()
+        with open(path, "wb") as f:
+            f.write(text.replace(b'"name":"web"', b'"name":"wex"', 1))
+        told = s.audit("verify")
+        assert told.code == 1 and told.out.startswith(b"changed: Record "), told.out
+        document = s.audit("verify", "--json").json()
+        assert document["fault"] == "changed" and document["at_seq"] == 2, document
+
+
+@case
+def names_stay_in_their_line():
+    name = "esc\x1b]0;x\x07 \u202e\x9b31m \"\\"
+    with State(containers=[{"name": name}]) as s:
+        result = s.console("wait esc", "key i", "wait Id", "key Esc")
+        assert result.code == 0, result.out + result.err
+        listed = s.audit("list")
+        neutral(listed.out)
+        assert [r["name"] for r in s.records("--act", "container.inspect")] == [name]
+        for name in os.listdir(s.log):
+            if name.endswith(".jsonl"):
+                with open(os.path.join(s.log, name), "rb") as f:
+                    neutral(f.read())
+
+
+@case
+def wrong_use():
+    with State() as s:
+        s.audit("list").fails_with(1, "no audit log")
+        s.audit("list", "--since", "yesterday").fails_with(2, "yesterday")
+        s.audit("list", "--outcome", "fine").fails_with(2, "--outcome")
+        s.audit("verify", "--head", "xyz").fails_with(2, "64")
+        s.audit("verify", "/nonexistent").fails_with(1, "/nonexistent")
+        s.audit("verify", "/etc/passwd").fails_with(1, "/etc/passwd")
+
+
+main()
