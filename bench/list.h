@@ -10,7 +10,10 @@
 	SUITE(stats) \
 	SUITE(console) \
 	SUITE(audit) \
-	SUITE(files_read)
+	SUITE(files_read) \
+	SUITE(files_scan) \
+	SUITE(files_search) \
+	SUITE(files_change)
 /* clang-format on */
 
 #endif

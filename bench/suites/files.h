@@ -11,6 +11,7 @@
 
 #include <berth/err.h>
 #include <berth/files.h>
+#include <berth/str.h>
 
 struct scratch {
 	char path[PATH_MAX]; /* removed by scratch_release */
@@ -21,6 +22,11 @@ void scratch_release(struct scratch *s);
 /* A file below it, parents made; content is pseudo-random text from `seed`. */
 int scratch_file(
 	const struct scratch *s, const char *name, size_t size, uint64_t seed, struct err *e);
+
+/* A tree of n small files (about 1 KiB) in n / 80 directories on three levels and four files of 8 MiB,
+ * some of them with the words that the searches look for.  Made once a process, removed at its end.
+ */
+const char *shared_tree(size_t n, struct err *e);
 
 /* sync, then drop page cache, dentries and inodes: guest-cold.  The host below may still cache.
  * ERR_NOT_FOUND where that is not permitted: the case is then "not run". */

@@ -67,6 +67,58 @@ int scratch_file(
 	return 0;
 }
 
+static struct scratch shared;
+static pid_t shared_owner;
+
+static void remove_shared(void)
+{
+	if (getpid() == shared_owner)
+		scratch_release(&shared);
+}
+
+static int fill_shared(size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n + 4; i++) {
+		size_t size = i < n ? 600 + i * 7919 % 900 : 8u << 20;
+		AUTO_FREE char *name =
+			xasprintf("t%zu/s%zu/d%zu/file%zu.txt", i / 6400, i / 800, i / 80, i);
+
+		if (scratch_file(&shared, name, size, i, e) < 0)
+			return -1;
+		if (i % 317 == 0) {
+			AUTO_FREE char *path = xasprintf("%s/%s", shared.path, name);
+			FILE *f = fopen(path, "a");
+
+			if (!f)
+				return err_sys(e, errno, "cannot write %s", path);
+			fprintf(f, "\nneedle %s text%zu %zu\n", i % 2 ? "of" : "pg", i, i);
+			fclose(f);
+		}
+	}
+	return 0;
+}
+
+const char *shared_tree(size_t n, struct err *e)
+{
+	static size_t made;
+
+	if (made == n)
+		return shared.path;
+	if (made)
+		scratch_release(&shared);
+	made = 0;
+	if (scratch_init(&shared, e) < 0)
+		return NULL;
+	if (!shared_owner) {
+		shared_owner = getpid();
+		atexit(remove_shared);
+	}
+	if (fill_shared(n, e) < 0)
+		return NULL;
+	made = n;
+	return shared.path;
+}
+
 int drop_caches(struct err *e)
 {
 	AUTO_CLOSE int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);

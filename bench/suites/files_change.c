@@ -1,0 +1,337 @@
+/* files_change.c - writing, transforming and copying many files, against what one would do else. */
+#include "bench.h"
+#include "suites/files.h"
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SIZE 8192
+
+struct changes {
+	struct scratch dir;
+	struct files *files;
+	struct files_root *root;
+	size_t n;
+	struct files_put *puts;
+	char text[SIZE];
+	unsigned round;
+};
+
+static void release(void *ctx)
+{
+	struct changes *x = ctx;
+
+	for (size_t i = 0; x->puts && i < x->n; i++)
+		free((char *)x->puts[i].path);
+	free(x->puts);
+	files_root_close(x->root);
+	files_close(x->files);
+	scratch_release(&x->dir);
+	free(x);
+}
+
+static struct changes *make(size_t n, struct err *e)
+{
+	struct changes *x = xcalloc(1, sizeof *x);
+
+	x->n = n;
+	x->files = bench_files(0, 0);
+	if (scratch_init(&x->dir, e) == 0)
+		x->root = files_root_open(x->files, x->dir.path, e);
+	if (x->root && chdir(x->dir.path) == 0)
+		return x;
+	release(x);
+	return NULL;
+}
+
+/* --- durable writes: the same names every time, in directories that exist --- */
+
+static void *setup_write(size_t n, struct err *e)
+{
+	struct changes *x = make(n, e);
+
+	if (!x)
+		return NULL;
+	memset(x->text, 'x', sizeof x->text);
+	x->puts = xcalloc(n, sizeof *x->puts);
+	for (size_t i = 0; i < n; i++) {
+		char dir[32];
+
+		snprintf(dir, sizeof dir, "d%zu", i / 20);
+		mkdir(dir, 0755);
+		x->puts[i] = (struct files_put){
+			.path = xasprintf("%s/file%zu", dir, i), .bytes = x->text, .len = SIZE};
+	}
+	return x;
+}
+
+static int settle(void *ctx, struct err *e)
+{
+	struct changes *x = ctx;
+
+	(void)e;
+	x->text[0] = (char)('a' + x->round++ % 26);
+	sync();
+	return 0;
+}
+
+static int each_by_itself(void *ctx, struct sample *s, struct err *e)
+{
+	struct changes *x = ctx;
+
+	for (size_t i = 0; i < x->n; i++) {
+		const char *path = x->puts[i].path, *slash = strrchr(path, '/');
+		AUTO_FREE char *temporary = xasprintf("%s.new", path);
+		AUTO_FREE char *parent = xstrndup(path, (size_t)(slash - path));
+		int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), dir;
+
+		if (fd < 0 || write(fd, x->text, SIZE) != SIZE || fsync(fd) < 0 || close(fd) < 0 ||
+			rename(temporary, path) < 0)
+			return err_sys(e, errno, "cannot write %s", path);
+		dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dir < 0 || fsync(dir) < 0 || close(dir) < 0)
+			return err_sys(e, errno, "cannot flush %s", parent);
+	}
+	s->digest = x->n;
+	return 0;
+}
+
+static int batch(struct changes *x, enum files_promise promise, struct sample *s, struct err *e)
+{
+	struct files_write_options o = {.promise = promise};
+	struct files_writing *w;
+	int rc = files_write(x->files, x->root, x->puts, x->n, &o, &w, e);
+
+	s->digest = w->n - w->failed;
+	files_writing_free(w);
+	return rc;
+}
+
+static int batch_durable(void *ctx, struct sample *s, struct err *e)
+{
+	return batch(ctx, FILES_DURABLE, s, e);
+}
+
+static int batch_all(void *ctx, struct sample *s, struct err *e)
+{
+	return batch(ctx, FILES_ALL_OR_NOTHING, s, e);
+}
+
+#define SETUP(n)                                                         \
+	static void *setup_write_##n(struct bench_run *r, struct err *e) \
+	{                                                                \
+		(void)r;                                                 \
+		return setup_write(n, e);                                \
+	}
+SETUP(1)
+SETUP(10)
+SETUP(100)
+SETUP(1000)
+
+#define WRITE(n, factor, words)                                                                 \
+	{                                                                                       \
+		.name = "write-" #n, .about = #n " files of 8 KiB, durable", .samples = 20,     \
+		.warmup = 1, .setup = setup_write_##n, .teardown = release, .prepare = settle,  \
+		.arms = {{"write, fsync, rename, fsync dir", each_by_itself},                   \
+			{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}}, \
+		.targets = {{words, "durable batch", ON_RATIO, factor, NO_BOUND}},              \
+	}
+
+/* --- transform: 10,000 files, one word each --- */
+
+#define EDITED 10000
+
+static void *setup_transform(struct bench_run *r, struct err *e)
+{
+	struct changes *x = make(bench_smoke(r) ? 200 : EDITED, e);
+
+	for (size_t i = 0; x && i < x->n; i++) {
+		AUTO_FREE char *name = xasprintf("d%zu/file%zu", i / 100, i);
+
+		if (scratch_file(&x->dir, name, 1500, i, e) < 0) {
+			release(x);
+			return NULL;
+		}
+		FILE *f = fopen(name, "a");
+
+		if (f) {
+			fprintf(f, "\nred herring\n");
+			fclose(f);
+		}
+	}
+	return x;
+}
+
+/* The word goes to and fro, so that every sample finds what it replaces. */
+static int unedit(void *ctx, struct err *e)
+{
+	const char *argv[] = {"sh", "-c",
+		"find . -name 'file*' -print0 | xargs -0 sed -i 's/blue herring/red herring/'",
+		NULL};
+
+	(void)ctx;
+	if (run_program(argv, NULL, e) != 0)
+		return err_set(e, ERR_FAILED, "sed failed");
+	sync();
+	return 0;
+}
+
+static int count_blue(struct changes *x, struct sample *s, struct err *e)
+{
+	const char *argv[] = {
+		"sh", "-c", "grep -rl --include 'file*' 'blue herring' . | wc -l", NULL};
+	AUTO_STR struct str out = STR_INIT;
+
+	if (run_program(argv, &out, e) != 0)
+		return -1;
+	s->digest = strtoull(out.s, NULL, 10);
+	return s->digest == x->n ? 0
+				 : err_set(e, ERR_FAILED, "%s of %zu files changed", out.s, x->n);
+}
+
+static int transform_sed(void *ctx, struct sample *s, struct err *e)
+{
+	const char *argv[] = {"sh", "-c",
+		"find . -name 'file*' -print0 | xargs -0 sed -i 's/red herring/blue herring/'",
+		NULL};
+	int64_t begun = clock_mono_ns();
+
+	if (run_program(argv, NULL, e) != 0)
+		return err_set(e, ERR_FAILED, "sed failed");
+	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
+	return count_blue(ctx, s, e);
+}
+
+static int transform_with(
+	struct changes *x, enum files_promise promise, struct sample *s, struct err *e)
+{
+	struct files_transform_options o = {
+		.pattern = {.text = "red herring", .len = 11},
+		.replacement = "blue herring",
+		.replacement_len = 12,
+		.promise = promise,
+	};
+	struct files_transform_result r;
+	int64_t begun = clock_mono_ns();
+	int rc = files_transform(x->files, x->root, "", &o, &r, e);
+
+	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
+	str_release(&r.diff);
+	return rc < 0 ? -1 : count_blue(x, s, e);
+}
+
+static int transform_visible(void *ctx, struct sample *s, struct err *e)
+{
+	return transform_with(ctx, FILES_VISIBLE, s, e);
+}
+
+static int transform_all(void *ctx, struct sample *s, struct err *e)
+{
+	return transform_with(ctx, FILES_ALL_OR_NOTHING, s, e);
+}
+
+/* --- copy: a tree of 20,000 files --- */
+
+#define COPIED 20000
+
+static void *setup_copy(struct bench_run *r, struct err *e)
+{
+	struct changes *x = make(bench_smoke(r) ? 200 : COPIED, e);
+
+	for (size_t i = 0; x && i < x->n; i++) {
+		AUTO_FREE char *name = xasprintf("src/d%zu/e%zu/file%zu", i / 800, i / 40, i);
+
+		if (scratch_file(&x->dir, name, i % 100 == 0 ? 200000 : 2000, i, e) < 0) {
+			release(x);
+			return NULL;
+		}
+	}
+	return x;
+}
+
+static int clear_copy(void *ctx, struct err *e)
+{
+	const char *argv[] = {"rm", "-rf", "dst", NULL};
+
+	(void)ctx;
+	if (run_program(argv, NULL, e) != 0)
+		return -1;
+	sync();
+	return 0;
+}
+
+static int count_copy(struct sample *s, struct err *e)
+{
+	const char *argv[] = {
+		"sh", "-c", "find dst -type f -printf '%s %P\\n' | sort | cksum", NULL};
+	AUTO_STR struct str out = STR_INIT;
+
+	if (run_program(argv, &out, e) != 0)
+		return -1;
+	s->digest = digest_bytes(0, out.s, out.len);
+	return 0;
+}
+
+static int copy_cp(void *ctx, struct sample *s, struct err *e)
+{
+	const char *argv[] = {"cp", "-a", "src", "dst", NULL};
+	int64_t begun = clock_mono_ns();
+
+	(void)ctx;
+	if (run_program(argv, NULL, e) != 0)
+		return err_set(e, ERR_FAILED, "cp failed");
+	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
+	return count_copy(s, e);
+}
+
+static int copy_engine(void *ctx, struct sample *s, struct err *e)
+{
+	struct changes *x = ctx;
+	struct files_copy_options o = {.keep_owner = true};
+	struct files_tree_totals t;
+	int64_t begun = clock_mono_ns();
+
+	if (files_copy(x->files, x->root, "src", x->root, "dst", &o, &t, e) < 0)
+		return -1;
+	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
+	return count_copy(s, e);
+}
+
+static const struct bench_case cases[] = {
+	WRITE(1, 0.9, "one file: no slower"),
+	WRITE(10, 3, "durable writes >= 3x at 10 files"),
+	WRITE(100, 5, "durable writes >= 5x at 100"),
+	WRITE(1000, 6, "durable writes >= 6x at 1,000"),
+	{.name = "transform",
+		.about = "one word in each of 10,000 files",
+		.samples = 15,
+		.warmup = 1,
+		.setup = setup_transform,
+		.teardown = release,
+		.prepare = unedit,
+		.arms = {{"find | xargs sed -i", transform_sed}, {"visible", transform_visible},
+			{"all or nothing, durable", transform_all}},
+		.targets = {{"transform >= 3x over sed -i", "visible", ON_RATIO, 3, NO_BOUND}}},
+	{.name = "copy",
+		.about = "a tree of 20,000 files",
+		.samples = 15,
+		.warmup = 1,
+		.setup = setup_copy,
+		.teardown = release,
+		.prepare = clear_copy,
+		.arms = {{"cp -a", copy_cp}, {"engine", copy_engine}},
+		.targets = {{"copy >= 1.5x over cp -a", "engine", ON_RATIO, 1.5, NO_BOUND}}},
+	{.name = NULL},
+};
+
+const struct bench_suite suite_files_change = {
+	"files_change", "writing, transforming, copying", cases};
