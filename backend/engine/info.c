@@ -9,9 +9,12 @@ void parse_version(const cJSON *root, struct arena *a, struct engine_info *info)
 	const cJSON *part;
 
 	info->version = ejson_keep(a, root, "Version");
-	info->os = ejson_keep(a, root, "Os");
-	info->kernel = ejson_keep(a, root, "KernelVersion");
-	info->arch = ejson_keep(a, root, "Arch");
+	if (!info->os || !*info->os)
+		info->os = ejson_keep(a, root, "Os");
+	if (!info->kernel || !*info->kernel)
+		info->kernel = ejson_keep(a, root, "KernelVersion");
+	if (!info->arch || !*info->arch)
+		info->arch = ejson_keep(a, root, "Arch");
 	info->product = "docker";
 	cJSON_ArrayForEach(part, ejson_get(root, "Components"))
 	{
@@ -25,6 +28,12 @@ void parse_info(const cJSON *root, struct arena *a, struct engine_info *info)
 	const char *os = ejson_string(root, "OperatingSystem");
 
 	info->id = ejson_keep(a, root, "ID");
+	if (!info->version || !*info->version)
+		info->version = ejson_keep(a, root, "ServerVersion");
+	if (!info->arch || !*info->arch)
+		info->arch = ejson_keep(a, root, "Architecture");
+	if (!info->product)
+		info->product = "docker";
 	info->name = ejson_keep(a, root, "Name");
 	info->root_dir = ejson_keep(a, root, "DockerRootDir");
 	info->storage = ejson_keep(a, root, "Driver");

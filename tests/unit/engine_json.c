@@ -153,10 +153,17 @@ static void test_info(void **state)
 	assert_string_equal(info.name, "host");
 	assert_int_equal(strlen(info.id), 59);
 	assert_true(info.cpus > 0 && info.memory_bytes > 1 << 30);
+	info = (struct engine_info){0};
 	parse_version(pv, &mem, &info);
 	parse_info(pi, &mem, &info);
 	assert_string_equal(info.product, "podman");
 	assert_string_equal(info.version, "4.3.1");
+	info = (struct engine_info){0};
+	parse_info(i, &mem, &info); /* alone it must do */
+	assert_string_equal(info.version, "20.10.24+dfsg1");
+	assert_string_equal(info.product, "docker");
+	assert_string_equal(info.arch, "x86_64");
+	info = (struct engine_info){0};
 	parse_version(v29, &mem, &info);
 	assert_string_equal(info.arch, "arm64");
 }
