@@ -209,7 +209,7 @@ static void on_young(uv_timer_t *t)
 	ask(b);
 	if (first)
 		timer_start(t, on_young, young_ms(b) - (backend_now(b) - first) / NS_PER_MS + 1);
-	publish_soon(b);
+	publish_now(b);
 }
 
 void stats_row(struct backend *b, struct row *r)

@@ -194,9 +194,14 @@ static void on_list(void *ctx, const struct engine_summary *rows, size_t n, cons
 	heard(b);
 	set_problem(b, NULL);
 	model_take_list(&b->model, rows, n, w->listed_ns);
-	b->listed = true;
 	watch_inspect(b);
-	publish_soon(b);
+	if (b->listed) {
+		publish_soon(b);
+	} else {
+		/* The picture that the person waits for. */
+		b->listed = true;
+		publish_now(b);
+	}
 }
 
 static void ask_list(struct backend *b)
