@@ -1,6 +1,7 @@
 /* http.c - requests and hijacked streams against a server that answers whatever a test wants. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <poll.h>
@@ -25,9 +26,9 @@ static struct {
 	pthread_t thread;
 	int fd;
 	char path[64];
-	const char *answer;
-	size_t piece;
-	bool hang, echo;
+	const char *_Atomic answer;
+	_Atomic size_t piece;
+	atomic_bool hang, echo;
 } server;
 
 static bool read_head(int fd)
@@ -47,14 +48,15 @@ static bool read_head(int fd)
 
 static void answer_one(int fd)
 {
-	size_t n = strlen(server.answer), step = server.piece ? server.piece : n;
+	const char *answer = server.answer;
+	size_t n = strlen(answer), piece = server.piece, step = piece ? piece : n;
 	char buf[4096];
 	ssize_t got;
 
 	if (!read_head(fd))
 		return;
 	for (size_t i = 0; i < n; i += step)
-		if (send(fd, server.answer + i, n - i < step ? n - i : step, MSG_NOSIGNAL) < 0)
+		if (send(fd, answer + i, n - i < step ? n - i : step, MSG_NOSIGNAL) < 0)
 			return;
 	while (server.echo && (got = read(fd, buf, sizeof buf)) > 0)
 		if (send(fd, buf, (size_t)got, MSG_NOSIGNAL) < 0)
