@@ -21,7 +21,9 @@ sources() {
 
 report "top level holds only what DESIGN names" "$(files | cut -d / -f 1 | sort -u |
 	grep -vxE '\..*|CMakeLists\.txt|README\.md|include|backend|tui|bench|tests|themes|configs')"
-report "no file over 900 lines" "$(sources | xargs wc -l | awk '$2 != "total" && $1 > 900')"
+# A test of a whole room may list more cases than a room has code.
+report "no file over 900 lines, no test over 1200" "$(sources | xargs wc -l |
+	awk '$2 != "total" && $1 > ($2 ~ /^tests\// ? 1200 : 900)')"
 report "nothing left to do" "$(files '*.c' '*.h' '*.sh' '*.py' CMakeLists.txt |
 	grep -v '^tests/lint/tree.sh$' | xargs grep -nwE 'TODO|FIXME|XXX' /dev/null)"
 report "every source file opens with its comment" "$(sources | while read -r f; do
