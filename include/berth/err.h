@@ -63,4 +63,12 @@ static inline void *err_null(int minus_one)
 	return (void *)0;
 }
 
+/* The analyser sees one file at a time: it is told that these always return -1. */
+#if defined(__clang_analyzer__) && !defined(ERR_IMPLEMENTATION)
+#define err_set(...) ((void)(err_set)(__VA_ARGS__), -1)
+#define err_sys(...) ((void)(err_sys)(__VA_ARGS__), -1)
+#define err_wrap(...) ((void)(err_wrap)(__VA_ARGS__), -1)
+#define err_copy(...) ((void)(err_copy)(__VA_ARGS__), -1)
+#endif
+
 #endif

@@ -79,7 +79,7 @@ offer() {
 	_berth
 	echo "${COMPREPLY[*]}"
 }
-expect 'bash completes subcommands' 0 'doctor' '' offer berth 'do'
+expect 'bash completes subcommands' 0 'doctor' '' offer berth 'doc'
 expect 'bash completes options' 0 '--json' '' offer berth -H x ps --j
 expect 'bash completes verbs' 0 'start status stop' '' bash -c "$(declare -f offer); BERTH=$BERTH; offer berth engine st | tr ' ' '\n' | sort | xargs"
 expect 'bash completes files' 0 'bad.yaml' '' offer berth config check bad
