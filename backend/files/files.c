@@ -85,18 +85,48 @@ bool files_progress(struct files *f, struct job_info *out)
 	return false;
 }
 
+static void show(struct op *op, const char *unit, const char *name, va_list ap)
+{
+	struct files *f = op->files;
+	char text[JOB_TEXT_MAX];
+
+	if (f->board)
+		vsnprintf(text, sizeof text, name, ap);
+	op->job = job_new(f->board, f->board ? text : "", f->owner, unit, true);
+	op->shown = f->board != NULL;
+	if (op->shown)
+		atomic_store(&f->running, job_id(op->job).serial);
+}
+
 void op_begin(struct op *op, struct files *f, const char *unit, const char *name, ...)
 {
-	char text[JOB_TEXT_MAX];
 	va_list ap;
 
-	va_start(ap, name);
-	vsnprintf(text, sizeof text, name, ap);
-	va_end(ap);
 	op->files = f;
 	op->cancels = atomic_load(&f->cancels);
-	op->job = job_new(f->board, text, f->owner, unit, true);
-	atomic_store(&f->running, f->board ? job_id(op->job).serial : 0);
+	va_start(ap, name);
+	show(op, unit, name, ap);
+	va_end(ap);
+}
+
+void op_begin_small(struct op *op, struct files *f)
+{
+	op->files = f;
+	op->cancels = atomic_load(&f->cancels);
+	op->job = job_new(NULL, "", "", "", true);
+	op->shown = false;
+}
+
+void op_publish(struct op *op, const char *unit, const char *name, ...)
+{
+	va_list ap;
+
+	if (op->shown || !op->files->board)
+		return;
+	job_end(op->job, JOB_DONE, "");
+	va_start(ap, name);
+	show(op, unit, name, ap);
+	va_end(ap);
 }
 
 int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
@@ -104,6 +134,10 @@ int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 	char text[JOB_TEXT_MAX];
 	va_list ap;
 
+	if (!op->shown) {
+		job_end(op->job, JOB_DONE, "");
+		return rc;
+	}
 	va_start(ap, result);
 	vsnprintf(text, sizeof text, result, ap);
 	va_end(ap);

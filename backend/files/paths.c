@@ -62,7 +62,7 @@ int path_error(struct err *e, int errnum, const char *verb, const char *path)
 
 int path_check(const char *path, struct err *e)
 {
-	const char *at = path;
+	size_t n = 0, part = 0, longest = 0;
 
 	if (!*path)
 		return err_set(e, ERR_USAGE, "an empty path names no file");
@@ -70,15 +70,14 @@ int path_check(const char *path, struct err *e)
 		return err_set(e, ERR_REFUSED,
 			"%.200s is an absolute path: name files relative to the root directory",
 			path);
-	while (*at) {
-		size_t n = strcspn(at, "/");
-
-		if (n > NAME_MAX)
-			return err_set(e, ERR_USAGE, "a name of %zu bytes is too long in %.100s...",
-				n, path);
-		at += n + strspn(at + n, "/");
+	for (; path[n]; n++) {
+		part = path[n] == '/' ? 0 : part + 1;
+		longest = part > longest ? part : longest;
 	}
-	if ((size_t)(at - path) > PATH_LONGEST)
+	if (longest > NAME_MAX)
+		return err_set(e, ERR_USAGE, "a name of %zu bytes is too long in %.100s...",
+			longest, path);
+	if (n > PATH_LONGEST)
 		return err_set(e, ERR_USAGE, "the path %.100s... is too long", path);
 	return 0;
 }
@@ -200,6 +199,16 @@ int path_open_cached(const struct files_root *r, const char *path, int flags)
 		return -1;
 	}
 	return openat2(r->fd, path, flags, RESOLVE_CACHED);
+}
+
+int path_open_leaf_cached(int dir, const char *leaf, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_NOFOLLOW | O_CLOEXEC),
+		.resolve = RESOLVE_CACHED,
+	};
+
+	return (int)syscall(SYS_openat2, dir, leaf, &how, sizeof how);
 }
 
 int path_regular(int fd, const char *path, struct stat *st, struct err *e)

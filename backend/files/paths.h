@@ -38,6 +38,8 @@ int path_open(const struct files_root *r, const char *path, int flags);
 int path_open_strict(const struct files_root *r, const char *path, int flags);
 /* The same, but EAGAIN as soon as something is not cached. */
 int path_open_cached(const struct files_root *r, const char *path, int flags);
+/* One component, no symlink, relative to a directory that was resolved before; likewise. */
+int path_open_leaf_cached(int dir, const char *leaf, int flags);
 
 /* Open a regular file for reading and fill in *st: FIFOs do not block, nothing else is read. */
 int path_open_file(const struct files_root *r, const char *path, struct stat *st, struct err *e);

@@ -18,6 +18,7 @@
 #define MISS_STREAK 3   /* after so many misses in a row the cache is not asked any more */
 #define PROC_STEP 65536 /* files that claim to be empty are read in such steps */
 #define BINARY_HEAD 8192
+#define BUDGET (1u << 20) /* of the total limit, taken by a worker in advance */
 #define EMFILE_RETRIES 1000
 
 struct batch {
@@ -58,18 +59,51 @@ static void refuse(struct reading *r, struct task *t, const struct err *e)
 	job_add(r->op.job, 1, 0, 1);
 }
 
-/* Take `n` bytes of the total that may be held. */
+void reader_init(struct reader *me, struct reading *r)
+{
+	*me = (struct reader){.slab = {.chain = r->chain}, .dir = -1};
+}
+
+void reader_release(struct reader *me)
+{
+	if (me->dir >= 0)
+		close(me->dir);
+	me->dir = -1;
+}
+
+void reader_flush(struct reader *me, struct reading *r)
+{
+	if (me->items == 0)
+		return;
+	atomic_fetch_add_explicit(&r->bytes, me->bytes, memory_order_relaxed);
+	job_add(r->op.job, me->items, me->bytes, 0);
+	me->items = me->bytes = 0;
+}
+
+/* Take `n` bytes of the total that may be held: in advance while there is plenty. */
 static bool reserve(struct reading *r, struct task *t, uint64_t n)
 {
+	struct reader *me = t->me;
+	uint64_t most = r->options.max_total_bytes;
 	struct err e = ERR_INIT;
-	uint64_t before = atomic_fetch_add(&r->taken, n);
 
-	if (before + n <= r->options.max_total_bytes)
+	if (n <= me->budget) {
+		me->budget -= n;
 		return true;
+	}
+	n -= me->budget;
+	if (atomic_fetch_add(&r->taken, n + BUDGET) + n + BUDGET <= most) {
+		me->budget = BUDGET;
+		return true;
+	}
+	if (atomic_fetch_sub(&r->taken, BUDGET) - BUDGET <= most) {
+		me->budget = 0;
+		return true;
+	}
 	atomic_fetch_sub(&r->taken, n);
 	err_set(&e, ERR_REFUSED,
 		"%.200s would take the batch beyond its limit of %llu bytes: read fewer files at once",
-		t->want->path, (unsigned long long)r->options.max_total_bytes);
+		t->want->path, (unsigned long long)most);
 	refuse(r, t, &e);
 	return false;
 }
@@ -99,7 +133,7 @@ bool task_plan(struct reading *r, struct task *t)
 	t->cap = (size_t)want + (want < t->limit);
 	if (want == 0)
 		t->cap = t->limit < PROC_STEP ? (size_t)t->limit : PROC_STEP;
-	t->got->bytes = slab_alloc(t->slab, t->cap + 1);
+	t->got->bytes = slab_alloc(&t->me->slab, t->cap + 1);
 	return true;
 }
 
@@ -172,15 +206,14 @@ static bool finish(struct reading *r, struct task *t)
 	whole = w->offset == 0 && !g->clipped && !w->length;
 	if (whole && (r->options.hash || token_racy(&g->token)))
 		token_hash(&g->token, g->bytes, g->len);
-	g->binary = memchr(g->bytes, '\0', g->len < BINARY_HEAD ? g->len : BINARY_HEAD) != NULL;
 	if (w->first_line > 1 || w->last_line)
 		cut_lines(t);
 	g->bytes[g->len] = '\0';
-	slab_trim(t->slab, g->bytes, t->cap + 1, g->len + 1);
+	slab_trim(&t->me->slab, g->bytes, t->cap + 1, g->len + 1);
 	close(t->fd);
 	t->fd = -1;
-	atomic_fetch_add_explicit(&r->bytes, g->len, memory_order_relaxed);
-	job_add(r->op.job, 1, g->len, 0);
+	t->me->items++;
+	t->me->bytes += g->len;
 	return false;
 }
 
@@ -214,7 +247,7 @@ bool task_got(struct reading *r, struct task *t, ssize_t n)
 	if (!reserve(r, t, step))
 		return false;
 	t->cap += step;
-	g->bytes = memcpy(slab_alloc(t->slab, t->cap + 1), g->bytes, g->len);
+	g->bytes = memcpy(slab_alloc(&t->me->slab, t->cap + 1), g->bytes, g->len);
 	return true;
 }
 
@@ -261,6 +294,37 @@ void task_block(struct reading *r, struct task *t)
 	} while ((n < 0 && errno == EINTR) || task_got(r, t, n < 0 ? -errno : n));
 }
 
+/* Files often come many of a directory: resolve that once, with all the care it takes, and then only
+ * the last component of each.  A symlink there, or anything else that is odd, takes the long way. */
+static int open_cached(struct reader *me, const struct files_root *root, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *leaf = slash ? slash + 1 : path;
+	size_t len = (size_t)(leaf - path);
+	bool same = me->last && len == me->dir_len && memcmp(me->last, path, len) == 0;
+	char dir[256];
+	int fd;
+
+	if (!same)
+		reader_release(me);
+	me->last = path;
+	me->dir_len = len;
+	if (!*leaf || *leaf == '.' || len >= sizeof dir)
+		return path_open_cached(root, path, PATH_READ);
+	if (len == 0) {
+		fd = path_open_leaf_cached(root->fd, leaf, PATH_READ);
+	} else if (same) {
+		if (me->dir < 0) {
+			memcpy(dir, path, len);
+			dir[len] = '\0';
+			me->dir = path_open_cached(root, dir, O_PATH | O_DIRECTORY);
+		}
+		fd = me->dir < 0 ? -1 : path_open_leaf_cached(me->dir, leaf, PATH_READ);
+	} else {
+		fd = -1;
+	}
+	return fd >= 0 ? fd : path_open_cached(root, path, PATH_READ);
+}
+
 /* Try with what is in memory only.  false: this one would have to wait. */
 static bool try_cached(struct reading *r, struct task *t)
 {
@@ -270,7 +334,7 @@ static bool try_cached(struct reading *r, struct task *t)
 		refuse(r, t, &e);
 		return true;
 	}
-	t->fd = path_open_cached(r->root, t->want->path, PATH_READ);
+	t->fd = open_cached(t->me, r->root, t->want->path);
 	if (t->fd < 0) {
 		/* Negative entries are not always cached: let the full open decide. */
 		return false;
@@ -301,24 +365,25 @@ static bool try_cached(struct reading *r, struct task *t)
 static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 {
 	struct batch *b = ctx;
-	struct slab slab = {.chain = b->r.chain};
+	struct reader me;
 	int streak = 0;
 
+	reader_init(&me, &b->r);
 	for (;;) {
 		size_t from = atomic_fetch_add(&b->next, CHUNK), to = from + CHUNK;
 
 		if (from >= b->n)
-			return;
+			break;
 		if (to > b->n)
 			to = b->n;
-		if (worker == 0 && streak == 0 && from == CHUNK && b->n - from >= WIDE_FROM)
+		if (worker == 0 && streak == 0 && from == CHUNK && c)
 			crew_widen(c, b->r.op.files->cpu_width);
 		for (size_t i = from; i < to; i++) {
 			struct task *t = &b->tasks[i];
 
-			t->slab = &slab;
+			t->me = &me;
 			if (op_stopped(&b->r.op))
-				return;
+				break;
 			if (!b->no_cached && streak < MISS_STREAK && try_cached(&b->r, t)) {
 				streak = 0;
 				continue;
@@ -326,23 +391,27 @@ static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 			streak++;
 			b->missed[atomic_fetch_add(&b->nmissed, 1)] = t;
 		}
+		reader_flush(&me, &b->r);
 	}
+	reader_release(&me);
 }
 
 static void blocking_worker(void *ctx, unsigned worker, struct crew *c)
 {
 	struct batch *b = ctx;
-	struct slab slab = {.chain = b->r.chain};
+	struct reader me;
 	size_t n = atomic_load(&b->nmissed), i;
 
 	(void)worker;
 	(void)c;
+	reader_init(&me, &b->r);
 	while ((i = atomic_fetch_add(&b->next, 1)) < n) {
-		b->missed[i]->slab = &slab;
+		b->missed[i]->me = &me;
 		if (op_stopped(&b->r.op))
 			task_drop(b->missed[i]);
 		else
 			task_block(&b->r, b->missed[i]);
+		reader_flush(&me, &b->r);
 	}
 }
 
@@ -390,13 +459,29 @@ static void read_missed(struct batch *b, struct files_reading *out)
 		pthread_mutex_unlock(&f->ring_lock);
 }
 
+static void publish(struct batch *b)
+{
+	if (b->r.op.shown)
+		return;
+	op_publish(&b->r.op, "files", "read %zu files", b->n);
+	job_total(b->r.op.job, b->n, 0);
+}
+
 static void read_all(struct batch *b, struct files_reading *out)
 {
 	out->backend = "inline";
 	out->width = 1;
-	crew_run(b->r.op.files->pool, 1, cached_worker, b);
-	if (atomic_load(&b->nmissed) > 0)
+	/* A few cached files are read before anybody could look at the job board. */
+	if (b->n < WIDE_FROM) {
+		cached_worker(b, 0, NULL);
+	} else {
+		publish(b);
+		crew_run(b->r.op.files->pool, 1, cached_worker, b);
+	}
+	if (atomic_load(&b->nmissed) > 0) {
+		publish(b);
 		read_missed(b, out);
+	}
 }
 
 int files_read(struct files *f, struct files_root *root, const struct files_want *want, size_t n,
@@ -407,8 +492,7 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 	struct err why = ERR_INIT;
 	int rc = 0;
 
-	op_begin(&b.r.op, f, "files", "read %zu files", n);
-	job_total(b.r.op.job, n, 0);
+	op_begin_small(&b.r.op, f);
 	if (!b.r.options.max_file_bytes)
 		b.r.options.max_file_bytes = 64u << 20;
 	if (!b.r.options.max_total_bytes)
@@ -444,6 +528,11 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 	}
 	*ret = out;
 	return rc;
+}
+
+bool files_binary(const struct files_got *g)
+{
+	return memchr(g->bytes, '\0', g->len < BINARY_HEAD ? g->len : BINARY_HEAD) != NULL;
 }
 
 void files_reading_free(struct files_reading *r)

@@ -22,6 +22,17 @@ struct reading {
 	struct slab_chain *chain;
 };
 
+/* What one worker has for itself: memory, a part of the limit taken in advance, and counts that are
+ * handed on now and then, so that workers do not fight for a cache line with every file. */
+struct reader {
+	struct slab slab;
+	uint64_t budget;
+	uint64_t items, bytes;
+	const char *last; /* path of the file before, of which dir_len bytes name its directory */
+	size_t dir_len;
+	int dir; /* that directory, once two files of it were wanted in a row; -1 */
+};
+
 struct task {
 	const struct files_want *want;
 	struct files_got *got;
@@ -31,7 +42,7 @@ struct task {
 	struct stat st;
 	uint64_t limit;    /* most bytes to take */
 	size_t cap;        /* of got->bytes, the terminating NUL not counted */
-	struct slab *slab; /* of the worker that has this task */
+	struct reader *me; /* the worker that has this task */
 };
 
 void task_fail(struct reading *r, struct task *t, int errnum, const char *verb);
@@ -47,6 +58,10 @@ static inline off_t task_offset(const struct task *t)
 /* `n` bytes came (0: end, negative: -errno).  true: read on. */
 bool task_got(struct reading *r, struct task *t, ssize_t n);
 void task_drop(struct task *t); /* cancelled: close, forget */
+
+void reader_init(struct reader *me, struct reading *r);
+void reader_release(struct reader *me);
+void reader_flush(struct reader *me, struct reading *r);
 
 /* Read a task from wherever it is to its end with blocking calls. */
 void task_block(struct reading *r, struct task *t);

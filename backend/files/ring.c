@@ -97,10 +97,11 @@ static bool advance(struct reading *r, struct task *t, int result)
 
 unsigned ring_read(struct ring *ring, struct reading *r, struct task **tasks, size_t n)
 {
-	struct slab slab = {.chain = r->chain};
+	struct reader me;
 	unsigned flying = 0, most = 0, depth = ring->depth;
 	size_t next = 0;
 
+	reader_init(&me, r);
 	while (next < n || flying > 0) {
 		struct io_uring_cqe *cqe;
 		unsigned head, seen = 0;
@@ -109,7 +110,7 @@ unsigned ring_read(struct ring *ring, struct reading *r, struct task **tasks, si
 		while (next < n && flying < depth) {
 			struct task *t = tasks[next++];
 
-			t->slab = &slab;
+			t->me = &me;
 
 			if (stopped) {
 				task_drop(t);
@@ -150,6 +151,8 @@ unsigned ring_read(struct ring *ring, struct reading *r, struct task **tasks, si
 			}
 		}
 		io_uring_cq_advance(&ring->uring, seen);
+		reader_flush(&me, r);
 	}
+	reader_flush(&me, r);
 	return most;
 }

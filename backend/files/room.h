@@ -39,10 +39,16 @@ struct op {
 	struct files *files;
 	struct job *job;
 	uint32_t cancels;
+	bool shown;
 };
 
 void op_begin(struct op *op, struct files *f, const char *unit, const char *name, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same for what is over in microseconds, mostly: the job is not shown before op_publish, which
+ * is for the time when no other thread works on it yet. */
+void op_begin_small(struct op *op, struct files *f);
+void op_publish(struct op *op, const char *unit, const char *name, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Ends the job with `result`, or with e's sentence when rc is not 0.  Returns rc. */
 int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 	__attribute__((format(printf, 4, 5)));

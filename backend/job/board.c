@@ -212,8 +212,8 @@ struct job *job_new(
 	struct board *b, const char *name, const char *owner, const char *unit, bool cancellable)
 {
 	struct job *j = xcalloc(1, sizeof *j);
-	int64_t now = clock_mono_ns();
 	struct slot *s;
+	int64_t now;
 
 	j->slot = &j->hidden;
 	do
@@ -231,6 +231,10 @@ struct job *job_new(
 		}
 		pthread_mutex_unlock(&b->lock);
 	}
+	/* Nobody but us can see the others: they only count and can be cancelled. */
+	if (!j->board)
+		return j;
+	now = clock_mono_ns();
 	s = j->slot;
 	slot_lock(s);
 	atomic_store(&s->serial, j->serial);
@@ -258,7 +262,7 @@ struct job *job_new(
 void job_current(struct job *j, const char *item)
 {
 	/* Somebody else is writing: what is in hand right now is not worth a wait. */
-	if (!slot_trylock(j->slot))
+	if (!j->board || !slot_trylock(j->slot))
 		return;
 	put_text(j->slot->current, sizeof j->slot->current, item);
 	slot_unlock(j->slot);
@@ -314,6 +318,10 @@ void job_end(struct job *j, enum job_state state, const char *result)
 {
 	struct slot *s = j->slot;
 
+	if (!j->board) {
+		free(j);
+		return;
+	}
 	slot_lock(s);
 	s->state = state;
 	s->ended_wall_ms = clock_wall_ms();
@@ -321,11 +329,9 @@ void job_end(struct job *j, enum job_state state, const char *result)
 	put_text(s->current, sizeof s->current, NULL);
 	put_text(s->result, sizeof s->result, result);
 	slot_unlock(s);
-	if (j->board) {
-		pthread_mutex_lock(&j->board->lock);
-		j->board->jobs[j->index] = NULL;
-		pthread_mutex_unlock(&j->board->lock);
-	}
+	pthread_mutex_lock(&j->board->lock);
+	j->board->jobs[j->index] = NULL;
+	pthread_mutex_unlock(&j->board->lock);
 	free(j);
 }
 

@@ -87,7 +87,6 @@ struct files_got {
 	char *bytes;     /* NUL-terminated after len */
 	size_t len;
 	struct files_token token; /* of the whole file */
-	bool binary;              /* a NUL byte in the first 8 KiB of what was read */
 	bool clipped;             /* a limit cut it short */
 	bool unstable;            /* changed while it was read, twice in a row */
 };
@@ -111,6 +110,8 @@ struct files_reading {
 int files_read(struct files *f, struct files_root *r, const struct files_want *want, size_t n,
 	const struct files_read_options *o, struct files_reading **ret, struct err *e);
 void files_reading_free(struct files_reading *r);
+/* A NUL byte in the first 8 KiB of what was read. */
+bool files_binary(const struct files_got *g);
 
 /* --- write --- */
 

@@ -101,8 +101,8 @@ static void test_many(void **state)
 			assert_null(r->items[i].err);
 			assert_string_equal(r->items[i].bytes, text);
 			assert_int_equal(r->items[i].len, strlen(text));
-			assert_false(
-				r->items[i].binary || r->items[i].clipped || r->items[i].unstable);
+			assert_false(files_binary(&r->items[i]) || r->items[i].clipped ||
+				r->items[i].unstable);
 		}
 		files_reading_free(r);
 		fds = tree_open_fds();
@@ -197,9 +197,9 @@ static void test_binary_and_proc(void **state)
 	tree_text("root/text", "ab");
 	use(0);
 	r = read_list(paths, 2);
-	assert_true(r->items[0].binary);
+	assert_true(files_binary(&r->items[0]));
 	assert_int_equal(r->items[0].len, 3);
-	assert_false(r->items[1].binary);
+	assert_false(files_binary(&r->items[1]));
 	files_reading_free(r);
 	/* Files without a size. */
 	for (size_t b = 0; b < COUNT(backends); b++) {

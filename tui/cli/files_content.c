@@ -72,11 +72,11 @@ static void json_got(struct jsonw *j, const char *path, const struct files_got *
 	files_cli_json_err(j, path, g->err);
 	if (!g->err) {
 		jsonw_uint(j, "size_bytes", g->token.size);
-		jsonw_bool(j, "binary", g->binary);
+		jsonw_bool(j, "binary", files_binary(g));
 		jsonw_bool(j, "clipped", g->clipped);
 		jsonw_bool(j, "unstable", g->unstable);
 		jsonw_text(j, "token", files_token_print(token, &g->token));
-		if (!g->binary && valid_text(g->bytes, g->len))
+		if (!files_binary(g) && valid_text(g->bytes, g->len))
 			jsonw_textn(j, "text", g->bytes, g->len);
 		else
 			json_base64(j, "bytes_base64", g->bytes, g->len);
