@@ -36,7 +36,7 @@
 #define JOBS_SHOWN 256
 
 struct watch {
-	struct engine_call *hello, *events, *list, *counts;
+	struct engine_call *hello, *events, *early, *list, *counts;
 	uv_timer_t retry, opening;
 	int64_t hello_at_ns, heard_ns, listed_ns, counted_ns, pulse_ns;
 	int64_t backoff_ms;

@@ -66,6 +66,7 @@ static void lost(struct backend *b, const struct err *err)
 	w->up = false;
 	uv_timer_stop(&w->opening);
 	engine_cancel(w->events);
+	engine_cancel(w->early);
 	engine_cancel(w->list);
 	engine_cancel(w->counts);
 	logs_lost(b);
@@ -200,6 +201,26 @@ static void on_list(void *ctx, const struct engine_summary *rows, size_t n, cons
 	} else {
 		/* The picture that the person waits for. */
 		b->listed = true;
+		publish_now(b);
+	}
+}
+
+/*
+ * A list asked for together with the first hello, for the first picture only: it came before the events
+ * were open, so the one after them is asked for all the same.
+ */
+static void on_early_list(
+	void *ctx, const struct engine_summary *rows, size_t n, const struct err *err)
+{
+	struct backend *b = ctx;
+
+	b->watch.early = NULL;
+	if (b->stopping || err || b->listed)
+		return;
+	model_take_list(&b->model, rows, n, backend_now(b));
+	b->listed = true;
+	if (b->watch.up) {
+		watch_inspect(b);
 		publish_now(b);
 	}
 }
@@ -408,8 +429,10 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 	}
 	heard(b);
 	take_info(b, info);
-	if (strcmp(b->model.engine, b->state.id) != 0) {
-		/* Another engine, or the first one: nothing known applies to it. */
+	if (!*b->model.engine) {
+		model_name(&b->model, b->state.id);
+	} else if (strcmp(b->model.engine, b->state.id) != 0) {
+		/* Another engine: nothing known applies to it. */
 		model_clear(&b->model, b->state.id);
 		w->last_event_wall_ns = 0;
 		b->listed = false;
@@ -425,7 +448,8 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 	b->state.retry_at_ns = 0;
 	set_phase(b, ENGINE_UP);
 	set_problem(b, NULL);
-	publish_soon(b);
+	watch_inspect(b);
+	publish_now(b);
 	if (!b->once && !w->events)
 		open_events(b);
 	if (b->once || w->opened)
@@ -444,6 +468,8 @@ static void connect_engine(struct backend *b)
 	w->hello_at_ns = backend_now(b);
 	w->listing = false;
 	w->hello = engine_hello(b->engine, on_hello, b);
+	if (!*b->model.engine && !b->listed)
+		w->early = engine_list(b->engine, on_early_list, b);
 	/* On its way meanwhile: the version is all that it waits for. */
 	if (!b->once && !w->events)
 		open_events(b);

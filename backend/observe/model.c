@@ -46,6 +46,14 @@ void model_clear(struct model *m, const char *engine)
 	m->engine = xstrdup(engine);
 }
 
+void model_name(struct model *m, const char *engine)
+{
+	free(m->engine);
+	m->engine = xstrdup(engine);
+	for (size_t i = 0; i < m->n; i++)
+		m->row[i]->c.engine = m->engine;
+}
+
 /* FNV-1a; ids are hashes already, but they come from outside. */
 static size_t hash(const char *id)
 {

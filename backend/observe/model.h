@@ -55,6 +55,8 @@ struct model {
 void model_init(struct model *m);
 void model_release(struct model *m);
 void model_clear(struct model *m, const char *engine); /* another engine: no rows */
+void model_name(
+	struct model *m, const char *engine); /* the rows stay: whose they are is known now */
 
 struct row *model_find(const struct model *m, const char *id);
 void model_remove(struct model *m, struct row *r);

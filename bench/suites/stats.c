@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,8 +72,11 @@ static pid_t sleeper(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		pause();
-		_exit(0);
+		/* A container has a network of its own; this machine's may have a hundred interfaces. */
+		if (unshare(CLONE_NEWNET))
+			_exit(1);
+		for (;;)
+			pause();
 	}
 	return pid;
 }
@@ -149,6 +153,7 @@ static void *setup(struct bench_run *r, struct err *e)
 	model_clear(&g->model, "bench");
 	g->sweep.fd_budget = sweep_raise_fds();
 	g->helper = sleeper();
+	usleep(20000); /* into its own network */
 	if (cgroup_mounts_read(&g->sweep.mounts, "", e))
 		goto fail;
 	for (const char *const *c = g->controller; *c; c++) {
