@@ -58,6 +58,8 @@ struct stats {
 struct gate {
 	struct policy policy; /* read_only: as it is now */
 	struct arena mem;
+	int64_t keep_ms;
+	uint64_t keep_bytes;
 	struct audit *audit;    /* started with the first record */
 	struct mailbox answers; /* from its thread */
 	size_t waiting;         /* intents that are not on disk yet */

@@ -33,6 +33,8 @@ void gate_init(struct backend *b, const struct backend_options *o)
 
 	arena_init(&g->mem, 0);
 	policy_copy(&g->policy, o->policy ? o->policy : &open, &g->mem);
+	g->keep_ms = o->audit_keep_ms;
+	g->keep_bytes = o->audit_keep_bytes;
 	if (o->read_only)
 		g->policy.read_only = true;
 	b->state.read_only = g->policy.read_only;
@@ -43,7 +45,9 @@ void gate_init(struct backend *b, const struct backend_options *o)
 static struct audit *log_of(struct backend *b)
 {
 	if (!b->gate.audit)
-		b->gate.audit = audit_start(&(struct audit_options){.program = b->program});
+		b->gate.audit = audit_start(&(struct audit_options){.program = b->program,
+			.keep_ms = b->gate.keep_ms,
+			.keep_bytes = b->gate.keep_bytes});
 	return b->gate.audit;
 }
 

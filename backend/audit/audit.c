@@ -39,7 +39,7 @@ struct prune {
 };
 
 struct audit {
-	struct chain chain; /* writer thread; self and o are constant and anybody's */
+	struct chain chain; /* writer thread; self, self_text and o are constant and anybody's */
 	struct {
 		uint64_t ticket, seq;
 	} * intents; /* writer thread */
@@ -74,12 +74,6 @@ static void fill_in(const struct audit *a, const struct audit_record *r, struct 
 	const struct audit_record *self = &a->chain.self;
 
 	*full = *r;
-	full->host = self->host;
-	full->boot = self->boot;
-	full->pid = self->pid;
-	full->uid = self->uid;
-	full->program = self->program;
-	full->user = self->user;
 	if (!full->agent || !*full->agent)
 		full->agent = self->agent;
 	if (!full->session || !*full->session)
@@ -99,7 +93,7 @@ static struct item *item_new(const struct audit *a, const struct audit_record *r
 	fill_in(a, r, &full);
 	str_reserve(&s, sizeof *item + 640);
 	str_add(&s, &blank, sizeof blank);
-	record_body(&s, &full);
+	record_body_by(&s, &full, &a->chain.self_text);
 	/* malloc'ed, so aligned for an item. */
 	item = (struct item *)(void *)s.s;
 	item->len = s.len - sizeof *item;

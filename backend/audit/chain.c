@@ -49,6 +49,8 @@ static void know_thyself(struct chain *c)
 	c->self.agent = xstrdup(c->o.agent ? c->o.agent : "");
 	c->self.session = xstrdup(c->o.session ? c->o.session : "");
 	c->self.duration_us = -1;
+	str_init(&c->self_text);
+	record_self(&c->self_text, &c->self);
 }
 
 static void close_all(struct chain *c)
@@ -123,6 +125,7 @@ void chain_release(struct chain *c)
 	close_all(c);
 	str_release(&c->buf);
 	str_release(&c->scratch);
+	str_release(&c->self_text);
 	seal_hasher_free(c->hasher);
 	free((char *)c->o.dir);
 	free((char *)c->self.host);

@@ -33,6 +33,7 @@ struct chain {
 	struct str buf, scratch;
 	struct seal_hasher *hasher;
 	struct audit_record self;  /* host, boot, pid, program, uid, user of this process */
+	struct str self_text;      /* record_self of it */
 	uint64_t retry_signing_at; /* sequence number; after a checkpoint that failed */
 	uint64_t prune_to;         /* what the next checkpoint signs away; 0: nothing */
 	bool open;                 /* chain_open succeeded */

@@ -76,12 +76,13 @@ static void add_string(struct str *out, const char *s, size_t max)
 		while (run < n && plain((unsigned char)s[run]) && run - i <= max)
 			run++;
 		if (run > i) {
+			size_t limit = start + max - CLIP_NOTE, before = out->len;
+
 			str_add(out, s + i, run - i);
 			i = run;
-			if (out->len - start <= max - CLIP_NOTE)
-				fits = out->len;
-			else if (fits < start + max - CLIP_NOTE)
-				fits = start + max - CLIP_NOTE;
+			/* Plain characters may be cut anywhere, unless an escape already crossed. */
+			if (before <= limit)
+				fits = out->len < limit ? out->len : limit;
 		} else {
 			len = encode_one(s + i, n - i, put, &used);
 			str_add(out, put, len);
@@ -148,15 +149,8 @@ static void add_params(struct str *out, const struct audit_record *r)
 	str_addc(out, '}');
 }
 
-void record_body(struct str *out, const struct audit_record *r)
+void record_self(struct str *out, const struct audit_record *r)
 {
-	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
-	str_adds(out, ",\"act\":\"");
-	str_adds(out, deed_table[r->deed].name);
-	str_adds(out, "\",\"phase\":\"");
-	str_adds(out, audit_phase_name(r->phase));
-	add_number(out, "\",\"wall_ms\":", r->wall_ms > 0 ? (uint64_t)r->wall_ms : 0);
-	add_number(out, ",\"mono_us\":", r->mono_us > 0 ? (uint64_t)r->mono_us : 0);
 	str_adds(out, ",\"host\":");
 	add_string(out, r->host, 256);
 	str_adds(out, ",\"boot\":");
@@ -167,6 +161,18 @@ void record_body(struct str *out, const struct audit_record *r)
 	add_number(out, ",\"uid\":", r->uid);
 	str_adds(out, ",\"user\":");
 	add_string(out, r->user, 256);
+}
+
+void record_body_by(struct str *out, const struct audit_record *r, const struct str *self)
+{
+	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
+	str_adds(out, ",\"act\":\"");
+	str_adds(out, deed_table[r->deed].name);
+	str_adds(out, "\",\"phase\":\"");
+	str_adds(out, audit_phase_name(r->phase));
+	add_number(out, "\",\"wall_ms\":", r->wall_ms > 0 ? (uint64_t)r->wall_ms : 0);
+	add_number(out, ",\"mono_us\":", r->mono_us > 0 ? (uint64_t)r->mono_us : 0);
+	str_add(out, self->s, self->len);
 	add_member(out, ",\"agent\":", r->agent);
 	add_member(out, ",\"session\":", r->session);
 	add_member(out, ",\"target_type\":", r->target_type);
@@ -189,6 +195,14 @@ void record_body(struct str *out, const struct audit_record *r)
 		add_number(out, ",\"duration_us\":", (uint64_t)r->duration_us);
 	add_member(out, ",\"error\":", r->error);
 	add_params(out, r);
+}
+
+void record_body(struct str *out, const struct audit_record *r)
+{
+	AUTO_STR struct str self = STR_INIT;
+
+	record_self(&self, r);
+	record_body_by(out, r, &self);
 }
 
 void record_line(struct str *out, struct seal_hasher *h, uint64_t seq, uint64_t intent,

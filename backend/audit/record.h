@@ -22,6 +22,10 @@
 
 /* Append the body.  Never longer than AUDIT_LINE_MAX - RECORD_TAIL - 64. */
 void record_body(struct str *out, const struct audit_record *r);
+/* The part of it that is the same for all records of a process, made once (host to user) ... */
+void record_self(struct str *out, const struct audit_record *r);
+/* ... and the body around it. */
+void record_body_by(struct str *out, const struct audit_record *r, const struct str *self);
 
 /* Append the whole line; computes the hash into ret_hash. */
 void record_line(struct str *out, struct seal_hasher *h, uint64_t seq, uint64_t intent,

@@ -27,6 +27,8 @@ struct backend_options {
 	bool read_only;
 	bool once;                   /* for command lines: no retry, the first failure is final */
 	const struct policy *policy; /* copied; NULL: nothing is protected */
+	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */
+	uint64_t audit_keep_bytes;   /* 0: any size */
 	const char *program;         /* what the job board calls this process: "console", "ps" */
 };
 

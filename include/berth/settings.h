@@ -45,6 +45,9 @@ struct settings {
 	const struct node *keys;
 	/* Never harmed, whatever a plan says: patterns as in policy.h. */
 	struct text_list protected_names, protected_labels, protected_images;
+	/* Of the audit log; 0: kept for ever.  Whole closed segments go, and a signed record says so. */
+	int64_t audit_keep_days;
+	uint64_t audit_keep_bytes;
 	struct arena mem;
 };
 

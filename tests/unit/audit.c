@@ -202,8 +202,11 @@ static void test_long_texts(void **state)
 
 	(void)state;
 	/* The worst: every byte takes four in the line. */
-	for (int kind = 0; kind < 3; kind++) {
+	for (int kind = 0; kind < 40; kind++) {
 		memset(big, kind == 0 ? 'x' : kind == 1 ? 0xff : 1, (1 << 20) - 1);
+		/* Runs and escapes, so that the cut falls at every place of both. */
+		for (size_t i = 0; kind > 2 && i < (1 << 20) - 1; i++)
+			big[i] = i % (size_t)kind < (size_t)kind / 2 ? 'x' : 1;
 		big[(1 << 20) - 1] = '\0';
 		for (size_t i = 0; i < COUNT(params); i++)
 			params[i] = (struct key_value){big, big, false};

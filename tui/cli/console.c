@@ -17,6 +17,8 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.hz = s->hz,
 		.read_only = s->read_only,
 		.policy = &policy,
+		.audit_keep_ms = s->audit_keep_days * 86400000,
+		.audit_keep_bytes = s->audit_keep_bytes,
 		.program = "console",
 	};
 	struct app_options o = {
