@@ -8,6 +8,7 @@
 
 #include <berth/str.h>
 
+#include "agents/rulebook.h"
 #include "audit/audit.h"
 #include "lane/lane.h"
 
@@ -93,10 +94,13 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 		.id = "",
 		.image = "",
 		.labels = (const struct key_value[]){{"", "", false}}};
+	struct lane_about about;
 	struct err why = ERR_INIT;
 	int result;
 
-	if (policy && policy_check(policy, &act, &why)) {
+	if ((policy && policy_check(policy, &act, &why)) ||
+		(!lane_find(r->agent, &about, NULL) &&
+			rulebook_check(about.name, r->argv, r->argc, &why))) {
 		memset(ret, 0, sizeof *ret);
 		ret->ended = ENDED_REFUSED;
 		ret->exit_code = 125;

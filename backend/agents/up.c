@@ -21,6 +21,7 @@
 #include "agents/host.h"
 #include "agents/own.h"
 #include "agents/record.h"
+#include "agents/rulebook.h"
 #include "agents/secrets.h"
 #include "agents/spec.h"
 #include "engine/json.h"
@@ -255,6 +256,8 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 		    &b->offer, &about, mounts, n, b->secrets.secret, b->secrets.n, LANE_WAIT_MS, e))
 		return -1;
 	ret->ready_us = us_since(start);
+	if (rulebook_write(b->def, e))
+		return -1;
 	ret->nenforced = enforce_read(b->h, &b->spec, ret->id, ret->enforced, ENFORCED_MAX);
 	return 0;
 }
@@ -283,6 +286,11 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 			"%s asks for a network rate limit, which needs traffic control on the host's end "
 			"of the container's network; this is not available here, and berth does not "
 			"ignore limits: take network_rate: out.",
+			a->id);
+	if (a->python.n || a->npm.n || a->system.n)
+		return err_set(e, ERR_REFUSED,
+			"%s asks for packages to be installed before it starts, which this version of berth "
+			"does not do; put them into its image, or install them with `berth exec`.",
 			a->id);
 	if (choose_user(b, e) || secrets_gather(b->team, a, &b->secrets, e) || check_image(b, e))
 		return -1;
@@ -414,6 +422,7 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 			return err_copy(e, &why);
 	}
 	lane_forget(container);
+	rulebook_forget(container);
 	session_forget(container);
 	return found ? 0 : err_set(e, ERR_NOT_FOUND, "%s is not up.", container);
 }

@@ -62,7 +62,7 @@ static int compile(
 	return 0;
 }
 
-struct rule_set *rules_compile(const struct rule_options *o, struct err *e)
+struct rule_set *rule_set_compile(const struct rule_options *o, struct err *e)
 {
 	struct rule_set *r = xcalloc(1, sizeof *r);
 	char **writable = xcalloc(o->nwritable, sizeof *writable);
@@ -73,7 +73,7 @@ struct rule_set *rules_compile(const struct rule_options *o, struct err *e)
 	r->harm = (struct harm_options){o->sudo, r->home, writable, o->nwritable};
 	if (compile(o->allow, o->nallow, &r->allow, &r->nallow, e) ||
 		compile(o->block, o->nblock, &r->block, &r->nblock, e)) {
-		rules_free(r);
+		rule_set_free(r);
 		return NULL;
 	}
 	return r;
@@ -88,7 +88,7 @@ static void free_patterns(struct pattern *p, size_t n)
 	free(p);
 }
 
-void rules_free(struct rule_set *r)
+void rule_set_free(struct rule_set *r)
 {
 	if (!r)
 		return;
@@ -189,7 +189,7 @@ static int check_command(
 	return script ? check_script(r, script, depth + 1, e) : 0;
 }
 
-int rules_check(const struct rule_set *r, const char *const *argv, size_t argc, struct err *e)
+int rule_set_check(const struct rule_set *r, const char *const *argv, size_t argc, struct err *e)
 {
 	AUTO_FREE struct shell_word *word = xcalloc(argc + 1, sizeof *word);
 	struct command c = {word, argc};

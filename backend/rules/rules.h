@@ -14,7 +14,7 @@
  * means python and python3.11 with any arguments, and not pythonevil.  With an allow list every
  * simple command must match one of its patterns; no simple command may match one of the block list.
  *
- * Thread: pure; a rule set may be shared by threads after rules_compile.
+ * Thread: pure; a rule set may be shared by threads after rule_set_compile.
  */
 #ifndef RULES_RULES_H
 #define RULES_RULES_H
@@ -36,10 +36,10 @@ struct rule_options {
 };
 
 /* NULL and ERR_CONFIG for a pattern that is no regular expression. */
-struct rule_set *rules_compile(const struct rule_options *o, struct err *e);
-void rules_free(struct rule_set *r);
+struct rule_set *rule_set_compile(const struct rule_options *o, struct err *e);
+void rule_set_free(struct rule_set *r);
 
 /* 0, or -1 with ERR_REFUSED and a sentence that names the command and the rule. */
-int rules_check(const struct rule_set *r, const char *const *argv, size_t argc, struct err *e);
+int rule_set_check(const struct rule_set *r, const char *const *argv, size_t argc, struct err *e);
 
 #endif

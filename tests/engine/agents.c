@@ -49,7 +49,7 @@ static int open_all(void **state)
 	snprintf(name, sizeof name, "t%d", (int)getpid());
 	yaml = xasprintf("agents:\n  %s:\n    image: box:1\n    workspace: %s/ws\n    memory: 64m\n"
 			 "    cpus: 1\n    pids: 64\n    context_paths: [{path: %s/docs}]\n"
-			 "    secrets: [key]\n    env: {GREETING: hello}\n"
+			 "    block: [\"date.*\"]\n    secrets: [key]\n    env: {GREETING: hello}\n"
 			 "    credentials: {env: [BERTH_TEST_SECRET]}\n"
 			 "secrets: {key: {env: BERTH_TEST_SECRET}}\n",
 		name, top, top);
@@ -203,6 +203,35 @@ static void test_not_found(void **state)
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
 }
 
+/* The rules of the definition, and the plainly destructive, stop a command before it runs. */
+static void test_rules(void **state)
+{
+	const char *argv[] = {"sh", "-c", "cd / && rm -rf /"}, *blocked[] = {"date", "+%s"};
+	struct run_request r = {.agent = name,
+		.argv = argv,
+		.argc = 3,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct run_result out;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(agents_run_recorded(&r, NULL, "test", &out, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_int_equal(out.ended, ENDED_REFUSED);
+	assert_int_equal(out.exit_code, 125);
+	r.argv = blocked;
+	r.argc = 2;
+	assert_int_equal(agents_run_recorded(&r, NULL, "test", &out, &e), -1);
+	assert_non_null(strstr(e.msg, "blocks it"));
+	blocked[0] = "true";
+	assert_int_equal(agents_run_recorded(&r, NULL, "test", &out, &e), 0);
+	assert_int_equal(out.exit_code, 0);
+}
+
 static void test_down(void **state)
 {
 	struct err e = ERR_INIT;
@@ -245,6 +274,7 @@ int main(void)
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_not_found),
+		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_down),
 		cmocka_unit_test(test_refusals),
 	};

@@ -18,7 +18,7 @@ static struct rule_set *default_rules(void)
 {
 	struct err e = ERR_INIT;
 	struct rule_options o = {.home = "/home/agent", .writable = writable, .nwritable = 1};
-	struct rule_set *r = rules_compile(&o, &e);
+	struct rule_set *r = rule_set_compile(&o, &e);
 
 	assert_non_null(r);
 	return r;
@@ -50,7 +50,7 @@ static size_t each_line(const char *file, bool refused)
 			memmove(nl + 1, nl + 2, strlen(nl + 2) + 1);
 		}
 		n++;
-		got = rules_check(r, argv, 3, &e);
+		got = rule_set_check(r, argv, 3, &e);
 		if (!got != !refused) {
 			print_error("%s: %s\n", refused ? "passed" : e.msg, line);
 			wrong++;
@@ -59,7 +59,7 @@ static size_t each_line(const char *file, bool refused)
 		}
 	}
 	fclose(f);
-	rules_free(r);
+	rule_set_free(r);
 	assert_int_equal(wrong, 0);
 	return n;
 }
@@ -82,13 +82,13 @@ static int lists(const char *const *allow, size_t nallow, const char *const *blo
 	struct rule_options o = {
 		.allow = allow, .nallow = nallow, .block = block, .nblock = nblock};
 	struct err e = ERR_INIT;
-	struct rule_set *r = rules_compile(&o, &e);
+	struct rule_set *r = rule_set_compile(&o, &e);
 	const char *argv[] = {"sh", "-c", text};
 	int result;
 
 	assert_non_null(r);
-	result = rules_check(r, argv, 3, &e);
-	rules_free(r);
+	result = rule_set_check(r, argv, 3, &e);
+	rule_set_free(r);
 	return result;
 }
 
@@ -116,7 +116,7 @@ static void test_lists(void **state)
 	assert_int_equal(lists(NULL, 0, block, 2, "c\\u\\r\\l http://x"), -1);
 	assert_int_equal(lists(NULL, 0, block, 2, "echo rm is a word"), 0);
 	assert_int_equal(lists(NULL, 0, block, 2, "rmdir x"), 0);
-	assert_null(rules_compile(&bad, &e));
+	assert_null(rule_set_compile(&bad, &e));
 	assert_int_equal(e.kind, ERR_CONFIG);
 }
 
@@ -129,11 +129,11 @@ static void test_argv(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(rules_check(r, grep, 4, &e), 0);
-	assert_int_equal(rules_check(r, rm, 3, &e), -1);
-	assert_int_equal(rules_check(r, longest, 3, &e), -1);
+	assert_int_equal(rule_set_check(r, grep, 4, &e), 0);
+	assert_int_equal(rule_set_check(r, rm, 3, &e), -1);
+	assert_int_equal(rule_set_check(r, longest, 3, &e), -1);
 	free(deep);
-	rules_free(r);
+	rule_set_free(r);
 }
 
 int main(void)

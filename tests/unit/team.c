@@ -213,6 +213,34 @@ static void test_owner(void **state)
 	rmdir(dir);
 }
 
+/* The shipped examples are right. */
+static void test_examples(void **state)
+{
+	static const struct {
+		const char *name;
+		enum team_kind kind;
+		size_t nagents;
+	} files[] = {{"team.yaml", TEAM_BERTH, 2}, {"massgen.yaml", TEAM_MASSGEN, 2}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char path[512];
+		struct team t;
+		struct err e = ERR_INIT;
+		size_t len;
+		const char *text;
+
+		snprintf(path, sizeof path, "configs/%s", files[i].name);
+		text = embedded_file(path, &len);
+		assert_non_null(text);
+		if (team_parse(files[i].name, text, len, "/base", &t, &e))
+			fail_msg("%s", e.msg);
+		assert_int_equal(t.kind, files[i].kind);
+		assert_int_equal(t.nagents, files[i].nagents);
+		team_release(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_massgen_misspelt),
 		cmocka_unit_test(test_berth_wrong),
 		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_examples),
 	};
 
 	text_init();

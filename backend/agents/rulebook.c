@@ -1,0 +1,142 @@
+/* rulebook.c - writing rules down and judging by them. */
+#include "agents/rulebook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "agents/spec.h"
+#include "lane/lane.h"
+#include "rules/rules.h"
+
+#define BOOK_MAX ((size_t)256 << 10)
+
+static int place(const char *container, char path[LANE_PATH_MAX + 8], struct err *e)
+{
+	char dir[LANE_PATH_MAX];
+
+	if (lane_place(container, dir, e))
+		return -1;
+	snprintf(path, LANE_PATH_MAX + 8, "%s.rules", dir);
+	return 0;
+}
+
+/* Words with a newline in them could pose as other lines. */
+static int add(struct str *out, const char *word, const char *value, struct err *e)
+{
+	if (strchr(value, '\n'))
+		return err_set(e, ERR_CONFIG, "the %s pattern \"%s\" has a line break in it.", word,
+			value);
+	str_addf(out, "%s %s\n", word, value);
+	return 0;
+}
+
+int rulebook_write(const struct agent_def *a, struct err *e)
+{
+	char path[LANE_PATH_MAX + 8], tmp[LANE_PATH_MAX + 40];
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+
+	if (place(a->container, path, e) || add(&text, "sudo", a->sudo ? "1" : "0", e) ||
+		add(&text, "writable", a->workspace, e))
+		return -1;
+	for (size_t i = 0; i < a->npaths; i++)
+		if (a->paths[i].write && add(&text, "writable", a->paths[i].path, e))
+			return -1;
+	for (size_t i = 0; i < a->allow.n; i++)
+		if (add(&text, "allow", a->allow.word[i], e))
+			return -1;
+	for (size_t i = 0; i < a->block.n; i++)
+		if (add(&text, "block", a->block.word[i], e))
+			return -1;
+	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || rename(tmp, path)) {
+		unlink(tmp);
+		return err_sys(e, errno, "cannot write the command rules %s", path);
+	}
+	return 0;
+}
+
+void rulebook_forget(const char *container)
+{
+	char path[LANE_PATH_MAX + 8];
+
+	if (!place(container, path, NULL))
+		unlink(path);
+}
+
+struct lists {
+	const char **writable, **allow, **block;
+	size_t nwritable, nallow, nblock;
+	bool sudo;
+};
+
+static void append(const char ***list, size_t *n, const char *value)
+{
+	*list = xreallocarray(*list, *n + 1, sizeof **list);
+	(*list)[(*n)++] = value;
+}
+
+static void read_lists(char *text, struct lists *l)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, ' ');
+
+		if (!value)
+			continue;
+		*value++ = '\0';
+		if (!strcmp(line, "sudo"))
+			l->sudo = *value == '1';
+		else if (!strcmp(line, "writable"))
+			append(&l->writable, &l->nwritable, value);
+		else if (!strcmp(line, "allow"))
+			append(&l->allow, &l->nallow, value);
+		else if (!strcmp(line, "block"))
+			append(&l->block, &l->nblock, value);
+	}
+}
+
+int rulebook_check(const char *container, const char *const *argv, size_t argc, struct err *e)
+{
+	char path[LANE_PATH_MAX + 8];
+	AUTO_FREE char *text = xcalloc(1, BOOK_MAX);
+	struct rule_options o = {.home = SPEC_HOME};
+	struct lists l = {0};
+	struct rule_set *rules;
+	int fd, result = -1;
+
+	if (place(container, path, e))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) {
+		ssize_t n = read(fd, text, BOOK_MAX - 1);
+
+		close(fd);
+		text[n > 0 ? n : 0] = '\0';
+		read_lists(text, &l);
+	}
+	o.sudo = l.sudo;
+	o.writable = l.writable;
+	o.nwritable = l.nwritable;
+	o.allow = l.allow;
+	o.nallow = l.nallow;
+	o.block = l.block;
+	o.nblock = l.nblock;
+	rules = rule_set_compile(&o, e);
+	if (rules)
+		result = rule_set_check(rules, argv, argc, e);
+	rule_set_free(rules);
+	free(l.writable);
+	free(l.allow);
+	free(l.block);
+	return result;
+}
