@@ -11,8 +11,8 @@
  * under the temporary directory; owner and mode are checked, a symlink is refused (runtime.h in
  * base).
  *
- * Thread: job_new, job_end and job_text from the thread that opened the board; job_add, job_total
- * and job_cancelled from any thread (atomics).
+ * Thread: any.  A job is ended once, when nobody uses it any more; board_close after the last job of
+ * other threads.
  */
 #ifndef BERTH_BOARD_H
 #define BERTH_BOARD_H

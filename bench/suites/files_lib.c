@@ -190,6 +190,12 @@ const char *berth_program(void)
 
 struct files *bench_files(unsigned cpu_width, unsigned avoid)
 {
+	const char *depth = getenv("BERTH_IO_DEPTH"); /* to find the best one for a device */
+
 	return files_open(&(struct files_options){
-		.program = "bench", .cpu_width = cpu_width, .avoid = avoid | FILES_AVOID_BOARD});
+		.program = "bench",
+		.cpu_width = cpu_width,
+		.io_depth = depth ? (unsigned)atoi(depth) : 0,
+		.avoid = avoid | FILES_AVOID_BOARD,
+	});
 }

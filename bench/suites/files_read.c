@@ -40,7 +40,8 @@ static void release(void *ctx)
 	free(x);
 }
 
-static void *make(size_t n, struct err *e)
+/* `apart`: each file in a directory of its own, as files that an agent asks for mostly are. */
+static void *make(size_t n, bool apart, struct err *e)
 {
 	struct reads *x = xcalloc(1, sizeof *x);
 
@@ -53,8 +54,9 @@ static void *make(size_t n, struct err *e)
 		goto fail;
 	x->n = n + TOUCHED;
 	for (size_t i = 0; i < x->n; i++) {
-		x->want[i].path = i < n ? xasprintf("d%zu/file%zu", i / 20, i)
-					: xasprintf("touched/file%zu", i);
+		x->want[i].path = i >= n ? xasprintf("touched/file%zu", i)
+			: apart          ? xasprintf("a%zu/b%zu/file%zu", i % 10, i, i)
+					 : xasprintf("d%zu/file%zu", i / 20, i);
 		if (scratch_file(&x->dir, x->want[i].path, SIZE, i, e) < 0)
 			goto fail;
 	}
@@ -156,11 +158,16 @@ static int cold(void *ctx, struct err *e)
 	return 0;
 }
 
-#define SETUP(n)                                                   \
-	static void *setup_##n(struct bench_run *r, struct err *e) \
-	{                                                          \
-		(void)r;                                           \
-		return make(n, e);                                 \
+#define SETUP(n)                                                           \
+	static void *setup_##n(struct bench_run *r, struct err *e)         \
+	{                                                                  \
+		(void)r;                                                   \
+		return make(n, false, e);                                  \
+	}                                                                  \
+	static void *setup_##n##_apart(struct bench_run *r, struct err *e) \
+	{                                                                  \
+		(void)r;                                                   \
+		return make(n, true, e);                                   \
 	}
 SETUP(10)
 SETUP(50)
@@ -179,6 +186,13 @@ SETUP(1000)
 		.prepare = cold, .arms = ARMS,                                         \
 		.targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},            \
 	}
+#define APART(n, factor, words)                                                                  \
+	{                                                                                        \
+		.name = "read-" #n "-apart-cold",                                                \
+		.about = #n " files of 8 KiB in as many directories, guest-cold", .samples = 20, \
+		.warmup = 1, .setup = setup_##n##_apart, .teardown = release, .prepare = cold,   \
+		.arms = ARMS, .targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},        \
+	}
 #define WARM(n, factor, words)                                                                     \
 	{                                                                                          \
 		.name = "read-" #n "-warm", .about = #n " files of 8 KiB, cached", .samples = 200, \
@@ -190,6 +204,10 @@ static const struct bench_case cases[] = {
 	COLD(10, 10, "reads >= 10x guest-cold (never below 5x)"),
 	COLD(50, 10, "reads >= 10x guest-cold (never below 5x)"),
 	COLD(100, 10, "reads >= 10x guest-cold (never below 5x)"),
+	APART(10, 10, "reads >= 10x guest-cold (never below 5x)"),
+	APART(50, 10, "reads >= 10x guest-cold (never below 5x)"),
+	APART(100, 10, "reads >= 10x guest-cold (never below 5x)"),
+	APART(1000, 4, "1,000 files >= 4x guest-cold"),
 	COLD(1000, 4, "1,000 files >= 4x guest-cold"),
 	WARM(10, 0.95, "never slower than 0.95x warm"),
 	WARM(100, 0.95, "never slower than 0.95x warm"),

@@ -288,6 +288,58 @@ static void test_diff_applies(void **state)
 	}
 }
 
+/* What others see of an operation, and that they can stop it. */
+static struct job_info seen[16];
+static size_t nseen;
+static bool cancel_it;
+
+static bool look(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+{
+	(void)ctx;
+	(void)path;
+	(void)hits;
+	(void)n;
+	nseen = jobs_read(NULL, seen, COUNT(seen));
+	if (cancel_it && nseen)
+		assert_int_equal(jobs_cancel(&seen[0].id, NULL), 0);
+	return !cancel_it || nseen;
+}
+
+static void test_job(void **state)
+{
+	struct files_search_options o = {.pattern = LITERAL("x")};
+	struct files *own;
+	struct files_root *r;
+	struct job_info progress;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	tree_mkdirs("run");
+	chmod(tree_path("run"), 0700);
+	setenv("XDG_RUNTIME_DIR", tree_path("run"), 1);
+	own = files_open(&(struct files_options){.program = "test", .owner = "agent-1"});
+	r = files_root_open(own, tree_path("root"), NULL);
+	assert_int_equal(files_search(own, r, "", &o, look, NULL, &totals, &e), 0);
+	assert_int_equal(nseen, 1);
+	assert_int_equal(seen[0].state, JOB_RUNNING);
+	assert_true(seen[0].cancellable && seen[0].own);
+	assert_string_equal(seen[0].owner, "agent-1");
+	assert_true(strncmp(seen[0].name, "search ", 7) == 0);
+	assert_int_equal(jobs_read(NULL, seen, COUNT(seen)), 1);
+	assert_int_equal(seen[0].state, JOB_DONE);
+	assert_true(strncmp(seen[0].result, "Found ", 6) == 0);
+	assert_true(files_progress(own, &progress));
+	cancel_it = true;
+	assert_int_equal(files_search(own, r, "", &o, look, NULL, &totals, &e), -1);
+	assert_int_equal(e.kind, ERR_CANCELLED);
+	nseen = jobs_read(NULL, seen, COUNT(seen));
+	assert_int_equal(nseen, 2);
+	assert_int_equal(seen[0].state, JOB_CANCELLED);
+	files_root_close(r);
+	files_close(own);
+	assert_int_equal(jobs_read(NULL, seen, COUNT(seen)), 0);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -317,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_transform),
 		cmocka_unit_test(test_diff_applies),
+		cmocka_unit_test(test_job),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -1,0 +1,55 @@
+#!/bin/bash
+# files_disk.sh - batches on disks that fill up or stop: a small tmpfs, an ext4 image shut down under us.
+# shellcheck disable=SC2010,SC2015,SC2143,SC2317 # names are ours; the trap calls clean
+[ "$(id -u)" = 0 ] || { echo "mounting takes root"; exit 77; }
+bad=0
+mounted=()
+clean() {
+	for at in "${mounted[@]}"; do umount -l "$at" 2>/dev/null; done
+	rm -f "$TMPDIR/disk.img"
+}
+trap clean EXIT
+cd "$TMPDIR" || exit 1
+result() {
+	if [ "$1" = 0 ]; then echo "ok $2"; else echo "not ok $2"; bad=1; fi
+}
+
+# A full disk: the batch fails as a whole, the old files stay, nothing is left over.
+mkdir -p full from
+mount -t tmpfs -o size=4m,nr_inodes=200 none full || { echo "tmpfs cannot be mounted here"; exit 77; }
+mounted+=("$PWD/full")
+for i in 1 2 3 4; do
+	echo old >"full/f$i"
+	head -c 1500000 /dev/zero | tr '\0' n >"from/f$i"
+done
+for promise in visible durable all; do
+	text=$("$BERTH" files write --root full --from from --promise $promise f1 f2 f3 f4 2>&1)
+	status=$?
+	[ $status = 1 ] && [[ $text == *"No space left"* ]] && [ "$(cat full/f? | sort -u)" = old ] &&
+		[ -z "$(ls full/.berth/stage full/.berth/journal | grep -v :)" ]
+	result $? "a full disk, promise $promise"
+done
+for i in $(seq 190); do : >"full/i$i" || break; done 2>/dev/null
+"$BERTH" files write --root full --from from --promise all f1 2>&1 | grep -q "No space left"
+result $? 'no inode left'
+umount full
+
+# An image whose file system is shut down at once after a durable batch: what was promised is there.
+truncate -s 64M disk.img && mkfs.ext4 -q disk.img && mkdir -p disk &&
+	mount -o loop disk.img disk 2>/dev/null || { echo "skip shutdown: no loop device here"; exit $bad; }
+mounted+=("$PWD/disk")
+mkdir disk/d
+for i in 1 2 3 4; do echo old >"disk/d/f$i"; mkdir -p from/d; echo "new $i" >"from/d/f$i"; done
+sync
+for promise in durable all; do
+	for i in 1 2 3 4; do echo "$promise $i" >"from/d/f$i"; done
+	"$BERTH" files write --root disk --from from --promise $promise d/f1 d/f2 d/f3 d/f4
+	# EXT4_IOC_SHUTDOWN with NOLOGFLUSH: as if the power had gone.
+	python3 -c 'import fcntl, os, struct
+fd = os.open("disk", os.O_RDONLY)
+fcntl.ioctl(fd, 0x8004587d, struct.pack("I", 2))' || { echo "skip shutdown: the ioctl is not there"; exit $bad; }
+	umount disk && mount -o loop disk.img disk
+	[ "$(cat disk/d/f?)" = "$(cat from/d/f?)" ]
+	result $? "power loss after a batch, promise $promise"
+done
+exit $bad

@@ -1,0 +1,93 @@
+#!/bin/bash
+# files.sh - `berth files`: every verb, its JSON, exit codes, and what must not be reached.
+# shellcheck disable=SC2016,SC2053,SC2086,SC2317 # patterns; programs for bash -c; functions called by name
+cd "$TMPDIR" || exit 1
+bad=0
+
+# check NAME COMMAND...: passes when the command does.
+check() {
+	local name=$1
+	shift
+	if "$@" >check.out 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		sed 's/^/# /' check.out
+		bad=1
+	fi
+}
+
+# says STATUS PATTERN COMMAND...: exit code, and both outputs together.
+says() {
+	local status=$1 pattern=$2 text got
+	shift 2
+	text=$("$@" 2>&1 </dev/null)
+	got=$?
+	echo "exit $got: $text"
+	# shellcheck disable=SC2053 # a pattern
+	[ $got = "$status" ] && [[ $text == $pattern ]]
+}
+
+# json PATTERN COMMAND...: what it prints are JSON documents, and the pattern is in it.
+json() {
+	local pattern=$1
+	shift
+	"$@" >json.out 2>json.err </dev/null
+	cat json.out json.err
+	python3 -c 'import json, sys
+text = open("json.out").read()
+try:
+    json.loads(text)
+except ValueError:
+    [json.loads(line) for line in text.splitlines()]' && [[ $(<json.out) == $pattern ]]
+}
+
+mkdir -p root/sub outside from/sub
+printf 'one\ntwo\nthree\n' >root/a
+printf 'two and two\n' >root/sub/b
+printf 'SECRET\n' >outside/secret
+ln -s ../outside/secret root/leak
+printf 'new a\n' >from/a
+printf 'new b\n' >from/sub/b
+
+check read says 0 $'one\ntwo\nthree\ntwo and two' "$BERTH" files read --root root a sub/b
+check 'read lines' says 0 'two' "$BERTH" files read --root root --lines 2:2 a
+check 'read json' json '*"schema": "berth.files_read/1"*"token": "1:*"text": "two and two\\n"*' "$BERTH" files read --root root --json sub/b
+check 'a link that leads out' says 1 '*leads out of the directory allowed' "$BERTH" files read --root root leak
+check 'a path that leads out' says 1 '*leads out of the directory allowed' "$BERTH" files read --root root ../outside/secret
+check 'an absolute path' says 1 '*absolute path*' "$BERTH" files read --root root /etc/passwd
+check 'one of several missing' says 1 '*one*does not exist*' "$BERTH" files read --root root a nothing
+check scan says 0 $'a\nleak\nsub\nsub/b' "$BERTH" files scan --root root --sort
+check 'scan totals' says 0 '2 files, 1 directories, 1 links*' "$BERTH" files scan --totals root
+check 'scan json' json '*"path": "sub/b"*"size_bytes": 12*"summary"*"files": 2*' "$BERTH" files scan --root root --json --meta
+check search says 0 $'a:2:two\nsub/b:1:two and two' "$BERTH" files search --root root --sort two
+check 'search finds nothing' says 1 '' "$BERTH" files search --root root nowhere
+check 'search json' json '*"column": 1*"summary"*"hits": 2*' "$BERTH" files search --root root --json -E 't[w]o'
+check 'search for a wrong pattern' says 2 '*not understood at byte*' "$BERTH" files search -E '(' root
+check 'transform shows' says 0 '*not yet made*-two and two*+2 and 2*' "$BERTH" files transform --root root two 2 sub
+check 'and changes nothing' grep -q 'two and two' root/sub/b
+check 'transform --apply' says 0 '*2 replacements in 1 files.' "$BERTH" files transform --root root --apply two 2 sub
+check 'and changed it' grep -qx '2 and 2' root/sub/b
+check 'write from standard input' bash -c 'echo hello | "$0" files write --root root --parents d/e/f && [ "$(cat root/d/e/f)" = hello ]' "$BERTH"
+check 'write a batch' says 0 '' "$BERTH" files write --root root --promise all --from from a sub/b
+check 'the batch is there' cmp from/sub/b root/sub/b
+check 'write --create over a file' says 1 '*exists already' bash -c 'echo x | "$0" files write --root root --create a' "$BERTH"
+token=$("$BERTH" files read --root root --json --hash a | sed -n 's/.*"token": "\(.*\)".*/\1/p')
+check 'write what was read' bash -c 'echo mine | "$0" files write --root root --expect "$1" a' "$BERTH" "$token"
+check 'write what has changed since' says 1 '*changed since it was read*' bash -c 'echo lost | "$0" files write --root root --expect "$1" a' "$BERTH" "$token"
+check 'write through a link' says 4 '*symbolic link*' bash -c 'echo x | "$0" files write --root root leak' "$BERTH"
+check copy says 0 '' "$BERTH" files copy --root root sub copied
+check 'copy over it' says 1 '*exists already' "$BERTH" files copy --root root sub copied
+check 'copy into itself' says 4 '*into itself' "$BERTH" files copy --root root sub sub/inner
+check move says 0 '' "$BERTH" files move --root root copied moved
+check 'move out' says 4 '*leads out*' "$BERTH" files move --root root moved ../stolen
+check 'delete a directory' says 4 '*recursive*' "$BERTH" files delete --root root moved
+check 'delete -r' json '*"schema": "berth.files_delete/1"*"files": 1*' "$BERTH" files delete --root root --json -r moved
+check 'it is gone' test ! -e root/moved
+check 'nothing outside was touched' grep -qx SECRET outside/secret
+check 'read-only' says 4 '*--read-only*' "$BERTH" --read-only files delete --root root a
+check 'a wrong number' says 2 '*takes a number*' "$BERTH" files scan --depth x root
+check 'a closed output' says 1 '*standard output*' bash -c '"$0" files scan --root root >/dev/full' "$BERTH"
+check 'no escape reaches a terminal' bash -c 'touch "root/$(printf "\033[31mred")"; script -qec "\"$0\" files scan --root root --sort" /dev/null | grep -q "\^\[\[31mred"' "$BERTH"
+check 'nothing is left over' bash -c '[ -z "$(ls root/.berth/stage root/.berth/journal | grep -v :)" ]'
+exit $bad
