@@ -99,10 +99,11 @@ static int submit_many(struct rig *rig, size_t n, size_t rare, struct err *e)
 	other.agent = "agent_rare";
 	for (size_t i = 0; i < n; i++) {
 		const struct audit_record *one = rare && i % rare == 0 ? &other : &r;
+		struct err why = ERR_INIT;
 
-		while (!audit_submit(rig->log, one, 0, NULL, NULL, e)) {
-			if (audit_trouble(rig->log, e))
-				return -1;
+		while (!audit_submit(rig->log, one, 0, NULL, NULL, &why)) {
+			if (audit_trouble(rig->log, NULL))
+				return err_copy(e, &why);
 			usleep(500);
 		}
 	}

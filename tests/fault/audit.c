@@ -54,6 +54,26 @@ static void test_fsync_fails(void **state)
 	log_dir_free(dir);
 }
 
+/* What an act waits for is one fdatasync; checkpoints come after the answer. */
+static void test_one_fdatasync(void **state)
+{
+	char *dir = memory_dir_new();
+	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct err e = ERR_INIT;
+	struct audit *a;
+
+	(void)state;
+	memset(&plan, 0, sizeof plan);
+	a = audit_open(&(struct audit_options){.dir = dir, .sys = &test_sys}, &e);
+	fail_calls("fdatasync", EIO, INT_MAX, INT_MAX);
+	for (int i = 1; i <= 100; i++) {
+		assert_int_equal(audit_write(a, &r, NULL, &e), 0);
+		assert_int_equal(atomic_load(&plan.of_kind), i);
+	}
+	audit_close(a);
+	log_dir_free(dir);
+}
+
 static void test_write_fails(void **state)
 {
 	static const int errors[] = {EIO, ENOSPC, EDQUOT};
@@ -351,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fsync_fails),
+		cmocka_unit_test(test_one_fdatasync),
 		cmocka_unit_test(test_write_fails),
 		cmocka_unit_test(test_grouped_are_told),
 		cmocka_unit_test(test_any_call_fails),
