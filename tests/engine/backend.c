@@ -692,9 +692,9 @@ static void test_back_pressure(void **state)
 	c = command_new(CMD_LOGS_OPEN);
 	aim(c, "pressure");
 	id = backend_send(b, c);
-	/* until it grows no more */
+	/* until it grows no more; a sanitizer keeps what is freed for a while */
 	after = before;
-	do {
+	for (int round = 0; round < 40; round++) {
 		was = after;
 		for (int i = 0; i < 20; i++) {
 			struct pollfd none = {-1, 0, 0};
@@ -702,7 +702,9 @@ static void test_back_pressure(void **state)
 			poll(&none, 1, 25);
 		}
 		after = resident();
-	} while (after > was);
+		if (after <= was + ((size_t)64 << 10))
+			break;
+	}
 	printf("# %zu KiB grown before the stream stopped\n", (after - before) / 1024);
 #ifndef __SANITIZE_ADDRESS__
 	assert_true(after - before < (size_t)24 << 20);
