@@ -28,18 +28,41 @@ says() {
 	[ $got = "$status" ] && [[ $text == $pattern ]]
 }
 
-# json PATTERN COMMAND...: what it prints are JSON documents, and the pattern is in it.
+# json VERB PATTERN COMMAND...: what it prints is as the schema says, and the pattern is in it.
 json() {
-	local pattern=$1
-	shift
+	local verb=$1 pattern=$2
+	shift 2
 	"$@" >json.out 2>json.err </dev/null
 	cat json.out json.err
-	python3 -c 'import json, sys
+	python3 - "$SRC/tests/data/schema/files_$verb.json" <<'PY' && [[ $(<json.out) == $pattern ]]
+import json, sys
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "null": type(None)}
+
+def check(value, schema, at):
+    kinds = schema.get("type", [])
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    assert any(type(value) is TYPES[k] for k in kinds), (at, value, kinds)
+    assert value == schema.get("const", value), at
+    assert value in schema.get("enum", [value]), at
+    if isinstance(value, dict):
+        for key in schema["required"]:
+            assert key in value, (at, key)
+        for key, member in value.items():
+            check(member, schema["properties"][key], at + "." + key)
+    if isinstance(value, list):
+        for item in value:
+            check(item, schema["items"], at + "[]")
+
+schema = json.load(open(sys.argv[1]))
 text = open("json.out").read()
 try:
-    json.loads(text)
+    documents = [json.loads(text)]
 except ValueError:
-    [json.loads(line) for line in text.splitlines()]' && [[ $(<json.out) == $pattern ]]
+    documents = [json.loads(line) for line in text.splitlines()]
+for document in documents:
+    check(document, schema, "")
+PY
 }
 
 mkdir -p root/sub outside from/sub
@@ -52,17 +75,17 @@ printf 'new b\n' >from/sub/b
 
 check read says 0 $'one\ntwo\nthree\ntwo and two' "$BERTH" files read --root root a sub/b
 check 'read lines' says 0 'two' "$BERTH" files read --root root --lines 2:2 a
-check 'read json' json '*"schema": "berth.files_read/1"*"token": "1:*"text": "two and two\\n"*' "$BERTH" files read --root root --json sub/b
+check 'read json' json read '*"schema": "berth.files_read/1"*"token": "1:*"text": "two and two\\n"*' "$BERTH" files read --root root --json sub/b
 check 'a link that leads out' says 1 '*leads out of the directory allowed' "$BERTH" files read --root root leak
 check 'a path that leads out' says 1 '*leads out of the directory allowed' "$BERTH" files read --root root ../outside/secret
 check 'an absolute path' says 1 '*absolute path*' "$BERTH" files read --root root /etc/passwd
 check 'one of several missing' says 1 '*one*does not exist*' "$BERTH" files read --root root a nothing
 check scan says 0 $'a\nleak\nsub\nsub/b' "$BERTH" files scan --root root --sort
 check 'scan totals' says 0 '2 files, 1 directories, 1 links*' "$BERTH" files scan --totals root
-check 'scan json' json '*"path": "sub/b"*"size_bytes": 12*"summary"*"files": 2*' "$BERTH" files scan --root root --json --meta
+check 'scan json' json scan '*"path": "sub/b"*"size_bytes": 12*"summary"*"files": 2*' "$BERTH" files scan --root root --json --meta
 check search says 0 $'a:2:two\nsub/b:1:two and two' "$BERTH" files search --root root --sort two
 check 'search finds nothing' says 1 '' "$BERTH" files search --root root nowhere
-check 'search json' json '*"column": 1*"summary"*"hits": 2*' "$BERTH" files search --root root --json -E 't[w]o'
+check 'search json' json search '*"column": 1*"summary"*"hits": 2*' "$BERTH" files search --root root --json -E 't[w]o'
 check 'search for a wrong pattern' says 2 '*not understood at byte*' "$BERTH" files search -E '(' root
 check 'transform shows' says 0 '*not yet made*-two and two*+2 and 2*' "$BERTH" files transform --root root two 2 sub
 check 'and changes nothing' grep -q 'two and two' root/sub/b
@@ -76,13 +99,17 @@ token=$("$BERTH" files read --root root --json --hash a | sed -n 's/.*"token": "
 check 'write what was read' bash -c 'echo mine | "$0" files write --root root --expect "$1" a' "$BERTH" "$token"
 check 'write what has changed since' says 1 '*changed since it was read*' bash -c 'echo lost | "$0" files write --root root --expect "$1" a' "$BERTH" "$token"
 check 'write through a link' says 4 '*symbolic link*' bash -c 'echo x | "$0" files write --root root leak' "$BERTH"
+check 'write json' json write '*"token": "1:*' "$BERTH" files write --root root --json --from from a
+check 'transform json' json transform '*"applied": false*"diff": "--- a/*' "$BERTH" files transform --root root --json new old
 check copy says 0 '' "$BERTH" files copy --root root sub copied
 check 'copy over it' says 1 '*exists already' "$BERTH" files copy --root root sub copied
 check 'copy into itself' says 4 '*into itself' "$BERTH" files copy --root root sub sub/inner
+check 'copy json' json copy '*"files": 1*"directories": 1*' "$BERTH" files copy --root root --json sub copied2
+check 'move json' json move '*"error": null*' "$BERTH" files move --root root --json copied2 copied3
 check move says 0 '' "$BERTH" files move --root root copied moved
 check 'move out' says 4 '*leads out*' "$BERTH" files move --root root moved ../stolen
 check 'delete a directory' says 4 '*recursive*' "$BERTH" files delete --root root moved
-check 'delete -r' json '*"schema": "berth.files_delete/1"*"files": 1*' "$BERTH" files delete --root root --json -r moved
+check 'delete -r' json delete '*"schema": "berth.files_delete/1"*"files": 1*' "$BERTH" files delete --root root --json -r moved
 check 'it is gone' test ! -e root/moved
 check 'nothing outside was touched' grep -qx SECRET outside/secret
 check 'read-only' says 4 '*--read-only*' "$BERTH" --read-only files delete --root root a

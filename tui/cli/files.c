@@ -144,16 +144,20 @@ int files_cli_root(struct files_cli *x, const char *start, struct err *e)
 	return x->root ? 0 : -1;
 }
 
-void files_cli_text(const struct files_cli *x, const char *s, size_t n)
+static void neutral(const char *s, size_t n)
 {
 	AUTO_STR struct str shown = STR_INIT;
 
-	if (!x->terminal) {
-		fwrite(s, 1, n, stdout);
-		return;
-	}
 	text_neutralise(&shown, s, n, false);
-	fwrite(shown.s, 1, shown.len, stdout);
+	fwrite_unlocked(shown.s, 1, shown.len, stdout);
+}
+
+void files_cli_text(const struct files_cli *x, const char *s, size_t n)
+{
+	if (x->terminal)
+		neutral(s, n);
+	else
+		fwrite_unlocked(s, 1, n, stdout);
 }
 
 void files_cli_json_err(struct jsonw *j, const char *path, const struct err *e)

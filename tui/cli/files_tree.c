@@ -46,7 +46,7 @@ static void print_entry(
 		putchar('/');
 	}
 	files_cli_text(x, entry->path, entry->path_len);
-	putchar(end);
+	putchar_unlocked(end);
 }
 
 static void json_scan_summary(struct jsonw *j, const struct files_scan_totals *t)
