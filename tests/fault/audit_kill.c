@@ -17,7 +17,7 @@
 /* -- killed at every step ------------------------------------------------------------------------
  */
 
-#define WORK 34 /* records; some 200 system calls */
+#define WORK 40 /* records; some 200 system calls */
 
 /* Open, write, sign, rotate, prune, close, as the writer thread does it, but in one thread: so each
  * run makes the same calls.  Each acknowledgement goes down the pipe. */
