@@ -191,8 +191,13 @@ bool text_looks_secret(const char *env_name)
 	static const char *const words[] = {"PASS", "SECRET", "TOKEN", "KEY", "CRED", "AUTH",
 		"PRIVATE", "COOKIE", "SESSION", "DSN", "DATABASE_URL", "CONNECTION_STRING"};
 
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcasestr(env_name, words[i]))
-			return true;
+	/* Every name of every parameter comes by here: look at the first letter before the word. */
+	for (const char *s = env_name; *s; s++) {
+		char first = (char)(*s & ~0x20);
+
+		for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+			if (words[i][0] == first && strncasecmp(s, words[i], strlen(words[i])) == 0)
+				return true;
+	}
 	return false;
 }

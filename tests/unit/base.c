@@ -120,6 +120,11 @@ static void test_text(void **state)
 	assert_true(text_looks_secret("GITHUB_TOKEN"));
 	assert_true(text_looks_secret("aws_secret_access_key"));
 	assert_false(text_looks_secret("PATH"));
+	assert_true(text_looks_secret("my-Database_Url"));
+	assert_true(text_looks_secret("xpassphrase"));
+	assert_false(text_looks_secret("command"));
+	assert_false(text_looks_secret("pas"));
+	assert_false(text_looks_secret(""));
 }
 
 static void test_format(void **state)
