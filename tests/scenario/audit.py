@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 
 from scenario import Fake, berth, case, main, neutral
@@ -42,6 +44,13 @@ class State:
 
     def asked(self):
         return [r for r in self.fake.requests() if r.split(" ")[0] in ("POST", "DELETE")]
+
+
+def fits(schema, document):
+    tests = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    done = subprocess.run([sys.executable, f"{tests}/lib/schema.py", f"{tests}/data/schema/{schema}.json"],
+                          input=document, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # A dialog takes keys only after a person could have seen it.
@@ -106,6 +115,10 @@ def tampering_is_told():
         assert s.audit("export", bundle).code == 0
         clean = s.audit("verify", "--json", bundle)
         assert clean.code == 0 and clean.json()["clean"], clean.out
+        fits("audit_verify", clean.out)
+        fits("audit_head", s.audit("head", "--json").out)
+        for line in s.audit("list", "--json").out.splitlines()[:-1]:
+            fits("audit_record", line)
         other = s.audit("verify", "--head", "0" * 64)
         assert other.code == 1 and b"truncated" in other.out, other.out
         name = next(n for n in os.listdir(s.log) if n.endswith(".jsonl"))
@@ -116,6 +129,7 @@ def tampering_is_told():
             f.write(text.replace(b'"name":"web"', b'"name":"wex"', 1))
         told = s.audit("verify")
         assert told.code == 1 and told.out.startswith(b"changed: Record "), told.out
+        fits("audit_verify", s.audit("verify", "--json").out)
         document = s.audit("verify", "--json").json()
         assert document["fault"] == "changed" and document["at_seq"] == 2, document
 
