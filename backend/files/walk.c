@@ -1,6 +1,7 @@
 /* walk.c - listing a tree: the work of one directory, and which of its entries take part. */
 #include "files/walk.h"
 
+#include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 
@@ -504,29 +505,32 @@ static void walk_worker(void *ctx, unsigned index, struct crew *c)
 
 int walk_run(struct walk *w, struct err *e)
 {
-	struct walk_private p = {.fds = 0};
+	struct walk_private *p = aligned_alloc(64, sizeof *p);
 	struct walk_worker first = {.walk = w};
 	struct rlimit limit;
 
+	CHECK(p);
+	memset(p, 0, sizeof *p);
 	slab_chain_init(&w->chain, &w->op->files->store);
 	first.slab.chain = &w->chain;
 	getrlimit(RLIMIT_NOFILE, &limit);
-	p.fd_limit = limit.rlim_cur > 100000 ? 50000 : (int)(limit.rlim_cur / 2);
+	p->fd_limit = limit.rlim_cur > 100000 ? 50000 : (int)(limit.rlim_cur / 2);
 	if (w->filter->nexcludes)
-		p.excludes =
+		p->excludes =
 			rules_from_list(&first.slab, w->filter->excludes, w->filter->nexcludes);
-	p.needs_path = p.excludes || w->filter->ignore_files || w->filter->nglobs;
-	p.chooses = p.needs_path || w->filter->skip_hidden || w->filter->types;
-	queue_init(&p);
-	w->private = &p;
+	p->needs_path = p->excludes || w->filter->ignore_files || w->filter->nglobs;
+	p->chooses = p->needs_path || w->filter->skip_hidden || w->filter->types;
+	queue_init(p);
+	w->private = p;
 	if (w->start[0] == '.' && !w->start[1])
 		w->start = "";
 	w->top = new_dir(&first, NULL, "");
 	queue_push(&first, (struct work){.dir = w->top});
 	crew_run(w->op->files->pool, 1, walk_worker, w);
-	w->totals = p.totals;
+	w->totals = p->totals;
 	w->private = NULL;
-	queue_release(&p);
+	queue_release(p);
+	free(p);
 	if (w->top->error && w->top->error != ECANCELED)
 		return path_error(e, w->top->error, "scan", *w->start ? w->start : w->root->name);
 	return op_stopped(w->op) ? op_cancelled(e) : 0;
