@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,35 +84,67 @@ void fleet_end(struct fleet *f)
 	f->n = 0;
 }
 
-int fake_start(struct fake *f, const char *scenario, struct err *e)
+static bool answers(const char *path)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char byte;
+
+	snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+	return fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof to) &&
+		write(fd, "GET /_ping HTTP/1.1\r\nHost: x\r\n\r\n", 32) == 32 &&
+		read(fd, &byte, 1) == 1;
+}
+
+static int launch(struct fake *f, struct err *e)
 {
 	char file[128], sock[96], script[PATH_MAX];
-	struct stat st;
-	FILE *out;
 
-	snprintf(f->dir, sizeof f->dir, "/tmp/berth-bench-XXXXXX");
 	snprintf(script, sizeof script, "%s/tests/scenario/fake_engine.py", BERTH_SOURCE);
-	if (access(script, R_OK) || !mkdtemp(f->dir))
-		return err_set(e, ERR_NOT_FOUND, "the scripted engine %s is not there", script);
 	snprintf(file, sizeof file, "%s/scenario.json", f->dir);
 	snprintf(sock, sizeof sock, "%s/s", f->dir);
-	snprintf(f->url, sizeof f->url, "unix://%s", sock);
-	out = fopen(file, "we");
-	if (!out || fputs(scenario, out) < 0 || fclose(out))
-		return err_sys(e, errno, "cannot write %s", file);
 	f->pid = fork();
 	if (f->pid == 0) {
 		execlp("python3", "python3", script, sock, file, (char *)NULL);
 		_exit(127);
 	}
 	for (int64_t until = clock_mono_ns() + 10000000000; clock_mono_ns() < until;) {
-		if (!stat(sock, &st) && S_ISSOCK(st.st_mode))
+		if (answers(sock))
 			return 0;
 		if (waitpid(f->pid, NULL, WNOHANG) == f->pid)
 			break;
-		usleep(2000);
+		usleep(1000);
 	}
 	return err_set(e, ERR_FAILED, "the scripted engine did not start (python3 is needed)");
+}
+
+int fake_start(struct fake *f, const char *scenario, struct err *e)
+{
+	char file[128], script[PATH_MAX];
+	FILE *out;
+
+	memset(f, 0, sizeof *f);
+	snprintf(f->dir, sizeof f->dir, "/tmp/berth-bench-XXXXXX");
+	snprintf(script, sizeof script, "%s/tests/scenario/fake_engine.py", BERTH_SOURCE);
+	if (access(script, R_OK) || !mkdtemp(f->dir))
+		return err_set(e, ERR_NOT_FOUND, "the scripted engine %s is not there", script);
+	snprintf(file, sizeof file, "%s/scenario.json", f->dir);
+	snprintf(f->url, sizeof f->url, "unix://%s/s", f->dir);
+	out = fopen(file, "we");
+	if (!out || fputs(scenario, out) < 0 || fclose(out))
+		return err_sys(e, errno, "cannot write %s", file);
+	return launch(f, e);
+}
+
+int fake_restart(struct fake *f, struct err *e)
+{
+	char sock[96];
+
+	kill(f->pid, SIGKILL);
+	waitpid(f->pid, NULL, 0);
+	snprintf(sock, sizeof sock, "%s/s", f->dir);
+	unlink(sock);
+	return launch(f, e);
 }
 
 void fake_end(struct fake *f)

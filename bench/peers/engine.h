@@ -28,6 +28,8 @@ struct fake {
 	char dir[64], url[96];
 };
 int fake_start(struct fake *f, const char *scenario, struct err *e);
+int fake_restart(
+	struct fake *f, struct err *e); /* killed and started again; waits for its first answer */
 void fake_end(struct fake *f);
 
 /* CPU time, in seconds, used so far by every process whose command line holds `word` (NULL: by `pid` and its

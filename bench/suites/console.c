@@ -360,6 +360,47 @@ static int measure_logs(struct bench_run *r, void *ctx, struct err *e)
 	return result;
 }
 
+/* From the new engine's first answer to a picture that is no longer called lost. */
+static int measure_resync(struct bench_run *r, void *ctx, struct err *e)
+{
+	struct screen_peer *p;
+	struct look l = {-2};
+	int result = 0;
+
+	(void)ctx;
+	if (fake_start(&fake, "{\"containers\": 40}", e)) {
+		fake_end(&fake);
+		return -1;
+	}
+	p = open_console(fake.url, 120, 60, e);
+	if (!p || !peer_wait(p, moved, &l, 20000))
+		result = p ? err_set(e, ERR_FAILED, "the console never showed a cursor") : -1;
+	for (int i = 0; !result && i < bench_samples(r); i++) {
+		char *lost = (char *)"engine lost";
+		int64_t answered, end;
+
+		kill(fake.pid, SIGKILL);
+		if (!peer_wait(p, shows, lost, 10000)) {
+			result = err_set(e, ERR_FAILED,
+				"the console did not notice that the engine is gone");
+			break;
+		}
+		/* At any moment between two attempts. */
+		peer_drain(p, (int)(bench_random(r) % 3000));
+		result = fake_restart(&fake, e);
+		answered = clock_mono_ns();
+		end = result ? 0 : peer_wait(p, hides, lost, 10000);
+		if (!result && !end)
+			result =
+				err_set(e, ERR_FAILED, "the console did not find the engine again");
+		if (!result)
+			bench_value(r, "resynchronised", (double)(end - answered) / 1e9);
+	}
+	peer_end(p);
+	fake_end(&fake);
+	return result;
+}
+
 /* Resident after some seconds of running. */
 static int resident(
 	struct bench_run *r, const char *name, const char *scenario, bool logs, struct err *e)
@@ -453,6 +494,13 @@ static const struct bench_case cases[] = {
 		.teardown = end_thousand,
 		.measure = measure_logs,
 		.targets = {{"p99 <= 16 ms", "key to frame", ON_P99, NO_BOUND, 0.016}}},
+	{.name = "resync",
+		.about = "engine killed and started again, from its first answer to the picture",
+		.samples = 20,
+		.smoke_samples = 1,
+		.measure = measure_resync,
+		.targets = {{"<= 3 s from the engine's first answer", "resynchronised", ON_MAX,
+			NO_BOUND, 3}}},
 	{.name = "memory",
 		.about = "resident memory, 15 s after the start",
 		.unit = "MiB",
