@@ -12,7 +12,6 @@
 #include <berth/mem.h>
 
 #include "agents/own.h"
-#include "audit/audit.h"
 #include "engine/json.h"
 #include "lane/lane.h"
 
@@ -57,7 +56,6 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	static const struct policy nothing;
 	struct endpoint_options eo = {o->host, o->context};
 
-	h->program = o->program ? o->program : "agents";
 	arena_init(&h->policy_mem, 512);
 	policy_copy(&h->policy, o->policy ? o->policy : &nothing, &h->policy_mem);
 	if (o->guest)
@@ -69,6 +67,11 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	h->engine = sync_open(&h->endpoint, e);
 	if (!h->engine || sync_hello(h->engine, &h->info, e))
 		goto fail;
+	h->recorder = (struct recorder){.program = o->program ? o->program : "agents",
+		.policy = &h->policy,
+		.endpoint = h->endpoint.url,
+		.engine_name = h->info.name,
+		.engine = h->info.id};
 	return h;
 fail:
 	agents_close(h);
@@ -80,7 +83,7 @@ void agents_close(struct agents_host *h)
 	if (!h)
 		return;
 	sync_close(h->engine);
-	audit_close(h->audit);
+	recorder_close(&h->recorder);
 	arena_release(&h->policy_mem);
 	endpoint_release(&h->endpoint);
 	free(h);

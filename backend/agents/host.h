@@ -7,21 +7,19 @@
 #include <stdbool.h>
 
 #include <berth/agents.h>
+#include <berth/record.h>
 
 #include "agents/spec.h"
 #include "engine/sync.h"
-
-struct audit;
 
 struct agents_host {
 	struct engine_sync *engine;
 	struct engine_info info;
 	struct endpoint endpoint;
 	char guest[4096];
-	const char *program;
 	struct policy policy;
 	struct arena policy_mem;
-	struct audit *audit; /* opened at the first deed */
+	struct recorder recorder;
 };
 
 extern const struct limits tool_limits_small; /* of helpers */

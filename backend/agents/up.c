@@ -20,7 +20,6 @@
 #include "agents/enforce.h"
 #include "agents/host.h"
 #include "agents/own.h"
-#include "agents/record.h"
 #include "agents/rulebook.h"
 #include "agents/secrets.h"
 #include "agents/spec.h"
@@ -361,7 +360,7 @@ static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
 	int result;
 
 	describe(b->def, &b->mem, &r);
-	if (record_begin(&rec, b->h, &r, e))
+	if (record_begin(&rec, &b->h->recorder, &r, e))
 		return -1;
 	result = session_new(&b->session, &why) || bring_up(b, ret, &why) ? -1 : 0;
 	rec.r.target = ret->id;
@@ -414,7 +413,7 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 			"the container %s was not made by berth here, so it is left alone.",
 			container);
 	if (found) {
-		if (record_begin(&rec, h, &r, e))
+		if (record_begin(&rec, &h->recorder, &r, e))
 			return -1;
 		host_remove(h, x.id, &why);
 		record_end(&rec, &why);

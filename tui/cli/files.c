@@ -15,6 +15,7 @@
 
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/record.h>
 #include <berth/text.h>
 
 static struct files *running; /* for the signal handler and the progress thread */
@@ -22,16 +23,16 @@ static struct files *running; /* for the signal handler and the progress thread 
 static const struct {
 	const char *name;
 	files_verb_fn *run;
-	bool changes;
+	enum deed deed;
 } verbs[] = {
-	{"read", files_cli_read, false},
-	{"write", files_cli_write, true},
-	{"scan", files_cli_scan, false},
-	{"search", files_cli_search, false},
-	{"transform", files_cli_transform, true},
-	{"copy", files_cli_copy, true},
-	{"move", files_cli_move, true},
-	{"delete", files_cli_delete, true},
+	{"read", files_cli_read, DEED_FILE_READ},
+	{"write", files_cli_write, DEED_FILE_WRITE},
+	{"scan", files_cli_scan, DEED_FILE_SCAN},
+	{"search", files_cli_search, DEED_FILE_SEARCH},
+	{"transform", files_cli_transform, DEED_FILE_TRANSFORM},
+	{"copy", files_cli_copy, DEED_FILE_COPY},
+	{"move", files_cli_move, DEED_FILE_MOVE},
+	{"delete", files_cli_delete, DEED_FILE_DELETE},
 };
 
 int files_cli_number(
@@ -260,10 +261,64 @@ static const char *user_name(void)
 	return name ? name : "";
 }
 
+/* What the log says of one call: the root, the operands, and for a batch the hash over them. */
+static void describe(const struct cli *c, enum deed deed, char *cwd, struct key_value *kv,
+	struct str *operands, struct audit_record *r)
+{
+	const char *root = cli_value(c, "root");
+
+	for (int i = 0; i < c->argc && operands->len < 4096; i++)
+		str_addf(operands, "%s%s", i ? " " : "", c->argv[i]);
+	kv[0] = (struct key_value){"operands", operands->s, false};
+	*r = (struct audit_record){.deed = deed,
+		.target_type = "file",
+		.name = root ? root : cwd,
+		.params = kv,
+		.nparams = 1,
+		.duration_us = -1};
+	if (deed_table[deed].class == DEED_BATCH)
+		record_manifest(r, (size_t)c->argc, (const char *const *)c->argv);
+}
+
+struct reading_done {
+	struct audit_record *r;
+	struct err *err;
+};
+
+static void write_reading(struct recorder *by, void *ctx)
+{
+	struct reading_done *d = ctx;
+
+	record_event(by, d->r, d->err);
+}
+
+static int run_verb(struct files_cli *x, size_t i, const char *program, struct err *e)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+	int rc;
+
+	x->files = running =
+		files_open(&(struct files_options){.program = program, .owner = user_name()});
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	rc = verbs[i].run(x, e);
+	files_cli_quiet();
+	files_root_close(x->root);
+	files_close(x->files);
+	return rc;
+}
+
 int cli_files(const struct cli *c, struct err *e)
 {
 	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
-	struct sigaction act = {.sa_handler = on_signal};
+	struct policy policy = {
+		.read_only = cli_flag(c, "read-only"), .read_only_by = "--read-only"};
+	AUTO_STR struct str operands = STR_INIT;
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	struct key_value kv[1];
+	struct audit_record r;
+	struct recording rec;
+	struct err why = ERR_INIT;
 	char program[32];
 	size_t i = 0;
 	int rc;
@@ -273,19 +328,28 @@ int cli_files(const struct cli *c, struct err *e)
 	if (i == COUNT(verbs))
 		return err_set(e, ERR_USAGE, "`berth files %s` is not part of this program.",
 			c->command->name);
-	if (verbs[i].changes && cli_flag(c, "read-only"))
-		return err_set(e, ERR_REFUSED, "--read-only: `berth files %s` changes files.",
-			verbs[i].name);
 	snprintf(program, sizeof program, "files %s", verbs[i].name);
-	x.files = running =
-		files_open(&(struct files_options){.program = program, .owner = user_name()});
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	rc = verbs[i].run(&x, e);
-	files_cli_quiet();
-	files_root_close(x.root);
-	files_close(x.files);
+	describe(c, verbs[i].deed, cwd, kv, &operands, &r);
+	if (deed_table[verbs[i].deed].flags & DEED_CHANGES) {
+		struct recorder by = {.program = program, .policy = &policy};
+
+		if (record_begin(&rec, &by, &r, e)) {
+			recorder_close(&by);
+			return -1;
+		}
+		rc = run_verb(&x, i, program, &why);
+		if (rc > 0)
+			err_set(&why, ERR_FAILED, "not all of it was done");
+		record_end(&rec, &why);
+		recorder_close(&by);
+	} else {
+		struct recorder by = {.program = program};
+		struct reading_done done = {&r, &why};
+
+		rc = run_verb(&x, i, program, &why);
+		recorder_apart(&by, write_reading, &done);
+	}
 	if (rc < 0)
-		return -1;
+		return err_copy(e, &why);
 	return cli_finish() ? 1 : rc;
 }
