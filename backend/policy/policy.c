@@ -166,23 +166,26 @@ static bool host_matches(const struct policy_host *h, const struct policy_act *a
 
 int policy_check(const struct policy *p, const struct policy_act *act, struct err *e)
 {
+	const char *name = act->name && *act->name ? act->name : NULL;
 	const struct deed_info *deed;
+	char shown[SHOWN];
 
 	if (act->deed <= DEED_NONE || act->deed >= DEED_COUNT ||
 		deed_table[act->deed].class == DEED_INTERNAL)
 		return err_set(e, ERR_REFUSED, "Refused an act that policy does not know.");
 	deed = &deed_table[act->deed];
 	if (p->read_only && deed->flags & DEED_CHANGES)
-		return err_set(e, ERR_REFUSED, "Will not %s: berth is in read-only mode%s%s%s.",
-			deed->words, p->read_only_by ? " (" : "",
-			p->read_only_by ? p->read_only_by : "", p->read_only_by ? ")" : "");
+		return err_set(e, ERR_REFUSED, "Will not %s%s%s: berth is in read-only mode%s%s%s.",
+			deed->words, name ? " " : "",
+			name ? text_clean(shown, sizeof shown, name) : "",
+			p->read_only_by ? " (" : "", p->read_only_by ? p->read_only_by : "",
+			p->read_only_by ? ")" : "");
 	if (act->path && check_path(p, act, e) < 0)
 		return -1;
 	if (deed->flags & DEED_HARMS && check_kept(&p->keep, act, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->nhosts; i++) {
 		const struct policy_host *h = &p->hosts[i];
-		char shown[SHOWN];
 
 		if (!host_matches(h, act))
 			continue;
