@@ -9,6 +9,7 @@
 #include "keymap.h"
 #include "views/list.h"
 #include "views/pattern.h"
+#include "views/page.h"
 #include "views/pen.h"
 
 #define KEYS_W 14
@@ -17,7 +18,7 @@
 struct help {
 	const struct view_ops *of; /* the view that is explained */
 	struct pattern filter;
-	int scroll, length, seen;
+	struct page page;
 	size_t hits;
 };
 
@@ -128,7 +129,7 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 {
 	static const char *const heads[] = {NULL, "In every view", "Moving", "Signs and words"};
 	struct help *s = v->state;
-	struct pen p = pen_on(c, (struct area){a.x + 2, a.y, a.w - 4, a.h}, s->scroll);
+	struct pen p = pen_on(c, (struct area){a.x + 2, a.y, a.w - 4, a.h}, s->page.scroll);
 
 	s->hits = 0;
 	for (int section = 0; section < SECTIONS; section++) {
@@ -157,59 +158,34 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 	}
 	if (!s->hits)
 		pen_line(&p, STYLE(DIM), "No key has that.");
-	s->length = p.y;
-	s->seen = a.h;
-}
-
-static void scroll_by(struct help *s, int rows)
-{
-	int most = s->length > s->seen ? s->length - s->seen : 0;
-
-	s->scroll += rows;
-	s->scroll = s->scroll > most ? most : s->scroll < 0 ? 0 : s->scroll;
+	s->page.length = p.y;
+	s->page.seen = a.h;
 }
 
 static void scroll(struct view *v, int rows)
 {
-	scroll_by(v->state, rows);
+	struct help *s = v->state;
+
+	page_scroll(&s->page, rows);
 	app_dirty(v->app);
 }
 
 static void help_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct help *s = v->state;
-	int was = s->scroll;
 
-	draw_page(v, c, a);
-	/* The page may have become shorter than where it was scrolled to. */
-	scroll_by(s, 0);
-	if (s->scroll != was) {
-		canvas_fill(c, a, STYLE(TEXT), ' ');
-		draw_page(v, c, a);
-	}
-	if (s->length > s->scroll + s->seen)
-		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
-	if (s->scroll)
-		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
+	page_draw(&s->page, v, c, a, draw_page);
 }
 
 static bool help_act(struct view *v, enum action a)
 {
 	struct help *s = v->state;
-	int page = s->seen > 2 ? s->seen - 1 : 1;
 
-	switch (a) {
-	case DO_UP: scroll(v, -1); return true;
-	case DO_DOWN: scroll(v, 1); return true;
-	case DO_PAGE_UP: scroll(v, -page); return true;
-	case DO_PAGE_DOWN: scroll(v, page); return true;
-	case DO_HALF_UP: scroll(v, -(page + 1) / 2); return true;
-	case DO_HALF_DOWN: scroll(v, (page + 1) / 2); return true;
-	case DO_TOP: scroll(v, -s->length); return true;
-	case DO_BOTTOM: scroll(v, s->length); return true;
-	case DO_HELP: app_pop(v->app); return true;
-	default: return false;
+	if (a == DO_HELP) {
+		app_pop(v->app);
+		return true;
 	}
+	return page_act(&s->page, v, a);
 }
 
 static bool help_filter(struct view *v, const char *text, bool done, struct err *e)
@@ -219,7 +195,7 @@ static bool help_filter(struct view *v, const char *text, bool done, struct err 
 	(void)done;
 	if (pattern_compile(&s->filter, text ? text : "", e))
 		return false;
-	s->scroll = 0;
+	s->page.scroll = 0;
 	return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "app.h"
 #include "views/list.h"
+#include "views/page.h"
 #include "views/pen.h"
 #include "widgets/meter.h"
 
@@ -14,7 +15,7 @@
 #define KEY_W 12
 
 struct host {
-	int scroll, length, seen;
+	struct page page;
 };
 
 static void section(struct pen *p, const char *name)
@@ -229,7 +230,7 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 	struct host *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 	struct area inner = {a.x + 2, a.y, a.w - 4, a.h};
-	struct pen p = pen_on(c, inner, s->scroll);
+	struct pen p = pen_on(c, inner, s->page.scroll);
 
 	p.key_width = KEY_W;
 	if (a.w >= WIDE) {
@@ -251,58 +252,30 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 		content_facts(&p, snap);
 		self_facts(&p, snap);
 	}
-	s->length = p.y;
-	s->seen = a.h;
-}
-
-static void scroll_by(struct host *s, int rows)
-{
-	int most = s->length > s->seen ? s->length - s->seen : 0;
-
-	s->scroll += rows;
-	s->scroll = s->scroll > most ? most : s->scroll < 0 ? 0 : s->scroll;
+	s->page.length = p.y;
+	s->page.seen = a.h;
 }
 
 static void scroll(struct view *v, int rows)
 {
-	scroll_by(v->state, rows);
+	struct host *s = v->state;
+
+	page_scroll(&s->page, rows);
 	app_dirty(v->app);
 }
 
 static void host_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct host *s = v->state;
-	int was = s->scroll;
 
-	draw_page(v, c, a);
-	/* The page may have become shorter than where it was scrolled to. */
-	scroll_by(s, 0);
-	if (s->scroll != was) {
-		canvas_fill(c, a, STYLE(TEXT), ' ');
-		draw_page(v, c, a);
-	}
-	if (s->length > s->scroll + s->seen)
-		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
-	if (s->scroll)
-		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
+	page_draw(&s->page, v, c, a, draw_page);
 }
 
 static bool host_act(struct view *v, enum action a)
 {
 	struct host *s = v->state;
-	int page = s->seen > 2 ? s->seen - 1 : 1;
 
-	switch (a) {
-	case DO_UP: scroll(v, -1); return true;
-	case DO_DOWN: scroll(v, 1); return true;
-	case DO_PAGE_UP: scroll(v, -page); return true;
-	case DO_PAGE_DOWN: scroll(v, page); return true;
-	case DO_HALF_UP: scroll(v, -(page + 1) / 2); return true;
-	case DO_HALF_DOWN: scroll(v, (page + 1) / 2); return true;
-	case DO_TOP: scroll(v, -s->length); return true;
-	case DO_BOTTOM: scroll(v, s->length); return true;
-	default: return false;
-	}
+	return page_act(&s->page, v, a);
 }
 
 static bool host_copy(struct view *v, struct str *out)

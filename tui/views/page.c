@@ -1,0 +1,49 @@
+/* page.c - scrolling a page of lines. */
+#include "views/page.h"
+
+#include "app.h"
+
+void page_scroll(struct page *p, int rows)
+{
+	int most = p->length > p->seen ? p->length - p->seen : 0;
+
+	p->scroll += rows;
+	p->scroll = p->scroll > most ? most : p->scroll < 0 ? 0 : p->scroll;
+}
+
+void page_draw(struct page *p, struct view *v, struct canvas *c, struct area a,
+	void (*draw)(struct view *v, struct canvas *c, struct area a))
+{
+	int was = p->scroll;
+
+	draw(v, c, a);
+	page_scroll(p, 0);
+	if (p->scroll != was) {
+		canvas_fill(c, a, STYLE(TEXT), ' ');
+		draw(v, c, a);
+	}
+	if (p->length > p->scroll + p->seen)
+		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
+	if (p->scroll)
+		canvas_glyph(c, a.x + a.w - 1, a.y, STYLE(ACCENT), GLYPH_UP);
+}
+
+bool page_act(struct page *p, struct view *v, enum action a)
+{
+	int screen = p->seen > 2 ? p->seen - 1 : 1, rows;
+
+	switch (a) {
+	case DO_UP: rows = -1; break;
+	case DO_DOWN: rows = 1; break;
+	case DO_PAGE_UP: rows = -screen; break;
+	case DO_PAGE_DOWN: rows = screen; break;
+	case DO_HALF_UP: rows = -(screen + 1) / 2; break;
+	case DO_HALF_DOWN: rows = (screen + 1) / 2; break;
+	case DO_TOP: rows = -p->length; break;
+	case DO_BOTTOM: rows = p->length; break;
+	default: return false;
+	}
+	page_scroll(p, rows);
+	app_dirty(v->app);
+	return true;
+}
