@@ -140,6 +140,13 @@ static void test_filter(void **state)
 	order(&t, ""); /* the old one stays */
 	assert_int_equal(table_filter(&t, "!", &e), 0);
 	order(&t, "cdgab");
+	/* ^ and $ hold each text, the name as well as what stands behind it */
+	assert_int_equal(table_filter(&t, "^(apple|cake)$", &e), 0);
+	assert_int_equal(t.nmatching, 2);
+	assert_int_equal(table_filter(&t, "!^cake$", &e), 0);
+	assert_int_equal(t.nmatching, 3);
+	assert_int_equal(table_filter(&t, "^cak$", &e), 0);
+	assert_int_equal(t.nmatching, 0);
 	/* Numbers in right-aligned columns are not searched. */
 	assert_int_equal(table_filter(&t, "30", &e), 0);
 	order(&t, "");

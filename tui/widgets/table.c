@@ -108,7 +108,9 @@ void table_add(struct table *t, struct table_row row)
 	t->rows[t->nrows++] = row;
 }
 
-static bool filter_matches(struct table *t, const struct table_row *row)
+/* The texts of a row: with blanks between them an expression can reach over several, with line ends
+ * ^ and $ mean the beginning and end of each. */
+static bool texts_match(struct table *t, const struct table_row *row, char between)
 {
 	char cell[TABLE_CELL_MAX];
 
@@ -121,9 +123,17 @@ static bool filter_matches(struct table *t, const struct table_row *row)
 		cell[0] = '\0';
 		t->columns[i].text(row, cell, sizeof cell, &st);
 		str_adds(&t->scratch, cell);
-		str_addc(&t->scratch, ' ');
+		str_addc(&t->scratch, between);
 	}
-	return (regexec(&t->regex, t->scratch.s, 0, NULL, 0) == 0) != t->filter_inverse;
+	return regexec(&t->regex, t->scratch.s, 0, NULL, 0) == 0;
+}
+
+static bool filter_matches(struct table *t, const struct table_row *row)
+{
+	bool found =
+		texts_match(t, row, ' ') || (strpbrk(t->filter, "^$") && texts_match(t, row, '\n'));
+
+	return found != t->filter_inverse;
 }
 
 /* From the last row up, so that a head knows whether anything below it matches. */
@@ -533,7 +543,8 @@ int table_filter(struct table *t, const char *text, struct err *e)
 	if (text && text[inverse]) {
 		if (strlen(text) > 256)
 			return err_set(e, ERR_USAGE, "a filter has at most 256 characters");
-		bad = regcomp(&regex, text + inverse, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+		bad = regcomp(
+			&regex, text + inverse, REG_EXTENDED | REG_ICASE | REG_NOSUB | REG_NEWLINE);
 		if (bad) {
 			char why[128];
 
