@@ -194,8 +194,9 @@ void app_do(struct app *a, enum action act)
 	if (!(info->where & v->ops->context))
 		return;
 	if (info->flags & ACTION_CHANGES && app_read_only(a)) {
-		app_say(a, ROLE_WARN, "Read-only: `%s` does nothing.  `:ro` switches it off.",
-			info->name);
+		app_say(a, ROLE_WARN, "Read-only: `%s` does nothing.  %s", info->name,
+			app_read_only_stays(a) ? "It was asked for at the start and stays."
+					       : "`:ro` switches it off.");
 		return;
 	}
 	if (v->ops->act && v->ops->act(v, act))
@@ -386,9 +387,10 @@ static void take_input(struct app *a, bool hangup)
 
 static void paint(struct app *a)
 {
+	/* Before drawing: a view that is not through with its work asks for the next frame in it. */
+	a->dirty = a->urgent = false;
 	frame_draw(a);
 	screen_paint(a->screen, &a->canvas, &a->theme);
-	a->dirty = a->urgent = false;
 	a->painted_ns = clock_mono_ns();
 }
 

@@ -24,7 +24,7 @@ struct slot {
 	char *filter; /* text of its filter or search; NULL: none */
 };
 
-enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE };
+enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT };
 enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT };
 
 struct app {
@@ -40,6 +40,7 @@ struct app {
 	bool frozen;
 	int64_t frozen_ns;
 	bool read_only;
+	double asked_hz; /* by + and -; 0: as the settings have it */
 
 	struct slot tab[TABS_MAX], pushed[PUSHED_MAX];
 	size_t ntabs, at, npushed;
@@ -91,6 +92,7 @@ void deed_palette(struct app *a, enum prompt_end end, const struct palette_item 
 void deed_result(struct app *a, const struct event *e); /* EV_RESULT */
 int deed_theme(struct app *a, const char *name, struct err *e);
 void deed_filter_off(struct app *a);
+bool app_read_only_stays(const struct app *a); /* asked for at the start: not to be switched off */
 
 /* shell.c */
 void shell_event(struct app *a, const struct event *e);

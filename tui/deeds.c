@@ -132,12 +132,58 @@ static void save_prompt(struct app *a, enum prompt_end end)
 		save(a);
 }
 
+/* Images */
+
+/* "FILE NAME"; the file may have blanks in its name, an image cannot. */
+static void import(struct app *a, const char *words)
+{
+	AUTO_FREE char *typed = xstrdup(words + strspn(words, " ")), *path = NULL;
+	size_t n = strlen(typed);
+	struct command *c;
+	char *name;
+
+	while (n && typed[n - 1] == ' ')
+		typed[--n] = '\0';
+	name = strrchr(typed, ' ');
+	if (!name) {
+		app_say(a, ROLE_WARN,
+			"An import needs a tar file and a name for the image: import FILE NAME.");
+		return;
+	}
+	*name++ = '\0';
+	for (n = strlen(typed); n && typed[n - 1] == ' ';)
+		typed[--n] = '\0';
+	path = full_path(typed);
+	c = command_new(CMD_IMAGE_IMPORT);
+	c->path = arena_strdup(&c->mem, path);
+	c->reference = arena_strdup(&c->mem, name);
+	app_send(a, c);
+	app_say(a, ROLE_TEXT, "Importing %s as %s: view Jobs shows it.", typed, name);
+}
+
+static void open_import(struct app *a)
+{
+	prompt_open(&a->prompt, NULL, &a->files);
+	a->prompting = PROMPT_IMPORT;
+	a->prompt_problem[0] = '\0';
+}
+
+static void import_prompt(struct app *a, enum prompt_end end)
+{
+	if (end == PROMPT_CANCELLED || end == PROMPT_DONE)
+		a->prompting = PROMPT_OFF;
+	if (end == PROMPT_DONE && a->prompt.len)
+		import(a, a->prompt.text);
+}
+
 void deed_prompt(struct app *a, enum prompt_end end)
 {
 	if (a->prompting == PROMPT_FILTER)
 		filter_prompt(a, end);
 	else if (a->prompting == PROMPT_SAVE)
 		save_prompt(a, end);
+	else if (a->prompting == PROMPT_IMPORT)
+		import_prompt(a, end);
 }
 
 static void copy(struct app *a)
@@ -209,6 +255,7 @@ static void offer_actions(struct app *a, bool hidden)
 		snprintf(it.help, sizeof it.help, "%s", info->help);
 		keymap_first(&a->keys, (enum action)act, it.key);
 		it.greyed = info->flags & ACTION_CHANGES && app_read_only(a);
+		it.takes_words = act == DO_IMPORT;
 		palette_add(&a->palette, it);
 	}
 }
@@ -240,17 +287,22 @@ static void open_palette(struct app *a)
 
 void deed_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen)
 {
+	AUTO_FREE char *words = NULL;
 	struct palette_item it;
 	struct err e = ERR_INIT;
 
 	if (end != PROMPT_DONE && end != PROMPT_CANCELLED)
 		return;
-	if (chosen)
+	if (chosen) {
 		it = *chosen;
+		words = xstrdup(palette_words(&a->palette, chosen));
+	}
 	palette_close(&a->palette);
 	if (end == PROMPT_CANCELLED || !chosen)
 		return;
-	if (it.kind == PALETTE_ACTION)
+	if (it.action == DO_IMPORT && words[0] && !it.greyed)
+		import(a, words);
+	else if (it.kind == PALETTE_ACTION)
 		app_do(a, it.action);
 	else if (it.kind == PALETTE_VIEW)
 		app_switch(a, it.name);
@@ -435,7 +487,7 @@ void deed_result(struct app *a, const struct event *e)
 static void change_rate(struct app *a, int by)
 {
 	static const double steps[] = {0.2, 0.5, 1, 2, 5, 10};
-	double now = a->live->self.hz > 0 ? a->live->self.hz : a->settings->hz;
+	double now = a->asked_hz > 0 ? a->asked_hz : a->settings->hz;
 	struct command *c = command_new(CMD_RATE);
 	int i = 0;
 
@@ -443,16 +495,21 @@ static void change_rate(struct app *a, int by)
 		i++;
 	i += by;
 	i = i < 0 ? 0 : i >= (int)COUNT(steps) ? (int)COUNT(steps) - 1 : i;
-	c->hz = steps[i];
+	c->hz = a->asked_hz = steps[i]; /* the next key counts from here, whenever that applies */
 	app_send(a, c);
 	app_say(a, ROLE_TEXT, "%g sample%s a second.", steps[i], steps[i] == 1 ? "" : "s");
+}
+
+bool app_read_only_stays(const struct app *a)
+{
+	return a->o->read_only || a->settings->read_only;
 }
 
 static void toggle_read_only(struct app *a)
 {
 	struct command *c = command_new(CMD_READ_ONLY);
 
-	if (a->read_only && (a->o->read_only || a->settings->read_only)) {
+	if (a->read_only && app_read_only_stays(a)) {
 		command_free(c);
 		app_say(a, ROLE_WARN, "Read-only was asked for at the start and stays on.");
 		return;
@@ -498,6 +555,7 @@ bool deed(struct app *a, enum action act)
 	case DO_PALETTE: open_palette(a); return true;
 	case DO_COPY: copy(a); return true;
 	case DO_SAVE: open_save(a); return true;
+	case DO_IMPORT: open_import(a); return true;
 	case DO_FASTER: change_rate(a, 1); return true;
 	case DO_SLOWER: change_rate(a, -1); return true;
 	case DO_FREEZE: freeze(a); return true;

@@ -259,7 +259,9 @@ static void draw_footer(struct app *a, struct canvas *c, int y)
 /* The prompt or the message; true: something is there. */
 static bool draw_message(struct app *a, struct canvas *c, int y)
 {
-	static const char *const labels[] = {[PROMPT_FILTER] = " / ", [PROMPT_SAVE] = " save to: "};
+	static const char *const labels[] = {[PROMPT_FILTER] = " / ",
+		[PROMPT_SAVE] = " save to: ",
+		[PROMPT_IMPORT] = " import, tar file and image name: "};
 	int problem = (int)strlen(a->prompt_problem);
 
 	if (a->prompting) {
@@ -321,7 +323,7 @@ static void draw_body(struct app *a, struct canvas *c)
 
 static void draw_small(struct canvas *c)
 {
-	canvas_clip(c, 0, 0, -1, STYLE(TEXT), "berth: too small");
+	canvas_clip(c, 0, 0, -1, STYLE(TEXT), c->columns < 16 ? "too small" : "berth: too small");
 	if (c->rows > 1)
 		canvas_printf(c, 0, 1, -1, STYLE(DIM), "%dx%d, wants %dx%d", c->columns, c->rows,
 			LEAST_COLUMNS, LEAST_ROWS);

@@ -5,6 +5,7 @@
 #include <berth/text.h>
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +68,30 @@ static int by_score(const void *pa, const void *pb, void *ctx)
 	return (a > b) - (a < b);
 }
 
+static const char *typed_text(const struct palette *p)
+{
+	return p->line.text + strspn(p->line.text, ": ");
+}
+
+const char *palette_words(const struct palette *p, const struct palette_item *it)
+{
+	const char *typed = typed_text(p);
+	size_t n = strlen(it->name);
+
+	if (!it->takes_words || strncmp(typed, it->name, n) != 0 || typed[n] != ' ')
+		return "";
+	return typed + n + strspn(typed + n, " ");
+}
+
 static void match(struct palette *p)
 {
-	const char *typed = p->line.text + strspn(p->line.text, ": ");
+	const char *typed = typed_text(p);
 
 	p->nshown = p->at = p->top = 0;
 	for (size_t i = 0; i < p->nitems; i++) {
-		p->items[i].score = palette_score(typed, p->items[i].name);
+		p->items[i].score = palette_words(p, &p->items[i])[0]
+			? INT_MAX
+			: palette_score(typed, p->items[i].name);
 		/* The words of the help find it too, behind all names. */
 		if (p->items[i].score < 0 && strlen(typed) >= 3 &&
 			strcasestr(p->items[i].help, typed))

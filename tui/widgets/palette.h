@@ -15,7 +15,8 @@ struct palette_item {
 	char name[48]; /* what is typed: "remove", "theme dark", "jobs" */
 	char help[96];
 	char key[KEY_TEXT_MAX];
-	bool greyed; /* shown, says why it does nothing: read-only */
+	bool greyed;      /* shown, says why it does nothing: read-only */
+	bool takes_words; /* what is typed behind the name is meant for the action */
 	enum { PALETTE_ACTION, PALETTE_VIEW, PALETTE_THEME } kind;
 	enum action action; /* PALETTE_ACTION */
 	int score;          /* of the match; <0: none */
@@ -36,6 +37,9 @@ void palette_open(struct palette *p, struct history *history);
 void palette_add(struct palette *p, struct palette_item item);
 void palette_ready(struct palette *p); /* after the last palette_add */
 void palette_close(struct palette *p); /* frees; also at the end */
+
+/* What was typed behind the item's name; "" when nothing or when it takes no words. */
+const char *palette_words(const struct palette *p, const struct palette_item *it);
 
 /* PROMPT_DONE: *ret is what was chosen, NULL if nothing matches. */
 enum prompt_end palette_key(struct palette *p, struct key k, const struct palette_item **ret);
