@@ -448,6 +448,9 @@ struct backend *backend_start(const struct backend_options *o, struct err *err)
 		tear_down(b);
 		return NULL;
 	}
+	/* The first picture names the endpoint, however long that takes to answer. */
+	publish_now(b);
+	b->published_ns = 0;
 	start_thread(b);
 	return b;
 }

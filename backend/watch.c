@@ -422,8 +422,10 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 
 		if (e.kind == ERR_CANCELLED) /* by us, when it took too long */
 			err_set(&e, ERR_UNREACHABLE,
-				"The engine at %s accepts connections but does not answer.",
-				b->state.endpoint);
+				"The engine at %s (from %s) accepts connections but does not "
+				"answer: it starts or hangs; wait, restart it, or name another "
+				"with --host or DOCKER_HOST.",
+				b->state.endpoint, b->state.source);
 		lost(b, &e);
 		return;
 	}
