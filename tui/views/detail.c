@@ -1,6 +1,7 @@
 /* detail.c - the detail pane of a container. */
 #include "views/detail.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -375,6 +376,12 @@ static void overview(
 	overview_facts(p, k, d, m);
 }
 
+/* As ps has it; a stopped one is a T there. */
+static char process_letter(const char *state)
+{
+	return strcmp(state, "stopped") == 0 ? 'T' : (char)toupper((unsigned char)state[0]);
+}
+
 static void process_line(struct pen *p, const struct process_info *i)
 {
 	char cpu[FORMAT_MAX] = "", memory[FORMAT_MAX], time[FORMAT_MAX];
@@ -389,7 +396,8 @@ static void process_line(struct pen *p, const struct process_info *i)
 	x += 9;
 	if (wide) {
 		canvas_clip(p->c, x, y, 9, STYLE(TEXT), i->user);
-		canvas_clip(p->c, x + 10, y, 2, STYLE(DIM), i->state);
+		/* "S" from one engine, "sleeping" from /proc and others: the letter says enough */
+		canvas_printf(p->c, x + 10, y, 1, STYLE(DIM), "%c", process_letter(i->state));
 		x += 13;
 	}
 	canvas_right(p->c, x, y, 6, STYLE(TEXT), cpu);
