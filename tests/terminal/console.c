@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -26,20 +28,27 @@ static void write_file(const char *path, const char *text)
 	fclose(f);
 }
 
-static int setup(void **state)
+#define EVIL "\\u001b[2J\\u001b]0;owned\\u0007\\u009b31m\\u202e"
+#define CONTAINERS                                                                   \
+	"\"containers\": [{\"name\": \"alpha\", \"cpu\": 40}, {\"name\": \"beta\"}," \
+	" {\"name\": \"gamma\", \"state\": \"exited\", \"exit\": 3},"                \
+	" {\"name\": \"evil" EVIL "\", \"log\": [\"line" EVIL "\", \"e:wrong" EVIL "\"]}]"
+
+/* An engine by this script; what there is of it already ends first. */
+static void engine_start(const char *json)
 {
 	const char *source = getenv("SRC");
 	char script[80], fake[512];
 
-	(void)state;
-	snprintf(dir, sizeof dir, "%s/t-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	assert_non_null(mkdtemp(dir));
-	snprintf(host, sizeof host, "unix://%s/e", dir);
+	if (engine > 0) {
+		kill(engine, SIGKILL);
+		waitpid(engine, NULL, 0);
+		engine = 0;
+	}
+	if (!json)
+		return;
 	snprintf(script, sizeof script, "%s/s", dir);
-	write_file(script,
-		"{\"containers\": [{\"name\": \"alpha\", \"cpu\": 40}, {\"name\": \"beta\"},"
-		" {\"name\": \"gamma\", \"state\": \"exited\", \"exit\": 3},"
-		" {\"name\": \"evil\\u001b[2J\\u001b]0;owned\\u0007\\u009b31m\"}]}");
+	write_file(script, json);
 	snprintf(fake, sizeof fake, "%s/tests/scenario/fake_engine.py",
 		source ? source : BERTH_SOURCE);
 	engine = fork();
@@ -48,6 +57,15 @@ static int setup(void **state)
 		execl("/usr/bin/python3", "python3", fake, host + strlen("unix://"), script, NULL);
 		_exit(127);
 	}
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof dir, "%s/t-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	assert_non_null(mkdtemp(dir));
+	snprintf(host, sizeof host, "unix://%s/e", dir);
+	engine_start("{" CONTAINERS "}");
 	return 0;
 }
 
@@ -57,23 +75,30 @@ static int teardown(void **state)
 
 	(void)state;
 	term_free_last();
-	kill(engine, SIGKILL);
-	waitpid(engine, NULL, 0);
+	engine_start(NULL);
 	snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
 	return system(cmd);
 }
 
-/* The console with environment `env` on top of a true-colour one. */
-static struct term *console_with(int columns, int rows, const char *const *extra)
+/* The console with environment `extra` on top of a true-colour one, and more arguments. */
+static struct term *console_by(
+	int columns, int rows, const char *const *extra, const char *const *arguments)
 {
-	const char *argv[] = {getenv("BERTH") ? getenv("BERTH") : BERTH_PROGRAM, "-H", host, NULL};
+	const char *argv[12] = {getenv("BERTH") ? getenv("BERTH") : BERTH_PROGRAM, "-H", host};
 	const char *env[16] = {
 		"TERM=xterm-256color", "COLORTERM=truecolor", "LC_ALL=C.UTF-8", "NO_COLOR", "TMUX"};
 	size_t n = 5;
 
 	while (extra && *extra && n < 15)
 		env[n++] = *extra++;
+	for (size_t i = 3; arguments && *arguments && i < 11;)
+		argv[i++] = *arguments++;
 	return term_start(argv, env, columns, rows);
+}
+
+static struct term *console_with(int columns, int rows, const char *const *extra)
+{
+	return console_by(columns, rows, extra, NULL);
 }
 
 static struct term *console(void)
@@ -302,22 +327,299 @@ static void test_unknown_term(void **state)
 	ends_well(t, 0);
 }
 
-/* The engine dies: the rows stay, the header says so in words; it returns, and so do they. */
+/* The cursor's row, as the list marks it. */
+static bool cursor_on(struct term *t, void *name)
+{
+	int row, column;
+
+	return term_find(t, "\u258c", &row, &column) && strstr(term_row(t, row), name);
+}
+
+static void expect_cursor(struct term *t, const char *name)
+{
+	if (!term_wait(t, cursor_on, (void *)(uintptr_t)name, 10000)) {
+		term_dump(t);
+		fail_msg("the cursor is not on %s", name);
+	}
+}
+
+static struct term_cell cell_of(struct term *t, const char *text)
+{
+	int row, column;
+
+	assert_true(term_find(t, text, &row, &column));
+	return term_cell(t, row, column);
+}
+
+/* The engine dies: the rows stay, dimmed, the header says so in words; it returns, and so do they,
+ * with filter and cursor where they were. */
 static void test_engine_lost(void **state)
 {
 	struct term *t = opened();
+	struct term_cell lively, stale;
 
-	kill(engine, SIGKILL);
-	waitpid(engine, NULL, 0);
-	term_expect(t, "lost");
-	assert_true(term_find(t, "alpha", NULL, NULL));
+	(void)state;
+	term_send(t, "/^(alpha|beta)$\r");
+	term_expect(t, "2 of 4");
+	term_send(t, "j");
+	expect_cursor(t, "beta");
+	lively = cell_of(t, "\u25cf alpha");
+	engine_start(NULL);
+	term_expect(t, "engine lost");
+	term_expect(t, "trying again");
+	stale = cell_of(t, "\u25cf alpha");
+	assert_memory_not_equal(lively.fg, stale.fg, sizeof stale.fg);
+	expect_cursor(t, "beta");
+	engine_start("{" CONTAINERS "}");
+	term_expect_gone(t, "engine lost");
+	term_expect(t, "2 of 4");
+	expect_cursor(t, "beta");
+	assert_memory_equal(cell_of(t, "\u25cf alpha").fg, lively.fg, sizeof lively.fg);
+	term_send(t, "q");
+	term_expect_gone(t, "2 of 4");
 	term_send(t, "q");
 	ends_well(t, 0);
-	/* teardown wants a process to end */
-	engine = fork();
-	if (engine == 0)
-		_exit(0);
+}
+
+/* Another engine on the same socket: nothing of the old one is left to act on. */
+static void test_engine_replaced(void **state)
+{
+	struct term *t = opened();
+
 	(void)state;
+	term_send(t, "*");
+	term_expect(t, "4 marked");
+	engine_start("{\"id\": \"OTHER\", \"name\": \"elsewhere\","
+		     " \"containers\": [{\"name\": \"alpha\"}, {\"name\": \"delta\"}]}");
+	term_expect(t, "elsewhere");
+	term_expect(t, "delta");
+	term_expect_gone(t, "gamma");
+	term_expect_gone(t, "marked");
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
+/* No engine, and one that accepts and says nothing: which, where it was named, what to do. */
+static void test_no_engine(void **state)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct term *t;
+	int fd;
+
+	(void)state;
+	engine_start(NULL);
+	unlink(host + strlen("unix://"));
+	t = console();
+	term_expect(t, "No engine yet.");
+	term_expect(t, "(from --host)");
+	term_expect(t, "there is no such socket");
+	term_expect(t, "q quits");
+	term_send(t, "q");
+	ends_well(t, 0);
+
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(a.sun_path, sizeof a.sun_path, "%s", host + strlen("unix://"));
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	t = console();
+	term_expect(t, "Connecting to the engine.");
+	term_expect(t, "(from --host)");
+	term_expect(t, "accepts connections but");
+	term_send(t, "q");
+	ends_well(t, 0);
+	close(fd);
+}
+
+static bool is_shown(struct term *t, void *text)
+{
+	return term_find(t, text, NULL, NULL);
+}
+
+/* A dialog does not take keys that were on their way before it could be read. */
+static void send_until(struct term *t, const char *keys, const char *text)
+{
+	for (int i = 0; i < 50; i++) {
+		term_send(t, keys);
+		if (term_wait(t, is_shown, (void *)(uintptr_t)text, 200))
+			return;
+	}
+	term_expect(t, text);
+}
+
+/* What the engine refuses for one of many: a sentence, and a job that failed. */
+static void test_bulk(void **state)
+{
+	struct term *t;
+
+	(void)state;
+	engine_start(
+		"{\"faults\": [{\"match\": \"^DELETE .*\", \"times\": 1, \"do\": \"status\","
+		" \"status\": 409, \"message\": \"the disk is in its way\"}], " CONTAINERS "}");
+	t = opened();
+	term_send(t, "/^(alpha|beta|gamma)$\r*");
+	term_expect(t, "3 marked");
+	term_send(t, "D");
+	term_expect(t, "Remove 3 containers");
+	/* the dialog stands on Cancel, and 3 is to be typed */
+	send_until(t, "\r", "Cancelled: nothing was done.");
+	term_send(t, "D");
+	term_expect(t, "Type 3 and Enter");
+	send_until(t, "3", "> 3");
+	term_send(t, "\r");
+	term_expect(t, "the engine answered 409");
+	term_expect(t, "1 of 3");
+	term_send(t, "3");
+	term_expect(t, "remove 3 containers");
+	term_expect(t, "1 failed");
+	term_send(t, "1qqq");
+	ends_well(t, 0);
+}
+
+/* An image from a tar file, by name in the palette: a job in the view Jobs. */
+static void test_import(void **state)
+{
+	struct term *t = opened();
+	char path[96], typed[128];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/my image.tar", dir);
+	write_file(path, "no tar, but the engine of this test does not mind");
+	snprintf(typed, sizeof typed, ":import %s made:1\r", path);
+	term_send(t, typed);
+	term_expect(t, "Importing ");
+	term_send(t, "3");
+	term_expect(t, "image import made:1");
+	term_expect(t, "1 done");
+	term_send(t, ":import\r");
+	term_expect(t, "tar file and image name:");
+	term_send(t, "alone\r");
+	term_expect(t, "import FILE NAME");
+	term_send(t, "1qq");
+	ends_well(t, 0);
+}
+
+static void test_read_only(void **state)
+{
+	const char *arguments[] = {"--read-only", NULL};
+	struct term *t = console_by(100, 24, NULL, arguments);
+
+	(void)state;
+	term_expect(t, "alpha");
+	term_expect(t, "read-only");
+	term_send(t, "D");
+	term_expect(t, "Read-only: `remove` does nothing.");
+	term_send(t, ":import x y\r");
+	term_expect(t, "Read-only: `import` does nothing.");
+	term_send(t, ":ro\r");
+	term_expect(t, "stays on");
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
+/* Two actions on one key: said with its place, and the other keys of the file hold. */
+static void test_key_clash(void **state)
+{
+	char path[96];
+	const char *arguments[] = {"--settings", path, NULL};
+	struct term *t;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/k.yaml", dir);
+	write_file(path, "keys:\n  logs: \"S\"\n  help: \"H\"\n");
+	t = console_by(120, 24, NULL, arguments);
+	term_expect(t, "k.yaml:2:9: key `S` is bound to both `start-stop` and `logs`");
+	term_send(t, "H");
+	term_expect(t, "mark the row");
+	term_send(t, "q");
+	term_expect_gone(t, "mark the row");
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
+/* Name of the row to the clipboard by OSC 52; a click moves the cursor, another view by its tab. */
+static void test_copy_and_mouse(void **state)
+{
+	struct term *t = opened();
+	char click[48];
+	const char *out;
+	int row, column;
+	size_t len;
+
+	(void)state;
+	expect_cursor(t, "alpha");
+	term_send(t, "y");
+	term_expect(t, "Copied: alpha");
+	out = term_output(t, &len);
+	assert_non_null(memmem(out, len, "\033]52;c;YWxwaGE=", 15));
+	assert_true(term_find(t, "beta", &row, &column));
+	snprintf(click, sizeof click, "\033[<0;%d;%dM\033[<0;%d;%dm", column + 1, row + 1,
+		column + 1, row + 1);
+	term_send(t, click);
+	expect_cursor(t, "beta");
+	assert_true(term_find(t, "Jobs", &row, &column));
+	snprintf(click, sizeof click, "\033[<0;%d;%dM\033[<0;%d;%dm", column + 1, row + 1,
+		column + 1, row + 1);
+	term_send(t, click);
+	term_expect(t, "3\u25b8Jobs");
+	term_send(t, "1");
+	term_expect(t, "alpha");
+	term_send(t, "+++");
+	term_expect(t, "10 samples a second.");
+	term_send(t, "F");
+	term_expect(t, "frozen");
+	term_send(t, "F");
+	term_expect_gone(t, "frozen");
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
+/* Logs and the detail of what has escape sequences everywhere: none of them gets out. */
+static void test_hostile_logs(void **state)
+{
+	static const char *const never[] = {
+		"\033[2J\033]0", "\033]0;owned", "owned\a", "\xc2\x9b", "\xe2\x80\xae"};
+	struct term *t = opened();
+	const char *out;
+	size_t len;
+
+	(void)state;
+	term_send(t, "/^evil\r");
+	term_expect(t, "1 of 4");
+	term_send(t, "\r");
+	term_expect(t, "Overview");
+	term_send(t, "l");
+	term_expect(t, "wrong");
+	term_expect(t, "2 lines");
+	term_send(t, "1i");
+	term_expect(t, "inspect evil");
+	out = term_output(t, &len);
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+		assert_null(memmem(out, len, never[i], strlen(never[i])));
+	term_signal(t, SIGTERM);
+	ends_well(t, 0);
+}
+
+static void test_too_small(void **state)
+{
+	struct term *t = console_with(10, 3, NULL);
+
+	(void)state;
+	term_expect(t, "too small");
+	term_resize(t, 80, 24);
+	term_expect(t, "alpha");
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
+static void test_no_terminfo(void **state)
+{
+	const char *env[] = {"TERMINFO=/nonexistent", "TERMINFO_DIRS=/nonexistent", NULL};
+	struct term *t = console_with(100, 24, env);
+
+	(void)state;
+	term_expect(t, "alpha");
+	term_send(t, "q");
+	ends_well(t, 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -340,6 +642,16 @@ int main(void)
 		TEST(test_40_by_12),
 		TEST(test_unknown_term),
 		TEST(test_engine_lost),
+		TEST(test_engine_replaced),
+		TEST(test_no_engine),
+		TEST(test_bulk),
+		TEST(test_import),
+		TEST(test_read_only),
+		TEST(test_key_clash),
+		TEST(test_copy_and_mouse),
+		TEST(test_hostile_logs),
+		TEST(test_too_small),
+		TEST(test_no_terminfo),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
