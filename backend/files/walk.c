@@ -21,6 +21,7 @@
 #define IGNORE_MAX (1u << 20)
 #define SLOW_NS 200000       /* a directory that took longer may have waited for the disk */
 #define VERY_SLOW_NS 2000000 /* the same where the file system does no reads of its own */
+#define MANY_SWITCHES 16     /* then; fewer may be our own locks */
 #define WIDEN_DIRS 16        /* queued directories from which a second thread pays */
 #define EMFILE_RETRIES 200
 
@@ -444,7 +445,8 @@ static bool waited(struct walk_worker *me, int64_t took)
 
 	getrusage(RUSAGE_THREAD, &u);
 	yes = (uint64_t)u.ru_inblock > me->blocks_read ||
-		(took > VERY_SLOW_NS && (uint64_t)u.ru_nvcsw > me->switches + me->waits);
+		(took > VERY_SLOW_NS &&
+			(uint64_t)u.ru_nvcsw > me->switches + me->waits + MANY_SWITCHES);
 	me->blocks_read = (uint64_t)u.ru_inblock;
 	me->switches = (uint64_t)u.ru_nvcsw;
 	me->waits = 0;
