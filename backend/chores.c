@@ -197,8 +197,14 @@ static void on_imported(void *ctx, const struct err *err)
 	bool cancelled = job_cancelled(im->job);
 	struct key_value param;
 	struct deed_in_hand d = describe_import(im->b, im->reference, im->path, &param);
+	struct err told = ERR_INIT;
 	char result[JOB_TEXT_MAX];
 
+	if (err && err->kind == ERR_CANCELLED) {
+		err_set(&told, ERR_CANCELLED, "The import of %s was cancelled: no image was made.",
+			im->reference);
+		err = &told;
+	}
 	gate_outcome(im->b, &d, im->ticket, im->begun_ns, err);
 	if (err)
 		snprintf(result, sizeof result, "%s", err->msg);
