@@ -128,7 +128,7 @@ static void self_facts(struct pen *p, const struct snapshot *s)
 struct gauge {
 	const char *name;
 	char value[80];
-	double fraction, top;
+	double fraction, top;        /* a fraction below 0 is not known: no bar */
 	const struct series *series; /* NULL: no history */
 };
 
@@ -139,10 +139,20 @@ static size_t make_gauges(struct gauge *g, const struct host_stats *h)
 
 	g[n] = (struct gauge){.name = "CPU", .fraction = h->cpu_percent / 100, .top = 100};
 	g[n].series = &h->cpu;
-	snprintf(g[n].value, sizeof g[n].value, "%s %% of %d %s", format_percent(a, h->cpu_percent),
-		h->cpus, h->cpus == 1 ? "core" : "cores");
+	if (h->cpu_percent < 0) /* another machine's: the engine tells how many, not how busy */
+		snprintf(g[n].value, sizeof g[n].value, "%d %s", h->cpus,
+			h->cpus == 1 ? "core" : "cores");
+	else
+		snprintf(g[n].value, sizeof g[n].value, "%s %% of %d %s",
+			format_percent(a, h->cpu_percent), h->cpus,
+			h->cpus == 1 ? "core" : "cores");
 	n++;
-	if (h->memory_total_bytes && h->memory_available_bytes <= h->memory_total_bytes) {
+	if (h->memory_total_bytes && !h->memory_available_bytes) {
+		g[n] = (struct gauge){.name = "Memory", .fraction = -1};
+		snprintf(g[n].value, sizeof g[n].value, "%s",
+			format_bytes(b, h->memory_total_bytes));
+		n++;
+	} else if (h->memory_total_bytes && h->memory_available_bytes <= h->memory_total_bytes) {
 		uint64_t used = h->memory_total_bytes - h->memory_available_bytes;
 
 		g[n] = (struct gauge){.name = "Memory", .top = (double)h->memory_total_bytes};
@@ -168,6 +178,10 @@ static void load_facts(struct pen *p, const struct host_stats *h)
 {
 	char text[80], up[FORMAT_MAX];
 
+	if (h->load1 < 0) {
+		pen_fact(p, "Use", STYLE(DIM), "not known from here");
+		return;
+	}
 	snprintf(text, sizeof text, "%.2f  %.2f  %.2f", h->load1, h->load5, h->load15);
 	fact(p, "Load", text);
 	fact(p, "Up", format_span(up, h->uptime_s));
@@ -187,6 +201,8 @@ static void tall_gauges(struct pen *p, const struct host_stats *h, int rows)
 			canvas_clip(p->c, x + used, y, p->w - used, STYLE(STRONG), g[i].value);
 		}
 		pen_skip(p, 1);
+		if (g[i].fraction < 0)
+			continue;
 		y = pen_row(p);
 		if (y >= 0)
 			meter_level(p->c, x, y, p->w, g[i].fraction, 0.8, 0.95);
@@ -218,6 +234,10 @@ static void flat_gauges(struct pen *p, const struct host_stats *h)
 		if (y < 0)
 			continue;
 		canvas_text(p->c, x, y, KEY_W, STYLE(DIM), g[i].name);
+		if (g[i].fraction < 0) {
+			canvas_clip(p->c, x + KEY_W, y, p->w - KEY_W, STYLE(TEXT), g[i].value);
+			continue;
+		}
 		meter_level(p->c, x + KEY_W, y, bar, g[i].fraction, 0.8, 0.95);
 		canvas_clip(p->c, x + KEY_W + bar + 2, y, p->w - KEY_W - bar - 2, STYLE(TEXT),
 			g[i].value);
