@@ -106,7 +106,7 @@ static int may_open(
 			t->name, container_state_name(r->c.state));
 	if (gate_ask(b, d, e) < 0)
 		return -1;
-	return backend_may_change(b, "a shell", e);
+	return backend_may_change(b, "the shell", e);
 }
 
 static void start(struct shell *sh)

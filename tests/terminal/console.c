@@ -367,11 +367,13 @@ static void test_engine_lost(void **state)
 	engine_start(NULL);
 	term_expect(t, "engine lost");
 	term_expect(t, "trying again");
+	term_expect(t, "AGE");
 	stale = cell_of(t, "\u25cf alpha");
 	assert_memory_not_equal(lively.fg, stale.fg, sizeof stale.fg);
 	expect_cursor(t, "beta");
 	engine_start("{" CONTAINERS "}");
 	term_expect_gone(t, "engine lost");
+	term_expect_gone(t, "AGE");
 	term_expect(t, "2 of 4");
 	expect_cursor(t, "beta");
 	assert_memory_equal(cell_of(t, "\u25cf alpha").fg, lively.fg, sizeof lively.fg);

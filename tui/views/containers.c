@@ -388,9 +388,14 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 	}
 	s->split_y = list.h;
 	if (list.h) {
+		uint64_t chosen = s->table.chosen;
+
 		list.h -= draw_problem(c, list, k);
 		fit_columns(s, list.w);
+		if (s->moment.lost)
+			s->table.chosen |= (uint64_t)1 << CONTAINER_AGE;
 		table_draw(&s->table, c, list);
+		s->table.chosen = chosen;
 		send_visible(v);
 	}
 	/* Drawing may have moved the cursor; the detail is of where it is now. */

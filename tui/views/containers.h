@@ -29,7 +29,8 @@ struct item {
 	uint64_t memory_bytes, pids;
 };
 
-enum { CONTAINER_NAME, CONTAINER_STATE, CONTAINER_CPU }; /* indices of the first ones */
+/* Indices of those that code speaks of. */
+enum { CONTAINER_NAME, CONTAINER_STATE, CONTAINER_CPU, CONTAINER_AGE = 16 };
 extern const struct table_column container_columns[];
 extern const size_t container_ncolumns;
 

@@ -267,6 +267,7 @@ static void logs_draw(struct view *v, struct canvas *c, struct area a)
 	/* The search needs the size of what is drawn: look at the last one's. */
 	if (s->search != IDLE)
 		search_on(v);
+	s->lost = app_snapshot(v->app)->engine.phase != ENGINE_UP;
 	logs_page_draw(s, c, a);
 }
 

@@ -304,5 +304,7 @@ void logs_page_draw(struct logs *s, struct canvas *c, struct area a)
 	draw_lines(s, c, a);
 	if (!s->buf.count)
 		canvas_clip(c, a.x + 2, a.y + 1, a.w - 2, STYLE(DIM),
-			s->ended ? "Nothing was ever written here." : "Nothing written yet.");
+			s->lost ? "Not read yet: the engine is lost.  They come when it is back."
+				: s->ended ? "Nothing was ever written here."
+					   : "Nothing written yet.");
 }

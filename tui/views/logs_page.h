@@ -20,6 +20,7 @@ struct place {
 };
 
 struct logs {
+	bool lost; /* the engine cannot be asked now */
 	struct logbuf buf;
 	struct source *source;
 	size_t nsources;
