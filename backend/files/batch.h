@@ -23,6 +23,7 @@ struct batch_item {
 	uint64_t key;
 	struct stat old; /* valid with j.existed */
 	int fd;          /* of the staged file, until it is durable */
+	int old_fd;      /* of the file replaced: its blocks are freed when this is closed, later */
 	bool staged, placed;
 };
 
@@ -37,6 +38,7 @@ struct batch {
 	size_t ndirs, dirs_cap;
 	struct made made;
 	int lock;
+	bool hold;           /* old_fd is used */
 	int sync_fd;         /* the staging's file system; sees write errors since it was opened */
 	_Atomic size_t next; /* work sharing */
 	_Atomic uint64_t failed;

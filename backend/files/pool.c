@@ -25,10 +25,17 @@ struct crew {
 	struct crew *after;
 };
 
+struct later {
+	struct later *next;
+	void (*fn)(void *);
+	void *arg;
+};
+
 struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct crew *crews; /* with seats to fill */
+	struct later *later;
 	unsigned threads, idle;
 	bool stop;
 	pthread_t thread[POOL_MAX];
@@ -44,6 +51,21 @@ static void unlist(struct pool *p, struct crew *c)
 		*at = c->after;
 }
 
+/* Under the lock, which is given up meanwhile.  false: there is nothing. */
+static bool run_later(struct pool *p)
+{
+	struct later *l = p->later;
+
+	if (!l)
+		return false;
+	p->later = l->next;
+	pthread_mutex_unlock(&p->lock);
+	l->fn(l->arg);
+	free(l);
+	pthread_mutex_lock(&p->lock);
+	return true;
+}
+
 static void *worker_main(void *arg)
 {
 	struct pool *p = arg;
@@ -54,6 +76,8 @@ static void *worker_main(void *arg)
 		unsigned seat;
 
 		if (!c) {
+			if (run_later(p))
+				continue;
 			if (p->stop)
 				break;
 			p->idle++;
@@ -145,6 +169,19 @@ void crew_run(struct pool *p, unsigned width, crew_fn *fn, void *ctx)
 	pthread_cond_destroy(&c.empty);
 }
 
+void pool_later(struct pool *p, void (*fn)(void *), void *arg)
+{
+	struct later *l = xmalloc(sizeof *l);
+
+	*l = (struct later){.fn = fn, .arg = arg};
+	pthread_mutex_lock(&p->lock);
+	l->next = p->later;
+	p->later = l;
+	hire(p, 1);
+	pthread_cond_signal(&p->work);
+	pthread_mutex_unlock(&p->lock);
+}
+
 struct pool *pool_new(void)
 {
 	struct pool *p = xcalloc(1, sizeof *p);
@@ -165,6 +202,10 @@ void pool_free(struct pool *p)
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned i = 0; i < p->threads; i++)
 		pthread_join(p->thread[i], NULL);
+	pthread_mutex_lock(&p->lock);
+	while (run_later(p)) /* no thread could be had */
+		;
+	pthread_mutex_unlock(&p->lock);
 	pthread_mutex_destroy(&p->lock);
 	pthread_cond_destroy(&p->work);
 	free(p);

@@ -22,6 +22,9 @@ void crew_run(struct pool *p, unsigned width, crew_fn *fn, void *ctx);
 void crew_widen(struct crew *c, unsigned width);
 unsigned crew_width(const struct crew *c); /* widest so far */
 
+/* Call fn(arg) on a worker when one is free, or before pool_free returns. */
+void pool_later(struct pool *p, void (*fn)(void *), void *arg);
+
 /* Processors this process may use: affinity, and the cgroup's cpu.max rounded up. */
 unsigned pool_processors(void);
 

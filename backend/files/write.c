@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -17,7 +18,6 @@
 #define PARALLEL_BYTES (4u << 20)
 #define STEP (256u << 10) /* written between two looks at cancellation */
 #define KEEP_OPEN 256     /* staged files kept open for their fsync */
-#define XATTRS_MAX 65536
 
 void batch_fail(struct batch *b, struct batch_item *it, const struct err *e)
 {
@@ -199,6 +199,8 @@ static int keep_metadata(struct batch *b, struct batch_item *it)
 	from = openat(b->dirs[it->dir].fd, it->leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
 	if (from >= 0)
 		keep_xattrs(from, it->fd);
+	if (b->hold)
+		it->old_fd = steal_fd(&from);
 	return fchmod(it->fd, mode);
 }
 
@@ -285,7 +287,10 @@ static int prepare(struct batch *b, struct err *e)
 {
 	struct files *f = b->op.files;
 	uint64_t bytes = 0;
+	struct rlimit limit;
 
+	/* Replaced files are kept open until we are done, as far as descriptors go. */
+	b->hold = getrlimit(RLIMIT_NOFILE, &limit) == 0 && b->n < limit.rlim_cur / 4;
 	for (size_t i = 0; i < b->n; i++) {
 		struct err why = ERR_INIT;
 
@@ -312,6 +317,36 @@ static int prepare(struct batch *b, struct err *e)
 	return go_on(b, e);
 }
 
+struct closing {
+	size_t n;
+	int fds[];
+};
+
+static void close_all(void *arg)
+{
+	struct closing *c = arg;
+
+	for (size_t i = 0; i < c->n; i++)
+		close(c->fds[i]);
+	free(c);
+}
+
+/* Freeing the blocks of a replaced file can take longer than all the rest (ext4 with discard: a
+ * millisecond and more each), and nobody needs to wait for that. */
+static void close_later(struct batch *b)
+{
+	struct closing *c = xmalloc(sizeof *c + b->n * sizeof c->fds[0]);
+
+	c->n = 0;
+	for (size_t i = 0; i < b->n; i++)
+		if (b->items[i].old_fd >= 0)
+			c->fds[c->n++] = b->items[i].old_fd;
+	if (c->n)
+		pool_later(b->op.files->pool, close_all, c);
+	else
+		free(c);
+}
+
 /* Whatever happened: nothing of ours stays behind but what is in place. */
 static void clean_up(struct batch *b)
 {
@@ -324,6 +359,7 @@ static void clean_up(struct batch *b)
 		if (!b->unfinished && it->staged && (!it->placed || it->j.existed))
 			unlinkat(b->staging->stage, it->j.stage, 0);
 	}
+	close_later(b);
 	for (size_t i = 0; i < b->ndirs; i++)
 		close(b->dirs[i].fd);
 	if (b->sync_fd >= 0)
@@ -395,7 +431,8 @@ int files_write(struct files *f, struct files_root *r, const struct files_put *p
 	out->items = xcalloc(n, sizeof *out->items);
 	b.items = xcalloc(n, sizeof *b.items);
 	for (size_t i = 0; i < n; i++)
-		b.items[i] = (struct batch_item){.put = &puts[i], .res = &out->items[i], .fd = -1};
+		b.items[i] = (struct batch_item){
+			.put = &puts[i], .res = &out->items[i], .fd = -1, .old_fd = -1};
 	rc = run(&b, out, &why);
 	clean_up(&b);
 	if (rc < 0)
