@@ -443,10 +443,10 @@ static void *count_thread(void *arg)
 	return NULL;
 }
 
+/* Threads of one process; tests/fault/files_many.c has the processes. */
 static void test_lost_updates(void **state)
 {
 	pthread_t t[4];
-	pid_t child[4];
 
 	(void)state;
 	tree_text("root/counter", "0");
@@ -455,26 +455,6 @@ static void test_lost_updates(void **state)
 	for (size_t i = 0; i < COUNT(t); i++)
 		pthread_join(t[i], NULL);
 	assert_true(tree_has("root/counter", "400"));
-	for (size_t i = 0; i < COUNT(child); i++) {
-		child[i] = fork();
-		if (child[i] == 0) {
-			struct files *mine =
-				files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD});
-			struct files_root *r = files_root_open(mine, tree_path("root"), NULL);
-
-			count_up(mine, r, "counter", 100);
-			files_root_close(r);
-			files_close(mine);
-			_exit(0);
-		}
-	}
-	for (size_t i = 0; i < COUNT(child); i++) {
-		int status;
-
-		waitpid(child[i], &status, 0);
-		assert_int_equal(status, 0);
-	}
-	assert_true(tree_has("root/counter", "800"));
 	assert_clean();
 }
 
