@@ -289,7 +289,8 @@ class Handler(socketserver.BaseRequestHandler):
             body = bytes(b ^ 0x55 if n % 7 == 6 else b for n, b in enumerate(body))
         length = "" if status in (204, 304) else f"Content-Length: {len(body)}\r\n"
         engine = self.server.engine
-        head = (f"HTTP/1.1 {status} X\r\nApi-Version: {engine.get('api', '1.41')}\r\nOstype: linux\r\n"
+        libpod = f"Libpod-Api-Version: {engine.get('version', '4.3.1')}\r\n" if engine.get("product") == "podman" else ""
+        head = (f"HTTP/1.1 {status} X\r\nApi-Version: {engine.get('api', '1.41')}\r\nOstype: linux\r\n{libpod}"
                 f"Server: {'Libpod/4.3.1' if engine.get('product') == 'podman' else 'Docker/' + engine.get('version', '20.10.24')} (linux)\r\n"
                 f"Content-Type: {kind}\r\n{length}{extra}\r\n").encode()
         if do == "slow":
