@@ -256,6 +256,18 @@ static void draw_footer(struct app *a, struct canvas *c, int y)
 	}
 }
 
+/* What is wrong with the engine, for as long as it is, where that costs no keys their place. */
+static bool draw_problem(const struct app *a, struct canvas *c, int y)
+{
+	const char *problem = a->live->engine.problem;
+
+	if (!problem || !a->shown->listed || y == c->rows - 1)
+		return false;
+	canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(TEXT), ' ');
+	canvas_clip(c, 1, y, c->columns - 2, STYLE(WARN), problem);
+	return true;
+}
+
 /* The prompt or the message; true: something is there. */
 static bool draw_message(struct app *a, struct canvas *c, int y)
 {
@@ -278,7 +290,7 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 		return true;
 	}
 	if (!a->said[0])
-		return false;
+		return draw_problem(a, c, y);
 	canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(TEXT), ' ');
 	canvas_clip(
 		c, 1, y, c->columns - 2, (struct style){.role = (uint8_t)a->said_role}, a->said);

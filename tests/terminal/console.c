@@ -448,6 +448,26 @@ static void send_until(struct term *t, const char *keys, const char *text)
 	term_expect(t, text);
 }
 
+/* A list that cannot be read: the rows stay, and it is said for as long as it is so. */
+static void test_garbled_list(void **state)
+{
+	struct term *t;
+
+	(void)state;
+	engine_start("{\"faults\": [{\"match\": \"/containers/json\", \"after\": 3, \"times\": 3,"
+		     " \"do\": \"garble\"}], " CONTAINERS "}");
+	t = opened();
+	send_until(t, "r", "cannot list the containers");
+	assert_true(term_find(t, "beta", NULL, NULL));
+	for (int i = 0; i < 50 && is_shown(t, (void *)(uintptr_t) "cannot list"); i++) {
+		term_send(t, "r");
+		term_wait(t, cursor_on, (void *)(uintptr_t) "nobody", 100);
+	}
+	term_expect_gone(t, "cannot list the containers");
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
 /* What the engine refuses for one of many: a sentence, and a job that failed. */
 static void test_bulk(void **state)
 {
@@ -645,6 +665,7 @@ int main(void)
 		TEST(test_unknown_term),
 		TEST(test_engine_lost),
 		TEST(test_engine_replaced),
+		TEST(test_garbled_list),
 		TEST(test_no_engine),
 		TEST(test_bulk),
 		TEST(test_import),
