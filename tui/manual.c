@@ -181,6 +181,25 @@ static void default_value(const struct config *c, const char *name)
 	putchar(')');
 }
 
+static void setting(const struct setting *t, const struct config *defaults)
+{
+	puts(".TP");
+	bold(t->name);
+	if (defaults)
+		default_value(defaults, t->name);
+	putchar('\n');
+	text(t->help);
+	if (t->type == SETTING_INT || t->type == SETTING_NUMBER)
+		printf(" From %g to %.0f.", t->min, t->max);
+	putchar('\n');
+	if (t->type != SETTING_HOSTS)
+		return;
+	puts(".RS");
+	for (t = setting_host_table; t->name; t++)
+		setting(t, NULL);
+	puts(".RE");
+}
+
 static int settings(struct err *e)
 {
 	struct config c;
@@ -189,16 +208,8 @@ static int settings(struct err *e)
 
 	if (config_parse(SETTINGS_DEFAULTS, shipped, len, &c, e) < 0)
 		return -1;
-	for (const struct setting *t = setting_table; t->name; t++) {
-		puts(".TP");
-		bold(t->name);
-		default_value(&c, t->name);
-		putchar('\n');
-		text(t->help);
-		if (t->type == SETTING_INT || t->type == SETTING_NUMBER)
-			printf(" From %g to %.0f.", t->min, t->max);
-		putchar('\n');
-	}
+	for (const struct setting *t = setting_table; t->name; t++)
+		setting(t, &c);
 	config_release(&c);
 	return 0;
 }

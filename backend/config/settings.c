@@ -46,6 +46,8 @@ const struct setting setting_table[] = {
 		"Never removed: patterns of KEY or KEY=VALUE of labels."},
 	{"protected.images", SETTING_LIST, AT(protected_images), 0, 0, NULL,
 		"Images that are never removed: patterns of references."},
+	{"hosts", SETTING_HOSTS, AT(nhosts), 0, 0, NULL,
+		"Rules for single engines, on top of what holds everywhere: a list of maps."},
 	{"audit.keep_days", SETTING_INT, AT(audit_keep_days), 0, 36500, NULL,
 		"Days after which parts of the audit log are removed; 0: never."},
 	{"audit.keep_bytes", SETTING_BYTES, AT(audit_keep_bytes), 0, 1e15, NULL,
@@ -54,6 +56,23 @@ const struct setting setting_table[] = {
 		"Keys of actions, as ACTION: \"KEY KEY\"; an empty text takes the keys away."},
 	{0},
 };
+
+#undef AT
+#define AT(field) offsetof(struct host_rule, field)
+
+const struct setting setting_host_table[] = {
+	{"host", SETTING_TEXT, AT(host), 0, 0, NULL,
+		"Pattern of the engine's endpoint or name; needed."},
+	{"read_only", SETTING_BOOL, AT(read_only), 0, 0, NULL, "Change nothing there."},
+	{"protected.names", SETTING_LIST, AT(protected_names), 0, 0, NULL,
+		"As protected.names, there."},
+	{"protected.labels", SETTING_LIST, AT(protected_labels), 0, 0, NULL,
+		"As protected.labels, there."},
+	{"protected.images", SETTING_LIST, AT(protected_images), 0, 0, NULL,
+		"As protected.images, there."},
+	{0},
+};
+#undef AT
 
 /* Lists and texts go into the settings' own arena: the file's tree may go. */
 static int read_list(struct settings *s, const struct config *c, const struct node *n,
@@ -99,10 +118,44 @@ static int read_bytes(const struct setting *t, const struct config *c, const str
 	return 0;
 }
 
-static int read_setting(struct settings *s, const struct setting *t, const struct config *c,
-	const struct node *n, struct err *e)
+static int read_map(struct settings *s, const struct setting *table, void *base,
+	const struct config *c, const struct node *map, const char *section, struct err *e);
+
+static int read_hosts(
+	struct settings *s, const struct config *c, const struct node *n, struct err *e)
 {
-	void *at = (char *)s + t->offset;
+	struct host_rule *rules;
+
+	/* `hosts:` with every rule under it commented out. */
+	if (n->kind == NODE_MAP || (n->kind == NODE_SCALAR && *n->value))
+		return node_err(c, n, e,
+			"found %s, expected a list of rules such as - host: \"tcp://prod*\".",
+			n->kind == NODE_MAP ? "keys with values" : "a single value");
+	rules = arena_array(&s->mem, n->n + 1, sizeof *rules);
+	for (size_t i = 0; i < n->n; i++) {
+		const struct node *rule = n->child[i];
+
+		rules[i] = (struct host_rule){0};
+		if (rule->kind != NODE_MAP)
+			return node_err(c, rule, e,
+				"found %s, expected a rule such as host: \"tcp://prod*\".",
+				rule->kind == NODE_LIST ? "a list" : "a single value");
+		if (read_map(s, setting_host_table, &rules[i], c, rule, "", e) < 0)
+			return -1;
+		if (!rules[i].host)
+			return node_err(c, rule, e,
+				"a rule without \"host\", expected the pattern of an endpoint or an "
+				"engine's name.");
+	}
+	s->nhosts = n->n;
+	s->hosts = rules;
+	return 0;
+}
+
+static int read_setting(struct settings *s, const struct setting *t, void *base,
+	const struct config *c, const struct node *n, struct err *e)
+{
+	void *at = (char *)base + t->offset;
 
 	switch (t->type) {
 	case SETTING_TEXT:
@@ -118,17 +171,19 @@ static int read_setting(struct settings *s, const struct setting *t, const struc
 	case SETTING_CHOICE: return node_choice(c, n, t->words, at, e);
 	case SETTING_LIST: return read_list(s, c, n, at, e);
 	case SETTING_KEYS: return read_keys(c, n, at, e);
+	case SETTING_HOSTS: return read_hosts(s, c, n, e);
 	}
 	return 0;
 }
 
 /* The names below `section` ("" for the top), each once: what may stand in that map. */
 #define NAMES_MAX 32
-static void names_in(const char *section, const char *names[NAMES_MAX], char mem[NAMES_MAX][32])
+static void names_in(const struct setting *table, const char *section, const char *names[NAMES_MAX],
+	char mem[NAMES_MAX][32])
 {
 	size_t len = strlen(section), n = 0;
 
-	for (const struct setting *t = setting_table; t->name; t++) {
+	for (const struct setting *t = table; t->name; t++) {
 		const char *name, *dot;
 		size_t size;
 
@@ -148,14 +203,15 @@ static void names_in(const char *section, const char *names[NAMES_MAX], char mem
 	names[n] = NULL;
 }
 
-static int read_map(struct settings *s, const struct config *c, const struct node *map,
-	const char *section, struct err *e)
+/* `base` is what the table's offsets are in. */
+static int read_map(struct settings *s, const struct setting *table, void *base,
+	const struct config *c, const struct node *map, const char *section, struct err *e)
 {
 	const char *names[NAMES_MAX];
 	char mem[NAMES_MAX][32];
 	const struct setting *t;
 
-	names_in(section, names, mem);
+	names_in(table, section, names, mem);
 	if (node_unknown(c, map, names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < map->n; i++) {
@@ -163,10 +219,10 @@ static int read_map(struct settings *s, const struct config *c, const struct nod
 		char path[96];
 
 		snprintf(path, sizeof path, "%s%s", section, n->key);
-		for (t = setting_table; t->name && strcmp(t->name, path) != 0; t++)
+		for (t = table; t->name && strcmp(t->name, path) != 0; t++)
 			;
 		if (t->name) {
-			if (read_setting(s, t, c, n, e) < 0)
+			if (read_setting(s, t, base, c, n, e) < 0)
 				return -1;
 			continue;
 		}
@@ -176,7 +232,7 @@ static int read_map(struct settings *s, const struct config *c, const struct nod
 		if (n->kind != NODE_MAP)
 			return node_err(
 				c, n, e, "found no map, expected the settings of \"%s\".", n->key);
-		if (read_map(s, c, n, path, e) < 0)
+		if (read_map(s, table, base, c, n, path, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -194,12 +250,12 @@ int settings_from(struct config *c, struct settings *ret, struct err *e)
 	arena_init(&s.mem, 2048);
 	text = embedded_file(SETTINGS_DEFAULTS, &len);
 	CHECK(text && config_parse(SETTINGS_DEFAULTS, text, len, &shipped, &bug) == 0);
-	rc = read_map(&s, &shipped, shipped.root, "", &bug);
+	rc = read_map(&s, setting_table, &s, &shipped, shipped.root, "", &bug);
 	CHECK(rc == 0);
 	s.keys = NULL; /* the shipped file takes the keys of the action list */
 	config_release(&shipped);
 	if (c) {
-		if (read_map(&s, c, c->root, "", e) < 0) {
+		if (read_map(&s, setting_table, &s, c, c->root, "", e) < 0) {
 			settings_release(&s);
 			return -1;
 		}

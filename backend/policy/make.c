@@ -35,17 +35,37 @@ void policy_copy(struct policy *to, const struct policy *from, struct arena *mem
 		copy(mem, from->private_dirs.n, from->private_dirs.v)};
 }
 
+static struct policy_protected kept(const struct text_list *names, const struct text_list *labels,
+	const struct text_list *images)
+{
+	return (struct policy_protected){
+		{names->n, names->item}, {labels->n, labels->item}, {images->n, images->item}};
+}
+
+static const struct policy_host *rules(const struct settings *s, struct arena *mem)
+{
+	struct policy_host *to = arena_array(mem, s->nhosts + 1, sizeof *to);
+
+	for (size_t i = 0; i < s->nhosts; i++) {
+		const struct host_rule *h = &s->hosts[i];
+
+		to[i] = (struct policy_host){h->host, h->read_only,
+			kept(&h->protected_names, &h->protected_labels, &h->protected_images)};
+	}
+	return to;
+}
+
 void policy_from_settings(struct policy *ret, const struct settings *s, struct arena *mem)
 {
 	static int (*const dirs[])(char *buf, size_t cap, struct err *e) = {
 		state_dir, config_dir, runtime_dir};
 	const char **own = arena_array(mem, sizeof dirs / sizeof dirs[0], sizeof *own);
 	struct policy p = {.read_only = s->read_only,
-		.keep = {{s->protected_names.n, s->protected_names.item},
-			{s->protected_labels.n, s->protected_labels.item},
-			{s->protected_images.n, s->protected_images.item}}};
+		.keep = kept(&s->protected_names, &s->protected_labels, &s->protected_images)};
 	char path[PATH_MAX];
 
+	p.nhosts = s->nhosts;
+	p.hosts = rules(s, mem);
 	policy_copy(ret, &p, mem);
 	for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
 		if (dirs[i](path, sizeof path, NULL) == 0)

@@ -24,6 +24,13 @@ struct text_list {
 	const char *const *item;
 };
 
+/* One of `hosts`: what holds on engines whose endpoint or name matches. */
+struct host_rule {
+	const char *host; /* pattern as in policy.h */
+	bool read_only;
+	struct text_list protected_names, protected_labels, protected_images;
+};
+
 enum ascii_setting { ASCII_AUTO, ASCII_YES, ASCII_NO };
 
 struct settings {
@@ -45,6 +52,8 @@ struct settings {
 	const struct node *keys;
 	/* Never harmed, whatever a plan says: patterns as in policy.h. */
 	struct text_list protected_names, protected_labels, protected_images;
+	size_t nhosts;
+	const struct host_rule *hosts; /* on top of what holds everywhere */
 	/* Of the audit log; 0: kept for ever.  Whole closed segments go, and a signed record says so. */
 	int64_t audit_keep_days;
 	uint64_t audit_keep_bytes;
@@ -60,17 +69,19 @@ enum setting_type {
 	SETTING_CHOICE, /* int: index into words */
 	SETTING_LIST,   /* struct text_list */
 	SETTING_KEYS,   /* const struct node * */
+	SETTING_HOSTS,  /* size_t and const struct host_rule *; each a map of setting_host_table */
 };
 
 struct setting {
 	const char *name; /* "hz", "protected.names" */
 	enum setting_type type;
-	size_t offset;            /* in struct settings */
+	size_t offset;            /* in struct settings, or in struct host_rule */
 	double min, max;          /* SETTING_INT, SETTING_NUMBER, SETTING_BYTES */
 	const char *const *words; /* SETTING_CHOICE; ends in NULL */
 	const char *help;
 };
-extern const struct setting setting_table[]; /* ends in a NULL name */
+extern const struct setting setting_table[];      /* ends in a NULL name */
+extern const struct setting setting_host_table[]; /* of one rule of `hosts` */
 
 #define SETTINGS_DEFAULTS "configs/berth.yaml" /* embedded */
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <berth/policy.h>
 #include <berth/settings.h>
 
 static int from(const char *text, struct settings *s, struct err *e)
@@ -106,6 +107,46 @@ static void everything_set(void **state)
 	settings_release(&s);
 }
 
+static void hosts(void **state)
+{
+	struct settings s;
+	struct policy p;
+	struct arena mem;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (from("read_only: false\nhosts:\n  - host: \"tcp://prod*\"\n    read_only: true\n"
+		 "    protected: {names: [\"db-*\"], labels: [keep, a=b], images: [\"x:*\"]}\n"
+		 "  - {host: box}\n",
+		    &s, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(s.nhosts, 2);
+	assert_string_equal(s.hosts[0].host, "tcp://prod*");
+	assert_true(s.hosts[0].read_only);
+	assert_false(s.hosts[1].read_only || s.hosts[1].protected_names.n);
+
+	/* The policy is a copy: it stays when the settings go. */
+	arena_init(&mem, 0);
+	policy_from_settings(&p, &s, &mem);
+	settings_release(&s);
+	assert_false(p.read_only || p.keep.names.n);
+	assert_int_equal(p.nhosts, 2);
+	assert_string_equal(p.hosts[0].host, "tcp://prod*");
+	assert_true(p.hosts[0].read_only);
+	assert_int_equal(p.hosts[0].keep.names.n, 1);
+	assert_string_equal(p.hosts[0].keep.names.v[0], "db-*");
+	assert_int_equal(p.hosts[0].keep.labels.n, 2);
+	assert_string_equal(p.hosts[0].keep.labels.v[1], "a=b");
+	assert_string_equal(p.hosts[0].keep.images.v[0], "x:*");
+	assert_string_equal(p.hosts[1].host, "box");
+	assert_false(p.hosts[1].read_only || p.hosts[1].keep.names.n);
+	arena_release(&mem);
+
+	assert_int_equal(from("hosts:\n", &s, NULL), 0);
+	assert_int_equal(s.nhosts, 0);
+	settings_release(&s);
+}
+
 static void empty_sections(void **state)
 {
 	struct settings s;
@@ -127,7 +168,7 @@ static void sentences(void **state)
 	refused("logs.tail: 3\n",
 		"berth.yaml:1:1: unknown key \"logs.tail\", expected theme, ascii, "
 		"mouse, read_only, hz, groups, stopped, sort, columns, logs, "
-		"confirm_threshold, protected, audit or keys.");
+		"confirm_threshold, protected, hosts, audit or keys.");
 	refused("logs: 3\n", "berth.yaml:1:7: found no map, expected the settings of \"logs\".");
 	refused("hz: 11\n", "berth.yaml:1:5: found \"11\", expected a number from 0.1 to 10.");
 	refused("ascii: maybe\n", "berth.yaml:1:8: found \"maybe\", expected auto, yes or no.");
@@ -138,6 +179,28 @@ static void sentences(void **state)
 	refused("theme:\n", "berth.yaml:1:7: found nothing, expected a word.");
 	refused("logs: {buffer: 1k}\n",
 		"berth.yaml:1:16: found \"1k\", expected an amount from 64k to 1024m.");
+	refused("hosts: prod\n",
+		"berth.yaml:1:8: found a single value, expected a list of rules such as "
+		"- host: \"tcp://prod*\".");
+	refused("hosts: {host: prod}\n",
+		"berth.yaml:1:8: found keys with values, expected a list of rules such as "
+		"- host: \"tcp://prod*\".");
+	refused("hosts: [prod]\n",
+		"berth.yaml:1:9: found a single value, expected a rule such as "
+		"host: \"tcp://prod*\".");
+	refused("hosts:\n  - host: a\n  - read_only: true\n",
+		"berth.yaml:3:5: a rule without \"host\", expected the pattern of an endpoint or "
+		"an engine's name.");
+	refused("hosts:\n  - host: a\n    readonly: true\n",
+		"berth.yaml:3:5: unknown key \"readonly\", nearest known key: \"read_only\".");
+	refused("hosts:\n  - host: a\n    read_only: perhaps\n",
+		"berth.yaml:3:16: found \"perhaps\", expected true or false.");
+	refused("hosts:\n  - host: a\n    protected: {name: [b]}\n",
+		"berth.yaml:3:17: unknown key \"name\", nearest known key: \"names\".");
+	refused("hosts:\n  - host: a\n    protected: {names: b}\n",
+		"berth.yaml:3:24: found a single value, expected a list such as [a, b].");
+	refused("hosts:\n  - host: []\n",
+		"berth.yaml:2:11: found a list or keys, expected a word.");
 	refused("keys: [a]\n",
 		"berth.yaml:1:7: found no map, expected lines of ACTION: \"KEY KEY\".");
 }
@@ -184,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(everything_set),
+		cmocka_unit_test(hosts),
 		cmocka_unit_test(empty_sections),
 		cmocka_unit_test(sentences),
 		cmocka_unit_test(places),
