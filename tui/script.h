@@ -11,7 +11,7 @@
  *   gone TEXT         until TEXT is no longer on screen
  *   expect TEXT       fails unless TEXT is on screen now; `refuse TEXT` the other way round
  *   snapshot          wait for the next snapshot
- *   advance MS        move a frozen clock
+ *   advance MS        move a frozen clock; wait for the real one
  *   dump [styles]     write the picture to the output
  * Exit code 1 and a sentence when an expectation fails.
  *
