@@ -46,21 +46,11 @@ bool act_busy(const struct backend *b)
 	return b->acts != NULL;
 }
 
-static const enum deed deeds[ACT_COUNT] = {
-	[ACT_START] = DEED_CONTAINER_START,
-	[ACT_STOP] = DEED_CONTAINER_STOP,
-	[ACT_RESTART] = DEED_CONTAINER_RESTART,
-	[ACT_PAUSE] = DEED_CONTAINER_PAUSE,
-	[ACT_UNPAUSE] = DEED_CONTAINER_UNPAUSE,
-	[ACT_KILL] = DEED_CONTAINER_KILL,
-	[ACT_REMOVE] = DEED_CONTAINER_REMOVE,
-};
-
 /* What policy and the audit log are told.  `params` has room for 3. */
 static struct deed_in_hand describe(const struct act_item *it, struct key_value *params)
 {
 	const struct act_batch *batch = it->batch;
-	struct deed_in_hand d = {.deed = deeds[batch->act],
+	struct deed_in_hand d = {.deed = deed_of_act(batch->act),
 		.target_type = "container",
 		.engine = it->engine,
 		.id = it->id,

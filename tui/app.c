@@ -43,7 +43,7 @@ uint64_t app_send(struct app *a, struct command *c)
 
 bool app_read_only(struct app *a)
 {
-	return a->read_only || a->live->engine.read_only;
+	return a->policy.read_only || a->live->engine.read_only;
 }
 
 const struct settings *app_settings(struct app *a)
@@ -185,6 +185,19 @@ static void back(struct app *a, bool may_quit)
 
 /* Input */
 
+bool app_greyed(struct app *a, enum action act)
+{
+	struct view *v = &app_top(a)->view;
+
+	if (!(action_info[act].flags & ACTION_CHANGES))
+		return false;
+	if (app_read_only(a))
+		return true;
+	if (act == DO_IMPORT)
+		return app_may(a, DEED_IMAGE_IMPORT, NULL, NULL) < 0;
+	return v->ops->refused && v->ops->refused(v, act);
+}
+
 void app_do(struct app *a, enum action act)
 {
 	struct view *v = &app_top(a)->view;
@@ -316,7 +329,7 @@ static void show_snapshot(struct app *a, const struct snapshot *s)
 static void take_event(struct app *a, const struct event *e)
 {
 	switch (e->kind) {
-	case EV_RESULT: deed_result(a, e); break;
+	case EV_RESULT: acts_result(a, e); break;
 	case EV_NOTICE: app_say(a, ROLE_TEXT, "%s", e->notice ? e->notice : ""); break;
 	case EV_SHELL_READY:
 	case EV_SHELL_OUTPUT:
@@ -520,7 +533,9 @@ int app_run(const struct app_options *o, struct err *e)
 	text_init();
 	a->o = o;
 	a->settings = o->settings;
-	a->read_only = o->read_only || o->settings->read_only;
+	if (o->policy)
+		a->policy = *o->policy;
+	a->policy.read_only |= o->read_only || o->settings->read_only;
 	a->mouse = o->settings->mouse;
 	if (app_open(a, e) < 0)
 		code = -1;

@@ -7,6 +7,7 @@
 #define TUI_APP_H
 
 #include <berth/backend.h>
+#include <berth/policy.h>
 #include <berth/settings.h>
 
 #include "view.h"
@@ -17,6 +18,7 @@ struct screen;
 struct app_options {
 	struct backend *backend;         /* stays the caller's, who stops it afterwards */
 	const struct settings *settings; /* stays the caller's */
+	const struct policy *policy;     /* stays the caller's; NULL: nothing is protected */
 	const char *theme;               /* NULL: by settings and terminal */
 	const char *script; /* file: run this instead of a terminal; NULL: interactive */
 	struct str *out;    /* what a script dumps; NULL: standard output */
@@ -42,7 +44,12 @@ void app_push(struct app *a, const struct view_ops *ops, void *seed); /* on top;
 void app_pop(struct app *a);
 /* Hand the terminal to a shell in a container until it ends. */
 void app_shell(struct app *a, const struct target *t);
-/* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if confirmed. */
+/* Would policy let it happen?  0, or -1 with its sentence.  What is not known of the container passes:
+ * the backend asks again. */
+int app_may(struct app *a, enum deed deed, const struct container *c, struct err *e);
+bool app_guarded(struct app *a); /* is there any rule that app_may could refuse by? */
+/* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if
+ * confirmed, but for those that policy keeps: they are shown. */
 void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * app_state.h - what the app's files share: app.c (loop, views), frame.c (the picture),
- * deeds.c (the app's own actions), shell.c, script.c.  Views see app.h only.
+ * deeds.c (the app's own actions), acts.c (acts on containers), shell.c, script.c.  Views see app.h only.
  */
 #ifndef TUI_APP_STATE_H
 #define TUI_APP_STATE_H
@@ -39,8 +39,8 @@ struct app {
 	const struct snapshot *live, *shown; /* references; the same unless frozen */
 	bool frozen;
 	int64_t frozen_ns;
-	bool read_only;
-	double asked_hz; /* by + and -; 0: as the settings have it */
+	struct policy policy; /* the options', read-only as it is now */
+	double asked_hz;      /* by + and -; 0: as the settings have it */
 
 	struct slot tab[TABS_MAX], pushed[PUSHED_MAX];
 	size_t ntabs, at, npushed;
@@ -77,7 +77,8 @@ void app_paste(struct app *a, const char *text, size_t n);
 void app_click(struct app *a, int x, int y, bool twice);
 void app_wheel(struct app *a, int lines);
 void app_do(struct app *a, enum action act);
-void app_drain(struct app *a); /* events and snapshots there are */
+void app_drain(struct app *a);                   /* events and snapshots there are */
+bool app_greyed(struct app *a, enum action act); /* it would be refused */
 void app_resize(struct app *a, int columns, int rows);
 void app_show_tab(struct app *a, size_t i);
 
@@ -89,10 +90,12 @@ bool deed(struct app *a, enum action act); /* the app's own actions; false: not 
 void deed_dialog(struct app *a, enum dialog_end end);
 void deed_prompt(struct app *a, enum prompt_end end);
 void deed_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen);
-void deed_result(struct app *a, const struct event *e); /* EV_RESULT */
 int deed_theme(struct app *a, const char *name, struct err *e);
 void deed_filter_off(struct app *a);
 bool app_read_only_stays(const struct app *a); /* asked for at the start: not to be switched off */
+
+/* acts.c */
+void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
 
 /* shell.c */
 void shell_event(struct app *a, const struct event *e);

@@ -1,4 +1,4 @@
-/* deeds.c - what the app itself does: prompts, palette, save, copy, themes, asking before acts. */
+/* deeds.c - what the app itself does: prompts, palette, save, copy, themes, quitting. */
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
@@ -134,6 +134,16 @@ static void save_prompt(struct app *a, enum prompt_end end)
 
 /* Images */
 
+static bool may_import(struct app *a)
+{
+	struct err e = ERR_INIT;
+
+	if (app_may(a, DEED_IMAGE_IMPORT, NULL, &e) == 0)
+		return true;
+	app_say(a, ROLE_WARN, "%s", e.msg);
+	return false;
+}
+
 /* "FILE NAME"; the file may have blanks in its name, an image cannot. */
 static void import(struct app *a, const char *words)
 {
@@ -163,6 +173,8 @@ static void import(struct app *a, const char *words)
 
 static void open_import(struct app *a)
 {
+	if (!may_import(a))
+		return;
 	prompt_open(&a->prompt, NULL, &a->files);
 	a->prompting = PROMPT_IMPORT;
 	a->prompt_problem[0] = '\0';
@@ -254,7 +266,7 @@ static void offer_actions(struct app *a, bool hidden)
 		snprintf(it.name, sizeof it.name, "%s", info->name);
 		snprintf(it.help, sizeof it.help, "%s", info->help);
 		keymap_first(&a->keys, (enum action)act, it.key);
-		it.greyed = info->flags & ACTION_CHANGES && app_read_only(a);
+		it.greyed = app_greyed(a, (enum action)act);
 		it.takes_words = act == DO_IMPORT;
 		palette_add(&a->palette, it);
 	}
@@ -333,116 +345,7 @@ static void ask_quit(struct app *a)
 	dialog_open(&a->dialog, &ask, clock_mono_ns());
 }
 
-/* Acts on containers */
-
-static const struct {
-	const char *verb, *done, *effect;
-	bool danger;
-} acts[ACT_COUNT] = {
-	[ACT_START] = {"Start", "Started", "Starts with the configuration it was made with.",
-		false},
-	[ACT_STOP] = {"Stop", "Stopped",
-		"SIGTERM, and SIGKILL after the container's grace time.\n"
-		"Nothing is removed.",
-		false},
-	[ACT_RESTART] = {"Restart", "Restarted",
-		"Stops with its grace time, then starts again.\n"
-		"Files are kept; what is in memory is lost.",
-		false},
-	[ACT_PAUSE] = {"Pause", "Paused",
-		"Processes are frozen where they are; memory stays in use.", false},
-	[ACT_UNPAUSE] = {"Unpause", "Unpaused", "Processes go on where they were.", false},
-	[ACT_KILL] = {"Kill", "Killed",
-		"SIGKILL at once: no time to save anything.\n"
-		"The container and its files are kept.",
-		true},
-	[ACT_REMOVE] = {"Remove", "Removed",
-		"The container and its writable layer are gone for good.\n"
-		"Kept: images, volumes, networks, bind mounts.",
-		true},
-};
-
-/* A name that every keyboard can type; else the beginning of the id. */
-static char *typable(struct arena *mem, const struct target *t)
-{
-	const char *p = t->name;
-
-	while (*p > 0x20 && *p < 0x7F)
-		p++;
-	if (*p || p == t->name || p - t->name > 40)
-		return arena_printf(mem, "%.12s", t->id);
-	return arena_strdup(mem, t->name);
-}
-
-static size_t count_running(struct app *a, const struct command *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->ntargets; i++) {
-		const struct container *k =
-			snapshot_find(a->live, c->targets[i].engine, c->targets[i].id);
-
-		n += k &&
-			(k->state == CONTAINER_RUNNING || k->state == CONTAINER_PAUSED ||
-				k->state == CONTAINER_RESTARTING);
-	}
-	return n;
-}
-
-static const char **item_texts(struct app *a, struct command *c)
-{
-	const char **items = arena_array(&c->mem, c->ntargets, sizeof *items);
-
-	for (size_t i = 0; i < c->ntargets; i++) {
-		const struct target *t = &c->targets[i];
-		const struct container *k = snapshot_find(a->live, t->engine, t->id);
-
-		items[i] = arena_printf(&c->mem, "%.80s  %.12s  %s", t->name, t->id,
-			k ? container_state_name(k->state) : "gone");
-	}
-	return items;
-}
-
-void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n)
-{
-	const struct engine_state *eng = &a->live->engine;
-	struct dialog_ask ask = {.verb = acts[act].verb, .danger = acts[act].danger};
-	struct command *c;
-	size_t running;
-
-	if (n == 0 || act == ACT_NONE)
-		return;
-	if (app_read_only(a)) {
-		app_say(a, ROLE_WARN, "Read-only: nothing is %s.", acts[act].done);
-		return;
-	}
-	/* The ids are those seen now; the dialog's answer cannot come to mean others. */
-	c = command_new(CMD_ACT);
-	c->act = act;
-	for (size_t i = 0; i < n; i++)
-		command_target(c, targets[i].engine, targets[i].id, targets[i].name);
-	running = count_running(a, c);
-	c->flag = act == ACT_REMOVE && running > 0;
-	ask.title = n == 1 ? arena_printf(&c->mem, "%s 1 container", acts[act].verb)
-			   : arena_printf(&c->mem, "%s %zu containers", acts[act].verb, n);
-	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
-		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
-	ask.effect = acts[act].effect;
-	if (act == ACT_REMOVE && running)
-		ask.effect = arena_printf(
-			&c->mem, "%zu still running, killed first.\n%s", running, acts[act].effect);
-	ask.items = item_texts(a, c);
-	ask.nitems = n;
-	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))
-		ask.word = arena_printf(&c->mem, "%zu", n);
-	else if (ask.danger)
-		ask.word = typable(&c->mem, &targets[0]);
-	command_free(a->asked);
-	a->asked = c;
-	a->asking = ASK_ACT;
-	dialog_open(&a->dialog, &ask, clock_mono_ns());
-	a->dirty = true;
-}
+/* The dialog's answer */
 
 void deed_dialog(struct app *a, enum dialog_end end)
 {
@@ -459,26 +362,6 @@ void deed_dialog(struct app *a, enum dialog_end end)
 		app_send(a, STEAL(a->asked));
 	} else if (what == ASK_QUIT) {
 		a->quit = true;
-	}
-}
-
-void deed_result(struct app *a, const struct event *e)
-{
-	if (e->id && e->id == a->save_id) {
-		a->save_id = 0;
-		if (!e->err.kind) {
-			app_say(a, ROLE_GOOD, "Saved to %s.", a->save_path);
-			return;
-		}
-	}
-	if (e->err.kind) {
-		app_say(a, ROLE_BAD, "%s", e->err.msg);
-	} else if (e->act && e->act < ACT_COUNT && e->failed) {
-		app_say(a, ROLE_BAD, "%s %zu, %zu failed: see the rows.", acts[e->act].done,
-			e->done, e->failed);
-	} else if (e->act && e->act < ACT_COUNT) {
-		app_say(a, ROLE_GOOD, "%s %zu container%s.", acts[e->act].done, e->done,
-			e->done == 1 ? "" : "s");
 	}
 }
 
@@ -509,16 +392,17 @@ static void toggle_read_only(struct app *a)
 {
 	struct command *c = command_new(CMD_READ_ONLY);
 
-	if (a->read_only && app_read_only_stays(a)) {
+	if (a->policy.read_only && app_read_only_stays(a)) {
 		command_free(c);
 		app_say(a, ROLE_WARN, "Read-only was asked for at the start and stays on.");
 		return;
 	}
-	a->read_only = !a->read_only;
-	c->flag = a->read_only;
+	a->policy.read_only = !a->policy.read_only;
+	c->flag = a->policy.read_only;
 	app_send(a, c);
 	app_say(a, ROLE_TEXT,
-		a->read_only ? "Read-only: nothing is changed from here on." : "Read-only is off.");
+		a->policy.read_only ? "Read-only: nothing is changed from here on."
+				    : "Read-only is off.");
 }
 
 static void freeze(struct app *a)

@@ -247,7 +247,7 @@ static void draw_footer(struct app *a, struct canvas *c, int y)
 	}
 	for (int act = 1; act < DO_COUNT; act++) {
 		const struct action_info *info = &action_info[act];
-		bool greyed = info->flags & ACTION_CHANGES && app_read_only(a);
+		bool greyed = app_greyed(a, (enum action)act);
 
 		if (act == DO_HELP || !(info->where & context) || info->flags & ACTION_HIDDEN)
 			continue;

@@ -54,12 +54,17 @@ void app_shell(struct app *a, const struct target *t)
 	/* The better shell where there is one. */
 	static const char *const command[] = {
 		"sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"};
+	struct err e = ERR_INIT;
 	struct command *c;
 
 	if (a->shell)
 		return;
 	if (app_read_only(a)) {
 		app_say(a, ROLE_WARN, "Read-only: no shell is opened.");
+		return;
+	}
+	if (app_may(a, DEED_CONTAINER_SHELL, snapshot_find(a->live, t->engine, t->id), &e) < 0) {
+		app_say(a, ROLE_WARN, "%s", e.msg);
 		return;
 	}
 	if (!a->screen) {

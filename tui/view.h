@@ -39,6 +39,8 @@ struct view_ops {
 	void (*draw)(struct view *v, struct canvas *c, struct area body);
 	/* true: done; false: the app handles it (movement of nothing, quitting, ...). */
 	bool (*act)(struct view *v, enum action a);
+	/* Would policy refuse all that this action is about now?  Then it is shown in grey. */
+	bool (*refused)(struct view *v, enum action a);
 	void (*snapshot)(struct view *v, const struct snapshot *s);
 	void (*event)(struct view *v, const struct event *e);
 	void (*click)(struct view *v, int x, int y, bool twice); /* relative to the body */

@@ -16,3 +16,18 @@ enum deed deed_named(const char *name)
 			return (enum deed)d;
 	return DEED_NONE;
 }
+
+enum deed deed_of_act(enum act a)
+{
+	static const enum deed of[ACT_COUNT] = {
+		[ACT_START] = DEED_CONTAINER_START,
+		[ACT_STOP] = DEED_CONTAINER_STOP,
+		[ACT_RESTART] = DEED_CONTAINER_RESTART,
+		[ACT_PAUSE] = DEED_CONTAINER_PAUSE,
+		[ACT_UNPAUSE] = DEED_CONTAINER_UNPAUSE,
+		[ACT_KILL] = DEED_CONTAINER_KILL,
+		[ACT_REMOVE] = DEED_CONTAINER_REMOVE,
+	};
+
+	return (size_t)a < ACT_COUNT ? of[a] : DEED_NONE;
+}

@@ -21,6 +21,8 @@
 
 #include <stdbool.h>
 
+#include "snapshot.h"
+
 enum deed_class { DEED_GUARDED, DEED_GROUPED, DEED_BATCH, DEED_INTERNAL };
 
 enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
@@ -107,5 +109,7 @@ extern const struct deed_info deed_table[DEED_COUNT];
 
 /* The deed of this name, or DEED_NONE. */
 enum deed deed_named(const char *name);
+
+enum deed deed_of_act(enum act a); /* ACT_NONE: DEED_NONE */
 
 #endif

@@ -6,7 +6,7 @@
  *   golden_screens --update [NAME...]   rewrite the .txt files
  *   golden_screens --play [SCENARIO]    the same console on this terminal, by hand
  *
- * The first lines of a script may hold `#! scenario ascii read-only theme=NAME`.
+ * The first lines of a script may hold `#! scenario ascii read-only theme=NAME settings=FILE`.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/arena.h>
 #include <berth/mem.h>
+#include <berth/policy.h>
 #include <berth/settings.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -43,7 +45,11 @@ static int read_all(const char *path, struct str *out)
 }
 
 /* `#!` words of the script. */
-static void read_options(const char *path, struct app_options *o, char *theme, size_t cap)
+struct words {
+	char theme[64], settings[256]; /* "": not said */
+};
+
+static void read_options(const char *path, struct app_options *o, struct words *said)
 {
 	AUTO_STR struct str text = STR_INIT;
 	char *rest = NULL;
@@ -57,8 +63,10 @@ static void read_options(const char *path, struct app_options *o, char *theme, s
 		} else if (strcmp(w, "read-only") == 0) {
 			o->read_only = true;
 		} else if (strncmp(w, "theme=", 6) == 0) {
-			snprintf(theme, cap, "%s", w + 6);
-			o->theme = theme;
+			snprintf(said->theme, sizeof said->theme, "%s", w + 6);
+			o->theme = said->theme;
+		} else if (strncmp(w, "settings=", 9) == 0) {
+			snprintf(said->settings, sizeof said->settings, "%s/%s", FOLDER, w + 9);
 		} else if (fixture_choose(w) < 0) {
 			fprintf(stderr, "%s: no option is called %s\n", path, w);
 			exit(2);
@@ -66,19 +74,31 @@ static void read_options(const char *path, struct app_options *o, char *theme, s
 	}
 }
 
+/* The defaults for "", else this file over them. */
+static int read_settings(const char *file, struct settings *ret, struct err *e)
+{
+	return *file ? settings_load(file, ret, e) : settings_from(NULL, ret, e);
+}
+
 /* The console with its own settings, whatever this machine's are. */
-static int run(struct app_options *o, struct err *e)
+static int run(struct app_options *o, const char *file, struct err *e)
 {
 	struct settings settings;
+	struct policy policy;
+	struct arena mem;
 	struct backend_options bo = {.read_only = o->read_only, .program = "console"};
 	int code;
 
-	if (settings_from(NULL, &settings, e) < 0)
+	if (read_settings(file, &settings, e) < 0)
 		return -1;
+	arena_init(&mem, 0);
+	policy_from_settings(&policy, &settings, &mem);
 	o->settings = &settings;
+	o->policy = &policy;
 	o->backend = backend_start(&bo, e);
 	code = app_run(o, e);
 	backend_stop(o->backend);
+	arena_release(&mem);
 	settings_release(&settings);
 	return code;
 }
@@ -90,13 +110,13 @@ static int one(const char *name, bool update)
 	AUTO_STR struct str got = STR_INIT, want = STR_INIT;
 	struct app_options o = {.script = script, .out = &got};
 	struct err e = ERR_INIT;
-	char theme[64];
+	struct words said = {"", ""};
 	FILE *f;
 
 	fixture_choose("full");
-	read_options(script, &o, theme, sizeof theme);
+	read_options(script, &o, &said);
 	clock_freeze(1000000000000, WALL_MS);
-	if (run(&o, &e) < 0) {
+	if (run(&o, said.settings, &e) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}
@@ -156,7 +176,7 @@ static int play(const char *scenario)
 
 	if (scenario && fixture_choose(scenario) < 0)
 		return 2;
-	code = run(&o, &e);
+	code = run(&o, "", &e);
 	if (code < 0)
 		fprintf(stderr, "berth: %s\n", e.msg);
 	return code < 0 ? 1 : code;

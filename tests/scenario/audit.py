@@ -55,7 +55,7 @@ def fits(schema, document):
 
 # A dialog takes keys only after a person could have seen it.
 def confirmed(key, *answer, then):
-    return ["key G", f"key {key}", "wait Cancel", *["snapshot"] * 4, *answer, f"wait {then}"]
+    return ["key G", f"key {key}", "wait Cancel", "advance 400", *answer, f"wait {then}"]
 
 
 @case
@@ -87,22 +87,50 @@ def what_cannot_be_recorded_is_not_done():
         assert result.code == 0, result.out + result.err
 
 
+def refusing(s, name, *keys, then):
+    """The console with the settings of the state directory, at the row of that name."""
+    result = s.console(f"wait {name}", "key /", f"type {name}", "key Enter", "key G", *keys, f"wait {then}",
+                       options=("--settings", os.path.join(s.dir, "berth.yaml")))
+    assert result.code == 0, result.out + result.err
+    assert s.asked() == [], s.asked()
+
+
+def policy_refuses(s, rules):
+    """What a row shows is refused at the key; what only the engine's list says, at the gate, which records it."""
+    with open(os.path.join(s.dir, "berth.yaml"), "w", encoding="ascii") as f:
+        f.write(rules)
+    refusing(s, "db-main", "key K", "refuse Cancel", then="Will not kill container db-main: its name is protected")
+    refusing(s, "web", *confirmed("K", "type web", "key Enter", then="protected"), then="protected")
+    refused = s.records("--outcome", "refused")
+    assert [(r["act"], r["name"], r["phase"]) for r in refused] == [("container.kill", "web", "event")], refused
+    assert "keep" in refused[0]["error"], refused
+
+
+PROTECTED = [{"name": "db-main"}, {"name": "web", "labels": {"keep": "yes"}}]
+
+
 @case
 def policy_refuses_and_the_refusal_is_recorded():
-    with State(containers=[{"name": "db-main"}, {"name": "web", "labels": {"keep": "yes"}}]) as s:
+    with State(containers=PROTECTED) as s:
+        policy_refuses(s, "protected: {names: [db-*], labels: [keep]}\n")
+
+
+@case
+def host_rules_refuse_at_their_host():
+    with State(containers=PROTECTED) as s:
+        policy_refuses(s, "hosts:\n  - host: 'unix:///*/e.sock'\n    protected: {names: [db-*], labels: [keep]}\n")
+    with State(containers=PROTECTED) as s:
+        with open(os.path.join(s.dir, "berth.yaml"), "w", encoding="ascii") as f:
+            f.write("hosts:\n  - {host: 'unix:///*', read_only: true}\n")
+        for key in "KDSRx":
+            refusing(s, "web", f"key {key}", "refuse Cancel", then='the host rule "unix:///*" is read-only')
+    with State(containers=PROTECTED) as s:
         settings = os.path.join(s.dir, "berth.yaml")
         with open(settings, "w", encoding="ascii") as f:
-            f.write("protected: {names: [db-*], labels: [keep]}\n")
-        for name in ("db-main", "web"):
-            others = ["key /", f"type {name}", "key Enter"]
-            result = s.console(f"wait {name}", *others, *confirmed("K", f"type {name}", "key Enter", then="protected"),
-                               options=("--settings", settings))
-            assert result.code == 0, result.out + result.err
-        assert s.asked() == [], s.asked()
-        refused = s.records("--outcome", "refused")
-        assert [(r["act"], r["name"], r["phase"]) for r in refused] == [
-            ("container.kill", "db-main", "event"), ("container.kill", "web", "event")], refused
-        assert "db-*" in refused[0]["error"] and "keep" in refused[1]["error"], refused
+            f.write("hosts:\n  - {host: 'tcp://*', read_only: true}\n")
+        result = s.console("wait web", *confirmed("P", "key y", then="Paused 1 container."), options=("--settings", settings))
+        assert result.code == 0, result.out + result.err
+        assert len(s.asked()) == 1, s.asked()
 
 
 @case

@@ -23,6 +23,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	};
 	struct app_options o = {
 		.settings = s,
+		.policy = &policy,
 		.theme = cli_value(c, "theme"),
 		.script = cli_value(c, "script"),
 		.ascii = cli_flag(c, "ascii"),
@@ -35,10 +36,9 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	if (cli_flag(c, "read-only"))
 		policy.read_only_by = "--read-only";
 	o.backend = backend_start(&b, e);
+	rc = o.backend ? app_run(&o, e) : -1;
+	if (o.backend)
+		backend_stop(o.backend);
 	arena_release(&mem);
-	if (!o.backend)
-		return -1;
-	rc = app_run(&o, e);
-	backend_stop(o.backend);
 	return rc;
 }

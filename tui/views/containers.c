@@ -482,17 +482,14 @@ static bool containers_act(struct view *v, enum action a)
 	switch (a) {
 	case DO_BACK: return back(s);
 	case DO_ENTER: enter(v); return true;
-	case DO_START_STOP: containers_ask(v, ACT_STOP, ACT_START); return true;
-	case DO_RESTART: containers_ask(v, ACT_RESTART, ACT_NONE); return true;
-	case DO_PAUSE: containers_ask(v, ACT_PAUSE, ACT_UNPAUSE); return true;
-	case DO_KILL: containers_ask(v, ACT_KILL, ACT_NONE); return true;
-	case DO_REMOVE: containers_ask(v, ACT_REMOVE, ACT_NONE); return true;
 	case DO_LOGS: containers_logs(v); return true;
 	case DO_RECORDS: containers_records(v); return true;
 	case DO_SHELL: shell(v); return true;
 	case DO_INSPECT: inspect(v); return true;
 	default: break;
 	}
+	if (containers_ask(v, a))
+		return true;
 	if (s->open != CLOSED && s->split_y == 0 && page_act(s, a))
 		return true;
 	return toggle(v, a) || table_act(&s->table, a);
@@ -609,6 +606,7 @@ const struct view_ops containers_view = {
 	.draw = containers_draw,
 	.snapshot = containers_snapshot,
 	.act = containers_act,
+	.refused = containers_refused,
 	.click = containers_click,
 	.wheel = containers_wheel,
 	.filter = containers_filter,

@@ -50,8 +50,9 @@ struct chosen {
 };
 struct chosen containers_chosen(struct view *v); /* free .c */
 
-/* Ask about those of the chosen that `act` makes sense for, or else `other`. */
-void containers_ask(struct view *v, enum act act, enum act other);
+/* Ask about those of the chosen that are in a state for the action; false: it is no act. */
+bool containers_ask(struct view *v, enum action a);
+bool containers_refused(struct view *v, enum action a); /* all of those, by policy */
 void containers_logs(struct view *v);
 void containers_records(struct view *v); /* what was done to the row, in the audit view */
 

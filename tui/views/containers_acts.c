@@ -32,27 +32,57 @@ static size_t count_possible(const struct chosen *k, enum act act)
 	return n;
 }
 
-/* Ask about those of the chosen that `act` makes sense for, or else `other`. */
-void containers_ask(struct view *v, enum act act, enum act other)
+/* The act an action means: the first that one of the chosen is in a state for. */
+static const struct meaning {
+	enum action action;
+	enum act act, other;
+} meanings[] = {
+	{DO_START_STOP, ACT_STOP, ACT_START},
+	{DO_RESTART, ACT_RESTART, ACT_NONE},
+	{DO_PAUSE, ACT_PAUSE, ACT_UNPAUSE},
+	{DO_KILL, ACT_KILL, ACT_NONE},
+	{DO_REMOVE, ACT_REMOVE, ACT_NONE},
+};
+
+static const struct meaning *meaning_of(enum action a)
 {
-	struct chosen k = containers_chosen(v);
-	struct target *t;
-	enum act asked = act;
-	size_t n = count_possible(&k, act), at = 0;
+	for (size_t i = 0; i < COUNT(meanings); i++)
+		if (meanings[i].action == a)
+			return &meanings[i];
+	return NULL;
+}
+
+static void say_impossible(struct view *v, const struct chosen *k, enum act act)
+{
 	char name[64];
 
-	if (!n && other != ACT_NONE)
-		n = count_possible(&k, act = other);
+	if (k->n == 1)
+		app_say(v->app, ROLE_WARN, "%s is %s: there is nothing to %s.",
+			text_clean(name, sizeof name, k->c[0]->name),
+			container_state_name(k->c[0]->state), act_name(act));
+	else if (k->n)
+		app_say(v->app, ROLE_WARN, "None of these %zu is in a state to %s.", k->n,
+			act_name(act));
+}
+
+bool containers_ask(struct view *v, enum action a)
+{
+	const struct meaning *m = meaning_of(a);
+	struct chosen k;
+	struct target *t;
+	enum act act;
+	size_t n, at = 0;
+
+	if (!m)
+		return false;
+	k = containers_chosen(v);
+	n = count_possible(&k, act = m->act);
+	if (!n)
+		n = count_possible(&k, act = m->other);
 	if (!n) {
-		if (k.n == 1)
-			app_say(v->app, ROLE_WARN, "%s is %s: there is nothing to %s.",
-				text_clean(name, sizeof name, k.c[0]->name),
-				container_state_name(k.c[0]->state), act_name(asked));
-		else if (k.n)
-			app_say(v->app, ROLE_WARN, "None of these %zu is in a state to %s.", k.n,
-				act_name(asked));
+		say_impossible(v, &k, m->act);
 		free(k.c);
-		return;
+		return true;
 	}
 	t = xcalloc(n, sizeof *t);
 	for (size_t i = 0; i < k.n; i++)
@@ -67,6 +97,33 @@ void containers_ask(struct view *v, enum act act, enum act other)
 	app_confirm_act(v->app, act, t, n);
 	free(t);
 	free(k.c);
+	return true;
+}
+
+bool containers_refused(struct view *v, enum action a)
+{
+	const struct meaning *m = meaning_of(a);
+	struct chosen k;
+	enum act act;
+	size_t asked = 0;
+	bool may = false;
+
+	if (!app_guarded(v->app))
+		return false;
+	if (a == DO_SHELL) /* harms nothing by itself: no rule but a host's looks at it */
+		return app_may(v->app, DEED_CONTAINER_SHELL, NULL, NULL) < 0;
+	if (!m)
+		return false;
+	k = containers_chosen(v);
+	act = count_possible(&k, m->act) ? m->act : m->other;
+	for (size_t i = 0; i < k.n && !may; i++) {
+		if (!(possible[act] >> k.c[i]->state & 1))
+			continue;
+		asked++;
+		may = app_may(v->app, deed_of_act(act), k.c[i], NULL) == 0;
+	}
+	free(k.c);
+	return asked && !may;
 }
 
 void containers_records(struct view *v)
