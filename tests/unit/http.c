@@ -31,6 +31,17 @@ static struct {
 	atomic_bool hang, echo;
 } server;
 
+/* What the server answers from now on.  It may still be sending the last one when the client has
+ * seen enough: copies live until it has ended. */
+static char **kept;
+static size_t nkept, kept_cap;
+
+static void answer_with(const char *answer)
+{
+	kept = mem_grow(kept, &kept_cap, nkept + 1, sizeof *kept);
+	server.answer = kept[nkept++] = xstrdup(answer);
+}
+
 static bool read_head(int fd)
 {
 	char buf[4096];
@@ -144,6 +155,10 @@ static int teardown(void **state)
 	shutdown(server.fd, SHUT_RDWR);
 	close(server.fd);
 	pthread_join(server.thread, NULL);
+	while (nkept > 0)
+		free(kept[--nkept]);
+	free(STEAL(kept));
+	kept_cap = 0;
 	unlink(server.path);
 	str_release(&got.body);
 	str_release(&got.data);
@@ -187,7 +202,7 @@ static struct http_call *ask(const char *answer, enum http_lane lane)
 		.data = on_data,
 		.done = on_done};
 
-	server.answer = answer;
+	answer_with(answer);
 	return http_send(h, &rq);
 }
 
@@ -321,7 +336,7 @@ static struct stream *hijack(const char *answer)
 {
 	opened = got.done = 0;
 	str_clear(&got.data);
-	server.answer = answer;
+	answer_with(answer);
 	return stream_open(h, "/exec", "{}", &events, NULL);
 }
 
