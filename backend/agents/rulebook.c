@@ -37,13 +37,16 @@ static int add(struct str *out, const char *word, const char *value, struct err 
 	return 0;
 }
 
-int rulebook_write(const struct agent_def *a, struct err *e)
+int rulebook_write(
+	const struct agent_def *a, const char *endpoint, const char *engine_name, struct err *e)
 {
 	char path[LANE_PATH_MAX + 8], tmp[LANE_PATH_MAX + 40];
 	AUTO_STR struct str text = STR_INIT;
 	AUTO_CLOSE int fd = -1;
 
-	if (place(a->container, path, e) || add(&text, "sudo", a->sudo ? "1" : "0", e) ||
+	if (place(a->container, path, e) || add(&text, "endpoint", endpoint, e) ||
+		add(&text, "engine_name", engine_name, e) ||
+		add(&text, "sudo", a->sudo ? "1" : "0", e) ||
 		add(&text, "writable", a->workspace, e))
 		return -1;
 	for (size_t i = 0; i < a->npaths; i++)
@@ -75,6 +78,7 @@ void rulebook_forget(const char *container)
 struct lists {
 	const char **writable, **allow, **block;
 	size_t nwritable, nallow, nblock;
+	const char *endpoint, *engine_name;
 	bool sudo;
 };
 
@@ -96,6 +100,10 @@ static void read_lists(char *text, struct lists *l)
 		*value++ = '\0';
 		if (!strcmp(line, "sudo"))
 			l->sudo = *value == '1';
+		else if (!strcmp(line, "endpoint"))
+			l->endpoint = value;
+		else if (!strcmp(line, "engine_name"))
+			l->engine_name = value;
 		else if (!strcmp(line, "writable"))
 			append(&l->writable, &l->nwritable, value);
 		else if (!strcmp(line, "allow"))
@@ -105,11 +113,17 @@ static void read_lists(char *text, struct lists *l)
 	}
 }
 
-int rulebook_check(const char *container, const char *const *argv, size_t argc, struct err *e)
+int rulebook_check(const char *container, const struct policy *policy, const char *const *argv,
+	size_t argc, struct err *e)
 {
 	char path[LANE_PATH_MAX + 8];
 	AUTO_FREE char *text = xcalloc(1, BOOK_MAX);
 	struct rule_options o = {.home = SPEC_HOME};
+	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
+		.name = container,
+		.id = "",
+		.image = "",
+		.labels = (const struct key_value[]){{"", "", false}}};
 	struct lists l = {0};
 	struct rule_set *rules;
 	int fd, result = -1;
@@ -124,6 +138,10 @@ int rulebook_check(const char *container, const char *const *argv, size_t argc, 
 		text[n > 0 ? n : 0] = '\0';
 		read_lists(text, &l);
 	}
+	act.endpoint = l.endpoint;
+	act.engine_name = l.engine_name;
+	if (policy && policy_check(policy, &act, e))
+		goto out;
 	o.sudo = l.sudo;
 	o.writable = l.writable;
 	o.nwritable = l.nwritable;
@@ -135,6 +153,7 @@ int rulebook_check(const char *container, const char *const *argv, size_t argc, 
 	if (rules)
 		result = rule_set_check(rules, argv, argc, e);
 	rule_set_free(rules);
+out:
 	free(l.writable);
 	free(l.allow);
 	free(l.block);

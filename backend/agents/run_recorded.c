@@ -58,20 +58,14 @@ static void write_entry(struct recorder *by, void *ctx)
 int agents_run_recorded(const struct run_request *r, const struct policy *policy,
 	const char *program, struct run_result *ret, struct err *e)
 {
-	const struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
-		.name = r->agent,
-		.id = "",
-		.image = "",
-		.labels = (const struct key_value[]){{"", "", false}}};
 	struct recorder by = {.program = program};
 	struct entry entry = {r, ret};
 	struct lane_about about;
 	struct err why = ERR_INIT;
 	int result;
 
-	if ((policy && policy_check(policy, &act, &why)) ||
-		(!lane_find(r->agent, &about, NULL) &&
-			rulebook_check(about.name, r->argv, r->argc, &why))) {
+	if (!lane_find(r->agent, &about, NULL) &&
+		rulebook_check(about.name, policy, r->argv, r->argc, &why)) {
 		memset(ret, 0, sizeof *ret);
 		ret->ended = ENDED_REFUSED;
 		ret->exit_code = 125;

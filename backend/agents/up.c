@@ -255,7 +255,7 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 		    &b->offer, &about, mounts, n, b->secrets.secret, b->secrets.n, LANE_WAIT_MS, e))
 		return -1;
 	ret->ready_us = us_since(start);
-	if (rulebook_write(b->def, e))
+	if (rulebook_write(b->def, b->h->endpoint.url, b->h->info.name, e))
 		return -1;
 	ret->nenforced = enforce_read(b->h, &b->spec, ret->id, ret->enforced, ENFORCED_MAX);
 	return 0;

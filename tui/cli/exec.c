@@ -20,6 +20,7 @@
 
 #include "cli/cli.h"
 #include "cli/exec.h"
+#include "cli/gate.h"
 #include "cli/jsonw.h"
 
 #define KEPT_MAX ((size_t)1 << 20) /* of each stream, with --json */
@@ -132,11 +133,10 @@ static int timeout_of(const struct cli *c, int64_t *ms, struct err *e)
 	return 0;
 }
 
-static int run(const struct cli *c, struct run_result *r, struct kept *kept, struct err *e)
+static int run(const struct cli *c, const struct policy *policy, struct run_result *r,
+	struct kept *kept, struct err *e)
 {
 	bool tty = cli_flag(c, "tty"), json = cli_flag(c, "json");
-	struct policy policy = {
-		.read_only = cli_flag(c, "read-only"), .read_only_by = "--read-only"};
 	struct termios before, raw;
 	struct run_request q = {.agent = c->argv[0],
 		.argv = (const char *const *)c->argv + 1,
@@ -174,7 +174,7 @@ static int run(const struct cli *c, struct run_result *r, struct kept *kept, str
 		cfmakeraw(&raw);
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 	}
-	result = agents_run_recorded(&q, &policy, "exec", r, e);
+	result = agents_run_recorded(&q, policy, "exec", r, e);
 	if (tty)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
 	return result;
@@ -185,6 +185,8 @@ int cli_exec(const struct cli *c)
 	struct kept kept = {{STR_INIT, STR_INIT, STR_INIT}};
 	struct run_result r = {.ended = ENDED_FAILED, .exit_code = 125};
 	struct err e = ERR_INIT;
+	struct policy policy;
+	struct arena mem;
 
 	if (pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) ||
 		pipe2(resize_pipe, O_CLOEXEC | O_NONBLOCK)) {
@@ -193,7 +195,8 @@ int cli_exec(const struct cli *c)
 		return 125;
 	}
 	watch_signals(cli_flag(c, "tty"));
-	if (run(c, &r, &kept, &e)) {
+	arena_init(&mem, 1024);
+	if (cli_policy(c, &policy, &mem, &e) || run(c, &policy, &r, &kept, &e)) {
 		r.err = e;
 		/* Wrong usage is berth's own failure to those who wait for the command's exit code. */
 		r.exit_code = 125;
@@ -206,5 +209,6 @@ int cli_exec(const struct cli *c)
 		fputs("berth: the command was ended for want of memory\n", stderr);
 	for (int i = 0; i < 3; i++)
 		str_release(&kept.text[i]);
+	arena_release(&mem);
 	return r.exit_code;
 }

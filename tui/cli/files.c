@@ -1,5 +1,6 @@
 /* files.c - `berth files`: its verbs, their common options, cancelling, progress. */
 #include "cli/files.h"
+#include "cli/gate.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -311,8 +312,8 @@ static int run_verb(struct files_cli *x, size_t i, const char *program, struct e
 int cli_files(const struct cli *c, struct err *e)
 {
 	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
-	struct policy policy = {
-		.read_only = cli_flag(c, "read-only"), .read_only_by = "--read-only"};
+	struct policy policy;
+	struct arena mem;
 	AUTO_STR struct str operands = STR_INIT;
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	struct key_value kv[1];
@@ -333,8 +334,10 @@ int cli_files(const struct cli *c, struct err *e)
 	if (deed_table[verbs[i].deed].flags & DEED_CHANGES) {
 		struct recorder by = {.program = program, .policy = &policy};
 
-		if (record_begin(&rec, &by, &r, e)) {
+		arena_init(&mem, 1024);
+		if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
 			recorder_close(&by);
+			arena_release(&mem);
 			return -1;
 		}
 		rc = run_verb(&x, i, program, &why);
@@ -342,6 +345,7 @@ int cli_files(const struct cli *c, struct err *e)
 			err_set(&why, ERR_FAILED, "not all of it was done");
 		record_end(&rec, &why);
 		recorder_close(&by);
+		arena_release(&mem);
 	} else {
 		struct recorder by = {.program = program};
 		struct reading_done done = {&r, &why};

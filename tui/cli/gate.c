@@ -1,0 +1,19 @@
+/* gate.c - the policy that a command line stands under: settings, and --read-only over them. */
+#include "cli/gate.h"
+
+#include <berth/settings.h>
+
+int cli_policy(const struct cli *c, struct policy *ret, struct arena *mem, struct err *e)
+{
+	struct settings s;
+
+	if (settings_load(cli_value(c, "settings"), &s, e))
+		return -1;
+	if (cli_flag(c, "read-only"))
+		s.read_only = true;
+	policy_from_settings(ret, &s, mem);
+	if (s.read_only)
+		ret->read_only_by = cli_flag(c, "read-only") ? "--read-only" : "berth.yaml";
+	settings_release(&s);
+	return 0;
+}
