@@ -73,7 +73,8 @@ static bool any_running(const struct backend *b)
 static bool same_jobs(const struct job_info *a, const struct job_info *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (memcmp(&a[i].id, &c[i].id, sizeof a->id) != 0 || a[i].state != c[i].state)
+		if (a[i].id.pid != c[i].id.pid || a[i].id.started != c[i].id.started ||
+			a[i].id.serial != c[i].id.serial || a[i].state != c[i].state)
 			return false;
 	return true;
 }

@@ -19,7 +19,7 @@ static const char *const attr_names[] = {"bold", "underline", "reverse", "dim", 
 /* A colour of the file's palette. */
 struct colour {
 	int32_t rgb;
-	int8_t of16;
+	int16_t of16;
 };
 
 static int parse_colour(
@@ -81,7 +81,7 @@ static int parse_style(
 	AUTO_FREE char *copy = NULL;
 	char *rest = NULL;
 	bool background = false;
-	struct colour colour;
+	struct colour colour = {0};
 	int words = 0;
 
 	if (n->kind != NODE_SCALAR)

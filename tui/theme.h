@@ -76,8 +76,8 @@ enum { ATTR_BOLD = 1, ATTR_UNDERLINE = 2, ATTR_REVERSE = 4, ATTR_DIM = 8, ATTR_I
 #define COLOUR_DEFAULT (-1)
 
 struct theme_style {
-	int32_t fg, bg;    /* 0xRRGGBB or COLOUR_DEFAULT */
-	int8_t fg16, bg16; /* 0..15 or COLOUR_DEFAULT, for terminals with 16 colours */
+	int32_t fg, bg;     /* 0xRRGGBB or COLOUR_DEFAULT */
+	int16_t fg16, bg16; /* 0..15 or COLOUR_DEFAULT, for terminals with 16 colours */
 	uint8_t attrs;
 };
 

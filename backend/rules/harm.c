@@ -431,6 +431,7 @@ static size_t operand(const struct wrapper *w, const struct command *c)
 	for (; i < c->n; i++) {
 		const char *t = c->word[i].text;
 
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): every word has text */
 		if (!strcmp(t, "--")) {
 			i++;
 			break;
@@ -519,6 +520,7 @@ void harm_unwrap(const struct command *c, struct command inner[HARM_INNER_MAX], 
 				!strncmp(c->word[i].text, "-ok", 3)) {
 				size_t end = i + 1;
 
+				/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): as above */
 				while (end < c->n && strcmp(c->word[end].text, ";") &&
 					strcmp(c->word[end].text, "+"))
 					end++;

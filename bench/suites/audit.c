@@ -236,7 +236,7 @@ static int measure_verify(struct bench_run *r, void *ctx, struct err *e)
 {
 	struct rig *rig = ctx;
 	struct audit_verify what = {.path = rig->dir};
-	struct audit_verdict v;
+	struct audit_verdict v = {0};
 
 	if (open_log(rig, e) < 0 || submit_many(rig, bench_smoke(r) ? 20000 : 300000, 0, e) < 0)
 		return -1;

@@ -68,7 +68,7 @@ ARM(regex_berth, berth_program(), "files", "search", "--all", "-E", REGEX)
 #define CASE(which, how, n, prepare_)                                                        \
 	{                                                                                    \
 		.name = #which "-" how, .about = #which " search in 100,000 files, " how,    \
-		.samples = n, .warmup = 1, .setup = setup, .prepare = prepare_,              \
+		.samples = (n), .warmup = 1, .setup = setup, .prepare = (prepare_),          \
 		.arms = {{"ripgrep", which##_rg}, {"berth files search", which##_berth},     \
 			{"grep -r", which##_grep}},                                          \
 		.targets = {{"search >= 1x over ripgrep", "berth files search", ON_RATIO, 1, \

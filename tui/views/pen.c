@@ -51,7 +51,7 @@ void pen_text(struct pen *p, struct style st, int indent, const char *text)
 			/* Between words where there is a blank in the second half. */
 			while (space > at + (next - at) / 2 && text[space - 1] != ' ')
 				space--;
-			if (text[space - 1] == ' ')
+			if (space > at && text[space - 1] == ' ')
 				next = space;
 		}
 		if (y >= 0)
