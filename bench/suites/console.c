@@ -177,9 +177,18 @@ static int measure_start(struct bench_run *r, void *ctx, struct err *e)
 	return 0;
 }
 
-/* Engine, shims and, for the peer, its client; the idle engine's own use is taken off. */
+static pid_t client;
+
+/*
+ * Engine and shims.  Where several engines run, BERTH_BENCH_PROCESSES is a word that only the command
+ * lines of the one in question hold (its directory); the client's own may hold it too.
+ */
 static double engine_cpu(void)
 {
+	const char *word = getenv("BERTH_BENCH_PROCESSES");
+
+	if (word)
+		return cpu_of_matching(word) - (client ? cpu_of_pid(client) : 0);
 	return cpu_of_matching("dockerd") + cpu_of_matching("containerd");
 }
 
@@ -190,8 +199,6 @@ static double idle_cpu(double seconds)
 	usleep((useconds_t)(seconds * 1e6));
 	return engine_cpu() - before;
 }
-
-static pid_t client;
 
 static double all_cpu(void)
 {
@@ -210,6 +217,7 @@ static int measure_cost(struct bench_run *r, void *ctx, struct err *e)
 	const char *argv[] = {"/usr/bin/docker", "-H", f->engine, "stats", NULL};
 	struct screen_peer *p;
 
+	client = 0;
 	idle = idle_cpu(seconds);
 	p = open_console(f->engine, 120, FLEET + 40, e);
 	if (!p)
