@@ -118,7 +118,7 @@ int files_cli_read(struct files_cli *x, struct err *e)
 		else
 			files_cli_text(x, r->items[i].bytes, x->terminal ? 0 : r->items[i].len);
 		/* Lines stay lines on a terminal; only what is in them is neutralised. */
-		for (const char *at = r->items[i].bytes, *end = at + r->items[i].len;
+		for (const char *at = r->items[i].bytes, *end = at ? at + r->items[i].len : NULL;
 			at && x->terminal && !x->json && at < end;) {
 			const char *nl = memchr(at, '\n', (size_t)(end - at));
 
