@@ -13,8 +13,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	const char *p = (const char *)data;
-	char *text = xstrndup(p, n), *name, state;
+	char *text = xmalloc(n + 1), *name, state;
 	uint64_t a = 0, b = 0, c = 0;
+
+	memcpy(text, p, n);
+	text[n] = '\0';
 
 	scan_number(p, n, 0, &a);
 	scan_key(p, n, "inactive_file ", 14, &a);

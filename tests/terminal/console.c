@@ -438,7 +438,7 @@ static void test_no_engine(void **state)
 	t = console();
 	term_expect(t, "No engine yet.");
 	term_expect(t, "(from --host)");
-	term_expect(t, "there is no such socket");
+	term_expect(t, "there is no such");
 	term_expect(t, "q quits");
 	term_send(t, "q");
 	ends_well(t, 0);
