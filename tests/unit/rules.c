@@ -12,7 +12,7 @@
 
 #include "rules/rules.h"
 
-static const char *const writable[] = {"/work/agent_a"};
+static const char *const writable[] = {"/srv/agent_a"};
 
 static struct rule_set *default_rules(void)
 {
