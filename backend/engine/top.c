@@ -7,6 +7,8 @@
 #include "engine/call.h"
 #include "engine/parse.h"
 
+#define MS_MAX 1e18 /* fits int64_t with room for one more step */
+
 enum column { PID, USER, STATE, CPU, RSS, TIME, COMMAND, COLUMNS };
 
 static const struct {
@@ -45,6 +47,8 @@ static int64_t cpu_time_ms(const char *s)
 				ms += v * (*end == 'h' ? 3600e3 : *end == 'm' ? 60e3 : 1e3), end++;
 			else
 				return (int64_t)ms; /* µs and ns do not count */
+			if (ms > MS_MAX)
+				return 0;
 		}
 		return (int64_t)ms;
 	}
@@ -55,6 +59,8 @@ static int64_t cpu_time_ms(const char *s)
 			days = part, part = 0;
 		else if (*s == ':')
 			ms = ms * 60 + (double)part, part = 0;
+		if (ms > MS_MAX / 1e6)
+			return 0;
 	}
 	return (int64_t)((ms * 60 + (double)part) * 1000) + days * 86400000;
 }
