@@ -1,16 +1,15 @@
 /* enforce.c - reading limits and privileges back. */
 #include "agents/enforce.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <berth/format.h>
 #include <berth/mem.h>
 
+#include "lane/peer.h"
 #include "observe/process.h"
 
 struct list {
@@ -54,20 +53,6 @@ static void add_count(struct list *l, const char *what, int64_t asked, int64_t a
 	add(l, what, a, b, asked == actual);
 }
 
-static void read_proc(pid_t pid, const char *file, char *buf, size_t cap)
-{
-	char path[64];
-	AUTO_CLOSE int fd = -1;
-	size_t n = 0;
-	ssize_t r;
-
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && n < cap - 1 && (r = read(fd, buf + n, cap - 1 - n)) > 0)
-		n += (size_t)r;
-	buf[n] = '\0';
-}
-
 /* "Max open files            1024                 1024                 files" : the hard limit */
 static int64_t rlimit_of(const char *limits, const char *name)
 {
@@ -107,7 +92,7 @@ static void add_mounts(struct list *l, const struct spec *s, pid_t pid)
 	char line[1024], asked[64];
 	size_t loose = 0;
 
-	read_proc(pid, "mountinfo", table, sizeof table);
+	proc_file(pid, "mountinfo", table, sizeof table);
 	if (!mount_line(table, "/", line, sizeof line)) {
 		add(l, "root file system", s->sudo ? "writable" : "read-only", "unknown", false);
 		return;
@@ -135,7 +120,7 @@ static void add_network(struct list *l, const struct spec *s, pid_t pid)
 	char dev[8192];
 	size_t others = 0;
 
-	read_proc(pid, "net/dev", dev, sizeof dev);
+	proc_file(pid, "net/dev", dev, sizeof dev);
 	for (char *at = strchr(dev, ':'); at; at = strchr(at + 1, ':'))
 		others += !(at - dev >= 2 && !memcmp(at - 2, "lo", 2));
 	if (s->network == NET_NONE)
@@ -181,7 +166,7 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 			p->no_new_privileges == 1 ? "no" : "allowed",
 			(p->no_new_privileges == 1) == !s->sudo);
 		add(&l, "seccomp", "filter", p->seccomp == 2 ? "filter" : "off", p->seccomp == 2);
-		read_proc(x.pid, "limits", limits, sizeof limits);
+		proc_file(x.pid, "limits", limits, sizeof limits);
 		add_count(&l, "open files", s->limits.open_files,
 			rlimit_of(limits, "Max open files"));
 		add_bytes(

@@ -1,22 +1,11 @@
 /* oom.c - memory.oom_control (v1) or memory.events (v2). */
 #include "lane/oom.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static int slurp(const char *path, char *buf, size_t cap)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap - 1);
-
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? 0 : -1;
-}
+#include "lane/peer.h"
 
 /* The path after the second colon of the line whose controller list has `memory`, or is empty (v2). */
 static const char *group_of(char *groups, const char *controller)
@@ -41,10 +30,9 @@ uint64_t oom_kills(pid_t pid, const char *id)
 		const char *controller, *mount, *file;
 	} places[] = {{"memory", "/sys/fs/cgroup/memory", "memory.oom_control"},
 		{"", "/sys/fs/cgroup", "memory.events"}};
-	char path[64], groups[4096], copy[4096], text[1024];
+	char groups[4096], copy[4096], text[1024];
 
-	snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-	if (slurp(path, groups, sizeof groups))
+	if (proc_file(pid, "cgroup", groups, sizeof groups))
 		return 0;
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
 		const char *group, *at;
@@ -55,7 +43,7 @@ uint64_t oom_kills(pid_t pid, const char *id)
 		if (!group || !strstr(group, id))
 			continue;
 		snprintf(file, sizeof file, "%s%s/%s", places[i].mount, group, places[i].file);
-		if (slurp(file, text, sizeof text))
+		if (text_file(file, text, sizeof text))
 			continue;
 		at = strstr(text, "oom_kill ");
 		if (at)

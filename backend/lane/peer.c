@@ -12,15 +12,13 @@
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
-static int read_proc(pid_t pid, const char *file, char *buf, size_t cap)
+int text_file(const char *path, char *buf, size_t cap)
 {
-	char path[64];
 	size_t n = 0;
 	ssize_t r;
-	int fd;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	buf[0] = '\0';
 	if (fd < 0)
 		return -1;
 	while (n < cap - 1 && (r = read(fd, buf + n, cap - 1 - n)) > 0)
@@ -30,13 +28,21 @@ static int read_proc(pid_t pid, const char *file, char *buf, size_t cap)
 	return 0;
 }
 
+int proc_file(pid_t pid, const char *name, char *buf, size_t cap)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	return text_file(path, buf, cap);
+}
+
 /* "NSpid:\t4242\t1": the last number is the one in its own namespace, and there are at least two.
  */
 static int is_process_one(pid_t pid)
 {
 	char text[8192], *line, *last;
 
-	if (read_proc(pid, "status", text, sizeof text) || !(line = strstr(text, "\nNSpid:")))
+	if (proc_file(pid, "status", text, sizeof text) || !(line = strstr(text, "\nNSpid:")))
 		return 0;
 	line += strlen("\nNSpid:");
 	line[strcspn(line, "\n")] = '\0';
@@ -53,7 +59,7 @@ int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e)
 	if (strlen(id) != LANE_ID_MAX - 1)
 		return err_set(e, ERR_NOT_FOUND, "the container behind the lane is not known");
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid <= 0 ||
-		!is_process_one(peer.pid) || read_proc(peer.pid, "cgroup", groups, sizeof groups) ||
+		!is_process_one(peer.pid) || proc_file(peer.pid, "cgroup", groups, sizeof groups) ||
 		!strstr(groups, id))
 		return err_set(e, ERR_NOT_FOUND,
 			"whoever listens on the lane is not the init of container %.12s", id);

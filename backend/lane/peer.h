@@ -14,4 +14,8 @@
  * ERR_NOT_FOUND else.  *pid gets its number on the host. */
 int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e);
 
+/* A small file of the kernel's as text, cut at cap - 1 bytes; -1 and "" when it cannot be opened. */
+int text_file(const char *path, char *buf, size_t cap);
+int proc_file(pid_t pid, const char *name, char *buf, size_t cap); /* /proc/PID/NAME */
+
 #endif
