@@ -15,9 +15,6 @@
 
 #include "agents/team_forms.h"
 
-#define MIB ((double)(1 << 20))
-#define GIB ((double)(1 << 30))
-#define AT(type, member) offsetof(struct type, member)
 #define IGNORED_MAX 1024
 
 #define MASSGEN_IMAGE "massgen/mcp-runtime:latest"

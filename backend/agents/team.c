@@ -1,4 +1,4 @@
-/* team.c - berth's own team file, and what both forms share. */
+/* team.c - reading a team file: berth's own form, and what both forms share. */
 #include <berth/team.h>
 
 #include <errno.h>
@@ -15,10 +15,6 @@
 
 #include "agents/team_forms.h"
 
-#define MIB ((double)(1 << 20))
-#define GIB ((double)(1 << 30))
-#define AT(type, member) offsetof(struct type, member)
-
 static const char *const net_words[] = {"none", "bridge", "host", "internal", NULL};
 
 const char *net_mode_name(enum net_mode m)
@@ -26,26 +22,8 @@ const char *net_mode_name(enum net_mode m)
 	return net_words[m];
 }
 
-const struct limits agent_limits = {.memory_bytes = (uint64_t)2 << 30,
-	.cpus = 2,
-	.pids = 256,
-	.tmp_bytes = (uint64_t)256 << 20,
-	.file_bytes = (uint64_t)4 << 30,
-	.open_files = 1024,
-	.timeout_s = 0,
-	.output_bytes = (uint64_t)1 << 20};
-
-const struct limits tool_limits = {.memory_bytes = (uint64_t)512 << 20,
-	.cpus = 1,
-	.pids = 64,
-	.tmp_bytes = (uint64_t)64 << 20,
-	.file_bytes = (uint64_t)1 << 30,
-	.open_files = 256,
-	.timeout_s = 60,
-	.output_bytes = (uint64_t)1 << 20};
-
 /* none | bridge | host | internal: NAME */
-static int read_network(const struct reader *r, const struct node *n, void *at, struct err *e)
+int team_read_network(const struct reader *r, const struct node *n, void *at, struct err *e)
 {
 	struct net_choice *out = at;
 	int mode;
@@ -65,159 +43,7 @@ static int read_network(const struct reader *r, const struct node *n, void *at, 
 	return 0;
 }
 
-static const char *const permission_words[] = {"read", "write", NULL};
-
-static int read_grant(
-	const struct reader *r, const struct node *n, struct path_grant *out, struct err *e)
-{
-	struct grant {
-		const char *path;
-		int permission;
-		struct words protected_paths;
-	} g = {0};
-	static const struct field fields[] = {
-		{"path", FIELD_PATH, AT(grant, path), 0, 0, NULL, NULL},
-		{"permission", FIELD_CHOICE, AT(grant, permission), 0, 0, permission_words, NULL},
-		{"protected_paths", FIELD_WORDS, AT(grant, protected_paths), 0, 0, NULL, NULL},
-		{0},
-	};
-	const char **below;
-
-	if (field_read(r, n, fields, &g, e))
-		return -1;
-	if (!g.path)
-		return node_err(r->c, n, e, "expected path: with a file or directory.");
-	below = arena_array(r->mem, g.protected_paths.n, sizeof *below);
-	for (size_t i = 0; i < g.protected_paths.n; i++) {
-		struct reader inside = *r;
-		size_t len = strlen(g.path);
-
-		inside.base = g.path;
-		below[i] = field_path(&inside, g.protected_paths.word[i]);
-		if (strncmp(below[i], g.path, len) || (below[i][len] && below[i][len] != '/'))
-			return node_err(r->c, n, e, "the protected path %s is not below %s.",
-				below[i], g.path);
-	}
-	*out = (struct path_grant){
-		g.path, g.permission == 1, {g.protected_paths.n, below}, {n->line, n->column}};
-	return 0;
-}
-
-int team_read_grants(const struct reader *r, const struct node *n, void *at, struct err *e)
-{
-	struct grants *out = at;
-
-	if (n->kind == NODE_SCALAR && !*n->value)
-		return 0;
-	if (n->kind != NODE_LIST)
-		return node_err(r->c, n, e, "expected a list of path: and permission:.");
-	out->grant = arena_array(r->mem, n->n, sizeof *out->grant);
-	out->n = n->n;
-	for (size_t i = 0; i < n->n; i++)
-		if (read_grant(r, n->child[i], &out->grant[i], e))
-			return -1;
-	return 0;
-}
-
-int team_read_packages(const struct reader *r, const struct node *n, void *at, struct err *e)
-{
-	static const struct field inner[] = {
-		{"python", FIELD_WORDS, AT(packages, python), 0, 0, NULL, NULL},
-		{"npm", FIELD_WORDS, AT(packages, npm), 0, 0, NULL, NULL},
-		{"system", FIELD_WORDS, AT(packages, system), 0, 0, NULL, NULL},
-		{0},
-	};
-	const struct node *pre = n->kind == NODE_MAP ? node_get(n, "preinstall") : NULL;
-	struct packages *p = at;
-
-	if (pre && n->n == 1)
-		n = pre;
-	if (field_read(r, n, inner, p, e))
-		return -1;
-	/* They become words of a command line, whatever the package manager makes of them. */
-	for (int k = 0; k < 3; k++) {
-		const struct words *w = k == 0 ? &p->python : k == 1 ? &p->npm : &p->system;
-
-		for (size_t i = 0; i < w->n; i++)
-			if (w->word[i][0] == '-')
-				return node_err(r->c, n, e,
-					"\"%s\" is an option, expected the name of a package.",
-					w->word[i]);
-	}
-	return 0;
-}
-
-static const char *const mount_words[] = {
-	"ssh_keys", "git_config", "gh_config", "npm_config", "pypi_config", NULL};
-
-static int read_files(const struct reader *r, const struct node *n, void *at, struct err *e)
-{
-	struct credentials *out = at;
-	struct credential_file *f;
-
-	if (field_expect_map(r, n, e))
-		return -1;
-	f = arena_array(r->mem, n->n, sizeof *f);
-	for (size_t i = 0; n->kind == NODE_MAP && i < n->n; i++) {
-		const struct node *item = n->child[i], *bind = NULL;
-
-		/* SOURCE: TARGET, or MassGen's SOURCE: {bind: TARGET, mode: ro} */
-		if (item->kind == NODE_MAP) {
-			const struct node *mode = node_get(item, "mode");
-
-			bind = node_get(item, "bind");
-			if (mode && (mode->kind != NODE_SCALAR || strcmp(mode->value, "ro")))
-				return node_err(r->c, mode, e,
-					"credentials are mounted read-only: expected mode: ro.");
-		} else {
-			bind = item;
-		}
-		if (!bind || bind->kind != NODE_SCALAR || bind->value[0] != '/')
-			return node_err(r->c, item, e,
-				"expected the absolute path that %s gets in the container.",
-				item->key);
-		f[i].source = field_path(r, item->key);
-		f[i].target = arena_strdup(r->mem, bind->value);
-	}
-	out->files = f;
-	out->nfiles = n->kind == NODE_MAP ? n->n : 0;
-	return 0;
-}
-
-int team_read_credentials(const struct reader *r, const struct node *n, void *at, struct err *e)
-{
-	static const struct field fields[] = {
-		{"mount", FIELD_WORDS, AT(credentials, mount), 0, 0, NULL, NULL},
-		{"files", FIELD_NESTED, 0, 0, 0, NULL, read_files},
-		{"additional_mounts", FIELD_NESTED, 0, 0, 0, NULL, read_files},
-		{"env_vars", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
-		{"env", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
-		{"env_file", FIELD_PATH, AT(credentials, env_file), 0, 0, NULL, NULL},
-		{0},
-	};
-	struct credentials *c = at;
-
-	if (n->kind == NODE_MAP && node_get(n, "pass_all_env"))
-		return node_err(r->c, node_get(n, "pass_all_env"), e,
-			"pass_all_env would hand every secret of this shell to the agent; name the "
-			"variables under env_vars: instead.");
-	if (field_read(r, n, fields, c, e))
-		return -1;
-	for (size_t i = 0; i < c->mount.n; i++) {
-		bool known = false;
-
-		for (size_t k = 0; mount_words[k]; k++)
-			known |= !strcmp(mount_words[k], c->mount.word[i]);
-		if (!known)
-			return node_err(r->c, n, e,
-				"found \"%s\" under mount:, expected ssh_keys, git_config, gh_config, "
-				"npm_config or pypi_config.",
-				c->mount.word[i]);
-	}
-	return 0;
-}
-
-static int read_env(const struct reader *r, const struct node *n, void *at, struct err *e)
+int team_read_env(const struct reader *r, const struct node *n, void *at, struct err *e)
 {
 	struct words *out = at;
 	const char **word;
@@ -239,52 +65,6 @@ static int read_env(const struct reader *r, const struct node *n, void *at, stru
 	return 0;
 }
 
-#define LIMIT_FIELDS(type)                                                                       \
-	{"memory", FIELD_BYTES, AT(type, limits.memory_bytes), 6 * MIB, 1024 * GIB, NULL, NULL}, \
-		{"cpu", FIELD_NUMBER, AT(type, limits.cpus), 0.01, 1024, NULL, NULL},            \
-		{"cpus", FIELD_NUMBER, AT(type, limits.cpus), 0.01, 1024, NULL, NULL},           \
-		{"pids", FIELD_INT, AT(type, limits.pids), 8, 4194304, NULL, NULL},              \
-		{"tmp", FIELD_BYTES, AT(type, limits.tmp_bytes), MIB, 64 * GIB, NULL, NULL},     \
-		{"file_size", FIELD_BYTES, AT(type, limits.file_bytes), MIB, 16384 * GIB, NULL,  \
-			NULL},                                                                   \
-	{                                                                                        \
-		"open_files", FIELD_INT, AT(type, limits.open_files), 16, 1048576, NULL, NULL    \
-	}
-
-/* In the files a mode and a name are one key; in the definitions they are two members. */
-struct agent_reading {
-	struct agent_def def;
-	struct limits limits;
-	struct net_choice network;
-	struct packages packages;
-	struct grants grants;
-};
-
-static const struct field agent_fields[] = {
-	LIMIT_FIELDS(agent_reading),
-	{"role", FIELD_TEXT, AT(agent_reading, def.role), 0, 0, NULL, NULL},
-	{"image", FIELD_TEXT, AT(agent_reading, def.image), 0, 0, NULL, NULL},
-	{"workspace", FIELD_PATH, AT(agent_reading, def.workspace), 0, 0, NULL, NULL},
-	{"temporary_workspace", FIELD_PATH, AT(agent_reading, def.temporary), 0, 0, NULL, NULL},
-	{"timeout", FIELD_INT, AT(agent_reading, limits.timeout_s), 0, 604800, NULL, NULL},
-	{"output", FIELD_BYTES, AT(agent_reading, limits.output_bytes), 0, 16 * GIB, NULL, NULL},
-	{"network", FIELD_NESTED, AT(agent_reading, network), 0, 0, NULL, read_network},
-	{"network_rate", FIELD_BYTES, AT(agent_reading, def.net_rate_bytes), 1024, 1024 * GIB, NULL,
-		NULL},
-	{"sudo", FIELD_BOOL, AT(agent_reading, def.sudo), 0, 0, NULL, NULL},
-	{"read_before_delete", FIELD_BOOL, AT(agent_reading, def.read_before_delete), 0, 0, NULL,
-		NULL},
-	{"credentials", FIELD_NESTED, AT(agent_reading, def.credentials), 0, 0, NULL,
-		team_read_credentials},
-	{"packages", FIELD_NESTED, AT(agent_reading, packages), 0, 0, NULL, team_read_packages},
-	{"context_paths", FIELD_NESTED, AT(agent_reading, grants), 0, 0, NULL, team_read_grants},
-	{"env", FIELD_NESTED, AT(agent_reading, def.env), 0, 0, NULL, read_env},
-	{"secrets", FIELD_WORDS, AT(agent_reading, def.secrets), 0, 0, NULL, NULL},
-	{"allow", FIELD_WORDS, AT(agent_reading, def.allow), 0, 0, NULL, NULL},
-	{"block", FIELD_WORDS, AT(agent_reading, def.block), 0, 0, NULL, NULL},
-	{0},
-};
-
 int team_check_id(const struct config *c, const struct node *n, const char *id, struct err *e)
 {
 	if (!*id || strlen(id) > 48 ||
@@ -295,123 +75,6 @@ int team_check_id(const struct config *c, const struct node *n, const char *id, 
 			"\"%.60s\" cannot be a name here: letters, digits, _ . and -, a letter or "
 			"digit first, at most 48.",
 			id);
-	return 0;
-}
-
-static int read_agent(
-	const struct reader *r, const struct node *n, struct agent_def *out, struct err *e)
-{
-	struct agent_reading a = {.limits = agent_limits, .def = {.commands = true, .role = ""}};
-
-	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, agent_fields, &a, e))
-		return -1;
-	if (!a.def.workspace)
-		return node_err(
-			r->c, n, e, "the agent %s needs workspace: with a directory.", n->key);
-	*out = a.def;
-	out->id = arena_strdup(r->mem, n->key);
-	out->container = arena_printf(r->mem, "berth-%s", n->key);
-	out->image = a.def.image ? a.def.image : a.def.sudo ? IMAGE_RUNTIME_SUDO : IMAGE_RUNTIME;
-	out->limits = a.limits;
-	out->network = a.network.mode;
-	out->net_name = a.network.name;
-	out->python = a.packages.python;
-	out->npm = a.packages.npm;
-	out->system = a.packages.system;
-	out->npaths = a.grants.n;
-	out->paths = a.grants.grant;
-	out->at = (struct place){n->key_line, n->key_column};
-	return 0;
-}
-
-struct tool_reading {
-	struct tool_def def;
-	struct limits limits;
-	int type, files;
-	const char *script;
-	struct net_choice network;
-	int64_t pool_size, pool_idle_s;
-};
-
-static const char *const type_words[] = {"docker", NULL};
-static const char *const files_words[] = {"read-only", "workspace", NULL};
-
-static int read_resources(const struct reader *r, const struct node *n, void *at, struct err *e)
-{
-	static const struct field fields[] = {LIMIT_FIELDS(tool_reading), {0}};
-
-	return field_read(r, n, fields, at, e);
-}
-
-static int read_isolation(const struct reader *r, const struct node *n, void *at, struct err *e)
-{
-	static const struct field fields[] = {
-		{"network", FIELD_NESTED, AT(tool_reading, network), 0, 0, NULL, read_network},
-		{"filesystem", FIELD_CHOICE, AT(tool_reading, files), 0, 0, files_words, NULL},
-		{"workspace", FIELD_PATH, AT(tool_reading, def.workspace), 0, 0, NULL, NULL},
-		{0},
-	};
-
-	return field_read(r, n, fields, at, e);
-}
-
-static int read_pool(const struct reader *r, const struct node *n, void *at, struct err *e)
-{
-	static const struct field fields[] = {
-		{"size", FIELD_INT, AT(tool_reading, pool_size), 0, 64, NULL, NULL},
-		{"idle", FIELD_INT, AT(tool_reading, pool_idle_s), 1, 86400, NULL, NULL},
-		{0},
-	};
-
-	return field_read(r, n, fields, at, e);
-}
-
-static const struct field tool_fields[] = {
-	{"type", FIELD_CHOICE, AT(tool_reading, type), 0, 0, type_words, NULL},
-	{"image", FIELD_TEXT, AT(tool_reading, def.image), 0, 0, NULL, NULL},
-	{"script", FIELD_TEXT, AT(tool_reading, script), 0, 0, NULL, NULL},
-	{"command", FIELD_WORDS, AT(tool_reading, def.command), 0, 0, NULL, NULL},
-	{"resources", FIELD_NESTED, 0, 0, 0, NULL, read_resources},
-	{"isolation", FIELD_NESTED, 0, 0, 0, NULL, read_isolation},
-	{"timeout", FIELD_INT, AT(tool_reading, limits.timeout_s), 0, 604800, NULL, NULL},
-	{"output", FIELD_BYTES, AT(tool_reading, limits.output_bytes), 0, 16 * GIB, NULL, NULL},
-	{"env", FIELD_NESTED, AT(tool_reading, def.env), 0, 0, NULL, read_env},
-	{"secrets", FIELD_WORDS, AT(tool_reading, def.secrets), 0, 0, NULL, NULL},
-	{"pool", FIELD_NESTED, 0, 0, 0, NULL, read_pool},
-	{0},
-};
-
-static int read_tool(
-	const struct reader *r, const struct node *n, struct tool_def *out, struct err *e)
-{
-	struct tool_reading t = {.limits = tool_limits, .pool_idle_s = 300};
-	static const char *const shell[] = {"/bin/sh", "-c"};
-	const char **argv;
-
-	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, tool_fields, &t, e))
-		return -1;
-	if (!t.def.image)
-		return node_err(r->c, n, e, "the tool %s needs image:.", n->key);
-	if (!t.script == !t.def.command.n)
-		return node_err(
-			r->c, n, e, "the tool %s needs either script: or command:.", n->key);
-	*out = t.def;
-	if (t.script) {
-		/* The words after the script's own name become its positional parameters. */
-		argv = arena_array(r->mem, 4, sizeof *argv);
-		memcpy(argv, shell, sizeof shell);
-		argv[2] = t.script;
-		argv[3] = arena_strdup(r->mem, n->key);
-		out->command = (struct words){4, argv};
-	}
-	out->name = arena_strdup(r->mem, n->key);
-	out->limits = t.limits;
-	out->network = t.network.mode;
-	out->net_name = t.network.name;
-	out->files = (enum tool_files)t.files;
-	out->pool_size = (int)t.pool_size;
-	out->pool_idle_s = (int)t.pool_idle_s;
-	out->at = (struct place){n->key_line, n->key_column};
 	return 0;
 }
 
@@ -480,8 +143,8 @@ struct many {
 	size_t n;
 	void *def;
 };
-READ_ALL(read_agents, agent_def, read_agent)
-READ_ALL(read_tools, tool_def, read_tool)
+READ_ALL(read_agents, agent_def, team_read_agent)
+READ_ALL(read_tools, tool_def, team_read_tool)
 READ_ALL(read_networks, network_def, read_network_def)
 READ_ALL(read_secrets, secret_def, read_secret)
 
