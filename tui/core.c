@@ -23,6 +23,8 @@ static const struct {
 	{"ps", cli_ps, false},
 	{"up", cli_up, false},
 	{"down", cli_down, false},
+	{"tool list", cli_tool_list, true},
+	{"tool run", cli_tool_run, true},
 	{"doctor", cli_doctor, true},
 	{"audit list", cli_audit_list, true},
 	{"audit verify", cli_audit_verify, true},
@@ -33,6 +35,17 @@ static const struct {
 	{"engine status", cli_engine_status, true},
 	{"config check", cli_config_check, true},
 };
+
+/* Those that have a use for -c FILE. */
+static const char *const with_team[] = {"tool list", "tool run"};
+
+static bool takes_team(const char *path)
+{
+	for (size_t i = 0; i < COUNT(with_team); i++)
+		if (!strcmp(path, with_team[i]))
+			return true;
+	return false;
+}
 
 /* Global options win over the settings file. */
 static void lay_over(struct settings *s, const struct cli *c)
@@ -52,14 +65,15 @@ static int run(const struct cli *c, struct err *e)
 	char path[64];
 	int rc;
 
-	if (cli_value(c, "team"))
-		return err_set(e, ERR_USAGE, "-c FILE: this version of berth reads no team files.");
 	cli_path(c, path, sizeof path);
 	while (i < COUNT(commands) && strcmp(commands[i].path, path) != 0)
 		i++;
 	if (i == COUNT(commands))
 		return err_set(e, ERR_USAGE,
 			"`berth %s` is not part of this program: install berth again.", path);
+	if (cli_value(c, "team") && !takes_team(path))
+		return err_set(e, ERR_USAGE, "%s%s has no use for a team file (-c FILE).",
+			*path ? "berth " : "the console", path);
 	if (commands[i].bare)
 		return commands[i].run(c, NULL, e);
 	if (settings_load(cli_value(c, "settings"), &s, e) < 0)

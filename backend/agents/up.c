@@ -6,12 +6,9 @@
 #include <berth/agents.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
@@ -20,13 +17,12 @@
 #include "agents/enforce.h"
 #include "agents/host.h"
 #include "agents/own.h"
+#include "agents/ready.h"
 #include "agents/rulebook.h"
 #include "agents/secrets.h"
 #include "agents/spec.h"
 #include "engine/json.h"
 #include "lane/lane.h"
-
-#define LANE_WAIT_MS 10000
 
 struct bringing { /* what has been made so far */
 	struct agents_host *h;
@@ -46,54 +42,12 @@ static uint64_t us_since(int64_t start)
 	return (uint64_t)((clock_mono_ns() - start) / 1000);
 }
 
-/* The workspace's owner; root's workspaces belong to 1000:1000, who must be able to write there. */
-static int choose_user(struct bringing *b, struct err *e)
-{
-	struct stat st;
-
-	if (stat(b->def->workspace, &st) || !S_ISDIR(st.st_mode))
-		return err_set(e, ERR_CONFIG,
-			"the workspace %s of %s is not a directory; make it first (mkdir %s).",
-			b->def->workspace, b->def->id, b->def->workspace);
-	b->spec.uid = st.st_uid;
-	b->spec.gid = st.st_gid;
-	if (st.st_uid)
-		return 0;
-	b->spec.uid = b->spec.gid = 1000;
-	if (!b->def->sudo && !(st.st_mode & S_IWOTH) &&
-		!(st.st_gid == 1000 && st.st_mode & S_IWGRP))
-		return err_set(e, ERR_REFUSED,
-			"the workspace %s belongs to root, and the agent runs as 1000:1000, which cannot "
-			"write there; give it to that user: chown 1000:1000 %s",
-			b->def->workspace, b->def->workspace);
-	return 0;
-}
-
-/* Every path of the team that some agent may write: nothing may be mounted from below one. */
-static size_t writable_paths(const struct team *t, struct arena *mem, const char *const **out)
-{
-	size_t n = 0, cap = 0;
-	const char **list;
-
-	for (size_t i = 0; i < t->nagents; i++)
-		cap += 1 + t->agents[i].npaths;
-	list = arena_array(mem, cap, sizeof *list);
-	for (size_t i = 0; i < t->nagents; i++) {
-		list[n++] = t->agents[i].workspace;
-		for (size_t k = 0; k < t->agents[i].npaths; k++)
-			if (t->agents[i].paths[k].write)
-				list[n++] = t->agents[i].paths[k].path;
-	}
-	*out = list;
-	return n;
-}
-
 static int add_mounts(struct bringing *b, struct err *e)
 {
 	const struct agent_def *a = b->def;
 	struct mount_list *l = &b->spec.mounts;
 	const char *const *writable;
-	size_t n = writable_paths(b->team, &b->mem, &writable);
+	size_t n = ready_writable(b->team, &b->mem, &writable);
 
 	if (mounts_add(l, MOUNT_DECLARED, a->workspace, a->workspace, false, writable, n, e))
 		return -1;
@@ -223,8 +177,6 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 {
 	struct lane_about about = {0};
-	struct lane_mount *mounts;
-	size_t n = 0;
 	int64_t start = clock_mono_ns();
 
 	if (host_create(b->h, &b->spec, ret->id, e))
@@ -245,14 +197,8 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	snprintf(about.agent, sizeof about.agent, "%s", b->def->id);
 	snprintf(about.engine, sizeof about.engine, "%s", b->h->info.id);
 	snprintf(about.session, sizeof about.session, "%s", b->session.session);
-	mounts = arena_array(&b->mem, b->spec.mounts.n, sizeof *mounts);
-	for (size_t i = 0; i < b->spec.mounts.n; i++)
-		if (!b->spec.mounts.mount[i].private_ours)
-			mounts[n++] = (struct lane_mount){b->spec.mounts.mount[i].target,
-				b->spec.mounts.mount[i].dev, b->spec.mounts.mount[i].ino};
 	b->offered = false; /* the hand-over closes it */
-	if (lane_hand_over(
-		    &b->offer, &about, mounts, n, b->secrets.secret, b->secrets.n, LANE_WAIT_MS, e))
+	if (ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e))
 		return -1;
 	ret->ready_us = us_since(start);
 	if (rulebook_write(b->def, b->h->endpoint.url, b->h->info.name, e))
@@ -291,7 +237,8 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 			"%s asks for packages to be installed before it starts, which this version of berth "
 			"does not do; put them into its image, or install them with `berth exec`.",
 			a->id);
-	if (choose_user(b, e) || secrets_gather(b->team, a, &b->secrets, e) || check_image(b, e))
+	if (ready_user(a->id, a->workspace, a->sudo, &b->spec.uid, &b->spec.gid, e) ||
+		secrets_gather(b->team, a, &b->secrets, e) || check_image(b, e))
 		return -1;
 	if (a->network == NET_INTERNAL &&
 		host_network(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e))

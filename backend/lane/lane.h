@@ -41,6 +41,7 @@ struct lane_about {
 struct lane_offer {
 	char dir[LANE_PATH_MAX]; /* bind-mount this, read-only, at LANE_DIR */
 	int boot, lane;          /* listening sockets */
+	pid_t guest;             /* the init on the host, once it was handed over; else 0 */
 };
 
 struct lane_secret {

@@ -44,6 +44,7 @@ int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
 	char *slash;
 
 	ret->boot = ret->lane = -1;
+	ret->guest = 0;
 	if (lane_place(name, ret->dir, e))
 		return -1;
 	slash = strrchr(ret->dir, '/');
@@ -186,14 +187,14 @@ static int compare(
 }
 
 static int greet(int conn, const struct lane_about *about, const struct lane_mount *mounts,
-	size_t nmounts, const struct lane_secret *secrets, size_t n, int lane, struct err *e)
+	size_t nmounts, const struct lane_secret *secrets, size_t n, struct lane_offer *o,
+	struct err *e)
 {
 	char body[LANE_MSG_MAX];
 	int fds[LANE_FDS_MAX], nfds;
 	struct lane_msg head;
-	pid_t pid;
 
-	if (peer_is_init(conn, about->id, &pid, e))
+	if (peer_is_init(conn, about->id, &o->guest, e))
 		return -1;
 	if (wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_HELLO || nfds) {
 		wire_close_all(fds, nfds);
@@ -212,7 +213,7 @@ static int greet(int conn, const struct lane_about *about, const struct lane_mou
 				about->name);
 		explicit_bzero(s.s, s.len);
 	}
-	if (wire_send_fds(conn, LANE_LISTEN, NULL, 0, &lane, 1) ||
+	if (wire_send_fds(conn, LANE_LISTEN, NULL, 0, &o->lane, 1) ||
 		wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_READY || nfds) {
 		wire_close_all(fds, nfds);
 		return err_set(
@@ -243,7 +244,7 @@ int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
 			continue;
 		/* Others in the container may knock too; they are not its init. */
 		setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
-		result = greet(conn, about, mounts, nmounts, secrets, nsecrets, o->lane, e);
+		result = greet(conn, about, mounts, nmounts, secrets, nsecrets, o, e);
 		if (result && e && e->kind == ERR_REFUSED)
 			break;
 	}

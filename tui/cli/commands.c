@@ -54,6 +54,19 @@ static const struct cli_option exec_options[] = {
 	{0},
 };
 
+static const struct cli_option tool_list_options[] = {
+	JSON("berth.tool_list/1"),
+	{0},
+};
+
+static const struct cli_option tool_run_options[] = {
+	{0, "timeout", "S",
+		"end it, and all that it started, after S seconds instead of the tool's own time"},
+	{0, "workspace", "DIR", "where a tool works whose definition leaves that to the call"},
+	JSON("berth.tool_run/1"),
+	{0},
+};
+
 static const struct cli_option status_options[] = {
 	JSON("berth.engine/1"),
 	{0},
@@ -99,6 +112,16 @@ static const struct cli_command audit_verbs[] = {
 		NULL, NULL, NULL, 1, 1, NULL},
 	{"head", "", "berth-core", "print the hash of the newest record, to keep elsewhere", NULL,
 		audit_head_options, NULL, 0, 0, NULL},
+	{0},
+};
+
+static const struct cli_command tool_verbs[] = {
+	{"list", "", "berth-core", "print the tools of the team file", NULL, tool_list_options,
+		NULL, 0, 0, NULL},
+	{"run", "NAME [-- ARG...]", "berth-core", "run a tool in a container of its own",
+		"The container is made for this call and gone afterwards, whatever happens.  Standard "
+		"input, exit codes and signals are as with `exec`.",
+		tool_run_options, NULL, 1, -1, NULL},
 	{0},
 };
 
@@ -296,6 +319,8 @@ const struct cli_command cli_commands[] = {
 		"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "
 		"when it cannot be executed, 127 when it is not found.",
 		exec_options, NULL, 2, -1, NULL},
+	{"tool", "", NULL, "list and run the tools of a team file (berth -c FILE tool ...)", NULL,
+		NULL, tool_verbs, 0, 0, NULL},
 	{"engine", "", NULL, "start and stop a private engine", NULL, NULL, engine_verbs, 0, 0,
 		NULL},
 	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},

@@ -21,6 +21,7 @@ cli_run_fn cli_config_check; /* likewise */
 /* The audit log; none of them needs settings. */
 cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
 cli_run_fn cli_up, cli_down;
+cli_run_fn cli_tool_list, cli_tool_run;
 cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 
 /* A backend that asks once, for `program`. */

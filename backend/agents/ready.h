@@ -1,0 +1,32 @@
+/*
+ * ready.h - what agents and tools need alike before their container can run anything.
+ *
+ * Thread: any.
+ */
+#ifndef AGENTS_READY_H
+#define AGENTS_READY_H
+
+#include <sys/types.h>
+
+#include <berth/arena.h>
+#include <berth/err.h>
+#include <berth/team.h>
+
+#include "agents/mounts.h"
+#include "agents/secrets.h"
+#include "lane/lane.h"
+
+/* Who runs inside: the workspace's owner; root's workspaces belong to 1000:1000, who must be able to
+ * write there unless `sudo`.  `who` is for messages. */
+int ready_user(
+	const char *who, const char *workspace, bool sudo, uid_t *uid, gid_t *gid, struct err *e);
+
+/* Every path of the team that some agent or tool may write: nothing may be mounted from below one.
+ * The list lives in mem. */
+size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out);
+
+/* Wait for the guest, compare the mounts, hand over secrets and lane; closes the offer. */
+int ready_lane(struct lane_offer *offer, const struct lane_about *about,
+	const struct mount_list *mounts, const struct secret_values *secrets, struct err *e);
+
+#endif

@@ -1,0 +1,184 @@
+/* command.c - a command's streams, its end by a signal, and what is said of it. */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define KEPT_MAX ((size_t)1 << 20) /* of each stream, with --json */
+
+static int cancel_pipe[2], resize_pipe[2];
+
+static void on_end(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	if (write(cancel_pipe[1], "x", 1) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void on_size(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	if (write(resize_pipe[1], "x", 1) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void watch_signals(bool tty)
+{
+	struct sigaction end = {.sa_handler = on_end, .sa_flags = SA_RESTART},
+			 size = {.sa_handler = on_size, .sa_flags = SA_RESTART};
+
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGHUP, &end, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	if (tty)
+		sigaction(SIGWINCH, &size, NULL);
+}
+
+static void terminal_size(void *ctx, int *columns, int *rows)
+{
+	struct winsize w;
+
+	(void)ctx;
+	*columns = 80;
+	*rows = 24;
+	if (!ioctl(STDIN_FILENO, TIOCGWINSZ, &w) && w.ws_col && w.ws_row) {
+		*columns = w.ws_col;
+		*rows = w.ws_row;
+	}
+}
+
+static void keep(void *ctx, int stream, const char *bytes, size_t n)
+{
+	struct command_io *io = ctx;
+
+	str_add(&io->text[stream], bytes, n);
+}
+
+/* "1.5" seconds, as the option gives them. */
+static int timeout_of(const struct cli *c, int64_t *ms, struct err *e)
+{
+	const char *text = cli_value(c, "timeout");
+	char *end;
+	double s;
+
+	*ms = 0;
+	if (!text)
+		return 0;
+	s = strtod(text, &end);
+	if (*end || end == text || !(s > 0) || s > 604800)
+		return err_set(e, ERR_USAGE,
+			"--timeout takes seconds from 0.001 to 604800, not `%s`.", text);
+	*ms = (int64_t)(s * 1000 + 0.5);
+	return 0;
+}
+
+int command_open(struct command_io *io, const struct cli *c, struct err *e)
+{
+	bool tty = cli_flag(c, "tty");
+
+	*io = (struct command_io){.text = {STR_INIT, STR_INIT, STR_INIT}};
+	if (pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) ||
+		pipe2(resize_pipe, O_CLOEXEC | O_NONBLOCK))
+		return err_sys(e, errno, "cannot make a pipe");
+	watch_signals(tty);
+	io->q = (struct run_request){.tty = tty,
+		.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.error = STDERR_FILENO,
+		.cancel_fd = cancel_pipe[0],
+		.resize_fd = tty ? resize_pipe[0] : -1,
+		.size = terminal_size};
+	if (timeout_of(c, &io->q.timeout_ms, e))
+		return -1;
+	if (tty && (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &io->before)))
+		return err_set(e, ERR_USAGE, "-t asks for a terminal, but standard input is none.");
+	if (!tty && isatty(STDIN_FILENO))
+		io->q.in = -1;
+	if (cli_flag(c, "json")) {
+		io->q.output = keep;
+		io->q.ctx = io;
+		io->q.output_max = KEPT_MAX;
+	}
+	if (tty) {
+		struct termios raw = io->before;
+
+		terminal_size(NULL, &io->q.columns, &io->q.rows);
+		cfmakeraw(&raw);
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+		io->raw = true;
+	}
+	return 0;
+}
+
+void command_close(struct command_io *io)
+{
+	if (io->raw)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &io->before);
+	io->raw = false;
+}
+
+void command_release(struct command_io *io)
+{
+	command_close(io);
+	for (int i = 0; i < 3; i++)
+		str_release(&io->text[i]);
+}
+
+void command_words(const struct cli *c, struct run_request *q)
+{
+	q->argv = (const char *const *)c->argv + 1;
+	q->argc = (size_t)c->argc - 1;
+	if (q->argc && !strcmp(q->argv[0], "--")) {
+		q->argv++;
+		q->argc--;
+	}
+}
+
+void command_json(struct jsonw *j, const struct command_io *io, const struct run_result *r)
+{
+	jsonw_text(j, "ended", run_ended_name(r->ended));
+	jsonw_int(j, "exit_code", r->exit_code);
+	if (r->ended == ENDED_SIGNAL)
+		jsonw_int(j, "signal", r->code);
+	else
+		jsonw_null(j, "signal");
+	jsonw_text(j, "path", r->path == RUN_LANE ? "lane" : "engine");
+	jsonw_number(j, "duration_ms", r->duration_ms, 3);
+	jsonw_number(j, "user_ms", r->user_ms, 3);
+	jsonw_number(j, "system_ms", r->system_ms, 3);
+	jsonw_uint(j, "max_rss_bytes", r->max_rss_bytes);
+	jsonw_textn(j, "stdout", io->text[1].s, io->text[1].len);
+	jsonw_textn(j, "stderr", io->text[2].s, io->text[2].len);
+	jsonw_uint(j, "stdout_bytes", r->out_bytes);
+	jsonw_uint(j, "stderr_bytes", r->error_bytes);
+	jsonw_uint(j, "dropped_bytes", r->dropped_bytes);
+	if (r->err.kind)
+		jsonw_text(j, "error", r->err.msg);
+	else
+		jsonw_null(j, "error");
+}
+
+void command_tell(const struct run_result *r)
+{
+	if (r->err.kind)
+		cli_fail(&r->err);
+	else if (r->ended == ENDED_OOM)
+		fputs("berth: the command was ended for want of memory\n", stderr);
+	if (r->dropped_bytes)
+		fprintf(stderr,
+			"berth: %llu bytes of its output were dropped, for they were over the limit\n",
+			(unsigned long long)r->dropped_bytes);
+}

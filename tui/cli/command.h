@@ -1,0 +1,39 @@
+/*
+ * command.h - what `exec` and `tool run` share: streams, signals, the terminal, the document.
+ *
+ * Thread: main; one command in a process, for signal handlers have one place to write to.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <termios.h>
+
+#include <berth/agents.h>
+#include <berth/str.h>
+
+#include "cli/cli.h"
+#include "cli/jsonw.h"
+
+struct command_io {
+	struct run_request q;  /* streams, cancel, resize, callbacks and time-out are filled in */
+	struct str text[3];    /* with --json: what it printed, by stream */
+	struct termios before; /* with a terminal */
+	bool raw;
+};
+
+/* SIGINT, SIGTERM and SIGHUP end the command; standard input is passed on unless it is a terminal and
+ * none was asked for.  Release in any case. */
+int command_open(struct command_io *io, const struct cli *c, struct err *e);
+void command_close(struct command_io *io); /* the terminal as it was; may be called twice */
+void command_release(struct command_io *io);
+
+/* The operands after AGENT or NAME, without a leading "--". */
+void command_words(const struct cli *c, struct run_request *q);
+
+/* The fields that both documents have, into the open object. */
+void command_json(struct jsonw *j, const struct command_io *io, const struct run_result *r);
+
+/* On stderr, what the exit code alone does not say. */
+void command_tell(const struct run_result *r);
+
+#endif

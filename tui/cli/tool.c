@@ -1,0 +1,201 @@
+/* tool.c - `berth tool`: what tools a team file has, and running one in a container of its own. */
+#include <berth/tool.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/command.h"
+#include "cli/gate.h"
+#include "cli/run.h"
+
+static int read_team(const struct cli *c, struct team *t, struct err *e)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	const char *file = cli_value(c, "team");
+
+	if (!file)
+		return err_set(e, ERR_USAGE,
+			"which team file?  Give it before the command: berth -c team.yaml tool %s",
+			c->command->name);
+	return team_read(file, cwd ? cwd : "/", t, e);
+}
+
+static const char *files_of(const struct tool_def *d)
+{
+	return d->files == TOOL_WORKSPACE ? "workspace" : "read-only";
+}
+
+static void json_tool(struct jsonw *j, const struct tool_def *d)
+{
+	jsonw_object(j, NULL);
+	jsonw_text(j, "name", d->name);
+	jsonw_text(j, "image", d->image);
+	jsonw_array(j, "command");
+	for (size_t i = 0; i < d->command.n; i++)
+		jsonw_text(j, NULL, d->command.word[i]);
+	jsonw_end(j);
+	jsonw_text(j, "network", net_mode_name(d->network));
+	jsonw_text(j, "network_name", d->net_name);
+	jsonw_text(j, "filesystem", files_of(d));
+	jsonw_text(j, "workspace", d->workspace);
+	jsonw_uint(j, "memory_limit_bytes", d->limits.memory_bytes);
+	jsonw_number(j, "cpus", d->limits.cpus, 2);
+	jsonw_int(j, "pids_limit", d->limits.pids);
+	jsonw_int(j, "timeout_s", d->limits.timeout_s);
+	jsonw_uint(j, "output_limit_bytes", d->limits.output_bytes);
+	jsonw_array(j, "secrets");
+	for (size_t i = 0; i < d->secrets.n; i++)
+		jsonw_text(j, NULL, d->secrets.word[i]);
+	jsonw_end(j);
+	jsonw_int(j, "pool_size", d->pool_size);
+	jsonw_end(j);
+}
+
+static void print_tool(const struct tool_def *d)
+{
+	char memory[FORMAT_MAX], name[64], image[128];
+
+	snprintf(name, sizeof name, "%s", d->name);
+	snprintf(image, sizeof image, "%s", d->image);
+	printf("%-20s %-28s %-9s %-10s %8s %5.2f %5lld %6llds\n", name, image,
+		net_mode_name(d->network), files_of(d),
+		format_bytes(memory, d->limits.memory_bytes), d->limits.cpus,
+		(long long)d->limits.pids, (long long)d->limits.timeout_s);
+}
+
+int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct jsonw j;
+	struct team t;
+	int rc;
+
+	(void)s;
+	if (read_team(c, &t, e))
+		return -1;
+	if (cli_flag(c, "json")) {
+		jsonw_init(&j, false);
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "schema", "berth.tool_list/1");
+		jsonw_array(&j, "tools");
+		for (size_t i = 0; i < t.ntools; i++)
+			json_tool(&j, &t.tools[i]);
+		jsonw_end(&j);
+		jsonw_end(&j);
+		rc = jsonw_print(&j);
+	} else {
+		if (t.ntools)
+			printf("%-20s %-28s %-9s %-10s %8s %5s %5s %7s\n", "TOOL", "IMAGE",
+				"NETWORK", "FILES", "MEMORY", "CPUS", "PIDS", "TIMEOUT");
+		else
+			printf("%s defines no tools.\n", t.file);
+		for (size_t i = 0; i < t.ntools; i++)
+			print_tool(&t.tools[i]);
+		rc = cli_finish();
+	}
+	team_release(&t);
+	return rc;
+}
+
+static void print_json(const struct command_io *io, const char *name, const struct tool_ran *ran,
+	const struct run_result *r)
+{
+	struct jsonw j;
+
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.tool_run/1");
+	jsonw_text(&j, "tool", name);
+	jsonw_text(&j, "container", *ran->name ? ran->name : NULL);
+	jsonw_bool(&j, "warm", ran->warm);
+	jsonw_number(&j, "create_ms", ran->create_ms, 3);
+	jsonw_number(&j, "start_ms", ran->start_ms, 3);
+	jsonw_number(&j, "lane_ms", ran->lane_ms, 3);
+	jsonw_number(&j, "remove_ms", ran->remove_ms, 3);
+	command_json(&j, io, r);
+	jsonw_end(&j);
+	jsonw_print(&j);
+}
+
+/* The nearest known name, for a typing error. */
+static int no_such_tool(const struct team *t, const char *name, struct err *e)
+{
+	AUTO_STR struct str known = STR_INIT;
+
+	for (size_t i = 0; i < t->ntools; i++)
+		str_addf(&known, "%s%s", i ? ", " : "", t->tools[i].name);
+	return err_set(e, ERR_USAGE, "%s defines no tool called `%s`; it has: %s.", t->file, name,
+		known.len ? known.s : "none");
+}
+
+static int run(const struct cli *c, const struct policy *policy, struct team *t,
+	struct command_io *io, struct tool_ran *ran, struct run_result *r, struct err *e)
+{
+	const struct agents_options o = {.host = cli_value(c, "host"),
+		.context = cli_value(c, "context"),
+		.program = "tool",
+		.policy = policy};
+	AUTO_FREE char *workspace = NULL;
+	const struct tool_def *d = team_tool(t, c->argv[0]);
+	struct agents_host *h;
+	int result;
+
+	if (!d)
+		return no_such_tool(t, c->argv[0], e);
+	if (cli_value(c, "workspace")) {
+		workspace = realpath(cli_value(c, "workspace"), NULL);
+		if (!workspace)
+			return err_set(e, ERR_USAGE, "--workspace: there is no directory %s.",
+				cli_value(c, "workspace"));
+		if (d->files != TOOL_WORKSPACE || d->workspace)
+			return err_set(e, ERR_USAGE, "the tool %s takes no --workspace: %s.",
+				d->name,
+				d->workspace
+					? "its definition names one"
+					: "its definition gives it none (filesystem: read-only)");
+	}
+	h = agents_open(&o, e);
+	if (!h)
+		return -1;
+	command_words(c, &io->q);
+	result = tool_run(h, t, d, workspace, &io->q, ran, r, e);
+	agents_close(h);
+	return result;
+}
+
+/* Its exit code is the command's or by the contract, never 2 to 4: what goes wrong is said here. */
+int cli_tool_run(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct run_result r = {.ended = ENDED_FAILED, .exit_code = 125};
+	struct tool_ran ran = {0};
+	struct err why = ERR_INIT;
+	struct command_io io;
+	struct policy policy;
+	struct team team;
+	struct arena mem;
+
+	(void)e;
+	(void)s;
+	arena_init(&mem, 1024);
+	if (command_open(&io, c, &why) || cli_policy(c, &policy, &mem, &why) ||
+		read_team(c, &team, &why)) {
+		r.err = why;
+	} else {
+		if (run(c, &policy, &team, &io, &ran, &r, &why))
+			r.err = why;
+		team_release(&team);
+	}
+	command_close(&io);
+	if (cli_flag(c, "json"))
+		print_json(&io, c->argv[0], &ran, &r);
+	else
+		command_tell(&r);
+	command_release(&io);
+	arena_release(&mem);
+	return r.exit_code;
+}
