@@ -58,6 +58,8 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 
 	arena_init(&h->policy_mem, 512);
 	policy_copy(&h->policy, o->policy ? o->policy : &nothing, &h->policy_mem);
+	h->journal_commands = o->journal_commands;
+	h->journal_bytes = o->journal_bytes;
 	if (o->guest)
 		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
 	else if (find_guest(h->guest, e))

@@ -20,6 +20,8 @@ struct agents_host {
 	struct policy policy;
 	struct arena policy_mem;
 	struct recorder recorder;
+	size_t journal_commands;
+	uint64_t journal_bytes;
 };
 
 extern const struct limits tool_limits_small; /* of helpers */

@@ -19,6 +19,9 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
+#include "agents/journalled.h"
+#include "audit/audit.h"
+#include "journal/journal.h"
 #include "lane/lane.h"
 #include "lane/oom.h"
 
@@ -44,6 +47,7 @@ struct running {
 	struct lane_command c;
 	struct stream in, stdout_, stderr_;
 	struct lane_ended end;
+	struct journal_entry *journal; /* NULL: none is kept */
 	bool ended, cancelled;
 	char *buf;  /* CHUNK bytes */
 	char *held; /* input that the command has not taken yet */
@@ -74,6 +78,7 @@ static void deliver(struct running *g, struct stream *s, size_t n)
 {
 	size_t take = n;
 
+	journal_add(g->journal, s->number, g->buf, n);
 	if (s->max && s->seen + n > s->max)
 		take = s->seen < s->max ? (size_t)(s->max - s->seen) : 0;
 	s->seen += n;
@@ -86,10 +91,11 @@ static void deliver(struct running *g, struct stream *s, size_t n)
 		write_all(s->to, g->buf, take);
 }
 
-/* A pipe straight into another descriptor, where the kernel can do that; 0 end, -1 not possible. */
+/* A pipe straight into another descriptor, where the kernel can do that and nobody else wants to see it;
+ * 0 end, -1 not possible. */
 static ssize_t shift(struct running *g, struct stream *s)
 {
-	if (g->r->output || s->max || s->to < 0)
+	if (g->r->output || g->journal || s->max || s->to < 0)
 		return -1;
 	return splice(s->from, NULL, s->to, NULL, CHUNK * 16, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 }
@@ -167,8 +173,9 @@ static int relay(struct running *g, struct err *e)
 			{g->cancelled ? -1 : g->r->cancel_fd, POLLIN, 0},
 			{g->r->resize_fd, POLLIN, 0}};
 
-		if (poll(p, P_COUNT, -1) < 0 && errno != EINTR)
+		if (poll(p, P_COUNT, journal_wait_ms(g->journal)) < 0 && errno != EINTR)
 			return err_sys(e, errno, "waiting for the command failed");
+		journal_tick(g->journal);
 		if (p[P_OUT].revents)
 			pump(g, &g->stdout_);
 		if (p[P_ERROR].revents)
@@ -240,6 +247,14 @@ static void judge(struct running *g, uint64_t ooms_before, uint64_t ooms_after)
 	out->left_behind = end->left > 0;
 }
 
+struct journal_entry *journal_open_for(const struct run_request *r, const struct lane_about *about)
+{
+	AUTO_STR struct str command = STR_INIT;
+
+	audit_argv(&command, r->argc, r->argv);
+	return journal_begin(about->name, r->program, command.s, r->tty);
+}
+
 int agents_run(const struct run_request *r, struct run_result *ret, struct err *e)
 {
 	struct running g = {
@@ -268,6 +283,7 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 		return -1;
 	}
 	ooms = oom_kills(g.c.guest, about.id);
+	g.journal = journal_open_for(r, &about);
 	g.buf = xmalloc(CHUNK);
 	g.held = xmalloc(CHUNK);
 	g.stdout_ = (struct stream){g.c.out, r->out, 1, 0, r->output_max};
@@ -287,6 +303,7 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 			g.end.how == LANE_EXIT && g.end.code == 0 ? ooms
 								  : oom_kills(g.c.guest, about.id));
 	}
+	journal_end(g.journal, ret);
 	ret->out_bytes = g.stdout_.seen;
 	ret->error_bytes = g.stderr_.seen;
 	cleanup_close(&g.stdout_.from);

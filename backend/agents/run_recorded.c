@@ -7,8 +7,10 @@
 
 #include <berth/str.h>
 
+#include "agents/journalled.h"
 #include "agents/rulebook.h"
 #include "audit/audit.h"
+#include "journal/journal.h"
 #include "lane/lane.h"
 
 struct entry {
@@ -70,6 +72,7 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 		ret->ended = ENDED_REFUSED;
 		ret->exit_code = 125;
 		ret->err = why;
+		journal_end(journal_open_for(r, &about), ret);
 		result = err_copy(e, &why);
 	} else {
 		result = agents_run(r, ret, e);

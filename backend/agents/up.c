@@ -22,6 +22,7 @@
 #include "agents/secrets.h"
 #include "agents/spec.h"
 #include "engine/json.h"
+#include "journal/journal.h"
 #include "lane/lane.h"
 
 struct bringing { /* what has been made so far */
@@ -174,6 +175,18 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 	return 0;
 }
 
+/* Of what is handed over everything is a secret, whether it becomes a file or a variable. */
+static int make_journal(struct bringing *b, struct err *e)
+{
+	struct journal_secret *secret = arena_array(&b->mem, b->secrets.n + 1, sizeof *secret);
+
+	for (size_t i = 0; i < b->secrets.n; i++)
+		secret[i] = (struct journal_secret){
+			b->secrets.secret[i].value, b->secrets.secret[i].len};
+	return journal_make(
+		b->spec.name, b->h->journal_commands, b->h->journal_bytes, secret, b->secrets.n, e);
+}
+
 static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 {
 	struct lane_about about = {0};
@@ -197,6 +210,8 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	snprintf(about.agent, sizeof about.agent, "%s", b->def->id);
 	snprintf(about.engine, sizeof about.engine, "%s", b->h->info.id);
 	snprintf(about.session, sizeof about.session, "%s", b->session.session);
+	if (make_journal(b, e))
+		return -1;
 	b->offered = false; /* the hand-over closes it */
 	if (ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e))
 		return -1;
@@ -333,8 +348,10 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 		host_remove(h, ret->id, NULL);
 		session_forget(a->container);
 	}
-	if (result && (b.created || b.offered))
+	if (result && (b.created || b.offered)) {
 		lane_forget(a->container);
+		journal_forget(a->container);
+	}
 	secrets_release(&b.secrets);
 	mounts_release(&b.spec.mounts);
 	arena_release(&b.mem);
@@ -368,6 +385,7 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 			return err_copy(e, &why);
 	}
 	lane_forget(container);
+	journal_forget(container);
 	rulebook_forget(container);
 	session_forget(container);
 	return found ? 0 : err_set(e, ERR_NOT_FOUND, "%s is not up.", container);

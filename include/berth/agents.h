@@ -22,6 +22,10 @@ struct agents_options {
 	const char *guest; /* path of berth-guest; NULL: beside this program, or ../libexec/berth */
 	const char *program;         /* what the audit log calls this process: "up" */
 	const struct policy *policy; /* NULL: nothing is protected; copied */
+	/* Of the journal of each agent that is brought up (journal.h): commands, and bytes of output of
+	 * each; commands 0: none. */
+	size_t journal_commands;
+	uint64_t journal_bytes;
 };
 
 /* Connects; the engine must be local, for workspaces are mounted by their path here. */
@@ -70,7 +74,8 @@ enum run_ended {
 const char *run_ended_name(enum run_ended r);
 
 struct run_request {
-	const char *agent; /* agent id or container name */
+	const char *agent;   /* agent id or container name */
+	const char *program; /* what the journal calls this process: "exec"; NULL: "" */
 	const char *const *argv;
 	size_t argc;
 	const char *const *env; /* NAME=value, added to the container's */

@@ -57,6 +57,9 @@ struct settings {
 	/* Of the audit log; 0: kept for ever.  Whole closed segments go, and a signed record says so. */
 	int64_t audit_keep_days;
 	uint64_t audit_keep_bytes;
+	/* Of each agent's journal (journal.h): commands, and bytes of each one's output. */
+	int64_t journal_commands;
+	uint64_t journal_bytes;
 	struct arena mem;
 };
 

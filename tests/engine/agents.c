@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <berth/agents.h>
+#include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -23,7 +24,10 @@ static char name[64]; /* of the agent: unique, tests may run beside each other *
 static int open_all(void **state)
 {
 	const char *engine = getenv("BERTH_TEST_ENGINE");
-	struct agents_options o = {.host = engine, .guest = BERTH_GUEST};
+	struct agents_options o = {.host = engine,
+		.guest = BERTH_GUEST,
+		.journal_commands = 16,
+		.journal_bytes = 8192};
 	AUTO_FREE char *yaml = NULL, *dir = NULL;
 	struct err e = ERR_INIT;
 
@@ -157,6 +161,34 @@ static void test_commands(void **state)
 }
 
 /* Files stay between commands; the root and read-only grants cannot be written. */
+/* What ran and what it printed can be read afterwards; what is secret cannot. */
+static void test_journal(void **state)
+{
+	struct output o = {{STR_INIT, STR_INIT, STR_INIT}};
+	struct journal_command list[4];
+	struct journal_output kept;
+
+	(void)state;
+	run_for(&o, 0, "echo out; cat /run/secrets/key; echo; echo $BERTH_TEST_SECRET >&2; exit 3");
+	assert_non_null(strstr(o.text[1].s, "s3cret value"));
+	assert_int_equal(journal_running(name, list, 4), 0);
+	assert_true(journal_list(name, list, 4) > 0);
+	assert_non_null(strstr(list[0].argv, "sh -c 'echo out;"));
+	assert_int_equal(list[0].exit_code, 3);
+	assert_int_equal(list[0].path, RUN_LANE);
+	assert_int_equal(list[0].out_bytes, o.text[1].len);
+	assert_int_equal(journal_read(name, list[0].seq, &kept, NULL), 0);
+	for (size_t i = 0; i < kept.npieces; i++)
+		str_add(&o.text[0], kept.piece[i].bytes, kept.piece[i].n);
+	assert_int_equal(kept.missed, 0);
+	assert_int_equal(o.text[0].len, o.text[1].len + o.text[2].len);
+	assert_null(strstr(o.text[0].s, "s3cret"));
+	assert_non_null(strstr(o.text[0].s, "out\n************"));
+	journal_output_release(&kept);
+	for (int i = 0; i < 3; i++)
+		str_release(&o.text[i]);
+}
+
 static void test_files(void **state)
 {
 	struct output o = {{STR_INIT, STR_INIT, STR_INIT}};
@@ -272,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_up),
 		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_journal),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_not_found),
 		cmocka_unit_test(test_rules),

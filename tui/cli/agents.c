@@ -28,6 +28,8 @@ struct crew {
 	const struct cli *c;
 	const struct team *team;
 	struct policy policy;
+	size_t journal_commands;
+	uint64_t journal_bytes;
 	const char *program;
 	struct work *work;
 	size_t n, next; /* next: under lock */
@@ -52,7 +54,9 @@ static void *labour(void *ctx)
 	const struct agents_options o = {.host = cli_value(crew->c, "host"),
 		.context = cli_value(crew->c, "context"),
 		.program = crew->program,
-		.policy = &crew->policy};
+		.policy = &crew->policy,
+		.journal_commands = crew->journal_commands,
+		.journal_bytes = crew->journal_bytes};
 	struct agents_host *h = NULL;
 	struct work *w;
 
@@ -155,6 +159,8 @@ static void prepare(struct crew *crew, const struct cli *c, const struct setting
 {
 	*crew = (struct crew){.c = c, .team = team, .program = program};
 	policy_from_settings(&crew->policy, s, mem);
+	crew->journal_commands = (size_t)s->journal_commands;
+	crew->journal_bytes = s->journal_bytes;
 }
 
 int cli_up(const struct cli *c, const struct settings *s, struct err *e)

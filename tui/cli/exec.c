@@ -27,6 +27,7 @@ static int run(const struct cli *c, const struct policy *policy, struct command_
 {
 	command_words(c, &io->q);
 	io->q.agent = c->argv[0];
+	io->q.program = "exec";
 	if (!io->q.argc)
 		return err_set(
 			e, ERR_USAGE, "exec needs a command: berth exec %s -- ls", c->argv[0]);

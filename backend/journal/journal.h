@@ -1,0 +1,38 @@
+/*
+ * journal.h - keeping what agents' commands print: the writing side (include/berth/journal.h reads).
+ *
+ * Nothing here fails aloud: a command whose journal cannot be written runs all the same.
+ * Thread: an entry belongs to one thread at a time.
+ */
+#ifndef JOURNAL_JOURNAL_H
+#define JOURNAL_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <berth/agents.h>
+
+struct journal_secret {
+	const char *value;
+	size_t len;
+};
+
+/* A new, empty journal for a container that comes up, in place of an older one.  commands 0: none. */
+int journal_make(const char *name, size_t commands, uint64_t output_bytes,
+	const struct journal_secret *secrets, size_t nsecrets, struct err *e);
+/* The container is gone. */
+void journal_forget(const char *name);
+
+struct journal_entry;
+
+/* `command` is the text to keep (masked by the caller).  NULL: there is no journal, or no room in it. */
+struct journal_entry *journal_begin(
+	const char *name, const char *program, const char *command, bool terminal);
+void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t n);
+/* How long the caller may wait for something else before it calls journal_tick; -1: for ever. */
+int journal_wait_ms(const struct journal_entry *j);
+void journal_tick(struct journal_entry *j);
+void journal_end(struct journal_entry *j, const struct run_result *r);
+
+#endif

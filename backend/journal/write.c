@@ -1,0 +1,258 @@
+/*
+ * write.c - one command's entry, by the process that runs it.
+ *
+ * The slot's ring is built in memory and written at most every FLUSH_MS, and at the end: what a command
+ * prints without end costs a copy and nothing else.  Secrets are looked for in what is kept, each time
+ * before it is written, so one that came in two pieces is masked as soon as its second half is there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include "journal/journal.h"
+#include "journal/layout.h"
+
+#define FLUSH_MS 20
+
+struct journal_entry {
+	int fd;
+	const struct journal_file *file; /* mapped */
+	int64_t at;                      /* of the slot */
+	struct journal_slot head;
+	char *ring;       /* cap bytes */
+	uint64_t written; /* position up to which the file has the ring */
+	uint64_t first;   /* what the file says is the oldest */
+	int64_t flushed_ns;
+	bool dirty, broken;
+};
+
+static void ring_write(struct journal_entry *j, uint64_t at, const void *bytes, size_t n)
+{
+	size_t cap = j->file->cap, from = (size_t)(at % cap),
+	       part = n < cap - from ? n : cap - from;
+
+	memcpy(j->ring + from, bytes, part);
+	memcpy(j->ring, (const char *)bytes + part, n - part);
+}
+
+static void ring_read(const struct journal_entry *j, uint64_t at, void *bytes, size_t n)
+{
+	size_t cap = j->file->cap, from = (size_t)(at % cap),
+	       part = n < cap - from ? n : cap - from;
+
+	memcpy(bytes, j->ring + from, part);
+	memcpy((char *)bytes + part, j->ring, n - part);
+}
+
+static uint32_t frame_at(const struct journal_entry *j, uint64_t at)
+{
+	uint32_t word;
+
+	ring_read(j, at, &word, sizeof word);
+	return word;
+}
+
+static void put_frame(struct journal_entry *j, int stream, const char *bytes, size_t n)
+{
+	uint32_t word = (uint32_t)n | (uint32_t)stream << 30;
+	struct journal_slot *s = &j->head;
+
+	while (s->last + FRAME_HEAD + n - s->first > j->file->cap)
+		s->first += FRAME_HEAD + FRAME_LEN(frame_at(j, s->first));
+	ring_write(j, s->last, &word, sizeof word);
+	ring_write(j, s->last + FRAME_HEAD, bytes, n);
+	s->last += FRAME_HEAD + n;
+}
+
+/* The bytes of one stream as one text, or back again. */
+static size_t gather(struct journal_entry *j, int stream, char *text, bool back)
+{
+	size_t n = 0;
+
+	for (uint64_t at = j->head.first; at < j->head.last;) {
+		uint32_t word = frame_at(j, at), len = FRAME_LEN(word);
+
+		if (FRAME_STREAM(word) == stream) {
+			if (back)
+				ring_write(j, at + FRAME_HEAD, text + n, len);
+			else
+				ring_read(j, at + FRAME_HEAD, text + n, len);
+			n += len;
+		}
+		at += FRAME_HEAD + len;
+	}
+	return n;
+}
+
+static void mask_ring(struct journal_entry *j)
+{
+	AUTO_FREE char *text = xmalloc(j->file->cap);
+
+	for (int stream = 1; stream <= 2; stream++)
+		if (mask_text(j->file, text, gather(j, stream, text, false))) {
+			gather(j, stream, text, true);
+			j->written = j->head.first;
+		}
+}
+
+static void put(struct journal_entry *j, const void *bytes, size_t n, int64_t at)
+{
+	if (!j->broken && n && pwrite(j->fd, bytes, n, at) != (ssize_t)n)
+		j->broken = true;
+}
+
+static void put_head(struct journal_entry *j)
+{
+	j->head.check = journal_check(&j->head);
+	put(j, &j->head, offsetof(struct journal_slot, argv) + j->head.argv_len, j->at);
+	j->first = j->head.first;
+}
+
+static void flush(struct journal_entry *j)
+{
+	struct journal_slot *s = &j->head;
+	uint64_t from, last = s->last, cap = j->file->cap;
+
+	if (j->dirty && j->file->nmasks)
+		mask_ring(j);
+	if (j->dirty) {
+		/* A reader must know what is gone before it is written over. */
+		if (s->first != j->first) {
+			s->last = j->written > s->first ? j->written : s->first;
+			put_head(j);
+			s->last = last;
+		}
+		for (from = j->written > s->first ? j->written : s->first; from < last;) {
+			uint64_t off = from % cap,
+				 n = cap - off < last - from ? cap - off : last - from;
+
+			put(j, j->ring + off, (size_t)n, j->at + JOURNAL_SLOT_HEAD + (int64_t)off);
+			from += n;
+		}
+		j->written = last;
+	}
+	put_head(j);
+	j->dirty = false;
+	j->flushed_ns = clock_mono_ns();
+}
+
+static int lock_slot(int fd, int64_t at, short how)
+{
+	struct flock lock = {.l_type = how, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+
+	return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/* The next slot that no living process is writing. */
+static int claim(struct journal_entry *j, struct journal_file *shared)
+{
+	for (uint32_t tries = 0; tries < shared->slots; tries++) {
+		uint64_t seq = atomic_fetch_add(&shared->next, 1);
+
+		j->at = journal_slot_at(j->file, (uint32_t)(seq % shared->slots));
+		j->head.seq = seq;
+		if (!lock_slot(j->fd, j->at, F_WRLCK))
+			return 0;
+	}
+	return -1;
+}
+
+struct journal_entry *journal_begin(
+	const char *name, const char *program, const char *command, bool terminal)
+{
+	struct journal_entry *j;
+	struct journal_file head, *map;
+	AUTO_CLOSE int fd = journal_open(name, O_RDWR, &head);
+	size_t n = strnlen(command, sizeof j->head.argv);
+
+	if (fd < 0)
+		return NULL;
+	map = mmap(NULL, head.data_at, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return NULL;
+	j = xcalloc(1, sizeof *j);
+	j->fd = steal_fd(&fd);
+	j->file = map;
+	if (claim(j, map)) {
+		munmap(map, map->data_at);
+		close(j->fd);
+		free(j);
+		return NULL;
+	}
+	j->head.state = SLOT_RUNNING;
+	j->head.terminal = terminal;
+	j->head.pid = getpid();
+	j->head.uid = getuid();
+	j->head.wall_ms = clock_wall_ms();
+	j->head.mono_ns = clock_mono_ns();
+	strncpy(j->head.program, program ? program : "", sizeof j->head.program - 1);
+	memcpy(j->head.argv, command, n);
+	mask_text(map, j->head.argv, n);
+	j->head.argv_len = (uint32_t)n;
+	put_head(j);
+	j->flushed_ns = j->head.mono_ns;
+	return j;
+}
+
+void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t n)
+{
+	size_t cap, piece;
+
+	if (!j)
+		return;
+	cap = j->file->cap;
+	if (!j->ring)
+		j->ring = xmalloc(cap);
+	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
+	if (n > cap) {
+		bytes += n - cap;
+		n = cap;
+	}
+	for (; n; n -= piece, bytes += piece) {
+		piece = n < cap / 8 ? n : cap / 8;
+		put_frame(j, stream, bytes, piece);
+	}
+	j->dirty = true;
+	journal_tick(j);
+}
+
+int journal_wait_ms(const struct journal_entry *j)
+{
+	int64_t left;
+
+	if (!j || !j->dirty)
+		return -1;
+	left = FLUSH_MS - (clock_mono_ns() - j->flushed_ns) / 1000000;
+	return left > 0 ? (int)left : 0;
+}
+
+void journal_tick(struct journal_entry *j)
+{
+	if (j && j->dirty && clock_mono_ns() - j->flushed_ns >= FLUSH_MS * INT64_C(1000000))
+		flush(j);
+}
+
+void journal_end(struct journal_entry *j, const struct run_result *r)
+{
+	if (!j)
+		return;
+	j->head.state = SLOT_ENDED;
+	j->head.ended = (uint32_t)r->ended;
+	j->head.path = (uint32_t)r->path;
+	j->head.exit_code = r->exit_code;
+	j->head.duration_ns = r->duration_ms > 0 ? (int64_t)(r->duration_ms * 1e6)
+						 : clock_mono_ns() - j->head.mono_ns;
+	strncpy(j->head.note, r->err.kind ? r->err.msg : "", sizeof j->head.note - 1);
+	flush(j);
+	lock_slot(j->fd, j->at, F_UNLCK);
+	munmap((void *)j->file, j->file->data_at);
+	close(j->fd);
+	free(j->ring);
+	free(j);
+}

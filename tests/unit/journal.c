@@ -1,0 +1,336 @@
+/* journal.c - what agents' commands printed: kept, bounded, masked, readable while it is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/journal.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "journal/journal.h"
+
+#define NAME "berth-a"
+
+static char top[64];
+static const struct run_result done = {.ended = ENDED_EXIT, .exit_code = 3, .duration_ms = 2.5};
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(top, sizeof top, "/tmp/berth-unit-XXXXXX");
+	if (!mkdtemp(top))
+		return -1;
+	return setenv("XDG_RUNTIME_DIR", top, 1);
+}
+
+static int teardown(void **state)
+{
+	char cmd[128];
+
+	(void)state;
+	snprintf(cmd, sizeof cmd, "rm -rf %s", top);
+	return system(cmd);
+}
+
+static void make(size_t commands, const char *secret)
+{
+	struct journal_secret s = {secret, secret ? strlen(secret) : 0};
+	struct err e = ERR_INIT;
+
+	if (journal_make(NAME, commands, 4096, &s, secret ? 1 : 0, &e))
+		fail_msg("%s", e.msg);
+}
+
+/* The pieces of one stream, or of both (0), as one text. */
+static char *text_of(uint64_t seq, int stream, uint64_t *missed)
+{
+	struct journal_output o;
+	struct str s = STR_INIT;
+	struct err e = ERR_INIT;
+
+	if (journal_read(NAME, seq, &o, &e))
+		fail_msg("%s", e.msg);
+	for (size_t i = 0; i < o.npieces; i++)
+		if (!stream || o.piece[i].stream == stream)
+			str_add(&s, o.piece[i].bytes, o.piece[i].n);
+	if (missed)
+		*missed = o.missed;
+	journal_output_release(&o);
+	str_addc(&s, '\0');
+	return str_detach(&s);
+}
+
+static void test_kept(void **state)
+{
+	struct journal_command list[4];
+	struct journal_entry *j;
+	AUTO_FREE char *out = NULL, *both = NULL;
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	make(8, NULL);
+	snprintf(path, sizeof path, "%s/berth/journal/" NAME, top);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(journal_list(NAME, list, 4), 0);
+	j = journal_begin(NAME, "exec", "sh -c 'echo hello'", false);
+	assert_non_null(j);
+	assert_int_equal(journal_running(NAME, list, 4), 1);
+	assert_true(list[0].running);
+	assert_string_equal(list[0].argv, "sh -c 'echo hello'");
+	assert_int_equal(list[0].pid, getpid());
+	journal_add(j, 1, "hello\n", 6);
+	journal_add(j, 2, "oops\n", 5);
+	journal_add(j, 1, "bye\n", 4);
+	journal_end(j, &done);
+	assert_int_equal(journal_running(NAME, list, 4), 0);
+	assert_int_equal(journal_list(NAME, list, 4), 1);
+	assert_false(list[0].running || list[0].lost);
+	assert_int_equal(list[0].exit_code, 3);
+	assert_true(list[0].duration_ms > 2.49 && list[0].duration_ms < 2.51);
+	assert_string_equal(list[0].program, "exec");
+	assert_int_equal(list[0].out_bytes, 10);
+	assert_int_equal(list[0].error_bytes, 5);
+	out = text_of(list[0].seq, 1, NULL);
+	assert_string_equal(out, "hello\nbye\n");
+	both = text_of(list[0].seq, 0, NULL);
+	assert_string_equal(both, "hello\noops\nbye\n");
+}
+
+static void test_flood_keeps_the_end(void **state)
+{
+	struct journal_entry *j;
+	char line[64];
+	uint64_t missed, printed = 0;
+	AUTO_FREE char *out = NULL;
+	struct journal_command list[1];
+
+	(void)state;
+	make(2, NULL);
+	j = journal_begin(NAME, "exec", "yes", false);
+	for (int i = 0; i < 100000; i++) {
+		int n = snprintf(line, sizeof line, "line %d\n", i);
+
+		journal_add(j, 1 + i % 2, line, (size_t)n);
+		printed += (uint64_t)n;
+	}
+	journal_end(j, &done);
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	out = text_of(list[0].seq, 0, &missed);
+	assert_true(strlen(out) > 2000 && strlen(out) <= 4096);
+	assert_int_equal(missed + strlen(out), printed);
+	assert_non_null(strstr(out, "line 99998\nline 99999\n"));
+	/* One piece larger than everything: its end. */
+	free(STEAL(out));
+	j = journal_begin(NAME, "exec", "big", false);
+	out = xcalloc(1, 100001);
+	memset(out, 'x', 99999);
+	out[99999] = 'y';
+	journal_add(j, 1, out, 100000);
+	journal_end(j, &done);
+	free(STEAL(out));
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	out = text_of(list[0].seq, 1, &missed);
+	assert_true(strlen(out) > 2000);
+	assert_int_equal(missed + strlen(out), 100000);
+	assert_string_equal(out + strlen(out) - 2, "xy");
+}
+
+static void test_oldest_goes(void **state)
+{
+	struct journal_command list[16];
+	struct journal_entry *keep;
+	struct journal_output o;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	make(4, NULL);
+	keep = journal_begin(NAME, "exec", "long", false);
+	for (int i = 0; i < 10; i++) {
+		char name[16];
+		struct journal_entry *j;
+
+		snprintf(name, sizeof name, "c%d", i);
+		j = journal_begin(NAME, "exec", name, false);
+		assert_non_null(j);
+		journal_end(j, &done);
+	}
+	/* What still runs has kept its slot; three others have the rest. */
+	assert_int_equal(journal_list(NAME, list, 16), 4);
+	assert_string_equal(list[0].argv, "c9");
+	assert_string_equal(list[2].argv, "c7");
+	assert_string_equal(list[3].argv, "long");
+	assert_true(list[3].running);
+	assert_int_equal(journal_read(NAME, 1, &o, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	journal_end(keep, &done);
+	assert_int_equal(journal_list("nobody", list, 16), 0);
+}
+
+static void test_secret_is_masked(void **state)
+{
+	struct journal_entry *j;
+	struct journal_command list[1];
+	AUTO_FREE char *out = NULL;
+
+	(void)state;
+	make(4, "hunter2-hunter2");
+	j = journal_begin(NAME, "exec", "echo hunter2-hunter2", false);
+	journal_add(j, 1, "a hunter2-hunter2hunter2-hunter2 b hunt", 39);
+	journal_add(j, 2, "between", 7);
+	journal_add(j, 1, "er2-hunter2 c hunter2-hunter", 28);
+	journal_end(j, &done);
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	assert_string_equal(list[0].argv, "echo ***************");
+	out = text_of(list[0].seq, 1, NULL);
+	assert_string_equal(
+		out, "a ****************************** b *************** c hunter2-hunter");
+}
+
+/* A process of ours that dies lets go of its entry; nobody waits for it. */
+static void test_lost(void **state)
+{
+	struct journal_command list[1];
+	int p[2];
+	pid_t pid;
+	char byte;
+
+	(void)state;
+	make(4, NULL);
+	assert_int_equal(pipe(p), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct journal_entry *j = journal_begin(NAME, "exec", "sleep 100", false);
+
+		if (!j || write(p[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(p[0], &byte, 1), 1);
+	assert_int_equal(journal_running(NAME, list, 1), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(journal_running(NAME, list, 1), 0);
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	assert_true(list[0].lost);
+	close(p[0]);
+	close(p[1]);
+}
+
+static void write_for_ever(const char *fill)
+{
+	for (;;) {
+		struct journal_entry *j = journal_begin(NAME, "exec", fill, false);
+
+		for (int i = 0; j && i < 200; i++)
+			journal_add(j, 1, fill, strlen(fill));
+		if (j)
+			journal_end(j, &done);
+	}
+}
+
+/* Writers in other processes, each with one letter; what a reader gets is never mixed. */
+static void test_read_while_written(void **state)
+{
+	static const char *const fill[] = {
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbb", "cccc"};
+	pid_t pid[COUNT(fill)];
+	unsigned seen = 0;
+
+	(void)state;
+	make(6, NULL);
+	for (size_t i = 0; i < COUNT(fill); i++) {
+		pid[i] = fork();
+		if (pid[i] == 0)
+			write_for_ever(fill[i]);
+	}
+	while (seen < 2000) {
+		struct journal_command list[6];
+		size_t n = journal_list(NAME, list, 6);
+
+		for (size_t i = 0; i < n; i++) {
+			struct journal_output o;
+
+			if (journal_read(NAME, list[i].seq, &o, NULL))
+				continue;
+			for (size_t k = 0; k < o.npieces; k++)
+				for (size_t b = 0; b < o.piece[k].n; b++)
+					assert_int_equal(o.piece[k].bytes[b], list[i].argv[0]);
+			seen += o.npieces > 0;
+			journal_output_release(&o);
+		}
+	}
+	for (size_t i = 0; i < COUNT(fill); i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+}
+
+/* Nothing that stands in the file is believed. */
+static void test_hostile_file(void **state)
+{
+	struct journal_command list[4];
+	struct journal_output o;
+	char path[128];
+	unsigned seed = 7;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct journal_entry *j;
+		int fd;
+
+		make(2, "secret");
+		for (int i = 0; i < 2; i++) {
+			j = journal_begin(NAME, "exec", "x", false);
+			journal_add(j, 1, "some output\n", 12);
+			journal_end(j, &done);
+		}
+		snprintf(path, sizeof path, "%s/berth/journal/" NAME, top);
+		fd = open(path, O_RDWR);
+		for (int i = 0; i < 4; i++) {
+			/* heads mostly: of the file, of the slots, of the frames */
+			off_t at = rand_r(&seed) % 3 ? rand_r(&seed) % 64
+						     : 4096 + rand_r(&seed) % 2200;
+			uint64_t word = rand_r(&seed) % 2 ? UINT64_MAX : (uint64_t)rand_r(&seed);
+
+			assert_int_equal(pwrite(fd, &word, sizeof word, at), sizeof word);
+		}
+		if (round % 7 == 0)
+			assert_int_equal(ftruncate(fd, rand_r(&seed) % 8192), 0);
+		close(fd);
+		for (size_t i = 0, n = journal_list(NAME, list, 4); i < n; i++)
+			if (!journal_read(NAME, list[i].seq, &o, NULL))
+				journal_output_release(&o);
+		j = journal_begin(NAME, "exec", "y", false);
+		journal_add(j, 1, "more\n", 5);
+		if (j)
+			journal_end(j, &done);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flood_keeps_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_oldest_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_secret_is_masked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_read_while_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_file, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
