@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -191,7 +192,7 @@ struct journal_entry *journal_begin(
 	j->head.uid = getuid();
 	j->head.wall_ms = clock_wall_ms();
 	j->head.mono_ns = clock_mono_ns();
-	strncpy(j->head.program, program ? program : "", sizeof j->head.program - 1);
+	snprintf(j->head.program, sizeof j->head.program, "%s", program ? program : "");
 	memcpy(j->head.argv, command, n);
 	mask_text(map, j->head.argv, n);
 	j->head.argv_len = (uint32_t)n;
@@ -248,7 +249,7 @@ void journal_end(struct journal_entry *j, const struct run_result *r)
 	j->head.exit_code = r->exit_code;
 	j->head.duration_ns = r->duration_ms > 0 ? (int64_t)(r->duration_ms * 1e6)
 						 : clock_mono_ns() - j->head.mono_ns;
-	strncpy(j->head.note, r->err.kind ? r->err.msg : "", sizeof j->head.note - 1);
+	snprintf(j->head.note, sizeof j->head.note, "%s", r->err.kind ? r->err.msg : "");
 	flush(j);
 	lock_slot(j->fd, j->at, F_UNLCK);
 	munmap((void *)j->file, j->file->data_at);
