@@ -32,6 +32,7 @@ struct batch {
 	struct files_root *root;
 	struct staging *staging;
 	const struct files_write_options *o;
+	struct patience patience;
 	struct batch_item *items;
 	size_t n;
 	struct batch_dir *dirs;

@@ -54,6 +54,10 @@ int path_error(struct err *e, int errnum, const char *verb, const char *path)
 	case EEXIST:
 		err_set(e, ERR_CONFLICT, "cannot %s %s: it exists already", verb, shown);
 		break;
+	case EBUSY:
+		err_set(e, ERR_REFUSED, "cannot %s %s: a file system is mounted there", verb,
+			shown);
+		break;
 	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
 	}
 	e->sys = errnum;

@@ -1,4 +1,9 @@
-/* remove.c - deleting and moving: out of sight by one rename, then taken apart. */
+/*
+ * remove.c - deleting and moving: out of sight by one rename, then taken apart.
+ *
+ * A tree goes into the stage first.  Where that lies on another file system (a mount below the
+ * root), it goes into a directory made beside it, and a note in the stage tells recovery of that.
+ */
 #include "files/staging.h"
 
 #include <berth/mem.h>
@@ -117,6 +122,111 @@ void remove_tree(struct staging *s, int dir, const char *name, const struct op *
 	free(p.names);
 }
 
+/* --- trees on another file system than the stage --- */
+
+#define TRASH STAGING_NAME "."
+#define NOTE "berth: a deletion goes on in "
+
+/* All that is in the directory dir/name, and it. */
+static void remove_trash(struct staging *s, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t)
+{
+	struct staging here = {.serial = 0};
+	struct pending p = {0};
+	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	char next[STAGE_NAME_MAX];
+
+	if (!d) {
+		if (copy >= 0)
+			close(copy);
+		return;
+	}
+	here.stage = fd;
+	stage_name(s, next); /* an id nobody else has used here: ours and a number of its own */
+	snprintf(here.id, sizeof here.id, "%s", s->id);
+	here.serial = s->serial << 20;
+	while ((entry = readdir(d)) != NULL)
+		if (strlen(entry->d_name) < STAGE_NAME_MAX && entry->d_name[0] != '.') {
+			p.names = mem_grow(p.names, &p.cap, p.n + 1, sizeof *p.names);
+			strcpy(p.names[p.n++], entry->d_name);
+		}
+	closedir(d);
+	for (size_t i = 0; i < p.n && !(op && op_stopped(op)); i++)
+		remove_tree(&here, fd, p.names[i], op, t);
+	free(p.names);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* The path of the directory that a note in the stage speaks of, or NULL. */
+static char *read_note(struct staging *s, const char *name)
+{
+	AUTO_CLOSE int fd = openat(s->stage, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_FREE char *text = NULL;
+	struct stat st;
+	const char *leaf;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		st.st_size >= PATH_LONGEST)
+		return NULL;
+	text = xmalloc((size_t)st.st_size + 1);
+	n = read(fd, text, (size_t)st.st_size);
+	text[n < 0 ? 0 : n] = '\0';
+	if (n != st.st_size || strncmp(text, NOTE, strlen(NOTE)) != 0)
+		return NULL;
+	/* Only what carries our name is ours to remove. */
+	leaf = strrchr(text, '/');
+	leaf = leaf ? leaf + 1 : text + strlen(NOTE);
+	return strncmp(leaf, TRASH, strlen(TRASH)) == 0 ? xstrdup(text + strlen(NOTE)) : NULL;
+}
+
+void remove_noted(struct files_root *r, struct staging *s, const char *name)
+{
+	AUTO_FREE char *path = read_note(s, name);
+	struct files_tree_totals t = {0};
+	const char *leaf;
+	AUTO_CLOSE int dir = path ? path_parent(r, path, NULL, &leaf, NULL) : -1;
+
+	if (dir >= 0)
+		remove_trash(s, dir, leaf, NULL, &t);
+}
+
+/* Out of sight into a directory beside it, then taken apart there.  -1: it is still where it was. */
+static int remove_beside(struct staging *s, const char *path, int dir, const char *leaf,
+	const struct op *op, struct files_tree_totals *t, struct err *e)
+{
+	char note[STAGE_NAME_MAX], trash[STAGE_NAME_MAX + 8];
+	size_t parent = (size_t)(leaf - path);
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_CLOSE int fd = -1, beside = -1;
+	int rc;
+
+	stage_name(s, note);
+	snprintf(trash, sizeof trash, TRASH "%s", note);
+	str_adds(&text, NOTE);
+	str_add(&text, path, parent);
+	str_adds(&text, trash);
+	fd = openat(s->stage, note, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len) {
+		rc = err_sys(e, errno, "cannot note the deletion of %.200s", path);
+	} else if (mkdirat(dir, trash, 0700) < 0 ||
+		(beside = openat(dir, trash, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
+		renameat2(dir, leaf, beside, "0", RENAME_NOREPLACE) < 0) {
+		rc = path_error(e, errno, "delete", path);
+		unlinkat(dir, trash, AT_REMOVEDIR);
+	} else {
+		remove_trash(s, dir, trash, op, t);
+		rc = 0;
+	}
+	/* Interrupted: recovery goes on with it. */
+	if (rc < 0 || !(op && op_stopped(op)))
+		unlinkat(s->stage, note, 0);
+	return rc;
+}
+
 struct place {
 	int dir;
 	const char *leaf;
@@ -153,14 +263,15 @@ static int delete (struct op *op, struct files_root *r, const char *path, bool r
 {
 	struct place p = {.dir = -1};
 	AUTO_CLOSE int dir = -1, lock = -1;
+	const struct patience wait = patience(LOCK_MS, op);
 	struct staging *s;
 	char away[STAGE_NAME_MAX];
 
 	if (refuse_staging(path, e) < 0 || find(r, path, &p, e) < 0)
 		return -1;
 	dir = p.dir;
-	s = staging_get(r, e);
-	if (!s || (lock = staging_lock(s, &p.key, 1, LOCK_MS, op, e)) < 0)
+	s = staging_get(r, &wait, e);
+	if (!s || (lock = staging_lock(s, &p.key, 1, &wait, e)) < 0)
 		return -1;
 	if (fstatat(dir, p.leaf, &p.st, AT_SYMLINK_NOFOLLOW) < 0)
 		return path_error(e, errno, "delete", path);
@@ -187,8 +298,15 @@ static int delete (struct op *op, struct files_root *r, const char *path, bool r
 	stage_name(s, away);
 	if (renameat2(dir, p.leaf, s->stage, away, RENAME_NOREPLACE) == 0)
 		remove_tree(s, s->stage, away, op, t);
-	else
+	else if (errno == EXDEV) {
+		if (remove_beside(s, path, dir, p.leaf, op, t, e) < 0)
+			return -1;
+	} else if (errno == ENOSPC || errno == EDQUOT) {
+		/* No room even for a new name: what is in it goes where it is, piece by piece. */
 		remove_tree(s, dir, p.leaf, op, t);
+	} else {
+		return path_error(e, errno, "delete", path);
+	}
 	if (op_stopped(op))
 		return op_cancelled(e);
 	return t->errors ? err_copy(e, &t->first) : 0;
@@ -236,6 +354,7 @@ static int move(struct op *op, struct files_root *r, const char *from, const cha
 {
 	struct place a = {.dir = -1}, b = {.dir = -1};
 	AUTO_CLOSE int dir_a = -1, dir_b = -1, lock = -1;
+	const struct patience wait = patience(LOCK_MS, op);
 	struct staging *s;
 	uint64_t keys[2];
 	unsigned flags = overwrite ? 0 : RENAME_NOREPLACE;
@@ -248,8 +367,8 @@ static int move(struct op *op, struct files_root *r, const char *from, const cha
 	dir_b = b.dir;
 	keys[0] = a.key < b.key ? a.key : b.key;
 	keys[1] = a.key < b.key ? b.key : a.key;
-	s = staging_get(r, e);
-	if (!s || (lock = staging_lock(s, keys, 2, LOCK_MS, op, e)) < 0)
+	s = staging_get(r, &wait, e);
+	if (!s || (lock = staging_lock(s, keys, 2, &wait, e)) < 0)
 		return -1;
 	if (op_stopped(op))
 		return op_cancelled(e);

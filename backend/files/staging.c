@@ -17,7 +17,9 @@
 
 #define MANY_KEYS 1024 /* from here on the whole root is locked instead */
 #define KEY_LAST ((UINT64_C(1) << 62) - 1)
+#define GATE (KEY_LAST + 1)
 #define OWNER "owner."
+#define NEW_OWNER "new." /* until it is locked */
 
 /* Open (or make) a directory of ours below `parent`. */
 static int own_dir(int parent, const char *name, const char *root, struct err *e)
@@ -49,10 +51,15 @@ static int lock_range(int fd, short type, uint64_t from, uint64_t n)
 	return fcntl(fd, F_OFD_SETLK, &l);
 }
 
+struct patience patience(int timeout_ms, const struct op *op)
+{
+	return (struct patience){clock_mono_ns() + (int64_t)timeout_ms * 1000000, op};
+}
+
 /* There is no waiting with a time limit in the kernel, so ask again, with pauses that grow and
  * differ from process to process. */
-static int lock_patiently(int fd, short type, uint64_t from, uint64_t n, int64_t until,
-	const struct op *op, struct err *e)
+static int lock_patiently(
+	int fd, short type, uint64_t from, uint64_t n, const struct patience *p, struct err *e)
 {
 	unsigned pause = 200, noise = (unsigned)getpid() * 2654435761u + (unsigned)(uintptr_t)&fd;
 
@@ -62,9 +69,9 @@ static int lock_patiently(int fd, short type, uint64_t from, uint64_t n, int64_t
 			return 0;
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return err_sys(e, errno, "cannot lock the files to be written");
-		if (op && op_stopped(op))
+		if (p->op && op_stopped(p->op))
 			return op_cancelled(e);
-		if (clock_mono_ns() >= until)
+		if (clock_mono_ns() >= p->until)
 			return err_set(e, ERR_TIMEOUT,
 				"another process keeps the files to be written locked: try again");
 		noise = noise * 1103515245u + 12345u;
@@ -73,6 +80,28 @@ static int lock_patiently(int fd, short type, uint64_t from, uint64_t n, int64_t
 			pause += pause / 4;
 	}
 	return 0;
+}
+
+/* One of those that change something.  With `gate` shut nobody new comes in after us until
+ * open_gate: who waits for all others would else wait for ever where there are many. */
+static int come_in(int fd, bool shut, const struct patience *p, struct err *e)
+{
+	return lock_patiently(fd, shut ? F_WRLCK : F_RDLCK, GATE, 1, p, e) < 0
+		? -1
+		: lock_patiently(fd, F_RDLCK, 0, 1, p, e);
+}
+
+static void open_gate(int fd)
+{
+	lock_range(fd, F_UNLCK, GATE, 1);
+}
+
+/* Alone: nobody commits, finishes or recovers meanwhile. */
+static int come_in_alone(int fd, const struct patience *p, struct err *e)
+{
+	return lock_patiently(fd, F_WRLCK, GATE, 1, p, e) < 0
+		? -1
+		: lock_patiently(fd, F_WRLCK, 0, 1, p, e);
 }
 
 static int open_lock(struct staging *s, struct err *e)
@@ -90,22 +119,20 @@ uint64_t staging_key(const struct stat *dir, const char *leaf)
 	return 1 + XXH3_64bits_withSeed(leaf, strlen(leaf), seed) % (KEY_LAST - 1);
 }
 
-int staging_lock(struct staging *s, const uint64_t *keys, size_t n, int timeout_ms,
-	const struct op *op, struct err *e)
+int staging_lock(
+	struct staging *s, const uint64_t *keys, size_t n, const struct patience *p, struct err *e)
 {
-	int64_t until = clock_mono_ns() + (int64_t)timeout_ms * 1000000;
 	AUTO_CLOSE int fd = open_lock(s, e);
+	bool all = n > MANY_KEYS;
 
-	if (fd < 0 || lock_patiently(fd, F_RDLCK, 0, 1, until, op, e) < 0)
+	if (fd < 0 || come_in(fd, all, p, e) < 0)
 		return -1;
-	if (n > MANY_KEYS) {
-		if (lock_patiently(fd, F_WRLCK, 1, KEY_LAST, until, op, e) < 0)
-			return -1;
-		return steal_fd(&fd);
-	}
-	for (size_t i = 0; i < n; i++)
+	if (all && lock_patiently(fd, F_WRLCK, 1, KEY_LAST, p, e) < 0)
+		return -1;
+	open_gate(fd);
+	for (size_t i = 0; !all && i < n; i++)
 		if ((i == 0 || keys[i] != keys[i - 1]) &&
-			lock_patiently(fd, F_WRLCK, keys[i], 1, until, op, e) < 0)
+			lock_patiently(fd, F_WRLCK, keys[i], 1, p, e) < 0)
 			return -1;
 	return steal_fd(&fd);
 }
@@ -117,20 +144,25 @@ char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX])
 	return buf;
 }
 
+static bool unlocked(struct staging *s, const char *name)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	AUTO_CLOSE int fd = openat(s->dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT;
+	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
 /* The process that `id` stands for is gone.  Its lock file may be missing, too. */
 static bool dead(struct staging *s, const char *id)
 {
 	char name[64];
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	AUTO_CLOSE int fd = -1;
 
 	if (strcmp(id, s->id) == 0)
 		return false;
 	snprintf(name, sizeof name, OWNER "%.20s", id);
-	fd = openat(s->dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENOENT;
-	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+	return unlocked(s, name);
 }
 
 /* "ID.N": ID of 16 hexadecimal digits. */
@@ -185,16 +217,31 @@ static int found(struct files_root *r, struct staging *s, const char *name, stru
 	return 1;
 }
 
-static int remove_staged(struct files_root *r, struct staging *s, const char *name, struct err *e)
+static int has_journal(struct files_root *r, struct staging *s, const char *name, struct err *e)
 {
 	(void)r;
 	(void)e;
+	return memcmp(name, s->clearing, 17) == 0;
+}
+
+/* Entries of a dead process are needed only while a journal of it is there.  Asked after the process
+ * was found dead: it makes no new one, and who replays it removes these first. */
+static int remove_staged(struct files_root *r, struct staging *s, const char *name, struct err *e)
+{
 	struct files_tree_totals t = {0};
 
+	if (memcmp(name, s->clearing, 17) != 0) {
+		memcpy(s->clearing, name, 17);
+		s->keep = each_dead(r, s, s->journal, has_journal, e) != 0;
+	}
+	if (s->keep)
+		return 0;
+	remove_noted(r, s, name);
 	remove_tree(s, s->stage, name, NULL, &t);
 	return 0;
 }
 
+/* Files of owners that are gone, and of those that went before they became owners. */
 static void remove_dead_owners(struct staging *s)
 {
 	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -202,8 +249,9 @@ static void remove_dead_owners(struct staging *s)
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d)) != NULL)
-		if (strncmp(entry->d_name, OWNER, strlen(OWNER)) == 0 &&
-			dead(s, entry->d_name + strlen(OWNER)))
+		if ((strncmp(entry->d_name, OWNER, strlen(OWNER)) == 0 ||
+			    strncmp(entry->d_name, NEW_OWNER, strlen(NEW_OWNER)) == 0) &&
+			unlocked(s, entry->d_name))
 			unlinkat(s->dir, entry->d_name, 0);
 	if (d)
 		closedir(d);
@@ -211,52 +259,58 @@ static void remove_dead_owners(struct staging *s)
 		close(fd);
 }
 
-int staging_recover(struct files_root *r, struct staging *s, bool thorough, struct err *e)
+int staging_recover(struct files_root *r, struct staging *s, bool thorough,
+	const struct patience *p, struct err *e)
 {
-	AUTO_CLOSE int fd = -1;
 	int journals = each_dead(r, s, s->journal, found, e);
 
-	if (journals < 0 || (journals == 0 && !thorough))
-		return journals;
-	fd = open_lock(s, e);
-	/* Alone: nobody commits, finishes or recovers meanwhile. */
-	if (fd < 0 || lock_patiently(fd, F_WRLCK, 0, 1, clock_mono_ns() + 10000000000, NULL, e) < 0)
-		return -1;
-	if (each_dead(r, s, s->journal, journal_replay, e) < 0)
-		return -1;
-	if (thorough) {
-		if (each_dead(r, s, s->stage, remove_staged, e) < 0)
+	if (journals > 0) {
+		AUTO_CLOSE int fd = open_lock(s, e);
+
+		if (fd < 0 || come_in_alone(fd, p, e) < 0 ||
+			each_dead(r, s, s->journal, journal_replay, e) < 0)
 			return -1;
-		remove_dead_owners(s);
 	}
+	if (journals < 0 || !thorough)
+		return journals < 0 ? -1 : 0;
+	s->clearing[0] = '\0';
+	if (each_dead(r, s, s->stage, remove_staged, e) < 0)
+		return -1;
+	remove_dead_owners(s);
 	return 0;
 }
 
 static int become_owner(struct staging *s, struct err *e)
 {
-	AUTO_CLOSE int lock = open_lock(s, e);
-	char name[64];
+	char fresh[64], name[64];
 	uint64_t id;
 
-	/* Under the shared lock, so that no recovery sees the file before it is locked. */
-	if (lock < 0 ||
-		lock_patiently(lock, F_RDLCK, 0, 1, clock_mono_ns() + 10000000000, NULL, e) < 0)
-		return -1;
-	do {
+	/* Under another name until it is locked: unlocked it would be a dead process's. */
+	for (int attempt = 0; attempt < 100; attempt++) {
 		if (getrandom(&id, sizeof id, 0) != sizeof id)
 			return err_sys(e, errno, "cannot get random numbers");
 		snprintf(s->id, sizeof s->id, "%016llx", (unsigned long long)id);
+		snprintf(fresh, sizeof fresh, NEW_OWNER "%s", s->id);
 		snprintf(name, sizeof name, OWNER "%s", s->id);
 		s->owner = openat(
-			s->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	} while (s->owner < 0 && errno == EEXIST);
-	if (s->owner < 0)
-		return err_sys(e, errno, "cannot create %s in " STAGING_NAME, name);
-	lock_range(s->owner, F_WRLCK, 0, 0);
-	return 0;
+			s->dir, fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (s->owner < 0 && errno != EEXIST)
+			break;
+		if (s->owner < 0)
+			continue;
+		lock_range(s->owner, F_WRLCK, 0, 0);
+		if (renameat(s->dir, fresh, s->dir, name) == 0)
+			return 0;
+		/* Somebody tidied up between the two calls. */
+		close(s->owner);
+		s->owner = -1;
+		if (errno != ENOENT)
+			break;
+	}
+	return err_sys(e, errno, "cannot create %s in " STAGING_NAME, name);
 }
 
-static struct staging *open_staging(struct files_root *r, struct err *e)
+static struct staging *open_staging(struct files_root *r, const struct patience *p, struct err *e)
 {
 	struct staging *s = xmalloc(sizeof *s);
 	AUTO_CLOSE int top = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -269,7 +323,7 @@ static struct staging *open_staging(struct files_root *r, struct err *e)
 	if ((s->dir = own_dir(top, STAGING_NAME, r->name, e)) < 0 ||
 		(s->stage = own_dir(s->dir, "stage", r->name, e)) < 0 ||
 		(s->journal = own_dir(s->dir, "journal", r->name, e)) < 0 ||
-		become_owner(s, e) < 0 || staging_recover(r, s, true, e) < 0)
+		become_owner(s, e) < 0 || staging_recover(r, s, true, p, e) < 0)
 		goto fail;
 	return s;
 fail:
@@ -277,13 +331,13 @@ fail:
 	return NULL;
 }
 
-struct staging *staging_get(struct files_root *r, struct err *e)
+struct staging *staging_get(struct files_root *r, const struct patience *p, struct err *e)
 {
 	struct staging *s;
 
 	pthread_mutex_lock(&r->lock);
 	if (!r->staging)
-		r->staging = open_staging(r, e);
+		r->staging = open_staging(r, p, e);
 	s = r->staging;
 	pthread_mutex_unlock(&r->lock);
 	return s;

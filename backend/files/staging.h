@@ -2,7 +2,8 @@
  * staging.h - the directory .berth of a root: where new files wait, locks, journals.
  *
  *   .berth/lock         never removed; byte 0 shared by every change, exclusive for recovery; one
- *                       byte (a hash of directory and name) exclusive per target
+ *                       byte (a hash of directory and name) exclusive per target; the last byte is
+ *                       a gate, passed by every change and kept shut by who waits for all others
  *   .berth/owner.ID     locked for the life of the process (and root) that has it
  *   .berth/stage/ID.N   files on their way in, or out
  *   .berth/journal/ID.N a batch past its commit point: redo it, or undo it where it says so
@@ -27,18 +28,27 @@ struct staging {
 	int owner;               /* holds the lock that says we live */
 	char id[17];
 	_Atomic uint64_t serial;
+	char clearing[17]; /* while it is made: the dead process whose leavings are looked at */
+	bool keep;         /* and whether they are still needed */
 };
+
+/* How long to wait for a lock, and what may end the waiting. */
+struct patience {
+	int64_t until; /* clock_mono_ns */
+	const struct op *op;
+};
+struct patience patience(int timeout_ms, const struct op *op);
 
 /* The staging of this root, made at the first call; what dead processes left is finished or undone
  * before the first call returns.  NULL and *e when .berth is not ours or cannot be made. */
-struct staging *staging_get(struct files_root *r, struct err *e);
+struct staging *staging_get(struct files_root *r, const struct patience *p, struct err *e);
 void staging_close(struct staging *s);
 char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX]); /* a new one: "ID.N" */
 
 /* Lock the targets (keys sorted, ascending).  The descriptor holds the locks until it is closed.
- * ERR_TIMEOUT after `timeout_ms`. */
-int staging_lock(struct staging *s, const uint64_t *keys, size_t n, int timeout_ms,
-	const struct op *op, struct err *e);
+ * ERR_TIMEOUT when patience ends. */
+int staging_lock(
+	struct staging *s, const uint64_t *keys, size_t n, const struct patience *p, struct err *e);
 uint64_t staging_key(const struct stat *dir, const char *leaf);
 
 /* Remove what is at dir/name, whatever it is, without following anything.  Directories are emptied
@@ -47,8 +57,13 @@ uint64_t staging_key(const struct stat *dir, const char *leaf);
 void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
 	struct files_tree_totals *t);
 
+/* What is in the stage may be a note of a deletion on another file system: finish that.  The note
+ * itself stays. */
+void remove_noted(struct files_root *r, struct staging *s, const char *name);
+
 /* Batches of dead processes that are past their commit point, if there are any: cheap when not. */
-int staging_recover(struct files_root *r, struct staging *s, bool thorough, struct err *e);
+int staging_recover(struct files_root *r, struct staging *s, bool thorough,
+	const struct patience *p, struct err *e);
 
 /* --- the journal of one batch --- */
 

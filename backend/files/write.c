@@ -100,8 +100,7 @@ static int lock_targets(struct batch *b, struct err *e)
 			return err_set(
 				e, ERR_USAGE, "%.200s is in the batch twice", order[i]->put->path);
 	}
-	b->lock = staging_lock(b->staging, keys, n,
-		b->o->lock_timeout_ms ? b->o->lock_timeout_ms : LOCK_MS, &b->op, e);
+	b->lock = staging_lock(b->staging, keys, n, &b->patience, e);
 	return b->lock < 0 ? -1 : 0;
 }
 
@@ -393,8 +392,9 @@ static int run(struct batch *b, struct files_writing *out, struct err *e)
 {
 	int rc = -1;
 
-	b->staging = staging_get(b->root, e);
-	if (b->staging && staging_recover(b->root, b->staging, false, e) == 0)
+	b->patience = patience(b->o->lock_timeout_ms ? b->o->lock_timeout_ms : LOCK_MS, &b->op);
+	b->staging = staging_get(b->root, &b->patience, e);
+	if (b->staging && staging_recover(b->root, b->staging, false, &b->patience, e) == 0)
 		rc = prepare(b, e);
 	if (rc == 0)
 		rc = commit_batch(b, e);

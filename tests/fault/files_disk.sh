@@ -2,6 +2,9 @@
 # files_disk.sh - batches on disks that fill up or stop: a small tmpfs, an ext4 image shut down under us.
 # shellcheck disable=SC2010,SC2015,SC2143,SC2317 # names are ours; the trap calls clean
 [ "$(id -u)" = 0 ] || { echo "mounting takes root"; exit 77; }
+# In a mount namespace of our own: a container started meanwhile would take our mounts with it, and a file
+# system that was shut down would stay mounted there.
+[ -n "${OWN_MOUNTS:-}" ] || OWN_MOUNTS=1 exec unshare --mount bash "$0" "$@"
 bad=0
 mounted=()
 clean() {
@@ -13,6 +16,19 @@ cd "$TMPDIR" || exit 1
 result() {
 	if [ "$1" = 0 ]; then echo "ok $2"; else echo "not ok $2"; bad=1; fi
 }
+
+# A tree on another file system than the root's .berth is gone at once, however deep, and the mount stays.
+mkdir -p over/mnt
+mount -t tmpfs -o size=4m none over/mnt || { echo "tmpfs cannot be mounted here"; exit 77; }
+mounted+=("$PWD/over/mnt")
+mkdir -p over/mnt/t/a/b/c/d over/mnt/t/e
+touch over/mnt/t/f over/mnt/t/a/b/c/d/f
+"$BERTH" files delete --root over --recursive mnt/t && [ -z "$(ls -A over/mnt over/.berth/stage | grep -v :)" ]
+result $? 'a tree deleted on another file system'
+text=$("$BERTH" files delete --root over --recursive mnt 2>&1)
+[ $? = 4 ] && [[ $text == *"a file system is mounted there"* ]]
+result $? 'a mount point stays'
+umount over/mnt
 
 # A full disk: the batch fails as a whole, the old files stay, nothing is left over.
 mkdir -p full from

@@ -102,15 +102,14 @@ static void work(int seed, int rounds)
 		int rc = files_write(f, r, puts, n,
 			&(struct files_write_options){
 				.promise = all ? FILES_ALL_OR_NOTHING : FILES_VISIBLE,
-				.lock_timeout_ms = 60000},
+				.lock_timeout_ms = 600000},
 			&w, &e);
 
 		if (rc == 0) {
 			done++;
 			for (size_t i = 0; i < n; i++)
 				added[which[i]]++;
-		} else if (e.kind != ERR_CONFLICT && e.kind != ERR_TIMEOUT) {
-			/* Changed by another, or locked by others for too long: both mean again. */
+		} else if (e.kind != ERR_CONFLICT) {
 			fprintf(stderr, "%s\n", e.msg);
 			_exit(4);
 		}
