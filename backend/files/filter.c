@@ -1,6 +1,9 @@
 /* filter.c - shell patterns, gitignore rules and the other conditions of a walk. */
 #include "files/filter.h"
 
+#include <berth/mem.h>
+#include <berth/str.h>
+
 #include <stdint.h>
 #include <string.h>
 
@@ -120,6 +123,7 @@ struct rules {
 	const struct rules *outer;
 	size_t base, n;
 	struct rule *rules;
+	const char *prefix; /* of a directory above the start of the walk: the way down from it */
 };
 
 static bool plain(const char *s)
@@ -197,6 +201,15 @@ struct rules *rules_compile(
 	return r;
 }
 
+struct rules *rules_compile_above(struct slab *slab, const struct rules *outer, const char *text,
+	size_t n, const char *prefix)
+{
+	struct rules *r = rules_compile(slab, outer, text, n, 0);
+
+	r->prefix = *prefix ? prefix : NULL;
+	return r;
+}
+
 struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_t n)
 {
 	struct rules *r = slab_alloc(slab, sizeof *r);
@@ -234,10 +247,19 @@ bool rules_ignore(const struct rules *r, const char *path, const char *name, boo
 {
 	size_t len = strlen(name);
 
-	for (; r; r = r->outer)
-		for (size_t i = r->n; i-- > 0;)
-			if (rule_matches(&r->rules[i], path + r->base, name, len, dir))
+	for (; r; r = r->outer) {
+		AUTO_STR struct str joined = STR_INIT;
+		const char *relative = path + r->base;
+
+		for (size_t i = r->n; i-- > 0;) {
+			if (r->rules[i].anchored && r->prefix && !joined.len) {
+				str_addf(&joined, "%s%s", r->prefix, path);
+				relative = joined.s;
+			}
+			if (rule_matches(&r->rules[i], relative, name, len, dir))
 				return !r->rules[i].negate;
+		}
+	}
 	return false;
 }
 

@@ -26,6 +26,10 @@ struct rules;
  * file lies in.  Memory comes from the slab.  `text` need not end in NUL. */
 struct rules *rules_compile(
 	struct slab *slab, const struct rules *outer, const char *text, size_t n, size_t base);
+/* The same for a file in a directory above the start: `prefix` leads from there to the start, with
+ * a slash in the end, and stays the caller's. */
+struct rules *rules_compile_above(struct slab *slab, const struct rules *outer, const char *text,
+	size_t n, const char *prefix);
 struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_t n);
 /* `path` of the entry from the start of the walk, `name` its last component. */
 bool rules_ignore(const struct rules *r, const char *path, const char *name, bool dir);

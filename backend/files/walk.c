@@ -14,11 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "files/ignore.h"
 #include "files/staging.h"
 #include "files/walkqueue.h"
 
 #define BUFFER (64u << 10)
-#define IGNORE_MAX (1u << 20)
 #define SLOW_NS 200000       /* a directory that took longer may have waited for the disk */
 #define VERY_SLOW_NS 2000000 /* the same where the file system does no reads of its own */
 #define MANY_SWITCHES 16     /* then; fewer may be our own locks */
@@ -196,22 +196,6 @@ static int by_name(const void *a, const void *b)
 
 /* --- which entries --- */
 
-static const struct rules *read_ignore(
-	struct walk_worker *me, int fd, const char *name, const struct rules *outer)
-{
-	AUTO_CLOSE int file = openat(fd, name, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
-	AUTO_FREE char *text = NULL;
-	struct stat st;
-	ssize_t n;
-
-	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
-		st.st_size > (off_t)IGNORE_MAX)
-		return outer;
-	text = xmalloc((size_t)st.st_size + 1);
-	n = read(file, text, (size_t)st.st_size);
-	return n <= 0 ? outer : rules_compile(&me->slab, outer, text, (size_t)n, me->path.len);
-}
-
 static const struct rules *rules_here(struct walk_worker *me, struct walk_dir *d, int fd)
 {
 	const struct rules *rules = d->parent ? d->parent->rules : me->walk->private->excludes;
@@ -224,9 +208,9 @@ static const struct rules *rules_here(struct walk_worker *me, struct walk_dir *d
 		own = own || strcmp(d->entries[i].name, ".ignore") == 0;
 	}
 	if (git)
-		rules = read_ignore(me, fd, ".gitignore", rules);
+		rules = ignore_read(&me->slab, fd, ".gitignore", rules, me->path.len, NULL);
 	if (own)
-		rules = read_ignore(me, fd, ".ignore", rules);
+		rules = ignore_read(&me->slab, fd, ".ignore", rules, me->path.len, NULL);
 	return rules;
 }
 
@@ -520,6 +504,8 @@ int walk_run(struct walk *w, struct err *e)
 	if (w->filter->nexcludes)
 		p->excludes =
 			rules_from_list(&first.slab, w->filter->excludes, w->filter->nexcludes);
+	if (w->filter->ignore_files)
+		p->excludes = ignore_above(&first.slab, w->root, w->start, p->excludes);
 	p->needs_path = p->excludes || w->filter->ignore_files || w->filter->nglobs;
 	p->chooses = p->needs_path || w->filter->skip_hidden || w->filter->types;
 	queue_init(p);
