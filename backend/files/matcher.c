@@ -1,6 +1,7 @@
 /* matcher.c - patterns: PCRE2 with its JIT, and a literal that must be there as a first sieve. */
 #include "files/matcher.h"
 
+#include <berth/clock.h>
 #include <berth/mem.h>
 
 #include <ctype.h>
@@ -10,14 +11,23 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "files/room.h"
+
 #define PATTERN_MAX 65536
-#define MATCH_LIMIT 1000000 /* some 10 ms: then a line is given up */
+/* No call of PCRE2 can be stopped, so none is given much: lines of PIECE bytes in all, and of a line
+ * longer than LONG only so many places to start from as take SLICE_NS. */
+#define PIECE (16u << 10)
+#define LONG (64u << 10)
+#define SLICE_NS 2000000
+#define LINE_NS INT64_C(2000000000) /* then a long line is given up */
+#define MATCH_LIMIT 1000000         /* some 10 ms: then a line is given up */
 #define STACK_MAX (1u << 20)
 
 struct matcher {
 	struct literal literal; /* len 0: none */
 	pcre2_code *code;       /* NULL: the literal is all */
 	bool jit;
+	bool ends; /* it asks for the end of the text: no pieces, which would be ends of their own */
 	char *text;
 };
 
@@ -124,7 +134,7 @@ static int compile(struct matcher *m, const struct files_pattern *p, struct err 
 {
 	AUTO_FREE char *text = p->regex ? xstrndup(p->text, p->len) : quoted(p->text, p->len);
 	size_t n = p->regex ? p->len : strlen(text);
-	uint32_t options = PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+	uint32_t options = PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
 	PCRE2_UCHAR why[128];
 	PCRE2_SIZE at = 0;
 	int code = 0;
@@ -140,6 +150,7 @@ static int compile(struct matcher *m, const struct files_pattern *p, struct err 
 		text = framed;
 		n = strlen(text);
 	}
+	m->ends = strstr(text, "\\z") || strstr(text, "\\Z");
 	m->code = compile_text(text, n, options, &code, &at);
 	if (!m->code) {
 		pcre2_get_error_message(code, why, sizeof why);
@@ -235,6 +246,11 @@ static const char *line_end(const char *at, const char *end)
 	return nl ? nl : end;
 }
 
+static bool stopped(const struct matcher_local *l)
+{
+	return l->op && op_stopped(l->op);
+}
+
 /* PCRE2 on s[0 .. n) from `from`.  1, 0 or -1 (its limit was reached). */
 static int match(struct matcher_local *l, const char *s, size_t n, size_t from)
 {
@@ -243,14 +259,41 @@ static int match(struct matcher_local *l, const char *s, size_t n, size_t from)
 	return rc > 0 ? 1 : rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
 }
 
-/* Within the line that holds `at`, and not before `from`. */
+/* The same on one long line, some places to start from at a time. */
+static int match_sliced(struct matcher_local *l, const char *s, size_t n, size_t from)
+{
+	int64_t begun = clock_mono_ns(), before = begun, now;
+	size_t places = 256;
+	int rc = 0;
+
+	while (rc == 0 && from <= n) {
+		if (stopped(l))
+			break;
+		pcre2_set_offset_limit(l->context, n - from > places ? from + places : PCRE2_UNSET);
+		rc = match(l, s, n, from);
+		from += places + 1;
+		now = clock_mono_ns();
+		if (now - before < SLICE_NS / 2)
+			places *= 2;
+		else if (now - before > SLICE_NS && places > 1)
+			places /= 2;
+		if (now - begun > LINE_NS && rc == 0 && from <= n)
+			rc = -1;
+		before = now;
+	}
+	pcre2_set_offset_limit(l->context, PCRE2_UNSET);
+	return rc;
+}
+
+/* Within the line that holds `from`, and not before that. */
 static int match_line(
 	struct matcher_local *l, const char *s, size_t n, size_t from, size_t *ret_end)
 {
 	const char *end = line_end(s + from, s + n);
-	int rc = match(l, s, (size_t)(end - s), from);
+	size_t stop = (size_t)(end - s);
+	int rc = stop - from > LONG ? match_sliced(l, s, stop, from) : match(l, s, stop, from);
 
-	*ret_end = (size_t)(end - s);
+	*ret_end = stop;
 	if (rc < 0)
 		l->gave_up++;
 	return rc;
@@ -268,7 +311,7 @@ static void take(struct matcher_local *l, size_t *start, size_t *end)
 static bool find_sieved(
 	struct matcher_local *l, const char *s, size_t n, size_t from, size_t *start, size_t *end)
 {
-	while (from <= n) {
+	while (from <= n && !stopped(l)) {
 		const char *hit = literal_find(&l->m->literal, s + from, n - from);
 		const char *line;
 		size_t next;
@@ -283,6 +326,61 @@ static bool find_sieved(
 		from = next + 1;
 	}
 	return false;
+}
+
+/* Where the lines from `from` on end that are matched in one go: before a long line, which is matched
+ * by itself. */
+static size_t piece_end(const struct matcher *m, const char *s, size_t n, size_t from)
+{
+	size_t end;
+	const char *nl;
+
+	if (m->ends || n - from <= PIECE)
+		return n;
+	end = (size_t)(line_end(s + from + PIECE, s + n) - s);
+	if (end - from <= LONG)
+		return end;
+	nl = memrchr(s + from, '\n', PIECE);
+	return nl ? (size_t)(nl - s) : end;
+}
+
+/* The lines of s[from .. end), one by one. */
+static bool find_by_line(struct matcher_local *l, const char *s, size_t end, size_t from,
+	size_t *ret_start, size_t *ret_end)
+{
+	while (from <= end && !stopped(l)) {
+		size_t next;
+
+		if (match_line(l, s, end, from, &next) == 1) {
+			take(l, ret_start, ret_end);
+			return true;
+		}
+		from = next + 1;
+	}
+	return false;
+}
+
+/* The same, all at once.  -1: that was too much, go on line by line from *ret_start. */
+static int find_in_piece(struct matcher_local *l, const char *s, size_t end, size_t from,
+	size_t *ret_start, size_t *ret_end)
+{
+	int rc = match(l, s, end, from);
+	size_t next;
+
+	*ret_start = from;
+	if (rc <= 0)
+		return rc;
+	take(l, ret_start, ret_end);
+	if (*ret_end <= (size_t)(line_end(s + *ret_start, s + end) - s))
+		return 1;
+	/* It ran on into the next line: what is there within this one? */
+	from = *ret_start;
+	if (match_line(l, s, end, from, &next) == 1) {
+		take(l, ret_start, ret_end);
+		return 1;
+	}
+	*ret_start = next + 1;
+	return -1;
 }
 
 bool matcher_find(struct matcher_local *l, const char *s, size_t n, size_t from, size_t *ret_start,
@@ -301,24 +399,16 @@ bool matcher_find(struct matcher_local *l, const char *s, size_t n, size_t from,
 	}
 	if (m->literal.len)
 		return find_sieved(l, s, n, from, ret_start, ret_end);
-	while (from <= n) {
-		int rc = match(l, s, n, from);
-		size_t next;
+	while (from <= n && !stopped(l)) {
+		size_t end = piece_end(m, s, n, from);
+		int rc = -1;
 
-		if (rc == 0)
-			return false;
-		if (rc > 0) {
-			take(l, ret_start, ret_end);
-			if (*ret_end <= (size_t)(line_end(s + *ret_start, s + n) - s))
-				return true;
-			/* It ran on into the next line: what is there within this one? */
-			from = *ret_start;
-		}
-		if (match_line(l, s, n, from, &next) == 1) {
-			take(l, ret_start, ret_end);
+		*ret_start = from;
+		if (m->ends || end - from <= LONG)
+			rc = find_in_piece(l, s, end, from, ret_start, ret_end);
+		if (rc > 0 || (rc < 0 && find_by_line(l, s, end, *ret_start, ret_start, ret_end)))
 			return true;
-		}
-		from = next + 1;
+		from = end + 1;
 	}
 	return false;
 }

@@ -3,7 +3,7 @@
  *
  * A matcher is compiled once and shared read-only; every thread has its own matcher_local.  Lines
  * are what is matched: no match reaches beyond a line feed.  A pattern that runs into its limit on a
- * line (exponential ones do) is given up for that line and counted.
+ * line (exponential ones do), or takes seconds for one, is given up for that line and counted.
  */
 #ifndef BERTH_FILES_MATCHER_H
 #define BERTH_FILES_MATCHER_H
@@ -15,8 +15,10 @@
 #include <berth/files.h>
 
 struct matcher;
+struct op;
 struct matcher_local {
 	const struct matcher *m;
+	const struct op *op;           /* or NULL; cancelled: nothing more is found */
 	void *match, *context, *stack; /* PCRE2's */
 	uint64_t gave_up;
 };

@@ -122,11 +122,34 @@ static void report(struct walk_worker *me, struct walk_dir *d, size_t index, str
 	pthread_mutex_unlock(&x->lock);
 }
 
+/* Whose hits are many. */
+struct many {
+	struct searching *x;
+	const struct walk_dir *d; /* NULL: the start itself */
+	size_t index;
+};
+
+static void show_some(void *ctx, struct searcher *s)
+{
+	const struct many *m = ctx;
+	struct searching *x = m->x;
+	AUTO_STR struct str path = STR_INIT;
+
+	if (m->d)
+		walk_entry_path(&x->walk, m->d, &m->d->entries[m->index], &path);
+	else
+		str_adds(&path, x->walk.start);
+	pthread_mutex_lock(&x->lock);
+	show(x, path.s, s->found.hits, s->found.n);
+	pthread_mutex_unlock(&x->lock);
+}
+
 static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, size_t index)
 {
 	struct searching *x = me->walk->ctx;
 	struct searcher *s = me->data;
 	struct stat st;
+	struct many many = {x, d, index};
 	int fd = search_open(dirfd, d->entries[index].name, &st);
 
 	if (fd < 0) {
@@ -135,6 +158,8 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 		return;
 	}
 	s->totals.files++;
+	s->flush = x->o->sorted ? NULL : show_some;
+	s->flush_ctx = &many;
 	switch (search_fd(s, fd, &st, x->o, me->walk->op)) {
 	case SEARCHED:
 		if (s->found.matches)
@@ -218,6 +243,8 @@ static int search_one(struct searching *x, const char *path, struct err *e)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 1;
 	searcher_init(&s, x->matcher);
+	s.flush = show_some;
+	s.flush_ctx = &(struct many){.x = x};
 	s.totals.files = 1;
 	how = search_fd(&s, fd, &st, x->o, &x->op);
 	if (how == SEARCHED && s.found.matches) {

@@ -12,6 +12,7 @@
 #define WINDOW (4u << 20) /* most that is held of a file; a longer line is looked at in pieces */
 #define BINARY_HEAD 8192
 #define TEXT_MAX (16u << 20) /* text of hits kept of one file */
+#define HITS_MANY 16384      /* hits of one file that are handed over before its end */
 
 void searcher_init(struct searcher *s, const struct matcher *m)
 {
@@ -24,6 +25,7 @@ void searcher_release(struct searcher *s)
 {
 	matcher_local_release(&s->local);
 	free(s->buf);
+	free(s->utf16.raw);
 	free(s->found.hits);
 	str_release(&s->found.text);
 }
@@ -175,7 +177,8 @@ static bool search_window(struct view *v, size_t from, size_t limit)
 			v->line_shown = true;
 		v->context_from = nl ? stop + 1 : limit;
 		v->after_left = v->o->after;
-		if (v->o->max_file_hits && s->found.matches >= v->o->max_file_hits)
+		if ((v->o->max_file_hits && s->found.matches >= v->o->max_file_hits) ||
+			(v->o->max_hits && s->found.matches > v->o->max_hits))
 			return false;
 	}
 	if (v->after_left)
@@ -233,16 +236,49 @@ static void finish_hits(struct found *f)
 	}
 }
 
+static void flush(struct searcher *s)
+{
+	finish_hits(&s->found);
+	s->flush(s->flush_ctx, s);
+	s->found.n = 0;
+	str_clear(&s->found.text);
+}
+
+/* The file's first bytes are in the buffer: leave out a byte order mark, and go over to UTF-8 where
+ * it says UTF-16. */
+static ssize_t begin_text(struct view *v, int fd, ssize_t got)
+{
+	struct searcher *s = v->s;
+	size_t mark = utf16_mark(&s->utf16, s->buf, (size_t)got), rest = (size_t)got - mark;
+
+	if (mark == 0)
+		return got;
+	if (!s->utf16.on) {
+		memmove(s->buf, s->buf + mark, rest);
+		v->offset = mark;
+		return (ssize_t)rest;
+	}
+	if (rest > UTF16_RAW) {
+		if (lseek(fd, (off_t)(mark + UTF16_RAW), SEEK_SET) < 0)
+			return -1;
+		rest = UTF16_RAW;
+	}
+	utf16_push(&s->utf16, s->buf + mark, rest);
+	return utf16_read(&s->utf16, fd, s->buf, s->cap);
+}
+
 enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 	const struct files_search_options *o, const struct op *op)
 {
 	struct view v = {.s = s, .o = o, .line = 1};
 	uint64_t most = o->max_file_bytes ? o->max_file_bytes : UINT64_C(4) << 30;
 	size_t done = 0; /* of the buffer, searched already */
-	bool eof = false;
+	bool eof = false, first = true;
 
+	s->local.op = op;
 	s->found.n = 0;
 	s->found.matches = 0;
+	s->utf16.on = false;
 	str_clear(&s->found.text);
 	if ((uint64_t)st->st_size > most)
 		return SEARCH_LARGE;
@@ -250,8 +286,9 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 	while (!eof) {
 		ssize_t got;
 		const char *nl;
+		bool full;
 
-		if (v.n == s->cap && !make_room(s, 2 * s->cap)) {
+		if (s->cap - v.n < (s->utf16.on ? 8 : 1) && !make_room(s, 2 * s->cap)) {
 			/* One line fills the window: keep what a match across the cut needs. */
 			size_t overlap = matcher_overlap(s->local.m);
 
@@ -260,24 +297,32 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 			done = slide(&v, v.n > overlap ? v.n - overlap : v.n, false);
 			v.line_begin = 0;
 		}
-		got = read(fd, s->buf + v.n, s->cap - v.n);
+		got = s->utf16.on ? utf16_read(&s->utf16, fd, s->buf + v.n, s->cap - v.n)
+				  : read(fd, s->buf + v.n, s->cap - v.n);
 		if (got < 0 && errno == EINTR)
 			continue;
+		if (first && got > 0)
+			got = begin_text(&v, fd, got);
 		if (got < 0 || op_stopped(op))
 			return SEARCH_FAILED;
-		if (v.offset == 0 && v.n == 0 && !o->binary &&
+		if (first && !o->binary &&
 			memchr(s->buf, '\0', (size_t)got < BINARY_HEAD ? (size_t)got : BINARY_HEAD))
 			return SEARCH_BINARY;
+		first = false;
 		s->totals.bytes += (uint64_t)got;
 		v.n += (size_t)got;
 		/* A short read of a file whose size is reached is its end. */
-		eof = got == 0 || (v.n < s->cap && v.offset + v.n >= (uint64_t)st->st_size);
+		eof = got == 0 ||
+			(!s->utf16.on && v.n < s->cap && v.offset + v.n >= (uint64_t)st->st_size);
 		nl = eof ? NULL : memrchr(s->buf + done, '\n', v.n - done);
+		full = s->cap >= WINDOW && s->cap - v.n < (s->utf16.on ? 8 : 1);
 		/* No line's end yet: a larger window first. */
-		if (!nl && !eof && (v.n < s->cap || s->cap < WINDOW))
+		if (!nl && !eof && !full)
 			continue;
 		if (!search_window(&v, done, nl ? (size_t)(nl + 1 - s->buf) : v.n))
 			break;
+		if (s->flush && s->found.n > HITS_MANY)
+			flush(s);
 		if (nl) {
 			v.line_begin = done = slide(&v, (size_t)(nl + 1 - s->buf), true);
 			v.line_shown = false;

@@ -49,6 +49,7 @@ static void begin(struct walk_worker *me)
 	struct worker *w = xcalloc(1, sizeof *w);
 
 	matcher_local_init(&w->local, x->matcher);
+	w->local.op = &x->op;
 	me->data = w;
 }
 

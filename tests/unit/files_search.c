@@ -158,6 +158,84 @@ static void test_hard_patterns(void **state)
 	SEARCH("u:1:10:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX("caf\xc3\xa9?"));
 }
 
+/* Long lines, where each place to start from costs as much as the line is long: given up after a
+ * while, found where it can be, and cancelled at any time. */
+static void test_long_lines(void **state)
+{
+	size_t n = 3u << 20;
+	char *text = xmalloc(n + 8), *got;
+	struct files_search_options o = {.pattern = REGEX("[ab]*c")};
+
+	(void)state;
+	memset(text, 'a', n);
+	memcpy(text + n, "\nxabc\n", 7);
+	tree_write("root/long", text, n + 6);
+	o.max_line = 20;
+	got = search("long", &o);
+	assert_string_equal(got, "long:2:2:xabc\n");
+	assert_int_equal(totals.gave_up, 1);
+	free(got);
+	/* Far into the line, over many slices. */
+	memcpy(text + n - 10, "xyyyz", 5);
+	tree_write("root/long", text, n + 6);
+	o.pattern = (struct files_pattern)REGEX("x[y]+?z");
+	got = search("long", &o);
+	assert_string_equal(got, "long:1:3145719:aaaaaaaaaaaaaaaaaaaa\n");
+	assert_int_equal(totals.gave_up, 0);
+	free(got);
+	free(text);
+	unlink(tree_path("root/long"));
+}
+
+static void put16(struct str *out, const char *text, bool big)
+{
+	for (; *text; text++) {
+		str_addc(out, big ? 0 : *text);
+		str_addc(out, big ? *text : 0);
+	}
+}
+
+/* As ripgrep does: a byte order mark says what the text is, and is no part of it. */
+static void test_marks(void **state)
+{
+	struct files_search_options o = {.pattern = REGEX("^line 70000")};
+	char *got;
+
+	(void)state;
+	for (int big = 0; big < 2; big++) {
+		struct str text = STR_INIT;
+
+		str_adds(&text, big ? "\xfe\xff" : "\xff\xfe");
+		put16(&text, "first needle\r\n", big);
+		/* A character of two units, one alone, and a byte too few in the end. */
+		str_add(&text, big ? "\xd8\x3d\xde\x00" : "\x3d\xd8\x00\xde", 4);
+		str_add(&text, big ? "\xdc\x00" : "\x00\xdc", 2);
+		put16(&text, " needle\n", big);
+		str_addc(&text, 'x');
+		tree_write("root/wide", text.s, text.len);
+		SEARCH("wide:1:7:first needle\r\n"
+		       "wide:2:9:\xf0\x9f\x98\x80\xef\xbf\xbd needle\n",
+			"wide", .pattern = LITERAL("needle"));
+		SEARCH("wide:1:1:first needle\r\n", "wide", .pattern = REGEX("^first"));
+		/* Far beyond the first buffers. */
+		text.len = 2;
+		for (int i = 0; i < 80000; i++) {
+			char line[32];
+
+			snprintf(line, sizeof line, "line %d\n", i);
+			put16(&text, line, big);
+		}
+		tree_write("root/wide", text.s, text.len);
+		got = search("wide", &o);
+		assert_string_equal(got, "wide:70001:1:line 70000\n");
+		free(got);
+		str_release(&text);
+	}
+	tree_text("root/wide", "\xef\xbb\xbfword\n");
+	SEARCH("wide:1:1:word\n", "wide", .pattern = REGEX("^word$"));
+	unlink(tree_path("root/wide"));
+}
+
 /* Literal and sieve against the plain way, on random bytes of a small alphabet. */
 static void test_literals(void **state)
 {
@@ -366,6 +444,8 @@ int main(void)
 		cmocka_unit_test(test_context),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_hard_patterns),
+		cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_transform),
 		cmocka_unit_test(test_diff_applies),
