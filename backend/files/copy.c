@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "files/staging.h"
 #include "files/walk.h"
 
 #define SMALL (128u << 10) /* read and written in one piece */
@@ -368,26 +369,39 @@ static int copy_link(
 
 /* --- directories --- */
 
+/* "." (or nothing): the root itself, as a whole. */
+static bool whole(const char *path)
+{
+	return !*path || (path[0] == '.' && !path[1 + strspn(path + 1, "/")]);
+}
+
+/* Make the directory of the copy, or take the one there is where that may be; O_PATH will not do. */
+static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
+{
+	const char *leaf;
+	AUTO_CLOSE int parent = -1;
+
+	if (!d->parent && whole(x->to))
+		return path_open(x->to_root, ".", O_RDONLY | O_DIRECTORY);
+	parent = path_parent(x->to_root, path, NULL, &leaf, NULL);
+	if (parent < 0 ||
+		(mkdirat(parent, leaf, 0700) < 0 &&
+			!(errno == EEXIST && (x->o->resume || x->o->overwrite))))
+		return -1;
+	return openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
 {
 	struct copying *x = me->walk->ctx;
 	struct worker *w = me->data;
 	AUTO_STR struct str path = STR_INIT;
 	struct stat st;
-	const char *leaf;
-	AUTO_CLOSE int parent = -1;
 
 	to_path(x, d, NULL, &path);
-	parent = path_parent(x->to_root, path.s, NULL, &leaf, NULL);
-	if (parent < 0 || fstat(fd, &st) < 0 ||
-		(mkdirat(parent, leaf, 0700) < 0 &&
-			!(errno == EEXIST && (x->o->resume || x->o->overwrite)))) {
-		fail(w, me->walk, errno, "make the directory", path.s);
-		return false;
-	}
-	w->to_dir = openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	w->to_dir = fstat(fd, &st) < 0 ? -1 : to_dir(x, d, path.s);
 	if (w->to_dir < 0) {
-		fail(w, me->walk, errno, "open", path.s);
+		fail(w, me->walk, errno, "make the directory", path.s);
 		return false;
 	}
 	w->t.dirs++;
@@ -427,7 +441,7 @@ static const struct walk_ops copy_ops = {
 /* Modes and times of directories in the end, the inner ones first: until then we write to them. */
 static void finish_dirs(struct copying *x)
 {
-	for (size_t i = x->ndirs; i-- > 0;) {
+	for (size_t i = x->ndirs; i-- > 0 && !op_stopped(&x->op);) {
 		const struct dir_end *d = &x->dirs[i];
 		AUTO_CLOSE int fd = path_open_strict(x->to_root, d->path, O_RDONLY | O_DIRECTORY);
 
@@ -439,17 +453,34 @@ static void finish_dirs(struct copying *x)
 	}
 }
 
+/* Another name for a file of the copy. */
+static int link_to(struct copying *x, int a, const char *leaf_a, int b, const char *leaf_b)
+{
+	char temporary[64];
+	int rc;
+
+	if (linkat(a, leaf_a, b, leaf_b, 0) == 0 || (errno == EEXIST && x->o->resume))
+		return 0;
+	if (errno != EEXIST || !x->o->overwrite)
+		return -1;
+	snprintf(temporary, sizeof temporary, STAGING_NAME ".%d.link", (int)getpid());
+	if (linkat(a, leaf_a, b, temporary, 0) < 0)
+		return -1;
+	rc = renameat(b, temporary, b, leaf_b);
+	/* Where both are names of one file already, the rename does nothing. */
+	unlinkat(b, temporary, 0);
+	return rc;
+}
+
 static void make_links(struct copying *x)
 {
-	for (size_t i = 0; i < x->nlater; i++) {
+	for (size_t i = 0; i < x->nlater && !op_stopped(&x->op); i++) {
 		const char *leaf_a, *leaf_b;
 		const char *first = x->linked[x->later[i].first].path;
 		AUTO_CLOSE int a = path_parent(x->to_root, first, NULL, &leaf_a, NULL);
 		AUTO_CLOSE int b = path_parent(x->to_root, x->later[i].path, NULL, &leaf_b, NULL);
 
-		if (a >= 0 && b >= 0 &&
-			(linkat(a, leaf_a, b, leaf_b, 0) == 0 ||
-				(errno == EEXIST && x->o->resume))) {
+		if (a >= 0 && b >= 0 && link_to(x, a, leaf_a, b, leaf_b) == 0) {
 			x->totals.files++;
 			continue;
 		}
@@ -505,36 +536,48 @@ static int copy_one(struct copying *x, int from_dir, const char *leaf, const str
 	return rc;
 }
 
+/* The directory that holds the last component of `path`, and what is there; of a whole root itself
+ * *leaf is ".".  1: nothing is there. */
+static int look(struct files_root *r, const char *path, int *dir, const char **leaf,
+	struct stat *st, struct err *e)
+{
+	*leaf = ".";
+	*dir = whole(path) ? path_open(r, ".", O_PATH | O_DIRECTORY)
+			   : path_parent(r, path, NULL, leaf, e);
+	if (*dir < 0)
+		return -1;
+	return fstatat(*dir, *leaf, st, AT_SYMLINK_NOFOLLOW) < 0 ? 1 : 0;
+}
+
 static int run(struct copying *x, struct files_root *from_root, const char *from, struct err *e)
 {
 	static const struct files_filter all;
 	const char *leaf, *to_leaf;
-	AUTO_CLOSE int from_dir = path_parent(from_root, from, NULL, &leaf, e);
+	AUTO_CLOSE int from_dir = -1;
 	AUTO_CLOSE int to_dir = -1;
 	struct stat st, to_st;
-	int rc;
+	int rc = look(from_root, from, &from_dir, &leaf, &st, e);
 
-	if (from_dir < 0)
+	if (rc != 0)
+		return rc < 0 ? -1 : path_error(e, errno, "copy", from);
+	rc = look(x->to_root, x->to, &to_dir, &to_leaf, &to_st, e);
+	if (rc < 0)
 		return -1;
-	to_dir = path_parent(x->to_root, x->to, NULL, &to_leaf, e);
-	if (to_dir < 0)
-		return -1;
-	if (fstatat(from_dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return path_error(e, errno, "copy", from);
-	if (fstatat(to_dir, to_leaf, &to_st, AT_SYMLINK_NOFOLLOW) == 0) {
+	if (rc == 0) {
 		if (to_st.st_ino == st.st_ino && to_st.st_dev == st.st_dev)
 			return err_set(e, ERR_REFUSED, "%.200s cannot be copied onto itself", from);
-		if (!x->o->overwrite && !x->o->resume)
+		if (!x->o->overwrite && !x->o->resume && !whole(x->to))
 			return path_error(e, EEXIST, "copy to", x->to);
 	}
 	if (!S_ISDIR(st.st_mode))
-		return copy_one(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
+		return whole(x->to) ? path_error(e, EISDIR, "replace", x->to)
+				    : copy_one(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
 	if (lies_within(to_dir, &st))
 		return err_set(e, ERR_REFUSED, "%.200s cannot be copied into itself", from);
 	x->walk = (struct walk){
 		.op = &x->op,
 		.root = from_root,
-		.start = from,
+		.start = whole(from) ? "" : from,
 		.filter = &all,
 		.ops = &copy_ops,
 		.ctx = x,
@@ -546,6 +589,8 @@ static int run(struct copying *x, struct files_root *from_root, const char *from
 	if (rc == 0) {
 		make_links(x);
 		finish_dirs(x);
+		if (op_stopped(&x->op))
+			rc = op_cancelled(e);
 	}
 	return rc;
 }

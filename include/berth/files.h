@@ -288,8 +288,9 @@ struct files_tree_totals {
 	uint64_t files, dirs, links, bytes, skipped, reflinked, errors;
 	struct err first; /* of the errors */
 };
-/* `from` below `from_root` becomes `to` below `to_root` (not: a child of it).  Symlinks are copied
- * as links.  Sockets, pipes and devices are errors of their own. */
+/* `from` below `from_root` becomes `to` below `to_root` (not: a child of it).  "." is the whole root:
+ * of a root that is copied to, what is there stays as with `overwrite` and `resume` unset: a
+ * conflict for each name that exists on both sides.  Symlinks are copied as links.  Sockets, pipes and devices are errors of their own. */
 int files_copy(struct files *f, struct files_root *from_root, const char *from,
 	struct files_root *to_root, const char *to, const struct files_copy_options *o,
 	struct files_tree_totals *totals, struct err *e);

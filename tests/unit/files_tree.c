@@ -111,6 +111,37 @@ static void test_copy(void **state)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
+/* A whole root into a new directory of another, and onto another root. */
+static void test_copy_whole(void **state)
+{
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+	struct err e = ERR_INIT;
+	struct files_root *from, *to;
+
+	(void)state;
+	tree_mkdirs("other");
+	from = files_root_open(f, tree_path("root/src"), NULL);
+	to = files_root_open(f, tree_path("other"), NULL);
+	assert_int_equal(files_copy(f, from, ".", to, "copy", &o, &t, &e), 0);
+	assert_same("root/src", "other/copy");
+	files_root_close(to);
+	to = files_root_open(f, tree_path("other/copy/nothing"), NULL);
+	assert_int_equal(files_copy(f, from, ".", to, ".", &o, &t, &e), 0);
+	assert_same("root/src", "other/copy/nothing");
+	assert_int_equal(files_copy(f, from, "", to, "./", &o, &t, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	o.overwrite = true;
+	assert_int_equal(files_copy(f, from, ".", to, ".", &o, &t, &e), 0);
+	assert_int_equal(files_copy(f, from, "large", to, ".", &o, &t, &e), -1);
+	assert_int_equal(files_copy(f, from, ".", from, ".", &o, &t, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_int_equal(files_copy(f, from, ".", from, "inner", &o, &t, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	files_root_close(from);
+	files_root_close(to);
+}
+
 static void test_copy_refused(void **state)
 {
 	struct files_copy_options o = {0};
@@ -189,6 +220,36 @@ static void test_delete(void **state)
 	assert_int_equal(n, 2);
 }
 
+/* A deletion on another file system that was killed: the next change goes on with it, and a note
+ * that names anything else is only removed. */
+static void test_noted(void **state)
+{
+	struct files_root *r;
+
+	(void)state;
+	tree_text("noted/d/.berth.0123456789abcdef.0/0/deep/er/f", "x");
+	tree_text("noted/d/.berth.0123456789abcdef.0/0123456789abcdef.7/f", "x");
+	tree_text("noted/d/kept", "x");
+	tree_text("noted/other", "x");
+	tree_text("noted/.berth/stage/0123456789abcdef.0",
+		"berth: a deletion goes on in d/.berth.0123456789abcdef.0");
+	tree_text("noted/.berth/stage/0123456789abcdef.1", "berth: a deletion goes on in other");
+	tree_text("noted/.berth/stage/0123456789abcdef.2",
+		"berth: a deletion goes on in ../.berth.out");
+	tree_text(".berth.out/f", "x");
+	r = files_root_open(f, tree_path("noted"), NULL);
+	struct files_tree_totals t;
+
+	assert_int_equal(files_delete(f, r, "d/kept", false, &t, NULL), 0);
+	files_root_close(r);
+	assert_false(tree_exists("noted/d/.berth.0123456789abcdef.0"));
+	assert_true(tree_exists("noted/d"));
+	assert_true(tree_exists("noted/other"));
+	assert_true(tree_exists(".berth.out/f"));
+	assert_false(tree_exists("noted/.berth/stage/0123456789abcdef.0"));
+	assert_false(tree_exists("noted/.berth/stage/0123456789abcdef.2"));
+}
+
 static void test_move(void **state)
 {
 	(void)state;
@@ -232,8 +293,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_refused),
 		cmocka_unit_test(test_delete),
+		cmocka_unit_test(test_noted),
 		cmocka_unit_test(test_move),
 	};
 
