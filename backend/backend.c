@@ -180,6 +180,7 @@ static void do_logs_close(struct backend *b, const struct command *c)
 
 static void (*const commands[])(struct backend *b, const struct command *c) = {
 	[CMD_ACT] = act_command,
+	[CMD_AGENTS] = roster_command,
 	[CMD_REFRESH] = do_refresh,
 	[CMD_FOCUS] = detail_focus,
 	[CMD_VISIBLE] = stats_visible,
@@ -219,6 +220,7 @@ static void on_wake(uv_async_t *h)
 
 	/* Wakes coalesce: drain. */
 	gate_drain(b);
+	roster_drain(b);
 	while ((c = take_command(b))) {
 		CHECK((size_t)c->kind < COUNT(commands));
 		if (!b->stopping)
@@ -245,6 +247,7 @@ static void on_pulse(uv_timer_t *t)
 	logs_pulse(b);
 	chores_pulse(b);
 	detail_pulse(b);
+	roster_pulse(b);
 	gate_pulse(b);
 	publish_jobs(b);
 }
@@ -294,7 +297,7 @@ static void check_farewell(uv_timer_t *t)
 {
 	struct backend *b = t->data;
 
-	if (!act_busy(b) || backend_now(b) - b->published_ns > STOP_ACTS_MS * 1000000LL)
+	if ((!act_busy(b) && !roster_busy(b)) || backend_now(b) - b->published_ns > STOP_ACTS_MS * 1000000LL)
 		close_engine(t);
 }
 
@@ -302,7 +305,7 @@ static void begin_stop(struct backend *b)
 {
 	if (b->stopping || uv_is_active((uv_handle_t *)&b->farewell))
 		return;
-	if (!act_busy(b)) {
+	if (!act_busy(b) && !roster_busy(b)) {
 		close_engine(&b->farewell);
 		return;
 	}
@@ -358,6 +361,7 @@ static void set_up(struct backend *b, const struct backend_options *o)
 	mailbox_init(&b->up, wake_main, b);
 	snapshot_slot_init(&b->slot);
 	model_init(&b->model);
+	roster_open(b, o);
 	host_init(&b->host);
 	b->sweep.fd_budget = sweep_raise_fds();
 	/* Without this nothing is local, which the engine's own figures make up for. */
@@ -393,6 +397,7 @@ static void free_letters(struct mailbox *m)
 
 static void tear_down(struct backend *b)
 {
+	roster_close(b);
 	gate_release(b);
 	free_letters(&b->down);
 	free_letters(&b->up);

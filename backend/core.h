@@ -10,6 +10,7 @@
  *   logs.c      merged log subscriptions
  *   shell.c     a terminal in a container
  *   detail.c    everything about the container in focus
+ *   roster.c    the agents: what they do; roster_acts.c: bringing them up and taking them down
  *   chores.c    inspect, save, import: small commands
  *
  * Thread: everything belongs to the backend's thread unless it says otherwise.  Engine callbacks
@@ -71,6 +72,7 @@ struct subscription;
 struct shell;
 struct import;
 struct focus;
+struct roster;
 
 struct backend {
 	/* the main thread's */
@@ -125,6 +127,7 @@ struct backend {
 	bool engine_closed; /* stopping: its last handle is gone */
 
 	struct focus *focus;
+	struct roster *roster; /* NULL with `once` */
 	struct act_batch *acts;
 	struct subscription *logs;
 	struct shell *shells;
@@ -217,6 +220,15 @@ void detail_row(struct backend *b, const struct row *r); /* inspected: look agai
 void detail_pulse(struct backend *b);
 const struct detail *detail_now(struct backend *b); /* NULL: none */
 void detail_stop(struct backend *b);
+
+/* roster.c */
+void roster_open(struct backend *b, const struct backend_options *o);
+void roster_command(struct backend *b, const struct command *c);
+void roster_pulse(struct backend *b);
+void roster_drain(struct backend *b); /* letters of its threads */
+void roster_copy(struct backend *b, struct snapshot *s, struct arena *a); /* after the rows */
+bool roster_busy(const struct backend *b);
+void roster_close(struct backend *b);
 
 /* chores.c */
 void chores_inspect(struct backend *b, const struct command *c);

@@ -29,6 +29,7 @@ void publish_now(struct backend *b)
 	s->self = b->self_stats;
 	s->listed = b->listed;
 	s->stats_done = copy_rows(&b->model, s, a) && b->listed;
+	roster_copy(b, s, a);
 	s->njobs = b->njobs;
 	s->jobs = arena_array(a, b->njobs + 1, sizeof *s->jobs);
 	memcpy((struct job_info *)(uintptr_t)s->jobs, b->jobs, b->njobs * sizeof *s->jobs);

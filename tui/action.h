@@ -20,9 +20,11 @@ enum {
 	IN_HELP = 1 << 5,
 	IN_INSPECT = 1 << 6,
 	IN_AUDIT = 1 << 7,
+	IN_AGENTS = 1 << 8,
 	IN_ANY = 0xFFFF,
 	IN_TEXT = IN_LOGS | IN_INSPECT,
-	IN_LISTS = IN_CONTAINERS | IN_JOBS,
+	IN_ROWS = IN_CONTAINERS | IN_AGENTS,
+	IN_LISTS = IN_ROWS | IN_JOBS,
 };
 
 enum {
@@ -65,14 +67,17 @@ enum {
 	ACTION(PREV_PANE, "prev-pane", "S-Tab", IN_ANY, ACTION_HIDDEN, "pane",                     \
 		"previous pane or detail tab")                                                     \
 	ACTION(ENTER, "enter", "Enter", IN_ANY, ACTION_HIDDEN, "detail", "detail; fold or unfold") \
-	ACTION(LOGS, "logs", "l", IN_CONTAINERS, 0, "logs",                                        \
-		"logs of the row, or of all marked merged")                                        \
-	ACTION(SHELL, "shell", "x", IN_CONTAINERS, ACTION_CHANGES, "shell",                        \
-		"a shell in the container")                                                        \
-	ACTION(INSPECT, "inspect", "i", IN_CONTAINERS, 0, "inspect",                               \
-		"the engine's JSON, collapsible")                                                  \
-	ACTION(RECORDS, "records", "a", IN_CONTAINERS, ACTION_HIDDEN, "audit",                     \
+	ACTION(LOGS, "logs", "l", IN_ROWS, 0, "logs", "logs of the row, or of all marked merged")  \
+	ACTION(SHELL, "shell", "x", IN_ROWS, ACTION_CHANGES, "shell", "a shell in the container")  \
+	ACTION(INSPECT, "inspect", "i", IN_ROWS, 0, "inspect", "the engine's JSON, collapsible")   \
+	ACTION(RECORDS, "records", "a", IN_ROWS, ACTION_HIDDEN, "audit",                           \
 		"what was done to the container")                                                  \
+	ACTION(AGENT_UP, "agent-up", "U", IN_AGENTS, ACTION_CHANGES, "up",                         \
+		"bring the agent up as its team file says")                                        \
+	ACTION(AGENT_DOWN, "agent-down", "D Del", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \
+		"down", "take the agent down: its container goes, its workspace stays")            \
+	ACTION(AGENT_RENEW, "agent-recreate", "R", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE, \
+		"recreate", "take it down and bring it up as its team file says now")              \
 	ACTION(START_STOP, "start-stop", "S", IN_CONTAINERS, ACTION_CHANGES, "start/stop",         \
 		"start, or stop with its grace time")                                              \
 	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \
@@ -105,7 +110,7 @@ enum {
 		"follow the end")                                                                  \
 	ACTION(WRAP, "wrap", "w", IN_LOGS, 0, "wrap", "wrap long lines")                           \
 	ACTION(STAMPS, "timestamps", "t", IN_LOGS, 0, "time", "time stamps")                       \
-	ACTION(ZOOM, "zoom", "z", IN_CONTAINERS | IN_LOGS, ACTION_HIDDEN, "zoom",                  \
+	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom",                        \
 		"the pane alone, or both")                                                         \
 	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS, ACTION_CHANGES, "cancel", "cancel the job") \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \

@@ -211,4 +211,5 @@ void acts_result(struct app *a, const struct event *e)
 		app_say(a, ROLE_GOOD, "%s %zu container%s.", acts[e->act].done, e->done,
 			e->done == 1 ? "" : "s");
 	}
+	agents_result(a, e);
 }

@@ -498,6 +498,9 @@ static int app_open(struct app *a, struct err *e)
 	for (size_t i = 0; i < a->ntabs; i++)
 		if (tabs[i]->snapshot)
 			tabs[i]->snapshot(&a->tab[i].view, a->shown);
+	/* Everything that runs is the picture to begin with, agents or not. */
+	while (a->at < a->ntabs - 1 && tabs[a->at] != &containers_view)
+		a->at++;
 	shown(a, true);
 	a->dirty = a->urgent = true;
 	return 0;

@@ -47,9 +47,12 @@ void app_shell(struct app *a, const struct target *t);
 /* Would policy let it happen?  0, or -1 with its sentence.  What is not known of the container passes:
  * the backend asks again. */
 int app_may(struct app *a, enum deed deed, const struct container *c, struct err *e);
+int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, struct err *e);
 bool app_guarded(struct app *a); /* is there any rule that app_may could refuse by? */
 /* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if
  * confirmed, but for those that policy keeps: they are shown. */
 void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n);
+void app_confirm_agents(
+	struct app *a, enum agent_act act, const struct agent *const *agents, size_t n);
 
 #endif

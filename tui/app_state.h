@@ -1,6 +1,7 @@
 /*
  * app_state.h - what the app's files share: app.c (loop, views), frame.c (the picture),
- * deeds.c (the app's own actions), acts.c (acts on containers), shell.c, script.c.  Views see app.h only.
+ * deeds.c (the app's own actions), acts.c and agent_acts.c (acts on
+ * containers and agents), shell.c, script.c.  Views see app.h only.
  */
 #ifndef TUI_APP_STATE_H
 #define TUI_APP_STATE_H
@@ -96,6 +97,9 @@ bool app_read_only_stays(const struct app *a); /* asked for at the start: not to
 
 /* acts.c */
 void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
+
+/* agent_acts.c */
+void agents_result(struct app *a, const struct event *e); /* EV_RESULT */
 
 /* shell.c */
 void shell_event(struct app *a, const struct event *e);

@@ -37,7 +37,7 @@ static const struct {
 };
 
 /* Those that have a use for -c FILE. */
-static const char *const with_team[] = {"tool list", "tool run"};
+static const char *const with_team[] = {"", "tool list", "tool run"};
 
 static bool takes_team(const char *path)
 {

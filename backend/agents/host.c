@@ -174,31 +174,41 @@ int host_remove(struct agents_host *h, const char *id, struct err *e)
 }
 
 /* Its name is ours, and its label is checked: an internal network has no way out by the engine. */
-int host_network(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
-	const char **id, struct err *e)
+int host_network_find(
+	struct agents_host *h, const char *name, struct arena *mem, const char **id, struct err *e)
 {
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT, body = STR_INIT;
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 	struct err asked = ERR_INIT;
 	const char *full = arena_printf(mem, "berth-%s", name);
 
-	(void)t;
 	str_addf(&target, "/networks/%s", full);
-	if (!sync_ask(h->engine, "look for the network %s", full, "GET", target.s, NULL, 0, &reply,
-		    &asked)) {
-		root = ejson_parse(reply.s, reply.len, e);
-		if (!root)
-			return -1;
-		if (!ejson_bool(root, "Internal") ||
-			strcmp(ejson_string(ejson_get(root, "Labels"), "berth.role"), "network"))
-			return err_set(e, ERR_CONFLICT,
-				"a network called %s is there already and is not an internal one of berth's.",
-				full);
-		*id = arena_strdup(mem, ejson_string(root, "Id"));
-		return 0;
-	}
-	if (asked.kind != ERR_NOT_FOUND)
-		return err_copy(e, &asked);
+	if (sync_ask(h->engine, "look for the network %s", full, "GET", target.s, NULL, 0, &reply,
+		    &asked))
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	if (!ejson_bool(root, "Internal") ||
+		strcmp(ejson_string(ejson_get(root, "Labels"), "berth.role"), "network"))
+		return err_set(e, ERR_CONFLICT,
+			"a network called %s is there already and is not an internal one of berth's.",
+			full);
+	*id = arena_strdup(mem, ejson_string(root, "Id"));
+	return 1;
+}
+
+int host_network(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
+	const char **id, struct err *e)
+{
+	AUTO_STR struct str reply = STR_INIT, body = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	const char *full = arena_printf(mem, "berth-%s", name);
+	int found = host_network_find(h, name, mem, id, e);
+
+	(void)t;
+	if (found)
+		return found < 0 ? -1 : 0;
 	str_addf(&body,
 		"{\"Name\":\"%s\",\"Driver\":\"bridge\",\"Internal\":true,\"CheckDuplicate\":true,"
 		"\"Labels\":{\"berth.role\":\"network\"}}",

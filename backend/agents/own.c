@@ -117,8 +117,8 @@ int session_save(const struct session *s, struct err *e)
 
 	if (session_path(s->name, path, e))
 		return -1;
-	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n", s->name, s->id, s->engine, s->session,
-		s->agent, s->spec, s->file, (long long)s->created_ms);
+	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n%s\n", s->name, s->id, s->engine,
+		s->session, s->agent, s->spec, s->file, (long long)s->created_ms, s->base);
 	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || fdatasync(fd) ||
@@ -143,7 +143,7 @@ static bool take(char **at, char *out, size_t cap)
 
 static int load(const char *path, struct session *s)
 {
-	char text[2048], number[32], *at = text;
+	char text[4096], number[32], *at = text;
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 
@@ -157,6 +157,8 @@ static int load(const char *path, struct session *s)
 		!take(&at, s->file, sizeof s->file) || !take(&at, number, sizeof number))
 		return -1;
 	s->created_ms = strtoll(number, NULL, 10);
+	if (!take(&at, s->base, sizeof s->base))
+		s->base[0] = '\0';
 	return 0;
 }
 

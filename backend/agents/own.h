@@ -32,7 +32,8 @@ struct session {
 	char session[SESSION_MAX];
 	char agent[64];
 	char spec[17];  /* hash of what was asked for */
-	char file[512]; /* the team file it came from */
+	char file[512]; /* the team file it came from, absolute */
+	char base[512]; /* what relative paths in it count from; "" in old records */
 	int64_t created_ms;
 };
 

@@ -261,7 +261,7 @@ static int from_tree(
 {
 	bool massgen = is_massgen(c);
 
-	t->file = arena_strdup(&t->mem, c->file);
+	t->file = t->path = arena_strdup(&t->mem, c->file);
 	t->base = arena_strdup(&t->mem, massgen ? cwd : base);
 	if (massgen ? massgen_read(c, t, e) : read_berth(c, t, e))
 		return -1;
@@ -309,7 +309,7 @@ static int check_owner(const char *file, struct err *e)
 
 int team_read(const char *file, const char *cwd, struct team *ret, struct err *e)
 {
-	AUTO_FREE char *real = NULL;
+	AUTO_FREE char *real = NULL, *base = NULL;
 	struct config c;
 	char *slash;
 	int result;
@@ -322,11 +322,14 @@ int team_read(const char *file, const char *cwd, struct team *ret, struct err *e
 		config_release(&c);
 		return -1;
 	}
-	slash = strrchr(real, '/');
-	slash[slash == real] = '\0';
+	base = xstrdup(real);
+	slash = strrchr(base, '/');
+	slash[slash == base] = '\0';
 	memset(ret, 0, sizeof *ret);
 	arena_init(&ret->mem, 4096);
-	result = from_tree(&c, real, cwd, ret, e);
+	result = from_tree(&c, base, cwd, ret, e);
+	if (!result)
+		ret->path = arena_strdup(&ret->mem, real);
 	config_release(&c);
 	if (result)
 		team_release(ret);

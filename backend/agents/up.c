@@ -112,9 +112,7 @@ static int make_home(struct bringing *b, struct err *e)
 	char id[65];
 	int result = -1;
 
-	snprintf(b->home, sizeof b->home, "berth-home-%s", b->def->container);
 	str_addf(&path, "/volumes/%s", b->home);
-	b->spec.home = b->home;
 	if (!sync_ask(b->h->engine, "look for the volume %s", b->home, "GET", path.s, NULL, 0, NULL,
 		    &e2))
 		return 0;
@@ -222,12 +220,12 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	return 0;
 }
 
-static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
+/* What the definition says by itself; user, mounts and network follow from what is there. */
+static void begin_spec(struct bringing *b)
 {
 	const struct agent_def *a = b->def;
-	char hash[17];
-	int there;
 
+	snprintf(b->home, sizeof b->home, "berth-home-%s", a->container);
 	b->spec = (struct spec){.role = SPEC_AGENT,
 		.name = a->container,
 		.agent = a->id,
@@ -236,11 +234,21 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 		.proof = b->proof,
 		.image = a->image,
 		.workdir = a->workspace,
+		.home = b->home,
 		.limits = a->limits,
 		.network = a->network,
 		.sudo = a->sudo,
 		.env = &a->env,
 		.secrets = a->secrets.n || a->credentials.env.n};
+}
+
+static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
+{
+	const struct agent_def *a = b->def;
+	char hash[17];
+	int there;
+
+	begin_spec(b);
 	if (a->net_rate_bytes)
 		return err_set(e, ERR_REFUSED,
 			"%s asks for a network rate limit, which needs traffic control on the host's end "
@@ -261,7 +269,8 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	snprintf(b->session.name, sizeof b->session.name, "%s", a->container);
 	snprintf(b->session.engine, sizeof b->session.engine, "%s", b->h->info.id);
 	snprintf(b->session.agent, sizeof b->session.agent, "%s", a->id);
-	snprintf(b->session.file, sizeof b->session.file, "%s", b->team->file);
+	snprintf(b->session.file, sizeof b->session.file, "%s", b->team->path);
+	snprintf(b->session.base, sizeof b->session.base, "%s", b->team->base);
 	if (own_proof(b->h->info.id, a->container, b->session.session, b->proof, e))
 		return -1;
 	/* The lane's directory is part of what is mounted, so of what is compared. */
@@ -389,6 +398,83 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	rulebook_forget(container);
 	session_forget(container);
 	return found ? 0 : err_set(e, ERR_NOT_FOUND, "%s is not up.", container);
+}
+
+/* The image that the name stands for now against the one that the container was made of. */
+static void check_made_of(
+	struct agents_host *h, const struct spec *s, const char *id, struct agent_checked *ret)
+{
+	AUTO_STR struct str image = STR_INIT, container = STR_INIT, target = STR_INIT;
+	AUTO_JSON cJSON *i = NULL, *c = NULL;
+	struct enforced *item = &ret->item[ret->n];
+	const char *now = "", *was;
+
+	str_addf(&target, "/containers/%s/json", id);
+	if (sync_ask(h->engine, "look at %s", s->name, "GET", target.s, NULL, 0, &container, NULL))
+		return;
+	str_clear(&target);
+	str_addf(&target, "/images/%s/json", s->image);
+	if (!sync_ask(h->engine, "look for the image %s", s->image, "GET", target.s, NULL, 0,
+		    &image, NULL) &&
+		(i = ejson_parse(image.s, image.len, NULL)))
+		now = ejson_string(i, "Id");
+	c = ejson_parse(container.s, container.len, NULL);
+	was = ejson_string(c, "Image");
+	now += strncmp(now, "sha256:", 7) ? 0 : 7;
+	was += strncmp(was, "sha256:", 7) ? 0 : 7;
+	item->what = "image";
+	snprintf(item->asked, sizeof item->asked, "%.40s %.12s", s->image, *now ? now : "missing");
+	snprintf(item->actual, sizeof item->actual, "%.12s", was);
+	item->same = *now && !strcmp(now, was);
+	ret->n++;
+}
+
+static int check(struct bringing *b, const char *id, struct agent_checked *ret, struct err *e)
+{
+	const struct agent_def *a = b->def;
+	struct enforced *item = &ret->item[0];
+	struct existing x;
+	char hash[17];
+	int found;
+
+	begin_spec(b);
+	if (ready_user(a->id, a->workspace, a->sudo, &b->spec.uid, &b->spec.gid, e) ||
+		lane_place(a->container, b->offer.dir, e))
+		return -1;
+	if (a->network == NET_INTERNAL) {
+		found = host_network_find(b->h, a->net_name, &b->mem, &b->spec.net_id, e);
+		if (found < 0)
+			return -1;
+		b->spec.net_id = found ? b->spec.net_id : "";
+	}
+	if (add_mounts(b, e) || (found = host_look(b->h, id, &x, e)) < 0)
+		return -1;
+	if (!found)
+		return err_set(e, ERR_NOT_FOUND, "%s is not there.", a->container);
+	spec_hash(&b->spec, hash);
+	item->what = "definition";
+	item->same = !strcmp(hash, x.spec);
+	snprintf(item->asked, sizeof item->asked, "%.8s", hash);
+	snprintf(item->actual, sizeof item->actual, "%.8s", x.spec);
+	ret->n = 1;
+	check_made_of(b->h, &b->spec, id, ret);
+	ret->n += enforce_read(b->h, &b->spec, id, ret->item + ret->n, ENFORCED_MAX - ret->n);
+	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
+	return 0;
+}
+
+int agents_check(struct agents_host *h, const struct team *t, const struct agent_def *a,
+	const char *id, struct agent_checked *ret, struct err *e)
+{
+	struct bringing b = {.h = h, .team = t, .def = a, .offer = {.boot = -1, .lane = -1}};
+	int result;
+
+	memset(ret, 0, sizeof *ret);
+	arena_init(&b.mem, 2048);
+	result = check(&b, id, ret, e);
+	mounts_release(&b.spec.mounts);
+	arena_release(&b.mem);
+	return result;
 }
 
 size_t agents_sessions(char names[][64], size_t max)

@@ -76,6 +76,27 @@ const char *health_name(enum health h)
 	return word(words, COUNT(words), h);
 }
 
+const char *agent_act_name(enum agent_act a)
+{
+	static const char *const names[] = {"leave", "bring up", "take down", "recreate"};
+
+	return names[a];
+}
+
+const char *agent_act_doing(enum agent_act a)
+{
+	static const char *const names[] = {"", "coming up", "going down", "recreating"};
+
+	return names[a];
+}
+
+const char *agent_state_name(enum agent_state s)
+{
+	static const char *const names[] = {"down", "up", "stopped", "gone", "not ours"};
+
+	return names[s];
+}
+
 const char *act_name(enum act a)
 {
 	static const char *const words[] = {

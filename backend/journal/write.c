@@ -16,9 +16,22 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "journal/entry.h"
 #include "journal/journal.h"
 #include "journal/layout.h"
+
+#define FLUSH_MS 20
+
+struct journal_entry {
+	int fd;
+	const struct journal_file *file; /* mapped */
+	int64_t at;                      /* of the slot */
+	struct journal_slot head;
+	char *ring;       /* cap bytes */
+	uint64_t written; /* position up to which the file has the ring */
+	uint64_t first;   /* what the file says is the oldest */
+	int64_t flushed_ns;
+	bool dirty, broken;
+};
 
 static void ring_write(struct journal_entry *j, uint64_t at, const void *bytes, size_t n)
 {
@@ -188,10 +201,13 @@ struct journal_entry *journal_begin(
 	return j;
 }
 
-void journal_put(struct journal_entry *j, int stream, const char *bytes, size_t n)
+void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t n)
 {
-	size_t cap = j->file->cap, piece;
+	size_t cap, piece;
 
+	if (!j)
+		return;
+	cap = j->file->cap;
 	if (!j->ring)
 		j->ring = xmalloc(cap);
 	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
@@ -204,28 +220,14 @@ void journal_put(struct journal_entry *j, int stream, const char *bytes, size_t 
 		put_frame(j, stream, bytes, piece);
 	}
 	j->dirty = true;
-}
-
-void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t n)
-{
-	if (!j || !n)
-		return;
-	tap_drain(j); /* came before */
-	journal_put(j, stream, bytes, n);
-}
-
-void journal_lose(struct journal_entry *j, int stream, uint64_t n)
-{
-	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
-	j->head.first = j->head.last;
-	j->dirty = true;
+	journal_tick(j);
 }
 
 int journal_wait_ms(const struct journal_entry *j)
 {
 	int64_t left;
 
-	if (!j || (!j->dirty && !j->tap[0].held && !j->tap[1].held))
+	if (!j || !j->dirty)
 		return -1;
 	left = FLUSH_MS - (clock_mono_ns() - j->flushed_ns) / 1000000;
 	return left > 0 ? (int)left : 0;
@@ -233,18 +235,14 @@ int journal_wait_ms(const struct journal_entry *j)
 
 void journal_tick(struct journal_entry *j)
 {
-	if (journal_wait_ms(j))
-		return;
-	tap_drain(j);
-	flush(j);
+	if (j && j->dirty && clock_mono_ns() - j->flushed_ns >= FLUSH_MS * INT64_C(1000000))
+		flush(j);
 }
 
 void journal_end(struct journal_entry *j, const struct run_result *r)
 {
 	if (!j)
 		return;
-	tap_drain(j);
-	tap_release(j);
 	j->head.state = SLOT_ENDED;
 	j->head.ended = (uint32_t)r->ended;
 	j->head.path = (uint32_t)r->path;

@@ -54,6 +54,18 @@ struct agent_up {
 /* Create and start the agent; idempotent.  What it made is removed again when a step fails. */
 int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
 	struct agent_up *ret, struct err *e);
+
+/* The same, looked at without changing anything: what the definition asks for now against what the
+ * running container `id` is and what is in force.  -1 when the definition itself cannot be met. */
+struct agent_checked {
+	size_t n;
+	struct enforced item[ENFORCED_MAX];
+	size_t nloosened;
+	const char *loosened[8];
+};
+int agents_check(struct agents_host *h, const struct team *t, const struct agent_def *a,
+	const char *id, struct agent_checked *ret, struct err *e);
+
 /* Stop and remove the agent's container; workspace and home volume stay.  ERR_NOT_FOUND: not up. */
 int agents_down(struct agents_host *h, const char *container, struct err *e);
 /* Containers in the session records of this user, for `down --all`. */

@@ -25,6 +25,7 @@ struct target {
 
 enum command_kind {
 	CMD_ACT,          /* act on targets */
+	CMD_AGENTS,       /* agent_act on agents: targets' names are those of their containers */
 	CMD_REFRESH,      /* list again now */
 	CMD_FOCUS,        /* targets[0] gets snapshot.detail; no target: none */
 	CMD_VISIBLE,      /* these rows are on screen: sample them first */
@@ -49,6 +50,7 @@ struct command {
 	size_t ntargets;
 	struct target *targets;
 	enum act act;
+	enum agent_act agent_act;
 	bool flag;     /* ACT_REMOVE: force; CMD_READ_ONLY: on; CMD_LOGS_OPEN: follow */
 	bool volumes;  /* ACT_REMOVE: anonymous volumes too */
 	int timeout_s; /* ACT_STOP, ACT_RESTART: grace, -1 the container's own */
@@ -99,8 +101,9 @@ struct event {
 	enum event_kind kind;
 	uint64_t id; /* of the command this answers; 0 for none */
 	struct err err;
-	enum act act;        /* EV_RESULT of CMD_ACT */
-	size_t done, failed; /* EV_RESULT of CMD_ACT: how many targets */
+	enum act act;             /* EV_RESULT of CMD_ACT */
+	enum agent_act agent_act; /* EV_RESULT of CMD_AGENTS */
+	size_t done, failed;      /* EV_RESULT of those: how many targets; `target`: the first */
 	struct target target;
 	const char *notice;
 	struct engine_event engine_event;

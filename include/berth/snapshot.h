@@ -115,6 +115,62 @@ struct container {
 	struct container_stats stats;
 };
 
+/* What can be done to an agent. */
+enum agent_act { AGENT_LEAVE, AGENT_BRING_UP, AGENT_TAKE_DOWN, AGENT_RECREATE, AGENT_ACT_COUNT };
+const char *agent_act_name(enum agent_act a);  /* "bring up" */
+const char *agent_act_doing(enum agent_act a); /* "coming up" */
+
+enum agent_state {
+	AGENT_DOWN,     /* defined, and not up */
+	AGENT_UP,       /* its container runs */
+	AGENT_STOPPED,  /* its container is there, but does not run */
+	AGENT_GONE,     /* its session goes on, but its container is not there any more */
+	AGENT_STRANGER, /* a container calls itself so, which berth did not make here */
+};
+const char *agent_state_name(enum agent_state s); /* "down", "up" ... */
+
+/* One thing that was asked for, and what it is. */
+struct agent_check {
+	const char *what, *asked, *actual;
+	bool same;
+};
+
+/* A command that an agent runs, or ran last. */
+struct agent_command {
+	uint64_t seq;                         /* names it within its agent */
+	const char *text;                     /* its words, as a shell would read them */
+	int64_t started_wall_ms, duration_ms; /* duration: so far, while it runs */
+	const char *ended;                    /* "exit 0", "timeout" ...; "" while it runs */
+	bool good;                            /* ended with 0 */
+};
+
+/* An agent: as defined in a team file, as on record since it came up, and its container. */
+struct agent {
+	const char *id, *role;
+	const char *name;    /* of its container: the identity of this row */
+	const char *session; /* "" when down */
+	const char *file;    /* the team file; "" unknown */
+	const char *base;  /* what relative paths in it count from, where that is not its folder */
+	const char *image; /* asked for; the container's own where no definition is known */
+	const char *workspace;
+	enum agent_state state;
+	bool defined;                      /* stands in `file` as that is now */
+	bool lane;                         /* commands take the fast lane, not the engine's exec */
+	const struct container *container; /* NULL: none */
+	enum agent_act pending;            /* an act of ours is under way */
+	const char *problem;               /* the sentence of the last act that failed, or NULL */
+	/* What berth runs in it now, oldest first, at most 16 of nrunning; and what ended last. */
+	size_t nrunning, ncommands;
+	const struct agent_command *commands;
+	const struct agent_command *last; /* NULL: none yet */
+	/* Asked for against what is in force, as of checked_wall_ms (0: not yet). */
+	int64_t checked_wall_ms;
+	size_t nchecks, ndrift; /* drift: those that are not the same */
+	const struct agent_check *checks;
+	size_t nloosened;
+	const char *const *loosened;
+};
+
 struct key_value {
 	const char *key, *value;
 	bool secret; /* value is already masked */
@@ -198,6 +254,8 @@ struct snapshot {
 	bool stats_done; /* every running container has rates */
 	size_t ncontainers;
 	const struct container *containers; /* sorted by name, then id */
+	size_t nagents;
+	const struct agent *agents; /* by id, then name of the container */
 	size_t njobs;
 	const struct job_info *jobs;   /* running ones first, then newest first */
 	const struct detail *detail;   /* NULL when nothing is in focus */

@@ -125,6 +125,7 @@ struct ignored_key {
 struct team {
 	enum team_kind kind;
 	const char *file; /* as given */
+	const char *path; /* absolute, links resolved; as given for team_parse */
 	const char *base; /* relative paths count from here */
 	size_t nagents, ntools, nnetworks, nsecrets, nignored;
 	const struct agent_def *agents;

@@ -514,10 +514,10 @@ static void test_bulk(void **state)
 	term_send(t, "\r");
 	term_expect(t, "the engine answered 409");
 	term_expect(t, "1 of 3");
-	term_send(t, "3");
+	term_send(t, "4");
 	term_expect(t, "remove 3 containers");
 	term_expect(t, "1 failed");
-	term_send(t, "1qqq");
+	term_send(t, "2qqq");
 	ends_well(t, 0);
 }
 
@@ -533,14 +533,14 @@ static void test_import(void **state)
 	snprintf(typed, sizeof typed, ":import %s made:1\r", path);
 	term_send(t, typed);
 	term_expect(t, "Importing ");
-	term_send(t, "3");
+	term_send(t, "4");
 	term_expect(t, "image import made:1");
 	term_expect(t, "1 done");
 	term_send(t, ":import\r");
 	term_expect(t, "tar file and image name:");
 	term_send(t, "alone\r");
 	term_expect(t, "import FILE NAME");
-	term_send(t, "1qq");
+	term_send(t, "2qq");
 	ends_well(t, 0);
 }
 
@@ -606,8 +606,8 @@ static void test_copy_and_mouse(void **state)
 	snprintf(click, sizeof click, "\033[<0;%d;%dM\033[<0;%d;%dm", column + 1, row + 1,
 		column + 1, row + 1);
 	term_send(t, click);
-	term_expect(t, "3\u25b8Jobs");
-	term_send(t, "1");
+	term_expect(t, "4\u25b8Jobs");
+	term_send(t, "2");
 	term_expect(t, "alpha");
 	term_send(t, "+++");
 	term_expect(t, "10 samples a second.");
@@ -636,7 +636,7 @@ static void test_hostile_logs(void **state)
 	term_send(t, "l");
 	term_expect(t, "wrong");
 	term_expect(t, "2 lines");
-	term_send(t, "1i");
+	term_send(t, "2i");
 	term_expect(t, "inspect evil");
 	out = term_output(t, &len);
 	for (size_t i = 0; i < sizeof never / sizeof *never; i++)

@@ -99,9 +99,9 @@ static void test_rebinding(void **state)
 {
 	static const char text[] = "keys:\n"
 				   "  remove: d X\n"
-				   "  freeze: [R, F9]\n"
+				   "  freeze: [J, F9]\n"
 				   "  restart: C-r\n"
-				   "  follow: R\n"
+				   "  follow: J\n"
 				   "  remov: Q\n"
 				   "  wrap: C-i\n"
 				   "  help: \"\"\n"
@@ -120,7 +120,7 @@ static void test_rebinding(void **state)
 	assert_string_equal(out.s,
 		"b.yaml:2:11: `remove` cannot be undone and is never bound to a bare lower-case "
 		"letter: `d` is left out\n"
-		"b.yaml:5:11: key `R` is bound to both `freeze` and `follow` in view logs; it "
+		"b.yaml:5:11: key `J` is bound to both `freeze` and `follow` in view logs; it "
 		"stays with `freeze`\n"
 		"b.yaml:6:3: no action is called `remov`, the nearest is `remove`\n"
 		"b.yaml:7:9: a terminal cannot tell key `C-i` from `Tab`\n"
@@ -128,7 +128,7 @@ static void test_rebinding(void **state)
 		"stays with `kill`\n"
 		"b.yaml:11:9: keys are text, as in `zoom: \"z\"`\n");
 	assert_string_equal(keymap_all(&k, DO_REMOVE, buf, sizeof buf), "X");
-	assert_string_equal(keymap_all(&k, DO_FREEZE, buf, sizeof buf), "R F9");
+	assert_string_equal(keymap_all(&k, DO_FREEZE, buf, sizeof buf), "J F9");
 	assert_string_equal(keymap_all(&k, DO_RESTART, buf, sizeof buf), "C-r");
 	assert_string_equal(keymap_all(&k, DO_HELP, buf, sizeof buf), "");
 	assert_string_equal(keymap_all(&k, DO_QUIT, buf, sizeof buf), "C-c");

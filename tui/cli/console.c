@@ -1,11 +1,27 @@
 /* console.c - `berth` without a command: the console, or a script that drives it. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <berth/arena.h>
 #include <berth/policy.h>
+#include <berth/team.h>
 
 #include "app.h"
 #include "cli/run.h"
+
+/* A file that cannot be read is said now, not on the message line of a console full of agents. */
+static int check_team(const char *file, struct err *e)
+{
+	char *cwd = getcwd(NULL, 0);
+	struct team t;
+	int rc = file ? team_read(file, cwd ? cwd : "/", &t, e) : 0;
+
+	if (file && rc == 0)
+		team_release(&t);
+	free(cwd);
+	return rc;
+}
 
 int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 {
@@ -19,6 +35,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.policy = &policy,
 		.audit_keep_ms = s->audit_keep_days * 86400000,
 		.audit_keep_bytes = s->audit_keep_bytes,
+		.team = cli_value(c, "team"),
 		.program = "console",
 	};
 	struct app_options o = {
@@ -31,6 +48,8 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	};
 	int rc;
 
+	if (check_team(b.team, e) < 0)
+		return -1;
 	arena_init(&mem, 1024);
 	policy_from_settings(&policy, s, &mem);
 	if (cli_flag(c, "read-only"))

@@ -13,6 +13,7 @@
 #include "app.h"
 #include "views/detail.h"
 #include "views/list.h"
+#include "views/pen.h"
 
 #define SPLIT_MIN_ROWS 15 /* below this the detail takes the whole body */
 
@@ -122,17 +123,6 @@ static void fill_item(const struct containers *s, struct item *i, const struct c
 	}
 }
 
-static void set_moment(struct containers *s, struct app *app, const struct snapshot *snap)
-{
-	double hz = snap->self.hz > 0 ? snap->self.hz : 1;
-	int64_t patience = (int64_t)(3e9 / hz);
-
-	s->moment = (struct moment){
-		.now_ns = app_now_ns(app), .lost = snap->engine.phase == ENGINE_LOST};
-	s->moment.wall_ms = snap->at_wall_ms + (s->moment.now_ns - snap->at_ns) / 1000000;
-	s->moment.old_ns = s->moment.now_ns - (patience > 3000000000 ? patience : 3000000000);
-}
-
 static void rebuild(struct containers *s, const struct snapshot *snap)
 {
 	size_t n = 0, heads, from, to;
@@ -180,8 +170,10 @@ static void rebuild(struct containers *s, const struct snapshot *snap)
 /* Rows must not outlive the snapshot they point into. */
 static void containers_snapshot(struct view *v, const struct snapshot *snap)
 {
-	set_moment(v->state, v->app, snap);
-	rebuild(v->state, snap);
+	struct containers *s = v->state;
+
+	s->moment = moment_of(v->app, snap);
+	rebuild(s, snap);
 }
 
 static void refresh(struct view *v)
@@ -189,7 +181,7 @@ static void refresh(struct view *v)
 	struct containers *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 
-	set_moment(s, v->app, snap);
+	s->moment = moment_of(v->app, snap);
 	if (s->seq != snap->seq)
 		rebuild(s, snap);
 }
@@ -337,16 +329,6 @@ static const struct detail *detail_of(const struct snapshot *snap, const struct 
 	return d && !strcmp(d->id, c->id) && !strcmp(d->engine, c->engine) ? d : NULL;
 }
 
-/* What went wrong with the row under the cursor, in the last line of the list. */
-static int draw_problem(struct canvas *c, struct area a, const struct container *k)
-{
-	if (!k || !k->problem || a.h < 4)
-		return 0;
-	canvas_glyph(c, a.x + 1, a.y + a.h - 1, STYLE(BAD), GLYPH_BANG);
-	canvas_clip(c, a.x + 3, a.y + a.h - 1, a.w - 4, STYLE(BAD), k->problem);
-	return 1;
-}
-
 static const char *why_empty(const struct containers *s, const struct snapshot *snap)
 {
 	if (!snap->listed)
@@ -390,7 +372,7 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 	if (list.h) {
 		uint64_t chosen = s->table.chosen;
 
-		list.h -= draw_problem(c, list, k);
+		list.h -= pen_problem(c, list, k ? k->problem : NULL);
 		fit_columns(s, list.w);
 		if (s->moment.lost)
 			s->table.chosen |= (uint64_t)1 << CONTAINER_AGE;

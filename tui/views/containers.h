@@ -7,14 +7,8 @@
 #include <berth/snapshot.h>
 
 #include "view.h"
+#include "views/moment.h"
 #include "widgets/table.h"
-
-/* The moment all rows are shown against. */
-struct moment {
-	int64_t now_ns, wall_ms;
-	int64_t old_ns; /* statistics from before this are old */
-	bool lost;      /* the engine is: everything is old */
-};
 
 /* A container, or the head over several. */
 struct item {
@@ -30,7 +24,16 @@ struct item {
 };
 
 /* Indices of those that code speaks of. */
-enum { CONTAINER_NAME, CONTAINER_STATE, CONTAINER_CPU, CONTAINER_AGE = 16 };
+enum {
+	CONTAINER_NAME,
+	CONTAINER_STATE,
+	CONTAINER_CPU,
+	CONTAINER_MEM,
+	CONTAINER_LIMIT,
+	CONTAINER_PIDS = 7,
+	CONTAINER_UP,
+	CONTAINER_AGE = 16,
+};
 extern const struct table_column container_columns[];
 extern const size_t container_ncolumns;
 

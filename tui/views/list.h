@@ -10,6 +10,7 @@
 #include "view.h"
 
 #define TABS(TAB)       \
+	TAB(agents)     \
 	TAB(containers) \
 	TAB(logs)       \
 	TAB(jobs)       \

@@ -69,3 +69,14 @@ void pen_fact(struct pen *p, const char *key, struct style st, const char *value
 		canvas_clip(p->c, p->a.x + p->x, y, w - 1, STYLE(DIM), key);
 	pen_text(p, st, w, *value ? value : " ");
 }
+
+int pen_problem(struct canvas *c, struct area list, const char *sentence)
+{
+	int y = list.y + list.h - 1;
+
+	if (!sentence || list.h < 4)
+		return 0;
+	canvas_glyph(c, list.x + 1, y, STYLE(BAD), GLYPH_BANG);
+	canvas_clip(c, list.x + 3, y, list.w - 4, STYLE(BAD), sentence);
+	return 1;
+}

@@ -31,4 +31,8 @@ void pen_text(struct pen *p, struct style st, int indent, const char *text);
 /* "key      value": the value wrapped below itself. */
 void pen_fact(struct pen *p, const char *key, struct style st, const char *value);
 
+/* What went wrong with the row under the cursor, in the last line of its list; NULL: nothing did.
+ * Returns the rows it took. */
+int pen_problem(struct canvas *c, struct area list, const char *sentence);
+
 #endif
