@@ -147,6 +147,55 @@ static void test_flood_keeps_the_end(void **state)
 	assert_string_equal(out + strlen(out) - 2, "xy");
 }
 
+/* What the kernel moves is seen all the same, and is not changed by that. */
+static void test_peek(void **state)
+{
+	struct journal_entry *j;
+	struct journal_command list[1];
+	char path[128], line[64];
+	AUTO_FREE char *out = NULL, *file = NULL;
+	uint64_t missed, printed = 0;
+	int p[2], fd;
+	FILE *f;
+
+	(void)state;
+	make(2, NULL);
+	snprintf(path, sizeof path, "%s/out", top);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(pipe2(p, O_NONBLOCK), 0);
+	j = journal_begin(NAME, "exec", "many lines", false);
+	for (int i = 0; i < 30000; i++) {
+		int n = snprintf(line, sizeof line, "line %d\n", i);
+		ssize_t seen;
+
+		assert_int_equal(write(p[1], line, (size_t)n), n);
+		printed += (uint64_t)n;
+		if (i % (1 + i % 9) && i < 29999)
+			continue;
+		while ((seen = journal_peek(j, 1, p[0])) > 0)
+			assert_int_equal(splice(p[0], NULL, fd, NULL, (size_t)seen, 0), seen);
+		assert_int_equal(seen, 0);
+	}
+	journal_add(j, 2, "the end\n", 8);
+	journal_end(j, &done);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), printed);
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	assert_int_equal(list[0].out_bytes, printed);
+	out = text_of(list[0].seq, 0, &missed);
+	assert_int_equal(missed + strlen(out), printed + 8);
+	assert_true(strlen(out) > 1000);
+	/* It is the end of what is in the file. */
+	f = fdopen(fd, "r");
+	fseek(f, (long)missed, SEEK_SET);
+	file = xcalloc(1, 8192);
+	assert_int_equal(fread(file, 1, 8191, f), printed - missed);
+	fclose(f);
+	strcat(file, "the end\n");
+	assert_string_equal(out, file);
+	close(p[0]);
+	close(p[1]);
+}
+
 static void test_oldest_goes(void **state)
 {
 	struct journal_command list[16];
@@ -325,6 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flood_keeps_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_peek, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_secret_is_masked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
