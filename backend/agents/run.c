@@ -39,6 +39,8 @@ struct stream {
 	int from, to;
 	int number; /* 1 or 2; 0: standard input */
 	uint64_t seen, max;
+	size_t ahead; /* bytes still in `from` that the journal has seen */
+	bool plain;   /* `to` takes no splice */
 };
 
 struct running {
@@ -76,9 +78,12 @@ static void write_all(int fd, const char *bytes, size_t n)
 
 static void deliver(struct running *g, struct stream *s, size_t n)
 {
-	size_t take = n;
+	size_t take = n, known = g->journal && s->ahead < n ? s->ahead : n;
 
-	journal_add(g->journal, s->number, g->buf, n);
+	if (g->journal) {
+		s->ahead -= known;
+		journal_add(g->journal, s->number, g->buf + known, n - known);
+	}
 	if (s->max && s->seen + n > s->max)
 		take = s->seen < s->max ? (size_t)(s->max - s->seen) : 0;
 	s->seen += n;
@@ -91,29 +96,42 @@ static void deliver(struct running *g, struct stream *s, size_t n)
 		write_all(s->to, g->buf, take);
 }
 
-/* A pipe straight into another descriptor, where the kernel can do that and nobody else wants to see it;
- * 0 end, -1 not possible. */
-static ssize_t shift(struct running *g, struct stream *s)
+/* A pipe straight into another descriptor, where the kernel can do that.  true: done for now. */
+static bool shift(struct running *g, struct stream *s)
 {
-	if (g->r->output || g->journal || s->max || s->to < 0)
-		return -1;
-	return splice(s->from, NULL, s->to, NULL, CHUNK * 16, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-}
+	ssize_t n;
 
-static void pump(struct running *g, struct stream *s)
-{
-	ssize_t n = shift(g, s);
-
+	if (g->r->output || s->plain || s->max || s->to < 0)
+		return false;
+	if (!g->journal)
+		s->ahead = CHUNK * 16;
+	else if (!s->ahead && (n = journal_peek(g->journal, s->number, s->from)) > 0)
+		s->ahead = (size_t)n;
+	if (!s->ahead)
+		return false;
+	n = splice(s->from, NULL, s->to, NULL, s->ahead, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0) {
 		s->seen += (uint64_t)n;
-		return;
+		s->ahead -= (size_t)n;
+		return true;
 	}
 	if (n < 0 && errno == EAGAIN) {
 		/* The reader may be slow: wait for it, not for us. */
 		struct pollfd p = {s->to, POLLOUT, 0};
 
 		poll(&p, 1, 100);
+		return g->journal != NULL;
 	}
+	s->plain = n < 0 && errno != EINTR;
+	return false;
+}
+
+static void pump(struct running *g, struct stream *s)
+{
+	ssize_t n;
+
+	if (shift(g, s))
+		return;
 	n = read(s->from, g->buf, CHUNK);
 	if (n > 0) {
 		deliver(g, s, (size_t)n);
@@ -286,10 +304,10 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 	g.journal = journal_open_for(r, &about);
 	g.buf = xmalloc(CHUNK);
 	g.held = xmalloc(CHUNK);
-	g.stdout_ = (struct stream){g.c.out, r->out, 1, 0, r->output_max};
-	g.stderr_ = (struct stream){g.c.error, r->error, 2, 0, r->output_max};
+	g.stdout_ = (struct stream){g.c.out, r->out, 1, 0, r->output_max, 0, false};
+	g.stderr_ = (struct stream){g.c.error, r->error, 2, 0, r->output_max, 0, false};
 	g.c.out = g.c.error = -1; /* pump closes them */
-	g.in = (struct stream){r->in, g.c.in, 0, 0, 0};
+	g.in = (struct stream){r->in, g.c.in, 0, 0, 0, 0, false};
 	if (r->in < 0) {
 		cleanup_close(&g.c.in);
 		g.c.in = g.in.to = -1;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <berth/agents.h>
 
@@ -30,6 +31,9 @@ struct journal_entry;
 struct journal_entry *journal_begin(
 	const char *name, const char *program, const char *command, bool terminal);
 void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t n);
+/* Look at what is in the pipe `from` without taking it out: returns how many bytes were seen (0: none are
+ * there), which the caller then moves elsewhere and does not give to journal_add.  -1: not possible. */
+ssize_t journal_peek(struct journal_entry *j, int stream, int from);
 /* How long the caller may wait for something else before it calls journal_tick; -1: for ever. */
 int journal_wait_ms(const struct journal_entry *j);
 void journal_tick(struct journal_entry *j);

@@ -16,22 +16,9 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "journal/entry.h"
 #include "journal/journal.h"
 #include "journal/layout.h"
-
-#define FLUSH_MS 20
-
-struct journal_entry {
-	int fd;
-	const struct journal_file *file; /* mapped */
-	int64_t at;                      /* of the slot */
-	struct journal_slot head;
-	char *ring;       /* cap bytes */
-	uint64_t written; /* position up to which the file has the ring */
-	uint64_t first;   /* what the file says is the oldest */
-	int64_t flushed_ns;
-	bool dirty, broken;
-};
 
 static void ring_write(struct journal_entry *j, uint64_t at, const void *bytes, size_t n)
 {
@@ -201,13 +188,10 @@ struct journal_entry *journal_begin(
 	return j;
 }
 
-void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t n)
+void journal_put(struct journal_entry *j, int stream, const char *bytes, size_t n)
 {
-	size_t cap, piece;
+	size_t cap = j->file->cap, piece;
 
-	if (!j)
-		return;
-	cap = j->file->cap;
 	if (!j->ring)
 		j->ring = xmalloc(cap);
 	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
@@ -220,14 +204,28 @@ void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t 
 		put_frame(j, stream, bytes, piece);
 	}
 	j->dirty = true;
-	journal_tick(j);
+}
+
+void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t n)
+{
+	if (!j || !n)
+		return;
+	tap_drain(j); /* came before */
+	journal_put(j, stream, bytes, n);
+}
+
+void journal_lose(struct journal_entry *j, int stream, uint64_t n)
+{
+	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
+	j->head.first = j->head.last;
+	j->dirty = true;
 }
 
 int journal_wait_ms(const struct journal_entry *j)
 {
 	int64_t left;
 
-	if (!j || !j->dirty)
+	if (!j || (!j->dirty && !j->tap[0].held && !j->tap[1].held))
 		return -1;
 	left = FLUSH_MS - (clock_mono_ns() - j->flushed_ns) / 1000000;
 	return left > 0 ? (int)left : 0;
@@ -235,14 +233,18 @@ int journal_wait_ms(const struct journal_entry *j)
 
 void journal_tick(struct journal_entry *j)
 {
-	if (j && j->dirty && clock_mono_ns() - j->flushed_ns >= FLUSH_MS * INT64_C(1000000))
-		flush(j);
+	if (journal_wait_ms(j))
+		return;
+	tap_drain(j);
+	flush(j);
 }
 
 void journal_end(struct journal_entry *j, const struct run_result *r)
 {
 	if (!j)
 		return;
+	tap_drain(j);
+	tap_release(j);
 	j->head.state = SLOT_ENDED;
 	j->head.ended = (uint32_t)r->ended;
 	j->head.path = (uint32_t)r->path;
