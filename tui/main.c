@@ -6,6 +6,7 @@
  *                      command lives.  It is linked to libc only and starts in no time.
  *   berth-core         tui/core.c: the console, ps, doctor, engine, config ...
  *   berth-files        tui/files.c: files
+ *   berth-image        tui/image.c: image
  *
  *   main thread                                 backend thread (backend/backend.c)
  *   tui/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics

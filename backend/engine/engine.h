@@ -23,6 +23,7 @@
 #include <berth/err.h>
 #include <berth/message.h>
 #include <berth/snapshot.h>
+#include <berth/str.h>
 
 #include "engine/endpoint.h"
 
@@ -148,6 +149,31 @@ void engine_tty_pause(struct engine_tty *t, bool paused); /* no output until res
 void engine_tty_resize(struct engine_tty *t, int columns, int rows);
 /* Hang up: `end` runs with ERR_CANCELLED.  The engine leaves the command running. */
 void engine_tty_close(struct engine_tty *t);
+
+/*
+ * Pull, build, import: a POST whose answer is a stream of objects.  A failure that the stream tells
+ * of after HTTP 200 is the call's failure; the rest of the stream is not read then.
+ */
+struct engine_said {            /* texts: from outside, during the call only, "" when absent */
+	const char *id;         /* a layer, or a tag */
+	const char *status;     /* "Downloading" */
+	const char *stream;     /* what a build prints: any bytes but NUL */
+	const char *image;      /* aux.ID: what a build made */
+	int64_t current, total; /* bytes; -1 when absent */
+};
+struct engine_transfer {    /* texts are copied */
+	const char *what;   /* for messages: "pull %s", with the subject */
+	const char *target; /* "/build?t=x", escaped */
+	const char *header; /* one more header line, or NULL */
+	const char *path;   /* the tar file that goes up, or what to call it; NULL: nothing does */
+	int fd; /* with path: read this instead, from its start; -1: open path.  Stays the caller's */
+	void (*said)(void *ctx, const struct engine_said *said);    /* or NULL */
+	void (*progress)(void *ctx, uint64_t sent, uint64_t total); /* as bytes leave; or NULL */
+};
+struct engine_call *engine_transfer(struct engine *en, const char *subject,
+	const struct engine_transfer *t, engine_done_fn fn, void *ctx);
+/* An import's target; a reference without a tag gets :latest. */
+void engine_import_target(struct str *target, const char *reference);
 
 /* POST /images/create?fromSrc=-: send a tar file.  `progress` as bytes leave. */
 struct engine_call *engine_import(struct engine *en, const char *path, const char *reference,

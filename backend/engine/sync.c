@@ -122,3 +122,68 @@ int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bo
 	engine_act(s->en, act, id, force, volumes, timeout_s, on_done, &a);
 	return wait_for(s, &a);
 }
+
+struct transferring {
+	struct answer answer;
+	struct engine_call *call;
+	uv_timer_t timer;
+	bool (*stop)(void *ctx);
+	const struct engine_transfer *t;
+	void *ctx;
+};
+
+static void look(uv_timer_t *timer)
+{
+	struct transferring *x = timer->data;
+
+	if (x->call && x->stop(x->ctx))
+		engine_cancel(x->call);
+}
+
+static void on_said(void *ctx, const struct engine_said *said)
+{
+	struct transferring *x = ctx;
+
+	x->t->said(x->ctx, said);
+}
+
+static void on_sent(void *ctx, uint64_t sent, uint64_t total)
+{
+	struct transferring *x = ctx;
+
+	x->t->progress(x->ctx, sent, total);
+}
+
+static void on_transferred(void *ctx, const struct err *err)
+{
+	struct transferring *x = ctx;
+
+	x->call = NULL;
+	settle(&x->answer, err);
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+	*(bool *)timer->data = true;
+}
+
+int sync_transfer(struct engine_sync *s, const char *subject, const struct engine_transfer *t,
+	bool (*stop)(void *ctx), void *ctx, struct err *e)
+{
+	struct engine_transfer own = *t;
+	struct transferring x = {.answer = {.e = e}, .stop = stop, .t = t, .ctx = ctx};
+	bool closed = false;
+
+	own.said = t->said ? on_said : NULL;
+	own.progress = t->progress ? on_sent : NULL;
+	CHECK(!uv_timer_init(&s->loop, &x.timer));
+	x.timer.data = &x;
+	uv_timer_start(&x.timer, look, 100, 100);
+	x.call = engine_transfer(s->en, subject, &own, on_transferred, &x);
+	wait_for(s, &x.answer);
+	x.timer.data = &closed;
+	uv_close((uv_handle_t *)&x.timer, on_closed);
+	while (!closed)
+		uv_run(&s->loop, UV_RUN_ONCE);
+	return x.answer.result;
+}

@@ -26,5 +26,9 @@ int sync_ask(struct engine_sync *s, const char *what, const char *subject, const
 	const char *target, const char *body, int timeout_ms, struct str *reply, struct err *e);
 int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bool volumes,
 	int timeout_s, struct err *e);
+/* `stop` is asked ten times a second; once it says yes the transfer ends with ERR_CANCELLED.  The
+ * callbacks of `t` run from inside. */
+int sync_transfer(struct engine_sync *s, const char *subject, const struct engine_transfer *t,
+	bool (*stop)(void *ctx), void *ctx, struct err *e);
 
 #endif

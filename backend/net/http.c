@@ -208,6 +208,8 @@ static void start(struct http_call *c)
 	c->easy = driver_easy(&h->server, c->rq.target, c->errbuf);
 	c->headers = curl_slist_append(NULL, "Expect:");
 	set_body(c);
+	if (c->rq.header)
+		c->headers = curl_slist_append(c->headers, c->rq.header);
 	curl_easy_setopt(c->easy, CURLOPT_PRIVATE, c);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
 	curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -297,6 +299,7 @@ static void call_free(struct http_call *c)
 	free((char *)c->rq.method);
 	free((char *)c->rq.target);
 	free((char *)c->rq.body);
+	free((char *)c->rq.header);
 	str_release(&c->in);
 	str_release(&c->head);
 	free(c);
@@ -446,6 +449,7 @@ struct http_call *http_send(struct http *h, const struct http_request *rq)
 	c->rq.method = xstrdup(rq->method);
 	c->rq.target = xstrdup(rq->target);
 	c->rq.body = xstrdup(rq->body);
+	c->rq.header = xstrdup(rq->header);
 	if (!rq->reply_max)
 		c->rq.reply_max = (size_t)1 << 20;
 	str_init(&c->in);

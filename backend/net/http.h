@@ -75,6 +75,7 @@ struct http_request {
 	const char *method; /* "GET"; strings are copied */
 	const char *target; /* "/v1.41/info" */
 	const char *body;   /* JSON, or NULL */
+	const char *header; /* one more header line, or NULL */
 	enum http_lane lane;
 	size_t reply_max; /* 0: 1 MiB */
 	int timeout_ms;   /* for all of it, from leaving the queue; 0 none */

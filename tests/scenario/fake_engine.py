@@ -14,6 +14,9 @@ A scenario is one JSON object; every key may be left out:
     log_rate     bytes per second that followed logs go on with
     audit        the directory of an audit log: what stops, kills, removes or opens a shell is refused
                  with 500 unless its intent is on disk when the request arrives
+    stream       what pull, build and import answer: a list of objects, sent one after the other; with "flood": true
+                 for ever, until the client goes away (which then stands in the requests as "GONE")
+    made         whether the engine knows every image that is asked for afterwards (true)
     faults       a list of {match, do, ...}: the first whose regular expression finds "METHOD PATH" is
                  applied; "times" limits how often, "after" skips the first N matching requests.
        do: status {status, message}   an error as the engine words it
@@ -25,7 +28,7 @@ A scenario is one JSON object; every key may be left out:
            garble                     every 7th byte of the body replaced
            raw {raw}                  these bytes instead of any HTTP
 
-Tests talk to it in band: GET /_fake/requests lists "METHOD PATH" of all requests so far; POST /_fake/set merges
+Tests talk to it in band: GET /_fake/requests lists "METHOD PATH" of all requests so far, /_fake/headers their headers; POST /_fake/set merges
 a JSON object into the scenario (containers included); POST /_fake/events {"count", "delay"} sends a flood of
 events; POST /_fake/drop cuts every open connection.  Shapes of bodies: Engine API reference v1.41 to v1.52
 (docs.docker.com/reference/api/engine) and recorded bodies of Debian's 20.10.24.
@@ -58,6 +61,7 @@ class Engine:
         self.scenario = {}
         self.containers = {}
         self.requests = []
+        self.headers = []         # of the same requests
         self.events = []          # all that happened, as the engine would send it
         self.happened = threading.Condition(self.lock)
         self.connections = set()
@@ -222,6 +226,7 @@ class Handler(socketserver.BaseRequestHandler):
             return True
         with engine.lock:
             engine.requests.append(f"{method} {target}")
+            engine.headers.append({"path": path, **headers})
         self.head_only, self.method, self.headers, self.body = method == "HEAD", method, headers, body
         self.effect = engine.fault(f"{method} {target}")
         if self.effect and not self.apply_early():
@@ -328,6 +333,9 @@ class Handler(socketserver.BaseRequestHandler):
         if path == "/_fake/requests":
             with engine.lock:
                 answer = list(engine.requests)
+        elif path == "/_fake/headers":
+            with engine.lock:
+                answer = list(engine.headers)
         elif path == "/_fake/set":
             engine.set(body)
         elif path == "/_fake/emit":
@@ -548,8 +556,29 @@ class Handler(socketserver.BaseRequestHandler):
     def volumes(self, engine, query):
         return self.json({"Volumes": None, "Warnings": None})
 
-    def import_image(self, engine, query):
-        return self.reply(200, b'{"status":"sha256:' + b"cd" * 32 + b'"}\r\n')
+    def progress(self, engine, query):
+        objects = engine.get("stream")
+        if objects is None:
+            return self.reply(200, b'{"status":"sha256:' + b"cd" * 32 + b'"}\r\n')
+        data = "".join(o if isinstance(o, str) else json.dumps(o) + "\r\n" for o in objects).encode("utf-8", "surrogateescape")
+        if not engine.get("flood"):
+            return self.reply(200, data)
+        send = self.stream("application/json")
+        try:
+            while True:
+                send(data)
+        finally:
+            with engine.lock:
+                engine.requests.append("GONE")
+
+    def image(self, engine, query, name):
+        if not engine.get("made", True):
+            return self.error(404, f"No such image: {name}")
+        return self.json({"Id": "sha256:" + "ab" * 32, "RepoTags": [name], "Size": 2 << 20, "Config": {"Labels": None},
+                          "RootFS": {"Type": "layers", "Layers": ["sha256:" + "01" * 32]}})
+
+    def image_remove(self, engine, query, name):
+        return self.json([{"Untagged": name}, {"Deleted": "sha256:" + "ab" * 32}])
 
 
 ROUTES = [
@@ -561,7 +590,8 @@ ROUTES = [
     (r"DELETE /containers/([^/]+)", Handler.remove), (r"POST /containers/([^/]+)/exec", Handler.exec_create),
     (r"POST /exec/([^/]+)/start", Handler.exec_start), (r"GET /exec/([^/]+)/json", Handler.exec_inspect),
     (r"POST /exec/([^/]+)/resize", Handler.exec_resize), (r"GET /images/json", Handler.images),
-    (r"GET /networks", Handler.networks), (r"GET /volumes", Handler.volumes), (r"POST /images/create", Handler.import_image),
+    (r"GET /networks", Handler.networks), (r"GET /volumes", Handler.volumes), (r"POST /images/create", Handler.progress),
+    (r"POST /build", Handler.progress), (r"GET /images/(.+)/json", Handler.image), (r"DELETE /images/(.+)", Handler.image_remove),
 ]
 
 

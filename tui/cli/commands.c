@@ -72,6 +72,56 @@ static const struct cli_option status_options[] = {
 	{0},
 };
 
+static const struct cli_option image_list_options[] = {
+	JSON("berth.image_list/1"),
+	{0},
+};
+
+static const struct cli_option image_build_options[] = {
+	{'t', "tag", "NAME", "call it so"},
+	{'f', "file", "FILE", "of the Dockerfile, below DIR (default Dockerfile)"},
+	{0, "base", "IMAGE", "build a shipped image on this one"},
+	{0, "build-arg", "NAME=VALUE", "for ARG in the Dockerfile; repeatable"},
+	{0, "network", "MODE", "of the steps: default, none or host"},
+	{0, "no-cache", NULL, "every step anew"},
+	{0, "pull", NULL, "look for a newer base at its registry"},
+	{0, "max-context", "BYTES", "send at most so much (default 1G)"},
+	JSON("berth.image/1"),
+	{0},
+};
+
+static const struct cli_option image_options[] = {
+	JSON("berth.image/1"),
+	{0},
+};
+
+static const struct cli_option image_remove_options[] = {
+	{0, "force", NULL, "also with several names, or used by stopped containers"},
+	JSON("berth.image_remove/1"),
+	{0},
+};
+
+static const struct cli_command image_verbs[] = {
+	{"list", "", "berth-image", "print the images of the engine",
+		"Beside each the name by which `berth image build` knows it; a shipped image that is "
+		"not there yet is listed without an id.",
+		image_list_options, NULL, 0, 0, NULL},
+	{"build", "NAME|DIR", "berth-image", "build a shipped image, or a directory",
+		"NAME is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "
+		"its base is made on this machine, and the build needs no registry.  DIR holds a "
+		"Dockerfile; what its .dockerignore names is not sent.  C-c ends the build.",
+		image_build_options, NULL, 1, 1, NULL},
+	{"pull", "IMAGE", "berth-image", "fetch an image from its registry",
+		"Logins are those that `docker login` wrote into its configuration file.",
+		image_options, NULL, 1, 1, NULL},
+	{"import", "FILE IMAGE", "berth-image", "make an image of a tar file",
+		"FILE holds a root file system, as `docker export` writes it.", image_options, NULL,
+		2, 2, NULL},
+	{"remove", "IMAGE", "berth-image", "remove an image", NULL, image_remove_options, NULL, 1,
+		1, NULL},
+	{0},
+};
+
 static const struct cli_option audit_list_options[] = {
 	{0, "agent", "ID", "records of this agent"},
 	{0, "act", "NAME", "container.remove, file.*, ..."},
@@ -321,6 +371,8 @@ const struct cli_command cli_commands[] = {
 		exec_options, NULL, 2, -1, NULL},
 	{"tool", "", NULL, "list and run the tools of a team file (berth -c FILE tool ...)", NULL,
 		NULL, tool_verbs, 0, 0, NULL},
+	{"image", "", NULL, "list, build, pull, import and remove images", NULL, NULL, image_verbs,
+		0, 0, NULL},
 	{"engine", "", NULL, "start and stop a private engine", NULL, NULL, engine_verbs, 0, 0,
 		NULL},
 	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},

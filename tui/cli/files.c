@@ -1,6 +1,7 @@
 /* files.c - `berth files`: its verbs, their common options, cancelling, progress. */
 #include "cli/files.h"
 #include "cli/gate.h"
+#include "cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -170,81 +171,21 @@ void files_cli_json_err(struct jsonw *j, const char *path, const struct err *e)
 
 /* --- progress --- */
 
-static struct {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool on, stop, terminal, shown;
-} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
-
-static void show(const struct job_info *j)
+static bool read_progress(void *ctx, struct job_info *out)
 {
-	char done[FORMAT_MAX], total[FORMAT_MAX], rate[FORMAT_MAX], eta[FORMAT_MAX], line[256];
-	int n = snprintf(line, sizeof line, "%s: %s", j->name, format_count(done, j->items_done));
-
-	if (j->items_total)
-		n += snprintf(line + n, sizeof line - (size_t)n, " of %s",
-			format_count(total, j->items_total));
-	n += snprintf(line + n, sizeof line - (size_t)n, " %s", j->unit);
-	if (j->bytes_done)
-		n += snprintf(line + n, sizeof line - (size_t)n, ", %s",
-			format_bytes(done, j->bytes_done));
-	if (j->bytes_done && j->rate > 0)
-		n += snprintf(line + n, sizeof line - (size_t)n, ", %s/s",
-			format_bytes(rate, (uint64_t)j->rate));
-	if (j->eta_ms >= 0)
-		snprintf(line + n, sizeof line - (size_t)n, ", %s left",
-			format_span(eta, j->eta_ms / 1000));
-	fprintf(stderr, progress.terminal ? "\r%.79s\033[K" : "berth: %s\n", line);
-	progress.shown = true;
-}
-
-static void *report(void *arg)
-{
-	struct job_info job;
-	int step = progress.terminal ? 200 : 10000;
-
-	(void)arg;
-	pthread_mutex_lock(&progress.lock);
-	while (!progress.stop) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += (long)(step % 1000) * 1000000;
-		until.tv_sec += step / 1000 + until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		if (pthread_cond_timedwait(&progress.wake, &progress.lock, &until) == ETIMEDOUT &&
-			!progress.stop && files_progress(running, &job))
-			show(&job);
-	}
-	pthread_mutex_unlock(&progress.lock);
-	return NULL;
+	(void)ctx;
+	return files_progress(running, out);
 }
 
 void files_cli_progress(struct files_cli *x)
 {
-	sigset_t all, old;
-
 	(void)x;
-	progress.terminal = isatty(2);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	progress.on = pthread_create(&progress.thread, NULL, report, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	cli_progress_start(read_progress, NULL);
 }
 
 void files_cli_quiet(void)
 {
-	if (!progress.on)
-		return;
-	pthread_mutex_lock(&progress.lock);
-	progress.stop = true;
-	pthread_cond_signal(&progress.wake);
-	pthread_mutex_unlock(&progress.lock);
-	pthread_join(progress.thread, NULL);
-	if (progress.shown && progress.terminal)
-		fputs("\r\033[K", stderr);
-	progress.on = progress.stop = progress.shown = false;
+	cli_progress_stop();
 }
 
 /* --- the command --- */

@@ -1,0 +1,476 @@
+/* image.c - opening, listing, looking, removing, importing; the job around every change. */
+#include "image/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "engine/call.h"
+#include "engine/json.h"
+
+#define IMAGES_MAX 100000
+#define SECONDS_MAX ((int64_t)1 << 40) /* later than any engine's clock */
+
+struct images *images_open(const struct images_options *o, struct err *e)
+{
+	struct images *im = xcalloc(1, sizeof *im);
+	struct endpoint_options eo = {o->host, o->context};
+	static const struct policy nothing;
+
+	im->o = *o;
+	arena_init(&im->policy_mem, 512);
+	str_init(&im->line);
+	policy_copy(&im->policy, o->policy ? o->policy : &nothing, &im->policy_mem);
+	if (endpoint_choose(&eo, &im->endpoint, e))
+		goto fail;
+	im->engine = sync_open(&im->endpoint, e);
+	if (!im->engine || sync_hello(im->engine, &im->info, e))
+		goto fail;
+	im->recorder = (struct recorder){.program = o->program,
+		.policy = &im->policy,
+		.endpoint = im->endpoint.url,
+		.engine_name = im->info.name,
+		.engine = im->info.id};
+	return im;
+fail:
+	images_close(im);
+	return NULL;
+}
+
+void images_close(struct images *im)
+{
+	if (!im)
+		return;
+	sync_close(im->engine);
+	recorder_close(&im->recorder);
+	board_close(im->board);
+	arena_release(&im->policy_mem);
+	endpoint_release(&im->endpoint);
+	str_release(&im->line);
+	for (size_t i = 0; i < IMAGE_LINES_KEPT; i++)
+		free(im->kept[i]);
+	free(im);
+}
+
+void images_cancel(struct images *im)
+{
+	im->stop = 1;
+}
+
+bool image_stop(void *ctx)
+{
+	struct images *im = ctx;
+
+	return im->stop || (im->job && job_cancelled(im->job));
+}
+
+bool images_progress(struct images *im, struct job_info *out)
+{
+	struct job_info jobs[64];
+	uint32_t serial = atomic_load(&im->serial);
+	size_t n = serial ? jobs_read(im->board, jobs, COUNT(jobs)) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (jobs[i].own && jobs[i].id.serial == serial) {
+			*out = jobs[i];
+			return true;
+		}
+	return false;
+}
+
+/* ---- lines */
+
+static void keep_line(struct images *im)
+{
+	char **slot = &im->kept[im->nkept++ % IMAGE_LINES_KEPT];
+
+	free(*slot);
+	*slot = xstrdup(im->line.s);
+	if (im->o.line)
+		im->o.line(im->o.ctx, im->line.s);
+	str_clear(&im->line);
+}
+
+void image_print(struct images *im, const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (bytes[i] == '\n') {
+			keep_line(im);
+		} else if (bytes[i] == '\r') {
+			/* A progress bar of its own: only its last state is a line. */
+			if (i + 1 < n && bytes[i + 1] != '\n')
+				str_clear(&im->line);
+		} else if (im->line.len < IMAGE_LINE_MAX) {
+			str_addc(&im->line, bytes[i] ? bytes[i] : ' ');
+		}
+	}
+}
+
+void image_flush(struct images *im)
+{
+	if (im->line.len)
+		keep_line(im);
+}
+
+size_t images_last_lines(struct images *im, const char *const **lines)
+{
+	size_t n = im->nkept < IMAGE_LINES_KEPT ? im->nkept : IMAGE_LINES_KEPT;
+
+	for (size_t i = 0; i < n; i++)
+		im->lines[i] = im->kept[(im->nkept - n + i) % IMAGE_LINES_KEPT];
+	*lines = im->lines;
+	return n;
+}
+
+/* ---- the job under way */
+
+void image_current(struct images *im, const char *text)
+{
+	char clean[JOB_TEXT_MAX];
+
+	job_current(im->job, text_clean(clean, sizeof clean, text));
+}
+
+void image_items(struct images *im, uint64_t done, uint64_t total)
+{
+	im->items_total = total;
+	job_total(im->job, total, im->bytes_total);
+	if (done > im->items)
+		job_add(im->job, done - im->items, 0, 0);
+	im->items = done > im->items ? done : im->items;
+}
+
+void image_bytes(struct images *im, uint64_t more)
+{
+	job_add(im->job, 0, more, 0);
+	im->bytes += more;
+}
+
+void image_bytes_total(struct images *im, uint64_t more)
+{
+	im->bytes_total += more;
+	job_total(im->job, im->items_total, im->bytes_total);
+}
+
+void image_sent(void *ctx, uint64_t sent, uint64_t total)
+{
+	struct images *im = ctx;
+
+	if (!im->sent && total)
+		image_bytes_total(im, total);
+	if (sent > im->sent)
+		image_bytes(im, sent - im->sent);
+	im->sent = sent;
+}
+
+int image_begin(struct images *im, struct image_deed *d, enum deed deed, const char *name,
+	const char *param, const char *value, const char *unit, struct err *e)
+{
+	struct audit_record r = {
+		.deed = deed, .target_type = "image", .engine = im->info.id, .name = name};
+	char title[JOB_TEXT_MAX];
+
+	d->kv[0] = (struct key_value){param, value, false};
+	r.params = d->kv;
+	r.nparams = param ? 1 : 0;
+	if (record_begin(&d->rec, &im->recorder, &r, e))
+		return -1;
+	if (!im->board)
+		im->board = board_open(im->o.program, NULL); /* without one nobody else sees it */
+	im->begun_ns = clock_mono_ns();
+	im->items = im->items_total = im->bytes = im->bytes_total = im->sent = 0;
+	im->nlayers = im->nkept = 0;
+	im->made[0] = '\0';
+	str_clear(&im->line);
+	snprintf(title, sizeof title, "%s %.100s", deed_table[deed].words, name);
+	im->job = job_new(im->board, title, im->o.owner, unit, true);
+	atomic_store(&im->serial, job_id(im->job).serial);
+	return 0;
+}
+
+int image_end(struct images *im, struct image_deed *d, const char *reference, struct err *err,
+	struct err *e)
+{
+	char result[JOB_TEXT_MAX], size[FORMAT_MAX];
+	bool cancelled = image_stop(im);
+	int there;
+
+	image_flush(im);
+	if (!err->kind) {
+		there = image_look(im, reference, d->made, NULL, NULL, 0, err);
+		if (!there)
+			err_set(err, ERR_FAILED,
+				"The engine said that %s is done, but it is not there.", reference);
+	}
+	if (err->kind == ERR_CANCELLED)
+		err_set(err, ERR_CANCELLED, "%s was cancelled: nothing new was made.",
+			d->rec.r.name);
+	d->made->duration_ms = (clock_mono_ns() - im->begun_ns) / 1000000;
+	d->made->transferred_bytes = im->bytes;
+	record_end(&d->rec, err);
+	if (err->kind)
+		snprintf(result, sizeof result, "%s", err->msg);
+	else
+		snprintf(result, sizeof result, "%.60s is ready: %s, %llu layers.", reference,
+			format_bytes(size, d->made->size_bytes),
+			(unsigned long long)d->made->layers);
+	atomic_store(&im->serial, 0);
+	job_end(im->job, !err->kind ? JOB_DONE : cancelled ? JOB_CANCELLED : JOB_FAILED, result);
+	im->job = NULL;
+	return err->kind ? err_copy(e, err) : 0;
+}
+
+/* ---- references */
+
+int image_reference(const char *given, char full[IMAGE_REFERENCE_MAX], struct err *e)
+{
+	static const char fine[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/:@";
+	const char *slash = strrchr(given, '/');
+	char shown[80];
+
+	if (!*given || strlen(given) + 8 > IMAGE_REFERENCE_MAX ||
+		strspn(given, fine) != strlen(given) || strchr("-./:@", *given) ||
+		strstr(given, "//") || strchr("/:@", given[strlen(given) - 1]))
+		return err_set(e, ERR_USAGE,
+			"\"%s\" is no name of an image; one looks like python:3.12, or "
+			"registry.example:5000/team/tools:v2.",
+			text_clean(shown, sizeof shown, given));
+	snprintf(full, IMAGE_REFERENCE_MAX, "%s%s", given,
+		strchr(slash ? slash : given, ':') || strchr(given, '@') ? "" : ":latest");
+	return 0;
+}
+
+int image_look(struct images *im, const char *reference, struct image_made *ret, const char *label,
+	char *value, size_t cap, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct err asked = ERR_INIT;
+
+	/* Slashes stay: 20.10 does not find an escaped name. */
+	str_addf(&target, "/images/%s/json", reference);
+	if (sync_ask(im->engine, "look for the image %s", reference, "GET", target.s, NULL, 0,
+		    &reply, &asked))
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return err_wrap(e, "cannot look for the image %s", reference);
+	if (!*ejson_string(root, "Id"))
+		return err_set(e, ERR_PROTOCOL, "the engine knows %s, but not its id.", reference);
+	if (ret) {
+		snprintf(ret->reference, sizeof ret->reference, "%s", reference);
+		text_clean(ret->id, sizeof ret->id, ejson_string(root, "Id"));
+		ret->size_bytes = ejson_u64(root, "Size");
+		ret->layers = ejson_count(ejson_path(root, "RootFS", "Layers", NULL));
+	}
+	if (label)
+		snprintf(value, cap, "%s",
+			ejson_string(ejson_path(root, "Config", "Labels", NULL), label));
+	return 1;
+}
+
+/* ---- list */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct image_row *x = a, *y = b;
+
+	if (!x->nnames || !y->nnames)
+		return (x->nnames == 0) - (y->nnames == 0);
+	return strcmp(x->names[0], y->names[0]);
+}
+
+static const char *shipped_as(const struct image_row *row, const cJSON *labels)
+{
+	const char *name = ejson_string(labels, "berth.image");
+
+	for (const struct image_shipped *s = images_shipped; s->name; s++)
+		for (size_t i = 0; i < row->nnames; i++)
+			if (!strcmp(s->name, name) && !strcmp(s->tag, row->names[i]))
+				return s->name;
+	return "";
+}
+
+/* What an engine calls an id goes to terminals and back to the engine. */
+static bool is_id(const char *id)
+{
+	id += strncmp(id, "sha256:", 7) ? 0 : 7;
+	return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
+}
+
+static void read_row(const cJSON *one, struct arena *mem, struct image_row *row)
+{
+	const cJSON *tags = ejson_get(one, "RepoTags"), *tag;
+	const char **names = arena_array(mem, ejson_count(tags) + 1, sizeof *names);
+	int64_t created = ejson_i64(one, "Created", 0);
+
+	row->id = ejson_keep(mem, one, "Id");
+	cJSON_ArrayForEach(tag, tags)
+	{
+		/* Old engines write <none>:<none> for no name. */
+		if (*ejson_text(tag) && *ejson_text(tag) != '<')
+			names[row->nnames++] = arena_strdup(mem, ejson_text(tag));
+	}
+	row->names = names;
+	row->created_wall_ms = created > 0 && created < SECONDS_MAX ? created * 1000 : 0;
+	row->size_bytes = ejson_u64(one, "Size");
+	row->containers = ejson_i64(one, "Containers", -1);
+	row->shipped = shipped_as(row, ejson_get(one, "Labels"));
+}
+
+int images_list(
+	struct images *im, struct arena *mem, struct image_row **rows, size_t *n, struct err *e)
+{
+	AUTO_STR struct str reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	const cJSON *one;
+
+	*n = 0;
+	if (sync_ask(
+		    im->engine, "list the images%s", "", "GET", "/images/json", NULL, 0, &reply, e))
+		return -1;
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return err_wrap(e, "cannot list the images");
+	if (!cJSON_IsArray(root) || ejson_count(root) > IMAGES_MAX)
+		return err_set(e, ERR_PROTOCOL, "the engine's list of images is none.");
+	*rows = arena_array(mem, ejson_count(root) + 1, sizeof **rows);
+	cJSON_ArrayForEach(one, root)
+	{
+		if (is_id(ejson_string(one, "Id")))
+			read_row(one, mem, &(*rows)[(*n)++]);
+	}
+	qsort(*rows, *n, sizeof **rows, by_name);
+	return 0;
+}
+
+/* ---- import */
+
+/* Images are large: not in /tmp, which is often memory. */
+int image_temporary(struct err *e)
+{
+	const char *dir = getenv("TMPDIR");
+	AUTO_FREE char *path = NULL;
+	int fd;
+
+	if (!dir || *dir != '/')
+		dir = "/var/tmp";
+	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	path = xasprintf("%s/berth-XXXXXX", dir);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		err_sys(e, errno, "cannot make a temporary file in %s", dir);
+	else
+		unlink(path);
+	return fd;
+}
+
+static void import_said(void *ctx, const struct engine_said *said)
+{
+	struct images *im = ctx;
+
+	image_print(im, said->status, strlen(said->status));
+	image_flush(im);
+}
+
+int image_send(struct images *im, int fd, const char *path, const char *reference,
+	const char *change, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT;
+	struct engine_transfer t = {.what = "import %s",
+		.path = path,
+		.fd = fd,
+		.said = import_said,
+		.progress = image_sent};
+
+	im->sent = 0;
+	engine_import_target(&target, reference);
+	if (change) {
+		str_adds(&target, "&changes=");
+		url_escape(&target, change);
+	}
+	t.target = target.s;
+	return sync_transfer(im->engine, reference, &t, image_stop, im, e);
+}
+
+int images_import(struct images *im, const char *path, const char *reference,
+	struct image_made *ret, struct err *e)
+{
+	char full[IMAGE_REFERENCE_MAX];
+	struct image_deed d = {.made = ret};
+	struct err err = ERR_INIT;
+	struct stat st;
+
+	memset(ret, 0, sizeof *ret);
+	if (image_reference(reference, full, e))
+		return -1;
+	if (stat(path, &st))
+		return err_sys(e, errno, "cannot read %s", path);
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return err_set(e, ERR_USAGE, "cannot import %s: it is %s", path,
+			S_ISREG(st.st_mode) ? "empty" : "no regular file");
+	if (image_begin(im, &d, DEED_IMAGE_IMPORT, full, "path", path, "images", e))
+		return -1;
+	image_current(im, path);
+	if (!image_send(im, -1, path, full, NULL, &err))
+		image_items(im, 1, 1);
+	return image_end(im, &d, full, &err, e);
+}
+
+/* ---- remove */
+
+int images_remove(struct images *im, const char *reference, bool force, struct image_removed *ret,
+	struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct audit_record r = {
+		.deed = DEED_IMAGE_REMOVE, .target_type = "image", .engine = im->info.id};
+	struct recording rec;
+	struct err err = ERR_INIT;
+	struct image_made was;
+	char full[IMAGE_REFERENCE_MAX];
+	const cJSON *one;
+	int there;
+
+	memset(ret, 0, sizeof *ret);
+	if (image_reference(reference, full, e))
+		return -1;
+	/* An id has no tag. */
+	if (!strchr(reference, ':') && !strchr(reference, '/') && strlen(reference) >= 12 &&
+		strspn(reference, "0123456789abcdef") == strlen(reference))
+		snprintf(full, sizeof full, "%s", reference);
+	there = image_look(im, full, &was, NULL, NULL, 0, e);
+	if (there < 0)
+		return -1;
+	if (!there)
+		return err_set(e, ERR_NOT_FOUND, "there is no image %s on this engine.", full);
+	r.name = full;
+	r.target = was.id;
+	if (record_begin(&rec, &im->recorder, &r, e))
+		return -1;
+	str_addf(&target, "/images/%s?force=%d", full, force);
+	if (!sync_ask(im->engine, "remove the image %s", full, "DELETE", target.s, NULL, 0, &reply,
+		    &err))
+		root = ejson_parse(reply.s, reply.len, NULL);
+	cJSON_ArrayForEach(one, root)
+	{
+		ret->untagged += *ejson_string(one, "Untagged") != '\0';
+		ret->deleted += *ejson_string(one, "Deleted") != '\0';
+	}
+	record_end(&rec, &err);
+	return err.kind ? err_copy(e, &err) : 0;
+}

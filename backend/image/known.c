@@ -1,0 +1,43 @@
+/* known.c - the shipped images by name, and the command that makes an image present. */
+#include <berth/images.h>
+
+#include <stdio.h>
+#include <string.h>
+
+const struct image_shipped images_shipped[] = {
+	{"shell", "berth/shell:local", "bash, the usual small tools, curl, jq", {"shell", NULL}},
+	{"python", "berth/python:local", "Python 3 with pip and venv", {"python", NULL}},
+	{"node", "berth/node:local", "Node.js with npm", {"node", NULL}},
+	{"runtime", "berth/runtime:local",
+		"what agents work with: git, curl, build tools, Python, Node.js",
+		{"runtime", NULL}},
+	{"runtime-sudo", "berth/runtime-sudo:local", "the same with sudo, for enable_sudo",
+		{"runtime", "runtime-sudo", NULL}},
+	{0},
+};
+
+const struct image_shipped *images_shipped_named(const char *name)
+{
+	for (const struct image_shipped *s = images_shipped; s->name; s++)
+		if (!strcmp(s->name, name))
+			return s;
+	return NULL;
+}
+
+void images_remedy(const char *reference, char *buf, size_t cap)
+{
+	for (const struct image_shipped *s = images_shipped; s->name; s++)
+		if (!strcmp(s->tag, reference)) {
+			snprintf(buf, cap, "`berth image build %s` makes it", s->name);
+			return;
+		}
+	/* MassGen's own are in a registry; what they hold is what ours hold. */
+	if (strstr(reference, "massgen/mcp-runtime"))
+		snprintf(buf, cap,
+			"`berth image pull %s` fetches it, and `berth image build --tag %s %s` makes one like "
+			"it here",
+			reference, reference,
+			strstr(reference, "runtime-sudo") ? "runtime-sudo" : "runtime");
+	else
+		snprintf(buf, cap, "`berth image pull %s` fetches it", reference);
+}

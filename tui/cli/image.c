@@ -1,0 +1,363 @@
+/* image.c - `berth image`: its verbs, what they print, and C-c. */
+#include "cli/image.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/images.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/gate.h"
+#include "cli/jsonw.h"
+#include "cli/progress.h"
+
+static struct images *running; /* for the signal handler */
+
+struct image_cli {
+	const struct cli *c;
+	struct images *im;
+	bool json;
+};
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	images_cancel(running);
+}
+
+static bool read_progress(void *ctx, struct job_info *out)
+{
+	return images_progress(ctx, out);
+}
+
+static void on_line(void *ctx, const char *text)
+{
+	(void)ctx;
+	cli_progress_print(text);
+}
+
+/* ---- list */
+
+static const char *shown_age(char *buf, int64_t created_ms)
+{
+	int64_t age = clock_wall_ms() - created_ms;
+
+	return created_ms > 0 && age > 0 ? format_age(buf, age) : "-";
+}
+
+static void print_row(const struct image_row *r, const char *name)
+{
+	AUTO_STR struct str clean = STR_INIT;
+	char size[FORMAT_MAX], age[FORMAT_MAX], id[13] = "-";
+	const char *hex = strncmp(r->id, "sha256:", 7) ? r->id : r->id + 7;
+
+	text_neutralise(&clean, name, strlen(name), false);
+	if (*hex)
+		snprintf(id, sizeof id, "%.12s", hex);
+	printf("%-40s %-12s %8s %7s  %s\n", clean.s, id,
+		*hex ? format_bytes(size, r->size_bytes) : "-", shown_age(age, r->created_wall_ms),
+		r->shipped);
+}
+
+static void json_row(struct jsonw *j, const struct image_row *r)
+{
+	jsonw_object(j, NULL);
+	jsonw_text(j, "id", r->id);
+	jsonw_array(j, "names");
+	for (size_t i = 0; i < r->nnames; i++)
+		jsonw_text(j, NULL, r->names[i]);
+	jsonw_end(j);
+	jsonw_text(j, "shipped", *r->shipped ? r->shipped : NULL);
+	jsonw_int(j, "created_ms", r->created_wall_ms);
+	jsonw_uint(j, "size_bytes", r->size_bytes);
+	jsonw_end(j);
+}
+
+static bool is_there(const struct image_row *rows, size_t n, const char *tag)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < rows[i].nnames; k++)
+			if (!strcmp(rows[i].names[k], tag))
+				return true;
+	return false;
+}
+
+static void json_list(const struct image_row *rows, size_t n)
+{
+	struct jsonw j;
+
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.image_list/1");
+	jsonw_array(&j, "images");
+	for (size_t i = 0; i < n; i++)
+		json_row(&j, &rows[i]);
+	jsonw_end(&j);
+	jsonw_array(&j, "shipped");
+	for (const struct image_shipped *s = images_shipped; s->name; s++) {
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "name", s->name);
+		jsonw_text(&j, "tag", s->tag);
+		jsonw_text(&j, "about", s->about);
+		jsonw_bool(&j, "present", is_there(rows, n, s->tag));
+		jsonw_end(&j);
+	}
+	jsonw_end(&j);
+	jsonw_end(&j);
+	jsonw_print(&j);
+}
+
+static int list(struct image_cli *x, struct err *e)
+{
+	struct image_row *rows;
+	struct arena mem;
+	size_t n;
+
+	arena_init(&mem, 4096);
+	if (images_list(x->im, &mem, &rows, &n, e)) {
+		arena_release(&mem);
+		return -1;
+	}
+	if (x->json) {
+		json_list(rows, n);
+	} else {
+		printf("%-40s %-12s %8s %7s  %s\n", "IMAGE", "ID", "SIZE", "AGE", "SHIPPED AS");
+		for (size_t i = 0; i < n; i++) {
+			for (size_t k = 0; k < rows[i].nnames; k++)
+				print_row(&rows[i], rows[i].names[k]);
+			if (!rows[i].nnames)
+				print_row(&rows[i], "(no name)");
+		}
+		for (const struct image_shipped *s = images_shipped; s->name; s++)
+			if (!is_there(rows, n, s->tag))
+				print_row(
+					&(struct image_row){.id = "", .shipped = s->name}, s->tag);
+	}
+	arena_release(&mem);
+	return 0;
+}
+
+/* ---- build, pull, import */
+
+/* Its last lines are the reason of many a failure. */
+static void json_made(
+	struct image_cli *x, const char *verb, const struct image_made *m, const struct err *err)
+{
+	const char *const *lines;
+	size_t n = images_last_lines(x->im, &lines);
+	struct jsonw j;
+
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.image/1");
+	jsonw_text(&j, "verb", verb);
+	jsonw_bool(&j, "ok", !err);
+	jsonw_text(&j, "error", err ? err->msg : NULL);
+	jsonw_text(&j, "image", err ? NULL : m->reference);
+	jsonw_text(&j, "id", err ? NULL : m->id);
+	jsonw_uint(&j, "size_bytes", m->size_bytes);
+	jsonw_uint(&j, "layers", m->layers);
+	jsonw_uint(&j, "transferred_bytes", m->transferred_bytes);
+	jsonw_int(&j, "duration_ms", m->duration_ms);
+	jsonw_array(&j, "output");
+	for (size_t i = 0; i < n; i++)
+		jsonw_text(&j, NULL, lines[i]);
+	jsonw_end(&j);
+	jsonw_end(&j);
+	jsonw_print(&j);
+}
+
+static void print_made(const struct image_made *m)
+{
+	char size[FORMAT_MAX];
+	const char *hex = strncmp(m->id, "sha256:", 7) ? m->id : m->id + 7;
+
+	printf("%s is ready: %.12s, %s in %" PRIu64 " layer%s, %.1f s\n", m->reference, hex,
+		format_bytes(size, m->size_bytes), m->layers, m->layers == 1 ? "" : "s",
+		(double)m->duration_ms / 1e3);
+}
+
+/* Wrong usage and refusals begin nothing: there is no document about them. */
+static int tell(
+	struct image_cli *x, const char *verb, const struct image_made *m, int rc, struct err *e)
+{
+	bool begun = e->kind != ERR_USAGE && e->kind != ERR_REFUSED;
+
+	cli_progress_stop();
+	if (x->json && (!rc || begun))
+		json_made(x, verb, m, rc ? e : NULL);
+	else if (!rc)
+		print_made(m);
+	return rc;
+}
+
+static int number(const struct cli *c, const char *name, uint64_t *ret, struct err *e)
+{
+	static const char units[] = "KMGT";
+	const char *text = cli_value(c, name), *unit;
+	unsigned long long v;
+	char *end;
+	int shift = 0;
+
+	*ret = 0;
+	if (!text)
+		return 0;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (end != text && *end && (unit = strchr(units, *end)) != NULL && !end[1]) {
+		shift = 10 * (int)(unit - units + 1);
+		end++;
+	}
+	if (*text < '0' || *text > '9' || *end || errno || !v || v > (UINT64_MAX >> shift))
+		return err_set(e, ERR_USAGE, "--%s takes a number, not \"%.40s\".", name, text);
+	*ret = (uint64_t)v << shift;
+	return 0;
+}
+
+static int build(struct image_cli *x, struct err *e)
+{
+	const char *args[CLI_GIVEN_MAX], *what = x->c->argv[0];
+	const struct image_shipped *shipped = images_shipped_named(what);
+	struct image_build b = {.dir = what,
+		.file = cli_value(x->c, "file"),
+		.tag = cli_value(x->c, "tag"),
+		.network = cli_value(x->c, "network"),
+		.args = args,
+		.no_cache = cli_flag(x->c, "no-cache"),
+		.pull = cli_flag(x->c, "pull")};
+	struct image_made made = {0};
+	const char *base = cli_value(x->c, "base");
+	int rc;
+
+	for (size_t i = 0; i < x->c->ngiven; i++)
+		if (!strcmp(x->c->given[i].option->name, "build-arg"))
+			args[b.nargs++] = x->c->given[i].value;
+	if (number(x->c, "max-context", &b.context_max, e))
+		return -1;
+	if (b.network && strcmp(b.network, "default") && strcmp(b.network, "none") &&
+		strcmp(b.network, "host"))
+		return err_set(e, ERR_USAGE, "--network is default, none or host.");
+	if (shipped && (b.nargs || b.file || b.context_max))
+		return err_set(e, ERR_USAGE,
+			"%s is a shipped image: --file, --build-arg and --max-context are for directories "
+			"(./%s is one).",
+			what, what);
+	if (!shipped && base)
+		return err_set(e, ERR_USAGE, "--base is for shipped images; %s is none.", what);
+	if (!shipped && !strchr(what, '/') && access(what, F_OK))
+		return err_set(e, ERR_USAGE,
+			"there is no shipped image and no directory \"%s\"; shipped are shell, python, "
+			"node, runtime and runtime-sudo.",
+			what);
+	rc = shipped ? images_build_shipped(x->im, shipped, &b, base, &made, e)
+		     : images_build(x->im, &b, &made, e);
+	return tell(x, "build", &made, rc, e);
+}
+
+static int pull(struct image_cli *x, struct err *e)
+{
+	struct image_made made = {0};
+
+	return tell(x, "pull", &made, images_pull(x->im, x->c->argv[0], &made, e), e);
+}
+
+static int import(struct image_cli *x, struct err *e)
+{
+	struct image_made made = {0};
+	int rc = images_import(x->im, x->c->argv[0], x->c->argv[1], &made, e);
+
+	return tell(x, "import", &made, rc, e);
+}
+
+static int remove_it(struct image_cli *x, struct err *e)
+{
+	struct image_removed gone;
+	struct jsonw j;
+
+	if (images_remove(x->im, x->c->argv[0], cli_flag(x->c, "force"), &gone, e))
+		return -1;
+	if (!x->json) {
+		printf("%s: %zu name%s taken away, %zu layer%s removed\n", x->c->argv[0],
+			gone.untagged, gone.untagged == 1 ? "" : "s", gone.deleted,
+			gone.deleted == 1 ? "" : "s");
+		return 0;
+	}
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.image_remove/1");
+	jsonw_text(&j, "image", x->c->argv[0]);
+	jsonw_uint(&j, "untagged", gone.untagged);
+	jsonw_uint(&j, "deleted", gone.deleted);
+	jsonw_end(&j);
+	jsonw_print(&j);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct image_cli *x, struct err *e);
+	bool job;
+} verbs[] = {
+	{"list", list, false},
+	{"build", build, true},
+	{"pull", pull, true},
+	{"import", import, true},
+	{"remove", remove_it, false},
+};
+
+static int run(struct image_cli *x, size_t verb, struct err *e)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+	int rc;
+
+	running = x->im;
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	if (verbs[verb].job && !x->json)
+		cli_progress_start(read_progress, x->im);
+	rc = verbs[verb].run(x, e);
+	cli_progress_stop();
+	return rc;
+}
+
+int cli_image(const struct cli *c, struct err *e)
+{
+	struct image_cli x = {.c = c, .json = cli_flag(c, "json")};
+	struct policy policy;
+	struct arena mem;
+	char program[32];
+	size_t i = 0;
+	int rc = -1;
+
+	while (i < COUNT(verbs) && strcmp(verbs[i].name, c->command->name) != 0)
+		i++;
+	if (i == COUNT(verbs))
+		return err_set(e, ERR_USAGE, "`berth image %s` is not part of this program.",
+			c->command->name);
+	snprintf(program, sizeof program, "image %s", verbs[i].name);
+	arena_init(&mem, 1024);
+	if (!cli_policy(c, &policy, &mem, e)) {
+		x.im = images_open(&(struct images_options){.host = cli_value(c, "host"),
+					   .context = cli_value(c, "context"),
+					   .program = program,
+					   .owner = getenv("USER") ? getenv("USER") : "",
+					   .policy = &policy,
+					   .line = x.json ? NULL : on_line},
+			e);
+		if (x.im)
+			rc = run(&x, i, e);
+		signal(SIGINT, SIG_IGN); /* what is done is recorded to the end */
+		signal(SIGTERM, SIG_IGN);
+		images_close(x.im);
+	}
+	arena_release(&mem);
+	return rc < 0 ? -1 : cli_finish() ? 1 : rc;
+}

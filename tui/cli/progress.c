@@ -1,0 +1,161 @@
+/* progress.c - the line that says how far a job is. */
+#include "cli/progress.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <berth/format.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+#define BAR_WIDTH 20
+
+static struct {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool (*read)(void *ctx, struct job_info *out);
+	void *ctx;
+	bool on, stop, terminal, shown;
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static void add_bar(struct str *line, double fraction)
+{
+	int full = (int)(fraction * BAR_WIDTH);
+
+	str_adds(line, " [");
+	for (int i = 0; i < BAR_WIDTH; i++)
+		str_addc(line, i < full ? '#' : '.');
+	str_addc(line, ']');
+}
+
+static void describe(struct str *line, const struct job_info *j)
+{
+	char done[FORMAT_MAX], total[FORMAT_MAX];
+
+	str_adds(line, j->name);
+	if (progress.terminal && j->fraction >= 0)
+		add_bar(line, j->fraction);
+	else
+		str_addc(line, ':');
+	str_addf(line, " %s", format_count(done, j->items_done));
+	if (j->items_total)
+		str_addf(line, " of %s", format_count(total, j->items_total));
+	str_addf(line, " %s", j->unit);
+	if (j->bytes_done)
+		str_addf(line, ", %s", format_bytes(done, j->bytes_done));
+	if (j->bytes_done && j->bytes_total > j->bytes_done)
+		str_addf(line, " of %s", format_bytes(total, j->bytes_total));
+	if (j->bytes_done && j->rate > 0)
+		str_addf(line, ", %s/s", format_bytes(done, (uint64_t)j->rate));
+	if (j->eta_ms >= 0)
+		str_addf(line, ", %s left", format_span(done, j->eta_ms / 1000));
+	if (*j->current)
+		str_addf(line, "  %s", j->current);
+}
+
+static size_t columns(void)
+{
+	struct winsize w;
+
+	return ioctl(2, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1u : 79;
+}
+
+static void show(const struct job_info *j)
+{
+	AUTO_STR struct str line = STR_INIT, clean = STR_INIT;
+	size_t used = 0, width = 0, max = columns();
+
+	describe(&line, j);
+	text_neutralise(&clean, line.s, line.len, false);
+	if (!progress.terminal) {
+		fprintf(stderr, "berth: %s\n", clean.s);
+		return;
+	}
+	while (used < clean.len) {
+		uint32_t cp;
+		size_t n = utf8_next(clean.s + used, clean.len - used, &cp);
+		int w = text_cp_width(cp);
+
+		if (width + (size_t)(w > 0 ? w : 0) > max)
+			break;
+		width += (size_t)(w > 0 ? w : 0);
+		used += n;
+	}
+	fprintf(stderr, "\r%.*s\033[K", (int)used, clean.s);
+	progress.shown = true;
+}
+
+static void *report(void *arg)
+{
+	struct job_info job;
+	int step = progress.terminal ? 200 : 10000;
+
+	(void)arg;
+	pthread_mutex_lock(&progress.lock);
+	while (!progress.stop) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += (long)(step % 1000) * 1000000;
+		until.tv_sec += step / 1000 + until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		if (pthread_cond_timedwait(&progress.wake, &progress.lock, &until) == ETIMEDOUT &&
+			!progress.stop && progress.read(progress.ctx, &job))
+			show(&job);
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return NULL;
+}
+
+static void take_away(void)
+{
+	if (progress.shown)
+		fputs("\r\033[K", stderr);
+	progress.shown = false;
+}
+
+void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx)
+{
+	sigset_t all, old;
+
+	progress.terminal = isatty(1) && isatty(2) && !getenv("NO_COLOR");
+	progress.read = read;
+	progress.ctx = ctx;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	progress.on = pthread_create(&progress.thread, NULL, report, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void cli_progress_print(const char *text)
+{
+	AUTO_STR struct str clean = STR_INIT;
+
+	text_neutralise(&clean, text, strlen(text), false);
+	pthread_mutex_lock(&progress.lock);
+	take_away();
+	puts(clean.s);
+	fflush(stdout);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void cli_progress_stop(void)
+{
+	if (!progress.on)
+		return;
+	pthread_mutex_lock(&progress.lock);
+	progress.stop = true;
+	pthread_cond_signal(&progress.wake);
+	pthread_mutex_unlock(&progress.lock);
+	pthread_join(progress.thread, NULL);
+	take_away();
+	progress.on = progress.stop = false;
+}

@@ -1,0 +1,20 @@
+/*
+ * progress.h - how far a job is, on standard error: a line that is rewritten on a terminal, else one
+ * every ten seconds.
+ *
+ * Thread: main; the line is written by a thread of its own that takes no signal.
+ */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <stdbool.h>
+
+#include <berth/job.h>
+
+/* `read` is called on that thread, false: there is no job now. */
+void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx);
+/* A line of text from outside on stdout, neutralised, above the progress. */
+void cli_progress_print(const char *text);
+void cli_progress_stop(void); /* the line is taken away; not started is fine */
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * image.c - berth-image: the program of `berth image ...`.
+ *
+ * A program of its own, because it alone needs libarchive.
+ */
+#include <locale.h>
+
+#include <berth/text.h>
+
+#include "cli/cli.h"
+#include "cli/image.h"
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+	int rc;
+
+	setlocale(LC_CTYPE, "");
+	text_init();
+	if (cli_parse(argc, argv, &c, &e) < 0)
+		return cli_fail(&e);
+	rc = cli_image(&c, &e);
+	return rc < 0 ? cli_fail(&e) : rc;
+}
