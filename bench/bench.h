@@ -32,9 +32,10 @@ struct usage {
 };
 
 struct sample {
-	double seconds;  /* filled by the runner unless the arm measured it itself (set >= 0) */
-	uint64_t digest; /* of the result; must be equal over the arms of a case */
-	struct usage usage;
+	double seconds;     /* filled by the runner unless the arm measured it itself (set >= 0) */
+	uint64_t digest;    /* of the result; must be equal over the arms of a case */
+	int arm;            /* which of the case's arms this is; set by the runner */
+	struct usage usage; /* filled by the runner; an arm may set peak_bytes itself */
 };
 
 struct arm {
@@ -73,6 +74,13 @@ struct bench_case {
 	/* Instead of arms: take all samples and hand each to bench_value. */
 	int (*measure)(struct bench_run *r, void *ctx, struct err *e);
 	struct goal targets[TARGETS_MAX];
+	bool higher; /* more is better: throughput, efficiency */
+	/* What raises an alert (REQUIREMENTS 8.3): sentences, NULL for none; and how much slower than the
+	 * baseline version it may be: 0.20, 0 for any. */
+	const char *alert_missed, *alert_failed;
+	double alert_slower;
+	int64_t param;    /* bench_param: how many files, for cases made by a suite file */
+	const void *data; /* of whoever made the case */
 };
 
 struct bench_suite {
@@ -82,8 +90,11 @@ struct bench_suite {
 
 /* For measure: one value of series `name` (becomes an arm of that name in the report). */
 void bench_value(struct bench_run *r, const char *name, double value);
-int bench_samples(const struct bench_run *r); /* how many are asked for */
-bool bench_smoke(const struct bench_run *r);  /* only see whether it works */
+int bench_samples(const struct bench_run *r);    /* how many are asked for */
+bool bench_smoke(const struct bench_run *r);     /* only see whether it works */
+bool bench_cancelled(const struct bench_run *r); /* somebody wants it to stop: return soon */
+int64_t bench_param(const struct bench_run *r);
+const struct bench_case *bench_what(const struct bench_run *r);
 void bench_note(struct bench_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 uint64_t bench_random(struct bench_run *r);
 

@@ -1,23 +1,19 @@
 /* report.c - figures with n and spread, ratios with their interval, targets with a verdict. */
 #include "report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
-#define VALUE_MAX 32
-
-/* A value in the unit of its case; seconds are scaled. */
-static const char *value(char buf[VALUE_MAX], const char *unit, double v)
+const char *report_value(char buf[VALUE_MAX], const char *unit, double v)
 {
 	if (isnan(v))
 		snprintf(buf, VALUE_MAX, "-");
-	else if (unit && strcmp(unit, "s"))
+	else if (unit && strcmp(unit, "s") != 0)
 		snprintf(buf, VALUE_MAX, fabs(v) < 100 ? "%.3g %s" : "%.0f %s", v, unit);
 	else if (fabs(v) >= 1)
 		snprintf(buf, VALUE_MAX, "%.3g s", v);
@@ -28,167 +24,157 @@ static const char *value(char buf[VALUE_MAX], const char *unit, double v)
 	return buf;
 }
 
-static void first_line(const char *path, const char *prefix, char *buf, size_t cap)
+const char *target_figure(char *buf, size_t cap, const struct target_result *t, const char *unit)
 {
-	FILE *f = fopen(path, "re");
-	char line[512];
+	char a[VALUE_MAX], b[VALUE_MAX], c[VALUE_MAX];
 
-	snprintf(buf, cap, "unknown");
-	while (f && fgets(line, sizeof line, f))
-		if (!strncmp(line, prefix, strlen(prefix))) {
-			char *v = strchr(line, ':');
-
-			v = v && *prefix ? v + 1 : line;
-			snprintf(buf, cap, "%s", v + strspn(v, " \t"));
-			buf[strcspn(buf, "\n")] = '\0';
-			break;
-		}
-	if (f)
-		fclose(f);
+	if (isnan(t->figure))
+		snprintf(buf, cap, "-");
+	else if (t->on_ratio)
+		snprintf(buf, cap, "%.2fx [%.2f .. %.2f]", t->figure, t->interval.low,
+			t->interval.high);
+	else if (isnan(t->interval.low))
+		snprintf(buf, cap, "%s", report_value(a, unit, t->figure));
+	else
+		snprintf(buf, cap, "%s [%s .. %s]", report_value(a, unit, t->figure),
+			report_value(b, unit, t->interval.low),
+			report_value(c, unit, t->interval.high));
+	return buf;
 }
 
-void report_machine(FILE *out)
+static double *values(const struct history_arm *a)
 {
-	char cpu[128], load[64];
-	struct utsname u;
+	double *v = xreallocarray(NULL, a->n + 1, sizeof *v);
 
-	uname(&u);
-	first_line("/proc/cpuinfo", "model name", cpu, sizeof cpu);
-	first_line("/proc/loadavg", "", load, sizeof load);
-	fprintf(out, "berth %s, %s, %ld cores (%s), load %s\n", BERTH_VERSION, u.release,
-		sysconf(_SC_NPROCESSORS_ONLN), cpu, load);
+	for (size_t i = 0; i < a->n; i++)
+		v[i] = a->v[i].value;
+	return v;
 }
 
-void report_case(FILE *out, const struct bench_run *run)
+struct interval arm_ratio(const struct history_case *c, size_t arm)
 {
-	struct bench_run *r = (struct bench_run *)run;
-	const struct bench_case *c = r->what;
-	char a[VALUE_MAX], b[VALUE_MAX], m[VALUE_MAX], p[VALUE_MAX], x[VALUE_MAX];
-	const struct series_of *base = r->nseries ? &r->series[c->measure ? 0 : c->baseline] : NULL;
+	struct interval none = {NAN, NAN, NAN};
+	const struct history_arm *base, *a = &c->arms[arm];
 
-	fprintf(out, "\n%s/%s  %s\n", r->suite->name, c->name, c->about);
-	if (r->err.kind) {
-		fprintf(out, "  %s: %s\n", r->failed ? "FAILED" : "not run", r->err.msg);
+	if (c->baseline < 0 || (size_t)c->baseline == arm)
+		return none;
+	base = &c->arms[c->baseline];
+	if (!base->n || !a->n)
+		return none;
+	{
+		AUTO_FREE double *x = values(base), *y = values(a);
+
+		return c->higher ? ratio_interval(y, a->n, x, base->n, base->n == a->n, 1)
+				 : ratio_interval(x, base->n, y, a->n, base->n == a->n, 1);
+	}
+}
+
+void arm_summary(const struct history_arm *a, struct summary *ret)
+{
+	AUTO_FREE double *v = values(a);
+
+	summarise(v, a->n, ret);
+}
+
+void report_machine(FILE *out, const struct history_run *r)
+{
+	char memory[FORMAT_MAX], stamp[FORMAT_MAX], label[64];
+
+	fprintf(out, "berth %s, %s, %s%s%s\n", r->version, run_label(r, label, sizeof label),
+		format_stamp(stamp, r->started_ms), *r->engine ? ", engine " : "", r->engine);
+	fprintf(out, "%s, %lld cores, %s, Linux %s, %s, load %.2f\n", r->cpu, (long long)r->cores,
+		format_bytes(memory, (uint64_t)r->memory_bytes), r->kernel, r->fs, r->load_start);
+}
+
+static void change_text(char *buf, size_t cap, const struct results *r, const struct result *x,
+	const struct compared *k)
+{
+	if (k->change == CHANGE_MISSING)
+		snprintf(buf, cap, "not measured in %s", r->baseline_word);
+	else
+		snprintf(buf, cap, "%.3fx as fast as %s [%.3f .. %.3f] %s%s", k->speed.point,
+			r->baseline_word, k->speed.low, k->speed.high, change_word(k->change),
+			x->unconfirmed && k->change == CHANGE_SLOWER
+				? " (a second measurement did not show it)"
+				: "");
+}
+
+void report_case(FILE *out, const struct results *r, const struct result *x)
+{
+	const struct history_case *c = &x->c;
+	char a[VALUE_MAX], b[VALUE_MAX], m[VALUE_MAX], p[VALUE_MAX], q[VALUE_MAX];
+
+	fprintf(out, "\n%s/%s  %s\n", c->suite, c->name, x->what ? x->what->about : "");
+	if (strcmp(c->state, "ok") != 0) {
+		fprintf(out, "  %s: %s\n", !strcmp(c->state, "failed") ? "FAILED" : "not run",
+			c->error);
 		return;
 	}
 	fprintf(out, "  %-28s %5s %10s %10s %10s %10s %10s  %s\n", "arm", "n", "median", "MAD",
-		"min", "p95", "p99", c->measure ? "" : "ratio to baseline [95 %]");
-	for (size_t i = 0; i < r->nseries; i++) {
-		struct series_of *s = &r->series[i];
+		"min", "p95", "p99", c->baseline >= 0 ? "ratio to baseline [95 %]" : "");
+	for (size_t i = 0; i < c->narms; i++) {
+		struct interval ratio = arm_ratio(c, i);
 		struct summary sum;
 
-		summarise(s->v, s->n, &sum);
-		fprintf(out, "  %-28s %5zu %10s %10s %10s %10s %10s", s->name, sum.n,
-			value(a, c->unit, sum.median), value(b, c->unit, sum.mad),
-			value(m, c->unit, sum.min), value(p, c->unit, sum.p95),
-			value(x, c->unit, sum.p99));
-		if (!c->measure && s != base && base->n && s->n) {
-			struct interval q =
-				ratio_interval(base->v, base->n, s->v, s->n, 1, r->seed);
-
-			fprintf(out, "  %.2fx [%.2f .. %.2f]", q.point, q.low, q.high);
-		}
+		arm_summary(&c->arms[i], &sum);
+		fprintf(out, "  %-28s %5zu %10s %10s %10s %10s %10s", c->arms[i].name, sum.n,
+			report_value(a, c->unit, sum.median), report_value(b, c->unit, sum.mad),
+			report_value(m, c->unit, sum.min), report_value(p, c->unit, sum.p95),
+			report_value(q, c->unit, sum.p99));
+		if (!isnan(ratio.point))
+			fprintf(out, "  %.2fx [%.2f .. %.2f]", ratio.point, ratio.low, ratio.high);
 		fputc('\n', out);
 	}
-	if (r->notes.len)
-		fprintf(out, "  %s\n", r->notes.s);
+	for (size_t i = 0; x->compared && i < c->narms; i++) {
+		char text[256];
+
+		change_text(text, sizeof text, r, x, &x->changes[i]);
+		fprintf(out, "  %-28s %s\n", c->arms[i].name, text);
+	}
+	if (*x->alert)
+		fprintf(out, "  ALERT %s\n", x->alert);
+	if (*c->notes)
+		fprintf(out, "  %s\n", c->notes);
 }
 
-void report_targets(FILE *out, const struct bench_run *r)
+void report_targets(FILE *out, const struct results *r)
 {
-	for (size_t i = 0; i < TARGETS_MAX && r->what->targets[i].requirement; i++) {
-		const struct goal *t = &r->what->targets[i];
-		struct interval q;
-		double figure;
-		enum verdict v = target_judge(r, t, &figure, &q);
-		char text[96], f[VALUE_MAX];
-		const struct series_of *s =
-			t->arm ? bench_series((struct bench_run *)r, t->arm) : &r->series[0];
+	struct tally t = results_tally(r);
+	size_t any = 0;
 
-		if (v == NOT_RUN || v == FAILED)
-			snprintf(text, sizeof text, "-");
-		else if (t->on == ON_RATIO)
-			snprintf(text, sizeof text, "%.2fx [%.2f .. %.2f]", q.point, q.low, q.high);
-		else
-			snprintf(text, sizeof text, "%s", value(f, r->what->unit, figure));
-		fprintf(out, "  %-8s %-24s n=%-5zu %s/%s: %s\n", verdict_word(v), text,
-			s ? s->n : 0, r->suite->name, r->what->name, t->requirement);
+	for (size_t i = 0; i < r->n; i++)
+		any += r->v[i].ntargets;
+	if (any)
+		fputs("\ntargets\n", out);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct result *x = &r->v[i];
+
+		for (size_t k = 0; k < x->ntargets; k++) {
+			const struct target_result *g = &x->targets[k];
+			char figure[96];
+
+			fprintf(out, "  %-8s %-28s n=%-5zu %s/%s: %s\n", verdict_word(g->verdict),
+				target_figure(figure, sizeof figure, g, x->c.unit), g->n,
+				x->c.suite, x->c.name, g->requirement);
+		}
 	}
-}
-
-static void json_number(FILE *out, const char *name, double v)
-{
-	if (isfinite(v))
-		fprintf(out, ",\"%s\":%.9g", name, v);
-	else
-		fprintf(out, ",\"%s\":null", name);
-}
-
-/* Names and notes are ours, but errors may quote anything. */
-static void json_string(FILE *out, const char *s)
-{
-	fputc('"', out);
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7F)
-			fprintf(out, "\\u%04x", c);
-		else
-			fputc(c, out);
-	}
-	fputc('"', out);
-}
-
-void report_json(FILE *out, const struct bench_run *r)
-{
-	fprintf(out,
-		"{\"schema\":\"berth.bench.case/1\",\"suite\":\"%s\",\"case\":\"%s\","
-		"\"unit\":\"%s\",\"state\":\"%s\",\"seed\":%llu,\"error\":",
-		r->suite->name, r->what->name, r->what->unit ? r->what->unit : "s",
-		r->err.kind ? (r->failed ? "failed" : "not_run") : "ok",
-		(unsigned long long)r->seed);
-	json_string(out, r->err.msg);
-	fputs(",\"notes\":", out);
-	json_string(out, r->notes.s);
-	fputs(",\"arms\":[", out);
-	for (size_t i = 0; i < r->nseries; i++) {
-		const struct series_of *s = &r->series[i];
-		struct summary sum;
-
-		summarise(s->v, s->n, &sum);
-		fprintf(out, "%s{\"name\":\"%s\",\"n\":%zu", i ? "," : "", s->name, sum.n);
-		json_number(out, "mean", sum.mean);
-		json_number(out, "median", sum.median);
-		json_number(out, "mad", sum.mad);
-		json_number(out, "sd", sum.sd);
-		json_number(out, "min", sum.min);
-		json_number(out, "max", sum.max);
-		json_number(out, "p95", sum.p95);
-		json_number(out, "p99", sum.p99);
-		json_number(out, "user_seconds", s->usage.user_s);
-		json_number(out, "system_seconds", s->usage.system_s);
-		json_number(out, "read_bytes", (double)s->usage.read_bytes);
-		json_number(out, "write_bytes", (double)s->usage.write_bytes);
-		fputs(",\"samples\":[", out);
-		for (size_t k = 0; k < s->n; k++)
-			fprintf(out, "%s%.9g", k ? "," : "", s->v[k]);
-		fputs("]}", out);
-	}
-	fputs("],\"targets\":[", out);
-	for (size_t i = 0; i < TARGETS_MAX && r->what->targets[i].requirement; i++) {
-		struct interval q;
-		double figure;
-		enum verdict v = target_judge(r, &r->what->targets[i], &figure, &q);
-
-		fprintf(out, "%s{\"requirement\":", i ? "," : "");
-		json_string(out, r->what->targets[i].requirement);
-		fprintf(out, ",\"verdict\":\"%s\"", verdict_word(v));
-		json_number(out, "figure", figure);
-		json_number(out, "low", q.low);
-		json_number(out, "high", q.high);
-		fputc('}', out);
-	}
-	fputs("]}\n", out);
+	fprintf(out, "\n%zu cases measured, %zu failed, %zu not run; targets: %zu met, %zu missed",
+		t.ok, t.failed, t.not_run, t.met, t.missed);
+	if (r->baseline.id)
+		fprintf(out, "; against %s: %zu slower, %zu faster", r->baseline_word, t.slower,
+			t.faster);
+	if (t.alerts)
+		fprintf(out, "; %zu ALERT%s", t.alerts, t.alerts == 1 ? "" : "S");
+	fputc('\n', out);
+	if (!isnan(r->run.noise_low) && r->run.noise_high > 0)
+		fprintf(out, "noise floor: two equal arms differ by %.3fx [%.3f .. %.3f]%s\n",
+			r->run.noise_point, r->run.noise_low, r->run.noise_high,
+			fabs(r->run.noise_point - 1) > 0.05
+				? ": unfit for judging, something disturbs this machine"
+				: "");
+	if (r->run.others_percent > 10 || r->run.steal_percent > 2)
+		fprintf(out,
+			"disturbed: other processes used %.0f %% of the machine while this ran, the "
+			"hypervisor took %.0f %%\n",
+			r->run.others_percent, r->run.steal_percent);
 }

@@ -70,16 +70,40 @@ static void usage_now(struct usage *u)
 	close(fd);
 }
 
-static void usage_add(struct usage *sum, const struct usage *before, const struct usage *after)
+static struct usage usage_between(const struct usage *before, const struct usage *after)
 {
-	sum->user_s += after->user_s - before->user_s;
-	sum->system_s += after->system_s - before->system_s;
-	sum->minor_faults += after->minor_faults - before->minor_faults;
-	sum->major_faults += after->major_faults - before->major_faults;
-	sum->read_bytes += after->read_bytes - before->read_bytes;
-	sum->write_bytes += after->write_bytes - before->write_bytes;
-	sum->syscalls_rw += after->syscalls_rw - before->syscalls_rw;
-	sum->peak_bytes = after->peak_bytes;
+	struct usage u = {
+		.user_s = after->user_s - before->user_s,
+		.system_s = after->system_s - before->system_s,
+		.minor_faults = after->minor_faults - before->minor_faults,
+		.major_faults = after->major_faults - before->major_faults,
+		.read_bytes = after->read_bytes - before->read_bytes,
+		.write_bytes = after->write_bytes - before->write_bytes,
+		.syscalls_rw = after->syscalls_rw - before->syscalls_rw,
+		.peak_bytes = after->peak_bytes,
+	};
+
+	return u;
+}
+
+struct usage usage_sum(const struct series_of *s)
+{
+	struct usage sum = {0};
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct usage *u = &s->used[i];
+
+		sum.user_s += u->user_s;
+		sum.system_s += u->system_s;
+		sum.minor_faults += u->minor_faults;
+		sum.major_faults += u->major_faults;
+		sum.read_bytes += u->read_bytes;
+		sum.write_bytes += u->write_bytes;
+		sum.syscalls_rw += u->syscalls_rw;
+		if (u->peak_bytes > sum.peak_bytes)
+			sum.peak_bytes = u->peak_bytes;
+	}
+	return sum;
 }
 
 struct series_of *bench_series(struct bench_run *r, const char *name)
@@ -100,7 +124,47 @@ void bench_value(struct bench_run *r, const char *name, double value)
 		snprintf(s->name, sizeof s->name, "%s", name);
 	}
 	s->v = mem_grow(s->v, &s->cap, s->n + 1, sizeof *s->v);
+	s->used = mem_grow(s->used, &s->used_cap, s->n + 1, sizeof *s->used);
+	s->used[s->n] = (struct usage){0};
 	s->v[s->n++] = value;
+	if (r->options && r->options->sampled)
+		r->options->sampled(r->options->ctx, r, (size_t)(s - r->series), value);
+}
+
+bool bench_cancelled(const struct bench_run *r)
+{
+	return r->options && r->options->cancelled && r->options->cancelled(r->options->ctx);
+}
+
+int64_t bench_param(const struct bench_run *r)
+{
+	return r->what->param;
+}
+
+const struct bench_case *bench_what(const struct bench_run *r)
+{
+	return r->what;
+}
+
+size_t case_arms(const struct bench_case *c)
+{
+	size_t n = 0;
+
+	while (n < ARMS_MAX && c->arms[n].name)
+		n++;
+	return n;
+}
+
+static int samples_for(const struct bench_case *c, const struct run_options *o)
+{
+	if (o->smoke)
+		return c->smoke_samples ? c->smoke_samples : 3;
+	return o->samples ? o->samples : c->samples ? c->samples : 30;
+}
+
+int case_samples(const struct bench_case *c, const struct run_options *o)
+{
+	return samples_for(c, o) * (c->measure ? 1 : (int)case_arms(c));
 }
 
 int bench_samples(const struct bench_run *r)
@@ -133,7 +197,7 @@ static int one_sample(
 	struct bench_run *r, void *ctx, size_t arm, bool record, uint64_t *digest, struct err *e)
 {
 	const struct bench_case *c = r->what;
-	struct sample s = {.seconds = -1};
+	struct sample s = {.seconds = -1, .arm = (int)arm};
 	struct usage before, after;
 	double start, took;
 
@@ -155,14 +219,17 @@ static int one_sample(
 	}
 	*digest = s.digest;
 	if (record) {
+		struct series_of *series = &r->series[arm];
+
 		bench_value(r, c->arms[arm].name, s.seconds >= 0 ? s.seconds : took);
-		usage_add(&r->series[arm].usage, &before, &after);
+		series->used[series->n - 1] = usage_between(&before, &after);
+		if (s.usage.peak_bytes)
+			series->used[series->n - 1].peak_bytes = s.usage.peak_bytes;
 	}
 	return 0;
 }
 
-static int run_blocks(
-	struct bench_run *r, void *ctx, const struct run_options *o, size_t narms, struct err *e)
+static int run_blocks(struct bench_run *r, void *ctx, size_t narms, struct err *e)
 {
 	int warmup = r->smoke ? 1 : r->what->warmup, total = warmup + r->samples;
 	uint64_t digest = 0;
@@ -180,11 +247,12 @@ static int run_blocks(
 			order[a] = order[other];
 			order[other] = a;
 		}
-		for (size_t a = 0; a < narms; a++)
+		for (size_t a = 0; a < narms; a++) {
+			if (bench_cancelled(r))
+				return err_set(e, ERR_CANCELLED, "cancelled");
 			if (one_sample(r, ctx, order[a], block >= warmup, &digest, e))
 				return -1;
-		if (o->progress)
-			o->progress(o->ctx, r, block + 1, total);
+		}
 	}
 	return 0;
 }
@@ -192,7 +260,7 @@ static int run_blocks(
 void bench_case_run(const struct bench_suite *s, const struct bench_case *c,
 	const struct run_options *o, struct bench_run *ret)
 {
-	size_t narms = 0;
+	size_t narms = case_arms(c);
 	void *ctx = NULL;
 	int failed = 0;
 
@@ -203,11 +271,8 @@ void bench_case_run(const struct bench_suite *s, const struct bench_case *c,
 	ret->seed = o->seed;
 	ret->random.state = o->seed;
 	str_init(&ret->notes);
-	ret->samples = o->samples ? o->samples : c->samples ? c->samples : 30;
-	if (o->smoke)
-		ret->samples = c->smoke_samples ? c->smoke_samples : 3;
-	while (narms < ARMS_MAX && c->arms[narms].name)
-		narms++;
+	ret->options = o;
+	ret->samples = samples_for(c, o);
 	if (c->setup && !(ctx = c->setup(ret, &ret->err))) {
 		ret->failed = ret->err.kind != ERR_NOT_FOUND;
 		return;
@@ -216,9 +281,14 @@ void bench_case_run(const struct bench_suite *s, const struct bench_case *c,
 		failed = c->measure(ret, ctx, &ret->err);
 		ret->failed = failed && ret->err.kind != ERR_NOT_FOUND;
 	} else {
-		failed = run_blocks(ret, ctx, o, narms, &ret->err);
+		failed = run_blocks(ret, ctx, narms, &ret->err);
 	}
-	/* Samples of a run whose result was wrong are worth nothing. */
+	if (ret->err.kind == ERR_CANCELLED || bench_cancelled(ret)) {
+		ret->cancelled = true;
+		ret->failed = false;
+		failed = -1;
+	}
+	/* Samples of a run whose result was wrong are worth nothing, and so is half a case. */
 	for (size_t i = 0; failed && i < ret->nseries; i++)
 		ret->series[i].n = 0;
 	if (c->teardown)
@@ -228,7 +298,7 @@ void bench_case_run(const struct bench_suite *s, const struct bench_case *c,
 void bench_run_release(struct bench_run *r)
 {
 	for (size_t i = 0; i < ARMS_MAX; i++)
-		free(r->series[i].v);
+		free(r->series[i].v), free(r->series[i].used);
 	str_release(&r->notes);
 }
 

@@ -60,6 +60,14 @@ double median_of(const double *v, size_t n)
 	return quantile_sorted(s, n, 0.5);
 }
 
+void quartiles(const double *v, size_t n, double *low, double *high)
+{
+	AUTO_FREE double *s = sorted_copy(v, n);
+
+	*low = quantile_sorted(s, n, 0.25);
+	*high = quantile_sorted(s, n, 0.75);
+}
+
 void summarise(const double *v, size_t n, struct summary *out)
 {
 	AUTO_FREE double *s = NULL, *dev = NULL;
@@ -86,6 +94,49 @@ void summarise(const double *v, size_t n, struct summary *out)
 	out->max = s[n - 1];
 	out->p95 = quantile_sorted(s, n, 0.95);
 	out->p99 = n >= SUMMARY_P99_MIN ? quantile_sorted(s, n, 0.99) : NAN;
+}
+
+/* The k-th smallest (Hoare's find, in Wirth's form); what is before it is not larger.  The bootstrap takes
+ * thousands of medians, and a whole sort for each would be most of its time. */
+static double select_kth(double *v, ptrdiff_t n, ptrdiff_t k)
+{
+	ptrdiff_t low = 0, high = n - 1;
+
+	while (low < high) {
+		double pivot = v[k];
+		ptrdiff_t i = low, j = high;
+
+		do {
+			while (v[i] < pivot)
+				i++;
+			while (pivot < v[j])
+				j--;
+			if (i <= j) {
+				double t = v[i];
+
+				v[i++] = v[j];
+				v[j--] = t;
+			}
+		} while (i <= j);
+		if (j < k)
+			low = i;
+		if (k < i)
+			high = j;
+	}
+	return v[k];
+}
+
+static double median_in_place(double *v, size_t n)
+{
+	double upper = select_kth(v, (ptrdiff_t)n, (ptrdiff_t)(n / 2)), lower;
+
+	if (n % 2)
+		return upper;
+	lower = v[0];
+	for (size_t i = 1; i < n / 2; i++)
+		if (v[i] > lower)
+			lower = v[i];
+	return lower + 0.5 * (upper - lower);
 }
 
 struct interval ratio_interval(
@@ -115,9 +166,7 @@ struct interval ratio_interval(
 		}
 		for (size_t i = 0; !blocks && i < nb; i++)
 			y[i] = b[prng_below(&r, nb)];
-		qsort(x, na, sizeof *x, ascending);
-		qsort(y, nb, sizeof *y, ascending);
-		ratio = quantile_sorted(x, na, 0.5) / quantile_sorted(y, nb, 0.5);
+		ratio = median_in_place(x, na) / median_in_place(y, nb);
 		if (isfinite(ratio))
 			ratios[kept++] = ratio;
 	}

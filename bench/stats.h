@@ -25,6 +25,7 @@ void summarise(const double *v, size_t n, struct summary *out);
 
 double quantile_sorted(const double *sorted, size_t n, double q); /* 0 <= q <= 1, n >= 1 */
 double median_of(const double *v, size_t n);
+void quartiles(const double *v, size_t n, double *low, double *high); /* n >= 1 */
 
 struct interval {
 	double low, point, high;

@@ -7,6 +7,7 @@
  *   berth-core         tui/core.c: the console, ps, doctor, engine, config ...
  *   berth-files        tui/files.c: files
  *   berth-image        tui/image.c: image
+ *   berth-bench        bench/main.c: bench
  *
  *   main thread                                 backend thread (backend/backend.c)
  *   tui/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics

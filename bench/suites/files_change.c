@@ -1,6 +1,7 @@
 /* files_change.c - writing, transforming and copying many files, against what one would do else. */
 #include "bench.h"
 #include "suites/files.h"
+#include "suites/templates.h"
 
 #include <berth/clock.h>
 #include <berth/mem.h>
@@ -145,6 +146,25 @@ SETUP(1000)
 			{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}}, \
 		.targets = {{words, "durable batch", ON_RATIO, factor, NO_BOUND}},              \
 	}
+
+static void *setup_write_param(struct bench_run *r, struct err *e)
+{
+	return setup_write((size_t)bench_param(r), e);
+}
+
+/* For suite files (tests.c). */
+const struct bench_case files_write_many = {
+	.name = "write_files_batch",
+	.about = "files of 8 KiB, durable",
+	.samples = 20,
+	.warmup = 1,
+	.setup = setup_write_param,
+	.teardown = release,
+	.prepare = settle,
+	.arms = {{"write, fsync, rename, fsync dir", each_by_itself},
+		{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}},
+	.targets = {{"durable writes >= 3x", "durable batch", ON_RATIO, 3, NO_BOUND}},
+};
 
 /* --- transform: 10,000 files, one word each --- */
 

@@ -1,6 +1,7 @@
 /* files_read.c - reading many files: the engine against the loop anybody would write. */
 #include "bench.h"
 #include "suites/files.h"
+#include "suites/templates.h"
 
 #include <berth/mem.h>
 
@@ -174,6 +175,12 @@ SETUP(50)
 SETUP(100)
 SETUP(1000)
 
+/* As many as a suite file asks for. */
+static void *setup_param(struct bench_run *r, struct err *e)
+{
+	return make((size_t)bench_param(r), false, e);
+}
+
 #define ARMS                                                                              \
 	{                                                                                 \
 		{"loop", naive}, {"engine", engine}, {"engine, threads", engine_threads}, \
@@ -216,3 +223,27 @@ static const struct bench_case cases[] = {
 };
 
 const struct bench_suite suite_files_read = {"files_read", "reading many files", cases};
+
+/* For suite files (tests.c): so many files as they say. */
+const struct bench_case files_read_warm = {
+	.name = "read_files_parallel-warm",
+	.about = "files of 8 KiB, cached",
+	.samples = 50,
+	.warmup = 3,
+	.setup = setup_param,
+	.teardown = release,
+	.arms = ARMS,
+	.targets = {{"never slower than 0.95x warm", "engine", ON_RATIO, 0.95, NO_BOUND}},
+};
+
+const struct bench_case files_read_cold = {
+	.name = "read_files_parallel-cold",
+	.about = "files of 8 KiB, guest-cold",
+	.samples = 20,
+	.warmup = 1,
+	.setup = setup_param,
+	.teardown = release,
+	.prepare = cold,
+	.arms = ARMS,
+	.targets = {{"reads >= 5x guest-cold", "engine", ON_RATIO, 5, NO_BOUND}},
+};

@@ -1,18 +1,60 @@
-/* self.c - the framework measured with itself: what two equal arms look like on this machine. */
+/*
+ * self.c - the framework measured with itself: what two equal arms look like on this machine, and a case
+ * that can be slowed on purpose (BERTH_BENCH_SLOWER=10: by 10 %), to see that it is caught.
+ */
 #include "bench.h"
 
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-static int work(void *ctx, struct sample *s, struct err *e)
+#define ROUNDS 20000
+
+static uint64_t spin(int rounds)
 {
 	uint64_t h = 0;
 
+	for (int i = 0; i < rounds; i++)
+		h = digest_bytes(h, &i, sizeof i);
+	return h;
+}
+
+static int work(void *ctx, struct sample *s, struct err *e)
+{
 	(void)ctx;
 	(void)e;
-	for (int i = 0; i < 20000; i++)
-		h = digest_bytes(h, &i, sizeof i);
-	s->digest = h;
+	s->digest = spin(ROUNDS);
 	return 0;
+}
+
+/* Of this thread: what else the machine does is not in it. */
+static double cpu_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int steady(void *ctx, struct sample *s, struct err *e)
+{
+	double start = cpu_seconds();
+	int rc = work(ctx, s, e);
+
+	s->seconds = cpu_seconds() - start;
+	return rc;
+}
+
+static int slowed(void *ctx, struct sample *s, struct err *e)
+{
+	const char *percent = getenv("BERTH_BENCH_SLOWER");
+	double start = cpu_seconds();
+	volatile uint64_t more = spin(percent ? ROUNDS / 100 * atoi(percent) : 0);
+	int rc = work(ctx, s, e);
+
+	(void)more;
+	s->seconds = cpu_seconds() - start;
+	return rc;
 }
 
 static const struct bench_case cases[] = {
@@ -23,6 +65,11 @@ static const struct bench_case cases[] = {
 		.arms = {{"a", work}, {"a again", work}},
 		.targets = {{"two equal arms differ by less than 5 %", "a again", ON_RATIO, 0.95,
 			1.05}}},
+	{.name = "caught",
+		.about = "CPU time of a loop that BERTH_BENCH_SLOWER=PERCENT slows on purpose",
+		.samples = 100,
+		.warmup = 10,
+		.arms = {{"steady", steady}, {"slowed", slowed}}},
 	{.name = NULL},
 };
 

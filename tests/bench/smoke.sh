@@ -2,14 +2,13 @@
 # smoke.sh - every suite of benchmarks still runs and its results still check; figures are not judged.
 set -u
 out=$TMPDIR/smoke.txt
-"$BUILD/berth-bench" run --smoke --json "$TMPDIR/smoke.json" >"$out" 2>&1
+BERTH_BENCH_ENGINE=${BERTH_BENCH_ENGINE-${BERTH_TEST_ENGINE-}} "$BERTH" bench run --smoke --no-history --json >"$TMPDIR/smoke.json" 2>"$out"
 rc=$?
-[ $rc = 0 ] || { tail -n 40 "$out"; exit 1; }
-/usr/bin/python3 - "$TMPDIR/smoke.json" <<'EOF'
+[ $rc -le 1 ] && [ -s "$TMPDIR/smoke.json" ] || { tail -n 40 "$out"; exit 1; }
+/usr/bin/python3 - "$TMPDIR/smoke.json" <<'PY'
 import json, sys
 bad = 0
-for line in open(sys.argv[1]):
-    case = json.loads(line)
+for case in json.load(open(sys.argv[1]))["cases"]:
     name = f"{case['suite']}/{case['case']}"
     if case["state"] == "failed":
         print(f"not ok {name}\n# {case['error']}")
@@ -19,4 +18,4 @@ for line in open(sys.argv[1]):
     else:
         print(f"ok {name}")
 sys.exit(bad)
-EOF
+PY

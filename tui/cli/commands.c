@@ -344,6 +344,94 @@ static const struct cli_command files_verbs[] = {
 	{0},
 };
 
+static const struct cli_option bench_list_options[] = {
+	{0, "runs", NULL, "what was measured, and when"},
+	JSON("berth.bench_list/1 or berth.bench_runs/1"),
+	{0},
+};
+
+#define THRESHOLD_OPTION                                                               \
+	{                                                                              \
+		0, "threshold", "SPEED", "slower than this is too slow (default 0.95)" \
+	}
+#define COMPARE_OPTION                                                                            \
+	{                                                                                         \
+		0, "compare-to", "RUN", "a release, commit, day, #RUN, `last`: and judge by that" \
+	}
+#define ANY_MACHINE                                                                        \
+	{                                                                                  \
+		0, "any-machine", NULL, "also runs of machines that are not like this one" \
+	}
+
+static const struct cli_option bench_run_options[] = {
+	{0, "samples", "N", "so many of each arm, whatever the case says"},
+	{0, "smoke", NULL, "two or three samples: only see whether it works"},
+	{0, "seed", "N", "order of the arms and of the resampling"},
+	COMPARE_OPTION,
+	THRESHOLD_OPTION,
+	{0, "release", "VERSION", "record it as the figures of this release"},
+	{0, "commit", "ID", "what is measured (default: that of the git tree one is in)"},
+	{0, "no-history", NULL, "keep nothing"},
+	{0, "out", "DIR", "write reports there"},
+	{0, "format", "FORMAT", "markdown, json, html or all (default: all, or as the suite says)"},
+	{0, "follow", "FILE", "tell there, line by line, what happens (for the console)"},
+	JSON("berth.bench_run/1"),
+	{0},
+};
+
+static const struct cli_option bench_compare_options[] = {
+	THRESHOLD_OPTION,
+	ANY_MACHINE,
+	JSON("berth.bench_compare/1"),
+	{0},
+};
+
+static const struct cli_option bench_report_options[] = {
+	COMPARE_OPTION,
+	THRESHOLD_OPTION,
+	ANY_MACHINE,
+	{0, "format", "FORMAT", "markdown (default), json or html"},
+	{0, "out", "FILE", "write it there"},
+	JSON("berth.bench_run/1"),
+	{0},
+};
+
+static const struct cli_option bench_trend_options[] = {
+	ANY_MACHINE,
+	JSON("berth.bench_trend/1"),
+	{0},
+};
+
+#define RUN_WORDS                                                                                 \
+	"A RUN is a release (v0.1.14), a commit (4 digits or more), a day (2026-11-20), `last`, " \
+	"`previous` or #12 as `berth bench list --runs` shows it."
+
+static const struct cli_command bench_verbs[] = {
+	{"list", "", "berth-bench", "name suites, cases and tests; or the runs of the history",
+		NULL, bench_list_options, NULL, 0, 0, NULL},
+	{"run", "[SUITE[/CASE]|FILE ...]", "berth-bench", "measure, compare, record, report",
+		"Without operands every suite.  FILE is a suite file (configs/bench.yaml is one).  Arms "
+		"of a case run interleaved, results are checked in every sample.  What is slower than "
+		"the run it is compared with is measured once more before it is called so.  Exits with 1 "
+		"when a case failed its check, was slower, or raised an alert; targets that are missed "
+		"are reported and change nothing.  " RUN_WORDS,
+		bench_run_options, NULL, 0, CLI_MIXED, NULL},
+	{"compare", "BASELINE [RUN]", "berth-bench",
+		"compare a run (default: the newest) with another",
+		"Exits with 1 on a regression.  " RUN_WORDS, bench_compare_options, NULL, 1, 2,
+		NULL},
+	{"report", "[RUN]", "berth-bench", "print the report of a run (default: the newest)",
+		RUN_WORDS, bench_report_options, NULL, 0, 1, NULL},
+	{"trend", "[SUITE[/CASE] ...]", "berth-bench", "draw figures over the versions", NULL,
+		bench_trend_options, NULL, 0, CLI_MIXED, NULL},
+	{"export", "[FILE]", "berth-bench", "write the history as JSON Lines", NULL, NULL, NULL, 0,
+		1, NULL},
+	{"import", "FILE", "berth-bench", "add runs that were exported, here or on another machine",
+		"All of the file or nothing.  Runs that are here already are left as they are.",
+		NULL, NULL, 1, 1, NULL},
+	{0},
+};
+
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 const struct cli_command cli_commands[] = {
@@ -378,6 +466,8 @@ const struct cli_command cli_commands[] = {
 	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},
 	{"files", "", NULL, "read, write, search and copy many files at once", NULL, NULL,
 		files_verbs, 0, 0, NULL},
+	{"bench", "", NULL, "measure, compare with earlier versions, report", NULL, NULL,
+		bench_verbs, 0, 0, NULL},
 	{"completion", "bash|zsh|fish", NULL, "print the completions of a shell",
 		"For example: source <(berth completion bash)", NULL, NULL, 1, 1, shells},
 	{"help", "[COMMAND]", NULL, "say what there is to say about a command", NULL, NULL, NULL, 0,

@@ -227,6 +227,29 @@ static int operands(struct cli *c, bool ended, struct err *e)
 	return 0;
 }
 
+/* Operands and options in any order.  argv stays as it is: the launcher hands it on. */
+static int mixed(struct cli *c, int argc, char **argv, int at, struct err *e)
+{
+	static char *words[CLI_MIXED_MAX + 1];
+	bool ended = false;
+
+	c->argc = 0;
+	while (at < argc) {
+		if (!ended && looks_like_option(argv[at])) {
+			if (options(c, argc, argv, &at, &ended, e) < 0)
+				return -1;
+			continue;
+		}
+		if (c->argc == CLI_MIXED_MAX)
+			return err_set(
+				e, ERR_USAGE, "more than %d operands are too many.", CLI_MIXED_MAX);
+		words[c->argc++] = argv[at++];
+	}
+	c->argv = words;
+	words[c->argc] = NULL;
+	return c->help ? 0 : operands(c, true, e);
+}
+
 int cli_parse(int argc, char **argv, struct cli *ret, struct err *e)
 {
 	struct cli *c = ret;
@@ -256,6 +279,8 @@ int cli_parse(int argc, char **argv, struct cli *ret, struct err *e)
 	}
 	if (options(c, argc, argv, &at, &ended, e) < 0)
 		return -1;
+	if (c->command->max_operands == CLI_MIXED && !ended)
+		return mixed(c, argc, argv, at, e);
 	c->argc = argc - at;
 	c->argv = argv + at;
 	return c->help ? 0 : operands(c, ended, e);

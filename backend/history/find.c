@@ -1,0 +1,286 @@
+/* find.c - reading: runs by what people call them, cases with their samples. */
+#include "history/room.h"
+
+#include <berth/mem.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUN_COLUMNS                                                                                    \
+	"id, uuid, started_ms, ended_ms, pid, state, version, commit_id, release, seed, machine, cpu," \
+	" kernel, fs, engine, versions, cores, memory_bytes, load_start, load_end, steal_percent,"     \
+	" others_percent, noise_low, noise_point, noise_high"
+
+static void text_of(sqlite3_stmt *s, int at, char *buf, size_t cap)
+{
+	const char *t = (const char *)sqlite3_column_text(s, at);
+
+	snprintf(buf, cap, "%s", t ? t : "");
+}
+
+static double number_of(sqlite3_stmt *s, int at)
+{
+	return sqlite3_column_type(s, at) == SQLITE_NULL ? NAN : sqlite3_column_double(s, at);
+}
+
+static void run_of(sqlite3_stmt *s, struct history_run *r)
+{
+	memset(r, 0, sizeof *r);
+	r->id = sqlite3_column_int64(s, 0);
+	text_of(s, 1, r->uuid, sizeof r->uuid);
+	r->started_ms = sqlite3_column_int64(s, 2);
+	r->ended_ms = sqlite3_column_int64(s, 3);
+	r->pid = sqlite3_column_int(s, 4);
+	text_of(s, 5, r->state, sizeof r->state);
+	text_of(s, 6, r->version, sizeof r->version);
+	text_of(s, 7, r->commit, sizeof r->commit);
+	text_of(s, 8, r->release, sizeof r->release);
+	r->seed = (uint64_t)sqlite3_column_int64(s, 9);
+	text_of(s, 10, r->machine, sizeof r->machine);
+	text_of(s, 11, r->cpu, sizeof r->cpu);
+	text_of(s, 12, r->kernel, sizeof r->kernel);
+	text_of(s, 13, r->fs, sizeof r->fs);
+	text_of(s, 14, r->engine, sizeof r->engine);
+	text_of(s, 15, r->versions, sizeof r->versions);
+	r->cores = sqlite3_column_int64(s, 16);
+	r->memory_bytes = sqlite3_column_int64(s, 17);
+	r->load_start = number_of(s, 18);
+	r->load_end = number_of(s, 19);
+	r->steal_percent = number_of(s, 20);
+	r->others_percent = number_of(s, 21);
+	r->noise_low = number_of(s, 22);
+	r->noise_point = number_of(s, 23);
+	r->noise_high = number_of(s, 24);
+	if (!strcmp(r->state, "running") && kill(r->pid, 0) < 0 && errno == ESRCH)
+		snprintf(r->state, sizeof r->state, "interrupted");
+}
+
+int history_runs(struct history *h, size_t max, struct history_run **ret, size_t *n, struct err *e)
+{
+	AUTO_STMT sqlite3_stmt *s =
+		history_prepare(h, "SELECT " RUN_COLUMNS " FROM run ORDER BY id DESC LIMIT ?", e);
+	size_t cap = 0;
+	int rc;
+
+	*ret = NULL;
+	*n = 0;
+	if (!s)
+		return -1;
+	sqlite3_bind_int64(s, 1, (int64_t)max);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		*ret = mem_grow(*ret, &cap, *n + 1, sizeof **ret);
+		run_of(s, *ret + (*n)++);
+	}
+	if (rc == SQLITE_DONE)
+		return 0;
+	free(*ret);
+	*ret = NULL;
+	*n = 0;
+	return history_failed(h, "read", e);
+}
+
+static bool is_day(const char *w)
+{
+	for (int i = 0; i < 10; i++)
+		if (i == 4 || i == 7 ? w[i] != '-' : !isdigit((unsigned char)w[i]))
+			return false;
+	return !w[10];
+}
+
+static bool is_hex(const char *w)
+{
+	return strlen(w) >= 4 && strspn(w, "0123456789abcdef") == strlen(w);
+}
+
+/* What there is to compare with, for the sentence of an error. */
+static void offer(struct history *h, const char *machine, char *buf, size_t cap)
+{
+	sqlite3_stmt *s = history_prepare(h,
+		"SELECT coalesce(nullif(release, ''), version), max(id) FROM run"
+		" WHERE (?1 IS NULL OR machine = ?1) GROUP BY 1 ORDER BY 2 DESC LIMIT 6",
+		NULL);
+	size_t used = 0;
+
+	buf[0] = '\0';
+	if (s && machine)
+		sqlite3_bind_text(s, 1, machine, -1, SQLITE_TRANSIENT);
+	while (s && sqlite3_step(s) == SQLITE_ROW && used < cap)
+		used += (size_t)snprintf(buf + used, cap - used, "%s%s", used ? ", " : "",
+			(const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+}
+
+int history_find(struct history *h, const char *word, const char *machine, int64_t before,
+	struct history_run *ret, struct err *e)
+{
+	/* A run counts when it has a figure; which of them decides `condition` on ?3. */
+	static const char *const form =
+		"SELECT " RUN_COLUMNS " FROM run WHERE (?1 IS NULL OR machine = ?1)"
+		" AND (?2 = 0 OR id < ?2) AND EXISTS (SELECT 1 FROM result WHERE run = run.id)"
+		" AND (%s) ORDER BY id DESC LIMIT 1";
+	const char *bare = word[0] == 'v' && isdigit((unsigned char)word[1]) ? word + 1 : word;
+	const char *condition[4] = {0};
+	char sql[1024], there[160];
+	size_t n = 0;
+
+	if (!strcmp(word, "last"))
+		condition[n++] = "?3 <> ''";
+	else if (!strcmp(word, "previous"))
+		condition[n++] = "?2 <> 0 OR id < (SELECT max(id) FROM run)";
+	else if (word[0] == '#')
+		condition[n++] = "id = CAST(?4 AS INTEGER)";
+	else if (word[0] == '!' && word[1])
+		condition[n++] = "release NOT IN ('', substr(?3, 2))";
+	else if (is_day(word))
+		condition[n++] = "strftime('%Y-%m-%d', started_ms / 1000, 'unixepoch') = ?3";
+	else {
+		condition[n++] = "release IN (?3, 'v' || ?3)";
+		condition[n++] = "version = ?3 AND release = ''";
+		if (is_hex(word))
+			condition[n++] = "substr(commit_id, 1, length(?3)) = ?3";
+	}
+	for (size_t i = 0; i < n; i++) {
+		AUTO_STMT sqlite3_stmt *s = NULL;
+
+		snprintf(sql, sizeof sql, form, condition[i]);
+		if (!(s = history_prepare(h, sql, e)))
+			return -1;
+		if (machine)
+			sqlite3_bind_text(s, 1, machine, -1, SQLITE_TRANSIENT);
+		sqlite3_bind_int64(s, 2, before);
+		if (sqlite3_bind_parameter_count(s) >= 3)
+			sqlite3_bind_text(s, 3, bare, -1, SQLITE_TRANSIENT);
+		if (sqlite3_bind_parameter_count(s) >= 4)
+			sqlite3_bind_text(s, 4, word + 1, -1, SQLITE_TRANSIENT);
+		if (sqlite3_step(s) == SQLITE_ROW) {
+			run_of(s, ret);
+			return 0;
+		}
+	}
+	offer(h, machine, there, sizeof there);
+	return err_set(e, ERR_NOT_FOUND, "the benchmark history has no run `%s`%s%s%s%s.", word,
+		machine ? " of this machine" : "", *there ? "; it has " : " (it is empty",
+		*there ? there : ")",
+		*there ? ", and `berth bench list --runs` shows them all" : "");
+}
+
+/* Cases. */
+
+static int samples_of(struct history *h, int64_t result, struct history_case *c, struct err *e)
+{
+	AUTO_STMT sqlite3_stmt *arms = history_prepare(
+		h, "SELECT place, name FROM arm WHERE result = ? ORDER BY place", e);
+	AUTO_STMT sqlite3_stmt *s = history_prepare(h,
+		"SELECT place, value, user_s, system_s, minor_faults, major_faults, read_bytes,"
+		" write_bytes, syscalls_rw, peak_bytes FROM sample WHERE result = ? ORDER BY place, n",
+		e);
+	size_t cap[HISTORY_ARMS_MAX] = {0};
+	int rc;
+
+	if (!arms || !s)
+		return -1;
+	sqlite3_bind_int64(arms, 1, result);
+	while ((rc = sqlite3_step(arms)) == SQLITE_ROW && c->narms < HISTORY_ARMS_MAX)
+		text_of(arms, 1, c->arms[c->narms++].name, sizeof c->arms[0].name);
+	sqlite3_bind_int64(s, 1, result);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		int64_t place = sqlite3_column_int64(s, 0);
+		struct history_arm *a;
+		struct history_sample *v;
+
+		if (place < 0 || (size_t)place >= c->narms)
+			continue;
+		a = &c->arms[place];
+		if (a->n >= HISTORY_SAMPLES_MAX)
+			continue;
+		a->v = mem_grow(a->v, &cap[place], a->n + 1, sizeof *a->v);
+		v = &a->v[a->n++];
+		v->value = sqlite3_column_double(s, 1);
+		v->user_s = sqlite3_column_double(s, 2);
+		v->system_s = sqlite3_column_double(s, 3);
+		v->minor_faults = (uint64_t)sqlite3_column_int64(s, 4);
+		v->major_faults = (uint64_t)sqlite3_column_int64(s, 5);
+		v->read_bytes = (uint64_t)sqlite3_column_int64(s, 6);
+		v->write_bytes = (uint64_t)sqlite3_column_int64(s, 7);
+		v->syscalls_rw = (uint64_t)sqlite3_column_int64(s, 8);
+		v->peak_bytes = (uint64_t)sqlite3_column_int64(s, 9);
+	}
+	return rc == SQLITE_DONE ? 0 : history_failed(h, "read", e);
+}
+
+/* `suite` NULL: all. */
+static int read_cases(struct history *h, int64_t run, const char *suite, const char *name,
+	struct history_case **ret, size_t *n, struct err *e)
+{
+	AUTO_STMT sqlite3_stmt *s = history_prepare(h,
+		"SELECT id, suite, name, unit, state, error, notes, baseline, higher FROM result"
+		" WHERE run = ?1 AND (?2 IS NULL OR (suite = ?2 AND name = ?3)) ORDER BY id",
+		e);
+	size_t cap = 0;
+	int rc;
+
+	*ret = NULL;
+	*n = 0;
+	if (!s)
+		return -1;
+	sqlite3_bind_int64(s, 1, run);
+	if (suite) {
+		sqlite3_bind_text(s, 2, suite, -1, SQLITE_TRANSIENT);
+		sqlite3_bind_text(s, 3, name, -1, SQLITE_TRANSIENT);
+	}
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		struct history_case *c;
+
+		*ret = mem_grow(*ret, &cap, *n + 1, sizeof **ret);
+		c = *ret + (*n)++;
+		memset(c, 0, sizeof *c);
+		text_of(s, 1, c->suite, sizeof c->suite);
+		text_of(s, 2, c->name, sizeof c->name);
+		text_of(s, 3, c->unit, sizeof c->unit);
+		text_of(s, 4, c->state, sizeof c->state);
+		text_of(s, 5, c->error, sizeof c->error);
+		text_of(s, 6, c->notes, sizeof c->notes);
+		c->baseline = sqlite3_column_int(s, 7);
+		c->higher = sqlite3_column_int(s, 8) != 0;
+		if (samples_of(h, sqlite3_column_int64(s, 0), c, e) < 0)
+			goto fail;
+		if (c->baseline >= (int)c->narms)
+			c->baseline = -1;
+	}
+	if (rc == SQLITE_DONE)
+		return 0;
+	history_failed(h, "read", e);
+fail:
+	for (size_t i = 0; i < *n; i++)
+		history_case_release(*ret + i);
+	free(*ret);
+	*ret = NULL;
+	*n = 0;
+	return -1;
+}
+
+int history_cases(
+	struct history *h, int64_t run, struct history_case **ret, size_t *n, struct err *e)
+{
+	return read_cases(h, run, NULL, NULL, ret, n, e);
+}
+
+int history_case(struct history *h, int64_t run, const char *suite, const char *name,
+	struct history_case *ret, struct err *e)
+{
+	struct history_case *all;
+	size_t n;
+
+	if (read_cases(h, run, suite, name, &all, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i + 1 < n; i++)
+		history_case_release(&all[i]);
+	if (n)
+		*ret = all[n - 1];
+	free(all);
+	return n ? 0 : err_set(e, ERR_NOT_FOUND, "that run did not measure %s/%s.", suite, name);
+}

@@ -1,0 +1,140 @@
+#!/bin/bash
+# bench.sh - `berth bench`: suite files, the history, comparing, what is wrong and how it is said.
+# shellcheck disable=SC2016,SC2317 # programs for bash -c; functions called by name
+cd "$TMPDIR" || exit 1
+bad=0
+
+# expect NAME STATUS PATTERN COMMAND...: exit code, and both outputs together.
+expect() {
+	local name=$1 status=$2 pattern=$3 text got
+	shift 3
+	text=$("$@" 2>&1 </dev/null)
+	got=$?
+	# shellcheck disable=SC2053 # a pattern
+	if [ $got = "$status" ] && [[ $text == $pattern ]]; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		echo "# exit $got, wanted $status"
+		sed 's/^/# /' <<<"$text"
+		bad=1
+	fi
+}
+
+fits() {
+	local schema=$1
+	shift
+	"$@" >fits.out || [ $? = 1 ] || return 2
+	/usr/bin/python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json" <fits.out
+}
+
+B=("$BERTH" bench)
+history=$XDG_STATE_HOME/berth/bench/history.db
+
+# Names and options.
+expect 'list names suites and tests' 0 '*self/caught*read_files_parallel*file_count*' "${B[@]}" list
+expect 'list as JSON fits its schema' 0 '' fits bench_list "${B[@]}" list --json
+expect 'an empty history' 0 'No benchmark was run yet*' "${B[@]}" list --runs
+expect 'unknown suite' 2 'berth: *neither a benchmark nor a file `slef`, the nearest known is self*' "${B[@]}" run slef
+expect 'unknown case' 2 'berth: *`self/cought`, the nearest known is caught*' "${B[@]}" run self/cought
+expect 'no samples' 2 'berth: --samples takes a number from 1*' "${B[@]}" run --samples 0 self
+expect 'a threshold that is none' 2 'berth: --threshold*' "${B[@]}" run self --threshold 2
+expect 'compare with what is not there' 1 'berth: the benchmark history has no run `v9`*it is empty*' "${B[@]}" compare v9
+expect 'run against what is not there' 1 'berth: *no run `v9`*' "${B[@]}" run self --compare-to v9
+expect 'read-only: nothing runs' 4 'berth: *read-only*' "$BERTH" --read-only bench run self
+
+# A suite file as a person writes it; FILE CONTENT.
+suite() {
+	printf '%b\n' "$2" >"$1"
+	chmod 644 "$1"
+}
+suite unknown.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_paralel'
+expect 'unknown test' 2 'berth: unknown.yaml:3:13: *`read_files_paralel`, the nearest known is read_files_parallel*' "${B[@]}" run unknown.yaml
+suite zero.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_parallel\n      repetitions: 0'
+expect 'zero repetitions' 2 'berth: zero.yaml:4:20: *' "${B[@]}" run zero.yaml
+suite key.yaml 'benchmarks:\n  self:\n    - test: caught\n      repetition: 3'
+expect 'unknown key' 2 'berth: key.yaml:4:7: *repetitions*' "${B[@]}" run key.yaml
+suite format.yaml 'benchmarks:\n  self:\n    - test: caught\nreport: {format: markdwon}'
+expect 'unknown format' 2 'berth: format.yaml:4:*markdown*' "${B[@]}" run format.yaml
+suite empty.yaml 'report: {threshold: 0.9}'
+expect 'no benchmarks' 2 'berth: empty.yaml*`benchmarks:`*' "${B[@]}" run empty.yaml
+suite arms.yaml 'benchmarks:\n  mine:\n    - {test: command, name: x, arms: {a: "true"}, baseline: b}'
+expect 'a baseline that is no arm' 2 'berth: arms.yaml:3:*`baseline`*' "${B[@]}" run arms.yaml
+suite others.yaml 'benchmarks:\n  self:\n    - test: caught'
+chmod 666 others.yaml
+expect 'a file that others can write' 4 'berth: others.yaml can be written by others*' "${B[@]}" run others.yaml
+expect 'a file that is not there' 1 'berth: *missing.yaml*' "${B[@]}" run missing.yaml
+[ -e "$history" ] && grep -q . <("${B[@]}" list --runs --json | grep '"id"') &&
+	{ echo 'not ok wrong files leave no run'; bad=1; }
+
+# The very example of the requirements, with the first baseline of its kind; then against it.
+suite example.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_parallel\n      file_count: [10, 50, 100]\n      repetitions: 10\n    - test: write_files_batch\nreport: {format: markdown, compare_to: v0.1.14, threshold: 0.95}'
+expect 'the example: recorded as the first' 0 '*no figures of v0.1.14*recorded as the first*read_files_parallel-warm-100*write_files_batch-10*report: */out/report.md*' \
+	"${B[@]}" run --samples 2 example.yaml --out out
+suite short.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_parallel\n      file_count: 10\nreport: {format: markdown, compare_to: v0.1.14}'
+expect 'the example: compared with it' 0 '*as fast as v0.1.14*against v0.1.14:*' \
+	bash -c '"$@"; [ $? -le 1 ]' - "${B[@]}" run --samples 3 short.yaml --out out
+expect 'its report' 0 '*# Benchmarks of*## Against v0.1.14*Figures*' cat out/report.md
+
+# Own comparisons.
+own() {
+	suite own.yaml "benchmarks:\n  mine:\n    - test: command\n      name: words\n      repetitions: 5\n      arms: $1\n      $2"
+}
+own '{cat: [cat, own.txt], sed: sed -n p own.txt}' 'at_least: {sed: 0.001}'
+seq 100 >own.txt
+expect 'any command against any other' 0 '*mine/words*met*sed is at least 0.001x*1 met, 0 missed*' "${B[@]}" run own.yaml
+own '{cat: [cat, own.txt], sed: sed -n 2p own.txt}' 'check: output'
+expect 'another result fails the case' 1 '*FAILED*another result*1 failed*' "${B[@]}" run own.yaml
+own '{cat: [cat, own.txt], no: exit 3}' 'check: exit'
+expect 'an exit code fails the case' 1 '*FAILED: no: it exited with 3*' "${B[@]}" run own.yaml
+own '{cat: [cat, own.txt], slow: sleep 100 & sleep 100}' 'timeout: 1'
+expect 'a time-out fails the case' 1 '*FAILED: slow: it was ended*' "${B[@]}" run own.yaml
+own '{cat: [cat, own.txt], gone: [no-such-program-here, x]}' 'check: exit'
+expect 'a missing program is not run, and not passed' 0 '*not run: no-such-program-here*0 cases measured, 0 failed, 1 not run*' "${B[@]}" run own.yaml
+
+# The history.
+expect 'report --json fits its schema' 0 '' fits bench_run "${B[@]}" report --json
+expect 'trend --json fits its schema' 0 '' fits bench_trend "${B[@]}" trend --json file_operations
+expect 'runs --json fits its schema' 0 '' fits bench_runs "${B[@]}" list --runs --json
+expect 'compare --json fits its schema' 0 '' fits bench_compare "${B[@]}" compare --json '#1' '#2'
+expect 'compare by commit that is not there' 1 'berth: *no run `abcdef12`*it has *' "${B[@]}" compare abcdef12
+expect 'the page stands alone' 1 '' grep -E '(src|href)=|url\(|@import' <("${B[@]}" report --format html)
+"${B[@]}" export all.jsonl
+expect 'an export is imported once' 0 '0 runs with 0 cases imported, [0-9]* runs were here already' "${B[@]}" import all.jsonl
+expect 'into an empty history all of it' 0 '[1-9]* runs with [1-9]* cases imported, 0 runs*' \
+	env XDG_STATE_HOME="$TMPDIR/other" "${B[@]}" import all.jsonl
+head -c 3000 all.jsonl >torn.jsonl
+expect 'a torn export changes nothing' 2 'berth: torn.jsonl:*' env XDG_STATE_HOME="$TMPDIR/other" "${B[@]}" import torn.jsonl
+
+# Cancelled: what was complete stays, and the run says so.
+own '{cat: [cat, own.txt], slow: sleep 100}' 'timeout: 300'
+XDG_STATE_HOME=$TMPDIR/third "${B[@]}" run self/caught own.yaml --samples 5 --follow live >/dev/null 2>cancel.err &
+pid=$!
+for _ in $(seq 600); do
+	grep -q '^begin	1' live 2>/dev/null && break
+	read -rt 0.1 <> <(:) || :
+done
+kill -INT $pid
+wait $pid
+expect 'cancelled' 0 'berth: cancelled: the history keeps the 1 cases*' cat cancel.err
+expect 'its run says so' 0 '*cancelled*' env XDG_STATE_HOME="$TMPDIR/third" "${B[@]}" list --runs
+expect 'and has the complete case' 0 '*self/caught*' env XDG_STATE_HOME="$TMPDIR/third" "${B[@]}" report last
+expect 'who follows is told' 0 '*end	cancelled*' tail -n 1 live
+
+# Caught: a case slowed by a tenth, and not itself. CPU time, interleaved with an arm that is not slowed; what
+# is flagged is measured twice. A machine so busy that a tenth drowns gets two more tries; a false alarm none.
+export XDG_STATE_HOME=$TMPDIR/fourth
+"${B[@]}" run self/caught --release v1 >/dev/null
+expect 'against itself: nothing' 0 '*0 slower*' "${B[@]}" run self/caught --compare-to v1
+expect 'slowed by a tenth: caught, exit 1' 0 '*caught*' bash -c '
+	for try in 1 2 3; do
+		BERTH_BENCH_SLOWER=10 "$@" >slow.txt
+		[ $? = 1 ] && grep -q "slowed .*SLOWER" slow.txt && echo caught && exit
+	done
+	cat slow.txt' - "${B[@]}" run self/caught --compare-to v1
+
+# Damaged: kept aside, reported, and the run goes on.
+dd if=/dev/urandom of="$XDG_STATE_HOME/berth/bench/history.db" bs=512 count=4 conv=notrunc 2>/dev/null
+expect 'a damaged history is kept aside' 0 'berth: The benchmark history was damaged: it is kept as *No benchmark was run yet*' "${B[@]}" list --runs
+expect 'as a file beside it' 0 '*damaged-*' ls "$XDG_STATE_HOME/berth/bench"
+exit $bad
