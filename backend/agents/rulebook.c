@@ -113,8 +113,23 @@ static void read_lists(char *text, struct lists *l)
 	}
 }
 
-int rulebook_check(const char *container, const struct policy *policy, const char *const *argv,
-	size_t argc, struct err *e)
+/* A definition in hand takes the place of what was written down when the agent came up. */
+static void take_definition(const struct agent_def *def, struct lists *l)
+{
+	l->nwritable = l->nallow = l->nblock = 0;
+	l->sudo = def->sudo;
+	append(&l->writable, &l->nwritable, def->workspace);
+	for (size_t i = 0; i < def->npaths; i++)
+		if (def->paths[i].write)
+			append(&l->writable, &l->nwritable, def->paths[i].path);
+	for (size_t i = 0; i < def->allow.n; i++)
+		append(&l->allow, &l->nallow, def->allow.word[i]);
+	for (size_t i = 0; i < def->block.n; i++)
+		append(&l->block, &l->nblock, def->block.word[i]);
+}
+
+int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
+	const char *const *argv, size_t argc, struct err *e)
 {
 	char path[LANE_PATH_MAX + 8];
 	AUTO_FREE char *text = xcalloc(1, BOOK_MAX);
@@ -138,6 +153,8 @@ int rulebook_check(const char *container, const struct policy *policy, const cha
 		text[n > 0 ? n : 0] = '\0';
 		read_lists(text, &l);
 	}
+	if (def)
+		take_definition(def, &l);
 	act.endpoint = l.endpoint;
 	act.engine_name = l.engine_name;
 	if (policy && policy_check(policy, &act, e))

@@ -18,8 +18,9 @@ int rulebook_write(
 	const struct agent_def *a, const char *endpoint, const char *engine_name, struct err *e);
 void rulebook_forget(const char *container);
 
-/* Policy first (NULL: none), then the rules.  0, or -1 with ERR_REFUSED and the sentence. */
-int rulebook_check(const char *container, const struct policy *policy, const char *const *argv,
-	size_t argc, struct err *e);
+/* Policy first (NULL: none), then the rules: those of `def` where it is given.  0, or -1 with
+ * ERR_REFUSED and the sentence. */
+int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
+	const char *const *argv, size_t argc, struct err *e);
 
 #endif

@@ -67,7 +67,7 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 	int result;
 
 	if (!lane_find(r->agent, &about, NULL) &&
-		rulebook_check(about.name, policy, r->argv, r->argc, &why)) {
+		rulebook_check(about.name, policy, r->def, r->argv, r->argc, &why)) {
 		memset(ret, 0, sizeof *ret);
 		ret->ended = ENDED_REFUSED;
 		ret->exit_code = 125;

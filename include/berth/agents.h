@@ -88,6 +88,8 @@ const char *run_ended_name(enum run_ended r);
 struct run_request {
 	const char *agent;   /* agent id or container name */
 	const char *program; /* what the journal calls this process: "exec"; NULL: "" */
+	/* Its command rules come from here; NULL: those it was brought up with. */
+	const struct agent_def *def;
 	const char *const *argv;
 	size_t argc;
 	const char *const *env; /* NAME=value, added to the container's */

@@ -4,7 +4,11 @@
  * Lives in a program of its own, for it must start fast: it asks no engine, and loads neither libcurl
  * nor curses.  The command's output passes through untouched, as the person asked for it.
  */
+#include <string.h>
+#include <unistd.h>
+
 #include <berth/agents.h>
+#include <berth/mem.h>
 
 #include "cli/command.h"
 #include "cli/exec.h"
@@ -22,15 +26,34 @@ static int print_json(const struct run_result *r, const struct command_io *io)
 	return jsonw_print(&j);
 }
 
-static int run(const struct cli *c, const struct policy *policy, struct command_io *io,
-	struct run_result *r, struct err *e)
+/* The agent's definition in the file that -c names, by its id or its container's name. */
+static const struct agent_def *definition(const struct team *t, const char *agent, struct err *e)
 {
+	for (size_t i = 0; i < t->nagents; i++)
+		if (!strcmp(t->agents[i].id, agent) || !strcmp(t->agents[i].container, agent))
+			return &t->agents[i];
+	return err_null(err_set(e, ERR_USAGE, "%s defines no agent called `%s`.", t->file, agent));
+}
+
+static int run(const struct cli *c, const struct policy *policy, struct team *team,
+	struct command_io *io, struct run_result *r, struct err *e)
+{
+	AUTO_FREE char *cwd = NULL;
+
 	command_words(c, &io->q);
 	io->q.agent = c->argv[0];
 	io->q.program = "exec";
 	if (!io->q.argc)
 		return err_set(
 			e, ERR_USAGE, "exec needs a command: berth exec %s -- ls", c->argv[0]);
+	if (cli_value(c, "team")) {
+		cwd = getcwd(NULL, 0);
+		if (team_read(cli_value(c, "team"), cwd ? cwd : "/", team, e))
+			return -1;
+		io->q.def = definition(team, c->argv[0], e);
+		if (!io->q.def)
+			return -1;
+	}
 	return agents_run_recorded(&io->q, policy, "exec", r, e);
 }
 
@@ -40,11 +63,12 @@ int cli_exec(const struct cli *c)
 	struct err e = ERR_INIT;
 	struct command_io io;
 	struct policy policy;
+	struct team team = {0};
 	struct arena mem;
 
 	arena_init(&mem, 1024);
 	if (command_open(&io, c, &e) || cli_policy(c, &policy, &mem, &e) ||
-		run(c, &policy, &io, &r, &e)) {
+		run(c, &policy, &team, &io, &r, &e)) {
 		r.err = e;
 		/* Wrong usage is berth's own failure to those who wait for the command's exit code. */
 		r.exit_code = 125;
@@ -56,5 +80,7 @@ int cli_exec(const struct cli *c)
 		command_tell(&r);
 	command_release(&io);
 	arena_release(&mem);
+	if (team.file)
+		team_release(&team);
 	return r.exit_code;
 }
