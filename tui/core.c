@@ -12,7 +12,16 @@
 #include <berth/text.h>
 
 #include "cli/cli.h"
+#include "cli/exec.h"
 #include "cli/run.h"
+
+/* berth-exec turns into this program where the lane cannot be used. */
+static int exec_engine(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	(void)e;
+	return cli_exec(c, NULL, agents_run_engine);
+}
 
 static const struct {
 	const char *path;
@@ -23,6 +32,7 @@ static const struct {
 	{"ps", cli_ps, false},
 	{"up", cli_up, false},
 	{"down", cli_down, false},
+	{"exec", exec_engine, true},
 	{"tool list", cli_tool_list, true},
 	{"tool run", cli_tool_run, true},
 	{"doctor", cli_doctor, true},
@@ -37,7 +47,7 @@ static const struct {
 };
 
 /* Those that have a use for -c FILE. */
-static const char *const with_team[] = {"", "tool list", "tool run"};
+static const char *const with_team[] = {"", "exec", "tool list", "tool run"};
 
 static bool takes_team(const char *path)
 {

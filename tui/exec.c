@@ -19,5 +19,5 @@ int main(int argc, char **argv)
 		cli_fail(&e);
 		return 125;
 	}
-	return cli_exec(&c);
+	return cli_exec(&c, argv, NULL);
 }

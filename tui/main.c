@@ -8,6 +8,7 @@
  *   berth-files        tui/files.c: files
  *   berth-image        tui/image.c: image
  *   berth-bench        bench/main.c: bench
+ *   berth-exec         tui/exec.c: exec, over the lane; without one it becomes berth-core
  *
  *   main thread                                 backend thread (backend/backend.c)
  *   tui/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics
@@ -24,38 +25,9 @@
  * The programs are found beside this one (build tree) or in ../libexec/berth (installed).  argv is
  * handed on unchanged; they read it by the same tables.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-
-/* Become `program` of the same build as this one.  Returns only with an error. */
-static int become(const char *program, char **argv, struct err *e)
-{
-	static const char *const places[] = {"", "../libexec/berth/"};
-	char self[PATH_MAX - 64], path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	char *slash;
-
-	if (n < 0)
-		return err_sys(e, errno, "cannot tell where berth is installed (/proc/self/exe)");
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		slash[1] = '\0';
-	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-		snprintf(path, sizeof path, "%s%s%s", self, places[i], program);
-		execv(path, argv);
-		if (errno != ENOENT && errno != ENOTDIR)
-			return err_sys(e, errno, "cannot start %s", path);
-	}
-	return err_set(e, ERR_FAILED,
-		"%s is missing, it should be in %s or %s../libexec/berth: install berth again.",
-		program, self, self);
-}
 
 int main(int argc, char **argv)
 {
@@ -76,6 +48,6 @@ int main(int argc, char **argv)
 				      : cli_help_for(c.argc, c.argv, &e);
 		return rc < 0 ? cli_fail(&e) : rc;
 	}
-	become(c.command ? c.command->program : "berth-core", argv, &e);
+	cli_become(c.command ? c.command->program : "berth-core", argv, &e);
 	return cli_fail(&e);
 }

@@ -20,12 +20,15 @@
 #include <berth/str.h>
 
 #include "agents/journalled.h"
+#include "agents/run.h"
+#include "agents/tree.h"
 #include "audit/audit.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
 #include "lane/oom.h"
 
 #define CHUNK 65536
+#define FROZEN_MS 200
 
 const char *run_ended_name(enum run_ended r)
 {
@@ -50,9 +53,10 @@ struct running {
 	struct stream in, stdout_, stderr_;
 	struct lane_ended end;
 	struct journal_entry *journal; /* NULL: none is kept */
-	bool ended, cancelled;
-	char *buf;  /* CHUNK bytes */
-	char *held; /* input that the command has not taken yet */
+	bool started, ended, cancelled;
+	const char *id; /* of the container */
+	char *buf;      /* CHUNK bytes */
+	char *held;     /* input that the command has not taken yet */
 	size_t held_at, held_n;
 };
 
@@ -175,6 +179,7 @@ static int on_lane(struct running *g, struct err *e)
 
 	if (what < 0)
 		return -1;
+	g->started |= what > 0;
 	g->ended |= what == 2;
 	return 0;
 }
@@ -191,8 +196,19 @@ static int relay(struct running *g, struct err *e)
 			{g->cancelled ? -1 : g->r->cancel_fd, POLLIN, 0},
 			{g->r->resize_fd, POLLIN, 0}};
 
-		if (poll(p, P_COUNT, journal_wait_ms(g->journal)) < 0 && errno != EINTR)
+		int wait = journal_wait_ms(g->journal), n;
+
+		/* A guest that does not answer at once may be one that is frozen. */
+		if (!g->started && (wait < 0 || wait > FROZEN_MS))
+			wait = FROZEN_MS;
+		n = poll(p, P_COUNT, wait);
+		if (n < 0 && errno != EINTR)
 			return err_sys(e, errno, "waiting for the command failed");
+		if (n == 0 && !g->started && tree_frozen(g->c.guest, g->id))
+			return err_set(e, ERR_CONFLICT,
+				"the container of %s is paused, so nothing runs in it; unpause it first "
+				"(docker unpause %.12s).",
+				g->r->agent, g->id);
 		journal_tick(g->journal);
 		if (p[P_OUT].revents)
 			pump(g, &g->stdout_);
@@ -219,8 +235,47 @@ static int relay(struct running *g, struct err *e)
 	return 0;
 }
 
+void run_where(struct run_result *ret, const struct lane_about *about)
+{
+	snprintf(ret->id, sizeof ret->id, "%s", about->id);
+	snprintf(ret->name, sizeof ret->name, "%s", about->name);
+	snprintf(ret->agent, sizeof ret->agent, "%s", about->agent);
+	snprintf(ret->engine, sizeof ret->engine, "%s", about->engine);
+	snprintf(ret->session, sizeof ret->session, "%s", about->session);
+}
+
+void run_about(const struct run_result *r, struct lane_about *ret)
+{
+	*ret = (struct lane_about){0};
+	snprintf(ret->id, sizeof ret->id, "%s", r->id);
+	snprintf(ret->name, sizeof ret->name, "%s", r->name);
+	snprintf(ret->agent, sizeof ret->agent, "%s", r->agent);
+	snprintf(ret->engine, sizeof ret->engine, "%s", r->engine);
+	snprintf(ret->session, sizeof ret->session, "%s", r->session);
+}
+
+void run_not_started(struct run_result *ret, enum lane_stage stage, int errnum, const char *command)
+{
+	ret->ended = ENDED_FAILED;
+	ret->code = errnum;
+	ret->exit_code = stage != LANE_AT_EXEC ? 125 : errnum == ENOENT ? 127 : 126;
+	err_sys(&ret->err, errnum,
+		stage == LANE_AT_EXEC          ? "cannot run %s"
+			: stage == LANE_AT_CWD ? "cannot enter the directory for %s"
+					       : "cannot start %s",
+		command);
+}
+
+/* A shell reports its child's death by SIGKILL as 137; it was the kernel's doing all the same. */
+void run_oom(struct run_result *ret, bool killed)
+{
+	if (killed && ret->exit_code == 137 &&
+		(ret->ended == ENDED_SIGNAL || ret->ended == ENDED_EXIT))
+		ret->ended = ENDED_OOM;
+}
+
 /* The contract: 128+n, and 124 to 127 as env, timeout and docker have them. */
-static void judge(struct running *g, uint64_t ooms_before, uint64_t ooms_after)
+static void judge(struct running *g, bool oom)
 {
 	struct run_result *out = g->out;
 	const struct lane_ended *end = &g->end;
@@ -232,8 +287,7 @@ static void judge(struct running *g, uint64_t ooms_before, uint64_t ooms_after)
 		out->exit_code = out->code & 255;
 		break;
 	case LANE_BY_SIGNAL:
-		out->ended =
-			out->code == SIGKILL && ooms_after > ooms_before ? ENDED_OOM : ENDED_SIGNAL;
+		out->ended = ENDED_SIGNAL;
 		out->exit_code = 128 + (out->code & 127);
 		break;
 	case LANE_TIMED_OUT:
@@ -245,19 +299,9 @@ static void judge(struct running *g, uint64_t ooms_before, uint64_t ooms_after)
 		out->exit_code = 128 + SIGTERM;
 		break;
 	case LANE_NOT_RUN:
-	default:
-		out->ended = ENDED_FAILED;
-		out->exit_code = end->stage != LANE_AT_EXEC ? 125 : out->code == ENOENT ? 127 : 126;
-		err_sys(&out->err, out->code,
-			end->stage == LANE_AT_EXEC          ? "cannot run %s"
-				: end->stage == LANE_AT_CWD ? "cannot enter the directory for %s"
-							    : "cannot start %s",
-			g->r->argv[0]);
-		break;
+	default: run_not_started(out, (enum lane_stage)end->stage, out->code, g->r->argv[0]); break;
 	}
-	/* A shell reports its child's death by SIGKILL as 137; it was the kernel's doing all the same. */
-	if (out->ended == ENDED_EXIT && out->exit_code == 137 && ooms_after > ooms_before)
-		out->ended = ENDED_OOM;
+	run_oom(out, oom);
 	out->duration_ms = (double)end->wall_ns / 1e6;
 	out->user_ms = (double)end->user_us / 1e3;
 	out->system_ms = (double)end->system_us / 1e3;
@@ -288,6 +332,7 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 			.columns = (uint16_t)r->columns,
 			.rows = (uint16_t)r->rows}};
 	struct lane_about about;
+	struct err why = ERR_INIT;
 	uint64_t ooms;
 	int result;
 
@@ -295,11 +340,17 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 	ret->ended = ENDED_FAILED;
 	ret->exit_code = 125;
 	ret->path = RUN_LANE;
-	if (lane_find(r->agent, &about, e) || lane_start(&about, &request, &g.c, e)) {
-		if (e)
-			ret->err = *e;
-		return -1;
+	if ((r->host || r->context) && r->fall_back)
+		return r->fall_back(r, ret, e);
+	if (lane_find(r->agent, &about, &why) || lane_start(&about, &request, &g.c, &why)) {
+		/* A lane that is not there or does not answer; anything else is wrong with the request. */
+		if (why.kind == ERR_NOT_FOUND && r->fall_back)
+			return r->fall_back(r, ret, e);
+		ret->err = why;
+		return err_copy(e, &why);
 	}
+	run_where(ret, &about);
+	g.id = about.id;
 	ooms = oom_kills(g.c.guest, about.id);
 	g.journal = journal_open_for(r, &about);
 	g.buf = xmalloc(CHUNK);
@@ -317,9 +368,9 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 		if (e)
 			ret->err = *e;
 	} else {
-		judge(&g, ooms,
-			g.end.how == LANE_EXIT && g.end.code == 0 ? ooms
-								  : oom_kills(g.c.guest, about.id));
+		judge(&g,
+			(g.end.how != LANE_EXIT || g.end.code != 0) &&
+				oom_kills(g.c.guest, about.id) > ooms);
 	}
 	journal_end(g.journal, ret);
 	ret->out_bytes = g.stdout_.seen;

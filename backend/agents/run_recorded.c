@@ -9,6 +9,7 @@
 
 #include "agents/journalled.h"
 #include "agents/rulebook.h"
+#include "agents/run.h"
 #include "audit/audit.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
@@ -25,7 +26,6 @@ static void write_entry(struct recorder *by, void *ctx)
 	const struct entry *x = ctx;
 	const struct run_result *r = x->r;
 	AUTO_STR struct str command = STR_INIT;
-	struct lane_about about = {0};
 	struct err err = r->err;
 	char how[64];
 	struct key_value kv[3];
@@ -36,12 +36,12 @@ static void write_entry(struct recorder *by, void *ctx)
 		.nparams = 3,
 		.duration_us = (int64_t)(r->duration_ms * 1000)};
 
-	if (!lane_find(x->q->agent, &about, NULL)) {
-		record.target = about.id;
-		record.name = about.name;
-		record.agent = about.agent;
-		record.session = about.session;
-		record.engine = about.engine;
+	if (*r->id) {
+		record.target = r->id;
+		record.name = r->name;
+		record.agent = r->agent;
+		record.session = r->session;
+		record.engine = r->engine;
 	}
 	audit_argv(&command, x->q->argc, x->q->argv);
 	snprintf(how, sizeof how, "%s %d", run_ended_name(r->ended), r->exit_code);
@@ -61,22 +61,31 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 	const char *program, struct run_result *ret, struct err *e)
 {
 	struct recorder by = {.program = program};
-	struct entry entry = {r, ret};
+	struct run_request q = *r;
+	struct entry entry = {&q, ret};
 	struct lane_about about;
 	struct err why = ERR_INIT;
 	int result;
 
-	if (!lane_find(r->agent, &about, NULL) &&
+	q.policy = policy;
+	if (!q.host && !q.context && !lane_find(r->agent, &about, NULL) &&
 		rulebook_check(about.name, policy, r->def, r->argv, r->argc, &why)) {
 		memset(ret, 0, sizeof *ret);
 		ret->ended = ENDED_REFUSED;
 		ret->exit_code = 125;
 		ret->err = why;
+		run_where(ret, &about);
 		journal_end(journal_open_for(r, &about), ret);
 		result = err_copy(e, &why);
 	} else {
-		result = agents_run(r, ret, e);
+		result = agents_run(&q, ret, e);
 	}
-	recorder_apart(&by, write_entry, &entry);
+	/* Who talked to the engine has threads, and has waited longer than the disk takes. */
+	if (ret->path == RUN_ENGINE) {
+		write_entry(&by, &entry);
+		recorder_close(&by);
+	} else {
+		recorder_apart(&by, write_entry, &entry);
+	}
 	return result;
 }

@@ -83,8 +83,6 @@ int version_negotiate(struct engine *en, const struct http_reply *r, struct err 
 int reach_explain(const struct endpoint *ep, const struct http_reply *r, const struct err *from,
 	struct err *e);
 
-/* Append s with everything but unreserved characters escaped (RFC 3986). */
-void url_escape(struct str *out, const char *s);
 const char *short_id(const char *id, char buf[65]); /* 12 digits of an id, or the name */
 
 #endif

@@ -143,6 +143,21 @@ struct engine_tty_events {
 };
 struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char *const *argv,
 	size_t argc, int columns, int rows, const struct engine_tty_events *ev, void *ctx);
+/* The same with all there is to choose.  Without a terminal `frame`, not `output`, gets the output,
+ * there is input only when asked for, and the end of the stream may come long before the command's:
+ * its exit code is asked for until it has one. */
+struct engine_exec_ask {
+	const char *const *argv, *const *env; /* env: "NAME=value", added to the container's */
+	size_t argc, envc;
+	const char *cwd; /* NULL: the container's */
+	bool tty, input;
+	int columns, rows;
+	void (*frame)(void *ctx, int stream, const char *bytes, size_t n); /* 1 or 2 */
+};
+struct engine_tty *engine_exec(struct engine *en, const char *id, const struct engine_exec_ask *ask,
+	const struct engine_tty_events *ev, void *ctx);
+const char *engine_tty_exec_id(const struct engine_tty *t); /* "" before ready */
+void engine_tty_finish(struct engine_tty *t);               /* no more input */
 /* False when 256 KiB wait already because the command does not read: nothing was taken. */
 bool engine_tty_input(struct engine_tty *t, const char *bytes, size_t n);
 void engine_tty_pause(struct engine_tty *t, bool paused); /* no output until resumed */
@@ -183,6 +198,9 @@ struct engine_call *engine_import(struct engine *en, const char *path, const cha
 typedef void (*engine_counts_fn)(
 	void *ctx, int images, int networks, int volumes, const struct err *err);
 struct engine_call *engine_counts(struct engine *en, engine_counts_fn fn, void *ctx);
+
+/* Append s with everything but unreserved characters escaped (RFC 3986). */
+void url_escape(struct str *out, const char *s);
 
 /* Any other request; `what` is for messages ("create the container %s" with `subject`).  The body of
  * the reply is NUL-terminated and only valid in the callback. */

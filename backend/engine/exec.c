@@ -1,5 +1,5 @@
 /*
- * exec.c - a command with a terminal in a container: create, start (hijacked), resize, exit code.
+ * exec.c - a command in a container: create, start (hijacked), resize, exit code.
  *
  * The engine answers 101 before the command runs, so the first resize may come too early and is
  * tried again; and the exit code may come a little after the end of the stream, so it is asked for
@@ -13,9 +13,10 @@
 
 #include "engine/call.h"
 #include "engine/json.h"
+#include "net/split.h"
 #include "net/stream.h"
 
-enum { RESIZE_TRIES = 20, EXIT_TRIES = 60, RETRY_MS = 25 };
+enum { RESIZE_TRIES = 20, EXIT_TRIES = 60, RETRY_MS = 25, SLOW_MS = 250 };
 
 struct tty_call {
 	struct engine_call call;
@@ -33,7 +34,10 @@ struct engine_tty {
 	char *container, *exec_id;
 	struct str early; /* input before the stream is open */
 	char *body;       /* of create */
-	bool open, closing, resized, paused;
+	bool open, closing, resized, paused, tty, finish;
+	struct demux demux; /* without a terminal */
+	demux_fn frame;
+	bool no_frames; /* what came is the engine's complaint, as it is */
 	int columns, rows, resize_tries, exit_tries;
 };
 
@@ -151,7 +155,7 @@ static const struct call_ops resize_ops = {
 
 static void send_resize(struct engine_tty *t)
 {
-	if (t->open && t->stream && !t->resize)
+	if (t->tty && t->open && t->stream && !t->resize)
 		t->resize = tty_call(t, &resize_ops);
 }
 
@@ -190,8 +194,10 @@ static void inspect_reply(struct engine_call *c, const struct http_reply *r)
 	t->inspect = NULL;
 	if (!ejson_bool(root, "Running") && ejson_get(root, "ExitCode")) {
 		tty_end(t, ejson_int(root, "ExitCode", -1), NULL);
-	} else if (++t->exit_tries < EXIT_TRIES) {
-		uv_timer_start(&t->timer, on_timer, RETRY_MS, 0);
+	} else if (++t->exit_tries < EXIT_TRIES || !t->tty) {
+		/* A command may close its streams and live on; it is its owner's to end it. */
+		uv_timer_start(
+			&t->timer, on_timer, t->exit_tries < EXIT_TRIES ? RETRY_MS : SLOW_MS, 0);
 	} else {
 		err_set(&e, ERR_FAILED,
 			"the command's terminal ended, but the engine says that it still runs");
@@ -229,6 +235,8 @@ static void stream_opened(void *ctx, int status)
 	if (t->early.len > 0)
 		stream_write(t->stream, t->early.s, t->early.len);
 	str_clear(&t->early);
+	if (t->finish)
+		stream_finish(t->stream);
 	send_resize(t);
 	t->ev->ready(t->ctx);
 }
@@ -237,8 +245,12 @@ static void stream_bytes(void *ctx, const char *bytes, size_t n)
 {
 	struct engine_tty *t = ctx;
 
-	if (!t->closing)
+	if (t->closing)
+		return;
+	if (t->tty)
 		t->ev->output(t->ctx, bytes, n);
+	else if (!t->no_frames && demux_feed(&t->demux, bytes, n, t->frame, t->ctx, NULL))
+		t->no_frames = true;
 }
 
 static void stream_ended(void *ctx, const struct http_reply *r, const struct err *err)
@@ -282,7 +294,7 @@ static void create_reply(struct engine_call *c, const struct http_reply *r)
 {
 	struct engine_tty *t = ((struct tty_call *)c)->tty;
 	AUTO_JSON cJSON *root = call_json(c, r);
-	AUTO_STR struct str target = STR_INIT;
+	AUTO_STR struct str target = STR_INIT, body = STR_INIT;
 	struct err e = ERR_INIT;
 
 	if (!root)
@@ -300,8 +312,12 @@ static void create_reply(struct engine_call *c, const struct http_reply *r)
 	str_addf(&target, "/v1.%d/exec/", t->en->minor);
 	url_escape(&target, t->exec_id);
 	str_adds(&target, "/start");
-	t->stream = stream_open(
-		t->en->http, target.s, "{\"Detach\":false,\"Tty\":true}", &stream_events, t);
+	str_addf(&body, "{\"Detach\":false,\"Tty\":%s", t->tty ? "true" : "false");
+	/* Engines that know it give the terminal its size before the command can ask. */
+	if (t->tty && t->en->minor >= 42)
+		str_addf(&body, ",\"ConsoleSize\":[%d,%d]", t->rows, t->columns);
+	str_addc(&body, '}');
+	t->stream = stream_open(t->en->http, target.s, body.s, &stream_events, t);
 	stream_pause(t->stream, t->paused);
 }
 
@@ -312,34 +328,47 @@ static const struct call_ops create_ops = {
 	.failed = call_failed,
 };
 
-static char *create_body(const char *const *argv, size_t argc)
+static void quote_all(struct str *s, const char *name, const char *const *word, size_t n)
+{
+	str_addf(s, ",\"%s\":[", name);
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			str_addc(s, ',');
+		ejson_quote(s, word[i]);
+	}
+	str_addc(s, ']');
+}
+
+static char *create_body(const struct engine_exec_ask *ask)
 {
 	struct str s = STR_INIT;
 
-	str_adds(&s,
-		"{\"AttachStdin\":true,\"AttachStdout\":true,\"AttachStderr\":true,"
-		"\"Tty\":true,\"Env\":[\"TERM=xterm-256color\"],\"Cmd\":[");
-	for (size_t i = 0; i < argc; i++) {
-		if (i > 0)
-			str_addc(&s, ',');
-		ejson_quote(&s, argv[i]);
+	str_addf(&s, "{\"AttachStdin\":%s,\"AttachStdout\":true,\"AttachStderr\":true,\"Tty\":%s",
+		ask->input ? "true" : "false", ask->tty ? "true" : "false");
+	quote_all(&s, "Env", ask->env, ask->envc);
+	quote_all(&s, "Cmd", ask->argv, ask->argc);
+	if (ask->cwd) {
+		str_adds(&s, ",\"WorkingDir\":");
+		ejson_quote(&s, ask->cwd);
 	}
-	str_adds(&s, "]}");
+	str_addc(&s, '}');
 	return str_detach(&s);
 }
 
-struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char *const *argv,
-	size_t argc, int columns, int rows, const struct engine_tty_events *ev, void *ctx)
+struct engine_tty *engine_exec(struct engine *en, const char *id, const struct engine_exec_ask *ask,
+	const struct engine_tty_events *ev, void *ctx)
 {
 	struct engine_tty *t = xcalloc(1, sizeof *t);
 
 	t->en = en;
 	t->ev = ev;
 	t->ctx = ctx;
-	t->columns = columns;
-	t->rows = rows;
+	t->tty = ask->tty;
+	t->frame = ask->frame;
+	t->columns = ask->columns;
+	t->rows = ask->rows;
 	t->container = xstrdup(id);
-	t->body = create_body(argv, argc);
+	t->body = create_body(ask);
 	str_init(&t->early);
 	uv_timer_init(en->loop, &t->timer);
 	t->timer.data = t;
@@ -349,6 +378,34 @@ struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char
 	en->ttys = t;
 	t->create = tty_call(t, &create_ops);
 	return t;
+}
+
+struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char *const *argv,
+	size_t argc, int columns, int rows, const struct engine_tty_events *ev, void *ctx)
+{
+	static const char *const env[] = {"TERM=xterm-256color"};
+	const struct engine_exec_ask ask = {.argv = argv,
+		.env = env,
+		.argc = argc,
+		.envc = 1,
+		.tty = true,
+		.input = true,
+		.columns = columns,
+		.rows = rows};
+
+	return engine_exec(en, id, &ask, ev, ctx);
+}
+
+const char *engine_tty_exec_id(const struct engine_tty *t)
+{
+	return t->exec_id ? t->exec_id : "";
+}
+
+void engine_tty_finish(struct engine_tty *t)
+{
+	t->finish = true;
+	if (t->stream && t->open)
+		stream_finish(t->stream);
 }
 
 bool engine_tty_input(struct engine_tty *t, const char *bytes, size_t n)

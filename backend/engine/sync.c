@@ -47,6 +47,16 @@ void sync_close(struct engine_sync *s)
 	free(s);
 }
 
+struct engine *sync_engine(struct engine_sync *s)
+{
+	return s->en;
+}
+
+uv_loop_t *sync_loop(struct engine_sync *s)
+{
+	return &s->loop;
+}
+
 static int wait_for(struct engine_sync *s, struct answer *a)
 {
 	while (!a->done)

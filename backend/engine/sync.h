@@ -19,6 +19,10 @@ struct engine_sync;
 struct engine_sync *sync_open(const struct endpoint *ep, struct err *e);
 void sync_close(struct engine_sync *s); /* NULL is fine */
 
+/* For verbs that run on while others are asked: the engine, on the loop that the calls below run. */
+struct engine *sync_engine(struct engine_sync *s);
+uv_loop_t *sync_loop(struct engine_sync *s);
+
 /* The fields point into the engine_sync and stay until it is closed. */
 int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e);
 /* *reply (may be NULL) gets the body, appended. */

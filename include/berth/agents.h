@@ -85,6 +85,7 @@ enum run_ended {
 };
 const char *run_ended_name(enum run_ended r);
 
+struct run_result;
 struct run_request {
 	const char *agent;   /* agent id or container name */
 	const char *program; /* what the journal calls this process: "exec"; NULL: "" */
@@ -110,6 +111,12 @@ struct run_request {
 	/* Window size, asked for when resize_fd becomes readable (one byte is consumed); -1: none. */
 	int resize_fd;
 	void (*size)(void *ctx, int *columns, int *rows);
+	/* What runs it where no lane can be used: agents_run_engine, or NULL (then that is an error).
+	 * The engine is chosen by host and context, as in agents_options; where one of them is given
+	 * the container is looked for there, and its lane is used if that is the same container. */
+	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
+	const char *host, *context;
+	const struct policy *policy; /* what fall_back asks, for only it sees the container; NULL */
 };
 
 struct run_result {
@@ -120,6 +127,9 @@ struct run_result {
 	double duration_ms, user_ms, system_ms;
 	uint64_t max_rss_bytes, out_bytes, error_bytes, dropped_bytes;
 	bool left_behind; /* processes of it could not be ended */
+	/* Where it ran: the container's full id and name, its agent, engine and session; "" when not
+	 * known. */
+	char id[65], name[64], agent[64], engine[128], session[64];
 	struct err err;   /* ENDED_FAILED, ENDED_REFUSED: the sentence */
 };
 
@@ -131,5 +141,11 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 /* Run one command in a running agent.  No engine is asked when its lane works.  Always fills *ret;
  * returns 0 when the command ran, whatever came of it. */
 int agents_run(const struct run_request *r, struct run_result *ret, struct err *e);
+
+/* The same through the engine's exec, in any running container of its (name, id or agent).  What the
+ * engine cannot say: user_ms, system_ms and max_rss_bytes are 0, and a command that a signal ended is
+ * ENDED_EXIT with 128+n.  All that the command started is ended with it (agents/tree.h says what is
+ * found); where the engine is not on this machine that takes a shell in the container. */
+int agents_run_engine(const struct run_request *r, struct run_result *ret, struct err *e);
 
 #endif

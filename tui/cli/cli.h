@@ -76,6 +76,9 @@ int cli_help_for(int argc, char **argv, struct err *e);
 /* The completions of bash, zsh or fish on stdout. */
 int cli_completion(const char *shell);
 
+/* Become `program` of the same build as this one.  Returns only with an error. */
+int cli_become(const char *program, char **argv, struct err *e);
+
 /* "berth: sentence" on stderr, neutralised; returns the exit code of its kind. */
 int cli_fail(const struct err *e);
 /* Flush stdout: 0, or 1 with a sentence when what was printed did not arrive. */

@@ -113,12 +113,17 @@ int command_open(struct command_io *io, const struct cli *c, struct err *e)
 		io->q.output_max = KEPT_MAX;
 	}
 	if (tty) {
+		static char term[128];
+		static const char *const env[] = {term};
 		struct termios raw = io->before;
 
 		terminal_size(NULL, &io->q.columns, &io->q.rows);
 		cfmakeraw(&raw);
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 		io->raw = true;
+		snprintf(term, sizeof term, "TERM=%s", getenv("TERM") ? getenv("TERM") : "xterm");
+		io->q.env = env;
+		io->q.envc = 1;
 	}
 	return 0;
 }
@@ -157,9 +162,16 @@ void command_json(struct jsonw *j, const struct command_io *io, const struct run
 		jsonw_null(j, "signal");
 	jsonw_text(j, "path", r->path == RUN_LANE ? "lane" : "engine");
 	jsonw_number(j, "duration_ms", r->duration_ms, 3);
-	jsonw_number(j, "user_ms", r->user_ms, 3);
-	jsonw_number(j, "system_ms", r->system_ms, 3);
-	jsonw_uint(j, "max_rss_bytes", r->max_rss_bytes);
+	/* The engine does not say what a command used. */
+	if (r->path == RUN_ENGINE) {
+		jsonw_null(j, "user_ms");
+		jsonw_null(j, "system_ms");
+		jsonw_null(j, "max_rss_bytes");
+	} else {
+		jsonw_number(j, "user_ms", r->user_ms, 3);
+		jsonw_number(j, "system_ms", r->system_ms, 3);
+		jsonw_uint(j, "max_rss_bytes", r->max_rss_bytes);
+	}
 	jsonw_textn(j, "stdout", io->text[1].s, io->text[1].len);
 	jsonw_textn(j, "stderr", io->text[2].s, io->text[2].len);
 	jsonw_uint(j, "stdout_bytes", r->out_bytes);

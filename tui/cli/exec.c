@@ -2,7 +2,9 @@
  * exec.c - `berth exec`: one command in a running agent's container.
  *
  * Lives in a program of its own, for it must start fast: it asks no engine, and loads neither libcurl
- * nor curses.  The command's output passes through untouched, as the person asked for it.
+ * nor curses.  Where there is no lane, nothing has been read or run yet, and it becomes berth-core, which
+ * does the same over the engine.  The command's output passes through untouched, as the person asked
+ * for it.
  */
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,22 @@
 #include "cli/command.h"
 #include "cli/exec.h"
 #include "cli/gate.h"
+
+/* One command in a process: what becoming another program needs, and what is done instead. */
+static struct {
+	struct command_io *io;
+	char **argv;
+	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
+} self;
+
+static int to_core(const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	(void)r;
+	command_close(self.io);
+	if (!cli_become("berth-core", self.argv, &ret->err))
+		return 0;
+	return err_copy(e, &ret->err);
+}
 
 static int print_json(const struct run_result *r, const struct command_io *io)
 {
@@ -54,10 +72,14 @@ static int run(const struct cli *c, const struct policy *policy, struct team *te
 		if (!io->q.def)
 			return -1;
 	}
+	io->q.fall_back = self.fall_back;
+	io->q.host = cli_value(c, "host");
+	io->q.context = cli_value(c, "context");
 	return agents_run_recorded(&io->q, policy, "exec", r, e);
 }
 
-int cli_exec(const struct cli *c)
+int cli_exec(const struct cli *c, char **argv,
+	int (*engine)(const struct run_request *r, struct run_result *ret, struct err *e))
 {
 	struct run_result r = {.ended = ENDED_FAILED, .exit_code = 125};
 	struct err e = ERR_INIT;
@@ -67,6 +89,9 @@ int cli_exec(const struct cli *c)
 	struct arena mem;
 
 	arena_init(&mem, 1024);
+	self.io = &io;
+	self.argv = argv;
+	self.fall_back = engine ? engine : to_core;
 	if (command_open(&io, c, &e) || cli_policy(c, &policy, &mem, &e) ||
 		run(c, &policy, &team, &io, &r, &e)) {
 		r.err = e;

@@ -1,0 +1,22 @@
+/*
+ * run.h - what both ways of running a command share.
+ */
+#ifndef AGENTS_RUN_H
+#define AGENTS_RUN_H
+
+#include <berth/agents.h>
+
+#include "lane/lane.h"
+
+/* Where it runs, into the result and back out of it. */
+void run_where(struct run_result *ret, const struct lane_about *about);
+void run_about(const struct run_result *r, struct lane_about *ret);
+
+/* A command that could not be started: errno, and where it went wrong. */
+void run_not_started(
+	struct run_result *ret, enum lane_stage stage, int errnum, const char *command);
+
+/* SIGKILL while the kernel ended something there for want of memory: told apart from any other. */
+void run_oom(struct run_result *ret, bool killed);
+
+#endif

@@ -1,0 +1,148 @@
+#!/bin/bash
+# tool_cli.sh - `berth tool` and `berth exec` as programs: documents, rules by -c, other people's
+# containers, an engine elsewhere, and that nothing is left when they are ended by signals.
+. "$SRC/tests/lib/engine.sh"
+export DOCKER_HOST=$BERTH_TEST_ENGINE
+cd "$TMPDIR" || exit 1
+bad=0 agent=tc$$ door=''
+trap 'docker rm -f "foreign-$$" "berth-$agent" >/dev/null 2>&1; docker volume rm -f "berth-home-berth-$agent" >/dev/null 2>&1
+	[ -z "$door" ] || kill "$door" 2>/dev/null' EXIT
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >out 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		sed 's/^/# /' out | head -40
+		bad=1
+	fi
+}
+
+exits() { # CODE COMMAND...
+	local want=$1 got=0
+	shift
+	"$@" || got=$?
+	[ "$got" = "$want" ] || { echo "exit code $got instead of $want"; return 1; }
+}
+
+fits() { # SCHEMA COMMAND...
+	local schema=$1
+	shift
+	"$@" >document || :
+	python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json" <document
+}
+
+mkdir ws open && chmod 755 . && chown 1000:1000 ws
+cat >team.yaml <<YAML
+agents:
+  $agent: {image: "box:1", workspace: ./ws, memory: 64m}
+custom_tools:
+  greet: {type: docker, image: "box:1", script: 'echo "hello \$1"; exit 3'}
+  wait: {type: docker, image: "box:1", script: 'echo started; exec sleep 7002'}
+YAML
+sed 's/memory: 64m/memory: 64m, block: ["date.*"]/' team.yaml >strict.yaml
+chmod 644 ./*.yaml
+
+check 'tool list names them' bash -c '"$BERTH" -c team.yaml tool list | grep -q "^greet  *box:1 "'
+check 'tool list --json fits its schema' fits tool_list "$BERTH" -c team.yaml tool list --json
+check 'a tool gets arguments and gives its exit code' \
+	bash -c '[ "$("$BERTH" -c team.yaml tool run greet -- "a b"; echo "$?")" = "hello a b
+3" ]'
+check 'tool run --json fits its schema' fits tool_run "$BERTH" -c team.yaml tool run --json greet
+check 'and says how it ended' grep -q '"ended": "exit"' document
+check 'a wrong name is 125 and names the right ones' \
+	bash -c '! "$BERTH" -c team.yaml tool run great 2>err; [ $? = 0 ] && grep -q "greet, wait" err'
+check 'no team file is a sentence' exits 125 "$BERTH" tool run greet
+check 'read-only refuses' exits 125 "$BERTH" -c team.yaml --read-only tool run greet
+
+for sig in INT TERM HUP; do
+	# A background job ignores SIGINT unless it is given back.
+	mkfifo pipe
+	python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$BERTH" -c team.yaml tool run wait >pipe &
+	pid=$!
+	read -r line <pipe
+	kill "-$sig" $pid
+	wait $pid
+	code=$?
+	rm pipe
+	check "SIG$sig ends the tool and takes the container away" \
+		bash -c "[ '$line' = started ] && [ $code = 143 ] && ! docker ps -aq --filter name=berth-tool-wait- | grep -q ."
+done
+
+# Killed with -9 it can take nothing away; what it leaves names a process that is dead.
+mkfifo pipe
+"$BERTH" -c team.yaml tool run wait >pipe &
+pid=$!
+read -r line <pipe
+kill -9 $pid
+wait $pid 2>/dev/null
+rm pipe
+left=$(docker ps -aq --filter name=berth-tool-wait-)
+check 'after kill -9 one container is left' [ -n "$left" ]
+check 'and its owner is the dead process' bash -c \
+	"docker inspect -f '{{index .Config.Labels \"berth.owner\"}}' $left | grep -q '\"pid\":$pid,'"
+docker rm -f $left >/dev/null 2>&1
+
+"$BERTH" up team.yaml >/dev/null || exit 1
+check 'exec --json over the lane fits its schema' fits exec "$BERTH" exec --json "$agent" true
+check 'and says so' grep -q '"path": "lane"' document
+check 'without -c the rules of up hold' exits 0 "$BERTH" exec "$agent" date
+check 'with -c those of the file' exits 125 "$BERTH" -c strict.yaml exec "$agent" date
+check 'with -c a harmless one runs' exits 0 "$BERTH" -c strict.yaml exec "$agent" true
+check '-c of an agent that the file lacks' exits 125 "$BERTH" -c team.yaml exec nobody true
+check 'by its engine, the lane is used all the same' \
+	bash -c '"$BERTH" -H "$DOCKER_HOST" exec --json '"$agent"' true | grep -q "\"path\": \"lane\""'
+
+docker run -d --name "foreign-$$" --network none box:1 sleep 7003 >/dev/null
+check "exec in somebody else's container" \
+	bash -c '[ "$(echo in | "$BERTH" exec foreign-'$$' -- sh -c "cat; echo out; exit 5"; echo $?)" = "in
+out
+5" ]'
+check 'over the engine --json fits its schema' fits exec "$BERTH" exec --json "foreign-$$" true
+check 'and says so, too' grep -q '"path": "engine"' document
+check 'plainly destructive commands are refused there' exits 125 "$BERTH" exec "foreign-$$" rm -rf /
+check 'its time-out ends the tree' \
+	exits 124 "$BERTH" exec --timeout 0.5 "foreign-$$" -- sh -c "trap '' TERM; (setsid sleep 7004 &); sleep 7004"
+check 'of which nothing is left' bash -c "! docker top foreign-$$ | grep -q 'sleep 7004'"
+cat >tty.sh <<SH
+stty rows 33 cols 91
+"$BERTH" exec -t foreign-$$ -- sh -c 'until [ "\$(stty size 2>&1)" = "33 91" ]; do :; done; stty size; tty'
+SH
+script -qec 'bash tty.sh' /dev/null </dev/null | tr -d '\r' >tty
+check 'a terminal is given, and its size' bash -c 'cat tty; grep -q "33 91" tty && grep -q "/dev/pts/" tty'
+
+# An engine that is elsewhere, as far as this user can tell: the processes there are not his to end.
+if command -v socat >/dev/null; then
+	port=$(engine_free_port)
+	socat "TCP-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr" "UNIX-CONNECT:${BERTH_TEST_ENGINE#unix://}" 2>/dev/null &
+	door=$!
+	wait_for 10 bash -c ": </dev/tcp/127.0.0.1/$port"
+	mkdir -m 700 open/run open/state open/home
+	chown -R 65534:65534 open
+	elsewhere() {
+		setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$PWD/open/home" \
+			XDG_STATE_HOME="$PWD/open/state" XDG_RUNTIME_DIR="$PWD/open/run" \
+			DOCKER_HOST="tcp://127.0.0.1:$port" "$BERTH" "$@"
+	}
+	reachable() {
+		setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$BERTH" -a -w open/run
+	}
+	if reachable; then
+		check 'from elsewhere it runs' exits 6 elsewhere exec "foreign-$$" -- sh -c 'exit 6'
+		check 'its time-out ends the tree from inside' exits 124 elsewhere exec --timeout 0.5 "foreign-$$" -- \
+			sh -c "trap '' TERM; (setsid sleep 7005 &); sleep 7005"
+		check 'of which nothing is left, either' bash -c "! docker top foreign-$$ | grep -q 'sleep 7005'"
+		check 'a child that holds the output does not hold the command' \
+			exits 0 elsewhere exec "foreign-$$" -- sh -c 'sleep 7005 & exit 0'
+	else
+		echo 'skip from elsewhere: another user cannot reach the build and the temporary directory'
+	fi
+else
+	echo 'skip from elsewhere: there is no socat'
+fi
+"$BERTH" down team.yaml >/dev/null
+exit $bad
