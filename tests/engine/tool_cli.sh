@@ -112,8 +112,8 @@ cat >tty.sh <<SH
 stty rows 33 cols 91
 "$BERTH" exec -t foreign-$$ -- sh -c 'until [ "\$(stty size 2>&1)" = "33 91" ]; do :; done; stty size; tty'
 SH
-script -qec 'bash tty.sh' /dev/null </dev/null | tr -d '\r' >tty
-check 'a terminal is given, and its size' bash -c 'cat tty; grep -q "33 91" tty && grep -q "/dev/pts/" tty'
+script -qec 'bash tty.sh' /dev/null </dev/null | tr -d '\r' >seen
+check 'a terminal is given, and its size' bash -c 'cat seen; grep -q "33 91" seen && grep -q "/dev/pts/" seen'
 
 # An engine that is elsewhere, as far as this user can tell: the processes there are not his to end.
 if command -v socat >/dev/null; then
