@@ -181,6 +181,7 @@ static void do_logs_close(struct backend *b, const struct command *c)
 static void (*const commands[])(struct backend *b, const struct command *c) = {
 	[CMD_ACT] = act_command,
 	[CMD_AGENTS] = roster_command,
+	[CMD_JOURNAL] = chores_journal,
 	[CMD_REFRESH] = do_refresh,
 	[CMD_FOCUS] = detail_focus,
 	[CMD_VISIBLE] = stats_visible,
@@ -297,7 +298,8 @@ static void check_farewell(uv_timer_t *t)
 {
 	struct backend *b = t->data;
 
-	if ((!act_busy(b) && !roster_busy(b)) || backend_now(b) - b->published_ns > STOP_ACTS_MS * 1000000LL)
+	if ((!act_busy(b) && !roster_busy(b)) ||
+		backend_now(b) - b->published_ns > STOP_ACTS_MS * 1000000LL)
 		close_engine(t);
 }
 

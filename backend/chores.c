@@ -1,4 +1,5 @@
-/* chores.c - the small commands: inspect, save, import an image, cancel a job. */
+/* chores.c - the small commands: inspect, save, an agent's journal, import an image, cancel a job.
+ */
 #include "core.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/journal.h>
 #include <berth/mem.h>
 
 /* ---- inspect */
@@ -153,6 +155,94 @@ void chores_save(struct backend *b, const struct command *c)
 		memcpy(s->bytes, c->bytes, c->nbytes);
 	b->working++;
 	uv_queue_work(&b->loop, &s->work, save_work, save_done);
+}
+
+/* ---- an agent's journal: files, so on a worker thread */
+
+#define JOURNAL_SHOWN 512
+
+struct journal_look {
+	uv_work_t work;
+	struct backend *b;
+	char *name;
+	struct event *ev;
+	uint64_t seq; /* 0: all commands; else that of the one, and 1 */
+};
+
+static void list_commands(struct journal_look *l)
+{
+	struct journal_command *all = xcalloc(JOURNAL_SHOWN, sizeof *all), *kept;
+
+	l->ev->ncommands = journal_list(l->name, all, JOURNAL_SHOWN);
+	kept = arena_array(&l->ev->mem, l->ev->ncommands + 1, sizeof *kept);
+	memcpy(kept, all, l->ev->ncommands * sizeof *kept);
+	l->ev->commands = kept;
+	free(all);
+}
+
+static void take_output(struct journal_look *l)
+{
+	struct journal_command *about = arena_alloc(&l->ev->mem, sizeof *about);
+	struct journal_output out;
+	struct journal_piece *pieces;
+
+	if (journal_read(l->name, l->seq - 1, &out, &l->ev->err))
+		return;
+	*about = out.command;
+	pieces = arena_array(&l->ev->mem, out.npieces + 1, sizeof *pieces);
+	for (size_t i = 0; i < out.npieces; i++) {
+		char *bytes = arena_alloc(&l->ev->mem, out.piece[i].n + 1);
+
+		memcpy(bytes, out.piece[i].bytes, out.piece[i].n);
+		pieces[i] = (struct journal_piece){out.piece[i].stream, bytes, out.piece[i].n};
+	}
+	l->ev->ncommands = 1;
+	l->ev->commands = about;
+	l->ev->npieces = out.npieces;
+	l->ev->pieces = pieces;
+	l->ev->missed = out.missed;
+	journal_output_release(&out);
+}
+
+static void journal_work(uv_work_t *w)
+{
+	struct journal_look *l = w->data;
+
+	if (l->seq)
+		take_output(l);
+	else
+		list_commands(l);
+}
+
+static void journal_done(uv_work_t *w, int status)
+{
+	struct journal_look *l = w->data;
+
+	l->b->working--;
+	if (status < 0 || l->b->stopping)
+		event_free(l->ev);
+	else
+		backend_up(l->b, l->ev);
+	free(l->name);
+	free(l);
+}
+
+void chores_journal(struct backend *b, const struct command *c)
+{
+	struct journal_look *l;
+
+	if (!c->ntargets)
+		return;
+	l = xcalloc(1, sizeof *l);
+	l->work.data = l;
+	l->b = b;
+	l->name = xstrdup(c->targets[0].name);
+	l->seq = c->ref;
+	l->ev = event_new(EV_JOURNAL);
+	l->ev->id = c->id;
+	l->ev->target = (struct target){"", "", arena_strdup(&l->ev->mem, l->name)};
+	b->working++;
+	uv_queue_work(&b->loop, &l->work, journal_work, journal_done);
 }
 
 /* ---- import */

@@ -233,6 +233,7 @@ void roster_close(struct backend *b);
 /* chores.c */
 void chores_inspect(struct backend *b, const struct command *c);
 void chores_save(struct backend *b, const struct command *c);
+void chores_journal(struct backend *b, const struct command *c);
 void chores_import(struct backend *b, const struct command *c);
 void chores_pulse(struct backend *b);
 void chores_cancel_job(struct backend *b, const struct command *c);

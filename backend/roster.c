@@ -237,6 +237,8 @@ void roster_open(struct backend *b, const struct backend_options *o)
 	r->users = 1;
 	r->host = o->host ? xstrdup(o->host) : NULL;
 	r->context = o->context ? xstrdup(o->context) : NULL;
+	r->journal_commands = o->journal_commands;
+	r->journal_bytes = o->journal_bytes;
 	mailbox_init(&r->letters, roster_wake, r);
 	r->survey = survey_open(&(struct survey_options){o->host, o->context, o->team});
 }

@@ -25,6 +25,8 @@ struct roster {
 	struct mailbox letters;
 	size_t users; /* under lock: threads, and the backend */
 	char *host, *context;
+	size_t journal_commands; /* for agents that come up */
+	uint64_t journal_bytes;
 
 	/* the loop's */
 	struct survey *survey;

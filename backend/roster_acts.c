@@ -138,8 +138,12 @@ static void *labour(void *arg)
 {
 	struct deal *d = arg;
 	struct roster *r = d->r;
-	const struct agents_options o = {
-		.host = d->host, .context = d->context, .program = "console", .policy = &d->policy};
+	const struct agents_options o = {.host = d->host,
+		.context = d->context,
+		.program = "console",
+		.policy = &d->policy,
+		.journal_commands = r->journal_commands,
+		.journal_bytes = r->journal_bytes};
 	struct agents_host *h = NULL;
 	size_t i;
 

@@ -24,7 +24,8 @@ const char *context_name(uint16_t context)
 		const char *name;
 	} names[] = {{IN_CONTAINERS, "containers"}, {IN_LOGS, "logs"}, {IN_JOBS, "jobs"},
 		{IN_EVENTS, "events"}, {IN_HOST, "host"}, {IN_HELP, "help"},
-		{IN_INSPECT, "inspect"}, {IN_AUDIT, "audit"}, {IN_AGENTS, "agents"}};
+		{IN_INSPECT, "inspect"}, {IN_AUDIT, "audit"}, {IN_AGENTS, "agents"},
+		{IN_JOURNAL, "journal"}};
 
 	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (context & names[i].bit)

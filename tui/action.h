@@ -21,6 +21,7 @@ enum {
 	IN_INSPECT = 1 << 6,
 	IN_AUDIT = 1 << 7,
 	IN_AGENTS = 1 << 8,
+	IN_JOURNAL = 1 << 9,
 	IN_ANY = 0xFFFF,
 	IN_TEXT = IN_LOGS | IN_INSPECT,
 	IN_ROWS = IN_CONTAINERS | IN_AGENTS,
@@ -72,6 +73,8 @@ enum {
 	ACTION(INSPECT, "inspect", "i", IN_ROWS, 0, "inspect", "the engine's JSON, collapsible")   \
 	ACTION(RECORDS, "records", "a", IN_ROWS, ACTION_HIDDEN, "audit",                           \
 		"what was done to the container")                                                  \
+	ACTION(JOURNAL, "journal", "o", IN_AGENTS, 0, "commands",                                  \
+		"what the agent ran, and what each command printed")                               \
 	ACTION(AGENT_UP, "agent-up", "U", IN_AGENTS, ACTION_CHANGES, "up",                         \
 		"bring the agent up as its team file says")                                        \
 	ACTION(AGENT_DOWN, "agent-down", "D Del", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \
@@ -106,7 +109,7 @@ enum {
 	ACTION(GROUPS, "groups", "o", IN_CONTAINERS, ACTION_HIDDEN, "groups", "grouped or flat")   \
 	ACTION(ALL, "all", "e", IN_CONTAINERS, ACTION_HIDDEN, "stopped",                           \
 		"show or hide stopped containers")                                                 \
-	ACTION(FOLLOW, "follow", "f", IN_LOGS | IN_EVENTS | IN_AUDIT, 0, "follow",                 \
+	ACTION(FOLLOW, "follow", "f", IN_LOGS | IN_EVENTS | IN_AUDIT | IN_JOURNAL, 0, "follow",    \
 		"follow the end")                                                                  \
 	ACTION(WRAP, "wrap", "w", IN_LOGS, 0, "wrap", "wrap long lines")                           \
 	ACTION(STAMPS, "timestamps", "t", IN_LOGS, 0, "time", "time stamps")                       \

@@ -121,6 +121,8 @@ static const struct {
 	{IN_HOST, "host"},
 	{IN_INSPECT, "inspect"},
 	{IN_AUDIT, "audit"},
+	{IN_AGENTS, "agents"},
+	{IN_JOURNAL, "journal"},
 	{IN_HELP, "help"},
 };
 

@@ -40,8 +40,8 @@ int host_start_and_wait(struct agents_host *h, const char *name, const char *id,
 /* Kill and remove, anonymous volumes too; not being there is success. */
 int host_remove(struct agents_host *h, const char *id, struct err *e);
 /* The internal network of this name: 1 and its id, which lives in mem; 0: there is none. */
-int host_network_find(struct agents_host *h, const char *name, struct arena *mem, const char **id,
-	struct err *e);
+int host_network_find(
+	struct agents_host *h, const char *name, struct arena *mem, const char **id, struct err *e);
 /* The internal network of this name in the team, made when missing; *id lives in mem. */
 int host_network(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
 	const char **id, struct err *e);

@@ -10,6 +10,7 @@
 
 #include <berth/agents.h>
 #include <berth/clock.h>
+#include <berth/journal.h>
 #include <berth/mem.h>
 
 #include "agents/own.h"
@@ -18,6 +19,8 @@
 #define TEAMS_MAX 16
 #define SESSIONS_MAX 256
 #define AGENTS_MAX 512
+#define COMMANDS_READ 64
+#define COMMANDS_SHOWN 16
 #define CHECKS_AT_ONCE 4
 #define CHECK_EVERY_NS (20 * 1000000000LL)
 
@@ -47,6 +50,7 @@ struct survey {
 	struct known_check *check;
 	size_t nchecks, checks_cap;
 	struct session session[SESSIONS_MAX]; /* work space */
+	struct journal_command command[COMMANDS_READ];
 };
 
 struct survey *survey_open(const struct survey_options *o)
@@ -202,7 +206,48 @@ static void take_def(struct survey_look *l, struct agent *a, const struct known_
 	a->workspace = arena_strdup(&l->mem, d->workspace);
 }
 
-static void take_seen(struct survey_look *l, struct agent *a, const struct survey_seen *c)
+static void take_command(
+	struct survey_look *l, struct agent_command *to, const struct journal_command *from)
+{
+	char ended[48] = "";
+
+	if (from->lost)
+		snprintf(ended, sizeof ended, "lost");
+	else if (!from->running && from->ended == ENDED_EXIT)
+		snprintf(ended, sizeof ended, "exit %d", from->exit_code);
+	else if (!from->running && from->ended == ENDED_SIGNAL)
+		snprintf(ended, sizeof ended, "signal %d", from->exit_code - 128);
+	else if (!from->running)
+		snprintf(ended, sizeof ended, "%s", run_ended_name(from->ended));
+	*to = (struct agent_command){.seq = from->seq,
+		.text = arena_strdup(&l->mem, from->argv),
+		.started_wall_ms = from->started_wall_ms,
+		.duration_ms = (int64_t)from->duration_ms,
+		.ended = arena_strdup(&l->mem, ended),
+		.good = *ended && from->ended == ENDED_EXIT && !from->exit_code && !from->lost};
+}
+
+/* What its journal tells: what runs now, oldest first, and what ended last. */
+static void take_journal(struct survey *s, struct survey_look *l, struct agent *a)
+{
+	struct agent_command *list = arena_array(&l->mem, COMMANDS_SHOWN + 1, sizeof *list);
+	struct agent_command *last = &list[COMMANDS_SHOWN];
+	size_t n = journal_running(a->name, s->command, COMMANDS_READ);
+
+	a->nrunning = n;
+	a->commands = list;
+	for (a->ncommands = 0; a->ncommands < n && a->ncommands < COMMANDS_SHOWN; a->ncommands++)
+		take_command(l, &list[a->ncommands], &s->command[a->ncommands]);
+	n = journal_list(a->name, s->command, COMMANDS_READ);
+	for (size_t i = 0; i < n && !a->last; i++)
+		if (!s->command[i].running) {
+			take_command(l, last, &s->command[i]);
+			a->last = last;
+		}
+}
+
+static void take_seen(
+	struct survey *s, struct survey_look *l, struct agent *a, const struct survey_seen *c)
 {
 	struct lane_about about;
 
@@ -213,6 +258,8 @@ static void take_seen(struct survey_look *l, struct agent *a, const struct surve
 		a->image = arena_strdup(&l->mem, c->image);
 	a->lane = a->state == AGENT_UP && !lane_find(c->name, &about, NULL) &&
 		!strcmp(about.id, c->id);
+	if (a->state == AGENT_UP)
+		take_journal(s, l, a);
 }
 
 static void from_record(struct survey *s, struct survey_look *l, const struct session *r)
@@ -227,17 +274,17 @@ static void from_record(struct survey *s, struct survey_look *l, const struct se
 	take_def(l, a, k, def_in(k, r->name));
 	a->state = AGENT_GONE;
 	if (c)
-		take_seen(l, a, c);
+		take_seen(s, l, a, c);
 }
 
-static void from_container(struct survey_look *l, const struct survey_seen *c)
+static void from_container(struct survey *s, struct survey_look *l, const struct survey_seen *c)
 {
 	struct agent *a = add(l, c->name, c->agent);
 
 	if (!a)
 		return;
 	a->session = arena_strdup(&l->mem, c->session);
-	take_seen(l, a, c);
+	take_seen(s, l, a, c);
 	if (!own_proven(l->engine, c->name, c->session, c->proof))
 		a->state = AGENT_STRANGER;
 }
@@ -357,7 +404,7 @@ void survey_look(struct survey *s, struct survey_look *l)
 	for (size_t i = 0; i < l->nseen; i++)
 		if (*l->seen[i].agent && !strcmp(l->seen[i].role, "agent") &&
 			!listed(l, l->seen[i].name))
-			from_container(l, &l->seen[i]);
+			from_container(s, l, &l->seen[i]);
 	for (size_t t = 0; t < s->nteams; t++)
 		for (size_t i = 0; s->team[t].good && i < s->team[t].team.nagents; i++) {
 			const struct agent_def *d = &s->team[t].team.agents[i];

@@ -29,8 +29,10 @@ struct backend_options {
 	const struct policy *policy; /* copied; NULL: nothing is protected */
 	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */
 	uint64_t audit_keep_bytes;   /* 0: any size */
-	const char *team;            /* a team file whose agents are shown, up or not; NULL */
-	const char *program;         /* what the job board calls this process: "console", "ps" */
+	size_t journal_commands;     /* of agents that come up (settings.h) */
+	uint64_t journal_bytes;
+	const char *team;    /* a team file whose agents are shown, up or not; NULL */
+	const char *program; /* what the job board calls this process: "console", "ps" */
 };
 
 /* NULL and *err when the endpoint cannot even be named (wrong context, malformed URL). */

@@ -23,9 +23,14 @@ struct target {
 	const char *engine, *id, *name;
 };
 
+struct journal_command;
+struct journal_piece;
+
 enum command_kind {
-	CMD_ACT,          /* act on targets */
-	CMD_AGENTS,       /* agent_act on agents: targets' names are those of their containers */
+	CMD_ACT,    /* act on targets */
+	CMD_AGENTS, /* agent_act on agents: targets' names are those of their containers */
+	CMD_JOURNAL, /* targets[0].name's journal (journal.h): ref 0 its commands, else one's seq + 1:
+			     what it printed -> EV_JOURNAL */
 	CMD_REFRESH,      /* list again now */
 	CMD_FOCUS,        /* targets[0] gets snapshot.detail; no target: none */
 	CMD_VISIBLE,      /* these rows are on screen: sample them first */
@@ -71,6 +76,7 @@ enum event_kind {
 	EV_NOTICE,       /* a sentence for the message line */
 	EV_ENGINE,       /* something happened on the engine: `engine_event` */
 	EV_INSPECT,      /* bytes: the engine's JSON for targets[0] */
+	EV_JOURNAL,      /* of target.name: commands, newest first, or the pieces of one's output */
 	EV_LOG_LINES,    /* lines */
 	EV_LOG_END,      /* every stream of the subscription ended; err says why */
 	EV_SHELL_READY,  /* the command runs */
@@ -107,6 +113,11 @@ struct event {
 	struct target target;
 	const char *notice;
 	struct engine_event engine_event;
+	size_t ncommands; /* EV_JOURNAL */
+	const struct journal_command *commands;
+	size_t npieces;
+	const struct journal_piece *pieces;
+	uint64_t missed; /* bytes before the first piece that are kept no longer */
 	size_t nlines;
 	struct log_line *lines;
 	uint64_t dropped; /* EV_LOG_LINES: lines lost before these because nobody read them */

@@ -10,6 +10,7 @@
 
 #include "app.h"
 #include "views/audit.h"
+#include "views/journal.h"
 #include "views/list.h"
 #include "views/logs.h"
 #include "views/pen.h"
@@ -314,9 +315,26 @@ static bool container_act(struct view *v, enum action a)
 	return true;
 }
 
+static void show_journal(struct view *v)
+{
+	const struct agent_row *at = current(v);
+	AUTO_FREE char *name = at && at->a ? xstrdup(at->a->name) : NULL;
+
+	if (name)
+		app_push(v->app, &journal_view, name);
+	else if (at)
+		app_say(v->app, ROLE_DIM, "What a tool prints is in its logs: l.");
+}
+
+/* Once the detail, once more what it ran. */
 static void enter(struct view *v)
 {
 	struct agents *s = v->state;
+
+	if (s->open != CLOSED) {
+		show_journal(v);
+		return;
+	}
 
 	s->open = s->open == CLOSED && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
 }
@@ -335,6 +353,7 @@ static bool agents_act(struct view *v, enum action a)
 		if (current(v))
 			enter(v);
 		return true;
+	case DO_JOURNAL: show_journal(v); return true;
 	case DO_ZOOM:
 		s->open = s->open == FULL && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
 		return true;

@@ -8,6 +8,8 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "views/journal.h"
+
 static const struct agent_row *row_of(const struct table_row *r)
 {
 	return r->item;
@@ -219,7 +221,7 @@ static void last_text(const struct table_row *r, char *buf, size_t cap, struct s
 	if (!a || !a->last)
 		return;
 	*st = a->last->good ? STYLE(DIM) : STYLE(WARN);
-	snprintf(buf, cap, "%s  %s", a->last->ended, format_age(n, a->last->duration_ms));
+	snprintf(buf, cap, "%s  %s", a->last->ended, journal_took(n, a->last->duration_ms));
 }
 
 /* PATH: how commands get in. */

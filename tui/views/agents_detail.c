@@ -7,6 +7,7 @@
 #include <berth/format.h>
 #include <berth/text.h>
 
+#include "views/journal.h"
 #include "views/pen.h"
 
 #define WIDE 100 /* from here on facts and checks stand side by side */
@@ -36,7 +37,7 @@ static void command_line(struct pen *p, const struct agent_command *k, const str
 
 	if (ended)
 		snprintf(text, sizeof text, "%.400s · %s · %s", k->text, k->ended,
-			format_age(n, k->duration_ms));
+			journal_took(n, k->duration_ms));
 	else
 		snprintf(text, sizeof text, "%.400s · %s", k->text,
 			format_age(n, m->wall_ms - k->started_wall_ms));

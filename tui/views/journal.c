@@ -1,0 +1,509 @@
+/* journal.c - what an agent ran, and what each command printed: a list, and one output in full. */
+#include "views/journal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/agents.h>
+#include <berth/format.h>
+#include <berth/journal.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app.h"
+#include "views/page.h"
+#include "views/wrap.h"
+#include "widgets/table.h"
+
+#define ID_MAX 24
+#define ASK_EVERY_NS 1000000000
+
+/* A row of the page: part of a line of what a command printed. */
+struct printed {
+	const char *text;
+	size_t len;
+	int stream;
+};
+
+struct journal {
+	char *name; /* of the agent's container */
+	struct table table;
+	struct journal_command *commands;
+	size_t n, cap;
+	char (*ids)[ID_MAX];
+	size_t ids_cap;
+	uint64_t asked_id;
+	bool asked, told; /* an answer is awaited; one was here */
+	int64_t asked_ns, wall_ms;
+	/* One command's output, in place of the list. */
+	bool one, follow;
+	uint64_t seq, missed;
+	char problem[ERR_MSG_MAX];
+	struct str text; /* all pieces; what lines point into */
+	struct stretch { /* of one stream */
+		size_t from, n;
+		int stream;
+	} * stretch;
+	size_t nstretches, stretches_cap;
+	struct printed *row;
+	size_t nrows, rows_cap;
+	int width; /* that the rows were folded for */
+	struct page page;
+	struct area body;
+};
+
+static const struct journal_command *command_of(const struct table_row *r)
+{
+	return r->item;
+}
+
+/* Columns. */
+
+static void ended_words(const struct journal_command *k, char *buf, size_t cap, struct style *st)
+{
+	*st = STYLE(WARN);
+	if (k->running)
+		snprintf(buf, cap, "running");
+	else if (k->lost)
+		snprintf(buf, cap, "lost");
+	else if (k->ended == ENDED_EXIT)
+		snprintf(buf, cap, "exit %d", k->exit_code);
+	else if (k->ended == ENDED_SIGNAL)
+		snprintf(buf, cap, "signal %d", k->exit_code - 128);
+	else
+		snprintf(buf, cap, "%s", run_ended_name(k->ended));
+	if (k->running)
+		st->role = ROLE_BUSY;
+	else if (!k->lost && k->ended == ENDED_EXIT && !k->exit_code)
+		st->role = ROLE_DIM;
+}
+
+static void when_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	char n[FORMAT_MAX];
+
+	*st = STYLE(DIM);
+	snprintf(buf, cap, "%s", format_wall(n, command_of(r)->started_wall_ms));
+}
+
+static void command_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = command_of(r)->running ? STYLE(STRONG) : STYLE(TEXT);
+	snprintf(buf, cap, "%s", command_of(r)->argv);
+}
+
+static void ended_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	ended_words(command_of(r), buf, cap, st);
+}
+
+char *journal_took(char *buf, int64_t ms)
+{
+	if (ms < 1000)
+		snprintf(buf, FORMAT_MAX, "%d ms", (int)ms);
+	else
+		format_age(buf, ms);
+	return buf;
+}
+
+static void took_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	char n[FORMAT_MAX];
+
+	(void)st;
+	snprintf(buf, cap, "%s", journal_took(n, (int64_t)command_of(r)->duration_ms));
+}
+
+static void printed_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	uint64_t bytes = command_of(r)->out_bytes + command_of(r)->error_bytes;
+	char n[FORMAT_MAX];
+
+	*st = bytes ? STYLE(TEXT) : STYLE(DIM);
+	snprintf(buf, cap, "%s", format_bytes(n, bytes));
+}
+
+static void by_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = STYLE(DIM);
+	snprintf(buf, cap, "%s", command_of(r)->program);
+}
+
+static void path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = STYLE(DIM);
+	snprintf(buf, cap, "%s", command_of(r)->path == RUN_LANE ? "lane" : "engine");
+}
+
+static int when_compare(const struct table_row *a, const struct table_row *b)
+{
+	uint64_t x = command_of(a)->seq, y = command_of(b)->seq;
+
+	return x < y ? -1 : x > y;
+}
+
+static int took_compare(const struct table_row *a, const struct table_row *b)
+{
+	double x = command_of(a)->duration_ms, y = command_of(b)->duration_ms;
+
+	return x < y ? -1 : x > y;
+}
+
+/* clang-format off */
+static const struct table_column columns[] = {
+	{.name = "when", .head = "WHEN", .min = 8, .ideal = 8, .keep = 30, .descending = true,
+		.text = when_text, .compare = when_compare},
+	{.name = "command", .head = "COMMAND", .min = 18, .ideal = 40, .grow = 3,
+		.text = command_text},
+	{.name = "ended", .head = "ENDED", .min = 9, .ideal = 10, .text = ended_text},
+	{.name = "took", .head = "TOOK", .min = 7, .ideal = 7, .keep = 10, .right = true,
+		.descending = true, .text = took_text, .compare = took_compare},
+	{.name = "printed", .head = "PRINTED", .min = 7, .ideal = 7, .keep = 20, .right = true,
+		.text = printed_text},
+	{.name = "by", .head = "BY", .min = 8, .ideal = 8, .keep = 50, .text = by_text},
+	{.name = "path", .head = "PATH", .min = 6, .ideal = 6, .keep = 60, .text = path_text},
+};
+/* clang-format on */
+
+/* Asking. */
+
+static void ask(struct view *v)
+{
+	struct journal *s = v->state;
+	struct command *c = command_new(CMD_JOURNAL);
+
+	c->ref = s->one ? s->seq + 1 : 0;
+	command_target(c, "", "", s->name);
+	s->asked_id = app_send(v->app, c);
+	s->asked = true;
+	s->asked_ns = app_now_ns(v->app);
+}
+
+static void rebuild(struct journal *s)
+{
+	s->ids = mem_grow(s->ids, &s->ids_cap, s->n + 1, sizeof *s->ids);
+	table_begin(&s->table);
+	for (size_t i = 0; i < s->n; i++) {
+		snprintf(s->ids[i], ID_MAX, "%llu", (unsigned long long)s->commands[i].seq);
+		table_add(&s->table,
+			(struct table_row){.engine = "", .id = s->ids[i], .item = &s->commands[i]});
+	}
+	table_end(&s->table);
+}
+
+static void take_list(struct journal *s, const struct event *e)
+{
+	s->commands = mem_grow(s->commands, &s->cap, e->ncommands + 1, sizeof *s->commands);
+	s->n = e->ncommands;
+	if (s->n)
+		memcpy(s->commands, e->commands, s->n * sizeof *s->commands);
+	rebuild(s);
+}
+
+static void take_output(struct journal *s, const struct event *e)
+{
+	snprintf(s->problem, sizeof s->problem, "%s", e->err.kind ? e->err.msg : "");
+	if (e->err.kind)
+		return;
+	str_clear(&s->text);
+	s->nstretches = 0;
+	s->stretch = mem_grow(s->stretch, &s->stretches_cap, e->npieces + 1, sizeof *s->stretch);
+	for (size_t i = 0; i < e->npieces; i++) {
+		const struct journal_piece *p = &e->pieces[i];
+
+		/* A line may come in several pieces. */
+		if (s->nstretches && s->stretch[s->nstretches - 1].stream == p->stream)
+			s->stretch[s->nstretches - 1].n += p->n;
+		else
+			s->stretch[s->nstretches++] =
+				(struct stretch){s->text.len, p->n, p->stream};
+		str_add(&s->text, p->bytes, p->n);
+	}
+	s->missed = e->missed;
+	s->width = 0;
+	/* The command's own line may have changed with it. */
+	for (size_t i = 0; i < s->n && e->ncommands; i++)
+		if (s->commands[i].seq == e->commands[0].seq)
+			s->commands[i] = e->commands[0];
+}
+
+static void journal_event(struct view *v, const struct event *e)
+{
+	struct journal *s = v->state;
+
+	/* The answer to what was shown before has another id. */
+	if (e->kind != EV_JOURNAL || e->id != s->asked_id)
+		return;
+	s->asked = false;
+	s->told = true;
+	if (s->one)
+		take_output(s, e);
+	else
+		take_list(s, e);
+	app_dirty(v->app);
+}
+
+static void journal_snapshot(struct view *v, const struct snapshot *snap)
+{
+	struct journal *s = v->state;
+
+	s->wall_ms = snap->at_wall_ms;
+	if (!s->asked && app_now_ns(v->app) - s->asked_ns >= ASK_EVERY_NS)
+		ask(v);
+}
+
+/* The output. */
+
+static const struct journal_command *shown_command(const struct journal *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->commands[i].seq == s->seq)
+			return &s->commands[i];
+	return NULL;
+}
+
+static void add_row(struct journal *s, const char *text, size_t len, int stream)
+{
+	s->row = mem_grow(s->row, &s->rows_cap, s->nrows + 1, sizeof *s->row);
+	s->row[s->nrows++] = (struct printed){text, len, stream};
+}
+
+static void fold(struct journal *s, int width)
+{
+	s->nrows = 0;
+	for (size_t i = 0; i < s->nstretches; i++) {
+		const char *at = s->text.s + s->stretch[i].from, *end = at + s->stretch[i].n;
+
+		while (at < end) {
+			const char *nl = memchr(at, '\n', (size_t)(end - at));
+			size_t len = (size_t)((nl ? nl : end) - at), from = 0;
+
+			/* What a terminal would take as "back to the start" ends the line too. */
+			if (len && at[len - 1] == '\r')
+				len--;
+			do {
+				size_t next = len ? wrap_next(at, len, from, width) : 0;
+
+				add_row(s, at + from, next - from, s->stretch[i].stream);
+				from = next;
+			} while (from < len);
+			at = nl ? nl + 1 : end;
+		}
+	}
+	s->width = width;
+}
+
+static void draw_output(struct view *v, struct canvas *c, struct area a)
+{
+	struct journal *s = v->state;
+	const struct journal_command *k = shown_command(s);
+	struct area body = {a.x, a.y + 2, a.w, a.h - 2};
+	char ended[48], text[160], n[FORMAT_MAX], m[FORMAT_MAX];
+	struct style st;
+	int x = a.x + 1;
+
+	if (k) {
+		x += canvas_clip(c, x, a.y, a.w - 2, STYLE(STRONG), k->argv);
+		ended_words(k, ended, sizeof ended, &st);
+		x = a.x + 1 + canvas_text(c, a.x + 1, a.y + 1, a.w - 2, st, ended);
+		snprintf(text, sizeof text, "  %s  printed %s%s",
+			journal_took(n, (int64_t)k->duration_ms),
+			format_bytes(m, k->out_bytes + k->error_bytes),
+			k->terminal ? ", on a terminal" : "");
+		x += canvas_text(c, x, a.y + 1, a.x + a.w - x, STYLE(DIM), text);
+		if (s->missed)
+			canvas_printf(c, x, a.y + 1, a.x + a.w - x, STYLE(WARN),
+				"  the first %s are kept no longer", format_bytes(n, s->missed));
+	}
+	if (s->width != a.w - 2)
+		fold(s, a.w - 2);
+	s->page.length = (int)s->nrows;
+	s->page.seen = body.h;
+	if (s->follow)
+		page_scroll(&s->page, s->page.length);
+	if (s->problem[0])
+		canvas_clip(c, a.x + 1, body.y, a.w - 2, STYLE(BAD), s->problem);
+	else if (!s->nrows)
+		canvas_text(c, a.x + 1, body.y, a.w - 2, STYLE(DIM),
+			s->told ? "It printed nothing." : "…");
+	for (int y = 0; y < body.h && s->page.scroll + y < (int)s->nrows; y++) {
+		const struct printed *r = &s->row[s->page.scroll + y];
+
+		canvas_textn(c, a.x + 1, body.y + y, a.w - 2,
+			r->stream == 2 ? STYLE(WARN) : STYLE(TEXT), r->text, r->len);
+	}
+}
+
+/* The view. */
+
+static void journal_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct journal *s = v->state;
+
+	s->body = a;
+	if (s->one) {
+		page_draw(&s->page, v, c, a, draw_output);
+		return;
+	}
+	s->table.empty =
+		s->told ? "Nothing was run in this agent yet, or no journal is kept of it." : "…";
+	table_draw(&s->table, c, a);
+}
+
+static void show(struct view *v, const struct journal_command *k)
+{
+	struct journal *s = v->state;
+
+	s->one = k;
+	s->seq = k ? k->seq : 0;
+	s->page = (struct page){0};
+	s->told = false;
+	s->problem[0] = '\0';
+	str_clear(&s->text);
+	s->nstretches = s->nrows = 0;
+	s->width = 0;
+	s->missed = 0;
+	s->follow = k && k->running;
+	ask(v);
+}
+
+static bool journal_act(struct view *v, enum action a)
+{
+	struct journal *s = v->state;
+	const struct table_row *r;
+
+	app_dirty(v->app);
+	if (s->one) {
+		if (a == DO_BACK) {
+			show(v, NULL);
+			return true;
+		}
+		if (a == DO_FOLLOW) {
+			s->follow = !s->follow;
+			return true;
+		}
+		if (!page_act(&s->page, v, a))
+			return false;
+		/* At the end again: what comes is followed, as in the logs. */
+		s->follow = s->page.scroll + s->page.seen >= s->page.length;
+		return true;
+	}
+	r = table_current(&s->table);
+	if (a == DO_ENTER && r && !s->table.choosing) {
+		show(v, command_of(r));
+		return true;
+	}
+	return table_act(&s->table, a);
+}
+
+static void journal_click(struct view *v, int x, int y, bool twice)
+{
+	struct journal *s = v->state;
+	const struct table_row *r;
+
+	if (s->one)
+		return;
+	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 0 &&
+		(r = table_current(&s->table)))
+		show(v, command_of(r));
+	app_dirty(v->app);
+}
+
+static void journal_wheel(struct view *v, int lines)
+{
+	struct journal *s = v->state;
+
+	if (s->one) {
+		page_scroll(&s->page, lines);
+		s->follow = s->page.scroll + s->page.seen >= s->page.length;
+	} else {
+		table_wheel(&s->table, lines);
+	}
+	app_dirty(v->app);
+}
+
+static bool journal_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct journal *s = v->state;
+
+	(void)done;
+	return table_filter(&s->table, text, e) == 0;
+}
+
+static void journal_status(struct view *v, char *buf, size_t cap)
+{
+	struct journal *s = v->state;
+	char about[128] = "", name[96];
+
+	if (s->one && s->follow)
+		snprintf(about, sizeof about, "following");
+	else if (!s->one)
+		table_status(&s->table, about, sizeof about);
+	snprintf(buf, cap, "%s%s%s", text_clean(name, sizeof name, s->name), *about ? "  " : "",
+		about);
+}
+
+static bool journal_copy(struct view *v, struct str *out)
+{
+	struct journal *s = v->state;
+	const struct table_row *r = table_current(&s->table);
+
+	if (s->one)
+		str_add(out, s->text.s, s->text.len);
+	else if (r)
+		str_adds(out, command_of(r)->argv);
+	return out->len > 0;
+}
+
+static bool journal_save(struct view *v, struct str *out)
+{
+	struct journal *s = v->state;
+
+	if (s->one)
+		str_add(out, s->text.s, s->text.len);
+	else
+		table_save(&s->table, out);
+	return true;
+}
+
+static void journal_open(struct view *v)
+{
+	struct journal *s = v->state;
+
+	s->name = xstrdup(v->seed);
+	str_init(&s->text);
+	table_init(&s->table, columns, COUNT(columns), NULL);
+	ask(v);
+}
+
+static void journal_close(struct view *v)
+{
+	struct journal *s = v->state;
+
+	table_release(&s->table);
+	str_release(&s->text);
+	free(s->name);
+	free(s->commands);
+	free(s->ids);
+	free(s->stretch);
+	free(s->row);
+}
+
+const struct view_ops journal_view = {
+	.name = "journal",
+	.context = IN_JOURNAL,
+	.state_size = sizeof(struct journal),
+	.open = journal_open,
+	.close = journal_close,
+	.draw = journal_draw,
+	.snapshot = journal_snapshot,
+	.event = journal_event,
+	.act = journal_act,
+	.click = journal_click,
+	.wheel = journal_wheel,
+	.filter = journal_filter,
+	.status = journal_status,
+	.copy = journal_copy,
+	.save = journal_save,
+};
