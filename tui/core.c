@@ -35,6 +35,7 @@ static const struct {
 	{"exec", exec_engine, true},
 	{"tool list", cli_tool_list, true},
 	{"tool run", cli_tool_run, true},
+	{"clean", cli_clean, false},
 	{"doctor", cli_doctor, true},
 	{"audit list", cli_audit_list, true},
 	{"audit verify", cli_audit_verify, true},

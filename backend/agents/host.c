@@ -205,14 +205,17 @@ int host_network(struct agents_host *h, const struct team *t, const char *name, 
 	AUTO_JSON cJSON *root = NULL;
 	const char *full = arena_printf(mem, "berth-%s", name);
 	int found = host_network_find(h, name, mem, id, e);
+	char proof[PROOF_MAX];
 
 	(void)t;
 	if (found)
 		return found < 0 ? -1 : 0;
+	if (own_proof(h->info.id, full, OWN_NETWORK, proof, e))
+		return -1;
 	str_addf(&body,
 		"{\"Name\":\"%s\",\"Driver\":\"bridge\",\"Internal\":true,\"CheckDuplicate\":true,"
-		"\"Labels\":{\"berth.role\":\"network\"}}",
-		full);
+		"\"Labels\":{\"berth.role\":\"network\",\"berth.proof\":\"%s\"}}",
+		full, proof);
 	if (sync_ask(h->engine, "make the network %s", full, "POST", "/networks/create", body.s, 0,
 		    &reply, e))
 		return -1;

@@ -206,6 +206,48 @@ size_t session_all(struct session *out, size_t max)
 	return n;
 }
 
+/* An OFD lock goes with its holder, however that ends. */
+static int making_lock(int cmd, short type, struct flock *ret)
+{
+	char path[PATH_MAX];
+	AUTO_CLOSE int fd = -1;
+
+	*ret = (struct flock){.l_type = type, .l_whence = SEEK_SET};
+	if (session_path("making", path, NULL))
+		return -1;
+	path[strlen(path) - strlen(".session")] = '\0';
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -1;
+	while (fcntl(fd, cmd, ret) < 0)
+		if (errno != EINTR)
+			return -1;
+	return steal_fd(&fd);
+}
+
+int sessions_enter(struct err *e)
+{
+	struct flock lock;
+	int fd = making_lock(F_OFD_SETLKW, F_RDLCK, &lock);
+
+	return fd >= 0 ? fd : err_sys(e, errno, "cannot lock the session records");
+}
+
+bool sessions_making(void)
+{
+	struct flock lock;
+	AUTO_CLOSE int fd = making_lock(F_OFD_GETLK, F_WRLCK, &lock);
+
+	return fd >= 0 && lock.l_type == F_RDLCK;
+}
+
+int sessions_exclude(void)
+{
+	struct flock lock;
+
+	return making_lock(F_OFD_SETLK, F_WRLCK, &lock);
+}
+
 static void first_line(const char *path, char *out, size_t cap)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);

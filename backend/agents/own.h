@@ -44,7 +44,18 @@ void session_forget(const char *name);
 /* Every record, for `down --all` and the search for orphans; at most max. */
 size_t session_all(struct session *out, size_t max);
 
-/* Hex HMAC over (engine, name, session). */
+/* While an agent is brought up there are things whose session is not recorded yet.  Who brings one up
+ * holds this (a descriptor; closing it lets go) and waits for those who take leftovers away. */
+int sessions_enter(struct err *e);
+bool sessions_making(void); /* does anybody? */
+/* Nobody does, and nobody begins until this descriptor is closed; -1: somebody does. */
+int sessions_exclude(void);
+
+/* Hex HMAC over (engine, name, session).  Volumes and networks outlive sessions and have these in its
+ * place. */
+#define OWN_HOME "home"
+#define OWN_NETWORK "network"
+#define OWN_IMAGE "image"
 int own_proof(const char *engine, const char *name, const char *session, char proof[PROOF_MAX],
 	struct err *e);
 bool own_proven(const char *engine, const char *name, const char *session, const char *proof);

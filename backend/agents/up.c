@@ -118,9 +118,12 @@ static int make_home(struct bringing *b, struct err *e)
 		return 0;
 	if (e2.kind != ERR_NOT_FOUND)
 		return err_copy(e, &e2);
+	if (own_proof(b->h->info.id, b->home, OWN_HOME, proof, e))
+		return -1;
 	str_addf(&body,
-		"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\"}}",
-		b->home, b->def->id);
+		"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\","
+		"\"berth.proof\":\"%s\"}}",
+		b->home, b->def->id, proof);
 	if (sync_ask(b->h->engine, "make the volume %s", b->home, "POST", "/volumes/create", body.s,
 		    0, NULL, e))
 		return -1;
@@ -346,9 +349,12 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	struct agent_up *ret, struct err *e)
 {
 	struct bringing b = {.h = h, .team = t, .def = a, .offer = {.boot = -1, .lane = -1}};
+	AUTO_CLOSE int making = sessions_enter(e);
 	int result;
 
 	memset(ret, 0, sizeof *ret);
+	if (making < 0)
+		return -1;
 	arena_init(&b.mem, 2048);
 	result = up_recorded(&b, ret, e);
 	if (b.offered)

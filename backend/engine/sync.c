@@ -1,6 +1,7 @@
 /* sync.c - run the loop until one answer has come. */
 #include "engine/sync.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@ struct engine_sync {
 	uv_loop_t loop;
 	struct engine *en;
 	struct arena mem; /* what sync_hello gave out */
+	uv_async_t wake;  /* by sync_interrupt */
+	atomic_bool interrupted;
 };
 
 struct answer {
@@ -22,16 +25,27 @@ struct answer {
 	struct engine_info *info;
 };
 
+static void on_wake(uv_async_t *wake)
+{
+	(void)wake; /* wait_for looks */
+}
+
 struct engine_sync *sync_open(const struct endpoint *ep, struct err *e)
 {
 	struct engine_sync *s = xcalloc(1, sizeof *s);
 
 	CHECK(!uv_loop_init(&s->loop));
+	CHECK(!uv_async_init(&s->loop, &s->wake, on_wake));
+	/* Alone it must not keep the loop waiting: an answer may come before the loop polls. */
+	uv_unref((uv_handle_t *)&s->wake);
 	arena_init(&s->mem, 1024);
 	s->en = engine_open(&s->loop, ep, e);
 	if (s->en)
 		return s;
+	uv_close((uv_handle_t *)&s->wake, NULL);
+	uv_run(&s->loop, UV_RUN_DEFAULT);
 	CHECK(!uv_loop_close(&s->loop));
+	arena_release(&s->mem);
 	free(s);
 	return NULL;
 }
@@ -41,6 +55,7 @@ void sync_close(struct engine_sync *s)
 	if (!s)
 		return;
 	engine_close(s->en, NULL, NULL);
+	uv_close((uv_handle_t *)&s->wake, NULL);
 	uv_run(&s->loop, UV_RUN_DEFAULT);
 	CHECK(!uv_loop_close(&s->loop));
 	arena_release(&s->mem);
@@ -57,11 +72,21 @@ uv_loop_t *sync_loop(struct engine_sync *s)
 	return &s->loop;
 }
 
-static int wait_for(struct engine_sync *s, struct answer *a)
+static int wait_for(struct engine_sync *s, struct engine_call *call, struct answer *a)
 {
+	while (!a->done && !atomic_load(&s->interrupted))
+		CHECK(uv_run(&s->loop, UV_RUN_ONCE) || a->done);
+	if (!a->done)
+		engine_cancel(call);
 	while (!a->done)
 		CHECK(uv_run(&s->loop, UV_RUN_ONCE) || a->done);
 	return a->result;
+}
+
+void sync_interrupt(struct engine_sync *s)
+{
+	atomic_store(&s->interrupted, true);
+	uv_async_send(&s->wake);
 }
 
 static void settle(struct answer *a, const struct err *err)
@@ -97,8 +122,7 @@ int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e)
 {
 	struct answer a = {.e = e, .s = s, .info = ret};
 
-	engine_hello(s->en, on_hello, &a);
-	return wait_for(s, &a);
+	return wait_for(s, engine_hello(s->en, on_hello, &a), &a);
 }
 
 static void on_reply(void *ctx, const char *body, size_t len, const struct err *err)
@@ -115,8 +139,9 @@ int sync_ask(struct engine_sync *s, const char *what, const char *subject, const
 {
 	struct answer a = {.e = e, .reply = reply};
 
-	engine_ask(s->en, what, subject, method, target, body, timeout_ms, on_reply, &a);
-	return wait_for(s, &a);
+	return wait_for(s,
+		engine_ask(s->en, what, subject, method, target, body, timeout_ms, on_reply, &a),
+		&a);
 }
 
 static void on_done(void *ctx, const struct err *err)
@@ -129,8 +154,7 @@ int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bo
 {
 	struct answer a = {.e = e};
 
-	engine_act(s->en, act, id, force, volumes, timeout_s, on_done, &a);
-	return wait_for(s, &a);
+	return wait_for(s, engine_act(s->en, act, id, force, volumes, timeout_s, on_done, &a), &a);
 }
 
 struct transferring {
@@ -190,7 +214,7 @@ int sync_transfer(struct engine_sync *s, const char *subject, const struct engin
 	x.timer.data = &x;
 	uv_timer_start(&x.timer, look, 100, 100);
 	x.call = engine_transfer(s->en, subject, &own, on_transferred, &x);
-	wait_for(s, &x.answer);
+	wait_for(s, x.call, &x.answer);
 	x.timer.data = &closed;
 	uv_close((uv_handle_t *)&x.timer, on_closed);
 	while (!closed)

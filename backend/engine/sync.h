@@ -23,6 +23,9 @@ void sync_close(struct engine_sync *s); /* NULL is fine */
 struct engine *sync_engine(struct engine_sync *s);
 uv_loop_t *sync_loop(struct engine_sync *s);
 
+/* From any thread: the call under way, and every later one, ends with ERR_CANCELLED. */
+void sync_interrupt(struct engine_sync *s);
+
 /* The fields point into the engine_sync and stay until it is closed. */
 int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e);
 /* *reply (may be NULL) gets the body, appended. */

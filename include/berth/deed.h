@@ -48,6 +48,7 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(CONTAINER_MOUNT, "container.mount", GUARDED, DEED_CHANGES, "mount into container")      \
 	X(AGENT_UP, "agent.up", GUARDED, DEED_CHANGES, "bring up agent")                          \
 	X(AGENT_DOWN, "agent.down", GUARDED, DEED_CLEANS, "bring down agent")                     \
+	X(SESSION_FORGET, "session.forget", GUARDED, DEED_CLEANS, "forget the session of")        \
 	X(TOOL_RUN, "tool.run", GROUPED, DEED_CHANGES, "run tool")                                \
 	X(IMAGE_PULL, "image.pull", GROUPED, DEED_CHANGES, "pull image")                          \
 	X(IMAGE_BUILD, "image.build", GROUPED, DEED_CHANGES, "build image")                       \

@@ -376,9 +376,11 @@ class Handler(socketserver.BaseRequestHandler):
                           "Containers": len(engine.containers), "OSType": "linux", "SecurityOptions": ["name=seccomp,profile=default"]})
 
     def list(self, engine, query):
+        wanted = json.loads(query.get("filters", "{}")).get("id")
         with engine.lock:
             rows = [engine.summary(c) for c in engine.containers.values()
-                    if query.get("all") in ("1", "true") or c["state"] in ("running", "paused", "restarting")]
+                    if (query.get("all") in ("1", "true") or c["state"] in ("running", "paused", "restarting"))
+                    and (not wanted or c["id"] in wanted)]
         return self.json(rows)
 
     def inspect(self, engine, query, ref):

@@ -178,6 +178,7 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 	}
 	arena_init(&mem, 1024);
 	prepare(&crew, c, s, "up", &team, &mem);
+	cli_orphans(c);
 	crew.n = team.nagents;
 	crew.work = xcalloc(crew.n, sizeof *crew.work);
 	for (size_t i = 0; i < crew.n; i++)

@@ -47,6 +47,19 @@ static const struct cli_option down_options[] = {
 	{0},
 };
 
+static const struct cli_option clean_options[] = {
+	{0, "foreign", NULL,
+		"also other people's exited containers, unused networks, dangling images and anonymous "
+		"volumes"},
+	{'n', "dry-run", NULL, "only show the plan"},
+	{0, "plan", "FILE", "carry out a saved plan (-: standard input)"},
+	{'y', "yes", NULL, "carry the plan out without asking"},
+	{0, "json", NULL,
+		"print one JSON document: the plan, berth.clean_plan/1, or what came of it, "
+		"berth.clean/1"},
+	{0},
+};
+
 static const struct cli_option exec_options[] = {
 	{0, "timeout", "S", "end it, and all that it started, after S seconds"},
 	{'t', "tty", NULL, "give it a terminal"},
@@ -452,6 +465,14 @@ const struct cli_command cli_commands[] = {
 		up_options, NULL, 1, 1, NULL},
 	{"down", "[FILE]", "berth-core", "stop and remove the agents of a team file",
 		"Workspaces and home volumes stay.", down_options, NULL, 0, 1, NULL},
+	{"clean", "", "berth-core", "remove what dead processes and ended sessions left behind",
+		"Shows a plan of exact ids: containers, networks, volumes, images and files of berth's, "
+		"each with its size, owner and reason, and what is protected and why.  On a terminal it "
+		"asks for their number, elsewhere it prints the plan and exits with 2.  Each item is "
+		"looked at again right before it goes; what changed meanwhile is left alone.  What runs "
+		"is stopped first.  A plan that was interrupted can be carried out again.  Homes of "
+		"ended sessions are part of it; what lives, and what another berth made, never is.",
+		clean_options, NULL, 0, 0, NULL},
 	{"exec", "AGENT -- CMD ARG...", "berth-exec", "run a command in a running agent",
 		"Standard input is passed on unless it is a terminal.  Exits as the command does "
 		"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "

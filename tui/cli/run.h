@@ -20,7 +20,7 @@ cli_run_fn cli_doctor; /* s is NULL: whether the settings can be read is one of 
 cli_run_fn cli_config_check; /* likewise */
 /* The audit log; none of them needs settings. */
 cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
-cli_run_fn cli_up, cli_down;
+cli_run_fn cli_up, cli_down, cli_clean;
 cli_run_fn cli_tool_list, cli_tool_run;
 cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 
@@ -29,6 +29,8 @@ struct backend *cli_backend(const struct cli *c, const char *program, struct err
 /* Wait until the containers are listed, and then (`stats`) until all have rates, but not for ever.
  * A reference of the caller's, or NULL. */
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e);
+
+void cli_orphans(const struct cli *c); /* a word on stderr when there are any */
 
 int cli_columns(void); /* of the terminal on stdout; 0: it is none, clip nothing */
 

@@ -1,0 +1,102 @@
+/* local.c - this machine's part of the world: session records, and what lanes left behind. */
+#include "clean/world.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+
+#include "lane/lane.h"
+
+#define SESSIONS_MAX 1024
+#define FILES_MAX 4096
+#define YOUNG_MS 60000 /* a lane is prepared before its container is there */
+
+static struct seen_files *files_named(struct world *w, const char *name, struct arena *mem)
+{
+	struct seen_files *f;
+
+	for (size_t i = 0; i < w->nfiles; i++)
+		if (!strcmp(w->files[i].name, name))
+			return &w->files[i];
+	if (w->nfiles == FILES_MAX)
+		return NULL;
+	f = &w->files[w->nfiles++];
+	*f = (struct seen_files){.name = arena_strdup(mem, name), .engine = "", .id = ""};
+	return f;
+}
+
+/* NAME, NAME.lane or NAME.rules. */
+static void take_lane(struct world *w, const char *dir, const char *entry, struct arena *mem)
+{
+	char name[LANE_NAME_MAX], path[PATH_MAX], place[LANE_PATH_MAX];
+	const char *dot = strrchr(entry, '.');
+	size_t n = dot && (!strcmp(dot, ".lane") || !strcmp(dot, ".rules")) ? (size_t)(dot - entry)
+									    : strlen(entry);
+	struct lane_about about;
+	struct seen_files *f;
+	struct stat st;
+
+	if (*entry == '.' || n >= sizeof name)
+		return;
+	snprintf(name, sizeof name, "%.*s", (int)n, entry);
+	snprintf(path, sizeof path, "%s/%s", dir, entry);
+	if (lane_place(name, place, NULL) || lstat(path, &st))
+		return;
+	f = files_named(w, name, mem);
+	if (!f)
+		return;
+	f->lane = true;
+	if (st.st_mtim.tv_sec * 1000 > f->made_ms)
+		f->made_ms = st.st_mtim.tv_sec * 1000;
+	f->young |= clock_wall_ms() - st.st_mtim.tv_sec * 1000 < YOUNG_MS;
+	if (!*f->id && !lane_find(name, &about, NULL) && !strcmp(about.name, name)) {
+		f->engine = arena_strdup(mem, about.engine);
+		f->id = arena_strdup(mem, about.id);
+	}
+}
+
+void world_sessions(struct world *w, struct arena *mem)
+{
+	struct session *all = xcalloc(SESSIONS_MAX, sizeof *all), *kept;
+
+	w->making = sessions_making();
+	w->nsessions = session_all(all, SESSIONS_MAX);
+	kept = arena_array(mem, w->nsessions + 1, sizeof *kept);
+	memcpy(kept, all, w->nsessions * sizeof *kept);
+	free(all);
+	w->session = kept;
+}
+
+void world_files(struct world *w, struct arena *mem)
+{
+	char dir[LANE_PATH_MAX];
+	struct dirent *entry;
+	DIR *d;
+
+	w->files = arena_array(mem, FILES_MAX, sizeof *w->files);
+	for (size_t i = 0; i < w->nsessions; i++) {
+		struct seen_files *f = files_named(w, w->session[i].name, mem);
+
+		if (!f)
+			break;
+		f->record = true;
+		f->engine = w->session[i].engine;
+		f->id = w->session[i].id;
+		f->made_ms = w->session[i].created_ms;
+	}
+	if (lane_place("x", dir, NULL))
+		return;
+	*strrchr(dir, '/') = '\0';
+	d = opendir(dir);
+	while (d && (entry = readdir(d)))
+		take_lane(w, dir, entry->d_name, mem);
+	if (d)
+		closedir(d);
+}

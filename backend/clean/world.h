@@ -1,0 +1,84 @@
+/*
+ * world.h - what is there: the engine's lists and this machine's records, as the rules want them.
+ *
+ * Plain data in one arena, so that the rules (rules.h) can be tested as a table.
+ */
+#ifndef CLEAN_WORLD_H
+#define CLEAN_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <berth/arena.h>
+#include <berth/snapshot.h>
+
+#include "agents/own.h"
+#include "engine/sync.h"
+
+struct seen_container {
+	const char *id, *name, *image, *image_id, *status;
+	enum container_state state;
+	int64_t made_ms;
+	int64_t bytes; /* of its writable layer; -1 unknown */
+	size_t nlabels, nvolumes, nnetworks;
+	const struct key_value *labels;
+	const char *const *volumes;  /* names */
+	const char *const *networks; /* names and ids */
+};
+
+struct seen_network {
+	const char *id, *name, *driver;
+	int64_t made_ms;
+	size_t nlabels;
+	const struct key_value *labels;
+};
+
+struct seen_volume {
+	const char *name, *driver;
+	int64_t made_ms, bytes;
+	size_t nlabels;
+	const struct key_value *labels;
+};
+
+struct seen_image {
+	const char *id, *tag; /* "": dangling */
+	int64_t made_ms, bytes;
+	size_t nlabels;
+	const struct key_value *labels;
+};
+
+/* Files named after a container: its session's record, its lane. */
+struct seen_files {
+	const char *name;
+	bool record, lane;       /* which of them there are */
+	bool young;              /* may be in the making */
+	const char *engine, *id; /* of the container, "" when they do not say */
+	int64_t made_ms;
+};
+
+struct world {
+	const char *engine;
+	bool making; /* somebody is bringing an agent up at this moment */
+	size_t ncontainers, nnetworks, nvolumes, nimages, nsessions, nfiles;
+	struct seen_container *container;
+	struct seen_network *network;
+	struct seen_volume *volume;
+	struct seen_image *image;
+	const struct session *session;
+	struct seen_files *files;
+};
+
+const char *world_label(const struct key_value *labels, size_t n, const char *key); /* "" */
+
+/* Only this container; *w has one or none. */
+int world_container(
+	struct engine_sync *en, const char *id, struct world *w, struct arena *mem, struct err *e);
+/* All the lists; `foreign`: images too, `sizes`: measured. */
+int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w, struct arena *mem,
+	struct err *e);
+/* This machine's part. */
+void world_sessions(struct world *w, struct arena *mem);
+void world_files(struct world *w, struct arena *mem); /* after the sessions */
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * clean.h - cleaning up by a plan: what could go, why, what is kept, and carrying out exactly that.
+ *
+ * A plan is frozen: it names full ids, and only what it names is ever touched.  Each item is looked at
+ * again right before its act (still there, still for the same reason, not started meanwhile, not
+ * protected), else it is left alone and the outcome says why.  What runs is stopped first, with its
+ * grace time; as long as it is not removed, cancelling starts it again.  Plans can be saved as JSON
+ * (berth.clean_plan/1) and run later; one that was interrupted can be run again: what is gone is gone.
+ *
+ * By default only what this user's berth made is a candidate, by proof (REQUIREMENTS 2.5 and 2.6): what
+ * a dead process or an ended session left behind.  What lives never is one, nor what another berth
+ * made.  `foreign` adds other people's exited containers, unused networks, dangling images and
+ * anonymous volumes.
+ *
+ * For command lines and workers: the calls of a clean_host block.  Thread: one owner at a time; the
+ * rest is plain data.
+ */
+#ifndef BERTH_CLEAN_H
+#define BERTH_CLEAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "err.h"
+#include "policy.h"
+#include "str.h"
+
+#define CLEAN_ITEMS_MAX 20000
+#define CLEAN_JSON_MAX ((size_t)16 << 20) /* bytes of a saved plan */
+
+enum clean_type {
+	CLEAN_CONTAINER,
+	CLEAN_NETWORK,
+	CLEAN_VOLUME,
+	CLEAN_IMAGE,
+	CLEAN_LEFTOVER, /* files of ours on this machine: a session's record, a lane's directory */
+	CLEAN_TYPES
+};
+const char *clean_type_name(enum clean_type t); /* "container" */
+
+enum clean_reason {
+	CLEAN_NOTHING,       /* not a candidate */
+	CLEAN_OWNER_DEAD,    /* the process that made it for itself is dead */
+	CLEAN_SESSION_ENDED, /* its session ended, or has another container now */
+	CLEAN_UNFINISHED,    /* made, but never started: bringing it up was interrupted */
+	CLEAN_EXITED,
+	CLEAN_DEAD,     /* the engine failed to remove it once */
+	CLEAN_UNUSED,   /* no container uses it */
+	CLEAN_DANGLING, /* an image without a name that nothing is made from */
+	CLEAN_LEFT,     /* files whose container is gone */
+	CLEAN_REASONS
+};
+const char *clean_reason_name(enum clean_reason r); /* "owner_dead" */
+/* An orphan: nobody else will ever remove it. */
+static inline bool clean_orphan(enum clean_reason r)
+{
+	return r == CLEAN_OWNER_DEAD || r == CLEAN_SESSION_ENDED || r == CLEAN_UNFINISHED;
+}
+
+struct clean_item {
+	enum clean_type type;
+	enum clean_reason reason;
+	const char *id;   /* full: 64 hex digits, sha256:..., a volume's name, a container's name */
+	const char *name; /* for people */
+	const char *owner; /* "agent researcher", "process 4211", "somebody else" */
+	const char *why;   /* sentence: the reason in full */
+	const char *keep;  /* sentence: why it is protected; NULL: it is not */
+	int64_t bytes;     /* that go with it; -1 unknown */
+	int64_t made_ms;   /* wall time; 0 unknown */
+	bool foreign, running;
+	bool marked; /* to be removed; never with `keep` */
+};
+
+struct clean_plan {
+	const char *name; /* 8 hex digits, for people to tell plans apart */
+	const char *engine, *engine_name, *endpoint;
+	int64_t made_ms;
+	bool foreign;
+	size_t n;
+	struct clean_item *item; /* containers first; everything in the arena it was made in */
+};
+
+struct clean_totals {
+	size_t marked, kept, running, orphans; /* running, orphans: of the marked, of all */
+	uint64_t bytes;                        /* of the marked, where known */
+	bool bytes_unknown;                    /* some are not */
+};
+struct clean_totals clean_totals(const struct clean_plan *p);
+
+struct clean_plan *clean_plan_copy(const struct clean_plan *p, struct arena *mem);
+void clean_plan_json(const struct clean_plan *p, struct str *out);
+/* Trusts nothing: ERR_USAGE with what is wrong and where. */
+struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *mem, struct err *e);
+
+/* -- on an engine -------------------------------------------------------------------------------- */
+
+struct clean_host;
+struct audit;
+struct board;
+
+struct clean_options {
+	const char *host, *context;  /* as in backend_options */
+	const char *program;         /* what the audit log calls this process: "clean" */
+	const struct policy *policy; /* NULL: nothing is protected; copied */
+	struct audit *audit;         /* the process's log when it has one open; NULL */
+};
+
+struct clean_host *clean_open(const struct clean_options *o, struct err *e);
+void clean_close(struct clean_host *h); /* NULL is fine */
+/* From any thread: what waits for the engine ends with ERR_CANCELLED. */
+void clean_interrupt(struct clean_host *h);
+
+/* sizes: ask the engine to measure, which takes it a while.  In mem. */
+struct clean_plan *clean_plan_make(
+	struct clean_host *h, bool foreign, bool sizes, struct arena *mem, struct err *e);
+/* Orphans there are now, for a word at the start of things: -1 when that cannot be found out. */
+int clean_orphans(struct clean_host *h);
+
+enum clean_state {
+	CLEAN_WAITING,
+	CLEAN_CHECKING,
+	CLEAN_STOPPING,
+	CLEAN_STOPPED, /* not removed yet: cancelling starts it again */
+	CLEAN_REMOVING,
+	/* from here on: ended */
+	CLEAN_REMOVED,
+	CLEAN_GONE,    /* it was not there any more */
+	CLEAN_SKIPPED, /* changed since the plan was made: left alone */
+	CLEAN_REFUSED, /* policy said no */
+	CLEAN_KEPT,    /* cancelled before its turn, or started again */
+	CLEAN_FAILED,
+};
+const char *clean_state_name(enum clean_state s); /* "removed" */
+static inline bool clean_ended(enum clean_state s)
+{
+	return s >= CLEAN_REMOVED;
+}
+
+struct clean_outcome {
+	enum clean_state state;
+	char said[240]; /* a sentence, or "" */
+};
+
+struct clean_run {
+	int width;           /* at once; 0: 8 */
+	int grace_s;         /* of what runs; -1: the container's own */
+	int64_t undo_ms;     /* how long what was stopped waits before it is removed */
+	const char *user;    /* whose the job is; NULL: this process's user */
+	struct board *board; /* for the job; NULL: one is opened */
+	/* Called by any of the workers, one at a time.  May be NULL. */
+	bool (*cancelled)(void *ctx);
+	void (*changed)(void *ctx, size_t item, const struct clean_outcome *o);
+	void *ctx;
+};
+
+struct clean_sum {
+	size_t done, skipped, refused, kept, failed; /* done: removed, or gone already */
+	uint64_t bytes;                              /* that went, where known */
+};
+
+/* Carry out the marked items.  outcome: one for each item of the plan, filled in.  0: every marked item
+ * is gone or was rightly left alone; -1: the first failure, ERR_CONFLICT when the plan is for another
+ * engine, ERR_REFUSED, ERR_UNREACHABLE when the engine was lost, or ERR_CANCELLED. */
+int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,
+	struct clean_outcome *outcome, struct clean_sum *ret, struct err *e);
+
+#endif

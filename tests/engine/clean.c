@@ -1,0 +1,588 @@
+/*
+ * clean.c - clean-up on a real engine: BERTH_TEST_ENGINE names it, with the image box:1.
+ *
+ * Orphans are real: made by a child that names itself as their owner and then dies of SIGKILL.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/clean.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+#include "agents/own.h"
+#include "engine/json.h"
+#include "engine/sync.h"
+#include "lane/lane.h"
+
+static char top[] = "/tmp/berth-clean-XXXXXX";
+static struct endpoint endpoint;
+static struct engine_sync *engine; /* the test's own, beside the clean-up's */
+static char engine_id[128];
+static struct clean_host *host;
+static struct arena mem;
+static struct clean_outcome outcome[4096];
+static struct clean_sum sum;
+
+static void use_state(const char *which)
+{
+	AUTO_FREE char *state = xasprintf("%s/%s", top, which);
+
+	mkdir(state, 0700);
+	setenv("XDG_STATE_HOME", state, 1);
+	setenv("XDG_RUNTIME_DIR", state, 1);
+}
+
+static struct clean_host *open_host(const struct policy *policy)
+{
+	const struct clean_options o = {
+		.host = getenv("BERTH_TEST_ENGINE"), .program = "clean", .policy = policy};
+	struct err e = ERR_INIT;
+	struct clean_host *h = clean_open(&o, &e);
+
+	if (!h)
+		fail_msg("%s", e.msg);
+	return h;
+}
+
+static int set_up(void **state)
+{
+	struct endpoint_options o = {getenv("BERTH_TEST_ENGINE"), NULL};
+	struct engine_info info;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (!o.host) {
+		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+		return -1;
+	}
+	assert_non_null(mkdtemp(top));
+	use_state("one");
+	arena_init(&mem, 65536);
+	if (endpoint_choose(&o, &endpoint, &e))
+		fail_msg("%s", e.msg);
+	engine = sync_open(&endpoint, &e);
+	if (!engine || sync_hello(engine, &info, &e))
+		fail_msg("%s", e.msg);
+	snprintf(engine_id, sizeof engine_id, "%s", info.id);
+	host = open_host(NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
+
+	(void)state;
+	clean_close(host);
+	sync_close(engine);
+	endpoint_release(&endpoint);
+	arena_release(&mem);
+	return system(rm);
+}
+
+/* The engine, by hand. */
+
+static int ask(const char *method, const char *target, const char *body, struct str *reply)
+{
+	return sync_ask(engine, "do %s", target, method, target, body, 60000, reply, NULL);
+}
+
+static bool there(const char *path)
+{
+	return ask("GET", path, NULL, NULL) == 0;
+}
+
+static bool container_there(const char *name)
+{
+	AUTO_FREE char *path = xasprintf("/containers/%s/json", name);
+
+	return there(path);
+}
+
+static bool runs(const char *name)
+{
+	AUTO_FREE char *path = xasprintf("/containers/%s/json", name);
+	AUTO_STR struct str reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+
+	if (ask("GET", path, NULL, &reply))
+		return false;
+	root = ejson_parse(reply.s, reply.len, NULL);
+	return ejson_bool(ejson_path(root, "State", NULL), "Running");
+}
+
+static void drop(const char *name)
+{
+	AUTO_FREE char *path = xasprintf("/containers/%s?force=1&v=1", name);
+
+	ask("DELETE", path, NULL, NULL);
+}
+
+/* A container that is proven ours; owner NULL: an agent's.  Its id in the arena. */
+static const char *make(
+	struct engine_sync *en, const char *name, const char *owner, const char *more, bool start)
+{
+	static const char session[] = "0123456789abcdef0123456789abcdef";
+	AUTO_STR struct str body = STR_INIT, reply = STR_INIT;
+	AUTO_FREE char *path = xasprintf("/containers/create?name=%s", name);
+	AUTO_JSON cJSON *root = NULL;
+	struct err e = ERR_INIT;
+	char proof[PROOF_MAX];
+	const char *id;
+
+	assert_int_equal(own_proof(engine_id, name, session, proof, &e), 0);
+	str_addf(&body,
+		"{\"Image\":\"box:1\",\"Cmd\":[\"/demo/idle.sh\"],\"StopSignal\":\"SIGKILL\",%s\"Labels\":{"
+		"\"berth.role\":\"%s\",\"berth.session\":\"%s\",\"berth.proof\":\"%s\"%s",
+		more, owner ? "tool" : "agent", session, proof, owner ? ",\"berth.owner\":" : "");
+	if (owner)
+		ejson_quote(&body, owner);
+	str_adds(&body, "}}");
+	if (sync_ask(en, "make %s", name, "POST", path, body.s, 60000, &reply, &e))
+		fail_msg("%s", e.msg);
+	root = ejson_parse(reply.s, reply.len, &e);
+	id = arena_strdup(&mem, ejson_string(root, "Id"));
+	if (start && sync_act(en, ACT_START, id, false, false, -1, &e))
+		fail_msg("%s", e.msg);
+	return id;
+}
+
+#define QUIET "\"HostConfig\":{\"NetworkMode\":\"none\"},"
+
+/* In a child that then dies of SIGKILL: PREFIX-run runs, PREFIX-made was never started. */
+static void make_orphans(const char *prefix)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		AUTO_STR struct str owner = STR_INIT;
+		AUTO_FREE char *run = xasprintf("%s-run", prefix),
+			       *made = xasprintf("%s-made", prefix);
+		/* The parent's connections are the parent's. */
+		struct engine_sync *en = sync_open(&endpoint, NULL);
+
+		own_label(&owner);
+		make(en, run, owner.s, QUIET, true);
+		make(en, made, owner.s, QUIET, false);
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static struct clean_plan *plan(bool foreign)
+{
+	struct err e = ERR_INIT;
+	struct clean_plan *p = clean_plan_make(host, foreign, true, &mem, &e);
+
+	if (!p)
+		fail_msg("%s", e.msg);
+	assert_true(p->n < COUNT(outcome));
+	return p;
+}
+
+static struct clean_item *named(struct clean_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(p->item[i].name, name) || !strcmp(p->item[i].id, name))
+			return &p->item[i];
+	return NULL;
+}
+
+static const struct clean_outcome *outcome_of(struct clean_plan *p, const char *name)
+{
+	struct clean_item *it = named(p, name);
+
+	assert_non_null(it);
+	return &outcome[it - p->item];
+}
+
+static int carry_out(struct clean_plan *p, struct err *e)
+{
+	const struct clean_run how = {.grace_s = 1};
+
+	return clean_carry_out(host, p, &how, outcome, &sum, e);
+}
+
+static void carry_out_well(struct clean_plan *p)
+{
+	struct err e = ERR_INIT;
+
+	if (carry_out(p, &e))
+		fail_msg("%s", e.msg);
+}
+
+/* Unique names: tests may run beside each other. */
+static char *my(const char *what)
+{
+	return arena_printf(&mem, "c%d-%s", (int)getpid(), what);
+}
+
+/* Exactly one's own orphans: not the living, not the foreign, not another berth's. */
+static void test_orphans(void **state)
+{
+	AUTO_STR struct str me = STR_INIT;
+	AUTO_FREE char *body = NULL;
+	AUTO_FREE char *path = xasprintf("/containers/create?name=%s", my("foreign"));
+	struct clean_plan *p;
+	const struct clean_item *it;
+
+	(void)state;
+	own_label(&me);
+	make(engine, my("alive"), me.s, QUIET, true);
+	/* Foreign, with our labels but without the proof: what `docker commit` hands on. */
+	body = xasprintf(
+		"{\"Image\":\"box:1\",\"Cmd\":[\"true\"],\"Labels\":{\"berth.role\":\"tool\","
+		"\"berth.session\":\"x\",\"berth.proof\":\"%064d\"}}",
+		0);
+	assert_int_equal(ask("POST", path, body, NULL), 0);
+	make_orphans(my("a"));
+	use_state("two");
+	make_orphans(my("b"));
+	p = plan(false);
+	assert_non_null(named(p, my("b-run")));
+	assert_null(named(p, my("a-run")));
+	use_state("one");
+	assert_int_equal(clean_orphans(host), 2);
+	p = plan(false);
+	it = named(p, my("a-run"));
+	assert_non_null(it);
+	assert_int_equal(it->reason, CLEAN_OWNER_DEAD);
+	assert_true(it->running && it->marked && !it->foreign);
+	assert_non_null(named(p, my("a-made")));
+	assert_null(named(p, my("alive")));
+	assert_null(named(p, my("foreign")));
+	assert_null(named(p, my("b-run")));
+	carry_out_well(p);
+	assert_int_equal(sum.done, 2);
+	assert_int_equal(outcome_of(p, my("a-run"))->state, CLEAN_REMOVED);
+	assert_false(container_there(my("a-run")));
+	assert_false(container_there(my("a-made")));
+	assert_true(runs(my("alive")));
+	assert_true(container_there(my("foreign")));
+	assert_true(runs(my("b-run")));
+	/* The same plan again: what is gone is gone. */
+	carry_out_well(p);
+	assert_int_equal(outcome_of(p, my("a-run"))->state, CLEAN_GONE);
+	use_state("two");
+	p = plan(false);
+	carry_out_well(p);
+	assert_int_equal(sum.done, 2);
+	use_state("one");
+	assert_true(runs(my("alive")));
+	drop(my("alive"));
+	drop(my("foreign"));
+}
+
+/* Between plan and run: started, removed, protected. */
+static void test_changed(void **state)
+{
+	static const char *pattern;
+	const char *patterns[1];
+	struct policy policy = {.keep.names = {1, patterns}};
+	AUTO_FREE char *start = xasprintf("/containers/%s/start", my("c-made"));
+	struct clean_plan *p;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	make_orphans(my("c"));
+	make_orphans(my("d"));
+	make_orphans(my("p"));
+	p = plan(false);
+	assert_int_equal(ask("POST", start, NULL, NULL), 0);
+	drop(my("d-run"));
+	pattern = my("p-*");
+	patterns[0] = pattern;
+	clean_close(host);
+	host = open_host(&policy);
+	assert_int_equal(carry_out(p, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_int_equal(outcome_of(p, my("c-made"))->state, CLEAN_SKIPPED);
+	assert_non_null(strstr(outcome_of(p, my("c-made"))->said, "started"));
+	assert_true(runs(my("c-made")));
+	assert_int_equal(outcome_of(p, my("c-run"))->state, CLEAN_REMOVED);
+	assert_int_equal(outcome_of(p, my("d-run"))->state, CLEAN_GONE);
+	assert_int_equal(outcome_of(p, my("p-run"))->state, CLEAN_REFUSED);
+	assert_true(runs(my("p-run")));
+	/* In a new plan it is shown, and says why it stays. */
+	p = plan(false);
+	assert_non_null(named(p, my("p-run"))->keep);
+	assert_false(named(p, my("p-run"))->marked);
+	/* Another engine's plan is none for this one. */
+	p->engine = "another";
+	e = (struct err)ERR_INIT;
+	assert_int_equal(carry_out(p, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_true(runs(my("c-made")));
+	clean_close(host);
+	/* Nothing at all is done read-only. */
+	policy = (struct policy){.read_only = true};
+	host = open_host(&policy);
+	e = (struct err)ERR_INIT;
+	assert_int_equal(carry_out(plan(false), &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_true(runs(my("c-made")));
+	clean_close(host);
+	host = open_host(NULL);
+	carry_out_well(plan(false));
+	assert_false(container_there(my("c-made")));
+	assert_false(container_there(my("p-run")));
+}
+
+/* What was stopped can be had back until it is removed. */
+static bool once_stopped(void *ctx)
+{
+	return *(bool *)ctx;
+}
+
+static void see_stopped(void *ctx, size_t i, const struct clean_outcome *o)
+{
+	(void)i;
+	*(bool *)ctx |= o->state == CLEAN_STOPPED;
+}
+
+static void test_cancel(void **state)
+{
+	bool seen = false;
+	const struct clean_run how = {.grace_s = 1,
+		.undo_ms = 60000,
+		.cancelled = once_stopped,
+		.changed = see_stopped,
+		.ctx = &seen};
+	struct clean_plan *p;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	make_orphans(my("u"));
+	p = plan(false);
+	assert_int_equal(clean_carry_out(host, p, &how, outcome, &sum, &e), -1);
+	assert_int_equal(e.kind, ERR_CANCELLED);
+	assert_int_equal(outcome_of(p, my("u-run"))->state, CLEAN_KEPT);
+	assert_true(runs(my("u-run")));
+	carry_out_well(plan(false));
+	assert_false(container_there(my("u-run")));
+	assert_false(container_there(my("u-made")));
+}
+
+/* Only what is marked; what is used or has a name stays. */
+static void test_foreign(void **state)
+{
+	AUTO_FREE char *net = xasprintf("{\"Name\":\"%s\"}", my("net")),
+		       *vol = xasprintf("{\"Name\":\"%s\"}", my("vol")),
+		       *used = xasprintf(
+			       "{\"Image\":\"box:1\",\"Cmd\":[\"true\"],\"Volumes\":{\"/v\":{}},"
+			       "\"HostConfig\":{\"NetworkMode\":\"none\"}}"),
+		       *path = xasprintf("/containers/create?name=%s", my("ended")),
+		       *start = xasprintf("/containers/%s/start", my("ended")),
+		       *wait = xasprintf("/containers/%s/wait", my("ended")),
+		       *commit = xasprintf("/commit?container=%s", my("ended")), *image = NULL;
+	AUTO_STR struct str reply = STR_INIT, seen = STR_INIT;
+	AUTO_JSON cJSON *root = NULL, *look = NULL;
+	AUTO_FREE char *inspect = xasprintf("/containers/%s/json", my("ended"));
+	const char *anonymous;
+	struct clean_plan *p;
+
+	(void)state;
+	assert_int_equal(ask("POST", "/networks/create", net, NULL), 0);
+	assert_int_equal(ask("POST", "/volumes/create", vol, NULL), 0);
+	assert_int_equal(ask("POST", path, used, NULL), 0);
+	assert_int_equal(ask("POST", start, NULL, NULL), 0);
+	assert_int_equal(ask("POST", wait, NULL, NULL), 0);
+	assert_int_equal(ask("POST", commit, NULL, &reply), 0);
+	root = ejson_parse(reply.s, reply.len, NULL);
+	image = xasprintf("/images/%s/json", ejson_string(root, "Id"));
+	assert_int_equal(ask("GET", inspect, NULL, &seen), 0);
+	look = ejson_parse(seen.s, seen.len, NULL);
+	anonymous = ejson_string(
+		cJSON_GetArrayItem((cJSON *)(uintptr_t)ejson_get(look, "Mounts"), 0), "Name");
+	p = plan(false);
+	assert_null(named(p, my("net")));
+	assert_null(named(p, my("ended")));
+	p = plan(true);
+	/* Others work on this engine too: theirs stays. */
+	for (size_t i = 0; i < p->n; i++)
+		p->item[i].marked = false;
+	assert_int_equal(named(p, my("ended"))->reason, CLEAN_EXITED);
+	assert_true(named(p, my("ended"))->foreign);
+	assert_non_null(named(p, my("vol"))->keep);
+	assert_int_equal(named(p, anonymous)->type, CLEAN_VOLUME);
+	assert_int_equal(named(p, ejson_string(root, "Id"))->reason, CLEAN_DANGLING);
+	assert_null(named(p, "box:1"));
+	assert_null(named(p, "bridge"));
+	named(p, my("ended"))->marked = named(p, my("net"))->marked = true;
+	named(p, anonymous)->marked = named(p, ejson_string(root, "Id"))->marked = true;
+	carry_out_well(p);
+	assert_int_equal(sum.done, 4);
+	assert_false(container_there(my("ended")));
+	assert_false(there(image));
+	snprintf(outcome[0].said, sizeof outcome[0].said, "/networks/%s", my("net"));
+	assert_false(there(outcome[0].said));
+	snprintf(outcome[0].said, sizeof outcome[0].said, "/volumes/%s", anonymous);
+	assert_false(there(outcome[0].said));
+	snprintf(outcome[0].said, sizeof outcome[0].said, "/volumes/%s", my("vol"));
+	assert_true(there(outcome[0].said));
+	ask("DELETE", outcome[0].said, NULL, NULL);
+}
+
+/* A network that got a member, a volume that got a user. */
+static void test_used_again(void **state)
+{
+	AUTO_FREE char *net = xasprintf("{\"Name\":\"%s\"}", my("net2")),
+		       *body = xasprintf("{\"Image\":\"box:1\",\"Cmd\":[\"true\"],"
+					 "\"HostConfig\":{\"NetworkMode\":\"%s\"}}",
+			       my("net2")),
+		       *path = xasprintf("/containers/create?name=%s", my("member")),
+		       *remove = xasprintf("/networks/%s", my("net2"));
+	struct clean_plan *p;
+
+	(void)state;
+	assert_int_equal(ask("POST", "/networks/create", net, NULL), 0);
+	p = plan(true);
+	for (size_t i = 0; i < p->n; i++)
+		p->item[i].marked = !strcmp(p->item[i].name, my("net2"));
+	/* Not even a container that was never started loses its network. */
+	assert_int_equal(ask("POST", path, body, NULL), 0);
+	carry_out_well(p);
+	assert_int_equal(sum.skipped, 1);
+	assert_true(there(remove));
+	drop(my("member"));
+	assert_int_equal(ask("DELETE", remove, NULL, NULL), 0);
+}
+
+/* An ended session: its container, its home, its files. */
+static void make_session(const char *name, bool container)
+{
+	AUTO_FREE char *home = xasprintf("berth-home-%s", name), *mount = NULL, *body = NULL;
+	char proof[PROOF_MAX], place[LANE_PATH_MAX];
+
+	assert_int_equal(own_proof(engine_id, home, OWN_HOME, proof, NULL), 0);
+	body = xasprintf(
+		"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.proof\":\"%s\"}}",
+		home, proof);
+	assert_int_equal(ask("POST", "/volumes/create", body, NULL), 0);
+	mount = xasprintf(
+		"\"HostConfig\":{\"NetworkMode\":\"none\",\"Mounts\":[{\"Type\":\"volume\","
+		"\"Source\":\"%s\",\"Target\":\"/home/agent\"}]},",
+		home);
+	if (container)
+		make(engine, name, NULL, mount, true);
+	assert_int_equal(lane_place(name, place, NULL), 0);
+	*strrchr(place, '/') = '\0';
+	mkdir(place, 0700);
+	place[strlen(place)] = '/';
+	mkdir(place, 0755);
+}
+
+static bool anything_left(const char *name)
+{
+	AUTO_FREE char *home = xasprintf("/volumes/berth-home-%s", name);
+	char place[LANE_PATH_MAX];
+
+	return container_there(name) || there(home) ||
+		(!lane_place(name, place, NULL) && !access(place, F_OK));
+}
+
+static int die_at;
+
+static void die(void *ctx, size_t i, const struct clean_outcome *o)
+{
+	(void)ctx;
+	(void)i;
+	(void)o;
+	if (--die_at == 0)
+		raise(SIGKILL);
+}
+
+/* Killed at each step of a clean-up: the next one finishes exactly. */
+static void test_killed(void **state)
+{
+	char *name = my("agent");
+	AUTO_STR struct str me = STR_INIT;
+	bool ended = false;
+	int steps = 0;
+
+	(void)state;
+	own_label(&me);
+	make(engine, my("stays"), me.s, QUIET, true);
+	while (!ended) {
+		int status;
+		pid_t pid;
+
+		make_session(name, true);
+		die_at = ++steps;
+		pid = fork();
+		if (!pid) {
+			const struct clean_run how = {.width = 1, .grace_s = 1, .changed = die};
+			struct clean_host *h = open_host(NULL);
+			struct clean_plan *p = clean_plan_make(h, false, false, &mem, NULL);
+
+			clean_carry_out(h, p, &how, outcome, &sum, NULL);
+			clean_close(h);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		ended = WIFEXITED(status);
+		if (!ended)
+			carry_out_well(plan(false));
+		assert_false(anything_left(name));
+		assert_int_equal(plan(false)->n, 0);
+		assert_true(runs(my("stays")));
+		assert_true(steps < 40);
+	}
+	/* check, stop, stopped, remove, removed; check, remove, removed */
+	assert_true(steps > 8);
+	drop(my("stays"));
+}
+
+/* What is being made is left alone, and waited for by nobody. */
+static void test_making(void **state)
+{
+	char *name = my("young");
+	struct clean_plan *p;
+	int lock;
+
+	(void)state;
+	make_session(name, true);
+	p = plan(false);
+	assert_int_equal(p->n, 2);
+	lock = sessions_enter(NULL);
+	assert_true(lock >= 0);
+	assert_int_equal(plan(false)->n, 0);
+	carry_out_well(p);
+	assert_int_equal(sum.skipped, 2);
+	assert_true(runs(name));
+	close(lock);
+	carry_out_well(p);
+	assert_int_equal(sum.done, 2);
+	assert_false(anything_left(name));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_used_again),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_making),
+	};
+
+	text_init();
+	return cmocka_run_group_tests_name("clean", tests, set_up, tear_down);
+}

@@ -1,0 +1,489 @@
+/* clean.c - who is a candidate for clean-up, as a table; and plans read as from an enemy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/clean.h>
+#include <berth/mem.h>
+
+#include "clean/rules.h"
+
+#define ENGINE "ENGI:NE"
+
+static char top[] = "/tmp/berth-clean-XXXXXX";
+static struct arena mem;
+static char alive[512], dead[512], id_of[8][65];
+
+/* The owner label of a process that is gone. */
+static void dead_owner(void)
+{
+	int pipes[2];
+	pid_t pid;
+	ssize_t n;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	if (!pid) {
+		AUTO_STR struct str s = STR_INIT;
+
+		own_label(&s);
+		_exit(write(pipes[1], s.s, s.len) != (ssize_t)s.len);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	n = read(pipes[0], dead, sizeof dead - 1);
+	assert_true(n > 0);
+	dead[n] = '\0';
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static int set_up(void **state)
+{
+	AUTO_STR struct str s = STR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	setenv("XDG_STATE_HOME", top, 1);
+	setenv("XDG_RUNTIME_DIR", top, 1);
+	arena_init(&mem, 4096);
+	own_label(&s);
+	snprintf(alive, sizeof alive, "%s", s.s);
+	dead_owner();
+	for (int i = 0; i < 8; i++)
+		snprintf(id_of[i], sizeof id_of[i], "%064x", i + 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
+
+	(void)state;
+	arena_release(&mem);
+	return system(rm);
+}
+
+static const char *proof_of(const char *name, const char *session)
+{
+	char *proof = arena_alloc(&mem, PROOF_MAX);
+	struct err e = ERR_INIT;
+
+	if (own_proof(ENGINE, name, session, proof, &e))
+		fail_msg("%s", e.msg);
+	return proof;
+}
+
+enum proof { NO_LABELS, PROVEN, COPIED };
+
+static const struct key_value *labels_of(
+	const char *name, enum proof how, const char *role, const char *owner, size_t *n)
+{
+	struct key_value *kv = arena_array(&mem, 4, sizeof *kv);
+
+	*n = how == NO_LABELS ? 0 : 4;
+	kv[0] = (struct key_value){"berth.role", role, false};
+	kv[1] = (struct key_value){"berth.session", "5e55", false};
+	/* docker commit hands labels on: the proof is of another name. */
+	kv[2] = (struct key_value){
+		"berth.proof", proof_of(how == COPIED ? "other" : name, "5e55"), false};
+	kv[3] = (struct key_value){"berth.owner", owner, false};
+	return kv;
+}
+
+static void test_containers(void **state)
+{
+	enum { NO_RECORD, RECORD, OTHER_RECORD };
+	static const struct {
+		const char *what;
+		enum proof proof;
+		const char *role;
+		int owner; /* 1 alive, -1 dead, 0 none */
+		int record;
+		enum container_state state;
+		bool making, foreign;
+		enum clean_reason want;
+	} rows[] = {
+		/* Ours, made by a process for itself. */
+		{"tool of a living process", PROVEN, "tool", 1, NO_RECORD, CONTAINER_RUNNING, false,
+			true, CLEAN_NOTHING},
+		{"tool that ended, process lives", PROVEN, "tool", 1, NO_RECORD, CONTAINER_EXITED,
+			false, true, CLEAN_NOTHING},
+		{"tool of a dead process", PROVEN, "tool", -1, NO_RECORD, CONTAINER_RUNNING, false,
+			false, CLEAN_OWNER_DEAD},
+		{"pool container of a dead process", PROVEN, "pool", -1, NO_RECORD,
+			CONTAINER_CREATED, true, false, CLEAN_OWNER_DEAD},
+		{"helper without an owner", PROVEN, "helper", 0, NO_RECORD, CONTAINER_EXITED, false,
+			false, CLEAN_OWNER_DEAD},
+		{"being removed already", PROVEN, "tool", -1, NO_RECORD, CONTAINER_REMOVING, false,
+			true, CLEAN_NOTHING},
+		/* Agents: the session decides. */
+		{"agent of a living session", PROVEN, "agent", 0, RECORD, CONTAINER_RUNNING, false,
+			true, CLEAN_NOTHING},
+		{"paused agent of a living session", PROVEN, "agent", 0, RECORD, CONTAINER_PAUSED,
+			false, true, CLEAN_NOTHING},
+		{"by its record alone", NO_LABELS, "", 0, RECORD, CONTAINER_RUNNING, false, true,
+			CLEAN_NOTHING},
+		{"exited agent of a living session", PROVEN, "agent", 0, RECORD, CONTAINER_EXITED,
+			false, false, CLEAN_EXITED},
+		{"never started", PROVEN, "agent", 0, RECORD, CONTAINER_CREATED, false, false,
+			CLEAN_UNFINISHED},
+		{"being started", PROVEN, "agent", 0, RECORD, CONTAINER_CREATED, true, true,
+			CLEAN_NOTHING},
+		{"session ended", PROVEN, "agent", 0, NO_RECORD, CONTAINER_RUNNING, false, false,
+			CLEAN_SESSION_ENDED},
+		{"session has another container", PROVEN, "agent", 0, OTHER_RECORD,
+			CONTAINER_RUNNING, false, false, CLEAN_SESSION_ENDED},
+		{"not recorded yet", PROVEN, "agent", 0, NO_RECORD, CONTAINER_RUNNING, true, true,
+			CLEAN_NOTHING},
+		/* Not ours, whatever it says. */
+		{"labels copied, runs", COPIED, "tool", -1, NO_RECORD, CONTAINER_RUNNING, false,
+			true, CLEAN_NOTHING},
+		{"labels copied, exited", COPIED, "tool", -1, NO_RECORD, CONTAINER_EXITED, false,
+			false, CLEAN_NOTHING},
+		{"foreign, runs", NO_LABELS, "", 0, NO_RECORD, CONTAINER_RUNNING, false, true,
+			CLEAN_NOTHING},
+		{"foreign, paused", NO_LABELS, "", 0, NO_RECORD, CONTAINER_PAUSED, false, true,
+			CLEAN_NOTHING},
+		{"foreign, never started", NO_LABELS, "", 0, NO_RECORD, CONTAINER_CREATED, false,
+			true, CLEAN_NOTHING},
+		{"foreign, exited", NO_LABELS, "", 0, NO_RECORD, CONTAINER_EXITED, false, true,
+			CLEAN_EXITED},
+		{"foreign, dead", NO_LABELS, "", 0, NO_RECORD, CONTAINER_DEAD, false, true,
+			CLEAN_DEAD},
+		{"foreign, exited, not asked for", NO_LABELS, "", 0, NO_RECORD, CONTAINER_EXITED,
+			false, false, CLEAN_NOTHING},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct session record = {.name = "box", .engine = ENGINE, .session = "5e55"};
+		struct world w = {.engine = ENGINE,
+			.making = rows[i].making,
+			.session = &record,
+			.nsessions = rows[i].record != NO_RECORD};
+		struct seen_container c = {
+			.id = id_of[0], .name = "box", .state = rows[i].state, .bytes = -1};
+		enum clean_reason got;
+		bool ours;
+
+		strcpy(record.id, id_of[rows[i].record == OTHER_RECORD]);
+		c.labels = labels_of("box", rows[i].proof, rows[i].role,
+			rows[i].owner > 0       ? alive
+				: rows[i].owner ? dead
+						: "",
+			&c.nlabels);
+		got = rule_container(&w, &c, rows[i].foreign, &ours);
+		if (got != rows[i].want)
+			fail_msg("%s: %s, wanted %s", rows[i].what, clean_reason_name(got),
+				clean_reason_name(rows[i].want));
+		/* On another engine the same labels and the same record prove nothing. */
+		w.engine = "OTHER";
+		assert_int_equal(rule_container(&w, &c, false, &ours), CLEAN_NOTHING);
+	}
+}
+
+static struct clean_plan plan_of(const struct world *w, bool foreign, const struct policy *policy)
+{
+	struct clean_plan p = {.name = "0123abcd",
+		.engine = w->engine,
+		.engine_name = "devbox",
+		.endpoint = "unix:///x",
+		.made_ms = 1,
+		.foreign = foreign};
+
+	rules_plan(w, policy, &p, &mem);
+	return p;
+}
+
+static struct key_value proven[1];
+
+static const struct key_value *proven_as(const char *name, const char *kind)
+{
+	proven[0] = (struct key_value){"berth.proof", proof_of(name, kind), false};
+	return memcpy(arena_alloc(&mem, sizeof proven), proven, sizeof proven);
+}
+
+/* Networks, volumes, images and files: used by what stays, or not. */
+static void test_others(void **state)
+{
+	static const char *const nets[] = {"n1", "n2"}, *const vols[] = {"berth-home-box", "v1"};
+	char *anonymous = arena_printf(&mem, "%064x", 0xabc);
+	struct seen_container c = {.id = id_of[0],
+		.name = "box",
+		.image_id = "sha256:used",
+		.state = CONTAINER_RUNNING,
+		.status = "Up 3 hours",
+		.bytes = 5,
+		.networks = nets,
+		.nnetworks = 1,
+		.volumes = vols,
+		.nvolumes = 1};
+	struct seen_network network[] = {{.id = "n1", .name = "berth-lab", .driver = "bridge"},
+		{.id = "n2", .name = "compose_default", .driver = "bridge"},
+		{.id = "n3", .name = "bridge", .driver = "bridge"}};
+	struct seen_volume volume[] = {{.name = "berth-home-box", .driver = "local", .bytes = 7},
+		{.name = "db-data", .driver = "local", .bytes = 9},
+		{.name = anonymous, .driver = "local", .bytes = 11}};
+	struct seen_image image[] = {{.id = "sha256:used", .tag = "", .bytes = 1},
+		{.id = "sha256:free", .tag = "", .bytes = 13},
+		{.id = "sha256:free", .tag = "", .bytes = 13}};
+	struct seen_files files[] = {
+		{.name = "box", .lane = true, .engine = ENGINE, .id = id_of[0]},
+		{.name = "gone", .lane = true, .record = true, .engine = ENGINE, .id = id_of[1]},
+		{.name = "elsewhere", .record = true, .engine = "OTHER", .id = id_of[1]},
+		{.name = "young", .lane = true, .young = true, .engine = "", .id = ""}};
+	struct world w = {.engine = ENGINE,
+		.ncontainers = 1,
+		.nnetworks = 3,
+		.nvolumes = 3,
+		.nimages = 3,
+		.nfiles = 4,
+		.container = &c,
+		.network = network,
+		.volume = volume,
+		.image = image,
+		.files = files};
+	struct clean_plan p;
+	struct clean_totals t;
+
+	(void)state;
+	c.labels = labels_of("box", PROVEN, "tool", alive, &c.nlabels);
+	network[0].labels = proven_as("berth-lab", OWN_NETWORK);
+	network[0].nlabels = 1;
+	volume[0].labels = proven_as("berth-home-box", OWN_HOME);
+	volume[0].nlabels = 1;
+	/* In use by what lives: only the files of a container that is gone. */
+	p = plan_of(&w, false, NULL);
+	assert_int_equal(p.n, 1);
+	assert_string_equal(p.item[0].id, "gone");
+	/* Its only user goes too: so do they. */
+	c.labels = labels_of("box", PROVEN, "tool", dead, &c.nlabels);
+	p = plan_of(&w, false, NULL);
+	assert_int_equal(p.n, 4);
+	assert_int_equal(p.item[0].type, CLEAN_CONTAINER);
+	assert_true(p.item[0].running && p.item[0].marked && !p.item[0].foreign);
+	assert_non_null(strstr(p.item[0].why, "up 3 hours"));
+	assert_non_null(plan_find(&p, CLEAN_NETWORK, "n1"));
+	assert_non_null(plan_find(&p, CLEAN_VOLUME, "berth-home-box"));
+	assert_null(plan_find(&p, CLEAN_IMAGE, "sha256:free"));
+	/* While an agent is brought up, nothing that it may just have made. */
+	w.making = true;
+	p = plan_of(&w, false, NULL);
+	assert_int_equal(p.n, 1);
+	w.making = false;
+	/* Foreign: never the engine's own networks, never a volume with a name. */
+	p = plan_of(&w, true, NULL);
+	assert_non_null(plan_find(&p, CLEAN_NETWORK, "n2"));
+	assert_null(plan_find(&p, CLEAN_NETWORK, "n3"));
+	assert_true(plan_find(&p, CLEAN_VOLUME, anonymous)->marked);
+	assert_non_null(plan_find(&p, CLEAN_VOLUME, "db-data")->keep);
+	assert_false(plan_find(&p, CLEAN_VOLUME, "db-data")->marked);
+	assert_non_null(plan_find(&p, CLEAN_IMAGE, "sha256:free"));
+	assert_non_null(plan_find(&p, CLEAN_IMAGE, "sha256:used")); /* its container goes */
+	assert_null(plan_find(&p, CLEAN_LEFTOVER, "elsewhere"));
+	t = clean_totals(&p);
+	assert_int_equal(t.kept, 1);
+	assert_int_equal(t.orphans, 1);
+	assert_int_equal(t.bytes, 5 + 7 + 11 + 13 + 1);
+}
+
+static void test_protection(void **state)
+{
+	static const char *const names[] = {"box*"};
+	const struct policy policy = {.read_only = true, .keep.names = {1, names}};
+	struct seen_container c[] = {{.id = id_of[0],
+					     .name = "box-1",
+					     .image = "",
+					     .image_id = "",
+					     .status = "",
+					     .state = CONTAINER_EXITED},
+		{.id = id_of[1],
+			.name = "other",
+			.image = "",
+			.image_id = "",
+			.status = "",
+			.state = CONTAINER_EXITED},
+		{.id = id_of[2],
+			.name = "third",
+			.image = "",
+			.image_id = "",
+			.status = "",
+			.state = CONTAINER_EXITED}};
+	struct world w = {.engine = ENGINE, .ncontainers = 3, .container = c};
+	struct clean_plan p;
+
+	(void)state;
+	/* Of another berth: its labels, but not our proof. */
+	c[2].labels = labels_of("third", COPIED, "tool", dead, &c[2].nlabels);
+	p = plan_of(&w, true, &policy);
+	assert_int_equal(p.n, 3);
+	assert_non_null(strstr(p.item[0].keep, "box"));
+	assert_false(p.item[0].marked);
+	assert_null(p.item[1].keep); /* read-only is asked about when something is done */
+	assert_non_null(strstr(p.item[2].keep, "another berth"));
+}
+
+static void test_lock(void **state)
+{
+	int a, b;
+
+	(void)state;
+	assert_false(sessions_making());
+	a = sessions_enter(NULL);
+	b = sessions_enter(NULL);
+	assert_true(a >= 0 && b >= 0);
+	assert_true(sessions_making());
+	assert_int_equal(sessions_exclude(), -1);
+	close(a);
+	close(b);
+	assert_false(sessions_making());
+	a = sessions_exclude();
+	assert_true(a >= 0);
+	assert_false(sessions_making());
+	close(a);
+}
+
+/* Plans as JSON. */
+
+static struct clean_plan sample(void)
+{
+	struct clean_item *item = arena_array(&mem, 2, sizeof *item);
+
+	item[0] = (struct clean_item){.type = CLEAN_CONTAINER,
+		.reason = CLEAN_OWNER_DEAD,
+		.id = id_of[0],
+		.name = "evil\"\n\033[2J",
+		.owner = "process 4211",
+		.why = "exited (137) 2 days ago",
+		.bytes = -1,
+		.made_ms = 1795211102000,
+		.running = true,
+		.marked = true};
+	item[1] = (struct clean_item){.type = CLEAN_VOLUME,
+		.reason = CLEAN_UNUSED,
+		.id = "db-data",
+		.name = "db-data",
+		.owner = "somebody else",
+		.why = "no container uses it",
+		.keep = "it has a name",
+		.bytes = 82,
+		.foreign = true};
+	return (struct clean_plan){.name = "0123abcd",
+		.engine = ENGINE,
+		.engine_name = "devbox",
+		.endpoint = "unix:///x",
+		.made_ms = 17,
+		.foreign = true,
+		.n = 2,
+		.item = item};
+}
+
+static void test_round_trip(void **state)
+{
+	struct clean_plan p = sample(), *got;
+	AUTO_STR struct str json = STR_INIT, again = STR_INIT;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	clean_plan_json(&p, &json);
+	got = clean_plan_parse(json.s, json.len, &mem, &e);
+	if (!got)
+		fail_msg("%s", e.msg);
+	clean_plan_json(clean_plan_copy(got, &mem), &again);
+	assert_string_equal(json.s, again.s);
+	assert_string_equal(got->item[0].name, p.item[0].name);
+}
+
+/* One wrong thing at a time: a sentence, nothing else. */
+static void test_hostile(void **state)
+{
+	static const struct {
+		const char *from, *to, *say;
+	} rows[] = {
+		{"berth.clean_plan/1", "berth.ps/1", "schema"},
+		{"\"engine\": \"ENGI:NE\"", "\"engine\": \"\"", "engine"},
+		{"\"engine\": \"ENGI:NE\"", "\"engine\": 5", "engine"},
+		{"\"plan\"", "\"plam\"", "plam"},
+		{"\"type\": \"container\"", "\"type\": \"host\"", "type"},
+		{"\"reason\": \"owner_dead\"", "\"reason\": \"because\"", "reason"},
+		{"\"reason\": \"owner_dead\"", "\"reason\": \"nothing\"", "reason"},
+		{"\"id\": \"0000", "\"id\": \"000", "full id"},
+		{"\"id\": \"0000", "\"id\": \"../0", "full id"},
+		{"\"id\": \"db-data\"", "\"id\": \"../../etc\"", "full id"},
+		{"\"id\": \"db-data\"", "\"id\": \"..\"", "full id"},
+		{"\"id\": \"db-data\"", "\"id\": \"a?force=1\"", "full id"},
+		{"\"id\": \"db-data\"", "\"id\": \"\"", "full id"},
+		{"\"type\": \"volume\"", "\"type\": \"network\"", "full id"},
+		{"\"running\": true", "\"running\": 1", "running"},
+		{"\"marked\": false, \"protected\": \"it", "\"marked\": true, \"protected\": \"it",
+			"protected and marked"},
+		{"\"foreign\": true,\n", "\"foreign\": false,\n", "foreign"},
+		{"\"items\": [", "\"items\": [5, ", "object"},
+		{"\"items\": [", "\"items\": {}, \"x\": [", "x"},
+		{"\"made_ms\": 17", "\"made_ms\": 17, \"made_ms\": 18", "twice"},
+		{"]\n}\n", "]\n}, 5", "plan"},
+	};
+	struct clean_plan p = sample();
+	AUTO_STR struct str json = STR_INIT;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	clean_plan_json(&p, &json);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		AUTO_STR struct str bad = STR_INIT;
+		const char *at = strstr(json.s, rows[i].from);
+
+		if (!at)
+			fail_msg("%s is not in the plan", rows[i].from);
+		str_add(&bad, json.s, (size_t)(at - json.s));
+		str_adds(&bad, rows[i].to);
+		str_adds(&bad, at + strlen(rows[i].from));
+		e = (struct err)ERR_INIT;
+		if (clean_plan_parse(bad.s, bad.len, &mem, &e))
+			fail_msg("%s was taken", rows[i].to);
+		assert_int_equal(e.kind, ERR_USAGE);
+		if (!strstr(e.msg, rows[i].say))
+			fail_msg("%s: %s", rows[i].to, e.msg);
+	}
+	/* Cut anywhere: never taken, never a crash. */
+	for (size_t n = 0; n + 2 < json.len; n++) {
+		e = (struct err)ERR_INIT;
+		assert_null(clean_plan_parse(json.s, n, &mem, &e));
+		assert_int_equal(e.kind, ERR_USAGE);
+	}
+}
+
+static void test_twice(void **state)
+{
+	struct clean_plan p = sample();
+	AUTO_STR struct str json = STR_INIT;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	p.item[1] = p.item[0];
+	clean_plan_json(&p, &json);
+	assert_null(clean_plan_parse(json.s, json.len, &mem, &e));
+	assert_non_null(strstr(e.msg, "item 2: it stands there twice"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_protection),
+		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_twice),
+	};
+
+	return cmocka_run_group_tests_name("clean", tests, set_up, tear_down);
+}
