@@ -394,10 +394,12 @@ static void test_job(void **state)
 	(void)state;
 	tree_mkdirs("run");
 	chmod(tree_path("run"), 0700);
+	tree_mkdirs("root/job");
+	tree_write("root/job/file", "x\n", 2);
 	setenv("XDG_RUNTIME_DIR", tree_path("run"), 1);
 	own = files_open(&(struct files_options){.program = "test", .owner = "agent-1"});
 	r = files_root_open(own, tree_path("root"), NULL);
-	assert_int_equal(files_search(own, r, "", &o, look, NULL, &totals, &e), 0);
+	assert_int_equal(files_search(own, r, "job", &o, look, NULL, &totals, &e), 0);
 	assert_int_equal(nseen, 1);
 	assert_int_equal(seen[0].state, JOB_RUNNING);
 	assert_true(seen[0].cancellable && seen[0].own);
@@ -408,7 +410,7 @@ static void test_job(void **state)
 	assert_true(strncmp(seen[0].result, "Found ", 6) == 0);
 	assert_true(files_progress(own, &progress));
 	cancel_it = true;
-	assert_int_equal(files_search(own, r, "", &o, look, NULL, &totals, &e), -1);
+	assert_int_equal(files_search(own, r, "job", &o, look, NULL, &totals, &e), -1);
 	assert_int_equal(e.kind, ERR_CANCELLED);
 	nseen = jobs_read(NULL, seen, COUNT(seen));
 	assert_int_equal(nseen, 2);
