@@ -30,7 +30,9 @@ struct reader {
 	uint64_t items, bytes;
 	const char *last; /* path of the file before, of which dir_len bytes name its directory */
 	size_t dir_len;
-	int dir; /* that directory, once two files of it were wanted in a row; -1 */
+	int dir;                      /* that directory, where many files of it come; -1 */
+	int hits;                     /* files found cached in a row */
+	const struct files_want *end; /* of the request */
 };
 
 struct task {
