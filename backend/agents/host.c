@@ -115,6 +115,8 @@ int host_look(struct agents_host *h, const char *name, struct existing *ret, str
 	snprintf(ret->spec, sizeof ret->spec, "%s", ejson_string(labels, "berth.spec"));
 	snprintf(ret->session, sizeof ret->session, "%s", ejson_string(labels, "berth.session"));
 	snprintf(ret->role, sizeof ret->role, "%s", ejson_string(labels, "berth.role"));
+	snprintf(ret->network, sizeof ret->network, "%s",
+		ejson_string(ejson_get(root, "HostConfig"), "NetworkMode"));
 	ret->running = ejson_bool(ejson_path(root, "State", NULL), "Running");
 	ret->pid = ejson_int(ejson_path(root, "State", NULL), "Pid", 0);
 	ret->ours = own_proven(h->info.id, own_name, ret->session,
@@ -170,59 +172,6 @@ int host_remove(struct agents_host *h, const char *id, struct err *e)
 	if (sync_act(h->engine, ACT_REMOVE, id, true, true, -1, &asked) &&
 		asked.kind != ERR_NOT_FOUND)
 		return err_copy(e, &asked);
-	return 0;
-}
-
-/* Its name is ours, and its label is checked: an internal network has no way out by the engine. */
-int host_network_find(
-	struct agents_host *h, const char *name, struct arena *mem, const char **id, struct err *e)
-{
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
-	struct err asked = ERR_INIT;
-	const char *full = arena_printf(mem, "berth-%s", name);
-
-	str_addf(&target, "/networks/%s", full);
-	if (sync_ask(h->engine, "look for the network %s", full, "GET", target.s, NULL, 0, &reply,
-		    &asked))
-		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
-	root = ejson_parse(reply.s, reply.len, e);
-	if (!root)
-		return -1;
-	if (!ejson_bool(root, "Internal") ||
-		strcmp(ejson_string(ejson_get(root, "Labels"), "berth.role"), "network"))
-		return err_set(e, ERR_CONFLICT,
-			"a network called %s is there already and is not an internal one of berth's.",
-			full);
-	*id = arena_strdup(mem, ejson_string(root, "Id"));
-	return 1;
-}
-
-int host_network(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
-	const char **id, struct err *e)
-{
-	AUTO_STR struct str reply = STR_INIT, body = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
-	const char *full = arena_printf(mem, "berth-%s", name);
-	int found = host_network_find(h, name, mem, id, e);
-	char proof[PROOF_MAX];
-
-	(void)t;
-	if (found)
-		return found < 0 ? -1 : 0;
-	if (own_proof(h->info.id, full, OWN_NETWORK, proof, e))
-		return -1;
-	str_addf(&body,
-		"{\"Name\":\"%s\",\"Driver\":\"bridge\",\"Internal\":true,\"CheckDuplicate\":true,"
-		"\"Labels\":{\"berth.role\":\"network\",\"berth.proof\":\"%s\"}}",
-		full, proof);
-	if (sync_ask(h->engine, "make the network %s", full, "POST", "/networks/create", body.s, 0,
-		    &reply, e))
-		return -1;
-	root = ejson_parse(reply.s, reply.len, e);
-	if (!root)
-		return -1;
-	*id = arena_strdup(mem, ejson_string(root, "Id"));
 	return 0;
 }
 

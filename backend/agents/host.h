@@ -27,7 +27,7 @@ struct agents_host {
 extern const struct limits tool_limits_small; /* of helpers */
 
 struct existing {
-	char id[65], spec[17], session[64], role[16];
+	char id[65], spec[17], session[64], role[16], network[128];
 	bool running, ours;
 	int pid;
 };
@@ -39,13 +39,6 @@ int host_create(struct agents_host *h, const struct spec *s, char id[65], struct
 int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e);
 /* Kill and remove, anonymous volumes too; not being there is success. */
 int host_remove(struct agents_host *h, const char *id, struct err *e);
-/* The internal network of this name: 1 and its id, which lives in mem; 0: there is none. */
-int host_network_find(
-	struct agents_host *h, const char *name, struct arena *mem, const char **id, struct err *e);
-/* The internal network of this name in the team, made when missing; *id lives in mem. */
-int host_network(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
-	const char **id, struct err *e);
-
 bool host_lane_works(const char *name, const char *id);
 bool host_lane_dir_exists(const char *dir);
 

@@ -191,6 +191,20 @@ static void add_log(cJSON *host)
 	cJSON_AddStringToObject(config, "max-file", "2");
 }
 
+/* Members find each other by their ids.  The engine's resolver must not carry names of the outside
+ * world there and back: it would ask the servers named here, in the container's own network. */
+static void add_private_network(cJSON *root, cJSON *host, const struct spec *s)
+{
+	cJSON *ends = cJSON_AddObjectToObject(
+		cJSON_AddObjectToObject(root, "NetworkingConfig"), "EndpointsConfig");
+	cJSON *end = cJSON_AddObjectToObject(ends, s->net_id);
+
+	if (s->agent && *s->agent)
+		cJSON_AddItemToObject(end, "Aliases", strings(&s->agent, 1));
+	cJSON_AddItemToObject(host, "Dns", strings((const char *const[]){"127.0.0.1"}, 1));
+	cJSON_AddItemToObject(host, "DnsSearch", strings((const char *const[]){"."}, 1));
+}
+
 /* What is asked for, without the labels that name this one container. */
 static cJSON *profile_of(const struct spec *s)
 {
@@ -222,6 +236,8 @@ static cJSON *profile_of(const struct spec *s)
 	add_tmpfs(host, s);
 	add_mounts(host, s);
 	add_log(host);
+	if (s->network == NET_INTERNAL)
+		add_private_network(root, host, s);
 	cJSON_AddStringToObject(host, "NetworkMode",
 		s->network == NET_INTERNAL ? s->net_id : net_mode_name(s->network));
 	arena_release(&mem);

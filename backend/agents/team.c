@@ -182,6 +182,14 @@ static int complain(const struct team *t, struct place at, struct err *e, const 
 	return err_set(e, ERR_CONFIG, "%s:%d:%d: %s", t->file, at.line, at.column, sentence);
 }
 
+static bool has_word(const struct words *w, const char *word)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->word[i], word))
+			return true;
+	return false;
+}
+
 /* Names that must exist elsewhere in the file. */
 static int check_references(const struct team *t, struct err *e)
 {
@@ -191,15 +199,23 @@ static int check_references(const struct team *t, struct err *e)
 		const struct agent_def *a = i < t->nagents ? &t->agents[i] : NULL;
 		const struct tool_def *tool = a ? NULL : &t->tools[i - t->nagents];
 		const struct words *secrets = a ? &a->secrets : &tool->secrets;
-		const char *net = a ? a->net_name : tool->net_name;
+		const char *net = a ? a->net_name : tool->net_name, *id = a ? a->id : tool->name;
 		struct place at = a ? a->at : tool->at;
-		bool found = !net;
+		bool found = !net, member = false;
 
 		for (size_t k = 0; net && k < t->nnetworks; k++)
-			found |= !strcmp(t->networks[k].name, net);
+			if (!strcmp(t->networks[k].name, net)) {
+				found = true;
+				member = has_word(&t->networks[k].members, id);
+			}
 		if (!found) {
 			snprintf(text, sizeof text,
 				"the network %.64s is not declared under networks:.", net);
+			return complain(t, at, e, text);
+		}
+		if (net && !member) {
+			snprintf(text, sizeof text,
+				"%.64s is not among the members: of the network %.64s.", id, net);
 			return complain(t, at, e, text);
 		}
 		for (size_t k = 0; k < secrets->n; k++) {
@@ -216,9 +232,10 @@ static int check_references(const struct team *t, struct err *e)
 	}
 	for (size_t i = 0; i < t->nnetworks; i++)
 		for (size_t k = 0; k < t->networks[i].members.n; k++)
-			if (!team_agent(t, t->networks[i].members.word[k])) {
+			if (!team_agent(t, t->networks[i].members.word[k]) &&
+				!team_tool(t, t->networks[i].members.word[k])) {
 				snprintf(text, sizeof text,
-					"the member %.64s of the network is no agent of this file.",
+					"the member %.64s of the network is no agent or tool of this file.",
 					t->networks[i].members.word[k]);
 				return complain(t, t->networks[i].at, e, text);
 			}

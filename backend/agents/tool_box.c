@@ -20,6 +20,7 @@
 #include <berth/mem.h>
 
 #include "agents/host.h"
+#include "agents/network.h"
 #include "agents/own.h"
 #include "agents/ready.h"
 #include "lane/peer.h"
@@ -107,8 +108,9 @@ static int describe(struct making *m, const char *workspace, struct err *e)
 				secrets_add(&m->secrets, &b->team->secrets[k], e))
 				return -1;
 	if (d->network == NET_INTERNAL &&
-		host_network(m->h, b->team, d->net_name, &b->mem, &m->spec.net_id, e))
+		network_make(m->h, b->team, d->net_name, &b->mem, &m->spec.net_id, e))
 		return -1;
+	b->network = m->spec.net_id;
 	return 0;
 }
 
@@ -252,6 +254,8 @@ int tool_box_drop(struct agents_host *h, struct tool_box *b, struct err *e)
 			"finds it once this process has ended",
 			b->name, why.msg);
 	}
+	if (!result && b->network)
+		network_tidy(h, b->network);
 	if (*b->name)
 		lane_forget(b->name);
 	arena_release(&b->mem);

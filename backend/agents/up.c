@@ -16,6 +16,7 @@
 
 #include "agents/enforce.h"
 #include "agents/host.h"
+#include "agents/network.h"
 #include "agents/own.h"
 #include "agents/ready.h"
 #include "agents/rulebook.h"
@@ -267,7 +268,7 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 		secrets_gather(b->team, a, &b->secrets, e) || check_image(b, e))
 		return -1;
 	if (a->network == NET_INTERNAL &&
-		host_network(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e))
+		network_make(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e))
 		return -1;
 	snprintf(b->session.name, sizeof b->session.name, "%s", a->container);
 	snprintf(b->session.engine, sizeof b->session.engine, "%s", b->h->info.id);
@@ -394,7 +395,8 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	if (found) {
 		if (record_begin(&rec, &h->recorder, &r, e))
 			return -1;
-		host_remove(h, x.id, &why);
+		if (!host_remove(h, x.id, &why))
+			network_tidy(h, x.network);
 		record_end(&rec, &why);
 		if (why.kind)
 			return err_copy(e, &why);
@@ -448,7 +450,7 @@ static int check(struct bringing *b, const char *id, struct agent_checked *ret, 
 		lane_place(a->container, b->offer.dir, e))
 		return -1;
 	if (a->network == NET_INTERNAL) {
-		found = host_network_find(b->h, a->net_name, &b->mem, &b->spec.net_id, e);
+		found = network_find(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e);
 		if (found < 0)
 			return -1;
 		b->spec.net_id = found ? b->spec.net_id : "";

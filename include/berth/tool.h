@@ -30,6 +30,7 @@ struct tool_box {
 	const struct team *team; /* must outlive the box */
 	const struct tool_def *def;
 	const char *workspace; /* what is mounted, in `mem`; NULL: nothing of the host */
+	const char *network;   /* the engine's id of an internal one; NULL */
 	char name[64], id[65]; /* of the container; id "" until it is made */
 	char engine[128], session[33];
 	int64_t ready_ns;                         /* monotonic: when its lane was ready */

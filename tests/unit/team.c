@@ -172,7 +172,9 @@ static void test_berth_wrong(void **state)
 	refused("agents: {a: {workspace: w}}\nsecrets: {s: {env: A, file: b}}\n",
 		"needs one of env:");
 	refused("agents: {a: {workspace: w}}\nnetworks: {n: {members: [z]}}\n",
-		"no agent of this file");
+		"no agent or tool of this file");
+	refused("agents: {a: {workspace: w, network: {internal: n}}}\nnetworks: {n: {members: []}}\n",
+		"not among the members");
 	refused("custom_tools: {t: {type: docker, script: x}}\n", "needs image:");
 	refused("custom_tools: {t: {type: docker, image: i}}\n",
 		"needs either script: or command:");
