@@ -110,6 +110,16 @@ static int read_one(const struct reader *r, const struct field *f, const struct 
 	return 0;
 }
 
+int field_go_on(const struct reader *r, struct err *e)
+{
+	if (!r->found)
+		return -1;
+	r->found->tell(r->found->ctx, e);
+	((struct team_found *)(uintptr_t)r->found)->n++;
+	*e = (struct err)ERR_INIT;
+	return 0;
+}
+
 int field_read_known(const struct reader *r, const struct node *map, const struct field *fields,
 	void *out, int (*other)(const struct reader *r, const struct node *n, struct err *e),
 	struct err *e)
@@ -122,31 +132,43 @@ int field_read_known(const struct reader *r, const struct node *map, const struc
 
 		while (f->key && strcmp(f->key, n->key))
 			f++;
-		if (f->key ? read_one(r, f, n, (char *)out + f->offset, e) : other(r, n, e))
+		if ((f->key ? read_one(r, f, n, (char *)out + f->offset, e) : other(r, n, e)) &&
+			field_go_on(r, e))
 			return -1;
 	}
 	return 0;
 }
 
-static int never(const struct reader *r, const struct node *n, struct err *e)
+/* The key is none of the table's: said with the nearest of them. */
+static int unknown(
+	const struct reader *r, const struct node *n, const struct field *fields, struct err *e)
 {
-	return node_err(r->c, n, e, "unknown key \"%s\".", n->key);
+	struct node one = {
+		.kind = NODE_MAP, .n = 1, .child = (struct node *[]){(struct node *)(uintptr_t)n}};
+	const char *known[KEYS_MAX];
+	size_t i = 0;
+
+	for (; fields[i].key && i < KEYS_MAX - 1; i++)
+		known[i] = fields[i].key;
+	known[i] = NULL;
+	return node_unknown(r->c, &one, known, e);
 }
 
 int field_read(const struct reader *r, const struct node *map, const struct field *fields,
 	void *out, struct err *e)
 {
-	const char *known[KEYS_MAX];
-	size_t n = 0;
-
 	if (field_expect_map(r, map, e))
 		return -1;
-	while (fields[n].key && n < KEYS_MAX - 1) {
-		known[n] = fields[n].key;
-		n++;
+	for (size_t i = 0; map->kind == NODE_MAP && i < map->n; i++) {
+		const struct node *n = map->child[i];
+		const struct field *f = fields;
+
+		while (f->key && strcmp(f->key, n->key))
+			f++;
+		if ((f->key ? read_one(r, f, n, (char *)out + f->offset, e)
+			    : unknown(r, n, fields, e)) &&
+			field_go_on(r, e))
+			return -1;
 	}
-	known[n] = NULL;
-	if (map->kind == NODE_MAP && node_unknown(r->c, map, known, e))
-		return -1;
-	return field_read_known(r, map, fields, out, never, e);
+	return 0;
 }

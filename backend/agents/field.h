@@ -12,13 +12,19 @@
 #include <berth/arena.h>
 #include <berth/config.h>
 #include <berth/err.h>
+#include <berth/team.h>
 
 struct reader { /* what a nested reading may need */
 	const struct config *c;
 	struct arena *mem;
 	const char *base; /* relative paths count from here */
 	void *ctx;
+	/* NULL: the first error ends the reading.  Else each is told, and the reading goes on. */
+	const struct team_found *found;
 };
+
+/* After an error: -1 the reading ends with it; 0 it was told, and *e is empty again. */
+int field_go_on(const struct reader *r, struct err *e);
 
 enum field_type {
 	FIELD_TEXT,   /* const char *, not empty */

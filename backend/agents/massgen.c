@@ -233,24 +233,31 @@ static int read_agents(struct reader *r, const struct node *single, const struct
 
 		g->path = single ? "agent" : arena_printf(r->mem, "agents[%zu]", i);
 		g->known = agent_fields;
-		if (read_agent(r, at, shared, &def[i], e))
-			return -1;
+		if (read_agent(r, at, shared, &def[i], e)) {
+			if (field_go_on(r, e))
+				return -1;
+			continue;
+		}
 		for (size_t k = 0; k < i; k++)
-			if (!strcmp(def[k].id, def[i].id))
-				return node_err(r->c, at, e, "the id %s is used twice.", def[i].id);
+			if (def[k].id && !strcmp(def[k].id, def[i].id) &&
+				node_err(r->c, at, e, "the id %s is used twice.", def[i].id) &&
+				field_go_on(r, e))
+				return -1;
 	}
 	t->agents = def;
 	t->nagents = n;
 	return 0;
 }
 
-int massgen_read(const struct config *c, struct team *t, struct err *e)
+int massgen_read(const struct reader *from, struct team *t, struct err *e)
 {
+	const struct config *c = from->c;
 	struct gathering g = {.team = t, .path = "", .known = top_fields};
-	struct reader r = {c, &t->mem, t->base, &g};
+	struct reader r = *from;
 	const struct node *single = node_get(c->root, "agent"), *list = node_get(c->root, "agents");
 	struct backend_reading shared = {0};
 
+	r.ctx = &g;
 	t->kind = TEAM_MASSGEN;
 	g.ignored = arena_array(&t->mem, IGNORED_MAX, sizeof *g.ignored);
 	if (single && list)
@@ -260,7 +267,7 @@ int massgen_read(const struct config *c, struct team *t, struct err *e)
 
 		while (f->key && strcmp(f->key, c->root->child[i]->key))
 			f++;
-		if (!f->key && other_key(&r, c->root->child[i], e))
+		if (!f->key && other_key(&r, c->root->child[i], e) && field_go_on(&r, e))
 			return -1;
 	}
 	if (!single && (!list || list->kind != NODE_LIST))

@@ -158,6 +158,8 @@ static void add_security(cJSON *host, const struct spec *s)
 	size_t len;
 	const char *profile = embedded_file("configs/seccomp.json", &len);
 	AUTO_FREE char *seccomp = NULL;
+	const char *const *caps;
+	size_t ncaps;
 	cJSON *parsed = profile ? cJSON_ParseWithLength(profile, len) : NULL, *options;
 	char *compact = parsed ? cJSON_PrintUnformatted(parsed) : NULL;
 
@@ -171,10 +173,9 @@ static void add_security(cJSON *host, const struct spec *s)
 	cJSON_AddItemToArray(options, cJSON_CreateString(seccomp));
 	cJSON_AddBoolToObject(host, "ReadonlyRootfs", !s->sudo);
 	cJSON_AddItemToObject(host, "CapDrop", strings((const char *const[]){"ALL"}, 1));
-	if (s->sudo)
-		cJSON_AddItemToObject(host, "CapAdd", strings(sudo_caps, COUNT(sudo_caps)));
-	else if (s->ncaps)
-		cJSON_AddItemToObject(host, "CapAdd", strings(s->caps, s->ncaps));
+	ncaps = spec_caps(s, &caps);
+	if (ncaps)
+		cJSON_AddItemToObject(host, "CapAdd", strings(caps, ncaps));
 	cJSON_AddBoolToObject(host, "Privileged", false);
 	cJSON_AddBoolToObject(host, "Init", false);
 	cJSON_AddStringToObject(host, "IpcMode", "private");
@@ -276,6 +277,12 @@ void spec_body(const struct spec *s, struct str *out)
 	str_adds(out, text);
 	cJSON_free(text);
 	cJSON_Delete(root);
+}
+
+size_t spec_caps(const struct spec *s, const char *const **out)
+{
+	*out = s->sudo ? sudo_caps : s->caps;
+	return s->sudo ? COUNT(sudo_caps) : s->ncaps;
 }
 
 size_t spec_loosened(const struct spec *s, const char *out[8])

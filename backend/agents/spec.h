@@ -54,6 +54,9 @@ void spec_body(const struct spec *s, struct str *out);
 /* 16 hex digits over everything that is asked for but the labels that differ each time. */
 void spec_hash(const struct spec *s, char hash[17]);
 
+/* The capabilities left to it; a table of ours. */
+size_t spec_caps(const struct spec *s, const char *const **out);
+
 /* One sentence for each thing looser than the default; returns how many. */
 size_t spec_loosened(const struct spec *s, const char *out[8]);
 

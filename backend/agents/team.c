@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,11 +68,17 @@ int team_read_env(const struct reader *r, const struct node *n, void *at, struct
 
 int team_check_id(const struct config *c, const struct node *n, const char *id, struct err *e)
 {
+	struct node at = *n;
+
+	if (n->key) { /* it is the key that is wrong, not what stands behind it */
+		at.line = n->key_line;
+		at.column = n->key_column;
+	}
 	if (!*id || strlen(id) > 48 ||
 		!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *id) ||
 		strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
 			strlen(id))
-		return node_err(c, n, e,
+		return node_err(c, &at, e,
 			"\"%.60s\" cannot be a name here: letters, digits, _ . and -, a letter or "
 			"digit first, at most 48.",
 			id);
@@ -133,7 +140,7 @@ static int read_secret(
 			return -1;                                                             \
 		def = arena_array(r->mem, n->n, sizeof *def);                                  \
 		for (size_t i = 0; n->kind == NODE_MAP && i < n->n; i++)                       \
-			if (one(r, n->child[i], &def[i], e))                                   \
+			if (one(r, n->child[i], &def[i], e) && field_go_on(r, e))              \
 				return -1;                                                     \
 		*out = (struct many){n->kind == NODE_MAP ? n->n : 0, def};                     \
 		return 0;                                                                      \
@@ -177,9 +184,33 @@ static const struct field team_fields[] = {
 	{0},
 };
 
-static int complain(const struct team *t, struct place at, struct err *e, const char *sentence)
+__attribute__((format(printf, 5, 6))) static int complain(const struct team *t,
+	const struct reader *r, struct place at, struct err *e, const char *fmt, ...)
 {
-	return err_set(e, ERR_CONFIG, "%s:%d:%d: %s", t->file, at.line, at.column, sentence);
+	char sentence[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(sentence, sizeof sentence, fmt, ap);
+	va_end(ap);
+	err_set(e, ERR_CONFIG, "%s:%d:%d: %s", t->file, at.line, at.column, sentence);
+	return field_go_on(r, e);
+}
+
+static const struct network_def *find_network(const struct team *t, const char *name)
+{
+	for (size_t k = 0; k < t->nnetworks; k++)
+		if (!strcmp(t->networks[k].name, name))
+			return &t->networks[k];
+	return NULL;
+}
+
+static bool has_secret(const struct team *t, const char *name)
+{
+	for (size_t k = 0; k < t->nsecrets; k++)
+		if (!strcmp(t->secrets[k].name, name))
+			return true;
+	return false;
 }
 
 static bool has_word(const struct words *w, const char *word)
@@ -191,63 +222,47 @@ static bool has_word(const struct words *w, const char *word)
 }
 
 /* Names that must exist elsewhere in the file. */
-static int check_references(const struct team *t, struct err *e)
+static int check_references(const struct team *t, const struct reader *r, struct err *e)
 {
-	char text[256];
-
 	for (size_t i = 0; i < t->nagents + t->ntools; i++) {
 		const struct agent_def *a = i < t->nagents ? &t->agents[i] : NULL;
 		const struct tool_def *tool = a ? NULL : &t->tools[i - t->nagents];
 		const struct words *secrets = a ? &a->secrets : &tool->secrets;
 		const char *net = a ? a->net_name : tool->net_name, *id = a ? a->id : tool->name;
 		struct place at = a ? a->at : tool->at;
-		bool found = !net, member = false;
+		const struct network_def *found = net ? find_network(t, net) : NULL;
 
-		for (size_t k = 0; net && k < t->nnetworks; k++)
-			if (!strcmp(t->networks[k].name, net)) {
-				found = true;
-				member = has_word(&t->networks[k].members, id);
-			}
-		if (!found) {
-			snprintf(text, sizeof text,
-				"the network %.64s is not declared under networks:.", net);
-			return complain(t, at, e, text);
-		}
-		if (net && !member) {
-			snprintf(text, sizeof text,
-				"%.64s is not among the members: of the network %.64s.", id, net);
-			return complain(t, at, e, text);
-		}
-		for (size_t k = 0; k < secrets->n; k++) {
-			found = false;
-			for (size_t j = 0; j < t->nsecrets; j++)
-				found |= !strcmp(t->secrets[j].name, secrets->word[k]);
-			if (!found) {
-				snprintf(text, sizeof text,
+		if (net && !found &&
+			complain(t, r, at, e, "the network %.64s is not declared under networks:.",
+				net))
+			return -1;
+		if (found && !has_word(&found->members, id) &&
+			complain(t, r, at, e,
+				"%.64s is not among the members: of the network %.64s.", id, net))
+			return -1;
+		for (size_t k = 0; k < secrets->n; k++)
+			if (!has_secret(t, secrets->word[k]) &&
+				complain(t, r, at, e,
 					"the secret %.64s is not declared under secrets:.",
-					secrets->word[k]);
-				return complain(t, at, e, text);
-			}
-		}
+					secrets->word[k]))
+				return -1;
 	}
 	for (size_t i = 0; i < t->nnetworks; i++)
 		for (size_t k = 0; k < t->networks[i].members.n; k++)
 			if (!team_agent(t, t->networks[i].members.word[k]) &&
-				!team_tool(t, t->networks[i].members.word[k])) {
-				snprintf(text, sizeof text,
+				!team_tool(t, t->networks[i].members.word[k]) &&
+				complain(t, r, t->networks[i].at, e,
 					"the member %.64s of the network is no agent or tool of this file.",
-					t->networks[i].members.word[k]);
-				return complain(t, t->networks[i].at, e, text);
-			}
+					t->networks[i].members.word[k]))
+				return -1;
 	return 0;
 }
 
-static int read_berth(const struct config *c, struct team *t, struct err *e)
+static int read_berth(const struct reader *r, struct team *t, struct err *e)
 {
-	struct reader r = {c, &t->mem, t->base, NULL};
 	struct team_reading all = {0};
 
-	if (field_read(&r, c->root, team_fields, &all, e))
+	if (field_read(r, r->c->root, team_fields, &all, e))
 		return -1;
 	t->kind = TEAM_BERTH;
 	t->nagents = all.agents.n;
@@ -273,19 +288,21 @@ static bool is_massgen(const struct config *c)
 		(agents && agents->kind == NODE_LIST);
 }
 
-static int from_tree(
-	const struct config *c, const char *base, const char *cwd, struct team *t, struct err *e)
+static int from_tree(const struct config *c, const char *base, const char *cwd, struct team *t,
+	const struct team_found *found, struct err *e)
 {
 	bool massgen = is_massgen(c);
+	struct reader r = {.c = c, .mem = &t->mem, .found = found};
 
 	t->file = t->path = arena_strdup(&t->mem, c->file);
-	t->base = arena_strdup(&t->mem, massgen ? cwd : base);
-	if (massgen ? massgen_read(c, t, e) : read_berth(c, t, e))
+	t->base = r.base = arena_strdup(&t->mem, massgen ? cwd : base);
+	if (massgen ? massgen_read(&r, t, e) : read_berth(&r, t, e))
 		return -1;
-	if (!t->nagents && !t->ntools)
+	if (!t->nagents && !t->ntools && (!found || !found->n))
 		return err_set(e, ERR_CONFIG,
 			"%s: neither agents: nor custom_tools: says what to run.", t->file);
-	return check_references(t, e);
+	/* With definitions missing, everything would refer to nothing. */
+	return found && found->n ? 0 : check_references(t, &r, e);
 }
 
 int team_parse(const char *name, const char *text, size_t n, const char *base, struct team *ret,
@@ -298,7 +315,7 @@ int team_parse(const char *name, const char *text, size_t n, const char *base, s
 	arena_init(&ret->mem, 4096);
 	if (config_parse(name, text, n, &c, e))
 		return -1;
-	result = from_tree(&c, base, base, ret, e);
+	result = from_tree(&c, base, base, ret, NULL, e);
 	config_release(&c);
 	if (result)
 		team_release(ret);
@@ -324,7 +341,8 @@ static int check_owner(const char *file, struct err *e)
 	return 0;
 }
 
-int team_read(const char *file, const char *cwd, struct team *ret, struct err *e)
+static int read_file(const char *file, const char *cwd, struct team *ret,
+	const struct team_found *found, struct err *e)
 {
 	AUTO_FREE char *real = NULL, *base = NULL;
 	struct config c;
@@ -344,13 +362,32 @@ int team_read(const char *file, const char *cwd, struct team *ret, struct err *e
 	slash[slash == base] = '\0';
 	memset(ret, 0, sizeof *ret);
 	arena_init(&ret->mem, 4096);
-	result = from_tree(&c, base, cwd, ret, e);
-	if (!result)
-		ret->path = arena_strdup(&ret->mem, real);
+	result = from_tree(&c, base, cwd, ret, found, e);
 	config_release(&c);
 	if (result)
 		team_release(ret);
+	else
+		ret->path = arena_strdup(&ret->mem, real);
 	return result;
+}
+
+int team_read(const char *file, const char *cwd, struct team *ret, struct err *e)
+{
+	return read_file(file, cwd, ret, NULL, e);
+}
+
+size_t team_check(const char *file, const char *cwd, struct team *ret, struct team_found *found)
+{
+	struct err e = ERR_INIT;
+
+	found->n = 0;
+	if (read_file(file, cwd, ret, found, &e)) {
+		found->tell(found->ctx, &e);
+		return ++found->n;
+	}
+	if (found->n)
+		team_release(ret);
+	return found->n;
 }
 
 void team_release(struct team *t)

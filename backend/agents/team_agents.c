@@ -64,7 +64,7 @@ int team_read_grants(const struct reader *r, const struct node *n, void *at, str
 	out->grant = arena_array(r->mem, n->n, sizeof *out->grant);
 	out->n = n->n;
 	for (size_t i = 0; i < n->n; i++)
-		if (read_grant(r, n->child[i], &out->grant[i], e))
+		if (read_grant(r, n->child[i], &out->grant[i], e) && field_go_on(r, e))
 			return -1;
 	return 0;
 }

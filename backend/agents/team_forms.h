@@ -57,6 +57,6 @@ int team_read_grants(const struct reader *r, const struct node *n, void *at, str
 int team_read_packages(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_credentials(const struct reader *r, const struct node *n, void *at, struct err *e);
 
-int massgen_read(const struct config *c, struct team *t, struct err *e);
+int massgen_read(const struct reader *r, struct team *t, struct err *e);
 
 #endif

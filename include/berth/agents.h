@@ -130,7 +130,7 @@ struct run_result {
 	/* Where it ran: the container's full id and name, its agent, engine and session; "" when not
 	 * known. */
 	char id[65], name[64], agent[64], engine[128], session[64];
-	struct err err;   /* ENDED_FAILED, ENDED_REFUSED: the sentence */
+	struct err err; /* ENDED_FAILED, ENDED_REFUSED: the sentence */
 };
 
 /* Policy's answer and the log's entry for a command, for programs that run just one: refuses in read-only

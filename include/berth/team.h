@@ -144,6 +144,14 @@ int team_read(const char *file, const char *cwd, struct team *ret, struct err *e
 /* The same from memory, without the check of the file's owner. */
 int team_parse(const char *name, const char *text, size_t n, const char *base, struct team *ret,
 	struct err *e);
+/* As team_read, but every error that can be found is told, each with its place, not only the first.
+ * Returns how many there were; *ret is filled in (and to be released) when there was none. */
+struct team_found {
+	void (*tell)(void *ctx, const struct err *e);
+	void *ctx;
+	size_t n; /* how many were told */
+};
+size_t team_check(const char *file, const char *cwd, struct team *ret, struct team_found *found);
 void team_release(struct team *t);
 
 const struct agent_def *team_agent(const struct team *t, const char *id);

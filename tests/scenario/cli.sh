@@ -25,7 +25,7 @@ expect() {
 expect version 0 'berth [0-9]*' '' "$BERTH" --version
 expect help 0 'berth - *Commands:*ps*doctor*Exit codes:*' '' "$BERTH" --help
 expect 'help of a command' 0 'Usage: berth ps*--json*' '' "$BERTH" help ps
-expect 'help inside of a command' 0 'Usage: berth config check FILE*' '' "$BERTH" config check --help
+expect 'help inside of a command' 0 'Usage: berth config check*FILE*' '' "$BERTH" config check --help
 expect 'unknown subcommand' 2 '' 'berth: unknown subcommand "pss", the nearest known is "ps".' "$BERTH" pss
 expect 'unknown option' 2 '' 'berth: unknown option "--jsn", the nearest known is "--json".' "$BERTH" ps --jsn
 expect 'an escape in an argument stays text' 2 '' 'berth: unknown subcommand "^\[*' "$BERTH" $'\e]0;x\a'

@@ -201,13 +201,19 @@ static const struct cli_command engine_verbs[] = {
 	{0},
 };
 
+static const struct cli_option config_check_options[] = {
+	JSON("berth.config_check/1"),
+	{0},
+};
+
 static const struct cli_command config_verbs[] = {
 	{"check", "FILE", "berth-core", "say what is wrong in a configuration file",
 		"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys without "
-		"a use here are listed) are told apart by what is in them.  The first error is printed "
-		"with file, line and column, what was found, what was expected and the nearest known "
-		"key.",
-		NULL, NULL, 1, 1, NULL},
+		"a use here are listed) are told apart by what is in them.  Every error that can be "
+		"found is printed with file, line and column, what was found, what was expected and "
+		"the nearest known key.  Of a team file it says what each definition becomes: image, "
+		"user, mounts, limits, network, isolation, and what is loosened and why.",
+		config_check_options, NULL, 1, 1, NULL},
 	{0},
 };
 

@@ -1,10 +1,14 @@
-/* config_check.c - `berth config check FILE`: what is wrong in a configuration file. */
+/* config_check.c - `berth config check FILE`: what is wrong in a configuration file, and what a team
+ * file's definitions become. */
+#include "cli/config_check.h"
+
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <berth/config.h>
+#include <berth/mem.h>
 #include <berth/settings.h>
 #include <berth/team.h>
 #include <berth/text.h>
@@ -14,66 +18,80 @@
 #include "theme.h"
 #include "views/containers.h"
 
-static void print_problem(void *ctx, const struct err *e)
+static void found(void *ctx, const struct err *e)
 {
-	(void)ctx;
-	cli_fail(e);
+	struct findings *f = ctx;
+
+	f->problem = mem_grow(f->problem, &f->cap, f->n + 1, sizeof *f->problem);
+	f->problem[f->n++] = *e;
 }
 
-static int check_settings(struct config *c, struct err *e)
+static void check_settings(struct config *c, struct findings *f)
 {
 	struct settings s;
 	struct keymap keys;
 	struct theme t;
 	struct table table;
-	struct err wrong = ERR_INIT;
-	size_t problems;
-	int rc = 0;
+	struct err e = ERR_INIT;
 
-	if (settings_from(c, &s, e) < 0)
-		return -1;
-	keymap_defaults(&keys);
-	problems = keymap_apply(&keys, &s.source, s.keys, print_problem, NULL);
-	table_init(&table, container_columns, container_ncolumns, NULL);
-	if (table_set(&table, s.columns.item, s.columns.n, s.sort, &wrong) < 0) {
-		problems++;
-		cli_fail(&wrong);
+	if (settings_from(c, &s, &e) < 0) {
+		found(f, &e);
+		return;
 	}
+	keymap_defaults(&keys);
+	keymap_apply(&keys, &s.source, s.keys, found, f);
+	table_init(&table, container_columns, container_ncolumns, NULL);
+	if (table_set(&table, s.columns.item, s.columns.n, s.sort, &e) < 0)
+		found(f, &e);
 	table_release(&table);
-	if (strcmp(s.theme, "auto") != 0)
-		rc = theme_load(s.theme, &t, e);
+	if (strcmp(s.theme, "auto") != 0 && theme_load(s.theme, &t, &e) < 0)
+		found(f, &e);
 	settings_release(&s);
-	return rc < 0 ? -1 : problems ? 2 : 0;
 }
 
-static int check_theme(struct config *c, struct err *e)
+static void check_theme(struct config *c, struct findings *f)
 {
+	struct err e = ERR_INIT;
 	struct theme t;
 
-	return theme_parse(c, &t, e);
+	if (theme_parse(c, &t, &e) < 0)
+		found(f, &e);
 }
 
 /* Read again by the team's own reader, which also looks at who may write the file. */
-static int check_team(struct config *c, struct err *e)
+static void check_team(struct config *c, struct findings *f)
 {
-	char cwd[PATH_MAX], key[256];
-	struct team t;
+	struct team_found all = {found, f, 0};
+	char cwd[PATH_MAX];
 
 	if (!getcwd(cwd, sizeof cwd))
 		strcpy(cwd, "/");
-	if (team_read(c->file, cwd, &t, e) < 0)
-		return -1;
-	for (size_t i = 0; i < t.nignored; i++)
-		printf("%s:%d:%d: ignored: %s\n", c->file, t.ignored[i].at.line,
-			t.ignored[i].at.column, text_clean(key, sizeof key, t.ignored[i].key));
-	team_release(&t);
-	return 0;
+	f->has_team = team_check(c->file, cwd, &f->team, &all) == 0;
+	if (!f->has_team)
+		return;
+	f->nplans = f->team.nagents + f->team.ntools;
+	f->plan = xcalloc(f->nplans + 1, sizeof *f->plan);
+	for (size_t i = 0; i < f->team.nagents; i++)
+		plan_agent(&f->team, &f->team.agents[i], &f->mem, &f->plan[i]);
+	for (size_t i = 0; i < f->team.ntools; i++)
+		plan_tool(&f->team, &f->team.tools[i], &f->mem, &f->plan[f->team.nagents + i]);
+	/* What no machine will ever do is wrong in the file. */
+	for (size_t i = 0; i < f->nplans; i++)
+		for (size_t k = 0; k < f->plan[i].nnotes; k++) {
+			struct err e = ERR_INIT;
+
+			if (!f->plan[i].notes[k].never)
+				continue;
+			err_set(&e, ERR_CONFIG, "%s:%d:%d: %s", c->file, f->plan[i].at.line,
+				f->plan[i].at.column, f->plan[i].notes[k].text);
+			found(f, &e);
+		}
 }
 
 /* Kinds of files are told apart by a key that only one of them has; the last fits all. */
 static const struct {
 	const char *key, *kind;
-	int (*check)(struct config *c, struct err *e);
+	void (*check)(struct config *c, struct findings *f);
 } kinds[] = {
 	{"agents", "a team file", check_team},
 	{"agent", "a team file", check_team},
@@ -84,10 +102,28 @@ static const struct {
 	{"", "settings", check_settings},
 };
 
+static int conclude(const struct cli *cli, struct findings *f, const char *file)
+{
+	char shown[256];
+	int worst = f->n ? 2 : 0;
+
+	if (cli_flag(cli, "json")) {
+		findings_json(f, file);
+		return worst;
+	}
+	for (size_t i = 0; i < f->n; i++)
+		cli_fail(&f->problem[i]);
+	if (f->has_team)
+		findings_print(f);
+	if (!worst)
+		printf("%s: %s, nothing wrong\n", text_clean(shown, sizeof shown, file), f->kind);
+	return worst ? worst : cli_finish();
+}
+
 int cli_config_check(const struct cli *cli, const struct settings *unused, struct err *e)
 {
 	const char *file = cli->argv[0];
-	char shown[256];
+	struct findings f = {0};
 	struct config c;
 	size_t k = 0;
 	int rc;
@@ -97,16 +133,22 @@ int cli_config_check(const struct cli *cli, const struct settings *unused, struc
 		return -1;
 	while (*kinds[k].key && !node_get(c.root, kinds[k].key))
 		k++;
-	text_clean(shown, sizeof shown, file);
-	if (kinds[k].check)
-		rc = kinds[k].check(&c, e);
-	else
-		rc = err_set(e, ERR_USAGE,
+	f.kind = kinds[k].kind;
+	if (!kinds[k].check) {
+		config_release(&c);
+		return err_set(e, ERR_USAGE,
 			"%s is %s, which this version of berth does not read: it is valid YAML, "
 			"nothing else was checked.",
-			shown, kinds[k].kind);
+			file, f.kind);
+	}
+	arena_init(&f.mem, 4096);
+	kinds[k].check(&c, &f);
+	rc = conclude(cli, &f, file);
 	config_release(&c);
-	if (rc == 0)
-		printf("%s: %s, nothing wrong\n", shown, kinds[k].kind);
-	return rc == 0 ? cli_finish() : rc;
+	if (f.has_team)
+		team_release(&f.team);
+	arena_release(&f.mem);
+	free(f.problem);
+	free(f.plan);
+	return rc;
 }

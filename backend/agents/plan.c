@@ -1,0 +1,186 @@
+/* plan.c - a definition's container in words. */
+#include <berth/plan.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "agents/ready.h"
+#include "agents/secrets.h"
+#include "agents/spec.h"
+
+struct making {
+	const struct team *team;
+	struct arena *mem;
+	struct plan *plan;
+	struct mount_list checked;
+	const char *const *writable;
+	size_t nwritable;
+};
+
+static void note(struct making *m, bool never, const char *text)
+{
+	struct plan_note *all = arena_array(m->mem, m->plan->nnotes + 1, sizeof *all);
+
+	if (m->plan->nnotes)
+		memcpy(all, m->plan->notes, m->plan->nnotes * sizeof *all);
+	all[m->plan->nnotes++] = (struct plan_note){never, arena_strdup(m->mem, text)};
+	m->plan->notes = all;
+}
+
+static void loosen(struct making *m, const char *what, const char *because)
+{
+	struct plan_loose *all = arena_array(m->mem, m->plan->nloose + 1, sizeof *all);
+
+	if (m->plan->nloose)
+		memcpy(all, m->plan->loose, m->plan->nloose * sizeof *all);
+	all[m->plan->nloose++] = (struct plan_loose){what, because};
+	m->plan->loose = all;
+}
+
+static void show_mount(
+	struct making *m, const char *source, const char *target, bool read_only, const char *what)
+{
+	struct plan_mount *all = arena_array(m->mem, m->plan->nmounts + 1, sizeof *all);
+
+	if (m->plan->nmounts)
+		memcpy(all, m->plan->mounts, m->plan->nmounts * sizeof *all);
+	all[m->plan->nmounts++] = (struct plan_mount){
+		arena_strdup(m->mem, source), arena_strdup(m->mem, target), read_only, what};
+	m->plan->mounts = all;
+}
+
+/* Of the definition's own: judged as `up` will judge it. */
+static void declare(struct making *m, const char *path, bool read_only, const char *what)
+{
+	struct err e = ERR_INIT;
+
+	show_mount(m, path, path, read_only, what);
+	if (access(path, F_OK) && errno == ENOENT)
+		note(m, false, arena_printf(m->mem, "%s (%s) is not there yet.", path, what));
+	else if (mounts_add(&m->checked, MOUNT_DECLARED, path, path, read_only, m->writable,
+			 m->nwritable, &e))
+		note(m, e.kind == ERR_REFUSED || e.kind == ERR_CONFIG, e.msg);
+}
+
+static void credentials(struct making *m, const struct credentials *c)
+{
+	struct mount_list l = {0};
+	struct err e = ERR_INIT;
+
+	if (secrets_mounts(c, &l, &e))
+		note(m, e.kind == ERR_REFUSED, e.msg);
+	for (size_t i = 0; i < l.n; i++)
+		show_mount(m, l.mount[i].source, l.mount[i].target, true, "credentials");
+	mounts_release(&l);
+}
+
+static void choose_user(struct making *m, const char *who, const char *workspace, bool sudo)
+{
+	struct err e = ERR_INIT;
+	uid_t uid;
+	gid_t gid;
+
+	if (ready_user(who, workspace, sudo, &uid, &gid, &e)) {
+		/* That it is not there is said of the mount. */
+		if (!access(workspace, F_OK))
+			note(m, false, e.msg);
+		return;
+	}
+	m->plan->user_known = true;
+	m->plan->uid = sudo ? 0 : uid;
+	m->plan->gid = sudo ? 0 : gid;
+}
+
+static const char *because(const struct spec *s, const char *network, size_t i, struct arena *mem)
+{
+	/* spec_loosened tells what sudo loosens first, the network last. */
+	return s->sudo && i < 4 ? "sudo is asked for" : arena_printf(mem, "network: %s", network);
+}
+
+static void isolation(struct making *m, const struct spec *s, const char *net_name)
+{
+	struct plan *p = m->plan;
+	const char *loose[8];
+	size_t n = spec_loosened(s, loose);
+
+	p->network = s->network == NET_INTERNAL ? arena_printf(m->mem, "internal: %s", net_name)
+						: net_mode_name(s->network);
+	p->read_only_root = !s->sudo;
+	p->new_privileges = s->sudo;
+	p->ncaps = spec_caps(s, &p->caps);
+	p->seccomp = "berth's own profile (configs/seccomp.json)";
+	for (size_t i = 0; i < n; i++)
+		loosen(m, loose[i], because(s, p->network, i, m->mem));
+}
+
+static void begin(struct making *m, const struct team *t, struct arena *mem, struct plan *p)
+{
+	*m = (struct making){.team = t, .mem = mem, .plan = p};
+	m->nwritable = ready_writable(t, mem, &m->writable);
+}
+
+void plan_agent(
+	const struct team *t, const struct agent_def *a, struct arena *mem, struct plan *ret)
+{
+	const struct spec s = {.role = SPEC_AGENT, .network = a->network, .sudo = a->sudo};
+	struct making m;
+
+	*ret = (struct plan){.id = a->id,
+		.container = a->container,
+		.image = a->image,
+		.limits = &a->limits,
+		.at = a->at};
+	begin(&m, t, mem, ret);
+	choose_user(&m, a->id, a->workspace, a->sudo);
+	declare(&m, a->workspace, false, "workspace");
+	for (size_t i = 0; i < a->npaths; i++) {
+		const struct path_grant *g = &a->paths[i];
+
+		declare(&m, g->path, !g->write, "context path");
+		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
+			declare(&m, g->protected_paths.word[k], true, "protected");
+		if (g->write)
+			loosen(&m, arena_printf(mem, "write access to %s", g->path),
+				"permission: write");
+	}
+	if (a->temporary)
+		declare(&m, a->temporary, true, "other agents' outputs");
+	credentials(&m, &a->credentials);
+	show_mount(&m, arena_printf(mem, "berth-home-%s", a->container), SPEC_HOME, false,
+		"home volume");
+	show_mount(&m, "berth-guest", LANE_GUEST_PATH, true, "berth's init");
+	show_mount(&m, "lane", LANE_DIR, true, "berth's lane");
+	isolation(&m, &s, a->net_name);
+	mounts_release(&m.checked);
+}
+
+void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem, struct plan *ret)
+{
+	const struct spec s = {.role = SPEC_TOOL, .network = d->network};
+	struct making m;
+
+	*ret = (struct plan){.tool = true,
+		.id = d->name,
+		.container = "one for each call",
+		.image = d->image,
+		.limits = &d->limits,
+		.at = d->at};
+	begin(&m, t, mem, ret);
+	if (d->files != TOOL_WORKSPACE) { /* nothing of the host is mounted */
+		ret->user_known = true;
+		ret->uid = ret->gid = 1000;
+	}
+	if (d->files == TOOL_WORKSPACE && d->workspace) {
+		choose_user(&m, d->name, d->workspace, false);
+		declare(&m, d->workspace, false, "workspace");
+		loosen(&m, arena_printf(mem, "write access to %s", d->workspace),
+			"filesystem: workspace");
+	}
+	show_mount(&m, "berth-guest", LANE_GUEST_PATH, true, "berth's init");
+	show_mount(&m, "lane", LANE_DIR, true, "berth's lane");
+	isolation(&m, &s, d->net_name);
+	mounts_release(&m.checked);
+}

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# config.py - `berth config check`: every error of a file with its place, what definitions become, the examples.
+import glob
+import json
+import os
+import subprocess
+import sys
+
+berth, source = os.environ["BERTH"], os.environ["SRC"]
+os.chdir(os.environ["TMPDIR"])
+failed = 0
+
+
+def check(file, *options):
+    done = subprocess.run([berth, "config", "check", *options, file], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def document(file):
+    status, out, _ = check(file, "--json")
+    fits = subprocess.run([sys.executable, f"{source}/tests/lib/schema.py",
+                           f"{source}/tests/data/schema/config_check.json"], input=out, capture_output=True, text=True)
+    expect(f"{os.path.basename(file)} fits its schema", fits.returncode == 0, fits.stdout + fits.stderr + out)
+    return status, json.loads(out)
+
+
+def expect(name, good, why=""):
+    global failed
+    print("ok" if good else "not ok", name)
+    if not good:
+        failed = 1
+        print("# " + str(why).replace("\n", "\n# "))
+
+
+def write(name, text):
+    with open(name, "w") as f:
+        f.write(text)
+    os.chmod(name, 0o644)
+    return name
+
+
+os.makedirs("work", exist_ok=True)
+os.chmod("work", 0o777)
+
+# All errors at once, each at its own place.
+status, out, err = check(write("wrong.yaml", """agents:
+  one:
+    workspace: ./work
+    memroy: 2g
+    cpus: many
+    network: bridg
+    context_paths:
+      - path: ./docs
+        permision: write
+  two words:
+    workspace: ./work
+  three: {imag: x}
+custom_tools:
+  t: {image: x, script: y, isolation: {netwrok: none}}
+polcy: {}
+"""))
+places = ["wrong.yaml:4:5: unknown key \"memroy\", nearest known key: \"memory\"", "wrong.yaml:5:11:",
+          "wrong.yaml:6:14:", "wrong.yaml:9:9: unknown key \"permision\", nearest known key: \"permission\"",
+          "wrong.yaml:10:3:", "wrong.yaml:12:11: unknown key \"imag\", nearest known key: \"image\"",
+          "wrong.yaml:14:40: unknown key \"netwrok\", nearest known key: \"network\"",
+          "wrong.yaml:15:1: unknown key \"polcy\", nearest known key: \"policy\""]
+expect("wrong files end with 2", status == 2 and not out, out)
+for place in places:
+    expect(place[:40], f"berth: {place}" in err, err)
+
+status, doc = document("wrong.yaml")
+expect("the JSON has the same", status == 2 and not doc["ok"] and len(doc["problems"]) == len(err.splitlines()) and
+       {"line": 4, "column": 5, "problem": 'unknown key "memroy", nearest known key: "memory".'} in doc["problems"], doc)
+
+# References that lead nowhere are all said.
+status, _, err = check(write("refs.yaml", """agents:
+  a: {workspace: ./work, network: {internal: nowhere}, secrets: [x, y]}
+networks:
+  n: {members: [a, b]}
+"""))
+expect("references", status == 2 and all(w in err for w in ("network nowhere", "secret x", "secret y", "member b")), err)
+
+# MassGen: misspelt keys are errors, all of them; others are listed with their lines.
+status, _, err = check(write("massgen.yaml", """agents:
+  - id: a
+    backend:
+      cwd: work
+      enable_mcp_comand_line: true
+      command_line_docker_memroy_limit: 2g
+  - id: b
+    backend: {cwd: work, command_line_execution_mode: local}
+"""))
+expect("MassGen's errors", status == 2 and "massgen.yaml:5:7:" in err and "massgen.yaml:6:7:" in err and
+       "runs no command of an agent on the host" in err, err)
+status, out, _ = check(f"{source}/configs/massgen.yaml")
+expect("ignored keys have their lines", status == 0 and ":7:7: ignored: agents[0].backend.type" in out, out)
+
+# What a definition becomes.
+status, doc = document(write("good.yaml", """agents:
+  plain: {workspace: ./work, image: "box:1", memory: 128m, pids: 99}
+  loose: {workspace: ./work, sudo: true, network: bridge}
+custom_tools:
+  t: {image: "box:1", script: "true"}
+"""))
+plain, loose, tool = doc["definitions"]
+uid = os.stat("work").st_uid or 1000
+expect("a plain agent", status == 0 and doc["ok"] and plain["image"] == "box:1" and plain["uid"] == uid and
+       plain["limits"]["memory_bytes"] == 128 << 20 and plain["limits"]["pids"] == 99 and
+       plain["network"] == "none" and plain["capabilities"] == [] and not plain["new_privileges"] and
+       plain["read_only_root"] and plain["loosened"] == [] and plain["container"] == "berth-plain", plain)
+expect("its mounts", {"source": os.path.realpath("work"), "target": os.path.realpath("work"), "read_only": False,
+                      "what": "workspace"} in plain["mounts"], plain["mounts"])
+expect("a loosened one says why", "CHOWN" in loose["capabilities"] and loose["new_privileges"] and
+       loose["uid"] == 0 and {"sudo is asked for", "network: bridge"} == {i["because"] for i in loose["loosened"]}, loose)
+expect("a tool", tool["kind"] == "tool" and tool["uid"] == 1000 and tool["container"] is None, tool)
+
+# What no machine will ever do is wrong; what is not there yet is a note.
+status, out, err = check(write("never.yaml", """agents:
+  a:
+    workspace: ./work
+    context_paths: [{path: /etc/ssh}, {path: ./later}]
+"""))
+expect("a path that is never mounted", status == 2 and "never.yaml:2:3:" in err and "/etc" in err, err)
+expect("one that is not there yet", "later" in out and "not there yet" in out and "later" not in err, out)
+
+# Hostile text stays text.
+status, _, err = check(write("evil.yaml", "agents:\n  \"\\e[31m\\a\": {workspace: ./work}\n"))
+expect("escapes are shown, not obeyed", status == 2 and "\x1b" not in err and "\a" not in err, repr(err))
+
+examples = sorted(glob.glob(f"{source}/configs/examples/*.yaml")) + [f"{source}/configs/team.yaml"]
+expect("there are examples", len(examples) > 10, examples)
+for example in examples:
+    status, doc = document(example)
+    expect(os.path.basename(example), status == 0 and doc["ok"] and doc["definitions"], doc["problems"])
+
+sys.exit(failed)

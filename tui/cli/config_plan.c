@@ -1,0 +1,242 @@
+/* config_plan.c - what definitions become, as text and as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/text.h>
+
+#include "cli/config_check.h"
+#include "cli/jsonw.h"
+
+#define TEXT_MAX 4096
+
+/* "  key        value", the value neutralised. */
+static void line(const char *key, const char *value)
+{
+	char shown[TEXT_MAX];
+
+	printf("  %-10s %s\n", key, text_clean(shown, sizeof shown, value));
+}
+
+static void print_user(const struct plan *p)
+{
+	char text[128];
+
+	if (p->user_known)
+		snprintf(text, sizeof text, "%u:%u%s", p->uid, p->gid,
+			p->new_privileges ? " (root inside)" : "");
+	else
+		snprintf(text, sizeof text, "the owner of its workspace, once that is there");
+	line("user", text);
+}
+
+static void print_limits(const struct limits *l)
+{
+	char text[512], a[FORMAT_MAX], b[FORMAT_MAX], c[FORMAT_MAX], d[FORMAT_MAX];
+
+	snprintf(text, sizeof text,
+		"memory %s with swap, %.2f CPUs, %" PRId64
+		" processes, /tmp %s, files to %s, %" PRId64 " open files",
+		format_bytes(a, l->memory_bytes), l->cpus, l->pids, format_bytes(b, l->tmp_bytes),
+		format_bytes(c, l->file_bytes), l->open_files);
+	line("limits", text);
+	if (l->timeout_s)
+		snprintf(text, sizeof text, "end after %" PRId64 " s; %s of output kept each",
+			l->timeout_s, format_bytes(d, l->output_bytes));
+	else
+		snprintf(text, sizeof text, "no time limit; %s of output kept each",
+			format_bytes(d, l->output_bytes));
+	line("commands", text);
+}
+
+static void print_mounts(const struct plan *p)
+{
+	char text[TEXT_MAX];
+
+	for (size_t i = 0; i < p->nmounts; i++) {
+		const struct plan_mount *m = &p->mounts[i];
+
+		if (!strcmp(m->source, m->target))
+			snprintf(text, sizeof text, "%s  %s  (%s)", m->read_only ? "ro" : "rw",
+				m->source, m->what);
+		else
+			snprintf(text, sizeof text, "%s  %s at %s  (%s)",
+				m->read_only ? "ro" : "rw", m->source, m->target, m->what);
+		line(i ? "" : "mounts", text);
+	}
+}
+
+static void print_isolation(const struct plan *p)
+{
+	char text[512];
+	size_t used = 0;
+
+	for (size_t i = 0; i < p->ncaps && used < sizeof text; i++)
+		used += (size_t)snprintf(
+			text + used, sizeof text - used, "%s%s", i ? " " : "", p->caps[i]);
+	line("caps", p->ncaps ? text : "none");
+	line("seccomp", p->seccomp);
+	snprintf(text, sizeof text, "%s root, %s", p->read_only_root ? "read-only" : "writable",
+		p->new_privileges ? "new privileges allowed" : "no new privileges");
+	line("isolation", text);
+}
+
+static void print_plan(const struct plan *p)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof text, "%s %s", p->tool ? "tool" : "agent", p->id);
+	printf("%s\n", text);
+	line("image", p->image);
+	line("container", p->container);
+	print_user(p);
+	print_mounts(p);
+	print_limits(p->limits);
+	line("network", p->network);
+	print_isolation(p);
+	for (size_t i = 0; i < p->nloose; i++) {
+		snprintf(text, sizeof text, "%s (%s)", p->loose[i].what, p->loose[i].because);
+		line("loosened", text);
+	}
+	if (!p->nloose)
+		line("loosened", "nothing");
+	for (size_t i = 0; i < p->nnotes; i++)
+		if (!p->notes[i].never)
+			line("note", p->notes[i].text);
+	putchar('\n');
+}
+
+void findings_print(const struct findings *f)
+{
+	char file[256], key[256];
+
+	for (size_t i = 0; i < f->nplans; i++)
+		print_plan(&f->plan[i]);
+	for (size_t i = 0; i < f->team.nignored; i++)
+		printf("%s:%d:%d: ignored: %s\n", text_clean(file, sizeof file, f->team.file),
+			f->team.ignored[i].at.line, f->team.ignored[i].at.column,
+			text_clean(key, sizeof key, f->team.ignored[i].key));
+}
+
+/* "FILE:LINE:COLUMN: sentence" taken apart; false: it has no place. */
+static bool place_of(const char *msg, const char *file, int *l, int *c, const char **sentence)
+{
+	size_t n = strlen(file);
+	int used = 0;
+
+	*sentence = msg;
+	if (strncmp(msg, file, n) || sscanf(msg + n, ":%d:%d: %n", l, c, &used) != 2 || !used)
+		return false;
+	*sentence = msg + n + used;
+	return true;
+}
+
+static void json_problems(struct jsonw *j, const struct findings *f, const char *file)
+{
+	jsonw_array(j, "problems");
+	for (size_t i = 0; i < f->n; i++) {
+		const char *sentence;
+		int l, c;
+
+		jsonw_object(j, NULL);
+		if (place_of(f->problem[i].msg, file, &l, &c, &sentence)) {
+			jsonw_int(j, "line", l);
+			jsonw_int(j, "column", c);
+		}
+		jsonw_text(j, "problem", sentence);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+}
+
+static void json_limits(struct jsonw *j, const struct limits *l)
+{
+	jsonw_object(j, "limits");
+	jsonw_uint(j, "memory_bytes", l->memory_bytes);
+	jsonw_number(j, "cpus", l->cpus, 2);
+	jsonw_int(j, "pids", l->pids);
+	jsonw_uint(j, "tmp_bytes", l->tmp_bytes);
+	jsonw_uint(j, "file_bytes", l->file_bytes);
+	jsonw_int(j, "open_files", l->open_files);
+	jsonw_int(j, "timeout_s", l->timeout_s);
+	jsonw_uint(j, "output_bytes", l->output_bytes);
+	jsonw_end(j);
+}
+
+static void json_plan(struct jsonw *j, const struct plan *p)
+{
+	jsonw_object(j, NULL);
+	jsonw_text(j, "kind", p->tool ? "tool" : "agent");
+	jsonw_text(j, "id", p->id);
+	jsonw_int(j, "line", p->at.line);
+	jsonw_text(j, "image", p->image);
+	jsonw_text(j, "container", p->tool ? NULL : p->container);
+	if (p->user_known) {
+		jsonw_uint(j, "uid", p->uid);
+		jsonw_uint(j, "gid", p->gid);
+	} else {
+		jsonw_null(j, "uid");
+		jsonw_null(j, "gid");
+	}
+	json_limits(j, p->limits);
+	jsonw_text(j, "network", p->network);
+	jsonw_text(j, "seccomp", p->seccomp);
+	jsonw_bool(j, "read_only_root", p->read_only_root);
+	jsonw_bool(j, "new_privileges", p->new_privileges);
+	jsonw_array(j, "capabilities");
+	for (size_t i = 0; i < p->ncaps; i++)
+		jsonw_text(j, NULL, p->caps[i]);
+	jsonw_end(j);
+	jsonw_array(j, "mounts");
+	for (size_t i = 0; i < p->nmounts; i++) {
+		jsonw_object(j, NULL);
+		jsonw_text(j, "source", p->mounts[i].source);
+		jsonw_text(j, "target", p->mounts[i].target);
+		jsonw_bool(j, "read_only", p->mounts[i].read_only);
+		jsonw_text(j, "what", p->mounts[i].what);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+	jsonw_array(j, "loosened");
+	for (size_t i = 0; i < p->nloose; i++) {
+		jsonw_object(j, NULL);
+		jsonw_text(j, "what", p->loose[i].what);
+		jsonw_text(j, "because", p->loose[i].because);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+	jsonw_array(j, "notes");
+	for (size_t i = 0; i < p->nnotes; i++)
+		jsonw_text(j, NULL, p->notes[i].text);
+	jsonw_end(j);
+	jsonw_end(j);
+}
+
+void findings_json(const struct findings *f, const char *file)
+{
+	struct jsonw j;
+
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.config_check/1");
+	jsonw_text(&j, "file", file);
+	jsonw_text(&j, "kind", f->kind);
+	jsonw_bool(&j, "ok", f->n == 0);
+	json_problems(&j, f, file);
+	jsonw_array(&j, "definitions");
+	for (size_t i = 0; i < f->nplans; i++)
+		json_plan(&j, &f->plan[i]);
+	jsonw_end(&j);
+	jsonw_array(&j, "ignored");
+	for (size_t i = 0; f->has_team && i < f->team.nignored; i++) {
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "key", f->team.ignored[i].key);
+		jsonw_int(&j, "line", f->team.ignored[i].at.line);
+		jsonw_int(&j, "column", f->team.ignored[i].at.column);
+		jsonw_end(&j);
+	}
+	jsonw_end(&j);
+	jsonw_end(&j);
+	jsonw_print(&j);
+}
