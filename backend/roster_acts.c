@@ -134,6 +134,13 @@ static void deal_unref(struct deal *d)
 	free(d);
 }
 
+static bool stopped(void *ctx)
+{
+	struct deal *d = ctx;
+
+	return atomic_load(&d->stop);
+}
+
 static void *labour(void *arg)
 {
 	struct deal *d = arg;
@@ -143,7 +150,9 @@ static void *labour(void *arg)
 		.program = "console",
 		.policy = &d->policy,
 		.journal_commands = r->journal_commands,
-		.journal_bytes = r->journal_bytes};
+		.journal_bytes = r->journal_bytes,
+		.stop = stopped,
+		.stop_ctx = d};
 	struct agents_host *h = NULL;
 	size_t i;
 

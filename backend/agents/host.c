@@ -60,6 +60,11 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	policy_copy(&h->policy, o->policy ? o->policy : &nothing, &h->policy_mem);
 	h->journal_commands = o->journal_commands;
 	h->journal_bytes = o->journal_bytes;
+	h->own_board = o->own_board;
+	h->stop = o->stop;
+	h->stop_ctx = o->stop_ctx;
+	h->say = o->say;
+	h->say_ctx = o->say_ctx;
 	if (o->guest)
 		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
 	else if (find_guest(h->guest, e))

@@ -22,6 +22,11 @@ struct agents_host {
 	struct recorder recorder;
 	size_t journal_commands;
 	uint64_t journal_bytes;
+	bool own_board;
+	bool (*stop)(void *ctx);
+	void *stop_ctx;
+	void (*say)(void *ctx, const char *agent, const char *line);
+	void *say_ctx;
 };
 
 extern const struct limits tool_limits_small; /* of helpers */

@@ -34,7 +34,7 @@ static const char *const base_env[] = {
 	"PIP_BREAK_SYSTEM_PACKAGES=1",
 	"PIP_DISABLE_PIP_VERSION_CHECK=1",
 	"NPM_CONFIG_PREFIX=" SPEC_HOME "/.npm",
-	"NODE_PATH=" SPEC_HOME "/.npm/lib/node_modules",
+	"NODE_PATH=" SPEC_HOME "/.npm/lib/node_modules:/usr/local/lib/node_modules",
 	"XDG_CACHE_HOME=" SPEC_HOME "/.cache",
 	"TMPDIR=/tmp",
 	"LANG=C.UTF-8",
@@ -171,7 +171,7 @@ static void add_security(cJSON *host, const struct spec *s)
 	if (!s->sudo)
 		cJSON_AddItemToArray(options, cJSON_CreateString("no-new-privileges:true"));
 	cJSON_AddItemToArray(options, cJSON_CreateString(seccomp));
-	cJSON_AddBoolToObject(host, "ReadonlyRootfs", !s->sudo);
+	cJSON_AddBoolToObject(host, "ReadonlyRootfs", !s->sudo && !s->writable_root);
 	cJSON_AddItemToObject(host, "CapDrop", strings((const char *const[]){"ALL"}, 1));
 	ncaps = spec_caps(s, &caps);
 	if (ncaps)

@@ -39,6 +39,7 @@ struct spec {
 	enum net_mode network;
 	const char *net_id; /* NET_INTERNAL: the engine's network */
 	bool sudo;          /* root inside, writable root, apt's capabilities, new privileges */
+	bool writable_root; /* helpers only */
 	const char *const *caps; /* helpers only: exactly these */
 	size_t ncaps;
 	const struct words *env; /* "NAME=value" */

@@ -18,6 +18,7 @@
 #include "agents/host.h"
 #include "agents/network.h"
 #include "agents/own.h"
+#include "agents/prepare.h"
 #include "agents/ready.h"
 #include "agents/rulebook.h"
 #include "agents/secrets.h"
@@ -73,23 +74,6 @@ static int add_mounts(struct bringing *b, struct err *e)
 			mounts_add(l, MOUNT_OURS, b->offer.dir, LANE_DIR, true, NULL, 0, e)
 		? -1
 		: 0;
-}
-
-static int check_image(struct bringing *b, struct err *e)
-{
-	AUTO_STR struct str target = STR_INIT;
-	struct err asked = ERR_INIT;
-
-	str_addf(&target, "/images/%s/json", b->spec.image);
-	if (!sync_ask(b->h->engine, "look for the image %s", b->spec.image, "GET", target.s, NULL,
-		    0, NULL, &asked))
-		return 0;
-	if (asked.kind != ERR_NOT_FOUND)
-		return err_copy(e, &asked);
-	return err_set(e, ERR_NOT_FOUND,
-		"the image %s of %s is not on this engine; make it with `berth image build` or fetch it "
-		"with `berth image pull %s`.",
-		b->spec.image, b->def->id, b->spec.image);
 }
 
 /* A new volume belongs to root; a helper without network hands it to the container's user. */
@@ -259,13 +243,9 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 			"of the container's network; this is not available here, and berth does not "
 			"ignore limits: take network_rate: out.",
 			a->id);
-	if (a->python.n || a->npm.n || a->system.n)
-		return err_set(e, ERR_REFUSED,
-			"%s asks for packages to be installed before it starts, which this version of berth "
-			"does not do; put them into its image, or install them with `berth exec`.",
-			a->id);
 	if (ready_user(a->id, a->workspace, a->sudo, &b->spec.uid, &b->spec.gid, e) ||
-		secrets_gather(b->team, a, &b->secrets, e) || check_image(b, e))
+		secrets_gather(b->team, a, &b->secrets, e) ||
+		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))
 		return -1;
 	if (a->network == NET_INTERNAL &&
 		network_make(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e))
@@ -449,6 +429,7 @@ static int check(struct bringing *b, const char *id, struct agent_checked *ret, 
 	if (ready_user(a->id, a->workspace, a->sudo, &b->spec.uid, &b->spec.gid, e) ||
 		lane_place(a->container, b->offer.dir, e))
 		return -1;
+	prepare_image(b->h, a, false, &b->mem, &b->spec.image, NULL); /* a missing base is drift */
 	if (a->network == NET_INTERNAL) {
 		found = network_find(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e);
 		if (found < 0)

@@ -55,7 +55,7 @@ int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
 	lane_forget(name);
 	/* Its parents are closed to others; inside the container the user of the container enters.
 	 */
-	if (mkdir(ret->dir, 0755))
+	if (mkdir(ret->dir, 0755) || chmod(ret->dir, 0755)) /* whatever the umask is */
 		return err_sys(e, errno, "cannot make %s", ret->dir);
 	ret->boot = listen_at(ret->dir, LANE_BOOT_SOCK, 0666, e);
 	ret->lane = ret->boot < 0 ? -1 : listen_at(ret->dir, LANE_SOCK, 0600, e);
@@ -228,28 +228,33 @@ int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
 {
 	int64_t deadline = clock_mono_ns() + (int64_t)timeout_ms * 1000000;
 	struct timeval soon = {2, 0};
+	struct err why = ERR_INIT;
 	int result = -1;
 
-	err_set(e, ERR_TIMEOUT, "the init of %s did not come to its lane within %d ms", about->name,
-		timeout_ms);
+	err_set(&why, ERR_TIMEOUT, "the init of %s did not come to its lane within %d ms",
+		about->name, timeout_ms);
 	while (result) {
 		struct pollfd p = {o->boot, POLLIN, 0};
 		int64_t left = (deadline - clock_mono_ns()) / 1000000;
 		AUTO_CLOSE int conn = -1;
 
-		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+		if (left <= 0)
 			break;
+		if (poll(&p, 1, (int)left) <= 0)
+			continue;
 		conn = accept4(o->boot, NULL, NULL, SOCK_CLOEXEC);
 		if (conn < 0)
 			continue;
 		/* Others in the container may knock too; they are not its init. */
 		setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
-		result = greet(conn, about, mounts, nmounts, secrets, nsecrets, o, e);
-		if (result && e && e->kind == ERR_REFUSED)
+		result = greet(conn, about, mounts, nmounts, secrets, nsecrets, o, &why);
+		if (result && why.kind == ERR_REFUSED)
 			break;
 	}
 	if (!result)
 		result = remember(o, about, e);
+	else
+		err_copy(e, &why);
 	lane_offer_release(o);
 	return result;
 }

@@ -26,6 +26,14 @@ struct agents_options {
 	 * each; commands 0: none. */
 	size_t journal_commands;
 	uint64_t journal_bytes;
+	/* Preparing images (packages: of a definition) takes minutes.  It is a job on a board of this
+	 * process where `own_board` says that it has no other; `stop` is asked ten times a second, on a
+	 * thread of ours; `say` gets each line that an installer prints, neutralised.  All may be NULL. */
+	bool own_board;
+	bool (*stop)(void *ctx);
+	void *stop_ctx;
+	void (*say)(void *ctx, const char *agent, const char *line);
+	void *say_ctx;
 };
 
 /* Connects; the engine must be local, for workspaces are mounted by their path here. */

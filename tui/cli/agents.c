@@ -1,5 +1,6 @@
 /* agents.c - `berth up` and `berth down`: the agents of a team file, several at once. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,36 @@ static struct work *take(struct crew *crew)
 	return w;
 }
 
+/* The first C-c lets what is under way end in order, and begins nothing new; the second is the usual one. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static void mind_signals(void)
+{
+	struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+}
+
+static bool is_interrupted(void *ctx)
+{
+	(void)ctx;
+	return interrupted;
+}
+
+/* What an installer prints; threads may speak at once, each in whole lines. */
+static void say(void *ctx, const char *agent, const char *line)
+{
+	(void)ctx;
+	fprintf(stderr, "%s: %s\n", agent, line);
+}
+
 /* Each thread has an engine of its own; what fails for one agent does not stop the others. */
 static void *labour(void *ctx)
 {
@@ -56,14 +87,21 @@ static void *labour(void *ctx)
 		.program = crew->program,
 		.policy = &crew->policy,
 		.journal_commands = crew->journal_commands,
-		.journal_bytes = crew->journal_bytes};
+		.journal_bytes = crew->journal_bytes,
+		.own_board = true,
+		.stop = is_interrupted,
+		.say = cli_flag(crew->c, "json") ? NULL : say};
 	struct agents_host *h = NULL;
 	struct work *w;
 
 	while ((w = take(crew))) {
-		if (!h)
+		if (!h && !interrupted)
 			h = agents_open(&o, &w->err);
-		if (!h)
+		if (interrupted)
+			w->failed =
+				err_set(&w->err, ERR_CANCELLED, "%s was left as it is: cancelled.",
+					w->def ? w->def->id : w->container);
+		else if (!h)
 			w->failed = true;
 		else if (w->def)
 			w->failed = agents_up(h, crew->team, w->def, &w->up, &w->err);
@@ -80,6 +118,7 @@ static void run_all(struct crew *crew)
 	size_t n = crew->n < AT_ONCE ? crew->n : AT_ONCE, started = 0;
 
 	pthread_mutex_init(&crew->lock, NULL);
+	mind_signals();
 	while (started + 1 < n && !pthread_create(&thread[started], NULL, labour, crew))
 		started++;
 	labour(crew);
