@@ -45,6 +45,7 @@ void engine_pause(struct engine_call *c, bool paused);
 typedef void (*engine_done_fn)(void *ctx, const struct err *err);
 
 /* _ping, version negotiation, /version and /info in one. */
+/* id: the engine's ID and a hash of its data directory, for engines of one machine share the former. */
 struct engine_info {
 	const char *id, *name, *version, *api, *product, *os, *kernel, *arch, *root_dir, *storage,
 		*cgroup; /* "1" or "2" */

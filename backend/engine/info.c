@@ -23,11 +23,25 @@ void parse_version(const cJSON *root, struct arena *a, struct engine_info *info)
 	}
 }
 
+/* Engines of one machine share an ID: dockerd takes it from the machine's key, wherever its data is.  The
+ * data directory (FNV-1a, which is enough to tell a few apart) makes two of them two. */
+static const char *identity(const cJSON *root, struct arena *a)
+{
+	const char *id = ejson_string(root, "ID"), *dir = ejson_string(root, "DockerRootDir");
+	uint32_t hash = 2166136261;
+
+	if (!*id)
+		return "";
+	for (; *dir; dir++)
+		hash = (hash ^ (unsigned char)*dir) * 16777619;
+	return arena_printf(a, "%.100s/%08x", id, hash);
+}
+
 void parse_info(const cJSON *root, struct arena *a, struct engine_info *info)
 {
 	const char *os = ejson_string(root, "OperatingSystem");
 
-	info->id = ejson_keep(a, root, "ID");
+	info->id = identity(root, a);
 	if (!info->version || !*info->version)
 		info->version = ejson_keep(a, root, "ServerVersion");
 	if (!info->arch || !*info->arch)
