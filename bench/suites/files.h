@@ -14,7 +14,7 @@
 #include <berth/str.h>
 
 struct scratch {
-	char path[PATH_MAX]; /* removed by scratch_release */
+	char path[PATH_MAX]; /* stays until the process ends: see scratch_init */
 };
 
 int scratch_init(struct scratch *s, struct err *e);

@@ -25,6 +25,7 @@ struct changes {
 	struct files_put *puts;
 	char text[SIZE];
 	unsigned round;
+	char tree[16]; /* of this sample */
 };
 
 static void release(void *ctx)
@@ -54,7 +55,7 @@ static struct changes *make(size_t n, struct err *e)
 	return NULL;
 }
 
-/* --- durable writes: the same names every time, in directories that exist --- */
+/* --- durable writes --- */
 
 static void *setup_write(size_t n, struct err *e)
 {
@@ -64,25 +65,42 @@ static void *setup_write(size_t n, struct err *e)
 		return NULL;
 	memset(x->text, 'x', sizeof x->text);
 	x->puts = xcalloc(n, sizeof *x->puts);
-	for (size_t i = 0; i < n; i++) {
+	return x;
+}
+
+/* Names in directories of this sample alone: an inode that was given up a moment ago makes the next
+ * one dear on some file systems (ext4 without a journal walks over all of them), which is not what
+ * is measured here.  With `again` they stay: every sample replaces the files of the one before. */
+static int name_files(struct changes *x, bool again)
+{
+	for (size_t i = 0; i < x->n; i++) {
 		char dir[32];
 
-		snprintf(dir, sizeof dir, "d%zu", i / 20);
+		if (again && x->puts[i].path)
+			continue;
+		free((char *)x->puts[i].path);
+		snprintf(dir, sizeof dir, "r%u", x->round);
+		mkdir(dir, 0755);
+		snprintf(dir, sizeof dir, "r%u/d%zu", x->round, i / 20);
 		mkdir(dir, 0755);
 		x->puts[i] = (struct files_put){
 			.path = xasprintf("%s/file%zu", dir, i), .bytes = x->text, .len = SIZE};
 	}
-	return x;
+	x->text[0] = (char)('a' + x->round++ % 26);
+	sync();
+	return 0;
 }
 
 static int settle(void *ctx, struct err *e)
 {
-	struct changes *x = ctx;
-
 	(void)e;
-	x->text[0] = (char)('a' + x->round++ % 26);
-	sync();
-	return 0;
+	return name_files(ctx, false);
+}
+
+static int settle_again(void *ctx, struct err *e)
+{
+	(void)e;
+	return name_files(ctx, true);
 }
 
 static int each_by_itself(void *ctx, struct sample *s, struct err *e)
@@ -172,43 +190,35 @@ const struct bench_case files_write_many = {
 
 static void *setup_transform(struct bench_run *r, struct err *e)
 {
-	struct changes *x = make(bench_smoke(r) ? 200 : EDITED, e);
+	return make(bench_smoke(r) ? 200 : EDITED, e);
+}
 
-	for (size_t i = 0; x && i < x->n; i++) {
-		AUTO_FREE char *name = xasprintf("d%zu/file%zu", i / 100, i);
+/* A tree for every sample: what was given up by the one before would slow it down (name_files). */
+static int fresh_tree(void *ctx, struct err *e)
+{
+	struct changes *x = ctx;
 
-		if (scratch_file(&x->dir, name, 1500, i, e) < 0) {
-			release(x);
-			return NULL;
-		}
-		FILE *f = fopen(name, "a");
+	x->round++;
+	snprintf(x->tree, sizeof x->tree, "t%u", x->round);
+	for (size_t i = 0; i < x->n; i++) {
+		AUTO_FREE char *name = xasprintf("%s/d%zu/file%zu", x->tree, i / 100, i);
+		FILE *f;
 
+		if (scratch_file(&x->dir, name, 1500, i, e) < 0)
+			return -1;
+		f = fopen(name, "a");
 		if (f) {
 			fprintf(f, "\nred herring\n");
 			fclose(f);
 		}
 	}
-	return x;
-}
-
-/* The word goes to and fro, so that every sample finds what it replaces. */
-static int unedit(void *ctx, struct err *e)
-{
-	const char *argv[] = {"sh", "-c",
-		"find . -name 'file*' -print0 | xargs -0 sed -i 's/blue herring/red herring/'",
-		NULL};
-
-	(void)ctx;
-	if (run_program(argv, NULL, e) != 0)
-		return err_set(e, ERR_FAILED, "sed failed");
 	sync();
 	return 0;
 }
 
 static int count_blue(struct changes *x, struct sample *s, struct err *e)
 {
-	const char *argv[] = {
-		"sh", "-c", "grep -rl --include 'file*' 'blue herring' . | wc -l", NULL};
+	const char *argv[] = {"sh", "-c", "grep -rl 'blue herring' \"$0\" | wc -l", x->tree, NULL};
 	AUTO_STR struct str out = STR_INIT;
 
 	if (run_program(argv, &out, e) != 0)
@@ -220,9 +230,10 @@ static int count_blue(struct changes *x, struct sample *s, struct err *e)
 
 static int transform_sed(void *ctx, struct sample *s, struct err *e)
 {
+	struct changes *x = ctx;
 	const char *argv[] = {"sh", "-c",
-		"find . -name 'file*' -print0 | xargs -0 sed -i 's/red herring/blue herring/'",
-		NULL};
+		"find \"$0\" -type f -print0 | xargs -0 sed -i 's/red herring/blue herring/'",
+		x->tree, NULL};
 	int64_t begun = clock_mono_ns();
 
 	if (run_program(argv, NULL, e) != 0)
@@ -242,7 +253,7 @@ static int transform_with(
 	};
 	struct files_transform_result r;
 	int64_t begun = clock_mono_ns();
-	int rc = files_transform(x->files, x->root, "", &o, &r, e);
+	int rc = files_transform(x->files, x->root, x->tree, &o, &r, e);
 
 	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
 	str_release(&r.diff);
@@ -278,21 +289,20 @@ static void *setup_copy(struct bench_run *r, struct err *e)
 	return x;
 }
 
-static int clear_copy(void *ctx, struct err *e)
+static int next_copy(void *ctx, struct err *e)
 {
-	const char *argv[] = {"rm", "-rf", "dst", NULL};
+	struct changes *x = ctx;
 
-	(void)ctx;
-	if (run_program(argv, NULL, e) != 0)
-		return -1;
+	(void)e;
+	snprintf(x->tree, sizeof x->tree, "dst%u", x->round++);
 	sync();
 	return 0;
 }
 
-static int count_copy(struct sample *s, struct err *e)
+static int count_copy(struct changes *x, struct sample *s, struct err *e)
 {
-	const char *argv[] = {
-		"sh", "-c", "find dst -type f -printf '%s %P\\n' | sort | cksum", NULL};
+	const char *argv[] = {"sh", "-c",
+		"find \"$0\" -type f -printf '%s %m %T@ %P\\n' | sort | cksum", x->tree, NULL};
 	AUTO_STR struct str out = STR_INIT;
 
 	if (run_program(argv, &out, e) != 0)
@@ -303,14 +313,14 @@ static int count_copy(struct sample *s, struct err *e)
 
 static int copy_cp(void *ctx, struct sample *s, struct err *e)
 {
-	const char *argv[] = {"cp", "-a", "src", "dst", NULL};
+	struct changes *x = ctx;
+	const char *argv[] = {"cp", "-a", "src", x->tree, NULL};
 	int64_t begun = clock_mono_ns();
 
-	(void)ctx;
 	if (run_program(argv, NULL, e) != 0)
 		return err_set(e, ERR_FAILED, "cp failed");
 	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
-	return count_copy(s, e);
+	return count_copy(x, s, e);
 }
 
 static int copy_engine(void *ctx, struct sample *s, struct err *e)
@@ -320,10 +330,10 @@ static int copy_engine(void *ctx, struct sample *s, struct err *e)
 	struct files_tree_totals t;
 	int64_t begun = clock_mono_ns();
 
-	if (files_copy(x->files, x->root, "src", x->root, "dst", &o, &t, e) < 0)
+	if (files_copy(x->files, x->root, "src", x->root, x->tree, &o, &t, e) < 0)
 		return -1;
 	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
-	return count_copy(s, e);
+	return count_copy(x, s, e);
 }
 
 static const struct bench_case cases[] = {
@@ -331,13 +341,22 @@ static const struct bench_case cases[] = {
 	WRITE(10, 3, "durable writes >= 3x at 10 files"),
 	WRITE(100, 5, "durable writes >= 5x at 100"),
 	WRITE(1000, 6, "durable writes >= 6x at 1,000"),
+	{.name = "write-100-again",
+		.about = "100 files of 8 KiB replaced by new ones, durable",
+		.samples = 20,
+		.warmup = 1,
+		.setup = setup_write_100,
+		.teardown = release,
+		.prepare = settle_again,
+		.arms = {{"write, fsync, rename, fsync dir", each_by_itself},
+			{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}}},
 	{.name = "transform",
 		.about = "one word in each of 10,000 files",
 		.samples = 15,
 		.warmup = 1,
 		.setup = setup_transform,
 		.teardown = release,
-		.prepare = unedit,
+		.prepare = fresh_tree,
 		.arms = {{"find | xargs sed -i", transform_sed}, {"visible", transform_visible},
 			{"all or nothing, durable", transform_all}},
 		.targets = {{"transform >= 3x over sed -i", "visible", ON_RATIO, 3, NO_BOUND}}},
@@ -347,7 +366,7 @@ static const struct bench_case cases[] = {
 		.warmup = 1,
 		.setup = setup_copy,
 		.teardown = release,
-		.prepare = clear_copy,
+		.prepare = next_copy,
 		.arms = {{"cp -a", copy_cp}, {"engine", copy_engine}},
 		.targets = {{"copy >= 1.5x over cp -a", "engine", ON_RATIO, 1.5, NO_BOUND}}},
 	{.name = NULL},
