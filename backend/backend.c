@@ -180,6 +180,8 @@ static void do_logs_close(struct backend *b, const struct command *c)
 
 static void (*const commands[])(struct backend *b, const struct command *c) = {
 	[CMD_ACT] = act_command,
+	[CMD_CLEAN_PLAN] = cleaning_command,
+	[CMD_CLEAN_RUN] = cleaning_command,
 	[CMD_AGENTS] = roster_command,
 	[CMD_JOURNAL] = chores_journal,
 	[CMD_REFRESH] = do_refresh,
@@ -222,6 +224,7 @@ static void on_wake(uv_async_t *h)
 	/* Wakes coalesce: drain. */
 	gate_drain(b);
 	roster_drain(b);
+	cleaning_drain(b);
 	while ((c = take_command(b))) {
 		CHECK((size_t)c->kind < COUNT(commands));
 		if (!b->stopping)
@@ -249,6 +252,7 @@ static void on_pulse(uv_timer_t *t)
 	chores_pulse(b);
 	detail_pulse(b);
 	roster_pulse(b);
+	cleaning_pulse(b);
 	gate_pulse(b);
 	publish_jobs(b);
 }
@@ -289,6 +293,7 @@ static void close_engine(uv_timer_t *t)
 	logs_stop(b);
 	shell_stop(b);
 	detail_stop(b);
+	cleaning_stop(b);
 	uv_timer_stop(&b->pulse);
 	uv_timer_stop(&b->publish);
 	engine_close(en, on_engine_closed, b);
@@ -298,7 +303,7 @@ static void check_farewell(uv_timer_t *t)
 {
 	struct backend *b = t->data;
 
-	if ((!act_busy(b) && !roster_busy(b)) ||
+	if ((!act_busy(b) && !roster_busy(b) && !cleaning_busy(b)) ||
 		backend_now(b) - b->published_ns > STOP_ACTS_MS * 1000000LL)
 		close_engine(t);
 }
@@ -307,7 +312,7 @@ static void begin_stop(struct backend *b)
 {
 	if (b->stopping || uv_is_active((uv_handle_t *)&b->farewell))
 		return;
-	if (!act_busy(b) && !roster_busy(b)) {
+	if (!act_busy(b) && !roster_busy(b) && !cleaning_busy(b)) {
 		close_engine(&b->farewell);
 		return;
 	}
@@ -364,6 +369,7 @@ static void set_up(struct backend *b, const struct backend_options *o)
 	snapshot_slot_init(&b->slot);
 	model_init(&b->model);
 	roster_open(b, o);
+	cleaning_open(b, o);
 	host_init(&b->host);
 	b->sweep.fd_budget = sweep_raise_fds();
 	/* Without this nothing is local, which the engine's own figures make up for. */
@@ -400,6 +406,7 @@ static void free_letters(struct mailbox *m)
 static void tear_down(struct backend *b)
 {
 	roster_close(b);
+	cleaning_close(b);
 	gate_release(b);
 	free_letters(&b->down);
 	free_letters(&b->up);

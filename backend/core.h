@@ -11,6 +11,7 @@
  *   shell.c     a terminal in a container
  *   detail.c    everything about the container in focus
  *   roster.c    the agents: what they do; roster_acts.c: bringing them up and taking them down
+ *   cleaning.c  clean-up plans, made and carried out; orphans
  *   chores.c    inspect, save, import: small commands
  *
  * Thread: everything belongs to the backend's thread unless it says otherwise.  Engine callbacks
@@ -72,6 +73,7 @@ struct subscription;
 struct shell;
 struct import;
 struct focus;
+struct cleaning;
 struct roster;
 
 struct backend {
@@ -132,6 +134,7 @@ struct backend {
 	struct subscription *logs;
 	struct shell *shells;
 	struct import *imports;
+	struct cleaning *cleaning;
 	size_t working; /* uv_queue_work under way */
 };
 
@@ -229,6 +232,16 @@ void roster_drain(struct backend *b); /* letters of its threads */
 void roster_copy(struct backend *b, struct snapshot *s, struct arena *a); /* after the rows */
 bool roster_busy(const struct backend *b);
 void roster_close(struct backend *b);
+
+/* cleaning.c */
+void cleaning_open(struct backend *b, const struct backend_options *o);
+void cleaning_close(struct backend *b);
+void cleaning_command(struct backend *b, const struct command *c); /* a plan, or its execution */
+void cleaning_drain(struct backend *b);
+void cleaning_pulse(struct backend *b);
+int cleaning_orphans(const struct backend *b);
+bool cleaning_busy(struct backend *b); /* asks what is under way to end */
+void cleaning_stop(struct backend *b); /* without waiting for the engine */
 
 /* chores.c */
 void chores_inspect(struct backend *b, const struct command *c);

@@ -33,6 +33,7 @@ void publish_now(struct backend *b)
 	s->njobs = b->njobs;
 	s->jobs = arena_array(a, b->njobs + 1, sizeof *s->jobs);
 	memcpy((struct job_info *)(uintptr_t)s->jobs, b->jobs, b->njobs * sizeof *s->jobs);
+	s->orphans = cleaning_orphans(b);
 	s->images = b->images;
 	s->networks = b->networks;
 	s->volumes = b->volumes;

@@ -22,10 +22,11 @@ enum {
 	IN_AUDIT = 1 << 7,
 	IN_AGENTS = 1 << 8,
 	IN_JOURNAL = 1 << 9,
+	IN_CLEAN = 1 << 10,
 	IN_ANY = 0xFFFF,
 	IN_TEXT = IN_LOGS | IN_INSPECT,
 	IN_ROWS = IN_CONTAINERS | IN_AGENTS,
-	IN_LISTS = IN_ROWS | IN_JOBS,
+	IN_LISTS = IN_ROWS | IN_JOBS | IN_CLEAN,
 };
 
 enum {
@@ -89,6 +90,10 @@ enum {
 		"kill at once (SIGKILL)")                                                          \
 	ACTION(REMOVE, "remove", "D Del", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE,      \
 		"remove", "remove, by a plan")                                                     \
+	ACTION(CLEAN, "clean-up", "D Del", IN_CLEAN, ACTION_CHANGES | ACTION_DESTRUCTIVE,          \
+		"clean up", "remove what is marked, exactly that")                                 \
+	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign",                                    \
+		"other people's exited containers, unused networks, dangling images too")          \
 	ACTION(MARK, "mark", "Space", IN_LISTS, 0, "mark", "mark or unmark the row")               \
 	ACTION(MARK_RANGE, "mark-range", "V C-Space", IN_LISTS, ACTION_HIDDEN, "range",            \
 		"mark from the last mark to here")                                                 \
@@ -115,7 +120,8 @@ enum {
 	ACTION(STAMPS, "timestamps", "t", IN_LOGS, 0, "time", "time stamps")                       \
 	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom",                        \
 		"the pane alone, or both")                                                         \
-	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS, ACTION_CHANGES, "cancel", "cancel the job") \
+	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN, ACTION_CHANGES, "cancel",        \
+		"cancel the job")                                                                  \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
 		"cancel every running job")                                                        \
 	ACTION(IMPORT, "import", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "import",             \

@@ -323,6 +323,9 @@ static void show_snapshot(struct app *a, const struct snapshot *s)
 		if (a->pushed[i].view.ops->snapshot)
 			a->pushed[i].view.ops->snapshot(&a->pushed[i].view, s);
 	snapshot_unref(old);
+	if (s->orphans > a->orphans && !a->said[0])
+		app_tell_orphans(a, s->orphans);
+	a->orphans = s->orphans;
 	a->dirty = true;
 }
 
@@ -502,6 +505,9 @@ static int app_open(struct app *a, struct err *e)
 	while (a->at < a->ntabs - 1 && tabs[a->at] != &containers_view)
 		a->at++;
 	shown(a, true);
+	a->orphans = a->shown->orphans;
+	if (a->orphans && !a->said[0])
+		app_tell_orphans(a, a->orphans);
 	a->dirty = a->urgent = true;
 	return 0;
 }

@@ -52,6 +52,9 @@ bool app_guarded(struct app *a); /* is there any rule that app_may could refuse 
 /* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if
  * confirmed, but for those that policy keeps: they are shown. */
 void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n);
+/* The same for a clean-up plan: CMD_CLEAN_RUN with a copy of it. */
+struct clean_plan;
+void app_confirm_clean(struct app *a, const struct clean_plan *p);
 void app_confirm_agents(
 	struct app *a, enum agent_act act, const struct agent *const *agents, size_t n);
 

@@ -41,6 +41,7 @@ struct app {
 	bool frozen;
 	int64_t frozen_ns;
 	struct policy policy; /* the options', read-only as it is now */
+	int orphans;          /* as told last */
 	double asked_hz;      /* by + and -; 0: as the settings have it */
 
 	struct slot tab[TABS_MAX], pushed[PUSHED_MAX];
@@ -97,6 +98,9 @@ bool app_read_only_stays(const struct app *a); /* asked for at the start: not to
 
 /* acts.c */
 void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
+
+/* clean_acts.c */
+void app_tell_orphans(struct app *a, int n); /* on the message line */
 
 /* agent_acts.c */
 void agents_result(struct app *a, const struct event *e); /* EV_RESULT */

@@ -53,14 +53,14 @@ static void put_right(struct line *l, int gap, struct style st, const char *text
 }
 
 struct counts {
-	int running, paused, ended;
+	int running, paused, ended, orphans;
 	int jobs;
 	double fraction; /* of all of them; -1 unknown */
 };
 
 static struct counts count(const struct snapshot *s)
 {
-	struct counts n = {.fraction = -1};
+	struct counts n = {.fraction = -1, .orphans = s->orphans};
 	double sum = 0;
 	int known = 0;
 
@@ -121,6 +121,9 @@ static void draw_counts(struct line *l, const struct counts *n, int columns)
 		put(l, words ? 2 : 1, STYLE(HEADER), "%d exited", n->ended);
 	if (n->paused)
 		put(l, words ? 2 : 1, STYLE(HEADER), "%d paused", n->paused);
+	if (n->orphans)
+		put(l, words ? 2 : 1, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "%d orphan%s",
+			n->orphans, n->orphans == 1 ? "" : "s");
 	if (n->jobs && n->fraction >= 0)
 		put(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
 			"%d job%s \u25b8 %d %%", n->jobs, n->jobs == 1 ? "" : "s",

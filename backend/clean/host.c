@@ -98,14 +98,18 @@ struct clean_plan *clean_plan_make(
 
 int clean_orphans(struct clean_host *h)
 {
-	struct clean_plan *p;
+	struct world w = {.engine = h->info.id};
+	struct clean_plan p = {
+		.engine = h->info.id, .engine_name = h->info.name, .endpoint = h->endpoint.url};
 	struct arena mem;
 	int n = -1;
 
 	arena_init(&mem, 4096);
-	p = host_plan(h, h->engine, false, false, &mem, NULL);
-	if (p)
-		n = (int)clean_totals(p).orphans;
+	if (!world_containers(h->engine, &w, &mem, NULL)) {
+		world_sessions(&w, &mem);
+		rules_plan(&w, NULL, &p, &mem);
+		n = (int)clean_totals(&p).orphans;
+	}
 	arena_release(&mem);
 	return n;
 }

@@ -230,18 +230,28 @@ int world_container(
 	return 0;
 }
 
+int world_containers(struct engine_sync *en, struct world *w, struct arena *mem, struct err *e)
+{
+	AUTO_JSON cJSON *root =
+		get(en, "list the containers", "/containers/json?all=1", LIST_MS, e);
+
+	if (!root)
+		return -1;
+	take_containers(root, w, mem);
+	return 0;
+}
+
 int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w, struct arena *mem,
 	struct err *e)
 {
-	AUTO_JSON cJSON *containers = NULL, *networks = NULL, *volumes = NULL, *images = NULL,
-			*ours = NULL, *df = NULL;
+	AUTO_JSON cJSON *networks = NULL, *volumes = NULL, *images = NULL, *ours = NULL, *df = NULL;
 
-	containers = get(en, "list the containers", "/containers/json?all=1", LIST_MS, e);
-	networks = containers ? get(en, "list the networks", "/networks", LIST_MS, e) : NULL;
+	if (world_containers(en, w, mem, e))
+		return -1;
+	networks = get(en, "list the networks", "/networks", LIST_MS, e);
 	volumes = networks ? get(en, "list the volumes", "/volumes", LIST_MS, e) : NULL;
 	if (!volumes)
 		return -1;
-	take_containers(containers, w, mem);
 	take_networks(networks, w, mem);
 	take_volumes(volumes, w, mem);
 	/* {"label":["berth.proof"]}, {"dangling":["true"]} */

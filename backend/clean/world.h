@@ -74,6 +74,7 @@ const char *world_label(const struct key_value *labels, size_t n, const char *ke
 /* Only this container; *w has one or none. */
 int world_container(
 	struct engine_sync *en, const char *id, struct world *w, struct arena *mem, struct err *e);
+int world_containers(struct engine_sync *en, struct world *w, struct arena *mem, struct err *e);
 /* All the lists; `foreign`: images too, `sizes`: measured. */
 int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w, struct arena *mem,
 	struct err *e);

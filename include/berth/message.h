@@ -45,8 +45,13 @@ enum command_kind {
 	CMD_SHELL_CLOSE,  /* ref */
 	CMD_JOB_CANCEL,   /* job; job.serial 0: all jobs of all processes of this user */
 	CMD_IMAGE_IMPORT, /* path of a tar file, reference to give it; a job */
+	CMD_CLEAN_PLAN,   /* make a plan, foreign: flag -> EV_CLEAN_PLAN with this command's id */
+	CMD_CLEAN_RUN,    /* carry `plan` out: a job -> EV_CLEAN_ITEM ..., EV_CLEAN_END */
 	CMD_SAVE,         /* write bytes to path (created, never overwritten) -> EV_RESULT */
 };
+
+struct clean_plan; /* clean.h */
+struct clean_outcome;
 
 struct command {
 	enum command_kind kind;
@@ -68,6 +73,7 @@ struct command {
 	const char **argv;
 	size_t nbytes;
 	const char *bytes;
+	const struct clean_plan *plan;
 	struct arena mem;
 };
 
@@ -82,6 +88,9 @@ enum event_kind {
 	EV_SHELL_READY,  /* the command runs */
 	EV_SHELL_OUTPUT, /* bytes, raw: the person asked for them */
 	EV_SHELL_END,    /* exit_code; err when it never ran */
+	EV_CLEAN_PLAN,   /* plan, or err */
+	EV_CLEAN_ITEM,   /* how far `item` of the plan is: outcome */
+	EV_CLEAN_END,    /* done, failed, freed_bytes; err: the first failure */
 	EV_SNAPSHOT,     /* never queued: what backend_next returns when only a snapshot is new */
 };
 
@@ -124,6 +133,10 @@ struct event {
 	int exit_code;
 	size_t nbytes;
 	const char *bytes;
+	const struct clean_plan *plan;
+	size_t item;
+	const struct clean_outcome *outcome;
+	uint64_t freed_bytes;
 	struct arena mem;
 };
 

@@ -259,6 +259,7 @@ struct snapshot {
 	size_t njobs;
 	const struct job_info *jobs;   /* running ones first, then newest first */
 	const struct detail *detail;   /* NULL when nothing is in focus */
+	int orphans;                   /* containers of ours that nobody else will remove */
 	int images, networks, volumes; /* counts, -1 unknown */
 };
 

@@ -14,6 +14,7 @@
 	TAB(containers) \
 	TAB(logs)       \
 	TAB(jobs)       \
+	TAB(clean)      \
 	TAB(audit)      \
 	TAB(events)     \
 	TAB(host)
