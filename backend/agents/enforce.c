@@ -155,9 +155,10 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 		snprintf(limits, sizeof limits, "%.2f", s->limits.cpus);
 		add(&l, "cpus", limits, text, !strcmp(limits, text));
 		add_count(&l, "processes", s->limits.pids, p->pids_limit);
-		add_count(&l, "user", s->sudo ? 0 : (int64_t)s->uid, p->uid);
+		add_count(&l, s->sudo ? "user of the init" : "user", s->sudo ? 0 : (int64_t)s->uid,
+			p->uid);
 		if (s->sudo)
-			caps = 0x1 | 0x2 | 0x8 | 0x10 | 0x40 |
+			caps = 0x1 | 0x2 | 0x8 | 0x10 | 0x20 | 0x40 |
 				0x80; /* spec.c's list, capabilities(7) */
 		snprintf(limits, sizeof limits, "%016" PRIx64, caps);
 		snprintf(text, sizeof text, "%016" PRIx64, (uint64_t)p->cap_bounding);

@@ -77,21 +77,21 @@ static void credentials(struct making *m, const struct credentials *c)
 	mounts_release(&l);
 }
 
-static void choose_user(struct making *m, const char *who, const char *workspace, bool sudo)
+static void choose_user(struct making *m, const char *who, const char *workspace)
 {
 	struct err e = ERR_INIT;
 	uid_t uid;
 	gid_t gid;
 
-	if (ready_user(who, workspace, sudo, &uid, &gid, &e)) {
+	if (ready_user(who, workspace, &uid, &gid, &e)) {
 		/* That it is not there is said of the mount. */
 		if (!access(workspace, F_OK))
 			note(m, false, e.msg);
 		return;
 	}
 	m->plan->user_known = true;
-	m->plan->uid = sudo ? 0 : uid;
-	m->plan->gid = sudo ? 0 : gid;
+	m->plan->uid = uid;
+	m->plan->gid = gid;
 }
 
 static const char *because(const struct spec *s, const char *network, size_t i, struct arena *mem)
@@ -134,7 +134,7 @@ void plan_agent(
 		.limits = &a->limits,
 		.at = a->at};
 	begin(&m, t, mem, ret);
-	choose_user(&m, a->id, a->workspace, a->sudo);
+	choose_user(&m, a->id, a->workspace);
 	declare(&m, a->workspace, false, "workspace");
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
@@ -174,7 +174,7 @@ void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem
 		ret->uid = ret->gid = 1000;
 	}
 	if (d->files == TOOL_WORKSPACE && d->workspace) {
-		choose_user(&m, d->name, d->workspace, false);
+		choose_user(&m, d->name, d->workspace);
 		declare(&m, d->workspace, false, "workspace");
 		loosen(&m, arena_printf(mem, "write access to %s", d->workspace),
 			"filesystem: workspace");

@@ -8,8 +8,7 @@
 
 #define LANE_WAIT_MS 10000
 
-int ready_user(
-	const char *who, const char *workspace, bool sudo, uid_t *uid, gid_t *gid, struct err *e)
+int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, struct err *e)
 {
 	struct stat st;
 
@@ -22,7 +21,7 @@ int ready_user(
 	if (st.st_uid)
 		return 0;
 	*uid = *gid = 1000;
-	if (!sudo && !(st.st_mode & S_IWOTH) && !(st.st_gid == 1000 && st.st_mode & S_IWGRP))
+	if (!(st.st_mode & S_IWOTH) && !(st.st_gid == 1000 && st.st_mode & S_IWGRP))
 		return err_set(e, ERR_REFUSED,
 			"the workspace %s belongs to root, and %s runs as 1000:1000, which cannot write "
 			"there; give it to that user: chown 1000:1000 %s",

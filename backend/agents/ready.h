@@ -17,9 +17,8 @@
 #include "lane/lane.h"
 
 /* Who runs inside: the workspace's owner; root's workspaces belong to 1000:1000, who must be able to
- * write there unless `sudo`.  `who` is for messages. */
-int ready_user(
-	const char *who, const char *workspace, bool sudo, uid_t *uid, gid_t *gid, struct err *e);
+ * write there.  `who` is for messages. */
+int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, struct err *e);
 
 /* Every path of the team that some agent or tool may write: nothing may be mounted from below one.
  * The list lives in mem. */

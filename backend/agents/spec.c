@@ -20,9 +20,10 @@ const char *spec_role_name(enum spec_role r)
 	return names[r];
 }
 
-/* What apt and dpkg need as root inside: owners, modes, and dropping to the _apt user. */
+/* What apt and dpkg need as root inside: owners, modes, dropping to the _apt user, and ending it.  The
+ * guest needs the last one, too: it ends what sudo started. */
 static const char *const sudo_caps[] = {
-	"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"};
+	"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"};
 
 /* Packages installed without root end up on the home volume, and are found there. */
 static const char *const base_env[] = {
@@ -209,9 +210,10 @@ static void add_private_network(cJSON *root, cJSON *host, const struct spec *s)
 /* What is asked for, without the labels that name this one container. */
 static cJSON *profile_of(const struct spec *s)
 {
-	static const char *const guest[] = {LANE_GUEST_PATH};
+	char uid[16], gid[16];
+	const char *const guest[] = {LANE_GUEST_PATH, "as", uid, gid};
 	const char *const *entry = s->entry ? s->entry : guest;
-	size_t nentry = s->entry ? s->nentry : 1, nenv;
+	size_t nentry = s->entry ? s->nentry : s->sudo ? 4 : 1, nenv;
 	cJSON *root = cJSON_CreateObject(), *host;
 	const char *const *env;
 	struct arena mem;
@@ -219,6 +221,8 @@ static cJSON *profile_of(const struct spec *s)
 
 	arena_init(&mem, 1024);
 	spec_environment(s, &mem, &env, &nenv);
+	snprintf(uid, sizeof uid, "%u", (unsigned)s->uid);
+	snprintf(gid, sizeof gid, "%u", (unsigned)s->gid);
 	snprintf(user, sizeof user, "%u:%u", s->sudo ? 0 : (unsigned)s->uid,
 		s->sudo ? 0 : (unsigned)s->gid);
 	cJSON_AddStringToObject(root, "Image", s->image);
@@ -290,11 +294,11 @@ size_t spec_loosened(const struct spec *s, const char *out[8])
 	size_t n = 0;
 
 	if (s->sudo) {
-		out[n++] = "root inside the container";
+		out[n++] = "root inside the container, by sudo";
 		out[n++] = "a writable root file system";
 		out[n++] =
-			"the capabilities that apt needs (chown, dac_override, fowner, fsetid, setgid, "
-			"setuid)";
+			"the capabilities that apt needs (chown, dac_override, fowner, fsetid, kill, "
+			"setgid, setuid)";
 		out[n++] = "new privileges (sudo)";
 	}
 	if (s->network == NET_HOST)

@@ -81,7 +81,7 @@ static int choose_workspace(struct making *m, const char *workspace, struct err 
 			b->def->name);
 	b->workspace = arena_strdup(&b->mem, b->workspace);
 	m->spec.workdir = b->workspace;
-	return ready_user(b->def->name, b->workspace, false, &m->spec.uid, &m->spec.gid, e);
+	return ready_user(b->def->name, b->workspace, &m->spec.uid, &m->spec.gid, e);
 }
 
 static int describe(struct making *m, const char *workspace, struct err *e)

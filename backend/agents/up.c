@@ -237,13 +237,14 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	int there;
 
 	begin_spec(b);
+	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
 	if (a->net_rate_bytes)
 		return err_set(e, ERR_REFUSED,
 			"%s asks for a network rate limit, which needs traffic control on the host's end "
 			"of the container's network; this is not available here, and berth does not "
 			"ignore limits: take network_rate: out.",
 			a->id);
-	if (ready_user(a->id, a->workspace, a->sudo, &b->spec.uid, &b->spec.gid, e) ||
+	if (ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
 		secrets_gather(b->team, a, &b->secrets, e) ||
 		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))
 		return -1;
@@ -275,7 +276,6 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (add_mounts(b, e))
 		return -1;
 	spec_hash(&b->spec, b->session.spec);
-	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
 	return run_it(b, ret, e);
 }
 
@@ -426,7 +426,7 @@ static int check(struct bringing *b, const char *id, struct agent_checked *ret, 
 	int found;
 
 	begin_spec(b);
-	if (ready_user(a->id, a->workspace, a->sudo, &b->spec.uid, &b->spec.gid, e) ||
+	if (ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
 		lane_place(a->container, b->offer.dir, e))
 		return -1;
 	prepare_image(b->h, a, false, &b->mem, &b->spec.image, NULL); /* a missing base is drift */

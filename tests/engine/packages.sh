@@ -105,7 +105,7 @@ check 'the preparation has left' [ "$(leftovers)" = 0 ]
 check 'what was installed is there' says 0 'what was fetched*what was fetched*what was fetched*' \
 	"$BERTH" exec "pk$$"a -- sh -c 'cat /usr/local/apt-get-good /usr/local/python3-good /usr/local/npm-good'
 check 'the agent is as hardened as ever' says 0 '1000*Read-only*CapBnd:*0000000000000000*NoNewPrivs:*1*' \
-	"$BERTH" exec "pk$$"b -- sh -c 'id -u; touch /usr/local/x; grep -E "CapBnd|NoNewPrivs" /proc/self/status'
+	"$BERTH" exec "pk$$"b -- sh -c 'exec 2>&1; id -u; touch /usr/local/x; grep -E "CapBnd|NoNewPrivs" /proc/self/status'
 check 'installers are root with six capabilities and no more' says 0 \
 	'Uid:*0*CapEff:*00000000000000db*CapBnd:*00000000000000db*NoNewPrivs:*1*Seccomp:*2*' "$BERTH" exec "pk$$"a -- cat /usr/local/status
 check 'they install for everybody, with the variables of the definition' says 0 '0 /usr/local hello*' \

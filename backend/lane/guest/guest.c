@@ -3,7 +3,8 @@
  *
  * It reaps, forwards signals, keeps secrets as files in memory, and runs commands that the host
  * sends over the lane (wire.h).  A static program, mounted read-only, run as the container's user
- * without any capability.
+ * without any capability; `berth-guest as UID GID`, where the definition allows sudo, runs as root and
+ * its commands as that user.
  *
  * Threats.  The commands it runs are hostile, run under the same user, and may do anything to what
  * this user owns.  So:
@@ -44,6 +45,7 @@
 #define BOOT_RETRY_MS 200
 #define STOP_GRACE_MS 2000
 
+struct guest_user guest_user;
 static pid_t supervisor[SUPERVISORS_MAX];
 static int nsupervisors;
 
@@ -140,7 +142,8 @@ static int keep_secret(char *body, uint32_t len)
 	if (fd < 0)
 		return -1;
 	n = len - (size_t)(end + 1 - body);
-	if (write(fd, end + 1, n) != (ssize_t)n) {
+	if ((guest_user.other && fchown(fd, guest_user.uid, guest_user.gid)) ||
+		write(fd, end + 1, n) != (ssize_t)n) {
 		close(fd);
 		unlink(path);
 		return -1;
@@ -235,6 +238,48 @@ static int hand_over(char **argv)
 	return 0;
 }
 
+static bool has_number(const char *line, unsigned long number)
+{
+	for (int i = 0; i < 2; i++) {
+		line += strcspn(line, ":\n");
+		if (*line != ':')
+			return false;
+		line++;
+	}
+	return *line >= '0' && *line <= '9' && strtoul(line, NULL, 10) == number;
+}
+
+/* Append `line` to a file of the kind of passwd unless one of its lines has the number. */
+static void introduce_in(const char *path, unsigned long number, const char *line)
+{
+	static char text[1 << 20];
+	int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	for (const char *at = text; n >= 0 && at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (has_number(at, number))
+			n = -2;
+	}
+	if (n == -1 || (n >= 0 && write(fd, line, strlen(line)) < 0))
+		say(path);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* sudo serves only users that have a name.  No password, and none in shadow either. */
+static void introduce(void)
+{
+	char line[160];
+	unsigned long uid = guest_user.uid, gid = guest_user.gid;
+
+	snprintf(line, sizeof line, "berth-%lu:*:%lu:%lu::/home/agent:/bin/sh\n", uid, uid, gid);
+	introduce_in("/etc/passwd", uid, line);
+	snprintf(line, sizeof line, "berth-%lu:*:%lu:\n", gid, gid);
+	introduce_in("/etc/group", gid, line);
+}
+
 /* The engine asks us to stop: pass it on, wait a little, and leave; the kernel ends the rest. */
 static void stop(int sig)
 {
@@ -279,7 +324,11 @@ int main(int argc, char **argv)
 
 	if (argc == 5 && !strcmp(argv[1], "chown"))
 		return hand_over(argv);
-	if (argc > 1 || getpid() != 1) {
+	if (argc == 4 && !strcmp(argv[1], "as") && getpid() == 1) {
+		guest_user = (struct guest_user){
+			true, (uid_t)strtoul(argv[2], NULL, 10), (gid_t)strtoul(argv[3], NULL, 10)};
+		introduce();
+	} else if (argc > 1 || getpid() != 1) {
 		fputs("berth-guest: this is the init of berth's containers; it runs as "
 		      "process 1 without arguments\n",
 			stderr);

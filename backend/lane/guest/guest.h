@@ -6,10 +6,20 @@
 #ifndef LANE_GUEST_H
 #define LANE_GUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "lane/wire_io.h"
+
+/* Where the definition allows sudo the guest is root, so that it can end what sudo started, and commands
+ * become this user; else all is one user. */
+struct guest_user {
+	bool other;
+	uid_t uid;
+	gid_t gid;
+};
+extern struct guest_user guest_user;
 
 /* Serve one connection from request to result.  Returns the exit code of the supervisor. */
 int supervise(int conn);

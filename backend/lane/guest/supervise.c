@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,6 +167,17 @@ static void child_fail(enum lane_stage stage)
 	_exit(127);
 }
 
+/* Not by libc's functions: they would tell other threads, and this is a vfork. */
+static void become_user(void)
+{
+	if (!guest_user.other)
+		return;
+	if (syscall(SYS_setgroups, 0, NULL) ||
+		syscall(SYS_setresgid, guest_user.gid, guest_user.gid, guest_user.gid) ||
+		syscall(SYS_setresuid, guest_user.uid, guest_user.uid, guest_user.uid))
+		child_fail(LANE_AT_SETUP);
+}
+
 static void child(const char *terminal)
 {
 	sigset_t none;
@@ -176,7 +188,8 @@ static void child(const char *terminal)
 	if (terminal) {
 		fd = open(terminal, O_RDWR);
 		if (fd < 0 || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 ||
-			dup2(fd, 2) < 0)
+			dup2(fd, 2) < 0 ||
+			(guest_user.other && fchown(fd, guest_user.uid, guest_user.gid)))
 			child_fail(LANE_AT_SETUP);
 		if (fd > 2)
 			close(fd);
@@ -196,6 +209,7 @@ static void child(const char *terminal)
 	limit(RLIMIT_NOFILE, cmd.ask.max_files);
 	limit(RLIMIT_CPU, cmd.ask.max_cpu_s);
 	limit(RLIMIT_CORE, 0);
+	become_user();
 	if (cmd.words[0] && chdir(cmd.words))
 		child_fail(LANE_AT_CWD);
 	sigemptyset(&none);
