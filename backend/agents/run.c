@@ -21,14 +21,13 @@
 
 #include "agents/journalled.h"
 #include "agents/run.h"
-#include "agents/tree.h"
 #include "audit/audit.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
 #include "lane/oom.h"
 
 #define CHUNK 65536
-#define FROZEN_MS 200
+#define LEFT_MS 1000
 
 const char *run_ended_name(enum run_ended r)
 {
@@ -53,10 +52,9 @@ struct running {
 	struct stream in, stdout_, stderr_;
 	struct lane_ended end;
 	struct journal_entry *journal; /* NULL: none is kept */
-	bool started, ended, cancelled;
-	const char *id; /* of the container */
-	char *buf;      /* CHUNK bytes */
-	char *held;     /* input that the command has not taken yet */
+	bool ended, cancelled;
+	char *buf;  /* CHUNK bytes */
+	char *held; /* input that the command has not taken yet */
 	size_t held_at, held_n;
 };
 
@@ -175,13 +173,46 @@ static void feed(struct running *g)
 
 static int on_lane(struct running *g, struct err *e)
 {
-	int what = lane_next(&g->c, &g->end, e);
+	struct err why = ERR_INIT;
+	int what = lane_next(&g->c, &g->end, &why);
+
+	if (what < 0 && !g->c.supervisor)
+		return err_copy(e, &why); /* it never ran */
+	if (what < 0)
+		lane_broke(&g->c, &g->end, &g->out->err);
+	else if (what == 2 && g->end.left)
+		g->end.left = (uint32_t)lane_end_command(&g->c, LEFT_MS);
+	g->ended |= what == 2 || what < 0;
+	return 0;
+}
+
+/* The guest had its time. */
+static int on_overdue(struct running *g, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int what = lane_overdue(&g->c, &g->end, &why);
 
 	if (what < 0)
-		return -1;
-	g->started |= what > 0;
-	g->ended |= what == 2;
+		return err_copy(e, &why);
+	if (what == 2) {
+		g->out->err = why;
+		if (g->cancelled)
+			g->end.how = LANE_CANCELLED;
+		g->ended = true;
+	}
 	return 0;
+}
+
+static int wait_ms(const struct running *g)
+{
+	int journal = journal_wait_ms(g->journal), lane;
+
+	/* What still lives holds the streams open; they are read while there is something in them. */
+	if (g->ended)
+		lane = g->end.left ? LEFT_MS : -1;
+	else
+		lane = lane_wait_ms(&g->c);
+	return journal < 0 || (lane >= 0 && lane < journal) ? lane : journal;
 }
 
 enum { P_LANE, P_OUT, P_ERROR, P_IN_FROM, P_IN_TO, P_CANCEL, P_RESIZE, P_COUNT };
@@ -195,20 +226,16 @@ static int relay(struct running *g, struct err *e)
 			{g->held_n && !g->ended ? g->in.to : -1, POLLOUT, 0},
 			{g->cancelled ? -1 : g->r->cancel_fd, POLLIN, 0},
 			{g->r->resize_fd, POLLIN, 0}};
+		int n = poll(p, P_COUNT, wait_ms(g));
 
-		int wait = journal_wait_ms(g->journal), n;
-
-		/* A guest that does not answer at once may be one that is frozen. */
-		if (!g->started && (wait < 0 || wait > FROZEN_MS))
-			wait = FROZEN_MS;
-		n = poll(p, P_COUNT, wait);
 		if (n < 0 && errno != EINTR)
 			return err_sys(e, errno, "waiting for the command failed");
-		if (n == 0 && !g->started && tree_frozen(g->c.guest, g->id))
-			return err_set(e, ERR_CONFLICT,
-				"the container of %s is paused, so nothing runs in it; unpause it first "
-				"(docker unpause %.12s).",
-				g->r->agent, g->id);
+		if (n < 0)
+			continue;
+		if (!n && g->ended && g->end.left)
+			return 0;
+		if (!g->ended && on_overdue(g, e))
+			return -1;
 		journal_tick(g->journal);
 		if (p[P_OUT].revents)
 			pump(g, &g->stdout_);
@@ -350,7 +377,6 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 		return err_copy(e, &why);
 	}
 	run_where(ret, &about);
-	g.id = about.id;
 	ooms = oom_kills(g.c.guest, about.id);
 	g.journal = journal_open_for(r, &about);
 	g.buf = xmalloc(CHUNK);

@@ -142,20 +142,3 @@ static bool group_path(const char *groups, const char *controller, char *out, si
 	snprintf(out, cap, "%.*s", (int)strcspn(at, "\n"), at);
 	return true;
 }
-
-bool tree_frozen(pid_t pid, const char *id)
-{
-	char groups[8192], path[4096], file[4200], text[256];
-
-	if (proc_file(pid, "cgroup", groups, sizeof groups))
-		return false;
-	if (group_path(groups, "freezer", path, sizeof path) && strstr(path, id)) {
-		snprintf(file, sizeof file, "/sys/fs/cgroup/freezer%s/freezer.state", path);
-		if (!text_file(file, text, sizeof text))
-			return !strncmp(text, "FR", 2); /* FROZEN, FREEZING */
-	}
-	if (!group_path(groups, "", path, sizeof path) || !strstr(path, id))
-		return false;
-	snprintf(file, sizeof file, "/sys/fs/cgroup%s/cgroup.events", path);
-	return !text_file(file, text, sizeof text) && strstr(text, "frozen 1");
-}

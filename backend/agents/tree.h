@@ -24,7 +24,4 @@ bool tree_is_here(pid_t pid, const char *id);
  * outside of container `id`.  How many were found alive; -1: this user may not. */
 int tree_kill(const char *id, const char *mark, pid_t pid);
 
-/* Whether the container of this process is paused. */
-bool tree_frozen(pid_t pid, const char *id);
-
 #endif

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -23,6 +25,7 @@ static int connect_to(const char *dir, struct err *e)
 {
 	AUTO_CLOSE int at = -1, conn = -1;
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct timeval soon = {5, 0};
 	char path[LANE_PATH_MAX + 8];
 	struct stat st;
 
@@ -33,6 +36,8 @@ static int connect_to(const char *dir, struct err *e)
 	conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (conn < 0)
 		return err_sys(e, errno, "cannot make a socket");
+	/* Those who wait for a paused container's init fill its queue. */
+	setsockopt(conn, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
 	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", at);
 	if (connect(conn, (struct sockaddr *)&to, sizeof to))
 		return err_set(e, ERR_NOT_FOUND, "nobody listens on the lane %s: %s", path,
@@ -84,13 +89,15 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 	int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1},
 	    n = r->limits.flags & LANE_TTY ? 2 : 3;
 	struct lane_run run = r->limits;
-	int result = -1;
+	int result = -1, on = 1;
 
 	if (lane_place(about->name, dir, e))
 		return -1;
 	conn = connect_to(dir, e);
 	if (conn < 0 || peer_is_init(conn, about->id, &ret->guest, e))
 		return -1;
+	/* From now on the kernel says who sent an answer: the command's supervisor. */
+	setsockopt(conn, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 	for (int i = 0; i < n; i++) {
 		int p[2];
 
@@ -111,7 +118,11 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 		goto out;
 	}
 	fcntl(conn, F_SETFL, O_NONBLOCK);
-	*ret = (struct lane_command){steal_fd(&conn), ours[0], ours[1], ours[2], ret->guest};
+	*ret = (struct lane_command){steal_fd(&conn), ours[0], ours[1], ours[2], ret->guest, 0,
+		about->id, clock_mono_ns(), 0};
+	if (run.timeout_ms)
+		ret->due_ns = ret->asked_ns +
+			(run.timeout_ms + (int64_t)run.grace_ms + LANE_MARGIN_MS) * 1000000;
 	result = 0;
 out:
 	for (int i = 0; i < 3; i++) {
@@ -127,14 +138,17 @@ int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
 	char body[LANE_MSG_MAX];
 	int fds[LANE_FDS_MAX], nfds;
 	struct lane_msg head;
-	int r = wire_recv(c->conn, &head, body, fds, &nfds);
+	pid_t sender;
+	int r = wire_recv_from(c->conn, &head, body, fds, &nfds, &sender);
 
 	if (r < 0 && errno == EAGAIN)
 		return 0;
 	/* Nothing from inside a container may become a descriptor of ours. */
 	wire_close_all(fds, nfds);
-	if (r > 0 && head.type == LANE_STARTED && head.len == sizeof(uint32_t))
+	if (r > 0 && head.type == LANE_STARTED && head.len == sizeof(uint32_t)) {
+		c->supervisor = sender > 0 ? sender : -1;
 		return 1;
+	}
 	if (r > 0 && head.type == LANE_ENDED && head.len == sizeof *end) {
 		memcpy(end, body, sizeof *end);
 		return 2;
@@ -160,6 +174,10 @@ int lane_resize(struct lane_command *c, int columns, int rows)
 
 int lane_cancel(struct lane_command *c)
 {
+	int64_t due = clock_mono_ns() + LANE_MARGIN_MS * INT64_C(1000000);
+
+	if (!c->due_ns || due < c->due_ns)
+		c->due_ns = due;
 	return wire_send(c->conn, LANE_CANCEL, NULL, 0);
 }
 

@@ -28,6 +28,7 @@
 #define LANE_NAME_MAX 64
 #define LANE_ID_MAX 65
 #define LANE_PATH_MAX 256
+#define LANE_MARGIN_MS 5000 /* the guest is given that long before the host acts */
 
 /* What the registry knows of one container; `<name>.lane` beside its directory. */
 struct lane_about {
@@ -87,8 +88,12 @@ struct lane_request {
 struct lane_command {
 	int conn; /* readable: call lane_next */
 	int in, out,
-		error; /* our ends, non-blocking, -1 when closed; with a terminal error is -1 */
-	pid_t guest;   /* host pid of the container's init */
+		error;    /* our ends, non-blocking, -1 when closed; with a terminal error is -1 */
+	pid_t guest;      /* host pid of the container's init */
+	pid_t supervisor; /* of the command's tree, 0: it has not started, -1: not known */
+	const char *id;   /* of the container; the caller's, must stay */
+	int64_t asked_ns,
+		due_ns; /* monotonic: sent; the end must have been told by then, 0: whenever */
 };
 
 /* Connect to the lane of `about` and start a command.  ERR_NOT_FOUND: no usable lane (fall back to
@@ -101,5 +106,23 @@ int lane_signal(struct lane_command *c, int sig);
 int lane_resize(struct lane_command *c, int columns, int rows);
 int lane_cancel(struct lane_command *c);
 void lane_command_release(struct lane_command *c);
+
+/* The guest ends what a command started; these are for when it does not answer.  How long the caller may
+ * wait before lane_overdue is called; -1: for ever. */
+int lane_wait_ms(const struct lane_command *c);
+/* 0 nothing to be done yet; 2 the host has ended the command, *end is filled and *why says what happened;
+ * -1 nothing can come of it. */
+int lane_overdue(struct lane_command *c, struct lane_ended *end, struct err *why);
+/* After lane_next gave -1: what is left of the command is ended; *end and *why as above. */
+void lane_broke(struct lane_command *c, struct lane_ended *end, struct err *why);
+
+/* Everything below the command's supervisor, or below nobody, as the host sees the container's cgroup; each
+ * process is held by a descriptor and looked at again before it is killed.  Returns how many still live
+ * after `limit_ms`: those that wait in the kernel cannot be ended by anybody. */
+int lane_end_command(const struct lane_command *c, int limit_ms);
+/* The whole container with its init: by cgroup.kill, or frozen and then killed.  How many still live. */
+int lane_end_container(pid_t guest, const char *id, int limit_ms);
+/* Somebody has paused the container: nothing in it can answer. */
+bool lane_frozen(pid_t guest, const char *id);
 
 #endif

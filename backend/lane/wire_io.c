@@ -51,10 +51,19 @@ void wire_close_all(const int *fds, int nfds)
 
 int wire_recv(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS_MAX], int *nfds)
 {
+	pid_t sender;
+
+	return wire_recv_from(conn, head, body, fds, nfds, &sender);
+}
+
+int wire_recv_from(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS_MAX], int *nfds,
+	pid_t *sender)
+{
 	struct iovec iov[2] = {{head, sizeof *head}, {body, LANE_MSG_MAX - sizeof *head}};
 	union {
 		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int) * LANE_FDS_MAX)];
+		char space[CMSG_SPACE(sizeof(int) * LANE_FDS_MAX) +
+			CMSG_SPACE(sizeof(struct ucred))];
 	} control;
 	struct msghdr msg = {.msg_iov = iov,
 		.msg_iovlen = 2,
@@ -63,6 +72,7 @@ int wire_recv(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS_MAX]
 	ssize_t n;
 
 	*nfds = 0;
+	*sender = 0;
 	do
 		n = recvmsg(conn, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
@@ -70,7 +80,13 @@ int wire_recv(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS_MAX]
 		return (int)n;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
 		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+		struct ucred who;
 
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS &&
+			bytes == sizeof who) {
+			memcpy(&who, CMSG_DATA(c), sizeof who);
+			*sender = who.pid;
+		}
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		for (size_t i = 0; i < bytes / sizeof(int) && *nfds < LANE_FDS_MAX; i++)

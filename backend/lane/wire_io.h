@@ -5,6 +5,7 @@
 #define LANE_WIRE_IO_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "lane/wire.h"
 
@@ -18,6 +19,10 @@ int wire_send_fds(
 /* One message: 1, 0 at the end, -1 with errno (EPROTO: not one of ours).  `body` has LANE_MSG_MAX
  * bytes.  Received descriptors are close-on-exec and the caller's. */
 int wire_recv(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS_MAX], int *nfds);
+/* The same on a socket with SO_PASSCRED: *sender is the process that sent it, as the kernel knows it here; 0
+ * when it does not say. */
+int wire_recv_from(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS_MAX], int *nfds,
+	pid_t *sender);
 void wire_close_all(const int *fds, int nfds);
 
 /* LANE_ENDED with LANE_NOT_RUN. */

@@ -1,0 +1,99 @@
+/* overdue.c - what the host does when the guest does not answer. */
+#include "lane/lane.h"
+
+#include <string.h>
+
+#include <berth/clock.h>
+
+#include "lane/peer.h"
+
+#define START_MS 2000 /* until somebody looks why nothing has started */
+#define GIVE_UP_MS 60000
+#define END_MS 2000
+
+static int64_t after_ms(int64_t ns, int64_t ms)
+{
+	return ns + ms * 1000000;
+}
+
+int lane_wait_ms(const struct lane_command *c)
+{
+	int64_t now = clock_mono_ns(), until = c->due_ns;
+
+	if (!c->supervisor) {
+		int64_t look = after_ms(c->asked_ns, START_MS);
+
+		/* Later looks come each second. */
+		if (look < now)
+			look = after_ms(now, 1000);
+		if (!until || look < until)
+			until = look;
+	}
+	if (!until)
+		return -1;
+	return until <= now
+		? 0
+		: (int)((until - now) / 1000000 > 3600000 ? 3600000 : (until - now) / 1000000 + 1);
+}
+
+static int give_up(struct lane_command *c, struct err *why)
+{
+	if (lane_frozen(c->guest, c->id))
+		return err_set(why, ERR_CONFLICT,
+			"the container %.12s is paused, so nothing can run in it; unpause it first.",
+			c->id);
+	if (clock_mono_ns() > after_ms(c->asked_ns, GIVE_UP_MS))
+		return err_set(why, ERR_TIMEOUT,
+			"the init of the container %.12s has not answered for %d s; the machine or the "
+			"container is overloaded.",
+			c->id, GIVE_UP_MS / 1000);
+	return 0;
+}
+
+int lane_overdue(struct lane_command *c, struct lane_ended *end, struct err *why)
+{
+	int64_t now = clock_mono_ns();
+	int left;
+
+	if (!c->due_ns || now < c->due_ns) {
+		if (c->supervisor || now < after_ms(c->asked_ns, START_MS) || !give_up(c, why))
+			return 0;
+		return -1;
+	}
+	*end = (struct lane_ended){.how = LANE_TIMED_OUT, .wall_ns = (uint64_t)(now - c->asked_ns)};
+	left = lane_end_command(c, END_MS);
+	if (left && lane_frozen(c->guest, c->id)) {
+		end->left = (uint32_t)left;
+		err_set(why, ERR_CONFLICT,
+			"the container %.12s is paused: the %d processes of the command end when it goes on.",
+			c->id, left);
+	} else if (left) {
+		left = lane_end_container(c->guest, c->id, END_MS);
+		end->left = (uint32_t)left;
+		err_set(why, ERR_FAILED,
+			"the command could not be ended alone, so its whole container %.12s was ended.",
+			c->id);
+	} else {
+		err_set(why, ERR_TIMEOUT,
+			"the init of the container %.12s did not answer, so the command was ended from "
+			"outside.",
+			c->id);
+	}
+	return 2;
+}
+
+void lane_broke(struct lane_command *c, struct lane_ended *end, struct err *why)
+{
+	char text[4096];
+
+	*end = (struct lane_ended){.how = LANE_BY_SIGNAL,
+		.code = 9,
+		.wall_ns = (uint64_t)(clock_mono_ns() - c->asked_ns)};
+	end->left = (uint32_t)lane_end_command(c, END_MS);
+	if (proc_file(c->guest, "cgroup", text, sizeof text) || !strstr(text, c->id))
+		err_set(why, ERR_FAILED, "the container %.12s ended while the command ran.", c->id);
+	else
+		err_set(why, ERR_FAILED,
+			"the command ended its own supervisor, so everything that it had started was "
+			"ended.");
+}
