@@ -53,6 +53,7 @@ struct running {
 	struct lane_ended end;
 	struct journal_entry *journal; /* NULL: none is kept */
 	bool ended, cancelled;
+	bool cut; /* nobody waits for the end of the streams: something may live and hold them open */
 	char *buf;  /* CHUNK bytes */
 	char *held; /* input that the command has not taken yet */
 	size_t held_at, held_n;
@@ -182,6 +183,7 @@ static int on_lane(struct running *g, struct err *e)
 		lane_broke(&g->c, &g->end, &g->out->err);
 	else if (what == 2 && g->end.left)
 		g->end.left = (uint32_t)lane_end_command(&g->c, LEFT_MS);
+	g->cut = g->end.left || what < 0;
 	g->ended |= what == 2 || what < 0;
 	return 0;
 }
@@ -198,7 +200,7 @@ static int on_overdue(struct running *g, struct err *e)
 		g->out->err = why;
 		if (g->cancelled)
 			g->end.how = LANE_CANCELLED;
-		g->ended = true;
+		g->ended = g->cut = true;
 	}
 	return 0;
 }
@@ -207,9 +209,8 @@ static int wait_ms(const struct running *g)
 {
 	int journal = journal_wait_ms(g->journal), lane;
 
-	/* What still lives holds the streams open; they are read while there is something in them. */
 	if (g->ended)
-		lane = g->end.left ? LEFT_MS : -1;
+		lane = g->cut ? LEFT_MS : -1;
 	else
 		lane = lane_wait_ms(&g->c);
 	return journal < 0 || (lane >= 0 && lane < journal) ? lane : journal;
@@ -232,7 +233,7 @@ static int relay(struct running *g, struct err *e)
 			return err_sys(e, errno, "waiting for the command failed");
 		if (n < 0)
 			continue;
-		if (!n && g->ended && g->end.left)
+		if (!n && g->cut)
 			return 0;
 		if (!g->ended && on_overdue(g, e))
 			return -1;

@@ -136,6 +136,48 @@ out:
 	return result;
 }
 
+/* Of what is handed over everything is a secret, whether it becomes a file or a variable. */
+static int make_journal(struct bringing *b, struct err *e)
+{
+	struct journal_secret *secret = arena_array(&b->mem, b->secrets.n + 1, sizeof *secret);
+
+	for (size_t i = 0; i < b->secrets.n; i++)
+		secret[i] = (struct journal_secret){
+			b->secrets.secret[i].value, b->secrets.secret[i].len};
+	return journal_make(
+		b->spec.name, b->h->journal_commands, b->h->journal_bytes, secret, b->secrets.n, e);
+}
+
+/* Lane and journal of the container `id`, which runs. */
+static int hand_over(struct bringing *b, const char *id, struct err *e)
+{
+	struct lane_about about = {0};
+
+	snprintf(about.name, sizeof about.name, "%s", b->spec.name);
+	snprintf(about.id, sizeof about.id, "%s", id);
+	snprintf(about.agent, sizeof about.agent, "%s", b->def->id);
+	snprintf(about.engine, sizeof about.engine, "%s", b->h->info.id);
+	snprintf(about.session, sizeof about.session, "%s", b->session.session);
+	if (make_journal(b, e))
+		return -1;
+	b->offered = false; /* the hand-over closes it */
+	return ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e);
+}
+
+/* A container that was started again, by hand or by the engine, has lost lane and secrets, and nothing
+ * else: it gets them anew. */
+static bool offer_again(struct bringing *b, const struct existing *x)
+{
+	struct session mine = b->session;
+	struct err why = ERR_INIT; /* then it is replaced, which needs no reason */
+
+	snprintf(b->session.session, sizeof b->session.session, "%s", x->session);
+	if (!lane_prepare_again(b->spec.name, &b->offer, &why) && !hand_over(b, x->id, &why))
+		return true;
+	b->session = mine;
+	return false;
+}
+
 /* What stands under the agent's name: 0 nothing (any more), 1 up as asked. */
 static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
 {
@@ -149,10 +191,13 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 			"a container called %s is there already and was not made by berth here; rename or "
 			"remove it yourself (docker rm %s), berth does not touch it.",
 			b->spec.name, b->spec.name);
-	if (x.running && !strcmp(x.spec, hash) && host_lane_works(b->spec.name, x.id)) {
-		snprintf(ret->id, sizeof ret->id, "%s", x.id);
-		ret->was_up = true;
-		return 1;
+	if (x.running && !strcmp(x.spec, hash)) {
+		ret->was_up = host_lane_works(b->spec.name, x.id);
+		ret->offered_again = !ret->was_up && offer_again(b, &x);
+		if (ret->was_up || ret->offered_again) {
+			snprintf(ret->id, sizeof ret->id, "%s", x.id);
+			return 1;
+		}
 	}
 	ret->replaced = true;
 	if (host_remove(b->h, x.id, e))
@@ -161,21 +206,8 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 	return 0;
 }
 
-/* Of what is handed over everything is a secret, whether it becomes a file or a variable. */
-static int make_journal(struct bringing *b, struct err *e)
-{
-	struct journal_secret *secret = arena_array(&b->mem, b->secrets.n + 1, sizeof *secret);
-
-	for (size_t i = 0; i < b->secrets.n; i++)
-		secret[i] = (struct journal_secret){
-			b->secrets.secret[i].value, b->secrets.secret[i].len};
-	return journal_make(
-		b->spec.name, b->h->journal_commands, b->h->journal_bytes, secret, b->secrets.n, e);
-}
-
 static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 {
-	struct lane_about about = {0};
 	int64_t start = clock_mono_ns();
 
 	if (host_create(b->h, &b->spec, ret->id, e))
@@ -191,15 +223,7 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 		return -1;
 	ret->started_us = us_since(start);
 	start = clock_mono_ns();
-	snprintf(about.name, sizeof about.name, "%s", b->spec.name);
-	snprintf(about.id, sizeof about.id, "%s", ret->id);
-	snprintf(about.agent, sizeof about.agent, "%s", b->def->id);
-	snprintf(about.engine, sizeof about.engine, "%s", b->h->info.id);
-	snprintf(about.session, sizeof about.session, "%s", b->session.session);
-	if (make_journal(b, e))
-		return -1;
-	b->offered = false; /* the hand-over closes it */
-	if (ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e))
+	if (hand_over(b, ret->id, e))
 		return -1;
 	ret->ready_us = us_since(start);
 	if (rulebook_write(b->def, b->h->endpoint.url, b->h->info.name, e))

@@ -40,9 +40,18 @@ static int connect_to(const char *dir, struct err *e)
 	setsockopt(conn, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
 	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", at);
 	if (connect(conn, (struct sockaddr *)&to, sizeof to))
-		return err_set(e, ERR_NOT_FOUND, "nobody listens on the lane %s: %s", path,
-			strerrordesc_np(errno));
+		return err_set(e, ERR_NOT_FOUND,
+			"nobody listens on the lane %s (%s): the container is stopped, or was started "
+			"again; `berth up FILE` gives it a new one",
+			path, strerrordesc_np(errno));
 	return steal_fd(&conn);
+}
+
+static int cannot_send(struct err *e, int errnum)
+{
+	if (errnum == EPIPE || errnum == ECONNRESET || errnum == EAGAIN)
+		return err_set(e, ERR_NOT_FOUND, "the container's init has just ended");
+	return err_sys(e, errnum, "cannot send the command");
 }
 
 /* The words of a request in as few messages as they need. */
@@ -75,7 +84,7 @@ static int send_words(int conn, const struct lane_request *r, struct err *e)
 			n = (size_t)(end + 1 - (words.s + at));
 		}
 		if (wire_send(conn, LANE_WORDS, words.s + at, n))
-			return err_sys(e, errno, "cannot send the command");
+			return cannot_send(e, errno);
 		at += n;
 	}
 	return 0;
@@ -114,7 +123,7 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 	if (send_words(conn, r, e))
 		goto out;
 	if (wire_send_fds(conn, LANE_RUN, &run, sizeof run, theirs, n)) {
-		err_sys(e, errno, "cannot send the command");
+		cannot_send(e, errno);
 		goto out;
 	}
 	fcntl(conn, F_SETFL, O_NONBLOCK);

@@ -59,6 +59,8 @@ struct lane_mount {
 
 /* Make directory and sockets, replacing what a dead container of that name left. */
 int lane_prepare(const char *name, struct lane_offer *ret, struct err *e);
+/* New sockets in the directory of a container that runs: its init was started again and asks for them. */
+int lane_prepare_again(const char *name, struct lane_offer *ret, struct err *e);
 /* Wait (timeout_ms) for the guest of container `id`, compare the mounts (ERR_REFUSED when one
  * differs), hand over secrets and socket, write the registry.  Closes the offer's descriptors
  * whatever happens. */

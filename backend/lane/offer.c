@@ -39,6 +39,23 @@ static int listen_at(const char *dir, const char *name, mode_t mode, struct err 
 	return steal_fd(&fd);
 }
 
+static int listen_both(struct lane_offer *o, struct err *e)
+{
+	o->boot = listen_at(o->dir, LANE_BOOT_SOCK, 0666, e);
+	o->lane = o->boot < 0 ? -1 : listen_at(o->dir, LANE_SOCK, 0600, e);
+	if (o->lane >= 0)
+		return 0;
+	lane_offer_release(o);
+	return -1;
+}
+
+int lane_prepare_again(const char *name, struct lane_offer *ret, struct err *e)
+{
+	ret->boot = ret->lane = -1;
+	ret->guest = 0;
+	return lane_place(name, ret->dir, e) ? -1 : listen_both(ret, e);
+}
+
 int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
 {
 	char *slash;
@@ -57,11 +74,8 @@ int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
 	 */
 	if (mkdir(ret->dir, 0755) || chmod(ret->dir, 0755)) /* whatever the umask is */
 		return err_sys(e, errno, "cannot make %s", ret->dir);
-	ret->boot = listen_at(ret->dir, LANE_BOOT_SOCK, 0666, e);
-	ret->lane = ret->boot < 0 ? -1 : listen_at(ret->dir, LANE_SOCK, 0600, e);
-	if (ret->lane >= 0)
+	if (!listen_both(ret, e))
 		return 0;
-	lane_offer_release(ret);
 	lane_forget(name);
 	return -1;
 }

@@ -62,6 +62,14 @@ int lane_overdue(struct lane_command *c, struct lane_ended *end, struct err *why
 	}
 	*end = (struct lane_ended){.how = LANE_TIMED_OUT, .wall_ns = (uint64_t)(now - c->asked_ns)};
 	left = lane_end_command(c, END_MS);
+	if (!c->supervisor) {
+		/* It may start yet, and will find that nobody waits for it. */
+		end->left = 1;
+		err_set(why, ERR_TIMEOUT,
+			"the init of the container %.12s did not start the command in time.",
+			c->id);
+		return 2;
+	}
 	if (left && lane_frozen(c->guest, c->id)) {
 		end->left = (uint32_t)left;
 		err_set(why, ERR_CONFLICT,

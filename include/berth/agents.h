@@ -49,8 +49,9 @@ struct enforced {
 
 #define ENFORCED_MAX 24
 struct agent_up {
-	bool was_up;   /* it ran already, as asked */
-	bool replaced; /* a stale one of ours was in the way */
+	bool was_up;        /* it ran already, as asked */
+	bool replaced;      /* a stale one of ours was in the way */
+	bool offered_again; /* it ran, but had been started anew: it has its lane and secrets again */
 	char id[65];
 	uint64_t created_us, started_us, ready_us; /* how long each step took */
 	size_t nenforced;

@@ -134,9 +134,10 @@ static void print_up(const struct work *w)
 	if (w->failed)
 		return;
 	printf("%-16s %-8s %.12s  %s", w->def->id,
-		u->was_up             ? "was up"
-			: u->replaced ? "anew"
-				      : "up",
+		u->was_up                  ? "was up"
+			: u->offered_again ? "again"
+			: u->replaced      ? "anew"
+					   : "up",
 		u->id, w->def->image);
 	if (!u->was_up)
 		printf("  %.0f ms", (double)(u->created_us + u->started_us + u->ready_us) / 1e3);
@@ -160,6 +161,7 @@ static void json_up(struct jsonw *j, const struct work *w)
 	jsonw_bool(j, "up", !w->failed);
 	jsonw_bool(j, "was_up", u->was_up);
 	jsonw_bool(j, "replaced", u->replaced);
+	jsonw_bool(j, "offered_again", u->offered_again);
 	if (w->failed)
 		jsonw_text(j, "error", w->err.msg);
 	jsonw_array(j, "loosened");

@@ -1,0 +1,513 @@
+/*
+ * lane.c - the lane under stress, on a real engine: kill means kill as the host sees it, who is killed and
+ * started again, many commands at once, and nothing left of any.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/agents.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+#include "agents/host.h"
+#include "lane/cgroup.h"
+#include "lane/lane.h"
+#include "lane/peer.h"
+
+static char top[] = "/tmp/berth-lane-XXXXXX";
+static struct agents_host *host;
+static struct team team;
+static char name[64];
+static struct agent_up up;
+
+static int open_all(void **state)
+{
+	const char *engine = getenv("BERTH_TEST_ENGINE");
+	struct agents_options o = {.host = engine,
+		.guest = BERTH_GUEST,
+		.journal_commands = 128,
+		.journal_bytes = 16384};
+	AUTO_FREE char *yaml = NULL, *dir = NULL;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (!engine) {
+		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+		return -1;
+	}
+	assert_non_null(mkdtemp(top));
+	chmod(top, 0755);
+	dir = xasprintf("%s/run", top);
+	mkdir(dir, 0700);
+	setenv("XDG_RUNTIME_DIR", dir, 1);
+	setenv("XDG_STATE_HOME", top, 1);
+	setenv("BERTH_TEST_SECRET", "s3cret value", 1);
+	free(dir);
+	dir = xasprintf("%s/ws", top);
+	mkdir(dir, 0755);
+	assert_int_equal(chown(dir, 1000, 1000), 0);
+	snprintf(name, sizeof name, "l%d", (int)getpid());
+	yaml = xasprintf(
+		"agents:\n  %s:\n    image: box:1\n    workspace: %s/ws\n    memory: 256m\n"
+		"    cpus: 2\n    pids: 512\n    secrets: [key]\n"
+		"secrets: {key: {env: BERTH_TEST_SECRET}}\n",
+		name, top);
+	if (team_parse("team", yaml, strlen(yaml), "/", &team, &e))
+		fail_msg("%s", e.msg);
+	host = agents_open(&o, &e);
+	if (!host || agents_up(host, &team, &team.agents[0], &up, &e))
+		fail_msg("%s", e.msg);
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
+
+	(void)state;
+	if (host)
+		agents_down(host, team.agents[0].container, NULL);
+	agents_close(host);
+	team_release(&team);
+	return system(rm);
+}
+
+struct output {
+	struct str text[3];
+	size_t most; /* kept of each */
+};
+
+static void collect(void *ctx, int stream, const char *bytes, size_t n)
+{
+	struct output *o = ctx;
+
+	if (o->text[stream].len < o->most)
+		str_add(&o->text[stream], bytes, n);
+}
+
+static void forget(struct output *o)
+{
+	for (int i = 0; i < 3; i++)
+		str_release(&o->text[i]);
+}
+
+static int run(struct output *o, int cancel_fd, int64_t timeout_ms, const char *script,
+	struct run_result *ret, struct err *e)
+{
+	const char *argv[] = {"sh", "-c", script};
+	struct run_request r = {.agent = name,
+		.argv = argv,
+		.argc = 3,
+		.timeout_ms = timeout_ms,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.output = collect,
+		.ctx = o,
+		.cancel_fd = cancel_fd,
+		.resize_fd = -1};
+
+	*o = (struct output){{STR_INIT, STR_INIT, STR_INIT}, 1 << 20};
+	return agents_run(&r, ret, e);
+}
+
+static struct run_result good(struct output *o, int64_t timeout_ms, const char *script)
+{
+	struct run_result r;
+	struct err e = ERR_INIT;
+
+	if (run(o, -1, timeout_ms, script, &r, &e))
+		fail_msg("%s: %s", script, e.msg);
+	return r;
+}
+
+static pid_t init_of(void)
+{
+	struct existing x;
+	struct err e = ERR_INIT;
+
+	if (host_look(host, team.agents[0].container, &x, &e) <= 0)
+		fail_msg("%s", e.msg);
+	return x.pid;
+}
+
+/* Processes in the container's cgroup, as the host sees them; zombies count. */
+static unsigned inside(pid_t guest)
+{
+	static const char *const controllers[] = {"", "pids", "memory"};
+	char path[CGROUP_PATH_MAX], text[65536];
+	unsigned n = 0;
+
+	for (size_t i = 0; i < COUNT(controllers); i++)
+		if (!cgroup_file(guest, up.id, controllers[i], "cgroup.procs", path) &&
+			!text_file(path, text, sizeof text) && *text) {
+			for (const char *p = text; (p = strchr(p, '\n')); p++)
+				n++;
+			return n;
+		}
+	return 0;
+}
+
+/* Until only the init is there. */
+static void alone(pid_t guest)
+{
+	int64_t deadline = clock_mono_ns() + INT64_C(20000000000);
+
+	while (inside(guest) != 1) {
+		if (clock_mono_ns() > deadline)
+			fail_msg("%u processes are in the container", inside(guest));
+		poll(NULL, 0, 10);
+	}
+}
+
+static void test_supervisor_killed(void **state)
+{
+	pid_t guest = init_of();
+	struct output o;
+	struct run_result r = good(&o, 0,
+		"(setsid sleep 1000 &) ; setsid sh -c 'sleep 1000 & sleep 1000' & kill -9 $PPID; sleep 1000");
+
+	(void)state;
+	assert_int_equal(r.ended, ENDED_SIGNAL);
+	assert_int_equal(r.exit_code, 137);
+	assert_int_equal(r.err.kind, ERR_FAILED);
+	forget(&o);
+	alone(guest);
+	/* The next one does not notice. */
+	r = good(&o, 0, "echo fine");
+	assert_string_equal(o.text[1].s, "fine\n");
+	forget(&o);
+}
+
+/* The host stops the command's supervisor: it can answer nobody, and the host must act. */
+static void *stop_supervisor(void *arg)
+{
+	pid_t guest = *(pid_t *)arg;
+	char text[4096];
+
+	/* The command and a child of it are there, so it has started. */
+	while (inside(guest) < 5)
+		poll(NULL, 0, 5);
+	for (;;) {
+		DIR *d = opendir("/proc");
+		struct dirent *entry;
+
+		while ((entry = readdir(d))) {
+			const char *after;
+
+			if (atoi(entry->d_name) <= 0 ||
+				proc_file(atoi(entry->d_name), "stat", text, sizeof text) ||
+				!(after = strrchr(text, ')')) || atoi(after + 4) != guest)
+				continue;
+			kill(atoi(entry->d_name), SIGSTOP);
+			closedir(d);
+			return NULL;
+		}
+		closedir(d);
+	}
+}
+
+static void test_guest_does_not_answer(void **state)
+{
+	pid_t guest = init_of();
+	struct output o;
+	struct run_result r;
+	pthread_t stopper;
+
+	(void)state;
+	assert_int_equal(pthread_create(&stopper, NULL, stop_supervisor, &guest), 0);
+	r = good(&o, 600, "trap '' TERM; (setsid sleep 1000 &); sleep 1000 & sleep 1000");
+	pthread_join(stopper, NULL);
+	assert_int_equal(r.ended, ENDED_TIMEOUT);
+	assert_int_equal(r.exit_code, 124);
+	assert_int_equal(r.err.kind, ERR_TIMEOUT);
+	assert_false(r.left_behind);
+	forget(&o);
+	alone(guest);
+}
+
+/* Escapes of every kind, looked for from outside once the command is over. */
+static void test_nothing_left(void **state)
+{
+	static const struct {
+		const char *script;
+		int64_t timeout_ms;
+		int code;
+	} table[] = {
+		{"setsid sleep 1000 & exit 0", 0, 0},
+		{"(setsid sh -c '(sleep 1000 &) &' &) & exit 3", 0, 3},
+		{"trap '' TERM INT HUP; sh -c 'trap \"\" TERM; sleep 1000' & sleep 1000", 200, 124},
+		{"sh -c 'kill -STOP $$; sleep 1000' & sh -c 'kill -STOP $PPID; sleep 1000'", 300,
+			124},
+		{"b() { b | b & }; b; sleep 1000", 400, 124},
+		{"while :; do setsid sleep 1000 & done", 400, 124},
+	};
+	pid_t guest = init_of();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct output o;
+		struct run_result r = good(&o, table[i].timeout_ms, table[i].script);
+
+		/* A shell that cannot fork any more may give up before its time is over. */
+		if (table[i].code != 124 || r.ended == ENDED_TIMEOUT)
+			assert_int_equal(r.exit_code, table[i].code);
+		assert_false(r.left_behind);
+		alone(guest);
+		forget(&o);
+	}
+}
+
+struct many {
+	pthread_t thread;
+	int number;
+	bool bad;
+};
+
+/* Number and counter on both streams, far more than a pipe holds. */
+static void *one_of_many(void *arg)
+{
+	struct many *m = arg;
+	AUTO_FREE char *script = xasprintf(
+		"i=0; while [ $i -lt 3000 ]; do echo %d.$i; echo %d.$i >&2; i=$((i+1)); done; exit %d",
+		m->number, m->number, m->number);
+	struct output o;
+	struct run_result r;
+	struct str want = STR_INIT;
+
+	for (int i = 0; i < 3000; i++)
+		str_addf(&want, "%d.%d\n", m->number, i);
+	m->bad = run(&o, -1, 0, script, &r, NULL) || r.exit_code != m->number ||
+		o.text[1].len != want.len || memcmp(o.text[1].s, want.s, want.len) ||
+		o.text[2].len != want.len || memcmp(o.text[2].s, want.s, want.len);
+	forget(&o);
+	str_release(&want);
+	return NULL;
+}
+
+struct endless {
+	int cancel[2];
+	struct run_result r;
+	uint64_t seen;
+};
+
+static void count(void *ctx, int stream, const char *bytes, size_t n)
+{
+	struct endless *x = ctx;
+
+	(void)stream;
+	(void)bytes;
+	x->seen += n;
+}
+
+static void *write_for_ever(void *arg)
+{
+	static const char *const argv[] = {"yes"};
+	struct endless *x = arg;
+	struct run_request r = {.agent = name,
+		.argv = argv,
+		.argc = 1,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.output = count,
+		.ctx = x,
+		.cancel_fd = x->cancel[0],
+		.resize_fd = -1};
+
+	agents_run(&r, &x->r, NULL);
+	return NULL;
+}
+
+/* 64 at once beside one that writes without end: no loss, no mixing, nobody waits for it. */
+static void test_many_at_once(void **state)
+{
+	struct many all[64];
+	struct endless x = {.seen = 0};
+	pthread_t noise;
+	pid_t guest = init_of();
+
+	(void)state;
+	assert_int_equal(pipe(x.cancel), 0);
+	assert_int_equal(pthread_create(&noise, NULL, write_for_ever, &x), 0);
+	for (int i = 0; i < 64; i++) {
+		all[i].number = i;
+		assert_int_equal(pthread_create(&all[i].thread, NULL, one_of_many, &all[i]), 0);
+	}
+	for (int i = 0; i < 64; i++) {
+		pthread_join(all[i].thread, NULL);
+		if (all[i].bad)
+			fail_msg("command %d lost or mixed its output", i);
+	}
+	assert_int_equal(write(x.cancel[1], "x", 1), 1);
+	pthread_join(noise, NULL);
+	assert_int_equal(x.r.ended, ENDED_CANCELLED);
+	assert_true(x.seen > 0);
+	close(x.cancel[0]);
+	close(x.cancel[1]);
+	alone(guest);
+}
+
+static unsigned descriptors(const char *of)
+{
+	AUTO_FREE char *path = xasprintf("/proc/%s/fd", of);
+	DIR *d = opendir(path);
+	unsigned n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static long resident_kb(const char *of)
+{
+	char text[8192];
+	const char *at;
+
+	assert_int_equal(proc_file(atoi(of), "status", text, sizeof text), 0);
+	at = strstr(text, "VmRSS:");
+	assert_non_null(at);
+	return strtol(at + 6, NULL, 10);
+}
+
+/* 1,000 commands (100,000 with BERTH_SOAK) leave descriptors, memory and processes as they were. */
+static void test_commands_leave_nothing(void **state)
+{
+	unsigned total = getenv("BERTH_SOAK") ? 100000 : 1000, ours, theirs;
+	char self[16], guest[16];
+	pid_t init = init_of();
+	long mine, its;
+	struct output o;
+
+	(void)state;
+	snprintf(self, sizeof self, "%d", (int)getpid());
+	snprintf(guest, sizeof guest, "%d", (int)init);
+	for (int i = 0; i < 50; i++) {
+		good(&o, 0, "true");
+		forget(&o);
+	}
+	ours = descriptors(self);
+	theirs = descriptors(guest);
+	mine = resident_kb(self);
+	its = resident_kb(guest);
+	for (unsigned i = 0; i < total; i++) {
+		struct run_result r = good(&o, 0, i % 10 ? "exit 7" : "setsid sleep 1000 & exit 7");
+
+		assert_int_equal(r.exit_code, 7);
+		forget(&o);
+	}
+	assert_int_equal(descriptors(self), ours);
+	assert_int_equal(descriptors(guest), theirs);
+	if (resident_kb(self) > mine + 2048 || resident_kb(guest) > its + 512)
+		fail_msg("memory grew: ours %ld to %ld kB, the guest's %ld to %ld kB", mine,
+			resident_kb(self), its, resident_kb(guest));
+	alone(init);
+}
+
+static void test_paused(void **state)
+{
+	struct output o;
+	struct run_result r;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(sync_act(host->engine, ACT_PAUSE, up.id, false, false, -1, &e), 0);
+	assert_int_equal(run(&o, -1, 0, "echo hello", &r, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_non_null(strstr(e.msg, "paused"));
+	assert_int_equal(sync_act(host->engine, ACT_UNPAUSE, up.id, false, false, -1, &e), 0);
+	forget(&o);
+	alone(init_of());
+	r = good(&o, 0, "echo hello");
+	assert_string_equal(o.text[1].s, "hello\n");
+	forget(&o);
+}
+
+/* docker restart: the lane goes with the guest, and `up` gives the same container a new one. */
+static void test_started_again(void **state)
+{
+	struct agent_up again;
+	struct output o;
+	struct run_result r;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(sync_act(host->engine, ACT_RESTART, up.id, false, false, -1, &e), 0);
+	assert_int_equal(run(&o, -1, 0, "true", &r, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(e.msg, "berth up"));
+	forget(&o);
+	memset(&e, 0, sizeof e);
+	if (agents_up(host, &team, &team.agents[0], &again, &e))
+		fail_msg("%s", e.msg);
+	assert_true(again.offered_again);
+	assert_false(again.replaced || again.was_up);
+	assert_string_equal(again.id, up.id);
+	r = good(&o, 0, "cat /run/secrets/key");
+	assert_string_equal(o.text[1].s, "s3cret value");
+	forget(&o);
+	if (agents_up(host, &team, &team.agents[0], &again, &e))
+		fail_msg("%s", e.msg);
+	assert_true(again.was_up);
+}
+
+static void *kill_container(void *arg)
+{
+	pid_t guest = *(pid_t *)arg;
+
+	while (inside(guest) < 3)
+		poll(NULL, 0, 5);
+	kill(guest, SIGKILL);
+	return NULL;
+}
+
+static void test_container_killed(void **state)
+{
+	pid_t guest = init_of();
+	struct output o;
+	struct run_result r;
+	pthread_t killer;
+
+	(void)state;
+	alone(guest);
+	assert_int_equal(pthread_create(&killer, NULL, kill_container, &guest), 0);
+	r = good(&o, 0, "sleep 1000");
+	pthread_join(killer, NULL);
+	assert_int_equal(r.ended, ENDED_SIGNAL);
+	assert_int_equal(r.exit_code, 137);
+	assert_non_null(strstr(r.err.msg, "ended while the command ran"));
+	forget(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_supervisor_killed),
+		cmocka_unit_test(test_guest_does_not_answer),
+		cmocka_unit_test(test_nothing_left),
+		cmocka_unit_test(test_many_at_once),
+		cmocka_unit_test(test_commands_leave_nothing),
+		cmocka_unit_test(test_paused),
+		cmocka_unit_test(test_started_again),
+		cmocka_unit_test(test_container_killed),
+	};
+
+	text_init();
+	return cmocka_run_group_tests(tests, open_all, close_all);
+}
