@@ -127,18 +127,3 @@ int tree_kill(const char *id, const char *mark, pid_t pid)
 	}
 	return found;
 }
-
-/* The path after the second colon of the line of this controller ("" for v2's). */
-static bool group_path(const char *groups, const char *controller, char *out, size_t cap)
-{
-	char want[64];
-	const char *at;
-
-	snprintf(want, sizeof want, ":%s:", controller);
-	at = strstr(groups, want);
-	if (!at)
-		return false;
-	at += strlen(want);
-	snprintf(out, cap, "%.*s", (int)strcspn(at, "\n"), at);
-	return true;
-}

@@ -1,15 +1,17 @@
 /* overdue.c - what the host does when the guest does not answer. */
 #include "lane/lane.h"
 
-#include <string.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/mem.h>
 
-#include "lane/peer.h"
-
-#define START_MS 2000 /* until somebody looks why nothing has started */
+#define START_MS 200 /* until somebody looks why nothing has started */
 #define GIVE_UP_MS 60000
 #define END_MS 2000
+#define INIT_MS 300
 
 static int64_t after_ms(int64_t ns, int64_t ms)
 {
@@ -90,15 +92,22 @@ int lane_overdue(struct lane_command *c, struct lane_ended *end, struct err *why
 	return 2;
 }
 
+/* Within a moment: whoever is killed still closes its files first. */
+static bool init_ended(pid_t guest, int ms)
+{
+	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, guest, 0);
+	struct pollfd p = {fd, POLLIN, 0};
+
+	return fd < 0 || poll(&p, 1, ms) > 0;
+}
+
 void lane_broke(struct lane_command *c, struct lane_ended *end, struct err *why)
 {
-	char text[4096];
-
 	*end = (struct lane_ended){.how = LANE_BY_SIGNAL,
 		.code = 9,
 		.wall_ns = (uint64_t)(clock_mono_ns() - c->asked_ns)};
 	end->left = (uint32_t)lane_end_command(c, END_MS);
-	if (proc_file(c->guest, "cgroup", text, sizeof text) || !strstr(text, c->id))
+	if (init_ended(c->guest, INIT_MS))
 		err_set(why, ERR_FAILED, "the container %.12s ended while the command ran.", c->id);
 	else
 		err_set(why, ERR_FAILED,
