@@ -45,11 +45,13 @@ struct arm {
 };
 
 /* What a figure should be.  `over`: ratio baseline/arm must be at least this (lower bound of the
- * interval decides); else `at_most` / `at_least` on the statistic in the case's unit. */
+ * interval decides); else `at_most` / `at_least` on the statistic in the case's unit.
+ * ON_FLOOR: at most `at_most` times the baseline arm plus `at_least` seconds; the figure is that bar over
+ * the arm, 1 and more is met. */
 struct goal {
 	const char *requirement; /* in the words of the requirements */
 	const char *arm;         /* NULL: the measurement itself */
-	enum { ON_RATIO, ON_MEDIAN, ON_P99, ON_MAX } on;
+	enum { ON_RATIO, ON_MEDIAN, ON_P99, ON_MAX, ON_FLOOR } on;
 	double at_least, at_most; /* NAN: not asked */
 };
 #define NO_BOUND NAN
@@ -78,6 +80,7 @@ struct bench_case {
 	/* What raises an alert (REQUIREMENTS 8.3): sentences, NULL for none; and how much slower than the
 	 * baseline version it may be: 0.20, 0 for any. */
 	const char *alert_missed, *alert_failed;
+	const char *alert_arm; /* alert_missed is about the targets of this arm; NULL: of all */
 	double alert_slower;
 	int64_t param;    /* bench_param: how many files, for cases made by a suite file */
 	const void *data; /* of whoever made the case */

@@ -13,7 +13,9 @@
 	SUITE(files_read) \
 	SUITE(files_scan) \
 	SUITE(files_search) \
-	SUITE(files_change)
+	SUITE(files_change) \
+	SUITE(containers) \
+	SUITE(inside)
 /* clang-format on */
 
 #endif

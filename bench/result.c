@@ -120,12 +120,13 @@ static void judge_targets(struct result *x)
 
 		*t = (struct target_result){.requirement = g->requirement,
 			.arm = g->arm ? g->arm : "",
-			.on_ratio = g->on == ON_RATIO,
+			.on_ratio = g->on == ON_RATIO || g->on == ON_FLOOR,
 			.n = arm ? arm->n : 0};
 		t->verdict = target_judge(&r, g, &t->figure, &t->interval);
 		if (!t->on_ratio && arm && arm->n && g->on == ON_MEDIAN)
 			t->interval = median_interval(arm);
-		if (t->verdict == MISSED && x->what->alert_missed)
+		if (t->verdict == MISSED && x->what->alert_missed &&
+			(!x->what->alert_arm || !strcmp(x->what->alert_arm, t->arm)))
 			snprintf(x->alert, sizeof x->alert, "%s", x->what->alert_missed);
 	}
 	bench_run_release(&r);

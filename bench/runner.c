@@ -322,13 +322,22 @@ enum verdict target_judge(
 		return r->failed ? FAILED : NOT_RUN;
 	if (!s || !s->n)
 		return NOT_RUN;
-	if (t->on == ON_RATIO) {
+	if (t->on == ON_RATIO || t->on == ON_FLOOR) {
 		const char *name = r->what->measure ? r->series[0].name
 						    : r->what->arms[r->what->baseline].name;
 		struct series_of *base = bench_series(r, name);
 
 		if (!base || !base->n || base == s)
 			return NOT_RUN;
+		if (t->on == ON_FLOOR) {
+			AUTO_FREE double *bar = xreallocarray(NULL, base->n, sizeof *bar);
+
+			for (size_t i = 0; i < base->n; i++)
+				bar[i] = base->v[i] * t->at_most + t->at_least;
+			*ratio = ratio_interval(bar, base->n, s->v, s->n, base->n == s->n, r->seed);
+			*figure = ratio->point;
+			return ratio->low >= 1 ? MET : MISSED;
+		}
 		*ratio = ratio_interval(base->v, base->n, s->v, s->n, base->n == s->n, r->seed);
 		*figure = ratio->point;
 		if (!isnan(t->at_least) && !(ratio->low >= t->at_least))

@@ -1,0 +1,295 @@
+/* docker.c - HTTP/1.1 by hand, as much of it as dockerd speaks. */
+#include "peers/docker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#define HEAD_MAX 16384
+#define BODY_MAX ((size_t)64 << 20)
+
+int mini_open(struct mini *m, struct err *e)
+{
+	const char *url = getenv("BERTH_BENCH_ENGINE");
+
+	m->fd = -1;
+	if (!url || !*url)
+		url = getenv("BERTH_TEST_ENGINE");
+	if (!url || !*url)
+		url = getenv("DOCKER_HOST");
+	if (!url || strncmp(url, "unix://", 7) != 0)
+		return err_set(e, ERR_NOT_FOUND,
+			"no engine: name one with BERTH_BENCH_ENGINE=unix:///path");
+	snprintf(m->path, sizeof m->path, "%s", url + 7);
+	if (mini_call(m, "GET", "/_ping", NULL, NULL, NULL) != 200)
+		return err_set(e, ERR_NOT_FOUND, "no engine answers at %s", url);
+	return 0;
+}
+
+void mini_close(struct mini *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+}
+
+const char *mini_url(const struct mini *m, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "unix://%s", m->path);
+	return buf;
+}
+
+static int dial(struct mini *m, struct err *e)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+	if (m->fd >= 0)
+		return 0;
+	snprintf(to.sun_path, sizeof to.sun_path, "%s", m->path);
+	m->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (m->fd < 0 || connect(m->fd, (struct sockaddr *)&to, sizeof to) < 0) {
+		int why = errno;
+
+		mini_close(m);
+		return err_sys(e, why, "cannot reach the engine at %s", m->path);
+	}
+	return 0;
+}
+
+static int send_all(int fd, const char *s, size_t n)
+{
+	while (n) {
+		ssize_t done = send(fd, s, n, MSG_NOSIGNAL);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -1;
+		s += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+struct in {
+	int fd;
+	char buf[65536];
+	size_t at, n;
+};
+
+static int fill(struct in *in)
+{
+	ssize_t got;
+
+	do
+		got = read(in->fd, in->buf, sizeof in->buf);
+	while (got < 0 && errno == EINTR);
+	in->at = 0;
+	in->n = got > 0 ? (size_t)got : 0;
+	return got > 0 ? 0 : -1;
+}
+
+static int line(struct in *in, char *buf, size_t cap)
+{
+	size_t n = 0;
+
+	for (;;) {
+		char c;
+
+		if (in->at == in->n && fill(in) < 0)
+			return -1;
+		c = in->buf[in->at++];
+		if (c == '\n')
+			break;
+		if (c != '\r' && n + 1 < cap)
+			buf[n++] = c;
+	}
+	buf[n] = '\0';
+	return 0;
+}
+
+static int take(struct in *in, size_t n, struct str *out)
+{
+	while (n) {
+		size_t have;
+
+		if (in->at == in->n && fill(in) < 0)
+			return -1;
+		have = in->n - in->at < n ? in->n - in->at : n;
+		if (out && out->len < BODY_MAX)
+			str_add(out, in->buf + in->at, have);
+		in->at += have;
+		n -= have;
+	}
+	return 0;
+}
+
+static int chunks(struct in *in, struct str *out)
+{
+	char text[64];
+
+	for (;;) {
+		size_t n;
+
+		if (line(in, text, sizeof text) < 0)
+			return -1;
+		n = strtoul(text, NULL, 16);
+		if (n > BODY_MAX || take(in, n, out) < 0 || line(in, text, sizeof text) < 0)
+			return -1;
+		if (!n)
+			return 0;
+	}
+}
+
+static int answer(struct mini *m, struct str *reply)
+{
+	struct in in = {.fd = m->fd};
+	char text[HEAD_MAX];
+	bool chunked = false, closes = false, sized = false;
+	size_t length = 0;
+	int status, rc;
+
+	if (line(&in, text, sizeof text) < 0 || sscanf(text, "HTTP/1.%*d %d", &status) != 1)
+		return -1;
+	while (line(&in, text, sizeof text) == 0 && *text) {
+		if (!strncasecmp(text, "content-length:", 15)) {
+			length = strtoul(text + 15, NULL, 10);
+			sized = true;
+		} else if (!strncasecmp(text, "transfer-encoding: chunked", 26)) {
+			chunked = true;
+		} else if (!strncasecmp(text, "connection: close", 17)) {
+			closes = true;
+		}
+	}
+	if (chunked)
+		rc = chunks(&in, reply);
+	else if (sized)
+		rc = take(&in, length, reply);
+	else if (status == 204 || status == 304)
+		rc = 0;
+	else {
+		take(&in, (size_t)-1, reply); /* until it closes */
+		rc = 0;
+		closes = true;
+	}
+	if (rc < 0 || closes)
+		mini_close(m);
+	return rc < 0 ? -1 : status;
+}
+
+int mini_call(struct mini *m, const char *method, const char *target, const char *body,
+	struct str *reply, struct err *e)
+{
+	AUTO_STR struct str request = STR_INIT;
+	bool was_open = m->fd >= 0;
+	int status;
+
+	str_addf(&request,
+		"%s /v1.41%s HTTP/1.1\r\nHost: engine\r\nContent-Type: application/json\r\n"
+		"Content-Length: %zu\r\n\r\n%s",
+		method, target, body ? strlen(body) : 0, body ? body : "");
+	if (dial(m, e) < 0)
+		return -1;
+	if (send_all(m->fd, request.s, request.len) == 0 && (status = answer(m, reply)) > 0)
+		return status;
+	/* It may have closed the connection since the last call. */
+	mini_close(m);
+	if (was_open)
+		return mini_call(m, method, target, body, reply, e);
+	return err_set(e, ERR_PROTOCOL, "the engine gave no answer to %s %s", method, target);
+}
+
+int mini_must(struct mini *m, int wanted, const char *method, const char *target, const char *body,
+	struct str *reply, struct err *e)
+{
+	AUTO_STR struct str own = STR_INIT;
+	struct str *to = reply ? reply : &own;
+	int status = mini_call(m, method, target, body, to, e);
+
+	if (status < 0)
+		return -1;
+	return status == wanted ? 0
+				: err_set(e, status == 404 ? ERR_NOT_FOUND : ERR_FAILED,
+					  "%s %s: %d %.200s", method, target, status, to->s);
+}
+
+bool mini_text(const char *json, const char *key, char *buf, size_t cap)
+{
+	char look[64];
+	const char *at, *end;
+
+	snprintf(look, sizeof look, "\"%s\":\"", key);
+	at = strstr(json, look);
+	if (!at || !(end = strchr(at += strlen(look), '"')))
+		return false;
+	snprintf(buf, cap, "%.*s", (int)(end - at), at);
+	return true;
+}
+
+int mini_exec(struct mini *m, const char *id, const char *argv_json, struct str *out, int *code,
+	struct err *e)
+{
+	AUTO_STR struct str reply = STR_INIT, raw = STR_INIT, target = STR_INIT, body = STR_INIT;
+	char exec[80];
+	const char *at;
+
+	str_addf(&target, "/containers/%s/exec", id);
+	str_addf(&body, "{\"AttachStdout\":true,\"AttachStderr\":true,\"Cmd\":%s}", argv_json);
+	if (mini_must(m, 201, "POST", target.s, body.s, &reply, e) < 0)
+		return -1;
+	if (!mini_text(reply.s, "Id", exec, sizeof exec))
+		return err_set(e, ERR_PROTOCOL, "the engine did not say the exec's id");
+	str_clear(&target);
+	str_addf(&target, "/exec/%s/start", exec);
+	if (mini_must(m, 200, "POST", target.s, "{\"Detach\":false,\"Tty\":false}", &raw, e) < 0)
+		return -1;
+	/* Frames of 8 bytes and content: stream, 0 0 0, length big-endian. */
+	for (size_t i = 0; i + 8 <= raw.len;) {
+		const unsigned char *h = (const unsigned char *)raw.s + i;
+		size_t n = (size_t)h[4] << 24 | (size_t)h[5] << 16 | (size_t)h[6] << 8 | h[7];
+
+		if (n > raw.len - i - 8)
+			n = raw.len - i - 8;
+		str_add(out, raw.s + i + 8, n);
+		i += 8 + n;
+	}
+	str_clear(&target);
+	str_clear(&reply);
+	str_addf(&target, "/exec/%s/json", exec);
+	if (mini_must(m, 200, "GET", target.s, NULL, &reply, e) < 0)
+		return -1;
+	at = strstr(reply.s, "\"ExitCode\":");
+	*code = at ? atoi(at + 11) : -1;
+	return 0;
+}
+
+void mini_sweep(struct mini *m)
+{
+	AUTO_STR struct str reply = STR_INIT, target = STR_INIT;
+	const char *at;
+	int pid;
+
+	if (mini_call(m, "GET",
+		    "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22berth.bench%22%5D%7D",
+		    NULL, &reply, NULL) != 200)
+		return;
+	for (at = reply.s; (at = strstr(at, "\"/berth-bench-")); at++) {
+		char name[MINI_NAME_MAX];
+
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 2, "\""), at + 2);
+		if (sscanf(name, "berth-bench-%d-", &pid) != 1 || pid <= 0 ||
+			(kill(pid, 0) == 0 || errno != ESRCH))
+			continue;
+		str_clear(&target);
+		str_addf(&target, "/containers/%s?force=1&v=1", name);
+		mini_call(m, "DELETE", target.s, NULL, NULL, NULL);
+	}
+}

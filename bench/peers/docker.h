@@ -1,0 +1,46 @@
+/*
+ * docker.h - the smallest client of the Docker Engine API there can be: one unix socket, blocking reads and
+ * writes, no library.  It is the floor that berth's own client is measured against: same calls, same bodies.
+ *
+ * Thread: one owner at a time for each.
+ */
+#ifndef BENCH_PEER_DOCKER_H
+#define BENCH_PEER_DOCKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <berth/err.h>
+#include <berth/str.h>
+
+#define MINI_NAME_MAX 80
+
+struct mini {
+	int fd; /* kept open from call to call; -1: connect at the next */
+	char path[108];
+};
+
+/* The engine of BERTH_BENCH_ENGINE, BERTH_TEST_ENGINE or DOCKER_HOST, when it is a unix socket;
+ * ERR_NOT_FOUND without one, or when it does not answer. */
+int mini_open(struct mini *m, struct err *e);
+void mini_close(struct mini *m);
+const char *mini_url(const struct mini *m, char *buf, size_t cap); /* unix://... */
+
+/* One call; the body of the answer is appended to *reply (may be NULL).  The HTTP status, or -1. */
+int mini_call(struct mini *m, const char *method, const char *target, const char *body,
+	struct str *reply, struct err *e);
+/* The same where anything but `wanted` is an error with the engine's own words. */
+int mini_must(struct mini *m, int wanted, const char *method, const char *target, const char *body,
+	struct str *reply, struct err *e);
+
+/* A command in a running container: its output (both streams) and exit code. */
+int mini_exec(struct mini *m, const char *id, const char *argv_json, struct str *out, int *code,
+	struct err *e);
+
+/* The text of "key":"..." in JSON that an engine wrote; false when it is not there. */
+bool mini_text(const char *json, const char *key, char *buf, size_t cap);
+
+/* Containers of benchmarks whose process is gone: remove them. */
+void mini_sweep(struct mini *m);
+
+#endif
