@@ -113,7 +113,13 @@ static void count(struct act_item *it, const struct err *err)
 		}
 	}
 	if (batch->job)
-		job_add(batch->job, 1, 0, err ? 1 : 0);
+		job_add(batch->job, 1, 0, 0);
+	if (batch->job && err) {
+		char text[JOB_ERROR_MAX];
+
+		snprintf(text, sizeof text, "%.48s: %s", it->name, err->msg);
+		job_fail(batch->job, text);
+	}
 }
 
 /* How it ended.  The row shows it; what it has become, an inspection tells. */

@@ -355,27 +355,27 @@ void chores_pulse(struct backend *b)
 
 void chores_cancel_job(struct backend *b, const struct command *c)
 {
-	struct err e = ERR_INIT;
-	char which[64] = "all";
+	struct err first = ERR_INIT;
+	char which[64];
 
-	if (c->job.serial) {
-		snprintf(which, sizeof which, "%d.%u", (int)c->job.pid, (unsigned)c->job.serial);
-		jobs_cancel(&c->job, &e);
-	} else {
-		size_t n = jobs_read(b->board, b->jobs, JOBS_SHOWN);
+	for (size_t i = 0; i < c->njobs; i++) {
+		struct err e = ERR_INIT;
 
-		b->njobs = n;
-		for (size_t i = 0; i < n; i++)
-			if (b->jobs[i].cancellable && !job_ended(b->jobs[i].state))
-				jobs_cancel(&b->jobs[i].id, &e);
+		jobs_cancel(&c->jobs[i], &e);
+		snprintf(which, sizeof which, "%d.%u", (int)c->jobs[i].pid,
+			(unsigned)c->jobs[i].serial);
+		gate_note(b,
+			&(struct deed_in_hand){
+				.deed = DEED_JOB_CANCEL, .target_type = "job", .name = which},
+			e.kind ? &e : NULL);
+		/* One that ended meanwhile needs no stopping. */
+		if (e.kind && (c->njobs == 1 || e.kind != ERR_NOT_FOUND) && !first.kind)
+			first = e;
 	}
-	gate_note(b,
-		&(struct deed_in_hand){
-			.deed = DEED_JOB_CANCEL, .target_type = "job", .name = which},
-		e.kind ? &e : NULL);
-	backend_result(b, c->id, e.kind ? &e : NULL);
+	backend_result(b, c->id, first.kind ? &first : NULL);
 	act_pulse(b);
 	chores_pulse(b);
+	roster_pulse(b);
 	b->jobs_ns = 0;
 	publish_jobs(b);
 }

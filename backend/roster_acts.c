@@ -310,7 +310,9 @@ static void take_letter(struct backend *b, struct turn *t)
 	}
 	tell(b->roster, t->name, AGENT_LEAVE,
 		t->err.kind && t->err.kind != ERR_CANCELLED ? t->err.msg : NULL);
-	job_add(d->job, 1, 0, t->err.kind && t->err.kind != ERR_CANCELLED);
+	job_add(d->job, 1, 0, 0);
+	if (t->err.kind && t->err.kind != ERR_CANCELLED)
+		job_fail(d->job, t->err.msg);
 	b->roster->again = true;
 	watch_refresh(b);
 	if (d->done + d->failed + d->given_up == d->n)

@@ -65,7 +65,8 @@ void task_fail(struct reading *r, struct task *t, int errnum, const char *verb)
 	task_drop(t);
 	t->got->err = err_box(&e);
 	atomic_fetch_add(&r->failed, 1);
-	job_add(r->op.job, 1, 0, 1);
+	job_add(r->op.job, 1, 0, 0);
+	job_fail(r->op.job, e.msg);
 }
 
 void task_drop(struct task *t)
@@ -82,7 +83,8 @@ static void refuse(struct reading *r, struct task *t, const struct err *e)
 	task_drop(t);
 	t->got->err = err_box(e);
 	atomic_fetch_add(&r->failed, 1);
-	job_add(r->op.job, 1, 0, 1);
+	job_add(r->op.job, 1, 0, 0);
+	job_fail(r->op.job, e->msg);
 }
 
 void reader_init(struct reader *me, struct reading *r)

@@ -248,6 +248,7 @@ struct job *job_new(
 	put_text(s->unit, sizeof s->unit, unit);
 	put_text(s->current, sizeof s->current, NULL);
 	put_text(s->result, sizeof s->result, NULL);
+	memset(s->error, 0, sizeof s->error);
 	atomic_store(&s->items_done, 0);
 	atomic_store(&s->items_total, 0);
 	atomic_store(&s->bytes_done, 0);
@@ -302,6 +303,22 @@ void job_add(struct job *j, uint64_t items, uint64_t bytes, uint64_t failed)
 	now = clock_mono_ns();
 	if (now >= atomic_load_explicit(&s->next_mark_ns, memory_order_relaxed))
 		move_marks(s, now);
+}
+
+void job_fail(struct job *j, const char *sentence)
+{
+	struct slot *s = j->slot;
+
+	job_add(j, 0, 0, 1);
+	/* A sentence more or less is not worth a wait, as with what is in hand. */
+	if (!j->board || s->error[JOB_ERRORS - 1][0] || !slot_trylock(s))
+		return;
+	for (size_t i = 0; i < JOB_ERRORS; i++)
+		if (!s->error[i][0]) {
+			put_text(s->error[i], sizeof s->error[i], sentence);
+			break;
+		}
+	slot_unlock(s);
 }
 
 bool job_cancelled(const struct job *j)

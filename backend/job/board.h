@@ -42,6 +42,8 @@ struct job *job_new(
 void job_current(struct job *j, const char *item);
 void job_total(struct job *j, uint64_t items, uint64_t bytes); /* may be called again as it grows */
 void job_add(struct job *j, uint64_t items, uint64_t bytes, uint64_t failed);
+/* An item failed, and why: counted, and the first sentences are kept. */
+void job_fail(struct job *j, const char *sentence);
 bool job_cancelled(const struct job *j); /* cheap: one relaxed load */
 void job_cancel(struct job *j);
 /* state: JOB_DONE, JOB_FAILED or JOB_CANCELLED; `result` a sentence.  j is gone afterwards. */

@@ -52,7 +52,8 @@ struct slot {
 	char unit[16];
 	_Atomic int64_t next_mark_ns; /* counters: single words */
 	_Atomic uint64_t items_done, items_total, bytes_done, bytes_total, failed;
-	unsigned char reserved[344];
+	char error[JOB_ERRORS][JOB_ERROR_MAX]; /* under seq */
+	unsigned char reserved[344 - JOB_ERRORS * JOB_ERROR_MAX];
 };
 _Static_assert(sizeof(struct slot) == 1024, "a slot is 1 KiB");
 _Static_assert(sizeof(struct board_header) <= BOARD_HEADER, "the header fits its page");

@@ -110,6 +110,8 @@ static bool convert(struct slot *s, const struct board_header *h, bool dead, str
 	clean(j->owner, sizeof j->owner, s->owner, sizeof s->owner);
 	clean(j->current, sizeof j->current, s->current, sizeof s->current);
 	clean(j->result, sizeof j->result, s->result, sizeof s->result);
+	for (size_t i = 0; i < JOB_ERRORS; i++)
+		clean(j->error[i], sizeof j->error[i], s->error[i], sizeof s->error[i]);
 	clean(j->unit, sizeof j->unit, s->unit, sizeof s->unit);
 	j->items_done = atomic_load(&s->items_done);
 	j->items_total = atomic_load(&s->items_total);

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #define JOB_TEXT_MAX 128
+#define JOB_ERRORS 2 /* sentences about failed items that are kept: the first ones */
+#define JOB_ERROR_MAX 168
 
 enum job_state {
 	JOB_QUEUED,
@@ -48,6 +50,7 @@ struct job_info {
 	uint64_t items_done, items_total;       /* total 0: unknown */
 	uint64_t bytes_done, bytes_total;       /* total 0: unknown or not counted */
 	uint64_t failed;                        /* items that failed */
+	char error[JOB_ERRORS][JOB_ERROR_MAX];  /* about the first of these; "" none */
 	int64_t started_wall_ms, ended_wall_ms; /* ended 0 while it runs */
 	int64_t elapsed_ms;
 	double rate;     /* bytes/s where bytes are counted, else items/s; -1 unknown */

@@ -43,7 +43,7 @@ enum command_kind {
 	CMD_SHELL_INPUT,  /* ref, bytes */
 	CMD_SHELL_RESIZE, /* ref, columns, rows */
 	CMD_SHELL_CLOSE,  /* ref */
-	CMD_JOB_CANCEL,   /* job; job.serial 0: all jobs of all processes of this user */
+	CMD_JOB_CANCEL,   /* jobs, of any process of this user */
 	CMD_IMAGE_IMPORT, /* path of a tar file, reference to give it; a job */
 	CMD_CLEAN_PLAN,   /* make a plan, foreign: flag -> EV_CLEAN_PLAN with this command's id */
 	CMD_CLEAN_RUN,    /* carry `plan` out: a job -> EV_CLEAN_ITEM ..., EV_CLEAN_END */
@@ -67,7 +67,8 @@ struct command {
 	double hz;
 	int tail; /* CMD_LOGS_OPEN: lines of history per container, -1 all */
 	int columns, rows;
-	struct job_id job;
+	size_t njobs;
+	struct job_id *jobs;
 	const char *path, *reference;
 	size_t argc;
 	const char **argv;

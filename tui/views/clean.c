@@ -354,7 +354,9 @@ static void cancel(struct view *v)
 		if (!j->own || job_ended(j->state) || strncmp(j->name, "clean up ", 9) != 0)
 			continue;
 		c = command_new(CMD_JOB_CANCEL);
-		c->job = j->id;
+		c->njobs = 1;
+		c->jobs = arena_alloc(&c->mem, sizeof *c->jobs);
+		c->jobs[0] = j->id;
 		app_send(v->app, c);
 		app_say(v->app, ROLE_WARN, "Stopping; what was only stopped is started again.");
 		return;

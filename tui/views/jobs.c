@@ -29,7 +29,6 @@ struct jobs {
 	size_t ids_cap;
 	int64_t wall_ms;
 	bool detail;
-	int64_t ask_until_ns; /* "cancel all" was asked once and may be confirmed until then */
 	struct area body;
 };
 
@@ -299,6 +298,9 @@ static void draw_detail(struct canvas *c, struct area a, const struct job_info *
 	pen_fact(&p, "State", st, j->cancelling ? "stopping…" : job_look[j->state].word);
 	if (*j->result)
 		pen_fact(&p, "Result", j->state == JOB_DONE ? STYLE(TEXT) : st, j->result);
+	for (size_t i = 0; i < JOB_ERRORS; i++)
+		if (*j->error[i])
+			pen_fact(&p, i ? "" : "Errors", STYLE(BAD), j->error[i]);
 	if (*j->current && !job_ended(j->state))
 		pen_fact(&p, "In hand", STYLE(TEXT), j->current);
 	amount_text(j, false, text, sizeof text);
@@ -317,13 +319,17 @@ static void draw_detail(struct canvas *c, struct area a, const struct job_info *
 	}
 	rate_words(j, job_ended(j->state) ? mean_rate(j) : j->rate, text, sizeof text);
 	if (*text)
-		pen_fact(&p, "Rate", STYLE(TEXT), text);
+		pen_fact(&p, job_ended(j->state) ? "Speed" : "Rate", STYLE(TEXT), text);
+	if (j->eta_ms >= 0 && j->state == JOB_RUNNING)
+		pen_fact(&p, "Left", STYLE(TEXT), format_span(n, (j->eta_ms + 999) / 1000));
 	snprintf(text, sizeof text, "%s", format_age(n, j->elapsed_ms));
 	pen_fact(&p, "Time", STYLE(TEXT), text);
 	if (j->started_wall_ms > 0)
 		pen_fact(&p, "Started", STYLE(TEXT), format_wall(n, j->started_wall_ms));
 	snprintf(text, sizeof text, "%s, process %d%s", j->owner, (int)j->id.pid,
-		j->own ? " (this one)" : "");
+		j->own                             ? " (this console)"
+			: j->state == JOB_ORPHANED ? " (dead)"
+						   : "");
 	pen_fact(&p, "Owner", STYLE(TEXT), text);
 }
 
@@ -332,13 +338,18 @@ static void jobs_draw(struct view *v, struct canvas *c, struct area a)
 	struct jobs *s = v->state;
 	const struct table_row *r;
 	struct area list = {a.x, a.y + 1, a.w, a.h - 1};
+	int kinds;
 
 	refresh(v);
 	s->body = a;
 	jobs_total_draw(c, a, app_snapshot(v->app));
+	kinds = jobs_kinds_draw(
+		c, (struct area){a.x, a.y + 1, a.w, list.h / 3}, app_snapshot(v->app));
+	list.y += kinds;
+	list.h -= kinds;
 	r = table_current(&s->table);
 	if (s->detail && r && list.h >= 10) {
-		int h = list.h / 2 < 11 ? list.h / 2 : 11;
+		int h = list.h - 5 < 13 ? list.h - 5 : 13;
 
 		list.h -= h;
 		draw_detail(c, (struct area){a.x, list.y + list.h, a.w, h}, job_of(r));
@@ -351,65 +362,64 @@ static void jobs_draw(struct view *v, struct canvas *c, struct area a)
 
 /* Cancelling. */
 
-static void send_cancel(struct view *v, struct job_id id)
+static bool can_stop(const struct job_info *j)
 {
-	struct command *c = command_new(CMD_JOB_CANCEL);
-
-	c->job = id;
-	app_send(v->app, c);
+	return !job_ended(j->state) && j->cancellable && !j->cancelling;
 }
 
-static void cancel_one(struct view *v, const struct job_info *j)
+static void say_why_not(struct view *v, const struct job_info *j)
 {
 	char name[JOB_TEXT_MAX];
 
 	text_clean(name, sizeof name, j->name);
 	if (job_ended(j->state))
 		app_say(v->app, ROLE_DIM, "%s has ended already.", name);
-	else if (!j->cancellable)
-		app_say(v->app, ROLE_WARN, "%s cannot be stopped halfway.", name);
+	else if (j->cancelling)
+		app_say(v->app, ROLE_DIM, "%s is stopping already.", name);
 	else
-		send_cancel(v, j->id);
+		app_say(v->app, ROLE_WARN, "%s cannot be stopped halfway.", name);
 }
 
+/* The marked ones, else the one under the cursor. */
 static void cancel(struct view *v)
 {
 	struct jobs *s = v->state;
 	const struct table_row *r = table_current(&s->table);
-	size_t at = 0, hidden;
+	const struct job_info **list = xcalloc(s->table.nrows + 1, sizeof *list);
+	const struct job_info *last = r ? job_of(r) : NULL;
+	size_t at = 0, n = 0, hidden;
 
-	if (!table_marked(&s->table, &hidden)) {
-		if (r)
-			cancel_one(v, job_of(r));
-		return;
+	if (table_marked(&s->table, &hidden)) {
+		while ((r = table_next_marked(&s->table, &at))) {
+			last = job_of(r);
+			if (can_stop(last))
+				list[n++] = last;
+		}
+	} else if (last && can_stop(last)) {
+		list[n++] = last;
 	}
-	while ((r = table_next_marked(&s->table, &at)))
-		cancel_one(v, job_of(r));
-	table_unmark_all(&s->table);
+	if (n)
+		app_confirm_cancel(v->app, list, n);
+	else if (last)
+		say_why_not(v, last);
+	free(list);
 }
 
-/* Everybody's jobs: ask once. */
+/* Everybody's jobs. */
 static void cancel_all(struct view *v)
 {
-	struct jobs *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
-	int64_t now = app_now_ns(v->app);
+	const struct job_info **list = xcalloc(snap->njobs + 1, sizeof *list);
 	size_t n = 0;
 
 	for (size_t i = 0; i < snap->njobs; i++)
-		n += !job_ended(snap->jobs[i].state);
-	if (!n) {
-		app_say(v->app, ROLE_DIM, "No job is running.");
-	} else if (now < s->ask_until_ns) {
-		s->ask_until_ns = 0;
-		send_cancel(v, (struct job_id){0});
-		app_say(v->app, ROLE_WARN, "Stopping %zu %s.", n, n == 1 ? "job" : "jobs");
-	} else {
-		s->ask_until_ns = now + 5000000000;
-		app_say(v->app, ROLE_WARN,
-			"Stop all %zu %s of every berth process?  Once more within 5 s does it.", n,
-			n == 1 ? "job" : "jobs");
-	}
+		if (can_stop(&snap->jobs[i]))
+			list[n++] = &snap->jobs[i];
+	if (n)
+		app_confirm_cancel(v->app, list, n);
+	else
+		app_say(v->app, ROLE_DIM, "No job is running that could be stopped.");
+	free(list);
 }
 
 static bool jobs_act(struct view *v, enum action a)
