@@ -77,9 +77,7 @@ static bool may_write(struct away *a, int fd)
 		? a->r->timeout_ms - (clock_mono_ns() - a->start_ns) / 1000000
 		: -1;
 
-	if (a->why != BY_ITSELF)
-		left = 0;
-	else if (a->r->timeout_ms && left < 0)
+	if (a->why != BY_ITSELF || (a->r->timeout_ms && left < 0))
 		left = 0;
 	while (poll(p, 2, (int)left) < 0)
 		if (errno != EINTR)
