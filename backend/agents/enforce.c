@@ -2,6 +2,7 @@
 #include "agents/enforce.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 
+#include "agents/rate.h"
 #include "lane/peer.h"
 #include "observe/process.h"
 
@@ -130,6 +132,19 @@ static void add_network(struct list *l, const struct spec *s, pid_t pid)
 			others ? net_mode_name(s->network) : "none", others > 0);
 }
 
+/* tc rounds what it shows. */
+static void add_rate(struct list *l, uint64_t asked, int64_t actual)
+{
+	char a[FORMAT_MAX], b[FORMAT_MAX] = "unknown", per_s[2][64];
+
+	if (actual > 0)
+		format_bytes(b, (uint64_t)actual);
+	snprintf(per_s[0], sizeof per_s[0], "%s/s", format_bytes(a, asked));
+	snprintf(per_s[1], sizeof per_s[1], actual > 0 ? "%s/s" : "%s", actual ? b : "none");
+	add(l, "network rate", per_s[0], per_s[1],
+		actual > 0 && fabs((double)actual - (double)asked) <= (double)asked * 0.01);
+}
+
 size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 	struct enforced *out, size_t max)
 {
@@ -174,6 +189,8 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 			&l, "file size", s->limits.file_bytes, rlimit_of(limits, "Max file size"));
 		add_mounts(&l, s, x.pid);
 		add_network(&l, s, x.pid);
+		if (s->net_rate)
+			add_rate(&l, s->net_rate, rate_get(x.pid));
 	}
 	process_list_release(p);
 	free(p);

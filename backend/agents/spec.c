@@ -253,9 +253,13 @@ void spec_hash(const struct spec *s, char hash[17])
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	cJSON *root = profile_of(s);
-	char *text = cJSON_PrintUnformatted(root);
 	unsigned len = 0;
+	char *text;
 
+	/* Asked for, though not of the engine. */
+	if (s->net_rate)
+		number(root, "berth.rate", s->net_rate);
+	text = cJSON_PrintUnformatted(root);
 	CHECK(EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL) && len >= 8);
 	for (int i = 0; i < 8; i++)
 		sprintf(hash + 2 * i, "%02x", digest[i]);

@@ -38,8 +38,10 @@ struct spec {
 	struct limits limits;
 	enum net_mode network;
 	const char *net_id; /* NET_INTERNAL: the engine's network */
-	bool sudo;          /* root inside, writable root, apt's capabilities, new privileges */
-	bool writable_root; /* helpers only */
+	uint64_t
+		net_rate; /* bytes per second, each way; 0: unlimited.  Set after the start (rate.h) */
+	bool sudo;        /* root inside, writable root, apt's capabilities, new privileges */
+	bool writable_root;      /* helpers only */
 	const char *const *caps; /* helpers only: exactly these */
 	size_t ncaps;
 	const struct words *env; /* "NAME=value" */

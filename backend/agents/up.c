@@ -19,10 +19,12 @@
 #include "agents/network.h"
 #include "agents/own.h"
 #include "agents/prepare.h"
+#include "agents/rate.h"
 #include "agents/ready.h"
 #include "agents/rulebook.h"
 #include "agents/secrets.h"
 #include "agents/spec.h"
+#include "agents/tree.h"
 #include "engine/json.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
@@ -178,6 +180,30 @@ static bool offer_again(struct bringing *b, const struct existing *x)
 	return false;
 }
 
+/* Before anything runs in it; and again for one that is up, for a restart loses it. */
+static int limit_rate(struct bringing *b, const char *id, struct err *e)
+{
+	struct existing x;
+
+	if (!b->spec.net_rate)
+		return 0;
+	if (b->spec.network == NET_HOST || b->spec.network == NET_NONE)
+		return err_set(e, ERR_CONFIG,
+			"%s asks for a network rate limit, but network: %s %s.", b->def->id,
+			net_mode_name(b->spec.network),
+			b->spec.network == NET_HOST
+				? "is the host's own, which is not to be limited"
+				: "has nothing to limit");
+	if (host_look(b->h, id, &x, e) < 0)
+		return -1;
+	if (!tree_is_here(x.pid, id))
+		return err_set(e, ERR_REFUSED,
+			"the network rate limit of %s cannot be set: its engine is not on this machine; "
+			"berth does not ignore limits: take network_rate: out.",
+			b->def->id);
+	return rate_set(x.pid, b->spec.net_rate, e);
+}
+
 /* What stands under the agent's name: 0 nothing (any more), 1 up as asked. */
 static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
 {
@@ -192,6 +218,8 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 			"remove it yourself (docker rm %s), berth does not touch it.",
 			b->spec.name, b->spec.name);
 	if (x.running && !strcmp(x.spec, hash)) {
+		if (limit_rate(b, x.id, e))
+			return -1;
 		ret->was_up = host_lane_works(b->spec.name, x.id);
 		ret->offered_again = !ret->was_up && offer_again(b, &x);
 		if (ret->was_up || ret->offered_again) {
@@ -222,6 +250,8 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (sync_act(b->h->engine, ACT_START, ret->id, false, false, -1, e))
 		return -1;
 	ret->started_us = us_since(start);
+	if (limit_rate(b, ret->id, e))
+		return -1;
 	start = clock_mono_ns();
 	if (hand_over(b, ret->id, e))
 		return -1;
@@ -249,6 +279,7 @@ static void begin_spec(struct bringing *b)
 		.home = b->home,
 		.limits = a->limits,
 		.network = a->network,
+		.net_rate = a->net_rate_bytes,
 		.sudo = a->sudo,
 		.env = &a->env,
 		.secrets = a->secrets.n || a->credentials.env.n};
@@ -262,12 +293,6 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 
 	begin_spec(b);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
-	if (a->net_rate_bytes)
-		return err_set(e, ERR_REFUSED,
-			"%s asks for a network rate limit, which needs traffic control on the host's end "
-			"of the container's network; this is not available here, and berth does not "
-			"ignore limits: take network_rate: out.",
-			a->id);
 	if (ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
 		secrets_gather(b->team, a, &b->secrets, e) ||
 		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))

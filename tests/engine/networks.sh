@@ -98,6 +98,23 @@ check 'when the last one is down the networks are gone' \
 check 'making and removing them is in the log' \
 	bash -c '"$BERTH" audit list --act "network.*" | grep -c "network" | grep -qvx "[0-3]"'
 
+# A rate limit is in the kernel, at both ends, and read back; where it makes no sense it is refused.
+cat >rate.yaml <<YAML
+agents:
+  $a: {image: "box:1", workspace: ./wa, memory: 32m, network: bridge, network_rate: 1m}
+YAML
+if in_engine tc qdisc replace dev lo root tbf rate 1gbit burst 1m latency 10ms 2>/dev/null; then
+	in_engine tc qdisc del dev lo root
+	check 'a rate limit is set and read back' bash -c \
+		'"$BERTH" up --json rate.yaml | tr -d "\n " | grep -q "\"what\":\"networkrate\",\"asked\":\"1.0M/s\",\"actual\":\"1.0M/s\",\"same\":true"'
+	check "at the engine's end, too" bash -c "nsenter -t $(cat "$BERTH_TEST_ENGINE_DIR/docker.pid") -n tc qdisc show | grep -q 'tbf.*rate 8388Kbit'"
+	check 'where nothing is to be limited it is refused' bash -c \
+		'sed "s/bridge/none/" rate.yaml >none.yaml; ! "$BERTH" up none.yaml 2>err; grep -q "nothing to limit" err'
+	"$BERTH" down rate.yaml >/dev/null
+else
+	check 'a rate limit that the kernel cannot keep is refused' bash -c \
+		'! "$BERTH" up rate.yaml 2>err; grep -q "does not ignore limits" err'
+fi
 cat >stranger.yaml <<YAML
 agents:
   $a: {image: "box:1", workspace: ./wa, network: {internal: team}}
