@@ -319,7 +319,7 @@ static void commit_config(const struct preparing *p, const cJSON *base, struct s
 	const cJSON *config = ejson_get(base, "Config");
 	cJSON *c = config ? cJSON_Duplicate(config, true) : cJSON_CreateObject();
 	cJSON *labels = cJSON_GetObjectItemCaseSensitive(c, "Labels");
-	char *text;
+	char *text, proof[PROOF_MAX];
 
 	if (!cJSON_IsObject(labels)) {
 		cJSON_DeleteItemFromObjectCaseSensitive(c, "Labels");
@@ -330,6 +330,9 @@ static void commit_config(const struct preparing *p, const cJSON *base, struct s
 		cJSON_AddStringToObject(labels, ours[i], "");
 	}
 	cJSON_AddStringToObject(labels, "berth.prepared", p->tag);
+	/* By which the clean-up knows it for ours. */
+	if (!own_proof(p->h->info.id, p->tag, OWN_IMAGE, proof, NULL))
+		cJSON_AddStringToObject(labels, "berth.prepared_proof", proof);
 	/* null would be filled in from the container: our guest. */
 	if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(c, "Entrypoint"))) {
 		cJSON_DeleteItemFromObjectCaseSensitive(c, "Entrypoint");

@@ -328,7 +328,7 @@ static void plan_image(struct planning *g, const struct seen_image *i)
 {
 	bool ours = *i->tag &&
 		own_proven(g->w->engine, i->tag, OWN_IMAGE,
-			world_label(i->labels, i->nlabels, "berth.proof"));
+			world_label(i->labels, i->nlabels, "berth.prepared_proof"));
 	bool dangling = !*i->tag && g->p->foreign;
 	struct clean_item *it;
 

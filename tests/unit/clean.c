@@ -206,7 +206,9 @@ static struct key_value proven[1];
 
 static const struct key_value *proven_as(const char *name, const char *kind)
 {
-	proven[0] = (struct key_value){"berth.proof", proof_of(name, kind), false};
+	const char *key = strcmp(kind, OWN_IMAGE) ? "berth.proof" : "berth.prepared_proof";
+
+	proven[0] = (struct key_value){key, proof_of(name, kind), false};
 	return memcpy(arena_alloc(&mem, sizeof proven), proven, sizeof proven);
 }
 
@@ -233,7 +235,9 @@ static void test_others(void **state)
 		{.name = anonymous, .driver = "local", .bytes = 11}};
 	struct seen_image image[] = {{.id = "sha256:used", .tag = "", .bytes = 1},
 		{.id = "sha256:free", .tag = "", .bytes = 13},
-		{.id = "sha256:free", .tag = "", .bytes = 13}};
+		{.id = "sha256:free", .tag = "", .bytes = 13},
+		{.id = "sha256:ours", .tag = "berth/prepared:1", .bytes = 17},
+		{.id = "sha256:fake", .tag = "berth/prepared:2", .bytes = 19}};
 	struct seen_files files[] = {
 		{.name = "box", .lane = true, .engine = ENGINE, .id = id_of[0]},
 		{.name = "gone", .lane = true, .record = true, .engine = ENGINE, .id = id_of[1]},
@@ -243,7 +247,7 @@ static void test_others(void **state)
 		.ncontainers = 1,
 		.nnetworks = 3,
 		.nvolumes = 3,
-		.nimages = 3,
+		.nimages = 5,
 		.nfiles = 4,
 		.container = &c,
 		.network = network,
@@ -259,6 +263,10 @@ static void test_others(void **state)
 	network[0].nlabels = 1;
 	volume[0].labels = proven_as("berth-home-box", OWN_HOME);
 	volume[0].nlabels = 1;
+	/* What proves one image proves no other. */
+	image[3].labels = image[4].labels = proven_as("berth/prepared:1", OWN_IMAGE);
+	image[3].nlabels = image[4].nlabels = 1;
+	c.image_id = "sha256:ours";
 	/* In use by what lives: only the files of a container that is gone. */
 	p = plan_of(&w, false, NULL);
 	assert_int_equal(p.n, 1);
@@ -266,7 +274,10 @@ static void test_others(void **state)
 	/* Its only user goes too: so do they. */
 	c.labels = labels_of("box", PROVEN, "tool", dead, &c.nlabels);
 	p = plan_of(&w, false, NULL);
-	assert_int_equal(p.n, 4);
+	assert_int_equal(p.n, 5);
+	assert_non_null(plan_find(&p, CLEAN_IMAGE, "sha256:ours"));
+	assert_null(plan_find(&p, CLEAN_IMAGE, "sha256:fake"));
+	c.image_id = "sha256:used";
 	assert_int_equal(p.item[0].type, CLEAN_CONTAINER);
 	assert_true(p.item[0].running && p.item[0].marked && !p.item[0].foreign);
 	assert_non_null(strstr(p.item[0].why, "up 3 hours"));
@@ -291,7 +302,7 @@ static void test_others(void **state)
 	t = clean_totals(&p);
 	assert_int_equal(t.kept, 1);
 	assert_int_equal(t.orphans, 1);
-	assert_int_equal(t.bytes, 5 + 7 + 11 + 13 + 1);
+	assert_int_equal(t.bytes, 5 + 7 + 11 + 13 + 1 + 17);
 }
 
 static void test_protection(void **state)
