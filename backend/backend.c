@@ -264,10 +264,11 @@ static void close_handle(uv_handle_t *h, void *arg)
 		uv_close(h, NULL);
 }
 
-/* What is left are our own timers and the async; an answer of the audit log still needs that. */
+/* What is left are our own timers and the async; an answer of the audit log, and who cleans up, still
+ * need that. */
 static void maybe_end(struct backend *b)
 {
-	if (b->engine_closed && !b->gate.waiting)
+	if (b->engine_closed && !b->gate.waiting && !cleaning_works(b))
 		uv_walk(&b->loop, close_handle, NULL);
 }
 

@@ -204,6 +204,8 @@ static void done(uv_work_t *uv, int status)
 		b->cleaning->counted_ns = 0;
 		watch_refresh(b);
 	}
+	if (b->stopping)
+		uv_async_send(&b->wake); /* whoever waits for the last one */
 	pthread_mutex_destroy(&w->lock);
 	arena_release(&w->mem);
 	free(w);
@@ -283,6 +285,11 @@ void cleaning_stop(struct backend *b)
 			clean_interrupt(w->host);
 		pthread_mutex_unlock(&w->lock);
 	}
+}
+
+bool cleaning_works(const struct backend *b)
+{
+	return b->cleaning->works != NULL;
 }
 
 /* Asked to end: true while something is still under way. */

@@ -240,8 +240,9 @@ void cleaning_command(struct backend *b, const struct command *c); /* a plan, or
 void cleaning_drain(struct backend *b);
 void cleaning_pulse(struct backend *b);
 int cleaning_orphans(const struct backend *b);
-bool cleaning_busy(struct backend *b); /* asks what is under way to end */
-void cleaning_stop(struct backend *b); /* without waiting for the engine */
+bool cleaning_works(const struct backend *b); /* a worker is under way, and may wake the loop */
+bool cleaning_busy(struct backend *b);        /* asks what is under way to end */
+void cleaning_stop(struct backend *b);        /* without waiting for the engine */
 
 /* chores.c */
 void chores_inspect(struct backend *b, const struct command *c);

@@ -10,6 +10,7 @@
 	SUITE(stats) \
 	SUITE(console) \
 	SUITE(audit) \
+	SUITE(clean) \
 	SUITE(files_read) \
 	SUITE(files_scan) \
 	SUITE(files_search) \

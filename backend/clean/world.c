@@ -256,7 +256,8 @@ int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w
 	take_volumes(volumes, w, mem);
 	/* {"label":["berth.prepared_proof"]}, {"dangling":["true"]} */
 	ours = get(en, "list the images",
-		"/images/json?filters=%7B%22label%22%3A%5B%22berth.prepared_proof%22%5D%7D", LIST_MS, e);
+		"/images/json?filters=%7B%22label%22%3A%5B%22berth.prepared_proof%22%5D%7D",
+		LIST_MS, e);
 	if (!ours)
 		return -1;
 	take_images(ours, w, mem);

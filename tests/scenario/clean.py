@@ -2,11 +2,12 @@
 """clean.py - `berth clean` against an engine that changes its mind, fails and goes away."""
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
 
-from scenario import HOSTILE, Fake, berth, case, main, neutral
+from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral
 
 AUDIT = os.path.join(os.environ.get("XDG_STATE_HOME", os.path.expanduser("~/.local/state")), "berth/audit")
 
@@ -155,6 +156,37 @@ def clean_hostile_names():
         result = clean(fake, "--foreign", "--yes")
         neutral(result.out)
         assert b"%d removed" % len(HOSTILE) in result.out, result.out
+
+
+def on_terminal(fake, answer):
+    """What `berth clean` says and does when a person sits there and types this."""
+    pid, fd = pty.fork()
+    if not pid:
+        os.execv(BERTH, [BERTH, "-H", fake.url, "clean", "--foreign"])
+    said = b""
+    while True:
+        try:
+            piece = os.read(fd, 4096)
+        except OSError:
+            break
+        said += piece
+        if b"as it is: " in said and answer is not None:
+            os.write(fd, answer)
+            answer = None
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
+
+
+@case
+def clean_asks_on_a_terminal():
+    with Fake(containers=ended("a", "b")) as fake:
+        for answer in (b"\n", b"y\n", b"1\n", b"22\n", b"\x04"):
+            code, said = on_terminal(fake, answer)
+            assert code == 0 and b"Nothing was done" in said, (answer, code, said)
+        assert not deletes(fake)
+        code, said = on_terminal(fake, b"2\n")
+        assert code == 0 and b"2 removed" in said, (code, said)
+        assert len(deletes(fake)) == 2
 
 
 @case
