@@ -24,6 +24,7 @@
 #include <berth/text.h>
 
 #include "agents/host.h"
+#include "lane/wire.h"
 
 static char top[] = "/tmp/berth-paths-XXXXXX";
 static struct agents_host *host;
@@ -405,6 +406,38 @@ static struct err refusal(enum run_path path)
 	return c.e;
 }
 
+/* Without its lane the same command goes the other way; without a way it is not found. */
+static void test_broken_lane(void **state)
+{
+	AUTO_FREE char *lane =
+		xasprintf("%s/run/berth/lanes/%s/" LANE_SOCK, top, team.agents[0].container);
+	AUTO_FREE char *aside = xasprintf("%s.aside", lane);
+	const char *argv[] = {"sh", "-c", "echo here; exit 9"};
+	struct run_request q;
+	struct call c;
+
+	(void)state;
+	setenv("DOCKER_HOST", engine, 1);
+	call_init(&c);
+	q = request(&c);
+	q.argv = argv;
+	q.argc = 3;
+	assert_int_equal(rename(lane, aside), 0);
+	assert_int_equal(agents_run(&q, &c.r, &c.e), -1);
+	assert_int_equal(c.e.kind, ERR_NOT_FOUND);
+	q.fall_back = agents_run_engine;
+	assert_int_equal(agents_run(&q, &c.r, &c.e), 0);
+	assert_int_equal(c.r.path, RUN_ENGINE);
+	assert_int_equal(c.r.exit_code, 9);
+	assert_string_equal(c.text[1].s, "here\n");
+	assert_string_equal(c.r.agent, name);
+	assert_int_equal(rename(aside, lane), 0);
+	str_clear(&c.text[1]);
+	assert_int_equal(agents_run(&q, &c.r, &c.e), 0);
+	assert_int_equal(c.r.path, RUN_LANE);
+	call_release(&c);
+}
+
 /* Paused, stopped and removed are three different things, and are said as such. */
 static void test_states(void **state)
 {
@@ -440,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_binary),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_broken_lane),
 		cmocka_unit_test(test_states),
 	};
 

@@ -97,6 +97,16 @@ check '-c of an agent that the file lacks' exits 125 "$BERTH" -c team.yaml exec 
 check 'by its engine, the lane is used all the same' \
 	bash -c '"$BERTH" -H "$DOCKER_HOST" exec --json '"$agent"' true | grep -q "\"path\": \"lane\""'
 
+# Killed with -9, a client takes its command along: the guest ends it.
+mkfifo pipe
+"$BERTH" exec "$agent" -- sh -c 'echo started; (setsid sleep 7006 &); sleep 7006' >pipe &
+pid=$!
+read -r line <pipe
+kill -9 $pid
+wait $pid 2>/dev/null
+rm pipe
+check 'after kill -9 of exec its command ends' wait_for 20 bash -c "! docker top berth-$agent | grep -q 'sleep 7006'"
+
 docker run -d --name "foreign-$$" --network none box:1 sleep 7003 >/dev/null
 check "exec in somebody else's container" \
 	bash -c '[ "$(echo in | "$BERTH" exec foreign-'$$' -- sh -c "cat; echo out; exit 5"; echo $?)" = "in

@@ -479,10 +479,15 @@ const struct cli_command cli_commands[] = {
 		"is stopped first.  A plan that was interrupted can be carried out again.  Homes of "
 		"ended sessions are part of it; what lives, and what another berth made, never is.",
 		clean_options, NULL, 0, 0, NULL},
-	{"exec", "AGENT -- CMD ARG...", "berth-exec", "run a command in a running agent",
+	{"exec", "AGENT -- CMD ARG...", "berth-exec",
+		"run a command in a running agent or any other container",
 		"Standard input is passed on unless it is a terminal.  Exits as the command does "
 		"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "
-		"when it cannot be executed, 127 when it is not found.",
+		"when it cannot be executed, 127 when it is not found.  When it ends, so does "
+		"everything it started.  Its rules are those the agent was brought up with, or with "
+		"-c FILE that file's.  A container that has no lane (somebody else's, or one on "
+		"another machine, by its name or id) is reached through the engine: --json says "
+		"which way it went.",
 		exec_options, NULL, 2, -1, NULL},
 	{"tool", "", NULL, "list and run the tools of a team file (berth -c FILE tool ...)", NULL,
 		NULL, tool_verbs, 0, 0, NULL},
