@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <berth/agents.h>
+#include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/policy.h>
 #include <berth/text.h>
 
 #include "cli/jsonw.h"
+#include "cli/progress.h"
 #include "cli/run.h"
 
 #define AT_ONCE 5
@@ -22,7 +24,7 @@ struct work {                        /* one agent, on one thread at a time */
 	const char *container;
 	struct agent_up up;
 	struct err err;
-	bool failed;
+	bool failed, in_hand;
 };
 
 struct crew {
@@ -33,7 +35,8 @@ struct crew {
 	uint64_t journal_bytes;
 	const char *program;
 	struct work *work;
-	size_t n, next; /* next: under lock */
+	size_t n, next, done; /* next, done: under lock, as is what each work says of itself */
+	int64_t start_ns;
 	pthread_mutex_t lock;
 };
 
@@ -42,10 +45,44 @@ static struct work *take(struct crew *crew)
 	struct work *w = NULL;
 
 	pthread_mutex_lock(&crew->lock);
-	if (crew->next < crew->n)
+	if (crew->next < crew->n) {
 		w = &crew->work[crew->next++];
+		w->in_hand = true;
+	}
 	pthread_mutex_unlock(&crew->lock);
 	return w;
+}
+
+static void hand_back(struct crew *crew, struct work *w)
+{
+	pthread_mutex_lock(&crew->lock);
+	w->in_hand = false;
+	crew->done++;
+	pthread_mutex_unlock(&crew->lock);
+}
+
+/* How far it is, for the line on the terminal: how many are through, and which are in hand. */
+static bool read_progress(void *ctx, struct job_info *out)
+{
+	struct crew *crew = ctx;
+	size_t used = 0;
+
+	*out = (struct job_info){.state = JOB_RUNNING, .eta_ms = -1, .rate = -1};
+	snprintf(out->name, sizeof out->name, "%s", crew->program);
+	snprintf(out->unit, sizeof out->unit, "agents");
+	pthread_mutex_lock(&crew->lock);
+	out->items_done = crew->done;
+	out->items_total = crew->n;
+	for (size_t i = 0; i < crew->n && used < sizeof out->current; i++)
+		if (crew->work[i].in_hand)
+			used += (size_t)snprintf(out->current + used, sizeof out->current - used,
+				"%s%s", used ? ", " : "",
+				crew->work[i].def ? crew->work[i].def->id
+						  : crew->work[i].container);
+	pthread_mutex_unlock(&crew->lock);
+	out->fraction = crew->n ? (double)out->items_done / (double)crew->n : -1;
+	out->elapsed_ms = (clock_mono_ns() - crew->start_ns) / 1000000;
+	return true;
 }
 
 /* The first C-c lets what is under way end in order, and begins nothing new; the second is the usual one. */
@@ -107,6 +144,7 @@ static void *labour(void *ctx)
 			w->failed = agents_up(h, crew->team, w->def, &w->up, &w->err);
 		else
 			w->failed = agents_down(h, w->container, &w->err);
+		hand_back(crew, w);
 	}
 	agents_close(h);
 	return NULL;
@@ -119,11 +157,14 @@ static void run_all(struct crew *crew)
 
 	pthread_mutex_init(&crew->lock, NULL);
 	mind_signals();
+	crew->start_ns = clock_mono_ns();
+	cli_progress_start(read_progress, crew);
 	while (started + 1 < n && !pthread_create(&thread[started], NULL, labour, crew))
 		started++;
 	labour(crew);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
+	cli_progress_stop();
 	pthread_mutex_destroy(&crew->lock);
 }
 
