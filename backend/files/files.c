@@ -27,10 +27,12 @@ static struct files *open_with(const struct files_options *o)
 
 	f->pool = pool_new();
 	f->cpu_width = o->cpu_width ? o->cpu_width : pool_processors();
-	f->io_depth = o->io_depth ? o->io_depth : FILES_IO_DEPTH;
+	f->io_depth = o->io_depth > FILES_IO_DEPTH ? FILES_IO_DEPTH : o->io_depth;
+	f->uring = o->io_uring;
 	f->avoid = o->avoid;
 	snprintf(f->owner, sizeof f->owner, "%s", o->owner ? o->owner : "");
 	pthread_mutex_init(&f->ring_lock, NULL);
+	pthread_mutex_init(&f->disk_lock, NULL);
 	slab_store_init(&f->store);
 	return f;
 }
@@ -62,6 +64,7 @@ void files_close(struct files *f)
 	if (f->own_board)
 		board_close(f->board);
 	pthread_mutex_destroy(&f->ring_lock);
+	pthread_mutex_destroy(&f->disk_lock);
 	slab_store_release(&f->store);
 	free(f);
 }

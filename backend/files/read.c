@@ -12,15 +12,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "files/disk.h"
 #include "files/reader.h"
 #include "files/ring.h"
 
-#define CHUNK 16        /* tasks a worker takes at a time */
-#define WIDE_FROM 96    /* cached files left for which waking a thread pays */
-#define MISS_STREAK 3   /* after so many misses in a row the cache is not asked any more */
-#define MANY 8          /* files of a directory for which that is worth a descriptor */
-#define TRUST 4         /* files of a directory found cached, after which the next is taken to be */
-#define PROC_STEP 65536 /* files that claim to be empty are read in such steps */
+#define CHUNK 16      /* tasks a worker takes at a time */
+#define WIDE_FROM 96  /* cached files left for which waking a thread pays */
+#define MISS_STREAK 3 /* after so many misses in a row the cache is not asked any more */
+#define MANY 8        /* files of a directory for which that is worth a descriptor */
+#define TRUST 4       /* files of a directory found cached, after which the next is taken to be */
+#define WORTH_MEASURING 32 /* files that had to be waited for */
+#define PROC_STEP 65536    /* files that claim to be empty are read in such steps */
 #define BINARY_HEAD 8192
 #define BUDGET (1u << 20) /* of the total limit, taken by a worker in advance */
 #define EMFILE_RETRIES 1000
@@ -494,13 +496,14 @@ static void read_missed(struct batch *b, struct files_reading *out)
 {
 	struct files *f = b->r.op.files;
 	size_t n = atomic_load(&b->nmissed);
-	bool ring = n > 1 && !b->r.root->portable && !(f->avoid & FILES_AVOID_URING) &&
+	const struct files_disk disk = disk_of(f, b->r.root);
+	bool ring = n > 1 && !b->r.root->portable && disk.io_uring &&
 		pthread_mutex_trylock(&f->ring_lock) == 0;
 
 	qsort(b->missed, n, sizeof(struct task *), by_order);
 	if (ring && !f->ring_tried) {
 		f->ring_tried = true;
-		f->ring = ring_new(f->io_depth);
+		f->ring = ring_new(f->io_depth ? f->io_depth : FILES_IO_DEPTH);
 	}
 	if (ring && f->ring) {
 		size_t kept = 0;
@@ -516,16 +519,18 @@ static void read_missed(struct batch *b, struct files_reading *out)
 				b->missed[kept++] = t;
 			}
 		}
-		out->width = ring_read(f->ring, &b->r, b->missed, kept);
+		out->width = ring_read(f->ring, &b->r, b->missed, kept, disk.depth);
 		out->backend = "io_uring";
 	} else {
 		atomic_store(&b->next, 0);
-		out->width = n < f->io_depth ? (unsigned)n : f->io_depth;
+		out->width = n < disk.depth ? (unsigned)n : disk.depth;
 		out->backend = n > 1 ? "threads" : "inline";
 		crew_run(f->pool, out->width, blocking_worker, b);
 	}
 	if (ring)
 		pthread_mutex_unlock(&f->ring_lock);
+	if (n >= WORTH_MEASURING)
+		disk_waited(f, b->r.root);
 }
 
 static void publish(struct batch *b)

@@ -95,13 +95,16 @@ static bool advance(struct reading *r, struct task *t, int result)
 	return task_got(r, t, result);
 }
 
-unsigned ring_read(struct ring *ring, struct reading *r, struct task **tasks, size_t n)
+unsigned ring_read(
+	struct ring *ring, struct reading *r, struct task **tasks, size_t n, unsigned depth)
 {
 	struct reader me;
-	unsigned flying = 0, most = 0, depth = ring->depth;
+	unsigned flying = 0, most = 0;
 	size_t next = 0;
 
 	reader_init(&me, r);
+	if (depth > ring->depth)
+		depth = ring->depth;
 	while (next < n || flying > 0) {
 		struct io_uring_cqe *cqe;
 		unsigned head, seen = 0;

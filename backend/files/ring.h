@@ -15,7 +15,8 @@ struct ring;
 
 struct ring *ring_new(unsigned depth);
 void ring_free(struct ring *ring);
-/* Bring every task to its end.  Returns the most requests that were in flight at once. */
-unsigned ring_read(struct ring *ring, struct reading *r, struct task **tasks, size_t n);
+/* Bring every task to its end, at most `depth` at once.  Returns how many really were. */
+unsigned ring_read(
+	struct ring *ring, struct reading *r, struct task **tasks, size_t n, unsigned depth);
 
 #endif

@@ -20,11 +20,25 @@
 
 struct ring;
 
+#define DISK_KEY_MAX 160
+
+/* disk.c's. */
+struct known_disk {
+	dev_t dev;
+	struct files_disk disk;
+	bool used, asked; /* asked: measured, or about to be */
+};
+
 struct files {
 	struct pool *pool;
 	struct board *board;
 	bool own_board;
-	unsigned cpu_width, io_depth, avoid;
+	unsigned cpu_width, avoid;
+	unsigned io_depth; /* fixed; 0: the disk's */
+	int uring;
+	pthread_mutex_t disk_lock; /* guards the next two */
+	struct known_disk disks[8];
+	size_t next_disk;
 	char owner[64];
 	struct slab_store store;
 	_Atomic uint32_t cancels; /* grows with files_cancel: operations begun before it stop */

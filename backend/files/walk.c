@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "files/disk.h"
 #include "files/ignore.h"
 #include "files/staging.h"
 #include "files/walkqueue.h"
@@ -445,11 +446,11 @@ static void widen(struct walk_worker *me, struct crew *c, int64_t took)
 
 	if (took > SLOW_NS && waited(me, took)) {
 		atomic_store_explicit(&w->cold, true, memory_order_relaxed);
-		if (width < f->io_depth)
+		if (width < w->depth)
 			crew_widen(c,
-				width < 8                         ? 8
-					: 2 * width > f->io_depth ? f->io_depth
-								  : 2 * width);
+				width < 8                      ? w->depth < 8 ? w->depth : 8
+					: 2 * width > w->depth ? w->depth
+							       : 2 * width);
 	} else if (width < f->cpu_width && queue_length(me) >= WIDEN_DIRS) {
 		crew_widen(c, f->cpu_width);
 	}
@@ -509,12 +510,15 @@ int walk_run(struct walk *w, struct err *e)
 	p->needs_path = p->excludes || w->filter->ignore_files || w->filter->nglobs;
 	p->chooses = p->needs_path || w->filter->skip_hidden || w->filter->types;
 	queue_init(p);
+	w->depth = disk_of(w->op->files, w->root).depth;
 	w->private = p;
 	if (w->start[0] == '.' && !w->start[1])
 		w->start = "";
 	w->top = new_dir(&first, NULL, "");
 	queue_push(&first, (struct work){.dir = w->top});
 	crew_run(w->op->files->pool, 1, walk_worker, w);
+	if (atomic_load(&w->cold))
+		disk_waited(w->op->files, w->root);
 	w->totals = p->totals;
 	w->private = NULL;
 	queue_release(p);

@@ -86,6 +86,7 @@ struct walk {
 	bool whole_dirs; /* never in pieces */
 	uint64_t max_entries;
 	/* filled in by the walk */
+	unsigned depth; /* threads at most while it waits for a disk */
 	struct slab_chain chain;
 	struct walk_dir *top;
 	struct files_scan_totals totals;

@@ -57,6 +57,8 @@ struct settings {
 	/* Of the audit log; 0: kept for ever.  Whole closed segments go, and a signed record says so. */
 	int64_t audit_keep_days;
 	uint64_t audit_keep_bytes;
+	int64_t files_io_depth; /* 0: measured */
+	int files_io_uring;     /* enum ascii_setting: auto, yes, no */
 	/* Of each agent's journal (journal.h): commands, and bytes of each one's output. */
 	int64_t journal_commands;
 	uint64_t journal_bytes;

@@ -168,7 +168,7 @@ static void sentences(void **state)
 	refused("logs.tail: 3\n",
 		"berth.yaml:1:1: unknown key \"logs.tail\", expected theme, ascii, "
 		"mouse, read_only, hz, groups, stopped, sort, columns, logs, "
-		"confirm_threshold, protected, hosts, audit, journal or keys.");
+		"confirm_threshold, protected, hosts, audit, journal, files or keys.");
 	refused("logs: 3\n", "berth.yaml:1:7: found no map, expected the settings of \"logs\".");
 	refused("hz: 11\n", "berth.yaml:1:5: found \"11\", expected a number from 0.1 to 10.");
 	refused("ascii: maybe\n", "berth.yaml:1:8: found \"maybe\", expected auto, yes or no.");

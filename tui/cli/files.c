@@ -18,6 +18,7 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/record.h>
+#include <berth/settings.h>
 #include <berth/text.h>
 
 static struct files *running; /* for the signal handler and the progress thread */
@@ -237,10 +238,16 @@ static void write_reading(struct recorder *by, void *ctx)
 static int run_verb(struct files_cli *x, size_t i, const char *program, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_signal};
+	struct files_options o = {.program = program, .owner = user_name()};
+	struct settings s;
 	int rc;
 
-	x->files = running =
-		files_open(&(struct files_options){.program = program, .owner = user_name()});
+	if (settings_load(cli_value(x->c, "settings"), &s, e))
+		return -1;
+	o.io_depth = (unsigned)s.files_io_depth;
+	o.io_uring = s.files_io_uring == ASCII_YES ? 1 : s.files_io_uring == ASCII_NO ? -1 : 0;
+	settings_release(&s);
+	x->files = running = files_open(&o);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	rc = verbs[i].run(x, e);
