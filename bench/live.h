@@ -5,7 +5,7 @@
  * tab or newline.  Numbers are as printf %.9g prints them; "-" is none.
  *
  *   berth-bench-live 1
- *   run      LABEL COMMIT BASELINE THRESHOLD CASES SAMPLES
+ *   run      PID LABEL COMMIT BASELINE THRESHOLD CASES SAMPLES
  *   case     INDEX SUITE/NAME ABOUT UNIT SAMPLES     SAMPLES: over all arms
  *   begin    INDEX
  *   arm      INDEX ARM NAME baseline|-

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/bench.h>
 #include <berth/mem.h>
 
-#include "list.h"
 
 #define SUITE(name) extern const struct bench_suite suite_##name;
 SUITES(SUITE)

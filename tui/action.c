@@ -25,7 +25,7 @@ const char *context_name(uint16_t context)
 	} names[] = {{IN_CONTAINERS, "containers"}, {IN_LOGS, "logs"}, {IN_JOBS, "jobs"},
 		{IN_EVENTS, "events"}, {IN_HOST, "host"}, {IN_HELP, "help"},
 		{IN_INSPECT, "inspect"}, {IN_AUDIT, "audit"}, {IN_AGENTS, "agents"},
-		{IN_JOURNAL, "journal"}, {IN_CLEAN, "clean"}};
+		{IN_JOURNAL, "journal"}, {IN_CLEAN, "clean"}, {IN_BENCH, "bench"}};
 
 	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (context & names[i].bit)

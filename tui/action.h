@@ -23,10 +23,11 @@ enum {
 	IN_AGENTS = 1 << 8,
 	IN_JOURNAL = 1 << 9,
 	IN_CLEAN = 1 << 10,
+	IN_BENCH = 1 << 11,
 	IN_ANY = 0xFFFF,
 	IN_TEXT = IN_LOGS | IN_INSPECT,
 	IN_ROWS = IN_CONTAINERS | IN_AGENTS,
-	IN_LISTS = IN_ROWS | IN_JOBS | IN_CLEAN,
+	IN_LISTS = IN_ROWS | IN_JOBS | IN_CLEAN | IN_BENCH,
 };
 
 enum {
@@ -120,8 +121,10 @@ enum {
 	ACTION(STAMPS, "timestamps", "t", IN_LOGS, 0, "time", "time stamps")                       \
 	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom",                        \
 		"the pane alone, or both")                                                         \
-	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN, ACTION_CHANGES, "cancel",        \
-		"cancel the job")                                                                  \
+	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
+		"run the marked suites, or the one under the cursor")                              \
+	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH, ACTION_CHANGES,       \
+		"cancel", "cancel the job")                                                        \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
 		"cancel every running job")                                                        \
 	ACTION(IMPORT, "import", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "import",             \

@@ -67,6 +67,11 @@ static void read_options(const char *path, struct app_options *o, struct words *
 			o->theme = said->theme;
 		} else if (strncmp(w, "settings=", 9) == 0) {
 			snprintf(said->settings, sizeof said->settings, "%s/%s", FOLDER, w + 9);
+		} else if (strncmp(w, "live=", 5) == 0) {
+			char live[PATH_MAX];
+
+			snprintf(live, sizeof live, "%s/%s", FOLDER, w + 5);
+			setenv("BERTH_BENCH_LIVE", live, 1);
 		} else if (fixture_choose(w) < 0) {
 			fprintf(stderr, "%s: no option is called %s\n", path, w);
 			exit(2);
@@ -113,6 +118,7 @@ static int one(const char *name, bool update)
 	struct words said = {"", ""};
 	FILE *f;
 
+	setenv("BERTH_BENCH_LIVE", "", 1); /* unless the script says `live=` */
 	fixture_choose("full");
 	read_options(script, &o, &said);
 	clock_freeze(1000000000000, WALL_MS);

@@ -17,7 +17,8 @@
 	TAB(clean)      \
 	TAB(audit)      \
 	TAB(events)     \
-	TAB(host)
+	TAB(host)       \
+	TAB(bench)
 
 #define TAB(name) extern const struct view_ops name##_view;
 TABS(TAB)

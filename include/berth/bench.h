@@ -1,8 +1,9 @@
 /*
- * list.h - every suite, once.  A new suite is a file in suites/ and a line here.
+ * bench.h - every suite of benchmarks, once.  A new suite is a file in bench/suites/ and a line here: the
+ * program that runs them and the console that offers them know it from here.
  */
-#ifndef BENCH_LIST_H
-#define BENCH_LIST_H
+#ifndef BERTH_BENCH_H
+#define BERTH_BENCH_H
 
 /* clang-format off */
 #define SUITES(SUITE) \
