@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <berth/backend.h>
 #include <berth/clean.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
@@ -571,6 +573,117 @@ static void test_making(void **state)
 	assert_false(anything_left(name));
 }
 
+/* The console's way: commands down, events up, orphans in the snapshot. */
+
+static struct event *wait_event(struct backend *b, enum event_kind kind, enum clean_state state)
+{
+	int64_t until = clock_mono_ns() + 60000000000;
+
+	while (clock_mono_ns() < until) {
+		struct pollfd p = {backend_fd(b), POLLIN, 0};
+		struct event *e;
+
+		while ((e = backend_next(b))) {
+			if (e->kind == kind &&
+				(kind != EV_CLEAN_ITEM || e->outcome->state == state))
+				return e;
+			event_free(e);
+		}
+		poll(&p, 1, 1000);
+	}
+	fail_msg("the backend never said it");
+	return NULL;
+}
+
+static void wait_orphans(struct backend *b, int n)
+{
+	int64_t until = clock_mono_ns() + 60000000000;
+
+	for (;;) {
+		const struct snapshot *s = backend_snapshot(b);
+		bool up = s->engine.phase == ENGINE_UP && s->listed && s->orphans == n;
+		struct pollfd p = {backend_fd(b), POLLIN, 0};
+		struct event *e;
+
+		snapshot_unref(s);
+		if (up)
+			return;
+		if (clock_mono_ns() > until)
+			fail_msg("never %d orphans", n);
+		poll(&p, 1, 1000);
+		while ((e = backend_next(b)))
+			event_free(e);
+	}
+}
+
+static struct backend *start_backend(void)
+{
+	const struct backend_options o = {
+		.host = getenv("BERTH_TEST_ENGINE"), .program = "console"};
+	struct err e = ERR_INIT;
+	struct backend *b = backend_start(&o, &e);
+
+	if (!b)
+		fail_msg("%s", e.msg);
+	return b;
+}
+
+static struct clean_plan *ask_plan(struct backend *b)
+{
+	struct event *e;
+	struct clean_plan *p;
+
+	backend_send(b, command_new(CMD_CLEAN_PLAN));
+	e = wait_event(b, EV_CLEAN_PLAN, 0);
+	if (!e->plan)
+		fail_msg("%s", e->err.msg);
+	p = clean_plan_copy(e->plan, &mem);
+	event_free(e);
+	return p;
+}
+
+static void send_run(struct backend *b, const struct clean_plan *p)
+{
+	struct command *c = command_new(CMD_CLEAN_RUN);
+
+	c->plan = clean_plan_copy(p, &c->mem);
+	backend_send(b, c);
+}
+
+static void test_console(void **state)
+{
+	AUTO_FREE char *kill = xasprintf("/containers/%s/kill", my("k-run"));
+	struct backend *b;
+	struct clean_plan *p;
+	struct event *e;
+
+	(void)state;
+	make_orphans(my("k"));
+	b = start_backend();
+	wait_orphans(b, 2);
+	p = ask_plan(b);
+	assert_int_equal(p->n, 2);
+	send_run(b, p);
+	event_free(wait_event(b, EV_CLEAN_ITEM, CLEAN_STOPPED));
+	assert_false(runs(my("k-run")));
+	/* Leaving the console in the time for undo gives it back. */
+	backend_stop(b);
+	assert_true(runs(my("k-run")));
+	assert_false(container_there(my("k-made")));
+	/* What does not run needs no time for undo. */
+	assert_int_equal(ask("POST", kill, NULL, NULL), 0);
+	b = start_backend();
+	wait_orphans(b, 1);
+	send_run(b, ask_plan(b));
+	e = wait_event(b, EV_CLEAN_END, 0);
+	assert_int_equal(e->err.kind, ERR_NONE);
+	assert_int_equal(e->done, 1);
+	event_free(e);
+	wait_orphans(b, 0);
+	backend_stop(b);
+	assert_false(container_there(my("k-run")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -581,6 +694,7 @@ int main(void)
 		cmocka_unit_test(test_used_again),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_making),
+		cmocka_unit_test(test_console),
 	};
 
 	text_init();

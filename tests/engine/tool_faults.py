@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tool_faults.py - berth or the engine is killed at each step of a tool's call and of `up`.
+"""tool_faults.py - berth or the engine is killed at each step of a tool's call, of `up` and of `clean`.
 
 A proxy stands between berth and the engine and counts requests.  A kill point is (request number,
 before it reaches the engine | after the engine's answer, before berth sees it): nothing is timed and
@@ -330,6 +330,32 @@ def up_killed_at_each_step():
         api("DELETE", f"/volumes/berth-home-berth-{name}?force=1")
 
 
+def orphan():
+    """A tool that runs, and whose berth is dead."""
+    p = run(ENGINE, "-c", "team.yaml", "tool", "run", f"slow-{me}")
+    assert p.stdout.readline() == b"started\n"
+    p.kill()
+    p.communicate()
+
+
+def clean_killed_at_each_step():
+    """Stopped or not, removed or not: the next clean-up ends what this one began."""
+    clean()
+    orphan()
+    seen = requests_of("clean", "--yes")
+    assert [m for m, t in seen if m != "GET"].count("DELETE") == 1, seen
+    for n, when in points(seen):
+        orphan()
+        killed_at(n, when, "clean", "--yes")
+        left = containers(name=f"berth-tool-slow-{me}")
+        assert len(left) == (seen[n][0] != "DELETE" or when == "before"), (seen[n], when, left)
+        clean()
+        assert not containers(name=f"berth-tool-slow-{me}"), (seen[n], when)
+        assert not [name for name in lanes() if me in name], (seen[n], when, lanes())
+    code, out, err = ended(run(ENGINE, "audit", "verify"))
+    assert code == 0, out + err
+
+
 def shell(text):
     subprocess.run(["bash", "-c", f'. "{SRC}/tests/lib/engine.sh"; ' + text], check=True,
                    stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -375,6 +401,6 @@ def engine_killed_at_each_step():
 
 
 for test in (tool_killed_at_each_step, start_that_fails, up_killed_at_each_step,
-             engine_killed_at_each_step):
+             clean_killed_at_each_step, engine_killed_at_each_step):
     case(test)
 sys.exit(bad)
