@@ -481,7 +481,9 @@ static void cancel(struct view *v)
 		return;
 	}
 	c = command_new(CMD_JOB_CANCEL);
-	c->job = j->id;
+	c->jobs = arena_array(&c->mem, 1, sizeof *c->jobs);
+	c->jobs[0] = j->id;
+	c->njobs = 1;
 	app_send(v->app, c);
 	app_say(v->app, ROLE_DIM, "Stopping; what is complete stays in the history.");
 }
