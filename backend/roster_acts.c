@@ -226,10 +226,10 @@ static void start_threads(struct deal *d)
 	}
 	if (!started)
 		check_die("The system gives berth no thread.");
-	for (; started < n; started++) {
-		deal_unref(d);
+	for (size_t i = started; i < n; i++)
 		roster_leave(r);
-	}
+	/* the share of those that did not start; ours is still in it */
+	atomic_fetch_sub(&d->refs, (unsigned)(n - started));
 }
 
 void roster_command(struct backend *b, const struct command *c)

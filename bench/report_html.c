@@ -160,10 +160,14 @@ static void ticks(FILE *out, const struct axis *a, int bottom, const char *unit)
 		static const double at[] = {1, 2, 5};
 		bool dense = a->high / a->low < 120;
 
-		for (double ten = pow(10, floor(log10(a->low))); ten < a->high; ten *= 10)
+		double ten = pow(10, floor(log10(a->low)));
+
+		while (ten < a->high) {
 			for (int k = 0; k < (dense ? 3 : 1); k++)
 				if (ten * at[k] > a->low && ten * at[k] < a->high)
 					tick(out, a, ten * at[k], bottom, unit);
+			ten *= 10;
+		}
 		return;
 	}
 	{

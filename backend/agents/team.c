@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/check.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -70,6 +71,7 @@ int team_check_id(const struct config *c, const struct node *n, const char *id, 
 {
 	struct node at = *n;
 
+	CHECK(id);
 	if (n->key) { /* it is the key that is wrong, not what stands behind it */
 		at.line = n->key_line;
 		at.column = n->key_column;

@@ -115,7 +115,7 @@ enum clean_reason rule_container(
 
 static bool berths(const struct key_value *labels, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; labels && i < n; i++)
 		if (!strncmp(labels[i].key, "berth.", 6))
 			return true;
 	return false;

@@ -22,7 +22,7 @@ struct cli_option {
 	const char *help;
 };
 
-#define CLI_MIXED -2 /* max_operands: any number, and options may stand between them */
+#define CLI_MIXED (-2) /* max_operands: any number, and options may stand between them */
 #define CLI_MIXED_MAX 256
 
 struct cli_command {
