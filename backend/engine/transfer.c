@@ -45,7 +45,8 @@ struct transfer {
 	struct call_ops ops; /* with the caller's words */
 	struct source *source;
 	char *what, *path, *target, *header;
-	int fd; /* the caller's; -1: the path, or nothing goes up */
+	uint64_t told; /* to `progress` while the answer came */
+	int fd;        /* the caller's; -1: the path, or nothing goes up */
 	void (*said)(void *ctx, const struct engine_said *said);
 	void (*progress)(void *ctx, uint64_t sent, uint64_t total);
 	engine_done_fn fn;
@@ -265,6 +266,11 @@ static void transfer_data(struct engine_call *c, const char *bytes, size_t n)
 	struct transfer *t = (struct transfer *)c;
 	struct err wrong = ERR_INIT;
 
+	/* An answer often begins when all has arrived: nothing else tells that the last bytes left. */
+	if (t->progress && t->source && t->told != t->source->taken) {
+		t->told = t->source->taken;
+		t->progress(t->ctx, t->told, t->source->size);
+	}
 	if (!c->err.kind && objects_feed(&t->objects, bytes, n, one_object, t, &wrong) &&
 		!c->err.kind) {
 		c->err = wrong;

@@ -26,6 +26,7 @@ static void step(struct images *im, const char *text)
 	if (sscanf(text, "Step %5u/%5u : %n", &at, &of, &used) < 2 || !used || !at || at > of ||
 		of > STEPS_MAX)
 		return;
+	image_forget_bytes(im);
 	image_items(im, at - 1, of);
 	image_current(im, text + used);
 }
@@ -76,7 +77,7 @@ int image_build_fd(struct images *im, int fd, const char *file, const struct ima
 		.progress = image_sent};
 	const char *called = b->tag ? b->tag : "the image";
 
-	im->sent = 0;
+	im->sent = im->to_send = 0;
 	str_adds(&target, "/build?rm=1&forcerm=1&dockerfile=");
 	url_escape(&target, file);
 	if (b->tag) {

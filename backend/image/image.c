@@ -162,12 +162,21 @@ void image_bytes_total(struct images *im, uint64_t more)
 	job_total(im->job, im->items_total, im->bytes_total);
 }
 
+void image_forget_bytes(struct images *im)
+{
+	job_add(im->job, 0, -im->bytes, 0);
+	im->moved += im->bytes;
+	im->bytes = im->bytes_total = 0;
+	job_total(im->job, im->items_total, 0);
+}
+
 void image_sent(void *ctx, uint64_t sent, uint64_t total)
 {
 	struct images *im = ctx;
 
-	if (!im->sent && total)
-		image_bytes_total(im, total);
+	if (total > im->to_send)
+		image_bytes_total(im, total - im->to_send);
+	im->to_send = total;
 	if (sent > im->sent)
 		image_bytes(im, sent - im->sent);
 	im->sent = sent;
@@ -188,7 +197,8 @@ int image_begin(struct images *im, struct image_deed *d, enum deed deed, const c
 	if (!im->board)
 		im->board = board_open(im->o.program, NULL); /* without one nobody else sees it */
 	im->begun_ns = clock_mono_ns();
-	im->items = im->items_total = im->bytes = im->bytes_total = im->sent = 0;
+	im->items = im->items_total = im->bytes = im->bytes_total = im->sent = im->to_send =
+		im->moved = 0;
 	im->nlayers = im->nkept = 0;
 	im->made[0] = '\0';
 	str_clear(&im->line);
@@ -216,7 +226,7 @@ int image_end(struct images *im, struct image_deed *d, const char *reference, st
 		err_set(err, ERR_CANCELLED, "%s was cancelled: nothing new was made.",
 			d->rec.r.name);
 	d->made->duration_ms = (clock_mono_ns() - im->begun_ns) / 1000000;
-	d->made->transferred_bytes = im->bytes;
+	d->made->transferred_bytes = im->moved + im->bytes;
 	record_end(&d->rec, err);
 	if (err->kind)
 		snprintf(result, sizeof result, "%s", err->msg);
@@ -396,7 +406,7 @@ int image_send(struct images *im, int fd, const char *path, const char *referenc
 		.said = import_said,
 		.progress = image_sent};
 
-	im->sent = 0;
+	im->sent = im->to_send = 0;
 	engine_import_target(&target, reference);
 	if (change) {
 		str_adds(&target, "&changes=");

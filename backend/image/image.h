@@ -47,7 +47,7 @@ struct images {
 	struct job *job; /* under way */
 	_Atomic uint32_t serial;
 	int64_t begun_ns;
-	uint64_t items, items_total, bytes, bytes_total, sent;
+	uint64_t items, items_total, bytes, bytes_total, moved, sent, to_send;
 
 	size_t nlayers;
 	struct layer layer[IMAGE_LAYERS_MAX];
@@ -76,6 +76,8 @@ void image_current(struct images *im, const char *text); /* from outside */
 void image_items(struct images *im, uint64_t done, uint64_t total);
 void image_bytes(struct images *im, uint64_t more);
 void image_bytes_total(struct images *im, uint64_t more);
+/* From here on items tell how far it is: the board goes by bytes where there are any. */
+void image_forget_bytes(struct images *im);
 void image_sent(void *ctx, uint64_t sent, uint64_t total);        /* `progress` of a transfer */
 void image_print(struct images *im, const char *bytes, size_t n); /* lines, cut as they come */
 void image_flush(struct images *im);

@@ -35,12 +35,12 @@ fits() { # SCHEMA PYTHON-CONDITION COMMAND...
 	shift 2
 	"$@" >doc.json 2>doc.err </dev/null
 	cat doc.json doc.err
-	python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json" <doc.json &&
-		python3 -c "import json, sys; d = json.load(open('doc.json')); sys.exit(not ($condition))"
+	/usr/bin/python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json" <doc.json &&
+		/usr/bin/python3 -c "import json, sys; d = json.load(open('doc.json')); sys.exit(not ($condition))"
 }
 
 # -- pull: the registry listens where the engine sees it, in its network namespace
-nsenter --net="/proc/$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")/ns/net" python3 "$SRC/tests/lib/registry.py" "$TMPDIR/port" &
+nsenter --net="/proc/$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")/ns/net" /usr/bin/python3 "$SRC/tests/lib/registry.py" "$TMPDIR/port" &
 registry=$!
 wait_for 20 test -s port || { echo "not ok the registry starts"; exit 1; }
 r=127.0.0.1:$(<port)
@@ -57,7 +57,7 @@ check 'pull again: it is there' says 0 "*is ready*" "$BERTH" image pull "$r/tiny
 check 'an image the registry lacks' says 1 "*berth: cannot pull $r/tiny:9: *" "$BERTH" image pull "$r/tiny:9"
 check 'a layer that is not what it should be' says 1 '*berth: cannot pull*' "$BERTH" image pull "$r/lie:1"
 check 'and it is not there' says 1 '*no image*' "$BERTH" image remove "$r/lie:1"
-# Cancelled through the board, as the console does it, while a layer hangs.
+# Cancelled while a layer hangs; through the board, as the console does it: images_job.c.
 cancel_pull() {
 	local pid rc
 	"$BERTH" image pull "$r/stall:1" >stall.out 2>stall.err &

@@ -52,7 +52,7 @@ netns=/proc/$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")/ns/net
 gateway=$(nsenter --net="$netns" ip -4 -o addr show docker0 | awk '{sub("/.*", "", $4); print $4}')
 mkdir index
 echo 'what was fetched' >index/good
-nsenter --net="$netns" python3 -u -m http.server -d index -b "$gateway" 0 >server.out 2>server.log &
+nsenter --net="$netns" /usr/bin/python3 -u -m http.server -d index -b "$gateway" 0 >server.out 2>server.log &
 server=$!
 wait_for 20 grep -q 'port [0-9]' server.out || { cat server.out server.log; echo "not ok the server starts"; exit 1; }
 index=http://$gateway:$(grep -o 'port [0-9]*' server.out | cut -d ' ' -f 2)
@@ -113,7 +113,7 @@ check 'they install for everybody, with the variables of the definition' says 0 
 check 'no label of the image proves anything, its own configuration is back' bash -c '
 	id=$(docker images -q --filter "label=test.of=$1" --filter reference=berth/prepared)
 	docker image inspect "$id" >image.json
-	python3 -c "
+	/usr/bin/python3 -c "
 import json
 c = json.load(open(\"image.json\"))[0][\"Config\"]
 ours = {k: v for k, v in c[\"Labels\"].items() if k.startswith(\"berth.\") and k != \"berth.prepared\"}
@@ -160,7 +160,7 @@ if [ "${BERTH_SOAK-0}" = 1 ]; then
 	python_install() {
 		"$BERTH" image build python >python.log 2>&1 || { tail python.log; return 1; }
 		mkdir -p wheel
-		python3 - <<'PY'
+		/usr/bin/python3 - <<'PY'
 import zipfile
 with zipfile.ZipFile("wheel/click-0.0.1-py3-none-any.whl", "w") as z:
     info = "click-0.0.1.dist-info/"
@@ -176,11 +176,11 @@ PY
 			$$ "$PWD" "$index" "$gateway" ", packages: {python: [click]}" >pre.yaml
 		printf 'agents:\n  pk%sq: {image: "berth/python:local", workspace: %s/ws}\n' $$ "$PWD" >turn.yaml
 		"$BERTH" up pre.yaml && "$BERTH" up turn.yaml &&
-			[ "$("$BERTH" exec "pk$$"p -- python3 -c 'import click; print(click.word)')" = 'it clicks' ] &&
+			[ "$("$BERTH" exec "pk$$"p -- /usr/bin/python3 -c 'import click; print(click.word)')" = 'it clicks' ] &&
 			"$BERTH" exec "pk$$"q -- pip install --no-index --find-links "$PWD/ws" click &&
-			[ "$("$BERTH" exec "pk$$"q -- python3 -c 'import click; print(click.word)')" = 'it clicks' ] &&
+			[ "$("$BERTH" exec "pk$$"q -- /usr/bin/python3 -c 'import click; print(click.word)')" = 'it clicks' ] &&
 			"$BERTH" down turn.yaml && "$BERTH" up turn.yaml &&
-			[ "$("$BERTH" exec "pk$$"q -- python3 -c 'import click; print(click.word)')" = 'it clicks' ]
+			[ "$("$BERTH" exec "pk$$"q -- /usr/bin/python3 -c 'import click; print(click.word)')" = 'it clicks' ]
 	}
 	check 'pip, beforehand and in one turn for the next' python_install
 fi

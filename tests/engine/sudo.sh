@@ -63,7 +63,7 @@ export THE_KEY='a secret'
 check 'what is loosened is said' says 0 '*loosened: root inside*loosened: a writable root*loosened: the capabilities*loosened: new privileges*' \
 	"$BERTH" up team.yaml
 "$BERTH" up --json team.yaml >up.json
-check 'and in JSON, with everything in force as asked' python3 -c '
+check 'and in JSON, with everything in force as asked' /usr/bin/python3 -c '
 import json
 sudo, none = sorted(json.load(open("up.json"))["agents"], key=lambda a: len(a["agent"]))
 assert len(sudo["loosened"]) == 4 and not none["loosened"], (sudo["loosened"], none["loosened"])
@@ -71,7 +71,7 @@ assert sudo["was_up"] and none["was_up"]'
 check 'config check says it, too' says 0 '*loosened*root inside*loosened*new privileges*' "$BERTH" config check team.yaml
 "$BERTH" down team.yaml >/dev/null
 check 'everything that was asked for is in force' bash -c '
-	"$BERTH" up --json team.yaml >up.json && python3 -c "
+	"$BERTH" up --json team.yaml >up.json && /usr/bin/python3 -c "
 import json
 for a in json.load(open(\"up.json\"))[\"agents\"]:
     assert a[\"up\"] and len(a[\"enforced\"]) > 10, a

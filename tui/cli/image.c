@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -331,6 +332,7 @@ static int run(struct image_cli *x, size_t verb, struct err *e)
 int cli_image(const struct cli *c, struct err *e)
 {
 	struct image_cli x = {.c = c, .json = cli_flag(c, "json")};
+	const struct passwd *user = getpwuid(geteuid());
 	struct policy policy;
 	struct arena mem;
 	char program[32];
@@ -348,7 +350,7 @@ int cli_image(const struct cli *c, struct err *e)
 		x.im = images_open(&(struct images_options){.host = cli_value(c, "host"),
 					   .context = cli_value(c, "context"),
 					   .program = program,
-					   .owner = getenv("USER") ? getenv("USER") : "",
+					   .owner = user ? user->pw_name : "",
 					   .policy = &policy,
 					   .line = x.json ? NULL : on_line},
 			e);
