@@ -103,8 +103,9 @@ enum {
 	ACTION(UNMARK, "unmark", "u", IN_LISTS, ACTION_HIDDEN, "unmark", "unmark all")             \
 	ACTION(FILTER, "filter", "/", IN_ANY, 0, "filter",                                         \
 		"filter rows (regular expression, ! inverts); search text")                        \
-	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT, ACTION_HIDDEN, "next", "next hit")              \
-	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT, ACTION_HIDDEN, "previous", "previous hit")      \
+	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "next", "next hit") \
+	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "previous",         \
+		"previous hit")                                                                    \
 	ACTION(PALETTE, "palette", ":", IN_ANY, 0, "commands", "every action by name")             \
 	ACTION(SORT_NEXT, "sort-next", ">", IN_LISTS, 0, "sort", "sort by the next column")        \
 	ACTION(SORT_PREV, "sort-prev", "<", IN_LISTS, ACTION_HIDDEN, "sort",                       \

@@ -221,16 +221,18 @@ static bool put_key(struct app *a, struct line *l, enum action act, bool greyed)
 {
 	const struct action_info *info = &action_info[act];
 	bool more = info->flags & ACTION_DESTRUCTIVE;
+	const struct view_ops *ops = app_top(a)->view.ops;
+	const char *word = act == DO_FILTER && ops->filter_word ? ops->filter_word : info->word;
 	char key[KEY_TEXT_MAX];
 	int w;
 
-	if (!keymap_first(&a->keys, act, key)[0])
+	if (!keymap_first(&a->keys, act, key)[0] || (act == DO_FILTER && !ops->filter))
 		return true;
-	w = text_width(key, strlen(key)) + 1 + (int)strlen(info->word) + more;
+	w = text_width(key, strlen(key)) + 1 + (int)strlen(word) + more;
 	if (l->x + 2 + w > l->end)
 		return false;
 	put(l, 2, greyed ? STYLE(DIM) : STYLE(KEY), "%s", key);
-	put(l, 1, STYLE(DIM), "%s%s", info->word, more ? "\u2026" : "");
+	put(l, 1, STYLE(DIM), "%s%s", word, more ? "\u2026" : "");
 	return true;
 }
 

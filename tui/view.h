@@ -47,6 +47,7 @@ struct view_ops {
 	void (*wheel)(struct view *v, int lines);
 	/* Live text of the filter or search prompt; NULL text: cancelled.  `done` when Enter. */
 	bool (*filter)(struct view *v, const char *text, bool done, struct err *e);
+	const char *filter_word; /* what that does here, for the keys; NULL: "filter" */
 	/* Shown beside the tabs: "filter: web  3 of 12"; may leave it empty. */
 	void (*status)(struct view *v, char *buf, size_t cap);
 	/* What `y` copies and `C-s` saves; false: nothing to offer. */

@@ -446,6 +446,7 @@ const struct view_ops inspect_view = {
 	.click = inspect_click,
 	.wheel = inspect_wheel,
 	.filter = inspect_filter,
+	.filter_word = "search",
 	.status = inspect_status,
 	.copy = inspect_copy,
 	.save = inspect_save,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <berth/agents.h>
 #include <berth/format.h>
@@ -38,6 +39,8 @@ struct journal {
 	int64_t asked_ns, wall_ms;
 	/* One command's output, in place of the list. */
 	bool one, follow;
+	char sought[128]; /* what `/` looks for in it */
+	size_t hit;       /* the row found last */
 	uint64_t seq, missed;
 	char problem[ERR_MSG_MAX];
 	struct str text; /* all pieces; what lines point into */
@@ -294,6 +297,16 @@ static void fold(struct journal *s, int width)
 	s->width = width;
 }
 
+static bool holds(const struct printed *r, const char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t k = 0; len && k + len <= r->len; k++)
+		if (!strncasecmp(r->text + k, text, len))
+			return true;
+	return false;
+}
+
 static void draw_output(struct view *v, struct canvas *c, struct area a)
 {
 	struct journal *s = v->state;
@@ -332,6 +345,9 @@ static void draw_output(struct view *v, struct canvas *c, struct area a)
 
 		canvas_textn(c, a.x + 1, body.y + y, a.w - 2,
 			r->stream == 2 ? STYLE(WARN) : STYLE(TEXT), r->text, r->len);
+		if (holds(r, s->sought))
+			canvas_under(c, (struct area){a.x, body.y + y, a.w, 1},
+				s->page.scroll + y == (int)s->hit ? ROLE_HIT : ROLE_MARK);
 	}
 }
 
@@ -364,8 +380,28 @@ static void show(struct view *v, const struct journal_command *k)
 	s->nstretches = s->nrows = 0;
 	s->width = 0;
 	s->missed = 0;
+	s->sought[0] = '\0';
+	s->hit = 0;
 	s->follow = k && k->running;
 	ask(v);
+}
+
+/* The next row in a direction that holds what is looked for; round the end. */
+static void seek(struct journal *s, int step, bool here)
+{
+	size_t n = s->nrows;
+
+	for (size_t i = here ? 0 : 1; *s->sought && n && i <= n; i++) {
+		size_t row = (s->hit + n + (step > 0 ? i : n - i % n)) % n;
+
+		if (!holds(&s->row[row], s->sought))
+			continue;
+		s->follow = false;
+		s->hit = row;
+		if ((int)row < s->page.scroll || (int)row >= s->page.scroll + s->page.seen)
+			s->page.scroll = (int)row;
+		return;
+	}
 }
 
 static bool journal_act(struct view *v, enum action a)
@@ -381,6 +417,10 @@ static bool journal_act(struct view *v, enum action a)
 		}
 		if (a == DO_FOLLOW) {
 			s->follow = !s->follow;
+			return true;
+		}
+		if (a == DO_NEXT_HIT || a == DO_PREV_HIT) {
+			seek(s, a == DO_NEXT_HIT ? 1 : -1, false);
 			return true;
 		}
 		if (!page_act(&s->page, v, a))
@@ -428,6 +468,12 @@ static bool journal_filter(struct view *v, const char *text, bool done, struct e
 	struct journal *s = v->state;
 
 	(void)done;
+	if (s->one) {
+		snprintf(s->sought, sizeof s->sought, "%s", text ? text : "");
+		seek(s, 1, true);
+		app_dirty(v->app);
+		return true;
+	}
 	return table_filter(&s->table, text, e) == 0;
 }
 
@@ -503,6 +549,7 @@ const struct view_ops journal_view = {
 	.click = journal_click,
 	.wheel = journal_wheel,
 	.filter = journal_filter,
+	.filter_word = "find",
 	.status = journal_status,
 	.copy = journal_copy,
 	.save = journal_save,

@@ -480,6 +480,7 @@ const struct view_ops logs_view = {
 	.click = logs_click,
 	.wheel = logs_wheel,
 	.filter = logs_filter,
+	.filter_word = "search",
 	.status = logs_status,
 	.copy = logs_copy,
 	.save = logs_save,
