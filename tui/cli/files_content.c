@@ -1,5 +1,6 @@
 /* files_content.c - `berth files read`, `write`, `search` and `transform`. */
 #include "cli/files.h"
+#include "cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -301,6 +302,8 @@ static bool print_hits(void *ctx, const char *path, const struct files_hit *hits
 	struct printer *p = ctx;
 	struct files_cli *x = p->x;
 
+	if (x->terminal)
+		cli_progress_clear();
 	for (size_t i = 0; i < n; i++) {
 		const struct files_hit *h = &hits[i];
 
@@ -396,8 +399,7 @@ int files_cli_search(struct files_cli *x, struct err *e)
 	o.filter = f.filter;
 	p.context = o.before || o.after;
 	jsonw_init(&p.j, true);
-	if (!x->terminal)
-		files_cli_progress(x); /* on a terminal the hits themselves show it */
+	files_cli_progress(x);
 	if (files_search(x->files, x->root, x->start, &o, print_hits, &p, &t, e) < 0) {
 		jsonw_release(&p.j);
 		return -1;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/format.h>
 #include <berth/mem.h>
@@ -128,8 +129,16 @@ static int tell(struct files_cli *x, const char *what, const struct files_tree_t
 	char schema[48];
 	struct jsonw j;
 
-	if (!x->json)
+	if (!x->json) {
+		char files[FORMAT_MAX], dirs[FORMAT_MAX];
+
+		/* Scripts want silence, a person who waited wants to know. */
+		if (rc == 0 && isatty(2) && t->dirs)
+			fprintf(stderr, "berth: %s files in %s directories.\n",
+				format_count(files, t->files + t->links),
+				format_count(dirs, t->dirs));
 		return rc;
+	}
 	snprintf(schema, sizeof schema, "berth.files_%s/1", what);
 	jsonw_init(&j, false);
 	jsonw_object(&j, NULL);

@@ -147,6 +147,15 @@ void cli_progress_print(const char *text)
 	pthread_mutex_unlock(&progress.lock);
 }
 
+void cli_progress_clear(void)
+{
+	pthread_mutex_lock(&progress.lock);
+	if (progress.shown && progress.terminal)
+		fputs("\r\033[K", stderr);
+	progress.shown = false;
+	pthread_mutex_unlock(&progress.lock);
+}
+
 void cli_progress_stop(void)
 {
 	if (!progress.on)

@@ -15,6 +15,8 @@
 void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx);
 /* A line of text from outside on stdout, neutralised, above the progress. */
 void cli_progress_print(const char *text);
+/* Take the line away before something is printed; it comes again in a while. */
+void cli_progress_clear(void);
 void cli_progress_stop(void); /* the line is taken away; not started is fine */
 
 #endif
