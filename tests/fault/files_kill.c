@@ -3,7 +3,10 @@
  *
  * A child writes the batch under ptrace and is killed with SIGKILL before its k-th system call, for
  * every k.  Afterwards the next change in the directory must find all files old or all new, and
- * nothing left over.  Then the same for recovery itself: killed at every call, and run again.
+ * nothing left over.  Then the same for recovery itself: killed at every call, and run again.  And
+ * the same with the file system shut down under it at that call, as if the power had gone: ext4 and
+ * XFS on a loop device, with and without what their logs hold in memory.  BERTH_SOAK=1: at every
+ * call, else at some.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +15,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <cmocka.h>
@@ -58,6 +64,8 @@ static void touch(void)
 	files_close(f);
 }
 
+static void (*before_kill)(void); /* or NULL */
+
 /* Run `what` in a child and kill it before its k-th system call.  true: it was killed, false: it
  * came to its end first. */
 static bool killed_at(int k, void (*what)(void))
@@ -81,6 +89,8 @@ static bool killed_at(int k, void (*what)(void))
 			return false;
 		/* Entries and exits alternate; k counts entries. */
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && stops++ == 2 * k) {
+			if (before_kill)
+				before_kill();
 			kill(pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			return true;
@@ -92,7 +102,8 @@ static void reset(void)
 {
 	char command[PATH_MAX];
 
-	snprintf(command, sizeof command, "rm -rf %s", tree_path("root"));
+	snprintf(command, sizeof command, "rm -rf %s/* %s/.berth", tree_path("root"),
+		tree_path("root"));
 	assert_int_equal(system(command), 0);
 	tree_mkdirs("root/d/e");
 	for (int i = 0; i < N - 1; i++) {
@@ -216,10 +227,106 @@ static void test_recovery_killed(void **state)
 	assert_true(recoveries > 50);
 }
 
+/* --- the power goes --- */
+
+#define SHUTDOWN _IOR('X', 125, uint32_t) /* XFS_IOC_GOINGDOWN, and ext4's */
+
+static uint32_t how; /* 1: what the log holds is written first, 2: it is lost */
+
+static void shut_down(void)
+{
+	int fd = open(tree_path("root"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(ioctl(fd, SHUTDOWN, &how), 0);
+	close(fd);
+}
+
+static int shell(const char *format, const char *fs)
+{
+	char command[4 * PATH_MAX];
+
+	snprintf(command, sizeof command, format, tree_path("image"), tree_path("root"), fs);
+	return system(command);
+}
+
+static void again(void)
+{
+	assert_int_equal(umount(tree_path("root")), 0);
+	assert_int_equal(shell("mount -o loop %s %s", NULL), 0);
+}
+
+/* false: not here. */
+static bool with_disk(const char *fs)
+{
+	if (shell("truncate -s 320M %1$s && mkfs.%3$s -q %1$s >/dev/null 2>&1 && "
+		  "mount -o loop %1$s %2$s 2>/dev/null",
+		    fs) != 0) {
+		print_message("not run: no %s on a loop device here\n", fs);
+		unlink(tree_path("image"));
+		return false;
+	}
+	return true;
+}
+
+static void power_loss(const char *fs, enum files_promise promise)
+{
+	int step = getenv("BERTH_SOAK") ? 1 : 23, kills = 0;
+	bool more = true;
+
+	for (int k = 0; more; k += step) {
+		int n;
+
+		reset();
+		sync();
+		before_kill = shut_down;
+		more = killed_at(k, promise == FILES_DURABLE ? batch_d : batch_a);
+		before_kill = NULL;
+		if (!more)
+			shut_down();
+		again();
+		n = count_new();
+		/* What was said to be done is done. */
+		if (!more)
+			assert_int_equal(n, N);
+		touch();
+		n = count_new();
+		if (promise == FILES_ALL_OR_NOTHING && n != 0 && n != N)
+			fail_msg("%s shut down (%u) before call %d: %d of %d files are new", fs,
+				how, k, n, N);
+		assert_clean();
+		kills++;
+	}
+	print_message("%s: shut down (%u) before %d calls\n", fs, how, kills);
+}
+
+static void test_power_loss(void **state)
+{
+	static const char *const kinds[] = {"ext4", "xfs"};
+
+	(void)state;
+	/* Mounts of our own: a container started meanwhile would take them with it. */
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+		print_message("not run: mounting takes root\n");
+		skip();
+	}
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		if (!with_disk(kinds[i]))
+			continue;
+		for (how = 1; how <= 2; how++) {
+			power_loss(kinds[i], FILES_ALL_OR_NOTHING);
+			power_loss(kinds[i], FILES_DURABLE);
+		}
+		assert_int_equal(umount(tree_path("root")), 0);
+		unlink(tree_path("image"));
+	}
+}
+
 static int begin(void **state)
 {
 	(void)state;
 	tree_make("files-kill");
+	tree_mkdirs("root");
 	return 0;
 }
 
@@ -236,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_all_or_nothing),
 		cmocka_unit_test(test_each_file_whole),
 		cmocka_unit_test(test_recovery_killed),
+		cmocka_unit_test(test_power_loss),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
