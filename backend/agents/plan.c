@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #include "agents/ready.h"
@@ -104,6 +105,7 @@ static void isolation(struct making *m, const struct spec *s, const char *net_na
 {
 	struct plan *p = m->plan;
 	const char *loose[8];
+	char rate[FORMAT_MAX];
 	size_t n = spec_loosened(s, loose);
 
 	p->network = s->network == NET_INTERNAL ? arena_printf(m->mem, "internal: %s", net_name)
@@ -114,6 +116,9 @@ static void isolation(struct making *m, const struct spec *s, const char *net_na
 	p->seccomp = "berth's own profile (configs/seccomp.json)";
 	for (size_t i = 0; i < n; i++)
 		loosen(m, loose[i], because(s, p->network, i, m->mem));
+	if (s->net_rate)
+		p->network = arena_printf(m->mem, "%s, at most %s/s each way", p->network,
+			format_bytes(rate, s->net_rate));
 }
 
 static void begin(struct making *m, const struct team *t, struct arena *mem, struct plan *p)
@@ -125,7 +130,10 @@ static void begin(struct making *m, const struct team *t, struct arena *mem, str
 void plan_agent(
 	const struct team *t, const struct agent_def *a, struct arena *mem, struct plan *ret)
 {
-	const struct spec s = {.role = SPEC_AGENT, .network = a->network, .sudo = a->sudo};
+	const struct spec s = {.role = SPEC_AGENT,
+		.network = a->network,
+		.net_rate = a->net_rate_bytes,
+		.sudo = a->sudo};
 	struct making m;
 
 	*ret = (struct plan){.id = a->id,

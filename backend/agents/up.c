@@ -187,13 +187,6 @@ static int limit_rate(struct bringing *b, const char *id, struct err *e)
 
 	if (!b->spec.net_rate)
 		return 0;
-	if (b->spec.network == NET_HOST || b->spec.network == NET_NONE)
-		return err_set(e, ERR_CONFIG,
-			"%s asks for a network rate limit, but network: %s %s.", b->def->id,
-			net_mode_name(b->spec.network),
-			b->spec.network == NET_HOST
-				? "is the host's own, which is not to be limited"
-				: "has nothing to limit");
 	if (host_look(b->h, id, &x, e) < 0)
 		return -1;
 	if (!tree_is_here(x.pid, id))

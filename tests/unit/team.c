@@ -175,6 +175,8 @@ static void test_berth_wrong(void **state)
 		"no agent or tool of this file");
 	refused("agents: {a: {workspace: w, network: {internal: n}}}\nnetworks: {n: {members: []}}\n",
 		"not among the members");
+	refused("agents: {a: {workspace: w, network_rate: 1m}}\n", "has nothing to limit");
+	refused("agents: {a: {workspace: w, network: host, network_rate: 1m}}\n", "the host's own");
 	refused("custom_tools: {t: {type: docker, script: x}}\n", "needs image:");
 	refused("custom_tools: {t: {type: docker, image: i}}\n",
 		"needs either script: or command:");
