@@ -24,6 +24,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include <berth/pool.h>
 #include <berth/backend.h>
 
 #include "audit/audit.h"
@@ -36,6 +37,7 @@
 #include "observe/sweep.h"
 
 #define JOBS_SHOWN 256
+#define POOLS_SHOWN 32
 
 struct watch {
 	struct engine_call *hello, *events, *early, *list, *counts;
@@ -124,6 +126,9 @@ struct backend {
 	struct job_info jobs[JOBS_SHOWN], jobs_was[JOBS_SHOWN];
 	size_t njobs;
 	int64_t jobs_ns;
+	struct pool_info pools[POOLS_SHOWN];
+	size_t npools;
+	int64_t pools_ns;
 
 	struct gate gate;
 	bool engine_closed; /* stopping: its last handle is gone */

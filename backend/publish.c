@@ -10,6 +10,21 @@
 #define COALESCE_MS 50
 #define JOBS_EVERY_NS (1000 * 1000000LL) /* while none runs */
 
+/* Looked at once a second: a few small files in memory. */
+static void copy_pools(struct backend *b, struct snapshot *s, struct arena *a)
+{
+	struct pool_info *pools;
+
+	if (!b->once && (!b->pools_ns || s->at_ns - b->pools_ns >= JOBS_EVERY_NS)) {
+		b->pools_ns = s->at_ns;
+		b->npools = pool_list(b->pools, POOLS_SHOWN);
+	}
+	pools = arena_array(a, b->npools + 1, sizeof *pools);
+	memcpy(pools, b->pools, b->npools * sizeof *pools);
+	s->pools = pools;
+	s->npools = b->npools;
+}
+
 void publish_now(struct backend *b)
 {
 	struct arena *a;
@@ -33,6 +48,7 @@ void publish_now(struct backend *b)
 	s->njobs = b->njobs;
 	s->jobs = arena_array(a, b->njobs + 1, sizeof *s->jobs);
 	memcpy((struct job_info *)(uintptr_t)s->jobs, b->jobs, b->njobs * sizeof *s->jobs);
+	copy_pools(b, s, a);
 	s->orphans = cleaning_orphans(b);
 	s->images = b->images;
 	s->networks = b->networks;

@@ -3,12 +3,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/record.h>
 
 #include "agents/host.h"
+#include "agents/pool.h"
 #include "audit/audit.h"
 
 void tool_argv(const struct tool_def *d, const struct run_request *r, struct arena *mem,
@@ -96,11 +98,13 @@ static int call(struct agents_host *h, const struct team *t, const struct tool_d
 	struct run_result *result, struct err *e)
 {
 	struct err left = ERR_INIT;
-	struct tool_box *b;
+	struct pool_claim claim;
+	struct tool_box *b = pool_take(h->info.id, t, d, workspace, &claim);
 	int64_t start;
-	int failed;
+	int failed, kept;
 
-	if (tool_box_make(h, t, d, workspace, false, r->cancel_fd, &b, e))
+	ran->warm = b != NULL;
+	if (!b && tool_box_make(h, t, d, workspace, false, r->cancel_fd, &b, e))
 		return -1;
 	snprintf(ran->name, sizeof ran->name, "%s", b->name);
 	snprintf(ran->id, sizeof ran->id, "%s", b->id);
@@ -109,8 +113,14 @@ static int call(struct agents_host *h, const struct team *t, const struct tool_d
 	ran->lane_ms = (double)b->lane_us / 1e3;
 	failed = tool_box_run(b, r, result, e);
 	start = clock_mono_ns();
-	if (tool_box_drop(h, b, &left) && !result->err.kind)
+	kept = tool_box_drop(h, b, &left);
+	if (kept && !result->err.kind)
 		result->err = left;
+	/* What could not be removed goes back to its keeper, who tries again. */
+	if (kept && claim.fd >= 0)
+		close(claim.fd);
+	else
+		pool_done(&claim);
 	ran->remove_ms = ms_since(start);
 	return failed;
 }

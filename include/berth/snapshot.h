@@ -17,6 +17,8 @@
 
 #include "job.h"
 
+struct pool_info;
+
 enum engine_phase {
 	ENGINE_CONNECTING, /* never answered yet */
 	ENGINE_UP,
@@ -256,6 +258,8 @@ struct snapshot {
 	const struct container *containers; /* sorted by name, then id */
 	size_t nagents;
 	const struct agent *agents; /* by id, then name of the container */
+	size_t npools;
+	const struct pool_info *pools; /* warm containers of tools (pool.h), of all keepers */
 	size_t njobs;
 	const struct job_info *jobs;   /* running ones first, then newest first */
 	const struct detail *detail;   /* NULL when nothing is in focus */

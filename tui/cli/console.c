@@ -5,6 +5,7 @@
 
 #include <berth/arena.h>
 #include <berth/policy.h>
+#include <berth/pool.h>
 #include <berth/team.h>
 
 #include "app.h"
@@ -48,6 +49,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.ascii = cli_flag(c, "ascii"),
 		.read_only = s->read_only,
 	};
+	struct pool *pool = NULL;
 	int rc;
 
 	if (check_team(b.team, e) < 0)
@@ -57,7 +59,14 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	if (cli_flag(c, "read-only"))
 		policy.read_only_by = "--read-only";
 	o.backend = backend_start(&b, e);
+	/* Without them the console works too; why there are none is said where they are shown. */
+	if (o.backend && b.team && !s->read_only && !cli_flag(c, "read-only"))
+		pool = pool_start(&(struct agents_options){.host = b.host,
+					  .context = b.context,
+					  .policy = &policy},
+			b.team, NULL);
 	rc = o.backend ? app_run(&o, e) : -1;
+	pool_stop(pool);
 	if (o.backend)
 		backend_stop(o.backend);
 	arena_release(&mem);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <berth/format.h>
+#include <berth/pool.h>
 #include <berth/text.h>
 
 #include "app.h"
@@ -122,6 +123,30 @@ static void self_facts(struct pen *p, const struct snapshot *s)
 	snprintf(text + strlen(text), sizeof text - strlen(text), "; the last sweep took %.2f ms",
 		s->self.sweep_us / 1000);
 	fact(p, "Sampling", text);
+}
+
+/* "2 of 2 ready, oldest 34s; 12 hits, 3 misses" */
+static void pool_facts(struct pen *p, const struct snapshot *s)
+{
+	if (!s->npools)
+		return;
+	section(p, "Warm containers");
+	for (size_t i = 0; i < s->npools; i++) {
+		const struct pool_info *w = &s->pools[i];
+		char text[256], name[64], age[FORMAT_MAX] = "", made[FORMAT_MAX];
+		struct style style = w->warm >= w->size ? STYLE(GOOD)
+			: *w->problem                   ? STYLE(BAD)
+							: STYLE(BUSY);
+
+		if (w->oldest_ms >= 0)
+			format_span(age, w->oldest_ms / 1000);
+		snprintf(text, sizeof text, "%u of %u ready%s%s; %llu hits, %llu misses; %s made",
+			w->warm, w->size, *age ? ", oldest " : "", age, (unsigned long long)w->hits,
+			(unsigned long long)w->misses, format_count(made, w->made));
+		pen_fact(p, text_clean(name, sizeof name, w->tool), style, text);
+		if (*w->problem)
+			pen_fact(p, "", STYLE(BAD), w->problem);
+	}
 }
 
 /* How much of something there is, and of how much. */
@@ -263,6 +288,7 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 		p.w = inner.w - p.x;
 		engine_facts(&p, snap, app_now_ns(v->app));
 		content_facts(&p, snap);
+		pool_facts(&p, snap);
 		self_facts(&p, snap);
 		p.y = p.y > left.y ? p.y : left.y;
 	} else {
@@ -270,6 +296,7 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 			flat_gauges(&p, &snap->host);
 		engine_facts(&p, snap, app_now_ns(v->app));
 		content_facts(&p, snap);
+		pool_facts(&p, snap);
 		self_facts(&p, snap);
 	}
 	s->page.length = p.y;

@@ -1,0 +1,319 @@
+/*
+ * pool.c - warm containers on a real engine: there before they are asked for, used once, seen by nobody
+ * after, replaced, and gone with their keeper.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/pool.h>
+#include <berth/str.h>
+#include <berth/text.h>
+#include <berth/tool.h>
+
+#include "agents/host.h"
+#include "agents/pool.h"
+
+static char top[] = "/tmp/berth-pool-XXXXXX", file[64];
+static struct agents_host *host;
+static struct team team;
+static struct pool *pool;
+
+static void write_team(int memory_mb)
+{
+	FILE *f = fopen(file, "we");
+
+	assert_non_null(f);
+	fprintf(f,
+		"custom_tools:\n  warm:\n    image: box:1\n    script: 'eval \"$1\"'\n"
+		"    resources: {memory: %dm}\n    pool: {size: 2, idle: 3600}\n",
+		memory_mb);
+	fclose(f);
+}
+
+static int open_all(void **state)
+{
+	const char *engine = getenv("BERTH_TEST_ENGINE");
+	struct agents_options o = {.host = engine, .guest = BERTH_GUEST};
+	AUTO_FREE char *dir = NULL;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (!engine) {
+		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+		return -1;
+	}
+	assert_non_null(mkdtemp(top));
+	chmod(top, 0755);
+	dir = xasprintf("%s/run", top);
+	mkdir(dir, 0700);
+	setenv("XDG_RUNTIME_DIR", dir, 1);
+	setenv("XDG_STATE_HOME", top, 1);
+	snprintf(file, sizeof file, "%s/team.yaml", top);
+	write_team(64);
+	if (team_read(file, "/", &team, &e) || !(host = agents_open(&o, &e)))
+		fail_msg("%s", e.msg);
+	pool = pool_start(&o, file, &e);
+	if (!pool)
+		fail_msg("no pool: %s", e.msg);
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
+
+	(void)state;
+	pool_stop(pool);
+	agents_close(host);
+	team_release(&team);
+	return system(rm);
+}
+
+static struct pool_info the_pool(void)
+{
+	struct pool_info info[4];
+
+	assert_int_equal(pool_list(info, 4), 1);
+	return info[0];
+}
+
+/* Until that many are ready and that many were made in all. */
+static struct pool_info wait_ready(uint32_t warm, uint64_t made)
+{
+	int64_t deadline = clock_mono_ns() + INT64_C(60000000000);
+	struct pool_info p[4];
+
+	for (;;) {
+		size_t n = pool_list(p, 4);
+
+		if (n == 1 && p[0].warm == warm && p[0].made >= made)
+			return p[0];
+		if (clock_mono_ns() > deadline)
+			fail_msg("%zu pools, %u ready, %llu made: %s", n, n ? p[0].warm : 0,
+				n ? (unsigned long long)p[0].made : 0, n ? p[0].problem : "");
+		poll(NULL, 0, 20);
+	}
+}
+
+static void collect(void *ctx, int stream, const char *bytes, size_t n)
+{
+	(void)stream;
+	str_add(ctx, bytes, n);
+}
+
+static struct tool_ran run(const char *script, struct str *out)
+{
+	const char *argv[] = {script};
+	struct run_request r = {.argv = argv,
+		.argc = 1,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.output = collect,
+		.ctx = out,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct tool_ran ran;
+	struct run_result result;
+	struct err e = ERR_INIT;
+
+	str_clear(out);
+	if (tool_run(host, &team, &team.tools[0], NULL, &r, &ran, &result, &e))
+		fail_msg("%s", e.msg);
+	return ran;
+}
+
+static bool on_engine(const char *id)
+{
+	struct existing x;
+
+	return host_look(host, id, &x, NULL) > 0;
+}
+
+static void test_ready_ahead(void **state)
+{
+	struct pool_info p = wait_ready(2, 2);
+	AUTO_STR struct str out = STR_INIT;
+	struct tool_ran ran;
+
+	(void)state;
+	assert_string_equal(p.tool, "warm");
+	assert_int_equal(p.size, 2);
+	assert_true(p.oldest_ms >= 0);
+	ran = run("echo hello", &out);
+	assert_true(ran.warm);
+	assert_string_equal(out.s, "hello\n");
+	assert_false(on_engine(ran.id));
+	p = wait_ready(2, 3);
+	assert_int_equal(p.hits, 1);
+	assert_int_equal(p.misses, 0);
+}
+
+/* Check 59 of the hardening list: nothing of one call is seen by another. */
+static void test_nothing_of_one_call(void **state)
+{
+	static const char *const leave =
+		"echo x >/tmp/mark; echo x >/dev/shm/mark 2>/dev/null; echo x >$HOME/mark 2>/dev/null; "
+		"(setsid sleep 1000 &); echo $$";
+	static const char *const look =
+		"ls -A /tmp /dev/shm 2>/dev/null | grep mark; ls -A $HOME 2>/dev/null | grep mark; "
+		"ps 2>/dev/null | grep -c '[s]leep 1000'; for p in /proc/[0-9]*; do "
+		"grep -q sleep $p/cmdline 2>/dev/null && [ $p != /proc/$$ ] && echo process; done; echo end";
+	AUTO_STR struct str out = STR_INIT;
+	char ids[3][65];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct tool_ran ran;
+
+		wait_ready(2, 0);
+		ran = run(leave, &out);
+		assert_true(ran.warm);
+		memcpy(ids[i], ran.id, sizeof ids[i]);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(ids[i], ids[k]);
+		ran = run(look, &out);
+		assert_true(!strcmp(out.s, "end\n") || !strcmp(out.s, "0\nend\n"));
+		assert_false(on_engine(ids[i]));
+	}
+}
+
+static void test_many_takers(void **state)
+{
+	pid_t pid[6];
+	int good = 0;
+
+	(void)state;
+	wait_ready(2, 0);
+	for (int i = 0; i < 6; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			struct pool_claim claim;
+			struct tool_box *b =
+				pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+
+			/* Not run and not dropped: this taker dies with it. */
+			_exit(b ? 10 : 11);
+		}
+	}
+	for (int i = 0; i < 6; i++) {
+		int status;
+
+		waitpid(pid[i], &status, 0);
+		assert_true(WIFEXITED(status));
+		good += WEXITSTATUS(status) == 10;
+	}
+	/* Each went to one taker at most; what the dead ones had comes back as new ones. */
+	assert_true(good >= 1 && good <= 6);
+	wait_ready(2, the_pool().made);
+}
+
+static void test_dead_one_is_replaced(void **state)
+{
+	struct pool_claim claim;
+	struct pool_info before = wait_ready(2, 0);
+	struct tool_box *b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+	pid_t guest;
+
+	(void)state;
+	assert_non_null(b);
+	guest = b->guest;
+	assert_int_equal(tool_box_drop(host, b, NULL), 0);
+	pool_done(&claim);
+	assert_int_not_equal(kill(guest, 0), 0);
+	before = wait_ready(2, before.made + 1);
+	/* And one that dies while it waits. */
+	b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+	assert_non_null(b);
+	kill(b->guest, SIGKILL);
+	close(claim.fd); /* as if this process had died */
+	wait_ready(2, before.made + 1);
+	arena_release(&b->mem);
+	free(b);
+}
+
+static void test_definition_changes(void **state)
+{
+	char key[POOL_KEY], other[POOL_KEY];
+	int64_t deadline = clock_mono_ns() + INT64_C(60000000000);
+	struct pool_claim claim;
+
+	(void)state;
+	wait_ready(2, 0);
+	pool_key(host->info.id, &team.tools[0], NULL, key);
+	write_team(96);
+	/* The old definition finds nothing any more, for what was made by it is gone. */
+	for (;;) {
+		struct tool_box *b;
+		struct pool_info p[4];
+		struct team now;
+
+		if (pool_list(p, 4) == 1 && p[0].warm == 2 && !team_read(file, "/", &now, NULL)) {
+			pool_key(host->info.id, &now.tools[0], NULL, other);
+			assert_string_not_equal(key, other);
+			b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+			if (!b) {
+				b = pool_take(host->info.id, &now, &now.tools[0], NULL, &claim);
+				if (b) {
+					assert_int_equal(tool_box_drop(host, b, NULL), 0);
+					pool_done(&claim);
+					team_release(&now);
+					return;
+				}
+			} else {
+				tool_box_drop(host, b, NULL);
+				pool_done(&claim);
+			}
+			team_release(&now);
+		}
+		if (clock_mono_ns() > deadline)
+			fail_msg("the pool still has the old definition");
+		poll(NULL, 0, 50);
+	}
+}
+
+static void test_gone_with_the_keeper(void **state)
+{
+	AUTO_STR struct str reply = STR_INIT;
+	struct pool_info p[4];
+	struct err e = ERR_INIT;
+
+	(void)state;
+	wait_ready(2, 0);
+	pool_stop(pool);
+	pool = NULL;
+	assert_int_equal(pool_list(p, 4), 0);
+	if (sync_ask(host->engine, "list%s", "", "GET",
+		    "/containers/json?all=1&filters={%22label%22:[%22berth.role=pool%22]}", NULL, 0,
+		    &reply, &e))
+		fail_msg("%s", e.msg);
+	assert_string_equal(reply.s, "[]\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ready_ahead),
+		cmocka_unit_test(test_nothing_of_one_call),
+		cmocka_unit_test(test_many_takers),
+		cmocka_unit_test(test_dead_one_is_replaced),
+		cmocka_unit_test(test_definition_changes),
+		cmocka_unit_test(test_gone_with_the_keeper),
+	};
+
+	text_init();
+	return cmocka_run_group_tests(tests, open_all, close_all);
+}
