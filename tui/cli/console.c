@@ -61,9 +61,9 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	o.backend = backend_start(&b, e);
 	/* Without them the console works too; why there are none is said where they are shown. */
 	if (o.backend && b.team && !s->read_only && !cli_flag(c, "read-only"))
-		pool = pool_start(&(struct agents_options){.host = b.host,
-					  .context = b.context,
-					  .policy = &policy},
+		pool = pool_start(
+			&(struct agents_options){
+				.host = b.host, .context = b.context, .policy = &policy},
 			b.team, NULL);
 	rc = o.backend ? app_run(&o, e) : -1;
 	pool_stop(pool);
