@@ -46,6 +46,10 @@ sed 's/memory: 64m/memory: 64m, block: ["date.*"]/' team.yaml >strict.yaml
 chmod 644 ./*.yaml
 
 check 'tool list names them' bash -c '"$BERTH" -c team.yaml tool list | grep -q "^greet  *box:1 "'
+printf 'custom_tools: {x: {type: docker, image: "b\\e[31m", script: x}}' >escape.yaml
+chmod 644 escape.yaml
+check 'and lets nothing of theirs at the terminal' \
+	bash -c '"$BERTH" -c escape.yaml tool list >list && ! grep -q "[[:cntrl:]]" list'
 check 'tool list --json fits its schema' fits tool_list "$BERTH" -c team.yaml tool list --json
 check 'a tool gets arguments and gives its exit code' \
 	bash -c '[ "$("$BERTH" -c team.yaml tool run greet -- "a b"; echo "$?")" = "hello a b

@@ -57,16 +57,36 @@ static void json_tool(struct jsonw *j, const struct tool_def *d)
 	jsonw_end(j);
 }
 
-static void print_tool(const struct tool_def *d)
+static int longer(int width, const char *text)
 {
-	char memory[FORMAT_MAX], name[64], image[128];
+	int n = (int)strlen(text);
 
-	snprintf(name, sizeof name, "%s", d->name);
-	snprintf(image, sizeof image, "%s", d->image);
-	printf("%-20s %-28s %-9s %-10s %8s %5.2f %5lld %6llds\n", name, image,
-		net_mode_name(d->network), files_of(d),
-		format_bytes(memory, d->limits.memory_bytes), d->limits.cpus,
-		(long long)d->limits.pids, (long long)d->limits.timeout_s);
+	return n > width ? n : width;
+}
+
+/* Columns as wide as what is in them: names and images differ a lot. */
+static void print_tools(const struct team *t)
+{
+	int name = 4, image = 5;
+	char clean[256]; /* an image is any text; a name was checked */
+
+	for (size_t i = 0; i < t->ntools; i++) {
+		name = longer(name, t->tools[i].name);
+		image = longer(image, text_clean(clean, sizeof clean, t->tools[i].image));
+	}
+	printf("%-*s  %-*s  %-8s  %-9s  %6s  %4s  %4s  %7s\n", name, "TOOL", image, "IMAGE",
+		"NETWORK", "FILES", "MEMORY", "CPUS", "PIDS", "TIMEOUT");
+	for (size_t i = 0; i < t->ntools; i++) {
+		const struct tool_def *d = &t->tools[i];
+		char memory[FORMAT_MAX], timeout[24] = "none";
+
+		if (d->limits.timeout_s)
+			snprintf(timeout, sizeof timeout, "%llds", (long long)d->limits.timeout_s);
+		printf("%-*s  %-*s  %-8s  %-9s  %6s  %4.3g  %4lld  %7s\n", name, d->name, image,
+			text_clean(clean, sizeof clean, d->image), net_mode_name(d->network),
+			files_of(d), format_bytes(memory, d->limits.memory_bytes), d->limits.cpus,
+			(long long)d->limits.pids, timeout);
+	}
 }
 
 int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
@@ -90,12 +110,9 @@ int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
 		rc = jsonw_print(&j);
 	} else {
 		if (t.ntools)
-			printf("%-20s %-28s %-9s %-10s %8s %5s %5s %7s\n", "TOOL", "IMAGE",
-				"NETWORK", "FILES", "MEMORY", "CPUS", "PIDS", "TIMEOUT");
+			print_tools(&t);
 		else
 			printf("%s defines no tools.\n", t.file);
-		for (size_t i = 0; i < t.ntools; i++)
-			print_tool(&t.tools[i]);
 		rc = cli_finish();
 	}
 	team_release(&t);
