@@ -4,7 +4,10 @@ set -u
 out=$TMPDIR/smoke.txt
 BERTH_BENCH_ENGINE=${BERTH_BENCH_ENGINE-${BERTH_TEST_ENGINE-}} "$BERTH" bench run --smoke --no-history --json >"$TMPDIR/smoke.json" 2>"$out"
 rc=$?
-[ $rc -le 1 ] && [ -s "$TMPDIR/smoke.json" ] || { tail -n 40 "$out"; exit 1; }
+if [ $rc -gt 1 ] || [ ! -s "$TMPDIR/smoke.json" ]; then
+	tail -n 40 "$out"
+	exit 1
+fi
 /usr/bin/python3 - "$TMPDIR/smoke.json" <<'PY'
 import json, sys
 bad = 0

@@ -16,7 +16,7 @@ expect() {
 	else
 		echo "not ok $name"
 		echo "# exit $got, wanted $status"
-		sed 's/^/# /' <<<"$text"
+		printf '# %s\n' "${text//$'\n'/$'\n# '}"
 		bad=1
 	fi
 }

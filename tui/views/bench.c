@@ -293,7 +293,7 @@ static void look(struct bench *s)
 static void refresh(struct bench *s)
 {
 	look(s);
-	if (s->process.pid && s->run.fd < 0)
+	if (s->process.pid && s->run.fd <= 0)
 		live_follow(&s->run, s->process.live);
 	live_read(&s->run);
 	rebuild(s);

@@ -243,7 +243,7 @@ bool live_read(struct live_run *r)
 	size_t all = 0;
 	ssize_t n;
 
-	if (r->fd < 0)
+	if (r->fd <= 0)
 		return false;
 	while (all < READ_AT_ONCE && (n = read(r->fd, buf, sizeof buf)) > 0) {
 		take_bytes(r, buf, (size_t)n);
