@@ -7,6 +7,7 @@
 
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/str.h>
 
 #include "agents/ready.h"
 #include "agents/secrets.h"
@@ -127,6 +128,25 @@ static void begin(struct making *m, const struct team *t, struct arena *mem, str
 	m->nwritable = ready_writable(t, mem, &m->writable);
 }
 
+static void packages(struct making *m, const struct agent_def *a)
+{
+	const struct words *list[] = {&a->system, &a->python, &a->npm};
+	static const char *const name[] = {"system", "python", "npm"};
+	AUTO_STR struct str text = STR_INIT;
+
+	for (size_t i = 0; i < 3; i++)
+		for (size_t k = 0; k < list[i]->n; k++)
+			str_addf(&text, "%s%s %s",
+				k                  ? ""
+					: text.len ? ", "
+						   : "",
+				k ? "" : name[i], list[i]->word[k]);
+	if (text.len)
+		note(m, false,
+			arena_printf(m->mem, "installed once, before it starts, with a network: %s",
+				text.s));
+}
+
 void plan_agent(
 	const struct team *t, const struct agent_def *a, struct arena *mem, struct plan *ret)
 {
@@ -157,6 +177,7 @@ void plan_agent(
 	if (a->temporary)
 		declare(&m, a->temporary, true, "other agents' outputs");
 	credentials(&m, &a->credentials);
+	packages(&m, a);
 	show_mount(&m, arena_printf(mem, "berth-home-%s", a->container), SPEC_HOME, false,
 		"home volume");
 	show_mount(&m, "berth-guest", LANE_GUEST_PATH, true, "berth's init");

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/images.h>
 #include <berth/mem.h>
 
 #include "agents/host.h"
@@ -136,16 +137,16 @@ static int create(struct making *m, struct err *e)
 {
 	struct tool_box *b = m->box;
 	struct err why = ERR_INIT;
+	char remedy[ERR_MSG_MAX / 2];
 
 	b->asked = true;
 	if (!host_create(m->h, &m->spec, b->id, &why))
 		return 0;
 	if (why.kind != ERR_NOT_FOUND)
 		return err_copy(e, &why);
-	return err_set(e, ERR_NOT_FOUND,
-		"the image %s of the tool %s is not on this engine; make it with `berth image build` or "
-		"fetch it with `berth image pull %s`.",
-		b->def->image, b->def->name, b->def->image);
+	images_remedy(b->def->image, remedy, sizeof remedy);
+	return err_set(e, ERR_NOT_FOUND, "the image %s of the tool %s is not on this engine; %s.",
+		b->def->image, b->def->name, remedy);
 }
 
 static int make(struct making *m, const char *workspace, struct err *e)

@@ -1,6 +1,7 @@
 /* agents.c - `berth up` and `berth down`: the agents of a team file, several at once. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,12 +87,12 @@ static bool read_progress(void *ctx, struct job_info *out)
 }
 
 /* The first C-c lets what is under way end in order, and begins nothing new; the second is the usual one. */
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted;
 
 static void on_signal(int sig)
 {
 	(void)sig;
-	interrupted = 1;
+	interrupted = true;
 }
 
 static void mind_signals(void)
