@@ -4,6 +4,7 @@
 
 #include <berth/clean.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "clean/rules.h"
 #include "engine/json.h"
@@ -34,11 +35,38 @@ struct clean_plan *clean_plan_copy(const struct clean_plan *p, struct arena *mem
 	return to;
 }
 
+/* Valid UTF-8 whatever the bytes are, and harmless on a terminal: what must not be shown is escaped. */
+static void quote(struct str *out, const char *s)
+{
+	size_t left = strlen(s);
+
+	str_addc(out, '"');
+	while (left > 0) {
+		uint32_t cp;
+		size_t n = utf8_next(s, left, &cp);
+
+		if (cp == '"' || cp == '\\')
+			str_addf(out, "\\%c", (char)cp);
+		else if (cp == TEXT_BAD)
+			str_adds(out, "\xef\xbf\xbd");
+		else if (text_cp_width(cp) >= 0)
+			str_add(out, s, n);
+		else if (cp < 0x10000)
+			str_addf(out, "\\u%04x", cp);
+		else
+			str_addf(out, "\\u%04x\\u%04x", 0xD800 + ((cp - 0x10000) >> 10),
+				0xDC00 + ((cp - 0x10000) & 0x3FF));
+		s += n;
+		left -= n;
+	}
+	str_addc(out, '"');
+}
+
 static void text(struct str *out, const char *key, const char *value)
 {
 	str_addf(out, "\"%s\": ", key);
 	if (value)
-		ejson_quote(out, value);
+		quote(out, value);
 	else
 		str_adds(out, "null");
 }
@@ -140,14 +168,24 @@ static int members(const cJSON *object, const char *const *name, size_t n, size_
 	return 0;
 }
 
-/* A text of a length that can be shown; NULL when it is not one. */
+/* A text, clipped to what anybody would read; NULL when it is none. */
 static const char *words(struct arena *mem, const cJSON *object, const char *key)
 {
 	const cJSON *v = ejson_get(object, key);
+	size_t len = cJSON_IsString(v) ? strlen(v->valuestring) : 0, n = 0, step;
+	uint32_t cp;
 
-	return cJSON_IsString(v) && strlen(v->valuestring) <= TEXT_MAX
-		? arena_strdup(mem, v->valuestring)
-		: NULL;
+	if (!cJSON_IsString(v))
+		return NULL;
+	while (n < len) {
+		step = utf8_next(v->valuestring + n, len - n, &cp);
+		if (cp == TEXT_BAD && strncmp(v->valuestring + n, "\xef\xbf\xbd", 3) != 0)
+			return NULL;
+		if (n + step > TEXT_MAX)
+			break;
+		n += step;
+	}
+	return arena_strndup(mem, v->valuestring, n);
 }
 
 static bool truth(const cJSON *object, const char *key, bool *ret)

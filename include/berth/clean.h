@@ -149,7 +149,7 @@ struct clean_run {
 	int64_t undo_ms;     /* how long what was stopped waits before it is removed */
 	const char *user;    /* whose the job is; NULL: this process's user */
 	struct board *board; /* for the job; NULL: one is opened */
-	/* Called by any of the workers, one at a time.  May be NULL. */
+	/* Called by the workers: `cancelled` by several at once, `changed` by one at a time.  NULL: none. */
 	bool (*cancelled)(void *ctx);
 	void (*changed)(void *ctx, size_t item, const struct clean_outcome *o);
 	void *ctx;

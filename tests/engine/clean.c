@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,18 +349,19 @@ static void test_changed(void **state)
 /* What was stopped can be had back until it is removed. */
 static bool once_stopped(void *ctx)
 {
-	return *(bool *)ctx;
+	return atomic_load((atomic_bool *)ctx);
 }
 
 static void see_stopped(void *ctx, size_t i, const struct clean_outcome *o)
 {
 	(void)i;
-	*(bool *)ctx |= o->state == CLEAN_STOPPED;
+	if (o->state == CLEAN_STOPPED)
+		atomic_store((atomic_bool *)ctx, true);
 }
 
 static void test_cancel(void **state)
 {
-	bool seen = false;
+	atomic_bool seen = false;
 	const struct clean_run how = {.grace_s = 1,
 		.undo_ms = 60000,
 		.cancelled = once_stopped,

@@ -151,8 +151,14 @@ def clean_another_engine():
 @case
 def clean_hostile_names():
     with Fake(containers=ended(*HOSTILE)) as fake:
-        document = plan_of(fake)
+        shown = clean(fake, "--foreign", "--dry-run", "--json")
+        neutral(shown.out)
+        document = shown.json()
+        fits("clean_plan", document)
         assert len(document["items"]) == len(HOSTILE)
+        for item in document["items"]:
+            item["marked"] = False
+        assert carry_out(fake, document)[0]["removed"] == 0
         result = clean(fake, "--foreign", "--yes")
         neutral(result.out)
         assert b"%d removed" % len(HOSTILE) in result.out, result.out
