@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include <berth/agents.h>
 #include <berth/check.h>
@@ -39,6 +40,9 @@ struct deal {
 	struct turn *turn, *start; /* start: the letters that say so */
 	atomic_size_t taken;
 	atomic_bool stop;
+	int stop_fd; /* AGENT_RUN: readable when it is to end; -1 */
+	size_t argc; /* AGENT_RUN */
+	const char **argv;
 	atomic_uint refs; /* each thread's, and the loop's while letters may come */
 	/* the loop's */
 	size_t done, failed, given_up;
@@ -117,11 +121,37 @@ static int recreate(struct agents_host *h, const struct turn *t, struct err *e)
 	return result ? -1 : 0;
 }
 
+/* What it prints is kept by its journal. */
+static int run_in(struct agents_host *h, const struct turn *t, struct err *e)
+{
+	const struct run_request r = {.agent = t->name,
+		.argv = t->deal->argv,
+		.argc = t->deal->argc,
+		.program = "console",
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.cancel_fd = t->deal->stop_fd,
+		.resize_fd = -1};
+	struct run_result ret;
+
+	if (agents_run_hosted(h, &r, &ret, e))
+		return -1;
+	if (ret.ended == ENDED_CANCELLED)
+		return err_set(e, ERR_CANCELLED, "The command in %s was ended.", t->id);
+	if (ret.ended == ENDED_EXIT && !ret.exit_code)
+		return 0;
+	return err_set(e, ERR_FAILED,
+		"The command in %s ended with %s %d; `o` shows what it printed.", t->id,
+		run_ended_name(ret.ended), ret.exit_code);
+}
+
 static int carry_out(enum agent_act act, struct agents_host *h, const struct turn *t, struct err *e)
 {
 	switch (act) {
 	case AGENT_BRING_UP: return bring_up(h, t, e);
 	case AGENT_TAKE_DOWN: return take_down(h, t, e);
+	case AGENT_RUN: return run_in(h, t, e);
 	default: return recreate(h, t, e);
 	}
 }
@@ -131,6 +161,7 @@ static void deal_unref(struct deal *d)
 	if (atomic_fetch_sub(&d->refs, 1) != 1)
 		return;
 	arena_release(&d->mem);
+	cleanup_close(&d->stop_fd);
 	free(d);
 }
 
@@ -197,7 +228,7 @@ static void take_targets(struct deal *d, const struct command *c)
 		const struct told *told = roster_told(d->r, name, false);
 		struct turn *t = &d->turn[d->n];
 
-		if (!a || (told && told->pending))
+		if (!a || (told && told->pending && d->act != AGENT_RUN))
 			continue;
 		*t = (struct turn){.deal = d,
 			.name = arena_strdup(&d->mem, name),
@@ -206,7 +237,8 @@ static void take_targets(struct deal *d, const struct command *c)
 		snprintf(t->id, sizeof t->id, "%s", a->id);
 		d->start[d->n] = (struct turn){.deal = d, .name = t->name, .begun = true};
 		d->n++;
-		tell(d->r, name, d->act, NULL);
+		if (d->act != AGENT_RUN)
+			tell(d->r, name, d->act, NULL);
 	}
 }
 
@@ -244,6 +276,7 @@ void roster_command(struct backend *b, const struct command *c)
 	d->act = c->agent_act;
 	d->host = r->host;
 	d->context = r->context;
+	d->stop_fd = -1;
 	arena_init(&d->mem, 2048);
 	policy_copy(&d->policy, &b->gate.policy, &d->mem);
 	take_targets(d, c);
@@ -253,6 +286,13 @@ void roster_command(struct backend *b, const struct command *c)
 		arena_release(&d->mem);
 		free(d);
 		return;
+	}
+	if (d->act == AGENT_RUN) {
+		d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		d->argc = c->argc;
+		d->argv = arena_array(&d->mem, c->argc + 1, sizeof *d->argv);
+		for (size_t i = 0; i < c->argc; i++)
+			d->argv[i] = arena_strdup(&d->mem, c->argv[i]);
 	}
 	name_job(d, name);
 	d->job = job_new(backend_board(b), name, b->user, "agents", true);
@@ -269,7 +309,10 @@ static void finish(struct backend *b, struct deal *d)
 	struct event *ev = event_new(EV_RESULT);
 	struct err sum = ERR_INIT;
 
-	if (d->failed && d->n > 1)
+	if (d->failed && d->n > 1 && d->act == AGENT_RUN)
+		err_set(&sum, d->error.kind, "The command failed in %zu of %zu agents. %s",
+			d->failed, d->n, d->error.msg);
+	else if (d->failed && d->n > 1)
 		err_set(&sum, d->error.kind, "%s: %zu of %zu agents failed; %s",
 			agent_act_name(d->act), d->failed, d->n, d->error.msg);
 	else if (d->failed)
@@ -308,8 +351,10 @@ static void take_letter(struct backend *b, struct turn *t)
 		if (!d->failed++)
 			d->error = t->err;
 	}
-	tell(b->roster, t->name, AGENT_LEAVE,
-		t->err.kind && t->err.kind != ERR_CANCELLED ? t->err.msg : NULL);
+	/* How a command ended stands in the journal, not as a problem of the agent's. */
+	if (d->act != AGENT_RUN)
+		tell(b->roster, t->name, AGENT_LEAVE,
+			t->err.kind && t->err.kind != ERR_CANCELLED ? t->err.msg : NULL);
 	job_add(d->job, 1, 0, 0);
 	if (t->err.kind && t->err.kind != ERR_CANCELLED)
 		job_fail(d->job, t->err.msg);
@@ -338,6 +383,7 @@ bool roster_busy(const struct backend *b)
 void roster_stop_acts(struct roster *r, bool all)
 {
 	for (struct deal *d = r->deals; d; d = d->next)
-		if (all || job_cancelled(d->job))
-			atomic_store(&d->stop, true);
+		if ((all || job_cancelled(d->job)) && !atomic_exchange(&d->stop, true) &&
+			d->stop_fd >= 0)
+			eventfd_write(d->stop_fd, 1);
 }

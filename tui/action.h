@@ -77,6 +77,8 @@ enum {
 		"what was done to the container")                                                  \
 	ACTION(JOURNAL, "journal", "o", IN_AGENTS, 0, "commands",                                  \
 		"what the agent ran, and what each command printed")                               \
+	ACTION(AGENT_RUN, "run", "!", IN_AGENTS, ACTION_CHANGES | ACTION_HIDDEN, "run",            \
+		"run a command in the agent, or in all marked")                                    \
 	ACTION(AGENT_UP, "agent-up", "U", IN_AGENTS, ACTION_CHANGES, "up",                         \
 		"bring the agent up as its team file says")                                        \
 	ACTION(AGENT_DOWN, "agent-down", "D Del", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \

@@ -24,14 +24,16 @@ static const struct {
 		"Removes the container, then makes it as the team file says now.\n"
 		"Kept: the workspace, the home volume with its packages.",
 		true},
+	[AGENT_RUN] = {"Run", "Ran the command in", "", false},
 };
 
 int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, struct err *e)
 {
 	const struct engine_state *eng = &a->live->engine;
 	const struct key_value label = {"berth.agent", agent->id, false};
-	const struct policy_act may = {
-		.deed = act == AGENT_BRING_UP ? DEED_AGENT_UP : DEED_AGENT_DOWN,
+	const struct policy_act may = {.deed = act == AGENT_BRING_UP ? DEED_AGENT_UP
+			: act == AGENT_RUN                           ? DEED_CONTAINER_EXEC
+								     : DEED_AGENT_DOWN,
 		.endpoint = eng->endpoint,
 		.engine_name = eng->name,
 		.name = agent->name,
@@ -137,6 +139,48 @@ void app_confirm_agents(
 	command_free(a->asked);
 	a->asked = c;
 	ask(a, c, &l, id);
+}
+
+void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n)
+{
+	struct command *c = command_new(CMD_AGENTS);
+	char id[64];
+
+	c->agent_act = AGENT_RUN;
+	/* Those seen now, whatever the cursor does while one types. */
+	for (size_t i = 0; i < n; i++)
+		command_target(c, a->live->engine.id, "", agents[i]->name);
+	if (n == 1)
+		snprintf(a->prompt_label, sizeof a->prompt_label,
+			" run in %s: ", text_clean(id, sizeof id, agents[0]->id));
+	else
+		snprintf(a->prompt_label, sizeof a->prompt_label, " run in %zu agents: ", n);
+	command_free(a->prompted);
+	a->prompted = c;
+	prompt_open(&a->prompt, NULL, &a->runs);
+	a->prompting = PROMPT_RUN;
+	a->prompt_problem[0] = '\0';
+}
+
+void agents_run_prompt(struct app *a, enum prompt_end end)
+{
+	static const char *const shell[] = {"sh", "-c"};
+	struct command *c;
+
+	if (end != PROMPT_CANCELLED && end != PROMPT_DONE)
+		return;
+	a->prompting = PROMPT_OFF;
+	c = STEAL(a->prompted);
+	if (end == PROMPT_CANCELLED || !a->prompt.len) {
+		command_free(c);
+		return;
+	}
+	c->argv = arena_array(&c->mem, 3, sizeof *c->argv);
+	memcpy(c->argv, shell, sizeof shell);
+	c->argv[2] = arena_strdup(&c->mem, a->prompt.text);
+	c->argc = 3;
+	app_send(a, c);
+	app_say(a, ROLE_TEXT, "Running; `o` shows what it prints.");
 }
 
 void agents_result(struct app *a, const struct event *e)

@@ -527,6 +527,8 @@ static void app_close(struct app *a)
 	history_release(&a->filters);
 	history_release(&a->files);
 	history_release(&a->commands);
+	history_release(&a->runs);
+	command_free(a->prompted);
 	script_free(a->script);
 	canvas_release(&a->canvas);
 	snapshot_unref(a->live);

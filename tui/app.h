@@ -55,6 +55,8 @@ void app_confirm_act(struct app *a, enum act act, const struct target *targets, 
 /* The same for a clean-up plan: CMD_CLEAN_RUN with a copy of it. */
 struct clean_plan;
 void app_confirm_clean(struct app *a, const struct clean_plan *p);
+/* Ask for a command to run in these agents. */
+void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n);
 /* Ask before stopping jobs, of whichever berth process: exactly those that are listed. */
 void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n);
 void app_confirm_agents(

@@ -25,7 +25,7 @@ struct slot {
 	char *filter; /* text of its filter or search; NULL: none */
 };
 
-enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT };
+enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT, PROMPT_RUN };
 enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT };
 
 struct app {
@@ -53,7 +53,9 @@ struct app {
 	enum prompting prompting;
 	struct prompt prompt;
 	char prompt_problem[ERR_MSG_MAX];
-	struct history filters, files, commands;
+	struct history filters, files, commands, runs;
+	struct command *prompted; /* sent when the prompt is done: PROMPT_RUN */
+	char prompt_label[96];
 	struct dialog dialog;
 	enum asking asking;
 	struct command *asked; /* sent when the dialog is confirmed */
@@ -103,6 +105,7 @@ void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
 void app_tell_orphans(struct app *a, int n); /* on the message line */
 
 /* agent_acts.c */
+void agents_run_prompt(struct app *a, enum prompt_end end);
 void agents_result(struct app *a, const struct event *e); /* EV_RESULT */
 
 /* shell.c */

@@ -196,6 +196,8 @@ void deed_prompt(struct app *a, enum prompt_end end)
 		save_prompt(a, end);
 	else if (a->prompting == PROMPT_IMPORT)
 		import_prompt(a, end);
+	else if (a->prompting == PROMPT_RUN)
+		agents_run_prompt(a, end);
 }
 
 static void copy(struct app *a)

@@ -291,7 +291,8 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 			canvas_right(c, c->columns - 1 - w, y, w, STYLE(BAD), a->prompt_problem);
 			room -= w;
 		}
-		prompt_draw(&a->prompt, c, 0, y, room, labels[a->prompting]);
+		prompt_draw(&a->prompt, c, 0, y, room,
+			a->prompting == PROMPT_RUN ? a->prompt_label : labels[a->prompting]);
 		return true;
 	}
 	if (!a->said[0])

@@ -7,6 +7,7 @@
 
 #include <berth/str.h>
 
+#include "agents/host.h"
 #include "agents/journalled.h"
 #include "agents/rulebook.h"
 #include "agents/run.h"
@@ -57,29 +58,34 @@ static void write_entry(struct recorder *by, void *ctx)
 	record_event(by, &record, &err);
 }
 
+/* The rules first, then the command. */
+static int run_checked(
+	struct run_request *q, const struct policy *policy, struct run_result *ret, struct err *e)
+{
+	struct lane_about about;
+	struct err why = ERR_INIT;
+
+	q->policy = policy;
+	if (q->host || q->context || lane_find(q->agent, &about, NULL) ||
+		!rulebook_check(about.name, policy, q->def, q->argv, q->argc, &why))
+		return agents_run(q, ret, e);
+	memset(ret, 0, sizeof *ret);
+	ret->ended = ENDED_REFUSED;
+	ret->exit_code = 125;
+	ret->err = why;
+	run_where(ret, &about);
+	journal_end(journal_open_for(q, &about), ret);
+	return err_copy(e, &why);
+}
+
 int agents_run_recorded(const struct run_request *r, const struct policy *policy,
 	const char *program, struct run_result *ret, struct err *e)
 {
 	struct recorder by = {.program = program};
 	struct run_request q = *r;
 	struct entry entry = {&q, ret};
-	struct lane_about about;
-	struct err why = ERR_INIT;
-	int result;
+	int result = run_checked(&q, policy, ret, e);
 
-	q.policy = policy;
-	if (!q.host && !q.context && !lane_find(r->agent, &about, NULL) &&
-		rulebook_check(about.name, policy, r->def, r->argv, r->argc, &why)) {
-		memset(ret, 0, sizeof *ret);
-		ret->ended = ENDED_REFUSED;
-		ret->exit_code = 125;
-		ret->err = why;
-		run_where(ret, &about);
-		journal_end(journal_open_for(r, &about), ret);
-		result = err_copy(e, &why);
-	} else {
-		result = agents_run(&q, ret, e);
-	}
 	/* Who talked to the engine has threads, and has waited longer than the disk takes. */
 	if (ret->path == RUN_ENGINE) {
 		write_entry(&by, &entry);
@@ -87,5 +93,16 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 	} else {
 		recorder_apart(&by, write_entry, &entry);
 	}
+	return result;
+}
+
+int agents_run_hosted(
+	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	struct run_request q = *r;
+	struct entry entry = {&q, ret};
+	int result = run_checked(&q, &h->policy, ret, e);
+
+	write_entry(&h->recorder, &entry);
 	return result;
 }

@@ -78,14 +78,16 @@ const char *health_name(enum health h)
 
 const char *agent_act_name(enum agent_act a)
 {
-	static const char *const names[] = {"leave", "bring up", "take down", "recreate"};
+	static const char *const names[] = {
+		"leave", "bring up", "take down", "recreate", "run a command in"};
 
 	return names[a];
 }
 
 const char *agent_act_doing(enum agent_act a)
 {
-	static const char *const names[] = {"", "coming up", "going down", "recreating"};
+	static const char *const names[] = {
+		"", "coming up", "going down", "recreating", "running a command"};
 
 	return names[a];
 }

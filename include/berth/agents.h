@@ -147,6 +147,10 @@ struct run_result {
 int agents_run_recorded(const struct run_request *r, const struct policy *policy,
 	const char *program, struct run_result *ret, struct err *e);
 
+/* The same with the policy and the log of an agents_host, for programs that do other things beside. */
+int agents_run_hosted(
+	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e);
+
 /* Run one command in a running agent.  No engine is asked when its lane works.  Always fills *ret;
  * returns 0 when the command ran, whatever came of it. */
 int agents_run(const struct run_request *r, struct run_result *ret, struct err *e);

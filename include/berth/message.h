@@ -28,7 +28,8 @@ struct journal_piece;
 
 enum command_kind {
 	CMD_ACT,    /* act on targets */
-	CMD_AGENTS, /* agent_act on agents: targets' names are those of their containers */
+	CMD_AGENTS, /* agent_act on agents: targets' names are those of their containers;
+			     AGENT_RUN: argv */
 	CMD_JOURNAL, /* targets[0].name's journal (journal.h): ref 0 its commands, else one's seq + 1:
 			     what it printed -> EV_JOURNAL */
 	CMD_REFRESH,      /* list again now */

@@ -118,7 +118,14 @@ struct container {
 };
 
 /* What can be done to an agent. */
-enum agent_act { AGENT_LEAVE, AGENT_BRING_UP, AGENT_TAKE_DOWN, AGENT_RECREATE, AGENT_ACT_COUNT };
+enum agent_act {
+	AGENT_LEAVE,
+	AGENT_BRING_UP,
+	AGENT_TAKE_DOWN,
+	AGENT_RECREATE,
+	AGENT_RUN,
+	AGENT_ACT_COUNT
+};
 const char *agent_act_name(enum agent_act a);  /* "bring up" */
 const char *agent_act_doing(enum agent_act a); /* "coming up" */
 

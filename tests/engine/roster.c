@@ -301,6 +301,44 @@ static void test_commands(void **state)
 	assert_int_equal(journal->commands[0].exit_code, 5);
 }
 
+static void run(const char *line)
+{
+	struct command *c = command_new(CMD_AGENTS);
+	char name[96];
+
+	snprintf(name, sizeof name, "berth-%s", names[0]);
+	c->agent_act = AGENT_RUN;
+	c->argc = 3;
+	c->argv = arena_array(&c->mem, 3, sizeof *c->argv);
+	c->argv[0] = "sh";
+	c->argv[1] = "-c";
+	c->argv[2] = arena_strdup(&c->mem, line);
+	command_target(c, "", "", name);
+	event_free(result);
+	result = NULL;
+	backend_send(b, c);
+	wait_result();
+}
+
+/* A command by the console: by the rules, and its end is told. */
+static void test_run(void **state)
+{
+	const struct snapshot *s;
+
+	(void)state;
+	run("exit 0");
+	assert_int_equal(result->err.kind, ERR_NONE);
+	assert_int_equal(result->agent_act, AGENT_RUN);
+	run("exit 7");
+	assert_int_equal(result->failed, 1);
+	assert_non_null(strstr(result->err.msg, "exit 7"));
+	run("sudo rm -rf /");
+	assert_int_equal(result->err.kind, ERR_REFUSED);
+	s = wait_agent(names[0], ran_one);
+	assert_null(agent_of(s, names[0])->problem);
+	snapshot_unref(s);
+}
+
 /* One that cannot come up says why in its row; the other is not touched by that. */
 static void test_failure(void **state)
 {
@@ -333,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_up),
 		cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_down),
 	};

@@ -14,6 +14,7 @@ static const unsigned possible[AGENT_ACT_COUNT] = {
 	[AGENT_BRING_UP] = IN(DOWN) | IN(STOPPED) | IN(GONE),
 	[AGENT_TAKE_DOWN] = IN(UP) | IN(STOPPED) | IN(GONE),
 	[AGENT_RECREATE] = IN(UP) | IN(STOPPED) | IN(GONE),
+	[AGENT_RUN] = IN(UP),
 };
 #undef IN
 
@@ -22,13 +23,14 @@ static enum agent_act meaning_of(enum action a)
 	return a == DO_AGENT_UP       ? AGENT_BRING_UP
 		: a == DO_AGENT_DOWN  ? AGENT_TAKE_DOWN
 		: a == DO_AGENT_RENEW ? AGENT_RECREATE
+		: a == DO_AGENT_RUN   ? AGENT_RUN
 				      : AGENT_LEAVE;
 }
 
 static bool can(const struct agent *a, enum agent_act act)
 {
 	return !a->pending && possible[act] >> a->state & 1 &&
-		(act == AGENT_TAKE_DOWN || a->defined);
+		(act == AGENT_TAKE_DOWN || act == AGENT_RUN || a->defined);
 }
 
 static void say_impossible(struct view *v, const struct agents_chosen *k, enum agent_act act)
@@ -85,7 +87,9 @@ bool agents_ask(struct view *v, enum action action)
 	else if (k.hidden)
 		app_say(v->app, ROLE_WARN, "%zu of the marked rows are not shown right now.",
 			k.hidden);
-	if (n)
+	if (n && act == AGENT_RUN)
+		app_prompt_run(v->app, k.a, n);
+	else if (n)
 		app_confirm_agents(v->app, act, k.a, n);
 	free(k.a);
 	return true;
