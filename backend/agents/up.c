@@ -197,6 +197,20 @@ static int limit_rate(struct bringing *b, const char *id, struct err *e)
 	return rate_set(x.pid, b->spec.net_rate, e);
 }
 
+/* Without its session's record a container that runs would be an orphan, and cleaned up. */
+static int remember_again(struct bringing *b, const struct existing *x, struct err *e)
+{
+	struct session known;
+
+	snprintf(b->session.session, sizeof b->session.session, "%s", x->session);
+	snprintf(b->session.id, sizeof b->session.id, "%s", x->id);
+	snprintf(b->session.spec, sizeof b->session.spec, "%s", x->spec);
+	if (!session_load(b->session.name, &known, NULL) && !strcmp(known.id, x->id) &&
+		!strcmp(known.engine, b->session.engine))
+		return 0;
+	return session_save(&b->session, e);
+}
+
 /* What stands under the agent's name: 0 nothing (any more), 1 up as asked. */
 static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
 {
@@ -217,7 +231,7 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 		ret->offered_again = !ret->was_up && offer_again(b, &x);
 		if (ret->was_up || ret->offered_again) {
 			snprintf(ret->id, sizeof ret->id, "%s", x.id);
-			return 1;
+			return remember_again(b, &x, e) ? -1 : 1;
 		}
 	}
 	ret->replaced = true;
