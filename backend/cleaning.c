@@ -13,7 +13,7 @@
 #include <berth/mem.h>
 
 #define UNDO_MS 10000
-#define COUNT_EVERY_NS (15 * 1000000000LL)
+#define COUNT_EVERY_NS (30 * 1000000000LL) /* a process may die without the engine knowing */
 #define COUNT_SOON_NS (2 * 1000000000LL)
 
 struct cleaning_work {
