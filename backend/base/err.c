@@ -29,6 +29,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 
 int err_sys(struct err *e, int errnum, const char *fmt, ...)
 {
+	const char *known = strerrordesc_np(errnum);
 	va_list ap;
 	size_t len;
 
@@ -41,7 +42,8 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	va_end(ap);
 	len = strlen(e->msg);
 	if (len < sizeof e->msg - 1)
-		snprintf(e->msg + len, sizeof e->msg - len, ": %s", strerrordesc_np(errnum));
+		snprintf(e->msg + len, sizeof e->msg - len, ": %s",
+			known ? known : "an error that has no name");
 	return -1;
 }
 
