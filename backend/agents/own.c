@@ -35,7 +35,7 @@ static int read_key(const char *path, unsigned char key[KEY_LEN])
 	return fd >= 0 && read(fd, key, KEY_LEN) == KEY_LEN ? 0 : -1;
 }
 
-/* Two processes may make it at once: link() lets one win, and both read the winner's. */
+/* Two processes or threads may make it at once: link() lets one win, and all read the winner's. */
 static int owner_key(unsigned char key[KEY_LEN], struct err *e)
 {
 	char dir[PATH_MAX], path[PATH_MAX + 16], tmp[PATH_MAX + 32];
@@ -46,7 +46,7 @@ static int owner_key(unsigned char key[KEY_LEN], struct err *e)
 	snprintf(path, sizeof path, "%s/owner.key", dir);
 	if (!read_key(path, key))
 		return 0;
-	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
+	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)gettid());
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || getrandom(key, KEY_LEN, 0) != KEY_LEN || write(fd, key, KEY_LEN) != KEY_LEN ||
 		fsync(fd) || (link(tmp, path) && errno != EEXIST)) {

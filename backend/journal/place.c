@@ -80,7 +80,7 @@ int journal_make(const char *name, size_t commands, uint64_t output_bytes,
 			f->mask[f->nmasks++] = (struct journal_mask){
 				mask_fingerprint(f->base, secrets[i].value, secrets[i].len),
 				(uint32_t)secrets[i].len, 0};
-	snprintf(fresh, sizeof fresh, "%s/.new-%d", dir, (int)getpid());
+	snprintf(fresh, sizeof fresh, "%s/.new-%d", dir, (int)gettid());
 	unlink(fresh);
 	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && !fill(fd, f, bytes) && !rename(fresh, path))
