@@ -29,6 +29,17 @@ static void fail(struct files_tree_totals *t, int errnum, const char *name)
 		path_error(&t->first, errnum, "delete", name);
 }
 
+/* Moving a directory elsewhere writes its "..", so one that is closed is opened first.  A link that took its
+ * place meanwhile is not followed. */
+static int put_away(int dir, const char *name, int stage, const char *to)
+{
+	if (renameat2(dir, name, stage, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EACCES || fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return renameat2(dir, name, stage, to, RENAME_NOREPLACE);
+}
+
 /* A directory below one that goes: into the stage, to be emptied when its turn comes. */
 static int lift(struct staging *s, int dir, const char *name, struct pending *p)
 {
@@ -36,7 +47,7 @@ static int lift(struct staging *s, int dir, const char *name, struct pending *p)
 
 	p->names = mem_grow(p->names, &p->cap, p->n + 1, sizeof *p->names);
 	to = stage_name(s, p->names[p->n]);
-	if (renameat2(dir, name, s->stage, to, RENAME_NOREPLACE) < 0)
+	if (put_away(dir, name, s->stage, to) < 0)
 		return -1;
 	p->n++;
 	return 0;
@@ -85,7 +96,7 @@ static void take_apart(struct staging *s, int dir, const char *name, const struc
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	/* Our own directory that we may not read or write: give ourselves the right first. */
-	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
+	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
 		empty(s, fd, op, p, t);
@@ -296,7 +307,7 @@ static int delete (struct op *op, struct files_root *r, const char *path, bool r
 		return op_cancelled(e);
 	/* From here on it is gone for everybody, whatever interrupts us. */
 	stage_name(s, away);
-	if (renameat2(dir, p.leaf, s->stage, away, RENAME_NOREPLACE) == 0)
+	if (put_away(dir, p.leaf, s->stage, away) == 0)
 		remove_tree(s, s->stage, away, op, t);
 	else if (errno == EXDEV) {
 		if (remove_beside(s, path, dir, p.leaf, op, t, e) < 0)
