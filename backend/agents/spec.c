@@ -13,6 +13,8 @@
 
 #include "lane/wire.h"
 
+#define SHM_BYTES ((uint64_t)64 << 20)
+
 const char *spec_role_name(enum spec_role r)
 {
 	static const char *const names[] = {"agent", "tool", "pool", "helper"};
@@ -84,14 +86,17 @@ static void add_mounts(cJSON *host, const struct spec *s)
 
 	for (size_t i = 0; i < s->mounts.n; i++) {
 		const struct mount *m = &s->mounts.mount[i];
-		cJSON *one = cJSON_CreateObject();
+		cJSON *one = cJSON_CreateObject(), *options;
 
 		cJSON_AddStringToObject(one, "Type", "bind");
 		cJSON_AddStringToObject(one, "Source", m->source);
 		cJSON_AddStringToObject(one, "Target", m->target);
 		cJSON_AddBoolToObject(one, "ReadOnly", m->read_only);
-		cJSON_AddStringToObject(
-			cJSON_AddObjectToObject(one, "BindOptions"), "Propagation", "rprivate");
+		options = cJSON_AddObjectToObject(one, "BindOptions");
+		cJSON_AddStringToObject(options, "Propagation", "rprivate");
+		/* Read-only is a property of one mount: what else is mounted below it on the host would come
+		 * along writable (before API 1.44 there is no asking for more).  So it does not come along. */
+		cJSON_AddBoolToObject(options, "NonRecursive", m->read_only);
 		cJSON_AddItemToArray(array, one);
 	}
 	if (s->home) {
@@ -104,29 +109,50 @@ static void add_mounts(cJSON *host, const struct spec *s)
 	}
 }
 
+/*
+ * A file system in memory, with its options.  Its bytes and its files (a KiB or so each, in the kernel) count
+ * as the container's memory and outlive the command that made them: without a quota of both a flood ends with
+ * the OOM killer taking the only process left, the init.  So all of them together fit into the container.
+ */
+static void add_memory_fs(
+	cJSON *tmpfs, const char *target, uint64_t bytes, uint64_t files, const char *options)
+{
+	char text[200];
+
+	snprintf(text, sizeof text, "rw,nosuid,nodev,size=%llu,nr_inodes=%llu,%s",
+		(unsigned long long)bytes, (unsigned long long)files, options);
+	cJSON_AddStringToObject(tmpfs, target, text);
+}
+
+static uint64_t at_most(uint64_t bytes, uint64_t most)
+{
+	return bytes < most ? bytes : most;
+}
+
 static void add_tmpfs(cJSON *host, const struct spec *s)
 {
 	cJSON *tmpfs = cJSON_AddObjectToObject(host, "Tmpfs");
-	char text[160];
+	uint64_t memory = s->limits.memory_bytes,
+		 tmp = at_most(s->limits.tmp_bytes, memory / (s->home ? 2 : 4));
+	uint64_t files = memory / 16384;
+	char own[96];
 
-	snprintf(text, sizeof text, "rw,nosuid,nodev,exec,size=%llu,mode=1777",
-		(unsigned long long)s->limits.tmp_bytes);
-	cJSON_AddStringToObject(tmpfs, "/tmp", text);
-	snprintf(text, sizeof text, "rw,nosuid,nodev,noexec,size=1048576,mode=0755,uid=%u,gid=%u",
-		(unsigned)s->uid, (unsigned)s->gid);
-	cJSON_AddStringToObject(tmpfs, "/run", text);
+	add_memory_fs(tmpfs, "/tmp", tmp, files, "exec,mode=1777");
+	/* In the place of the engine's own, which has no limit of files. */
+	add_memory_fs(
+		tmpfs, "/dev/shm", at_most(SHM_BYTES, memory / 8), files / 4, "noexec,mode=1777");
+	snprintf(own, sizeof own, "noexec,mode=0755,uid=%u,gid=%u", (unsigned)s->uid,
+		(unsigned)s->gid);
+	add_memory_fs(tmpfs, "/run", 1 << 20, 1024, own);
 	if (!s->home) {
-		snprintf(text, sizeof text,
-			"rw,nosuid,nodev,exec,size=%llu,mode=0700,uid=%u,gid=%u",
-			(unsigned long long)s->limits.tmp_bytes, (unsigned)s->uid,
+		snprintf(own, sizeof own, "exec,mode=0700,uid=%u,gid=%u", (unsigned)s->uid,
 			(unsigned)s->gid);
-		cJSON_AddStringToObject(tmpfs, SPEC_HOME, text);
+		add_memory_fs(tmpfs, SPEC_HOME, tmp, files, own);
 	}
 	if (s->secrets) {
-		snprintf(text, sizeof text,
-			"rw,nosuid,nodev,noexec,size=1048576,mode=0700,uid=%u,gid=%u",
-			(unsigned)s->uid, (unsigned)s->gid);
-		cJSON_AddStringToObject(tmpfs, LANE_SECRETS_DIR, text);
+		snprintf(own, sizeof own, "noexec,mode=0700,uid=%u,gid=%u", (unsigned)s->uid,
+			(unsigned)s->gid);
+		add_memory_fs(tmpfs, LANE_SECRETS_DIR, 1 << 20, 256, own);
 	}
 }
 
@@ -148,7 +174,6 @@ static void add_limits(cJSON *host, const struct spec *s)
 	number(host, "MemorySwap", s->limits.memory_bytes);
 	number(host, "NanoCpus", (uint64_t)(s->limits.cpus * 1e9 + 0.5));
 	number(host, "PidsLimit", (uint64_t)s->limits.pids);
-	number(host, "ShmSize", 64 << 20);
 	add_ulimit(ulimits, "core", 0);
 	add_ulimit(ulimits, "nofile", (uint64_t)s->limits.open_files);
 	add_ulimit(ulimits, "fsize", s->limits.file_bytes);
@@ -181,6 +206,10 @@ static void add_security(cJSON *host, const struct spec *s)
 	cJSON_AddBoolToObject(host, "Init", false);
 	cJSON_AddStringToObject(host, "IpcMode", "private");
 	cJSON_AddStringToObject(host, "CgroupnsMode", "private");
+	/* Shared memory segments end with the last process that has them: else they outlive the command, as
+	 * memory that nothing can be killed for. */
+	cJSON_AddStringToObject(
+		cJSON_AddObjectToObject(host, "Sysctls"), "kernel.shm_rmid_forced", "1");
 }
 
 static void add_log(cJSON *host)
@@ -227,8 +256,8 @@ static cJSON *profile_of(const struct spec *s)
 		s->sudo ? 0 : (unsigned)s->gid);
 	cJSON_AddStringToObject(root, "Image", s->image);
 	cJSON_AddStringToObject(root, "User", user);
-	if (s->workdir)
-		cJSON_AddStringToObject(root, "WorkingDir", s->workdir);
+	/* Never the image's: /proc/self/fd/N there has led runtimes out to the host. */
+	cJSON_AddStringToObject(root, "WorkingDir", s->workdir ? s->workdir : "/");
 	cJSON_AddItemToObject(root, "Env", strings(env, nenv));
 	cJSON_AddItemToObject(root, "Entrypoint", strings(entry, nentry));
 	cJSON_AddItemToObject(root, "Cmd", cJSON_CreateArray());
