@@ -15,6 +15,7 @@
 #include <berth/mem.h>
 
 #include "agents/enforce.h"
+#include "agents/home.h"
 #include "agents/host.h"
 #include "agents/network.h"
 #include "agents/own.h"
@@ -39,7 +40,7 @@ struct bringing { /* what has been made so far */
 	struct secret_values secrets;
 	struct arena mem;
 	char proof[PROOF_MAX], home[96];
-	bool offered, created;
+	bool offered, created, home_made;
 };
 
 static uint64_t us_since(int64_t start)
@@ -76,66 +77,6 @@ static int add_mounts(struct bringing *b, struct err *e)
 			mounts_add(l, MOUNT_OURS, b->offer.dir, LANE_DIR, true, NULL, 0, e)
 		? -1
 		: 0;
-}
-
-/* A new volume belongs to root; a helper without network hands it to the container's user. */
-static int make_home(struct bringing *b, struct err *e)
-{
-	static const char *const caps[] = {"CHOWN", "DAC_OVERRIDE", "FOWNER"};
-	AUTO_STR struct str body = STR_INIT, path = STR_INIT;
-	char uid[16], gid[16], name[64], proof[PROOF_MAX];
-	const char *entry[] = {LANE_GUEST_PATH, "chown", uid, gid, SPEC_HOME};
-	struct spec helper = {.role = SPEC_HELPER,
-		.name = name,
-		.image = b->spec.image,
-		.entry = entry,
-		.nentry = 5,
-		.limits = tool_limits_small,
-		.caps = caps,
-		.ncaps = 3,
-		.home = b->home};
-	struct err e2 = ERR_INIT;
-	AUTO_STR struct str owner = STR_INIT;
-	char id[65];
-	int result = -1;
-
-	str_addf(&path, "/volumes/%s", b->home);
-	if (!sync_ask(b->h->engine, "look for the volume %s", b->home, "GET", path.s, NULL, 0, NULL,
-		    &e2))
-		return 0;
-	if (e2.kind != ERR_NOT_FOUND)
-		return err_copy(e, &e2);
-	if (own_proof(b->h->info.id, b->home, OWN_HOME, proof, e))
-		return -1;
-	str_addf(&body,
-		"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\","
-		"\"berth.proof\":\"%s\"}}",
-		b->home, b->def->id, proof);
-	if (sync_ask(b->h->engine, "make the volume %s", b->home, "POST", "/volumes/create", body.s,
-		    0, NULL, e))
-		return -1;
-	snprintf(uid, sizeof uid, "%u", (unsigned)b->spec.uid);
-	snprintf(gid, sizeof gid, "%u", (unsigned)b->spec.gid);
-	snprintf(name, sizeof name, "berth-helper-%.16s", b->session.session);
-	own_label(&owner);
-	helper.owner = owner.s;
-	helper.session = b->session.session;
-	helper.engine = b->h->info.id;
-	if (own_proof(b->h->info.id, name, b->session.session, proof, e))
-		goto out;
-	helper.proof = proof;
-	if (mounts_add(
-		    &helper.mounts, MOUNT_OURS, b->h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
-		host_create(b->h, &helper, id, e))
-		goto out;
-	result = host_start_and_wait(b->h, name, id, e);
-	host_remove(b->h, id, NULL);
-out:
-	if (result)
-		sync_ask(b->h->engine, "remove the volume %s", b->home, "DELETE", path.s, NULL, 0,
-			NULL, NULL);
-	mounts_release(&helper.mounts);
-	return result;
 }
 
 /* Of what is handed over everything is a secret, whether it becomes a file or a variable. */
@@ -315,7 +256,8 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (own_proof(b->h->info.id, a->container, b->session.session, b->proof, e))
 		return -1;
 	/* The lane's directory is part of what is mounted, so of what is compared. */
-	if (lane_place(a->container, b->offer.dir, e) || make_home(b, e))
+	if (lane_place(a->container, b->offer.dir, e) ||
+		home_make(b->h, &b->spec, b->def->id, b->session.session, &b->home_made, e))
 		return -1;
 	if (host_lane_dir_exists(b->offer.dir) && !add_mounts(b, NULL)) {
 		spec_hash(&b->spec, hash);
@@ -400,6 +342,8 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 		host_remove(h, ret->id, NULL);
 		session_forget(a->container);
 	}
+	if (result && b.home_made)
+		home_unmake(h, b.home);
 	if (result && (b.created || b.offered)) {
 		lane_forget(a->container);
 		journal_forget(a->container);
