@@ -173,7 +173,7 @@ static int read_agent(struct reader *r, const struct node *n, const struct backe
 		return -1;
 	if (!a.id)
 		return node_err(r->c, n, e, "an agent needs id:.");
-	if (team_check_id(r->c, n, a.id, e))
+	if (team_check_id(r->c, n, a.id, e) || team_check_image(r->c, n, b->image, e))
 		return -1;
 	if (b->mode > 0)
 		return node_err(r->c, n, e,

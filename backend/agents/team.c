@@ -67,6 +67,8 @@ int team_read_env(const struct reader *r, const struct node *n, void *at, struct
 	return 0;
 }
 
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 int team_check_id(const struct config *c, const struct node *n, const char *id, struct err *e)
 {
 	struct node at = *n;
@@ -76,14 +78,25 @@ int team_check_id(const struct config *c, const struct node *n, const char *id, 
 		at.line = n->key_line;
 		at.column = n->key_column;
 	}
-	if (!*id || strlen(id) > 48 ||
-		!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *id) ||
-		strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
-			strlen(id))
+	if (!*id || strlen(id) > 48 || !strchr(LETTERS_AND_DIGITS, *id) ||
+		strspn(id, LETTERS_AND_DIGITS "_.-") != strlen(id))
 		return node_err(c, &at, e,
 			"\"%.60s\" cannot be a name here: letters, digits, _ . and -, a letter or "
 			"digit first, at most 48.",
 			id);
+	return 0;
+}
+
+/* It becomes part of a path of the engine's interface. */
+int team_check_image(const struct config *c, const struct node *n, const char *image, struct err *e)
+{
+	if (image &&
+		(strlen(image) > 255 || !strchr(LETTERS_AND_DIGITS, *image) || !*image ||
+			strspn(image, LETTERS_AND_DIGITS "_.-/:@") != strlen(image) ||
+			strstr(image, "..") || strstr(image, "//")))
+		return node_err(c, n, e,
+			"\"%.80s\" cannot name an image: [REGISTRY/]NAME[:TAG] or NAME@sha256:DIGEST.",
+			image);
 	return 0;
 }
 

@@ -206,7 +206,8 @@ int team_read_agent(
 {
 	struct agent_reading a = {.limits = agent_limits, .def = {.commands = true, .role = ""}};
 
-	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, agent_fields, &a, e))
+	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, agent_fields, &a, e) ||
+		team_check_image(r->c, n, a.def.image, e))
 		return -1;
 	if (!a.def.workspace)
 		return node_err(

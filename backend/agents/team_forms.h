@@ -47,6 +47,8 @@ struct grants {
 };
 
 int team_check_id(const struct config *c, const struct node *n, const char *id, struct err *e);
+int team_check_image(
+	const struct config *c, const struct node *n, const char *image, struct err *e);
 int team_read_agent(
 	const struct reader *r, const struct node *n, struct agent_def *out, struct err *e);
 int team_read_tool(

@@ -78,7 +78,8 @@ int team_read_tool(
 	static const char *const shell[] = {"/bin/sh", "-c"};
 	const char **argv;
 
-	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, tool_fields, &t, e))
+	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, tool_fields, &t, e) ||
+		team_check_image(r->c, n, t.def.image, e))
 		return -1;
 	if (!t.def.image)
 		return node_err(r->c, n, e, "the tool %s needs image:.", n->key);
