@@ -45,6 +45,9 @@ static void write_entry(struct recorder *by, void *ctx)
 		record.engine = r->engine;
 	}
 	audit_argv(&command, x->q->argc, x->q->argv);
+	/* By its name a secret is not always known: sh -c 'curl -H "X: VALUE"'. */
+	journal_mask(record.name, command.s, command.len);
+	journal_mask(record.name, err.msg, strlen(err.msg));
 	snprintf(how, sizeof how, "%s %d", run_ended_name(r->ended), r->exit_code);
 	kv[0] = (struct key_value){"command", command.s, false};
 	kv[1] = (struct key_value){"ended", how, false};

@@ -22,6 +22,9 @@ struct journal_secret {
 /* A new, empty journal for a container that comes up, in place of an older one.  commands 0: none. */
 int journal_make(const char *name, size_t commands, uint64_t output_bytes,
 	const struct journal_secret *secrets, size_t nsecrets, struct err *e);
+/* Put stars over the values of this container's secrets: they are known by their fingerprints only, in the
+ * container's journal; where there is none nothing is masked. */
+void journal_mask(const char *name, char *text, size_t n);
 /* The container is gone. */
 void journal_forget(const char *name);
 

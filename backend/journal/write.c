@@ -151,6 +151,20 @@ static int claim(struct journal_entry *j, struct journal_file *shared)
 	return -1;
 }
 
+void journal_mask(const char *name, char *text, size_t n)
+{
+	struct journal_file head, *map;
+	AUTO_CLOSE int fd = journal_open(name, O_RDONLY, &head);
+
+	if (fd < 0)
+		return;
+	map = mmap(NULL, head.data_at, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return;
+	mask_text(map, text, n);
+	munmap(map, head.data_at);
+}
+
 struct journal_entry *journal_begin(
 	const char *name, const char *program, const char *command, bool terminal)
 {
