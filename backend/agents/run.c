@@ -53,7 +53,6 @@ struct running {
 	struct lane_ended end;
 	struct journal_entry *journal; /* NULL: none is kept */
 	bool ended, cancelled;
-	bool cut; /* nobody waits for the end of the streams: something may live and hold them open */
 	char *buf;  /* CHUNK bytes */
 	char *held; /* input that the command has not taken yet */
 	size_t held_at, held_n;
@@ -183,7 +182,6 @@ static int on_lane(struct running *g, struct err *e)
 		lane_broke(&g->c, &g->end, &g->out->err);
 	else if (what == 2 && g->end.left)
 		g->end.left = (uint32_t)lane_end_command(&g->c, LEFT_MS);
-	g->cut = g->end.left || what < 0;
 	g->ended |= what == 2 || what < 0;
 	return 0;
 }
@@ -200,31 +198,45 @@ static int on_overdue(struct running *g, struct err *e)
 		g->out->err = why;
 		if (g->cancelled)
 			g->end.how = LANE_CANCELLED;
-		g->ended = g->cut = true;
+		g->ended = true;
 	}
 	return 0;
 }
 
 static int wait_ms(const struct running *g)
 {
-	int journal = journal_wait_ms(g->journal), lane;
+	int journal = journal_wait_ms(g->journal), lane = lane_wait_ms(&g->c);
 
-	if (g->ended)
-		lane = g->cut ? LEFT_MS : -1;
-	else
-		lane = lane_wait_ms(&g->c);
 	return journal < 0 || (lane >= 0 && lane < journal) ? lane : journal;
 }
 
 enum { P_LANE, P_OUT, P_ERROR, P_IN_FROM, P_IN_TO, P_CANCEL, P_RESIZE, P_COUNT };
 
+/* With its tree gone all that a command wrote is in the pipe.  Whoever else holds the other end (it can be
+ * passed on, to a process of another command, or something lives that could not be ended) is not waited for. */
+static void drain(struct running *g, struct stream *s)
+{
+	int room = s->from >= 0 ? fcntl(s->from, F_GETPIPE_SZ) : 0;
+	uint64_t most = s->seen + (room > 0 ? (uint64_t)room : 0);
+
+	while (s->from >= 0 && s->seen < most) {
+		struct pollfd p = {s->from, POLLIN, 0};
+
+		if (poll(&p, 1, 0) <= 0)
+			break;
+		pump(g, s);
+	}
+	cleanup_close(&s->from);
+	s->from = -1;
+}
+
 static int relay(struct running *g, struct err *e)
 {
-	while (!g->ended || g->stdout_.from >= 0 || g->stderr_.from >= 0) {
-		struct pollfd p[P_COUNT] = {{g->ended ? -1 : g->c.conn, POLLIN, 0},
-			{g->stdout_.from, POLLIN, 0}, {g->stderr_.from, POLLIN, 0},
-			{g->in.to >= 0 && !g->held_n && !g->ended ? g->in.from : -1, POLLIN, 0},
-			{g->held_n && !g->ended ? g->in.to : -1, POLLOUT, 0},
+	while (!g->ended) {
+		struct pollfd p[P_COUNT] = {{g->c.conn, POLLIN, 0}, {g->stdout_.from, POLLIN, 0},
+			{g->stderr_.from, POLLIN, 0},
+			{g->in.to >= 0 && !g->held_n ? g->in.from : -1, POLLIN, 0},
+			{g->held_n ? g->in.to : -1, POLLOUT, 0},
 			{g->cancelled ? -1 : g->r->cancel_fd, POLLIN, 0},
 			{g->r->resize_fd, POLLIN, 0}};
 		int n = poll(p, P_COUNT, wait_ms(g));
@@ -233,9 +245,7 @@ static int relay(struct running *g, struct err *e)
 			return err_sys(e, errno, "waiting for the command failed");
 		if (n < 0)
 			continue;
-		if (!n && g->cut)
-			return 0;
-		if (!g->ended && on_overdue(g, e))
+		if (on_overdue(g, e))
 			return -1;
 		journal_tick(g->journal);
 		if (p[P_OUT].revents)
@@ -260,6 +270,8 @@ static int relay(struct running *g, struct err *e)
 		if (p[P_LANE].revents && on_lane(g, e))
 			return -1;
 	}
+	drain(g, &g->stdout_);
+	drain(g, &g->stderr_);
 	return 0;
 }
 

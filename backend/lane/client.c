@@ -150,6 +150,10 @@ int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
 	pid_t sender;
 	int r = wire_recv_from(c->conn, &head, body, fds, &nfds, &sender);
 
+	/* A guest that cannot take the command says so and hangs up at once.  That it did so without reading
+	 * everything is told first; what it said comes after. */
+	if (r < 0 && errno == ECONNRESET)
+		r = wire_recv_from(c->conn, &head, body, fds, &nfds, &sender);
 	if (r < 0 && errno == EAGAIN)
 		return 0;
 	/* Nothing from inside a container may become a descriptor of ours. */

@@ -16,7 +16,7 @@
  *  - A connection is only served when the kernel says its peer is outside this PID namespace (pid
  * 0), so commands cannot start commands with the host's voice.
  *  - Each command has a supervisor of its own (supervise.c), the subreaper of everything it starts.
- *    A command may kill its supervisor: its tree then becomes ours, and what is ours but no
+ *    A command may kill or stop its supervisor: its tree then becomes ours, and what is ours but no
  * supervisor is killed at once.
  *  - All it can gain by tampering is to lie about its own result.  The host treats every byte from
  *    here as hostile, and ends the container by its cgroup if the guest does not.
@@ -44,6 +44,7 @@
 #define SUPERVISORS_MAX 4096
 #define BOOT_RETRY_MS 200
 #define STOP_GRACE_MS 2000
+#define CHASES_MAX 256
 
 struct guest_user guest_user;
 static pid_t supervisor[SUPERVISORS_MAX];
@@ -87,16 +88,22 @@ static void kill_strays(void)
 	}
 }
 
-/* SIGCHLD: a supervisor that ended in order leaves nothing; after any other death look for strays.
+/*
+ * SIGCHLD: a supervisor that ended in order leaves nothing; after any other death look for strays.  One that was
+ * stopped was stopped by its command, to outlive a time-out: it ends, and with it the command.  Strays that are
+ * always elsewhere when the list of processes is read are ended with everything else here.
  */
 static void reap(void)
 {
+	static int chases;
 	bool strays = false;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (is_supervisor(pid)) {
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status)) {
+			kill(pid, SIGKILL);
+		} else if (is_supervisor(pid)) {
 			strays |= !WIFEXITED(status);
 			forget(pid);
 		} else {
@@ -105,6 +112,11 @@ static void reap(void)
 	}
 	if (strays)
 		kill_strays();
+	chases = strays ? chases + 1 : 0;
+	if (chases > CHASES_MAX) {
+		kill(-1, SIGKILL);
+		chases = 0;
+	}
 }
 
 static int boot_connect(void)
@@ -310,6 +322,8 @@ static void on_signal(int sfd)
 
 		if (sig == SIGCHLD)
 			reap();
+		else if (info.ssi_pid)
+			continue; /* a command here; who may stop us is outside, where numbers are not ours */
 		else if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT || sig == SIGPWR)
 			stop(sig);
 		else if (sig == SIGHUP || sig == SIGUSR1 || sig == SIGUSR2 || sig == SIGWINCH)
