@@ -1,0 +1,90 @@
+"""guest.py - attacks on the init from inside: all they gain is a lie about their own result, or an error that says so."""
+import os
+import time
+
+from room import attack, processes, wait_for
+
+
+def init_of(room, agent):
+    return room.engine.inspect("berth-" + agent)["State"]["Pid"]
+
+
+def works(room, name, agent, init):
+    """The container is what it was: the same init, nothing left of the attack, and it runs commands."""
+    room.finding(name, bool(room.settled(room.id_of(agent))), f"left: {processes(room.id_of(agent))}")
+    room.finding(name, init_of(room, agent) == init, "the init is the one it was")
+    done = room.exec(agent, "echo", "works")
+    room.finding(name, done.out == b"works\n", f"it works: {done!r}")
+
+
+@attack("guest-signals", "guest-tracing", "guest-sockets")
+def by_hand(room):
+    init = init_of(room, room.a)
+    for what, name in (("signals", "guest-signals"), ("look", "guest-tracing"), ("sockets", "guest-sockets")):
+        done = room.inside(room.a, "guest", what)
+        lines = done.out.decode().splitlines()
+        room.finding(name, done.code == 0 and lines, f"{what}: {done!r}")
+        for line in lines:
+            _, verdict, text = line.split(" ", 2)
+            room.findings.append((name, verdict, text))
+        works(room, name, room.a, init)
+    # The engine, from outside, is obeyed.
+    begun = time.monotonic()
+    status, _ = room.engine.ask("POST", f"/containers/berth-{room.c}/stop?t=30")
+    room.finding("guest-signals", status == 204 and time.monotonic() - begun < 25, "docker stop does not have to kill it")
+    assert room.berth("up", room.path("team.yaml"), env={"ATTACK_KEY": room.key}).code == 0
+
+
+@attack("guest-supervisor")
+def supervisor(room):
+    name, init = "guest-supervisor", init_of(room, room.a)
+    for what in ("kill-all", "kill-supervisor", "stop-supervisor", "stop-all", "chain"):
+        done = room.inside(room.a, "guest", what, options=("--timeout", "3"), timeout=60)
+        room.finding(name, done.code in (124, 125, 137), f"{what}: {done!r}")
+        room.finding(name, done.code == 124 or b"supervisor" in done.err or b"container ended" in done.err, f"{what} is told as such: {done.err!r}")
+        works(room, name, room.a, init)
+
+
+@attack("guest-passed-output")
+def passed_output(room):
+    """A command's output, handed to a process of another command, does not keep the first one's client waiting."""
+    name = "guest-passed-output"
+    keeper = room.popen("exec", room.a, "--", "/attack/inside", "guest", "keep", "/tmp/pass")
+    keeper.stdout.readline()
+    done = room.inside(room.a, "guest", "give", "/tmp/pass", timeout=30)
+    room.finding(name, done.code == 0 and done.out == b"given\n", f"{done!r}")
+    keeper.terminate()
+    keeper.communicate(timeout=30)
+
+
+@attack("guest-starved")
+def starved(room):
+    """Memory that belongs to no process, and a client that reads nothing: others go on."""
+    name, init = "guest-starved", init_of(room, room.c)
+    for _ in range(2):
+        room.inside(room.c, "guest", "hoard", options=("--timeout", "2"), timeout=60)
+        works(room, name, room.c, init)
+    stuck = room.popen("exec", room.a, "--", "sh", "-c", "yes | head -c 100000000; echo >&2 done")
+    time.sleep(0.1)
+    os.kill(stuck.pid, 19)
+    began = [room.exec(room.a, "sh", "-c", "yes | head -c 3000000 | wc -c", timeout=60).out for _ in range(3)]
+    room.finding(name, began == [b"3000000\n"] * 3, f"others meanwhile: {began}")
+    os.kill(stuck.pid, 18)
+    out, err = stuck.communicate(timeout=120)
+    room.finding(name, len(out) == 100000000 and err == b"done\n", f"and the stopped one loses nothing: {len(out)} bytes")
+
+
+@attack("guest-killed")
+def killed(room):
+    """The init itself killed, from the host: whoever waits hears of it, and `up` makes the container anew."""
+    name = "guest-killed"
+    waiting = room.popen("exec", room.c, "--", "sleep", "1000")
+    wait_for(lambda: len(processes(room.id_of(room.c))) > 2)
+    os.kill(init_of(room, room.c), 9)
+    _, err = waiting.communicate(timeout=30)
+    room.finding(name, waiting.returncode in (125, 137) and err, f"exit {waiting.returncode}, {err!r}")
+    room.finding(name, wait_for(lambda: not processes(room.id_of(room.c))) or not processes(room.id_of(room.c)), "nothing is left of the container's processes")
+    done = room.exec(room.c, "true")
+    room.finding(name, done.code == 125 and done.err, f"the next one: {done!r}")
+    done = room.berth("up", room.path("team.yaml"), env={"ATTACK_KEY": room.key})
+    room.finding(name, done.code == 0 and room.exec(room.c, "true").code == 0, f"up makes it anew: {done!r}")

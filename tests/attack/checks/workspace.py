@@ -1,0 +1,221 @@
+"""workspace.py - checks 34 to 44: what an agent leaves in its workspace, met by berth on the host's side."""
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from room import BERTH, SOAK, attack
+
+ENTRIES = 100000 if SOAK else 20000
+
+
+def secret_in(room, done):
+    return b"HOST-SECRET" in done.out or b"HOST-SECRET" in done.err
+
+
+def untouched(room, number):
+    with open(room.secret, "rb") as f:
+        room.finding(number, f.read() == b"HOST-SECRET-5f1d\n", "the host's file is as it was")
+    room.finding(number, os.listdir(room.path("host")) == ["secret"], "the host's directory is as it was")
+
+
+def leaked(root):
+    """Files below root that hold the host's secret: copies that followed a link."""
+    out = subprocess.run(["grep", "-rIl", "--no-messages", "--devices=skip", "HOST-SECRET-5f1d", root], stdout=subprocess.PIPE, check=False)
+    return out.stdout.decode("utf-8", "replace").split()
+
+
+@attack(34, 35, 37, 38, 39, 40, 41, 43)
+def litter(room):
+    marker = room.path("ran-on-the-host")
+    room.try_inside(room.a, "litter", room.secret, room.path("docs/mine"), marker, ENTRIES)
+    ws = room.path("ws-a")
+    hostile = {"PATH": os.environ["PATH"]}
+
+    # A .berth of the agent's, where berth prepares its changes: refused, not used.
+    done = room.berth("files", "write", "--root", ws, "new", stdin=b"x\n")
+    room.finding(43, done.code == 4 and b".berth" in done.err and not os.listdir(ws + "/.berth"), f"a planted .berth: {done!r}")
+    os.rmdir(ws + "/.berth")
+
+    for path in ("absolute", "absolute-dir/secret", "nest/inner/link", "nest/inner/dir/secret", "nest/inner/up/../host/secret"):
+        done = room.berth("files", "read", "--root", ws, path)
+        room.finding(34, done.code != 0 and not secret_in(room, done), f"reading {path}")
+        done = room.berth("files", "write", "--root", ws, path, stdin=b"OVERWRITTEN\n")
+        room.finding(34, not secret_in(room, done), f"writing {path}")
+    untouched(room, 34)
+
+    # Whole trees: links are copied as links, never followed; nothing of the host lands in the copy.
+    done = room.berth("files", "copy", "--root", ws, "nest", "copied")
+    room.finding(35, not leaked(ws + "/copied"), f"the copy holds the host's {leaked(ws + '/copied')}")
+    room.finding(35, not os.path.lexists(ws + "/copied") or os.path.islink(ws + "/copied/inner/link"), "a link is copied as a link")
+    done = room.berth("files", "search", "--root", ws, "--all", "--files", "HOST-SECRET", "nest")
+    room.finding(35, not done.out.strip(), f"search does not follow: {done.out[:100]!r}")
+    done = room.berth("files", "delete", "--recursive", "--root", ws, "copied")
+    room.finding(35, done.code == 0 and not os.path.lexists(ws + "/copied"), f"deleting the copy: {done!r}")
+    untouched(room, 35)
+
+    room.finding(37, not os.path.lexists(ws + "/hard"), "no hard link was made")
+    room.finding(37, os.stat(room.path("docs/mine")).st_nlink == 1, "the read-only file has one name")
+
+    # FIFO and socket: everything comes back (room.berth fails what hangs).
+    for args in (("read", "special/fifo"), ("read", "special/socket"), ("scan", "--totals", "special"),
+                 ("search", "needle", "special"), ("copy", "special", "special-copy"),
+                 ("transform", "needle", "pin", "special")):
+        done = room.berth("files", args[0], "--root", ws, *args[1:], timeout=60, env=hostile)
+        room.finding(38, args[0] != "read" or done.code == 1, f"files {args}: exit {done.code}")
+    room.berth("files", "delete", "--recursive", "--root", ws, "special-copy")
+
+    # Odd names: as they are for programs, harmless for terminals.
+    done = room.berth("files", "scan", "--root", ws, "--json", "names")
+    lines = done.out.splitlines()
+    entries = [json.loads(line) for line in lines]
+    room.finding(39, done.code == 0 and len(entries) >= 24, f"{len(entries)} odd names listed")
+    room.finding(39, not any(c in done.out for c in (b"\x1b", b"\x07", b"\x9b31m")), "the list is free of control bytes")
+    for path in ("../ws-b", "../ws-a-evil/x", "names/../../host/secret", "/etc/passwd", ws + "-evil/x", "x" * 5000, "names/" + "y" * 256):
+        os.makedirs(ws + "-evil", exist_ok=True)
+        done = room.berth("files", "read", "--root", ws, path)
+        room.finding(39, done.code in (1, 2) and not secret_in(room, done), f"reading {path[:60]}: exit {done.code}")
+        done = room.berth("files", "write", "--root", ws, path, stdin=b"x")
+        room.finding(39, done.code in (1, 2, 4), f"writing {path[:60]}: exit {done.code}")
+    room.finding(39, not os.listdir(ws + "-evil"), "the neighbour whose name begins alike is empty")
+
+    done = room.berth("files", "scan", "--root", ws, "--totals", "--json", timeout=120)
+    summary = [json.loads(line) for line in done.out.splitlines()][-1]
+    room.finding(40, done.code in (0, 1) and ENTRIES < json.loads(json.dumps(summary)).get("summary", {}).get("files", ENTRIES + 1), f"a scan of all of it: {str(summary)[:200]}")
+    for path in ("loop-a", "self/self/self/loop-b"):
+        done = room.berth("files", "read", "--root", ws, path)
+        room.finding(40, done.code == 1, f"reading {path}: exit {done.code}")
+
+    # Nothing of the workspace is taken for berth's own or runs on the host.
+    for args in (("ps",), ("config", "check", ws + "/berth.yaml"), ("doctor",), ("up", room.path("team.yaml"))):
+        room.berth(*args, cwd=ws)
+    room.berth("files", "search", "--root", ".", "x", ".", cwd=ws)
+    room.finding(43, not os.path.lexists(marker), "nothing ran on the host")
+    done = room.berth("up", "berth.yaml", cwd=ws)
+    room.finding(43, done.code == 2, f"a team file from inside a workspace: {done!r}")
+    room.finding(43, not os.path.lexists(marker), "its command did not run")
+
+    # At last all of it goes, by the one who owns it.
+    for path in ("wide", "deep", "closed", "special", "names", "nest"):
+        done = room.berth("files", "delete", "--recursive", "--root", ws, path, timeout=120)
+        number = {"closed": 41, "wide": 40, "deep": 40}.get(path, 39)
+        room.finding(number, done.code == 0 and not os.path.lexists(f"{ws}/{path}"), f"deleting {path}: {done!r}")
+    untouched(room, 41)
+
+
+@attack(41)
+def closed_for_its_owner(room):
+    """The same without being root: an owner opens what he closed."""
+    if os.getuid():
+        return
+    ws = room.workspace("ws-mine")
+    copy = room.path("program")
+    os.makedirs(copy)
+    for name in ("berth", "berth-core", "berth-files", "berth-exec"):
+        shutil.copy(os.path.join(os.path.dirname(BERTH), name), copy)
+    subprocess.run(["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "sh", "-c",
+                    "mkdir -p closed/in && : > closed/in/file && chmod 0 closed/in closed"], cwd=ws, check=True)
+    state = room.workspace("state-mine")
+    done = room.berth("--reuid", "1000", "--regid", "1000", "--clear-groups", os.path.join(copy, "berth"), "files", "delete", "--recursive", "--root", ws,
+                      "closed", program="setpriv", env={"XDG_STATE_HOME": state, "XDG_RUNTIME_DIR": state, "HOME": state})
+    room.finding(41, done.code == 0 and not os.path.lexists(ws + "/closed"), f"its owner deletes it: {done!r}")
+
+
+@attack(36)
+def swap_race(room):
+    ws, seconds = room.path("ws-a"), 60 if SOAK else 3
+    def put(name, text):
+        room.write("ws-a/" + name, text)
+        os.chown(room.path("ws-a", name), 1000, 1000)
+    os.makedirs(ws + "/tree", exist_ok=True)
+    os.chown(ws + "/tree", 1000, 1000)
+    put("file", "harmless\n")
+    put("tree/secret", "harmless\n")
+    swapper = room.popen("exec", room.a, "--", "/attack/inside", "swapper", room.secret, str(seconds))
+    tried, won = 0, 0
+    while swapper.poll() is None:
+        for args, stdin in ((("read", "file", "tree/secret"), b""), (("copy", "tree", f"tree-{tried}"), b""),
+                            (("search", "HOST-SECRET", "."), b""), (("write", "tree/secret"), b"harmless\n"),
+                            (("scan", "--totals", "."), b""), (("transform", "harmless", "harmless", "tree"), b""),
+                            (("delete", "--recursive", f"tree-{tried - 5}"), b"")):
+            done = room.berth("files", args[0], "--root", ws, *args[1:], stdin=stdin)
+            room.finding(36, not secret_in(room, done), f"files {args}: {done!r}")
+            won += done.code == 0
+            tried += 1
+            if swapper.poll() is not None:
+                break
+    out = swapper.communicate()[0].decode()
+    for line in out.splitlines():
+        number, verdict, what = line.split(" ", 2)
+        room.findings.append((int(number), verdict, what))
+    room.finding(36, tried >= 7 and won > 0, f"{tried} operations in the race, {won} of them done")
+    with open(room.secret, "rb") as f:
+        room.finding(36, f.read() == b"HOST-SECRET-5f1d\n", "the host's file was not written")
+    room.finding(36, os.listdir(room.path("host")) == ["secret"], "nor was anything made or removed beside it")
+    for link in ("link-file", "link-tree", "file", "tree"):
+        path = os.path.join(ws, link)
+        if os.path.islink(path):
+            os.unlink(path)
+    room.finding(36, not leaked(ws), f"copies in the workspace: {leaked(ws)}")
+
+
+@attack(42)
+def replaced_workspace(room):
+    """Between two runs the workspace becomes a link: to the system, or to where the host keeps things."""
+    ws = room.workspace("ws-swap")
+    agent = room.tag + "swap"
+    text = f"agents:\n  {agent}:\n    image: attack:1\n    workspace: {ws}\n    memory: 64m\n"
+    assert room.up(text, "swap.yaml").code == 0
+    room.berth("down", room.path("swap.yaml"))
+    for target in ("/etc", room.path("host"), "/proc/1/root", "/", room.path("nowhere")):
+        shutil.rmtree(ws, True) if not os.path.islink(ws) else os.unlink(ws)
+        os.symlink(target, ws)
+        done = room.berth("up", room.path("swap.yaml"))
+        room.finding(42, done.code in (1, 2, 4), f"a workspace that became a link to {target}: {done!r}")
+        room.finding(42, room.engine.inspect("berth-" + agent) is None, "no container is left of it")
+    os.unlink(ws)
+    # A link further up is the same.
+    os.makedirs(room.path("real/ws"))
+    os.chown(room.path("real/ws"), 1000, 1000)
+    os.symlink(room.path("real"), room.path("way"))
+    done = room.up(text.replace(ws, room.path("way/ws")), "way.yaml")
+    room.finding(42, done.code in (1, 2, 4), f"a link above the workspace: {done!r}")
+    # While berth brings it up, over and over: what is mounted is what was checked, or nothing is.
+    os.makedirs(ws)
+    os.chown(ws, 1000, 1000)
+    evil = ws + "-evil"
+    os.symlink(room.path("host"), evil)
+    swap = subprocess.Popen(["python3", "-c", SWAP, ws, evil])
+    until, ups, refusals = time.monotonic() + (30 if SOAK else 3), 0, 0
+    while time.monotonic() < until:
+        done = room.berth("up", room.path("swap.yaml"))
+        refusals += done.code != 0
+        if done.code == 0:
+            ups += 1
+            seen = room.exec(agent, "sh", "-c", "cat secret 2>&1; ls -a")
+            room.finding(42, not secret_in(room, seen), f"a container over the host's directory: {seen!r}")
+        room.berth("down", room.path("swap.yaml"))
+    swap.kill()
+    swap.wait()
+    room.finding(42, ups + refusals > 0, f"{ups} ups, {refusals} refusals in the race")
+    room.finding(42, os.listdir(room.path("host")) == ["secret"], "the host's directory is as it was")
+
+
+SWAP = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+a, b = (s.encode() for s in sys.argv[1:])
+while True:
+    libc.renameat2(-100, a, -100, b, 2)
+"""
+
+
+@attack(44)
+def hostile_archives(room):
+    """A tar that climbs out.  Images are the only archives that berth reads, and the engine unpacks those."""
+    commands = room.berth("--help").out.decode() + room.berth("help", "files").out.decode()
+    if "workspace" not in commands and "extract" not in commands and "archive" not in commands:
+        room.absent(44, "`berth --help` and `berth help files` list nothing that unpacks an archive")
+        return
+    raise AssertionError("berth reads archives now: attack them here")
