@@ -50,6 +50,8 @@ static void print_item(const struct clean_item *it, int columns)
 	int fixed;
 
 	text_clean(name, sizeof name, it->name);
+	if (strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64)
+		name[28] = '\0'; /* nobody gave it a name: as much as tells it apart */
 	text_clean(owner, sizeof owner, it->owner);
 	text_clean(why, sizeof why, it->keep ? it->keep : it->why);
 	fixed = snprintf(line, sizeof line, "  %-6s %-9s %-28s %7s  %-16s ",
