@@ -82,9 +82,9 @@ enum {
 	ACTION(AGENT_UP, "agent-up", "U", IN_AGENTS, ACTION_CHANGES, "up",                         \
 		"bring the agent up as its team file says")                                        \
 	ACTION(AGENT_DOWN, "agent-down", "D Del", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \
-		"down", "take the agent down: its container goes, its workspace stays")            \
-	ACTION(AGENT_RENEW, "agent-recreate", "R", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE, \
-		"recreate", "take it down and bring it up as its team file says now")              \
+		"down", "remove its container; the workspace stays")                               \
+	ACTION(AGENT_RENEW, "recreate", "R", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,       \
+		"recreate", "down, and up as its team file says now")                              \
 	ACTION(START_STOP, "start-stop", "S", IN_CONTAINERS, ACTION_CHANGES, "start/stop",         \
 		"start, or stop with its grace time")                                              \
 	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \
