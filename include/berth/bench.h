@@ -17,7 +17,8 @@
 	SUITE(files_search) \
 	SUITE(files_change) \
 	SUITE(containers) \
-	SUITE(inside)
+	SUITE(inside) \
+	SUITE(lane)
 /* clang-format on */
 
 #endif

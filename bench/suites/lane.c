@@ -1,0 +1,510 @@
+/*
+ * lane.c - the fast lane: a command in an agent's container beside the same command on the host and
+ * through the engine; many at once; a gigabyte of output; a tool from the warm pool.
+ *
+ * The agent is brought up as any agent is, with its journal on, in directories of this benchmark's own.
+ */
+#include "bench.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/agents.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/pool.h>
+#include <berth/str.h>
+#include <berth/tool.h>
+
+#include "agents/host.h"
+#include "agents/pool.h"
+#include "peers/docker.h"
+#include "suites/files.h"
+
+#define MANY 64
+#define GIB ((uint64_t)1 << 30)
+#define COMPUTE "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo $i"
+#define FILES                                                                                       \
+	"mkdir d; i=0; while [ $i -lt 300 ]; do echo $i >d/$i; i=$((i+1)); done; cat d/* | wc -l; " \
+	"rm -r d"
+
+struct lane_bench {
+	struct scratch dir;
+	char url[128], name[64], file[256], berth[512];
+	struct mini mini;
+	struct team team;
+	struct agents_host *host;
+	struct pool *pool;
+	bool read, up;
+};
+
+static double now_seconds(void)
+{
+	return (double)clock_mono_ns() / 1e9;
+}
+
+static void teardown(void *ctx)
+{
+	struct lane_bench *b = ctx;
+
+	pool_stop(b->pool);
+	if (b->up)
+		agents_down(b->host, b->team.agents[0].container, NULL);
+	agents_close(b->host);
+	if (b->read)
+		team_release(&b->team);
+	mini_close(&b->mini);
+	scratch_release(&b->dir);
+	free(b);
+}
+
+/* berth beside this program. */
+static void find_berth(struct lane_bench *b)
+{
+	ssize_t n = readlink("/proc/self/exe", b->berth, sizeof b->berth - 16);
+
+	while (n > 0 && b->berth[n - 1] != '/')
+		n--;
+	snprintf(b->berth + n, sizeof b->berth - (size_t)n, "berth");
+}
+
+static int prepare_agent(struct lane_bench *b, struct err *e)
+{
+	struct agents_options o = {.host = b->url, .journal_commands = 128, .journal_bytes = 65536};
+	char path[300];
+	struct agent_up up;
+	FILE *f;
+
+	chmod(b->dir.path, 0755);
+	snprintf(path, sizeof path, "%s/run", b->dir.path);
+	mkdir(path, 0700);
+	setenv("XDG_RUNTIME_DIR", path, 1);
+	snprintf(path, sizeof path, "%s/state", b->dir.path);
+	mkdir(path, 0700);
+	setenv("XDG_STATE_HOME", path, 1);
+	snprintf(path, sizeof path, "%s/ws", b->dir.path);
+	mkdir(path, 0755);
+	if (chown(path, 1000, 1000))
+		return err_set(
+			e, ERR_NOT_FOUND, "only root can give the workspace to the agent's user");
+	snprintf(b->file, sizeof b->file, "%s/team.yaml", b->dir.path);
+	f = fopen(b->file, "we");
+	if (!f)
+		return err_set(e, ERR_FAILED, "cannot write %s", b->file);
+	fprintf(f,
+		"agents:\n  %s:\n    image: box:1\n    workspace: %s\n    pids: 1024\n    cpus: %ld\n"
+		"custom_tools:\n  hello:\n    image: box:1\n    script: 'echo hello'\n"
+		"    pool: {size: 3, idle: 3600}\n",
+		b->name, path, sysconf(_SC_NPROCESSORS_ONLN));
+	fclose(f);
+	if (team_read(b->file, "/", &b->team, e))
+		return -1;
+	b->read = true;
+	b->host = agents_open(&o, e);
+	if (!b->host || agents_up(b->host, &b->team, &b->team.agents[0], &up, e))
+		return -1;
+	b->up = true;
+	return 0;
+}
+
+static void *setup(struct bench_run *r, struct err *e)
+{
+	struct lane_bench *b = xcalloc(1, sizeof *b);
+
+	(void)r;
+	b->mini.fd = -1;
+	snprintf(b->name, sizeof b->name, "bench%d", (int)getpid());
+	find_berth(b);
+	if (!have_program("busybox") || !have_program("docker")) {
+		err_set(e, ERR_NOT_FOUND, "busybox and docker are needed on this machine");
+		free(b);
+		return NULL;
+	}
+	if (mini_open(&b->mini, e) || scratch_init(&b->dir, e)) {
+		free(b);
+		return NULL;
+	}
+	mini_url(&b->mini, b->url, sizeof b->url);
+	if (!prepare_agent(b, e))
+		return b;
+	teardown(b);
+	return NULL;
+}
+
+static void *setup_pool(struct bench_run *r, struct err *e)
+{
+	struct lane_bench *b = setup(r, e);
+	struct agents_options o = {.host = b ? b->url : NULL};
+
+	if (b && !(b->pool = pool_start(&o, b->file, e))) {
+		teardown(b);
+		return NULL;
+	}
+	return b;
+}
+
+/* --- the ways to a command --- */
+
+static int done(struct sample *s, double begun, int code, const struct str *out, struct err *e)
+{
+	s->seconds = now_seconds() - begun;
+	s->digest = digest_bytes(0, out->s, out->len);
+	return code ? err_set(e, ERR_FAILED, "the command exited with %d", code) : 0;
+}
+
+static int by_host(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
+{
+	AUTO_STR struct str there = STR_INIT, out = STR_INIT;
+	const char *argv[] = {"busybox", "sh", "-c", there.s, NULL};
+	double begun;
+	int code;
+
+	str_adds(&there, script);
+	argv[3] = there.s;
+	if (chdir(b->team.agents[0].workspace))
+		return err_set(e, ERR_FAILED, "cannot enter the workspace");
+	begun = now_seconds();
+	code = run_program(argv, &out, e);
+	return code < 0 ? -1 : done(s, begun, code, &out, e);
+}
+
+static void collect(void *ctx, int stream, const char *bytes, size_t n)
+{
+	(void)stream;
+	str_add(ctx, bytes, n);
+}
+
+static int by_lane(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
+{
+	AUTO_STR struct str out = STR_INIT;
+	const char *argv[] = {"sh", "-c", script};
+	struct run_request q = {.agent = b->name,
+		.argv = argv,
+		.argc = 3,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.output = collect,
+		.ctx = &out,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct run_result r;
+	double begun = now_seconds();
+
+	if (agents_run(&q, &r, e))
+		return -1;
+	if (r.path != RUN_LANE)
+		return err_set(e, ERR_FAILED, "the command did not take the lane");
+	return done(s, begun, r.exit_code, &out, e);
+}
+
+static int by_process(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
+{
+	AUTO_STR struct str out = STR_INIT;
+	const char *argv[] = {b->berth, "exec", b->name, "--", "sh", "-c", script, NULL};
+	double begun = now_seconds();
+	int code = run_program(argv, &out, e);
+
+	return code < 0 ? -1 : done(s, begun, code, &out, e);
+}
+
+static int by_docker(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
+{
+	AUTO_STR struct str out = STR_INIT;
+	const char *argv[] = {"docker", "-H", b->url, "exec", b->team.agents[0].container, "sh",
+		"-c", script, NULL};
+	double begun = now_seconds();
+	int code = run_program(argv, &out, e);
+
+	return code < 0 ? -1 : done(s, begun, code, &out, e);
+}
+
+#define WAYS(name, script)                                                 \
+	static int name##_host(void *ctx, struct sample *s, struct err *e) \
+	{                                                                  \
+		return by_host(ctx, script, s, e);                         \
+	}                                                                  \
+	static int name##_lane(void *ctx, struct sample *s, struct err *e) \
+	{                                                                  \
+		return by_lane(ctx, script, s, e);                         \
+	}
+WAYS(trivial, "true")
+WAYS(compute, COMPUTE)
+WAYS(files, FILES)
+
+static int trivial_process(void *ctx, struct sample *s, struct err *e)
+{
+	return by_process(ctx, "true", s, e);
+}
+
+static int trivial_docker(void *ctx, struct sample *s, struct err *e)
+{
+	return by_docker(ctx, "true", s, e);
+}
+
+/* --- 64 --- */
+
+struct worker {
+	pthread_t thread;
+	struct lane_bench *b;
+	int failed;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct sample s = {0};
+
+	w->failed = by_lane(w->b, "echo $((6 * 7))", &s, NULL);
+	return NULL;
+}
+
+static int at_once(void *ctx, struct sample *s, struct err *e)
+{
+	struct worker w[MANY];
+	int failed = 0, n = 0;
+
+	for (; n < MANY; n++) {
+		w[n] = (struct worker){.b = ctx};
+		if (pthread_create(&w[n].thread, NULL, work, &w[n]))
+			break;
+	}
+	failed = n < MANY;
+	for (int i = 0; i < n; i++) {
+		pthread_join(w[i].thread, NULL);
+		failed |= w[i].failed;
+	}
+	s->digest = 1;
+	return failed ? err_set(e, ERR_FAILED, "one of %d commands failed", MANY) : 0;
+}
+
+static int one_by_one(void *ctx, struct sample *s, struct err *e)
+{
+	for (int i = 0; i < MANY; i++) {
+		struct sample one = {0};
+
+		if (by_lane(ctx, "echo $((6 * 7))", &one, e))
+			return -1;
+	}
+	s->digest = 1;
+	return 0;
+}
+
+/* --- a gigabyte --- */
+
+static int measure_output(struct bench_run *r, void *ctx, struct err *e)
+{
+	struct lane_bench *b = ctx;
+	const char *argv[] = {"dd", "if=/dev/zero", "bs=64k", "count=16384"};
+	char path[300];
+
+	snprintf(path, sizeof path, "%s/out", b->dir.path);
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
+		AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		struct run_request q = {.agent = b->name,
+			.argv = argv,
+			.argc = 4,
+			.in = -1,
+			.out = fd,
+			.error = -1,
+			.cancel_fd = -1,
+			.resize_fd = -1};
+		struct run_result ran;
+		struct rusage before, after;
+		struct stat st;
+		double begun;
+
+		getrusage(RUSAGE_SELF, &before);
+		begun = now_seconds();
+		if (fd < 0 || agents_run(&q, &ran, e))
+			return -1;
+		bench_value(r, "to a file", (double)GIB / 1e6 / (now_seconds() - begun));
+		getrusage(RUSAGE_SELF, &after);
+		if (ran.exit_code || fstat(fd, &st) || (uint64_t)st.st_size != GIB)
+			return err_set(e, ERR_FAILED, "not all of the output came");
+		if (i == 0)
+			bench_note(r,
+				"memory of the client grew by %ld kB while 1 GiB went through",
+				after.ru_maxrss - before.ru_maxrss);
+	}
+	unlink(path);
+	return 0;
+}
+
+/* --- the warm pool --- */
+
+struct first {
+	double at;
+	size_t n;
+};
+
+static void first_byte(void *ctx, int stream, const char *bytes, size_t n)
+{
+	struct first *f = ctx;
+
+	(void)stream;
+	(void)bytes;
+	if (!f->n)
+		f->at = now_seconds();
+	f->n += n;
+}
+
+static int wait_warm(struct bench_run *r, struct err *e)
+{
+	double until = now_seconds() + 60;
+
+	while (!bench_cancelled(r)) {
+		struct pool_info p[2];
+
+		if (pool_list(p, 2) && p[0].warm == p[0].size)
+			return 0;
+		if (now_seconds() > until)
+			return err_set(
+				e, ERR_TIMEOUT, "no container became ready: %s", p[0].problem);
+		poll(NULL, 0, 5);
+	}
+	return -1;
+}
+
+/* From the request to the first byte of the tool's first instruction. */
+static int warm_call(struct bench_run *r, struct lane_bench *b, struct err *e)
+{
+	struct first f = {0};
+	struct run_request q = {.in = -1,
+		.out = -1,
+		.error = -1,
+		.output = first_byte,
+		.ctx = &f,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct pool_claim claim;
+	struct run_result ran;
+	struct tool_box *box;
+	double begun;
+	int failed;
+
+	if (wait_warm(r, e))
+		return -1;
+	begun = now_seconds();
+	box = pool_take(b->host->info.id, &b->team, &b->team.tools[0], NULL, &claim);
+	if (!box)
+		return err_set(e, ERR_FAILED, "the pool had no container");
+	failed = tool_box_run(box, &q, &ran, e);
+	if (!failed && f.n)
+		bench_value(r, "warm", f.at - begun);
+	if (tool_box_drop(b->host, box, failed ? NULL : e))
+		failed = -1;
+	pool_done(&claim);
+	return failed;
+}
+
+static int cold_call(struct bench_run *r, struct lane_bench *b, struct err *e)
+{
+	const char *argv[] = {"docker", "-H", b->url, "run", "--rm", "--network", "none", "box:1",
+		"sh", "-c", "echo hello", NULL};
+	AUTO_STR struct str out = STR_INIT;
+	double begun = now_seconds();
+	int code;
+
+	if (wait_warm(r, e)) /* the keeper shall not be busy meanwhile */
+		return -1;
+	begun = now_seconds();
+	code = run_program(argv, &out, e);
+	if (code)
+		return code < 0 ? -1 : err_set(e, ERR_FAILED, "docker run exited with %d", code);
+	bench_value(r, "docker run", now_seconds() - begun);
+	return 0;
+}
+
+static int measure_warm(struct bench_run *r, void *ctx, struct err *e)
+{
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++)
+		if (warm_call(r, ctx, e) || (i % 5 == 0 && cold_call(r, ctx, e)))
+			return -1;
+	return 0;
+}
+
+static const struct bench_case cases[] = {
+	{.name = "command",
+		.about = "sh -c true in a running agent, by a library client",
+		.samples = 200,
+		.warmup = 5,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"on the host", trivial_host}, {"lane", trivial_lane}},
+		.targets = {{"4.2: at most 0.5 ms over the host", "lane", ON_FLOOR, 0.0005, 1}}},
+	{.name = "exec",
+		.about = "sh -c true by a whole process: berth exec, docker exec",
+		.samples = 200,
+		.warmup = 3,
+		.setup = setup,
+		.teardown = teardown,
+		.baseline = 1,
+		.arms = {{"on the host", trivial_host}, {"docker exec", trivial_docker},
+			{"berth exec", trivial_process}},
+		.targets = {{"4.2: at least 20 times faster than docker exec", "berth exec",
+			ON_RATIO, 20, NO_BOUND}}},
+	{.name = "exec-over-host",
+		.about = "sh -c true by berth exec, over the host's own time",
+		.samples = 200,
+		.warmup = 3,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"on the host", trivial_host}, {"berth exec", trivial_process}},
+		.targets = {{"at most 3 ms over the host", "berth exec", ON_FLOOR, 0.003, 1}}},
+	{.name = "compute",
+		.about = "a command that computes for 50 ms and more",
+		.samples = 60,
+		.warmup = 2,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"on the host", compute_host}, {"lane", compute_lane}},
+		.targets = {{"4.2: less than 5 % over the host", "lane", ON_FLOOR, 0, 1.05}}},
+	{.name = "files",
+		.about = "a command that makes, reads and removes 300 files in the workspace",
+		.samples = 60,
+		.warmup = 2,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"on the host", files_host}, {"lane", files_lane}},
+		.targets = {{"4.2: less than 5 % over the host", "lane", ON_FLOOR, 0, 1.05}}},
+	{.name = "many",
+		.about = "64 commands in one container",
+		.samples = 20,
+		.warmup = 1,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"one by one", one_by_one}, {"at once", at_once}},
+		.targets = {{"at once never slower than 0.95 of one by one", "at once", ON_RATIO,
+			0.95, NO_BOUND}}},
+	{.name = "output",
+		.about = "1 GiB of output of one command into a file",
+		.unit = "MB/s",
+		.higher = true,
+		.samples = 7,
+		.smoke_samples = 1,
+		.setup = setup,
+		.teardown = teardown,
+		.measure = measure_output,
+		.targets = {{"at least 500 MB/s", "to a file", ON_MEDIAN, 500, NO_BOUND}}},
+	{.name = "warm-tool",
+		.about = "a tool from the warm pool: from the request to its first byte",
+		.samples = 200,
+		.smoke_samples = 1,
+		.setup = setup_pool,
+		.teardown = teardown,
+		.measure = measure_warm,
+		.targets = {{"4.1: at most 5 ms", "warm", ON_MEDIAN, NO_BOUND, 0.005},
+			{"4.1: at most 20 ms at p99", "warm", ON_P99, NO_BOUND, 0.020}}},
+	{.name = NULL},
+};
+
+const struct bench_suite suite_lane = {
+	"lane", "commands and tools in containers, over the lane", cases};
