@@ -37,6 +37,16 @@ int run_program(const char *const argv[], struct str *out, struct err *e);
 bool have_program(const char *name);
 const char *berth_program(void); /* the berth beside this program; NULL: not built */
 
+/* A tree that people really have, for the same work as on the made one; NULL and ERR_NOT_FOUND, with
+ * what to install, where it is not there.  The kernel's is unpacked once a process. */
+const char *kernel_tree(bool smoke, struct err *e);
+const char *fastapi_tree(struct err *e);
+
+/* Requests of 8 KiB that the scratch trees' disk really overlaps, by fio at this moment: the rate at
+ * 64 outstanding over that at 1.  0 without fio.  Said in the notes of the case. */
+struct bench_run;
+double note_overlap(struct bench_run *r, size_t files);
+
 struct files *bench_files(unsigned cpu_width, unsigned avoid);
 
 #endif

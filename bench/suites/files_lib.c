@@ -1,4 +1,5 @@
 /* files_lib.c - scratch trees, cold caches and other programs for the suites of the file engine. */
+#include "bench.h"
 #include "suites/files.h"
 
 #include <berth/mem.h>
@@ -6,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/fs.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -206,6 +208,89 @@ const char *berth_program(void)
 		return NULL;
 	strcpy(slash, "/berth");
 	return access(path, X_OK) == 0 ? path : NULL;
+}
+
+const char *kernel_tree(bool smoke, struct err *e)
+{
+	static struct scratch unpacked;
+	AUTO_FREE char *command = NULL;
+	glob_t found;
+	bool there = glob("/usr/src/linux-source-*.tar.xz", 0, NULL, &found) == 0;
+	const char *argv[] = {"sh", "-c", NULL, NULL};
+
+	if (unpacked.path[0]) {
+		globfree(&found);
+		return unpacked.path;
+	}
+	if (!there || smoke) {
+		globfree(&found);
+		return err_null(err_set(e, ERR_NOT_FOUND,
+			smoke ? "the kernel's source is not unpacked for a smoke run"
+			      : "install linux-source"));
+	}
+	if (scratch_init(&unpacked, e) == 0) {
+		command = xasprintf("tar -C '%s' -xf '%s'", unpacked.path, found.gl_pathv[0]);
+		argv[2] = command;
+		if (run_program(argv, NULL, e) != 0) {
+			unpacked.path[0] = '\0';
+			err_set(e, ERR_FAILED, "%s cannot be unpacked", found.gl_pathv[0]);
+		}
+	}
+	globfree(&found);
+	return unpacked.path[0] ? unpacked.path : NULL;
+}
+
+const char *fastapi_tree(struct err *e)
+{
+	static const char path[] = "/usr/lib/python3/dist-packages/fastapi";
+
+	return access(path, R_OK) == 0
+		? path
+		: err_null(err_set(e, ERR_NOT_FOUND, "install python3-fastapi"));
+}
+
+/* Reads a second at one depth. */
+static double fio(const char *depth)
+{
+	AUTO_FREE char *file = xasprintf("--filename=%s/fio", top);
+	AUTO_FREE char *iodepth = xasprintf("--iodepth=%s", depth);
+	const char *argv[] = {"fio", "--name=overlap", file, iodepth, "--size=64M", "--rw=randread",
+		"--bs=8k", "--direct=1", "--ioengine=libaio", "--runtime=1", "--time_based",
+		"--minimal", NULL};
+	AUTO_STR struct str out = STR_INIT;
+	const char *at;
+
+	if (run_program(argv, &out, NULL) != 0)
+		return 0;
+	/* Terse output, version 3: the eighth field is the rate of reads. */
+	at = out.s;
+	for (int i = 0; i < 7 && at; i++) {
+		at = strchr(at, ';');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? strtod(at, NULL) : 0;
+}
+
+double note_overlap(struct bench_run *r, size_t files)
+{
+	static double one, many;
+	double q, least;
+
+	if (bench_smoke(r) || !have_program("fio"))
+		return 0;
+	if (one <= 0 && (top_owner == getpid() || make_top(NULL) == 0)) {
+		one = fio("1");
+		many = fio("64");
+	}
+	if (one <= 0)
+		return 0;
+	q = many / one;
+	least = 0.8 * (q < (double)files ? q : (double)files);
+	bench_note(r,
+		"fio: %.0f reads/s one at a time, %.0f with 64 at once: the disk overlaps %.1f; "
+		"0.8 x min(files, that) is %.1f",
+		one, many, q, least);
+	return q;
 }
 
 struct files *bench_files(unsigned cpu_width, unsigned avoid)

@@ -159,21 +159,30 @@ static int cold(void *ctx, struct err *e)
 	return 0;
 }
 
-#define SETUP(n)                                                           \
-	static void *setup_##n(struct bench_run *r, struct err *e)         \
+#define SETUP_WARM(n)                                              \
+	static void *setup_##n(struct bench_run *r, struct err *e) \
+	{                                                          \
+		(void)r;                                           \
+		return make(n, false, e);                          \
+	}
+#define SETUP_COLD(n)                                                      \
+	static void *setup_##n##_cold(struct bench_run *r, struct err *e)  \
 	{                                                                  \
-		(void)r;                                                   \
+		note_overlap(r, n);                                        \
 		return make(n, false, e);                                  \
 	}                                                                  \
 	static void *setup_##n##_apart(struct bench_run *r, struct err *e) \
 	{                                                                  \
-		(void)r;                                                   \
+		note_overlap(r, n);                                        \
 		return make(n, true, e);                                   \
 	}
-SETUP(10)
-SETUP(50)
-SETUP(100)
-SETUP(1000)
+SETUP_WARM(10)
+SETUP_WARM(100)
+SETUP_WARM(1000)
+SETUP_COLD(10)
+SETUP_COLD(50)
+SETUP_COLD(100)
+SETUP_COLD(1000)
 
 /* As many as a suite file asks for. */
 static void *setup_param(struct bench_run *r, struct err *e)
@@ -186,12 +195,12 @@ static void *setup_param(struct bench_run *r, struct err *e)
 		{"loop", naive}, {"engine", engine}, {"engine, threads", engine_threads}, \
 			{"engine, one thread", engine_one},                               \
 	}
-#define COLD(n, factor, words)                                                         \
-	{                                                                              \
-		.name = "read-" #n "-cold", .about = #n " files of 8 KiB, guest-cold", \
-		.samples = 20, .warmup = 1, .setup = setup_##n, .teardown = release,   \
-		.prepare = cold, .arms = ARMS,                                         \
-		.targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},            \
+#define COLD(n, factor, words)                                                              \
+	{                                                                                   \
+		.name = "read-" #n "-cold", .about = #n " files of 8 KiB, guest-cold",      \
+		.samples = 20, .warmup = 1, .setup = setup_##n##_cold, .teardown = release, \
+		.prepare = cold, .arms = ARMS,                                              \
+		.targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},                 \
 	}
 #define APART(n, factor, words)                                                                  \
 	{                                                                                        \

@@ -65,6 +65,51 @@ ARM(regex_rg, "rg", "--no-config", "-uu", "-n", "--no-heading", "--max-columns=0
 ARM(regex_grep, "grep", "-rnIP", REGEX, ".")
 ARM(regex_berth, berth_program(), "files", "search", "--all", "-E", REGEX)
 
+/* The same on trees that people really have. */
+#define REAL_ARMS(which, literal)                                                            \
+	ARM(which##_rg, "rg", "--no-config", "-uu", "-n", "--no-heading", "--max-columns=0", \
+		literal, ".")                                                                \
+	ARM(which##_grep, "grep", "-rnIP", literal, ".")
+REAL_ARMS(kernel_literal, "spin_lock_irqsave")
+REAL_ARMS(kernel_regex, "static const struct [a-z]+_device_id \\w+\\[\\]")
+REAL_ARMS(fastapi_literal, "Depends")
+REAL_ARMS(fastapi_regex, "def [a-z]+_[a-z]+\\(\\w+")
+ARM(kernel_literal_berth, berth_program(), "files", "search", "--all", "spin_lock_irqsave")
+ARM(kernel_regex_berth, berth_program(), "files", "search", "--all", "-E",
+	"static const struct [a-z]+_device_id \\w+\\[\\]")
+ARM(fastapi_literal_berth, berth_program(), "files", "search", "--all", "Depends")
+ARM(fastapi_regex_berth, berth_program(), "files", "search", "--all", "-E",
+	"def [a-z]+_[a-z]+\\(\\w+")
+
+static void *setup_real(const char *path, struct err *e)
+{
+	if (path && !have_program("rg"))
+		return err_null(err_set(e, ERR_NOT_FOUND, "there is no ripgrep here"));
+	tree = path;
+	return tree && chdir(tree) == 0 ? &tree : NULL;
+}
+
+static void *setup_kernel(struct bench_run *r, struct err *e)
+{
+	return setup_real(kernel_tree(bench_smoke(r), e), e);
+}
+
+static void *setup_fastapi(struct bench_run *r, struct err *e)
+{
+	(void)r;
+	return setup_real(fastapi_tree(e), e);
+}
+
+#define REAL(name_, what, setup_, which)                                                          \
+	{                                                                                         \
+		.name = (name_), .about = "search in " what ", warm", .samples = 30, .warmup = 1, \
+		.setup = (setup_),                                                                \
+		.arms = {{"ripgrep", which##_rg}, {"berth files search", which##_berth},          \
+			{"grep -r", which##_grep}},                                               \
+		.targets = {{"search >= 1x over ripgrep", "berth files search", ON_RATIO, 1,      \
+			NO_BOUND}},                                                               \
+	}
+
 #define CASE(which, how, n, prepare_)                                                        \
 	{                                                                                    \
 		.name = #which "-" how, .about = #which " search in 100,000 files, " how,    \
@@ -79,6 +124,11 @@ static const struct bench_case cases[] = {
 	CASE(literal, "warm", 30, NULL),
 	CASE(regex, "warm", 30, NULL),
 	CASE(literal, "cold", 15, cold),
+	CASE(regex, "cold", 15, cold),
+	REAL("kernel-literal", "the kernel's source", setup_kernel, kernel_literal),
+	REAL("kernel-regex", "the kernel's source", setup_kernel, kernel_regex),
+	REAL("fastapi-literal", "FastAPI", setup_fastapi, fastapi_literal),
+	REAL("fastapi-regex", "FastAPI", setup_fastapi, fastapi_regex),
 	{.name = NULL},
 };
 
