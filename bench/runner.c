@@ -231,7 +231,7 @@ static int one_sample(
 
 static int run_blocks(struct bench_run *r, void *ctx, size_t narms, struct err *e)
 {
-	int warmup = r->smoke ? 1 : r->what->warmup, total = warmup + r->samples;
+	int warmup = r->smoke ? r->samples > 1 : r->what->warmup, total = warmup + r->samples;
 	uint64_t digest = 0;
 
 	/* The series stand in the order of the arms, whichever happens to run first. */

@@ -105,7 +105,7 @@ ARMS_OF(data, DATA)
 
 #define EXEC(which, words)                                                                 \
 	{                                                                                  \
-		.name = "exec-" #which, .about = words, .samples = 20, .warmup = 1,        \
+		.name = "exec-" #which, .about = (words), .samples = 20, .warmup = 1,      \
 		.smoke_samples = 1, .setup = setup_exec, .teardown = yard_close,           \
 		.arms = {{"on the host", which##_direct}, {"docker exec", which##_docker}, \
 			{"engine API, minimal client", which##_api}},                      \
@@ -372,7 +372,7 @@ static const struct load_of shell = {"berth/shell:local", "[\"true\"]",
 	{                                                                                      \
 		.name = "import-" #which, .about = "load time of dependencies, berth/" #which, \
 		.samples = 15, .setup = setup_import, .teardown = yard_close,                  \
-		.measure = measure_import, .data = &which,                                     \
+		.measure = measure_import, .data = &(which),                                   \
 	}
 
 static const struct bench_case cases[] = {
