@@ -193,7 +193,8 @@ static void test_supervisor_killed(void **state)
 	forget(&o);
 }
 
-/* The host stops the command's supervisor: it can answer nobody, and the host must act. */
+/* The host stops the init, which ends stopped supervisors, and the command's supervisor: nobody can answer, and
+ * the host must act. */
 static void *stop_supervisor(void *arg)
 {
 	pid_t guest = *(pid_t *)arg;
@@ -213,6 +214,7 @@ static void *stop_supervisor(void *arg)
 				proc_file(atoi(entry->d_name), "stat", text, sizeof text) ||
 				!(after = strrchr(text, ')')) || atoi(after + 4) != guest)
 				continue;
+			kill(guest, SIGSTOP);
 			kill(atoi(entry->d_name), SIGSTOP);
 			closedir(d);
 			return NULL;
@@ -232,6 +234,7 @@ static void test_guest_does_not_answer(void **state)
 	assert_int_equal(pthread_create(&stopper, NULL, stop_supervisor, &guest), 0);
 	r = good(&o, 600, "trap '' TERM; (setsid sleep 1000 &); sleep 1000 & sleep 1000");
 	pthread_join(stopper, NULL);
+	kill(guest, SIGCONT);
 	assert_int_equal(r.ended, ENDED_TIMEOUT);
 	assert_int_equal(r.exit_code, 124);
 	assert_int_equal(r.err.kind, ERR_TIMEOUT);
