@@ -40,9 +40,9 @@ void live_plan(
 	for (size_t i = 0; i < p->n; i++)
 		total += case_samples(p->items[i].what, o);
 	run_label(&r->run, label, sizeof label);
-	fprintf(l->f, "run\t%d\t%s\t%s\t%s\t%.9g\t%zu\t%ld\n", (int)getpid(), clean(a, sizeof a, label),
-		*r->run.commit ? r->run.commit : "-", clean(b, sizeof b, r->baseline_word),
-		r->threshold, p->n, total);
+	fprintf(l->f, "run\t%d\t%s\t%s\t%s\t%.9g\t%zu\t%ld\n", (int)getpid(),
+		clean(a, sizeof a, label), *r->run.commit ? r->run.commit : "-",
+		clean(b, sizeof b, r->baseline_word), r->threshold, p->n, total);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct planned *k = &p->items[i];
 		char name[256], about[256];
