@@ -12,7 +12,6 @@
 #include <berth/bench.h>
 #include <berth/mem.h>
 
-
 #define SUITE(name) extern const struct bench_suite suite_##name;
 SUITES(SUITE)
 #undef SUITE
