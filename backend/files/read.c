@@ -40,14 +40,31 @@ struct batch {
 
 /* The same calls without glibc's points of cancellation, which cost two locked instructions each in a
  * process with threads: together a tenth of what reading a small cached file takes. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WATCHED 1 /* it must see every descriptor come and go */
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WATCHED 1
+#endif
+
 static int fast_openat(int dir, const char *path, int flags)
 {
+#ifdef WATCHED
+	return openat(dir, path, flags | O_CLOEXEC);
+#else
 	return (int)syscall(SYS_openat, dir, path, flags | O_CLOEXEC, 0);
+#endif
 }
 
 static void fast_close(int fd)
 {
+#ifdef WATCHED
+	close(fd);
+#else
 	syscall(SYS_close, fd);
+#endif
 }
 
 /* With `trust` whatever it takes, else -1 and EAGAIN for what is not cached. */
