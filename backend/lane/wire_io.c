@@ -76,8 +76,9 @@ int wire_recv_from(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS
 	do
 		n = recvmsg(conn, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		return (int)n;
+	if (n < 0)
+		return -1;
+	/* An empty message may carry descriptors as well. */
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
 		size_t bytes = c->cmsg_len - CMSG_LEN(0);
 		struct ucred who;
@@ -89,8 +90,21 @@ int wire_recv_from(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS
 		}
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		for (size_t i = 0; i < bytes / sizeof(int) && *nfds < LANE_FDS_MAX; i++)
-			memcpy(&fds[(*nfds)++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		for (size_t i = 0; i < bytes / sizeof(int); i++) {
+			int fd;
+
+			/* The kernel has given us all that fit; none may stay open unseen. */
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
+			if (*nfds < LANE_FDS_MAX)
+				fds[(*nfds)++] = fd;
+			else
+				close(fd);
+		}
+	}
+	if (!n) {
+		wire_close_all(fds, *nfds);
+		*nfds = 0;
+		return 0;
 	}
 	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || (size_t)n < sizeof *head ||
 		head->version != LANE_VERSION || head->len != (size_t)n - sizeof *head) {

@@ -74,8 +74,8 @@ static int add_words(const char *body, uint32_t len)
 static int split_words(void)
 {
 	uint64_t want = 1 + (uint64_t)cmd.ask.argc + cmd.ask.envc;
-	const char *end = cmd.words + cmd.nwords;
 	char *at = cmd.words;
+	const char *end;
 
 	if (!cmd.ask.argc || cmd.ask.argc > LANE_ARGC_MAX || cmd.ask.envc > LANE_ARGC_MAX || !at)
 		return errno = EINVAL, -1;
@@ -83,6 +83,7 @@ static int split_words(void)
 	if (!cmd.argv)
 		return errno = ENOMEM, -1;
 	cmd.envp = cmd.argv + cmd.ask.argc + 1;
+	end = at + cmd.nwords;
 	at += strlen(at) + 1;
 	for (uint64_t i = 1; i < want; i++) {
 		if (at >= end)
