@@ -72,7 +72,8 @@ static int descriptors(void)
 	DIR *d = opendir("/proc/self/fd");
 	int n = 0;
 
-	while (d && readdir(d))
+	assert_non_null(d);
+	while (readdir(d))
 		n++;
 	closedir(d);
 	return n;

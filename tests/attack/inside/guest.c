@@ -92,6 +92,7 @@ static void sockets(void)
 /* Memory that no process owns: queues, segments, pipes in flight. */
 static void hoard(void)
 {
+	static char block[1 << 20];
 	long n = 0;
 	int pair[2];
 
@@ -107,13 +108,10 @@ static void hoard(void)
 	for (n = 0; n < 4096 && msgget(IPC_PRIVATE, IPC_CREAT | 0600) >= 0; n++)
 		;
 	while (!pipe(pair)) {
-		char *block = calloc(1, 1 << 20);
-
 		fcntl(pair[1], F_SETPIPE_SZ, 1 << 20);
 		fcntl(pair[1], F_SETFL, O_NONBLOCK);
-		if (write(pair[1], block, 1 << 20) < 0)
+		if (write(pair[1], block, sizeof block) < 0)
 			break;
-		free(block);
 	}
 	forever();
 }
