@@ -53,10 +53,16 @@ static double now_seconds(void)
 static void teardown(void *ctx)
 {
 	struct lane_bench *b = ctx;
+	char volume[160];
 
 	pool_stop(b->pool);
-	if (b->up)
+	if (b->up) {
 		agents_down(b->host, b->team.agents[0].container, NULL);
+		/* An agent's home stays when it goes down; this one's is of no use to anybody. */
+		snprintf(volume, sizeof volume, "/volumes/berth-home-%s",
+			b->team.agents[0].container);
+		mini_call(&b->mini, "DELETE", volume, NULL, NULL, NULL);
+	}
 	agents_close(b->host);
 	if (b->read)
 		team_release(&b->team);
@@ -117,10 +123,11 @@ static int prepare_agent(struct lane_bench *b, struct err *e)
 static void *setup(struct bench_run *r, struct err *e)
 {
 	struct lane_bench *b = xcalloc(1, sizeof *b);
+	static unsigned serial;
 
 	(void)r;
 	b->mini.fd = -1;
-	snprintf(b->name, sizeof b->name, "bench%d", (int)getpid());
+	snprintf(b->name, sizeof b->name, "bench%d-%u", (int)getpid(), serial++);
 	find_berth(b);
 	if (!have_program("busybox") || !have_program("docker")) {
 		err_set(e, ERR_NOT_FOUND, "busybox and docker are needed on this machine");
