@@ -51,7 +51,7 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(SESSION_FORGET, "session.forget", GUARDED, DEED_CLEANS, "forget the session of")        \
 	X(TOOL_RUN, "tool.run", GROUPED, DEED_CHANGES, "run tool")                                \
 	X(POOL_FILL, "pool.fill", GROUPED, DEED_CHANGES, "make warm container of tool")           \
-	X(POOL_DRAIN, "pool.drain", GROUPED, DEED_CLEANS, "remove warm container of tool")        \
+	X(POOL_DRAIN, "pool.drain", GUARDED, DEED_CLEANS, "remove warm container of tool")        \
 	X(IMAGE_PULL, "image.pull", GROUPED, DEED_CHANGES, "pull image")                          \
 	X(IMAGE_BUILD, "image.build", GROUPED, DEED_CHANGES, "build image")                       \
 	X(IMAGE_IMPORT, "image.import", GROUPED, DEED_CHANGES, "import image")                    \
