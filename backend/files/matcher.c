@@ -18,6 +18,7 @@
  * longer than LONG only so many places to start from as take SLICE_NS. */
 #define PIECE (16u << 10)
 #define LONG (64u << 10)
+#define OVERLAP (64u << 10) /* longest match that is found for sure where a line is cut */
 #define SLICE_NS 2000000
 #define LINE_NS INT64_C(2000000000) /* then a long line is given up */
 #define MATCH_LIMIT 1000000         /* some 10 ms: then a line is given up */
@@ -207,9 +208,10 @@ const char *matcher_engine(const struct matcher *m)
 	return !m->code ? "literal" : m->jit ? "pcre2-jit" : "pcre2";
 }
 
-size_t matcher_overlap(const struct matcher *m)
+size_t matcher_overlap(const struct matcher *m, size_t *skip)
 {
-	return m->code ? 0 : m->literal.len - 1;
+	*skip = m->code ? 1 : 0;
+	return m->code ? OVERLAP : m->literal.len - 1;
 }
 
 void matcher_local_init(struct matcher_local *l, const struct matcher *m)
@@ -254,7 +256,8 @@ static bool stopped(const struct matcher_local *l)
 /* PCRE2 on s[0 .. n) from `from`.  1, 0 or -1 (its limit was reached). */
 static int match(struct matcher_local *l, const char *s, size_t n, size_t from)
 {
-	int rc = pcre2_match(l->m->code, (PCRE2_SPTR)s, n, from, 0, l->match, l->context);
+	int rc = pcre2_match(l->m->code, (PCRE2_SPTR)s, n, from, l->cut ? PCRE2_NOTEOL : 0,
+		l->match, l->context);
 
 	return rc > 0 ? 1 : rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
 }

@@ -21,12 +21,15 @@ struct matcher_local {
 	const struct op *op;           /* or NULL; cancelled: nothing more is found */
 	void *match, *context, *stack; /* PCRE2's */
 	uint64_t gave_up;
+	bool cut; /* the text ends within a line: its end is none of a line */
 };
 
 struct matcher *matcher_new(const struct files_pattern *p, struct err *e);
 void matcher_free(struct matcher *m);
 const char *matcher_engine(const struct matcher *m);
-size_t matcher_overlap(const struct matcher *m); /* bytes a match may need before a cut; literals */
+/* Bytes that a match may need before a cut through a line; of a pattern, what is kept for it, and the
+ * byte before that, so that the cut is not taken for the start of a line (*skip). */
+size_t matcher_overlap(const struct matcher *m, size_t *skip);
 
 void matcher_local_init(struct matcher_local *l, const struct matcher *m);
 void matcher_local_release(struct matcher_local *l);

@@ -210,10 +210,11 @@ static void cut_lines(struct task *t)
 		at = nl ? nl + 1 : end;
 	}
 	from = at;
-	for (; t->want->last_line && line <= t->want->last_line && at < end; line++) {
+	while (t->want->last_line && line <= t->want->last_line && at < end) {
 		char *nl = memchr(at, '\n', (size_t)(end - at));
 
 		at = nl ? nl + 1 : end;
+		line += nl != NULL; /* without its end the limit may have cut it */
 	}
 	if (t->want->last_line) {
 		/* All lines asked for are here: what the limit cut off was not wanted. */

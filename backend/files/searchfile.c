@@ -290,11 +290,12 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 
 		if (s->cap - v.n < (s->utf16.on ? 8 : 1) && !make_room(s, 2 * s->cap)) {
 			/* One line fills the window: keep what a match across the cut needs. */
-			size_t overlap = matcher_overlap(s->local.m);
+			size_t skip, overlap = matcher_overlap(s->local.m, &skip) + skip;
 
 			if (!v.mid_line)
 				v.line_start = v.offset + v.line_begin;
-			done = slide(&v, v.n > overlap ? v.n - overlap : v.n, false);
+			done = v.n > overlap ? skip : 0;
+			slide(&v, v.n > overlap ? v.n - overlap : v.n, false);
 			v.line_begin = 0;
 		}
 		got = s->utf16.on ? utf16_read(&s->utf16, fd, s->buf + v.n, s->cap - v.n)
@@ -319,6 +320,7 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 		/* No line's end yet: a larger window first. */
 		if (!nl && !eof && !full)
 			continue;
+		s->local.cut = !nl && !eof;
 		if (!search_window(&v, done, nl ? (size_t)(nl + 1 - s->buf) : v.n))
 			break;
 		if (s->flush && s->found.n > HITS_MANY)
