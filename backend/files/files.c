@@ -88,6 +88,13 @@ bool files_progress(struct files *f, struct job_info *out)
 	return false;
 }
 
+static _Thread_local const struct op *within;
+
+void op_within(const struct op *outer)
+{
+	within = outer;
+}
+
 static void show(struct op *op, const char *unit, const char *name, va_list ap)
 {
 	struct files *f = op->files;
@@ -106,6 +113,7 @@ void op_begin(struct op *op, struct files *f, const char *unit, const char *name
 	va_list ap;
 
 	op->files = f;
+	op->outer = within;
 	op->cancels = atomic_load(&f->cancels);
 	va_start(ap, name);
 	show(op, unit, name, ap);
@@ -115,6 +123,7 @@ void op_begin(struct op *op, struct files *f, const char *unit, const char *name
 void op_begin_small(struct op *op, struct files *f)
 {
 	op->files = f;
+	op->outer = within;
 	op->cancels = atomic_load(&f->cancels);
 	op->job = job_new(NULL, "", "", "", true);
 	op->shown = false;

@@ -341,20 +341,27 @@ int files_delete(struct files *f, struct files_root *r, const char *path, bool r
 }
 
 /* Onto another file system: a durable copy, then the original goes. */
-static int move_far(struct files *f, struct files_root *r, const char *from, const char *to,
-	bool overwrite, struct files_tree_totals *t, struct err *e)
+static int move_far(const struct op *op, struct files *f, struct files_root *r, const char *from,
+	const char *to, bool overwrite, struct files_tree_totals *t, struct err *e)
 {
 	struct files_copy_options o = {.durable = true, .keep_owner = true, .overwrite = overwrite};
 	struct files_tree_totals gone;
 	struct err why = ERR_INIT;
+	int rc;
 
-	if (files_copy(f, r, from, r, to, &o, t, e) < 0) {
+	op_within(op);
+	rc = files_copy(f, r, from, r, to, &o, t, e);
+	op_within(NULL);
+	if (rc < 0) {
 		/* Without `overwrite` all that is there is ours. */
 		if (!overwrite && !(e && e->kind == ERR_CONFLICT))
 			files_delete(f, r, to, true, &gone, NULL);
 		return -1;
 	}
-	if (files_delete(f, r, from, true, &gone, &why) == 0)
+	op_within(op);
+	rc = files_delete(f, r, from, true, &gone, &why);
+	op_within(NULL);
+	if (rc == 0)
 		return 0;
 	err_copy(e, &why);
 	return err_wrap(e, "%.100s was copied, but the original is still there", to);
@@ -403,7 +410,7 @@ int files_move(struct files *f, struct files_root *r, const char *from, const ch
 	op_begin(&op, f, "entries", "move %s", from);
 	rc = move(&op, r, from, to, overwrite, &why);
 	if (rc > 0)
-		rc = move_far(f, r, from, to, overwrite, totals, &why);
+		rc = move_far(&op, f, r, from, to, overwrite, totals, &why);
 	if (rc < 0)
 		err_copy(e, &why);
 	return op_end(&op, rc, &why, "Moved to %s.", to);

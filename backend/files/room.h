@@ -52,6 +52,7 @@ struct files {
 struct op {
 	struct files *files;
 	struct job *job;
+	const struct op *outer; /* that this one works for: stops with it; or NULL */
 	uint32_t cancels;
 	bool shown;
 };
@@ -63,12 +64,14 @@ void op_begin(struct op *op, struct files *f, const char *unit, const char *name
 void op_begin_small(struct op *op, struct files *f);
 void op_publish(struct op *op, const char *unit, const char *name, ...)
 	__attribute__((format(printf, 3, 4)));
+/* What this thread begins from now on works for `outer` and stops with it; NULL: for itself. */
+void op_within(const struct op *outer);
 /* Ends the job with `result`, or with e's sentence when rc is not 0.  Returns rc. */
 int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 	__attribute__((format(printf, 4, 5)));
 static inline bool op_stopped(const struct op *op)
 {
-	return job_cancelled(op->job) ||
+	return job_cancelled(op->job) || (op->outer && job_cancelled(op->outer->job)) ||
 		atomic_load_explicit(&op->files->cancels, memory_order_relaxed) != op->cancels;
 }
 int op_cancelled(struct err *e); /* the sentence; -1 */

@@ -275,7 +275,9 @@ static int apply(struct transforming *x, struct files *f, struct files_root *r, 
 			.len = x->edits[i]->new.len,
 			.expect = &x->edits[i]->token,
 		};
+	op_within(&x->op);
 	rc = files_write(f, r, puts, x->n, &o, &w, e);
+	op_within(NULL);
 	files_writing_free(w);
 	return rc;
 }

@@ -24,6 +24,7 @@
 #define VERY_SLOW_NS 2000000 /* the same where the file system does no reads of its own */
 #define MANY_SWITCHES 16     /* then; fewer may be our own locks */
 #define WIDEN_DIRS 16        /* queued directories from which a second thread pays */
+#define RUN 16384            /* names that are sorted between two looks at cancellation */
 #define EMFILE_RETRIES 200
 
 struct linux_dirent64 {
@@ -193,6 +194,43 @@ static int list(struct walk_worker *me, struct walk_dir *d, int fd, struct listi
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct walk_entry *)a)->name, ((const struct walk_entry *)b)->name);
+}
+
+static void merge(const struct op *op, struct walk_entry *to, const struct walk_entry *a, size_t na,
+	size_t nb)
+{
+	const struct walk_entry *b = a + na, *a_end = b, *b_end = b + nb;
+
+	for (size_t i = 1; a < a_end && b < b_end; i++) {
+		if (i % RUN == 0 && op_stopped(op))
+			return;
+		*to++ = by_name(a, b) <= 0 ? *a++ : *b++;
+	}
+	memcpy(to, a, (size_t)(a_end - a) * sizeof *a);
+	memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
+}
+
+/* A million names take most of a second: in runs, so that it can be stopped between two of them; the
+ * order is then of no use to anybody. */
+static void sort(struct walk_worker *me, struct walk_dir *d)
+{
+	AUTO_FREE struct walk_entry *other = d->n > RUN ? xmalloc(d->n * sizeof *other) : NULL;
+
+	for (size_t at = 0; at < d->n && !op_stopped(me->walk->op); at += RUN)
+		qsort(d->entries + at, d->n - at < RUN ? d->n - at : RUN, sizeof *d->entries,
+			by_name);
+	for (size_t run = RUN; run < d->n; run *= 2) {
+		for (size_t at = 0; at < d->n; at += 2 * run) {
+			size_t left = d->n - at, na = left < run ? left : run;
+			size_t nb = left - na < run ? left - na : run;
+
+			merge(me->walk->op, other + at, d->entries + at, na, nb);
+		}
+		/* Not all of it is there then. */
+		if (op_stopped(me->walk->op))
+			return;
+		memcpy(d->entries, other, d->n * sizeof *other);
+	}
 }
 
 /* --- which entries --- */
@@ -379,7 +417,8 @@ static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l
 	d->error = list(me, d, fd, l);
 	if (d->error)
 		me->totals.errors++;
-	d->n = l->n;
+	d->n = d->error == ECANCELED ? 0 : l->n;
+	l->n = d->n;
 	d->entries = slab_alloc(&me->slab, l->n * sizeof *l->entries);
 	if (l->n)
 		memcpy(d->entries, l->entries, l->n * sizeof *l->entries);
@@ -392,7 +431,7 @@ static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l
 	if (w->private->chooses)
 		choose(me, d);
 	if (w->sorted && d->n)
-		qsort(d->entries, d->n, sizeof *d->entries, by_name);
+		sort(me, d);
 	count(me, d);
 	/* Short of descriptors: those below, and its pieces, come by path. */
 	if (atomic_load(&w->private->fds) > w->private->fd_limit) {

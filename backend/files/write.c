@@ -290,7 +290,7 @@ static int prepare(struct batch *b, struct err *e)
 
 	/* Replaced files are kept open until we are done, as far as descriptors go. */
 	b->hold = getrlimit(RLIMIT_NOFILE, &limit) == 0 && b->n < limit.rlim_cur / 4;
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n && !op_stopped(&b->op); i++) {
 		struct err why = ERR_INIT;
 
 		bytes += b->items[i].put->len;
@@ -300,7 +300,7 @@ static int prepare(struct batch *b, struct err *e)
 	job_total(b->op.job, b->n, bytes);
 	if (go_on(b, e) < 0 || lock_targets(b, e) < 0)
 		return -1;
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n && !op_stopped(&b->op); i++) {
 		struct err why = ERR_INIT;
 
 		if (batch_ok(&b->items[i]) && check(b, &b->items[i], &why) < 0)
