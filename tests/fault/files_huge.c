@@ -569,7 +569,7 @@ static void test_stop_small(void **state)
 	};
 
 	(void)state;
-	small = soak ? 20000 : 300;
+	small = soak ? 20000 : 200;
 	make_many("root/small", small, 100, BYTES);
 	for (size_t i = 0; i < COUNT(works); i++)
 		stop_at_moments(&works[i], soak ? 24 : 3);
