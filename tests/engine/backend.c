@@ -500,9 +500,12 @@ static void test_shell(void **state)
 	c->rows = 33;
 	id = backend_send(b, c);
 	wait_event(EV_SHELL_READY, id);
-	type(id, "echo $((20+22)); stty size\n");
+	/* Engines before 1.42 are told the size right after the start: the shell may ask earlier. */
+	type(id,
+		"echo $((20+22)); until [ \"$(stty size 2>&1)\" = '33 91' ]; do sleep 0.1; done; "
+		"echo fit\"\"ted\n");
 	wait_output(id, "42");
-	wait_output(id, "33 91");
+	wait_output(id, "fitted");
 	c = command_new(CMD_SHELL_RESIZE);
 	c->ref = id;
 	c->columns = 77;
