@@ -299,6 +299,9 @@ int cli_files(const struct cli *c, struct err *e)
 		struct reading_done done = {&r, &why};
 
 		rc = run_verb(&x, i, program, &why);
+		/* Of a search it says that nothing was found. */
+		if (rc > 0 && verbs[i].deed != DEED_FILE_SEARCH)
+			err_set(&why, ERR_FAILED, "not all of it could be read");
 		recorder_apart(&by, write_reading, &done);
 	}
 	if (rc < 0)
