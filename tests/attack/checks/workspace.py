@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 
 from room import BERTH, SOAK, attack
@@ -109,14 +110,24 @@ def closed_for_its_owner(room):
     """The same without being root: an owner opens what he closed."""
     if os.getuid():
         return
-    ws = room.workspace("ws-mine")
-    copy = room.path("program")
-    os.makedirs(copy)
+    # Not below the room: what leads there may be open to root alone.
+    base = tempfile.mkdtemp(prefix="b", dir="/tmp")
+    os.chmod(base, 0o711)
+    try:
+        delete_as_owner(room, base)
+    finally:
+        shutil.rmtree(base)
+
+
+def delete_as_owner(room, base):
+    ws, state, copy = (os.path.join(base, name) for name in ("ws", "state", "program"))
+    for path in (ws, state, copy):
+        os.mkdir(path, 0o700)
+        os.chown(path, 1000, 1000)
     for name in ("berth", "berth-core", "berth-files", "berth-exec"):
         shutil.copy(os.path.join(os.path.dirname(BERTH), name), copy)
     subprocess.run(["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "sh", "-c",
                     "mkdir -p closed/in && : > closed/in/file && chmod 0 closed/in closed"], cwd=ws, check=True)
-    state = room.workspace("state-mine")
     done = room.berth("--reuid", "1000", "--regid", "1000", "--clear-groups", os.path.join(copy, "berth"), "files", "delete", "--recursive", "--root", ws,
                       "closed", program="setpriv", env={"XDG_STATE_HOME": state, "XDG_RUNTIME_DIR": state, "HOME": state})
     room.finding(41, done.code == 0 and not os.path.lexists(ws + "/closed"), f"its owner deletes it: {done!r}")
