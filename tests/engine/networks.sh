@@ -70,7 +70,8 @@ check 'but reaches no member' fails docker exec "foreign-$$" nc -w 1 "$(address 
 check 'which is not reached from inside' fails get "$a" "$(address "foreign-$$")" 8000
 
 # The host: something listens on all its addresses, the bridges' own among them.
-in_engine python3 -m http.server 9000 --directory wa >/dev/null 2>&1 &
+# (Not by in_engine: that would be a shell, and the listener its child.)
+nsenter -t "$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")" -n /usr/bin/python3 -m http.server 9000 --directory wa >/dev/null 2>&1 &
 listener=$!
 wait_for 20 in_engine curl -sf http://127.0.0.1:9000/
 gateway=$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "berth-$a" | sed 's/[0-9]*$/1/')
