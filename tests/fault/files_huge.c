@@ -345,7 +345,7 @@ static void stop_at_moments(const struct work *w, int moments)
 {
 	struct files *f = files_open(&(struct files_options){0});
 	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
-	int64_t took[64], whole_ns;
+	int64_t took[64], whole_ns, middling;
 	struct err e = ERR_INIT;
 	int n = 0;
 
@@ -386,8 +386,9 @@ static void stop_at_moments(const struct work *w, int moments)
 		return;
 	}
 	qsort(took, (size_t)n, sizeof took[0], by_time);
+	middling = took[n / 2];
 	print_message("%-22s of %6lld ms, stopped %2d times, after ms: median %.1f, most %.1f\n",
-		w->name, (long long)whole_ns / 1000000, n, (double)took[n / 2] / 1e6,
+		w->name, (long long)whole_ns / 1000000, n, (double)middling / 1e6,
 		(double)took[n - 1] / 1e6);
 }
 
