@@ -573,7 +573,7 @@ static void test_stop_small(void **state)
 	small = soak ? 20000 : 200;
 	make_many("root/small", small, 100, BYTES);
 	for (size_t i = 0; i < COUNT(works); i++)
-		stop_at_moments(&works[i], soak ? 24 : 3);
+		stop_at_moments(&works[i], soak ? 8 : 3);
 }
 
 static void test_many(void **state)
