@@ -246,32 +246,42 @@ static int read_map(struct settings *s, const struct setting *table, void *base,
 	return 0;
 }
 
-int settings_from(struct config *c, struct settings *ret, struct err *e)
+static void defaults(struct settings *s)
 {
-	struct settings s = {0};
 	struct config shipped;
 	const char *text;
 	struct err bug = ERR_INIT;
 	size_t len;
 	int rc;
 
-	arena_init(&s.mem, 2048);
 	text = embedded_file(SETTINGS_DEFAULTS, &len);
 	CHECK(text && config_parse(SETTINGS_DEFAULTS, text, len, &shipped, &bug) == 0);
-	rc = read_map(&s, setting_table, &s, &shipped, shipped.root, "", &bug);
+	rc = read_map(s, setting_table, s, &shipped, shipped.root, "", &bug);
 	CHECK(rc == 0);
-	s.keys = NULL; /* the shipped file takes the keys of the action list */
+	s->keys = NULL; /* the shipped file takes the keys of the action list */
 	config_release(&shipped);
+}
+
+/* Takes *c on success. */
+static int lay_over(struct settings *s, struct config *c, struct err *e)
+{
+	if (c && read_map(s, setting_table, s, c, c->root, "", e) < 0) {
+		settings_release(s);
+		return -1;
+	}
 	if (c) {
-		if (read_map(&s, setting_table, &s, c, c->root, "", e) < 0) {
-			settings_release(&s);
-			return -1;
-		}
-		s.source = *c;
+		s->source = *c;
 		*c = (struct config){0};
 	}
-	*ret = s;
 	return 0;
+}
+
+int settings_from(struct config *c, struct settings *ret, struct err *e)
+{
+	*ret = (struct settings){0};
+	arena_init(&ret->mem, 2048);
+	defaults(ret);
+	return lay_over(ret, c, e);
 }
 
 int settings_path(char *buf, size_t cap, struct err *e)
@@ -287,7 +297,7 @@ int settings_path(char *buf, size_t cap, struct err *e)
 	return 0;
 }
 
-int settings_load(const char *file, struct settings *ret, struct err *e)
+static int load(const char *file, struct settings *s, struct err *e)
 {
 	char path[PATH_MAX];
 	struct config c;
@@ -296,17 +306,34 @@ int settings_load(const char *file, struct settings *ret, struct err *e)
 	if (!file) {
 		/* Without a home directory there are no settings either; that is no error. */
 		if (settings_path(path, sizeof path, NULL) < 0)
-			return settings_from(NULL, ret, e);
+			return 0;
 		if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
-			return settings_from(NULL, ret, e);
+			return 0;
 		file = path;
 	}
-	if (config_read(file, &c, e) < 0)
+	if (config_read(file, &c, e) < 0) {
+		settings_release(s);
 		return -1;
-	rc = settings_from(&c, ret, e);
+	}
+	rc = lay_over(s, &c, e);
 	if (rc < 0)
 		config_release(&c);
 	return rc;
+}
+
+int settings_load(const char *file, struct settings *ret, struct err *e)
+{
+	*ret = (struct settings){0};
+	arena_init(&ret->mem, 2048);
+	defaults(ret);
+	return load(file, ret, e);
+}
+
+int settings_load_bare(const char *file, struct settings *ret, struct err *e)
+{
+	*ret = (struct settings){0};
+	arena_init(&ret->mem, 2048);
+	return load(file, ret, e);
 }
 
 void settings_release(struct settings *s)

@@ -92,6 +92,9 @@ extern const struct setting setting_host_table[]; /* of one rule of `hosts` */
 
 /* `file` NULL: the default place.  0, or -1 and nothing to release. */
 int settings_load(const char *file, struct settings *ret, struct err *e);
+/* Only what the file says, all else 0 or empty: enough for who needs the policy, which by default protects
+ * nothing, and starts a command a moment later. */
+int settings_load_bare(const char *file, struct settings *ret, struct err *e);
 /* A file already read, over the defaults (NULL: these alone).  Takes *c on success, and only then.
  */
 int settings_from(struct config *c, struct settings *ret, struct err *e);

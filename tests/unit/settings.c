@@ -55,7 +55,10 @@ static void defaults(void **state)
 	assert_string_equal(s.sort, "name");
 	assert_true(s.log_buffer_bytes == 8u << 20);
 	assert_true(s.log_tail == 2000 && s.confirm_threshold == 5);
-	assert_true(!s.columns.n && !s.keys && !s.protected_names.n);
+	assert_true(!s.columns.n && !s.keys);
+	/* What settings_load_bare relies on. */
+	assert_true(!s.protected_names.n && !s.protected_labels.n && !s.protected_images.n &&
+		!s.nhosts);
 	settings_release(&s);
 
 	assert_int_equal(config_parse(SETTINGS_DEFAULTS, text, n, &c, NULL), 0);
@@ -235,6 +238,9 @@ static void places(void **state)
 	assert_int_equal(settings_load(NULL, &s, &e), 0);
 	assert_string_equal(s.source.file, path);
 	assert_true(s.hz == 4);
+	settings_release(&s);
+	assert_int_equal(settings_load_bare(NULL, &s, &e), 0);
+	assert_true(s.hz == 4 && !s.theme);
 	settings_release(&s);
 	unlink(path);
 	*strrchr(path, '/') = '\0';

@@ -7,7 +7,7 @@ int cli_policy(const struct cli *c, struct policy *ret, struct arena *mem, struc
 {
 	struct settings s;
 
-	if (settings_load(cli_value(c, "settings"), &s, e))
+	if (settings_load_bare(cli_value(c, "settings"), &s, e))
 		return -1;
 	if (cli_flag(c, "read-only"))
 		s.read_only = true;
