@@ -15,7 +15,7 @@
 #include "cli/exec.h"
 #include "cli/run.h"
 
-/* berth-exec turns into this program where the lane cannot be used. */
+/* berth turns into this program where the lane cannot be used. */
 static int exec_engine(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;

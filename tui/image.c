@@ -20,6 +20,8 @@ int main(int argc, char **argv)
 	text_init();
 	if (cli_parse(argc, argv, &c, &e) < 0)
 		return cli_fail(&e);
+	if (!c.command) /* started by hand */
+		return cli_help(c.group, c.command);
 	rc = cli_image(&c, &e);
 	return rc < 0 ? cli_fail(&e) : rc;
 }

@@ -2,13 +2,13 @@
  * main.c - where berth begins, and the floor plan of the whole program.
  *
  *   berth (this file)  reads the command line by the table in cli/commands.c, answers --version,
- *                      help and wrong usage itself, and otherwise becomes the program in which the
- *                      command lives.  It is linked to libc only and starts in no time.
+ *                      help and wrong usage itself, runs exec over the lane, for an agent may run
+ *                      hundreds of commands a minute, and otherwise becomes the program in which
+ *                      the command lives.  It is linked statically and starts in no time.
  *   berth-core         tui/core.c: the console, ps, doctor, engine, config ...
  *   berth-files        tui/files.c: files
  *   berth-image        tui/image.c: image
  *   berth-bench        bench/main.c: bench
- *   berth-exec         tui/exec.c: exec, over the lane; without one it becomes berth-core
  *
  *   main thread                                 backend thread (backend/backend.c)
  *   tui/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics
@@ -26,8 +26,10 @@
  * handed on unchanged; they read it by the same tables.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
+#include "cli/exec.h"
 
 int main(int argc, char **argv)
 {
@@ -48,6 +50,8 @@ int main(int argc, char **argv)
 				      : cli_help_for(c.argc, c.argv, &e);
 		return rc < 0 ? cli_fail(&e) : rc;
 	}
+	if (c.command && !strcmp(c.command->program, "berth"))
+		return cli_exec(&c, argv, NULL);
 	cli_become(c.command ? c.command->program : "berth-core", argv, &e);
 	return cli_fail(&e);
 }

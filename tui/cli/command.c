@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <berth/text.h>
+
 #define KEPT_MAX ((size_t)1 << 20) /* of each stream, with --json */
 
 static int cancel_pipe[2], resize_pipe[2];
@@ -185,10 +187,12 @@ void command_json(struct jsonw *j, const struct command_io *io, const struct run
 
 void command_tell(const struct run_result *r)
 {
-	if (r->err.kind)
+	if (r->err.kind) {
+		text_init(); /* here, for a command that ends well need not load it */
 		cli_fail(&r->err);
-	else if (r->ended == ENDED_OOM)
+	} else if (r->ended == ENDED_OOM) {
 		fputs("berth: the command was ended for want of memory\n", stderr);
+	}
 	if (r->dropped_bytes)
 		fprintf(stderr,
 			"berth: %llu bytes of its output were dropped, for they were over the limit\n",

@@ -479,7 +479,7 @@ const struct cli_command cli_commands[] = {
 		"is stopped first.  A plan that was interrupted can be carried out again.  Homes of "
 		"ended sessions are part of it; what lives, and what another berth made, never is.",
 		clean_options, NULL, 0, 0, NULL},
-	{"exec", "AGENT -- CMD ARG...", "berth-exec",
+	{"exec", "AGENT -- CMD ARG...", "berth",
 		"run a command in a running agent or any other container",
 		"Standard input is passed on unless it is a terminal.  Exits as the command does "
 		"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "

@@ -1,10 +1,9 @@
 /*
  * exec.c - `berth exec`: one command in a running agent's container.
  *
- * Lives in a program of its own, for it must start fast: it asks no engine, and loads neither libcurl
- * nor curses.  Where there is no lane, nothing has been read or run yet, and it becomes berth-core, which
- * does the same over the engine.  The command's output passes through untouched, as the person asked
- * for it.
+ * Part of berth itself (main.c), for it must start fast: it asks no engine and loads nothing.  Where
+ * there is no lane, nothing has been read or run yet, and it becomes berth-core, which does the same
+ * over the engine.  The command's output passes through untouched, as the person asked for it.
  */
 #include <string.h>
 #include <unistd.h>

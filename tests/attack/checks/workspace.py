@@ -124,7 +124,7 @@ def delete_as_owner(room, base):
     for path in (ws, state, copy):
         os.mkdir(path, 0o700)
         os.chown(path, 1000, 1000)
-    for name in ("berth", "berth-core", "berth-files", "berth-exec"):
+    for name in ("berth", "berth-core", "berth-files"):
         shutil.copy(os.path.join(os.path.dirname(BERTH), name), copy)
     subprocess.run(["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "sh", "-c",
                     "mkdir -p closed/in && : > closed/in/file && chmod 0 closed/in closed"], cwd=ws, check=True)
