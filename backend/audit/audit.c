@@ -461,7 +461,7 @@ static void *run(void *arg)
 			commit(a, items, bytes);
 		else if (asked)
 			prune(a, asked);
-		else
+		else if (!leave || chain_last_out(&a->chain))
 			sign_now(a);
 		if (leave)
 			return NULL;

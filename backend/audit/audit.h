@@ -79,7 +79,9 @@ struct audit_sys;
 #define AUDIT_RESERVE ((uint64_t)1 << 20)  /* bytes kept allocated for cleaning up a full disk */
 #define AUDIT_CHECKPOINT 1024              /* records */
 #define AUDIT_CHECKPOINT_S 60
-#define AUDIT_COMMIT_MS 25 /* how long a GROUPED record waits for company; limit 50 */
+#define AUDIT_LINGER_MS 100 /* what a command's record may wait for its signature */
+#define AUDIT_LINGER 64     /* records: with so many unsigned nobody waits */
+#define AUDIT_COMMIT_MS 25  /* how long a GROUPED record waits for company; limit 50 */
 #define AUDIT_QUEUE_MAX ((size_t)64 << 20) /* bytes waiting; beyond that submitting fails */
 
 struct audit_options {
@@ -89,6 +91,8 @@ struct audit_options {
 	/* 0: the values above */
 	uint64_t segment_bytes, reserve_bytes;
 	unsigned checkpoint_records, commit_ms;
+	/* How long audit_close waits for others that close, so that only the last of them signs; 0: not. */
+	unsigned linger_ms;
 	/* Retention, looked at when a segment is closed; 0: keep everything. */
 	uint64_t keep_bytes;
 	int64_t keep_ms;
@@ -101,7 +105,8 @@ struct audit;
 struct audit *audit_open(const struct audit_options *o, struct err *e);
 /* Returns at once: the writer thread opens the log, and where it cannot, what was submitted fails. */
 struct audit *audit_start(const struct audit_options *o);
-void audit_close(struct audit *a); /* NULL is fine; signs a last checkpoint */
+/* Signs a last checkpoint, or leaves that to who closes after it (linger_ms).  NULL is fine. */
+void audit_close(struct audit *a);
 
 /* err NULL: on disk, seq is the record's number.  Writer thread: may only wake. */
 typedef void (*audit_done_fn)(void *ctx, uint64_t seq, const struct err *err);

@@ -91,7 +91,6 @@ void chain_init(struct chain *c, const struct audit_options *o)
 		c->o.checkpoint_records = AUDIT_CHECKPOINT;
 	str_init(&c->buf);
 	str_init(&c->scratch);
-	c->hasher = seal_hasher_new();
 	know_thyself(c);
 }
 
@@ -126,7 +125,6 @@ void chain_release(struct chain *c)
 	str_release(&c->buf);
 	str_release(&c->scratch);
 	str_release(&c->self_text);
-	seal_hasher_free(c->hasher);
 	free((char *)c->o.dir);
 	free((char *)c->self.host);
 	free((char *)c->self.boot);
@@ -288,7 +286,7 @@ int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uin
 			c->path);
 	memcpy(prev, c->tip.hash, sizeof prev);
 	c->tip.seq++;
-	record_line(&c->buf, c->hasher, c->tip.seq, intent, body, len, prev, c->tip.hash);
+	record_line(&c->buf, c->tip.seq, intent, body, len, prev, c->tip.hash);
 	c->tip.offset = c->head.offset + c->buf.len;
 	if (ret_seq)
 		*ret_seq = c->tip.seq;

@@ -31,7 +31,6 @@ struct chain {
 	struct head head;    /* the valid end of the segment */
 	struct head tip;     /* the end once buf is written */
 	struct str buf, scratch;
-	struct seal_hasher *hasher;
 	struct audit_record self;  /* host, boot, pid, program, uid, user of this process */
 	struct str self_text;      /* record_self of it */
 	uint64_t retry_signing_at; /* sequence number; after a checkpoint that failed */
@@ -55,6 +54,9 @@ int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uin
 	uint64_t *ret_seq, struct err *e);
 int chain_sync(struct chain *c, struct err *e);
 void chain_end(struct chain *c);
+/* Before the last checkpoint of a process, without the lock: waits o.linger_ms; false when another that
+ * waits so will sign.  Whoever gets true keeps the others waiting until chain_release. */
+bool chain_last_out(struct chain *c);
 
 /* Between chain_sync and chain_end: */
 bool chain_unsigned(const struct chain *c, uint64_t at_least); /* so many records, or more */

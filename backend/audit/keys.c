@@ -161,6 +161,23 @@ int keys_tidy(const struct audit_sys *sys, int fd, const uint8_t in_force[SEAL_K
 	return ret;
 }
 
+static bool lock(int fd, short type)
+{
+	struct flock l = {.l_type = type, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_SETLK, &l) == 0;
+}
+
+bool keys_wait(int fd, bool last)
+{
+	return lock(fd, last ? F_WRLCK : F_RDLCK);
+}
+
+void keys_wait_end(int fd)
+{
+	lock(fd, F_UNLCK);
+}
+
 bool keys_hold(int dir, const uint8_t in_force[SEAL_KEY])
 {
 	AUTO_CLOSE int fd = openat(dir, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

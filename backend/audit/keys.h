@@ -42,6 +42,11 @@ int keys_replace(const struct audit_sys *sys, int dir, uint8_t ret_public[SEAL_K
 /* Destroy a second key that an interrupted checkpoint left. */
 int keys_tidy(const struct audit_sys *sys, int fd, const uint8_t in_force[SEAL_KEY], struct err *e);
 
+/* Be one of those who wait to sign, or (last) the one that signs; false: somebody signs, or others wait.
+ * Without the log's lock. */
+bool keys_wait(int fd, bool last);
+void keys_wait_end(int fd);
+
 /* Does the file hold the private half of `in_force`? */
 bool keys_hold(int dir, const uint8_t in_force[SEAL_KEY]);
 

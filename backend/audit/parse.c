@@ -260,11 +260,11 @@ bool record_frame(const char *line, size_t len, struct record_frame *ret)
 		seal_unhex(ret->hash, tail + 83, SEAL_HASH) && memcmp(tail + 147, "\"}", 2) == 0;
 }
 
-bool record_frame_holds(struct seal_hasher *h, const struct record_frame *f)
+bool record_frame_holds(const struct record_frame *f)
 {
 	uint8_t now[SEAL_HASH];
 
-	seal_hash2(h, f->prev, SEAL_HASH, f->text, f->hashed, now);
+	seal_hash2(f->prev, SEAL_HASH, f->text, f->hashed, now);
 	return memcmp(now, f->hash, SEAL_HASH) == 0;
 }
 

@@ -205,8 +205,8 @@ void record_body(struct str *out, const struct audit_record *r)
 	record_body_by(out, r, &self);
 }
 
-void record_line(struct str *out, struct seal_hasher *h, uint64_t seq, uint64_t intent,
-	const char *body, size_t len, const uint8_t prev[SEAL_HASH], uint8_t ret_hash[SEAL_HASH])
+void record_line(struct str *out, uint64_t seq, uint64_t intent, const char *body, size_t len,
+	const uint8_t prev[SEAL_HASH], uint8_t ret_hash[SEAL_HASH])
 {
 	size_t start = out->len;
 	char tail[RECORD_TAIL];
@@ -216,7 +216,7 @@ void record_line(struct str *out, struct seal_hasher *h, uint64_t seq, uint64_t 
 	if (intent)
 		add_number(out, ",\"intent\":", intent);
 	str_add(out, body, len);
-	seal_hash2(h, prev, SEAL_HASH, out->s + start, out->len - start, ret_hash);
+	seal_hash2(prev, SEAL_HASH, out->s + start, out->len - start, ret_hash);
 	memcpy(tail, ",\"prev\":\"", 9);
 	seal_hex(tail + 9, prev, SEAL_HASH);
 	memcpy(tail + 73, "\",\"hash\":\"", 10);

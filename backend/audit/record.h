@@ -28,8 +28,8 @@ void record_self(struct str *out, const struct audit_record *r);
 void record_body_by(struct str *out, const struct audit_record *r, const struct str *self);
 
 /* Append the whole line; computes the hash into ret_hash. */
-void record_line(struct str *out, struct seal_hasher *h, uint64_t seq, uint64_t intent,
-	const char *body, size_t len, const uint8_t prev[SEAL_HASH], uint8_t ret_hash[SEAL_HASH]);
+void record_line(struct str *out, uint64_t seq, uint64_t intent, const char *body, size_t len,
+	const uint8_t prev[SEAL_HASH], uint8_t ret_hash[SEAL_HASH]);
 
 /* The frame of a line, cheap enough to be looked at for every record of a large log. */
 struct record_frame {
@@ -41,7 +41,7 @@ struct record_frame {
 };
 /* `line` without its newline.  False when it is no frame of a record. */
 bool record_frame(const char *line, size_t len, struct record_frame *ret);
-bool record_frame_holds(struct seal_hasher *h, const struct record_frame *f); /* hash is right */
+bool record_frame_holds(const struct record_frame *f); /* hash is right */
 
 /* All of a line: members in their order, nothing else.  (Needless escapes pass; whether a line is
  * what was written is for its hash to say.)  Texts live in mem. */

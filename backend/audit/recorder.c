@@ -6,14 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <openssl/evp.h>
-
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
 #include "audit/audit.h"
+#include "audit/seal.h"
 
 static enum audit_result result_of(const struct err *err)
 {
@@ -29,7 +28,8 @@ static enum audit_result result_of(const struct err *err)
 /* Opened at the first deed: what only looks pays nothing. */
 static int open_log(struct recorder *by, struct err *e)
 {
-	const struct audit_options o = {.program = by->program};
+	const struct audit_options o = {
+		.program = by->program, .linger_ms = by->apart ? AUDIT_LINGER_MS : 0};
 
 	if (!by->audit)
 		by->audit = audit_open(&o, e);
@@ -94,12 +94,10 @@ void record_end(struct recording *rec, const struct err *err)
 void record_manifest(struct audit_record *r, size_t n, const char *const *word)
 {
 	AUTO_STR struct str all = STR_INIT;
-	unsigned len = 0;
 
 	for (size_t i = 0; i < n; i++)
 		str_add(&all, word[i], strlen(word[i]) + 1);
-	CHECK(EVP_Digest(all.s, all.len, r->manifest, &len, EVP_sha256(), NULL) &&
-		len == sizeof r->manifest);
+	seal_hash(all.s, all.len, r->manifest);
 	r->has_manifest = true;
 	if (!r->items)
 		r->items = n;
@@ -121,15 +119,21 @@ void recorder_apart(struct recorder *by, void (*write)(struct recorder *by, void
 	if (pid > 0)
 		return;
 	if (pid == 0) {
+		by->apart = true;
 		setsid();
 		null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		for (int fd = 0; fd < 3; fd++)
 			dup2(null, fd);
+		close_range(
+			3, ~0u, 0); /* whoever waits for the end of a pipe does not wait for this */
 	}
 	write(by, ctx);
 	if (!by->audit && pid < 0)
 		fputs("berth: what was done is not in the audit log, which cannot be written\n",
 			stderr);
+	/* No file system is kept busy meanwhile. */
+	if (pid == 0 && chdir("/"))
+		_exit(1);
 	recorder_close(by);
 	if (pid == 0)
 		_exit(0);

@@ -59,11 +59,11 @@ static void apply(struct walk *w, const struct audit_record *r)
 }
 
 /* One line; false when it is not the next record. */
-static bool step(struct chain *c, struct walk *w, const char *line, size_t len)
+static bool step(struct walk *w, const char *line, size_t len)
 {
 	struct record_frame f;
 
-	if (!record_frame(line, len, &f) || !record_frame_holds(c->hasher, &f))
+	if (!record_frame(line, len, &f) || !record_frame_holds(&f))
 		return false;
 	if (w->anchored && (memcmp(f.prev, w->h->hash, SEAL_HASH) != 0 || f.seq <= w->h->seq))
 		return false;
@@ -95,7 +95,7 @@ static int walk_on(struct chain *c, struct walk *w, struct err *e)
 		if (n < 0)
 			return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
 		while ((newline = memchr(line, '\n', (size_t)(block + n - line)))) {
-			if (!step(c, w, line, (size_t)(newline - line)))
+			if (!step(w, line, (size_t)(newline - line)))
 				return 0;
 			line = newline + 1;
 		}

@@ -2,7 +2,7 @@
  * seal.h - hashing and signing: SHA-256 and Ed25519 (RFC 8032) of libcrypto, and hexadecimal.
  *
  * A failure inside libcrypto is one of memory or of the library itself and ends the program
- * (CHECK). Thread: a hasher has one owner; the rest is callable from any thread.
+ * (CHECK). Thread: any.
  */
 #ifndef BERTH_AUDIT_SEAL_H
 #define BERTH_AUDIT_SEAL_H
@@ -16,13 +16,9 @@
 #define SEAL_KEY 32  /* an Ed25519 public key */
 #define SEAL_SIG 64
 
-struct seal_hasher;
-struct seal_hasher *seal_hasher_new(void);
-void seal_hasher_free(struct seal_hasher *h);
+void seal_hash(const void *bytes, size_t n, uint8_t out[SEAL_HASH]);
 /* Hash of a followed by b. */
-void seal_hash2(struct seal_hasher *h, const void *a, size_t an, const void *b, size_t bn,
-	uint8_t out[SEAL_HASH]);
-void seal_hash(const void *bytes, size_t n, uint8_t out[SEAL_HASH]); /* one-off */
+void seal_hash2(const void *a, size_t an, const void *b, size_t bn, uint8_t out[SEAL_HASH]);
 
 void seal_random(void *bytes, size_t n);
 void seal_forget(void *bytes, size_t n); /* overwrites, and is not optimised away */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 bool chain_unsigned(const struct chain *c, uint64_t at_least)
@@ -119,6 +120,29 @@ int chain_checkpoint(struct chain *c, struct err *e)
 		return -1;
 	}
 	return keys_forget(c->sys, &step, e);
+}
+
+/*
+ * Commands come by the dozen, each with a process that records it, and a signature costs more than all the
+ * rest of that.  So the last one out signs for all: who waits holds a shared lock on the key file, and only
+ * who finds nobody else waiting goes on.  The lock ends with its holder, however that ends.
+ */
+bool chain_last_out(struct chain *c)
+{
+	struct timespec nap = {0, (long)c->o.linger_ms * 1000000};
+
+	if (!c->o.linger_ms || c->keyfd < 0 || chain_unsigned(c, AUDIT_LINGER))
+		return true;
+	/* Somebody signs just now, maybe from before this record. */
+	for (unsigned tries = 0; !keys_wait(c->keyfd, false); tries++) {
+		if (tries == c->o.linger_ms)
+			return true;
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	}
+	nanosleep(&nap, NULL);
+	/* Given up first: of two that end at once one gets it. */
+	keys_wait_end(c->keyfd);
+	return keys_wait(c->keyfd, true);
 }
 
 int chain_rotate(struct chain *c, struct err *e)

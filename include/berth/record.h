@@ -8,6 +8,7 @@
 #ifndef BERTH_RECORD_H
 #define BERTH_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct recorder {
 	const struct policy *policy; /* NULL: nothing is protected */
 	const char *endpoint, *engine_name, *engine; /* NULL: the deeds concern no engine */
 	struct audit *audit;                         /* opened at the first record */
+	bool apart;                                  /* nobody waits for recorder_close */
 };
 
 struct recording {
@@ -45,7 +47,7 @@ void record_manifest(struct audit_record *r, size_t n, const char *const *word);
 /* Wait until everything is on disk and signed. */
 void recorder_close(struct recorder *by);
 /* The same in a child, away from this process's streams: whoever waits for this program's exit does not
- * wait for the disk.  Only while this process has one thread; `write` is called in the child. */
+ * wait for the disk, and of many in a row the last one signs.  Only while this process has one thread; `write` is called in the child. */
 void recorder_apart(struct recorder *by, void (*write)(struct recorder *by, void *ctx), void *ctx);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "audit_log.h"
 
+#include "audit/keys.h"
 #include "audit/record.h"
 
 #include <berth/arena.h>
@@ -77,7 +78,6 @@ static void test_round_trip(void **state)
 		{"token", "t0k", true}, {"", "", false}};
 	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_OUTCOME), back;
 	uint8_t prev[SEAL_HASH] = {1, 2, 3}, hash[SEAL_HASH];
-	struct seal_hasher *h = seal_hasher_new();
 	struct str body = STR_INIT, line = STR_INIT, again = STR_INIT;
 	struct record_frame f;
 	struct arena mem;
@@ -103,7 +103,7 @@ static void test_round_trip(void **state)
 	r.params = params;
 	r.nparams = COUNT(params);
 	record_body(&body, &r);
-	record_line(&line, h, 42, 41, body.s, body.len, prev, hash);
+	record_line(&line, 42, 41, body.s, body.len, prev, hash);
 	assert_int_equal(line.s[line.len - 1], '\n');
 	assert_null(memchr(line.s, '\n', line.len - 1));
 	assert_null(strstr(line.s, "hunter2"));
@@ -140,23 +140,22 @@ static void test_round_trip(void **state)
 	/* Writing what was read gives the same bytes. */
 	str_clear(&body);
 	record_body(&body, &back);
-	record_line(&again, h, 42, 41, body.s, body.len, prev, hash);
+	record_line(&again, 42, 41, body.s, body.len, prev, hash);
 	assert_string_equal(again.s, line.s);
 	assert_true(record_frame(line.s, line.len - 1, &f));
 	assert_int_equal(f.seq, 42);
 	assert_false(f.internal);
-	assert_true(record_frame_holds(h, &f));
+	assert_true(record_frame_holds(&f));
 	/* Any changed byte is noticed. */
 	for (size_t i = 0; i + 1 < line.len; i++) {
 		line.s[i] ^= 1;
-		assert_false(record_frame(line.s, line.len - 1, &f) && record_frame_holds(h, &f));
+		assert_false(record_frame(line.s, line.len - 1, &f) && record_frame_holds(&f));
 		line.s[i] ^= 1;
 	}
 	arena_release(&mem);
 	str_release(&body);
 	str_release(&line);
 	str_release(&again);
-	seal_hasher_free(h);
 }
 
 static void test_known_line(void **state)
@@ -178,16 +177,14 @@ static void test_known_line(void **state)
 		.user = "u",
 		.duration_us = -1};
 	uint8_t prev[SEAL_HASH] = {0}, hash[SEAL_HASH];
-	struct seal_hasher *h = seal_hasher_new();
 	struct str body = STR_INIT, line = STR_INIT;
 
 	(void)state;
 	record_body(&body, &r);
-	record_line(&line, h, 1, 0, body.s, body.len, prev, hash);
+	record_line(&line, 1, 0, body.s, body.len, prev, hash);
 	assert_string_equal(line.s, expected);
 	str_release(&body);
 	str_release(&line);
-	seal_hasher_free(h);
 }
 
 static void test_long_texts(void **state)
@@ -195,7 +192,6 @@ static void test_long_texts(void **state)
 	char *big = malloc(1 << 16);
 	struct key_value params[AUDIT_PARAMS_MAX + 4];
 	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT), back;
-	struct seal_hasher *h = seal_hasher_new();
 	struct str body = STR_INIT, line = STR_INIT, second = STR_INIT;
 	uint8_t prev[SEAL_HASH] = {0}, hash[SEAL_HASH];
 	struct arena mem;
@@ -218,14 +214,14 @@ static void test_long_texts(void **state)
 		str_clear(&line);
 		str_clear(&second);
 		record_body(&body, &r);
-		record_line(&line, h, INT64_MAX, INT64_MAX, body.s, body.len, prev, hash);
+		record_line(&line, INT64_MAX, INT64_MAX, body.s, body.len, prev, hash);
 		assert_true(line.len <= AUDIT_LINE_MAX);
 		arena_init(&mem, 4096);
 		assert_true(record_parse(line.s, line.len - 1, &mem, &back));
 		assert_non_null(strstr(back.name, "... (65535 bytes)"));
 		str_clear(&body);
 		record_body(&body, &back);
-		record_line(&second, h, INT64_MAX, INT64_MAX, body.s, body.len, prev, hash);
+		record_line(&second, INT64_MAX, INT64_MAX, body.s, body.len, prev, hash);
 		assert_string_equal(second.s, line.s);
 		arena_release(&mem);
 	}
@@ -233,7 +229,6 @@ static void test_long_texts(void **state)
 	str_release(&body);
 	str_release(&line);
 	str_release(&second);
-	seal_hasher_free(h);
 }
 
 static void test_argv(void **state)
@@ -280,6 +275,52 @@ static void test_first_use(void **state)
 	a = open_log(dir, 0, 0);
 	audit_close(a);
 	expect_clean(dir, 4);
+	free(key);
+	log_dir_free(dir);
+}
+
+/* A command's log: closes, and leaves the signature to who closes last. */
+static void one_command(const char *dir)
+{
+	struct err e = ERR_INIT;
+	struct audit *a = audit_open(
+		&(struct audit_options){.dir = dir, .program = "exec", .linger_ms = 1}, &e);
+	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+
+	assert_non_null(a);
+	write_one(a, &r);
+	audit_close(a);
+}
+
+static void test_last_one_out_signs(void **state)
+{
+	char *dir = log_dir_new(), *key = log_path(dir, "key");
+	struct audit_head head;
+	int other;
+
+	(void)state;
+	one_command(dir); /* alone: signs */
+	assert_int_equal(audit_head_read(dir, &head, NULL), 0);
+	assert_int_equal(head.signed_seq, head.seq);
+	/* Another waits to sign: it will. */
+	other = open(key, O_RDWR);
+	assert_true(keys_wait(other, false));
+	for (int i = 0; i < 3; i++)
+		one_command(dir);
+	assert_int_equal(audit_head_read(dir, &head, NULL), 0);
+	assert_int_equal(head.seq - head.signed_seq, 3);
+	/* Not for ever. */
+	for (int i = 3; i < AUDIT_LINGER; i++)
+		one_command(dir);
+	assert_int_equal(audit_head_read(dir, &head, NULL), 0);
+	assert_int_equal(head.signed_seq, head.seq);
+	one_command(dir);
+	/* And when it was killed, the next one does. */
+	close(other);
+	one_command(dir);
+	assert_int_equal(audit_head_read(dir, &head, NULL), 0);
+	assert_int_equal(head.signed_seq, head.seq);
+	expect_clean(dir, head.seq);
 	free(key);
 	log_dir_free(dir);
 }
@@ -621,7 +662,6 @@ static void test_segments_deleted_swapped(void **state)
 static void rehash(char **text, size_t *len, int from)
 {
 	struct str out = STR_INIT;
-	struct seal_hasher *h = seal_hasher_new();
 	uint8_t prev[SEAL_HASH];
 	struct record_frame f;
 	char *line = line_start(*text, from);
@@ -634,14 +674,13 @@ static void rehash(char **text, size_t *len, int from)
 		uint8_t hash[SEAL_HASH];
 
 		assert_true(record_frame(line, (size_t)(end - line), &f));
-		record_line(&out, h, f.seq, 0, rest, (size_t)(line + f.hashed - rest), prev, hash);
+		record_line(&out, f.seq, 0, rest, (size_t)(line + f.hashed - rest), prev, hash);
 		memcpy(prev, hash, SEAL_HASH);
 		line = end + 1;
 	}
 	free(*text);
 	*len = out.len;
 	*text = str_detach(&out);
-	seal_hasher_free(h);
 }
 
 static void test_rehashed(void **state)
@@ -924,6 +963,7 @@ int main(void)
 		cmocka_unit_test(test_long_texts),
 		cmocka_unit_test(test_argv),
 		cmocka_unit_test(test_first_use),
+		cmocka_unit_test(test_last_one_out_signs),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_rotation),
 		cmocka_unit_test(test_threads),
