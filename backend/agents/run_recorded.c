@@ -61,17 +61,24 @@ static void write_entry(struct recorder *by, void *ctx)
 	record_event(by, &record, &err);
 }
 
-/* The rules first, then the command. */
+/* The rules first, then the command, in the container that the rules were looked up for. */
 static int run_checked(
 	struct run_request *q, const struct policy *policy, struct run_result *ret, struct err *e)
 {
 	struct lane_about about;
 	struct err why = ERR_INIT;
+	const char *asked = q->agent;
+	int result;
 
 	q->policy = policy;
-	if (q->host || q->context || lane_find(q->agent, &about, NULL) ||
-		!rulebook_check(about.name, policy, q->def, q->argv, q->argc, &why))
+	if (q->host || q->context || lane_find(q->agent, &about, NULL))
 		return agents_run(q, ret, e);
+	if (!rulebook_check(about.name, policy, q->def, q->argv, q->argc, &why)) {
+		q->agent = about.name;
+		result = agents_run(q, ret, e);
+		q->agent = asked;
+		return result;
+	}
 	memset(ret, 0, sizeof *ret);
 	ret->ended = ENDED_REFUSED;
 	ret->exit_code = 125;
