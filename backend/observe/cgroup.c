@@ -16,9 +16,15 @@
 #include "observe/scan.h"
 
 #define PROC_FILE_MAX ((size_t)1 << 20)
-/* memory.stat costs more than all other files together, and while memory.usage does not move the
- * inactive file cache hardly does: then it is read every so many sweeps only. */
+/* memory.stat costs more than all other files together, and while memory.usage hardly moves the
+ * inactive file cache does neither: then it is read every so many sweeps only. */
 #define INACTIVE_EVERY 8
+#define INACTIVE_MOVED 256 /* usage moved by more than this part of it */
+/* A container that uses no CPU time changes nothing itself, except that what it began may still be
+ * counted; what others may do to it (reclaim) is looked for every so many sweeps. */
+#define QUIET_AFTER 2
+#define QUIET_USAGE_EVERY 4
+#define QUIET_EVERY 32
 #define NO_LIMIT ((uint64_t)1 << 60) /* v1 says "none" with a number near 2^63 */
 
 /* The files behind each counter, by version. */
@@ -347,8 +353,8 @@ int cgroup_reader_open(struct cgroup_reader *r, const struct cgroup_mounts *m, c
 	r->open = true;
 	r->pid = pid;
 	/* Readers opened together must not all read memory.stat in the same sweep. */
-	r->inactive_age = (uint8_t)(pid % INACTIVE_EVERY);
-	r->usage = UINT64_MAX;
+	r->round = (uint8_t)id[strlen(id) - 1];
+	r->inactive_usage = r->cpu_ns = UINT64_MAX;
 	limits(r, m, text.s, id);
 	return 0;
 }
@@ -373,29 +379,60 @@ static size_t slurp(int fd, char *buf, size_t cap)
 	return len;
 }
 
+static bool is_quiet(const struct cgroup_reader *r)
+{
+	return r->quiet >= QUIET_AFTER;
+}
+
+static void read_inactive(struct cgroup_reader *r, char *buf, size_t cap)
+{
+	size_t n = r->fd[CGROUP_MEMORY_STAT] < 0 ? 0 : slurp(r->fd[CGROUP_MEMORY_STAT], buf, cap);
+
+	r->inactive = 0;
+	r->inactive_usage = r->usage;
+	if (r->v2[CGROUP_MEMORY_STAT])
+		scan_key(buf, n, "inactive_file ", 14, &r->inactive);
+	else
+		scan_key(buf, n, "total_inactive_file ", 20, &r->inactive);
+}
+
+static bool usage_moved(const struct cgroup_reader *r)
+{
+	uint64_t was = r->inactive_usage, now = r->usage;
+
+	return (now > was ? now - was : was - now) > now / INACTIVE_MOVED;
+}
+
 static uint64_t memory_used(struct cgroup_reader *r, char *buf, size_t cap)
 {
-	bool v2 = r->v2[CGROUP_MEMORY_STAT];
-	uint64_t usage = 0;
 	size_t n;
 
 	if (r->fd[CGROUP_MEMORY] < 0)
 		return 0;
-	n = slurp(r->fd[CGROUP_MEMORY], buf, cap);
-	if (!n || !scan_number(buf, n, 0, &usage))
-		return 0;
-	if (usage != r->usage || ++r->inactive_age >= INACTIVE_EVERY) {
-		n = r->fd[CGROUP_MEMORY_STAT] < 0 ? 0 : slurp(r->fd[CGROUP_MEMORY_STAT], buf, cap);
-		if (r->usage != UINT64_MAX)
-			r->inactive_age = 0;
-		r->usage = usage;
-		r->inactive = 0;
-		if (v2)
-			scan_key(buf, n, "inactive_file ", 14, &r->inactive);
-		else
-			scan_key(buf, n, "total_inactive_file ", 20, &r->inactive);
+	if (!is_quiet(r) || r->round % QUIET_USAGE_EVERY == 0) {
+		n = slurp(r->fd[CGROUP_MEMORY], buf, cap);
+		if (!n || !scan_number(buf, n, 0, &r->usage))
+			return 0;
+		if (usage_moved(r) || r->round % (is_quiet(r) ? QUIET_EVERY : INACTIVE_EVERY) == 0)
+			read_inactive(r, buf, cap);
 	}
-	return r->inactive < usage ? usage - r->inactive : usage;
+	return r->inactive < r->usage ? r->usage - r->inactive : r->usage;
+}
+
+/* Version 1 counts a transfer for the group of whoever submits it, so who does not run has none;
+ * version 2 also counts what the kernel writes back for a group later. */
+static void read_blocks(struct cgroup_reader *r, char *buf, size_t cap)
+{
+	size_t n;
+
+	if (r->fd[CGROUP_IO] < 0 ||
+		(!r->v2[CGROUP_IO] && is_quiet(r) && r->round % QUIET_EVERY != 0))
+		return;
+	n = slurp(r->fd[CGROUP_IO], buf, cap);
+	if (r->v2[CGROUP_IO])
+		scan_io_stat(buf, n, &r->block_read, &r->block_write);
+	else
+		scan_blkio(buf, n, &r->block_read, &r->block_write);
 }
 
 int cgroup_read(struct cgroup_reader *r, struct counters *out)
@@ -418,21 +455,22 @@ int cgroup_read(struct cgroup_reader *r, struct counters *out)
 	} else if (!scan_number(buf, n, 0, &out->cpu_ns)) {
 		return -1;
 	}
+	if (out->cpu_ns != r->cpu_ns)
+		r->quiet = 0;
+	else if (r->quiet < UINT8_MAX)
+		r->quiet++;
+	r->cpu_ns = out->cpu_ns;
+	r->round++;
 	out->memory_bytes = memory_used(r, buf, sizeof buf);
 	out->memory_limit = r->memory_limit;
-	if (r->fd[CGROUP_IO] >= 0) {
-		n = slurp(r->fd[CGROUP_IO], buf, sizeof buf);
-		if (r->v2[CGROUP_IO])
-			scan_io_stat(buf, n, &out->block_read, &out->block_write);
-		else
-			scan_blkio(buf, n, &out->block_read, &out->block_write);
-	}
+	read_blocks(r, buf, sizeof buf);
+	out->block_read = r->block_read;
+	out->block_write = r->block_write;
 	/* Nobody comes or goes without using some CPU time. */
-	if (r->fd[CGROUP_PIDS] >= 0 && (out->cpu_ns != r->cpu_ns || !r->pids)) {
+	if (r->fd[CGROUP_PIDS] >= 0 && !r->quiet) {
 		n = slurp(r->fd[CGROUP_PIDS], buf, sizeof buf);
 		scan_number(buf, n, 0, &r->pids);
 	}
-	r->cpu_ns = out->cpu_ns;
 	out->pids = r->pids;
 	out->pids_limit = r->pids_limit;
 	if (r->fd[CGROUP_NET] >= 0) {

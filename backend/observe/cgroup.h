@@ -3,8 +3,10 @@
  *
  * Version 1, version 2 and the mix of both ("hybrid") are found per controller through
  * /proc/PID/cgroup and /proc/self/mountinfo.  A reader keeps its descriptors open and a sweep is a
- * handful of pread calls into a stack buffer: no allocation, no path look-up.  What the numbers
- * mean is what `docker stats` shows: memory without the inactive file cache, all interfaces but lo.
+ * handful of pread calls into a stack buffer: no allocation, no path look-up.  A file whose numbers
+ * cannot have moved is left alone: each costs the kernel a microsecond, most of it in cache misses.
+ * What the numbers mean is what `docker stats` shows: memory without the inactive file cache, all
+ * interfaces but lo.
  *
  * A reader is bound to a container by its full id: one that cannot be found in the process's cgroup
  * path is refused, which also guards against a pid that is somebody else's by now, and is how berth
@@ -57,9 +59,11 @@ struct cgroup_reader {
 	bool v2[CGROUP_FILES];
 	int fd[CGROUP_FILES];              /* -1: not there */
 	uint64_t memory_limit, pids_limit; /* 0: none; read when opened and by cgroup_limits */
-	uint64_t usage, inactive;          /* memory as last read, and its inactive file cache */
-	uint64_t cpu_ns, pids;             /* as last read */
-	uint8_t inactive_age;              /* sweeps since memory.stat was read */
+	uint64_t cpu_ns, pids, block_read, block_write; /* as last read */
+	uint64_t usage, inactive; /* memory, and its inactive file cache ... */
+	uint64_t inactive_usage;  /* ... as read when the usage was this */
+	uint8_t round;            /* counts sweeps */
+	uint8_t quiet;            /* sweeps in a row without any CPU time used, saturating */
 	pid_t pid;
 };
 
