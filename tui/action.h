@@ -2,7 +2,8 @@
  * action.h - everything a key can do, once.
  *
  * This one list feeds the key map, help, footer, palette, configuration file, man page and the
- * policy greying.  ACTION(id, name, default keys, where, flags, footer word, help):
+ * policy greying.  The footer shows as many as fit, in this order: what a view is for comes first.
+ * ACTION(id, name, default keys, where, flags, footer word, help):
  *   default keys  as in keymap.h ("D", "C-s", "F1", "Enter"), several separated by a space
  *   where         the contexts (views) in which it exists
  */
@@ -87,24 +88,30 @@ enum {
 		"recreate", "down, and up as its team file says now")                              \
 	ACTION(START_STOP, "start-stop", "S", IN_CONTAINERS, ACTION_CHANGES, "start/stop",         \
 		"start, or stop with its grace time")                                              \
-	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \
-	ACTION(PAUSE, "pause", "P", IN_CONTAINERS, ACTION_CHANGES, "pause", "pause or unpause")    \
-	ACTION(KILL, "kill", "K", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE, "kill",      \
-		"kill at once (SIGKILL)")                                                          \
 	ACTION(REMOVE, "remove", "D Del", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE,      \
 		"remove", "remove, by a plan")                                                     \
 	ACTION(CLEAN, "clean-up", "D Del", IN_CLEAN, ACTION_CHANGES | ACTION_DESTRUCTIVE,          \
 		"clean up", "remove what is marked, exactly that")                                 \
 	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign",                                    \
 		"other people's exited containers, unused networks, dangling images too")          \
+	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
+		"run the marked suites, or the one under the cursor")                              \
+	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH, ACTION_CHANGES,       \
+		"cancel", "cancel the job")                                                        \
+	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
+		"cancel every running job")                                                        \
+	ACTION(FILTER, "filter", "/", IN_ANY, 0, "filter",                                         \
+		"filter rows (regular expression, ! inverts); search text")                        \
+	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \
+	ACTION(KILL, "kill", "K", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE, "kill",      \
+		"kill at once (SIGKILL)")                                                          \
+	ACTION(PAUSE, "pause", "P", IN_CONTAINERS, ACTION_CHANGES, "pause", "pause or unpause")    \
 	ACTION(MARK, "mark", "Space", IN_LISTS, 0, "mark", "mark or unmark the row")               \
 	ACTION(MARK_RANGE, "mark-range", "V C-Space", IN_LISTS, ACTION_HIDDEN, "range",            \
 		"mark from the last mark to here")                                                 \
 	ACTION(MARK_ALL, "mark-all", "*", IN_LISTS, ACTION_HIDDEN, "all",                          \
 		"mark all rows the filter shows")                                                  \
 	ACTION(UNMARK, "unmark", "u", IN_LISTS, ACTION_HIDDEN, "unmark", "unmark all")             \
-	ACTION(FILTER, "filter", "/", IN_ANY, 0, "filter",                                         \
-		"filter rows (regular expression, ! inverts); search text")                        \
 	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "next", "next hit") \
 	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "previous",         \
 		"previous hit")                                                                    \
@@ -124,12 +131,6 @@ enum {
 	ACTION(STAMPS, "timestamps", "t", IN_LOGS, 0, "time", "time stamps")                       \
 	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom",                        \
 		"the pane alone, or both")                                                         \
-	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
-		"run the marked suites, or the one under the cursor")                              \
-	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH, ACTION_CHANGES,       \
-		"cancel", "cancel the job")                                                        \
-	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
-		"cancel every running job")                                                        \
 	ACTION(IMPORT, "import", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "import",             \
 		"import FILE NAME: a tar file becomes an image, as a job")                         \
 	ACTION(COPY, "copy", "y", IN_ANY, 0, "copy", "copy name, id or line (OSC 52)")             \

@@ -220,6 +220,23 @@ void app_do(struct app *a, enum action act)
 		deed(a, act);
 }
 
+/* A key that does nothing looks like a console that hangs. */
+static void say_no_key(struct app *a, struct key k)
+{
+	enum action elsewhere = keymap_find(&a->keys, k, IN_ANY);
+	char key[KEY_TEXT_MAX], help[KEY_TEXT_MAX];
+
+	key_format(key, k);
+	keymap_first(&a->keys, DO_HELP, help);
+	if (elsewhere)
+		app_say(a, ROLE_DIM, "%s (%s) is for %s; %s shows the keys of this view.", key,
+			action_info[elsewhere].word, context_name(action_info[elsewhere].where),
+			help);
+	else
+		app_say(a, ROLE_DIM, "%s has no meaning here; %s shows the keys of this view.", key,
+			help);
+}
+
 void app_key(struct app *a, struct key k)
 {
 	const struct palette_item *chosen;
@@ -249,6 +266,8 @@ void app_key(struct app *a, struct key k)
 			back(a, true);
 	} else if (act) {
 		app_do(a, act);
+	} else {
+		say_no_key(a, k);
 	}
 }
 

@@ -254,6 +254,25 @@ int canvas_clip(struct canvas *c, int x, int y, int w, struct style st, const ch
 	return used + 1;
 }
 
+#define CLIPPED_NAME_MIN 10 /* below, two ends say less than one beginning */
+
+int canvas_clip_name(struct canvas *c, int x, int y, int w, struct style st, const char *name)
+{
+	size_t n = strlen(name), from = 0;
+	int tail = (w - 1) / 2, used;
+
+	if (w < CLIPPED_NAME_MIN || text_width(name, n) <= w)
+		return canvas_clip(c, x, y, w, st, name);
+	while (text_width(name + from, n - from) > tail) {
+		uint32_t cp;
+
+		from += utf8_next(name + from, n - from, &cp);
+	}
+	used = canvas_textn(c, x, y, w - 1 - tail, st, name, n);
+	canvas_glyph(c, x + used, y, st, GLYPH_ELLIPSIS);
+	return used + 1 + canvas_textn(c, x + used + 1, y, tail, st, name + from, n - from);
+}
+
 /* Bytes of `text` that go on a line of `w` columns. */
 static size_t line_of(const char *text, int w)
 {

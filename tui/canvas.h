@@ -92,6 +92,8 @@ int canvas_printf(struct canvas *c, int x, int y, int w, struct style st, const 
 void canvas_right(struct canvas *c, int x, int y, int w, struct style st, const char *text);
 /* As canvas_text, but a text that does not fit ends in an ellipsis. */
 int canvas_clip(struct canvas *c, int x, int y, int w, struct style st, const char *text);
+/* As canvas_clip, but what goes is the middle: names often differ at their end only. */
+int canvas_clip_name(struct canvas *c, int x, int y, int w, struct style st, const char *name);
 /* Folded at blanks and '\n' into the area; returns the lines it takes (more than a.h: cut off).
  * c NULL: only counts. */
 int canvas_wrap(struct canvas *c, struct area a, struct style st, const char *text);

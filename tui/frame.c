@@ -169,17 +169,28 @@ static void draw_header(struct app *a, struct canvas *c)
 	draw_counts(&l, &n, c->columns);
 }
 
-/* Full names, short ones, or numbers with the name of the active one alone. */
-static int tabs_width(const struct app *a, int form)
+/* Full names, long ones short, all short, or numbers with the name of the active one alone. */
+enum tab_form { TABS_FULL, TABS_LONG_SHORT, TABS_SHORT, TABS_NUMBERS };
+
+#define LONG_TAB 6
+
+static const char *tab_text(const struct view_ops *o, enum tab_form form)
+{
+	bool full = form == TABS_FULL || !o->tab_short ||
+		(form == TABS_LONG_SHORT && text_width(o->tab, strlen(o->tab)) <= LONG_TAB);
+
+	return full ? o->tab : o->tab_short;
+}
+
+static int tabs_width(const struct app *a, enum tab_form form)
 {
 	int w = 0;
 
 	for (size_t i = 0; i < a->ntabs; i++) {
-		const struct view_ops *o = a->tab[i].view.ops;
-		const char *text = form == 0 ? o->tab : o->tab_short ? o->tab_short : o->tab;
+		const char *text = tab_text(a->tab[i].view.ops, form);
 
-		w += 4 - (form > 0);
-		if (form < 2 || i == a->at)
+		w += 4 - (form > TABS_FULL);
+		if (form < TABS_NUMBERS || i == a->at)
 			w += text_width(text, strlen(text));
 	}
 	return w;
@@ -190,34 +201,32 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 	struct view *v = &app_top(a)->view;
 	struct line l = {c, 1, y, c->columns - 1};
 	char status[128] = "";
-	int form = 0;
+	enum tab_form form = TABS_FULL;
 
 	if (v->ops->status)
 		v->ops->status(v, status, sizeof status);
 	if (status[0])
 		put_right(&l, 2, STYLE(ACCENT), status);
-	while (form < 2 && l.x + tabs_width(a, form) > l.end)
+	while (form < TABS_NUMBERS && l.x + tabs_width(a, form) > l.end)
 		form++;
 	for (size_t i = 0; i < a->ntabs; i++) {
-		const struct view_ops *o = a->tab[i].view.ops;
-		const char *text = form == 0 ? o->tab : o->tab_short ? o->tab_short : o->tab;
-		bool active = i == a->at, word = form < 2 || active;
+		bool active = i == a->at, word = form < TABS_NUMBERS || active;
 		int from = l.x;
 
-		put(&l, i ? (form > 0 ? 1 : 2) : 0, active ? STYLE(TAB_ACTIVE) : STYLE(TAB),
+		put(&l, i ? (form > TABS_FULL ? 1 : 2) : 0, active ? STYLE(TAB_ACTIVE) : STYLE(TAB),
 			"%zu%s%s", i + 1,
 			active         ? "\u25b8"
 				: word ? " "
 				       : "",
-			word ? text : "");
+			word ? tab_text(a->tab[i].view.ops, form) : "");
 		a->tab_box[i] = (struct area){from, y, l.x - from, 1};
 	}
 	if (a->npushed)
 		put(&l, 2, STYLE(TAB_ACTIVE), "\u25b8 %s", v->ops->name);
 }
 
-/* One key and its word; false: no room. */
-static bool put_key(struct app *a, struct line *l, enum action act, bool greyed)
+/* One key and its word, where there is room. */
+static void put_key(struct app *a, struct line *l, enum action act, bool greyed)
 {
 	const struct action_info *info = &action_info[act];
 	bool more = info->flags & ACTION_DESTRUCTIVE;
@@ -227,13 +236,12 @@ static bool put_key(struct app *a, struct line *l, enum action act, bool greyed)
 	int w;
 
 	if (!keymap_first(&a->keys, act, key)[0] || (act == DO_FILTER && !ops->filter))
-		return true;
+		return;
 	w = text_width(key, strlen(key)) + 1 + (int)strlen(word) + more;
 	if (l->x + 2 + w > l->end)
-		return false;
+		return;
 	put(l, 2, greyed ? STYLE(DIM) : STYLE(KEY), "%s", key);
 	put(l, 1, STYLE(DIM), "%s%s", word, more ? "\u2026" : "");
-	return true;
 }
 
 static void draw_footer(struct app *a, struct canvas *c, int y)
@@ -250,14 +258,16 @@ static void draw_footer(struct app *a, struct canvas *c, int y)
 		canvas_text(c, l.end - w, y, w - 5, STYLE(KEY), key);
 		l.end -= w + 1;
 	}
+	/* What lies on top of a view is left first of all. */
+	if (a->npushed)
+		put_key(a, &l, DO_BACK, false);
 	for (int act = 1; act < DO_COUNT; act++) {
 		const struct action_info *info = &action_info[act];
 		bool greyed = app_greyed(a, (enum action)act);
 
 		if (act == DO_HELP || !(info->where & context) || info->flags & ACTION_HIDDEN)
 			continue;
-		if (!put_key(a, &l, (enum action)act, greyed))
-			break;
+		put_key(a, &l, (enum action)act, greyed);
 	}
 }
 
@@ -286,8 +296,10 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 
 		canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(INPUT), ' ');
 		if (problem && c->columns >= 60) {
-			int w = c->columns / 2;
+			int want = 3 + text_width(a->prompt.text, a->prompt.len) + 2;
+			int least = c->columns / 2, w = c->columns - 1 - want;
 
+			w = w < least ? least : w;
 			canvas_right(c, c->columns - 1 - w, y, w, STYLE(BAD), a->prompt_problem);
 			room -= w;
 		}

@@ -146,6 +146,40 @@ int text_width(const char *s, size_t n)
 	return width;
 }
 
+static size_t digits(const char *s)
+{
+	return strspn(s, "0123456789");
+}
+
+int text_natural(const char *a, const char *b)
+{
+	const char *x = a, *y = b;
+
+	while (*x && *y) {
+		size_t n, m;
+		int order;
+
+		if (!digits(x) || !digits(y)) {
+			if (*x != *y)
+				break;
+			x++, y++;
+			continue;
+		}
+		x += strspn(x, "0");
+		y += strspn(y, "0");
+		n = digits(x);
+		m = digits(y);
+		order = n != m ? (n < m ? -1 : 1) : strncmp(x, y, n);
+		if (order)
+			return order;
+		x += n;
+		y += n;
+	}
+	if (*x != *y)
+		return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
+	return strcmp(a, b); /* "01" and "1" are of one number, and not the same */
+}
+
 void text_neutralise(struct str *out, const char *s, size_t n, bool ascii)
 {
 	for (size_t i = 0; i < n;) {

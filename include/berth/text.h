@@ -31,6 +31,9 @@ int text_cp_width(uint32_t cp);
 /* Columns that `s` takes after neutralising. */
 int text_width(const char *s, size_t n);
 
+/* As strcmp, but runs of digits by their number: "web-2" comes before "web-10". */
+int text_natural(const char *a, const char *b);
+
 /* Append a neutralised copy: one line, valid UTF-8, no control, no bidi.  TAB becomes a space,
  * other controls ^X, C1 and forbidden ones U+FFFD.  With `ascii` every non-ASCII character becomes
  * '?'. */

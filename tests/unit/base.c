@@ -87,6 +87,21 @@ static void neutral(const char *in, size_t n, const char *want)
 	str_release(&out);
 }
 
+static void test_natural(void **state)
+{
+	static const char *const rising[] = {"", "a", "a-1", "a-2", "a-10", "a-10-3", "a-10-20",
+		"a01", "a1", "b", "b2c", "b2d", "b10"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rising); i++)
+		for (size_t k = 0; k < COUNT(rising); k++) {
+			int order = text_natural(rising[i], rising[k]);
+
+			assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+		}
+	assert_true(text_natural("x99999999999999999999999", "x100000000000000000000000") < 0);
+}
+
 static void test_text(void **state)
 {
 	char small[6];
@@ -196,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_err),
 		cmocka_unit_test(test_str),
 		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_natural),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_mailbox),

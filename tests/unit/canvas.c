@@ -44,6 +44,18 @@ static void test_clipping(void **state)
 	canvas_clip(&canvas, 0, 0, 4, STYLE(TEXT), "abcdef");
 	canvas_right(&canvas, 0, 1, 6, STYLE(TEXT), "12");
 	shows("abc\xe2\x80\xa6\n    12\n", false);
+	start(12, 3, false);
+	assert_int_equal(canvas_clip_name(&canvas, 0, 0, 12, STYLE(TEXT), "web-frontend-1"), 12);
+	assert_int_equal(canvas_clip_name(&canvas, 0, 1, 12, STYLE(TEXT), "twelve-bytes"), 12);
+	assert_int_equal(canvas_clip_name(&canvas, 0, 2, 9, STYLE(TEXT), "web-frontend-1"), 9);
+	shows("web-fr…end-1\ntwelve-bytes\nweb-fron…\n", false);
+	/* A wide character that does not fit leaves no hole. */
+	start(11, 1, false);
+	canvas_clip_name(&canvas, 0, 0, 11, STYLE(TEXT), "a中中中中中中b");
+	shows("a中中…中中b\n", false);
+	start(6, 2, false);
+	canvas_clip(&canvas, 0, 0, 4, STYLE(TEXT), "abcdef");
+	canvas_right(&canvas, 0, 1, 6, STYLE(TEXT), "12");
 	canvas_fill(&canvas, (struct area){-5, -5, 100, 6}, STYLE(TEXT), '#');
 	shows("######\n    12\n", false);
 }

@@ -97,14 +97,15 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	canvas_glyph(c, x, a.y, sign, glyph);
 	x += 2;
 	name_text(r, name, sizeof name, &st);
-	canvas_clip(c, x, a.y, a.x + a.w - x, st, name);
+	canvas_clip_name(c, x, a.y, a.x + a.w - x, st, name);
 }
 
 static int name_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct agent_row *x = row_of(a), *y = row_of(b);
 
-	return strcmp(x->a ? x->a->id : x->item.c->name, y->a ? y->a->id : y->item.c->name);
+	return text_natural(
+		x->a ? x->a->id : x->item.c->name, y->a ? y->a->id : y->item.c->name);
 }
 
 /* ROLE: what the definition calls it; for tools what they are for berth. */

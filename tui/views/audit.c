@@ -237,7 +237,7 @@ static void draw_row(struct canvas *c, struct area a, const struct audit_record 
 	x += w[2];
 	str_clear(&text);
 	audit_text_target(&text, r);
-	canvas_clip(c, x, a.y, w[3] - 1, STYLE(STRONG), text.s);
+	canvas_clip_name(c, x, a.y, w[3] - 1, STYLE(STRONG), text.s);
 	x += w[3];
 	str_clear(&text);
 	audit_text_outcome(&text, r);

@@ -53,7 +53,7 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 		canvas_glyph(c, a.x, a.y, STYLE(DIM), GLYPH_DASH);
 	else if (s->item->running)
 		canvas_glyph(c, a.x, a.y, STYLE(GOOD), GLYPH_DOT);
-	canvas_clip(c, a.x + 2, a.y, a.w - 2, st, name);
+	canvas_clip_name(c, a.x + 2, a.y, a.w - 2, st, name);
 }
 
 static int name_compare(const struct table_row *a, const struct table_row *b)

@@ -48,7 +48,7 @@ static int compare_items(const void *a, const void *b)
 
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	order = strcmp(x->group, y->group);
+	order = text_natural(x->group, y->group);
 	if (order)
 		return order;
 	/* A container the agent lives in comes before the ones of its tools. */

@@ -51,7 +51,7 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	canvas_glyph(c, x, a.y, sign, container_glyph(i->c, &sign));
 	x += 2;
 	name_text(r, name, sizeof name, &st);
-	canvas_clip(c, x, a.y, a.x + a.w - x, st, name);
+	canvas_clip_name(c, x, a.y, a.x + a.w - x, st, name);
 }
 
 /* Signs that mean their order: what needs a person first. */
@@ -61,7 +61,7 @@ static int name_compare(const struct table_row *a, const struct table_row *b)
 
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	return strcmp(x->c ? x->c->name : x->group, y->c ? y->c->name : y->group);
+	return text_natural(x->c ? x->c->name : x->group, y->c ? y->c->name : y->group);
 }
 
 /* STATE */

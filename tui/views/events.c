@@ -248,7 +248,7 @@ static void draw_entry(struct canvas *c, struct area a, const struct entry *e)
 	name_w = !e->text[e->more] ? left : type_w ? left / 2 : left * 3 / 5;
 	if (name_w > 32 && e->text[e->more])
 		name_w = 32;
-	canvas_clip(c, x, a.y, name_w - 1,
+	canvas_clip_name(c, x, a.y, name_w - 1,
 		action_role(e->text + e->action) == ROLE_DIM ? STYLE(TEXT) : STYLE(STRONG),
 		e->text[e->name] ? e->text + e->name : e->text + e->id);
 	if (e->text[e->more])
