@@ -87,7 +87,7 @@ struct bench_case {
 };
 
 struct bench_suite {
-	const char *name, *about;
+	const char *name;
 	const struct bench_case *cases; /* ends with a NULL name */
 };
 

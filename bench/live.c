@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -45,12 +46,13 @@ void live_plan(
 		clean(b, sizeof b, r->baseline_word), r->threshold, p->n, total);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct planned *k = &p->items[i];
-		char name[256], about[256];
+		char name[256], about[256], file[PATH_MAX];
 
 		snprintf(name, sizeof name, "%s/%s", k->suite->name, k->what->name);
-		fprintf(l->f, "case\t%zu\t%s\t%s\t%s\t%d\n", i, clean(a, sizeof a, name),
+		fprintf(l->f, "case\t%zu\t%s\t%s\t%s\t%d\t%s\n", i, clean(a, sizeof a, name),
 			clean(about, sizeof about, k->what->about),
-			k->what->unit ? k->what->unit : "s", case_samples(k->what, o));
+			k->what->unit ? k->what->unit : "s", case_samples(k->what, o),
+			clean(file, sizeof file, k->file));
 	}
 	fflush(l->f);
 }

@@ -6,7 +6,7 @@
  *
  *   berth-bench-live 1
  *   run      PID LABEL COMMIT BASELINE THRESHOLD CASES SAMPLES
- *   case     INDEX SUITE/NAME ABOUT UNIT SAMPLES     SAMPLES: over all arms
+ *   case     INDEX SUITE/NAME ABOUT UNIT SAMPLES FILE    SAMPLES: over all arms; FILE: of the suite
  *   begin    INDEX
  *   arm      INDEX ARM NAME baseline|-
  *   v        INDEX ARM VALUE

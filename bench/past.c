@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/bench.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -73,12 +74,17 @@ static int list_runs(const struct cli *c, struct err *e)
 	return cli_finish();
 }
 
-static void list_text(void)
+static void list_text(const struct own_suite *own, size_t nown)
 {
+	static const char *const abouts[] = {
+#define SUITE(name, about) about,
+		SUITES(SUITE)
+#undef SUITE
+	};
 	const char *group = "";
 
 	for (size_t i = 0; i < bench_nsuites; i++) {
-		printf("%s  %s\n", bench_suites[i]->name, bench_suites[i]->about);
+		printf("%s  %s\n", bench_suites[i]->name, abouts[i]);
 		for (const struct bench_case *k = bench_suites[i]->cases; k->name; k++)
 			printf("  %s/%-*s %s\n", bench_suites[i]->name,
 				34 - (int)strlen(bench_suites[i]->name), k->name, k->about);
@@ -91,16 +97,24 @@ static void list_text(void)
 			t->param ? t->param : "", t->param ? ": [N, ...]" : "");
 	}
 	printf("any other name\n  %-36s %s\n", "command", "any command against any other");
+	if (!nown)
+		return;
+	puts("\nyour own suites");
+	for (size_t i = 0; i < nown; i++)
+		printf("  %-36s %s\n", own[i].name, *own[i].about ? own[i].about : own[i].path);
 }
 
 int bench_list(const struct cli *c, struct err *e)
 {
+	static struct own_suite own[OWN_SUITES_MAX];
+	size_t nown;
 	struct jsonw j;
 
 	if (cli_flag(c, "runs"))
 		return list_runs(c, e);
+	nown = own_suites(own, COUNT(own));
 	if (!cli_flag(c, "json")) {
-		list_text();
+		list_text(own, nown);
 		return cli_finish();
 	}
 	jsonw_init(&j, false);
@@ -124,6 +138,15 @@ int bench_list(const struct cli *c, struct err *e)
 		jsonw_text(&j, "test", t->name);
 		jsonw_text(&j, "about", t->about);
 		jsonw_text(&j, "parameter", t->param);
+		jsonw_end(&j);
+	}
+	jsonw_end(&j);
+	jsonw_array(&j, "own");
+	for (size_t i = 0; i < nown; i++) {
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "name", own[i].name);
+		jsonw_text(&j, "about", own[i].about);
+		jsonw_text(&j, "path", own[i].path);
 		jsonw_end(&j);
 	}
 	jsonw_end(&j);

@@ -12,12 +12,12 @@
 #include <berth/bench.h>
 #include <berth/mem.h>
 
-#define SUITE(name) extern const struct bench_suite suite_##name;
+#define SUITE(name, about) extern const struct bench_suite suite_##name;
 SUITES(SUITE)
 #undef SUITE
 
 const struct bench_suite *const bench_suites[] = {
-#define SUITE(name) &suite_##name,
+#define SUITE(name, about) &suite_##name,
 	SUITES(SUITE)
 #undef SUITE
 };
@@ -42,7 +42,7 @@ void plan_release(struct plan *p)
 void plan_push(struct plan *p, const struct bench_suite *s, const struct bench_case *c, int reps)
 {
 	p->items = mem_grow(p->items, &p->cap, p->n + 1, sizeof *p->items);
-	p->items[p->n++] = (struct planned){s, c, reps};
+	p->items[p->n++] = (struct planned){s, c, reps, p->file};
 }
 
 const struct bench_case *bench_find(const char *suite, const char *name)
@@ -204,7 +204,7 @@ static int read_test(struct plan *p, const struct config *c, const struct node *
 	if (!name || name->kind != NODE_SCALAR)
 		return node_err(c, test, e, "each entry begins with `test: NAME`.");
 	made = arena_alloc(&p->mem, sizeof *made);
-	*made = (struct bench_suite){arena_strdup(&p->mem, group->key), "", NULL};
+	*made = (struct bench_suite){arena_strdup(&p->mem, group->key), NULL};
 	if (!strcmp(name->value, "command"))
 		return own_case(p, c, test, made, e);
 	if (repetitions_of(c, test, &reps, e) < 0)
@@ -293,12 +293,16 @@ static int read_suites(struct plan *p, const struct config *c, struct err *e)
 
 static int add_file(struct plan *p, const char *path, struct err *e)
 {
+	AUTO_FREE char *whole = NULL;
 	struct config c;
 	int rc;
 
 	if (check_owner(path, e) < 0 || config_read(path, &c, e) < 0)
 		return -1;
+	whole = realpath(path, NULL);
+	p->file = arena_strdup(&p->mem, whole ? whole : path);
 	rc = read_suites(p, &c, e);
+	p->file = NULL;
 	config_release(&c);
 	return rc;
 }
@@ -316,7 +320,10 @@ int plan_add(struct plan *p, const char *word, struct err *e)
 {
 	const char *slash = strchr(word, '/'), *near, *names[NAMES_MAX];
 	size_t len = slash ? (size_t)(slash - word) : strlen(word), n = 0, before = p->n;
+	char own[PATH_MAX];
 
+	if (access(word, F_OK) != 0 && !suite_named(word) && own_suite_path(word, own, sizeof own))
+		return add_file(p, own, e);
 	if (is_file(word))
 		return add_file(p, word, e);
 	for (size_t i = 0; i < bench_nsuites; i++) {

@@ -36,13 +36,15 @@ enum report_format { FORMAT_MARKDOWN = 1, FORMAT_JSON = 2, FORMAT_HTML = 4 };
 struct planned {
 	const struct bench_suite *suite;
 	const struct bench_case *what;
-	int repetitions; /* 0: the case's own */
+	int repetitions;  /* 0: the case's own */
+	const char *file; /* the suite file that asked for it, as an absolute path; NULL: none */
 };
 
 struct plan {
 	struct arena mem;
 	struct planned *items;
 	size_t n, cap;
+	const char *file; /* the suite file that is being read */
 	/* What suite files say about the report. */
 	unsigned formats;
 	const char *compare_to; /* NULL: nothing */
@@ -52,7 +54,8 @@ struct plan {
 void plan_init(struct plan *p);
 void plan_release(struct plan *p);
 
-/* SUITE, SUITE/CASE or the path of a suite file. */
+/* SUITE, SUITE/CASE, the path of a suite file or the name of one in the person's folder
+ * (berth/bench.h). */
 int plan_add(struct plan *p, const char *word, struct err *e);
 void plan_all(struct plan *p);
 

@@ -109,7 +109,7 @@ static struct interval median_interval(const struct history_arm *a)
 
 static void judge_targets(struct result *x)
 {
-	static const struct bench_suite nameless = {"", "", NULL};
+	static const struct bench_suite nameless = {"", NULL};
 	struct bench_run r;
 
 	run_of_case(&x->c, x->what, &nameless, &r);

@@ -185,7 +185,7 @@ static void noise(struct session *s)
 {
 	struct run_options o = {.samples = NOISE_SAMPLES, .seed = s->options.seed};
 	const struct bench_case *c = bench_find("self", "a-a");
-	static const struct bench_suite self = {"self", "", NULL};
+	static const struct bench_suite self = {"self", NULL};
 	struct history_run *h = &s->results.run;
 	struct bench_run r;
 
@@ -414,6 +414,22 @@ static void open_job(struct session *s)
 	job_total(s->job, total, 0);
 }
 
+/* One line of a narrow screen: what there is none of is not said. */
+static void say_tally(char *buf, size_t cap, const struct tally *t)
+{
+	const struct {
+		size_t n;
+		const char *one, *many;
+	} parts[] = {{t->failed, "failed", "failed"}, {t->not_run, "not run", "not run"},
+		{t->missed, "target missed", "targets missed"}, {t->slower, "slower", "slower"}};
+	size_t used = (size_t)snprintf(buf, cap, "%zu measured", t->ok);
+
+	for (size_t i = 0; i < COUNT(parts) && used < cap; i++)
+		if (parts[i].n)
+			used += (size_t)snprintf(buf + used, cap - used, ", %zu %s", parts[i].n,
+				parts[i].n == 1 ? parts[i].one : parts[i].many);
+}
+
 static void finish(struct session *s, int rc, struct err *e)
 {
 	struct history_run *h = &s->results.run;
@@ -429,9 +445,7 @@ static void finish(struct session *s, int rc, struct err *e)
 	snprintf(h->state, sizeof h->state, "%s", stop ? "cancelled" : rc < 0 ? "failed" : "done");
 	if (s->history && h->id && history_end(s->history, h, rc < 0 ? NULL : e) < 0 && rc == 0)
 		snprintf(h->state, sizeof h->state, "failed");
-	snprintf(text, sizeof text,
-		"%zu measured, %zu failed, %zu not run, %zu targets missed, %zu slower", t.ok,
-		t.failed, t.not_run, t.missed, t.slower);
+	say_tally(text, sizeof text, &t);
 	job_end(s->job,
 		stop                         ? JOB_CANCELLED
 			: rc < 0 || t.failed ? JOB_FAILED

@@ -95,7 +95,8 @@ enum {
 	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign",                                    \
 		"other people's exited containers, unused networks, dangling images too")          \
 	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
-		"run the marked suites, or the one under the cursor")                              \
+		"run what is marked, or the suite or case under the cursor")                       \
+	ACTION(SUITE, "suite", "o", IN_BENCH, 0, "own file", "add a suite file of yours")          \
 	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH, ACTION_CHANGES,       \
 		"cancel", "cancel the job")                                                        \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \

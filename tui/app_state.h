@@ -25,7 +25,7 @@ struct slot {
 	char *filter; /* text of its filter or search; NULL: none */
 };
 
-enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT, PROMPT_RUN };
+enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT, PROMPT_RUN, PROMPT_FILE };
 enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT };
 
 struct app {
@@ -55,7 +55,7 @@ struct app {
 	char prompt_problem[ERR_MSG_MAX];
 	struct history filters, files, commands, runs;
 	struct command *prompted; /* sent when the prompt is done: PROMPT_RUN */
-	char prompt_label[96];
+	char prompt_label[96];    /* PROMPT_RUN, PROMPT_FILE */
 	struct dialog dialog;
 	enum asking asking;
 	struct command *asked; /* sent when the dialog is confirmed */

@@ -188,6 +188,27 @@ static void import_prompt(struct app *a, enum prompt_end end)
 		import(a, a->prompt.text);
 }
 
+void app_ask_file(struct app *a, const char *what)
+{
+	snprintf(a->prompt_label, sizeof a->prompt_label, " %s: ", what);
+	prompt_open(&a->prompt, NULL, &a->files);
+	a->prompting = PROMPT_FILE;
+	a->prompt_problem[0] = '\0';
+}
+
+static void file_prompt(struct app *a, enum prompt_end end)
+{
+	AUTO_FREE char *path = NULL;
+	struct view *v = &app_top(a)->view;
+
+	if (end == PROMPT_CANCELLED || end == PROMPT_DONE)
+		a->prompting = PROMPT_OFF;
+	if (end != PROMPT_DONE || !a->prompt.len || !v->ops->file)
+		return;
+	path = full_path(a->prompt.text);
+	v->ops->file(v, path);
+}
+
 void deed_prompt(struct app *a, enum prompt_end end)
 {
 	if (a->prompting == PROMPT_FILTER)
@@ -198,6 +219,8 @@ void deed_prompt(struct app *a, enum prompt_end end)
 		import_prompt(a, end);
 	else if (a->prompting == PROMPT_RUN)
 		agents_run_prompt(a, end);
+	else if (a->prompting == PROMPT_FILE)
+		file_prompt(a, end);
 }
 
 static void copy(struct app *a)

@@ -271,6 +271,28 @@ static void draw_footer(struct app *a, struct canvas *c, int y)
 	}
 }
 
+#define MESSAGE_ROWS 3
+
+/* Ends in row y and grows upwards over the body: a sentence that is cut off helps nobody. */
+static void draw_sentence(struct canvas *c, int y, struct style st, const char *text)
+{
+	int w = c->columns - 2, rows = canvas_wrap(NULL, (struct area){1, 0, w, 0}, st, text);
+	int most = c->rows >= 18 ? MESSAGE_ROWS : 1;
+	bool cut;
+
+	if (rows <= 1 || most == 1) {
+		canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(TEXT), ' ');
+		canvas_clip(c, 1, y, w, st, text);
+		return;
+	}
+	cut = rows > most;
+	rows = cut ? most : rows;
+	canvas_fill(c, (struct area){0, y - rows + 1, c->columns, rows}, STYLE(TEXT), ' ');
+	canvas_wrap(c, (struct area){1, y - rows + 1, w, rows}, st, text);
+	if (cut)
+		canvas_glyph(c, c->columns - 2, y, st, GLYPH_ELLIPSIS);
+}
+
 /* What is wrong with the engine, for as long as it is, where that costs no keys their place. */
 static bool draw_problem(const struct app *a, struct canvas *c, int y)
 {
@@ -278,8 +300,7 @@ static bool draw_problem(const struct app *a, struct canvas *c, int y)
 
 	if (!problem || !a->shown->listed || y == c->rows - 1)
 		return false;
-	canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(TEXT), ' ');
-	canvas_clip(c, 1, y, c->columns - 2, STYLE(WARN), problem);
+	draw_sentence(c, y, STYLE(WARN), problem);
 	return true;
 }
 
@@ -304,14 +325,12 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 			room -= w;
 		}
 		prompt_draw(&a->prompt, c, 0, y, room,
-			a->prompting == PROMPT_RUN ? a->prompt_label : labels[a->prompting]);
+			a->prompting >= PROMPT_RUN ? a->prompt_label : labels[a->prompting]);
 		return true;
 	}
 	if (!a->said[0])
 		return draw_problem(a, c, y);
-	canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(TEXT), ' ');
-	canvas_clip(
-		c, 1, y, c->columns - 2, (struct style){.role = (uint8_t)a->said_role}, a->said);
+	draw_sentence(c, y, (struct style){.role = (uint8_t)a->said_role}, a->said);
 	return true;
 }
 

@@ -53,6 +53,7 @@ struct view_ops {
 	/* What `y` copies and `C-s` saves; false: nothing to offer. */
 	bool (*copy)(struct view *v, struct str *out);
 	bool (*save)(struct view *v, struct str *out);
+	void (*file)(struct view *v, const char *path); /* the answer to app_ask_file, absolute */
 };
 
 #endif

@@ -409,4 +409,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_audit = {"audit", "the audit log", cases};
+const struct bench_suite suite_audit = {"audit", cases};

@@ -261,4 +261,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_clean = {"clean", "cleaning up", cases};
+const struct bench_suite suite_clean = {"clean", cases};

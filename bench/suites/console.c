@@ -521,4 +521,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_console = {"console", "what the person at the console feels", cases};
+const struct bench_suite suite_console = {"console", cases};

@@ -478,5 +478,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_containers = {
-	"containers", "creation, start, many at once, clean-up", cases};
+const struct bench_suite suite_containers = {"containers", cases};

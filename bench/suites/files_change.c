@@ -372,5 +372,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_files_change = {
-	"files_change", "writing, transforming, copying", cases};
+const struct bench_suite suite_files_change = {"files_change", cases};

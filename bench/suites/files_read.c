@@ -231,7 +231,7 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_files_read = {"files_read", "reading many files", cases};
+const struct bench_suite suite_files_read = {"files_read", cases};
 
 /* For suite files (tests.c): so many files as they say. */
 const struct bench_case files_read_warm = {

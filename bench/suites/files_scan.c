@@ -279,4 +279,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_files_scan = {"files_scan", "listing a tree", cases};
+const struct bench_suite suite_files_scan = {"files_scan", cases};

@@ -132,4 +132,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_files_search = {"files_search", "searching a tree", cases};
+const struct bench_suite suite_files_search = {"files_search", cases};

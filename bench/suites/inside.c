@@ -412,4 +412,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_inside = {"inside", "work in containers", cases};
+const struct bench_suite suite_inside = {"inside", cases};

@@ -513,5 +513,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_lane = {
-	"lane", "commands and tools in containers, over the lane", cases};
+const struct bench_suite suite_lane = {"lane", cases};

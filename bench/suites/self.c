@@ -73,4 +73,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_self = {"self", "the noise floor", cases};
+const struct bench_suite suite_self = {"self", cases};

@@ -243,4 +243,4 @@ static const struct bench_case cases[] = {
 	{.name = NULL},
 };
 
-const struct bench_suite suite_stats = {"stats", "reading statistics", cases};
+const struct bench_suite suite_stats = {"stats", cases};

@@ -92,6 +92,42 @@ expect 'a time-out fails the case' 1 '*FAILED: slow: it was ended*' "${B[@]}" ru
 own '{cat: [cat, own.txt], gone: [no-such-program-here, x]}' 'check: exit'
 expect 'a missing program is not run, and not passed' 0 '*not run: no-such-program-here*0 cases measured, 0 failed, 1 not run*' "${B[@]}" run own.yaml
 
+# The person's own folder: listed, run by name, and from the console; files elsewhere by their path.
+export XDG_CONFIG_HOME=$TMPDIR/config
+mkdir -p "$XDG_CONFIG_HOME/berth/bench"
+own '{cat: [cat, own.txt], sed: sed -n p own.txt}' "directory: $TMPDIR"
+(echo '# How words are printed' && cat own.yaml) >"$XDG_CONFIG_HOME/berth/bench/words-10.yaml"
+suite "$XDG_CONFIG_HOME/berth/bench/words-2.yml" 'nonsense: 1'
+mkfifo "$XDG_CONFIG_HOME/berth/bench/pipe.yaml"
+expect 'own suites are listed' 0 '*your own suites*words-2 *words-10 *How words are printed*' "${B[@]}" list
+expect 'and fit the schema' 0 '' fits bench_list "${B[@]}" list --json
+expect 'an own suite runs by its name' 0 '*mine/words*' "${B[@]}" run words-10
+expect 'a wrong one is told with its place' 2 'berth: */words-2.yml:1:1: *nonsense*' "${B[@]}" run words-2
+rm "$XDG_CONFIG_HOME/berth/bench/pipe.yaml"
+cat >bench.script <<END
+key 9
+expect words-2
+expect How words are printed
+key g j R
+wait Benchmarks done: 1 measured
+expect mine/words
+key g R
+wait words-2.yml:1:1
+key o
+type $TMPDIR/missing.yaml
+key Enter
+expect missing.yaml cannot be read
+key o
+type $TMPDIR/own.yaml
+key Enter
+expect R runs it
+key R
+wait own
+wait Benchmarks done: 1 measured
+END
+expect 'own suites run in the console' 0 '' "$BERTH" -H "unix://$TMPDIR/no-engine" --script bench.script
+unset XDG_CONFIG_HOME
+
 # The history.
 expect 'report --json fits its schema' 0 '' fits bench_run "${B[@]}" report --json
 expect 'trend --json fits its schema' 0 '' fits bench_trend "${B[@]}" trend --json file_operations

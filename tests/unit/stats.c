@@ -153,7 +153,7 @@ static int wrong(void *ctx, struct sample *s, struct err *e)
 
 static void test_runner(void **state)
 {
-	static const struct bench_suite suite = {"unit", "", NULL};
+	static const struct bench_suite suite = {"unit", NULL};
 	const struct bench_case good = {.name = "good",
 		.samples = 10,
 		.arms = {{"slow", twice}, {"fast", spin}},

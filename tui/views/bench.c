@@ -6,10 +6,11 @@
  * like any other, and what it measures comes line by line (bench_live.c).  What disturbs it is said: other
  * processes' load and this console's own.
  */
-#include <math.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/bench.h>
 #include <berth/format.h>
@@ -18,6 +19,7 @@
 #include "app.h"
 #include "views/bench_draw.h"
 #include "views/bench_live.h"
+#include "views/bench_rows.h"
 #include "views/bench_start.h"
 #include "views/list.h"
 #include "widgets/meter.h"
@@ -25,14 +27,7 @@
 
 #define DISTURBED 15.0 /* percent of all cores used by others from which on figures suffer */
 #define OWN_LOUD 5.0   /* percent of a core that this console may use before it is said */
-#define BAR_W 14
-#define DETAIL_MIN 14 /* rows of the body from which on the detail has room below the list */
-
-static const char *const suites[] = {
-#define SUITE(name) #name,
-	SUITES(SUITE)
-#undef SUITE
-};
+#define DETAIL_MIN 14  /* rows of the body from which on the detail has room below the list */
 
 struct bench {
 	struct table table;
@@ -42,220 +37,53 @@ struct bench {
 	bool followed; /* the cursor goes with the case that runs, until it is moved */
 	bool zoomed;
 	struct area body;
+	struct own_suite own[OWN_SUITES_MAX];
+	size_t nown, nfound; /* all; those of the person's folder, which come first */
 };
 
-/* Rows: a suite, or a case of the run below its suite. */
-struct entry {
-	const char *suite;
-	const struct live_case *k; /* NULL: the suite itself */
-	size_t cases, done, bad;   /* of a suite */
-};
-
-static struct entry entries[COUNT(suites) + 64 + LIVE_CASES_MAX];
-
-static const struct entry *entry_of(const struct table_row *r)
+static const struct bench_entry *entry_of(const struct table_row *r)
 {
 	return r->item;
 }
 
-static const struct live_arm *judged_arm(const struct live_case *k)
+/* The person's folder anew; files that were named otherwise stay on the list. */
+static void look_for_own(struct bench *s)
 {
-	for (size_t i = 0; i < k->narms; i++)
-		if (!k->arm[i].baseline)
-			return &k->arm[i];
-	return k->narms ? &k->arm[0] : NULL;
-}
+	static struct own_suite found[OWN_SUITES_MAX];
+	size_t n = own_suites(found, COUNT(found));
 
-/* Columns. */
+	for (size_t i = s->nfound; i < s->nown && n < COUNT(found); i++) {
+		bool twice = false;
 
-static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
-{
-	const struct entry *n = entry_of(r);
-	const char *slash = n->k ? strchr(n->k->name, '/') : NULL;
-
-	*st = n->k ? STYLE(TEXT) : STYLE(STRONG);
-	snprintf(buf, cap, "%s", !n->k ? n->suite : slash ? slash + 1 : n->k->name);
-}
-
-static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
-{
-	static const struct {
-		enum glyph glyph;
-		uint8_t role;
-	} look[] = {{GLYPH_RING, ROLE_DIM}, {GLYPH_RIGHT, ROLE_BUSY}, {GLYPH_TICK, ROLE_GOOD},
-		{GLYPH_CROSS, ROLE_BAD}, {GLYPH_DASH, ROLE_DIM}};
-	const struct live_case *k = entry_of(r)->k;
-	struct style st;
-	char text[160];
-	int x = a.x + (k ? 2 : 0);
-
-	if (k) {
-		canvas_glyph(c, x, a.y, (struct style){.role = look[k->state].role},
-			look[k->state].glyph);
-		x += 2;
+		for (size_t k = 0; k < n && !twice; k++)
+			twice = !strcmp(found[k].path, s->own[i].path);
+		if (!twice)
+			found[n++] = s->own[i];
 	}
-	name_text(r, text, sizeof text, &st);
-	canvas_clip(c, x, a.y, a.x + a.w - x, st, text);
+	s->nfound = n;
+	memcpy(s->own, found, n * sizeof *found);
+	s->nown = n;
 }
 
-static void state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static bool add_own(struct bench *s, const char *path)
 {
-	const struct entry *n = entry_of(r);
-	const struct live_arm *arm = n->k ? judged_arm(n->k) : NULL;
+	struct own_suite one;
 
-	*st = STYLE(DIM);
-	buf[0] = '\0';
-	if (!n->k && n->cases)
-		snprintf(buf, cap, "%zu/%zu cases", n->done, n->cases);
-	else if (n->k && n->k->state == LIVE_RUNS)
-		snprintf(buf, cap, "%ld of %ld", n->k->done, n->k->samples);
-	else if (n->k && n->k->state == LIVE_OK && arm)
-		live_value(buf, cap, n->k->unit, live_median(arm)), *st = STYLE(TEXT);
-	else if (n->k)
-		snprintf(buf, cap, "%s",
-			n->k->state == LIVE_FAILED            ? "failed"
-				: n->k->state == LIVE_NOT_RUN ? "not run"
-							      : "waits");
-	if (n->k && n->k->state == LIVE_FAILED)
-		*st = STYLE(BAD);
-}
-
-static void state_draw(const struct table_row *r, struct canvas *c, struct area a)
-{
-	const struct live_case *k = entry_of(r)->k;
-	struct style st;
-	char text[64];
-
-	state_text(r, text, sizeof text, &st);
-	if (k && k->state == LIVE_RUNS && k->samples && a.w > BAR_W + 2) {
-		meter_bar(c, a.x, a.y, BAR_W, ROLE_BAR, (double)k->done / (double)k->samples);
-		canvas_clip(c, a.x + BAR_W + 1, a.y, a.w - BAR_W - 1, STYLE(TEXT), text);
-		return;
-	}
-	canvas_clip(c, a.x, a.y, a.w, st, text);
-}
-
-static void ratio_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
-{
-	const struct live_case *k = entry_of(r)->k;
-	const struct live_arm *arm = k ? judged_arm(k) : NULL;
-
-	(void)st;
-	buf[0] = '\0';
-	if (arm && arm->ratio.known)
-		snprintf(buf, cap, "%.2fx [%.2f .. %.2f]", arm->ratio.point, arm->ratio.low,
-			arm->ratio.high);
-}
-
-static void target_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
-{
-	const struct live_case *k = entry_of(r)->k;
-	size_t met = 0, missed = 0;
-
-	for (size_t i = 0; k && i < k->ntargets; i++) {
-		met += !strcmp(k->target[i].verdict, "met");
-		missed += !strcmp(k->target[i].verdict, "MISSED") ||
-			!strcmp(k->target[i].verdict, "FAILED");
-	}
-	buf[0] = '\0';
-	*st = missed ? STYLE(BAD) : STYLE(GOOD);
-	if (missed && met)
-		snprintf(buf, cap, "%zu of %zu", met, met + missed);
-	else if (missed || met)
-		snprintf(buf, cap, "%s", missed ? "missed" : "met");
-}
-
-static void before_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
-{
-	const struct live_case *k = entry_of(r)->k;
-	const struct live_arm *arm = k ? judged_arm(k) : NULL;
-
-	buf[0] = '\0';
-	for (size_t i = 0; k && i < k->narms; i++)
-		if (!strcmp(k->arm[i].change_word, "SLOWER"))
-			arm = &k->arm[i];
-	if (!arm || !arm->change.known)
-		return;
-	*st = !strcmp(arm->change_word, "SLOWER")     ? STYLE(BAD)
-		: !strcmp(arm->change_word, "faster") ? STYLE(GOOD)
-						      : STYLE(DIM);
-	snprintf(buf, cap, "%.2f %s", arm->change.point, arm->change_word);
-}
-
-/* clang-format off */
-static const struct table_column columns[] = {
-	{.name = "suite", .head = "SUITE AND CASE", .min = 16, .ideal = 30, .grow = 2, .text = name_text,
-		.draw = name_draw},
-	{.name = "state", .head = "MEDIAN", .min = 10, .ideal = BAR_W + 14, .text = state_text,
-		.draw = state_draw},
-	{.name = "ratio", .head = "RATIO [95 %]", .min = 20, .ideal = 24, .keep = 10, .text = ratio_text},
-	{.name = "target", .head = "TARGET", .min = 7, .ideal = 8, .keep = 0, .text = target_text},
-	{.name = "before", .head = "AGAINST BEFORE", .min = 12, .ideal = 18, .keep = 20,
-		.text = before_text},
-};
-/* clang-format on */
-
-/* Rows. */
-
-static bool of_suite(const struct live_case *k, const char *suite)
-{
-	size_t n = strlen(suite);
-
-	return !strncmp(k->name, suite, n) && k->name[n] == '/';
-}
-
-static void add_suite(struct bench *s, struct entry *at, size_t *n, const char *suite)
-{
-	struct entry *head = &at[(*n)++];
-
-	*head = (struct entry){.suite = suite};
-	table_add(&s->table, (struct table_row){.engine = "", .id = suite, .item = head});
-	for (size_t i = 0; i < s->run.ncases; i++) {
-		const struct live_case *k = &s->run.cases[i];
-
-		if (!of_suite(k, suite) || *n == COUNT(entries))
-			continue;
-		head->cases++;
-		head->done += k->state >= LIVE_OK;
-		at[*n] = (struct entry){.suite = suite, .k = k};
-		table_add(&s->table,
-			(struct table_row){
-				.engine = "case", .id = k->id, .item = &at[*n], .depth = 1});
-		(*n)++;
-	}
-}
-
-static bool built_in(const char *name)
-{
-	for (size_t i = 0; i < COUNT(suites); i++) {
-		size_t n = strlen(suites[i]);
-
-		if (!strncmp(name, suites[i], n) && name[n] == '/')
+	own_suite_at(&one, path);
+	for (size_t i = 0; i < s->nown; i++)
+		if (!strcmp(s->own[i].path, one.path))
 			return true;
-	}
-	return false;
+	if (s->nown == COUNT(s->own))
+		return false;
+	s->own[s->nown++] = one;
+	return true;
 }
 
 static void rebuild(struct bench *s)
 {
-	static char others[32][64]; /* groups of suite files */
-	size_t n = 0, nothers = 0;
-
-	table_begin(&s->table);
-	for (size_t i = 0; i < s->run.ncases && nothers < COUNT(others); i++) {
-		const char *name = s->run.cases[i].name;
-		bool known = built_in(name);
-
-		for (size_t k = 0; k < nothers && !known; k++)
-			known = of_suite(&s->run.cases[i], others[k]);
-		if (known)
-			continue;
-		snprintf(others[nothers], sizeof others[0], "%.*s", (int)strcspn(name, "/"), name);
-		add_suite(s, entries, &n, others[nothers++]);
-	}
-	for (size_t i = 0; i < COUNT(suites); i++)
-		add_suite(s, entries, &n, suites[i]);
-	table_end(&s->table);
+	for (size_t i = 0; i < s->run.nfiles; i++)
+		add_own(s, s->run.files[i]);
+	bench_rows(&s->table, &s->run, s->own, s->nown);
 	if (s->followed && s->run.current < s->run.ncases)
 		table_go(&s->table, "case", s->run.cases[s->run.current].id);
 }
@@ -329,24 +157,25 @@ static void progress_line(
 	double fraction = s->run.samples ? (double)s->run.done / (double)s->run.samples : 0;
 	int x = a.x + 1, bar = a.w >= 100 ? 30 : a.w / 4;
 	size_t done = 0;
-	char left[FORMAT_MAX];
+	char left[FORMAT_MAX], text[300];
 
 	for (size_t i = 0; i < s->run.ncases; i++)
 		done += s->run.cases[i].state >= LIVE_OK;
 	if (!s->run.cases) {
 		canvas_clip(c, x, a.y, a.w - 1, s->process.pid ? STYLE(BUSY) : STYLE(DIM),
-			s->process.pid
-				? "starting…"
-				: "Mark suites with Space and run them with R; without a mark, the one below "
-				  "the cursor.");
+			s->process.pid ? "starting…"
+				: a.w < 100
+				? "R runs the suite below the cursor, or those marked with Space."
+				: "R runs the suite or case below the cursor, or those marked with Space; o "
+				  "adds a suite file of yours.");
 		return;
 	}
 	if (!runs(s, snap)) {
 		x += canvas_printf(c, x, a.y, a.w - 2, STYLE(STRONG), "%s", s->run.label);
-		canvas_printf(c, x + 2, a.y, a.x + a.w - x - 2,
-			!strcmp(s->run.ended, "done") ? STYLE(DIM) : STYLE(WARN), "%s%s%s  %s",
-			*s->run.baseline ? "against " : "", s->run.baseline,
-			*s->run.ended ? "" : "  interrupted", s->run.ended_text);
+		snprintf(text, sizeof text, "%s%s%s  %s", *s->run.baseline ? "against " : "",
+			s->run.baseline, *s->run.ended ? "" : "  interrupted", s->run.ended_text);
+		canvas_clip(c, x + 2, a.y, a.x + a.w - x - 2,
+			!strcmp(s->run.ended, "done") ? STYLE(DIM) : STYLE(WARN), text);
 		return;
 	}
 	meter_bar(c, x, a.y, bar, ROLE_BAR, fraction);
@@ -421,14 +250,67 @@ static void bench_draw(struct view *v, struct canvas *c, struct area a)
 
 /* Acting. */
 
+/* Words of `berth bench run`: each suite once, and a case only where its suite is not there already. */
+struct words {
+	const char *word[BENCH_WORDS_MAX];
+	char cases[BENCH_WORDS_MAX][160];
+	size_t n;
+};
+
+static bool add_word(struct words *w, const char *word, const char *suite)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->word[i], word) || !strcmp(w->word[i], suite))
+			return true;
+	if (w->n == BENCH_WORDS_MAX)
+		return false;
+	snprintf(w->cases[w->n], sizeof w->cases[0], "%s", word);
+	/* Paths may be longer than a case's name, and stay where they are. */
+	w->word[w->n] = word == suite ? word : w->cases[w->n];
+	w->n++;
+	return true;
+}
+
+static bool add_entry(struct view *v, struct words *w, const struct bench_entry *n)
+{
+	bool alone = n->k && !n->file;
+
+	if (!n->word) {
+		app_say(v->app, ROLE_WARN,
+			"%s came from a suite file of an older berth: o adds the file to the list.",
+			n->name);
+		return false;
+	}
+	if (add_word(w, alone ? n->k->name : n->word, n->word))
+		return true;
+	app_say(v->app, ROLE_WARN, "Too much is marked: mark suites instead of their cases.");
+	return false;
+}
+
+/* Suites before cases, for a suite has its cases. */
+static bool chosen_words(struct view *v, struct words *w)
+{
+	struct bench *s = v->state;
+	const struct table_row *r;
+	size_t hidden, at;
+
+	if (!table_marked(&s->table, &hidden)) {
+		r = table_current(&s->table);
+		return r && add_entry(v, w, entry_of(r));
+	}
+	for (int pass = 0; pass < 2; pass++)
+		for (at = 0; (r = table_next_marked(&s->table, &at));)
+			if ((entry_of(r)->k != NULL) == pass && !add_entry(v, w, entry_of(r)))
+				return false;
+	return w->n > 0;
+}
+
 static void start(struct view *v)
 {
 	struct bench *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
-	const struct table_row *r;
-	const char *words[COUNT(suites) + 1];
 	struct err e = ERR_INIT;
-	size_t n = 0, at = 0, hidden;
+	struct words w = {.n = 0};
 
 	if (runs(s, snap)) {
 		app_say(v->app, ROLE_WARN, "Benchmarks run already; C cancels them.");
@@ -438,36 +320,46 @@ static void start(struct view *v)
 		app_say(v->app, ROLE_WARN, "Read-only: no benchmark is started.");
 		return;
 	}
-	if (table_marked(&s->table, &hidden))
-		while ((r = table_next_marked(&s->table, &at)) && n < COUNT(suites)) {
-			bool twice = false;
-
-			for (size_t i = 0; i < n; i++)
-				twice |= words[i] == entry_of(r)->suite;
-			if (!twice)
-				words[n++] = entry_of(r)->suite;
-		}
-	else if ((r = table_current(&s->table)))
-		words[n++] = entry_of(r)->suite;
-	for (size_t i = 0; i < n; i++) {
-		char slashed[80];
-
-		snprintf(slashed, sizeof slashed, "%s/", words[i]);
-		if (!built_in(slashed)) {
-			app_say(v->app, ROLE_WARN,
-				"%s came from a suite file: berth bench run FILE runs it again.",
-				words[i]);
-			return;
-		}
-	}
-	if (!n || bench_start(&s->process, words, n, snap->engine.endpoint, &e) < 0) {
-		app_say(v->app, ROLE_BAD, "%s", n ? e.msg : "There is nothing to run.");
+	if (!chosen_words(v, &w))
+		return;
+	if (bench_start(&s->process, w.word, w.n, snap->engine.endpoint, &e) < 0) {
+		app_say(v->app, ROLE_BAD, "%s", e.msg);
 		return;
 	}
 	live_release(&s->run);
 	s->looked = s->followed = true;
 	table_unmark_all(&s->table);
 	rebuild(s);
+}
+
+static void bench_show(struct view *v)
+{
+	look_for_own(v->state);
+	rebuild(v->state);
+}
+
+/* A suite file that is somewhere else. */
+static void bench_file(struct view *v, const char *path)
+{
+	struct bench *s = v->state;
+
+	if (access(path, R_OK) < 0) {
+		app_say(v->app, ROLE_WARN, "%s cannot be read: %s.", path, strerror(errno));
+		return;
+	}
+	if (!add_own(s, path)) {
+		app_say(v->app, ROLE_WARN, "There are %d suite files already.", OWN_SUITES_MAX);
+		return;
+	}
+	s->followed = false;
+	rebuild(s);
+	for (size_t i = 0; i < s->nown; i++)
+		if (!strcmp(s->own[i].path, path) || i + 1 == s->nown) {
+			table_go(&s->table, "", s->own[i].path);
+			break;
+		}
+	app_say(v->app, ROLE_TEXT,
+		"R runs it.  Those in the folder bench beside berth.yaml are listed by themselves.");
 }
 
 static void cancel(struct view *v)
@@ -499,6 +391,11 @@ static bool bench_act(struct view *v, enum action a)
 		return table_act(&s->table, a);
 	switch (a) {
 	case DO_BENCH_RUN: start(v); return true;
+	case DO_SUITE: app_ask_file(v->app, "suite file"); return true;
+	case DO_REFRESH:
+		look_for_own(s);
+		rebuild(s);
+		return false;
 	case DO_CANCEL_JOB: cancel(v); return true;
 	case DO_ENTER: s->zoomed = !s->zoomed; return true;
 	case DO_BACK:
@@ -517,8 +414,8 @@ static void bench_open(struct view *v)
 {
 	struct bench *s = v->state;
 
-	table_init(&s->table, columns, COUNT(columns), NULL);
-	s->table.sort = COUNT(columns); /* as they run */
+	table_init(&s->table, bench_columns, bench_ncolumns, NULL);
+	s->table.sort = bench_ncolumns; /* as they run */
 	live_release(&s->run);
 }
 
@@ -581,6 +478,7 @@ const struct view_ops bench_view = {
 	.state_size = sizeof(struct bench),
 	.open = bench_open,
 	.close = bench_close,
+	.show = bench_show,
 	.draw = bench_draw,
 	.snapshot = bench_snapshot,
 	.act = bench_act,
@@ -589,4 +487,5 @@ const struct view_ops bench_view = {
 	.filter = bench_filter,
 	.status = bench_status,
 	.save = bench_save,
+	.file = bench_file,
 };

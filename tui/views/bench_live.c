@@ -79,6 +79,21 @@ static void take_run(struct live_run *r, const struct fields *f)
 	r->samples = whole(f, 7, 100000000);
 }
 
+static const char *file_of(struct live_run *r, const char *path)
+{
+	size_t i = 0;
+
+	if (*path != '/')
+		return "";
+	while (i < r->nfiles && strcmp(r->files[i], path) != 0)
+		i++;
+	if (i == LIVE_FILES_MAX)
+		return "";
+	if (i == r->nfiles)
+		r->files[r->nfiles++] = xstrdup(path);
+	return r->files[i];
+}
+
 static void take_case(struct live_run *r, const struct fields *f)
 {
 	struct live_case *c;
@@ -93,6 +108,7 @@ static void take_case(struct live_run *r, const struct fields *f)
 	text(f, 3, c->about, sizeof c->about);
 	text(f, 4, c->unit, sizeof c->unit);
 	c->samples = whole(f, 5, 100000000);
+	c->file = file_of(r, field(f, 6));
 }
 
 static void take_value(struct live_run *r, struct live_case *c, const struct fields *f)
@@ -203,6 +219,8 @@ void live_release(struct live_run *r)
 	for (size_t i = 0; i < r->ncases; i++)
 		for (size_t a = 0; a < r->cases[i].narms; a++)
 			free(r->cases[i].arm[a].v);
+	for (size_t i = 0; i < r->nfiles; i++)
+		free(r->files[i]);
 	free(r->cases);
 	memset(r, 0, sizeof *r);
 	r->fd = -1;

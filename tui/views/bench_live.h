@@ -20,6 +20,7 @@
 #define LIVE_TREND_MAX 30
 #define LIVE_VALUES_MAX 20000 /* of an arm; further ones are not drawn */
 #define LIVE_TEXT_MAX 160
+#define LIVE_FILES_MAX 64
 
 struct live_interval {
 	double low, point, high;
@@ -49,7 +50,8 @@ enum live_state { LIVE_WAITS, LIVE_RUNS, LIVE_OK, LIVE_FAILED, LIVE_NOT_RUN };
 
 struct live_case {
 	char name[128], about[LIVE_TEXT_MAX], unit[16], text[LIVE_TEXT_MAX], alert[LIVE_TEXT_MAX];
-	char id[24]; /* of its row */
+	char id[24];      /* of its row */
+	const char *file; /* of its suite; "": a built-in one */
 	long samples, done;
 	enum live_state state;
 	struct live_arm arm[LIVE_ARMS_MAX];
@@ -68,6 +70,8 @@ struct live_run {
 	char ended[16], ended_text[LIVE_TEXT_MAX]; /* "": it runs */
 	double threshold, own_percent, others_percent, steal_percent;
 	long samples, done;
+	char *files[LIVE_FILES_MAX]; /* each once */
+	size_t nfiles;
 	struct live_case *cases;
 	size_t ncases, current; /* current: SIZE_MAX before the first */
 };

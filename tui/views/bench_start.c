@@ -18,7 +18,6 @@
 #include <berth/runtime.h>
 #include <berth/text.h>
 
-#define WORDS_MAX 64
 #define FOLDER "bench"
 #define SUFFIX ".live"
 
@@ -61,7 +60,7 @@ static void sweep(const char *dir)
 int bench_start(struct bench_process *p, const char *const *words, size_t n, const char *engine,
 	struct err *e)
 {
-	const char *argv[WORDS_MAX + 6] = {"berth-bench", "bench", "run", "--follow", p->live};
+	const char *argv[BENCH_WORDS_MAX + 6] = {"berth-bench", "bench", "run", "--follow", p->live};
 	char dir[PATH_MAX - 64], path[PATH_MAX];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -74,7 +73,7 @@ int bench_start(struct bench_process *p, const char *const *words, size_t n, con
 	snprintf(p->live, sizeof p->live, "%s/%d-%lld" SUFFIX, dir, (int)getpid(),
 		(long long)time(NULL));
 	snprintf(p->says, sizeof p->says, "%s/%d.says", dir, (int)getpid());
-	for (size_t i = 0; i < n && i < WORDS_MAX; i++)
+	for (size_t i = 0; i < n && i < BENCH_WORDS_MAX; i++)
 		argv[5 + i] = words[i];
 	if (engine && !getenv("BERTH_BENCH_ENGINE"))
 		setenv("BERTH_BENCH_ENGINE", engine, 1);

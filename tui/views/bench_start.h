@@ -13,6 +13,8 @@
 
 #include <berth/err.h>
 
+#define BENCH_WORDS_MAX 64
+
 struct bench_process {
 	pid_t pid;                           /* 0: none of ours runs */
 	char live[PATH_MAX], says[PATH_MAX]; /* what it tells; its standard error */

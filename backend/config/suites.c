@@ -1,0 +1,118 @@
+/* suites.c - the person's own suites of benchmarks (berth/bench.h): which files there are. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/bench.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/text.h>
+
+#define FOLDER "bench"
+
+static const char *const endings[] = {".yaml", ".yml"};
+
+/* Bytes of the name before .yaml; 0: it does not end so. */
+static size_t stem(const char *file)
+{
+	size_t n = strlen(file);
+
+	for (size_t i = 0; i < COUNT(endings); i++) {
+		size_t len = strlen(endings[i]);
+
+		if (n > len && !strcmp(file + n - len, endings[i]))
+			return n - len;
+	}
+	return 0;
+}
+
+static int folder(char *buf, size_t cap)
+{
+	char dir[PATH_MAX];
+
+	return config_dir(dir, sizeof dir, NULL) < 0 ||
+			snprintf(buf, cap, "%s/" FOLDER, dir) >= (int)cap
+		? -1
+		: 0;
+}
+
+/* "# What it is for" in the first line.  Not of a FIFO: nobody may write to it. */
+static void read_about(struct own_suite *s)
+{
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char line[sizeof s->about];
+	struct stat st;
+	ssize_t n;
+	size_t at;
+
+	if (fd < 0)
+		return;
+	n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, line, sizeof line - 1) : -1;
+	close(fd);
+	if (n <= 0 || line[0] != '#')
+		return;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	at = strspn(line, "# ");
+	text_clean(s->about, sizeof s->about, line + at);
+}
+
+void own_suite_at(struct own_suite *ret, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+	char name[sizeof ret->name];
+	size_t n = stem(file);
+
+	memset(ret, 0, sizeof *ret);
+	/* As a run names it; one that is not there keeps the name it was given. */
+	if (!realpath(path, ret->path))
+		snprintf(ret->path, sizeof ret->path, "%s", path);
+	snprintf(name, sizeof name, "%.*s", (int)(n ? n : strlen(file)), file);
+	text_clean(ret->name, sizeof ret->name, name);
+	read_about(ret);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct own_suite *x = a, *y = b;
+
+	return text_natural(x->name, y->name);
+}
+
+size_t own_suites(struct own_suite *ret, size_t max)
+{
+	char dir[PATH_MAX - NAME_MAX - 2], path[PATH_MAX];
+	struct dirent *f;
+	size_t n = 0;
+	DIR *d;
+
+	if (folder(dir, sizeof dir) < 0 || !(d = opendir(dir)))
+		return 0;
+	while (n < max && (f = readdir(d))) {
+		if (f->d_name[0] == '.' || !stem(f->d_name))
+			continue;
+		snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
+		own_suite_at(&ret[n++], path);
+	}
+	closedir(d);
+	if (n)
+		qsort(ret, n, sizeof *ret, by_name);
+	return n;
+}
+
+bool own_suite_path(const char *name, char *buf, size_t cap)
+{
+	char dir[PATH_MAX];
+
+	if (!*name || *name == '.' || strchr(name, '/') || folder(dir, sizeof dir) < 0)
+		return false;
+	for (size_t i = 0; i <= COUNT(endings); i++)
+		if (snprintf(buf, cap, "%s/%s%s", dir, name, i ? endings[i - 1] : "") < (int)cap &&
+			(i || stem(name)) && access(buf, R_OK) == 0)
+			return true;
+	return false;
+}
