@@ -104,8 +104,7 @@ static int name_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct agent_row *x = row_of(a), *y = row_of(b);
 
-	return text_natural(
-		x->a ? x->a->id : x->item.c->name, y->a ? y->a->id : y->item.c->name);
+	return text_natural(x->a ? x->a->id : x->item.c->name, y->a ? y->a->id : y->item.c->name);
 }
 
 /* ROLE: what the definition calls it; for tools what they are for berth. */

@@ -60,7 +60,8 @@ static void sweep(const char *dir)
 int bench_start(struct bench_process *p, const char *const *words, size_t n, const char *engine,
 	struct err *e)
 {
-	const char *argv[BENCH_WORDS_MAX + 6] = {"berth-bench", "bench", "run", "--follow", p->live};
+	const char *argv[BENCH_WORDS_MAX + 6] = {
+		"berth-bench", "bench", "run", "--follow", p->live};
 	char dir[PATH_MAX - 64], path[PATH_MAX];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
