@@ -48,7 +48,7 @@ enum lane_type {
 	LANE_SIGNAL,    /* uint32_t: to the command's process group */
 	LANE_RESIZE,    /* uint16_t columns, rows */
 	LANE_CANCEL,    /* end the whole tree now */
-	LANE_STARTED,   /* uint32_t: pid as the guest sees it */
+	LANE_STARTED,   /* uint32_t: the supervisor's pid in there; from now on it may run */
 	LANE_ENDED,     /* struct lane_ended */
 };
 

@@ -223,6 +223,7 @@ static int start(void)
 {
 	char name[64];
 	bool tty = cmd.ask.flags & LANE_TTY;
+	uint32_t self;
 
 	cmd.terminal = -1;
 	/* Pipe ends that happen to be 0, 1 or 2 would be overwritten before they are copied. */
@@ -241,6 +242,9 @@ static int start(void)
 		if (strchr(*v, '='))
 			putenv(*v);
 	cmd.start_ns = guest_now_ns();
+	/* Said before: once the command runs it may end this process before it can say anything. */
+	self = (uint32_t)getpid();
+	wire_send(cmd.conn, LANE_STARTED, &self, sizeof self);
 	cmd.pid = vfork();
 	if (cmd.pid == 0)
 		child(tty ? name : NULL);
@@ -455,7 +459,6 @@ static void finish(void)
 int supervise(int conn)
 {
 	sigset_t chld;
-	uint32_t pid;
 	int sfd;
 
 	cmd.conn = conn;
@@ -470,8 +473,6 @@ int supervise(int conn)
 		return refuse(LANE_AT_REQUEST, errno);
 	if (start())
 		return 1;
-	pid = (uint32_t)cmd.pid;
-	wire_send(conn, LANE_STARTED, &pid, sizeof pid);
 	watch(sfd);
 	finish();
 	return 0;
