@@ -16,55 +16,32 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-static char top[] = "/tmp/berth-evil-XXXXXX";
-static struct agents_host *host;
-static struct team team;
+#include "lib/hosted.h"
+
 static char name[64];
 
 static int open_all(void **state)
 {
-	const char *engine = getenv("BERTH_TEST_ENGINE");
-	struct agents_options o = {.host = engine, .guest = EVIL_GUEST};
-	AUTO_FREE char *yaml = NULL, *dir = NULL;
-	struct err e = ERR_INIT;
+	struct agents_options o = {.guest = EVIL_GUEST};
+	AUTO_FREE char *yaml = NULL;
 
 	(void)state;
-	if (!engine) {
-		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+	if (hosted_place())
 		return -1;
-	}
-	assert_non_null(mkdtemp(top));
-	chmod(top, 0755);
-	dir = xasprintf("%s/ws", top);
-	mkdir(dir, 0755);
-	assert_int_equal(chown(dir, 1000, 1000), 0);
-	setenv("XDG_STATE_HOME", top, 1);
-	setenv("XDG_RUNTIME_DIR", top, 1);
-	chmod(top, 0700);
 	snprintf(name, sizeof name, "e%d", (int)getpid());
 	yaml = xasprintf(
-		"agents:\n  %s: {image: 'box:1', workspace: %s, memory: 64m}\n"
-		"  %sstat: {image: 'box:1', workspace: %s, memory: 64m, env: {EVIL_BOOT: stat}}\n"
-		"  %shello: {image: 'box:1', workspace: %s, memory: 64m, env: {EVIL_BOOT: hello}}\n",
-		name, dir, name, dir, name, dir);
-	if (team_parse("team", yaml, strlen(yaml), "/", &team, &e))
-		fail_msg("%s", e.msg);
-	host = agents_open(&o, &e);
-	if (!host)
-		fail_msg("%s", e.msg);
+		"agents:\n  %s: {image: 'box:1', workspace: %s/ws, memory: 64m}\n"
+		"  %sstat: {image: 'box:1', workspace: %s/ws, memory: 64m, env: {EVIL_BOOT: stat}}\n"
+		"  %shello: {image: 'box:1', workspace: %s/ws, memory: 64m, env: {EVIL_BOOT: hello}}\n",
+		name, top, name, top, name, top);
+	hosted_open(&o, yaml);
 	return 0;
 }
 
 static int close_all(void **state)
 {
-	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
-
 	(void)state;
-	for (size_t i = 0; i < team.nagents; i++)
-		agents_down(host, team.agents[i].container, NULL);
-	agents_close(host);
-	team_release(&team);
-	return system(rm);
+	return hosted_close();
 }
 
 static int descriptors(void)

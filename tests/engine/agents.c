@@ -16,40 +16,21 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-static char top[] = "/tmp/berth-agents-XXXXXX";
-static struct agents_host *host;
-static struct team team;
+#include "lib/hosted.h"
+
 static char name[64]; /* of the agent: unique, tests may run beside each other */
 
 static int open_all(void **state)
 {
-	const char *engine = getenv("BERTH_TEST_ENGINE");
-	struct agents_options o = {.host = engine,
-		.guest = BERTH_GUEST,
-		.journal_commands = 16,
-		.journal_bytes = 8192};
-	AUTO_FREE char *yaml = NULL, *dir = NULL;
-	struct err e = ERR_INIT;
+	struct agents_options o = {
+		.guest = BERTH_GUEST, .journal_commands = 16, .journal_bytes = 8192};
+	AUTO_FREE char *yaml = NULL;
 
 	(void)state;
-	if (!engine) {
-		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+	if (hosted_place())
 		return -1;
-	}
-	assert_non_null(mkdtemp(top));
-	chmod(top, 0755);
-	dir = xasprintf("%s/run", top);
-	mkdir(dir, 0700);
-	setenv("XDG_RUNTIME_DIR", dir, 1);
-	setenv("XDG_STATE_HOME", top, 1);
 	setenv("BERTH_TEST_SECRET", "s3cret value", 1);
-	free(dir);
-	dir = xasprintf("%s/ws", top);
-	mkdir(dir, 0755);
-	assert_int_equal(chown(dir, 1000, 1000), 0);
-	free(dir);
-	dir = xasprintf("%s/docs", top);
-	mkdir(dir, 0755);
+	hosted_dir("docs", 0755, 0);
 	snprintf(name, sizeof name, "t%d", (int)getpid());
 	yaml = xasprintf("agents:\n  %s:\n    image: box:1\n    workspace: %s/ws\n    memory: 64m\n"
 			 "    cpus: 1\n    pids: 64\n    context_paths: [{path: %s/docs}]\n"
@@ -57,23 +38,14 @@ static int open_all(void **state)
 			 "    credentials: {env: [BERTH_TEST_SECRET]}\n"
 			 "secrets: {key: {env: BERTH_TEST_SECRET}}\n",
 		name, top, top);
-	if (team_parse("team", yaml, strlen(yaml), "/", &team, &e))
-		fail_msg("%s", e.msg);
-	host = agents_open(&o, &e);
-	if (!host)
-		fail_msg("%s", e.msg);
+	hosted_open(&o, yaml);
 	return 0;
 }
 
 static int close_all(void **state)
 {
-	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
-
 	(void)state;
-	agents_down(host, team.agents[0].container, NULL);
-	agents_close(host);
-	team_release(&team);
-	return system(rm);
+	return hosted_close();
 }
 
 struct output {

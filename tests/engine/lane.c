@@ -27,63 +27,38 @@
 #include "lane/cgroup.h"
 #include "lane/lane.h"
 #include "lane/peer.h"
+#include "lib/hosted.h"
 
-static char top[] = "/tmp/berth-lane-XXXXXX";
-static struct agents_host *host;
-static struct team team;
 static char name[64];
 static struct agent_up up;
 
 static int open_all(void **state)
 {
-	const char *engine = getenv("BERTH_TEST_ENGINE");
-	struct agents_options o = {.host = engine,
-		.guest = BERTH_GUEST,
-		.journal_commands = 128,
-		.journal_bytes = 16384};
-	AUTO_FREE char *yaml = NULL, *dir = NULL;
+	struct agents_options o = {
+		.guest = BERTH_GUEST, .journal_commands = 128, .journal_bytes = 16384};
+	AUTO_FREE char *yaml = NULL;
 	struct err e = ERR_INIT;
 
 	(void)state;
-	if (!engine) {
-		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+	if (hosted_place())
 		return -1;
-	}
-	assert_non_null(mkdtemp(top));
-	chmod(top, 0755);
-	dir = xasprintf("%s/run", top);
-	mkdir(dir, 0700);
-	setenv("XDG_RUNTIME_DIR", dir, 1);
-	setenv("XDG_STATE_HOME", top, 1);
 	setenv("BERTH_TEST_SECRET", "s3cret value", 1);
-	free(dir);
-	dir = xasprintf("%s/ws", top);
-	mkdir(dir, 0755);
-	assert_int_equal(chown(dir, 1000, 1000), 0);
 	snprintf(name, sizeof name, "l%d", (int)getpid());
 	yaml = xasprintf(
 		"agents:\n  %s:\n    image: box:1\n    workspace: %s/ws\n    memory: 256m\n"
 		"    cpus: 2\n    pids: 512\n    secrets: [key]\n"
 		"secrets: {key: {env: BERTH_TEST_SECRET}}\n",
 		name, top);
-	if (team_parse("team", yaml, strlen(yaml), "/", &team, &e))
-		fail_msg("%s", e.msg);
-	host = agents_open(&o, &e);
-	if (!host || agents_up(host, &team, &team.agents[0], &up, &e))
+	hosted_open(&o, yaml);
+	if (agents_up(host, &team, &team.agents[0], &up, &e))
 		fail_msg("%s", e.msg);
 	return 0;
 }
 
 static int close_all(void **state)
 {
-	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
-
 	(void)state;
-	if (host)
-		agents_down(host, team.agents[0].container, NULL);
-	agents_close(host);
-	team_release(&team);
-	return system(rm);
+	return hosted_close();
 }
 
 struct output {

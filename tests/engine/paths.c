@@ -25,12 +25,9 @@
 
 #include "agents/host.h"
 #include "lane/wire.h"
+#include "lib/hosted.h"
 
-static char top[] = "/tmp/berth-paths-XXXXXX";
-static struct agents_host *host;
-static struct team team;
 static char name[64];
-static const char *engine;
 
 static int open_all(void **state)
 {
@@ -38,47 +35,25 @@ static int open_all(void **state)
 	AUTO_FREE char *yaml = NULL;
 	struct err e = ERR_INIT;
 	struct agent_up up;
-	char dir[64];
 
 	(void)state;
-	engine = getenv("BERTH_TEST_ENGINE");
-	o.host = engine;
-	if (!engine) {
-		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+	if (hosted_place())
 		return -1;
-	}
-	assert_non_null(mkdtemp(top));
-	chmod(top, 0755);
-	snprintf(dir, sizeof dir, "%s/run", top);
-	mkdir(dir, 0700);
-	setenv("XDG_RUNTIME_DIR", dir, 1);
-	setenv("XDG_STATE_HOME", top, 1);
-	snprintf(dir, sizeof dir, "%s/ws", top);
-	mkdir(dir, 0755);
-	assert_int_equal(chown(dir, 1000, 1000), 0);
 	snprintf(name, sizeof name, "p%d", (int)getpid());
 	yaml = xasprintf(
-		"agents:\n  %s: {image: \"box:1\", workspace: %s, memory: 64m, pids: 256,\n"
+		"agents:\n  %s: {image: \"box:1\", workspace: %s/ws, memory: 64m, pids: 256,\n"
 		"    env: {GREETING: hello}}\n",
-		name, dir);
-	if (team_parse("team", yaml, strlen(yaml), "/", &team, &e))
-		fail_msg("%s", e.msg);
-	host = agents_open(&o, &e);
-	if (!host || agents_up(host, &team, &team.agents[0], &up, &e))
+		name, top);
+	hosted_open(&o, yaml);
+	if (agents_up(host, &team, &team.agents[0], &up, &e))
 		fail_msg("%s", e.msg);
 	return 0;
 }
 
 static int close_all(void **state)
 {
-	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
-
 	(void)state;
-	if (host)
-		agents_down(host, team.agents[0].container, NULL);
-	agents_close(host);
-	team_release(&team);
-	return system(rm);
+	return hosted_close();
 }
 
 struct call {

@@ -25,10 +25,9 @@
 
 #include "agents/host.h"
 #include "agents/pool.h"
+#include "lib/hosted.h"
 
-static char top[] = "/tmp/berth-pool-XXXXXX", file[64];
-static struct agents_host *host;
-static struct team team;
+static char file[64];
 static struct pool *pool;
 
 static void write_team(int memory_mb)
@@ -45,26 +44,17 @@ static void write_team(int memory_mb)
 
 static int open_all(void **state)
 {
-	const char *engine = getenv("BERTH_TEST_ENGINE");
-	struct agents_options o = {.host = engine, .guest = BERTH_GUEST};
-	AUTO_FREE char *dir = NULL;
+	struct agents_options o = {.guest = BERTH_GUEST};
 	struct err e = ERR_INIT;
 
 	(void)state;
-	if (!engine) {
-		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+	if (hosted_place())
 		return -1;
-	}
-	assert_non_null(mkdtemp(top));
-	chmod(top, 0755);
-	dir = xasprintf("%s/run", top);
-	mkdir(dir, 0700);
-	setenv("XDG_RUNTIME_DIR", dir, 1);
-	setenv("XDG_STATE_HOME", top, 1);
 	snprintf(file, sizeof file, "%s/team.yaml", top);
 	write_team(64);
-	if (team_read(file, "/", &team, &e) || !(host = agents_open(&o, &e)))
+	if (team_read(file, "/", &team, &e))
 		fail_msg("%s", e.msg);
+	hosted_open(&o, NULL);
 	pool = pool_start(&o, file, &e);
 	if (!pool)
 		fail_msg("no pool: %s", e.msg);
@@ -73,13 +63,9 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
-
 	(void)state;
 	pool_stop(pool);
-	agents_close(host);
-	team_release(&team);
-	return system(rm);
+	return hosted_close();
 }
 
 static struct pool_info the_pool(void)

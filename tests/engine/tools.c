@@ -19,10 +19,7 @@
 
 #include "agents/host.h"
 #include "agents/own.h"
-
-static char top[] = "/tmp/berth-tools-XXXXXX";
-static struct agents_host *host;
-static struct team team;
+#include "lib/hosted.h"
 
 #define YAML                                                                                     \
 	"custom_tools:\n"                                                                        \
@@ -42,42 +39,20 @@ static struct team team;
 
 static int open_all(void **state)
 {
-	const char *engine = getenv("BERTH_TEST_ENGINE");
-	struct agents_options o = {.host = engine, .guest = BERTH_GUEST};
-	struct err e = ERR_INIT;
-	char dir[64];
+	struct agents_options o = {.guest = BERTH_GUEST};
 
 	(void)state;
-	if (!engine) {
-		print_error("BERTH_TEST_ENGINE is not set: start an engine with tests/run\n");
+	if (hosted_place())
 		return -1;
-	}
-	assert_non_null(mkdtemp(top));
-	chmod(top, 0755);
-	snprintf(dir, sizeof dir, "%s/run", top);
-	mkdir(dir, 0700);
-	setenv("XDG_RUNTIME_DIR", dir, 1);
-	setenv("XDG_STATE_HOME", top, 1);
 	setenv("BERTH_TEST_SECRET", "s3cret", 1);
-	snprintf(dir, sizeof dir, "%s/ws", top);
-	mkdir(dir, 0755);
-	assert_int_equal(chown(dir, 1000, 1000), 0);
-	if (team_parse("team", YAML, strlen(YAML), "/", &team, &e))
-		fail_msg("%s", e.msg);
-	host = agents_open(&o, &e);
-	if (!host)
-		fail_msg("%s", e.msg);
+	hosted_open(&o, YAML);
 	return 0;
 }
 
 static int close_all(void **state)
 {
-	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
-
 	(void)state;
-	agents_close(host);
-	team_release(&team);
-	return system(rm);
+	return hosted_close();
 }
 
 struct call {
