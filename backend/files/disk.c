@@ -309,8 +309,8 @@ void disk_waited(struct files *f, const struct files_root *r)
 		return;
 	disk_of(f, r);
 	m = begin(f, r);
-	if (m)
-		pool_later(f->pool, measure, m);
+	if (m && !pool_later(f->pool, 1, measure, m))
+		measure(m);
 }
 
 struct files_disk files_disk(struct files *f, const struct files_root *r, bool now)

@@ -27,6 +27,7 @@ struct crew {
 
 struct later {
 	struct later *next;
+	unsigned times;
 	void (*fn)(void *);
 	void *arg;
 };
@@ -36,7 +37,7 @@ struct pool {
 	pthread_cond_t work;
 	struct crew *crews; /* with seats to fill */
 	struct later *later;
-	unsigned threads, idle;
+	unsigned threads, busy;
 	bool stop;
 	pthread_t thread[POOL_MAX];
 };
@@ -54,15 +55,20 @@ static void unlist(struct pool *p, struct crew *c)
 /* Under the lock, which is given up meanwhile.  false: there is nothing. */
 static bool run_later(struct pool *p)
 {
-	struct later *l = p->later;
+	struct later *l = p->later, this;
 
 	if (!l)
 		return false;
-	p->later = l->next;
+	this = *l;
+	if (--l->times == 0) {
+		p->later = l->next;
+		free(l);
+	}
+	p->busy++;
 	pthread_mutex_unlock(&p->lock);
-	l->fn(l->arg);
-	free(l);
+	this.fn(this.arg);
 	pthread_mutex_lock(&p->lock);
+	p->busy--;
 	return true;
 }
 
@@ -80,18 +86,18 @@ static void *worker_main(void *arg)
 				continue;
 			if (p->stop)
 				break;
-			p->idle++;
 			pthread_cond_wait(&p->work, &p->lock);
-			p->idle--;
 			continue;
 		}
 		seat = c->next++;
 		if (c->next >= c->width)
 			unlist(p, c);
 		c->inside++;
+		p->busy++;
 		pthread_mutex_unlock(&p->lock);
 		c->fn(c->ctx, seat, c);
 		pthread_mutex_lock(&p->lock);
+		p->busy--;
 		if (--c->inside == 0)
 			pthread_cond_signal(&c->empty);
 	}
@@ -99,21 +105,29 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Under the lock: enough threads for `seats` more, as far as there may be that many. */
-static void hire(struct pool *p, unsigned seats)
+/* Under the lock: enough threads for all that waits for one, as far as there may be that many. */
+static void hire(struct pool *p)
 {
+	unsigned wanted = p->busy;
 	pthread_attr_t attr;
 	sigset_t all, old;
 
+	for (const struct crew *c = p->crews; c; c = c->after)
+		wanted += c->width - c->next;
+	for (const struct later *l = p->later; l; l = l->next)
+		wanted += l->times;
+	if (wanted > POOL_MAX - 1)
+		wanted = POOL_MAX - 1;
+	if (p->threads >= wanted)
+		return;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 512 * 1024);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	for (unsigned have = p->idle; have < seats && p->threads < POOL_MAX - 1; have++) {
-		if (pthread_create(&p->thread[p->threads], &attr, worker_main, p) != 0)
-			break; /* fewer hands do the same work */
+	/* Where there cannot be more, fewer hands do the same work. */
+	while (p->threads < wanted &&
+		pthread_create(&p->thread[p->threads], &attr, worker_main, p) == 0)
 		p->threads++;
-	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 }
@@ -126,15 +140,14 @@ void crew_widen(struct crew *c, unsigned width)
 		width = POOL_MAX;
 	pthread_mutex_lock(&p->lock);
 	if (width > c->width && !p->stop) {
-		unsigned seats;
+		unsigned seats = width - c->width;
 
 		if (c->next >= c->width) {
 			c->after = p->crews;
 			p->crews = c;
 		}
-		seats = width - c->width;
 		c->width = width;
-		hire(p, seats);
+		hire(p);
 		if (seats == 1)
 			pthread_cond_signal(&p->work);
 		else
@@ -169,17 +182,27 @@ void crew_run(struct pool *p, unsigned width, crew_fn *fn, void *ctx)
 	pthread_cond_destroy(&c.empty);
 }
 
-void pool_later(struct pool *p, void (*fn)(void *), void *arg)
+bool pool_later(struct pool *p, unsigned times, void (*fn)(void *), void *arg)
 {
 	struct later *l = xmalloc(sizeof *l);
+	bool somebody;
 
-	*l = (struct later){.fn = fn, .arg = arg};
+	*l = (struct later){.times = times, .fn = fn, .arg = arg};
 	pthread_mutex_lock(&p->lock);
 	l->next = p->later;
 	p->later = l;
-	hire(p, 1);
-	pthread_cond_signal(&p->work);
+	hire(p);
+	somebody = p->threads > 0;
+	if (!somebody) {
+		p->later = l->next;
+		free(l);
+	} else if (times == 1) {
+		pthread_cond_signal(&p->work);
+	} else {
+		pthread_cond_broadcast(&p->work);
+	}
 	pthread_mutex_unlock(&p->lock);
+	return somebody;
 }
 
 struct pool *pool_new(void)
@@ -202,10 +225,6 @@ void pool_free(struct pool *p)
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned i = 0; i < p->threads; i++)
 		pthread_join(p->thread[i], NULL);
-	pthread_mutex_lock(&p->lock);
-	while (run_later(p)) /* no thread could be had */
-		;
-	pthread_mutex_unlock(&p->lock);
 	pthread_mutex_destroy(&p->lock);
 	pthread_cond_destroy(&p->work);
 	free(p);

@@ -9,6 +9,8 @@
 #ifndef BERTH_FILES_POOL_H
 #define BERTH_FILES_POOL_H
 
+#include <stdbool.h>
+
 #define POOL_MAX 64 /* threads, the calling one included */
 
 struct pool;
@@ -22,8 +24,9 @@ void crew_run(struct pool *p, unsigned width, crew_fn *fn, void *ctx);
 void crew_widen(struct crew *c, unsigned width);
 unsigned crew_width(const struct crew *c); /* widest so far */
 
-/* Call fn(arg) on a worker when one is free, or before pool_free returns. */
-void pool_later(struct pool *p, void (*fn)(void *), void *arg);
+/* Call fn(arg) so many times, each on a worker when one is free, and before pool_free returns.
+ * false: there is no worker and none can be had; fn will not be called. */
+bool pool_later(struct pool *p, unsigned times, void (*fn)(void *), void *arg);
 
 /* Processors this process may use: affinity, and the cgroup's cpu.max rounded up. */
 unsigned pool_processors(void);
