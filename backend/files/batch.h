@@ -22,9 +22,10 @@ struct batch_item {
 	size_t dir; /* index into batch.dirs */
 	uint64_t key;
 	struct stat old; /* valid with j.existed */
-	int fd;          /* of the staged file, until it is durable */
+	int fd;          /* of the new file: open until it is in place, or closed when it has a name */
 	int old_fd;      /* of the file replaced: its blocks are freed when this is closed, later */
-	bool staged, placed;
+	bool staged;     /* j.stage is a name in the stage: of the new file or, swapped, of the old */
+	bool placed;
 };
 
 struct batch {
@@ -32,6 +33,7 @@ struct batch {
 	struct files_root *root;
 	struct staging *staging;
 	const struct files_write_options *o;
+	struct files_writing *out;
 	struct patience patience;
 	struct batch_item *items;
 	size_t n;
@@ -39,7 +41,9 @@ struct batch {
 	size_t ndirs, dirs_cap;
 	struct made made;
 	int lock;
-	bool hold;           /* old_fd is used */
+	bool hold;           /* old_fd is used, and fd as long as it can be */
+	bool naming;         /* every new file has a name in the stage before it is flushed */
+	bool by_syncfs;      /* flushed as a whole, not one by one */
 	int sync_fd;         /* the staging's file system; sees write errors since it was opened */
 	_Atomic size_t next; /* work sharing */
 	_Atomic uint64_t failed;
@@ -52,6 +56,12 @@ static inline bool batch_ok(const struct batch_item *it)
 {
 	return it->res->err == NULL;
 }
+/* The sentence for a target that no name of the stage can move to; -1. */
+int batch_far(const struct batch_item *it, struct err *e);
+/* Give the new file of the item its name in the stage, if it has none. */
+int batch_name(struct batch *b, struct batch_item *it, struct err *e);
+/* Since Linux 5.8 syncfs reports the write errors of the file system; before, it hides them. */
+bool syncfs_tells(void);
 /* From staged to in place, with the promise of b->o.  -1: items tell; *e says the most telling. */
 int commit_batch(struct batch *b, struct err *e);
 

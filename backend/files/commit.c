@@ -1,5 +1,6 @@
 /* commit.c - a staged batch becomes true: two flushes around the renames instead of two a file. */
 #include "files/batch.h"
+#include "files/later.h"
 
 #include <berth/mem.h>
 
@@ -11,11 +12,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define SYNCFS_FROM 3 /* files from which one syncfs is cheaper than as many fsyncs */
 #define SYNC_WIDTH 16
+#define MANY 64 /* files from which a flush is not waited for once the batch is stopped */
 
-/* Since Linux 5.8 syncfs reports the write errors of the file system; before, it hides them. */
-static bool syncfs_tells(void)
+bool syncfs_tells(void)
 {
 	static _Atomic int known; /* 1 no, 2 yes */
 	struct utsname u;
@@ -63,9 +63,12 @@ static int flush_files(struct batch *b, struct err *e)
 {
 	struct files *f = b->op.files;
 
-	if (b->n >= SYNCFS_FROM && syncfs_tells()) {
-		if (syncfs(b->sync_fd) < 0)
-			return err_sys(e, errno, "the disk did not take the batch");
+	if (b->by_syncfs) {
+		/* Handing it to a worker costs few files a tenth of their time. */
+		if ((b->n < MANY ? syncfs(b->sync_fd) : op_syncfs(&b->op, b->sync_fd)) < 0)
+			return errno == ECANCELED
+				? op_cancelled(e)
+				: err_sys(e, errno, "the disk did not take the batch");
 		return 0;
 	}
 	atomic_store(&b->next, 0);
@@ -78,7 +81,7 @@ static int flush_files(struct batch *b, struct err *e)
 /* The new names reach the disk, and directories made for them. */
 static int flush_names(struct batch *b, struct err *e)
 {
-	if ((b->n >= SYNCFS_FROM || b->made.n > 0) && syncfs_tells()) {
+	if (b->by_syncfs || (b->made.n > 0 && syncfs_tells())) {
 		if (syncfs(b->sync_fd) < 0)
 			return err_sys(e, errno,
 				"the files are in place, but the disk did not take their names");
@@ -112,6 +115,8 @@ static int place_expecting(struct batch *b, struct batch_item *it, struct err *e
 	int dir = b->dirs[it->dir].fd;
 	struct stat out;
 
+	if (batch_name(b, it, e) < 0)
+		return -1;
 	if (renameat2(b->staging->stage, it->j.stage, dir, it->leaf, RENAME_EXCHANGE) < 0)
 		return errno == EINVAL || errno == ENOSYS
 			? 1
@@ -132,13 +137,21 @@ static int place(struct batch *b, struct batch_item *it, struct err *e)
 	int dir = b->dirs[it->dir].fd, rc = 1;
 	unsigned flags = it->j.existed ? 0 : RENAME_NOREPLACE;
 
-	if (it->put->expect && (rc = place_expecting(b, it, e)) <= 0)
+	/* What is swapped out is removed later; without that, the rename frees its blocks. */
+	if ((it->put->expect || (it->j.existed && !b->hold)) &&
+		(rc = place_expecting(b, it, e)) <= 0)
 		return rc;
+	if (!it->staged && !it->j.existed) {
+		if (staging_link(it->fd, dir, it->leaf) < 0)
+			return path_error(e, errno, "create", it->put->path);
+		it->placed = true;
+		return 0;
+	}
+	if (batch_name(b, it, e) < 0)
+		return -1;
 	if (renameat2(b->staging->stage, it->j.stage, dir, it->leaf, flags) < 0) {
 		if (errno == EXDEV)
-			return err_set(e, ERR_REFUSED,
-				"%.200s is on another file system than the root: open that as a root",
-				it->put->path);
+			return batch_far(it, e);
 		return path_error(e, errno, it->j.existed ? "replace" : "create", it->put->path);
 	}
 	it->placed = true;

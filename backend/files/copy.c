@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "files/later.h"
 #include "files/staging.h"
 #include "files/walk.h"
 
@@ -624,9 +625,11 @@ int files_copy(struct files *f, struct files_root *from_root, const char *from,
 	if (rc == 0 && o->durable) {
 		AUTO_CLOSE int fd = path_open(to_root, ".", O_RDONLY | O_DIRECTORY);
 
-		if (fd < 0 || syncfs(fd) < 0)
-			rc = err_sys(
-				&why, errno, "the copy is complete, but the disk did not take it");
+		if (fd < 0 || op_syncfs(&x.op, fd) < 0)
+			rc = errno == ECANCELED
+				? op_cancelled(&why)
+				: err_sys(&why, errno,
+					  "the copy is complete, but the disk did not take it");
 	}
 	if (rc == 0 && x.totals.errors)
 		rc = x.totals.first.kind != ERR_NONE

@@ -144,6 +144,27 @@ char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX])
 	return buf;
 }
 
+bool staging_can_link(void)
+{
+	static _Atomic int known; /* 1 no, 2 yes */
+
+	if (!atomic_load(&known))
+		atomic_store(&known, access("/proc/self/fd", X_OK) == 0 ? 2 : 1);
+	return atomic_load(&known) == 2;
+}
+
+int staging_link(int fd, int dir, const char *leaf)
+{
+	char path[32];
+	/* Before Linux 6.10 this takes a capability, and says ENOENT without it. */
+	int rc = linkat(fd, "", dir, leaf, AT_EMPTY_PATH);
+
+	if (rc == 0 || errno != ENOENT)
+		return rc;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, dir, leaf, AT_SYMLINK_FOLLOW);
+}
+
 static bool unlocked(struct staging *s, const char *name)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -45,6 +45,10 @@ struct staging *staging_get(struct files_root *r, const struct patience *p, stru
 void staging_close(struct staging *s);
 char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX]); /* a new one: "ID.N" */
 
+/* Whether a file without a name (O_TMPFILE) can get one here, and giving it: fails as linkat. */
+bool staging_can_link(void);
+int staging_link(int fd, int dir, const char *leaf);
+
 /* Lock the targets (keys sorted, ascending).  The descriptor holds the locks until it is closed.
  * ERR_TIMEOUT when patience ends. */
 int staging_lock(

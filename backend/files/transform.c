@@ -298,6 +298,8 @@ static int run(struct transforming *x, struct files *f, struct files_root *r,
 	for (size_t i = 0; i < x->n && (x->o->diff || x->o->preview); i++) {
 		const struct edit *ed = x->edits[i];
 
+		if (op_stopped(&x->op))
+			return op_cancelled(e);
 		diff_unified(&res->diff, ed->path, ed->old, ed->old_n, ed->new.s, ed->new.len,
 			ed->changes, ed->nchanges);
 	}

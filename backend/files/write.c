@@ -1,5 +1,6 @@
 /* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
 #include "files/batch.h"
+#include "files/later.h"
 
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -17,7 +18,7 @@
 #define PARALLEL_ITEMS 64 /* from here on, or from this much data, several threads stage */
 #define PARALLEL_BYTES (4u << 20)
 #define STEP (256u << 10) /* written between two looks at cancellation */
-#define KEEP_OPEN 256     /* staged files kept open for their fsync */
+#define SYNCFS_FROM 3     /* files from which one syncfs is cheaper than as many fsyncs */
 
 void batch_fail(struct batch *b, struct batch_item *it, const struct err *e)
 {
@@ -25,7 +26,26 @@ void batch_fail(struct batch *b, struct batch_item *it, const struct err *e)
 		return;
 	it->res->err = err_box(e);
 	atomic_fetch_add(&b->failed, 1);
-	job_add(b->op.job, 0, 0, 1);
+	job_fail(b->op.job, e->msg);
+}
+
+/* All that are not in place did not fail by themselves: one sentence for them. */
+static void fail_rest(struct batch *b, const struct err *e)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct batch_item *it = &b->items[i];
+
+		if (it->placed || it->res->err)
+			continue;
+		if (!b->out->same)
+			b->out->same = err_box(e);
+		it->res->err = b->out->same;
+		n++;
+	}
+	atomic_fetch_add(&b->failed, n);
+	job_add(b->op.job, 0, 0, n);
 }
 
 /* --- resolve --- */
@@ -203,31 +223,73 @@ static int keep_metadata(struct batch *b, struct batch_item *it)
 	return fchmod(it->fd, mode);
 }
 
-static int stage(struct batch *b, struct batch_item *it, struct err *e)
+/* The new file has no name yet, so nothing is left of it whatever happens, and is born in the
+ * directory that it is for: file systems keep it near the others there.  Where that cannot be, it
+ * has a name in the stage from the start. */
+static int open_new(struct batch *b, struct batch_item *it, struct err *e)
 {
-	struct stat st;
+	const struct batch_dir *d = &b->dirs[it->dir];
+	bool stranger = it->j.existed && it->old.st_uid != geteuid(); /* may not be linked */
 
+	if (staging_can_link() && !stranger && d->st.st_dev == b->root->dev) {
+		it->fd = openat(d->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+		if (it->fd >= 0)
+			return 0;
+		if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+			return path_error(e, errno, "write", it->put->path);
+	}
 	stage_name(b->staging, it->j.stage);
 	it->fd = openat(b->staging->stage, it->j.stage,
 		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (it->fd < 0)
 		return err_sys(e, errno, "cannot make room for %.200s", it->put->path);
 	it->staged = true;
+	return 0;
+}
+
+int batch_far(const struct batch_item *it, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+		"%.200s is on another file system than the root: open that as a root",
+		it->put->path);
+}
+
+int batch_name(struct batch *b, struct batch_item *it, struct err *e)
+{
+	if (it->staged)
+		return 0;
+	stage_name(b->staging, it->j.stage);
+	if (staging_link(it->fd, b->staging->stage, it->j.stage) < 0)
+		return errno == EXDEV
+			? batch_far(it, e)
+			: err_sys(e, errno, "cannot make room for %.200s", it->put->path);
+	it->staged = true;
+	return 0;
+}
+
+static int stage(struct batch *b, struct batch_item *it, struct err *e)
+{
+	struct stat st;
+
+	if (open_new(b, it, e) < 0)
+		return -1;
 	if (write_bytes(b, it->fd, it->put->bytes, it->put->len) < 0 || keep_metadata(b, it) < 0 ||
-		fstat(it->fd, &st) < 0) {
+		(b->naming && fstat(it->fd, &st) < 0)) {
 		if (errno == ECANCELED)
 			return op_cancelled(e);
 		return err_sys(e, errno, "cannot write %.200s", it->put->path);
 	}
-	it->j.new_ino = st.st_ino;
-	if (it->j.existed) {
+	if (b->naming) {
+		it->j.new_ino = st.st_ino;
 		it->j.old_ino = it->old.st_ino;
 		it->j.old_size = (uint64_t)it->old.st_size;
 		it->j.old_mtime_ns = stat_mtime_ns(&it->old);
+		if (batch_name(b, it, e) < 0)
+			return -1;
 	}
 	token_hash(&it->res->token, it->put->bytes, it->put->len);
 	/* Errors of the disk or a full quota may show only here. */
-	if (b->o->promise == FILES_VISIBLE || b->n > KEEP_OPEN) {
+	if (it->staged && (b->o->promise == FILES_VISIBLE || !b->hold)) {
 		int fd = it->fd;
 
 		it->fd = -1;
@@ -236,6 +298,11 @@ static int stage(struct batch *b, struct batch_item *it, struct err *e)
 	}
 	job_add(b->op.job, 0, it->put->len, 0);
 	return 0;
+}
+
+static bool whole(const struct batch *b)
+{
+	return !b->o->partial || b->o->promise == FILES_ALL_OR_NOTHING;
 }
 
 static void stage_worker(void *ctx, unsigned worker, struct crew *c)
@@ -248,16 +315,11 @@ static void stage_worker(void *ctx, unsigned worker, struct crew *c)
 	while ((i = atomic_fetch_add(&b->next, 1)) < b->n) {
 		struct err e = ERR_INIT;
 
-		if (!batch_ok(&b->items[i]))
-			continue;
-		if (op_stopped(&b->op)) {
-			op_cancelled(&e);
+		/* Where one failed, nothing may come of the others. */
+		if (op_stopped(&b->op) || (whole(b) && atomic_load(&b->failed)))
+			return;
+		if (batch_ok(&b->items[i]) && stage(b, &b->items[i], &e) < 0)
 			batch_fail(b, &b->items[i], &e);
-		} else if (stage(b, &b->items[i], &e) < 0) {
-			batch_fail(b, &b->items[i], &e);
-			if (!b->o->partial)
-				return; /* nothing will come of the others */
-		}
 	}
 }
 
@@ -275,11 +337,9 @@ static int first_error(struct batch *b, struct err *e)
 /* -1 when the batch must stop here: something failed and it does not go on without. */
 static int go_on(struct batch *b, struct err *e)
 {
-	bool whole = !b->o->partial || b->o->promise == FILES_ALL_OR_NOTHING;
-
 	if (op_stopped(&b->op))
 		return op_cancelled(e);
-	return whole && atomic_load(&b->failed) ? first_error(b, e) : 0;
+	return whole(b) && atomic_load(&b->failed) ? first_error(b, e) : 0;
 }
 
 static int prepare(struct batch *b, struct err *e)
@@ -288,8 +348,12 @@ static int prepare(struct batch *b, struct err *e)
 	uint64_t bytes = 0;
 	struct rlimit limit;
 
-	/* Replaced files are kept open until we are done, as far as descriptors go. */
-	b->hold = getrlimit(RLIMIT_NOFILE, &limit) == 0 && b->n < limit.rlim_cur / 4;
+	/* New and replaced files are kept open until we are done, as far as descriptors go. */
+	b->hold = getrlimit(RLIMIT_NOFILE, &limit) == 0 && b->n < limit.rlim_cur / 8;
+	b->by_syncfs = b->o->promise != FILES_VISIBLE && b->n >= SYNCFS_FROM && syncfs_tells();
+	/* Names count: recovery finds by them; fsync of a file without one may not keep it. */
+	b->naming = !b->hold || b->o->promise == FILES_ALL_OR_NOTHING ||
+		(b->o->promise == FILES_DURABLE && !b->by_syncfs);
 	for (size_t i = 0; i < b->n && !op_stopped(&b->op); i++) {
 		struct err why = ERR_INIT;
 
@@ -316,49 +380,25 @@ static int prepare(struct batch *b, struct err *e)
 	return go_on(b, e);
 }
 
-struct closing {
-	size_t n;
-	int fds[];
-};
-
-static void close_all(void *arg)
-{
-	struct closing *c = arg;
-
-	for (size_t i = 0; i < c->n; i++)
-		close(c->fds[i]);
-	free(c);
-}
-
-/* Freeing the blocks of a replaced file can take longer than all the rest (ext4 with discard: a
- * millisecond and more each), and nobody needs to wait for that. */
-static void close_later(struct batch *b)
-{
-	struct closing *c = xmalloc(sizeof *c + b->n * sizeof c->fds[0]);
-
-	c->n = 0;
-	for (size_t i = 0; i < b->n; i++)
-		if (b->items[i].old_fd >= 0)
-			c->fds[c->n++] = b->items[i].old_fd;
-	if (c->n)
-		pool_later(b->op.files->pool, close_all, c);
-	else
-		free(c);
-}
-
 /* Whatever happened: nothing of ours stays behind but what is in place. */
 static void clean_up(struct batch *b)
 {
+	struct leavings *l = leavings_new(2 * b->n);
+
 	for (size_t i = 0; i < b->n; i++) {
 		struct batch_item *it = &b->items[i];
-
-		if (it->fd >= 0)
-			close(it->fd);
 		/* Gone by rename; or swapped, and now the old file; or never put in place. */
-		if (!b->unfinished && it->staged && (!it->placed || it->j.existed))
-			unlinkat(b->staging->stage, it->j.stage, 0);
+		bool named = !b->unfinished && it->staged && (!it->placed || it->j.existed);
+
+		int gone = it->placed ? it->old_fd : it->fd,
+		    kept = it->placed ? it->fd : it->old_fd;
+
+		if (kept >= 0)
+			close(kept);
+		if (gone >= 0 || named)
+			leavings_add(l, named ? it->j.stage : NULL, gone);
 	}
-	close_later(b);
+	leavings_go(l, b->op.files, b->staging);
 	for (size_t i = 0; i < b->ndirs; i++)
 		close(b->dirs[i].fd);
 	if (b->sync_fd >= 0)
@@ -380,7 +420,9 @@ static void fill_tokens(struct batch *b)
 		struct stat st;
 
 		if (!it->placed ||
-			fstatat(b->dirs[it->dir].fd, it->leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			(it->fd >= 0 ? fstat(it->fd, &st)
+				     : fstatat(b->dirs[it->dir].fd, it->leaf, &st,
+					       AT_SYMLINK_NOFOLLOW)) < 0)
 			continue;
 		token_fill(t, &st, now);
 		memcpy(t->hash, hash.hash, sizeof t->hash);
@@ -390,6 +432,7 @@ static void fill_tokens(struct batch *b)
 
 static int run(struct batch *b, struct files_writing *out, struct err *e)
 {
+	struct err not = ERR_INIT;
 	int rc = -1;
 
 	b->patience = patience(b->o->lock_timeout_ms ? b->o->lock_timeout_ms : LOCK_MS, &b->op);
@@ -402,16 +445,11 @@ static int run(struct batch *b, struct files_writing *out, struct err *e)
 		made_undo(b->root, &b->made);
 	else
 		fill_tokens(b);
-	for (size_t i = 0; i < b->n; i++) {
-		struct err not = ERR_INIT;
-
-		if (b->items[i].placed) {
+	for (size_t i = 0; i < b->n; i++)
+		if (b->items[i].placed)
 			out->bytes += b->items[i].put->len;
-			continue;
-		}
-		err_set(&not, ERR_FAILED, "not written, because the batch failed");
-		batch_fail(b, &b->items[i], rc < 0 && e && e->kind == ERR_CANCELLED ? e : &not );
-	}
+	err_set(&not, ERR_FAILED, "not written, because the batch failed");
+	fail_rest(b, rc < 0 && e->kind == ERR_CANCELLED ? e : &not );
 	out->failed = atomic_load(&b->failed);
 	if (rc == 0 && out->failed)
 		rc = first_error(b, e);
@@ -421,8 +459,8 @@ static int run(struct batch *b, struct files_writing *out, struct err *e)
 int files_write(struct files *f, struct files_root *r, const struct files_put *puts, size_t n,
 	const struct files_write_options *o, struct files_writing **ret, struct err *e)
 {
-	struct batch b = {.root = r, .o = o, .n = n, .lock = -1, .sync_fd = -1};
 	struct files_writing *out = xcalloc(1, sizeof *out);
+	struct batch b = {.root = r, .o = o, .out = out, .n = n, .lock = -1, .sync_fd = -1};
 	struct err why = ERR_INIT;
 	int rc;
 
@@ -447,7 +485,9 @@ void files_writing_free(struct files_writing *w)
 	if (!w)
 		return;
 	for (size_t i = 0; i < w->n && w->failed; i++)
-		free(w->items[i].err);
+		if (w->items[i].err != w->same)
+			free(w->items[i].err);
+	free(w->same);
 	free(w->items);
 	free(w);
 }

@@ -158,6 +158,7 @@ struct files_writing {
 	size_t n, failed;
 	struct files_put_result *items;
 	uint64_t bytes;
+	struct err *same; /* private: what all items share that failed with the batch */
 };
 
 /* 0 when all are in place.  -1 and *e otherwise, with *ret telling item by item (also then to be

@@ -19,13 +19,13 @@
 #include "files/files.h"
 #include "lib/tree.h"
 
-enum call { WRITE, FSYNC, SYNCFS, RENAME, OPEN, CHMOD, CALLS };
+enum call { WRITE, FSYNC, SYNCFS, RENAME, OPEN, CHMOD, LINK, CALLS };
 static const char *const call_names[] = {
-	"write", "fsync", "syncfs", "renameat2", "openat", "fchmod"};
+	"write", "fsync", "syncfs", "renameat2", "openat", "fchmod", "linkat"};
 
 static int fail_call = -1, fail_at, fail_errno, calls[CALLS];
 static int flushes_after_failure;
-static bool failed, armed;
+static bool failed, armed, no_unnamed;
 
 static bool fails(enum call c)
 {
@@ -62,6 +62,11 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 	return fails(RENAME) ? -1 : REAL(renameat2)(a, from, b, to, flags);
 }
 
+int linkat(int a, const char *from, int b, const char *to, int flags)
+{
+	return fails(LINK) ? -1 : REAL(linkat)(a, from, b, to, flags);
+}
+
 int fchmod(int fd, mode_t mode)
 {
 	return fails(CHMOD) ? -1 : REAL(fchmod)(fd, mode);
@@ -73,8 +78,13 @@ int openat(int dir, const char *path, int flags, ...)
 	mode_t mode;
 
 	va_start(ap, flags);
-	mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+	mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 	va_end(ap);
+	/* As on NFS, and FUSE mostly. */
+	if (no_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	return fails(OPEN) ? -1 : REAL(openat)(dir, path, flags, mode);
 }
 
@@ -184,12 +194,15 @@ static void test_every_call(void **state)
 	int tried = 0;
 
 	(void)state;
-	for (size_t p = 0; p < COUNT(promises); p++)
+	for (size_t p = 0; p < 2 * COUNT(promises); p++) {
+		no_unnamed = p >= COUNT(promises);
 		for (size_t n = 1; n <= N; n += N - 1)
 			for (int c = 0; c < CALLS; c++)
-				for (int k = 0;
-					try(f, promises[p], n, (enum call)c, k, errors[k % 3]); k++)
+				for (int k = 0; try(f, promises[p % COUNT(promises)], n,
+					     (enum call)c, k, errors[k % 3]);
+					k++)
 					tried++;
+	}
 	files_close(f);
 	print_message("%d failing calls\n", tried);
 	assert_true(tried > 100);
