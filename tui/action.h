@@ -126,6 +126,8 @@ enum {
 	ACTION(GROUPS, "groups", "o", IN_CONTAINERS, ACTION_HIDDEN, "groups", "grouped or flat")   \
 	ACTION(ALL, "all", "e", IN_CONTAINERS, ACTION_HIDDEN, "stopped",                           \
 		"show or hide stopped containers")                                                 \
+	ACTION(CHECKPOINTS, "checkpoints", "e", IN_AUDIT, 0, "checkpoints",                        \
+		"show or hide the checkpoints that sign the log")                                  \
 	ACTION(FOLLOW, "follow", "f", IN_LOGS | IN_EVENTS | IN_AUDIT | IN_JOURNAL, 0, "follow",    \
 		"follow the end")                                                                  \
 	ACTION(WRAP, "wrap", "w", IN_LOGS, 0, "wrap", "wrap long lines")                           \

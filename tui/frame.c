@@ -304,6 +304,14 @@ static bool draw_problem(const struct app *a, struct canvas *c, int y)
 	return true;
 }
 
+static const char *filter_hint(const struct view_ops *o)
+{
+	return o->filter_hint ? o->filter_hint
+		: o->context & (IN_TEXT | IN_JOURNAL)
+		? "a word, or a regular expression; n and N find more"
+		: "a regular expression; ! before it inverts";
+}
+
 /* The prompt or the message; true: something is there. */
 static bool draw_message(struct app *a, struct canvas *c, int y)
 {
@@ -326,6 +334,9 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 		}
 		prompt_draw(&a->prompt, c, 0, y, room,
 			a->prompting >= PROMPT_RUN ? a->prompt_label : labels[a->prompting]);
+		if (a->prompting == PROMPT_FILTER && !a->prompt.len && c->columns >= 60)
+			canvas_right(c, c->columns / 4, y, c->columns * 3 / 4 - 1, STYLE(DIM),
+				filter_hint(app_top(a)->view.ops));
 		return true;
 	}
 	if (!a->said[0])

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <berth/clock.h>
 #include <berth/format.h>
@@ -19,6 +20,8 @@
 
 #define AHEAD 200 /* rows loaded beyond what is on screen */
 #define DETAIL_H 9
+#define WHEN_DAY 13 /* columns of "20 Nov 21:45" and a blank */
+#define WHEN_FULL 20
 
 struct audit_state {
 	struct audit_rows rows;
@@ -183,7 +186,7 @@ static enum role outcome_role(const struct audit_record *r)
 static void draw_verdict(const struct audit_state *s, struct canvas *c, int x, int y, int w)
 {
 	const struct audit_check_state *k = &s->checked;
-	char age[FORMAT_MAX];
+	char age[FORMAT_MAX], text[400];
 
 	if (!s->check)
 		return;
@@ -195,12 +198,16 @@ static void draw_verdict(const struct audit_state *s, struct canvas *c, int x, i
 	format_age(age, clock_wall_ms() - k->at_wall_ms);
 	if (k->err.kind)
 		canvas_clip(c, x, y, w, STYLE(WARN), k->err.msg);
-	else if (k->verdict.fault == AUDIT_CLEAN)
-		canvas_printf(c, x, y, w, STYLE(GOOD), "chain \u2713 verified %s ago", age);
-	else
-		canvas_printf(c, x, y, w, STYLE(BAD), "\u2717 %s at record %llu (%s ago): %s",
+	else if (k->verdict.fault == AUDIT_CLEAN) {
+		snprintf(text, sizeof text,
+			w < 32 ? "chain \u2713 %s ago" : "chain \u2713 verified %s ago", age);
+		canvas_clip(c, x, y, w, STYLE(GOOD), text);
+	} else {
+		snprintf(text, sizeof text, "\u2717 %s at record %llu (%s ago): %s",
 			audit_fault_name(k->verdict.fault), (unsigned long long)k->verdict.at_seq,
 			age, k->verdict.sentence);
+		canvas_clip(c, x, y, w, STYLE(BAD), text);
+	}
 }
 
 static void draw_head(const struct audit_state *s, struct canvas *c, struct area a)
@@ -211,33 +218,71 @@ static void draw_head(const struct audit_state *s, struct canvas *c, struct area
 	if (s->has_head)
 		x += canvas_printf(c, x, a.y, a.w, STYLE(STRONG), "%s records  ",
 			format_count(n, s->head.seq + 1 - s->head.first));
-	draw_verdict(s, c, x, a.y, a.w - (x - a.x) - (a.w >= 80 ? 22 : 1));
+	if (s->has_head && a.w >= 100 && !s->rows.checkpoints)
+		x += canvas_text(c, x, a.y, a.w, STYLE(DIM), "without checkpoints (e)  ");
+	if (s->has_head)
+		draw_verdict(s, c, x, a.y, a.w - (x - a.x) - (a.w >= 80 ? 22 : 1));
 	if (s->has_head && a.w >= 80)
 		canvas_printf(c, a.x + a.w - 21, a.y, 20, STYLE(DIM), "head %.6s\u2026%s",
 			s->head.hash, s->head.hash + 58);
 }
 
+/* Local time, as the clock in the header; of another day the day, and the time where there is room. */
+static void when_text(char buf[FORMAT_MAX], int64_t wall_ms, int w)
+{
+	time_t t = (time_t)(wall_ms / 1000), now = (time_t)(clock_wall_ms() / 1000);
+	struct tm then = {0}, today = {0};
+	bool same = localtime_r(&t, &then) && localtime_r(&now, &today) &&
+		then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
+	const char *form = w >= WHEN_FULL ? "%Y-%m-%d %H:%M:%S"
+		: same                    ? "%H:%M:%S"
+		: w >= WHEN_DAY           ? "%d %b %H:%M"
+					  : "%d %b";
+
+	if (!strftime(buf, FORMAT_MAX, form, &then))
+		*buf = '\0';
+}
+
 static void draw_row(struct canvas *c, struct area a, const struct audit_record *r)
 {
-	bool wide = a.w >= 100;
-	int w[] = {wide ? 20 : 9, wide ? 12 : 9, wide ? 19 : 17, wide ? 24 : 16, 15}, x = a.x + 1;
+	bool wide = a.w >= 100, narrow = a.w < 60;
+	/* when, who, act, target, outcome; narrow: when, act, outcome */
+	int w[] = {a.w >= 140  ? WHEN_FULL
+			: wide ? WHEN_DAY
+			       : 9,
+		narrow         ? 0
+			: wide ? 12
+			       : 9,
+		wide             ? 19
+			: narrow ? 16
+				 : 17,
+		narrow         ? 0
+			: wide ? 24
+			       : 16,
+		narrow ? a.w - 26 : 15};
+	int x = a.x + 1;
+	/* What an outcome follows, or berth does for itself, is not what one looks for. */
+	bool aside = r->result == AUDIT_PENDING || deed_table[r->deed].class == DEED_INTERNAL;
 	AUTO_STR struct str text = STR_INIT;
 	char when[FORMAT_MAX];
 
-	format_stamp(when, r->wall_ms);
-	when[10] = ' ';
-	canvas_textn(c, x, a.y, w[0] - 1, STYLE(DIM), wide ? when : when + 11, wide ? 19 : 8);
+	when_text(when, r->wall_ms, w[0]);
+	canvas_text(c, x, a.y, w[0] - 1, STYLE(DIM), when);
 	x += w[0];
 	audit_text_who(&text, r);
-	canvas_clip(c, x, a.y, w[1] - 1, STYLE(TEXT), text.s);
+	if (w[1])
+		canvas_clip_name(c, x, a.y, w[1] - 1, aside ? STYLE(DIM) : STYLE(TEXT), text.s);
 	x += w[1];
 	canvas_clip(c, x, a.y, w[2] - 1,
-		deed_table[r->deed].class == DEED_GUARDED ? STYLE(WARN) : STYLE(TEXT),
+		aside                                               ? STYLE(DIM)
+			: deed_table[r->deed].class == DEED_GUARDED ? STYLE(WARN)
+								    : STYLE(TEXT),
 		deed_table[r->deed].name);
 	x += w[2];
 	str_clear(&text);
 	audit_text_target(&text, r);
-	canvas_clip_name(c, x, a.y, w[3] - 1, STYLE(STRONG), text.s);
+	if (w[3])
+		canvas_clip_name(c, x, a.y, w[3] - 1, aside ? STYLE(DIM) : STYLE(STRONG), text.s);
 	x += w[3];
 	str_clear(&text);
 	audit_text_outcome(&text, r);
@@ -309,12 +354,21 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 	s->page = a.h - 1 - detail;
 	top = top_of(s);
 	draw_head(s, c, (struct area){a.x, a.y, a.w, 1});
-	if (!count(s))
-		canvas_clip(c, a.x + 2, a.y + 2, a.w - 2, STYLE(DIM),
+	if (!count(s)) {
+		struct area empty = {a.x + 2, a.y + 2, a.w - 4, a.h - 2};
+		int used = canvas_wrap(c, empty, STYLE(DIM),
 			s->rows.problem[0]          ? s->rows.problem
 				: s->rows.more      ? "Looking for records that match \u2026"
 				: s->rows.filter[0] ? "No record matches the filter; Esc clears it."
 						    : "Nothing has been recorded yet.");
+
+		if (s->rows.problem[0] && !s->has_head && used < empty.h)
+			canvas_wrap(c,
+				(struct area){empty.x, empty.y + used, empty.w, empty.h - used},
+				STYLE(DIM),
+				"What berth does to containers, files and settings, or refuses to do, is "
+				"listed here from the first time on.");
+	}
 	for (int y = 0; y < s->page && top + (size_t)y < count(s); y++) {
 		struct area row = {a.x, a.y + 1 + y, a.w, 1};
 
@@ -347,6 +401,15 @@ static bool audit_act(struct view *v, enum action a)
 	case DO_FOLLOW: go(s, s->follow ? at : -1); break;
 	case DO_ENTER: s->detail = !s->detail; break;
 	case DO_REFRESH: verify(s); break;
+	case DO_CHECKPOINTS: {
+		char filter[AUDIT_FILTER_MAX];
+
+		s->rows.checkpoints = !s->rows.checkpoints;
+		snprintf(filter, sizeof filter, "%s", s->rows.filter);
+		audit_rows_open(&s->rows, filter, NULL);
+		step(s);
+		break;
+	}
 	case DO_BACK:
 		if (!s->detail)
 			return false;
@@ -444,6 +507,7 @@ const struct view_ops audit_view = {
 	.click = audit_click,
 	.wheel = audit_wheel,
 	.filter = audit_filter,
+	.filter_hint = "words, agent= act= target= outcome= since= until=",
 	.status = audit_status,
 	.copy = audit_copy,
 	.save = audit_save,

@@ -29,12 +29,20 @@ static struct audit_record *keep(struct arena *mem, const struct audit_record *f
 	return to;
 }
 
+/* They come with every quiet moment and would be every second row. */
+static bool left_out(const struct audit_rows *r, const struct audit_record *rec)
+{
+	return rec->deed == DEED_LOG_CHECKPOINT && !r->checkpoints && !strstr(r->filter, "log.");
+}
+
 static void add_older(void *ctx, const struct audit_record *rec, const char *line, size_t len)
 {
 	struct audit_rows *r = ctx;
 
 	(void)line;
 	(void)len;
+	if (left_out(r, rec))
+		return;
 	r->older = mem_grow(r->older, &r->older_cap, r->nolder + 1, sizeof *r->older);
 	r->older[r->nolder++] = keep(&r->mem, rec);
 }
@@ -45,6 +53,8 @@ static void add_fresh(void *ctx, const struct audit_record *rec, const char *lin
 
 	(void)line;
 	(void)len;
+	if (left_out(r, rec))
+		return;
 	r->fresh = mem_grow(r->fresh, &r->fresh_cap, r->nfresh + 1, sizeof *r->fresh);
 	r->fresh[r->nfresh++] = keep(&r->mem, rec);
 }

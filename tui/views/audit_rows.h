@@ -22,7 +22,8 @@ struct audit_rows {
 	struct arena mem;                     /* of the rows */
 	struct audit_record **older, **fresh; /* from opening back in time; and what came since */
 	size_t nolder, older_cap, nfresh, fresh_cap;
-	bool more;         /* there may be older ones that match */
+	bool more;        /* there may be older ones that match */
+	bool checkpoints; /* those that sign the log are rows too; else only where the filter says log. */
 	char problem[200]; /* why nothing is shown; "" */
 };
 

@@ -1,0 +1,68 @@
+#!/bin/bash
+# audit_view.sh - the Audit view on a log that commands wrote: local time, checkpoints left out, filters.
+cd "$TMPDIR" || exit 1
+bad=0
+export XDG_STATE_HOME=$TMPDIR/state TZ=Asia/Kathmandu
+
+look() {
+	local name=$1 text
+	shift
+	cat >view.script
+	if text=$("$BERTH" -H "unix://$TMPDIR/no-engine" --script view.script 2>&1); then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		printf '# %s\n' "${text//$'\n'/$'\n# '}"
+		bad=1
+	fi
+}
+
+look 'before the first record it says what will be here' <<'END'
+key 6
+expect There is no audit log in
+expect listed here from the first time on
+END
+
+mkdir tree && touch tree/a
+"$BERTH" files scan tree >/dev/null || bad=1
+"$BERTH" files read tree/none >/dev/null 2>&1 && bad=1
+at=$("$BERTH" audit list --json --act file.scan | sed -n 's/.*"at": *"\([^"]*\)".*/\1/p' | head -n 1)
+[ -n "$at" ] || { echo 'not ok the scan is on record'; exit 1; }
+shown=$(date -d "$at" +%H:%M:%S)
+
+look 'times are those of the clock in the header' <<END
+key 6
+wait file.scan
+expect $shown 
+size 40 12
+expect $shown file.scan       ok
+END
+
+look 'checkpoints are rows when they are asked for' <<'END'
+key 6
+wait file.scan
+refuse log.checkpoint
+key e
+wait log.checkpoint
+expect file.scan
+key e
+wait file.scan
+refuse log.checkpoint
+END
+
+look 'the prompt says what a filter is made of' <<'END'
+key 6
+wait file.scan
+key /
+expect agent= act= target= outcome= since= until=
+type outcome=failed
+refuse agent= act=
+key Enter
+wait file.read
+refuse file.scan
+key Esc /
+type act=log.*
+key Enter
+wait log.checkpoint
+END
+exit $bad
