@@ -21,6 +21,9 @@ enum glyph agent_glyph(const struct agent *a, struct style *st);
 /* The state as a person says it: "up", "coming up…", "down", "stopped 137", "up, 2 drift". */
 void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style *st);
 
+/* What it runs and for how long, or how long it has been idle: "pytest -q tests  6s"; false: it is not up. */
+bool agent_doing(const struct agent *a, int64_t wall_ms, char *buf, size_t cap);
+
 struct agent_pane {
 	int scroll, length, seen; /* rows hidden above, of the page, of the pane */
 };

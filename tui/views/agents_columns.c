@@ -97,7 +97,11 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	canvas_glyph(c, x, a.y, sign, glyph);
 	x += 2;
 	name_text(r, name, sizeof name, &st);
-	canvas_clip_name(c, x, a.y, a.x + a.w - x, st, name);
+	if (i->a)
+		canvas_clip_name(c, x, a.y, a.x + a.w - x, st, name);
+	else
+		container_name_draw(
+			i->item.c, c, (struct area){x, a.y, a.x + a.w - x, 1}, st, name);
 }
 
 static int name_compare(const struct table_row *a, const struct table_row *b)
@@ -141,28 +145,60 @@ static int state_compare(const struct table_row *a, const struct table_row *b)
 
 /* COMMAND: what it runs; of several the oldest, which is what it is about. */
 
+static void idle_text(const struct agent *a, int64_t wall_ms, char *buf, size_t cap)
+{
+	char n[FORMAT_MAX];
+	int64_t idle;
+
+	if (!a->last || a->last->started_wall_ms <= 0) {
+		snprintf(buf, cap, "idle");
+		return;
+	}
+	idle = wall_ms - a->last->started_wall_ms - a->last->duration_ms;
+	snprintf(buf, cap, "idle %s", format_span(n, idle > 0 ? idle / 1000 : 0));
+}
+
+bool agent_doing(const struct agent *a, int64_t wall_ms, char *buf, size_t cap)
+{
+	int64_t ms = a->ncommands ? wall_ms - a->commands[0].started_wall_ms : 0;
+	char n[FORMAT_MAX];
+
+	if (a->state != AGENT_UP || a->pending)
+		return false;
+	if (a->ncommands)
+		snprintf(buf, cap, "%s  %s", a->commands[0].text,
+			format_span(n, ms > 0 ? ms / 1000 : 0));
+	else
+		idle_text(a, wall_ms, buf, cap);
+	return true;
+}
+
+/* The program of a tool's container is berth's init, which says nothing: alone in a container of the pool
+ * it waits. */
+static const char *tool_doing(const struct container *c)
+{
+	if (strcmp(c->command, "/.berth/init") != 0 || c->state != CONTAINER_RUNNING)
+		return c->command;
+	if (!strcmp(c->role, "pool") && container_has_stats(c) && c->stats.pids <= 1)
+		return "warm, waiting";
+	return "in a call";
+}
+
 static void command_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct agent *a = row_of(r)->a;
-	char n[FORMAT_MAX];
 
 	if (!a) {
 		*st = STYLE(DIM);
-		snprintf(buf, cap, "%s", container_of(r)->command);
+		snprintf(buf, cap, "%s", tool_doing(container_of(r)));
 	} else if (a->problem && !a->pending) {
 		*st = STYLE(BAD);
 		snprintf(buf, cap, "%s", a->problem);
 	} else if (a->ncommands) {
 		snprintf(buf, cap, "%s", a->commands[0].text);
-	} else if (a->state == AGENT_UP && a->last && a->last->started_wall_ms > 0) {
-		int64_t idle = row_of(r)->item.moment->wall_ms - a->last->started_wall_ms -
-			a->last->duration_ms;
-
-		*st = STYLE(DIM);
-		snprintf(buf, cap, "idle %s", format_span(n, idle > 0 ? idle / 1000 : 0));
 	} else if (a->state == AGENT_UP) {
 		*st = STYLE(DIM);
-		snprintf(buf, cap, "idle");
+		idle_text(a, row_of(r)->item.moment->wall_ms, buf, cap);
 	}
 }
 

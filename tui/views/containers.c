@@ -89,13 +89,17 @@ static void add_row(struct containers *s, const struct item *i, int depth)
 }
 
 /* items[from..to) share a group: its head and its rows. */
-static void add_group(struct containers *s, struct item *head, size_t from, size_t to)
+static void add_group(struct containers *s, const struct snapshot *snap, struct item *head,
+	size_t from, size_t to)
 {
 	bool tools_below =
 		s->items[from].kind == BY_AGENT && strcmp(s->items[from].c->role, "tool") != 0;
 
 	*head = (struct item){
 		.moment = &s->moment, .kind = s->items[from].kind, .group = s->items[from].group};
+	for (size_t i = 0; i < snap->nagents && head->kind == BY_AGENT && !head->agent; i++)
+		if (!strcmp(snap->agents[i].id, head->group))
+			head->agent = &snap->agents[i];
 	for (size_t i = from; i < to; i++)
 		add_to_head(head, &s->items[i]);
 	table_add(&s->table,
@@ -157,7 +161,7 @@ static void rebuild(struct containers *s, const struct snapshot *snap)
 			to++)
 			;
 		if (s->items[from].kind != UNGROUPED)
-			add_group(s, &s->items[heads++], from, to);
+			add_group(s, snap, &s->items[heads++], from, to);
 		else
 			for (size_t i = from; i < to; i++)
 				add_row(s, &s->items[i], 0);

@@ -15,7 +15,8 @@ struct item {
 	const struct container *c; /* NULL: a head */
 	const struct moment *moment;
 	enum { BY_AGENT, BY_PROJECT, UNGROUPED } kind;
-	const char *group; /* name of the agent or project; "" */
+	const char *group;         /* name of the agent or project; "" */
+	const struct agent *agent; /* heads: the agent of that name; NULL: none that berth knows */
 	/* Heads: all of theirs together. */
 	size_t n, running;
 	bool net;
@@ -39,6 +40,9 @@ extern const size_t container_ncolumns;
 
 /* The state as a person says it: "running", "exited 1", "out of memory", "stopping". */
 void container_state_text(const struct container *c, char *buf, size_t cap, struct style *st);
+/* Its name, cut where it says least. */
+void container_name_draw(const struct container *k, struct canvas *c, struct area a,
+	struct style st, const char *name);
 enum glyph container_glyph(const struct container *c, struct style *st);
 /* Are there numbers, and are they of now? */
 bool container_has_stats(const struct container *c);

@@ -1,5 +1,5 @@
 /* containers_columns.c - the columns of the Containers view, as a table. */
-#include "views/containers.h"
+#include "views/agents.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +25,16 @@ static void name_text(const struct table_row *r, char *buf, size_t cap, struct s
 {
 	static const char *const what[] = {"agent", "compose", ""};
 	const struct item *i = item_of(r);
+	char doing[TABLE_CELL_MAX / 2];
 
 	if (i->c) {
 		st->role = i->c->state == CONTAINER_RUNNING ? ROLE_STRONG : ROLE_TEXT;
 		snprintf(buf, cap, "%s", i->c->name);
+	} else if (i->agent && agent_doing(i->agent, i->moment->wall_ms, doing, sizeof doing)) {
+		bool role = i->n == 1 && *i->agent->role && strcmp(i->agent->role, i->group) != 0;
+
+		snprintf(buf, cap, "%s  %s%s%s", i->group, role ? i->agent->role : "",
+			role ? "  " : "", doing);
 	} else if (i->running == i->n) {
 		snprintf(buf, cap, "%s  %s · %zu up", i->group, what[i->kind], i->n);
 	} else {
@@ -51,7 +57,16 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	canvas_glyph(c, x, a.y, sign, container_glyph(i->c, &sign));
 	x += 2;
 	name_text(r, name, sizeof name, &st);
-	canvas_clip_name(c, x, a.y, a.x + a.w - x, st, name);
+	container_name_draw(i->c, c, (struct area){x, a.y, a.x + a.w - x, 1}, st, name);
+}
+
+/* berth-tool-NAME-HEX: of those the beginning says more. */
+void container_name_draw(const struct container *k, struct canvas *c, struct area a,
+	struct style st, const char *name)
+{
+	bool made = !strcmp(k->role, "tool") || !strcmp(k->role, "pool");
+
+	(made ? canvas_clip : canvas_clip_name)(c, a.x, a.y, a.w, st, name);
 }
 
 /* Signs that mean their order: what needs a person first. */
@@ -89,6 +104,12 @@ static int state_compare(const struct table_row *a, const struct table_row *b)
 	return compare_int(x ? (int)x->state : -1, y ? (int)y->state : -1);
 }
 
+/* The numbers of a head over a single row would only say them twice. */
+static bool said_below(const struct table_row *r)
+{
+	return r->group && !r->folded && item_of(r)->n == 1;
+}
+
 /* Numbers: dim when zero, old when old, a dash when there is none. */
 
 static struct style number_style(const struct item *i, bool zero)
@@ -122,7 +143,7 @@ static void cpu_text(const struct table_row *r, char *buf, size_t cap, struct st
 	double cpu = cpu_of(item_of(r));
 
 	(void)st;
-	if (cpu >= 0)
+	if (cpu >= 0 && !said_below(r))
 		snprintf(buf, cap, "%*s", NUMBER_W, format_percent(n, cpu));
 }
 
@@ -174,6 +195,8 @@ static void memory_text(const struct table_row *r, char *buf, size_t cap, struct
 	char n[FORMAT_MAX];
 
 	*st = memory < 0 ? STYLE(DIM) : number_style(item_of(r), memory == 0);
+	if (said_below(r))
+		return;
 	if (memory >= 0)
 		snprintf(buf, cap, "%s", format_bytes(n, (uint64_t)memory));
 	else if (item_of(r)->c && item_of(r)->c->state == CONTAINER_RUNNING)
@@ -283,7 +306,8 @@ static int rates_compare(struct rates a, struct rates b)
 static void net_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	(void)st;
-	rates_text(net_of(item_of(r)), buf, cap);
+	if (!said_below(r))
+		rates_text(net_of(item_of(r)), buf, cap);
 }
 
 static void net_draw(const struct table_row *r, struct canvas *c, struct area a)
@@ -299,7 +323,8 @@ static int net_compare(const struct table_row *a, const struct table_row *b)
 static void block_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	(void)st;
-	rates_text(block_of(item_of(r)), buf, cap);
+	if (!said_below(r))
+		rates_text(block_of(item_of(r)), buf, cap);
 }
 
 static void block_draw(const struct table_row *r, struct canvas *c, struct area a)
@@ -328,6 +353,8 @@ static void pids_text(const struct table_row *r, char *buf, size_t cap, struct s
 	const struct item *i = item_of(r);
 
 	(void)st;
+	if (said_below(r))
+		return;
 	if (pids_of(i) >= 0)
 		snprintf(buf, cap, "%*lld", PIDS_W, (long long)pids_of(i));
 	if (i->c && pids_of(i) >= 0 && i->c->stats.pids_limit)
