@@ -13,7 +13,8 @@
 #include "widgets/meter.h"
 
 #define LABEL_W 11
-#define WIDE 96 /* from here on charts and facts stand side by side */
+#define CHART_ROWS 10 /* at most: beyond, a curve is not easier to read */
+#define WIDE 96       /* from here on charts and facts stand side by side */
 #define POSTURE_W 22
 #define GRID 56 /* from here on two charts do */
 
@@ -357,8 +358,8 @@ static void overview(
 		if (a.h < (int)n * 3)
 			n = 2;
 		rows = a.h / (int)n;
-		draw_charts(p->c, (struct area){a.x, a.y, w, a.h}, chart, n, 1, rows > 6 ? 6 : rows,
-			old);
+		draw_charts(p->c, (struct area){a.x, a.y, w, a.h}, chart, n, 1,
+			rows > CHART_ROWS ? CHART_ROWS : rows, old);
 		p->a = (struct area){a.x + w + 3, a.y, a.w - w - 3, a.h};
 		p->w = p->a.w;
 		overview_facts(p, k, d, m);
@@ -511,7 +512,8 @@ static void draw_title(
 		if (!active && a.x + a.w - x < tabs)
 			continue;
 		x += canvas_printf(c, x, a.y, a.x + a.w - x,
-			active ? STYLE(TAB_ACTIVE) : STYLE(TAB), " %s ", pages[i].name);
+			active ? STYLE(TAB_ACTIVE) : STYLE(TAB), "%s%s ", active ? "\u25b8" : " ",
+			pages[i].name);
 		tabs -= (int)strlen(pages[i].name) + 2;
 	}
 }

@@ -52,7 +52,7 @@ static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns
 {
 	const struct engine_state *e = &s->engine;
 	char text[256], age[FORMAT_MAX];
-	static const char *const words[] = {"connecting", "up", "lost"};
+	static const char *const words[] = {"connecting", "connected", "lost"};
 
 	section(p, "Engine");
 	snprintf(text, sizeof text, "%s for %s", words[e->phase],

@@ -452,7 +452,8 @@ static void jobs_open(struct view *v)
 	struct jobs *s = v->state;
 
 	table_init(&s->table, columns, COUNT(columns), NULL);
-	s->table.empty = "Nothing has taken long yet.";
+	s->table.empty =
+		"Nothing has taken long yet.  File operations, image pulls and builds, clean-ups and benchmarks of all your berth processes are listed here.";
 }
 
 static void jobs_close(struct view *v)

@@ -289,7 +289,10 @@ void table_draw(struct table *t, struct canvas *c, struct area a)
 	for (int i = 0; i < t->body.h && t->top + (size_t)i < t->nshown; i++)
 		draw_row(t, c, t->top + (size_t)i, t->body.y + i, end);
 	if (t->nshown == 0 && t->body.h > 0)
-		canvas_clip(c, a.x + 3, t->body.y + (t->body.h > 2), a.w - 3, STYLE(DIM),
+		canvas_wrap(c,
+			(struct area){a.x + 3, t->body.y + (t->body.h > 2), a.w - 6,
+				t->body.h - (t->body.h > 2)},
+			STYLE(DIM),
 			t->nitems          ? "nothing matches the filter; Esc clears it"
 				: t->empty ? t->empty
 					   : "nothing here");
