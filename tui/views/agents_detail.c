@@ -177,6 +177,11 @@ void agent_detail_draw(struct agent_pane *pane, struct canvas *c, struct area a,
 		facts(&p, agent, m);
 		checks(&right, agent, m);
 		p.y = right.y > p.y ? right.y : p.y;
+	} else if (agent->ndrift) {
+		/* What is not as it was asked for is why one looks. */
+		checks(&p, agent, m);
+		pen_skip(&p, 1);
+		facts(&p, agent, m);
 	} else {
 		facts(&p, agent, m);
 		pen_skip(&p, 1);
@@ -185,4 +190,8 @@ void agent_detail_draw(struct agent_pane *pane, struct canvas *c, struct area a,
 	pane->length = p.y;
 	pane->seen = page.h;
 	agent_detail_scroll(pane, 0);
+	if (pane->length > pane->scroll + pane->seen)
+		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
+	if (pane->scroll > 0)
+		canvas_glyph(c, a.x + a.w - 1, a.y + 1, STYLE(ACCENT), GLYPH_UP);
 }
