@@ -21,7 +21,6 @@
 struct item {
 	struct item *next;
 	uint64_t ticket, after, intent, seq;
-	int64_t due_ns; /* when it should be on its way to the disk */
 	audit_done_fn done;
 	void *ctx;
 	struct err *err; /* NULL, or why this one alone failed */
@@ -45,12 +44,14 @@ struct audit {
 	} * intents; /* writer thread */
 	size_t nintents, intents_cap;
 	int64_t sign_at_ns; /* writer thread; 0: nothing to sign */
+	struct item *mine;  /* writer thread: taken from the queue, counted in bytes */
 	pthread_t thread;
 
 	pthread_mutex_t lock; /* all below */
 	pthread_cond_t work, finished;
 	struct item *first, **last;
 	size_t bytes;
+	int64_t due_ns; /* when the first should be on its way to the disk */
 	uint64_t tickets;
 	bool idle, grouping, urgent, closing, tried;
 	struct prune *prune;
@@ -128,7 +129,6 @@ static uint64_t submit(struct audit *a, struct item *item, bool urgent, struct e
 	unsigned wait_ms = a->chain.o.commit_ms ? a->chain.o.commit_ms : AUDIT_COMMIT_MS;
 	uint64_t ticket;
 
-	item->due_ns = now_ns() + (urgent ? 0 : (int64_t)wait_ms * 1000000);
 	pthread_mutex_lock(&a->lock);
 	CHECK(!a->closing);
 	if (!may_submit(a, item, urgent, e)) {
@@ -137,6 +137,9 @@ static uint64_t submit(struct audit *a, struct item *item, bool urgent, struct e
 		return 0;
 	}
 	ticket = item->ticket = ++a->tickets;
+	/* Who joins others goes when they go. */
+	if (!a->first)
+		a->due_ns = now_ns() + (urgent ? 0 : (int64_t)wait_ms * 1000000);
 	*a->last = item;
 	a->last = &item->next;
 	a->bytes += sizeof *item + item->len;
@@ -390,12 +393,9 @@ static void wait_until(struct audit *a, int64_t ns)
 	pthread_cond_timedwait(&a->work, &a->lock, &t);
 }
 
-/* Wait for work; returns the next batch, or NULL with something else to do.  Called with the lock.
- */
-static struct item *take_batch(struct audit *a, size_t *bytes)
+/* Wait for work, and take all there is.  Called with the lock. */
+static void take_all(struct audit *a)
 {
-	struct item *items, *i;
-
 	while (!a->first && !a->closing && !a->prune) {
 		a->idle = true;
 		if (!a->sign_at_ns)
@@ -408,25 +408,34 @@ static struct item *take_batch(struct audit *a, size_t *bytes)
 	a->idle = false;
 	a->grouping = true;
 	while (a->first && !a->urgent && !a->closing && a->bytes <= GROUP_ENOUGH &&
-		now_ns() < a->first->due_ns)
-		wait_until(a, a->first->due_ns);
+		now_ns() < a->due_ns)
+		wait_until(a, a->due_ns);
 	a->grouping = false;
+	a->mine = a->first;
+	a->first = NULL;
+	a->last = &a->first;
+	a->urgent = false;
+}
+
+/* The next batch, or NULL.  Without the lock: nobody who submits waits for a long walk. */
+static struct item *cut_batch(struct audit *a, size_t *bytes)
+{
+	struct item *items = a->mine, *i;
+	size_t held = 0;
+
 	*bytes = 0;
-	items = i = a->first;
 	if (!items)
 		return NULL;
-	for (;; i = i->next) {
-		a->bytes -= sizeof *i + i->len;
+	for (i = items;; i = i->next) {
+		held += sizeof *i + i->len;
 		*bytes += i->len + RECORD_TAIL + 64;
 		if (!i->next || *bytes >= BATCH_MAX)
 			break;
 	}
-	a->first = i->next;
-	i->next = NULL;
-	if (!a->first) {
-		a->last = &a->first;
-		a->urgent = false;
-	}
+	a->mine = STEAL(i->next);
+	pthread_mutex_lock(&a->lock);
+	a->bytes -= held;
+	pthread_mutex_unlock(&a->lock);
 	return items;
 }
 
@@ -453,10 +462,12 @@ static void *run(void *arg)
 		bool leave;
 
 		pthread_mutex_lock(&a->lock);
-		items = take_batch(a, &bytes);
+		if (!a->mine)
+			take_all(a);
 		asked = a->prune;
-		leave = a->closing && !items && !asked;
+		leave = a->closing && !a->mine && !asked;
 		pthread_mutex_unlock(&a->lock);
+		items = cut_batch(a, &bytes);
 		if (items)
 			commit(a, items, bytes);
 		else if (asked)
@@ -519,7 +530,7 @@ void audit_close(struct audit *a)
 	pthread_cond_signal(&a->work);
 	pthread_mutex_unlock(&a->lock);
 	pthread_join(a->thread, NULL);
-	CHECK(!a->first);
+	CHECK(!a->first && !a->mine);
 	pthread_cond_destroy(&a->work);
 	pthread_cond_destroy(&a->finished);
 	pthread_mutex_destroy(&a->lock);

@@ -18,6 +18,7 @@
 
 #define CLOCK_STEP_MS 500 /* differences below this are two readings of one clock */
 #define ALLOCATE_AHEAD ((uint64_t)1 << 20)
+#define HAND_ON ((size_t)256 << 10) /* bytes of a batch that go to the file before the rest */
 
 static void read_boot_id(char out[40])
 {
@@ -259,6 +260,7 @@ int chain_begin(struct chain *c, size_t bytes, struct err *e)
 		if (open_head(c, e) < 0 || head_lock(c->headfd, true, CHAIN_LOCK_MS, e) < 0)
 			return -1;
 	str_clear(&c->buf);
+	c->handed = 0;
 	if (look_again(c, e) < 0) {
 		head_unlock(c->headfd);
 		return -1;
@@ -271,6 +273,28 @@ int chain_begin(struct chain *c, size_t bytes, struct err *e)
 		return -1;
 	}
 	return 0;
+}
+
+static int hand_on(struct chain *c)
+{
+	if (!c->hand_errno &&
+		audit_pwrite_all(c->sys, c->segfd, c->buf.s, c->buf.len,
+			(off_t)(c->head.offset + c->handed)) < 0)
+		c->hand_errno = errno;
+	if (c->hand_errno)
+		return -1;
+	c->handed += c->buf.len;
+	str_clear(&c->buf);
+	return 0;
+}
+
+/* A large batch: the disk works while the rest is hashed.  What fails here fails in chain_sync. */
+static void hand_on_early(struct chain *c)
+{
+	off_t at = (off_t)(c->head.offset + c->handed), n = (off_t)c->buf.len;
+
+	if (hand_on(c) == 0)
+		sync_file_range(c->segfd, at, n, SYNC_FILE_RANGE_WRITE);
 }
 
 int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uint64_t intent,
@@ -287,7 +311,9 @@ int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uin
 	memcpy(prev, c->tip.hash, sizeof prev);
 	c->tip.seq++;
 	record_line(&c->buf, c->tip.seq, intent, body, len, prev, c->tip.hash);
-	c->tip.offset = c->head.offset + c->buf.len;
+	c->tip.offset = c->head.offset + c->handed + c->buf.len;
+	if (c->buf.len >= HAND_ON)
+		hand_on_early(c);
 	if (ret_seq)
 		*ret_seq = c->tip.seq;
 	return 0;
@@ -325,6 +351,8 @@ static int undo(struct chain *c, bool lost_trust, const struct err *why)
 			"The audit log cannot be written any more; repair the disk and start berth again");
 	}
 	str_clear(&c->buf);
+	c->handed = 0;
+	c->hand_errno = 0;
 	c->tip = c->head;
 	return -1;
 }
@@ -334,12 +362,10 @@ int chain_sync(struct chain *c, struct err *e)
 	struct err why = ERR_INIT;
 	bool first = c->head.seq == 0;
 
-	if (!c->buf.len && !c->dirty)
+	if (!c->buf.len && !c->handed && !c->dirty)
 		return 0;
-	if (c->buf.len &&
-		audit_pwrite_all(c->sys, c->segfd, c->buf.s, c->buf.len, (off_t)c->head.offset) <
-			0) {
-		err_sys(&why, errno, "Cannot write to the audit log in %s", c->path);
+	if (c->buf.len && hand_on(c) < 0) {
+		err_sys(&why, c->hand_errno, "Cannot write to the audit log in %s", c->path);
 		undo(c, false, &why);
 		return err_copy(e, &why);
 	}
@@ -349,8 +375,8 @@ int chain_sync(struct chain *c, struct err *e)
 		return err_copy(e, &why);
 	}
 	c->head = c->tip;
+	c->handed = 0;
 	c->dirty = chain_write_head(c) < 0;
-	str_clear(&c->buf);
 	/* Once, so that a power failure cannot leave a log without any head. */
 	if (first)
 		c->sys->fsync(c->headfd);
@@ -359,6 +385,6 @@ int chain_sync(struct chain *c, struct err *e)
 
 void chain_end(struct chain *c)
 {
-	CHECK(!c->buf.len);
+	CHECK(!c->buf.len && !c->handed);
 	head_unlock(c->headfd);
 }

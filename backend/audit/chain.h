@@ -31,6 +31,8 @@ struct chain {
 	struct head head;    /* the valid end of the segment */
 	struct head tip;     /* the end once buf is written */
 	struct str buf, scratch;
+	size_t handed;  /* bytes of this batch that the file has already, not durable, before buf */
+	int hand_errno; /* why it has no more; 0 */
 	struct audit_record self;  /* host, boot, pid, program, uid, user of this process */
 	struct str self_text;      /* record_self of it */
 	uint64_t retry_signing_at; /* sequence number; after a checkpoint that failed */

@@ -8,6 +8,18 @@
 
 #define CLIP_NOTE 32 /* room for "... (N bytes)" */
 
+/* A record is a score of short pieces, so adding one must cost no more than its copy. */
+static inline void add(struct str *out, const char *s, size_t n)
+{
+	if (out->cap - out->len <= n)
+		str_reserve(out, n);
+	memcpy(out->s + out->len, s, n);
+	out->len += n;
+	out->s[out->len] = '\0';
+}
+
+#define ADD(out, literal) add(out, literal, sizeof literal - 1)
+
 const char *audit_phase_name(enum audit_phase p)
 {
 	static const char *const names[] = {"intent", "outcome", "event"};
@@ -33,6 +45,28 @@ static bool hidden(uint32_t cp)
 static bool plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+/* How many bytes from s on are plain; eight at a time. */
+static size_t plain_run(const char *s, size_t n)
+{
+	const uint64_t ones = UINT64_MAX / 255, high = ones << 7;
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		uint64_t w, quote, slash, del;
+
+		memcpy(&w, s + i, 8);
+		quote = w ^ ones * '"';
+		slash = w ^ ones * '\\';
+		del = w ^ ones * 0x7F;
+		/* A borrow runs upwards only: whether there is a byte that is not plain is exact. */
+		if ((w | (w - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones)) & high)
+			break;
+	}
+	while (i < n && plain((unsigned char)s[i]))
+		i++;
+	return i;
 }
 
 /* Encode the character at s into out (at most 16 bytes); returns bytes written, *used those read.
@@ -65,16 +99,22 @@ static size_t encode_one(const char *s, size_t n, char *out, size_t *used)
 /* A quoted string of at most max encoded bytes; what is clipped ends in a note of its length. */
 static void add_string(struct str *out, const char *s, size_t max)
 {
-	size_t n = s ? strlen(s) : 0, i = 0, start, fits;
+	size_t n, i = 0, start, fits;
 
-	str_addc(out, '"');
+	s = s ? s : "";
+	n = strlen(s);
+	ADD(out, "\"");
+	if (n <= max && plain_run(s, n) == n) {
+		add(out, s, n);
+		ADD(out, "\"");
+		return;
+	}
 	start = fits = out->len;
 	while (i < n) {
 		char put[16];
 		size_t run = i, len, used;
 
-		while (run < n && plain((unsigned char)s[run]) && run - i <= max)
-			run++;
+		run += plain_run(s + i, n - i <= max ? n - i : max + 1);
 		if (run > i) {
 			size_t limit = start + max - CLIP_NOTE, before = out->len;
 
@@ -96,18 +136,22 @@ static void add_string(struct str *out, const char *s, size_t max)
 			break;
 		}
 	}
-	str_addc(out, '"');
+	ADD(out, "\"");
 }
 
-static void add_member(struct str *out, const char *key, const char *value)
+#define ADD_STRING(out, key, value, max) (ADD(out, key), add_string(out, value, max))
+
+static void add_member(struct str *out, const char *key, size_t key_len, const char *value)
 {
 	if (!value || !*value)
 		return;
-	str_adds(out, key);
+	add(out, key, key_len);
 	add_string(out, value, RECORD_TEXT_MAX);
 }
 
-static void add_number(struct str *out, const char *key, uint64_t n)
+#define ADD_MEMBER(out, key, value) add_member(out, key, sizeof key - 1, value)
+
+static void add_number(struct str *out, const char *key, size_t key_len, uint64_t n)
 {
 	char digits[20];
 	size_t i = sizeof digits;
@@ -116,9 +160,11 @@ static void add_number(struct str *out, const char *key, uint64_t n)
 	do
 		digits[--i] = (char)('0' + n % 10);
 	while (n /= 10);
-	str_adds(out, key);
-	str_add(out, digits + i, sizeof digits - i);
+	add(out, key, key_len);
+	add(out, digits + i, sizeof digits - i);
 }
+
+#define ADD_NUMBER(out, key, n) add_number(out, key, sizeof key - 1, n)
 
 static void add_params(struct str *out, const struct audit_record *r)
 {
@@ -126,7 +172,7 @@ static void add_params(struct str *out, const struct audit_record *r)
 
 	if (!n)
 		return;
-	str_adds(out, ",\"params\":{");
+	ADD(out, ",\"params\":{");
 	for (size_t i = 0; i < n; i++) {
 		const struct key_value *p = &r->params[i];
 		size_t used = out->len - start;
@@ -137,63 +183,59 @@ static void add_params(struct str *out, const struct audit_record *r)
 		if (masked && deed_table[r->deed].class == DEED_INTERNAL)
 			masked = false;
 		if (i)
-			str_addc(out, ',');
+			ADD(out, ",");
 		add_string(out, p->key, 64);
-		str_addc(out, ':');
+		ADD(out, ":");
 		if (masked)
-			str_adds(out, "\"***\"");
+			ADD(out, "\"***\"");
 		else
 			add_string(out, p->value,
 				used + RECORD_TEXT_MAX < RECORD_PARAMS_MAX ? RECORD_TEXT_MAX : 64);
 	}
-	str_addc(out, '}');
+	ADD(out, "}");
 }
 
 void record_self(struct str *out, const struct audit_record *r)
 {
-	str_adds(out, ",\"host\":");
-	add_string(out, r->host, 256);
-	str_adds(out, ",\"boot\":");
-	add_string(out, r->boot, 64);
-	add_number(out, ",\"pid\":", r->pid);
-	str_adds(out, ",\"program\":");
-	add_string(out, r->program, 64);
-	add_number(out, ",\"uid\":", r->uid);
-	str_adds(out, ",\"user\":");
-	add_string(out, r->user, 256);
+	ADD_STRING(out, ",\"host\":", r->host, 256);
+	ADD_STRING(out, ",\"boot\":", r->boot, 64);
+	ADD_NUMBER(out, ",\"pid\":", r->pid);
+	ADD_STRING(out, ",\"program\":", r->program, 64);
+	ADD_NUMBER(out, ",\"uid\":", r->uid);
+	ADD_STRING(out, ",\"user\":", r->user, 256);
 }
 
 void record_body_by(struct str *out, const struct audit_record *r, const struct str *self)
 {
 	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
-	str_adds(out, ",\"act\":\"");
+	ADD(out, ",\"act\":\"");
 	str_adds(out, deed_table[r->deed].name);
-	str_adds(out, "\",\"phase\":\"");
+	ADD(out, "\",\"phase\":\"");
 	str_adds(out, audit_phase_name(r->phase));
-	add_number(out, "\",\"wall_ms\":", r->wall_ms > 0 ? (uint64_t)r->wall_ms : 0);
-	add_number(out, ",\"mono_us\":", r->mono_us > 0 ? (uint64_t)r->mono_us : 0);
-	str_add(out, self->s, self->len);
-	add_member(out, ",\"agent\":", r->agent);
-	add_member(out, ",\"session\":", r->session);
-	add_member(out, ",\"target_type\":", r->target_type);
-	add_member(out, ",\"engine\":", r->engine);
-	add_member(out, ",\"id\":", r->target);
-	add_member(out, ",\"name\":", r->name);
+	ADD_NUMBER(out, "\",\"wall_ms\":", r->wall_ms > 0 ? (uint64_t)r->wall_ms : 0);
+	ADD_NUMBER(out, ",\"mono_us\":", r->mono_us > 0 ? (uint64_t)r->mono_us : 0);
+	add(out, self->s, self->len);
+	ADD_MEMBER(out, ",\"agent\":", r->agent);
+	ADD_MEMBER(out, ",\"session\":", r->session);
+	ADD_MEMBER(out, ",\"target_type\":", r->target_type);
+	ADD_MEMBER(out, ",\"engine\":", r->engine);
+	ADD_MEMBER(out, ",\"id\":", r->target);
+	ADD_MEMBER(out, ",\"name\":", r->name);
 	if (r->items)
-		add_number(out, ",\"items\":", r->items);
+		ADD_NUMBER(out, ",\"items\":", r->items);
 	if (r->has_manifest) {
 		char hex[2 * AUDIT_HASH];
 
 		seal_hex(hex, r->manifest, AUDIT_HASH);
-		str_adds(out, ",\"manifest\":\"");
-		str_add(out, hex, sizeof hex);
-		str_addc(out, '"');
+		ADD(out, ",\"manifest\":\"");
+		add(out, hex, sizeof hex);
+		ADD(out, "\"");
 	}
 	if (r->result != AUDIT_PENDING)
-		add_member(out, ",\"outcome\":", audit_result_name(r->result));
+		ADD_MEMBER(out, ",\"outcome\":", audit_result_name(r->result));
 	if (r->duration_us >= 0 && r->phase != AUDIT_INTENT)
-		add_number(out, ",\"duration_us\":", (uint64_t)r->duration_us);
-	add_member(out, ",\"error\":", r->error);
+		ADD_NUMBER(out, ",\"duration_us\":", (uint64_t)r->duration_us);
+	ADD_MEMBER(out, ",\"error\":", r->error);
 	add_params(out, r);
 }
 
@@ -212,16 +254,16 @@ void record_line(struct str *out, uint64_t seq, uint64_t intent, const char *bod
 	char tail[RECORD_TAIL];
 
 	str_reserve(out, len + RECORD_TAIL + 64);
-	add_number(out, "{\"seq\":", seq);
+	ADD_NUMBER(out, "{\"seq\":", seq);
 	if (intent)
-		add_number(out, ",\"intent\":", intent);
-	str_add(out, body, len);
+		ADD_NUMBER(out, ",\"intent\":", intent);
+	add(out, body, len);
 	seal_hash2(prev, SEAL_HASH, out->s + start, out->len - start, ret_hash);
 	memcpy(tail, ",\"prev\":\"", 9);
 	seal_hex(tail + 9, prev, SEAL_HASH);
 	memcpy(tail + 73, "\",\"hash\":\"", 10);
 	seal_hex(tail + 83, ret_hash, SEAL_HASH);
 	memcpy(tail + 147, "\"}\n", 3);
-	str_add(out, tail, sizeof tail);
+	add(out, tail, sizeof tail);
 	CHECK(out->len - start <= AUDIT_LINE_MAX);
 }

@@ -225,13 +225,19 @@ bool text_looks_secret(const char *env_name)
 	static const char *const words[] = {"PASS", "SECRET", "TOKEN", "KEY", "CRED", "AUTH",
 		"PRIVATE", "COOKIE", "SESSION", "DSN", "DATABASE_URL", "CONNECTION_STRING"};
 
-	/* Every name of every parameter comes by here: look at the first letter before the word. */
-	for (const char *s = env_name; *s; s++) {
-		char first = (char)(*s & ~0x20);
+#define LETTER(c) (1u << ((c)&31))
+	const uint32_t firsts = LETTER('P') | LETTER('S') | LETTER('T') | LETTER('K') |
+		LETTER('C') | LETTER('A') | LETTER('D');
 
+	/* Every name of every parameter comes by here: look at the first letter before the words. */
+	for (const char *s = env_name; *s; s++) {
+		if (!(LETTER(*s) & firsts))
+			continue;
 		for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-			if (words[i][0] == first && strncasecmp(s, words[i], strlen(words[i])) == 0)
+			if (words[i][0] == (*s & ~0x20) &&
+				strncasecmp(s, words[i], strlen(words[i])) == 0)
 				return true;
 	}
+#undef LETTER
 	return false;
 }

@@ -171,6 +171,56 @@ static void test_grouped_are_told(void **state)
 	log_dir_free(dir);
 }
 
+/* A large batch goes to the file in pieces: where one of them cannot, none of the batch was written. */
+static void take_ack(void *ctx, uint64_t seq, const struct err *err)
+{
+	*(uint64_t *)ctx = err ? 0 : seq;
+}
+
+static void test_large_batch_fails(void **state)
+{
+	enum { MANY = 3000 };
+	static const char *const kinds[] = {"pwrite", "fdatasync"};
+	static uint64_t seq[MANY];
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		for (int at = 1; at <= (k ? 1 : 4); at++) {
+			char *dir = memory_dir_new();
+			struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+			struct audit_options o = {.dir = dir, .commit_ms = 1000, .sys = &test_sys};
+			struct ack *acks = xcalloc(MANY, sizeof *acks);
+			struct err e = ERR_INIT;
+			struct audit *a;
+			size_t n = 0;
+
+			memset(&plan, 0, sizeof plan);
+			a = audit_open(&o, &e);
+			assert_non_null(a);
+			fail_calls(kinds[k], EIO, at, at);
+			for (int i = 0; i < MANY; i++) {
+				snprintf(acks[i].name, sizeof acks[i].name, "%d", i);
+				r.name = acks[i].name;
+				seq[i] = 0;
+				/* What comes after the failure may be turned away. */
+				audit_submit(a, &r, 0, take_ack, &seq[i], &e);
+			}
+			audit_close(a);
+			assert_true(atomic_load(&plan.of_kind) >= at);
+			assert_int_equal(seq[0], 0);
+			for (int i = 0; i < MANY; i++)
+				if ((acks[n].seq = seq[i])) {
+					snprintf(acks[n].name, sizeof acks[n].name, "%d", i);
+					n++;
+				}
+			expect_clean(dir, kinds[k]);
+			expect_held(dir, acks, n, kinds[k]);
+			free(acks);
+			log_dir_free(dir);
+		}
+	}
+}
+
 /* -- real file systems, in a mount namespace of the test's own -----------------------------------
  */
 
@@ -374,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_one_fdatasync),
 		cmocka_unit_test(test_write_fails),
 		cmocka_unit_test(test_grouped_are_told),
+		cmocka_unit_test(test_large_batch_fails),
 		cmocka_unit_test(test_any_call_fails),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_read_only_fs),

@@ -187,6 +187,43 @@ static void test_known_line(void **state)
 	str_release(&line);
 }
 
+/* Every byte at every place within what is looked at together. */
+static void test_every_byte(void **state)
+{
+	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_EVENT);
+	struct str body = STR_INIT;
+
+	(void)state;
+	for (int at = 0; at < 19; at++) {
+		for (int byte = 1; byte < 256; byte++) {
+			char name[20] = "aaaaaaaaaaaaaaaaaaa", want[64] = ",\"name\":\"";
+			size_t n = strlen(want);
+
+			name[at] = (char)byte;
+			memset(want + n, 'a', 19 + 8);
+			n += (size_t)at;
+			if (byte == '"' || byte == '\\')
+				n += (size_t)sprintf(want + n, "\\%c", byte);
+			else if (byte < 0x20 || byte == 0x7F)
+				n += (size_t)sprintf(want + n, "\\u%04x", (unsigned)byte);
+			else if (byte < 0x80)
+				want[n++] = (char)byte;
+			else
+				n += utf8_put(RECORD_BYTE_PLANE + (unsigned)byte, want + n);
+			memset(want + n, 'a', (size_t)(18 - at));
+			n += (size_t)(18 - at);
+			want[n] = '"';
+			want[n + 1] = '\0';
+			r.name = name;
+			str_clear(&body);
+			record_body(&body, &r);
+			if (!strstr(body.s, want))
+				fail_msg("%s is not in %s", want, body.s);
+		}
+	}
+	str_release(&body);
+}
+
 static void test_long_texts(void **state)
 {
 	char *big = malloc(1 << 16);
@@ -959,6 +996,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_every_byte),
 		cmocka_unit_test(test_known_line),
 		cmocka_unit_test(test_long_texts),
 		cmocka_unit_test(test_argv),
