@@ -16,6 +16,7 @@
 #include <berth/mem.h>
 
 #include "files/files.h"
+#include "job/board.h"
 #include "lib/tree.h"
 
 static const enum files_promise promises[] = {FILES_VISIBLE, FILES_DURABLE, FILES_ALL_OR_NOTHING};
@@ -219,6 +220,34 @@ static void test_bad_targets(void **state)
 	assert_true(tree_has("outside", "outside"));
 	assert_int_equal(entries("elsewhere"), 0);
 	assert_clean();
+}
+
+/* What failed is told on the job board, with its sentence. */
+static void test_job(void **state)
+{
+	struct files_put puts[] = {{.path = "dir/told", .bytes = "a", .len = 1},
+		{.path = "fifo", .bytes = "b", .len = 1}};
+	struct files_write_options o = {.partial = true};
+	struct files_writing *w;
+	struct files_root *r;
+	struct files *own;
+	struct job_info job;
+
+	(void)state;
+	tree_mkdirs("run");
+	chmod(tree_path("run"), 0700);
+	setenv("XDG_RUNTIME_DIR", tree_path("run"), 1);
+	own = files_open(&(struct files_options){.program = "test"});
+	r = files_root_open(own, tree_path("root"), NULL);
+	assert_int_equal(files_write(own, r, puts, 2, &o, &w, NULL), -1);
+	assert_int_equal(jobs_read(NULL, &job, 1), 1);
+	assert_int_equal(job.failed, 1);
+	assert_int_equal(job.items_done, 1);
+	assert_string_equal(job.error[0], w->items[1].err->msg);
+	files_writing_free(w);
+	files_root_close(r);
+	files_close(own);
+	assert_int_equal(unlink(tree_path("root/dir/told")), 0);
 }
 
 /* One bad item: without `partial` nothing happens, with it the others are written. */
@@ -539,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_metadata),
 		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_bad_targets),
+		cmocka_unit_test(test_job),
 		cmocka_unit_test(test_partial),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_planted),
