@@ -26,11 +26,14 @@ static struct files *open_with(const struct files_options *o)
 	struct files *f = xcalloc(1, sizeof *f);
 
 	f->pool = pool_new();
-	f->cpu_width = o->cpu_width ? o->cpu_width : pool_processors();
+	f->cpu_width = o->cpu_width;
+	f->told = o->shown;
 	f->io_depth = o->io_depth > FILES_IO_DEPTH ? FILES_IO_DEPTH : o->io_depth;
 	f->uring = o->io_uring;
 	f->avoid = o->avoid;
 	snprintf(f->owner, sizeof f->owner, "%s", o->owner ? o->owner : "");
+	snprintf(f->program, sizeof f->program, "%s", o->program ? o->program : "files");
+	pthread_mutex_init(&f->board_lock, NULL);
 	pthread_mutex_init(&f->ring_lock, NULL);
 	pthread_mutex_init(&f->disk_lock, NULL);
 	slab_store_init(&f->store);
@@ -41,8 +44,7 @@ struct files *files_open(const struct files_options *o)
 {
 	struct files *f = open_with(o);
 
-	if (!(o->avoid & FILES_AVOID_BOARD))
-		f->board = board_open(o->program ? o->program : "files", NULL);
+	f->board_tried = (o->avoid & FILES_AVOID_BOARD) != 0;
 	f->own_board = true;
 	return f;
 }
@@ -52,7 +54,26 @@ struct files *files_open_on(struct board *board, const struct files_options *o)
 	struct files *f = open_with(o);
 
 	f->board = board;
+	f->board_tried = true;
 	return f;
+}
+
+/* Making the board takes longer than a small operation. */
+static struct board *board_of(struct files *f)
+{
+	pthread_mutex_lock(&f->board_lock);
+	if (!f->board_tried)
+		f->board = board_open(f->program, NULL);
+	f->board_tried = true;
+	pthread_mutex_unlock(&f->board_lock);
+	return f->board;
+}
+
+unsigned files_width(struct files *f)
+{
+	if (!f->cpu_width)
+		f->cpu_width = pool_processors();
+	return f->cpu_width;
 }
 
 void files_close(struct files *f)
@@ -63,6 +84,7 @@ void files_close(struct files *f)
 	ring_free(f->ring);
 	if (f->own_board)
 		board_close(f->board);
+	pthread_mutex_destroy(&f->board_lock);
 	pthread_mutex_destroy(&f->ring_lock);
 	pthread_mutex_destroy(&f->disk_lock);
 	slab_store_release(&f->store);
@@ -98,14 +120,17 @@ void op_within(const struct op *outer)
 static void show(struct op *op, const char *unit, const char *name, va_list ap)
 {
 	struct files *f = op->files;
+	struct board *board = board_of(f);
 	char text[JOB_TEXT_MAX];
 
-	if (f->board)
+	if (board)
 		vsnprintf(text, sizeof text, name, ap);
-	op->job = job_new(f->board, f->board ? text : "", f->owner, unit, true);
-	op->shown = f->board != NULL;
-	if (op->shown)
+	op->job = job_new(board, board ? text : "", f->owner, unit, true);
+	op->shown = true;
+	if (board)
 		atomic_store(&f->running, job_id(op->job).serial);
+	if (f->told)
+		f->told();
 }
 
 void op_begin(struct op *op, struct files *f, const char *unit, const char *name, ...)
@@ -133,7 +158,7 @@ void op_publish(struct op *op, const char *unit, const char *name, ...)
 {
 	va_list ap;
 
-	if (op->shown || !op->files->board)
+	if (op->shown)
 		return;
 	job_end(op->job, JOB_DONE, "");
 	va_start(ap, name);

@@ -462,7 +462,7 @@ static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 		if (to > b->n)
 			to = b->n;
 		if (worker == 0 && streak == 0 && from == CHUNK && c)
-			crew_widen(c, b->r.op.files->cpu_width);
+			crew_widen(c, files_width(b->r.op.files));
 		for (size_t i = from; i < to; i++) {
 			struct task t;
 

@@ -31,9 +31,13 @@ struct known_disk {
 
 struct files {
 	struct pool *pool;
-	struct board *board;
-	bool own_board;
-	unsigned cpu_width, avoid;
+	pthread_mutex_t board_lock; /* guards the making of the board: at the first job shown */
+	struct board *_Atomic board;
+	bool own_board, board_tried;
+	char program[32];
+	void (*told)(void);         /* files_options.shown */
+	_Atomic unsigned cpu_width; /* 0: files_width asks */
+	unsigned avoid;
 	unsigned io_depth; /* fixed; 0: the disk's */
 	int uring;
 	pthread_mutex_t disk_lock; /* guards the next two */
@@ -47,6 +51,8 @@ struct files {
 	struct ring *ring; /* made at the first miss; NULL: none yet, or not to be had */
 	bool ring_tried;
 };
+
+unsigned files_width(struct files *f); /* threads for work on cached data */
 
 /* One operation under way. */
 struct op {

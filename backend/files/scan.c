@@ -69,11 +69,12 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 	}
 	s->o = *o;
 	s->start = xstrdup(start);
-	op_begin(&s->op, f, "entries", "scan %s", *start ? start : r->name);
+	op_begin_small(&s->op, f);
 	s->walk = (struct walk){
 		.op = &s->op,
 		.root = r,
 		.start = s->start,
+		.verb = "scan",
 		.filter = &s->o.filter,
 		.ops = &scan_ops,
 		.ctx = s,

@@ -15,6 +15,8 @@ struct kept {
 	size_t n;
 };
 
+#define LARGE (4 << 20) /* bytes from which a file is a job by itself */
+
 struct searching {
 	struct walk walk;
 	struct op op;
@@ -157,6 +159,8 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 		s->totals.errors += errno != ENOENT;
 		return;
 	}
+	if (st.st_size > LARGE)
+		walk_show(me->walk);
 	s->totals.files++;
 	s->flush = x->o->sorted ? NULL : show_some;
 	s->flush_ctx = &many;
@@ -191,6 +195,7 @@ static void entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t f
 		if (op_stopped(me->walk->op) ||
 			atomic_load_explicit(&me->walk->stop, memory_order_relaxed))
 			return;
+		walk_show_late(me->walk);
 		search_entry(me, d, fd, i);
 	}
 }
@@ -242,6 +247,8 @@ static int search_one(struct searching *x, const char *path, struct err *e)
 	fd = *path ? path_open(x->walk.root, path, PATH_READ) : -1;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 1;
+	if (st.st_size > LARGE)
+		walk_show(&x->walk);
 	searcher_init(&s, x->matcher);
 	s.flush = show_some;
 	s.flush_ctx = &(struct many){.x = x};
@@ -277,11 +284,12 @@ int files_search(struct files *f, struct files_root *r, const char *start,
 	if (!x.matcher)
 		return -1;
 	pthread_mutex_init(&x.lock, NULL);
-	op_begin(&x.op, f, "entries", "search %s", *start ? start : r->name);
+	op_begin_small(&x.op, f);
 	x.walk = (struct walk){
 		.op = &x.op,
 		.root = r,
 		.start = start,
+		.verb = "search",
 		.filter = &o->filter,
 		.ops = &search_ops,
 		.ctx = &x,

@@ -23,6 +23,7 @@
 #define SLOW_NS 200000       /* a directory that took longer may have waited for the disk */
 #define VERY_SLOW_NS 2000000 /* the same where the file system does no reads of its own */
 #define MANY_SWITCHES 16     /* then; fewer may be our own locks */
+#define SHOW_NS 20000000     /* what takes longer is shown as a job */
 #define WIDEN_DIRS 16        /* queued directories from which a second thread pays */
 #define RUN 16384            /* names that are sorted between two looks at cancellation */
 #define EMFILE_RETRIES 200
@@ -112,6 +113,23 @@ static int open_dir(struct walk *w, struct walk_dir *d)
 	}
 }
 
+/* --- the job --- */
+
+/* What was counted so far went with the job that nobody saw. */
+void walk_show(struct walk *w)
+{
+	if (w->op->shown || !w->verb)
+		return;
+	op_publish(w->op, "entries", "%s %s", w->verb, *w->start ? w->start : w->root->name);
+	job_add(w->op->job, atomic_load(&w->entries), 0, 0);
+}
+
+void walk_show_late(struct walk *w)
+{
+	if (!w->op->shown && clock_mono_ns() - w->begun > SHOW_NS)
+		walk_show(w);
+}
+
 /* --- listing --- */
 
 static uint8_t type_of(unsigned char d_type)
@@ -188,6 +206,7 @@ static int list(struct walk_worker *me, struct walk_dir *d, int fd, struct listi
 		}
 		if (op_stopped(me->walk->op))
 			return ECANCELED;
+		walk_show_late(me->walk);
 	}
 }
 
@@ -484,14 +503,21 @@ static void widen(struct walk_worker *me, struct crew *c, int64_t took)
 	unsigned width = crew_width(c);
 
 	if (took > SLOW_NS && waited(me, took)) {
+		unsigned depth = disk_of(f, w->root).depth;
+
 		atomic_store_explicit(&w->cold, true, memory_order_relaxed);
-		if (width < w->depth)
+		if (width < depth) {
+			walk_show(w);
 			crew_widen(c,
-				width < 8                      ? w->depth < 8 ? w->depth : 8
-					: 2 * width > w->depth ? w->depth
-							       : 2 * width);
-	} else if (width < f->cpu_width && queue_length(me) >= WIDEN_DIRS) {
-		crew_widen(c, f->cpu_width);
+				width < 8                   ? depth < 8 ? depth : 8
+					: 2 * width > depth ? depth
+							    : 2 * width);
+		}
+	} else if (queue_length(me) >= WIDEN_DIRS && width < files_width(f)) {
+		walk_show(w);
+		crew_widen(c, files_width(f));
+	} else {
+		walk_show_late(w);
 	}
 }
 
@@ -549,7 +575,7 @@ int walk_run(struct walk *w, struct err *e)
 	p->needs_path = p->excludes || w->filter->ignore_files || w->filter->nglobs;
 	p->chooses = p->needs_path || w->filter->skip_hidden || w->filter->types;
 	queue_init(p);
-	w->depth = disk_of(w->op->files, w->root).depth;
+	w->begun = clock_mono_ns();
 	w->private = p;
 	if (w->start[0] == '.' && !w->start[1])
 		w->start = "";

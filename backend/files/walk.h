@@ -79,6 +79,7 @@ struct walk {
 	struct op *op;
 	const struct files_root *root;
 	const char *start; /* relative to the root */
+	const char *verb;  /* what the job is called once it is shown; NULL: it is */
 	const struct files_filter *filter;
 	const struct walk_ops *ops;
 	void *ctx;
@@ -86,7 +87,7 @@ struct walk {
 	bool whole_dirs; /* never in pieces */
 	uint64_t max_entries;
 	/* filled in by the walk */
-	unsigned depth; /* threads at most while it waits for a disk */
+	int64_t begun;
 	struct slab_chain chain;
 	struct walk_dir *top;
 	struct files_scan_totals totals;
@@ -99,6 +100,11 @@ struct walk {
 /* Walk; all in walk_init's fields set before.  -1: the start cannot be opened, or cancelled. */
 int walk_run(struct walk *w, struct err *e);
 void walk_release(struct walk *w); /* frees directories and entries */
+
+/* Show the job, or only if it takes longer than one would notice: for what may.  While it is not
+ * shown only one thread works. */
+void walk_show(struct walk *w);
+void walk_show_late(struct walk *w);
 
 /* The path of d below the root's start, without a trailing slash; "" of the start. */
 void walk_path(const struct walk_dir *d, struct str *out);

@@ -375,7 +375,7 @@ static int prepare(struct batch *b, struct err *e)
 	b->sync_fd = openat(b->staging->stage, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->sync_fd < 0)
 		return err_sys(e, errno, "cannot open " STAGING_NAME);
-	crew_run(f->pool, b->n >= PARALLEL_ITEMS || bytes >= PARALLEL_BYTES ? f->cpu_width : 1,
+	crew_run(f->pool, b->n >= PARALLEL_ITEMS || bytes >= PARALLEL_BYTES ? files_width(f) : 1,
 		stage_worker, b);
 	return go_on(b, e);
 }

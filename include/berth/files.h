@@ -6,7 +6,7 @@
  * Bytes of a path are taken as given: nothing is trimmed, expanded or folded.  Only regular files
  * are read; what is written appears by rename, so another name of the old file keeps its content.
  *
- * Every operation is a job on the job board, works on the calling thread and takes more threads
+ * Every operation that is not over at once is a job on the job board, works on the calling thread and takes more threads
  * when that pays: as many as there are processors for what is cached, many more (files_options
  * .io_depth) once something had to be waited for.  Results keep the order of the request.  One
  * item's failure is reported with the item; only a batch of writes fails as a whole where so asked.
@@ -41,10 +41,12 @@ struct files_root; /* an open directory that paths start from */
 
 struct files_options {
 	const char *program; /* for the job board: "files" */
-	const char *owner;   /* agent id or user name that jobs carry */
-	unsigned cpu_width;  /* threads for work on cached data; 0: usable processors */
-	unsigned io_depth;   /* requests at once when waiting for a disk, at most 64; 0: measured */
-	int io_uring;        /* for these: 1 yes, -1 no, 0 where it is faster */
+	void (*shown)(
+		void);     /* called when an operation turns out long enough to be shown; or NULL */
+	const char *owner; /* agent id or user name that jobs carry */
+	unsigned cpu_width; /* threads for work on cached data; 0: usable processors */
+	unsigned io_depth;  /* requests at once when waiting for a disk, at most 64; 0: measured */
+	int io_uring;       /* for these: 1 yes, -1 no, 0 where it is faster */
 	unsigned avoid;
 };
 

@@ -390,6 +390,7 @@ static void test_job(void **state)
 	struct files_root *r;
 	struct job_info progress;
 	struct err e = ERR_INIT;
+	AUTO_STR struct str large = STR_INIT;
 
 	(void)state;
 	tree_mkdirs("run");
@@ -399,6 +400,14 @@ static void test_job(void **state)
 	setenv("XDG_RUNTIME_DIR", tree_path("run"), 1);
 	own = files_open(&(struct files_options){.program = "test", .owner = "agent-1"});
 	r = files_root_open(own, tree_path("root"), NULL);
+	/* What is over at once is no job, and makes no board. */
+	assert_int_equal(files_search(own, r, "job", &o, look, NULL, &totals, &e), 0);
+	assert_int_equal(nseen, 0);
+	assert_false(files_progress(own, &progress));
+	str_adds(&large, "x\n");
+	while (large.len < 5 << 20)
+		str_adds(&large, "y\n");
+	tree_write("root/job/file", large.s, large.len);
 	assert_int_equal(files_search(own, r, "job", &o, look, NULL, &totals, &e), 0);
 	assert_int_equal(nseen, 1);
 	assert_int_equal(seen[0].state, JOB_RUNNING);

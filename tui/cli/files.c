@@ -178,10 +178,20 @@ static bool read_progress(void *ctx, struct job_info *out)
 	return files_progress(running, out);
 }
 
+static bool wanted; /* once there is a job to tell of */
+
 void files_cli_progress(struct files_cli *x)
 {
 	(void)x;
-	cli_progress_start(read_progress, NULL);
+	wanted = true;
+}
+
+/* Starting a thread takes longer than a small operation. */
+static void shown(void)
+{
+	if (wanted)
+		cli_progress_start(read_progress, NULL);
+	wanted = false;
 }
 
 void files_cli_quiet(void)
@@ -238,7 +248,7 @@ static void write_reading(struct recorder *by, void *ctx)
 static int run_verb(struct files_cli *x, size_t i, const char *program, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_signal};
-	struct files_options o = {.program = program, .owner = user_name()};
+	struct files_options o = {.program = program, .owner = user_name(), .shown = shown};
 	struct settings s;
 	int rc;
 
