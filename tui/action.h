@@ -113,7 +113,7 @@ enum {
 	ACTION(MARK_ALL, "mark-all", "*", IN_LISTS, ACTION_HIDDEN, "all",                          \
 		"mark all rows the filter shows")                                                  \
 	ACTION(UNMARK, "unmark", "u", IN_LISTS, ACTION_HIDDEN, "unmark", "unmark all")             \
-	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "next", "next hit") \
+	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, 0, "next", "next hit")             \
 	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "previous",         \
 		"previous hit")                                                                    \
 	ACTION(PALETTE, "palette", ":", IN_ANY, 0, "commands", "every action by name")             \

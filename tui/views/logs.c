@@ -258,9 +258,8 @@ static void logs_draw(struct view *v, struct canvas *c, struct area a)
 
 	if (!s->nsources) {
 		canvas_text(c, a.x + 2, a.y + 1, a.w - 2, STYLE(TEXT), "No logs are open.");
-		canvas_clip(c, a.x + 2, a.y + 3, a.w - 2, STYLE(DIM),
-			"In Containers, l opens the logs of the row, or of all marked rows merged.");
-		canvas_clip(c, a.x + 2, a.y + 4, a.w - 2, STYLE(DIM),
+		canvas_wrap(c, (struct area){a.x + 2, a.y + 3, a.w - 4, a.h - 3}, STYLE(DIM),
+			"In Containers, l opens the logs of the row, or of all marked rows merged.\n"
 			"Enter here opens those of every running container.");
 		return;
 	}

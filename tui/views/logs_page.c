@@ -189,7 +189,8 @@ static void draw_row(const struct logs *s, struct canvas *c, struct area a, cons
 	if (!p.row && k->stamp_w)
 		draw_stamp(c, a.x + k->stamp, y, k->stamp_w, l);
 	if (!p.row && k->name_w && src)
-		canvas_clip(c, a.x + k->name, y, k->name_w - 1, source_style(l->source), src->name);
+		canvas_clip_name(
+			c, a.x + k->name, y, k->name_w - 1, source_style(l->source), src->name);
 	/* A program that writes everything to stderr means nothing by it. */
 	if (l->stream == 2 && both) {
 		st = STYLE(WARN);
