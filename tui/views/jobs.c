@@ -127,15 +127,21 @@ static int name_compare(const struct table_row *a, const struct table_row *b)
 	return strcmp(job_of(a)->name, job_of(b)->name);
 }
 
+/* Boards are of one user: a job of no agent is the person's. */
+static const char *owner_of(const struct job_info *j)
+{
+	return *j->owner ? j->owner : "you";
+}
+
 static void owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = job_of(r)->own ? STYLE(TEXT) : STYLE(DIM);
-	snprintf(buf, cap, "%s", job_of(r)->owner);
+	snprintf(buf, cap, "%s", owner_of(job_of(r)));
 }
 
 static int owner_compare(const struct table_row *a, const struct table_row *b)
 {
-	return strcmp(job_of(a)->owner, job_of(b)->owner);
+	return strcmp(owner_of(job_of(a)), owner_of(job_of(b)));
 }
 
 static void progress_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
@@ -156,7 +162,7 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 	const struct job_info *j = job_of(r);
 	int bar = a.w >= BAR_W + PERCENT_W + 12 ? BAR_W : a.w / 3, x = a.x;
 	struct style st = STYLE(TEXT);
-	char text[JOB_TEXT_MAX + 128];
+	char text[JOB_TEXT_MAX + 128], n[16];
 
 	says(j, false, text, sizeof text);
 	if (job_ended(j->state)) {
@@ -168,14 +174,15 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 		canvas_clip(c, x, a.y, a.w, STYLE(DIM), text);
 		return;
 	}
+	/* A bar of what nobody knows would be an empty one for ever. */
+	if (j->fraction < 0) {
+		canvas_clip(c, x, a.y, a.w, j->cancelling ? STYLE(WARN) : STYLE(TEXT), text);
+		return;
+	}
 	meter_bar(c, x, a.y, bar, j->cancelling ? ROLE_BAR_WARN : ROLE_BAR, j->fraction);
 	x += bar;
-	if (j->fraction >= 0) {
-		char n[16];
-
-		snprintf(n, sizeof n, "%.0f %%", 100 * (j->fraction < 1 ? j->fraction : 1));
-		canvas_right(c, x, a.y, PERCENT_W, STYLE(STRONG), n);
-	}
+	snprintf(n, sizeof n, "%.0f %%", 100 * (j->fraction < 1 ? j->fraction : 1));
+	canvas_right(c, x, a.y, PERCENT_W, STYLE(STRONG), n);
 	x += PERCENT_W + 2;
 	if (text_width(text, strlen(text)) > a.x + a.w - x)
 		says(j, true, text, sizeof text);
@@ -326,7 +333,7 @@ static void draw_detail(struct canvas *c, struct area a, const struct job_info *
 	pen_fact(&p, "Time", STYLE(TEXT), text);
 	if (j->started_wall_ms > 0)
 		pen_fact(&p, "Started", STYLE(TEXT), format_wall(n, j->started_wall_ms));
-	snprintf(text, sizeof text, "%s, process %d%s", j->owner, (int)j->id.pid,
+	snprintf(text, sizeof text, "%s, process %d%s", owner_of(j), (int)j->id.pid,
 		j->own                             ? " (this console)"
 			: j->state == JOB_ORPHANED ? " (dead)"
 						   : "");
@@ -453,7 +460,8 @@ static void jobs_open(struct view *v)
 
 	table_init(&s->table, columns, COUNT(columns), NULL);
 	s->table.empty =
-		"Nothing has taken long yet.  File operations, image pulls and builds, clean-ups and benchmarks of all your berth processes are listed here.";
+		"File operations, image pulls and builds, clean-ups and benchmarks of all your "
+		"berth processes are listed here while they run.";
 }
 
 static void jobs_close(struct view *v)
