@@ -65,4 +65,13 @@ type act=log.*
 key Enter
 wait log.checkpoint
 END
+# On a terminal a line is a line, in local time, and says how it ended.
+got=$(script -qec "stty cols 80; '$BERTH' audit list" /dev/null </dev/null | tr -d '\r')
+if [ -n "$got" ] && ! grep -qE '.{81}' <<<"$got" && grep -q "$shown .* file.scan .* ok" <<<"$got"; then
+	echo 'ok a list fits the terminal'
+else
+	echo 'not ok a list fits the terminal'
+	printf '# %s\n' "${got//$'\n'/$'\n# '}"
+	bad=1
+fi
 exit $bad

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <berth/audit.h>
 #include <berth/clock.h>
@@ -16,11 +17,13 @@
 
 #define FOLLOW_MS 200
 #define STEP_RECORDS 4096
+#define NARROW 110
 
 /* ---- list */
 
 struct listing {
 	bool json, broken; /* broken: stdout takes no more */
+	int columns;       /* of the terminal; 0: none */
 	size_t shown;
 	struct str *kept; /* --last: lines in the order they were found, newest first */
 	size_t nkept, cap;
@@ -82,28 +85,45 @@ static void pad(struct str *out, size_t start, size_t width)
 	str_adds(out, "  ");
 }
 
-static void put_line(struct str *out, const struct audit_record *r)
+/* For a person at a terminal: local time, and the outcome within 80 columns. */
+static void local_stamp(char buf[FORMAT_MAX], int64_t wall_ms, bool narrow)
 {
+	time_t t = (time_t)(wall_ms / 1000);
+	struct tm tm;
+
+	if (!localtime_r(&t, &tm) ||
+		!strftime(buf, FORMAT_MAX, narrow ? "%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M:%S", &tm))
+		format_stamp(buf, wall_ms);
+}
+
+/* `columns`: of the terminal; 0: it is none, and every field is whole. */
+static void put_line(struct str *out, const struct audit_record *r, int columns)
+{
+	bool narrow = columns && columns < NARROW;
 	char at[FORMAT_MAX];
 	size_t start;
 
-	format_stamp(at, r->wall_ms);
-	str_addf(out, "%7llu  %s  ", (unsigned long long)r->seq, at);
+	if (columns)
+		local_stamp(at, r->wall_ms, narrow);
+	else
+		format_stamp(at, r->wall_ms);
+	str_addf(out, "%*llu  %s  ", narrow ? 5 : 7, (unsigned long long)r->seq, at);
 	start = out->len;
 	audit_text_who(out, r);
-	pad(out, start, 12);
+	pad(out, start, narrow ? 8 : 12);
 	start = out->len;
 	str_adds(out, deed_table[r->deed].name);
-	pad(out, start, 18);
+	pad(out, start, narrow ? 15 : 18);
 	start = out->len;
 	audit_text_target(out, r);
-	pad(out, start, 24);
+	pad(out, start, narrow ? 16 : 24);
 	start = out->len;
 	audit_text_outcome(out, r);
 	pad(out, start, 14);
 	audit_text_detail(out, r);
 	while (out->len && out->s[out->len - 1] == ' ')
 		out->s[--out->len] = '\0';
+	cli_clip(out, columns);
 	str_addc(out, '\n');
 }
 
@@ -118,7 +138,7 @@ static void on_record(void *ctx, const struct audit_record *r, const char *line,
 	if (l->json)
 		put_json(&text, r);
 	else
-		put_line(&text, r);
+		put_line(&text, r, l->columns);
 	if (l->keep) {
 		l->kept = mem_grow(l->kept, &l->cap, l->nkept + 1, sizeof *l->kept);
 		l->kept[l->nkept++] = text;
@@ -222,7 +242,7 @@ static void put_summary(const struct listing *l)
 
 int cli_audit_list(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct listing l = {.json = cli_flag(c, "json")};
+	struct listing l = {.json = cli_flag(c, "json"), .columns = cli_columns()};
 	const char *last = cli_value(c, "last");
 	struct audit_filter filter;
 	struct audit_reader *r;

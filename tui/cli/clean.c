@@ -43,7 +43,7 @@ static const char *bytes_text(char buf[FORMAT_MAX], int64_t bytes)
 	return bytes < 0 ? "?" : bytes == 0 ? "-" : format_bytes(buf, (uint64_t)bytes);
 }
 
-/* One line of the plan, clipped to the terminal by its reason. */
+/* One line of the plan; its reason below, where the terminal is narrow. */
 static void print_item(const struct clean_item *it, int columns)
 {
 	char name[96], why[512], owner[64], bytes[FORMAT_MAX], line[1024];
@@ -64,15 +64,11 @@ static void print_item(const struct clean_item *it, int columns)
 	else
 		snprintf(line + fixed, sizeof line - (size_t)fixed, "%s%s",
 			it->keep ? "protected: " : "", why);
-	if (columns > 20 && text_width(line, strlen(line)) > columns) {
-		/* Cut between characters: text_clean does. */
-		char cut[1024];
-
-		text_clean(cut, (size_t)columns < sizeof cut ? (size_t)columns : sizeof cut, line);
-		printf("%s\n", cut);
-		return;
-	}
-	printf("%s\n", line);
+	/* Nobody should have to say yes to a reason that is cut off. */
+	if (columns > 20 && text_width(line, strlen(line)) > columns)
+		printf("%.*s\n         %s\n", fixed - 1, line, line + fixed);
+	else
+		printf("%s\n", line);
 }
 
 static void print_plan(const struct clean_plan *p)

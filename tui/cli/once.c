@@ -1,10 +1,14 @@
 /* once.c - what commands share that look at the engine once and print. */
+#include <langinfo.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/str.h>
+#include <berth/text.h>
 
 #include "cli/run.h"
 
@@ -62,6 +66,28 @@ const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 				"The engine did not list its containers within %d s.",
 				LIST_MS / 1000));
 		poll(&fd, 1, (int)((end - now) / 1000000) + 1);
+	}
+}
+
+void cli_clip(struct str *line, int columns)
+{
+	size_t at = 0, fits = 0;
+	int used = 0;
+
+	while (columns > 1 && at < line->len) {
+		uint32_t cp;
+		size_t n = utf8_next(line->s + at, line->len - at, &cp);
+		int w = text_cp_width(cp);
+
+		used += w > 0 ? w : 0;
+		if (used > columns) {
+			line->len = fits;
+			str_adds(line, strcmp(nl_langinfo(CODESET), "UTF-8") ? "~" : "\u2026");
+			return;
+		}
+		at += n;
+		if (used < columns)
+			fits = at;
 	}
 }
 

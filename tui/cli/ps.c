@@ -127,19 +127,20 @@ static const struct column {
 	const char *head;
 	bool right;
 	bool optional; /* left out when no row has it */
+	int keep;      /* 0: always; on a narrow terminal the smallest number goes first */
 	void (*cell)(char *buf, const struct container *c, const struct snapshot *s);
 } columns[] = {
-	{"NAME", false, false, cell_name},
-	{"AGENT", false, true, cell_agent},
-	{"STATE", false, false, cell_state},
-	{"CPU %", true, false, cell_cpu},
-	{"MEM", true, false, cell_memory},
-	{"LIMIT", true, true, cell_limit},
-	{"RX/S", true, true, cell_rx},
-	{"TX/S", true, true, cell_tx},
-	{"PIDS", true, false, cell_pids},
-	{"UP", true, false, cell_up},
-	{"IMAGE", false, false, cell_image},
+	{"NAME", false, false, 0, cell_name},
+	{"AGENT", false, true, 0, cell_agent},
+	{"STATE", false, false, 0, cell_state},
+	{"CPU %", true, false, 0, cell_cpu},
+	{"MEM", true, false, 0, cell_memory},
+	{"LIMIT", true, true, 2, cell_limit},
+	{"RX/S", true, true, 1, cell_rx},
+	{"TX/S", true, true, 1, cell_tx},
+	{"PIDS", true, false, 4, cell_pids},
+	{"UP", true, false, 5, cell_up},
+	{"IMAGE", false, false, 3, cell_image},
 };
 #define NCOLUMNS COUNT(columns)
 
@@ -184,6 +185,24 @@ static void add_cell(struct str *line, const struct column *col, const char *tex
 		pad(line, width - w);
 }
 
+/* A column that is half there says wrong numbers: it goes whole. */
+static void fit(int *width, int terminal)
+{
+	for (int rank = 1;; rank++) {
+		int all = -2, left = 0;
+
+		for (size_t k = 0; k < NCOLUMNS; k++) {
+			all += width[k] ? width[k] + 2 : 0;
+			left += width[k] && columns[k].keep >= rank;
+		}
+		if (all <= terminal || !left)
+			return;
+		for (size_t k = 0; k < NCOLUMNS; k++)
+			if (columns[k].keep == rank)
+				width[k] = 0;
+	}
+}
+
 static int print_table(const struct snapshot *s, bool all, bool ascii)
 {
 	AUTO_FREE char *cells = xcalloc(s->ncontainers * NCOLUMNS + 1, CELL_MAX);
@@ -215,10 +234,14 @@ static int print_table(const struct snapshot *s, bool all, bool ascii)
 	for (size_t k = 0; k < NCOLUMNS; k++) {
 		int head = (int)strlen(columns[k].head);
 
-		if (columns[k].optional && !width[k])
-			continue;
-		if (head > width[k])
+		if ((!columns[k].optional || width[k]) && head > width[k])
 			width[k] = head;
+	}
+	if (terminal)
+		fit(width, terminal);
+	for (size_t k = 0; k < NCOLUMNS; k++) {
+		if (!width[k])
+			continue;
 		add_cell(&line, &columns[k], columns[k].head, width[k]);
 	}
 	print_line(&line, terminal);

@@ -10,6 +10,7 @@
 #include <berth/backend.h>
 #include <berth/err.h>
 #include <berth/settings.h>
+#include <berth/str.h>
 
 #include "cli/cli.h"
 
@@ -32,6 +33,8 @@ const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e);
 
 void cli_orphans(const struct cli *c); /* a word on stderr when there are any */
 
+/* A line (without its end) that is wider is cut, and shows it; columns 0: not. */
+void cli_clip(struct str *line, int columns);
 int cli_columns(void); /* of the terminal on stdout; 0: it is none, clip nothing */
 
 #endif
