@@ -92,7 +92,9 @@ int text_cp_width(uint32_t cp)
 	locale_t old;
 	int w;
 
-	if (cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || forbidden(cp))
+	if (cp >= 0x20 && cp < 0x7F)
+		return 1;
+	if (cp < 0xA0 || forbidden(cp))
 		return -1;
 	if (cp < 0x300)
 		return cp == 0xAD ? -1 : 1;
@@ -134,6 +136,11 @@ int text_width(const char *s, size_t n)
 		uint32_t cp;
 		int w;
 
+		if (s[i] >= 0x20 && s[i] < 0x7F) {
+			width++;
+			i++;
+			continue;
+		}
 		i += utf8_next(s + i, n - i, &cp);
 		if (cp == '\t')
 			w = 1;

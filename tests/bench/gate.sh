@@ -2,7 +2,9 @@
 # gate.sh [--update] - counts that do not depend on the machine's mood, against tests/bench/gate.baseline.
 #
 # Per round of each hot path (bench/peers/gate.c): system calls (strace), allocations, bytes moved by system
-# calls, instructions (callgrind). What a run costs to start is subtracted: 12 rounds less 2. A line of the
+# calls, instructions (callgrind). What a run costs to start is subtracted: 12 rounds less 2. `exec` is one
+# whole "berth exec AGENT -- true" over the lane of a real container, without the process that signs the
+# record behind it: it needs BERTH_TEST_ENGINE (image box:1). A line of the
 # baseline is PATH COUNT VALUE TOLERANCE% REASON; "at most" is what is checked, and a count that fell by more
 # than its tolerance is said, so that the baseline follows. --update writes the new values and keeps the
 # reasons: say in the commit why they changed.
@@ -10,7 +12,47 @@ set -u
 base=$SRC/tests/bench/gate.baseline
 program=$BUILD/bench-gate
 dir=$(mktemp -d "$TMPDIR/gate.XXXXXX") || exit 1
-trap 'rm -rf "$dir"' EXIT
+# Names of one length and depth on every machine: berth walks and joins them.
+home=$(mktemp -d /tmp/berth-gate.XXXXXX) || exit 1
+agent=gate-${home##*.} up=''
+trap '[ -z "$up" ] || agent_down; rm -rf "$dir" "$home"' EXIT
+
+in_home() {
+	env -i PATH="$PATH" HOME="$home" XDG_RUNTIME_DIR="$home/run" XDG_STATE_HOME="$home/state" \
+		DOCKER_HOST="$BERTH_TEST_ENGINE" "$@" </dev/null
+}
+
+berth() {
+	in_home "$BUILD/berth" "$@"
+}
+
+# An agent to run commands in, once. The first one makes directories and log.
+agent_up() {
+	[ -z "$up" ] || return 0
+	mkdir -m 700 "$home/run" && mkdir "$home/ws" && chmod 755 "$home" && chown 1000:1000 "$home/ws" || return
+	echo "agents: {$agent: {image: 'box:1', workspace: ./ws}}" >"$home/team.yaml"
+	up=1
+	berth up "$home/team.yaml" >"$dir/up" 2>&1 && berth exec "$agent" -- true && return
+	sed 's/^/# /' "$dir/up"
+	return 1
+}
+
+agent_down() {
+	berth down "$home/team.yaml"
+	in_home docker volume rm -f "berth-home-berth-$agent"
+} >/dev/null
+
+count_exec() {
+	case $1 in
+	syscalls)
+		in_home strace -c -o "$dir/strace" "$BUILD/berth" exec "$agent" -- true || return
+		awk '$NF == "total" {print $4}' "$dir/strace" ;;
+	instructions)
+		in_home valgrind --tool=callgrind --callgrind-out-file=/dev/null --child-silent-after-fork=yes \
+			--log-file="$dir/valgrind" "$BUILD/berth" exec "$agent" -- true || return
+		sed -n 's/.*Collected : //p' "$dir/valgrind" ;;
+	esac
+}
 
 # count PATH ROUNDS KIND: prints the count of all rounds together with the start.
 count() {
@@ -37,8 +79,20 @@ while read -r path kind want tolerance reason; do
 	instructions) tool=valgrind ;;
 	*) tool=true ;;
 	esac
-	command -v $tool >/dev/null || { echo "skip $path $kind: there is no $tool"; continue; }
-	few=$(count "$path" 2 "$kind") many=$(count "$path" 12 "$kind")
+	missing=''
+	command -v $tool >/dev/null || missing=$tool
+	[ "$path" != exec ] || [ -n "${BERTH_TEST_ENGINE-}" ] || missing=engine
+	if [ "$missing" ]; then
+		echo "skip $path $kind: there is no $missing"
+		new+="$path $kind $want $tolerance $reason"$'\n'
+		continue
+	fi
+	if [ "$path" = exec ]; then
+		few=0 many=''
+		agent_up && many=$(count_exec "$kind") && many=${many:+$((many * 10))}
+	else
+		few=$(count "$path" 2 "$kind") many=$(count "$path" 12 "$kind")
+	fi
 	if [ -z "$few" ] || [ -z "$many" ]; then
 		echo "not ok $path $kind"
 		echo "# it could not be counted"
