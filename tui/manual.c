@@ -264,9 +264,10 @@ static void head(void)
 	puts(".B berth\n[\\fIOPTION\\fR...]\n.br\n"
 	     ".B berth\n[\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]");
 	section("DESCRIPTION");
-	line("Without a command berth is a console: every container with its state and statistics, live; "
-	     "logs, events, jobs, the host; a shell, start, stop and remove by dialogs that say what "
-	     "will happen.  Commands answer once, for scripts.");
+	line("Without a command berth is a console: agents and what they run, every container with its state "
+	     "and statistics, live; logs, events, jobs, the host; what was done, clean-up by a plan, "
+	     "benchmarks; a shell, start, stop and remove by dialogs that say what will happen.  Commands "
+	     "answer once, for scripts.");
 	puts(".PP");
 	line("The engine is chosen as docker(1) does it: --context, --host, DOCKER_HOST, DOCKER_CONTEXT, "
 	     "the current context of ~/.docker/config.json, then the usual sockets of docker, rootless "

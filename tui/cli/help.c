@@ -8,6 +8,8 @@
 
 #include "cli/cli.h"
 
+#define LEFT_W 26
+
 static void print_options(const struct cli_option *o)
 {
 	for (; o && o->name; o++) {
@@ -32,7 +34,10 @@ static void print_commands(const char *group, const struct cli_command *k)
 		}
 		snprintf(left, sizeof left, "%s%s%s%s%s", group, *group ? " " : "", k->name,
 			*k->operands ? " " : "", k->operands);
-		printf("  %-26s %s\n", left, k->help);
+		if (strlen(left) > LEFT_W)
+			printf("  %s\n  %*s %s\n", left, LEFT_W, "", k->help);
+		else
+			printf("  %-*s %s\n", LEFT_W, left, k->help);
 	}
 }
 
