@@ -500,8 +500,8 @@ static int run_planned(struct session *s, const struct cli *c, struct err *e)
 	if (run_all(s, e) < 0) {
 		if (e->kind == ERR_CANCELLED)
 			err_set(e, ERR_CANCELLED,
-				"cancelled: the history keeps the %zu cases that were complete.",
-				s->results.n);
+				"cancelled: the history keeps what was complete (%zu of %zu cases).",
+				s->results.n, s->plan.n);
 		return -1;
 	}
 	if (s->json)

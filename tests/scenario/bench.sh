@@ -152,7 +152,7 @@ for _ in $(seq 600); do
 done
 kill -INT $pid
 wait $pid
-expect 'cancelled' 0 'berth: cancelled: the history keeps the 1 cases*' cat cancel.err
+expect 'cancelled' 0 'berth: cancelled: the history keeps what was complete (1 of 2 cases)*' cat cancel.err
 expect 'its run says so' 0 '*cancelled*' env XDG_STATE_HOME="$TMPDIR/third" "${B[@]}" list --runs
 expect 'and has the complete case' 0 '*self/caught*' env XDG_STATE_HOME="$TMPDIR/third" "${B[@]}" report last
 expect 'who follows is told' 0 '*end	cancelled*' tail -n 1 live

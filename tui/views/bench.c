@@ -198,22 +198,25 @@ static bool disturbance(
 	struct canvas *c, struct area a, struct bench *s, const struct snapshot *snap)
 {
 	bool others = s->run.others_percent > DISTURBED, own = snap->self.cpu_percent > OWN_LOUD;
+	char text[200];
 
 	if (!runs(s, snap) || (!others && !own && !(s->run.steal_percent > 2)))
 		return false;
 	if (others)
-		canvas_printf(c, a.x + 1, a.y, a.w - 2, STYLE(WARN),
-			"! Others use %.0f %% of this machine: figures are disturbed.  Benchmark %.0f %%, this "
-			"console %.1f %%.",
+		snprintf(text, sizeof text,
+			a.w < 100 ? "! Others use %.0f %% of this machine: figures are disturbed."
+				  : "! Others use %.0f %% of this machine: figures are disturbed.  "
+				    "Benchmark %.0f %%, this console %.1f %%.",
 			s->run.others_percent, s->run.own_percent, snap->self.cpu_percent);
 	else if (own)
-		canvas_printf(c, a.x + 1, a.y, a.w - 2, STYLE(WARN),
+		snprintf(text, sizeof text,
 			"! This console uses %.1f %% of a core itself: sample more slowly with -.",
 			snap->self.cpu_percent);
 	else
-		canvas_printf(c, a.x + 1, a.y, a.w - 2, STYLE(WARN),
+		snprintf(text, sizeof text,
 			"! The hypervisor takes %.0f %% of this machine: figures are disturbed.",
 			s->run.steal_percent);
+	canvas_clip(c, a.x + 1, a.y, a.w - 2, STYLE(WARN), text);
 	return true;
 }
 

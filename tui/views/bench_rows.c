@@ -36,14 +36,13 @@ static const struct live_arm *judged_arm(const struct live_case *k)
 
 /* Columns. */
 
+/* In full, so that a filter for a suite shows its cases too. */
 static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct bench_entry *n = entry_of(r);
-	const char *slash = n->k ? strchr(n->k->name, '/') : NULL;
 
 	*st = n->k ? STYLE(TEXT) : STYLE(STRONG);
-	/* Below a file its groups count too. */
-	snprintf(buf, cap, "%s", !n->k ? n->name : slash && !*n->k->file ? slash + 1 : n->k->name);
+	snprintf(buf, cap, "%s", n->k ? n->k->name : n->name);
 }
 
 static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
@@ -54,6 +53,7 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	} look[] = {{GLYPH_RING, ROLE_DIM}, {GLYPH_RIGHT, ROLE_BUSY}, {GLYPH_TICK, ROLE_GOOD},
 		{GLYPH_CROSS, ROLE_BAD}, {GLYPH_DASH, ROLE_DIM}};
 	const struct live_case *k = entry_of(r)->k;
+	const char *slash;
 	struct style st;
 	char text[160];
 	int x = a.x + (k ? 2 : 0);
@@ -64,7 +64,9 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 		x += 2;
 	}
 	name_text(r, text, sizeof text, &st);
-	canvas_clip(c, x, a.y, a.x + a.w - x, st, text);
+	/* Below its suite the case's own name is enough; below a file its groups count. */
+	slash = k && !*k->file ? strchr(text, '/') : NULL;
+	canvas_clip(c, x, a.y, a.x + a.w - x, st, slash ? slash + 1 : text);
 }
 
 static void state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
