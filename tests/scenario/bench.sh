@@ -125,7 +125,7 @@ key R
 wait own
 wait Benchmarks done: 1 measured
 END
-expect 'own suites run in the console' 0 '' "$BERTH" -H "unix://$TMPDIR/no-engine" --script bench.script
+expect 'own suites run in the console' 0 '' env BERTH_BENCH_LIVE= "$BERTH" -H "unix://$TMPDIR/no-engine" --script bench.script
 unset XDG_CONFIG_HOME
 
 # The history.
