@@ -150,7 +150,7 @@ void op_begin_small(struct op *op, struct files *f)
 	op->files = f;
 	op->outer = within;
 	op->cancels = atomic_load(&f->cancels);
-	op->job = job_new(NULL, "", "", "", true);
+	op->job = NULL;
 	op->shown = false;
 }
 
@@ -160,7 +160,6 @@ void op_publish(struct op *op, const char *unit, const char *name, ...)
 
 	if (op->shown)
 		return;
-	job_end(op->job, JOB_DONE, "");
 	va_start(ap, name);
 	show(op, unit, name, ap);
 	va_end(ap);
@@ -171,10 +170,8 @@ int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 	char text[JOB_TEXT_MAX];
 	va_list ap;
 
-	if (!op->shown) {
-		job_end(op->job, JOB_DONE, "");
+	if (!op->shown)
 		return rc;
-	}
 	va_start(ap, result);
 	vsnprintf(text, sizeof text, result, ap);
 	va_end(ap);

@@ -22,6 +22,8 @@ struct reading {
 	struct slab_chain *chain;
 };
 
+#define READER_FDS 16
+
 /* What one worker has for itself: memory, a part of the limit taken in advance, and counts that are
  * handed on now and then, so that workers do not fight for a cache line with every file. */
 struct reader {
@@ -30,8 +32,11 @@ struct reader {
 	uint64_t items, bytes;
 	const char *last; /* path of the file before, of which dir_len bytes name its directory */
 	size_t dir_len;
-	int dir;                      /* that directory, where many files of it come; -1 */
-	int hits;                     /* files found cached in a row */
+	int dir;       /* that directory, where many files of it come; -1 */
+	int hits;      /* files found cached in a row */
+	bool together; /* descriptors are closed many at once */
+	unsigned nfds;
+	int fds[READER_FDS];          /* read, and not closed yet */
 	const struct files_want *end; /* of the request */
 };
 

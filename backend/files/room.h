@@ -57,7 +57,7 @@ unsigned files_width(struct files *f); /* threads for work on cached data */
 /* One operation under way. */
 struct op {
 	struct files *files;
-	struct job *job;
+	struct job *job;        /* NULL: not shown */
 	const struct op *outer; /* that this one works for: stops with it; or NULL */
 	uint32_t cancels;
 	bool shown;
@@ -75,9 +75,15 @@ void op_within(const struct op *outer);
 /* Ends the job with `result`, or with e's sentence when rc is not 0.  Returns rc. */
 int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 	__attribute__((format(printf, 4, 5)));
+static inline void op_add(const struct op *op, uint64_t items, uint64_t bytes)
+{
+	if (op->job)
+		job_add(op->job, items, bytes, 0);
+}
 static inline bool op_stopped(const struct op *op)
 {
-	return job_cancelled(op->job) || (op->outer && job_cancelled(op->outer->job)) ||
+	return (op->job && job_cancelled(op->job)) ||
+		(op->outer && op->outer->job && job_cancelled(op->outer->job)) ||
 		atomic_load_explicit(&op->files->cancels, memory_order_relaxed) != op->cancels;
 }
 int op_cancelled(struct err *e); /* the sentence; -1 */

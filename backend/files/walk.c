@@ -121,7 +121,7 @@ void walk_show(struct walk *w)
 	if (w->op->shown || !w->verb)
 		return;
 	op_publish(w->op, "entries", "%s %s", w->verb, *w->start ? w->start : w->root->name);
-	job_add(w->op->job, atomic_load(&w->entries), 0, 0);
+	op_add(w->op, atomic_load(&w->entries), 0);
 }
 
 void walk_show_late(struct walk *w)
@@ -415,7 +415,7 @@ static void count(struct walk_worker *me, struct walk_dir *d)
 
 	if (w->max_entries && seen > w->max_entries)
 		atomic_store(&w->stop, true);
-	job_add(w->op->job, d->n, 0, 0);
+	op_add(w->op, d->n, 0);
 }
 
 static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l)
