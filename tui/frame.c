@@ -202,12 +202,15 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 	struct line l = {c, 1, y, c->columns - 1};
 	char status[128] = "";
 	enum tab_form form = TABS_FULL;
+	int crumb = 0;
 
 	if (v->ops->status)
 		v->ops->status(v, status, sizeof status);
 	if (status[0])
 		put_right(&l, 2, STYLE(ACCENT), status);
-	while (form < TABS_NUMBERS && l.x + tabs_width(a, form) > l.end)
+	if (a->npushed)
+		crumb = 4 + text_width(v->ops->name, strlen(v->ops->name));
+	while (form < TABS_NUMBERS && l.x + tabs_width(a, form) + crumb > l.end)
 		form++;
 	for (size_t i = 0; i < a->ntabs; i++) {
 		bool active = i == a->at, word = form < TABS_NUMBERS || active;

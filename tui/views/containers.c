@@ -53,6 +53,8 @@ static int compare_items(const void *a, const void *b)
 		return order;
 	/* A container the agent lives in comes before the ones of its tools. */
 	order = (strcmp(x->c->role, "tool") == 0) - (strcmp(y->c->role, "tool") == 0);
+	/* By what is the same for several, in the order of their names. */
+	order = order ? order : text_natural(x->c->name, y->c->name);
 	return order ? order : x->c < y->c ? -1 : x->c > y->c;
 }
 

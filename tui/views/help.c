@@ -228,7 +228,7 @@ static void help_status(struct view *v, char *buf, size_t cap)
 	if (s->filter.set)
 		snprintf(buf, cap, "help  find: %s", s->filter.text);
 	else
-		snprintf(buf, cap, "help: %s", s->of->name);
+		snprintf(buf, cap, "of %s", s->of->name);
 }
 
 const struct view_ops help_view = {

@@ -400,10 +400,10 @@ static void inspect_status(struct view *v, char *buf, size_t cap)
 	char name[64];
 
 	if (s->find.set)
-		snprintf(buf, cap, "inspect %s  find: %s", text_clean(name, sizeof name, s->name),
+		snprintf(buf, cap, "%s  find: %s", text_clean(name, sizeof name, s->name),
 			s->find.text);
 	else
-		snprintf(buf, cap, "inspect %s", text_clean(name, sizeof name, s->name));
+		snprintf(buf, cap, "%s", text_clean(name, sizeof name, s->name));
 }
 
 /* The value under the cursor; once more, the path to it. */
