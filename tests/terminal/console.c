@@ -637,7 +637,7 @@ static void test_hostile_logs(void **state)
 	term_expect(t, "wrong");
 	term_expect(t, "2 lines");
 	term_send(t, "2i");
-	term_expect(t, "inspect evil");
+	term_expect(t, "\u25b8 inspect");
 	out = term_output(t, &len);
 	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
 		assert_null(memmem(out, len, never[i], strlen(never[i])));
