@@ -6,6 +6,7 @@
  */
 #include "files/staging.h"
 
+#include <berth/clock.h>
 #include <berth/mem.h>
 
 #include <dirent.h>
@@ -17,10 +18,17 @@
 #include <unistd.h>
 
 #define LOCK_MS 10000
+#define VOLLEY 512 /* names unlinked before the next are looked for */
+#define WIDTH 16
+#define TRIED 16      /* names after which it is known how long one takes */
+#define SLOW_NS 50000 /* giving up the blocks of a file takes a disk as long, or far longer */
 
 struct pending {
 	char (*names)[STAGE_NAME_MAX]; /* directories in the stage, still to be taken apart */
 	size_t n, cap;
+	int64_t took; /* by unlinking so far, nanoseconds */
+	unsigned tried;
+	bool slow; /* it waits for the disk: many at once take no longer */
 };
 
 static void fail(struct files_tree_totals *t, int errnum, const char *name)
@@ -53,12 +61,80 @@ static int lift(struct staging *s, int dir, const char *name, struct pending *p)
 	return 0;
 }
 
+/* One name of a directory that is emptied. */
+struct doomed {
+	char *name;
+	bool link;
+	int error; /* of the unlinking */
+};
+
+/* Names that are unlinked at the same time, where each takes its time. */
+struct volley {
+	int fd;
+	const struct op *op;
+	struct doomed names[VOLLEY];
+	size_t n;
+	_Atomic size_t next;
+};
+
+static void unlink_one(int fd, struct doomed *d)
+{
+	d->error = unlinkat(fd, d->name, 0) < 0 ? errno : 0;
+}
+
+static void unlink_some(void *ctx, unsigned worker, struct crew *c)
+{
+	struct volley *v = ctx;
+	size_t i;
+
+	(void)worker;
+	(void)c;
+	while (!op_stopped(v->op) && (i = atomic_fetch_add(&v->next, 1)) < v->n)
+		unlink_one(v->fd, &v->names[i]);
+}
+
+static void after_unlink(struct staging *s, int fd, const struct doomed *d, const struct op *op,
+	struct pending *p, struct files_tree_totals *t)
+{
+	if (d->error == 0) {
+		t->files += !d->link;
+		t->links += d->link;
+		if (op)
+			op_add(op, 1, 0);
+	} else if (d->error == EISDIR || d->error == EPERM) {
+		/* Linux says EISDIR, POSIX allows EPERM. */
+		if (unlinkat(fd, d->name, AT_REMOVEDIR) == 0)
+			t->dirs++;
+		else if (lift(s, fd, d->name, p) < 0)
+			fail(t, errno, d->name);
+	} else if (d->error != ENOENT) {
+		fail(t, d->error, d->name);
+	}
+}
+
+static void fire(
+	struct staging *s, struct volley *v, struct pending *p, struct files_tree_totals *t)
+{
+	size_t done;
+
+	atomic_store(&v->next, 0);
+	crew_run(v->op->files->pool, v->n < WIDTH ? (unsigned)v->n : WIDTH, unlink_some, v);
+	done = atomic_load(&v->next);
+	for (size_t i = 0; i < v->n; i++) {
+		if (i < done)
+			after_unlink(s, v->fd, &v->names[i], v->op, p, t);
+		free(v->names[i].name);
+	}
+	v->n = 0;
+}
+
 /* Unlink the files of an open directory and lift its directories out of it. */
 static void empty(struct staging *s, int fd, const struct op *op, struct pending *p,
 	struct files_tree_totals *t)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct volley *v = NULL;
 	struct dirent *entry;
 
 	if (!d) {
@@ -68,25 +144,31 @@ static void empty(struct staging *s, int fd, const struct op *op, struct pending
 		return;
 	}
 	while (!(op && op_stopped(op)) && (entry = readdir(d)) != NULL) {
-		const char *name = entry->d_name;
+		struct doomed it = {entry->d_name, entry->d_type == DT_LNK, 0};
 
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		if (strcmp(it.name, ".") == 0 || strcmp(it.name, "..") == 0)
 			continue;
-		if (unlinkat(fd, name, 0) == 0) {
-			t->files += entry->d_type != DT_LNK;
-			t->links += entry->d_type == DT_LNK;
-			if (op)
-				job_add(op->job, 1, 0, 0);
-		} else if (errno == EISDIR || errno == EPERM) {
-			/* Linux says EISDIR, POSIX allows EPERM. */
-			if (unlinkat(fd, name, AT_REMOVEDIR) == 0)
-				t->dirs++;
-			else if (lift(s, fd, name, p) < 0)
-				fail(t, errno, name);
-		} else if (errno != ENOENT) {
-			fail(t, errno, name);
+		if (op && p->slow) {
+			if (!v)
+				v = xcalloc(1, sizeof *v);
+			v->fd = fd;
+			v->op = op;
+			it.name = xstrdup(it.name);
+			v->names[v->n++] = it;
+			if (v->n == VOLLEY)
+				fire(s, v, p, t);
+			continue;
 		}
+		int64_t begun = clock_mono_ns();
+
+		unlink_one(fd, &it);
+		p->took += clock_mono_ns() - begun;
+		p->slow = ++p->tried >= TRIED && p->took / p->tried > SLOW_NS;
+		after_unlink(s, fd, &it, op, p, t);
 	}
+	if (v && v->n)
+		fire(s, v, p, t);
+	free(v);
 	closedir(d);
 }
 
