@@ -228,6 +228,9 @@ int commit_batch(struct batch *b, struct err *e)
 		return -1;
 	if (op_stopped(&b->op))
 		return op_cancelled(e);
+	job_commit(b->op.job);
+	if (b->op.outer && b->op.outer->job)
+		job_commit(b->op.outer->job);
 	if (b->o->promise == FILES_ALL_OR_NOTHING)
 		return commit_journalled(b, e);
 	if (place_all(b, e) < 0)

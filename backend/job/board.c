@@ -321,6 +321,15 @@ void job_fail(struct job *j, const char *sentence)
 	slot_unlock(s);
 }
 
+void job_commit(struct job *j)
+{
+	if (!j->board)
+		return;
+	slot_lock(j->slot);
+	j->slot->cancellable = false;
+	slot_unlock(j->slot);
+}
+
 bool job_cancelled(const struct job *j)
 {
 	return atomic_load_explicit(&j->slot->cancel, memory_order_relaxed) == j->serial;

@@ -44,6 +44,8 @@ void job_total(struct job *j, uint64_t items, uint64_t bytes); /* may be called 
 void job_add(struct job *j, uint64_t items, uint64_t bytes, uint64_t failed);
 /* An item failed, and why: counted, and the first sentences are kept. */
 void job_fail(struct job *j, const char *sentence);
+/* From now on it goes through: stopping it would leave it half done.  Who asks is refused. */
+void job_commit(struct job *j);
 bool job_cancelled(const struct job *j); /* cheap: one relaxed load */
 void job_cancel(struct job *j);
 /* state: JOB_DONE, JOB_FAILED or JOB_CANCELLED; `result` a sentence.  j is gone afterwards. */

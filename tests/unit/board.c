@@ -99,6 +99,25 @@ static void test_own(void **state)
 	assert_int_equal(files_left(), 0);
 }
 
+/* What has to go through cannot be stopped any more. */
+static void test_commit(void **state)
+{
+	struct err e = ERR_INIT;
+	struct board *b = board_open("test", &e);
+	struct job *j = job_new(b, "write 3 files", "me", "files", true);
+	struct job_id id = job_id(j);
+
+	(void)state;
+	job_commit(j);
+	assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), 1);
+	assert_false(jobs[0].cancellable);
+	assert_int_equal(jobs_cancel(&id, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_false(job_cancelled(j));
+	job_end(j, JOB_DONE, "Done.");
+	board_close(b);
+}
+
 static void test_rate(void **state)
 {
 	struct board *b;
@@ -402,6 +421,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_commit),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_cancel_across),
 		cmocka_unit_test(test_hostile),
