@@ -227,6 +227,7 @@ static void copy(struct app *a)
 {
 	struct view *v = &app_top(a)->view;
 	AUTO_STR struct str out = STR_INIT;
+	size_t lines = 1;
 	char shown[48];
 
 	if (!v->ops->copy || !v->ops->copy(v, &out) || out.len == 0) {
@@ -241,8 +242,13 @@ static void copy(struct app *a)
 	}
 	if (a->screen)
 		screen_copy(a->screen, out.s, out.len);
-	app_say(a, ROLE_TEXT, "Copied: %s%s", text_clean(shown, sizeof shown, out.s),
-		out.len >= sizeof shown ? "\u2026" : "");
+	for (size_t i = 0; i + 1 < out.len; i++)
+		lines += out.s[i] == '\n';
+	if (lines > 1)
+		app_say(a, ROLE_TEXT, "Copied: %zu lines.", lines);
+	else
+		app_say(a, ROLE_TEXT, "Copied: %s%s", text_clean(shown, sizeof shown, out.s),
+			out.len >= sizeof shown ? "\u2026" : "");
 }
 
 /* Themes */

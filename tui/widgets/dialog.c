@@ -185,9 +185,10 @@ static int draw_ending(struct dialog *d, struct canvas *c, struct area in)
 
 	d->verb_box = (struct area){0};
 	if (d->word) {
-		snprintf(label, sizeof label, "Type %s and Enter", d->word);
-		canvas_clip(c, x, y - 1, in.w, d->said ? STYLE(DANGER) : STYLE(DIALOG),
-			d->said ? d->said : label);
+		snprintf(label, sizeof label,
+			d->said ? "%s: type %s and Enter" : "%sType %s and Enter",
+			d->said ? d->said : "", d->word);
+		canvas_clip(c, x, y - 1, in.w, d->said ? STYLE(DANGER) : STYLE(DIALOG), label);
 		prompt_draw(&d->typed, c, x, y, w, "> ");
 		canvas_under(c, (struct area){x, y, w, 1}, ROLE_DIALOG);
 		draw_button(c, in.x + in.w - 10, y, d->typed.len == 0, "Cancel", &d->cancel_box);
