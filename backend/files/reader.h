@@ -69,6 +69,14 @@ void task_drop(struct task *t); /* cancelled: close, forget */
 void reader_init(struct reader *me, struct reading *r);
 void reader_release(struct reader *me);
 void reader_flush(struct reader *me, struct reading *r);
+/* A file was read: close it, or (`together`) with the next ones, which saves a call for each: a
+ * twentieth of what reading a small cached file takes. */
+void reader_close(struct reader *me, int fd);
+void reader_close_all(struct reader *me); /* those not closed yet */
+
+int fast_openat(int dir, const char *path, int flags);
+/* With `trust` whatever it takes, else -1 and EAGAIN for what is not cached. */
+ssize_t fast_read(int fd, void *to, size_t n, off_t at, bool trust);
 
 /* Read a task from wherever it is to its end with blocking calls. */
 void task_block(struct reading *r, struct task *t);
