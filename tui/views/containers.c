@@ -346,9 +346,14 @@ static const char *why_empty(const struct containers *s, const struct snapshot *
 /* Names as wide as the longest, within a share that leaves the numbers their room. */
 static void fit_columns(struct containers *s, int w)
 {
-	int most = w / 5 + 4;
+	int most = w / 5 + 4, least;
 
 	s->columns[CONTAINER_NAME].ideal = (uint8_t)(s->longest < most ? s->longest : most);
+	/* A column of rates goes before names are cut to pieces. */
+	least = container_columns[CONTAINER_NAME].min;
+	if (w >= 60 && s->longest > least)
+		least = s->longest < most - 2 ? s->longest : most - 2;
+	s->columns[CONTAINER_NAME].min = (uint8_t)least;
 	s->columns[CONTAINER_NAME].grow = s->longest > most;
 	/* A few columns of curve are worth more than another column of numbers. */
 	s->columns[CONTAINER_CPU].min = w >= 60 ? 12 : 6;
