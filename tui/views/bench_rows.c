@@ -176,9 +176,9 @@ const size_t bench_ncolumns = COUNT(bench_columns);
 
 static bool of_suite(const struct live_case *k, const char *suite)
 {
-	size_t n = strlen(suite);
+	size_t n = suite ? strlen(suite) : 0;
 
-	return !*k->file && !strncmp(k->name, suite, n) && k->name[n] == '/';
+	return n && !*k->file && !strncmp(k->name, suite, n) && k->name[n] == '/';
 }
 
 static bool built_in(const struct live_case *k)
