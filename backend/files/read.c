@@ -17,7 +17,7 @@
 #include "files/ring.h"
 
 #define CHUNK 16      /* tasks a worker takes at a time */
-#define WIDE_FROM 96  /* cached files left for which waking a thread pays */
+#define WIDE_FROM 128 /* cached files left for which waking a thread pays */
 #define MISS_STREAK 3 /* after so many misses in a row the cache is not asked any more */
 #define MANY 8        /* files of a directory for which that is worth a descriptor */
 #define TRUST 2       /* files of a directory found cached, after which the next is taken to be */
