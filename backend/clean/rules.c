@@ -60,7 +60,7 @@ struct planning {
 	const struct policy *policy;
 	struct clean_plan *p;
 	struct arena *mem;
-	bool *going; /* per container: it is a candidate that nothing protects */
+	bool *going; /* per container: it is marked */
 };
 
 /* Containers. */
@@ -208,6 +208,8 @@ static void plan_container(struct planning *g, size_t i)
 	bool ours;
 	enum clean_reason why = rule_container(g->w, c, g->p->foreign, &ours);
 	struct clean_item *it = why ? add(g, CLEAN_CONTAINER, why) : NULL;
+	/* The packages installed in it are in it: offered, and the person's to mark. */
+	bool waits = ours && why == CLEAN_EXITED;
 
 	if (!it)
 		return;
@@ -216,12 +218,14 @@ static void plan_container(struct planning *g, size_t i)
 	it->foreign = !ours;
 	it->running = is_up(c->state);
 	it->owner = owner_of(g, ours, c->labels, c->nlabels);
-	it->why = arena_printf(g->mem, reasons[why].why, status_of(g, c));
+	it->why = arena_printf(g->mem,
+		waits ? "%s; its session goes on until `berth down`" : reasons[why].why,
+		status_of(g, c));
 	it->bytes = c->bytes;
 	it->made_ms = c->made_ms;
 	it->keep = kept(g, it, c->image, c->labels, c->nlabels);
-	it->marked = !it->keep;
-	g->going[i] = !it->keep;
+	it->marked = !it->keep && !waits;
+	g->going[i] = it->marked;
 }
 
 static bool has(const char *const *list, size_t n, const char *word)

@@ -22,9 +22,9 @@ struct batch_item {
 	size_t dir; /* index into batch.dirs */
 	uint64_t key;
 	struct stat old; /* valid with j.existed */
-	int fd;          /* of the new file: open until it is in place, or closed when it has a name */
-	int old_fd;      /* of the file replaced: its blocks are freed when this is closed, later */
-	bool staged;     /* j.stage is a name in the stage: of the new file or, swapped, of the old */
+	int fd;      /* of the new file: open until it is in place, or closed when it has a name */
+	int old_fd;  /* of the file replaced: its blocks are freed when this is closed, later */
+	bool staged; /* j.stage is a name in the stage: of the new file or, swapped, of the old */
 	bool placed;
 };
 

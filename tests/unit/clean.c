@@ -341,6 +341,37 @@ static void test_protection(void **state)
 	assert_non_null(strstr(p.item[2].keep, "another berth"));
 }
 
+/* It may hold packages that somebody installed: offered, but never by itself. */
+static void test_ended_agent_of_a_session(void **state)
+{
+	struct session record = {.name = "box", .engine = ENGINE, .session = "5e55"};
+	struct seen_container c = {.id = id_of[0],
+		.name = "box",
+		.image = "",
+		.image_id = "",
+		.status = "Exited (0)",
+		.state = CONTAINER_EXITED};
+	struct world w = {.engine = ENGINE,
+		.session = &record,
+		.nsessions = 1,
+		.container = &c,
+		.ncontainers = 1};
+	struct clean_plan p;
+
+	(void)state;
+	strcpy(record.id, id_of[0]);
+	c.labels = labels_of("box", PROVEN, "agent", "", &c.nlabels);
+	p = plan_of(&w, false, NULL);
+	assert_int_equal(p.n, 1);
+	assert_null(p.item[0].keep);
+	assert_false(p.item[0].marked);
+	assert_non_null(strstr(p.item[0].why, "its session goes on"));
+	/* After `down` it is what is left of it. */
+	w.nsessions = 0;
+	p = plan_of(&w, false, NULL);
+	assert_true(p.n == 1 && p.item[0].marked);
+}
+
 static void test_lock(void **state)
 {
 	int a, b;
@@ -490,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_protection),
+		cmocka_unit_test(test_ended_agent_of_a_session),
 		cmocka_unit_test(test_lock),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_hostile),
