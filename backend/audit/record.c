@@ -18,7 +18,7 @@ static inline void add(struct str *out, const char *s, size_t n)
 	out->s[out->len] = '\0';
 }
 
-#define ADD(out, literal) add(out, literal, sizeof literal - 1)
+#define ADD(out, literal) add(out, literal, sizeof(literal) - 1)
 
 const char *audit_phase_name(enum audit_phase p)
 {
@@ -149,7 +149,7 @@ static void add_member(struct str *out, const char *key, size_t key_len, const c
 	add_string(out, value, RECORD_TEXT_MAX);
 }
 
-#define ADD_MEMBER(out, key, value) add_member(out, key, sizeof key - 1, value)
+#define ADD_MEMBER(out, key, value) add_member(out, key, sizeof(key) - 1, value)
 
 static void add_number(struct str *out, const char *key, size_t key_len, uint64_t n)
 {
@@ -164,7 +164,7 @@ static void add_number(struct str *out, const char *key, size_t key_len, uint64_
 	add(out, digits + i, sizeof digits - i);
 }
 
-#define ADD_NUMBER(out, key, n) add_number(out, key, sizeof key - 1, n)
+#define ADD_NUMBER(out, key, n) add_number(out, key, sizeof(key) - 1, n)
 
 static void add_params(struct str *out, const struct audit_record *r)
 {
