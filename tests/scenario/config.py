@@ -127,7 +127,7 @@ expect("one that is not there yet", "later" in out and "not there yet" in out an
 status, _, err = check(write("evil.yaml", "agents:\n  \"\\e[31m\\a\": {workspace: ./work}\n"))
 expect("escapes are shown, not obeyed", status == 2 and "\x1b" not in err and "\a" not in err, repr(err))
 
-examples = sorted(glob.glob(f"{source}/configs/examples/*.yaml")) + [f"{source}/configs/team.yaml"]
+examples = sorted(glob.glob(f"{source}/configs/examples/*.yaml")) + [f"{source}/configs/team.yaml", f"{source}/configs/demo.yaml"]
 expect("there are examples", len(examples) > 10, examples)
 for example in examples:
     status, doc = document(example)

@@ -1,0 +1,68 @@
+#!/bin/bash
+# quickstart.sh - the README's first command, on a copy of this tree: what it starts, again, and gone.
+export DOCKER_HOST=$BERTH_TEST_ENGINE
+bad=0
+folder=$HOME/.local/share/berth-demo
+mkdir "$TMPDIR/tree" && cd "$TMPDIR/tree" || exit 1
+tar -C "$SRC" --exclude='./build*' --exclude=./.git -c . | tar -x || exit 1
+trap 'configs/quickstart --stop >/dev/null 2>&1' EXIT
+if command -v ccache >/dev/null; then
+	export CMAKE_C_COMPILER_LAUNCHER=ccache
+fi
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >../out 2>&1; then
+		echo "ok quickstart: $name"
+	else
+		echo "not ok quickstart: $name"
+		sed 's/^/# /' ../out | head -60
+		bad=1
+	fi
+}
+
+# soon COMMAND...: within ten seconds.
+soon() {
+	local _
+	for _ in {1..50}; do
+		"$@" && return
+		sleep 0.2
+	done
+	return 1
+}
+
+names() {
+	docker ps --format '{{.ID}} {{.Names}}' | grep -E ' berth-(primes|resting|demo-.*)$' | sort
+}
+
+computing() {
+	[ "$(build/berth exec primes -- pidof primes.sh | wc -w)" = 1 ]
+}
+
+printed() {
+	build/berth ps --json | /usr/bin/python3 -c '
+import json, sys
+rows = {c["name"]: c for c in json.load(sys.stdin)["containers"]}
+assert rows["berth-primes"]["agent"] == "primes", rows["berth-primes"]
+assert rows["berth-demo-chatter"]["agent"] in ("", None), rows["berth-demo-chatter"]'
+}
+
+gone() {
+	[ -z "$(names)" ] && [ ! -e "$folder" ] && ! docker image inspect berth-demo:1 &&
+		! docker volume ls -q | grep berth-home-berth-primes && ! docker network inspect berth-demo
+}
+
+check "it builds and starts the demo" configs/quickstart
+before=$(names)
+check "two agents and four other containers run" [ "$(wc -l <<<"$before")" = 6 ]
+check "one agent computes" soon computing
+check "one container writes logs" soon bash -c 'docker logs berth-demo-chatter 2>&1 | grep -q "step done"'
+check "berth ps shows them" printed
+check "a second run" configs/quickstart
+check "changes nothing" [ "$before" = "$(names)" ]
+check "and starts no second program" computing
+check "--stop" configs/quickstart --stop
+check "leaves nothing" gone
+check "and again, when all is gone" configs/quickstart --stop
+exit $bad
