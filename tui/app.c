@@ -169,6 +169,15 @@ struct view *app_view(struct app *a, const char *name)
 	return NULL;
 }
 
+void app_filtered(struct app *a, const struct view *v, const char *text)
+{
+	for (size_t i = 0; i < a->ntabs; i++)
+		if (v == &a->tab[i].view) {
+			free(a->tab[i].filter);
+			a->tab[i].filter = xstrdup(text);
+		}
+}
+
 /* Esc and q: the nearest thing that can be left. */
 static void back(struct app *a, bool may_quit)
 {
@@ -304,6 +313,9 @@ void app_click(struct app *a, int x, int y, bool twice)
 		deed_palette(a, chosen ? PROMPT_DONE : PROMPT_CANCELLED, chosen);
 		return;
 	}
+	/* What is being typed is for the view below it: that must stay the same one. */
+	if (a->prompting)
+		return;
 	for (size_t i = 0; i < a->ntabs; i++)
 		if (inside(a->tab_box[i], x, y))
 			app_show_tab(a, i);

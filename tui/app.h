@@ -40,6 +40,8 @@ void app_say(struct app *a, enum role role, const char *fmt, ...) /* the message
 	__attribute__((format(printf, 3, 4)));
 void app_switch(struct app *a, const char *view);       /* to the tab of that name */
 struct view *app_view(struct app *a, const char *name); /* to hand it something; NULL: none */
+/* A view has filtered itself by `text`: Esc clears that, and the prompt begins with it. */
+void app_filtered(struct app *a, const struct view *v, const char *text);
 void app_push(struct app *a, const struct view_ops *ops, void *seed); /* on top; Esc pops */
 void app_pop(struct app *a);
 /* Hand the terminal to a shell in a container until it ends. */

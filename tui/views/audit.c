@@ -166,6 +166,7 @@ void audit_view_about(struct view *v, const char *target)
 
 	snprintf(filter, sizeof filter, "target=%s", target);
 	audit_rows_open(&s->rows, filter, NULL);
+	app_filtered(v->app, v, filter);
 	s->opened = true;
 	s->follow = true;
 }

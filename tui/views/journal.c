@@ -204,6 +204,37 @@ static void take_list(struct journal *s, const struct event *e)
 	rebuild(s);
 }
 
+static void add_row(struct journal *s, const char *text, size_t len, int stream)
+{
+	s->row = mem_grow(s->row, &s->rows_cap, s->nrows + 1, sizeof *s->row);
+	s->row[s->nrows++] = (struct printed){text, len, stream};
+}
+
+static void fold(struct journal *s, int width)
+{
+	s->nrows = 0;
+	for (size_t i = 0; i < s->nstretches; i++) {
+		const char *at = s->text.s + s->stretch[i].from, *end = at + s->stretch[i].n;
+
+		while (at < end) {
+			const char *nl = memchr(at, '\n', (size_t)(end - at));
+			size_t len = (size_t)((nl ? nl : end) - at), from = 0;
+
+			/* What a terminal would take as "back to the start" ends the line too. */
+			if (len && at[len - 1] == '\r')
+				len--;
+			do {
+				size_t next = len ? wrap_next(at, len, from, width) : 0;
+
+				add_row(s, at + from, next - from, s->stretch[i].stream);
+				from = next;
+			} while (from < len);
+			at = nl ? nl + 1 : end;
+		}
+	}
+	s->width = width;
+}
+
 static void take_output(struct journal *s, const struct event *e)
 {
 	snprintf(s->problem, sizeof s->problem, "%s", e->err.kind ? e->err.msg : "");
@@ -224,7 +255,9 @@ static void take_output(struct journal *s, const struct event *e)
 		str_add(&s->text, p->bytes, p->n);
 	}
 	s->missed = e->missed;
-	s->width = 0;
+	/* At once, for the rows point into the text that was, and a key may look at them before they are drawn. */
+	if (s->width)
+		fold(s, s->width);
 	/* The command's own line may have changed with it. */
 	for (size_t i = 0; i < s->n && e->ncommands; i++)
 		if (s->commands[i].seq == e->commands[0].seq)
@@ -264,37 +297,6 @@ static const struct journal_command *shown_command(const struct journal *s)
 		if (s->commands[i].seq == s->seq)
 			return &s->commands[i];
 	return NULL;
-}
-
-static void add_row(struct journal *s, const char *text, size_t len, int stream)
-{
-	s->row = mem_grow(s->row, &s->rows_cap, s->nrows + 1, sizeof *s->row);
-	s->row[s->nrows++] = (struct printed){text, len, stream};
-}
-
-static void fold(struct journal *s, int width)
-{
-	s->nrows = 0;
-	for (size_t i = 0; i < s->nstretches; i++) {
-		const char *at = s->text.s + s->stretch[i].from, *end = at + s->stretch[i].n;
-
-		while (at < end) {
-			const char *nl = memchr(at, '\n', (size_t)(end - at));
-			size_t len = (size_t)((nl ? nl : end) - at), from = 0;
-
-			/* What a terminal would take as "back to the start" ends the line too. */
-			if (len && at[len - 1] == '\r')
-				len--;
-			do {
-				size_t next = len ? wrap_next(at, len, from, width) : 0;
-
-				add_row(s, at + from, next - from, s->stretch[i].stream);
-				from = next;
-			} while (from < len);
-			at = nl ? nl + 1 : end;
-		}
-	}
-	s->width = width;
 }
 
 static bool holds(const struct printed *r, const char *text)
