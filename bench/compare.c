@@ -118,6 +118,8 @@ void compare_arm(const struct history_case *old, const struct history_case *new,
 
 		compare_samples(va, a->n, vb, b->n, ba, bb, new->higher, threshold, ret);
 	}
+	if (!compare_judges(new, arm) && ret->change == CHANGE_SLOWER)
+		ret->change = CHANGE_MACHINE;
 	ret->alert = alert_slower > 0 && ret->change == CHANGE_SLOWER &&
 		ret->speed.high < 1 / (1 + alert_slower);
 }

@@ -160,14 +160,14 @@ void result_compare(struct results *r, struct result *x, const struct history_ca
 		struct compared *k = &x->changes[a];
 
 		compare_arm(old, &x->c, a, r->threshold, alert, k);
-		if (!compare_judges(&x->c, a) && k->change == CHANGE_SLOWER)
-			k->change = CHANGE_MACHINE;
-		if (k->alert)
-			snprintf(x->alert, sizeof x->alert,
-				"%s/%s is %.0f %% slower than %s, more than the %.0f %% that are "
-				"allowed",
-				x->c.suite, x->c.name, 100 * (1 / k->speed.point - 1),
-				r->baseline_word, 100 * alert);
+		if (!k->alert || (*x->alert && !x->alert_slower))
+			continue;
+		x->alert_slower = true;
+		snprintf(x->alert, sizeof x->alert,
+			"%s/%s is %.0f %% slower than %s, more than the %.0f %% that are "
+			"allowed",
+			x->c.suite, x->c.name, 100 * (1 / k->speed.point - 1), r->baseline_word,
+			100 * alert);
 	}
 }
 

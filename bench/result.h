@@ -35,8 +35,9 @@ struct result {
 	size_t ntargets;
 	bool compared; /* changes[] is filled for the arms that are judged */
 	struct compared changes[HISTORY_ARMS_MAX];
-	bool unconfirmed; /* flagged, but a second measurement did not show it */
-	char alert[256];  /* "": none */
+	bool unconfirmed;  /* flagged, but a second measurement did not show it */
+	char alert[256];   /* "": none */
+	bool alert_slower; /* ... and it is that of being slower than allowed */
 	struct trend_point *trend[HISTORY_ARMS_MAX];
 	size_t ntrend[HISTORY_ARMS_MAX];
 };

@@ -43,6 +43,7 @@ struct session {
 	struct job *job;
 	size_t index; /* of the case that runs */
 	uint64_t samples_told;
+	bool once_more; /* it is measured again: those samples are no part of the job */
 	int64_t painted_ns;
 	unsigned formats;
 	char out_dir[PATH_MAX];
@@ -72,15 +73,19 @@ static void sampled(void *ctx, const struct bench_run *r, size_t arm, double val
 
 	live_sample(&s->live, s->index, r, arm, value);
 	/* A measurement has as many series as it likes: the first one counts. */
-	if ((!r->what->measure || arm == 0) && s->samples_told < all) {
+	if (!s->once_more && (!r->what->measure || arm == 0) && s->samples_told < all) {
 		s->samples_told++;
 		job_add(s->job, 1, 0, 0);
 	}
 	if (now - s->painted_ns < 100000000)
 		return;
 	s->painted_ns = now;
-	snprintf(text, sizeof text, "%s/%s  %llu of %llu", r->suite->name, r->what->name,
-		(unsigned long long)s->samples_told, (unsigned long long)all);
+	if (s->once_more)
+		snprintf(text, sizeof text, "%s/%s  measuring once more", r->suite->name,
+			r->what->name);
+	else
+		snprintf(text, sizeof text, "%s/%s  %llu of %llu", r->suite->name, r->what->name,
+			(unsigned long long)s->samples_told, (unsigned long long)all);
 	job_current(s->job, text);
 	if (!s->quiet)
 		fprintf(stderr, "\r\033[K[%zu/%zu] %s", s->index + 1, s->plan.n, text);
@@ -104,19 +109,19 @@ static void measure(
 		close(steal_fd(&s->cwd));
 }
 
-/* What looks slower is measured once more before it is called so: a machine has bad minutes. */
+/* What looks slower is measured once more before it is called so: a machine has bad minutes.  Where
+ * that is cancelled or fails, what was seen first stands. */
 static void confirm(struct session *s, const struct planned *k, struct result *x,
-	const struct history_case *old)
+	const struct history_case *old, bool *was_cancelled)
 {
 	struct history_case again = {0};
-	bool was_cancelled;
 
-	job_current(s->job, "measuring once more");
 	live_say(&s->live, "It looks slower: it is measured once more.");
-	s->samples_told = (uint64_t)-1;
-	measure(s, k, &again, &was_cancelled);
-	x->unconfirmed = true;
-	for (size_t a = 0; !was_cancelled && a < again.narms && a < x->c.narms; a++) {
+	s->once_more = true;
+	measure(s, k, &again, was_cancelled);
+	s->once_more = false;
+	x->unconfirmed = !*was_cancelled && !strcmp(again.state, "ok");
+	for (size_t a = 0; a < again.narms && a < x->c.narms; a++) {
 		struct compared second;
 
 		compare_arm(old, &again, a, s->results.threshold, 0, &second);
@@ -124,7 +129,8 @@ static void confirm(struct session *s, const struct planned *k, struct result *x
 			x->unconfirmed = false;
 	}
 	if (x->unconfirmed) {
-		x->alert[0] = '\0';
+		if (x->alert_slower)
+			x->alert[0] = '\0';
 		for (size_t a = 0; a < x->c.narms; a++)
 			x->changes[a].alert = false;
 	}
@@ -163,7 +169,7 @@ static int one_case(struct session *s, const struct planned *k, struct err *e)
 
 		result_compare(&s->results, x, has ? &old : NULL);
 		if (result_slower(x))
-			confirm(s, k, x, &old);
+			confirm(s, k, x, &old, &was_cancelled);
 		history_case_release(&old);
 	}
 	if (s->history && (s->live.f || s->formats & FORMAT_HTML))
@@ -177,7 +183,7 @@ static int one_case(struct session *s, const struct planned *k, struct err *e)
 		report_case(stdout, &s->results, x);
 		fflush(stdout);
 	}
-	return 0;
+	return was_cancelled ? err_set(e, ERR_CANCELLED, "cancelled") : 0;
 }
 
 /* Two equal arms, first of all: how far apart this machine puts what is the same. */

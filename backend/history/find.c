@@ -2,6 +2,7 @@
 #include "history/room.h"
 
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,11 +16,12 @@
 	" kernel, fs, engine, versions, cores, memory_bytes, load_start, load_end, steal_percent,"     \
 	" others_percent, noise_low, noise_point, noise_high"
 
+/* A history may be somebody else's: what is in it goes to terminals. */
 static void text_of(sqlite3_stmt *s, int at, char *buf, size_t cap)
 {
 	const char *t = (const char *)sqlite3_column_text(s, at);
 
-	snprintf(buf, cap, "%s", t ? t : "");
+	text_clean(buf, cap, t ? t : "");
 }
 
 static double number_of(sqlite3_stmt *s, int at)
@@ -103,24 +105,27 @@ static void offer(struct history *h, const char *machine, char *buf, size_t cap)
 		"SELECT coalesce(nullif(release, ''), version), max(id) FROM run"
 		" WHERE (?1 IS NULL OR machine = ?1) GROUP BY 1 ORDER BY 2 DESC LIMIT 6",
 		NULL);
+	char name[HISTORY_NAME_MAX];
 	size_t used = 0;
 
 	buf[0] = '\0';
 	if (s && machine)
 		sqlite3_bind_text(s, 1, machine, -1, SQLITE_TRANSIENT);
-	while (s && sqlite3_step(s) == SQLITE_ROW && used < cap)
-		used += (size_t)snprintf(buf + used, cap - used, "%s%s", used ? ", " : "",
-			(const char *)sqlite3_column_text(s, 0));
+	while (s && sqlite3_step(s) == SQLITE_ROW && used < cap) {
+		text_of(s, 0, name, sizeof name);
+		used += (size_t)snprintf(buf + used, cap - used, "%s%s", used ? ", " : "", name);
+	}
 	sqlite3_finalize(s);
 }
 
 int history_find(struct history *h, const char *word, const char *machine, int64_t before,
 	struct history_run *ret, struct err *e)
 {
-	/* A run counts when it has a figure; which of them decides `condition` on ?3. */
+	/* A run counts when it has a figure; which of them decides `condition` on ?3.  For a release or version it
+	 * is one that ended: what was cancelled has only some of the figures, and would stand for it for good. */
 	static const char *const form =
 		"SELECT " RUN_COLUMNS " FROM run WHERE (?1 IS NULL OR machine = ?1)"
-		" AND (?2 = 0 OR id < ?2) AND EXISTS (SELECT 1 FROM result WHERE run = run.id)"
+		" AND (?2 = 0 OR id < ?2) AND EXISTS (SELECT 1 FROM result WHERE run = run.id AND result.state = 'ok')"
 		" AND (%s) ORDER BY id DESC LIMIT 1";
 	const char *bare = word[0] == 'v' && isdigit((unsigned char)word[1]) ? word + 1 : word;
 	const char *condition[4] = {0};
@@ -134,12 +139,12 @@ int history_find(struct history *h, const char *word, const char *machine, int64
 	else if (word[0] == '#')
 		condition[n++] = "id = CAST(?4 AS INTEGER)";
 	else if (word[0] == '!' && word[1])
-		condition[n++] = "release NOT IN ('', substr(?3, 2))";
+		condition[n++] = "release NOT IN ('', substr(?3, 2)) AND state = 'done'";
 	else if (is_day(word))
 		condition[n++] = "strftime('%Y-%m-%d', started_ms / 1000, 'unixepoch') = ?3";
 	else {
-		condition[n++] = "release IN (?3, 'v' || ?3)";
-		condition[n++] = "version = ?3 AND release = ''";
+		condition[n++] = "release IN (?3, 'v' || ?3) AND state = 'done'";
+		condition[n++] = "version = ?3 AND release = '' AND state = 'done'";
 		if (is_hex(word))
 			condition[n++] = "substr(commit_id, 1, length(?3)) = ?3";
 	}

@@ -156,6 +156,34 @@ static void test_alert(void **state)
 	}
 }
 
+/* Everything got slower, the peer that is the baseline too: the machine, and no alert of either arm. */
+static void test_baseline_raises_no_alert(void **state)
+{
+	struct prng r = {8};
+	struct history_sample old[2][N] = {{{0}}}, new[2][N] = {{{0}}};
+	struct history_case a = {.baseline = 0, .narms = 2}, b;
+	struct compared k;
+
+	(void)state;
+	strcpy(a.arms[0].name, "peer");
+	strcpy(a.arms[1].name, "create");
+	b = a;
+	for (int arm = 0; arm < 2; arm++) {
+		for (int s = 0; s < N; s++) {
+			old[arm][s].value = timing(&r, 1, 0.02);
+			new[arm][s].value = timing(&r, 1.35, 0.02);
+		}
+		a.arms[arm].v = old[arm];
+		b.arms[arm].v = new[arm];
+		a.arms[arm].n = b.arms[arm].n = N;
+	}
+	for (size_t arm = 0; arm < 2; arm++) {
+		compare_arm(&a, &b, arm, THRESHOLD, 0.20, &k);
+		assert_int_equal(k.change, CHANGE_MACHINE);
+		assert_false(k.alert);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_noise_is_no_proof),
 		cmocka_unit_test(test_machine_and_direction),
 		cmocka_unit_test(test_alert),
+		cmocka_unit_test(test_baseline_raises_no_alert),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,8 +50,8 @@ static struct history *opened(void)
 	return h;
 }
 
-static int64_t add_run(struct history *h, const char *release, const char *commit, int64_t ms,
-	const char *machine, double value)
+static int64_t add_ended(struct history *h, const char *release, const char *commit, int64_t ms,
+	const char *machine, double value, const char *end)
 {
 	struct history_sample v[3] = {
 		{.value = value, .read_bytes = 7, .peak_bytes = UINT64_MAX / 4},
@@ -76,11 +76,17 @@ static int64_t add_run(struct history *h, const char *release, const char *commi
 	c.arms[1].n = 2;
 	assert_int_equal(history_begin(h, &r, &e), 0);
 	assert_int_equal(history_add_case(h, r.id, &c, &e), 0);
-	strcpy(r.state, "done");
+	strcpy(r.state, end);
 	r.ended_ms = ms + 1000;
 	r.noise_point = 1.5;
 	assert_int_equal(history_end(h, &r, &e), 0);
 	return r.id;
+}
+
+static int64_t add_run(struct history *h, const char *release, const char *commit, int64_t ms,
+	const char *machine, double value)
+{
+	return add_ended(h, release, commit, ms, machine, value, "done");
 }
 
 static int64_t found(struct history *h, const char *word, const char *machine, int64_t before)
@@ -96,7 +102,7 @@ static void test_find(void **state)
 	struct history *h = opened();
 	struct history_case c = {0};
 	struct err e = ERR_INIT;
-	int64_t a, b, other;
+	int64_t a, b, other, cut;
 
 	(void)state;
 	assert_int_equal(found(h, "last", NULL, 0), -ERR_NOT_FOUND);
@@ -116,6 +122,12 @@ static void test_find(void **state)
 	assert_int_equal(found(h, "last", "m", b), a);
 	assert_int_equal(found(h, "previous", "m", 0), b); /* the newest of all is other's */
 	assert_int_equal(found(h, "#1", "m", 0), a);
+	/* What was cancelled stands for no release: only its number, commit or place finds it. */
+	cut = add_ended(h, "v0.1.15", "dddd4444", 1763683200000, "m", 4, "cancelled");
+	assert_int_equal(found(h, "v0.1.15", "m", 0), -ERR_NOT_FOUND);
+	assert_int_equal(found(h, "!v0.2.0", "m", 0), a);
+	assert_int_equal(found(h, "dddd", "m", 0), cut);
+	assert_int_equal(found(h, "last", "m", 0), cut);
 	assert_int_equal(found(h, "x' OR 1 = 1 --", NULL, 0), -ERR_NOT_FOUND);
 	assert_int_equal(history_case(h, b, "files", "read", &c, &e), 0);
 	assert_int_equal(c.narms, 2);
@@ -123,7 +135,7 @@ static void test_find(void **state)
 	assert_int_equal(c.arms[1].n, 2);
 	assert_true(c.arms[0].v[1].value == 3 && c.arms[0].v[1].user_s == 0.25);
 	assert_true(c.arms[0].v[0].peak_bytes == UINT64_MAX / 4);
-	assert_string_equal(c.notes, "a \"note\"\twith 'quotes'");
+	assert_string_equal(c.notes, "a \"note\" with 'quotes'");
 	history_case_release(&c);
 	assert_int_equal(history_case(h, b, "files", "write", &c, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
