@@ -167,6 +167,16 @@ static bool segment_ends_at_head(struct chain *c)
 		st.st_nlink > 0 && (uint64_t)st.st_size == c->head.offset;
 }
 
+/* Is there one behind the head's? */
+static bool next_segment(struct chain *c)
+{
+	char name[SEGMENT_NAME];
+
+	return c->head.seq + 1 != c->segment &&
+		faccessat(c->dir, segment_name(name, c->head.seq + 1), F_OK, AT_SYMLINK_NOFOLLOW) ==
+		0;
+}
+
 /* Another process may have appended, rotated or died since we last held the lock. */
 static int look_again(struct chain *c, struct err *e)
 {
@@ -185,7 +195,8 @@ static int look_again(struct chain *c, struct err *e)
 		c->head = now;
 		c->dirty = false;
 		memcpy(c->raw, raw, HEAD_SIZE);
-		if (segment_ends_at_head(c))
+		/* Only a power failure leaves a head from before a rotation, so the first look is enough. */
+		if (segment_ends_at_head(c) && (c->open || !next_segment(c)))
 			return 0;
 	}
 	return chain_repair(c, raw, n, e);

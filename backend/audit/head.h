@@ -2,9 +2,10 @@
  * head.h - the head file: where the acknowledged end of the log is, and the lock of all writers.
  *
  * One line of text, padded to HEAD_SIZE, overwritten in place while the lock is held, after
- * fdatasync of the segment returned: so it never says more than what is on disk.  It is not synced
- * itself: after a crash of the machine it may be behind, and whoever writes next reads on from
- * where it points. After a crash of a process alone it is exact, and a record that it names but is
+ * fdatasync of the segment returned: so it never says more than what is on disk.  It is synced
+ * itself only with the first record, when a segment is full, and before segments are pruned: after
+ * a crash of the machine it may be behind, and whoever writes next reads on from where it points,
+ * into the segments that follow. After a crash of a process alone it is exact, and a record that it names but is
  * not there was removed.
  */
 #ifndef BERTH_AUDIT_HEAD_H

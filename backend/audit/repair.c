@@ -104,6 +104,26 @@ static int walk_on(struct chain *c, struct walk *w, struct err *e)
 	}
 }
 
+/* After a power failure the head may name a segment that was full long ago. */
+static int walk_segments(struct chain *c, struct walk *w, struct err *e)
+{
+	for (;;) {
+		struct err why = ERR_INIT;
+		struct stat st;
+
+		if (walk_on(c, w, e) < 0)
+			return -1;
+		if (fstat(c->segfd, &st) < 0)
+			return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
+		if ((uint64_t)st.st_size != w->h->offset || w->h->seq + 1 == c->segment)
+			return 0;
+		if (chain_open_segment(c, w->h->seq + 1, false, &why) < 0)
+			return why.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &why);
+		w->h->segment = c->segment;
+		w->h->offset = 0;
+	}
+}
+
 struct torn {
 	char bytes[32], sha256[AUDIT_HEX], kept_as[64];
 };
@@ -271,7 +291,7 @@ int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e)
 {
 	struct walk w = {.h = &c->head, .anchored = true};
 	struct torn torn;
-	uint64_t before;
+	struct head before;
 	struct stat st;
 
 	if (n != HEAD_SIZE || !head_parse(raw, &c->head)) {
@@ -292,10 +312,10 @@ int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e)
 		return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
 	if ((uint64_t)st.st_size < c->head.offset)
 		return damaged(c, true, e);
-	before = c->head.seq;
-	if (walk_on(c, &w, e) < 0)
+	before = c->head;
+	if (walk_segments(c, &w, e) < 0)
 		return -1;
 	c->tip = c->head;
-	c->dirty |= c->head.seq != before;
+	c->dirty |= c->head.seq != before.seq || c->head.segment != before.segment;
 	return set_aside_rest(c, &torn, e) < 0 ? -1 : note_torn(c, &torn, e);
 }

@@ -148,13 +148,13 @@ bool chain_last_out(struct chain *c)
 int chain_rotate(struct chain *c, struct err *e)
 {
 	int old = c->segfd;
-	uint64_t size = c->head.offset;
+	struct head was;
 
 	if (c->head.offset < c->o.segment_bytes || c->low || c->broken.kind)
 		return 0;
 	if (c->head.seq != c->head.signed_seq && chain_checkpoint(c, e) < 0)
 		return -1;
-	size = c->head.offset;
+	was = c->head;
 	c->segfd = -1;
 	if (chain_open_segment(c, c->head.seq + 1, true, e) < 0) {
 		c->segfd = old;
@@ -163,10 +163,23 @@ int chain_rotate(struct chain *c, struct err *e)
 	c->head.segment = c->segment;
 	c->head.offset = 0;
 	c->tip = c->head;
-	chain_write_head(c);
+	/* Others would go on in the old one. */
+	if (chain_write_head(c) < 0) {
+		err_sys(e, errno, "Cannot write the audit log's head");
+		close(c->segfd);
+		c->segfd = old;
+		c->segment = was.segment;
+		c->head = c->tip = was;
+		c->dirty = true;
+		return -1;
+	}
 	/* Gives back what was allocated ahead. */
-	c->sys->ftruncate(old, (off_t)size);
+	c->sys->ftruncate(old, (off_t)was.offset);
 	close(old);
+	/* A power failure could leave the head that names the old one: chain_repair finds its way from
+	 * there, but only while the old one is there. */
+	if (c->sys->fsync(c->headfd) < 0)
+		return err_sys(e, errno, "Cannot make the audit log's head durable");
 	if (c->o.keep_bytes || c->o.keep_ms)
 		return chain_prune(c, c->o.keep_ms, c->o.keep_bytes, NULL, e);
 	return 0;
@@ -226,11 +239,19 @@ static int choose(struct chain *c, const struct segments *s, int64_t keep_ms, ui
 void chain_finish_prune(struct chain *c)
 {
 	struct segments s;
+	size_t n = 0;
 
 	if (segments_list(c->dir, &s, NULL) < 0)
 		return;
+	while (n + 1 < s.n && s.v[n + 1].first <= c->head.pruned_to + 1)
+		n++;
+	/* A head that named what is gone would look like damage after a power failure. */
+	if (!n || c->sys->fsync(c->headfd) < 0) {
+		segments_release(&s);
+		return;
+	}
 	/* Oldest first: what remains of an interrupted run is still a whole tail. */
-	for (size_t i = 0; i + 1 < s.n && s.v[i + 1].first <= c->head.pruned_to + 1; i++) {
+	for (size_t i = 0; i < n; i++) {
 		char name[SEGMENT_NAME + 4];
 
 		c->sys->unlinkat(c->dir, segment_name(name, s.v[i].first), 0);

@@ -147,6 +147,59 @@ static void test_any_call_fails(void **state)
 	log_dir_free(dir);
 }
 
+/* The head is not synced with each record: a power failure brings an older one back. */
+static void test_power_failure(void **state)
+{
+	enum { FROM_THE_START, AS_SYNCED, PRUNED, CASES };
+
+	(void)state;
+	for (int c = 0; c < CASES; c++) {
+		char *dir = memory_dir_new(), *path = log_path(dir, "head"), *last, *old = NULL;
+		struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+		struct ack acks[60];
+		struct err e = ERR_INIT;
+		struct head head;
+		struct audit *a;
+		uint64_t next;
+
+		memset(&plan, 0, sizeof plan);
+		a = open_log(dir, &e);
+		assert_non_null(a);
+		for (int i = 0; i < 60; i++) {
+			snprintf(acks[i].name, sizeof acks[i].name, "%d", i);
+			r.name = acks[i].name;
+			assert_int_equal(audit_write(a, &r, &acks[i].seq, &e), 0);
+			if (!i)
+				old = file_read(path, NULL);
+		}
+		if (c == PRUNED)
+			assert_int_equal(audit_prune(a, 0, 8000, NULL, &e), 0);
+		audit_close(a);
+		next = log_verify(dir, NULL).last_seq + 1;
+		/* Never older than the segment: of others nothing is to be seen when they were pruned. */
+		last = log_segment(dir, -1);
+		assert_true(head_parse(plan.head_on_disk, &head));
+		assert_int_equal(head.segment, strtoull(strrchr(last, '/') + 1, NULL, 10));
+		if (c == PRUNED)
+			assert_true(head.pruned_to > 0);
+		file_write(path, c == FROM_THE_START ? old : plan.head_on_disk, HEAD_SIZE);
+		expect_clean(dir, "after a power failure");
+		a = open_log(dir, &e);
+		assert_non_null(a);
+		r.name = "next";
+		assert_int_equal(audit_write(a, &r, &acks[0].seq, &e), 0);
+		assert_int_equal(acks[0].seq, next);
+		snprintf(acks[0].name, sizeof acks[0].name, "next");
+		audit_close(a);
+		expect_clean(dir, "after a power failure and another record");
+		expect_held(dir, acks, COUNT(acks), "after a power failure");
+		free(old);
+		free(last);
+		free(path);
+		log_dir_free(dir);
+	}
+}
+
 static void test_grouped_are_told(void **state)
 {
 	char *dir = log_dir_new();
@@ -423,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_fsync_fails),
 		cmocka_unit_test(test_one_fdatasync),
 		cmocka_unit_test(test_write_fails),
+		cmocka_unit_test(test_power_failure),
 		cmocka_unit_test(test_grouped_are_told),
 		cmocka_unit_test(test_large_batch_fails),
 		cmocka_unit_test(test_any_call_fails),
