@@ -343,6 +343,7 @@ static int copy_link(
 	char target[4097];
 	ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
 	struct stat st;
+	int saved;
 
 	if (n < 0 || fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
@@ -363,9 +364,13 @@ static int copy_link(
 	struct timespec times[2] = {st.st_atim, st.st_mtim};
 
 	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
-	if (x->o->keep_owner && (st.st_uid != geteuid() || st.st_gid != getegid()))
-		return fchownat(to_dir, to_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
-	return 0;
+	if (!x->o->keep_owner || (st.st_uid == geteuid() && st.st_gid == getegid()) ||
+		fchownat(to_dir, to_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	saved = errno;
+	unlinkat(to_dir, to_name, 0);
+	errno = saved;
+	return -1;
 }
 
 /* --- directories --- */
@@ -385,10 +390,14 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
 	if (!d->parent && whole(x->to))
 		return path_open(x->to_root, ".", O_RDONLY | O_DIRECTORY);
 	parent = path_parent(x->to_root, path, NULL, &leaf, NULL);
-	if (parent < 0 ||
-		(mkdirat(parent, leaf, 0700) < 0 &&
-			!(errno == EEXIST && (x->o->resume || x->o->overwrite))))
+	if (parent < 0)
 		return -1;
+	if (mkdirat(parent, leaf, 0700) == 0) {
+		if (!d->parent)
+			x->totals.made = true;
+	} else if (errno != EEXIST || !(x->o->resume || x->o->overwrite)) {
+		return -1;
+	}
 	return openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -532,6 +541,8 @@ static int copy_one(struct copying *x, int from_dir, const char *leaf, const str
 	}
 	if (rc < 0)
 		rc = errno == ECANCELED ? op_cancelled(e) : path_error(e, errno, "copy", from);
+	/* One that failed is gone again. */
+	x->totals.made = rc == 0 && !x->o->overwrite && !x->o->resume;
 	add_totals(&x->totals, &w.t);
 	free(w.buf);
 	return rc;

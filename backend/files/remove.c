@@ -435,8 +435,8 @@ static int move_far(const struct op *op, struct files *f, struct files_root *r, 
 	rc = files_copy(f, r, from, r, to, &o, t, e);
 	op_within(NULL);
 	if (rc < 0) {
-		/* Without `overwrite` all that is there is ours. */
-		if (!overwrite && !(e && e->kind == ERR_CONFLICT))
+		/* What somebody else put there, or it is under another name, stays. */
+		if (t->made)
 			files_delete(f, r, to, true, &gone, NULL);
 		return -1;
 	}

@@ -301,6 +301,7 @@ struct files_copy_options {
 
 struct files_tree_totals {
 	uint64_t files, dirs, links, bytes, skipped, reflinked, errors;
+	bool made;        /* of a copy: `to` itself is there, was not before, and is its work */
 	struct err first; /* of the errors */
 };
 /* `from` below `from_root` becomes `to` below `to_root` (not: a child of it).  "." is the whole root:

@@ -30,6 +30,13 @@ text=$("$BERTH" files delete --root over --recursive mnt 2>&1)
 result $? 'a mount point stays'
 umount over/mnt
 
+# Moved onto itself, under the name that a second mount gives it: refused, and the file stays.
+mkdir over/data && echo only >over/data/x && mount --bind over/data over/mnt && mounted+=("$PWD/over/mnt")
+"$BERTH" files move --root over data/x mnt/x 2>/dev/null
+[ $? = 4 ] && [ "$(cat over/data/x)" = only ]
+result $? 'a file moved onto itself through a mount stays'
+umount over/mnt
+
 # A full disk: the batch fails as a whole, the old files stay, nothing is left over.
 mkdir -p full from
 mount -t tmpfs -o size=4m,nr_inodes=200 none full || { echo "tmpfs cannot be mounted here"; exit 77; }

@@ -26,6 +26,7 @@ static const char *const call_names[] = {
 static int fail_call = -1, fail_at, fail_errno, calls[CALLS];
 static int flushes_after_failure;
 static bool failed, armed, no_unnamed;
+static void (*far)(void); /* every rename is one to another file system: what happens meanwhile */
 
 static bool fails(enum call c)
 {
@@ -59,6 +60,11 @@ int syncfs(int fd)
 
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 {
+	if (far && strcmp(from, "from") == 0) {
+		far();
+		errno = EXDEV;
+		return -1;
+	}
 	return fails(RENAME) ? -1 : REAL(renameat2)(a, from, b, to, flags);
 }
 
@@ -208,6 +214,57 @@ static void test_every_call(void **state)
 	assert_true(tried > 100);
 }
 
+static void nothing(void)
+{
+}
+
+static void moved_by_another(void)
+{
+	rename(tree_path("root/m/from"), tree_path("root/m/to"));
+}
+
+static enum err_kind move_far(struct files *f, void (*meanwhile)(void))
+{
+	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
+	struct files_tree_totals t;
+	struct err e = ERR_INIT;
+
+	far = meanwhile;
+	files_move(f, r, "m/from", "m/to", false, &t, &e);
+	far = NULL;
+	files_root_close(r);
+	return e.kind;
+}
+
+/* A move to another file system that fails takes away what it made there, and nothing else. */
+static void test_move_far(void **state)
+{
+	struct files *f =
+		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
+
+	(void)state;
+	tree_text("root/m/from", "the only one");
+	assert_int_equal(move_far(f, nothing), ERR_NONE);
+	assert_true(!tree_exists("root/m/from") && tree_has("root/m/to", "the only one"));
+	/* Two did the same. */
+	tree_text("root/m/from", "the only one");
+	assert_int_equal(move_far(f, moved_by_another), ERR_NOT_FOUND);
+	assert_true(tree_has("root/m/to", "the only one"));
+	/* Both are one file, as through a bind mount. */
+	assert_int_equal(link(tree_path("root/m/to"), tree_path("root/m/from")), 0);
+	assert_int_equal(move_far(f, nothing), ERR_REFUSED);
+	assert_true(
+		tree_has("root/m/from", "the only one") && tree_has("root/m/to", "the only one"));
+	/* A tree with something in it that cannot be copied. */
+	assert_int_equal(unlink(tree_path("root/m/from")), 0);
+	assert_int_equal(unlink(tree_path("root/m/to")), 0);
+	tree_text("root/m/from/d/f", "f");
+	assert_int_equal(mkfifo(tree_path("root/m/from/pipe"), 0600), 0);
+	assert_int_not_equal(move_far(f, nothing), ERR_NONE);
+	assert_true(tree_has("root/m/from/d/f", "f") && !tree_exists("root/m/to"));
+	files_close(f);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -225,7 +282,10 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_call)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_call),
+		cmocka_unit_test(test_move_far),
+	};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }
