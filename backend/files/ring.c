@@ -100,18 +100,21 @@ unsigned ring_read(
 {
 	struct reader me;
 	unsigned flying = 0, most = 0;
-	size_t next = 0;
+	size_t next = 0, nagain = 0;
+	/* Out of descriptors: these come again.  They were in flight, so there are never more. */
+	AUTO_FREE struct task **again = NULL;
 
 	reader_init(&me, r);
 	if (depth > ring->depth)
 		depth = ring->depth;
-	while (next < n || flying > 0) {
+	again = xmalloc(depth * sizeof(struct task *));
+	while (next < n || nagain > 0 || flying > 0) {
 		struct io_uring_cqe *cqe;
 		unsigned head, seen = 0;
 		bool stopped = op_stopped(&r->op);
 
-		while (next < n && flying < depth) {
-			struct task *t = tasks[next++];
+		while ((next < n || nagain > 0) && flying < depth) {
+			struct task *t = nagain > 0 ? again[--nagain] : tasks[next++];
 
 			t->me = &me;
 
@@ -139,13 +142,11 @@ unsigned ring_read(
 				task_drop(t);
 				flying--;
 			} else if (t->fd < 0 && (cqe->res == -EMFILE || cqe->res == -ENFILE)) {
-				/* Out of descriptors: it comes again when others gave theirs back.
-				 */
 				flying--;
 				if (flying == 0 && seen == 1)
-					task_block(r, t);
+					task_block(r, t); /* nobody here gives one back */
 				else
-					tasks[--next] = t;
+					again[nagain++] = t;
 				depth = flying > 1 ? flying : 1;
 			} else if (advance(r, t, cqe->res)) {
 				submit(ring, r, t);

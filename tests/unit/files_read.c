@@ -384,6 +384,44 @@ static void test_few_descriptors(void **state)
 	}
 }
 
+/* Opens that end in another order than they began, and fail for want of descriptors: names that were
+ * never looked at have to be waited for, the others not. */
+static void test_few_descriptors_out_of_order(void **state)
+{
+	enum { FILES = 16, ROUNDS = 200 };
+	struct files_want want[FILES];
+	char name[FILES][32];
+	struct rlimit old, few;
+	struct files_reading *r;
+
+	(void)state;
+	use(FILES_AVOID_CACHED);
+	getrlimit(RLIMIT_NOFILE, &old);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < FILES; i++) {
+			if (i % 4 < 3)
+				snprintf(name[i], sizeof name[i], "few/no%d.%d", i, round);
+			else
+				snprintf(name[i], sizeof name[i], "few/%d", i);
+			want[i] = (struct files_want){.path = name[i]};
+		}
+		few = old; /* in the first round enough for the ring, too */
+		few.rlim_cur = (rlim_t)tree_open_fds() + (round ? 1 : 16);
+		setrlimit(RLIMIT_NOFILE, &few);
+		assert_int_equal(
+			files_read(f, root, want, FILES, &(struct files_read_options){0}, &r, NULL),
+			0);
+		setrlimit(RLIMIT_NOFILE, &old);
+		assert_int_equal(r->failed, FILES / 4 * 3);
+		for (int i = 0; i < FILES; i++)
+			if (i % 4 < 3)
+				assert_int_equal(r->items[i].err->kind, ERR_NOT_FOUND);
+			else
+				assert_string_equal(r->items[i].bytes, name[i]);
+		files_reading_free(r);
+	}
+}
+
 static _Atomic bool stop;
 
 /* Writes the file in place, one letter after the other, and by rename, without end. */
@@ -558,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_beyond_path_max),
 		cmocka_unit_test(test_token),
 		cmocka_unit_test(test_few_descriptors),
+		cmocka_unit_test(test_few_descriptors_out_of_order),
 		cmocka_unit_test(test_replaced_while_read),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_disk),
