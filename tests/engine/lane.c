@@ -168,6 +168,26 @@ static void test_supervisor_killed(void **state)
 	forget(&o);
 }
 
+/* More orphans at once than a small list holds: the init ends all of them and goes on to reap. */
+static void test_supervisor_of_many_killed(void **state)
+{
+	pid_t guest = init_of();
+	struct output o;
+	struct run_result r;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		r = good(&o, 0,
+			"i=0; while [ $i -lt 400 ]; do (sleep 1000 &); i=$((i+1)); done; kill -9 $PPID; sleep 1000");
+		assert_int_equal(r.ended, ENDED_SIGNAL);
+		forget(&o);
+		alone(guest);
+	}
+	r = good(&o, 60000, "echo fine");
+	assert_string_equal(o.text[1].s, "fine\n");
+	forget(&o);
+}
+
 /* The host stops the init, which ends stopped supervisors, and the command's supervisor: nobody can answer, and
  * the host must act. */
 static void *stop_supervisor(void *arg)
@@ -489,6 +509,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supervisor_killed),
+		cmocka_unit_test(test_supervisor_of_many_killed),
 		cmocka_unit_test(test_guest_does_not_answer),
 		cmocka_unit_test(test_nothing_left),
 		cmocka_unit_test(test_many_at_once),

@@ -72,20 +72,16 @@ static void forget(pid_t pid)
 		}
 }
 
-/* What reparented to us without being a supervisor belonged to one that was killed. */
+/* What reparented to us without being a supervisor belonged to one that was killed.  One pass: the ends of these
+ * are told by SIGCHLD too, and what reparents by them is found then. */
 static void kill_strays(void)
 {
-	pid_t kids[256];
-	bool again = true;
+	static pid_t kids[GUEST_PROCESSES_MAX]; /* untouched pages cost nothing */
+	int n = guest_children(getpid(), kids, GUEST_PROCESSES_MAX);
 
-	while (again) {
-		int n = guest_children(getpid(), kids, 256);
-
-		again = false;
-		for (int i = 0; i < n; i++)
-			if (!is_supervisor(kids[i]) && !kill(kids[i], SIGKILL))
-				again |= n == 256;
-	}
+	for (int i = 0; i < n; i++)
+		if (!is_supervisor(kids[i]))
+			kill(kids[i], SIGKILL);
 }
 
 /*

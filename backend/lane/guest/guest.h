@@ -12,6 +12,8 @@
 
 #include "lane/wire_io.h"
 
+#define GUEST_PROCESSES_MAX 32768 /* seen at once; more are found when these have ended */
+
 /* Where the definition allows sudo the guest is root, so that it can end what sudo started, and commands
  * become this user; else all is one user. */
 struct guest_user {

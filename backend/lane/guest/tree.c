@@ -22,14 +22,12 @@
 
 #include "guest.h"
 
-#define PROCESSES_MAX 32768
-
 struct process {
 	pid_t pid, parent;
 	bool below;
 };
 
-static struct process table[PROCESSES_MAX]; /* untouched pages cost nothing */
+static struct process table[GUEST_PROCESSES_MAX]; /* untouched pages cost nothing */
 
 int64_t guest_now_ns(void)
 {
@@ -72,7 +70,7 @@ static int read_table(void)
 
 	if (!d)
 		return 0;
-	while (n < PROCESSES_MAX && (e = readdir(d))) {
+	while (n < GUEST_PROCESSES_MAX && (e = readdir(d))) {
 		pid_t parent;
 
 		if (e->d_name[0] < '1' || e->d_name[0] > '9' || strlen(e->d_name) > 10)
