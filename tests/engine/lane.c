@@ -438,14 +438,18 @@ static void test_paused(void **state)
 
 	(void)state;
 	assert_int_equal(sync_act(host->engine, ACT_PAUSE, up.id, false, false, -1, &e), 0);
-	assert_int_equal(run(&o, -1, 0, "echo hello", &r, &e), -1);
+	assert_int_equal(run(&o, -1, 0, "echo late >/tmp/late", &r, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
 	assert_non_null(strstr(e.msg, "paused"));
 	assert_int_equal(sync_act(host->engine, ACT_UNPAUSE, up.id, false, false, -1, &e), 0);
 	forget(&o);
-	alone(init_of());
+	/* What was refused does not run later either: its turn came before this one's. */
 	r = good(&o, 0, "echo hello");
 	assert_string_equal(o.text[1].s, "hello\n");
+	forget(&o);
+	alone(init_of());
+	r = good(&o, 0, "cat /tmp/late");
+	assert_int_equal(r.exit_code, 1);
 	forget(&o);
 }
 

@@ -242,9 +242,11 @@ static int start(void)
 		if (strchr(*v, '='))
 			putenv(*v);
 	cmd.start_ns = guest_now_ns();
-	/* Said before: once the command runs it may end this process before it can say anything. */
+	/* Said before: once the command runs it may end this process before it can say anything.  Who has given
+	 * up waiting was told that it did not run. */
 	self = (uint32_t)getpid();
-	wire_send(cmd.conn, LANE_STARTED, &self, sizeof self);
+	if (wire_send(cmd.conn, LANE_STARTED, &self, sizeof self) && !(cmd.ask.flags & LANE_KEEP))
+		return 1;
 	cmd.pid = vfork();
 	if (cmd.pid == 0)
 		child(tty ? name : NULL);
