@@ -181,6 +181,20 @@ void session_forget(const char *name)
 		unlink(path);
 }
 
+int session_here(const char *name, const char *engine, struct err *e)
+{
+	char path[PATH_MAX];
+	struct session s;
+
+	if (session_load(name, &s, NULL) || !strcmp(s.engine, engine) ||
+		session_path(name, path, NULL))
+		return 0;
+	return err_set(e, ERR_CONFLICT,
+		"%s is up on another engine (%.80s): take it down there, or give this one another name; "
+		"if that engine is gone for good, remove %s.",
+		name, s.engine, path);
+}
+
 size_t session_all(struct session *out, size_t max)
 {
 	char path[PATH_MAX];

@@ -41,6 +41,9 @@ int session_new(struct session *s, struct err *e); /* fills in session and creat
 int session_save(const struct session *s, struct err *e);
 int session_load(const char *name, struct session *ret, struct err *e); /* ERR_NOT_FOUND */
 void session_forget(const char *name);
+/* Lane, journal, rules and record go by the name alone.  ERR_CONFLICT: they are those of a container on
+ * another engine. */
+int session_here(const char *name, const char *engine, struct err *e);
 /* Every record, for `down --all` and the search for orphans; at most max. */
 size_t session_all(struct session *out, size_t max);
 

@@ -241,7 +241,8 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 
 	begin_spec(b);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
-	if (ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
+	if (session_here(a->container, b->h->info.id, e) ||
+		ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
 		secrets_gather(b->team, a, &b->secrets, e) ||
 		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))
 		return -1;
@@ -381,10 +382,12 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 		if (why.kind)
 			return err_copy(e, &why);
 	}
-	lane_forget(container);
-	journal_forget(container);
-	rulebook_forget(container);
-	session_forget(container);
+	if (!session_here(container, h->info.id, NULL)) {
+		lane_forget(container);
+		journal_forget(container);
+		rulebook_forget(container);
+		session_forget(container);
+	}
 	return found ? 0 : err_set(e, ERR_NOT_FOUND, "%s is not up.", container);
 }
 

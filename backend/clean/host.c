@@ -71,12 +71,12 @@ struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool 
 
 	/* Files are looked at before the engine's list, for a container that comes in between has
 	 * them too; sessions after it, for by then what the list has is either recorded or being made. */
-	world_sessions(&w, mem);
+	if (world_sessions(&w, mem, e))
+		return NULL;
 	world_files(&w, mem);
 	making = w.making;
-	if (world_look(en, foreign, sizes, &w, mem, e))
+	if (world_look(en, foreign, sizes, &w, mem, e) || world_sessions(&w, mem, e))
 		return NULL;
-	world_sessions(&w, mem);
 	w.making |= making;
 	if (getrandom(&number, sizeof number, 0) != sizeof number)
 		number = (uint32_t)clock_mono_ns();
@@ -105,8 +105,7 @@ int clean_orphans(struct clean_host *h)
 	int n = -1;
 
 	arena_init(&mem, 4096);
-	if (!world_containers(h->engine, &w, &mem, NULL)) {
-		world_sessions(&w, &mem);
+	if (!world_containers(h->engine, &w, &mem, NULL) && !world_sessions(&w, &mem, NULL)) {
 		rules_plan(&w, NULL, &p, &mem);
 		n = (int)clean_totals(&p).orphans;
 	}

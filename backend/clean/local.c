@@ -14,7 +14,7 @@
 
 #include "lane/lane.h"
 
-#define SESSIONS_MAX 1024
+#define SESSIONS_MAX 4096
 #define FILES_MAX 4096
 #define YOUNG_MS 60000 /* a lane is prepared before its container is there */
 
@@ -62,7 +62,7 @@ static void take_lane(struct world *w, const char *dir, const char *entry, struc
 	}
 }
 
-void world_sessions(struct world *w, struct arena *mem)
+int world_sessions(struct world *w, struct arena *mem, struct err *e)
 {
 	struct session *all = xcalloc(SESSIONS_MAX, sizeof *all), *kept;
 
@@ -72,6 +72,12 @@ void world_sessions(struct world *w, struct arena *mem)
 	memcpy(kept, all, w->nsessions * sizeof *kept);
 	free(all);
 	w->session = kept;
+	return w->nsessions < SESSIONS_MAX
+		? 0
+		: err_set(e, ERR_REFUSED,
+			  "There are %d session records or more, and beyond that it cannot be told whose "
+			  "session goes on, so nothing is cleaned up: `berth down --all` takes agents down.",
+			  SESSIONS_MAX);
 }
 
 void world_files(struct world *w, struct arena *mem)

@@ -210,6 +210,8 @@ static void plan_container(struct planning *g, size_t i)
 	struct clean_item *it = why ? add(g, CLEAN_CONTAINER, why) : NULL;
 	/* The packages installed in it are in it: offered, and the person's to mark. */
 	bool waits = ours && why == CLEAN_EXITED;
+	/* A lost record must not cost an agent that works. */
+	bool lives = why == CLEAN_SESSION_ENDED && is_up(c->state);
 
 	if (!it)
 		return;
@@ -219,12 +221,14 @@ static void plan_container(struct planning *g, size_t i)
 	it->running = is_up(c->state);
 	it->owner = owner_of(g, ours, c->labels, c->nlabels);
 	it->why = arena_printf(g->mem,
-		waits ? "%s; its session goes on until `berth down`" : reasons[why].why,
+		waits           ? "%s; its session goes on until `berth down`"
+			: lives ? "%s; no session of it is recorded here"
+				: reasons[why].why,
 		status_of(g, c));
 	it->bytes = c->bytes;
 	it->made_ms = c->made_ms;
 	it->keep = kept(g, it, c->image, c->labels, c->nlabels);
-	it->marked = !it->keep && !waits;
+	it->marked = !it->keep && !waits && !lives;
 	g->going[i] = it->marked;
 }
 

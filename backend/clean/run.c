@@ -130,8 +130,8 @@ static bool still(struct worker *k, size_t i, bool stopped, bool *ret_running, b
 			.foreign = it->foreign};
 
 		fresh = memcpy(arena_alloc(&mem, sizeof *fresh), &one, sizeof one);
-		if (!world_container(k->en, it->id, &w, &mem, &e)) {
-			world_sessions(&w, &mem);
+		if (!world_container(k->en, it->id, &w, &mem, &e) &&
+			!world_sessions(&w, &mem, &e)) {
 			rules_plan(&w, &r->h->policy, fresh, &mem);
 			there = w.ncontainers > 0;
 			*ret_paused = there && w.container[0].state == CONTAINER_PAUSED;

@@ -78,8 +78,8 @@ int world_containers(struct engine_sync *en, struct world *w, struct arena *mem,
 /* All the lists; `foreign`: images too, `sizes`: measured. */
 int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w, struct arena *mem,
 	struct err *e);
-/* This machine's part. */
-void world_sessions(struct world *w, struct arena *mem);
+/* This machine's part.  -1: there are so many records that those of living sessions may be missing. */
+int world_sessions(struct world *w, struct arena *mem, struct err *e);
 void world_files(struct world *w, struct arena *mem); /* after the sessions */
 
 #endif

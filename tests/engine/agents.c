@@ -16,6 +16,8 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
+#include "agents/own.h"
+#include "lane/lane.h"
 #include "lib/hosted.h"
 
 static char name[64]; /* of the agent: unique, tests may run beside each other */
@@ -251,6 +253,39 @@ static void test_down(void **state)
 	assert_int_equal(agents_down(host, team.agents[0].container, &e), 0);
 }
 
+/* An agent of that name is up on another engine: its record and its lane are not this one's to take. */
+static void test_elsewhere(void **state)
+{
+	const char *container = team.agents[0].container;
+	struct session record, kept;
+	struct err e = ERR_INIT;
+	char lane[LANE_PATH_MAX];
+	struct lane_offer offer;
+	struct agent_up up;
+
+	(void)state;
+	assert_int_equal(session_load(container, &kept, NULL), -1);
+	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), 0);
+	assert_int_equal(session_load(container, &record, &e), 0);
+	assert_int_equal(agents_down(host, container, &e), 0);
+	snprintf(record.engine, sizeof record.engine, "OTHER");
+	assert_int_equal(session_save(&record, &e), 0);
+	assert_int_equal(lane_prepare(container, &offer, &e), 0);
+	lane_offer_release(&offer);
+
+	assert_int_equal(agents_down(host, container, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_int_equal(session_load(container, &kept, &e), 0);
+	assert_string_equal(kept.engine, "OTHER");
+	assert_string_equal(kept.id, record.id);
+	assert_int_equal(lane_place(container, lane, &e), 0);
+	assert_int_equal(access(lane, F_OK), 0);
+	lane_forget(container);
+	session_forget(container);
+}
+
 static void test_refusals(void **state)
 {
 	static const char *const bad[] = {"/etc", "/", "/proc", "/root"};
@@ -281,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_not_found),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_refusals),
 	};
 

@@ -370,6 +370,54 @@ static void test_ended_agent_of_a_session(void **state)
 	w.nsessions = 0;
 	p = plan_of(&w, false, NULL);
 	assert_true(p.n == 1 && p.item[0].marked);
+	/* One that runs is not taken because its record was lost. */
+	c.state = CONTAINER_RUNNING;
+	p = plan_of(&w, false, NULL);
+	assert_true(p.n == 1 && p.item[0].running && !p.item[0].marked && !p.item[0].keep);
+}
+
+/* A record is of one engine; on another its name says nothing, and its files are not touched. */
+static void test_two_engines(void **state)
+{
+	struct session record = {.name = "box", .session = "5e55", .engine = ENGINE};
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(session_here("box", ENGINE, &e), 0);
+	assert_int_equal(session_save(&record, &e), 0);
+	assert_int_equal(session_here("box", ENGINE, &e), 0);
+	assert_int_equal(session_here("box", "OTHER", &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_non_null(strstr(e.msg, ENGINE));
+	session_forget("box");
+}
+
+/* More records than are read: no plan at all, rather than one in which living sessions have ended. */
+static void test_many_records(void **state)
+{
+	enum { MANY = 4096 };
+	struct session record = {.name = "box", .session = "5e55", .engine = ENGINE};
+	AUTO_FREE char *one = xasprintf("%s/berth/sessions/box.session", top);
+	struct world w = {.engine = ENGINE};
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(session_save(&record, &e), 0);
+	for (int i = 1; i < MANY; i++) {
+		AUTO_FREE char *name = xasprintf("%s/berth/sessions/%d.session", top, i);
+
+		assert_int_equal(link(one, name), 0);
+	}
+	assert_int_equal(world_sessions(&w, &mem, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_int_equal(unlink(one), 0);
+	assert_int_equal(world_sessions(&w, &mem, &e), 0);
+	assert_int_equal(w.nsessions, MANY - 1);
+	for (int i = 1; i < MANY; i++) {
+		AUTO_FREE char *name = xasprintf("%s/berth/sessions/%d.session", top, i);
+
+		assert_int_equal(unlink(name), 0);
+	}
 }
 
 static void test_lock(void **state)
@@ -522,6 +570,8 @@ int main(void)
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_protection),
 		cmocka_unit_test(test_ended_agent_of_a_session),
+		cmocka_unit_test(test_two_engines),
+		cmocka_unit_test(test_many_records),
 		cmocka_unit_test(test_lock),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_hostile),
