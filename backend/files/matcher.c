@@ -32,60 +32,105 @@ struct matcher {
 	char *text;
 };
 
+/* The length of what stands at the start of p[0 .. n), 0: not plain to see.  A class: */
+static size_t class_length(const char *p, size_t n)
+{
+	size_t i = n > 1 && p[1] == '^' ? 2 : 1, from = i;
+
+	while (i < n && (p[i] != ']' || i == from)) {
+		if (p[i] == '\\') {
+			/* \Q, \E and \c change what ends it. */
+			if (i + 1 == n ||
+				(isalnum((unsigned char)p[i + 1]) &&
+					!strchr("wWdDsSnrt", p[i + 1])))
+				return 0;
+			i += 2;
+		} else if (p[i] == '[' && i + 1 < n && strchr(":.=", p[i + 1])) {
+			for (i += 2; i < n && (isalpha((unsigned char)p[i]) || p[i] == '^');)
+				i++;
+			if (n - i < 2 || memcmp(p + i, ":]", 2) != 0)
+				return 0;
+			i += 2;
+		} else {
+			i++;
+		}
+	}
+	return i < n ? i + 1 : 0;
+}
+
+/* {2}, {2,} or {2,3}; versions of PCRE2 differ in what else counts things. */
+static size_t braces_length(const char *p, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && isdigit((unsigned char)p[i]))
+		i++;
+	if (i > 1 && i < n && p[i] == ',')
+		i++;
+	while (i < n && isdigit((unsigned char)p[i]))
+		i++;
+	return i > 1 && i < n && p[i] == '}' ? i + 1 : 0;
+}
+
+/* Without its last character, which may have several bytes. */
+static size_t one_less(const char *run, size_t len)
+{
+	while (len && ((unsigned char)run[len - 1] & 0xC0) == 0x80)
+		len--;
+	return len - (len > 0);
+}
+
 /* A run of plain characters that every match must contain, the longest one; "" where that is not
  * plain to see (alternatives, options, anything in a group). */
 static size_t required_literal(const char *p, size_t n, char *out)
 {
-	size_t best = 0, len = 0;
+	size_t best = 0, len = 0, used;
 	char run[256];
 	int depth = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		char c = p[i];
-		bool plain = false;
+	for (size_t i = 0; i < n; i += used) {
+		char c = p[i], next = '\0';
+		bool plain = false, quantifier = false;
 
-		if (c == '|' || (c == '(' && i + 1 < n && (p[i + 1] == '?' || p[i + 1] == '*')))
+		used = 1;
+		if (i + 1 < n)
+			next = p[i + 1];
+		if (c == '|' || (c == '(' && (next == '?' || next == '*')))
 			return 0;
 		if (c == '\\') {
-			if (++i == n)
-				return 0;
 			/* \Q, \E, \x41 and their kin are not looked into. */
-			if (isalnum((unsigned char)p[i])) {
-				if (!strchr("wWdDsSbB", p[i]))
-					return 0;
-			} else {
-				plain = true;
-			}
-			c = p[i];
+			if (isalnum((unsigned char)next) ? !strchr("wWdDsSbB", next) : !next)
+				return 0;
+			plain = !isalnum((unsigned char)next);
+			c = next;
+			used = 2;
 		} else if (c == '(') {
 			depth++;
 		} else if (c == ')') {
-			depth--;
-		} else if (c == '[') {
-			size_t from = ++i;
-
-			if (i < n && p[i] == '^')
-				from = ++i;
-			while (i < n && (p[i] != ']' || i == from))
-				i += p[i] == '\\' ? 2 : 1;
-			if (i >= n)
+			if (--depth < 0)
 				return 0;
-		} else if (!strchr(".^$*+?{}", c)) {
-			plain = true;
+		} else if (c == '[') {
+			used = class_length(p + i, n - i);
+		} else if (c == '{' && next && strchr("0123456789, \t", next)) {
+			used = braces_length(p + i, n - i);
+			quantifier = true;
+		} else if (c == '*' || c == '?') {
+			quantifier = true;
+		} else if (c == '+') {
+			quantifier = next && strchr("*?+{", next); /* "a+{0}" */
+		} else {
+			plain = !strchr(".^$", c);
 		}
-		/* A quantifier takes back the character before it, all of its bytes. */
-		if (!plain && p[i] == c && (c == '*' || c == '?' || c == '{')) {
-			while (len && ((unsigned char)run[len - 1] & 0xC0) == 0x80)
-				len--;
-			len -= len > 0;
-			if (c == '{')
-				while (i + 1 < n && p[i] != '}')
-					i++;
-		}
+		if (used == 0)
+			return 0;
 		if (plain && depth == 0 && len < sizeof run) {
 			run[len++] = c;
 			continue;
 		}
+		/* A quantifier takes back the character before it, and so does the rest of one that
+		 * there was no room for. */
+		if (quantifier || (plain && ((unsigned char)c & 0xC0) == 0x80))
+			len = one_less(run, len);
 		if (len > best) {
 			best = len;
 			memcpy(out, run, len);

@@ -263,6 +263,86 @@ static void test_literals(void **state)
 	}
 }
 
+/* All that a pattern finds in the text; "-": it is none. */
+static char *all_matches(const char *pattern, bool word, const char *text, size_t n)
+{
+	struct files_pattern p = {
+		.text = pattern, .len = strlen(pattern), .regex = true, .word = word};
+	struct matcher *m = matcher_new(&p, NULL);
+	struct str out = STR_INIT;
+	struct matcher_local l;
+	size_t start, end;
+
+	if (!m) {
+		str_adds(&out, "-");
+		return str_detach(&out);
+	}
+	matcher_local_init(&l, m);
+	for (size_t from = 0; from <= n && matcher_find(&l, text, n, from, &start, &end);
+		from = end > start ? end : start + 1)
+		str_addf(&out, "%zu-%zu ", start, end);
+	matcher_local_release(&l);
+	matcher_free(m);
+	return str_detach(&out);
+}
+
+/* The literal that is looked for before a pattern is never one that a match may lack: with a comment
+ * in front nothing is looked for, and the same is found. */
+static void test_sieve(void **state)
+{
+	static const char *const parts[] = {"foo", "ab", "b", "{", "}", "]", "[", "(", ")", "*",
+		"?", "+", "{0}", "{0,}", "{,2}", "{1,2}", "{ 0 }", "|", "(?:", "(?i)", "(?x)",
+		"(?=f", "[ab]", "[]a]", "[^]x]", "[[:alpha:]]", "[[:space:]]", "[^[:^digit:]f]",
+		"[[:foo]", "[a[:]", "[[.a.]]", "[\\]]", "[\\E]a]", "[\\Qa]\\E]", "[\\c]]", "[}",
+		"[|]", "\\Q", "\\E", "\\Q(\\E", "\\x41", "\\x{66}", "\\w", "\\d", "\\b", "\\*",
+		"\\{", "\\\\", "\\1", "\\K", "\\N", "^", "$", ".", " ", "#", "\u00e9", "\\\u00e9",
+		"(*ACCEPT)", "\\p{Ll}"};
+	static const char text[] =
+		"foo\nFOO\nab\nb\nA\na b\n foo\n]foo\n}foo\n{foo}\nfo\nf*o\n]\n{0}\n"
+		"ab{,2}\nabb]foo\n|foo\n\\foo\n\u00e9foo\nfoo\u00e9\nEfoo\n1foo\n"
+		"fooab{ 0 }\nx#ab\na[:foo\n:]foo\n.]ab\nfooAb\n(foo)\n";
+	char pattern[256], plain[300], long_one[400];
+	unsigned understood = 0, found = 0;
+	uint32_t seed = 11;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		bool word = round % 16 == 15;
+		char *want, *got;
+
+		pattern[0] = '\0';
+		/* Each alone and each pair first; then whatever comes. */
+		if ((size_t)round < COUNT(parts) * COUNT(parts))
+			snprintf(pattern, sizeof pattern, "%s%sfoo",
+				parts[(size_t)round % COUNT(parts)],
+				parts[(size_t)round / COUNT(parts)]);
+		else
+			for (int i = 0; i < 2 + round % 5; i++)
+				strcat(pattern,
+					parts[((seed = seed * 1664525 + 1013904223) >> 8) %
+						COUNT(parts)]);
+		snprintf(plain, sizeof plain, "(?#)%s", pattern);
+		want = all_matches(plain, word, text, sizeof text - 1);
+		got = all_matches(pattern, word, text, sizeof text - 1);
+		if (strcmp(got, want) != 0)
+			fail_msg("%s finds %s and not %s", pattern, got, want);
+		understood += *want != '-';
+		found += *want && *want != '-';
+		free(want);
+		free(got);
+	}
+	assert_true(understood > 5000 && found > 2500);
+	/* Longer than what is looked for may be, and cut within a character. */
+	for (size_t n = 253; n < 258; n++) {
+		memset(long_one, 'x', n);
+		strcpy(long_one + n, "\u00e9*");
+		char *got = all_matches(long_one, false, long_one, n);
+
+		assert_string_not_equal(got, "");
+		free(got);
+	}
+}
+
 static void transform(const char *start, const struct files_transform_options *o,
 	struct files_transform_result *res, enum err_kind want)
 {
@@ -458,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_literals),
+		cmocka_unit_test(test_sieve),
 		cmocka_unit_test(test_transform),
 		cmocka_unit_test(test_diff_applies),
 		cmocka_unit_test(test_job),
