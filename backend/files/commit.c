@@ -189,9 +189,14 @@ static int take_back(struct batch *b, size_t done, struct err *e)
 			"%s; the next change in this directory finishes the batch; before it",
 			why.msg);
 	for (size_t i = done + 1; i-- > 0;) {
-		journal_back(b->root, b->staging, &b->items[i].j);
+		if (journal_back(b->root, b->staging, &b->items[i].j, &why) < 0)
+			b->unfinished = true;
 		b->items[i].placed = false;
 	}
+	if (b->unfinished)
+		return err_wrap(e,
+			"%s; the next change in this directory takes the batch back; before it",
+			why.msg);
 	if (syncfs(b->sync_fd) == 0)
 		unlinkat(b->staging->journal, b->journal, 0);
 	return -1;

@@ -98,13 +98,30 @@ int journal_reverse(struct staging *s, const char *name, struct err *e)
 	return 0;
 }
 
-static uint64_t staged_ino(struct staging *s, const char *name)
+/* 0 where there is none.  -1: that could not be found out. */
+static int staged_ino(
+	struct staging *s, const struct journal_item *item, uint64_t *ino, struct err *e)
 {
 	struct stat st;
 
-	return fstatat(s->stage, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
-		? st.st_ino
-		: 0;
+	*ino = 0;
+	if (fstatat(s->stage, item->stage, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : path_error(e, errno, "prepare", item->path);
+	if (S_ISREG(st.st_mode))
+		*ino = st.st_ino;
+	return 0;
+}
+
+/* Somebody else changed what is there.  Else the machine failed: the same may succeed later. */
+static bool changed_since(const struct err *e)
+{
+	switch (e->kind) {
+	case ERR_CONFLICT: return e->sys != EAGAIN; /* its directories are being moved */
+	case ERR_NOT_FOUND:
+	case ERR_REFUSED:
+	case ERR_USAGE: return true;
+	default: return e->sys == ENOTDIR;
+	}
 }
 
 /* Swap where the kernel can, so that the old file is still there should it be needed. */
@@ -124,14 +141,19 @@ int journal_forward(
 	const char *leaf;
 	AUTO_CLOSE int dir = -1;
 	struct stat st;
+	uint64_t staged;
 	bool there, same;
 
-	if (staged_ino(s, item->stage) != item->new_ino)
+	if (staged_ino(s, item, &staged, e) < 0)
+		return -1;
+	if (staged != item->new_ino)
 		return 0; /* it is in place already */
 	dir = path_parent(r, item->path, NULL, &leaf, e);
 	if (dir < 0)
 		return -1;
 	there = fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (!there && errno != ENOENT)
+		return path_error(e, errno, "replace", item->path);
 	same = there && item->existed && st.st_ino == item->old_ino &&
 		(uint64_t)st.st_size == item->old_size && stat_mtime_ns(&st) == item->old_mtime_ns;
 	if (there ? !same : item->existed)
@@ -142,20 +164,36 @@ int journal_forward(
 	return 0;
 }
 
-void journal_back(struct files_root *r, struct staging *s, const struct journal_item *item)
+static int back(
+	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
 {
-	uint64_t staged = staged_ino(s, item->stage);
 	const char *leaf;
-	AUTO_CLOSE int dir = path_parent(r, item->path, NULL, &leaf, NULL);
+	AUTO_CLOSE int dir = path_parent(r, item->path, NULL, &leaf, e);
 	struct stat st;
+	uint64_t staged;
+	int rc = 0;
 
-	if (dir < 0 || staged == item->new_ino ||
-		fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_ino != item->new_ino)
-		return;
+	if (dir < 0 || staged_ino(s, item, &staged, e) < 0)
+		return -1;
+	if (staged == item->new_ino)
+		return 0;
+	if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return path_error(e, errno, "take back", item->path);
+	if (st.st_ino != item->new_ino)
+		return 0;
 	if (item->existed && staged == item->old_ino)
-		renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE);
+		rc = renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE);
 	else if (!item->existed)
-		renameat2(dir, leaf, s->stage, item->stage, RENAME_NOREPLACE);
+		rc = renameat2(dir, leaf, s->stage, item->stage, RENAME_NOREPLACE);
+	return rc < 0 ? path_error(e, errno, "take back", item->path) : 0;
+}
+
+int journal_back(
+	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	return back(r, s, item, &why) == 0 || changed_since(&why) ? 0 : err_copy(e, &why);
 }
 
 /* Take the next record out of the journal; false: it is damaged. */
@@ -184,60 +222,76 @@ static bool next_record(const char **at, const char *end, struct journal_item *i
 	return true;
 }
 
-/* The journal's bytes, or NULL: not there, not ours, not whole.  An unfinished one was never past
- * its commit point. */
-static char *load(struct staging *s, const char *name, struct header *h)
+/* The journal's bytes; NULL in *ret: not there, not ours, not whole.  An unfinished one was never past
+ * its commit point.  -1: it could not be read. */
+static int load(struct staging *s, const char *name, struct header *h, char **ret, struct err *e)
 {
 	AUTO_CLOSE int fd =
 		openat(s->journal, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	AUTO_FREE char *bytes = NULL;
 	struct stat st;
+	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-		st.st_size < (off_t)sizeof *h || st.st_size > (off_t)LARGEST)
-		return NULL;
+	*ret = NULL;
+	/* A link or a socket is not ours. */
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENXIO))
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "cannot open its journal");
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < (off_t)sizeof *h ||
+		st.st_size > (off_t)LARGEST)
+		return 0;
 	bytes = xmalloc((size_t)st.st_size);
-	if (pread(fd, bytes, (size_t)st.st_size, 0) != st.st_size)
-		return NULL;
+	n = pread(fd, bytes, (size_t)st.st_size, 0);
+	if (n != st.st_size)
+		return err_sys(e, n < 0 ? errno : EIO, "cannot read its journal");
 	memcpy(h, bytes, sizeof *h);
-	if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0 || h->size != (uint64_t)st.st_size)
-		return NULL;
-	if (XXH3_64bits(bytes + sizeof *h, (size_t)st.st_size - sizeof *h) != h->checksum)
-		return NULL;
-	return STEAL(bytes);
+	if (memcmp(h->magic, MAGIC, sizeof h->magic) == 0 && h->size == (uint64_t)st.st_size &&
+		XXH3_64bits(bytes + sizeof *h, (size_t)st.st_size - sizeof *h) == h->checksum)
+		*ret = STEAL(bytes);
+	return 0;
+}
+
+/* Every item, as far as others left its target alone.  -1: some are still to be done. */
+static int replay(struct files_root *r, struct staging *s, const struct header *h,
+	const char *bytes, struct err *e)
+{
+	const char *at = bytes + sizeof *h;
+	struct journal_item item;
+
+	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++) {
+		struct err why = ERR_INIT;
+
+		if ((h->direction == BACK ? back(r, s, &item, &why)
+					  : journal_forward(r, s, &item, &why)) < 0 &&
+			!changed_since(&why))
+			return err_copy(e, &why);
+	}
+	if (syncfs(s->stage) < 0)
+		return err_sys(e, errno, "the disk did not take it");
+	at = bytes + sizeof *h;
+	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++)
+		unlinkat(s->stage, item.stage, 0);
+	return 0;
 }
 
 int journal_replay(struct files_root *r, struct staging *s, const char *name, struct err *e)
 {
-	struct header h;
-	AUTO_FREE char *bytes = load(s, name, &h);
-	const char *at = bytes ? bytes + sizeof h : NULL;
+	struct header h = {0};
+	AUTO_FREE char *bytes = NULL;
+	int rc = load(s, name, &h, &bytes, e);
 
 	if (bytes && h.version != VERSION)
 		return err_set(e, ERR_REFUSED,
 			"%s holds an unfinished batch of another version of berth: finish it with that",
 			r->name);
-	for (uint32_t i = 0; bytes && i < h.count; i++) {
-		struct journal_item item;
-
-		if (!next_record(&at, bytes + h.size, &item))
-			break;
-		/* One whose target somebody changed since then is left to that change. */
-		if (h.direction == BACK)
-			journal_back(r, s, &item);
-		else
-			journal_forward(r, s, &item, NULL);
-	}
-	if (bytes && syncfs(s->stage) < 0)
-		return err_sys(e, errno, "cannot make the recovery of %s durable", r->name);
-	at = bytes ? bytes + sizeof h : NULL;
-	for (uint32_t i = 0; bytes && i < h.count; i++) {
-		struct journal_item item;
-
-		if (!next_record(&at, bytes + h.size, &item))
-			break;
-		unlinkat(s->stage, item.stage, 0);
-	}
+	if (bytes)
+		rc = replay(r, s, &h, bytes, e);
+	/* All that is needed stays where it is. */
+	if (rc < 0)
+		return err_wrap(e,
+			"a batch interrupted in %.200s cannot be finished now, the next change tries again",
+			r->name);
 	unlinkat(s->journal, name, 0);
 	return 0;
 }

@@ -213,9 +213,18 @@ static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn 
 			close(fd);
 		return err_sys(e, errno, "cannot read " STAGING_NAME " in %s", r->name);
 	}
-	while (rc == 0 && (entry = readdir(d)) != NULL) {
-		const char *name = entry->d_name;
+	while (rc == 0) {
+		const char *name;
 
+		errno = 0;
+		entry = readdir(d);
+		if (!entry) {
+			if (errno)
+				rc = err_sys(
+					e, errno, "cannot read " STAGING_NAME " in %s", r->name);
+			break;
+		}
+		name = entry->d_name;
 		if (!split_id(name, id))
 			continue;
 		if (strcmp(id, last) != 0) {

@@ -84,12 +84,15 @@ int journal_commit(struct staging *s, const struct journal_item *items, size_t n
 	char name[STAGE_NAME_MAX], struct err *e);
 /* From now on recovery undoes it. */
 int journal_reverse(struct staging *s, const char *name, struct err *e);
+/* -1: not to be finished now; it and all that it needs stay, for the next change. */
 int journal_replay(struct files_root *r, struct staging *s, const char *name, struct err *e);
 
 /* Put the staged file of an item in place (forward) or take it back, whichever steps are still to
- * be done.  A target that somebody else changed meanwhile keeps that.  Idempotent. */
+ * be done.  A target that somebody else changed meanwhile keeps that.  Idempotent.  -1: forward, it was
+ * changed (ERR_CONFLICT, ERR_NOT_FOUND ...) or could not be done; back, it could not. */
 int journal_forward(
 	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e);
-void journal_back(struct files_root *r, struct staging *s, const struct journal_item *item);
+int journal_back(
+	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e);
 
 #endif

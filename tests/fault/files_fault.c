@@ -3,7 +3,8 @@
  *
  * This program's own definitions of write, fsync, syncfs and so on stand in front of libc's and fail
  * at the k-th call.  Whatever fails: no false success, no torn file, nothing left over, an
- * all-or-nothing batch is all or nothing, and a failed flush is never asked for again.
+ * all-or-nothing batch is all or nothing, and a failed flush is never asked for again.  The same for
+ * recovery: what fails there is done by the next change.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -12,6 +13,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
 #include <berth/mem.h>
@@ -19,13 +22,14 @@
 #include "files/files.h"
 #include "lib/tree.h"
 
-enum call { WRITE, FSYNC, SYNCFS, RENAME, OPEN, CHMOD, LINK, CALLS };
-static const char *const call_names[] = {
-	"write", "fsync", "syncfs", "renameat2", "openat", "fchmod", "linkat"};
+enum call { WRITE, FSYNC, SYNCFS, RENAME, OPEN, CHMOD, LINK, READ, STAT, RESOLVE, CALLS };
+static const char *const call_names[] = {"write", "fsync", "syncfs", "renameat2", "openat",
+	"fchmod", "linkat", "pread", "fstatat", "openat2"};
 
 static int fail_call = -1, fail_at, fail_errno, calls[CALLS];
+static int die_at = -1; /* the rename before which the process ends */
 static int flushes_after_failure;
-static bool failed, armed, no_unnamed;
+static bool failed, armed, no_unnamed, fail_on; /* fail_on: all from the k-th */
 static void (*far)(void); /* every rename is one to another file system: what happens meanwhile */
 
 static bool fails(enum call c)
@@ -34,7 +38,9 @@ static bool fails(enum call c)
 		return false;
 	if (failed && (c == FSYNC || c == SYNCFS) && (fail_call == FSYNC || fail_call == SYNCFS))
 		flushes_after_failure++;
-	if ((int)c != fail_call || calls[c]++ != fail_at)
+	if (c == RENAME && calls[c] == die_at)
+		_exit(0);
+	if ((calls[c]++ != fail_at && !(fail_on && calls[c] > fail_at)) || (int)c != fail_call)
 		return false;
 	failed = true;
 	errno = fail_errno;
@@ -92,6 +98,31 @@ int openat(int dir, const char *path, int flags, ...)
 		return -1;
 	}
 	return fails(OPEN) ? -1 : REAL(openat)(dir, path, flags, mode);
+}
+
+ssize_t pread(int fd, void *bytes, size_t n, off_t at)
+{
+	return fails(READ) ? -1 : REAL(pread)(fd, bytes, n, at);
+}
+
+int fstatat(int dir, const char *path, struct stat *st, int flags)
+{
+	return fails(STAT) ? -1 : REAL(fstatat)(dir, path, st, flags);
+}
+
+/* It is not known how many of the six were given. */
+__attribute__((no_sanitize("address"))) long syscall(long number, ...)
+{
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_openat2 && fails(RESOLVE))
+		return -1;
+	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 static int entries(const char *name)
@@ -214,6 +245,106 @@ static void test_every_call(void **state)
 	assert_true(tried > 100);
 }
 
+static int write_some(size_t n, const char *const *paths, const char *text, struct err *e)
+{
+	struct files *f =
+		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
+	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
+	struct files_put puts[N];
+	struct files_writing *w;
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		puts[i] = (struct files_put){.path = paths[i], .bytes = text, .len = strlen(text)};
+	memset(calls, 0, sizeof calls);
+	failed = false;
+	armed = true;
+	rc = files_write(f, r, puts, n,
+		&(struct files_write_options){.promise = FILES_ALL_OR_NOTHING}, &w, e);
+	armed = false;
+	files_writing_free(w);
+	files_root_close(r);
+	files_close(f);
+	return rc;
+}
+
+/* A batch whose process ends between its renames: past the commit point, or while it takes back. */
+static void interrupted(bool back)
+{
+	int status;
+	pid_t pid;
+
+	reset();
+	pid = fork();
+	if (pid == 0) {
+		fail_call = back ? RENAME : -1;
+		fail_at = N - 1;
+		fail_errno = EIO;
+		die_at = back ? N + 1 : N - 2;
+		write_some(N, names, "brand new", NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(entries("root/.berth/journal"), 1);
+}
+
+static void assert_all(bool old, const char *failing, int k)
+{
+	for (int i = 0; i < N; i++) {
+		char at[64];
+
+		snprintf(at, sizeof at, "root/%s", names[i]);
+		if (old && i == N - 1 ? tree_exists(at) : !tree_has(at, old ? "old" : "brand new"))
+			fail_msg(
+				"%s is not %s: %s %d failing", at, old ? "old" : "new", failing, k);
+	}
+	assert_int_equal(entries("root/.berth/stage"), 0);
+	assert_int_equal(entries("root/.berth/journal"), 0);
+}
+
+static void test_recovery(void **state)
+{
+	static const int errors[] = {EMFILE, EIO, ENOSPC, EACCES};
+	const char *const touched[] = {"touched"};
+	struct err e = ERR_INIT;
+	int waited = 0;
+
+	(void)state;
+	for (int i = 0; i < 2 * CALLS; i++) {
+		bool back = i >= CALLS, more = true;
+
+		for (int k = 0; more; k++) {
+			interrupted(back);
+			fail_call = i % CALLS;
+			fail_at = k;
+			fail_errno = errors[k % 4];
+			if (write_some(1, touched, "x", &e) < 0 &&
+				strstr(e.msg, "the next change tries again")) {
+				assert_int_equal(entries("root/.berth/journal"), 1);
+				waited++;
+			}
+			more = failed;
+			fail_call = -1;
+			assert_int_equal(write_some(1, touched, "x", NULL), 0);
+			assert_all(back, call_names[i % CALLS], k);
+		}
+	}
+	/* Not even taking back works. */
+	reset();
+	fail_call = RENAME;
+	fail_at = N - 1;
+	fail_on = true;
+	assert_int_equal(write_some(N, names, "brand new", &e), -1);
+	fail_on = false;
+	fail_call = -1;
+	assert_non_null(strstr(e.msg, "the next change in this directory takes the batch back"));
+	assert_int_equal(write_some(1, touched, "x", NULL), 0);
+	assert_all(true, "every renameat2 from", N - 1);
+	print_message("%d times a recovery waited for the next change\n", waited);
+	assert_true(waited > 20);
+}
+
 static void nothing(void)
 {
 }
@@ -284,6 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_call),
+		cmocka_unit_test(test_recovery),
 		cmocka_unit_test(test_move_far),
 	};
 
