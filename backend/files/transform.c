@@ -55,8 +55,12 @@ static void begin(struct walk_worker *me)
 
 static void end(struct walk_worker *me)
 {
+	struct transforming *x = me->walk->ctx;
 	struct worker *w = me->data;
 
+	pthread_mutex_lock(&x->lock);
+	x->totals.gave_up += w->local.gave_up;
+	pthread_mutex_unlock(&x->lock);
 	matcher_local_release(&w->local);
 	free(w->buf);
 	free(w);

@@ -101,6 +101,11 @@ check 'write what has changed since' says 1 '*changed since it was read*' bash -
 check 'write through a link' says 4 '*symbolic link*' bash -c 'echo x | "$0" files write --root root leak' "$BERTH"
 check 'write json' json write '*"token": "1:*' "$BERTH" files write --root root --json --from from a
 check 'transform json' json transform '*"applied": false*"diff": "--- a/*' "$BERTH" files transform --root root --json new old
+mkdir root/hard
+printf '%03000d\n002\n' 0 >root/hard/line
+check 'transform leaves a line out' says 1 '*1 replacements in 1 files*too hard for 1 lines*+two*' "$BERTH" files transform --root root -E '(0+0+)+[23]' two hard
+check 'and says so in json' json transform '*"replacements": 1*"gave_up": 1*' "$BERTH" files transform --root root --json -E '(0+0+)+[23]' two hard
+rm -r root/hard
 check copy says 0 '' "$BERTH" files copy --root root sub copied
 check 'copy over it' says 1 '*exists already' "$BERTH" files copy --root root sub copied
 check 'copy into itself' says 4 '*into itself' "$BERTH" files copy --root root sub sub/inner

@@ -395,6 +395,20 @@ static void test_transform(void **state)
 	o.replacement_len = 2;
 	transform("t", &o, &res, ERR_USAGE);
 	str_release(&res.diff);
+	/* A line that is too hard stays as it is, and is counted. */
+	char line[3010];
+
+	memset(line, 'x', sizeof line);
+	strcpy(line + 3000, "\nxxy\n");
+	tree_text("root/hard/line", line);
+	o = (struct files_transform_options){
+		.pattern = REGEX("(x+x+)+[yz]"), .replacement = "z", .replacement_len = 1};
+	transform("hard", &o, &res, ERR_NONE);
+	assert_int_equal(res.replacements, 1);
+	assert_int_equal(res.gave_up, 1);
+	str_release(&res.diff);
+	strcpy(line + 3000, "\nz\n");
+	assert_true(tree_has("root/hard/line", line));
 }
 
 /* The preview is a patch that patch(1) would apply: applying it gives what the transformation

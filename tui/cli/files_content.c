@@ -380,6 +380,20 @@ static void json_search_summary(struct jsonw *j, const struct files_search_total
 	jsonw_end(j);
 }
 
+/* What is missing from the result; true: something is. */
+static bool left_out(uint64_t gave_up, uint64_t errors)
+{
+	if (gave_up)
+		fprintf(stderr,
+			"berth: the pattern is too hard for %" PRIu64
+			" lines, which were left out.\n",
+			gave_up);
+	if (errors)
+		fprintf(stderr, "berth: %" PRIu64 " files or directories could not be read.\n",
+			errors);
+	return gave_up || errors;
+}
+
 /* Exit code as grep's: 0 something found, 1 nothing. */
 int files_cli_search(struct files_cli *x, struct err *e)
 {
@@ -412,19 +426,13 @@ int files_cli_search(struct files_cli *x, struct err *e)
 	} else {
 		jsonw_release(&p.j);
 	}
-	if (t.gave_up)
-		fprintf(stderr,
-			"berth: the pattern is too hard for %" PRIu64
-			" lines, which were left out.\n",
-			t.gave_up);
-	if (t.errors)
-		fprintf(stderr, "berth: %" PRIu64 " files or directories could not be read.\n",
-			t.errors);
+	left_out(t.gave_up, t.errors);
 	return t.hits ? 0 : 1;
 }
 
 /* --- transform --- */
 
+/* Exit code 1: some lines or files are as they were because they could not be looked at. */
 int files_cli_transform(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
@@ -463,6 +471,7 @@ int files_cli_transform(struct files_cli *x, struct err *e)
 		jsonw_uint(&j, "skipped_binary", r.skipped_binary);
 		jsonw_uint(&j, "skipped_large", r.skipped_large);
 		jsonw_uint(&j, "errors", r.errors);
+		jsonw_uint(&j, "gave_up", r.gave_up);
 		jsonw_textn(&j, "diff", r.diff.s, r.diff.len);
 		jsonw_end(&j);
 		rc = jsonw_print(&j);
@@ -478,5 +487,5 @@ int files_cli_transform(struct files_cli *x, struct err *e)
 			r.replacements, r.changed, o.preview ? ", not yet made: give --apply" : "");
 	}
 	str_release(&r.diff);
-	return rc;
+	return left_out(r.gave_up, r.errors) ? 1 : rc;
 }
