@@ -191,7 +191,8 @@ static bool finish(struct reading *r, struct task *t)
 			return true;
 		}
 		g->unstable = true;
-		token_fill(&g->token, &now, token_now());
+		/* Of a time before the change: only its content, maybe torn, can vouch for it. */
+		token_fill(&g->token, &now, r->read_ns);
 	}
 	g->bytes[g->len] = '\0';
 	whole = w->offset == 0 && !g->clipped && !w->length;

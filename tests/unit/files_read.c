@@ -15,6 +15,7 @@
 #include <berth/mem.h>
 
 #include "files/files.h"
+#include "files/reader.h"
 #include "lib/tree.h"
 
 static const unsigned backends[] = {
@@ -345,6 +346,59 @@ static void test_token(void **state)
 	assert_int_equal(e.kind, ERR_USAGE);
 }
 
+/* Written while it is read, each time: what came is never taken for what is there then, also not when
+ * the reader was slow. */
+static void test_unstable(void **state)
+{
+	struct reading r = {.options = {.max_file_bytes = 100, .max_total_bytes = 100}};
+	struct files_want want = {.path = "unstable"};
+	struct files_got got = {0};
+	struct slab_chain chain;
+	struct reader me;
+	struct task t = {.want = &want, .got = &got, .me = &me};
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+	size_t room;
+
+	(void)state;
+	use(0);
+	r.root = root;
+	tree_text("root/unstable", "one");
+	op_begin_small(&r.op, f);
+	slab_chain_init(&chain, &f->store);
+	r.chain = &chain;
+	r.read_ns = token_now();
+	reader_init(&me, &r);
+	t.fd = open(tree_path("root/unstable"), O_RDONLY | O_CLOEXEC);
+	assert_true(task_plan(&r, &t));
+	for (int attempt = 0; attempt < 2; attempt++) {
+		char *to = task_buffer(&t, &room);
+		ssize_t n = pread(t.fd, to, room, task_offset(&t));
+
+		tree_text("root/unstable", attempt ? "six" : "two");
+		/* Until the clock alone would say that nobody wrote since. */
+		for (int64_t until = token_now() + 100000000; token_now() < until;)
+			usleep(1000);
+		assert_true(task_got(&r, &t, n) == (attempt == 0));
+	}
+	assert_true(got.unstable);
+	assert_string_equal(got.bytes, "two");
+	assert_int_equal(files_write(f, root,
+				 &(struct files_put){.path = "unstable",
+					 .bytes = "mine",
+					 .len = 4,
+					 .expect = &got.token},
+				 1, &(struct files_write_options){0}, &w, &e),
+		-1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	files_writing_free(w);
+	assert_true(tree_has("root/unstable", "six"));
+	reader_close_all(&me);
+	reader_release(&me);
+	slab_chain_release(&chain);
+	op_end(&r.op, 0, &e, "done");
+}
+
 /* Few descriptors: workers wait for each other, and nothing fails for it. */
 static void test_few_descriptors(void **state)
 {
@@ -595,6 +649,7 @@ int main(void)
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_beyond_path_max),
 		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_unstable),
 		cmocka_unit_test(test_few_descriptors),
 		cmocka_unit_test(test_few_descriptors_out_of_order),
 		cmocka_unit_test(test_replaced_while_read),
