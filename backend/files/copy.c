@@ -463,21 +463,30 @@ static void finish_dirs(struct copying *x)
 	}
 }
 
-/* Another name for a file of the copy. */
+/* Another name for a file of the copy.  What is there already is treated as by copy_open. */
 static int link_to(struct copying *x, int a, const char *leaf_a, int b, const char *leaf_b)
 {
+	struct stat first, there;
 	char temporary[64];
 	int rc;
 
-	if (linkat(a, leaf_a, b, leaf_b, 0) == 0 || (errno == EEXIST && x->o->resume))
+	if (linkat(a, leaf_a, b, leaf_b, 0) == 0)
 		return 0;
-	if (errno != EEXIST || !x->o->overwrite)
+	if (errno != EEXIST || !(x->o->overwrite || x->o->resume) ||
+		fstatat(a, leaf_a, &first, AT_SYMLINK_NOFOLLOW) < 0 ||
+		fstatat(b, leaf_b, &there, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
+	if (first.st_ino == there.st_ino && first.st_dev == there.st_dev)
+		return 0;
+	if (!S_ISREG(there.st_mode)) {
+		errno = EEXIST;
+		return -1;
+	}
 	snprintf(temporary, sizeof temporary, STAGING_NAME ".%d.link", (int)getpid());
 	if (linkat(a, leaf_a, b, temporary, 0) < 0)
 		return -1;
 	rc = renameat(b, temporary, b, leaf_b);
-	/* Where both are names of one file already, the rename does nothing. */
+	/* Where both became names of one file meanwhile, the rename does nothing. */
 	unlinkat(b, temporary, 0);
 	return rc;
 }

@@ -111,6 +111,48 @@ static void test_copy(void **state)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
+static ino_t inode(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(tree_path(name), &st), 0);
+	return st.st_ino;
+}
+
+/* The second name of a file where the copy has something else: an older file, or a link. */
+static void test_copy_names(void **state)
+{
+	static const struct files_copy_options resume = {.resume = true},
+					       overwrite = {.overwrite = true};
+	struct files_tree_totals t;
+
+	(void)state;
+	tree_text("root/two/a", "new");
+	assert_int_equal(link(tree_path("root/two/a"), tree_path("root/two/b")), 0);
+	for (int i = 0; i < 2; i++) {
+		const struct files_copy_options *o = i ? &overwrite : &resume;
+
+		tree_text("root/names/a", "older");
+		tree_text("root/names/b", "older still");
+		assert_int_equal(copy("two", "names", o, &t), ERR_NONE);
+		assert_true(tree_has("root/names/a", "new") && tree_has("root/names/b", "new"));
+		assert_int_equal(inode("root/names/a"), inode("root/names/b"));
+		assert_int_equal(copy("two", "names", o, &t), ERR_NONE);
+		assert_int_equal(inode("root/names/a"), inode("root/names/b"));
+		assert_int_equal(delete ("names", true), ERR_NONE);
+		/* Whichever comes second. */
+		tree_mkdirs("root/names");
+		assert_int_equal(symlink("x", tree_path("root/names/a")), 0);
+		assert_int_equal(symlink("x", tree_path("root/names/b")), 0);
+		assert_int_equal(copy("two", "names", o, &t), ERR_CONFLICT);
+		assert_int_equal(t.errors, 2);
+		assert_int_equal(readlink(tree_path("root/names/a"), (char[9]){0}, 9), 1);
+		assert_int_equal(readlink(tree_path("root/names/b"), (char[9]){0}, 9), 1);
+		assert_int_equal(delete ("names", true), ERR_NONE);
+	}
+	assert_int_equal(delete ("two", true), ERR_NONE);
+}
+
 /* A whole root into a new directory of another, and onto another root. */
 static void test_copy_whole(void **state)
 {
@@ -293,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_names),
 		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_refused),
 		cmocka_unit_test(test_delete),
