@@ -162,12 +162,13 @@ static int copy_sparse(struct copying *x, struct worker *w, int in, int out, off
 	off_t at = 0;
 
 	while (at < size) {
-		off_t data = lseek(in, at, SEEK_DATA), hole;
+		off_t data = lseek(in, at, SEEK_DATA), hole = size;
 
+		if (data < 0 && errno == ENXIO)
+			break; /* only a hole is left */
 		if (data < 0)
-			break; /* ENXIO: only a hole is left */
-		hole = lseek(in, data, SEEK_HOLE);
-		if (hole < 0)
+			data = at; /* not known: reading the rest tells what is wrong */
+		else if ((hole = lseek(in, data, SEEK_HOLE)) < 0)
 			hole = size;
 		if (copy_range(x, w, in, out, data, hole) < 0)
 			return -1;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <cmocka.h>
 
 #include <berth/mem.h>
@@ -151,6 +152,41 @@ static void test_copy_names(void **state)
 		assert_int_equal(delete ("names", true), ERR_NONE);
 	}
 	assert_int_equal(delete ("two", true), ERR_NONE);
+}
+
+static _Atomic int no_data; /* errno with which SEEK_DATA fails; 0: it does not */
+
+/* Takes the place of the C library's. */
+off_t lseek(int fd, off_t at, int whence)
+{
+	if (whence == SEEK_DATA && no_data) {
+		errno = no_data;
+		return -1;
+	}
+	return syscall(SYS_lseek, fd, at, whence);
+}
+
+/* A file system that cannot tell where the data are: they are copied all the same. */
+static void test_copy_no_data(void **state)
+{
+	char *bytes = xcalloc(1, 1 << 20);
+
+	(void)state;
+	memcpy(bytes + 700000, "middle", 6);
+	tree_text("root/holes", "");
+	assert_int_equal(truncate(tree_path("root/holes"), 1 << 20), 0);
+	int fd = open(tree_path("root/holes"), O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, "middle", 6, 700000), 6);
+	close(fd);
+	no_data = EINVAL;
+	assert_int_equal(copy("holes", "filled", &(struct files_copy_options){0}, NULL), ERR_NONE);
+	no_data = 0;
+	char *got = tree_read("root/filled");
+
+	assert_memory_equal(got, bytes, 1 << 20);
+	free(got);
+	free(bytes);
 }
 
 /* A whole root into a new directory of another, and onto another root. */
@@ -336,6 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_copy_names),
+		cmocka_unit_test(test_copy_no_data),
 		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_refused),
 		cmocka_unit_test(test_delete),
