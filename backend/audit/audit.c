@@ -249,19 +249,23 @@ static void remember_intent(struct audit *a, const struct item *item)
 	a->intents[a->nintents++].seq = item->seq;
 }
 
-static uint64_t intent_of(struct audit *a, const struct item *item)
+/* Its number, and the table forgets it; 0: not known. */
+static uint64_t take_intent(struct audit *a, uint64_t ticket)
 {
-	if (!item->after)
-		return item->intent;
 	for (size_t i = a->nintents; i-- > 0;) {
 		uint64_t seq = a->intents[i].seq;
 
-		if (a->intents[i].ticket != item->after)
+		if (a->intents[i].ticket != ticket)
 			continue;
 		a->intents[i] = a->intents[--a->nintents];
 		return seq;
 	}
 	return 0;
+}
+
+static uint64_t intent_of(struct audit *a, const struct item *item)
+{
+	return item->after ? take_intent(a, item->after) : item->intent;
 }
 
 /* Put the items into the chain's buffer and onto the disk.  Where this fails none of them happened.
@@ -281,7 +285,13 @@ static int write_items(struct audit *a, struct item *items, struct err *e)
 			remember_intent(a, i);
 		}
 	}
-	return chain_sync(&a->chain, e);
+	if (chain_sync(&a->chain, e) == 0)
+		return 0;
+	/* Their numbers go to other records now. */
+	for (struct item *i = items; i; i = i->next)
+		if (i->is_intent)
+			take_intent(a, i->ticket);
+	return -1;
 }
 
 static void answer(struct item *items, const struct err *all)

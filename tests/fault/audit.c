@@ -224,12 +224,66 @@ static void test_grouped_are_told(void **state)
 	log_dir_free(dir);
 }
 
-/* A large batch goes to the file in pieces: where one of them cannot, none of the batch was written. */
 static void take_ack(void *ctx, uint64_t seq, const struct err *err)
 {
 	*(uint64_t *)ctx = err ? 0 : seq;
 }
 
+struct links {
+	uint64_t intent[16]; /* by sequence number */
+};
+
+static void take_links(void *ctx, const struct audit_record *r, const char *line, size_t len)
+{
+	struct links *l = ctx;
+
+	(void)line;
+	(void)len;
+	if (r->seq < COUNT(l->intent))
+		l->intent[r->seq] = r->intent;
+}
+
+/* The number of an intent that failed becomes another record's: its outcome must not name that one. */
+static void test_failed_intent_has_no_outcome(void **state)
+{
+	char *dir = log_dir_new();
+	struct audit_record intent = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record outcome = log_record(DEED_CONTAINER_REMOVE, AUDIT_OUTCOME);
+	uint64_t failed, good, seq = 1, others;
+	struct links links = {0};
+	struct audit_reader *reader;
+	struct err e = ERR_INIT;
+	struct audit *a;
+
+	(void)state;
+	outcome.result = AUDIT_OK;
+	memset(&plan, 0, sizeof plan);
+	a = open_log(dir, &e);
+	assert_non_null(a);
+	fail_calls("pwrite", ENOSPC, 1, 1);
+	failed = audit_submit(a, &intent, 0, take_ack, &seq, &e);
+	assert_true(failed);
+	while (!audit_trouble(a, &e))
+		sched_yield();
+	assert_int_equal(audit_write(a, &intent, &others, &e), 0);
+	good = audit_submit(a, &intent, 0, NULL, NULL, &e);
+	assert_true(audit_submit(a, &outcome, good, NULL, NULL, &e));
+	assert_true(audit_submit(a, &outcome, failed, NULL, NULL, &e));
+	audit_close(a);
+	assert_int_equal(seq, 0);
+	expect_clean(dir, "after a failed intent");
+	reader = audit_reader_open(dir, NULL, NULL);
+	assert_non_null(reader);
+	while (audit_reader_forward(reader, 100, 0, take_links, &links, NULL) > 0)
+		;
+	audit_reader_close(reader);
+	assert_int_equal(others, 2);
+	assert_int_equal(links.intent[4], 3);
+	assert_int_equal(links.intent[5], 0);
+	log_dir_free(dir);
+}
+
+/* A large batch goes to the file in pieces: where one of them cannot, none of the batch was written. */
 static void test_large_batch_fails(void **state)
 {
 	enum { MANY = 3000 };
@@ -478,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_write_fails),
 		cmocka_unit_test(test_power_failure),
 		cmocka_unit_test(test_grouped_are_told),
+		cmocka_unit_test(test_failed_intent_has_no_outcome),
 		cmocka_unit_test(test_large_batch_fails),
 		cmocka_unit_test(test_any_call_fails),
 		cmocka_unit_test(test_full_disk),
