@@ -161,16 +161,71 @@ static void do_rate(struct backend *b, const struct command *c)
 	backend_result(b, c->id, NULL);
 }
 
+/* The end of read-only, until it is on disk that it was asked for. */
+struct unlock {
+	struct backend *b;
+	uint64_t id, ticket;
+};
+
+static struct deed_in_hand describe_read_only(bool on, struct key_value *to)
+{
+	*to = (struct key_value){"read_only", on ? "on" : "off", false};
+	return (struct deed_in_hand){.deed = DEED_POLICY_CHANGE,
+		.target_type = "policy",
+		.name = on ? "read-only on" : "read-only off",
+		.nparams = 1,
+		.params = to};
+}
+
+static void on_unlock(void *ctx, const struct err *err)
+{
+	struct unlock *u = ctx;
+	struct backend *b = u->b;
+	struct err why = err ? *err : (struct err)ERR_INIT;
+	struct key_value to;
+	const struct deed_in_hand d = describe_read_only(false, &to);
+
+	if (!err && (b->gate.unlock != u || b->stopping))
+		err_set(&why, ERR_CANCELLED, "Read-only stays on: it was asked for again.");
+	if (b->gate.unlock == u)
+		b->gate.unlock = NULL;
+	if (!why.kind)
+		b->state.read_only = b->gate.policy.read_only = false;
+	if (!err)
+		gate_outcome(b, &d, u->ticket, 0, why.kind ? &why : NULL);
+	if (!b->stopping) {
+		publish_now(b);
+		if (!why.kind)
+			backend_notice(b, "Read-only is off.");
+	}
+	backend_result(b, u->id, why.kind ? &why : NULL);
+	free(u);
+}
+
+/* On holds at once, recorded or not; off, like all that loosens, only when it can be recorded. */
 static void do_read_only(struct backend *b, const struct command *c)
 {
-	const struct key_value to = {"read_only", c->flag ? "on" : "off", false};
-	const struct deed_in_hand d = {
-		.deed = DEED_POLICY_CHANGE, .target_type = "policy", .nparams = 1, .params = &to};
+	struct key_value to;
+	const struct deed_in_hand d = describe_read_only(c->flag, &to);
+	struct err e = ERR_INIT;
+	struct unlock *u;
 
-	b->state.read_only = b->gate.policy.read_only = c->flag;
-	gate_note(b, &d, NULL);
-	publish_now(b);
-	backend_result(b, c->id, NULL);
+	b->gate.unlock = NULL;
+	if (c->flag) {
+		b->state.read_only = b->gate.policy.read_only = true;
+		gate_note(b, &d, NULL);
+		publish_now(b);
+		backend_result(b, c->id, NULL);
+		return;
+	}
+	u = xcalloc(1, sizeof *u);
+	*u = (struct unlock){.b = b, .id = c->id};
+	if (gate_intent(b, &d, &u->ticket, on_unlock, u, &e) == 0) {
+		b->gate.unlock = u;
+		return;
+	}
+	backend_result(b, c->id, &e);
+	free(u);
 }
 
 static void do_logs_close(struct backend *b, const struct command *c)

@@ -67,6 +67,7 @@ struct gate {
 	struct audit *audit;    /* started with the first record */
 	struct mailbox answers; /* from its thread */
 	size_t waiting;         /* intents that are not on disk yet */
+	struct unlock *unlock;  /* the end of read-only among them; the newest, if not taken back */
 	bool in_trouble;        /* the person was told that the log cannot be written */
 };
 

@@ -433,7 +433,7 @@ static void toggle_read_only(struct app *a)
 	app_send(a, c);
 	app_say(a, ROLE_TEXT,
 		a->policy.read_only ? "Read-only: nothing is changed from here on."
-				    : "Read-only is off.");
+				    : "Read-only ends as soon as that is recorded.");
 }
 
 static void freeze(struct app *a)

@@ -87,6 +87,28 @@ def what_cannot_be_recorded_is_not_done():
         assert result.code == 0, result.out + result.err
 
 
+READ_ONLY = ["key :", "type ro", "key Enter"]
+
+
+@case
+def read_only_ends_only_when_that_is_recorded():
+    with State(containers=[{"name": "web"}]) as s:
+        result = s.console("wait web", *READ_ONLY, "wait nothing is changed", *READ_ONLY, "wait Read-only is off.",
+                           *confirmed("P", "key y", then="Paused 1 container."))
+        assert result.code == 0, result.out + result.err
+        assert [(r["phase"], r["outcome"], r["params"]["read_only"]) for r in s.records("--act", "policy.change")] == [
+            ("event", "ok", "on"), ("intent", None, "off"), ("outcome", "ok", "off")]
+    with State(containers=[{"name": "web"}]) as s:
+        os.mkdir(os.path.join(s.dir, "berth"), 0o700)
+        with open(s.log, "w", encoding="ascii"):
+            pass  # no log can be opened
+        s.fake.door("set", {"audit": None})
+        result = s.console("wait web", *READ_ONLY, "wait nothing is changed", *READ_ONLY, "wait could not be recorded",
+                           "key G", "key P", "wait `pause` does nothing", "refuse Cancel")
+        assert result.code == 0, result.out + result.err
+        assert s.asked() == [], s.asked()
+
+
 def refusing(s, name, *keys, then):
     """The console with the settings of the state directory, at the row of that name."""
     result = s.console(f"wait {name}", "key /", f"type {name}", "key Enter", "key G", *keys, f"wait {then}",
