@@ -11,7 +11,8 @@
  * iptables of the machine stay the other one's: its containers reach each other, but not the outside.
  * The containerd namespace is its own, for a containerd of the machine may be shared.
  *
- * Only root can start it.  All functions block; for the command line, before there are threads.
+ * Only root can start it.  All functions block; for the command line: they fork, with no other thread than
+ * the audit log's.
  */
 #ifndef BERTH_PRIVATE_ENGINE_H
 #define BERTH_PRIVATE_ENGINE_H

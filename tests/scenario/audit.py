@@ -156,6 +156,34 @@ def host_rules_refuse_at_their_host():
 
 
 @case
+def the_private_engine_is_started_and_stopped_on_record():
+    with State() as s:
+        socket = os.path.join(s.dir, "berth/engine/docker.sock")
+        # The one dockerd of this PATH starts nothing.
+        false = os.path.join(s.dir, "dockerd")
+        with open(false, "w", encoding="ascii") as f:
+            f.write('#!/bin/sh\ntouch "${0%/*}/called"\necho not today\nexit 1\n')
+        os.chmod(false, 0o755)
+        env = {**s.env, "PATH": f"{s.dir}:/usr/bin:/bin"}
+        for verb in ("start", "stop"):
+            refused = berth("--read-only", "engine", verb, env=env)
+            assert refused.code != 0 and b"--read-only" in refused.err, refused.err
+        assert not os.path.exists(os.path.join(s.dir, "called"))
+        assert berth("engine", "status", env=env).code == 1
+        started = berth("engine", "start", env=env)
+        assert started.code != 0, started.out
+        stopped = berth("engine", "stop", env=env)
+        assert stopped.code == 0, stopped.err
+        records = s.records("--act", "engine.*")
+        assert [(r["act"], r["phase"], r["outcome"]) for r in records] == [
+            ("engine.start", "event", "refused"), ("engine.stop", "event", "refused"),
+            ("engine.start", "intent", None), ("engine.start", "outcome", "refused" if os.geteuid() else "failed"),
+            ("engine.stop", "intent", None), ("engine.stop", "outcome", "ok")], records
+        assert all(r["target_type"] == "engine" and r["name"] == f"unix://{socket}" for r in records), records
+        assert s.audit("verify").code == 0
+
+
+@case
 def tampering_is_told():
     with State(containers=[{"name": "web"}]) as s:
         s.console("wait web", *confirmed("P", "key y", then="Paused 1 container."))

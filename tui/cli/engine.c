@@ -1,9 +1,13 @@
 /* engine.c - `berth engine start|stop|status`: a private engine where the machine runs none. */
 #include <stdio.h>
 
+#include <berth/arena.h>
+#include <berth/mem.h>
 #include <berth/private_engine.h>
+#include <berth/record.h>
 #include <berth/text.h>
 
+#include "cli/gate.h"
 #include "cli/jsonw.h"
 #include "cli/run.h"
 
@@ -14,13 +18,43 @@ static void print_path(const char *head, const char *path)
 	printf("%-8s %s\n", head, text_clean(shown, sizeof shown, path));
 }
 
+/* Policy and the log around what does it. */
+static int record(const struct cli *c, enum deed deed, const char *program,
+	int (*act)(struct private_engine *ret, struct err *e), struct private_engine *en,
+	struct err *e)
+{
+	AUTO_FREE char *endpoint = NULL;
+	struct err why = ERR_INIT;
+	struct audit_record r = {.deed = deed, .target_type = "engine"};
+	struct recorder by = {.program = program};
+	struct recording rec;
+	struct policy policy;
+	struct arena mem;
+	int rc = -1;
+
+	if (private_engine_status(en, e) < 0)
+		return -1;
+	r.name = endpoint = xasprintf("unix://%s", en->socket);
+	by.endpoint = endpoint;
+	by.policy = &policy;
+	arena_init(&mem, 1024);
+	if (cli_policy(c, &policy, &mem, e) == 0 && record_begin(&rec, &by, &r, e) == 0) {
+		rc = act(en, &why);
+		record_end(&rec, &why);
+		if (rc < 0)
+			err_copy(e, &why);
+	}
+	recorder_close(&by);
+	arena_release(&mem);
+	return rc;
+}
+
 int cli_engine_start(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct private_engine en;
 
-	(void)c;
 	(void)s;
-	if (private_engine_start(&en, e) < 0)
+	if (record(c, DEED_ENGINE_START, "engine start", private_engine_start, &en, e) < 0)
 		return -1;
 	printf("The private engine %s (process %d).\n",
 		en.started ? "runs now" : "was running already", (int)en.pid);
@@ -35,9 +69,8 @@ int cli_engine_stop(const struct cli *c, const struct settings *s, struct err *e
 {
 	struct private_engine en;
 
-	(void)c;
 	(void)s;
-	if (private_engine_stop(&en, e) < 0)
+	if (record(c, DEED_ENGINE_STOP, "engine stop", private_engine_stop, &en, e) < 0)
 		return -1;
 	if (en.pid)
 		printf("The private engine (process %d) is stopped; its images and containers stay in %s.\n",
