@@ -96,7 +96,8 @@ void agents_close(struct agents_host *h)
 	free(h);
 }
 
-int host_look(struct agents_host *h, const char *name, struct existing *ret, struct err *e)
+int host_look_whole(struct agents_host *h, const char *name, struct existing *ret,
+	struct arena *mem, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
@@ -128,7 +129,17 @@ int host_look(struct agents_host *h, const char *name, struct existing *ret, str
 			    ejson_string(labels, "berth.proof")) ||
 		(!session_load(own_name, &record, NULL) && !strcmp(record.id, ret->id) &&
 			!strcmp(record.engine, h->info.id));
+	if (mem) {
+		ret->image = ejson_keep(mem, ejson_get(root, "Config"), "Image");
+		ret->of = (struct record_target){.images = &ret->image, .nimages = 1};
+		ret->of.labels = ejson_pairs(mem, labels, &ret->of.nlabels);
+	}
 	return 1;
+}
+
+int host_look(struct agents_host *h, const char *name, struct existing *ret, struct err *e)
+{
+	return host_look_whole(h, name, ret, NULL, e);
 }
 
 int host_create(struct agents_host *h, const struct spec *s, char id[65], struct err *e)

@@ -35,10 +35,15 @@ struct existing {
 	char id[65], spec[17], session[64], role[16], network[128];
 	bool running, ours;
 	int pid;
+	const char *image; /* this and `of` only by host_look_whole */
+	struct record_target of;
 };
 
 /* What stands under a name or id: 1 filled in, 0 nothing, -1 error. */
 int host_look(struct agents_host *h, const char *name, struct existing *ret, struct err *e);
+/* The same with what policy goes by, in mem; for who is about to remove it.  *ret must stay in place. */
+int host_look_whole(struct agents_host *h, const char *name, struct existing *ret,
+	struct arena *mem, struct err *e);
 int host_create(struct agents_host *h, const struct spec *s, char id[65], struct err *e);
 /* For helpers: start, wait for its end, ERR_FAILED unless it ended with 0. */
 int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e);

@@ -152,11 +152,33 @@ static int remember_again(struct bringing *b, const struct existing *x, struct e
 	return session_save(&b->session, e);
 }
 
+/* What is in the agent's way; it may be protected, and it is in the log that it went. */
+static int replace(struct bringing *b, const struct existing *x, struct err *e)
+{
+	const struct audit_record r = {.deed = DEED_CONTAINER_REMOVE,
+		.target_type = "container",
+		.target = x->id,
+		.name = b->spec.name,
+		.agent = b->def->id,
+		.session = x->session};
+	struct recording rec;
+	struct err why = ERR_INIT;
+
+	if (record_begin_on(&rec, &b->h->recorder, &r, &x->of, e))
+		return -1;
+	host_remove(b->h, x->id, &why);
+	record_end(&rec, &why);
+	if (why.kind)
+		return err_copy(e, &why);
+	lane_forget(b->spec.name);
+	return 0;
+}
+
 /* What stands under the agent's name: 0 nothing (any more), 1 up as asked. */
 static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
 {
 	struct existing x;
-	int found = host_look(b->h, b->spec.name, &x, e);
+	int found = host_look_whole(b->h, b->spec.name, &x, &b->mem, e);
 
 	if (found <= 0)
 		return found;
@@ -176,10 +198,7 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 		}
 	}
 	ret->replaced = true;
-	if (host_remove(b->h, x.id, e))
-		return -1;
-	lane_forget(b->spec.name);
-	return 0;
+	return replace(b, &x, e);
 }
 
 static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
@@ -355,33 +374,42 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	return result;
 }
 
-int agents_down(struct agents_host *h, const char *container, struct err *e)
+static int take_down(
+	struct agents_host *h, const char *container, const struct existing *x, struct err *e)
 {
-	struct existing x;
-	struct recording rec;
-	struct err why = ERR_INIT;
-	int found = host_look(h, container, &x, e);
 	const struct audit_record r = {.deed = DEED_AGENT_DOWN,
 		.target_type = "container",
-		.target = x.id,
+		.target = x->id,
 		.name = container,
-		.session = x.session};
+		.session = x->session};
+	struct recording rec;
+	struct err why = ERR_INIT;
 
-	if (found < 0)
-		return -1;
-	if (found && !x.ours)
+	if (!x->ours)
 		return err_set(e, ERR_CONFLICT,
 			"the container %s was not made by berth here, so it is left alone.",
 			container);
-	if (found) {
-		if (record_begin(&rec, &h->recorder, &r, e))
-			return -1;
-		if (!host_remove(h, x.id, &why))
-			network_tidy(h, x.network);
-		record_end(&rec, &why);
-		if (why.kind)
-			return err_copy(e, &why);
-	}
+	if (record_begin_on(&rec, &h->recorder, &r, &x->of, e))
+		return -1;
+	if (!host_remove(h, x->id, &why))
+		network_tidy(h, x->network);
+	record_end(&rec, &why);
+	return why.kind ? err_copy(e, &why) : 0;
+}
+
+int agents_down(struct agents_host *h, const char *container, struct err *e)
+{
+	struct existing x;
+	struct arena mem;
+	int found;
+
+	arena_init(&mem, 2048);
+	found = host_look_whole(h, container, &x, &mem, e);
+	if (found > 0 && take_down(h, container, &x, e))
+		found = -1;
+	arena_release(&mem);
+	if (found < 0)
+		return -1;
 	if (!session_here(container, h->info.id, NULL)) {
 		lane_forget(container);
 		journal_forget(container);

@@ -47,23 +47,39 @@ void record_event(struct recorder *by, const struct audit_record *r, const struc
 		audit_submit(by->audit, &out, 0, NULL, NULL, NULL);
 }
 
-int record_begin(
-	struct recording *rec, struct recorder *by, const struct audit_record *r, struct err *e)
+static int ask_policy(const struct recorder *by, const struct audit_record *r,
+	const struct record_target *t, struct err *e)
 {
 	static const struct policy nothing;
-	const struct policy_act act = {.deed = r->deed,
+	static const struct key_value none = {"", "", false}; /* "" is a known nothing */
+	struct policy_act act = {.deed = r->deed,
 		.endpoint = by->endpoint,
 		.engine_name = by->engine_name,
 		.name = r->name,
 		.id = r->target ? r->target : "",
 		.image = "",
-		.labels = (const struct key_value[]){{"", "", false}}};
+		.labels = t && t->labels ? t->labels : &none,
+		.nlabels = t ? t->nlabels : 0};
+	size_t i = 0;
+
+	do {
+		if (t && i < t->nimages)
+			act.image = t->images[i];
+		if (policy_check(by->policy ? by->policy : &nothing, &act, e))
+			return -1;
+	} while (t && ++i < t->nimages);
+	return 0;
+}
+
+int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
+	const struct record_target *t, struct err *e)
+{
 	struct err why = ERR_INIT;
 
 	*rec = (struct recording){.by = by, .r = *r, .start_ns = clock_mono_ns()};
 	rec->r.engine = by->engine;
 	rec->r.duration_us = -1;
-	if (policy_check(by->policy ? by->policy : &nothing, &act, &why)) {
+	if (ask_policy(by, r, t, &why)) {
 		record_event(by, &rec->r, &why);
 		return err_copy(e, &why);
 	}
@@ -75,6 +91,12 @@ int record_begin(
 	return audit_write(by->audit, &rec->r, &rec->intent, e)
 		? err_wrap(e, "nothing was done, for it could not be recorded")
 		: 0;
+}
+
+int record_begin(
+	struct recording *rec, struct recorder *by, const struct audit_record *r, struct err *e)
+{
+	return record_begin_on(rec, by, r, NULL, e);
 }
 
 void record_end(struct recording *rec, const struct err *err)

@@ -261,8 +261,8 @@ int image_reference(const char *given, char full[IMAGE_REFERENCE_MAX], struct er
 	return 0;
 }
 
-int image_look(struct images *im, const char *reference, struct image_made *ret, const char *label,
-	char *value, size_t cap, struct err *e)
+/* 1 and the engine's words about it, which are the caller's; 0 no such image; -1. */
+static int ask(struct images *im, const char *reference, cJSON **ret, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
@@ -278,6 +278,19 @@ int image_look(struct images *im, const char *reference, struct image_made *ret,
 		return err_wrap(e, "cannot look for the image %s", reference);
 	if (!*ejson_string(root, "Id"))
 		return err_set(e, ERR_PROTOCOL, "the engine knows %s, but not its id.", reference);
+	*ret = root;
+	root = NULL;
+	return 1;
+}
+
+int image_look(struct images *im, const char *reference, struct image_made *ret, const char *label,
+	char *value, size_t cap, struct err *e)
+{
+	AUTO_JSON cJSON *root = NULL;
+	int there = ask(im, reference, &root, e);
+
+	if (there <= 0)
+		return there;
 	if (ret) {
 		snprintf(ret->reference, sizeof ret->reference, "%s", reference);
 		text_clean(ret->id, sizeof ret->id, ejson_string(root, "Id"));
@@ -442,35 +455,52 @@ int images_import(struct images *im, const char *path, const char *reference,
 
 /* ---- remove */
 
-int images_remove(struct images *im, const char *reference, bool force, struct image_removed *ret,
-	struct err *e)
+/* Every name that goes: the reference alone where it is a tag, else (an id, a digest, another spelling)
+ * all the tags too. */
+static struct record_target goes_with(const char *reference, const cJSON *image, struct arena *mem)
+{
+	const char *const *tag, **name;
+	struct record_target t = {.nimages = 1};
+	size_t n;
+
+	tag = ejson_words(mem, ejson_get(image, "RepoTags"), &n);
+	name = arena_array(mem, n + 1, sizeof *name);
+	name[0] = reference;
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(tag[i], reference)) {
+			t.nimages = 1;
+			break;
+		}
+		name[t.nimages++] = tag[i];
+	}
+	t.images = name;
+	t.labels = ejson_pairs(mem, ejson_path(image, "Config", "Labels", NULL), &t.nlabels);
+	return t;
+}
+
+static int remove_it(struct images *im, const char *full, bool force, const cJSON *image,
+	struct image_removed *ret, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
-	struct audit_record r = {
-		.deed = DEED_IMAGE_REMOVE, .target_type = "image", .engine = im->info.id};
+	struct record_target t;
+	struct audit_record r = {.deed = DEED_IMAGE_REMOVE,
+		.target_type = "image",
+		.engine = im->info.id,
+		.name = full};
 	struct recording rec;
 	struct err err = ERR_INIT;
-	struct image_made was;
-	char full[IMAGE_REFERENCE_MAX];
+	struct arena mem;
 	const cJSON *one;
-	int there;
+	char id[80];
+	int refused;
 
-	memset(ret, 0, sizeof *ret);
-	if (image_reference(reference, full, e))
-		return -1;
-	/* An id has no tag. */
-	if (!strchr(reference, ':') && !strchr(reference, '/') && strlen(reference) >= 12 &&
-		strspn(reference, "0123456789abcdef") == strlen(reference))
-		snprintf(full, sizeof full, "%s", reference);
-	there = image_look(im, full, &was, NULL, NULL, 0, e);
-	if (there < 0)
-		return -1;
-	if (!there)
-		return err_set(e, ERR_NOT_FOUND, "there is no image %s on this engine.", full);
-	r.name = full;
-	r.target = was.id;
-	if (record_begin(&rec, &im->recorder, &r, e))
+	r.target = text_clean(id, sizeof id, ejson_string(image, "Id"));
+	arena_init(&mem, 1024);
+	t = goes_with(full, image, &mem);
+	refused = record_begin_on(&rec, &im->recorder, &r, &t, e);
+	arena_release(&mem);
+	if (refused)
 		return -1;
 	str_addf(&target, "/images/%s?force=%d", full, force);
 	if (!sync_ask(im->engine, "remove the image %s", full, "DELETE", target.s, NULL, 0, &reply,
@@ -483,4 +513,26 @@ int images_remove(struct images *im, const char *reference, bool force, struct i
 	}
 	record_end(&rec, &err);
 	return err.kind ? err_copy(e, &err) : 0;
+}
+
+int images_remove(struct images *im, const char *reference, bool force, struct image_removed *ret,
+	struct err *e)
+{
+	AUTO_JSON cJSON *image = NULL;
+	char full[IMAGE_REFERENCE_MAX];
+	int there;
+
+	memset(ret, 0, sizeof *ret);
+	if (image_reference(reference, full, e))
+		return -1;
+	/* An id has no tag. */
+	if (!strchr(reference, ':') && !strchr(reference, '/') && strlen(reference) >= 12 &&
+		strspn(reference, "0123456789abcdef") == strlen(reference))
+		snprintf(full, sizeof full, "%s", reference);
+	there = ask(im, full, &image, e);
+	if (there < 0)
+		return -1;
+	if (!there)
+		return err_set(e, ERR_NOT_FOUND, "there is no image %s on this engine.", full);
+	return remove_it(im, full, force, image, ret, e);
 }

@@ -32,8 +32,17 @@ struct recording {
 	int64_t start_ns;
 };
 
+/* What else policy may go by, beside the record's name and id. */
+struct record_target {
+	size_t nimages, nlabels;
+	const char *const *images; /* a container's, or every name of the image that goes */
+	const struct key_value *labels;
+};
+
 /* 0: go ahead.  -1: policy refuses (which is recorded), or the intent of a guarded deed cannot be
- * written. */
+ * written.  What harms a container or an image says what that is; NULL: nothing has image or labels. */
+int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
+	const struct record_target *t, struct err *e);
 int record_begin(
 	struct recording *rec, struct recorder *by, const struct audit_record *r, struct err *e);
 /* How it ended; err NULL or without a kind: well. */

@@ -11,11 +11,13 @@
 #include <cmocka.h>
 
 #include <berth/agents.h>
+#include <berth/audit.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
+#include "agents/host.h"
 #include "agents/own.h"
 #include "lane/lane.h"
 #include "lib/hosted.h"
@@ -286,6 +288,73 @@ static void test_elsewhere(void **state)
 	session_forget(container);
 }
 
+static void count(void *ctx, const struct audit_record *r, const char *line, size_t len)
+{
+	(void)line;
+	(void)len;
+	if (!strcmp(r->name, team.agents[0].container))
+		++*(int *)ctx;
+}
+
+/* How often the log has that it was removed to make place. */
+static int removals(void)
+{
+	const struct audit_filter f = {
+		.deed = "container.remove", .result = AUDIT_OK, .by_result = true};
+	struct err e = ERR_INIT;
+	struct audit_reader *r;
+	int n = 0;
+
+	recorder_close(&host->recorder);
+	r = audit_reader_open(NULL, &f, &e);
+	if (!r)
+		fail_msg("%s", e.msg);
+	assert_int_equal(audit_reader_forward(r, 100, 0, count, &n, &e), 0);
+	audit_reader_close(r);
+	return n;
+}
+
+/* By its label or its image: neither taken down nor replaced. */
+static void test_protected(void **state)
+{
+	static const char *const label[] = {"berth.role=agent"}, *const image[] = {"box:*"};
+	const struct policy policies[] = {{.keep.labels = {1, label}}, {.keep.images = {1, image}}};
+	const char *container = team.agents[0].container;
+	struct agent_def changed = team.agents[0];
+	struct err e = ERR_INIT;
+	struct agent_up up;
+	struct existing x;
+	char id[65];
+
+	(void)state;
+	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), 0);
+	snprintf(id, sizeof id, "%s", up.id);
+	changed.limits.pids = 65;
+	for (size_t i = 0; i < COUNT(policies); i++) {
+		const struct agents_options o = {
+			.host = engine, .guest = BERTH_GUEST, .policy = &policies[i]};
+		struct agents_host *strict = agents_open(&o, &e);
+
+		assert_non_null(strict);
+		assert_int_equal(agents_down(strict, container, &e), -1);
+		assert_int_equal(e.kind, ERR_REFUSED);
+		assert_int_equal(agents_up(strict, &team, &changed, &up, &e), -1);
+		assert_int_equal(e.kind, ERR_REFUSED);
+		/* As it is it may stay up. */
+		assert_int_equal(agents_up(strict, &team, &team.agents[0], &up, &e), 0);
+		assert_true(up.was_up);
+		agents_close(strict);
+		assert_int_equal(host_look(host, container, &x, &e), 1);
+		assert_true(x.running);
+		assert_string_equal(x.id, id);
+	}
+	assert_int_equal(removals(), 0);
+	assert_int_equal(agents_up(host, &team, &changed, &up, &e), 0);
+	assert_true(up.replaced);
+	assert_int_equal(removals(), 1);
+	assert_int_equal(agents_down(host, container, &e), 0);
+}
+
 static void test_refusals(void **state)
 {
 	static const char *const bad[] = {"/etc", "/", "/proc", "/root"};
@@ -317,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_down),
 		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_protected),
 		cmocka_unit_test(test_refusals),
 	};
 

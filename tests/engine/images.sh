@@ -5,7 +5,7 @@ export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 bad=0
 registry=''
-trap '[ -z "$registry" ] || kill "$registry" 2>/dev/null; docker image rm -f im-$$:1 im-$$:2 im-$$:tar "${r-x}/tiny:1" >/dev/null 2>&1' EXIT
+trap '[ -z "$registry" ] || kill "$registry" 2>/dev/null; docker image rm -f im-$$:1 im-$$:2 im-$$:tar im-$$:keep im-$$:label "${r-x}/tiny:1" >/dev/null 2>&1' EXIT
 
 check() { # NAME COMMAND...
 	local name=$1
@@ -122,6 +122,17 @@ check 'what was imported runs' says 0 'it runs' docker run --rm --network none "
 head -c 100000 /dev/urandom >noise.tar
 check 'an import of noise' says 1 '*berth: cannot import*' "$BERTH" image import noise.tar "im-$$:noise"
 check 'list' fits image_list "any('im-$$:tar' in i['names'] for i in d['images'])" "$BERTH" image list --json
+# What is protected, by whatever name it is meant; another name of it may go.
+docker tag "im-$$:tar" "im-$$:keep"
+printf 'protected: {images: ["im-*:keep"]}\n' >keep.yaml
+printf 'FROM im-%s:tar\nLABEL stage=production\n' $$ | docker build -q -t "im-$$:label" - >/dev/null 2>&1
+printf 'protected: {labels: ["stage=production"]}\n' >label.yaml
+for name in "im-$$:keep" "docker.io/library/im-$$:keep" "$(docker image inspect -f '{{.Id}}' "im-$$:keep")"; do
+	check "a protected image stays: $name" says 4 '*its image is protected*' "$BERTH" --settings keep.yaml image remove --force "$name"
+done
+check 'one with a protected label stays' says 4 '*one of its labels is protected*' "$BERTH" --settings label.yaml image remove "im-$$:label"
+check 'both are there' docker image inspect "im-$$:keep" "im-$$:label"
+check 'its other name goes' fits image_remove 'd["untagged"] == 1' "$BERTH" --settings keep.yaml image remove --json "im-$$:tar"
 check 'remove' fits image_remove 'd["untagged"] == 1' "$BERTH" image remove --json "im-$$:2"
 docker run -d --name "im-$$" --network none "im-$$:1" sleep 600 >/dev/null
 check 'an image in use stays' says 1 '*berth: cannot remove*' "$BERTH" image remove "im-$$:1"
