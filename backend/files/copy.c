@@ -21,7 +21,7 @@
 /* A file with several names: the first copy, and the names still to be given to it. */
 struct linked {
 	uint64_t dev, ino;
-	char *path;
+	char *path; /* NULL: it could not be copied */
 };
 
 struct later {
@@ -286,7 +286,8 @@ static bool link_later(struct copying *x, const struct stat *st, const char *pat
 
 	pthread_mutex_lock(&x->lock);
 	for (size_t i = 0; i < x->nlinked && !known; i++)
-		if (x->linked[i].ino == st->st_ino && x->linked[i].dev == st->st_dev) {
+		if (x->linked[i].path && x->linked[i].ino == st->st_ino &&
+			x->linked[i].dev == st->st_dev) {
 			x->later =
 				mem_grow(x->later, &x->later_cap, x->nlater + 1, sizeof *x->later);
 			x->later[x->nlater++] = (struct later){i, xstrdup(path)};
@@ -298,6 +299,18 @@ static bool link_later(struct copying *x, const struct stat *st, const char *pat
 	}
 	pthread_mutex_unlock(&x->lock);
 	return known;
+}
+
+/* The first copy failed, so another name that comes is the first. */
+static void link_never(struct copying *x, const struct stat *st)
+{
+	pthread_mutex_lock(&x->lock);
+	for (size_t i = 0; i < x->nlinked; i++)
+		if (x->linked[i].ino == st->st_ino && x->linked[i].dev == st->st_dev) {
+			free(x->linked[i].path);
+			x->linked[i].path = NULL;
+		}
+	pthread_mutex_unlock(&x->lock);
 }
 
 static void to_path(struct copying *x, const struct walk_dir *d, const char *name, struct str *out)
@@ -334,8 +347,11 @@ static void copy_file(
 		if (link_later(x, &st, path.s))
 			return;
 	}
-	if (copy_open(x, w, in, &st, w->to_dir, name) < 0 && errno != ECANCELED)
+	if (copy_open(x, w, in, &st, w->to_dir, name) < 0 && errno != ECANCELED) {
 		fail(w, &x->walk, errno, "copy to", name);
+		if (st.st_nlink > 1)
+			link_never(x, &st);
+	}
 }
 
 static int copy_link(
@@ -497,6 +513,11 @@ static void make_links(struct copying *x)
 	for (size_t i = 0; i < x->nlater && !op_stopped(&x->op); i++) {
 		const char *leaf_a, *leaf_b;
 		const char *first = x->linked[x->later[i].first].path;
+
+		if (!first) { /* that error is known */
+			x->totals.errors++;
+			continue;
+		}
 		AUTO_CLOSE int a = path_parent(x->to_root, first, NULL, &leaf_a, NULL);
 		AUTO_CLOSE int b = path_parent(x->to_root, x->later[i].path, NULL, &leaf_b, NULL);
 

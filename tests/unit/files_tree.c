@@ -154,6 +154,37 @@ static void test_copy_names(void **state)
 	assert_int_equal(delete ("two", true), ERR_NONE);
 }
 
+/* One of two names is taken, whichever comes first: the other is a copy, never a link to that. */
+static void test_copy_name_taken(void **state)
+{
+	static const char *const names[] = {"a", "b"};
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+	struct files_root *from, *to;
+	struct err e = ERR_INIT;
+	char path[16];
+
+	(void)state;
+	tree_text("two/a", "new");
+	assert_int_equal(link(tree_path("two/a"), tree_path("two/b")), 0);
+	from = files_root_open(f, tree_path("two"), NULL);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof path, "taken%d/%s", i, names[i]);
+		tree_text(path, "another's");
+		*strchr(path, '/') = '\0';
+		to = files_root_open(f, tree_path(path), NULL);
+		assert_int_equal(files_copy(f, from, ".", to, ".", &o, &t, &e), -1);
+		assert_int_equal(e.kind, ERR_CONFLICT);
+		assert_int_equal(t.errors, 1);
+		snprintf(path, sizeof path, "taken%d/%s", i, names[i]);
+		assert_true(tree_has(path, "another's"));
+		snprintf(path, sizeof path, "taken%d/%s", i, names[!i]);
+		assert_true(tree_has(path, "new"));
+		files_root_close(to);
+	}
+	files_root_close(from);
+}
+
 static _Atomic int no_data; /* errno with which SEEK_DATA fails; 0: it does not */
 
 /* Takes the place of the C library's. */
@@ -372,6 +403,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_copy_names),
+		cmocka_unit_test(test_copy_name_taken),
 		cmocka_unit_test(test_copy_no_data),
 		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_refused),
