@@ -7,6 +7,7 @@
 #include <berth/mem.h>
 
 #include "engine/json.h"
+#include "engine/parse.h"
 
 #define LIST_MS 30000
 #define SIZES_MS 120000 /* the engine walks through every file of every container */
@@ -17,14 +18,6 @@ const char *world_label(const struct key_value *labels, size_t n, const char *ke
 		if (!strcmp(labels[i].key, key))
 			return labels[i].value;
 	return "";
-}
-
-static enum container_state state_of(const char *word)
-{
-	for (int s = 0; s < CONTAINER_UNKNOWN; s++)
-		if (!strcmp(container_state_name((enum container_state)s), word))
-			return (enum container_state)s;
-	return CONTAINER_UNKNOWN;
 }
 
 static int64_t seconds_ms(const cJSON *object, const char *name)
@@ -79,17 +72,15 @@ static void take_containers(const cJSON *root, struct world *w, struct arena *me
 	cJSON_ArrayForEach(row, root)
 	{
 		struct seen_container *c = &w->container[w->ncontainers];
-		const char *name = ejson_text(
-			cJSON_GetArrayItem((cJSON *)(uintptr_t)ejson_get(row, "Names"), 0));
 
 		if (!cJSON_IsObject(row) || !hex64(ejson_string(row, "Id")))
 			continue;
 		*c = (struct seen_container){.id = ejson_keep(mem, row, "Id"),
-			.name = arena_strdup(mem, name + (*name == '/')),
+			.name = parse_name(row, mem),
 			.image = ejson_keep(mem, row, "Image"),
 			.image_id = ejson_keep(mem, row, "ImageID"),
 			.status = ejson_keep(mem, row, "Status"),
-			.state = state_of(ejson_string(row, "State")),
+			.state = parse_state(ejson_string(row, "State")),
 			.made_ms = seconds_ms(row, "Created"),
 			.bytes = -1};
 		c->labels = ejson_pairs(mem, ejson_get(row, "Labels"), &c->nlabels);

@@ -32,7 +32,7 @@ enum container_state parse_state(const char *word)
 	return CONTAINER_UNKNOWN;
 }
 
-static const char *first_name(struct arena *a, const cJSON *row)
+const char *parse_name(const cJSON *row, struct arena *a)
 {
 	const char *name = ejson_text(cJSON_GetArrayItem(ejson_get(row, "Names"), 0));
 
@@ -55,7 +55,7 @@ static void one_row(const cJSON *row, struct arena *a, struct engine_summary *s)
 	int64_t created = ejson_i64(row, "Created", 0);
 
 	s->id = ejson_keep(a, row, "Id");
-	s->name = first_name(a, row);
+	s->name = parse_name(row, a);
 	s->image = ejson_keep(a, row, "Image");
 	s->image_id = ejson_keep(a, row, "ImageID");
 	s->command = ejson_keep(a, row, "Command");

@@ -227,4 +227,17 @@ def clean_policy():
         assert {i["name"]: i["outcome"] for i in result.json()["items"]} == {"db-1": "refused", "tmp-1": "removed"}
 
 
+@case
+def clean_linked():
+    """The target of a link has the alias first among its names: it is protected by its own."""
+    with Fake(containers=ended("db-1", names=["/api/db", "/db-1"]) + ended("tmp-1", names=["/api/db-2", "/tmp-1"])) as fake:
+        settings = os.path.join(fake.dir, "berth.yaml")
+        with open(settings, "w", encoding="utf-8") as f:
+            f.write("protected: {names: ['db-*']}\n")
+        result = berth("--settings", settings, "clean", "--foreign", "--yes", "--json", fake=fake)
+        assert result.code == 0, (result.code, result.err)
+        assert {i["name"]: i["outcome"] for i in result.json()["items"]} == {"tmp-1": "removed"}, result.out
+        assert len(deletes(fake)) == 1, deletes(fake)
+
+
 main()

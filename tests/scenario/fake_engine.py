@@ -126,7 +126,7 @@ class Engine:
     def summary(self, c):
         words = {"running": "Up 1 hour", "paused": "Up 1 hour (Paused)", "created": "Created",
                  "restarting": "Restarting (1) 2 seconds ago"}
-        return {"Id": c["id"], "Names": ["/" + c["name"]], "Image": c["image"], "ImageID": "sha256:" + "ab" * 32,
+        return {"Id": c["id"], "Names": c.get("names", ["/" + c["name"]]), "Image": c["image"], "ImageID": "sha256:" + "ab" * 32,
                 "Command": "/demo/idle.sh", "Created": int(c["created"]), "Ports": [], "Labels": c["labels"],
                 "State": c["state"], "Status": c.get("status", words.get(c["state"], "Exited (0) 2 hours ago")),
                 "HostConfig": {"NetworkMode": "none"}, "NetworkSettings": {"Networks": {}}, "Mounts": []}
