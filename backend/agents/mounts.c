@@ -21,6 +21,32 @@ static bool at_or_below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
 }
 
+/* Where a path really is; what is not there yet stands as written below what is. */
+static const char *really(const char *path, char real[PATH_MAX])
+{
+	char head[PATH_MAX];
+	size_t n;
+
+	snprintf(head, sizeof head, "%s", path);
+	while (!realpath(head, real)) {
+		char *slash = strrchr(head, '/');
+
+		if (!slash || slash == head)
+			return path;
+		*slash = '\0';
+	}
+	n = strlen(real);
+	snprintf(real + n, PATH_MAX - n, "%s", path + strlen(head));
+	return real;
+}
+
+bool mounts_within(const char *real, const char *dir)
+{
+	char where[PATH_MAX];
+
+	return at_or_below(real, really(dir, where));
+}
+
 /* Never, nor anything below them. */
 static const char *const never_below[] = {"/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64",
 	"/proc", "/run", "/sys", "/usr", "/bin", "/sbin", "/var/run", "/var/lib/docker",

@@ -44,6 +44,9 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 	bool read_only, const char *const *writable, size_t nwritable, struct err *e);
 void mounts_release(struct mount_list *l);
 
+/* Is `real`, a path without links, `dir` or below it, wherever that really is?  Never below "/". */
+bool mounts_within(const char *real, const char *dir);
+
 /* Only the judgement, for `config check`: real path in, sentence out. */
 int mounts_judge(enum mount_kind kind, const char *real, struct err *e);
 

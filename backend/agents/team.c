@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "agents/mounts.h"
 #include "agents/team_forms.h"
 
 static const char *const net_words[] = {"none", "bridge", "host", "internal", NULL};
@@ -273,6 +275,43 @@ static int check_references(const struct team *t, const struct reader *r, struct
 	return 0;
 }
 
+static int check_reach(const struct team *t, const struct reader *r, const char *folder,
+	const char *path, struct place at, struct err *e)
+{
+	if (!mounts_within(t->path, path) && !mounts_within(folder, path))
+		return 0;
+	return complain(t, r, at, e,
+		"%.100s can be written from inside and holds this file, which names host paths and "
+		"commands; move the file elsewhere, or name a folder below.",
+		path);
+}
+
+/* Who can write the file, or the link that leads to it, could take whatever such a file can give. */
+static int check_outside(const struct team *t, const struct reader *r, struct err *e)
+{
+	AUTO_FREE char *copy = xstrdup(t->file), *real = realpath(dirname(copy), NULL);
+	const char *folder = real ? real : t->path;
+
+	for (size_t i = 0; i < t->nagents; i++) {
+		const struct agent_def *a = &t->agents[i];
+
+		if (check_reach(t, r, folder, a->workspace, a->at, e))
+			return -1;
+		for (size_t k = 0; k < a->npaths; k++)
+			if (a->paths[k].write &&
+				check_reach(t, r, folder, a->paths[k].path, a->paths[k].at, e))
+				return -1;
+	}
+	for (size_t i = 0; i < t->ntools; i++) {
+		const struct tool_def *d = &t->tools[i];
+
+		if (d->files == TOOL_WORKSPACE && d->workspace &&
+			check_reach(t, r, folder, d->workspace, d->at, e))
+			return -1;
+	}
+	return 0;
+}
+
 static int read_berth(const struct reader *r, struct team *t, struct err *e)
 {
 	struct team_reading all = {0};
@@ -303,13 +342,15 @@ static bool is_massgen(const struct config *c)
 		(agents && agents->kind == NODE_LIST);
 }
 
-static int from_tree(const struct config *c, const char *base, const char *cwd, struct team *t,
-	const struct team_found *found, struct err *e)
+/* real: where the file is; NULL: the text comes from memory. */
+static int from_tree(const struct config *c, const char *real, const char *base, const char *cwd,
+	struct team *t, const struct team_found *found, struct err *e)
 {
 	bool massgen = is_massgen(c);
 	struct reader r = {.c = c, .mem = &t->mem, .found = found};
 
-	t->file = t->path = arena_strdup(&t->mem, c->file);
+	t->file = arena_strdup(&t->mem, c->file);
+	t->path = real ? arena_strdup(&t->mem, real) : t->file;
 	t->base = r.base = arena_strdup(&t->mem, massgen ? cwd : base);
 	if (massgen ? massgen_read(&r, t, e) : read_berth(&r, t, e))
 		return -1;
@@ -317,7 +358,9 @@ static int from_tree(const struct config *c, const char *base, const char *cwd, 
 		return err_set(e, ERR_CONFIG,
 			"%s: neither agents: nor custom_tools: says what to run.", t->file);
 	/* With definitions missing, everything would refer to nothing. */
-	return found && found->n ? 0 : check_references(t, &r, e);
+	if (found && found->n)
+		return 0;
+	return check_references(t, &r, e) || (real && check_outside(t, &r, e)) ? -1 : 0;
 }
 
 int team_parse(const char *name, const char *text, size_t n, const char *base, struct team *ret,
@@ -330,7 +373,7 @@ int team_parse(const char *name, const char *text, size_t n, const char *base, s
 	arena_init(&ret->mem, 4096);
 	if (config_parse(name, text, n, &c, e))
 		return -1;
-	result = from_tree(&c, base, base, ret, NULL, e);
+	result = from_tree(&c, NULL, base, base, ret, NULL, e);
 	config_release(&c);
 	if (result)
 		team_release(ret);
@@ -377,12 +420,10 @@ static int read_file(const char *file, const char *cwd, struct team *ret,
 	slash[slash == base] = '\0';
 	memset(ret, 0, sizeof *ret);
 	arena_init(&ret->mem, 4096);
-	result = from_tree(&c, base, cwd, ret, found, e);
+	result = from_tree(&c, real, base, cwd, ret, found, e);
 	config_release(&c);
 	if (result)
 		team_release(ret);
-	else
-		ret->path = arena_strdup(&ret->mem, real);
 	return result;
 }
 

@@ -121,6 +121,11 @@ static int add_mounts(struct making *m, struct err *e)
 	const char *const *writable;
 	size_t n = ready_writable(b->team, &b->mem, &writable);
 
+	if (b->workspace && mounts_within(b->team->path, b->workspace))
+		return err_set(e, ERR_REFUSED,
+			"the workspace %s holds %s, which the tool %s could rewrite; move that file "
+			"elsewhere, or name a folder below.",
+			b->workspace, b->team->path, b->def->name);
 	if (b->workspace &&
 		mounts_add(&m->spec.mounts, MOUNT_DECLARED, b->workspace, b->workspace, false,
 			writable, n, e))

@@ -42,6 +42,7 @@ agents:
 custom_tools:
   greet: {type: docker, image: "box:1", script: 'echo "hello \$1"; exit 3'}
   wait: {type: docker, image: "box:1", script: 'echo started; exec sleep 7002'}
+  here: {type: docker, image: "box:1", script: 'echo >here; pwd', isolation: {filesystem: workspace}}
 YAML
 sed 's/memory: 64m/memory: 64m, block: ["date.*"]/' team.yaml >strict.yaml
 chmod 644 ./*.yaml
@@ -59,6 +60,11 @@ check 'tool run --json fits its schema' fits tool_run "$BERTH" -c team.yaml tool
 check 'and says how it ended' grep -q '"ended": "exit"' document
 check 'a wrong name is 125 and names the right ones' \
 	bash -c '! "$BERTH" -c team.yaml tool run great 2>err; [ $? = 0 ] && grep -q "greet, wait" err'
+check "a tool works in its caller's workspace" \
+	bash -c '[ "$("$BERTH" -c team.yaml tool run --workspace ws here)" = "$PWD/ws" ] && [ -e ws/here ]'
+check 'but not where it could rewrite the team file' \
+	bash -c 'mkdir mine && cp team.yaml mine && chown 1000:1000 mine
+		"$BERTH" -c mine/team.yaml tool run --workspace mine here 2>err; [ $? = 125 ] && grep -q "could rewrite" err && [ ! -e mine/here ]'
 check 'no team file is a sentence' exits 125 "$BERTH" tool run greet
 check 'read-only refuses' exits 125 "$BERTH" -c team.yaml --read-only tool run greet
 

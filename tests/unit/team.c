@@ -217,6 +217,74 @@ static void test_owner(void **state)
 	rmdir(dir);
 }
 
+static void write_text(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	chmod(path, 0644);
+}
+
+/* What an agent or a tool may write must not hold the file that says what they may do. */
+static void test_outside(void **state)
+{
+	static const struct {
+		const char *text, *at; /* NULL: it is fine */
+	} table[] = {
+		{"agents: {a: {workspace: ./w}}\n", NULL},
+		{"agents: {a: {workspace: ./team}}\n", NULL},
+		{"agents: {a: {workspace: ./w, context_paths: [{path: .}]}}\n", NULL},
+		{"custom_tools: {x: {image: i, script: s, isolation: {workspace: .}}}\n", NULL},
+		{"agents:\n  a: {workspace: .}\n", ":2:3: "},
+		{"agents:\n  a: {workspace: ..}\n", ":2:3: "},
+		{"agents:\n  a: {workspace: ./w/back}\n", ":2:3: "},
+		{"agents:\n  a: {workspace: ./w, context_paths: [{path: ., permission: write}]}\n",
+			":2:"},
+		{"agents:\n  a: {workspace: ./w, context_paths: [{path: ./team.yaml, permission: write}]}\n",
+			":2:"},
+		{"custom_tools:\n  x: {image: i, script: s, isolation: {filesystem: workspace, workspace: .}}\n",
+			":2:3: "},
+		{"agent:\n  id: a\n  backend: {cwd: .}\n", "holds this file"},
+	};
+	char dir[] = "/tmp/berth-team-XXXXXX", file[64], sub[64], link[64];
+	struct team t;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof file, "%s/team.yaml", dir);
+	snprintf(sub, sizeof sub, "%s/w", dir);
+	snprintf(link, sizeof link, "%s/w/back", dir);
+	assert_int_equal(mkdir(sub, 0755), 0);
+	assert_int_equal(symlink("..", link), 0);
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		write_text(file, table[i].text);
+		if (!table[i].at) {
+			if (team_read(file, dir, &t, &e))
+				fail_msg("%s", e.msg);
+			team_release(&t);
+			continue;
+		}
+		if (!team_read(file, dir, &t, &e))
+			fail_msg("taken: %s", table[i].text);
+		assert_int_equal(e.kind, ERR_CONFIG);
+		assert_non_null(strstr(e.msg, table[i].at));
+		assert_non_null(strstr(e.msg, "holds this file"));
+	}
+	/* A link that an agent can turn elsewhere is as good as the file. */
+	unlink(link);
+	write_text(file, "agents: {a: {workspace: ./w}}\n");
+	assert_int_equal(symlink("../team.yaml", link), 0);
+	assert_int_equal(team_read(link, dir, &t, &e), -1);
+	assert_non_null(strstr(e.msg, "holds this file"));
+	unlink(link);
+	unlink(file);
+	rmdir(sub);
+	rmdir(dir);
+}
+
 /* The shipped examples are right. */
 static void test_examples(void **state)
 {
@@ -253,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_massgen_misspelt),
 		cmocka_unit_test(test_berth_wrong),
 		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_outside),
 		cmocka_unit_test(test_examples),
 	};
 

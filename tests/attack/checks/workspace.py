@@ -96,6 +96,8 @@ def litter(room):
     done = room.berth("up", "berth.yaml", cwd=ws)
     room.finding(43, done.code == 2, f"a team file from inside a workspace: {done!r}")
     room.finding(43, not os.path.lexists(marker), "its command did not run")
+    done = room.berth("up", room.team(f"agents:\n  {room.tag}self:\n    image: attack:1\n    workspace: .\n", "self.yaml"))
+    room.finding(43, done.code == 2 and b"holds this file" in done.err, f"a workspace around its team file: {done!r}")
 
     # At last all of it goes, by the one who owns it.
     for path in ("wide", "deep", "closed", "special", "names", "nest"):
