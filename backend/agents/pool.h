@@ -13,9 +13,9 @@ struct pool_claim {
 	char path[PATH_MAX];
 };
 
-/* The name of the pool of this definition, this workspace and this engine. */
-void pool_key(
-	const char *engine, const struct tool_def *d, const char *workspace, char key[POOL_KEY]);
+/* The name of the pool of this definition of this team file, this workspace and this engine. */
+void pool_key(const char *engine, const struct team *t, const struct tool_def *d,
+	const char *workspace, char key[POOL_KEY]);
 
 /* A warm container, now the caller's: to be run once and dropped, and then pool_done.  NULL: none. */
 struct tool_box *pool_take(const char *engine, const struct team *t, const struct tool_def *d,

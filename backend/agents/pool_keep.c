@@ -149,7 +149,7 @@ static void open_lines(struct pool *p)
 		if (!wanted(d))
 			continue;
 		*l = (struct line){.def = d, .wait_ns = RETRY_NS};
-		pool_key(p->h->info.id, d, d->workspace, l->key);
+		pool_key(p->h->info.id, &p->team, d, d->workspace, l->key);
 		l->board = registry_board(l->key, &l->fd, &e);
 		if (!l->board)
 			continue;

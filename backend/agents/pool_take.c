@@ -26,9 +26,25 @@ static void mix_words(uint64_t *h, const struct words *w)
 	mix(h, NULL);
 }
 
-/* Everything that shapes the container; not the command, which comes with the call. */
-void pool_key(
-	const char *engine, const struct tool_def *d, const char *workspace, char key[POOL_KEY])
+/* Where each secret of the tool comes from: the same name elsewhere is another secret. */
+static void mix_secrets(uint64_t *h, const struct team *t, const struct tool_def *d)
+{
+	static const char *const from[] = {"env", "file", "command"};
+
+	mix_words(h, &d->secrets);
+	for (size_t i = 0; i < d->secrets.n; i++)
+		for (size_t k = 0; k < t->nsecrets; k++)
+			if (!strcmp(t->secrets[k].name, d->secrets.word[i])) {
+				mix(h, from[t->secrets[k].from]);
+				mix(h, t->secrets[k].source);
+				mix_words(h, &t->secrets[k].command);
+			}
+}
+
+/* Everything that shapes the container; not the command, which comes with the call.  Its secrets and its network
+ * are the team's: no other team file finds it. */
+void pool_key(const char *engine, const struct team *t, const struct tool_def *d,
+	const char *workspace, char key[POOL_KEY])
 {
 	uint64_t h = 0xcbf29ce484222325;
 	char limits[256];
@@ -39,13 +55,15 @@ void pool_key(
 		(unsigned long long)d->limits.file_bytes, (long long)d->limits.open_files,
 		(int)d->network, (int)d->files);
 	mix(&h, engine);
+	mix(&h, t->path);
+	mix(&h, t->base);
 	mix(&h, d->name);
 	mix(&h, d->image);
 	mix(&h, limits);
 	mix(&h, d->net_name);
 	mix(&h, d->files == TOOL_WORKSPACE ? workspace : NULL);
 	mix_words(&h, &d->env);
-	mix_words(&h, &d->secrets);
+	mix_secrets(&h, t, d);
 	snprintf(key, POOL_KEY, "%016llx", (unsigned long long)h);
 }
 
@@ -58,7 +76,7 @@ struct tool_box *pool_take(const char *engine, const struct team *t, const struc
 	claim->fd = -1;
 	if (d->pool_size <= 0)
 		return NULL;
-	pool_key(engine, d, workspace, key);
+	pool_key(engine, t, d, workspace, key);
 	while (registry_take(key, &ticket, &claim->fd, claim->path)) {
 		struct tool_box *b = xcalloc(1, sizeof *b);
 		struct lane_about about;

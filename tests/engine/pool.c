@@ -30,9 +30,9 @@
 static char file[64];
 static struct pool *pool;
 
-static void write_team(int memory_mb)
+static void write_team_to(const char *path, int memory_mb)
 {
-	FILE *f = fopen(file, "we");
+	FILE *f = fopen(path, "we");
 
 	assert_non_null(f);
 	fprintf(f,
@@ -40,6 +40,11 @@ static void write_team(int memory_mb)
 		"    resources: {memory: %dm}\n    pool: {size: 2, idle: 3600}\n",
 		memory_mb);
 	fclose(f);
+}
+
+static void write_team(int memory_mb)
+{
+	write_team_to(file, memory_mb);
 }
 
 static int open_all(void **state)
@@ -231,6 +236,56 @@ static void test_dead_one_is_replaced(void **state)
 	free(b);
 }
 
+static void key_of(const char *name, const char *base, const char *secret, char key[POOL_KEY])
+{
+	AUTO_FREE char *yaml = xasprintf(
+		"custom_tools: {x: {image: \"box:1\", script: s, secrets: [key], pool: {size: 1}}}\n"
+		"secrets: {key: {%s}}\n",
+		secret);
+	struct team t;
+	struct err e = ERR_INIT;
+
+	if (team_parse(name, yaml, strlen(yaml), base, &t, &e))
+		fail_msg("%s", e.msg);
+	pool_key("engine", &t, &t.tools[0], NULL, key);
+	team_release(&t);
+}
+
+/* The secrets and the network of one team are not for the same words in another. */
+static void test_teams_apart(void **state)
+{
+	static const struct {
+		const char *name, *base, *secret;
+	} other[] = {{"b", "/", "env: ONE"}, {"a", "/x", "env: ONE"}, {"a", "/", "env: TWO"},
+		{"a", "/", "file: ONE"}, {"a", "/", "command: [ONE]"},
+		{"a", "/", "command: [ONE, x]"}};
+	AUTO_FREE char *path = xasprintf("%s/other.yaml", top);
+	char first[POOL_KEY], key[POOL_KEY];
+	struct pool_claim claim;
+	struct tool_box *b;
+	struct team theirs;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	key_of("a", "/", "env: ONE", first);
+	key_of("a", "/", "env: ONE", key);
+	assert_string_equal(key, first);
+	for (size_t i = 0; i < COUNT(other); i++) {
+		key_of(other[i].name, other[i].base, other[i].secret, key);
+		assert_string_not_equal(key, first);
+	}
+	wait_ready(2, 0);
+	write_team_to(path, 64);
+	if (team_read(path, "/", &theirs, &e))
+		fail_msg("%s", e.msg);
+	assert_null(pool_take(host->info.id, &theirs, &theirs.tools[0], NULL, &claim));
+	team_release(&theirs);
+	b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+	assert_non_null(b);
+	assert_int_equal(tool_box_drop(host, b, NULL), 0);
+	pool_done(&claim);
+}
+
 static void test_definition_changes(void **state)
 {
 	char key[POOL_KEY], other[POOL_KEY];
@@ -239,7 +294,7 @@ static void test_definition_changes(void **state)
 
 	(void)state;
 	wait_ready(2, 0);
-	pool_key(host->info.id, &team.tools[0], NULL, key);
+	pool_key(host->info.id, &team, &team.tools[0], NULL, key);
 	write_team(96);
 	/* The old definition finds nothing any more, for what was made by it is gone. */
 	for (;;) {
@@ -248,7 +303,7 @@ static void test_definition_changes(void **state)
 		struct team now;
 
 		if (pool_list(p, 4) == 1 && p[0].warm == 2 && !team_read(file, "/", &now, NULL)) {
-			pool_key(host->info.id, &now.tools[0], NULL, other);
+			pool_key(host->info.id, &now, &now.tools[0], NULL, other);
 			assert_string_not_equal(key, other);
 			b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
 			if (!b) {
@@ -296,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_of_one_call),
 		cmocka_unit_test(test_many_takers),
 		cmocka_unit_test(test_dead_one_is_replaced),
+		cmocka_unit_test(test_teams_apart),
 		cmocka_unit_test(test_definition_changes),
 		cmocka_unit_test(test_gone_with_the_keeper),
 	};
