@@ -56,8 +56,10 @@
  *   A checkpoint is a record "log.checkpoint" whose params are checkpoint (its number), key (the
  *   public key that signs), next (the one that signs the next) and, last, sig: Ed25519 over the 32
  *   bytes of prev and the line up to and without `,"sig"`.  The first key is in "log.start".
- *   After retention, "log.pruned" names the last removed record (to_seq, to_hash) and the key in
- *   force there; a checkpoint follows it before anything is removed.
+ *   After retention, "log.pruned" names the last removed record (to_seq, to_hash), the key in force
+ *   there and, where it is known, the first key of all (first); a checkpoint follows it before
+ *   anything is removed.  Whoever writes a log anew can write `first` too, so it counts only with
+ *   a head kept since.
  *
  * THREADS
  *

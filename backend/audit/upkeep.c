@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define BEGINNING (2 * (size_t)AUDIT_LINE_MAX)
+
 bool chain_unsigned(const struct chain *c, uint64_t at_least)
 {
 	return c->head.seq - c->head.signed_seq >= at_least && c->head.seq >= c->retry_signing_at;
@@ -262,10 +264,51 @@ void chain_finish_prune(struct chain *c)
 	segments_release(&s);
 }
 
+/* A parameter of the first record of this deed near the segment's beginning; false: there is no such
+ * record.  "" when it does not have it. */
+static bool begins_with(struct chain *c, const struct segment *s, enum deed deed, const char *param,
+	struct arena *mem, char ret[AUDIT_HEX])
+{
+	AUTO_FREE char *text = xmalloc(BEGINNING);
+	char name[SEGMENT_NAME], *line = text, *newline;
+	AUTO_CLOSE int fd =
+		openat(c->dir, segment_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? -1 : audit_pread_all(fd, text, BEGINNING, 0);
+
+	while (n > 0 && (newline = memchr(line, '\n', (size_t)(text + n - line)))) {
+		size_t len = (size_t)(newline - line);
+		struct record_frame f;
+		struct audit_record r;
+
+		if (record_frame(line, len, &f) && f.internal && record_parse(line, len, mem, &r) &&
+			r.deed == deed) {
+			const char *value = record_param(&r, param);
+
+			snprintf(ret, AUDIT_HEX, "%s", value ? value : "");
+			return true;
+		}
+		line = newline + 1;
+	}
+	return false;
+}
+
+/* The key that the log began with; "" when that is not known (any more). */
+static void original_key(
+	struct chain *c, const struct segments *s, struct arena *mem, char ret[AUDIT_HEX])
+{
+	ret[0] = '\0';
+	if (begins_with(c, &s->v[0], DEED_LOG_START, "key", mem, ret))
+		return;
+	/* Pruned before, when a segment was full: the record of that begins the next. */
+	for (size_t i = s->n; i-- > 0;)
+		if (begins_with(c, &s->v[i], DEED_LOG_PRUNED, "first", mem, ret))
+			return;
+}
+
 int chain_prune(
 	struct chain *c, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed, struct err *e)
 {
-	char seq[32], hash[AUDIT_HEX] = "", segments[32];
+	char seq[32], hash[AUDIT_HEX] = "", segments[32], first[AUDIT_HEX];
 	struct audit_record last;
 	struct segments s;
 	struct arena mem;
@@ -286,11 +329,13 @@ int chain_prune(
 	snprintf(seq, sizeof seq, "%" PRIu64, last.seq);
 	snprintf(segments, sizeof segments, "%zu", n);
 	seal_hex(hash, last.hash, SEAL_HASH);
+	original_key(c, &s, &mem, first);
 	c->tip = c->head;
 	chain_note(c, DEED_LOG_PRUNED,
 		(struct key_value[]){{"to_seq", seq, false}, {"to_hash", hash, false},
-			{"key", record_param(&last, "next"), false}, {"segments", segments, false}},
-		4, NULL);
+			{"key", record_param(&last, "next"), false}, {"segments", segments, false},
+			{"first", first, false}},
+		first[0] ? 5 : 4, NULL);
 	/* Said, signed, and only then done. */
 	if (chain_sync(c, e) < 0)
 		goto out;

@@ -20,9 +20,9 @@
 const char *audit_fault_name(enum audit_fault f)
 {
 	static const char *const names[] = {"clean", "changed", "removed", "moved", "inserted",
-		"truncated", "rewritten", "no_key"};
+		"truncated", "rewritten", "no_key", "unproven"};
 
-	return f <= AUDIT_NO_KEY ? names[f] : "";
+	return f <= AUDIT_UNPROVEN ? names[f] : "";
 }
 
 struct checker {
@@ -37,9 +37,11 @@ struct checker {
 	bool have_key,
 		pruned_start; /* key in force is known; the log does not begin at its beginning */
 	uint8_t key[SEAL_KEY], first_key[SEAL_KEY];
-	bool anchored;        /* a record told where a pruned log begins ... */
-	uint64_t anchored_at; /* ... and this one; it counts once it is signed */
-	uint64_t checkpoint;  /* number of the last one */
+	char original[AUDIT_HEX]; /* of a pruned log: the first key of all, as it says; or "" */
+	bool anchored;            /* a record told where a pruned log begins ... */
+	uint64_t anchored_at;     /* ... and this one; it counts once it is signed */
+	uint64_t checkpoint;      /* number of the last one */
+	uint64_t first_signed;    /* record of the first one */
 	bool want_head;
 	uint8_t head[SEAL_HASH];
 	uint8_t head_file[SEAL_HASH];
@@ -139,7 +141,8 @@ static int on_checkpoint(
 			c->v->signed_seq + 1, r->seq, r->seq);
 	memcpy(c->key, next, SEAL_KEY);
 	c->checkpoint = number;
-	c->v->checkpoints++;
+	if (!c->v->checkpoints++)
+		c->first_signed = r->seq;
 	c->v->signed_seq = r->seq;
 	return 0;
 }
@@ -157,6 +160,8 @@ static void on_pruned(struct checker *c, const struct audit_record *r)
 		return;
 	c->anchored = true;
 	c->anchored_at = r->seq;
+	if (param_is_hash(r, "first", hash))
+		seal_hex(c->original, hash, SEAL_HASH);
 	if (!c->have_key) {
 		memcpy(c->key, key, SEAL_KEY);
 		memcpy(c->first_key, key, SEAL_KEY);
@@ -318,22 +323,53 @@ static int check_beginning(struct checker *c)
 		c->v->first_seq - 1);
 }
 
+/* What a pruned log says about its first key nobody can check who has only that key: its records are gone,
+ * and who writes a log anew can say it too.  A head kept since shows that it is this log, if the keys that
+ * sign what comes after it are named before it. */
+static int check_key(struct checker *c, const char *key)
+{
+	char begins[AUDIT_HEX] = "";
+
+	if (c->have_key)
+		seal_hex(begins, c->first_key, SEAL_KEY);
+	if (strcmp(key, begins) == 0)
+		return 0;
+	if (!c->pruned_start || (c->original[0] && strcmp(key, c->original) != 0))
+		return fault(c, AUDIT_REWRITTEN, 0,
+			"The log does not begin with the key you kept: it is another log.");
+	if (!c->original[0])
+		return fault(c, AUDIT_UNPROVEN, 0,
+			"Whether the log began with the key you kept cannot be told: the records before %" PRIu64
+			" were pruned, and the log does not say what it began with.",
+			c->v->first_seq);
+	if (c->v->head_found && c->v->head_seq >= c->first_signed)
+		return 0;
+	return fault(c, AUDIT_UNPROVEN, 0,
+		"The log says that it began with the key you kept, but what would prove that was pruned with "
+		"the records before %" PRIu64 ": give with --head a newer head, too.",
+		c->v->first_seq);
+}
+
 static int check_given(struct checker *c)
 {
+	if (c->want_head && !c->v->head_found && c->pruned_start)
+		return fault(c, AUDIT_UNPROVEN, 0,
+			"The head you kept is none of the records that retention left, from %" PRIu64
+			" on: it is of an older one, or the log was cut back or written anew after it was "
+			"taken. Which of these cannot be told.",
+			c->v->first_seq);
 	if (c->want_head && !c->v->head_found)
 		return fault(c, AUDIT_TRUNCATED, 0,
 			"The head you kept is not in this log: the log was cut back to an earlier state, or "
 			"written anew, after it was taken.");
-	if (c->what->key && strcmp(c->what->key, c->v->first_key) != 0)
-		return fault(c, AUDIT_REWRITTEN, 0,
-			"The log does not begin with the key you kept: it is another log.");
-	return 0;
+	return c->what->key ? check_key(c, c->what->key) : 0;
 }
 
 /* Where it is written a log also has its head file and its key; a bundle says its head. */
 static int check_place(struct checker *c)
 {
 	const struct head *h = &c->src.head;
+	char begins[AUDIT_HEX] = "";
 
 	if (!c->src.has_head)
 		return fault(c, AUDIT_TRUNCATED, 0,
@@ -348,7 +384,9 @@ static int check_place(struct checker *c)
 	if (h->seq && (!c->passed_head_file || !same(c->head_file, h->hash)))
 		return fault(c, AUDIT_REWRITTEN, h->seq,
 			"Record %" PRIu64 " is not the one that the head file names.", h->seq);
-	if (c->src.dir < 0 && strcmp(c->src.first_key, c->v->first_key) != 0)
+	if (c->have_key)
+		seal_hex(begins, c->first_key, SEAL_KEY);
+	if (c->src.dir < 0 && strcmp(c->src.first_key, begins) != 0)
 		return fault(
 			c, AUDIT_REWRITTEN, 0, "The bundle does not begin with the key it says.");
 	if (c->src.dir >= 0 && c->have_key && !keys_hold(c->src.dir, c->key))
@@ -382,7 +420,9 @@ static int run(struct checker *c, struct err *e)
 		return fault(c, AUDIT_REMOVED, 1, "All %" PRIu64 " records are missing.",
 			       c->src.head.seq),
 		       0;
-	if (c->have_key)
+	if (c->original[0])
+		memcpy(c->v->first_key, c->original, AUDIT_HEX);
+	else if (c->have_key)
 		seal_hex(c->v->first_key, c->first_key, SEAL_KEY);
 	if (!check_beginning(c) && !check_place(c))
 		check_given(c);

@@ -132,6 +132,8 @@ enum audit_fault {
 	AUDIT_TRUNCATED, /* the end is missing */
 	AUDIT_REWRITTEN, /* consistent, but not what was signed */
 	AUDIT_NO_KEY,    /* the key that should sign next is not there */
+	AUDIT_UNPROVEN, /* all is well in itself, but retention removed what would show that it is the
+			    log of the head or key given */
 };
 const char *audit_fault_name(enum audit_fault f);
 
@@ -147,15 +149,20 @@ struct audit_verdict {
 	uint64_t unacknowledged_bytes; /* after the last whole line: being written, or torn by a
 					  crash */
 	char head[AUDIT_HEX];          /* hash of the last record */
-	char first_key[AUDIT_HEX];     /* the first public key: keep it elsewhere, with the head */
-	bool head_found;               /* the head asked for is a record of this log */
+	char first_key[AUDIT_HEX]; /* the first public key (of a pruned log: as it says): keep it
+					  elsewhere, with the head */
+	bool head_found;           /* the head asked for is a record of this log */
 	uint64_t head_seq;
 };
 
 struct audit_verify {
 	const char *path; /* directory or bundle; NULL: this user's log */
-	const char *head; /* hex of a record's hash kept elsewhere, or NULL */
-	const char *key;  /* hex of the first public key kept elsewhere, or NULL */
+	/* Hex of a record's hash kept elsewhere, or NULL.  Not found in a pruned log it may be of a record
+	 * that retention removed: AUDIT_UNPROVEN. */
+	const char *head;
+	/* Hex of the first public key kept elsewhere, or NULL.  A pruned log only says what it was, so
+	 * without a head that is found: AUDIT_UNPROVEN. */
+	const char *key;
 	/* Called about every 16 MB, may be NULL; true stops with ERR_CANCELLED. */
 	bool (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total);
 	void *ctx;

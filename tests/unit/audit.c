@@ -7,6 +7,7 @@
 
 #include "audit_log.h"
 
+#include "audit/chain.h"
 #include "audit/keys.h"
 #include "audit/record.h"
 
@@ -976,6 +977,126 @@ static void test_prune(void **state)
 	log_dir_free(dir);
 }
 
+static void expect_given(const char *dir, const char *head, const char *key, enum audit_fault fault)
+{
+	struct audit_verify what = {.path = dir, .head = head, .key = key};
+	struct audit_verdict v;
+
+	assert_int_equal(audit_verify(&what, &v, NULL), 0);
+	if (v.fault != fault)
+		fail_msg("got %s (%s), not %s", audit_fault_name(v.fault), v.sentence,
+			audit_fault_name(fault));
+}
+
+/* What was kept before retention is refused no more, and still not taken on the log's word alone. */
+static void test_prune_and_what_was_kept(void **state)
+{
+	char *dir = make_log(), *bundle = log_path(dir, "bundle"), *path, *text, other[AUDIT_HEX];
+	struct audit_verdict before = log_verify(dir, NULL), v;
+	struct audit *a;
+
+	(void)state;
+	memset(other, 'a', AUDIT_HEX - 1);
+	other[AUDIT_HEX - 1] = '\0';
+	expect_given(dir, before.head, before.first_key, AUDIT_CLEAN);
+	expect_given(dir, NULL, other, AUDIT_REWRITTEN);
+	expect_given(dir, other, NULL, AUDIT_TRUNCATED);
+	for (int i = 0; i < 2; i++) {
+		uint64_t removed = 0;
+
+		a = open_log(dir, 8192, 7);
+		for (int j = 0; j < 4; j++)
+			write_many(a, 20, "agent_a");
+		assert_int_equal(audit_prune(a, 0, 20000, &removed, NULL), 0);
+		assert_true(removed > 0);
+		audit_close(a);
+		v = log_verify(dir, NULL);
+		assert_int_equal(v.fault, AUDIT_CLEAN);
+		assert_string_equal(v.first_key, before.first_key);
+		expect_given(dir, v.head, before.first_key, AUDIT_CLEAN);
+		expect_given(dir, NULL, before.first_key, AUDIT_UNPROVEN);
+		expect_given(dir, before.head, NULL, AUDIT_UNPROVEN);
+		expect_given(dir, v.head, other, AUDIT_REWRITTEN);
+		expect_given(dir, NULL, other, AUDIT_REWRITTEN);
+	}
+	/* A head from before the first signature that is left would say nothing about who signed later. */
+	path = log_segment(dir, 0);
+	text = file_read(path, NULL);
+	memcpy(other, strstr(text, "\"hash\":\"") + 8, AUDIT_HEX - 1);
+	expect_given(dir, other, NULL, AUDIT_CLEAN);
+	expect_given(dir, other, before.first_key, AUDIT_UNPROVEN);
+	assert_int_equal(audit_export(dir, bundle, NULL, NULL), 0);
+	expect_given(bundle, v.head, before.first_key, AUDIT_CLEAN);
+	free(text);
+	free(path);
+	free(bundle);
+	log_dir_free(dir);
+}
+
+/* As berth once did it, without a word on what the log began with. */
+static void prune_first_segment(const char *dir)
+{
+	char *path = log_segment(dir, 0), *text = file_read(path, NULL), *line,
+	     hash[AUDIT_HEX] = "";
+	const struct audit_options o = {.dir = dir, .program = "test"};
+	struct audit_record last;
+	struct arena mem;
+	struct chain c;
+	char seq[32];
+
+	arena_init(&mem, 4096);
+	text[strlen(text) - 1] = '\0';
+	line = strrchr(text, '\n') + 1;
+	assert_true(record_parse(line, strlen(line), &mem, &last));
+	assert_int_equal(last.deed, DEED_LOG_CHECKPOINT);
+	snprintf(seq, sizeof seq, "%lu", (unsigned long)last.seq);
+	seal_hex(hash, last.hash, SEAL_HASH);
+	chain_init(&c, &o);
+	assert_int_equal(chain_open(&c, NULL), 0);
+	assert_int_equal(chain_begin(&c, 0, NULL), 0);
+	assert_int_equal(
+		chain_note(&c, DEED_LOG_PRUNED,
+			(struct key_value[]){{"to_seq", seq, false}, {"to_hash", hash, false},
+				{"key", record_param(&last, "next"), false},
+				{"segments", "1", false}},
+			4, NULL),
+		0);
+	assert_int_equal(chain_sync(&c, NULL), 0);
+	c.prune_to = last.seq;
+	assert_int_equal(chain_checkpoint(&c, NULL), 0);
+	chain_finish_prune(&c);
+	chain_end(&c);
+	chain_release(&c);
+	arena_release(&mem);
+	free(text);
+	free(path);
+}
+
+static void test_pruned_long_ago(void **state)
+{
+	char *dir = make_log();
+	struct audit_verdict before = log_verify(dir, NULL), v;
+	struct audit *a;
+
+	(void)state;
+	prune_first_segment(dir);
+	for (int i = 0; i < 2; i++) {
+		v = log_verify(dir, NULL);
+		assert_int_equal(v.fault, AUDIT_CLEAN);
+		assert_true(v.first_seq > 1);
+		expect_given(dir, v.head, v.first_key, AUDIT_CLEAN);
+		expect_given(dir, NULL, v.first_key, AUDIT_CLEAN);
+		expect_given(dir, v.head, before.first_key, AUDIT_UNPROVEN);
+		/* Later pruning makes nothing up. */
+		a = open_log(dir, 8192, 7);
+		for (int j = 0; j < 4; j++)
+			write_many(a, 20, "agent_a");
+		assert_int_equal(audit_prune(a, 0, 20000, NULL, NULL), 0);
+		audit_close(a);
+	}
+	log_dir_free(dir);
+}
+
 static void test_check_on_a_thread(void **state)
 {
 	char *dir = make_log();
@@ -1017,6 +1138,8 @@ int main(void)
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_clock_set_back),
 		cmocka_unit_test(test_prune),
+		cmocka_unit_test(test_prune_and_what_was_kept),
+		cmocka_unit_test(test_pruned_long_ago),
 		cmocka_unit_test(test_check_on_a_thread),
 	};
 

@@ -169,7 +169,9 @@ static const struct cli_command audit_verbs[] = {
 		"Without FILE this user's log, else a directory or a bundle.  Exits with 1 when "
 		"something is wrong, and says what and where.  What this cannot see: whoever holds the "
 		"account can rewrite what was recorded since the last checkpoint, and a whole log "
-		"replaced by another is only noticed with --head or --key.",
+		"replaced by another is only noticed with --head or --key.  Where retention removed what "
+		"these would be compared with, the answer is \"unproven\", not clean: of a pruned log keep "
+		"a newer head, and give --key only with it.",
 		audit_verify_options, NULL, 0, 1, NULL},
 	{"export", "FILE", "berth-core", "write a bundle that can be checked on another machine",
 		NULL, NULL, NULL, 1, 1, NULL},
