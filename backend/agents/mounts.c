@@ -61,10 +61,11 @@ static const char *const credential_places[] = {".ssh", ".aws", ".gnupg", ".dock
 
 static int judge_home(enum mount_kind kind, const char *real, const char *home, struct err *e)
 {
-	char place[PATH_MAX];
+	char place[PATH_MAX], where[PATH_MAX];
 
-	if (!*home || home[0] != '/' || !home[1] || !at_or_below(real, home))
+	if (home[0] != '/' || !home[1])
 		return 0;
+	home = really(home, where);
 	if (!strcmp(real, home))
 		return err_set(e, ERR_REFUSED,
 			"%s is a home directory and is not mounted as a whole; name what the agent needs "
@@ -72,7 +73,7 @@ static int judge_home(enum mount_kind kind, const char *real, const char *home, 
 			real);
 	for (size_t i = 0; kind != MOUNT_CREDENTIAL && i < COUNT(credential_places); i++) {
 		snprintf(place, sizeof place, "%s/%s", home, credential_places[i]);
-		if (at_or_below(real, place))
+		if (mounts_within(real, place))
 			return err_set(e, ERR_REFUSED,
 				"%s holds credentials; hand them over under credentials: instead.",
 				real);
@@ -99,17 +100,17 @@ static int judge_homes(enum mount_kind kind, const char *real, struct err *e)
 
 int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 {
-	char own[PATH_MAX];
+	char own[PATH_MAX], where[PATH_MAX];
 
 	if (kind == MOUNT_OURS)
 		return 0;
 	for (size_t i = 0; i < COUNT(never_itself); i++)
-		if (!strcmp(real, never_itself[i]))
+		if (!strcmp(real, really(never_itself[i], where)))
 			return err_set(e, ERR_REFUSED,
 				"%s is not mounted into a container as a whole.", real);
-	if ((!state_dir(own, sizeof own, NULL) && at_or_below(real, own)) ||
-		(!config_dir(own, sizeof own, NULL) && at_or_below(real, own)) ||
-		(!runtime_dir(own, sizeof own, NULL) && at_or_below(real, own)))
+	if ((!state_dir(own, sizeof own, NULL) && mounts_within(real, own)) ||
+		(!config_dir(own, sizeof own, NULL) && mounts_within(real, own)) ||
+		(!runtime_dir(own, sizeof own, NULL) && mounts_within(real, own)))
 		return err_set(e, ERR_REFUSED,
 			"%s belongs to berth itself (its log, keys or configuration) and is never "
 			"mounted.",
@@ -117,7 +118,7 @@ int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 	if (judge_homes(kind, real, e))
 		return -1;
 	for (size_t i = 0; i < COUNT(never_below); i++)
-		if (at_or_below(real, never_below[i]))
+		if (mounts_within(real, never_below[i]))
 			return err_set(e, ERR_REFUSED,
 				"%s belongs to the system (%s) and is never mounted into a container.",
 				real, never_below[i]);
@@ -127,11 +128,11 @@ int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 /* The other way round: a parent of what must not be seen must not be seen either. */
 static int judge_parents(const char *real, struct err *e)
 {
-	char own[PATH_MAX];
+	char own[PATH_MAX], where[PATH_MAX];
 	int (*const dirs[])(char *, size_t, struct err *) = {state_dir, config_dir, runtime_dir};
 
 	for (size_t i = 0; i < COUNT(dirs); i++)
-		if (!dirs[i](own, sizeof own, NULL) && at_or_below(own, real))
+		if (!dirs[i](own, sizeof own, NULL) && at_or_below(really(own, where), real))
 			return err_set(e, ERR_REFUSED,
 				"%s contains %s, which belongs to berth itself and is never mounted.",
 				real, own);

@@ -1,0 +1,118 @@
+/* mounts.c - what is never mounted is not mounted by its other name either. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "agents/mounts.h"
+
+static char top[] = "/tmp/berth-XXXXXX";
+
+/* real/ is where things are, home -> real/home and run -> real/run the names that the environment has. */
+static int open_all(void **state)
+{
+	static const char *const dirs[] = {"real", "real/home", "real/home/work", "real/home/.ssh",
+		"real/home/.local", "real/home/.config", "real/run", "elsewhere"};
+
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	assert_int_equal(chdir(top), 0);
+	for (size_t i = 0; i < COUNT(dirs); i++)
+		assert_int_equal(mkdir(dirs[i], 0700), 0);
+	assert_int_equal(symlink("real/home", "home"), 0);
+	assert_int_equal(symlink("real/run", "run"), 0);
+	assert_int_equal(symlink("../../elsewhere", "real/home/.kube"), 0);
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("XDG_CONFIG_HOME");
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
+
+	(void)state;
+	return chdir("/") || system(rm);
+}
+
+static void test_links(void **state)
+{
+	static const struct {
+		const char *path, *why; /* NULL: it is fine */
+	} table[] = {
+		{"real/home/work", NULL},
+		{"real/home", "is a home directory"},
+		{"real/home/.ssh", "holds credentials"},
+		{"real/home/.ssh/id_rsa", "holds credentials"},
+		{"elsewhere", "holds credentials"},
+		{"real/home/.aws", "holds credentials"},
+		{"real/home/.local/state/berth/audit", "belongs to berth itself"},
+		{"real/home/.config/berth", "belongs to berth itself"},
+		{"real/run/berth/x", "belongs to berth itself"},
+		{"real/home/.local", "which belongs to berth itself"},
+		{"real/home/.config", "which belongs to berth itself"},
+		{"real", "which belongs to berth itself"},
+	};
+
+	(void)state;
+	/* By the plain names, then by the links. */
+	for (int linked = 0; linked < 2; linked++) {
+		AUTO_FREE char *home = xasprintf("%s/%s", top, linked ? "home" : "real/home");
+		AUTO_FREE char *run = xasprintf("%s/%s", top, linked ? "run" : "real/run");
+
+		setenv("HOME", home, 1);
+		setenv("XDG_RUNTIME_DIR", run, 1);
+		for (size_t i = 0; i < COUNT(table); i++) {
+			AUTO_FREE char *path = xasprintf("%s/%s", top, table[i].path);
+			struct mount_list l = {0};
+			struct err e = ERR_INIT;
+			/* What is there is taken the whole way, which looks at what is below it, too. */
+			int failed = access(path, F_OK)
+				? mounts_judge(MOUNT_DECLARED, path, &e)
+				: mounts_add(&l, MOUNT_DECLARED, path, path, false, NULL, 0, &e);
+
+			mounts_release(&l);
+			if (failed != (table[i].why ? -1 : 0))
+				fail_msg("%s, %d: %s", path, linked, failed ? e.msg : "taken");
+			if (failed)
+				assert_int_equal(e.kind, ERR_REFUSED);
+			if (failed && !strstr(e.msg, table[i].why))
+				fail_msg("%s, %d: %s", path, linked, e.msg);
+		}
+	}
+}
+
+static void test_within(void **state)
+{
+	AUTO_FREE char *work = xasprintf("%s/real/home/work", top),
+		       *near = xasprintf("%s/home/wor", top);
+	AUTO_FREE char *link = xasprintf("%s/home", top), *new = xasprintf("%s/home/new", top);
+	AUTO_FREE char *deep = xasprintf("%s/real/home/new/x", top);
+
+	(void)state;
+	assert_true(mounts_within(work, work));
+	assert_true(mounts_within(work, link));
+	assert_false(mounts_within(work, near));
+	assert_false(mounts_within(work, new));
+	assert_true(mounts_within(deep, new)); /* where it will be */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_within),
+	};
+
+	text_init();
+	return cmocka_run_group_tests(tests, open_all, close_all);
+}
