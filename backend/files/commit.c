@@ -135,7 +135,6 @@ static int place_expecting(struct batch *b, struct batch_item *it, struct err *e
 static int place(struct batch *b, struct batch_item *it, struct err *e)
 {
 	int dir = b->dirs[it->dir].fd, rc = 1;
-	unsigned flags = it->j.existed ? 0 : RENAME_NOREPLACE;
 
 	/* What is swapped out is removed later; without that, the rename frees its blocks. */
 	if ((it->put->expect || (it->j.existed && !b->hold)) &&
@@ -149,7 +148,8 @@ static int place(struct batch *b, struct batch_item *it, struct err *e)
 	}
 	if (batch_name(b, it, e) < 0)
 		return -1;
-	if (renameat2(b->staging->stage, it->j.stage, dir, it->leaf, flags) < 0) {
+	if ((it->j.existed ? renameat(b->staging->stage, it->j.stage, dir, it->leaf)
+			   : rename_new(b->staging->stage, it->j.stage, dir, it->leaf)) < 0) {
 		if (errno == EXDEV)
 			return batch_far(it, e);
 		return path_error(e, errno, it->j.existed ? "replace" : "create", it->put->path);
@@ -179,7 +179,7 @@ static int place_all(struct batch *b, struct err *e)
 }
 
 /* Past the commit point, and a rename fails: take back what was done, as recovery would. */
-static int take_back(struct batch *b, size_t done, struct err *e)
+static int take_back(struct batch *b, const struct journal_item *items, size_t done, struct err *e)
 {
 	struct err why = ERR_INIT;
 
@@ -189,7 +189,7 @@ static int take_back(struct batch *b, size_t done, struct err *e)
 			"%s; the next change in this directory finishes the batch; before it",
 			why.msg);
 	for (size_t i = done + 1; i-- > 0;) {
-		if (journal_back(b->root, b->staging, &b->items[i].j, &why) < 0)
+		if (journal_back(b->root, b->staging, &items[i], &why) < 0)
 			b->unfinished = true;
 		b->items[i].placed = false;
 	}
@@ -198,7 +198,7 @@ static int take_back(struct batch *b, size_t done, struct err *e)
 			"%s; the next change in this directory takes the batch back; before it",
 			why.msg);
 	if (syncfs(b->sync_fd) == 0)
-		unlinkat(b->staging->journal, b->journal, 0);
+		journal_end(b->staging, b->journal, items, b->n);
 	return -1;
 }
 
@@ -213,17 +213,16 @@ static int commit_journalled(struct batch *b, struct err *e)
 	for (size_t i = 0; i < b->n; i++) {
 		struct batch_item *it = &b->items[i];
 
-		if (journal_forward(b->root, b->staging, &it->j, e) < 0) {
+		if (journal_forward(b->root, b->staging, &items[i], i + 1 < b->n, e) < 0) {
 			batch_fail(b, it, e);
-			return take_back(b, i, e);
+			return take_back(b, items, i, e);
 		}
 		it->placed = true;
 		job_add(b->op.job, 1, 0, 0);
 	}
 	if (flush_names(b, e) < 0)
 		return -1;
-	/* Its removal need not be durable: doing it all once more changes nothing. */
-	unlinkat(b->staging->journal, b->journal, 0);
+	journal_end(b->staging, b->journal, items, b->n);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #define MAGIC "berthwal"
 #define VERSION 1
 #define LARGEST (256u << 20)
+#define KEPT_NAME_MAX (STAGE_NAME_MAX + 8)
 enum direction { FORWARD = 'f', BACK = 'b' };
 
 struct header {
@@ -99,13 +100,13 @@ int journal_reverse(struct staging *s, const char *name, struct err *e)
 }
 
 /* 0 where there is none.  -1: that could not be found out. */
-static int staged_ino(
-	struct staging *s, const struct journal_item *item, uint64_t *ino, struct err *e)
+static int staged_ino(struct staging *s, const struct journal_item *item, const char *name,
+	uint64_t *ino, struct err *e)
 {
 	struct stat st;
 
 	*ino = 0;
-	if (fstatat(s->stage, item->stage, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(s->stage, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : path_error(e, errno, "prepare", item->path);
 	if (S_ISREG(st.st_mode))
 		*ino = st.st_ino;
@@ -124,19 +125,35 @@ static bool changed_since(const struct err *e)
 	}
 }
 
-/* Swap where the kernel can, so that the old file is still there should it be needed. */
-static int put_in_place(
-	struct staging *s, const struct journal_item *item, int dir, const char *leaf)
+/* What the old file is called in the stage where it cannot be swapped. */
+static char *kept_name(const struct journal_item *item, char buf[KEPT_NAME_MAX])
 {
-	if (!item->existed)
-		return renameat2(s->stage, item->stage, dir, leaf, RENAME_NOREPLACE);
-	if (renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE) == 0)
-		return 0;
-	return errno == EINVAL || errno == ENOSYS ? renameat(s->stage, item->stage, dir, leaf) : -1;
+	snprintf(buf, KEPT_NAME_MAX, "%s.old", item->stage);
+	return buf;
 }
 
-int journal_forward(
-	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
+/* Swap where the kernel can, so that the old file is still there should it be needed. */
+static int put_in_place(
+	struct staging *s, const struct journal_item *item, int dir, const char *leaf, bool keep)
+{
+	char kept[KEPT_NAME_MAX];
+
+	if (!item->existed)
+		return rename_new(s->stage, item->stage, dir, leaf);
+	if (renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	if (keep) {
+		if (linkat(dir, leaf, s->stage, kept_name(item, kept), 0) < 0)
+			return -1;
+		s->kept = true;
+	}
+	return renameat(s->stage, item->stage, dir, leaf);
+}
+
+int journal_forward(struct files_root *r, struct staging *s, const struct journal_item *item,
+	bool keep, struct err *e)
 {
 	const char *leaf;
 	AUTO_CLOSE int dir = -1;
@@ -144,7 +161,7 @@ int journal_forward(
 	uint64_t staged;
 	bool there, same;
 
-	if (staged_ino(s, item, &staged, e) < 0)
+	if (staged_ino(s, item, item->stage, &staged, e) < 0)
 		return -1;
 	if (staged != item->new_ino)
 		return 0; /* it is in place already */
@@ -154,12 +171,14 @@ int journal_forward(
 	there = fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (!there && errno != ENOENT)
 		return path_error(e, errno, "replace", item->path);
+	if (there && !item->existed && st.st_ino == item->new_ino)
+		return 0; /* it only has its other name still */
 	same = there && item->existed && st.st_ino == item->old_ino &&
 		(uint64_t)st.st_size == item->old_size && stat_mtime_ns(&st) == item->old_mtime_ns;
 	if (there ? !same : item->existed)
 		return err_set(e, ERR_CONFLICT, "%.200s was changed by somebody else meanwhile",
 			item->path);
-	if (put_in_place(s, item, dir, leaf) < 0)
+	if (put_in_place(s, item, dir, leaf, keep) < 0)
 		return path_error(e, errno, "put in place", item->path);
 	return 0;
 }
@@ -167,24 +186,26 @@ int journal_forward(
 static int back(
 	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
 {
+	char kept[KEPT_NAME_MAX];
 	const char *leaf;
 	AUTO_CLOSE int dir = path_parent(r, item->path, NULL, &leaf, e);
 	struct stat st;
-	uint64_t staged;
+	uint64_t staged, old;
 	int rc = 0;
 
-	if (dir < 0 || staged_ino(s, item, &staged, e) < 0)
+	if (dir < 0 || staged_ino(s, item, item->stage, &staged, e) < 0 ||
+		staged_ino(s, item, kept_name(item, kept), &old, e) < 0)
 		return -1;
-	if (staged == item->new_ino)
-		return 0;
 	if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return path_error(e, errno, "take back", item->path);
 	if (st.st_ino != item->new_ino)
 		return 0;
-	if (item->existed && staged == item->old_ino)
+	if (!item->existed)
+		rc = unlinkat(dir, leaf, 0);
+	else if (staged == item->old_ino)
 		rc = renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE);
-	else if (!item->existed)
-		rc = renameat2(dir, leaf, s->stage, item->stage, RENAME_NOREPLACE);
+	else if (old == item->old_ino)
+		rc = renameat(s->stage, kept, dir, leaf);
 	return rc < 0 ? path_error(e, errno, "take back", item->path) : 0;
 }
 
@@ -252,6 +273,22 @@ static int load(struct staging *s, const char *name, struct header *h, char **re
 	return 0;
 }
 
+static void remove_kept(struct staging *s, const struct journal_item *item)
+{
+	char kept[KEPT_NAME_MAX];
+
+	unlinkat(s->stage, kept_name(item, kept), 0);
+}
+
+void journal_end(struct staging *s, const char *name, const struct journal_item *items, size_t n)
+{
+	/* Its removal need not be durable: doing it all once more changes nothing. */
+	unlinkat(s->journal, name, 0);
+	for (size_t i = 0; s->kept && i < n; i++)
+		if (items[i].existed)
+			remove_kept(s, &items[i]);
+}
+
 /* Every item, as far as others left its target alone.  -1: some are still to be done. */
 static int replay(struct files_root *r, struct staging *s, const struct header *h,
 	const char *bytes, struct err *e)
@@ -263,15 +300,17 @@ static int replay(struct files_root *r, struct staging *s, const struct header *
 		struct err why = ERR_INIT;
 
 		if ((h->direction == BACK ? back(r, s, &item, &why)
-					  : journal_forward(r, s, &item, &why)) < 0 &&
+					  : journal_forward(r, s, &item, false, &why)) < 0 &&
 			!changed_since(&why))
 			return err_copy(e, &why);
 	}
 	if (syncfs(s->stage) < 0)
 		return err_sys(e, errno, "the disk did not take it");
 	at = bytes + sizeof *h;
-	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++)
+	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++) {
 		unlinkat(s->stage, item.stage, 0);
+		remove_kept(s, &item);
+	}
 	return 0;
 }
 

@@ -41,11 +41,11 @@ static void fail(struct files_tree_totals *t, int errnum, const char *name)
  * place meanwhile is not followed. */
 static int put_away(int dir, const char *name, int stage, const char *to)
 {
-	if (renameat2(dir, name, stage, to, RENAME_NOREPLACE) == 0)
+	if (renameat(dir, name, stage, to) == 0)
 		return 0;
 	if (errno != EACCES || fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
-	return renameat2(dir, name, stage, to, RENAME_NOREPLACE);
+	return renameat(dir, name, stage, to);
 }
 
 /* A directory below one that goes: into the stage, to be emptied when its turn comes. */
@@ -307,7 +307,7 @@ static int remove_beside(struct staging *s, const char *path, int dir, const cha
 		rc = err_sys(e, errno, "cannot note the deletion of %.200s", path);
 	} else if (mkdirat(dir, trash, 0700) < 0 ||
 		(beside = openat(dir, trash, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
-		renameat2(dir, leaf, beside, "0", RENAME_NOREPLACE) < 0) {
+		renameat(dir, leaf, beside, "0") < 0) {
 		rc = path_error(e, errno, "delete", path);
 		unlinkat(dir, trash, AT_REMOVEDIR);
 	} else {
@@ -457,7 +457,6 @@ static int move(struct op *op, struct files_root *r, const char *from, const cha
 	const struct patience wait = patience(LOCK_MS, op);
 	struct staging *s;
 	uint64_t keys[2];
-	unsigned flags = overwrite ? 0 : RENAME_NOREPLACE;
 
 	if (refuse_staging(from, e) < 0 || refuse_staging(to, e) < 0 || find(r, from, &a, e) < 0)
 		return -1;
@@ -474,7 +473,8 @@ static int move(struct op *op, struct files_root *r, const char *from, const cha
 		return op_cancelled(e);
 	if (fstatat(dir_a, a.leaf, &a.st, AT_SYMLINK_NOFOLLOW) < 0)
 		return path_error(e, errno, "move", from);
-	if (renameat2(dir_a, a.leaf, dir_b, b.leaf, flags) == 0)
+	if ((overwrite ? renameat(dir_a, a.leaf, dir_b, b.leaf)
+		       : rename_new(dir_a, a.leaf, dir_b, b.leaf)) == 0)
 		return 0;
 	if (errno == EINVAL)
 		return err_set(e, ERR_REFUSED, "%.200s cannot be moved into itself", from);

@@ -165,6 +165,32 @@ int staging_link(int fd, int dir, const char *leaf)
 	return linkat(AT_FDCWD, path, dir, leaf, AT_SYMLINK_FOLLOW);
 }
 
+int rename_new(int from_dir, const char *from, int to_dir, const char *to)
+{
+	struct stat st;
+	int saved;
+
+	if (renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if ((errno != EINVAL && errno != ENOSYS) ||
+		fstatat(from_dir, from, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode) && linkat(from_dir, from, to_dir, to, 0) == 0) {
+		if (unlinkat(from_dir, from, 0) == 0 || errno == ENOENT)
+			return 0;
+		saved = errno;
+		unlinkat(to_dir, to, 0);
+		errno = saved;
+		return -1;
+	}
+	if (!S_ISDIR(st.st_mode) && errno != EPERM && errno != ENOSYS && errno != EOPNOTSUPP)
+		return -1;
+	if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? renameat(from_dir, from, to_dir, to) : -1;
+	errno = EEXIST;
+	return -1;
+}
+
 static bool unlocked(struct staging *s, const char *name)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

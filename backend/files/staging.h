@@ -28,6 +28,7 @@ struct staging {
 	int owner;               /* holds the lock that says we live */
 	char id[17];
 	_Atomic uint64_t serial;
+	_Atomic bool kept; /* old files got a second name in the stage: no swapping here */
 	char clearing[17]; /* while it is made: the dead process whose leavings are looked at */
 	bool keep;         /* and whether they are still needed */
 };
@@ -48,6 +49,10 @@ char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX]); /* a new one: "ID
 /* Whether a file without a name (O_TMPFILE) can get one here, and giving it: fails as linkat. */
 bool staging_can_link(void);
 int staging_link(int fd, int dir, const char *leaf);
+
+/* As renameat2 with RENAME_NOREPLACE; also on file systems that know no flags (NFS, much of FUSE).  What
+ * cannot be linked there, directories above all, is renamed when nothing was found at `to`. */
+int rename_new(int from_dir, const char *from, int to_dir, const char *to);
 
 /* Lock the targets (keys sorted, ascending).  The descriptor holds the locks until it is closed.
  * ERR_TIMEOUT when patience ends. */
@@ -89,10 +94,13 @@ int journal_replay(struct files_root *r, struct staging *s, const char *name, st
 
 /* Put the staged file of an item in place (forward) or take it back, whichever steps are still to
  * be done.  A target that somebody else changed meanwhile keeps that.  Idempotent.  -1: forward, it was
- * changed (ERR_CONFLICT, ERR_NOT_FOUND ...) or could not be done; back, it could not. */
-int journal_forward(
-	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e);
+ * changed (ERR_CONFLICT, ERR_NOT_FOUND ...) or could not be done; back, it could not.
+ * keep: it may have to be taken back. */
+int journal_forward(struct files_root *r, struct staging *s, const struct journal_item *item,
+	bool keep, struct err *e);
 int journal_back(
 	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e);
+/* All are in place, or none: the journal goes, and what was kept of the old files. */
+void journal_end(struct staging *s, const char *name, const struct journal_item *items, size_t n);
 
 #endif

@@ -23,24 +23,31 @@
 #include "lib/tree.h"
 
 enum call { WRITE, FSYNC, SYNCFS, RENAME, OPEN, CHMOD, LINK, READ, STAT, RESOLVE, CALLS };
-static const char *const call_names[] = {"write", "fsync", "syncfs", "renameat2", "openat",
-	"fchmod", "linkat", "pread", "fstatat", "openat2"};
+static const char *const call_names[] = {"write", "fsync", "syncfs", "rename", "openat", "fchmod",
+	"linkat", "pread", "fstatat", "openat2"};
 
-static int fail_call = -1, fail_at, fail_errno, calls[CALLS];
-static int die_at = -1; /* the rename before which the process ends */
-static int flushes_after_failure;
-static bool failed, armed, no_unnamed, fail_on; /* fail_on: all from the k-th */
+static int fail_call = -1, fail_at, fail_errno;
+static _Atomic int calls[CALLS]; /* flushes are made by several threads */
+static int die_at = -1;          /* the rename before which the process ends */
+static _Atomic int flushes_after_failure;
+static _Atomic bool failed;
+static bool armed, fail_on;       /* fail_on: all from the k-th */
+static bool no_unnamed, no_flags; /* as on NFS, and FUSE mostly */
+static bool no_links;             /* as on some FUSE */
 static void (*far)(void); /* every rename is one to another file system: what happens meanwhile */
 
 static bool fails(enum call c)
 {
+	int k;
+
 	if (!armed)
 		return false;
 	if (failed && (c == FSYNC || c == SYNCFS) && (fail_call == FSYNC || fail_call == SYNCFS))
 		flushes_after_failure++;
-	if (c == RENAME && calls[c] == die_at)
+	k = calls[c]++;
+	if (c == RENAME && k == die_at)
 		_exit(0);
-	if ((calls[c]++ != fail_at && !(fail_on && calls[c] > fail_at)) || (int)c != fail_call)
+	if ((int)c != fail_call || (fail_on ? k < fail_at : k != fail_at))
 		return false;
 	failed = true;
 	errno = fail_errno;
@@ -71,11 +78,24 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 		errno = EXDEV;
 		return -1;
 	}
+	if (no_flags && flags) {
+		errno = EINVAL;
+		return -1;
+	}
 	return fails(RENAME) ? -1 : REAL(renameat2)(a, from, b, to, flags);
+}
+
+int renameat(int a, const char *from, int b, const char *to)
+{
+	return fails(RENAME) ? -1 : REAL(renameat)(a, from, b, to);
 }
 
 int linkat(int a, const char *from, int b, const char *to, int flags)
 {
+	if (no_links) {
+		errno = EPERM;
+		return -1;
+	}
 	return fails(LINK) ? -1 : REAL(linkat)(a, from, b, to, flags);
 }
 
@@ -92,7 +112,6 @@ int openat(int dir, const char *path, int flags, ...)
 	va_start(ap, flags);
 	mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 	va_end(ap);
-	/* As on NFS, and FUSE mostly. */
 	if (no_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
 		errno = EOPNOTSUPP;
 		return -1;
@@ -171,7 +190,7 @@ static bool try(
 	fail_errno = errnum;
 	failed = false;
 	flushes_after_failure = 0;
-	memset(calls, 0, sizeof calls);
+	memset((void *)calls, 0, sizeof calls);
 	armed = true;
 	rc = files_write(f, r, puts, n, &(struct files_write_options){.promise = promise}, &w, &e);
 	armed = false;
@@ -188,6 +207,8 @@ static bool try(
 		if (!w->items[i].err && !is_new)
 			fail_msg("%s was said to be written: %s %d failing", at, call_names[c], k);
 	}
+	if (rc < 0 && !failed)
+		fail_msg("%s, and nothing was failing", e.msg);
 	if (rc == 0 && now != (int)n)
 		fail_msg("false success: %s %d failing, %d of %zu", call_names[c], k, now, n);
 	if (promise == FILES_ALL_OR_NOTHING && now != 0 && now != (int)n)
@@ -231,8 +252,9 @@ static void test_every_call(void **state)
 	int tried = 0;
 
 	(void)state;
-	for (size_t p = 0; p < 2 * COUNT(promises); p++) {
+	for (size_t p = 0; p < 3 * COUNT(promises); p++) {
 		no_unnamed = p >= COUNT(promises);
+		no_flags = p >= 2 * COUNT(promises);
 		for (size_t n = 1; n <= N; n += N - 1)
 			for (int c = 0; c < CALLS; c++)
 				for (int k = 0; try(f, promises[p % COUNT(promises)], n,
@@ -240,6 +262,7 @@ static void test_every_call(void **state)
 					k++)
 					tried++;
 	}
+	no_unnamed = no_flags = false;
 	files_close(f);
 	print_message("%d failing calls\n", tried);
 	assert_true(tried > 100);
@@ -256,7 +279,7 @@ static int write_some(size_t n, const char *const *paths, const char *text, stru
 
 	for (size_t i = 0; i < n; i++)
 		puts[i] = (struct files_put){.path = paths[i], .bytes = text, .len = strlen(text)};
-	memset(calls, 0, sizeof calls);
+	memset((void *)calls, 0, sizeof calls);
 	failed = false;
 	armed = true;
 	rc = files_write(f, r, puts, n,
@@ -277,10 +300,12 @@ static void interrupted(bool back)
 	reset();
 	pid = fork();
 	if (pid == 0) {
-		fail_call = back ? RENAME : -1;
-		fail_at = N - 1;
+		/* The first rename is the owner's.  Without flags the last file is linked, and
+		 * so are the old ones before. */
+		fail_call = !back ? -1 : no_flags ? LINK : RENAME;
+		fail_at = no_flags ? N - 1 : N;
 		fail_errno = EIO;
-		die_at = back ? N + 1 : N - 2;
+		die_at = !back ? N - 1 : no_flags ? N + 1 : N + 2;
 		write_some(N, names, "brand new", NULL);
 		_exit(1);
 	}
@@ -311,8 +336,10 @@ static void test_recovery(void **state)
 	int waited = 0;
 
 	(void)state;
-	for (int i = 0; i < 2 * CALLS; i++) {
-		bool back = i >= CALLS, more = true;
+	for (int i = 0; i < 4 * CALLS; i++) {
+		bool back = i / CALLS % 2, more = true;
+
+		no_unnamed = no_flags = i >= 2 * CALLS;
 
 		for (int k = 0; more; k++) {
 			interrupted(back);
@@ -330,17 +357,18 @@ static void test_recovery(void **state)
 			assert_all(back, call_names[i % CALLS], k);
 		}
 	}
+	no_unnamed = no_flags = false;
 	/* Not even taking back works. */
 	reset();
 	fail_call = RENAME;
-	fail_at = N - 1;
+	fail_at = N;
 	fail_on = true;
 	assert_int_equal(write_some(N, names, "brand new", &e), -1);
 	fail_on = false;
 	fail_call = -1;
 	assert_non_null(strstr(e.msg, "the next change in this directory takes the batch back"));
 	assert_int_equal(write_some(1, touched, "x", NULL), 0);
-	assert_all(true, "every renameat2 from", N - 1);
+	assert_all(true, "every rename from", N);
 	print_message("%d times a recovery waited for the next change\n", waited);
 	assert_true(waited > 20);
 }
@@ -396,6 +424,64 @@ static void test_move_far(void **state)
 	files_close(f);
 }
 
+static enum err_kind move_to(
+	struct files *f, struct files_root *r, const char *from, const char *to)
+{
+	struct files_tree_totals t;
+	struct err e = ERR_INIT;
+
+	files_move(f, r, from, to, false, &t, &e);
+	return e.kind;
+}
+
+/* Moving and deleting where renames know no flags. */
+static void move_without_flags(struct files *f, struct files_root *r)
+{
+	struct files_tree_totals t;
+
+	tree_text("root/n/a", "a");
+	tree_text("root/n/b", "b");
+	assert_int_equal(symlink("b", tree_path("root/n/link")), 0);
+	assert_int_equal(move_to(f, r, "n/a", "n/b"), ERR_CONFLICT);
+	assert_true(tree_has("root/n/a", "a") && tree_has("root/n/b", "b"));
+	assert_int_equal(move_to(f, r, "n/a", "n/c"), ERR_NONE);
+	assert_true(!tree_exists("root/n/a") && tree_has("root/n/c", "a"));
+	assert_int_equal(move_to(f, r, "n/link", "n/other"), ERR_NONE);
+	assert_int_equal(move_to(f, r, "n", "n/inside"), ERR_REFUSED);
+	tree_mkdirs("root/o");
+	assert_int_equal(move_to(f, r, "n", "o"), ERR_CONFLICT);
+	assert_int_equal(move_to(f, r, "n", "o/n"), ERR_NONE);
+	assert_true(!tree_exists("root/n") && tree_has("root/o/n/c", "a"));
+	assert_int_equal(files_delete(f, r, "o", true, &t, NULL), 0);
+	assert_false(tree_exists("root/o"));
+	assert_int_equal(entries("root/.berth/stage"), 0);
+}
+
+static void test_no_flags(void **state)
+{
+	const char *const some[] = {"new", "a"}, *const both[] = {"a", "new"};
+	struct files *f =
+		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
+	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
+
+	(void)state;
+	fail_call = -1;
+	no_unnamed = no_flags = true;
+	move_without_flags(f, r);
+	no_links = true;
+	move_without_flags(f, r);
+	/* What can be put in place last need not be kept; else it is all or nothing: nothing. */
+	reset();
+	assert_int_equal(write_some(2, some, "brand new", NULL), 0);
+	assert_true(tree_has("root/new", "brand new") && tree_has("root/a", "brand new"));
+	reset();
+	assert_int_equal(write_some(2, both, "brand new", NULL), -1);
+	assert_true(!tree_exists("root/new") && tree_has("root/a", "old"));
+	no_unnamed = no_flags = no_links = false;
+	files_root_close(r);
+	files_close(f);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -417,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_every_call),
 		cmocka_unit_test(test_recovery),
 		cmocka_unit_test(test_move_far),
+		cmocka_unit_test(test_no_flags),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -9,6 +9,7 @@
  * call, else at some.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -153,6 +154,18 @@ static void assert_clean(void)
 	assert_int_equal(entries("root/.berth"), 3); /* lock, stage, journal: no dead owner */
 }
 
+/* As on NFS, and FUSE mostly. */
+static bool no_flags;
+
+int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+	if (no_flags && flags) {
+		errno = EINVAL;
+		return -1;
+	}
+	return ((__typeof__(&renameat2))dlsym(RTLD_NEXT, "renameat2"))(a, from, b, to, flags);
+}
+
 static void batch_a(void)
 {
 	write_batch(FILES_ALL_OR_NOTHING, "brand new");
@@ -186,6 +199,13 @@ static void test_all_or_nothing(void **state)
 	assert_true(none > 20 && all > 10);
 	print_message(
 		"killed before each of %d calls: %d times none, %d times all\n", k, none, all);
+}
+
+static void test_without_flags(void **state)
+{
+	no_flags = true;
+	test_all_or_nothing(state);
+	no_flags = false;
 }
 
 static void test_each_file_whole(void **state)
@@ -341,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_or_nothing),
+		cmocka_unit_test(test_without_flags),
 		cmocka_unit_test(test_each_file_whole),
 		cmocka_unit_test(test_recovery_killed),
 		cmocka_unit_test(test_power_loss),
