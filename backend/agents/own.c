@@ -221,22 +221,40 @@ size_t session_all(struct session *out, size_t max)
 }
 
 /* An OFD lock goes with its holder, however that ends. */
-static int making_lock(int cmd, short type, struct flock *ret)
+static int lock_records(const char *file, int cmd, struct flock *lock)
 {
 	char path[PATH_MAX];
 	AUTO_CLOSE int fd = -1;
 
-	*ret = (struct flock){.l_type = type, .l_whence = SEEK_SET};
-	if (session_path("making", path, NULL))
+	if (session_path(file, path, NULL))
 		return -1;
 	path[strlen(path) - strlen(".session")] = '\0';
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -1;
-	while (fcntl(fd, cmd, ret) < 0)
+	while (fcntl(fd, cmd, lock) < 0)
 		if (errno != EINTR)
 			return -1;
 	return steal_fd(&fd);
+}
+
+static int making_lock(int cmd, short type, struct flock *ret)
+{
+	*ret = (struct flock){.l_type = type, .l_whence = SEEK_SET};
+	return lock_records("making", cmd, ret);
+}
+
+int session_hold(const char *name, struct err *e)
+{
+	uint32_t place = 2166136261; /* FNV-1a; that two names meet costs them only time */
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	int fd;
+
+	for (const char *s = name; *s; s++)
+		place = (place ^ (unsigned char)*s) * 16777619;
+	lock.l_start = place;
+	fd = lock_records("names", F_OFD_SETLKW, &lock);
+	return fd >= 0 ? fd : err_sys(e, errno, "cannot lock the session record of %s", name);
 }
 
 int sessions_enter(struct err *e)

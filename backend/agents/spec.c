@@ -288,6 +288,9 @@ void spec_hash(const struct spec *s, char hash[17])
 	/* Asked for, though not of the engine. */
 	if (s->net_rate)
 		number(root, "berth.rate", s->net_rate);
+	for (size_t i = 0; i < COUNT(s->handed); i++)
+		for (size_t k = 0; s->handed[i] && k < s->handed[i]->n; k++)
+			cJSON_AddStringToObject(root, "berth.handed", s->handed[i]->word[k]);
 	text = cJSON_PrintUnformatted(root);
 	CHECK(EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL) && len >= 8);
 	for (int i = 0; i < 8; i++)

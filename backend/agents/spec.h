@@ -47,6 +47,8 @@ struct spec {
 	const struct words *env; /* "NAME=value" */
 	struct mount_list mounts;
 	bool secrets; /* a tmpfs at /run/secrets */
+	const struct words
+		*handed[2]; /* names of secrets and variables; NULL: none.  Compared, not sent */
 };
 
 #define SPEC_HOME "/home/agent"

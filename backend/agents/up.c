@@ -214,7 +214,9 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (session_save(&b->session, e))
 		return -1;
 	start = clock_mono_ns();
-	if (sync_act(b->h->engine, ACT_START, ret->id, false, false, -1, e))
+	/* Nobody can reach it before its rules are there. */
+	if (rulebook_write(b->def, b->h->endpoint.url, b->h->info.name, e) ||
+		sync_act(b->h->engine, ACT_START, ret->id, false, false, -1, e))
 		return -1;
 	ret->started_us = us_since(start);
 	if (limit_rate(b, ret->id, e))
@@ -223,8 +225,6 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (hand_over(b, ret->id, e))
 		return -1;
 	ret->ready_us = us_since(start);
-	if (rulebook_write(b->def, b->h->endpoint.url, b->h->info.name, e))
-		return -1;
 	ret->nenforced = enforce_read(b->h, &b->spec, ret->id, ret->enforced, ENFORCED_MAX);
 	return 0;
 }
@@ -249,7 +249,8 @@ static void begin_spec(struct bringing *b)
 		.net_rate = a->net_rate_bytes,
 		.sudo = a->sudo,
 		.env = &a->env,
-		.secrets = a->secrets.n || a->credentials.env.n};
+		.secrets = a->secrets.n || a->credentials.env.n,
+		.handed = {&a->secrets, &a->credentials.env}};
 }
 
 static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
@@ -285,8 +286,9 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	} else {
 		there = clear_name(b, "", ret, e);
 	}
+	/* The rules are no part of the container: they may have changed under one that stays. */
 	if (there)
-		return there < 0 ? -1 : 0;
+		return there < 0 ? -1 : rulebook_write(a, b->h->endpoint.url, b->h->info.name, e);
 	mounts_release(&b->spec.mounts);
 	if (lane_prepare(a->container, &b->offer, e))
 		return -1;
@@ -348,7 +350,8 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	struct agent_up *ret, struct err *e)
 {
 	struct bringing b = {.h = h, .team = t, .def = a, .offer = {.boot = -1, .lane = -1}};
-	AUTO_CLOSE int making = sessions_enter(e);
+	AUTO_CLOSE int held = session_hold(a->container, e),
+		       making = held < 0 ? -1 : sessions_enter(e);
 	int result;
 
 	memset(ret, 0, sizeof *ret);
@@ -367,6 +370,7 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	if (result && (b.created || b.offered)) {
 		lane_forget(a->container);
 		journal_forget(a->container);
+		rulebook_forget(a->container);
 	}
 	secrets_release(&b.secrets);
 	mounts_release(&b.spec.mounts);
@@ -399,10 +403,13 @@ static int take_down(
 
 int agents_down(struct agents_host *h, const char *container, struct err *e)
 {
+	AUTO_CLOSE int held = session_hold(container, e);
 	struct existing x;
 	struct arena mem;
 	int found;
 
+	if (held < 0)
+		return -1;
 	arena_init(&mem, 2048);
 	found = host_look_whole(h, container, &x, &mem, e);
 	if (found > 0 && take_down(h, container, &x, e))

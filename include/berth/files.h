@@ -285,7 +285,7 @@ struct files_transform_options {
 struct files_transform_result {
 	uint64_t files, changed, replacements, skipped_binary, skipped_large, errors;
 	uint64_t gave_up; /* lines as they were: the pattern reached its match limit there */
-	struct str diff; /* unified, three lines of context, files in order of their paths */
+	struct str diff;  /* unified, three lines of context, files in order of their paths */
 };
 /* All changes are one batch of the promise asked for; a file that changed meanwhile fails it. */
 int files_transform(struct files *f, struct files_root *r, const char *start,

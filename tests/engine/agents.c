@@ -1,4 +1,5 @@
 /* agents.c - up, commands, down, on a real engine: BERTH_TEST_ENGINE names it, with the image box:1. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -225,6 +226,8 @@ static void test_rules(void **state)
 		.resize_fd = -1};
 	struct run_result out;
 	struct err e = ERR_INIT;
+	struct agent_def free_of_rules = team.agents[0];
+	struct agent_up up;
 
 	(void)state;
 	assert_int_equal(agents_run_recorded(&r, NULL, "test", &out, &e), -1);
@@ -238,6 +241,79 @@ static void test_rules(void **state)
 	blocked[0] = "true";
 	assert_int_equal(agents_run_recorded(&r, NULL, "test", &out, &e), 0);
 	assert_int_equal(out.exit_code, 0);
+
+	/* `up` with other rules: the container stays, the rules are the new ones. */
+	free_of_rules.block.n = 0;
+	assert_int_equal(agents_up(host, &team, &free_of_rules, &up, &e), 0);
+	assert_true(up.was_up);
+	blocked[0] = "date";
+	assert_int_equal(agents_run_recorded(&r, NULL, "test", &out, &e), 0);
+	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), 0);
+	assert_true(up.was_up);
+	assert_int_equal(agents_run_recorded(&r, NULL, "test", &out, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+}
+
+/* A secret more is handed over by a new container. */
+static void test_handed(void **state)
+{
+	struct agent_def fewer = team.agents[0];
+	struct err e = ERR_INIT;
+	struct agent_up up;
+
+	(void)state;
+	fewer.credentials.env.n = 0;
+	assert_int_equal(agents_up(host, &team, &fewer, &up, &e), 0);
+	assert_true(up.replaced);
+	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), 0);
+	assert_true(up.replaced);
+	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), 0);
+	assert_true(up.was_up);
+}
+
+struct upper {
+	struct agents_host *host;
+	struct agent_up up;
+	struct err e;
+	int result;
+};
+
+static void *bring_up(void *ctx)
+{
+	struct upper *u = ctx;
+
+	u->result = agents_up(u->host, &team, &team.agents[0], &u->up, &u->e);
+	return NULL;
+}
+
+/* Two at the same moment: one makes it, the other finds it up. */
+static void test_at_once(void **state)
+{
+	struct agents_options o = {.guest = BERTH_GUEST,
+		.journal_commands = 16,
+		.journal_bytes = 8192,
+		.program = "test"};
+	struct upper u[2] = {{0}};
+	struct err e = ERR_INIT;
+	pthread_t thread[2];
+
+	(void)state;
+	agents_down(host, team.agents[0].container, NULL);
+	o.host = getenv("BERTH_TEST_ENGINE");
+	for (int i = 0; i < 2; i++)
+		if (!(u[i].host = agents_open(&o, &e)))
+			fail_msg("%s", e.msg);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, bring_up, &u[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < 2; i++) {
+		if (u[i].result)
+			fail_msg("%s", u[i].e.msg);
+		agents_close(u[i].host);
+	}
+	assert_string_equal(u[0].up.id, u[1].up.id);
+	assert_int_equal(u[0].up.was_up + u[1].up.was_up, 1);
 }
 
 static void test_down(void **state)
@@ -324,6 +400,7 @@ static void test_protected(void **state)
 	struct err e = ERR_INIT;
 	struct agent_up up;
 	struct existing x;
+	int before = removals();
 	char id[65];
 
 	(void)state;
@@ -348,10 +425,10 @@ static void test_protected(void **state)
 		assert_true(x.running);
 		assert_string_equal(x.id, id);
 	}
-	assert_int_equal(removals(), 0);
+	assert_int_equal(removals(), before);
 	assert_int_equal(agents_up(host, &team, &changed, &up, &e), 0);
 	assert_true(up.replaced);
-	assert_int_equal(removals(), 1);
+	assert_int_equal(removals(), before + 1);
 	assert_int_equal(agents_down(host, container, &e), 0);
 }
 
@@ -384,6 +461,8 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_not_found),
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_handed),
+		cmocka_unit_test(test_at_once),
 		cmocka_unit_test(test_down),
 		cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_protected),
