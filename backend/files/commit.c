@@ -198,7 +198,7 @@ static int take_back(struct batch *b, const struct journal_item *items, size_t d
 			"%s; the next change in this directory takes the batch back; before it",
 			why.msg);
 	if (syncfs(b->sync_fd) == 0)
-		journal_end(b->staging, b->journal, items, b->n);
+		journal_done(b->staging, b->journal, items, b->n);
 	return -1;
 }
 
@@ -222,7 +222,7 @@ static int commit_journalled(struct batch *b, struct err *e)
 	}
 	if (flush_names(b, e) < 0)
 		return -1;
-	journal_end(b->staging, b->journal, items, b->n);
+	journal_done(b->staging, b->journal, items, b->n);
 	return 0;
 }
 

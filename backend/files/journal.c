@@ -280,7 +280,7 @@ static void remove_kept(struct staging *s, const struct journal_item *item)
 	unlinkat(s->stage, kept_name(item, kept), 0);
 }
 
-void journal_end(struct staging *s, const char *name, const struct journal_item *items, size_t n)
+void journal_done(struct staging *s, const char *name, const struct journal_item *items, size_t n)
 {
 	/* Its removal need not be durable: doing it all once more changes nothing. */
 	unlinkat(s->journal, name, 0);

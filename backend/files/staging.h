@@ -101,6 +101,6 @@ int journal_forward(struct files_root *r, struct staging *s, const struct journa
 int journal_back(
 	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e);
 /* All are in place, or none: the journal goes, and what was kept of the old files. */
-void journal_end(struct staging *s, const char *name, const struct journal_item *items, size_t n);
+void journal_done(struct staging *s, const char *name, const struct journal_item *items, size_t n);
 
 #endif
