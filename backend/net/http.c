@@ -194,8 +194,12 @@ static void set_body(struct http_call *c)
 		curl_easy_setopt(c->easy, CURLOPT_NOBODY, 1L);
 		return;
 	}
-	if (strcmp(rq->method, "GET") != 0)
-		curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, rq->method);
+	if (strcmp(rq->method, "GET") == 0)
+		return;
+	curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, rq->method);
+	/* On a connection that was used before libcurl asks again by itself when no answer comes, though the
+	 * engine may have done it. */
+	curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, 1L);
 }
 
 static void start(struct http_call *c)
