@@ -360,7 +360,7 @@ static void check_farewell(uv_timer_t *t)
 	struct backend *b = t->data;
 
 	if ((!act_busy(b) && !roster_busy(b) && !cleaning_busy(b)) ||
-		backend_now(b) - b->published_ns > STOP_ACTS_MS * 1000000LL)
+		backend_now(b) - b->farewell_ns > STOP_ACTS_MS * 1000000LL)
 		close_engine(t);
 }
 
@@ -374,7 +374,7 @@ static void begin_stop(struct backend *b)
 	}
 	uv_timer_stop(&b->publish);
 	uv_timer_stop(&b->stats.tick);
-	b->published_ns = backend_now(b);
+	b->farewell_ns = backend_now(b);
 	uv_timer_start(&b->farewell, check_farewell, 10, 10);
 }
 

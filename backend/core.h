@@ -45,11 +45,12 @@ struct watch {
 	int64_t hello_at_ns, heard_ns, listed_ns, counted_ns, pulse_ns;
 	int64_t backoff_ms;
 	int64_t last_event_wall_ns;
-	bool opened;     /* the event stream is */
-	bool up;         /* hello succeeded and nothing failed since */
-	bool listing;    /* the first list of this connection was asked for */
-	bool list_again; /* something happened that the list under way may not show */
-	bool recount;    /* images, networks or volumes changed */
+	int64_t told_wall_ns; /* of the last one of the stream before this one */
+	bool opened;          /* the event stream is */
+	bool up;              /* hello succeeded and nothing failed since */
+	bool listing;         /* the first list of this connection was asked for */
+	bool list_again;      /* something happened that the list under way may not show */
+	bool recount;         /* images, networks or volumes changed */
 	size_t inspecting;
 };
 
@@ -120,7 +121,7 @@ struct backend {
 	uv_timer_t publish; /* coalesces changes */
 	uv_timer_t farewell;
 	uint64_t seq;
-	int64_t published_ns;
+	int64_t published_ns, farewell_ns; /* farewell_ns: when stopping began */
 	size_t last_used;
 
 	struct board *board; /* opened with the first job */
@@ -212,7 +213,8 @@ void logs_subscribe(struct backend *b, const struct command *c);
 void logs_close(struct backend *b, uint64_t ref);
 void logs_row(struct backend *b, const struct row *r); /* inspected: may run again */
 void logs_gone(struct backend *b, const char *id);     /* removed */
-void logs_lost(struct backend *b); /* the connection is: streams are opened again later */
+void logs_listed(struct backend *b); /* whole list taken: what it lacks was removed */
+void logs_lost(struct backend *b);   /* the connection is: streams are opened again later */
 void logs_pulse(struct backend *b);
 void logs_pause(struct backend *b, bool paused);
 void logs_stop(struct backend *b);

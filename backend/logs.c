@@ -216,6 +216,22 @@ void logs_gone(struct backend *b, const char *id)
 	}
 }
 
+void logs_listed(struct backend *b)
+{
+	struct subscription *s = b->logs, *next;
+
+	for (; s; s = next) {
+		next = s->next;
+		for (size_t i = 0; i < s->n; i++) {
+			struct source *src = &s->source[i];
+
+			if (!src->ended && !src->call && !model_find(&b->model, src->id))
+				end_source(src, "was removed.");
+		}
+		maybe_end(s);
+	}
+}
+
 void logs_subscribe(struct backend *b, const struct command *c)
 {
 	struct subscription *s = xcalloc(1, sizeof *s);

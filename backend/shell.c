@@ -114,6 +114,8 @@ static void start(struct shell *sh)
 	sh->begun_ns = backend_now(sh->b);
 	sh->tty = engine_exec_tty(
 		sh->b->engine, sh->target, sh->argv, sh->argc, sh->columns, sh->rows, &events, sh);
+	if (sh->tty && sh->b->paused)
+		engine_tty_pause(sh->tty, true);
 }
 
 /* The intent is on disk, or it is known why it is not. */
@@ -204,7 +206,8 @@ void shell_command(struct backend *b, const struct command *c)
 void shell_pause(struct backend *b, bool paused)
 {
 	for (struct shell *sh = b->shells; sh; sh = sh->next)
-		engine_tty_pause(sh->tty, paused);
+		if (sh->tty) /* else its intent is not on disk yet */
+			engine_tty_pause(sh->tty, paused);
 }
 
 void shell_stop(struct backend *b)

@@ -132,6 +132,8 @@ static void on_inspect(void *ctx, const struct engine_container *c, const char *
 			err->kind == ERR_TIMEOUT)) {
 		r->dirty = true;
 		watch_trouble(b, err);
+	} else if (err && r) {
+		r->retry = true;
 	}
 	watch_inspect(b);
 out:
@@ -195,6 +197,7 @@ static void on_list(void *ctx, const struct engine_summary *rows, size_t n, cons
 	heard(b);
 	set_problem(b, NULL);
 	model_take_list(&b->model, rows, n, w->listed_ns);
+	logs_listed(b);
 	watch_inspect(b);
 	if (b->listed) {
 		publish_soon(b);
@@ -322,8 +325,8 @@ static void on_event(void *ctx, const struct engine_event *ev)
 		container_event(b, ev);
 	else
 		b->watch.recount = true;
-	/* Streams reopened with `since` tell the last one again. */
-	if (ev->wall_ns <= b->watch.last_event_wall_ns)
+	/* Streams reopened with `since` tell the last one again.  Others may have older stamps: clocks step. */
+	if (ev->wall_ns <= b->watch.told_wall_ns)
 		return;
 	b->watch.last_event_wall_ns = ev->wall_ns;
 	up = event_new(EV_ENGINE);
@@ -406,7 +409,10 @@ static void open_events(struct backend *b)
 					      : clock_wall_ms() * NS_PER_MS - HISTORY_NS;
 
 	w->opened = false;
+	w->told_wall_ns = w->last_event_wall_ns;
 	w->events = engine_events(b->engine, since, on_events_open, on_event, on_events_end, b);
+	if (w->events && b->paused)
+		engine_pause(w->events, true);
 }
 
 static void on_hello(void *ctx, const struct engine_info *info, const struct err *err)
@@ -436,7 +442,7 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 	} else if (strcmp(b->model.engine, b->state.id) != 0) {
 		/* Another engine: nothing known applies to it. */
 		model_clear(&b->model, b->state.id);
-		w->last_event_wall_ns = 0;
+		w->last_event_wall_ns = w->told_wall_ns = 0;
 		b->listed = false;
 		b->sweep.local = false;
 	}

@@ -210,6 +210,8 @@ void model_take_list(struct model *m, const struct engine_summary *list, size_t 
 		} else if (r->c.state != s->state || strcmp(r->c.name, s->name) != 0) {
 			r->dirty = true;
 		}
+		r->dirty |= r->retry;
+		r->retry = false;
 		r->list_mark = m->list_mark;
 		r->c.seen_ns = now_ns;
 	}

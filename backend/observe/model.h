@@ -26,6 +26,7 @@ struct row {
 	bool tty, no_net; /* as inspected; no_net: nothing that docker stats would count */
 	bool inspected;
 	bool dirty;      /* to be inspected (again) */
+	bool retry;      /* the engine would not inspect it: again with the next list */
 	bool inspecting; /* a request is under way; dirty may be set meanwhile */
 	bool settling;   /* the act succeeded: `pending` goes with the next inspection */
 	bool visible;
