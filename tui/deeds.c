@@ -428,7 +428,8 @@ static void toggle_read_only(struct app *a)
 		app_say(a, ROLE_WARN, "Read-only was asked for at the start and stays on.");
 		return;
 	}
-	a->policy.read_only = !a->policy.read_only;
+	/* What is in force, which may differ from what was asked for last: off takes a record. */
+	a->policy.read_only = !app_read_only(a);
 	c->flag = a->policy.read_only;
 	app_send(a, c);
 	app_say(a, ROLE_TEXT,

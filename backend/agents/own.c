@@ -253,7 +253,10 @@ int session_hold(const char *name, struct err *e)
 	for (const char *s = name; *s; s++)
 		place = (place ^ (unsigned char)*s) * 16777619;
 	lock.l_start = place;
-	fd = lock_records("names", F_OFD_SETLKW, &lock);
+	fd = lock_records("names", F_OFD_SETLK, &lock);
+	if (fd < 0 && (errno == EAGAIN || errno == EACCES))
+		return err_set(e, ERR_CONFLICT,
+			"another berth brings %s up or takes it down right now", name);
 	return fd >= 0 ? fd : err_sys(e, errno, "cannot lock the session record of %s", name);
 }
 

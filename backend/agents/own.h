@@ -44,8 +44,8 @@ void session_forget(const char *name);
 /* Lane, journal, rules and record go by the name alone.  ERR_CONFLICT: they are those of a container on
  * another engine. */
 int session_here(const char *name, const char *engine, struct err *e);
-/* Brings up or takes down one name at a time, whichever process does: waits, then a descriptor; closing it
- * lets go. */
+/* Who brings up or takes down a name holds this (a descriptor; closing it lets go).  ERR_CONFLICT: another
+ * does. */
 int session_hold(const char *name, struct err *e);
 /* Every record, for `down --all` and the search for orphans; at most max. */
 size_t session_all(struct session *out, size_t max);

@@ -350,7 +350,9 @@ struct pool *pool_start(const struct agents_options *o, const char *team, struct
 	snprintf(p->host, sizeof p->host, "%s", o->host ? o->host : "");
 	snprintf(p->context, sizeof p->context, "%s", o->context ? o->context : "");
 	snprintf(p->guest, sizeof p->guest, "%s", o->guest ? o->guest : "");
-	snprintf(p->file, sizeof p->file, "%s", team);
+	/* The file that was judged; where a link on the way leads later is for the next start. */
+	if (!realpath(team, p->file))
+		snprintf(p->file, sizeof p->file, "%s", team);
 	arena_init(&p->mem, 512);
 	policy_copy(&p->policy, o->policy ? o->policy : &nothing, &p->mem);
 	p->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

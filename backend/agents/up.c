@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
@@ -346,12 +347,35 @@ static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
 	return result;
 }
 
+/* Waits for who else brings it up or takes it down, which may take the minutes of an installation. */
+static int hold(struct agents_host *h, const char *container, struct err *e)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	bool told = false;
+
+	for (;;) {
+		struct err why = ERR_INIT;
+		int fd = session_hold(container, &why);
+
+		if (fd >= 0)
+			return fd;
+		if (why.kind != ERR_CONFLICT)
+			return err_copy(e, &why);
+		if (h->stop && h->stop(h->stop_ctx))
+			return err_set(e, ERR_CANCELLED, "%s; that was not waited for: cancelled.",
+				why.msg);
+		if (h->say && !told)
+			h->say(h->say_ctx, container, "another berth is at it: waiting");
+		told = true;
+		nanosleep(&pause, NULL);
+	}
+}
+
 int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
 	struct agent_up *ret, struct err *e)
 {
 	struct bringing b = {.h = h, .team = t, .def = a, .offer = {.boot = -1, .lane = -1}};
-	AUTO_CLOSE int held = session_hold(a->container, e),
-		       making = held < 0 ? -1 : sessions_enter(e);
+	AUTO_CLOSE int held = hold(h, a->container, e), making = held < 0 ? -1 : sessions_enter(e);
 	int result;
 
 	memset(ret, 0, sizeof *ret);
@@ -403,7 +427,7 @@ static int take_down(
 
 int agents_down(struct agents_host *h, const char *container, struct err *e)
 {
-	AUTO_CLOSE int held = session_hold(container, e);
+	AUTO_CLOSE int held = hold(h, container, e);
 	struct existing x;
 	struct arena mem;
 	int found;

@@ -132,7 +132,8 @@ static char *kept_name(const struct journal_item *item, char buf[KEPT_NAME_MAX])
 	return buf;
 }
 
-/* Swap where the kernel can, so that the old file is still there should it be needed. */
+/* Swap where the kernel can, so that the old file is still there should it be needed.
+ * -2: what is there cannot be kept for taking it back. */
 static int put_in_place(
 	struct staging *s, const struct journal_item *item, int dir, const char *leaf, bool keep)
 {
@@ -146,7 +147,7 @@ static int put_in_place(
 		return -1;
 	if (keep) {
 		if (linkat(dir, leaf, s->stage, kept_name(item, kept), 0) < 0)
-			return -1;
+			return errno == EPERM || errno == EOPNOTSUPP ? -2 : -1;
 		s->kept = true;
 	}
 	return renameat(s->stage, item->stage, dir, leaf);
@@ -178,9 +179,15 @@ int journal_forward(struct files_root *r, struct staging *s, const struct journa
 	if (there ? !same : item->existed)
 		return err_set(e, ERR_CONFLICT, "%.200s was changed by somebody else meanwhile",
 			item->path);
-	if (put_in_place(s, item, dir, leaf, keep) < 0)
-		return path_error(e, errno, "put in place", item->path);
-	return 0;
+	switch (put_in_place(s, item, dir, leaf, keep)) {
+	case 0: return 0;
+	case -2:
+		return err_set(e, ERR_REFUSED,
+			"cannot replace %.200s all or nothing: files can neither be swapped nor linked "
+			"here; ask for the promise durable or visible",
+			item->path);
+	default: return path_error(e, errno, "put in place", item->path);
+	}
 }
 
 static int back(
