@@ -463,6 +463,7 @@ static struct {
 	int wanted; /* set when the wanted line came */
 	char last[64];
 	int streams[3];
+	int64_t stream_ns[3];
 	bool clipped;
 	int64_t wall_ns;
 	struct engine_call *call;
@@ -477,8 +478,9 @@ static void on_log(void *ctx, const struct log_line *lines, size_t n)
 		logged.bytes += lines[i].len;
 		logged.streams[lines[i].stream]++;
 		logged.clipped |= lines[i].clipped;
-		assert_true(lines[i].wall_ns >= logged.wall_ns || lines[i].stream == 2);
-		logged.wall_ns = lines[i].wall_ns;
+		/* Each stream has its own writer in the engine: only within one is time in order. */
+		assert_true(lines[i].wall_ns >= logged.stream_ns[lines[i].stream]);
+		logged.wall_ns = logged.stream_ns[lines[i].stream] = lines[i].wall_ns;
 		snprintf(logged.last, sizeof logged.last, "%.*s", (int)lines[i].len, lines[i].text);
 		if (strcmp(logged.last, "end") == 0)
 			logged.wanted++;
@@ -876,6 +878,8 @@ static void cancel_all(int turns)
 	struct engine_call *calls[10];
 
 	for (size_t i = 0; i < COUNT(calls); i++) {
+		int now = ends;
+
 		switch (i) {
 		case 0: calls[i] = engine_hello(en, on_info, NULL); break;
 		case 1: calls[i] = engine_list(en, on_list, NULL); break;
@@ -895,7 +899,9 @@ static void cancel_all(int turns)
 				en, "/proc/self/exe", "engine-never:1", NULL, done, NULL);
 		}
 		turn(turns);
-		cancel_now(calls[i]);
+		/* On a busy machine the whole answer may be there after one turn. */
+		if (ends == now)
+			cancel_now(calls[i]);
 	}
 }
 
