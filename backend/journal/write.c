@@ -3,7 +3,8 @@
  *
  * The slot's ring is built in memory and written at most every FLUSH_MS, and at the end: what a command
  * prints without end costs a copy and nothing else.  Secrets are looked for in what is kept, each time
- * before it is written, so one that came in two pieces is masked as soon as its second half is there.
+ * before it is written, so one that came in two pieces is masked as soon as its second half is there.  Of
+ * what falls out of the ring so much is remembered that a secret is still found by both its halves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,8 @@
 #include "journal/entry.h"
 #include "journal/journal.h"
 #include "journal/layout.h"
+
+#define SPAN_MAX ((size_t)1 << 17) /* no secret is that long, but the file may say so */
 
 static void ring_write(struct journal_entry *j, uint64_t at, const void *bytes, size_t n)
 {
@@ -46,13 +49,57 @@ static uint32_t frame_at(const struct journal_entry *j, uint64_t at)
 	return word;
 }
 
+static void remember(struct journal_entry *j, int stream, const char *bytes, size_t n)
+{
+	struct before *b = &j->before[stream - 1];
+
+	if (n > j->span) {
+		bytes += n - j->span;
+		n = j->span;
+	}
+	if (!n)
+		return;
+	if (!b->bytes)
+		b->bytes = xmalloc(2 * j->span); /* so that not every byte moves all the others */
+	if (b->n + n > 2 * j->span) {
+		size_t keep = j->span - n;
+
+		memmove(b->bytes, b->bytes + b->n - keep, keep);
+		b->n = keep;
+	}
+	memcpy(b->bytes + b->n, bytes, n);
+	b->n += n;
+}
+
+static void drop_frame(struct journal_entry *j)
+{
+	size_t cap = j->file->cap;
+	uint32_t word = frame_at(j, j->head.first), len = FRAME_LEN(word);
+
+	j->head.first += FRAME_HEAD + len;
+	if (j->span) {
+		size_t n = len < j->span ? len : j->span,
+		       from = (size_t)((j->head.first - n) % cap),
+		       part = n < cap - from ? n : cap - from;
+
+		remember(j, FRAME_STREAM(word), j->ring + from, part);
+		remember(j, FRAME_STREAM(word), j->ring, n - part);
+	}
+}
+
+static void drop_all(struct journal_entry *j)
+{
+	while (j->head.first < j->head.last)
+		drop_frame(j);
+}
+
 static void put_frame(struct journal_entry *j, int stream, const char *bytes, size_t n)
 {
 	uint32_t word = (uint32_t)n | (uint32_t)stream << 30;
 	struct journal_slot *s = &j->head;
 
 	while (s->last + FRAME_HEAD + n - s->first > j->file->cap)
-		s->first += FRAME_HEAD + FRAME_LEN(frame_at(j, s->first));
+		drop_frame(j);
 	ring_write(j, s->last, &word, sizeof word);
 	ring_write(j, s->last + FRAME_HEAD, bytes, n);
 	s->last += FRAME_HEAD + n;
@@ -80,13 +127,21 @@ static size_t gather(struct journal_entry *j, int stream, char *text, bool back)
 
 static void mask_ring(struct journal_entry *j)
 {
-	AUTO_FREE char *text = xmalloc(j->file->cap);
+	AUTO_FREE char *text = xmalloc(j->file->cap + j->span);
 
-	for (int stream = 1; stream <= 2; stream++)
-		if (mask_text(j->file, text, gather(j, stream, text, false))) {
-			gather(j, stream, text, true);
+	for (int stream = 1; stream <= 2; stream++) {
+		struct before *b = &j->before[stream - 1];
+		size_t had = b->n < j->span ? b->n : j->span;
+
+		if (had)
+			memcpy(text, b->bytes + b->n - had, had);
+		if (mask_text(j->file, text, had + gather(j, stream, text + had, false))) {
+			if (had)
+				memcpy(b->bytes + b->n - had, text, had);
+			gather(j, stream, text + had, true);
 			j->written = j->head.first;
 		}
+	}
 }
 
 static void put(struct journal_entry *j, const void *bytes, size_t n, int64_t at)
@@ -165,6 +220,16 @@ void journal_mask(const char *name, char *text, size_t n)
 	munmap(map, head.data_at);
 }
 
+static size_t span_of(const struct journal_file *f)
+{
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < f->nmasks; i++)
+		if (f->mask[i].len > most + 1)
+			most = f->mask[i].len - 1;
+	return most < SPAN_MAX ? most : SPAN_MAX;
+}
+
 struct journal_entry *journal_begin(
 	const char *name, const char *program, const char *command, bool terminal)
 {
@@ -181,6 +246,7 @@ struct journal_entry *journal_begin(
 	j = xcalloc(1, sizeof *j);
 	j->fd = steal_fd(&fd);
 	j->file = map;
+	j->span = span_of(map);
 	if (claim(j, map)) {
 		munmap(map, map->data_at);
 		close(j->fd);
@@ -204,12 +270,22 @@ struct journal_entry *journal_begin(
 
 void journal_put(struct journal_entry *j, int stream, const char *bytes, size_t n)
 {
+	struct before *b = &j->before[stream - 1];
 	size_t cap = j->file->cap, piece;
 
 	if (!j->ring)
 		j->ring = xmalloc(cap);
 	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
+	if (b->skip) {
+		piece = n < b->skip ? n : b->skip;
+		remember(j, stream, bytes, piece);
+		b->skip -= piece;
+		bytes += piece;
+		n -= piece;
+	}
 	if (n > cap) {
+		drop_all(j);
+		remember(j, stream, bytes, n - cap);
 		bytes += n - cap;
 		n = cap;
 	}
@@ -231,7 +307,10 @@ void journal_add(struct journal_entry *j, int stream, const char *bytes, size_t 
 void journal_lose(struct journal_entry *j, int stream, uint64_t n)
 {
 	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
-	j->head.first = j->head.last;
+	drop_all(j);
+	/* What begins in the lost bytes ends within the next `span`, and cannot be told from other text. */
+	j->before[stream - 1].n = 0;
+	j->before[stream - 1].skip = j->span;
 	j->dirty = true;
 }
 
@@ -270,6 +349,8 @@ void journal_end(struct journal_entry *j, const struct run_result *r)
 	lock_slot(j->fd, j->at, F_UNLCK);
 	munmap((void *)j->file, j->file->data_at);
 	close(j->fd);
+	for (int i = 0; i < 2; i++)
+		free(j->before[i].bytes);
 	free(j->ring);
 	free(j);
 }

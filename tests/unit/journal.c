@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,13 +43,18 @@ static int teardown(void **state)
 	return system(cmd);
 }
 
-static void make(size_t commands, const char *secret)
+static void make_of(size_t commands, uint64_t bytes, const char *secret)
 {
 	struct journal_secret s = {secret, secret ? strlen(secret) : 0};
 	struct err e = ERR_INIT;
 
-	if (journal_make(NAME, commands, 4096, &s, secret ? 1 : 0, &e))
+	if (journal_make(NAME, commands, bytes, &s, secret ? 1 : 0, &e))
 		fail_msg("%s", e.msg);
+}
+
+static void make(size_t commands, const char *secret)
+{
+	make_of(commands, 4096, secret);
 }
 
 /* The pieces of one stream, or of both (0), as one text. */
@@ -247,6 +253,134 @@ static void test_secret_is_masked(void **state)
 		out, "a ****************************** b *************** c hunter2-hunter");
 }
 
+#define TOKEN "k7Qz-0fWm2RtY9xLb4HsNc6VdGp8JuEa1Ti3Xo5Z"
+#define STARS "****************************************"
+
+static char *repeat(const char *what, size_t n)
+{
+	struct str s = STR_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		str_addf(&s, "%zu %s\n", i, what);
+	str_addc(&s, '\0');
+	return str_detach(&s);
+}
+
+/* What is kept is the end of `all`, and not little. */
+static void assert_end_of(const char *all, int stream, size_t least)
+{
+	struct journal_command list[1];
+	AUTO_FREE char *out = NULL;
+	size_t n;
+
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	out = text_of(list[0].seq, stream, NULL);
+	n = strlen(out);
+	assert_true(n >= least && n <= strlen(all));
+	assert_string_equal(out, all + strlen(all) - n);
+}
+
+static void flood(const char *secret, const char *plain, const char *masked, size_t step)
+{
+	size_t all = strlen(plain);
+
+	for (int streams = 1; streams <= 2; streams++) {
+		struct journal_entry *j;
+
+		make(2, secret);
+		j = journal_begin(NAME, "exec", "yes", false);
+		for (size_t at = 0, n; at < all; at += n) {
+			n = all - at < step ? all - at : step;
+			for (int s = 1; s <= streams; s++)
+				journal_add(j, s, plain + at, n);
+		}
+		journal_end(j, &done);
+		assert_end_of(masked, streams, 1000);
+		if (streams == 2 && step <= 1000)
+			assert_end_of(masked, 1, 1000);
+	}
+}
+
+/* Wherever the oldest that is kept begins, it begins with no second half of a secret. */
+static void test_secret_is_masked_where_the_ring_begins(void **state)
+{
+	static const size_t step[] = {400000, 100000, 5000, 4097, 1000, 129, 37, 7};
+	AUTO_FREE char *plain = repeat(TOKEN, 1200), *masked = repeat(STARS, 1200);
+	char key[1500], stars[sizeof key];
+	AUTO_FREE char *keys = NULL, *hidden = NULL;
+
+	(void)state;
+	/* Longer than a frame. */
+	for (size_t i = 0; i < sizeof key; i++)
+		key[i] = (char)('A' + (i * i / 7 + i) % 23);
+	memset(stars, '*', sizeof stars);
+	key[sizeof key - 1] = stars[sizeof stars - 1] = '\0';
+	keys = repeat(key, 150);
+	hidden = repeat(stars, 150);
+	for (size_t i = 0; i < COUNT(step); i++) {
+		flood(TOKEN, plain, masked, step[i]);
+		flood(key, keys, hidden, step[i]);
+	}
+}
+
+/* Its first half was written, and pushed out before the second was looked at. */
+static void test_secret_is_masked_across_writes(void **state)
+{
+	AUTO_FREE char *rest = xcalloc(1, 3585);
+	struct journal_entry *j;
+	struct journal_command list[1];
+	AUTO_FREE char *out = NULL;
+
+	(void)state;
+	make(2, TOKEN);
+	j = journal_begin(NAME, "exec", "halves", false);
+	memset(rest, 'x', 512);
+	memcpy(rest + 492, TOKEN, 20);
+	journal_add(j, 1, rest, 512);
+	poll(NULL, 0, journal_wait_ms(j));
+	while (journal_wait_ms(j) >= 0)
+		journal_tick(j);
+	memset(rest, 'y', 3584);
+	memcpy(rest, &TOKEN[20], 20);
+	journal_add(j, 1, rest, 3584);
+	journal_end(j, &done);
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	out = text_of(list[0].seq, 1, NULL);
+	assert_int_equal(strlen(out), 3584);
+	assert_memory_equal(out, "********************yyyy", 24);
+}
+
+/* What the kernel moves is not even read when there is too much of it. */
+static void test_secret_is_masked_after_a_loss(void **state)
+{
+	AUTO_FREE char *plain = repeat(TOKEN, 5000), *masked = repeat(STARS, 5000);
+	size_t all = strlen(plain);
+
+	(void)state;
+	for (size_t step = 900; step < 1000; step += 5) {
+		struct journal_entry *j;
+		int p[2], null = open("/dev/null", O_WRONLY);
+
+		make_of(2, 65536, TOKEN);
+		assert_int_equal(pipe2(p, O_NONBLOCK), 0);
+		j = journal_begin(NAME, "exec", "yes", false);
+		journal_add(j, 2, TOKEN, 20);
+		for (size_t at = 0, n; at < all; at += n) {
+			n = all - at < step ? all - at : step;
+			assert_int_equal(write(p[1], plain + at, n), n);
+			assert_int_equal(journal_peek(j, 1, p[0]), n);
+			assert_int_equal(splice(p[0], NULL, null, NULL, n, 0), n);
+		}
+		journal_add(j, 2, &TOKEN[20], 20);
+		journal_end(j, &done);
+		assert_end_of(masked, 1, 8000);
+		assert_end_of(STARS, 2, 20);
+		close(p[0]);
+		close(p[1]);
+		close(null);
+	}
+}
+
 /* A process of ours that dies lets go of its entry; nobody waits for it. */
 static void test_lost(void **state)
 {
@@ -377,6 +511,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_peek, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_secret_is_masked, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_secret_is_masked_where_the_ring_begins, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_secret_is_masked_across_writes, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_secret_is_masked_after_a_loss, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_read_while_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_file, setup, teardown),
