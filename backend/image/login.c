@@ -92,13 +92,15 @@ static bool add_login(struct str *json, const char *server, const cJSON *entry)
 	return true;
 }
 
-/* The registry of "host:port/name" or "host.name/name"; Docker's own for "name" and "team/name". */
+/* The registry of "host:port/name" or "host.name/name"; Docker's own, which the file calls by its first
+ * address, for "name", "team/name" and where it is named. */
 static void registry_of(const char *reference, char *buf, size_t cap)
 {
 	size_t n = strcspn(reference, "/");
 
 	snprintf(buf, cap, "%.*s", (int)n, reference);
-	if (!reference[n] || (!strpbrk(buf, ".:") && strcmp(buf, "localhost")))
+	if (!reference[n] || (!strpbrk(buf, ".:") && strcmp(buf, "localhost")) ||
+		!strcmp(buf, "docker.io") || !strcmp(buf, "index.docker.io"))
 		snprintf(buf, cap, "https://index.docker.io/v1/");
 }
 

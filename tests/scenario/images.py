@@ -195,6 +195,19 @@ def image_login_comes_from_the_docker_command():
         login = json.loads(base64.urlsafe_b64decode(one["x-registry-auth"]))
         assert (login["username"], login["password"], login["serveraddress"]) == ("me", "p:w?>", "r.example:5000"), login
         assert "x-registry-auth" not in none, none
+    # Docker's own has one entry, however it is named.
+    own = "https://index.docker.io/v1/"
+    with open(os.path.join(where, "config.json"), "w", encoding="utf-8") as f:
+        json.dump({"auths": {own: {"auth": base64.b64encode(b"me:p").decode()}}}, f)
+    names = ["x", "team/x:1", "docker.io/library/x", "docker.io/team/x:1", "index.docker.io/team/x"]
+    with Fake(stream=LAYERS) as fake:
+        for name in names:
+            assert berth("image", "pull", name, fake=fake, env={"DOCKER_CONFIG": where}).code == 0, name
+        sent = [h for h in fake.door("headers") if h["path"].startswith("/images/create")]
+        assert len(sent) == len(names), sent
+        for name, h in zip(names, sent):
+            assert "x-registry-auth" in h, name
+            assert json.loads(base64.urlsafe_b64decode(h["x-registry-auth"]))["serveraddress"] == own, name
 
 
 @case
