@@ -70,9 +70,15 @@ struct pool_board *registry_board(const char *key, int *fd, struct err *e)
 	*fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (*fd >= 0 && !lock(*fd, F_WRLCK) && write(*fd, &fresh, sizeof fresh) == sizeof fresh)
 		b = map_board(*fd);
-	if (!b)
-		err_sys(e, errno, "cannot make the pool's board %s", path);
-	return b;
+	if (b)
+		return b;
+	err_sys(e, errno, "cannot make the pool's board %s", path);
+	if (*fd >= 0) {
+		unlink(path);
+		close(*fd);
+		*fd = -1;
+	}
+	return NULL;
 }
 
 void registry_board_close(const char *key, struct pool_board *b, int fd)

@@ -41,7 +41,7 @@ struct pool_ticket { /* one container, as the files say it */
 /* <runtime dir>/pool, made when missing. */
 int registry_dir(char dir[PATH_MAX], struct err *e);
 
-/* The keeper's board, locked; NULL on error.  *fd keeps the lock. */
+/* The keeper's board, locked; *fd keeps the lock.  NULL on error, and nothing of it is left. */
 struct pool_board *registry_board(const char *key, int *fd, struct err *e);
 void registry_board_close(const char *key, struct pool_board *b, int fd);
 
