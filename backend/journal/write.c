@@ -230,13 +230,30 @@ static size_t span_of(const struct journal_file *f)
 	return most < SPAN_MAX ? most : SPAN_MAX;
 }
 
+/* As much of a text as there is room for; a secret that the end cuts is seen whole before. */
+static size_t keep_text(const struct journal_entry *j, char *to, size_t room, const char *text)
+{
+	size_t n = strnlen(text, room + j->span);
+	AUTO_FREE char *whole = NULL;
+
+	if (n <= room) {
+		memcpy(to, text, n);
+		mask_text(j->file, to, n);
+		return n;
+	}
+	whole = xmalloc(n);
+	memcpy(whole, text, n);
+	mask_text(j->file, whole, n);
+	memcpy(to, whole, room);
+	return room;
+}
+
 struct journal_entry *journal_begin(
 	const char *name, const char *program, const char *command, bool terminal)
 {
 	struct journal_entry *j;
 	struct journal_file head, *map;
 	AUTO_CLOSE int fd = journal_open(name, O_RDWR, &head);
-	size_t n = strnlen(command, sizeof j->head.argv);
 
 	if (fd < 0)
 		return NULL;
@@ -260,9 +277,7 @@ struct journal_entry *journal_begin(
 	j->head.wall_ms = clock_wall_ms();
 	j->head.mono_ns = clock_mono_ns();
 	snprintf(j->head.program, sizeof j->head.program, "%s", program ? program : "");
-	memcpy(j->head.argv, command, n);
-	mask_text(map, j->head.argv, n);
-	j->head.argv_len = (uint32_t)n;
+	j->head.argv_len = (uint32_t)keep_text(j, j->head.argv, sizeof j->head.argv, command);
 	put_head(j);
 	j->flushed_ns = j->head.mono_ns;
 	return j;
@@ -344,7 +359,8 @@ void journal_end(struct journal_entry *j, const struct run_result *r)
 	j->head.exit_code = r->exit_code;
 	j->head.duration_ns = r->duration_ms > 0 ? (int64_t)(r->duration_ms * 1e6)
 						 : clock_mono_ns() - j->head.mono_ns;
-	snprintf(j->head.note, sizeof j->head.note, "%s", r->err.kind ? r->err.msg : "");
+	if (r->err.kind)
+		keep_text(j, j->head.note, sizeof j->head.note - 1, r->err.msg);
 	flush(j);
 	lock_slot(j->fd, j->at, F_UNLCK);
 	munmap((void *)j->file, j->file->data_at);

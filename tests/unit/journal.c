@@ -323,6 +323,33 @@ static void test_secret_is_masked_where_the_ring_begins(void **state)
 	}
 }
 
+/* Where a command or a message is cut, no first half is left. */
+static void test_secret_is_masked_where_text_is_cut(void **state)
+{
+	struct run_result failed = {.ended = ENDED_FAILED, .err.kind = ERR_CONFIG};
+	struct journal_command list[1];
+	char command[JOURNAL_ARGV_MAX + 100];
+	const size_t cut = JOURNAL_ARGV_MAX - 1;
+
+	(void)state;
+	for (size_t back = 0; back <= 40; back++) {
+		struct journal_entry *j;
+
+		make(2, TOKEN);
+		memset(command, 'x', sizeof command);
+		snprintf(command + cut - back, 100, TOKEN " and more");
+		snprintf(failed.err.msg, sizeof failed.err.msg, "%s", command + cut - 95);
+		j = journal_begin(NAME, "exec", command, false);
+		assert_non_null(j);
+		journal_end(j, &failed);
+		assert_int_equal(journal_list(NAME, list, 1), 1);
+		assert_int_equal(strspn(list[0].argv, "x"), cut - back);
+		assert_int_equal(strspn(list[0].argv + cut - back, "*"), back < 40 ? back : 40);
+		assert_int_equal(strlen(list[0].argv), cut);
+		assert_int_equal(strspn(list[0].ended_note, "x*"), 95);
+	}
+}
+
 /* Its first half was written, and pushed out before the second was looked at. */
 static void test_secret_is_masked_across_writes(void **state)
 {
@@ -513,6 +540,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_secret_is_masked, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_secret_is_masked_where_the_ring_begins, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_secret_is_masked_where_text_is_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_secret_is_masked_across_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(
