@@ -53,12 +53,15 @@ struct running {
 	struct lane_ended end;
 	struct journal_entry *journal; /* NULL: none is kept */
 	bool ended, cancelled;
+	int unwritten; /* errno of a write of output that made this end the command; 0: none */
+	int unwritten_to;
 	char *buf;  /* CHUNK bytes */
 	char *held; /* input that the command has not taken yet */
 	size_t held_at, held_n;
 };
 
-static void write_all(int fd, const char *bytes, size_t n)
+/* 0, or the errno. */
+static int write_all(int fd, const char *bytes, size_t n)
 {
 	while (n) {
 		ssize_t w = write(fd, bytes, n);
@@ -72,15 +75,57 @@ static void write_all(int fd, const char *bytes, size_t n)
 			continue;
 		}
 		if (w <= 0)
-			return;
+			return w ? errno : EIO;
 		bytes += w;
 		n -= (size_t)w;
 	}
+	return 0;
+}
+
+bool run_reader_left(int errnum)
+{
+	return errnum == EPIPE || errnum == ECONNRESET;
+}
+
+void run_unwritten(struct run_result *ret, int errnum, int stream)
+{
+	if (run_reader_left(errnum)) {
+		ret->ended = ENDED_CANCELLED;
+		ret->exit_code = 128 + SIGPIPE;
+		return;
+	}
+	ret->ended = ENDED_FAILED;
+	ret->code = errnum;
+	ret->exit_code = 125;
+	if (!ret->err.kind)
+		err_sys(&ret->err, errnum, "cannot write the command's output to standard %s",
+			stream == 2 ? "error" : "output");
+}
+
+static void drain(struct running *g, struct stream *s);
+
+/* Nobody takes this output any more.  A command whose reader left meets that itself, as it would on the
+ * host; behind a terminal there is a relay that would not tell it, and a full disk it cannot see. */
+static void lost(struct running *g, struct stream *s, int errnum)
+{
+	s->to = -1;
+	if (run_reader_left(errnum) && !g->r->tty) {
+		drain(g, s); /* into the journal */
+		return;
+	}
+	if (g->cancelled)
+		return;
+	g->unwritten = errnum;
+	g->unwritten_to = s->number;
+	g->cancelled = true;
+	if (!g->ended)
+		lane_cancel(&g->c);
 }
 
 static void deliver(struct running *g, struct stream *s, size_t n)
 {
 	size_t take = n, known = g->journal && s->ahead < n ? s->ahead : n;
+	int errnum = 0;
 
 	if (g->journal) {
 		s->ahead -= known;
@@ -95,7 +140,9 @@ static void deliver(struct running *g, struct stream *s, size_t n)
 	if (g->r->output)
 		g->r->output(g->r->ctx, s->number, g->buf, take);
 	else if (s->to >= 0)
-		write_all(s->to, g->buf, take);
+		errnum = write_all(s->to, g->buf, take);
+	if (errnum)
+		lost(g, s, errnum);
 }
 
 /* A pipe straight into another descriptor, where the kernel can do that.  true: done for now. */
@@ -342,6 +389,8 @@ static void judge(struct running *g, bool oom)
 	default: run_not_started(out, (enum lane_stage)end->stage, out->code, g->r->argv[0]); break;
 	}
 	run_oom(out, oom);
+	if (g->unwritten && (end->how == LANE_CANCELLED || !run_reader_left(g->unwritten)))
+		run_unwritten(out, g->unwritten, g->unwritten_to);
 	out->duration_ms = (double)end->wall_ns / 1e6;
 	out->user_ms = (double)end->user_us / 1e3;
 	out->system_ms = (double)end->system_us / 1e3;

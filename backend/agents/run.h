@@ -19,4 +19,10 @@ void run_not_started(
 /* SIGKILL while the kernel ended something there for want of memory: told apart from any other. */
 void run_oom(struct run_result *ret, bool killed);
 
+/* Of a failed write of output, by its errno: whoever read it has gone, which is no fault. */
+bool run_reader_left(int errnum);
+/* A command that was ended (or whose output is cut off) for that: as SIGPIPE ends one when the reader left,
+ * otherwise 125 and the sentence. */
+void run_unwritten(struct run_result *ret, int errnum, int stream);
+
 #endif

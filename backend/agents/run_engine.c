@@ -38,7 +38,7 @@ enum { CHUNK = 65536, PIECE = 4096, EARLY_MAX = 1 << 20 };
 enum { STARTED_MS = 5, RETRY_MS = 2, SWEEP_MS = 10, ASK_MS = 100 };
 #define END_LIMIT_NS 5000000000 /* until the tree is gone, and once more until the streams are */
 
-enum why { BY_ITSELF, BY_TIMEOUT, BY_CANCEL };
+enum why { BY_ITSELF, BY_TIMEOUT, BY_CANCEL, BY_OUTPUT };
 
 struct away {
 	const struct run_request *r;
@@ -52,8 +52,10 @@ struct away {
 	int events, pidfd; /* an epoll instance; the command's main process */
 	char mark[33];
 	bool local, ready, started, not_started, gone, over, input_held, input_over, no_shell;
-	bool deaf;      /* nobody takes the output any more */
-	bool local_end; /* its main process's end is seen by the pidfd */
+	bool deaf[3]; /* nobody takes this stream's output any more */
+	int unwritten,
+		unwritten_to; /* the errno and stream of the first write that failed; 0: none did */
+	bool local_end;       /* its main process's end is seen by the pidfd */
 	enum why why;
 	pid_t pid;
 	int exit_code;
@@ -85,16 +87,33 @@ static bool may_write(struct away *a, int fd)
 	return p[0].revents != 0;
 }
 
-static void write_out(struct away *a, int fd, const char *bytes, size_t n)
+/* The engine would go on reading: hanging up on it ends nothing. */
+static void lost(struct away *a, int stream, int errnum)
 {
-	while (n && !a->deaf) {
-		ssize_t w = may_write(a, fd) ? write(fd, bytes, n < PIECE ? n : PIECE) : -1;
+	a->deaf[stream] = true;
+	if (a->unwritten || a->why != BY_ITSELF)
+		return;
+	a->unwritten = errnum;
+	a->unwritten_to = stream;
+	if (!a->gone)
+		a->why = BY_OUTPUT;
+}
 
-		if (w < 0 && errno == EINTR)
-			continue;
-		a->deaf = w <= 0;
-		bytes += w > 0 ? w : 0;
-		n -= w > 0 ? (size_t)w : 0;
+static void write_out(struct away *a, int stream, int fd, const char *bytes, size_t n)
+{
+	while (n && !a->deaf[stream]) {
+		ssize_t w;
+
+		a->deaf[stream] = !may_write(a, fd);
+		if (a->deaf[stream])
+			return;
+		w = write(fd, bytes, n < PIECE ? n : PIECE);
+		if (w > 0) {
+			bytes += w;
+			n -= (size_t)w;
+		} else if (w == 0 || (errno != EINTR && errno != EAGAIN)) {
+			lost(a, stream, w ? errno : EIO);
+		}
 	}
 }
 
@@ -113,7 +132,7 @@ static void deliver(struct away *a, int stream, const char *bytes, size_t n)
 	if (take && a->r->output)
 		a->r->output(a->r->ctx, stream, bytes, take);
 	else if (take && to >= 0)
-		write_out(a, to, bytes, take);
+		write_out(a, stream, to, bytes, take);
 }
 
 /* The engine's own sentence about a command that it could not start comes in the place of output. */
@@ -517,6 +536,8 @@ static void judge(struct away *a)
 	} else if (a->why == BY_CANCEL) {
 		out->ended = ENDED_CANCELLED;
 		out->exit_code = 128 + SIGTERM;
+	} else if (a->why == BY_OUTPUT) {
+		run_unwritten(out, a->unwritten, a->unwritten_to);
 	} else if (a->not_started || !a->started) {
 		judge_not_started(a);
 	} else {
@@ -524,6 +545,9 @@ static void judge(struct away *a)
 		out->exit_code = a->exit_code & 255;
 		run_oom(out,
 			out->exit_code == 137 && target_ooms(&a->target, a->start_ns) > a->ooms);
+		/* It had ended before; what is cut off is cut off all the same. */
+		if (a->unwritten && !run_reader_left(a->unwritten))
+			run_unwritten(out, a->unwritten, a->unwritten_to);
 	}
 }
 

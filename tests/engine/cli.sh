@@ -1,10 +1,12 @@
 #!/bin/bash
-# cli.sh - ps and doctor on a real engine: the fields, the numbers, the shape of the output.
+# cli.sh - ps and doctor on a real engine: the fields, the numbers, the shape of the output; and what becomes
+# of a command whose output nobody takes.
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 bad=0
-names="cli-$$-run cli-$$-end"
-trap 'docker rm -f $names >/dev/null 2>&1' EXIT
+agent=cli$$
+names="cli-$$-run cli-$$-end berth-$agent"
+trap 'docker rm -f $names >/dev/null 2>&1; docker volume rm -f "berth-home-berth-$agent" >/dev/null 2>&1' EXIT
 
 check() { # NAME COMMAND...
 	local name=$1
@@ -55,4 +57,51 @@ check 'a closed pipe is no crash' bash -c '"$BERTH" ps --json | head -c 1 >/dev/
 # In a terminal the table is clipped to its width.
 script -qec "stty cols 40; $BERTH ps --all" /dev/null </dev/null | tr -d '\r' >narrow
 check 'clipped to the terminal' awk 'length($0) > 40 {exit 1} END {exit NR < 3}' narrow
+
+# Output that goes nowhere.  The time-outs are there because a failure would hang.
+mkdir ws && chmod 755 . && chown 1000:1000 ws
+cat >team.yaml <<YAML
+agents:
+  $agent: {image: "box:1", workspace: ./ws, memory: 64m}
+custom_tools:
+  greet: {type: docker, image: "box:1", script: 'echo hello'}
+YAML
+chmod 644 team.yaml
+"$BERTH" up team.yaml >/dev/null || exit 1
+patient=(timeout --foreground 60 "$BERTH")
+
+left() { # ARGUMENTS...: exec them; the reader takes one line and leaves
+	local codes
+	"${patient[@]}" exec "$@" 2>err | head -n 1 >line
+	codes=("${PIPESTATUS[@]}")
+	cat line err
+	[ "$(cat line)" = y ] && [ ! -s err ] && [ "${codes[0]}" = 141 ]
+}
+
+full() { # SENTENCE CODE ARGUMENTS...: berth on a full disk
+	local sentence=$1 want=$2 got=0
+	shift 2
+	"${patient[@]}" "$@" >/dev/full 2>err || got=$?
+	cat err
+	[ "$got" = "$want" ] && [ "$(grep -c . err)" = 1 ] && grep -q "$sentence: No space left on device" err
+}
+
+lost="cannot write the command's output to standard output"
+for box in "$agent" "cli-$$-run"; do
+	path=lane container=berth-$agent
+	[ "$box" = "$agent" ] || path=engine container=$box
+	"$BERTH" exec --json "$box" -- true >document
+	check "$path: it is the path" grep -q "\"path\": \"$path\"" document
+	check "$path: yes ends with its reader" left "$box" -- yes
+	check "$path: what ends on a full disk is 125 and a sentence" \
+		full "$lost" 125 exec "$box" -- sh -c 'head -c 1000000 /dev/zero'
+	check "$path: so is what would not end" full "$lost" 125 exec "$box" -- yes
+	check "$path: and what printed one word" full "$lost" 125 exec "$box" -- echo word
+	check "$path: nothing of them is left" bash -c "docker top $container >top && ! grep -E 'yes|zero' top"
+	echo "${patient[*]} exec -t $box -- yes | head -n 1; echo \"code \${PIPESTATUS[0]}\"" >tty.sh
+	script -qec 'bash tty.sh' /dev/null </dev/null | tr -d '\r' >seen
+	check "$path: with a terminal it is ended for that" bash -c 'cat seen; grep -qx "code 141" seen'
+done
+check 'tool: a full disk is 125 and a sentence' full "$lost" 125 -c team.yaml tool run greet
+"$BERTH" down team.yaml >/dev/null
 exit $bad

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +21,7 @@
 
 #include <berth/agents.h>
 #include <berth/clock.h>
+#include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -481,6 +484,71 @@ static void test_started_again(void **state)
 	assert_true(again.was_up);
 }
 
+/* Its output into `fd`.  Who is not told that it goes nowhere would run until the time-out. */
+static struct run_result into(int fd, const char *script)
+{
+	const char *argv[] = {"sh", "-c", script};
+	const struct run_request q = {.agent = name,
+		.argv = argv,
+		.argc = 3,
+		.timeout_ms = 60000,
+		.in = -1,
+		.out = fd,
+		.error = -1,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct run_result r;
+	struct err e = ERR_INIT;
+
+	if (agents_run(&q, &r, &e))
+		fail_msg("%s: %s", script, e.msg);
+	return r;
+}
+
+/* A reader that left ends the command as it would on the host, or does not, as the command likes; what it
+ * had printed is in the journal.  A full disk is said, and ends it. */
+static void test_output_goes_nowhere(void **state)
+{
+	pid_t guest = init_of();
+	struct journal_command newest;
+	struct journal_output kept;
+	struct run_result r;
+	struct err e = ERR_INIT;
+	int p[2], full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_true(full >= 0);
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	close(p[0]);
+	r = into(p[1], "exec yes");
+	assert_int_equal(r.ended, ENDED_SIGNAL);
+	assert_int_equal(r.code, SIGPIPE);
+	assert_int_equal(r.exit_code, 141);
+	assert_int_equal(r.err.kind, ERR_NONE);
+	r = into(p[1], "trap '' PIPE; echo one; while echo more; do :; done 2>/dev/null; exit 9");
+	assert_int_equal(r.ended, ENDED_EXIT);
+	assert_int_equal(r.exit_code, 9);
+	r = into(p[1], "echo the last words; exit 3");
+	assert_int_equal(r.exit_code, 3);
+	assert_int_equal(journal_list(name, &newest, 1), 1);
+	assert_int_equal(newest.out_bytes, strlen("the last words\n"));
+	assert_int_equal(journal_read(name, newest.seq, &kept, &e), 0);
+	assert_int_equal(kept.npieces, 1);
+	assert_int_equal(kept.piece[0].n, strlen("the last words\n"));
+	assert_memory_equal(kept.piece[0].bytes, "the last words\n", kept.piece[0].n);
+	journal_output_release(&kept);
+	r = into(full, "setsid sleep 1000 & exec yes");
+	assert_int_equal(r.ended, ENDED_FAILED);
+	assert_int_equal(r.exit_code, 125);
+	assert_int_equal(r.err.sys, ENOSPC);
+	assert_non_null(strstr(r.err.msg, "standard output"));
+	close(p[1]);
+	close(full);
+	signal(SIGPIPE, SIG_DFL);
+	alone(guest);
+}
+
 static void *kill_container(void *arg)
 {
 	pid_t guest = *(pid_t *)arg;
@@ -518,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_left),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_commands_leave_nothing),
+		cmocka_unit_test(test_output_goes_nowhere),
 		cmocka_unit_test(test_paused),
 		cmocka_unit_test(test_started_again),
 		cmocka_unit_test(test_container_killed),
