@@ -87,6 +87,7 @@ full() { # SENTENCE CODE ARGUMENTS...: berth on a full disk
 }
 
 lost="cannot write the command's output to standard output"
+unprinted='Cannot write to standard output'
 for box in "$agent" "cli-$$-run"; do
 	path=lane container=berth-$agent
 	[ "$box" = "$agent" ] || path=engine container=$box
@@ -98,10 +99,13 @@ for box in "$agent" "cli-$$-run"; do
 	check "$path: so is what would not end" full "$lost" 125 exec "$box" -- yes
 	check "$path: and what printed one word" full "$lost" 125 exec "$box" -- echo word
 	check "$path: nothing of them is left" bash -c "docker top $container >top && ! grep -E 'yes|zero' top"
+	check "$path: --json that is not printed is 125" full "$unprinted" 125 exec --json "$box" -- true
 	echo "${patient[*]} exec -t $box -- yes | head -n 1; echo \"code \${PIPESTATUS[0]}\"" >tty.sh
 	script -qec 'bash tty.sh' /dev/null </dev/null | tr -d '\r' >seen
 	check "$path: with a terminal it is ended for that" bash -c 'cat seen; grep -qx "code 141" seen'
 done
 check 'tool: a full disk is 125 and a sentence' full "$lost" 125 -c team.yaml tool run greet
+check 'tool: --json that is not printed is 125' full "$unprinted" 125 -c team.yaml tool run --json greet
+check 'config check: --json that is not printed is no success' full "$unprinted" 1 config check --json team.yaml
 "$BERTH" down team.yaml >/dev/null
 exit $bad

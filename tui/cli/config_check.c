@@ -105,11 +105,11 @@ static const struct {
 static int conclude(const struct cli *cli, struct findings *f, const char *file)
 {
 	char shown[256];
-	int worst = f->n ? 2 : 0;
+	int worst = f->n ? 2 : 0, printed;
 
 	if (cli_flag(cli, "json")) {
-		findings_json(f, file);
-		return worst;
+		printed = findings_json(f, file);
+		return worst ? worst : printed;
 	}
 	for (size_t i = 0; i < f->n; i++)
 		cli_fail(&f->problem[i]);

@@ -17,6 +17,6 @@ struct findings {
 };
 
 void findings_print(const struct findings *f); /* what the team's definitions become */
-void findings_json(const struct findings *f, const char *file);
+int findings_json(const struct findings *f, const char *file);
 
 #endif

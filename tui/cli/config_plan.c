@@ -213,7 +213,7 @@ static void json_plan(struct jsonw *j, const struct plan *p)
 	jsonw_end(j);
 }
 
-void findings_json(const struct findings *f, const char *file)
+int findings_json(const struct findings *f, const char *file)
 {
 	struct jsonw j;
 
@@ -238,5 +238,5 @@ void findings_json(const struct findings *f, const char *file)
 	}
 	jsonw_end(&j);
 	jsonw_end(&j);
-	jsonw_print(&j);
+	return jsonw_print(&j);
 }

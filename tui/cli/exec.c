@@ -98,10 +98,10 @@ int cli_exec(const struct cli *c, char **argv,
 		r.exit_code = 125;
 	}
 	command_close(&io);
-	if (cli_flag(c, "json"))
-		print_json(&r, &io);
-	else
+	if (!cli_flag(c, "json"))
 		command_tell(&r);
+	else if (print_json(&r, &io))
+		r.exit_code = 125;
 	command_release(&io);
 	arena_release(&mem);
 	if (team.file)

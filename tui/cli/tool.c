@@ -119,7 +119,7 @@ int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
 	return rc;
 }
 
-static void print_json(const struct command_io *io, const char *name, const struct tool_ran *ran,
+static int print_json(const struct command_io *io, const char *name, const struct tool_ran *ran,
 	const struct run_result *r)
 {
 	struct jsonw j;
@@ -136,7 +136,7 @@ static void print_json(const struct command_io *io, const char *name, const stru
 	jsonw_number(&j, "remove_ms", ran->remove_ms, 3);
 	command_json(&j, io, r);
 	jsonw_end(&j);
-	jsonw_print(&j);
+	return jsonw_print(&j);
 }
 
 /* The nearest known name, for a typing error. */
@@ -208,10 +208,10 @@ int cli_tool_run(const struct cli *c, const struct settings *s, struct err *e)
 		team_release(&team);
 	}
 	command_close(&io);
-	if (cli_flag(c, "json"))
-		print_json(&io, c->argv[0], &ran, &r);
-	else
+	if (!cli_flag(c, "json"))
 		command_tell(&r);
+	else if (print_json(&io, c->argv[0], &ran, &r))
+		r.exit_code = 125;
 	command_release(&io);
 	arena_release(&mem);
 	return r.exit_code;
