@@ -498,25 +498,32 @@ static bool new_size(struct screen *s)
 	return true;
 }
 
-static bool take_signal(struct screen *s, struct input *ret)
+bool screen_signal(struct screen *s, bool away, struct input *ret)
 {
-	switch (terminal_signal()) {
-	case SIGWINCH:
-		if (!new_size(s))
-			return false;
-		*ret = (struct input){.kind = INPUT_RESIZE};
-		return true;
-	case SIGCONT:
-		/* Whoever stopped us may have used the terminal. */
-		reset_prog_mode();
-		extra_modes(s, true);
-		s->redraw = true;
-		new_size(s);
-		*ret = (struct input){.kind = INPUT_RESIZE};
-		return true;
-	case SIGTSTP: *ret = (struct input){.kind = INPUT_STOP}; return true;
-	case 0: return false;
-	default: *ret = (struct input){.kind = INPUT_END}; return true;
+	for (;;) {
+		switch (terminal_signal()) {
+		case SIGWINCH:
+			/* Others that came with it are not to wait for the next one. */
+			if (!new_size(s))
+				continue;
+			*ret = (struct input){.kind = INPUT_RESIZE};
+			return true;
+		case SIGCONT:
+			/* Whoever stopped us may have used the terminal. */
+			if (away) {
+				terminal_raw();
+			} else {
+				reset_prog_mode();
+				extra_modes(s, true);
+			}
+			s->redraw = true;
+			new_size(s);
+			*ret = (struct input){.kind = INPUT_RESIZE};
+			return true;
+		case SIGTSTP: *ret = (struct input){.kind = INPUT_STOP}; return true;
+		case 0: return false;
+		default: *ret = (struct input){.kind = INPUT_END}; return true;
+		}
 	}
 }
 
@@ -548,7 +555,7 @@ static bool fill(struct screen *s)
 bool screen_next(struct screen *s, bool hangup, struct input *ret)
 {
 	for (;;) {
-		if (take_signal(s, ret))
+		if (screen_signal(s, false, ret))
 			return true;
 		if (input_next(&s->reader, false, clock_mono_ns(), ret))
 			return true;

@@ -44,6 +44,8 @@ void screen_copy(
 int screen_fd(const struct screen *s);
 int screen_signal_fd(const struct screen *s);
 bool screen_next(struct screen *s, bool hangup, struct input *ret); /* false: nothing more now */
+/* Of that only the signals, no byte is read; `away`: between screen_leave and screen_return. */
+bool screen_signal(struct screen *s, bool away, struct input *ret);
 
 void screen_suspend(struct screen *s); /* stop this process; returns when it goes on */
 /* Hand the raw terminal to somebody else, and take it back in a known state. */

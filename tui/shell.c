@@ -151,14 +151,15 @@ static void take_keys(struct app *a, bool hangup)
 		leave(a);
 }
 
+/* What is typed meanwhile is not for us: only signals are taken. */
 static void take_signals(struct app *a)
 {
 	struct input in;
 
-	while (screen_next(a->screen, false, &in)) {
+	while (screen_signal(a->screen, true, &in)) {
 		if (in.kind == INPUT_RESIZE) {
 			send_size(a);
-		} else if (in.kind == INPUT_END || in.kind == INPUT_LOST) {
+		} else if (in.kind == INPUT_END) {
 			leave(a);
 			a->quit = true;
 		}

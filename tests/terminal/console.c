@@ -619,6 +619,34 @@ static void test_copy_and_mouse(void **state)
 	ends_well(t, 0);
 }
 
+/* In a shell a new size and a stop in between take nothing of what is typed, and leave the terminal to
+ * the shell: no mouse, no bracketed paste. */
+static void test_shell_resized(void **state)
+{
+	struct term *t = opened();
+
+	(void)state;
+	expect_cursor(t, "alpha");
+	term_send(t, "x");
+	term_expect(t, "fake$");
+	assert_false(term_mode(t, 2004));
+	term_signal(t, SIGSTOP);
+	assert_true(term_wait(t, is_stopped, NULL, 10000));
+	term_resize(t, 80, 30);
+	term_send(t, "typed \033[200~and pasted\033[201~");
+	term_signal(t, SIGCONT);
+	term_expect(t, "typed and pasted");
+	assert_false(term_mode(t, 2004));
+	assert_false(term_mouse(t));
+	assert_false(term_mode(t, 1049));
+	term_send(t, "\rexit 3\r");
+	term_expect(t, "ended with 3");
+	assert_true(term_mode(t, 2004));
+	assert_true(term_mouse(t));
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
 /* Logs and the detail of what has escape sequences everywhere: none of them gets out. */
 static void test_hostile_logs(void **state)
 {
@@ -697,6 +725,7 @@ int main(void)
 		TEST(test_read_only),
 		TEST(test_key_clash),
 		TEST(test_copy_and_mouse),
+		TEST(test_shell_resized),
 		TEST(test_hostile_logs),
 		TEST(test_too_small),
 		TEST(test_no_terminfo),
