@@ -110,34 +110,16 @@ static void commands(const char *group, const struct cli_command *k)
 	}
 }
 
-static const struct {
-	uint16_t where;
-	const char *name;
-} contexts[] = {
-	{IN_CONTAINERS, "containers"},
-	{IN_LOGS, "logs"},
-	{IN_JOBS, "jobs"},
-	{IN_EVENTS, "events"},
-	{IN_HOST, "host"},
-	{IN_INSPECT, "inspect"},
-	{IN_AUDIT, "audit"},
-	{IN_AGENTS, "agents"},
-	{IN_JOURNAL, "journal"},
-	{IN_HELP, "help"},
-};
-
 static void where(uint16_t in)
 {
-	const char *comma = "";
+	const char *before = " (";
 
 	if (in == IN_ANY)
 		return;
-	fputs(" (", stdout);
-	for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++) {
-		if (!(in & contexts[i].where))
-			continue;
-		printf("%s%s", comma, contexts[i].name);
-		comma = ", ";
+	for (; in; in &= (uint16_t)(in - 1)) {
+		fputs(before, stdout);
+		text(context_name((uint16_t)(in & -in)));
+		before = ", ";
 	}
 	putchar(')');
 }

@@ -90,6 +90,10 @@ for shell in zsh fish; do
 	expect "$shell has its completions" 0 '*config*check*' '' "$BERTH" completion $shell
 done
 
+# The man page says of every action where it is: by the names of all the views.
+expect 'the manual names the views' 0 '*clean*-up (clean)*bench*-run (bench)*' '' cat "$BUILD/berth.1"
+expect 'the manual leaves no place empty' 1 '' '' grep -e '()' -e 'every view' "$BUILD/berth.1"
+
 # Installed: found in ../libexec/berth; missing: said.
 mkdir -p inst/bin inst/libexec/berth
 cp "$BERTH" inst/bin/berth
