@@ -30,14 +30,35 @@ static void print_words(const char *const *w)
 		printf("%s ", *w);
 }
 
-static bool wants_file(const struct cli_command *k)
+/* What an option's value or a command's operands are: 'f' files, 'd' directories, 0 neither. */
+static char path_kind(const char *words)
 {
-	return strstr(k->operands, "FILE") || strstr(k->operands, "PATH");
+	if (strstr(words, "FILE") || strstr(words, "PATH") || strstr(words, "FROM"))
+		return 'f';
+	return strstr(words, "DIR") ? 'd' : 0;
+}
+
+/* " --file=f --tag=": options with a value, and how compgen finds it. */
+static void bash_valued(const struct cli_option *o)
+{
+	printf("' valued='");
+	for (; o && o->name; o++) {
+		char kind[2] = {o->arg ? path_kind(o->arg) : '\0', '\0'};
+
+		if (!o->arg)
+			continue;
+		printf(" --%s=%s", o->name, kind);
+		if (o->letter)
+			printf(" -%c=%s", o->letter, kind);
+	}
+	putchar('\'');
 }
 
 static void bash_case(const char *group, const struct cli_command *k)
 {
 	for (; k->name; k++) {
+		char kind[2] = {path_kind(k->operands), '\0'};
+
 		if (k->verbs) {
 			printf("\t'%s ') words='", k->name);
 			print_names(k->verbs);
@@ -45,82 +66,65 @@ static void bash_case(const char *group, const struct cli_command *k)
 			bash_case(k->name, k->verbs);
 			continue;
 		}
-		printf("\t'%s%s%s ') words='", group, *group ? " " : "", k->name);
+		printf("\t'%s%s%s ') most=%d paths='%s' words='", group, *group ? " " : "", k->name,
+			k->max_operands, kind);
 		print_options(k->options);
 		print_words(k->words);
 		if (!strcmp(k->name, "help"))
 			print_names(cli_commands);
-		printf(" --help'%s ;;\n", wants_file(k) ? " files=1" : "");
+		printf(" --help");
+		bash_valued(k->options);
+		puts(" ;;");
 	}
-}
-
-/* Options with a value, as a case pattern; those whose value is a file, or the others. */
-static void bash_valued(const struct cli_option *o, bool file, bool *first)
-{
-	for (; o && o->name; o++) {
-		if (!o->arg || (strcmp(o->arg, "FILE") == 0) != file)
-			continue;
-		printf("%s--%s", *first ? "" : "|", o->name);
-		if (o->letter)
-			printf("|-%c", o->letter);
-		*first = false;
-	}
-}
-
-static void bash_valued_in(const struct cli_command *k, bool file, bool *first)
-{
-	for (; k->name; k++) {
-		bash_valued(k->options, file, first);
-		if (k->verbs)
-			bash_valued_in(k->verbs, file, first);
-	}
-}
-
-static void bash_all_valued(bool file)
-{
-	bool first = true;
-
-	bash_valued(cli_globals, file, &first);
-	bash_valued_in(cli_commands, file, &first);
 }
 
 static void bash(void)
 {
 	puts("# bash completion for berth\n"
-	     "_berth() {\n"
-	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path='' words files=0 i w\n"
-	     "\tCOMPREPLY=()");
-	printf("\tcase $prev in\n\t");
-	bash_all_valued(true);
-	puts(") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;");
-	putchar('\t');
-	bash_all_valued(false);
-	puts(") return ;;\n\tesac");
-	puts("\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	     "\t\tw=${COMP_WORDS[i]}\n"
-	     "\t\tcase $w in");
-	printf("\t\t");
-	bash_all_valued(true);
-	putchar('|');
-	bash_all_valued(false);
-	puts(") ((i++)) ;;\n"
-	     "\t\t-*) ;;\n"
-	     "\t\t*) path+=\"$w \" ;;\n"
-	     "\t\tesac\n"
-	     "\tdone\n"
-	     "\tcase $path in");
+	     "# What may follow the words of a command; most: operands, empty before there is a command.\n"
+	     "_berth_after() {\n"
+	     "\twords='' valued='' paths='' most=''\n"
+	     "\tcase $1 in");
 	printf("\t'') words='");
 	print_names(cli_commands);
 	putchar(' ');
 	print_options(cli_globals);
-	puts("' ;;");
+	bash_valued(cli_globals);
+	puts(" ;;");
 	bash_case("", cli_commands);
-	puts("\t*) files=1 ;;\n"
-	     "\tesac\n"
-	     "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-	     "\t((files)) && COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
+	puts("\tesac\n"
+	     "}\n"
+	     "_berth() {\n"
+	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} path='' words valued paths most n=0 i w\n"
+	     "\tCOMPREPLY=()\n"
+	     "\t_berth_after ''\n"
+	     "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	     "\t\tw=${COMP_WORDS[i]}\n"
+	     "\t\tif [[ $valued == *\" $w=\"* ]]; then\n"
+	     /* bash takes --team=a and unix://b apart, at = and : */
+	     "\t\t\t[[ ${COMP_WORDS[i+1]-} == [:=]* ]] || ((i++))\n"
+	     "\t\t\twhile [[ ${COMP_WORDS[i+1]-} == [:=]* ]]; do ((i += 2)); done\n"
+	     "\t\t\t((i >= COMP_CWORD)) || continue\n"
+	     "\t\t\tpaths=${valued#*\" $w=\"} paths=${paths%% *} words=''\n"
+	     "\t\t\t[[ $cur != = ]] || cur=''\n"
+	     "\t\telif [[ -z $most && $w != -* ]]; then\n"
+	     "\t\t\tpath+=\"$w \"\n"
+	     "\t\t\t_berth_after \"$path\"\n"
+	     "\t\telif [[ $w != -* || $w == -- ]]; then");
+	printf("\t\t\t((most == %d)) || words='' valued=''\n", CLI_MIXED);
+	puts("\t\t\t[[ $w == -- ]] || ((++n != most)) || paths=''\n"
+	     "\t\tfi\n"
+	     "\tdone\n"
+	     "\tmapfile -t COMPREPLY < <(\n"
+	     "\t\tcompgen -W \"$words\" -- \"$cur\"\n"
+	     "\t\t[[ -z $paths ]] || compgen -\"$paths\" -- \"$cur\")\n"
 	     "}\n"
 	     "complete -o filenames -F _berth berth");
+}
+
+static const char *zsh_paths(char kind)
+{
+	return kind == 'f' ? "_files" : kind == 'd' ? "_files -/" : "";
 }
 
 /* Text inside of zsh's '[...]' and fish's '...': no quote or bracket of its own. */
@@ -144,8 +148,13 @@ static void zsh_options(const struct cli_option *o, const char *indent)
 			putchar('[');
 			print_spec(o->help);
 			putchar(']');
-			if (o->arg)
-				printf(":%s:%s", o->arg, !strcmp(o->arg, "FILE") ? "_files" : "");
+			if (o->arg) {
+				putchar(':');
+				/* A bare : would end the name of the value. */
+				for (const char *p = o->arg; *p; p++)
+					printf("%s%c", *p == ':' ? "\\" : "", *p);
+				printf(":%s", zsh_paths(path_kind(o->arg)));
+			}
 			putchar('\'');
 		}
 	}
@@ -183,8 +192,8 @@ static void zsh_commands(const char *function, const char *group, const struct c
 			printf(" '1:command:(");
 			print_names(cli_commands);
 			printf(")'");
-		} else if (wants_file(k)) {
-			printf(" '*:file:_files'");
+		} else if (path_kind(k->operands)) {
+			printf(" '*:file:%s'", zsh_paths(path_kind(k->operands)));
 		}
 		puts(" ;;");
 	}
@@ -207,6 +216,12 @@ static void zsh(void)
 	puts("if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"; else compdef _berth berth; fi");
 }
 
+/* What `complete` is to offer. */
+static const char *fish_paths(char kind)
+{
+	return kind == 'f' ? " -F" : kind == 'd' ? " -a '(__fish_complete_directories)'" : "";
+}
+
 static void fish_options(const char *condition, const struct cli_option *o)
 {
 	for (; o && o->name; o++) {
@@ -214,7 +229,8 @@ static void fish_options(const char *condition, const struct cli_option *o)
 		if (o->letter)
 			printf(" -s %c", o->letter);
 		if (o->arg)
-			printf(" %s", !strcmp(o->arg, "FILE") ? "-r -F" : "-x");
+			printf(" %s%s", path_kind(o->arg) == 'f' ? "-r" : "-x",
+				fish_paths(path_kind(o->arg)));
 		printf(" -d '");
 		print_spec(o->help);
 		puts("'");
@@ -235,8 +251,9 @@ static void fish_operands(const char *condition, const struct cli_command *k)
 	fish_options(condition, k->options);
 	for (const char *const *w = k->words; w && *w; w++)
 		printf("complete -c berth -n '%s' -a %s\n", condition, *w);
-	if (wants_file(k))
-		printf("complete -c berth -n '%s' -F\n", condition);
+	if (path_kind(k->operands))
+		printf("complete -c berth -n '%s'%s\n", condition,
+			fish_paths(path_kind(k->operands)));
 }
 
 static void fish(void)
