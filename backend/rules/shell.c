@@ -37,6 +37,16 @@ static bool space(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* Blanks, and lines that go on in the next one: how many bytes of them there are. */
+static size_t blanks(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (space(s[i]) || (s[i] == '\\' && i + 1 < n && s[i + 1] == '\n')))
+		i += space(s[i]) ? 1 : 2;
+	return i;
+}
+
 static bool name_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -365,6 +375,9 @@ static void take_word(struct parser *p, struct word_state *w)
 {
 	struct shell_word like = {NULL, w->dynamic, w->quoted, w->glob};
 
+	/* X=; $X rm: what expands to nothing is no word */
+	if (!w->quoted && !w->dynamic && !w->text.len)
+		return;
 	if (w->split) {
 		/* An unquoted value with blanks in it is several words: rm$IFS-rf$IFS/ */
 		for (char *at = w->text.s; *at;) {
@@ -398,8 +411,7 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n, struc
 			duplicate = true;
 		i++;
 	}
-	while (i < n && space(s[i]))
-		i++;
+	i += blanks(s + i, n - i);
 	i += read_word(p, s + i, n - i, &w);
 	if (here && s[1 < n ? 1 : 0] != '<') {
 		str_clear(until);
@@ -437,8 +449,7 @@ static bool function_head(struct parser *p, const char *s, size_t n, size_t *use
 
 	if (p->nwords != 1 || p->word[0].dynamic || !n || s[0] != '(')
 		return false;
-	for (i = 1; i < n && space(s[i]); i++)
-		;
+	i = 1 + blanks(s + 1, n - 1);
 	if (i >= n || s[i] != ')')
 		return false;
 	p->function = p->word[0].text;
@@ -457,8 +468,8 @@ static void parse(struct parser *p, const char *s, size_t n)
 		char c = s[i];
 		size_t used;
 
-		if (space(c)) {
-			i++;
+		if ((used = blanks(s + i, n - i))) {
+			i += used;
 		} else if (c == '#') {
 			while (i < n && s[i] != '\n')
 				i++;
@@ -523,8 +534,7 @@ static void parse(struct parser *p, const char *s, size_t n)
 				/* the name follows; `function f { ...` has no parentheses */
 				struct word_state f = {.text = STR_INIT};
 
-				while (i < n && space(s[i]))
-					i++;
+				i += blanks(s + i, n - i);
 				i += read_word(p, s + i, n - i, &f);
 				p->function = arena_strndup(&p->out->mem, f.text.s, f.text.len);
 				str_release(&f.text);

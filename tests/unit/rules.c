@@ -120,6 +120,16 @@ static void test_lists(void **state)
 	assert_int_equal(e.kind, ERR_CONFIG);
 }
 
+/* What the shell takes for syntax is no command that a list would have to name. */
+static void test_syntax(void **state)
+{
+	const char *allow[] = {"cd.*", "make.*"};
+
+	(void)state;
+	assert_int_equal(lists(allow, 2, NULL, 0, "cd src && \\\n  make"), 0);
+	assert_int_equal(lists(allow, 2, NULL, 0, "cd src && \\\n  ls"), -1);
+}
+
 static void test_argv(void **state)
 {
 	struct rule_set *r = default_rules();
@@ -142,6 +152,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_harmless),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_syntax),
 		cmocka_unit_test(test_argv),
 	};
 
