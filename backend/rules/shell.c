@@ -17,6 +17,11 @@ struct variable {
 	const char *name, *value;
 };
 
+struct here {
+	const char *end;
+	bool tabs, quoted; /* tabs before a line go; nothing in it is expanded */
+};
+
 struct parser {
 	struct shell_script *out;
 	size_t cap;
@@ -28,6 +33,9 @@ struct parser {
 	struct shell_word word[WORDS_MAX], writes[64];
 	size_t nwords, nwrites;
 	const char *function;
+	/* the here-documents that begin behind this line */
+	struct here here[16];
+	size_t nhere;
 };
 
 static void parse(struct parser *p, const char *s, size_t n);
@@ -199,7 +207,7 @@ static void parse_inside(struct parser *p, const char *s, size_t n)
 	inner = xmalloc(sizeof *inner);
 	*inner = *p;
 	inner->depth++;
-	inner->nwords = inner->nwrites = 0;
+	inner->nwords = inner->nwrites = inner->nhere = 0;
 	parse(inner, s, n);
 	p->cap = inner->cap;
 	cleanup_free(&inner);
@@ -394,17 +402,51 @@ static void take_word(struct parser *p, struct word_state *w)
 	}
 }
 
-/* > word, >> word, 2> word, &> word, < word, << word; s is behind the operator's first character.
- */
-static size_t redirect(struct parser *p, char op, const char *s, size_t n, struct str *until)
+/* The delimiter of a here-document: its quotes go, nothing in it is expanded. */
+static size_t delimiter(struct parser *p, const char *s, size_t n, bool tabs)
 {
-	struct word_state w = {.text = STR_INIT};
-	bool writes = op == '>', here = false, duplicate = false;
+	AUTO_STR struct str end = STR_INIT;
+	char quote = 0;
+	bool quoted = false;
 	size_t i = 0;
 
+	for (; i < n && (quote || (!space(s[i]) && !strchr("\n;&|<>()", s[i]))); i++) {
+		if (s[i] == quote) {
+			quote = 0;
+		} else if (!quote && (s[i] == '\'' || s[i] == '"')) {
+			quote = s[i];
+			quoted = true;
+		} else if (s[i] == '\\' && quote != '\'' && i + 1 < n) {
+			quoted = true;
+			str_addc(&end, s[++i]);
+		} else {
+			str_addc(&end, s[i]);
+		}
+	}
+	if (i && p->nhere == COUNT(p->here))
+		fail(p, "one of its lines has too many here-documents");
+	else if (i)
+		p->here[p->nhere++] = (struct here){
+			arena_strndup(&p->out->mem, end.s, end.len), tabs, quoted};
+	return i;
+}
+
+/* > word, >> word, 2> word, &> word, < word, << word; s is behind the operator's first character.
+ */
+static size_t redirect(struct parser *p, char op, const char *s, size_t n)
+{
+	struct word_state w = {.text = STR_INIT};
+	bool writes = op == '>', duplicate = false;
+	size_t i = 0;
+
+	if (op == '<' && n && s[0] == '<' && !(n > 1 && s[1] == '<')) {
+		bool tabs = n > 1 && s[1] == '-';
+
+		i = 1 + tabs;
+		i += blanks(s + i, n - i);
+		return i + delimiter(p, s + i, n - i, tabs);
+	}
 	while (i < n && strchr("<>&|-", s[i])) {
-		if (op == '<' && s[i] == '<')
-			here = true;
 		if (s[i] == '>')
 			writes = true;
 		if (s[i] == '&')
@@ -413,10 +455,7 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n, struc
 	}
 	i += blanks(s + i, n - i);
 	i += read_word(p, s + i, n - i, &w);
-	if (here && s[1 < n ? 1 : 0] != '<') {
-		str_clear(until);
-		str_add(until, w.text.s, w.text.len);
-	} else if (writes && w.started && !(duplicate && isdigit((unsigned char)w.text.s[0]))) {
+	if (writes && w.started && !(duplicate && isdigit((unsigned char)w.text.s[0]))) {
 		if (p->nwrites < COUNT(p->writes))
 			p->writes[p->nwrites++] = (struct shell_word){
 				arena_strndup(&p->out->mem, w.text.s, w.text.len), w.dynamic,
@@ -427,19 +466,35 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n, struc
 }
 
 /* The body of a here-document is data, up to a line that is the delimiter. */
-static size_t skip_here(const char *s, size_t n, const struct str *until)
+static size_t skip_here(const struct here *h, const char *s, size_t n)
 {
+	size_t want = strlen(h->end);
+
 	for (size_t i = 0; i < n;) {
 		const char *end = memchr(s + i, '\n', n - i);
 		size_t len = end ? (size_t)(end - (s + i)) : n - i, skip = 0;
 
-		while (skip < len && s[i + skip] == '\t')
+		while (h->tabs && skip < len && s[i + skip] == '\t')
 			skip++;
-		if (len - skip == until->len && !memcmp(s + i + skip, until->s, until->len))
+		if (len - skip == want && !memcmp(s + i + skip, h->end, want))
 			return i + len;
 		i += len + 1;
 	}
 	return n;
+}
+
+/* The bodies of all here-documents of the line that has just ended. */
+static size_t skip_all_here(struct parser *p, const char *s, size_t n)
+{
+	size_t i = 0;
+
+	for (size_t k = 0; k < p->nhere; k++) {
+		/* The line of the delimiter before still has its end. */
+		i += k && i < n;
+		i += skip_here(&p->here[k], s + i, n - i);
+	}
+	p->nhere = 0;
+	return i;
 }
 
 /* name() { or function name {: the words so far name a function; its body is read in place. */
@@ -460,8 +515,6 @@ static bool function_head(struct parser *p, const char *s, size_t n, size_t *use
 
 static void parse(struct parser *p, const char *s, size_t n)
 {
-	struct str until = STR_INIT;
-	bool here = false;
 	int braces = 0;
 
 	for (size_t i = 0; i < n && !p->out->problem;) {
@@ -476,9 +529,7 @@ static void parse(struct parser *p, const char *s, size_t n)
 		} else if (c == '\n') {
 			end_command(p, false, false);
 			i++;
-			if (here)
-				i += skip_here(s + i, n - i, &until);
-			here = false;
+			i += skip_all_here(p, s + i, n - i);
 		} else if (c == ';' || c == ')') {
 			end_command(p, false, false);
 			i++;
@@ -496,7 +547,7 @@ static void parse(struct parser *p, const char *s, size_t n)
 			i += or || (i + 1 < n && s[i + 1] == '&') ? 2 : 1;
 		} else if (c == '&' && i + 1 < n && s[i + 1] == '>') {
 			i += 2;
-			i += redirect(p, '>', s + i, n - i, &until);
+			i += redirect(p, '>', s + i, n - i);
 		} else if (c == '&') {
 			bool and = i + 1 < n && s[i + 1] == '&';
 
@@ -508,11 +559,8 @@ static void parse(struct parser *p, const char *s, size_t n)
 			add_word(p, "/dev/fd/63", 10, (struct shell_word){.dynamic = true});
 			i += used + 3;
 		} else if (c == '<' || c == '>') {
-			size_t before = until.len;
-
 			i++;
-			i += redirect(p, c, s + i, n - i, &until);
-			here |= c == '<' && (until.len != before || (i > 1 && until.len));
+			i += redirect(p, c, s + i, n - i);
 		} else {
 			struct word_state w = {.text = STR_INIT};
 
@@ -545,7 +593,6 @@ static void parse(struct parser *p, const char *s, size_t n)
 		}
 	}
 	end_command(p, false, false);
-	str_release(&until);
 }
 
 void shell_parse(const char *text, const char *home, struct shell_script *ret)
