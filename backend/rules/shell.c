@@ -1,7 +1,7 @@
 /* shell.c - a reader of shell scripts that looks for commands and runs nothing. */
-#include "rules/shell.h"
+#include "rules/parser.h"
 
-#include <ctype.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <berth/mem.h>
@@ -9,36 +9,22 @@
 
 #define SCRIPT_MAX ((size_t)256 << 10)
 #define COMMANDS_MAX 4096
-#define WORDS_MAX 4096
-#define DEPTH_MAX 32
-#define VARIABLES_MAX 64
 
-struct variable {
-	const char *name, *value;
-};
+void parser_fail(struct parser *p, const char *why)
+{
+	if (!p->out->problem)
+		p->out->problem = why;
+}
 
-struct here {
-	const char *end;
-	bool tabs, quoted; /* tabs before a line go; nothing in it is expanded */
-};
-
-struct parser {
-	struct shell_script *out;
-	size_t cap;
-	const char *home;
-	struct variable variable[VARIABLES_MAX];
-	size_t nvariables;
-	int depth;
-	/* the command being collected */
-	struct shell_word word[WORDS_MAX], writes[64];
-	size_t nwords, nwrites;
-	const char *function;
-	/* the here-documents that begin behind this line */
-	struct here here[16];
-	size_t nhere;
-};
-
-static void parse(struct parser *p, const char *s, size_t n);
+bool parser_deeper(struct parser *p)
+{
+	if (p->depth >= DEPTH_MAX) {
+		parser_fail(p, "it is nested too deeply");
+		return false;
+	}
+	p->depth++;
+	return true;
+}
 
 static bool space(char c)
 {
@@ -53,29 +39,6 @@ static size_t blanks(const char *s, size_t n)
 	while (i < n && (space(s[i]) || (s[i] == '\\' && i + 1 < n && s[i + 1] == '\n')))
 		i += space(s[i]) ? 1 : 2;
 	return i;
-}
-
-static bool name_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-static void fail(struct parser *p, const char *why)
-{
-	if (!p->out->problem)
-		p->out->problem = why;
-}
-
-static const char *value_of(struct parser *p, const char *name, size_t n)
-{
-	for (size_t i = p->nvariables; i--;)
-		if (strlen(p->variable[i].name) == n && !memcmp(p->variable[i].name, name, n))
-			return p->variable[i].value;
-	if (n == 4 && !memcmp(name, "HOME", 4))
-		return p->home;
-	if (n == 3 && !memcmp(name, "IFS", 3))
-		return " ";
-	return NULL;
 }
 
 static bool assignment(const struct shell_word *w)
@@ -111,6 +74,46 @@ static bool keyword(const struct shell_word *w)
 	return false;
 }
 
+/* Does a command begin here?  Keywords may stand before it. */
+static bool at_start(const struct parser *p)
+{
+	for (size_t i = 0; i < p->nwords; i++)
+		if (!keyword(&p->word[i]))
+			return false;
+	return true;
+}
+
+static void open_frame(struct parser *p, char kind)
+{
+	if (p->nframes == COUNT(p->frame)) {
+		parser_fail(p, "it is nested too deeply");
+		return;
+	}
+	p->frame[p->nframes++] = (struct frame){kind, p->body ? p->outer : p->function};
+	p->body = false;
+}
+
+/* Closes the innermost of its kind, and what was left open in it. */
+static bool close_frame(struct parser *p, char kind)
+{
+	for (size_t i = p->nframes; i--;)
+		if (p->frame[i].kind == kind) {
+			p->function = p->frame[i].function;
+			p->nframes = i;
+			return true;
+		}
+	return false;
+}
+
+/* The next { or ( opens the body of the function. */
+static void begin_function(struct parser *p, const char *name)
+{
+	if (!p->body)
+		p->outer = p->function;
+	p->function = name;
+	p->body = true;
+}
+
 /* End of a simple command: keep it unless nothing but keywords and assignments was there. */
 static void end_command(struct parser *p, bool piped, bool background)
 {
@@ -131,7 +134,7 @@ static void end_command(struct parser *p, bool piped, bool background)
 	if (!c.n && !c.nwrites)
 		return;
 	if (out->n == COMMANDS_MAX) {
-		fail(p, "it has too many commands");
+		parser_fail(p, "it has too many commands");
 		return;
 	}
 	c.word = arena_array(&out->mem, c.n + 1, sizeof *c.word);
@@ -145,7 +148,7 @@ static void end_command(struct parser *p, bool piped, bool background)
 static void add_word(struct parser *p, const char *text, size_t n, struct shell_word like)
 {
 	if (p->nwords == WORDS_MAX) {
-		fail(p, "one of its commands has too many words");
+		parser_fail(p, "one of its commands has too many words");
 		return;
 	}
 	like.text = arena_strndup(&p->out->mem, text, n);
@@ -173,132 +176,6 @@ static void add_braced(struct parser *p, const char *text, struct shell_word lik
 			add_word(p, one.s, one.len, like);
 		at += n + 1;
 	}
-}
-
-/* Where the substitution that starts after "$(" ends: at its ')'. */
-static size_t substitution_end(const char *s, size_t n)
-{
-	int depth = 1;
-
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '\\') {
-			i++;
-		} else if (s[i] == '\'') {
-			while (++i < n && s[i] != '\'')
-				;
-		} else if (s[i] == '(') {
-			depth++;
-		} else if (s[i] == ')' && --depth == 0) {
-			return i;
-		}
-	}
-	return n;
-}
-
-static void parse_inside(struct parser *p, const char *s, size_t n)
-{
-	struct parser *inner;
-
-	if (p->depth >= DEPTH_MAX) {
-		fail(p, "it is nested too deeply");
-		return;
-	}
-	/* Its own words, the same output. */
-	inner = xmalloc(sizeof *inner);
-	*inner = *p;
-	inner->depth++;
-	inner->nwords = inner->nwrites = inner->nhere = 0;
-	parse(inner, s, n);
-	p->cap = inner->cap;
-	cleanup_free(&inner);
-}
-
-/* $... at s[0]; returns the bytes used.  *split: an unquoted expansion brought white space. */
-static size_t dollar(
-	struct parser *p, const char *s, size_t n, struct str *w, bool *dynamic, bool *split)
-{
-	const char *value = NULL;
-	size_t used = 1, len;
-
-	if (n >= 2 && s[1] == '(') {
-		len = substitution_end(s + 2, n - 2);
-		if (!(n >= 3 && s[2] == '('))
-			parse_inside(p, s + 2, len);
-		*dynamic = true;
-		str_adds(w, "$()");
-		return len + 3 > n ? n : len + 3;
-	}
-	if (n >= 2 && s[1] == '\'') { /* $'...' */
-		size_t i = 2;
-
-		for (; i < n && s[i] != '\''; i++) {
-			if (s[i] == '\\' && i + 1 < n) {
-				i++;
-				if (s[i] == 'x' && i + 2 < n && isxdigit((unsigned char)s[i + 1]) &&
-					isxdigit((unsigned char)s[i + 2])) {
-					char hex[3] = {s[i + 1], s[i + 2], 0};
-					int v = 0;
-
-					for (int k = 0; k < 2; k++)
-						v = v * 16 +
-							(isdigit((unsigned char)hex[k])
-									? hex[k] - '0'
-									: (hex[k] | 32) - 'a' + 10);
-					str_addc(w, (char)v);
-					i += 2;
-				} else if (s[i] >= '0' && s[i] <= '7') {
-					int v = 0, k = 0;
-
-					while (k < 3 && i < n && s[i] >= '0' && s[i] <= '7') {
-						v = v * 8 + (s[i++] - '0');
-						k++;
-					}
-					i--;
-					str_addc(w, (char)v);
-				} else {
-					str_addc(w, s[i] == 'n' ? '\n' : s[i] == 't' ? '\t' : s[i]);
-				}
-				continue;
-			}
-			str_addc(w, s[i]);
-		}
-		return i + 1 > n ? n : i + 1;
-	}
-	if (n >= 2 && s[1] == '{') {
-		const char *close = memchr(s, '}', n);
-		size_t name = 0;
-
-		if (!close)
-			return n;
-		while (s + 2 + name < close && name_char(s[2 + name]))
-			name++;
-		used = (size_t)(close + 1 - s);
-		value = s + 2 + name == close ? value_of(p, s + 2, name) : NULL;
-		if (!value && s[2 + name] == ':' && (s[3 + name] == '-' || s[3 + name] == '=')) {
-			/* ${X:-word}: the word, as nothing is known of X */
-			str_add(w, s + 4 + name, (size_t)(close - (s + 4 + name)));
-			return used;
-		}
-	} else {
-		while (used < n && name_char(s[used]))
-			used++;
-		if (used == 1 && n > 1 && strchr("@*#?!$-", s[1]))
-			used = 2;
-		else if (used > 1)
-			value = value_of(p, s + 1, used - 1);
-	}
-	if (used == 1) {
-		str_addc(w, '$');
-		return 1;
-	}
-	if (value) {
-		*split |= strpbrk(value, " \t\n") != NULL;
-		str_adds(w, value);
-	} else {
-		*dynamic = true;
-		str_add(w, s, used);
-	}
-	return used;
 }
 
 struct word_state {
@@ -334,38 +211,13 @@ static size_t read_word(struct parser *p, const char *s, size_t n, struct word_s
 			str_add(&w->text, s + i + 1, len);
 			i += len + 2;
 		} else if (c == '"') {
-			bool ignored = false;
-
 			w->quoted = true;
-			for (i++; i < n && s[i] != '"';) {
-				if (s[i] == '\\' && i + 1 < n && strchr("$`\"\\\n", s[i + 1])) {
-					if (s[i + 1] != '\n')
-						str_addc(&w->text, s[i + 1]);
-					i += 2;
-				} else if (s[i] == '$') {
-					i += dollar(
-						p, s + i, n - i, &w->text, &w->dynamic, &ignored);
-				} else if (s[i] == '`') {
-					const char *end = memchr(s + i + 1, '`', n - i - 1);
-					size_t len = end ? (size_t)(end - (s + i + 1)) : n - i - 1;
-
-					parse_inside(p, s + i + 1, len);
-					w->dynamic = true;
-					i += len + 2;
-				} else {
-					str_addc(&w->text, s[i++]);
-				}
-			}
 			i++;
+			i += expand_quoted(p, s + i, n - i, '"', &w->text, &w->dynamic);
 		} else if (c == '`') {
-			const char *end = memchr(s + i + 1, '`', n - i - 1);
-			size_t len = end ? (size_t)(end - (s + i + 1)) : n - i - 1;
-
-			parse_inside(p, s + i + 1, len);
-			w->dynamic = true;
-			i += len + 2;
+			i += expand_backtick(p, s + i, n - i, &w->text, &w->dynamic);
 		} else if (c == '$') {
-			i += dollar(p, s + i, n - i, &w->text, &w->dynamic, &w->split);
+			i += expand_dollar(p, s + i, n - i, &w->text, &w->dynamic, &w->split);
 		} else if (c == '~' && !w->text.len &&
 			(i + 1 >= n || strchr("/ \t\n;&|)", s[i + 1]))) {
 			str_adds(&w->text, p->home);
@@ -424,10 +276,10 @@ static size_t delimiter(struct parser *p, const char *s, size_t n, bool tabs)
 		}
 	}
 	if (i && p->nhere == COUNT(p->here))
-		fail(p, "one of its lines has too many here-documents");
+		parser_fail(p, "one of its lines has too many here-documents");
 	else if (i)
-		p->here[p->nhere++] = (struct here){
-			arena_strndup(&p->out->mem, end.s, end.len), tabs, quoted};
+		p->here[p->nhere++] =
+			(struct here){arena_strndup(&p->out->mem, end.s, end.len), tabs, quoted};
 	return i;
 }
 
@@ -465,35 +317,47 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n)
 	return i;
 }
 
-/* The body of a here-document is data, up to a line that is the delimiter. */
-static size_t skip_here(const struct here *h, const char *s, size_t n)
+/* The body of a here-document, up to a line that is the delimiter, is data; but substitutions in it
+ * are run, unless the delimiter was quoted. */
+static size_t read_here(struct parser *p, const struct here *h, const char *s, size_t n)
 {
-	size_t want = strlen(h->end);
+	AUTO_STR struct str ignored = STR_INIT;
+	size_t want = strlen(h->end), body = n, used = n;
+	bool dynamic = false;
 
-	for (size_t i = 0; i < n;) {
+	for (size_t i = 0; i < n && used == n;) {
 		const char *end = memchr(s + i, '\n', n - i);
 		size_t len = end ? (size_t)(end - (s + i)) : n - i, skip = 0;
 
 		while (h->tabs && skip < len && s[i + skip] == '\t')
 			skip++;
-		if (len - skip == want && !memcmp(s + i + skip, h->end, want))
-			return i + len;
+		if (len - skip >= want && !memcmp(s + i + skip, h->end, want)) {
+			/* $(cat <<E ... E) ends it as well */
+			if (len - skip == want ||
+				(p->nested && memchr(s + i + skip, ')', len - skip))) {
+				body = i;
+				used = i + skip + want;
+				break;
+			}
+		}
 		i += len + 1;
 	}
-	return n;
+	if (!h->quoted)
+		expand_quoted(p, s, body, 0, &ignored, &dynamic);
+	return used;
 }
 
 /* The bodies of all here-documents of the line that has just ended. */
-static size_t skip_all_here(struct parser *p, const char *s, size_t n)
+static size_t read_all_here(struct parser *p, const char *s, size_t n)
 {
-	size_t i = 0;
+	size_t i = 0, count = p->nhere;
 
-	for (size_t k = 0; k < p->nhere; k++) {
-		/* The line of the delimiter before still has its end. */
-		i += k && i < n;
-		i += skip_here(&p->here[k], s + i, n - i);
-	}
 	p->nhere = 0;
+	for (size_t k = 0; k < count; k++) {
+		/* The line of the delimiter before still has its end. */
+		i += k && i < n && s[i] == '\n';
+		i += read_here(p, &p->here[k], s + i, n - i);
+	}
 	return i;
 }
 
@@ -502,21 +366,48 @@ static bool function_head(struct parser *p, const char *s, size_t n, size_t *use
 {
 	size_t i = 0;
 
-	if (p->nwords != 1 || p->word[0].dynamic || !n || s[0] != '(')
+	struct shell_word *name = p->nwords ? &p->word[p->nwords - 1] : NULL;
+
+	if (!name || name->dynamic || keyword(name) || !n || s[0] != '(')
 		return false;
+	for (size_t k = 0; k + 1 < p->nwords; k++)
+		if (!keyword(&p->word[k]))
+			return false;
 	i = 1 + blanks(s + 1, n - 1);
 	if (i >= n || s[i] != ')')
 		return false;
-	p->function = p->word[0].text;
+	begin_function(p, name->text);
 	p->nwords = 0;
 	*used = i + 1;
 	return true;
 }
 
-static void parse(struct parser *p, const char *s, size_t n)
+/* function name {, perhaps with () behind the name */
+static size_t function_word(struct parser *p, const char *s, size_t n)
 {
-	int braces = 0;
+	struct word_state w = {.text = STR_INIT};
+	size_t i = blanks(s, n), used;
 
+	i += read_word(p, s + i, n - i, &w);
+	begin_function(p, arena_strndup(&p->out->mem, w.text.s, w.text.len));
+	str_release(&w.text);
+	used = i + blanks(s + i, n - i);
+	if (used >= n || s[used] != '(')
+		return i;
+	used++;
+	used += blanks(s + used, n - used);
+	return used < n && s[used] == ')' ? used + 1 : i;
+}
+
+/* Is it this word, without quotes, where a command begins? */
+static bool bare(const struct parser *p, const struct word_state *w, const char *text)
+{
+	return !w->quoted && !w->dynamic && !strcmp(w->text.s, text) && at_start(p);
+}
+
+/* Reads up to the end, or to the ) that ends a substitution. */
+static size_t parse(struct parser *p, const char *s, size_t n)
+{
 	for (size_t i = 0; i < n && !p->out->problem;) {
 		char c = s[i];
 		size_t used;
@@ -529,16 +420,22 @@ static void parse(struct parser *p, const char *s, size_t n)
 		} else if (c == '\n') {
 			end_command(p, false, false);
 			i++;
-			i += skip_all_here(p, s + i, n - i);
-		} else if (c == ';' || c == ')') {
+			i += read_all_here(p, s + i, n - i);
+		} else if (c == ';') {
 			end_command(p, false, false);
 			i++;
+		} else if (c == ')') {
+			end_command(p, false, false);
+			i++;
+			if (!close_frame(p, '(') && p->nested)
+				return i;
 		} else if (c == '(') {
 			if (function_head(p, s + i, n - i, &used)) {
 				i += used;
 				continue;
 			}
 			end_command(p, false, false);
+			open_frame(p, '(');
 			i++;
 		} else if (c == '|') {
 			bool or = i + 1 < n && s[i + 1] == '|';
@@ -554,10 +451,8 @@ static void parse(struct parser *p, const char *s, size_t n)
 			end_command(p, false, !and);
 			i += and? 2 : 1;
 		} else if ((c == '<' || c == '>') && i + 1 < n && s[i + 1] == '(') {
-			used = substitution_end(s + i + 2, n - i - 2);
-			parse_inside(p, s + i + 2, used);
+			i += 2 + parse_inside(p, s + i + 2, n - i - 2, true);
 			add_word(p, "/dev/fd/63", 10, (struct shell_word){.dynamic = true});
-			i += used + 3;
 		} else if (c == '<' || c == '>') {
 			i++;
 			i += redirect(p, c, s + i, n - i);
@@ -572,27 +467,43 @@ static void parse(struct parser *p, const char *s, size_t n)
 				str_release(&w.text);
 				continue;
 			}
-			if (!w.quoted && !strcmp(w.text.s, "{"))
-				braces++;
-			if (!w.quoted && !strcmp(w.text.s, "}")) {
+			if (bare(p, &w, "}")) {
 				end_command(p, false, false);
-				if (--braces <= 0)
-					p->function = NULL;
-			} else if (!w.quoted && !strcmp(w.text.s, "function") && !p->nwords) {
-				/* the name follows; `function f { ...` has no parentheses */
-				struct word_state f = {.text = STR_INIT};
-
-				i += blanks(s + i, n - i);
-				i += read_word(p, s + i, n - i, &f);
-				p->function = arena_strndup(&p->out->mem, f.text.s, f.text.len);
-				str_release(&f.text);
+				close_frame(p, '{');
+			} else if (bare(p, &w, "function")) {
+				i += function_word(p, s + i, n - i);
 			} else if (w.started) {
+				if (bare(p, &w, "{"))
+					open_frame(p, '{');
+				else if (p->function)
+					p->body = false;
 				take_word(p, &w);
 			}
 			str_release(&w.text);
 		}
 	}
 	end_command(p, false, false);
+	return n;
+}
+
+size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
+{
+	struct parser *inner;
+	size_t used;
+
+	if (!parser_deeper(p))
+		return n;
+	/* Its own words, the same output. */
+	inner = xmalloc(sizeof *inner);
+	memcpy(inner, p, offsetof(struct parser, writes));
+	inner->nwords = inner->nwrites = inner->nhere = inner->nframes = 0;
+	inner->nested = nested;
+	inner->body = false;
+	used = parse(inner, s, n);
+	p->cap = inner->cap;
+	p->depth--;
+	cleanup_free(&inner);
+	return used;
 }
 
 void shell_parse(const char *text, const char *home, struct shell_script *ret)

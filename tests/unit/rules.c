@@ -123,11 +123,15 @@ static void test_lists(void **state)
 /* What the shell takes for syntax is no command that a list would have to name. */
 static void test_syntax(void **state)
 {
-	const char *allow[] = {"cd.*", "make.*"};
+	const char *allow[] = {"cd.*", "make.*"}, *git[] = {"git.*", "cat"};
 
 	(void)state;
 	assert_int_equal(lists(allow, 2, NULL, 0, "cd src && \\\n  make"), 0);
 	assert_int_equal(lists(allow, 2, NULL, 0, "cd src && \\\n  ls"), -1);
+	assert_int_equal(
+		lists(git, 2, NULL, 0,
+			"git commit -m \"$(cat <<'EOF'\nfix: don't crash\nEOF\n)\" && git push"),
+		0);
 }
 
 static void test_argv(void **state)
