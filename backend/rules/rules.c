@@ -29,6 +29,38 @@ struct rule_set {
 	struct pattern *allow, *block;
 };
 
+/* Is there a | that is in no parentheses?  Then the pattern has no one word to begin with. */
+static bool alternatives(const char *re)
+{
+	int depth = 0;
+
+	for (; *re; re++) {
+		if (*re == '\\' && re[1]) {
+			re++;
+		} else if (*re == '[') {
+			re += re[1] == '^' ? 2 : 1;
+			re += *re == ']'; /* here it is one of the list */
+			while (*re && *re != ']') {
+				/* [:alpha:], [.x.], [=x=] */
+				const char *end = re[0] == '[' && re[1] && strchr(":.=", re[1])
+					? strchr(re + 2, ']')
+					: NULL;
+
+				re = end ? end + 1 : re + 1;
+			}
+			if (!*re)
+				return true;
+		} else if (*re == '(') {
+			depth++;
+		} else if (*re == ')') {
+			depth--;
+		} else if (*re == '|' && depth <= 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int compile(
 	const char *const *text, size_t n, struct pattern **out, size_t *nout, struct err *e)
 {
@@ -55,7 +87,7 @@ static int compile(
 		 * one word. */
 		if (p->word && strchr("*?{", body[p->word]) && body[p->word])
 			p->word--;
-		if (strchr(text[i], '|') && !strchr(text[i], '('))
+		if (alternatives(text[i]))
 			p->word = 0;
 		*nout = i + 1;
 	}

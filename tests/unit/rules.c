@@ -96,6 +96,8 @@ static void test_lists(void **state)
 {
 	const char *allow[] = {"python.*", "git (status|log|diff).*", "ls"};
 	const char *block[] = {"rm.*", "curl .*"};
+	const char *either[] = {"rm .*|git push( .*)?", "a[|(]b|curl", "x\\(|wget .*", "[^]|]y|nc",
+		"z[[:alpha:]|]|scp"};
 	struct rule_options bad = {.allow = (const char *const[]){"("}, .nallow = 1};
 	struct err e = ERR_INIT;
 
@@ -116,6 +118,15 @@ static void test_lists(void **state)
 	assert_int_equal(lists(NULL, 0, block, 2, "c\\u\\r\\l http://x"), -1);
 	assert_int_equal(lists(NULL, 0, block, 2, "echo rm is a word"), 0);
 	assert_int_equal(lists(NULL, 0, block, 2, "rmdir x"), 0);
+	assert_int_equal(lists(NULL, 0, either, 5, "git push"), -1);
+	assert_int_equal(lists(NULL, 0, either, 5, "cd x && git push --force"), -1);
+	assert_int_equal(lists(NULL, 0, either, 5, "rm x"), -1);
+	assert_int_equal(lists(NULL, 0, either, 5, "curl"), -1);
+	assert_int_equal(lists(NULL, 0, either, 5, "wget x"), -1);
+	assert_int_equal(lists(NULL, 0, either, 5, "nc"), -1);
+	assert_int_equal(lists(NULL, 0, either, 5, "scp"), -1);
+	assert_int_equal(lists(NULL, 0, either, 5, "git pull"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "git-evil status"), -1);
 	assert_null(rule_set_compile(&bad, &e));
 	assert_int_equal(e.kind, ERR_CONFIG);
 }
