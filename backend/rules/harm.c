@@ -372,40 +372,51 @@ int harm_script(const struct shell_script *s, struct err *e)
 	return 0;
 }
 
-/* Programs whose operand is a command.  `skip`: operands before it; `takes`: options with a value
- * of their own. */
+/* Programs whose operand is a command. */
 static const struct wrapper {
 	const char *name;
-	int skip;
-	const char *takes;
+	int skip;             /* operands before it */
+	const char *takes;    /* letters of options with a value of their own */
+	const char *words;    /* the same for long options, each with a blank behind it */
+	const char *attached; /* letters of options whose value, if any, is in the same word */
 } wrappers[] = {
-	{"env", 0, "uSC"},
-	{"nice", 0, "n"},
-	{"ionice", 0, "cnp"},
-	{"nohup", 0, ""},
-	{"setsid", 0, ""},
-	{"stdbuf", 0, "ioe"},
-	{"timeout", 1, "ks"},
-	{"time", 0, "fo"},
-	{"command", 0, ""},
-	{"builtin", 0, ""},
-	{"exec", 0, "a"},
-	{"xargs", 0, "adEeIiLlnPsR"},
-	{"busybox", 0, ""},
-	{"toybox", 0, ""},
-	{"chronic", 0, ""},
-	{"unbuffer", 0, ""},
-	{"chroot", 1, ""},
-	{"watch", 0, "n"},
-	{"strace", 0, "oepsEuP"},
-	{"ltrace", 0, "oepsuln"},
-	{"flock", 1, "wE"},
-	{"sudo", 0, "ugChpTRDrt"},
-	{"doas", 0, "uC"},
-	{"script", 0, ""},
-	{"parallel", 0, "jnIaN"},
-	{"tini", 0, ""},
-	{"dumb-init", 0, ""},
+	{"env", 0, "uSC", "unset chdir split-string ", ""},
+	{"nice", 0, "n", "adjustment ", ""},
+	{"ionice", 0, "cnpPu", "class classdata pid pgid uid ", ""},
+	{"nohup", 0, "", "", ""},
+	{"setsid", 0, "", "", ""},
+	{"stdbuf", 0, "ioe", "input output error ", ""},
+	{"timeout", 1, "ks", "kill-after signal ", ""},
+	{"time", 0, "fo", "format output ", ""},
+	{"command", 0, "", "", ""},
+	{"builtin", 0, "", "", ""},
+	{"exec", 0, "a", "", ""},
+	{"xargs", 0, "adEILnPs",
+		"arg-file delimiter max-args max-chars max-procs process-slot-var ", "eil"},
+	{"busybox", 0, "", "", ""},
+	{"toybox", 0, "", "", ""},
+	{"chronic", 0, "", "", ""},
+	{"unbuffer", 0, "", "", ""},
+	{"chroot", 1, "", "groups userspec ", ""},
+	{"watch", 0, "nq", "interval equexit ", "d"},
+	{"strace", 0, "aAbeEoOpPsSuUXI",
+		"attach columns const-print-style env interruptible output string-limit "
+		"summary-columns summary-sort-by trace trace-path user ",
+		""},
+	{"ltrace", 0, "aADeFlnopsuwxX", "align config indent library output where ", ""},
+	{"flock", 1, "wE", "conflict-exit-code timeout wait ", ""},
+	{"sudo", 0, "ugChpTRDrtU",
+		"chdir chroot close-from command-timeout group host other-user prompt role type "
+		"user ",
+		""},
+	{"doas", 0, "uC", "", ""},
+	{"script", 0, "", "", ""},
+	{"parallel", 0, "jPnIaNdCS",
+		"arg-file colsep delay delimiter jobs joblog max-args max-procs retries sshlogin "
+		"timeout tmpdir ",
+		""},
+	{"tini", 0, "pe", "", ""},
+	{"dumb-init", 0, "r", "rewrite ", ""},
 };
 
 static const struct wrapper *wrapper_of(const struct command *c)
@@ -423,32 +434,48 @@ static const struct wrapper *wrapper_of(const struct command *c)
 static const char *const shells[] = {
 	"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "busybox-sh", "rbash", "fish", NULL};
 
+/* Is the value of this option the next word?  -n 5 and -0n 5, not -n5; --max-args 5, or an
+ * abbreviation of it, not --max-args=5 */
+static bool takes_next(const struct wrapper *w, const char *t)
+{
+	if (t[1] == '-') {
+		size_t n = strlen(t + 2);
+
+		for (const char *at = w->words; *at; at = strchr(at, ' ') + 1)
+			if (!strncmp(at, t + 2, n))
+				return true;
+		return false;
+	}
+	for (t++; *t; t++) {
+		if (strchr(w->attached, *t))
+			return false;
+		if (strchr(w->takes, *t))
+			return !t[1];
+	}
+	return false;
+}
+
 static size_t operand(const struct wrapper *w, const struct command *c)
 {
-	size_t i = 1;
+	bool options = true;
 	int skip = w->skip;
+	size_t i = 1;
 
 	for (; i < c->n; i++) {
 		const char *t = c->word[i].text;
 
 		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): every word has text */
-		if (!strcmp(t, "--")) {
-			i++;
-			break;
+		if (options && !strcmp(t, "--")) {
+			options = false;
+		} else if (options && t[0] == '-' && t[1]) {
+			i += takes_next(w, t);
+		} else if (!strcmp(w->name, "env") && (strchr(t, '=') || !strcmp(t, "-"))) {
+			continue;
+		} else {
+			options = false;
+			if (skip-- <= 0)
+				break;
 		}
-		if (t[0] == '-' && t[1] && t[1] != '-') {
-			/* -n 5 takes the next word, -n5 does not */
-			if (strchr(w->takes, t[strlen(t) - 1]) && strlen(t) == 2)
-				i++;
-			continue;
-		}
-		if (t[0] == '-' && t[1] == '-')
-			continue;
-		if (!strcmp(w->name, "env") && strchr(t, '='))
-			continue;
-		if (skip-- > 0)
-			continue;
-		break;
 	}
 	return i;
 }
@@ -462,19 +489,24 @@ static char *join(const struct command *c, size_t from)
 	return str_detach(&s);
 }
 
-/* sh -c TEXT, sh -ec TEXT, sh -o errexit -c TEXT */
+/* sh -c TEXT, sh -ec TEXT, sh -o errexit -c TEXT, bash -euo pipefail -c -- TEXT */
 static const char *shell_text(const struct command *c)
 {
+	bool text = false;
+
 	for (size_t i = 1; i < c->n; i++) {
 		const char *t = c->word[i].text;
 
-		if (!strcmp(t, "-o") || !strcmp(t, "+o") || !strcmp(t, "-O") ||
-			!strcmp(t, "--rcfile") || !strcmp(t, "--init-file"))
+		if (!strcmp(t, "--") || !strcmp(t, "-"))
+			return text && i + 1 < c->n ? c->word[i + 1].text : NULL;
+		if (t[0] != '-' && t[0] != '+')
+			return text ? t : NULL;
+		if (!strcmp(t, "--rcfile") || !strcmp(t, "--init-file"))
 			i++;
-		else if (t[0] == '-' && t[1] != '-' && strchr(t, 'c'))
-			return i + 1 < c->n ? c->word[i + 1].text : NULL;
-		else if (t[0] != '-' && t[0] != '+')
-			return NULL;
+		if (t[1] == '-')
+			continue;
+		text |= t[0] == '-' && strchr(t, 'c');
+		i += strpbrk(t, "oO") != NULL;
 	}
 	return NULL;
 }
@@ -485,6 +517,23 @@ bool harm_is_wrapper(const struct command *c)
 	if (one_of(harm_name(c), shells))
 		return shell_text(c) != NULL;
 	return wrapper_of(c) && !is(c, "sudo") && !is(c, "doas") && !is(c, "chroot");
+}
+
+/* The value of an option before `end` that is a script: -S TEXT, -STEXT, -iS TEXT,
+ * --split-string=TEXT */
+static const char *option_text(const struct command *c, size_t end, char letter, const char *word)
+{
+	for (size_t i = 1; i < c->n && i < end; i++) {
+		const char *t = c->word[i].text, *next = i + 1 < c->n ? c->word[i + 1].text : NULL;
+		const char *at = t[0] == '-' && t[1] != '-' ? strchr(t, letter) : NULL;
+		size_t n = strcspn(t, "=");
+
+		if (at && (at[1] || next))
+			return at[1] ? at + 1 : next;
+		if (n > 2 && !strncmp(t, "--", 2) && !strncmp(t + 2, word, n - 2) && (t[n] || next))
+			return t[n] ? t + n + 1 : next;
+	}
+	return NULL;
 }
 
 void harm_unwrap(const struct command *c, struct command inner[HARM_INNER_MAX], size_t *n,
@@ -504,13 +553,10 @@ void harm_unwrap(const struct command *c, struct command inner[HARM_INNER_MAX], 
 		return;
 	}
 	if (is(c, "env"))
-		for (size_t i = 1; i + 1 < c->n; i++)
-			if (!strcmp(c->word[i].text, "-S"))
-				*script = c->word[i + 1].text;
+		*script = option_text(c, operand(w, c), 'S', "split-string");
 	if (is(c, "su") || is(c, "script") || is(c, "flock")) {
-		for (size_t i = 1; i + 1 < c->n; i++)
-			if (!strcmp(c->word[i].text, "-c"))
-				*script = c->word[i + 1].text;
+		/* what flock runs may have a -c of its own */
+		*script = option_text(c, is(c, "flock") ? operand(w, c) + 1 : c->n, 'c', "command");
 		if (*script)
 			return;
 	}

@@ -118,6 +118,10 @@ static void test_lists(void **state)
 	assert_int_equal(lists(NULL, 0, block, 2, "c\\u\\r\\l http://x"), -1);
 	assert_int_equal(lists(NULL, 0, block, 2, "echo rm is a word"), 0);
 	assert_int_equal(lists(NULL, 0, block, 2, "rmdir x"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "xargs -i ls"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "env A=1 python -S x.py"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "timeout --signal KILL 60 ls"), 0);
+	assert_int_equal(lists(allow, 3, NULL, 0, "timeout --signal ls 60 make"), -1);
 	assert_int_equal(lists(NULL, 0, either, 5, "git push"), -1);
 	assert_int_equal(lists(NULL, 0, either, 5, "cd x && git push --force"), -1);
 	assert_int_equal(lists(NULL, 0, either, 5, "rm x"), -1);
