@@ -341,29 +341,25 @@ int harm_writes(const struct shell_command *c, struct err *e)
 
 int harm_script(const struct shell_script *s, struct err *e)
 {
-	for (size_t i = 0; i + 1 < s->n; i++) {
-		const struct shell_command *a = &s->command[i], *b = &s->command[i + 1];
-
-		if (a->function && a->n && a->piped && b->n && b->background && b->function &&
-			!strcmp(a->word[0].text, a->function) &&
-			!strcmp(b->word[0].text, a->function))
-			return err_set(e, ERR_REFUSED,
-				"the script is refused: its function %s starts itself twice, over and over "
-				"(a fork bomb).",
-				a->function);
-	}
 	for (size_t i = 0; i < s->n; i++) {
 		const struct shell_command *a = &s->command[i];
+		const struct shell_command *last = NULL;
+		bool at_once = false;
 		size_t calls = 0;
 
 		/* f() { f & f & }: two or more of itself, without end, at least one in the
-		 * background */
-		for (size_t k = 0; a->function && k < s->n; k++)
-			if (s->command[k].function && s->command[k].n &&
-				!strcmp(s->command[k].function, a->function) &&
-				!strcmp(s->command[k].word[0].text, a->function))
-				calls += s->command[k].background ? 2 : 1;
-		if (calls >= 3)
+		 * background, or side by side in a pipe */
+		for (size_t k = 0; a->function && k < s->n; k++) {
+			const struct shell_command *b = &s->command[k];
+
+			if (!b->function || !b->n || strcmp(b->function, a->function) ||
+				strcmp(b->word[0].text, a->function))
+				continue;
+			calls += b->background ? 2 : 1;
+			at_once |= b->background || (last && last + 1 == b && last->piped);
+			last = b;
+		}
+		if (calls >= 3 && at_once)
 			return err_set(e, ERR_REFUSED,
 				"the script is refused: its function %s starts itself twice, over and over "
 				"(a fork bomb).",
