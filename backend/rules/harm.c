@@ -107,13 +107,18 @@ static bool device(const char *path)
 {
 	static const char *const harmless[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/stdin",
 		"/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random", "/dev/urandom", NULL};
+	/* below tcp and udp are connections that the shell makes */
+	static const char *const harmless_dirs[] = {
+		"/dev/fd", "/dev/shm", "/dev/pts", "/dev/tcp", "/dev/udp"};
 	AUTO_STR struct str p = STR_INIT;
 
 	if (path[0] != '/')
 		return false;
 	normalise(path, &p);
-	return below(p.s, "/dev") && !one_of(p.s, harmless) && !below(p.s, "/dev/fd") &&
-		!below(p.s, "/dev/shm") && !below(p.s, "/dev/pts");
+	for (size_t i = 0; i < COUNT(harmless_dirs); i++)
+		if (below(p.s, harmless_dirs[i]))
+			return false;
+	return below(p.s, "/dev") && !one_of(p.s, harmless);
 }
 
 /* Is the short option letter or the long option (or an abbreviation of it) there? */
