@@ -38,9 +38,10 @@ struct parser {
 	/* the function in whose body it stands, and the one around that; `body`: it begins next */
 	const char *function, *outer;
 	bool body;
-	/* what is open: ( or { */
+	/* what is open: ( or { or a case */
 	struct frame {
 		char kind;
+		int depth;            /* of parentheses in a pattern */
 		const char *function; /* what holds again behind it */
 	} frame[64];
 	size_t nframes;

@@ -10,6 +10,10 @@
 #define SCRIPT_MAX ((size_t)256 << 10)
 #define COMMANDS_MAX 4096
 
+/* frames: the patterns of a case, and the commands behind one */
+#define PATTERN 'p'
+#define CASE 'c'
+
 void parser_fail(struct parser *p, const char *why)
 {
 	if (!p->out->problem)
@@ -74,6 +78,11 @@ static bool keyword(const struct shell_word *w)
 	return false;
 }
 
+static bool loop_head(const struct shell_word *w)
+{
+	return !w->quoted && (!strcmp(w->text, "for") || !strcmp(w->text, "select"));
+}
+
 /* Does a command begin here?  Keywords may stand before it. */
 static bool at_start(const struct parser *p)
 {
@@ -89,8 +98,14 @@ static void open_frame(struct parser *p, char kind)
 		parser_fail(p, "it is nested too deeply");
 		return;
 	}
-	p->frame[p->nframes++] = (struct frame){kind, p->body ? p->outer : p->function};
+	p->frame[p->nframes++] =
+		(struct frame){.kind = kind, .function = p->body ? p->outer : p->function};
 	p->body = false;
+}
+
+static char top(const struct parser *p)
+{
+	return p->nframes ? p->frame[p->nframes - 1].kind : '\0';
 }
 
 /* Closes the innermost of its kind, and what was left open in it. */
@@ -126,7 +141,7 @@ static void end_command(struct parser *p, bool piped, bool background)
 		first++;
 	while (first < p->nwords && assignment(&p->word[first]))
 		remember(p, &p->word[first++]);
-	if (first < p->nwords && !strcmp(p->word[first].text, "for"))
+	if (first < p->nwords && loop_head(&p->word[first]))
 		first = p->nwords;
 	c.n = p->nwords - first;
 	c.nwrites = p->nwrites;
@@ -399,6 +414,57 @@ static size_t function_word(struct parser *p, const char *s, size_t n)
 	return used < n && s[used] == ')' ? used + 1 : i;
 }
 
+/* case WORD in: patterns follow. */
+static size_t case_head(struct parser *p, const char *s, size_t n)
+{
+	struct word_state w = {.text = STR_INIT};
+	size_t i = blanks(s, n), used;
+
+	i += read_word(p, s + i, n - i, &w);
+	str_release(&w.text);
+	for (used = i; used < n && (s[used] == '\n' || blanks(s + used, n - used));)
+		used += s[used] == '\n' ? 1 : blanks(s + used, n - used);
+	if (used + 2 > n || memcmp(s + used, "in", 2) ||
+		(used + 2 < n && !space(s[used + 2]) && !strchr("\n\\(", s[used + 2])))
+		return i;
+	p->nwords = 0;
+	open_frame(p, PATTERN);
+	return used + 2;
+}
+
+/* What stands in a pattern of a case, up to its ): nothing of it is a command.  0: it ends the
+ * pattern in another way. */
+static size_t pattern(struct parser *p, const char *s, size_t n)
+{
+	struct word_state w = {.text = STR_INIT};
+	struct frame *top = &p->frame[p->nframes - 1];
+	size_t used = 1;
+
+	if (*s == ')' && !top->depth) {
+		top->kind = CASE;
+		p->nwords = 0;
+	} else if (*s == '(' || *s == ')') {
+		/* the first ( belongs to the case, others to a pattern such as @(a|b) */
+		if (*s == ')')
+			top->depth--;
+		else if (p->nwords)
+			top->depth++;
+	} else if (*s == '|') {
+		;
+	} else if (strchr(";&<>", *s)) {
+		top->kind = CASE;
+		used = 0;
+	} else {
+		used = read_word(p, s, n, &w);
+		if (!p->nwords && !w.quoted && !strcmp(w.text.s, "esac"))
+			close_frame(p, PATTERN);
+		else
+			add_word(p, w.text.s, w.text.len, (struct shell_word){.quoted = true});
+		str_release(&w.text);
+	}
+	return used;
+}
+
 /* Is it this word, without quotes, where a command begins? */
 static bool bare(const struct parser *p, const struct word_state *w, const char *text)
 {
@@ -421,9 +487,17 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 			end_command(p, false, false);
 			i++;
 			i += read_all_here(p, s + i, n - i);
+		} else if (top(p) == PATTERN && (used = pattern(p, s + i, n - i))) {
+			i += used;
 		} else if (c == ';') {
 			end_command(p, false, false);
 			i++;
+			if (top(p) == CASE && i < n && (s[i] == ';' || s[i] == '&')) {
+				p->frame[p->nframes - 1].kind = PATTERN;
+				p->frame[p->nframes - 1].depth = 0;
+				while (i < n && (s[i] == ';' || s[i] == '&'))
+					i++;
+			}
 		} else if (c == ')') {
 			end_command(p, false, false);
 			i++;
@@ -432,6 +506,13 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 		} else if (c == '(') {
 			if (function_head(p, s + i, n - i, &used)) {
 				i += used;
+				continue;
+			}
+			/* for ((...)); a plain ((...)) is two subshells for some shells */
+			if (p->nwords && loop_head(&p->word[p->nwords - 1]) && i + 1 < n &&
+				s[i + 1] == '(' &&
+				(used = expand_arithmetic(p, s + i + 2, n - i - 2))) {
+				i += used + 2;
 				continue;
 			}
 			end_command(p, false, false);
@@ -470,6 +551,11 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 			if (bare(p, &w, "}")) {
 				end_command(p, false, false);
 				close_frame(p, '{');
+			} else if (bare(p, &w, "case")) {
+				i += case_head(p, s + i, n - i);
+			} else if (bare(p, &w, "esac")) {
+				end_command(p, false, false);
+				close_frame(p, CASE);
 			} else if (bare(p, &w, "function")) {
 				i += function_word(p, s + i, n - i);
 			} else if (w.started) {
