@@ -105,10 +105,8 @@ size_t expand_backtick(struct parser *p, const char *s, size_t n, struct str *w,
 	return i < n ? i + 1 : n;
 }
 
-size_t expand_arithmetic(struct parser *p, const char *s, size_t n)
+size_t arithmetic_end(const char *s, size_t n)
 {
-	AUTO_STR struct str ignored = STR_INIT;
-	bool dynamic = false;
 	int depth = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -121,16 +119,23 @@ size_t expand_arithmetic(struct parser *p, const char *s, size_t n)
 		} else if (s[i] == '(') {
 			depth++;
 		} else if (s[i] == ')' && depth-- == 0) {
-			if (i + 1 >= n || s[i + 1] != ')')
-				return 0;
-			if (parser_deeper(p)) {
-				text(p, s, i, 0, true, &ignored, &dynamic);
-				p->depth--;
-			}
-			return i + 2;
+			return i + 1 < n && s[i + 1] == ')' ? i + 2 : 0;
 		}
 	}
 	return 0;
+}
+
+size_t expand_arithmetic(struct parser *p, const char *s, size_t n)
+{
+	AUTO_STR struct str ignored = STR_INIT;
+	bool dynamic = false;
+	size_t end = arithmetic_end(s, n);
+
+	if (end && parser_deeper(p)) {
+		text(p, s, end - 2, 0, true, &ignored, &dynamic);
+		p->depth--;
+	}
+	return end;
 }
 
 /* ${...} */

@@ -82,7 +82,10 @@ size_t expand_backtick(struct parser *p, const char *s, size_t n, struct str *w,
 size_t expand_quoted(
 	struct parser *p, const char *s, size_t n, char stop, struct str *w, bool *dynamic);
 
-/* An expression behind "((", up to and with its "))"; 0: there is none, but commands. */
+/* How far an expression behind "((" goes, with its "))"; 0: there is none, but commands. */
+size_t arithmetic_end(const char *s, size_t n);
+
+/* The same, and what is run in it. */
 size_t expand_arithmetic(struct parser *p, const char *s, size_t n);
 
 #endif

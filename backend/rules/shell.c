@@ -508,7 +508,14 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 				i += used;
 				continue;
 			}
-			/* for ((...)); a plain ((...)) is two subshells for some shells */
+			/* A plain ((...)) is two subshells for some shells: both are judged.  The
+			 * << in one is a here-document for those only. */
+			if (at_start(p) && i + 1 < n && s[i + 1] == '(' &&
+				(used = arithmetic_end(s + i + 2, n - i - 2))) {
+				parse_inside(p, s + i + 2, used - 2, false);
+				i += used + 2;
+				continue;
+			}
 			if (p->nwords && loop_head(&p->word[p->nwords - 1]) && i + 1 < n &&
 				s[i + 1] == '(' &&
 				(used = expand_arithmetic(p, s + i + 2, n - i - 2))) {
