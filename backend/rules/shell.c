@@ -383,7 +383,7 @@ static bool function_head(struct parser *p, const char *s, size_t n, size_t *use
 
 	struct shell_word *name = p->nwords ? &p->word[p->nwords - 1] : NULL;
 
-	if (!name || name->dynamic || keyword(name) || !n || s[0] != '(')
+	if (!name || name->dynamic || keyword(name) || assignment(name) || !n || s[0] != '(')
 		return false;
 	for (size_t k = 0; k + 1 < p->nwords; k++)
 		if (!keyword(&p->word[k]))
