@@ -321,6 +321,8 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n)
 		i++;
 	}
 	i += blanks(s + i, n - i);
+	if (i + 1 < n && (s[i] == '<' || s[i] == '>') && s[i + 1] == '(') /* done < <(...) */
+		return i + 2 + parse_inside(p, s + i + 2, n - i - 2, true);
 	i += read_word(p, s + i, n - i, &w);
 	if (writes && w.started && !(duplicate && isdigit((unsigned char)w.text.s[0]))) {
 		if (p->nwrites < COUNT(p->writes))

@@ -138,7 +138,8 @@ static void test_lists(void **state)
 /* What the shell takes for syntax is no command that a list would have to name. */
 static void test_syntax(void **state)
 {
-	const char *allow[] = {"cd.*", "make.*"}, *echo[] = {"echo.*"}, *git[] = {"git.*", "cat"};
+	const char *allow[] = {"cd.*", "make.*"}, *echo[] = {"echo.*"},
+		   *loop[] = {"echo.*", "read .*"}, *git[] = {"git.*", "cat"};
 
 	(void)state;
 	assert_int_equal(lists(allow, 2, NULL, 0, "cd src && \\\n  make"), 0);
@@ -147,6 +148,8 @@ static void test_syntax(void **state)
 	assert_int_equal(lists(echo, 1, NULL, 0, "case $1 in\nstart) ls;; esac"), -1);
 	assert_int_equal(lists(echo, 1, NULL, 0, "for ((i=0;i<3;i++)); do echo $i; done"), 0);
 	assert_int_equal(lists(echo, 1, NULL, 0, "for ((i=0;i<3;i++)); do ls; done"), -1);
+	assert_int_equal(lists(echo, 1, NULL, 0, "while :; do echo; done < <(ls)"), -1);
+	assert_int_equal(lists(loop, 2, NULL, 0, "while read l; do echo; done < <(echo)"), 0);
 	assert_int_equal(lists(echo, 1, NULL, 0, "select x in a b; do echo $x; done"), 0);
 	assert_int_equal(
 		lists(git, 2, NULL, 0,
