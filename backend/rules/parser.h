@@ -1,5 +1,5 @@
 /*
- * parser.h - what the reader of shell scripts knows while it reads; for shell.c and expand.c only.
+ * parser.h - what the reader of shell scripts knows while it reads; for shell.c, expand.c and here.c.
  *
  * Every reader gets the text that is left and returns how many of its bytes it has used.
  * Thread: pure.
@@ -59,6 +59,11 @@ static inline bool name_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
+static inline bool space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* The first reason stays. */
 void parser_fail(struct parser *p, const char *why);
 
@@ -87,5 +92,11 @@ size_t arithmetic_end(const char *s, size_t n);
 
 /* The same, and what is run in it. */
 size_t expand_arithmetic(struct parser *p, const char *s, size_t n);
+
+/* The delimiter behind <<; `tabs`: behind <<- */
+size_t here_begin(struct parser *p, const char *s, size_t n, bool tabs);
+
+/* The bodies of all here-documents of the line that has just ended. */
+size_t here_bodies(struct parser *p, const char *s, size_t n);
 
 #endif

@@ -30,11 +30,6 @@ bool parser_deeper(struct parser *p)
 	return true;
 }
 
-static bool space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
 /* Blanks, and lines that go on in the next one: how many bytes of them there are. */
 static size_t blanks(const char *s, size_t n)
 {
@@ -269,35 +264,6 @@ static void take_word(struct parser *p, struct word_state *w)
 	}
 }
 
-/* The delimiter of a here-document: its quotes go, nothing in it is expanded. */
-static size_t delimiter(struct parser *p, const char *s, size_t n, bool tabs)
-{
-	AUTO_STR struct str end = STR_INIT;
-	char quote = 0;
-	bool quoted = false;
-	size_t i = 0;
-
-	for (; i < n && (quote || (!space(s[i]) && !strchr("\n;&|<>()", s[i]))); i++) {
-		if (s[i] == quote) {
-			quote = 0;
-		} else if (!quote && (s[i] == '\'' || s[i] == '"')) {
-			quote = s[i];
-			quoted = true;
-		} else if (s[i] == '\\' && quote != '\'' && i + 1 < n) {
-			quoted = true;
-			str_addc(&end, s[++i]);
-		} else {
-			str_addc(&end, s[i]);
-		}
-	}
-	if (i && p->nhere == COUNT(p->here))
-		parser_fail(p, "one of its lines has too many here-documents");
-	else if (i)
-		p->here[p->nhere++] =
-			(struct here){arena_strndup(&p->out->mem, end.s, end.len), tabs, quoted};
-	return i;
-}
-
 /* > word, >> word, 2> word, &> word, < word, << word; s is behind the operator's first character.
  */
 static size_t redirect(struct parser *p, char op, const char *s, size_t n)
@@ -311,7 +277,7 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n)
 
 		i = 1 + tabs;
 		i += blanks(s + i, n - i);
-		return i + delimiter(p, s + i, n - i, tabs);
+		return i + here_begin(p, s + i, n - i, tabs);
 	}
 	while (i < n && strchr("<>&|-", s[i])) {
 		if (s[i] == '>')
@@ -331,50 +297,6 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n)
 				w.quoted, w.glob};
 	}
 	str_release(&w.text);
-	return i;
-}
-
-/* The body of a here-document, up to a line that is the delimiter, is data; but substitutions in it
- * are run, unless the delimiter was quoted. */
-static size_t read_here(struct parser *p, const struct here *h, const char *s, size_t n)
-{
-	AUTO_STR struct str ignored = STR_INIT;
-	size_t want = strlen(h->end), body = n, used = n;
-	bool dynamic = false;
-
-	for (size_t i = 0; i < n && used == n;) {
-		const char *end = memchr(s + i, '\n', n - i);
-		size_t len = end ? (size_t)(end - (s + i)) : n - i, skip = 0;
-
-		while (h->tabs && skip < len && s[i + skip] == '\t')
-			skip++;
-		if (len - skip >= want && !memcmp(s + i + skip, h->end, want)) {
-			/* $(cat <<E ... E) ends it as well */
-			if (len - skip == want ||
-				(p->nested && memchr(s + i + skip, ')', len - skip))) {
-				body = i;
-				used = i + skip + want;
-				break;
-			}
-		}
-		i += len + 1;
-	}
-	if (!h->quoted)
-		expand_quoted(p, s, body, 0, &ignored, &dynamic);
-	return used;
-}
-
-/* The bodies of all here-documents of the line that has just ended. */
-static size_t read_all_here(struct parser *p, const char *s, size_t n)
-{
-	size_t i = 0, count = p->nhere;
-
-	p->nhere = 0;
-	for (size_t k = 0; k < count; k++) {
-		/* The line of the delimiter before still has its end. */
-		i += k && i < n && s[i] == '\n';
-		i += read_here(p, &p->here[k], s + i, n - i);
-	}
 	return i;
 }
 
@@ -488,7 +410,7 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 		} else if (c == '\n') {
 			end_command(p, false, false);
 			i++;
-			i += read_all_here(p, s + i, n - i);
+			i += here_bodies(p, s + i, n - i);
 		} else if (top(p) == PATTERN && (used = pattern(p, s + i, n - i))) {
 			i += used;
 		} else if (c == ';') {
