@@ -402,7 +402,10 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 		char c = s[i];
 		size_t used;
 
-		if ((used = blanks(s + i, n - i))) {
+		used = blanks(s + i, n - i);
+		if (!used && top(p) == PATTERN && c != '#' && c != '\n')
+			used = pattern(p, s + i, n - i);
+		if (used) {
 			i += used;
 		} else if (c == '#') {
 			while (i < n && s[i] != '\n')
@@ -411,8 +414,6 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 			end_command(p, false, false);
 			i++;
 			i += here_bodies(p, s + i, n - i);
-		} else if (top(p) == PATTERN && (used = pattern(p, s + i, n - i))) {
-			i += used;
 		} else if (c == ';') {
 			end_command(p, false, false);
 			i++;
