@@ -530,8 +530,8 @@ static void make_links(struct copying *x)
 	}
 }
 
-/* Is the directory `inner` (a descriptor) the one with st, or below it? */
-static bool lies_within(int inner, const struct stat *st)
+/* Is the directory `inner` (a descriptor) the one with st, or below it?  -1: that cannot be found out. */
+static int lies_within(int inner, const struct stat *st)
 {
 	AUTO_CLOSE int at = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat here, before = {0};
@@ -540,17 +540,17 @@ static bool lies_within(int inner, const struct stat *st)
 		int up;
 
 		if (fstat(at, &here) < 0)
-			return true;
+			return -1;
 		if (here.st_ino == st->st_ino && here.st_dev == st->st_dev)
-			return true;
+			return 1;
 		if (here.st_ino == before.st_ino && here.st_dev == before.st_dev)
-			return false; /* the top */
+			return 0; /* the top */
 		before = here;
 		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		close(at);
 		at = up;
 	}
-	return true;
+	return -1;
 }
 
 static int copy_one(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
@@ -615,7 +615,10 @@ static int run(struct copying *x, struct files_root *from_root, const char *from
 	if (!S_ISDIR(st.st_mode))
 		return whole(x->to) ? path_error(e, EISDIR, "replace", x->to)
 				    : copy_one(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
-	if (lies_within(to_dir, &st))
+	rc = lies_within(to_dir, &st);
+	if (rc < 0)
+		return path_error(e, errno, "copy", from);
+	if (rc > 0)
 		return err_set(e, ERR_REFUSED, "%.200s cannot be copied into itself", from);
 	x->walk = (struct walk){
 		.op = &x->op,

@@ -13,7 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#define WORKER_FILES 3 /* descriptors: a directory and two files that are copied */
+#define WORKER_BYTES \
+	(160ul << 20) /* addresses: malloc reserves 128 MiB for each new thread's heap */
 
 struct crew {
 	struct pool *pool;
@@ -38,6 +43,7 @@ struct pool {
 	struct crew *crews; /* with seats to fill */
 	struct later *later;
 	unsigned threads, busy;
+	unsigned most; /* workers, the calling thread included, for which this process has room */
 	bool stop;
 	pthread_t thread[POOL_MAX];
 };
@@ -116,8 +122,8 @@ static void hire(struct pool *p)
 		wanted += c->width - c->next;
 	for (const struct later *l = p->later; l; l = l->next)
 		wanted += l->times;
-	if (wanted > POOL_MAX - 1)
-		wanted = POOL_MAX - 1;
+	if (wanted > p->most - 1)
+		wanted = p->most - 1;
 	if (p->threads >= wanted)
 		return;
 	pthread_attr_init(&attr);
@@ -136,8 +142,8 @@ void crew_widen(struct crew *c, unsigned width)
 {
 	struct pool *p = c->pool;
 
-	if (width > POOL_MAX)
-		width = POOL_MAX;
+	if (width > p->most)
+		width = p->most;
 	pthread_mutex_lock(&p->lock);
 	if (width > c->width && !p->stop) {
 		unsigned seats = width - c->width;
@@ -205,10 +211,25 @@ bool pool_later(struct pool *p, unsigned times, void (*fn)(void *), void *arg)
 	return somebody;
 }
 
+/* How many workers the process's own limits bear: one that runs out of descriptors leaves files out, one
+ * that runs out of memory ends the program, and fewer do the same work. */
+static unsigned count_bearable_workers(void)
+{
+	struct rlimit files, memory;
+	rlim_t most = POOL_MAX;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
+		most = files.rlim_cur / 2 / WORKER_FILES;
+	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur / WORKER_BYTES < most)
+		most = memory.rlim_cur / WORKER_BYTES;
+	return most < 1 ? 1 : most > POOL_MAX ? POOL_MAX : (unsigned)most;
+}
+
 struct pool *pool_new(void)
 {
 	struct pool *p = xcalloc(1, sizeof *p);
 
+	p->most = count_bearable_workers();
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	return p;

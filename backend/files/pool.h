@@ -5,6 +5,8 @@
  * time, and returns when all have returned.  fn takes its share from a queue of its own and returns
  * when nothing is left; a worker that comes late, or never, must not matter.  crew_widen may be
  * called from inside fn, once it shows that more threads pay.
+ *
+ * No more threads than RLIMIT_NOFILE and RLIMIT_AS leave room for, as they were at pool_new.
  */
 #ifndef BERTH_FILES_POOL_H
 #define BERTH_FILES_POOL_H

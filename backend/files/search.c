@@ -46,6 +46,8 @@ static void add_totals(struct files_search_totals *to, const struct searcher *s)
 	to->skipped_binary += s->totals.skipped_binary;
 	to->skipped_large += s->totals.skipped_large;
 	to->errors += s->totals.errors;
+	if (s->totals.error)
+		to->error = s->totals.error;
 	to->gave_up += s->local.gave_up;
 }
 
@@ -156,7 +158,10 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 
 	if (fd < 0) {
 		/* Gone since it was listed is no error. */
-		s->totals.errors += errno != ENOENT;
+		if (errno != ENOENT) {
+			s->totals.errors++;
+			s->totals.error = errno;
+		}
 		return;
 	}
 	if (st.st_size > LARGE)
@@ -171,7 +176,10 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 		break;
 	case SEARCH_BINARY: s->totals.skipped_binary++; break;
 	case SEARCH_LARGE: s->totals.skipped_large++; break;
-	case SEARCH_FAILED: s->totals.errors++; break;
+	case SEARCH_FAILED:
+		s->totals.errors++;
+		s->totals.error = errno;
+		break;
 	}
 	close(fd);
 }

@@ -171,6 +171,7 @@ static ssize_t read_whole(struct worker *w, int fd, size_t size)
 		got += (size_t)n;
 	}
 	/* It grew while we read: the next attempt of the caller will see all of it. */
+	errno = EBUSY;
 	return got > size ? -1 : (ssize_t)got;
 }
 
@@ -190,6 +191,7 @@ static void transform_fd(struct transforming *x, struct worker *w, int fd, const
 	n = read_whole(w, fd, (size_t)st->st_size);
 	if (n < 0) {
 		t->errors++;
+		t->error = errno;
 		return;
 	}
 	if (memchr(w->buf, '\0', n < 8192 ? (size_t)n : 8192)) {
@@ -241,7 +243,10 @@ static void entries(struct walk_worker *me, struct walk_dir *d, int dirfd, size_
 			continue;
 		fd = search_open(dirfd, entry->name, &st);
 		if (fd < 0) {
-			t.errors += errno != ENOENT;
+			if (errno != ENOENT) {
+				t.errors++;
+				t.error = errno;
+			}
 			continue;
 		}
 		transform_fd(x, me->data, fd, &st, d, entry, &t);
@@ -254,6 +259,8 @@ static void entries(struct walk_worker *me, struct walk_dir *d, int dirfd, size_
 	x->totals.skipped_binary += t.skipped_binary;
 	x->totals.skipped_large += t.skipped_large;
 	x->totals.errors += t.errors;
+	if (t.error)
+		x->totals.error = t.error;
 	pthread_mutex_unlock(&x->lock);
 }
 

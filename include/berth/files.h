@@ -261,6 +261,7 @@ typedef bool files_hit_fn(void *ctx, const char *path, const struct files_hit *h
 struct files_search_totals {
 	uint64_t files, matched_files, hits, bytes, skipped_binary, skipped_large, errors;
 	uint64_t gave_up; /* lines on which the pattern reached its match limit */
+	int error;        /* errno of one of the errors */
 	bool clipped;     /* max_hits reached */
 	unsigned width;
 	const char *engine; /* "literal", "pcre2-jit", "pcre2" */
@@ -285,6 +286,7 @@ struct files_transform_options {
 struct files_transform_result {
 	uint64_t files, changed, replacements, skipped_binary, skipped_large, errors;
 	uint64_t gave_up; /* lines as they were: the pattern reached its match limit there */
+	int error;        /* errno of one of the errors */
 	struct str diff;  /* unified, three lines of context, files in order of their paths */
 };
 /* All changes are one batch of the promise asked for; a file that changed meanwhile fails it. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -381,20 +382,22 @@ static void json_search_summary(struct jsonw *j, const struct files_search_total
 }
 
 /* What is missing from the result; true: something is. */
-static bool left_out(uint64_t gave_up, uint64_t errors)
+static bool left_out(uint64_t gave_up, uint64_t errors, int why)
 {
+	char files[FORMAT_MAX];
+
 	if (gave_up)
 		fprintf(stderr,
 			"berth: the pattern is too hard for %" PRIu64
 			" lines, which were left out.\n",
 			gave_up);
 	if (errors)
-		fprintf(stderr, "berth: %" PRIu64 " files or directories could not be read.\n",
-			errors);
+		fprintf(stderr, "berth: %s files or directories could not be read%s%s.\n",
+			format_count(files, errors), why ? ": " : "", why ? strerror(why) : "");
 	return gave_up || errors;
 }
 
-/* Exit code as grep's: 0 something found, 1 nothing. */
+/* Exit code: 0 something found, 1 nothing, or not all could be searched, 2 nothing could. */
 int files_cli_search(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
@@ -426,8 +429,9 @@ int files_cli_search(struct files_cli *x, struct err *e)
 	} else {
 		jsonw_release(&p.j);
 	}
-	left_out(t.gave_up, t.errors);
-	return t.hits ? 0 : 1;
+	if (!left_out(t.gave_up, t.errors, t.error))
+		return t.hits ? 0 : 1;
+	return t.files ? 1 : 2;
 }
 
 /* --- transform --- */
@@ -487,5 +491,5 @@ int files_cli_transform(struct files_cli *x, struct err *e)
 			r.replacements, r.changed, o.preview ? ", not yet made: give --apply" : "");
 	}
 	str_release(&r.diff);
-	return left_out(r.gave_up, r.errors) ? 1 : rc;
+	return left_out(r.gave_up, r.errors, r.error) ? 1 : rc;
 }
