@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/users.h>
 
 #define PULSE_MS 250
 #define UP_FULL ((size_t)4 << 20) /* weight of unread events at which streams are paused */
@@ -391,13 +391,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static const char *user_name(void)
-{
-	const struct passwd *pw = getpwuid(geteuid());
-
-	return pw && pw->pw_name[0] ? pw->pw_name : "you";
-}
-
 static void add_timer(struct backend *b, uv_timer_t *t)
 {
 	CHECK(uv_timer_init(&b->loop, t) == 0);
@@ -407,11 +400,12 @@ static void add_timer(struct backend *b, uv_timer_t *t)
 static void set_up(struct backend *b, const struct backend_options *o)
 {
 	struct err e = ERR_INIT;
+	char user[USER_NAME_MAX];
 
 	b->once = o->once;
 	b->hz = o->hz > 0 ? fmin(fmax(o->hz, 0.1), 10) : 1;
 	b->program = xstrdup(o->program ? o->program : "berth");
-	b->user = xstrdup(user_name());
+	b->user = xstrdup(user_name(geteuid(), user));
 	b->images = b->networks = b->volumes = -1;
 	b->state.since_ns = backend_now(b);
 	b->state.endpoint = b->endpoint.url;

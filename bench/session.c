@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include <berth/mem.h>
 #include <berth/record.h>
 #include <berth/text.h>
+#include <berth/users.h>
 
 #include "cli/gate.h"
 #include "job/board.h"
@@ -403,7 +403,7 @@ static void handle_signals(void)
 
 static void open_job(struct session *s)
 {
-	const struct passwd *pw = getpwuid(geteuid());
+	char user[USER_NAME_MAX];
 	uint64_t total = 0;
 	char name[JOB_TEXT_MAX];
 
@@ -416,7 +416,7 @@ static void open_job(struct session *s)
 		snprintf(name, sizeof name, "bench %s, %zu cases", s->plan.items[0].suite->name,
 			s->plan.n);
 	s->board = board_open("bench", NULL);
-	s->job = job_new(s->board, name, pw ? pw->pw_name : "?", "samples", true);
+	s->job = job_new(s->board, name, user_name(geteuid(), user), "samples", true);
 	job_total(s->job, total, 0);
 }
 

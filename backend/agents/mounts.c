@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include <berth/mem.h>
 #include <berth/runtime.h>
+#include <berth/users.h>
 
 static bool at_or_below(const char *path, const char *dir)
 {
@@ -84,18 +84,19 @@ static int judge_home(enum mount_kind kind, const char *real, const char *home, 
 static int judge_homes(enum mount_kind kind, const char *real, struct err *e)
 {
 	const char *home = getenv("HOME");
-	struct passwd *pw;
+	struct err why = ERR_INIT;
+	struct users all;
+	struct user u;
 	int result = 0;
 
-	if (home && judge_home(kind, real, home, e))
+	if ((home && judge_home(kind, real, home, e)) || users_open(&all, USERS_FILE, e))
 		return -1;
-	setpwent();
-	while (!result && (pw = getpwent()))
+	while (!result && users_next(&all, &u, &why))
 		/* System accounts live in places such as / or /var/www, judged elsewhere. */
-		if (pw->pw_uid == 0 || pw->pw_uid >= 1000)
-			result = judge_home(kind, real, pw->pw_dir, e);
-	endpwent();
-	return result;
+		if (u.uid == 0 || u.uid >= 1000)
+			result = judge_home(kind, real, u.home, e);
+	users_release(&all);
+	return why.kind ? err_copy(e, &why) : result;
 }
 
 int mounts_judge(enum mount_kind kind, const char *real, struct err *e)

@@ -5,11 +5,11 @@
 
 #include <berth/check.h>
 #include <berth/mem.h>
+#include <berth/users.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,17 +33,13 @@ static void read_boot_id(char out[40])
 
 static void know_thyself(struct chain *c)
 {
-	char host[256] = "", boot[40], number[16];
-	struct passwd pw, *found = NULL;
-	char names[1024];
+	char host[256] = "", boot[40], user[USER_NAME_MAX];
 
 	gethostname(host, sizeof host - 1);
 	read_boot_id(boot);
-	snprintf(number, sizeof number, "%u", (unsigned)geteuid());
-	getpwuid_r(geteuid(), &pw, names, sizeof names, &found);
 	c->self.host = xstrdup(host);
 	c->self.boot = xstrdup(boot);
-	c->self.user = xstrdup(found ? found->pw_name : number);
+	c->self.user = xstrdup(user_name(geteuid(), user));
 	c->self.uid = geteuid();
 	c->self.pid = (uint32_t)getpid();
 	c->self.program = xstrdup(c->o.program ? c->o.program : "berth");

@@ -1,7 +1,6 @@
 /* runtime.c - where berth keeps its files, and the checks that nobody else can write there. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 
 #include <berth/mem.h>
 #include <berth/runtime.h>
+#include <berth/users.h>
 
 static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -102,14 +102,12 @@ int runtime_dir(char *buf, size_t cap, struct err *e)
 static int home_based(char *buf, size_t cap, const char *variable, const char *below, struct err *e)
 {
 	const char *dir = absolute(variable), *home = absolute("HOME");
-	const struct passwd *pw;
+	AUTO_FREE char *listed = NULL;
 
 	if (dir)
 		return fill(buf, cap, e, "%s/berth", dir);
-	if (!home) {
-		pw = getpwuid(geteuid());
-		home = pw && pw->pw_dir[0] == '/' ? pw->pw_dir : NULL;
-	}
+	if (!home)
+		home = listed = user_home(geteuid());
 	if (!home)
 		return err_set(e, ERR_CONFIG,
 			"There is no home directory: set HOME or %s to an absolute path.",

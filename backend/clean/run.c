@@ -9,7 +9,6 @@
  * finds what is left by looking.
  */
 #include <pthread.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/users.h>
 
 #include "agents/rulebook.h"
 #include "clean/host.h"
@@ -499,20 +499,14 @@ static void run_stages(struct running *r)
 	}
 }
 
-static const char *user_name(void)
-{
-	const struct passwd *pw = getpwuid(geteuid());
-
-	return pw ? pw->pw_name : "?";
-}
-
 static void begin_job(struct running *r, struct board *board)
 {
 	struct clean_totals t = clean_totals(r->p);
-	char name[JOB_TEXT_MAX];
+	char name[JOB_TEXT_MAX], user[USER_NAME_MAX];
 
 	snprintf(name, sizeof name, "clean up %zu item%s", t.marked, t.marked == 1 ? "" : "s");
-	r->job = job_new(board, name, r->how->user ? r->how->user : user_name(), "items", true);
+	r->job = job_new(board, name, r->how->user ? r->how->user : user_name(geteuid(), user),
+		"items", true);
 	job_total(r->job, t.marked, 0);
 }
 

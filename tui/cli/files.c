@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <berth/images.h>
 #include <berth/mem.h>
 #include <berth/text.h>
+#include <berth/users.h>
 
 #include "cli/gate.h"
 #include "cli/jsonw.h"
@@ -332,7 +332,7 @@ static int run(struct image_cli *x, size_t verb, struct err *e)
 int cli_image(const struct cli *c, struct err *e)
 {
 	struct image_cli x = {.c = c, .json = cli_flag(c, "json")};
-	const struct passwd *user = getpwuid(geteuid());
+	char user[USER_NAME_MAX];
 	struct policy policy;
 	struct arena mem;
 	char program[32];
@@ -350,7 +350,7 @@ int cli_image(const struct cli *c, struct err *e)
 		x.im = images_open(&(struct images_options){.host = cli_value(c, "host"),
 					   .context = cli_value(c, "context"),
 					   .program = program,
-					   .owner = user ? user->pw_name : "",
+					   .owner = user_name(geteuid(), user),
 					   .policy = &policy,
 					   .line = x.json ? NULL : on_line},
 			e);
