@@ -14,6 +14,8 @@
 #include "lane/peer.h"
 #include "observe/process.h"
 
+#define MOUNTINFO_MAX 65536
+
 struct list {
 	struct enforced *out;
 	size_t n, max;
@@ -90,11 +92,11 @@ static bool mount_line(const char *table, const char *target, char *line, size_t
 
 static void add_mounts(struct list *l, const struct spec *s, pid_t pid)
 {
-	static char table[65536];
+	AUTO_FREE char *table = xmalloc(MOUNTINFO_MAX);
 	char line[1024], asked[64];
 	size_t loose = 0;
 
-	proc_file(pid, "mountinfo", table, sizeof table);
+	proc_file(pid, "mountinfo", table, MOUNTINFO_MAX);
 	if (!mount_line(table, "/", line, sizeof line)) {
 		add(l, "root file system", s->sudo ? "writable" : "read-only", "unknown", false);
 		return;
