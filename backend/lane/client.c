@@ -29,7 +29,7 @@ static int connect_to(const char *dir, struct err *e)
 	char path[LANE_PATH_MAX + 8];
 	struct stat st;
 
-	snprintf(path, sizeof path, "%s/" LANE_SOCK, dir);
+	snprintf(path, sizeof path, "%s" LANE_SOCK, dir);
 	at = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (at < 0 || fstat(at, &st) || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
 		return err_set(e, ERR_NOT_FOUND, "there is no lane at %s", path);

@@ -2,10 +2,15 @@
  * lane.h - the fast lane: commands in a container without asking the engine.
  *
  * Every container that berth makes on a local engine has berth-guest as PID 1 and a lane directory
- * <runtime dir>/lanes/NAME, mounted into it read-only, with two sockets: `boot`, on which the guest
- * asks for the other one, and `lane`, on which it then listens.  Why a unix socket in a directory
- * and not the attached stream: several berth processes use it at once, it survives each of them, it
- * needs no engine at all, and the kernel gives every command its own flow control.
+ * <runtime dir>/lanes/NAME, mounted into it read-only.  While a lane is offered there is a socket in
+ * it, `boot`, on which the guest asks for another one, NAME.sock beside the directory, and then listens
+ * on that.  Why a unix socket and not the attached stream: several berth processes use it at once, it
+ * survives each of them, it needs no engine at all, and the kernel gives every command its own flow
+ * control.
+ *
+ * The lane's own name is in no container: whoever may connect to it has the host's voice, and one
+ * container could open it for another (a path descriptor is enough).  A container that its engine starts
+ * again has no lane until one is offered again.
  *
  * Before a byte is sent the socket is opened by O_PATH | O_NOFOLLOW, checked to be a socket, and
  * its listener checked to be process 1 of its PID namespace in a cgroup that holds the full
@@ -40,7 +45,7 @@ struct lane_about {
 
 /* The host's side of making a container: directory and sockets exist before it starts. */
 struct lane_offer {
-	char dir[LANE_PATH_MAX]; /* bind-mount this, read-only, at LANE_DIR */
+	char dir[LANE_PATH_MAX]; /* bind-mount this, read-only, at LANE_DIR, and the guest in it */
 	int boot, lane;          /* listening sockets */
 	pid_t guest;             /* the init on the host, once it was handed over; else 0 */
 };
@@ -67,6 +72,7 @@ int lane_prepare_again(const char *name, struct lane_offer *ret, struct err *e);
 int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
 	const struct lane_mount *mounts, size_t nmounts, const struct lane_secret *secrets,
 	size_t nsecrets, int timeout_ms, struct err *e);
+/* An offer ends: nobody is asked in any more. */
 void lane_offer_release(struct lane_offer *o);
 /* The container is gone: remove directory and registry entry. */
 void lane_forget(const char *name);
@@ -74,6 +80,8 @@ void lane_forget(const char *name);
 /* <runtime dir>/lanes/NAME, whether or not it is there; refuses names that are no single harmless
  * component. */
 int lane_place(const char *name, char path[LANE_PATH_MAX], struct err *e);
+/* Its socket, beside that. */
+#define LANE_SOCK ".sock"
 
 /* Find by container name or by agent.  ERR_NOT_FOUND when no lane is known. */
 int lane_find(const char *name_or_agent, struct lane_about *ret, struct err *e);

@@ -25,11 +25,11 @@ static int listen_at(const char *dir, const char *name, mode_t mode, struct err 
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int n = snprintf(at.sun_path, sizeof at.sun_path, "%s/%s", dir, name);
+	int n = snprintf(at.sun_path, sizeof at.sun_path, "%s%s", dir, name);
 
 	if (n >= (int)sizeof at.sun_path)
 		return err_set(e, ERR_CONFIG,
-			"the path %s/%s is too long for a socket (at most %zu bytes); set "
+			"the path %s%s is too long for a socket (at most %zu bytes); set "
 			"XDG_RUNTIME_DIR to a shorter one",
 			dir, name, sizeof at.sun_path - 1);
 	unlink(at.sun_path);
@@ -41,7 +41,7 @@ static int listen_at(const char *dir, const char *name, mode_t mode, struct err 
 
 static int listen_both(struct lane_offer *o, struct err *e)
 {
-	o->boot = listen_at(o->dir, LANE_BOOT_SOCK, 0666, e);
+	o->boot = listen_at(o->dir, "/" LANE_BOOT_SOCK, 0666, e);
 	o->lane = o->boot < 0 ? -1 : listen_at(o->dir, LANE_SOCK, 0600, e);
 	if (o->lane >= 0)
 		return 0;
@@ -54,6 +54,17 @@ int lane_prepare_again(const char *name, struct lane_offer *ret, struct err *e)
 	ret->boot = ret->lane = -1;
 	ret->guest = 0;
 	return lane_place(name, ret->dir, e) ? -1 : listen_both(ret, e);
+}
+
+/* The guest's program is mounted over it: an engine can make nothing in what is mounted read-only. */
+static int make_place_of_guest(const char *dir, struct err *e)
+{
+	char path[LANE_PATH_MAX + 8];
+	AUTO_CLOSE int fd = -1;
+
+	snprintf(path, sizeof path, "%s/" LANE_GUEST, dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
+	return fd < 0 ? err_sys(e, errno, "cannot make %s", path) : 0;
 }
 
 int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
@@ -74,7 +85,7 @@ int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
 	 */
 	if (mkdir(ret->dir, 0755) || chmod(ret->dir, 0755)) /* whatever the umask is */
 		return err_sys(e, errno, "cannot make %s", ret->dir);
-	if (!listen_both(ret, e))
+	if (!make_place_of_guest(ret->dir, e) && !listen_both(ret, e))
 		return 0;
 	lane_forget(name);
 	return -1;
@@ -82,6 +93,11 @@ int lane_prepare(const char *name, struct lane_offer *ret, struct err *e)
 
 void lane_offer_release(struct lane_offer *o)
 {
+	char path[LANE_PATH_MAX + 8];
+
+	snprintf(path, sizeof path, "%s/" LANE_BOOT_SOCK, o->dir);
+	if (o->boot >= 0)
+		unlink(path);
 	cleanup_close(&o->boot);
 	cleanup_close(&o->lane);
 	o->boot = o->lane = -1;
@@ -136,7 +152,8 @@ static int recall(const char *path, struct lane_about *a)
 
 void lane_forget(const char *name)
 {
-	static const char *const files[] = {"/" LANE_BOOT_SOCK, "/" LANE_SOCK, "", ".lane"};
+	static const char *const files[] = {
+		"/" LANE_BOOT_SOCK, "/" LANE_GUEST, "", LANE_SOCK, ".lane"};
 	char dir[LANE_PATH_MAX], path[LANE_PATH_MAX + 8];
 
 	if (lane_place(name, dir, NULL))

@@ -29,11 +29,13 @@
 #define LANE_WORDS_MAX ((uint32_t)2 << 20) /* argv and environment together, as execve's limit */
 #define LANE_ARGC_MAX 16384
 
-/* Where the guest finds its files inside the container (both mounts read-only). */
-#define LANE_GUEST_PATH "/.berth/init"
-#define LANE_DIR "/.berth/lane"
+/* Where the guest finds its files inside the container.  The directory is a mount, read-only, so that not
+ * even root in there can rename it or put another in its place; the guest's program is mounted over a file in
+ * it. */
+#define LANE_DIR "/.berth"
+#define LANE_GUEST "init"
+#define LANE_GUEST_PATH LANE_DIR "/" LANE_GUEST
 #define LANE_BOOT_SOCK "boot"
-#define LANE_SOCK "lane"
 #define LANE_SECRETS_DIR "/run/secrets"
 
 enum lane_type {

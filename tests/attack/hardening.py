@@ -18,6 +18,7 @@ import console  # noqa: E402, F401  (each registers its checks)
 import files  # noqa: E402, F401
 import guest  # noqa: E402, F401
 import identity  # noqa: E402, F401
+import lane  # noqa: E402, F401
 import lifecycle  # noqa: E402, F401
 import network  # noqa: E402, F401
 import processes  # noqa: E402, F401

@@ -25,6 +25,7 @@
 
 #include "agents/host.h"
 #include "lane/wire.h"
+#include "lane/lane.h"
 #include "lib/hosted.h"
 
 static char name[64];
@@ -385,7 +386,7 @@ static struct err refusal(enum run_path path)
 static void test_broken_lane(void **state)
 {
 	AUTO_FREE char *lane =
-		xasprintf("%s/run/berth/lanes/%s/" LANE_SOCK, top, team.agents[0].container);
+		xasprintf("%s/run/berth/lanes/%s" LANE_SOCK, top, team.agents[0].container);
 	AUTO_FREE char *aside = xasprintf("%s.aside", lane);
 	const char *argv[] = {"sh", "-c", "echo here; exit 9"};
 	struct run_request q;

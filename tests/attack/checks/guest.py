@@ -17,10 +17,10 @@ def works(room, name, agent, init):
     room.finding(name, done.out == b"works\n", f"it works: {done!r}")
 
 
-@attack("guest-signals", "guest-tracing", "guest-sockets")
+@attack("guest-signals", "guest-tracing", "guest-own")
 def by_hand(room):
     init = init_of(room, room.a)
-    for what, name in (("signals", "guest-signals"), ("look", "guest-tracing"), ("sockets", "guest-sockets")):
+    for what, name in (("signals", "guest-signals"), ("look", "guest-tracing"), ("own", "guest-own")):
         done = room.inside(room.a, "guest", what)
         lines = done.out.decode().splitlines()
         room.finding(name, done.code == 0 and lines, f"{what}: {done!r}")

@@ -179,8 +179,8 @@ class Room:
 
     # -- berth
 
-    def popen(self, *args, env=None, cwd=None, stdin=subprocess.DEVNULL, **more):
-        return subprocess.Popen([BERTH, *args], env=dict(self.env, **(env or {})), cwd=cwd or self.top, stdin=stdin,
+    def popen(self, *args, env=None, cwd=None, stdin=subprocess.DEVNULL, program=None, **more):
+        return subprocess.Popen([program or BERTH, *args], env=dict(self.env, **(env or {})), cwd=cwd or self.top, stdin=stdin,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
     def berth(self, *args, timeout=60, env=None, cwd=None, stdin=b"", program=None):

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
@@ -64,12 +65,13 @@ static void look_into(pid_t pid)
 	refused(NUMBER, "ptrace", ptrace(PTRACE_SEIZE, pid, 0, 0), NULL);
 }
 
-/* The lane's sockets: speak as the host would, take them away, put others in their place. */
-static void sockets(void)
+/* What the init has of the host, and where it looks for the host: speak as that would, take it away, put
+ * something else in its place. */
+static void berths_own(void)
 {
-	static const char *const names[] = {"/.berth/lane/lane", "/.berth/lane/boot"};
+	static const char *const names[] = {"/.berth/boot", "/.berth/init", "/.berth"};
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct sockaddr_un at = {.sun_family = AF_UNIX};
 		int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
@@ -79,14 +81,22 @@ static void sockets(void)
 		refused(NUMBER, "chmod", chmod(names[i], 0777), NULL);
 		refused(NUMBER, "bind in its place", bind(fd, (struct sockaddr *)&at, sizeof at),
 			NULL);
-		snprintf(at.sun_path, sizeof at.sun_path, "/.berth/lane/other%zu", i);
+		snprintf(at.sun_path, sizeof at.sun_path, "/.berth/other%zu", i);
 		refused(NUMBER, "bind beside it", bind(fd, (struct sockaddr *)&at, sizeof at),
 			NULL);
-		refused(NUMBER, "rename over it", rename("/tmp/x", names[i]), NULL);
+		refused(NUMBER, "rename", rename(names[i], "/old"), NULL);
+		refused(NUMBER, "rename over it", rename("/tmp", names[i]), NULL);
+		refused(NUMBER, "exchange",
+			renameat2(AT_FDCWD, "/tmp", AT_FDCWD, names[i], RENAME_EXCHANGE), NULL);
+		refused(NUMBER, "write", open(names[i], O_WRONLY), NULL);
+		refused(NUMBER, "mount over it", mount("/tmp", names[i], NULL, MS_BIND, NULL),
+			NULL);
+		refused(NUMBER, "unmount", umount2(names[i], MNT_DETACH), NULL);
 		close(fd);
 	}
-	refused(NUMBER, "rename the directory", rename("/.berth/lane", "/.berth/old"), NULL);
-	refused(NUMBER, "a link in its place", symlink("/tmp", "/.berth/lane2"), NULL);
+	refused(NUMBER, "remove the directory", rmdir("/.berth"), NULL);
+	refused(NUMBER, "a link in it", symlink("/tmp", "/.berth/lane"), NULL);
+	report(NUMBER, !access("/.berth/init", X_OK), "the init is where it was");
 }
 
 /* Memory that no process owns: queues, segments, pipes in flight. */
@@ -183,8 +193,8 @@ void guest(const struct words *w)
 	} else if (!strcmp(what, "look")) {
 		look_into(1);
 		look_into(getppid());
-	} else if (!strcmp(what, "sockets")) {
-		sockets();
+	} else if (!strcmp(what, "own")) {
+		berths_own();
 	} else if (!strcmp(what, "hoard")) {
 		hoard();
 	} else if (!strcmp(what, "keep")) {

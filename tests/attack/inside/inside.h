@@ -42,5 +42,6 @@ void resources(const struct words *w);
 void trees(const struct words *w);
 void network(const struct words *w);
 void guest(const struct words *w);
+void lane(const struct words *w);
 
 #endif

@@ -101,6 +101,7 @@ int main(int argc, char **argv)
 		{"trees", trees},
 		{"network", network},
 		{"guest", guest},
+		{"lane", lane},
 	};
 	struct words w = {argc - 2, argv + 2};
 
