@@ -1,12 +1,13 @@
 #!/bin/bash
 # include.sh - who may include what (DESIGN, section 1).
 cd "$SRC" || exit 1
+. "$SRC/tests/lib/sources.sh"
 bad=0
 # rule NAME PATTERN EXCEPT FILES...: no file may include PATTERN, apart from those matching EXCEPT.
 rule() {
 	local name=$1 pattern=$2 except=$3 hits
 	shift 3
-	hits=$(git ls-files -co --exclude-standard -- "$@" | grep -E '\.[ch]$' | grep -vE "${except:-^$}" |
+	hits=$(sources "$@" | grep -E '\.[ch]$' | grep -vE "${except:-^$}" |
 		xargs -r grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($pattern)" /dev/null)
 	if [ -n "$hits" ]; then
 		echo "not ok $name"

@@ -26,6 +26,7 @@ one() {
 export -f one
 export base cache depth
 /usr/bin/python3 -c 'import json, sys
+source = sys.argv[2] + "/"
 for f in sorted({c["file"] for c in json.load(open(sys.argv[1]))}):
-    if f.startswith(sys.argv[2] + "/") and "/build" not in f and "/tests/" not in f: print(f)' "$BUILD/compile_commands.json" "$SRC" |
-	xargs -P "$(nproc)" -I {} bash -c 'one {}'
+    if f.startswith(source) and not f[len(source):].startswith(("build", "tests/")): print(f)' "$BUILD/compile_commands.json" "$SRC" |
+	xargs -d '\n' -n 1 -P "$(nproc)" bash -c 'one "$1"' one

@@ -1,6 +1,7 @@
 #!/bin/bash
 # tree.sh - the top level, the size of files, words that mark unfinished work, first comments.
 cd "$SRC" || exit 1
+. "$SRC/tests/lib/sources.sh"
 bad=0
 report() {
 	if [ -n "$2" ]; then
@@ -12,25 +13,21 @@ report() {
 		echo "ok $1"
 	fi
 }
-files() {
-	git ls-files -co --exclude-standard -- "$@"
-}
-sources() {
-	files '*.c' '*.h'
-}
 
-report "top level holds only what DESIGN names" "$(files | cut -d / -f 1 | sort -u |
+# What reads all sources must not be content with none.
+report "the sources are found" "$(sources '*.c' | grep -qx tui/main.c || echo "no tui/main.c among them")"
+report "top level holds only what DESIGN names" "$(sources | cut -d / -f 1 | sort -u |
 	grep -vxE '\..*|CMakeLists\.txt|README\.md|include|backend|tui|bench|tests|themes|configs')"
 # A test of a whole room may list more cases than a room has code.
-report "no file over 900 lines, no test over 1200" "$(sources | xargs wc -l |
+report "no file over 900 lines, no test over 1200" "$(sources '*.c' '*.h' | xargs wc -l |
 	awk '$2 != "total" && $1 > ($2 ~ /^tests\// ? 1200 : 900)')"
-report "nothing left to do" "$(files '*.c' '*.h' '*.sh' '*.py' CMakeLists.txt |
+report "nothing left to do" "$(sources '*.c' '*.h' '*.sh' '*.py' CMakeLists.txt |
 	grep -v '^tests/lint/tree.sh$' | xargs grep -nwE 'TODO|FIXME|XXX' /dev/null)"
-report "every source file opens with its comment" "$(sources | while read -r f; do
+report "every source file opens with its comment" "$(sources '*.c' '*.h' | while read -r f; do
 	[ "$(head -c 2 "$f")" = '/*' ] || echo "$f"
 done)"
-report "the opening comment names the file" "$(sources | while read -r f; do
+report "the opening comment names the file" "$(sources '*.c' '*.h' | while read -r f; do
 	head -n 2 "$f" | grep -qF "${f##*/} - " || echo "$f"
 done)"
-report "headers are guarded" "$(files '*.h' | xargs grep -LE '^#ifndef [A-Z0-9_]+_H$')"
+report "headers are guarded" "$(sources '*.h' | xargs grep -LE '^#ifndef [A-Z0-9_]+_H$')"
 exit $bad
