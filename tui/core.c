@@ -5,6 +5,7 @@
  */
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/mem.h>
@@ -95,13 +96,28 @@ static int run(const struct cli *c, struct err *e)
 	return rc;
 }
 
+/* The terminal's characters; numbers and messages stay as in C.  Before there are threads.  A locale that is
+ * named but not installed still says UTF-8. */
+static void set_locale(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	const char *v = NULL;
+
+	if (setlocale(LC_CTYPE, ""))
+		return;
+	for (size_t i = 0; i < COUNT(names) && !(v && *v); i++)
+		v = getenv(names[i]);
+	if (v && (strcasestr(v, "utf-8") || strcasestr(v, "utf8")))
+		setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = ERR_INIT;
 	struct cli c;
 	int rc;
 
-	setlocale(LC_CTYPE, ""); /* the terminal's; numbers and messages stay as in C */
+	set_locale();
 	text_init();
 	if (cli_parse(argc, argv, &c, &e) < 0)
 		return cli_fail(&e);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <langinfo.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -137,25 +136,6 @@ static bool light_background(void)
 	return last && (strcmp(last, ";15") == 0 || strcmp(last, ";7") == 0);
 }
 
-/* The locale's characters; one that is named but not installed still says UTF-8. */
-static bool utf8_locale(void)
-{
-	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-
-	if (!setlocale(LC_CTYPE, "")) {
-		for (size_t i = 0; i < COUNT(names); i++) {
-			const char *v = getenv(names[i]);
-
-			if (v && *v) {
-				if (strcasestr(v, "utf-8") || strcasestr(v, "utf8"))
-					setlocale(LC_CTYPE, "C.UTF-8");
-				break;
-			}
-		}
-	}
-	return strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
 static void add_keys(struct input_reader *r)
 {
 	static const struct {
@@ -229,7 +209,7 @@ struct screen *screen_open(bool mouse, struct err *e)
 			"the console needs a terminal on standard input and output; `berth ps` "
 			"prints the containers once, without one"));
 	s = xcalloc(1, sizeof *s);
-	s->utf8 = utf8_locale();
+	s->utf8 = strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	entry = choose_entry(s, buf);
 	if (!entry) {
 		err_set(e, ERR_FAILED,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +101,17 @@ int node_int(const struct config *c, const struct node *n, int64_t min, int64_t 
 	return 0;
 }
 
+static locale_t c_locale;
+
+static void make_locale(void)
+{
+	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
 /* A decimal number at the start of `s`, in no locale but C; *end behind it, or at s for none. */
 static double decimal(const char *s, const char **end)
 {
-	static locale_t c_locale;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *p = s + (*s == '-');
 	size_t whole = strspn(p, "0123456789"), part = 0, power;
 	char buf[64];
@@ -125,8 +133,7 @@ static double decimal(const char *s, const char **end)
 		return 0;
 	memcpy(buf, s, (size_t)(p - s));
 	buf[p - s] = '\0';
-	if (!c_locale)
-		c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	pthread_once(&once, make_locale);
 	*end = p;
 	return strtod_l(buf, NULL, c_locale);
 }

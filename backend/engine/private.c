@@ -275,7 +275,7 @@ static void exec_dockerd(const char *dockerd, const struct places *p,
 	setenv("PATH", env, 1);
 	if (chdir("/") == 0)
 		execv(dockerd, (char **)argv);
-	dprintf(2, "cannot run %s: %s\n", dockerd, strerror(errno));
+	dprintf(2, "cannot run %s: %m\n", dockerd);
 	_exit(127);
 }
 

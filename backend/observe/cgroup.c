@@ -225,7 +225,7 @@ static int proc_cgroup(
 		return err_set(e, ERR_NOT_FOUND, "The container has no process.");
 	if (read_file(path, out) < 0)
 		return err_set(e, errno == ENOENT || errno == ESRCH ? ERR_NOT_FOUND : ERR_SYS,
-			"Cannot read %s: %s.", path, strerror(errno));
+			"Cannot read %s: %s.", path, strerrordesc_np(errno));
 	if (memchr(out->s, '\0', out->len) || !strstr(out->s, id))
 		return err_set(e, ERR_NOT_FOUND,
 			"Process %d of this machine is not in container %.12s.", (int)pid, id);

@@ -110,7 +110,7 @@ static void *labour(void *ctx)
 	if (fd < 0 || (status && status != want)) {
 		pthread_mutex_lock(&s->lock);
 		err_set(&s->err, ERR_FAILED, "the peer got %d from %s: %.200s", status, r->socket,
-			status > 0 ? body : strerror(errno));
+			status > 0 ? body : strerrordesc_np(errno));
 		pthread_mutex_unlock(&s->lock);
 	}
 	if (fd >= 0)

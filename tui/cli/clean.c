@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,12 @@ struct work {
 	bool json;
 };
 
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted; /* set by the handler, read by the workers */
 
 static void on_signal(int sig)
 {
 	(void)sig;
-	interrupted = 1;
+	interrupted = true;
 }
 
 static bool asked_to_stop(void *ctx)
@@ -118,13 +119,13 @@ static struct clean_plan *read_plan(const char *path, struct arena *mem, struct 
 	ssize_t n;
 
 	if (fd < 0)
-		return err_null(err_set(
-			e, ERR_USAGE, "The plan %s cannot be read: %s.", path, strerror(errno)));
+		return err_null(err_set(e, ERR_USAGE, "The plan %s cannot be read: %s.", path,
+			strerrordesc_np(errno)));
 	while ((n = read(fd, piece, sizeof piece)) > 0 && text.len <= CLEAN_JSON_MAX)
 		str_add(&text, piece, (size_t)n);
 	if (n < 0)
-		return err_null(err_set(
-			e, ERR_USAGE, "The plan %s cannot be read: %s.", path, strerror(errno)));
+		return err_null(err_set(e, ERR_USAGE, "The plan %s cannot be read: %s.", path,
+			strerrordesc_np(errno)));
 	return clean_plan_parse(text.s, text.len, mem, e);
 }
 

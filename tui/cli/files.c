@@ -206,13 +206,6 @@ static void on_signal(int sig)
 	files_cancel(running);
 }
 
-static const char *user_name(void)
-{
-	const char *name = getenv("USER");
-
-	return name ? name : "";
-}
-
 /* What the log says of one call: the root, the operands, and for a batch the hash over them. */
 static void describe(const struct cli *c, enum deed deed, char *cwd, struct key_value *kv,
 	struct str *operands, struct audit_record *r)
@@ -247,7 +240,7 @@ static void write_reading(struct recorder *by, void *ctx)
 static int run_verb(struct files_cli *x, size_t i, const char *program, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_signal};
-	struct files_options o = {.program = program, .owner = user_name(), .shown = shown};
+	struct files_options o = {.program = program, .owner = getenv("USER"), .shown = shown};
 	struct settings s;
 	int rc;
 

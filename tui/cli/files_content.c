@@ -393,7 +393,8 @@ static bool left_out(uint64_t gave_up, uint64_t errors, int why)
 			gave_up);
 	if (errors)
 		fprintf(stderr, "berth: %s files or directories could not be read%s%s.\n",
-			format_count(files, errors), why ? ": " : "", why ? strerror(why) : "");
+			format_count(files, errors), why ? ": " : "",
+			why ? strerrordesc_np(why) : "");
 	return gave_up || errors;
 }
 

@@ -347,7 +347,7 @@ static void bench_file(struct view *v, const char *path)
 	struct bench *s = v->state;
 
 	if (access(path, R_OK) < 0) {
-		app_say(v->app, ROLE_WARN, "%s cannot be read: %s.", path, strerror(errno));
+		app_say(v->app, ROLE_WARN, "%s cannot be read: %s.", path, strerrordesc_np(errno));
 		return;
 	}
 	if (!add_own(s, path)) {

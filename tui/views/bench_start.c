@@ -57,12 +57,31 @@ static void sweep(const char *dir)
 		closedir(d);
 }
 
+/* Our environment and the engine; setenv would change what the backend's thread reads meanwhile.
+ * The caller frees the array and, unless it is NULL, *ret_told. */
+static char **environment_with(const char *engine, char **ret_told)
+{
+	size_t n = 0;
+	char **env;
+
+	while (environ[n])
+		n++;
+	env = xcalloc(n + 2, sizeof *env);
+	memcpy(env, environ, n * sizeof *env);
+	*ret_told = NULL;
+	if (engine && !getenv("BERTH_BENCH_ENGINE"))
+		env[n] = *ret_told = xasprintf("BERTH_BENCH_ENGINE=%s", engine);
+	return env;
+}
+
 int bench_start(struct bench_process *p, const char *const *words, size_t n, const char *engine,
 	struct err *e)
 {
 	const char *argv[BENCH_WORDS_MAX + 6] = {
 		"berth-bench", "bench", "run", "--follow", p->live};
 	char dir[PATH_MAX - 64], path[PATH_MAX];
+	AUTO_FREE char *told = NULL;
+	AUTO_FREE char **env = environment_with(engine, &told);
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none, all;
@@ -76,8 +95,6 @@ int bench_start(struct bench_process *p, const char *const *words, size_t n, con
 	snprintf(p->says, sizeof p->says, "%s/%d.says", dir, (int)getpid());
 	for (size_t i = 0; i < n && i < BENCH_WORDS_MAX; i++)
 		argv[5 + i] = words[i];
-	if (engine && !getenv("BERTH_BENCH_ENGINE"))
-		setenv("BERTH_BENCH_ENGINE", engine, 1);
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
@@ -92,7 +109,7 @@ int bench_start(struct bench_process *p, const char *const *words, size_t n, con
 	posix_spawnattr_setpgroup(&attr, 0);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setsigdefault(&attr, &all);
-	rc = posix_spawn(&p->pid, path, &actions, &attr, (char *const *)argv, environ);
+	rc = posix_spawn(&p->pid, path, &actions, &attr, (char *const *)argv, env);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
 	if (rc == 0)

@@ -53,7 +53,7 @@ static int nsupervisors;
 
 static void say(const char *what)
 {
-	fprintf(stderr, "berth-guest: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "berth-guest: %s: %m\n", what);
 }
 
 static bool is_supervisor(pid_t pid)

@@ -1,0 +1,64 @@
+#!/bin/bash
+# threads.sh - nothing is shared between threads by accident: what the object files hold and call.
+#
+# Every variable that can be written and outlives a function, and every use of a function of libc that keeps
+# state of its own, stands in threads.allowed with the sentence that says why two threads never meet there.
+cd "$BUILD" || exit 1
+bad=0
+
+report() {
+	if [ -n "$2" ]; then
+		echo "not ok $1"
+		# shellcheck disable=SC2001 # every line is indented
+		sed 's/^/# /' <<<"$2"
+		bad=1
+	else
+		echo "ok $1"
+	fi
+}
+
+# The objects of what is installed: rooms and programs, not the tests and not what only bench/ runs.
+objects() {
+	local file source
+	find CMakeFiles -path '*.dir/*' -name '*.c.o' | while read -r file; do
+		source=${file#*.dir/}
+		source=${source%.o}
+		case $source in
+		backend/lane/guest/*) ;; # one thread, below
+		backend/* | tui/*) [ -e "$SRC/$source" ] && echo "$file $source" ;;
+		esac
+	done | sort -u -k 2,2
+}
+
+# FILE NAME of each: variables in sections that are written to, those of one thread apart.  A variable of a
+# function has a number behind its name; the sanitizers add names of their own.
+variables() {
+	objects | while read -r object source; do
+		objdump -t "$object" | awk -v f="$source" 'NF > 4 && $(NF - 2) ~ /^\.(data|bss)(\.[^r].*)?$/ && $NF !~ /^(\.|_*asan_|__sanitizer|__tsan|__odr)/ {
+			sub(/\.[0-9]+$/, "", $NF); sub(/^.*\./, "", $NF); print f, $NF }'
+	done | sort -u
+}
+
+# attributes(7), "MT-Unsafe" or a buffer of its own; readdir is fine on a stream of one's own.
+unsafe='(get|set|end)(pw|gr|sp|host|serv|proto|net|rpc|mnt|ut|usershell|fs)(ent|nam|gid|uid|by[a-z]+|x|line|id|spec|file)?(2|64)?'
+unsafe+='|strtok|localtime|gmtime|ctime|asctime|strerror|strsignal|setenv|unsetenv|putenv|clearenv|setlocale|ttyname|ptsname|getlogin|s?rand|s?random'
+unsafe+='|[dejlmn]rand48|srand48|chdir|fchdir|umask|hcreate|hsearch|hdestroy|getdate|inet_ntoa|ether_ntoa|ether_aton|crypt|l64a|[ef]cvt|getopt|getopt_long'
+unsafe+='|dlerror|tmpnam|tempnam|mktemp|localeconv|mblen|mbtowc|wctomb|mbrlen|mbrtowc|wcrtomb|getpass|lgamma[fl]?|signgam|ftw|system|popen|tzset|readdir_r'
+calls() {
+	objects | while read -r object source; do
+		nm -u "$object" | awk -v f="$source" '{ print f, $NF }'
+	done | grep -E " ($unsafe)\$" | sort -u
+}
+
+allowed=$(grep -v '^#' "$SRC/tests/lint/threads.allowed")
+found=$({ variables; calls; } | sort -u)
+[ -n "$found" ] || { echo "not ok no objects to look at in $BUILD"; exit 1; }
+
+report "what threads could share is known" "$(awk 'NR == FNR { known[$1 " " $2]; next }
+	!(($1 " " $2) in known) { print $1 ": " $2 " is shared by all threads: give each its own, or say in tests/lint/threads.allowed why they never meet" }' \
+	<(echo "$allowed") <(echo "$found"))"
+report "nothing is allowed that is not there" "$(awk 'NR == FNR { there[$1 " " $2]; next }
+	!(($1 " " $2) in there) { print "threads.allowed: " $1 " has no " $2 }' <(echo "$found") <(echo "$allowed"))"
+report "the guest has one thread" "$(find CMakeFiles/berth-guest.dir -name '*.c.o' -exec nm -Au {} + | grep -E ' (pthread|thrd)_create$')"
+report "each is allowed for a reason" "$(awk 'NF < 5 { print "threads.allowed: " $1 " " $2 " lacks its sentence" }' <<<"$allowed")"
+exit $bad
