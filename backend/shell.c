@@ -1,6 +1,10 @@
 /* shell.c - a terminal in a container: bytes both ways, raw, for the person asked for them. */
 #include "core.h"
 
+#include "agents/checked.h"
+#include "agents/own.h"
+#include "agents/tree.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +23,7 @@ struct shell {
 	const char **argv;
 	int columns, rows;
 	const char *engine, *target, *name;
+	struct start start; /* whose mounts were checked; pid 0: a stranger's */
 	struct str command; /* as it is recorded */
 	struct arena mem;
 };
@@ -90,9 +95,51 @@ static void on_end(void *ctx, int exit_code, const struct err *err)
 
 static const struct engine_tty_events events = {on_ready, on_output, on_end};
 
-static int may_open(
-	struct backend *b, const struct command *c, const struct deed_in_hand *d, struct err *e)
+static const char *label_of(const struct row *r, const char *key)
 {
+	for (size_t i = 0; i < r->nlabels; i++)
+		if (!strcmp(r->labels[i].key, key))
+			return r->labels[i].value;
+	return "";
+}
+
+/* As for every other command (agents/target.c). */
+static int mounts_hold(struct shell *sh, const struct row *r, struct err *e)
+{
+	const struct container *c = &r->c;
+	enum mounts_state m = checked_look(c->id, c->pid, &sh->start, e);
+
+	if (m == MOUNTS_CHECKED)
+		return 0;
+	sh->start.pid = 0;
+	if (m != MOUNTS_STRANGER)
+		return -1;
+	if (!tree_is_here(c->pid, c->id) ||
+		!own_proven(sh->engine, c->name, label_of(r, "berth.session"),
+			label_of(r, "berth.proof")))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"What is mounted in %s since its start is not known, so nothing runs in it; bring its "
+		"agent up again.",
+		c->name);
+}
+
+/* A stop of the container unmakes what was made in it, so from here on it is this start or none. */
+static int on_made(void *ctx, struct err *e)
+{
+	const struct shell *sh = ctx;
+
+	if (!sh->start.pid || start_lives(&sh->start))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"%s was started again just now; its mounts have not been looked at since.",
+		sh->name);
+}
+
+static int may_open(
+	struct shell *sh, const struct command *c, const struct deed_in_hand *d, struct err *e)
+{
+	struct backend *b = sh->b;
 	const struct target *t = c->targets;
 	const struct row *r;
 
@@ -104,16 +151,26 @@ static int may_open(
 	if (r->inspected && r->c.state != CONTAINER_RUNNING)
 		return err_set(e, ERR_CONFLICT, "%s is %s: a shell needs a running container.",
 			t->name, container_state_name(r->c.state));
-	if (gate_ask(b, d, e) < 0)
+	if (gate_ask(b, d, e) < 0 || mounts_hold(sh, r, e) < 0)
 		return -1;
 	return backend_may_change(b, "the shell", e);
 }
 
 static void start(struct shell *sh)
 {
+	static const char *const env[] = {"TERM=xterm-256color"};
+	const struct engine_exec_ask ask = {.argv = sh->argv,
+		.env = env,
+		.argc = sh->argc,
+		.envc = 1,
+		.tty = true,
+		.input = true,
+		.columns = sh->columns,
+		.rows = sh->rows,
+		.made = on_made};
+
 	sh->begun_ns = backend_now(sh->b);
-	sh->tty = engine_exec_tty(
-		sh->b->engine, sh->target, sh->argv, sh->argc, sh->columns, sh->rows, &events, sh);
+	sh->tty = engine_exec(sh->b->engine, sh->target, &ask, &events, sh);
 	if (sh->tty && sh->b->paused)
 		engine_tty_pause(sh->tty, true);
 }
@@ -164,7 +221,7 @@ void shell_open(struct backend *b, const struct command *c)
 	struct err e = ERR_INIT;
 	struct key_value param;
 	struct deed_in_hand d = describe(sh, &param);
-	int now = may_open(b, c, &d, &e);
+	int now = may_open(sh, c, &d, &e);
 
 	if (now == 0)
 		now = gate_intent(b, &d, &sh->ticket, on_intent, sh, &e);

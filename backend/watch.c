@@ -13,6 +13,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "agents/checked.h"
 #include "observe/copy.h"
 
 #define NS_PER_MS 1000000LL
@@ -102,6 +103,14 @@ struct inspection {
 	char id[]; /* the row may go while the question is under way */
 };
 
+static enum mounts_state mounts_of(const struct row *r)
+{
+	struct start start;
+
+	return r->c.pid && *r->c.agent ? checked_look(r->c.id, r->c.pid, &start, NULL)
+				       : MOUNTS_STRANGER;
+}
+
 static void on_inspect(void *ctx, const struct engine_container *c, const char *json,
 	size_t json_len, const struct err *err)
 {
@@ -120,6 +129,9 @@ static void on_inspect(void *ctx, const struct engine_container *c, const char *
 	if (!err && r && strcmp(c->id, q->id) == 0) {
 		heard(b);
 		r = model_take_inspection(&b->model, c, backend_now(b));
+		/* Otherwise the roster looks, on a thread of its own. */
+		if (b->once)
+			r->c.mounts = mounts_of(r);
 		stats_row(b, r);
 		logs_row(b, r);
 		detail_row(b, r);

@@ -11,6 +11,7 @@
 
 #include <berth/mem.h>
 
+#include "agents/checked.h"
 #include "agents/own.h"
 #include "engine/json.h"
 #include "lane/lane.h"
@@ -188,6 +189,7 @@ int host_remove(struct agents_host *h, const char *id, struct err *e)
 	if (sync_act(h->engine, ACT_REMOVE, id, true, true, -1, &asked) &&
 		asked.kind != ERR_NOT_FOUND)
 		return err_copy(e, &asked);
+	checked_forget(id);
 	return 0;
 }
 

@@ -20,7 +20,11 @@
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
+#include "agents/checked.h"
+#include "job/layout.h"
+
 #define KEY_LEN 32
+#define SESSIONS_MAX 256
 
 static void hex(const unsigned char *bytes, size_t n, char *out)
 {
@@ -109,26 +113,6 @@ static int session_path(const char *name, char path[PATH_MAX], struct err *e)
 	return 0;
 }
 
-int session_save(const struct session *s, struct err *e)
-{
-	char path[PATH_MAX], tmp[PATH_MAX + 32];
-	AUTO_STR struct str text = STR_INIT;
-	AUTO_CLOSE int fd = -1;
-
-	if (session_path(s->name, path, e))
-		return -1;
-	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n%s\n", s->name, s->id, s->engine,
-		s->session, s->agent, s->spec, s->file, (long long)s->created_ms, s->base);
-	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || fdatasync(fd) ||
-		rename(tmp, path)) {
-		unlink(tmp);
-		return err_sys(e, errno, "cannot write the session record %s", path);
-	}
-	return 0;
-}
-
 static bool take(char **at, char *out, size_t cap)
 {
 	char *end = strchr(*at, '\n');
@@ -162,6 +146,36 @@ static int load(const char *path, struct session *s)
 	return 0;
 }
 
+/* The record of the mounts goes with the container that the file `path` names, unless that is `id`. */
+static void forget_checked(const char *path, const char *id)
+{
+	struct session known;
+
+	if (!load(path, &known) && strcmp(known.id, id) != 0)
+		checked_forget(known.id);
+}
+
+int session_save(const struct session *s, struct err *e)
+{
+	char path[PATH_MAX], tmp[PATH_MAX + 32];
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+
+	if (session_path(s->name, path, e))
+		return -1;
+	forget_checked(path, s->id);
+	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n%s\n", s->name, s->id, s->engine,
+		s->session, s->agent, s->spec, s->file, (long long)s->created_ms, s->base);
+	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || fdatasync(fd) ||
+		rename(tmp, path)) {
+		unlink(tmp);
+		return err_sys(e, errno, "cannot write the session record %s", path);
+	}
+	return 0;
+}
+
 int session_load(const char *name, struct session *ret, struct err *e)
 {
 	char path[PATH_MAX];
@@ -177,8 +191,10 @@ void session_forget(const char *name)
 {
 	char path[PATH_MAX];
 
-	if (!session_path(name, path, NULL))
-		unlink(path);
+	if (session_path(name, path, NULL))
+		return;
+	forget_checked(path, "");
+	unlink(path);
 }
 
 int session_here(const char *name, const char *engine, struct err *e)
@@ -218,6 +234,19 @@ size_t session_all(struct session *out, size_t max)
 	if (d)
 		closedir(d);
 	return n;
+}
+
+bool session_elsewhere(const char *name, const char *agent, const char *id, const char *engine)
+{
+	AUTO_FREE struct session *all = xcalloc(SESSIONS_MAX, sizeof *all);
+	size_t n = session_all(all, SESSIONS_MAX);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(all[i].engine, engine) && *all[i].id && strcmp(all[i].id, id) != 0 &&
+			(!strcmp(all[i].name, name) || !strcmp(all[i].agent, agent) ||
+				!strcmp(all[i].name, agent)))
+			return true;
+	return false;
 }
 
 /* An OFD lock goes with its holder, however that ends. */
@@ -292,19 +321,6 @@ static void first_line(const char *path, char *out, size_t cap)
 	out[strcspn(out, "\n")] = '\0';
 }
 
-/* Start time in clock ticks since boot; 0: no such process. */
-static unsigned long long start_time(long pid)
-{
-	char path[64], text[1024], *at;
-
-	snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-	first_line(path, text, sizeof text);
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 struct owner {
 	char machine[64], boot[64], ns[64];
 	long pid;
@@ -319,7 +335,7 @@ static void here(struct owner *o)
 	first_line("/etc/machine-id", o->machine, sizeof o->machine);
 	first_line("/proc/sys/kernel/random/boot_id", o->boot, sizeof o->boot);
 	o->pid = (long)getpid();
-	o->started = start_time(o->pid);
+	o->started = process_started((int32_t)o->pid);
 }
 
 void own_label(struct str *out)
@@ -354,5 +370,5 @@ bool own_alive(const char *label)
 	/* In another PID namespace of this boot we cannot look it up by number. */
 	if (strcmp(o.ns, now.ns))
 		return true;
-	return o.started && start_time(o.pid) == o.started;
+	return o.started && process_started((int32_t)o.pid) == o.started;
 }

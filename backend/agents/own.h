@@ -44,6 +44,8 @@ void session_forget(const char *name);
 /* Lane, journal, rules and record go by the name alone.  ERR_CONFLICT: they are those of a container on
  * another engine. */
 int session_here(const char *name, const char *engine, struct err *e);
+/* On this engine another container than `id` was brought up under that name, or as that agent. */
+bool session_elsewhere(const char *name, const char *agent, const char *id, const char *engine);
 /* Who brings up or takes down a name holds this (a descriptor; closing it lets go).  ERR_CONFLICT: another
  * does. */
 int session_hold(const char *name, struct err *e);

@@ -439,6 +439,8 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 		return err_copy(e, &why);
 	}
 	run_where(ret, &about);
+	ret->mounts = MOUNTS_CHECKED;
+	ret->whole_tree = true;
 	ooms = oom_kills(g.c.guest, about.id);
 	g.journal = journal_open_for(r, &about);
 	g.buf = xmalloc(CHUNK);

@@ -51,6 +51,7 @@ struct away {
 	uv_poll_t poll;
 	int events, pidfd; /* an epoll instance; the command's main process */
 	char mark[33];
+	bool again; /* its container was started anew under it */
 	bool local, ready, started, not_started, gone, over, input_held, input_over, no_shell;
 	bool deaf[3]; /* nobody takes this stream's output any more */
 	int unwritten,
@@ -165,11 +166,23 @@ static void on_tick(uv_timer_t *timer)
 		ask_state(a);
 }
 
+static int started_again(const struct exec_target *t, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+		"%s was started again just now, and what is mounted in it since has not been looked at; "
+		"once more, or: berth up FILE",
+		t->name);
+}
+
 static void begin(struct away *a)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = -2};
 
 	a->started = a->local_end = true;
+	if (a->target.mounts == MOUNTS_CHECKED && !start_lives(&a->target.start)) {
+		a->again = true;
+		a->why = BY_CANCEL;
+	}
 	if (a->local && tree_is_here(a->pid, a->target.id))
 		a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
 	/* Gone already, or not ours to see: then the engine is asked. */
@@ -230,6 +243,17 @@ static void on_ready(void *ctx)
 	a->start_ns = clock_mono_ns();
 	engine_tty_pause(a->exec, true);
 	ask_state(a);
+}
+
+/* A stop of the container unmakes what was made in it, so from here on it is this start or none. */
+static int on_made(void *ctx, struct err *e)
+{
+	struct away *a = ctx;
+
+	if (a->target.mounts != MOUNTS_CHECKED || start_lives(&a->target.start))
+		return 0;
+	a->out->mounts = MOUNTS_UNKNOWN;
+	return started_again(&a->target, e);
 }
 
 static void on_end(void *ctx, int exit_code, const struct err *err)
@@ -342,6 +366,7 @@ static void on_events(uv_poll_t *poll, int status, int what)
 /* -- ending the tree ----------------------------------------------------------------------------- */
 
 struct script { /* the one that looks from inside */
+	const struct exec_target *target;
 	bool over;
 	int exit_code;
 };
@@ -357,6 +382,15 @@ static void script_frame(void *ctx, int stream, const char *bytes, size_t n)
 	(void)stream;
 	(void)bytes;
 	(void)n;
+}
+
+static int script_made(void *ctx, struct err *e)
+{
+	const struct script *s = ctx;
+
+	return s->target->mounts != MOUNTS_CHECKED || start_lives(&s->target->start)
+		? 0
+		: started_again(s->target, e);
 }
 
 static void script_end(void *ctx, int exit_code, const struct err *err)
@@ -376,8 +410,9 @@ static int kill_inside(struct away *a)
 				   "kill -9 ${d#/proc/} 2>/dev/null && f=1; done; exit $f";
 	static const struct engine_tty_events events = {script_ready, NULL, script_end};
 	const char *argv[] = {"sh", "-c", text, "sh", a->mark};
-	const struct engine_exec_ask ask = {.argv = argv, .argc = 5, .frame = script_frame};
-	struct script s = {0};
+	const struct engine_exec_ask ask = {
+		.argv = argv, .argc = 5, .frame = script_frame, .made = script_made};
+	struct script s = {.target = &a->target};
 
 	engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &events, &s);
 	while (!s.over)
@@ -484,7 +519,8 @@ static void start(struct away *a)
 		.input = r->in >= 0,
 		.columns = r->columns,
 		.rows = r->rows,
-		.frame = on_frame};
+		.frame = on_frame,
+		.made = on_made};
 
 	for (size_t i = 0; i < r->envc; i++)
 		env[i] = r->env[i];
@@ -530,7 +566,12 @@ static void judge(struct away *a)
 
 	out->duration_ms = (double)(a->end_ns - a->start_ns) / 1e6;
 	out->code = a->exit_code;
-	if (a->why == BY_TIMEOUT) {
+	if (a->again) {
+		out->ended = ENDED_REFUSED;
+		out->mounts = MOUNTS_UNKNOWN;
+		out->exit_code = 125;
+		started_again(&a->target, &out->err);
+	} else if (a->why == BY_TIMEOUT) {
 		out->ended = ENDED_TIMEOUT;
 		out->exit_code = 124;
 	} else if (a->why == BY_CANCEL) {
@@ -619,6 +660,8 @@ int agents_run_engine(const struct run_request *r, struct run_result *ret, struc
 		tear_down(&a);
 	if (result)
 		ret->err = why;
+	if (result && ret->mounts == MOUNTS_UNKNOWN)
+		ret->ended = ENDED_REFUSED;
 	journal_end(a.journal, ret);
 	target_release(&a.target);
 	return result ? err_copy(e, &why) : 0;

@@ -7,6 +7,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "agents/own.h"
 #include "agents/rulebook.h"
 #include "agents/run.h"
 #include "agents/tree.h"
@@ -106,6 +107,34 @@ static int running(const struct exec_target *t, const cJSON *root, struct err *e
 	return 0;
 }
 
+/* A container of ours runs nothing in mounts that nobody has looked at since it was started; nor does another
+ * one that took its name, or calls itself its agent. */
+static int mounts_hold(struct exec_target *t, const char *asked, const struct engine_info *info,
+	const cJSON *root, struct err *e)
+{
+	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
+
+	t->mounts = checked_look(t->id, t->pid, &t->start, e);
+	if (t->mounts == MOUNTS_CHECKED)
+		return 0;
+	if (t->mounts != MOUNTS_STRANGER)
+		return -1;
+	if (session_elsewhere(t->name, asked, t->id, info->id))
+		return err_set(e, ERR_REFUSED,
+			"%s is not the container that was brought up as %s, so nothing runs in it; remove "
+			"or rename it, then: berth up FILE",
+			t->name, asked);
+	if (!t->local ||
+		!own_proven(info->id, t->name, ejson_string(labels, "berth.session"),
+			ejson_string(labels, "berth.proof")))
+		return 0;
+	t->mounts = MOUNTS_UNKNOWN;
+	return err_set(e, ERR_REFUSED,
+		"what is mounted in %s since its start is not known, so nothing runs in it; make it anew: "
+		"berth up FILE",
+		t->name);
+}
+
 static void where(const struct exec_target *t, const cJSON *root, const struct engine_info *info,
 	struct run_result *ret)
 {
@@ -154,6 +183,12 @@ int target_find(
 	}
 	if (running(t, root, e))
 		return -1;
+	if (mounts_hold(t, r->agent, &info, root, e)) {
+		ret->mounts = t->mounts;
+		ret->ended = ENDED_REFUSED;
+		return -1;
+	}
+	ret->mounts = t->mounts;
 	t->lane = (r->host || r->context) && r->fall_back && !lane_find(t->name, &about, NULL) &&
 		!strcmp(about.id, t->id);
 	return 0;

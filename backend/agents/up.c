@@ -15,6 +15,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "agents/checked.h"
 #include "agents/enforce.h"
 #include "agents/home.h"
 #include "agents/host.h"
@@ -92,6 +93,14 @@ static int make_journal(struct bringing *b, struct err *e)
 		b->spec.name, b->h->journal_commands, b->h->journal_bytes, secret, b->secrets.n, e);
 }
 
+/* What was found mounted holds for this init. */
+static int keep_checked(struct bringing *b, const char *id, pid_t init, struct err *e)
+{
+	const struct checked_of of = {id, b->spec.name, b->team->path, b->spec.net_rate};
+
+	return checked_save(&of, init, &b->spec.mounts, e);
+}
+
 /* Lane and journal of the container `id`, which runs. */
 static int hand_over(struct bringing *b, const char *id, struct err *e)
 {
@@ -105,7 +114,9 @@ static int hand_over(struct bringing *b, const char *id, struct err *e)
 	if (make_journal(b, e))
 		return -1;
 	b->offered = false; /* the hand-over closes it */
-	return ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e);
+	if (ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e))
+		return -1;
+	return keep_checked(b, id, b->offer.guest, e);
 }
 
 /* A container that was started again, by hand or by the engine, has lost lane and secrets, and nothing
@@ -193,6 +204,9 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 			return -1;
 		ret->was_up = host_lane_works(b->spec.name, x.id);
 		ret->offered_again = !ret->was_up && offer_again(b, &x);
+		/* A lane that answers was handed over after the comparison. */
+		if (ret->was_up && !checked_known(x.id) && keep_checked(b, x.id, x.pid, e))
+			return -1;
 		if (ret->was_up || ret->offered_again) {
 			snprintf(ret->id, sizeof ret->id, "%s", x.id);
 			return remember_again(b, &x, e) ? -1 : 1;

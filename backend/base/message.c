@@ -69,6 +69,11 @@ const char *container_state_name(enum container_state s)
 	return word(words, COUNT(words), s);
 }
 
+const char *mounts_state_name(enum mounts_state m)
+{
+	return m == MOUNTS_CHECKED ? "checked" : m == MOUNTS_CHANGED ? "changed" : "not checked";
+}
+
 const char *health_name(enum health h)
 {
 	static const char *const words[] = {"", "starting", "healthy", "unhealthy"};

@@ -135,16 +135,14 @@ typedef void (*engine_log_fn)(void *ctx, const struct log_line *lines, size_t n)
 struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow, int tail,
 	int64_t since_wall_ns, engine_log_fn fn, engine_done_fn end, void *ctx);
 
-/* exec with a terminal over a hijacked connection. */
+/* exec over a hijacked connection. */
 struct engine_tty;
 struct engine_tty_events {
 	void (*ready)(void *ctx);
 	void (*output)(void *ctx, const char *bytes, size_t n);
 	void (*end)(void *ctx, int exit_code, const struct err *err); /* exactly once */
 };
-struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char *const *argv,
-	size_t argc, int columns, int rows, const struct engine_tty_events *ev, void *ctx);
-/* The same with all there is to choose.  Without a terminal `frame`, not `output`, gets the output,
+/* Without a terminal `frame`, not `output`, gets the output,
  * there is input only when asked for, and the end of the stream may come long before the command's:
  * its exit code is asked for until it has one. */
 struct engine_exec_ask {
@@ -154,6 +152,9 @@ struct engine_exec_ask {
 	bool tty, input;
 	int columns, rows;
 	void (*frame)(void *ctx, int stream, const char *bytes, size_t n); /* 1 or 2 */
+	/* The engine has made it, for the container as it runs now (a stop unmakes it), and has not started it:
+	 * the last moment to refuse, with -1.  Or NULL. */
+	int (*made)(void *ctx, struct err *e);
 };
 struct engine_tty *engine_exec(struct engine *en, const char *id, const struct engine_exec_ask *ask,
 	const struct engine_tty_events *ev, void *ctx);

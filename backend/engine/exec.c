@@ -37,6 +37,7 @@ struct engine_tty {
 	bool open, closing, resized, paused, tty, finish;
 	struct demux demux; /* without a terminal */
 	demux_fn frame;
+	int (*made)(void *ctx, struct err *e);
 	bool no_frames; /* what came is the engine's complaint, as it is */
 	int columns, rows, resize_tries, exit_tries;
 };
@@ -308,6 +309,10 @@ static void create_reply(struct engine_call *c, const struct http_reply *r)
 		tty_end(t, -1, &e);
 		return;
 	}
+	if (t->made && t->made(t->ctx, &e)) {
+		tty_end(t, -1, &e);
+		return;
+	}
 	t->exec_id = xstrdup(ejson_string(root, "Id"));
 	str_addf(&target, "/v1.%d/exec/", t->en->minor);
 	url_escape(&target, t->exec_id);
@@ -365,6 +370,7 @@ struct engine_tty *engine_exec(struct engine *en, const char *id, const struct e
 	t->ctx = ctx;
 	t->tty = ask->tty;
 	t->frame = ask->frame;
+	t->made = ask->made;
 	t->columns = ask->columns;
 	t->rows = ask->rows;
 	t->container = xstrdup(id);
@@ -378,22 +384,6 @@ struct engine_tty *engine_exec(struct engine *en, const char *id, const struct e
 	en->ttys = t;
 	t->create = tty_call(t, &create_ops);
 	return t;
-}
-
-struct engine_tty *engine_exec_tty(struct engine *en, const char *id, const char *const *argv,
-	size_t argc, int columns, int rows, const struct engine_tty_events *ev, void *ctx)
-{
-	static const char *const env[] = {"TERM=xterm-256color"};
-	const struct engine_exec_ask ask = {.argv = argv,
-		.env = env,
-		.argc = argc,
-		.envc = 1,
-		.tty = true,
-		.input = true,
-		.columns = columns,
-		.rows = rows};
-
-	return engine_exec(en, id, &ask, ev, ctx);
 }
 
 const char *engine_tty_exec_id(const struct engine_tty *t)

@@ -13,6 +13,7 @@
 
 #include "err.h"
 #include "policy.h"
+#include "snapshot.h"
 #include "team.h"
 
 struct agents_host;
@@ -136,6 +137,9 @@ struct run_result {
 	double duration_ms, user_ms, system_ms;
 	uint64_t max_rss_bytes, out_bytes, error_bytes, dropped_bytes;
 	bool left_behind; /* processes of it could not be ended */
+	bool whole_tree;  /* nothing that it started could have been missed */
+	/* Of the container that it was meant for; MOUNTS_STRANGER also where the engine is not here. */
+	enum mounts_state mounts;
 	/* Where it ran: the container's full id and name, its agent, engine and session; "" when not
 	 * known. */
 	char id[65], name[64], agent[64], engine[128], session[64];

@@ -60,6 +60,15 @@ const char *container_state_name(enum container_state s); /* "running" ... the e
 enum health { HEALTH_NONE, HEALTH_STARTING, HEALTH_HEALTHY, HEALTH_UNHEALTHY };
 const char *health_name(enum health h); /* "" for NONE */
 
+/* Whether what is mounted in a container of berth's is what was checked, since its present start. */
+enum mounts_state {
+	MOUNTS_STRANGER, /* berth here did not make it, or it does not run */
+	MOUNTS_CHECKED,
+	MOUNTS_CHANGED, /* started again by somebody else, and something else is mounted: nothing runs in it */
+	MOUNTS_UNKNOWN, /* likewise, but they cannot be read back from here */
+};
+const char *mounts_state_name(enum mounts_state m); /* "checked", "changed", else "not checked" */
+
 /* What can be done to a container by hand. */
 enum act {
 	ACT_NONE,
@@ -106,6 +115,7 @@ struct container {
 	const char *compose_project, *compose_service; /* "" when absent */
 	enum container_state state;
 	enum health health;
+	enum mounts_state mounts;
 	int exit_code; /* meaningful for exited and dead */
 	bool oom_killed;
 	int64_t created_wall_ms, started_wall_ms, finished_wall_ms;
@@ -163,8 +173,10 @@ struct agent {
 	const char *image; /* asked for; the container's own where no definition is known */
 	const char *workspace;
 	enum agent_state state;
-	bool defined;                      /* stands in `file` as that is now */
-	bool lane;                         /* commands take the fast lane, not the engine's exec */
+	bool defined; /* stands in `file` as that is now */
+	bool lane;    /* commands take the fast lane, not the engine's exec */
+	enum mounts_state mounts;
+	const char *mounts_problem; /* the sentence that refuses to run anything in it, or NULL */
 	const struct container *container; /* NULL: none */
 	enum agent_act pending;            /* an act of ours is under way */
 	const char *problem;               /* the sentence of the last act that failed, or NULL */

@@ -659,12 +659,25 @@ static void on_tty_end(void *ctx, int exit_code, const struct err *err)
 
 static const struct engine_tty_events tty_events = {on_ready, on_output, on_tty_end};
 
+static struct engine_tty *open_terminal(struct engine *on, const char *id, const char *const *argv,
+	size_t argc, int columns, int rows)
+{
+	const struct engine_exec_ask ask = {.argv = argv,
+		.argc = argc,
+		.tty = true,
+		.input = true,
+		.columns = columns,
+		.rows = rows};
+
+	return engine_exec(on, id, &ask, &tty_events, NULL);
+}
+
 static struct engine_tty *tty_open(const char *const *argv, size_t argc)
 {
 	str_release(&tty.out);
 	memset(&tty, 0, sizeof tty);
 	str_init(&tty.out);
-	return engine_exec_tty(en, made, argv, argc, 91, 33, &tty_events, NULL);
+	return open_terminal(en, made, argv, argc, 91, 33);
 }
 
 static void tty_until(const char *text)
@@ -938,7 +951,7 @@ static void test_close(void **state)
 		engine_logs(en, made, false, true, -1, 0, ignore_log, done, NULL);
 		engine_events(en, 0, NULL, on_event, done, NULL);
 		if (i % 4 == 0)
-			engine_exec_tty(en, made, sh, 1, 80, 24, &tty_events, NULL);
+			open_terminal(en, made, sh, 1, 80, 24);
 		if (i == 10)
 			until(&tty.ready, 1);
 	}

@@ -163,6 +163,8 @@ void command_json(struct jsonw *j, const struct command_io *io, const struct run
 	else
 		jsonw_null(j, "signal");
 	jsonw_text(j, "path", r->path == RUN_LANE ? "lane" : "engine");
+	jsonw_text(j, "mounts", mounts_state_name(r->mounts));
+	jsonw_text(j, "tree", r->whole_tree ? "whole" : "best effort");
 	jsonw_number(j, "duration_ms", r->duration_ms, 3);
 	/* The engine does not say what a command used. */
 	if (r->path == RUN_ENGINE) {

@@ -489,7 +489,10 @@ const struct cli_command cli_commands[] = {
 		"everything it started.  Its rules are those the agent was brought up with, or with "
 		"-c FILE that file's.  A container that has no lane (somebody else's, or one on "
 		"another machine, by its name or id) is reached through the engine: --json says "
-		"which way it went.",
+		"which way it went.  An agent's container that was started again by somebody else "
+		"(docker restart, a restart policy) runs nothing until its mounts have been compared "
+		"with the checked ones, which takes root on the engine's machine, or `berth up` has "
+		"looked at it: 125.",
 		exec_options, NULL, 2, -1, NULL},
 	{"tool", "", NULL, "list and run the tools of a team file (berth -c FILE tool ...)", NULL,
 		NULL, tool_verbs, 0, 0, NULL},

@@ -55,6 +55,8 @@ static void cell_state(char *buf, const struct container *c, const struct snapsh
 	if (ended(c))
 		snprintf(buf, CELL_MAX, "%s %d%s", container_state_name(c->state), c->exit_code,
 			c->oom_killed ? " OOM" : "");
+	else if (c->mounts == MOUNTS_CHANGED || c->mounts == MOUNTS_UNKNOWN)
+		snprintf(buf, CELL_MAX, "mounts %s", mounts_state_name(c->mounts));
 	else if (c->health != HEALTH_NONE)
 		snprintf(buf, CELL_MAX, "%s, %s", container_state_name(c->state),
 			health_name(c->health));
@@ -332,6 +334,7 @@ static void json_container(struct jsonw *j, const struct container *c, const str
 	json_or_null(j, "compose_service", c->compose_service);
 	jsonw_text(j, "state", container_state_name(c->state));
 	json_or_null(j, "health", health_name(c->health));
+	json_or_null(j, "mounts", c->mounts ? mounts_state_name(c->mounts) : NULL);
 	if (ended(c))
 		jsonw_int(j, "exit_code", c->exit_code);
 	else

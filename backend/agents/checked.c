@@ -1,0 +1,397 @@
+/* checked.c - keeping what was compared, and comparing again. */
+#include "agents/checked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <berth/arena.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/str.h>
+
+#include "agents/rate.h"
+#include "agents/tree.h"
+#include "job/layout.h"
+#include "lane/peer.h"
+
+#define RECORD_MAX ((size_t)1 << 20)
+#define MOUNTINFO_MAX ((size_t)256 << 10)
+
+struct checked_mount {
+	uint64_t dev, ino;
+	const char *target,
+		*where; /* where: device and path as the kernel shows them, "" not known */
+};
+
+struct checked {
+	char *text; /* what the strings below are in */
+	const char *name, *file;
+	struct start start;
+	uint64_t rate;
+	size_t nlines; /* mounts of the container in all, the engine's own too; 0: not known */
+	size_t n, cap;
+	struct checked_mount *mount;
+};
+
+int start_read(pid_t pid, struct start *ret)
+{
+	*ret = (struct start){.pid = pid, .since = pid > 0 ? process_started(pid) : 0};
+	text_file("/proc/sys/kernel/random/boot_id", ret->boot, sizeof ret->boot);
+	ret->boot[strcspn(ret->boot, "\n")] = '\0';
+	return ret->since ? 0 : -1;
+}
+
+bool start_lives(const struct start *s)
+{
+	return s->pid > 0 && process_started(s->pid) == s->since;
+}
+
+static bool same_start(const struct start *a, const struct start *b)
+{
+	return a->pid == b->pid && a->since == b->since && !strcmp(a->boot, b->boot);
+}
+
+/* -- the file ------------------------------------------------------------------------------------ */
+
+static int record_path(const char *id, char path[PATH_MAX], struct err *e)
+{
+	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
+
+	if (strlen(id) != 64 || strspn(id, "0123456789abcdef") != 64)
+		return err_set(e, ERR_USAGE, "`%.80s` is no container's full id", id);
+	if (state_dir(dir, sizeof dir, e) || runtime_subdir(sub, sizeof sub, dir, "checked", e))
+		return -1;
+	snprintf(path, PATH_MAX, "%s/%s", sub, id);
+	return 0;
+}
+
+/* A target may hold a newline, never a NUL. */
+static int write_record(const char *id, const struct checked *c, struct err *e)
+{
+	char path[PATH_MAX], tmp[PATH_MAX + 32];
+	AUTO_STR struct str s = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+
+	if (record_path(id, path, e))
+		return -1;
+	str_add(&s, c->name, strlen(c->name) + 1);
+	str_add(&s, c->file, strlen(c->file) + 1);
+	str_addf(&s, "%d %" PRIu64 " %s %" PRIu64 " %zu %zu", (int)c->start.pid, c->start.since,
+		c->start.boot, c->rate, c->nlines, c->n);
+	str_addc(&s, '\0');
+	for (size_t i = 0; i < c->n; i++) {
+		str_addf(&s, "%" PRIu64 " %" PRIu64, c->mount[i].dev, c->mount[i].ino);
+		str_addc(&s, '\0');
+		str_add(&s, c->mount[i].target, strlen(c->mount[i].target) + 1);
+		str_add(&s, c->mount[i].where, strlen(c->mount[i].where) + 1);
+	}
+	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)gettid());
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || write(fd, s.s, s.len) != (ssize_t)s.len || rename(tmp, path)) {
+		unlink(tmp);
+		return err_sys(e, errno, "cannot write the record of the mounts %s", path);
+	}
+	return 0;
+}
+
+static const char *next_text(char **at, const char *end)
+{
+	char *start = *at, *nul = start < end ? memchr(start, '\0', (size_t)(end - start)) : NULL;
+
+	if (!nul)
+		return NULL;
+	*at = nul + 1;
+	return start;
+}
+
+static int parse_record(struct checked *c, size_t len)
+{
+	char *at = c->text;
+	const char *end = at + len, *numbers;
+	size_t n;
+	int pid;
+
+	if (!(c->name = next_text(&at, end)) || !(c->file = next_text(&at, end)) ||
+		!(numbers = next_text(&at, end)) ||
+		sscanf(numbers, "%d %" SCNu64 " %39s %" SCNu64 " %zu %zu", &pid, &c->start.since,
+			c->start.boot, &c->rate, &c->nlines, &n) != 6)
+		return -1;
+	c->start.pid = pid;
+	while ((numbers = next_text(&at, end))) {
+		struct checked_mount m;
+
+		if (sscanf(numbers, "%" SCNu64 " %" SCNu64, &m.dev, &m.ino) != 2 ||
+			!(m.target = next_text(&at, end)) || !(m.where = next_text(&at, end)))
+			return -1;
+		c->mount = mem_grow(c->mount, &c->cap, c->n + 1, sizeof *c->mount);
+		c->mount[c->n++] = m;
+	}
+	return at == end && c->n == n ? 0 : -1;
+}
+
+static void checked_release(struct checked *c)
+{
+	free(c->text);
+	free(c->mount);
+	*c = (struct checked){0};
+}
+
+/* 1 read, 0 there is none, -1 there is one that cannot be read. */
+static int read_record(const char *id, struct checked *c)
+{
+	char path[PATH_MAX];
+	AUTO_CLOSE int fd = -1;
+	struct stat st;
+
+	*c = (struct checked){.name = "", .file = ""};
+	if (record_path(id, path, NULL))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	if (fstat(fd, &st) || st.st_size <= 0 || (size_t)st.st_size > RECORD_MAX)
+		return -1;
+	c->text = xmalloc((size_t)st.st_size);
+	if (read(fd, c->text, (size_t)st.st_size) == st.st_size &&
+		!parse_record(c, (size_t)st.st_size))
+		return 1;
+	checked_release(c);
+	c->name = c->file = "";
+	return -1;
+}
+
+void checked_forget(const char *id)
+{
+	char path[PATH_MAX];
+
+	if (!record_path(id, path, NULL))
+		unlink(path);
+}
+
+bool checked_known(const char *id)
+{
+	char path[PATH_MAX];
+
+	return !record_path(id, path, NULL) && !access(path, F_OK);
+}
+
+/* -- what is mounted ----------------------------------------------------------------------------- */
+
+/* In mountinfo a blank, tab, newline or backslash is three octal digits. */
+static void decode_octal(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++)
+		if (*s == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+			s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	*to = '\0';
+}
+
+struct mount_view { /* of one start, from /proc/PID */
+	int root;   /* -1: not ours to see */
+	char *table, **line;
+	size_t nlines, cap;
+};
+
+static void view_release(struct mount_view *v)
+{
+	cleanup_close(&v->root);
+	free(v->table);
+	free(v->line);
+}
+
+static int view_read(pid_t pid, struct mount_view *v)
+{
+	char path[64], *save = NULL;
+
+	*v = (struct mount_view){.root = -1, .table = xmalloc(MOUNTINFO_MAX)};
+	/* A table that does not fit is one of which not all can be judged. */
+	if (proc_file(pid, "mountinfo", v->table, MOUNTINFO_MAX) || !*v->table ||
+		strlen(v->table) == MOUNTINFO_MAX - 1)
+		return -1;
+	for (char *l = strtok_r(v->table, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+		v->line = mem_grow(v->line, &v->cap, v->nlines + 1, sizeof *v->line);
+		v->line[v->nlines++] = l;
+	}
+	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+	v->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return 0;
+}
+
+/* "8:1 /home/a/sub", the device and the path in it of what is mounted last at `target`; "" nothing is. */
+static void view_where(const struct mount_view *v, const char *target, char *where, size_t cap)
+{
+	*where = '\0';
+	for (size_t i = v->nlines; i-- > 0;) {
+		/* id parent major:minor root target options ... */
+		AUTO_FREE char *line = xstrdup(v->line[i]);
+		char *save = NULL, *field[5] = {strtok_r(line, " ", &save)};
+
+		for (int k = 1; k < 5 && field[k - 1]; k++)
+			field[k] = strtok_r(NULL, " ", &save);
+		if (!field[4])
+			continue;
+		decode_octal(field[4]);
+		if (strcmp(field[4], target) != 0)
+			continue;
+		snprintf(where, cap, "%s %s", field[2], field[3]);
+		return;
+	}
+}
+
+static int open_inside(int root, const char *target)
+{
+	/* A link on the way is the container's: what it leads to is not the mount's place. */
+	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+
+	return (int)syscall(SYS_openat2, root, target, &how, sizeof how);
+}
+
+static enum mounts_state view_compare(const struct mount_view *v, const struct checked_mount *m)
+{
+	AUTO_FREE char *where = xmalloc(2 * PATH_MAX);
+	AUTO_CLOSE int fd = -1;
+	struct stat st;
+
+	view_where(v, m->target, where, 2 * PATH_MAX);
+	if (!*where || (*m->where && v->root < 0 && strcmp(where, m->where) != 0))
+		return *m->where ? MOUNTS_CHANGED : MOUNTS_UNKNOWN;
+	fd = v->root < 0 ? -1 : open_inside(v->root, m->target);
+	if (fd < 0 || fstat(fd, &st))
+		return MOUNTS_UNKNOWN;
+	return st.st_dev == m->dev && st.st_ino == m->ino ? MOUNTS_CHECKED : MOUNTS_CHANGED;
+}
+
+/* -- saving and looking -------------------------------------------------------------------------- */
+
+static int differs(struct err *e, const struct checked *c, const char *what)
+{
+	return err_set(e, ERR_REFUSED,
+		"%s was started again, not by berth, and what is mounted at %.200s is not what was "
+		"checked; nothing runs in it until it is made anew: berth up %s",
+		c->name, what, *c->file ? c->file : "FILE");
+}
+
+static int unknown(struct err *e, const struct checked *c, const char *why)
+{
+	return err_set(e, ERR_REFUSED,
+		"%s was started again, not by berth, and %s; nothing runs in it until it has been looked "
+		"at: berth up %s",
+		*c->name ? c->name : "this container", why, *c->file ? c->file : "FILE");
+}
+
+static enum mounts_state compare_all(const struct checked *c, const struct start *s, struct err *e)
+{
+	enum mounts_state result = MOUNTS_CHECKED, one;
+	struct mount_view v;
+
+	if (view_read(s->pid, &v)) {
+		unknown(e, c, "its mounts cannot be read back");
+		result = MOUNTS_UNKNOWN;
+	}
+	for (size_t i = 0; result == MOUNTS_CHECKED && i < c->n; i++) {
+		one = view_compare(&v, &c->mount[i]);
+		if (one == MOUNTS_CHANGED)
+			differs(e, c, c->mount[i].target);
+		else if (one == MOUNTS_UNKNOWN)
+			unknown(e, c,
+				v.root < 0 ? "only root can read its mounts back"
+					   : "not all of its mounts can be read back");
+		result = one;
+	}
+	/* Something in a place that nobody named. */
+	if (result == MOUNTS_CHECKED && c->nlines && c->nlines != v.nlines) {
+		differs(e, c, "one more place, or one less,");
+		result = MOUNTS_CHANGED;
+	}
+	view_release(&v);
+	return result;
+}
+
+enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, struct err *e)
+{
+	enum mounts_state result = MOUNTS_UNKNOWN;
+	struct checked c;
+	int known = read_record(id, &c);
+
+	if (start_read(pid, ret) && known)
+		unknown(e, &c, "its init cannot be seen from here");
+	else if (known < 0)
+		unknown(e, &c, "the record of its mounts cannot be read");
+	else if (!known)
+		result = MOUNTS_STRANGER;
+	else if (same_start(ret, &c.start))
+		result = MOUNTS_CHECKED;
+	else if (!tree_is_here(pid, id))
+		unknown(e, &c, "its init cannot be seen from here");
+	else if (c.rate && rate_get(pid) <= 0)
+		unknown(e, &c, "has lost the limit of its network rate");
+	else
+		result = compare_all(&c, ret, e);
+	if (result == MOUNTS_CHECKED && !same_start(ret, &c.start)) {
+		struct err why = ERR_INIT;
+
+		c.start = *ret;
+		if (!start_lives(ret)) {
+			unknown(e, &c, "once more meanwhile");
+			result = MOUNTS_UNKNOWN;
+		} else if (write_record(id, &c, &why)) {
+			result = MOUNTS_CHECKED; /* looked at again next time */
+		}
+	}
+	checked_release(&c);
+	return result;
+}
+
+int checked_save(
+	const struct checked_of *of, pid_t pid, const struct mount_list *mounts, struct err *e)
+{
+	struct checked c = {.name = of->name, .file = of->file, .rate = of->rate};
+	AUTO_FREE char *where = xmalloc(2 * PATH_MAX);
+	struct mount_view v;
+	struct err why = ERR_INIT;
+	struct arena mem;
+	int result = 0;
+
+	if (start_read(pid, &c.start) || view_read(pid, &v))
+		return err_set(e, ERR_REFUSED,
+			"the mounts of %s cannot be read back on this machine, so nothing runs in it.",
+			of->name);
+	arena_init(&mem, 1024);
+	c.nlines = v.nlines;
+	c.mount = xcalloc(mounts->n + 1, sizeof *c.mount);
+	for (size_t i = 0; i < mounts->n; i++) {
+		const struct mount *m = &mounts->mount[i];
+
+		if (m->private_ours)
+			continue;
+		view_where(&v, m->target, where, 2 * PATH_MAX);
+		c.mount[c.n] = (struct checked_mount){
+			m->dev, m->ino, m->target, arena_strdup(&mem, where)};
+		/* The guest has told the same; this is seen without it. */
+		if (view_compare(&v, &c.mount[c.n++]) == MOUNTS_CHANGED)
+			result = differs(&why, &c, m->target);
+	}
+	view_release(&v);
+	if (!result)
+		result = write_record(of->id, &c, &why);
+	checked_release(&c);
+	arena_release(&mem);
+	return result ? err_copy(e, &why) : 0;
+}

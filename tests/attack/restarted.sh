@@ -1,0 +1,136 @@
+#!/bin/bash
+# restarted.sh - a mount swapped before a start that is not berth's: nothing runs in it, by any road.
+#
+# An agent that may write the parent of another's path puts a link to the host's secrets in its place; the engine
+# resolves it at the next start.
+export DOCKER_HOST=$BERTH_TEST_ENGINE
+cd "$TMPDIR" && chmod 755 . || exit 1
+bad=0
+agent=rs$$ other=ro$$
+box=berth-$agent
+secrets=$TMPDIR/secrets
+trap '"$BERTH" down team.yaml >/dev/null 2>&1; docker rm -f "rs$$-old" "rs$$-like" "$box" >/dev/null 2>&1
+docker volume rm -f "berth-home-$box" >/dev/null 2>&1' EXIT
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >out 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		sed 's/^/# /' out | head -30
+		bad=1
+	fi
+}
+
+refused() { # berth exec ARGUMENTS...: 125, a sentence that names the remedy, nothing done
+	local got=0
+	"$BERTH" exec "$@" >said 2>&1 || got=$?
+	echo "exit $got"
+	cat said
+	[ $got = 125 ] && grep -q 'berth up' said && unharmed
+}
+
+unharmed() {
+	[ "$(cat "$secrets/authorized_keys")" = ours ]
+}
+
+mkdir -p "$secrets" a/sub ws
+echo ours >"$secrets/authorized_keys"
+chown -R 1000:1000 a ws "$secrets"
+cat >team.yaml <<YAML
+agents:
+  $agent: {image: "box:1", workspace: ./ws, memory: 64m, context_paths: [{path: ./a/sub, permission: write}]}
+YAML
+"$BERTH" up team.yaml >/dev/null || exit 1
+harm=(sh -c "echo key >>$PWD/a/sub/authorized_keys")
+check 'as brought up it runs' "$BERTH" exec "$agent" -- true
+"$BERTH" exec --json "$agent" -- true >document
+check 'and says that its mounts are the checked ones' grep -q '"mounts": "checked"' document
+
+# The same mounts after a start that is not ours: compared there and then.
+docker restart -t 0 "$box" >/dev/null
+"$BERTH" exec --json "$agent" -- true >document
+check 'started again with the same mounts it runs' grep -q '"ended": "exit"' document
+check 'which were compared again' grep -q '"mounts": "checked"' document
+
+swap() {
+	mv a/sub a/sub.real && ln -s "$secrets" a/sub
+}
+swap_back() {
+	rm a/sub && mv a/sub.real a/sub
+}
+
+swap
+docker restart -t 0 "$box" >/dev/null
+check 'a link to the secrets and docker restart' refused "$agent" -- "${harm[@]}"
+check 'again' refused "$agent" -- "${harm[@]}"
+check 'by the name of the container' refused "$box" -- "${harm[@]}"
+check 'with -H' bash -c '! "$0" -H "$DOCKER_HOST" exec "$1" -- "${@:2}" 2>said && grep -q "berth up" said' \
+	"$BERTH" "$agent" "${harm[@]}"
+"$BERTH" exec --json "$agent" -- "${harm[@]}" >document 2>/dev/null
+check 'the document says refused' grep -q '"ended": "refused"' document
+check 'and that the mounts were changed' grep -q '"mounts": "changed"' document
+check 'the schema knows it' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/exec.json" <document
+"$BERTH" ps --json >ps.json
+check 'ps says so' bash -c "grep -A60 '\"name\": \"$box\"' ps.json | grep -q '\"mounts\": \"changed\"'"
+check 'ps fits its schema' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/ps.json" <ps.json
+check 'still nothing runs' refused "$agent" -- "${harm[@]}"
+docker stop -t 0 "$box" >/dev/null
+docker start "$box" >/dev/null
+check 'docker stop and start' refused "$agent" -- "${harm[@]}"
+docker update --restart always "$box" >/dev/null
+kill -9 "$(docker inspect -f '{{.State.Pid}}' "$box")"
+restarted() {
+	[ "$(docker inspect -f '{{.RestartCount}} {{.State.Running}}' "$box")" = '1 true' ]
+}
+. "$SRC/tests/lib/engine.sh"
+check 'a restart by policy' wait_for 20 restarted
+check 'is refused too' refused "$agent" -- "${harm[@]}"
+docker update --restart no "$box" >/dev/null
+docker rename "$box" "rs$$-old"
+check 'renamed' refused "rs$$-old" -- "${harm[@]}"
+docker rename "rs$$-old" "$box"
+docker unpause "$box" >/dev/null 2>&1
+
+# A directory of the same name is not the same directory either.
+swap_back
+mv a/sub a/sub.real && mkdir a/sub && chown 1000:1000 a/sub
+docker restart -t 0 "$box" >/dev/null
+check 'another directory under the name' refused "$agent" -- true
+rmdir a/sub && mv a/sub.real a/sub
+docker restart -t 0 "$box" >/dev/null
+check 'the real one again: it runs' "$BERTH" exec "$agent" -- true
+
+# The engine unmakes what was made in a container when it stops: that is why a look after the making holds.
+made=$(engine_api "$BERTH_TEST_ENGINE_DIR" POST "/containers/$box/exec" -H 'Content-Type: application/json' \
+	-d '{"Cmd":["true"],"AttachStdout":true}' | grep -o '[0-9a-f]\{64\}')
+docker restart -t 0 "$box" >/dev/null
+check 'what was made before a start does not start' bash -c '! curl -sf --unix-socket "$1/docker.sock" -X POST \
+	-H "Content-Type: application/json" -d "{\"Detach\":false}" "http://engine/v1.41/exec/$0/start"' \
+	"${made:?}" "$BERTH_TEST_ENGINE_DIR"
+
+# Another container under the name of ours.
+docker rename "$box" "rs$$-old"
+docker run -d --name "$box" --network none --label "berth.agent=$agent" --label berth.role=agent -v "$secrets:$PWD/a/sub" box:1 \
+	/demo/idle.sh >/dev/null
+docker stop -t 0 "rs$$-old" >/dev/null
+check 'another container under its name' refused "$agent" -- "${harm[@]}"
+check 'also by the name itself' refused "$box" -- "${harm[@]}"
+docker rm -f "$box" >/dev/null
+docker rename "rs$$-old" "$box"
+docker start "$box" >/dev/null
+check 'ours again' "$BERTH" exec "$agent" -- true
+
+# A container that is none of ours is not ours to judge.
+docker run -d --name "rs$$-like" --network none box:1 /demo/idle.sh >/dev/null
+"$BERTH" exec --json "rs$$-like" -- true >document
+check 'a stranger runs, and it says not checked' grep -q '"mounts": "not checked"' document
+check 'up makes it whole' "$BERTH" up team.yaml
+"$BERTH" exec --json "$agent" -- true >document
+check 'with its lane' grep -q '"path": "lane"' document
+swap
+check 'up does not bless a link' bash -c '! "$0" up team.yaml' "$BERTH"
+check 'the secrets are as they were' unharmed
+exit $bad

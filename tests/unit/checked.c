@@ -1,0 +1,156 @@
+/* checked.c - what was found mounted is kept for one start, and holds for no other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+
+#include "agents/checked.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static char top[] = "/tmp/berth-XXXXXX";
+
+static int open_all(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	return setenv("XDG_STATE_HOME", top, 1);
+}
+
+static int close_all(void **state)
+{
+	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
+
+	(void)state;
+	return system(rm);
+}
+
+static enum mounts_state look(pid_t pid, char *why)
+{
+	struct err e = ERR_INIT;
+	struct start s;
+	enum mounts_state m = checked_look(ID, pid, &s, &e);
+
+	strcpy(why, e.msg);
+	return m;
+}
+
+/* This process stands in for an init: /proc is mounted in its sight, as everywhere. */
+static int save(const char *target, ino_t other, struct err *e)
+{
+	const struct checked_of of = {ID, "berth-x", "/srv/team.yaml", 0};
+	struct stat st;
+	struct mount one = {.target = xstrdup(target)};
+	const struct mount_list list = {1, 1, &one};
+	int result;
+
+	assert_int_equal(stat(target, &st), 0);
+	one.dev = st.st_dev;
+	one.ino = st.st_ino + other;
+	result = checked_save(&of, getpid(), &list, e);
+	free(one.target);
+	return result;
+}
+
+static pid_t other_process(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void test_start(void **state)
+{
+	char why[ERR_MSG_MAX];
+	struct start s;
+	pid_t pid;
+
+	(void)state;
+	checked_forget(ID);
+	assert_int_equal(look(getpid(), why), MOUNTS_STRANGER);
+	assert_false(checked_known(ID));
+	assert_int_equal(save("/proc", 0, NULL), 0);
+	assert_true(checked_known(ID));
+	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_string_equal(why, "");
+	/* Another process is another start, and this one is in no such container. */
+	pid = other_process();
+	assert_int_equal(look(pid, why), MOUNTS_UNKNOWN);
+	assert_non_null(strstr(why, "berth up /srv/team.yaml"));
+	assert_int_equal(start_read(pid, &s), 0);
+	assert_true(start_lives(&s));
+	s.since++;
+	assert_false(start_lives(&s));
+	s.since--;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_false(start_lives(&s));
+	/* There is none at all. */
+	assert_int_equal(look(0, why), MOUNTS_UNKNOWN);
+	/* It did not spoil what is known. */
+	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	checked_forget(ID);
+	assert_false(checked_known(ID));
+}
+
+static void test_liar(void **state)
+{
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(save("/proc", 1, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_non_null(strstr(e.msg, "/proc"));
+	assert_false(checked_known(ID));
+}
+
+/* Whatever stands in the file, it is read within its bounds, and what is torn is not trusted. */
+static void test_torn(void **state)
+{
+	AUTO_FREE char *path = xasprintf("%s/berth/checked/" ID, top);
+	char whole[4096], why[ERR_MSG_MAX];
+	struct stat st;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(save("/proc", 0, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	f = fopen(path, "r");
+	assert_int_equal(fread(whole, 1, sizeof whole, f), st.st_size);
+	fclose(f);
+	for (off_t n = 0; n < st.st_size; n++) {
+		assert_int_equal(truncate(path, n), 0);
+		assert_int_equal(look(getpid(), why), MOUNTS_UNKNOWN);
+		f = fopen(path, "w");
+		assert_int_equal(fwrite(whole, 1, (size_t)st.st_size, f), st.st_size);
+		fclose(f);
+	}
+	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	checked_forget(ID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_liar),
+		cmocka_unit_test(test_torn),
+	};
+
+	return cmocka_run_group_tests_name("checked", tests, open_all, close_all);
+}
