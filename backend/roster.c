@@ -150,6 +150,7 @@ static void copy_one(const struct agent *from, struct agent *to, struct arena *a
 	to->base = copy_text(a, from->base);
 	to->image = copy_text(a, from->image);
 	to->workspace = copy_text(a, from->workspace);
+	to->mounts_problem = from->mounts_problem ? arena_strdup(a, from->mounts_problem) : NULL;
 	to->commands = copy_commands(from->commands, from->ncommands, a);
 	to->last = from->last ? copy_commands(from->last, 1, a) : NULL;
 	for (size_t i = 0; i < from->nchecks; i++)
@@ -184,6 +185,8 @@ void roster_copy(struct backend *b, struct snapshot *s, struct arena *a)
 		copy_one(&r->shown.agents[i], &out[i], a);
 		if (*r->shown.ids[i])
 			out[i].container = snapshot_find(s, b->model.engine, r->shown.ids[i]);
+		if (out[i].container)
+			((struct container *)(uintptr_t)out[i].container)->mounts = out[i].mounts;
 		if (t) {
 			out[i].pending = t->pending;
 			out[i].problem = t->problem ? copy_text(a, t->problem) : NULL;

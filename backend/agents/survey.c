@@ -13,6 +13,7 @@
 #include <berth/journal.h>
 #include <berth/mem.h>
 
+#include "agents/checked.h"
 #include "agents/own.h"
 #include "lane/lane.h"
 
@@ -36,6 +37,7 @@ struct known_team {
 /* What a container was found to be, until it is looked at again. */
 struct known_check {
 	char *id; /* of the container */
+	int pid;  /* of its init then */
 	int64_t at_ns, wall_ms;
 	bool failed;
 	struct err why;
@@ -246,6 +248,17 @@ static void take_journal(struct survey *s, struct survey_look *l, struct agent *
 		}
 }
 
+/* Every start is looked at, whoever made it. */
+static void take_mounts(struct survey_look *l, struct agent *a, const struct survey_seen *c)
+{
+	struct err why = ERR_INIT;
+	struct start start;
+
+	a->mounts = checked_look(c->id, c->pid, &start, &why);
+	if (why.kind)
+		a->mounts_problem = arena_strdup(&l->mem, why.msg);
+}
+
 static void take_seen(
 	struct survey *s, struct survey_look *l, struct agent *a, const struct survey_seen *c)
 {
@@ -258,8 +271,10 @@ static void take_seen(
 		a->image = arena_strdup(&l->mem, c->image);
 	a->lane = a->state == AGENT_UP && !lane_find(c->name, &about, NULL) &&
 		!strcmp(about.id, c->id);
-	if (a->state == AGENT_UP)
+	if (a->state == AGENT_UP) {
 		take_journal(s, l, a);
+		take_mounts(l, a, c);
+	}
 }
 
 static void from_record(struct survey *s, struct survey_look *l, const struct session *r)
@@ -369,14 +384,20 @@ static void check_all(struct survey *s, struct survey_look *l)
 		const struct known_team *t = team_of(s, a->file);
 		const struct agent_def *d = def_in(t, a->name);
 		struct known_check *k;
+		const struct survey_seen *c;
+		int pid;
 
 		if (a->state != AGENT_UP || !d)
 			continue;
 		k = check_of(s, l->ids[i]);
+		/* Another start is another thing to look at. */
+		c = seen_as(l, l->ids[i], a->name);
+		pid = c ? c->pid : 0;
 		if (l->reachable && asked < CHECKS_AT_ONCE &&
-			(!k->at_ns || l->check_now ||
+			(!k->at_ns || l->check_now || k->pid != pid ||
 				clock_mono_ns() - k->at_ns > CHECK_EVERY_NS)) {
 			look_closer(s, k, t, d);
+			k->pid = pid;
 			asked++;
 		}
 		if (k->at_ns)

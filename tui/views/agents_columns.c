@@ -20,6 +20,12 @@ static const struct container *container_of(const struct table_row *r)
 	return row_of(r)->item.c;
 }
 
+/* Nothing runs in it. */
+static bool mounts_refused(const struct agent *a)
+{
+	return a->state == AGENT_UP && (a->mounts == MOUNTS_CHANGED || a->mounts == MOUNTS_UNKNOWN);
+}
+
 enum glyph agent_glyph(const struct agent *a, struct style *st)
 {
 	static const struct {
@@ -44,6 +50,10 @@ enum glyph agent_glyph(const struct agent *a, struct style *st)
 		st->role = ROLE_BAD;
 		return GLYPH_BANG;
 	}
+	if (mounts_refused(a)) {
+		st->role = a->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
+		return GLYPH_BANG;
+	}
 	return of[a->state].glyph;
 }
 
@@ -54,6 +64,8 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 		snprintf(buf, cap, "%s…", agent_act_doing(a->pending));
 	else if (a->state == AGENT_UP && a->container && a->container->state == CONTAINER_PAUSED)
 		snprintf(buf, cap, "paused");
+	else if (mounts_refused(a))
+		snprintf(buf, cap, "mounts %s", mounts_state_name(a->mounts));
 	else if (a->state == AGENT_UP && a->ndrift)
 		snprintf(buf, cap, "up, %zu drift", a->ndrift);
 	else if (a->state == AGENT_STOPPED && a->container &&
@@ -62,7 +74,7 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 	else
 		snprintf(buf, cap, "%s", agent_state_name(a->state));
 	/* The usual case needs no colour: the sign has it. */
-	if (a->state == AGENT_UP && !a->pending && !a->ndrift && !a->problem)
+	if (a->state == AGENT_UP && !a->pending && !a->ndrift && !a->problem && !mounts_refused(a))
 		st->role = ROLE_TEXT;
 }
 
@@ -194,6 +206,9 @@ static void command_text(const struct table_row *r, char *buf, size_t cap, struc
 	} else if (a->problem && !a->pending) {
 		*st = STYLE(BAD);
 		snprintf(buf, cap, "%s", a->problem);
+	} else if (mounts_refused(a)) {
+		st->role = a->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
+		snprintf(buf, cap, "nothing runs in it until it is brought up again");
 	} else if (a->ncommands) {
 		snprintf(buf, cap, "%s", a->commands[0].text);
 	} else if (a->state == AGENT_UP) {
@@ -266,7 +281,7 @@ static void path_text(const struct table_row *r, char *buf, size_t cap, struct s
 {
 	const struct agent *a = row_of(r)->a;
 
-	if (!a || a->state != AGENT_UP)
+	if (!a || a->state != AGENT_UP || mounts_refused(a))
 		return;
 	*st = a->lane ? STYLE(DIM) : STYLE(WARN);
 	snprintf(buf, cap, "%s", a->lane ? "lane" : "engine");
@@ -354,7 +369,7 @@ BORROW(up, CONTAINER_UP)
 const struct table_column agent_columns[] = {
 	[AGENT_NAME] = {.name = "agent", .head = "AGENT", .min = 14, .ideal = 16, .sign = true,
 		.text = name_text, .draw = name_draw, .compare = name_compare},
-	[AGENT_STATE] = {.name = "state", .head = "STATE", .min = 11, .ideal = 12, .text = state_text,
+	[AGENT_STATE] = {.name = "state", .head = "STATE", .min = 14, .ideal = 14, .text = state_text,
 		.compare = state_compare},
 	[AGENT_COMMAND] = {.name = "command", .head = "COMMAND", .min = 16, .ideal = 24, .grow = 3,
 		.keep = 20, .descending = true, .text = command_text, .compare = command_compare},

@@ -66,7 +66,9 @@ static void facts(struct pen *p, const struct agent *a, const struct moment *m)
 	}
 	if (a->last)
 		command_line(p, a->last, m);
-	if (a->state == AGENT_UP)
+	if (a->mounts_problem)
+		pen_fact(p, "Mounts", st, a->mounts_problem);
+	else if (a->state == AGENT_UP)
 		pen_fact(p, "Commands", a->lane ? STYLE(TEXT) : STYLE(WARN),
 			a->lane ? "take the fast lane"
 				: "go through the engine's exec: its lane does not answer");

@@ -541,7 +541,7 @@ static int age_compare(const struct table_row *a, const struct table_row *b)
 const struct table_column container_columns[] = {
 	[CONTAINER_NAME] = {.name = "name", .head = "NAME", .min = 16, .ideal = 16, .sign = true,
 		.text = name_text, .draw = name_draw, .compare = name_compare},
-	[CONTAINER_STATE] = {.name = "state", .head = "STATE", .min = 10, .ideal = 10, .text = state_text,
+	[CONTAINER_STATE] = {.name = "state", .head = "STATE", .min = 10, .ideal = 14, .text = state_text,
 		.compare = state_compare},
 	[CONTAINER_CPU] = {.name = "cpu", .head = " CPU %", .min = NUMBER_W, .ideal = NUMBER_W + 9, .grow = 2,
 		.descending = true, .text = cpu_text, .draw = cpu_draw, .compare = cpu_compare},

@@ -40,6 +40,10 @@ enum glyph container_glyph(const struct container *c, struct style *st)
 		st->role = ROLE_BAD;
 		return GLYPH_BANG;
 	}
+	if (c->mounts == MOUNTS_CHANGED || c->mounts == MOUNTS_UNKNOWN) {
+		st->role = c->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
+		return GLYPH_BANG;
+	}
 	return of[c->state].glyph;
 }
 
@@ -48,6 +52,8 @@ void container_state_text(const struct container *c, char *buf, size_t cap, stru
 	container_glyph(c, st);
 	if (c->pending) {
 		snprintf(buf, cap, "%s…", act_doing(c->pending));
+	} else if (c->mounts == MOUNTS_CHANGED || c->mounts == MOUNTS_UNKNOWN) {
+		snprintf(buf, cap, "mounts %s", mounts_state_name(c->mounts));
 	} else if (c->state == CONTAINER_EXITED && c->oom_killed) {
 		snprintf(buf, cap, "OOM %d", c->exit_code);
 	} else if (c->state == CONTAINER_EXITED) {
