@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <berth/arena.h>
+#include <berth/build.h>
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
@@ -487,7 +488,7 @@ static int run_planned(struct session *s, const struct cli *c, struct err *e)
 	struct history_run *h = &s->results.run;
 	const char *engine = getenv("BERTH_BENCH_ENGINE");
 
-	snprintf(h->version, sizeof h->version, "%s", BERTH_VERSION);
+	snprintf(h->version, sizeof h->version, "%s", berth_build.version);
 	h->seed = s->options.seed;
 	h->started_ms = clock_wall_ms();
 	machine_fill(h);

@@ -28,6 +28,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/build.h>
+
 #include "cli/cli.h"
 #include "cli/exec.h"
 
@@ -42,7 +44,7 @@ int main(int argc, char **argv)
 	if (c.help)
 		return cli_help(c.group, c.command);
 	if (c.version) {
-		puts("berth " BERTH_VERSION);
+		printf("berth %s\n", berth_build.version);
 		return cli_finish();
 	}
 	if (c.command && !c.command->program) {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/build.h>
 #include <berth/settings.h>
 #include <berth/text.h>
 
@@ -238,8 +239,9 @@ static int document(const char *file, struct err *e)
 
 static void head(void)
 {
-	puts(".\\\" Generated at build time from the tables of the program.\n"
-	     ".TH BERTH 1 \"\" \"berth " BERTH_VERSION "\" \"User commands\"");
+	printf(".\\\" Generated at build time from the tables of the program.\n"
+	       ".TH BERTH 1 \"\" \"berth %s\" \"User commands\"\n",
+		berth_build.version);
 	section("NAME");
 	line("berth - an operations console for the containers in which AI agents run");
 	section("SYNOPSIS");

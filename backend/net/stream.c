@@ -294,7 +294,7 @@ struct stream *stream_open(struct http *h, const char *target, const char *body,
 	s->easy = driver_easy(http_where(h), "/", s->errbuf);
 	curl_easy_setopt(s->easy, CURLOPT_CONNECT_ONLY, 1L);
 	str_addf(&s->out,
-		"POST %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: berth/" BERTH_VERSION "\r\n"
+		"POST %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: berth\r\n"
 		"Content-Type: application/json\r\nContent-Length: %zu\r\n"
 		"Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
 		target, strlen(body), body);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/build.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -89,7 +90,7 @@ int cli_doctor(const struct cli *c, const struct settings *unused, struct err *e
 		jsonw_init(&r.json, false);
 		jsonw_object(&r.json, NULL);
 		jsonw_text(&r.json, "schema", "berth.doctor/1");
-		jsonw_text(&r.json, "version", BERTH_VERSION);
+		jsonw_text(&r.json, "version", berth_build.version);
 		jsonw_array(&r.json, "checks");
 	}
 	ask_all(&r, doctor_engine, &p);

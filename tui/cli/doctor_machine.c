@@ -11,11 +11,28 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/build.h>
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 
 #include "cli/doctor.h"
+
+/* Parts that are built where their library is. */
+static void build(const struct patient *p, struct answer *a)
+{
+	(void)p;
+	if (berth_build.io_uring && berth_build.bench_console)
+		answer(a, FINE, NULL, "berth %s, with all its parts", berth_build.version);
+	else
+		answer(a, NOTED, "Install the library and build berth again, if you want it.",
+			"berth %s, built without%s%s%s", berth_build.version,
+			berth_build.io_uring ? "" : " io_uring (Debian: liburing-dev)",
+			berth_build.io_uring || berth_build.bench_console ? "" : " and",
+			berth_build.bench_console
+				? ""
+				: " the measuring of the console (Debian: libvterm-dev)");
+}
 
 static void kernel(const struct patient *p, struct answer *a)
 {
@@ -60,8 +77,11 @@ static void io_uring(const struct patient *p, struct answer *a)
 	long rc = syscall(SYS_io_uring_setup, 1, NULL);
 
 	(void)p;
-	if (rc < 0 && errno == EFAULT)
+	if (rc < 0 && errno == EFAULT && berth_build.io_uring)
 		answer(a, FINE, NULL, "works");
+	else if (rc < 0 && errno == EFAULT)
+		answer(a, NOTED, "Not needed: threads do the same work.",
+			"works here, but this berth was built without it");
 	else
 		answer(a, NOTED, "Not needed: threads do the same work where it is forbidden.",
 			"%s", strerrordesc_np(errno));
@@ -125,6 +145,7 @@ static void clock_check(const struct patient *p, struct answer *a)
 }
 
 const struct question doctor_machine[] = {
+	{"build", build},
 	{"kernel", kernel},
 	{"openat2", resolve},
 	{"pidfd", pidfd},
