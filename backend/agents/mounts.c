@@ -126,6 +126,13 @@ int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 	return 0;
 }
 
+int mounts_foresee(enum mount_kind kind, const char *path, struct err *e)
+{
+	char where[PATH_MAX];
+
+	return mounts_judge(kind, really(path, where), e);
+}
+
 /* The other way round: a parent of what must not be seen must not be seen either. */
 static int judge_parents(const char *real, struct err *e)
 {

@@ -47,7 +47,9 @@ void mounts_release(struct mount_list *l);
 /* Is `real`, a path without links, `dir` or below it, wherever that really is?  Never below "/". */
 bool mounts_within(const char *real, const char *dir);
 
-/* Only the judgement, for `config check`: real path in, sentence out. */
+/* Only the judgement: real path in, sentence out. */
 int mounts_judge(enum mount_kind kind, const char *real, struct err *e);
+/* For `config check`: of a path that is not there yet, as it would be judged where it will be. */
+int mounts_foresee(enum mount_kind kind, const char *path, struct err *e);
 
 #endif

@@ -60,10 +60,14 @@ static void declare(struct making *m, const char *path, bool read_only, const ch
 	struct err e = ERR_INIT;
 
 	show_mount(m, path, path, read_only, what);
-	if (access(path, F_OK) && errno == ENOENT)
-		note(m, false, arena_printf(m->mem, "%s (%s) is not there yet.", path, what));
-	else if (mounts_add(&m->checked, MOUNT_DECLARED, path, path, read_only, m->writable,
-			 m->nwritable, &e))
+	if (access(path, F_OK) && errno == ENOENT) {
+		if (mounts_foresee(MOUNT_DECLARED, path, &e))
+			note(m, true, e.msg);
+		else
+			note(m, false,
+				arena_printf(m->mem, "%s (%s) is not there yet.", path, what));
+	} else if (mounts_add(&m->checked, MOUNT_DECLARED, path, path, read_only, m->writable,
+			   m->nwritable, &e))
 		note(m, e.kind == ERR_REFUSED || e.kind == ERR_CONFIG, e.msg);
 }
 

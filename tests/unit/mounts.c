@@ -55,6 +55,8 @@ static void test_links(void **state)
 		{"real/home/.ssh/id_rsa", "holds credentials"},
 		{"elsewhere", "holds credentials"},
 		{"real/home/.aws", "holds credentials"},
+		{"home/.aws/new", "holds credentials"},
+		{"home/work/new", NULL},
 		{"real/home/.local/state/berth/audit", "belongs to berth itself"},
 		{"real/home/.config/berth", "belongs to berth itself"},
 		{"real/run/berth/x", "belongs to berth itself"},
@@ -77,7 +79,7 @@ static void test_links(void **state)
 			struct err e = ERR_INIT;
 			/* What is there is taken the whole way, which looks at what is below it, too. */
 			int failed = access(path, F_OK)
-				? mounts_judge(MOUNT_DECLARED, path, &e)
+				? mounts_foresee(MOUNT_DECLARED, path, &e)
 				: mounts_add(&l, MOUNT_DECLARED, path, path, false, NULL, 0, &e);
 
 			mounts_release(&l);
