@@ -637,7 +637,7 @@ static void test_import(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof path, "%s/box.tar", dir);
-	snprintf(cmd, sizeof cmd, BERTH_DATA "/../../configs/images/make-box >%s", path);
+	snprintf(cmd, sizeof cmd, "'" BERTH_DATA "/../../configs/images/make-box' >%s", path);
 	assert_int_equal(system(cmd), 0);
 	snprintf(reference, sizeof reference, "%s:1", prefix);
 	c->path = arena_strdup(&c->mem, path);

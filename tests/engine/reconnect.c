@@ -36,7 +36,7 @@ static int shell(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
-	snprintf(cmd, sizeof cmd, "D=%s; . %s/../lib/engine.sh; %s", dir, BERTH_DATA, what);
+	snprintf(cmd, sizeof cmd, "D=%s; . '%s/../lib/engine.sh'; %s", dir, BERTH_DATA, what);
 	{
 		/* engine.sh is written for bash */
 		char full[1200];

@@ -280,7 +280,7 @@ static void tree_open(struct tree *t, const char *from)
 
 	snprintf(t->root, sizeof t->root, "/tmp/berth-unit-XXXXXX");
 	assert_non_null(mkdtemp(t->root));
-	snprintf(cmd, sizeof cmd, "cp -r " TREES "/%s/. %s", from, t->root);
+	snprintf(cmd, sizeof cmd, "cp -r '" TREES "/%s/.' %s", from, t->root);
 	assert_int_equal(system(cmd), 0);
 	assert_int_equal(cgroup_mounts_read(&t->mounts, t->root, NULL), 0);
 	cgroup_reader_init(&t->reader);
