@@ -6,20 +6,8 @@
 #include <berth/arena.h>
 #include <berth/mem.h>
 
-static const char *value_of(struct parser *p, const char *name, size_t n)
-{
-	for (size_t i = p->nvariables; i--;)
-		if (strlen(p->variable[i].name) == n && !memcmp(p->variable[i].name, name, n))
-			return p->variable[i].value;
-	if (n == 4 && !memcmp(name, "HOME", 4))
-		return p->home;
-	if (n == 3 && !memcmp(name, "IFS", 3))
-		return " ";
-	return NULL;
-}
-
 /* $'...': C escapes */
-static size_t ansi(const char *s, size_t n, struct str *w)
+static size_t ansi(struct parser *p, const char *s, size_t n, struct str *w)
 {
 	size_t i = 2;
 
@@ -32,6 +20,8 @@ static size_t ansi(const char *s, size_t n, struct str *w)
 			continue;
 		}
 		i++;
+		if (s[i] == '\'' && !p->o->bash)
+			parser_unclear(p, "a $'...' with a quote in it, which ends sooner for sh");
 		if (s[i] == 'x' && i + 1 < n && isxdigit((unsigned char)s[i + 1])) {
 			for (; k < 2 && i + 1 < n && isxdigit((unsigned char)s[i + 1]); k++) {
 				i++;
@@ -46,66 +36,86 @@ static size_t ansi(const char *s, size_t n, struct str *w)
 				v = v * 8 + (unsigned)(s[i++] - '0');
 			i--;
 			str_addc(w, (char)v);
+		} else if (strchr("uUc", s[i])) {
+			parser_unclear(p, "a $'...' with \\u or \\c in it");
 		} else {
-			str_addc(w, s[i] == 'n' ? '\n' : s[i] == 't' ? '\t' : s[i]);
+			const char *from = "abefnrtv", *at = strchr(from, s[i]);
+
+			str_addc(w, at ? "\a\b\033\f\n\r\t\v"[at - from] : s[i]);
 		}
 	}
+	if (i >= n)
+		parser_unclear(p, "a quote that never ends");
+	if (strstr(w->s, "$(") || strchr(w->s, '`'))
+		p->out->hidden = true;
 	return i < n ? i + 1 : n;
 }
 
-static size_t text(struct parser *p, const char *s, size_t n, char stop, bool quoted, struct str *w,
-	bool *dynamic)
+/* stop: '"', '}' or 0 (all of it); `quoted`: as between double quotes */
+static size_t text(
+	struct parser *p, const char *s, size_t n, char stop, bool quoted, struct reading *w)
 {
 	size_t i = 0;
-	bool ignored = false;
 
 	while (i < n && !(stop && s[i] == stop)) {
 		if (s[i] == '\\' && i + 1 < n &&
 			(!quoted || s[i + 1] == stop || strchr("$`\"\\\n", s[i + 1]))) {
 			if (s[i + 1] != '\n')
-				str_addc(w, s[i + 1]);
+				str_addc(&w->text, s[i + 1]);
+			else if (i && strchr("${", s[i - 1]))
+				parser_unclear(p, "a line broken inside an expansion");
+			if (s[i + 1] == '`' || (s[i + 1] == '$' && i + 2 < n && s[i + 2] == '('))
+				p->out->hidden = true;
 			i += 2;
 		} else if (s[i] == '$') {
-			i += expand_dollar(p, s + i, n - i, w, dynamic, quoted ? NULL : &ignored);
+			i += expand_dollar(p, s + i, n - i, w, quoted);
 		} else if (s[i] == '`') {
-			i += expand_backtick(p, s + i, n - i, w, dynamic);
+			i += expand_backtick(p, s + i, n - i, w, quoted);
 		} else if (s[i] == '"' && stop) {
 			i++;
-			i += text(p, s + i, n - i, '"', true, w, dynamic);
-		} else if (s[i] == '\'' && !quoted) {
-			for (i++; i < n && s[i] != '\''; i++)
-				str_addc(w, s[i]);
-			i++;
+			i += text(p, s + i, n - i, '"', true, w);
+		} else if (s[i] == '\'' && stop == '}') {
+			/* Between double quotes it is one of the text, but not for all operators. */
+			if (quoted)
+				parser_unclear(p, "a ' in a ${...} between double quotes");
+			for (i++; i < n && s[i] != '\'' && !quoted; i++)
+				str_addc(&w->text, s[i]);
+			i += !quoted;
 		} else {
-			str_addc(w, s[i++]);
+			str_addc(&w->text, s[i++]);
 		}
 	}
+	if (stop && i >= n)
+		parser_unclear(p, "a quote or ${ that never ends");
 	return i < n ? i + 1 : n;
 }
 
-size_t expand_quoted(
-	struct parser *p, const char *s, size_t n, char stop, struct str *w, bool *dynamic)
+size_t expand_quoted(struct parser *p, const char *s, size_t n, char stop, struct reading *w)
 {
-	return text(p, s, n, stop, true, w, dynamic);
+	return text(p, s, n, stop, true, w);
 }
 
-size_t expand_backtick(struct parser *p, const char *s, size_t n, struct str *w, bool *dynamic)
+size_t expand_backtick(struct parser *p, const char *s, size_t n, struct reading *w, bool quoted)
 {
 	AUTO_STR struct str inner = STR_INIT;
 	size_t i = 1;
 
 	for (; i < n && s[i] != '`'; i++) {
-		if (s[i] == '\\' && i + 1 < n && strchr("`\\$", s[i + 1]))
+		if (s[i] == '\\' && i + 1 < n && strchr(quoted ? "`\\$\"" : "`\\$", s[i + 1]))
 			i++;
 		str_addc(&inner, s[i]);
 	}
+	if (i >= n)
+		parser_unclear(p, "a ` that never ends");
 	parse_inside(p, inner.s, inner.len, false);
-	*dynamic = true;
-	str_adds(w, "$()");
+	w->dynamic = true;
+	w->loose |= !quoted;
+	str_adds(&w->text, "$()");
 	return i < n ? i + 1 : n;
 }
 
-size_t arithmetic_end(const char *s, size_t n)
+/* How far it goes, with its "))". */
+static size_t arithmetic_end(const char *s, size_t n)
 {
 	int depth = 0;
 
@@ -125,87 +135,210 @@ size_t arithmetic_end(const char *s, size_t n)
 	return 0;
 }
 
+/* An expression: its names are expanded, and what they hold is evaluated again. */
+static void evaluate(struct parser *p, const char *s, size_t n)
+{
+	struct reading ignored = READING_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		p->out->evaluates |= isalpha((unsigned char)s[i]) || s[i] == '$' || s[i] == '_';
+		if (strchr("'\"\\`#", s[i]) && !(s[i] == '#' && i && strchr("${", s[i - 1])) &&
+			!(s[i] == '#' && i && isalnum((unsigned char)s[i - 1])))
+			parser_unclear(p, "quotes or a # in arithmetic");
+	}
+	if (!parser_deeper(p))
+		return;
+	text(p, s, n, 0, true, &ignored);
+	p->depth--;
+	str_release(&ignored.text);
+}
+
 size_t expand_arithmetic(struct parser *p, const char *s, size_t n)
 {
-	AUTO_STR struct str ignored = STR_INIT;
-	bool dynamic = false;
 	size_t end = arithmetic_end(s, n);
 
-	if (end && parser_deeper(p)) {
-		text(p, s, end - 2, 0, true, &ignored, &dynamic);
-		p->depth--;
-	}
+	if (end)
+		evaluate(p, s, end - 2);
 	return end;
 }
 
-/* ${...} */
-static size_t braced(
-	struct parser *p, const char *s, size_t n, struct str *w, bool *dynamic, bool *split)
+/* $[...]: for sh it is no expansion. */
+static size_t old_arithmetic(struct parser *p, const char *s, size_t n, struct reading *w)
 {
-	AUTO_STR struct str rest = STR_INIT;
-	const char *value, *word = rest.s;
-	size_t name = 0, used;
-	bool unknown = false;
+	size_t i = 2;
 
-	while (2 + name < n && name_char(s[2 + name]))
-		name++;
-	if (!parser_deeper(p))
-		return n;
-	used = 2 + name;
-	used += text(p, s + used, n - used, '}', !split, &rest, &unknown);
-	p->depth--;
-	value = value_of(p, s + 2, name);
-	word = rest.s + (*rest.s == ':');
-	if (rest.len && name && (*word == '-' || *word == '=')) {
-		/* ${X:-word}: the word, when nothing is known of X */
-		if (!value || (!*value && *rest.s == ':')) {
-			value = word + 1;
-			*dynamic |= unknown;
-		}
-	} else if (rest.len || !value) {
-		*dynamic = true;
-		str_add(w, s, used);
-		return used;
+	for (int depth = 1; i < n; i++) {
+		depth += s[i] == '[';
+		depth -= s[i] == ']';
+		if (!depth)
+			break;
 	}
-	if (split)
-		*split |= strpbrk(value, " \t\n") != NULL;
-	str_adds(w, value);
+	parser_unclear(p, "$[...]; write $((...))");
+	evaluate(p, s + 2, i - 2);
+	w->dynamic = true;
+	str_adds(&w->text, "$[]");
+	return i < n ? i + 1 : n;
+}
+
+/* The name in ${...}; `indirect`: ${!name} */
+static size_t parameter(struct parser *p, const char *s, size_t n)
+{
+	size_t i = 0;
+
+	if (n && isdigit((unsigned char)*s)) {
+		while (i < n && isdigit((unsigned char)s[i]))
+			i++;
+		return i;
+	}
+	while (i < n && name_char(s[i]))
+		i++;
+	if (!i)
+		return n && strchr("@*#?!$-", *s) ? 1 : 0;
+	if (i < n && s[i] == '[') {
+		const char *end = memchr(s + i, ']', n - i);
+		size_t len = end ? (size_t)(end - (s + i)) : 0;
+
+		if (len != 2 || !strchr("@*", s[i + 1]))
+			p->out->evaluates = true;
+	}
+	return i;
+}
+
+/* Is what stands behind the name one of the operators that are known?  -1: the whole is not. */
+static void check_operator(struct parser *p, const char *s, size_t n)
+{
+	if (!n || strchr("}-=?+#%/^,[", *s))
+		return;
+	if (*s == '@') {
+		if (n > 1 && s[1] == 'P')
+			parser_unclear(p, "${NAME@P}, which expands what is in NAME once more");
+		return;
+	}
+	if (*s == ':') {
+		if (n > 1 && !strchr("-=?+", s[1]))
+			p->out->evaluates = true;
+		return;
+	}
+	if (*s == '*')
+		return;
+	parser_unclear(p, "a form of ${...} that is not known");
+}
+
+/* ${...} */
+static size_t braced(struct parser *p, const char *s, size_t n, struct reading *w, bool quoted)
+{
+	struct reading rest = READING_INIT;
+	const char *value, *word;
+	size_t from = 2, name, used;
+	bool known = true;
+
+	/* ${#X} and ${!X} */
+	if (n > 3 && (s[2] == '#' || s[2] == '!') && (name_char(s[3]) || strchr("@*", s[3]))) {
+		from = 3;
+		known = false;
+		p->out->evaluates |= s[2] == '!';
+	}
+	name = parameter(p, s + from, n - from);
+	if (!name)
+		parser_unclear(p, "a form of ${...} that is not known");
+	check_operator(p, s + from + name, n - from - name);
+	if (!parser_deeper(p)) {
+		str_release(&rest.text);
+		return n;
+	}
+	used = from + name;
+	used += text(p, s + used, n - used, '}', quoted, &rest);
+	p->depth--;
+	value = known ? variable_value(p, s + from, name) : NULL;
+	word = rest.text.s + (*rest.text.s == ':');
+	if (rest.text.len && known && (*word == '-' || *word == '=')) {
+		/* ${X:-word}: the word, when nothing is known of X */
+		if (*word == '=')
+			variable_set(p, s + from, name, NULL, false);
+		if (p->o->reading == SHELL_CERTAIN)
+			value = NULL;
+		else if (!value || (!*value && *rest.text.s == ':')) {
+			value = word + 1;
+			w->dynamic |= rest.dynamic;
+		}
+	} else if (value && rest.text.len && (*word == '?' || *word == '+')) {
+		value = *value && *word == '?' ? value : NULL;
+	} else if (value && *value && rest.text.len) {
+		value = NULL;
+	}
+	if (!value) {
+		w->dynamic = true;
+		w->loose |= !quoted;
+		str_add(&w->text, s, used);
+	} else {
+		w->split |= !quoted && strpbrk(value, " \t\n") != NULL;
+		w->glob |= !quoted && strpbrk(value, "*?[") != NULL;
+		str_adds(&w->text, value);
+	}
+	str_release(&rest.text);
 	return used;
 }
 
-size_t expand_dollar(
-	struct parser *p, const char *s, size_t n, struct str *w, bool *dynamic, bool *split)
+/* $(...) and $((...)) */
+static size_t substitution(struct parser *p, const char *s, size_t n)
+{
+	size_t used = 0;
+
+	if (n >= 3 && s[2] == '(')
+		used = expand_arithmetic(p, s + 3, n - 3);
+	if (used)
+		return used + 3;
+	return parse_inside(p, s + 2, n - 2, true) + 2;
+}
+
+size_t expand_dollar(struct parser *p, const char *s, size_t n, struct reading *w, bool quoted)
 {
 	const char *value = NULL;
 	size_t used = 1;
 
 	if (n >= 2 && s[1] == '(') {
-		*dynamic = true;
-		str_adds(w, "$()");
-		used = n >= 3 && s[2] == '(' ? expand_arithmetic(p, s + 3, n - 3) : 0;
-		return used ? used + 3 : parse_inside(p, s + 2, n - 2, true) + 2;
+		w->dynamic = true;
+		w->loose |= !quoted;
+		used = substitution(p, s, n);
+		/* $(pwd) is where it is */
+		if (p->o->reading != SHELL_CERTAIN && used == 6 && !memcmp(s, "$(pwd)", 6) &&
+			p->cwd)
+			str_adds(&w->text, p->cwd);
+		else
+			str_adds(&w->text, "$()");
+		return used;
 	}
-	if (n >= 2 && s[1] == '\'' && split)
-		return ansi(s, n, w);
-	if (n >= 2 && s[1] == '"' && split) /* $"..." is a text to be translated */
+	if (n >= 2 && s[1] == '\'' && !quoted) {
+		w->quoted = true;
+		return ansi(p, s, n, &w->text);
+	}
+	if (n >= 2 && s[1] == '"' && !quoted) /* $"..." is a text to be translated */
 		return 1;
+	if (n >= 2 && s[1] == '[')
+		return old_arithmetic(p, s, n, w);
 	if (n >= 2 && s[1] == '{')
-		return braced(p, s, n, w, dynamic, split);
-	while (used < n && name_char(s[used]))
-		used++;
+		return braced(p, s, n, w, quoted);
+	if (n >= 3 && s[1] == '\\' && s[2] == '\n')
+		parser_unclear(p, "a line broken inside an expansion");
+	if (n > 1 && isdigit((unsigned char)s[1]))
+		used = 2;
+	else
+		while (used < n && name_char(s[used]))
+			used++;
 	if (used == 1 && n > 1 && strchr("@*#?!$-", s[1]))
 		used = 2;
 	else if (used > 1)
-		value = value_of(p, s + 1, used - 1);
+		value = variable_value(p, s + 1, used - 1);
 	if (used == 1) {
-		str_addc(w, '$');
+		str_addc(&w->text, '$');
 	} else if (value) {
-		if (split)
-			*split |= strpbrk(value, " \t\n") != NULL;
-		str_adds(w, value);
+		w->split |= !quoted && strpbrk(value, " \t\n") != NULL;
+		w->glob |= !quoted && strpbrk(value, "*?[") != NULL;
+		str_adds(&w->text, value);
 	} else {
-		*dynamic = true;
-		str_add(w, s, used);
+		w->dynamic = true;
+		w->loose |= !quoted;
+		str_add(&w->text, s, used);
 	}
 	return used;
 }

@@ -1,5 +1,5 @@
 /*
- * parser.h - what the reader of shell scripts knows while it reads; for shell.c, expand.c and here.c.
+ * parser.h - what the reader of shell scripts knows while it reads; for the files of this room.
  *
  * Every reader gets the text that is left and returns how many of its bytes it has used.
  * Thread: pure.
@@ -17,42 +17,68 @@
 
 #define WORDS_MAX 4096
 #define DEPTH_MAX 32
-#define VARIABLES_MAX 64
+#define VARIABLES_MAX 256
+
+/* frames: the patterns of a case, and the commands behind one; ( and { stand for themselves */
+#define FRAME_PATTERN 'p'
+#define FRAME_CASE 'c'
 
 struct variable {
-	const char *name, *value;
+	const char *name, *value; /* NULL: assigned, but not known to what */
+	bool certain;
 };
 
 struct here {
 	const char *end;
 	bool tabs, quoted; /* tabs before a line go; nothing in it is expanded */
+	size_t command;    /* whose input it is, or NO_COMMAND */
 };
+
+#define NO_COMMAND ((size_t)-1)
 
 struct parser {
 	struct shell_script *out;
+	const struct shell_options *o;
+	const char *text; /* the whole script */
 	size_t cap;
-	const char *home;
 	struct variable variable[VARIABLES_MAX];
 	size_t nvariables;
 	int depth;
+	const char *cwd, *or_cwd;
+	bool errexit;
 	/* the function in whose body it stands, and the one around that; `body`: it begins next */
 	const char *function, *outer;
 	bool body;
 	/* what is open: ( or { or a case */
 	struct frame {
 		char kind;
-		int depth;            /* of parentheses in a pattern */
-		const char *function; /* what holds again behind it */
+		int depth; /* of parentheses in a pattern */
+		/* what holds again behind it */
+		const char *function, *cwd, *or_cwd;
 	} frame[64];
 	size_t nframes;
 	/* the here-documents that begin behind this line */
 	struct here here[16];
 	size_t nhere;
-	bool nested; /* a ) without a ( ends the script */
+	bool nested;     /* a ) without a ( ends the script */
+	bool linear;     /* so far every command runs, one after the other, in this shell */
+	bool redirected; /* a redirection stands before: no keyword can follow */
+	const char *input;
 	/* the command being collected; last, as an inner script does not begin with its words */
 	size_t nwords, nwrites;
 	struct shell_word writes[64], word[WORDS_MAX];
 };
+
+/* A word while it is read. */
+struct reading {
+	struct str text;
+	bool dynamic, quoted, started, split, glob, loose, assigns;
+};
+
+#define READING_INIT             \
+	{                        \
+		.text = STR_INIT \
+	}
 
 static inline bool name_char(char c)
 {
@@ -61,37 +87,65 @@ static inline bool name_char(char c)
 
 static inline bool space(char c)
 {
-	return c == ' ' || c == '\t' || c == '\r';
+	return c == ' ' || c == '\t';
 }
 
 /* The first reason stays. */
 void parser_fail(struct parser *p, const char *why);
+void parser_unclear(struct parser *p, const char *construct);
 
 /* One more level of nesting?  false, and failed, when there are too many; else p->depth-- ends it. */
 bool parser_deeper(struct parser *p);
 
+/* Blanks, and lines that go on in the next one. */
+size_t parser_blanks(struct parser *p, const char *s, size_t n);
+
+/* The same, line ends and comments. */
+size_t parser_lines(struct parser *p, const char *s, size_t n);
+
 /* The commands of a substitution; `nested`: it ends at its ')', which is used too. */
 size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested);
 
-/*
- * $... at s[0], added to w.  *dynamic: something in it is not known; *split: it brought white space
- * that makes several words of it.  split is NULL inside double quotes.
- */
-size_t expand_dollar(
-	struct parser *p, const char *s, size_t n, struct str *w, bool *dynamic, bool *split);
+/* variable.c: an assignment; value NULL: to what is not known */
+void variable_set(struct parser *p, const char *name, size_t n, const char *value, bool certain);
+const struct variable *variable_find(const struct parser *p, const char *name, size_t n);
+
+/* The value of a variable, or NULL: not known. */
+const char *variable_value(struct parser *p, const char *name, size_t n);
+
+/* builtin.c: what cd, read, export, set ... do to the reader's knowledge; `checked`: if it fails,
+ * what is behind it does not run */
+void builtin_command(struct parser *p, const struct shell_word *word, size_t n, bool checked);
+
+/* $... at s[0], added to w; `quoted`: inside double quotes */
+size_t expand_dollar(struct parser *p, const char *s, size_t n, struct reading *w, bool quoted);
 
 /* `...` at s[0] */
-size_t expand_backtick(struct parser *p, const char *s, size_t n, struct str *w, bool *dynamic);
+size_t expand_backtick(struct parser *p, const char *s, size_t n, struct reading *w, bool quoted);
 
 /* What is expanded as between double quotes, up to and with `stop`; 0: all of it. */
-size_t expand_quoted(
-	struct parser *p, const char *s, size_t n, char stop, struct str *w, bool *dynamic);
+size_t expand_quoted(struct parser *p, const char *s, size_t n, char stop, struct reading *w);
 
-/* How far an expression behind "((" goes, with its "))"; 0: there is none, but commands. */
-size_t arithmetic_end(const char *s, size_t n);
-
-/* The same, and what is run in it. */
+/* An expression behind "((", with its "))", and what is run in it; 0: there is none, but commands. */
 size_t expand_arithmetic(struct parser *p, const char *s, size_t n);
+
+/* One word at s, 0 when none starts here; and adding it to the command. */
+size_t word_read(struct parser *p, const char *s, size_t n, struct reading *w);
+void word_take(struct parser *p, const struct reading *w);
+void word_add(struct parser *p, const char *text, size_t n, struct shell_word like);
+
+/* compound.c: is it a keyword, and what follows one */
+bool keyword(const struct shell_word *w);
+bool at_start(const struct parser *p);
+void frame_open(struct parser *p, char kind);
+bool frame_close(struct parser *p, char kind);
+bool function_head(struct parser *p, const char *s, size_t n, size_t *used);
+size_t function_word(struct parser *p, const char *s, size_t n);
+size_t case_head(struct parser *p, const char *s, size_t n);
+size_t case_pattern(struct parser *p, const char *s, size_t n);
+size_t for_head(struct parser *p, const char *s, size_t n);
+size_t condition(struct parser *p, const char *s, size_t n);
+size_t array(struct parser *p, const char *s, size_t n);
 
 /* The delimiter behind <<; `tabs`: behind <<- */
 size_t here_begin(struct parser *p, const char *s, size_t n, bool tabs);

@@ -183,9 +183,14 @@ static int check_script(const struct rule_set *r, const char *text, int depth, s
 	struct shell_script s;
 	int result = 0;
 
-	shell_parse(text, r->home, &s);
+	shell_parse(text, &(struct shell_options){.home = r->home}, &s);
 	if (s.problem)
 		result = err_set(e, ERR_REFUSED, "the script is refused: %s.", s.problem);
+	else if (s.unclear && (r->nallow || r->nblock))
+		result = err_set(e, ERR_REFUSED,
+			"the script is refused: it has %s, and what that runs cannot be told; the "
+			"definition allows or blocks certain commands.",
+			s.unclear);
 	if (!result)
 		result = harm_script(&s, e);
 	for (size_t i = 0; !result && i < s.n; i++) {
@@ -229,6 +234,6 @@ int rule_set_check(const struct rule_set *r, const char *const *argv, size_t arg
 	if (!argc)
 		return err_set(e, ERR_USAGE, "no command was given.");
 	for (size_t i = 0; i < argc; i++)
-		word[i] = (struct shell_word){argv[i], false, true, false};
+		word[i] = (struct shell_word){.text = argv[i], .quoted = true};
 	return check_command(r, &c, 0, e);
 }
