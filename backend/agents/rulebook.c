@@ -162,6 +162,7 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 	o.sudo = l.sudo;
 	o.writable = l.writable;
 	o.nwritable = l.nwritable;
+	o.workdir = l.nwritable ? l.writable[0] : NULL; /* the workspace */
 	o.allow = l.allow;
 	o.nallow = l.nallow;
 	o.block = l.block;

@@ -14,8 +14,10 @@
 #define HARM_INNER_MAX 16
 
 struct command {
-	struct shell_word *word;
+	const struct shell_word *word;
 	size_t n;
+	const char *cwd, *or_cwd; /* as in shell_command */
+	const char *input;
 };
 
 struct harm_options {
@@ -26,6 +28,21 @@ struct harm_options {
 };
 
 const char *harm_name(const struct command *c); /* first word without its directory */
+bool harm_is(const struct command *c, const char *name);
+bool harm_one_of(const char *word, const char *const *list);
+
+/* place.c: what a word names */
+enum place {
+	PLACE_OTHER,
+	PLACE_SYSTEM,       /* the root, a directory of the system, a home, or all that is in one */
+	PLACE_WORKSPACE,    /* a directory that the agent works in, or one that holds it */
+	PLACE_WORKSPACE_ALL /* all that is in one: a bare wildcard */
+};
+
+/* *unless: only if the cd before it fails */
+enum place place_of(const struct harm_options *o, const struct command *c,
+	const struct shell_word *w, bool *unless);
+bool place_is_device(const char *path);
 
 /* One command by itself: -1 and ERR_REFUSED. */
 int harm_command(const struct harm_options *o, const struct command *c, struct err *e);
@@ -34,11 +51,29 @@ int harm_writes(const struct shell_command *c, struct err *e);
 /* A function that pipes itself into itself in the background. */
 int harm_script(const struct shell_script *s, struct err *e);
 
-/* It does nothing but run another command (env, nice, timeout ...): lists judge that one. */
-bool harm_is_wrapper(const struct command *c);
-/* Commands that this one would run, and a shell script if it gets one as text.  *made must be
- * freed. */
-void harm_unwrap(const struct command *c, struct command inner[HARM_INNER_MAX], size_t *n,
-	const char **script, char **made);
+/* wrap.c: it does nothing but run another command (env, nice, timeout ...): lists judge that one. */
+bool wrap_is_wrapper(const struct command *c);
+
+/* Does it read a script from its standard input? */
+bool wrap_reads_script(const struct command *c);
+
+/* What a command would run: commands, and a script if it gets one as text. */
+struct wrapped {
+	struct command inner[HARM_INNER_MAX];
+	size_t n;
+	const char *script;
+	char *made;             /* to be freed */
+	bool dynamic;           /* something of the text is not known here */
+	bool loose;             /* words in front of the inner command may become several */
+	bool bash, sh, foreign; /* the shell that reads it; none: the one that runs the command */
+	bool errexit, nounset;
+	bool harm_only; /* it is a guess at what a program in another language runs */
+};
+
+void wrap_open(const struct command *c, struct wrapped *ret);
+void wrap_release(struct wrapped *w);
+
+/* embed.c: the shell commands in a program of another language, as text; NULL: none.  To be freed. */
+char *embed_commands(const struct command *c);
 
 #endif

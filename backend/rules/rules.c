@@ -24,7 +24,7 @@ struct pattern {
 
 struct rule_set {
 	struct harm_options harm;
-	char *home;
+	char *home, *workdir;
 	size_t nallow, nblock;
 	struct pattern *allow, *block;
 };
@@ -102,6 +102,7 @@ struct rule_set *rule_set_compile(const struct rule_options *o, struct err *e)
 	for (size_t i = 0; i < o->nwritable; i++)
 		writable[i] = xstrdup(o->writable[i]);
 	r->home = xstrdup(o->home ? o->home : "/root");
+	r->workdir = o->workdir ? xstrdup(o->workdir) : NULL;
 	r->harm = (struct harm_options){o->sudo, r->home, writable, o->nwritable};
 	if (compile(o->allow, o->nallow, &r->allow, &r->nallow, e) ||
 		compile(o->block, o->nblock, &r->block, &r->nblock, e)) {
@@ -130,6 +131,7 @@ void rule_set_free(struct rule_set *r)
 		free(r->harm.writable[i]);
 	free(r->harm.writable);
 	free(r->home);
+	free(r->workdir);
 	free(r);
 }
 
@@ -152,88 +154,241 @@ static bool matches(const struct pattern *p, const char *joined)
 	return !regexec(&p->re, joined, 0, NULL, 0);
 }
 
-static int check_lists(const struct rule_set *r, const struct command *c, struct err *e)
+/* One of the readings of a command line, and what is asked of it. */
+struct judge {
+	const struct rule_set *r;
+	enum shell_reading reading;
+	bool allow, block, harm;
+	/* of the script that is read */
+	bool bash, nounset;
+	int depth;
+};
+
+/* x"$(true)" is x where the substitution gives nothing. */
+static char *name_without(const struct command *c)
 {
+	struct str name = STR_INIT;
+
+	for (const char *at = harm_name(c); *at; at++) {
+		if (!strncmp(at, "$()", 3))
+			at += 2;
+		else
+			str_addc(&name, *at);
+	}
+	return str_detach(&name);
+}
+
+static int check_lists(const struct judge *j, const struct command *c, struct err *e)
+{
+	const struct rule_set *r = j->r;
 	AUTO_STR struct str joined = STR_INIT;
+	AUTO_FREE char *name = name_without(c);
 	char shown[200];
 
-	str_adds(&joined, harm_name(c));
+	str_adds(&joined, name);
 	for (size_t i = 1; i < c->n; i++)
 		str_addf(&joined, " %s", c->word[i].text);
 	text_clean(shown, sizeof shown, joined.s);
-	for (size_t i = 0; i < r->nblock; i++)
+	for (size_t i = 0; j->block && i < r->nblock; i++)
 		if (matches(&r->block[i], joined.s))
 			return err_set(e, ERR_REFUSED,
 				"`%s` is refused: the definition blocks it (%s).", shown,
 				r->block[i].text);
-	for (size_t i = 0; i < r->nallow; i++)
+	for (size_t i = 0; j->allow && i < r->nallow; i++)
 		if (matches(&r->allow[i], joined.s))
 			return 0;
-	if (r->nallow)
+	if (j->allow)
 		return err_set(e, ERR_REFUSED,
 			"`%s` is refused: the definition allows other commands only.", shown);
 	return 0;
 }
 
-static int check_command(
-	const struct rule_set *r, const struct command *c, int depth, struct err *e);
-
-static int check_script(const struct rule_set *r, const char *text, int depth, struct err *e)
+/* What runs here must be sure, under an allow list. */
+static int check_sure(const struct command *c, const struct wrapped *w, struct err *e)
 {
+	const struct shell_word *name = &c->word[0];
+	const char *why = NULL;
+	char shown[200];
+
+	if (name->dynamic && (name->loose || strpbrk(harm_name(c), "${}`()")))
+		why = "its name is only known when it runs";
+	else if (name->glob && strcmp(name->text, "["))
+		why = "a wildcard stands in the place of its name";
+	else if (w->script && w->dynamic)
+		why = "it runs text as a script that is only known then";
+	else if (w->loose)
+		why = "what stands before the inner command may become several words; put it in "
+		      "quotes";
+	if (!why)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"`%s` is refused: %s, and the definition allows certain commands only.",
+		text_clean(shown, sizeof shown, name->text), why);
+}
+
+static int check_command(const struct judge *j, const struct command *c, struct err *e);
+
+/* echo TEXT | sh, cat <<E | sh: what the next one reads */
+static const char *piped_text(
+	const struct shell_command *from, struct shell_script *s, bool *dynamic)
+{
+	struct command c = {.word = from->word, .n = from->n};
+	AUTO_STR struct str text = STR_INIT;
+	size_t i = 1;
+
+	if (!from->piped || !from->n)
+		return NULL;
+	if (harm_is(&c, "cat") && c.n == 1)
+		return from->input;
+	if (!harm_is(&c, "echo") && !harm_is(&c, "printf"))
+		return NULL;
+	while (i < c.n && c.word[i].text[0] == '-')
+		i++;
+	for (; i < c.n; i++) {
+		*dynamic |= c.word[i].dynamic;
+		for (const char *at = c.word[i].text; *at; at++) {
+			bool line = at[0] == '\\' && at[1] == 'n';
+
+			str_addc(&text, line ? '\n' : *at);
+			at += line;
+		}
+		str_addc(&text, harm_is(&c, "echo") ? ' ' : '\n');
+	}
+	return arena_strndup(&s->mem, text.s, text.len);
+}
+
+/* set -- rm x; "$@": the words of the last set, and what stands behind */
+static void put_arguments(
+	struct command *c, const struct shell_command *set, struct shell_script *s)
+{
+	struct shell_word *words;
+
+	if (!set || (strcmp(c->word[0].text, "$@") && strcmp(c->word[0].text, "$*")) || set->n < 3)
+		return;
+	words = arena_array(&s->mem, set->n + c->n, sizeof *words);
+	memcpy(words, set->word + 2, (set->n - 2) * sizeof *words);
+	memcpy(words + set->n - 2, c->word + 1, (c->n - 1) * sizeof *words);
+	c->word = words;
+	c->n += set->n - 3;
+}
+
+static int check_commands(const struct judge *j, struct shell_script *s, struct err *e)
+{
+	const struct shell_command *set = NULL;
+
+	if (j->harm && harm_script(s, e))
+		return -1;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct shell_command *from = &s->command[i];
+		struct command c = {from->word, from->n, from->cwd, from->or_cwd, from->input};
+		bool dynamic = false;
+
+		if (j->harm && harm_writes(from, e))
+			return -1;
+		if (!c.n)
+			continue;
+		if (i && !c.input && wrap_reads_script(&c))
+			c.input = piped_text(from - 1, s, &dynamic);
+		if (j->reading != SHELL_CERTAIN)
+			put_arguments(&c, set, s);
+		if (c.n > 1 && harm_is(&c, "set") && !strcmp(c.word[1].text, "--"))
+			set = from;
+		if (check_command(j, &c, e))
+			return -1;
+	}
+	return 0;
+}
+
+static int check_script(
+	const struct judge *j, const struct command *c, const struct wrapped *w, struct err *e)
+{
+	struct judge inner = *j;
 	struct shell_script s;
+	struct shell_options o = {
+		.home = j->r->home, .cwd = c->cwd, .errexit = w->errexit, .reading = j->reading};
 	int result = 0;
 
-	shell_parse(text, &(struct shell_options){.home = r->home}, &s);
+	inner.depth++;
+	if (w->harm_only)
+		inner.allow = inner.block = false;
+	if (w->bash || w->sh)
+		inner.bash = w->bash;
+	o.bash = inner.bash;
+	if ((inner.allow || inner.block) && w->foreign)
+		return err_set(e, ERR_REFUSED,
+			"the script is refused: it is for %s, and only those of sh and bash can be judged.",
+			harm_name(c));
+	shell_parse(w->script, &o, &s);
+	inner.nounset |= w->nounset || s.nounset;
+	if (j->reading == SHELL_EMPTY && inner.nounset)
+		inner.harm = false;
 	if (s.problem)
 		result = err_set(e, ERR_REFUSED, "the script is refused: %s.", s.problem);
-	else if (s.unclear && (r->nallow || r->nblock))
+	else if (s.unclear && (inner.allow || inner.block))
 		result = err_set(e, ERR_REFUSED,
 			"the script is refused: it has %s, and what that runs cannot be told; the "
 			"definition allows or blocks certain commands.",
 			s.unclear);
-	if (!result)
-		result = harm_script(&s, e);
-	for (size_t i = 0; !result && i < s.n; i++) {
-		struct command c = {s.command[i].word, s.command[i].n};
-
-		result = harm_writes(&s.command[i], e);
-		if (!result && c.n)
-			result = check_command(r, &c, depth + 1, e);
-	}
+	else
+		result = check_commands(&inner, &s, e);
 	shell_release(&s);
 	return result;
 }
 
 /* The command itself, then what it would run. */
-static int check_command(
-	const struct rule_set *r, const struct command *c, int depth, struct err *e)
+static int check_command(const struct judge *j, const struct command *c, struct err *e)
 {
-	struct command inner[HARM_INNER_MAX];
-	const char *script = NULL;
-	AUTO_FREE char *made = NULL;
-	size_t n = 0;
+	struct judge inner = *j;
+	struct wrapped w;
+	int result = 0;
 
-	if (depth > DEPTH_MAX)
+	if (j->depth > DEPTH_MAX)
 		return err_set(e, ERR_REFUSED, "the command is refused: it is nested too deeply.");
-	if (!harm_is_wrapper(c) && check_lists(r, c, e))
-		return -1;
-	if (harm_command(&r->harm, c, e))
-		return -1;
-	harm_unwrap(c, inner, &n, &script, &made);
-	for (size_t i = 0; i < n; i++)
-		if (check_command(r, &inner[i], depth + 1, e))
-			return -1;
-	return script ? check_script(r, script, depth + 1, e) : 0;
+	inner.depth++;
+	wrap_open(c, &w);
+	if (j->allow)
+		result = check_sure(c, &w, e);
+	if (!result && !wrap_is_wrapper(c))
+		result = check_lists(j, c, e);
+	if (!result && j->harm)
+		result = harm_command(&j->r->harm, c, e);
+	for (size_t i = 0; !result && i < w.n; i++)
+		result = check_command(&inner, &w.inner[i], e);
+	if (!result && w.script)
+		result = check_script(j, c, &w, e);
+	wrap_release(&w);
+	return result;
+}
+
+/* An unset variable is empty: rm -rf with "$DIR" and a bare wildcard in it */
+static int check_empty(const struct rule_set *r, const struct command *c, struct err *e)
+{
+	struct judge j = {.r = r, .reading = SHELL_EMPTY, .harm = true};
+	struct err why = ERR_INIT;
+
+	if (!check_command(&j, c, &why))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"%s (So it is where a variable in it is not set; write ${NAME:?}, and the shell stops "
+		"there.)",
+		why.msg);
 }
 
 int rule_set_check(const struct rule_set *r, const char *const *argv, size_t argc, struct err *e)
 {
 	AUTO_FREE struct shell_word *word = xcalloc(argc + 1, sizeof *word);
-	struct command c = {word, argc};
+	struct command c = {.word = word, .n = argc, .cwd = r->workdir};
+	struct judge guess = {.r = r, .reading = SHELL_GUESS, .block = r->nblock > 0, .harm = true};
+	struct judge certain = {.r = r, .reading = SHELL_CERTAIN, .allow = true};
+	bool expands = false;
 
 	if (!argc)
 		return err_set(e, ERR_USAGE, "no command was given.");
-	for (size_t i = 0; i < argc; i++)
+	for (size_t i = 0; i < argc; i++) {
 		word[i] = (struct shell_word){.text = argv[i], .quoted = true};
-	return check_command(r, &c, 0, e);
+		expands |= strchr(argv[i], '$') != NULL;
+	}
+	if (check_command(&guess, &c, e) || (r->nallow && check_command(&certain, &c, e)))
+		return -1;
+	return expands ? check_empty(r, &c, e) : 0;
 }

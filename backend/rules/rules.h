@@ -14,6 +14,12 @@
  * means python and python3.11 with any arguments, and not pythonevil.  With an allow list every
  * simple command must match one of its patterns; no simple command may match one of the block list.
  *
+ * A script is refused under a list of either kind where it holds a construct that the reader does not
+ * understand for sure (shell.h), and under an allow list where the name of a command, or a script
+ * that is handed on as text, is known only when it runs.  An unset variable counts as empty for what
+ * is plainly destructive: rm -rf "$DIR" with a wildcard behind it.  Emptying the workspace, where
+ * commands begin, counts as that too.
+ *
  * Thread: pure; a rule set may be shared by threads after rule_set_compile.
  */
 #ifndef RULES_RULES_H
@@ -29,6 +35,7 @@ struct rule_set;
 struct rule_options {
 	bool sudo;                   /* the definition enables it */
 	const char *home;            /* of the container's user; NULL: /root */
+	const char *workdir;         /* where commands begin; NULL: not known */
 	const char *const *writable; /* directories in which rm -rf is the agent's own business */
 	size_t nwritable;
 	const char *const *allow, *const *block;

@@ -17,7 +17,10 @@ static const char *const writable[] = {"/srv/agent_a"};
 static struct rule_set *default_rules(void)
 {
 	struct err e = ERR_INIT;
-	struct rule_options o = {.home = "/home/agent", .writable = writable, .nwritable = 1};
+	struct rule_options o = {.home = "/home/agent",
+		.workdir = "/srv/agent_a",
+		.writable = writable,
+		.nwritable = 1};
 	struct rule_set *r = rule_set_compile(&o, &e);
 
 	assert_non_null(r);
