@@ -46,6 +46,9 @@
 #define BOOT_RETRY_MS 200
 #define STOP_GRACE_MS 2000
 #define CHASES_MAX 256
+#define HOST_LIMIT_S 10
+#define SIGNALS_AT_ONCE 32
+#define DEAF_MS 20
 
 struct guest_user guest_user;
 static pid_t supervisor[SUPERVISORS_MAX];
@@ -119,10 +122,14 @@ static void reap(void)
 static int boot_connect(void)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = LANE_DIR "/" LANE_BOOT_SOCK};
+	struct timeval limit = {HOST_LIMIT_S, 0};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
+	/* A host that has stopped in the middle, or others who fill its queue, must not keep us from the signals. */
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	if (connect(fd, (struct sockaddr *)&to, sizeof to)) {
 		close(fd);
 		return -1;
@@ -210,6 +217,23 @@ out:
 	return lane;
 }
 
+/* Standard input serves as the spare: its number is below any limit that lets us have descriptors at all. */
+static void refuse_without_descriptors(int lane)
+{
+	int why = errno, conn;
+
+	close(STDIN_FILENO);
+	conn = accept4(lane, NULL, NULL, SOCK_CLOEXEC);
+	if (conn >= 0) {
+		wire_refuse(conn, LANE_AT_FORK, why);
+		close(conn);
+	} else {
+		poll(NULL, 0, DEAF_MS); /* the next one will not be luckier at once */
+	}
+	if (open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+		say("cannot open the spare descriptor");
+}
+
 static void serve(int lane)
 {
 	struct ucred peer;
@@ -217,14 +241,16 @@ static void serve(int lane)
 	int conn = accept4(lane, NULL, NULL, SOCK_CLOEXEC);
 	pid_t pid;
 
-	if (conn < 0)
+	if (conn < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			refuse_without_descriptors(lane);
 		return;
-	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid != 0 ||
-		nsupervisors == SUPERVISORS_MAX) {
+	}
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid != 0) {
 		close(conn);
 		return;
 	}
-	pid = fork();
+	pid = nsupervisors < SUPERVISORS_MAX ? fork() : (errno = EAGAIN, -1);
 	if (pid == 0) {
 		close(lane);
 		_exit(supervise(conn));
@@ -262,7 +288,8 @@ static bool has_number(const char *line, unsigned long number)
 static void introduce_in(const char *path, unsigned long number, const char *line)
 {
 	static char text[1 << 20];
-	int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	/* root's commands may have put anything there before a restart; that must not hold us up. */
+	int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 
 	text[n > 0 ? n : 0] = '\0';
@@ -310,17 +337,26 @@ static void stop(int sig)
 	}
 }
 
+/* Who may stop us is outside, where numbers are not ours.  Only of a signal by kill() does the kernel itself say
+ * who sent it: with sigqueue the sender writes that, and a descriptor's (F_SETSIG) names nobody. */
+static bool from_outside(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code == SI_USER && !info->ssi_pid;
+}
+
+/* A handful: commands can send signals faster than we read them, and the lane must have its turn. */
 static void on_signal(int sfd)
 {
-	struct signalfd_siginfo info;
+	struct signalfd_siginfo info[SIGNALS_AT_ONCE];
+	ssize_t n = read(sfd, info, sizeof info);
 
-	while (read(sfd, &info, sizeof info) == sizeof info) {
-		int sig = (int)info.ssi_signo;
+	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof *info; i++) {
+		int sig = (int)info[i].ssi_signo;
 
 		if (sig == SIGCHLD)
 			reap();
-		else if (info.ssi_pid)
-			continue; /* a command here; who may stop us is outside, where numbers are not ours */
+		else if (!from_outside(&info[i]))
+			continue;
 		else if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT || sig == SIGPWR)
 			stop(sig);
 		else if (sig == SIGHUP || sig == SIGUSR1 || sig == SIGUSR2 || sig == SIGWINCH)

@@ -312,12 +312,13 @@ static void on_message(void)
 
 static void on_child(int sfd)
 {
-	struct signalfd_siginfo info;
+	struct signalfd_siginfo
+		info[4]; /* one for the process and one for its only thread can wait */
 	int status;
 	pid_t pid;
 
-	while (read(sfd, &info, sizeof info) == sizeof info)
-		;
+	if (read(sfd, info, sizeof info) < 0)
+		return;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if (pid == cmd.pid) {
 			cmd.ended = true;

@@ -1,5 +1,7 @@
 """guest.py - attacks on the init from inside: all they gain is a lie about their own result, or an error that says so."""
 import os
+import re
+import subprocess
 import time
 
 from room import attack, processes, wait_for
@@ -7,6 +9,11 @@ from room import attack, processes, wait_for
 
 def init_of(room, agent):
     return room.engine.inspect("berth-" + agent)["State"]["Pid"]
+
+
+def limit_descriptors(init, limit):
+    subprocess.run(["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "prlimit", f"--pid={init}", f"--nofile={limit}"],
+                   check=True)
 
 
 def works(room, name, agent, init):
@@ -33,6 +40,66 @@ def by_hand(room):
     status, _ = room.engine.ask("POST", f"/containers/berth-{room.c}/stop?t=30")
     room.finding("guest-signals", status == 204 and time.monotonic() - begun < 25, "docker stop does not have to kill it")
     assert room.berth("up", room.path("team.yaml"), env={"ATTACK_KEY": room.key}).code == 0
+
+
+def standing(pid):
+    """What others could change of a process, as the host sees it."""
+    def read(name):
+        with open(f"/proc/{pid}/{name}", encoding="ascii") as f:
+            return f.read()
+    stat = read("stat").rpartition(")")[2].split()
+    allowed = re.findall(r"(?:Cpus|Mems)_allowed:\t\S+", read("status"))
+    return read("limits"), stat[15:17], stat[37:39], allowed, read("oom_score_adj"), read("comm")
+
+
+def is_watcher(pid, init):
+    return os.stat(f"/proc/{pid}/exe").st_ino == os.stat(f"/proc/{init}/exe").st_ino
+
+
+@attack("guest-watchers", "guest-pestered")
+def watchers(room):
+    """Every call that names a process, against the init and the supervisors; then all the signals that may be sent."""
+    name, init = "guest-watchers", init_of(room, room.a)
+    other = room.popen("exec", room.a, "--", "sh", "-c", "echo on; exec sleep 1000")
+    other.stdout.readline()
+    them = [p for p in processes(room.id_of(room.a)) if is_watcher(p, init)]
+    before = {p: standing(p) for p in them}
+    done = room.inside(room.a, "watchers", "try")
+    lines = done.out.decode().splitlines()
+    room.finding(name, done.code == 0 and len(lines) > 200, f"{done!r}")
+    for line in lines:
+        _, verdict, text = line.split(" ", 2)
+        room.findings.append((name, verdict, text))
+    room.finding(name, len(them) == 2 and {p: standing(p) for p in them} == before, "they stand as they stood")
+    name = "guest-pestered"
+    pest = room.popen("exec", room.a, "--", "/attack/inside", "watchers", "pester", "1000")
+    wait_for(lambda: len(processes(room.id_of(room.a))) >= 9)
+    done = [room.exec(room.a, "echo", "works", timeout=60) for _ in range(5)]
+    room.finding(name, all(d.out == b"works\n" for d in done), f"under a rain of signals: {done}")
+    done = room.exec(room.a, "sleep", "1000", options=("--timeout", "1"), timeout=60)
+    room.finding(name, done.code == 124 and not done.err.count(b"did not answer"), f"and its time-outs are kept: {done!r}")
+    for process in (pest, other):
+        process.terminate()
+        process.communicate(timeout=60)
+    works(room, name, room.a, init)
+
+
+@attack("guest-without-descriptors")
+def without_descriptors(room):
+    """Nothing inside can take them from the init any more; where the host does, it says so and does not spin."""
+    name, init = "guest-without-descriptors", init_of(room, room.c)
+    limit_descriptors(init, "3:")
+    done = room.exec(room.c, "true", timeout=60)
+    room.finding(name, done.code == 125 and b"Too many open files" in done.err, f"{done!r}")
+    with open(f"/proc/{init}/stat", encoding="ascii") as f:
+        begun = f.read().split()[13:15]
+    time.sleep(0.5)
+    with open(f"/proc/{init}/stat", encoding="ascii") as f:
+        now = f.read().split()[13:15]
+    spent = sum(map(int, now)) - sum(map(int, begun))
+    room.finding(name, spent < 10, f"{spent} ticks of 50 were spent waiting")
+    limit_descriptors(init, "64:")
+    works(room, name, room.c, init)
 
 
 @attack("guest-supervisor")

@@ -43,5 +43,6 @@ void trees(const struct words *w);
 void network(const struct words *w);
 void guest(const struct words *w);
 void lane(const struct words *w);
+void watchers(const struct words *w);
 
 #endif

@@ -102,6 +102,7 @@ int main(int argc, char **argv)
 		{"network", network},
 		{"guest", guest},
 		{"lane", lane},
+		{"watchers", watchers},
 	};
 	struct words w = {argc - 2, argv + 2};
 
