@@ -16,6 +16,8 @@
 #include "engine/json.h"
 #include "lane/lane.h"
 
+#define LANE_TRY_MS 10000 /* a container that is busy with itself may answer late */
+
 const struct limits tool_limits_small = {.memory_bytes = (uint64_t)64 << 20,
 	.cpus = 1,
 	.pids = 16,
@@ -193,19 +195,15 @@ int host_remove(struct agents_host *h, const char *id, struct err *e)
 	return 0;
 }
 
-bool host_lane_works(const char *name, const char *id)
+int host_try_lane(const char *name, const char *id, struct err *e)
 {
-	static const char *const argv[] = {LANE_GUEST_PATH};
 	struct lane_about about;
-	struct lane_request r = {.argv = argv, .argc = 1};
-	struct lane_command c;
 
-	if (lane_find(name, &about, NULL) || strcmp(about.id, id) ||
-		lane_start(&about, &r, &c, NULL))
-		return false;
-	lane_cancel(&c);
-	lane_command_release(&c);
-	return true;
+	if (lane_find(name, &about, e))
+		return -1;
+	if (strcmp(about.id, id))
+		return err_set(e, ERR_NOT_FOUND, "the lane of %s was another container's", name);
+	return lane_try(&about, LANE_TRY_MS, e);
 }
 
 bool host_lane_dir_exists(const char *dir)

@@ -49,7 +49,8 @@ int host_create(struct agents_host *h, const struct spec *s, char id[65], struct
 int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e);
 /* Kill and remove, anonymous volumes too; not being there is success. */
 int host_remove(struct agents_host *h, const char *id, struct err *e);
-bool host_lane_works(const char *name, const char *id);
+/* Its init answers on its lane; ERR_NOT_FOUND: it has none, else the lane is lost. */
+int host_try_lane(const char *name, const char *id, struct err *e);
 bool host_lane_dir_exists(const char *dir);
 
 #endif

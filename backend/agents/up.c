@@ -190,6 +190,7 @@ static int replace(struct bringing *b, const struct existing *x, struct err *e)
 static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
 {
 	struct existing x;
+	struct err why = ERR_INIT;
 	int found = host_look_whole(b->h, b->spec.name, &x, &b->mem, e);
 
 	if (found <= 0)
@@ -202,8 +203,12 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 	if (x.running && !strcmp(x.spec, hash)) {
 		if (limit_rate(b, x.id, e))
 			return -1;
-		ret->was_up = host_lane_works(b->spec.name, x.id);
-		ret->offered_again = !ret->was_up && offer_again(b, &x);
+		ret->was_up = !host_try_lane(b->spec.name, x.id, &why);
+		/* An init that does not answer does not ask for another lane either. */
+		if (!ret->was_up && why.kind == ERR_NOT_FOUND)
+			ret->offered_again = offer_again(b, &x);
+		else if (!ret->was_up && b->h->say)
+			b->h->say(b->h->say_ctx, b->spec.name, why.msg);
 		/* A lane that answers was handed over after the comparison. */
 		if (ret->was_up && !checked_known(x.id) && keep_checked(b, x.id, x.pid, e))
 			return -1;

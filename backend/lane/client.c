@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,25 @@
 #include "lane/peer.h"
 #include "lane/wire_io.h"
 
+/* Nobody listens: there is no lane, and the engine's own way is not barred.  Anything else is a lane that does not
+ * do what it should. */
+static int no_lane(const char *path, int errnum, struct err *e)
+{
+	if (errnum == ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "there is no lane at %s", path);
+	if (errnum == ECONNREFUSED)
+		return err_set(e, ERR_NOT_FOUND,
+			"nobody listens on the lane %s (%s): the container is stopped, or was started "
+			"again; `berth up FILE` gives it a new one",
+			path, strerrordesc_np(errnum));
+	if (errnum == EAGAIN)
+		return err_set(e, ERR_FAILED,
+			"lane lost: too many commands wait at %s already and its init takes none of them; is the "
+			"container paused? `berth up FILE` makes it anew",
+			path);
+	return err_sys(e, errnum, "lane lost: cannot connect to %s", path);
+}
+
 /* Opening first and connecting through the descriptor leaves no moment in which another socket
  * could be put in its place. */
 static int connect_to(const char *dir, struct err *e)
@@ -31,8 +51,11 @@ static int connect_to(const char *dir, struct err *e)
 
 	snprintf(path, sizeof path, "%s" LANE_SOCK, dir);
 	at = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (at < 0 || fstat(at, &st) || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
-		return err_set(e, ERR_NOT_FOUND, "there is no lane at %s", path);
+	if (at < 0 || fstat(at, &st))
+		return no_lane(path, errno, e);
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return err_set(
+			e, ERR_FAILED, "lane lost: %s is not the socket that berth made", path);
 	conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (conn < 0)
 		return err_sys(e, errno, "cannot make a socket");
@@ -40,18 +63,19 @@ static int connect_to(const char *dir, struct err *e)
 	setsockopt(conn, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
 	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", at);
 	if (connect(conn, (struct sockaddr *)&to, sizeof to))
-		return err_set(e, ERR_NOT_FOUND,
-			"nobody listens on the lane %s (%s): the container is stopped, or was started "
-			"again; `berth up FILE` gives it a new one",
-			path, strerrordesc_np(errno));
+		return no_lane(path, errno, e);
 	return steal_fd(&conn);
+}
+
+/* Who hangs up first may have said why; that is read where the answer is. */
+static bool hung_up(int errnum)
+{
+	return errnum == EPIPE || errnum == ECONNRESET;
 }
 
 static int cannot_send(struct err *e, int errnum)
 {
-	if (errnum == EPIPE || errnum == ECONNRESET || errnum == EAGAIN)
-		return err_set(e, ERR_NOT_FOUND, "the container's init has just ended");
-	return err_sys(e, errnum, "cannot send the command");
+	return hung_up(errnum) ? 0 : err_sys(e, errnum, "lane lost: cannot send the command");
 }
 
 /* The words of a request in as few messages as they need. */
@@ -122,10 +146,8 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 	run.envc = (uint32_t)r->envc;
 	if (send_words(conn, r, e))
 		goto out;
-	if (wire_send_fds(conn, LANE_RUN, &run, sizeof run, theirs, n)) {
-		cannot_send(e, errno);
+	if (wire_send_fds(conn, LANE_RUN, &run, sizeof run, theirs, n) && cannot_send(e, errno))
 		goto out;
-	}
 	fcntl(conn, F_SETFL, O_NONBLOCK);
 	*ret = (struct lane_command){steal_fd(&conn), ours[0], ours[1], ours[2], ret->guest, 0,
 		about->id, clock_mono_ns(), 0};
@@ -140,6 +162,33 @@ out:
 			cleanup_close(&ours[i]);
 	}
 	return result;
+}
+
+int lane_try(const struct lane_about *about, int timeout_ms, struct err *e)
+{
+	AUTO_CLOSE int conn = -1;
+	char dir[LANE_PATH_MAX], body[LANE_MSG_MAX];
+	int fds[LANE_FDS_MAX], nfds = 0;
+	struct lane_msg head;
+	struct pollfd p;
+	pid_t guest;
+
+	if (lane_place(about->name, dir, e))
+		return -1;
+	conn = connect_to(dir, e);
+	if (conn < 0 || peer_is_init(conn, about->id, &guest, e))
+		return -1;
+	/* A request that is none is answered by what answers all of them. */
+	p = (struct pollfd){conn, POLLIN, 0};
+	if (!wire_send(conn, LANE_CANCEL, NULL, 0) && poll(&p, 1, timeout_ms) > 0 &&
+		wire_recv(conn, &head, body, fds, &nfds) > 0 && head.type == LANE_ENDED) {
+		wire_close_all(fds, nfds);
+		return 0;
+	}
+	wire_close_all(fds, nfds);
+	if (lane_frozen(guest, about->id))
+		return 0;
+	return err_set(e, ERR_FAILED, "lane lost: the init of %s does not answer", about->name);
 }
 
 int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)

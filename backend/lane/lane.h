@@ -106,10 +106,12 @@ struct lane_command {
 		due_ns; /* monotonic: sent; the end must have been told by then, 0: whenever */
 };
 
-/* Connect to the lane of `about` and start a command.  ERR_NOT_FOUND: no usable lane (fall back to
- * the engine's exec); anything else: the lane is there but the request is wrong. */
+/* Connect to the lane of `about` and start a command.  ERR_NOT_FOUND: nobody listens there (the engine's
+ * exec is left); anything else: the request is wrong, or the lane is lost, which says so. */
 int lane_start(const struct lane_about *about, const struct lane_request *r,
 	struct lane_command *ret, struct err *e);
+/* Does its init answer, within timeout_ms?  Errors as above.  That of a paused container is not asked. */
+int lane_try(const struct lane_about *about, int timeout_ms, struct err *e);
 /* One message: 1 started, 2 ended (*end filled), 0 nothing yet, -1 the lane broke. */
 int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e);
 int lane_signal(struct lane_command *c, int sig);

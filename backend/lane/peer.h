@@ -11,7 +11,7 @@
 #include "lane/lane.h"
 
 /* The peer of this connection is process 1 of its own PID namespace, and its cgroup holds `id`.
- * ERR_NOT_FOUND else.  *pid gets its number on the host. */
+ * ERR_FAILED else.  *pid gets its number on the host. */
 int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e);
 
 /* A small file of the kernel's as text, cut at cap - 1 bytes; -1 and "" when it cannot be opened. */

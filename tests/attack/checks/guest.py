@@ -1,6 +1,8 @@
 """guest.py - attacks on the init from inside: all they gain is a lie about their own result, or an error that says so."""
 import os
 import re
+import signal
+import socket
 import subprocess
 import time
 
@@ -9,6 +11,20 @@ from room import attack, processes, wait_for
 
 def init_of(room, agent):
     return room.engine.inspect("berth-" + agent)["State"]["Pid"]
+
+
+def fill(address):
+    """Connections until no more are taken."""
+    queue = []
+    while len(queue) < 4096:
+        conn = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        conn.setblocking(False)
+        try:
+            conn.connect(address)
+        except BlockingIOError:
+            return queue
+        queue.append(conn)
+    raise AssertionError("the queue has no end")
 
 
 def limit_descriptors(init, limit):
@@ -100,6 +116,31 @@ def without_descriptors(room):
     room.finding(name, spent < 10, f"{spent} ticks of 50 were spent waiting")
     limit_descriptors(init, "64:")
     works(room, name, room.c, init)
+
+
+@attack("guest-lost")
+def lost(room):
+    """An init that answers nobody: commands are not run by the engine instead, and `up` makes the container anew."""
+    name, init = "guest-lost", init_of(room, room.c)
+    os.kill(init, signal.SIGSTOP)
+    try:
+        waiting = [room.popen("exec", room.c, "--", "true") for _ in range(3)]
+        address = os.path.join(room.env["XDG_RUNTIME_DIR"], "berth/lanes/berth-" + room.c + ".sock")
+        queue = fill(address)
+        done = room.exec(room.c, "touch", "/tmp/by-the-engine", timeout=60)
+        room.finding(name, done.code == 125 and b"lane lost" in done.err, f"with {len(queue)} in the queue: {done!r}")
+        for conn in queue:
+            conn.close()
+    finally:
+        os.kill(init, signal.SIGCONT)
+    for process in waiting:
+        process.communicate(timeout=60)
+    works(room, name, room.c, init)
+    room.finding(name, room.exec(room.c, "test", "-e", "/tmp/by-the-engine").code == 1, "nor did it run by another way")
+    os.kill(init, signal.SIGSTOP)
+    done = room.berth("up", room.path("team.yaml"), env={"ATTACK_KEY": room.key}, timeout=120)
+    room.finding(name, done.code == 0 and b"lane lost" in done.out + done.err, f"up says so: {done!r}")
+    works(room, name, room.c, init_of(room, room.c))
 
 
 @attack("guest-supervisor")
