@@ -20,7 +20,7 @@ bear() {
 		status=$?
 		rm -rf copied
 		[ $status = $whole ] && [ "$(wc -l <out)" = "$lines" ] && continue
-		[ $status -gt 0 ] && [ $status -lt 126 ] && grep -qiE 'too many open files|loading shared libraries' err && continue
+		[ $status -gt 0 ] && [ $status -lt 128 ] && grep -qiE 'too many open files|loading shared libraries|ulimit' out err && continue
 		why="$why; with $n: exit $status, $(wc -l <out) lines, $(head -n 3 err)"
 	done
 	if [ -z "$why" ]; then
