@@ -26,7 +26,7 @@
 #define PULSE_MS 250
 #define UP_FULL ((size_t)4 << 20) /* weight of unread events at which streams are paused */
 #define UP_LOW ((size_t)1 << 20)  /* and resumed */
-#define STOP_ACTS_MS 1200         /* for acts to tell how they ended */
+#define STOP_ACTS_MS 800          /* for acts to tell how they ended */
 #define STOP_MS 2000
 
 /* What travels in a mailbox. */

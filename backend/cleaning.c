@@ -122,7 +122,9 @@ static struct clean_host *open_host(struct cleaning_work *w, struct err *e)
 	const struct clean_options o = {.host = w->b->cleaning->host,
 		.context = w->b->cleaning->context,
 		.program = w->b->program,
-		.policy = &w->policy};
+		.policy = &w->policy,
+		.stop = told_to_stop,
+		.stop_ctx = w};
 	struct clean_host *h = atomic_load(&w->stop) ? NULL : clean_open(&o, e);
 
 	pthread_mutex_lock(&w->lock);

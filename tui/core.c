@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/runtime.h>
 #include <berth/settings.h>
 #include <berth/text.h>
 
 #include "cli/cli.h"
 #include "cli/exec.h"
+#include "cli/progress.h"
 #include "cli/run.h"
 
 /* berth turns into this program where the lane cannot be used. */
@@ -121,6 +123,8 @@ int main(int argc, char **argv)
 	text_init();
 	if (cli_parse(argc, argv, &c, &e) < 0)
 		return cli_fail(&e);
+	if (c.command) /* the console shows it in its own way */
+		runtime_on_wait(cli_progress_wait);
 	rc = run(&c, &e);
 	return rc < 0 ? cli_fail(&e) : rc;
 }

@@ -5,10 +5,12 @@
  */
 #include <locale.h>
 
+#include <berth/runtime.h>
 #include <berth/text.h>
 
 #include "cli/cli.h"
 #include "cli/image.h"
+#include "cli/progress.h"
 
 int main(int argc, char **argv)
 {
@@ -22,6 +24,7 @@ int main(int argc, char **argv)
 		return cli_fail(&e);
 	if (!c.command) /* started by hand */
 		return cli_help(c.group, c.command);
+	runtime_on_wait(cli_progress_wait);
 	rc = cli_image(&c, &e);
 	return rc < 0 ? cli_fail(&e) : rc;
 }

@@ -75,6 +75,8 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	if (endpoint_choose(&eo, &h->endpoint, e))
 		goto fail;
 	h->engine = sync_open(&h->endpoint, e);
+	if (h->engine && h->stop)
+		sync_heed(h->engine, h->stop, h->stop_ctx);
 	if (!h->engine || sync_hello(h->engine, &h->info, e))
 		goto fail;
 	h->recorder = (struct recorder){.program = o->program ? o->program : "agents",

@@ -61,8 +61,15 @@ struct pool {
 	bool read;
 	struct line *line;
 	size_t nlines;
-	unsigned serial;
+	unsigned serial, left; /* left: could not be removed */
 };
+
+static bool is_stopped(void *ctx)
+{
+	const struct pool *p = ctx;
+
+	return atomic_load(&p->stop);
+}
 
 static void forget_box(struct tool_box *b)
 {
@@ -90,10 +97,10 @@ static void drop(struct pool *p, struct line *l, size_t i)
 	snprintf(id, sizeof id, "%s", k.box->id);
 	if (!record(p, DEED_POOL_DRAIN, l->def, &rec, NULL)) {
 		rec.r.target = id;
-		tool_box_drop(p->h, k.box, &why);
+		p->left += tool_box_drop(p->h, k.box, &why) != 0;
 		record_end(&rec, &why);
 	} else {
-		tool_box_drop(p->h, k.box, &why);
+		p->left += tool_box_drop(p->h, k.box, &why) != 0;
 	}
 	registry_forget(l->key, k.serial);
 }
@@ -298,7 +305,9 @@ static void *keep(void *arg)
 		.context = *p->context ? p->context : NULL,
 		.guest = *p->guest ? p->guest : NULL,
 		.program = "pool",
-		.policy = &p->policy};
+		.policy = &p->policy,
+		.stop = is_stopped,
+		.stop_ctx = p};
 
 	while (!atomic_load(&p->stop)) {
 		struct err e = ERR_INIT;
@@ -373,10 +382,12 @@ struct pool *pool_start(const struct agents_options *o, const char *team, struct
 	return NULL;
 }
 
-void pool_stop(struct pool *p)
+unsigned pool_stop(struct pool *p)
 {
+	unsigned left;
+
 	if (!p)
-		return;
+		return 0;
 	atomic_store(&p->stop, true);
 	if (write(p->wake[1], "x", 1) < 0)
 		atomic_store(&p->stop, true); /* it looks once a second anyway */
@@ -385,5 +396,7 @@ void pool_stop(struct pool *p)
 	close(p->wake[1]);
 	cleanup_close(&p->notify);
 	arena_release(&p->mem);
+	left = p->left;
 	free(p);
+	return left;
 }

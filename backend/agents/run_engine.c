@@ -36,7 +36,8 @@
 
 enum { CHUNK = 65536, PIECE = 4096, EARLY_MAX = 1 << 20 };
 enum { STARTED_MS = 5, RETRY_MS = 2, SWEEP_MS = 10, ASK_MS = 100 };
-#define END_LIMIT_NS 5000000000 /* until the tree is gone, and once more until the streams are */
+#define END_LIMIT_NS INT64_C(5000000000)   /* until the tree and the streams are gone */
+#define CANCEL_LIMIT_NS INT64_C(700000000) /* the same when somebody waits who pressed C-c */
 
 enum why { BY_ITSELF, BY_TIMEOUT, BY_CANCEL, BY_OUTPUT };
 
@@ -401,36 +402,6 @@ static void script_end(void *ctx, int exit_code, const struct err *err)
 	s->exit_code = err ? -1 : exit_code;
 }
 
-/* 0: nothing is left; 1: something was, and was killed; -1: there is no shell in there. */
-static int kill_inside(struct away *a)
-{
-	static const char text[] = "f=0; for d in /proc/[0-9]*; do "
-				   "grep -qs \"" RUN_MARK "=$1\" $d/environ && "
-				   "! grep -q '^State:.[ZX]' $d/status 2>/dev/null && "
-				   "kill -9 ${d#/proc/} 2>/dev/null && f=1; done; exit $f";
-	static const struct engine_tty_events events = {script_ready, NULL, script_end};
-	const char *argv[] = {"sh", "-c", text, "sh", a->mark};
-	const struct engine_exec_ask ask = {
-		.argv = argv, .argc = 5, .frame = script_frame, .made = script_made};
-	struct script s = {.target = &a->target};
-
-	engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &events, &s);
-	while (!s.over)
-		uv_run(a->loop, UV_RUN_ONCE);
-	return s.exit_code == 0 ? 0 : s.exit_code == 1 ? 1 : -1;
-}
-
-static int sweep(struct away *a)
-{
-	int n = a->local ? tree_kill(a->target.id, a->mark, a->gone ? 0 : a->pid) : -1;
-
-	if (n >= 0)
-		return n;
-	/* What runs here may belong to another user: then the same is done from inside. */
-	a->local = false;
-	return kill_inside(a);
-}
-
 static void nothing(uv_timer_t *timer)
 {
 	(void)timer;
@@ -442,14 +413,49 @@ static void pass(struct away *a, int ms)
 	uv_run(a->loop, UV_RUN_ONCE);
 }
 
+/* 0: nothing is left; 1: something was, and was killed; -1: there is no shell in there. */
+static int kill_inside(struct away *a, int64_t limit_ns)
+{
+	static const char text[] = "f=0; for d in /proc/[0-9]*; do "
+				   "grep -qs \"" RUN_MARK "=$1\" $d/environ && "
+				   "! grep -q '^State:.[ZX]' $d/status 2>/dev/null && "
+				   "kill -9 ${d#/proc/} 2>/dev/null && f=1; done; exit $f";
+	static const struct engine_tty_events events = {script_ready, NULL, script_end};
+	const char *argv[] = {"sh", "-c", text, "sh", a->mark};
+	const struct engine_exec_ask ask = {
+		.argv = argv, .argc = 5, .frame = script_frame, .made = script_made};
+	struct script s = {.target = &a->target};
+	struct engine_tty *exec;
+
+	exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &events, &s);
+	while (!s.over && clock_mono_ns() < limit_ns)
+		pass(a, SWEEP_MS);
+	if (!s.over)
+		engine_tty_close(exec);
+	while (!s.over)
+		uv_run(a->loop, UV_RUN_ONCE);
+	return s.exit_code == 0 ? 0 : s.exit_code == 1 ? 1 : -1;
+}
+
+static int sweep(struct away *a, int64_t limit_ns)
+{
+	int n = a->local ? tree_kill(a->target.id, a->mark, a->gone ? 0 : a->pid) : -1;
+
+	if (n >= 0)
+		return n;
+	/* What runs here may belong to another user: then the same is done from inside. */
+	a->local = false;
+	return kill_inside(a, limit_ns);
+}
+
 static void end_tree(struct away *a)
 {
-	int64_t limit = clock_mono_ns() + END_LIMIT_NS;
+	int64_t limit = clock_mono_ns() + (a->why == BY_CANCEL ? CANCEL_LIMIT_NS : END_LIMIT_NS);
 	int found = 1;
 
 	a->end_ns = clock_mono_ns();
 	while (found > 0 && clock_mono_ns() < limit) {
-		found = sweep(a);
+		found = sweep(a, limit);
 		if (found > 0 || (!a->gone && found == 0 && !a->over)) {
 			found = 1; /* killed is not yet gone */
 			pass(a, SWEEP_MS);

@@ -1,6 +1,7 @@
 /* target.c - from a name to a container that a command may run in. */
 #include "agents/target.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,6 +150,14 @@ static void where(const struct exec_target *t, const cJSON *root, const struct e
 	run_where(ret, &about);
 }
 
+static bool is_cancelled(void *ctx)
+{
+	const struct run_request *r = ctx;
+	struct pollfd p = {r->cancel_fd, POLLIN, 0};
+
+	return r->cancel_fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
 int target_find(
 	struct exec_target *t, const struct run_request *r, struct run_result *ret, struct err *e)
 {
@@ -163,6 +172,8 @@ int target_find(
 	if (endpoint_choose(&eo, &t->endpoint, e))
 		return -1;
 	t->engine = sync_open(&t->endpoint, e);
+	if (t->engine)
+		sync_heed(t->engine, is_cancelled, (void *)r);
 	if (!t->engine || sync_hello(t->engine, &info, e))
 		return -1;
 	if (inspect(t, r->agent, &reply, &why) &&

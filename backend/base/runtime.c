@@ -144,3 +144,16 @@ int config_dir(char *buf, size_t cap, struct err *e)
 {
 	return home_based(buf, cap, "XDG_CONFIG_HOME", ".config", e);
 }
+
+static void (*say_wait)(const char *whom);
+
+void runtime_on_wait(void (*fn)(const char *whom))
+{
+	say_wait = fn;
+}
+
+void runtime_waits(const char *whom)
+{
+	if (say_wait)
+		say_wait(whom);
+}

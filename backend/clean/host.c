@@ -21,6 +21,8 @@ struct clean_host *clean_open(const struct clean_options *o, struct err *e)
 	if (endpoint_choose(&where, &h->endpoint, e))
 		goto fail;
 	h->engine = sync_open(&h->endpoint, e);
+	if (h->engine && o->stop)
+		sync_heed(h->engine, o->stop, o->stop_ctx);
 	if (!h->engine || sync_hello(h->engine, &h->info, e))
 		goto fail;
 	h->borrowed = o->audit != NULL;

@@ -6,7 +6,12 @@
 #include <string.h>
 
 #include <berth/check.h>
+#include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
+
+enum { BEAT_MS = 100 };
+#define GRACE_NS INT64_C(500000000)
 
 struct engine_sync {
 	uv_loop_t loop;
@@ -14,6 +19,13 @@ struct engine_sync {
 	struct arena mem; /* what sync_hello gave out */
 	uv_async_t wake;  /* by sync_interrupt */
 	atomic_bool interrupted;
+	uv_timer_t beat; /* runs while an answer is awaited */
+	int64_t asked_ns, stopped_ns;
+	bool told, given_up;
+	bool silent; /* it let somebody down who wanted to stop */
+	bool (*stop)(void *ctx);
+	void *stop_ctx;
+	char *url;
 };
 
 struct answer {
@@ -30,6 +42,34 @@ static void on_wake(uv_async_t *wake)
 	(void)wake; /* wait_for looks */
 }
 
+static void on_beat(uv_timer_t *beat)
+{
+	struct engine_sync *s = beat->data;
+	int64_t now = clock_mono_ns();
+
+	if (!s->told && now - s->asked_ns >= RUNTIME_LATE_MS * INT64_C(1000000)) {
+		s->told = true;
+		runtime_waits(s->url);
+	}
+	if (!s->stop || !s->stop(s->stop_ctx))
+		return;
+	if (!s->stopped_ns)
+		s->stopped_ns = now;
+	if (now - s->stopped_ns >= GRACE_NS)
+		s->given_up = s->silent = true;
+}
+
+static void release_sync(struct engine_sync *s)
+{
+	uv_close((uv_handle_t *)&s->wake, NULL);
+	uv_close((uv_handle_t *)&s->beat, NULL);
+	uv_run(&s->loop, UV_RUN_DEFAULT);
+	CHECK(!uv_loop_close(&s->loop));
+	arena_release(&s->mem);
+	free(s->url);
+	free(s);
+}
+
 struct engine_sync *sync_open(const struct endpoint *ep, struct err *e)
 {
 	struct engine_sync *s = xcalloc(1, sizeof *s);
@@ -38,15 +78,15 @@ struct engine_sync *sync_open(const struct endpoint *ep, struct err *e)
 	CHECK(!uv_async_init(&s->loop, &s->wake, on_wake));
 	/* Alone it must not keep the loop waiting: an answer may come before the loop polls. */
 	uv_unref((uv_handle_t *)&s->wake);
+	CHECK(!uv_timer_init(&s->loop, &s->beat));
+	s->beat.data = s;
+	uv_unref((uv_handle_t *)&s->beat);
+	s->url = xstrdup(ep->url ? ep->url : "");
 	arena_init(&s->mem, 1024);
 	s->en = engine_open(&s->loop, ep, e);
 	if (s->en)
 		return s;
-	uv_close((uv_handle_t *)&s->wake, NULL);
-	uv_run(&s->loop, UV_RUN_DEFAULT);
-	CHECK(!uv_loop_close(&s->loop));
-	arena_release(&s->mem);
-	free(s);
+	release_sync(s);
 	return NULL;
 }
 
@@ -55,11 +95,7 @@ void sync_close(struct engine_sync *s)
 	if (!s)
 		return;
 	engine_close(s->en, NULL, NULL);
-	uv_close((uv_handle_t *)&s->wake, NULL);
-	uv_run(&s->loop, UV_RUN_DEFAULT);
-	CHECK(!uv_loop_close(&s->loop));
-	arena_release(&s->mem);
-	free(s);
+	release_sync(s);
 }
 
 struct engine *sync_engine(struct engine_sync *s)
@@ -74,13 +110,25 @@ uv_loop_t *sync_loop(struct engine_sync *s)
 
 static int wait_for(struct engine_sync *s, struct engine_call *call, struct answer *a)
 {
-	while (!a->done && !atomic_load(&s->interrupted))
+	s->asked_ns = clock_mono_ns();
+	s->stopped_ns = 0;
+	s->told = false;
+	s->given_up = s->silent && s->stop(s->stop_ctx);
+	uv_timer_start(&s->beat, on_beat, BEAT_MS, BEAT_MS);
+	while (!a->done && !atomic_load(&s->interrupted) && !s->given_up)
 		CHECK(uv_run(&s->loop, UV_RUN_ONCE) || a->done);
+	uv_timer_stop(&s->beat);
 	if (!a->done)
 		engine_cancel(call);
 	while (!a->done)
 		CHECK(uv_run(&s->loop, UV_RUN_ONCE) || a->done);
 	return a->result;
+}
+
+void sync_heed(struct engine_sync *s, bool (*stop)(void *ctx), void *ctx)
+{
+	s->stop = stop;
+	s->stop_ctx = ctx;
 }
 
 void sync_interrupt(struct engine_sync *s)

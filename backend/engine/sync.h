@@ -3,7 +3,8 @@
  *
  * Bringing up an agent is a chain of a dozen requests; as straight-line code on a thread of its own it
  * reads like what it does.  Each engine_sync has a loop and an engine object of its own, and runs that
- * loop until the answer is there; the client behind it is the same.
+ * loop until the answer is there; the client behind it is the same.  An answer that is a second late is
+ * told (runtime_waits).
  *
  * Thread: one owner at a time; never the backend thread.
  */
@@ -22,6 +23,12 @@ void sync_close(struct engine_sync *s); /* NULL is fine */
 /* For verbs that run on while others are asked: the engine, on the loop that the calls below run. */
 struct engine *sync_engine(struct engine_sync *s);
 uv_loop_t *sync_loop(struct engine_sync *s);
+
+/* `stop` is asked ten times a second while an answer is awaited.  Once it says yes the engine has half a
+ * second more for each answer: a living one answers what is under way and what cleans up after it.  After the
+ * first that does not come the others end at once, all with ERR_CANCELLED: whoever presses C-c is free within
+ * a second, also of an engine that hangs. */
+void sync_heed(struct engine_sync *s, bool (*stop)(void *ctx), void *ctx);
 
 /* From any thread: the call under way, and every later one, ends with ERR_CANCELLED. */
 void sync_interrupt(struct engine_sync *s);

@@ -34,6 +34,8 @@ struct images *images_open(const struct images_options *o, struct err *e)
 	if (endpoint_choose(&eo, &im->endpoint, e))
 		goto fail;
 	im->engine = sync_open(&im->endpoint, e);
+	if (im->engine)
+		sync_heed(im->engine, image_stop, im);
 	if (!im->engine || sync_hello(im->engine, &im->info, e))
 		goto fail;
 	im->recorder = (struct recorder){.program = o->program,

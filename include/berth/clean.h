@@ -105,6 +105,8 @@ struct clean_options {
 	const char *program;         /* what the audit log calls this process: "clean" */
 	const struct policy *policy; /* NULL: nothing is protected; copied */
 	struct audit *audit;         /* the process's log when it has one open; NULL */
+	bool (*stop)(void *ctx);     /* asked while the engine is opened, ten times a second; NULL */
+	void *stop_ctx;
 };
 
 struct clean_host *clean_open(const struct clean_options *o, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * runtime.h - where berth keeps its files.
+ * runtime.h - where berth keeps its files, and what it says when it has to wait.
  *
  *   runtime_dir  $XDG_RUNTIME_DIR/berth (job boards, lanes, the private engine's socket); where
  * that variable is unset or names a directory that is not ours: /run/user/UID/berth; where there is
@@ -29,5 +29,12 @@ int config_dir(char *buf, size_t cap, struct err *e);
 /* A folder below one of ours, made with mode 0700 when missing: "jobs", "engine".  `name` is one
  * path component.  The same checks apply. */
 int runtime_subdir(char *buf, size_t cap, const char *dir, const char *name, struct err *e);
+
+/* A command line's own word about waiting: fn(whom) is called when an answer that somebody waits for is a
+ * second late, once for each wait, on the thread that waits.  Set before there are threads; NULL, as at
+ * the start: nothing is said. */
+#define RUNTIME_LATE_MS 1000
+void runtime_on_wait(void (*fn)(const char *whom));
+void runtime_waits(const char *whom);
 
 #endif

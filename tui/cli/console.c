@@ -50,6 +50,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.read_only = s->read_only,
 	};
 	struct pool *pool = NULL;
+	unsigned left;
 	int rc;
 
 	if (check_team(b.team, e) < 0)
@@ -66,7 +67,12 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 				.host = b.host, .context = b.context, .policy = &policy},
 			b.team, NULL);
 	rc = o.backend ? app_run(&o, e) : -1;
-	pool_stop(pool);
+	left = pool_stop(pool);
+	if (left)
+		fprintf(stderr,
+			"berth: %u warm containers of tools could not be removed, for the engine did not "
+			"answer; `berth clean` finds them.\n",
+			left);
 	if (o.backend)
 		backend_stop(o.backend);
 	arena_release(&mem);

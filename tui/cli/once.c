@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/runtime.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
@@ -46,6 +47,7 @@ static int drain(struct backend *b, struct err *e)
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 {
 	int64_t begun = clock_mono_ns(), listed = 0;
+	int64_t late = begun + RUNTIME_LATE_MS * INT64_C(1000000);
 	struct pollfd fd = {.fd = backend_fd(b), .events = POLLIN};
 
 	for (;;) {
@@ -60,11 +62,17 @@ const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 		end = listed ? listed + STATS_MS * 1000000LL : begun + LIST_MS * 1000000LL;
 		if (listed && (!stats || s->stats_done || now >= end))
 			return s;
+		if (!listed && late && now >= late) {
+			runtime_waits(s->engine.endpoint);
+			late = 0;
+		}
 		snapshot_unref(s);
 		if (now >= end)
 			return err_null(err_set(e, ERR_UNREACHABLE,
 				"The engine did not list its containers within %d s.",
 				LIST_MS / 1000));
+		if (!listed && late && late < end)
+			end = late;
 		poll(&fd, 1, (int)((end - now) / 1000000) + 1);
 	}
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,6 +145,19 @@ void cli_progress_print(const char *text)
 	take_away();
 	puts(clean.s);
 	fflush(stdout);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void cli_progress_wait(const char *whom)
+{
+	AUTO_STR struct str clean = STR_INIT;
+	struct termios t;
+
+	text_neutralise(&clean, whom, strlen(whom), false);
+	pthread_mutex_lock(&progress.lock);
+	take_away();
+	fprintf(stderr, "berth: waiting for the engine at %s (C-c gives up).%s\n", clean.s,
+		tcgetattr(2, &t) == 0 && !(t.c_oflag & OPOST) ? "\r" : "");
 	pthread_mutex_unlock(&progress.lock);
 }
 

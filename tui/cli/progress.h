@@ -17,6 +17,8 @@ void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx
 void cli_progress_print(const char *text);
 /* Take the line away before something is printed; it comes again in a while. */
 void cli_progress_clear(void);
+/* A line that is no progress, for runtime_on_wait: whoever waits is told for whom. */
+void cli_progress_wait(const char *whom);
 void cli_progress_stop(void); /* the line is taken away; not started is fine */
 
 #endif

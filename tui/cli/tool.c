@@ -1,6 +1,7 @@
 /* tool.c - `berth tool`: what tools a team file has, and running one in a container of its own. */
 #include <berth/tool.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,13 +151,23 @@ static int no_such_tool(const struct team *t, const char *name, struct err *e)
 		known.len ? known.s : "none");
 }
 
+static bool is_cancelled(void *ctx)
+{
+	const struct command_io *io = ctx;
+	struct pollfd p = {io->q.cancel_fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) > 0;
+}
+
 static int run(const struct cli *c, const struct policy *policy, struct team *t,
 	struct command_io *io, struct tool_ran *ran, struct run_result *r, struct err *e)
 {
 	const struct agents_options o = {.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
 		.program = "tool",
-		.policy = policy};
+		.policy = policy,
+		.stop = is_cancelled,
+		.stop_ctx = io};
 	AUTO_FREE char *workspace = NULL;
 	const struct tool_def *d = team_tool(t, c->argv[0]);
 	struct agents_host *h;
