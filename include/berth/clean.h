@@ -105,7 +105,7 @@ struct clean_options {
 	const char *program;         /* what the audit log calls this process: "clean" */
 	const struct policy *policy; /* NULL: nothing is protected; copied */
 	struct audit *audit;         /* the process's log when it has one open; NULL */
-	bool (*stop)(void *ctx);     /* asked while the engine is opened, ten times a second; NULL */
+	bool (*stop)(void *ctx); /* asked while the engine is opened, ten times a second; NULL */
 	void *stop_ctx;
 };
 

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""hang.py - an engine that takes connections and never answers: who waits is told, and C-c ends it.
+
+The engine's own time-outs are 10 s and more; what ends in less than HALF of that was ended by C-c.
+"""
+import os
+import pty
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+BERTH = os.environ["BERTH"]
+HALF = 5
+os.chdir(os.environ["TMPDIR"])
+SOCKET = os.path.join(os.getcwd(), "e")
+bad = 0
+
+
+def report(name, why):
+    global bad
+    if why:
+        bad = 1
+        print("#", why)
+    print("not ok" if why else "ok", name, flush=True)
+
+
+def listen():
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(SOCKET)
+    s.listen(64)
+    kept = []
+
+    def accept():
+        while True:
+            kept.append(s.accept()[0])
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def wait_for_text(read, text):
+    """What has been said once `text` is in it; None when it is not there in HALF a minute."""
+    seen, until = b"", time.monotonic() + 30
+    while text not in seen and time.monotonic() < until:
+        if select.select([read], [], [], 0.1)[0]:
+            try:
+                part = os.read(read, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            seen += part
+    return seen if text in seen else None
+
+
+def command(words):
+    p = subprocess.Popen([BERTH, *words.split()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, start_new_session=True)
+    said = wait_for_text(p.stderr.fileno(), b"waiting for the engine at unix://" + SOCKET.encode())
+    if said is None:
+        p.kill()
+        p.wait()
+        return report("is told: berth " + words, "nothing was said of waiting")
+    begun = time.monotonic()
+    p.send_signal(signal.SIGINT)
+    p.wait()
+    took = time.monotonic() - begun
+    report("is told, and C-c ends it: berth " + words, took > HALF and f"it took {took:.1f} s")
+
+
+def console(words):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(BERTH, [BERTH, *words.split()])
+    if wait_for_text(fd, b"Agents") is None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return report("C-c ends the console: berth " + words, "no first picture")
+    begun = time.monotonic()
+    os.write(fd, b"\x03")
+    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+        if select.select([fd], [], [], 0.05)[0]:
+            try:
+                os.read(fd, 65536)
+            except OSError:
+                time.sleep(0.01)
+        if time.monotonic() - begun > 60:
+            os.kill(pid, signal.SIGKILL)
+    took = time.monotonic() - begun
+    report("C-c ends the console: berth " + words, took > HALF and f"it took {took:.1f} s")
+
+
+os.environ["DOCKER_HOST"] = "unix://" + SOCKET
+os.mkdir("work")
+os.chown("work", 1000 if os.getuid() == 0 else -1, -1)
+with open("team.yaml", "w") as f:
+    f.write("agents: {worker: {image: box:1, workspace: ./work}}\n"
+            "custom_tools: {warm: {type: docker, image: box:1, script: echo hi, pool: {size: 2}}}\n")
+listen()
+for line in ("exec nobody -- true", "exec --timeout 60 nobody -- true", "ps", "doctor", "up team.yaml", "down team.yaml",
+             "clean --dry-run", "clean --yes", "image list", "image pull box:1", "-c team.yaml tool run warm"):
+    command(line)
+console("")
+console("-c team.yaml")
+sys.exit(bad)
