@@ -13,6 +13,7 @@ struct sock {
 	uv_poll_t poll;
 	struct driver *driver;
 	curl_socket_t fd;
+	int events; /* that curl waits for */
 };
 
 static void global_init(void)
@@ -34,13 +35,18 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	struct sock *s = poll->data;
 	int mask = 0;
 
+	/* An error of the socket stands behind what has arrived before it: an answer to a request that was
+	 * not read to its end, say.  CURL_CSELECT_ERR would throw that away; a read gives it, then the error. */
 	if (status < 0)
-		mask = CURL_CSELECT_ERR;
+		events = UV_READABLE | UV_WRITABLE;
 	if (events & UV_READABLE)
 		mask |= CURL_CSELECT_IN;
 	if (events & UV_WRITABLE)
 		mask |= CURL_CSELECT_OUT;
 	drive(s->driver, s->fd, mask);
+	/* With an error libuv has stopped watching; curl, which was not told of one, may want more. */
+	if (status < 0 && !uv_is_closing((uv_handle_t *)poll) && s->events)
+		uv_poll_start(poll, s->events, on_poll);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -72,7 +78,6 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *kn
 {
 	struct driver *d = ctx;
 	struct sock *s = known;
-	int events = 0;
 
 	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
@@ -92,11 +97,9 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *kn
 		d->handles++;
 		curl_multi_assign(d->multi, fd, s);
 	}
-	if (what & CURL_POLL_IN)
-		events |= UV_READABLE;
-	if (what & CURL_POLL_OUT)
-		events |= UV_WRITABLE;
-	uv_poll_start(&s->poll, events, on_poll);
+	s->events =
+		(what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+	uv_poll_start(&s->poll, s->events, on_poll);
 	return 0;
 }
 

@@ -29,6 +29,8 @@ static struct {
 	const char *_Atomic answer;
 	_Atomic size_t piece;
 	atomic_bool hang, echo;
+	atomic_bool early; /* answers before it has read the body, hangs up and tells `ended` */
+	int ended[2];
 } server;
 
 /* What the server answers from now on.  It may still be sending the last one when the client has
@@ -66,6 +68,11 @@ static void answer_one(int fd)
 
 	if (!read_head(fd))
 		return;
+	if (server.early) { /* with something unread */
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
+		poll(&p, 1, -1);
+	}
 	for (size_t i = 0; i < n; i += step)
 		if (send(fd, answer + i, n - i < step ? n - i : step, MSG_NOSIGNAL) < 0)
 			return;
@@ -84,6 +91,8 @@ static void *serve(void *arg)
 	while ((fd = accept(server.fd, NULL, NULL)) >= 0) {
 		answer_one(fd);
 		close(fd);
+		if (server.early && write(server.ended[1], "x", 1) != 1)
+			abort();
 	}
 	return NULL;
 }
@@ -113,6 +122,8 @@ static void until(const int *what, int n)
 	}
 }
 
+static int wait_ms; /* for an answer that comes: long, for the machine may be busy */
+
 static int setup(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -120,6 +131,7 @@ static int setup(void **state)
 
 	(void)state;
 	memset(&got, 0, sizeof got);
+	wait_ms = 60000;
 	str_init(&got.body);
 	str_init(&got.data);
 	memset(&server, 0, sizeof server);
@@ -197,7 +209,7 @@ static struct http_call *ask(const char *answer, enum http_lane lane)
 		.target = "/x",
 		.lane = lane,
 		.reply_max = 100,
-		.timeout_ms = lane == HTTP_LANE_STREAM ? 0 : 300,
+		.timeout_ms = lane == HTTP_LANE_STREAM ? 0 : wait_ms,
 		.head = on_head,
 		.data = on_data,
 		.done = on_done};
@@ -246,6 +258,51 @@ static void test_replies(void **state)
 	free(head);
 }
 
+static int pulled;
+
+/* The body up to a point; what follows is still being made. */
+static ssize_t pull_start(void *ctx, char *buf, size_t n)
+{
+	(void)ctx;
+	if (pulled++)
+		return HTTP_PULL_WAIT;
+	memset(buf, 'x', n);
+	return (ssize_t)n;
+}
+
+/* An engine that refuses what is sent to it says why and hangs up, with our bytes unread: the
+ * socket then has an error and an answer, and the answer counts.  Longer than one look at it takes. */
+static void test_early_answer(void **state)
+{
+	struct http_request rq = {.method = "POST",
+		.target = "/x",
+		.lane = HTTP_LANE_SLOW,
+		.reply_max = 200000,
+		.upload = 900000,
+		.pull = pull_start,
+		.done = on_done};
+	AUTO_STR struct str answer = STR_INIT;
+	char byte;
+
+	(void)state;
+	str_adds(&answer, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 60000\r\n\r\n");
+	for (int i = 0; i < 60000; i++)
+		str_addc(&answer, (char)('a' + i % 26));
+	assert_int_equal(pipe(server.ended), 0);
+	answer_with(answer.s);
+	server.early = true;
+	pulled = 0;
+	http_send(h, &rq);
+	until(&pulled, 1);
+	assert_int_equal(read(server.ended[0], &byte, 1), 1);
+	until(&got.done, 1);
+	if (got.reply.trouble != HTTP_OK)
+		fail_msg("trouble %d: %s", got.reply.trouble, got.err.msg);
+	assert_int_equal(got.body.len, 60000);
+	close(server.ended[0]);
+	close(server.ended[1]);
+}
+
 static void test_bounds(void **state)
 {
 	struct str big = STR_INIT;
@@ -262,6 +319,7 @@ static void test_bounds(void **state)
 	str_release(&big);
 	server.hang = true;
 	got.done = 0;
+	wait_ms = 50;
 	ask("", HTTP_LANE_SHORT); /* never answers */
 	until(&got.done, 1);
 	assert_int_equal(got.reply.trouble, HTTP_SLOW);
@@ -404,8 +462,8 @@ static void test_hijack(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {CASE(test_replies), CASE(test_bounds), CASE(test_stream),
-		CASE(test_cancel), CASE(test_hijack)};
+	const struct CMUnitTest tests[] = {CASE(test_replies), CASE(test_early_answer),
+		CASE(test_bounds), CASE(test_stream), CASE(test_cancel), CASE(test_hijack)};
 
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
