@@ -1,7 +1,6 @@
 /* matcher.c - patterns: PCRE2 with its JIT, and a literal that must be there as a first sieve. */
 #include "files/matcher.h"
 
-#include <berth/clock.h>
 #include <berth/mem.h>
 
 #include <ctype.h>
@@ -15,13 +14,16 @@
 
 #define PATTERN_MAX 65536
 /* No call of PCRE2 can be stopped, so none is given much: lines of PIECE bytes in all, and of a line
- * longer than LONG only so many places to start from as take SLICE_NS. */
+ * longer than LONG a few places to start from, see match_far(). */
 #define PIECE (16u << 10)
 #define LONG (64u << 10)
 #define OVERLAP (64u << 10) /* longest match that is found for sure where a line is cut */
-#define SLICE_NS 2000000
-#define LINE_NS INT64_C(2000000000) /* then a long line is given up */
-#define MATCH_LIMIT 1000000         /* some 10 ms: then a line is given up */
+#define NEAR_REACH 256      /* bytes behind a place to start from, and the places at first */
+#define NEAR_MAX 4096       /* places at a time where nothing is hard */
+#define NEAR_LIMIT 64       /* of PCRE2, for each place */
+#define LIMIT_COST 8        /* looks at a byte that one step of PCRE2's limit is worth */
+#define SPENT_MAX (UINT64_C(1) << 31) /* looks, some seconds: then a long line is given up */
+#define MATCH_LIMIT 1000000           /* some 10 ms: then a line is given up */
 #define STACK_MAX (1u << 20)
 
 struct matcher {
@@ -280,6 +282,8 @@ void matcher_local_release(struct matcher_local *l)
 {
 	if (l->match)
 		pcre2_match_data_free(l->match);
+	if (l->part)
+		pcre2_code_free(l->part);
 	if (l->context)
 		pcre2_match_context_free(l->context);
 	if (l->stack)
@@ -307,29 +311,96 @@ static int match(struct matcher_local *l, const char *s, size_t n, size_t from)
 	return rc > 0 ? 1 : rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
 }
 
-/* The same on one long line, some places to start from at a time. */
-static int match_sliced(struct matcher_local *l, const char *s, size_t n, size_t from)
+/* How one call on a part of a long line is bounded, and what was spent on the line so far. */
+struct far {
+	size_t places; /* to start from at a time, when nothing is hard */
+	size_t alone;  /* up to here one place at a time: which of them is hard is not known */
+	uint64_t spent;
+};
+
+/* Start at s[from] or one of the `places - 1` behind it, looking no further than `reach` behind the last.
+ * 1, 0, -1 (`limit` was reached) or -2: a match that starts at *ret_at has to look further. */
+static int match_near(struct matcher_local *l, const char *s, size_t n, size_t from, size_t places,
+	size_t reach, uint32_t limit, size_t *ret_at)
 {
-	int64_t begun = clock_mono_ns(), before = begun, now;
-	size_t places = 256;
+	size_t end = n - from > places + reach ? from + places + reach : n;
+	PCRE2_SIZE at;
+	int rc;
+
+	pcre2_set_match_limit(l->context, limit);
+	pcre2_set_offset_limit(l->context, n - from >= places ? from + places - 1 : PCRE2_UNSET);
+	if (end == n)
+		return match(l, s, n, from);
+	rc = pcre2_match(
+		l->part, (PCRE2_SPTR)s, end, from, PCRE2_PARTIAL_HARD, l->match, l->context);
+	if (rc != PCRE2_ERROR_PARTIAL)
+		return rc > 0 ? 1 : rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
+	at = pcre2_get_ovector_pointer(l->match)[0];
+	*ret_at = at < from ? from : at >= from + places ? from + places - 1 : at;
+	return -2;
+}
+
+/* From one place that is hard: with more each time, to the end of the line and to the last limit. */
+static int match_place(struct matcher_local *l, const char *s, size_t n, size_t from, struct far *f)
+{
+	size_t reach = NEAR_REACH, at;
+	uint32_t limit = NEAR_LIMIT;
+
+	for (;;) {
+		int rc = match_near(l, s, n, from, 1, reach, limit, &at);
+
+		f->spent += (n - from > reach ? reach : n - from) +
+			(limit > NEAR_LIMIT ? (uint64_t)limit * LIMIT_COST : 0);
+		if (rc >= 0 || (rc == -1 && limit == MATCH_LIMIT))
+			return rc;
+		if (stopped(l))
+			return 0;
+		if (f->spent > SPENT_MAX)
+			return -1;
+		if (rc == -2)
+			reach *= 4;
+		else
+			limit = limit < MATCH_LIMIT / 8 ? limit * 8 : MATCH_LIMIT;
+	}
+}
+
+/*
+ * On one long line, some places to start from at a time: what is cheap everywhere costs next to nothing more,
+ * every call is short, so that a cancelled search ends, and whether the line is given up depends on the work
+ * done and not on the time it took.  PCRE2 cannot count that work: what a repeated class runs over is not in
+ * its match limit.  So it gets to see only a little of the line, and where it asks for more (a partial match)
+ * that place alone gets more, and what it was shown is counted.
+ */
+static int match_far(struct matcher_local *l, const char *s, size_t n, size_t from)
+{
+	struct far f = {.places = NEAR_REACH};
 	int rc = 0;
 
-	while (rc == 0 && from <= n) {
-		if (stopped(l))
-			break;
-		pcre2_set_offset_limit(l->context, n - from > places ? from + places : PCRE2_UNSET);
-		rc = match(l, s, n, from);
-		from += places + 1;
-		now = clock_mono_ns();
-		if (now - before < SLICE_NS / 2)
-			places *= 2;
-		else if (now - before > SLICE_NS && places > 1)
-			places /= 2;
-		if (now - begun > LINE_NS && rc == 0 && from <= n)
+	if (!l->part) {
+		l->part = pcre2_code_copy(l->m->code);
+		if (l->m->jit)
+			pcre2_jit_compile(l->part, PCRE2_JIT_PARTIAL_HARD);
+	}
+	while (rc == 0 && from <= n && !stopped(l)) {
+		size_t at = from;
+
+		if (from >= f.alone) {
+			rc = match_near(l, s, n, from, f.places, NEAR_REACH, NEAR_LIMIT, &at);
+			if (rc == 0)
+				from += f.places;
+			if (rc == -1)
+				f.alone = from + f.places;
+			f.places = rc ? NEAR_REACH : f.places < NEAR_MAX ? f.places * 2 : NEAR_MAX;
+			if (rc >= 0)
+				continue;
+		}
+		from = at;
+		rc = match_place(l, s, n, from++, &f);
+		if (rc == 0 && f.spent > SPENT_MAX)
 			rc = -1;
-		before = now;
 	}
 	pcre2_set_offset_limit(l->context, PCRE2_UNSET);
+	pcre2_set_match_limit(l->context, MATCH_LIMIT);
 	return rc;
 }
 
@@ -339,7 +410,7 @@ static int match_line(
 {
 	const char *end = line_end(s + from, s + n);
 	size_t stop = (size_t)(end - s);
-	int rc = stop - from > LONG ? match_sliced(l, s, stop, from) : match(l, s, stop, from);
+	int rc = stop - from > LONG ? match_far(l, s, stop, from) : match(l, s, stop, from);
 
 	*ret_end = stop;
 	if (rc < 0)

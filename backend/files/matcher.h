@@ -20,6 +20,7 @@ struct matcher_local {
 	const struct matcher *m;
 	const struct op *op;           /* or NULL; cancelled: nothing more is found */
 	void *match, *context, *stack; /* PCRE2's */
+	void *part;                    /* the pattern again, for parts of long lines, or NULL */
 	uint64_t gave_up;
 	bool cut; /* the text ends within a line: its end is none of a line */
 };

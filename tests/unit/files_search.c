@@ -187,6 +187,50 @@ static void test_long_lines(void **state)
 	unlink(tree_path("root/long"));
 }
 
+/* What is found in a long line is what is found in a short one, however far a match has to look. */
+static void test_long_line_found(void **state)
+{
+	static const struct {
+		const char *pattern, *text; /* `text` stands at 200000 */
+		size_t gave_up, column;     /* 0: nothing */
+	} table[] = {
+		{"needle", "needle", 0, 200001},
+		{"\\bneedle\\b", " needle ", 0, 200002},
+		{"(?<=xy)z", "xyz", 0, 200003},
+		{"q.*e", "qe", 0, 200001},     /* looks to the end of the line and back */
+		{"k.{3000}r", "k", 0, 200001}, /* r stands 3001 behind it */
+		{"k[^r]*r", "k", 0, 200001},
+		{"ab\\Kc", "abc", 0, 200003},
+		{"(r|s)$", "-", 0, 400000}, /* the last byte of the line is r */
+		{"e$", "needle", 0, 0},
+		{"\\A.*needle", "needle", 0, 1},
+		{"(-+)+q", "n", 1, 0}, /* each place costs more than the one before it */
+		{"(?:--?)*+needle", "needle", 0, 1},
+	};
+	char *text = xmalloc(400002);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct files_search_options o = {.pattern = REGEX(""), .max_line = 1};
+		AUTO_FREE char *want =
+			table[i].column ? xasprintf("far:1:%zu:-\n", table[i].column) : xstrdup("");
+		AUTO_FREE char *got = NULL;
+
+		o.pattern.text = table[i].pattern;
+		o.pattern.len = strlen(table[i].pattern);
+		memset(text, '-', 400000);
+		text[203001] = text[399999] = 'r';
+		text[400000] = '\n';
+		memcpy(text + 200000, table[i].text, strlen(table[i].text));
+		tree_write("root/far", text, 400001);
+		got = search("far", &o);
+		if (strcmp(got, want) || totals.gave_up != table[i].gave_up)
+			fail_msg("%s: %s (gave up %d)", table[i].pattern, got, (int)totals.gave_up);
+	}
+	free(text);
+	unlink(tree_path("root/far"));
+}
+
 static void put16(struct str *out, const char *text, bool big)
 {
 	for (; *text; text++) {
@@ -550,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_hard_patterns),
 		cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_long_line_found),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_sieve),
