@@ -171,7 +171,7 @@ static void since(char *buf, size_t cap, const char *what, int64_t from_ms, cons
 static void state_facts(struct pen *p, const struct container *k, const struct moment *m)
 {
 	char text[256], age[FORMAT_MAX];
-	struct style st;
+	struct style st = STYLE(TEXT); /* whose role the state sets */
 	size_t used;
 
 	container_state_text(k, text, sizeof text, &st);
