@@ -77,6 +77,7 @@ static void test_harmless(void **state)
 {
 	(void)state;
 	assert_true(each_line("harmless.txt", false) >= 150);
+	assert_true(each_line("everyday.txt", false) >= 300);
 }
 
 static int lists(const char *const *allow, size_t nallow, const char *const *block, size_t nblock,
@@ -176,6 +177,150 @@ static void test_argv(void **state)
 	rule_set_free(r);
 }
 
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		const char *from = "nrt", *at;
+
+		if (s[0] != '\\' || !s[1]) {
+			*to++ = *s;
+			continue;
+		}
+		s++;
+		at = strchr(from, *s);
+		*to++ = at ? "\n\r\t"[at - from] : *s;
+	}
+	*to = '\0';
+}
+
+/* Did a program run that is neither a or b nor a wrapper?  In dash [[ is looked for, and not there. */
+static bool ran_others(const char *ran)
+{
+	static const char *const fine[] = {
+		"a", "b", "-", "[[", "env", "nice", "timeout", "time", NULL};
+
+	while (*ran) {
+		size_t n = strcspn(ran, " ");
+		bool found = false;
+
+		for (const char *const *at = fine; *at; at++)
+			found |= strlen(*at) == n && !strncmp(*at, ran, n);
+		if (!found)
+			return true;
+		ran += n + (ran[n] == ' ');
+	}
+	return false;
+}
+
+static char verdict(const struct rule_set *r, const char *shell, const char *script)
+{
+	struct err e = ERR_INIT;
+
+	return rule_set_check(r, (const char *[]){shell, "-c", script}, 3, &e) ? 'R' : '.';
+}
+
+/* A line of corpus.txt: what ran in bash, in dash, verdicts, script.  0 when all is as recorded, and
+ * no list passes what ran against it. */
+static size_t check_case(struct rule_set *const set[2], char *line, bool computed)
+{
+	static const char *const shell[] = {"bash", "sh"};
+	char *bash = strtok_r(line, "\t", &line), *dash = strtok_r(line, "\t", &line);
+	const char *want = strtok_r(line, "\t", &line);
+	char got[5] = "";
+	bool wrong;
+
+	assert_non_null(want);
+	unescape(line);
+	for (size_t i = 0; i < 4; i++)
+		got[i] = verdict(set[i / 2], shell[i % 2], line);
+	wrong = strcmp(got, want) || (got[0] == '.' && ran_others(bash)) ||
+		(got[1] == '.' && ran_others(dash)) ||
+		(!computed &&
+			((got[2] == '.' && strchr(bash, 'x')) ||
+				(got[3] == '.' && strchr(dash, 'x'))));
+	if (wrong)
+		print_error("%s, not %s (bash ran %s, dash %s): %s\n", got, want, bash, dash, line);
+	return wrong;
+}
+
+static void test_corpus(void **state)
+{
+	static const char *const names[] = {"a", "b", ":", "true", "false", "echo", "printf", "cd",
+		"eval", "set", "export", "read", "test", "\\[", "trap", "shift", "unset", "local",
+		"declare", "let", "wait", "exit", "return", "type", "umask", "break", "readonly"};
+	const char *allow[COUNT(names)], *const block[] = {"x( .*)?"};
+	struct rule_options o = {
+		.workdir = "/w", .writable = (const char *const[]){"/w"}, .nwritable = 1};
+	struct rule_set *set[2];
+	struct err e = ERR_INIT;
+	char line[4096];
+	size_t n = 0, wrong = 0;
+	bool computed = false;
+	FILE *f = fopen(BERTH_DATA "/rules/corpus.txt", "r");
+
+	(void)state;
+	assert_non_null(f);
+	for (size_t i = 0; i < COUNT(names); i++)
+		allow[i] = xasprintf("%s( .*)?", names[i]);
+	o.allow = allow;
+	o.nallow = COUNT(allow);
+	set[0] = rule_set_compile(&o, &e);
+	o.nallow = 0;
+	o.block = block;
+	o.nblock = 1;
+	set[1] = rule_set_compile(&o, &e);
+	while (fgets(line, sizeof line, f)) {
+		line[strcspn(line, "\n")] = '\0';
+		computed |= strstr(line, "# -- names that are computed") == line;
+		if (*line == '#' || !*line)
+			continue;
+		n++;
+		wrong += check_case(set, line, computed);
+	}
+	fclose(f);
+	for (size_t i = 0; i < 2; i++)
+		rule_set_free(set[i]);
+	for (size_t i = 0; i < COUNT(allow); i++)
+		free((char *)allow[i]);
+	assert_int_equal(wrong, 0);
+	assert_true(n >= 319);
+}
+
+/* What is refused under a list because it is not understood is named. */
+static void test_construct_named(void **state)
+{
+	static const struct {
+		const char *script, *construct;
+	} cases[] = {
+		{"coproc ls", "coproc"},
+		{"ls ${x@P}", "${NAME@P}"},
+		{"ls <<$(x)\nx\n", "delimiter is not a plain word"},
+		{"echo \"$\\\n(x)\"", "line broken inside an expansion"},
+		{"echo $[1<<2]", "$[...]"},
+		{"V='a[$(x)]'; ((V))", "((...))"},
+		{"echo $((V)) '$(x)'", "evaluates text again"},
+		{"$X y", "its name is only known when it runs"},
+		{"timeout $T ls", "several words"},
+	};
+	const char *const allow[] = {"ls.*", "echo.*"};
+	struct rule_options o = {.allow = allow, .nallow = 2};
+	struct err e = ERR_INIT;
+	struct rule_set *r = rule_set_compile(&o, &e);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *argv[] = {"sh", "-c", cases[i].script};
+
+		e = (struct err)ERR_INIT;
+		assert_int_equal(rule_set_check(r, argv, 3, &e), -1);
+		if (!strstr(e.msg, cases[i].construct))
+			fail_msg("%s: %s", cases[i].script, e.msg);
+	}
+	rule_set_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +329,8 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_syntax),
 		cmocka_unit_test(test_argv),
+		cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_construct_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
