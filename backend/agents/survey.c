@@ -24,6 +24,8 @@
 #define COMMANDS_SHOWN 16
 #define CHECKS_AT_ONCE 4
 #define CHECK_EVERY_NS (20 * 1000000000LL)
+#define TRY_AGAIN_NS (5 * 1000000000LL)
+#define LANE_TRY_MS 2000
 
 /* A team file as read last, and again when it changes. */
 struct known_team {
@@ -37,7 +39,9 @@ struct known_team {
 /* What a container was found to be, until it is looked at again. */
 struct known_check {
 	char *id; /* of the container */
-	int pid;  /* of its init then */
+	int64_t lane_at_ns;
+	bool lane_lost;
+	int pid; /* of its init then */
 	int64_t at_ns, wall_ms;
 	bool failed;
 	struct err why;
@@ -51,6 +55,7 @@ struct survey {
 	size_t nteams;
 	struct known_check *check;
 	size_t nchecks, checks_cap;
+	bool waited;                          /* in this look, for an init that did not answer */
 	struct session session[SESSIONS_MAX]; /* work space */
 	struct journal_command command[COMMANDS_READ];
 };
@@ -259,6 +264,26 @@ static void take_mounts(struct survey_look *l, struct agent *a, const struct sur
 		a->mounts_problem = arena_strdup(&l->mem, why.msg);
 }
 
+static struct known_check *check_of(struct survey *s, const char *id);
+
+/* Asked seldom, and one that does not answer holds up one look in which no other is asked. */
+static bool is_lane_lost(
+	struct survey *s, const struct survey_look *l, const struct lane_about *about)
+{
+	struct known_check *k = check_of(s, about->id);
+	int64_t age = clock_mono_ns() - k->lane_at_ns;
+	struct err why = ERR_INIT;
+
+	if (!s->waited &&
+		(!k->lane_at_ns || l->check_now ||
+			age > (k->lane_lost ? TRY_AGAIN_NS : CHECK_EVERY_NS))) {
+		k->lane_lost = lane_try(about, LANE_TRY_MS, &why) && why.kind != ERR_NOT_FOUND;
+		k->lane_at_ns = clock_mono_ns();
+		s->waited = k->lane_lost;
+	}
+	return k->lane_lost;
+}
+
 static void take_seen(
 	struct survey *s, struct survey_look *l, struct agent *a, const struct survey_seen *c)
 {
@@ -271,6 +296,7 @@ static void take_seen(
 		a->image = arena_strdup(&l->mem, c->image);
 	a->lane = a->state == AGENT_UP && !lane_find(c->name, &about, NULL) &&
 		!strcmp(about.id, c->id);
+	a->lane_lost = a->lane && c->state == CONTAINER_RUNNING && is_lane_lost(s, l, &about);
 	if (a->state == AGENT_UP) {
 		take_journal(s, l, a);
 		take_mounts(l, a, c);
@@ -414,6 +440,7 @@ void survey_look(struct survey *s, struct survey_look *l)
 	l->ids = arena_array(&l->mem, AGENTS_MAX, sizeof *l->ids);
 	l->n = 0;
 	l->notice[0] = '\0';
+	s->waited = false;
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(s->session[i].engine, l->engine))
 			learn_team(s, &s->session[i]);

@@ -20,6 +20,8 @@
 #include "lane/peer.h"
 #include "lane/wire_io.h"
 
+#define CONNECT_MS 5000
+
 /* Nobody listens: there is no lane, and the engine's own way is not barred.  Anything else is a lane that does not
  * do what it should. */
 static int no_lane(const char *path, int errnum, struct err *e)
@@ -41,11 +43,11 @@ static int no_lane(const char *path, int errnum, struct err *e)
 
 /* Opening first and connecting through the descriptor leaves no moment in which another socket
  * could be put in its place. */
-static int connect_to(const char *dir, struct err *e)
+static int connect_to(const char *dir, int timeout_ms, struct err *e)
 {
 	AUTO_CLOSE int at = -1, conn = -1;
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	struct timeval soon = {5, 0};
+	struct timeval soon = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
 	char path[LANE_PATH_MAX + 8];
 	struct stat st;
 
@@ -126,7 +128,7 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 
 	if (lane_place(about->name, dir, e))
 		return -1;
-	conn = connect_to(dir, e);
+	conn = connect_to(dir, CONNECT_MS, e);
 	if (conn < 0 || peer_is_init(conn, about->id, &ret->guest, e))
 		return -1;
 	/* From now on the kernel says who sent an answer: the command's supervisor. */
@@ -175,7 +177,7 @@ int lane_try(const struct lane_about *about, int timeout_ms, struct err *e)
 
 	if (lane_place(about->name, dir, e))
 		return -1;
-	conn = connect_to(dir, e);
+	conn = connect_to(dir, timeout_ms, e);
 	if (conn < 0 || peer_is_init(conn, about->id, &guest, e))
 		return -1;
 	/* A request that is none is answered by what answers all of them. */

@@ -173,8 +173,9 @@ struct agent {
 	const char *image; /* asked for; the container's own where no definition is known */
 	const char *workspace;
 	enum agent_state state;
-	bool defined; /* stands in `file` as that is now */
-	bool lane;    /* commands take the fast lane, not the engine's exec */
+	bool defined;   /* stands in `file` as that is now */
+	bool lane;      /* commands take the fast lane, not the engine's exec */
+	bool lane_lost; /* it is there, and the init does not answer: nothing runs */
 	enum mounts_state mounts;
 	const char *mounts_problem; /* the sentence that refuses to run anything in it, or NULL */
 	const struct container *container; /* NULL: none */

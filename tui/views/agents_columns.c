@@ -54,6 +54,10 @@ enum glyph agent_glyph(const struct agent *a, struct style *st)
 		st->role = a->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
 		return GLYPH_BANG;
 	}
+	if (a->lane_lost) {
+		st->role = ROLE_BAD;
+		return GLYPH_BANG;
+	}
 	return of[a->state].glyph;
 }
 
@@ -66,6 +70,8 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 		snprintf(buf, cap, "paused");
 	else if (mounts_refused(a))
 		snprintf(buf, cap, "mounts %s", mounts_state_name(a->mounts));
+	else if (a->lane_lost)
+		snprintf(buf, cap, "lane lost");
 	else if (a->state == AGENT_UP && a->ndrift)
 		snprintf(buf, cap, "up, %zu drift", a->ndrift);
 	else if (a->state == AGENT_STOPPED && a->container &&
@@ -74,7 +80,8 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 	else
 		snprintf(buf, cap, "%s", agent_state_name(a->state));
 	/* The usual case needs no colour: the sign has it. */
-	if (a->state == AGENT_UP && !a->pending && !a->ndrift && !a->problem && !mounts_refused(a))
+	if (a->state == AGENT_UP && !a->pending && !a->ndrift && !a->problem &&
+		!mounts_refused(a) && !a->lane_lost)
 		st->role = ROLE_TEXT;
 }
 
@@ -209,6 +216,9 @@ static void command_text(const struct table_row *r, char *buf, size_t cap, struc
 	} else if (mounts_refused(a)) {
 		st->role = a->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
 		snprintf(buf, cap, "nothing runs in it until it is brought up again");
+	} else if (a->lane_lost) {
+		*st = STYLE(BAD);
+		snprintf(buf, cap, "its init does not answer; bring it up again");
 	} else if (a->ncommands) {
 		snprintf(buf, cap, "%s", a->commands[0].text);
 	} else if (a->state == AGENT_UP) {
@@ -283,8 +293,8 @@ static void path_text(const struct table_row *r, char *buf, size_t cap, struct s
 
 	if (!a || a->state != AGENT_UP || mounts_refused(a))
 		return;
-	*st = a->lane ? STYLE(DIM) : STYLE(WARN);
-	snprintf(buf, cap, "%s", a->lane ? "lane" : "engine");
+	*st = a->lane_lost ? STYLE(BAD) : a->lane ? STYLE(DIM) : STYLE(WARN);
+	snprintf(buf, cap, "%s", a->lane_lost ? "lost" : a->lane ? "lane" : "engine");
 }
 
 static void drift_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
