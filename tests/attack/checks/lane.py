@@ -1,9 +1,10 @@
 """lane.py - attacks on the lane from other containers: nobody but the host's own berth has a voice on it."""
 import os
 import shutil
+import subprocess
 import tempfile
 
-from room import BERTH, attack, wait_for
+from room import BERTH, attack, processes, wait_for
 
 TEAM = """
 agents:
@@ -94,3 +95,26 @@ def by_a_sibling_of_root(room):
     done = two.berth("up", "--json", two.file)
     again = {a["agent"]: a.get("offered_again") for a in done.json["agents"]} if done.code == 0 else {}
     room.finding(name, status == 204 and again.get(two.alice), f"and is offered its lane again: {done!r}")
+
+
+@attack("lane-boot-race")
+def boot_race(room):
+    """Commands of the operator's own `docker exec` are there before a restarted container gets its lane: they want it."""
+    name = "lane-boot-race"
+    two = Two(room, "k")
+    container = "berth-" + two.alice
+    status, _ = room.engine.ask("POST", f"/containers/{container}/restart?t=5")
+    room.finding(name, status == 204, "it was started again")
+    knockers = [subprocess.Popen(["docker", "-H", room.engine.url, "exec", "-u", "1000:1000", container, "/attack/inside", "lane",
+                                  "knock", "1000", "/.berth"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    wait_for(lambda: len(processes(room.id_of(two.alice))) == 5)
+    done = two.berth("up", "--json", two.file)
+    again = [a for a in done.json["agents"] if a["agent"] == two.alice] if done.code == 0 else []
+    room.finding(name, again and again[0]["offered_again"], f"its init got its lane: {done!r}")
+    done = two.inside(two.alice, "lane", "stop")
+    two.judge(name, done)
+    for knocker in knockers:
+        out, err = knocker.communicate(timeout=60)
+        room.finding(name, out.startswith(b"0 held") and b" 0 knocks" not in out, f"{out!r} {err!r}")
+    done = two.berth("exec", two.alice, "--", "cat", "/run/secrets/key")
+    room.finding(name, done.out == room.key.encode(), f"and its secrets: {done!r}")

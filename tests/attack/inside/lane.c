@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +221,14 @@ static void give(const char *path)
 	close(conn);
 }
 
+static volatile sig_atomic_t stopped;
+
+static void stop(int sig)
+{
+	(void)sig;
+	stopped = 1;
+}
+
 /* Each connection says hello as an init would; whoever gets an answer other than a hang-up was taken for it. */
 static void knock(const struct words *w)
 {
@@ -229,7 +238,8 @@ static void knock(const struct words *w)
 	unsigned knocks = 0, answers = 0;
 	int n = 0;
 
-	while (now() < until) {
+	signal(SIGUSR1, stop);
+	while (!stopped && now() < until) {
 		for (int i = 2; i < w->n; i++) {
 			char path[PATH_MAX];
 			struct lane_hello hello = {1, 1000, 1000};
@@ -266,4 +276,8 @@ void lane(const struct words *w)
 		give(word_or(w, 1, "/tmp/take"));
 	else if (!strcmp(what, "knock"))
 		knock(w);
+	else if (!strcmp(what, "stop")) {
+		signal(SIGUSR1, SIG_IGN);
+		report(NUMBER, !kill(-1, SIGUSR1), "those who knock were told to stop");
+	}
 }
