@@ -68,7 +68,8 @@
  * thread and may only wake: put a mail into a mailbox, uv_async_send.  audit_close from the thread
  * that opened, after the last submit; it waits for what was submitted. Several processes write to
  * one log: each commit takes the lock of the head file, reads the head again, appends, syncs, and
- * only then writes the head and lets go.
+ * only then writes the head and lets go.  What is only to be written (commands and reads) is appended
+ * without that: it stands behind what the head names, and whoever comes next takes it in (chain.h).
  */
 #ifndef BERTH_BACKEND_AUDIT_H
 #define BERTH_BACKEND_AUDIT_H
@@ -98,6 +99,10 @@ struct audit_options {
 	/* Retention, looked at when a segment is closed; 0: keep everything. */
 	uint64_t keep_bytes;
 	int64_t keep_ms;
+	/* No writer thread: who submits waits for the disk himself.  audit_close syncs and signs nothing: the
+	 * process is about to become another one, or leaves that to a child (record.h). */
+	bool direct;
+	bool brief; /* for one or two records: what earlier processes left to tidy up stays where it is */
 	const struct audit_sys *sys; /* system calls, for tests; NULL: the real ones */
 };
 
@@ -110,6 +115,10 @@ struct audit *audit_start(const struct audit_options *o);
 /* Signs a last checkpoint, or leaves that to who closes after it (linger_ms).  NULL is fine. */
 void audit_close(struct audit *a);
 
+/* What a direct log leaves to a child of its process: waits for company, then sees to it that record `seq` is
+ * durable and that somebody signs.  Blocks; nobody is told. */
+void audit_settle(const struct audit_options *o, uint64_t seq);
+
 /* err NULL: on disk, seq is the record's number.  Writer thread: may only wake. */
 typedef void (*audit_done_fn)(void *ctx, uint64_t seq, const struct err *err);
 
@@ -117,16 +126,23 @@ typedef void (*audit_done_fn)(void *ctx, uint64_t seq, const struct err *err);
  * Hand over one record; it is copied.  `after`: ticket of the intent that this is the outcome of
  * (when its number is not known yet), or 0.  Returns a ticket, or 0 with *e when it cannot be
  * taken: the deed must then not be done.  `done` may be NULL.  Intents of GUARDED deeds are
- * committed at once and their deed waits for `done`; everything else is committed within 50 ms.
+ * committed at once and their deed waits for `done`; other intents with a `done` are written at once and
+ * are answered then (seq is the number, the disk follows); everything else is committed within 50 ms.
  */
 uint64_t audit_submit(struct audit *a, const struct audit_record *r, uint64_t after,
 	audit_done_fn done, void *ctx, struct err *e);
 
 /* As audit_submit, but waits until the record is on disk (for command lines). */
 int audit_write(struct audit *a, const struct audit_record *r, uint64_t *ret_seq, struct err *e);
+/* The same, but waits only until the record is in the file: it outlives this process, however that ends, and
+ * within 50 ms a power failure.  For what is too quick to wait for a disk. */
+int audit_put(struct audit *a, const struct audit_record *r, uint64_t *ret_seq, struct err *e);
 
 /* Did the last commit fail?  For the header of the console; *ret says how. */
 bool audit_trouble(struct audit *a, struct err *ret);
+
+/* Look whether it can be written now, a full disk included; audit_trouble tells a moment later. */
+void audit_probe(struct audit *a);
 
 /* Remove closed segments that are older than keep_ms, or too many for keep_bytes (0: no bound). */
 int audit_prune(struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed,

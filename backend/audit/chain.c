@@ -76,7 +76,8 @@ static int open_head(struct chain *c, struct err *e)
 void chain_init(struct chain *c, const struct audit_options *o)
 {
 	memset(c, 0, sizeof *c);
-	c->dir = c->headfd = c->segfd = c->keyfd = -1;
+	c->dir = c->headfd = c->segfd = c->keyfd = c->gap.fd = -1;
+	c->look_for_gap = true;
 	c->o = *o;
 	c->o.dir = xstrdup(o->dir);
 	c->sys = o->sys ? o->sys : &audit_sys_real;
@@ -91,23 +92,31 @@ void chain_init(struct chain *c, const struct audit_options *o)
 	know_thyself(c);
 }
 
-int chain_open(struct chain *c, struct err *e)
+/* What an interrupted checkpoint or pruning left. */
+static void tidy_up(struct chain *c)
 {
-	c->dir = segments_dir(c->o.dir, true, c->path, sizeof c->path, e);
-	if (c->dir < 0 || open_head(c, e) < 0)
-		goto fail;
-	/* An empty batch makes a new log, or repairs what a crash left, before anybody relies on it. */
-	if (chain_begin(c, 0, e) < 0)
-		goto fail;
-	if (chain_sync(c, e) < 0) {
-		chain_end(c);
-		goto fail;
-	}
 	c->keyfd = keys_open(c->sys, c->dir, NULL);
 	if (c->keyfd >= 0)
 		keys_tidy(c->sys, c->keyfd, c->head.next_key, NULL);
 	if (c->head.pruned_to)
 		chain_finish_prune(c);
+}
+
+int chain_open(struct chain *c, struct err *e)
+{
+	c->dir = segments_dir(c->o.dir, true, c->path, sizeof c->path, e);
+	if (c->dir < 0 || open_head(c, e) < 0)
+		goto fail;
+	/* An empty batch makes a new log, or repairs what a crash left, before anybody relies on it.
+	 * Records that wait for their disk are no damage, and not waited for. */
+	if (chain_begin(c, 0, e) < 0)
+		goto fail;
+	if ((c->buf.len || !c->durable) && chain_sync(c, e) < 0) {
+		chain_end(c);
+		goto fail;
+	}
+	if (!c->o.brief)
+		tidy_up(c);
 	chain_end(c);
 	c->open = true;
 	return 0;
@@ -182,13 +191,13 @@ static int look_again(struct chain *c, struct err *e)
 
 	if (n < 0)
 		return err_sys(e, errno, "Cannot read the audit log's head");
-	if (n == HEAD_SIZE && memcmp(raw, c->raw, HEAD_SIZE) == 0 && !c->dirty &&
-		segment_ends_at_head(c))
+	if (n == HEAD_SIZE && memcmp(raw, c->raw, HEAD_SIZE) == 0 && segment_ends_at_head(c))
 		return 0;
 	if (n == HEAD_SIZE && head_parse(raw, &now)) {
 		if (now.segment != c->segment)
 			chain_open_segment(c, now.segment, false, NULL);
 		c->head = now;
+		c->durable = now.seq;
 		c->dirty = false;
 		memcpy(c->raw, raw, HEAD_SIZE);
 		/* Only a power failure leaves a head from before a rotation, so the first look is enough. */
@@ -228,6 +237,9 @@ static int note_clock(struct chain *c, struct err *e)
 	if (step < CLOCK_STEP_MS && step > -CLOCK_STEP_MS)
 		return 0;
 	snprintf(text, sizeof text, "%" PRId64, step);
+	/* Said once, also while no head is written. */
+	c->tip.wall_ms = wall;
+	c->tip.mono_us = mono;
 	return chain_note(c, DEED_LOG_CLOCK, &(struct key_value){"step_ms", text, false}, 1, e);
 }
 
@@ -236,9 +248,17 @@ static void allocate(struct chain *c, size_t bytes)
 {
 	uint64_t want = bytes + c->o.reserve_bytes;
 	bool done = false;
+	struct stat st;
 
-	if (c->no_reserve || c->allocated >= c->head.offset + want)
+	if (c->no_reserve)
 		return;
+	/* Segments have no holes: what a process before this one allocated is there in whole. */
+	if (!c->allocated && fstat(c->segfd, &st) == 0)
+		c->allocated = (uint64_t)st.st_blocks * 512;
+	if (c->allocated >= c->head.offset + want) {
+		c->low = false;
+		return;
+	}
 	for (int i = 0; i < 2 && !done; i++) {
 		uint64_t n = want + (i ? 0 : ALLOCATE_AHEAD);
 
@@ -252,6 +272,25 @@ static void allocate(struct chain *c, size_t bytes)
 	if (!done && (errno == EOPNOTSUPP || errno == ENOSYS))
 		c->no_reserve = true;
 	c->low = !done && !c->no_reserve;
+}
+
+/* Not on a full disk: that is not over yet, and each of these would take from the reserve. */
+static int note_gap(struct chain *c, struct err *e)
+{
+	char count[32], from[32], to[32];
+
+	if (!c->look_for_gap || c->low)
+		return 0;
+	c->look_for_gap = false;
+	if (!gap_take(&c->gap))
+		return 0;
+	snprintf(count, sizeof count, "%" PRIu64, c->gap.count);
+	snprintf(from, sizeof from, "%" PRId64, c->gap.from_ms);
+	snprintf(to, sizeof to, "%" PRId64, c->gap.to_ms);
+	return chain_note(c, DEED_LOG_GAP,
+		(struct key_value[]){{"unrecorded", count, false}, {"from_ms", from, false},
+			{"to_ms", to, false}, {"acts", c->gap.acts, false}},
+		4, e);
 }
 
 int chain_begin(struct chain *c, size_t bytes, struct err *e)
@@ -275,7 +314,7 @@ int chain_begin(struct chain *c, size_t bytes, struct err *e)
 	if (!c->buf.len)
 		c->tip = c->head;
 	allocate(c, bytes);
-	if (note_clock(c, e) < 0) {
+	if (note_clock(c, e) < 0 || note_gap(c, e) < 0) {
 		head_unlock(c->headfd);
 		return -1;
 	}
@@ -304,17 +343,22 @@ static void hand_on_early(struct chain *c)
 		sync_file_range(c->segfd, at, n, SYNC_FILE_RANGE_WRITE);
 }
 
+int chain_full(const struct chain *c, struct err *e)
+{
+	return err_set(e, ERR_FAILED,
+		"The disk that holds the audit log (%s) is full: until there is space again only "
+		"what frees some can be done.",
+		c->path);
+}
+
 int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uint64_t intent,
 	uint64_t *ret_seq, struct err *e)
 {
 	uint8_t prev[SEAL_HASH];
 
-	if (c->low && !(deed_table[deed].flags & DEED_FREES) &&
+	if (c->low && !intent && !(deed_table[deed].flags & DEED_FREES) &&
 		deed_table[deed].class != DEED_INTERNAL)
-		return err_set(e, ERR_FAILED,
-			"The disk that holds the audit log (%s) is full: until there is space again only "
-			"what frees some can be done.",
-			c->path);
+		return chain_full(c, e);
 	memcpy(prev, c->tip.hash, sizeof prev);
 	c->tip.seq++;
 	record_line(&c->buf, c->tip.seq, intent, body, len, prev, c->tip.hash);
@@ -332,8 +376,10 @@ int chain_write_head(struct chain *c)
 	c->head.mono_us = c->sys->mono_us();
 	snprintf(c->head.boot, sizeof c->head.boot, "%s", c->self.boot);
 	head_format(&c->head, c->raw);
-	if (audit_pwrite_all(c->sys, c->headfd, c->raw, HEAD_SIZE, 0) == 0)
+	if (audit_pwrite_all(c->sys, c->headfd, c->raw, HEAD_SIZE, 0) == 0) {
+		c->durable = c->head.seq;
 		return 0;
+	}
 	/* A head that is behind is lawful; one we do not know is read again. */
 	memset(c->raw, 0, HEAD_SIZE);
 	return -1;
@@ -361,7 +407,76 @@ static int undo(struct chain *c, bool lost_trust, const struct err *why)
 	c->handed = 0;
 	c->hand_errno = 0;
 	c->tip = c->head;
+	gap_release(&c->gap, false);
+	c->look_for_gap = true;
 	return -1;
+}
+
+static int hand_on_rest(struct chain *c, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (!c->buf.len || hand_on(c) == 0)
+		return 0;
+	err_sys(&why, c->hand_errno, "Cannot write to the audit log in %s", c->path);
+	undo(c, false, &why);
+	return err_copy(e, &why);
+}
+
+int chain_write(struct chain *c, struct err *e)
+{
+	if (!c->buf.len && !c->handed)
+		return 0;
+	if (hand_on_rest(c, e) < 0)
+		return -1;
+	c->head = c->tip;
+	c->handed = 0;
+	c->dirty = true;
+	gap_release(&c->gap, true);
+	return 0;
+}
+
+/* The head file names `to`, which is on disk; what was written since waits for the next time. */
+static int name_head(struct chain *c, const struct head *to, struct err *e)
+{
+	struct head end = c->head;
+	int failed;
+
+	c->head = *to;
+	failed = chain_write_head(c);
+	c->head = end;
+	c->dirty = failed || end.seq != to->seq;
+	return failed ? err_sys(e, errno, "Cannot write the audit log's head") : 0;
+}
+
+int chain_flush(struct chain *c, struct err *e)
+{
+	struct head to;
+	int fd, ret = 0;
+
+	if (chain_begin(c, 0, e) < 0)
+		return -1;
+	/* What beginning had to say (a torn line, a new log) is not to be left behind. */
+	if (c->buf.len && chain_sync(c, e) < 0)
+		ret = -1;
+	to = c->head;
+	fd = c->segfd;
+	chain_end(c);
+	if (ret < 0 || to.seq == c->durable)
+		return ret;
+	if (c->sys->fdatasync(fd) < 0) {
+		err_sys(&c->broken, errno, "Cannot make the audit log in %s durable", c->path);
+		return err_copy(e, &c->broken);
+	}
+	if (chain_begin(c, 0, e) < 0)
+		return -1;
+	if (c->buf.len)
+		ret = chain_sync(c, e);
+	/* Whoever was quicker, or signed, or began a new segment, has named it or what comes after it. */
+	else if (c->durable < to.seq && c->head.segment == to.segment)
+		ret = name_head(c, &to, e);
+	chain_end(c);
+	return ret;
 }
 
 int chain_sync(struct chain *c, struct err *e)
@@ -371,11 +486,8 @@ int chain_sync(struct chain *c, struct err *e)
 
 	if (!c->buf.len && !c->handed && !c->dirty)
 		return 0;
-	if (c->buf.len && hand_on(c) < 0) {
-		err_sys(&why, c->hand_errno, "Cannot write to the audit log in %s", c->path);
-		undo(c, false, &why);
-		return err_copy(e, &why);
-	}
+	if (hand_on_rest(c, e) < 0)
+		return -1;
 	if (c->sys->fdatasync(c->segfd) < 0) {
 		err_sys(&why, errno, "Cannot make the audit log in %s durable", c->path);
 		undo(c, true, &why);
@@ -383,6 +495,7 @@ int chain_sync(struct chain *c, struct err *e)
 	}
 	c->head = c->tip;
 	c->handed = 0;
+	gap_release(&c->gap, true);
 	c->dirty = chain_write_head(c) < 0;
 	/* Once, so that a power failure cannot leave a log without any head. */
 	if (first)

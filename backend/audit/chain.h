@@ -3,8 +3,12 @@
  * a crash left, checkpoints, rotation, retention.
  *
  * The order is always chain_begin, chain_add ..., chain_sync, then maybe chain_checkpoint,
- * chain_rotate or chain_prune, chain_end.  Nothing is acknowledged before chain_sync returned 0;
- * when it fails, what was added is gone.
+ * chain_rotate or chain_prune, chain_end.  Nothing is acknowledged as durable before chain_sync returned
+ * 0; when it fails, what was added is gone.
+ *
+ * With chain_write in the place of chain_sync the records are in the file, where they outlive this process
+ * and not a power failure: the head file does not name them yet.  Whoever comes next finds them behind the
+ * head and goes on from there; the next chain_sync of anybody, or chain_flush, makes them durable.
  *
  * Thread: one.  Every call blocks on the disk.
  */
@@ -14,6 +18,7 @@
 #include <berth/str.h>
 
 #include "audit/audit.h"
+#include "audit/gap.h"
 #include "audit/head.h"
 #include "audit/record.h"
 #include "audit/segments.h"
@@ -29,6 +34,7 @@ struct chain {
 	uint64_t allocated;  /* the segment has blocks up to here; 0: not known */
 	char raw[HEAD_SIZE]; /* the head file as it was last read or written */
 	struct head head;    /* the valid end of the segment */
+	uint64_t durable;    /* the last record that the head file names */
 	struct head tip;     /* the end once buf is written */
 	struct str buf, scratch;
 	size_t handed;  /* bytes of this batch that the file has already, not durable, before buf */
@@ -41,6 +47,8 @@ struct chain {
 	bool dirty;                /* the head file is behind `head` */
 	bool low;                  /* disk full: only what frees space may use the reserve */
 	bool no_reserve;           /* this file system cannot preallocate */
+	bool look_for_gap;         /* something may have been done without a record */
+	struct gap gap;            /* told in buf; fd -1: none */
 	struct err broken;         /* kind set: nothing can be written any more, and why */
 };
 
@@ -51,11 +59,14 @@ void chain_release(struct chain *c);
 
 /* Lock, see where the end is, repair.  `bytes`: how much is going to be added, for the reserve. */
 int chain_begin(struct chain *c, size_t bytes, struct err *e);
-/* ERR_FAILED on a full disk where the deed may not use the reserve. */
+/* ERR_FAILED on a full disk where the deed may not use the reserve: the outcome of what was begun may. */
 int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uint64_t intent,
 	uint64_t *ret_seq, struct err *e);
 int chain_sync(struct chain *c, struct err *e);
+int chain_write(struct chain *c, struct err *e);
 void chain_end(struct chain *c);
+/* Without the lock, which is not held while the disk works: everything that was written is durable. */
+int chain_flush(struct chain *c, struct err *e);
 /* Before the last checkpoint of a process, without the lock: waits o.linger_ms; false when another that
  * waits so will sign.  Whoever gets true keeps the others waiting until chain_release. */
 bool chain_last_out(struct chain *c);
@@ -77,5 +88,6 @@ int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e);
 int chain_open_segment(struct chain *c, uint64_t first, bool make, struct err *e);
 void chain_finish_prune(struct chain *c);
 int chain_write_head(struct chain *c);
+int chain_full(const struct chain *c, struct err *e); /* says what c->low means */
 
 #endif

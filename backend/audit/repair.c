@@ -52,6 +52,11 @@ static void apply(struct walk *w, const struct audit_record *r)
 		text = record_param(r, "to_seq");
 		w->prune_to = text ? strtoull(text, NULL, 10) : 0;
 		break;
+	case DEED_LOG_CLOCK:
+		h->wall_ms = r->wall_ms;
+		h->mono_us = r->mono_us;
+		snprintf(h->boot, sizeof h->boot, "%s", r->boot);
+		break;
 	default: break;
 	}
 	if (key && strlen(key) == 2 * SEAL_KEY)

@@ -15,6 +15,8 @@
 
 static const char *const ascii_words[] = {"auto", "yes", "no", NULL};
 
+static const char *const unavailable_words[] = {"refuse", "warn", NULL};
+
 #define AT(field) offsetof(struct settings, field)
 
 const struct setting setting_table[] = {
@@ -48,6 +50,8 @@ const struct setting setting_table[] = {
 		"Images that are never removed: patterns of references."},
 	{"hosts", SETTING_HOSTS, AT(nhosts), 0, 0, NULL,
 		"Rules for single engines, on top of what holds everywhere: a list of maps."},
+	{"audit.unavailable", SETTING_CHOICE, AT(audit_unavailable), 0, 0, unavailable_words,
+		"What is done while nothing can be recorded: refuse it, or warn, do it and count it."},
 	{"audit.keep_days", SETTING_INT, AT(audit_keep_days), 0, 36500, NULL,
 		"Days after which parts of the audit log are removed; 0: never."},
 	{"audit.keep_bytes", SETTING_BYTES, AT(audit_keep_bytes), 0, 1e15, NULL,

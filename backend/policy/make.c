@@ -32,7 +32,7 @@ void policy_copy(struct policy *to, const struct policy *from, struct arena *mem
 			from->hosts[i].read_only, copy_kept(mem, &from->hosts[i].keep)};
 	*to = (struct policy){from->read_only, arena_strdup(mem, from->read_only_by),
 		copy_kept(mem, &from->keep), from->nhosts, hosts,
-		copy(mem, from->private_dirs.n, from->private_dirs.v)};
+		copy(mem, from->private_dirs.n, from->private_dirs.v), from->unrecorded};
 }
 
 static struct policy_protected kept(const struct text_list *names, const struct text_list *labels,
@@ -61,6 +61,7 @@ void policy_from_settings(struct policy *ret, const struct settings *s, struct a
 		state_dir, config_dir, runtime_dir};
 	const char **own = arena_array(mem, sizeof dirs / sizeof dirs[0], sizeof *own);
 	struct policy p = {.read_only = s->read_only,
+		.unrecorded = s->audit_unavailable == AUDIT_WARN,
 		.keep = kept(&s->protected_names, &s->protected_labels, &s->protected_images)};
 	char path[PATH_MAX];
 

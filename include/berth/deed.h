@@ -5,14 +5,17 @@
  * policy and cannot be recorded, so it is not done.  Adding a deed is adding a line.
  *
  * Classes (how a deed meets the audit log):
- *   GUARDED  destructive or security-relevant: the intent is on disk before the deed starts, and if
- * it cannot be written the deed does not happen GROUPED  commands and reads: recorded without
- * waiting, on disk within 50 ms BATCH    many files at once: one record, with the count and the
- * hash of the manifest INTERNAL records that the log writes about itself; nobody else may
+ *   GUARDED   destructive or security-relevant: the intent is on disk before the deed starts
+ *   GROUPED   commands and reads: the intent is in the log before the deed starts (written: it outlives
+ *             this process), and on disk within 50 ms
+ *   BATCH     many files at once: as GROUPED, with the count and the hash of the manifest
+ *   INTERNAL  records that the log writes about itself; nobody else may
+ *
+ * What cannot be recorded is not done, unless the settings say audit.unavailable: warn.
  *
  * Flags: CHANGES  alters something, so it is refused in read-only mode
  *        HARMS    takes something away or stops it, so it is refused on what is protected
- *        FREES    gives disk space back: may use the log's reserve on a full disk
+ *        FREES    ends something or gives disk space back: may use the log's reserve on a full disk
  *
  * Thread: constants.
  */
@@ -37,9 +40,9 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(CONTAINER_START, "container.start", GROUPED, DEED_CHANGES, "start container")           \
 	X(CONTAINER_UNPAUSE, "container.unpause", GROUPED, DEED_CHANGES, "unpause container")     \
 	X(CONTAINER_PAUSE, "container.pause", GUARDED, DEED_DESTROYS, "pause container")          \
-	X(CONTAINER_STOP, "container.stop", GUARDED, DEED_DESTROYS, "stop container")             \
+	X(CONTAINER_STOP, "container.stop", GUARDED, DEED_CLEANS, "stop container")               \
 	X(CONTAINER_RESTART, "container.restart", GUARDED, DEED_DESTROYS, "restart container")    \
-	X(CONTAINER_KILL, "container.kill", GUARDED, DEED_DESTROYS, "kill container")             \
+	X(CONTAINER_KILL, "container.kill", GUARDED, DEED_CLEANS, "kill container")               \
 	X(CONTAINER_REMOVE, "container.remove", GUARDED, DEED_CLEANS, "remove container")         \
 	X(CONTAINER_EXEC, "container.exec", GROUPED, DEED_CHANGES, "run a command in container")  \
 	X(CONTAINER_SHELL, "container.shell", GUARDED, DEED_CHANGES, "open a shell in container") \
@@ -81,7 +84,7 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(CONFIG_CHANGE, "config.change", GUARDED, DEED_CHANGES, "change configuration")          \
 	X(POLICY_CHANGE, "policy.change", GUARDED, DEED_READS, "change the policy")               \
 	X(ENGINE_START, "engine.start", GUARDED, DEED_CHANGES, "start engine")                    \
-	X(ENGINE_STOP, "engine.stop", GUARDED, DEED_DESTROYS, "stop engine")                      \
+	X(ENGINE_STOP, "engine.stop", GUARDED, DEED_CLEANS, "stop engine")                        \
 	X(JOB_CANCEL, "job.cancel", GROUPED, DEED_READS, "cancel job")                            \
 	X(BENCH_RUN, "bench.run", GROUPED, DEED_CHANGES, "run benchmark")                         \
 	X(LOG_PRUNE, "log.prune", GUARDED, DEED_CLEANS, "prune the audit log")                    \
@@ -91,7 +94,8 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(LOG_PRUNED, "log.pruned", INTERNAL, DEED_READS, "pruned the audit log")                 \
 	X(LOG_TORN, "log.torn", INTERNAL, DEED_READS, "set a torn line aside")                    \
 	X(LOG_DAMAGE, "log.damage", INTERNAL, DEED_READS, "found the audit log damaged")          \
-	X(LOG_CLOCK, "log.clock", INTERNAL, DEED_READS, "noticed a step of the wall clock")
+	X(LOG_CLOCK, "log.clock", INTERNAL, DEED_READS, "noticed a step of the wall clock")       \
+	X(LOG_GAP, "log.gap", INTERNAL, DEED_READS, "could not record what was done")
 
 enum deed {
 	DEED_NONE,

@@ -51,6 +51,7 @@ struct policy {
 	/* Absolute, normalised directories of ours (state, configuration, runtime): nothing in
 	 * them, they themselves and nothing above them can be mounted into a container. */
 	struct policy_patterns private_dirs; /* plain paths, no patterns */
+	bool unrecorded; /* what the log cannot take is done all the same, and counted */
 };
 
 struct policy_act {

@@ -31,6 +31,9 @@ struct host_rule {
 	struct text_list protected_names, protected_labels, protected_images;
 };
 
+/* What is done where it cannot be recorded. */
+enum audit_unavailable { AUDIT_REFUSE, AUDIT_WARN };
+
 enum ascii_setting { ASCII_AUTO, ASCII_YES, ASCII_NO };
 
 struct settings {
@@ -55,6 +58,7 @@ struct settings {
 	size_t nhosts;
 	const struct host_rule *hosts; /* on top of what holds everywhere */
 	/* Of the audit log; 0: kept for ever.  Whole closed segments go, and a signed record says so. */
+	int audit_unavailable; /* enum audit_unavailable */
 	int64_t audit_keep_days;
 	uint64_t audit_keep_bytes;
 	int64_t files_io_depth; /* 0: measured */
