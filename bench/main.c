@@ -12,6 +12,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "cli/gate.h"
 #include "session.h"
 
 static const struct {
@@ -68,5 +69,6 @@ int main(int argc, char **argv)
 	if (c.help)
 		return cli_help(c.group, c.command);
 	rc = dispatch(&c, &e);
-	return rc < 0 ? cli_fail(&e) : rc;
+	rc = rc < 0 ? cli_fail(&e) : rc;
+	return cli_recorded(rc, rc ? rc : 1);
 }

@@ -14,6 +14,7 @@
 #include <berth/text.h>
 
 #include "cli/cli.h"
+#include "cli/gate.h"
 #include "cli/exec.h"
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -126,5 +127,6 @@ int main(int argc, char **argv)
 	if (c.command) /* the console shows it in its own way */
 		runtime_on_wait(cli_progress_wait);
 	rc = run(&c, &e);
-	return rc < 0 ? cli_fail(&e) : rc;
+	rc = rc < 0 ? cli_fail(&e) : rc;
+	return cli_recorded(rc, rc ? rc : 1);
 }

@@ -11,6 +11,7 @@
 #include <berth/text.h>
 
 #include "cli/cli.h"
+#include "cli/gate.h"
 #include "cli/files.h"
 
 int main(int argc, char **argv)
@@ -26,5 +27,6 @@ int main(int argc, char **argv)
 	if (!c.command) /* started by hand */
 		return cli_help(c.group, c.command);
 	rc = cli_files(&c, &e);
-	return rc < 0 ? cli_fail(&e) : rc;
+	rc = rc < 0 ? cli_fail(&e) : rc;
+	return cli_recorded(rc, rc ? rc : 1);
 }

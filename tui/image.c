@@ -9,6 +9,7 @@
 #include <berth/text.h>
 
 #include "cli/cli.h"
+#include "cli/gate.h"
 #include "cli/image.h"
 #include "cli/progress.h"
 
@@ -26,5 +27,6 @@ int main(int argc, char **argv)
 		return cli_help(c.group, c.command);
 	runtime_on_wait(cli_progress_wait);
 	rc = cli_image(&c, &e);
-	return rc < 0 ? cli_fail(&e) : rc;
+	rc = rc < 0 ? cli_fail(&e) : rc;
+	return cli_recorded(rc, rc ? rc : 1);
 }

@@ -406,6 +406,13 @@ struct journal_entry *journal_open_for(const struct run_request *r, const struct
 	return journal_begin(about->name, r->program, command.s, r->tty);
 }
 
+static int begin_on(const struct run_request *r, struct run_result *ret,
+	const struct lane_about *about, struct err *e)
+{
+	run_where(ret, about);
+	return r->begin ? r->begin(r->by, ret, e) : 0;
+}
+
 int agents_run(const struct run_request *r, struct run_result *ret, struct err *e)
 {
 	struct running g = {
@@ -431,14 +438,14 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 	ret->path = RUN_LANE;
 	if ((r->host || r->context) && r->fall_back)
 		return r->fall_back(r, ret, e);
-	if (lane_find(r->agent, &about, &why) || lane_start(&about, &request, &g.c, &why)) {
+	if (lane_find(r->agent, &about, &why) || begin_on(r, ret, &about, &why) ||
+		lane_start(&about, &request, &g.c, &why)) {
 		/* A lane that is not there or does not answer; anything else is wrong with the request. */
 		if (why.kind == ERR_NOT_FOUND && r->fall_back)
 			return r->fall_back(r, ret, e);
 		ret->err = why;
 		return err_copy(e, &why);
 	}
-	run_where(ret, &about);
 	ret->mounts = MOUNTS_CHECKED;
 	ret->whole_tree = true;
 	ooms = oom_kills(g.c.guest, about.id);

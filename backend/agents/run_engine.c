@@ -602,7 +602,7 @@ static int run(struct away *a, struct err *e)
 {
 	struct lane_about about;
 
-	if (set_up(a, e))
+	if ((a->r->begin && a->r->begin(a->r->by, a->out, e)) || set_up(a, e))
 		return -1;
 	run_about(a->out, &about);
 	a->journal = journal_open_for(a->r, &about);

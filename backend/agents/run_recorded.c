@@ -15,50 +15,114 @@
 #include "journal/journal.h"
 #include "lane/lane.h"
 
+/* One command: its intent is in the log before it starts, its outcome before its exit code is told. */
 struct entry {
 	const struct run_request *q;
-	const struct run_result *r;
+	struct recorder *by;
+	struct recording rec;
+	struct str command;
+	struct key_value kv[3];
+	char how[64];
+	bool begun, refused; /* refused: it could not be recorded */
+	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
 };
 
-/* In a child: commands are on the disk within 50 ms of their end, but who waits for the command's exit
- * code does not wait for that. */
-static void write_entry(struct recorder *by, void *ctx)
+static struct audit_record describe(struct entry *x, const struct run_result *where)
 {
-	const struct entry *x = ctx;
-	const struct run_result *r = x->r;
-	AUTO_STR struct str command = STR_INIT;
-	struct err err = r->err;
-	char how[64];
-	struct key_value kv[3];
-	struct audit_record record = {.deed = DEED_CONTAINER_EXEC,
+	struct audit_record r = {.deed = DEED_CONTAINER_EXEC,
 		.target_type = "container",
 		.name = x->q->agent,
-		.params = kv,
-		.nparams = 3,
-		.duration_us = (int64_t)(r->duration_ms * 1000)};
+		.params = x->kv,
+		.nparams = 2,
+		.duration_us = -1};
 
-	if (*r->id) {
-		record.target = r->id;
-		record.name = r->name;
-		record.agent = r->agent;
-		record.session = r->session;
-		record.engine = r->engine;
+	if (*where->id) {
+		r.target = where->id;
+		r.name = where->name;
+		r.agent = where->agent;
+		r.session = where->session;
+		r.engine = where->engine;
 	}
-	audit_argv(&command, x->q->argc, x->q->argv);
+	str_clear(&x->command);
+	audit_argv(&x->command, x->q->argc, x->q->argv);
 	/* By its name a secret is not always known: sh -c 'curl -H "X: VALUE"'. */
-	journal_mask(record.name, command.s, command.len);
-	journal_mask(record.name, err.msg, strlen(err.msg));
-	snprintf(how, sizeof how, "%s %d", run_ended_name(r->ended), r->exit_code);
-	kv[0] = (struct key_value){"command", command.s, false};
-	kv[1] = (struct key_value){"ended", how, false};
-	kv[2] = (struct key_value){"path", r->path == RUN_LANE ? "lane" : "engine", false};
+	journal_mask(r.name, x->command.s, x->command.len);
+	x->kv[0] = (struct key_value){"command", x->command.s, false};
+	x->kv[1] = (struct key_value){"path", where->path == RUN_LANE ? "lane" : "engine", false};
+	return r;
+}
+
+static int begin_entry(void *by, const struct run_result *where, struct err *e)
+{
+	struct entry *x = by;
+	struct audit_record r;
+
+	/* A lane that did not answer: the engine is asked for the same command. */
+	if (x->begun)
+		return 0;
+	r = describe(x, where);
+	x->refused = record_intent(&x->rec, x->by, &r, e) < 0;
+	x->begun = !x->refused;
+	return x->refused ? -1 : 0;
+}
+
+/* The engine is asked by another program, or by threads of this one. */
+static int fall_back(const struct run_request *q, struct run_result *ret, struct err *e)
+{
+	struct entry *x = q->by;
+	struct run_request on = *q;
+	struct err why = ERR_INIT;
+
+	if (x->begun) {
+		err_set(&why, ERR_FAILED, "its lane does not answer; the engine is asked");
+		record_end(&x->rec, &why);
+		recorder_settle(x->by);
+		x->begun = false;
+	}
+	x->by->direct = false;
+	on.fall_back = x->fall_back;
+	return x->fall_back(&on, ret, e);
+}
+
+static int end_entry(struct entry *x, struct run_result *r, int result, struct err *e)
+{
+	struct err err = r->err;
+	struct audit_record event;
+
+	journal_mask(*r->id ? r->name : x->q->agent, err.msg, strlen(err.msg));
+	snprintf(x->how, sizeof x->how, "%s %d", run_ended_name(r->ended), r->exit_code);
 	if (!err.kind && r->ended == ENDED_TIMEOUT)
 		err_set(&err, ERR_TIMEOUT, "timed out");
 	else if (!err.kind && r->ended == ENDED_CANCELLED)
 		err_set(&err, ERR_CANCELLED, "cancelled");
 	else if (!err.kind && (r->ended != ENDED_EXIT || r->exit_code))
-		err_set(&err, ERR_FAILED, "%s", how);
-	record_event(by, &record, &err);
+		err_set(&err, ERR_FAILED, "%s", x->how);
+	x->kv[2] = (struct key_value){"ended", x->how, false};
+	if (x->begun) {
+		x->rec.r.nparams = 3;
+		if (record_end(&x->rec, &err) == 0)
+			return result;
+		/* Who is told an exit code may rely on its record. */
+		record_state(&r->err);
+		r->ended = ENDED_FAILED;
+		r->exit_code = 125;
+		return err_copy(e, &r->err);
+	}
+	if (!x->refused) {
+		event = describe(x, r);
+		event.nparams = 3;
+		record_event(x->by, &event, &err);
+	}
+	return result;
+}
+
+static void init_entry(struct entry *x, struct run_request *q, struct recorder *by)
+{
+	*x = (struct entry){.q = q, .by = by, .command = STR_INIT, .fall_back = q->fall_back};
+	q->begin = begin_entry;
+	q->by = x;
+	if (q->fall_back)
+		q->fall_back = fall_back;
 }
 
 /* The rules first, then the command, in the container that the rules were looked up for. */
@@ -91,18 +155,19 @@ static int run_checked(
 int agents_run_recorded(const struct run_request *r, const struct policy *policy,
 	const char *program, struct run_result *ret, struct err *e)
 {
-	struct recorder by = {.program = program};
+	struct recorder by = {.program = program, .policy = policy, .direct = true};
 	struct run_request q = *r;
-	struct entry entry = {&q, ret};
-	int result = run_checked(&q, policy, ret, e);
+	struct entry x;
+	int result;
 
+	init_entry(&x, &q, &by);
+	result = end_entry(&x, ret, run_checked(&q, policy, ret, e), e);
 	/* Who talked to the engine has threads, and has waited longer than the disk takes. */
-	if (ret->path == RUN_ENGINE) {
-		write_entry(&by, &entry);
+	if (by.direct)
+		recorder_settle(&by);
+	else
 		recorder_close(&by);
-	} else {
-		recorder_apart(&by, write_entry, &entry);
-	}
+	str_release(&x.command);
 	return result;
 }
 
@@ -110,9 +175,11 @@ int agents_run_hosted(
 	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e)
 {
 	struct run_request q = *r;
-	struct entry entry = {&q, ret};
-	int result = run_checked(&q, &h->policy, ret, e);
+	struct entry x;
+	int result;
 
-	write_entry(&h->recorder, &entry);
+	init_entry(&x, &q, &h->recorder);
+	result = end_entry(&x, ret, run_checked(&q, &h->policy, ret, e), e);
+	str_release(&x.command);
 	return result;
 }

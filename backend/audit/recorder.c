@@ -2,6 +2,7 @@
 #include <berth/record.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,39 @@
 #include <berth/str.h>
 
 #include "audit/audit.h"
+#include "audit/gap.h"
 #include "audit/seal.h"
+
+/* What was done and is not in the log, until somebody asks.  A process has one, for what is recorded deep
+ * in it is told by whoever speaks to the person. */
+static struct {
+	pthread_mutex_t lock;
+	enum record_state state;
+	struct err why;
+} missing = {PTHREAD_MUTEX_INITIALIZER, RECORD_WHOLE, ERR_INIT};
+
+enum record_state record_state(struct err *ret)
+{
+	enum record_state state;
+
+	pthread_mutex_lock(&missing.lock);
+	state = missing.state;
+	if (state != RECORD_WHOLE)
+		err_copy(ret, &missing.why);
+	missing.state = RECORD_WHOLE;
+	pthread_mutex_unlock(&missing.lock);
+	return state;
+}
+
+static void note_missing(enum record_state state, const struct err *why)
+{
+	pthread_mutex_lock(&missing.lock);
+	if (state > missing.state) {
+		missing.state = state;
+		missing.why = *why;
+	}
+	pthread_mutex_unlock(&missing.lock);
+}
 
 static enum audit_result result_of(const struct err *err)
 {
@@ -29,22 +62,50 @@ static enum audit_result result_of(const struct err *err)
 static int open_log(struct recorder *by, struct err *e)
 {
 	const struct audit_options o = {
-		.program = by->program, .linger_ms = by->apart ? AUDIT_LINGER_MS : 0};
+		.program = by->program, .direct = by->direct, .brief = by->direct};
 
 	if (!by->audit)
 		by->audit = audit_open(&o, e);
-	return by->audit ? 0 : err_wrap(e, "nothing was done, for it could not be recorded");
+	return by->audit ? 0 : -1;
+}
+
+static int put(struct recorder *by, const struct audit_record *r, uint64_t *ret_seq, struct err *e)
+{
+	bool durable = r->phase == AUDIT_INTENT && deed_table[r->deed].class == DEED_GUARDED;
+	uint64_t seq = 0;
+
+	if (open_log(by, e) || (durable ? audit_write : audit_put)(by->audit, r, &seq, e))
+		return -1;
+	by->last = seq;
+	if (ret_seq)
+		*ret_seq = seq;
+	return 0;
+}
+
+/* Where the settings prefer that it is done: 0, and it is counted. */
+static int go_without(const struct recorder *by, enum deed deed, const struct err *why)
+{
+	struct err told = *why;
+
+	if (!by->policy || !by->policy->unrecorded || gap_add(deed, NULL))
+		return -1;
+	err_wrap(&told, "What is done now is not in the audit log, only its number is kept");
+	note_missing(RECORD_GAP, &told);
+	return 0;
 }
 
 void record_event(struct recorder *by, const struct audit_record *r, const struct err *err)
 {
 	struct audit_record out = *r;
+	struct err why = ERR_INIT;
 
 	out.phase = AUDIT_EVENT;
 	out.result = result_of(err);
 	out.error = err && err->kind ? err->msg : NULL;
-	if (!open_log(by, NULL))
-		audit_submit(by->audit, &out, 0, NULL, NULL, NULL);
+	if (put(by, &out, NULL, &why) && go_without(by, r->deed, &why)) {
+		err_wrap(&why, "This is not in the audit log");
+		note_missing(RECORD_GAP, &why);
+	}
 }
 
 static int ask_policy(const struct recorder *by, const struct audit_record *r,
@@ -71,26 +132,37 @@ static int ask_policy(const struct recorder *by, const struct audit_record *r,
 	return 0;
 }
 
-int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
-	const struct record_target *t, struct err *e)
+int record_intent(
+	struct recording *rec, struct recorder *by, const struct audit_record *r, struct err *e)
 {
 	struct err why = ERR_INIT;
 
 	*rec = (struct recording){.by = by, .r = *r, .start_ns = clock_mono_ns()};
-	rec->r.engine = by->engine;
+	rec->r.engine = r->engine ? r->engine : by->engine;
 	rec->r.duration_us = -1;
-	if (ask_policy(by, r, t, &why)) {
-		record_event(by, &rec->r, &why);
-		return err_copy(e, &why);
-	}
-	if (deed_table[r->deed].class != DEED_GUARDED)
-		return 0;
 	rec->r.phase = AUDIT_INTENT;
-	if (open_log(by, e))
-		return -1;
-	return audit_write(by->audit, &rec->r, &rec->intent, e)
-		? err_wrap(e, "nothing was done, for it could not be recorded")
-		: 0;
+	if (put(by, &rec->r, &rec->intent, &why) == 0 || go_without(by, r->deed, &why) == 0)
+		return 0;
+	err_wrap(&why, "nothing was done, for it could not be recorded");
+	/* Not the thing that it was to be done to. */
+	if (why.kind == ERR_NOT_FOUND)
+		why.kind = ERR_FAILED;
+	return err_copy(e, &why);
+}
+
+int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
+	const struct record_target *t, struct err *e)
+{
+	struct audit_record refused = *r;
+	struct err why = ERR_INIT;
+
+	if (ask_policy(by, r, t, &why) == 0)
+		return record_intent(rec, by, r, e);
+	*rec = (struct recording){.by = by};
+	refused.engine = by->engine;
+	refused.duration_us = -1;
+	record_event(by, &refused, &why);
+	return err_copy(e, &why);
 }
 
 int record_begin(
@@ -99,18 +171,23 @@ int record_begin(
 	return record_begin_on(rec, by, r, NULL, e);
 }
 
-void record_end(struct recording *rec, const struct err *err)
+int record_end(struct recording *rec, const struct err *err)
 {
+	struct err why = ERR_INIT;
+
+	/* Begun without a record; it is counted already. */
+	if (!rec->intent)
+		return 0;
 	rec->r.duration_us = (clock_mono_ns() - rec->start_ns) / 1000;
-	if (!rec->intent) {
-		record_event(rec->by, &rec->r, err);
-		return;
-	}
 	rec->r.phase = AUDIT_OUTCOME;
 	rec->r.intent = rec->intent;
 	rec->r.result = result_of(err);
 	rec->r.error = err && err->kind ? err->msg : NULL;
-	audit_submit(rec->by->audit, &rec->r, 0, NULL, NULL, NULL);
+	if (put(rec->by, &rec->r, NULL, &why) == 0 || go_without(rec->by, rec->r.deed, &why) == 0)
+		return 0;
+	err_wrap(&why, "It was done, but how it ended could not be recorded");
+	note_missing(RECORD_LOST, &why);
+	return -1;
 }
 
 void record_manifest(struct audit_record *r, size_t n, const char *const *word)
@@ -131,32 +208,37 @@ void recorder_close(struct recorder *by)
 	by->audit = NULL;
 }
 
-void recorder_apart(struct recorder *by, void (*write)(struct recorder *by, void *ctx), void *ctx)
+/* In a child of its own session, which holds no stream of ours and no file system. */
+static void become_child(void)
 {
-	pid_t pid;
 	int null;
 
-	CHECK(!by->audit); /* its thread would not be in the child */
+	setsid();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	/* Whoever waits for the end of a pipe does not wait for this. */
+	close_range(3, ~0u, 0);
+	if (chdir("/"))
+		_exit(1);
+}
+
+void recorder_settle(struct recorder *by)
+{
+	const struct audit_options o = {.program = by->program, .linger_ms = AUDIT_LINGER_MS};
+	pid_t pid;
+
+	if (!by->audit)
+		return;
+	CHECK(by->direct);
+	recorder_close(by);
 	pid = fork();
 	if (pid > 0)
 		return;
-	if (pid == 0) {
-		by->apart = true;
-		setsid();
-		null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		for (int fd = 0; fd < 3; fd++)
-			dup2(null, fd);
-		close_range(
-			3, ~0u, 0); /* whoever waits for the end of a pipe does not wait for this */
-	}
-	write(by, ctx);
-	if (!by->audit && pid < 0)
-		fputs("berth: what was done is not in the audit log, which cannot be written\n",
-			stderr);
-	/* No file system is kept busy meanwhile. */
-	if (pid == 0 && chdir("/"))
-		_exit(1);
-	recorder_close(by);
+	if (pid == 0)
+		become_child();
+	/* Where there can be no child, it is waited for after all. */
+	audit_settle(&o, by->last);
 	if (pid == 0)
 		_exit(0);
 }

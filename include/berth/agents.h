@@ -126,6 +126,10 @@ struct run_request {
 	 * the container is looked for there, and its lane is used if that is the same container. */
 	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
 	const char *host, *context;
+	/* Called once, when it is known where it runs (*where) and before anything of it starts; -1: it does
+	 * not start.  NULL: whoever asked has recorded it already. */
+	int (*begin)(void *by, const struct run_result *where, struct err *e);
+	void *by;
 	const struct policy *policy; /* what fall_back asks, for only it sees the container; NULL */
 };
 

@@ -1,6 +1,6 @@
 /*
  * record.h - the gate and the log for programs that do one thing and end: policy first, then the intent
- * on disk where the deed's class asks for it, then the deed, then how it ended.
+ * in the log (on disk where the deed's class asks for that), then the deed, then how it ended.
  *
  * The backend thread of the console has gate.c for this; these calls block.
  * Thread: a recorder belongs to one thread at a time.
@@ -22,13 +22,15 @@ struct recorder {
 	const struct policy *policy; /* NULL: nothing is protected */
 	const char *endpoint, *engine_name, *engine; /* NULL: the deeds concern no engine */
 	struct audit *audit;                         /* opened at the first record */
-	bool apart;                                  /* nobody waits for recorder_close */
+	uint64_t last;                               /* sequence number of its last record */
+	/* This process has one thread while it records, and ends with recorder_settle. */
+	bool direct;
 };
 
 struct recording {
 	struct recorder *by;
 	struct audit_record r; /* deed, target and parameters; the texts must stay */
-	uint64_t intent;
+	uint64_t intent;       /* 0: refused, or begun without a record (audit.unavailable: warn) */
 	int64_t start_ns;
 };
 
@@ -39,15 +41,18 @@ struct record_target {
 	const struct key_value *labels;
 };
 
-/* 0: go ahead.  -1: policy refuses (which is recorded), or the intent of a guarded deed cannot be
- * written.  What harms a container or an image says what that is; NULL: nothing has image or labels. */
+/* 0: go ahead.  -1: policy refuses (which is recorded), or the intent cannot be recorded: that of a guarded
+ * deed is on disk, that of any other is in the log when this returns.  What harms a container or an image says what that is; NULL: nothing has image or labels. */
 int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
 	const struct record_target *t, struct err *e);
 int record_begin(
 	struct recording *rec, struct recorder *by, const struct audit_record *r, struct err *e);
-/* How it ended; err NULL or without a kind: well. */
-void record_end(struct recording *rec, const struct err *err);
-/* One record for what needs no intent. */
+/* The same where policy was asked already. */
+int record_intent(
+	struct recording *rec, struct recorder *by, const struct audit_record *r, struct err *e);
+/* How it ended; err NULL or without a kind: well.  -1: that is not in the log; record_state says why. */
+int record_end(struct recording *rec, const struct err *err);
+/* One record for what was not done. */
 void record_event(struct recorder *by, const struct audit_record *r, const struct err *err);
 
 /* SHA-256 over the words, a NUL after each. */
@@ -55,8 +60,17 @@ void record_manifest(struct audit_record *r, size_t n, const char *const *word);
 
 /* Wait until everything is on disk and signed. */
 void recorder_close(struct recorder *by);
-/* The same in a child, away from this process's streams: whoever waits for this program's exit does not
- * wait for the disk, and of many in a row the last one signs.  Only while this process has one thread; `write` is called in the child. */
-void recorder_apart(struct recorder *by, void (*write)(struct recorder *by, void *ctx), void *ctx);
+/* What is recorded is in the log already; a child, away from this process's streams, sees to the disk and, of
+ * many in a row the last one, to the signature: whoever waits for this program's exit does not wait for
+ * them.  Only of a direct recorder, while this process has one thread. */
+void recorder_settle(struct recorder *by);
+
+/* Has this process done what is not in the log?  Asking forgets it; *ret is the sentence.  Any thread. */
+enum record_state {
+	RECORD_WHOLE,
+	RECORD_GAP, /* the settings allow it: counted */
+	RECORD_LOST /* it cannot be reported as done */
+};
+enum record_state record_state(struct err *ret);
 
 #endif

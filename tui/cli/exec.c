@@ -106,5 +106,5 @@ int cli_exec(const struct cli *c, char **argv,
 	arena_release(&mem);
 	if (team.file)
 		team_release(&team);
-	return r.exit_code;
+	return cli_recorded(r.exit_code, 125);
 }

@@ -225,18 +225,6 @@ static void describe(const struct cli *c, enum deed deed, char *cwd, struct key_
 		record_manifest(r, (size_t)c->argc, (const char *const *)c->argv);
 }
 
-struct reading_done {
-	struct audit_record *r;
-	struct err *err;
-};
-
-static void write_reading(struct recorder *by, void *ctx)
-{
-	struct reading_done *d = ctx;
-
-	record_event(by, d->r, d->err);
-}
-
 static int run_verb(struct files_cli *x, size_t i, const char *program, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_signal};
@@ -263,6 +251,7 @@ int cli_files(const struct cli *c, struct err *e)
 {
 	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
 	struct policy policy;
+	struct recorder by = {.policy = &policy, .direct = true};
 	struct arena mem;
 	AUTO_STR struct str operands = STR_INIT;
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
@@ -280,33 +269,21 @@ int cli_files(const struct cli *c, struct err *e)
 		return err_set(e, ERR_USAGE, "`berth files %s` is not part of this program.",
 			c->command->name);
 	snprintf(program, sizeof program, "files %s", verbs[i].name);
+	by.program = program;
 	describe(c, verbs[i].deed, cwd, kv, &operands, &r);
-	if (deed_table[verbs[i].deed].flags & DEED_CHANGES) {
-		struct recorder by = {.program = program, .policy = &policy};
-
-		arena_init(&mem, 1024);
-		if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
-			recorder_close(&by);
-			arena_release(&mem);
-			return -1;
-		}
-		rc = run_verb(&x, i, program, &why);
-		if (rc > 0)
-			err_set(&why, ERR_FAILED, "not all of it was done");
-		record_end(&rec, &why);
-		recorder_close(&by);
-		arena_release(&mem);
+	arena_init(&mem, 1024);
+	if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
+		rc = -1;
 	} else {
-		struct recorder by = {.program = program};
-		struct reading_done done = {&r, &why};
-
 		rc = run_verb(&x, i, program, &why);
 		/* Of a search it says that nothing was found. */
 		if (rc > 0 && verbs[i].deed != DEED_FILE_SEARCH)
-			err_set(&why, ERR_FAILED, "not all of it could be read");
-		recorder_apart(&by, write_reading, &done);
+			err_set(&why, ERR_FAILED, "not all of it was done");
+		record_end(&rec, &why);
+		if (rc < 0)
+			err_copy(e, &why);
 	}
-	if (rc < 0)
-		return err_copy(e, &why);
-	return cli_finish() ? 1 : rc;
+	recorder_settle(&by);
+	arena_release(&mem);
+	return rc < 0 ? -1 : cli_finish() ? 1 : rc;
 }

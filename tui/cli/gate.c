@@ -1,6 +1,7 @@
 /* gate.c - the policy that a command line stands under: settings, and --read-only over them. */
 #include "cli/gate.h"
 
+#include <berth/record.h>
 #include <berth/settings.h>
 
 int cli_policy(const struct cli *c, struct policy *ret, struct arena *mem, struct err *e)
@@ -16,4 +17,16 @@ int cli_policy(const struct cli *c, struct policy *ret, struct arena *mem, struc
 		ret->read_only_by = cli_flag(c, "read-only") ? "--read-only" : "berth.yaml";
 	settings_release(&s);
 	return 0;
+}
+
+int cli_recorded(int rc, int lost)
+{
+	struct err e = ERR_INIT;
+
+	switch (record_state(&e)) {
+	case RECORD_GAP: cli_fail(&e); return rc;
+	case RECORD_LOST: cli_fail(&e); return lost;
+	case RECORD_WHOLE:
+	default: return rc;
+	}
 }

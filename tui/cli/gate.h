@@ -1,4 +1,4 @@
-/* gate.h - the policy that a command line stands under. */
+/* gate.h - the policy that a command line stands under, and what of it is not on record. */
 #ifndef CLI_GATE_H
 #define CLI_GATE_H
 
@@ -9,5 +9,9 @@
 
 /* Lives in `mem`.  -1 when the settings cannot be read: then nothing may be done. */
 int cli_policy(const struct cli *c, struct policy *ret, struct arena *mem, struct err *e);
+
+/* The last word of a program: says what it has done that is not in the audit log.  `rc`, or where that cannot
+ * be reported as done `lost`. */
+int cli_recorded(int rc, int lost);
 
 #endif

@@ -225,5 +225,5 @@ int cli_tool_run(const struct cli *c, const struct settings *s, struct err *e)
 		r.exit_code = 125;
 	command_release(&io);
 	arena_release(&mem);
-	return r.exit_code;
+	return cli_recorded(r.exit_code, 125);
 }
