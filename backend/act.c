@@ -2,8 +2,8 @@
  * act.c - changing containers: the one way by which berth acts on an engine's containers.
  *
  * Every target of every command passes act_begin -> act_intent -> act_request -> act_outcome.
- * act_begin says no (policy, another engine, gone, busy); act_intent waits until the audit log has on
- * disk what is going to be done, where the deed is one that must not happen otherwise; act_outcome is
+ * act_begin says no (policy, another engine, gone, busy); act_intent waits until the audit log has
+ * what is going to be done (on disk, where the deed is one that must not happen otherwise); act_outcome is
  * reached exactly once for every act_begin that said yes.
  * Many targets are a job, eight at a time.  A row goes only when the engine says that it is gone.
  */
@@ -213,13 +213,9 @@ static void act_intent(struct act_item *it)
 	struct key_value params[3];
 	struct deed_in_hand d = describe(it, params);
 	struct err e = ERR_INIT;
-	int now;
 
 	batch->flying++;
-	now = gate_intent(batch->b, &d, &it->ticket, on_intent, it, &e);
-	if (now > 0) {
-		act_request(it);
-	} else if (now < 0) {
+	if (gate_intent(batch->b, &d, &it->ticket, on_intent, it, &e) < 0) {
 		batch->flying--;
 		act_outcome(it, &e);
 	}

@@ -474,16 +474,19 @@ static void tear_down(struct backend *b)
 	free(b);
 }
 
-static void start_thread(struct backend *b)
+static int start_thread(struct backend *b, struct err *e)
 {
 	sigset_t all, before;
+	int failed;
 
 	sigfillset(&all);
 	CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-	if (pthread_create(&b->thread, NULL, run, b) != 0)
-		check_die("The system gives berth no thread.");
+	failed = pthread_create(&b->thread, NULL, run, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed)
+		return err_sys(e, failed, "The system gives berth no thread (see ulimit -u)");
 	pthread_setname_np(b->thread, "berth-backend");
+	return 0;
 }
 
 struct backend *backend_start(const struct backend_options *o, struct err *err)
@@ -515,8 +518,15 @@ struct backend *backend_start(const struct backend_options *o, struct err *err)
 	/* The first picture names the endpoint, however long that takes to answer. */
 	publish_now(b);
 	b->published_ns = 0;
-	start_thread(b);
-	return b;
+	if (start_thread(b, err) == 0)
+		return b;
+	/* What waits on its loop is ended there, by this thread. */
+	atomic_store(&b->quit, true);
+	uv_async_send(&b->wake);
+	run(b);
+	CHECK(uv_loop_close(&b->loop) == 0);
+	tear_down(b);
+	return NULL;
 }
 
 void backend_stop(struct backend *b)

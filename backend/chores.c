@@ -71,6 +71,10 @@ void chores_inspect(struct backend *b, const struct command *c)
 		backend_result(b, c->id, &e);
 		return;
 	}
+	if (gate_may_read(b, &e) < 0) {
+		backend_result(b, c->id, &e);
+		return;
+	}
 	chore = xcalloc(1, sizeof *chore);
 	*chore = (struct chore){b, c->id, xstrdup(c->targets[0].engine), xstrdup(c->targets[0].id),
 		xstrdup(c->targets[0].name)};
@@ -85,6 +89,8 @@ struct save {
 	uint64_t id;
 	char *path, *bytes;
 	size_t nbytes;
+	uint64_t ticket;
+	int64_t begun_ns;
 	struct err err;
 };
 
@@ -124,26 +130,51 @@ static void save_work(uv_work_t *w)
 		unlink(s->path); /* ours: made above */
 }
 
-static void save_done(uv_work_t *w, int status)
+static struct deed_in_hand describe_save(const struct save *s)
 {
-	struct save *s = w->data;
+	return (struct deed_in_hand){
+		.deed = DEED_FILE_WRITE, .target_type = "file", .name = s->path};
+}
 
-	if (status < 0)
-		err_set(&s->err, ERR_CANCELLED, "%s was not written.", s->path);
-	gate_note(s->b,
-		&(struct deed_in_hand){
-			.deed = DEED_FILE_WRITE, .target_type = "file", .name = s->path},
-		s->err.kind ? &s->err : NULL);
-	s->b->working--;
+static void end_save(struct save *s)
+{
 	backend_result(s->b, s->id, s->err.kind ? &s->err : NULL);
 	free(s->path);
 	free(s->bytes);
 	free(s);
 }
 
+static void save_done(uv_work_t *w, int status)
+{
+	struct save *s = w->data;
+	const struct deed_in_hand d = describe_save(s);
+
+	if (status < 0)
+		err_set(&s->err, ERR_CANCELLED, "%s was not written.", s->path);
+	gate_outcome(s->b, &d, s->ticket, s->begun_ns, s->err.kind ? &s->err : NULL);
+	s->b->working--;
+	end_save(s);
+}
+
+static void on_save_intent(void *ctx, const struct err *err)
+{
+	struct save *s = ctx;
+
+	s->begun_ns = backend_now(s->b);
+	if (err) {
+		s->err = *err;
+		end_save(s);
+		return;
+	}
+	s->b->working++;
+	uv_queue_work(&s->b->loop, &s->work, save_work, save_done);
+}
+
 void chores_save(struct backend *b, const struct command *c)
 {
 	struct save *s = xcalloc(1, sizeof *s);
+	struct deed_in_hand d;
+	struct err e = ERR_INIT;
 
 	s->work.data = s;
 	s->b = b;
@@ -153,8 +184,9 @@ void chores_save(struct backend *b, const struct command *c)
 	s->bytes = xmalloc(c->nbytes + 1);
 	if (c->nbytes)
 		memcpy(s->bytes, c->bytes, c->nbytes);
-	b->working++;
-	uv_queue_work(&b->loop, &s->work, save_work, save_done);
+	d = describe_save(s);
+	if (gate_intent(b, &d, &s->ticket, on_save_intent, s, &e) < 0)
+		on_save_intent(s, &e);
 }
 
 /* ---- an agent's journal: files, so on a worker thread */
@@ -295,7 +327,8 @@ static void on_imported(void *ctx, const struct err *err)
 			im->reference);
 		err = &told;
 	}
-	gate_outcome(im->b, &d, im->ticket, im->begun_ns, err);
+	if (im->ticket)
+		gate_outcome(im->b, &d, im->ticket, im->begun_ns, err);
 	if (err)
 		snprintf(result, sizeof result, "%s", err->msg);
 	else
@@ -311,20 +344,37 @@ static void on_imported(void *ctx, const struct err *err)
 	free(im);
 }
 
+/* The intent is in the log, or it is known why it is not. */
+static void on_import_intent(void *ctx, const struct err *err)
+{
+	struct import *im = ctx;
+	struct err e = ERR_INIT;
+
+	if (err)
+		im->ticket = 0;
+	else if (im->b->stopping || !im->b->engine)
+		err = (err_set(&e, ERR_CANCELLED, "berth ended before it."), &e);
+	im->begun_ns = backend_now(im->b);
+	if (err)
+		on_imported(im, err);
+	else
+		im->call = engine_import(
+			im->b->engine, im->path, im->reference, on_progress, on_imported, im);
+}
+
 void chores_import(struct backend *b, const struct command *c)
 {
 	struct err e = ERR_INIT;
 	struct import *im;
 	struct key_value param;
 	struct deed_in_hand d;
-	uint64_t ticket = 0;
 	char name[JOB_TEXT_MAX];
 
 	d = describe_import(b, c->reference, c->path, &param);
 	if (!c->path || !c->reference || !*c->path || !*c->reference)
 		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
-	else if (gate_ask(b, &d, &e) == 0 && backend_may_change(b, "the import", &e) == 0)
-		gate_intent(b, &d, &ticket, NULL, NULL, &e);
+	else if (gate_ask(b, &d, &e) == 0)
+		backend_may_change(b, "the import", &e);
 	if (e.kind) {
 		backend_result(b, c->id, &e);
 		return;
@@ -332,8 +382,6 @@ void chores_import(struct backend *b, const struct command *c)
 	im = xcalloc(1, sizeof *im);
 	im->b = b;
 	im->id = c->id;
-	im->ticket = ticket;
-	im->begun_ns = backend_now(b);
 	im->path = xstrdup(c->path);
 	im->reference = xstrdup(c->reference);
 	snprintf(name, sizeof name, "image import %.100s", im->reference);
@@ -341,7 +389,8 @@ void chores_import(struct backend *b, const struct command *c)
 	job_current(im->job, im->path);
 	im->next = b->imports;
 	b->imports = im;
-	im->call = engine_import(b->engine, im->path, im->reference, on_progress, on_imported, im);
+	if (gate_intent(b, &d, &im->ticket, on_import_intent, im, &e) < 0)
+		on_import_intent(im, &e);
 }
 
 void chores_pulse(struct backend *b)

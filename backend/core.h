@@ -69,7 +69,9 @@ struct gate {
 	struct mailbox answers; /* from its thread */
 	size_t waiting;         /* intents that are not on disk yet */
 	struct unlock *unlock;  /* the end of read-only among them; the newest, if not taken back */
-	bool in_trouble;        /* the person was told that the log cannot be written */
+	bool watches;           /* looked at also before anything is done */
+	int64_t probe_ns;       /* when next */
+	struct err trouble;     /* what the person was told: the log cannot be written */
 };
 
 struct act_batch;
@@ -189,13 +191,15 @@ typedef void gate_fn(void *ctx, const struct err *err); /* NULL: go on */
 void gate_init(struct backend *b, const struct backend_options *o);
 /* May this be done?  A refusal is recorded. */
 int gate_ask(struct backend *b, const struct deed_in_hand *d, struct err *e);
-/* Record that it is about to be done.  1: go on; 0: `go` is called once that is on disk, or with why it
- * cannot be recorded, and then it must not be done; -1: likewise. */
+/* Record that it is about to be done.  0: `go` is called once that is in the log (on disk, where the deed's
+ * class asks for it), or with why it cannot be recorded, and then it must not be done; -1: likewise. */
 int gate_intent(struct backend *b, const struct deed_in_hand *d, uint64_t *ret_ticket, gate_fn *go,
 	void *ctx, struct err *e);
 /* How what was recorded under `ticket` ended; begun_ns: for the duration. */
 void gate_outcome(struct backend *b, const struct deed_in_hand *d, uint64_t ticket,
 	int64_t begun_ns, const struct err *err);
+/* Can what is read now be recorded? */
+int gate_may_read(struct backend *b, struct err *e);
 /* What was done already, and harmed nothing: reads. */
 void gate_note(struct backend *b, const struct deed_in_hand *d, const struct err *err);
 void gate_drain(struct backend *b); /* answers of the audit log */

@@ -10,10 +10,16 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/record.h>
+
+#include "audit/gap.h"
+
+#define PROBE_S 5 /* how often it is looked whether the log can be written */
 
 struct answer {
 	struct mail mail; /* first */
 	struct backend *b;
+	enum deed deed;
 	gate_fn *go;
 	void *ctx;
 	struct err err;
@@ -38,6 +44,7 @@ void gate_init(struct backend *b, const struct backend_options *o)
 	if (o->read_only)
 		g->policy.read_only = true;
 	b->state.read_only = g->policy.read_only;
+	g->watches = o->audit_watch;
 	mailbox_init(&g->answers, wake, b);
 }
 
@@ -116,7 +123,7 @@ int gate_ask(struct backend *b, const struct deed_in_hand *d, struct err *e)
 }
 
 /* Thread: the audit log's.  May only wake. */
-static void on_durable(void *ctx, uint64_t seq, const struct err *err)
+static void on_recorded(void *ctx, uint64_t seq, const struct err *err)
 {
 	struct answer *a = ctx;
 
@@ -126,24 +133,32 @@ static void on_durable(void *ctx, uint64_t seq, const struct err *err)
 	mailbox_put(&a->b->gate.answers, &a->mail);
 }
 
+/* What is done without a record where the settings say so is counted, and told at the next pulse. */
+static bool go_without(struct backend *b, enum deed deed)
+{
+	return b->gate.policy.unrecorded && gap_add(deed, NULL) == 0;
+}
+
 int gate_intent(struct backend *b, const struct deed_in_hand *d, uint64_t *ret_ticket, gate_fn *go,
 	void *ctx, struct err *e)
 {
-	bool waits = deed_table[d->deed].class == DEED_GUARDED;
-	struct answer *a = waits ? xcalloc(1, sizeof *a) : NULL;
+	struct answer *a = xcalloc(1, sizeof *a);
 	struct audit_record r;
+	struct err why = ERR_INIT;
 
 	describe(d, &r);
 	r.phase = AUDIT_INTENT;
-	if (a)
-		*a = (struct answer){.b = b, .go = go, .ctx = ctx};
-	*ret_ticket = audit_submit(log_of(b), &r, 0, a ? on_durable : NULL, a, e);
-	if (!*ret_ticket) {
+	*a = (struct answer){.b = b, .deed = d->deed, .go = go, .ctx = ctx};
+	*ret_ticket = audit_submit(log_of(b), &r, 0, on_recorded, a, &why);
+	if (!*ret_ticket && go_without(b, d->deed)) {
+		mailbox_put(&b->gate.answers, &a->mail);
+	} else if (!*ret_ticket) {
 		free(a);
-		return err_wrap(e, "%s was not done, for it could not be recorded", known(d->name));
+		err_wrap(&why, "%s was not done, for it could not be recorded", known(d->name));
+		return err_copy(e, &why);
 	}
-	b->gate.waiting += waits;
-	return waits ? 0 : 1;
+	b->gate.waiting++;
+	return 0;
 }
 
 void gate_outcome(struct backend *b, const struct deed_in_hand *d, uint64_t ticket,
@@ -163,6 +178,8 @@ void gate_drain(struct backend *b)
 
 	while ((a = (struct answer *)mailbox_take(&b->gate.answers))) {
 		b->gate.waiting--;
+		if (a->err.kind && go_without(b, a->deed))
+			a->err = (struct err)ERR_INIT;
 		if (a->err.kind)
 			err_wrap(&a->err, "Nothing was done, for it could not be recorded");
 		a->go(a->ctx, a->err.kind ? &a->err : NULL);
@@ -170,16 +187,36 @@ void gate_drain(struct backend *b)
 	}
 }
 
+int gate_may_read(struct backend *b, struct err *e)
+{
+	if (!b->gate.trouble.kind || b->gate.policy.unrecorded)
+		return 0;
+	err_copy(e, &b->gate.trouble);
+	return err_wrap(e, "Nothing was read, for it could not be recorded");
+}
+
 void gate_pulse(struct backend *b)
 {
-	struct err why;
+	struct err why = ERR_INIT;
 
-	if (!b->gate.audit)
+	/* Of the other recorders of this process. */
+	if (record_state(&why) != RECORD_WHOLE)
+		backend_notice(b, "%s", why.msg);
+	if (!b->gate.audit && !b->gate.watches)
 		return;
+	if (!b->gate.audit || backend_now(b) >= b->gate.probe_ns) {
+		audit_probe(log_of(b));
+		b->gate.probe_ns = backend_now(b) + (int64_t)PROBE_S * 1000000000;
+		return;
+	}
 	if (!audit_trouble(b->gate.audit, &why)) {
-		b->gate.in_trouble = false;
-	} else if (!b->gate.in_trouble) {
-		b->gate.in_trouble = true;
+		if (b->gate.trouble.kind)
+			backend_notice(b, "What is done now is recorded again.");
+		b->gate.trouble.kind = ERR_NONE;
+		b->state.unrecorded = NULL;
+	} else if (!b->gate.trouble.kind) {
+		b->gate.trouble = why;
+		b->state.unrecorded = b->gate.trouble.msg;
 		backend_notice(b, "What is done now cannot be recorded. %s", why.msg);
 	}
 }

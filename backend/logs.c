@@ -265,6 +265,8 @@ void logs_subscribe(struct backend *b, const struct command *c)
 			NULL);
 		if (!r || strcmp(t->engine, b->model.engine) != 0)
 			end_source(src, "does not exist any more.");
+		else if (gate_may_read(b, NULL) < 0)
+			end_source(src, "is not read, for that cannot be recorded.");
 		else if (r->inspected)
 			open_source(src, r->tty);
 	}

@@ -221,14 +221,9 @@ void shell_open(struct backend *b, const struct command *c)
 	struct err e = ERR_INIT;
 	struct key_value param;
 	struct deed_in_hand d = describe(sh, &param);
-	int now = may_open(sh, c, &d, &e);
 
-	if (now == 0)
-		now = gate_intent(b, &d, &sh->ticket, on_intent, sh, &e);
-	if (now < 0)
+	if (may_open(sh, c, &d, &e) < 0 || gate_intent(b, &d, &sh->ticket, on_intent, sh, &e) < 0)
 		on_end(sh, -1, &e);
-	else if (now > 0)
-		start(sh);
 }
 
 void shell_command(struct backend *b, const struct command *c)

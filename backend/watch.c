@@ -390,6 +390,7 @@ static void take_info(struct backend *b, const struct engine_info *i)
 	struct engine_state *s = &b->state;
 	struct arena *a = &b->state_mem;
 	char *problem = b->problem_text;
+	const char *unrecorded = b->state.unrecorded;
 
 	arena_reset(a);
 	/* podman makes up a new id for every answer: its host and store identify it. */
@@ -409,6 +410,7 @@ static void take_info(struct backend *b, const struct engine_info *i)
 	s->cpus = i->cpus;
 	s->memory_bytes = i->memory_bytes;
 	s->problem = problem;
+	s->unrecorded = unrecorded;
 	b->sweep.host_memory = i->memory_bytes;
 	if (b->images < 0)
 		b->images = i->images;

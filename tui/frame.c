@@ -155,6 +155,9 @@ static void draw_header(struct app *a, struct canvas *c)
 	put_right(&l, 2, soft, buf);
 	if (app_read_only(a))
 		put_right(&l, 2, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "read-only");
+	if (eng->unrecorded)
+		put_right(&l, 2, (struct style){ROLE_BAD, 0, ROLE_HEADER},
+			c->columns >= 110 ? "audit: unavailable" : "no audit");
 	if (a->frozen)
 		put_right(&l, 2, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "frozen");
 	if (eng->phase != ENGINE_UP) {

@@ -61,6 +61,7 @@ void copy_engine(const struct engine_state *from, struct engine_state *to, struc
 	to->storage = copy_text(a, from->storage);
 	to->cgroup = copy_text(a, from->cgroup);
 	to->problem = from->problem ? arena_strdup(a, from->problem) : NULL;
+	to->unrecorded = from->unrecorded ? arena_strdup(a, from->unrecorded) : NULL;
 }
 
 static const struct key_value *copy_pairs(const struct key_value *from, size_t n, struct arena *a)

@@ -29,7 +29,8 @@ struct backend_options {
 	const struct policy *policy; /* copied; NULL: nothing is protected */
 	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */
 	uint64_t audit_keep_bytes;   /* 0: any size */
-	size_t journal_commands;     /* of agents that come up (settings.h) */
+	bool audit_watch; /* say it when nothing can be recorded, also before anything is done */
+	size_t journal_commands; /* of agents that come up (settings.h) */
 	uint64_t journal_bytes;
 	const char *team;    /* a team file whose agents are shown, up or not; NULL */
 	const char *program; /* what the job board calls this process: "console", "ps" */

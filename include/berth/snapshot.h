@@ -40,9 +40,10 @@ struct engine_state {
 	const char *os, *kernel, *arch, *root_dir, *storage, *cgroup; /* "" when unknown */
 	int cpus;
 	uint64_t memory_bytes;
-	bool local;          /* its containers' processes and cgroups are visible from here */
-	bool read_only;      /* berth acts on nothing */
-	const char *problem; /* a sentence, or NULL */
+	bool local;             /* its containers' processes and cgroups are visible from here */
+	bool read_only;         /* berth acts on nothing */
+	const char *problem;    /* a sentence, or NULL */
+	const char *unrecorded; /* why nothing can be recorded now; NULL: it can */
 };
 
 enum container_state {

@@ -36,6 +36,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.policy = &policy,
 		.audit_keep_ms = s->audit_keep_days * 86400000,
 		.audit_keep_bytes = s->audit_keep_bytes,
+		.audit_watch = true,
 		.journal_commands = (size_t)s->journal_commands,
 		.journal_bytes = s->journal_bytes,
 		.team = cli_value(c, "team"),

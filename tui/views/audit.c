@@ -26,6 +26,7 @@
 struct audit_state {
 	struct audit_rows rows;
 	struct audit_head head;
+	char unrecorded[ERR_MSG_MAX]; /* why nothing can be recorded now; "": it can */
 	bool has_head;
 	struct audit_check *check; /* under way, or done and kept */
 	struct audit_check_state checked;
@@ -152,7 +153,8 @@ static void audit_snapshot(struct view *v, const struct snapshot *snapshot)
 {
 	struct audit_state *s = v->state;
 
-	(void)snapshot;
+	snprintf(s->unrecorded, sizeof s->unrecorded, "%s",
+		snapshot->engine.unrecorded ? snapshot->engine.unrecorded : "");
 	if (!s->opened)
 		return;
 	refresh(v);
@@ -216,6 +218,10 @@ static void draw_head(const struct audit_state *s, struct canvas *c, struct area
 	char n[FORMAT_MAX];
 	int x = a.x + 1;
 
+	if (*s->unrecorded) {
+		canvas_printf(c, x, a.y, a.w - 1, STYLE(BAD), "unavailable: %s", s->unrecorded);
+		return;
+	}
 	if (s->has_head)
 		x += canvas_printf(c, x, a.y, a.w, STYLE(STRONG), "%s records  ",
 			format_count(n, s->head.seq + 1 - s->head.first));
