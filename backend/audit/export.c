@@ -116,7 +116,8 @@ int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
 {
 	char path[PATH_MAX];
 	AUTO_CLOSE int dfd = segments_dir(dir, false, path, sizeof path, e);
-	AUTO_CLOSE int fd = dfd < 0 ? -1 : openat(dfd, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd =
+		dfd < 0 ? -1 : openat(dfd, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct segments s;
 	struct head head;
 
@@ -155,6 +156,7 @@ struct audit_check {
 	pthread_mutex_t lock;
 	struct audit_check_state state; /* under lock */
 	bool stop;                      /* under lock */
+	bool threaded; /* false: the system refused the thread, and state says so */
 };
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
@@ -199,7 +201,12 @@ struct audit_check *audit_check_start(const char *path)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	failed = pthread_create(&c->thread, NULL, check, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	CHECK(!failed);
+	c->threaded = !failed;
+	if (failed) {
+		err_sys(&c->state.err, failed, "The system has no thread for checking the log");
+		c->state.at_wall_ms = clock_wall_ms();
+		c->state.done = true;
+	}
 	return c;
 }
 
@@ -217,7 +224,8 @@ void audit_check_free(struct audit_check *c)
 	pthread_mutex_lock(&c->lock);
 	c->stop = true;
 	pthread_mutex_unlock(&c->lock);
-	pthread_join(c->thread, NULL);
+	if (c->threaded)
+		pthread_join(c->thread, NULL);
 	pthread_mutex_destroy(&c->lock);
 	free(c->path);
 	free(c);

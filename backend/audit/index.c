@@ -137,8 +137,8 @@ static struct index_entry *new_entry(struct index *x, size_t *cap, uint64_t offs
 static int build(int dir, const struct segment *s, struct index *x, struct err *e)
 {
 	char name[SEGMENT_NAME];
-	AUTO_CLOSE int fd =
-		openat(dir, segment_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(
+		dir, segment_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	AUTO_FREE char *buf = xmalloc(READ + AUDIT_LINE_MAX);
 	struct index_entry *entry = NULL;
 	uint64_t offset = 0;
@@ -176,8 +176,8 @@ static int build(int dir, const struct segment *s, struct index *x, struct err *
 static bool read_kept(int dir, const struct segment *s, struct index *x)
 {
 	char name[SEGMENT_NAME];
-	AUTO_CLOSE int fd =
-		openat(dir, index_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(
+		dir, index_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct header h;
 	size_t bytes;
 

@@ -180,7 +180,7 @@ void keys_wait_end(int fd)
 
 bool keys_hold(int dir, const uint8_t in_force[SEAL_KEY])
 {
-	AUTO_CLOSE int fd = openat(dir, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(dir, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct slot slots[SLOTS];
 	bool held = fd >= 0 && read_slots(fd, slots) && find(slots, in_force) >= 0;
 

@@ -178,7 +178,8 @@ static int open_segment(struct audit_reader *r, size_t seg, struct err *e)
 	if (r->fd >= 0)
 		close(r->fd);
 	r->open_first = first;
-	r->fd = openat(r->dir, segment_name(name, first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	r->fd = openat(
+		r->dir, segment_name(name, first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (r->fd < 0)
 		return err_sys(e, errno, "Cannot open the audit log's segment %s", name);
 	return 0;

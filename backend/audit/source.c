@@ -34,7 +34,7 @@ static int open_bundle(struct source *s, const char *path, struct err *e)
 	char line[SOURCE_BUNDLE_LINE + 1] = "", hash[AUDIT_HEX] = "";
 	struct stat st;
 
-	s->fd = open(path, O_RDONLY | O_CLOEXEC);
+	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (s->fd < 0 || fstat(s->fd, &st) < 0)
 		return err_sys(e, errno, "Cannot open %s", path);
 	if (audit_pread_all(s->fd, line, SOURCE_BUNDLE_LINE, 0) != SOURCE_BUNDLE_LINE ||
@@ -59,7 +59,7 @@ static int open_bundle(struct source *s, const char *path, struct err *e)
 /* Head and sizes belong together: read them under the lock, for as long as that takes. */
 static int open_directory(struct source *s, struct err *e)
 {
-	AUTO_CLOSE int fd = openat(s->dir, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(s->dir, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char raw[HEAD_SIZE];
 	size_t skip = 0;
 	int ret;
@@ -129,7 +129,7 @@ static int next_segment(struct source *s, struct err *e)
 	if (s->dir < 0 || s->at >= s->segs.n)
 		return 0;
 	s->fd = openat(s->dir, segment_name(name, s->segs.v[s->at].first),
-		O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (s->fd < 0)
 		return err_sys(e, errno, "Cannot open the audit log's segment %s", name);
 	posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);

@@ -194,8 +194,8 @@ static int last_record(struct chain *c, const struct segment *s, struct arena *m
 	size_t want = s->size < AUDIT_LINE_MAX ? (size_t)s->size : AUDIT_LINE_MAX;
 	AUTO_FREE char *text = xmalloc(want + 1);
 	char name[SEGMENT_NAME], *line;
-	AUTO_CLOSE int fd =
-		openat(c->dir, segment_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(c->dir, segment_name(name, s->first),
+		O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0 || audit_pread_all(fd, text, want, (off_t)(s->size - want)) != (ssize_t)want)
 		return err_sys(e, errno, "Cannot read the audit log's segment %s", name);
@@ -271,8 +271,8 @@ static bool begins_with(struct chain *c, const struct segment *s, enum deed deed
 {
 	AUTO_FREE char *text = xmalloc(BEGINNING);
 	char name[SEGMENT_NAME], *line = text, *newline;
-	AUTO_CLOSE int fd =
-		openat(c->dir, segment_name(name, s->first), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = openat(c->dir, segment_name(name, s->first),
+		O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = fd < 0 ? -1 : audit_pread_all(fd, text, BEGINNING, 0);
 
 	while (n > 0 && (newline = memchr(line, '\n', (size_t)(text + n - line)))) {

@@ -74,8 +74,12 @@ struct engine_sync *sync_open(const struct endpoint *ep, struct err *e)
 {
 	struct engine_sync *s = xcalloc(1, sizeof *s);
 
-	CHECK(!uv_loop_init(&s->loop));
-	CHECK(!uv_async_init(&s->loop, &s->wake, on_wake));
+	int rc = uv_loop_init(&s->loop);
+
+	if (rc || (rc = uv_async_init(&s->loop, &s->wake, on_wake))) {
+		free(s); /* of a process without descriptors left; the loop's own go with it */
+		return err_null(err_sys(e, -rc, "Cannot wait for the engine"));
+	}
 	/* Alone it must not keep the loop waiting: an answer may come before the loop polls. */
 	uv_unref((uv_handle_t *)&s->wake);
 	CHECK(!uv_timer_init(&s->loop, &s->beat));

@@ -108,6 +108,10 @@ int audit_reader_newer(struct audit_reader *r, size_t max, size_t budget, audit_
 int audit_reader_forward(struct audit_reader *r, size_t max, size_t budget, audit_record_fn fn,
 	void *ctx, struct err *e);
 
+/* Can it be written?  Makes the log where there is none, writes a file beside it and its head again, and reads
+ * both back; ERR_FAILED on a disk that is full but for the reserve.  dir NULL: where it always is. */
+int audit_works(const char *dir, struct err *e);
+
 struct audit_head {
 	uint64_t seq;   /* of the newest acknowledged record */
 	uint64_t first; /* oldest record still kept */

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <berth/audit.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 #include <berth/settings.h>
@@ -107,6 +108,27 @@ static void state_place(const struct patient *p, struct answer *a)
 	place(state_dir, MISSING, a);
 }
 
+/* Written and read back, as far as that goes without a record of something that was not done. */
+static void audit_log(const struct patient *p, struct answer *a)
+{
+	struct err e = ERR_INIT;
+	struct settings s;
+	bool warn = false;
+
+	if (settings_load(cli_value(p->cli, "settings"), &s, NULL) == 0) {
+		warn = s.audit_unavailable == AUDIT_WARN;
+		settings_release(&s);
+	}
+	if (audit_works(NULL, &e) == 0)
+		answer(a, FINE, NULL, "can be written, and reads back");
+	else
+		answer(a, MISSING,
+			warn ? "Mend it: what is done until then is counted, but not recorded."
+			     : "Mend it: until then nothing is run or changed but what frees space "
+			       "(audit.unavailable: warn in berth.yaml changes that).",
+			"%s", e.msg);
+}
+
 static void config_place(const struct patient *p, struct answer *a)
 {
 	(void)p;
@@ -153,6 +175,7 @@ const struct question doctor_person[] = {
 	{"characters", characters},
 	{"runtime_directory", runtime_place},
 	{"state_directory", state_place},
+	{"audit_log", audit_log},
 	{"config_directory", config_place},
 	{"settings", settings},
 	{0},

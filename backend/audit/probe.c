@@ -1,0 +1,65 @@
+/* probe.c - can the log be written now?  For `berth doctor`. */
+#include "audit/chain.h"
+
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As long as a record and its company: a disk may have room for a few bytes more. */
+#define PROBE 4096
+
+static int write_and_read(const struct chain *c, struct err *e)
+{
+	char out[PROBE], in[PROBE];
+	AUTO_CLOSE int fd = -1;
+	int ret = -1;
+
+	memset(out, '#', sizeof out);
+	unlinkat(c->dir, "probe", 0);
+	fd = openat(c->dir, "probe", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(e, errno, "Cannot make a file beside the audit log in %s", c->path);
+	if (audit_pwrite_all(c->sys, fd, out, sizeof out, 0) < 0 || fdatasync(fd) < 0)
+		err_sys(e, errno, "Cannot write beside the audit log in %s", c->path);
+	else if (audit_pread_all(fd, in, sizeof in, 0) != sizeof in || memcmp(in, out, sizeof in))
+		err_set(e, ERR_FAILED, "What is written in %s does not read back.", c->path);
+	else
+		ret = 0;
+	unlinkat(c->dir, "probe", 0);
+	return ret;
+}
+
+/* The head of the log, written with what it says already. */
+static int write_head(struct chain *c, struct err *e)
+{
+	char raw[HEAD_SIZE];
+
+	if (chain_begin(c, 0, e) < 0)
+		return -1;
+	c->dirty = true;
+	if (chain_sync(c, e) == 0) {
+		if (c->low)
+			chain_full(c, e);
+		else if (c->dirty || audit_pread_all(c->headfd, raw, sizeof raw, 0) != HEAD_SIZE ||
+			memcmp(raw, c->raw, sizeof raw))
+			err_set(e, ERR_FAILED, "The head of the audit log in %s cannot be written.",
+				c->path);
+	}
+	chain_end(c);
+	return e->kind ? -1 : 0;
+}
+
+int audit_works(const char *dir, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct chain c;
+	int ret;
+
+	chain_init(&c, &(struct audit_options){.dir = dir, .program = "doctor", .brief = true});
+	ret = chain_open(&c, &why) || write_head(&c, &why) || write_and_read(&c, &why) ? -1 : 0;
+	chain_release(&c);
+	return ret ? err_copy(e, &why) : 0;
+}

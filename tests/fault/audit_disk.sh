@@ -1,0 +1,150 @@
+#!/bin/bash
+# audit_disk.sh - nothing is done that the log cannot take: full disks, no inodes, read-only; and kill -9.
+# shellcheck disable=SC2015,SC2317 # the trap calls clean
+[ "$(id -u)" = 0 ] || { echo "mounting takes root"; exit 77; }
+[ -n "${OWN_MOUNTS:-}" ] || OWN_MOUNTS=1 exec unshare --mount bash "$0" "$@"
+bad=0
+cd "$TMPDIR" || exit 1
+clean() {
+	umount -l "$TMPDIR/state" 2>/dev/null
+}
+trap clean EXIT
+result() {
+	if [ "$1" = 0 ]; then echo "ok $2"; else echo "not ok $2"; bad=1; fi
+}
+mkdir -p state run config/berth work
+echo two >config/a
+chmod 700 run
+export XDG_STATE_HOME=$PWD/state XDG_RUNTIME_DIR=$PWD/run XDG_CONFIG_HOME=$PWD/config
+log=$PWD/state/berth/audit
+files() {
+	local verb=$1
+	shift
+	"$BERTH" files "$verb" --root work "$@" 2>err
+}
+disk() {
+	umount -l state 2>/dev/null
+	mount -t tmpfs -o "mode=700,$1" none state || { echo "tmpfs cannot be mounted here"; exit 77; }
+}
+# Refused: exit 1, one sentence, and the tree as it was.
+refused() {
+	local before after status
+	before=$(ls work)
+	files "$@" >out
+	status=$?
+	after=$(ls work)
+	[ $status = 1 ] && [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "could not be recorded" err &&
+		[ "$before" = "$after" ]
+}
+records() {
+	"$BERTH" audit list | grep -c "$1"
+}
+
+# Less than the reserve is free from the beginning.
+echo one >work/a
+disk size=700k
+refused copy a b && refused write --from config a && refused read a && refused scan . && refused move a c
+result $? 'with less than the reserve free nothing is done'
+text=$("$BERTH" doctor 2>&1)
+[[ $text == *missing*audit_log*full* ]]
+result $? 'doctor says that the log cannot be written'
+files delete a && [ ! -e work/a ]
+result $? 'what frees space is done'
+
+# The disk fills up: the reserve stays for what frees space, and space brings everything back.
+disk size=6m
+echo one >work/a
+files copy a b && dd if=/dev/zero of=state/filler bs=4k 2>/dev/null
+n=0
+while files copy --overwrite a b >out && [ $n -lt 4000 ]; do n=$((n + 1)); done
+[ $n -lt 4000 ] && refused copy a c
+result $? "a disk that fills up stops commands (after $n)"
+before=$(records 'file.copy .*intent')
+for i in 1 2 3 4 5; do
+	echo x >work/gone$i
+	files delete gone$i || break
+done
+[ "$(ls work | grep -c gone)" = 0 ] && [ "$(records 'file.delete .*intent')" = 5 ]
+result $? 'deleting goes on, and is recorded'
+rm state/filler
+files copy a c && [ "$(records 'file.copy .*intent')" = $((before + 1)) ] && "$BERTH" audit verify >/dev/null
+result $? 'with space again everything goes on, and the log verifies'
+
+# Where the settings say so it is done all the same, and a record tells how much.
+rm -f work/c
+dd if=/dev/zero of=state/filler bs=4k 2>/dev/null
+while files copy --overwrite a b >out; do :; done
+printf 'audit: {unavailable: warn}\n' >config/berth/berth.yaml
+files copy a c && [ -e work/c ] && grep -q 'not in the audit log' err && files copy a d && files read a >/dev/null
+result $? 'warn: it is done, and said'
+rm state/filler config/berth/berth.yaml
+files scan . >/dev/null && "$BERTH" audit list | grep -q 'log.gap .*unrecorded=3 .*file.copy, file.read' &&
+	[ "$(records log.gap)" = 1 ] && "$BERTH" audit verify >/dev/null
+result $? 'a record tells how much is missing, once'
+
+# No inode for a log, and a read-only place.
+disk nr_inodes=2
+rm -f work/b work/c work/d
+refused copy a b && refused read a
+result $? 'without inodes nothing is done'
+disk size=6m
+files read a >/dev/null
+# Its child still writes for a moment.
+for ((i = 0; i < 600; i++)); do
+	mount -o remount,ro state 2>/dev/null && break
+	sleep 0.05
+done
+refused copy a b && refused scan .
+result $? 'on a read-only file system nothing is done'
+"$BERTH" doctor 2>&1 | grep -q 'missing.*audit_log'
+result $? 'doctor says that, too'
+mount -o remount,rw state
+
+# Nothing hangs on what somebody put in the place of the log's files.
+"$BERTH" audit verify >/dev/null || result 1 'the log verifies before'
+for kind in fifo dir device; do
+	for name in head 00000000000000000001.jsonl key; do
+		mv "$log/$name" kept
+		case $kind in
+		fifo) mkfifo -m 600 "$log/$name" ;;
+		dir) mkdir "$log/$name" ;;
+		device) mknod -m 600 "$log/$name" c 1 5 ;;
+		esac
+		timeout 20 "$BERTH" audit verify >/dev/null 2>&1
+		status=$?
+		timeout 20 "$BERTH" audit list >/dev/null 2>&1
+		[ $? != 124 ] && [ $status = 1 ]
+		result $? "a $kind as $name does not hang verify (exit $status)"
+		rm -rf "${log:?}/$name"
+		mv kept "$log/$name"
+	done
+done
+
+# kill -9 at any moment: who did it has an intent, who was told 0 has an outcome.
+disk size=64m
+rm -rf work && mkdir work && echo one >work/a
+kills=${BERTH_KILLS:-100} done=0 told=0
+for ((i = 0; i < kills; i++)); do
+	"$BERTH" files copy --root work a "k$i." >/dev/null 2>&1 &
+	pid=$!
+	sleep "0.0$((RANDOM % 3))$((RANDOM % 10))"
+	kill -9 $pid 2>/dev/null
+	wait $pid 2>/dev/null
+	[ $? = 0 ] && : >"told.$i"
+done
+"$BERTH" audit list >list
+missing=0
+for ((i = 0; i < kills; i++)); do
+	if [ -e "work/k$i." ]; then
+		done=$((done + 1))
+		grep -q "file.copy .*intent .*a k$i\.\$" list || missing=$((missing + 1))
+	fi
+	if [ -e "told.$i" ]; then
+		told=$((told + 1))
+		grep -q "file.copy .*ok .*a k$i\.\$" list || missing=$((missing + 1))
+	fi
+done
+[ $missing = 0 ] && "$BERTH" audit verify >/dev/null
+result $? "$kills kills: $done copies were made, $told told; $missing without a record"
+rm -f told.*
+exit $bad
