@@ -87,7 +87,7 @@ offer() {
 }
 expect 'bash completes subcommands' 0 'doctor' '' offer berth 'doc'
 expect 'bash completes options' 0 '--json' '' offer berth -H x ps --j
-expect 'bash completes verbs' 0 'start status stop' '' bash -c "$(declare -f offer); BERTH=$BERTH; offer berth engine st | tr ' ' '\n' | sort | xargs"
+expect 'bash completes verbs' 0 'start status stop' '' bash -c "$(declare -f offer); offer berth engine st | tr ' ' '\n' | sort | xargs"
 expect 'bash completes files' 0 'bad.yaml' '' offer berth config check bad
 expect 'bash completes directories' 0 'deep' '' offer berth files scan de
 expect 'bash completes files where FROM is one' 0 'bad.yaml' '' offer berth files copy bad
