@@ -1,0 +1,131 @@
+#!/bin/bash
+# readme.sh - the README's two commands on a bare machine, from a clone and a source archive, by root and an ordinary user.
+#
+# Everything that is used and that no list of configs/packages names is missing here, so it fails: the build list has to
+# do for quickstart and the README's cmake lines, which come first, the whole list for tests/run. What it took is told in
+# lines "note TEXT". The long form tries each tree with each user.
+
+. "$SRC/tests/lib/bareroot.sh"
+. "$SRC/tests/lib/sources.sh"
+
+bad=0
+
+step() { # NAME COMMAND...
+	local name="$pair: $1" begun=$SECONDS
+	shift
+	if "$@" >"$TMPDIR/log" 2>&1 </dev/null; then
+		echo "ok $name"
+		echo "note $name: $((SECONDS - begun)) s"
+	else
+		echo "not ok $name"
+		tail -n 60 "$TMPDIR/log" | sed 's/^/# /'
+		bad=1
+	fi
+}
+
+inside() { # COMMAND...: in the tree, by the pair's user
+	bareroot_run "$root" -u "$who" -d "$tree" "$@"
+}
+
+# The tree as it is here, whoever owns it; the repository with it, for a clone. git's archives are writable by the
+# group, and root's tar keeps that.
+lay_tree() {
+	local mode=()
+	[ "$kind" = clone ] || mode=(--mode=g+w)
+	bareroot_run "$root" -u "$who" mkdir "$tree" || return
+	if [ "$kind" = clone ] && [ -e "$SRC/.git" ]; then
+		git -c safe.directory='*' clone -q --no-checkout --no-hardlinks "$SRC" "$root/root$tree" || return
+	elif [ "$kind" = clone ]; then
+		git init -q "$root/root$tree" || return
+	fi
+	bareroot_run "$root" chown -R "$who:" "$tree" &&
+		sources | tar -C "$SRC" --owner=0 --group=0 "${mode[@]}" -c -T - | inside tar -x || return
+	[ ! -e "$root/root$tree/.git" ] || git -c safe.directory='*' -C "$root/root$tree" reset -q
+}
+
+# An engine as Debian's service starts it, for its group. The packages are there: root has run the tests.
+start_engine() {
+	bareroot_run "$root" usermod --append --groups docker "$who" &&
+		bareroot_run "$root" sh -c 'exec setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &' &&
+		wait_for 60 bareroot_run "$root" docker version
+}
+
+quickstart() {
+	inside ./configs/quickstart && cp "$TMPDIR/log" "$TMPDIR/said"
+}
+
+# No terminal: nothing is redrawn, and the end says what runs, how to look, how to remove it.
+said_right() {
+	cat "$TMPDIR/said"
+	! grep -q $'[\r\e]' "$TMPDIR/said" &&
+		[[ $(tail -n 3 "$TMPDIR/said") == *"running:   two agents and 4 containers"*"to look: "*"build/berth"*"to remove: "*"quickstart --stop" ]]
+}
+
+listed() {
+	inside ./build/berth ps >"$TMPDIR/ps"
+	cat "$TMPDIR/ps"
+	grep -q 'primes' "$TMPDIR/ps" && grep -q 'berth-demo-chatter' "$TMPDIR/ps"
+}
+
+answered() {
+	[ "$(inside ./build/berth exec resting -- sh -c 'echo "$((6 * 7)) $(id -u)"')" = "42 $1" ]
+}
+
+stopped() {
+	inside ./configs/quickstart --stop || return
+	[ "$who" = root ] || ! inside docker ps -aq --filter label=berth.demo=1 | grep . || return
+	[ "$who" != root ] || ! inside ./build/berth engine status
+}
+
+# The README's other way: its cmake line. It makes what quickstart has compiled, so only that is not done again.
+installed() {
+	inside cmake -G Ninja -B build-plain &&
+		diff <(inside ninja -C build -t targets all | sort) <(inside ninja -C build-plain -t targets all | sort) &&
+		inside env DESTDIR=/opt/plain ninja -C build install && inside /opt/plain/usr/local/bin/berth --version
+}
+
+tests_pass() {
+	inside ./tests/run "$@" || return
+	# What is skipped in here is skipped on every stranger's machine.
+	! grep '^skip ' "$TMPDIR/log"
+}
+
+megabytes() { # FOLDER: what lies there, without what is mounted
+	du -sxm "$root/root$1" | cut -f 1
+}
+
+pair() { # clone|archive root|USER TESTS/RUN-ARGUMENT...
+	local begun home uid
+	kind=$1 who=$2
+	shift 2
+	pair="$kind as $([ "$who" = root ] && echo root || echo 'a user')"
+	home=$(bareroot_run "$root" -u "$who" pwd) uid=$(bareroot_run "$root" id -u "$who")
+	tree="$home/a $kind"
+	step "the tree" lay_tree
+	[ "$who" = root ] || step "an engine for its group" start_engine
+	begun=$SECONDS
+	step "quickstart" quickstart
+	sed -n "s/^Packages: .* in all/note $pair: &/p" "$TMPDIR/said"
+	step "it says what runs, how to look, how to remove" said_right
+	step "berth ps" listed
+	step "berth exec" answered "$((uid ? uid : 1000))"
+	step "quickstart --stop" stopped
+	echo "note $pair: quickstart, all of it: $((SECONDS - begun)) s; the machine has $(megabytes /) MB, build/ $(megabytes "$tree/build") MB"
+	[ "$who" != root ] || step "the README's cmake lines" installed
+	step "tests/run $*" tests_pass "$@"
+	echo "note $pair: $(tail -n 1 "$TMPDIR/log"); the machine has $(megabytes /) MB, build-test/ $(megabytes "$tree/build-test") MB"
+	bareroot_run "$root" rm -rf "$tree"
+}
+
+root=$TMPDIR/bare
+trap 'bareroot_close "$root"' EXIT
+bareroot_open "$root" || { echo "not ok a bare root"; exit 1; }
+echo "note the bare root: $(megabytes /) MB, of them $(megabytes /var/cache/apt/archives) MB of packages from earlier runs; ready after $SECONDS s"
+pair clone root lint unit golden scenario
+bareroot_user "$root" ada
+pair archive ada --variant release unit golden
+if [ "${BERTH_SOAK:-0}" = 1 ]; then
+	pair clone ada lint unit golden scenario
+	pair archive root lint unit golden scenario
+fi
+exit $bad
