@@ -76,6 +76,7 @@ class World:
 
     def end(self):
         self.runner.stdin.close()
+        self.runner.stdout.read()
         self.runner.wait()
         shutil.rmtree(self.root)
 
@@ -116,12 +117,16 @@ class Runner:
             os._exit(126)
 
     def run(self, path, name, script):
-        with open(self.log, "w", encoding="ascii"):
-            pass
+        # What another script left is gone; there is one empty file.
+        for name_left in os.listdir(self.root + "/w"):
+            os.unlink(f"{self.root}/w/{name_left}")
+        for path_empty in [self.log, self.root + "/w/f"]:
+            with open(path_empty, "w", encoding="ascii"):
+                pass
         if os.fork() == 0:
             self.start(path, name, script)
         self.late = False
-        signal.setitimer(signal.ITIMER_REAL, 4)
+        signal.setitimer(signal.ITIMER_REAL, 30)
         try:
             while True:
                 os.waitpid(-1, 0)
