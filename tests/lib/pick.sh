@@ -23,6 +23,7 @@ list_tests() {
 
 list_all() {
 	local label
+	# shellcheck disable=SC2154 # tests/run sets it
 	for label in $all; do
 		list_tests "$label"
 	done
@@ -50,9 +51,19 @@ pick_again() {
 	done <"$failed_last"
 }
 
-# Is LABEL.NAME to run?
+# Of the labels that run in one build, asan: what another build alone can show, and what two of them should.
+# ThreadSanitizer makes a program some ten times slower, so of engine only what has many threads.
+tsan_too="engine.many"
+release_only="golden.valgrind"
+
+# Is LABEL.NAME to run in this variant?
 wanted() {
 	local label=${1%%.*}
+	case $VARIANT:$label in
+	tsan:engine) [[ " $tsan_too " == *" $1 "* ]] || return 1 ;;
+	release:golden) [[ " $release_only " == *" $1 "* ]] || return 1 ;;
+	*) [[ $VARIANT = release || " $release_only " != *" $1 "* ]] || return 1 ;;
+	esac
 	[ ${#picked[@]} = 0 ] || [[ " ${picked[*]} " == *" $label "* || " ${picked[*]} " == *" $1 "* ]]
 }
 
