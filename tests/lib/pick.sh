@@ -52,15 +52,15 @@ pick_again() {
 }
 
 # Of the labels that run in one build, asan: what another build alone can show, and what two of them should.
-# ThreadSanitizer makes a program some ten times slower, so of engine only what has many threads.
-tsan_too="engine.many"
+# ThreadSanitizer makes a program some ten times slower, so only what has many threads and ends in time.
+tsan_too="engine.many engine.agents engine.pool terminal.console"
 release_only="golden.valgrind"
 
 # Is LABEL.NAME to run in this variant?
 wanted() {
 	local label=${1%%.*}
 	case $VARIANT:$label in
-	tsan:engine) [[ " $tsan_too " == *" $1 "* ]] || return 1 ;;
+	tsan:engine | tsan:terminal) [[ " $tsan_too " == *" $1 "* ]] || return 1 ;;
 	release:golden) [[ " $release_only " == *" $1 "* ]] || return 1 ;;
 	*) [[ $VARIANT = release || " $release_only " != *" $1 "* ]] || return 1 ;;
 	esac
