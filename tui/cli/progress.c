@@ -24,8 +24,10 @@ static struct {
 	pthread_cond_t wake;
 	bool (*read)(void *ctx, struct job_info *out);
 	void *ctx;
+	struct str line; /* what stands there, where it is drawn in place */
 	bool on, stop, terminal, shown;
-} progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+} progress = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .line = STR_INIT};
 
 static void add_bar(struct str *line, double fraction)
 {
@@ -62,17 +64,25 @@ static void describe(struct str *line, const struct job_info *j)
 		str_addf(line, "  %s", j->current);
 }
 
-static size_t columns(void)
+/* 0: no terminal, or one that does not say. */
+static size_t width_of(int fd)
 {
 	struct winsize w;
 
-	return ioctl(2, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1u : 79;
+	return ioctl(fd, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+bool cli_progress_in_place(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return width_of(fd) > 1 && term && strcmp(term, "dumb") != 0;
 }
 
 static void show(const struct job_info *j)
 {
 	AUTO_STR struct str line = STR_INIT, clean = STR_INIT;
-	size_t used = 0, width = 0, max = columns();
+	size_t used = 0, width = 0, max = width_of(2);
 
 	describe(&line, j);
 	text_neutralise(&clean, line.s, line.len, false);
@@ -80,6 +90,7 @@ static void show(const struct job_info *j)
 		fprintf(stderr, "berth: %s\n", clean.s);
 		return;
 	}
+	max -= max > 1; /* a full line would go on to the next */
 	while (used < clean.len) {
 		uint32_t cp;
 		size_t n = utf8_next(clean.s + used, clean.len - used, &cp);
@@ -90,7 +101,11 @@ static void show(const struct job_info *j)
 		width += (size_t)(w > 0 ? w : 0);
 		used += n;
 	}
-	fprintf(stderr, "\r%.*s\033[K", (int)used, clean.s);
+	if (progress.shown && progress.line.len == used && !memcmp(progress.line.s, clean.s, used))
+		return;
+	str_clear(&progress.line);
+	str_add(&progress.line, clean.s, used);
+	fprintf(stderr, "\r%s\033[K", progress.line.s);
 	progress.shown = true;
 }
 
@@ -127,7 +142,7 @@ void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx
 {
 	sigset_t all, old;
 
-	progress.terminal = isatty(1) && isatty(2) && !getenv("NO_COLOR");
+	progress.terminal = isatty(1) && cli_progress_in_place(2) && !getenv("NO_COLOR");
 	progress.read = read;
 	progress.ctx = ctx;
 	sigfillset(&all);
@@ -180,5 +195,6 @@ void cli_progress_stop(void)
 	pthread_mutex_unlock(&progress.lock);
 	pthread_join(progress.thread, NULL);
 	take_away();
+	str_release(&progress.line);
 	progress.on = progress.stop = false;
 }

@@ -1,5 +1,5 @@
 /*
- * progress.h - how far a job is, on standard error: a line that is rewritten on a terminal, else one
+ * progress.h - how far a job is, on standard error: a line that is rewritten in place on a terminal, else one
  * every ten seconds.
  *
  * Thread: main; the line is written by a thread of its own that takes no signal.
@@ -19,6 +19,9 @@ void cli_progress_print(const char *text);
 void cli_progress_clear(void);
 /* A line that is no progress, for runtime_on_wait: whoever waits is told for whom. */
 void cli_progress_wait(const char *whom);
+/* A line on `fd` can be drawn again where it stands: a terminal that says how wide it is.  A serial console
+ * without a size is often only recorded: every drawing would make its one line longer. */
+bool cli_progress_in_place(int fd);
 void cli_progress_stop(void); /* the line is taken away; not started is fine */
 
 #endif
