@@ -240,6 +240,7 @@ static int describe(struct preparing *p, struct err *e)
 		.writable_root = true,
 		.caps = caps,
 		.ncaps = COUNT(caps)};
+	p->spec.limits.cpus = spec_cpus(prepare_limits.cpus, p->h->info.cpus);
 	return own_proof(p->h->info.id, p->name, p->session.session, p->proof, e);
 }
 

@@ -166,6 +166,11 @@ static void add_ulimit(cJSON *array, const char *name, uint64_t v)
 	cJSON_AddItemToArray(array, one);
 }
 
+double spec_cpus(double asked, int there)
+{
+	return there > 0 && asked > there ? there : asked;
+}
+
 static void add_limits(cJSON *host, const struct spec *s)
 {
 	cJSON *ulimits = cJSON_AddArrayToObject(host, "Ulimits");

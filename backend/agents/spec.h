@@ -59,6 +59,10 @@ void spec_body(const struct spec *s, struct str *out);
 /* 16 hex digits over everything that is asked for but the labels that differ each time. */
 void spec_hash(const struct spec *s, char hash[17]);
 
+/* A share of more cores than the engine's machine has (`there`; 0: it does not say) is all of them: Docker refuses
+ * to ask for more, and the default of two would keep agents from machines with one. */
+double spec_cpus(double asked, int there);
+
 /* The capabilities left to it; a table of ours. */
 size_t spec_caps(const struct spec *s, const char *const **out);
 

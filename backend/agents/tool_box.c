@@ -100,6 +100,7 @@ static int describe(struct making *m, const char *workspace, struct err *e)
 		.network = d->network,
 		.env = &d->env,
 		.secrets = d->secrets.n > 0};
+	m->spec.limits.cpus = spec_cpus(d->limits.cpus, m->h->info.cpus);
 	if (choose_workspace(m, workspace, e) || name_it(m, e))
 		return -1;
 	m->spec.owner = m->owner.s;

@@ -271,6 +271,7 @@ static void begin_spec(struct bringing *b)
 		.env = &a->env,
 		.secrets = a->secrets.n || a->credentials.env.n,
 		.handed = {&a->secrets, &a->credentials.env}};
+	b->spec.limits.cpus = spec_cpus(a->limits.cpus, b->h->info.cpus);
 }
 
 static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
