@@ -203,6 +203,38 @@ static void test_v2(void **state)
 	cgroup_mounts_release(&m);
 }
 
+/* Recorded from a stock Debian 12: what the engine said of the same container at the same time. */
+static void test_debian(void **state)
+{
+	struct cgroup_mounts m;
+	struct cgroup_reader r;
+	struct counters c;
+	struct err e = ERR_INIT;
+	char path[600];
+	bool v2 = false;
+
+	(void)state;
+	assert_int_equal(open_in("debian12", 100, &m, &r, &e), 0);
+	assert_int_equal(cgroup_read(&r, &c), 0);
+	assert_int_equal(c.cpu_ns, 3960752000);
+	assert_int_equal(c.memory_bytes, 12763136 - 10526720);
+	assert_int_equal(c.memory_limit, 67108864);
+	assert_int_equal(c.block_read, 10637312);
+	assert_int_equal(c.block_write, 38010880);
+	assert_int_equal(c.pids, 4);
+	assert_int_equal(c.pids_limit, 64);
+	assert_true(c.net);
+	assert_int_equal(c.net_rx, 1182);
+	assert_int_equal(c.net_tx, 0);
+	assert_int_equal(cgroup_path(&m, ID, 100, "memory", "memory.oom_control", "memory.events",
+				 path, sizeof path, &v2, &e),
+		0);
+	assert_true(v2);
+	assert_int_equal(access(path, R_OK), 0);
+	cgroup_reader_close(&r);
+	cgroup_mounts_release(&m);
+}
+
 /* podman's containers move into a group below their scope; the scope is what is accounted. */
 static void test_podman(void **state)
 {
@@ -228,8 +260,8 @@ static void test_not_ours(void **state)
 	static const struct {
 		const char *tree;
 		pid_t pid;
-	} cases[] = {{"v1", 101}, {"v1", 4242}, {"v1", 0}, {"v1", -1}, {"hostile", 102},
-		{"hostile", 103}};
+	} cases[] = {{"v1", 101}, {"debian12", 101}, {"v1", 4242}, {"v1", 0}, {"v1", -1},
+		{"hostile", 102}, {"hostile", 103}};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -387,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_stat_line),
 		cmocka_unit_test(test_v1),
 		cmocka_unit_test(test_v2),
+		cmocka_unit_test(test_debian),
 		cmocka_unit_test(test_podman),
 		cmocka_unit_test(test_not_ours),
 		cmocka_unit_test(test_hostile),
