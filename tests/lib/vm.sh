@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# vm.sh - the machine that users have: a stock Debian 12 with its own kernel and systemd, in qemu without KVM.
+#
+# Source it, as root, with SRC set.
+#
+#   vm_run DIR SECONDS    boot it with DIR/in as a second disk, run in/start there as root when docker runs, print what
+#                         that prints. Ends with the exit code of in/start; 75 from it means: reboot, and once more.
+#                         124: not done in time. Whatever went wrong, DIR/console is what the machine said.
+#
+# The image is kept below ${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-~/.cache}/berth-tests}/vm, made anew when a week old or
+# when its recipe (tests/vm/packages, tests/vm/image, vm_make) has changed. A run never writes to it.
+
+. "$SRC/tests/lib/bareroot.sh" # where packages come from
+
+vm_cache=${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth-tests}/vm
+
+vm_packages() {
+	sed 's/#.*//' "$SRC/tests/vm/packages" | xargs | tr ' ' ,
+}
+
+vm_recipe() {
+	cat "$SRC"/tests/vm/packages "$SRC"/tests/vm/image/* <(declare -f vm_make) | cksum | cut -d ' ' -f 1
+}
+
+vm_make() {
+	local new=$1 line settings=()
+	while read -r line; do
+		settings+=("--aptopt=$line")
+	done < <(bareroot_apt_settings)
+	mkdir "$new" || return
+	bareroot_sources | mmdebstrap --quiet --variant=minbase "${settings[@]}" --include="$(vm_packages)" \
+		--essential-hook="$SRC/tests/vm/image/early" --customize-hook="$SRC/tests/vm/image/late" bookworm "$new/root" - >&2 || return
+	cp "$new"/root/boot/vmlinuz-* "$new/kernel" && cp "$new"/root/boot/initrd.img-* "$new/initrd" &&
+		mkfs.ext4 -q -L root -d "$new/root" "$new/disk" 4G && rm -rf "$new/root"
+}
+
+# The image, unless there is one of this week and this recipe.
+vm_image() {
+	local image
+	mkdir -p "$vm_cache" || return
+	(
+		flock 9
+		image=$vm_cache/$(vm_recipe)
+		[ -z "$(find "$image/disk" -mtime -7 2>/dev/null)" ] || exit 0
+		command -v mmdebstrap >/dev/null || { echo "There is no mmdebstrap." >&2; exit 1; }
+		find "$vm_cache" -mindepth 1 -maxdepth 1 -type d -exec rm -rf {} +
+		vm_make "$vm_cache/new" && mv "$vm_cache/new" "$image"
+	) 9>"$vm_cache/lock"
+}
+
+vm_run() {
+	local dir=$1 seconds=$2 image pid status
+	[ "$(id -u)" = 0 ] || { echo "Only root can make the machine's image." >&2; return 1; }
+	command -v qemu-system-x86_64 >/dev/null || { echo "There is no qemu-system-x86_64." >&2; return 1; }
+	vm_image || return
+	image=$vm_cache/$(vm_recipe)
+	mkfs.ext4 -q -L berth-test -d "$dir/in" "$dir/disk" "$(($(du -sm "$dir/in" | cut -f 1) * 5 / 4 + 16))M" || return
+	: >"$dir/results"
+	# One that ends before its machine does takes it along. One processor: two emulated ones wait for each other wherever
+	# the kernel wants both, for seconds where the host has other work. The time stamp counter is the host's and steady;
+	# the emulated clock that the kernel would take instead of it costs a hundred times as much to read.
+	TMPDIR=$dir setpriv --pdeathsig KILL timeout -k 5 "$seconds" \
+		qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 1 -m 2560 -nodefaults -nographic \
+		-kernel "$image/kernel" -initrd "$image/initrd" \
+		-append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 clocksource=tsc tsc=reliable mitigations=off rcupdate.rcu_expedited=1' \
+		-drive "file=$image/disk,if=virtio,format=raw,snapshot=on,cache=unsafe" \
+		-drive "file=$dir/disk,if=virtio,format=raw,readonly=on" \
+		-serial "file:$dir/console" -device virtio-serial -chardev "file,id=results,path=$dir/results" \
+		-device virtserialport,chardev=results,name=results -device virtio-rng-pci -nic none </dev/null >"$dir/qemu" 2>&1 &
+	pid=$!
+	tail -n +1 -f --pid="$pid" "$dir/results"
+	wait "$pid"
+	status=$?
+	[ $status = 0 ] || { cat "$dir/qemu" >&2; return $status; }
+	status=$(sed -n '$s/^status //p' "$dir/results")
+	return "${status:-1}"
+}

@@ -1,0 +1,7 @@
+#!/bin/bash
+# install.sh - berth comes to this machine.
+. "$(dirname "$0")/lib.sh"
+check 'berth is installed' cp -a "$IN/usr/." /usr/
+check 'and starts' says 0 'berth [0-9]*' user berth --version
+check 'nothing that it is linked to is missing' bash -c '! ldd /usr/libexec/berth/berth-core | grep "not found"'
+check 'the demo image' docker import "$IN/box.tar" box:1
