@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 	if (c.help)
 		return cli_help(c.group, c.command);
 	if (c.version) {
-		printf("berth %s\n", berth_build.version);
+		printf("berth %s (commit %s)\n", berth_build.version,
+			*berth_build.commit ? berth_build.commit : "unknown");
 		return cli_finish();
 	}
 	if (c.command && !c.command->program) {

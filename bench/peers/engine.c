@@ -96,11 +96,35 @@ static bool answers(const char *path)
 		read(fd, &byte, 1) == 1;
 }
 
+static size_t read_file(const char *path, char *buf, size_t cap)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
+
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* The scripted engine is a test's: in the source tree, and only the build tree knows where that is. */
+static int find_script(char path[PATH_MAX], struct err *e)
+{
+	char tree[PATH_MAX - 64];
+
+	if (!read_file(program_path("source-tree"), tree, sizeof tree))
+		return err_set(e, ERR_NOT_FOUND,
+			"the scripted engine is only in berth's source tree: measure with bench/run there");
+	snprintf(path, PATH_MAX, "%s/tests/scenario/fake_engine.py", tree);
+	return access(path, R_OK)
+		? err_set(e, ERR_NOT_FOUND, "the scripted engine %s is not there", path)
+		: 0;
+}
+
 static int launch(struct fake *f, struct err *e)
 {
 	char file[128], sock[96], script[PATH_MAX];
 
-	snprintf(script, sizeof script, "%s/tests/scenario/fake_engine.py", BERTH_SOURCE);
+	if (find_script(script, e) < 0)
+		return -1;
 	snprintf(file, sizeof file, "%s/scenario.json", f->dir);
 	snprintf(sock, sizeof sock, "%s/s", f->dir);
 	f->pid = fork();
@@ -125,9 +149,10 @@ int fake_start(struct fake *f, const char *scenario, struct err *e)
 
 	memset(f, 0, sizeof *f);
 	snprintf(f->dir, sizeof f->dir, "/tmp/berth-bench-XXXXXX");
-	snprintf(script, sizeof script, "%s/tests/scenario/fake_engine.py", BERTH_SOURCE);
-	if (access(script, R_OK) || !mkdtemp(f->dir))
-		return err_set(e, ERR_NOT_FOUND, "the scripted engine %s is not there", script);
+	if (find_script(script, e) < 0)
+		return -1;
+	if (!mkdtemp(f->dir))
+		return err_sys(e, errno, "cannot make %s", f->dir);
 	snprintf(file, sizeof file, "%s/scenario.json", f->dir);
 	snprintf(f->url, sizeof f->url, "unix://%s/s", f->dir);
 	out = fopen(file, "we");
@@ -160,15 +185,6 @@ void fake_end(struct fake *f)
 	snprintf(path, sizeof path, "%s/scenario.json", f->dir);
 	unlink(path);
 	rmdir(f->dir);
-}
-
-static size_t read_file(const char *path, char *buf, size_t cap)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
-
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
 }
 
 double cpu_of_pid(pid_t pid)
