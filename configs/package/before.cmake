@@ -1,0 +1,11 @@
+# before.cmake - CPack reads it before it makes a package: the version is the one that was built.
+include(${CPACK_BERTH_BUILD}/version.cmake)
+set(CPACK_PACKAGE_VERSION ${BERTH_VERSION})
+set(CPACK_DEBIAN_PACKAGE_VERSION ${BERTH_VERSION})
+set(ENV{SOURCE_DATE_EPOCH} ${BERTH_DATE})
+foreach(program dpkg-shlibdeps file)
+  find_program(found_${program} ${program})
+  if(NOT found_${program})
+    message(FATAL_ERROR "What the package depends on cannot be found out without ${program} (Debian: dpkg-dev, file).")
+  endif()
+endforeach()
