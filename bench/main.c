@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/standard.h>
 #include <berth/text.h>
 
 #include "cli/gate.h"
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
 	struct cli c;
 	int rc;
 
+	standard_open();
 	setlocale(LC_CTYPE, "");
 	text_init();
 	argv = with_group(&argc, argv);

@@ -11,6 +11,7 @@
 #include <berth/mem.h>
 #include <berth/runtime.h>
 #include <berth/settings.h>
+#include <berth/standard.h>
 #include <berth/text.h>
 
 #include "cli/cli.h"
@@ -120,6 +121,7 @@ int main(int argc, char **argv)
 	struct cli c;
 	int rc;
 
+	standard_open();
 	set_locale();
 	text_init();
 	if (cli_parse(argc, argv, &c, &e) < 0)

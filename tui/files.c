@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/standard.h>
 #include <berth/text.h>
 
 #include "cli/cli.h"
@@ -20,6 +21,7 @@ int main(int argc, char **argv)
 	struct cli c;
 	int rc;
 
+	standard_open();
 	setlocale(LC_CTYPE, "");
 	text_init();
 	if (cli_parse(argc, argv, &c, &e) < 0)

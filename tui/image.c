@@ -6,6 +6,7 @@
 #include <locale.h>
 
 #include <berth/runtime.h>
+#include <berth/standard.h>
 #include <berth/text.h>
 
 #include "cli/cli.h"
@@ -19,6 +20,7 @@ int main(int argc, char **argv)
 	struct cli c;
 	int rc;
 
+	standard_open();
 	setlocale(LC_CTYPE, "");
 	text_init();
 	if (cli_parse(argc, argv, &c, &e) < 0)

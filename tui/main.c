@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include <berth/build.h>
+#include <berth/standard.h>
 
 #include "cli/cli.h"
 #include "cli/exec.h"
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
 	struct cli c;
 	int rc;
 
+	standard_open();
 	if (cli_parse(argc, argv, &c, &e) < 0)
 		return cli_fail(&e);
 	if (c.help)
