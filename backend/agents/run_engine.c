@@ -35,6 +35,7 @@
 #include "journal/journal.h"
 
 enum { CHUNK = 65536, PIECE = 4096, EARLY_MAX = 1 << 20 };
+enum { GATE_MS = 1, GATE_TRIES = 5000 };
 enum { STARTED_MS = 5, RETRY_MS = 2, SWEEP_MS = 10, ASK_MS = 100 };
 #define END_LIMIT_NS INT64_C(5000000000)   /* until the tree and the streams are gone */
 #define CANCEL_LIMIT_NS INT64_C(700000000) /* the same when somebody waits who pressed C-c */
@@ -58,6 +59,9 @@ struct away {
 	int unwritten,
 		unwritten_to; /* the errno and stream of the first write that failed; 0: none did */
 	bool local_end;       /* its main process's end is seen by the pidfd */
+	struct tree_group group; /* for this command alone, where that can be */
+	int gate_tries;          /* looked at while its process comes to the gate */
+	bool gated;              /* it begins at the gate */
 	enum why why;
 	pid_t pid;
 	int exit_code;
@@ -199,6 +203,26 @@ static void begin(struct away *a)
 	engine_tty_pause(a->exec, false);
 }
 
+/* It waits there for its group; who never comes, or has gone on, is what the mark and descent find. */
+static void on_gate(uv_timer_t *timer)
+{
+	struct away *a = timer->data;
+	int at = tree_at_gate(a->pid);
+
+	if (a->over || a->why != BY_ITSELF)
+		return;
+	a->gate_tries++;
+	if (at < 0) {
+		/* It ended before: the engine knows with what. */
+		ask_state(a);
+	} else if (at == 0 && a->gate_tries < GATE_TRIES) {
+		uv_timer_start(timer, on_gate, GATE_MS, 0);
+	} else {
+		a->out->whole_tree = !tree_group_take(&a->group, a->pid);
+		begin(a);
+	}
+}
+
 static void on_state(void *ctx, const char *body, size_t len, const struct err *err)
 {
 	struct away *a = ctx;
@@ -212,7 +236,9 @@ static void on_state(void *ctx, const char *body, size_t len, const struct err *
 		a->pid = ejson_int(root, "Pid", 0);
 	if (a->started) {
 		a->gone |= ended;
-	} else if (a->pid > 0) {
+	} else if (a->pid > 0 && a->gated && !ended) {
+		uv_timer_start(&a->tick, on_gate, a->gate_tries ? GATE_MS : 0, 0);
+	} else if (a->pid > 0 && !a->gated) {
 		begin(a);
 		a->gone |= ended;
 	} else if (ended) {
@@ -439,8 +465,11 @@ static int kill_inside(struct away *a, int64_t limit_ns)
 
 static int sweep(struct away *a, int64_t limit_ns)
 {
-	int n = a->local ? tree_kill(a->target.id, a->mark, a->gone ? 0 : a->pid) : -1;
+	int n;
 
+	if (a->out->whole_tree)
+		return tree_group_kill(&a->group);
+	n = a->local ? tree_kill(a->target.id, a->mark, a->gone ? 0 : a->pid) : -1;
 	if (n >= 0)
 		return n;
 	/* What runs here may belong to another user: then the same is done from inside. */
@@ -462,6 +491,7 @@ static void end_tree(struct away *a)
 		}
 	}
 	a->out->left_behind = found != 0;
+	a->out->whole_tree &= found == 0;
 	/* What the pipes still hold; then whoever holds them is none of ours. */
 	while (!a->over && clock_mono_ns() < limit)
 		pass(a, SWEEP_MS);
@@ -513,8 +543,10 @@ static int set_up(struct away *a, struct err *e)
 
 static void start(struct away *a)
 {
+	static const char *const gate[] = {"/bin/sh", "-c", TREE_GATE, "sh"};
 	const struct run_request *r = a->r;
 	AUTO_FREE const char **env = xcalloc(r->envc + 1, sizeof *env);
+	AUTO_FREE const char **argv = xcalloc(r->argc + COUNT(gate), sizeof *argv);
 	AUTO_FREE char *mark = xasprintf(RUN_MARK "=%s", a->mark);
 	struct engine_exec_ask ask = {.argv = r->argv,
 		.argc = r->argc,
@@ -531,6 +563,13 @@ static void start(struct away *a)
 	for (size_t i = 0; i < r->envc; i++)
 		env[i] = r->env[i];
 	env[r->envc] = mark;
+	a->gated = a->local && !tree_group_make(&a->group, a->target.pid, a->target.id, a->mark);
+	if (a->gated) {
+		memcpy(argv, gate, sizeof gate);
+		memcpy(argv + COUNT(gate), r->argv, r->argc * sizeof *argv);
+		ask.argv = argv;
+		ask.argc += COUNT(gate);
+	}
 	a->exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &exec_events, a);
 }
 
@@ -543,6 +582,7 @@ static void tear_down(struct away *a)
 	uv_close((uv_handle_t *)&a->poll, NULL);
 	for (int i = 0; i < 3; i++)
 		uv_run(a->loop, UV_RUN_NOWAIT);
+	tree_group_remove(&a->group);
 	close(a->events);
 	cleanup_close(&a->pidfd);
 	for (int i = 0; i < 3; i++)
@@ -604,6 +644,7 @@ static int run(struct away *a, struct err *e)
 
 	if ((a->r->begin && a->r->begin(a->r->by, a->out, e)) || set_up(a, e))
 		return -1;
+	a->local = a->target.local;
 	run_about(a->out, &about);
 	a->journal = journal_open_for(a->r, &about);
 	a->ooms = target_ooms(&a->target, 0);

@@ -4,10 +4,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -126,4 +128,97 @@ int tree_kill(const char *id, const char *mark, pid_t pid)
 		found += r;
 	}
 	return found;
+}
+
+/* -- a cgroup of its own ------------------------------------------------------------------------- */
+
+static bool has_shell(pid_t init)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	AUTO_CLOSE int root = -1, sh = -1;
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/root", (int)init);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	sh = root < 0 ? -1 : (int)syscall(SYS_openat2, root, "bin/sh", &how, sizeof how);
+	return sh >= 0 && !fstat(sh, &st) && S_ISREG(st.st_mode) && st.st_mode & 0111;
+}
+
+int tree_group_make(struct tree_group *g, pid_t init, const char *id, const char *mark)
+{
+	/* The freezer lets what forks without end be killed at once; version 2 can do that everywhere. */
+	static const char *const controllers[] = {"", "freezer", "pids"};
+	char name[64];
+
+	snprintf(name, sizeof name, "berth-%s", mark);
+	for (size_t i = 0; has_shell(init) && i < COUNT(controllers); i++)
+		if (!cgroup_file(init, id, controllers[i], name, g->path) && !mkdir(g->path, 0755))
+			return 0;
+	g->path[0] = '\0';
+	return -1;
+}
+
+static int group_tell(const struct tree_group *g, const char *file, const char *word)
+{
+	char path[CGROUP_PATH_MAX + 32];
+	AUTO_CLOSE int fd = -1;
+
+	snprintf(path, sizeof path, "%s/%s", g->path, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, word, strlen(word)) == (ssize_t)strlen(word) ? 0 : -1;
+}
+
+int tree_at_gate(pid_t pid)
+{
+	char text[1024];
+	const char *after;
+
+	if (proc_file(pid, "stat", text, sizeof text) || !(after = strrchr(text, ')')) ||
+		strlen(after) < 3 || after[2] == 'Z' || after[2] == 'X')
+		return -1;
+	return after[2] == 'T';
+}
+
+int tree_group_take(const struct tree_group *g, pid_t pid)
+{
+	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	char number[32];
+	int result;
+
+	snprintf(number, sizeof number, "%d", (int)pid);
+	/* Whoever woke it too early may have let it fork outside. */
+	result = group_tell(g, "cgroup.procs", number) || tree_at_gate(pid) <= 0 ? -1 : 0;
+	if (fd >= 0)
+		syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
+	return result;
+}
+
+int tree_group_kill(const struct tree_group *g)
+{
+	AUTO_FREE char *text = xmalloc(ENVIRON_MAX);
+	char path[CGROUP_PATH_MAX + 32], *save = NULL;
+	bool frozen =
+		group_tell(g, "cgroup.kill", "1") && !group_tell(g, "freezer.state", "FROZEN");
+	int found = 0;
+
+	snprintf(path, sizeof path, "%s/cgroup.procs", g->path);
+	text_file(path, text, ENVIRON_MAX);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		pid_t pid = (pid_t)atoi(line);
+
+		/* Its name, the mark, is in no other group's path. */
+		if (living_parent(pid) >= 0)
+			found += end_one(pid, strrchr(g->path, '/')) == 1;
+	}
+	if (frozen)
+		group_tell(g, "freezer.state", "THAWED");
+	return found;
+}
+
+void tree_group_remove(struct tree_group *g)
+{
+	if (*g->path && rmdir(g->path))
+		return; /* what cannot be ended is in it; it goes with the container's */
+	g->path[0] = '\0';
 }

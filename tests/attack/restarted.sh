@@ -6,7 +6,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" && chmod 755 . || exit 1
 bad=0
-agent=rs$$ other=ro$$
+agent=rs$$
 box=berth-$agent
 secrets=$TMPDIR/secrets
 trap '"$BERTH" down team.yaml >/dev/null 2>&1; docker rm -f "rs$$-old" "rs$$-like" "$box" >/dev/null 2>&1
@@ -67,14 +67,19 @@ docker restart -t 0 "$box" >/dev/null
 check 'a link to the secrets and docker restart' refused "$agent" -- "${harm[@]}"
 check 'again' refused "$agent" -- "${harm[@]}"
 check 'by the name of the container' refused "$box" -- "${harm[@]}"
-check 'with -H' bash -c '! "$0" -H "$DOCKER_HOST" exec "$1" -- "${@:2}" 2>said && grep -q "berth up" said' \
-	"$BERTH" "$agent" "${harm[@]}"
+with_host() {
+	! "$BERTH" -H "$DOCKER_HOST" exec "$agent" -- "${harm[@]}" 2>said && grep -q "berth up" said
+}
+check 'with -H' with_host
 "$BERTH" exec --json "$agent" -- "${harm[@]}" >document 2>/dev/null
 check 'the document says refused' grep -q '"ended": "refused"' document
 check 'and that the mounts were changed' grep -q '"mounts": "changed"' document
 check 'the schema knows it' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/exec.json" <document
 "$BERTH" ps --json >ps.json
-check 'ps says so' bash -c "grep -A60 '\"name\": \"$box\"' ps.json | grep -q '\"mounts\": \"changed\"'"
+ps_says() {
+	grep -A60 "\"name\": \"$box\"" ps.json | grep -q '"mounts": "changed"'
+}
+check 'ps says so' ps_says
 check 'ps fits its schema' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/ps.json" <ps.json
 check 'still nothing runs' refused "$agent" -- "${harm[@]}"
 docker stop -t 0 "$box" >/dev/null
@@ -107,9 +112,10 @@ check 'the real one again: it runs' "$BERTH" exec "$agent" -- true
 made=$(engine_api "$BERTH_TEST_ENGINE_DIR" POST "/containers/$box/exec" -H 'Content-Type: application/json' \
 	-d '{"Cmd":["true"],"AttachStdout":true}' | grep -o '[0-9a-f]\{64\}')
 docker restart -t 0 "$box" >/dev/null
-check 'what was made before a start does not start' bash -c '! curl -sf --unix-socket "$1/docker.sock" -X POST \
-	-H "Content-Type: application/json" -d "{\"Detach\":false}" "http://engine/v1.41/exec/$0/start"' \
-	"${made:?}" "$BERTH_TEST_ENGINE_DIR"
+late() {
+	! engine_api "$BERTH_TEST_ENGINE_DIR" POST "/exec/$made/start" -H 'Content-Type: application/json' -d '{"Detach":false}'
+}
+check 'what was made before a start does not start' late
 
 # Another container under the name of ours.
 docker rename "$box" "rs$$-old"
@@ -131,6 +137,9 @@ check 'up makes it whole' "$BERTH" up team.yaml
 "$BERTH" exec --json "$agent" -- true >document
 check 'with its lane' grep -q '"path": "lane"' document
 swap
-check 'up does not bless a link' bash -c '! "$0" up team.yaml' "$BERTH"
+blessed() {
+	! "$BERTH" up team.yaml
+}
+check 'up does not bless a link' blessed
 check 'the secrets are as they were' unharmed
 exit $bad

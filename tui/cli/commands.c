@@ -492,7 +492,10 @@ const struct cli_command cli_commands[] = {
 		"which way it went.  An agent's container that was started again by somebody else "
 		"(docker restart, a restart policy) runs nothing until its mounts have been compared "
 		"with the checked ones, which takes root on the engine's machine, or `berth up` has "
-		"looked at it: 125.",
+		"looked at it: 125.  Over the engine all that a command started is known for certain "
+		"(\"tree\": \"whole\") where berth is root on the engine's machine and the container "
+		"has a shell; elsewhere what hides from its parents and its environment may be missed "
+		"(\"best effort\").",
 		exec_options, NULL, 2, -1, NULL},
 	{"tool", "", NULL, "list and run the tools of a team file (berth -c FILE tool ...)", NULL,
 		NULL, tool_verbs, 0, 0, NULL},
