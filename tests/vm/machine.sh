@@ -8,7 +8,9 @@ mkdir -p in/build in/src/tests in/src/configs
 limit=1100
 [ -z "${BERTH_SOAK-}" ] || { : >in/soak; limit=6000; }
 cp "$SRC"/tests/vm/inside/* in/ || exit 1
-cmake --install "$BUILD" --prefix "$PWD/in/usr" --strip >install.log 2>&1 || { cat install.log; exit 1; }
+rm -f "$BUILD"/berth_*.deb
+cmake --build "$BUILD" --target package >package.log 2>&1 || { cat package.log; echo 'not ok the package is made'; exit 1; }
+cp "$BUILD"/berth_*.deb in/berth.deb || exit 1
 "$SRC/configs/images/make-box" >in/box.tar || exit 1
 cp "$BUILD"/{vm-end,attack-inside,attack-evil-guest,attack-execs} in/build/ || exit 1
 cp -r "$SRC/tests/attack" in/src/tests/ && cp -r "$SRC/configs/images" "$SRC"/configs/*.{yaml,json} in/src/configs/ || exit 1

@@ -25,6 +25,7 @@ BUILD = os.environ.get("BUILD", os.path.join(SRC, "build"))
 BERTH = os.environ.get("BERTH", os.path.join(BUILD, "berth"))
 INSIDE = os.path.join(BUILD, "attack-inside")
 SOAK = os.environ.get("BERTH_SOAK") == "1"
+SLOWER = int(os.environ.get("BERTH_SLOWER", "1"))  # an emulated machine: deadlines are that much later
 SANITIZER = re.compile(rb"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:")
 attacks = []
 
@@ -52,7 +53,7 @@ class Done:
 
 def wait_for(what, seconds=30):
     """Until what() is true; its value.  A deadline, not a measurement."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + seconds * SLOWER
     while True:
         value = what()
         if value or time.monotonic() > until:
@@ -188,7 +189,7 @@ class Room:
         process = subprocess.Popen([program or BERTH, *args], env=dict(self.env, **(env or {})), cwd=cwd or self.top,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            out, err = process.communicate(stdin, timeout)
+            out, err = process.communicate(stdin, timeout * SLOWER)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
