@@ -72,6 +72,6 @@ vm_run() {
 	wait "$pid"
 	status=$?
 	[ $status = 0 ] || { cat "$dir/qemu" >&2; return $status; }
-	status=$(sed -n '$s/^status //p' "$dir/results")
+	status=$(sed -n 's/^status //p' "$dir/results")
 	return "${status:-1}"
 }
