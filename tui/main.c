@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include <berth/build.h>
+#include <berth/runtime.h>
 #include <berth/standard.h>
 
 #include "cli/cli.h"
@@ -55,8 +56,10 @@ int main(int argc, char **argv)
 				      : cli_help_for(c.argc, c.argv, &e);
 		return rc < 0 ? cli_fail(&e) : rc;
 	}
-	if (c.command && !strcmp(c.command->program, "berth"))
+	if (c.command && !strcmp(c.command->program, "berth")) {
+		runtime_hold();
 		return cli_exec(&c, argv, NULL);
+	}
 	cli_become(c.command ? c.command->program : "berth-core", argv, &e);
 	return cli_fail(&e);
 }

@@ -1,6 +1,7 @@
 /* runtime.c - where berth keeps its files, and the checks that nobody else can write there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +13,12 @@
 #include <berth/mem.h>
 #include <berth/runtime.h>
 #include <berth/users.h>
+
+/* What was found good, in a thread that asked for it to be remembered. */
+static _Thread_local struct {
+	bool on;
+	char runtime[PATH_MAX], state[PATH_MAX];
+} held;
 
 static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -29,6 +36,18 @@ static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
 			"The path %s... is too long: choose a shorter directory.", buf);
 	while (n > 1 && buf[n - 1] == '/')
 		buf[--n] = '\0';
+	return 0;
+}
+
+void runtime_hold(void)
+{
+	held.on = true;
+}
+
+static int hold_dir(char at[PATH_MAX], const char *path)
+{
+	if (held.on)
+		snprintf(at, PATH_MAX, "%s", path);
 	return 0;
 }
 
@@ -85,6 +104,8 @@ int runtime_dir(char *buf, size_t cap, struct err *e)
 	unsigned uid = (unsigned)geteuid();
 	char user[64];
 
+	if (*held.runtime)
+		return fill(buf, cap, e, "%s", held.runtime);
 	snprintf(user, sizeof user, "/run/user/%u", uid);
 	if (xdg && owned_dir(xdg)) {
 		if (fill(buf, cap, e, "%s/berth", xdg) < 0)
@@ -95,7 +116,7 @@ int runtime_dir(char *buf, size_t cap, struct err *e)
 	} else if (fill(buf, cap, e, "%s/berth-%u", tmp ? tmp : "/tmp", uid) < 0) {
 		return -1;
 	}
-	return own_dir(buf, 077, e);
+	return own_dir(buf, 077, e) < 0 ? -1 : hold_dir(held.runtime, buf);
 }
 
 /* `variable`/berth, else `below`/berth in the home directory. */
@@ -134,10 +155,12 @@ static int make_parents(char *path, struct err *e)
 
 int state_dir(char *buf, size_t cap, struct err *e)
 {
+	if (*held.state)
+		return fill(buf, cap, e, "%s", held.state);
 	if (home_based(buf, cap, "XDG_STATE_HOME", ".local/state", e) < 0 ||
 		make_parents(buf, e) < 0)
 		return -1;
-	return own_dir(buf, 022, e);
+	return own_dir(buf, 022, e) < 0 ? -1 : hold_dir(held.state, buf);
 }
 
 int config_dir(char *buf, size_t cap, struct err *e)

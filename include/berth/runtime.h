@@ -26,6 +26,9 @@ int runtime_dir(char *buf, size_t cap, struct err *e);
 int state_dir(char *buf, size_t cap, struct err *e);
 int config_dir(char *buf, size_t cap, struct err *e);
 
+/* For a program that lives for one command: from now on this thread looks at the first two once. */
+void runtime_hold(void);
+
 /* A folder below one of ours, made with mode 0700 when missing: "jobs", "engine".  `name` is one
  * path component.  The same checks apply. */
 int runtime_subdir(char *buf, size_t cap, const char *dir, const char *name, struct err *e);
