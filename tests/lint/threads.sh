@@ -34,7 +34,7 @@ objects() {
 # function has a number behind its name; the sanitizers add names of their own.
 variables() {
 	objects | while read -r object source; do
-		objdump -t "$object" | awk -v f="$source" 'NF > 4 && $(NF - 2) ~ /^\.(data|bss)(\.[^r].*)?$/ && $NF !~ /^(\.|_*asan_|__sanitizer|__tsan|__odr)/ {
+		objdump -t "$object" | awk -v f="$source" 'NF > 4 && $(NF - 2) ~ /^\.(data|bss)(\.[^r].*)?$/ && $NF !~ /^(\.|_*asan_|__sanitizer|__tsan|__odr|__unnamed_)/ {
 			sub(/\.[0-9]+$/, "", $NF); sub(/^.*\./, "", $NF); print f, $NF }'
 	done | sort -u
 }
