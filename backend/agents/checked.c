@@ -329,16 +329,15 @@ enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, str
 	enum mounts_state result = MOUNTS_UNKNOWN;
 	struct checked c;
 	int known = read_record(id, &c);
+	bool unseen = start_read(pid, ret) != 0;
 
-	if (start_read(pid, ret) && known)
-		unknown(e, &c, "its init cannot be seen from here");
-	else if (known < 0)
+	if (known < 0)
 		unknown(e, &c, "the record of its mounts cannot be read");
 	else if (!known)
 		result = MOUNTS_STRANGER;
-	else if (same_start(ret, &c.start))
+	else if (!unseen && same_start(ret, &c.start))
 		result = MOUNTS_CHECKED;
-	else if (!tree_is_here(pid, id))
+	else if (unseen || !tree_is_here(pid, id))
 		unknown(e, &c, "its init cannot be seen from here");
 	else if (c.rate && rate_get(pid) <= 0)
 		unknown(e, &c, "has lost the limit of its network rate");
