@@ -18,13 +18,13 @@
 
 bareroot_cache=${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth-tests}/bare
 
-# Where this machine's apt takes Debian 12 from; Debian's own server on other machines. The bare root has Debian's keys:
-# lines name none.
+# Where this machine's apt takes Debian 12 from. The bare root has Debian's keys: lines name none.
 bareroot_sources() {
 	local found
 	found=$(apt-get indextargets --format '$(REPO_URI) $(SUITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
 		awk '$3 ~ /^bookworm(-updates|-security)?$/ {print "deb", $1, $3, $4}' | sort -u)
-	printf '%s\n' "${found:-deb http://deb.debian.org/debian bookworm main}"
+	[ -n "$found" ] || { echo "apt here knows no server that has Debian 12 (bookworm)." >&2; return 1; }
+	printf '%s\n' "$found"
 }
 
 # What this machine's apt was told about reaching them, a proxy for one. Nothing else of its configuration: that names
