@@ -18,15 +18,16 @@ class Two:
     """Alice and Bob, who write to one directory.  Their operator is root, or an ordinary user of their uid."""
 
     def __init__(self, room, name, sudo=False, operator=0):
-        self.room, self.top = room, room.workspace(name)
-        self.alice, self.bob = (f"{room.tag}{name}{n}" for n in "ab")
+        self.room, self.program_of_host = room, BERTH
+        self.env, self.prefix = {"ATTACK_KEY": room.key}, []
+        if operator:
+            name = os.path.join(self.as_user(operator), name)
+        self.top = room.workspace(name)
+        self.alice, self.bob = (f"{room.tag}{os.path.basename(name)}{n}" for n in "ab")
         for who in ("alice", "bob", "both"):
             room.workspace(os.path.join(name, who))
-        self.env, self.prefix = {"ATTACK_KEY": room.key}, []
         # root in there is the setuid copy of the program
         self.program = "/attack/suid" if sudo else "/attack/inside"
-        if operator:
-            self.as_user(operator)
         self.file = room.write(name + "/team.yaml", TEAM.format(
             alice=self.alice, bob=self.bob, top=self.top, more="sudo: true," if sudo else ""))
         room.cleanups.append(lambda: self.berth("down", self.file))
@@ -34,6 +35,7 @@ class Two:
         assert done.code == 0, done
 
     def as_user(self, uid):
+        """What this user needs lies in a folder that is his: the tests' own are closed to others."""
         run = tempfile.mkdtemp(prefix="r", dir="/tmp")
         self.room.cleanups.append(lambda: shutil.rmtree(run, True))
         door = run + "/engine.sock"
@@ -42,12 +44,17 @@ class Two:
         os.chmod(door, 0o666)
         self.room.cleanups.append(lambda: os.chmod(self.room.engine.path, mode))
         os.chown(run, uid, uid)
+        os.mkdir(run + "/bin")
+        for program in ("berth", "berth-core", "berth-guest"):
+            shutil.copy(os.path.join(os.path.dirname(BERTH), program), run + "/bin")
+        self.program_of_host = run + "/bin/berth"
         self.prefix = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
-        self.env |= {"DOCKER_HOST": "unix://" + door, "HOME": self.top, "XDG_STATE_HOME": self.top + "/state",
+        self.env |= {"DOCKER_HOST": "unix://" + door, "HOME": run, "XDG_STATE_HOME": run + "/state",
                      "XDG_RUNTIME_DIR": run}
+        return run
 
     def command(self, *args):
-        return (*self.prefix[1:], BERTH, *args) if self.prefix else args
+        return (*self.prefix[1:], self.program_of_host, *args) if self.prefix else args
 
     def berth(self, *args, **more):
         return self.room.berth(*self.command(*args), program=self.prefix[0] if self.prefix else None, env=self.env, **more)
