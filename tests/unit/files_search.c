@@ -332,6 +332,16 @@ static char *all_matches(const char *pattern, bool word, const char *text, size_
 
 /* The literal that is looked for before a pattern is never one that a match may lack: with a comment
  * in front nothing is looked for, and the same is found. */
+/* One thread does all of it, so ThreadSanitizer sees nothing in the later ones and takes most of a minute. */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define SIEVE_ROUNDS 4000
+#endif
+#endif
+#ifndef SIEVE_ROUNDS
+#define SIEVE_ROUNDS 20000
+#endif
+
 static void test_sieve(void **state)
 {
 	static const char *const parts[] = {"foo", "ab", "b", "{", "}", "]", "[", "(", ")", "*",
@@ -350,7 +360,7 @@ static void test_sieve(void **state)
 	uint32_t seed = 11;
 
 	(void)state;
-	for (int round = 0; round < 20000; round++) {
+	for (int round = 0; round < SIEVE_ROUNDS; round++) {
 		bool word = round % 16 == 15;
 		char *want, *got;
 
@@ -375,7 +385,7 @@ static void test_sieve(void **state)
 		free(want);
 		free(got);
 	}
-	assert_true(understood > 5000 && found > 2500);
+	assert_true(understood > SIEVE_ROUNDS / 4 && found > SIEVE_ROUNDS / 8);
 	/* Longer than what is looked for may be, and cut within a character. */
 	for (size_t n = 253; n < 258; n++) {
 		memset(long_one, 'x', n);
