@@ -57,17 +57,21 @@ def wait_for_text(read, text):
 
 
 def command(words):
+    here, there = pty.openpty()
     p = subprocess.Popen([BERTH, *words.split()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                         stderr=subprocess.PIPE, start_new_session=True)
-    said = wait_for_text(p.stderr.fileno(), b"waiting for the engine at unix://" + SOCKET.encode())
+                         stderr=there, start_new_session=True)
+    os.close(there)
+    said = wait_for_text(here, b"waiting for the engine at unix://" + SOCKET.encode())
     if said is None:
         p.kill()
         p.wait()
+        os.close(here)
         return report("is told: berth " + words, "nothing was said of waiting")
     begun = time.monotonic()
     p.send_signal(signal.SIGINT)
     p.wait()
     took = time.monotonic() - begun
+    os.close(here)
     report("is told, and C-c ends it: berth " + words, took > HALF and f"it took {took:.1f} s")
 
 

@@ -168,6 +168,9 @@ void cli_progress_wait(const char *whom)
 	AUTO_STR struct str clean = STR_INIT;
 	struct termios t;
 
+	/* A person wants to know; a script that keeps what went wrong does not. */
+	if (!isatty(2))
+		return;
 	text_neutralise(&clean, whom, strlen(whom), false);
 	pthread_mutex_lock(&progress.lock);
 	take_away();

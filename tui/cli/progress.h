@@ -17,7 +17,7 @@ void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx
 void cli_progress_print(const char *text);
 /* Take the line away before something is printed; it comes again in a while. */
 void cli_progress_clear(void);
-/* A line that is no progress, for runtime_on_wait: whoever waits is told for whom. */
+/* A line that is no progress, for runtime_on_wait: whoever waits at a terminal is told for whom. */
 void cli_progress_wait(const char *whom);
 /* A line on `fd` can be drawn again where it stands: a terminal that says how wide it is.  A serial console
  * without a size is often only recorded: every drawing would make its one line longer. */
