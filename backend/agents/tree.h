@@ -23,11 +23,13 @@
 
 #define RUN_MARK "BERTH_RUN"
 
-/* sh -c TREE_GATE sh CMD ARG...: 127 before it stops when there is no CMD; what shells export of themselves is
- * taken back. */
-#define TREE_GATE                                                                 \
-	"command -v \"$1\" >/dev/null 2>&1 || exit 127; unset PWD OLDPWD SHLVL; " \
-	"kill -STOP $$; exec \"$@\""
+/* sh -c TREE_GATE sh CMD ARG...: 127 before it stops when there is no CMD, 126 when it is no program; what shells
+ * export of themselves is taken back. */
+#define TREE_GATE                                                                        \
+	"case $1 in "                                                                    \
+	"*/*) [ -e \"$1\" ] || exit 127; [ -f \"$1\" ] && [ -x \"$1\" ] || exit 126 ;; " \
+	"*) command -v \"$1\" >/dev/null 2>&1 || exit 127 ;; "                           \
+	"esac; unset PWD OLDPWD SHLVL; kill -STOP $$; exec \"$@\""
 
 /* Whether process `pid` of this machine is in the cgroup of container `id`: then the engine is here. */
 bool tree_is_here(pid_t pid, const char *id);
