@@ -77,10 +77,14 @@ stopped() {
 	[ "$who" != root ] || ! inside ./build/berth engine status
 }
 
+list_targets() { # FOLDER: what its build makes, without its name
+	inside ninja -C "$1" -t targets all | sed "s|$tree/$1/||" | sort
+}
+
 # The README's other way: its cmake line. It makes what quickstart has compiled, so only that is not done again.
 installed() {
 	inside cmake -G Ninja -B build-plain &&
-		diff <(inside ninja -C build -t targets all | sort) <(inside ninja -C build-plain -t targets all | sort) &&
+		diff <(list_targets build) <(list_targets build-plain) &&
 		inside env DESTDIR=/opt/plain ninja -C build install && inside /opt/plain/usr/local/bin/berth --version
 }
 
