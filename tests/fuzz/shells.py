@@ -5,19 +5,15 @@ Every script runs in an empty directory tree (chroot) in namespaces of its own: 
 processes, no programs but markers, which write down that they ran.  Two properties: what an allow list of
 a and b passes runs nothing but a and b; what a block list of x passes does not run x.  First come the scripts of
 tests/data/rules/corpus.txt, whose recorded behaviour must still be that of the shells; then generated ones,
-from the same seeds in each run (BERTH_SOAK: many more, and BERTH_SEED chooses others).
+from the same seeds in each run (BERTH_SOAK: many more, and BERTH_SEED chooses others).  All scripts are judged by
+one process, and run by one (judge/runner.c) with a few workers.
 
   shells.py             what tests/run calls
   shells.py --record    reads scripts from stdin (one a line, \\n for a line break) and writes corpus lines
 """
-import concurrent.futures
-import json
 import os
-import queue
 import random
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,16 +21,22 @@ import tempfile
 SRC = os.environ.get("SRC") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD") or SRC + "/build-dev"
 SOAK = os.environ.get("BERTH_SOAK") == "1"
-COUNT = 150000 if SOAK else 800
+COUNT = 150000 if SOAK else 1000
 SEED = int(os.environ.get("BERTH_SEED") or "1")
-WORKERS = 8
+WORKERS = 2 * len(os.sched_getaffinity(0))
+# A script that is not done in time says nothing; one of the corpus gets a second, longer try.
+LIMIT_MS, PATIENT_MS = 1000, 30000
 MARKERS = ["a", "b", "x", "y", "env", "nice", "timeout", "time", "coproc", "select", "function", "[["]
 NOT_JUDGED = {"env", "nice", "timeout", "time", "[["}  # wrappers; and no program has this name
 BUILTINS = [":", "true", "false", "echo", "printf", "cd", "eval", "set", "export", "read", "test", "\\[", "trap",
             "shift", "unset", "local", "declare", "let", "wait", "exit", "return", "type", "umask", "break", "readonly"]
 ALLOW = "\n".join(f"{name}( .*)?" for name in ["a", "b"] + BUILTINS)
 BLOCK = "x( .*)?"
-SHELLS = [("bash", "/bin/bash", "bash"), ("dash", "/bin/dash", "dash"), ("bash as sh", "/bin/bash", "sh")]
+SHELLS = ["bash", "dash", "sh"]  # the last is bash under this name
+
+
+def encode(text):
+    return text.encode("utf-8", "surrogateescape") + b"\0"
 
 
 class World:
@@ -42,7 +44,7 @@ class World:
 
     def __init__(self):
         self.root = tempfile.mkdtemp(prefix="shells.")
-        for directory in ["bin", "m", "w", "dev", "tmp"]:
+        for directory in ["bin", "m", "w", "dev", "log", "tmp"]:
             os.mkdir(f"{self.root}/{directory}")
         open(f"{self.root}/dev/null", "w", encoding="ascii").close()
         for shell in ["/bin/bash", "/bin/dash"]:
@@ -53,14 +55,6 @@ class World:
                     self.bring(word, word)
         for name in MARKERS:
             shutil.copy(f"{BUILD}/rules-marker", f"{self.root}/m/{name}")
-        self.log = f"{self.root}/log"
-        inside = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount", "--pid", "--net",
-                  "--ipc", "--fork", "--kill-child"]
-        if subprocess.run(inside + ["true"], capture_output=True).returncode != 0:
-            print("skip shells: no namespaces of its own can be had here")
-            sys.exit(77)
-        self.runner = subprocess.Popen(inside + [sys.executable, os.path.abspath(__file__), "--runner", self.root],
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def bring(self, path, to):
         target = self.root + to
@@ -68,94 +62,33 @@ class World:
         if not os.path.exists(target):
             shutil.copy(path, target)
 
-    def run(self, path, name, script):
-        """Which markers ran, in their order; None: not done in time."""
-        self.runner.stdin.write(json.dumps([path, name, script]) + "\n")
-        self.runner.stdin.flush()
-        return json.loads(self.runner.stdout.readline())
+    def run(self, cases, limit=LIMIT_MS):
+        """Of each (shell, script) which markers ran, in their order; None: not done in time."""
+        done = subprocess.run([f"{BUILD}/rules-runner", self.root, str(WORKERS), str(limit)],
+                              input=b"".join(encode(shell) + encode(script) for shell, script in cases),
+                              stdout=subprocess.PIPE, check=False)
+        if done.returncode == 77:
+            print("skip shells: no namespaces of its own can be had here")
+            sys.exit(77)
+        lines = done.stdout.decode("ascii").splitlines()
+        if done.returncode or len(lines) != len(cases):
+            print(f"not ok rules-runner: exit {done.returncode}, {len(lines)} results of {len(cases)}")
+            sys.exit(1)
+        return [None if line == "late" else line.split() for line in lines]
 
     def end(self):
-        self.runner.stdin.close()
-        self.runner.stdout.read()
-        self.runner.wait()
         shutil.rmtree(self.root)
 
 
-class Runner:
-    """Runs scripts in the tree, as process 1 of its namespaces: what they leave behind becomes its own."""
-
-    def __init__(self, root):
-        self.root, self.log, self.late = root, root + "/log", False
-        signal.signal(signal.SIGALRM, self.stop)
-
-    def stop(self, *_):
-        """All but process 1, again and again: one may just have been made."""
-        self.late = True
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        try:
-            os.kill(-1, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-    def serve(self):
-        for line in sys.stdin:
-            print(json.dumps(self.run(*json.loads(line))), flush=True)
-
-    def start(self, path, name, script):
-        try:
-            os.setsid()
-            null = os.open("/dev/null", os.O_RDWR)
-            for fd in range(3):
-                os.dup2(null, fd)
-            os.chroot(self.root)
-            os.chdir("/w")
-            for what, limit in [(resource.RLIMIT_CPU, 1), (resource.RLIMIT_FSIZE, 1 << 20),
-                                (resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_CORE, 0)]:
-                resource.setrlimit(what, (limit, limit))
-            os.execve(path, [name, "-c", script], {"PATH": "/m", "HOME": "/w", "LC_ALL": "C"})
-        finally:
-            os._exit(126)
-
-    def run(self, path, name, script):
-        # What another script left is gone; there is one empty file.
-        for name_left in os.listdir(self.root + "/w"):
-            os.unlink(f"{self.root}/w/{name_left}")
-        for path_empty in [self.log, self.root + "/w/f"]:
-            with open(path_empty, "w", encoding="ascii"):
-                pass
-        if os.fork() == 0:
-            self.start(path, name, script)
-        self.late = False
-        signal.setitimer(signal.ITIMER_REAL, 30)
-        try:
-            while True:
-                os.waitpid(-1, 0)
-        except ChildProcessError:
-            pass
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        if self.late:
-            return None
-        with open(self.log, encoding="ascii") as log:
-            return log.read().split()
-
-
-class Judge:
-    def __init__(self):
-        self.pipe = subprocess.Popen([f"{BUILD}/rules-judge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def end(self):
-        self.pipe.stdin.close()
-        self.pipe.wait()
-
-    def ask(self, shell, kind, patterns, script):
-        fields = [shell, kind, patterns, script]
-        self.pipe.stdin.write(b"".join(f.encode("utf-8", "surrogateescape") + b"\0" for f in fields))
-        self.pipe.stdin.flush()
-        line = self.pipe.stdout.readline().decode("utf-8", "replace")
-        if not line:
-            print("not ok rules-judge ended on:", repr(script))
-            sys.exit(1)
-        return line[0] == "1", line[2:].strip()
+def judge(scripts):
+    """Under the allow and the block list, each as bash -c and as sh -c: is it refused?"""
+    done = subprocess.run([f"{BUILD}/rules-judge", ALLOW, BLOCK], input=b"".join(map(encode, scripts)),
+                          stdout=subprocess.PIPE, check=False)
+    lines = done.stdout.decode("ascii").splitlines()
+    if done.returncode or len(lines) != len(scripts):
+        print(f"not ok rules-judge: exit {done.returncode} on {scripts[len(lines)] if len(lines) < len(scripts) else ''!r}")
+        sys.exit(1)
+    return [[c == "R" for c in line] for line in lines]
 
 
 class Random:
@@ -288,98 +221,66 @@ def unquote(line):
     return out
 
 
-def verdicts(judge, script):
-    """allow and block, each as bash -c and as sh -c"""
-    return [judge.ask(shell, kind, ALLOW if kind == "allow" else BLOCK, script)[0]
-            for kind in ["allow", "block"] for shell in ["bash", "sh"]]
-
-
 def outside(ran):
     return [m for m in ran if m not in ("a", "b") and m not in NOT_JUDGED]
 
 
-def violations(judge, world, script, dynamic):
-    """Properties that do not hold for it, and whether each list passed it."""
-    found, refused = [], verdicts(judge, script)
-    if all(refused[:2]) and (dynamic or all(refused[2:])):
-        return found, refused
-    for what, path, name in SHELLS:
-        sh = name != "bash"
-        if refused[sh] and (refused[2 + sh] or dynamic):
-            continue
-        ran = world.run(path, name, script)
-        if ran is None:
-            continue
-        if not refused[sh] and outside(ran):
-            found.append(f"allowed, and {what} ran {' '.join(ran)}")
-        if not refused[2 + sh] and not dynamic and "x" in ran:
-            found.append(f"not blocked, and {what} ran {' '.join(ran)}")
-    return found, refused
+def behaviour(world, scripts):
+    """Of each as the first two columns of corpus.txt have it."""
+    cases = [(shell, script) for script in scripts for shell in SHELLS[:2]]
+    ran = world.run(cases)
+    again = [i for i, one in enumerate(ran) if one is None]
+    for i, one in zip(again, world.run([cases[i] for i in again], PATIENT_MS)):
+        ran[i] = one
+    shown = ["?" if one is None else " ".join(sorted(one)) or "-" for one in ran]
+    return list(zip(shown[::2], shown[1::2]))
 
 
-def each(pairs, function, items):
-    """function(world, judge, item) of all, several at once, in their order"""
-    def one(item):
-        world, judge = pairs.get()
-        try:
-            return function(world, judge, item)
-        finally:
-            pairs.put((world, judge))
-
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        yield from pool.map(one, items)
-
-
-def behaviour(world, script):
-    """As the first two columns of corpus.txt have it."""
-    ran = [world.run(path, name, script) for _, path, name in SHELLS[:2]]
-    return ["?" if one is None else " ".join(sorted(one)) or "-" for one in ran]
-
-
-def corpus(pairs):
-    def look(world, _, line):
-        bash, dash, _, text = line.split("\t", 3)
-        return text, [bash, dash], behaviour(world, unquote(text))
-
+def corpus(world):
     with open(f"{SRC}/tests/data/rules/corpus.txt", encoding="utf-8") as f:
-        lines = [line for line in f.read().split("\n") if line and not line.startswith("#")]
+        lines = [line.rstrip("\n").split("\t", 3) for line in f if line.strip() and not line.startswith("#")]
     bad = 0
-    for text, want, got in each(pairs, look, lines):
-        if want != got:
+    for line, got in zip(lines, behaviour(world, [unquote(line[3]) for line in lines])):
+        if tuple(line[:2]) != got:
             bad += 1
-            print(f"    bash and dash ran {got}, recorded is {want}: {text}")
+            print(f"    bash and dash ran {got}, recorded is {line[:2]}: {line[3]}")
     print(f"{'not ok' if bad or not lines else 'ok'} shells.corpus: {len(lines)} scripts do in bash and dash what is recorded")
     return bad or not lines
 
 
-def record(pairs):
-    def look(world, judge, line):
-        if line.startswith("#") or not line:
-            return line
-        script = unquote(line)
-        said = "".join("R" if refused else "." for refused in verdicts(judge, script))
-        return "\t".join([*behaviour(world, script), said, line])
-
-    for line in each(pairs, look, sys.stdin.read().splitlines()):
+def record(world):
+    lines = sys.stdin.read().splitlines()
+    scripts = [unquote(line) for line in lines if line and not line.startswith("#")]
+    found = iter(zip(behaviour(world, scripts), judge(scripts)))
+    for line in lines:
+        if line and not line.startswith("#"):
+            ran, refused = next(found)
+            line = "\t".join([*ran, "".join("R" if one else "." for one in refused), line])
         print(line)
 
 
-def generated(pairs):
-    def look(world, judge, seed):
-        dynamic = seed % 2 == 0
-        script = Random(seed, dynamic).make()
-        return seed, script, *violations(judge, world, script, dynamic)
-
-    bad = passed = scripts = 0
-    for seed, script, found, refused in each(pairs, look, range(SEED * 1000000, SEED * 1000000 + COUNT)):
-        scripts += 1
-        passed += not refused[0]
-        for what in found:
-            bad += 1
-            if bad <= 20:
-                print(f"    seed {seed}: {what}: {quote(script)}", flush=True)
-    name = f"shells.generated: {scripts} scripts, {passed} of them allowed"
-    if passed < scripts // 20:
+def generated(world):
+    seeds = range(SEED * 1000000, SEED * 1000000 + COUNT)
+    # where the name of a command may be computed, only the allow list can hold
+    scripts = [Random(seed, seed % 2 == 0).make() for seed in seeds]
+    verdicts = judge(scripts)
+    cases = []
+    for seed, script, refused in zip(seeds, scripts, verdicts):
+        for shell in SHELLS:
+            sh = shell != "bash"
+            if not refused[sh] or (seed % 2 and not refused[2 + sh]):
+                cases.append((shell, script, seed, not refused[sh], bool(seed % 2) and not refused[2 + sh]))
+    bad = late = 0
+    for (shell, script, seed, allowed, unblocked), ran in zip(cases, world.run([case[:2] for case in cases])):
+        late += ran is None
+        for why in [allowed and outside(ran or []) and "allowed", unblocked and "x" in (ran or []) and "not blocked"]:
+            if why:
+                bad += 1
+                if bad <= 20:
+                    print(f"    seed {seed}: {why}, and {shell} ran {' '.join(ran)}: {quote(script)}", flush=True)
+    passed = sum(not refused[0] for refused in verdicts)
+    name = f"shells.generated: {COUNT} scripts from seed {SEED}, {passed} allowed, {len(cases)} runs, {late} not done in time"
+    if passed < COUNT // 20 or late > len(cases) // 5:
         print(f"not ok {name}: too few for the test to say anything")
         return 1
     print(f"{'not ok' if bad else 'ok'} {name}, {bad} contradictions")
@@ -387,22 +288,14 @@ def generated(pairs):
 
 
 def main():
-    if sys.argv[1:2] == ["--runner"]:
-        Runner(sys.argv[2]).serve()
-        return 0
-    pairs = queue.Queue()
-    for _ in range(WORKERS):
-        pairs.put((World(), Judge()))
+    world = World()
     try:
         if sys.argv[1:] == ["--record"]:
-            record(pairs)
+            record(world)
             return 0
-        return 1 if corpus(pairs) + generated(pairs) else 0
+        return 1 if corpus(world) + generated(world) else 0
     finally:
-        while not pairs.empty():
-            world, judge = pairs.get()
-            judge.end()
-            world.end()
+        world.end()
 
 
 sys.exit(main())

@@ -10,7 +10,7 @@ int main(void)
 	const char *path = (const char *)getauxval(AT_EXECFN);
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	const char *name = slash ? slash + 1 : path ? path : "?";
-	int fd = open("/log", O_WRONLY | O_APPEND | O_CLOEXEC);
+	int fd = open("/log/ran", O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	/* A write this short is not torn by others. */
 	return fd < 0 || write(fd, name, strlen(name)) < 0 || write(fd, " ", 1) < 0;
