@@ -18,13 +18,13 @@
 #include <berth/runtime.h>
 #include <berth/str.h>
 
+#include "agents/mountinfo.h"
 #include "agents/rate.h"
 #include "agents/tree.h"
 #include "job/layout.h"
 #include "lane/peer.h"
 
 #define RECORD_MAX ((size_t)1 << 20)
-#define MOUNTINFO_MAX ((size_t)256 << 10)
 
 struct checked_mount {
 	uint64_t dev, ino;
@@ -186,72 +186,37 @@ bool checked_known(const char *id)
 
 /* -- what is mounted ----------------------------------------------------------------------------- */
 
-/* In mountinfo a blank, tab, newline or backslash is three octal digits. */
-static void decode_octal(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++)
-		if (*s == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
-			s[3] >= '0' && s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	*to = '\0';
-}
-
 struct mount_view { /* of one start, from /proc/PID */
 	int root;   /* -1: not ours to see */
-	char *table, **line;
-	size_t nlines, cap;
+	struct mountinfo table;
 };
 
 static void view_release(struct mount_view *v)
 {
 	cleanup_close(&v->root);
-	free(v->table);
-	free(v->line);
+	mountinfo_release(&v->table);
 }
 
 static int view_read(pid_t pid, struct mount_view *v)
 {
-	char path[64], *save = NULL;
+	char path[64];
 
-	*v = (struct mount_view){.root = -1, .table = xmalloc(MOUNTINFO_MAX)};
-	/* A table that does not fit is one of which not all can be judged. */
-	if (proc_file(pid, "mountinfo", v->table, MOUNTINFO_MAX) || !*v->table ||
-		strlen(v->table) == MOUNTINFO_MAX - 1)
+	v->root = -1;
+	if (mountinfo_read(pid, &v->table))
 		return -1;
-	for (char *l = strtok_r(v->table, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
-		v->line = mem_grow(v->line, &v->cap, v->nlines + 1, sizeof *v->line);
-		v->line[v->nlines++] = l;
-	}
 	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
 	v->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return 0;
 }
 
-/* "8:1 /home/a/sub", the device and the path in it of what is mounted last at `target`; "" nothing is. */
+/* "8:1 /home/a/sub", the device and the path in it of what is mounted at `target`; "" nothing is. */
 static void view_where(const struct mount_view *v, const char *target, char *where, size_t cap)
 {
-	*where = '\0';
-	for (size_t i = v->nlines; i-- > 0;) {
-		/* id parent major:minor root target options ... */
-		AUTO_FREE char *line = xstrdup(v->line[i]);
-		char *save = NULL, *field[5] = {strtok_r(line, " ", &save)};
+	const struct mountinfo_line *l = mountinfo_at(&v->table, target);
 
-		for (int k = 1; k < 5 && field[k - 1]; k++)
-			field[k] = strtok_r(NULL, " ", &save);
-		if (!field[4])
-			continue;
-		decode_octal(field[4]);
-		if (strcmp(field[4], target) != 0)
-			continue;
-		snprintf(where, cap, "%s %s", field[2], field[3]);
-		return;
-	}
+	*where = '\0';
+	if (l)
+		snprintf(where, cap, "%s %s", l->device, l->root);
 }
 
 static int open_inside(int root, const char *target)
@@ -316,7 +281,7 @@ static enum mounts_state compare_all(const struct checked *c, const struct start
 		result = one;
 	}
 	/* Something in a place that nobody named. */
-	if (result == MOUNTS_CHECKED && c->nlines && c->nlines != v.nlines) {
+	if (result == MOUNTS_CHECKED && c->nlines && c->nlines != v.table.n) {
 		differs(e, c, "one more place, or one less,");
 		result = MOUNTS_CHANGED;
 	}
@@ -373,7 +338,7 @@ int checked_save(
 			"the mounts of %s cannot be read back on this machine, so nothing runs in it.",
 			of->name);
 	arena_init(&mem, 1024);
-	c.nlines = v.nlines;
+	c.nlines = v.table.n;
 	c.mount = xcalloc(mounts->n + 1, sizeof *c.mount);
 	for (size_t i = 0; i < mounts->n; i++) {
 		const struct mount *m = &mounts->mount[i];

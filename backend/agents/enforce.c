@@ -10,11 +10,10 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 
+#include "agents/mountinfo.h"
 #include "agents/rate.h"
 #include "lane/peer.h"
 #include "observe/process.h"
-
-#define MOUNTINFO_MAX 65536
 
 struct list {
 	struct enforced *out;
@@ -68,55 +67,32 @@ static int64_t rlimit_of(const char *limits, const char *name)
 	return strcmp(hard, "unlimited") ? (int64_t)strtoll(hard, NULL, 10) : 0;
 }
 
-/* Options of the mount at `target`: "ro,relatime" before the dash, the file system's after it. */
-static bool mount_line(const char *table, const char *target, char *line, size_t cap)
-{
-	char want[300];
-	const char *at, *end, *start;
-
-	snprintf(want, sizeof want, " %s ", target);
-	for (at = table; (at = strstr(at, want)); at++) {
-		/* the fifth field: its line has four blanks before it */
-		int blanks = 0;
-
-		for (start = at; start > table && start[-1] != '\n'; start--)
-			blanks += start[-1] == ' ';
-		if (blanks != 3 && blanks != 4)
-			continue;
-		end = strchr(at, '\n');
-		snprintf(line, cap, "%.*s", (int)(end ? end - start : (long)strlen(start)), start);
-		return true;
-	}
-	return false;
-}
-
 static void add_mounts(struct list *l, const struct spec *s, pid_t pid)
 {
-	AUTO_FREE char *table = xmalloc(MOUNTINFO_MAX);
-	char line[1024], asked[64];
+	const char *asked = s->sudo ? "writable" : "read-only";
+	const struct mountinfo_line *at;
+	struct mountinfo table;
+	char declared[64], actual[64];
 	size_t loose = 0;
 
-	proc_file(pid, "mountinfo", table, MOUNTINFO_MAX);
-	if (!mount_line(table, "/", line, sizeof line)) {
-		add(l, "root file system", s->sudo ? "writable" : "read-only", "unknown", false);
+	if (mountinfo_read(pid, &table) || !(at = mountinfo_at(&table, "/"))) {
+		add(l, "root file system", asked, "unknown", false);
+		mountinfo_release(&table);
 		return;
 	}
-	add(l, "root file system", s->sudo ? "writable" : "read-only",
-		strstr(line, " / ro,") || strstr(line, " / ro ") ? "read-only" : "writable",
-		!!(strstr(line, " / ro,") || strstr(line, " / ro ")) == !s->sudo);
+	add(l, "root file system", asked, mountinfo_read_only(at) ? "read-only" : "writable",
+		mountinfo_read_only(at) == !s->sudo);
 	for (size_t i = 0; i < s->mounts.n; i++) {
 		const struct mount *m = &s->mounts.mount[i];
-		char ro[300];
 
-		snprintf(ro, sizeof ro, " %s ro", m->target);
-		if (!mount_line(table, m->target, line, sizeof line) ||
-			(m->read_only && !strstr(line, ro)))
-			loose++;
+		at = mountinfo_at(&table, m->target);
+		loose += !at || (m->read_only && !mountinfo_read_only(at));
 	}
-	snprintf(asked, sizeof asked, "%zu as declared", s->mounts.n);
-	snprintf(line, sizeof line, loose ? "%zu of them not" : "%zu as declared",
+	mountinfo_release(&table);
+	snprintf(declared, sizeof declared, "%zu as declared", s->mounts.n);
+	snprintf(actual, sizeof actual, loose ? "%zu of them not" : "%zu as declared",
 		loose ? loose : s->mounts.n);
-	add(l, "mounts", asked, line, loose == 0);
+	add(l, "mounts", declared, actual, loose == 0);
 }
 
 static void add_network(struct list *l, const struct spec *s, pid_t pid)

@@ -15,6 +15,7 @@
 #include <berth/mem.h>
 
 #include "agents/checked.h"
+#include "agents/mountinfo.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -144,12 +145,52 @@ static void test_torn(void **state)
 	checked_forget(ID);
 }
 
+/* A blank, a tab, a newline and a backslash in a path are octal digits in the kernel's table. */
+static void test_table(void **state)
+{
+	static const char text[] =
+		"22 1 8:1 / / ro,relatime - ext4 /dev/sda1 rw\n"
+		"23 22 8:2 /a\\040b /srv/a\\040b\\011c\\012d\\134e ro - ext4 /dev/sdb1 rw\n"
+		"24 22 8:2 /x /srv/x rw,nosuid shared:1 - ext4 /dev/sdb1 rw\n"
+		"25 24 0:40 / /srv/x ro,nosuid - tmpfs none rw\n"
+		"26 22 0:41 / /srv/ro rw - tmpfs none ro\n";
+	const struct mountinfo_line *l;
+	struct mountinfo m;
+
+	(void)state;
+	assert_int_equal(mountinfo_parse(text, &m), 0);
+	assert_int_equal(m.n, 5);
+	l = mountinfo_at(&m, "/srv/a b\tc\nd\\e");
+	assert_non_null(l);
+	assert_true(mountinfo_read_only(l));
+	assert_string_equal(l->device, "8:2");
+	assert_string_equal(l->root, "/a\\040b");
+	assert_null(mountinfo_at(&m, "/srv/a\\040b"));
+	/* The upper one of two. */
+	l = mountinfo_at(&m, "/srv/x");
+	assert_non_null(l);
+	assert_string_equal(l->device, "0:40");
+	assert_true(mountinfo_read_only(l));
+	l = mountinfo_at(&m, "/srv/ro");
+	assert_non_null(l);
+	assert_false(mountinfo_read_only(l));
+	assert_true(mountinfo_read_only(mountinfo_at(&m, "/")));
+	assert_null(mountinfo_at(&m, "/srv"));
+	mountinfo_release(&m);
+	/* One line that is none: not all can be judged. */
+	assert_int_equal(mountinfo_parse("22 1 8:1 / / ro -\n23 22 8:2 /\n", &m), -1);
+	assert_int_equal(mountinfo_parse("", &m), 0);
+	assert_null(mountinfo_at(&m, "/"));
+	mountinfo_release(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_liar),
 		cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests_name("checked", tests, open_all, close_all);
