@@ -50,7 +50,8 @@ static uint64_t us_since(int64_t start)
 	return (uint64_t)((clock_mono_ns() - start) / 1000);
 }
 
-static int add_mounts(struct bringing *b, struct err *e)
+/* What the definition declares: here it is refused, if it is. */
+static int add_declared(struct bringing *b, struct err *e)
 {
 	const struct agent_def *a = b->def;
 	struct mount_list *l = &b->spec.mounts;
@@ -73,8 +74,14 @@ static int add_mounts(struct bringing *b, struct err *e)
 	if (a->temporary &&
 		mounts_add(l, MOUNT_DECLARED, a->temporary, a->temporary, true, NULL, 0, e))
 		return -1;
-	if (secrets_mounts(&a->credentials, l, e))
-		return -1;
+	return secrets_mounts(&a->credentials, l, e);
+}
+
+/* What berth adds; the lane's directory must be there. */
+static int add_own(struct bringing *b, struct err *e)
+{
+	struct mount_list *l = &b->spec.mounts;
+
 	return mounts_add(l, MOUNT_OURS, b->h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
 			mounts_add(l, MOUNT_OURS, b->offer.dir, LANE_DIR, true, NULL, 0, e)
 		? -1
@@ -133,6 +140,14 @@ static bool offer_again(struct bringing *b, const struct existing *x)
 	return false;
 }
 
+static int rate_refused(const struct bringing *b, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+		"the network rate limit of %s cannot be set: its engine is not on this machine; "
+		"berth does not ignore limits: take network_rate: out.",
+		b->def->id);
+}
+
 /* Before anything runs in it; and again for one that is up, for a restart loses it. */
 static int limit_rate(struct bringing *b, const char *id, struct err *e)
 {
@@ -143,10 +158,7 @@ static int limit_rate(struct bringing *b, const char *id, struct err *e)
 	if (host_look(b->h, id, &x, e) < 0)
 		return -1;
 	if (!tree_is_here(x.pid, id))
-		return err_set(e, ERR_REFUSED,
-			"the network rate limit of %s cannot be set: its engine is not on this machine; "
-			"berth does not ignore limits: take network_rate: out.",
-			b->def->id);
+		return rate_refused(b, e);
 	return rate_set(x.pid, b->spec.net_rate, e);
 }
 
@@ -217,6 +229,9 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 			return remember_again(b, &x, e) ? -1 : 1;
 		}
 	}
+	/* It would be refused when the old one is gone. */
+	if (b->spec.net_rate && x.running && !tree_is_here(x.pid, x.id))
+		return rate_refused(b, e);
 	ret->replaced = true;
 	return replace(b, &x, e);
 }
@@ -284,7 +299,7 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
 	if (session_here(a->container, b->h->info.id, e) ||
 		ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
-		secrets_gather(b->team, a, &b->secrets, e) ||
+		add_declared(b, e) || secrets_gather(b->team, a, &b->secrets, e) ||
 		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))
 		return -1;
 	if (a->network == NET_INTERNAL &&
@@ -301,7 +316,7 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (lane_place(a->container, b->offer.dir, e) ||
 		home_make(b->h, &b->spec, b->def->id, b->session.session, &b->home_made, e))
 		return -1;
-	if (host_lane_dir_exists(b->offer.dir) && !add_mounts(b, NULL)) {
+	if (host_lane_dir_exists(b->offer.dir) && !add_own(b, NULL)) {
 		spec_hash(&b->spec, hash);
 		there = clear_name(b, hash, ret, e);
 	} else {
@@ -314,7 +329,8 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (lane_prepare(a->container, &b->offer, e))
 		return -1;
 	b->offered = true;
-	if (add_mounts(b, e))
+	/* Once more: it is these that are compared with what the container sees. */
+	if (add_declared(b, e) || add_own(b, e))
 		return -1;
 	spec_hash(&b->spec, b->session.spec);
 	return run_it(b, ret, e);
@@ -518,7 +534,7 @@ static int check(struct bringing *b, const char *id, struct agent_checked *ret, 
 			return -1;
 		b->spec.net_id = found ? b->spec.net_id : "";
 	}
-	if (add_mounts(b, e) || (found = host_look(b->h, id, &x, e)) < 0)
+	if (add_declared(b, e) || add_own(b, e) || (found = host_look(b->h, id, &x, e)) < 0)
 		return -1;
 	if (!found)
 		return err_set(e, ERR_NOT_FOUND, "%s is not there.", a->container);

@@ -36,14 +36,23 @@ unharmed() {
 	[ "$(cat "$secrets/authorized_keys")" = ours ]
 }
 
-mkdir -p "$secrets" a/sub ws
+mkdir -p "$secrets" a/sub ws 'b c'
 echo ours >"$secrets/authorized_keys"
-chown -R 1000:1000 a ws "$secrets"
+chown -R 1000:1000 a ws 'b c' "$secrets"
 cat >team.yaml <<YAML
 agents:
-  $agent: {image: "box:1", workspace: ./ws, memory: 64m, context_paths: [{path: ./a/sub, permission: write}]}
+  $agent:
+    image: "box:1"
+    workspace: ./ws
+    memory: 64m
+    context_paths: [{path: ./a/sub, permission: write}, {path: './b c', permission: read}]
 YAML
-"$BERTH" up team.yaml >/dev/null || exit 1
+"$BERTH" up --json team.yaml >document || exit 1
+as_declared() {
+	python3 -c 'import json; print(*(e["same"] for e in json.load(open("document"))["agents"][0]["enforced"] if e["what"] == "mounts"))' |
+		grep -x True
+}
+check 'its mounts are as declared, one with a blank in its path too' as_declared
 harm=(sh -c "echo key >>$PWD/a/sub/authorized_keys")
 check 'as brought up it runs' "$BERTH" exec "$agent" -- true
 "$BERTH" exec --json "$agent" -- true >document
@@ -140,6 +149,11 @@ swap
 blessed() {
 	! "$BERTH" up team.yaml
 }
+as_it_was=$(docker inspect -f '{{.Id}} {{.State.StartedAt}}' "$box")
 check 'up does not bless a link' blessed
+left_alone() {
+	[ "$(docker inspect -f '{{.Id}} {{.State.StartedAt}}' "$box")" = "$as_it_was" ] && "$BERTH" exec "$agent" -- true
+}
+check 'and leaves what it refuses to replace running' left_alone
 check 'the secrets are as they were' unharmed
 exit $bad
