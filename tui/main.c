@@ -5,13 +5,13 @@
  *                      help and wrong usage itself, runs exec over the lane, for an agent may run
  *                      hundreds of commands a minute, and otherwise becomes the program in which
  *                      the command lives.  It is linked statically and starts in no time.
- *   berth-core         tui/core.c: the console, ps, doctor, engine, config ...
- *   berth-files        tui/files.c: files
- *   berth-image        tui/image.c: image
+ *   berth-core         programs/berth_core.c: the console, ps, doctor, engine, config ...
+ *   berth-files        programs/berth_files.c: files
+ *   berth-image        programs/berth_image.c: image
  *   berth-bench        bench/main.c: bench
  *
  *   main thread                                 backend thread (backend/backend.c)
- *   tui/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics
+ *   app/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics
  *     views/ draw a snapshot on the canvas      (cgroups), logs, jobs
  *     screen.c writes changed cells
  *          |------ commands (message.h) ---------->|

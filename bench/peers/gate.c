@@ -19,7 +19,7 @@
 #include <berth/settings.h>
 #include <berth/text.h>
 
-#include "app.h"
+#include "app/app.h"
 #include "audit/audit.h"
 #include "bench.h"
 #include "golden/fixture/fixture.h"

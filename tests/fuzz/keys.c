@@ -15,7 +15,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "app.h"
+#include "app/app.h"
 #include "golden/fixture/fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

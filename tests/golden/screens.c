@@ -24,7 +24,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "app.h"
+#include "app/app.h"
 #include "golden/fixture/fixture.h"
 
 #define FOLDER BERTH_DATA "/../golden"

@@ -25,7 +25,7 @@ rule "the agreement has no third-party type" "$third" '' include
 rule "the agreement sees no half" "$rooms|\.\./" '' include
 rule "tui sees no curl, uv, cJSON, yaml, sqlite" 'curl/|uv\.h|cjson/|cJSON|yaml\.h|sqlite3' '' tui
 rule "tui sees no backend header" "$rooms|backend|\.\./" '' tui
-rule "only tui/screen.c sees curses" 'ncurses|curses\.h|term\.h' '^tui/screen\.c$' tui backend bench include
-rule "backend sees neither tui nor bench" 'tui/|bench/|(action|app|canvas|keymap|screen|theme|view)\.h' '' backend
+rule "only tui/terminal/screen.c sees curses" 'ncurses|curses\.h|term\.h' '^tui/terminal/screen\.c$' tui backend bench include
+rule "backend sees neither tui nor bench" 'tui/|bench/|(terminal|widgets|app|views|cli)/' '' backend
 rule "backend rooms are included by room" '\.\./' '' backend
 exit $bad

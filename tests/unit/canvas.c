@@ -9,7 +9,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "canvas.h"
+#include "terminal/canvas.h"
 
 static struct canvas canvas;
 

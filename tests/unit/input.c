@@ -11,7 +11,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "input.h"
+#include "terminal/input.h"
 
 static void tell(struct str *out, const struct input *in)
 {

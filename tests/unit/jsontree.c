@@ -11,7 +11,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "views/jsontree.h"
+#include "views/inspect/jsontree.h"
 
 static const char sample[] =
 	"{\"Id\":\"bfc8\",\"State\":{\"Pid\":18446744073709551615,\"OOM\":false,"

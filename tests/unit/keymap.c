@@ -11,7 +11,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "keymap.h"
+#include "terminal/keymap.h"
 
 static struct key parsed(const char *text)
 {

@@ -11,7 +11,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "views/logbuf.h"
+#include "views/logs/logbuf.h"
 #include "views/wrap.h"
 
 static struct log_line line(uint16_t source, int64_t ns, const char *text)

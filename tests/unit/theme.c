@@ -9,7 +9,7 @@
 
 #include <berth/mem.h>
 
-#include "theme.h"
+#include "terminal/theme.h"
 
 static const char *const role_names[] = {
 #define X(id, name) name,

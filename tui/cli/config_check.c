@@ -14,9 +14,9 @@
 #include <berth/text.h>
 
 #include "cli/run.h"
-#include "keymap.h"
-#include "theme.h"
-#include "views/containers.h"
+#include "terminal/keymap.h"
+#include "terminal/theme.h"
+#include "views/containers/containers.h"
 
 static void found(void *ctx, const struct err *e)
 {

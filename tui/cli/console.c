@@ -8,7 +8,7 @@
 #include <berth/pool.h>
 #include <berth/team.h>
 
-#include "app.h"
+#include "app/app.h"
 #include "cli/run.h"
 
 /* A file that cannot be read is said now, not on the message line of a console full of agents. */

@@ -14,8 +14,8 @@
 
 #include "cli/doctor.h"
 #include "cli/run.h"
-#include "keymap.h"
-#include "theme.h"
+#include "terminal/keymap.h"
+#include "terminal/theme.h"
 
 /* Is there a description of this terminal?  The places are those of terminfo(5) and Debian. */
 static bool terminfo(const char *term)

@@ -1,4 +1,4 @@
-/* image.h - `berth image`, in its own program (tui/image.c). */
+/* image.h - `berth image`, in its own program (tui/programs/berth_image.c). */
 #ifndef CLI_IMAGE_H
 #define CLI_IMAGE_H
 

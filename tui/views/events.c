@@ -7,7 +7,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "app.h"
+#include "app/app.h"
 #include "views/list.h"
 #include "views/pattern.h"
 

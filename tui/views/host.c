@@ -6,7 +6,7 @@
 #include <berth/pool.h>
 #include <berth/text.h>
 
-#include "app.h"
+#include "app/app.h"
 #include "views/list.h"
 #include "views/page.h"
 #include "views/pen.h"

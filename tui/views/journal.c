@@ -12,7 +12,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "app.h"
+#include "app/app.h"
 #include "views/page.h"
 #include "views/wrap.h"
 #include "widgets/table.h"

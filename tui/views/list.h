@@ -7,7 +7,7 @@
 #ifndef TUI_VIEWS_LIST_H
 #define TUI_VIEWS_LIST_H
 
-#include "view.h"
+#include "app/view.h"
 
 #define TABS(TAB)       \
 	TAB(agents)     \

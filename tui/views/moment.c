@@ -1,7 +1,7 @@
 /* moment.c - when numbers begin to be old. */
 #include "views/moment.h"
 
-#include "app.h"
+#include "app/app.h"
 
 struct moment moment_of(struct app *app, const struct snapshot *snap)
 {

@@ -1,7 +1,7 @@
 /* page.c - scrolling a page of lines. */
 #include "views/page.h"
 
-#include "app.h"
+#include "app/app.h"
 
 void page_scroll(struct page *p, int rows)
 {

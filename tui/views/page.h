@@ -7,7 +7,7 @@
 #ifndef VIEWS_PAGE_H
 #define VIEWS_PAGE_H
 
-#include "view.h"
+#include "app/view.h"
 
 struct page {
 	int scroll; /* first row shown */

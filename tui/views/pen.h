@@ -9,7 +9,7 @@
 #ifndef TUI_VIEWS_PEN_H
 #define TUI_VIEWS_PEN_H
 
-#include "canvas.h"
+#include "terminal/canvas.h"
 
 struct pen {
 	struct canvas *c;

@@ -7,8 +7,8 @@
 #ifndef TUI_WIDGETS_PALETTE_H
 #define TUI_WIDGETS_PALETTE_H
 
-#include "canvas.h"
-#include "keymap.h"
+#include "terminal/canvas.h"
+#include "terminal/keymap.h"
 #include "prompt.h"
 
 struct palette_item {

@@ -6,8 +6,8 @@
 #ifndef TUI_WIDGETS_PROMPT_H
 #define TUI_WIDGETS_PROMPT_H
 
-#include "canvas.h"
-#include "keymap.h"
+#include "terminal/canvas.h"
+#include "terminal/keymap.h"
 
 #define PROMPT_MAX 512
 #define HISTORY_MAX 50

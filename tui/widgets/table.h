@@ -25,8 +25,8 @@
 #include <berth/err.h>
 #include <berth/str.h>
 
-#include "action.h"
-#include "canvas.h"
+#include "terminal/action.h"
+#include "terminal/canvas.h"
 #include "idset.h"
 
 #define TABLE_CELL_MAX 512 /* longest text of a cell, bytes with NUL */

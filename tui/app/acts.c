@@ -1,0 +1,215 @@
+/* acts.c - acts on containers: what policy would say, the dialog before them, the result after. */
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/app_state.h"
+
+static const struct {
+	const char *verb, *done, *effect;
+	bool danger;
+} acts[ACT_COUNT] = {
+	[ACT_START] = {"Start", "Started", "Starts with the configuration it was made with.",
+		false},
+	[ACT_STOP] = {"Stop", "Stopped",
+		"SIGTERM, and SIGKILL after the container's grace time.\n"
+		"Nothing is removed.",
+		false},
+	[ACT_RESTART] = {"Restart", "Restarted",
+		"Stops with its grace time, then starts again.\n"
+		"Files are kept; what is in memory is lost.",
+		false},
+	[ACT_PAUSE] = {"Pause", "Paused",
+		"Processes are frozen where they are; memory stays in use.", false},
+	[ACT_UNPAUSE] = {"Unpause", "Unpaused", "Processes go on where they were.", false},
+	[ACT_KILL] = {"Kill", "Killed",
+		"SIGKILL at once: no time to save anything.\n"
+		"The container and its files are kept.",
+		true},
+	[ACT_REMOVE] = {"Remove", "Removed",
+		"The container and its writable layer are gone for good.\n"
+		"Kept: images, volumes, networks, bind mounts.",
+		true},
+};
+
+/* A name that every keyboard can type; else the beginning of the id. */
+static char *typable(struct arena *mem, const struct target *t)
+{
+	const char *p = t->name;
+
+	while (*p > 0x20 && *p < 0x7F)
+		p++;
+	if (*p || p == t->name || p - t->name > 40)
+		return arena_printf(mem, "%.12s", t->id);
+	return arena_strdup(mem, t->name);
+}
+
+static size_t count_running(struct app *a, const struct command *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->ntargets; i++) {
+		const struct container *k =
+			snapshot_find(a->live, c->targets[i].engine, c->targets[i].id);
+
+		n += k &&
+			(k->state == CONTAINER_RUNNING || k->state == CONTAINER_PAUSED ||
+				k->state == CONTAINER_RESTARTING);
+	}
+	return n;
+}
+
+/* What a row says of its labels. */
+static size_t known_labels(const struct container *c, struct key_value labels[5])
+{
+	const struct key_value all[5] = {{"berth.agent", c->agent, false},
+		{"berth.session", c->session, false}, {"berth.role", c->role, false},
+		{"com.docker.compose.project", c->compose_project, false},
+		{"com.docker.compose.service", c->compose_service, false}};
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(all); i++)
+		if (*all[i].value)
+			labels[n++] = all[i];
+	return n;
+}
+
+bool app_guarded(struct app *a)
+{
+	const struct policy_protected *keep = &a->policy.keep;
+
+	return keep->names.n || keep->labels.n || keep->images.n || a->policy.nhosts;
+}
+
+int app_may(struct app *a, enum deed deed, const struct container *c, struct err *e)
+{
+	const struct engine_state *eng = &a->live->engine;
+	struct policy_act act = {
+		.deed = deed, .endpoint = eng->endpoint, .engine_name = eng->name, .guess = true};
+	struct key_value labels[5];
+
+	if (c) {
+		act.name = c->name;
+		act.id = c->id;
+		act.image = c->image;
+		act.labels = labels;
+		act.nlabels = known_labels(c, labels);
+	}
+	return policy_check(&a->policy, &act, e);
+}
+
+/* The dialog's list: those of the command, then the sentences about those that are kept. */
+struct listed {
+	const char **item;
+	size_t n, kept;
+};
+
+static struct listed choose(
+	struct app *a, struct command *c, const struct target *targets, size_t n)
+{
+	struct listed l = {.item = arena_array(&c->mem, n, sizeof *l.item)};
+	const char **kept = arena_array(&c->mem, n, sizeof *kept);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct target *t = &targets[i];
+		const struct container *k = snapshot_find(a->live, t->engine, t->id);
+		struct err why = ERR_INIT;
+
+		if (app_may(a, deed_of_act(c->act), k, &why) < 0) {
+			kept[l.kept++] = arena_strdup(&c->mem, why.msg);
+			continue;
+		}
+		/* The ids are those seen now; the dialog's answer cannot come to mean others. */
+		command_target(c, t->engine, t->id, t->name);
+		l.item[l.n++] = arena_printf(&c->mem, "%.80s  %.12s  %s", t->name, t->id,
+			k ? container_state_name(k->state) : "gone");
+	}
+	memcpy(l.item + l.n, kept, l.kept * sizeof *kept);
+	l.n += l.kept;
+	return l;
+}
+
+static const char *effect_of(struct command *c, size_t kept, size_t running)
+{
+	const char *text = acts[c->act].effect;
+
+	if (c->act == ACT_REMOVE && running)
+		text = arena_printf(&c->mem, "%zu still running, killed first.\n%s", running, text);
+	if (kept)
+		text = arena_printf(&c->mem, "%zu protected, left as %s: see above.\n%s", kept,
+			kept == 1 ? "it is" : "they are", text);
+	return text;
+}
+
+static void ask(struct app *a, struct command *c, const struct listed *l)
+{
+	const struct engine_state *eng = &a->live->engine;
+	struct dialog_ask ask = {.verb = acts[c->act].verb, .danger = acts[c->act].danger};
+	size_t n = c->ntargets, running = count_running(a, c);
+
+	c->flag = c->act == ACT_REMOVE && running > 0;
+	ask.title = arena_printf(
+		&c->mem, "%s %zu container%s", acts[c->act].verb, n, n == 1 ? "" : "s");
+	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
+		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
+	ask.effect = effect_of(c, l->kept, running);
+	ask.items = l->item;
+	ask.nitems = l->n;
+	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))
+		ask.word = arena_printf(&c->mem, "%zu", n);
+	else if (ask.danger)
+		ask.word = typable(&c->mem, &c->targets[0]);
+	dialog_open(&a->dialog, &ask, clock_mono_ns());
+	a->asking = ASK_ACT;
+	a->dirty = true;
+}
+
+void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n)
+{
+	struct command *c;
+	struct listed l;
+
+	if (n == 0 || act == ACT_NONE)
+		return;
+	if (app_read_only(a)) {
+		app_say(a, ROLE_WARN, "Read-only: nothing is %s.", acts[act].done);
+		return;
+	}
+	c = command_new(CMD_ACT);
+	c->act = act;
+	l = choose(a, c, targets, n);
+	if (l.kept == n) {
+		if (n == 1)
+			app_say(a, ROLE_WARN, "%s", l.item[0]);
+		else
+			app_say(a, ROLE_WARN, "All %zu are protected. %s", n, l.item[0]);
+		command_free(c);
+		return;
+	}
+	command_free(a->asked);
+	a->asked = c;
+	ask(a, c, &l);
+}
+
+void acts_result(struct app *a, const struct event *e)
+{
+	if (e->id && e->id == a->save_id) {
+		a->save_id = 0;
+		if (!e->err.kind) {
+			app_say(a, ROLE_GOOD, "Saved to %s.", a->save_path);
+			return;
+		}
+	}
+	if (e->err.kind) {
+		app_say(a, ROLE_BAD, "%s", e->err.msg);
+	} else if (e->act && e->act < ACT_COUNT && e->failed) {
+		app_say(a, ROLE_BAD, "%s %zu, %zu failed: see the rows.", acts[e->act].done,
+			e->done, e->failed);
+	} else if (e->act && e->act < ACT_COUNT) {
+		app_say(a, ROLE_GOOD, "%s %zu container%s.", acts[e->act].done, e->done,
+			e->done == 1 ? "" : "s");
+	}
+	agents_result(a, e);
+}

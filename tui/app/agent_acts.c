@@ -1,0 +1,197 @@
+/* agent_acts.c - acts on agents: what policy would say, and the dialog before them. */
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/app_state.h"
+
+static const struct {
+	const char *verb, *done, *effect;
+	bool danger;
+} acts[AGENT_ACT_COUNT] = {
+	[AGENT_BRING_UP] = {"Bring up", "Brought up",
+		"Makes and starts a container as the team file says;\n"
+		"mounts are checked before anything runs in it.",
+		false},
+	[AGENT_TAKE_DOWN] = {"Take down", "Took down",
+		"Ends its session: the container is removed, and what is in /tmp.\n"
+		"Kept: the workspace, the home volume with its packages.",
+		true},
+	[AGENT_RECREATE] = {"Recreate", "Recreated",
+		"Removes the container, then makes it as the team file says now.\n"
+		"Kept: the workspace, the home volume with its packages.",
+		true},
+	[AGENT_RUN] = {"Run", "Ran the command in", "", false},
+};
+
+int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, struct err *e)
+{
+	const struct engine_state *eng = &a->live->engine;
+	const struct key_value label = {"berth.agent", agent->id, false};
+	const struct policy_act may = {.deed = act == AGENT_BRING_UP ? DEED_AGENT_UP
+			: act == AGENT_RUN                           ? DEED_CONTAINER_EXEC
+								     : DEED_AGENT_DOWN,
+		.endpoint = eng->endpoint,
+		.engine_name = eng->name,
+		.name = agent->name,
+		.id = agent->container ? agent->container->id : NULL,
+		.image = agent->image,
+		.labels = &label,
+		.nlabels = 1,
+		.guess = true};
+
+	return policy_check(&a->policy, &may, e);
+}
+
+/* The dialog's list: those of the command, then the sentences about those that are kept. */
+struct listed {
+	const char **item;
+	size_t n, kept, running; /* running: commands that would end */
+};
+
+static struct listed choose(
+	struct app *a, struct command *c, const struct agent *const *agents, size_t n)
+{
+	struct listed l = {.item = arena_array(&c->mem, n, sizeof *l.item)};
+	const char **kept = arena_array(&c->mem, n, sizeof *kept);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct agent *g = agents[i];
+		struct err why = ERR_INIT;
+
+		if (app_may_agent(a, c->agent_act, g, &why) < 0) {
+			kept[l.kept++] = arena_strdup(&c->mem, why.msg);
+			continue;
+		}
+		/* Found again by its container's name, which is what up and down go by. */
+		command_target(
+			c, a->live->engine.id, g->container ? g->container->id : "", g->name);
+		l.item[l.n++] = arena_printf(&c->mem, "%.48s  %.64s  %s%s", g->id,
+			c->agent_act == AGENT_BRING_UP ? g->image : g->name,
+			agent_state_name(g->state),
+			g->nrunning ? arena_printf(&c->mem, ", runs %zu", g->nrunning) : "");
+		l.running += g->nrunning;
+	}
+	memcpy(l.item + l.n, kept, l.kept * sizeof *kept);
+	l.n += l.kept;
+	return l;
+}
+
+static const char *effect_of(struct command *c, const struct listed *l)
+{
+	const char *text = acts[c->agent_act].effect;
+
+	if (acts[c->agent_act].danger && l->running)
+		text = arena_printf(&c->mem, "%zu command%s still running, ended first.\n%s",
+			l->running, l->running == 1 ? " is" : "s are", text);
+	if (l->kept)
+		text = arena_printf(&c->mem, "%zu protected, left as %s: see above.\n%s", l->kept,
+			l->kept == 1 ? "it is" : "they are", text);
+	return text;
+}
+
+static void ask(struct app *a, struct command *c, const struct listed *l, const char *id)
+{
+	const struct engine_state *eng = &a->live->engine;
+	struct dialog_ask ask = {
+		.verb = acts[c->agent_act].verb, .danger = acts[c->agent_act].danger};
+	size_t n = c->ntargets;
+
+	ask.title = n == 1 ? arena_printf(&c->mem, "%s %.60s", ask.verb, id)
+			   : arena_printf(&c->mem, "%s %zu agents", ask.verb, n);
+	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
+		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
+	ask.effect = effect_of(c, l);
+	ask.items = l->item;
+	ask.nitems = l->n;
+	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))
+		ask.word = arena_printf(&c->mem, "%zu", n);
+	else if (ask.danger)
+		ask.word = id;
+	dialog_open(&a->dialog, &ask, clock_mono_ns());
+	a->asking = ASK_ACT;
+	a->dirty = true;
+}
+
+void app_confirm_agents(
+	struct app *a, enum agent_act act, const struct agent *const *agents, size_t n)
+{
+	struct command *c = command_new(CMD_AGENTS);
+	const char *id = "";
+	struct listed l;
+
+	c->agent_act = act;
+	l = choose(a, c, agents, n);
+	if (l.kept == n) {
+		if (n == 1)
+			app_say(a, ROLE_WARN, "%s", l.item[0]);
+		else
+			app_say(a, ROLE_WARN, "All %zu are protected. %s", n, l.item[0]);
+		command_free(c);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(agents[i]->name, c->targets[0].name))
+			id = arena_strdup(&c->mem, agents[i]->id);
+	command_free(a->asked);
+	a->asked = c;
+	ask(a, c, &l, id);
+}
+
+void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n)
+{
+	struct command *c = command_new(CMD_AGENTS);
+	char id[64];
+
+	c->agent_act = AGENT_RUN;
+	/* Those seen now, whatever the cursor does while one types. */
+	for (size_t i = 0; i < n; i++)
+		command_target(c, a->live->engine.id, "", agents[i]->name);
+	if (n == 1)
+		snprintf(a->prompt_label, sizeof a->prompt_label,
+			" run in %s: ", text_clean(id, sizeof id, agents[0]->id));
+	else
+		snprintf(a->prompt_label, sizeof a->prompt_label, " run in %zu agents: ", n);
+	command_free(a->prompted);
+	a->prompted = c;
+	prompt_open(&a->prompt, NULL, &a->runs);
+	a->prompting = PROMPT_RUN;
+	a->prompt_problem[0] = '\0';
+}
+
+void agents_run_prompt(struct app *a, enum prompt_end end)
+{
+	static const char *const shell[] = {"sh", "-c"};
+	struct command *c;
+
+	if (end != PROMPT_CANCELLED && end != PROMPT_DONE)
+		return;
+	a->prompting = PROMPT_OFF;
+	c = STEAL(a->prompted);
+	if (end == PROMPT_CANCELLED || !a->prompt.len) {
+		command_free(c);
+		return;
+	}
+	c->argv = arena_array(&c->mem, 3, sizeof *c->argv);
+	memcpy(c->argv, shell, sizeof shell);
+	c->argv[2] = arena_strdup(&c->mem, a->prompt.text);
+	c->argc = 3;
+	app_send(a, c);
+	app_say(a, ROLE_TEXT, "Running; `o` shows what it prints.");
+}
+
+void agents_result(struct app *a, const struct event *e)
+{
+	char id[64];
+
+	if (e->err.kind || !e->agent_act)
+		return;
+	if (e->done == 1)
+		app_say(a, ROLE_GOOD, "%s %s.", acts[e->agent_act].done,
+			text_clean(id, sizeof id, e->target.name));
+	else
+		app_say(a, ROLE_GOOD, "%s %zu agents.", acts[e->agent_act].done, e->done);
+}

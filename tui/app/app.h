@@ -1,0 +1,69 @@
+/*
+ * app.h - the UI loop and the view stack: poll(tty, backend, timer), one paint per wake at most.
+ *
+ * What views may ask of the app.  Thread: main.
+ */
+#ifndef APP_APP_H
+#define APP_APP_H
+
+#include <berth/backend.h>
+#include <berth/policy.h>
+#include <berth/settings.h>
+
+#include "app/view.h"
+
+struct keymap;
+struct screen;
+
+struct app_options {
+	struct backend *backend;         /* stays the caller's, who stops it afterwards */
+	const struct settings *settings; /* stays the caller's */
+	const struct policy *policy;     /* stays the caller's; NULL: nothing is protected */
+	const char *theme;               /* NULL: by settings and terminal */
+	const char *script; /* file: run this instead of a terminal; NULL: interactive */
+	struct str *out;    /* what a script dumps; NULL: standard output */
+	bool ascii, read_only;
+};
+
+/* Runs until the person quits.  Returns the exit code; -1 with *e when it could not run (no
+ * terminal, no such theme), or when a script's expectation failed. */
+int app_run(const struct app_options *o, struct err *e);
+
+const struct snapshot *app_snapshot(struct app *a); /* the one being shown (frozen or live) */
+int64_t app_now_ns(struct app *a);                  /* the time to measure ages against */
+uint64_t app_send(struct app *a, struct command *c);
+bool app_read_only(struct app *a);
+const struct settings *app_settings(struct app *a);
+const struct keymap *app_keys(struct app *a);
+void app_dirty(struct app *a);                                    /* paint again */
+void app_say(struct app *a, enum role role, const char *fmt, ...) /* the message line */
+	__attribute__((format(printf, 3, 4)));
+void app_switch(struct app *a, const char *view);       /* to the tab of that name */
+struct view *app_view(struct app *a, const char *name); /* to hand it something; NULL: none */
+/* A view has filtered itself by `text`: Esc clears that, and the prompt begins with it. */
+void app_filtered(struct app *a, const struct view *v, const char *text);
+void app_push(struct app *a, const struct view_ops *ops, void *seed); /* on top; Esc pops */
+void app_pop(struct app *a);
+/* Hand the terminal to a shell in a container until it ends. */
+void app_shell(struct app *a, const struct target *t);
+/* Would policy let it happen?  0, or -1 with its sentence.  What is not known of the container passes:
+ * the backend asks again. */
+int app_may(struct app *a, enum deed deed, const struct container *c, struct err *e);
+int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, struct err *e);
+bool app_guarded(struct app *a); /* is there any rule that app_may could refuse by? */
+/* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if
+ * confirmed, but for those that policy keeps: they are shown. */
+void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n);
+/* The same for a clean-up plan: CMD_CLEAN_RUN with a copy of it. */
+struct clean_plan;
+void app_confirm_clean(struct app *a, const struct clean_plan *p);
+/* Ask for a command to run in these agents. */
+void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n);
+/* A path is asked for; the answer goes to the view's `file`.  `what`: "suite file". */
+void app_ask_file(struct app *a, const char *what);
+/* Ask before stopping jobs, of whichever berth process: exactly those that are listed. */
+void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n);
+void app_confirm_agents(
+	struct app *a, enum agent_act act, const struct agent *const *agents, size_t n);
+
+#endif

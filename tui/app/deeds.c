@@ -1,0 +1,499 @@
+/* deeds.c - what the app itself does: prompts, palette, save, copy, themes, quitting. */
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app/app_state.h"
+#include "views/list.h"
+
+/* Filter and search */
+
+static bool tell_filter(struct app *a, const char *text, bool done)
+{
+	struct view *v = &app_top(a)->view;
+	struct err e = ERR_INIT;
+	bool good = v->ops->filter(v, text, done, &e);
+
+	snprintf(a->prompt_problem, sizeof a->prompt_problem, "%s", good ? "" : e.msg);
+	return good;
+}
+
+void deed_filter_off(struct app *a)
+{
+	struct slot *s = app_top(a);
+
+	free(s->filter);
+	s->filter = NULL;
+	if (s->view.ops->filter)
+		tell_filter(a, NULL, true);
+	a->prompt_problem[0] = '\0';
+}
+
+static void open_filter(struct app *a)
+{
+	struct slot *s = app_top(a);
+
+	if (!s->view.ops->filter) {
+		app_say(a, ROLE_DIM, "Nothing to filter in this view.");
+		return;
+	}
+	prompt_open(&a->prompt, s->filter, &a->filters);
+	a->prompting = PROMPT_FILTER;
+	a->prompt_problem[0] = '\0';
+}
+
+static void filter_prompt(struct app *a, enum prompt_end end)
+{
+	struct slot *s = app_top(a);
+
+	if (end == PROMPT_CANCELLED) {
+		a->prompting = PROMPT_OFF;
+		deed_filter_off(a);
+		return;
+	}
+	if (end == PROMPT_STAYS)
+		return;
+	if (!tell_filter(a, a->prompt.text, end == PROMPT_DONE) || end != PROMPT_DONE)
+		return;
+	a->prompting = PROMPT_OFF;
+	free(s->filter);
+	s->filter = a->prompt.len ? xstrdup(a->prompt.text) : NULL;
+}
+
+/* Save and copy */
+
+static void open_save(struct app *a)
+{
+	struct view *v = &app_top(a)->view;
+	time_t t = (time_t)(clock_wall_ms() / 1000);
+	char name[128], stamp[32];
+	struct tm tm;
+
+	if (!v->ops->save) {
+		app_say(a, ROLE_DIM, "Nothing to save in this view.");
+		return;
+	}
+	localtime_r(&t, &tm);
+	strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm);
+	snprintf(name, sizeof name, "berth-%s-%s.txt", v->ops->name, stamp);
+	prompt_open(&a->prompt, name, &a->files);
+	a->prompting = PROMPT_SAVE;
+	a->prompt_problem[0] = '\0';
+}
+
+/* What the person typed, counted from the working directory and the home directory. */
+static char *full_path(const char *typed)
+{
+	const char *home = getenv("HOME");
+	AUTO_FREE char *here = NULL;
+
+	if (typed[0] == '~' && typed[1] == '/' && home)
+		return xasprintf("%s%s", home, typed + 1);
+	if (typed[0] == '/')
+		return xstrdup(typed);
+	here = getcwd(NULL, 0);
+	return xasprintf("%s/%s", here ? here : ".", typed);
+}
+
+static void save(struct app *a)
+{
+	struct view *v = &app_top(a)->view;
+	AUTO_FREE char *path = full_path(a->prompt.text);
+	AUTO_STR struct str out = STR_INIT;
+	struct command *c;
+	char *bytes;
+
+	if (!v->ops->save(v, &out)) {
+		app_say(a, ROLE_DIM, "Nothing to save here.");
+		return;
+	}
+	c = command_new(CMD_SAVE);
+	c->path = arena_strdup(&c->mem, path);
+	bytes = arena_alloc(&c->mem, out.len + 1);
+	memcpy(bytes, out.s, out.len);
+	c->bytes = bytes;
+	c->nbytes = out.len;
+	snprintf(a->save_path, sizeof a->save_path, "%s", path);
+	a->save_id = app_send(a, c);
+}
+
+static void save_prompt(struct app *a, enum prompt_end end)
+{
+	if (end == PROMPT_CANCELLED || end == PROMPT_DONE)
+		a->prompting = PROMPT_OFF;
+	if (end == PROMPT_DONE && a->prompt.len)
+		save(a);
+}
+
+/* Images */
+
+static bool may_import(struct app *a)
+{
+	struct err e = ERR_INIT;
+
+	if (app_may(a, DEED_IMAGE_IMPORT, NULL, &e) == 0)
+		return true;
+	app_say(a, ROLE_WARN, "%s", e.msg);
+	return false;
+}
+
+/* "FILE NAME"; the file may have blanks in its name, an image cannot. */
+static void import(struct app *a, const char *words)
+{
+	AUTO_FREE char *typed = xstrdup(words + strspn(words, " ")), *path = NULL;
+	size_t n = strlen(typed);
+	struct command *c;
+	char *name;
+
+	while (n && typed[n - 1] == ' ')
+		typed[--n] = '\0';
+	name = strrchr(typed, ' ');
+	if (!name) {
+		app_say(a, ROLE_WARN,
+			"An import needs a tar file and a name for the image: import FILE NAME.");
+		return;
+	}
+	*name++ = '\0';
+	for (n = strlen(typed); n && typed[n - 1] == ' ';)
+		typed[--n] = '\0';
+	path = full_path(typed);
+	c = command_new(CMD_IMAGE_IMPORT);
+	c->path = arena_strdup(&c->mem, path);
+	c->reference = arena_strdup(&c->mem, name);
+	app_send(a, c);
+	app_say(a, ROLE_TEXT, "Importing %s as %s: view Jobs shows it.", typed, name);
+}
+
+static void open_import(struct app *a)
+{
+	if (!may_import(a))
+		return;
+	prompt_open(&a->prompt, NULL, &a->files);
+	a->prompting = PROMPT_IMPORT;
+	a->prompt_problem[0] = '\0';
+}
+
+static void import_prompt(struct app *a, enum prompt_end end)
+{
+	if (end == PROMPT_CANCELLED || end == PROMPT_DONE)
+		a->prompting = PROMPT_OFF;
+	if (end == PROMPT_DONE && a->prompt.len)
+		import(a, a->prompt.text);
+}
+
+void app_ask_file(struct app *a, const char *what)
+{
+	snprintf(a->prompt_label, sizeof a->prompt_label, " %s: ", what);
+	prompt_open(&a->prompt, NULL, &a->files);
+	a->prompting = PROMPT_FILE;
+	a->prompt_problem[0] = '\0';
+}
+
+static void file_prompt(struct app *a, enum prompt_end end)
+{
+	AUTO_FREE char *path = NULL;
+	struct view *v = &app_top(a)->view;
+
+	if (end == PROMPT_CANCELLED || end == PROMPT_DONE)
+		a->prompting = PROMPT_OFF;
+	if (end != PROMPT_DONE || !a->prompt.len || !v->ops->file)
+		return;
+	path = full_path(a->prompt.text);
+	v->ops->file(v, path);
+}
+
+void deed_prompt(struct app *a, enum prompt_end end)
+{
+	if (a->prompting == PROMPT_FILTER)
+		filter_prompt(a, end);
+	else if (a->prompting == PROMPT_SAVE)
+		save_prompt(a, end);
+	else if (a->prompting == PROMPT_IMPORT)
+		import_prompt(a, end);
+	else if (a->prompting == PROMPT_RUN)
+		agents_run_prompt(a, end);
+	else if (a->prompting == PROMPT_FILE)
+		file_prompt(a, end);
+}
+
+static void copy(struct app *a)
+{
+	struct view *v = &app_top(a)->view;
+	AUTO_STR struct str out = STR_INIT;
+	size_t lines = 1;
+	char shown[48];
+
+	if (!v->ops->copy || !v->ops->copy(v, &out) || out.len == 0) {
+		app_say(a, ROLE_DIM, "Nothing to copy here.");
+		return;
+	}
+	if (out.len > SCREEN_COPY_MAX) {
+		app_say(a, ROLE_WARN,
+			"Too much to copy (%zu bytes, terminals take %d): save it instead.",
+			out.len, SCREEN_COPY_MAX);
+		return;
+	}
+	if (a->screen)
+		screen_copy(a->screen, out.s, out.len);
+	for (size_t i = 0; i + 1 < out.len; i++)
+		lines += out.s[i] == '\n';
+	if (lines > 1)
+		app_say(a, ROLE_TEXT, "Copied: %zu lines.", lines);
+	else
+		app_say(a, ROLE_TEXT, "Copied: %s%s", text_clean(shown, sizeof shown, out.s),
+			out.len >= sizeof shown ? "\u2026" : "");
+}
+
+/* Themes */
+
+int deed_theme(struct app *a, const char *name, struct err *e)
+{
+	if (theme_load(name, &a->theme, e) < 0)
+		return -1;
+	if (a->screen)
+		screen_redraw(a->screen);
+	app_say(a, ROLE_TEXT, "Theme %s: %s.  `theme: %s` in berth.yaml keeps it.", a->theme.name,
+		a->theme.about, a->theme.name);
+	return 0;
+}
+
+static void next_theme(struct app *a)
+{
+	char name[32], first[32];
+	struct err e = ERR_INIT;
+	size_t i = 0;
+
+	while (theme_name(i, name) && strcmp(name, a->theme.name) != 0)
+		i++;
+	if (!theme_name(i + 1, name)) {
+		theme_name(0, first);
+		memcpy(name, first, sizeof name);
+	}
+	if (deed_theme(a, name, &e) < 0)
+		app_say(a, ROLE_BAD, "%s", e.msg);
+}
+
+/* Palette */
+
+static void offer_actions(struct app *a, bool hidden)
+{
+	uint16_t context = app_top(a)->view.ops->context;
+
+	for (int act = 1; act < DO_COUNT; act++) {
+		const struct action_info *info = &action_info[act];
+		struct palette_item it = {.kind = PALETTE_ACTION, .action = (enum action)act};
+
+		if (!(info->where & context) || act == DO_PALETTE ||
+			(act >= DO_VIEW_1 && act <= DO_VIEW_9) ||
+			hidden != !!(info->flags & ACTION_HIDDEN))
+			continue;
+		snprintf(it.name, sizeof it.name, "%s", info->name);
+		snprintf(it.help, sizeof it.help, "%s", info->help);
+		keymap_first(&a->keys, (enum action)act, it.key);
+		it.greyed = app_greyed(a, (enum action)act);
+		it.takes_words = act == DO_IMPORT;
+		palette_add(&a->palette, it);
+	}
+}
+
+/* What a view is about first, movement last. */
+static void open_palette(struct app *a)
+{
+	struct palette_item it;
+	char name[32];
+
+	palette_open(&a->palette, &a->commands);
+	offer_actions(a, false);
+	for (size_t i = 0; i < a->ntabs; i++) {
+		it = (struct palette_item){.kind = PALETTE_VIEW};
+		snprintf(it.name, sizeof it.name, "%s", a->tab[i].view.ops->name);
+		snprintf(it.help, sizeof it.help, "go to view %s", a->tab[i].view.ops->tab);
+		keymap_first(&a->keys, (enum action)(DO_VIEW_1 + i), it.key);
+		palette_add(&a->palette, it);
+	}
+	for (size_t i = 0; theme_name(i, name); i++) {
+		it = (struct palette_item){.kind = PALETTE_THEME};
+		snprintf(it.name, sizeof it.name, "theme %s", name);
+		snprintf(it.help, sizeof it.help, "look: %s", name);
+		palette_add(&a->palette, it);
+	}
+	offer_actions(a, true);
+	palette_ready(&a->palette);
+}
+
+void deed_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen)
+{
+	AUTO_FREE char *words = NULL;
+	struct palette_item it;
+	struct err e = ERR_INIT;
+
+	if (end != PROMPT_DONE && end != PROMPT_CANCELLED)
+		return;
+	if (chosen) {
+		it = *chosen;
+		words = xstrdup(palette_words(&a->palette, chosen));
+	}
+	palette_close(&a->palette);
+	if (end == PROMPT_CANCELLED || !chosen)
+		return;
+	if (it.action == DO_IMPORT && words[0] && !it.greyed)
+		import(a, words);
+	else if (it.kind == PALETTE_ACTION)
+		app_do(a, it.action);
+	else if (it.kind == PALETTE_VIEW)
+		app_switch(a, it.name);
+	else if (deed_theme(a, it.name + strlen("theme "), &e) < 0)
+		app_say(a, ROLE_BAD, "%s", e.msg);
+}
+
+/* Quitting */
+
+static void ask_quit(struct app *a)
+{
+	struct dialog_ask ask = {.title = "Quit berth", .verb = "Quit"};
+	const char *names[64];
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->live->njobs && n < COUNT(names); i++)
+		if (a->live->jobs[i].own && !job_ended(a->live->jobs[i].state))
+			names[n++] = a->live->jobs[i].name;
+	if (n == 0) {
+		a->quit = true;
+		return;
+	}
+	ask.where = "These jobs of this console still run:";
+	ask.items = names;
+	ask.nitems = n;
+	ask.effect = "Quitting cancels them.  What is done stays done.";
+	a->asking = ASK_QUIT;
+	dialog_open(&a->dialog, &ask, clock_mono_ns());
+}
+
+/* The dialog's answer */
+
+void deed_dialog(struct app *a, enum dialog_end end)
+{
+	enum asking what = a->asking;
+
+	if (end == DIALOG_STAYS)
+		return;
+	dialog_close(&a->dialog);
+	a->asking = ASK_NOTHING;
+	if (end == DIALOG_CANCELLED) {
+		command_free(STEAL(a->asked));
+		app_say(a, ROLE_DIM, "Cancelled: nothing was done.");
+	} else if (what == ASK_ACT) {
+		app_send(a, STEAL(a->asked));
+	} else if (what == ASK_QUIT) {
+		a->quit = true;
+	}
+}
+
+/* The rest */
+
+static void change_rate(struct app *a, int by)
+{
+	static const double steps[] = {0.2, 0.5, 1, 2, 5, 10};
+	double now = a->asked_hz > 0 ? a->asked_hz : a->settings->hz;
+	struct command *c = command_new(CMD_RATE);
+	int i = 0;
+
+	while (i < (int)COUNT(steps) - 1 && steps[i] < now - 0.01)
+		i++;
+	i += by;
+	i = i < 0 ? 0 : i >= (int)COUNT(steps) ? (int)COUNT(steps) - 1 : i;
+	c->hz = a->asked_hz = steps[i]; /* the next key counts from here, whenever that applies */
+	app_send(a, c);
+	app_say(a, ROLE_TEXT, "%g sample%s a second.", steps[i], steps[i] == 1 ? "" : "s");
+}
+
+bool app_read_only_stays(const struct app *a)
+{
+	return a->o->read_only || a->settings->read_only;
+}
+
+static void toggle_read_only(struct app *a)
+{
+	struct command *c = command_new(CMD_READ_ONLY);
+
+	if (a->policy.read_only && app_read_only_stays(a)) {
+		command_free(c);
+		app_say(a, ROLE_WARN, "Read-only was asked for at the start and stays on.");
+		return;
+	}
+	/* What is in force, which may differ from what was asked for last: off takes a record. */
+	a->policy.read_only = !app_read_only(a);
+	c->flag = a->policy.read_only;
+	app_send(a, c);
+	app_say(a, ROLE_TEXT,
+		a->policy.read_only ? "Read-only: nothing is changed from here on."
+				    : "Read-only ends as soon as that is recorded.");
+}
+
+static void freeze(struct app *a)
+{
+	a->frozen = !a->frozen;
+	a->frozen_ns = clock_mono_ns();
+	if (a->frozen)
+		app_say(a, ROLE_TEXT,
+			"Frozen: the picture stands still; the same key lets it go on.");
+	else
+		app_drain(a);
+}
+
+static void refresh(struct app *a)
+{
+	struct command *c = command_new(CMD_REFRESH);
+
+	app_send(a, c);
+}
+
+bool deed(struct app *a, enum action act)
+{
+	if (act >= DO_VIEW_1 && act <= DO_VIEW_9) {
+		app_show_tab(a, (size_t)(act - DO_VIEW_1));
+		return true;
+	}
+	switch (act) {
+	case DO_HELP:
+		if (app_top(a)->view.ops != &help_view)
+			app_push(a, &help_view, (void *)(uintptr_t)app_top(a)->view.ops);
+		return true;
+	case DO_QUIT: ask_quit(a); return true;
+	case DO_FILTER: open_filter(a); return true;
+	case DO_PALETTE: open_palette(a); return true;
+	case DO_COPY: copy(a); return true;
+	case DO_SAVE: open_save(a); return true;
+	case DO_IMPORT: open_import(a); return true;
+	case DO_FASTER: change_rate(a, 1); return true;
+	case DO_SLOWER: change_rate(a, -1); return true;
+	case DO_FREEZE: freeze(a); return true;
+	case DO_THEME: next_theme(a); return true;
+	case DO_READ_ONLY: toggle_read_only(a); return true;
+	case DO_REFRESH: refresh(a); return true;
+	case DO_MOUSE:
+		a->mouse = !a->mouse;
+		if (a->screen)
+			screen_mouse(a->screen, a->mouse);
+		app_say(a, ROLE_TEXT,
+			a->mouse ? "Mouse on: it clicks and scrolls here."
+				 : "Mouse off: it selects text as in any program.");
+		return true;
+	case DO_REDRAW:
+		if (a->screen)
+			screen_redraw(a->screen);
+		return true;
+	case DO_SUSPEND:
+		if (a->screen)
+			screen_suspend(a->screen);
+		return true;
+	default: return false;
+	}
+}

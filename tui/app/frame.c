@@ -1,0 +1,427 @@
+/* frame.c - the whole picture: header, tabs, the view's body, message line, keys, what lies on top.
+ */
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/app_state.h"
+
+#define LEAST_COLUMNS 40
+#define LEAST_ROWS 12
+
+/* One line being written from the left, up to where its right part begins. */
+struct line {
+	struct canvas *c;
+	int x, y, end;
+};
+
+/* `gap` blanks, then the text if all of it fits. */
+static bool put(struct line *l, int gap, struct style st, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static bool put(struct line *l, int gap, struct style st, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int w;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	w = text_width(text, strlen(text));
+	if (l->x + gap + w > l->end)
+		return false;
+	l->x += gap + canvas_text(l->c, l->x + gap, l->y, w, st, text);
+	return true;
+}
+
+/* Written before what stands at the line's end. */
+static void put_right(struct line *l, int gap, struct style st, const char *text)
+{
+	int w = text_width(text, strlen(text));
+
+	if (w == 0 || l->end - gap - w <= l->x)
+		return;
+	l->end -= w;
+	canvas_text(l->c, l->end, l->y, w, st, text);
+	l->end -= gap;
+}
+
+struct counts {
+	int running, paused, ended, orphans;
+	int jobs;
+	double fraction; /* of all of them; -1 unknown */
+};
+
+static struct counts count(const struct snapshot *s)
+{
+	struct counts n = {.fraction = -1, .orphans = s->orphans};
+	double sum = 0;
+	int known = 0;
+
+	for (size_t i = 0; i < s->ncontainers; i++) {
+		enum container_state st = s->containers[i].state;
+
+		n.running += st == CONTAINER_RUNNING || st == CONTAINER_RESTARTING;
+		n.paused += st == CONTAINER_PAUSED;
+		n.ended +=
+			st == CONTAINER_EXITED || st == CONTAINER_DEAD || st == CONTAINER_CREATED;
+	}
+	for (size_t i = 0; i < s->njobs; i++) {
+		if (job_ended(s->jobs[i].state))
+			continue;
+		n.jobs++;
+		if (s->jobs[i].fraction >= 0) {
+			sum += s->jobs[i].fraction;
+			known++;
+		}
+	}
+	if (known)
+		n.fraction = sum / known;
+	return n;
+}
+
+static const char *scheme(const char *endpoint, char buf[16])
+{
+	size_t n = strcspn(endpoint, ":");
+
+	snprintf(buf, 16, "%.*s", (int)n, endpoint);
+	return buf;
+}
+
+static void draw_lost(struct line *l, const struct app *a, const struct engine_state *eng)
+{
+	int64_t now = clock_mono_ns();
+	char since[FORMAT_MAX], wait[FORMAT_MAX];
+	int64_t left = eng->retry_at_ns - now;
+
+	snprintf(since, sizeof since, "%lld s", (long long)((now - eng->since_ns) / 1000000000));
+	snprintf(wait, sizeof wait, "%lld s", (long long)((left < 0 ? 0 : left) / 1000000000));
+	(void)a;
+	if (eng->phase == ENGINE_CONNECTING) {
+		if (!put(l, 2, STYLE(BUSY), "connecting to %s", eng->endpoint))
+			put(l, 2, STYLE(BUSY), "connecting");
+		return;
+	}
+	if (!put(l, 2, STYLE(BAD), "engine lost %s ago, trying again in %s", since, wait))
+		put(l, 2, STYLE(BAD), "engine lost %s ago", since);
+}
+
+static void draw_counts(struct line *l, const struct counts *n, int columns)
+{
+	bool words = columns >= 110;
+
+	put(l, words ? 4 : 2, STYLE(HEADER), words ? "%d running" : "%d up", n->running);
+	if (n->ended)
+		put(l, words ? 2 : 1, STYLE(HEADER), "%d exited", n->ended);
+	if (n->paused)
+		put(l, words ? 2 : 1, STYLE(HEADER), "%d paused", n->paused);
+	if (n->orphans)
+		put(l, words ? 2 : 1, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "%d orphan%s",
+			n->orphans, n->orphans == 1 ? "" : "s");
+	if (n->jobs && n->fraction >= 0)
+		put(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
+			"%d job%s \u25b8 %d %%", n->jobs, n->jobs == 1 ? "" : "s",
+			(int)(n->fraction * 100));
+	else if (n->jobs)
+		put(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER}, "%d job%s",
+			n->jobs, n->jobs == 1 ? "" : "s");
+}
+
+static void draw_header(struct app *a, struct canvas *c)
+{
+	const struct snapshot *s = a->shown;
+	const struct engine_state *eng = &a->live->engine;
+	struct counts n = count(s);
+	struct line l = {c, 1, 0, c->columns - 1};
+	char buf[96], cpu[FORMAT_MAX], mem[FORMAT_MAX], unit[16];
+	const char *name = eng->name[0] ? eng->name : eng->source;
+	struct style plain = STYLE(HEADER), soft = {ROLE_DIM, 0, ROLE_HEADER};
+
+	canvas_fill(c, (struct area){0, 0, c->columns, 1}, plain, ' ');
+	put(&l, 0, (struct style){ROLE_ACCENT, ATTR_BOLD, ROLE_HEADER}, "berth");
+	if (c->columns >= 60)
+		put_right(&l, c->columns >= 110 ? 3 : 1, plain,
+			format_wall(buf, a->frozen ? a->shown->at_wall_ms : clock_wall_ms()));
+	format_percent(cpu, a->live->self.cpu_percent);
+	format_bytes(mem, a->live->self.memory_bytes);
+	snprintf(buf, sizeof buf, c->columns >= 110 ? "cpu %s %%  mem %s" : "cpu %s %% %s", cpu,
+		mem);
+	put_right(&l, 2, soft, buf);
+	if (app_read_only(a))
+		put_right(&l, 2, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "read-only");
+	if (eng->unrecorded)
+		put_right(&l, 2, (struct style){ROLE_BAD, 0, ROLE_HEADER},
+			c->columns >= 110 ? "audit: unavailable" : "no audit");
+	if (a->frozen)
+		put_right(&l, 2, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "frozen");
+	if (eng->phase != ENGINE_UP) {
+		draw_lost(&l, a, eng);
+		return;
+	}
+	if (c->columns >= 110)
+		put(&l, 2, plain, "%.40s \u00b7 %.20s %.20s \u00b7 %s", name, eng->product,
+			eng->version, scheme(eng->endpoint, unit));
+	else
+		put(&l, 1, plain, "%.*s", c->columns >= 60 ? 20 : 10, name);
+	draw_counts(&l, &n, c->columns);
+}
+
+/* Full names, long ones short, all short, or numbers with the name of the active one alone. */
+enum tab_form { TABS_FULL, TABS_LONG_SHORT, TABS_SHORT, TABS_NUMBERS };
+
+#define LONG_TAB 6
+
+static const char *tab_text(const struct view_ops *o, enum tab_form form)
+{
+	bool full = form == TABS_FULL || !o->tab_short ||
+		(form == TABS_LONG_SHORT && text_width(o->tab, strlen(o->tab)) <= LONG_TAB);
+
+	return full ? o->tab : o->tab_short;
+}
+
+static int tabs_width(const struct app *a, enum tab_form form)
+{
+	int w = 0;
+
+	for (size_t i = 0; i < a->ntabs; i++) {
+		const char *text = tab_text(a->tab[i].view.ops, form);
+
+		w += 4 - (form > TABS_FULL);
+		if (form < TABS_NUMBERS || i == a->at)
+			w += text_width(text, strlen(text));
+	}
+	return w;
+}
+
+static void draw_tabs(struct app *a, struct canvas *c, int y)
+{
+	struct view *v = &app_top(a)->view;
+	struct line l = {c, 1, y, c->columns - 1};
+	char status[128] = "";
+	enum tab_form form = TABS_FULL;
+	int crumb = 0;
+
+	if (v->ops->status)
+		v->ops->status(v, status, sizeof status);
+	if (status[0])
+		put_right(&l, 2, STYLE(ACCENT), status);
+	if (a->npushed)
+		crumb = 4 + text_width(v->ops->name, strlen(v->ops->name));
+	while (form < TABS_NUMBERS && l.x + tabs_width(a, form) + crumb > l.end)
+		form++;
+	for (size_t i = 0; i < a->ntabs; i++) {
+		bool active = i == a->at, word = form < TABS_NUMBERS || active;
+		int from = l.x;
+
+		put(&l, i ? (form > TABS_FULL ? 1 : 2) : 0, active ? STYLE(TAB_ACTIVE) : STYLE(TAB),
+			"%zu%s%s", i + 1,
+			active         ? "\u25b8"
+				: word ? " "
+				       : "",
+			word ? tab_text(a->tab[i].view.ops, form) : "");
+		a->tab_box[i] = (struct area){from, y, l.x - from, 1};
+	}
+	if (a->npushed)
+		put(&l, 2, STYLE(TAB_ACTIVE), "\u25b8 %s", v->ops->name);
+}
+
+/* One key and its word, where there is room. */
+static void put_key(struct app *a, struct line *l, enum action act, bool greyed)
+{
+	const struct action_info *info = &action_info[act];
+	bool more = info->flags & ACTION_DESTRUCTIVE;
+	const struct view_ops *ops = app_top(a)->view.ops;
+	const char *word = act == DO_FILTER && ops->filter_word ? ops->filter_word : info->word;
+	char key[KEY_TEXT_MAX];
+	int w;
+
+	if (!keymap_first(&a->keys, act, key)[0] || (act == DO_FILTER && !ops->filter))
+		return;
+	w = text_width(key, strlen(key)) + 1 + (int)strlen(word) + more;
+	if (l->x + 2 + w > l->end)
+		return;
+	put(l, 2, greyed ? STYLE(DIM) : STYLE(KEY), "%s", key);
+	put(l, 1, STYLE(DIM), "%s%s", word, more ? "\u2026" : "");
+}
+
+static void draw_footer(struct app *a, struct canvas *c, int y)
+{
+	uint16_t context = app_top(a)->view.ops->context;
+	struct line l = {c, -1, y, c->columns - 1};
+	char key[KEY_TEXT_MAX], help[KEY_TEXT_MAX + 8];
+
+	/* Help always has its place. */
+	if (keymap_first(&a->keys, DO_HELP, key)[0]) {
+		int w = snprintf(help, sizeof help, "%s help", key);
+
+		canvas_text(c, l.end - w, y, w, STYLE(DIM), help);
+		canvas_text(c, l.end - w, y, w - 5, STYLE(KEY), key);
+		l.end -= w + 1;
+	}
+	/* What lies on top of a view is left first of all. */
+	if (a->npushed)
+		put_key(a, &l, DO_BACK, false);
+	for (int act = 1; act < DO_COUNT; act++) {
+		const struct action_info *info = &action_info[act];
+		bool greyed = app_greyed(a, (enum action)act);
+
+		if (act == DO_HELP || !(info->where & context) || info->flags & ACTION_HIDDEN)
+			continue;
+		put_key(a, &l, (enum action)act, greyed);
+	}
+}
+
+#define MESSAGE_ROWS 3
+
+/* Ends in row y and grows upwards over the body: a sentence that is cut off helps nobody. */
+static void draw_sentence(struct canvas *c, int y, struct style st, const char *text)
+{
+	int w = c->columns - 2, rows = canvas_wrap(NULL, (struct area){1, 0, w, 0}, st, text);
+	int most = c->rows >= 18 ? MESSAGE_ROWS : 1;
+	bool cut;
+
+	if (rows <= 1 || most == 1) {
+		canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(TEXT), ' ');
+		canvas_clip(c, 1, y, w, st, text);
+		return;
+	}
+	cut = rows > most;
+	rows = cut ? most : rows;
+	canvas_fill(c, (struct area){0, y - rows + 1, c->columns, rows}, STYLE(TEXT), ' ');
+	canvas_wrap(c, (struct area){1, y - rows + 1, w, rows}, st, text);
+	if (cut)
+		canvas_glyph(c, c->columns - 2, y, st, GLYPH_ELLIPSIS);
+}
+
+/* What is wrong with the engine, for as long as it is, where that costs no keys their place. */
+static bool draw_problem(const struct app *a, struct canvas *c, int y)
+{
+	const char *problem = a->live->engine.problem;
+
+	if (!problem || !a->shown->listed || y == c->rows - 1)
+		return false;
+	draw_sentence(c, y, STYLE(WARN), problem);
+	return true;
+}
+
+static const char *filter_hint(const struct view_ops *o)
+{
+	return o->filter_hint ? o->filter_hint
+		: o->context & (IN_TEXT | IN_JOURNAL)
+		? "a word, or a regular expression; n and N find more"
+		: "a regular expression; ! before it inverts";
+}
+
+/* The prompt or the message; true: something is there. */
+static bool draw_message(struct app *a, struct canvas *c, int y)
+{
+	static const char *const labels[] = {[PROMPT_FILTER] = " / ",
+		[PROMPT_SAVE] = " save to: ",
+		[PROMPT_IMPORT] = " import, tar file and image name: "};
+	int problem = (int)strlen(a->prompt_problem);
+
+	if (a->prompting) {
+		int room = c->columns - 1;
+
+		canvas_fill(c, (struct area){0, y, c->columns, 1}, STYLE(INPUT), ' ');
+		if (problem && c->columns >= 60) {
+			int want = 3 + text_width(a->prompt.text, a->prompt.len) + 2;
+			int least = c->columns / 2, w = c->columns - 1 - want;
+
+			w = w < least ? least : w;
+			canvas_right(c, c->columns - 1 - w, y, w, STYLE(BAD), a->prompt_problem);
+			room -= w;
+		}
+		prompt_draw(&a->prompt, c, 0, y, room,
+			a->prompting >= PROMPT_RUN ? a->prompt_label : labels[a->prompting]);
+		if (a->prompting == PROMPT_FILTER && !a->prompt.len && c->columns >= 60)
+			canvas_right(c, c->columns / 4, y, c->columns * 3 / 4 - 1, STYLE(DIM),
+				filter_hint(app_top(a)->view.ops));
+		return true;
+	}
+	if (!a->said[0])
+		return draw_problem(a, c, y);
+	draw_sentence(c, y, (struct style){.role = (uint8_t)a->said_role}, a->said);
+	return true;
+}
+
+/* While no list came yet there is nothing to dim: say what is wrong and what berth does. */
+static void draw_waiting(struct app *a, struct canvas *c, struct area b)
+{
+	const struct engine_state *eng = &a->live->engine;
+	int y = b.y + b.h / 3;
+
+	canvas_fill(c, b, STYLE(TEXT), ' ');
+	canvas_printf(c, b.x + 3, y++, b.w - 4, STYLE(STRONG), "%s",
+		eng->problem ? "No engine yet." : "Connecting to the engine.");
+	canvas_printf(
+		c, b.x + 3, y++, b.w - 4, STYLE(DIM), "%s (from %s)", eng->endpoint, eng->source);
+	if (eng->problem)
+		y += canvas_wrap(c, (struct area){b.x + 3, y, b.w - 6, b.y + b.h - y}, STYLE(WARN),
+			eng->problem);
+	if (eng->problem && y < b.y + b.h)
+		canvas_clip(
+			c, b.x + 3, y, b.w - 4, STYLE(DIM), "berth tries again by itself; q quits");
+}
+
+static void draw_body(struct app *a, struct canvas *c)
+{
+	struct view *v = &app_top(a)->view;
+	const struct engine_state *eng = &a->live->engine;
+
+	if (a->body.h <= 0)
+		return;
+	if (!a->shown->listed && eng->phase != ENGINE_UP &&
+		v->ops->context & (IN_CONTAINERS | IN_LOGS | IN_EVENTS)) {
+		draw_waiting(a, c, a->body);
+		return;
+	}
+	v->ops->draw(v, c, a->body);
+	if (eng->phase == ENGINE_LOST && !(v->ops->context & (IN_HELP | IN_JOBS)))
+		canvas_restyle(c, a->body, ROLE_STALE);
+}
+
+static void draw_small(struct canvas *c)
+{
+	canvas_clip(c, 0, 0, -1, STYLE(TEXT), c->columns < 16 ? "too small" : "berth: too small");
+	if (c->rows > 1)
+		canvas_printf(c, 0, 1, -1, STYLE(DIM), "%dx%d, wants %dx%d", c->columns, c->rows,
+			LEAST_COLUMNS, LEAST_ROWS);
+}
+
+void frame_draw(struct app *a)
+{
+	struct canvas *c = &a->canvas;
+	bool tabs = c->columns >= 60 || c->rows >= 16, roomy = c->rows >= 18;
+	int y = 1, last = c->rows - 1;
+
+	canvas_clear(c);
+	memset(a->tab_box, 0, sizeof a->tab_box);
+	if (c->columns < LEAST_COLUMNS || c->rows < LEAST_ROWS) {
+		a->body = (struct area){0};
+		draw_small(c);
+		return;
+	}
+	draw_header(a, c);
+	if (tabs)
+		draw_tabs(a, c, y++);
+	if (roomy)
+		canvas_hline(c, 0, y++, c->columns, STYLE(RULE));
+	a->body = (struct area){0, y, c->columns, last - (roomy ? 1 : 0) - y};
+	draw_body(a, c);
+	draw_footer(a, c, last);
+	/* Few rows: the message takes the keys' place. */
+	if (roomy)
+		canvas_hline(c, 0, last - 1, c->columns, STYLE(RULE));
+	draw_message(a, c, roomy ? last - 1 : last);
+	if (a->palette.open)
+		palette_draw(&a->palette, c);
+	if (a->dialog.open)
+		dialog_draw(&a->dialog, c);
+}

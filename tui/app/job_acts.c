@@ -1,0 +1,41 @@
+/* job_acts.c - the dialog before jobs are stopped. */
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include <stdio.h>
+
+#include "app/app_state.h"
+
+void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n)
+{
+	struct command *c = command_new(CMD_JOB_CANCEL);
+	const char **item = arena_array(&c->mem, n, sizeof *item);
+	struct dialog_ask ask = {.verb = "Stop", .nitems = n, .items = item};
+	size_t others = 0;
+
+	c->jobs = arena_array(&c->mem, n, sizeof *c->jobs);
+	for (size_t i = 0; i < n; i++) {
+		const struct job_info *j = jobs[i];
+		char done[16] = "";
+
+		if (j->fraction >= 0)
+			snprintf(done, sizeof done, "  %.0f %%", 100 * j->fraction);
+		c->jobs[c->njobs++] = j->id;
+		others += !j->own;
+		item[i] = arena_printf(&c->mem, "%.80s  %.40s%s", j->name, j->owner, done);
+	}
+	ask.title = n == 1 ? arena_printf(&c->mem, "Stop the job %.80s", jobs[0]->name)
+			   : arena_printf(&c->mem, "Stop %zu jobs", n);
+	ask.where = others == 0 ? "of this console"
+		: others == n
+		? "of other berth processes"
+		: arena_printf(&c->mem, "%zu of them of other berth processes", others);
+	ask.effect = "What is done stays done; no file is left half written.";
+	if (n >= (size_t)a->settings->confirm_threshold)
+		ask.word = arena_printf(&c->mem, "%zu", n);
+	command_free(a->asked);
+	a->asked = c;
+	dialog_open(&a->dialog, &ask, clock_mono_ns());
+	a->asking = ASK_ACT;
+	a->dirty = true;
+}

@@ -1,0 +1,259 @@
+/* script.c - the console driven by a file of commands, on the canvas alone. */
+#include "app/script.h"
+
+#include <berth/backend.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+#include <berth/text.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "app/app_state.h"
+
+#define SCRIPT_MAX (1 << 20)
+#define WAIT_MS 10000
+
+struct script {
+	char *file;
+	struct str text;
+	int line;
+	struct str picture;
+};
+
+struct script *script_open(const char *file, struct err *e)
+{
+	struct script *s = xcalloc(1, sizeof *s);
+	char buf[4096];
+	FILE *f = fopen(file, "re");
+	size_t n;
+
+	str_init(&s->text);
+	str_init(&s->picture);
+	s->file = xstrdup(file);
+	if (!f) {
+		err_sys(e, errno, "cannot open the script %s", file);
+		script_free(s);
+		return NULL;
+	}
+	while ((n = fread(buf, 1, sizeof buf, f)) > 0 && s->text.len < SCRIPT_MAX)
+		str_add(&s->text, buf, n);
+	fclose(f);
+	return s;
+}
+
+void script_free(struct script *s)
+{
+	if (!s)
+		return;
+	free(s->file);
+	str_release(&s->text);
+	str_release(&s->picture);
+	free(s);
+}
+
+/* The real clock: the frozen one does not limit a wait. */
+static int64_t real_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static const char *picture(struct script *s, struct app *a)
+{
+	frame_draw(a);
+	str_clear(&s->picture);
+	canvas_dump(&a->canvas, &s->picture, false);
+	return s->picture.s;
+}
+
+static int wrong(struct script *s, struct err *e, const char *what, const char *arg)
+{
+	return err_set(e, ERR_FAILED, "%s:%d: %s `%.200s`", s->file, s->line, what, arg);
+}
+
+/* With the picture, for somebody must see what was there instead. */
+static int not_there(
+	struct script *s, struct app *a, struct err *e, const char *what, const char *arg)
+{
+	fprintf(stderr, "%s", picture(s, a));
+	return wrong(s, e, what, arg);
+}
+
+static void pump(struct app *a, int timeout_ms)
+{
+	struct pollfd p = {.fd = backend_fd(a->o->backend), .events = POLLIN};
+
+	if (poll(&p, 1, timeout_ms) > 0)
+		app_drain(a);
+}
+
+static int wait_for(struct script *s, struct app *a, const char *text, bool there, struct err *e)
+{
+	int64_t until = real_ms() + WAIT_MS, now;
+
+	app_drain(a);
+	while ((strstr(picture(s, a), text) != NULL) != there) {
+		now = real_ms();
+		if (now >= until)
+			return not_there(s, a, e,
+				there ? "waited in vain for" : "waited in vain for the end of",
+				text);
+		pump(a, (int)(until - now));
+	}
+	return 0;
+}
+
+static int next_snapshot(struct script *s, struct app *a, struct err *e)
+{
+	int64_t until = real_ms() + WAIT_MS, now;
+	uint64_t seq = a->live->seq;
+
+	while (a->live->seq == seq) {
+		now = real_ms();
+		if (now >= until)
+			return wrong(s, e, "no snapshot came after number", "");
+		pump(a, (int)(until - now));
+	}
+	return 0;
+}
+
+static int keys(struct script *s, struct app *a, char *arg, struct err *e)
+{
+	char *rest = NULL;
+
+	for (char *w = strtok_r(arg, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+		struct err why = ERR_INIT;
+		struct key k;
+
+		if (key_parse(w, strlen(w), &k, &why) < 0)
+			return err_set(e, ERR_USAGE, "%s:%d: %s", s->file, s->line, why.msg);
+		app_key(a, k);
+		app_drain(a);
+	}
+	return 0;
+}
+
+static void type(struct app *a, const char *text)
+{
+	size_t n = strlen(text);
+
+	for (size_t i = 0; i < n;) {
+		struct key k = {0};
+
+		i += utf8_next(text + i, n - i, &k.code);
+		app_key(a, k);
+	}
+	app_drain(a);
+}
+
+static void dump(struct script *s, struct app *a, bool styles)
+{
+	struct str out = STR_INIT;
+
+	app_drain(a);
+	frame_draw(a);
+	canvas_dump(&a->canvas, &out, styles);
+	if (a->o->out)
+		str_add(a->o->out, out.s, out.len);
+	else
+		fwrite(out.s, 1, out.len, stdout);
+	str_release(&out);
+	(void)s;
+}
+
+static int click(struct script *s, struct app *a, const char *arg, struct err *e)
+{
+	bool twice = strncmp(arg, "twice ", 6) == 0;
+	int x, y;
+
+	if (sscanf(arg + (twice ? 6 : 0), "%d %d", &x, &y) != 2)
+		return wrong(s, e, "click X Y, not", arg);
+	frame_draw(a);
+	app_click(a, x, y, twice);
+	app_drain(a);
+	return 0;
+}
+
+static int size(struct script *s, struct app *a, const char *arg, struct err *e)
+{
+	int w, h;
+
+	if (sscanf(arg, "%d %d", &w, &h) != 2)
+		return wrong(s, e, "size W H, not", arg);
+	app_resize(a, w, h);
+	return 0;
+}
+
+/* The frozen clock is there at once, the real one when it is. */
+static void advance(struct app *a, int64_t ms)
+{
+	int64_t until = clock_mono_ns() + ms * 1000000, left;
+
+	clock_advance(ms * 1000000);
+	while ((left = until - clock_mono_ns()) > 0)
+		pump(a, (int)(left / 1000000) + 1);
+}
+
+static int obey(struct script *s, struct app *a, const char *word, char *arg, struct err *e)
+{
+	if (strcmp(word, "size") == 0)
+		return size(s, a, arg, e);
+	if (strcmp(word, "key") == 0)
+		return keys(s, a, arg, e);
+	if (strcmp(word, "click") == 0)
+		return click(s, a, arg, e);
+	if (strcmp(word, "wait") == 0 || strcmp(word, "gone") == 0)
+		return wait_for(s, a, arg, word[0] == 'w', e);
+	if (strcmp(word, "snapshot") == 0)
+		return next_snapshot(s, a, e);
+	app_drain(a);
+	if (strcmp(word, "type") == 0)
+		type(a, arg);
+	else if (strcmp(word, "paste") == 0)
+		app_paste(a, arg, strlen(arg));
+	else if (strcmp(word, "wheel") == 0)
+		app_wheel(a, atoi(arg));
+	else if (strcmp(word, "advance") == 0)
+		advance(a, strtoll(arg, NULL, 10));
+	else if (strcmp(word, "dump") == 0)
+		dump(s, a, strcmp(arg, "styles") == 0);
+	else if (strcmp(word, "expect") == 0 && !strstr(picture(s, a), arg))
+		return not_there(s, a, e, "there is no", arg);
+	else if (strcmp(word, "refuse") == 0 && strstr(picture(s, a), arg))
+		return not_there(s, a, e, "there is", arg);
+	else if (strcmp(word, "expect") != 0 && strcmp(word, "refuse") != 0)
+		return wrong(s, e, "no command is called", word);
+	return 0;
+}
+
+int script_run(struct script *s, struct app *a, struct err *e)
+{
+	char *rest = s->text.s;
+
+	while (rest && *rest && !a->quit) {
+		char *line = rest, *end = strchrnul(line, '\n'), *arg;
+
+		rest = *end ? end + 1 : end;
+		*end = '\0';
+		s->line++;
+		line += strspn(line, " \t");
+		if (!line[0] || line[0] == '#')
+			continue;
+		arg = line + strcspn(line, " ");
+		if (*arg)
+			*arg++ = '\0';
+		/* A view may place the cursor by what it drew last. */
+		frame_draw(a);
+		if (obey(s, a, line, arg, e) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * script.h - the console without a terminal: --script FILE, golden tests.
+ *
+ * One command a line, `#` begins a comment:
+ *   size W H          the canvas (first; 80 24 unless said)
+ *   key KEY...        as in keymap.h: key j Enter C-s
+ *   type TEXT         every character of the rest of the line
+ *   paste TEXT
+ *   click X Y         click twice X Y, wheel LINES
+ *   wait TEXT         until TEXT is on screen (at most 10 s), then goes on
+ *   gone TEXT         until TEXT is no longer on screen
+ *   expect TEXT       fails unless TEXT is on screen now; `refuse TEXT` the other way round
+ *   snapshot          wait for the next snapshot
+ *   advance MS        move a frozen clock; wait for the real one
+ *   dump [styles]     write the picture to the output
+ * Exit code 1 and a sentence when an expectation fails.
+ *
+ * Thread: main.
+ */
+#ifndef APP_SCRIPT_H
+#define APP_SCRIPT_H
+
+#include <berth/err.h>
+
+struct app;
+struct script;
+
+struct script *script_open(const char *file, struct err *e);
+void script_free(struct script *s);
+/* Run to the end on the app's canvas. */
+int script_run(struct script *s, struct app *a, struct err *e);
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * shell.c - `x`: the terminal belongs to a program in a container until it ends.
+ *
+ * Bytes pass as they are, both ways: the person asked for them.  Ctrl-] leaves it (said before), so
+ * that a program that hangs cannot keep the terminal.  Afterwards the terminal is reset to a known
+ * state, whatever that program did to it.
+ */
+#include <berth/check.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/app_state.h"
+
+#define LEAVE_KEY 0x1D /* Ctrl-] */
+
+struct shell {
+	uint64_t id; /* of CMD_SHELL_OPEN */
+	char *name;
+	bool ended, left; /* left: by Ctrl-], before it ended */
+	int exit_code;
+	struct err err;
+};
+
+static void send_bytes(struct app *a, const char *bytes, size_t n)
+{
+	struct command *c = command_new(CMD_SHELL_INPUT);
+	char *copy = arena_alloc(&c->mem, n);
+
+	memcpy(copy, bytes, n);
+	c->ref = a->shell->id;
+	c->bytes = copy;
+	c->nbytes = n;
+	app_send(a, c);
+}
+
+static void send_size(struct app *a)
+{
+	struct command *c = command_new(CMD_SHELL_RESIZE);
+
+	c->ref = a->shell->id;
+	screen_size(a->screen, &c->columns, &c->rows);
+	app_send(a, c);
+}
+
+void app_shell(struct app *a, const struct target *t)
+{
+	/* The better shell where there is one. */
+	static const char *const command[] = {
+		"sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"};
+	struct err e = ERR_INIT;
+	struct command *c;
+
+	if (a->shell)
+		return;
+	if (app_read_only(a)) {
+		app_say(a, ROLE_WARN, "Read-only: no shell is opened.");
+		return;
+	}
+	if (app_may(a, DEED_CONTAINER_SHELL, snapshot_find(a->live, t->engine, t->id), &e) < 0) {
+		app_say(a, ROLE_WARN, "%s", e.msg);
+		return;
+	}
+	if (!a->screen) {
+		app_say(a, ROLE_WARN, "A shell needs a terminal.");
+		return;
+	}
+	c = command_new(CMD_SHELL_OPEN);
+	c->argv = arena_array(&c->mem, COUNT(command), sizeof *c->argv);
+	c->argc = COUNT(command);
+	memcpy(c->argv, command, sizeof command);
+	command_target(c, t->engine, t->id, t->name);
+	screen_size(a->screen, &c->columns, &c->rows);
+	a->shell = xcalloc(1, sizeof *a->shell);
+	a->shell->name = xstrdup(t->name);
+	a->shell->id = app_send(a, c);
+}
+
+/* The terminal may be slow: everything is written before more is taken. */
+static void write_all(int fd, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = write(fd, bytes, n);
+
+		if (done < 0 && errno == EAGAIN) {
+			struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+			poll(&p, 1, -1);
+			continue;
+		}
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return;
+		bytes += done;
+		n -= (size_t)done;
+	}
+}
+
+void shell_event(struct app *a, const struct event *e)
+{
+	struct shell *s = a->shell;
+
+	if (!s || e->id != s->id)
+		return;
+	if (e->kind == EV_SHELL_OUTPUT && !s->ended)
+		write_all(STDOUT_FILENO, e->bytes, e->nbytes);
+	if (e->kind == EV_SHELL_END) {
+		s->ended = true;
+		s->exit_code = e->exit_code;
+		s->err = e->err;
+	}
+}
+
+static void leave(struct app *a)
+{
+	struct command *c = command_new(CMD_SHELL_CLOSE);
+
+	c->ref = a->shell->id;
+	app_send(a, c);
+	a->shell->ended = a->shell->left = true;
+}
+
+/* Keys go to the shell, all but the one that leaves it. */
+static void take_keys(struct app *a, bool hangup)
+{
+	char buf[4096];
+	ssize_t n = read(STDIN_FILENO, buf, sizeof buf);
+	const char *end;
+
+	if (n <= 0) {
+		if (hangup || n == 0 || (errno != EAGAIN && errno != EINTR)) {
+			leave(a);
+			a->quit = true;
+			a->exit_code = 1;
+		}
+		return;
+	}
+	end = memchr(buf, LEAVE_KEY, (size_t)n);
+	if (end)
+		n = end - buf;
+	if (n > 0)
+		send_bytes(a, buf, (size_t)n);
+	if (end)
+		leave(a);
+}
+
+/* What is typed meanwhile is not for us: only signals are taken. */
+static void take_signals(struct app *a)
+{
+	struct input in;
+
+	while (screen_signal(a->screen, true, &in)) {
+		if (in.kind == INPUT_RESIZE) {
+			send_size(a);
+		} else if (in.kind == INPUT_END) {
+			leave(a);
+			a->quit = true;
+		}
+	}
+}
+
+void shell_relay(struct app *a)
+{
+	struct pollfd fds[3] = {{.fd = STDIN_FILENO, .events = POLLIN},
+		{.fd = screen_signal_fd(a->screen), .events = POLLIN},
+		{.fd = backend_fd(a->o->backend), .events = POLLIN}};
+	struct shell *s = a->shell;
+	char buf[512], name[128];
+	int w, h;
+
+	screen_leave(a->screen);
+	snprintf(buf, sizeof buf, "\r\nberth: a shell in %s; exit or Ctrl-] comes back\r\n",
+		text_clean(name, sizeof name, s->name));
+	write_all(STDOUT_FILENO, buf, strlen(buf));
+	while (!s->ended && !a->quit) {
+		int n = poll(fds, COUNT(fds), -1);
+
+		if (n < 0 && errno != EINTR)
+			check_die("berth: the terminal cannot be waited for");
+		if (n > 0 && fds[2].revents)
+			app_drain(a);
+		if (n > 0 && fds[1].revents)
+			take_signals(a);
+		if (n > 0 && fds[0].revents && !s->ended)
+			take_keys(a, fds[0].revents & (POLLHUP | POLLERR));
+	}
+	if (a->quit) {
+		shell_free(a);
+		return;
+	}
+	screen_return(a->screen);
+	screen_size(a->screen, &w, &h);
+	app_resize(a, w, h);
+	if (s->err.kind)
+		app_say(a, ROLE_BAD, "%s", s->err.msg);
+	else if (s->left)
+		app_say(a, ROLE_DIM, "The shell in %s was left.", name);
+	else
+		app_say(a, s->exit_code ? ROLE_WARN : ROLE_DIM, "The shell in %s ended with %d.",
+			name, s->exit_code);
+	shell_free(a);
+}
+
+void shell_free(struct app *a)
+{
+	if (!a->shell)
+		return;
+	free(a->shell->name);
+	free(a->shell);
+	a->shell = NULL;
+}

@@ -1,0 +1,60 @@
+/*
+ * view.h - a view is one file in views/ ending in one const ops struct; the list is views/list.h.
+ *
+ * The app owns the snapshot, the canvas and the key map and calls the ops on the main thread. Views
+ * send commands through app_send and never block.  All ops but `title` and `draw` may be NULL.
+ */
+#ifndef APP_VIEW_H
+#define APP_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <berth/message.h>
+#include <berth/snapshot.h>
+
+#include "terminal/action.h"
+#include "terminal/canvas.h"
+
+struct app;
+
+struct view {
+	const struct view_ops *ops;
+	struct app *app;
+	void *state;      /* what the view keeps between calls; ops->state_size bytes, zeroed */
+	const void *seed; /* what app_push was given; valid during `open` */
+};
+
+struct view_ops {
+	const char *name;      /* "containers": palette, script, config */
+	const char *tab;       /* "Containers"; NULL: pushed on top (inspect, help), no tab */
+	const char *tab_short; /* for narrow screens */
+	uint16_t context;      /* IN_CONTAINERS ... */
+	size_t state_size;
+	void (*open)(struct view *v);
+	void (*close)(struct view *v);
+	void (*show)(struct view *v); /* it became the one on screen */
+	void (*hide)(struct view *v);
+	/* Body only; header, tabs, message line and keys are the app's. */
+	void (*draw)(struct view *v, struct canvas *c, struct area body);
+	/* true: done; false: the app handles it (movement of nothing, quitting, ...). */
+	bool (*act)(struct view *v, enum action a);
+	/* Would policy refuse all that this action is about now?  Then it is shown in grey. */
+	bool (*refused)(struct view *v, enum action a);
+	void (*snapshot)(struct view *v, const struct snapshot *s);
+	void (*event)(struct view *v, const struct event *e);
+	void (*click)(struct view *v, int x, int y, bool twice); /* relative to the body */
+	void (*wheel)(struct view *v, int lines);
+	/* Live text of the filter or search prompt; NULL text: cancelled.  `done` when Enter. */
+	bool (*filter)(struct view *v, const char *text, bool done, struct err *e);
+	const char *filter_word; /* what that does here, for the keys; NULL: "filter" */
+	const char *filter_hint; /* how it may be written; NULL: a regular expression, for rows */
+	/* Shown beside the tabs: "filter: web  3 of 12"; may leave it empty. */
+	void (*status)(struct view *v, char *buf, size_t cap);
+	/* What `y` copies and `C-s` saves; false: nothing to offer. */
+	bool (*copy)(struct view *v, struct str *out);
+	bool (*save)(struct view *v, struct str *out);
+	void (*file)(struct view *v, const char *path); /* the answer to app_ask_file, absolute */
+};
+
+#endif

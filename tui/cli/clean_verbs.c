@@ -1,0 +1,301 @@
+/* clean_verbs.c - `berth clean`: show the plan, ask or be told, carry it out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/clean.h>
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/jsonw.h"
+#include "cli/run.h"
+
+struct work {
+	const struct cli *c;
+	const struct clean_plan *plan;
+	struct clean_outcome *outcome;
+	struct clean_sum sum;
+	bool json;
+};
+
+static atomic_bool interrupted; /* set by the handler, read by the workers */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	interrupted = true;
+}
+
+static bool asked_to_stop(void *ctx)
+{
+	(void)ctx;
+	return interrupted;
+}
+
+static const char *bytes_text(char buf[FORMAT_MAX], int64_t bytes)
+{
+	return bytes < 0 ? "?" : bytes == 0 ? "-" : format_bytes(buf, (uint64_t)bytes);
+}
+
+/* One line of the plan; its reason below, where the terminal is narrow. */
+static void print_item(const struct clean_item *it, int columns)
+{
+	char name[96], why[512], owner[64], bytes[FORMAT_MAX], line[1024];
+	int fixed;
+
+	text_clean(name, sizeof name, it->name);
+	if (strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64)
+		name[28] = '\0'; /* nobody gave it a name: as much as tells it apart */
+	text_clean(owner, sizeof owner, it->owner);
+	text_clean(why, sizeof why, it->keep ? it->keep : it->why);
+	fixed = snprintf(line, sizeof line, "  %-6s %-9s %-28s %7s  %-16s ",
+		it->keep             ? "keep"
+			: it->marked ? "remove"
+				     : "-",
+		clean_type_name(it->type), name, bytes_text(bytes, it->bytes), owner);
+	if (it->running)
+		snprintf(line + fixed, sizeof line - (size_t)fixed, "stopped first: %s", why);
+	else
+		snprintf(line + fixed, sizeof line - (size_t)fixed, "%s%s",
+			it->keep ? "protected: " : "", why);
+	/* Nobody should have to say yes to a reason that is cut off. */
+	if (columns > 20 && text_width(line, strlen(line)) > columns)
+		printf("%.*s\n         %s\n", fixed - 1, line, line + fixed);
+	else
+		printf("%s\n", line);
+}
+
+static void print_plan(const struct clean_plan *p)
+{
+	struct clean_totals t = clean_totals(p);
+	char bytes[FORMAT_MAX], where[128];
+	int columns = cli_columns();
+
+	if (!p->n) {
+		puts(p->foreign ? "There is nothing to clean up."
+				: "There is nothing of berth's to clean up.");
+		return;
+	}
+	text_clean(where, sizeof where, *p->engine_name ? p->engine_name : p->endpoint);
+	printf("Plan %s for %s\n", p->name, where);
+	for (size_t i = 0; i < p->n; i++)
+		print_item(&p->item[i], columns);
+	printf("%zu to remove", t.marked);
+	if (t.bytes)
+		printf(", %s%s", t.bytes_unknown ? "at least " : "", format_bytes(bytes, t.bytes));
+	if (t.running)
+		printf("; %zu of them still running", t.running);
+	if (t.kept)
+		printf("; %zu protected and kept", t.kept);
+	putchar('\n');
+}
+
+/* The number of items must be typed: this cannot be undone. */
+static bool confirmed(const struct clean_plan *p)
+{
+	size_t n = clean_totals(p).marked;
+	char line[64], want[32];
+
+	printf("Type %zu to remove %s, or only Enter to leave everything as it is: ", n,
+		n == 1 ? "it" : "them");
+	fflush(stdout);
+	snprintf(want, sizeof want, "%zu\n", n);
+	return fgets(line, sizeof line, stdin) && !strcmp(line, want);
+}
+
+static struct clean_plan *read_plan(const char *path, struct arena *mem, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_CLOSE int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+					      : fcntl(0, F_DUPFD_CLOEXEC, 3);
+	char piece[65536];
+	ssize_t n;
+
+	if (fd < 0)
+		return err_null(err_set(e, ERR_USAGE, "The plan %s cannot be read: %s.", path,
+			strerrordesc_np(errno)));
+	while ((n = read(fd, piece, sizeof piece)) > 0 && text.len <= CLEAN_JSON_MAX)
+		str_add(&text, piece, (size_t)n);
+	if (n < 0)
+		return err_null(err_set(e, ERR_USAGE, "The plan %s cannot be read: %s.", path,
+			strerrordesc_np(errno)));
+	return clean_plan_parse(text.s, text.len, mem, e);
+}
+
+/* One line for each item that ended, as it ends. */
+static void on_changed(void *ctx, size_t i, const struct clean_outcome *o)
+{
+	const struct work *w = ctx;
+	const struct clean_item *it = &w->plan->item[i];
+	char name[128], said[256];
+
+	if (w->json || !clean_ended(o->state))
+		return;
+	text_clean(name, sizeof name, it->name);
+	text_clean(said, sizeof said, o->said);
+	printf("%-8s %-9s %s%s%s\n", clean_state_name(o->state), clean_type_name(it->type), name,
+		*said ? ": " : "", said);
+	fflush(stdout);
+}
+
+static void print_sum(const struct work *w)
+{
+	const struct clean_sum *s = &w->sum;
+	char bytes[FORMAT_MAX];
+
+	printf("%zu removed", s->done);
+	if (s->bytes)
+		printf(", %s freed", format_bytes(bytes, s->bytes));
+	if (s->skipped)
+		printf("; %zu changed meanwhile and were left alone", s->skipped);
+	if (s->refused)
+		printf("; %zu refused", s->refused);
+	if (s->kept)
+		printf("; %zu kept", s->kept);
+	if (s->failed)
+		printf("; %zu failed", s->failed);
+	putchar('\n');
+}
+
+static void json_result(const struct work *w, const struct err *e)
+{
+	struct jsonw j;
+
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.clean/1");
+	jsonw_text(&j, "plan", w->plan->name);
+	jsonw_text(&j, "engine", w->plan->engine);
+	jsonw_uint(&j, "removed", w->sum.done);
+	jsonw_uint(&j, "skipped", w->sum.skipped);
+	jsonw_uint(&j, "refused", w->sum.refused);
+	jsonw_uint(&j, "kept", w->sum.kept);
+	jsonw_uint(&j, "failed", w->sum.failed);
+	jsonw_uint(&j, "bytes", w->sum.bytes);
+	jsonw_text(&j, "error", e->kind ? e->msg : NULL);
+	jsonw_array(&j, "items");
+	for (size_t i = 0; i < w->plan->n; i++) {
+		const struct clean_item *it = &w->plan->item[i];
+
+		if (!it->marked)
+			continue;
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "type", clean_type_name(it->type));
+		jsonw_text(&j, "id", it->id);
+		jsonw_text(&j, "name", it->name);
+		jsonw_text(&j, "outcome", clean_state_name(w->outcome[i].state));
+		jsonw_text(&j, "message", *w->outcome[i].said ? w->outcome[i].said : NULL);
+		jsonw_end(&j);
+	}
+	jsonw_end(&j);
+	jsonw_end(&j);
+	jsonw_print(&j);
+}
+
+static int carry_out(struct work *w, struct clean_host *h, struct err *e)
+{
+	const struct clean_run how = {
+		.grace_s = -1, .cancelled = asked_to_stop, .changed = on_changed, .ctx = w};
+	const struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct err why = ERR_INIT;
+	int result;
+
+	/* The first one cancels, and what was stopped is started again; the second one ends us. */
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	w->outcome = xcalloc(w->plan->n + 1, sizeof *w->outcome);
+	result = clean_carry_out(h, w->plan, &how, w->outcome, &w->sum, &why);
+	if (w->json)
+		json_result(w, &why);
+	else if (w->sum.done + w->sum.skipped + w->sum.refused + w->sum.kept + w->sum.failed)
+		print_sum(w);
+	free(w->outcome);
+	return result ? err_copy(e, &why) : cli_finish();
+}
+
+static int work(struct work *w, struct clean_host *h, struct arena *mem, struct err *e)
+{
+	const char *file = cli_value(w->c, "plan");
+	bool told = file || cli_flag(w->c, "yes"), dry = cli_flag(w->c, "dry-run");
+	AUTO_STR struct str json = STR_INIT;
+
+	w->plan = file ? read_plan(file, mem, e)
+		       : clean_plan_make(h, cli_flag(w->c, "foreign"), true, mem, e);
+	if (!w->plan)
+		return -1;
+	if (!told && w->json) {
+		clean_plan_json(w->plan, &json);
+		fwrite(json.s, 1, json.len, stdout);
+	} else if (!w->json) {
+		print_plan(w->plan);
+	}
+	if (dry || (!told && !clean_totals(w->plan).marked))
+		return cli_finish();
+	if (told)
+		return carry_out(w, h, e);
+	if (w->json || !isatty(0) || !isatty(1)) {
+		fflush(stdout);
+		fputs("berth: nothing was done: say --yes, or save the plan (--dry-run --json) and give "
+		      "it to --plan.\n",
+			stderr);
+		return cli_finish() ? 1 : 2;
+	}
+	if (confirmed(w->plan))
+		return carry_out(w, h, e);
+	puts("Nothing was done.");
+	return cli_finish();
+}
+
+int cli_clean(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct work w = {.c = c, .json = cli_flag(c, "json")};
+	struct policy policy;
+	const struct clean_options o = {.host = cli_value(c, "host"),
+		.context = cli_value(c, "context"),
+		.program = "clean",
+		.policy = &policy};
+	struct clean_host *h;
+	struct arena mem;
+	int rc = -1;
+
+	if (cli_flag(c, "dry-run") + cli_flag(c, "yes") + (cli_value(c, "plan") != NULL) > 1)
+		return err_set(e, ERR_USAGE, "clean takes one of --dry-run, --plan and --yes.");
+	if (cli_value(c, "plan") && cli_flag(c, "foreign"))
+		return err_set(e, ERR_USAGE,
+			"--foreign says what a new plan looks for; %s has been made already.",
+			cli_value(c, "plan"));
+	arena_init(&mem, 4096);
+	policy_from_settings(&policy, s, &mem);
+	if (s->read_only)
+		policy.read_only_by = cli_flag(c, "read-only") ? "--read-only" : "berth.yaml";
+	h = clean_open(&o, e);
+	if (h)
+		rc = work(&w, h, &mem, e);
+	clean_close(h);
+	arena_release(&mem);
+	return rc;
+}
+
+/* Said by others at their start; nothing where it cannot be found out. */
+void cli_orphans(const struct cli *c)
+{
+	const struct clean_options o = {.host = cli_value(c, "host"),
+		.context = cli_value(c, "context"),
+		.program = "clean"};
+	struct clean_host *h = clean_open(&o, NULL);
+	int n = h ? clean_orphans(h) : 0;
+
+	if (n > 0)
+		fprintf(stderr,
+			"berth: %d orphan%s of dead processes and ended sessions: `berth clean` "
+			"shows %s.\n",
+			n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
+	clean_close(h);
+}

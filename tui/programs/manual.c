@@ -1,0 +1,320 @@
+/*
+ * manual.c - berth-manual: prints berth(1) at build time, from the tables of the program itself.
+ *
+ *   berth-manual SCHEMA...      the JSON schemas of what --json prints
+ *
+ * Commands, options, actions, keys and settings come from the tables they have in the program, the
+ * defaults from the shipped berth.yaml, the fields of the documents from their schemas (JSON is
+ * YAML, so the configuration's reader reads them).  Not installed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/build.h>
+#include <berth/settings.h>
+#include <berth/text.h>
+
+#include "terminal/action.h"
+#include "cli/cli.h"
+
+/* Text for roff: no hyphenation of dashes, no escapes, no requests. */
+static void text(const char *s)
+{
+	for (const char *p = s; *p; p++) {
+		if (*p == '\\')
+			fputs("\\e", stdout);
+		else if (*p == '-')
+			fputs("\\-", stdout);
+		else if ((*p == '.' || *p == '\'') && (p == s || p[-1] == '\n'))
+			printf("\\&%c", *p);
+		else
+			putchar(*p);
+	}
+}
+
+/* A line of running text. */
+static void line(const char *s)
+{
+	text(s);
+	putchar('\n');
+}
+
+static void bold(const char *s)
+{
+	fputs("\\fB", stdout);
+	text(s);
+	fputs("\\fR", stdout);
+}
+
+static void italic(const char *s)
+{
+	fputs("\\fI", stdout);
+	text(s);
+	fputs("\\fR", stdout);
+}
+
+static void section(const char *name)
+{
+	printf(".SH %s\n", name);
+}
+
+static void options(const struct cli_option *o)
+{
+	for (; o && o->name; o++) {
+		char word[64];
+
+		puts(".TP");
+		if (o->letter) {
+			snprintf(word, sizeof word, "-%c", o->letter);
+			bold(word);
+			fputs(", ", stdout);
+		}
+		snprintf(word, sizeof word, "--%s", o->name);
+		bold(word);
+		if (o->arg) {
+			putchar(' ');
+			italic(o->arg);
+		}
+		putchar('\n');
+		line(o->help);
+	}
+}
+
+static void commands(const char *group, const struct cli_command *k)
+{
+	for (; k->name; k++) {
+		char path[64];
+
+		if (k->verbs) {
+			commands(k->name, k->verbs);
+			continue;
+		}
+		snprintf(path, sizeof path, "berth %s%s%s", group, *group ? " " : "", k->name);
+		puts(".TP");
+		bold(path);
+		if (k->options)
+			fputs(" [\\fIOPTION\\fR...]", stdout);
+		if (*k->operands) {
+			putchar(' ');
+			italic(k->operands);
+		}
+		putchar('\n');
+		text(k->help);
+		puts(".");
+		if (k->about)
+			line(k->about);
+		if (k->options) {
+			puts(".RS");
+			options(k->options);
+			puts(".RE");
+		}
+	}
+}
+
+static void where(uint16_t in)
+{
+	const char *before = " (";
+
+	if (in == IN_ANY)
+		return;
+	for (; in; in &= (uint16_t)(in - 1)) {
+		fputs(before, stdout);
+		text(context_name((uint16_t)(in & -in)));
+		before = ", ";
+	}
+	putchar(')');
+}
+
+static void actions(void)
+{
+	for (int a = DO_NONE + 1; a < DO_COUNT; a++) {
+		const struct action_info *info = &action_info[a];
+
+		puts(".TP");
+		if (*info->keys)
+			bold(info->keys);
+		else
+			fputs("(no key)", stdout);
+		fputs("  ", stdout);
+		text(info->name);
+		where(info->where);
+		putchar('\n');
+		text(info->help);
+		if (info->flags & ACTION_DESTRUCTIVE)
+			fputs("; cannot be undone, asks first", stdout);
+		puts(".");
+	}
+}
+
+/* The default of a setting, as the shipped file has it. */
+static void default_value(const struct config *c, const char *name)
+{
+	const char *dot = strchr(name, '.');
+	const struct node *n = c->root;
+	char part[64];
+
+	if (dot) {
+		snprintf(part, sizeof part, "%.*s", (int)(dot - name), name);
+		n = node_get(n, part);
+		name = dot + 1;
+	}
+	n = node_get(n, name);
+	if (!n || n->kind != NODE_SCALAR)
+		return;
+	fputs(" (", stdout);
+	text(n->value);
+	putchar(')');
+}
+
+static void setting(const struct setting *t, const struct config *defaults)
+{
+	puts(".TP");
+	bold(t->name);
+	if (defaults)
+		default_value(defaults, t->name);
+	putchar('\n');
+	text(t->help);
+	if (t->type == SETTING_INT || t->type == SETTING_NUMBER)
+		printf(" From %g to %.0f.", t->min, t->max);
+	putchar('\n');
+	if (t->type != SETTING_HOSTS)
+		return;
+	puts(".RS");
+	for (t = setting_host_table; t->name; t++)
+		setting(t, NULL);
+	puts(".RE");
+}
+
+static int settings(struct err *e)
+{
+	struct config c;
+	size_t len;
+	const char *shipped = embedded_file(SETTINGS_DEFAULTS, &len);
+
+	if (config_parse(SETTINGS_DEFAULTS, shipped, len, &c, e) < 0)
+		return -1;
+	for (const struct setting *t = setting_table; t->name; t++)
+		setting(t, &c);
+	config_release(&c);
+	return 0;
+}
+
+static void fields(const struct node *schema, int depth)
+{
+	const struct node *properties = node_get(schema, "properties");
+
+	for (size_t i = 0; properties && i < properties->n; i++) {
+		const struct node *p = properties->child[i], *type = node_get(p, "type");
+		const struct node *about = node_get(p, "description");
+
+		puts(".TP");
+		bold(p->key);
+		if (type && type->kind == NODE_LIST && type->n == 2)
+			printf(" \\fI%s\\fR or null\n", type->child[0]->value);
+		else
+			printf(" \\fI%s\\fR\n", type ? type->value : "");
+		line(about ? about->value : "");
+		puts(".RS");
+		fields(p, depth + 1);
+		fields(node_get(p, "items"), depth + 1);
+		puts(".RE");
+	}
+}
+
+static int document(const char *file, struct err *e)
+{
+	struct config c;
+	const struct node *title, *about;
+
+	if (config_read(file, &c, e) < 0)
+		return -1;
+	title = node_get(c.root, "title");
+	about = node_get(c.root, "description");
+	printf(".SS %s\n", title ? title->value : "");
+	line(about ? about->value : "");
+	fields(c.root, 0);
+	config_release(&c);
+	return 0;
+}
+
+static void head(void)
+{
+	printf(".\\\" Generated at build time from the tables of the program.\n"
+	       ".TH BERTH 1 \"\" \"berth %s\" \"User commands\"\n",
+		berth_build.version);
+	section("NAME");
+	line("berth - an operations console for the containers in which AI agents run");
+	section("SYNOPSIS");
+	puts(".B berth\n[\\fIOPTION\\fR...]\n.br\n"
+	     ".B berth\n[\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]");
+	section("DESCRIPTION");
+	line("Without a command berth is a console: agents and what they run, every container with its state "
+	     "and statistics, live; logs, events, jobs, the host; what was done, clean-up by a plan, "
+	     "benchmarks; a shell, start, stop and remove by dialogs that say what will happen.  Commands "
+	     "answer once, for scripts.");
+	puts(".PP");
+	line("The engine is chosen as docker(1) does it: --context, --host, DOCKER_HOST, DOCKER_CONTEXT, "
+	     "the current context of ~/.docker/config.json, then the usual sockets of docker, rootless "
+	     "docker and podman, and last the private engine of `berth engine start`.");
+}
+
+static void tail(void)
+{
+	section("FILES");
+	puts(".TP");
+	line("$XDG_CONFIG_HOME/berth/berth.yaml");
+	line("settings; mostly ~/.config/berth/berth.yaml");
+	puts(".TP");
+	line("$XDG_STATE_HOME/berth/");
+	line("the private engine; mostly ~/.local/state/berth/");
+	puts(".TP");
+	line("$XDG_RUNTIME_DIR/berth/");
+	line("job boards: what the berth processes of a user tell each other");
+	section("ENVIRONMENT");
+	puts(".TP");
+	line("DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY");
+	line("as for docker(1)");
+	puts(".TP");
+	line("NO_COLOR");
+	line("when not empty: no colour");
+	puts(".TP");
+	line("TERM, COLORTERM, LANG");
+	line("what the terminal can show");
+	section("EXIT STATUS");
+	puts(".TP");
+	puts("0\ndone\n.TP\n1\nfailed\n.TP\n2\nwrong usage or configuration\n.TP\n3\nno engine could be "
+	     "reached\n.TP\n4\nrefused by policy");
+	section("SEE ALSO");
+	line("docker(1), dockerd(8), podman(1), cgroups(7)");
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+
+	text_init();
+	head();
+	section("OPTIONS");
+	line("Before any command:");
+	options(cli_globals);
+	section("COMMANDS");
+	line("Options of a command come before its operands.");
+	commands("", cli_commands);
+	section("KEYS");
+	line("Of the console, with the name of the action, by which a key can be changed, and the views in "
+	     "which it exists (none named: all).  C- is Ctrl, S- is Shift.");
+	actions();
+	section("CONFIGURATION");
+	line("berth.yaml, with the defaults.  A name with a dot is a key inside of another: logs.tail is the "
+	     "key tail of the map logs.");
+	if (settings(&e) < 0)
+		return cli_fail(&e);
+	section("JSON");
+	line("What --json prints.  Units are at the end of names; what is not known is null.  Fields may be "
+	     "added; a change of meaning changes the number at the end of the schema's name.");
+	for (int i = 1; i < argc; i++)
+		if (document(argv[i], &e) < 0)
+			return cli_fail(&e);
+	tail();
+	return cli_finish();
+}

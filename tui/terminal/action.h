@@ -1,0 +1,173 @@
+/*
+ * action.h - everything a key can do, once.
+ *
+ * This one list feeds the key map, help, footer, palette, configuration file, man page and the
+ * policy greying.  The footer shows as many as fit, in this order: what a view is for comes first.
+ * ACTION(id, name, default keys, where, flags, footer word, help):
+ *   default keys  as in keymap.h ("D", "C-s", "F1", "Enter"), several separated by a space
+ *   where         the contexts (views) in which it exists
+ */
+#ifndef TERMINAL_ACTION_H
+#define TERMINAL_ACTION_H
+
+#include <stdint.h>
+
+enum {
+	IN_CONTAINERS = 1 << 0,
+	IN_LOGS = 1 << 1,
+	IN_JOBS = 1 << 2,
+	IN_EVENTS = 1 << 3,
+	IN_HOST = 1 << 4,
+	IN_HELP = 1 << 5,
+	IN_INSPECT = 1 << 6,
+	IN_AUDIT = 1 << 7,
+	IN_AGENTS = 1 << 8,
+	IN_JOURNAL = 1 << 9,
+	IN_CLEAN = 1 << 10,
+	IN_BENCH = 1 << 11,
+	IN_ANY = 0xFFFF,
+	IN_TEXT = IN_LOGS | IN_INSPECT,
+	IN_ROWS = IN_CONTAINERS | IN_AGENTS,
+	IN_LISTS = IN_ROWS | IN_JOBS | IN_CLEAN | IN_BENCH,
+};
+
+enum {
+	ACTION_CHANGES = 1,     /* does something to the world: refused when read-only */
+	ACTION_DESTRUCTIVE = 2, /* cannot be undone: dialog, never on a bare lower-case letter */
+	ACTION_HIDDEN = 4,      /* movement and the like: not in the footer */
+};
+
+#define ACTIONS(ACTION)                                                                            \
+	ACTION(HELP, "help", "? F1", IN_ANY, 0, "help", "keys and actions of this view")           \
+	ACTION(QUIT, "quit", "C-c", IN_ANY, ACTION_HIDDEN, "quit",                                 \
+		"quit; asks while jobs of ours run")                                               \
+	ACTION(BACK, "back", "q Esc", IN_ANY, ACTION_HIDDEN, "back",                               \
+		"close, clear the filter, go back; at the root: quit")                             \
+	ACTION(UP, "up", "Up k", IN_ANY, ACTION_HIDDEN, "up", "one row up")                        \
+	ACTION(DOWN, "down", "Down j", IN_ANY, ACTION_HIDDEN, "down", "one row down")              \
+	ACTION(LEFT, "left", "Left h", IN_ANY, ACTION_HIDDEN, "left",                              \
+		"scroll or fold to the left")                                                      \
+	ACTION(RIGHT, "right", "Right", IN_ANY, ACTION_HIDDEN, "right",                            \
+		"scroll or unfold to the right")                                                   \
+	ACTION(PAGE_UP, "page-up", "PgUp", IN_ANY, ACTION_HIDDEN, "page up", "one page up")        \
+	ACTION(PAGE_DOWN, "page-down", "PgDn", IN_ANY, ACTION_HIDDEN, "page down",                 \
+		"one page down")                                                                   \
+	ACTION(HALF_UP, "half-up", "C-u", IN_ANY, ACTION_HIDDEN, "half up", "half a page up")      \
+	ACTION(HALF_DOWN, "half-down", "C-d", IN_ANY, ACTION_HIDDEN, "half down",                  \
+		"half a page down")                                                                \
+	ACTION(TOP, "top", "Home g", IN_ANY, ACTION_HIDDEN, "top", "first row")                    \
+	ACTION(BOTTOM, "bottom", "End G", IN_ANY, ACTION_HIDDEN, "bottom", "last row")             \
+	ACTION(VIEW_1, "view-1", "1", IN_ANY, ACTION_HIDDEN, "view 1", "first view")               \
+	ACTION(VIEW_2, "view-2", "2", IN_ANY, ACTION_HIDDEN, "view 2", "second view")              \
+	ACTION(VIEW_3, "view-3", "3", IN_ANY, ACTION_HIDDEN, "view 3", "third view")               \
+	ACTION(VIEW_4, "view-4", "4", IN_ANY, ACTION_HIDDEN, "view 4", "fourth view")              \
+	ACTION(VIEW_5, "view-5", "5", IN_ANY, ACTION_HIDDEN, "view 5", "fifth view")               \
+	ACTION(VIEW_6, "view-6", "6", IN_ANY, ACTION_HIDDEN, "view 6", "sixth view")               \
+	ACTION(VIEW_7, "view-7", "7", IN_ANY, ACTION_HIDDEN, "view 7", "seventh view")             \
+	ACTION(VIEW_8, "view-8", "8", IN_ANY, ACTION_HIDDEN, "view 8", "eighth view")              \
+	ACTION(VIEW_9, "view-9", "9", IN_ANY, ACTION_HIDDEN, "view 9", "ninth view")               \
+	ACTION(NEXT_PANE, "next-pane", "Tab", IN_ANY, ACTION_HIDDEN, "pane",                       \
+		"next pane or detail tab")                                                         \
+	ACTION(PREV_PANE, "prev-pane", "S-Tab", IN_ANY, ACTION_HIDDEN, "pane",                     \
+		"previous pane or detail tab")                                                     \
+	ACTION(ENTER, "enter", "Enter", IN_ANY, ACTION_HIDDEN, "detail", "detail; fold or unfold") \
+	ACTION(LOGS, "logs", "l", IN_ROWS, 0, "logs", "logs of the row, or of all marked merged")  \
+	ACTION(SHELL, "shell", "x", IN_ROWS, ACTION_CHANGES, "shell", "a shell in the container")  \
+	ACTION(INSPECT, "inspect", "i", IN_ROWS, 0, "inspect", "the engine's JSON, collapsible")   \
+	ACTION(RECORDS, "records", "a", IN_ROWS, ACTION_HIDDEN, "audit",                           \
+		"what was done to the container")                                                  \
+	ACTION(JOURNAL, "journal", "o", IN_AGENTS, 0, "commands",                                  \
+		"what the agent ran, and what each command printed")                               \
+	ACTION(AGENT_RUN, "run", "!", IN_AGENTS, ACTION_CHANGES | ACTION_HIDDEN, "run",            \
+		"run a command in the agent, or in all marked")                                    \
+	ACTION(AGENT_UP, "agent-up", "U", IN_AGENTS, ACTION_CHANGES, "up",                         \
+		"bring the agent up as its team file says")                                        \
+	ACTION(AGENT_DOWN, "agent-down", "D Del", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \
+		"down", "remove its container; the workspace stays")                               \
+	ACTION(AGENT_RENEW, "recreate", "R", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,       \
+		"recreate", "down, and up as its team file says now")                              \
+	ACTION(START_STOP, "start-stop", "S", IN_CONTAINERS, ACTION_CHANGES, "start/stop",         \
+		"start, or stop with its grace time")                                              \
+	ACTION(REMOVE, "remove", "D Del", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE,      \
+		"remove", "remove, by a plan")                                                     \
+	ACTION(CLEAN, "clean-up", "D Del", IN_CLEAN, ACTION_CHANGES | ACTION_DESTRUCTIVE,          \
+		"clean up", "remove what is marked, exactly that")                                 \
+	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign",                                    \
+		"other people's exited containers, unused networks, dangling images too")          \
+	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
+		"run what is marked, or the suite or case under the cursor")                       \
+	ACTION(SUITE, "suite", "o", IN_BENCH, 0, "own file", "add a suite file of yours")          \
+	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH, ACTION_CHANGES,       \
+		"cancel", "cancel the job")                                                        \
+	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
+		"cancel every running job")                                                        \
+	ACTION(FILTER, "filter", "/", IN_ANY, 0, "filter",                                         \
+		"filter rows (regular expression, ! inverts); search text")                        \
+	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \
+	ACTION(KILL, "kill", "K", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE, "kill",      \
+		"kill at once (SIGKILL)")                                                          \
+	ACTION(PAUSE, "pause", "P", IN_CONTAINERS, ACTION_CHANGES, "pause", "pause or unpause")    \
+	ACTION(MARK, "mark", "Space", IN_LISTS, 0, "mark", "mark or unmark the row")               \
+	ACTION(MARK_RANGE, "mark-range", "V C-Space", IN_LISTS, ACTION_HIDDEN, "range",            \
+		"mark from the last mark to here")                                                 \
+	ACTION(MARK_ALL, "mark-all", "*", IN_LISTS, ACTION_HIDDEN, "all",                          \
+		"mark all rows the filter shows")                                                  \
+	ACTION(UNMARK, "unmark", "u", IN_LISTS, ACTION_HIDDEN, "unmark", "unmark all")             \
+	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, 0, "next", "next hit")             \
+	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "previous",         \
+		"previous hit")                                                                    \
+	ACTION(PALETTE, "palette", ":", IN_ANY, 0, "commands", "every action by name")             \
+	ACTION(SORT_NEXT, "sort-next", ">", IN_LISTS, 0, "sort", "sort by the next column")        \
+	ACTION(SORT_PREV, "sort-prev", "<", IN_LISTS, ACTION_HIDDEN, "sort",                       \
+		"sort by the previous column")                                                     \
+	ACTION(SORT_INVERT, "sort-invert", "I", IN_LISTS, ACTION_HIDDEN, "invert",                 \
+		"invert the order")                                                                \
+	ACTION(COLUMNS, "columns", "c", IN_LISTS, 0, "columns", "choose columns")                  \
+	ACTION(GROUPS, "groups", "o", IN_CONTAINERS, ACTION_HIDDEN, "groups", "grouped or flat")   \
+	ACTION(ALL, "all", "e", IN_CONTAINERS, ACTION_HIDDEN, "stopped",                           \
+		"show or hide stopped containers")                                                 \
+	ACTION(CHECKPOINTS, "checkpoints", "e", IN_AUDIT, 0, "checkpoints",                        \
+		"show or hide the checkpoints that sign the log")                                  \
+	ACTION(FOLLOW, "follow", "f", IN_LOGS | IN_EVENTS | IN_AUDIT | IN_JOURNAL, 0, "follow",    \
+		"follow the end")                                                                  \
+	ACTION(WRAP, "wrap", "w", IN_LOGS, 0, "wrap", "wrap long lines")                           \
+	ACTION(STAMPS, "timestamps", "t", IN_LOGS, 0, "time", "time stamps")                       \
+	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom",                        \
+		"the pane alone, or both")                                                         \
+	ACTION(IMPORT, "import", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "import",             \
+		"import FILE NAME: a tar file becomes an image, as a job")                         \
+	ACTION(COPY, "copy", "y", IN_ANY, 0, "copy", "copy name, id or line (OSC 52)")             \
+	ACTION(SAVE, "save", "C-s", IN_ANY, ACTION_HIDDEN, "save", "save what is shown to a file") \
+	ACTION(FASTER, "faster", "+", IN_ANY, ACTION_HIDDEN, "faster",                             \
+		"sample more often, up to 10 Hz")                                                  \
+	ACTION(SLOWER, "slower", "-", IN_ANY, ACTION_HIDDEN, "slower", "sample less often")        \
+	ACTION(FREEZE, "freeze", "F", IN_ANY, ACTION_HIDDEN, "freeze", "freeze the picture")       \
+	ACTION(MOUSE, "mouse", "m", IN_ANY, ACTION_HIDDEN, "mouse",                                \
+		"mouse on or off (off: select text)")                                              \
+	ACTION(THEME, "theme", "T", IN_ANY, ACTION_HIDDEN, "theme", "next theme")                  \
+	ACTION(READ_ONLY, "ro", "", IN_ANY, ACTION_HIDDEN, "read-only", "read-only on or off")     \
+	ACTION(REFRESH, "refresh", "r", IN_ANY, ACTION_HIDDEN, "refresh", "ask the engine again")  \
+	ACTION(REDRAW, "redraw", "C-l", IN_ANY, ACTION_HIDDEN, "redraw", "draw everything anew")   \
+	ACTION(SUSPEND, "suspend", "C-z", IN_ANY, ACTION_HIDDEN, "suspend",                        \
+		"back to the shell; fg returns")
+
+enum action {
+	DO_NONE,
+#define ACTION(id, ...) DO_##id,
+	ACTIONS(ACTION)
+#undef ACTION
+		DO_COUNT
+};
+
+struct action_info {
+	const char *name, *keys;
+	uint16_t where;
+	uint8_t flags;
+	const char *word, *help;
+};
+extern const struct action_info action_info[DO_COUNT]; /* [DO_NONE] is empty */
+
+enum action action_by_name(const char *name); /* DO_NONE when there is no such action */
+const char *context_name(uint16_t context);   /* of its lowest bit: "containers" */
+
+#endif

@@ -1,0 +1,418 @@
+/* agents_columns.c - the columns of the Agents view, as a table. */
+#include "views/agents/agents.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "views/journal.h"
+
+static const struct agent_row *row_of(const struct table_row *r)
+{
+	return r->item;
+}
+
+static const struct container *container_of(const struct table_row *r)
+{
+	return row_of(r)->item.c;
+}
+
+/* Nothing runs in it. */
+static bool mounts_refused(const struct agent *a)
+{
+	return a->state == AGENT_UP && (a->mounts == MOUNTS_CHANGED || a->mounts == MOUNTS_UNKNOWN);
+}
+
+enum glyph agent_glyph(const struct agent *a, struct style *st)
+{
+	static const struct {
+		enum glyph glyph;
+		enum role role;
+	} of[] = {
+		[AGENT_DOWN] = {GLYPH_RING, ROLE_DIM},
+		[AGENT_UP] = {GLYPH_DOT, ROLE_GOOD},
+		[AGENT_STOPPED] = {GLYPH_CROSS, ROLE_BAD},
+		[AGENT_GONE] = {GLYPH_CROSS, ROLE_BAD},
+		[AGENT_STRANGER] = {GLYPH_BANG, ROLE_WARN},
+	};
+
+	st->role = (uint8_t)of[a->state].role;
+	if (a->state == AGENT_UP && a->ndrift)
+		st->role = ROLE_WARN;
+	if (a->pending) {
+		st->role = ROLE_BUSY;
+		return GLYPH_RING;
+	}
+	if (a->problem) {
+		st->role = ROLE_BAD;
+		return GLYPH_BANG;
+	}
+	if (mounts_refused(a)) {
+		st->role = a->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
+		return GLYPH_BANG;
+	}
+	if (a->lane_lost) {
+		st->role = ROLE_BAD;
+		return GLYPH_BANG;
+	}
+	return of[a->state].glyph;
+}
+
+void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style *st)
+{
+	agent_glyph(a, st);
+	if (a->pending)
+		snprintf(buf, cap, "%s…", agent_act_doing(a->pending));
+	else if (a->state == AGENT_UP && a->container && a->container->state == CONTAINER_PAUSED)
+		snprintf(buf, cap, "paused");
+	else if (mounts_refused(a))
+		snprintf(buf, cap, "mounts %s", mounts_state_name(a->mounts));
+	else if (a->lane_lost)
+		snprintf(buf, cap, "lane lost");
+	else if (a->state == AGENT_UP && a->ndrift)
+		snprintf(buf, cap, "up, %zu drift", a->ndrift);
+	else if (a->state == AGENT_STOPPED && a->container &&
+		a->container->state == CONTAINER_EXITED)
+		container_state_text(a->container, buf, cap, st);
+	else
+		snprintf(buf, cap, "%s", agent_state_name(a->state));
+	/* The usual case needs no colour: the sign has it. */
+	if (a->state == AGENT_UP && !a->pending && !a->ndrift && !a->problem &&
+		!mounts_refused(a) && !a->lane_lost)
+		st->role = ROLE_TEXT;
+}
+
+/* AGENT */
+
+static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+
+	if (a) {
+		st->role = a->state == AGENT_UP ? ROLE_STRONG : ROLE_TEXT;
+		snprintf(buf, cap, "%s", a->id);
+	} else {
+		st->role = ROLE_TEXT;
+		snprintf(buf, cap, "%s", container_of(r)->name);
+	}
+}
+
+static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
+{
+	const struct agent_row *i = row_of(r);
+	struct style sign = STYLE(TEXT), st = STYLE(TEXT);
+	char name[TABLE_CELL_MAX];
+	enum glyph glyph;
+	int x = a.x;
+
+	if (r->depth) {
+		canvas_glyph(c, x, a.y, STYLE(DIM), GLYPH_BRANCH);
+		x += 2;
+	}
+	glyph = i->a ? agent_glyph(i->a, &sign) : container_glyph(i->item.c, &sign);
+	canvas_glyph(c, x, a.y, sign, glyph);
+	x += 2;
+	name_text(r, name, sizeof name, &st);
+	if (i->a)
+		canvas_clip_name(c, x, a.y, a.x + a.w - x, st, name);
+	else
+		container_name_draw(
+			i->item.c, c, (struct area){x, a.y, a.x + a.w - x, 1}, st, name);
+}
+
+static int name_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct agent_row *x = row_of(a), *y = row_of(b);
+
+	return text_natural(x->a ? x->a->id : x->item.c->name, y->a ? y->a->id : y->item.c->name);
+}
+
+/* ROLE: what the definition calls it; for tools what they are for berth. */
+
+static void role_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = STYLE(DIM);
+	snprintf(buf, cap, "%s", row_of(r)->a ? row_of(r)->a->role : container_of(r)->role);
+}
+
+static int role_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct agent *x = row_of(a)->a, *y = row_of(b)->a;
+
+	return strcmp(x ? x->role : "", y ? y->role : "");
+}
+
+/* STATE */
+
+static void state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	if (row_of(r)->a)
+		agent_state_text(row_of(r)->a, buf, cap, st);
+	else
+		container_state_text(container_of(r), buf, cap, st);
+}
+
+static int state_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct agent *x = row_of(a)->a, *y = row_of(b)->a;
+
+	return x && y ? (int)x->state - (int)y->state : 0;
+}
+
+/* COMMAND: what it runs; of several the oldest, which is what it is about. */
+
+static void idle_text(const struct agent *a, int64_t wall_ms, char *buf, size_t cap)
+{
+	char n[FORMAT_MAX];
+	int64_t idle;
+
+	if (!a->last || a->last->started_wall_ms <= 0) {
+		snprintf(buf, cap, "idle");
+		return;
+	}
+	idle = wall_ms - a->last->started_wall_ms - a->last->duration_ms;
+	snprintf(buf, cap, "idle %s", format_span(n, idle > 0 ? idle / 1000 : 0));
+}
+
+bool agent_doing(const struct agent *a, int64_t wall_ms, char *buf, size_t cap)
+{
+	int64_t ms = a->ncommands ? wall_ms - a->commands[0].started_wall_ms : 0;
+	char n[FORMAT_MAX];
+
+	if (a->state != AGENT_UP || a->pending)
+		return false;
+	if (a->ncommands)
+		snprintf(buf, cap, "%s  %s", a->commands[0].text,
+			format_span(n, ms > 0 ? ms / 1000 : 0));
+	else
+		idle_text(a, wall_ms, buf, cap);
+	return true;
+}
+
+/* The program of a tool's container is berth's init, which says nothing: alone in a container of the pool
+ * it waits. */
+static const char *tool_doing(const struct container *c)
+{
+	if (strcmp(c->command, "/.berth/init") != 0 || c->state != CONTAINER_RUNNING)
+		return c->command;
+	if (!strcmp(c->role, "pool") && container_has_stats(c) && c->stats.pids <= 1)
+		return "warm, waiting";
+	return "in a call";
+}
+
+static void command_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+
+	if (!a) {
+		*st = STYLE(DIM);
+		snprintf(buf, cap, "%s", tool_doing(container_of(r)));
+	} else if (a->problem && !a->pending) {
+		*st = STYLE(BAD);
+		snprintf(buf, cap, "%s", a->problem);
+	} else if (mounts_refused(a)) {
+		st->role = a->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
+		snprintf(buf, cap, "nothing runs in it until it is brought up again");
+	} else if (a->lane_lost) {
+		*st = STYLE(BAD);
+		snprintf(buf, cap, "its init does not answer; bring it up again");
+	} else if (a->ncommands) {
+		snprintf(buf, cap, "%s", a->commands[0].text);
+	} else if (a->state == AGENT_UP) {
+		*st = STYLE(DIM);
+		idle_text(a, row_of(r)->item.moment->wall_ms, buf, cap);
+	}
+}
+
+static int command_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct agent *x = row_of(a)->a, *y = row_of(b)->a;
+
+	return (int)(x ? x->nrunning : 0) - (int)(y ? y->nrunning : 0);
+}
+
+/* FOR: how long the oldest one runs. */
+
+static int64_t for_ms(const struct table_row *r)
+{
+	const struct agent *a = row_of(r)->a;
+
+	return a && a->ncommands && a->commands[0].started_wall_ms > 0
+		? row_of(r)->item.moment->wall_ms - a->commands[0].started_wall_ms
+		: -1;
+}
+
+static void for_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	char n[FORMAT_MAX];
+
+	(void)st;
+	if (for_ms(r) >= 0)
+		snprintf(buf, cap, "%s", format_span(n, for_ms(r) / 1000));
+}
+
+static int for_compare(const struct table_row *a, const struct table_row *b)
+{
+	return for_ms(a) < for_ms(b) ? -1 : for_ms(a) > for_ms(b);
+}
+
+/* RUNS: how many at once. */
+
+static void runs_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+
+	if (!a || a->state != AGENT_UP)
+		return;
+	if (!a->nrunning)
+		*st = STYLE(DIM);
+	snprintf(buf, cap, "%zu", a->nrunning);
+}
+
+/* LAST: how the last command ended. */
+
+static void last_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+	char n[FORMAT_MAX];
+
+	if (!a || !a->last)
+		return;
+	*st = a->last->good ? STYLE(DIM) : STYLE(WARN);
+	snprintf(buf, cap, "%s  %s", a->last->ended, journal_took(n, a->last->duration_ms));
+}
+
+/* PATH: how commands get in. */
+
+static void path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+
+	if (!a || a->state != AGENT_UP || mounts_refused(a))
+		return;
+	*st = a->lane_lost ? STYLE(BAD) : a->lane ? STYLE(DIM) : STYLE(WARN);
+	snprintf(buf, cap, "%s", a->lane_lost ? "lost" : a->lane ? "lane" : "engine");
+}
+
+static void drift_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+
+	if (!a || !a->checked_wall_ms)
+		return;
+	*st = a->ndrift ? STYLE(WARN) : STYLE(DIM);
+	if (a->ndrift)
+		snprintf(buf, cap, "%zu of %zu", a->ndrift, a->nchecks);
+	else
+		snprintf(buf, cap, "none");
+}
+
+static void health_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct container *c = container_of(r);
+
+	*st = c && c->health == HEALTH_UNHEALTHY ? STYLE(BAD) : STYLE(DIM);
+	if (c)
+		snprintf(buf, cap, "%s", health_name(c->health));
+}
+
+static void image_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = STYLE(DIM);
+	snprintf(buf, cap, "%s", row_of(r)->a ? row_of(r)->a->image : container_of(r)->image);
+}
+
+static int image_compare(const struct table_row *a, const struct table_row *b)
+{
+	char x[TABLE_CELL_MAX], y[TABLE_CELL_MAX];
+	struct style st;
+
+	image_text(a, x, sizeof x, &st);
+	image_text(b, y, sizeof y, &st);
+	return strcmp(x, y);
+}
+
+/* Texts of the agent as they are. */
+#define TEXT_COLUMN(field)                                                          \
+	static void field##_text(                                                   \
+		const struct table_row *r, char *buf, size_t cap, struct style *st) \
+	{                                                                           \
+		*st = STYLE(DIM);                                                   \
+		if (row_of(r)->a)                                                   \
+			snprintf(buf, cap, "%s", row_of(r)->a->field);              \
+	}
+TEXT_COLUMN(session)
+TEXT_COLUMN(workspace)
+TEXT_COLUMN(file)
+
+/* What the Containers view shows of a container, where there is one. */
+#define BORROW(name, index)                                                             \
+	static void name##_text(                                                        \
+		const struct table_row *r, char *buf, size_t cap, struct style *st)     \
+	{                                                                               \
+		if (container_of(r))                                                    \
+			container_columns[index].text(r, buf, cap, st);                 \
+	}                                                                               \
+	static int name##_compare(const struct table_row *a, const struct table_row *b) \
+	{                                                                               \
+		if (!container_of(a) || !container_of(b))                               \
+			return !!container_of(a) - !!container_of(b);                   \
+		return container_columns[index].compare(a, b);                          \
+	}
+#define BORROW_DRAWN(name, index)                                                           \
+	BORROW(name, index)                                                                 \
+	static void name##_draw(const struct table_row *r, struct canvas *c, struct area a) \
+	{                                                                                   \
+		if (container_of(r))                                                        \
+			container_columns[index].draw(r, c, a);                             \
+	}
+BORROW_DRAWN(cpu, CONTAINER_CPU)
+BORROW(mem, CONTAINER_MEM)
+BORROW_DRAWN(limit, CONTAINER_LIMIT)
+BORROW_DRAWN(pids, CONTAINER_PIDS)
+BORROW(up, CONTAINER_UP)
+
+/* clang-format off */
+const struct table_column agent_columns[] = {
+	[AGENT_NAME] = {.name = "agent", .head = "AGENT", .min = 14, .ideal = 16, .sign = true,
+		.text = name_text, .draw = name_draw, .compare = name_compare},
+	[AGENT_STATE] = {.name = "state", .head = "STATE", .min = 14, .ideal = 14, .text = state_text,
+		.compare = state_compare},
+	[AGENT_COMMAND] = {.name = "command", .head = "COMMAND", .min = 16, .ideal = 24, .grow = 3,
+		.keep = 20, .descending = true, .text = command_text, .compare = command_compare},
+	{.name = "for", .head = "FOR", .min = 6, .ideal = 6, .keep = 46, .right = true,
+		.descending = true, .text = for_text, .compare = for_compare},
+	{.name = "last", .head = "LAST", .min = 14, .ideal = 15, .keep = 60, .text = last_text},
+	{.name = "runs", .head = "RUNS", .min = 4, .ideal = 4, .keep = 62, .right = true,
+		.descending = true, .text = runs_text, .compare = command_compare},
+	{.name = "cpu", .head = " CPU %", .min = 6, .ideal = 15, .grow = 1, .descending = true,
+		.text = cpu_text, .draw = cpu_draw, .compare = cpu_compare},
+	{.name = "mem", .head = "MEM", .min = 5, .ideal = 5, .right = true, .descending = true,
+		.text = mem_text, .compare = mem_compare},
+	{.name = "limit", .head = "LIMIT", .min = 5, .ideal = 12, .keep = 56, .descending = true,
+		.text = limit_text, .draw = limit_draw, .compare = limit_compare},
+	{.name = "pids", .head = "PIDS", .min = 4, .ideal = 9, .keep = 58, .descending = true,
+		.text = pids_text, .draw = pids_draw, .compare = pids_compare},
+	{.name = "up", .head = "UP", .min = 6, .ideal = 6, .keep = 40, .right = true,
+		.text = up_text, .compare = up_compare},
+	{.name = "path", .head = "PATH", .min = 6, .ideal = 6, .keep = 66, .text = path_text},
+	{.name = "role", .head = "ROLE", .min = 8, .ideal = 12, .keep = 64, .text = role_text,
+		.compare = role_compare},
+	{.name = "image", .head = "IMAGE", .min = 12, .ideal = 18, .grow = 1, .keep = 90,
+		.text = image_text, .compare = image_compare},
+	{.name = "drift", .head = "DRIFT", .min = 8, .ideal = 8, .keep = 100, .optional = true,
+		.text = drift_text},
+	{.name = "health", .head = "HEALTH", .min = 9, .ideal = 9, .keep = 101, .optional = true,
+		.text = health_text},
+	{.name = "session", .head = "SESSION", .min = 8, .ideal = 12, .keep = 92,
+		.text = session_text},
+	{.name = "workspace", .head = "WORKSPACE", .min = 12, .ideal = 24, .grow = 1, .keep = 102,
+		.optional = true, .text = workspace_text},
+	{.name = "file", .head = "TEAM FILE", .min = 12, .ideal = 24, .grow = 1, .keep = 103,
+		.optional = true, .text = file_text},
+};
+/* clang-format on */
+const size_t agent_ncolumns = COUNT(agent_columns);

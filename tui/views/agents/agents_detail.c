@@ -1,0 +1,205 @@
+/* agents_detail.c - one agent in full: what it does, what it was asked to be, and what it is. */
+#include "views/agents/agents.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/text.h>
+
+#include "views/journal.h"
+#include "views/pen.h"
+
+#define WIDE 100 /* from here on facts and checks stand side by side */
+#define KEY_W 12
+#define WHAT_W 20
+#define ASKED_W 20
+
+void agent_detail_scroll(struct agent_pane *p, int rows)
+{
+	int most = p->length - p->seen;
+
+	p->scroll += rows;
+	p->scroll = p->scroll > most ? most : p->scroll;
+	p->scroll = p->scroll < 0 ? 0 : p->scroll;
+}
+
+static void fact(struct pen *p, const char *key, const char *value)
+{
+	if (value && *value)
+		pen_fact(p, key, STYLE(TEXT), value);
+}
+
+static void command_line(struct pen *p, const struct agent_command *k, const struct moment *m)
+{
+	char text[600], n[FORMAT_MAX];
+	bool ended = *k->ended;
+
+	if (ended)
+		snprintf(text, sizeof text, "%.400s · %s · %s", k->text, k->ended,
+			journal_took(n, k->duration_ms));
+	else
+		snprintf(text, sizeof text, "%.400s · %s", k->text,
+			format_age(n, m->wall_ms - k->started_wall_ms));
+	pen_fact(p, ended ? "Last" : "Runs",
+		ended && !k->good ? STYLE(WARN)
+			: ended   ? STYLE(DIM)
+				  : STYLE(TEXT),
+		text);
+}
+
+static void facts(struct pen *p, const struct agent *a, const struct moment *m)
+{
+	char text[256];
+	struct style st;
+
+	p->key_width = KEY_W;
+	agent_state_text(a, text, sizeof text, &st);
+	pen_fact(p, "State", st, text);
+	if (a->problem)
+		pen_fact(p, "Problem", STYLE(BAD), a->problem);
+	for (size_t i = 0; i < a->ncommands; i++)
+		command_line(p, &a->commands[i], m);
+	if (a->nrunning > a->ncommands) {
+		snprintf(text, sizeof text, "and %zu more", a->nrunning - a->ncommands);
+		pen_fact(p, "", STYLE(DIM), text);
+	}
+	if (a->last)
+		command_line(p, a->last, m);
+	if (a->mounts_problem)
+		pen_fact(p, "Mounts", st, a->mounts_problem);
+	else if (a->state == AGENT_UP)
+		pen_fact(p, "Commands",
+			a->lane_lost      ? STYLE(BAD)
+				: a->lane ? STYLE(TEXT)
+					  : STYLE(WARN),
+			a->lane_lost
+				? "do not run: lane lost, its init does not answer; bring it up again"
+				: a->lane
+				? "take the fast lane"
+				: "go through the engine's exec: its lane does not answer");
+	fact(p, "Role", a->role);
+	fact(p, "Workspace", a->workspace);
+	fact(p, "Image", a->image);
+	if (a->container) {
+		snprintf(text, sizeof text, "%.64s  %.12s", a->name, a->container->id);
+		fact(p, "Container", text);
+	} else {
+		fact(p, "Container", a->name);
+	}
+	fact(p, "Session", a->session);
+	if (*a->file && !a->defined) {
+		snprintf(text, sizeof text, "%.200s (does not define it now)", a->file);
+		pen_fact(p, "Team file", STYLE(WARN), text);
+	} else {
+		fact(p, "Team file", a->file);
+	}
+}
+
+/* Why there is nothing to compare. */
+static const char *unchecked(const struct agent *a)
+{
+	if (a->state == AGENT_STRANGER)
+		return "berth did not make this container here, so nothing was asked of it.";
+	if (a->state != AGENT_UP)
+		return "It is not up: there is nothing to compare.";
+	if (!*a->file)
+		return "No team file is known that defines it: start the console with -c FILE.";
+	if (!a->defined)
+		return "Its team file does not define it any more, or cannot be read.";
+	return "Being looked at…";
+}
+
+static void check_line(struct pen *p, const struct agent_check *k)
+{
+	int y = pen_row(p), x = p->a.x + p->x, end = x + p->w, room;
+	struct style st = k->same ? STYLE(TEXT) : STYLE(WARN);
+
+	if (y >= 0) {
+		canvas_glyph(p->c, x, y, k->same ? STYLE(GOOD) : STYLE(WARN),
+			k->same ? GLYPH_TICK : GLYPH_BANG);
+		canvas_clip(p->c, x + 2, y, WHAT_W - 2, st, k->what);
+		room = end - x - WHAT_W;
+		if (k->same)
+			canvas_clip(p->c, x + WHAT_W, y, room, STYLE(DIM), k->actual);
+		else if (room > ASKED_W + 4)
+			canvas_printf(p->c, x + WHAT_W, y, room, st, "asked %s, is %s", k->asked,
+				k->actual);
+		else
+			canvas_clip(p->c, x + WHAT_W, y, room, st, k->actual);
+	}
+	pen_skip(p, 1);
+}
+
+static void checks(struct pen *p, const struct agent *a, const struct moment *m)
+{
+	char text[128], n[FORMAT_MAX];
+
+	if (a->checked_wall_ms)
+		snprintf(text, sizeof text, "Asked against what is, %s ago",
+			format_age(n, m->wall_ms - a->checked_wall_ms));
+	else
+		snprintf(text, sizeof text, "Asked against what is");
+	pen_head(p, text);
+	if (!a->nchecks)
+		pen_text(p, STYLE(DIM), 0, unchecked(a));
+	/* What differs first: that is what one looks for. */
+	for (size_t i = 0; i < a->nchecks; i++)
+		if (!a->checks[i].same)
+			check_line(p, &a->checks[i]);
+	for (size_t i = 0; i < a->nchecks; i++)
+		if (a->checks[i].same)
+			check_line(p, &a->checks[i]);
+	if (a->ndrift)
+		pen_text(p, STYLE(DIM), 0, "R makes it anew as the team file says now.");
+	if (a->nloosened) {
+		pen_skip(p, 1);
+		pen_head(p, "Loosened by its definition");
+	}
+	for (size_t i = 0; i < a->nloosened; i++)
+		pen_text(p, STYLE(WARN), 0, a->loosened[i]);
+}
+
+void agent_detail_draw(struct agent_pane *pane, struct canvas *c, struct area a,
+	const struct agent *agent, const struct moment *m)
+{
+	struct area page = {a.x + 1, a.y + 1, a.w - 2, a.h - 1};
+	struct pen p = pen_on(c, page, pane->scroll), right;
+	int x = a.x + 1;
+
+	canvas_hline(c, a.x, a.y, a.w, STYLE(RULE));
+	if (!agent) {
+		p.key_width = KEY_W;
+		pen_text(&p, STYLE(DIM), 0,
+			"A tool's or helper's container: the Containers view shows it in full.");
+		return;
+	}
+	canvas_text(c, x++, a.y, 1, STYLE(TEXT), " ");
+	x += canvas_clip(c, x, a.y, a.w - 6, STYLE(STRONG), agent->id);
+	canvas_text(c, x, a.y, 1, STYLE(TEXT), " ");
+	if (a.w >= WIDE) {
+		right = p;
+		p.w = page.w / 2 - 1;
+		right.x = page.w / 2 + 1;
+		right.w = page.w - right.x;
+		facts(&p, agent, m);
+		checks(&right, agent, m);
+		p.y = right.y > p.y ? right.y : p.y;
+	} else if (agent->ndrift) {
+		/* What is not as it was asked for is why one looks. */
+		checks(&p, agent, m);
+		pen_skip(&p, 1);
+		facts(&p, agent, m);
+	} else {
+		facts(&p, agent, m);
+		pen_skip(&p, 1);
+		checks(&p, agent, m);
+	}
+	pane->length = p.y;
+	pane->seen = page.h;
+	agent_detail_scroll(pane, 0);
+	if (pane->length > pane->scroll + pane->seen)
+		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
+	if (pane->scroll > 0)
+		canvas_glyph(c, a.x + a.w - 1, a.y + 1, STYLE(ACCENT), GLYPH_UP);
+}

@@ -1,0 +1,521 @@
+/*
+ * audit.c - what was done: newest first and following, filtered, in detail, and whether the record of
+ * it is still what was written.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app/app.h"
+#include "views/audit/audit_text.h"
+#include "views/audit/audit.h"
+#include "views/audit/audit_rows.h"
+#include "views/list.h"
+
+#define AHEAD 200 /* rows loaded beyond what is on screen */
+#define DETAIL_H 9
+#define WHEN_DAY 13 /* columns of "20 Nov 21:45" and a blank */
+#define WHEN_FULL 20
+
+struct audit_state {
+	struct audit_rows rows;
+	struct audit_head head;
+	char unrecorded[ERR_MSG_MAX]; /* why nothing can be recorded now; "": it can */
+	bool has_head;
+	struct audit_check *check; /* under way, or done and kept */
+	struct audit_check_state checked;
+	bool opened, detail;
+	uint64_t top_seq, cursor_seq; /* not following: these stay where they are */
+	bool follow;
+	int page;
+};
+
+/* ---- rows */
+
+static size_t count(const struct audit_state *s)
+{
+	return audit_rows_count(&s->rows);
+}
+
+/* Index of the newest row that is not newer than `seq`. */
+static size_t find(const struct audit_state *s, uint64_t seq)
+{
+	size_t low = 0, high = count(s);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (audit_row(&s->rows, mid)->seq > seq)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static size_t cursor_of(const struct audit_state *s)
+{
+	size_t at = s->follow ? 0 : find(s, s->cursor_seq);
+
+	return at < count(s) ? at : count(s) ? count(s) - 1 : 0;
+}
+
+static size_t top_of(const struct audit_state *s)
+{
+	size_t top = s->follow ? 0 : find(s, s->top_seq), page = s->page > 0 ? (size_t)s->page : 1,
+	       cursor = cursor_of(s);
+
+	if (cursor < top)
+		top = cursor;
+	if (cursor >= top + page)
+		top = cursor - page + 1;
+	return top;
+}
+
+static void step(struct audit_state *s)
+{
+	audit_rows_step(&s->rows, cursor_of(s) + (size_t)(s->page > 0 ? s->page : 50) + AHEAD);
+}
+
+/* Put the cursor on a row; before the newest one means to follow. */
+static void go(struct audit_state *s, long to)
+{
+	size_t top = top_of(s), at;
+
+	if (to < 0 || !count(s)) {
+		s->follow = true;
+		return;
+	}
+	at = (size_t)to < count(s) ? (size_t)to : count(s) - 1;
+	s->top_seq = audit_row(&s->rows, top < count(s) ? top : 0)->seq;
+	s->cursor_seq = audit_row(&s->rows, at)->seq;
+	s->follow = false;
+	s->top_seq = audit_row(&s->rows, top_of(s))->seq;
+	step(s);
+}
+
+/* ---- life */
+
+static void refresh(struct view *v)
+{
+	struct audit_state *s = v->state;
+
+	s->has_head = audit_head_read(NULL, &s->head, NULL) == 0;
+	if (s->check && !s->checked.done)
+		audit_check_poll(s->check, &s->checked);
+	step(s);
+}
+
+static void verify(struct audit_state *s)
+{
+	audit_check_free(s->check);
+	memset(&s->checked, 0, sizeof s->checked);
+	s->check = audit_check_start(NULL);
+}
+
+static void audit_open_view(struct view *v)
+{
+	struct audit_state *s = v->state;
+
+	s->follow = true;
+}
+
+static void audit_close_view(struct view *v)
+{
+	struct audit_state *s = v->state;
+
+	audit_check_free(s->check);
+	if (s->opened)
+		audit_rows_release(&s->rows);
+}
+
+/* Nothing is read before somebody looks. */
+static void audit_show(struct view *v)
+{
+	struct audit_state *s = v->state;
+
+	if (!s->opened) {
+		audit_rows_open(&s->rows, "", NULL);
+		s->opened = true;
+	}
+	if (!s->check)
+		verify(s);
+	refresh(v);
+}
+
+static void audit_snapshot(struct view *v, const struct snapshot *snapshot)
+{
+	struct audit_state *s = v->state;
+
+	snprintf(s->unrecorded, sizeof s->unrecorded, "%s",
+		snapshot->engine.unrecorded ? snapshot->engine.unrecorded : "");
+	if (!s->opened)
+		return;
+	refresh(v);
+	app_dirty(v->app);
+}
+
+void audit_view_about(struct view *v, const char *target)
+{
+	struct audit_state *s = v->state;
+	char filter[AUDIT_FILTER_MAX];
+
+	snprintf(filter, sizeof filter, "target=%s", target);
+	audit_rows_open(&s->rows, filter, NULL);
+	app_filtered(v->app, v, filter);
+	s->opened = true;
+	s->follow = true;
+}
+
+/* ---- drawing */
+
+static enum role outcome_role(const struct audit_record *r)
+{
+	switch (r->result) {
+	case AUDIT_OK: return ROLE_GOOD;
+	case AUDIT_PENDING: return ROLE_DIM;
+	case AUDIT_CANCELLED:
+	case AUDIT_TIMEOUT: return ROLE_WARN;
+	default: return ROLE_BAD;
+	}
+}
+
+static void draw_verdict(const struct audit_state *s, struct canvas *c, int x, int y, int w)
+{
+	const struct audit_check_state *k = &s->checked;
+	char age[FORMAT_MAX], text[400];
+
+	if (!s->check)
+		return;
+	if (!k->done) {
+		canvas_printf(c, x, y, w, STYLE(DIM), "checking %d %%",
+			k->bytes_total ? (int)(100 * k->bytes_done / k->bytes_total) : 0);
+		return;
+	}
+	format_age(age, clock_wall_ms() - k->at_wall_ms);
+	if (k->err.kind)
+		canvas_clip(c, x, y, w, STYLE(WARN), k->err.msg);
+	else if (k->verdict.fault == AUDIT_CLEAN) {
+		snprintf(text, sizeof text,
+			w < 32 ? "chain \u2713 %s ago" : "chain \u2713 verified %s ago", age);
+		canvas_clip(c, x, y, w, STYLE(GOOD), text);
+	} else {
+		snprintf(text, sizeof text, "\u2717 %s at record %llu (%s ago): %s",
+			audit_fault_name(k->verdict.fault), (unsigned long long)k->verdict.at_seq,
+			age, k->verdict.sentence);
+		canvas_clip(c, x, y, w, STYLE(BAD), text);
+	}
+}
+
+static void draw_head(const struct audit_state *s, struct canvas *c, struct area a)
+{
+	char n[FORMAT_MAX];
+	int x = a.x + 1;
+
+	if (*s->unrecorded) {
+		canvas_printf(c, x, a.y, a.w - 1, STYLE(BAD), "unavailable: %s", s->unrecorded);
+		return;
+	}
+	if (s->has_head)
+		x += canvas_printf(c, x, a.y, a.w, STYLE(STRONG), "%s records  ",
+			format_count(n, s->head.seq + 1 - s->head.first));
+	if (s->has_head && a.w >= 100 && !s->rows.checkpoints)
+		x += canvas_text(c, x, a.y, a.w, STYLE(DIM), "without checkpoints (e)  ");
+	if (s->has_head)
+		draw_verdict(s, c, x, a.y, a.w - (x - a.x) - (a.w >= 80 ? 22 : 1));
+	if (s->has_head && a.w >= 80)
+		canvas_printf(c, a.x + a.w - 21, a.y, 20, STYLE(DIM), "head %.6s\u2026%s",
+			s->head.hash, s->head.hash + 58);
+}
+
+/* Local time, as the clock in the header; of another day the day, and the time where there is room. */
+static void when_text(char buf[FORMAT_MAX], int64_t wall_ms, int w)
+{
+	time_t t = (time_t)(wall_ms / 1000), now = (time_t)(clock_wall_ms() / 1000);
+	struct tm then = {0}, today = {0};
+	bool same = localtime_r(&t, &then) && localtime_r(&now, &today) &&
+		then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
+	const char *form = w >= WHEN_FULL ? "%Y-%m-%d %H:%M:%S"
+		: same                    ? "%H:%M:%S"
+		: w >= WHEN_DAY           ? "%d %b %H:%M"
+					  : "%d %b";
+
+	if (!strftime(buf, FORMAT_MAX, form, &then))
+		*buf = '\0';
+}
+
+static void draw_row(struct canvas *c, struct area a, const struct audit_record *r)
+{
+	bool wide = a.w >= 100, narrow = a.w < 60;
+	/* when, who, act, target, outcome; narrow: when, act, outcome */
+	int w[] = {a.w >= 140  ? WHEN_FULL
+			: wide ? WHEN_DAY
+			       : 9,
+		narrow         ? 0
+			: wide ? 12
+			       : 9,
+		wide             ? 19
+			: narrow ? 16
+				 : 17,
+		narrow         ? 0
+			: wide ? 24
+			       : 16,
+		narrow ? a.w - 26 : 15};
+	int x = a.x + 1;
+	/* What an outcome follows, or berth does for itself, is not what one looks for. */
+	bool aside = r->result == AUDIT_PENDING || deed_table[r->deed].class == DEED_INTERNAL;
+	AUTO_STR struct str text = STR_INIT;
+	char when[FORMAT_MAX];
+
+	when_text(when, r->wall_ms, w[0]);
+	canvas_text(c, x, a.y, w[0] - 1, STYLE(DIM), when);
+	x += w[0];
+	audit_text_who(&text, r);
+	if (w[1])
+		canvas_clip_name(c, x, a.y, w[1] - 1, aside ? STYLE(DIM) : STYLE(TEXT), text.s);
+	x += w[1];
+	canvas_clip(c, x, a.y, w[2] - 1,
+		aside                                               ? STYLE(DIM)
+			: deed_table[r->deed].class == DEED_GUARDED ? STYLE(WARN)
+								    : STYLE(TEXT),
+		deed_table[r->deed].name);
+	x += w[2];
+	str_clear(&text);
+	audit_text_target(&text, r);
+	if (w[3])
+		canvas_clip_name(c, x, a.y, w[3] - 1, aside ? STYLE(DIM) : STYLE(STRONG), text.s);
+	x += w[3];
+	str_clear(&text);
+	audit_text_outcome(&text, r);
+	canvas_clip(c, x, a.y, w[4] - 1, (struct style){.role = (uint8_t)outcome_role(r)}, text.s);
+	x += w[4];
+	str_clear(&text);
+	audit_text_detail(&text, r);
+	if (x < a.x + a.w)
+		canvas_clip(c, x, a.y, a.x + a.w - x, STYLE(DIM), text.s);
+}
+
+static void hex(char out[AUDIT_HEX], const uint8_t *bytes)
+{
+	for (size_t i = 0; i < AUDIT_HASH; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* All of one record, as lines. */
+static void describe(const struct audit_record *r, struct str *out)
+{
+	char when[FORMAT_MAX], hash[AUDIT_HEX];
+
+	format_stamp(when, r->wall_ms);
+	str_addf(out, "record %llu  %s  %s %s", (unsigned long long)r->seq, when,
+		deed_table[r->deed].name, audit_phase_name(r->phase));
+	if (r->intent)
+		str_addf(out, " of %llu", (unsigned long long)r->intent);
+	str_adds(out, "  ");
+	audit_text_outcome(out, r);
+	str_adds(out, "\nby ");
+	text_neutralise(out, r->user, strlen(r->user), false);
+	str_addf(out, " (uid %u), program ", r->uid);
+	text_neutralise(out, r->program, strlen(r->program), false);
+	str_addf(out, ", pid %u on ", r->pid);
+	text_neutralise(out, r->host, strlen(r->host), false);
+	if (*r->agent) {
+		str_adds(out, "\nagent ");
+		text_neutralise(out, r->agent, strlen(r->agent), false);
+		str_adds(out, "  session ");
+		text_neutralise(out, r->session, strlen(r->session), false);
+	}
+	str_adds(out, "\non ");
+	text_neutralise(out, r->target_type, strlen(r->target_type), false);
+	str_adds(out, " ");
+	text_neutralise(out, r->name, strlen(r->name), false);
+	str_adds(out, "  ");
+	text_neutralise(out, r->target, strlen(r->target), false);
+	str_adds(out, "\n");
+	audit_text_detail(out, r);
+	hex(hash, r->hash);
+	str_addf(out, "\nhash %s\n", hash);
+}
+
+static void draw_detail(const struct audit_state *s, struct canvas *c, struct area a)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	canvas_hline(c, a.x, a.y, a.w, STYLE(RULE));
+	describe(audit_row(&s->rows, cursor_of(s)), &text);
+	canvas_wrap(c, (struct area){a.x + 1, a.y + 1, a.w - 2, a.h - 1}, STYLE(TEXT), text.s);
+}
+
+static void audit_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct audit_state *s = v->state;
+	int detail = s->detail && count(s) && a.h > DETAIL_H + 4 ? DETAIL_H : 0;
+	size_t top, cursor = cursor_of(s);
+
+	s->page = a.h - 1 - detail;
+	top = top_of(s);
+	draw_head(s, c, (struct area){a.x, a.y, a.w, 1});
+	if (!count(s)) {
+		struct area empty = {a.x + 2, a.y + 2, a.w - 4, a.h - 2};
+		int used = canvas_wrap(c, empty, STYLE(DIM),
+			s->rows.problem[0]          ? s->rows.problem
+				: s->rows.more      ? "Looking for records that match \u2026"
+				: s->rows.filter[0] ? "No record matches the filter; Esc clears it."
+						    : "Nothing has been recorded yet.");
+
+		if (s->rows.problem[0] && !s->has_head && used < empty.h)
+			canvas_wrap(c,
+				(struct area){empty.x, empty.y + used, empty.w, empty.h - used},
+				STYLE(DIM),
+				"What berth does to containers, files and settings, or refuses to do, is "
+				"listed here from the first time on.");
+	}
+	for (int y = 0; y < s->page && top + (size_t)y < count(s); y++) {
+		struct area row = {a.x, a.y + 1 + y, a.w, 1};
+
+		draw_row(c, row, audit_row(&s->rows, top + (size_t)y));
+		if (top + (size_t)y == cursor && !(s->follow && !s->detail)) {
+			canvas_glyph(c, row.x, row.y, STYLE(ACCENT), GLYPH_EDGE);
+			canvas_under(c, row, ROLE_CURSOR);
+		}
+	}
+	if (detail)
+		draw_detail(s, c, (struct area){a.x, a.y + a.h - detail, a.w, detail});
+}
+
+/* ---- keys */
+
+static bool audit_act(struct view *v, enum action a)
+{
+	struct audit_state *s = v->state;
+	long at = (long)cursor_of(s), most = s->page > 2 ? s->page - 1 : 1;
+
+	switch (a) {
+	case DO_UP: go(s, at - 1); break;
+	case DO_DOWN: go(s, s->follow ? 0 : at + 1); break;
+	case DO_PAGE_UP: go(s, at - most); break;
+	case DO_PAGE_DOWN: go(s, at + most); break;
+	case DO_HALF_UP: go(s, at - (most + 1) / 2); break;
+	case DO_HALF_DOWN: go(s, at + (most + 1) / 2); break;
+	case DO_TOP: s->follow = true; break;
+	case DO_BOTTOM: go(s, (long)count(s)); break;
+	case DO_FOLLOW: go(s, s->follow ? at : -1); break;
+	case DO_ENTER: s->detail = !s->detail; break;
+	case DO_REFRESH: verify(s); break;
+	case DO_CHECKPOINTS: {
+		char filter[AUDIT_FILTER_MAX];
+
+		s->rows.checkpoints = !s->rows.checkpoints;
+		snprintf(filter, sizeof filter, "%s", s->rows.filter);
+		audit_rows_open(&s->rows, filter, NULL);
+		step(s);
+		break;
+	}
+	case DO_BACK:
+		if (!s->detail)
+			return false;
+		s->detail = false;
+		break;
+	default: return false;
+	}
+	app_dirty(v->app);
+	return true;
+}
+
+static bool audit_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct audit_state *s = v->state;
+	struct err why = ERR_INIT;
+
+	text = text ? text : "";
+	if (strcmp(text, s->rows.filter) == 0)
+		return true;
+	/* While it is typed a word may be half of one. */
+	if (audit_rows_open(&s->rows, text, &why) < 0) {
+		if (done)
+			err_copy(e, &why);
+		return !done;
+	}
+	s->follow = true;
+	step(s);
+	return true;
+}
+
+static void audit_wheel(struct view *v, int lines)
+{
+	struct audit_state *s = v->state;
+
+	go(s, (long)cursor_of(s) + lines);
+	app_dirty(v->app);
+}
+
+static void audit_click(struct view *v, int x, int y, bool twice)
+{
+	struct audit_state *s = v->state;
+
+	(void)x;
+	if (y > 0 && y <= s->page && top_of(s) + (size_t)y - 1 < count(s)) {
+		go(s, (long)top_of(s) + y - 1);
+		s->detail |= twice;
+	}
+	app_dirty(v->app);
+}
+
+static void audit_status(struct view *v, char *buf, size_t cap)
+{
+	struct audit_state *s = v->state;
+	char n[FORMAT_MAX];
+
+	*buf = '\0';
+	if (s->rows.filter[0])
+		snprintf(buf, cap, "filter: %s  %s%s", s->rows.filter, format_count(n, count(s)),
+			s->rows.more ? " and more" : "");
+}
+
+static bool audit_copy(struct view *v, struct str *out)
+{
+	struct audit_state *s = v->state;
+
+	if (!count(s))
+		return false;
+	describe(audit_row(&s->rows, cursor_of(s)), out);
+	return true;
+}
+
+static bool audit_save(struct view *v, struct str *out)
+{
+	struct audit_state *s = v->state;
+
+	for (size_t i = 0; i < count(s); i++) {
+		describe(audit_row(&s->rows, i), out);
+		str_addc(out, '\n');
+	}
+	return count(s) > 0;
+}
+
+const struct view_ops audit_view = {
+	.name = "audit",
+	.tab = "Audit",
+	.tab_short = "Au",
+	.context = IN_AUDIT,
+	.state_size = sizeof(struct audit_state),
+	.open = audit_open_view,
+	.close = audit_close_view,
+	.show = audit_show,
+	.snapshot = audit_snapshot,
+	.draw = audit_draw,
+	.act = audit_act,
+	.click = audit_click,
+	.wheel = audit_wheel,
+	.filter = audit_filter,
+	.filter_hint = "words, agent= act= target= outcome= since= until=",
+	.status = audit_status,
+	.copy = audit_copy,
+	.save = audit_save,
+};

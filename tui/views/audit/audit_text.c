@@ -1,0 +1,135 @@
+/* audit_text.c - records and verdicts in words. */
+#include "views/audit/audit_text.h"
+
+#include <berth/format.h>
+#include <berth/text.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ID_SHOWN 12
+
+static void add(struct str *out, const char *s)
+{
+	text_neutralise(out, s, strlen(s), false);
+}
+
+void audit_text_who(struct str *out, const struct audit_record *r)
+{
+	add(out, r->agent && *r->agent ? r->agent : r->user);
+}
+
+void audit_text_target(struct str *out, const struct audit_record *r)
+{
+	if (*r->name)
+		add(out, r->name);
+	else if (*r->target)
+		text_neutralise(out, r->target,
+			strlen(r->target) > ID_SHOWN ? ID_SHOWN : strlen(r->target), false);
+	else
+		str_addc(out, '-');
+}
+
+void audit_text_detail(struct str *out, const struct audit_record *r)
+{
+	const char *between = "";
+
+	if (r->items) {
+		str_addf(out, "%" PRIu64 " items", r->items);
+		between = "  ";
+	}
+	for (size_t i = 0; i < r->nparams; i++) {
+		str_adds(out, between);
+		between = "  ";
+		/* A command speaks for itself. */
+		if (strcmp(r->params[i].key, "command") != 0) {
+			add(out, r->params[i].key);
+			str_addc(out, '=');
+		}
+		add(out, r->params[i].value);
+	}
+	if (*r->error) {
+		str_adds(out, between);
+		add(out, r->error);
+	}
+}
+
+void audit_text_outcome(struct str *out, const struct audit_record *r)
+{
+	str_adds(out,
+		r->result == AUDIT_PENDING ? audit_phase_name(r->phase)
+					   : audit_result_name(r->result));
+	if (r->duration_us < 0)
+		return;
+	if (r->duration_us < 1000)
+		str_addf(out, " %d us", (int)r->duration_us);
+	else if (r->duration_us < 1000000)
+		str_addf(out, " %d ms", (int)(r->duration_us / 1000));
+	else
+		str_addf(out, " %.1f s", (double)r->duration_us / 1e6);
+}
+
+void audit_text_verdict(struct str *out, const struct audit_verdict *v)
+{
+	char n[FORMAT_MAX], m[FORMAT_MAX];
+
+	if (v->fault != AUDIT_CLEAN) {
+		str_addf(out, "%s: ", audit_fault_name(v->fault));
+		add(out, v->sentence);
+		return;
+	}
+	str_addf(out, "clean: %s records", format_count(n, v->records));
+	if (v->first_seq > 1)
+		str_addf(out, " (older than %s were pruned)", format_count(m, v->first_seq));
+	str_addf(out, ", signed up to record %s", format_count(m, v->signed_seq));
+	if (v->last_seq > v->signed_seq)
+		str_addf(out, "; the next checkpoint will cover %s more",
+			format_count(n, v->last_seq - v->signed_seq));
+	if (v->torn)
+		str_addf(out, "; after a crash %s torn line%s set aside", format_count(n, v->torn),
+			v->torn == 1 ? " was" : "s were");
+	str_addc(out, '.');
+}
+
+static int64_t ago(const char *text, int64_t now_ms)
+{
+	static const struct {
+		char unit;
+		int64_t ms;
+	} units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
+	char *end;
+	long long n = strtoll(text, &end, 10);
+
+	if (end == text || n < 0 || n > 100000 || !end[0] || end[1])
+		return -1;
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (units[i].unit == *end)
+			return now_ms - n * units[i].ms;
+	return -1;
+}
+
+int64_t audit_text_time(const char *text, int64_t now_ms, struct err *e)
+{
+	static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
+		"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
+	int64_t ms = ago(text, now_ms);
+	char shown[64];
+
+	if (ms >= 0)
+		return ms;
+	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+		struct tm tm = {.tm_isdst = -1};
+		const char *end = strptime(text, forms[i], &tm);
+		bool utc = end && strcmp(end, "Z") == 0;
+
+		if (end && (!*end || utc))
+			return (int64_t)(utc ? timegm(&tm) : mktime(&tm)) * 1000;
+	}
+	return err_set(e, ERR_USAGE,
+		"\"%s\" is no time: write 2026-11-20, 2026-11-20T21:45 (with Z: UTC), or 90s, 10m, 2h, 3d "
+		"for that long ago.",
+		text_clean(shown, sizeof shown, text));
+}

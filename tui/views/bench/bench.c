@@ -1,0 +1,494 @@
+/*
+ * bench.c - benchmarks: choose suites, watch them run, see what they gave against targets, the version
+ * before and the trend.
+ *
+ * They run in a process of their own (bench_start.c), also when this console ends; its job is on the board
+ * like any other, and what it measures comes line by line (bench_live.c).  What disturbs it is said: other
+ * processes' load and this console's own.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/bench.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+
+#include "app/app.h"
+#include "views/bench/bench_draw.h"
+#include "views/bench/bench_live.h"
+#include "views/bench/bench_rows.h"
+#include "views/bench/bench_start.h"
+#include "views/list.h"
+#include "widgets/meter.h"
+#include "widgets/table.h"
+
+#define DISTURBED 15.0 /* percent of all cores used by others from which on figures suffer */
+#define OWN_LOUD 5.0   /* percent of a core that this console may use before it is said */
+#define DETAIL_MIN 14  /* rows of the body from which on the detail has room below the list */
+
+struct bench {
+	struct table table;
+	struct live_run run;
+	struct bench_process process;
+	bool looked;   /* for what an earlier console left */
+	bool followed; /* the cursor goes with the case that runs, until it is moved */
+	bool zoomed;
+	struct area body;
+	struct own_suite own[OWN_SUITES_MAX];
+	size_t nown, nfound; /* all; those of the person's folder, which come first */
+};
+
+static const struct bench_entry *entry_of(const struct table_row *r)
+{
+	return r->item;
+}
+
+/* The person's folder anew; files that were named otherwise stay on the list. */
+static void look_for_own(struct bench *s)
+{
+	static struct own_suite found[OWN_SUITES_MAX];
+	size_t n = own_suites(found, COUNT(found));
+
+	for (size_t i = s->nfound; i < s->nown && n < COUNT(found); i++) {
+		bool twice = false;
+
+		for (size_t k = 0; k < n && !twice; k++)
+			twice = !strcmp(found[k].path, s->own[i].path);
+		if (!twice)
+			found[n++] = s->own[i];
+	}
+	s->nfound = n;
+	memcpy(s->own, found, n * sizeof *found);
+	s->nown = n;
+}
+
+static bool add_own(struct bench *s, const char *path)
+{
+	struct own_suite one;
+
+	own_suite_at(&one, path);
+	for (size_t i = 0; i < s->nown; i++)
+		if (!strcmp(s->own[i].path, one.path))
+			return true;
+	if (s->nown == COUNT(s->own))
+		return false;
+	s->own[s->nown++] = one;
+	return true;
+}
+
+static void rebuild(struct bench *s)
+{
+	for (size_t i = 0; i < s->run.nfiles; i++)
+		add_own(s, s->run.files[i]);
+	bench_rows(&s->table, &s->run, s->own, s->nown);
+	if (s->followed && s->run.current < s->run.ncases)
+		table_go(&s->table, "case", s->run.cases[s->run.current].id);
+}
+
+static const struct job_info *job_of_run(const struct bench *s, const struct snapshot *snap)
+{
+	for (size_t i = 0; snap && i < snap->njobs; i++)
+		if (s->run.pid && snap->jobs[i].id.pid == s->run.pid)
+			return &snap->jobs[i];
+	return NULL;
+}
+
+static bool runs(const struct bench *s, const struct snapshot *snap)
+{
+	const struct job_info *j = job_of_run(s, snap);
+
+	return s->process.pid || (!*s->run.ended && j && !job_ended(j->state));
+}
+
+static void look(struct bench *s)
+{
+	const char *told = getenv("BERTH_BENCH_LIVE"); /* another file; "": none */
+	char path[PATH_MAX];
+
+	if (s->looked)
+		return;
+	s->looked = true;
+	if (told ? *told != '\0' && live_follow(&s->run, told) == 0
+		 : bench_newest(path, sizeof path) && live_follow(&s->run, path) == 0) {
+		live_read(&s->run);
+		s->followed = true;
+	}
+}
+
+static void refresh(struct bench *s)
+{
+	look(s);
+	if (s->process.pid && s->run.fd <= 0)
+		live_follow(&s->run, s->process.live);
+	live_read(&s->run);
+	rebuild(s);
+}
+
+static void bench_snapshot(struct view *v, const struct snapshot *snap)
+{
+	struct bench *s = v->state;
+	char sentence[256];
+	int code;
+
+	(void)snap;
+	refresh(s);
+	if (!bench_ended(&s->process, &code, sentence, sizeof sentence))
+		return;
+	live_read(&s->run);
+	rebuild(s);
+	s->followed = false;
+	if (*sentence)
+		app_say(v->app, code ? ROLE_WARN : ROLE_DIM, "%s", sentence);
+	else
+		app_say(v->app, code ? ROLE_WARN : ROLE_GOOD,
+			code ? "Benchmarks: %s" : "Benchmarks done: %s",
+			*s->run.ended_text ? s->run.ended_text : "it ended early.");
+}
+
+/* Drawing. */
+
+static void progress_line(
+	struct canvas *c, struct area a, struct bench *s, const struct snapshot *snap)
+{
+	const struct job_info *j = job_of_run(s, snap);
+	double fraction = s->run.samples ? (double)s->run.done / (double)s->run.samples : 0;
+	int x = a.x + 1, bar = a.w >= 100 ? 30 : a.w / 4;
+	size_t done = 0;
+	char left[FORMAT_MAX], text[300];
+
+	for (size_t i = 0; i < s->run.ncases; i++)
+		done += s->run.cases[i].state >= LIVE_OK;
+	if (!s->run.cases) {
+		canvas_clip(c, x, a.y, a.w - 1, s->process.pid ? STYLE(BUSY) : STYLE(DIM),
+			s->process.pid ? "starting…"
+				: a.w < 100
+				? "R runs the suite below the cursor, or those marked with Space."
+				: "R runs the suite or case below the cursor, or those marked with Space; o "
+				  "adds a suite file of yours.");
+		return;
+	}
+	if (!runs(s, snap)) {
+		x += canvas_printf(c, x, a.y, a.w - 2, STYLE(STRONG), "%s", s->run.label);
+		snprintf(text, sizeof text, "%s%s%s  %s", *s->run.baseline ? "against " : "",
+			s->run.baseline, *s->run.ended ? "" : "  interrupted", s->run.ended_text);
+		canvas_clip(c, x + 2, a.y, a.x + a.w - x - 2,
+			!strcmp(s->run.ended, "done") ? STYLE(DIM) : STYLE(WARN), text);
+		return;
+	}
+	meter_bar(c, x, a.y, bar, ROLE_BAR, fraction);
+	x += bar + 1;
+	x += canvas_printf(c, x, a.y, 6, STYLE(STRONG), "%.0f %%", 100 * fraction);
+	x += canvas_printf(
+		c, x, a.y, a.x + a.w - x, STYLE(TEXT), "  %zu of %zu cases", done, s->run.ncases);
+	if (j && j->eta_ms >= 0)
+		x += canvas_printf(c, x, a.y, a.x + a.w - x, STYLE(TEXT), "  %s left",
+			format_span(left, (j->eta_ms + 999) / 1000));
+	if (*s->run.said)
+		canvas_printf(c, x + 2, a.y, a.x + a.w - x - 2, STYLE(WARN), "%s", s->run.said);
+	else if (*s->run.baseline)
+		canvas_printf(c, x + 2, a.y, a.x + a.w - x - 2, STYLE(DIM), "against %s",
+			s->run.baseline);
+}
+
+/* What makes figures worse than they are. */
+static bool disturbance(
+	struct canvas *c, struct area a, struct bench *s, const struct snapshot *snap)
+{
+	bool others = s->run.others_percent > DISTURBED, own = snap->self.cpu_percent > OWN_LOUD;
+	char text[200];
+
+	if (!runs(s, snap) || (!others && !own && !(s->run.steal_percent > 2)))
+		return false;
+	if (others)
+		snprintf(text, sizeof text,
+			a.w < 100 ? "! Others use %.0f %% of this machine: figures are disturbed."
+				  : "! Others use %.0f %% of this machine: figures are disturbed.  "
+				    "Benchmark %.0f %%, this console %.1f %%.",
+			s->run.others_percent, s->run.own_percent, snap->self.cpu_percent);
+	else if (own)
+		snprintf(text, sizeof text,
+			"! This console uses %.1f %% of a core itself: sample more slowly with -.",
+			snap->self.cpu_percent);
+	else
+		snprintf(text, sizeof text,
+			"! The hypervisor takes %.0f %% of this machine: figures are disturbed.",
+			s->run.steal_percent);
+	canvas_clip(c, a.x + 1, a.y, a.w - 2, STYLE(WARN), text);
+	return true;
+}
+
+static void bench_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct bench *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+	const struct table_row *r;
+	struct area list = {a.x, a.y + 1, a.w, a.h - 1};
+	const struct live_case *k;
+
+	refresh(s);
+	s->body = a;
+	progress_line(c, a, s, snap);
+	if (disturbance(c, (struct area){a.x, a.y + 1, a.w, 1}, s, snap)) {
+		list.y++;
+		list.h--;
+	}
+	r = table_current(&s->table);
+	k = r ? entry_of(r)->k : NULL;
+	if (k && s->zoomed) {
+		bench_case_draw(c, list, &s->run, k);
+		return;
+	}
+	if (k && a.h >= DETAIL_MIN) {
+		int want = 5 + (int)k->narms + (int)k->ntargets + 6, h = list.h * 3 / 5;
+
+		h = want < h ? want : h;
+		list.h -= h;
+		bench_case_draw(c, (struct area){a.x, list.y + list.h, a.w, h}, &s->run, k);
+	}
+	table_draw(&s->table, c, list);
+}
+
+/* Acting. */
+
+/* Words of `berth bench run`: each suite once, and a case only where its suite is not there already. */
+struct words {
+	const char *word[BENCH_WORDS_MAX];
+	char cases[BENCH_WORDS_MAX][160];
+	size_t n;
+};
+
+static bool add_word(struct words *w, const char *word, const char *suite)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->word[i], word) || !strcmp(w->word[i], suite))
+			return true;
+	if (w->n == BENCH_WORDS_MAX)
+		return false;
+	snprintf(w->cases[w->n], sizeof w->cases[0], "%s", word);
+	/* Paths may be longer than a case's name, and stay where they are. */
+	w->word[w->n] = word == suite ? word : w->cases[w->n];
+	w->n++;
+	return true;
+}
+
+static bool add_entry(struct view *v, struct words *w, const struct bench_entry *n)
+{
+	bool alone = n->k && !n->file;
+
+	if (!n->word) {
+		app_say(v->app, ROLE_WARN,
+			"%s came from a suite file of an older berth: o adds the file to the list.",
+			n->name);
+		return false;
+	}
+	if (add_word(w, alone ? n->k->name : n->word, n->word))
+		return true;
+	app_say(v->app, ROLE_WARN, "Too much is marked: mark suites instead of their cases.");
+	return false;
+}
+
+/* Suites before cases, for a suite has its cases. */
+static bool chosen_words(struct view *v, struct words *w)
+{
+	struct bench *s = v->state;
+	const struct table_row *r;
+	size_t hidden, at;
+
+	if (!table_marked(&s->table, &hidden)) {
+		r = table_current(&s->table);
+		return r && add_entry(v, w, entry_of(r));
+	}
+	for (int pass = 0; pass < 2; pass++)
+		for (at = 0; (r = table_next_marked(&s->table, &at));)
+			if ((entry_of(r)->k != NULL) == pass && !add_entry(v, w, entry_of(r)))
+				return false;
+	return w->n > 0;
+}
+
+static void start(struct view *v)
+{
+	struct bench *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+	struct err e = ERR_INIT;
+	struct words w = {.n = 0};
+
+	if (runs(s, snap)) {
+		app_say(v->app, ROLE_WARN, "Benchmarks run already; C cancels them.");
+		return;
+	}
+	if (app_read_only(v->app)) {
+		app_say(v->app, ROLE_WARN, "Read-only: no benchmark is started.");
+		return;
+	}
+	if (!chosen_words(v, &w))
+		return;
+	if (bench_start(&s->process, w.word, w.n, snap->engine.endpoint, &e) < 0) {
+		app_say(v->app, ROLE_BAD, "%s", e.msg);
+		return;
+	}
+	live_release(&s->run);
+	s->looked = s->followed = true;
+	table_unmark_all(&s->table);
+	rebuild(s);
+}
+
+static void bench_show(struct view *v)
+{
+	look_for_own(v->state);
+	rebuild(v->state);
+}
+
+/* A suite file that is somewhere else. */
+static void bench_file(struct view *v, const char *path)
+{
+	struct bench *s = v->state;
+
+	if (access(path, R_OK) < 0) {
+		app_say(v->app, ROLE_WARN, "%s cannot be read: %s.", path, strerrordesc_np(errno));
+		return;
+	}
+	if (!add_own(s, path)) {
+		app_say(v->app, ROLE_WARN, "There are %d suite files already.", OWN_SUITES_MAX);
+		return;
+	}
+	s->followed = false;
+	rebuild(s);
+	for (size_t i = 0; i < s->nown; i++)
+		if (!strcmp(s->own[i].path, path) || i + 1 == s->nown) {
+			table_go(&s->table, "", s->own[i].path);
+			break;
+		}
+	app_say(v->app, ROLE_TEXT,
+		"R runs it.  Those in the folder bench beside berth.yaml are listed by themselves.");
+}
+
+static void cancel(struct view *v)
+{
+	struct bench *s = v->state;
+	const struct job_info *j = job_of_run(s, app_snapshot(v->app));
+	struct command *c;
+
+	if (!j || job_ended(j->state)) {
+		app_say(v->app, ROLE_DIM, "No benchmark is running.");
+		return;
+	}
+	c = command_new(CMD_JOB_CANCEL);
+	c->jobs = arena_array(&c->mem, 1, sizeof *c->jobs);
+	c->jobs[0] = j->id;
+	c->njobs = 1;
+	app_send(v->app, c);
+	app_say(v->app, ROLE_DIM, "Stopping; what is complete stays in the history.");
+}
+
+static bool bench_act(struct view *v, enum action a)
+{
+	struct bench *s = v->state;
+	size_t hidden;
+
+	refresh(s);
+	app_dirty(v->app);
+	if (s->table.choosing)
+		return table_act(&s->table, a);
+	switch (a) {
+	case DO_BENCH_RUN: start(v); return true;
+	case DO_SUITE: app_ask_file(v->app, "suite file"); return true;
+	case DO_REFRESH:
+		look_for_own(s);
+		rebuild(s);
+		return false;
+	case DO_CANCEL_JOB: cancel(v); return true;
+	case DO_ENTER: s->zoomed = !s->zoomed; return true;
+	case DO_BACK:
+		if (s->zoomed)
+			s->zoomed = false;
+		else if (!s->table.filter && table_marked(&s->table, &hidden))
+			table_unmark_all(&s->table);
+		else
+			return false;
+		return true;
+	default: s->followed = false; return table_act(&s->table, a);
+	}
+}
+
+static void bench_open(struct view *v)
+{
+	struct bench *s = v->state;
+
+	table_init(&s->table, bench_columns, bench_ncolumns, NULL);
+	s->table.sort = bench_ncolumns; /* as they run */
+	live_release(&s->run);
+}
+
+static void bench_close(struct view *v)
+{
+	struct bench *s = v->state;
+
+	table_release(&s->table);
+	live_release(&s->run);
+}
+
+static void bench_click(struct view *v, int x, int y, bool twice)
+{
+	struct bench *s = v->state;
+
+	s->followed = false;
+	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice)
+		s->zoomed = !s->zoomed;
+	app_dirty(v->app);
+}
+
+static void bench_wheel(struct view *v, int lines)
+{
+	struct bench *s = v->state;
+
+	s->followed = false;
+	table_wheel(&s->table, lines);
+	app_dirty(v->app);
+}
+
+static bool bench_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct bench *s = v->state;
+
+	(void)done;
+	return table_filter(&s->table, text, e) == 0;
+}
+
+static void bench_status(struct view *v, char *buf, size_t cap)
+{
+	struct bench *s = v->state;
+
+	table_status(&s->table, buf, cap);
+}
+
+static bool bench_save(struct view *v, struct str *out)
+{
+	struct bench *s = v->state;
+
+	refresh(s);
+	table_save(&s->table, out);
+	return true;
+}
+
+const struct view_ops bench_view = {
+	.name = "bench",
+	.tab = "Bench",
+	.tab_short = "Bnch",
+	.context = IN_BENCH,
+	.state_size = sizeof(struct bench),
+	.open = bench_open,
+	.close = bench_close,
+	.show = bench_show,
+	.draw = bench_draw,
+	.snapshot = bench_snapshot,
+	.act = bench_act,
+	.click = bench_click,
+	.wheel = bench_wheel,
+	.filter = bench_filter,
+	.status = bench_status,
+	.save = bench_save,
+	.file = bench_file,
+};

@@ -1,0 +1,305 @@
+/* bench_live.c - reading the lines of a run, whatever state the file is in. */
+#include "views/bench/bench_live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#define FIELDS_MAX 10
+#define READ_AT_ONCE ((size_t)1 << 20) /* a paint must not wait for more */
+
+struct fields {
+	char *at[FIELDS_MAX];
+	size_t n;
+};
+
+static const char *field(const struct fields *f, size_t i)
+{
+	return i < f->n ? f->at[i] : "";
+}
+
+static double number(const struct fields *f, size_t i)
+{
+	char *end;
+	double v = strtod(field(f, i), &end);
+
+	return end == field(f, i) || !isfinite(v) ? NAN : v;
+}
+
+static long whole(const struct fields *f, size_t i, long max)
+{
+	double v = number(f, i);
+
+	return v >= 0 && v <= (double)max ? (long)v : 0;
+}
+
+static void text(const struct fields *f, size_t i, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s", strcmp(field(f, i), "-") != 0 ? field(f, i) : "");
+}
+
+static struct live_interval interval(const struct fields *f, size_t i)
+{
+	struct live_interval v = {number(f, i), number(f, i + 1), number(f, i + 2), false};
+
+	v.known = !isnan(v.low) && !isnan(v.point) && !isnan(v.high);
+	return v;
+}
+
+static struct live_case *case_at(struct live_run *r, const struct fields *f)
+{
+	double i = number(f, 1);
+
+	return i >= 0 && i < (double)r->ncases ? &r->cases[(size_t)i] : NULL;
+}
+
+static struct live_arm *arm_at(struct live_case *c, const struct fields *f)
+{
+	double i = number(f, 2);
+
+	return c && i >= 0 && i < (double)c->narms ? &c->arm[(size_t)i] : NULL;
+}
+
+static void take_run(struct live_run *r, const struct fields *f)
+{
+	if (r->cases)
+		return;
+	r->pid = (int)whole(f, 1, 1 << 30);
+	text(f, 2, r->label, sizeof r->label);
+	text(f, 3, r->commit, sizeof r->commit);
+	text(f, 4, r->baseline, sizeof r->baseline);
+	r->threshold = number(f, 5);
+	r->cases = xcalloc((size_t)whole(f, 6, LIVE_CASES_MAX) + 1, sizeof *r->cases);
+	r->samples = whole(f, 7, 100000000);
+}
+
+static const char *file_of(struct live_run *r, const char *path)
+{
+	size_t i = 0;
+
+	if (*path != '/')
+		return "";
+	while (i < r->nfiles && strcmp(r->files[i], path) != 0)
+		i++;
+	if (i == LIVE_FILES_MAX)
+		return "";
+	if (i == r->nfiles)
+		r->files[r->nfiles++] = xstrdup(path);
+	return r->files[i];
+}
+
+static void take_case(struct live_run *r, const struct fields *f)
+{
+	struct live_case *c;
+
+	if (!r->cases || r->ncases == LIVE_CASES_MAX || number(f, 1) != (double)r->ncases)
+		return;
+	r->cases = xreallocarray(r->cases, r->ncases + 1, sizeof *r->cases);
+	c = &r->cases[r->ncases++];
+	memset(c, 0, sizeof *c);
+	snprintf(c->id, sizeof c->id, "%zu", r->ncases - 1);
+	text(f, 2, c->name, sizeof c->name);
+	text(f, 3, c->about, sizeof c->about);
+	text(f, 4, c->unit, sizeof c->unit);
+	c->samples = whole(f, 5, 100000000);
+	c->file = file_of(r, field(f, 6));
+}
+
+static void take_value(struct live_run *r, struct live_case *c, const struct fields *f)
+{
+	struct live_arm *a = arm_at(c, f);
+	double v = number(f, 3);
+
+	if (!a || isnan(v))
+		return;
+	if (c->done < c->samples) {
+		c->done++;
+		r->done++;
+	}
+	if (a->n == LIVE_VALUES_MAX)
+		return;
+	a->v = mem_grow(a->v, &a->cap, a->n + 1, sizeof *a->v);
+	a->v[a->n++] = v;
+}
+
+static void take_state(struct live_run *r, struct live_case *c, const struct fields *f)
+{
+	const char *word = field(f, 2);
+
+	c->state = !strcmp(word, "ok")    ? LIVE_OK
+		: !strcmp(word, "failed") ? LIVE_FAILED
+					  : LIVE_NOT_RUN;
+	text(f, 3, c->text, sizeof c->text);
+	r->done += c->samples - c->done;
+	c->done = c->samples;
+}
+
+static void take(struct live_run *r, char *line)
+{
+	struct fields f = {.n = 0};
+	struct live_case *c;
+	struct live_arm *a;
+	const char *what;
+
+	for (char *at = line; f.n < FIELDS_MAX;) {
+		char *tab = strchr(at, '\t');
+
+		f.at[f.n++] = at;
+		if (!tab)
+			break;
+		*tab = '\0';
+		at = tab + 1;
+	}
+	what = field(&f, 0);
+	c = case_at(r, &f);
+	a = arm_at(c, &f);
+	if (!strcmp(what, "run")) {
+		take_run(r, &f);
+	} else if (!strcmp(what, "case")) {
+		take_case(r, &f);
+	} else if (!strcmp(what, "load")) {
+		r->own_percent = number(&f, 1);
+		r->others_percent = number(&f, 2);
+		r->steal_percent = number(&f, 3);
+	} else if (!strcmp(what, "say")) {
+		text(&f, 1, r->said, sizeof r->said);
+	} else if (!strcmp(what, "end")) {
+		snprintf(r->ended, sizeof r->ended, "%s", *field(&f, 1) ? field(&f, 1) : "done");
+		text(&f, 2, r->ended_text, sizeof r->ended_text);
+	} else if (!c) {
+		return;
+	} else if (!strcmp(what, "begin")) {
+		c->state = LIVE_RUNS;
+		r->said[0] = '\0';
+		r->current = (size_t)(c - r->cases);
+	} else if (!strcmp(what, "arm")) {
+		if (c->narms < LIVE_ARMS_MAX && number(&f, 2) == (double)c->narms) {
+			a = &c->arm[c->narms++];
+			text(&f, 3, a->name, sizeof a->name);
+			a->baseline = !strcmp(field(&f, 4), "baseline");
+		}
+	} else if (!strcmp(what, "v")) {
+		take_value(r, c, &f);
+	} else if (!strcmp(what, "ratio") && a) {
+		a->ratio = interval(&f, 3);
+	} else if (!strcmp(what, "change") && a) {
+		a->change = interval(&f, 3);
+		text(&f, 6, a->change_word, sizeof a->change_word);
+	} else if (!strcmp(what, "trend") && a && a->ntrend < LIVE_TREND_MAX) {
+		struct live_trend *t = &a->trend[a->ntrend];
+
+		text(&f, 3, t->label, sizeof t->label);
+		t->low = number(&f, 4);
+		t->median = number(&f, 5);
+		t->high = number(&f, 6);
+		a->ntrend += !isnan(t->low) && !isnan(t->median) && !isnan(t->high);
+	} else if (!strcmp(what, "target") && c->ntargets < LIVE_TARGETS_MAX) {
+		struct live_target *t = &c->target[c->ntargets++];
+
+		text(&f, 2, t->verdict, sizeof t->verdict);
+		text(&f, 3, t->figure, sizeof t->figure);
+		text(&f, 4, t->requirement, sizeof t->requirement);
+	} else if (!strcmp(what, "alert")) {
+		text(&f, 2, c->alert, sizeof c->alert);
+	} else if (!strcmp(what, "state")) {
+		take_state(r, c, &f);
+	}
+}
+
+void live_release(struct live_run *r)
+{
+	if (r->fd > 0)
+		close(r->fd);
+	for (size_t i = 0; i < r->ncases; i++)
+		for (size_t a = 0; a < r->cases[i].narms; a++)
+			free(r->cases[i].arm[a].v);
+	for (size_t i = 0; i < r->nfiles; i++)
+		free(r->files[i]);
+	free(r->cases);
+	memset(r, 0, sizeof *r);
+	r->fd = -1;
+	r->current = SIZE_MAX;
+}
+
+int live_follow(struct live_run *r, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return -1;
+	live_release(r);
+	r->fd = fd;
+	return 0;
+}
+
+static void take_bytes(struct live_run *r, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '\n') {
+			r->part[r->npart] = '\0';
+			if (!r->skipping)
+				take(r, r->part);
+			r->npart = 0;
+			r->skipping = false;
+		} else if (r->npart + 1 < sizeof r->part) {
+			r->part[r->npart++] = s[i];
+		} else {
+			r->skipping = true;
+		}
+	}
+}
+
+bool live_read(struct live_run *r)
+{
+	char buf[16384];
+	size_t all = 0;
+	ssize_t n;
+
+	if (r->fd <= 0)
+		return false;
+	while (all < READ_AT_ONCE && (n = read(r->fd, buf, sizeof buf)) > 0) {
+		take_bytes(r, buf, (size_t)n);
+		all += (size_t)n;
+	}
+	return all > 0;
+}
+
+const char *live_value(char *buf, size_t cap, const char *unit, double v)
+{
+	if (isnan(v))
+		snprintf(buf, cap, "–");
+	else if (strcmp(unit, "s") != 0 && *unit)
+		snprintf(buf, cap, fabs(v) < 100 ? "%.3g %s" : "%.0f %s", v, unit);
+	else if (fabs(v) >= 1)
+		snprintf(buf, cap, "%.3g s", v);
+	else if (fabs(v) >= 1e-3)
+		snprintf(buf, cap, "%.3g ms", v * 1e3);
+	else
+		snprintf(buf, cap, "%.3g us", v * 1e6);
+	return buf;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double live_median(const struct live_arm *a)
+{
+	AUTO_FREE double *v = NULL;
+
+	if (!a->n)
+		return NAN;
+	v = xreallocarray(NULL, a->n, sizeof *v);
+	memcpy(v, a->v, a->n * sizeof *v);
+	qsort(v, a->n, sizeof *v, ascending);
+	return a->n % 2 ? v[a->n / 2] : (v[a->n / 2 - 1] + v[a->n / 2]) / 2;
+}

@@ -1,0 +1,609 @@
+/* containers.c - one row per container, grouped by agent or project, and the detail below. */
+#include "views/containers/containers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/arena.h>
+#include <berth/check.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app/app.h"
+#include "views/containers/detail.h"
+#include "views/list.h"
+#include "views/pen.h"
+
+#define SPLIT_MIN_ROWS 15 /* below this the detail takes the whole body */
+
+struct containers {
+	struct table table;
+	struct table_column *columns; /* ours: how wide names are depends on them */
+	int longest;                  /* name, in columns */
+	struct moment moment;
+	uint64_t seq; /* of the snapshot the rows are of; 0: none yet */
+	struct item *items;
+	size_t nitems, items_cap;
+	struct arena names; /* identities of heads */
+	size_t hidden;      /* stopped ones that are not shown */
+	bool flat, only_running;
+
+	enum { CLOSED, SPLIT, FULL } open;
+	struct detail_pane pane;
+	char *focus_engine, *focus_id; /* what CMD_FOCUS was sent for last */
+	uint64_t visible_hash;         /* what CMD_VISIBLE was sent for last */
+
+	struct area body;
+	int split_y;     /* first row of the detail, relative to the body */
+	char copied[65]; /* id of what was copied by name last */
+};
+
+/* Rows. */
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int order;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	order = text_natural(x->group, y->group);
+	if (order)
+		return order;
+	/* A container the agent lives in comes before the ones of its tools. */
+	order = (strcmp(x->c->role, "tool") == 0) - (strcmp(y->c->role, "tool") == 0);
+	/* By what is the same for several, in the order of their names. */
+	order = order ? order : text_natural(x->c->name, y->c->name);
+	return order ? order : x->c < y->c ? -1 : x->c > y->c;
+}
+
+static void add_to_head(struct item *head, const struct item *i)
+{
+	const struct container_stats *s = &i->c->stats;
+
+	head->n++;
+	head->running += i->c->state == CONTAINER_RUNNING;
+	if (!container_has_stats(i->c))
+		return;
+	head->memory_bytes += s->memory_bytes;
+	head->pids += s->pids;
+	if (!s->rates)
+		return;
+	head->cpu_percent += s->cpu_percent;
+	head->block_read += s->block_read_bytes_per_s;
+	head->block_write += s->block_write_bytes_per_s;
+	if (s->net) {
+		head->net = true;
+		head->net_rx += s->net_rx_bytes_per_s;
+		head->net_tx += s->net_tx_bytes_per_s;
+	}
+}
+
+static void add_row(struct containers *s, const struct item *i, int depth)
+{
+	table_add(&s->table,
+		(struct table_row){.engine = i->c->engine,
+			.id = i->c->id,
+			.item = i,
+			.depth = (uint8_t)depth,
+			.stale = s->moment.lost});
+}
+
+/* items[from..to) share a group: its head and its rows. */
+static void add_group(struct containers *s, const struct snapshot *snap, struct item *head,
+	size_t from, size_t to)
+{
+	bool tools_below =
+		s->items[from].kind == BY_AGENT && strcmp(s->items[from].c->role, "tool") != 0;
+
+	*head = (struct item){
+		.moment = &s->moment, .kind = s->items[from].kind, .group = s->items[from].group};
+	for (size_t i = 0; i < snap->nagents && head->kind == BY_AGENT && !head->agent; i++)
+		if (!strcmp(snap->agents[i].id, head->group))
+			head->agent = &snap->agents[i];
+	for (size_t i = from; i < to; i++)
+		add_to_head(head, &s->items[i]);
+	table_add(&s->table,
+		(struct table_row){.engine = "",
+			.id = arena_printf(&s->names, "%d/%s", (int)head->kind, head->group),
+			.item = head,
+			.group = true,
+			.stale = s->moment.lost});
+	for (size_t i = from; i < to; i++)
+		add_row(s, &s->items[i],
+			tools_below && strcmp(s->items[i].c->role, "tool") == 0 ? 2 : 1);
+}
+
+static void fill_item(const struct containers *s, struct item *i, const struct container *c)
+{
+	*i = (struct item){.c = c, .moment = &s->moment, .kind = UNGROUPED, .group = ""};
+	if (s->flat)
+		return;
+	if (*c->agent) {
+		i->kind = BY_AGENT;
+		i->group = c->agent;
+	} else if (*c->compose_project) {
+		i->kind = BY_PROJECT;
+		i->group = c->compose_project;
+	}
+}
+
+static void rebuild(struct containers *s, const struct snapshot *snap)
+{
+	size_t n = 0, heads, from, to;
+	int longest = 0;
+
+	/* Every row may have a head of its own; nothing may move while rows point here. */
+	s->items = mem_grow(s->items, &s->items_cap, 2 * snap->ncontainers + 1, sizeof *s->items);
+	arena_reset(&s->names);
+	s->hidden = 0;
+	for (size_t i = 0; i < snap->ncontainers; i++) {
+		const struct container *c = &snap->containers[i];
+		int name = text_width(c->name, strlen(c->name)) + (strcmp(c->role, "tool") ? 2 : 4);
+		bool stopped = c->state == CONTAINER_EXITED || c->state == CONTAINER_CREATED ||
+			c->state == CONTAINER_DEAD;
+
+		if (s->only_running && stopped)
+			s->hidden++;
+		else
+			fill_item(s, &s->items[n++], c);
+		longest = name > longest ? name : longest;
+	}
+	s->longest = longest;
+	if (n)
+		qsort(s->items, n, sizeof *s->items, compare_items);
+	/* Start on something to look at, not on a head. */
+	if (!s->nitems && n)
+		table_go(&s->table, s->items[0].c->engine, s->items[0].c->id);
+	table_begin(&s->table);
+	for (from = 0, heads = n; from < n; from = to) {
+		for (to = from + 1; to < n && s->items[to].kind == s->items[from].kind &&
+			!strcmp(s->items[to].group, s->items[from].group);
+			to++)
+			;
+		if (s->items[from].kind != UNGROUPED)
+			add_group(s, snap, &s->items[heads++], from, to);
+		else
+			for (size_t i = from; i < to; i++)
+				add_row(s, &s->items[i], 0);
+	}
+	table_end(&s->table);
+	s->nitems = heads;
+	s->seq = snap->seq;
+}
+
+/* Rows must not outlive the snapshot they point into. */
+static void containers_snapshot(struct view *v, const struct snapshot *snap)
+{
+	struct containers *s = v->state;
+
+	s->moment = moment_of(v->app, snap);
+	rebuild(s, snap);
+}
+
+static void refresh(struct view *v)
+{
+	struct containers *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+
+	s->moment = moment_of(v->app, snap);
+	if (s->seq != snap->seq)
+		rebuild(s, snap);
+}
+
+static void again(struct view *v)
+{
+	struct containers *s = v->state;
+
+	s->seq = 0;
+	refresh(v);
+	app_dirty(v->app);
+}
+
+static const struct item *current(struct view *v)
+{
+	struct containers *s = v->state;
+	const struct table_row *r;
+
+	refresh(v);
+	r = table_current(&s->table);
+	return r ? r->item : NULL;
+}
+
+static const struct container *current_container(struct view *v)
+{
+	const struct item *i = current(v);
+
+	return i ? i->c : NULL;
+}
+
+/* What the backend is told of the screen. */
+
+static void send_focus(struct view *v, const struct container *c)
+{
+	struct containers *s = v->state;
+	bool same = c && s->focus_id && !strcmp(s->focus_id, c->id) &&
+		!strcmp(s->focus_engine, c->engine);
+	struct command *cmd;
+
+	if (same || (!c && !s->focus_id))
+		return;
+	free(s->focus_engine);
+	free(s->focus_id);
+	s->focus_engine = c ? xstrdup(c->engine) : NULL;
+	s->focus_id = c ? xstrdup(c->id) : NULL;
+	s->pane.scroll = 0;
+	cmd = command_new(CMD_FOCUS);
+	if (c)
+		command_target(cmd, c->engine, c->id, c->name);
+	app_send(v->app, cmd);
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h * 31;
+}
+
+static void send_visible(struct view *v)
+{
+	struct containers *s = v->state;
+	uint64_t hash = 0xcbf29ce484222325u;
+	struct command *cmd;
+	size_t from, to;
+
+	table_window(&s->table, &from, &to);
+	for (size_t i = from; i < to; i++)
+		hash = hash_text(hash, table_shown(&s->table, i)->id);
+	if (hash == s->visible_hash)
+		return;
+	s->visible_hash = hash;
+	cmd = command_new(CMD_VISIBLE);
+	for (size_t i = from; i < to; i++) {
+		const struct item *item = table_shown(&s->table, i)->item;
+
+		if (item->c)
+			command_target(cmd, item->c->engine, item->c->id, item->c->name);
+	}
+	app_send(v->app, cmd);
+}
+
+/* Choosing what to act on. */
+
+static void choose(struct chosen *k, const struct container *c)
+{
+	k->c = mem_grow(k->c, &k->cap, k->n + 1, sizeof *k->c);
+	k->c[k->n++] = c;
+}
+
+/* All marked rows; without marks the row under the cursor, or all of the group it heads. */
+struct chosen containers_chosen(struct view *v)
+{
+	struct containers *s = v->state;
+	const struct item *i = current(v);
+	const struct table_row *r;
+	struct chosen k = {0};
+	size_t at = 0;
+
+	if (table_marked(&s->table, &k.hidden)) {
+		while ((r = table_next_marked(&s->table, &at)))
+			choose(&k, ((const struct item *)r->item)->c);
+	} else if (i && i->c) {
+		choose(&k, i->c);
+	} else if (i) {
+		for (size_t n = 0; n < s->nitems; n++)
+			if (s->items[n].c && s->items[n].kind == i->kind &&
+				!strcmp(s->items[n].group, i->group))
+				choose(&k, s->items[n].c);
+	}
+	return k;
+}
+
+static void shell(struct view *v)
+{
+	const struct container *c = current_container(v);
+	char name[64];
+
+	if (!c)
+		return;
+	if (c->state == CONTAINER_RUNNING)
+		app_shell(v->app, &(struct target){c->engine, c->id, c->name});
+	else
+		app_say(v->app, ROLE_WARN, "%s is %s: a shell needs it running.",
+			text_clean(name, sizeof name, c->name), container_state_name(c->state));
+}
+
+static void inspect(struct view *v)
+{
+	const struct container *c = current_container(v);
+	struct target t;
+
+	if (!c)
+		return;
+	t = (struct target){c->engine, c->id, c->name};
+	app_push(v->app, &inspect_view, &t);
+}
+
+/* Drawing. */
+
+static const struct detail *detail_of(const struct snapshot *snap, const struct container *c)
+{
+	const struct detail *d = snap->detail;
+
+	return d && !strcmp(d->id, c->id) && !strcmp(d->engine, c->engine) ? d : NULL;
+}
+
+static const char *why_empty(const struct containers *s, const struct snapshot *snap)
+{
+	if (!snap->listed)
+		return snap->engine.phase == ENGINE_UP ? "Asking for the containers…"
+						       : "No engine has answered yet.";
+	return s->hidden ? "None is running; e shows the stopped ones." : "There is no container.";
+}
+
+/* Names as wide as the longest, within a share that leaves the numbers their room. */
+static void fit_columns(struct containers *s, int w)
+{
+	int most = w / 5 + 4, least;
+
+	s->columns[CONTAINER_NAME].ideal = (uint8_t)(s->longest < most ? s->longest : most);
+	/* A column of rates goes before names are cut to pieces. */
+	least = container_columns[CONTAINER_NAME].min;
+	if (w >= 60 && s->longest > least)
+		least = s->longest < most - 2 ? s->longest : most - 2;
+	s->columns[CONTAINER_NAME].min = (uint8_t)least;
+	s->columns[CONTAINER_NAME].grow = s->longest > most;
+	/* A few columns of curve are worth more than another column of numbers. */
+	s->columns[CONTAINER_CPU].min = w >= 60 ? 12 : 6;
+}
+
+static void containers_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct containers *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+	const struct container *k = current_container(v);
+	struct area list = a, below = a;
+
+	s->body = a;
+	s->table.empty = why_empty(s, snap);
+	if (s->open == SPLIT && k && a.h >= SPLIT_MIN_ROWS) {
+		int want = (int)s->table.nshown + 1, most = a.h * 2 / 5;
+
+		list.h = want < most ? want : most;
+		if (list.h < 4)
+			list.h = 4;
+		below.y += list.h;
+		below.h -= list.h;
+	} else if (s->open != CLOSED && k) {
+		list.h = 0;
+	}
+	s->split_y = list.h;
+	if (list.h) {
+		uint64_t chosen = s->table.chosen;
+
+		list.h -= pen_problem(c, list, k ? k->problem : NULL);
+		fit_columns(s, list.w);
+		if (s->moment.lost)
+			s->table.chosen |= (uint64_t)1 << CONTAINER_AGE;
+		table_draw(&s->table, c, list);
+		s->table.chosen = chosen;
+		send_visible(v);
+	}
+	/* Drawing may have moved the cursor; the detail is of where it is now. */
+	k = current_container(v);
+	send_focus(v, s->open == CLOSED ? NULL : k);
+	if (s->open != CLOSED && k && below.h > 0 && s->split_y < a.h)
+		detail_draw(&s->pane, c, below, k, detail_of(snap, k), &s->moment);
+}
+
+/* Keys. */
+
+/* One step out: full detail, detail, marks; a filter is taken away by the app before those. */
+static bool back(struct containers *s)
+{
+	size_t hidden;
+
+	if (s->open == FULL && s->body.h >= SPLIT_MIN_ROWS)
+		s->open = SPLIT;
+	else if (s->open != CLOSED)
+		s->open = CLOSED;
+	else if (!s->table.filter && table_marked(&s->table, &hidden))
+		table_unmark_all(&s->table);
+	else
+		return false;
+	return true;
+}
+
+static void enter(struct view *v)
+{
+	struct containers *s = v->state;
+
+	if (!current_container(v))
+		table_fold(&s->table);
+	else
+		s->open = s->open == CLOSED && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
+}
+
+/* With the list out of sight, movement is the page's. */
+static bool page_act(struct containers *s, enum action a)
+{
+	int page = s->pane.seen > 2 ? s->pane.seen - 1 : 1;
+
+	switch (a) {
+	case DO_UP: detail_scroll(&s->pane, -1); return true;
+	case DO_DOWN: detail_scroll(&s->pane, 1); return true;
+	case DO_PAGE_UP: detail_scroll(&s->pane, -page); return true;
+	case DO_PAGE_DOWN: detail_scroll(&s->pane, page); return true;
+	case DO_HALF_UP: detail_scroll(&s->pane, -(page + 1) / 2); return true;
+	case DO_HALF_DOWN: detail_scroll(&s->pane, (page + 1) / 2); return true;
+	case DO_TOP: detail_scroll(&s->pane, -s->pane.length); return true;
+	case DO_BOTTOM: detail_scroll(&s->pane, s->pane.length); return true;
+	case DO_LEFT: detail_turn(&s->pane, -1); return true;
+	case DO_RIGHT: detail_turn(&s->pane, 1); return true;
+	default: return false;
+	}
+}
+
+static bool toggle(struct view *v, enum action a)
+{
+	struct containers *s = v->state;
+
+	switch (a) {
+	case DO_GROUPS: s->flat = !s->flat; break;
+	case DO_ALL: s->only_running = !s->only_running; break;
+	case DO_ZOOM:
+		s->open = s->open == FULL && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
+		break;
+	case DO_NEXT_PANE: detail_turn(&s->pane, 1); break;
+	case DO_PREV_PANE: detail_turn(&s->pane, -1); break;
+	default: return false;
+	}
+	again(v);
+	return true;
+}
+
+static bool containers_act(struct view *v, enum action a)
+{
+	struct containers *s = v->state;
+
+	refresh(v);
+	app_dirty(v->app);
+	if (s->table.choosing)
+		return table_act(&s->table, a);
+	switch (a) {
+	case DO_BACK: return back(s);
+	case DO_ENTER: enter(v); return true;
+	case DO_LOGS: containers_logs(v); return true;
+	case DO_RECORDS: containers_records(v); return true;
+	case DO_SHELL: shell(v); return true;
+	case DO_INSPECT: inspect(v); return true;
+	default: break;
+	}
+	if (containers_ask(v, a))
+		return true;
+	if (s->open != CLOSED && s->split_y == 0 && page_act(s, a))
+		return true;
+	return toggle(v, a) || table_act(&s->table, a);
+}
+
+static void containers_click(struct view *v, int x, int y, bool twice)
+{
+	struct containers *s = v->state;
+
+	if (s->split_y == 0 || y >= s->split_y)
+		return;
+	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 0)
+		enter(v);
+	app_dirty(v->app);
+}
+
+static void containers_wheel(struct view *v, int lines)
+{
+	struct containers *s = v->state;
+
+	if (s->split_y)
+		table_wheel(&s->table, lines);
+	else
+		detail_scroll(&s->pane, lines);
+	app_dirty(v->app);
+}
+
+static bool containers_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct containers *s = v->state;
+
+	(void)done;
+	return table_filter(&s->table, text, e) == 0;
+}
+
+static void containers_status(struct view *v, char *buf, size_t cap)
+{
+	struct containers *s = v->state;
+	size_t used;
+
+	table_status(&s->table, buf, cap);
+	used = strlen(buf);
+	if (s->hidden)
+		snprintf(buf + used, cap - used, "%s%zu stopped hidden", used ? "  " : "",
+			s->hidden);
+}
+
+/* The names; once more, the full ids. */
+static bool containers_copy(struct view *v, struct str *out)
+{
+	struct containers *s = v->state;
+	struct chosen k = containers_chosen(v);
+	bool ids = k.n && !strncmp(s->copied, k.c[0]->id, sizeof s->copied - 1);
+
+	for (size_t i = 0; i < k.n; i++)
+		str_addf(out, "%s%s", i ? "\n" : "", ids ? k.c[i]->id : k.c[i]->name);
+	snprintf(s->copied, sizeof s->copied, "%s", k.n && !ids ? k.c[0]->id : "");
+	free(k.c);
+	return out->len > 0;
+}
+
+static bool containers_save(struct view *v, struct str *out)
+{
+	struct containers *s = v->state;
+
+	refresh(v);
+	table_save(&s->table, out);
+	return true;
+}
+
+static void containers_open(struct view *v)
+{
+	const struct settings *set = app_settings(v->app);
+	struct containers *s = v->state;
+	struct err e = ERR_INIT;
+
+	s->columns = xcalloc(container_ncolumns, sizeof *s->columns);
+	memcpy(s->columns, container_columns, container_ncolumns * sizeof *s->columns);
+	table_init(&s->table, s->columns, container_ncolumns, "name");
+	if (table_set(&s->table, set->columns.item, set->columns.n, set->sort, &e) < 0)
+		app_say(v->app, ROLE_WARN, "berth.yaml: %s", e.msg);
+	s->flat = !set->groups;
+	s->only_running = !set->stopped;
+	arena_init(&s->names, 1024);
+}
+
+static void containers_close(struct view *v)
+{
+	struct containers *s = v->state;
+
+	table_release(&s->table);
+	arena_release(&s->names);
+	free(s->items);
+	free(s->columns);
+	free(s->focus_engine);
+	free(s->focus_id);
+}
+
+/* Nobody looks at one container alone while another view is up. */
+static void containers_hide(struct view *v)
+{
+	send_focus(v, NULL);
+}
+
+const struct view_ops containers_view = {
+	.name = "containers",
+	.tab = "Containers",
+	.tab_short = "Cont",
+	.context = IN_CONTAINERS,
+	.state_size = sizeof(struct containers),
+	.open = containers_open,
+	.close = containers_close,
+	.hide = containers_hide,
+	.draw = containers_draw,
+	.snapshot = containers_snapshot,
+	.act = containers_act,
+	.refused = containers_refused,
+	.click = containers_click,
+	.wheel = containers_wheel,
+	.filter = containers_filter,
+	.status = containers_status,
+	.copy = containers_copy,
+	.save = containers_save,
+};

@@ -1,0 +1,332 @@
+/* logbuf.c - a bounded ring of log lines in the order of their time stamps. */
+#include "views/logs/logbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/check.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#define CHUNK_BYTES 65536u
+/* Tabs can make a line longer; what goes beyond this is clipped. */
+#define STORED_MAX (LOG_LINE_MAX + LOG_LINE_MAX / 2)
+#define TAB_STOP 8
+
+void logbuf_init(struct logbuf *b, size_t max_bytes, size_t max_lines)
+{
+	memset(b, 0, sizeof *b);
+	b->nchunks = max_bytes / CHUNK_BYTES < 2 ? 2 : max_bytes / CHUNK_BYTES;
+	CHECK(b->nchunks <= 65536 && max_lines > 1);
+	b->max_lines = max_lines;
+	/* Pages not yet written are not resident: the bound costs nothing until it is reached. */
+	b->line = xmalloc(max_lines * sizeof *b->line);
+	b->chunk = xcalloc(b->nchunks, sizeof *b->chunk);
+	b->live = xcalloc(b->nchunks, sizeof *b->live);
+	b->used = xcalloc(b->nchunks, sizeof *b->used);
+	b->last_ns = xcalloc(LOGBUF_SOURCES, sizeof *b->last_ns);
+}
+
+void logbuf_release(struct logbuf *b)
+{
+	for (size_t i = 0; i < b->nchunks; i++)
+		free(b->chunk[i]);
+	free(b->chunk);
+	free(b->live);
+	free(b->used);
+	free(b->line);
+	free(b->last_ns);
+	free(b->scratch);
+	memset(b, 0, sizeof *b);
+}
+
+void logbuf_clear(struct logbuf *b)
+{
+	size_t bytes = b->nchunks * CHUNK_BYTES, lines = b->max_lines;
+
+	logbuf_release(b);
+	logbuf_init(b, bytes, lines);
+}
+
+static struct logbuf_line *slot(const struct logbuf *b, size_t i)
+{
+	size_t at = b->first + i;
+
+	return &b->line[at < b->max_lines ? at : at - b->max_lines];
+}
+
+const struct logbuf_line *logbuf_at(const struct logbuf *b, size_t i)
+{
+	CHECK(i < b->count);
+	return slot(b, i);
+}
+
+const char *logbuf_text(const struct logbuf *b, const struct logbuf_line *l)
+{
+	return b->chunk[l->at >> 16] + (l->at & 0xFFFF);
+}
+
+static void evict(struct logbuf *b)
+{
+	struct logbuf_line *l = slot(b, 0);
+
+	b->live[l->at >> 16]--;
+	b->first = b->first + 1 < b->max_lines ? b->first + 1 : 0;
+	b->count--;
+	if (!(l->flags & LOG_GAP))
+		b->evicted++;
+}
+
+/* Room for `n` bytes at the end of the current chunk, or in one that is free or becomes so. */
+static char *room(struct logbuf *b, size_t n, uint32_t *at)
+{
+	size_t c = b->current;
+
+	if (!b->chunk[c] || b->used[c] + n > CHUNK_BYTES) {
+		for (c = 0; c < b->nchunks && b->live[c]; c++)
+			;
+		while (c == b->nchunks) {
+			size_t oldest = slot(b, 0)->at >> 16;
+
+			evict(b);
+			if (!b->live[oldest])
+				c = oldest;
+		}
+		if (!b->chunk[c])
+			b->chunk[c] = xmalloc(CHUNK_BYTES);
+		b->used[c] = 0;
+		b->current = c;
+	}
+	*at = (uint32_t)(c << 16 | b->used[c]);
+	return b->chunk[c] + b->used[c];
+}
+
+/* The end of the escape sequence at s[0] (ESC): CSI, strings (OSC, DCS ...), or two bytes. */
+static size_t escape_len(const char *s, size_t n)
+{
+	size_t i = 2;
+
+	if (n < 2)
+		return n;
+	if (s[1] == '[') {
+		while (i < n && (unsigned char)s[i] >= 0x20 && (unsigned char)s[i] < 0x40)
+			i++;
+		return i < n && (unsigned char)s[i] >= 0x40 && (unsigned char)s[i] < 0x7F ? i + 1
+											  : i;
+	}
+	if (strchr("]PX^_", s[1])) {
+		for (; i < n; i++) {
+			if (s[i] == '\a')
+				return i + 1;
+			if (s[i] == '\x1b')
+				return i + 1 < n && s[i + 1] == '\\' ? i + 2 : i;
+		}
+		return n;
+	}
+	while (i <= n && (unsigned char)s[i - 1] >= 0x20 && (unsigned char)s[i - 1] < 0x30)
+		i++; /* intermediates, as in ESC ( B */
+	return i < n ? i : n;
+}
+
+/* Nothing in it that settle() would change. */
+static bool plain(const char *s, size_t n)
+{
+	return !memchr(s, '\x1b', n) && !memchr(s, '\r', n) && !memchr(s, '\t', n) &&
+		!memchr(s, '\n', n);
+}
+
+/* Copy what a terminal would be left with.  Returns bytes written, at most `cap`. */
+static size_t settle(char *out, size_t cap, const char *s, size_t n, bool *clipped)
+{
+	size_t used = 0, column = 0;
+
+	while (n && (s[n - 1] == '\r' || s[n - 1] == '\n'))
+		n--;
+	for (size_t i = 0; i < n;) {
+		uint32_t cp;
+		size_t len;
+		int w;
+
+		if (s[i] == '\x1b') {
+			i += escape_len(s + i, n - i);
+			continue;
+		}
+		if (s[i] == '\r') {
+			used = column = 0;
+			i++;
+			continue;
+		}
+		if (s[i] == '\t') {
+			len = TAB_STOP - column % TAB_STOP;
+			if (used + len > cap) {
+				*clipped = true;
+				break;
+			}
+			memset(out + used, ' ', len);
+			used += len;
+			column += len;
+			i++;
+			continue;
+		}
+		for (len = 0;
+			i + len < n && used + len < cap && s[i + len] >= 0x20 && s[i + len] < 0x7F;)
+			len++;
+		w = (int)len;
+		if (!len) {
+			len = utf8_next(s + i, n - i, &cp);
+			w = text_cp_width(cp);
+		}
+		if (used + len > cap) {
+			*clipped = true;
+			break;
+		}
+		memcpy(out + used, s + i, len);
+		column += (size_t)(w < 0 ? 1 : w);
+		used += len;
+		i += len;
+	}
+	return used;
+}
+
+static int64_t newest_ns(const struct logbuf *b)
+{
+	return b->count ? slot(b, b->count - 1)->key.ns : 0;
+}
+
+static int64_t order_ns(struct logbuf *b, uint16_t source, int64_t wall_ns)
+{
+	if (wall_ns <= 0)
+		wall_ns = newest_ns(b);
+	if (wall_ns < b->last_ns[source])
+		wall_ns = b->last_ns[source];
+	return b->last_ns[source] = wall_ns;
+}
+
+static void push(struct logbuf *b, const struct log_line *in, uint8_t flags)
+{
+	struct logbuf_line l = {.source = in->source, .stream = in->stream, .flags = flags};
+	size_t n = in->len < LOG_LINE_MAX ? in->len : LOG_LINE_MAX;
+	size_t most = memchr(in->text, '\t', n) ? STORED_MAX : n;
+	bool clipped = in->clipped;
+	char *to;
+
+	if (b->count == b->max_lines)
+		evict(b);
+	to = room(b, most, &l.at);
+	if (plain(in->text, n)) {
+		memcpy(to, in->text, n);
+		l.len = (uint16_t)n;
+	} else {
+		l.len = (uint16_t)settle(to, most, in->text, n, &clipped);
+	}
+	b->used[b->current] += l.len;
+	b->live[b->current]++;
+	if (clipped)
+		l.flags |= LOG_CLIPPED;
+	if (in->wall_ns <= 0)
+		l.flags |= LOG_NO_STAMP;
+	l.key.ns = flags & LOG_GAP ? newest_ns(b) : order_ns(b, in->source, in->wall_ns);
+	l.key.serial = ++b->serial;
+	b->count++;
+	*slot(b, b->count - 1) = l;
+}
+
+static int compare(struct log_key a, struct log_key b)
+{
+	if (a.ns != b.ns)
+		return a.ns < b.ns ? -1 : 1;
+	return a.serial < b.serial ? -1 : a.serial > b.serial;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	return compare(((const struct logbuf_line *)a)->key, ((const struct logbuf_line *)b)->key);
+}
+
+/* The last `n` lines are new: bring them in order among themselves and with those before. */
+static void merge(struct logbuf *b, size_t n)
+{
+	size_t old, at, i, out;
+	bool sorted = true;
+
+	if (n > b->count)
+		n = b->count;
+	old = b->count - n;
+	for (i = b->count - n; i + 1 < b->count && sorted; i++)
+		sorted = compare(slot(b, i)->key, slot(b, i + 1)->key) < 0;
+	if (sorted && (!old || !n || compare(slot(b, old - 1)->key, slot(b, old)->key) < 0))
+		return;
+	b->scratch = mem_grow(b->scratch, &b->scratch_cap, n, sizeof *b->scratch);
+	for (i = 0; i < n; i++)
+		b->scratch[i] = *slot(b, old + i);
+	if (!sorted)
+		qsort(b->scratch, n, sizeof *b->scratch, compare_lines);
+	/* From the end: the larger of the two tails goes to its final place. */
+	for (i = n, at = old, out = b->count; i;) {
+		out--;
+		if (at && compare(slot(b, at - 1)->key, b->scratch[i - 1].key) > 0)
+			*slot(b, out) = *slot(b, --at);
+		else
+			*slot(b, out) = b->scratch[--i];
+	}
+}
+
+void logbuf_append(struct logbuf *b, const struct log_line *lines, size_t n)
+{
+	size_t pushed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (lines[i].source >= LOGBUF_SOURCES) {
+			b->lost++;
+			continue;
+		}
+		push(b, &lines[i], 0);
+		pushed++;
+	}
+	merge(b, pushed);
+}
+
+void logbuf_gap(struct logbuf *b, uint64_t n)
+{
+	char count[FORMAT_MAX], text[80];
+	struct log_line note = {.text = text};
+
+	b->lost += n;
+	note.len = (uint32_t)snprintf(text, sizeof text,
+		"%s %s lost here, faster than they could be read", format_count(count, n),
+		n == 1 ? "line" : "lines");
+	push(b, &note, LOG_GAP);
+}
+
+size_t logbuf_find(const struct logbuf *b, struct log_key key)
+{
+	size_t low = 0, high = b->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (compare(slot(b, mid)->key, key) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+int logbuf_search(
+	const struct logbuf *b, const struct pattern *p, bool forward, size_t budget, size_t *i)
+{
+	for (; *i < b->count; *i += forward ? 1 : SIZE_MAX) {
+		const struct logbuf_line *l = slot(b, *i);
+		size_t start, end;
+
+		if (pattern_next(p, logbuf_text(b, l), l->len, 0, &start, &end))
+			return 1;
+		if (budget < (size_t)l->len + 16)
+			return -1;
+		budget -= (size_t)l->len + 16;
+	}
+	return 0;
+}

@@ -1,0 +1,486 @@
+/* logs.c - the logs of one or several containers, merged, followed, searched. */
+#include "views/logs/logs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app/app.h"
+#include "views/list.h"
+#include "views/logs/logs_page.h"
+
+#define MERGE_MAX 64        /* containers in one merged log */
+#define SEARCH_SLICE 262144 /* bytes looked at between two paints */
+#define STEP_COLUMNS 8
+
+static void drop_sources(struct logs *s)
+{
+	for (size_t i = 0; i < s->nsources; i++) {
+		free(s->source[i].engine);
+		free(s->source[i].id);
+		free(s->source[i].name);
+	}
+	free(s->source);
+	s->source = NULL;
+	s->nsources = 0;
+}
+
+static void unsubscribe(struct view *v)
+{
+	struct logs *s = v->state;
+	struct command *c;
+
+	if (!s->subscription)
+		return;
+	c = command_new(CMD_LOGS_CLOSE);
+	c->ref = s->subscription;
+	app_send(v->app, c);
+	s->subscription = 0;
+}
+
+static void subscribe(struct view *v)
+{
+	struct logs *s = v->state;
+	struct command *c = command_new(CMD_LOGS_OPEN);
+	int64_t tail = app_settings(v->app)->log_tail;
+
+	for (size_t i = 0; i < s->nsources; i++)
+		command_target(c, s->source[i].engine, s->source[i].id, s->source[i].name);
+	c->flag = true;
+	/* The history is shared among the containers. */
+	c->tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
+	s->subscription = app_send(v->app, c);
+	s->ended = false;
+}
+
+static void follow(struct logs *s)
+{
+	s->follow = true;
+	s->search = IDLE;
+}
+
+static void detach(struct logs *s)
+{
+	if (!s->follow)
+		return;
+	s->follow = false;
+	s->seen = s->buf.serial;
+}
+
+void logs_open(struct view *v, const struct target *targets, size_t n)
+{
+	struct logs *s = v->state;
+
+	unsubscribe(v);
+	drop_sources(s);
+	logbuf_clear(&s->buf);
+	if (n > MERGE_MAX) {
+		app_say(v->app, ROLE_WARN, "The logs of the first %d of %zu containers are shown.",
+			MERGE_MAX, n);
+		n = MERGE_MAX;
+	}
+	if (!n)
+		return;
+	s->source = xcalloc(n, sizeof *s->source);
+	s->nsources = n;
+	for (size_t i = 0; i < n; i++)
+		s->source[i] = (struct source){.engine = xstrdup(targets[i].engine),
+			.id = xstrdup(targets[i].id),
+			.name = xstrdup(targets[i].name)};
+	s->shift = 0;
+	s->seen = 0;
+	s->cursor = (struct log_key){0};
+	follow(s);
+	subscribe(v);
+	app_dirty(v->app);
+}
+
+static void logs_init(struct view *v)
+{
+	struct logs *s = v->state;
+
+	logbuf_init(&s->buf, app_settings(v->app)->log_buffer_bytes, LOGBUF_LINES);
+	s->stamps = s->follow = true;
+}
+
+static void logs_close(struct view *v)
+{
+	struct logs *s = v->state;
+
+	unsubscribe(v);
+	drop_sources(s);
+	pattern_release(&s->find);
+	logbuf_release(&s->buf);
+}
+
+/* Every container that runs, for a person who came here without choosing any. */
+static void open_running(struct view *v)
+{
+	const struct snapshot *snap = app_snapshot(v->app);
+	struct target t[MERGE_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < snap->ncontainers && n < MERGE_MAX; i++) {
+		const struct container *c = &snap->containers[i];
+
+		if (c->state == CONTAINER_RUNNING)
+			t[n++] = (struct target){c->engine, c->id, c->name};
+	}
+	if (n)
+		logs_open(v, t, n);
+	else
+		app_say(v->app, ROLE_WARN, "No container is running.");
+}
+
+static bool at_end(const struct logs *s)
+{
+	return s->follow || !place_before(top_of(s), last_top(s));
+}
+
+/* Move the text by rows; at the end, further down means to follow again. */
+static void scroll(struct logs *s, long rows)
+{
+	struct place top = top_of(s);
+
+	if (rows > 0 && at_end(s)) {
+		follow(s);
+		return;
+	}
+	detach(s);
+	top = rows < 0 ? place_back(s, top, (size_t)-rows) : place_forth(s, top, (size_t)rows);
+	if (place_before(last_top(s), top))
+		top = last_top(s);
+	set_top(s, top);
+}
+
+/* Bring the line into the middle of the screen, unless it is on it. */
+static void reveal(struct logs *s, size_t line)
+{
+	struct place top = top_of(s), at = {line, 0};
+
+	detach(s);
+	if (place_before(at, top) ||
+		!place_before(at, place_forth(s, top, (size_t)(s->rows > 1 ? s->rows : 1))))
+		top = place_back(s, at, (size_t)s->rows / 2);
+	set_top(s, top);
+}
+
+static void move(struct logs *s, long lines)
+{
+	size_t at = logbuf_find(&s->buf, s->cursor);
+	struct place top = top_of(s), end;
+
+	if (!s->buf.count)
+		return;
+	if (s->follow) {
+		if (lines > 0)
+			return;
+		at = s->buf.count - 1;
+	}
+	/* The cursor starts from what is on the screen. */
+	if (at < top.line)
+		at = top.line;
+	if (at > s->last_line)
+		at = s->last_line;
+	if (lines > 0 && at + 1 >= s->buf.count) {
+		follow(s);
+		return;
+	}
+	detach(s);
+	if (lines < 0)
+		at = at < (size_t)-lines ? 0 : at - (size_t)-lines;
+	else
+		at = at + (size_t)lines < s->buf.count ? at + (size_t)lines : s->buf.count - 1;
+	s->cursor = key_of(s, at);
+	end = place_forth(s, top, (size_t)(s->rows > 1 ? s->rows : 1));
+	if (at <= top.line)
+		top = (struct place){at, 0};
+	else if (!place_before((struct place){at, rows_of(s, at) - 1}, end))
+		top = place_back(s, (struct place){at, rows_of(s, at)}, (size_t)s->rows);
+	set_top(s, top);
+}
+
+static void start_search(struct logs *s, bool forward, size_t from)
+{
+	s->search = forward ? FORWARD : BACK;
+	s->wrapped = false;
+	s->search_at = key_of(s, from);
+}
+
+/* One slice of the search in progress; the next paint does the next one. */
+static void search_on(struct view *v)
+{
+	struct logs *s = v->state;
+	size_t at = logbuf_find(&s->buf, s->search_at);
+	int found;
+
+	if (s->search == BACK && at >= s->buf.count)
+		at = s->buf.count - 1; /* SIZE_MAX when empty: ends at once */
+	found = logbuf_search(&s->buf, &s->find, s->search == FORWARD, SEARCH_SLICE, &at);
+	if (found < 0) {
+		s->search_at = key_of(s, at);
+		app_dirty(v->app);
+	} else if (found) {
+		s->search = IDLE;
+		reveal(s, at);
+		s->cursor = key_of(s, at);
+	} else if (!s->wrapped) {
+		s->wrapped = true;
+		s->search_at = s->search == FORWARD ? (struct log_key){0} : key_of(s, SIZE_MAX);
+		app_dirty(v->app);
+	} else {
+		s->search = IDLE;
+		app_say(v->app, ROLE_WARN, "No line here has `%s`.", s->find.text);
+	}
+}
+
+static void next_hit(struct view *v, bool forward)
+{
+	struct logs *s = v->state;
+	size_t at = s->follow ? s->buf.count : logbuf_find(&s->buf, s->cursor);
+
+	if (!s->find.set) {
+		app_say(v->app, ROLE_DIM, "Nothing is searched for: / starts a search.");
+		return;
+	}
+	if (forward)
+		at++;
+	start_search(s, forward, forward ? at : at ? at - 1 : SIZE_MAX);
+}
+
+static void logs_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct logs *s = v->state;
+
+	if (!s->nsources) {
+		canvas_text(c, a.x + 2, a.y + 1, a.w - 2, STYLE(TEXT), "No logs are open.");
+		canvas_wrap(c, (struct area){a.x + 2, a.y + 3, a.w - 4, a.h - 3}, STYLE(DIM),
+			"In Containers, l opens the logs of the row, or of all marked rows merged.\n"
+			"Enter here opens those of every running container.");
+		return;
+	}
+	/* The search needs the size of what is drawn: look at the last one's. */
+	if (s->search != IDLE)
+		search_on(v);
+	s->lost = app_snapshot(v->app)->engine.phase != ENGINE_UP;
+	logs_page_draw(s, c, a);
+}
+
+/* What the app tells us. */
+
+/* Is this line new?  A subscription after the first repeats the end of the one before. */
+static bool wanted(const struct logs *s, const struct log_line *l)
+{
+	return l->source < s->nsources &&
+		(l->wall_ns <= 0 || l->wall_ns > s->source[l->source].had_ns);
+}
+
+static void keep_lines(struct logs *s, const struct event *e)
+{
+	size_t from = 0;
+
+	if (e->dropped)
+		logbuf_gap(&s->buf, e->dropped);
+	for (size_t i = 0; i <= e->nlines; i++) {
+		const struct log_line *l = i < e->nlines ? &e->lines[i] : NULL;
+
+		if (l && wanted(s, l)) {
+			s->source[l->source].streams |= (uint8_t)(1 << (l->stream & 3));
+			continue;
+		}
+		logbuf_append(&s->buf, e->lines + from, i - from);
+		from = i + 1;
+	}
+}
+
+static void logs_event(struct view *v, const struct event *e)
+{
+	struct logs *s = v->state;
+
+	if (!s->subscription || e->id != s->subscription)
+		return;
+	if (e->kind == EV_LOG_LINES) {
+		keep_lines(s, e);
+	} else if (e->kind == EV_LOG_END || (e->kind == EV_RESULT && e->err.kind)) {
+		s->ended = true;
+		s->subscription = 0;
+		snprintf(s->why, sizeof s->why, "%s", e->err.kind ? e->err.msg : "the log ended");
+		for (size_t i = 0; i < s->nsources; i++)
+			s->source[i].had_ns = s->buf.last_ns[i];
+	}
+}
+
+/* A log that ended goes on when one of its containers runs again. */
+static void logs_snapshot(struct view *v, const struct snapshot *snap)
+{
+	struct logs *s = v->state;
+	bool started = false;
+
+	for (size_t i = 0; i < s->nsources; i++) {
+		struct source *src = &s->source[i];
+		const struct container *c = snapshot_find(snap, src->engine, src->id);
+		bool running = c && c->state == CONTAINER_RUNNING;
+
+		started |= running && !src->was_running;
+		src->was_running = running;
+	}
+	if (s->ended && started)
+		subscribe(v);
+}
+
+static bool logs_act(struct view *v, enum action a)
+{
+	struct logs *s = v->state;
+	long page = s->rows > 2 ? s->rows - 1 : 1;
+
+	if (!s->nsources) {
+		if (a == DO_ENTER)
+			open_running(v);
+		return a == DO_ENTER;
+	}
+	switch (a) {
+	case DO_UP: move(s, -1); break;
+	case DO_DOWN: move(s, 1); break;
+	case DO_PAGE_UP: scroll(s, -page); break;
+	case DO_PAGE_DOWN: scroll(s, page); break;
+	case DO_HALF_UP: scroll(s, -(page + 1) / 2); break;
+	case DO_HALF_DOWN: scroll(s, (page + 1) / 2); break;
+	case DO_TOP:
+		detach(s);
+		s->cursor = key_of(s, 0);
+		set_top(s, (struct place){0, 0});
+		break;
+	case DO_BOTTOM: follow(s); break;
+	case DO_LEFT: s->shift = s->shift > STEP_COLUMNS ? s->shift - STEP_COLUMNS : 0; break;
+	case DO_RIGHT:
+		if (!s->wrap && s->shift < LOG_LINE_MAX)
+			s->shift += STEP_COLUMNS;
+		break;
+	case DO_FOLLOW:
+		if (s->follow)
+			detach(s), set_top(s, last_top(s)), s->cursor = key_of(s, s->last_line);
+		else
+			follow(s);
+		break;
+	case DO_WRAP:
+		s->wrap = !s->wrap;
+		s->shift = 0;
+		s->top_row = 0;
+		break;
+	case DO_ZOOM: s->bare = !s->bare; break;
+	case DO_STAMPS: s->stamps = !s->stamps; break;
+	case DO_NEXT_HIT: next_hit(v, true); break;
+	case DO_PREV_HIT: next_hit(v, false); break;
+	default: return false;
+	}
+	app_dirty(v->app);
+	return true;
+}
+
+static bool logs_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct logs *s = v->state;
+
+	if (!text) {
+		pattern_release(&s->find);
+		s->search = IDLE;
+		return true;
+	}
+	if (pattern_compile(&s->find, text, e))
+		return false;
+	s->find.inverse = false;
+	/* From the newest line up while following, else from what is on the screen down. */
+	if (done && s->find.set)
+		start_search(s, !s->follow, s->follow ? s->buf.count - 1 : top_of(s).line);
+	return true;
+}
+
+static void logs_wheel(struct view *v, int lines)
+{
+	scroll(v->state, lines);
+	app_dirty(v->app);
+}
+
+static void logs_click(struct view *v, int x, int y, bool twice)
+{
+	struct logs *s = v->state;
+	struct place p = place_forth(s, top_of(s), y > 0 ? (size_t)y - 1 : 0);
+
+	(void)x;
+	(void)twice;
+	if (y < 1 || p.line >= s->buf.count)
+		return;
+	set_top(s, top_of(s));
+	detach(s);
+	s->cursor = key_of(s, p.line);
+	app_dirty(v->app);
+}
+
+static void logs_status(struct view *v, char *buf, size_t cap)
+{
+	struct logs *s = v->state;
+
+	*buf = '\0';
+	if (s->find.set)
+		snprintf(buf, cap, "find: %s", s->find.text);
+}
+
+static void add_line(const struct logs *s, size_t i, struct str *out)
+{
+	const struct logbuf_line *l = logbuf_at(&s->buf, i);
+	char when[FORMAT_MAX];
+
+	if (s->stamps && !(l->flags & LOG_NO_STAMP))
+		str_addf(out, "%s ", format_stamp(when, l->key.ns / 1000000));
+	if (s->nsources > 1 && l->source < s->nsources && !(l->flags & LOG_GAP))
+		str_addf(out, "%s ", s->source[l->source].name);
+	str_add(out, logbuf_text(&s->buf, l), l->len);
+	str_adds(out, l->flags & LOG_CLIPPED ? " [cut]\n" : "\n");
+}
+
+static bool logs_copy(struct view *v, struct str *out)
+{
+	struct logs *s = v->state;
+	const struct logbuf_line *l;
+	size_t at = s->follow ? s->buf.count - 1 : logbuf_find(&s->buf, s->cursor);
+
+	if (!s->buf.count || at >= s->buf.count)
+		return false;
+	l = logbuf_at(&s->buf, at);
+	str_add(out, logbuf_text(&s->buf, l), l->len);
+	return true;
+}
+
+static bool logs_save(struct view *v, struct str *out)
+{
+	struct logs *s = v->state;
+
+	for (size_t i = 0; i < s->buf.count; i++)
+		add_line(s, i, out);
+	return s->buf.count > 0;
+}
+
+const struct view_ops logs_view = {
+	.name = "logs",
+	.tab = "Logs",
+	.tab_short = "Logs",
+	.context = IN_LOGS,
+	.state_size = sizeof(struct logs),
+	.open = logs_init,
+	.close = logs_close,
+	.draw = logs_draw,
+	.act = logs_act,
+	.snapshot = logs_snapshot,
+	.event = logs_event,
+	.click = logs_click,
+	.wheel = logs_wheel,
+	.filter = logs_filter,
+	.filter_word = "search",
+	.status = logs_status,
+	.copy = logs_copy,
+	.save = logs_save,
+};

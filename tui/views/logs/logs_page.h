@@ -1,0 +1,63 @@
+/*
+ * logs_page.h - the page of the Logs view: what it shows, where in the text it is, how it looks.
+ */
+#ifndef LOGS_PAGE_H
+#define LOGS_PAGE_H
+
+#include "terminal/canvas.h"
+#include "views/logs/logbuf.h"
+
+struct source {
+	char *engine, *id, *name;
+	int64_t had_ns;   /* lines up to here came with an earlier subscription */
+	uint8_t streams;  /* bits of the streams seen */
+	bool was_running; /* when last looked at */
+};
+
+/* A place in the text: line, and row of it when it is wrapped. */
+struct place {
+	size_t line, row;
+};
+
+struct logs {
+	bool lost; /* the engine cannot be asked now */
+	struct logbuf buf;
+	struct source *source;
+	size_t nsources;
+	uint64_t subscription; /* 0: none */
+	bool ended;
+	char why[160]; /* the log ended: how */
+
+	bool follow, wrap, stamps;
+	bool bare;          /* text alone, as it was written */
+	struct log_key top; /* when not following */
+	size_t top_row;
+	struct log_key cursor;
+	uint64_t seen; /* last serial when following stopped */
+	int shift;     /* columns scrolled to the right */
+
+	struct pattern find;
+	enum { IDLE, FORWARD, BACK } search;
+	bool wrapped; /* the search went round once */
+	struct log_key search_at;
+
+	/* Of the last drawing: */
+	int rows, width;
+	size_t last_line;
+};
+
+struct log_key key_of(const struct logs *s, size_t line); /* beyond the last: after all */
+
+/* Places: arithmetic in rows of the screen. */
+size_t rows_of(const struct logs *s, size_t line);
+struct place place_back(const struct logs *s, struct place p, size_t rows);
+struct place place_forth(const struct logs *s, struct place p, size_t rows);
+bool place_before(struct place a, struct place b);
+struct place last_top(const struct logs *s); /* the highest top at which the end shows */
+struct place top_of(const struct logs *s);
+void set_top(struct logs *s, struct place p);
+
+/* Sources and state in the first row, lines below. */
+void logs_page_draw(struct logs *s, struct canvas *c, struct area a);
+
+#endif
