@@ -436,7 +436,7 @@ static void nothing(uv_timer_t *timer)
 static void pass(struct away *a, int ms)
 {
 	uv_timer_start(&a->feeder, nothing, (uint64_t)ms, 0);
-	uv_run(a->loop, UV_RUN_ONCE);
+	sync_turn(a->target.engine);
 }
 
 /* 0: nothing is left; 1: something was, and was killed; -1: there is no shell in there. */
@@ -459,7 +459,7 @@ static int kill_inside(struct away *a, int64_t limit_ns)
 	if (!s.over)
 		engine_tty_close(exec);
 	while (!s.over)
-		uv_run(a->loop, UV_RUN_ONCE);
+		sync_turn(a->target.engine);
 	return s.exit_code == 0 ? 0 : s.exit_code == 1 ? 1 : -1;
 }
 
@@ -498,7 +498,7 @@ static void end_tree(struct away *a)
 	if (!a->over)
 		engine_tty_close(a->exec);
 	while (!a->over)
-		uv_run(a->loop, UV_RUN_ONCE);
+		sync_turn(a->target.engine);
 	if (a->err.kind == ERR_CANCELLED)
 		a->err = (struct err)ERR_INIT;
 }
@@ -650,13 +650,13 @@ static int run(struct away *a, struct err *e)
 	a->ooms = target_ooms(&a->target, 0);
 	start(a);
 	while (!a->over && !a->gone && a->why == BY_ITSELF)
-		uv_run(a->loop, UV_RUN_ONCE);
+		sync_turn(a->target.engine);
 	if (a->ready)
 		end_tree(a);
 	else if (a->exec)
 		engine_tty_close(a->exec);
 	while (!a->over)
-		uv_run(a->loop, UV_RUN_ONCE);
+		sync_turn(a->target.engine);
 	if (a->err.kind && a->why == BY_ITSELF)
 		return err_copy(e, &a->err);
 	judge(a);

@@ -20,6 +20,8 @@ struct engine_sync {
 	uv_async_t wake;  /* by sync_interrupt */
 	atomic_bool interrupted;
 	uv_timer_t beat; /* runs while an answer is awaited */
+	uv_prepare_t prepare;
+	uint64_t due; /* in uv_now's ms, when the first timer of this turn is */
 	int64_t asked_ns, stopped_ns;
 	bool told, given_up;
 	bool silent; /* it let somebody down who wanted to stop */
@@ -59,8 +61,18 @@ static void on_beat(uv_timer_t *beat)
 		s->given_up = s->silent = true;
 }
 
+/* Timers have run, and the wait for everything else comes next. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+	struct engine_sync *s = prepare->data;
+
+	if (uv_now(&s->loop) >= s->due)
+		uv_stop(&s->loop);
+}
+
 static void release_sync(struct engine_sync *s)
 {
+	uv_close((uv_handle_t *)&s->prepare, NULL);
 	uv_close((uv_handle_t *)&s->wake, NULL);
 	uv_close((uv_handle_t *)&s->beat, NULL);
 	uv_run(&s->loop, UV_RUN_DEFAULT);
@@ -85,6 +97,10 @@ struct engine_sync *sync_open(const struct endpoint *ep, struct err *e)
 	CHECK(!uv_timer_init(&s->loop, &s->beat));
 	s->beat.data = s;
 	uv_unref((uv_handle_t *)&s->beat);
+	CHECK(!uv_prepare_init(&s->loop, &s->prepare));
+	s->prepare.data = s;
+	uv_prepare_start(&s->prepare, on_prepare);
+	uv_unref((uv_handle_t *)&s->prepare);
 	s->url = xstrdup(ep->url ? ep->url : "");
 	arena_init(&s->mem, 1024);
 	s->en = engine_open(&s->loop, ep, e);
@@ -112,6 +128,16 @@ uv_loop_t *sync_loop(struct engine_sync *s)
 	return &s->loop;
 }
 
+/* UV_RUN_ONCE of libuv before 1.45 runs the timers that are due and then waits for what comes next, whatever
+ * they did: for ever, where they were what was waited for. */
+bool sync_turn(struct engine_sync *s)
+{
+	int ms = uv_backend_timeout(&s->loop);
+
+	s->due = ms < 0 ? UINT64_MAX : uv_now(&s->loop) + (uint64_t)ms;
+	return uv_run(&s->loop, UV_RUN_ONCE);
+}
+
 static int wait_for(struct engine_sync *s, struct engine_call *call, struct answer *a)
 {
 	s->asked_ns = clock_mono_ns();
@@ -120,12 +146,12 @@ static int wait_for(struct engine_sync *s, struct engine_call *call, struct answ
 	s->given_up = s->silent && s->stop(s->stop_ctx);
 	uv_timer_start(&s->beat, on_beat, BEAT_MS, BEAT_MS);
 	while (!a->done && !atomic_load(&s->interrupted) && !s->given_up)
-		CHECK(uv_run(&s->loop, UV_RUN_ONCE) || a->done);
+		CHECK(sync_turn(s) || a->done);
 	uv_timer_stop(&s->beat);
 	if (!a->done)
 		engine_cancel(call);
 	while (!a->done)
-		CHECK(uv_run(&s->loop, UV_RUN_ONCE) || a->done);
+		CHECK(sync_turn(s) || a->done);
 	return a->result;
 }
 
@@ -270,6 +296,6 @@ int sync_transfer(struct engine_sync *s, const char *subject, const struct engin
 	x.timer.data = &closed;
 	uv_close((uv_handle_t *)&x.timer, on_closed);
 	while (!closed)
-		uv_run(&s->loop, UV_RUN_ONCE);
+		sync_turn(s);
 	return x.answer.result;
 }

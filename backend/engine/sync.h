@@ -23,6 +23,8 @@ void sync_close(struct engine_sync *s); /* NULL is fine */
 /* For verbs that run on while others are asked: the engine, on the loop that the calls below run. */
 struct engine *sync_engine(struct engine_sync *s);
 uv_loop_t *sync_loop(struct engine_sync *s);
+/* Waits until something has happened on that loop, be it a timer, and says whether anything more can. */
+bool sync_turn(struct engine_sync *s);
 
 /* `stop` is asked ten times a second while an answer is awaited.  Once it says yes the engine has half a
  * second more for each answer: a living one answers what is under way and what cleans up after it.  After the
