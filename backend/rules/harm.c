@@ -188,11 +188,12 @@ static int recursive_change(const struct harm_options *o, const struct command *
 }
 
 /* What find goes through, and whether a test picks some of it. */
-struct search {
+struct find_search {
 	bool system, workspace, files, narrowed;
 };
 
-static void read_search(const struct harm_options *o, const struct command *c, struct search *s)
+static void read_search(
+	const struct harm_options *o, const struct command *c, struct find_search *s)
 {
 	static const char *const neutral[] = {"-depth", "-d", "-xdev", "-mount", "-print",
 		"-print0", "-follow", "-delete", "-noleaf", "-a", "-and", NULL};
@@ -237,7 +238,7 @@ static void read_search(const struct harm_options *o, const struct command *c, s
 static int find(const struct harm_options *o, const struct command *c, struct err *e)
 {
 	static const char *const removers[] = {"rm", "unlink", "shred", NULL};
-	struct search s = {0};
+	struct find_search s = {0};
 	bool deletes = false;
 
 	for (size_t i = 1; i < c->n; i++) {

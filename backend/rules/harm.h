@@ -18,6 +18,7 @@ struct command {
 	size_t n;
 	const char *cwd, *or_cwd; /* as in shell_command */
 	const char *input;
+	const char *listing; /* what it reads is this: see listing_of; NULL */
 };
 
 struct harm_options {
@@ -44,6 +45,22 @@ enum place place_of(const struct harm_options *o, const struct command *c,
 	const struct shell_word *w, bool *unless);
 bool place_is_device(const char *path);
 
+/* listing.c: what find looks at */
+struct search {
+	size_t from, to; /* words that are paths, and options among them; none: where it is */
+	bool narrowed;   /* a test picks some of what is there */
+	char type;       /* of files; 0: any */
+	bool deletes, runs;
+};
+
+void search_read(const struct shell_word *word, size_t n, struct search *ret);
+/* A wildcard for all that it finds, NULL: it finds some. */
+const char *search_all(const struct shell_word *word, size_t n, struct arena *mem);
+/* A wildcard for what a command prints, if that is the names of all that is in a directory; NULL */
+const char *listing_of(const struct shell_word *word, size_t n, struct arena *mem);
+/* Does this pattern of a name match everything, or nearly? */
+bool listing_is_bare(const char *pattern);
+
 /* One command by itself: -1 and ERR_REFUSED. */
 int harm_command(const struct harm_options *o, const struct command *c, struct err *e);
 /* Redirections onto devices. */
@@ -62,12 +79,14 @@ struct wrapped {
 	struct command inner[HARM_INNER_MAX];
 	size_t n;
 	const char *script;
-	char *made;             /* to be freed */
+	char *made;             /* text and words that are its own */
+	struct shell_word *words;
+	struct arena mem;
 	bool dynamic;           /* something of the text is not known here */
 	bool loose;             /* words in front of the inner command may become several */
 	bool bash, sh, foreign; /* the shell that reads it; none: the one that runs the command */
 	bool errexit, nounset;
-	bool harm_only; /* it is a guess at what a program in another language runs */
+	bool harm_only; /* no list judges it: a guess at what another program runs */
 };
 
 void wrap_open(const struct command *c, struct wrapped *ret);

@@ -6,72 +6,139 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-/* Programs whose operand is a command. */
+/* What a program that runs others does with its words. */
+enum how {
+	RUNS_OPERAND, /* its first operands are a command */
+	RUNS_OPTION,  /* the value of an option is a script, see `script` */
+	RUNS_EITHER,  /* the one or the other; env: both */
+	RUNS_JOINED,  /* its operands, joined by blanks, are a script */
+	RUNS_FIRST,   /* its first operand is a script */
+	RUNS_FOUND    /* find: what stands behind -exec */
+};
+
+/* Whom the lists of a definition judge. */
+enum judged {
+	JUDGED_INNER, /* the command inside */
+	JUDGED_BOTH,  /* that, and the program itself */
+	JUDGED_OUTER  /* the program: what it runs is looked at for harm alone */
+};
+
 static const struct wrapper {
 	const char *name;
-	int skip;             /* operands before it */
+	enum how how;
+	enum judged judged;
+	int skip;             /* operands before the command */
 	const char *takes;    /* letters of options with a value of their own */
 	const char *words;    /* the same for long options, each with a blank behind it */
 	const char *attached; /* letters of options whose value, if any, is in the same word */
+	char letter;          /* the option whose value is a script, short and long */
+	const char *script;
 } wrappers[] = {
-	{"env", 0, "uSC", "unset chdir split-string ", ""},
-	{"nice", 0, "n", "adjustment ", ""},
-	{"ionice", 0, "cnpPu", "class classdata pid pgid uid ", ""},
-	{"nohup", 0, "", "", ""},
-	{"setsid", 0, "", "", ""},
-	{"stdbuf", 0, "ioe", "input output error ", ""},
-	{"timeout", 1, "ks", "kill-after signal ", ""},
-	{"time", 0, "fo", "format output ", ""},
-	{"command", 0, "", "", ""},
-	{"builtin", 0, "", "", ""},
-	{"exec", 0, "a", "", ""},
-	{"xargs", 0, "adEILnPs",
-		"arg-file delimiter max-args max-chars max-procs process-slot-var ", "eil"},
-	{"busybox", 0, "", "", ""},
-	{"toybox", 0, "", "", ""},
-	{"chronic", 0, "", "", ""},
-	{"unbuffer", 0, "", "", ""},
-	{"chroot", 1, "", "groups userspec ", ""},
-	{"watch", 0, "nq", "interval equexit ", "d"},
-	{"strace", 0, "aAbeEoOpPsSuUXI",
-		"attach columns const-print-style env interruptible output string-limit "
-		"summary-columns summary-sort-by trace trace-path user ",
-		""},
-	{"ltrace", 0, "aADeFlnopsuwxX", "align config indent library output where ", ""},
-	{"flock", 1, "wE", "conflict-exit-code timeout wait ", ""},
-	{"sudo", 0, "ugChpTRDrtU",
-		"chdir chroot close-from command-timeout group host other-user prompt role type "
-		"user ",
-		""},
-	{"doas", 0, "uC", "", ""},
-	{"script", 0, "", "", ""},
-	{"parallel", 0, "jPnIaNdCS",
-		"arg-file colsep delay delimiter jobs joblog max-args max-procs retries sshlogin "
-		"timeout tmpdir ",
-		""},
-	{"taskset", 1, "", "", ""},
-	{"chrt", 1, "TPDp", "sched-runtime sched-period sched-deadline pid ", ""},
-	{"setpriv", 0, "",
-		"inh-caps ambient-caps bounding-set ruid euid rgid egid reuid regid groups securebits "
-		"pdeathsig selinux-label apparmor-profile ",
-		""},
-	{"unshare", 0, "SGRw", "setgroups setuid setgid root wd propagation map-user map-group ",
-		""},
-	{"nsenter", 0, "tSGw", "target setuid setgid ", "muinpCUTrw"},
-	{"setarch", 0, "", "", ""},
-	{"linux32", 0, "", "", ""},
-	{"linux64", 0, "", "", ""},
-	{"i386", 0, "", "", ""},
-	{"x86_64", 0, "", "", ""},
-	{"prlimit", 0, "po", "pid output ", ""},
-	{"choom", 0, "np", "adjust pid ", ""},
-	{"numactl", 0, "ipmNCwSLo", "interleave preferred membind cpunodebind physcpubind ", ""},
-	{"fakeroot", 0, "lsib", "lib faked unknown-is-real ", ""},
-	{"eatmydata", 0, "", "", ""},
-	{"valgrind", 0, "", "", ""},
-	{"catchsegv", 0, "", "", ""},
-	{"tini", 0, "pe", "", ""},
-	{"dumb-init", 0, "r", "rewrite ", ""},
+	{.name = "env",
+		.how = RUNS_EITHER,
+		.takes = "uSC",
+		.words = "unset chdir split-string ",
+		.letter = 'S',
+		.script = "split-string"},
+	{.name = "nice", .takes = "n", .words = "adjustment "},
+	{.name = "ionice", .takes = "cnpPu", .words = "class classdata pid pgid uid "},
+	{.name = "nohup"},
+	{.name = "setsid"},
+	{.name = "stdbuf", .takes = "ioe", .words = "input output error "},
+	{.name = "timeout", .skip = 1, .takes = "ks", .words = "kill-after signal "},
+	{.name = "time", .takes = "fo", .words = "format output "},
+	{.name = "command"},
+	{.name = "builtin"},
+	{.name = "exec", .takes = "a"},
+	{.name = "xargs",
+		.takes = "adEILnPs",
+		.words = "arg-file delimiter max-args max-chars max-procs process-slot-var ",
+		.attached = "eil"},
+	{.name = "parallel",
+		.takes = "jPnIaNdCS",
+		.words = "arg-file colsep delay delimiter jobs joblog max-args max-procs retries "
+			 "sshlogin timeout tmpdir "},
+	{.name = "busybox"},
+	{.name = "toybox"},
+	{.name = "chronic"},
+	{.name = "unbuffer"},
+	{.name = "chroot", .judged = JUDGED_BOTH, .skip = 1, .words = "groups userspec "},
+	{.name = "watch",
+		.how = RUNS_JOINED,
+		.takes = "nq",
+		.words = "interval equexit ",
+		.attached = "d"},
+	{.name = "strace",
+		.takes = "aAbeEoOpPsSuUXI",
+		.words = "attach columns const-print-style env interruptible output string-limit "
+			 "summary-columns summary-sort-by trace trace-path user "},
+	{.name = "ltrace",
+		.takes = "aADeFlnopsuwxX",
+		.words = "align config indent library output where "},
+	{.name = "flock",
+		.how = RUNS_EITHER,
+		.skip = 1,
+		.takes = "wE",
+		.words = "conflict-exit-code timeout wait ",
+		.letter = 'c',
+		.script = "command"},
+	{.name = "sudo",
+		.judged = JUDGED_BOTH,
+		.takes = "ugChpTRDrtU",
+		.words =
+			"chdir chroot close-from command-timeout group host other-user prompt role "
+			"type user "},
+	{.name = "doas", .judged = JUDGED_BOTH, .takes = "uC"},
+	{.name = "script", .how = RUNS_EITHER, .letter = 'c', .script = "command"},
+	{.name = "taskset", .skip = 1},
+	{.name = "chrt",
+		.skip = 1,
+		.takes = "TPDp",
+		.words = "sched-runtime sched-period sched-deadline pid "},
+	{.name = "setpriv",
+		.words =
+			"inh-caps ambient-caps bounding-set ruid euid rgid egid reuid regid groups "
+			"securebits pdeathsig selinux-label apparmor-profile "},
+	{.name = "unshare",
+		.takes = "SGRw",
+		.words = "setgroups setuid setgid root wd propagation map-user map-group "},
+	{.name = "nsenter",
+		.takes = "tSGw",
+		.words = "target setuid setgid ",
+		.attached = "muinpCUTrw"},
+	{.name = "setarch"},
+	{.name = "linux32"},
+	{.name = "linux64"},
+	{.name = "i386"},
+	{.name = "x86_64"},
+	{.name = "prlimit", .takes = "po", .words = "pid output "},
+	{.name = "choom", .takes = "np", .words = "adjust pid "},
+	{.name = "numactl",
+		.takes = "ipmNCwSLo",
+		.words = "interleave preferred membind cpunodebind physcpubind "},
+	{.name = "fakeroot", .takes = "lsib", .words = "lib faked unknown-is-real "},
+	{.name = "eatmydata"},
+	{.name = "valgrind"},
+	{.name = "catchsegv"},
+	{.name = "tini", .takes = "pe"},
+	{.name = "dumb-init", .takes = "r", .words = "rewrite "},
+	{.name = "npx", .judged = JUDGED_OUTER, .takes = "pc", .words = "package call "},
+	{.name = "bunx", .judged = JUDGED_OUTER},
+	{.name = "pnpx", .judged = JUDGED_OUTER},
+	{.name = "shx", .judged = JUDGED_OUTER},
+	{.name = "su",
+		.how = RUNS_OPTION,
+		.judged = JUDGED_BOTH,
+		.letter = 'c',
+		.script = "command"},
+	{.name = "runuser",
+		.how = RUNS_OPTION,
+		.judged = JUDGED_BOTH,
+		.letter = 'c',
+		.script = "command"},
+	{.name = "eval", .how = RUNS_JOINED, .judged = JUDGED_BOTH},
+	{.name = "trap", .how = RUNS_FIRST, .judged = JUDGED_BOTH},
+	{.name = "find", .how = RUNS_FOUND, .judged = JUDGED_BOTH},
 };
 
 static const struct wrapper *wrapper_of(const struct command *c)
@@ -86,8 +153,29 @@ static const struct wrapper *wrapper_of(const struct command *c)
 	return NULL;
 }
 
-static const char *const shells[] = {
-	"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "busybox-sh", "rbash", "fish", NULL};
+static const struct shell {
+	const char *name;
+	enum { SHELL_SH, SHELL_BASH, SHELL_FOREIGN } kind;
+} shells[] = {
+	{"sh", SHELL_SH},
+	{"dash", SHELL_SH},
+	{"ash", SHELL_SH},
+	{"busybox-sh", SHELL_SH},
+	{"bash", SHELL_BASH},
+	{"rbash", SHELL_BASH},
+	{"zsh", SHELL_FOREIGN},
+	{"ksh", SHELL_FOREIGN},
+	{"mksh", SHELL_FOREIGN},
+	{"fish", SHELL_FOREIGN},
+};
+
+static const struct shell *shell_of(const struct command *c)
+{
+	for (size_t i = 0; i < COUNT(shells); i++)
+		if (harm_is(c, shells[i].name))
+			return &shells[i];
+	return NULL;
+}
 
 /* Is the value of this option the next word?  -n 5 and -0n 5, not -n5; --max-args 5, or an
  * abbreviation of it, not --max-args=5 */
@@ -96,15 +184,15 @@ static bool takes_next(const struct wrapper *w, const char *t)
 	if (t[1] == '-') {
 		size_t n = strlen(t + 2);
 
-		for (const char *at = w->words; *at; at = strchr(at, ' ') + 1)
+		for (const char *at = w->words ? w->words : ""; *at; at = strchr(at, ' ') + 1)
 			if (!strncmp(at, t + 2, n))
 				return true;
 		return false;
 	}
 	for (t++; *t; t++) {
-		if (strchr(w->attached, *t))
+		if (w->attached && strchr(w->attached, *t))
 			return false;
-		if (strchr(w->takes, *t))
+		if (w->takes && strchr(w->takes, *t))
 			return !t[1];
 	}
 	return false;
@@ -188,14 +276,16 @@ static struct call read_call(const struct command *c)
 /* A shell that gets its script as text is one too: the script's commands are judged. */
 bool wrap_is_wrapper(const struct command *c)
 {
-	if (harm_one_of(harm_name(c), shells))
+	const struct wrapper *w = wrapper_of(c);
+
+	if (shell_of(c))
 		return read_call(c).text != NULL;
-	return wrapper_of(c) && !harm_is(c, "sudo") && !harm_is(c, "doas") && !harm_is(c, "chroot");
+	return w && w->judged == JUDGED_INNER;
 }
 
 bool wrap_reads_script(const struct command *c)
 {
-	return harm_one_of(harm_name(c), shells) && !read_call(c).file;
+	return shell_of(c) && !read_call(c).file;
 }
 
 /* The value of an option before `end` that is a script: -S TEXT, -STEXT, -iS TEXT,
@@ -226,15 +316,13 @@ static void add_inner(const struct command *c, size_t from, size_t n, struct wra
 	w->inner[w->n++] = inner;
 }
 
-static void open_shell(const struct command *c, struct wrapped *w)
+static void open_shell(const struct command *c, const struct shell *shell, struct wrapped *w)
 {
-	static const char *const bash[] = {"bash", "rbash", NULL},
-				 *const posix[] = {"sh", "dash", "ash", "busybox-sh", NULL};
 	struct call call = read_call(c);
 
-	w->bash = harm_one_of(harm_name(c), bash);
+	w->bash = shell->kind == SHELL_BASH;
 	w->sh = !w->bash;
-	w->foreign = w->sh && !harm_one_of(harm_name(c), posix);
+	w->foreign = shell->kind == SHELL_FOREIGN;
 	w->errexit = call.errexit;
 	w->nounset = call.nounset;
 	if (call.text) {
@@ -245,8 +333,26 @@ static void open_shell(const struct command *c, struct wrapped *w)
 	}
 }
 
+/* The command with room for one word more, all of them its own to change. */
+static struct command own_words(const struct command *c, struct wrapped *w)
+{
+	struct command copy = *c;
+
+	w->words = xcalloc(c->n + 1, sizeof *w->words);
+	memcpy(w->words, c->word, c->n * sizeof *w->words);
+	copy.word = w->words;
+	return copy;
+}
+
+/* {} stands for what is found: where that is all there is, for a wildcard. */
 static void open_find(const struct command *c, struct wrapped *w)
 {
+	const char *all = search_all(c->word, c->n, &w->mem);
+	struct command own = own_words(c, w);
+
+	for (size_t i = 1; i < c->n && all; i++)
+		if (!strcmp(w->words[i].text, "{}"))
+			w->words[i] = (struct shell_word){.text = all, .glob = true};
 	for (size_t i = 1; i + 1 < c->n; i++) {
 		size_t end = i + 1;
 
@@ -256,42 +362,76 @@ static void open_find(const struct command *c, struct wrapped *w)
 		while (end < c->n && strcmp(c->word[end].text, ";") &&
 			strcmp(c->word[end].text, "+"))
 			end++;
-		add_inner(c, i + 1, end - i - 1, w);
+		add_inner(&own, i + 1, end - i - 1, w);
 	}
 }
 
 /* Text that is read as a script: by eval, trap, watch, env -S, su -c ... */
 static void open_text(const struct command *c, const struct wrapper *how, struct wrapped *w)
 {
-	size_t end = how ? operand(how, c) : 1;
+	size_t end = operand(how, c);
 
-	if (harm_is(c, "eval") || harm_is(c, "watch")) {
+	if (how->how == RUNS_JOINED) {
 		w->script = w->made = join(c, end);
-	} else if (harm_is(c, "trap")) {
+	} else if (how->how == RUNS_FIRST) {
 		size_t at = 1 + (c->n > 1 && !strcmp(c->word[1].text, "--"));
 
 		if (at + 1 < c->n && c->word[at].text[0] != '-')
 			w->script = c->word[at].text;
-	} else if (harm_is(c, "env")) {
-		w->script = option_text(c, end, 'S', "split-string");
-	} else if (harm_is(c, "su") || harm_is(c, "script") || harm_is(c, "flock") ||
-		harm_is(c, "runuser")) {
-		/* what flock runs may have a -c of its own */
-		w->script = option_text(c, harm_is(c, "flock") ? end + 1 : c->n, 'c', "command");
+	} else if (how->script) {
+		/* what env and flock run may have such an option of its own */
+		w->script = option_text(c,
+			how->how == RUNS_OPTION      ? c->n
+				: how->letter == 'S' ? end
+						     : end + how->skip,
+			how->letter, how->script);
 	}
 	w->sh = w->script && !harm_is(c, "eval") && !harm_is(c, "trap");
 	for (size_t i = 1; w->script && i < c->n; i++)
 		w->dynamic |= c->word[i].dynamic;
 }
 
+/* The operands of xargs and parallel, and what they read. */
+static void add_operands(const struct command *c, size_t at, struct wrapped *w)
+{
+	struct command own;
+
+	if (!c->listing || (!harm_is(c, "xargs") && !harm_is(c, "parallel"))) {
+		add_inner(c, at, c->n - at, w);
+		return;
+	}
+	own = own_words(c, w);
+	w->words[own.n++] = (struct shell_word){.text = c->listing, .glob = true};
+	own.listing = NULL;
+	add_inner(&own, at, own.n - at, w);
+}
+
+/* env, nice, timeout ...: the operands are a command. */
+static void open_operands(const struct command *c, const struct wrapper *how, struct wrapped *w)
+{
+	size_t at = operand(how, c);
+
+	/* taskset -c 0 cmd; setarch takes an architecture, or goes on to its options */
+	if (harm_is(c, "setarch") && at < c->n && strpbrk(c->word[at].text, "0123456789_")) {
+		struct command rest = {.word = c->word + at, .n = c->n - at};
+
+		at += operand(how, &rest);
+	}
+	for (size_t i = 1; i < at && i < c->n && how->judged != JUDGED_OUTER; i++)
+		w->loose |= c->word[i].loose;
+	if (at < c->n)
+		add_operands(c, at, w);
+}
+
 void wrap_open(const struct command *c, struct wrapped *w)
 {
+	const struct shell *shell = shell_of(c);
 	const struct wrapper *how = wrapper_of(c);
-	size_t at;
 
 	memset(w, 0, sizeof *w);
-	if (harm_one_of(harm_name(c), shells)) {
-		open_shell(c, w);
+	arena_init(&w->mem, 256);
+	if (shell) {
+		open_shell(c, shell, w);
 		return;
 	}
 	w->script = w->made = embed_commands(c);
@@ -299,25 +439,21 @@ void wrap_open(const struct command *c, struct wrapped *w)
 		w->harm_only = w->sh = true;
 		return;
 	}
-	open_text(c, how, w);
-	if (harm_is(c, "find"))
-		open_find(c, w);
-	if (!how || (w->script && !harm_is(c, "env")))
+	if (!how)
 		return;
-	at = operand(how, c);
-	/* taskset -c 0 cmd; setarch takes an architecture, or goes on to its options */
-	if (harm_is(c, "setarch") && at < c->n && strpbrk(c->word[at].text, "0123456789_")) {
-		struct command rest = {.word = c->word + at, .n = c->n - at};
-
-		at += operand(how, &rest);
-	}
-	for (size_t i = 1; i < at && i < c->n; i++)
-		w->loose |= c->word[i].loose;
-	if (at < c->n)
-		add_inner(c, at, c->n - at, w);
+	w->harm_only = how->judged == JUDGED_OUTER;
+	if (how->how == RUNS_FOUND)
+		open_find(c, w);
+	else if (how->how != RUNS_OPERAND)
+		open_text(c, how, w);
+	if (how->how == RUNS_OPERAND ||
+		(how->how == RUNS_EITHER && (!w->script || how->letter == 'S')))
+		open_operands(c, how, w);
 }
 
 void wrap_release(struct wrapped *w)
 {
 	cleanup_free(&w->made);
+	cleanup_free(&w->words);
+	arena_release(&w->mem);
 }
