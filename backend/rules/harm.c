@@ -28,7 +28,7 @@ bool harm_one_of(const char *word, const char *const *list)
 	return false;
 }
 
-static int refuse(const struct command *c, struct err *e, const char *why)
+int harm_refuse(const struct command *c, struct err *e, const char *why)
 {
 	AUTO_STR struct str line = STR_INIT;
 	char shown[200];
@@ -39,74 +39,13 @@ static int refuse(const struct command *c, struct err *e, const char *why)
 		text_clean(shown, sizeof shown, line.s), why);
 }
 
-/* Is the short option letter or the long option (or an abbreviation of it) there? */
-static bool option(const struct command *c, char letter, const char *word, size_t least)
+/* Is one of the operands a place of this kind? */
+static bool names_place(const struct harm_options *o, const struct command *c, enum place_kind kind)
 {
-	for (size_t i = 1; i < c->n; i++) {
-		const char *t = c->word[i].text;
-		size_t n = strlen(t);
-
-		if (!strcmp(t, "--"))
-			return false;
-		if (t[0] == '-' && t[1] == '-') {
-			if (word && n >= least + 2 && n <= strlen(word) + 2 &&
-				!strncmp(t + 2, word, n - 2))
-				return true;
-		} else if (letter && t[0] == '-' && strchr(t + 1, letter)) {
+	for (size_t i = 1; i < c->n; i++)
+		if (place_of(o, c, &c->word[i]).kind == kind)
 			return true;
-		}
-	}
 	return false;
-}
-
-/* The first operand that names a place of one of the kinds. */
-static enum place find_place(const struct harm_options *o, const struct command *c,
-	enum place least, enum place most, bool *unless)
-{
-	for (size_t i = 1; i < c->n; i++) {
-		enum place found = place_of(o, c, &c->word[i], unless);
-
-		if (found && found >= least && found <= most)
-			return found;
-	}
-	return PLACE_OTHER;
-}
-
-/* rm itself leaves . and .. alone. */
-static bool dots(const char *t)
-{
-	size_t n = strlen(t);
-
-	while (n && t[n - 1] == '/')
-		n--;
-	return t[0] != '/' && n && t[n - 1] == '.' && strspn(t, "./") >= n;
-}
-
-static int rm(const struct harm_options *o, const struct command *c, struct err *e)
-{
-	bool unless = false;
-
-	if (option(c, 0, "no-preserve-root", 3))
-		return refuse(c, e, "it asks to delete the root directory");
-	if (!option(c, 'r', "recursive", 1) && !option(c, 'R', NULL, 0))
-		return 0;
-	for (size_t i = 1; i < c->n; i++) {
-		enum place found =
-			dots(c->word[i].text) ? PLACE_OTHER : place_of(o, c, &c->word[i], &unless);
-
-		if (found && unless)
-			return refuse(c, e,
-				"if the cd before it fails, it deletes all that is there; write cd "
-				"... && rm");
-		if (found == PLACE_SYSTEM)
-			return refuse(c, e,
-				"it deletes a system directory, or a home, with all that is in it");
-		if (found)
-			return refuse(c, e,
-				"it empties the workspace, or a directory above it; name what is "
-				"to go");
-	}
-	return 0;
 }
 
 static int dd(const struct harm_options *o, const struct command *c, struct err *e)
@@ -114,7 +53,7 @@ static int dd(const struct harm_options *o, const struct command *c, struct err 
 	(void)o;
 	for (size_t i = 1; i < c->n; i++)
 		if (!strncmp(c->word[i].text, "of=", 3) && place_is_device(c->word[i].text + 3))
-			return refuse(c, e, "it overwrites a device");
+			return harm_refuse(c, e, "it overwrites a device");
 	return 0;
 }
 
@@ -126,25 +65,8 @@ static int onto_device(const struct harm_options *o, const struct command *c, st
 
 	for (size_t i = last ? c->n - 1 : 1; i && i < c->n; i++)
 		if (place_is_device(c->word[i].text))
-			return refuse(c, e, "it overwrites a device");
+			return harm_refuse(c, e, "it overwrites a device");
 	return 0;
-}
-
-static int mv(const struct harm_options *o, const struct command *c, struct err *e)
-{
-	bool unless;
-
-	for (size_t i = 1; i + 1 < c->n; i++) {
-		enum place found = place_of(o, c, &c->word[i], &unless);
-
-		if (found == PLACE_SYSTEM)
-			return refuse(c, e, "it moves a system directory away");
-		if (found == PLACE_WORKSPACE && !dots(c->word[i].text))
-			return refuse(c, e, "it moves the workspace away");
-	}
-	if (c->n > 2 && !strcmp(c->word[c->n - 1].text, "/dev/null"))
-		return refuse(c, e, "it moves files into nothing");
-	return onto_device(o, c, e);
 }
 
 /* A mode that takes the directories from their owner: 644, 000, a-x, -rwx, u=rw */
@@ -164,14 +86,11 @@ static bool shuts_out(const char *mode)
 
 static int recursive_change(const struct harm_options *o, const struct command *c, struct err *e)
 {
-	bool unless = false;
-
-	if (!option(c, 'R', "recursive", 1))
+	if (!harm_option(c, 'R', "recursive", 1))
 		return 0;
-	if (find_place(o, c, PLACE_SYSTEM, PLACE_SYSTEM, &unless))
-		return refuse(c, e, "it changes a whole system directory");
-	if (!harm_is(c, "chmod") ||
-		!find_place(o, c, PLACE_WORKSPACE, PLACE_WORKSPACE_ALL, &unless))
+	if (names_place(o, c, PLACE_SYSTEM))
+		return harm_refuse(c, e, "it changes a whole system directory");
+	if (!harm_is(c, "chmod") || !names_place(o, c, PLACE_WORKSPACE))
 		return 0;
 	for (size_t i = 1; i < c->n; i++) {
 		const char *t = c->word[i].text;
@@ -179,7 +98,7 @@ static int recursive_change(const struct harm_options *o, const struct command *
 		/* the first that is no option is the mode; -x and -rwx are modes too */
 		if (t[0] == '-' && strspn(t + 1, "rwxXst") != strlen(t + 1))
 			continue;
-		return shuts_out(t) ? refuse(c, e,
+		return shuts_out(t) ? harm_refuse(c, e,
 					      "it shuts the workspace's directories; u+rwX,go-w "
 					      "would leave them open")
 				    : 0;
@@ -187,90 +106,17 @@ static int recursive_change(const struct harm_options *o, const struct command *
 	return 0;
 }
 
-/* What find goes through, and whether a test picks some of it. */
-struct find_search {
-	bool system, workspace, files, narrowed;
-};
-
-static void read_search(
-	const struct harm_options *o, const struct command *c, struct find_search *s)
-{
-	static const char *const neutral[] = {"-depth", "-d", "-xdev", "-mount", "-print",
-		"-print0", "-follow", "-delete", "-noleaf", "-a", "-and", NULL};
-	static const char *const levels[] = {"-mindepth", "-maxdepth", NULL};
-	static const struct shell_word here = {.text = "."};
-	bool paths = false, unless;
-	size_t i = 1;
-
-	for (; i < c->n && !(c->word[i].text[0] == '-' && c->word[i].text[1] > 'Z') &&
-		!strchr("(!", c->word[i].text[0]);
-		i++) {
-		enum place found = place_of(o, c, &c->word[i], &unless);
-
-		if (c->word[i].text[0] == '-')
-			continue;
-		paths = true;
-		s->system |= found == PLACE_SYSTEM;
-		s->workspace |= found > PLACE_SYSTEM;
-	}
-	if (!paths) {
-		enum place found = place_of(o, c, &here, &unless);
-
-		s->system |= found == PLACE_SYSTEM;
-		s->workspace |= found > PLACE_SYSTEM;
-	}
-	for (; i < c->n; i++) {
-		const char *t = c->word[i].text;
-
-		if (!strcmp(t, "-type") && i + 1 < c->n) {
-			s->files |= !strchr(c->word[++i].text, 'f');
-		} else if (!strncmp(t, "-exec", 5) || !strncmp(t, "-ok", 3)) {
-			while (i + 1 < c->n && strcmp(t, ";") && strcmp(t, "+"))
-				t = c->word[++i].text;
-		} else if (harm_one_of(t, levels)) {
-			i++;
-		} else if (t[0] == '-' && !harm_one_of(t, neutral)) {
-			s->narrowed = true;
-		}
-	}
-}
-
-static int find(const struct harm_options *o, const struct command *c, struct err *e)
-{
-	static const char *const removers[] = {"rm", "unlink", "shred", NULL};
-	struct find_search s = {0};
-	bool deletes = false;
-
-	for (size_t i = 1; i < c->n; i++) {
-		const char *t = c->word[i].text;
-		struct command inner = {.word = c->word + i + 1, .n = c->n - i - 1};
-
-		deletes |= !strcmp(t, "-delete") ||
-			(!strncmp(t, "-exec", 5) && inner.n &&
-				harm_one_of(harm_name(&inner), removers));
-	}
-	if (!deletes)
-		return 0;
-	read_search(o, c, &s);
-	if (s.system && !s.narrowed)
-		return refuse(c, e, "it deletes all that is below a system directory");
-	if (s.workspace && !s.narrowed && !s.files)
-		return refuse(c, e,
-			"it deletes all that is in the workspace; narrow it, for example by -name");
-	return 0;
-}
-
 static int always(const struct harm_options *o, const struct command *c, struct err *e)
 {
 	(void)o;
-	return refuse(c, e, "it destroys file systems or partitions, or stops the machine");
+	return harm_refuse(c, e, "it destroys file systems or partitions, or stops the machine");
 }
 
 static int needs_sudo(const struct harm_options *o, const struct command *c, struct err *e)
 {
 	if (o->sudo)
 		return 0;
-	return refuse(c, e, "this agent runs without sudo (enable it in the definition)");
+	return harm_refuse(c, e, "this agent runs without sudo (enable it in the definition)");
 }
 
 static int kill_all(const struct harm_options *o, const struct command *c, struct err *e)
@@ -290,9 +136,9 @@ static int kill_all(const struct harm_options *o, const struct command *c, struc
 		i++;
 	for (; i < c->n; i++) {
 		if (!strcmp(c->word[i].text, "1"))
-			return refuse(c, e, "it kills the container's init");
+			return harm_refuse(c, e, "it kills the container's init");
 		if (!strcmp(c->word[i].text, "-1"))
-			return refuse(c, e, "it kills every process there is");
+			return harm_refuse(c, e, "it kills every process there is");
 	}
 	return 0;
 }
@@ -311,40 +157,35 @@ static int interpreter(const struct harm_options *o, const struct command *c, st
 		for (size_t i = 1; i < c->n; i++)
 			found |= strstr(c->word[i].text, *call) != NULL;
 		if (found)
-			return refuse(c, e, "it deletes the root directory, or all that is here");
+			return harm_refuse(
+				c, e, "it deletes the root directory, or all that is here");
 	}
 	return 0;
-}
-
-static int rsync(const struct harm_options *o, const struct command *c, struct err *e)
-{
-	bool deletes = false, unless;
-
-	for (size_t i = 1; i < c->n; i++)
-		deletes |= !strncmp(c->word[i].text, "--del", 5);
-	return deletes && place_of(o, c, &c->word[c->n - 1], &unless) == PLACE_SYSTEM
-		? refuse(c, e, "it deletes what is in a system directory")
-		: 0;
 }
 
 static const struct rule {
 	const char *name; /* may be a pattern */
 	int (*check)(const struct harm_options *o, const struct command *c, struct err *e);
 } rules[] = {
-	{"rm", rm},
+	{"rm", harm_rm},
 	{"unlink", onto_device},
 	{"dd", dd},
 	{"tee", onto_device},
 	{"shred", onto_device},
 	{"cp", onto_device},
 	{"install", onto_device},
-	{"mv", mv},
+	{"mv", harm_mv},
+	{"mv", onto_device},
 	{"chmod", recursive_change},
 	{"chown", recursive_change},
 	{"chgrp", recursive_change},
 	{"chattr", recursive_change},
-	{"find", find},
-	{"rsync", rsync},
+	{"find", harm_find},
+	{"rsync", harm_rsync},
+	{"tar", harm_archive},
+	{"zip", harm_archive},
+	{"7z*", harm_archive},
+	{"git", harm_git},
 	{"mkfs", always},
 	{"mkfs.*", always},
 	{"mke2fs", always},
@@ -369,6 +210,7 @@ static const struct rule {
 	{"pkexec", needs_sudo},
 	{"runuser", needs_sudo},
 	{"kill", kill_all},
+	{"*", harm_remover},
 	{"python*", interpreter},
 	{"node", interpreter},
 	{"ruby*", interpreter},
@@ -394,7 +236,7 @@ int harm_writes(const struct shell_command *c, struct err *e)
 	for (size_t i = 0; i < c->nwrites; i++)
 		if (place_is_device(c->writes[i].text)) {
 			if (c->n)
-				return refuse(&as, e, "it writes onto a device");
+				return harm_refuse(&as, e, "it writes onto a device");
 			return err_set(e, ERR_REFUSED,
 				"a redirection is refused: it writes onto a device.");
 		}

@@ -33,17 +33,29 @@ bool harm_is(const struct command *c, const char *name);
 bool harm_one_of(const char *word, const char *const *list);
 
 /* place.c: what a word names */
-enum place {
+enum place_kind {
 	PLACE_OTHER,
-	PLACE_SYSTEM,       /* the root, a directory of the system, a home, or all that is in one */
-	PLACE_WORKSPACE,    /* a directory that the agent works in, or one that holds it */
-	PLACE_WORKSPACE_ALL /* all that is in one: a bare wildcard */
+	PLACE_SYSTEM,   /* the root, a directory of the system, a home */
+	PLACE_WORKSPACE /* a directory that the agent works in, or one that holds it */
 };
 
-/* *unless: only if the cd before it fails */
-enum place place_of(const struct harm_options *o, const struct command *c,
-	const struct shell_word *w, bool *unless);
+struct place {
+	enum place_kind kind;
+	bool all;    /* not itself, but all that is in it: a bare wildcard */
+	bool unless; /* only if the cd before it fails */
+};
+
+struct place place_of(
+	const struct harm_options *o, const struct command *c, const struct shell_word *w);
+/* A place that is known, and in no directory that the agent works in. */
+bool place_is_outside(
+	const struct harm_options *o, const struct command *c, const struct shell_word *w);
 bool place_is_device(const char *path);
+
+int harm_refuse(const struct command *c, struct err *e, const char *why);
+
+/* Is the short option letter or the long option (or an abbreviation of it) there? */
+bool harm_option(const struct command *c, char letter, const char *word, size_t least);
 
 /* listing.c: what find looks at */
 struct search {
@@ -60,6 +72,15 @@ const char *search_all(const struct shell_word *word, size_t n, struct arena *me
 const char *listing_of(const struct shell_word *word, size_t n, struct arena *mem);
 /* Does this pattern of a name match everything, or nearly? */
 bool listing_is_bare(const char *pattern);
+
+/* empty.c: what takes away all that is somewhere */
+int harm_rm(const struct harm_options *o, const struct command *c, struct err *e);
+int harm_mv(const struct harm_options *o, const struct command *c, struct err *e);
+int harm_find(const struct harm_options *o, const struct command *c, struct err *e);
+int harm_rsync(const struct harm_options *o, const struct command *c, struct err *e);
+int harm_archive(const struct harm_options *o, const struct command *c, struct err *e);
+int harm_git(const struct harm_options *o, const struct command *c, struct err *e);
+int harm_remover(const struct harm_options *o, const struct command *c, struct err *e);
 
 /* One command by itself: -1 and ERR_REFUSED. */
 int harm_command(const struct harm_options *o, const struct command *c, struct err *e);
@@ -79,7 +100,7 @@ struct wrapped {
 	struct command inner[HARM_INNER_MAX];
 	size_t n;
 	const char *script;
-	char *made;             /* text and words that are its own */
+	char *made; /* text and words that are its own */
 	struct shell_word *words;
 	struct arena mem;
 	bool dynamic;           /* something of the text is not known here */

@@ -43,66 +43,79 @@ static bool below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && (path[n] == '/' || (n && dir[n - 1] == '/'));
 }
 
-static enum place judge(const struct harm_options *o, const char *text, bool glob)
+static struct place judge(const struct harm_options *o, const char *text, bool glob)
 {
 	AUTO_STR struct str path = STR_INIT;
-	enum place found = PLACE_OTHER;
-	bool all = false;
+	struct place found = {0};
 	char *last;
 
 	normalise(text, &path);
 	/* Everything in it is as good as itself: /etc/ followed by a bare wildcard */
 	last = strrchr(path.s, '/');
-	if (last[1] && glob && strspn(last + 1, "*?.") == strlen(last + 1) &&
-		strpbrk(last + 1, "*?")) {
-		all = true;
+	if (last[1] && glob && listing_is_bare(last + 1)) {
+		found.all = true;
 		last[last == path.s] = '\0';
 		path.len = strlen(path.s);
 	}
 	if (harm_one_of(path.s, system_dirs) || !strcmp(path.s, o->home))
-		found = PLACE_SYSTEM;
+		found.kind = PLACE_SYSTEM;
 	for (size_t i = 0; i < o->nwritable; i++) {
-		if (!strcmp(path.s, o->writable[i]))
-			return all ? PLACE_WORKSPACE_ALL : PLACE_WORKSPACE;
 		if (below(path.s, o->writable[i]))
-			return PLACE_OTHER;
-		if (!found && below(o->writable[i], path.s))
-			found = all ? PLACE_WORKSPACE_ALL : PLACE_WORKSPACE;
+			return (struct place){0};
+		if (!strcmp(path.s, o->writable[i]) ||
+			(!found.kind && below(o->writable[i], path.s)))
+			found.kind = PLACE_WORKSPACE;
+		if (!strcmp(path.s, o->writable[i]))
+			return found;
 	}
 	/* A glob such as /[a-z]* or /e?c may stand for one of them. */
-	for (const char *const *d = system_dirs; glob && !found && *d; d++)
+	for (const char *const *d = system_dirs; glob && !found.kind && *d; d++)
 		if (!fnmatch(path.s, *d, FNM_PATHNAME))
-			found = PLACE_SYSTEM;
+			found.kind = PLACE_SYSTEM;
 	return found;
 }
 
-static enum place judge_below(
+static struct place judge_below(
 	const struct harm_options *o, const char *cwd, const struct shell_word *w)
 {
 	AUTO_STR struct str path = STR_INIT;
 
 	if (!cwd)
-		return PLACE_OTHER;
+		return (struct place){0};
 	str_addf(&path, "%s/%s", cwd, w->text);
 	return judge(o, path.s, w->glob);
 }
 
-enum place place_of(const struct harm_options *o, const struct command *c,
-	const struct shell_word *w, bool *unless)
+struct place place_of(
+	const struct harm_options *o, const struct command *c, const struct shell_word *w)
 {
-	enum place found;
+	struct place found;
 
-	*unless = false;
 	if (w->text[0] == '/')
 		return judge(o, w->text, w->glob);
 	if (w->dynamic || !w->text[0])
-		return PLACE_OTHER;
+		return (struct place){0};
 	found = judge_below(o, c->cwd, w);
-	if (!found) {
+	if (!found.kind) {
 		found = judge_below(o, c->or_cwd, w);
-		*unless = found != PLACE_OTHER;
+		found.unless = found.kind != PLACE_OTHER;
 	}
 	return found;
+}
+
+bool place_is_outside(
+	const struct harm_options *o, const struct command *c, const struct shell_word *w)
+{
+	AUTO_STR struct str path = STR_INIT, real = STR_INIT;
+
+	if (w->dynamic || w->glob || (w->text[0] != '/' && !c->cwd))
+		return false;
+	str_addf(&path, "%s/%s", w->text[0] == '/' ? "" : c->cwd, w->text);
+	normalise(path.s, &real);
+	for (size_t i = 0; i < o->nwritable; i++)
+		if (!strcmp(real.s, o->writable[i]) || below(real.s, o->writable[i]))
+			return false;
+	return o->nwritable > 0;
 }
 
 bool place_is_device(const char *path)
