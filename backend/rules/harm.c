@@ -143,26 +143,6 @@ static int kill_all(const struct harm_options *o, const struct command *c, struc
 	return 0;
 }
 
-static int interpreter(const struct harm_options *o, const struct command *c, struct err *e)
-{
-	static const char *const calls[] = {"rmtree('/')", "rmtree(\"/\")", "rmtree('/',",
-		"rmtree(\"/\",", "rmSync('/'", "rmSync(\"/\"", "rm_rf('/')", "rm_rf(\"/\")",
-		"rm_rf '/'", "rmtree('.')", "rmtree(\".\")", "rmtree(os.getcwd())",
-		"rmtree(Path.cwd())", NULL};
-
-	(void)o;
-	for (const char *const *call = calls; *call; call++) {
-		bool found = c->input && strstr(c->input, *call);
-
-		for (size_t i = 1; i < c->n; i++)
-			found |= strstr(c->word[i].text, *call) != NULL;
-		if (found)
-			return harm_refuse(
-				c, e, "it deletes the root directory, or all that is here");
-	}
-	return 0;
-}
-
 static const struct rule {
 	const char *name; /* may be a pattern */
 	int (*check)(const struct harm_options *o, const struct command *c, struct err *e);
@@ -211,10 +191,6 @@ static const struct rule {
 	{"runuser", needs_sudo},
 	{"kill", kill_all},
 	{"*", harm_remover},
-	{"python*", interpreter},
-	{"node", interpreter},
-	{"ruby*", interpreter},
-	{"perl*", interpreter},
 };
 
 int harm_command(const struct harm_options *o, const struct command *c, struct err *e)

@@ -338,6 +338,12 @@ static int check_script(
 	else
 		result = check_commands(&inner, &s, e);
 	shell_release(&s);
+	if (result && w->harm_only && e->kind == ERR_REFUSED) {
+		struct err why = *e;
+
+		return err_set(e, ERR_REFUSED, "%s (That is what a program for %s comes to.)",
+			why.msg, harm_name(c));
+	}
 	return result;
 }
 
