@@ -35,6 +35,7 @@
 struct kept {
 	unsigned serial;
 	struct tool_box *box;
+	bool leaving; /* nobody can take it any more; it goes as soon as that can be recorded */
 };
 
 struct line { /* one pool */
@@ -85,39 +86,51 @@ static int record(struct pool *p, enum deed deed, const struct tool_def *d, stru
 	return record_begin(rec, &p->h->recorder, &r, e);
 }
 
-/* One that is ours again, or that its taker left behind. */
-static void drop(struct pool *p, struct line *l, size_t i)
+/* One that is ours again, or that its taker left behind.  false: that could not be recorded, so it stays. */
+static bool drop(struct pool *p, struct line *l, size_t i)
 {
 	struct kept k = l->kept[i];
 	struct recording rec;
 	struct err why = ERR_INIT;
 	char id[65];
 
+	l->kept[i].leaving = true;
+	if (record(p, DEED_POOL_DRAIN, l->def, &rec, &why)) {
+		snprintf(l->board->problem, sizeof l->board->problem, "%s", why.msg);
+		return false;
+	}
 	l->kept[i] = l->kept[--l->n];
 	snprintf(id, sizeof id, "%s", k.box->id);
-	if (!record(p, DEED_POOL_DRAIN, l->def, &rec, NULL)) {
-		rec.r.target = id;
-		p->left += tool_box_drop(p->h, k.box, &why) != 0;
-		record_end(&rec, &why);
-	} else {
-		p->left += tool_box_drop(p->h, k.box, &why) != 0;
-	}
+	rec.r.target = id;
+	p->left += tool_box_drop(p->h, k.box, &why) != 0;
+	record_end(&rec, &why);
 	registry_forget(l->key, k.serial);
+	return true;
 }
 
 static void drain(struct pool *p, struct line *l)
 {
 	for (size_t i = l->n; i-- > 0;)
-		if (registry_withdraw(l->key, l->kept[i].serial))
+		if (l->kept[i].leaving || registry_withdraw(l->key, l->kept[i].serial))
 			drop(p, l, i);
+}
+
+/* It carries its label, by which `berth clean` finds it. */
+static void leave_behind(struct pool *p, struct line *l, const struct kept *k)
+{
+	p->left++;
+	registry_forget(l->key, k->serial);
 }
 
 /* What others have taken is theirs to remove. */
 static void close_line(struct pool *p, struct line *l)
 {
 	drain(p, l);
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->kept[i].leaving)
+			leave_behind(p, l, &l->kept[i]);
 		forget_box(l->kept[i].box);
+	}
 	if (l->board)
 		registry_board_close(l->key, l->board, l->fd);
 	free(l->kept);
@@ -208,7 +221,7 @@ static int offer(struct pool *p, struct line *l, struct tool_box *b, struct err 
 	snprintf(t.session, sizeof t.session, "%s", b->session);
 	snprintf(t.network, sizeof t.network, "%s", b->network ? b->network : "");
 	l->kept = mem_grow(l->kept, &l->cap, l->n + 1, sizeof *l->kept);
-	l->kept[l->n] = (struct kept){p->serial, b};
+	l->kept[l->n] = (struct kept){p->serial, b, false};
 	if (registry_offer(l->key, p->serial++, &t, e))
 		return -1;
 	l->n++;
@@ -256,6 +269,10 @@ static unsigned inspect(struct pool *p, struct line *l)
 	for (size_t i = l->n; i-- > 0;) {
 		struct kept k = l->kept[i];
 
+		if (k.leaving) {
+			drop(p, l, i);
+			continue;
+		}
 		switch (registry_look(l->key, k.serial)) {
 		case TICKET_TAKEN: break;
 		case TICKET_GONE:

@@ -326,6 +326,50 @@ static void test_definition_changes(void **state)
 	}
 }
 
+static void in_log(const char *command)
+{
+	AUTO_FREE char *line = xasprintf("cd %s/berth/audit && %s", top, command);
+
+	assert_int_equal(system(line), 0);
+}
+
+/* While its removal cannot be recorded a container stays, for nobody, and goes when it can be. */
+static void test_unrecorded_stays(void **state)
+{
+	int64_t deadline = clock_mono_ns() + INT64_C(60000000000);
+	struct pool_info p = wait_ready(2, 0);
+	struct pool_claim claim;
+	struct tool_box *b;
+	char id[65];
+	struct team now;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	if (team_read(file, "/", &now, &e))
+		fail_msg("%s", e.msg);
+	b = pool_take(host->info.id, &now, &now.tools[0], NULL, &claim);
+	assert_non_null(b);
+	snprintf(id, sizeof id, "%s", b->id);
+	p = wait_ready(2, p.made + 1);
+	in_log("cp -p head kept && rm head && mkdir head");
+	close(claim.fd); /* as if this process had died */
+	while (!strstr(the_pool().problem, "recorded")) {
+		assert_true(clock_mono_ns() < deadline);
+		poll(NULL, 0, 20);
+	}
+	assert_true(on_engine(id));
+	assert_int_equal(the_pool().warm, 2);
+	in_log("rmdir head && mv kept head");
+	while (on_engine(id)) {
+		assert_true(clock_mono_ns() < deadline);
+		poll(NULL, 0, 20);
+	}
+	wait_ready(2, p.made);
+	team_release(&now);
+	arena_release(&b->mem);
+	free(b);
+}
+
 static void test_gone_with_the_keeper(void **state)
 {
 	AUTO_STR struct str reply = STR_INIT;
@@ -353,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_dead_one_is_replaced),
 		cmocka_unit_test(test_teams_apart),
 		cmocka_unit_test(test_definition_changes),
+		cmocka_unit_test(test_unrecorded_stays),
 		cmocka_unit_test(test_gone_with_the_keeper),
 	};
 
