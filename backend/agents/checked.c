@@ -32,11 +32,14 @@ struct checked_mount {
 		*where; /* where: device and path as the kernel shows them, "" not known */
 };
 
+enum handed { HANDED_NOTHING, HANDED_SECRETS, HANDED_GONE }; /* gone: with an earlier start */
+
 struct checked {
 	char *text; /* what the strings below are in */
 	const char *name, *file;
 	struct start start;
 	uint64_t rate;
+	enum handed handed;
 	size_t nlines; /* mounts of the container in all, the engine's own too; 0: not known */
 	size_t n, cap;
 	struct checked_mount *mount;
@@ -85,8 +88,8 @@ static int write_record(const char *id, const struct checked *c, struct err *e)
 		return -1;
 	str_add(&s, c->name, strlen(c->name) + 1);
 	str_add(&s, c->file, strlen(c->file) + 1);
-	str_addf(&s, "%d %" PRIu64 " %s %" PRIu64 " %zu %zu", (int)c->start.pid, c->start.since,
-		c->start.boot, c->rate, c->nlines, c->n);
+	str_addf(&s, "%d %" PRIu64 " %s %" PRIu64 " %zu %zu %d", (int)c->start.pid, c->start.since,
+		c->start.boot, c->rate, c->nlines, c->n, c->handed);
 	str_addc(&s, '\0');
 	for (size_t i = 0; i < c->n; i++) {
 		str_addf(&s, "%" PRIu64 " %" PRIu64, c->mount[i].dev, c->mount[i].ino);
@@ -118,14 +121,16 @@ static int parse_record(struct checked *c, size_t len)
 	char *at = c->text;
 	const char *end = at + len, *numbers;
 	size_t n;
-	int pid;
+	int pid, handed = HANDED_NOTHING; /* records before this one do not tell */
 
 	if (!(c->name = next_text(&at, end)) || !(c->file = next_text(&at, end)) ||
 		!(numbers = next_text(&at, end)) ||
-		sscanf(numbers, "%d %" SCNu64 " %39s %" SCNu64 " %zu %zu", &pid, &c->start.since,
-			c->start.boot, &c->rate, &c->nlines, &n) != 6)
+		sscanf(numbers, "%d %" SCNu64 " %39s %" SCNu64 " %zu %zu %d", &pid, &c->start.since,
+			c->start.boot, &c->rate, &c->nlines, &n, &handed) < 6 ||
+		handed < HANDED_NOTHING || handed > HANDED_GONE)
 		return -1;
 	c->start.pid = pid;
+	c->handed = (enum handed)handed;
 	while ((numbers = next_text(&at, end))) {
 		struct checked_mount m;
 
@@ -312,6 +317,7 @@ enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, str
 		struct err why = ERR_INIT;
 
 		c.start = *ret;
+		c.handed = c.handed ? HANDED_GONE : HANDED_NOTHING;
 		if (!start_lives(ret)) {
 			unknown(e, &c, "once more meanwhile");
 			result = MOUNTS_UNKNOWN;
@@ -323,10 +329,27 @@ enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, str
 	return result;
 }
 
+int checked_secrets(const char *id, struct err *e)
+{
+	struct checked c;
+	int result = 0;
+
+	if (read_record(id, &c) > 0 && c.handed == HANDED_GONE)
+		result = err_set(e, ERR_REFUSED,
+			"%s was started again, not by berth, and its secrets went with the start before; "
+			"nothing runs without them: berth up %s",
+			c.name, *c.file ? c.file : "FILE");
+	checked_release(&c);
+	return result;
+}
+
 int checked_save(
 	const struct checked_of *of, pid_t pid, const struct mount_list *mounts, struct err *e)
 {
-	struct checked c = {.name = of->name, .file = of->file, .rate = of->rate};
+	struct checked c = {.name = of->name,
+		.file = of->file,
+		.rate = of->rate,
+		.handed = of->secrets ? HANDED_SECRETS : HANDED_NOTHING};
 	AUTO_FREE char *where = xmalloc(2 * PATH_MAX);
 	struct mount_view v;
 	struct err why = ERR_INIT;

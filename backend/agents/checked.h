@@ -41,6 +41,7 @@ bool start_lives(const struct start *s);
 struct checked_of {
 	const char *id, *name, *file;
 	uint64_t rate;
+	bool secrets; /* some were handed over: they are in this start's memory, and go with it */
 };
 int checked_save(
 	const struct checked_of *of, pid_t pid, const struct mount_list *mounts, struct err *e);
@@ -51,5 +52,7 @@ bool checked_known(const char *id);
 /* Container `id`, its init `pid` as the engine tells: as checked, or compared now and kept.  MOUNTS_CHANGED and
  * MOUNTS_UNKNOWN come with the sentence that refuses, which names the remedy; MOUNTS_STRANGER: no record. */
 enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, struct err *e);
+/* After the look.  ERR_REFUSED, with the remedy: a start that is not berth's has lost the secrets. */
+int checked_secrets(const char *id, struct err *e);
 
 #endif

@@ -27,6 +27,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "agents/checked.h"
 #include "agents/journalled.h"
 #include "agents/run.h"
 #include "agents/target.h"
@@ -700,6 +701,10 @@ int agents_run_engine(const struct run_request *r, struct run_result *ret, struc
 	if (!result && a.target.lane && !over_lane(&a.target, r, ret, &why)) {
 		target_release(&a.target);
 		return why.kind ? err_copy(e, &why) : 0;
+	}
+	if (!result && checked_secrets(a.target.id, &why)) {
+		ret->ended = ENDED_REFUSED;
+		result = -1;
 	}
 	if (!result)
 		result = run(&a, &why);

@@ -262,6 +262,7 @@ static void take_mounts(struct survey_look *l, struct agent *a, const struct sur
 	a->mounts = checked_look(c->id, c->pid, &start, &why);
 	if (why.kind)
 		a->mounts_problem = arena_strdup(&l->mem, why.msg);
+	a->secrets_gone = checked_secrets(c->id, NULL) != 0;
 }
 
 static struct known_check *check_of(struct survey *s, const char *id);

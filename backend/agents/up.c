@@ -103,7 +103,8 @@ static int make_journal(struct bringing *b, struct err *e)
 /* What was found mounted holds for this init. */
 static int keep_checked(struct bringing *b, const char *id, pid_t init, struct err *e)
 {
-	const struct checked_of of = {id, b->spec.name, b->team->path, b->spec.net_rate};
+	const struct checked_of of = {
+		id, b->spec.name, b->team->path, b->spec.net_rate, b->secrets.n > 0};
 
 	return checked_save(&of, init, &b->spec.mounts, e);
 }

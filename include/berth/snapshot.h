@@ -179,6 +179,7 @@ struct agent {
 	bool lane_lost; /* it is there, and the init does not answer: nothing runs */
 	enum mounts_state mounts;
 	const char *mounts_problem; /* the sentence that refuses to run anything in it, or NULL */
+	bool secrets_gone;          /* with an earlier start, and nothing runs without them */
 	const struct container *container; /* NULL: none */
 	enum agent_act pending;            /* an act of ours is under way */
 	const char *problem;               /* the sentence of the last act that failed, or NULL */

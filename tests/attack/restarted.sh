@@ -9,8 +9,8 @@ bad=0
 agent=rs$$
 box=berth-$agent
 secrets=$TMPDIR/secrets
-trap '"$BERTH" down team.yaml >/dev/null 2>&1; docker rm -f "rs$$-old" "rs$$-like" "$box" >/dev/null 2>&1
-docker volume rm -f "berth-home-$box" >/dev/null 2>&1' EXIT
+trap '"$BERTH" down team.yaml >/dev/null 2>&1; "$BERTH" down secret.yaml >/dev/null 2>&1; docker rm -f "rs$$-old" "rs$$-like" "$box" >/dev/null 2>&1
+docker volume rm -f "berth-home-$box" "berth-home-berth-s$agent" >/dev/null 2>&1' EXIT
 
 check() { # NAME COMMAND...
 	local name=$1
@@ -137,6 +137,25 @@ docker rm -f "$box" >/dev/null
 docker rename "rs$$-old" "$box"
 docker start "$box" >/dev/null
 check 'ours again' "$BERTH" exec "$agent" -- true
+
+# Its secrets were in the memory of one start; nothing runs without them.
+echo hush >token
+cat >secret.yaml <<YAML
+secrets: {token: {file: ./token}}
+agents:
+  s$agent: {image: "box:1", workspace: ./ws2, memory: 64m, secrets: [token]}
+YAML
+mkdir ws2 && chown 1000:1000 ws2
+"$BERTH" up secret.yaml >/dev/null || exit 1
+check 'an agent with a secret' bash -c '[ "$("$0" exec "$1" -- cat /run/secrets/token)" = hush ]' "$BERTH" "s$agent"
+docker restart -t 0 "berth-s$agent" >/dev/null
+check 'started again it is refused, for the secret is gone' refused "s$agent" -- true
+check 'and again' refused "s$agent" -- true
+"$BERTH" exec --json "s$agent" -- true >document 2>/dev/null
+check 'the document says refused' grep -q '"ended": "refused"' document
+"$BERTH" up secret.yaml >/dev/null
+check 'up hands it over anew' bash -c '[ "$("$0" exec "$1" -- cat /run/secrets/token)" = hush ]' "$BERTH" "s$agent"
+"$BERTH" down secret.yaml >/dev/null
 
 # A container that is none of ours is not ours to judge.
 docker run -d --name "rs$$-like" --network none box:1 /demo/idle.sh >/dev/null

@@ -47,9 +47,11 @@ static enum mounts_state look(pid_t pid, char *why)
 }
 
 /* This process stands in for an init: /proc is mounted in its sight, as everywhere. */
+static bool secrets; /* are handed over by the next save */
+
 static int save(const char *target, ino_t other, struct err *e)
 {
-	const struct checked_of of = {ID, "berth-x", "/srv/team.yaml", 0};
+	const struct checked_of of = {ID, "berth-x", "/srv/team.yaml", 0, secrets};
 	struct stat st;
 	struct mount one = {.target = xstrdup(target)};
 	const struct mount_list list = {1, 1, &one};
@@ -106,6 +108,47 @@ static void test_start(void **state)
 	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
 	checked_forget(ID);
 	assert_false(checked_known(ID));
+}
+
+/* That they go with a foreign start takes a container: tests/attack/restarted.sh. */
+static void test_secrets(void **state)
+{
+	char why[ERR_MSG_MAX];
+
+	(void)state;
+	assert_int_equal(checked_secrets(ID, NULL), 0);
+	secrets = true;
+	assert_int_equal(save("/proc", 0, NULL), 0);
+	secrets = false;
+	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_int_equal(checked_secrets(ID, NULL), 0);
+	checked_forget(ID);
+}
+
+/* Of a berth before this one: nothing in it tells of secrets. */
+static void test_old_record(void **state)
+{
+	AUTO_FREE char *path = xasprintf("%s/berth/checked/" ID, top);
+	char text[4096], why[ERR_MSG_MAX], *numbers, *end;
+	size_t n;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(save("/proc", 0, NULL), 0);
+	f = fopen(path, "r");
+	n = fread(text, 1, sizeof text, f);
+	fclose(f);
+	numbers = text + strlen(text) + 1;
+	numbers += strlen(numbers) + 1;
+	end = numbers + strlen(numbers);
+	assert_string_equal(end - 2, " 0");
+	memmove(end - 2, end, (size_t)(text + n - end));
+	f = fopen(path, "w");
+	assert_int_equal(fwrite(text, 1, n - 2, f), n - 2);
+	fclose(f);
+	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_int_equal(checked_secrets(ID, NULL), 0);
+	checked_forget(ID);
 }
 
 static void test_liar(void **state)
@@ -188,6 +231,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_old_record),
 		cmocka_unit_test(test_liar),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_table),

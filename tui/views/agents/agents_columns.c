@@ -26,6 +26,11 @@ static bool mounts_refused(const struct agent *a)
 	return a->state == AGENT_UP && (a->mounts == MOUNTS_CHANGED || a->mounts == MOUNTS_UNKNOWN);
 }
 
+static bool secrets_gone(const struct agent *a)
+{
+	return a->state == AGENT_UP && a->secrets_gone;
+}
+
 enum glyph agent_glyph(const struct agent *a, struct style *st)
 {
 	static const struct {
@@ -54,7 +59,7 @@ enum glyph agent_glyph(const struct agent *a, struct style *st)
 		st->role = a->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
 		return GLYPH_BANG;
 	}
-	if (a->lane_lost) {
+	if (a->lane_lost || secrets_gone(a)) {
 		st->role = ROLE_BAD;
 		return GLYPH_BANG;
 	}
@@ -72,6 +77,8 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 		snprintf(buf, cap, "mounts %s", mounts_state_name(a->mounts));
 	else if (a->lane_lost)
 		snprintf(buf, cap, "lane lost");
+	else if (secrets_gone(a))
+		snprintf(buf, cap, "secrets gone");
 	else if (a->state == AGENT_UP && a->ndrift)
 		snprintf(buf, cap, "up, %zu drift", a->ndrift);
 	else if (a->state == AGENT_STOPPED && a->container &&
@@ -81,7 +88,7 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 		snprintf(buf, cap, "%s", agent_state_name(a->state));
 	/* The usual case needs no colour: the sign has it. */
 	if (a->state == AGENT_UP && !a->pending && !a->ndrift && !a->problem &&
-		!mounts_refused(a) && !a->lane_lost)
+		!mounts_refused(a) && !a->lane_lost && !secrets_gone(a))
 		st->role = ROLE_TEXT;
 }
 
@@ -219,6 +226,9 @@ static void command_text(const struct table_row *r, char *buf, size_t cap, struc
 	} else if (a->lane_lost) {
 		*st = STYLE(BAD);
 		snprintf(buf, cap, "its init does not answer; bring it up again");
+	} else if (secrets_gone(a)) {
+		*st = STYLE(BAD);
+		snprintf(buf, cap, "a restart took its secrets; bring it up again");
 	} else if (a->ncommands) {
 		snprintf(buf, cap, "%s", a->commands[0].text);
 	} else if (a->state == AGENT_UP) {

@@ -70,11 +70,13 @@ static void facts(struct pen *p, const struct agent *a, const struct moment *m)
 		pen_fact(p, "Mounts", st, a->mounts_problem);
 	else if (a->state == AGENT_UP)
 		pen_fact(p, "Commands",
-			a->lane_lost      ? STYLE(BAD)
-				: a->lane ? STYLE(TEXT)
-					  : STYLE(WARN),
+			a->lane_lost || a->secrets_gone ? STYLE(BAD)
+				: a->lane               ? STYLE(TEXT)
+							: STYLE(WARN),
 			a->lane_lost
 				? "do not run: lane lost, its init does not answer; bring it up again"
+				: a->secrets_gone
+				? "do not run: a restart took its secrets; bring it up again"
 				: a->lane
 				? "take the fast lane"
 				: "go through the engine's exec: its lane does not answer");
