@@ -34,18 +34,18 @@ struct events {
 	int rows;
 };
 
-static struct entry *entry(const struct events *s, uint64_t number)
+static struct entry *entry_of_number(const struct events *s, uint64_t number)
 {
 	return s->ring[number % EVENTS_MAX];
 }
 
-static size_t count(const struct events *s)
+static size_t count_shown(const struct events *s)
 {
 	return s->shown_end - s->shown_from;
 }
 
 /* Index among the shown ones of the first that is not older than `number`. */
-static size_t find(const struct events *s, uint64_t number)
+static size_t find_shown(const struct events *s, uint64_t number)
 {
 	size_t low = s->shown_from, high = s->shown_end;
 
@@ -62,10 +62,10 @@ static size_t find(const struct events *s, uint64_t number)
 
 static uint64_t number_at(const struct events *s, size_t i)
 {
-	return i < count(s) ? s->shown[s->shown_from + i] : s->next;
+	return i < count_shown(s) ? s->shown[s->shown_from + i] : s->next;
 }
 
-static bool matches(const struct events *s, const struct entry *e)
+static bool matches_entry(const struct events *s, const struct entry *e)
 {
 	char line[4 * FIELD_MAX + 8];
 	int n = snprintf(line, sizeof line, "%s %s %s %s", e->text, e->text + e->action,
@@ -77,7 +77,7 @@ static bool matches(const struct events *s, const struct entry *e)
 static void show_entry(struct events *s, uint64_t number)
 {
 	if (s->shown_end == s->shown_cap && s->shown_from >= EVENTS_MAX) {
-		memmove(s->shown, s->shown + s->shown_from, count(s) * sizeof *s->shown);
+		memmove(s->shown, s->shown + s->shown_from, count_shown(s) * sizeof *s->shown);
 		s->shown_end -= s->shown_from;
 		s->shown_from = 0;
 	}
@@ -89,11 +89,11 @@ static void filter_all(struct events *s)
 {
 	s->shown_from = s->shown_end = 0;
 	for (uint64_t i = s->first; i < s->next; i++)
-		if (matches(s, entry(s, i)))
+		if (matches_entry(s, entry_of_number(s, i)))
 			show_entry(s, i);
 }
 
-static uint16_t put(struct entry *e, size_t *used, const char *text, size_t most)
+static uint16_t put_field(struct entry *e, size_t *used, const char *text, size_t most)
 {
 	size_t at = *used, n = strnlen(text, most);
 
@@ -104,7 +104,7 @@ static uint16_t put(struct entry *e, size_t *used, const char *text, size_t most
 }
 
 /* "exec_create: ls -l" is an action and what more there is to say. */
-static struct entry *keep(const struct engine_event *e)
+static struct entry *copy_event(const struct engine_event *e)
 {
 	const char *colon = strstr(e->action, ": "),
 		   *more = *e->more || !colon ? e->more : colon + 2;
@@ -112,11 +112,11 @@ static struct entry *keep(const struct engine_event *e)
 	struct entry *k = xmalloc(sizeof *k + 5 * (FIELD_MAX + 1));
 
 	k->wall_ns = e->wall_ns;
-	put(k, &used, e->type, FIELD_MAX);
-	k->action = put(k, &used, e->action, action_len < FIELD_MAX ? action_len : FIELD_MAX);
-	k->name = put(k, &used, e->name, FIELD_MAX);
-	k->more = put(k, &used, more, FIELD_MAX);
-	k->id = put(k, &used, e->id, FIELD_MAX);
+	put_field(k, &used, e->type, FIELD_MAX);
+	k->action = put_field(k, &used, e->action, action_len < FIELD_MAX ? action_len : FIELD_MAX);
+	k->name = put_field(k, &used, e->name, FIELD_MAX);
+	k->more = put_field(k, &used, more, FIELD_MAX);
+	k->id = put_field(k, &used, e->id, FIELD_MAX);
 	return xrealloc(k, sizeof *k + used);
 }
 
@@ -127,14 +127,14 @@ static void events_event(struct view *v, const struct event *e)
 	if (e->kind != EV_ENGINE)
 		return;
 	if (s->next - s->first == EVENTS_MAX) {
-		if (count(s) && number_at(s, 0) == s->first)
+		if (count_shown(s) && number_at(s, 0) == s->first)
 			s->shown_from++;
-		free(entry(s, s->first));
+		free(entry_of_number(s, s->first));
 		s->first++;
 	}
-	s->ring[s->next % EVENTS_MAX] = keep(&e->engine_event);
+	s->ring[s->next % EVENTS_MAX] = copy_event(&e->engine_event);
 	s->next++;
-	if (matches(s, entry(s, s->next - 1)))
+	if (matches_entry(s, entry_of_number(s, s->next - 1)))
 		show_entry(s, s->next - 1);
 }
 
@@ -151,7 +151,7 @@ static void events_close(struct view *v)
 	struct events *s = v->state;
 
 	for (uint64_t i = s->first; i < s->next; i++)
-		free(entry(s, i));
+		free(entry_of_number(s, i));
 	free(s->ring);
 	free(s->shown);
 	pattern_release(&s->filter);
@@ -159,36 +159,36 @@ static void events_close(struct view *v)
 
 /* Place. */
 
-static size_t page(const struct events *s)
+static size_t page_rows(const struct events *s)
 {
 	return s->rows > 0 ? (size_t)s->rows : 1;
 }
 
-static size_t last_top(const struct events *s)
+static size_t last_events_top(const struct events *s)
 {
-	return count(s) > page(s) ? count(s) - page(s) : 0;
+	return count_shown(s) > page_rows(s) ? count_shown(s) - page_rows(s) : 0;
 }
 
-static size_t top_of(const struct events *s)
+static size_t events_top(const struct events *s)
 {
-	size_t top = s->follow ? last_top(s) : find(s, s->top);
+	size_t top = s->follow ? last_events_top(s) : find_shown(s, s->top);
 
-	return top < last_top(s) ? top : last_top(s);
+	return top < last_events_top(s) ? top : last_events_top(s);
 }
 
-static size_t cursor_of(const struct events *s)
+static size_t events_cursor(const struct events *s)
 {
-	size_t at = s->follow ? count(s) : find(s, s->cursor);
+	size_t at = s->follow ? count_shown(s) : find_shown(s, s->cursor);
 
-	return at < count(s) ? at : count(s) ? count(s) - 1 : 0;
+	return at < count_shown(s) ? at : count_shown(s) ? count_shown(s) - 1 : 0;
 }
 
 /* Put the cursor on a row; beyond the last one means to follow. */
-static void go(struct events *s, long to)
+static void go_to_event(struct events *s, long to)
 {
-	size_t top = top_of(s), at;
+	size_t top = events_top(s), at;
 
-	if (to >= (long)count(s)) {
+	if (to >= (long)count_shown(s)) {
 		s->follow = true;
 		return;
 	}
@@ -198,8 +198,8 @@ static void go(struct events *s, long to)
 	s->follow = false;
 	if (at < top)
 		top = at;
-	if (at >= top + page(s))
-		top = at - page(s) + 1;
+	if (at >= top + page_rows(s))
+		top = at - page_rows(s) + 1;
 	s->top = number_at(s, top);
 	s->cursor = number_at(s, at);
 }
@@ -255,13 +255,16 @@ static void draw_entry(struct canvas *c, struct area a, const struct entry *e)
 		canvas_clip(c, x + name_w, a.y, left - name_w, STYLE(TEXT), e->text + e->more);
 }
 
-static void draw_head(const struct events *s, struct canvas *c, struct area a)
+static void draw_events_head(const struct events *s, struct canvas *c, struct area a)
 {
 	int type_w = a.w >= 60 ? 11 : 0, when_w = a.w >= 100 ? 13 : 9, x = a.x + 1;
 	char text[80], n[FORMAT_MAX], m[FORMAT_MAX];
 	uint64_t fresh = s->next - s->seen;
-	size_t below = count(s) -
-		(count(s) ? top_of(s) + page(s) < count(s) ? top_of(s) + page(s) : count(s) : 0);
+	size_t below = count_shown(s) -
+		(count_shown(s) ? events_top(s) + page_rows(s) < count_shown(s)
+					? events_top(s) + page_rows(s)
+					: count_shown(s)
+				: 0);
 
 	canvas_text(c, x, a.y, -1, STYLE(COLUMN), "TIME");
 	if (type_w)
@@ -270,7 +273,7 @@ static void draw_head(const struct events *s, struct canvas *c, struct area a)
 	if (type_w)
 		canvas_text(c, x + when_w + type_w + 15, a.y, -1, STYLE(COLUMN), "NAME");
 	if (s->follow || !below || !fresh) {
-		snprintf(text, sizeof text, "%s · %s", format_count(n, count(s)),
+		snprintf(text, sizeof text, "%s · %s", format_count(n, count_shown(s)),
 			s->follow ? "following" : "not following");
 		canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1, STYLE(DIM), text);
 	} else {
@@ -283,22 +286,22 @@ static void draw_head(const struct events *s, struct canvas *c, struct area a)
 static void events_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct events *s = v->state;
-	size_t top, cursor = s->follow ? SIZE_MAX : cursor_of(s);
+	size_t top, cursor = s->follow ? SIZE_MAX : events_cursor(s);
 
 	s->rows = a.h - 1;
-	top = top_of(s);
-	draw_head(s, c, a);
-	if (!count(s)) {
+	top = events_top(s);
+	draw_events_head(s, c, a);
+	if (!count_shown(s)) {
 		canvas_clip(c, a.x + 2, a.y + 2, a.w - 2, STYLE(DIM),
 			s->filter.set
 				? "Nothing matches the filter; Esc clears it."
 				: "Nothing has happened on the engine since berth was opened.");
 		return;
 	}
-	for (int y = 0; y < s->rows && top + (size_t)y < count(s); y++) {
+	for (int y = 0; y < s->rows && top + (size_t)y < count_shown(s); y++) {
 		struct area row = {a.x, a.y + 1 + y, a.w, 1};
 
-		draw_entry(c, row, entry(s, number_at(s, top + (size_t)y)));
+		draw_entry(c, row, entry_of_number(s, number_at(s, top + (size_t)y)));
 		if (top + (size_t)y == cursor) {
 			canvas_glyph(c, row.x, row.y, STYLE(ACCENT), GLYPH_EDGE);
 			canvas_under(c, row, ROLE_CURSOR);
@@ -309,20 +312,20 @@ static void events_draw(struct view *v, struct canvas *c, struct area a)
 static bool events_act(struct view *v, enum action a)
 {
 	struct events *s = v->state;
-	long at = (long)cursor_of(s), most = (long)page(s) - 1;
+	long at = (long)events_cursor(s), most = (long)page_rows(s) - 1;
 
 	if (most < 1)
 		most = 1;
 	switch (a) {
-	case DO_UP: go(s, at - 1); break;
-	case DO_DOWN: go(s, at + 1); break;
-	case DO_PAGE_UP: go(s, at - most); break;
-	case DO_PAGE_DOWN: go(s, at + most); break;
-	case DO_HALF_UP: go(s, at - (most + 1) / 2); break;
-	case DO_HALF_DOWN: go(s, at + (most + 1) / 2); break;
-	case DO_TOP: go(s, 0); break;
+	case DO_UP: go_to_event(s, at - 1); break;
+	case DO_DOWN: go_to_event(s, at + 1); break;
+	case DO_PAGE_UP: go_to_event(s, at - most); break;
+	case DO_PAGE_DOWN: go_to_event(s, at + most); break;
+	case DO_HALF_UP: go_to_event(s, at - (most + 1) / 2); break;
+	case DO_HALF_DOWN: go_to_event(s, at + (most + 1) / 2); break;
+	case DO_TOP: go_to_event(s, 0); break;
 	case DO_BOTTOM: s->follow = true; break;
-	case DO_FOLLOW: go(s, s->follow ? at : (long)count(s)); break;
+	case DO_FOLLOW: go_to_event(s, s->follow ? at : (long)count_shown(s)); break;
 	default: return false;
 	}
 	app_dirty(v->app);
@@ -343,17 +346,17 @@ static bool events_filter(struct view *v, const char *text, bool done, struct er
 static void events_wheel(struct view *v, int lines)
 {
 	struct events *s = v->state;
-	size_t top = top_of(s), cursor;
+	size_t top = events_top(s), cursor;
 
-	if (lines > 0 && top >= last_top(s)) {
+	if (lines > 0 && top >= last_events_top(s)) {
 		s->follow = true;
 	} else {
 		top = lines < 0 && top < (size_t)-lines ? 0 : top + (size_t)lines;
-		cursor = cursor_of(s);
-		go(s,
-			(long)(cursor < top                       ? top
-					: cursor >= top + page(s) ? top + page(s) - 1
-								  : cursor));
+		cursor = events_cursor(s);
+		go_to_event(s,
+			(long)(cursor < top                            ? top
+					: cursor >= top + page_rows(s) ? top + page_rows(s) - 1
+								       : cursor));
 		s->top = number_at(s, top);
 	}
 	app_dirty(v->app);
@@ -365,8 +368,8 @@ static void events_click(struct view *v, int x, int y, bool twice)
 
 	(void)x;
 	(void)twice;
-	if (y > 0 && top_of(s) + (size_t)y - 1 < count(s))
-		go(s, (long)top_of(s) + y - 1);
+	if (y > 0 && events_top(s) + (size_t)y - 1 < count_shown(s))
+		go_to_event(s, (long)events_top(s) + y - 1);
 	app_dirty(v->app);
 }
 
@@ -377,10 +380,10 @@ static void events_status(struct view *v, char *buf, size_t cap)
 	*buf = '\0';
 	if (s->filter.set)
 		snprintf(buf, cap, "filter: %s%s  %zu of %llu", s->filter.inverse ? "!" : "",
-			s->filter.text, count(s), (unsigned long long)(s->next - s->first));
+			s->filter.text, count_shown(s), (unsigned long long)(s->next - s->first));
 }
 
-static void print(const struct entry *e, struct str *out)
+static void print_event(const struct entry *e, struct str *out)
 {
 	char when[FORMAT_MAX];
 
@@ -392,9 +395,9 @@ static bool events_copy(struct view *v, struct str *out)
 {
 	struct events *s = v->state;
 
-	if (!count(s))
+	if (!count_shown(s))
 		return false;
-	print(entry(s, number_at(s, cursor_of(s))), out);
+	print_event(entry_of_number(s, number_at(s, events_cursor(s))), out);
 	return true;
 }
 
@@ -402,9 +405,9 @@ static bool events_save(struct view *v, struct str *out)
 {
 	struct events *s = v->state;
 
-	for (size_t i = 0; i < count(s); i++)
-		print(entry(s, number_at(s, i)), out);
-	return count(s) > 0;
+	for (size_t i = 0; i < count_shown(s); i++)
+		print_event(entry_of_number(s, number_at(s, i)), out);
+	return count_shown(s) > 0;
 }
 
 const struct view_ops events_view = {

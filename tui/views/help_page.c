@@ -64,7 +64,7 @@ static enum section section_of(enum action a)
 	return action_info[a].where == IN_ANY ? EVERYWHERE : HERE;
 }
 
-static bool wanted(const struct help *s, const char *keys, const char *name, const char *text)
+static bool is_wanted(const struct help *s, const char *keys, const char *name, const char *text)
 {
 	char line[256];
 	int n = snprintf(line, sizeof line, "%s %s %s", keys, name, text);
@@ -103,7 +103,7 @@ static void draw_actions(struct view *v, struct pen *p, enum section section)
 		keymap_all(app_keys(v->app), a, keys, sizeof keys);
 		snprintf(text, sizeof text, "%s%s", i->help,
 			i->flags & ACTION_DESTRUCTIVE ? "; cannot be undone" : "");
-		if (wanted(s, keys, i->name, text))
+		if (is_wanted(s, keys, i->name, text))
 			draw_line(s, p, i->flags & ACTION_DESTRUCTIVE ? STYLE(DANGER) : STYLE(KEY),
 				*keys ? keys : ":", i->name, text);
 	}
@@ -123,18 +123,19 @@ static void draw_views(struct view *v, struct pen *p)
 	n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", name##_view.tab);
 	TABS(TAB)
 #undef TAB
-	if (wanted(s, keys, "view", names))
+	if (is_wanted(s, keys, "view", names))
 		draw_line(s, p, STYLE(KEY), keys, "view-1 ...", names);
 }
 
 static void draw_notes(struct help *s, struct pen *p)
 {
 	for (size_t i = 0; i < COUNT(notes); i++)
-		if (notes[i].where & s->of->context && wanted(s, notes[i].key, "", notes[i].text))
+		if (notes[i].where & s->of->context &&
+			is_wanted(s, notes[i].key, "", notes[i].text))
 			draw_line(s, p, STYLE(STRONG), notes[i].key, NULL, notes[i].text);
 }
 
-static void draw_page(struct view *v, struct canvas *c, struct area a)
+static void draw_help_page(struct view *v, struct canvas *c, struct area a)
 {
 	static const char *const heads[] = {NULL, "In every view", "Moving", "Signs and words"};
 	struct help *s = v->state;
@@ -171,7 +172,7 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 	s->page.seen = a.h;
 }
 
-static void scroll(struct view *v, int rows)
+static void scroll_help(struct view *v, int rows)
 {
 	struct help *s = v->state;
 
@@ -183,7 +184,7 @@ static void help_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct help *s = v->state;
 
-	page_draw(&s->page, v, c, a, draw_page);
+	page_draw(&s->page, v, c, a, draw_help_page);
 }
 
 static bool help_act(struct view *v, enum action a)
@@ -240,7 +241,7 @@ const struct view_ops help_view = {
 	.close = help_close,
 	.draw = help_draw,
 	.act = help_act,
-	.wheel = scroll,
+	.wheel = scroll_help,
 	.filter = help_filter,
 	.status = help_status,
 };

@@ -19,14 +19,14 @@ struct host {
 	struct page page;
 };
 
-static void section(struct pen *p, const char *name)
+static void begin_section(struct pen *p, const char *name)
 {
 	if (p->y)
 		pen_skip(p, 1);
 	pen_head(p, name);
 }
 
-static void fact(struct pen *p, const char *key, const char *value)
+static void host_fact(struct pen *p, const char *key, const char *value)
 {
 	if (value && *value)
 		pen_fact(p, key, STYLE(TEXT), value);
@@ -54,7 +54,7 @@ static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns
 	char text[256], age[FORMAT_MAX];
 	static const char *const words[] = {"connecting", "connected", "lost"};
 
-	section(p, "Engine");
+	begin_section(p, "Engine");
 	snprintf(text, sizeof text, "%s for %s", words[e->phase],
 		format_span(age, (now_ns - e->since_ns) / 1000000000));
 	pen_fact(p, "State",
@@ -65,26 +65,26 @@ static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns
 	if (e->problem)
 		pen_fact(p, "Problem", STYLE(BAD), e->problem);
 	snprintf(text, sizeof text, "%s (%s)", e->endpoint, e->source);
-	fact(p, "Endpoint", text);
+	host_fact(p, "Endpoint", text);
 	if (*e->version) {
 		snprintf(text, sizeof text, "%s %s, API %s", *e->product ? e->product : "engine",
 			e->version, e->api);
-		fact(p, "Version", text);
+		host_fact(p, "Version", text);
 	}
-	fact(p, "Host name", e->name);
-	fact(p, "System", e->os);
+	host_fact(p, "Host name", e->name);
+	host_fact(p, "System", e->os);
 	snprintf(text, sizeof text, "%s %s", e->kernel, e->arch);
-	fact(p, "Kernel", *e->kernel ? text : "");
-	fact(p, "Storage", e->storage);
-	fact(p, "Cgroups", e->cgroup);
-	fact(p, "Root", e->root_dir);
-	fact(p, "Id", e->id);
+	host_fact(p, "Kernel", *e->kernel ? text : "");
+	host_fact(p, "Storage", e->storage);
+	host_fact(p, "Cgroups", e->cgroup);
+	host_fact(p, "Root", e->root_dir);
+	host_fact(p, "Id", e->id);
 	if (e->phase != ENGINE_CONNECTING || *e->version)
-		fact(p, "Numbers",
+		host_fact(p, "Numbers",
 			e->local
 				? "read from cgroups and /proc: its containers are on this machine"
 				: "asked from the engine: its containers are not visible from here");
-	fact(p, "Acts", e->read_only ? "none: berth is read-only" : "allowed");
+	host_fact(p, "Acts", e->read_only ? "none: berth is read-only" : "allowed");
 }
 
 static void content_facts(struct pen *p, const struct snapshot *s)
@@ -95,25 +95,25 @@ static void content_facts(struct pen *p, const struct snapshot *s)
 	} counts[] = {{"Images", s->images}, {"Networks", s->networks}, {"Volumes", s->volumes}};
 	char text[256], n[FORMAT_MAX];
 
-	section(p, "Holds");
+	begin_section(p, "Holds");
 	count_text(text, sizeof text, s);
-	fact(p, "Containers", text);
+	host_fact(p, "Containers", text);
 	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
 		if (counts[i].n >= 0)
-			fact(p, counts[i].name, format_count(n, (uint64_t)counts[i].n));
+			host_fact(p, counts[i].name, format_count(n, (uint64_t)counts[i].n));
 }
 
 static void self_facts(struct pen *p, const struct snapshot *s)
 {
 	char text[128], n[FORMAT_MAX];
 
-	section(p, "berth itself");
+	begin_section(p, "berth itself");
 	snprintf(text, sizeof text, "%s %% of one core", format_percent(n, s->self.cpu_percent));
-	fact(p, "CPU", text);
+	host_fact(p, "CPU", text);
 	snprintf(text, sizeof text, "%s resident", format_bytes(n, s->self.memory_bytes));
-	fact(p, "Memory", text);
+	host_fact(p, "Memory", text);
 	snprintf(text, sizeof text, "%d", s->self.fds);
-	fact(p, "Open files", text);
+	host_fact(p, "Open files", text);
 	if (s->self.hz < 1)
 		snprintf(text, sizeof text, "every %.3g s", 1 / s->self.hz);
 	else if (s->self.hz > 1)
@@ -122,7 +122,7 @@ static void self_facts(struct pen *p, const struct snapshot *s)
 		snprintf(text, sizeof text, "once a second");
 	snprintf(text + strlen(text), sizeof text - strlen(text), "; the last sweep took %.2f ms",
 		s->self.sweep_us / 1000);
-	fact(p, "Sampling", text);
+	host_fact(p, "Sampling", text);
 }
 
 /* "2 of 2 ready, oldest 34s; 12 hits, 3 misses" */
@@ -130,7 +130,7 @@ static void pool_facts(struct pen *p, const struct snapshot *s)
 {
 	if (!s->npools)
 		return;
-	section(p, "Warm containers");
+	begin_section(p, "Warm containers");
 	for (size_t i = 0; i < s->npools; i++) {
 		const struct pool_info *w = &s->pools[i];
 		char text[256], name[64], age[FORMAT_MAX] = "", made[FORMAT_MAX];
@@ -208,8 +208,8 @@ static void load_facts(struct pen *p, const struct host_stats *h)
 		return;
 	}
 	snprintf(text, sizeof text, "%.2f  %.2f  %.2f", h->load1, h->load5, h->load15);
-	fact(p, "Load", text);
-	fact(p, "Up", format_span(up, h->uptime_s));
+	host_fact(p, "Load", text);
+	host_fact(p, "Up", format_span(up, h->uptime_s));
 }
 
 /* A headline, a bar and a curve below it. */
@@ -251,7 +251,7 @@ static void flat_gauges(struct pen *p, const struct host_stats *h)
 	size_t n = make_gauges(g, h);
 	int bar = p->w >= 60 ? 24 : 8;
 
-	section(p, "Machine");
+	begin_section(p, "Machine");
 	for (size_t i = 0; i < n; i++) {
 		int y = pen_row(p), x = p->a.x + p->x;
 
@@ -270,7 +270,7 @@ static void flat_gauges(struct pen *p, const struct host_stats *h)
 	load_facts(p, h);
 }
 
-static void draw_page(struct view *v, struct canvas *c, struct area a)
+static void draw_host_page(struct view *v, struct canvas *c, struct area a)
 {
 	struct host *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
@@ -303,7 +303,7 @@ static void draw_page(struct view *v, struct canvas *c, struct area a)
 	s->page.seen = a.h;
 }
 
-static void scroll(struct view *v, int rows)
+static void scroll_host(struct view *v, int rows)
 {
 	struct host *s = v->state;
 
@@ -315,7 +315,7 @@ static void host_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct host *s = v->state;
 
-	page_draw(&s->page, v, c, a, draw_page);
+	page_draw(&s->page, v, c, a, draw_host_page);
 }
 
 static bool host_act(struct view *v, enum action a)
@@ -341,6 +341,6 @@ const struct view_ops host_view = {
 	.state_size = sizeof(struct host),
 	.draw = host_draw,
 	.act = host_act,
-	.wheel = scroll,
+	.wheel = scroll_host,
 	.copy = host_copy,
 };

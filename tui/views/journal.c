@@ -82,7 +82,7 @@ static void ended_words(const struct journal_command *k, char *buf, size_t cap, 
 		st->role = ROLE_DIM;
 }
 
-static void when_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void command_time_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	char n[FORMAT_MAX];
 
@@ -90,7 +90,7 @@ static void when_text(const struct table_row *r, char *buf, size_t cap, struct s
 	snprintf(buf, cap, "%s", format_wall(n, command_of(r)->started_wall_ms));
 }
 
-static void command_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void command_argv_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = command_of(r)->running ? STYLE(STRONG) : STYLE(TEXT);
 	snprintf(buf, cap, "%s", command_of(r)->argv);
@@ -127,13 +127,13 @@ static void printed_text(const struct table_row *r, char *buf, size_t cap, struc
 	snprintf(buf, cap, "%s", format_bytes(n, bytes));
 }
 
-static void by_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void command_by_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = STYLE(DIM);
 	snprintf(buf, cap, "%s", command_of(r)->program);
 }
 
-static void path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void command_path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = STYLE(DIM);
 	snprintf(buf, cap, "%s", command_of(r)->path == RUN_LANE ? "lane" : "engine");
@@ -156,22 +156,22 @@ static int took_compare(const struct table_row *a, const struct table_row *b)
 /* clang-format off */
 static const struct table_column columns[] = {
 	{.name = "when", .head = "WHEN", .min = 8, .ideal = 8, .keep = 30, .descending = true,
-		.text = when_text, .compare = when_compare},
+		.text = command_time_text, .compare = when_compare},
 	{.name = "command", .head = "COMMAND", .min = 18, .ideal = 40, .grow = 3,
-		.text = command_text},
+		.text = command_argv_text},
 	{.name = "ended", .head = "ENDED", .min = 9, .ideal = 10, .text = ended_text},
 	{.name = "took", .head = "TOOK", .min = 7, .ideal = 7, .keep = 10, .right = true,
 		.descending = true, .text = took_text, .compare = took_compare},
 	{.name = "printed", .head = "PRINTED", .min = 7, .ideal = 7, .keep = 20, .right = true,
 		.text = printed_text},
-	{.name = "by", .head = "BY", .min = 8, .ideal = 8, .keep = 50, .text = by_text},
-	{.name = "path", .head = "PATH", .min = 6, .ideal = 6, .keep = 60, .text = path_text},
+	{.name = "by", .head = "BY", .min = 8, .ideal = 8, .keep = 50, .text = command_by_text},
+	{.name = "path", .head = "PATH", .min = 6, .ideal = 6, .keep = 60, .text = command_path_text},
 };
 /* clang-format on */
 
 /* Asking. */
 
-static void ask(struct view *v)
+static void ask_for_commands(struct view *v)
 {
 	struct journal *s = v->state;
 	struct command *c = command_new(CMD_JOURNAL);
@@ -183,7 +183,7 @@ static void ask(struct view *v)
 	s->asked_ns = app_now_ns(v->app);
 }
 
-static void rebuild(struct journal *s)
+static void rebuild_commands(struct journal *s)
 {
 	s->ids = mem_grow(s->ids, &s->ids_cap, s->n + 1, sizeof *s->ids);
 	table_begin(&s->table);
@@ -201,16 +201,16 @@ static void take_list(struct journal *s, const struct event *e)
 	s->n = e->ncommands;
 	if (s->n)
 		memcpy(s->commands, e->commands, s->n * sizeof *s->commands);
-	rebuild(s);
+	rebuild_commands(s);
 }
 
-static void add_row(struct journal *s, const char *text, size_t len, int stream)
+static void add_printed_row(struct journal *s, const char *text, size_t len, int stream)
 {
 	s->row = mem_grow(s->row, &s->rows_cap, s->nrows + 1, sizeof *s->row);
 	s->row[s->nrows++] = (struct printed){text, len, stream};
 }
 
-static void fold(struct journal *s, int width)
+static void wrap_output(struct journal *s, int width)
 {
 	s->nrows = 0;
 	for (size_t i = 0; i < s->nstretches; i++) {
@@ -226,7 +226,7 @@ static void fold(struct journal *s, int width)
 			do {
 				size_t next = len ? wrap_next(at, len, from, width) : 0;
 
-				add_row(s, at + from, next - from, s->stretch[i].stream);
+				add_printed_row(s, at + from, next - from, s->stretch[i].stream);
 				from = next;
 			} while (from < len);
 			at = nl ? nl + 1 : end;
@@ -235,7 +235,7 @@ static void fold(struct journal *s, int width)
 	s->width = width;
 }
 
-static void take_output(struct journal *s, const struct event *e)
+static void take_stretches(struct journal *s, const struct event *e)
 {
 	snprintf(s->problem, sizeof s->problem, "%s", e->err.kind ? e->err.msg : "");
 	if (e->err.kind)
@@ -257,7 +257,7 @@ static void take_output(struct journal *s, const struct event *e)
 	s->missed = e->missed;
 	/* At once, for the rows point into the text that was, and a key may look at them before they are drawn. */
 	if (s->width)
-		fold(s, s->width);
+		wrap_output(s, s->width);
 	/* The command's own line may have changed with it. */
 	for (size_t i = 0; i < s->n && e->ncommands; i++)
 		if (s->commands[i].seq == e->commands[0].seq)
@@ -274,7 +274,7 @@ static void journal_event(struct view *v, const struct event *e)
 	s->asked = false;
 	s->told = true;
 	if (s->one)
-		take_output(s, e);
+		take_stretches(s, e);
 	else
 		take_list(s, e);
 	app_dirty(v->app);
@@ -286,7 +286,7 @@ static void journal_snapshot(struct view *v, const struct snapshot *snap)
 
 	s->wall_ms = snap->at_wall_ms;
 	if (!s->asked && app_now_ns(v->app) - s->asked_ns >= ASK_EVERY_NS)
-		ask(v);
+		ask_for_commands(v);
 }
 
 /* The output. */
@@ -299,7 +299,7 @@ static const struct journal_command *shown_command(const struct journal *s)
 	return NULL;
 }
 
-static bool holds(const struct printed *r, const char *text)
+static bool holds_text(const struct printed *r, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -332,7 +332,7 @@ static void draw_output(struct view *v, struct canvas *c, struct area a)
 				"  the first %s are kept no longer", format_bytes(n, s->missed));
 	}
 	if (s->width != a.w - 2)
-		fold(s, a.w - 2);
+		wrap_output(s, a.w - 2);
 	s->page.length = (int)s->nrows;
 	s->page.seen = body.h;
 	if (s->follow)
@@ -347,7 +347,7 @@ static void draw_output(struct view *v, struct canvas *c, struct area a)
 
 		canvas_textn(c, a.x + 1, body.y + y, a.w - 2,
 			r->stream == 2 ? STYLE(WARN) : STYLE(TEXT), r->text, r->len);
-		if (holds(r, s->sought))
+		if (holds_text(r, s->sought))
 			canvas_under(c, (struct area){a.x, body.y + y, a.w, 1},
 				s->page.scroll + y == (int)s->hit ? ROLE_HIT : ROLE_MARK);
 	}
@@ -369,7 +369,7 @@ static void journal_draw(struct view *v, struct canvas *c, struct area a)
 	table_draw(&s->table, c, a);
 }
 
-static void show(struct view *v, const struct journal_command *k)
+static void show_command(struct view *v, const struct journal_command *k)
 {
 	struct journal *s = v->state;
 
@@ -385,18 +385,18 @@ static void show(struct view *v, const struct journal_command *k)
 	s->sought[0] = '\0';
 	s->hit = 0;
 	s->follow = k && k->running;
-	ask(v);
+	ask_for_commands(v);
 }
 
 /* The next row in a direction that holds what is looked for; round the end. */
-static void seek(struct journal *s, int step, bool here)
+static void seek_hit(struct journal *s, int step, bool here)
 {
 	size_t n = s->nrows;
 
 	for (size_t i = here ? 0 : 1; *s->sought && n && i <= n; i++) {
 		size_t row = (s->hit + n + (step > 0 ? i : n - i % n)) % n;
 
-		if (!holds(&s->row[row], s->sought))
+		if (!holds_text(&s->row[row], s->sought))
 			continue;
 		s->follow = false;
 		s->hit = row;
@@ -414,7 +414,7 @@ static bool journal_act(struct view *v, enum action a)
 	app_dirty(v->app);
 	if (s->one) {
 		if (a == DO_BACK) {
-			show(v, NULL);
+			show_command(v, NULL);
 			return true;
 		}
 		if (a == DO_FOLLOW) {
@@ -422,7 +422,7 @@ static bool journal_act(struct view *v, enum action a)
 			return true;
 		}
 		if (a == DO_NEXT_HIT || a == DO_PREV_HIT) {
-			seek(s, a == DO_NEXT_HIT ? 1 : -1, false);
+			seek_hit(s, a == DO_NEXT_HIT ? 1 : -1, false);
 			return true;
 		}
 		if (!page_act(&s->page, v, a))
@@ -433,7 +433,7 @@ static bool journal_act(struct view *v, enum action a)
 	}
 	r = table_current(&s->table);
 	if (a == DO_ENTER && r && !s->table.choosing) {
-		show(v, command_of(r));
+		show_command(v, command_of(r));
 		return true;
 	}
 	return table_act(&s->table, a);
@@ -448,7 +448,7 @@ static void journal_click(struct view *v, int x, int y, bool twice)
 		return;
 	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 0 &&
 		(r = table_current(&s->table)))
-		show(v, command_of(r));
+		show_command(v, command_of(r));
 	app_dirty(v->app);
 }
 
@@ -472,7 +472,7 @@ static bool journal_filter(struct view *v, const char *text, bool done, struct e
 	(void)done;
 	if (s->one) {
 		snprintf(s->sought, sizeof s->sought, "%s", text ? text : "");
-		seek(s, 1, true);
+		seek_hit(s, 1, true);
 		app_dirty(v->app);
 		return true;
 	}
@@ -515,14 +515,14 @@ static bool journal_save(struct view *v, struct str *out)
 	return true;
 }
 
-static void journal_open(struct view *v)
+static void open_journal(struct view *v)
 {
 	struct journal *s = v->state;
 
 	s->name = xstrdup(v->seed);
 	str_init(&s->text);
 	table_init(&s->table, columns, COUNT(columns), NULL);
-	ask(v);
+	ask_for_commands(v);
 }
 
 static void journal_close(struct view *v)
@@ -542,7 +542,7 @@ const struct view_ops journal_view = {
 	.name = "journal",
 	.context = IN_JOURNAL,
 	.state_size = sizeof(struct journal),
-	.open = journal_open,
+	.open = open_journal,
 	.close = journal_close,
 	.draw = journal_draw,
 	.snapshot = journal_snapshot,

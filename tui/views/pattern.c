@@ -65,7 +65,7 @@ static bool equal_folded(const char *a, const char *b, size_t n)
 }
 
 /* The first of two spellings of one letter at or after `at`; NULL when there is none. */
-static const char *either(const char *s, const char *stop, int lower, int upper)
+static const char *find_either_case(const char *s, const char *stop, int lower, int upper)
 {
 	const char *a = memchr(s, lower, (size_t)(stop - s));
 	const char *b = memchr(s, upper, (size_t)((a ? a : stop) - s));
@@ -83,7 +83,7 @@ static const char *find_plain(const struct pattern *p, const char *s, size_t n)
 	if (n < p->len)
 		return NULL;
 	stop = s + n - p->len + 1;
-	while (s < stop && (s = either(s, stop, lower, upper))) {
+	while (s < stop && (s = find_either_case(s, stop, lower, upper))) {
 		if (equal_folded(s + 1, p->text + 1, p->len - 1))
 			return s;
 		s++;

@@ -70,14 +70,14 @@ static bool has_agent(const struct snapshot *snap, const char *id)
 	return false;
 }
 
-static void widen(struct agents *s, const char *name, int more)
+static void widen_names(struct agents *s, const char *name, int more)
 {
 	int w = text_width(name, strlen(name)) + more;
 
 	s->longest = w > s->longest ? w : s->longest;
 }
 
-static void rebuild(struct agents *s, const struct snapshot *snap)
+static void rebuild_agents(struct agents *s, const struct snapshot *snap)
 {
 	s->rows = mem_grow(
 		s->rows, &s->rows_cap, snap->nagents + snap->ncontainers + 1, sizeof *s->rows);
@@ -88,7 +88,7 @@ static void rebuild(struct agents *s, const struct snapshot *snap)
 		const struct agent *a = &snap->agents[i];
 
 		add_agent(s, a);
-		widen(s, a->id, 2);
+		widen_names(s, a->id, 2);
 		/* Two agents of one id have different containers; their tools are the first's. */
 		if (i && !strcmp(snap->agents[i - 1].id, a->id))
 			continue;
@@ -97,7 +97,7 @@ static void rebuild(struct agents *s, const struct snapshot *snap)
 
 			if (is_helper(c) && !strcmp(c->agent, a->id)) {
 				add_container(s, c, 1);
-				widen(s, c->name, 4);
+				widen_names(s, c->name, 4);
 			}
 		}
 	}
@@ -106,7 +106,7 @@ static void rebuild(struct agents *s, const struct snapshot *snap)
 		if (is_helper(&snap->containers[k]) &&
 			!has_agent(snap, snap->containers[k].agent)) {
 			add_container(s, &snap->containers[k], 0);
-			widen(s, snap->containers[k].name, 2);
+			widen_names(s, snap->containers[k].name, 2);
 		}
 	table_end(&s->table);
 	s->seq = snap->seq;
@@ -118,25 +118,25 @@ static void agents_snapshot(struct view *v, const struct snapshot *snap)
 	struct agents *s = v->state;
 
 	s->moment = moment_of(v->app, snap);
-	rebuild(s, snap);
+	rebuild_agents(s, snap);
 }
 
-static void refresh(struct view *v)
+static void refresh_agents(struct view *v)
 {
 	struct agents *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 
 	s->moment = moment_of(v->app, snap);
 	if (s->seq != snap->seq)
-		rebuild(s, snap);
+		rebuild_agents(s, snap);
 }
 
-static const struct agent_row *current(struct view *v)
+static const struct agent_row *current_row(struct view *v)
 {
 	struct agents *s = v->state;
 	const struct table_row *r;
 
-	refresh(v);
+	refresh_agents(v);
 	r = table_current(&s->table);
 	return r ? r->item : NULL;
 }
@@ -144,7 +144,7 @@ static const struct agent_row *current(struct view *v)
 struct agents_chosen agents_chosen(struct view *v)
 {
 	struct agents *s = v->state;
-	const struct agent_row *at = current(v);
+	const struct agent_row *at = current_row(v);
 	struct agents_chosen k = {0};
 	const struct table_row *r;
 	size_t i = 0;
@@ -162,7 +162,7 @@ struct agents_chosen agents_chosen(struct view *v)
 
 /* Drawing. */
 
-static const char *why_empty(const struct snapshot *snap)
+static const char *why_no_agents(const struct snapshot *snap)
 {
 	if (!snap->listed)
 		return snap->engine.phase == ENGINE_UP ? "Asking for the containers…"
@@ -170,7 +170,7 @@ static const char *why_empty(const struct snapshot *snap)
 	return "No agent is up.  `berth -c FILE` shows those of a team file here.";
 }
 
-static void fit_columns(struct agents *s, int w)
+static void fit_agent_columns(struct agents *s, int w)
 {
 	int most = w / 5 + 4;
 
@@ -187,11 +187,11 @@ static bool same_text(const char *a, const char *b)
 static void agents_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct agents *s = v->state;
-	const struct agent_row *at = current(v);
+	const struct agent_row *at = current_row(v);
 	struct area list = a, below = a;
 
 	s->body = a;
-	s->table.empty = why_empty(app_snapshot(v->app));
+	s->table.empty = why_no_agents(app_snapshot(v->app));
 	if (s->open == SPLIT && at && a.h >= SPLIT_MIN_ROWS) {
 		int want = (int)s->table.nshown + 1, most = a.h * 2 / 5;
 
@@ -208,10 +208,10 @@ static void agents_draw(struct view *v, struct canvas *c, struct area a)
 			!at             ? NULL
 				: at->a ? at->a->problem
 					: at->item.c->problem);
-		fit_columns(s, list.w);
+		fit_agent_columns(s, list.w);
 		table_draw(&s->table, c, list);
 	}
-	at = current(v);
+	at = current_row(v);
 	if (s->open == CLOSED || !at || below.h <= 0 || s->split_y == a.h)
 		return;
 	if (at->a && !same_text(s->shown, at->a->name)) {
@@ -224,7 +224,7 @@ static void agents_draw(struct view *v, struct canvas *c, struct area a)
 
 /* Keys. */
 
-static bool back(struct agents *s)
+static bool close_agent_pane(struct agents *s)
 {
 	size_t hidden;
 
@@ -240,7 +240,7 @@ static bool back(struct agents *s)
 }
 
 /* With the list out of sight, movement is the page's. */
-static bool page_act(struct agents *s, enum action a)
+static bool scroll_agent_page(struct agents *s, enum action a)
 {
 	int page = s->pane.seen > 2 ? s->pane.seen - 1 : 1;
 
@@ -258,7 +258,7 @@ static bool page_act(struct agents *s, enum action a)
 /* What is about the container needs one. */
 static const struct container *container_here(struct view *v, enum action a)
 {
-	const struct agent_row *at = current(v);
+	const struct agent_row *at = current_row(v);
 	char id[64];
 
 	if (!at)
@@ -317,7 +317,7 @@ static bool container_act(struct view *v, enum action a)
 
 static void show_journal(struct view *v)
 {
-	const struct agent_row *at = current(v);
+	const struct agent_row *at = current_row(v);
 	AUTO_FREE char *name = at && at->a ? xstrdup(at->a->name) : NULL;
 
 	if (name)
@@ -327,7 +327,7 @@ static void show_journal(struct view *v)
 }
 
 /* Once the detail, once more what it ran. */
-static void enter(struct view *v)
+static void enter_agent(struct view *v)
 {
 	struct agents *s = v->state;
 
@@ -343,15 +343,15 @@ static bool agents_act(struct view *v, enum action a)
 {
 	struct agents *s = v->state;
 
-	refresh(v);
+	refresh_agents(v);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
-	case DO_BACK: return back(s);
+	case DO_BACK: return close_agent_pane(s);
 	case DO_ENTER:
-		if (current(v))
-			enter(v);
+		if (current_row(v))
+			enter_agent(v);
 		return true;
 	case DO_JOURNAL: show_journal(v); return true;
 	case DO_ZOOM:
@@ -361,7 +361,7 @@ static bool agents_act(struct view *v, enum action a)
 	}
 	if (container_act(v, a) || agents_ask(v, a))
 		return true;
-	if (s->open != CLOSED && s->split_y == 0 && page_act(s, a))
+	if (s->open != CLOSED && s->split_y == 0 && scroll_agent_page(s, a))
 		return true;
 	return table_act(&s->table, a);
 }
@@ -373,7 +373,7 @@ static void agents_click(struct view *v, int x, int y, bool twice)
 	if (s->split_y == 0 || y >= s->split_y)
 		return;
 	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 0)
-		enter(v);
+		enter_agent(v);
 	app_dirty(v->app);
 }
 
@@ -417,12 +417,12 @@ static bool agents_save(struct view *v, struct str *out)
 {
 	struct agents *s = v->state;
 
-	refresh(v);
+	refresh_agents(v);
 	table_save(&s->table, out);
 	return true;
 }
 
-static void agents_open(struct view *v)
+static void open_agents(struct view *v)
 {
 	struct agents *s = v->state;
 
@@ -431,7 +431,7 @@ static void agents_open(struct view *v)
 	table_init(&s->table, s->columns, agent_ncolumns, NULL);
 }
 
-static void agents_close(struct view *v)
+static void close_agents(struct view *v)
 {
 	struct agents *s = v->state;
 
@@ -447,8 +447,8 @@ const struct view_ops agents_view = {
 	.tab_short = "Agents",
 	.context = IN_AGENTS,
 	.state_size = sizeof(struct agents),
-	.open = agents_open,
-	.close = agents_close,
+	.open = open_agents,
+	.close = close_agents,
 	.draw = agents_draw,
 	.snapshot = agents_snapshot,
 	.act = agents_act,

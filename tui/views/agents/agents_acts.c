@@ -18,7 +18,7 @@ static const unsigned possible[AGENT_ACT_COUNT] = {
 };
 #undef IN
 
-static enum agent_act meaning_of(enum action a)
+static enum agent_act agent_act_of(enum action a)
 {
 	return a == DO_AGENT_UP       ? AGENT_BRING_UP
 		: a == DO_AGENT_DOWN  ? AGENT_TAKE_DOWN
@@ -27,13 +27,13 @@ static enum agent_act meaning_of(enum action a)
 				      : AGENT_LEAVE;
 }
 
-static bool can(const struct agent *a, enum agent_act act)
+static bool can_act(const struct agent *a, enum agent_act act)
 {
 	return !a->pending && possible[act] >> a->state & 1 &&
 		(act == AGENT_TAKE_DOWN || act == AGENT_RUN || a->defined);
 }
 
-static void say_impossible(struct view *v, const struct agents_chosen *k, enum agent_act act)
+static void say_agent_impossible(struct view *v, const struct agents_chosen *k, enum agent_act act)
 {
 	const struct agent *a = k->a[0];
 	char id[64], file[128];
@@ -63,7 +63,7 @@ static void say_impossible(struct view *v, const struct agents_chosen *k, enum a
 
 bool agents_ask(struct view *v, enum action action)
 {
-	enum agent_act act = meaning_of(action);
+	enum agent_act act = agent_act_of(action);
 	struct agents_chosen k;
 	size_t n = 0;
 
@@ -71,7 +71,7 @@ bool agents_ask(struct view *v, enum action action)
 		return false;
 	k = agents_chosen(v);
 	for (size_t i = 0; i < k.n; i++)
-		if (can(k.a[i], act)) {
+		if (can_act(k.a[i], act)) {
 			const struct agent *a = k.a[i];
 
 			k.a[i] = k.a[n];
@@ -80,7 +80,7 @@ bool agents_ask(struct view *v, enum action action)
 	if (!k.n)
 		app_say(v->app, ROLE_WARN, "There is no agent on this row.");
 	else if (!n)
-		say_impossible(v, &k, act);
+		say_agent_impossible(v, &k, act);
 	else if (n < k.n)
 		app_say(v->app, ROLE_DIM, "%zu of %zu are in a state to %s.", n, k.n,
 			agent_act_name(act));
@@ -97,7 +97,7 @@ bool agents_ask(struct view *v, enum action action)
 
 bool agents_refused(struct view *v, enum action action)
 {
-	enum agent_act act = meaning_of(action);
+	enum agent_act act = agent_act_of(action);
 	struct agents_chosen k;
 	size_t asked = 0;
 	bool may = false;
@@ -110,7 +110,7 @@ bool agents_refused(struct view *v, enum action action)
 		return false;
 	k = agents_chosen(v);
 	for (size_t i = 0; i < k.n && !may; i++) {
-		if (!can(k.a[i], act))
+		if (!can_act(k.a[i], act))
 			continue;
 		asked++;
 		may = app_may_agent(v->app, act, k.a[i], NULL) == 0;

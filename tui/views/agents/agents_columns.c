@@ -94,7 +94,7 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 
 /* AGENT */
 
-static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void agent_name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct agent *a = row_of(r)->a;
 
@@ -107,7 +107,7 @@ static void name_text(const struct table_row *r, char *buf, size_t cap, struct s
 	}
 }
 
-static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
+static void agent_name_draw(const struct table_row *r, struct canvas *c, struct area a)
 {
 	const struct agent_row *i = row_of(r);
 	struct style sign = STYLE(TEXT), st = STYLE(TEXT);
@@ -122,7 +122,7 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	glyph = i->a ? agent_glyph(i->a, &sign) : container_glyph(i->item.c, &sign);
 	canvas_glyph(c, x, a.y, sign, glyph);
 	x += 2;
-	name_text(r, name, sizeof name, &st);
+	agent_name_text(r, name, sizeof name, &st);
 	if (i->a)
 		canvas_clip_name(c, x, a.y, a.x + a.w - x, st, name);
 	else
@@ -130,7 +130,7 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 			i->item.c, c, (struct area){x, a.y, a.x + a.w - x, 1}, st, name);
 }
 
-static int name_compare(const struct table_row *a, const struct table_row *b)
+static int agent_name_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct agent_row *x = row_of(a), *y = row_of(b);
 
@@ -154,7 +154,7 @@ static int role_compare(const struct table_row *a, const struct table_row *b)
 
 /* STATE */
 
-static void state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void agent_row_state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	if (row_of(r)->a)
 		agent_state_text(row_of(r)->a, buf, cap, st);
@@ -162,7 +162,7 @@ static void state_text(const struct table_row *r, char *buf, size_t cap, struct 
 		container_state_text(container_of(r), buf, cap, st);
 }
 
-static int state_compare(const struct table_row *a, const struct table_row *b)
+static int agent_state_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct agent *x = row_of(a)->a, *y = row_of(b)->a;
 
@@ -210,7 +210,7 @@ static const char *tool_doing(const struct container *c)
 	return "in a call";
 }
 
-static void command_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void agent_command_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct agent *a = row_of(r)->a;
 
@@ -297,7 +297,7 @@ static void last_text(const struct table_row *r, char *buf, size_t cap, struct s
 
 /* PATH: how commands get in. */
 
-static void path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void agent_path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct agent *a = row_of(r)->a;
 
@@ -329,7 +329,7 @@ static void health_text(const struct table_row *r, char *buf, size_t cap, struct
 		snprintf(buf, cap, "%s", health_name(c->health));
 }
 
-static void image_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void agent_image_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = STYLE(DIM);
 	snprintf(buf, cap, "%s", row_of(r)->a ? row_of(r)->a->image : container_of(r)->image);
@@ -340,8 +340,8 @@ static int image_compare(const struct table_row *a, const struct table_row *b)
 	char x[TABLE_CELL_MAX], y[TABLE_CELL_MAX];
 	struct style st;
 
-	image_text(a, x, sizeof x, &st);
-	image_text(b, y, sizeof y, &st);
+	agent_image_text(a, x, sizeof x, &st);
+	agent_image_text(b, y, sizeof y, &st);
 	return strcmp(x, y);
 }
 
@@ -388,11 +388,11 @@ BORROW(up, CONTAINER_UP)
 /* clang-format off */
 const struct table_column agent_columns[] = {
 	[AGENT_NAME] = {.name = "agent", .head = "AGENT", .min = 14, .ideal = 16, .sign = true,
-		.text = name_text, .draw = name_draw, .compare = name_compare},
-	[AGENT_STATE] = {.name = "state", .head = "STATE", .min = 14, .ideal = 14, .text = state_text,
-		.compare = state_compare},
+		.text = agent_name_text, .draw = agent_name_draw, .compare = agent_name_compare},
+	[AGENT_STATE] = {.name = "state", .head = "STATE", .min = 14, .ideal = 14, .text = agent_row_state_text,
+		.compare = agent_state_compare},
 	[AGENT_COMMAND] = {.name = "command", .head = "COMMAND", .min = 16, .ideal = 24, .grow = 3,
-		.keep = 20, .descending = true, .text = command_text, .compare = command_compare},
+		.keep = 20, .descending = true, .text = agent_command_text, .compare = command_compare},
 	{.name = "for", .head = "FOR", .min = 6, .ideal = 6, .keep = 46, .right = true,
 		.descending = true, .text = for_text, .compare = for_compare},
 	{.name = "last", .head = "LAST", .min = 14, .ideal = 15, .keep = 60, .text = last_text},
@@ -408,11 +408,11 @@ const struct table_column agent_columns[] = {
 		.text = pids_text, .draw = pids_draw, .compare = pids_compare},
 	{.name = "up", .head = "UP", .min = 6, .ideal = 6, .keep = 40, .right = true,
 		.text = up_text, .compare = up_compare},
-	{.name = "path", .head = "PATH", .min = 6, .ideal = 6, .keep = 66, .text = path_text},
+	{.name = "path", .head = "PATH", .min = 6, .ideal = 6, .keep = 66, .text = agent_path_text},
 	{.name = "role", .head = "ROLE", .min = 8, .ideal = 12, .keep = 64, .text = role_text,
 		.compare = role_compare},
 	{.name = "image", .head = "IMAGE", .min = 12, .ideal = 18, .grow = 1, .keep = 90,
-		.text = image_text, .compare = image_compare},
+		.text = agent_image_text, .compare = image_compare},
 	{.name = "drift", .head = "DRIFT", .min = 8, .ideal = 8, .keep = 100, .optional = true,
 		.text = drift_text},
 	{.name = "health", .head = "HEALTH", .min = 9, .ideal = 9, .keep = 101, .optional = true,

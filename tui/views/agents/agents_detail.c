@@ -24,13 +24,13 @@ void agent_detail_scroll(struct agent_pane *p, int rows)
 	p->scroll = p->scroll < 0 ? 0 : p->scroll;
 }
 
-static void fact(struct pen *p, const char *key, const char *value)
+static void agent_fact(struct pen *p, const char *key, const char *value)
 {
 	if (value && *value)
 		pen_fact(p, key, STYLE(TEXT), value);
 }
 
-static void command_line(struct pen *p, const struct agent_command *k, const struct moment *m)
+static void draw_command_line(struct pen *p, const struct agent_command *k, const struct moment *m)
 {
 	char text[600], n[FORMAT_MAX];
 	bool ended = *k->ended;
@@ -48,7 +48,7 @@ static void command_line(struct pen *p, const struct agent_command *k, const str
 		text);
 }
 
-static void facts(struct pen *p, const struct agent *a, const struct moment *m)
+static void draw_facts(struct pen *p, const struct agent *a, const struct moment *m)
 {
 	char text[256];
 	struct style st;
@@ -59,13 +59,13 @@ static void facts(struct pen *p, const struct agent *a, const struct moment *m)
 	if (a->problem)
 		pen_fact(p, "Problem", STYLE(BAD), a->problem);
 	for (size_t i = 0; i < a->ncommands; i++)
-		command_line(p, &a->commands[i], m);
+		draw_command_line(p, &a->commands[i], m);
 	if (a->nrunning > a->ncommands) {
 		snprintf(text, sizeof text, "and %zu more", a->nrunning - a->ncommands);
 		pen_fact(p, "", STYLE(DIM), text);
 	}
 	if (a->last)
-		command_line(p, a->last, m);
+		draw_command_line(p, a->last, m);
 	if (a->mounts_problem)
 		pen_fact(p, "Mounts", st, a->mounts_problem);
 	else if (a->state == AGENT_UP)
@@ -80,26 +80,26 @@ static void facts(struct pen *p, const struct agent *a, const struct moment *m)
 				: a->lane
 				? "take the fast lane"
 				: "go through the engine's exec: its lane does not answer");
-	fact(p, "Role", a->role);
-	fact(p, "Workspace", a->workspace);
-	fact(p, "Image", a->image);
+	agent_fact(p, "Role", a->role);
+	agent_fact(p, "Workspace", a->workspace);
+	agent_fact(p, "Image", a->image);
 	if (a->container) {
 		snprintf(text, sizeof text, "%.64s  %.12s", a->name, a->container->id);
-		fact(p, "Container", text);
+		agent_fact(p, "Container", text);
 	} else {
-		fact(p, "Container", a->name);
+		agent_fact(p, "Container", a->name);
 	}
-	fact(p, "Session", a->session);
+	agent_fact(p, "Session", a->session);
 	if (*a->file && !a->defined) {
 		snprintf(text, sizeof text, "%.200s (does not define it now)", a->file);
 		pen_fact(p, "Team file", STYLE(WARN), text);
 	} else {
-		fact(p, "Team file", a->file);
+		agent_fact(p, "Team file", a->file);
 	}
 }
 
 /* Why there is nothing to compare. */
-static const char *unchecked(const struct agent *a)
+static const char *why_unchecked(const struct agent *a)
 {
 	if (a->state == AGENT_STRANGER)
 		return "berth did not make this container here, so nothing was asked of it.";
@@ -133,7 +133,7 @@ static void check_line(struct pen *p, const struct agent_check *k)
 	pen_skip(p, 1);
 }
 
-static void checks(struct pen *p, const struct agent *a, const struct moment *m)
+static void draw_checks(struct pen *p, const struct agent *a, const struct moment *m)
 {
 	char text[128], n[FORMAT_MAX];
 
@@ -144,7 +144,7 @@ static void checks(struct pen *p, const struct agent *a, const struct moment *m)
 		snprintf(text, sizeof text, "Asked against what is");
 	pen_head(p, text);
 	if (!a->nchecks)
-		pen_text(p, STYLE(DIM), 0, unchecked(a));
+		pen_text(p, STYLE(DIM), 0, why_unchecked(a));
 	/* What differs first: that is what one looks for. */
 	for (size_t i = 0; i < a->nchecks; i++)
 		if (!a->checks[i].same)
@@ -184,18 +184,18 @@ void agent_detail_draw(struct agent_pane *pane, struct canvas *c, struct area a,
 		p.w = page.w / 2 - 1;
 		right.x = page.w / 2 + 1;
 		right.w = page.w - right.x;
-		facts(&p, agent, m);
-		checks(&right, agent, m);
+		draw_facts(&p, agent, m);
+		draw_checks(&right, agent, m);
 		p.y = right.y > p.y ? right.y : p.y;
 	} else if (agent->ndrift) {
 		/* What is not as it was asked for is why one looks. */
-		checks(&p, agent, m);
+		draw_checks(&p, agent, m);
 		pen_skip(&p, 1);
-		facts(&p, agent, m);
+		draw_facts(&p, agent, m);
 	} else {
-		facts(&p, agent, m);
+		draw_facts(&p, agent, m);
 		pen_skip(&p, 1);
-		checks(&p, agent, m);
+		draw_checks(&p, agent, m);
 	}
 	pane->length = p.y;
 	pane->seen = page.h;

@@ -38,15 +38,15 @@ struct audit_state {
 
 /* ---- rows */
 
-static size_t count(const struct audit_state *s)
+static size_t count_records(const struct audit_state *s)
 {
 	return audit_rows_count(&s->rows);
 }
 
 /* Index of the newest row that is not newer than `seq`. */
-static size_t find(const struct audit_state *s, uint64_t seq)
+static size_t find_record_row(const struct audit_state *s, uint64_t seq)
 {
-	size_t low = 0, high = count(s);
+	size_t low = 0, high = count_records(s);
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -59,17 +59,17 @@ static size_t find(const struct audit_state *s, uint64_t seq)
 	return low;
 }
 
-static size_t cursor_of(const struct audit_state *s)
+static size_t audit_cursor(const struct audit_state *s)
 {
-	size_t at = s->follow ? 0 : find(s, s->cursor_seq);
+	size_t at = s->follow ? 0 : find_record_row(s, s->cursor_seq);
 
-	return at < count(s) ? at : count(s) ? count(s) - 1 : 0;
+	return at < count_records(s) ? at : count_records(s) ? count_records(s) - 1 : 0;
 }
 
-static size_t top_of(const struct audit_state *s)
+static size_t audit_top(const struct audit_state *s)
 {
-	size_t top = s->follow ? 0 : find(s, s->top_seq), page = s->page > 0 ? (size_t)s->page : 1,
-	       cursor = cursor_of(s);
+	size_t top = s->follow ? 0 : find_record_row(s, s->top_seq),
+	       page = s->page > 0 ? (size_t)s->page : 1, cursor = audit_cursor(s);
 
 	if (cursor < top)
 		top = cursor;
@@ -78,41 +78,41 @@ static size_t top_of(const struct audit_state *s)
 	return top;
 }
 
-static void step(struct audit_state *s)
+static void step_records(struct audit_state *s)
 {
-	audit_rows_step(&s->rows, cursor_of(s) + (size_t)(s->page > 0 ? s->page : 50) + AHEAD);
+	audit_rows_step(&s->rows, audit_cursor(s) + (size_t)(s->page > 0 ? s->page : 50) + AHEAD);
 }
 
 /* Put the cursor on a row; before the newest one means to follow. */
-static void go(struct audit_state *s, long to)
+static void go_to_record(struct audit_state *s, long to)
 {
-	size_t top = top_of(s), at;
+	size_t top = audit_top(s), at;
 
-	if (to < 0 || !count(s)) {
+	if (to < 0 || !count_records(s)) {
 		s->follow = true;
 		return;
 	}
-	at = (size_t)to < count(s) ? (size_t)to : count(s) - 1;
-	s->top_seq = audit_row(&s->rows, top < count(s) ? top : 0)->seq;
+	at = (size_t)to < count_records(s) ? (size_t)to : count_records(s) - 1;
+	s->top_seq = audit_row(&s->rows, top < count_records(s) ? top : 0)->seq;
 	s->cursor_seq = audit_row(&s->rows, at)->seq;
 	s->follow = false;
-	s->top_seq = audit_row(&s->rows, top_of(s))->seq;
-	step(s);
+	s->top_seq = audit_row(&s->rows, audit_top(s))->seq;
+	step_records(s);
 }
 
 /* ---- life */
 
-static void refresh(struct view *v)
+static void refresh_audit(struct view *v)
 {
 	struct audit_state *s = v->state;
 
 	s->has_head = audit_head_read(NULL, &s->head, NULL) == 0;
 	if (s->check && !s->checked.done)
 		audit_check_poll(s->check, &s->checked);
-	step(s);
+	step_records(s);
 }
 
-static void verify(struct audit_state *s)
+static void start_verify(struct audit_state *s)
 {
 	audit_check_free(s->check);
 	memset(&s->checked, 0, sizeof s->checked);
@@ -145,8 +145,8 @@ static void audit_show(struct view *v)
 		s->opened = true;
 	}
 	if (!s->check)
-		verify(s);
-	refresh(v);
+		start_verify(s);
+	refresh_audit(v);
 }
 
 static void audit_snapshot(struct view *v, const struct snapshot *snapshot)
@@ -157,7 +157,7 @@ static void audit_snapshot(struct view *v, const struct snapshot *snapshot)
 		snapshot->engine.unrecorded ? snapshot->engine.unrecorded : "");
 	if (!s->opened)
 		return;
-	refresh(v);
+	refresh_audit(v);
 	app_dirty(v->app);
 }
 
@@ -213,7 +213,7 @@ static void draw_verdict(const struct audit_state *s, struct canvas *c, int x, i
 	}
 }
 
-static void draw_head(const struct audit_state *s, struct canvas *c, struct area a)
+static void draw_audit_head(const struct audit_state *s, struct canvas *c, struct area a)
 {
 	char n[FORMAT_MAX];
 	int x = a.x + 1;
@@ -235,7 +235,7 @@ static void draw_head(const struct audit_state *s, struct canvas *c, struct area
 }
 
 /* Local time, as the clock in the header; of another day the day, and the time where there is room. */
-static void when_text(char buf[FORMAT_MAX], int64_t wall_ms, int w)
+static void record_time_text(char buf[FORMAT_MAX], int64_t wall_ms, int w)
 {
 	time_t t = (time_t)(wall_ms / 1000), now = (time_t)(clock_wall_ms() / 1000);
 	struct tm then = {0}, today = {0};
@@ -250,7 +250,7 @@ static void when_text(char buf[FORMAT_MAX], int64_t wall_ms, int w)
 		*buf = '\0';
 }
 
-static void draw_row(struct canvas *c, struct area a, const struct audit_record *r)
+static void draw_audit_row(struct canvas *c, struct area a, const struct audit_record *r)
 {
 	bool wide = a.w >= 100, narrow = a.w < 60;
 	/* when, who, act, target, outcome; narrow: when, act, outcome */
@@ -273,7 +273,7 @@ static void draw_row(struct canvas *c, struct area a, const struct audit_record 
 	AUTO_STR struct str text = STR_INIT;
 	char when[FORMAT_MAX];
 
-	when_text(when, r->wall_ms, w[0]);
+	record_time_text(when, r->wall_ms, w[0]);
 	canvas_text(c, x, a.y, w[0] - 1, STYLE(DIM), when);
 	x += w[0];
 	audit_text_who(&text, r);
@@ -301,14 +301,14 @@ static void draw_row(struct canvas *c, struct area a, const struct audit_record 
 		canvas_clip(c, x, a.y, a.x + a.w - x, STYLE(DIM), text.s);
 }
 
-static void hex(char out[AUDIT_HEX], const uint8_t *bytes)
+static void format_hash(char out[AUDIT_HEX], const uint8_t *bytes)
 {
 	for (size_t i = 0; i < AUDIT_HASH; i++)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
 /* All of one record, as lines. */
-static void describe(const struct audit_record *r, struct str *out)
+static void describe_record(const struct audit_record *r, struct str *out)
 {
 	char when[FORMAT_MAX], hash[AUDIT_HEX];
 
@@ -339,29 +339,29 @@ static void describe(const struct audit_record *r, struct str *out)
 	text_neutralise(out, r->target, strlen(r->target), false);
 	str_adds(out, "\n");
 	audit_text_detail(out, r);
-	hex(hash, r->hash);
+	format_hash(hash, r->hash);
 	str_addf(out, "\nhash %s\n", hash);
 }
 
-static void draw_detail(const struct audit_state *s, struct canvas *c, struct area a)
+static void draw_record_detail(const struct audit_state *s, struct canvas *c, struct area a)
 {
 	AUTO_STR struct str text = STR_INIT;
 
 	canvas_hline(c, a.x, a.y, a.w, STYLE(RULE));
-	describe(audit_row(&s->rows, cursor_of(s)), &text);
+	describe_record(audit_row(&s->rows, audit_cursor(s)), &text);
 	canvas_wrap(c, (struct area){a.x + 1, a.y + 1, a.w - 2, a.h - 1}, STYLE(TEXT), text.s);
 }
 
 static void audit_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct audit_state *s = v->state;
-	int detail = s->detail && count(s) && a.h > DETAIL_H + 4 ? DETAIL_H : 0;
-	size_t top, cursor = cursor_of(s);
+	int detail = s->detail && count_records(s) && a.h > DETAIL_H + 4 ? DETAIL_H : 0;
+	size_t top, cursor = audit_cursor(s);
 
 	s->page = a.h - 1 - detail;
-	top = top_of(s);
-	draw_head(s, c, (struct area){a.x, a.y, a.w, 1});
-	if (!count(s)) {
+	top = audit_top(s);
+	draw_audit_head(s, c, (struct area){a.x, a.y, a.w, 1});
+	if (!count_records(s)) {
 		struct area empty = {a.x + 2, a.y + 2, a.w - 4, a.h - 2};
 		int used = canvas_wrap(c, empty, STYLE(DIM),
 			s->rows.problem[0]          ? s->rows.problem
@@ -376,17 +376,17 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 				"What berth does to containers, files and settings, or refuses to do, is "
 				"listed here from the first time on.");
 	}
-	for (int y = 0; y < s->page && top + (size_t)y < count(s); y++) {
+	for (int y = 0; y < s->page && top + (size_t)y < count_records(s); y++) {
 		struct area row = {a.x, a.y + 1 + y, a.w, 1};
 
-		draw_row(c, row, audit_row(&s->rows, top + (size_t)y));
+		draw_audit_row(c, row, audit_row(&s->rows, top + (size_t)y));
 		if (top + (size_t)y == cursor && !(s->follow && !s->detail)) {
 			canvas_glyph(c, row.x, row.y, STYLE(ACCENT), GLYPH_EDGE);
 			canvas_under(c, row, ROLE_CURSOR);
 		}
 	}
 	if (detail)
-		draw_detail(s, c, (struct area){a.x, a.y + a.h - detail, a.w, detail});
+		draw_record_detail(s, c, (struct area){a.x, a.y + a.h - detail, a.w, detail});
 }
 
 /* ---- keys */
@@ -394,27 +394,27 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 static bool audit_act(struct view *v, enum action a)
 {
 	struct audit_state *s = v->state;
-	long at = (long)cursor_of(s), most = s->page > 2 ? s->page - 1 : 1;
+	long at = (long)audit_cursor(s), most = s->page > 2 ? s->page - 1 : 1;
 
 	switch (a) {
-	case DO_UP: go(s, at - 1); break;
-	case DO_DOWN: go(s, s->follow ? 0 : at + 1); break;
-	case DO_PAGE_UP: go(s, at - most); break;
-	case DO_PAGE_DOWN: go(s, at + most); break;
-	case DO_HALF_UP: go(s, at - (most + 1) / 2); break;
-	case DO_HALF_DOWN: go(s, at + (most + 1) / 2); break;
+	case DO_UP: go_to_record(s, at - 1); break;
+	case DO_DOWN: go_to_record(s, s->follow ? 0 : at + 1); break;
+	case DO_PAGE_UP: go_to_record(s, at - most); break;
+	case DO_PAGE_DOWN: go_to_record(s, at + most); break;
+	case DO_HALF_UP: go_to_record(s, at - (most + 1) / 2); break;
+	case DO_HALF_DOWN: go_to_record(s, at + (most + 1) / 2); break;
 	case DO_TOP: s->follow = true; break;
-	case DO_BOTTOM: go(s, (long)count(s)); break;
-	case DO_FOLLOW: go(s, s->follow ? at : -1); break;
+	case DO_BOTTOM: go_to_record(s, (long)count_records(s)); break;
+	case DO_FOLLOW: go_to_record(s, s->follow ? at : -1); break;
 	case DO_ENTER: s->detail = !s->detail; break;
-	case DO_REFRESH: verify(s); break;
+	case DO_REFRESH: start_verify(s); break;
 	case DO_CHECKPOINTS: {
 		char filter[AUDIT_FILTER_MAX];
 
 		s->rows.checkpoints = !s->rows.checkpoints;
 		snprintf(filter, sizeof filter, "%s", s->rows.filter);
 		audit_rows_open(&s->rows, filter, NULL);
-		step(s);
+		step_records(s);
 		break;
 	}
 	case DO_BACK:
@@ -443,7 +443,7 @@ static bool audit_filter(struct view *v, const char *text, bool done, struct err
 		return !done;
 	}
 	s->follow = true;
-	step(s);
+	step_records(s);
 	return true;
 }
 
@@ -451,7 +451,7 @@ static void audit_wheel(struct view *v, int lines)
 {
 	struct audit_state *s = v->state;
 
-	go(s, (long)cursor_of(s) + lines);
+	go_to_record(s, (long)audit_cursor(s) + lines);
 	app_dirty(v->app);
 }
 
@@ -460,8 +460,8 @@ static void audit_click(struct view *v, int x, int y, bool twice)
 	struct audit_state *s = v->state;
 
 	(void)x;
-	if (y > 0 && y <= s->page && top_of(s) + (size_t)y - 1 < count(s)) {
-		go(s, (long)top_of(s) + y - 1);
+	if (y > 0 && y <= s->page && audit_top(s) + (size_t)y - 1 < count_records(s)) {
+		go_to_record(s, (long)audit_top(s) + y - 1);
 		s->detail |= twice;
 	}
 	app_dirty(v->app);
@@ -474,17 +474,17 @@ static void audit_status(struct view *v, char *buf, size_t cap)
 
 	*buf = '\0';
 	if (s->rows.filter[0])
-		snprintf(buf, cap, "filter: %s  %s%s", s->rows.filter, format_count(n, count(s)),
-			s->rows.more ? " and more" : "");
+		snprintf(buf, cap, "filter: %s  %s%s", s->rows.filter,
+			format_count(n, count_records(s)), s->rows.more ? " and more" : "");
 }
 
 static bool audit_copy(struct view *v, struct str *out)
 {
 	struct audit_state *s = v->state;
 
-	if (!count(s))
+	if (!count_records(s))
 		return false;
-	describe(audit_row(&s->rows, cursor_of(s)), out);
+	describe_record(audit_row(&s->rows, audit_cursor(s)), out);
 	return true;
 }
 
@@ -492,11 +492,11 @@ static bool audit_save(struct view *v, struct str *out)
 {
 	struct audit_state *s = v->state;
 
-	for (size_t i = 0; i < count(s); i++) {
-		describe(audit_row(&s->rows, i), out);
+	for (size_t i = 0; i < count_records(s); i++) {
+		describe_record(audit_row(&s->rows, i), out);
 		str_addc(out, '\n');
 	}
-	return count(s) > 0;
+	return count_records(s) > 0;
 }
 
 const struct view_ops audit_view = {

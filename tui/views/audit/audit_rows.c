@@ -12,7 +12,7 @@
 
 #define STEP_BYTES ((size_t)8 << 20) /* some 10 ms of reading */
 
-static struct audit_record *keep(struct arena *mem, const struct audit_record *from)
+static struct audit_record *copy_record(struct arena *mem, const struct audit_record *from)
 {
 	struct audit_record *to = arena_alloc(mem, sizeof *to);
 	struct key_value *params = arena_array(mem, from->nparams + 1, sizeof *params);
@@ -30,7 +30,7 @@ static struct audit_record *keep(struct arena *mem, const struct audit_record *f
 }
 
 /* They come with every quiet moment and would be every second row. */
-static bool left_out(const struct audit_rows *r, const struct audit_record *rec)
+static bool is_left_out(const struct audit_rows *r, const struct audit_record *rec)
 {
 	return rec->deed == DEED_LOG_CHECKPOINT && !r->checkpoints && !strstr(r->filter, "log.");
 }
@@ -41,10 +41,10 @@ static void add_older(void *ctx, const struct audit_record *rec, const char *lin
 
 	(void)line;
 	(void)len;
-	if (left_out(r, rec))
+	if (is_left_out(r, rec))
 		return;
 	r->older = mem_grow(r->older, &r->older_cap, r->nolder + 1, sizeof *r->older);
-	r->older[r->nolder++] = keep(&r->mem, rec);
+	r->older[r->nolder++] = copy_record(&r->mem, rec);
 }
 
 static void add_fresh(void *ctx, const struct audit_record *rec, const char *line, size_t len)
@@ -53,10 +53,10 @@ static void add_fresh(void *ctx, const struct audit_record *rec, const char *lin
 
 	(void)line;
 	(void)len;
-	if (left_out(r, rec))
+	if (is_left_out(r, rec))
 		return;
 	r->fresh = mem_grow(r->fresh, &r->fresh_cap, r->nfresh + 1, sizeof *r->fresh);
-	r->fresh[r->nfresh++] = keep(&r->mem, rec);
+	r->fresh[r->nfresh++] = copy_record(&r->mem, rec);
 }
 
 static int take_outcome(struct audit_filter *f, const char *word, struct err *e)
@@ -84,7 +84,7 @@ static int take_time(int64_t *to, const char *word, struct err *e)
 }
 
 /* `text` is cut into its words; the filter points into it. */
-static int parse(char *text, struct audit_filter *f, struct err *e)
+static int parse_filter(char *text, struct audit_filter *f, struct err *e)
 {
 	char *save, *word;
 
@@ -114,7 +114,7 @@ static int parse(char *text, struct audit_filter *f, struct err *e)
 	return 0;
 }
 
-static void forget(struct audit_rows *r)
+static void forget_records(struct audit_rows *r)
 {
 	audit_reader_close(r->reader);
 	r->reader = NULL;
@@ -132,9 +132,9 @@ int audit_rows_open(struct audit_rows *r, const char *text, struct err *e)
 	struct err why = ERR_INIT;
 
 	snprintf(words, sizeof words, "%s", text);
-	if (parse(words, &filter, e) < 0)
+	if (parse_filter(words, &filter, e) < 0)
 		return -1;
-	forget(r);
+	forget_records(r);
 	snprintf(r->filter, sizeof r->filter, "%s", text);
 	r->reader = audit_reader_open(NULL, &filter, &why);
 	r->more = r->reader != NULL;
@@ -145,7 +145,7 @@ int audit_rows_open(struct audit_rows *r, const char *text, struct err *e)
 
 void audit_rows_release(struct audit_rows *r)
 {
-	forget(r);
+	forget_records(r);
 	arena_release(&r->mem);
 	free(r->older);
 	free(r->fresh);

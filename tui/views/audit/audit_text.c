@@ -12,20 +12,20 @@
 
 #define ID_SHOWN 12
 
-static void add(struct str *out, const char *s)
+static void add_neutral(struct str *out, const char *s)
 {
 	text_neutralise(out, s, strlen(s), false);
 }
 
 void audit_text_who(struct str *out, const struct audit_record *r)
 {
-	add(out, r->agent && *r->agent ? r->agent : r->user);
+	add_neutral(out, r->agent && *r->agent ? r->agent : r->user);
 }
 
 void audit_text_target(struct str *out, const struct audit_record *r)
 {
 	if (*r->name)
-		add(out, r->name);
+		add_neutral(out, r->name);
 	else if (*r->target)
 		text_neutralise(out, r->target,
 			strlen(r->target) > ID_SHOWN ? ID_SHOWN : strlen(r->target), false);
@@ -46,14 +46,14 @@ void audit_text_detail(struct str *out, const struct audit_record *r)
 		between = "  ";
 		/* A command speaks for itself. */
 		if (strcmp(r->params[i].key, "command") != 0) {
-			add(out, r->params[i].key);
+			add_neutral(out, r->params[i].key);
 			str_addc(out, '=');
 		}
-		add(out, r->params[i].value);
+		add_neutral(out, r->params[i].value);
 	}
 	if (*r->error) {
 		str_adds(out, between);
-		add(out, r->error);
+		add_neutral(out, r->error);
 	}
 }
 
@@ -78,7 +78,7 @@ void audit_text_verdict(struct str *out, const struct audit_verdict *v)
 
 	if (v->fault != AUDIT_CLEAN) {
 		str_addf(out, "%s: ", audit_fault_name(v->fault));
-		add(out, v->sentence);
+		add_neutral(out, v->sentence);
 		return;
 	}
 	str_addf(out, "clean: %s records", format_count(n, v->records));
@@ -94,7 +94,7 @@ void audit_text_verdict(struct str *out, const struct audit_verdict *v)
 	str_addc(out, '.');
 }
 
-static int64_t ago(const char *text, int64_t now_ms)
+static int64_t parse_ago(const char *text, int64_t now_ms)
 {
 	static const struct {
 		char unit;
@@ -115,7 +115,7 @@ int64_t audit_text_time(const char *text, int64_t now_ms, struct err *e)
 {
 	static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
 		"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
-	int64_t ms = ago(text, now_ms);
+	int64_t ms = parse_ago(text, now_ms);
 	char shown[64];
 
 	if (ms >= 0)

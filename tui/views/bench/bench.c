@@ -41,7 +41,7 @@ struct bench {
 	size_t nown, nfound; /* all; those of the person's folder, which come first */
 };
 
-static const struct bench_entry *entry_of(const struct table_row *r)
+static const struct bench_entry *row_entry(const struct table_row *r)
 {
 	return r->item;
 }
@@ -79,7 +79,7 @@ static bool add_own(struct bench *s, const char *path)
 	return true;
 }
 
-static void rebuild(struct bench *s)
+static void rebuild_bench(struct bench *s)
 {
 	for (size_t i = 0; i < s->run.nfiles; i++)
 		add_own(s, s->run.files[i]);
@@ -96,14 +96,14 @@ static const struct job_info *job_of_run(const struct bench *s, const struct sna
 	return NULL;
 }
 
-static bool runs(const struct bench *s, const struct snapshot *snap)
+static bool is_running(const struct bench *s, const struct snapshot *snap)
 {
 	const struct job_info *j = job_of_run(s, snap);
 
 	return s->process.pid || (!*s->run.ended && j && !job_ended(j->state));
 }
 
-static void look(struct bench *s)
+static void look_for_run(struct bench *s)
 {
 	const char *told = getenv("BERTH_BENCH_LIVE"); /* another file; "": none */
 	char path[PATH_MAX];
@@ -118,13 +118,13 @@ static void look(struct bench *s)
 	}
 }
 
-static void refresh(struct bench *s)
+static void refresh_bench(struct bench *s)
 {
-	look(s);
+	look_for_run(s);
 	if (s->process.pid && s->run.fd <= 0)
 		live_follow(&s->run, s->process.live);
 	live_read(&s->run);
-	rebuild(s);
+	rebuild_bench(s);
 }
 
 static void bench_snapshot(struct view *v, const struct snapshot *snap)
@@ -134,11 +134,11 @@ static void bench_snapshot(struct view *v, const struct snapshot *snap)
 	int code;
 
 	(void)snap;
-	refresh(s);
+	refresh_bench(s);
 	if (!bench_ended(&s->process, &code, sentence, sizeof sentence))
 		return;
 	live_read(&s->run);
-	rebuild(s);
+	rebuild_bench(s);
 	s->followed = false;
 	if (*sentence)
 		app_say(v->app, code ? ROLE_WARN : ROLE_DIM, "%s", sentence);
@@ -170,7 +170,7 @@ static void progress_line(
 				  "adds a suite file of yours.");
 		return;
 	}
-	if (!runs(s, snap)) {
+	if (!is_running(s, snap)) {
 		x += canvas_printf(c, x, a.y, a.w - 2, STYLE(STRONG), "%s", s->run.label);
 		snprintf(text, sizeof text, "%s%s%s  %s", *s->run.baseline ? "against " : "",
 			s->run.baseline, *s->run.ended ? "" : "  interrupted", s->run.ended_text);
@@ -194,13 +194,13 @@ static void progress_line(
 }
 
 /* What makes figures worse than they are. */
-static bool disturbance(
+static bool draw_disturbance(
 	struct canvas *c, struct area a, struct bench *s, const struct snapshot *snap)
 {
 	bool others = s->run.others_percent > DISTURBED, own = snap->self.cpu_percent > OWN_LOUD;
 	char text[200];
 
-	if (!runs(s, snap) || (!others && !own && !(s->run.steal_percent > 2)))
+	if (!is_running(s, snap) || (!others && !own && !(s->run.steal_percent > 2)))
 		return false;
 	if (others)
 		snprintf(text, sizeof text,
@@ -228,15 +228,15 @@ static void bench_draw(struct view *v, struct canvas *c, struct area a)
 	struct area list = {a.x, a.y + 1, a.w, a.h - 1};
 	const struct live_case *k;
 
-	refresh(s);
+	refresh_bench(s);
 	s->body = a;
 	progress_line(c, a, s, snap);
-	if (disturbance(c, (struct area){a.x, a.y + 1, a.w, 1}, s, snap)) {
+	if (draw_disturbance(c, (struct area){a.x, a.y + 1, a.w, 1}, s, snap)) {
 		list.y++;
 		list.h--;
 	}
 	r = table_current(&s->table);
-	k = r ? entry_of(r)->k : NULL;
+	k = r ? row_entry(r)->k : NULL;
 	if (k && s->zoomed) {
 		bench_case_draw(c, list, &s->run, k);
 		return;
@@ -274,7 +274,7 @@ static bool add_word(struct words *w, const char *word, const char *suite)
 	return true;
 }
 
-static bool add_entry(struct view *v, struct words *w, const struct bench_entry *n)
+static bool add_suite_words(struct view *v, struct words *w, const struct bench_entry *n)
 {
 	bool alone = n->k && !n->file;
 
@@ -299,23 +299,24 @@ static bool chosen_words(struct view *v, struct words *w)
 
 	if (!table_marked(&s->table, &hidden)) {
 		r = table_current(&s->table);
-		return r && add_entry(v, w, entry_of(r));
+		return r && add_suite_words(v, w, row_entry(r));
 	}
 	for (int pass = 0; pass < 2; pass++)
 		for (at = 0; (r = table_next_marked(&s->table, &at));)
-			if ((entry_of(r)->k != NULL) == pass && !add_entry(v, w, entry_of(r)))
+			if ((row_entry(r)->k != NULL) == pass &&
+				!add_suite_words(v, w, row_entry(r)))
 				return false;
 	return w->n > 0;
 }
 
-static void start(struct view *v)
+static void start_bench(struct view *v)
 {
 	struct bench *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 	struct err e = ERR_INIT;
 	struct words w = {.n = 0};
 
-	if (runs(s, snap)) {
+	if (is_running(s, snap)) {
 		app_say(v->app, ROLE_WARN, "Benchmarks run already; C cancels them.");
 		return;
 	}
@@ -332,13 +333,13 @@ static void start(struct view *v)
 	live_release(&s->run);
 	s->looked = s->followed = true;
 	table_unmark_all(&s->table);
-	rebuild(s);
+	rebuild_bench(s);
 }
 
 static void bench_show(struct view *v)
 {
 	look_for_own(v->state);
-	rebuild(v->state);
+	rebuild_bench(v->state);
 }
 
 /* A suite file that is somewhere else. */
@@ -355,7 +356,7 @@ static void bench_file(struct view *v, const char *path)
 		return;
 	}
 	s->followed = false;
-	rebuild(s);
+	rebuild_bench(s);
 	for (size_t i = 0; i < s->nown; i++)
 		if (!strcmp(s->own[i].path, path) || i + 1 == s->nown) {
 			table_go(&s->table, "", s->own[i].path);
@@ -365,7 +366,7 @@ static void bench_file(struct view *v, const char *path)
 		"R runs it.  Those in the folder bench beside berth.yaml are listed by themselves.");
 }
 
-static void cancel(struct view *v)
+static void cancel_bench(struct view *v)
 {
 	struct bench *s = v->state;
 	const struct job_info *j = job_of_run(s, app_snapshot(v->app));
@@ -388,18 +389,18 @@ static bool bench_act(struct view *v, enum action a)
 	struct bench *s = v->state;
 	size_t hidden;
 
-	refresh(s);
+	refresh_bench(s);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
-	case DO_BENCH_RUN: start(v); return true;
+	case DO_BENCH_RUN: start_bench(v); return true;
 	case DO_SUITE: app_ask_file(v->app, "suite file"); return true;
 	case DO_REFRESH:
 		look_for_own(s);
-		rebuild(s);
+		rebuild_bench(s);
 		return false;
-	case DO_CANCEL_JOB: cancel(v); return true;
+	case DO_CANCEL_JOB: cancel_bench(v); return true;
 	case DO_ENTER: s->zoomed = !s->zoomed; return true;
 	case DO_BACK:
 		if (s->zoomed)
@@ -468,7 +469,7 @@ static bool bench_save(struct view *v, struct str *out)
 {
 	struct bench *s = v->state;
 
-	refresh(s);
+	refresh_bench(s);
 	table_save(&s->table, out);
 	return true;
 }

@@ -22,7 +22,7 @@ struct axis {
 	double low, high;
 };
 
-static bool axis_of(const struct live_case *k, struct axis *x)
+static bool find_axis(const struct live_case *k, struct axis *x)
 {
 	double low = INFINITY, high = -INFINITY, middle = 0;
 
@@ -48,7 +48,7 @@ static bool axis_of(const struct live_case *k, struct axis *x)
 	return true;
 }
 
-static void histogram(struct canvas *c, int x, int y, int w, struct style st,
+static void draw_histogram(struct canvas *c, int x, int y, int w, struct style st,
 	const struct live_arm *arm, const struct axis *axis)
 {
 	uint16_t bins[BINS_MAX] = {0};
@@ -75,7 +75,7 @@ static struct style change_style(const char *word)
 					  : STYLE(DIM);
 }
 
-static void arm_row(struct canvas *c, struct area a, const struct live_case *k, size_t i,
+static void draw_arm_row(struct canvas *c, struct area a, const struct live_case *k, size_t i,
 	const struct axis *axis)
 {
 	static const uint8_t roles[] = {ROLE_DIM, ROLE_SOURCE1, ROLE_SOURCE2, ROLE_SOURCE3,
@@ -103,8 +103,8 @@ static void arm_row(struct canvas *c, struct area a, const struct live_case *k, 
 				c, right + 1, a.y, RATIO_W - 1, STYLE(DIM), "n = %zu", arm->n);
 	}
 	if (right - x > 6)
-		histogram(c, x, a.y, right - x - 1, (struct style){.role = roles[i % sizeof roles]},
-			arm, axis);
+		draw_histogram(c, x, a.y, right - x - 1,
+			(struct style){.role = roles[i % sizeof roles]}, arm, axis);
 }
 
 static void axis_row(
@@ -132,7 +132,7 @@ static const struct live_arm *trend_arm(const struct live_case *k)
 	return best;
 }
 
-static void trend(
+static void draw_trend(
 	struct canvas *c, struct area a, const struct live_case *k, const struct live_arm *arm)
 {
 	float v[LIVE_TREND_MAX * 8];
@@ -169,7 +169,7 @@ static struct style verdict_style(const char *word)
 					   : STYLE(BAD);
 }
 
-static void judgements(struct pen *p, const struct live_run *r, const struct live_case *k)
+static void draw_judgements(struct pen *p, const struct live_run *r, const struct live_case *k)
 {
 	char text[400];
 
@@ -214,12 +214,12 @@ void bench_case_draw(
 		x += canvas_clip(c, x, a.y, a.x + a.w - x - 4, STYLE(DIM), k->about);
 	canvas_text(c, x, a.y, 1, STYLE(TEXT), " ");
 	pen_skip(&p, 1);
-	if (axis_of(k, &axis)) {
+	if (find_axis(k, &axis)) {
 		for (size_t i = 0; i < k->narms; i++) {
 			int y = pen_row(&p);
 
 			if (y >= 0)
-				arm_row(c, (struct area){p.a.x, y, p.a.w, 1}, k, i, &axis);
+				draw_arm_row(c, (struct area){p.a.x, y, p.a.w, 1}, k, i, &axis);
 			pen_skip(&p, 1);
 		}
 		if (pen_row(&p) >= 0)
@@ -228,9 +228,9 @@ void bench_case_draw(
 	} else if (k->state == LIVE_WAITS) {
 		pen_line(&p, STYLE(DIM), "It waits for its turn.");
 	}
-	judgements(&p, r, k);
+	draw_judgements(&p, r, k);
 	if (over && a.h - p.y > TREND_H && a.w >= 60)
-		trend(c,
+		draw_trend(c,
 			(struct area){
 				p.a.x, p.a.y + p.y + (a.h - p.y > TREND_H + 1), p.a.w, TREND_H},
 			k, over);

@@ -19,34 +19,35 @@ struct fields {
 	size_t n;
 };
 
-static const char *field(const struct fields *f, size_t i)
+static const char *field_at(const struct fields *f, size_t i)
 {
 	return i < f->n ? f->at[i] : "";
 }
 
-static double number(const struct fields *f, size_t i)
+static double parse_number_at(const struct fields *f, size_t i)
 {
 	char *end;
-	double v = strtod(field(f, i), &end);
+	double v = strtod(field_at(f, i), &end);
 
-	return end == field(f, i) || !isfinite(v) ? NAN : v;
+	return end == field_at(f, i) || !isfinite(v) ? NAN : v;
 }
 
-static long whole(const struct fields *f, size_t i, long max)
+static long whole_at(const struct fields *f, size_t i, long max)
 {
-	double v = number(f, i);
+	double v = parse_number_at(f, i);
 
 	return v >= 0 && v <= (double)max ? (long)v : 0;
 }
 
-static void text(const struct fields *f, size_t i, char *buf, size_t cap)
+static void copy_field(const struct fields *f, size_t i, char *buf, size_t cap)
 {
-	snprintf(buf, cap, "%s", strcmp(field(f, i), "-") != 0 ? field(f, i) : "");
+	snprintf(buf, cap, "%s", strcmp(field_at(f, i), "-") != 0 ? field_at(f, i) : "");
 }
 
-static struct live_interval interval(const struct fields *f, size_t i)
+static struct live_interval interval_at(const struct fields *f, size_t i)
 {
-	struct live_interval v = {number(f, i), number(f, i + 1), number(f, i + 2), false};
+	struct live_interval v = {
+		parse_number_at(f, i), parse_number_at(f, i + 1), parse_number_at(f, i + 2), false};
 
 	v.known = !isnan(v.low) && !isnan(v.point) && !isnan(v.high);
 	return v;
@@ -54,14 +55,14 @@ static struct live_interval interval(const struct fields *f, size_t i)
 
 static struct live_case *case_at(struct live_run *r, const struct fields *f)
 {
-	double i = number(f, 1);
+	double i = parse_number_at(f, 1);
 
 	return i >= 0 && i < (double)r->ncases ? &r->cases[(size_t)i] : NULL;
 }
 
 static struct live_arm *arm_at(struct live_case *c, const struct fields *f)
 {
-	double i = number(f, 2);
+	double i = parse_number_at(f, 2);
 
 	return c && i >= 0 && i < (double)c->narms ? &c->arm[(size_t)i] : NULL;
 }
@@ -70,13 +71,13 @@ static void take_run(struct live_run *r, const struct fields *f)
 {
 	if (r->cases)
 		return;
-	r->pid = (int)whole(f, 1, 1 << 30);
-	text(f, 2, r->label, sizeof r->label);
-	text(f, 3, r->commit, sizeof r->commit);
-	text(f, 4, r->baseline, sizeof r->baseline);
-	r->threshold = number(f, 5);
-	r->cases = xcalloc((size_t)whole(f, 6, LIVE_CASES_MAX) + 1, sizeof *r->cases);
-	r->samples = whole(f, 7, 100000000);
+	r->pid = (int)whole_at(f, 1, 1 << 30);
+	copy_field(f, 2, r->label, sizeof r->label);
+	copy_field(f, 3, r->commit, sizeof r->commit);
+	copy_field(f, 4, r->baseline, sizeof r->baseline);
+	r->threshold = parse_number_at(f, 5);
+	r->cases = xcalloc((size_t)whole_at(f, 6, LIVE_CASES_MAX) + 1, sizeof *r->cases);
+	r->samples = whole_at(f, 7, 100000000);
 }
 
 static const char *file_of(struct live_run *r, const char *path)
@@ -98,23 +99,23 @@ static void take_case(struct live_run *r, const struct fields *f)
 {
 	struct live_case *c;
 
-	if (!r->cases || r->ncases == LIVE_CASES_MAX || number(f, 1) != (double)r->ncases)
+	if (!r->cases || r->ncases == LIVE_CASES_MAX || parse_number_at(f, 1) != (double)r->ncases)
 		return;
 	r->cases = xreallocarray(r->cases, r->ncases + 1, sizeof *r->cases);
 	c = &r->cases[r->ncases++];
 	memset(c, 0, sizeof *c);
 	snprintf(c->id, sizeof c->id, "%zu", r->ncases - 1);
-	text(f, 2, c->name, sizeof c->name);
-	text(f, 3, c->about, sizeof c->about);
-	text(f, 4, c->unit, sizeof c->unit);
-	c->samples = whole(f, 5, 100000000);
-	c->file = file_of(r, field(f, 6));
+	copy_field(f, 2, c->name, sizeof c->name);
+	copy_field(f, 3, c->about, sizeof c->about);
+	copy_field(f, 4, c->unit, sizeof c->unit);
+	c->samples = whole_at(f, 5, 100000000);
+	c->file = file_of(r, field_at(f, 6));
 }
 
 static void take_value(struct live_run *r, struct live_case *c, const struct fields *f)
 {
 	struct live_arm *a = arm_at(c, f);
-	double v = number(f, 3);
+	double v = parse_number_at(f, 3);
 
 	if (!a || isnan(v))
 		return;
@@ -130,17 +131,17 @@ static void take_value(struct live_run *r, struct live_case *c, const struct fie
 
 static void take_state(struct live_run *r, struct live_case *c, const struct fields *f)
 {
-	const char *word = field(f, 2);
+	const char *word = field_at(f, 2);
 
 	c->state = !strcmp(word, "ok")    ? LIVE_OK
 		: !strcmp(word, "failed") ? LIVE_FAILED
 					  : LIVE_NOT_RUN;
-	text(f, 3, c->text, sizeof c->text);
+	copy_field(f, 3, c->text, sizeof c->text);
 	r->done += c->samples - c->done;
 	c->done = c->samples;
 }
 
-static void take(struct live_run *r, char *line)
+static void take_live_line(struct live_run *r, char *line)
 {
 	struct fields f = {.n = 0};
 	struct live_case *c;
@@ -156,7 +157,7 @@ static void take(struct live_run *r, char *line)
 		*tab = '\0';
 		at = tab + 1;
 	}
-	what = field(&f, 0);
+	what = field_at(&f, 0);
 	c = case_at(r, &f);
 	a = arm_at(c, &f);
 	if (!strcmp(what, "run")) {
@@ -164,14 +165,15 @@ static void take(struct live_run *r, char *line)
 	} else if (!strcmp(what, "case")) {
 		take_case(r, &f);
 	} else if (!strcmp(what, "load")) {
-		r->own_percent = number(&f, 1);
-		r->others_percent = number(&f, 2);
-		r->steal_percent = number(&f, 3);
+		r->own_percent = parse_number_at(&f, 1);
+		r->others_percent = parse_number_at(&f, 2);
+		r->steal_percent = parse_number_at(&f, 3);
 	} else if (!strcmp(what, "say")) {
-		text(&f, 1, r->said, sizeof r->said);
+		copy_field(&f, 1, r->said, sizeof r->said);
 	} else if (!strcmp(what, "end")) {
-		snprintf(r->ended, sizeof r->ended, "%s", *field(&f, 1) ? field(&f, 1) : "done");
-		text(&f, 2, r->ended_text, sizeof r->ended_text);
+		snprintf(r->ended, sizeof r->ended, "%s",
+			*field_at(&f, 1) ? field_at(&f, 1) : "done");
+		copy_field(&f, 2, r->ended_text, sizeof r->ended_text);
 	} else if (!c) {
 		return;
 	} else if (!strcmp(what, "begin")) {
@@ -179,34 +181,34 @@ static void take(struct live_run *r, char *line)
 		r->said[0] = '\0';
 		r->current = (size_t)(c - r->cases);
 	} else if (!strcmp(what, "arm")) {
-		if (c->narms < LIVE_ARMS_MAX && number(&f, 2) == (double)c->narms) {
+		if (c->narms < LIVE_ARMS_MAX && parse_number_at(&f, 2) == (double)c->narms) {
 			a = &c->arm[c->narms++];
-			text(&f, 3, a->name, sizeof a->name);
-			a->baseline = !strcmp(field(&f, 4), "baseline");
+			copy_field(&f, 3, a->name, sizeof a->name);
+			a->baseline = !strcmp(field_at(&f, 4), "baseline");
 		}
 	} else if (!strcmp(what, "v")) {
 		take_value(r, c, &f);
 	} else if (!strcmp(what, "ratio") && a) {
-		a->ratio = interval(&f, 3);
+		a->ratio = interval_at(&f, 3);
 	} else if (!strcmp(what, "change") && a) {
-		a->change = interval(&f, 3);
-		text(&f, 6, a->change_word, sizeof a->change_word);
+		a->change = interval_at(&f, 3);
+		copy_field(&f, 6, a->change_word, sizeof a->change_word);
 	} else if (!strcmp(what, "trend") && a && a->ntrend < LIVE_TREND_MAX) {
 		struct live_trend *t = &a->trend[a->ntrend];
 
-		text(&f, 3, t->label, sizeof t->label);
-		t->low = number(&f, 4);
-		t->median = number(&f, 5);
-		t->high = number(&f, 6);
+		copy_field(&f, 3, t->label, sizeof t->label);
+		t->low = parse_number_at(&f, 4);
+		t->median = parse_number_at(&f, 5);
+		t->high = parse_number_at(&f, 6);
 		a->ntrend += !isnan(t->low) && !isnan(t->median) && !isnan(t->high);
 	} else if (!strcmp(what, "target") && c->ntargets < LIVE_TARGETS_MAX) {
 		struct live_target *t = &c->target[c->ntargets++];
 
-		text(&f, 2, t->verdict, sizeof t->verdict);
-		text(&f, 3, t->figure, sizeof t->figure);
-		text(&f, 4, t->requirement, sizeof t->requirement);
+		copy_field(&f, 2, t->verdict, sizeof t->verdict);
+		copy_field(&f, 3, t->figure, sizeof t->figure);
+		copy_field(&f, 4, t->requirement, sizeof t->requirement);
 	} else if (!strcmp(what, "alert")) {
-		text(&f, 2, c->alert, sizeof c->alert);
+		copy_field(&f, 2, c->alert, sizeof c->alert);
 	} else if (!strcmp(what, "state")) {
 		take_state(r, c, &f);
 	}
@@ -244,7 +246,7 @@ static void take_bytes(struct live_run *r, const char *s, size_t n)
 		if (s[i] == '\n') {
 			r->part[r->npart] = '\0';
 			if (!r->skipping)
-				take(r, r->part);
+				take_live_line(r, r->part);
 			r->npart = 0;
 			r->skipping = false;
 		} else if (r->npart + 1 < sizeof r->part) {
@@ -285,7 +287,7 @@ const char *live_value(char *buf, size_t cap, const char *unit, double v)
 	return buf;
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -300,6 +302,6 @@ double live_median(const struct live_arm *a)
 		return NAN;
 	v = xreallocarray(NULL, a->n, sizeof *v);
 	memcpy(v, a->v, a->n * sizeof *v);
-	qsort(v, a->n, sizeof *v, ascending);
+	qsort(v, a->n, sizeof *v, compare_values);
 	return a->n % 2 ? v[a->n / 2] : (v[a->n / 2 - 1] + v[a->n / 2]) / 2;
 }

@@ -21,7 +21,7 @@ static const struct {
 
 static struct bench_entry entries[COUNT(suites) + OWN_SUITES_MAX + GROUPS_MAX + LIVE_CASES_MAX];
 
-static const struct bench_entry *entry_of(const struct table_row *r)
+static const struct bench_entry *bench_entry_of(const struct table_row *r)
 {
 	return r->item;
 }
@@ -37,22 +37,22 @@ static const struct live_arm *judged_arm(const struct live_case *k)
 /* Columns. */
 
 /* In full, so that a filter for a suite shows its cases too. */
-static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void case_name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
-	const struct bench_entry *n = entry_of(r);
+	const struct bench_entry *n = bench_entry_of(r);
 
 	*st = n->k ? STYLE(TEXT) : STYLE(STRONG);
 	snprintf(buf, cap, "%s", n->k ? n->k->name : n->name);
 }
 
-static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
+static void case_name_draw(const struct table_row *r, struct canvas *c, struct area a)
 {
 	static const struct {
 		enum glyph glyph;
 		uint8_t role;
 	} look[] = {{GLYPH_RING, ROLE_DIM}, {GLYPH_RIGHT, ROLE_BUSY}, {GLYPH_TICK, ROLE_GOOD},
 		{GLYPH_CROSS, ROLE_BAD}, {GLYPH_DASH, ROLE_DIM}};
-	const struct live_case *k = entry_of(r)->k;
+	const struct live_case *k = bench_entry_of(r)->k;
 	const char *slash;
 	struct style st;
 	char text[160];
@@ -63,15 +63,15 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 			look[k->state].glyph);
 		x += 2;
 	}
-	name_text(r, text, sizeof text, &st);
+	case_name_text(r, text, sizeof text, &st);
 	/* Below its suite the case's own name is enough; below a file its groups count. */
 	slash = k && !*k->file ? strchr(text, '/') : NULL;
 	canvas_clip(c, x, a.y, a.x + a.w - x, st, slash ? slash + 1 : text);
 }
 
-static void state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void case_state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
-	const struct bench_entry *n = entry_of(r);
+	const struct bench_entry *n = bench_entry_of(r);
 	const struct live_arm *arm = n->k ? judged_arm(n->k) : NULL;
 
 	*st = STYLE(DIM);
@@ -95,11 +95,11 @@ static void state_text(const struct table_row *r, char *buf, size_t cap, struct 
 
 static void state_draw(const struct table_row *r, struct canvas *c, struct area a)
 {
-	const struct live_case *k = entry_of(r)->k;
+	const struct live_case *k = bench_entry_of(r)->k;
 	struct style st;
 	char text[160];
 
-	state_text(r, text, sizeof text, &st);
+	case_state_text(r, text, sizeof text, &st);
 	/* What a suite is about may run over the empty cells to its right. */
 	if (!k)
 		a.w = c->columns - 1 - a.x;
@@ -113,7 +113,7 @@ static void state_draw(const struct table_row *r, struct canvas *c, struct area 
 
 static void ratio_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
-	const struct live_case *k = entry_of(r)->k;
+	const struct live_case *k = bench_entry_of(r)->k;
 	const struct live_arm *arm = k ? judged_arm(k) : NULL;
 
 	(void)st;
@@ -125,7 +125,7 @@ static void ratio_text(const struct table_row *r, char *buf, size_t cap, struct 
 
 static void target_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
-	const struct live_case *k = entry_of(r)->k;
+	const struct live_case *k = bench_entry_of(r)->k;
 	size_t met = 0, missed = 0;
 
 	for (size_t i = 0; k && i < k->ntargets; i++) {
@@ -143,7 +143,7 @@ static void target_text(const struct table_row *r, char *buf, size_t cap, struct
 
 static void before_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
-	const struct live_case *k = entry_of(r)->k;
+	const struct live_case *k = bench_entry_of(r)->k;
 	const struct live_arm *arm = k ? judged_arm(k) : NULL;
 
 	buf[0] = '\0';
@@ -160,9 +160,9 @@ static void before_text(const struct table_row *r, char *buf, size_t cap, struct
 
 /* clang-format off */
 const struct table_column bench_columns[] = {
-	{.name = "suite", .head = "SUITE AND CASE", .min = 16, .ideal = 30, .grow = 2, .text = name_text,
-		.draw = name_draw},
-	{.name = "state", .head = "MEDIAN", .min = 10, .ideal = BAR_W + 14, .text = state_text,
+	{.name = "suite", .head = "SUITE AND CASE", .min = 16, .ideal = 30, .grow = 2, .text = case_name_text,
+		.draw = case_name_draw},
+	{.name = "state", .head = "MEDIAN", .min = 10, .ideal = BAR_W + 14, .text = case_state_text,
 		.draw = state_draw},
 	{.name = "ratio", .head = "RATIO [95 %]", .min = 20, .ideal = 24, .keep = 10, .text = ratio_text},
 	{.name = "target", .head = "TARGET", .min = 7, .ideal = 8, .keep = 0, .text = target_text},

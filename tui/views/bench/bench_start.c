@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-static int folder(char *buf, size_t cap, struct err *e)
+static int live_folder(char *buf, size_t cap, struct err *e)
 {
 	char dir[PATH_MAX];
 
@@ -31,7 +31,7 @@ static int folder(char *buf, size_t cap, struct err *e)
 }
 
 /* The program beside this one. */
-static int program(char *buf, size_t cap, struct err *e)
+static int bench_program(char *buf, size_t cap, struct err *e)
 {
 	ssize_t n = readlink("/proc/self/exe", buf, cap - 16);
 	char *slash;
@@ -45,7 +45,7 @@ static int program(char *buf, size_t cap, struct err *e)
 }
 
 /* Files of runs that ended; whoever still reads one has it open. */
-static void sweep(const char *dir)
+static void remove_old_files(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *f;
@@ -87,9 +87,9 @@ int bench_start(struct bench_process *p, const char *const *words, size_t n, con
 	sigset_t none, all;
 	int rc;
 
-	if (folder(dir, sizeof dir, e) < 0 || program(path, sizeof path, e) < 0)
+	if (live_folder(dir, sizeof dir, e) < 0 || bench_program(path, sizeof path, e) < 0)
 		return -1;
-	sweep(dir);
+	remove_old_files(dir);
 	snprintf(p->live, sizeof p->live, "%s/%d-%lld" SUFFIX, dir, (int)getpid(),
 		(long long)time(NULL));
 	snprintf(p->says, sizeof p->says, "%s/%d.says", dir, (int)getpid());
@@ -152,7 +152,7 @@ bool bench_newest(char *path, size_t cap)
 	bool found = false;
 	DIR *d;
 
-	if (folder(dir, sizeof dir, NULL) < 0 || !(d = opendir(dir)))
+	if (live_folder(dir, sizeof dir, NULL) < 0 || !(d = opendir(dir)))
 		return false;
 	while ((f = readdir(d))) {
 		const char *dot = strrchr(f->d_name, '.');

@@ -48,7 +48,7 @@ static bool item_marked(const struct clean *s, size_t i)
 		&s->table.marks, clean_type_name(s->plan->item[i].type), s->plan->item[i].id);
 }
 
-static void rebuild(struct clean *s)
+static void rebuild_clean(struct clean *s)
 {
 	table_begin(&s->table);
 	for (size_t i = 0; s->plan && i < s->plan->n; i++)
@@ -101,12 +101,12 @@ static void take_plan(struct clean *s, const struct clean_plan *p)
 	for (size_t i = 0; i < p->n; i++)
 		if (mark[i])
 			idset_add(&s->table.marks, clean_type_name(p->item[i].type), p->item[i].id);
-	rebuild(s);
+	rebuild_clean(s);
 	free(mark);
 	arena_release(&was);
 }
 
-static void ask_plan(struct view *v)
+static void ask_for_plan(struct view *v)
 {
 	struct clean *s = v->state;
 	struct command *c;
@@ -125,7 +125,7 @@ static void clean_show(struct view *v)
 	struct clean *s = v->state;
 
 	if (s->phase == NONE || s->phase == ENDED)
-		ask_plan(v);
+		ask_for_plan(v);
 }
 
 /* Events. */
@@ -139,14 +139,14 @@ static void begin_running(struct clean *s, uint64_t ref)
 	take_rows(s, s->plan->made_ms);
 	for (size_t i = 0; i < s->plan->n; i++)
 		s->rows[i].run = s->plan->item[i].marked;
-	rebuild(s);
+	rebuild_clean(s);
 	s->ref = ref;
 	s->phase = RUNNING;
 	s->done = s->failed = 0;
 	s->freed = 0;
 }
 
-static void on_end(struct view *v, const struct event *e)
+static void on_clean_end(struct view *v, const struct event *e)
 {
 	struct clean *s = v->state;
 	char bytes[FORMAT_MAX];
@@ -197,7 +197,7 @@ static void clean_event(struct view *v, const struct event *e)
 	case EV_CLEAN_END:
 		/* It may have failed before the first item. */
 		if (s->phase == RUNNING ? e->id == s->ref : s->asked != NULL)
-			on_end(v, e);
+			on_clean_end(v, e);
 		break;
 	default: return;
 	}
@@ -230,7 +230,7 @@ static void draw_progress(struct clean *s, struct canvas *c, struct area a, int 
 }
 
 /* What the plan comes to, in one line. */
-static void draw_head(struct view *v, struct canvas *c, struct area a)
+static void draw_clean_head(struct view *v, struct canvas *c, struct area a)
 {
 	struct clean *s = v->state;
 	struct clean_totals t = {0};
@@ -297,7 +297,7 @@ static void clean_draw(struct view *v, struct canvas *c, struct area a)
 	const struct table_row *r = table_current(&s->table);
 
 	s->body = a;
-	draw_head(v, c, a);
+	draw_clean_head(v, c, a);
 	if (!s->plan)
 		return;
 	s->table.empty = s->foreign
@@ -318,7 +318,7 @@ static void clean_draw(struct view *v, struct canvas *c, struct area a)
 /* Acting. */
 
 /* The dialog, about exactly what is marked now. */
-static void carry_out(struct view *v)
+static void ask_to_carry_out(struct view *v)
 {
 	struct clean *s = v->state;
 
@@ -342,7 +342,7 @@ static void carry_out(struct view *v)
 	app_confirm_clean(v->app, s->asked);
 }
 
-static void cancel(struct view *v)
+static void cancel_clean(struct view *v)
 {
 	struct clean *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
@@ -371,14 +371,14 @@ static void toggle_foreign(struct view *v)
 	if (s->phase == RUNNING || s->phase == PLANNING)
 		return;
 	s->foreign = !s->foreign;
-	ask_plan(v);
+	ask_for_plan(v);
 	app_say(v->app, ROLE_TEXT, "%s",
 		s->foreign
 			? "Other people's exited containers, unused networks, dangling images too."
 			: "Only what berth made.");
 }
 
-static bool marking(struct view *v, enum action a)
+static bool mark_items(struct view *v, enum action a)
 {
 	struct clean *s = v->state;
 	const struct table_row *r = table_current(&s->table);
@@ -404,19 +404,19 @@ static bool clean_act(struct view *v, enum action a)
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
-	case DO_CLEAN: carry_out(v); return true;
+	case DO_CLEAN: ask_to_carry_out(v); return true;
 	case DO_FOREIGN: toggle_foreign(v); return true;
 	case DO_REFRESH:
 		if (s->phase == RUNNING)
 			return false;
-		ask_plan(v);
+		ask_for_plan(v);
 		return true;
-	case DO_CANCEL_JOB: cancel(v); return true;
+	case DO_CANCEL_JOB: cancel_clean(v); return true;
 	case DO_ENTER: s->detail = !s->detail; return true;
 	case DO_MARK:
 	case DO_MARK_RANGE:
 	case DO_MARK_ALL:
-	case DO_UNMARK: return marking(v, a);
+	case DO_UNMARK: return mark_items(v, a);
 	case DO_BACK:
 		if (!s->detail)
 			return false;

@@ -28,7 +28,7 @@ static const struct {
 	[CLEAN_FAILED] = {ROLE_BAD, GLYPH_CROSS},
 };
 
-static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void item_name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct shown *s = clean_row(r);
 
@@ -38,13 +38,13 @@ static void name_text(const struct table_row *r, char *buf, size_t cap, struct s
 	snprintf(buf, cap, "%s", s->item->name);
 }
 
-static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
+static void item_name_draw(const struct table_row *r, struct canvas *c, struct area a)
 {
 	const struct shown *s = clean_row(r);
 	struct style st;
 	char name[TABLE_CELL_MAX];
 
-	name_text(r, name, sizeof name, &st);
+	item_name_text(r, name, sizeof name, &st);
 	if (s->run)
 		canvas_glyph(c, a.x, a.y,
 			(struct style){.role = (uint8_t)looks[s->outcome.state].role},
@@ -56,7 +56,7 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	canvas_clip_name(c, a.x + 2, a.y, a.w - 2, st, name);
 }
 
-static int name_compare(const struct table_row *a, const struct table_row *b)
+static int item_name_compare(const struct table_row *a, const struct table_row *b)
 {
 	return strcmp(clean_row(a)->item->name, clean_row(b)->item->name);
 }
@@ -93,18 +93,18 @@ static void why_text(const struct table_row *r, char *buf, size_t cap, struct st
 	}
 }
 
-static void owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void item_owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = clean_row(r)->item->foreign || clean_row(r)->item->keep ? STYLE(DIM) : STYLE(TEXT);
 	snprintf(buf, cap, "%s", clean_row(r)->item->owner);
 }
 
-static int owner_compare(const struct table_row *a, const struct table_row *b)
+static int item_owner_compare(const struct table_row *a, const struct table_row *b)
 {
 	return strcmp(clean_row(a)->item->owner, clean_row(b)->item->owner);
 }
 
-static void size_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void item_size_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	int64_t bytes = clean_row(r)->item->bytes;
 	char n[FORMAT_MAX];
@@ -123,7 +123,7 @@ static int size_compare(const struct table_row *a, const struct table_row *b)
 	return x < y ? -1 : x > y;
 }
 
-static void age_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void item_age_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct shown *s = clean_row(r);
 	char n[FORMAT_MAX];
@@ -135,7 +135,7 @@ static void age_text(const struct table_row *r, char *buf, size_t cap, struct st
 			: "–");
 }
 
-static int age_compare(const struct table_row *a, const struct table_row *b)
+static int item_age_compare(const struct table_row *a, const struct table_row *b)
 {
 	int64_t x = clean_row(a)->item->made_ms, y = clean_row(b)->item->made_ms;
 
@@ -145,17 +145,17 @@ static int age_compare(const struct table_row *a, const struct table_row *b)
 /* clang-format off */
 const struct table_column clean_columns[] = {
 	{.name = "name", .head = "NAME", .min = 19, .ideal = 26, .grow = 1, .sign = true,
-		.text = name_text, .draw = name_draw, .compare = name_compare},
+		.text = item_name_text, .draw = item_name_draw, .compare = item_name_compare},
 	{.name = "type", .head = "TYPE", .min = 9, .ideal = 9, .keep = 20, .text = type_text,
 		.compare = type_compare},
 	{.name = "why", .head = "WHY", .min = 10, .ideal = 34, .grow = 3, .keep = 5,
 		.text = why_text},
-	{.name = "owner", .head = "OWNER", .min = 26, .ideal = 26, .keep = 40, .text = owner_text,
-		.compare = owner_compare},
+	{.name = "owner", .head = "OWNER", .min = 26, .ideal = 26, .keep = 40, .text = item_owner_text,
+		.compare = item_owner_compare},
 	{.name = "size", .head = "SIZE", .min = 6, .ideal = 6, .right = true, .descending = true,
-		.text = size_text, .compare = size_compare},
+		.text = item_size_text, .compare = size_compare},
 	{.name = "age", .head = "AGE", .min = 5, .ideal = 5, .keep = 30, .right = true,
-		.descending = true, .text = age_text, .compare = age_compare},
+		.descending = true, .text = item_age_text, .compare = item_age_compare},
 };
 /* clang-format on */
 

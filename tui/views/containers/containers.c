@@ -80,7 +80,7 @@ static void add_to_head(struct item *head, const struct item *i)
 	}
 }
 
-static void add_row(struct containers *s, const struct item *i, int depth)
+static void add_container_item(struct containers *s, const struct item *i, int depth)
 {
 	table_add(&s->table,
 		(struct table_row){.engine = i->c->engine,
@@ -111,7 +111,7 @@ static void add_group(struct containers *s, const struct snapshot *snap, struct 
 			.group = true,
 			.stale = s->moment.lost});
 	for (size_t i = from; i < to; i++)
-		add_row(s, &s->items[i],
+		add_container_item(s, &s->items[i],
 			tools_below && strcmp(s->items[i].c->role, "tool") == 0 ? 2 : 1);
 }
 
@@ -129,7 +129,7 @@ static void fill_item(const struct containers *s, struct item *i, const struct c
 	}
 }
 
-static void rebuild(struct containers *s, const struct snapshot *snap)
+static void rebuild_containers(struct containers *s, const struct snapshot *snap)
 {
 	size_t n = 0, heads, from, to;
 	int longest = 0;
@@ -166,7 +166,7 @@ static void rebuild(struct containers *s, const struct snapshot *snap)
 			add_group(s, snap, &s->items[heads++], from, to);
 		else
 			for (size_t i = from; i < to; i++)
-				add_row(s, &s->items[i], 0);
+				add_container_item(s, &s->items[i], 0);
 	}
 	table_end(&s->table);
 	s->nitems = heads;
@@ -179,41 +179,41 @@ static void containers_snapshot(struct view *v, const struct snapshot *snap)
 	struct containers *s = v->state;
 
 	s->moment = moment_of(v->app, snap);
-	rebuild(s, snap);
+	rebuild_containers(s, snap);
 }
 
-static void refresh(struct view *v)
+static void refresh_containers(struct view *v)
 {
 	struct containers *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 
 	s->moment = moment_of(v->app, snap);
 	if (s->seq != snap->seq)
-		rebuild(s, snap);
+		rebuild_containers(s, snap);
 }
 
-static void again(struct view *v)
+static void show_again(struct view *v)
 {
 	struct containers *s = v->state;
 
 	s->seq = 0;
-	refresh(v);
+	refresh_containers(v);
 	app_dirty(v->app);
 }
 
-static const struct item *current(struct view *v)
+static const struct item *current_item(struct view *v)
 {
 	struct containers *s = v->state;
 	const struct table_row *r;
 
-	refresh(v);
+	refresh_containers(v);
 	r = table_current(&s->table);
 	return r ? r->item : NULL;
 }
 
 static const struct container *current_container(struct view *v)
 {
-	const struct item *i = current(v);
+	const struct item *i = current_item(v);
 
 	return i ? i->c : NULL;
 }
@@ -272,7 +272,7 @@ static void send_visible(struct view *v)
 
 /* Choosing what to act on. */
 
-static void choose(struct chosen *k, const struct container *c)
+static void choose_container(struct chosen *k, const struct container *c)
 {
 	k->c = mem_grow(k->c, &k->cap, k->n + 1, sizeof *k->c);
 	k->c[k->n++] = c;
@@ -282,26 +282,26 @@ static void choose(struct chosen *k, const struct container *c)
 struct chosen containers_chosen(struct view *v)
 {
 	struct containers *s = v->state;
-	const struct item *i = current(v);
+	const struct item *i = current_item(v);
 	const struct table_row *r;
 	struct chosen k = {0};
 	size_t at = 0;
 
 	if (table_marked(&s->table, &k.hidden)) {
 		while ((r = table_next_marked(&s->table, &at)))
-			choose(&k, ((const struct item *)r->item)->c);
+			choose_container(&k, ((const struct item *)r->item)->c);
 	} else if (i && i->c) {
-		choose(&k, i->c);
+		choose_container(&k, i->c);
 	} else if (i) {
 		for (size_t n = 0; n < s->nitems; n++)
 			if (s->items[n].c && s->items[n].kind == i->kind &&
 				!strcmp(s->items[n].group, i->group))
-				choose(&k, s->items[n].c);
+				choose_container(&k, s->items[n].c);
 	}
 	return k;
 }
 
-static void shell(struct view *v)
+static void open_container_shell(struct view *v)
 {
 	const struct container *c = current_container(v);
 	char name[64];
@@ -315,7 +315,7 @@ static void shell(struct view *v)
 			text_clean(name, sizeof name, c->name), container_state_name(c->state));
 }
 
-static void inspect(struct view *v)
+static void open_inspect(struct view *v)
 {
 	const struct container *c = current_container(v);
 	struct target t;
@@ -335,7 +335,7 @@ static const struct detail *detail_of(const struct snapshot *snap, const struct 
 	return d && !strcmp(d->id, c->id) && !strcmp(d->engine, c->engine) ? d : NULL;
 }
 
-static const char *why_empty(const struct containers *s, const struct snapshot *snap)
+static const char *why_no_containers(const struct containers *s, const struct snapshot *snap)
 {
 	if (!snap->listed)
 		return snap->engine.phase == ENGINE_UP ? "Asking for the containers…"
@@ -344,7 +344,7 @@ static const char *why_empty(const struct containers *s, const struct snapshot *
 }
 
 /* Names as wide as the longest, within a share that leaves the numbers their room. */
-static void fit_columns(struct containers *s, int w)
+static void fit_container_columns(struct containers *s, int w)
 {
 	int most = w / 5 + 4, least;
 
@@ -367,7 +367,7 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 	struct area list = a, below = a;
 
 	s->body = a;
-	s->table.empty = why_empty(s, snap);
+	s->table.empty = why_no_containers(s, snap);
 	if (s->open == SPLIT && k && a.h >= SPLIT_MIN_ROWS) {
 		int want = (int)s->table.nshown + 1, most = a.h * 2 / 5;
 
@@ -384,7 +384,7 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 		uint64_t chosen = s->table.chosen;
 
 		list.h -= pen_problem(c, list, k ? k->problem : NULL);
-		fit_columns(s, list.w);
+		fit_container_columns(s, list.w);
 		if (s->moment.lost)
 			s->table.chosen |= (uint64_t)1 << CONTAINER_AGE;
 		table_draw(&s->table, c, list);
@@ -401,7 +401,7 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 /* Keys. */
 
 /* One step out: full detail, detail, marks; a filter is taken away by the app before those. */
-static bool back(struct containers *s)
+static bool close_container_pane(struct containers *s)
 {
 	size_t hidden;
 
@@ -416,7 +416,7 @@ static bool back(struct containers *s)
 	return true;
 }
 
-static void enter(struct view *v)
+static void enter_container(struct view *v)
 {
 	struct containers *s = v->state;
 
@@ -427,7 +427,7 @@ static void enter(struct view *v)
 }
 
 /* With the list out of sight, movement is the page's. */
-static bool page_act(struct containers *s, enum action a)
+static bool scroll_container_page(struct containers *s, enum action a)
 {
 	int page = s->pane.seen > 2 ? s->pane.seen - 1 : 1;
 
@@ -446,7 +446,7 @@ static bool page_act(struct containers *s, enum action a)
 	}
 }
 
-static bool toggle(struct view *v, enum action a)
+static bool toggle_option(struct view *v, enum action a)
 {
 	struct containers *s = v->state;
 
@@ -460,7 +460,7 @@ static bool toggle(struct view *v, enum action a)
 	case DO_PREV_PANE: detail_turn(&s->pane, -1); break;
 	default: return false;
 	}
-	again(v);
+	show_again(v);
 	return true;
 }
 
@@ -468,24 +468,24 @@ static bool containers_act(struct view *v, enum action a)
 {
 	struct containers *s = v->state;
 
-	refresh(v);
+	refresh_containers(v);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
-	case DO_BACK: return back(s);
-	case DO_ENTER: enter(v); return true;
+	case DO_BACK: return close_container_pane(s);
+	case DO_ENTER: enter_container(v); return true;
 	case DO_LOGS: containers_logs(v); return true;
 	case DO_RECORDS: containers_records(v); return true;
-	case DO_SHELL: shell(v); return true;
-	case DO_INSPECT: inspect(v); return true;
+	case DO_SHELL: open_container_shell(v); return true;
+	case DO_INSPECT: open_inspect(v); return true;
 	default: break;
 	}
 	if (containers_ask(v, a))
 		return true;
-	if (s->open != CLOSED && s->split_y == 0 && page_act(s, a))
+	if (s->open != CLOSED && s->split_y == 0 && scroll_container_page(s, a))
 		return true;
-	return toggle(v, a) || table_act(&s->table, a);
+	return toggle_option(v, a) || table_act(&s->table, a);
 }
 
 static void containers_click(struct view *v, int x, int y, bool twice)
@@ -495,7 +495,7 @@ static void containers_click(struct view *v, int x, int y, bool twice)
 	if (s->split_y == 0 || y >= s->split_y)
 		return;
 	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 0)
-		enter(v);
+		enter_container(v);
 	app_dirty(v->app);
 }
 
@@ -548,7 +548,7 @@ static bool containers_save(struct view *v, struct str *out)
 {
 	struct containers *s = v->state;
 
-	refresh(v);
+	refresh_containers(v);
 	table_save(&s->table, out);
 	return true;
 }

@@ -44,7 +44,7 @@ static const struct meaning {
 	{DO_REMOVE, ACT_REMOVE, ACT_NONE},
 };
 
-static const struct meaning *meaning_of(enum action a)
+static const struct meaning *find_meaning(enum action a)
 {
 	for (size_t i = 0; i < COUNT(meanings); i++)
 		if (meanings[i].action == a)
@@ -52,7 +52,7 @@ static const struct meaning *meaning_of(enum action a)
 	return NULL;
 }
 
-static void say_impossible(struct view *v, const struct chosen *k, enum act act)
+static void say_container_impossible(struct view *v, const struct chosen *k, enum act act)
 {
 	char name[64];
 
@@ -67,7 +67,7 @@ static void say_impossible(struct view *v, const struct chosen *k, enum act act)
 
 bool containers_ask(struct view *v, enum action a)
 {
-	const struct meaning *m = meaning_of(a);
+	const struct meaning *m = find_meaning(a);
 	struct chosen k;
 	struct target *t;
 	enum act act;
@@ -80,7 +80,7 @@ bool containers_ask(struct view *v, enum action a)
 	if (!n)
 		n = count_possible(&k, act = m->other);
 	if (!n) {
-		say_impossible(v, &k, m->act);
+		say_container_impossible(v, &k, m->act);
 		free(k.c);
 		return true;
 	}
@@ -102,7 +102,7 @@ bool containers_ask(struct view *v, enum action a)
 
 bool containers_refused(struct view *v, enum action a)
 {
-	const struct meaning *m = meaning_of(a);
+	const struct meaning *m = find_meaning(a);
 	struct chosen k;
 	enum act act;
 	size_t asked = 0;

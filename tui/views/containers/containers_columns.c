@@ -21,7 +21,7 @@ static const struct item *item_of(const struct table_row *r)
 
 /* NAME */
 
-static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void container_name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	static const char *const what[] = {"agent", "compose", ""};
 	const struct item *i = item_of(r);
@@ -43,7 +43,7 @@ static void name_text(const struct table_row *r, char *buf, size_t cap, struct s
 	}
 }
 
-static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
+static void container_item_name_draw(const struct table_row *r, struct canvas *c, struct area a)
 {
 	const struct item *i = item_of(r);
 	struct style sign = STYLE(TEXT), st = STYLE(TEXT);
@@ -56,7 +56,7 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 	}
 	canvas_glyph(c, x, a.y, sign, container_glyph(i->c, &sign));
 	x += 2;
-	name_text(r, name, sizeof name, &st);
+	container_name_text(r, name, sizeof name, &st);
 	container_name_draw(i->c, c, (struct area){x, a.y, a.x + a.w - x, 1}, st, name);
 }
 
@@ -70,7 +70,7 @@ void container_name_draw(const struct container *k, struct canvas *c, struct are
 }
 
 /* Signs that mean their order: what needs a person first. */
-static int name_compare(const struct table_row *a, const struct table_row *b)
+static int container_name_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct item *x = item_of(a), *y = item_of(b);
 
@@ -81,7 +81,8 @@ static int name_compare(const struct table_row *a, const struct table_row *b)
 
 /* STATE */
 
-static void state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void container_row_state_text(
+	const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	if (item_of(r)->c)
 		container_state_text(item_of(r)->c, buf, cap, st);
@@ -97,7 +98,7 @@ static int compare_double(double a, double b)
 	return a < b ? -1 : a > b;
 }
 
-static int state_compare(const struct table_row *a, const struct table_row *b)
+static int container_state_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct container *x = item_of(a)->c, *y = item_of(b)->c;
 
@@ -121,7 +122,7 @@ static struct style number_style(const struct item *i, bool zero)
 	return zero ? STYLE(DIM) : STYLE(TEXT);
 }
 
-static void dash(const struct item *i, struct canvas *c, int x, int y, int w)
+static void draw_dash(const struct item *i, struct canvas *c, int x, int y, int w)
 {
 	/* What does not run has no numbers, and need not say so in every column. */
 	if (!i->c || container_has_stats(i->c) || i->c->state == CONTAINER_RUNNING)
@@ -130,7 +131,7 @@ static void dash(const struct item *i, struct canvas *c, int x, int y, int w)
 
 /* CPU */
 
-static double cpu_of(const struct item *i)
+static double cpu_percent_of(const struct item *i)
 {
 	if (!i->c)
 		return i->running ? i->cpu_percent : -1;
@@ -140,7 +141,7 @@ static double cpu_of(const struct item *i)
 static void cpu_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	char n[FORMAT_MAX];
-	double cpu = cpu_of(item_of(r));
+	double cpu = cpu_percent_of(item_of(r));
 
 	(void)st;
 	if (cpu >= 0 && !said_below(r))
@@ -162,11 +163,11 @@ static void cpu_draw(const struct table_row *r, struct canvas *c, struct area a)
 {
 	const struct item *i = item_of(r);
 	const struct container_stats *s = &i->c->stats;
-	double cpu = cpu_of(i);
+	double cpu = cpu_percent_of(i);
 	char n[FORMAT_MAX];
 
 	if (cpu < 0) {
-		dash(i, c, a.x, a.y, NUMBER_W);
+		draw_dash(i, c, a.x, a.y, NUMBER_W);
 		return;
 	}
 	canvas_right(c, a.x, a.y, NUMBER_W, number_style(i, cpu < 0.05), format_percent(n, cpu));
@@ -177,7 +178,7 @@ static void cpu_draw(const struct table_row *r, struct canvas *c, struct area a)
 
 static int cpu_compare(const struct table_row *a, const struct table_row *b)
 {
-	return compare_double(cpu_of(item_of(a)), cpu_of(item_of(b)));
+	return compare_double(cpu_percent_of(item_of(a)), cpu_percent_of(item_of(b)));
 }
 
 /* MEM, LIMIT */
@@ -232,7 +233,7 @@ static void limit_draw(const struct table_row *r, struct canvas *c, struct area 
 	char n[FORMAT_MAX];
 
 	if (!limit) {
-		dash(i, c, a.x, a.y, MEMORY_W);
+		draw_dash(i, c, a.x, a.y, MEMORY_W);
 		return;
 	}
 	canvas_right(c, a.x, a.y, MEMORY_W, STYLE(DIM), format_bytes(n, limit));
@@ -273,7 +274,7 @@ static struct rates block_of(const struct item *i)
 		i->c->stats.block_read_bytes_per_s, i->c->stats.block_write_bytes_per_s};
 }
 
-static char *rate(char *buf, double bytes_per_s)
+static char *format_rate(char *buf, double bytes_per_s)
 {
 	return format_bytes(buf, bytes_per_s > 0 ? (uint64_t)bytes_per_s : 0);
 }
@@ -283,7 +284,8 @@ static void rates_text(struct rates v, char *buf, size_t cap)
 	char a[FORMAT_MAX], b[FORMAT_MAX];
 
 	if (v.known)
-		snprintf(buf, cap, "%*s %*s", RATE_W, rate(a, v.a), RATE_W, rate(b, v.b));
+		snprintf(buf, cap, "%*s %*s", RATE_W, format_rate(a, v.a), RATE_W,
+			format_rate(b, v.b));
 }
 
 static void rates_draw(const struct item *i, struct rates v, struct canvas *c, struct area a)
@@ -291,11 +293,12 @@ static void rates_draw(const struct item *i, struct rates v, struct canvas *c, s
 	char n[FORMAT_MAX];
 
 	if (!v.known) {
-		dash(i, c, a.x, a.y, RATE_W);
+		draw_dash(i, c, a.x, a.y, RATE_W);
 		return;
 	}
-	canvas_right(c, a.x, a.y, RATE_W, number_style(i, v.a < 1), rate(n, v.a));
-	canvas_right(c, a.x + RATE_W + 1, a.y, RATE_W, number_style(i, v.b < 1), rate(n, v.b));
+	canvas_right(c, a.x, a.y, RATE_W, number_style(i, v.a < 1), format_rate(n, v.a));
+	canvas_right(
+		c, a.x + RATE_W + 1, a.y, RATE_W, number_style(i, v.b < 1), format_rate(n, v.b));
 }
 
 static int rates_compare(struct rates a, struct rates b)
@@ -368,7 +371,7 @@ static void pids_draw(const struct table_row *r, struct canvas *c, struct area a
 	char n[FORMAT_MAX];
 
 	if (pids_of(i) < 0) {
-		dash(i, c, a.x, a.y, PIDS_W);
+		draw_dash(i, c, a.x, a.y, PIDS_W);
 		return;
 	}
 	snprintf(n, sizeof n, "%lld", (long long)pids_of(i));
@@ -418,7 +421,7 @@ static int up_compare(const struct table_row *a, const struct table_row *b)
 
 /* IMAGE: what is left of it when it must be short is its end. */
 
-static void image_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void container_image_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = STYLE(DIM);
 	if (item_of(r)->c)
@@ -520,7 +523,7 @@ static int64_t age_ms(const struct item *i)
 						 : -1;
 }
 
-static void age_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void container_age_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct item *i = item_of(r);
 	char n[FORMAT_MAX];
@@ -531,7 +534,7 @@ static void age_text(const struct table_row *r, char *buf, size_t cap, struct st
 	snprintf(buf, cap, "%s", format_age(n, age_ms(i)));
 }
 
-static int age_compare(const struct table_row *a, const struct table_row *b)
+static int container_age_compare(const struct table_row *a, const struct table_row *b)
 {
 	return compare_int(age_ms(item_of(a)), age_ms(item_of(b)));
 }
@@ -540,9 +543,9 @@ static int age_compare(const struct table_row *a, const struct table_row *b)
 /* clang-format off */
 const struct table_column container_columns[] = {
 	[CONTAINER_NAME] = {.name = "name", .head = "NAME", .min = 16, .ideal = 16, .sign = true,
-		.text = name_text, .draw = name_draw, .compare = name_compare},
-	[CONTAINER_STATE] = {.name = "state", .head = "STATE", .min = 10, .ideal = 14, .text = state_text,
-		.compare = state_compare},
+		.text = container_name_text, .draw = container_item_name_draw, .compare = container_name_compare},
+	[CONTAINER_STATE] = {.name = "state", .head = "STATE", .min = 10, .ideal = 14, .text = container_row_state_text,
+		.compare = container_state_compare},
 	[CONTAINER_CPU] = {.name = "cpu", .head = " CPU %", .min = NUMBER_W, .ideal = NUMBER_W + 9, .grow = 2,
 		.descending = true, .text = cpu_text, .draw = cpu_draw, .compare = cpu_compare},
 	[CONTAINER_MEM] = {.name = "mem", .head = "MEM", .min = MEMORY_W, .ideal = MEMORY_W, .right = true,
@@ -562,7 +565,7 @@ const struct table_column container_columns[] = {
 	[CONTAINER_UP] = {.name = "up", .head = "UP", .min = 6, .ideal = 6, .keep = 40, .right = true,
 		.text = up_text, .compare = up_compare},
 	{.name = "image", .head = "IMAGE", .min = 14, .ideal = 18, .grow = 1, .keep = 90,
-		.text = image_text, .draw = image_draw, .compare = image_compare},
+		.text = container_image_text, .draw = image_draw, .compare = image_compare},
 	{.name = "id", .head = "ID", .min = 12, .ideal = 12, .keep = 100, .optional = true,
 		.text = id_text},
 	{.name = "created", .head = "CREATED", .min = 7, .ideal = 7, .keep = 101,
@@ -579,7 +582,7 @@ const struct table_column container_columns[] = {
 		.optional = true, .text = command_text, .compare = command_compare},
 	/* Not asked for, but shown while the engine is lost: what stands there then is old. */
 	[CONTAINER_AGE] = {.name = "age", .head = "AGE", .min = 5, .ideal = 6, .keep = 42, .optional = true,
-		.right = true, .descending = true, .text = age_text, .compare = age_compare},
+		.right = true, .descending = true, .text = container_age_text, .compare = container_age_compare},
 };
 /* clang-format on */
 const size_t container_ncolumns = COUNT(container_columns);

@@ -148,7 +148,7 @@ static int draw_charts(struct canvas *c, struct area a, const struct chart *k, s
 /* Facts. */
 
 /* The label stands beside the first row of what follows. */
-static void label(struct pen *p, const char *text)
+static void put_label(struct pen *p, const char *text)
 {
 	int y = pen_row(p);
 
@@ -158,7 +158,8 @@ static void label(struct pen *p, const char *text)
 	p->w = p->a.w - LABEL_W;
 }
 
-static void since(char *buf, size_t cap, const char *what, int64_t from_ms, const struct moment *m)
+static void add_since(
+	char *buf, size_t cap, const char *what, int64_t from_ms, const struct moment *m)
 {
 	char span[FORMAT_MAX];
 	size_t used = strlen(buf);
@@ -176,15 +177,15 @@ static void state_facts(struct pen *p, const struct container *k, const struct m
 
 	container_state_text(k, text, sizeof text, &st);
 	if (k->state == CONTAINER_RUNNING || k->state == CONTAINER_PAUSED)
-		since(text, sizeof text, "started", k->started_wall_ms, m);
+		add_since(text, sizeof text, "started", k->started_wall_ms, m);
 	else if (k->state == CONTAINER_EXITED || k->state == CONTAINER_DEAD)
-		since(text, sizeof text, "ended", k->finished_wall_ms, m);
+		add_since(text, sizeof text, "ended", k->finished_wall_ms, m);
 	if (k->started_wall_ms <= 0 || k->started_wall_ms - k->created_wall_ms > 60000)
-		since(text, sizeof text, "created", k->created_wall_ms, m);
+		add_since(text, sizeof text, "created", k->created_wall_ms, m);
 	used = strlen(text);
 	if (k->restarts > 0)
 		snprintf(text + used, sizeof text - used, ", restarted %d times", k->restarts);
-	label(p, "State");
+	put_label(p, "State");
 	pen_text(p, st, 0, text);
 	if (k->oom_killed)
 		pen_text(p, STYLE(BAD), 0, "It was killed for using more memory than its limit.");
@@ -207,7 +208,7 @@ static void posture_facts(struct pen *p, const struct detail *d)
 
 	if (!d->nposture)
 		return;
-	label(p, "Isolation");
+	put_label(p, "Isolation");
 	cells = p->w / POSTURE_W < 1 ? 1 : p->w / POSTURE_W > 3 ? 3 : p->w / POSTURE_W;
 	w = p->w / cells;
 	for (size_t i = 0; i < d->nposture; i++) {
@@ -238,7 +239,7 @@ static void value_facts(
 {
 	int w = 0;
 
-	label(p, name);
+	put_label(p, name);
 	for (size_t i = 0; i < n; i++) {
 		int k = text_width(kv[i].key, strlen(kv[i].key)) + 2;
 
@@ -257,7 +258,7 @@ static void limit_facts(struct pen *p, const struct detail *d)
 	char none[160] = "";
 	int w = 0;
 
-	label(p, "Limits");
+	put_label(p, "Limits");
 	for (size_t i = 0; i < d->nlimits; i++) {
 		int k = text_width(d->limits[i].key, strlen(d->limits[i].key)) + 2;
 		size_t used = strlen(none);
@@ -278,7 +279,7 @@ static void limit_facts(struct pen *p, const struct detail *d)
 
 static void mount_facts(struct pen *p, const struct detail *d)
 {
-	label(p, "Mounts");
+	put_label(p, "Mounts");
 	for (size_t i = 0; i < d->nmounts; i++) {
 		const struct mount_info *m = &d->mounts[i];
 		char text[600];
@@ -304,16 +305,16 @@ static void identity_facts(struct pen *p, const struct container *k)
 {
 	char text[160];
 
-	label(p, "Image");
+	put_label(p, "Image");
 	pen_text(p, STYLE(TEXT), 0, k->image);
 	if (*k->agent) {
-		label(p, "Agent");
+		put_label(p, "Agent");
 		snprintf(text, sizeof text, "%s%s%s%s%s", k->agent, *k->role ? ", role " : "",
 			k->role, *k->session ? ", session " : "", k->session);
 		pen_text(p, STYLE(TEXT), 0, text);
 	}
 	if (*k->compose_project) {
-		label(p, "Compose");
+		put_label(p, "Compose");
 		snprintf(text, sizeof text, "%s / %s", k->compose_project, k->compose_service);
 		pen_text(p, STYLE(TEXT), 0, text);
 	}
@@ -330,14 +331,14 @@ static void overview_facts(
 	}
 	identity_facts(p, k);
 	if (d && d->problem) {
-		label(p, "Detail");
+		put_label(p, "Detail");
 		pen_text(p, STYLE(WARN), 0, d->problem);
 	} else if (!d || !d->inspected) {
 		pen_line(p, STYLE(DIM), "Asking the engine…");
 	}
 }
 
-static void overview(
+static void draw_overview(
 	struct pen *p, const struct container *k, const struct detail *d, const struct moment *m)
 {
 	struct area a = p->a;
@@ -411,7 +412,7 @@ static void process_line(struct pen *p, const struct process_info *i)
 	canvas_clip(p->c, x, y, p->a.x + p->a.w - x, STYLE(STRONG), i->command);
 }
 
-static void processes(
+static void draw_processes(
 	struct pen *p, const struct container *k, const struct detail *d, const struct moment *m)
 {
 	(void)m;
@@ -435,11 +436,11 @@ static bool not_here(struct pen *p, const struct detail *d)
 	return true;
 }
 
-static void config(
+static void draw_config(
 	struct pen *p, const struct container *k, const struct detail *d, const struct moment *m)
 {
 	(void)m;
-	label(p, "Id");
+	put_label(p, "Id");
 	pen_text(p, STYLE(TEXT), 0, k->id);
 	if (not_here(p, d))
 		return;
@@ -447,7 +448,7 @@ static void config(
 	value_facts(p, "Labels", d->labels, d->nlabels, "none");
 }
 
-static void environment(
+static void draw_environment(
 	struct pen *p, const struct container *k, const struct detail *d, const struct moment *m)
 {
 	(void)k;
@@ -467,10 +468,10 @@ static const struct {
 	void (*write)(struct pen *p, const struct container *k, const struct detail *d,
 		const struct moment *m);
 } pages[] = {
-	{"Overview", overview},
-	{"Processes", processes},
-	{"Config", config},
-	{"Env", environment},
+	{"Overview", draw_overview},
+	{"Processes", draw_processes},
+	{"Config", draw_config},
+	{"Env", draw_environment},
 };
 
 void detail_turn(struct detail_pane *p, int tabs)

@@ -29,7 +29,7 @@ struct inspect {
 	bool path_next;
 };
 
-static void ask(struct view *v)
+static void ask_for_json(struct view *v)
 {
 	struct inspect *s = v->state;
 	struct command *c = command_new(CMD_INSPECT);
@@ -48,7 +48,7 @@ static void inspect_open(struct view *v)
 	s->id = xstrdup(t->id);
 	s->name = xstrdup(t->name);
 	s->copied = UINT32_MAX;
-	ask(v);
+	ask_for_json(v);
 }
 
 static void inspect_close(struct view *v)
@@ -80,12 +80,12 @@ static void inspect_event(struct view *v, const struct event *e)
 	app_dirty(v->app);
 }
 
-static uint32_t current(const struct inspect *s)
+static uint32_t current_node(const struct inspect *s)
 {
 	return s->tree.nrows ? s->tree.row[s->row] : 0;
 }
 
-static void go(struct inspect *s, size_t row)
+static void go_to_row(struct inspect *s, size_t row)
 {
 	size_t page = s->rows > 0 ? (size_t)s->rows : 1;
 
@@ -98,21 +98,21 @@ static void go(struct inspect *s, size_t row)
 		s->top = s->row - page + 1;
 }
 
-static void move(struct inspect *s, long rows)
+static void move_cursor(struct inspect *s, long rows)
 {
-	go(s, rows < 0 && s->row < (size_t)-rows ? 0 : s->row + (size_t)rows);
+	go_to_row(s, rows < 0 && s->row < (size_t)-rows ? 0 : s->row + (size_t)rows);
 }
 
 /* Fold or unfold under the cursor.  Folding what cannot be folded goes to its parent. */
-static void fold(struct inspect *s, bool open)
+static void fold_node(struct inspect *s, bool open)
 {
-	uint32_t at = current(s);
+	uint32_t at = current_node(s);
 	const struct json_node *n = &s->tree.node[at];
 
 	if (n->kind <= JSON_LIST && n->open != open && n->children)
 		jsontree_fold(&s->tree, at, open);
 	else if (!open)
-		go(s, jsontree_row_of(&s->tree, n->parent));
+		go_to_row(s, jsontree_row_of(&s->tree, n->parent));
 }
 
 static bool has_hit(const struct inspect *s, uint32_t i)
@@ -127,10 +127,10 @@ static bool has_hit(const struct inspect *s, uint32_t i)
 }
 
 /* From the node after (before) the cursor around to it again. */
-static void next_hit(struct view *v, bool forward, bool here)
+static void next_json_hit(struct view *v, bool forward, bool here)
 {
 	struct inspect *s = v->state;
-	size_t n = s->tree.count, at = current(s);
+	size_t n = s->tree.count, at = current_node(s);
 
 	if (!s->find.set || !n)
 		return;
@@ -138,7 +138,7 @@ static void next_hit(struct view *v, bool forward, bool here)
 		uint32_t node = (uint32_t)((forward ? at + i : at + n - i % n) % n);
 
 		if (has_hit(s, node)) {
-			go(s, jsontree_reveal(&s->tree, node));
+			go_to_row(s, jsontree_reveal(&s->tree, node));
 			return;
 		}
 	}
@@ -235,7 +235,8 @@ static void draw_summary(const struct json_node *n, struct canvas *c, int x, int
 		canvas_printf(c, x, y, w, STYLE(DIM), object ? "{%u}" : "[%u]", n->children);
 }
 
-static void draw_row(const struct inspect *s, struct canvas *c, struct area a, int y, size_t row)
+static void draw_json_row(
+	const struct inspect *s, struct canvas *c, struct area a, int y, size_t row)
 {
 	const struct jsontree *t = &s->tree;
 	uint32_t i = t->row[row];
@@ -272,9 +273,9 @@ static int draw_foot(const struct inspect *s, struct canvas *c, struct area a)
 	struct str path AUTO_STR = STR_INIT, value AUTO_STR = STR_INIT;
 	int rows = 0, most = a.h > 16 ? 4 : 2;
 
-	jsontree_path(t, current(s), &path);
-	if (t->node[current(s)].kind == JSON_STRING)
-		jsontree_value(t, current(s), &value);
+	jsontree_path(t, current_node(s), &path);
+	if (t->node[current_node(s)].kind == JSON_STRING)
+		jsontree_value(t, current_node(s), &value);
 	if (value.len && text_width(value.s, value.len) > a.w / 2)
 		rows = (int)wrap_rows(value.s, value.len, a.w - 4);
 	rows = rows < most ? rows : most;
@@ -313,11 +314,11 @@ static void inspect_draw(struct view *v, struct canvas *c, struct area a)
 	if (a.h > 6)
 		a.h -= draw_foot(s, c, a);
 	s->rows = a.h;
-	go(s, s->row);
+	go_to_row(s, s->row);
 	if (s->top + (size_t)a.h > s->tree.nrows)
 		s->top = s->tree.nrows > (size_t)a.h ? s->tree.nrows - (size_t)a.h : 0;
 	for (int y = 0; y < a.h && s->top + (size_t)y < s->tree.nrows; y++) {
-		draw_row(s, c, a, a.y + y, s->top + (size_t)y);
+		draw_json_row(s, c, a, a.y + y, s->top + (size_t)y);
 		if (s->top + (size_t)y == s->row) {
 			canvas_glyph(c, a.x, a.y + y, STYLE(ACCENT), GLYPH_EDGE);
 			canvas_under(c, (struct area){a.x, a.y + y, a.w, 1}, ROLE_CURSOR);
@@ -331,30 +332,30 @@ static bool inspect_act(struct view *v, enum action a)
 	long page = s->rows > 2 ? s->rows - 1 : 1;
 
 	if (a == DO_REFRESH) {
-		ask(v);
+		ask_for_json(v);
 		return true;
 	}
 	if (!s->tree.nrows)
 		return false;
 	switch (a) {
-	case DO_UP: move(s, -1); break;
-	case DO_DOWN: move(s, 1); break;
-	case DO_PAGE_UP: move(s, -page); break;
-	case DO_PAGE_DOWN: move(s, page); break;
-	case DO_HALF_UP: move(s, -(page + 1) / 2); break;
-	case DO_HALF_DOWN: move(s, (page + 1) / 2); break;
-	case DO_TOP: go(s, 0); break;
-	case DO_BOTTOM: go(s, s->tree.nrows - 1); break;
-	case DO_LEFT: fold(s, false); break;
-	case DO_RIGHT: fold(s, true); break;
-	case DO_ENTER: fold(s, !s->tree.node[current(s)].open); break;
+	case DO_UP: move_cursor(s, -1); break;
+	case DO_DOWN: move_cursor(s, 1); break;
+	case DO_PAGE_UP: move_cursor(s, -page); break;
+	case DO_PAGE_DOWN: move_cursor(s, page); break;
+	case DO_HALF_UP: move_cursor(s, -(page + 1) / 2); break;
+	case DO_HALF_DOWN: move_cursor(s, (page + 1) / 2); break;
+	case DO_TOP: go_to_row(s, 0); break;
+	case DO_BOTTOM: go_to_row(s, s->tree.nrows - 1); break;
+	case DO_LEFT: fold_node(s, false); break;
+	case DO_RIGHT: fold_node(s, true); break;
+	case DO_ENTER: fold_node(s, !s->tree.node[current_node(s)].open); break;
 	case DO_NEXT_PANE: jsontree_fold_depth(&s->tree, JSON_DEPTH_MAX); break;
 	case DO_PREV_PANE: jsontree_fold_depth(&s->tree, OPEN_DEPTH); break;
-	case DO_NEXT_HIT: next_hit(v, true, false); break;
-	case DO_PREV_HIT: next_hit(v, false, false); break;
+	case DO_NEXT_HIT: next_json_hit(v, true, false); break;
+	case DO_PREV_HIT: next_json_hit(v, false, false); break;
 	default: return false;
 	}
-	go(s, s->row);
+	go_to_row(s, s->row);
 	app_dirty(v->app);
 	return true;
 }
@@ -371,7 +372,7 @@ static bool inspect_filter(struct view *v, const char *text, bool done, struct e
 		return false;
 	s->find.inverse = false;
 	if (done)
-		next_hit(v, true, true);
+		next_json_hit(v, true, true);
 	return true;
 }
 
@@ -382,7 +383,7 @@ static void inspect_click(struct view *v, int x, int y, bool twice)
 	(void)x;
 	if (y < 0 || y >= s->rows || s->top + (size_t)y >= s->tree.nrows)
 		return;
-	go(s, s->top + (size_t)y);
+	go_to_row(s, s->top + (size_t)y);
 	if (twice)
 		inspect_act(v, DO_ENTER);
 	app_dirty(v->app);
@@ -390,7 +391,7 @@ static void inspect_click(struct view *v, int x, int y, bool twice)
 
 static void inspect_wheel(struct view *v, int lines)
 {
-	move(v->state, lines);
+	move_cursor(v->state, lines);
 	app_dirty(v->app);
 }
 
@@ -410,7 +411,7 @@ static void inspect_status(struct view *v, char *buf, size_t cap)
 static bool inspect_copy(struct view *v, struct str *out)
 {
 	struct inspect *s = v->state;
-	uint32_t at = current(s);
+	uint32_t at = current_node(s);
 
 	if (!s->tree.nrows)
 		return false;

@@ -28,7 +28,7 @@ struct reader {
 	uint32_t key, key_len;
 };
 
-static int stop(struct reader *r, const char *why)
+static int stop_reading(struct reader *r, const char *why)
 {
 	r->t->problem = why;
 	r->t->problem_at = (uint32_t)r->at;
@@ -41,7 +41,7 @@ static void skip_blanks(struct reader *r)
 		r->at++;
 }
 
-static char peek(struct reader *r)
+static char peek_char(struct reader *r)
 {
 	skip_blanks(r);
 	return r->at < r->t->len ? r->t->text[r->at] : '\0';
@@ -56,20 +56,20 @@ static int read_string(struct reader *r, uint32_t *at, uint32_t *len)
 	while (i < r->t->len && s[i] != '"')
 		i += s[i] == '\\' ? 2 : 1;
 	if (i >= r->t->len)
-		return stop(r, "a text without its closing quote");
+		return stop_reading(r, "a text without its closing quote");
 	*at = (uint32_t)(r->at + 1);
 	*len = (uint32_t)(i - r->at - 1);
 	r->at = i + 1;
 	return 0;
 }
 
-static int add(struct reader *r, enum json_kind kind, int64_t parent, struct json_node **ret)
+static int add_node(struct reader *r, enum json_kind kind, int64_t parent, struct json_node **ret)
 {
 	struct jsontree *t = r->t;
 	struct json_node *n;
 
 	if (t->count >= JSON_NODES_MAX)
-		return stop(r, "more values than berth shows");
+		return stop_reading(r, "more values than berth shows");
 	t->node = mem_grow(t->node, &t->cap, t->count + 1, sizeof *t->node);
 	n = &t->node[t->count];
 	memset(n, 0, sizeof *n);
@@ -98,13 +98,13 @@ static bool word_char(char c)
 static int read_value(struct reader *r, int64_t parent, int64_t *open)
 {
 	struct json_node *n;
-	char c = peek(r);
+	char c = peek_char(r);
 	size_t start;
 
 	if (c == '{' || c == '[') {
 		if (parent >= 0 && r->t->node[parent].depth + 1 >= JSON_DEPTH_MAX)
-			return stop(r, "nesting deeper than berth shows");
-		if (add(r, c == '{' ? JSON_OBJECT : JSON_LIST, parent, &n))
+			return stop_reading(r, "nesting deeper than berth shows");
+		if (add_node(r, c == '{' ? JSON_OBJECT : JSON_LIST, parent, &n))
 			return -1;
 		r->at++;
 		*open = (int64_t)r->t->count - 1;
@@ -113,7 +113,7 @@ static int read_value(struct reader *r, int64_t parent, int64_t *open)
 	if (c == '"') {
 		uint32_t at, len;
 
-		if (read_string(r, &at, &len) || add(r, JSON_STRING, parent, &n))
+		if (read_string(r, &at, &len) || add_node(r, JSON_STRING, parent, &n))
 			return -1;
 		n->value = at;
 		n->value_len = len;
@@ -122,8 +122,9 @@ static int read_value(struct reader *r, int64_t parent, int64_t *open)
 	for (start = r->at; r->at < r->t->len && word_char(r->t->text[r->at]); r->at++)
 		;
 	if (r->at == start)
-		return stop(r, c ? "a character that starts no value" : "the text ended early");
-	if (add(r, c == '-' || (c >= '0' && c <= '9') ? JSON_NUMBER : JSON_WORD, parent, &n))
+		return stop_reading(
+			r, c ? "a character that starts no value" : "the text ended early");
+	if (add_node(r, c == '-' || (c >= '0' && c <= '9') ? JSON_NUMBER : JSON_WORD, parent, &n))
 		return -1;
 	n->value = (uint32_t)start;
 	n->value_len = (uint32_t)(r->at - start);
@@ -135,7 +136,7 @@ static int read_member(struct reader *r, int64_t *open)
 {
 	struct json_node *n = &r->t->node[*open];
 	bool object = n->kind == JSON_OBJECT;
-	char c = peek(r);
+	char c = peek_char(r);
 
 	if (c == (object ? '}' : ']')) {
 		r->at++;
@@ -144,17 +145,17 @@ static int read_member(struct reader *r, int64_t *open)
 	}
 	if (n->children) {
 		if (c != ',')
-			return stop(r, c ? "a comma is missing" : "the text ended early");
+			return stop_reading(r, c ? "a comma is missing" : "the text ended early");
 		r->at++;
-		c = peek(r);
+		c = peek_char(r);
 	}
 	if (object) {
 		if (c != '"')
-			return stop(r, c ? "a name is missing" : "the text ended early");
+			return stop_reading(r, c ? "a name is missing" : "the text ended early");
 		if (read_string(r, &r->key, &r->key_len))
 			return -1;
-		if (peek(r) != ':')
-			return stop(r, "a colon is missing");
+		if (peek_char(r) != ':')
+			return stop_reading(r, "a colon is missing");
 		r->at++;
 	}
 	return read_value(r, *open, open);
@@ -197,8 +198,8 @@ void jsontree_read(struct jsontree *t, const char *text, size_t n, int open_dept
 	if (!read_value(&r, -1, &open)) {
 		while (open >= 0 && !read_member(&r, &open))
 			;
-		if (!t->problem && peek(&r))
-			stop(&r, "more text after the end");
+		if (!t->problem && peek_char(&r))
+			stop_reading(&r, "more text after the end");
 	}
 	set_ends(t);
 	jsontree_fold_depth(t, open_depth);
@@ -242,7 +243,7 @@ size_t jsontree_reveal(struct jsontree *t, uint32_t node)
 	return jsontree_row_of(t, node);
 }
 
-static int hex4(const char *s, size_t n, uint32_t *out)
+static int parse_hex4(const char *s, size_t n, uint32_t *out)
 {
 	*out = 0;
 	if (n < 4)
@@ -263,10 +264,10 @@ static size_t unicode_escape(const char *s, size_t n, char put[4], size_t *len)
 	uint32_t cp, low;
 	size_t used = 6;
 
-	if (n < 6 || hex4(s + 2, n - 2, &cp))
+	if (n < 6 || parse_hex4(s + 2, n - 2, &cp))
 		return 0;
 	if (cp >= 0xD800 && cp < 0xDC00 && n >= 12 && s[6] == '\\' && s[7] == 'u' &&
-		!hex4(s + 8, n - 8, &low) && low >= 0xDC00 && low < 0xE000) {
+		!parse_hex4(s + 8, n - 8, &low) && low >= 0xDC00 && low < 0xE000) {
 		cp = 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00);
 		used = 12;
 	} else if (cp >= 0xD800 && cp < 0xE000) {
@@ -276,7 +277,7 @@ static size_t unicode_escape(const char *s, size_t n, char put[4], size_t *len)
 	return used;
 }
 
-static void unescape(const char *s, size_t n, struct str *out)
+static void unescape_text(const char *s, size_t n, struct str *out)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 
@@ -304,7 +305,7 @@ static void unescape(const char *s, size_t n, struct str *out)
 
 void jsontree_key(const struct jsontree *t, uint32_t node, struct str *out)
 {
-	unescape(t->text + t->node[node].key, t->node[node].key_len, out);
+	unescape_text(t->text + t->node[node].key, t->node[node].key_len, out);
 }
 
 static bool key_is(const struct jsontree *t, uint32_t node, const char *word)
@@ -352,7 +353,7 @@ void jsontree_value(const struct jsontree *t, uint32_t node, struct str *out)
 	uint32_t shown = jsontree_shown_len(t, node);
 
 	if (n->kind == JSON_STRING)
-		unescape(t->text + n->value, shown, out);
+		unescape_text(t->text + n->value, shown, out);
 	else
 		str_add(out, t->text + n->value, n->value_len);
 	if (shown < n->value_len)

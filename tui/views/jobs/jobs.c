@@ -83,7 +83,7 @@ static double mean_rate(const struct job_info *j)
 }
 
 /* What there is to say beside the bar, or in its place once it ended. */
-static void says(const struct job_info *j, bool brief, char *buf, size_t cap)
+static void job_progress_text(const struct job_info *j, bool brief, char *buf, size_t cap)
 {
 	char amount[96];
 
@@ -101,13 +101,13 @@ static void says(const struct job_info *j, bool brief, char *buf, size_t cap)
 
 /* Columns. */
 
-static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void job_name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = job_ended(job_of(r)->state) ? STYLE(TEXT) : STYLE(STRONG);
 	snprintf(buf, cap, "%s", job_of(r)->name);
 }
 
-static void name_draw(const struct table_row *r, struct canvas *c, struct area a)
+static void job_name_draw(const struct table_row *r, struct canvas *c, struct area a)
 {
 	const struct job_info *j = job_of(r);
 	struct style st;
@@ -118,30 +118,30 @@ static void name_draw(const struct table_row *r, struct canvas *c, struct area a
 					       ? ROLE_WARN
 					       : job_look[j->state].role)},
 		job_look[j->state].glyph);
-	name_text(r, name, sizeof name, &st);
+	job_name_text(r, name, sizeof name, &st);
 	canvas_clip(c, a.x + 2, a.y, a.w - 2, st, name);
 }
 
-static int name_compare(const struct table_row *a, const struct table_row *b)
+static int job_name_compare(const struct table_row *a, const struct table_row *b)
 {
 	return strcmp(job_of(a)->name, job_of(b)->name);
 }
 
 /* Boards are of one user: a job of no agent is the person's. */
-static const char *owner_of(const struct job_info *j)
+static const char *job_owner(const struct job_info *j)
 {
 	return *j->owner ? j->owner : "you";
 }
 
-static void owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void job_owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	*st = job_of(r)->own ? STYLE(TEXT) : STYLE(DIM);
-	snprintf(buf, cap, "%s", owner_of(job_of(r)));
+	snprintf(buf, cap, "%s", job_owner(job_of(r)));
 }
 
-static int owner_compare(const struct table_row *a, const struct table_row *b)
+static int job_owner_compare(const struct table_row *a, const struct table_row *b)
 {
-	return strcmp(owner_of(job_of(a)), owner_of(job_of(b)));
+	return strcmp(job_owner(job_of(a)), job_owner(job_of(b)));
 }
 
 static void progress_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
@@ -149,7 +149,7 @@ static void progress_text(const struct table_row *r, char *buf, size_t cap, stru
 	const struct job_info *j = job_of(r);
 
 	(void)st;
-	says(j, false, buf, cap);
+	job_progress_text(j, false, buf, cap);
 	if (j->fraction >= 0 && !job_ended(j->state)) {
 		size_t used = strlen(buf);
 
@@ -164,7 +164,7 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 	struct style st = STYLE(TEXT);
 	char text[JOB_TEXT_MAX + 128], n[16];
 
-	says(j, false, text, sizeof text);
+	job_progress_text(j, false, text, sizeof text);
 	if (job_ended(j->state)) {
 		st.role = j->state == JOB_DONE ? ROLE_DIM : (uint8_t)job_look[j->state].role;
 		canvas_clip(c, x, a.y, a.w, st, text);
@@ -185,7 +185,7 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 	canvas_right(c, x, a.y, PERCENT_W, STYLE(STRONG), n);
 	x += PERCENT_W + 2;
 	if (text_width(text, strlen(text)) > a.x + a.w - x)
-		says(j, true, text, sizeof text);
+		job_progress_text(j, true, text, sizeof text);
 	if (a.x + a.w - x > 3)
 		canvas_clip(
 			c, x, a.y, a.x + a.w - x, j->cancelling ? STYLE(WARN) : STYLE(TEXT), text);
@@ -244,9 +244,9 @@ static int left_compare(const struct table_row *a, const struct table_row *b)
 /* clang-format off */
 static const struct table_column columns[] = {
 	{.name = "job", .head = "JOB", .min = 14, .ideal = 26, .grow = 2, .sign = true,
-		.text = name_text, .draw = name_draw, .compare = name_compare},
-	{.name = "owner", .head = "OWNER", .min = 8, .ideal = 10, .keep = 30, .text = owner_text,
-		.compare = owner_compare},
+		.text = job_name_text, .draw = job_name_draw, .compare = job_name_compare},
+	{.name = "owner", .head = "OWNER", .min = 8, .ideal = 10, .keep = 30, .text = job_owner_text,
+		.compare = job_owner_compare},
 	{.name = "progress", .head = "PROGRESS", .min = 18, .ideal = 44, .grow = 3,
 		.text = progress_text, .draw = progress_draw, .compare = progress_compare},
 	{.name = "rate", .head = "RATE", .min = 8, .ideal = RATE_W, .keep = 20, .right = true,
@@ -258,7 +258,7 @@ static const struct table_column columns[] = {
 
 /* Rows. */
 
-static void rebuild(struct jobs *s, const struct snapshot *snap)
+static void rebuild_jobs(struct jobs *s, const struct snapshot *snap)
 {
 	s->ids = mem_grow(s->ids, &s->ids_cap, snap->njobs + 1, sizeof *s->ids);
 	table_begin(&s->table);
@@ -276,21 +276,21 @@ static void rebuild(struct jobs *s, const struct snapshot *snap)
 /* Rows must not outlive the snapshot they point into. */
 static void jobs_snapshot(struct view *v, const struct snapshot *snap)
 {
-	rebuild(v->state, snap);
+	rebuild_jobs(v->state, snap);
 }
 
-static void refresh(struct view *v)
+static void refresh_jobs(struct view *v)
 {
 	struct jobs *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 
 	s->wall_ms = snap->at_wall_ms;
 	if (s->seq != snap->seq)
-		rebuild(s, snap);
+		rebuild_jobs(s, snap);
 }
 
 /* One job in full. */
-static void draw_detail(struct canvas *c, struct area a, const struct job_info *j)
+static void draw_job_detail(struct canvas *c, struct area a, const struct job_info *j)
 {
 	struct pen p = pen_on(c, (struct area){a.x + 2, a.y + 1, a.w - 4, a.h - 1}, 0);
 	struct style st = {.role = (uint8_t)job_look[j->state].role};
@@ -333,7 +333,7 @@ static void draw_detail(struct canvas *c, struct area a, const struct job_info *
 	pen_fact(&p, "Time", STYLE(TEXT), text);
 	if (j->started_wall_ms > 0)
 		pen_fact(&p, "Started", STYLE(TEXT), format_wall(n, j->started_wall_ms));
-	snprintf(text, sizeof text, "%s, process %d%s", owner_of(j), (int)j->id.pid,
+	snprintf(text, sizeof text, "%s, process %d%s", job_owner(j), (int)j->id.pid,
 		j->own                             ? " (this console)"
 			: j->state == JOB_ORPHANED ? " (dead)"
 						   : "");
@@ -347,7 +347,7 @@ static void jobs_draw(struct view *v, struct canvas *c, struct area a)
 	struct area list = {a.x, a.y + 1, a.w, a.h - 1};
 	int kinds;
 
-	refresh(v);
+	refresh_jobs(v);
 	s->body = a;
 	jobs_total_draw(c, a, app_snapshot(v->app));
 	kinds = jobs_kinds_draw(
@@ -359,9 +359,9 @@ static void jobs_draw(struct view *v, struct canvas *c, struct area a)
 		int h = list.h - 5 < 13 ? list.h - 5 : 13;
 
 		list.h -= h;
-		draw_detail(c, (struct area){a.x, list.y + list.h, a.w, h}, job_of(r));
+		draw_job_detail(c, (struct area){a.x, list.y + list.h, a.w, h}, job_of(r));
 	} else if (s->detail && r) {
-		draw_detail(c, list, job_of(r));
+		draw_job_detail(c, list, job_of(r));
 		return;
 	}
 	table_draw(&s->table, c, list);
@@ -388,7 +388,7 @@ static void say_why_not(struct view *v, const struct job_info *j)
 }
 
 /* The marked ones, else the one under the cursor. */
-static void cancel(struct view *v)
+static void cancel_marked(struct view *v)
 {
 	struct jobs *s = v->state;
 	const struct table_row *r = table_current(&s->table);
@@ -413,7 +413,7 @@ static void cancel(struct view *v)
 }
 
 /* Everybody's jobs. */
-static void cancel_all(struct view *v)
+static void cancel_everybody(struct view *v)
 {
 	const struct snapshot *snap = app_snapshot(v->app);
 	const struct job_info **list = xcalloc(snap->njobs + 1, sizeof *list);
@@ -434,13 +434,13 @@ static bool jobs_act(struct view *v, enum action a)
 	struct jobs *s = v->state;
 	size_t hidden;
 
-	refresh(v);
+	refresh_jobs(v);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
-	case DO_CANCEL_JOB: cancel(v); return true;
-	case DO_CANCEL_ALL: cancel_all(v); return true;
+	case DO_CANCEL_JOB: cancel_marked(v); return true;
+	case DO_CANCEL_ALL: cancel_everybody(v); return true;
 	case DO_ENTER: s->detail = !s->detail; return true;
 	case DO_BACK:
 		if (s->detail)
@@ -509,7 +509,7 @@ static bool jobs_copy(struct view *v, struct str *out)
 	struct jobs *s = v->state;
 	const struct table_row *r;
 
-	refresh(v);
+	refresh_jobs(v);
 	r = table_current(&s->table);
 	if (r)
 		str_addf(out, "%s%s%s", job_of(r)->name, *job_of(r)->result ? ": " : "",
@@ -521,7 +521,7 @@ static bool jobs_save(struct view *v, struct str *out)
 {
 	struct jobs *s = v->state;
 
-	refresh(v);
+	refresh_jobs(v);
 	table_save(&s->table, out);
 	return true;
 }

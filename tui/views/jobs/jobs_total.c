@@ -63,7 +63,7 @@ static struct total add_up(const struct snapshot *snap)
 }
 
 /* "4 running · 12 queued": the parts that are not zero. */
-static int draw_counts(const struct total *t, struct canvas *c, struct area a)
+static int draw_job_counts(const struct total *t, struct canvas *c, struct area a)
 {
 	int x = a.x + 1;
 	bool any = false;
@@ -94,7 +94,7 @@ static int draw_counts(const struct total *t, struct canvas *c, struct area a)
 void jobs_total_draw(struct canvas *c, struct area a, const struct snapshot *snap)
 {
 	struct total t = add_up(snap);
-	int x = draw_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar, used, need;
+	int x = draw_job_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar, used, need;
 	char part[3][64] = {"", "", ""}, text[256], one[FORMAT_MAX], two[FORMAT_MAX];
 
 	if (t.fraction < 0 || left < 6)
@@ -188,7 +188,7 @@ static size_t kinds_of(const struct snapshot *snap, struct kind *all, size_t *ac
 	return n;
 }
 
-static int busiest(const void *a, const void *b)
+static int compare_kinds(const void *a, const void *b)
 {
 	const struct kind *x = a, *y = b;
 	size_t m = x->running + x->queued, n = y->running + y->queued;
@@ -242,7 +242,7 @@ int jobs_kinds_draw(struct canvas *c, struct area a, const struct snapshot *snap
 
 	if (active <= MANY || n < 2)
 		return 0;
-	qsort(all, n, sizeof *all, busiest);
+	qsort(all, n, sizeof *all, compare_kinds);
 	if (n > (size_t)(a.h > 0 ? a.h : 0))
 		n = (size_t)(a.h > 0 ? a.h : 0);
 	for (size_t i = 0; i < n; i++)

@@ -50,7 +50,7 @@ void logbuf_clear(struct logbuf *b)
 	logbuf_init(b, bytes, lines);
 }
 
-static struct logbuf_line *slot(const struct logbuf *b, size_t i)
+static struct logbuf_line *line_slot(const struct logbuf *b, size_t i)
 {
 	size_t at = b->first + i;
 
@@ -60,7 +60,7 @@ static struct logbuf_line *slot(const struct logbuf *b, size_t i)
 const struct logbuf_line *logbuf_at(const struct logbuf *b, size_t i)
 {
 	CHECK(i < b->count);
-	return slot(b, i);
+	return line_slot(b, i);
 }
 
 const char *logbuf_text(const struct logbuf *b, const struct logbuf_line *l)
@@ -68,9 +68,9 @@ const char *logbuf_text(const struct logbuf *b, const struct logbuf_line *l)
 	return b->chunk[l->at >> 16] + (l->at & 0xFFFF);
 }
 
-static void evict(struct logbuf *b)
+static void evict_line(struct logbuf *b)
 {
-	struct logbuf_line *l = slot(b, 0);
+	struct logbuf_line *l = line_slot(b, 0);
 
 	b->live[l->at >> 16]--;
 	b->first = b->first + 1 < b->max_lines ? b->first + 1 : 0;
@@ -80,7 +80,7 @@ static void evict(struct logbuf *b)
 }
 
 /* Room for `n` bytes at the end of the current chunk, or in one that is free or becomes so. */
-static char *room(struct logbuf *b, size_t n, uint32_t *at)
+static char *make_chunk_room(struct logbuf *b, size_t n, uint32_t *at)
 {
 	size_t c = b->current;
 
@@ -88,9 +88,9 @@ static char *room(struct logbuf *b, size_t n, uint32_t *at)
 		for (c = 0; c < b->nchunks && b->live[c]; c++)
 			;
 		while (c == b->nchunks) {
-			size_t oldest = slot(b, 0)->at >> 16;
+			size_t oldest = line_slot(b, 0)->at >> 16;
 
-			evict(b);
+			evict_line(b);
 			if (!b->live[oldest])
 				c = oldest;
 		}
@@ -130,15 +130,15 @@ static size_t escape_len(const char *s, size_t n)
 	return i < n ? i : n;
 }
 
-/* Nothing in it that settle() would change. */
-static bool plain(const char *s, size_t n)
+/* Nothing in it that settle_line() would change. */
+static bool needs_no_settling(const char *s, size_t n)
 {
 	return !memchr(s, '\x1b', n) && !memchr(s, '\r', n) && !memchr(s, '\t', n) &&
 		!memchr(s, '\n', n);
 }
 
 /* Copy what a terminal would be left with.  Returns bytes written, at most `cap`. */
-static size_t settle(char *out, size_t cap, const char *s, size_t n, bool *clipped)
+static size_t settle_line(char *out, size_t cap, const char *s, size_t n, bool *clipped)
 {
 	size_t used = 0, column = 0;
 
@@ -192,7 +192,7 @@ static size_t settle(char *out, size_t cap, const char *s, size_t n, bool *clipp
 
 static int64_t newest_ns(const struct logbuf *b)
 {
-	return b->count ? slot(b, b->count - 1)->key.ns : 0;
+	return b->count ? line_slot(b, b->count - 1)->key.ns : 0;
 }
 
 static int64_t order_ns(struct logbuf *b, uint16_t source, int64_t wall_ns)
@@ -204,7 +204,7 @@ static int64_t order_ns(struct logbuf *b, uint16_t source, int64_t wall_ns)
 	return b->last_ns[source] = wall_ns;
 }
 
-static void push(struct logbuf *b, const struct log_line *in, uint8_t flags)
+static void push_line(struct logbuf *b, const struct log_line *in, uint8_t flags)
 {
 	struct logbuf_line l = {.source = in->source, .stream = in->stream, .flags = flags};
 	size_t n = in->len < LOG_LINE_MAX ? in->len : LOG_LINE_MAX;
@@ -213,13 +213,13 @@ static void push(struct logbuf *b, const struct log_line *in, uint8_t flags)
 	char *to;
 
 	if (b->count == b->max_lines)
-		evict(b);
-	to = room(b, most, &l.at);
-	if (plain(in->text, n)) {
+		evict_line(b);
+	to = make_chunk_room(b, most, &l.at);
+	if (needs_no_settling(in->text, n)) {
 		memcpy(to, in->text, n);
 		l.len = (uint16_t)n;
 	} else {
-		l.len = (uint16_t)settle(to, most, in->text, n, &clipped);
+		l.len = (uint16_t)settle_line(to, most, in->text, n, &clipped);
 	}
 	b->used[b->current] += l.len;
 	b->live[b->current]++;
@@ -230,10 +230,10 @@ static void push(struct logbuf *b, const struct log_line *in, uint8_t flags)
 	l.key.ns = flags & LOG_GAP ? newest_ns(b) : order_ns(b, in->source, in->wall_ns);
 	l.key.serial = ++b->serial;
 	b->count++;
-	*slot(b, b->count - 1) = l;
+	*line_slot(b, b->count - 1) = l;
 }
 
-static int compare(struct log_key a, struct log_key b)
+static int compare_log_keys(struct log_key a, struct log_key b)
 {
 	if (a.ns != b.ns)
 		return a.ns < b.ns ? -1 : 1;
@@ -242,11 +242,12 @@ static int compare(struct log_key a, struct log_key b)
 
 static int compare_lines(const void *a, const void *b)
 {
-	return compare(((const struct logbuf_line *)a)->key, ((const struct logbuf_line *)b)->key);
+	return compare_log_keys(
+		((const struct logbuf_line *)a)->key, ((const struct logbuf_line *)b)->key);
 }
 
 /* The last `n` lines are new: bring them in order among themselves and with those before. */
-static void merge(struct logbuf *b, size_t n)
+static void merge_lines(struct logbuf *b, size_t n)
 {
 	size_t old, at, i, out;
 	bool sorted = true;
@@ -255,21 +256,23 @@ static void merge(struct logbuf *b, size_t n)
 		n = b->count;
 	old = b->count - n;
 	for (i = b->count - n; i + 1 < b->count && sorted; i++)
-		sorted = compare(slot(b, i)->key, slot(b, i + 1)->key) < 0;
-	if (sorted && (!old || !n || compare(slot(b, old - 1)->key, slot(b, old)->key) < 0))
+		sorted = compare_log_keys(line_slot(b, i)->key, line_slot(b, i + 1)->key) < 0;
+	if (sorted &&
+		(!old || !n ||
+			compare_log_keys(line_slot(b, old - 1)->key, line_slot(b, old)->key) < 0))
 		return;
 	b->scratch = mem_grow(b->scratch, &b->scratch_cap, n, sizeof *b->scratch);
 	for (i = 0; i < n; i++)
-		b->scratch[i] = *slot(b, old + i);
+		b->scratch[i] = *line_slot(b, old + i);
 	if (!sorted)
 		qsort(b->scratch, n, sizeof *b->scratch, compare_lines);
 	/* From the end: the larger of the two tails goes to its final place. */
 	for (i = n, at = old, out = b->count; i;) {
 		out--;
-		if (at && compare(slot(b, at - 1)->key, b->scratch[i - 1].key) > 0)
-			*slot(b, out) = *slot(b, --at);
+		if (at && compare_log_keys(line_slot(b, at - 1)->key, b->scratch[i - 1].key) > 0)
+			*line_slot(b, out) = *line_slot(b, --at);
 		else
-			*slot(b, out) = b->scratch[--i];
+			*line_slot(b, out) = b->scratch[--i];
 	}
 }
 
@@ -282,10 +285,10 @@ void logbuf_append(struct logbuf *b, const struct log_line *lines, size_t n)
 			b->lost++;
 			continue;
 		}
-		push(b, &lines[i], 0);
+		push_line(b, &lines[i], 0);
 		pushed++;
 	}
-	merge(b, pushed);
+	merge_lines(b, pushed);
 }
 
 void logbuf_gap(struct logbuf *b, uint64_t n)
@@ -297,7 +300,7 @@ void logbuf_gap(struct logbuf *b, uint64_t n)
 	note.len = (uint32_t)snprintf(text, sizeof text,
 		"%s %s lost here, faster than they could be read", format_count(count, n),
 		n == 1 ? "line" : "lines");
-	push(b, &note, LOG_GAP);
+	push_line(b, &note, LOG_GAP);
 }
 
 size_t logbuf_find(const struct logbuf *b, struct log_key key)
@@ -307,7 +310,7 @@ size_t logbuf_find(const struct logbuf *b, struct log_key key)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (compare(slot(b, mid)->key, key) < 0)
+		if (compare_log_keys(line_slot(b, mid)->key, key) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -319,7 +322,7 @@ int logbuf_search(
 	const struct logbuf *b, const struct pattern *p, bool forward, size_t budget, size_t *i)
 {
 	for (; *i < b->count; *i += forward ? 1 : SIZE_MAX) {
-		const struct logbuf_line *l = slot(b, *i);
+		const struct logbuf_line *l = line_slot(b, *i);
 		size_t start, end;
 
 		if (pattern_next(p, logbuf_text(b, l), l->len, 0, &start, &end))

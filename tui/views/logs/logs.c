@@ -29,7 +29,7 @@ static void drop_sources(struct logs *s)
 	s->nsources = 0;
 }
 
-static void unsubscribe(struct view *v)
+static void unsubscribe_logs(struct view *v)
 {
 	struct logs *s = v->state;
 	struct command *c;
@@ -42,7 +42,7 @@ static void unsubscribe(struct view *v)
 	s->subscription = 0;
 }
 
-static void subscribe(struct view *v)
+static void subscribe_logs(struct view *v)
 {
 	struct logs *s = v->state;
 	struct command *c = command_new(CMD_LOGS_OPEN);
@@ -57,13 +57,13 @@ static void subscribe(struct view *v)
 	s->ended = false;
 }
 
-static void follow(struct logs *s)
+static void follow_end(struct logs *s)
 {
 	s->follow = true;
 	s->search = IDLE;
 }
 
-static void detach(struct logs *s)
+static void detach_view(struct logs *s)
 {
 	if (!s->follow)
 		return;
@@ -75,7 +75,7 @@ void logs_open(struct view *v, const struct target *targets, size_t n)
 {
 	struct logs *s = v->state;
 
-	unsubscribe(v);
+	unsubscribe_logs(v);
 	drop_sources(s);
 	logbuf_clear(&s->buf);
 	if (n > MERGE_MAX) {
@@ -94,8 +94,8 @@ void logs_open(struct view *v, const struct target *targets, size_t n)
 	s->shift = 0;
 	s->seen = 0;
 	s->cursor = (struct log_key){0};
-	follow(s);
-	subscribe(v);
+	follow_end(s);
+	subscribe_logs(v);
 	app_dirty(v->app);
 }
 
@@ -107,11 +107,11 @@ static void logs_init(struct view *v)
 	s->stamps = s->follow = true;
 }
 
-static void logs_close(struct view *v)
+static void close_logs(struct view *v)
 {
 	struct logs *s = v->state;
 
-	unsubscribe(v);
+	unsubscribe_logs(v);
 	drop_sources(s);
 	pattern_release(&s->find);
 	logbuf_release(&s->buf);
@@ -136,21 +136,21 @@ static void open_running(struct view *v)
 		app_say(v->app, ROLE_WARN, "No container is running.");
 }
 
-static bool at_end(const struct logs *s)
+static bool is_at_end(const struct logs *s)
 {
 	return s->follow || !place_before(top_of(s), last_top(s));
 }
 
 /* Move the text by rows; at the end, further down means to follow again. */
-static void scroll(struct logs *s, long rows)
+static void scroll_text(struct logs *s, long rows)
 {
 	struct place top = top_of(s);
 
-	if (rows > 0 && at_end(s)) {
-		follow(s);
+	if (rows > 0 && is_at_end(s)) {
+		follow_end(s);
 		return;
 	}
-	detach(s);
+	detach_view(s);
 	top = rows < 0 ? place_back(s, top, (size_t)-rows) : place_forth(s, top, (size_t)rows);
 	if (place_before(last_top(s), top))
 		top = last_top(s);
@@ -158,18 +158,18 @@ static void scroll(struct logs *s, long rows)
 }
 
 /* Bring the line into the middle of the screen, unless it is on it. */
-static void reveal(struct logs *s, size_t line)
+static void reveal_line(struct logs *s, size_t line)
 {
 	struct place top = top_of(s), at = {line, 0};
 
-	detach(s);
+	detach_view(s);
 	if (place_before(at, top) ||
 		!place_before(at, place_forth(s, top, (size_t)(s->rows > 1 ? s->rows : 1))))
 		top = place_back(s, at, (size_t)s->rows / 2);
 	set_top(s, top);
 }
 
-static void move(struct logs *s, long lines)
+static void move_line(struct logs *s, long lines)
 {
 	size_t at = logbuf_find(&s->buf, s->cursor);
 	struct place top = top_of(s), end;
@@ -187,10 +187,10 @@ static void move(struct logs *s, long lines)
 	if (at > s->last_line)
 		at = s->last_line;
 	if (lines > 0 && at + 1 >= s->buf.count) {
-		follow(s);
+		follow_end(s);
 		return;
 	}
-	detach(s);
+	detach_view(s);
 	if (lines < 0)
 		at = at < (size_t)-lines ? 0 : at - (size_t)-lines;
 	else
@@ -226,7 +226,7 @@ static void search_on(struct view *v)
 		app_dirty(v->app);
 	} else if (found) {
 		s->search = IDLE;
-		reveal(s, at);
+		reveal_line(s, at);
 		s->cursor = key_of(s, at);
 	} else if (!s->wrapped) {
 		s->wrapped = true;
@@ -238,7 +238,7 @@ static void search_on(struct view *v)
 	}
 }
 
-static void next_hit(struct view *v, bool forward)
+static void next_log_hit(struct view *v, bool forward)
 {
 	struct logs *s = v->state;
 	size_t at = s->follow ? s->buf.count : logbuf_find(&s->buf, s->cursor);
@@ -273,7 +273,7 @@ static void logs_draw(struct view *v, struct canvas *c, struct area a)
 /* What the app tells us. */
 
 /* Is this line new?  A subscription after the first repeats the end of the one before. */
-static bool wanted(const struct logs *s, const struct log_line *l)
+static bool is_new_line(const struct logs *s, const struct log_line *l)
 {
 	return l->source < s->nsources &&
 		(l->wall_ns <= 0 || l->wall_ns > s->source[l->source].had_ns);
@@ -288,7 +288,7 @@ static void keep_lines(struct logs *s, const struct event *e)
 	for (size_t i = 0; i <= e->nlines; i++) {
 		const struct log_line *l = i < e->nlines ? &e->lines[i] : NULL;
 
-		if (l && wanted(s, l)) {
+		if (l && is_new_line(s, l)) {
 			s->source[l->source].streams |= (uint8_t)(1 << (l->stream & 3));
 			continue;
 		}
@@ -329,7 +329,7 @@ static void logs_snapshot(struct view *v, const struct snapshot *snap)
 		src->was_running = running;
 	}
 	if (s->ended && started)
-		subscribe(v);
+		subscribe_logs(v);
 }
 
 static bool logs_act(struct view *v, enum action a)
@@ -343,18 +343,18 @@ static bool logs_act(struct view *v, enum action a)
 		return a == DO_ENTER;
 	}
 	switch (a) {
-	case DO_UP: move(s, -1); break;
-	case DO_DOWN: move(s, 1); break;
-	case DO_PAGE_UP: scroll(s, -page); break;
-	case DO_PAGE_DOWN: scroll(s, page); break;
-	case DO_HALF_UP: scroll(s, -(page + 1) / 2); break;
-	case DO_HALF_DOWN: scroll(s, (page + 1) / 2); break;
+	case DO_UP: move_line(s, -1); break;
+	case DO_DOWN: move_line(s, 1); break;
+	case DO_PAGE_UP: scroll_text(s, -page); break;
+	case DO_PAGE_DOWN: scroll_text(s, page); break;
+	case DO_HALF_UP: scroll_text(s, -(page + 1) / 2); break;
+	case DO_HALF_DOWN: scroll_text(s, (page + 1) / 2); break;
 	case DO_TOP:
-		detach(s);
+		detach_view(s);
 		s->cursor = key_of(s, 0);
 		set_top(s, (struct place){0, 0});
 		break;
-	case DO_BOTTOM: follow(s); break;
+	case DO_BOTTOM: follow_end(s); break;
 	case DO_LEFT: s->shift = s->shift > STEP_COLUMNS ? s->shift - STEP_COLUMNS : 0; break;
 	case DO_RIGHT:
 		if (!s->wrap && s->shift < LOG_LINE_MAX)
@@ -362,9 +362,10 @@ static bool logs_act(struct view *v, enum action a)
 		break;
 	case DO_FOLLOW:
 		if (s->follow)
-			detach(s), set_top(s, last_top(s)), s->cursor = key_of(s, s->last_line);
+			detach_view(s), set_top(s, last_top(s)),
+				s->cursor = key_of(s, s->last_line);
 		else
-			follow(s);
+			follow_end(s);
 		break;
 	case DO_WRAP:
 		s->wrap = !s->wrap;
@@ -373,8 +374,8 @@ static bool logs_act(struct view *v, enum action a)
 		break;
 	case DO_ZOOM: s->bare = !s->bare; break;
 	case DO_STAMPS: s->stamps = !s->stamps; break;
-	case DO_NEXT_HIT: next_hit(v, true); break;
-	case DO_PREV_HIT: next_hit(v, false); break;
+	case DO_NEXT_HIT: next_log_hit(v, true); break;
+	case DO_PREV_HIT: next_log_hit(v, false); break;
 	default: return false;
 	}
 	app_dirty(v->app);
@@ -401,7 +402,7 @@ static bool logs_filter(struct view *v, const char *text, bool done, struct err 
 
 static void logs_wheel(struct view *v, int lines)
 {
-	scroll(v->state, lines);
+	scroll_text(v->state, lines);
 	app_dirty(v->app);
 }
 
@@ -415,7 +416,7 @@ static void logs_click(struct view *v, int x, int y, bool twice)
 	if (y < 1 || p.line >= s->buf.count)
 		return;
 	set_top(s, top_of(s));
-	detach(s);
+	detach_view(s);
 	s->cursor = key_of(s, p.line);
 	app_dirty(v->app);
 }
@@ -429,7 +430,7 @@ static void logs_status(struct view *v, char *buf, size_t cap)
 		snprintf(buf, cap, "find: %s", s->find.text);
 }
 
-static void add_line(const struct logs *s, size_t i, struct str *out)
+static void print_log_line(const struct logs *s, size_t i, struct str *out)
 {
 	const struct logbuf_line *l = logbuf_at(&s->buf, i);
 	char when[FORMAT_MAX];
@@ -460,7 +461,7 @@ static bool logs_save(struct view *v, struct str *out)
 	struct logs *s = v->state;
 
 	for (size_t i = 0; i < s->buf.count; i++)
-		add_line(s, i, out);
+		print_log_line(s, i, out);
 	return s->buf.count > 0;
 }
 
@@ -471,7 +472,7 @@ const struct view_ops logs_view = {
 	.context = IN_LOGS,
 	.state_size = sizeof(struct logs),
 	.open = logs_init,
-	.close = logs_close,
+	.close = close_logs,
 	.draw = logs_draw,
 	.act = logs_act,
 	.snapshot = logs_snapshot,

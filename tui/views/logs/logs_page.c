@@ -159,7 +159,7 @@ struct columns {
 	int stamp_w, name_w, text_w;
 };
 
-static struct columns layout(const struct logs *s, struct area a)
+static struct columns lay_out_columns(const struct logs *s, struct area a)
 {
 	struct columns k = {
 		.stamp_w = s->stamps ? stamp_width(a.w) : 0, .name_w = name_width(s, a.w)};
@@ -173,8 +173,9 @@ static struct columns layout(const struct logs *s, struct area a)
 }
 
 /* One row on the screen: row `row` of line `l`, from byte `from` to `to`. */
-static void draw_row(const struct logs *s, struct canvas *c, struct area a, const struct columns *k,
-	int y, const struct logbuf_line *l, struct place p, size_t from, size_t to)
+static void draw_log_row(const struct logs *s, struct canvas *c, struct area a,
+	const struct columns *k, int y, const struct logbuf_line *l, struct place p, size_t from,
+	size_t to)
 {
 	const char *text = logbuf_text(&s->buf, l);
 	const struct source *src = l->source < s->nsources ? &s->source[l->source] : NULL;
@@ -209,7 +210,7 @@ static void draw_row(const struct logs *s, struct canvas *c, struct area a, cons
 
 static void draw_lines(struct logs *s, struct canvas *c, struct area a)
 {
-	struct columns k = layout(s, a);
+	struct columns k = lay_out_columns(s, a);
 	size_t cursor;
 	struct place p;
 
@@ -227,7 +228,7 @@ static void draw_lines(struct logs *s, struct canvas *c, struct area a)
 			from = wrap_next(text, l->len, from, k.text_w);
 		do {
 			to = wrap_next(text, l->len, from, k.text_w);
-			draw_row(s, c, a, &k, a.y + y, l, p, from, to);
+			draw_log_row(s, c, a, &k, a.y + y, l, p, from, to);
 			if (p.line == cursor) {
 				canvas_glyph(c, a.x, a.y + y, STYLE(ACCENT), GLYPH_EDGE);
 				canvas_under(c, (struct area){a.x, a.y + y, a.w, 1}, ROLE_CURSOR);
@@ -276,7 +277,7 @@ static int draw_state(const struct logs *s, struct canvas *c, struct area a)
 	return text_width(text, strlen(text)) + 4;
 }
 
-static void draw_head(struct logs *s, struct canvas *c, struct area a)
+static void draw_logs_head(struct logs *s, struct canvas *c, struct area a)
 {
 	int stop = a.x + a.w - draw_state(s, c, a), x = a.x + 1;
 
@@ -299,7 +300,7 @@ static void draw_head(struct logs *s, struct canvas *c, struct area a)
 
 void logs_page_draw(struct logs *s, struct canvas *c, struct area a)
 {
-	draw_head(s, c, a);
+	draw_logs_head(s, c, a);
 	a.y++;
 	a.h--;
 	draw_lines(s, c, a);
