@@ -41,7 +41,7 @@ struct crew {
 	pthread_mutex_t lock;
 };
 
-static struct work *take(struct crew *crew)
+static struct work *take_work(struct crew *crew)
 {
 	struct work *w = NULL;
 
@@ -63,7 +63,7 @@ static void hand_back(struct crew *crew, struct work *w)
 }
 
 /* How far it is, for the line on the terminal: how many are through, and which are in hand. */
-static bool read_progress(void *ctx, struct job_info *out)
+static bool read_crew_progress(void *ctx, struct job_info *out)
 {
 	struct crew *crew = ctx;
 	size_t used = 0;
@@ -89,7 +89,7 @@ static bool read_progress(void *ctx, struct job_info *out)
 /* The first C-c lets what is under way end in order, and begins nothing new; the second is the usual one. */
 static atomic_bool interrupted;
 
-static void on_signal(int sig)
+static void on_agents_signal(int sig)
 {
 	(void)sig;
 	interrupted = true;
@@ -97,7 +97,7 @@ static void on_signal(int sig)
 
 static void mind_signals(void)
 {
-	struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction act = {.sa_handler = on_agents_signal, .sa_flags = (int)SA_RESETHAND};
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
@@ -110,14 +110,14 @@ static bool is_interrupted(void *ctx)
 }
 
 /* What an installer prints; threads may speak at once, each in whole lines. */
-static void say(void *ctx, const char *agent, const char *line)
+static void print_prepared(void *ctx, const char *agent, const char *line)
 {
 	(void)ctx;
 	fprintf(stderr, "%s: %s\n", agent, line);
 }
 
 /* Each thread has an engine of its own; what fails for one agent does not stop the others. */
-static void *labour(void *ctx)
+static void *work_on_agents(void *ctx)
 {
 	struct crew *crew = ctx;
 	const struct agents_options o = {.host = cli_value(crew->c, "host"),
@@ -128,11 +128,11 @@ static void *labour(void *ctx)
 		.journal_bytes = crew->journal_bytes,
 		.own_board = true,
 		.stop = is_interrupted,
-		.say = cli_flag(crew->c, "json") ? NULL : say};
+		.say = cli_flag(crew->c, "json") ? NULL : print_prepared};
 	struct agents_host *h = NULL;
 	struct work *w;
 
-	while ((w = take(crew))) {
+	while ((w = take_work(crew))) {
 		if (!h && !interrupted)
 			h = agents_open(&o, &w->err);
 		if (interrupted)
@@ -151,7 +151,7 @@ static void *labour(void *ctx)
 	return NULL;
 }
 
-static void run_all(struct crew *crew)
+static void run_crew(struct crew *crew)
 {
 	pthread_t thread[AT_ONCE];
 	size_t n = crew->n < AT_ONCE ? crew->n : AT_ONCE, started = 0;
@@ -159,10 +159,10 @@ static void run_all(struct crew *crew)
 	pthread_mutex_init(&crew->lock, NULL);
 	mind_signals();
 	crew->start_ns = clock_mono_ns();
-	cli_progress_start(read_progress, crew);
-	while (started + 1 < n && !pthread_create(&thread[started], NULL, labour, crew))
+	cli_progress_start(read_crew_progress, crew);
+	while (started + 1 < n && !pthread_create(&thread[started], NULL, work_on_agents, crew))
 		started++;
-	labour(crew);
+	work_on_agents(crew);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
 	cli_progress_stop();
@@ -237,7 +237,7 @@ static int tell_failures(const struct crew *crew)
 	return worst;
 }
 
-static void prepare(struct crew *crew, const struct cli *c, const struct settings *s,
+static void prepare_crew(struct crew *crew, const struct cli *c, const struct settings *s,
 	const char *program, const struct team *team, struct arena *mem)
 {
 	*crew = (struct crew){.c = c, .team = team, .program = program};
@@ -260,13 +260,13 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 		return -1;
 	}
 	arena_init(&mem, 1024);
-	prepare(&crew, c, s, "up", &team, &mem);
+	prepare_crew(&crew, c, s, "up", &team, &mem);
 	cli_orphans(c);
 	crew.n = team.nagents;
 	crew.work = xcalloc(crew.n, sizeof *crew.work);
 	for (size_t i = 0; i < crew.n; i++)
 		crew.work[i].def = &team.agents[i];
-	run_all(&crew);
+	run_crew(&crew);
 	if (cli_flag(c, "json")) {
 		jsonw_init(&j, false);
 		jsonw_object(&j, NULL);
@@ -329,12 +329,12 @@ int cli_down(const struct cli *c, const struct settings *s, struct err *e)
 	int rc;
 
 	arena_init(&mem, 1024);
-	prepare(&crew, c, s, "down", &team, &mem);
+	prepare_crew(&crew, c, s, "down", &team, &mem);
 	if (name_them(c, &team, &crew, names, e)) {
 		arena_release(&mem);
 		return -1;
 	}
-	run_all(&crew);
+	run_crew(&crew);
 	for (size_t i = 0; i < crew.n; i++) {
 		struct work *w = &crew.work[i];
 

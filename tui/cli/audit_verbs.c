@@ -78,7 +78,7 @@ static void put_json(struct str *out, const struct audit_record *r)
 }
 
 /* At least `width` columns, and two blanks to what follows. */
-static void pad(struct str *out, size_t start, size_t width)
+static void pad_to(struct str *out, size_t start, size_t width)
 {
 	while (out->len - start < width)
 		str_addc(out, ' ');
@@ -110,16 +110,16 @@ static void put_line(struct str *out, const struct audit_record *r, int columns)
 	str_addf(out, "%*llu  %s  ", narrow ? 5 : 7, (unsigned long long)r->seq, at);
 	start = out->len;
 	audit_text_who(out, r);
-	pad(out, start, narrow ? 8 : 12);
+	pad_to(out, start, narrow ? 8 : 12);
 	start = out->len;
 	str_adds(out, deed_table[r->deed].name);
-	pad(out, start, narrow ? 15 : 18);
+	pad_to(out, start, narrow ? 15 : 18);
 	start = out->len;
 	audit_text_target(out, r);
-	pad(out, start, narrow ? 16 : 24);
+	pad_to(out, start, narrow ? 16 : 24);
 	start = out->len;
 	audit_text_outcome(out, r);
-	pad(out, start, 14);
+	pad_to(out, start, 14);
 	audit_text_detail(out, r);
 	while (out->len && out->s[out->len - 1] == ' ')
 		out->s[--out->len] = '\0';
@@ -148,7 +148,7 @@ static void on_record(void *ctx, const struct audit_record *r, const char *line,
 	}
 }
 
-static enum audit_result result_named(const char *name)
+static enum audit_result find_result(const char *name)
 {
 	for (int i = AUDIT_OK; i <= AUDIT_TIMEOUT; i++)
 		if (strcmp(audit_result_name((enum audit_result)i), name) == 0)
@@ -169,7 +169,7 @@ static int read_filter(const struct cli *c, struct audit_filter *f, struct err *
 	if (outcome) {
 		f->by_result = true;
 		f->not_result = outcome[0] == '!';
-		f->result = result_named(outcome + f->not_result);
+		f->result = find_result(outcome + f->not_result);
 		if (f->result == AUDIT_PENDING && strcmp(outcome + f->not_result, "none") != 0)
 			return err_set(e, ERR_USAGE,
 				"--outcome wants ok, failed, refused, cancelled, timeout or none (an intent), with "
@@ -210,7 +210,7 @@ static int list_all(struct audit_reader *r, struct listing *l, struct err *e)
 	return more < 0 ? -1 : 0;
 }
 
-static int follow(struct audit_reader *r, struct listing *l, struct err *e)
+static int follow_log(struct audit_reader *r, struct listing *l, struct err *e)
 {
 	while (!l->broken) {
 		/* A reader that went away is noticed even when nothing happens. */
@@ -260,7 +260,7 @@ int cli_audit_list(const struct cli *c, const struct settings *s, struct err *e)
 		return -1;
 	rc = last ? list_last(r, &l, (size_t)n, e) : list_all(r, &l, e);
 	if (rc == 0 && cli_flag(c, "follow"))
-		rc = follow(r, &l, e);
+		rc = follow_log(r, &l, e);
 	audit_reader_close(r);
 	if (rc < 0)
 		return -1;

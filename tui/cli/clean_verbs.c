@@ -27,7 +27,7 @@ struct work {
 
 static atomic_bool interrupted; /* set by the handler, read by the workers */
 
-static void on_signal(int sig)
+static void on_clean_signal(int sig)
 {
 	(void)sig;
 	interrupted = true;
@@ -72,7 +72,7 @@ static void print_item(const struct clean_item *it, int columns)
 		printf("%s\n", line);
 }
 
-static void print_plan(const struct clean_plan *p)
+static void print_clean_plan(const struct clean_plan *p)
 {
 	struct clean_totals t = clean_totals(p);
 	char bytes[FORMAT_MAX], where[128];
@@ -98,7 +98,7 @@ static void print_plan(const struct clean_plan *p)
 }
 
 /* The number of items must be typed: this cannot be undone. */
-static bool confirmed(const struct clean_plan *p)
+static bool ask_to_confirm(const struct clean_plan *p)
 {
 	size_t n = clean_totals(p).marked;
 	char line[64], want[32];
@@ -199,11 +199,12 @@ static void json_result(const struct work *w, const struct err *e)
 	jsonw_print(&j);
 }
 
-static int carry_out(struct work *w, struct clean_host *h, struct err *e)
+static int carry_out_clean(struct work *w, struct clean_host *h, struct err *e)
 {
 	const struct clean_run how = {
 		.grace_s = -1, .cancelled = asked_to_stop, .changed = on_changed, .ctx = w};
-	const struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	const struct sigaction stop = {
+		.sa_handler = on_clean_signal, .sa_flags = (int)SA_RESETHAND};
 	struct err why = ERR_INIT;
 	int result;
 
@@ -220,7 +221,8 @@ static int carry_out(struct work *w, struct clean_host *h, struct err *e)
 	return result ? err_copy(e, &why) : cli_finish();
 }
 
-static int work(struct work *w, struct clean_host *h, struct arena *mem, struct err *e)
+static int make_and_carry_out(
+	struct work *w, struct clean_host *h, struct arena *mem, struct err *e)
 {
 	const char *file = cli_value(w->c, "plan");
 	bool told = file || cli_flag(w->c, "yes"), dry = cli_flag(w->c, "dry-run");
@@ -234,12 +236,12 @@ static int work(struct work *w, struct clean_host *h, struct arena *mem, struct 
 		clean_plan_json(w->plan, &json);
 		fwrite(json.s, 1, json.len, stdout);
 	} else if (!w->json) {
-		print_plan(w->plan);
+		print_clean_plan(w->plan);
 	}
 	if (dry || (!told && !clean_totals(w->plan).marked))
 		return cli_finish();
 	if (told)
-		return carry_out(w, h, e);
+		return carry_out_clean(w, h, e);
 	if (w->json || !isatty(0) || !isatty(1)) {
 		fflush(stdout);
 		fputs("berth: nothing was done: say --yes, or save the plan (--dry-run --json) and give "
@@ -247,8 +249,8 @@ static int work(struct work *w, struct clean_host *h, struct arena *mem, struct 
 			stderr);
 		return cli_finish() ? 1 : 2;
 	}
-	if (confirmed(w->plan))
-		return carry_out(w, h, e);
+	if (ask_to_confirm(w->plan))
+		return carry_out_clean(w, h, e);
 	puts("Nothing was done.");
 	return cli_finish();
 }
@@ -277,7 +279,7 @@ int cli_clean(const struct cli *c, const struct settings *s, struct err *e)
 		policy.read_only_by = cli_flag(c, "read-only") ? "--read-only" : "berth.yaml";
 	h = clean_open(&o, e);
 	if (h)
-		rc = work(&w, h, &mem, e);
+		rc = make_and_carry_out(&w, h, &mem, e);
 	clean_close(h);
 	arena_release(&mem);
 	return rc;

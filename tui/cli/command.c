@@ -16,7 +16,7 @@
 
 static int cancel_pipe[2], resize_pipe[2];
 
-static void on_end(int sig)
+static void on_end_signal(int sig)
 {
 	int saved = errno;
 
@@ -38,7 +38,7 @@ static void on_size(int sig)
 
 static void watch_signals(bool tty)
 {
-	struct sigaction end = {.sa_handler = on_end, .sa_flags = SA_RESTART},
+	struct sigaction end = {.sa_handler = on_end_signal, .sa_flags = SA_RESTART},
 			 size = {.sa_handler = on_size, .sa_flags = SA_RESTART};
 
 	sigaction(SIGINT, &end, NULL);
@@ -62,7 +62,7 @@ static void terminal_size(void *ctx, int *columns, int *rows)
 	}
 }
 
-static void keep(void *ctx, int stream, const char *bytes, size_t n)
+static void keep_output_text(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct command_io *io = ctx;
 
@@ -110,7 +110,7 @@ int command_open(struct command_io *io, const struct cli *c, struct err *e)
 	if (!tty && isatty(STDIN_FILENO))
 		io->q.in = -1;
 	if (cli_flag(c, "json")) {
-		io->q.output = keep;
+		io->q.output = keep_output_text;
 		io->q.ctx = io;
 		io->q.output_max = KEPT_MAX;
 	}

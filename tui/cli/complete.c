@@ -15,7 +15,7 @@ static void print_names(const struct cli_command *k)
 		printf("%s%s", k->name, k[1].name ? " " : "");
 }
 
-static void print_options(const struct cli_option *o)
+static void print_option_words(const struct cli_option *o)
 {
 	for (; o && o->name; o++) {
 		printf("--%s ", o->name);
@@ -68,7 +68,7 @@ static void bash_case(const char *group, const struct cli_command *k)
 		}
 		printf("\t'%s%s%s ') most=%d paths='%s' words='", group, *group ? " " : "", k->name,
 			k->max_operands, kind);
-		print_options(k->options);
+		print_option_words(k->options);
 		print_words(k->words);
 		if (!strcmp(k->name, "help"))
 			print_names(cli_commands);
@@ -78,7 +78,7 @@ static void bash_case(const char *group, const struct cli_command *k)
 	}
 }
 
-static void bash(void)
+static void print_bash(void)
 {
 	puts("# bash completion for berth\n"
 	     "# What may follow the words of a command; most: operands, empty before there is a command.\n"
@@ -88,7 +88,7 @@ static void bash(void)
 	printf("\t'') words='");
 	print_names(cli_commands);
 	putchar(' ');
-	print_options(cli_globals);
+	print_option_words(cli_globals);
 	bash_valued(cli_globals);
 	puts(" ;;");
 	bash_case("", cli_commands);
@@ -200,7 +200,7 @@ static void zsh_commands(const char *function, const char *group, const struct c
 	puts("\t\tesac ;;\n\tesac\n}");
 }
 
-static void zsh(void)
+static void print_zsh(void)
 {
 	char function[64];
 
@@ -256,7 +256,7 @@ static void fish_operands(const char *condition, const struct cli_command *k)
 			fish_paths(path_kind(k->operands)));
 }
 
-static void fish(void)
+static void print_fish(void)
 {
 	puts("# fish completion for berth\ncomplete -c berth -f");
 	fish_options("__fish_use_subcommand", cli_globals);
@@ -288,10 +288,10 @@ static void fish(void)
 int cli_completion(const char *shell)
 {
 	if (!strcmp(shell, "bash"))
-		bash();
+		print_bash();
 	else if (!strcmp(shell, "zsh"))
-		zsh();
+		print_zsh();
 	else
-		fish();
+		print_fish();
 	return cli_finish();
 }

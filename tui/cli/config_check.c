@@ -18,7 +18,7 @@
 #include "terminal/theme.h"
 #include "views/containers/containers.h"
 
-static void found(void *ctx, const struct err *e)
+static void add_finding(void *ctx, const struct err *e)
 {
 	struct findings *f = ctx;
 
@@ -35,17 +35,17 @@ static void check_settings(struct config *c, struct findings *f)
 	struct err e = ERR_INIT;
 
 	if (settings_from(c, &s, &e) < 0) {
-		found(f, &e);
+		add_finding(f, &e);
 		return;
 	}
 	keymap_defaults(&keys);
-	keymap_apply(&keys, &s.source, s.keys, found, f);
+	keymap_apply(&keys, &s.source, s.keys, add_finding, f);
 	table_init(&table, container_columns, container_ncolumns, NULL);
 	if (table_set(&table, s.columns.item, s.columns.n, s.sort, &e) < 0)
-		found(f, &e);
+		add_finding(f, &e);
 	table_release(&table);
 	if (strcmp(s.theme, "auto") != 0 && theme_load(s.theme, &t, &e) < 0)
-		found(f, &e);
+		add_finding(f, &e);
 	settings_release(&s);
 }
 
@@ -55,13 +55,13 @@ static void check_theme(struct config *c, struct findings *f)
 	struct theme t;
 
 	if (theme_parse(c, &t, &e) < 0)
-		found(f, &e);
+		add_finding(f, &e);
 }
 
 /* Read again by the team's own reader, which also looks at who may write the file. */
-static void check_team(struct config *c, struct findings *f)
+static void check_team_file(struct config *c, struct findings *f)
 {
-	struct team_found all = {found, f, 0};
+	struct team_found all = {add_finding, f, 0};
 	char cwd[PATH_MAX];
 
 	if (!getcwd(cwd, sizeof cwd))
@@ -84,7 +84,7 @@ static void check_team(struct config *c, struct findings *f)
 				continue;
 			err_set(&e, ERR_CONFIG, "%s:%d:%d: %s", c->file, f->plan[i].at.line,
 				f->plan[i].at.column, f->plan[i].notes[k].text);
-			found(f, &e);
+			add_finding(f, &e);
 		}
 }
 
@@ -93,16 +93,16 @@ static const struct {
 	const char *key, *kind;
 	void (*check)(struct config *c, struct findings *f);
 } kinds[] = {
-	{"agents", "a team file", check_team},
-	{"agent", "a team file", check_team},
-	{"custom_tools", "a team file", check_team},
+	{"agents", "a team file", check_team_file},
+	{"agent", "a team file", check_team_file},
+	{"custom_tools", "a team file", check_team_file},
 	{"colours", "a theme", check_theme},
 	{"styles", "a theme", check_theme},
 	{"benchmarks", "a benchmark suite", NULL},
 	{"", "settings", check_settings},
 };
 
-static int conclude(const struct cli *cli, struct findings *f, const char *file)
+static int conclude_check(const struct cli *cli, struct findings *f, const char *file)
 {
 	char shown[256];
 	int worst = f->n ? 2 : 0, printed;
@@ -143,7 +143,7 @@ int cli_config_check(const struct cli *cli, const struct settings *unused, struc
 	}
 	arena_init(&f.mem, 4096);
 	kinds[k].check(&c, &f);
-	rc = conclude(cli, &f, file);
+	rc = conclude_check(cli, &f, file);
 	config_release(&c);
 	if (f.has_team)
 		team_release(&f.team);

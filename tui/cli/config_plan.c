@@ -12,7 +12,7 @@
 #define TEXT_MAX 4096
 
 /* "  key        value", the value neutralised. */
-static void line(const char *key, const char *value)
+static void print_fact(const char *key, const char *value)
 {
 	char shown[TEXT_MAX];
 
@@ -28,7 +28,7 @@ static void print_user(const struct plan *p)
 			p->new_privileges ? " (root inside)" : "");
 	else
 		snprintf(text, sizeof text, "the owner of its workspace, once that is there");
-	line("user", text);
+	print_fact("user", text);
 }
 
 static void print_limits(const struct limits *l)
@@ -40,14 +40,14 @@ static void print_limits(const struct limits *l)
 		" processes, /tmp %s, files to %s, %" PRId64 " open files",
 		format_bytes(a, l->memory_bytes), l->cpus, l->pids, format_bytes(b, l->tmp_bytes),
 		format_bytes(c, l->file_bytes), l->open_files);
-	line("limits", text);
+	print_fact("limits", text);
 	if (l->timeout_s)
 		snprintf(text, sizeof text, "end after %" PRId64 " s; %s of output kept each",
 			l->timeout_s, format_bytes(d, l->output_bytes));
 	else
 		snprintf(text, sizeof text, "no time limit; %s of output kept each",
 			format_bytes(d, l->output_bytes));
-	line("commands", text);
+	print_fact("commands", text);
 }
 
 static void print_mounts(const struct plan *p)
@@ -63,7 +63,7 @@ static void print_mounts(const struct plan *p)
 		else
 			snprintf(text, sizeof text, "%s  %s at %s  (%s)",
 				m->read_only ? "ro" : "rw", m->source, m->target, m->what);
-		line(i ? "" : "mounts", text);
+		print_fact(i ? "" : "mounts", text);
 	}
 }
 
@@ -75,35 +75,35 @@ static void print_isolation(const struct plan *p)
 	for (size_t i = 0; i < p->ncaps && used < sizeof text; i++)
 		used += (size_t)snprintf(
 			text + used, sizeof text - used, "%s%s", i ? " " : "", p->caps[i]);
-	line("caps", p->ncaps ? text : "none");
-	line("seccomp", p->seccomp);
+	print_fact("caps", p->ncaps ? text : "none");
+	print_fact("seccomp", p->seccomp);
 	snprintf(text, sizeof text, "%s root, %s", p->read_only_root ? "read-only" : "writable",
 		p->new_privileges ? "new privileges allowed" : "no new privileges");
-	line("isolation", text);
+	print_fact("isolation", text);
 }
 
-static void print_plan(const struct plan *p)
+static void print_config_plan(const struct plan *p)
 {
 	char text[TEXT_MAX];
 
 	snprintf(text, sizeof text, "%s %s", p->tool ? "tool" : "agent", p->id);
 	printf("%s\n", text);
-	line("image", p->image);
-	line("container", p->container);
+	print_fact("image", p->image);
+	print_fact("container", p->container);
 	print_user(p);
 	print_mounts(p);
 	print_limits(p->limits);
-	line("network", p->network);
+	print_fact("network", p->network);
 	print_isolation(p);
 	for (size_t i = 0; i < p->nloose; i++) {
 		snprintf(text, sizeof text, "%s (%s)", p->loose[i].what, p->loose[i].because);
-		line("loosened", text);
+		print_fact("loosened", text);
 	}
 	if (!p->nloose)
-		line("loosened", "nothing");
+		print_fact("loosened", "nothing");
 	for (size_t i = 0; i < p->nnotes; i++)
 		if (!p->notes[i].never)
-			line("note", p->notes[i].text);
+			print_fact("note", p->notes[i].text);
 	putchar('\n');
 }
 
@@ -112,7 +112,7 @@ void findings_print(const struct findings *f)
 	char file[256], key[256];
 
 	for (size_t i = 0; i < f->nplans; i++)
-		print_plan(&f->plan[i]);
+		print_config_plan(&f->plan[i]);
 	for (size_t i = 0; i < f->team.nignored; i++)
 		printf("%s:%d:%d: ignored: %s\n", text_clean(file, sizeof file, f->team.file),
 			f->team.ignored[i].at.line, f->team.ignored[i].at.column,
@@ -120,7 +120,7 @@ void findings_print(const struct findings *f)
 }
 
 /* "FILE:LINE:COLUMN: sentence" taken apart; false: it has no place. */
-static bool place_of(const char *msg, const char *file, int *l, int *c, const char **sentence)
+static bool parse_place(const char *msg, const char *file, int *l, int *c, const char **sentence)
 {
 	size_t n = strlen(file);
 	int used = 0;
@@ -140,7 +140,7 @@ static void json_problems(struct jsonw *j, const struct findings *f, const char 
 		int l, c;
 
 		jsonw_object(j, NULL);
-		if (place_of(f->problem[i].msg, file, &l, &c, &sentence)) {
+		if (parse_place(f->problem[i].msg, file, &l, &c, &sentence)) {
 			jsonw_int(j, "line", l);
 			jsonw_int(j, "column", c);
 		}

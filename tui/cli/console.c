@@ -12,7 +12,7 @@
 #include "cli/run.h"
 
 /* A file that cannot be read is said now, not on the message line of a console full of agents. */
-static int check_team(const char *file, struct err *e)
+static int check_readable_team(const char *file, struct err *e)
 {
 	char *cwd = getcwd(NULL, 0);
 	struct team t;
@@ -54,7 +54,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	unsigned left;
 	int rc;
 
-	if (check_team(b.team, e) < 0)
+	if (check_readable_team(b.team, e) < 0)
 		return -1;
 	arena_init(&mem, 1024);
 	policy_from_settings(&policy, s, &mem);

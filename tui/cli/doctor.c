@@ -46,7 +46,7 @@ struct report {
 	size_t count[3];
 };
 
-static void add(struct report *r, const char *name, const struct answer *a)
+static void add_answer(struct report *r, const char *name, const struct answer *a)
 {
 	char found[sizeof a->found * 3], remedy[sizeof a->remedy * 3];
 
@@ -72,7 +72,7 @@ static void ask_all(struct report *r, const struct question *q, const struct pat
 		struct answer a = {.verdict = MISSING};
 
 		q->ask(p, &a);
-		add(r, q->name, &a);
+		add_answer(r, q->name, &a);
 	}
 }
 

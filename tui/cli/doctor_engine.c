@@ -9,7 +9,7 @@
 #include "cli/doctor.h"
 #include "cli/run.h"
 
-static void engine(const struct patient *p, struct answer *a)
+static void check_engine(const struct patient *p, struct answer *a)
 {
 	const struct engine_state *en;
 	char dockerd[256], podman[256];
@@ -39,7 +39,7 @@ static void engine(const struct patient *p, struct answer *a)
 	}
 }
 
-static void containers(const struct patient *p, struct answer *a)
+static void check_containers(const struct patient *p, struct answer *a)
 {
 	size_t running = 0;
 
@@ -52,7 +52,7 @@ static void containers(const struct patient *p, struct answer *a)
 	answer(a, FINE, NULL, "%zu, of which %zu running", p->snapshot->ncontainers, running);
 }
 
-static void statistics(const struct patient *p, struct answer *a)
+static void check_statistics(const struct patient *p, struct answer *a)
 {
 	size_t direct = 0, asked = 0, none = 0;
 
@@ -85,7 +85,7 @@ static void statistics(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "no running container to read any of");
 }
 
-static void cgroups(const struct patient *p, struct answer *a)
+static void check_cgroups(const struct patient *p, struct answer *a)
 {
 	(void)p;
 	if (access("/sys/fs/cgroup/cgroup.controllers", R_OK) == 0)
@@ -98,7 +98,7 @@ static void cgroups(const struct patient *p, struct answer *a)
 			"none at /sys/fs/cgroup");
 }
 
-static void program(const char *name, const char *what, const char *remedy, struct answer *a)
+static void check_program(const char *name, const char *what, const char *remedy, struct answer *a)
 {
 	char where[256];
 
@@ -108,25 +108,26 @@ static void program(const char *name, const char *what, const char *remedy, stru
 		answer(a, NOTED, remedy, "not installed: %s", what);
 }
 
-static void dockerd(const struct patient *p, struct answer *a)
+static void check_dockerd(const struct patient *p, struct answer *a)
 {
 	(void)p;
-	program("dockerd", "`berth engine start` cannot work",
+	check_program("dockerd", "`berth engine start` cannot work",
 		"Only needed for a private engine: apt-get install docker.io", a);
 }
 
-static void podman(const struct patient *p, struct answer *a)
+static void check_podman(const struct patient *p, struct answer *a)
 {
 	(void)p;
-	program("podman", "there is no podman engine here", "Only needed in docker's place.", a);
+	check_program(
+		"podman", "there is no podman engine here", "Only needed in docker's place.", a);
 }
 
 const struct question doctor_engine[] = {
-	{"engine", engine},
-	{"containers", containers},
-	{"statistics", statistics},
-	{"cgroups", cgroups},
-	{"dockerd", dockerd},
-	{"podman", podman},
+	{"engine", check_engine},
+	{"containers", check_containers},
+	{"statistics", check_statistics},
+	{"cgroups", check_cgroups},
+	{"dockerd", check_dockerd},
+	{"podman", check_podman},
 	{0},
 };

@@ -19,7 +19,7 @@
 #include "cli/doctor.h"
 
 /* Parts that are built where their library is. */
-static void build(const struct patient *p, struct answer *a)
+static void check_parts(const struct patient *p, struct answer *a)
 {
 	(void)p;
 	if (berth_build.io_uring && berth_build.bench_console)
@@ -34,7 +34,7 @@ static void build(const struct patient *p, struct answer *a)
 				: " the measuring of the console (Debian: libvterm-dev)");
 }
 
-static void kernel(const struct patient *p, struct answer *a)
+static void check_kernel(const struct patient *p, struct answer *a)
 {
 	struct utsname u;
 
@@ -45,7 +45,7 @@ static void kernel(const struct patient *p, struct answer *a)
 		answer(a, NOTED, NULL, "unknown");
 }
 
-static void resolve(const struct patient *p, struct answer *a)
+static void check_openat2(const struct patient *p, struct answer *a)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
 	AUTO_CLOSE int fd = (int)syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof how);
@@ -58,7 +58,7 @@ static void resolve(const struct patient *p, struct answer *a)
 			"%s", strerrordesc_np(errno));
 }
 
-static void pidfd(const struct patient *p, struct answer *a)
+static void check_pidfd(const struct patient *p, struct answer *a)
 {
 	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
@@ -87,7 +87,7 @@ static void io_uring(const struct patient *p, struct answer *a)
 			"%s", strerrordesc_np(errno));
 }
 
-static void seccomp(const struct patient *p, struct answer *a)
+static void check_seccomp(const struct patient *p, struct answer *a)
 {
 	(void)p;
 	if (access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0)
@@ -97,7 +97,7 @@ static void seccomp(const struct patient *p, struct answer *a)
 			"this kernel filters no system calls");
 }
 
-static void apparmor(const struct patient *p, struct answer *a)
+static void check_apparmor(const struct patient *p, struct answer *a)
 {
 	char on = 'N';
 	AUTO_CLOSE int fd = open("/sys/module/apparmor/parameters/enabled", O_RDONLY | O_CLOEXEC);
@@ -111,7 +111,7 @@ static void apparmor(const struct patient *p, struct answer *a)
 			"not on this host");
 }
 
-static void descriptors(const struct patient *p, struct answer *a)
+static void check_descriptors(const struct patient *p, struct answer *a)
 {
 	struct rlimit r;
 
@@ -145,14 +145,14 @@ static void clock_check(const struct patient *p, struct answer *a)
 }
 
 const struct question doctor_machine[] = {
-	{"build", build},
-	{"kernel", kernel},
-	{"openat2", resolve},
-	{"pidfd", pidfd},
+	{"build", check_parts},
+	{"kernel", check_kernel},
+	{"openat2", check_openat2},
+	{"pidfd", check_pidfd},
 	{"io_uring", io_uring},
-	{"seccomp", seccomp},
-	{"apparmor", apparmor},
-	{"file_descriptors", descriptors},
+	{"seccomp", check_seccomp},
+	{"apparmor", check_apparmor},
+	{"file_descriptors", check_descriptors},
 	{"clock", clock_check},
 	{0},
 };

@@ -18,7 +18,7 @@
 #include "terminal/theme.h"
 
 /* Is there a description of this terminal?  The places are those of terminfo(5) and Debian. */
-static bool terminfo(const char *term)
+static bool has_terminfo(const char *term)
 {
 	const char *home = getenv("HOME"), *own = getenv("TERMINFO");
 	const char *const dirs[] = {own ? own : "/nowhere", home ? home : "/nowhere",
@@ -38,7 +38,7 @@ static bool terminfo(const char *term)
 	return false;
 }
 
-static void terminal(const struct patient *p, struct answer *a)
+static void check_terminal(const struct patient *p, struct answer *a)
 {
 	const char *term = getenv("TERM");
 
@@ -46,14 +46,14 @@ static void terminal(const struct patient *p, struct answer *a)
 	if (!term || !*term)
 		answer(a, NOTED, "Set TERM: the console needs to know the terminal.",
 			"TERM is not set");
-	else if (!terminfo(term))
+	else if (!has_terminfo(term))
 		answer(a, NOTED, "Install ncurses-term, or set TERM=xterm-256color.",
 			"%s has no description here", term);
 	else
 		answer(a, FINE, NULL, "%s", term);
 }
 
-static void colours(const struct patient *p, struct answer *a)
+static void check_colours(const struct patient *p, struct answer *a)
 {
 	const char *term = getenv("TERM"), *depth = getenv("COLORTERM"), *no = getenv("NO_COLOR");
 
@@ -70,7 +70,7 @@ static void colours(const struct patient *p, struct answer *a)
 			"as few as the terminal's description says");
 }
 
-static void characters(const struct patient *p, struct answer *a)
+static void check_characters(const struct patient *p, struct answer *a)
 {
 	const char *codeset = nl_langinfo(CODESET);
 
@@ -83,7 +83,8 @@ static void characters(const struct patient *p, struct answer *a)
 			"%s", codeset);
 }
 
-static void place(int (*find)(char *, size_t, struct err *), enum verdict bad, struct answer *a)
+static void check_directory(
+	int (*find)(char *, size_t, struct err *), enum verdict bad, struct answer *a)
 {
 	char path[PATH_MAX];
 	struct err e = ERR_INIT;
@@ -99,13 +100,13 @@ static void place(int (*find)(char *, size_t, struct err *), enum verdict bad, s
 static void runtime_place(const struct patient *p, struct answer *a)
 {
 	(void)p;
-	place(runtime_dir, MISSING, a);
+	check_directory(runtime_dir, MISSING, a);
 }
 
 static void state_place(const struct patient *p, struct answer *a)
 {
 	(void)p;
-	place(state_dir, MISSING, a);
+	check_directory(state_dir, MISSING, a);
 }
 
 /* Written and read back, as far as that goes without a record of something that was not done. */
@@ -132,7 +133,7 @@ static void audit_log(const struct patient *p, struct answer *a)
 static void config_place(const struct patient *p, struct answer *a)
 {
 	(void)p;
-	place(config_dir, NOTED, a);
+	check_directory(config_dir, NOTED, a);
 }
 
 static void first_problem(void *ctx, const struct err *e)
@@ -143,7 +144,7 @@ static void first_problem(void *ctx, const struct err *e)
 		*first = *e;
 }
 
-static void settings(const struct patient *p, struct answer *a)
+static void check_own_settings(const struct patient *p, struct answer *a)
 {
 	struct err e = ERR_INIT;
 	struct settings s;
@@ -170,13 +171,13 @@ static void settings(const struct patient *p, struct answer *a)
 }
 
 const struct question doctor_person[] = {
-	{"terminal", terminal},
-	{"colours", colours},
-	{"characters", characters},
+	{"terminal", check_terminal},
+	{"colours", check_colours},
+	{"characters", check_characters},
 	{"runtime_directory", runtime_place},
 	{"state_directory", state_place},
 	{"audit_log", audit_log},
 	{"config_directory", config_place},
-	{"settings", settings},
+	{"settings", check_own_settings},
 	{0},
 };

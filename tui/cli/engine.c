@@ -19,7 +19,7 @@ static void print_path(const char *head, const char *path)
 }
 
 /* Policy and the log around what does it. */
-static int record(const struct cli *c, enum deed deed, const char *program,
+static int do_engine_deed(const struct cli *c, enum deed deed, const char *program,
 	int (*act)(struct private_engine *ret, struct err *e), struct private_engine *en,
 	struct err *e)
 {
@@ -54,7 +54,7 @@ int cli_engine_start(const struct cli *c, const struct settings *s, struct err *
 	struct private_engine en;
 
 	(void)s;
-	if (record(c, DEED_ENGINE_START, "engine start", private_engine_start, &en, e) < 0)
+	if (do_engine_deed(c, DEED_ENGINE_START, "engine start", private_engine_start, &en, e) < 0)
 		return -1;
 	printf("The private engine %s (process %d).\n",
 		en.started ? "runs now" : "was running already", (int)en.pid);
@@ -70,7 +70,7 @@ int cli_engine_stop(const struct cli *c, const struct settings *s, struct err *e
 	struct private_engine en;
 
 	(void)s;
-	if (record(c, DEED_ENGINE_STOP, "engine stop", private_engine_stop, &en, e) < 0)
+	if (do_engine_deed(c, DEED_ENGINE_STOP, "engine stop", private_engine_stop, &en, e) < 0)
 		return -1;
 	if (en.pid)
 		printf("The private engine (process %d) is stopped; its images and containers stay in %s.\n",

@@ -31,7 +31,7 @@ static int to_core(const struct run_request *r, struct run_result *ret, struct e
 	return err_copy(e, &ret->err);
 }
 
-static int print_json(const struct run_result *r, const struct command_io *io)
+static int print_exec_json(const struct run_result *r, const struct command_io *io)
 {
 	struct jsonw j;
 
@@ -44,7 +44,8 @@ static int print_json(const struct run_result *r, const struct command_io *io)
 }
 
 /* The agent's definition in the file that -c names, by its id or its container's name. */
-static const struct agent_def *definition(const struct team *t, const char *agent, struct err *e)
+static const struct agent_def *find_definition(
+	const struct team *t, const char *agent, struct err *e)
 {
 	for (size_t i = 0; i < t->nagents; i++)
 		if (!strcmp(t->agents[i].id, agent) || !strcmp(t->agents[i].container, agent))
@@ -52,7 +53,7 @@ static const struct agent_def *definition(const struct team *t, const char *agen
 	return err_null(err_set(e, ERR_USAGE, "%s defines no agent called `%s`.", t->file, agent));
 }
 
-static int run(const struct cli *c, const struct policy *policy, struct team *team,
+static int run_in_container(const struct cli *c, const struct policy *policy, struct team *team,
 	struct command_io *io, struct run_result *r, struct err *e)
 {
 	AUTO_FREE char *cwd = NULL;
@@ -67,7 +68,7 @@ static int run(const struct cli *c, const struct policy *policy, struct team *te
 		cwd = getcwd(NULL, 0);
 		if (team_read(cli_value(c, "team"), cwd ? cwd : "/", team, e))
 			return -1;
-		io->q.def = definition(team, c->argv[0], e);
+		io->q.def = find_definition(team, c->argv[0], e);
 		if (!io->q.def)
 			return -1;
 	}
@@ -92,7 +93,7 @@ int cli_exec(const struct cli *c, char **argv,
 	self.argv = argv;
 	self.fall_back = engine ? engine : to_core;
 	if (command_open(&io, c, &e) || cli_policy(c, &policy, &mem, &e) ||
-		run(c, &policy, &team, &io, &r, &e)) {
+		run_in_container(c, &policy, &team, &io, &r, &e)) {
 		r.err = e;
 		/* Wrong usage is berth's own failure to those who wait for the command's exit code. */
 		r.exit_code = 125;
@@ -100,7 +101,7 @@ int cli_exec(const struct cli *c, char **argv,
 	command_close(&io);
 	if (!cli_flag(c, "json"))
 		command_tell(&r);
-	else if (print_json(&r, &io))
+	else if (print_exec_json(&r, &io))
 		r.exit_code = 125;
 	command_release(&io);
 	arena_release(&mem);

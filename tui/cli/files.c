@@ -61,7 +61,7 @@ int files_cli_number(
 	return 0;
 }
 
-static int types(const char *text, unsigned *ret, struct err *e)
+static int parse_types(const char *text, unsigned *ret, struct err *e)
 {
 	static const struct {
 		char letter;
@@ -103,7 +103,7 @@ int files_cli_filter(const struct cli *c, struct files_cli_filter *f, struct err
 		files_cli_number(c, "max-size", 0, &f->filter.max_size, e) < 0 ||
 		files_cli_number(c, "newer", 0, &newer, e) < 0 ||
 		files_cli_number(c, "older", 0, &older, e) < 0 ||
-		types(cli_value(c, "type"), &f->filter.types, e) < 0)
+		parse_types(cli_value(c, "type"), &f->filter.types, e) < 0)
 		return -1;
 	f->filter.max_depth = depth > UINT32_MAX ? UINT32_MAX : (unsigned)depth;
 	if (newer)
@@ -147,7 +147,7 @@ int files_cli_root(struct files_cli *x, const char *start, struct err *e)
 	return x->root ? 0 : -1;
 }
 
-static void neutral(const char *s, size_t n)
+static void print_neutral(const char *s, size_t n)
 {
 	AUTO_STR struct str shown = STR_INIT;
 
@@ -158,7 +158,7 @@ static void neutral(const char *s, size_t n)
 void files_cli_text(const struct files_cli *x, const char *s, size_t n)
 {
 	if (x->terminal)
-		neutral(s, n);
+		print_neutral(s, n);
 	else
 		fwrite_unlocked(s, 1, n, stdout);
 }
@@ -171,7 +171,7 @@ void files_cli_json_err(struct jsonw *j, const char *path, const struct err *e)
 
 /* --- progress --- */
 
-static bool read_progress(void *ctx, struct job_info *out)
+static bool read_files_progress(void *ctx, struct job_info *out)
 {
 	(void)ctx;
 	return files_progress(running, out);
@@ -186,10 +186,10 @@ void files_cli_progress(struct files_cli *x)
 }
 
 /* Starting a thread takes longer than a small operation. */
-static void shown(void)
+static void start_progress(void)
 {
 	if (wanted)
-		cli_progress_start(read_progress, NULL);
+		cli_progress_start(read_files_progress, NULL);
 	wanted = false;
 }
 
@@ -200,15 +200,15 @@ void files_cli_quiet(void)
 
 /* --- the command --- */
 
-static void on_signal(int sig)
+static void on_files_signal(int sig)
 {
 	(void)sig;
 	files_cancel(running);
 }
 
 /* What the log says of one call: the root, the operands, and for a batch the hash over them. */
-static void describe(const struct cli *c, enum deed deed, char *cwd, struct key_value *kv,
-	struct str *operands, struct audit_record *r)
+static void describe_files_call(const struct cli *c, enum deed deed, char *cwd,
+	struct key_value *kv, struct str *operands, struct audit_record *r)
 {
 	const char *root = cli_value(c, "root");
 
@@ -227,8 +227,9 @@ static void describe(const struct cli *c, enum deed deed, char *cwd, struct key_
 
 static int run_verb(struct files_cli *x, size_t i, const char *program, struct err *e)
 {
-	struct sigaction act = {.sa_handler = on_signal};
-	struct files_options o = {.program = program, .owner = getenv("USER"), .shown = shown};
+	struct sigaction act = {.sa_handler = on_files_signal};
+	struct files_options o = {
+		.program = program, .owner = getenv("USER"), .shown = start_progress};
 	struct settings s;
 	int rc;
 
@@ -270,7 +271,7 @@ int cli_files(const struct cli *c, struct err *e)
 			c->command->name);
 	snprintf(program, sizeof program, "files %s", verbs[i].name);
 	by.program = program;
-	describe(c, verbs[i].deed, cwd, kv, &operands, &r);
+	describe_files_call(c, verbs[i].deed, cwd, kv, &operands, &r);
 	arena_init(&mem, 1024);
 	if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
 		rc = -1;

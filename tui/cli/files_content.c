@@ -163,8 +163,8 @@ static int read_stdin(struct str *out, struct err *e)
 }
 
 /* The new contents: standard input for one file, else the files of the same names below --from. */
-static int contents(struct files_cli *x, struct files_put *puts, size_t n, struct str *text,
-	struct files_reading **r, struct err *e)
+static int read_new_contents(struct files_cli *x, struct files_put *puts, size_t n,
+	struct str *text, struct files_reading **r, struct err *e)
 {
 	const char *from = cli_value(x->c, "from");
 	AUTO_FREE struct files_want *want = xcalloc(n, sizeof *want);
@@ -257,7 +257,7 @@ int files_cli_write(struct files_cli *x, struct err *e)
 	}
 	if (files_cli_root(x, NULL, e) < 0)
 		return -1;
-	rc = contents(x, puts, n, &text, &r, e);
+	rc = read_new_contents(x, puts, n, &text, &r, e);
 	if (rc == 0) {
 		files_cli_progress(x);
 		rc = files_write(x->files, x->root, puts, n, &o, &w, e);
@@ -351,7 +351,7 @@ static int context_lines(const struct cli *c, struct files_search_options *o, st
 	return 0;
 }
 
-static struct files_pattern pattern(const struct cli *c, const char *text)
+static struct files_pattern make_pattern(const struct cli *c, const char *text)
 {
 	return (struct files_pattern){
 		.text = text,
@@ -382,7 +382,7 @@ static void json_search_summary(struct jsonw *j, const struct files_search_total
 }
 
 /* What is missing from the result; true: something is. */
-static bool left_out(uint64_t gave_up, uint64_t errors, int why)
+static bool report_left_out(uint64_t gave_up, uint64_t errors, int why)
 {
 	char files[FORMAT_MAX];
 
@@ -403,7 +403,7 @@ int files_cli_search(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	struct files_search_options o = {
-		.pattern = pattern(x->c, x->c->argv[0]),
+		.pattern = make_pattern(x->c, x->c->argv[0]),
 		.names_only = cli_flag(x->c, "files"),
 		.sorted = cli_flag(x->c, "sort"),
 		.binary = cli_flag(x->c, "binary"),
@@ -430,7 +430,7 @@ int files_cli_search(struct files_cli *x, struct err *e)
 	} else {
 		jsonw_release(&p.j);
 	}
-	if (!left_out(t.gave_up, t.errors, t.error))
+	if (!report_left_out(t.gave_up, t.errors, t.error))
 		return t.hits ? 0 : 1;
 	return t.files ? 1 : 2;
 }
@@ -442,7 +442,7 @@ int files_cli_transform(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	struct files_transform_options o = {
-		.pattern = pattern(x->c, x->c->argv[0]),
+		.pattern = make_pattern(x->c, x->c->argv[0]),
 		.replacement = x->c->argv[1],
 		.replacement_len = strlen(x->c->argv[1]),
 		.preview = !cli_flag(x->c, "apply"),
@@ -492,5 +492,5 @@ int files_cli_transform(struct files_cli *x, struct err *e)
 			r.replacements, r.changed, o.preview ? ", not yet made: give --apply" : "");
 	}
 	str_release(&r.diff);
-	return left_out(r.gave_up, r.errors, r.error) ? 1 : rc;
+	return report_left_out(r.gave_up, r.errors, r.error) ? 1 : rc;
 }

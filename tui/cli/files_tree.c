@@ -123,8 +123,8 @@ int files_cli_scan(struct files_cli *x, struct err *e)
 }
 
 /* What happened to a tree, also when not all of it did. */
-static int tell(struct files_cli *x, const char *what, const struct files_tree_totals *t, int rc,
-	const struct err *e)
+static int print_totals(struct files_cli *x, const char *what, const struct files_tree_totals *t,
+	int rc, const struct err *e)
 {
 	char schema[48];
 	struct jsonw j;
@@ -177,7 +177,7 @@ int files_cli_copy(struct files_cli *x, struct err *e)
 	files_cli_quiet();
 	if (to != x->root)
 		files_root_close(to);
-	return tell(x, "copy", &t, rc, e);
+	return print_totals(x, "copy", &t, rc, e);
 }
 
 int files_cli_move(struct files_cli *x, struct err *e)
@@ -191,7 +191,7 @@ int files_cli_move(struct files_cli *x, struct err *e)
 	rc = files_move(x->files, x->root, x->c->argv[0], x->c->argv[1],
 		cli_flag(x->c, "overwrite"), &t, e);
 	files_cli_quiet();
-	return tell(x, "move", &t, rc, e);
+	return print_totals(x, "move", &t, rc, e);
 }
 
 int files_cli_delete(struct files_cli *x, struct err *e)
@@ -219,5 +219,5 @@ int files_cli_delete(struct files_cli *x, struct err *e)
 			break;
 	}
 	files_cli_quiet();
-	return tell(x, "delete", &sum, rc, e);
+	return print_totals(x, "delete", &sum, rc, e);
 }

@@ -10,7 +10,7 @@
 
 #define LEFT_W 26
 
-static void print_options(const struct cli_option *o)
+static void print_option_help(const struct cli_option *o)
 {
 	for (; o && o->name; o++) {
 		char left[64], letter[8] = "   ";
@@ -49,7 +49,7 @@ static void help_all(void)
 	     "Commands:");
 	print_commands("", cli_commands);
 	puts("\nOptions, before any command:");
-	print_options(cli_globals);
+	print_option_help(cli_globals);
 	puts("\nExit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 engine unreachable,\n"
 	     "4 refused by policy.  More: berth help COMMAND, man berth.");
 }
@@ -91,7 +91,7 @@ int cli_help(const struct cli_command *group, const struct cli_command *command)
 		}
 		if (command->options) {
 			puts("\nOptions:");
-			print_options(command->options);
+			print_option_help(command->options);
 		}
 	}
 	return cli_finish();

@@ -28,18 +28,18 @@ struct image_cli {
 	bool json;
 };
 
-static void on_signal(int sig)
+static void on_image_signal(int sig)
 {
 	(void)sig;
 	images_cancel(running);
 }
 
-static bool read_progress(void *ctx, struct job_info *out)
+static bool read_image_progress(void *ctx, struct job_info *out)
 {
 	return images_progress(ctx, out);
 }
 
-static void on_line(void *ctx, const char *text)
+static void on_image_line(void *ctx, const char *text)
 {
 	(void)ctx;
 	cli_progress_print(text);
@@ -116,7 +116,7 @@ static void json_list(const struct image_row *rows, size_t n)
 	jsonw_print(&j);
 }
 
-static int list(struct image_cli *x, struct err *e)
+static int list_images(struct image_cli *x, struct err *e)
 {
 	struct image_row *rows;
 	struct arena mem;
@@ -187,7 +187,7 @@ static void print_made(const struct image_made *m)
 }
 
 /* Wrong usage and refusals begin nothing: there is no document about them. */
-static int tell(
+static int print_result(
 	struct image_cli *x, const char *verb, const struct image_made *m, int rc, struct err *e)
 {
 	bool begun = e->kind != ERR_USAGE && e->kind != ERR_REFUSED;
@@ -200,7 +200,7 @@ static int tell(
 	return rc;
 }
 
-static int number(const struct cli *c, const char *name, uint64_t *ret, struct err *e)
+static int read_size_option(const struct cli *c, const char *name, uint64_t *ret, struct err *e)
 {
 	static const char units[] = "KMGT";
 	const char *text = cli_value(c, name), *unit;
@@ -223,7 +223,7 @@ static int number(const struct cli *c, const char *name, uint64_t *ret, struct e
 	return 0;
 }
 
-static int build(struct image_cli *x, struct err *e)
+static int build_image(struct image_cli *x, struct err *e)
 {
 	const char *args[CLI_GIVEN_MAX], *what = x->c->argv[0];
 	const struct image_shipped *shipped = images_shipped_named(what);
@@ -241,7 +241,7 @@ static int build(struct image_cli *x, struct err *e)
 	for (size_t i = 0; i < x->c->ngiven; i++)
 		if (!strcmp(x->c->given[i].option->name, "build-arg"))
 			args[b.nargs++] = x->c->given[i].value;
-	if (number(x->c, "max-context", &b.context_max, e))
+	if (read_size_option(x->c, "max-context", &b.context_max, e))
 		return -1;
 	if (b.network && strcmp(b.network, "default") && strcmp(b.network, "none") &&
 		strcmp(b.network, "host"))
@@ -260,25 +260,25 @@ static int build(struct image_cli *x, struct err *e)
 			what);
 	rc = shipped ? images_build_shipped(x->im, shipped, &b, base, &made, e)
 		     : images_build(x->im, &b, &made, e);
-	return tell(x, "build", &made, rc, e);
+	return print_result(x, "build", &made, rc, e);
 }
 
-static int pull(struct image_cli *x, struct err *e)
+static int pull_image(struct image_cli *x, struct err *e)
 {
 	struct image_made made = {0};
 
-	return tell(x, "pull", &made, images_pull(x->im, x->c->argv[0], &made, e), e);
+	return print_result(x, "pull", &made, images_pull(x->im, x->c->argv[0], &made, e), e);
 }
 
-static int import(struct image_cli *x, struct err *e)
+static int import_image(struct image_cli *x, struct err *e)
 {
 	struct image_made made = {0};
 	int rc = images_import(x->im, x->c->argv[0], x->c->argv[1], &made, e);
 
-	return tell(x, "import", &made, rc, e);
+	return print_result(x, "import", &made, rc, e);
 }
 
-static int remove_it(struct image_cli *x, struct err *e)
+static int remove_one_image(struct image_cli *x, struct err *e)
 {
 	struct image_removed gone;
 	struct jsonw j;
@@ -307,23 +307,23 @@ static const struct {
 	int (*run)(struct image_cli *x, struct err *e);
 	bool job;
 } verbs[] = {
-	{"list", list, false},
-	{"build", build, true},
-	{"pull", pull, true},
-	{"import", import, true},
-	{"remove", remove_it, false},
+	{"list", list_images, false},
+	{"build", build_image, true},
+	{"pull", pull_image, true},
+	{"import", import_image, true},
+	{"remove", remove_one_image, false},
 };
 
-static int run(struct image_cli *x, size_t verb, struct err *e)
+static int run_image_verb(struct image_cli *x, size_t verb, struct err *e)
 {
-	struct sigaction act = {.sa_handler = on_signal};
+	struct sigaction act = {.sa_handler = on_image_signal};
 	int rc;
 
 	running = x->im;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	if (verbs[verb].job && !x->json)
-		cli_progress_start(read_progress, x->im);
+		cli_progress_start(read_image_progress, x->im);
 	rc = verbs[verb].run(x, e);
 	cli_progress_stop();
 	return rc;
@@ -352,10 +352,10 @@ int cli_image(const struct cli *c, struct err *e)
 					   .program = program,
 					   .owner = user_name(geteuid(), user),
 					   .policy = &policy,
-					   .line = x.json ? NULL : on_line},
+					   .line = x.json ? NULL : on_image_line},
 			e);
 		if (x.im)
-			rc = run(&x, i, e);
+			rc = run_image_verb(&x, i, e);
 		signal(SIGINT, SIG_IGN); /* what is done is recorded to the end */
 		signal(SIGTERM, SIG_IGN);
 		images_close(x.im);

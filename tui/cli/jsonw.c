@@ -20,7 +20,7 @@ void jsonw_release(struct jsonw *j)
 	str_release(&j->out);
 }
 
-static void newline(struct jsonw *j)
+static void begin_line(struct jsonw *j)
 {
 	if (j->lines)
 		return;
@@ -29,7 +29,7 @@ static void newline(struct jsonw *j)
 		str_adds(&j->out, "  ");
 }
 
-static void put_text(struct str *out, const char *s, size_t n)
+static void put_json_text(struct str *out, const char *s, size_t n)
 {
 	str_addc(out, '"');
 	for (size_t i = 0; i < n;) {
@@ -58,7 +58,7 @@ static void put_text(struct str *out, const char *s, size_t n)
 }
 
 /* Comma, line and key of the next value. */
-static void begin(struct jsonw *j, const char *key)
+static void begin_value(struct jsonw *j, const char *key)
 {
 	if (!j->depth) {
 		CHECK(!key);
@@ -68,16 +68,16 @@ static void begin(struct jsonw *j, const char *key)
 	if (j->filled[j->depth - 1])
 		str_adds(&j->out, j->lines ? ", " : ",");
 	j->filled[j->depth - 1] = true;
-	newline(j);
+	begin_line(j);
 	if (key) {
-		put_text(&j->out, key, strlen(key));
+		put_json_text(&j->out, key, strlen(key));
 		str_adds(&j->out, ": ");
 	}
 }
 
 static void open_value(struct jsonw *j, const char *key, bool array)
 {
-	begin(j, key);
+	begin_value(j, key);
 	CHECK(j->depth < JSON_DEPTH_MAX);
 	str_addc(&j->out, array ? '[' : '{');
 	j->array[j->depth] = array;
@@ -100,7 +100,7 @@ void jsonw_end(struct jsonw *j)
 	CHECK(j->depth > 0);
 	j->depth--;
 	if (j->filled[j->depth])
-		newline(j);
+		begin_line(j);
 	str_addc(&j->out, j->array[j->depth] ? ']' : '}');
 	if (!j->depth)
 		str_addc(&j->out, '\n');
@@ -108,8 +108,8 @@ void jsonw_end(struct jsonw *j)
 
 void jsonw_textn(struct jsonw *j, const char *key, const char *s, size_t n)
 {
-	begin(j, key);
-	put_text(&j->out, s, n);
+	begin_value(j, key);
+	put_json_text(&j->out, s, n);
 }
 
 void jsonw_text(struct jsonw *j, const char *key, const char *s)
@@ -122,13 +122,13 @@ void jsonw_text(struct jsonw *j, const char *key, const char *s)
 
 void jsonw_int(struct jsonw *j, const char *key, int64_t v)
 {
-	begin(j, key);
+	begin_value(j, key);
 	str_addf(&j->out, "%lld", (long long)v);
 }
 
 void jsonw_uint(struct jsonw *j, const char *key, uint64_t v)
 {
-	begin(j, key);
+	begin_value(j, key);
 	str_addf(&j->out, "%llu", (unsigned long long)v);
 }
 
@@ -140,7 +140,7 @@ void jsonw_number(struct jsonw *j, const char *key, double v, int decimals)
 		jsonw_null(j, key);
 		return;
 	}
-	begin(j, key);
+	begin_value(j, key);
 	/* The program sets no LC_NUMERIC; should a library do so, a comma would not be JSON. */
 	end = buf + snprintf(buf, sizeof buf, "%.*f", decimals, v);
 	for (char *p = buf; *p; p++)
@@ -157,13 +157,13 @@ void jsonw_number(struct jsonw *j, const char *key, double v, int decimals)
 
 void jsonw_bool(struct jsonw *j, const char *key, bool v)
 {
-	begin(j, key);
+	begin_value(j, key);
 	str_adds(&j->out, v ? "true" : "false");
 }
 
 void jsonw_null(struct jsonw *j, const char *key)
 {
-	begin(j, key);
+	begin_value(j, key);
 	str_adds(&j->out, "null");
 }
 

@@ -31,7 +31,7 @@ struct backend *cli_backend(const struct cli *c, const char *program, struct err
 }
 
 /* A failure with `once` is final and comes as an event. */
-static int drain(struct backend *b, struct err *e)
+static int drain_events(struct backend *b, struct err *e)
 {
 	struct event *ev;
 	int rc = 0;
@@ -54,7 +54,7 @@ const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 		const struct snapshot *s;
 		int64_t now = clock_mono_ns(), end;
 
-		if (drain(b, e) < 0)
+		if (drain_events(b, e) < 0)
 			return NULL;
 		s = backend_snapshot(b);
 		if (s->listed && !listed)

@@ -11,7 +11,7 @@
 #define SHOWN 80
 
 /* "berth --help" or, inside of a command, "berth ps --help". */
-static const char *see(const struct cli *c, char buf[SHOWN])
+static const char *name_help(const struct cli *c, char buf[SHOWN])
 {
 	char path[SHOWN - 16];
 
@@ -20,8 +20,8 @@ static const char *see(const struct cli *c, char buf[SHOWN])
 	return buf;
 }
 
-static int unknown(const struct cli *c, struct err *e, const char *what, const char *word,
-	const char *const *known)
+static int refuse_unknown_word(const struct cli *c, struct err *e, const char *what,
+	const char *word, const char *const *known)
 {
 	char shown[SHOWN], help[SHOWN];
 	const char *near;
@@ -32,7 +32,8 @@ static int unknown(const struct cli *c, struct err *e, const char *what, const c
 	if (near)
 		return err_set(e, ERR_USAGE, "unknown %s \"%s\", the nearest known is \"%.*s%s\".",
 			what, shown, (int)dashes, word, near);
-	return err_set(e, ERR_USAGE, "unknown %s \"%s\": see `%s`.", what, shown, see(c, help));
+	return err_set(
+		e, ERR_USAGE, "unknown %s \"%s\": see `%s`.", what, shown, name_help(c, help));
 }
 
 static size_t add_names(const char *names[WORDS_MAX], size_t n, const struct cli_option *o)
@@ -43,7 +44,7 @@ static size_t add_names(const char *names[WORDS_MAX], size_t n, const struct cli
 	return n;
 }
 
-static const struct cli_option *find(
+static const struct cli_option *find_cli_option(
 	const struct cli_option *o, char letter, const char *name, size_t len)
 {
 	for (; o && o->name; o++) {
@@ -59,9 +60,9 @@ static const struct cli_option *known_option(
 {
 	const struct cli_option *o, *own = c->command ? c->command->options : cli_globals;
 
-	o = find(own, letter, name, len);
+	o = find_cli_option(own, letter, name, len);
 	if (!o && (c->command || c->group)) {
-		o = find(cli_globals, letter, name, len);
+		o = find_cli_option(cli_globals, letter, name, len);
 		if (o && strcmp(o->name, "help") != 0)
 			o = NULL;
 	}
@@ -75,8 +76,8 @@ static int unknown_option(const struct cli *c, const char *word, size_t len, str
 	const struct cli_option *global;
 	size_t n = add_names(names, 0, c->command ? c->command->options : cli_globals);
 
-	global = word[1] == '-' ? find(cli_globals, 0, word + 2, len - 2)
-				: find(cli_globals, word[1], "", 0);
+	global = word[1] == '-' ? find_cli_option(cli_globals, 0, word + 2, len - 2)
+				: find_cli_option(cli_globals, word[1], "", 0);
 	snprintf(shown, sizeof shown, "%.*s", (int)(len < 60 ? len : 60), word);
 	if (global && (c->command || c->group))
 		return err_set(e, ERR_USAGE, "%s goes before the subcommand: berth %s %s%s%s.",
@@ -86,10 +87,10 @@ static int unknown_option(const struct cli *c, const char *word, size_t len, str
 		names[n++] = "help";
 		names[n] = NULL;
 	}
-	return unknown(c, e, "option", shown, names);
+	return refuse_unknown_word(c, e, "option", shown, names);
 }
 
-static int take(struct cli *c, const struct cli_option *o, const char *value, struct err *e)
+static int take_option(struct cli *c, const struct cli_option *o, const char *value, struct err *e)
 {
 	if (!strcmp(o->name, "help"))
 		c->help = true;
@@ -102,7 +103,7 @@ static int take(struct cli *c, const struct cli_option *o, const char *value, st
 	return 0;
 }
 
-static int missing(const struct cli_option *o, const char *word, struct err *e)
+static int refuse_missing(const struct cli_option *o, const char *word, struct err *e)
 {
 	return err_set(e, ERR_USAGE, "%s wants a value: %s %s.", word, word, o->arg);
 }
@@ -121,10 +122,10 @@ static int long_option(struct cli *c, int argc, char **argv, struct err *e)
 	if (!o->arg && equals)
 		return err_set(e, ERR_USAGE, "%s takes no value.", word);
 	if (!o->arg || equals)
-		return take(c, o, equals ? equals + 1 : NULL, e) < 0 ? -1 : 1;
+		return take_option(c, o, equals ? equals + 1 : NULL, e) < 0 ? -1 : 1;
 	if (argc < 2)
-		return missing(o, word, e);
-	return take(c, o, argv[1], e) < 0 ? -1 : 2;
+		return refuse_missing(o, word, e);
+	return take_option(c, o, argv[1], e) < 0 ? -1 : 2;
 }
 
 /* -c VALUE, -cVALUE, -ah (flags together).  Returns how many words it took, or -1. */
@@ -138,15 +139,15 @@ static int short_options(struct cli *c, int argc, char **argv, struct err *e)
 			return unknown_option(c, p == argv[0] + 1 ? argv[0] : word,
 				p == argv[0] + 1 ? strlen(argv[0]) : 2, e);
 		if (!o->arg) {
-			if (take(c, o, NULL, e) < 0)
+			if (take_option(c, o, NULL, e) < 0)
 				return -1;
 			continue;
 		}
 		if (p[1])
-			return take(c, o, p + 1, e) < 0 ? -1 : 1;
+			return take_option(c, o, p + 1, e) < 0 ? -1 : 1;
 		if (argc < 2)
-			return missing(o, word, e);
-		return take(c, o, argv[1], e) < 0 ? -1 : 2;
+			return refuse_missing(o, word, e);
+		return take_option(c, o, argv[1], e) < 0 ? -1 : 2;
 	}
 	return 1;
 }
@@ -157,7 +158,8 @@ static bool looks_like_option(const char *word)
 }
 
 /* Options at *at; stops at the first word that is none, behind a "--" that ends them. */
-static int options(struct cli *c, int argc, char **argv, int *at, bool *ended, struct err *e)
+static int parse_cli_options(
+	struct cli *c, int argc, char **argv, int *at, bool *ended, struct err *e)
 {
 	*ended = false;
 	while (*at < argc && looks_like_option(argv[*at])) {
@@ -196,10 +198,10 @@ int cli_find(struct cli *c, const char *name, struct err *e)
 	names[n] = NULL;
 	snprintf(what, sizeof what, "%s%ssubcommand", c->group ? c->group->name : "",
 		c->group ? " " : "");
-	return unknown(c, e, what, name, names);
+	return refuse_unknown_word(c, e, what, name, names);
 }
 
-static int operands(struct cli *c, bool ended, struct err *e)
+static int check_operands(struct cli *c, bool ended, struct err *e)
 {
 	const struct cli_command *k = c->command;
 	char shown[SHOWN], path[SHOWN];
@@ -222,13 +224,13 @@ static int operands(struct cli *c, bool ended, struct err *e)
 		for (const char *const *w = k->words; *w; w++)
 			if (!strcmp(*w, c->argv[0]))
 				return 0;
-		return unknown(c, e, "operand", c->argv[0], k->words);
+		return refuse_unknown_word(c, e, "operand", c->argv[0], k->words);
 	}
 	return 0;
 }
 
 /* Operands and options in any order.  argv stays as it is: the launcher hands it on. */
-static int mixed(struct cli *c, int argc, char **argv, int at, struct err *e)
+static int parse_mixed(struct cli *c, int argc, char **argv, int at, struct err *e)
 {
 	static char *words[CLI_MIXED_MAX + 1];
 	bool ended = false;
@@ -236,7 +238,7 @@ static int mixed(struct cli *c, int argc, char **argv, int at, struct err *e)
 	c->argc = 0;
 	while (at < argc) {
 		if (!ended && looks_like_option(argv[at])) {
-			if (options(c, argc, argv, &at, &ended, e) < 0)
+			if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
 				return -1;
 			continue;
 		}
@@ -247,7 +249,7 @@ static int mixed(struct cli *c, int argc, char **argv, int at, struct err *e)
 	}
 	c->argv = words;
 	words[c->argc] = NULL;
-	return c->help ? 0 : operands(c, true, e);
+	return c->help ? 0 : check_operands(c, true, e);
 }
 
 int cli_parse(int argc, char **argv, struct cli *ret, struct err *e)
@@ -259,14 +261,14 @@ int cli_parse(int argc, char **argv, struct cli *ret, struct err *e)
 	*c = (struct cli){.argv = argv + argc};
 	if (argc < 1)
 		return 0;
-	if (options(c, argc, argv, &at, &ended, e) < 0)
+	if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
 		return -1;
 	if (at >= argc || c->help || c->version)
 		return 0;
 	if (cli_find(c, argv[at++], e) < 0)
 		return -1;
 	if (c->group) {
-		if (options(c, argc, argv, &at, &ended, e) < 0)
+		if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
 			return -1;
 		if (c->help)
 			return 0;
@@ -277,13 +279,13 @@ int cli_parse(int argc, char **argv, struct cli *ret, struct err *e)
 		if (cli_find(c, argv[at++], e) < 0)
 			return -1;
 	}
-	if (options(c, argc, argv, &at, &ended, e) < 0)
+	if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
 		return -1;
 	if (c->command->max_operands == CLI_MIXED && !ended)
-		return mixed(c, argc, argv, at, e);
+		return parse_mixed(c, argc, argv, at, e);
 	c->argc = argc - at;
 	c->argv = argv + at;
-	return c->help ? 0 : operands(c, ended, e);
+	return c->help ? 0 : check_operands(c, ended, e);
 }
 
 bool cli_flag(const struct cli *c, const char *name)

@@ -39,7 +39,7 @@ static void add_bar(struct str *line, double fraction)
 	str_addc(line, ']');
 }
 
-static void describe(struct str *line, const struct job_info *j)
+static void describe_progress(struct str *line, const struct job_info *j)
 {
 	char done[FORMAT_MAX], total[FORMAT_MAX];
 
@@ -79,12 +79,12 @@ bool cli_progress_in_place(int fd)
 	return width_of(fd) > 1 && term && strcmp(term, "dumb") != 0;
 }
 
-static void show(const struct job_info *j)
+static void show_progress(const struct job_info *j)
 {
 	AUTO_STR struct str line = STR_INIT, clean = STR_INIT;
 	size_t used = 0, width = 0, max = width_of(2);
 
-	describe(&line, j);
+	describe_progress(&line, j);
 	text_neutralise(&clean, line.s, line.len, false);
 	if (!progress.terminal) {
 		fprintf(stderr, "berth: %s\n", clean.s);
@@ -109,7 +109,7 @@ static void show(const struct job_info *j)
 	progress.shown = true;
 }
 
-static void *report(void *arg)
+static void *report_progress(void *arg)
 {
 	struct job_info job;
 	int step = progress.terminal ? 200 : 10000;
@@ -125,13 +125,13 @@ static void *report(void *arg)
 		until.tv_nsec %= 1000000000;
 		if (pthread_cond_timedwait(&progress.wake, &progress.lock, &until) == ETIMEDOUT &&
 			!progress.stop && progress.read(progress.ctx, &job))
-			show(&job);
+			show_progress(&job);
 	}
 	pthread_mutex_unlock(&progress.lock);
 	return NULL;
 }
 
-static void take_away(void)
+static void clear_line(void)
 {
 	if (progress.shown)
 		fputs("\r\033[K", stderr);
@@ -147,7 +147,7 @@ void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx
 	progress.ctx = ctx;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	progress.on = pthread_create(&progress.thread, NULL, report, NULL) == 0;
+	progress.on = pthread_create(&progress.thread, NULL, report_progress, NULL) == 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -157,7 +157,7 @@ void cli_progress_print(const char *text)
 
 	text_neutralise(&clean, text, strlen(text), false);
 	pthread_mutex_lock(&progress.lock);
-	take_away();
+	clear_line();
 	puts(clean.s);
 	fflush(stdout);
 	pthread_mutex_unlock(&progress.lock);
@@ -173,7 +173,7 @@ void cli_progress_wait(const char *whom)
 		return;
 	text_neutralise(&clean, whom, strlen(whom), false);
 	pthread_mutex_lock(&progress.lock);
-	take_away();
+	clear_line();
 	fprintf(stderr, "berth: waiting for the engine at %s (C-c gives up).%s\n", clean.s,
 		tcgetattr(2, &t) == 0 && !(t.c_oflag & OPOST) ? "\r" : "");
 	pthread_mutex_unlock(&progress.lock);
@@ -197,7 +197,7 @@ void cli_progress_stop(void)
 	pthread_cond_signal(&progress.wake);
 	pthread_mutex_unlock(&progress.lock);
 	pthread_join(progress.thread, NULL);
-	take_away();
+	clear_line();
 	str_release(&progress.line);
 	progress.on = progress.stop = false;
 }

@@ -9,18 +9,18 @@
 #include "cli/jsonw.h"
 #include "cli/run.h"
 
-static bool shown(const struct container *c, bool all)
+static bool is_listed_state(const struct container *c, bool all)
 {
 	return all || c->state == CONTAINER_RUNNING || c->state == CONTAINER_PAUSED ||
 		c->state == CONTAINER_RESTARTING;
 }
 
-static bool ended(const struct container *c)
+static bool is_ended_state(const struct container *c)
 {
 	return c->state == CONTAINER_EXITED || c->state == CONTAINER_DEAD;
 }
 
-static bool sampled(const struct container *c)
+static bool has_sample(const struct container *c)
 {
 	return c->stats.source != STATS_NONE;
 }
@@ -52,7 +52,7 @@ static void cell_agent(char *buf, const struct container *c, const struct snapsh
 static void cell_state(char *buf, const struct container *c, const struct snapshot *s)
 {
 	(void)s;
-	if (ended(c))
+	if (is_ended_state(c))
 		snprintf(buf, CELL_MAX, "%s %d%s", container_state_name(c->state), c->exit_code,
 			c->oom_killed ? " OOM" : "");
 	else if (c->mounts == MOUNTS_CHANGED || c->mounts == MOUNTS_UNKNOWN)
@@ -74,14 +74,14 @@ static void cell_cpu(char *buf, const struct container *c, const struct snapshot
 static void cell_memory(char *buf, const struct container *c, const struct snapshot *s)
 {
 	(void)s;
-	if (sampled(c))
+	if (has_sample(c))
 		format_bytes(buf, c->stats.memory_bytes);
 }
 
 static void cell_limit(char *buf, const struct container *c, const struct snapshot *s)
 {
 	(void)s;
-	if (sampled(c) && c->stats.memory_limited)
+	if (has_sample(c) && c->stats.memory_limited)
 		format_bytes(buf, c->stats.memory_limit_bytes);
 }
 
@@ -100,13 +100,13 @@ static void cell_tx(char *buf, const struct container *c, const struct snapshot 
 static void cell_pids(char *buf, const struct container *c, const struct snapshot *s)
 {
 	(void)s;
-	if (sampled(c))
+	if (has_sample(c))
 		snprintf(buf, CELL_MAX, "%llu", (unsigned long long)c->stats.pids);
 }
 
 static int64_t uptime_s(const struct container *c, const struct snapshot *s)
 {
-	if (ended(c) || c->state == CONTAINER_CREATED || c->started_wall_ms <= 0)
+	if (is_ended_state(c) || c->state == CONTAINER_CREATED || c->started_wall_ms <= 0)
 		return -1;
 	return s->at_wall_ms > c->started_wall_ms ? (s->at_wall_ms - c->started_wall_ms) / 1000 : 0;
 }
@@ -146,7 +146,7 @@ static const struct column {
 };
 #define NCOLUMNS COUNT(columns)
 
-static void pad(struct str *out, int n)
+static void add_blanks(struct str *out, int n)
 {
 	while (n-- > 0)
 		str_addc(out, ' ');
@@ -181,14 +181,14 @@ static void add_cell(struct str *line, const struct column *col, const char *tex
 	if (line->len)
 		str_adds(line, "  ");
 	if (col->right)
-		pad(line, width - w);
+		add_blanks(line, width - w);
 	str_adds(line, text);
 	if (!col->right)
-		pad(line, width - w);
+		add_blanks(line, width - w);
 }
 
 /* A column that is half there says wrong numbers: it goes whole. */
-static void fit(int *width, int terminal)
+static void fit_widths(int *width, int terminal)
 {
 	for (int rank = 1;; rank++) {
 		int all = -2, left = 0;
@@ -215,7 +215,7 @@ static int print_table(const struct snapshot *s, bool all, bool ascii)
 	for (size_t i = 0; i < s->ncontainers; i++) {
 		char *row = cells + rows * NCOLUMNS * CELL_MAX;
 
-		if (!shown(&s->containers[i], all))
+		if (!is_listed_state(&s->containers[i], all))
 			continue;
 		rows++;
 		for (size_t k = 0; k < NCOLUMNS; k++) {
@@ -240,7 +240,7 @@ static int print_table(const struct snapshot *s, bool all, bool ascii)
 			width[k] = head;
 	}
 	if (terminal)
-		fit(width, terminal);
+		fit_widths(width, terminal);
 	for (size_t k = 0; k < NCOLUMNS; k++) {
 		if (!width[k])
 			continue;
@@ -292,7 +292,7 @@ static void json_total(struct jsonw *j, const char *key, bool known, uint64_t v)
 static void json_stats(struct jsonw *j, const struct container *c, const struct snapshot *s)
 {
 	const struct container_stats *t = &c->stats;
-	bool any = sampled(c), rates = any && t->rates;
+	bool any = has_sample(c), rates = any && t->rates;
 
 	jsonw_text(j, "stats_source",
 		t->source == STATS_CGROUP           ? "cgroup"
@@ -335,7 +335,7 @@ static void json_container(struct jsonw *j, const struct container *c, const str
 	jsonw_text(j, "state", container_state_name(c->state));
 	json_or_null(j, "health", health_name(c->health));
 	json_or_null(j, "mounts", c->mounts ? mounts_state_name(c->mounts) : NULL);
-	if (ended(c))
+	if (is_ended_state(c))
 		jsonw_int(j, "exit_code", c->exit_code);
 	else
 		jsonw_null(j, "exit_code");
@@ -345,7 +345,7 @@ static void json_container(struct jsonw *j, const struct container *c, const str
 	json_or_null(j, "command", c->command);
 	json_stamp(j, "created_at", c->created_wall_ms);
 	json_stamp(j, "started_at", c->started_wall_ms);
-	json_stamp(j, "finished_at", ended(c) ? c->finished_wall_ms : 0);
+	json_stamp(j, "finished_at", is_ended_state(c) ? c->finished_wall_ms : 0);
 	if (up >= 0)
 		jsonw_int(j, "uptime_s", up);
 	else
@@ -356,7 +356,7 @@ static void json_container(struct jsonw *j, const struct container *c, const str
 	jsonw_end(j);
 }
 
-static int print_json(const struct snapshot *s, bool all)
+static int print_ps_json(const struct snapshot *s, bool all)
 {
 	const struct engine_state *en = &s->engine;
 	struct jsonw j;
@@ -377,7 +377,7 @@ static int print_json(const struct snapshot *s, bool all)
 	jsonw_end(&j);
 	jsonw_array(&j, "containers");
 	for (size_t i = 0; i < s->ncontainers; i++)
-		if (shown(&s->containers[i], all))
+		if (is_listed_state(&s->containers[i], all))
 			json_container(&j, &s->containers[i], s);
 	jsonw_end(&j);
 	jsonw_end(&j);
@@ -397,7 +397,7 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 	if (!snapshot)
 		rc = -1;
 	else if (cli_flag(c, "json"))
-		rc = print_json(snapshot, all);
+		rc = print_ps_json(snapshot, all);
 	else
 		rc = print_table(snapshot, all, s->ascii == ASCII_YES);
 	snapshot_unref(snapshot);

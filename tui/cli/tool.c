@@ -15,7 +15,7 @@
 #include "cli/gate.h"
 #include "cli/run.h"
 
-static int read_team(const struct cli *c, struct team *t, struct err *e)
+static int read_tool_team(const struct cli *c, struct team *t, struct err *e)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	const char *file = cli_value(c, "team");
@@ -58,7 +58,7 @@ static void json_tool(struct jsonw *j, const struct tool_def *d)
 	jsonw_end(j);
 }
 
-static int longer(int width, const char *text)
+static int max_width(int width, const char *text)
 {
 	int n = (int)strlen(text);
 
@@ -72,8 +72,8 @@ static void print_tools(const struct team *t)
 	char clean[256]; /* an image is any text; a name was checked */
 
 	for (size_t i = 0; i < t->ntools; i++) {
-		name = longer(name, t->tools[i].name);
-		image = longer(image, text_clean(clean, sizeof clean, t->tools[i].image));
+		name = max_width(name, t->tools[i].name);
+		image = max_width(image, text_clean(clean, sizeof clean, t->tools[i].image));
 	}
 	printf("%-*s  %-*s  %-8s  %-9s  %6s  %4s  %4s  %7s\n", name, "TOOL", image, "IMAGE",
 		"NETWORK", "FILES", "MEMORY", "CPUS", "PIDS", "TIMEOUT");
@@ -97,7 +97,7 @@ int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
 	int rc;
 
 	(void)s;
-	if (read_team(c, &t, e))
+	if (read_tool_team(c, &t, e))
 		return -1;
 	if (cli_flag(c, "json")) {
 		jsonw_init(&j, false);
@@ -120,8 +120,8 @@ int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
 	return rc;
 }
 
-static int print_json(const struct command_io *io, const char *name, const struct tool_ran *ran,
-	const struct run_result *r)
+static int print_tool_json(const struct command_io *io, const char *name,
+	const struct tool_ran *ran, const struct run_result *r)
 {
 	struct jsonw j;
 
@@ -151,7 +151,7 @@ static int no_such_tool(const struct team *t, const char *name, struct err *e)
 		known.len ? known.s : "none");
 }
 
-static bool is_cancelled(void *ctx)
+static bool is_tool_cancelled(void *ctx)
 {
 	const struct command_io *io = ctx;
 	struct pollfd p = {io->q.cancel_fd, POLLIN, 0};
@@ -159,14 +159,14 @@ static bool is_cancelled(void *ctx)
 	return poll(&p, 1, 0) > 0;
 }
 
-static int run(const struct cli *c, const struct policy *policy, struct team *t,
+static int run_tool_command(const struct cli *c, const struct policy *policy, struct team *t,
 	struct command_io *io, struct tool_ran *ran, struct run_result *r, struct err *e)
 {
 	const struct agents_options o = {.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
 		.program = "tool",
 		.policy = policy,
-		.stop = is_cancelled,
+		.stop = is_tool_cancelled,
 		.stop_ctx = io};
 	AUTO_FREE char *workspace = NULL;
 	const struct tool_def *d = team_tool(t, c->argv[0]);
@@ -211,17 +211,17 @@ int cli_tool_run(const struct cli *c, const struct settings *s, struct err *e)
 	(void)s;
 	arena_init(&mem, 1024);
 	if (command_open(&io, c, &why) || cli_policy(c, &policy, &mem, &why) ||
-		read_team(c, &team, &why)) {
+		read_tool_team(c, &team, &why)) {
 		r.err = why;
 	} else {
-		if (run(c, &policy, &team, &io, &ran, &r, &why))
+		if (run_tool_command(c, &policy, &team, &io, &ran, &r, &why))
 			r.err = why;
 		team_release(&team);
 	}
 	command_close(&io);
 	if (!cli_flag(c, "json"))
 		command_tell(&r);
-	else if (print_json(&io, c->argv[0], &ran, &r))
+	else if (print_tool_json(&io, c->argv[0], &ran, &r))
 		r.exit_code = 125;
 	command_release(&io);
 	arena_release(&mem);
