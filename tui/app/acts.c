@@ -35,7 +35,7 @@ static const struct {
 };
 
 /* A name that every keyboard can type; else the beginning of the id. */
-static char *typable(struct arena *mem, const struct target *t)
+static char *typable_name(struct arena *mem, const struct target *t)
 {
 	const char *p = t->name;
 
@@ -106,7 +106,7 @@ struct listed {
 	size_t n, kept;
 };
 
-static struct listed choose(
+static struct listed choose_targets(
 	struct app *a, struct command *c, const struct target *targets, size_t n)
 {
 	struct listed l = {.item = arena_array(&c->mem, n, sizeof *l.item)};
@@ -131,7 +131,7 @@ static struct listed choose(
 	return l;
 }
 
-static const char *effect_of(struct command *c, size_t kept, size_t running)
+static const char *effect_of_act(struct command *c, size_t kept, size_t running)
 {
 	const char *text = acts[c->act].effect;
 
@@ -143,7 +143,7 @@ static const char *effect_of(struct command *c, size_t kept, size_t running)
 	return text;
 }
 
-static void ask(struct app *a, struct command *c, const struct listed *l)
+static void ask_act(struct app *a, struct command *c, const struct listed *l)
 {
 	const struct engine_state *eng = &a->live->engine;
 	struct dialog_ask ask = {.verb = acts[c->act].verb, .danger = acts[c->act].danger};
@@ -154,13 +154,13 @@ static void ask(struct app *a, struct command *c, const struct listed *l)
 		&c->mem, "%s %zu container%s", acts[c->act].verb, n, n == 1 ? "" : "s");
 	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
 		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
-	ask.effect = effect_of(c, l->kept, running);
+	ask.effect = effect_of_act(c, l->kept, running);
 	ask.items = l->item;
 	ask.nitems = l->n;
 	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))
 		ask.word = arena_printf(&c->mem, "%zu", n);
 	else if (ask.danger)
-		ask.word = typable(&c->mem, &c->targets[0]);
+		ask.word = typable_name(&c->mem, &c->targets[0]);
 	dialog_open(&a->dialog, &ask, clock_mono_ns());
 	a->asking = ASK_ACT;
 	a->dirty = true;
@@ -179,7 +179,7 @@ void app_confirm_act(struct app *a, enum act act, const struct target *targets, 
 	}
 	c = command_new(CMD_ACT);
 	c->act = act;
-	l = choose(a, c, targets, n);
+	l = choose_targets(a, c, targets, n);
 	if (l.kept == n) {
 		if (n == 1)
 			app_say(a, ROLE_WARN, "%s", l.item[0]);
@@ -190,7 +190,7 @@ void app_confirm_act(struct app *a, enum act act, const struct target *targets, 
 	}
 	command_free(a->asked);
 	a->asked = c;
-	ask(a, c, &l);
+	ask_act(a, c, &l);
 }
 
 void acts_result(struct app *a, const struct event *e)

@@ -52,7 +52,7 @@ struct listed {
 	size_t n, kept, running; /* running: commands that would end */
 };
 
-static struct listed choose(
+static struct listed choose_agents(
 	struct app *a, struct command *c, const struct agent *const *agents, size_t n)
 {
 	struct listed l = {.item = arena_array(&c->mem, n, sizeof *l.item)};
@@ -80,7 +80,7 @@ static struct listed choose(
 	return l;
 }
 
-static const char *effect_of(struct command *c, const struct listed *l)
+static const char *effect_of_agent_act(struct command *c, const struct listed *l)
 {
 	const char *text = acts[c->agent_act].effect;
 
@@ -93,7 +93,7 @@ static const char *effect_of(struct command *c, const struct listed *l)
 	return text;
 }
 
-static void ask(struct app *a, struct command *c, const struct listed *l, const char *id)
+static void ask_agent_act(struct app *a, struct command *c, const struct listed *l, const char *id)
 {
 	const struct engine_state *eng = &a->live->engine;
 	struct dialog_ask ask = {
@@ -104,7 +104,7 @@ static void ask(struct app *a, struct command *c, const struct listed *l, const 
 			   : arena_printf(&c->mem, "%s %zu agents", ask.verb, n);
 	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
 		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
-	ask.effect = effect_of(c, l);
+	ask.effect = effect_of_agent_act(c, l);
 	ask.items = l->item;
 	ask.nitems = l->n;
 	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))
@@ -124,7 +124,7 @@ void app_confirm_agents(
 	struct listed l;
 
 	c->agent_act = act;
-	l = choose(a, c, agents, n);
+	l = choose_agents(a, c, agents, n);
 	if (l.kept == n) {
 		if (n == 1)
 			app_say(a, ROLE_WARN, "%s", l.item[0]);
@@ -138,7 +138,7 @@ void app_confirm_agents(
 			id = arena_strdup(&c->mem, agents[i]->id);
 	command_free(a->asked);
 	a->asked = c;
-	ask(a, c, &l, id);
+	ask_agent_act(a, c, &l, id);
 }
 
 void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n)

@@ -97,7 +97,7 @@ static void slot_close(struct slot *s)
 	*s = (struct slot){0};
 }
 
-static void shown(struct app *a, bool on)
+static void show_or_hide(struct app *a, bool on)
 {
 	struct view *v = &app_top(a)->view;
 	void (*op)(struct view *) = on ? v->ops->show : v->ops->hide;
@@ -113,21 +113,21 @@ void app_push(struct app *a, const struct view_ops *ops, void *seed)
 		app_say(a, ROLE_WARN, "Too many views are open: Esc closes this one.");
 		return;
 	}
-	shown(a, false);
+	show_or_hide(a, false);
 	slot_open(a, &a->pushed[a->npushed], ops, seed);
 	a->npushed++;
 	if (ops->snapshot)
 		ops->snapshot(&app_top(a)->view, a->shown);
-	shown(a, true);
+	show_or_hide(a, true);
 }
 
 void app_pop(struct app *a)
 {
 	if (a->npushed == 0)
 		return;
-	shown(a, false);
+	show_or_hide(a, false);
 	slot_close(&a->pushed[--a->npushed]);
-	shown(a, true);
+	show_or_hide(a, true);
 }
 
 static void to_tab(struct app *a, size_t i)
@@ -136,9 +136,9 @@ static void to_tab(struct app *a, size_t i)
 		app_pop(a);
 	if (i == a->at)
 		return;
-	shown(a, false);
+	show_or_hide(a, false);
 	a->at = i;
-	shown(a, true);
+	show_or_hide(a, true);
 }
 
 /* By number: a place of its own, not a step away from where one was. */
@@ -179,7 +179,7 @@ void app_filtered(struct app *a, const struct view *v, const char *text)
 }
 
 /* Esc and q: the nearest thing that can be left. */
-static void back(struct app *a, bool may_quit)
+static void go_back(struct app *a, bool may_quit)
 {
 	if (app_top(a)->filter) {
 		deed_filter_off(a);
@@ -224,7 +224,7 @@ void app_do(struct app *a, enum action act)
 	if (v->ops->act && v->ops->act(v, act))
 		return;
 	if (act == DO_BACK)
-		back(a, false);
+		go_back(a, false);
 	else
 		deed(a, act);
 }
@@ -272,7 +272,7 @@ void app_key(struct app *a, struct key k)
 		struct view *v = &app_top(a)->view;
 
 		if (!v->ops->act || !v->ops->act(v, act))
-			back(a, true);
+			go_back(a, true);
 	} else if (act) {
 		app_do(a, act);
 	} else {
@@ -293,7 +293,7 @@ void app_paste(struct app *a, const char *text, size_t n)
 	}
 }
 
-static bool inside(struct area r, int x, int y)
+static bool is_in_area(struct area r, int x, int y)
 {
 	return x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + r.h;
 }
@@ -317,9 +317,9 @@ void app_click(struct app *a, int x, int y, bool twice)
 	if (a->prompting)
 		return;
 	for (size_t i = 0; i < a->ntabs; i++)
-		if (inside(a->tab_box[i], x, y))
+		if (is_in_area(a->tab_box[i], x, y))
 			app_show_tab(a, i);
-	if (inside(a->body, x, y) && v->ops->click && v == &app_top(a)->view)
+	if (is_in_area(a->body, x, y) && v->ops->click && v == &app_top(a)->view)
 		v->ops->click(v, x - a->body.x, y - a->body.y, twice);
 }
 
@@ -432,7 +432,7 @@ static void take_input(struct app *a, bool hangup)
 	}
 }
 
-static void paint(struct app *a)
+static void paint_app(struct app *a)
 {
 	/* Before drawing: a view that is not through with its work asks for the next frame in it. */
 	a->dirty = a->urgent = false;
@@ -442,7 +442,7 @@ static void paint(struct app *a)
 }
 
 /* How long may be slept: -1 for ever.  Only a lost engine's seconds are counted here. */
-static int patience(const struct app *a)
+static int sleep_ms(const struct app *a)
 {
 	int64_t left;
 
@@ -453,7 +453,7 @@ static int patience(const struct app *a)
 	return a->live->engine.phase == ENGINE_UP || a->frozen ? -1 : 1000;
 }
 
-static void loop(struct app *a)
+static void run_loop(struct app *a)
 {
 	struct pollfd fds[3] = {{.fd = screen_fd(a->screen), .events = POLLIN},
 		{.fd = screen_signal_fd(a->screen), .events = POLLIN},
@@ -465,8 +465,8 @@ static void loop(struct app *a)
 		int n;
 
 		if (due)
-			paint(a);
-		n = poll(fds, COUNT(fds), patience(a));
+			paint_app(a);
+		n = poll(fds, COUNT(fds), sleep_ms(a));
 		if (n < 0 && errno != EINTR)
 			check_die("berth: the terminal cannot be waited for");
 		if (n == 0 && !a->dirty)
@@ -535,7 +535,7 @@ static int app_open(struct app *a, struct err *e)
 	/* Everything that runs is the picture to begin with, agents or not. */
 	while (a->at < a->ntabs - 1 && tabs[a->at] != &containers_view)
 		a->at++;
-	shown(a, true);
+	show_or_hide(a, true);
 	a->orphans = a->shown->orphans;
 	if (a->orphans && !a->said[0])
 		app_tell_orphans(a, a->orphans);
@@ -584,7 +584,7 @@ int app_run(const struct app_options *o, struct err *e)
 	else if (a->script)
 		code = script_run(a->script, a, e);
 	else
-		loop(a);
+		run_loop(a);
 	if (code == 0)
 		code = a->exit_code;
 	app_close(a);

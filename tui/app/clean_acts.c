@@ -8,7 +8,7 @@
 
 #include "app/app_state.h"
 
-static const char *line_of(struct arena *mem, const struct clean_item *it)
+static const char *item_line(struct arena *mem, const struct clean_item *it)
 {
 	char bytes[FORMAT_MAX];
 
@@ -20,7 +20,7 @@ static const char *line_of(struct arena *mem, const struct clean_item *it)
 		it->running ? "  runs" : "");
 }
 
-static const char *effect_of(struct arena *mem, const struct clean_totals *t, size_t homes)
+static const char *effect_of_clean(struct arena *mem, const struct clean_totals *t, size_t homes)
 {
 	AUTO_STR struct str s = STR_INIT;
 	char bytes[FORMAT_MAX];
@@ -54,13 +54,13 @@ void app_confirm_clean(struct app *a, const struct clean_plan *p)
 	for (size_t i = 0; i < p->n; i++) {
 		if (!p->item[i].marked)
 			continue;
-		items[ask.nitems++] = line_of(&c->mem, &p->item[i]);
+		items[ask.nitems++] = item_line(&c->mem, &p->item[i]);
 		volumes += p->item[i].type == CLEAN_VOLUME;
 	}
 	ask.title = arena_printf(&c->mem, "Remove %zu item%s", t.marked, t.marked == 1 ? "" : "s");
 	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
 		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
-	ask.effect = effect_of(&c->mem, &t, volumes);
+	ask.effect = effect_of_clean(&c->mem, &t, volumes);
 	ask.word = arena_printf(&c->mem, "%zu", t.marked);
 	command_free(a->asked);
 	a->asked = c;

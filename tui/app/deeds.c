@@ -102,7 +102,7 @@ static char *full_path(const char *typed)
 	return xasprintf("%s/%s", here ? here : ".", typed);
 }
 
-static void save(struct app *a)
+static void save_view(struct app *a)
 {
 	struct view *v = &app_top(a)->view;
 	AUTO_FREE char *path = full_path(a->prompt.text);
@@ -129,7 +129,7 @@ static void save_prompt(struct app *a, enum prompt_end end)
 	if (end == PROMPT_CANCELLED || end == PROMPT_DONE)
 		a->prompting = PROMPT_OFF;
 	if (end == PROMPT_DONE && a->prompt.len)
-		save(a);
+		save_view(a);
 }
 
 /* Images */
@@ -145,7 +145,7 @@ static bool may_import(struct app *a)
 }
 
 /* "FILE NAME"; the file may have blanks in its name, an image cannot. */
-static void import(struct app *a, const char *words)
+static void import_tar(struct app *a, const char *words)
 {
 	AUTO_FREE char *typed = xstrdup(words + strspn(words, " ")), *path = NULL;
 	size_t n = strlen(typed);
@@ -185,7 +185,7 @@ static void import_prompt(struct app *a, enum prompt_end end)
 	if (end == PROMPT_CANCELLED || end == PROMPT_DONE)
 		a->prompting = PROMPT_OFF;
 	if (end == PROMPT_DONE && a->prompt.len)
-		import(a, a->prompt.text);
+		import_tar(a, a->prompt.text);
 }
 
 void app_ask_file(struct app *a, const char *what)
@@ -223,7 +223,7 @@ void deed_prompt(struct app *a, enum prompt_end end)
 		file_prompt(a, end);
 }
 
-static void copy(struct app *a)
+static void copy_view(struct app *a)
 {
 	struct view *v = &app_top(a)->view;
 	AUTO_STR struct str out = STR_INIT;
@@ -344,7 +344,7 @@ void deed_palette(struct app *a, enum prompt_end end, const struct palette_item 
 	if (end == PROMPT_CANCELLED || !chosen)
 		return;
 	if (it.action == DO_IMPORT && words[0] && !it.greyed)
-		import(a, words);
+		import_tar(a, words);
 	else if (it.kind == PALETTE_ACTION)
 		app_do(a, it.action);
 	else if (it.kind == PALETTE_VIEW)
@@ -437,7 +437,7 @@ static void toggle_read_only(struct app *a)
 				    : "Read-only ends as soon as that is recorded.");
 }
 
-static void freeze(struct app *a)
+static void freeze_picture(struct app *a)
 {
 	a->frozen = !a->frozen;
 	a->frozen_ns = clock_mono_ns();
@@ -448,7 +448,7 @@ static void freeze(struct app *a)
 		app_drain(a);
 }
 
-static void refresh(struct app *a)
+static void refresh_engine(struct app *a)
 {
 	struct command *c = command_new(CMD_REFRESH);
 
@@ -469,15 +469,15 @@ bool deed(struct app *a, enum action act)
 	case DO_QUIT: ask_quit(a); return true;
 	case DO_FILTER: open_filter(a); return true;
 	case DO_PALETTE: open_palette(a); return true;
-	case DO_COPY: copy(a); return true;
+	case DO_COPY: copy_view(a); return true;
 	case DO_SAVE: open_save(a); return true;
 	case DO_IMPORT: open_import(a); return true;
 	case DO_FASTER: change_rate(a, 1); return true;
 	case DO_SLOWER: change_rate(a, -1); return true;
-	case DO_FREEZE: freeze(a); return true;
+	case DO_FREEZE: freeze_picture(a); return true;
 	case DO_THEME: next_theme(a); return true;
 	case DO_READ_ONLY: toggle_read_only(a); return true;
-	case DO_REFRESH: refresh(a); return true;
+	case DO_REFRESH: refresh_engine(a); return true;
 	case DO_MOUSE:
 		a->mouse = !a->mouse;
 		if (a->screen)

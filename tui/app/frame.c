@@ -21,10 +21,10 @@ struct line {
 };
 
 /* `gap` blanks, then the text if all of it fits. */
-static bool put(struct line *l, int gap, struct style st, const char *fmt, ...)
+static bool put_on_line(struct line *l, int gap, struct style st, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static bool put(struct line *l, int gap, struct style st, const char *fmt, ...)
+static bool put_on_line(struct line *l, int gap, struct style st, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -58,7 +58,7 @@ struct counts {
 	double fraction; /* of all of them; -1 unknown */
 };
 
-static struct counts count(const struct snapshot *s)
+static struct counts count_states(const struct snapshot *s)
 {
 	struct counts n = {.fraction = -1, .orphans = s->orphans};
 	double sum = 0;
@@ -86,7 +86,7 @@ static struct counts count(const struct snapshot *s)
 	return n;
 }
 
-static const char *scheme(const char *endpoint, char buf[16])
+static const char *scheme_of(const char *endpoint, char buf[16])
 {
 	size_t n = strcspn(endpoint, ":");
 
@@ -104,47 +104,47 @@ static void draw_lost(struct line *l, const struct app *a, const struct engine_s
 	snprintf(wait, sizeof wait, "%lld s", (long long)((left < 0 ? 0 : left) / 1000000000));
 	(void)a;
 	if (eng->phase == ENGINE_CONNECTING) {
-		if (!put(l, 2, STYLE(BUSY), "connecting to %s", eng->endpoint))
-			put(l, 2, STYLE(BUSY), "connecting");
+		if (!put_on_line(l, 2, STYLE(BUSY), "connecting to %s", eng->endpoint))
+			put_on_line(l, 2, STYLE(BUSY), "connecting");
 		return;
 	}
-	if (!put(l, 2, STYLE(BAD), "engine lost %s ago, trying again in %s", since, wait))
-		put(l, 2, STYLE(BAD), "engine lost %s ago", since);
+	if (!put_on_line(l, 2, STYLE(BAD), "engine lost %s ago, trying again in %s", since, wait))
+		put_on_line(l, 2, STYLE(BAD), "engine lost %s ago", since);
 }
 
-static void draw_counts(struct line *l, const struct counts *n, int columns)
+static void draw_state_counts(struct line *l, const struct counts *n, int columns)
 {
 	bool words = columns >= 110;
 
-	put(l, words ? 4 : 2, STYLE(HEADER), words ? "%d running" : "%d up", n->running);
+	put_on_line(l, words ? 4 : 2, STYLE(HEADER), words ? "%d running" : "%d up", n->running);
 	if (n->ended)
-		put(l, words ? 2 : 1, STYLE(HEADER), "%d exited", n->ended);
+		put_on_line(l, words ? 2 : 1, STYLE(HEADER), "%d exited", n->ended);
 	if (n->paused)
-		put(l, words ? 2 : 1, STYLE(HEADER), "%d paused", n->paused);
+		put_on_line(l, words ? 2 : 1, STYLE(HEADER), "%d paused", n->paused);
 	if (n->orphans)
-		put(l, words ? 2 : 1, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "%d orphan%s",
-			n->orphans, n->orphans == 1 ? "" : "s");
+		put_on_line(l, words ? 2 : 1, (struct style){ROLE_WARN, 0, ROLE_HEADER},
+			"%d orphan%s", n->orphans, n->orphans == 1 ? "" : "s");
 	if (n->jobs && n->fraction >= 0)
-		put(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
+		put_on_line(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
 			"%d job%s \u25b8 %d %%", n->jobs, n->jobs == 1 ? "" : "s",
 			(int)(n->fraction * 100));
 	else if (n->jobs)
-		put(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER}, "%d job%s",
-			n->jobs, n->jobs == 1 ? "" : "s");
+		put_on_line(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
+			"%d job%s", n->jobs, n->jobs == 1 ? "" : "s");
 }
 
 static void draw_header(struct app *a, struct canvas *c)
 {
 	const struct snapshot *s = a->shown;
 	const struct engine_state *eng = &a->live->engine;
-	struct counts n = count(s);
+	struct counts n = count_states(s);
 	struct line l = {c, 1, 0, c->columns - 1};
 	char buf[96], cpu[FORMAT_MAX], mem[FORMAT_MAX], unit[16];
 	const char *name = eng->name[0] ? eng->name : eng->source;
 	struct style plain = STYLE(HEADER), soft = {ROLE_DIM, 0, ROLE_HEADER};
 
 	canvas_fill(c, (struct area){0, 0, c->columns, 1}, plain, ' ');
-	put(&l, 0, (struct style){ROLE_ACCENT, ATTR_BOLD, ROLE_HEADER}, "berth");
+	put_on_line(&l, 0, (struct style){ROLE_ACCENT, ATTR_BOLD, ROLE_HEADER}, "berth");
 	if (c->columns >= 60)
 		put_right(&l, c->columns >= 110 ? 3 : 1, plain,
 			format_wall(buf, a->frozen ? a->shown->at_wall_ms : clock_wall_ms()));
@@ -165,11 +165,11 @@ static void draw_header(struct app *a, struct canvas *c)
 		return;
 	}
 	if (c->columns >= 110)
-		put(&l, 2, plain, "%.40s \u00b7 %.20s %.20s \u00b7 %s", name, eng->product,
-			eng->version, scheme(eng->endpoint, unit));
+		put_on_line(&l, 2, plain, "%.40s \u00b7 %.20s %.20s \u00b7 %s", name, eng->product,
+			eng->version, scheme_of(eng->endpoint, unit));
 	else
-		put(&l, 1, plain, "%.*s", c->columns >= 60 ? 20 : 10, name);
-	draw_counts(&l, &n, c->columns);
+		put_on_line(&l, 1, plain, "%.*s", c->columns >= 60 ? 20 : 10, name);
+	draw_state_counts(&l, &n, c->columns);
 }
 
 /* Full names, long ones short, all short, or numbers with the name of the active one alone. */
@@ -219,8 +219,8 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 		bool active = i == a->at, word = form < TABS_NUMBERS || active;
 		int from = l.x;
 
-		put(&l, i ? (form > TABS_FULL ? 1 : 2) : 0, active ? STYLE(TAB_ACTIVE) : STYLE(TAB),
-			"%zu%s%s", i + 1,
+		put_on_line(&l, i ? (form > TABS_FULL ? 1 : 2) : 0,
+			active ? STYLE(TAB_ACTIVE) : STYLE(TAB), "%zu%s%s", i + 1,
 			active         ? "\u25b8"
 				: word ? " "
 				       : "",
@@ -228,7 +228,7 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 		a->tab_box[i] = (struct area){from, y, l.x - from, 1};
 	}
 	if (a->npushed)
-		put(&l, 2, STYLE(TAB_ACTIVE), "\u25b8 %s", v->ops->name);
+		put_on_line(&l, 2, STYLE(TAB_ACTIVE), "\u25b8 %s", v->ops->name);
 }
 
 /* One key and its word, where there is room. */
@@ -246,8 +246,8 @@ static void put_key(struct app *a, struct line *l, enum action act, bool greyed)
 	w = text_width(key, strlen(key)) + 1 + (int)strlen(word) + more;
 	if (l->x + 2 + w > l->end)
 		return;
-	put(l, 2, greyed ? STYLE(DIM) : STYLE(KEY), "%s", key);
-	put(l, 1, STYLE(DIM), "%s%s", word, more ? "\u2026" : "");
+	put_on_line(l, 2, greyed ? STYLE(DIM) : STYLE(KEY), "%s", key);
+	put_on_line(l, 1, STYLE(DIM), "%s%s", word, more ? "\u2026" : "");
 }
 
 static void draw_footer(struct app *a, struct canvas *c, int y)

@@ -66,7 +66,7 @@ static int64_t real_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static const char *picture(struct script *s, struct app *a)
+static const char *draw_picture(struct script *s, struct app *a)
 {
 	frame_draw(a);
 	str_clear(&s->picture);
@@ -74,7 +74,7 @@ static const char *picture(struct script *s, struct app *a)
 	return s->picture.s;
 }
 
-static int wrong(struct script *s, struct err *e, const char *what, const char *arg)
+static int refuse_line(struct script *s, struct err *e, const char *what, const char *arg)
 {
 	return err_set(e, ERR_FAILED, "%s:%d: %s `%.200s`", s->file, s->line, what, arg);
 }
@@ -83,11 +83,11 @@ static int wrong(struct script *s, struct err *e, const char *what, const char *
 static int not_there(
 	struct script *s, struct app *a, struct err *e, const char *what, const char *arg)
 {
-	fprintf(stderr, "%s", picture(s, a));
-	return wrong(s, e, what, arg);
+	fprintf(stderr, "%s", draw_picture(s, a));
+	return refuse_line(s, e, what, arg);
 }
 
-static void pump(struct app *a, int timeout_ms)
+static void pump_backend(struct app *a, int timeout_ms)
 {
 	struct pollfd p = {.fd = backend_fd(a->o->backend), .events = POLLIN};
 
@@ -95,18 +95,19 @@ static void pump(struct app *a, int timeout_ms)
 		app_drain(a);
 }
 
-static int wait_for(struct script *s, struct app *a, const char *text, bool there, struct err *e)
+static int wait_for_text(
+	struct script *s, struct app *a, const char *text, bool there, struct err *e)
 {
 	int64_t until = real_ms() + WAIT_MS, now;
 
 	app_drain(a);
-	while ((strstr(picture(s, a), text) != NULL) != there) {
+	while ((strstr(draw_picture(s, a), text) != NULL) != there) {
 		now = real_ms();
 		if (now >= until)
 			return not_there(s, a, e,
 				there ? "waited in vain for" : "waited in vain for the end of",
 				text);
-		pump(a, (int)(until - now));
+		pump_backend(a, (int)(until - now));
 	}
 	return 0;
 }
@@ -119,13 +120,13 @@ static int next_snapshot(struct script *s, struct app *a, struct err *e)
 	while (a->live->seq == seq) {
 		now = real_ms();
 		if (now >= until)
-			return wrong(s, e, "no snapshot came after number", "");
-		pump(a, (int)(until - now));
+			return refuse_line(s, e, "no snapshot came after number", "");
+		pump_backend(a, (int)(until - now));
 	}
 	return 0;
 }
 
-static int keys(struct script *s, struct app *a, char *arg, struct err *e)
+static int press_script_keys(struct script *s, struct app *a, char *arg, struct err *e)
 {
 	char *rest = NULL;
 
@@ -141,7 +142,7 @@ static int keys(struct script *s, struct app *a, char *arg, struct err *e)
 	return 0;
 }
 
-static void type(struct app *a, const char *text)
+static void type_script_text(struct app *a, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -154,7 +155,7 @@ static void type(struct app *a, const char *text)
 	app_drain(a);
 }
 
-static void dump(struct script *s, struct app *a, bool styles)
+static void dump_screen(struct script *s, struct app *a, bool styles)
 {
 	struct str out = STR_INIT;
 
@@ -169,68 +170,68 @@ static void dump(struct script *s, struct app *a, bool styles)
 	(void)s;
 }
 
-static int click(struct script *s, struct app *a, const char *arg, struct err *e)
+static int click_at(struct script *s, struct app *a, const char *arg, struct err *e)
 {
 	bool twice = strncmp(arg, "twice ", 6) == 0;
 	int x, y;
 
 	if (sscanf(arg + (twice ? 6 : 0), "%d %d", &x, &y) != 2)
-		return wrong(s, e, "click X Y, not", arg);
+		return refuse_line(s, e, "click X Y, not", arg);
 	frame_draw(a);
 	app_click(a, x, y, twice);
 	app_drain(a);
 	return 0;
 }
 
-static int size(struct script *s, struct app *a, const char *arg, struct err *e)
+static int resize_to(struct script *s, struct app *a, const char *arg, struct err *e)
 {
 	int w, h;
 
 	if (sscanf(arg, "%d %d", &w, &h) != 2)
-		return wrong(s, e, "size W H, not", arg);
+		return refuse_line(s, e, "size W H, not", arg);
 	app_resize(a, w, h);
 	return 0;
 }
 
 /* The frozen clock is there at once, the real one when it is. */
-static void advance(struct app *a, int64_t ms)
+static void advance_clock(struct app *a, int64_t ms)
 {
 	int64_t until = clock_mono_ns() + ms * 1000000, left;
 
 	clock_advance(ms * 1000000);
 	while ((left = until - clock_mono_ns()) > 0)
-		pump(a, (int)(left / 1000000) + 1);
+		pump_backend(a, (int)(left / 1000000) + 1);
 }
 
-static int obey(struct script *s, struct app *a, const char *word, char *arg, struct err *e)
+static int obey_line(struct script *s, struct app *a, const char *word, char *arg, struct err *e)
 {
 	if (strcmp(word, "size") == 0)
-		return size(s, a, arg, e);
+		return resize_to(s, a, arg, e);
 	if (strcmp(word, "key") == 0)
-		return keys(s, a, arg, e);
+		return press_script_keys(s, a, arg, e);
 	if (strcmp(word, "click") == 0)
-		return click(s, a, arg, e);
+		return click_at(s, a, arg, e);
 	if (strcmp(word, "wait") == 0 || strcmp(word, "gone") == 0)
-		return wait_for(s, a, arg, word[0] == 'w', e);
+		return wait_for_text(s, a, arg, word[0] == 'w', e);
 	if (strcmp(word, "snapshot") == 0)
 		return next_snapshot(s, a, e);
 	app_drain(a);
 	if (strcmp(word, "type") == 0)
-		type(a, arg);
+		type_script_text(a, arg);
 	else if (strcmp(word, "paste") == 0)
 		app_paste(a, arg, strlen(arg));
 	else if (strcmp(word, "wheel") == 0)
 		app_wheel(a, atoi(arg));
 	else if (strcmp(word, "advance") == 0)
-		advance(a, strtoll(arg, NULL, 10));
+		advance_clock(a, strtoll(arg, NULL, 10));
 	else if (strcmp(word, "dump") == 0)
-		dump(s, a, strcmp(arg, "styles") == 0);
-	else if (strcmp(word, "expect") == 0 && !strstr(picture(s, a), arg))
+		dump_screen(s, a, strcmp(arg, "styles") == 0);
+	else if (strcmp(word, "expect") == 0 && !strstr(draw_picture(s, a), arg))
 		return not_there(s, a, e, "there is no", arg);
-	else if (strcmp(word, "refuse") == 0 && strstr(picture(s, a), arg))
+	else if (strcmp(word, "refuse") == 0 && strstr(draw_picture(s, a), arg))
 		return not_there(s, a, e, "there is", arg);
 	else if (strcmp(word, "expect") != 0 && strcmp(word, "refuse") != 0)
-		return wrong(s, e, "no command is called", word);
+		return refuse_line(s, e, "no command is called", word);
 	return 0;
 }
 
@@ -252,7 +253,7 @@ int script_run(struct script *s, struct app *a, struct err *e)
 			*arg++ = '\0';
 		/* A view may place the cursor by what it drew last. */
 		frame_draw(a);
-		if (obey(s, a, line, arg, e) < 0)
+		if (obey_line(s, a, line, arg, e) < 0)
 			return -1;
 	}
 	return 0;

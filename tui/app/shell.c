@@ -83,7 +83,7 @@ void app_shell(struct app *a, const struct target *t)
 }
 
 /* The terminal may be slow: everything is written before more is taken. */
-static void write_all(int fd, const char *bytes, size_t n)
+static void write_terminal(int fd, const char *bytes, size_t n)
 {
 	while (n > 0) {
 		ssize_t done = write(fd, bytes, n);
@@ -110,7 +110,7 @@ void shell_event(struct app *a, const struct event *e)
 	if (!s || e->id != s->id)
 		return;
 	if (e->kind == EV_SHELL_OUTPUT && !s->ended)
-		write_all(STDOUT_FILENO, e->bytes, e->nbytes);
+		write_terminal(STDOUT_FILENO, e->bytes, e->nbytes);
 	if (e->kind == EV_SHELL_END) {
 		s->ended = true;
 		s->exit_code = e->exit_code;
@@ -118,7 +118,7 @@ void shell_event(struct app *a, const struct event *e)
 	}
 }
 
-static void leave(struct app *a)
+static void leave_shell(struct app *a)
 {
 	struct command *c = command_new(CMD_SHELL_CLOSE);
 
@@ -136,7 +136,7 @@ static void take_keys(struct app *a, bool hangup)
 
 	if (n <= 0) {
 		if (hangup || n == 0 || (errno != EAGAIN && errno != EINTR)) {
-			leave(a);
+			leave_shell(a);
 			a->quit = true;
 			a->exit_code = 1;
 		}
@@ -148,7 +148,7 @@ static void take_keys(struct app *a, bool hangup)
 	if (n > 0)
 		send_bytes(a, buf, (size_t)n);
 	if (end)
-		leave(a);
+		leave_shell(a);
 }
 
 /* What is typed meanwhile is not for us: only signals are taken. */
@@ -160,7 +160,7 @@ static void take_signals(struct app *a)
 		if (in.kind == INPUT_RESIZE) {
 			send_size(a);
 		} else if (in.kind == INPUT_END) {
-			leave(a);
+			leave_shell(a);
 			a->quit = true;
 		}
 	}
@@ -178,7 +178,7 @@ void shell_relay(struct app *a)
 	screen_leave(a->screen);
 	snprintf(buf, sizeof buf, "\r\nberth: a shell in %s; exit or Ctrl-] comes back\r\n",
 		text_clean(name, sizeof name, s->name));
-	write_all(STDOUT_FILENO, buf, strlen(buf));
+	write_terminal(STDOUT_FILENO, buf, strlen(buf));
 	while (!s->ended && !a->quit) {
 		int n = poll(fds, COUNT(fds), -1);
 

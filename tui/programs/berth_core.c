@@ -64,7 +64,7 @@ static bool takes_team(const char *path)
 }
 
 /* Global options win over the settings file. */
-static void lay_over(struct settings *s, const struct cli *c)
+static void apply_options(struct settings *s, const struct cli *c)
 {
 	if (cli_value(c, "theme"))
 		s->theme = cli_value(c, "theme");
@@ -74,7 +74,7 @@ static void lay_over(struct settings *s, const struct cli *c)
 		s->read_only = true;
 }
 
-static int run(const struct cli *c, struct err *e)
+static int dispatch_command(const struct cli *c, struct err *e)
 {
 	struct settings s;
 	size_t i = 0;
@@ -94,7 +94,7 @@ static int run(const struct cli *c, struct err *e)
 		return commands[i].run(c, NULL, e);
 	if (settings_load(cli_value(c, "settings"), &s, e) < 0)
 		return -1;
-	lay_over(&s, c);
+	apply_options(&s, c);
 	rc = commands[i].run(c, &s, e);
 	settings_release(&s);
 	return rc;
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 		return cli_fail(&e);
 	if (c.command) /* the console shows it in its own way */
 		runtime_on_wait(cli_progress_wait);
-	rc = run(&c, &e);
+	rc = dispatch_command(&c, &e);
 	rc = rc < 0 ? cli_fail(&e) : rc;
 	return cli_recorded(rc, rc ? rc : 1);
 }

@@ -18,7 +18,7 @@
 #include "cli/cli.h"
 
 /* Text for roff: no hyphenation of dashes, no escapes, no requests. */
-static void text(const char *s)
+static void print_text(const char *s)
 {
 	for (const char *p = s; *p; p++) {
 		if (*p == '\\')
@@ -33,32 +33,32 @@ static void text(const char *s)
 }
 
 /* A line of running text. */
-static void line(const char *s)
+static void print_text_line(const char *s)
 {
-	text(s);
+	print_text(s);
 	putchar('\n');
 }
 
-static void bold(const char *s)
+static void print_bold(const char *s)
 {
 	fputs("\\fB", stdout);
-	text(s);
+	print_text(s);
 	fputs("\\fR", stdout);
 }
 
-static void italic(const char *s)
+static void print_italic(const char *s)
 {
 	fputs("\\fI", stdout);
-	text(s);
+	print_text(s);
 	fputs("\\fR", stdout);
 }
 
-static void section(const char *name)
+static void print_section(const char *name)
 {
 	printf(".SH %s\n", name);
 }
 
-static void options(const struct cli_option *o)
+static void print_manual_options(const struct cli_option *o)
 {
 	for (; o && o->name; o++) {
 		char word[64];
@@ -66,52 +66,52 @@ static void options(const struct cli_option *o)
 		puts(".TP");
 		if (o->letter) {
 			snprintf(word, sizeof word, "-%c", o->letter);
-			bold(word);
+			print_bold(word);
 			fputs(", ", stdout);
 		}
 		snprintf(word, sizeof word, "--%s", o->name);
-		bold(word);
+		print_bold(word);
 		if (o->arg) {
 			putchar(' ');
-			italic(o->arg);
+			print_italic(o->arg);
 		}
 		putchar('\n');
-		line(o->help);
+		print_text_line(o->help);
 	}
 }
 
-static void commands(const char *group, const struct cli_command *k)
+static void print_command_entries(const char *group, const struct cli_command *k)
 {
 	for (; k->name; k++) {
 		char path[64];
 
 		if (k->verbs) {
-			commands(k->name, k->verbs);
+			print_command_entries(k->name, k->verbs);
 			continue;
 		}
 		snprintf(path, sizeof path, "berth %s%s%s", group, *group ? " " : "", k->name);
 		puts(".TP");
-		bold(path);
+		print_bold(path);
 		if (k->options)
 			fputs(" [\\fIOPTION\\fR...]", stdout);
 		if (*k->operands) {
 			putchar(' ');
-			italic(k->operands);
+			print_italic(k->operands);
 		}
 		putchar('\n');
-		text(k->help);
+		print_text(k->help);
 		puts(".");
 		if (k->about)
-			line(k->about);
+			print_text_line(k->about);
 		if (k->options) {
 			puts(".RS");
-			options(k->options);
+			print_manual_options(k->options);
 			puts(".RE");
 		}
 	}
 }
 
-static void where(uint16_t in)
+static void print_contexts(uint16_t in)
 {
 	const char *before = " (";
 
@@ -119,27 +119,27 @@ static void where(uint16_t in)
 		return;
 	for (; in; in &= (uint16_t)(in - 1)) {
 		fputs(before, stdout);
-		text(context_name((uint16_t)(in & -in)));
+		print_text(context_name((uint16_t)(in & -in)));
 		before = ", ";
 	}
 	putchar(')');
 }
 
-static void actions(void)
+static void print_actions(void)
 {
 	for (int a = DO_NONE + 1; a < DO_COUNT; a++) {
 		const struct action_info *info = &action_info[a];
 
 		puts(".TP");
 		if (*info->keys)
-			bold(info->keys);
+			print_bold(info->keys);
 		else
 			fputs("(no key)", stdout);
 		fputs("  ", stdout);
-		text(info->name);
-		where(info->where);
+		print_text(info->name);
+		print_contexts(info->where);
 		putchar('\n');
-		text(info->help);
+		print_text(info->help);
 		if (info->flags & ACTION_DESTRUCTIVE)
 			fputs("; cannot be undone, asks first", stdout);
 		puts(".");
@@ -162,18 +162,18 @@ static void default_value(const struct config *c, const char *name)
 	if (!n || n->kind != NODE_SCALAR)
 		return;
 	fputs(" (", stdout);
-	text(n->value);
+	print_text(n->value);
 	putchar(')');
 }
 
-static void setting(const struct setting *t, const struct config *defaults)
+static void print_setting(const struct setting *t, const struct config *defaults)
 {
 	puts(".TP");
-	bold(t->name);
+	print_bold(t->name);
 	if (defaults)
 		default_value(defaults, t->name);
 	putchar('\n');
-	text(t->help);
+	print_text(t->help);
 	if (t->type == SETTING_INT || t->type == SETTING_NUMBER)
 		printf(" From %g to %.0f.", t->min, t->max);
 	putchar('\n');
@@ -181,11 +181,11 @@ static void setting(const struct setting *t, const struct config *defaults)
 		return;
 	puts(".RS");
 	for (t = setting_host_table; t->name; t++)
-		setting(t, NULL);
+		print_setting(t, NULL);
 	puts(".RE");
 }
 
-static int settings(struct err *e)
+static int print_settings(struct err *e)
 {
 	struct config c;
 	size_t len;
@@ -194,12 +194,12 @@ static int settings(struct err *e)
 	if (config_parse(SETTINGS_DEFAULTS, shipped, len, &c, e) < 0)
 		return -1;
 	for (const struct setting *t = setting_table; t->name; t++)
-		setting(t, &c);
+		print_setting(t, &c);
 	config_release(&c);
 	return 0;
 }
 
-static void fields(const struct node *schema, int depth)
+static void print_fields(const struct node *schema, int depth)
 {
 	const struct node *properties = node_get(schema, "properties");
 
@@ -208,20 +208,20 @@ static void fields(const struct node *schema, int depth)
 		const struct node *about = node_get(p, "description");
 
 		puts(".TP");
-		bold(p->key);
+		print_bold(p->key);
 		if (type && type->kind == NODE_LIST && type->n == 2)
 			printf(" \\fI%s\\fR or null\n", type->child[0]->value);
 		else
 			printf(" \\fI%s\\fR\n", type ? type->value : "");
-		line(about ? about->value : "");
+		print_text_line(about ? about->value : "");
 		puts(".RS");
-		fields(p, depth + 1);
-		fields(node_get(p, "items"), depth + 1);
+		print_fields(p, depth + 1);
+		print_fields(node_get(p, "items"), depth + 1);
 		puts(".RE");
 	}
 }
 
-static int document(const char *file, struct err *e)
+static int print_document(const char *file, struct err *e)
 {
 	struct config c;
 	const struct node *title, *about;
@@ -231,61 +231,64 @@ static int document(const char *file, struct err *e)
 	title = node_get(c.root, "title");
 	about = node_get(c.root, "description");
 	printf(".SS %s\n", title ? title->value : "");
-	line(about ? about->value : "");
-	fields(c.root, 0);
+	print_text_line(about ? about->value : "");
+	print_fields(c.root, 0);
 	config_release(&c);
 	return 0;
 }
 
-static void head(void)
+static void print_head(void)
 {
 	printf(".\\\" Generated at build time from the tables of the program.\n"
 	       ".TH BERTH 1 \"\" \"berth %s\" \"User commands\"\n",
 		berth_build.version);
-	section("NAME");
-	line("berth - an operations console for the containers in which AI agents run");
-	section("SYNOPSIS");
+	print_section("NAME");
+	print_text_line("berth - an operations console for the containers in which AI agents run");
+	print_section("SYNOPSIS");
 	puts(".B berth\n[\\fIOPTION\\fR...]\n.br\n"
 	     ".B berth\n[\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]");
-	section("DESCRIPTION");
-	line("Without a command berth is a console: agents and what they run, every container with its state "
-	     "and statistics, live; logs, events, jobs, the host; what was done, clean-up by a plan, "
-	     "benchmarks; a shell, start, stop and remove by dialogs that say what will happen.  Commands "
-	     "answer once, for scripts.");
+	print_section("DESCRIPTION");
+	print_text_line(
+		"Without a command berth is a console: agents and what they run, every container with its state "
+		"and statistics, live; logs, events, jobs, the host; what was done, clean-up by a plan, "
+		"benchmarks; a shell, start, stop and remove by dialogs that say what will happen.  Commands "
+		"answer once, for scripts.");
 	puts(".PP");
-	line("The engine is chosen as docker(1) does it: --context, --host, DOCKER_HOST, DOCKER_CONTEXT, "
-	     "the current context of ~/.docker/config.json, then the usual sockets of docker, rootless "
-	     "docker and podman, and last the private engine of `berth engine start`.");
+	print_text_line(
+		"The engine is chosen as docker(1) does it: --context, --host, DOCKER_HOST, DOCKER_CONTEXT, "
+		"the current context of ~/.docker/config.json, then the usual sockets of docker, rootless "
+		"docker and podman, and last the private engine of `berth engine start`.");
 }
 
-static void tail(void)
+static void print_tail(void)
 {
-	section("FILES");
+	print_section("FILES");
 	puts(".TP");
-	line("$XDG_CONFIG_HOME/berth/berth.yaml");
-	line("settings; mostly ~/.config/berth/berth.yaml");
+	print_text_line("$XDG_CONFIG_HOME/berth/berth.yaml");
+	print_text_line("settings; mostly ~/.config/berth/berth.yaml");
 	puts(".TP");
-	line("$XDG_STATE_HOME/berth/");
-	line("the private engine; mostly ~/.local/state/berth/");
+	print_text_line("$XDG_STATE_HOME/berth/");
+	print_text_line("the private engine; mostly ~/.local/state/berth/");
 	puts(".TP");
-	line("$XDG_RUNTIME_DIR/berth/");
-	line("job boards: what the berth processes of a user tell each other");
-	section("ENVIRONMENT");
+	print_text_line("$XDG_RUNTIME_DIR/berth/");
+	print_text_line("job boards: what the berth processes of a user tell each other");
+	print_section("ENVIRONMENT");
 	puts(".TP");
-	line("DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY");
-	line("as for docker(1)");
+	print_text_line(
+		"DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY");
+	print_text_line("as for docker(1)");
 	puts(".TP");
-	line("NO_COLOR");
-	line("when not empty: no colour");
+	print_text_line("NO_COLOR");
+	print_text_line("when not empty: no colour");
 	puts(".TP");
-	line("TERM, COLORTERM, LANG");
-	line("what the terminal can show");
-	section("EXIT STATUS");
+	print_text_line("TERM, COLORTERM, LANG");
+	print_text_line("what the terminal can show");
+	print_section("EXIT STATUS");
 	puts(".TP");
 	puts("0\ndone\n.TP\n1\nfailed\n.TP\n2\nwrong usage or configuration\n.TP\n3\nno engine could be "
 	     "reached\n.TP\n4\nrefused by policy");
-	section("SEE ALSO");
-	line("docker(1), dockerd(8), podman(1), cgroups(7)");
+	print_section("SEE ALSO");
+	print_text_line("docker(1), dockerd(8), podman(1), cgroups(7)");
 }
 
 int main(int argc, char **argv)
@@ -293,28 +296,31 @@ int main(int argc, char **argv)
 	struct err e = ERR_INIT;
 
 	text_init();
-	head();
-	section("OPTIONS");
-	line("Before any command:");
-	options(cli_globals);
-	section("COMMANDS");
-	line("Options of a command come before its operands.");
-	commands("", cli_commands);
-	section("KEYS");
-	line("Of the console, with the name of the action, by which a key can be changed, and the views in "
-	     "which it exists (none named: all).  C- is Ctrl, S- is Shift.");
-	actions();
-	section("CONFIGURATION");
-	line("berth.yaml, with the defaults.  A name with a dot is a key inside of another: logs.tail is the "
-	     "key tail of the map logs.");
-	if (settings(&e) < 0)
+	print_head();
+	print_section("OPTIONS");
+	print_text_line("Before any command:");
+	print_manual_options(cli_globals);
+	print_section("COMMANDS");
+	print_text_line("Options of a command come before its operands.");
+	print_command_entries("", cli_commands);
+	print_section("KEYS");
+	print_text_line(
+		"Of the console, with the name of the action, by which a key can be changed, and the views in "
+		"which it exists (none named: all).  C- is Ctrl, S- is Shift.");
+	print_actions();
+	print_section("CONFIGURATION");
+	print_text_line(
+		"berth.yaml, with the defaults.  A name with a dot is a key inside of another: logs.tail is the "
+		"key tail of the map logs.");
+	if (print_settings(&e) < 0)
 		return cli_fail(&e);
-	section("JSON");
-	line("What --json prints.  Units are at the end of names; what is not known is null.  Fields may be "
-	     "added; a change of meaning changes the number at the end of the schema's name.");
+	print_section("JSON");
+	print_text_line(
+		"What --json prints.  Units are at the end of names; what is not known is null.  Fields may be "
+		"added; a change of meaning changes the number at the end of the schema's name.");
 	for (int i = 1; i < argc; i++)
-		if (document(argv[i], &e) < 0)
+		if (print_document(argv[i], &e) < 0)
 			return cli_fail(&e);
-	tail();
+	print_tail();
 	return cli_finish();
 }

@@ -85,30 +85,30 @@ static struct cell *cell_at(struct canvas *c, int x, int y)
 	return &c->cells[(size_t)y * (size_t)c->columns + (size_t)x];
 }
 
-static void blank(struct cell *cell)
+static void blank_cell(struct cell *cell)
 {
 	*cell = (struct cell){.width = 1, .style = cell->style};
 }
 
 /* About to overwrite (x, y): a wide cell that this cuts in half leaves a blank. */
-static void part(struct canvas *c, int x, int y)
+static void split_wide(struct canvas *c, int x, int y)
 {
 	struct cell *cell = cell_at(c, x, y);
 
 	if (cell->width == 0 && x > 0)
-		blank(&cell[-1]);
+		blank_cell(&cell[-1]);
 	if (cell->width == 2 && x + 1 < c->columns)
-		blank(&cell[1]);
+		blank_cell(&cell[1]);
 }
 
-static void put(
+static void write_cell(
 	struct canvas *c, int x, int y, struct style st, const char *text, size_t len, int w)
 {
 	struct cell *cell = cell_at(c, x, y);
 
-	part(c, x, y);
+	split_wide(c, x, y);
 	if (w == 2)
-		part(c, x + 1, y);
+		split_wide(c, x + 1, y);
 	memcpy(cell->text, text, len);
 	cell->len = (uint8_t)len;
 	cell->width = (uint8_t)w;
@@ -118,7 +118,7 @@ static void put(
 }
 
 /* A combining mark joins the cell before it while there is room. */
-static void combine(struct canvas *c, int x, int y, const char *text, size_t len)
+static void combine_mark(struct canvas *c, int x, int y, const char *text, size_t len)
 {
 	struct cell *cell;
 
@@ -135,7 +135,7 @@ static void combine(struct canvas *c, int x, int y, const char *text, size_t len
 
 /* Zero-width characters that do not combine visibly but change how terminals measure what is beside
  * them (joiners, variation selectors): widths stay ours only without them. */
-static bool dropped(uint32_t cp)
+static bool is_dropped(uint32_t cp)
 {
 	return (cp >= 0x200B && cp <= 0x200D) || (cp >= 0xFE00 && cp <= 0xFE0F) ||
 		(cp >= 0xE0100 && cp <= 0xE01EF) || (cp >= 0x1F3FB && cp <= 0x1F3FF);
@@ -148,7 +148,7 @@ struct drawn {
 	int width;
 };
 
-static struct drawn neutral(const struct canvas *c, uint32_t cp)
+static struct drawn neutral_char(const struct canvas *c, uint32_t cp)
 {
 	struct drawn d = {.len = 1, .width = 1};
 
@@ -188,12 +188,12 @@ int canvas_textn(struct canvas *c, int x, int y, int w, struct style st, const c
 			d.text[0] = text[i++];
 		} else {
 			i += utf8_next(text + i, n - i, &cp);
-			if (dropped(cp))
+			if (is_dropped(cp))
 				continue;
-			d = neutral(c, cp);
+			d = neutral_char(c, cp);
 		}
 		if (d.width == 0) {
-			combine(c, at > x ? at - 1 : -1, y, d.text, d.len);
+			combine_mark(c, at > x ? at - 1 : -1, y, d.text, d.len);
 			continue;
 		}
 		if (at + d.width > end)
@@ -201,11 +201,11 @@ int canvas_textn(struct canvas *c, int x, int y, int w, struct style st, const c
 		if (d.width == 2 && (unsigned char)d.text[0] < 0x80) {
 			/* "^X" and "??": two plain cells */
 			if (at >= 0)
-				put(c, at, y, st, d.text, 1, 1);
+				write_cell(c, at, y, st, d.text, 1, 1);
 			if (at + 1 >= 0)
-				put(c, at + 1, y, st, d.text + 1, 1, 1);
+				write_cell(c, at + 1, y, st, d.text + 1, 1, 1);
 		} else if (at >= 0) {
-			put(c, at, y, st, d.text, d.len, d.width);
+			write_cell(c, at, y, st, d.text, d.len, d.width);
 		}
 		at += d.width;
 	}
@@ -274,7 +274,7 @@ int canvas_clip_name(struct canvas *c, int x, int y, int w, struct style st, con
 }
 
 /* Bytes of `text` that go on a line of `w` columns. */
-static size_t line_of(const char *text, int w)
+static size_t fit_line(const char *text, int w)
 {
 	size_t n = strcspn(text, "\n"), fits = 0;
 	int used = 0;
@@ -301,7 +301,7 @@ int canvas_wrap(struct canvas *c, struct area a, struct style st, const char *te
 	int lines = 0;
 
 	while (*text) {
-		size_t n = line_of(text, a.w > 0 ? a.w : 1);
+		size_t n = fit_line(text, a.w > 0 ? a.w : 1);
 
 		if (c && lines < a.h)
 			canvas_textn(c, a.x, a.y + lines, a.w, st, text, n);
@@ -318,7 +318,7 @@ int canvas_glyph(struct canvas *c, int x, int y, struct style st, enum glyph g)
 }
 
 /* The part of an area that lies on the canvas. */
-static struct area clip(const struct canvas *c, struct area a)
+static struct area clip_area(const struct canvas *c, struct area a)
 {
 	if (a.x < 0) {
 		a.w += a.x;
@@ -339,10 +339,10 @@ void canvas_fill(struct canvas *c, struct area a, struct style st, char ch)
 {
 	size_t len = ch == ' ' ? 0 : 1;
 
-	a = clip(c, a);
+	a = clip_area(c, a);
 	for (int y = a.y; y < a.y + a.h; y++)
 		for (int x = a.x; x < a.x + a.w; x++)
-			put(c, x, y, st, &ch, len, 1);
+			write_cell(c, x, y, st, &ch, len, 1);
 }
 
 void canvas_hline(struct canvas *c, int x, int y, int w, struct style st)
@@ -372,7 +372,7 @@ void canvas_frame(struct canvas *c, struct area a, struct style st)
 
 void canvas_under(struct canvas *c, struct area a, enum role under)
 {
-	a = clip(c, a);
+	a = clip_area(c, a);
 	for (int y = a.y; y < a.y + a.h; y++)
 		for (int x = a.x; x < a.x + a.w; x++)
 			cell_at(c, x, y)->style.under = (uint8_t)under;
@@ -380,7 +380,7 @@ void canvas_under(struct canvas *c, struct area a, enum role under)
 
 void canvas_restyle(struct canvas *c, struct area a, enum role role)
 {
-	a = clip(c, a);
+	a = clip_area(c, a);
 	for (int y = a.y; y < a.y + a.h; y++)
 		for (int x = a.x; x < a.x + a.w; x++)
 			cell_at(c, x, y)->style.role = (uint8_t)role;

@@ -45,7 +45,7 @@ void input_took(struct input_reader *r, size_t n)
 	r->n += n;
 }
 
-static void consume(struct input_reader *r, size_t n)
+static void consume_bytes(struct input_reader *r, size_t n)
 {
 	memmove(r->buf, r->buf + n, r->n - n);
 	r->n -= n;
@@ -60,7 +60,7 @@ static enum found key_event(struct input *ret, uint32_t code, uint8_t mods)
 	return FOUND_EVENT;
 }
 
-static uint8_t modifiers(int param)
+static uint8_t decode_modifiers(int param)
 {
 	int bits = param > 1 ? param - 1 : 0;
 
@@ -129,7 +129,7 @@ static uint32_t tilde_key(int n)
 	return n > 0 && n < (int)(sizeof keys / sizeof keys[0]) ? keys[n] : 0;
 }
 
-static enum found mouse(
+static enum found read_mouse(
 	struct input_reader *r, const int *p, char final, int64_t now, struct input *ret)
 {
 	int button = p[0];
@@ -155,7 +155,7 @@ static enum found mouse(
 }
 
 /* CSI: parameters, then a final byte.  *used is set unless more is needed. */
-static enum found csi(struct input_reader *r, int64_t now, struct input *ret, size_t *used)
+static enum found read_csi(struct input_reader *r, int64_t now, struct input *ret, size_t *used)
 {
 	int p[4] = {0}, np = 0;
 	size_t i = 2;
@@ -190,7 +190,7 @@ static enum found csi(struct input_reader *r, int64_t now, struct input *ret, si
 	final = r->buf[i];
 	*used = i + 1;
 	if (lead == '<')
-		return mouse(r, p, final, now, ret);
+		return read_mouse(r, p, final, now, ret);
 	if (lead)
 		return FOUND_NOTHING;
 	if (final == 'M' && np == 0 && p[0] == 0) { /* X10 mouse: three bytes follow, unasked */
@@ -203,20 +203,20 @@ static enum found csi(struct input_reader *r, int64_t now, struct input *ret, si
 		return FOUND_NOTHING;
 	}
 	if (final == '~' && p[0] == 27)
-		return char_event(ret, p[2], modifiers(p[1]));
+		return char_event(ret, p[2], decode_modifiers(p[1]));
 	if (final == '~')
-		return tilde_key(p[0]) ? key_event(ret, tilde_key(p[0]), modifiers(p[1]))
+		return tilde_key(p[0]) ? key_event(ret, tilde_key(p[0]), decode_modifiers(p[1]))
 				       : FOUND_NOTHING;
 	if (final == 'u')
-		return char_event(ret, p[0], modifiers(p[1]));
+		return char_event(ret, p[0], decode_modifiers(p[1]));
 	if (final == 'Z')
 		return key_event(ret, NAMED_TAB, MOD_SHIFT);
 	if (final != 'M' && letter_key(final))
-		return key_event(ret, letter_key(final), modifiers(p[1]));
+		return key_event(ret, letter_key(final), decode_modifiers(p[1]));
 	return FOUND_NOTHING;
 }
 
-static enum found plain(struct input_reader *r, size_t at, bool final, uint8_t mods,
+static enum found read_plain(struct input_reader *r, size_t at, bool final, uint8_t mods,
 	struct input *ret, size_t *used)
 {
 	unsigned char ch = (unsigned char)r->buf[at];
@@ -245,7 +245,7 @@ static enum found plain(struct input_reader *r, size_t at, bool final, uint8_t m
 	return key_event(ret, cp, mods);
 }
 
-static enum found extra(struct input_reader *r, struct input *ret, size_t *used)
+static enum found read_extra(struct input_reader *r, struct input *ret, size_t *used)
 {
 	for (size_t i = 0; i < r->nextra; i++) {
 		if (r->n < r->extra[i].n || memcmp(r->buf, r->extra[i].bytes, r->extra[i].n) != 0)
@@ -256,7 +256,7 @@ static enum found extra(struct input_reader *r, struct input *ret, size_t *used)
 	return FOUND_NOTHING;
 }
 
-static enum found escape(
+static enum found read_escape_sequence(
 	struct input_reader *r, bool final, int64_t now, struct input *ret, size_t *used)
 {
 	enum found f;
@@ -265,12 +265,12 @@ static enum found escape(
 		*used = 1;
 		return final ? key_event(ret, NAMED_ESC, 0) : FOUND_PART;
 	}
-	if (extra(r, ret, used) == FOUND_EVENT)
+	if (read_extra(r, ret, used) == FOUND_EVENT)
 		return FOUND_EVENT;
 	if (r->buf[1] == '[' || r->buf[1] == 'O') {
 		f = FOUND_PART;
 		if (r->buf[1] == '[') {
-			f = csi(r, now, ret, used);
+			f = read_csi(r, now, ret, used);
 		} else if (r->n > 2) {
 			uint32_t code = letter_key(r->buf[2]);
 
@@ -285,11 +285,11 @@ static enum found escape(
 		*used = 1;
 		return key_event(ret, NAMED_ESC, 0);
 	}
-	return plain(r, 1, final, MOD_ALT, ret, used);
+	return read_plain(r, 1, final, MOD_ALT, ret, used);
 }
 
 /* Collect a paste up to its end mark; true when it is whole. */
-static bool paste(struct input_reader *r, struct input *ret)
+static bool read_paste(struct input_reader *r, struct input *ret)
 {
 	static const char end[] = "\033[201~";
 	const size_t len = sizeof end - 1;
@@ -307,7 +307,7 @@ static bool paste(struct input_reader *r, struct input *ret)
 		str_add(&r->paste, r->buf,
 			take < INPUT_PASTE_MAX - r->paste.len ? take
 							      : INPUT_PASTE_MAX - r->paste.len);
-	consume(r, take + (mark ? len : 0));
+	consume_bytes(r, take + (mark ? len : 0));
 	if (!mark)
 		return false;
 	r->pasting = false;
@@ -322,14 +322,14 @@ bool input_next(struct input_reader *r, bool final, int64_t now_ns, struct input
 		enum found f;
 
 		if (r->pasting)
-			return paste(r, ret);
-		f = r->buf[0] == ESC ? escape(r, final, now_ns, ret, &used)
-				     : plain(r, 0, final, 0, ret, &used);
+			return read_paste(r, ret);
+		f = r->buf[0] == ESC ? read_escape_sequence(r, final, now_ns, ret, &used)
+				     : read_plain(r, 0, final, 0, ret, &used);
 		if (f == FOUND_PART && r->n < SEQUENCE_MAX)
 			return false;
 		if (f == FOUND_PART)
 			used = 1;
-		consume(r, used);
+		consume_bytes(r, used);
 		if (f == FOUND_EVENT)
 			return true;
 	}

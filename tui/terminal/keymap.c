@@ -152,7 +152,7 @@ uint32_t key_char(struct key k)
 	return k.mods || k.code >= KEYS_NAMED || k.code < 0x20 || k.code == 0x7F ? 0 : k.code;
 }
 
-static void bind(struct keymap *k, struct key key, enum action a)
+static void bind_key(struct keymap *k, struct key key, enum action a)
 {
 	CHECK(k->n < KEYMAP_MAX);
 	k->bound[k->n].key = key;
@@ -168,7 +168,7 @@ static void bind_default(struct keymap *k, enum action a)
 		struct key key;
 
 		CHECK(key_parse(at, n, &key, NULL) == 0);
-		bind(k, key, a);
+		bind_key(k, key, a);
 		at += n;
 		at += strspn(at, " ");
 	}
@@ -190,7 +190,7 @@ struct applying {
 	size_t problems;
 };
 
-static void tell(struct applying *ap, const struct err *e)
+static void tell_problem(struct applying *ap, const struct err *e)
 {
 	ap->problems++;
 	if (ap->problem)
@@ -198,7 +198,8 @@ static void tell(struct applying *ap, const struct err *e)
 }
 
 /* The bound action that owns `key` in one of the contexts of `a`; DO_NONE: it is free. */
-static enum action clash(const struct keymap *k, struct key key, enum action a, uint16_t *where)
+static enum action find_clash(
+	const struct keymap *k, struct key key, enum action a, uint16_t *where)
 {
 	for (size_t i = 0; i < k->n; i++) {
 		uint16_t both = action_info[k->bound[i].action].where & action_info[a].where;
@@ -221,7 +222,7 @@ static void bind_checked(
 
 	if (key_parse(text, n, &key, &e) < 0) {
 		node_err(ap->file, at, &placed, "%s", e.msg);
-		tell(ap, &placed);
+		tell_problem(ap, &placed);
 		return;
 	}
 	if (action_info[a].flags & ACTION_DESTRUCTIVE && key.mods == 0 && key.code >= 'a' &&
@@ -230,20 +231,20 @@ static void bind_checked(
 			"`%s` cannot be undone and is never bound to a bare lower-case letter: "
 			"`%c` is left out",
 			action_info[a].name, (int)key.code);
-		tell(ap, &placed);
+		tell_problem(ap, &placed);
 		return;
 	}
-	other = clash(ap->map, key, a, &where);
+	other = find_clash(ap->map, key, a, &where);
 	if (other) {
 		node_err(ap->file, at, &placed,
 			"key `%.*s` is bound to both `%s` and `%s` in view %s; it stays with `%s`",
 			(int)n, text, action_info[other].name, action_info[a].name,
 			context_name(where), action_info[other].name);
-		tell(ap, &placed);
+		tell_problem(ap, &placed);
 		return;
 	}
 	if (ap->map->n < KEYMAP_MAX)
-		bind(ap->map, key, a);
+		bind_key(ap->map, key, a);
 }
 
 static void bind_words(struct applying *ap, enum action a, const struct node *at)
@@ -255,7 +256,7 @@ static void bind_words(struct applying *ap, enum action a, const struct node *at
 
 		node_err(ap->file, at, &e, "keys are text, as in `%s: \"%s\"`", action_info[a].name,
 			action_info[a].keys);
-		tell(ap, &e);
+		tell_problem(ap, &e);
 		return;
 	}
 	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
@@ -281,7 +282,7 @@ static void unknown_action(struct applying *ap, const struct node *n)
 	at.column = n->key_column;
 	node_err(ap->file, &at, &e, "no action is called `%s`%s%s%s", n->key,
 		near ? ", the nearest is `" : "", near ? near : "", near ? "`" : "");
-	tell(ap, &e);
+	tell_problem(ap, &e);
 }
 
 size_t keymap_apply(struct keymap *k, const struct config *c, const struct node *keys,
@@ -296,7 +297,7 @@ size_t keymap_apply(struct keymap *k, const struct config *c, const struct node 
 		struct err e = ERR_INIT;
 
 		node_err(c, keys, &e, "`keys` is a map of actions to keys, as in `remove: D`");
-		tell(&ap, &e);
+		tell_problem(&ap, &e);
 		return ap.problems;
 	}
 	/* The file's bindings replace an action's defaults, and win over nobody else's. */

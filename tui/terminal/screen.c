@@ -56,7 +56,7 @@ struct screen {
 
 /* What terminfo knows: the entry asked for, a direct-colour one beside it, or a fallback. */
 
-static bool knows(const char *term)
+static bool knows_terminal(const char *term)
 {
 	int why;
 	bool good;
@@ -83,7 +83,7 @@ static bool direct_entry(const char *term, char buf[64])
 	if (!true_colour_asked() || n > 40)
 		return false;
 	snprintf(buf, 64, "%.*s-direct", (int)n, term);
-	return knows(buf);
+	return knows_terminal(buf);
 }
 
 static const char *choose_entry(struct screen *s, char buf[64])
@@ -94,14 +94,14 @@ static const char *choose_entry(struct screen *s, char buf[64])
 	if (term && *term && strlen(term) < 48) {
 		if (direct_entry(term, buf))
 			return buf;
-		if (knows(term))
+		if (knows_terminal(term))
 			return term;
 		/* A terminal that says it can do nothing is believed. */
 		if (strcmp(term, "dumb") == 0)
 			return NULL;
 	}
 	for (size_t i = 0; i < COUNT(others); i++) {
-		if (!knows(others[i]))
+		if (!knows_terminal(others[i]))
 			continue;
 		snprintf(s->notice, sizeof s->notice,
 			"Nothing is known here about the terminal `%.40s`: treated as %s.",
@@ -292,7 +292,7 @@ void screen_size(const struct screen *s, int *columns, int *rows)
 /* Painting */
 
 /* A direct-colour terminal takes the values below 8 for its palette: nudge those off it. */
-static int32_t direct(int32_t rgb)
+static int32_t avoid_palette(int32_t rgb)
 {
 	return rgb >= 0 && rgb < 8 ? 8 : rgb;
 }
@@ -329,7 +329,9 @@ static struct shade make_shade(struct screen *s, const struct theme *t, uint8_t 
 
 	switch (s->colours) {
 	case COLOURS_NONE: return sh;
-	case COLOURS_TRUE: sh.pair = pair_of(s, direct(st.fg), direct(st.bg)); return sh;
+	case COLOURS_TRUE:
+		sh.pair = pair_of(s, avoid_palette(st.fg), avoid_palette(st.bg));
+		return sh;
 	case COLOURS_256:
 		sh.pair = pair_of(s, theme_nearest_256(st.fg), theme_nearest_256(st.bg));
 		return sh;
@@ -507,7 +509,7 @@ bool screen_signal(struct screen *s, bool away, struct input *ret)
 	}
 }
 
-static bool readable(int timeout_ms)
+static bool has_input(int timeout_ms)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 
@@ -515,13 +517,13 @@ static bool readable(int timeout_ms)
 }
 
 /* true: bytes came. */
-static bool fill(struct screen *s)
+static bool fill_reader(struct screen *s)
 {
 	size_t cap;
 	char *at = input_room(&s->reader, &cap);
 	ssize_t n;
 
-	if (cap == 0 || !readable(0))
+	if (cap == 0 || !has_input(0))
 		return false;
 	n = read(STDIN_FILENO, at, cap);
 	if (n > 0) {
@@ -539,9 +541,9 @@ bool screen_next(struct screen *s, bool hangup, struct input *ret)
 			return true;
 		if (input_next(&s->reader, false, clock_mono_ns(), ret))
 			return true;
-		if (fill(s))
+		if (fill_reader(s))
 			continue;
-		if (s->lost || (hangup && !readable(0))) {
+		if (s->lost || (hangup && !has_input(0))) {
 			s->lost = true;
 			*ret = (struct input){.kind = INPUT_LOST};
 			return true;
@@ -549,7 +551,7 @@ bool screen_next(struct screen *s, bool hangup, struct input *ret)
 		if (!input_partial(&s->reader))
 			return false;
 		/* An ESC alone, or the beginning of a sequence? */
-		if (readable(ESC_WAIT_MS))
+		if (has_input(ESC_WAIT_MS))
 			continue;
 		return input_next(&s->reader, true, clock_mono_ns(), ret);
 	}

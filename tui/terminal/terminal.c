@@ -32,7 +32,7 @@ static struct {
 } own;
 
 /* Async-signal-safe: nothing but write and tcsetattr. */
-static void restore(void)
+static void restore_terminal(void)
 {
 	int before = errno;
 
@@ -52,7 +52,7 @@ static void restore(void)
 
 static void on_fatal(int sig)
 {
-	restore();
+	restore_terminal();
 	/* SA_RESETHAND made the default action the next one. */
 	raise(sig);
 }
@@ -127,7 +127,7 @@ void terminal_restore_add(const char *bytes)
 void terminal_restore_arm(void)
 {
 	atomic_store(&own.armed, true);
-	check_on_die(restore);
+	check_on_die(restore_terminal);
 }
 
 void terminal_write(const char *text)

@@ -232,7 +232,7 @@ static int cube_level(int v)
 	return v < 48 ? 0 : v < 115 ? 1 : (v - 35) / 40;
 }
 
-static int distance(int32_t rgb, int r, int g, int b)
+static int color_distance(int32_t rgb, int r, int g, int b)
 {
 	int dr = (rgb >> 16 & 255) - r, dg = (rgb >> 8 & 255) - g, db = (rgb & 255) - b;
 
@@ -252,27 +252,28 @@ int theme_nearest_256(int32_t rgb)
 	grey = ((rgb >> 16 & 255) + (rgb >> 8 & 255) + (rgb & 255)) / 3;
 	grey = grey < 8 ? 0 : grey > 238 ? 23 : (grey - 3) / 10;
 	value = 8 + 10 * grey;
-	if (distance(rgb, value, value, value) < distance(rgb, level[r], level[g], level[b]))
+	if (color_distance(rgb, value, value, value) <
+		color_distance(rgb, level[r], level[g], level[b]))
 		return 232 + grey;
 	return 16 + 36 * r + 6 * g + b;
 }
 
-static double linear(int v)
+static double linear_channel(int v)
 {
 	double s = v / 255.0;
 
 	return s <= 0.03928 ? s / 12.92 : pow((s + 0.055) / 1.055, 2.4);
 }
 
-static double luminance(int32_t rgb)
+static double relative_luminance(int32_t rgb)
 {
-	return 0.2126 * linear(rgb >> 16 & 255) + 0.7152 * linear(rgb >> 8 & 255) +
-		0.0722 * linear(rgb & 255);
+	return 0.2126 * linear_channel(rgb >> 16 & 255) + 0.7152 * linear_channel(rgb >> 8 & 255) +
+		0.0722 * linear_channel(rgb & 255);
 }
 
 double theme_contrast(int32_t a, int32_t b)
 {
-	double x = luminance(a), y = luminance(b);
+	double x = relative_luminance(a), y = relative_luminance(b);
 
 	return x > y ? (x + 0.05) / (y + 0.05) : (y + 0.05) / (x + 0.05);
 }

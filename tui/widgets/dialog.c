@@ -39,7 +39,7 @@ void dialog_close(struct dialog *d)
 	*d = (struct dialog){0};
 }
 
-static void scroll(struct dialog *d, long by)
+static void scroll_dialog(struct dialog *d, long by)
 {
 	long most = (long)d->nitems - d->page, at = (long)d->top + by;
 
@@ -50,10 +50,10 @@ static void scroll(struct dialog *d, long by)
 static bool scroll_key(struct dialog *d, struct key k)
 {
 	switch (k.code) {
-	case NAMED_UP: scroll(d, -1); return true;
-	case NAMED_DOWN: scroll(d, 1); return true;
-	case NAMED_PAGE_UP: scroll(d, -d->page); return true;
-	case NAMED_PAGE_DOWN: scroll(d, d->page); return true;
+	case NAMED_UP: scroll_dialog(d, -1); return true;
+	case NAMED_DOWN: scroll_dialog(d, 1); return true;
+	case NAMED_PAGE_UP: scroll_dialog(d, -d->page); return true;
+	case NAMED_PAGE_DOWN: scroll_dialog(d, d->page); return true;
 	default: return false;
 	}
 }
@@ -99,7 +99,7 @@ enum dialog_end dialog_key(struct dialog *d, struct key k, int64_t now_ns)
 	}
 }
 
-static bool inside(struct area a, int x, int y)
+static bool is_inside(struct area a, int x, int y)
 {
 	return x >= a.x && x < a.x + a.w && y >= a.y && y < a.y + a.h;
 }
@@ -108,14 +108,14 @@ enum dialog_end dialog_click(struct dialog *d, int x, int y, int64_t now_ns)
 {
 	if (now_ns - d->opened_ns < DIALOG_BLIND_NS)
 		return DIALOG_STAYS;
-	if (inside(d->cancel_box, x, y))
+	if (is_inside(d->cancel_box, x, y))
 		return DIALOG_CANCELLED;
-	if (!d->word && !d->danger && inside(d->verb_box, x, y))
+	if (!d->word && !d->danger && is_inside(d->verb_box, x, y))
 		return DIALOG_CONFIRMED;
 	return DIALOG_STAYS;
 }
 
-static int widest(const char *text, int least)
+static int widest_line(const char *text, int least)
 {
 	for (;;) {
 		const char *end = strchrnul(text, '\n');
@@ -130,10 +130,10 @@ static int widest(const char *text, int least)
 
 static struct area box_of(const struct dialog *d, const struct canvas *c, int *items)
 {
-	int w = widest(d->effect, widest(d->where, widest(d->title, 36))), h;
+	int w = widest_line(d->effect, widest_line(d->where, widest_line(d->title, 36))), h;
 
 	for (size_t i = 0; i < d->nitems && i < 200; i++)
-		w = widest(d->items[i], w);
+		w = widest_line(d->items[i], w);
 	w += 6;
 	w = w > 90 ? 90 : w;
 	w = w > c->columns ? c->columns : w;
@@ -152,7 +152,7 @@ static struct area box_of(const struct dialog *d, const struct canvas *c, int *i
 static void draw_items(struct dialog *d, struct canvas *c, struct area a)
 {
 	d->page = a.h;
-	scroll(d, 0);
+	scroll_dialog(d, 0);
 	for (int i = 0; i < a.h && d->top + (size_t)i < d->nitems; i++)
 		canvas_clip(c, a.x, a.y + i, a.w, (struct style){ROLE_DIALOG, ATTR_BOLD, 0},
 			d->items[d->top + (size_t)i]);

@@ -19,7 +19,7 @@ static uint32_t hash_of(const char *engine, const char *id)
 }
 
 /* The slot that holds this identity, or the free one where it belongs. */
-static struct idset_entry *slot_of(
+static struct idset_entry *find_id_slot(
 	const struct idset *s, uint32_t hash, const char *engine, const char *id)
 {
 	for (size_t i = hash;; i++) {
@@ -32,7 +32,7 @@ static struct idset_entry *slot_of(
 	}
 }
 
-static void grow(struct idset *s)
+static void grow_idset(struct idset *s)
 {
 	struct idset old = *s;
 
@@ -42,7 +42,7 @@ static void grow(struct idset *s)
 		struct idset_entry *e = &old.slots[i];
 
 		if (e->engine)
-			*slot_of(s, e->hash, e->engine, e->id) = *e;
+			*find_id_slot(s, e->hash, e->engine, e->id) = *e;
 	}
 	free(old.slots);
 }
@@ -65,7 +65,7 @@ void idset_release(struct idset *s)
 
 bool idset_has(const struct idset *s, const char *engine, const char *id)
 {
-	return s->n && slot_of(s, hash_of(engine, id), engine, id)->engine;
+	return s->n && find_id_slot(s, hash_of(engine, id), engine, id)->engine;
 }
 
 void idset_add(struct idset *s, const char *engine, const char *id)
@@ -75,8 +75,8 @@ void idset_add(struct idset *s, const char *engine, const char *id)
 	struct idset_entry *e;
 
 	if (s->n * 2 >= s->cap)
-		grow(s);
-	e = slot_of(s, hash, engine, id);
+		grow_idset(s);
+	e = find_id_slot(s, hash, engine, id);
 	if (e->engine)
 		return;
 	e->engine = xmalloc(n + m);
@@ -89,7 +89,7 @@ void idset_add(struct idset *s, const char *engine, const char *id)
 }
 
 /* Free a slot and move up what follows it in its run, so that look-ups need no tombstones. */
-static void drop(struct idset *s, struct idset_entry *e)
+static void free_slot(struct idset *s, struct idset_entry *e)
 {
 	size_t at = (size_t)(e - s->slots);
 
@@ -104,7 +104,7 @@ static void drop(struct idset *s, struct idset_entry *e)
 			return;
 		moved = s->slots[at];
 		s->slots[at] = (struct idset_entry){0};
-		*slot_of(s, moved.hash, moved.engine, moved.id) = moved;
+		*find_id_slot(s, moved.hash, moved.engine, moved.id) = moved;
 	}
 }
 
@@ -114,9 +114,9 @@ void idset_remove(struct idset *s, const char *engine, const char *id)
 
 	if (s->n == 0)
 		return;
-	e = slot_of(s, hash_of(engine, id), engine, id);
+	e = find_id_slot(s, hash_of(engine, id), engine, id);
 	if (e->engine)
-		drop(s, e);
+		free_slot(s, e);
 }
 
 bool idset_touch(struct idset *s, const char *engine, const char *id)
@@ -125,7 +125,7 @@ bool idset_touch(struct idset *s, const char *engine, const char *id)
 
 	if (s->n == 0)
 		return false;
-	e = slot_of(s, hash_of(engine, id), engine, id);
+	e = find_id_slot(s, hash_of(engine, id), engine, id);
 	if (!e->engine)
 		return false;
 	return e->seen = true;
@@ -144,7 +144,7 @@ void idset_sweep(struct idset *s)
 		struct idset_entry *e = &s->slots[i];
 
 		if (e->engine && !e->seen)
-			drop(s, e);
+			free_slot(s, e);
 		else
 			i++;
 	}

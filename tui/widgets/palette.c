@@ -83,7 +83,7 @@ const char *palette_words(const struct palette *p, const struct palette_item *it
 	return typed + n + strspn(typed + n, " ");
 }
 
-static void match(struct palette *p)
+static void match_items(struct palette *p)
 {
 	const char *typed = typed_text(p);
 
@@ -106,7 +106,7 @@ static void match(struct palette *p)
 void palette_ready(struct palette *p)
 {
 	p->shown = xcalloc(p->nitems + 1, sizeof *p->shown);
-	match(p);
+	match_items(p);
 }
 
 enum prompt_end palette_key(struct palette *p, struct key k, const struct palette_item **ret)
@@ -126,7 +126,7 @@ enum prompt_end palette_key(struct palette *p, struct key k, const struct palett
 		return PROMPT_CANCELLED;
 	end = prompt_key(&p->line, k);
 	if (end == PROMPT_EDITED)
-		match(p);
+		match_items(p);
 	if (end == PROMPT_DONE && p->nshown)
 		*ret = &p->items[p->shown[p->at]];
 	return end;
@@ -135,7 +135,7 @@ enum prompt_end palette_key(struct palette *p, struct key k, const struct palett
 void palette_paste(struct palette *p, const char *text, size_t n)
 {
 	prompt_paste(&p->line, text, n);
-	match(p);
+	match_items(p);
 }
 
 const struct palette_item *palette_click(struct palette *p, int x, int y)

@@ -26,7 +26,7 @@ void history_release(struct history *h)
 	*h = (struct history){0};
 }
 
-static void set(struct prompt *p, const char *text)
+static void set_text(struct prompt *p, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -40,17 +40,17 @@ static void set(struct prompt *p, const char *text)
 void prompt_open(struct prompt *p, const char *text, struct history *history)
 {
 	*p = (struct prompt){.history = history, .recalled = history ? history->n : 0};
-	set(p, text ? text : "");
+	set_text(p, text ? text : "");
 }
 
-static size_t before(const struct prompt *p, size_t at)
+static size_t char_before(const struct prompt *p, size_t at)
 {
 	while (at > 0 && ((unsigned char)p->text[--at] & 0xC0) == 0x80)
 		;
 	return at;
 }
 
-static size_t after(const struct prompt *p, size_t at)
+static size_t char_after(const struct prompt *p, size_t at)
 {
 	if (at < p->len)
 		at++;
@@ -59,7 +59,7 @@ static size_t after(const struct prompt *p, size_t at)
 	return at;
 }
 
-static enum prompt_end cut(struct prompt *p, size_t from, size_t to)
+static enum prompt_end cut_text(struct prompt *p, size_t from, size_t to)
 {
 	if (from >= to)
 		return PROMPT_STAYS;
@@ -69,7 +69,7 @@ static enum prompt_end cut(struct prompt *p, size_t from, size_t to)
 	return PROMPT_EDITED;
 }
 
-static bool insert(struct prompt *p, const char *bytes, size_t n)
+static bool insert_text(struct prompt *p, const char *bytes, size_t n)
 {
 	if (p->len + n >= PROMPT_MAX)
 		return false;
@@ -80,14 +80,14 @@ static bool insert(struct prompt *p, const char *bytes, size_t n)
 	return true;
 }
 
-static enum prompt_end recall(struct prompt *p, int by)
+static enum prompt_end recall_line(struct prompt *p, int by)
 {
 	if (!p->history || (by < 0 ? p->recalled == 0 : p->recalled >= p->history->n))
 		return PROMPT_STAYS;
 	if (p->recalled == p->history->n)
 		memcpy(p->typed, p->text, p->len + 1);
 	p->recalled += (size_t)by;
-	set(p, p->recalled == p->history->n ? p->typed : p->history->line[p->recalled]);
+	set_text(p, p->recalled == p->history->n ? p->typed : p->history->line[p->recalled]);
 	return PROMPT_EDITED;
 }
 
@@ -108,21 +108,21 @@ enum prompt_end prompt_key(struct prompt *p, struct key k)
 	char bytes[4];
 
 	if (cp)
-		return text_cp_width(cp) >= 0 && insert(p, bytes, utf8_put(cp, bytes))
+		return text_cp_width(cp) >= 0 && insert_text(p, bytes, utf8_put(cp, bytes))
 			? PROMPT_EDITED
 			: PROMPT_STAYS;
 	if (k.mods == MOD_CTRL) {
 		switch (k.code) {
 		case 'a': p->at = 0; return PROMPT_STAYS;
 		case 'e': p->at = p->len; return PROMPT_STAYS;
-		case 'b': p->at = before(p, p->at); return PROMPT_STAYS;
-		case 'f': p->at = after(p, p->at); return PROMPT_STAYS;
-		case 'u': return cut(p, 0, p->at);
-		case 'k': return cut(p, p->at, p->len);
-		case 'w': return cut(p, word_start(p), p->at);
-		case 'd': return cut(p, p->at, after(p, p->at));
-		case 'p': return recall(p, -1);
-		case 'n': return recall(p, 1);
+		case 'b': p->at = char_before(p, p->at); return PROMPT_STAYS;
+		case 'f': p->at = char_after(p, p->at); return PROMPT_STAYS;
+		case 'u': return cut_text(p, 0, p->at);
+		case 'k': return cut_text(p, p->at, p->len);
+		case 'w': return cut_text(p, word_start(p), p->at);
+		case 'd': return cut_text(p, p->at, char_after(p, p->at));
+		case 'p': return recall_line(p, -1);
+		case 'n': return recall_line(p, 1);
 		case 'c':
 		case 'g': return PROMPT_CANCELLED;
 		default: return PROMPT_STAYS;
@@ -131,14 +131,14 @@ enum prompt_end prompt_key(struct prompt *p, struct key k)
 	if (k.mods)
 		return PROMPT_STAYS;
 	switch (k.code) {
-	case NAMED_LEFT: p->at = before(p, p->at); return PROMPT_STAYS;
-	case NAMED_RIGHT: p->at = after(p, p->at); return PROMPT_STAYS;
+	case NAMED_LEFT: p->at = char_before(p, p->at); return PROMPT_STAYS;
+	case NAMED_RIGHT: p->at = char_after(p, p->at); return PROMPT_STAYS;
 	case NAMED_HOME: p->at = 0; return PROMPT_STAYS;
 	case NAMED_END: p->at = p->len; return PROMPT_STAYS;
-	case NAMED_BACKSPACE: return cut(p, before(p, p->at), p->at);
-	case NAMED_DELETE: return cut(p, p->at, after(p, p->at));
-	case NAMED_UP: return recall(p, -1);
-	case NAMED_DOWN: return recall(p, 1);
+	case NAMED_BACKSPACE: return cut_text(p, char_before(p, p->at), p->at);
+	case NAMED_DELETE: return cut_text(p, p->at, char_after(p, p->at));
+	case NAMED_UP: return recall_line(p, -1);
+	case NAMED_DOWN: return recall_line(p, 1);
 	case NAMED_ENTER:
 		if (p->history)
 			history_add(p->history, p->text);
@@ -157,7 +157,7 @@ void prompt_paste(struct prompt *p, const char *text, size_t n)
 		i += utf8_next(text + i, n - i, &cp);
 		if (cp < 0x20 || cp == TEXT_BAD || text_cp_width(cp) < 0)
 			cp = ' ';
-		if (!insert(p, bytes, utf8_put(cp, bytes)))
+		if (!insert_text(p, bytes, utf8_put(cp, bytes)))
 			return;
 	}
 }
@@ -172,7 +172,7 @@ void prompt_draw(const struct prompt *p, struct canvas *c, int x, int y, int w, 
 	if (w < 2)
 		return;
 	while (from < p->at && text_width(p->text + from, p->at - from) > w - 2)
-		from = after(p, from);
+		from = char_after(p, from);
 	canvas_fill(c, (struct area){x, y, w, 1}, STYLE(INPUT), ' ');
 	canvas_textn(c, x, y, w, STYLE(INPUT), p->text + from, p->len - from);
 	c->cursor_x = x + text_width(p->text + from, p->at - from);

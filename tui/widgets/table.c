@@ -213,7 +213,7 @@ static void show_range(struct table *t, size_t from, size_t to, size_t used)
 		last->last_child = true;
 }
 
-static void remember(char **engine, char **id, const struct table_row *r)
+static void remember_row(char **engine, char **id, const struct table_row *r)
 {
 	if (*id && strcmp(*id, r->id) == 0 && strcmp(*engine, r->engine) == 0)
 		return;
@@ -241,11 +241,11 @@ static void find_cursor(struct table *t)
 	if (t->nshown && t->cursor >= t->nshown)
 		t->cursor = t->nshown - 1;
 	if (t->nshown && !t->awaited)
-		remember(&t->cursor_engine, &t->cursor_id, table_shown(t, t->cursor));
+		remember_row(&t->cursor_engine, &t->cursor_id, table_shown(t, t->cursor));
 }
 
 /* Order, filter and folds anew over the rows there are. */
-static void arrange(struct table *t)
+static void arrange_rows(struct table *t)
 {
 	t->shown = mem_grow(t->shown, &t->shown_cap, t->nrows, sizeof *t->shown);
 	t->nshown = 0;
@@ -257,7 +257,7 @@ static void arrange(struct table *t)
 void table_end(struct table *t)
 {
 	idset_unsee(&t->marks);
-	arrange(t);
+	arrange_rows(t);
 	/* A container that is gone never comes back under the same id. */
 	idset_sweep(&t->marks);
 }
@@ -273,10 +273,10 @@ static void go_to(struct table *t, size_t at)
 		return;
 	t->cursor = at < t->nshown ? at : t->nshown - 1;
 	t->awaited = false;
-	remember(&t->cursor_engine, &t->cursor_id, table_shown(t, t->cursor));
+	remember_row(&t->cursor_engine, &t->cursor_id, table_shown(t, t->cursor));
 }
 
-static void move(struct table *t, long by)
+static void move_table_cursor(struct table *t, long by)
 {
 	long at = (long)t->cursor + by;
 
@@ -285,14 +285,15 @@ static void move(struct table *t, long by)
 
 void table_go(struct table *t, const char *engine, const char *id)
 {
-	remember(&t->cursor_engine, &t->cursor_id, &(struct table_row){.engine = engine, .id = id});
+	remember_row(
+		&t->cursor_engine, &t->cursor_id, &(struct table_row){.engine = engine, .id = id});
 	t->awaited = true;
 	find_cursor(t);
 }
 
 void table_wheel(struct table *t, int lines)
 {
-	move(t, lines);
+	move_table_cursor(t, lines);
 }
 
 bool table_fold(struct table *t)
@@ -305,7 +306,7 @@ bool table_fold(struct table *t)
 		idset_remove(&t->folds, r->engine, r->id);
 	else
 		idset_add(&t->folds, r->engine, r->id);
-	arrange(t);
+	arrange_rows(t);
 	return true;
 }
 
@@ -330,10 +331,10 @@ static void mark_current(struct table *t)
 	if (t->cursor >= t->nshown)
 		return;
 	r = &t->rows[t->shown[t->cursor]];
-	remember(&t->anchor_engine, &t->anchor_id, r);
+	remember_row(&t->anchor_engine, &t->anchor_id, r);
 	if (!r->group) {
 		set_mark(t, r, !r->marked);
-		move(t, 1);
+		move_table_cursor(t, 1);
 		return;
 	}
 	for (end = t->cursor + 1; end < t->nshown && table_shown(t, end)->depth > r->depth; end++)
@@ -358,7 +359,7 @@ static void mark_range(struct table *t)
 	for (size_t i = a; i <= b && i < t->nshown; i++)
 		set_mark(t, &t->rows[t->shown[i]], true);
 	if (t->nshown)
-		remember(&t->anchor_engine, &t->anchor_id, table_shown(t, t->cursor));
+		remember_row(&t->anchor_engine, &t->anchor_id, table_shown(t, t->cursor));
 }
 
 void table_unmark_all(struct table *t)
@@ -381,7 +382,7 @@ size_t table_marked(const struct table *t, size_t *ret_hidden)
 	return all;
 }
 
-static bool is_shown(const struct table *t, size_t row)
+static bool is_row_shown(const struct table *t, size_t row)
 {
 	for (size_t i = 0; i < t->nshown; i++)
 		if (t->shown[i] == row)
@@ -397,7 +398,7 @@ const struct table_row *table_next_marked(const struct table *t, size_t *at)
 	for (; *at < t->nshown + t->nrows; ++*at) {
 		const struct table_row *r = &t->rows[*at - t->nshown];
 
-		if (r->marked && !is_shown(t, *at - t->nshown)) {
+		if (r->marked && !is_row_shown(t, *at - t->nshown)) {
 			++*at;
 			return r;
 		}
@@ -409,7 +410,7 @@ static void sort_by(struct table *t, size_t column)
 {
 	t->sort = column;
 	t->inverted = t->columns[column].descending;
-	arrange(t);
+	arrange_rows(t);
 }
 
 /* The next or previous column that can be sorted by and is shown. */
@@ -461,12 +462,12 @@ bool table_act(struct table *t, enum action a)
 	if (t->choosing)
 		return choose_act(t, a);
 	switch (a) {
-	case DO_UP: move(t, -1); return true;
-	case DO_DOWN: move(t, 1); return true;
-	case DO_PAGE_UP: move(t, -page); return true;
-	case DO_PAGE_DOWN: move(t, page); return true;
-	case DO_HALF_UP: move(t, -(page + 1) / 2); return true;
-	case DO_HALF_DOWN: move(t, (page + 1) / 2); return true;
+	case DO_UP: move_table_cursor(t, -1); return true;
+	case DO_DOWN: move_table_cursor(t, 1); return true;
+	case DO_PAGE_UP: move_table_cursor(t, -page); return true;
+	case DO_PAGE_DOWN: move_table_cursor(t, page); return true;
+	case DO_HALF_UP: move_table_cursor(t, -(page + 1) / 2); return true;
+	case DO_HALF_DOWN: move_table_cursor(t, (page + 1) / 2); return true;
 	case DO_TOP: go_to(t, 0); return true;
 	case DO_BOTTOM: go_to(t, t->nshown); return true;
 	case DO_MARK: mark_current(t); return true;
@@ -480,7 +481,7 @@ bool table_act(struct table *t, enum action a)
 	case DO_SORT_PREV: sort_step(t, -1); return true;
 	case DO_SORT_INVERT:
 		t->inverted = !t->inverted;
-		arrange(t);
+		arrange_rows(t);
 		return true;
 	case DO_COLUMNS:
 		t->choosing = true;
@@ -563,7 +564,7 @@ int table_filter(struct table *t, const char *text, struct err *e)
 		t->filter_inverse = inverse;
 		t->regex = regex;
 	}
-	arrange(t);
+	arrange_rows(t);
 	return 0;
 }
 

@@ -8,13 +8,13 @@
 #define GUTTER 1 /* mark or edge */
 #define NARROWEST 8
 
-static bool chosen(const struct table *t, size_t i)
+static bool is_chosen(const struct table *t, size_t i)
 {
 	return t->chosen >> i & 1;
 }
 
 /* The column that goes first: the largest keep, the rightmost of equals; ncolumns: none may. */
-static size_t least(const struct table *t)
+static size_t least_column(const struct table *t)
 {
 	size_t worst = t->ncolumns;
 
@@ -25,7 +25,7 @@ static size_t least(const struct table *t)
 	return worst;
 }
 
-static int total(const struct table *t, int gap)
+static int total_width(const struct table *t, int gap)
 {
 	int sum = -gap;
 
@@ -36,7 +36,7 @@ static int total(const struct table *t, int gap)
 }
 
 /* Widen from the narrowest to the ideal, the most important columns first. */
-static int widen(struct table *t, int spare)
+static int widen_columns(struct table *t, int spare)
 {
 	for (int keep = 0; keep <= UINT8_MAX && spare > 0; keep++) {
 		for (size_t i = 0; i < t->ncolumns; i++) {
@@ -55,7 +55,7 @@ static int widen(struct table *t, int spare)
 }
 
 /* What is left goes to the columns that can use it. */
-static int grow(struct table *t, int spare)
+static int grow_columns(struct table *t, int spare)
 {
 	int shares = 0, given = 0;
 
@@ -82,10 +82,10 @@ void table_fit(struct table *t, int x, int w)
 	size_t gone;
 
 	for (size_t i = 0; i < t->ncolumns; i++)
-		t->w[i] = chosen(t, i) ? t->columns[i].min : 0;
-	while (total(t, gap) > w && (gone = least(t)) < t->ncolumns)
+		t->w[i] = is_chosen(t, i) ? t->columns[i].min : 0;
+	while (total_width(t, gap) > w && (gone = least_column(t)) < t->ncolumns)
 		t->w[gone] = 0;
-	spare = w - total(t, gap);
+	spare = w - total_width(t, gap);
 	if (spare < 0) {
 		int first = t->w[0] + spare;
 
@@ -94,12 +94,12 @@ void table_fit(struct table *t, int x, int w)
 	}
 	for (size_t i = 0; i < t->ncolumns; i++)
 		n += t->w[i] > 0;
-	spare = widen(t, spare);
+	spare = widen_columns(t, spare);
 	if (spare >= n - 1) {
 		gap = 2;
 		spare -= n - 1;
 	}
-	grow(t, spare);
+	grow_columns(t, spare);
 	for (size_t i = 0; i < t->ncolumns; i++) {
 		t->x[i] = (int16_t)x;
 		if (t->w[i])
@@ -107,7 +107,7 @@ void table_fit(struct table *t, int x, int w)
 	}
 }
 
-static void draw_head(const struct table *t, struct canvas *c, int y, int end)
+static void draw_table_head(const struct table *t, struct canvas *c, int y, int end)
 {
 	for (size_t i = 0; i < t->ncolumns; i++) {
 		const struct table_column *col = &t->columns[i];
@@ -163,7 +163,7 @@ static bool cell_text(
 }
 
 /* A head's text may run over the empty cells to its right. */
-static int room(const struct table *t, const struct table_row *r, size_t i, int end)
+static int text_room(const struct table *t, const struct table_row *r, size_t i, int end)
 {
 	int limit = t->x[i] + t->w[i];
 	char buf[TABLE_CELL_MAX];
@@ -185,7 +185,7 @@ static int room(const struct table *t, const struct table_row *r, size_t i, int 
 	return limit < end ? limit : end;
 }
 
-static void draw_row(const struct table *t, struct canvas *c, size_t at, int y, int end)
+static void draw_table_row(const struct table *t, struct canvas *c, size_t at, int y, int end)
 {
 	const struct table_row *r = table_shown(t, at);
 	bool current = at == t->cursor;
@@ -208,7 +208,7 @@ static void draw_row(const struct table *t, struct canvas *c, size_t at, int y, 
 			continue;
 		if (i == 0)
 			x = draw_tree(r, c, x, y);
-		limit = room(t, r, i, end);
+		limit = text_room(t, r, i, end);
 		if (t->columns[i].right)
 			canvas_right(c, x, y, limit - x, st, buf);
 		else
@@ -226,7 +226,7 @@ static void draw_row(const struct table *t, struct canvas *c, size_t at, int y, 
 		canvas_under(c, (struct area){x0, y, end - x0, 1}, ROLE_MARK);
 }
 
-static void scroll(struct table *t)
+static void scroll_rows(struct table *t)
 {
 	size_t page = t->page > 0 ? (size_t)t->page : 1;
 
@@ -271,7 +271,7 @@ static void draw_choice(struct table *t, struct canvas *c, struct area a)
 		canvas_fill(c, (struct area){box.x + 1, box.y + 1 + i, w - 2, 1}, st, ' ');
 		if (on)
 			canvas_glyph(c, box.x + 1, box.y + 1 + i, st, GLYPH_RIGHT);
-		canvas_text(c, box.x + 3, box.y + 1 + i, 3, st, chosen(t, col) ? "[x]" : "[ ]");
+		canvas_text(c, box.x + 3, box.y + 1 + i, 3, st, is_chosen(t, col) ? "[x]" : "[ ]");
 		canvas_clip(c, box.x + 7, box.y + 1 + i, w - 9, st, t->columns[col].name);
 	}
 }
@@ -284,10 +284,10 @@ void table_draw(struct table *t, struct canvas *c, struct area a)
 	t->page = t->body.h;
 	table_fit(t, a.x + GUTTER, a.w - GUTTER);
 	if (a.h > 0)
-		draw_head(t, c, a.y, end);
-	scroll(t);
+		draw_table_head(t, c, a.y, end);
+	scroll_rows(t);
 	for (int i = 0; i < t->body.h && t->top + (size_t)i < t->nshown; i++)
-		draw_row(t, c, t->top + (size_t)i, t->body.y + i, end);
+		draw_table_row(t, c, t->top + (size_t)i, t->body.y + i, end);
 	if (t->nshown == 0 && t->body.h > 0)
 		canvas_wrap(c,
 			(struct area){a.x + 3, t->body.y + (t->body.h > 2), a.w - 6,
