@@ -34,10 +34,14 @@ static void change_directory(
 		p->cwd = arena_printf(&p->out->mem, "%s/%s", before, to);
 	if (!checked && !p->errexit)
 		p->or_cwd = before;
+	if (checked && !p->errexit && !p->behind_cwd) {
+		p->behind_cwd = before;
+		p->behind_frames = p->nframes;
+	}
 	/* mkdir before it: then it is there */
 	for (size_t k = 0; k < p->out->n; k++)
 		if (p->out->command[k].n && !strcmp(p->out->command[k].word[0].text, "mkdir"))
-			p->or_cwd = NULL;
+			p->or_cwd = p->behind_cwd = NULL;
 }
 
 /* Builtins that run text, or change how what follows is read. */

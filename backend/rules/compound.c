@@ -1,6 +1,8 @@
 /* compound.c - the heads of compound commands: what stands in them is no command. */
 #include "rules/parser.h"
 
+#include "rules/harm.h"
+
 #include <string.h>
 
 #include <berth/arena.h>
@@ -128,6 +130,7 @@ size_t case_head(struct parser *p, const char *s, size_t n)
 		return i;
 	}
 	p->nwords = 0;
+	variable_end_loops(p);
 	frame_open(p, FRAME_PATTERN);
 	return used + 2;
 }
@@ -168,12 +171,25 @@ size_t case_pattern(struct parser *p, const char *s, size_t n)
 	return used;
 }
 
+/* Does its last part match everything? */
+static bool is_bare_path(const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n && path[n - 1] == '/')
+		n--;
+	while (n && path[n - 1] != '/')
+		n--;
+	return listing_is_bare(path + n);
+}
+
 /* for NAME in WORDS, for NAME, for ((...)), select: the words are no command, and what follows the
  * name alone begins one. */
 size_t for_head(struct parser *p, const char *s, size_t n)
 {
 	struct reading w = READING_INIT;
 	size_t i = parser_blanks(p, s, n), used;
+	const char *name = NULL, *each = NULL;
 
 	p->linear = false;
 	p->nwords = 0;
@@ -184,8 +200,10 @@ size_t for_head(struct parser *p, const char *s, size_t n)
 	if (w.dynamic || w.quoted || !w.text.len)
 		parser_unclear(p, "a for without a plain name");
 	else
-		variable_set(p, w.text.s, w.text.len, NULL, false);
+		name = arena_strndup(&p->out->mem, w.text.s, w.text.len);
 	str_release(&w.text);
+	if (name)
+		variable_set(p, name, strlen(name), NULL, false);
 	used = i + parser_lines(p, s + i, n - i);
 	if (!word_in(s + used, n - used))
 		return used;
@@ -193,8 +211,12 @@ size_t for_head(struct parser *p, const char *s, size_t n)
 		struct reading value = READING_INIT;
 		size_t step;
 
+		value.operand = true;
+
 		used += parser_blanks(p, s + used, n - used);
 		step = word_read(p, s + used, n - used, &value);
+		if (value.glob && is_bare_path(value.text.s))
+			each = arena_strndup(&p->out->mem, value.text.s, value.text.len);
 		str_release(&value.text);
 		if (step) {
 			used += step;
@@ -208,6 +230,8 @@ size_t for_head(struct parser *p, const char *s, size_t n)
 			parser_unclear(p, "a for with an operator among its words");
 		break;
 	}
+	if (name && each)
+		variable_loop(p, name, strlen(name), each);
 	return used;
 }
 

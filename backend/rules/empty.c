@@ -67,6 +67,7 @@ static const struct remover {
 	bool trees;  /* directories with all that is in them; it knows wildcards itself */
 } removers[] = {
 	{"unlink", NULL, 0, false},
+	{"cp", "/dev/null", 0, false},
 	{"shred", NULL, 0, false},
 	{"truncate", NULL, 0, false},
 	{"tee", NULL, 'a', false},

@@ -1,6 +1,8 @@
 /* expand.c - what $, `...` and double quotes put into a word, and the commands that they run. */
 #include "rules/parser.h"
 
+#include "rules/harm.h"
+
 #include <string.h>
 
 #include <berth/arena.h>
@@ -95,10 +97,49 @@ size_t expand_quoted(struct parser *p, const char *s, size_t n, char stop, struc
 	return text(p, s, n, stop, true, w);
 }
 
+/* Where the shell is when the commands since `first` have ended, if they are cd and a pwd; NULL */
+static const char *printed_directory(const struct parser *p, size_t first)
+{
+	const struct shell_command *c = NULL;
+
+	for (size_t i = first; i < p->out->n; i++) {
+		c = &p->out->command[i];
+		if (!c->n || strcmp(c->word[0].text, i + 1 == p->out->n ? "pwd" : "cd") != 0)
+			return NULL;
+	}
+	return c ? c->cwd : NULL;
+}
+
+/* What the commands since `first` print: $(pwd) is where it is, $(ls) a wildcard. */
+static void add_output(struct parser *p, size_t first, struct reading *w, bool quoted)
+{
+	const char *known = NULL;
+
+	if (p->o->reading != SHELL_CERTAIN)
+		known = printed_directory(p, first);
+	if (known) {
+		str_adds(&w->text, known);
+		return;
+	}
+	/* only where it is no part of a name */
+	if (p->o->reading != SHELL_CERTAIN && w->operand && !quoted && !w->text.len &&
+		p->out->n == first + 1)
+		known = listing_of(
+			p->out->command[first].word, p->out->command[first].n, &p->out->mem);
+	if (known) {
+		w->glob = true;
+		str_adds(&w->text, known);
+		return;
+	}
+	w->dynamic = true;
+	w->loose |= !quoted;
+	str_adds(&w->text, "$()");
+}
+
 size_t expand_backtick(struct parser *p, const char *s, size_t n, struct reading *w, bool quoted)
 {
 	AUTO_STR struct str inner = STR_INIT;
-	size_t i = 1;
+	size_t i = 1, first = p->out->n;
 
 	for (; i < n && s[i] != '`'; i++) {
 		if (s[i] == '\\' && i + 1 < n && strchr(quoted ? "`\\$\"" : "`\\$", s[i + 1]))
@@ -108,9 +149,7 @@ size_t expand_backtick(struct parser *p, const char *s, size_t n, struct reading
 	if (i >= n)
 		parser_unclear(p, "a ` that never ends");
 	parse_inside(p, inner.s, inner.len, false);
-	w->dynamic = true;
-	w->loose |= !quoted;
-	str_adds(&w->text, "$()");
+	add_output(p, first, w, quoted);
 	return i < n ? i + 1 : n;
 }
 
@@ -230,7 +269,7 @@ static size_t braced(struct parser *p, const char *s, size_t n, struct reading *
 	struct reading rest = READING_INIT;
 	const char *value, *word;
 	size_t from = 2, name, used;
-	bool known = true;
+	bool known = true, each = false;
 
 	/* ${#X} and ${!X} */
 	if (n > 3 && (s[2] == '#' || s[2] == '!') && (name_char(s[3]) || strchr("@*", s[3]))) {
@@ -249,7 +288,7 @@ static size_t braced(struct parser *p, const char *s, size_t n, struct reading *
 	used = from + name;
 	used += text(p, s + used, n - used, '}', quoted, &rest);
 	p->depth--;
-	value = known ? variable_value(p, s + from, name) : NULL;
+	value = known ? variable_value(p, s + from, name, &each) : NULL;
 	word = rest.text.s + (*rest.text.s == ':');
 	if (rest.text.len && known && (*word == '-' || *word == '=')) {
 		/* ${X:-word}: the word, when nothing is known of X */
@@ -272,7 +311,7 @@ static size_t braced(struct parser *p, const char *s, size_t n, struct reading *
 		str_add(&w->text, s, used);
 	} else {
 		w->split |= !quoted && strpbrk(value, " \t\n") != NULL;
-		w->glob |= !quoted && strpbrk(value, "*?[") != NULL;
+		w->glob |= each || (!quoted && strpbrk(value, "*?[") != NULL);
 		str_adds(&w->text, value);
 	}
 	str_release(&rest.text);
@@ -295,17 +334,13 @@ size_t expand_dollar(struct parser *p, const char *s, size_t n, struct reading *
 {
 	const char *value = NULL;
 	size_t used = 1;
+	bool each = false;
 
 	if (n >= 2 && s[1] == '(') {
-		w->dynamic = true;
-		w->loose |= !quoted;
+		size_t first = p->out->n;
+
 		used = substitution(p, s, n);
-		/* $(pwd) is where it is */
-		if (p->o->reading != SHELL_CERTAIN && used == 6 && !memcmp(s, "$(pwd)", 6) &&
-			p->cwd)
-			str_adds(&w->text, p->cwd);
-		else
-			str_adds(&w->text, "$()");
+		add_output(p, first, w, quoted);
 		return used;
 	}
 	if (n >= 2 && s[1] == '\'' && !quoted) {
@@ -328,12 +363,12 @@ size_t expand_dollar(struct parser *p, const char *s, size_t n, struct reading *
 	if (used == 1 && n > 1 && strchr("@*#?!$-", s[1]))
 		used = 2;
 	else if (used > 1)
-		value = variable_value(p, s + 1, used - 1);
+		value = variable_value(p, s + 1, used - 1, &each);
 	if (used == 1) {
 		str_addc(&w->text, '$');
 	} else if (value) {
 		w->split |= !quoted && strpbrk(value, " \t\n") != NULL;
-		w->glob |= !quoted && strpbrk(value, "*?[") != NULL;
+		w->glob |= each || (!quoted && strpbrk(value, "*?[") != NULL);
 		str_adds(&w->text, value);
 	} else {
 		w->dynamic = true;

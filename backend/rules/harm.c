@@ -205,17 +205,24 @@ int harm_command(const struct harm_options *o, const struct command *c, struct e
 	return 0;
 }
 
-int harm_writes(const struct shell_command *c, struct err *e)
+int harm_writes(const struct harm_options *o, const struct shell_command *c, struct err *e)
 {
-	struct command as = {.word = c->word, .n = c->n};
+	struct command as = {.word = c->word, .n = c->n, .cwd = c->cwd, .or_cwd = c->or_cwd};
 
-	for (size_t i = 0; i < c->nwrites; i++)
+	for (size_t i = 0; i < c->nwrites; i++) {
+		struct place p = place_of(o, &as, &c->writes[i]);
+
+		if (p.kind && p.all && !c->writes[i].appends)
+			return err_set(e, ERR_REFUSED,
+				"a redirection is refused: it empties every file that is there, one after "
+				"the other.");
 		if (place_is_device(c->writes[i].text)) {
 			if (c->n)
 				return harm_refuse(&as, e, "it writes onto a device");
 			return err_set(e, ERR_REFUSED,
 				"a redirection is refused: it writes onto a device.");
 		}
+	}
 	return 0;
 }
 

@@ -84,8 +84,8 @@ int harm_remover(const struct harm_options *o, const struct command *c, struct e
 
 /* One command by itself: -1 and ERR_REFUSED. */
 int harm_command(const struct harm_options *o, const struct command *c, struct err *e);
-/* Redirections onto devices. */
-int harm_writes(const struct shell_command *c, struct err *e);
+/* Redirections onto devices, and > "$f" for all that is here. */
+int harm_writes(const struct harm_options *o, const struct shell_command *c, struct err *e);
 /* A function that pipes itself into itself in the background. */
 int harm_script(const struct shell_script *s, struct err *e);
 

@@ -11,7 +11,7 @@ bool listing_is_bare(const char *pattern)
 	bool any = false;
 
 	for (; *pattern; pattern++) {
-		const char *end = *pattern == '[' ? strchr(pattern + 2, ']') : NULL;
+		const char *end = *pattern == '[' && pattern[1] ? strchr(pattern + 2, ']') : NULL;
 
 		/* [a-z]* and .[!.]* leave out next to nothing */
 		if (end && (strchr("!^", pattern[1]) || pattern[2] == '-') &&

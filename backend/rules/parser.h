@@ -26,6 +26,7 @@
 struct variable {
 	const char *name, *value; /* NULL: assigned, but not known to what */
 	bool certain;
+	bool each; /* one after the other all that the wildcard in `value` matches: for f in * */
 };
 
 struct here {
@@ -45,6 +46,10 @@ struct parser {
 	size_t nvariables;
 	int depth;
 	const char *cwd, *or_cwd;
+	const char *behind_cwd; /* or_cwd behind this chain of && and ||, NULL */
+	size_t behind_frames;   /* where that chain stands */
+	bool after_or;          /* the command is one behind || */
+	const char *listing;    /* what the command before this pipe lists; NULL */
 	bool errexit;
 	/* the function in whose body it stands, and the one around that; `body`: it begins next */
 	const char *function, *outer;
@@ -73,6 +78,7 @@ struct parser {
 struct reading {
 	struct str text;
 	bool dynamic, quoted, started, split, glob, loose, assigns;
+	bool operand; /* it stands behind the name of a command */
 };
 
 #define READING_INIT             \
@@ -110,8 +116,14 @@ size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested);
 void variable_set(struct parser *p, const char *name, size_t n, const char *value, bool certain);
 const struct variable *variable_find(const struct parser *p, const char *name, size_t n);
 
-/* The value of a variable, or NULL: not known. */
-const char *variable_value(struct parser *p, const char *name, size_t n);
+/* The value of a variable, or NULL: not known; *each as in struct variable */
+const char *variable_value(struct parser *p, const char *name, size_t n, bool *each);
+
+/* A loop goes through what this wildcard matches, NULL: through what is not known. */
+void variable_loop(struct parser *p, const char *name, size_t n, const char *pattern);
+
+/* Something is asked of it, or the loop ends: it is not each of them any more. */
+void variable_end_loops(struct parser *p);
 
 /* builtin.c: what cd, read, export, set ... do to the reader's knowledge; `checked`: if it fails,
  * what is behind it does not run */

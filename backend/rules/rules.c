@@ -287,7 +287,7 @@ static int check_commands(const struct judge *j, struct shell_script *s, struct 
 			.input = from->input};
 		bool dynamic = false;
 
-		if (j->harm && harm_writes(from, e))
+		if (j->harm && harm_writes(&j->r->harm, from, e))
 			return -1;
 		if (!c.n)
 			continue;

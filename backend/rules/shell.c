@@ -1,6 +1,8 @@
 /* shell.c - a reader of shell scripts that looks for commands and runs nothing. */
 #include "rules/parser.h"
 
+#include "rules/harm.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -82,6 +84,26 @@ static size_t take_assignments(struct parser *p, size_t first, bool lasting)
 	return end;
 }
 
+/* What a cd that failed leaves behind for what stands behind its chain: cd x && make; rm -rf * */
+static void end_chain(struct parser *p, const struct shell_command *c, enum end end)
+{
+	static const char *const harmless[] = {"true", ":", "echo", "printf", "false", NULL};
+
+	if (p->nframes > p->behind_frames)
+		return;
+	if (end == END_AND || end == END_OR) {
+		p->after_or = end == END_OR;
+		return;
+	}
+	/* cd x || exit; cd x || true */
+	if (p->after_or && c->n && !harm_one_of(c->word[0].text, harmless))
+		p->behind_cwd = NULL;
+	if (p->behind_cwd && end == END_LINE)
+		p->or_cwd = p->behind_cwd;
+	p->behind_cwd = NULL;
+	p->after_or = false;
+}
+
 /* End of a simple command: keep it unless nothing but keywords and assignments was there. */
 static void end_command(struct parser *p, enum end end)
 {
@@ -92,11 +114,16 @@ static void end_command(struct parser *p, enum end end)
 		.input = p->input,
 		.cwd = p->cwd,
 		.or_cwd = p->or_cwd};
+	static const char *const asking[] = {"if", "elif", "while", "until", "done", NULL};
+	const char *listing = p->listing;
 	size_t first = 0;
 	bool waits = end == END_LINE || end == END_AND || end == END_OR, kept;
 
-	while (first < p->nwords && keyword(&p->word[first]))
-		p->linear &= !strcmp(p->word[first++].text, "!");
+	for (; first < p->nwords && keyword(&p->word[first]); first++) {
+		p->linear &= !strcmp(p->word[first].text, "!");
+		if (harm_one_of(p->word[first].text, asking))
+			variable_end_loops(p);
+	}
 	/* time -f FORMAT: the program */
 	if (first && first < p->nwords && p->word[first].text[0] == '-' &&
 		!strcmp(p->word[first - 1].text, "time"))
@@ -124,12 +151,25 @@ static void end_command(struct parser *p, enum end end)
 		out->command = mem_grow(out->command, &p->cap, out->n + 1, sizeof *out->command);
 		out->command[out->n++] = c;
 		builtin_command(p, c.word, c.n, first || end == END_AND || end == END_OR);
+		/* ls | while read f */
+		if (listing && c.n > 1 && !strcmp(c.word[0].text, "read") &&
+			!c.word[c.n - 1].dynamic)
+			variable_loop(
+				p, c.word[c.n - 1].text, strlen(c.word[c.n - 1].text), listing);
+		p->listing = end == END_PIPE ? listing_of(c.word, c.n, &out->mem) : NULL;
+		/* if cd x; then ...: asked already */
+		if (first && keyword(&p->word[first - 1]))
+			p->behind_cwd = NULL;
+		end_chain(p, &c, end);
 	}
+	if (end == END_AND || end == END_OR)
+		variable_end_loops(p);
 	p->linear &= end == END_LINE;
 }
 
 /* A redirection's target; s is behind the operator. */
-static size_t target(struct parser *p, bool writes, bool duplicate, const char *s, size_t n)
+static size_t target(
+	struct parser *p, bool writes, bool duplicate, bool appends, const char *s, size_t n)
 {
 	struct reading w = READING_INIT;
 	size_t i = parser_blanks(p, s, n);
@@ -143,7 +183,7 @@ static size_t target(struct parser *p, bool writes, bool duplicate, const char *
 		!(duplicate && (isdigit((unsigned char)w.text.s[0]) || w.text.s[0] == '-')))
 		p->writes[p->nwrites++] =
 			(struct shell_word){arena_strndup(&p->out->mem, w.text.s, w.text.len),
-				w.dynamic, w.quoted, w.glob, w.loose, false};
+				w.dynamic, w.quoted, w.glob, w.loose, false, appends};
 	str_release(&w.text);
 	return i;
 }
@@ -176,10 +216,10 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n)
 		return i + here_begin(p, s + i, n - i, tabs);
 	}
 	if (next == '&')
-		return 1 + target(p, op == '>', true, s + 1, n - 1);
+		return 1 + target(p, op == '>', true, false, s + 1, n - 1);
 	if (next == '>' || (op == '>' && next == '|'))
-		return 1 + target(p, true, false, s + 1, n - 1);
-	return target(p, op == '>', false, s, n);
+		return 1 + target(p, true, false, next == '>', s + 1, n - 1);
+	return target(p, op == '>', false, false, s, n);
 }
 
 /* &> FILE and &>> FILE: for sh an & and a redirection, with what follows in a command of its own */
@@ -192,14 +232,35 @@ static size_t redirect_both(struct parser *p, const char *s, size_t n)
 	return i;
 }
 
+/* !(a|b) as the end of a word, where extglob is on: ( at s[0], all but a and b is as good as all */
+static size_t extended_glob(struct parser *p, const char *s, size_t n, char before)
+{
+	struct shell_word *w = p->nwords ? &p->word[p->nwords - 1] : NULL;
+	size_t len = w ? strlen(w->text) : 0, used = 0;
+	int depth = 0;
+
+	if (before != '!' || !len || w->text[len - 1] != '!' || w->quoted)
+		return 0;
+	do {
+		depth += s[used] == '(';
+		depth -= s[used] == ')';
+		used++;
+	} while (depth && used < n);
+	if (used < n && !strchr(" \t\n;&|)", s[used]))
+		return 0;
+	w->text = arena_printf(&p->out->mem, "%.*s*", (int)len - 1, w->text);
+	w->glob = true;
+	return used;
+}
+
 /* ( at s[0]: a function, an array, arithmetic or a subshell */
-static size_t parenthesis(struct parser *p, const char *s, size_t n, bool adjacent)
+static size_t parenthesis(struct parser *p, const char *s, size_t n, char before)
 {
 	size_t used = 0;
 
 	if (function_head(p, s, n, &used))
 		return used;
-	if (adjacent && p->nwords && p->word[p->nwords - 1].assigns) {
+	if (before == '=' && p->nwords && p->word[p->nwords - 1].assigns) {
 		const char *eq = strchr(p->word[p->nwords - 1].text, '=');
 
 		if (eq && !eq[1]) {
@@ -209,6 +270,8 @@ static size_t parenthesis(struct parser *p, const char *s, size_t n, bool adjace
 	}
 	if (!at_start(p))
 		parser_unclear(p, "a ( inside of a command");
+	if (!at_start(p) && (used = extended_glob(p, s, n, before)))
+		return used;
 	if (at_start(p) && n > 1 && s[1] == '(' && (used = expand_arithmetic(p, s + 2, n - 2))) {
 		/* For sh a plain ((...)) is two subshells: both are judged.  The << in one is a
 		 * here-document for those only. */
@@ -303,8 +366,10 @@ static bool time_option(const struct parser *p, const struct reading *w)
 static size_t word(struct parser *p, const char *s, size_t n)
 {
 	struct reading w = READING_INIT;
-	size_t i = word_read(p, s, n, &w);
+	size_t i;
 
+	w.operand = !at_start(p);
+	i = word_read(p, s, n, &w);
 	i += !i; /* whatever it is */
 	if (p->nhere && memchr(s, '\n', i))
 		parser_unclear(p, "a line break inside of a word, behind a here-document");
@@ -371,7 +436,7 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 			if (!ended)
 				parser_unclear(p, "a ) without its (");
 		} else if (c == '(') {
-			i += parenthesis(p, s + i, n - i, i && s[i - 1] == '=');
+			i += parenthesis(p, s + i, n - i, i ? s[i - 1] : '\0');
 		} else {
 			used = operator(p, s + i, n - i);
 			i += used ? used : word(p, s + i, n - i);
@@ -398,7 +463,7 @@ size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
 	inner->nwords = inner->nwrites = inner->nhere = inner->nframes = 0;
 	inner->nested = nested;
 	inner->body = inner->linear = inner->redirected = false;
-	inner->input = NULL;
+	inner->input = inner->behind_cwd = inner->listing = NULL;
 	used = parse(inner, s, n);
 	p->cap = inner->cap;
 	p->depth--;

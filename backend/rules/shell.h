@@ -28,6 +28,7 @@ struct shell_word {
 	bool glob;    /* holds an unquoted wildcard */
 	bool loose;   /* dynamic and unquoted: it may become no word at all, or several */
 	bool assigns; /* NAME=..., NAME+=... or NAME[...]=..., its name unquoted */
+	bool appends; /* as the target of a redirection: >> */
 };
 
 struct shell_command {

@@ -75,16 +75,34 @@ void variable_set(struct parser *p, const char *name, size_t n, const char *valu
 		v->name = arena_strndup(&p->out->mem, name, n);
 	}
 	v->value = value;
+	v->each = false;
 	v->certain = certain && value && p->linear && !special(v->name) &&
 		mentions(p->text, v->name, n) == 1;
 }
 
-const char *variable_value(struct parser *p, const char *name, size_t n)
+void variable_loop(struct parser *p, const char *name, size_t n, const char *pattern)
+{
+	variable_set(p, name, n, pattern, false);
+	if (pattern && variable_find(p, name, n))
+		((struct variable *)variable_find(p, name, n))->each = true;
+}
+
+void variable_end_loops(struct parser *p)
+{
+	for (size_t i = 0; i < p->nvariables; i++)
+		if (p->variable[i].each) {
+			p->variable[i].each = false;
+			p->variable[i].value = NULL;
+		}
+}
+
+const char *variable_value(struct parser *p, const char *name, size_t n, bool *each)
 {
 	const struct variable *v = variable_find(p, name, n);
 	bool sure = p->o->reading == SHELL_CERTAIN;
 	bool fields = sure && mentions(p->text, "IFS", 3);
 
+	*each = v && v->each;
 	if (v)
 		return sure && (!v->certain || fields) ? NULL : v->value;
 	if (n == 4 && !memcmp(name, "HOME", 4))

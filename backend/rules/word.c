@@ -157,7 +157,8 @@ size_t word_read(struct parser *p, const char *s, size_t n, struct reading *w)
 
 void word_take(struct parser *p, const struct reading *w)
 {
-	struct shell_word like = {NULL, w->dynamic, w->quoted, w->glob, w->loose, w->assigns};
+	struct shell_word like = {
+		NULL, w->dynamic, w->quoted, w->glob, w->loose, w->assigns, false};
 
 	/* X=; $X rm: what expands to nothing is no word */
 	if (!w->quoted && !w->dynamic && !w->text.len)

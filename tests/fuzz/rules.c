@@ -18,7 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	for (size_t n = 0; n <= 2; n += 2) {
-		struct rule_options o = {.allow = allow, .nallow = n};
+		struct rule_options o = {.workdir = "/srv/a",
+			.writable = (const char *const[]){"/srv/a"},
+			.nwritable = 1,
+			.allow = allow,
+			.nallow = n};
 		struct err e = ERR_INIT;
 		struct rule_set *r = rule_set_compile(&o, &e);
 

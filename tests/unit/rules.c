@@ -321,6 +321,43 @@ static void test_construct_named(void **state)
 	rule_set_free(r);
 }
 
+/* Constructs by which x was once run past a list: none of them is passed by a list of echo, cat and a, nor
+ * by one that blocks x. */
+static void test_past_lists(void **state)
+{
+	static const char *const allow[] = {"echo.*", "cat.*", "a( .*)?"}, *const block[] = {"x"};
+	static const char *const past_allow[] = {"echo \"$\\\n(x)\"", "coproc x", "coproc V { x; }",
+		"echo $[1<<2]\nx\n2]", "echo $((a[$(x)]))", "V='a[$(x)]'; echo $((V))",
+		"echo ${V@P}", "time -p x", "{fd}>f x", "a[1]=1 x", "cat <<$'A'\n$A\nx\nA\n",
+		"cat <<$(x)\n$(x)\n", "cat <<E\n$(x)\nE", "echo x | sh", "sh <<E\nx\nE",
+		"trap x EXIT", "set -- x; \"$@\"", "taskset 1 x", "chrt 1 x", "setpriv --nnp x",
+		"unshare -r x", "setarch -R x", "find . -exec x {} +"};
+	static const char *const past_block[] = {"time -p x", "time -- x", "{fd}>f x", "a[1]=1 x",
+		"a[1+1]+=1 x", "cat <<$'A'\nA\nx", "cat <<$(x)\n$(x)\nx", "coproc x",
+		"echo \"$\\\n(x)\"", "echo $[1<<2]\nx", "echo $((a[$(x)]))", "trap x EXIT",
+		"echo x | sh", "sh <<E\nx\nE", "taskset 1 x", "chrt 1 x", "setpriv --nnp x",
+		"unshare -r x", "setarch -R x", "find . -exec x \\;", "npx a; x"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(past_allow); i++)
+		if (!lists(allow, COUNT(allow), NULL, 0, past_allow[i]))
+			fail_msg("allowed: %s", past_allow[i]);
+	for (size_t i = 0; i < COUNT(past_block); i++)
+		if (!lists(NULL, 0, block, COUNT(block), past_block[i]))
+			fail_msg("not blocked: %s", past_block[i]);
+}
+
+/* A list judges npx and its like, not what they run. */
+static void test_outer_wrapper(void **state)
+{
+	const char *const allow[] = {"npx .*"}, *const block[] = {"tsc.*"};
+
+	(void)state;
+	assert_int_equal(lists(allow, 1, NULL, 0, "npx tsc --noEmit"), 0);
+	assert_int_equal(lists(NULL, 0, block, 1, "npx tsc --noEmit"), 0);
+	assert_int_equal(lists(allow, 1, NULL, 0, "npx rimraf /"), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +368,8 @@ int main(void)
 		cmocka_unit_test(test_argv),
 		cmocka_unit_test(test_corpus),
 		cmocka_unit_test(test_construct_named),
+		cmocka_unit_test(test_past_lists),
+		cmocka_unit_test(test_outer_wrapper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,7 @@ int main(int argc, char **argv)
 		return 2;
 	list[0] = compile_list(argv[1], true);
 	list[1] = compile_list(argv[2], false);
+	setlinebuf(stdout); /* where it ends too soon, the script is known */
 	while (getdelim(&script, &size, '\0', stdin) >= 0) {
 		for (size_t i = 0; i < 4; i++) {
 			const char *command[] = {shell[i % 2], "-c", script};
