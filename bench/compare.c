@@ -16,13 +16,13 @@ const char *change_word(enum change c)
 	return words[c];
 }
 
-static struct interval inverse(struct interval i)
+static struct interval invert_interval(struct interval i)
 {
 	return (struct interval){1 / i.high, 1 / i.point, 1 / i.low};
 }
 
 /* Of each block: the arm over the baseline arm.  What slows both leaves it as it is. */
-static double *over(const double *v, const double *base, size_t n)
+static double *divide_by_baseline(const double *v, const double *base, size_t n)
 {
 	double *out = xreallocarray(NULL, n, sizeof *out);
 
@@ -36,7 +36,7 @@ static struct interval speed_of(
 {
 	struct interval i = ratio_interval(old, n_old, new, n_new, 0, SEED);
 
-	return higher ? inverse(i) : i;
+	return higher ? invert_interval(i) : i;
 }
 
 void compare_samples(const double *old, size_t n_old, const double *new, size_t n_new,
@@ -59,8 +59,8 @@ void compare_samples(const double *old, size_t n_old, const double *new, size_t 
 	ret->p = mann_whitney(old, n_old, new, n_new, NULL);
 	ret->speed = speed_of(old, n_old, new, n_new, higher);
 	if (base_old && base_new) {
-		AUTO_FREE double *a = over(old, base_old, n_old);
-		AUTO_FREE double *b = over(new, base_new, n_new);
+		AUTO_FREE double *a = divide_by_baseline(old, base_old, n_old);
+		AUTO_FREE double *b = divide_by_baseline(new, base_new, n_new);
 
 		ret->relative = speed_of(a, n_old, b, n_new, higher);
 	}
@@ -79,7 +79,7 @@ bool compare_judges(const struct history_case *c, size_t arm)
 	return (int)arm != c->baseline || c->narms == 1;
 }
 
-static double *values(const struct history_arm *a)
+static double *arm_values(const struct history_arm *a)
 {
 	double *v = xreallocarray(NULL, a->n + 1, sizeof *v);
 
@@ -88,7 +88,7 @@ static double *values(const struct history_arm *a)
 	return v;
 }
 
-static const struct history_arm *named(const struct history_case *c, const char *name)
+static const struct history_arm *find_arm(const struct history_case *c, const char *name)
 {
 	for (size_t i = 0; c && i < c->narms; i++)
 		if (!strcmp(c->arms[i].name, name))
@@ -100,21 +100,21 @@ void compare_arm(const struct history_case *old, const struct history_case *new,
 	double threshold, double alert_slower, struct compared *ret)
 {
 	static const struct history_arm none;
-	const struct history_arm *b = &new->arms[arm], *a = named(old, b->name);
+	const struct history_arm *b = &new->arms[arm], *a = find_arm(old, b->name);
 	const struct history_arm *base_a = NULL, *base_b = NULL;
 
 	if (!a)
 		a = &none;
 	if (new->baseline >= 0 && (size_t) new->baseline != arm) {
 		base_b = &new->arms[new->baseline];
-		base_a = named(old, base_b->name);
+		base_a = find_arm(old, base_b->name);
 	}
 	if (!base_a || base_a->n != a->n || base_b->n != b->n)
 		base_a = base_b = NULL;
 	{
-		AUTO_FREE double *va = values(a), *vb = values(b);
-		AUTO_FREE double *ba = base_a ? values(base_a) : NULL;
-		AUTO_FREE double *bb = base_b ? values(base_b) : NULL;
+		AUTO_FREE double *va = arm_values(a), *vb = arm_values(b);
+		AUTO_FREE double *ba = base_a ? arm_values(base_a) : NULL;
+		AUTO_FREE double *bb = base_b ? arm_values(base_b) : NULL;
 
 		compare_samples(va, a->n, vb, b->n, ba, bb, new->higher, threshold, ret);
 	}

@@ -24,7 +24,7 @@ int live_open(struct live *l, const char *path, struct err *e)
 	return 0;
 }
 
-static const char *clean(char *buf, size_t cap, const char *s)
+static const char *clean_or_dash(char *buf, size_t cap, const char *s)
 {
 	text_clean(buf, cap, s && *s ? s : "-");
 	return buf;
@@ -42,17 +42,18 @@ void live_plan(
 		total += case_samples(p->items[i].what, o);
 	run_label(&r->run, label, sizeof label);
 	fprintf(l->f, "run\t%d\t%s\t%s\t%s\t%.9g\t%zu\t%ld\n", (int)getpid(),
-		clean(a, sizeof a, label), *r->run.commit ? r->run.commit : "-",
-		clean(b, sizeof b, r->baseline_word), r->threshold, p->n, total);
+		clean_or_dash(a, sizeof a, label), *r->run.commit ? r->run.commit : "-",
+		clean_or_dash(b, sizeof b, r->baseline_word), r->threshold, p->n, total);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct planned *k = &p->items[i];
 		char name[256], about[256], file[PATH_MAX];
 
 		snprintf(name, sizeof name, "%s/%s", k->suite->name, k->what->name);
-		fprintf(l->f, "case\t%zu\t%s\t%s\t%s\t%d\t%s\n", i, clean(a, sizeof a, name),
-			clean(about, sizeof about, k->what->about),
+		fprintf(l->f, "case\t%zu\t%s\t%s\t%s\t%d\t%s\n", i,
+			clean_or_dash(a, sizeof a, name),
+			clean_or_dash(about, sizeof about, k->what->about),
 			k->what->unit ? k->what->unit : "s", case_samples(k->what, o),
-			clean(file, sizeof file, k->file));
+			clean_or_dash(file, sizeof file, k->file));
 	}
 	fflush(l->f);
 }
@@ -74,7 +75,7 @@ void live_sample(struct live *l, size_t index, const struct bench_run *r, size_t
 		return;
 	for (; l->arms_told < r->nseries; l->arms_told++)
 		fprintf(l->f, "arm\t%zu\t%zu\t%s\t%s\n", index, l->arms_told,
-			clean(name, sizeof name, r->series[l->arms_told].name),
+			clean_or_dash(name, sizeof name, r->series[l->arms_told].name),
 			!r->what->measure && (int)l->arms_told == r->what->baseline ? "baseline"
 										    : "-");
 	fprintf(l->f, "v\t%zu\t%zu\t%.9g\n", index, arm, value);
@@ -83,7 +84,8 @@ void live_sample(struct live *l, size_t index, const struct bench_run *r, size_t
 		fflush(l->f);
 }
 
-static void interval(struct live *l, const char *what, size_t index, size_t arm, struct interval i)
+static void print_interval(
+	struct live *l, const char *what, size_t index, size_t arm, struct interval i)
 {
 	fprintf(l->f, "%s\t%zu\t%zu\t%.9g\t%.9g\t%.9g", what, index, arm, i.low, i.point, i.high);
 }
@@ -98,11 +100,11 @@ void live_result(struct live *l, size_t index, const struct result *x)
 		struct interval q = arm_ratio(&x->c, a);
 
 		if (!isnan(q.point)) {
-			interval(l, "ratio", index, a, q);
+			print_interval(l, "ratio", index, a, q);
 			fputc('\n', l->f);
 		}
 		if (x->compared) {
-			interval(l, "change", index, a, x->changes[a].speed);
+			print_interval(l, "change", index, a, x->changes[a].speed);
 			fprintf(l->f, "\t%s\n",
 				x->unconfirmed && x->changes[a].change == CHANGE_SLOWER
 					? "slower once, not confirmed"
@@ -112,18 +114,19 @@ void live_result(struct live *l, size_t index, const struct result *x)
 			const struct trend_point *p = &x->trend[a][i];
 
 			fprintf(l->f, "trend\t%zu\t%zu\t%s\t%.9g\t%.9g\t%.9g\n", index, a,
-				clean(text, 64, p->label), p->low, p->median, p->high);
+				clean_or_dash(text, 64, p->label), p->low, p->median, p->high);
 		}
 	}
 	for (size_t i = 0; i < x->ntargets; i++)
 		fprintf(l->f, "target\t%zu\t%s\t%s\t%s\n", index,
 			verdict_word(x->targets[i].verdict),
 			target_figure(figure, sizeof figure, &x->targets[i], x->c.unit),
-			clean(text, sizeof text, x->targets[i].requirement));
+			clean_or_dash(text, sizeof text, x->targets[i].requirement));
 	if (*x->alert)
-		fprintf(l->f, "alert\t%zu\t%s\n", index, clean(text, sizeof text, x->alert));
+		fprintf(l->f, "alert\t%zu\t%s\n", index,
+			clean_or_dash(text, sizeof text, x->alert));
 	fprintf(l->f, "state\t%zu\t%s\t%s\n", index, x->c.state,
-		clean(text, sizeof text, *x->c.error ? x->c.error : x->c.notes));
+		clean_or_dash(text, sizeof text, *x->c.error ? x->c.error : x->c.notes));
 	fflush(l->f);
 }
 
@@ -142,7 +145,7 @@ void live_say(struct live *l, const char *text)
 
 	if (!l->f)
 		return;
-	fprintf(l->f, "say\t%s\n", clean(buf, sizeof buf, text));
+	fprintf(l->f, "say\t%s\n", clean_or_dash(buf, sizeof buf, text));
 	fflush(l->f);
 }
 
@@ -152,7 +155,7 @@ void live_end(struct live *l, const char *state, const char *text)
 
 	if (!l->f)
 		return;
-	fprintf(l->f, "end\t%s\t%s\n", state, clean(buf, sizeof buf, text));
+	fprintf(l->f, "end\t%s\t%s\n", state, clean_or_dash(buf, sizeof buf, text));
 	fclose(l->f);
 	l->f = NULL;
 }

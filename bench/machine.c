@@ -90,7 +90,7 @@ static void cpu_name(char *buf, size_t cap)
 }
 
 /* The first line that a program prints, without the space around it. */
-static void says(const char *command, char *buf, size_t cap)
+static void read_output_line(const char *command, char *buf, size_t cap)
 {
 	FILE *f = popen(command, "re");
 	char line[256] = "";
@@ -139,9 +139,11 @@ void machine_fill(struct history_run *r)
 		(long long)r->cores, (long long)((r->memory_bytes + (1 << 29)) >> 30), r->fs);
 	r->load_start = load_average();
 	if (!*r->commit) {
-		says("git rev-parse --short=12 HEAD 2>/dev/null", r->commit, sizeof r->commit - 1);
-		says("git status --porcelain --untracked-files=no 2>/dev/null | head -c 1", changed,
-			sizeof changed);
+		read_output_line("git rev-parse --short=12 HEAD 2>/dev/null", r->commit,
+			sizeof r->commit - 1);
+		read_output_line(
+			"git status --porcelain --untracked-files=no 2>/dev/null | head -c 1",
+			changed, sizeof changed);
 		if (*r->commit && *changed)
 			strcat(r->commit, "+");
 	}
@@ -158,7 +160,7 @@ void machine_versions(char *buf, size_t cap)
 		char command[96], line[96];
 
 		snprintf(command, sizeof command, "%s 2>/dev/null", commands[i]);
-		says(command, line, sizeof line);
+		read_output_line(command, line, sizeof line);
 		if (*line && used < cap)
 			used += (size_t)snprintf(
 				buf + used, cap - used, "%s%s", used ? "; " : "", line);

@@ -29,7 +29,7 @@ static const struct {
 	{"bench import", bench_import},
 };
 
-static int dispatch(const struct cli *c, struct err *e)
+static int dispatch_bench(const struct cli *c, struct err *e)
 {
 	char path[64];
 
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 		return cli_fail(&e);
 	if (c.help)
 		return cli_help(c.group, c.command);
-	rc = dispatch(&c, &e);
+	rc = dispatch_bench(&c, &e);
 	rc = rc < 0 ? cli_fail(&e) : rc;
 	return cli_recorded(rc, rc ? rc : 1);
 }

@@ -46,7 +46,7 @@ struct ended {
 	struct rusage usage;
 };
 
-static pid_t start(const struct own *o, char **argv, int out, struct err *e)
+static pid_t start_arm(const struct own *o, char **argv, int out, struct err *e)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -78,7 +78,7 @@ static pid_t start(const struct own *o, char **argv, int out, struct err *e)
 }
 
 /* Read until the other end closes it; false: time is up, or it is to stop, or it is too much. */
-static bool drain(const struct own *o, int fd, int64_t until_ns, uint64_t *digest)
+static bool drain_output(const struct own *o, int fd, int64_t until_ns, uint64_t *digest)
 {
 	char buf[65536];
 	size_t all = 0;
@@ -112,13 +112,13 @@ static int run_one(const struct own *o, char **argv, struct ended *ret, struct e
 	memset(ret, 0, sizeof *ret);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "cannot make a pipe");
-	pid = start(o, argv, ends[1], e);
+	pid = start_arm(o, argv, ends[1], e);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
 		return -1;
 	}
-	ended = drain(o, ends[0], until, &ret->digest);
+	ended = drain_output(o, ends[0], until, &ret->digest);
 	close(ends[0]);
 	if (!ended)
 		kill(-pid, SIGKILL);
@@ -168,7 +168,7 @@ static int own_prepare(void *ctx, struct err *e)
 		: err_set(e, ERR_FAILED, "the command of `prepare` failed");
 }
 
-static bool there(const char *program)
+static bool program_exists(const char *program)
 {
 	const char *path = getenv("PATH");
 	char buf[PATH_MAX];
@@ -193,7 +193,7 @@ static void *own_setup(struct bench_run *r, struct err *e)
 
 	o->run = r;
 	for (size_t i = 0; i < ARMS_MAX && c->arms[i].name; i++)
-		if (!o->directory && !there(o->argv[i][0]))
+		if (!o->directory && !program_exists(o->argv[i][0]))
 			return err_null(
 				err_set(e, ERR_NOT_FOUND, "%s of the arm %s is not on this machine",
 					o->argv[i][0], c->arms[i].name));
@@ -232,7 +232,7 @@ static char **argv_of(struct plan *p, const struct config *c, const struct node 
 	return argv;
 }
 
-static int arms_of(struct plan *p, const struct config *c, const struct node *test,
+static int read_arms(struct plan *p, const struct config *c, const struct node *test,
 	struct bench_case *k, struct own *o, struct err *e)
 {
 	const struct node *arms = node_get(test, "arms"), *base = node_get(test, "baseline");
@@ -329,7 +329,7 @@ int own_case(struct plan *p, const struct config *c, const struct node *test,
 			: arena_printf(
 				  &p->mem, "%.*s/%s", (int)(slash - c->file), c->file, n->value);
 	}
-	if (arms_of(p, c, test, k, o, e) < 0)
+	if (read_arms(p, c, test, k, o, e) < 0)
 		return -1;
 	o->output = check == 0;
 	k->name = arena_strdup(&p->mem, name->value);

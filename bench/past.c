@@ -281,7 +281,7 @@ out:
 #define CHART_H 10
 
 /* One arm over the runs: the quartile band in light, the median in full blocks. */
-static void chart(const struct result *x, size_t arm)
+static void draw_trend_chart(const struct result *x, size_t arm)
 {
 	const struct trend_point *p = x->trend[arm];
 	size_t n = x->ntrend[arm], wide = n ? CHART_W / n : 1;
@@ -414,7 +414,7 @@ static int each_case(const struct cli *c, struct history *h, const char *machine
 				trend_json(j, x);
 			for (size_t a = 0; rc == 0 && !j && a < x->c.narms; a++)
 				if (x->ntrend[a])
-					chart(x, a);
+					draw_trend_chart(x, a);
 		}
 		free(all);
 	}

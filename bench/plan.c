@@ -92,7 +92,7 @@ int parse_formats(const char *word, unsigned *ret, struct err *e)
 /* Suite files. */
 
 /* Like team files: who can write the file can run commands as this user. */
-static int check_owner(const char *path, struct err *e)
+static int check_suite_owner(const char *path, struct err *e)
 {
 	struct stat st;
 
@@ -297,7 +297,7 @@ static int add_file(struct plan *p, const char *path, struct err *e)
 	struct config c;
 	int rc;
 
-	if (check_owner(path, e) < 0 || config_read(path, &c, e) < 0)
+	if (check_suite_owner(path, e) < 0 || config_read(path, &c, e) < 0)
 		return -1;
 	whole = realpath(path, NULL);
 	p->file = arena_strdup(&p->mem, whole ? whole : path);

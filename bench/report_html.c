@@ -21,7 +21,7 @@
 #define TREND_W 340
 #define TREND_H 120
 
-static void esc(FILE *out, const char *s)
+static void print_escaped(FILE *out, const char *s)
 {
 	char clean[600];
 
@@ -68,7 +68,7 @@ static const char style[] =
 	".pill{margin:2px 0}.trends{display:flex;flex-wrap:wrap;gap:14px;margin-top:8px}"
 	"</style>\n";
 
-static void pill(FILE *out, const char *class, const char *text)
+static void print_pill(FILE *out, const char *class, const char *text)
 {
 	fprintf(out, "<span class=\"pill %s\">%s</span>", class, text);
 }
@@ -78,10 +78,10 @@ static void verdict_pill(FILE *out, enum verdict v)
 	static const char *const classes[] = {"dim", "good", "bad", "bad", "dim"};
 	static const char *const words[] = {"not run", "met", "missed", "failed", ""};
 
-	pill(out, classes[v], words[v]);
+	print_pill(out, classes[v], words[v]);
 }
 
-static void tile(FILE *out, const char *class, size_t n, const char *text)
+static void print_tile(FILE *out, const char *class, size_t n, const char *text)
 {
 	fprintf(out,
 		"<div class=\"tile\"><b class=\"%s\">%zu</b><span class=\"dim small\">%s</span></div>",
@@ -101,7 +101,7 @@ struct axis {
 	bool logarithmic;
 };
 
-static double place(const struct axis *a, double v)
+static double place_on_axis(const struct axis *a, double v)
 {
 	double t = a->logarithmic ? (log(v) - log(a->low)) / (log(a->high) - log(a->low))
 				  : (v - a->low) / (a->high - a->low);
@@ -111,7 +111,7 @@ static double place(const struct axis *a, double v)
 }
 
 /* From the fastest sample to the slowest but one in a hundred; arms a decade apart share a log axis. */
-static bool axis_of(const struct history_case *c, struct axis *a)
+static bool make_axis(const struct history_case *c, struct axis *a)
 {
 	double low = INFINITY, high = -INFINITY;
 
@@ -143,18 +143,18 @@ static bool axis_of(const struct history_case *c, struct axis *a)
 	return true;
 }
 
-static void tick(FILE *out, const struct axis *a, double v, int bottom, const char *unit)
+static void print_tick(FILE *out, const struct axis *a, double v, int bottom, const char *unit)
 {
 	char text[VALUE_MAX];
 
 	fprintf(out,
 		"<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"4\" y2=\"%d\"/><text class=\"t\" x=\"%.1f\" "
 		"y=\"%d\" text-anchor=\"middle\">%s</text>",
-		place(a, v), place(a, v), bottom, place(a, v), bottom + 15,
+		place_on_axis(a, v), place_on_axis(a, v), bottom, place_on_axis(a, v), bottom + 15,
 		report_value(text, unit, v));
 }
 
-static void ticks(FILE *out, const struct axis *a, int bottom, const char *unit)
+static void print_ticks(FILE *out, const struct axis *a, int bottom, const char *unit)
 {
 	if (a->logarithmic) {
 		static const double at[] = {1, 2, 5};
@@ -165,7 +165,7 @@ static void ticks(FILE *out, const struct axis *a, int bottom, const char *unit)
 		while (ten < a->high) {
 			for (int k = 0; k < (dense ? 3 : 1); k++)
 				if (ten * at[k] > a->low && ten * at[k] < a->high)
-					tick(out, a, ten * at[k], bottom, unit);
+					print_tick(out, a, ten * at[k], bottom, unit);
 			ten *= 10;
 		}
 		return;
@@ -178,12 +178,12 @@ static void ticks(FILE *out, const struct axis *a, int bottom, const char *unit)
 
 			if (v > a->high)
 				break;
-			tick(out, a, v, bottom, unit);
+			print_tick(out, a, v, bottom, unit);
 		}
 	}
 }
 
-static void arm_row(FILE *out, const struct history_case *c, size_t i, const struct axis *a)
+static void print_arm_row(FILE *out, const struct history_case *c, size_t i, const struct axis *a)
 {
 	const struct history_arm *arm = &c->arms[i];
 	AUTO_FREE double *v = xreallocarray(NULL, arm->n + 1, sizeof *v);
@@ -194,7 +194,7 @@ static void arm_row(FILE *out, const struct history_case *c, size_t i, const str
 
 	text_clean(name, sizeof name, arm->name);
 	fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 14, mid + 1);
-	esc(out, name);
+	print_escaped(out, name);
 	fputs("</text>", out);
 	if (!arm->n)
 		return;
@@ -204,34 +204,37 @@ static void arm_row(FILE *out, const struct history_case *c, size_t i, const str
 	fprintf(out,
 		"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"3\" fill=\"var(--c%zu)\" "
 		"opacity=\".18\"/>",
-		place(a, q1), mid - 15, fmax(place(a, q3) - place(a, q1), 2), 30, color);
+		place_on_axis(a, q1), mid - 15,
+		fmax(place_on_axis(a, q3) - place_on_axis(a, q1), 2), 30, color);
 	for (size_t k = 0; k < arm->n; k += skip)
 		fprintf(out,
 			"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.2\" fill=\"var(--c%zu)\" opacity=\".5\"/>",
-			place(a, v[k]), mid + (double)prng_below(&random, 2001) / 100 - 10, color);
+			place_on_axis(a, v[k]), mid + (double)prng_below(&random, 2001) / 100 - 10,
+			color);
 	fprintf(out,
 		"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"var(--c%zu)\" "
 		"stroke-width=\"3\"/><text class=\"t\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
-		place(a, median_of(v, arm->n)), place(a, median_of(v, arm->n)), mid - 17, mid + 17,
-		color, LEFT - 14, mid + 15, report_value(text, c->unit, median_of(v, arm->n)));
+		place_on_axis(a, median_of(v, arm->n)), place_on_axis(a, median_of(v, arm->n)),
+		mid - 17, mid + 17, color, LEFT - 14, mid + 15,
+		report_value(text, c->unit, median_of(v, arm->n)));
 }
 
-static void distribution(FILE *out, const struct history_case *c)
+static void print_distribution(FILE *out, const struct history_case *c)
 {
 	int bottom = 8 + ROW * (int)c->narms;
 	struct axis a = {.x0 = LEFT, .x1 = WIDE - 30};
 
-	if (!axis_of(c, &a))
+	if (!make_axis(c, &a))
 		return;
 	fprintf(out, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\">", WIDE, bottom + 22,
 		WIDE);
-	ticks(out, &a, bottom, c->unit);
+	print_ticks(out, &a, bottom, c->unit);
 	for (size_t i = 0; i < c->narms; i++)
-		arm_row(out, c, i, &a);
+		print_arm_row(out, c, i, &a);
 	fputs("</svg>\n", out);
 }
 
-static void trend(FILE *out, const struct result *x, size_t i)
+static void print_trend(FILE *out, const struct result *x, size_t i)
 {
 	const struct trend_point *p = x->trend[i];
 	size_t n = x->ntrend[i], color = i % 8;
@@ -249,7 +252,7 @@ static void trend(FILE *out, const struct result *x, size_t i)
 #define Y(v) (bottom - (bottom - top) * ((v)-low) / (high - low))
 	fprintf(out, "<svg viewBox=\"0 0 %d %d\" width=\"%d\"><text x=\"%.0f\" y=\"14\">", TREND_W,
 		TREND_H, TREND_W, left);
-	esc(out, x->c.arms[i].name);
+	print_escaped(out, x->c.arms[i].name);
 	fputs("</text>", out);
 	for (int k = 0; k < 3; k++) {
 		double v = low + (high - low) * k / 2;
@@ -275,12 +278,12 @@ static void trend(FILE *out, const struct result *x, size_t i)
 	for (size_t k = 0; k < n; k++) {
 		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"var(--c%zu)\"><title>",
 			X(k), Y(p[k].median), color);
-		esc(out, p[k].label);
+		print_escaped(out, p[k].label);
 		fprintf(out, " %s</title></circle>", report_value(text, x->c.unit, p[k].median));
 		if (k == 0 || k + 1 == n) {
 			fprintf(out, "<text class=\"t\" x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">",
 				X(k), TREND_H - 6, k == 0 ? "start" : "end");
-			esc(out, p[k].label);
+			print_escaped(out, p[k].label);
 			fputs("</text>", out);
 		}
 	}
@@ -302,16 +305,16 @@ static void change_cells(FILE *out, const struct results *r, const struct result
 	fprintf(out, "<td class=\"n\">%.3f <span class=\"dim\">%.3f – %.3f</span></td><td>",
 		k->speed.point, k->speed.low, k->speed.high);
 	if (k->change == CHANGE_SLOWER)
-		pill(out, x->unconfirmed ? "warn" : "bad",
+		print_pill(out, x->unconfirmed ? "warn" : "bad",
 			x->unconfirmed ? "not confirmed" : "slower");
 	else if (k->change == CHANGE_FASTER)
-		pill(out, "good", "faster");
+		print_pill(out, "good", "faster");
 	else
 		fprintf(out, "<span class=\"dim\">%s</span>", change_word(k->change));
 	fputs("</td>", out);
 }
 
-static void figures(FILE *out, const struct results *r, const struct result *x)
+static void print_figures(FILE *out, const struct results *r, const struct result *x)
 {
 	char v[6][VALUE_MAX];
 
@@ -325,7 +328,7 @@ static void figures(FILE *out, const struct results *r, const struct result *x)
 
 		arm_summary(&x->c.arms[i], &s);
 		fputs("<tr><td>", out);
-		esc(out, x->c.arms[i].name);
+		print_escaped(out, x->c.arms[i].name);
 		fprintf(out,
 			"<td class=n>%zu<td class=n>%s<td class=n>%s<td class=n>%s<td class=n>%s<td class=n>%s"
 			"<td class=n>",
@@ -344,46 +347,46 @@ static void figures(FILE *out, const struct results *r, const struct result *x)
 	fputs("</table>\n", out);
 }
 
-static void one_case(FILE *out, const struct results *r, const struct result *x)
+static void print_case(FILE *out, const struct results *r, const struct result *x)
 {
 	bool any = false;
 
 	fprintf(out, "<div class=\"card%s\"><h3>", *x->alert ? " alert" : "");
-	esc(out, x->c.suite);
+	print_escaped(out, x->c.suite);
 	fputs(" / ", out);
-	esc(out, x->c.name);
+	print_escaped(out, x->c.name);
 	fputs("</h3><div class=\"dim small\">", out);
-	esc(out, x->what ? x->what->about : "");
+	print_escaped(out, x->what ? x->what->about : "");
 	fputs("</div>\n", out);
 	if (*x->alert) {
 		fputs("<p class=bad><b>Alert:</b> ", out);
-		esc(out, x->alert);
+		print_escaped(out, x->alert);
 		fputs("</p>\n", out);
 	}
 	if (strcmp(x->c.state, "ok") != 0) {
 		bool failed = !strcmp(x->c.state, "failed");
 
-		pill(out, failed ? "bad" : "dim", failed ? "failed" : "not run");
+		print_pill(out, failed ? "bad" : "dim", failed ? "failed" : "not run");
 		fputs(" ", out);
-		esc(out, x->c.error);
+		print_escaped(out, x->c.error);
 		fputs("</div>\n", out);
 		return;
 	}
-	distribution(out, &x->c);
-	figures(out, r, x);
+	print_distribution(out, &x->c);
+	print_figures(out, r, x);
 	for (size_t i = 0; i < x->ntargets; i++) {
 		char figure[96];
 
 		fputs("<div class=small>", out);
 		verdict_pill(out, x->targets[i].verdict);
 		fputs(" ", out);
-		esc(out, x->targets[i].requirement);
+		print_escaped(out, x->targets[i].requirement);
 		fprintf(out, ": <b>%s</b></div>\n",
 			target_figure(figure, sizeof figure, &x->targets[i], x->c.unit));
 	}
 	if (*x->c.notes) {
 		fputs("<div class=\"dim small\">", out);
-		esc(out, x->c.notes);
+		print_escaped(out, x->c.notes);
 		fputs("</div>\n", out);
 	}
 	for (size_t i = 0; i < x->c.narms; i++)
@@ -392,26 +395,26 @@ static void one_case(FILE *out, const struct results *r, const struct result *x)
 		fputs("<div class=trends>", out);
 		for (size_t i = 0; i < x->c.narms; i++)
 			if (x->ntrend[i] > 1)
-				trend(out, x, i);
+				print_trend(out, x, i);
 		fputs("</div>", out);
 	}
 	fputs("</div>\n", out);
 }
 
-static void machine(FILE *out, const struct history_run *h)
+static void print_machine(FILE *out, const struct history_run *h)
 {
 	char memory[FORMAT_MAX];
 
 	fputs("<h2>Machine</h2><div class=\"card small\">", out);
-	esc(out, h->cpu);
+	print_escaped(out, h->cpu);
 	fprintf(out, ", %lld cores, %s memory, Linux ", (long long)h->cores,
 		format_bytes(memory, (uint64_t)h->memory_bytes));
-	esc(out, h->kernel);
+	print_escaped(out, h->kernel);
 	fputs(", ", out);
-	esc(out, h->fs);
+	print_escaped(out, h->fs);
 	if (*h->engine) {
 		fputs(", ", out);
-		esc(out, h->engine);
+		print_escaped(out, h->engine);
 	}
 	fprintf(out,
 		"<br>Load %.2f at the start and %.2f at the end; other processes used %.0f %% of it, the "
@@ -422,7 +425,7 @@ static void machine(FILE *out, const struct history_run *h)
 			h->noise_point, h->noise_low, h->noise_high);
 	if (*h->versions) {
 		fputs("<br>Compared with ", out);
-		esc(out, h->versions);
+		print_escaped(out, h->versions);
 	}
 	fprintf(out, "<br>Seed %llu.</div>\n", (unsigned long long)h->seed);
 }
@@ -436,34 +439,34 @@ void report_html(FILE *out, const struct results *r)
 	fputs("<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
 	      "content=\"width=device-width,initial-scale=1\">\n<title>Benchmarks of ",
 		out);
-	esc(out, run_label(&r->run, label, sizeof label));
+	print_escaped(out, run_label(&r->run, label, sizeof label));
 	fputs("</title>\n", out);
 	fputs(style, out);
 	fputs("<main><h1>Benchmarks of ", out);
-	esc(out, label);
+	print_escaped(out, label);
 	fputs("</h1><div class=dim>", out);
 	fprintf(out, "%.16s UTC, commit ", format_stamp(stamp, r->run.started_ms));
-	esc(out, *r->run.commit ? r->run.commit : "unknown");
+	print_escaped(out, *r->run.commit ? r->run.commit : "unknown");
 	if (r->baseline.id) {
 		fputs(", compared with ", out);
-		esc(out, r->baseline_word);
+		print_escaped(out, r->baseline_word);
 	}
 	fputs("</div>\n<div class=tiles>", out);
-	tile(out, "", t.ok, t.ok == 1 ? "case measured" : "cases measured");
+	print_tile(out, "", t.ok, t.ok == 1 ? "case measured" : "cases measured");
 	if (targets)
-		tile(out, t.missed ? "" : "good", t.met, "targets met");
+		print_tile(out, t.missed ? "" : "good", t.met, "targets met");
 	if (t.missed)
-		tile(out, "bad", t.missed, "targets missed");
+		print_tile(out, "bad", t.missed, "targets missed");
 	if (r->baseline.id) {
-		tile(out, t.slower ? "bad" : "good", t.slower, "slower than before");
-		tile(out, t.faster ? "good" : "", t.faster, "faster than before");
+		print_tile(out, t.slower ? "bad" : "good", t.slower, "slower than before");
+		print_tile(out, t.faster ? "good" : "", t.faster, "faster than before");
 	}
 	if (t.failed)
-		tile(out, "bad", t.failed, "failed");
+		print_tile(out, "bad", t.failed, "failed");
 	if (t.not_run)
-		tile(out, "warn", t.not_run, "not run");
+		print_tile(out, "warn", t.not_run, "not run");
 	if (t.alerts)
-		tile(out, "bad", t.alerts, "alerts");
+		print_tile(out, "bad", t.alerts, "alerts");
 	fputs("</div>\n", out);
 	if (targets) {
 		fputs("<h2>Targets</h2><div class=card><table><tr><th><th class=n>figure, 95 %<th "
@@ -478,11 +481,11 @@ void report_html(FILE *out, const struct results *r)
 				fprintf(out, "<td class=n>%s<td class=n>%zu<td>",
 					target_figure(figure, sizeof figure, g, r->v[i].c.unit),
 					g->n);
-				esc(out, r->v[i].c.suite);
+				print_escaped(out, r->v[i].c.suite);
 				fputs("/", out);
-				esc(out, r->v[i].c.name);
+				print_escaped(out, r->v[i].c.name);
 				fputs("<td>", out);
-				esc(out, g->requirement);
+				print_escaped(out, g->requirement);
 				fputs("</tr>\n", out);
 			}
 		fputs("</table></div>\n", out);
@@ -492,7 +495,7 @@ void report_html(FILE *out, const struct results *r)
 	      "one.</p>\n",
 		out);
 	for (size_t i = 0; i < r->n; i++)
-		one_case(out, r, &r->v[i]);
-	machine(out, &r->run);
+		print_case(out, r, &r->v[i]);
+	print_machine(out, &r->run);
 	fputs("</main></html>\n", out);
 }

@@ -9,7 +9,7 @@
 
 #define DIGITS 9
 
-static void interval(struct jsonw *j, const char *key, struct interval i)
+static void write_interval(struct jsonw *j, const char *key, struct interval i)
 {
 	jsonw_object(j, key);
 	jsonw_number(j, "low", i.low, DIGITS);
@@ -18,7 +18,7 @@ static void interval(struct jsonw *j, const char *key, struct interval i)
 	jsonw_end(j);
 }
 
-static void run(struct jsonw *j, const char *key, const struct history_run *h)
+static void write_run(struct jsonw *j, const char *key, const struct history_run *h)
 {
 	jsonw_object(j, key);
 	jsonw_int(j, "id", h->id);
@@ -42,11 +42,11 @@ static void run(struct jsonw *j, const char *key, const struct history_run *h)
 	jsonw_number(j, "load_end", h->load_end, 2);
 	jsonw_number(j, "others_percent", h->others_percent, 1);
 	jsonw_number(j, "steal_percent", h->steal_percent, 1);
-	interval(j, "noise", (struct interval){h->noise_low, h->noise_point, h->noise_high});
+	write_interval(j, "noise", (struct interval){h->noise_low, h->noise_point, h->noise_high});
 	jsonw_end(j);
 }
 
-static void used(struct jsonw *j, const struct history_arm *a)
+static void write_usage(struct jsonw *j, const struct history_arm *a)
 {
 	struct history_sample sum = {0};
 
@@ -75,7 +75,7 @@ static void used(struct jsonw *j, const struct history_arm *a)
 	jsonw_end(j);
 }
 
-static void arm(struct jsonw *j, const struct result *x, size_t i)
+static void write_arm(struct jsonw *j, const struct result *x, size_t i)
 {
 	const struct history_arm *a = &x->c.arms[i];
 	struct summary s;
@@ -95,8 +95,8 @@ static void arm(struct jsonw *j, const struct result *x, size_t i)
 	jsonw_number(j, "mad", s.mad, DIGITS);
 	jsonw_number(j, "p95", s.p95, DIGITS);
 	jsonw_number(j, "p99", s.p99, DIGITS);
-	interval(j, "ratio", arm_ratio(&x->c, i));
-	used(j, a);
+	write_interval(j, "ratio", arm_ratio(&x->c, i));
+	write_usage(j, a);
 	if (x->compared) {
 		const struct compared *k = &x->changes[i];
 
@@ -105,8 +105,8 @@ static void arm(struct jsonw *j, const struct result *x, size_t i)
 			x->unconfirmed && k->change == CHANGE_SLOWER ? "not confirmed"
 								     : change_word(k->change));
 		jsonw_number(j, "median_before", k->old_median, DIGITS);
-		interval(j, "speed", k->speed);
-		interval(j, "speed_against_baseline_arm", k->relative);
+		write_interval(j, "speed", k->speed);
+		write_interval(j, "speed_against_baseline_arm", k->relative);
 		jsonw_number(j, "p", k->p, DIGITS);
 		jsonw_end(j);
 	} else {
@@ -119,7 +119,7 @@ static void arm(struct jsonw *j, const struct result *x, size_t i)
 	jsonw_end(j);
 }
 
-static void one(struct jsonw *j, const struct result *x)
+static void write_case(struct jsonw *j, const struct result *x)
 {
 	jsonw_object(j, NULL);
 	jsonw_text(j, "suite", x->c.suite);
@@ -132,7 +132,7 @@ static void one(struct jsonw *j, const struct result *x)
 	jsonw_text(j, "alert", *x->alert ? x->alert : NULL);
 	jsonw_array(j, "arms");
 	for (size_t i = 0; i < x->c.narms; i++)
-		arm(j, x, i);
+		write_arm(j, x, i);
 	jsonw_end(j);
 	jsonw_array(j, "targets");
 	for (size_t i = 0; i < x->ntargets; i++) {
@@ -144,7 +144,7 @@ static void one(struct jsonw *j, const struct result *x)
 		jsonw_text(j, "arm", *t->arm ? t->arm : NULL);
 		jsonw_text(j, "verdict", words[t->verdict]);
 		jsonw_number(j, "figure", t->figure, DIGITS);
-		interval(j, "interval", t->interval);
+		write_interval(j, "interval", t->interval);
 		jsonw_uint(j, "n", t->n);
 		jsonw_end(j);
 	}
@@ -160,9 +160,9 @@ void report_json(FILE *out, const struct results *r, const char *schema)
 	jsonw_init(&j, false);
 	jsonw_object(&j, NULL);
 	jsonw_text(&j, "schema", schema);
-	run(&j, "run", &r->run);
+	write_run(&j, "run", &r->run);
 	if (r->baseline.id)
-		run(&j, "baseline", &r->baseline);
+		write_run(&j, "baseline", &r->baseline);
 	else
 		jsonw_null(&j, "baseline");
 	jsonw_number(&j, "threshold", r->threshold, 4);
@@ -178,7 +178,7 @@ void report_json(FILE *out, const struct results *r, const char *schema)
 	jsonw_end(&j);
 	jsonw_array(&j, "cases");
 	for (size_t i = 0; i < r->n; i++)
-		one(&j, &r->v[i]);
+		write_case(&j, &r->v[i]);
 	jsonw_end(&j);
 	jsonw_end(&j);
 	fwrite(j.out.s, 1, j.out.len, out);

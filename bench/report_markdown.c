@@ -8,7 +8,7 @@
 #include "report.h"
 
 /* A cell: one line, and no bar that would end it. */
-static const char *cell(char *buf, size_t cap, const char *s)
+static const char *clean_cell(char *buf, size_t cap, const char *s)
 {
 	text_clean(buf, cap, s);
 	for (char *p = buf; (p = strchr(p, '|')); p++)
@@ -16,7 +16,7 @@ static const char *cell(char *buf, size_t cap, const char *s)
 	return buf;
 }
 
-static void targets(FILE *out, const struct results *r)
+static void print_targets(FILE *out, const struct results *r)
 {
 	char figure[96], text[256], name[256];
 
@@ -32,11 +32,11 @@ static void targets(FILE *out, const struct results *r)
 				verdict_word(g->verdict),
 				g->verdict == MISSED || g->verdict == FAILED ? "**" : "",
 				target_figure(figure, sizeof figure, g, r->v[i].c.unit), g->n, name,
-				cell(text, sizeof text, g->requirement));
+				clean_cell(text, sizeof text, g->requirement));
 		}
 }
 
-static void changes(FILE *out, const struct results *r)
+static void print_regressions(FILE *out, const struct results *r)
 {
 	char a[VALUE_MAX], b[VALUE_MAX], arm[128];
 
@@ -54,7 +54,8 @@ static void changes(FILE *out, const struct results *r)
 				x->unconfirmed && d->change == CHANGE_SLOWER
 					? " once, not confirmed"
 					: "",
-				x->c.suite, x->c.name, cell(arm, sizeof arm, x->c.arms[k].name),
+				x->c.suite, x->c.name,
+				clean_cell(arm, sizeof arm, x->c.arms[k].name),
 				report_value(a, x->c.unit, d->old_median),
 				report_value(b, x->c.unit, d->new_median));
 			if (d->change == CHANGE_MISSING)
@@ -65,7 +66,7 @@ static void changes(FILE *out, const struct results *r)
 		}
 }
 
-static void figures(FILE *out, const struct result *x)
+static void print_arm_figures(FILE *out, const struct result *x)
 {
 	const struct history_case *c = &x->c;
 	char v[7][VALUE_MAX], text[600];
@@ -73,7 +74,7 @@ static void figures(FILE *out, const struct result *x)
 	fprintf(out, "\n### %s/%s\n\n%s\n", c->suite, c->name, x->what ? x->what->about : "");
 	if (strcmp(c->state, "ok") != 0) {
 		fprintf(out, "\n**%s**: %s\n", !strcmp(c->state, "failed") ? "failed" : "not run",
-			cell(text, sizeof text, c->error));
+			clean_cell(text, sizeof text, c->error));
 		return;
 	}
 	fputs("\n| Arm | n | Median | Mean | SD | MAD | Min | p95 | Max | Ratio [95 %] | CPU / sample |\n"
@@ -89,7 +90,7 @@ static void figures(FILE *out, const struct result *x)
 		for (size_t k = 0; k < a->n; k++)
 			cpu += a->v[k].user_s + a->v[k].system_s;
 		fprintf(out, "| %s | %zu | %s | %s | %s | %s | %s | %s | %s |",
-			cell(text, sizeof text, a->name), s.n,
+			clean_cell(text, sizeof text, a->name), s.n,
 			report_value(v[0], c->unit, s.median), report_value(v[1], c->unit, s.mean),
 			report_value(v[2], c->unit, s.sd), report_value(v[3], c->unit, s.mad),
 			report_value(v[4], c->unit, s.min), report_value(v[5], c->unit, s.p95),
@@ -102,7 +103,7 @@ static void figures(FILE *out, const struct result *x)
 			cpu > 0 ? report_value(v[0], "s", cpu / (double)a->n) : "-");
 	}
 	if (*c->notes)
-		fprintf(out, "\n%s\n", cell(text, sizeof text, c->notes));
+		fprintf(out, "\n%s\n", clean_cell(text, sizeof text, c->notes));
 }
 
 void report_markdown(FILE *out, const struct results *r)
@@ -131,10 +132,10 @@ void report_markdown(FILE *out, const struct results *r)
 		h->kernel, h->fs, *h->engine ? h->engine : "-", h->load_start, h->load_end,
 		h->others_percent, h->steal_percent, h->noise_point, h->noise_low, h->noise_high,
 		h->versions, (unsigned long long)h->seed);
-	targets(out, r);
+	print_targets(out, r);
 	if (r->baseline.id)
-		changes(out, r);
+		print_regressions(out, r);
 	fputs("\n## Figures\n", out);
 	for (size_t i = 0; i < r->n; i++)
-		figures(out, &r->v[i]);
+		print_arm_figures(out, &r->v[i]);
 }

@@ -23,7 +23,7 @@ uint64_t digest_bytes(uint64_t seed, const void *bytes, size_t n)
 	return h;
 }
 
-static double now(void)
+static double monotonic_s(void)
 {
 	struct timespec t;
 
@@ -204,12 +204,12 @@ static int one_sample(
 	if (c->prepare && c->prepare(ctx, e))
 		return err_wrap(e, "preparing %s", c->name);
 	usage_now(&before);
-	start = now();
+	start = monotonic_s();
 	if (c->arms[arm].run(ctx, &s, e)) {
 		r->failed = true;
 		return err_wrap(e, "%s", c->arms[arm].name);
 	}
-	took = now() - start;
+	took = monotonic_s() - start;
 	usage_now(&after);
 	if (*digest && s.digest != *digest) {
 		r->failed = true;

@@ -52,20 +52,20 @@ struct session {
 	bool json, quiet;
 };
 
-static void on_signal(int sig)
+static void on_stop_signal(int sig)
 {
 	(void)sig;
 	stopped = 1;
 }
 
-static bool cancelled(void *ctx)
+static bool is_session_cancelled(void *ctx)
 {
 	struct session *s = ctx;
 
 	return stopped || job_cancelled(s->job);
 }
 
-static void sampled(void *ctx, const struct bench_run *r, size_t arm, double value)
+static void on_sample(void *ctx, const struct bench_run *r, size_t arm, double value)
 {
 	struct session *s = ctx;
 	uint64_t all = (uint64_t)case_samples(r->what, &s->options);
@@ -94,7 +94,7 @@ static void sampled(void *ctx, const struct bench_run *r, size_t arm, double val
 
 /* The work. */
 
-static void measure(
+static void measure_case(
 	struct session *s, const struct planned *k, struct history_case *ret, bool *was_cancelled)
 {
 	struct run_options o = s->options;
@@ -112,14 +112,14 @@ static void measure(
 
 /* What looks slower is measured once more before it is called so: a machine has bad minutes.  Where
  * that is cancelled or fails, what was seen first stands. */
-static void confirm(struct session *s, const struct planned *k, struct result *x,
+static void confirm_slower(struct session *s, const struct planned *k, struct result *x,
 	const struct history_case *old, bool *was_cancelled)
 {
 	struct history_case again = {0};
 
 	live_say(&s->live, "It looks slower: it is measured once more.");
 	s->once_more = true;
-	measure(s, k, &again, was_cancelled);
+	measure_case(s, k, &again, was_cancelled);
 	s->once_more = false;
 	x->unconfirmed = !*was_cancelled && !strcmp(again.state, "ok");
 	for (size_t a = 0; a < again.narms && a < x->c.narms; a++) {
@@ -138,7 +138,7 @@ static void confirm(struct session *s, const struct planned *k, struct result *x
 	history_case_release(&again);
 }
 
-static int one_case(struct session *s, const struct planned *k, struct err *e)
+static int run_case(struct session *s, const struct planned *k, struct err *e)
 {
 	uint64_t all = (uint64_t)case_samples(k->what, &s->options);
 	struct history_case c = {0}, old = {0};
@@ -151,7 +151,7 @@ static int one_case(struct session *s, const struct planned *k, struct err *e)
 	snprintf(name, sizeof name, "%s/%s", k->suite->name, k->what->name);
 	job_current(s->job, name);
 	live_begin(&s->live, s->index);
-	measure(s, k, &c, &was_cancelled);
+	measure_case(s, k, &c, &was_cancelled);
 	if (was_cancelled) {
 		history_case_release(&c);
 		return err_set(e, ERR_CANCELLED, "cancelled");
@@ -170,7 +170,7 @@ static int one_case(struct session *s, const struct planned *k, struct err *e)
 
 		result_compare(&s->results, x, has ? &old : NULL);
 		if (result_slower(x))
-			confirm(s, k, x, &old, &was_cancelled);
+			confirm_slower(s, k, x, &old, &was_cancelled);
 		history_case_release(&old);
 	}
 	if (s->history && (s->live.f || s->formats & FORMAT_HTML))
@@ -188,7 +188,7 @@ static int one_case(struct session *s, const struct planned *k, struct err *e)
 }
 
 /* Two equal arms, first of all: how far apart this machine puts what is the same. */
-static void noise(struct session *s)
+static void measure_noise(struct session *s)
 {
 	struct run_options o = {.samples = NOISE_SAMPLES, .seed = s->options.seed};
 	const struct bench_case *c = bench_find("self", "a-a");
@@ -233,19 +233,19 @@ static int write_report(struct session *s, const char *name,
 	return 0;
 }
 
-static void print_json(FILE *out, const struct results *r)
+static void print_run_json(FILE *out, const struct results *r)
 {
 	report_json(out, r, "berth.bench_run/1");
 }
 
-static int reports(struct session *s, struct err *e)
+static int write_reports(struct session *s, struct err *e)
 {
 	static const struct {
 		enum report_format format;
 		const char *name;
 		void (*print)(FILE *out, const struct results *r);
 	} all[] = {{FORMAT_MARKDOWN, "report.md", report_markdown},
-		{FORMAT_JSON, "report.json", print_json},
+		{FORMAT_JSON, "report.json", print_run_json},
 		{FORMAT_HTML, "report.html", report_html}};
 
 	for (size_t i = 0; i < COUNT(all); i++)
@@ -256,7 +256,8 @@ static int reports(struct session *s, struct err *e)
 
 /* Reading the command line. */
 
-static int number(const struct cli *c, const char *name, uint64_t max, uint64_t *ret, struct err *e)
+static int read_number_option(
+	const struct cli *c, const char *name, uint64_t max, uint64_t *ret, struct err *e)
 {
 	const char *text = cli_value(c, name);
 	unsigned long long v;
@@ -308,14 +309,14 @@ static int take_name(const struct cli *c, const char *option, char *buf, size_t 
 	return 0;
 }
 
-static int options(struct session *s, const struct cli *c, struct err *e)
+static int read_run_options(struct session *s, const struct cli *c, struct err *e)
 {
 	struct history_run *h = &s->results.run;
 	uint64_t v = 0;
 
 	s->options.seed = (uint64_t)time(NULL);
-	if (number(c, "samples", REPETITIONS_MAX, &v, e) < 0 ||
-		number(c, "seed", UINT64_MAX / 2, &s->options.seed, e) < 0 ||
+	if (read_number_option(c, "samples", REPETITIONS_MAX, &v, e) < 0 ||
+		read_number_option(c, "seed", UINT64_MAX / 2, &s->options.seed, e) < 0 ||
 		take_name(c, "release", h->release, sizeof h->release, e) < 0 ||
 		take_name(c, "commit", h->commit, sizeof h->commit, e) < 0)
 		return -1;
@@ -395,7 +396,7 @@ static int find_baseline(struct session *s, const struct cli *c, struct err *e)
 
 static void handle_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = {.sa_handler = on_stop_signal};
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -437,7 +438,7 @@ static void say_tally(char *buf, size_t cap, const struct tally *t)
 				parts[i].n == 1 ? parts[i].one : parts[i].many);
 }
 
-static void finish(struct session *s, int rc, struct err *e)
+static void finish_session(struct session *s, int rc, struct err *e)
 {
 	struct history_run *h = &s->results.run;
 	struct load whole = load_since(&s->whole);
@@ -462,7 +463,7 @@ static void finish(struct session *s, int rc, struct err *e)
 	live_end(&s->live, h->state, rc < 0 && !stop ? e->msg : text);
 }
 
-static int run_all(struct session *s, struct err *e)
+static int run_cases(struct session *s, struct err *e)
 {
 	struct history_run *h = &s->results.run;
 	int rc = 0;
@@ -471,15 +472,15 @@ static int run_all(struct session *s, struct err *e)
 	open_job(s);
 	load_begin(&s->whole);
 	s->mark = s->whole;
-	noise(s);
+	measure_noise(s);
 	if (s->history)
 		rc = history_begin(s->history, h, e);
 	if (!s->json && rc == 0)
 		report_machine(stdout, h);
 	live_plan(&s->live, &s->results, &s->plan, &s->options);
 	for (s->index = 0; rc == 0 && s->index < s->plan.n; s->index++)
-		rc = one_case(s, &s->plan.items[s->index], e);
-	finish(s, rc, e);
+		rc = run_case(s, &s->plan.items[s->index], e);
+	finish_session(s, rc, e);
 	return rc;
 }
 
@@ -497,14 +498,14 @@ static int run_planned(struct session *s, const struct cli *c, struct err *e)
 		engine = getenv("DOCKER_HOST");
 	snprintf(h->engine, sizeof h->engine, "%s", engine ? engine : "");
 	s->options.ctx = s;
-	s->options.sampled = sampled;
-	s->options.cancelled = cancelled;
+	s->options.sampled = on_sample;
+	s->options.cancelled = is_session_cancelled;
 	if (!cli_flag(c, "no-history") && !(s->history = bench_history(e)))
 		return -1;
 	if (find_baseline(s, c, e) < 0 || out_dir(s, c, e) < 0 ||
 		(cli_value(c, "follow") && live_open(&s->live, cli_value(c, "follow"), e) < 0))
 		return -1;
-	if (run_all(s, e) < 0) {
+	if (run_cases(s, e) < 0) {
 		if (e->kind == ERR_CANCELLED)
 			err_set(e, ERR_CANCELLED,
 				"cancelled: the history keeps what was complete (%zu of %zu cases).",
@@ -512,10 +513,10 @@ static int run_planned(struct session *s, const struct cli *c, struct err *e)
 		return -1;
 	}
 	if (s->json)
-		print_json(stdout, &s->results);
+		print_run_json(stdout, &s->results);
 	else
 		report_targets(stdout, &s->results);
-	return reports(s, e) < 0 ? -1 : results_exit(&s->results);
+	return write_reports(s, e) < 0 ? -1 : results_exit(&s->results);
 }
 
 int bench_run_command(const struct cli *c, struct err *e)
@@ -533,7 +534,7 @@ int bench_run_command(const struct cli *c, struct err *e)
 	recorder.policy = &policy;
 	rc = cli_policy(c, &policy, &mem, e);
 	if (rc == 0)
-		rc = options(&s, c, e);
+		rc = read_run_options(&s, c, e);
 	if (rc == 0) {
 		struct audit_record r = {.deed = DEED_BENCH_RUN, .target_type = "benchmark"};
 		struct err failed = ERR_INIT;

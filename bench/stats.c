@@ -26,7 +26,7 @@ size_t prng_below(struct prng *r, size_t n)
 	return (size_t)((unsigned __int128)prng_next(r) * n >> 64);
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -38,7 +38,7 @@ static double *sorted_copy(const double *v, size_t n)
 	double *s = xreallocarray(NULL, n, sizeof *s);
 
 	memcpy(s, v, n * sizeof *s);
-	qsort(s, n, sizeof *s, ascending);
+	qsort(s, n, sizeof *s, compare_doubles);
 	return s;
 }
 
@@ -88,7 +88,7 @@ void summarise(const double *v, size_t n, struct summary *out)
 		dev[i] = fabs(s[i] - out->median);
 	}
 	out->sd = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-	qsort(dev, n, sizeof *dev, ascending);
+	qsort(dev, n, sizeof *dev, compare_doubles);
 	out->mad = quantile_sorted(dev, n, 0.5);
 	out->min = s[0];
 	out->max = s[n - 1];
@@ -172,7 +172,7 @@ struct interval ratio_interval(
 	}
 	if (!kept)
 		return out;
-	qsort(ratios, kept, sizeof *ratios, ascending);
+	qsort(ratios, kept, sizeof *ratios, compare_doubles);
 	out.low = quantile_sorted(ratios, kept, 0.025);
 	out.high = quantile_sorted(ratios, kept, 0.975);
 	return out;
@@ -214,7 +214,8 @@ struct ranked {
 
 static int by_value(const void *a, const void *b)
 {
-	return ascending(&((const struct ranked *)a)->value, &((const struct ranked *)b)->value);
+	return compare_doubles(
+		&((const struct ranked *)a)->value, &((const struct ranked *)b)->value);
 }
 
 double mann_whitney(const double *a, size_t na, const double *b, size_t nb, double *u)

@@ -47,7 +47,7 @@ const char *mini_url(const struct mini *m, char *buf, size_t cap)
 	return buf;
 }
 
-static int dial(struct mini *m, struct err *e)
+static int dial_engine(struct mini *m, struct err *e)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 
@@ -64,7 +64,7 @@ static int dial(struct mini *m, struct err *e)
 	return 0;
 }
 
-static int send_all(int fd, const char *s, size_t n)
+static int send_request(int fd, const char *s, size_t n)
 {
 	while (n) {
 		ssize_t done = send(fd, s, n, MSG_NOSIGNAL);
@@ -85,7 +85,7 @@ struct in {
 	size_t at, n;
 };
 
-static int fill(struct in *in)
+static int fill_input(struct in *in)
 {
 	ssize_t got;
 
@@ -97,14 +97,14 @@ static int fill(struct in *in)
 	return got > 0 ? 0 : -1;
 }
 
-static int line(struct in *in, char *buf, size_t cap)
+static int read_http_line(struct in *in, char *buf, size_t cap)
 {
 	size_t n = 0;
 
 	for (;;) {
 		char c;
 
-		if (in->at == in->n && fill(in) < 0)
+		if (in->at == in->n && fill_input(in) < 0)
 			return -1;
 		c = in->buf[in->at++];
 		if (c == '\n')
@@ -116,12 +116,12 @@ static int line(struct in *in, char *buf, size_t cap)
 	return 0;
 }
 
-static int take(struct in *in, size_t n, struct str *out)
+static int take_body(struct in *in, size_t n, struct str *out)
 {
 	while (n) {
 		size_t have;
 
-		if (in->at == in->n && fill(in) < 0)
+		if (in->at == in->n && fill_input(in) < 0)
 			return -1;
 		have = in->n - in->at < n ? in->n - in->at : n;
 		if (out && out->len < BODY_MAX)
@@ -132,24 +132,25 @@ static int take(struct in *in, size_t n, struct str *out)
 	return 0;
 }
 
-static int chunks(struct in *in, struct str *out)
+static int read_chunks(struct in *in, struct str *out)
 {
 	char text[64];
 
 	for (;;) {
 		size_t n;
 
-		if (line(in, text, sizeof text) < 0)
+		if (read_http_line(in, text, sizeof text) < 0)
 			return -1;
 		n = strtoul(text, NULL, 16);
-		if (n > BODY_MAX || take(in, n, out) < 0 || line(in, text, sizeof text) < 0)
+		if (n > BODY_MAX || take_body(in, n, out) < 0 ||
+			read_http_line(in, text, sizeof text) < 0)
 			return -1;
 		if (!n)
 			return 0;
 	}
 }
 
-static int answer(struct mini *m, struct str *reply)
+static int read_answer(struct mini *m, struct str *reply)
 {
 	struct in in = {.fd = m->fd};
 	char text[HEAD_MAX];
@@ -157,9 +158,10 @@ static int answer(struct mini *m, struct str *reply)
 	size_t length = 0;
 	int status, rc;
 
-	if (line(&in, text, sizeof text) < 0 || sscanf(text, "HTTP/1.%*d %d", &status) != 1)
+	if (read_http_line(&in, text, sizeof text) < 0 ||
+		sscanf(text, "HTTP/1.%*d %d", &status) != 1)
 		return -1;
-	while (line(&in, text, sizeof text) == 0 && *text) {
+	while (read_http_line(&in, text, sizeof text) == 0 && *text) {
 		if (!strncasecmp(text, "content-length:", 15)) {
 			length = strtoul(text + 15, NULL, 10);
 			sized = true;
@@ -170,13 +172,13 @@ static int answer(struct mini *m, struct str *reply)
 		}
 	}
 	if (chunked)
-		rc = chunks(&in, reply);
+		rc = read_chunks(&in, reply);
 	else if (sized)
-		rc = take(&in, length, reply);
+		rc = take_body(&in, length, reply);
 	else if (status == 204 || status == 304)
 		rc = 0;
 	else {
-		take(&in, (size_t)-1, reply); /* until it closes */
+		take_body(&in, (size_t)-1, reply); /* until it closes */
 		rc = 0;
 		closes = true;
 	}
@@ -196,9 +198,10 @@ int mini_call(struct mini *m, const char *method, const char *target, const char
 		"%s /v1.41%s HTTP/1.1\r\nHost: engine\r\nContent-Type: application/json\r\n"
 		"Content-Length: %zu\r\n\r\n%s",
 		method, target, body ? strlen(body) : 0, body ? body : "");
-	if (dial(m, e) < 0)
+	if (dial_engine(m, e) < 0)
 		return -1;
-	if (send_all(m->fd, request.s, request.len) == 0 && (status = answer(m, reply)) > 0)
+	if (send_request(m->fd, request.s, request.len) == 0 &&
+		(status = read_answer(m, reply)) > 0)
 		return status;
 	/* It may have closed the connection since the last call. */
 	mini_close(m);

@@ -21,7 +21,7 @@
 
 #include "engine/sync.h"
 
-static struct engine_sync *open_engine(const char **url, struct err *e)
+static struct engine_sync *open_bench_engine(const char **url, struct err *e)
 {
 	struct endpoint ep;
 	struct endpoint_options o = {0};
@@ -45,7 +45,7 @@ static struct engine_sync *open_engine(const char **url, struct err *e)
 
 int fleet_start(struct fleet *f, const char *prefix, size_t n, struct err *e)
 {
-	struct engine_sync *s = open_engine(&f->engine, e);
+	struct engine_sync *s = open_bench_engine(&f->engine, e);
 	int result = s ? 0 : -1;
 
 	f->n = 0;
@@ -76,7 +76,7 @@ int fleet_start(struct fleet *f, const char *prefix, size_t n, struct err *e)
 
 void fleet_end(struct fleet *f)
 {
-	struct engine_sync *s = f->n ? open_engine(&f->engine, NULL) : NULL;
+	struct engine_sync *s = f->n ? open_bench_engine(&f->engine, NULL) : NULL;
 
 	for (size_t i = 0; s && i < f->n; i++)
 		sync_act(s, ACT_REMOVE, f->id[i], true, true, -1, NULL);
@@ -84,7 +84,7 @@ void fleet_end(struct fleet *f)
 	f->n = 0;
 }
 
-static bool answers(const char *path)
+static bool answers_ping(const char *path)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -96,7 +96,7 @@ static bool answers(const char *path)
 		read(fd, &byte, 1) == 1;
 }
 
-static size_t read_file(const char *path, char *buf, size_t cap)
+static size_t read_process_file(const char *path, char *buf, size_t cap)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
@@ -110,7 +110,7 @@ static int find_script(char path[PATH_MAX], struct err *e)
 {
 	char tree[PATH_MAX - 64];
 
-	if (!read_file(program_path("source-tree"), tree, sizeof tree))
+	if (!read_process_file(program_path("source-tree"), tree, sizeof tree))
 		return err_set(e, ERR_NOT_FOUND,
 			"the scripted engine is only in berth's source tree: measure with bench/run there");
 	snprintf(path, PATH_MAX, "%s/tests/scenario/fake_engine.py", tree);
@@ -119,7 +119,7 @@ static int find_script(char path[PATH_MAX], struct err *e)
 		: 0;
 }
 
-static int launch(struct fake *f, struct err *e)
+static int launch_fake(struct fake *f, struct err *e)
 {
 	char file[128], sock[96], script[PATH_MAX];
 
@@ -133,7 +133,7 @@ static int launch(struct fake *f, struct err *e)
 		_exit(127);
 	}
 	for (int64_t until = clock_mono_ns() + 10000000000; clock_mono_ns() < until;) {
-		if (answers(sock))
+		if (answers_ping(sock))
 			return 0;
 		if (waitpid(f->pid, NULL, WNOHANG) == f->pid)
 			break;
@@ -158,7 +158,7 @@ int fake_start(struct fake *f, const char *scenario, struct err *e)
 	out = fopen(file, "we");
 	if (!out || fputs(scenario, out) < 0 || fclose(out))
 		return err_sys(e, errno, "cannot write %s", file);
-	return launch(f, e);
+	return launch_fake(f, e);
 }
 
 int fake_restart(struct fake *f, struct err *e)
@@ -169,7 +169,7 @@ int fake_restart(struct fake *f, struct err *e)
 	waitpid(f->pid, NULL, 0);
 	snprintf(sock, sizeof sock, "%s/s", f->dir);
 	unlink(sock);
-	return launch(f, e);
+	return launch_fake(f, e);
 }
 
 void fake_end(struct fake *f)
@@ -193,7 +193,7 @@ double cpu_of_pid(pid_t pid)
 	unsigned long user, system;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	if (!read_file(path, text, sizeof text) || !(at = strrchr(text, ')')) ||
+	if (!read_process_file(path, text, sizeof text) || !(at = strrchr(text, ')')) ||
 		sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
 			&system) != 2)
 		return 0;
@@ -213,7 +213,7 @@ double cpu_of_matching(const char *word)
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
 		snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
-		n = read_file(path, line, sizeof line);
+		n = read_process_file(path, line, sizeof line);
 		if (n && memmem(line, n, word, strlen(word)))
 			sum += cpu_of_pid((pid_t)atoi(entry->d_name));
 	}
@@ -228,7 +228,7 @@ double rss_of_pid(pid_t pid)
 	unsigned long pages = 0;
 
 	snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-	if (!read_file(path, text, sizeof text) || sscanf(text, "%*u %lu", &pages) != 1)
+	if (!read_process_file(path, text, sizeof text) || sscanf(text, "%*u %lu", &pages) != 1)
 		return 0;
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }

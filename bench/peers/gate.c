@@ -35,7 +35,7 @@ static const char *dir;
 static uint64_t allocations, bytes;
 
 /* What this process read and wrote so far, by system calls. */
-static uint64_t moved(void)
+static uint64_t count_moved(void)
 {
 	char text[512] = "";
 	int fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
@@ -48,26 +48,26 @@ static uint64_t moved(void)
 	return in + out;
 }
 
-static void begin(void)
+static void begin_counting(void)
 {
 	allocations = bench_allocations();
-	bytes = moved();
+	bytes = count_moved();
 }
 
-static void end(void)
+static void end_counting(void)
 {
-	bytes = moved() - bytes;
+	bytes = count_moved() - bytes;
 	allocations = bench_allocations() - allocations;
 }
 
-static int failed(const struct err *e)
+static int report_failure(const struct err *e)
 {
 	fprintf(stderr, "bench-gate: %s\n", e->msg);
 	return 1;
 }
 
 /* One container's statistics, from cgroup files. */
-static int sweep(void)
+static int sweep_container(void)
 {
 	struct cgroup_mounts m;
 	struct cgroup_reader r;
@@ -77,21 +77,21 @@ static int sweep(void)
 	cgroup_reader_init(&r);
 	if (cgroup_mounts_read(&m, BERTH_DATA "/cgroup/v2", &e) < 0 ||
 		cgroup_reader_open(&r, &m, ID, 100, true, &e) < 0)
-		return failed(&e);
+		return report_failure(&e);
 	for (int i = 0; i < WARM + rounds; i++) {
 		if (i == WARM)
-			begin();
+			begin_counting();
 		if (cgroup_read(&r, &c) < 0)
 			return 1;
 	}
-	end();
+	end_counting();
 	cgroup_reader_close(&r);
 	cgroup_mounts_release(&m);
 	return 0;
 }
 
 /* 100 small files, cached, on the calling thread. */
-static int read_files(void)
+static int read_small_files(void)
 {
 	struct files *f = files_open(&(struct files_options){
 		.program = "gate", .cpu_width = 1, .avoid = FILES_AVOID_URING | FILES_AVOID_BOARD});
@@ -112,26 +112,26 @@ static int read_files(void)
 			return 1;
 	}
 	if (!(root = files_root_open(f, dir, &e)))
-		return failed(&e);
+		return report_failure(&e);
 	for (int i = 0; i < WARM + rounds; i++) {
 		struct files_reading *r;
 
 		if (i == WARM)
-			begin();
+			begin_counting();
 		if (files_read(f, root, want, FILES, &(struct files_read_options){0}, &r, &e) < 0)
-			return failed(&e);
+			return report_failure(&e);
 		if (r->n != FILES || r->failed)
 			return 1;
 		files_reading_free(r);
 	}
-	end();
+	end_counting();
 	files_root_close(root);
 	files_close(f);
 	return 0;
 }
 
 /* A key and a paint of the containers view. */
-static int paint(void)
+static int paint_once(void)
 {
 	struct backend_options bo = {.program = "console"};
 	struct settings settings;
@@ -154,21 +154,21 @@ static int paint(void)
 	clock_freeze(1000000000000, 1763678702000);
 	setenv("BERTH_BENCH_LIVE", "", 1);
 	if (settings_from(NULL, &settings, &e) < 0)
-		return failed(&e);
+		return report_failure(&e);
 	o.script = script;
 	o.settings = &settings;
 	o.backend = backend_start(&bo, &e);
-	begin();
+	begin_counting();
 	code = app_run(&o, &e);
-	end();
+	end_counting();
 	backend_stop(o.backend);
 	settings_release(&settings);
 	str_release(&out);
-	return code < 0 ? failed(&e) : code;
+	return code < 0 ? report_failure(&e) : code;
 }
 
 /* A record whose writer waits until it is on the disk. */
-static int append(void)
+static int append_record(void)
 {
 	struct audit_record r = {.deed = DEED_CONTAINER_REMOVE,
 		.phase = AUDIT_INTENT,
@@ -181,13 +181,13 @@ static int append(void)
 
 	for (int i = 0; log && i < WARM + rounds; i++) {
 		if (i == WARM)
-			begin();
+			begin_counting();
 		if (audit_write(log, &r, NULL, &e) < 0)
-			return failed(&e);
+			return report_failure(&e);
 	}
 	if (!log)
-		return failed(&e);
-	end();
+		return report_failure(&e);
+	end_counting();
 	audit_close(log);
 	return 0;
 }
@@ -197,8 +197,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} paths[] = {
-		{"sweep", sweep}, {"read-100", read_files}, {"paint", paint}, {"audit", append}};
+	} paths[] = {{"sweep", sweep_container}, {"read-100", read_small_files},
+		{"paint", paint_once}, {"audit", append_record}};
 
 	if (argc != 4 || (rounds = atoi(argv[2])) < 1)
 		return 2;

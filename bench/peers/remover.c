@@ -24,7 +24,7 @@ struct shared {
 	struct err err;
 };
 
-static int dial(const char *path)
+static int dial_socket(const char *path)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -37,7 +37,7 @@ static int dial(const char *path)
 	return fd;
 }
 
-static int send_all(int fd, const char *bytes, size_t n)
+static int send_whole(int fd, const char *bytes, size_t n)
 {
 	while (n > 0) {
 		ssize_t k = write(fd, bytes, n);
@@ -51,7 +51,7 @@ static int send_all(int fd, const char *bytes, size_t n)
 }
 
 /* One reply with a Content-Length or without a body; the status, or -1. */
-static int reply(int fd, char *buf, char **body)
+static int read_reply(int fd, char *buf, char **body)
 {
 	size_t have = 0, want = 0;
 	char *end = NULL, *length;
@@ -75,7 +75,7 @@ static int reply(int fd, char *buf, char **body)
 	return (int)strtol(buf + 9, NULL, 10);
 }
 
-static void request(const struct removing *r, size_t i, struct str *out)
+static void write_request(const struct removing *r, size_t i, struct str *out)
 {
 	str_clear(out);
 	if (!r->body) {
@@ -90,18 +90,18 @@ static void request(const struct removing *r, size_t i, struct str *out)
 	str_adds(out, r->body[i]);
 }
 
-static void *labour(void *ctx)
+static void *send_requests(void *ctx)
 {
 	struct shared *s = ctx;
 	struct removing *r = s->r;
-	int fd = dial(r->socket), status = 0, want = r->body ? 201 : 204;
+	int fd = dial_socket(r->socket), status = 0, want = r->body ? 201 : 204;
 	AUTO_STR struct str text = STR_INIT;
 	char *buf = xmalloc(REPLY_MAX), *body = NULL, *id;
 	size_t i;
 
 	while (fd >= 0 && (i = atomic_fetch_add(&s->next, 1)) < r->n) {
-		request(r, i, &text);
-		status = send_all(fd, text.s, text.len) ? -1 : reply(fd, buf, &body);
+		write_request(r, i, &text);
+		status = send_whole(fd, text.s, text.len) ? -1 : read_reply(fd, buf, &body);
 		if (status != want)
 			break;
 		if (r->body && (id = strstr(body, "\"Id\":\"")))
@@ -126,7 +126,7 @@ int remover_run(struct removing *r, struct err *e)
 	int width = r->width < WIDTH_MAX ? r->width : WIDTH_MAX, started = 0;
 
 	pthread_mutex_init(&s.lock, NULL);
-	while (started < width && !pthread_create(&thread[started], NULL, labour, &s))
+	while (started < width && !pthread_create(&thread[started], NULL, send_requests, &s))
 		started++;
 	for (int i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);

@@ -25,7 +25,7 @@ struct screen_peer {
 	char *row;
 };
 
-static void answer(const char *bytes, size_t n, void *ctx)
+static void answer_terminal(const char *bytes, size_t n, void *ctx)
 {
 	struct screen_peer *p = ctx;
 
@@ -43,7 +43,7 @@ struct screen_peer *peer_start(
 	p->rows = rows;
 	p->vt = vterm_new(rows, columns);
 	vterm_set_utf8(p->vt, 1);
-	vterm_output_set_callback(p->vt, answer, p);
+	vterm_output_set_callback(p->vt, answer_terminal, p);
 	p->screen = vterm_obtain_screen(p->vt);
 	vterm_screen_enable_altscreen(p->screen, 1);
 	vterm_screen_reset(p->screen, 1);
@@ -95,7 +95,7 @@ void peer_send(struct screen_peer *p, const char *keys)
 }
 
 /* Read once, waiting at most `ms`; false when nothing came. */
-static bool feed(struct screen_peer *p, int ms)
+static bool feed_emulator(struct screen_peer *p, int ms)
 {
 	struct pollfd poll_fd = {p->fd, POLLIN, 0};
 	char buf[65536];
@@ -118,7 +118,7 @@ int64_t peer_wait(struct screen_peer *p, bool (*until)(struct screen_peer *p, vo
 	for (;;) {
 		int64_t left = (deadline - clock_mono_ns()) / 1000000, read_at;
 
-		if (left <= 0 || !feed(p, (int)left))
+		if (left <= 0 || !feed_emulator(p, (int)left))
 			return until(p, ctx) ? clock_mono_ns() : 0;
 		read_at = clock_mono_ns();
 		if (until(p, ctx))
@@ -131,7 +131,7 @@ void peer_drain(struct screen_peer *p, int ms)
 	int64_t deadline = clock_mono_ns() + (int64_t)ms * 1000000;
 
 	while (clock_mono_ns() < deadline &&
-		feed(p, (int)((deadline - clock_mono_ns()) / 1000000) + 1))
+		feed_emulator(p, (int)((deadline - clock_mono_ns()) / 1000000) + 1))
 		;
 }
 

@@ -28,7 +28,7 @@ struct rig {
 	off_t at;
 };
 
-static double now(clockid_t clock)
+static double clock_s(clockid_t clock)
 {
 	struct timespec t;
 
@@ -66,14 +66,14 @@ static void teardown(void *ctx)
 	free(rig);
 }
 
-static int open_log(struct rig *rig, struct err *e)
+static int open_rig_log(struct rig *rig, struct err *e)
 {
 	rig->log = audit_open(&(struct audit_options){.dir = rig->dir, .program = "bench"}, e);
 	return rig->log ? 0 : -1;
 }
 
 /* What a command in an agent's container leaves. */
-static struct audit_record record(enum deed deed, enum audit_phase phase)
+static struct audit_record make_record(enum deed deed, enum audit_phase phase)
 {
 	static const struct key_value params[] = {{"command", "pytest -q tests/unit", false}};
 
@@ -94,7 +94,7 @@ static struct audit_record record(enum deed deed, enum audit_phase phase)
 /* Submit n without waiting for any; a full queue is waited for.  Agents: every `rare`th is another. */
 static int submit_many(struct rig *rig, size_t n, size_t rare, struct err *e)
 {
-	struct audit_record r = record(DEED_CONTAINER_EXEC, AUDIT_EVENT), other = r;
+	struct audit_record r = make_record(DEED_CONTAINER_EXEC, AUDIT_EVENT), other = r;
 
 	other.agent = "agent_rare";
 	for (size_t i = 0; i < n; i++) {
@@ -118,18 +118,18 @@ static int measure_append(struct bench_run *r, void *ctx, struct err *e)
 	struct rig *rig = ctx;
 
 	for (int i = 0; i < bench_samples(r); i++) {
-		struct audit_record last = record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+		struct audit_record last = make_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
 		double begun, handed, done;
 
-		if (open_log(rig, e) < 0)
+		if (open_rig_log(rig, e) < 0)
 			return -1;
-		begun = now(CLOCK_MONOTONIC);
+		begun = clock_s(CLOCK_MONOTONIC);
 		if (submit_many(rig, n, 0, e) < 0)
 			return -1;
-		handed = now(CLOCK_MONOTONIC);
+		handed = clock_s(CLOCK_MONOTONIC);
 		if (audit_write(rig->log, &last, NULL, e) < 0)
 			return -1;
-		done = now(CLOCK_MONOTONIC);
+		done = clock_s(CLOCK_MONOTONIC);
 		close_log(rig);
 		bench_value(r, "handed over", (double)n / (handed - begun));
 		bench_value(r, "until all is on disk", (double)n / (done - begun));
@@ -149,22 +149,22 @@ struct waiting_writer {
 static void *write_and_wait(void *arg)
 {
 	struct waiting_writer *w = arg;
-	struct audit_record r = record(DEED_CONTAINER_STOP, AUDIT_INTENT);
+	struct audit_record r = make_record(DEED_CONTAINER_STOP, AUDIT_INTENT);
 
 	for (size_t i = 0; i < w->n && !w->failed; i++)
 		w->failed = audit_write(w->log, &r, NULL, NULL) < 0;
 	return NULL;
 }
 
-static int grouped(struct rig *rig, size_t n, double *ret, struct err *e)
+static int write_grouped(struct rig *rig, size_t n, double *ret, struct err *e)
 {
 	struct waiting_writer w[WRITERS];
 	double begun;
 	bool failed = false;
 
-	if (open_log(rig, e) < 0)
+	if (open_rig_log(rig, e) < 0)
 		return -1;
-	begun = now(CLOCK_MONOTONIC);
+	begun = clock_s(CLOCK_MONOTONIC);
 	for (int i = 0; i < WRITERS; i++) {
 		w[i] = (struct waiting_writer){.log = rig->log, .n = n};
 		if (pthread_create(&w[i].thread, NULL, write_and_wait, &w[i]) != 0)
@@ -174,15 +174,15 @@ static int grouped(struct rig *rig, size_t n, double *ret, struct err *e)
 		pthread_join(w[i].thread, NULL);
 		failed |= w[i].failed;
 	}
-	*ret = (double)n * WRITERS / (now(CLOCK_MONOTONIC) - begun);
+	*ret = (double)n * WRITERS / (clock_s(CLOCK_MONOTONIC) - begun);
 	close_log(rig);
 	return failed ? err_set(e, ERR_FAILED, "a record was not acknowledged") : 0;
 }
 
 /* The same records with the same code, each with an fdatasync of its own. */
-static int one_by_one(struct rig *rig, size_t n, double *ret, struct err *e)
+static int write_one_by_one(struct rig *rig, size_t n, double *ret, struct err *e)
 {
-	struct audit_record r = record(DEED_CONTAINER_STOP, AUDIT_INTENT);
+	struct audit_record r = make_record(DEED_CONTAINER_STOP, AUDIT_INTENT);
 	struct str body = STR_INIT;
 	struct chain c;
 	double begun;
@@ -197,7 +197,7 @@ static int one_by_one(struct rig *rig, size_t n, double *ret, struct err *e)
 	r.boot = c.self.boot;
 	r.program = c.self.program;
 	r.user = c.self.user;
-	begun = now(CLOCK_MONOTONIC);
+	begun = clock_s(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		str_clear(&body);
 		record_body(&body, &r);
@@ -209,7 +209,7 @@ static int one_by_one(struct rig *rig, size_t n, double *ret, struct err *e)
 			rc = -1;
 		chain_end(&c);
 	}
-	*ret = (double)n / (now(CLOCK_MONOTONIC) - begun);
+	*ret = (double)n / (clock_s(CLOCK_MONOTONIC) - begun);
 	str_release(&body);
 	chain_release(&c);
 	return rc;
@@ -221,7 +221,8 @@ static int measure_durable(struct bench_run *r, void *ctx, struct err *e)
 	double group, single;
 
 	for (int i = 0; i < bench_samples(r); i++) {
-		if (grouped(ctx, n, &group, e) < 0 || one_by_one(ctx, n * 4, &single, e) < 0)
+		if (write_grouped(ctx, n, &group, e) < 0 ||
+			write_one_by_one(ctx, n * 4, &single, e) < 0)
 			return -1;
 		bench_value(r, "16 writers, group commit", group);
 		bench_value(r, "one fdatasync per record", single);
@@ -238,16 +239,16 @@ static int measure_verify(struct bench_run *r, void *ctx, struct err *e)
 	struct audit_verify what = {.path = rig->dir};
 	struct audit_verdict v = {0};
 
-	if (open_log(rig, e) < 0 || submit_many(rig, bench_smoke(r) ? 20000 : 300000, 0, e) < 0)
+	if (open_rig_log(rig, e) < 0 || submit_many(rig, bench_smoke(r) ? 20000 : 300000, 0, e) < 0)
 		return -1;
 	close_log(rig);
 	for (int i = 0; i < bench_samples(r); i++) {
-		double wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
+		double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
 
 		if (audit_verify(&what, &v, e) < 0)
 			return -1;
-		wall = now(CLOCK_MONOTONIC) - wall;
-		cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+		wall = clock_s(CLOCK_MONOTONIC) - wall;
+		cpu = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		if (v.fault != AUDIT_CLEAN)
 			return err_set(e, ERR_FAILED, "%s", v.sentence);
 		bench_value(r, "wall", (double)v.bytes / 1e6 / wall);
@@ -260,7 +261,7 @@ static int measure_verify(struct bench_run *r, void *ctx, struct err *e)
 
 /* ---- opening the view */
 
-static void look(void *ctx, const struct audit_record *rec, const char *line, size_t len)
+static void digest_record(void *ctx, const struct audit_record *rec, const char *line, size_t len)
 {
 	(void)line;
 	(void)len;
@@ -274,7 +275,7 @@ static int open_view(struct rig *rig, const char *agent, double *ret_ms, struct 
 	struct audit_reader *reader;
 	struct audit_head head;
 	uint64_t digest = 0;
-	double begun = now(CLOCK_MONOTONIC);
+	double begun = clock_s(CLOCK_MONOTONIC);
 	int rc;
 
 	if (audit_head_read(rig->dir, &head, e) < 0)
@@ -282,8 +283,8 @@ static int open_view(struct rig *rig, const char *agent, double *ret_ms, struct 
 	reader = audit_reader_open(rig->dir, agent ? &filter : NULL, e);
 	if (!reader)
 		return -1;
-	rc = audit_reader_older(reader, 60, 0, look, &digest, e);
-	*ret_ms = (now(CLOCK_MONOTONIC) - begun) * 1e3;
+	rc = audit_reader_older(reader, 60, 0, digest_record, &digest, e);
+	*ret_ms = (clock_s(CLOCK_MONOTONIC) - begun) * 1e3;
 	audit_reader_close(reader);
 	return rc < 0 ? -1 : 0;
 }
@@ -295,7 +296,7 @@ static int measure_open(struct bench_run *r, void *ctx, struct err *e)
 	double ms;
 
 	/* The rare agent: one record in the first tenth of the log, and 20 in all. */
-	if (open_log(rig, e) < 0 || submit_many(rig, n, n / 20, e) < 0)
+	if (open_rig_log(rig, e) < 0 || submit_many(rig, n, n / 20, e) < 0)
 		return -1;
 	close_log(rig);
 	if (open_view(rig, "agent_rare", &ms, e) < 0)
@@ -325,7 +326,7 @@ static void *setup_intent(struct bench_run *r, struct err *e)
 	snprintf(path, sizeof path, "%s/plain", rig->scratch.path);
 	rig->plain = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (rig->plain < 0 || fallocate(rig->plain, FALLOC_FL_KEEP_SIZE, 0, 1 << 22) < 0 ||
-		open_log(rig, e) < 0) {
+		open_rig_log(rig, e) < 0) {
 		if (rig->plain < 0)
 			err_sys(e, errno, "cannot make %s", path);
 		teardown(rig);
@@ -349,7 +350,7 @@ static int run_plain(void *ctx, struct sample *s, struct err *e)
 
 static int run_intent(void *ctx, struct sample *s, struct err *e)
 {
-	struct audit_record r = record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = make_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct rig *rig = ctx;
 
 	(void)s;

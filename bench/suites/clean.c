@@ -42,7 +42,7 @@ struct bench {
 };
 
 /* The owner label of a process that is gone. */
-static int dead_owner(struct bench *b, struct err *e)
+static int make_dead_owner(struct bench *b, struct err *e)
 {
 	AUTO_STR struct str s = STR_INIT;
 	int pipes[2];
@@ -117,7 +117,7 @@ static void teardown(void *ctx)
 	free(b);
 }
 
-static int open_engine(struct bench *b, struct err *e)
+static int open_clean_engine(struct bench *b, struct err *e)
 {
 	struct endpoint_options o = {0};
 	struct clean_options co = {.program = "bench"};
@@ -161,7 +161,7 @@ static void *setup(struct bench_run *r, struct err *e)
 	b->name = xcalloc(b->n, sizeof *b->name);
 	b->body = xcalloc(b->n, sizeof *b->body);
 	b->outcome = xcalloc(CLEAN_ITEMS_MAX, sizeof *b->outcome);
-	if (open_engine(b, e) || dead_owner(b, e))
+	if (open_clean_engine(b, e) || make_dead_owner(b, e))
 		goto fail;
 	for (size_t i = 0; i < b->n; i++)
 		if (make_body(b, i, e))
@@ -175,7 +175,7 @@ fail:
 }
 
 /* Before each sample: the containers, and the plan that names them. */
-static int prepare(void *ctx, struct err *e)
+static int prepare_sample(void *ctx, struct err *e)
 {
 	struct bench *b = ctx;
 	struct removing make = {b->endpoint.path, WIDTH, b->n, b->id, (const char *const *)b->body,
@@ -196,7 +196,7 @@ static int prepare(void *ctx, struct err *e)
 }
 
 /* What is left of them: none, for every arm. */
-static int check(struct bench *b, struct sample *s, struct err *e)
+static int check_removed(struct bench *b, struct sample *s, struct err *e)
 {
 	size_t n = 0;
 
@@ -210,7 +210,7 @@ static int check(struct bench *b, struct sample *s, struct err *e)
 	return n ? err_set(e, ERR_FAILED, "%zu containers are left", n) : 0;
 }
 
-static double seconds(void)
+static double read_clock_s(void)
 {
 	struct timespec t;
 
@@ -222,12 +222,12 @@ static int run_peer(void *ctx, struct sample *s, struct err *e)
 {
 	struct bench *b = ctx;
 	struct removing r = {b->endpoint.path, WIDTH, b->n, b->id, NULL, NULL};
-	double start = seconds();
+	double start = read_clock_s();
 
 	if (remover_run(&r, e))
 		return -1;
-	s->seconds = seconds() - start;
-	return check(b, s, e);
+	s->seconds = read_clock_s() - start;
+	return check_removed(b, s, e);
 }
 
 static int run_berth(void *ctx, struct sample *s, struct err *e)
@@ -235,14 +235,14 @@ static int run_berth(void *ctx, struct sample *s, struct err *e)
 	struct bench *b = ctx;
 	const struct clean_run how = {.width = WIDTH, .grace_s = -1};
 	struct clean_sum sum;
-	double start = seconds();
+	double start = read_clock_s();
 
 	if (clean_carry_out(b->host, b->plan, &how, b->outcome, &sum, e))
 		return -1;
-	s->seconds = seconds() - start;
+	s->seconds = read_clock_s() - start;
 	if (sum.done != b->n)
 		return err_set(e, ERR_FAILED, "berth removed %zu of %zu", sum.done, b->n);
-	return check(b, s, e);
+	return check_removed(b, s, e);
 }
 
 static const struct bench_case cases[] = {
@@ -253,7 +253,7 @@ static const struct bench_case cases[] = {
 		.smoke_samples = 1,
 		.setup = setup,
 		.teardown = teardown,
-		.prepare = prepare,
+		.prepare = prepare_sample,
 		.arms = {{"minimal client", run_peer}, {"clean-up plan", run_berth}},
 		.targets = {{"at most 1.2x of the engine's own time", "clean-up plan", ON_RATIO,
 			1 / 1.2, NO_BOUND}},

@@ -30,7 +30,7 @@ extern char **environ;
 
 static char *berth, *empty;
 
-static int spawn(const char *path, const char *arg, struct err *e)
+static int spawn_program(const char *path, const char *arg, struct err *e)
 {
 	char *argv[] = {(char *)path, (char *)arg, NULL};
 	posix_spawn_file_actions_t actions;
@@ -53,14 +53,14 @@ static int run_empty(void *ctx, struct sample *s, struct err *e)
 {
 	(void)ctx;
 	s->digest = 1;
-	return spawn(empty, NULL, e);
+	return spawn_program(empty, NULL, e);
 }
 
 static int run_version(void *ctx, struct sample *s, struct err *e)
 {
 	(void)ctx;
 	s->digest = 1;
-	return spawn(berth, "--version", e);
+	return spawn_program(berth, "--version", e);
 }
 
 static void *setup_programs(struct bench_run *r, struct err *e)
@@ -92,7 +92,8 @@ static int measure_version(struct bench_run *r, void *ctx, struct err *e)
 			int arm = (int)(bench_random(r) & 1) ^ k;
 			int64_t start = clock_mono_ns();
 
-			if (arm ? spawn(berth, "--version", e) : spawn(empty, NULL, e))
+			if (arm ? spawn_program(berth, "--version", e)
+				: spawn_program(empty, NULL, e))
 				return -1;
 			took[arm] = (double)(clock_mono_ns() - start) / 1e9;
 		}
@@ -284,7 +285,7 @@ static int cursor_row(struct screen_peer *p)
 	return -1;
 }
 
-static bool moved(struct screen_peer *p, void *ctx)
+static bool has_cursor_moved(struct screen_peer *p, void *ctx)
 {
 	const struct look *l = ctx;
 	int row = cursor_row(p);
@@ -301,7 +302,7 @@ static int measure_keys(struct bench_run *r, void *ctx, struct err *e)
 	if (!p)
 		return -1;
 	l.row = -2;
-	if (!peer_wait(p, moved, &l, 20000)) {
+	if (!peer_wait(p, has_cursor_moved, &l, 20000)) {
 		peer_end(p);
 		return err_set(e, ERR_FAILED, "the console never showed a cursor");
 	}
@@ -314,7 +315,7 @@ static int measure_keys(struct bench_run *r, void *ctx, struct err *e)
 		l.row = cursor_row(p);
 		start = clock_mono_ns();
 		peer_send(p, i % 20 < 10 ? "j" : "k");
-		end = peer_wait(p, moved, &l, 2000);
+		end = peer_wait(p, has_cursor_moved, &l, 2000);
 		if (!end) {
 			peer_end(p);
 			return err_set(e, ERR_FAILED, "a key was not followed by a frame");
@@ -326,12 +327,12 @@ static int measure_keys(struct bench_run *r, void *ctx, struct err *e)
 	return 0;
 }
 
-static bool shows(struct screen_peer *p, void *ctx)
+static bool shows_text(struct screen_peer *p, void *ctx)
 {
 	return peer_shows(p, ctx);
 }
 
-static bool hides(struct screen_peer *p, void *ctx)
+static bool hides_text(struct screen_peer *p, void *ctx)
 {
 	return !peer_shows(p, ctx);
 }
@@ -346,7 +347,7 @@ static int measure_logs(struct bench_run *r, void *ctx, struct err *e)
 
 	if (!p)
 		return -1;
-	if (!peer_wait(p, moved, &l, 20000))
+	if (!peer_wait(p, has_cursor_moved, &l, 20000))
 		result = err_set(e, ERR_FAILED, "the console never showed a cursor");
 	peer_send(p, "l");
 	peer_drain(p, 4000);
@@ -357,7 +358,7 @@ static int measure_logs(struct bench_run *r, void *ctx, struct err *e)
 		peer_drain(p, 10 + (int)(bench_random(r) % 40));
 		start = clock_mono_ns();
 		peer_send(p, i % 2 ? "\033" : "?");
-		end = peer_wait(p, i % 2 ? hides : shows, help, 2000);
+		end = peer_wait(p, i % 2 ? hides_text : shows_text, help, 2000);
 		if (!end)
 			result = err_set(e, ERR_FAILED, "a key was not followed by a frame");
 		/* Esc waits for what might follow it: only the way in is counted. */
@@ -381,14 +382,14 @@ static int measure_resync(struct bench_run *r, void *ctx, struct err *e)
 		return -1;
 	}
 	p = open_console(fake.url, 120, 60, e);
-	if (!p || !peer_wait(p, moved, &l, 20000))
+	if (!p || !peer_wait(p, has_cursor_moved, &l, 20000))
 		result = p ? err_set(e, ERR_FAILED, "the console never showed a cursor") : -1;
 	for (int i = 0; !result && i < bench_samples(r); i++) {
 		char *lost = (char *)"engine lost";
 		int64_t answered, end;
 
 		kill(fake.pid, SIGKILL);
-		if (!peer_wait(p, shows, lost, 10000)) {
+		if (!peer_wait(p, shows_text, lost, 10000)) {
 			result = err_set(e, ERR_FAILED,
 				"the console did not notice that the engine is gone");
 			break;
@@ -397,7 +398,7 @@ static int measure_resync(struct bench_run *r, void *ctx, struct err *e)
 		peer_drain(p, (int)(bench_random(r) % 3000));
 		result = fake_restart(&fake, e);
 		answered = clock_mono_ns();
-		end = result ? 0 : peer_wait(p, hides, lost, 10000);
+		end = result ? 0 : peer_wait(p, hides_text, lost, 10000);
 		if (!result && !end)
 			result =
 				err_set(e, ERR_FAILED, "the console did not find the engine again");
@@ -410,7 +411,7 @@ static int measure_resync(struct bench_run *r, void *ctx, struct err *e)
 }
 
 /* Resident after some seconds of running. */
-static int resident(
+static int measure_resident(
 	struct bench_run *r, const char *name, const char *scenario, bool logs, struct err *e)
 {
 	int seconds = bench_smoke(r) ? 2 : 15;
@@ -423,7 +424,7 @@ static int resident(
 		return -1;
 	}
 	p = open_console(fake.url, 120, 40, e);
-	if (p && peer_wait(p, moved, &l, 20000)) {
+	if (p && peer_wait(p, has_cursor_moved, &l, 20000)) {
 		if (logs)
 			peer_send(p, "l");
 		for (int i = 0; i < seconds * 5; i++)
@@ -440,8 +441,8 @@ static int resident(
 static int measure_memory(struct bench_run *r, void *ctx, struct err *e)
 {
 	(void)ctx;
-	return resident(r, "40 containers", "{\"containers\": 40}", false, e) ||
-			resident(r, "1,000 containers, logs open",
+	return measure_resident(r, "40 containers", "{\"containers\": 40}", false, e) ||
+			measure_resident(r, "1,000 containers, logs open",
 				"{\"containers\": 1000, \"log_rate\": 1000000}", true, e)
 		? -1
 		: 0;

@@ -35,7 +35,7 @@ static int create_as(struct yard *y, enum client by, const char *host, char id[7
 
 /* --- creation --- */
 
-static int create(struct yard *y, enum client by, struct sample *s, struct err *e)
+static int time_create(struct yard *y, enum client by, struct sample *s, struct err *e)
 {
 	double begun = now_s();
 	char id[72];
@@ -49,17 +49,17 @@ static int create(struct yard *y, enum client by, struct sample *s, struct err *
 
 static int create_mini(void *ctx, struct sample *s, struct err *e)
 {
-	return create(ctx, MINI, s, e);
+	return time_create(ctx, MINI, s, e);
 }
 
 static int create_berth(void *ctx, struct sample *s, struct err *e)
 {
-	return create(ctx, BERTH, s, e);
+	return time_create(ctx, BERTH, s, e);
 }
 
 /* --- start: of a container that exists; and all of it, as a tool's call needs --- */
 
-static int running(struct yard *y, const char *id, struct sample *s, struct err *e)
+static int check_yard_running(struct yard *y, const char *id, struct sample *s, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 
@@ -70,7 +70,7 @@ static int running(struct yard *y, const char *id, struct sample *s, struct err 
 	return s->digest == 2 ? 0 : err_set(e, ERR_FAILED, "the container does not run");
 }
 
-static int start(struct yard *y, enum client by, bool cold, struct sample *s, struct err *e)
+static int time_start(struct yard *y, enum client by, bool cold, struct sample *s, struct err *e)
 {
 	double begun = now_s();
 	char id[72];
@@ -83,34 +83,34 @@ static int start(struct yard *y, enum client by, bool cold, struct sample *s, st
 	rc = yard_start(y, by, id, e);
 	s->seconds = now_s() - begun;
 	if (rc == 0)
-		rc = running(y, id, s, e);
+		rc = check_yard_running(y, id, s, e);
 	return yard_remove(y, MINI, id, rc ? NULL : e) < 0 ? -1 : rc;
 }
 
 static int start_mini(void *ctx, struct sample *s, struct err *e)
 {
-	return start(ctx, MINI, false, s, e);
+	return time_start(ctx, MINI, false, s, e);
 }
 
 static int start_berth(void *ctx, struct sample *s, struct err *e)
 {
-	return start(ctx, BERTH, false, s, e);
+	return time_start(ctx, BERTH, false, s, e);
 }
 
 static int tool_mini(void *ctx, struct sample *s, struct err *e)
 {
-	return start(ctx, MINI, true, s, e);
+	return time_start(ctx, MINI, true, s, e);
 }
 
 static int tool_berth(void *ctx, struct sample *s, struct err *e)
 {
-	return start(ctx, BERTH, true, s, e);
+	return time_start(ctx, BERTH, true, s, e);
 }
 
 /* --- end to end: created, started, ran, its output read, removed --- */
 
-static int ask(struct yard *y, enum client by, int wanted, const char *method, const char *target,
-	struct str *reply, struct err *e)
+static int ask_engine(struct yard *y, enum client by, int wanted, const char *method,
+	const char *target, struct str *reply, struct err *e)
 {
 	if (by == BERTH)
 		return sync_ask(y->berth, "ask about %s", "a container", method, target, NULL,
@@ -131,12 +131,12 @@ static int end_to_end(struct yard *y, enum client by, struct sample *s, struct e
 	rc = yard_start(y, by, id, e);
 	str_addf(&target, "/containers/%s/wait", id);
 	if (rc == 0)
-		rc = ask(y, by, 200, "POST", target.s, &reply, e);
+		rc = ask_engine(y, by, 200, "POST", target.s, &reply, e);
 	str_clear(&target);
 	str_clear(&reply);
 	str_addf(&target, "/containers/%s/logs?stdout=1", id);
 	if (rc == 0)
-		rc = ask(y, by, 200, "GET", target.s, &reply, e);
+		rc = ask_engine(y, by, 200, "GET", target.s, &reply, e);
 	if (yard_remove(y, by, id, rc ? NULL : e) < 0)
 		rc = -1;
 	s->seconds = now_s() - begun;
@@ -198,7 +198,7 @@ struct hand {
 	struct err err;
 };
 
-static void *work(void *arg)
+static void *work_hand(void *arg)
 {
 	struct hand *h = arg;
 
@@ -244,16 +244,17 @@ static void hands_close(struct hand *h, size_t n)
 }
 
 /* All of them, at once or one after the other; how long it took. */
-static int all(struct hand *h, size_t n, bool at_once, bool remove, double *took, struct err *e)
+static int run_hands(
+	struct hand *h, size_t n, bool at_once, bool remove, double *took, struct err *e)
 {
 	double begun = now_s();
 
 	for (size_t i = 0; i < n; i++) {
 		h[i].remove = remove;
 		if (!at_once)
-			work(&h[i]);
+			work_hand(&h[i]);
 		else
-			pthread_create(&h[i].thread, NULL, work, &h[i]);
+			pthread_create(&h[i].thread, NULL, work_hand, &h[i]);
 	}
 	for (size_t i = 0; i < n && at_once; i++)
 		pthread_join(h[i].thread, NULL);
@@ -280,9 +281,9 @@ static int measure_five(struct bench_run *r, void *ctx, struct err *e)
 		for (size_t k = 0; rc == 0 && k < 2; k++) {
 			bool at_once = (k + first) % 2;
 
-			rc = all(h, ABREAST, at_once, false, &took[at_once], e);
+			rc = run_hands(h, ABREAST, at_once, false, &took[at_once], e);
 			if (rc == 0)
-				rc = all(h, ABREAST, at_once, true, &gone[at_once], e);
+				rc = run_hands(h, ABREAST, at_once, true, &gone[at_once], e);
 		}
 		hands_close(h, ABREAST);
 		if (rc == 0) {
@@ -303,8 +304,8 @@ static int measure_removal(struct bench_run *r, void *ctx, struct err *e)
 		double took;
 
 		rc = hands_open(h, ABREAST, ctx, e);
-		if (rc == 0 && (rc = all(h, ABREAST, true, false, &took, e)) == 0 &&
-			(rc = all(h, ABREAST, true, true, &took, e)) == 0)
+		if (rc == 0 && (rc = run_hands(h, ABREAST, true, false, &took, e)) == 0 &&
+			(rc = run_hands(h, ABREAST, true, true, &took, e)) == 0)
 			bench_value(r, "remove five", took);
 		hands_close(h, ABREAST);
 	}
@@ -321,8 +322,8 @@ static int measure_load(struct bench_run *r, void *ctx, struct err *e)
 		double up = 0, gone = 0;
 
 		rc = hands_open(h, n, ctx, e);
-		if (rc == 0 && (rc = all(h, n, true, false, &up, e)) == 0 &&
-			(rc = all(h, n, true, true, &gone, e)) == 0) {
+		if (rc == 0 && (rc = run_hands(h, n, true, false, &up, e)) == 0 &&
+			(rc = run_hands(h, n, true, true, &gone, e)) == 0) {
 			bench_value(r, "all running", up);
 			bench_value(r, "each, on average", up / (double)n);
 			bench_value(r, "all removed", gone);
@@ -334,7 +335,7 @@ static int measure_load(struct bench_run *r, void *ctx, struct err *e)
 
 /* --- memory limits --- */
 
-static int limited(struct yard *y, uint64_t bytes, struct sample *s, struct err *e)
+static int time_limited(struct yard *y, uint64_t bytes, struct sample *s, struct err *e)
 {
 	AUTO_STR struct str host = STR_INIT, target = STR_INIT, reply = STR_INIT, want = STR_INIT;
 	double begun = now_s();
@@ -359,17 +360,17 @@ static int limited(struct yard *y, uint64_t bytes, struct sample *s, struct err 
 
 static int limit_512m(void *ctx, struct sample *s, struct err *e)
 {
-	return limited(ctx, 512u << 20, s, e);
+	return time_limited(ctx, 512u << 20, s, e);
 }
 
 static int limit_1g(void *ctx, struct sample *s, struct err *e)
 {
-	return limited(ctx, 1u << 30, s, e);
+	return time_limited(ctx, 1u << 30, s, e);
 }
 
 static int limit_2g(void *ctx, struct sample *s, struct err *e)
 {
-	return limited(ctx, 2ull << 30, s, e);
+	return time_limited(ctx, 2ull << 30, s, e);
 }
 
 #define LOAD(n)                                                                       \

@@ -28,7 +28,7 @@ struct changes {
 	char tree[16]; /* of this sample */
 };
 
-static void release(void *ctx)
+static void release_changes(void *ctx)
 {
 	struct changes *x = ctx;
 
@@ -41,7 +41,7 @@ static void release(void *ctx)
 	free(x);
 }
 
-static struct changes *make(size_t n, struct err *e)
+static struct changes *make_changes(size_t n, struct err *e)
 {
 	struct changes *x = xcalloc(1, sizeof *x);
 
@@ -51,7 +51,7 @@ static struct changes *make(size_t n, struct err *e)
 		x->root = files_root_open(x->files, x->dir.path, e);
 	if (x->root && chdir(x->dir.path) == 0)
 		return x;
-	release(x);
+	release_changes(x);
 	return NULL;
 }
 
@@ -59,7 +59,7 @@ static struct changes *make(size_t n, struct err *e)
 
 static void *setup_write(size_t n, struct err *e)
 {
-	struct changes *x = make(n, e);
+	struct changes *x = make_changes(n, e);
 
 	if (!x)
 		return NULL;
@@ -91,7 +91,7 @@ static int name_files(struct changes *x, bool again)
 	return 0;
 }
 
-static int settle(void *ctx, struct err *e)
+static int settle_changes(void *ctx, struct err *e)
 {
 	(void)e;
 	return name_files(ctx, false);
@@ -124,7 +124,8 @@ static int each_by_itself(void *ctx, struct sample *s, struct err *e)
 	return 0;
 }
 
-static int batch(struct changes *x, enum files_promise promise, struct sample *s, struct err *e)
+static int write_puts(
+	struct changes *x, enum files_promise promise, struct sample *s, struct err *e)
 {
 	struct files_write_options o = {.promise = promise};
 	struct files_writing *w;
@@ -137,12 +138,12 @@ static int batch(struct changes *x, enum files_promise promise, struct sample *s
 
 static int batch_durable(void *ctx, struct sample *s, struct err *e)
 {
-	return batch(ctx, FILES_DURABLE, s, e);
+	return write_puts(ctx, FILES_DURABLE, s, e);
 }
 
 static int batch_all(void *ctx, struct sample *s, struct err *e)
 {
-	return batch(ctx, FILES_ALL_OR_NOTHING, s, e);
+	return write_puts(ctx, FILES_ALL_OR_NOTHING, s, e);
 }
 
 #define SETUP(n)                                                         \
@@ -159,7 +160,8 @@ SETUP(1000)
 #define WRITE(n, factor, words)                                                                 \
 	{                                                                                       \
 		.name = "write-" #n, .about = #n " files of 8 KiB, durable", .samples = 20,     \
-		.warmup = 1, .setup = setup_write_##n, .teardown = release, .prepare = settle,  \
+		.warmup = 1, .setup = setup_write_##n, .teardown = release_changes,             \
+		.prepare = settle_changes,                                                      \
 		.arms = {{"write, fsync, rename, fsync dir", each_by_itself},                   \
 			{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}}, \
 		.targets = {{words, "durable batch", ON_RATIO, factor, NO_BOUND}},              \
@@ -177,8 +179,8 @@ const struct bench_case files_write_many = {
 	.samples = 20,
 	.warmup = 1,
 	.setup = setup_write_param,
-	.teardown = release,
-	.prepare = settle,
+	.teardown = release_changes,
+	.prepare = settle_changes,
 	.arms = {{"write, fsync, rename, fsync dir", each_by_itself},
 		{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}},
 	.targets = {{"durable writes >= 3x", "durable batch", ON_RATIO, 3, NO_BOUND}},
@@ -190,7 +192,7 @@ const struct bench_case files_write_many = {
 
 static void *setup_transform(struct bench_run *r, struct err *e)
 {
-	return make(bench_smoke(r) ? 200 : EDITED, e);
+	return make_changes(bench_smoke(r) ? 200 : EDITED, e);
 }
 
 /* A tree for every sample: what was given up by the one before would slow it down (name_files). */
@@ -276,13 +278,13 @@ static int transform_all(void *ctx, struct sample *s, struct err *e)
 
 static void *setup_copy(struct bench_run *r, struct err *e)
 {
-	struct changes *x = make(bench_smoke(r) ? 200 : COPIED, e);
+	struct changes *x = make_changes(bench_smoke(r) ? 200 : COPIED, e);
 
 	for (size_t i = 0; x && i < x->n; i++) {
 		AUTO_FREE char *name = xasprintf("src/d%zu/e%zu/file%zu", i / 800, i / 40, i);
 
 		if (scratch_file(&x->dir, name, i % 100 == 0 ? 200000 : 2000, i, e) < 0) {
-			release(x);
+			release_changes(x);
 			return NULL;
 		}
 	}
@@ -323,7 +325,7 @@ static int copy_cp(void *ctx, struct sample *s, struct err *e)
 	return count_copy(x, s, e);
 }
 
-static int copy_engine(void *ctx, struct sample *s, struct err *e)
+static int copy_by_files(void *ctx, struct sample *s, struct err *e)
 {
 	struct changes *x = ctx;
 	struct files_copy_options o = {.keep_owner = true};
@@ -346,7 +348,7 @@ static const struct bench_case cases[] = {
 		.samples = 20,
 		.warmup = 1,
 		.setup = setup_write_100,
-		.teardown = release,
+		.teardown = release_changes,
 		.prepare = settle_again,
 		.arms = {{"write, fsync, rename, fsync dir", each_by_itself},
 			{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}}},
@@ -355,7 +357,7 @@ static const struct bench_case cases[] = {
 		.samples = 15,
 		.warmup = 1,
 		.setup = setup_transform,
-		.teardown = release,
+		.teardown = release_changes,
 		.prepare = fresh_tree,
 		.arms = {{"find | xargs sed -i", transform_sed}, {"visible", transform_visible},
 			{"all or nothing, durable", transform_all}},
@@ -365,9 +367,9 @@ static const struct bench_case cases[] = {
 		.samples = 15,
 		.warmup = 1,
 		.setup = setup_copy,
-		.teardown = release,
+		.teardown = release_changes,
 		.prepare = next_copy,
-		.arms = {{"cp -a", copy_cp}, {"engine", copy_engine}},
+		.arms = {{"cp -a", copy_cp}, {"engine", copy_by_files}},
 		.targets = {{"copy >= 1.5x over cp -a", "engine", ON_RATIO, 1.5, NO_BOUND}}},
 	{.name = NULL},
 };

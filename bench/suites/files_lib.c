@@ -68,7 +68,7 @@ void scratch_release(struct scratch *s)
 	s->path[0] = '\0';
 }
 
-static int make_parents(char *path)
+static int make_scratch_parents(char *path)
 {
 	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
 		*at = '\0';
@@ -93,7 +93,7 @@ int scratch_file(
 		text[i] = letters[(seed >> 33) % (sizeof letters - 1)];
 	}
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0 && errno == ENOENT && make_parents(path) == 0)
+	if (fd < 0 && errno == ENOENT && make_scratch_parents(path) == 0)
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, text, size) != (ssize_t)size)
 		return err_sys(e, errno, "cannot write %s", path);
@@ -151,7 +151,7 @@ int drop_caches(struct err *e)
 	return 0;
 }
 
-static void collect(int fd, struct str *out)
+static void collect_output(int fd, struct str *out)
 {
 	char buf[65536];
 	ssize_t n;
@@ -179,7 +179,7 @@ int run_program(const char *const argv[], struct str *out, struct err *e)
 	if (out)
 		close(ends[1]);
 	if (rc == 0 && out)
-		collect(ends[0], out);
+		collect_output(ends[0], out);
 	if (out)
 		close(ends[0]);
 	if (rc != 0)
@@ -250,7 +250,7 @@ const char *fastapi_tree(struct err *e)
 }
 
 /* Reads a second at one depth. */
-static double fio(const char *depth)
+static double run_fio(const char *depth)
 {
 	AUTO_FREE char *file = xasprintf("--filename=%s/fio", top);
 	AUTO_FREE char *iodepth = xasprintf("--iodepth=%s", depth);
@@ -279,8 +279,8 @@ double note_overlap(struct bench_run *r, size_t files)
 	if (bench_smoke(r) || !have_program("fio"))
 		return 0;
 	if (one <= 0 && (top_owner == getpid() || make_top(NULL) == 0)) {
-		one = fio("1");
-		many = fio("64");
+		one = run_fio("1");
+		many = run_fio("64");
 	}
 	if (one <= 0)
 		return 0;

@@ -25,7 +25,7 @@ struct reads {
 	size_t n;
 };
 
-static void release(void *ctx)
+static void release_reads(void *ctx)
 {
 	struct reads *x = ctx;
 
@@ -42,7 +42,7 @@ static void release(void *ctx)
 }
 
 /* `apart`: each file in a directory of its own, as files that an agent asks for mostly are. */
-static void *make(size_t n, bool apart, struct err *e)
+static void *make_reads(size_t n, bool apart, struct err *e)
 {
 	struct reads *x = xcalloc(1, sizeof *x);
 
@@ -68,11 +68,12 @@ static void *make(size_t n, bool apart, struct err *e)
 	if (x->root && chdir(x->dir.path) == 0)
 		return x;
 fail:
-	release(x);
+	release_reads(x);
 	return NULL;
 }
 
-static int loop(const struct files_want *w, char **bytes, size_t n, uint64_t *digest, struct err *e)
+static int read_in_loop(
+	const struct files_want *w, char **bytes, size_t n, uint64_t *digest, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct stat st;
@@ -91,11 +92,11 @@ static int loop(const struct files_want *w, char **bytes, size_t n, uint64_t *di
 	return 0;
 }
 
-static int naive(void *ctx, struct sample *s, struct err *e)
+static int read_naively(void *ctx, struct sample *s, struct err *e)
 {
 	struct reads *x = ctx;
 
-	if (loop(x->want, x->bytes, x->n - TOUCHED, &s->digest, e) < 0)
+	if (read_in_loop(x->want, x->bytes, x->n - TOUCHED, &s->digest, e) < 0)
 		return -1;
 	for (size_t i = 0; i < x->n - TOUCHED; i++) {
 		s->digest = digest_bytes(s->digest, x->bytes[i], 64);
@@ -104,7 +105,7 @@ static int naive(void *ctx, struct sample *s, struct err *e)
 	return 0;
 }
 
-static int with(struct files *f, struct reads *x, struct sample *s, struct err *e)
+static int read_with(struct files *f, struct reads *x, struct sample *s, struct err *e)
 {
 	struct files_reading *r;
 
@@ -118,36 +119,36 @@ static int with(struct files *f, struct reads *x, struct sample *s, struct err *
 	return 0;
 }
 
-static int engine(void *ctx, struct sample *s, struct err *e)
+static int read_by_engine(void *ctx, struct sample *s, struct err *e)
 {
 	struct reads *x = ctx;
 
-	return with(x->many, x, s, e);
+	return read_with(x->many, x, s, e);
 }
 
 static int engine_one(void *ctx, struct sample *s, struct err *e)
 {
 	struct reads *x = ctx;
 
-	return with(x->one, x, s, e);
+	return read_with(x->one, x, s, e);
 }
 
 static int engine_threads(void *ctx, struct sample *s, struct err *e)
 {
 	struct reads *x = ctx;
 
-	return with(x->threads, x, s, e);
+	return read_with(x->threads, x, s, e);
 }
 
 /* Cold files, but our own code and threads in memory: every arm reads a few other files first. */
-static int cold(void *ctx, struct err *e)
+static int prepare_cold(void *ctx, struct err *e)
 {
 	struct reads *x = ctx;
 	struct files *each[] = {x->many, x->threads, x->one};
 	size_t first = x->n - TOUCHED;
 	uint64_t digest;
 
-	if (drop_caches(e) < 0 || loop(x->want + first, x->bytes, 2, &digest, e) < 0)
+	if (drop_caches(e) < 0 || read_in_loop(x->want + first, x->bytes, 2, &digest, e) < 0)
 		return -1;
 	free(x->bytes[0]);
 	free(x->bytes[1]);
@@ -166,18 +167,18 @@ static int cold(void *ctx, struct err *e)
 	static void *setup_##n(struct bench_run *r, struct err *e) \
 	{                                                          \
 		(void)r;                                           \
-		return make(n, false, e);                          \
+		return make_reads(n, false, e);                    \
 	}
 #define SETUP_COLD(n)                                                      \
 	static void *setup_##n##_cold(struct bench_run *r, struct err *e)  \
 	{                                                                  \
 		note_overlap(r, n);                                        \
-		return make(n, false, e);                                  \
+		return make_reads(n, false, e);                            \
 	}                                                                  \
 	static void *setup_##n##_apart(struct bench_run *r, struct err *e) \
 	{                                                                  \
 		note_overlap(r, n);                                        \
-		return make(n, true, e);                                   \
+		return make_reads(n, true, e);                             \
 	}
 SETUP_WARM(10)
 SETUP_WARM(100)
@@ -190,32 +191,33 @@ SETUP_COLD(1000)
 /* As many as a suite file asks for. */
 static void *setup_param(struct bench_run *r, struct err *e)
 {
-	return make((size_t)bench_param(r), false, e);
+	return make_reads((size_t)bench_param(r), false, e);
 }
 
-#define ARMS                                                                              \
-	{                                                                                 \
-		{"loop", naive}, {"engine", engine}, {"engine, threads", engine_threads}, \
-			{"engine, one thread", engine_one},                               \
+#define ARMS                                                                                     \
+	{                                                                                        \
+		{"loop", read_naively}, {"engine", read_by_engine},                              \
+			{"engine, threads", engine_threads}, {"engine, one thread", engine_one}, \
 	}
-#define COLD(n, factor, words)                                                              \
-	{                                                                                   \
-		.name = "read-" #n "-cold", .about = #n " files of 8 KiB, guest-cold",      \
-		.samples = 20, .warmup = 1, .setup = setup_##n##_cold, .teardown = release, \
-		.prepare = cold, .arms = ARMS,                                              \
-		.targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},                 \
+#define COLD(n, factor, words)                                                                    \
+	{                                                                                         \
+		.name = "read-" #n "-cold", .about = #n " files of 8 KiB, guest-cold",            \
+		.samples = 20, .warmup = 1, .setup = setup_##n##_cold, .teardown = release_reads, \
+		.prepare = prepare_cold, .arms = ARMS,                                            \
+		.targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},                       \
 	}
 #define APART(n, factor, words)                                                                  \
 	{                                                                                        \
 		.name = "read-" #n "-apart-cold",                                                \
 		.about = #n " files of 8 KiB in as many directories, guest-cold", .samples = 20, \
-		.warmup = 1, .setup = setup_##n##_apart, .teardown = release, .prepare = cold,   \
-		.arms = ARMS, .targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},        \
+		.warmup = 1, .setup = setup_##n##_apart, .teardown = release_reads,              \
+		.prepare = prepare_cold, .arms = ARMS,                                           \
+		.targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},                      \
 	}
 #define WARM(n, factor, words)                                                                     \
 	{                                                                                          \
 		.name = "read-" #n "-warm", .about = #n " files of 8 KiB, cached", .samples = 200, \
-		.warmup = 5, .setup = setup_##n, .teardown = release, .arms = ARMS,                \
+		.warmup = 5, .setup = setup_##n, .teardown = release_reads, .arms = ARMS,          \
 		.targets = {{words, "engine", ON_RATIO, factor, NO_BOUND}},                        \
 	}
 
@@ -243,7 +245,7 @@ const struct bench_case files_read_warm = {
 	.samples = 50,
 	.warmup = 3,
 	.setup = setup_param,
-	.teardown = release,
+	.teardown = release_reads,
 	.arms = ARMS,
 	.targets = {{"never slower than 0.95x warm", "engine", ON_RATIO, 0.95, NO_BOUND}},
 };
@@ -254,8 +256,8 @@ const struct bench_case files_read_cold = {
 	.samples = 20,
 	.warmup = 1,
 	.setup = setup_param,
-	.teardown = release,
-	.prepare = cold,
+	.teardown = release_reads,
+	.prepare = prepare_cold,
 	.arms = ARMS,
 	.targets = {{"reads >= 5x guest-cold", "engine", ON_RATIO, 5, NO_BOUND}},
 };

@@ -32,7 +32,7 @@ static void *setup(struct bench_run *r, struct err *e)
 	return &files;
 }
 
-static void *setup_real(const char *path, struct err *e)
+static void *setup_scan_tree(const char *path, struct err *e)
 {
 	tree = path;
 	if (!tree || chdir(tree) < 0)
@@ -42,15 +42,15 @@ static void *setup_real(const char *path, struct err *e)
 	return root ? &files : NULL;
 }
 
-static void *setup_kernel(struct bench_run *r, struct err *e)
+static void *setup_scan_kernel(struct bench_run *r, struct err *e)
 {
-	return setup_real(kernel_tree(bench_smoke(r), e), e);
+	return setup_scan_tree(kernel_tree(bench_smoke(r), e), e);
 }
 
-static void *setup_fastapi(struct bench_run *r, struct err *e)
+static void *setup_scan_fastapi(struct bench_run *r, struct err *e)
 {
 	(void)r;
-	return setup_real(fastapi_tree(e), e);
+	return setup_scan_tree(fastapi_tree(e), e);
 }
 
 static void teardown(void *ctx)
@@ -60,7 +60,7 @@ static void teardown(void *ctx)
 	files_close(files);
 }
 
-static int cold(void *ctx, struct err *e)
+static int drop_scan_caches(void *ctx, struct err *e)
 {
 	(void)ctx;
 	return drop_caches(e);
@@ -70,7 +70,7 @@ static int cold(void *ctx, struct err *e)
 
 static uint64_t seen, bytes;
 
-static int one(const char *path, const struct stat *st, int type, struct FTW *w)
+static int count_visited(const char *path, const struct stat *st, int type, struct FTW *w)
 {
 	(void)path;
 	(void)w;
@@ -85,7 +85,7 @@ static int with_nftw(void *ctx, struct sample *s, struct err *e)
 {
 	(void)ctx;
 	seen = bytes = 0;
-	if (nftw(".", one, 64, FTW_PHYS) < 0)
+	if (nftw(".", count_visited, 64, FTW_PHYS) < 0)
 		return err_sys(e, errno, "nftw failed");
 	s->digest = seen * 1000003 + bytes;
 	return 0;
@@ -232,8 +232,8 @@ NAMES(berth, berth_program(), "files", "scan")
 	}
 
 static const struct bench_case cases[] = {
-	REAL("kernel", "the kernel's source", setup_kernel),
-	REAL("fastapi", "FastAPI", setup_fastapi),
+	REAL("kernel", "the kernel's source", setup_scan_kernel),
+	REAL("fastapi", "FastAPI", setup_scan_fastapi),
 	{.name = "sizes-warm",
 		.about = "100,000 files with their sizes, cached",
 		.samples = 30,
@@ -250,7 +250,7 @@ static const struct bench_case cases[] = {
 		.warmup = 1,
 		.setup = setup,
 		.teardown = teardown,
-		.prepare = cold,
+		.prepare = drop_scan_caches,
 		.arms = {{"nftw", with_nftw}, {"engine", with_engine},
 			{"berth files scan", sizes_berth}, {"find", sizes_find}, {"bfs", sizes_bfs},
 			{"du", sizes_du}},

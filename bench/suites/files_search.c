@@ -22,7 +22,7 @@ static void *setup(struct bench_run *r, struct err *e)
 	return tree && chdir(tree) == 0 ? &tree : NULL;
 }
 
-static int cold(void *ctx, struct err *e)
+static int drop_search_caches(void *ctx, struct err *e)
 {
 	(void)ctx;
 	return drop_caches(e);
@@ -81,7 +81,7 @@ ARM(fastapi_literal_berth, berth_program(), "files", "search", "--all", "Depends
 ARM(fastapi_regex_berth, berth_program(), "files", "search", "--all", "-E",
 	"def [a-z]+_[a-z]+\\(\\w+")
 
-static void *setup_real(const char *path, struct err *e)
+static void *setup_search_tree(const char *path, struct err *e)
 {
 	if (path && !have_program("rg"))
 		return err_null(err_set(e, ERR_NOT_FOUND, "there is no ripgrep here"));
@@ -89,15 +89,15 @@ static void *setup_real(const char *path, struct err *e)
 	return tree && chdir(tree) == 0 ? &tree : NULL;
 }
 
-static void *setup_kernel(struct bench_run *r, struct err *e)
+static void *setup_search_kernel(struct bench_run *r, struct err *e)
 {
-	return setup_real(kernel_tree(bench_smoke(r), e), e);
+	return setup_search_tree(kernel_tree(bench_smoke(r), e), e);
 }
 
-static void *setup_fastapi(struct bench_run *r, struct err *e)
+static void *setup_search_fastapi(struct bench_run *r, struct err *e)
 {
 	(void)r;
-	return setup_real(fastapi_tree(e), e);
+	return setup_search_tree(fastapi_tree(e), e);
 }
 
 #define REAL(name_, what, setup_, which)                                                          \
@@ -123,12 +123,12 @@ static void *setup_fastapi(struct bench_run *r, struct err *e)
 static const struct bench_case cases[] = {
 	CASE(literal, "warm", 30, NULL),
 	CASE(regex, "warm", 30, NULL),
-	CASE(literal, "cold", 15, cold),
-	CASE(regex, "cold", 15, cold),
-	REAL("kernel-literal", "the kernel's source", setup_kernel, kernel_literal),
-	REAL("kernel-regex", "the kernel's source", setup_kernel, kernel_regex),
-	REAL("fastapi-literal", "FastAPI", setup_fastapi, fastapi_literal),
-	REAL("fastapi-regex", "FastAPI", setup_fastapi, fastapi_regex),
+	CASE(literal, "cold", 15, drop_search_caches),
+	CASE(regex, "cold", 15, drop_search_caches),
+	REAL("kernel-literal", "the kernel's source", setup_search_kernel, kernel_literal),
+	REAL("kernel-regex", "the kernel's source", setup_search_kernel, kernel_regex),
+	REAL("fastapi-literal", "FastAPI", setup_search_fastapi, fastapi_literal),
+	REAL("fastapi-regex", "FastAPI", setup_search_fastapi, fastapi_regex),
 	{.name = NULL},
 };
 

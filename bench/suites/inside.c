@@ -40,7 +40,8 @@ static void *setup_exec(struct bench_run *r, struct err *e)
 	return y;
 }
 
-static int checked(struct sample *s, double begun, int code, const struct str *out, struct err *e)
+static int check_output(
+	struct sample *s, double begun, int code, const struct str *out, struct err *e)
 {
 	s->seconds = now_s() - begun;
 	s->digest = digest_bytes(0, out->s, out->len);
@@ -50,14 +51,14 @@ static int checked(struct sample *s, double begun, int code, const struct str *o
 			  out->len);
 }
 
-static int direct(const char *script, struct sample *s, struct err *e)
+static int run_directly(const char *script, struct sample *s, struct err *e)
 {
 	const char *argv[] = {"busybox", "sh", "-c", script, NULL};
 	AUTO_STR struct str out = STR_INIT;
 	double begun = now_s();
 	int code = run_program(argv, &out, e);
 
-	return code < 0 ? -1 : checked(s, begun, code, &out, e);
+	return code < 0 ? -1 : check_output(s, begun, code, &out, e);
 }
 
 static int docker_exec(struct yard *y, const char *script, struct sample *s, struct err *e)
@@ -69,7 +70,7 @@ static int docker_exec(struct yard *y, const char *script, struct sample *s, str
 	double begun = now_s();
 	int code = run_program(argv, &out, e);
 
-	return code < 0 ? -1 : checked(s, begun, code, &out, e);
+	return code < 0 ? -1 : check_output(s, begun, code, &out, e);
 }
 
 static int api_exec(struct yard *y, const char *script, struct sample *s, struct err *e)
@@ -82,14 +83,14 @@ static int api_exec(struct yard *y, const char *script, struct sample *s, struct
 	str_addf(&argv, "[\"sh\",\"-c\",\"%s\"]", script);
 	if (mini_exec(&y->mini, y->id[0], argv.s, &out, &code, e) < 0)
 		return -1;
-	return checked(s, begun, code, &out, e);
+	return check_output(s, begun, code, &out, e);
 }
 
 #define ARMS_OF(name, script)                                                \
 	static int name##_direct(void *ctx, struct sample *s, struct err *e) \
 	{                                                                    \
 		(void)ctx;                                                   \
-		return direct(script, s, e);                                 \
+		return run_directly(script, s, e);                           \
 	}                                                                    \
 	static int name##_docker(void *ctx, struct sample *s, struct err *e) \
 	{                                                                    \
@@ -144,7 +145,7 @@ static void *setup_seccomp(struct bench_run *r, struct err *e)
 	return NULL;
 }
 
-static int calls(struct yard *y, size_t which, struct sample *s, struct err *e)
+static int time_calls(struct yard *y, size_t which, struct sample *s, struct err *e)
 {
 	AUTO_STR struct str out = STR_INIT;
 	double begun = now_s();
@@ -155,22 +156,22 @@ static int calls(struct yard *y, size_t which, struct sample *s, struct err *e)
 		"[\"sh\",\"-c\",\"dd if=/dev/zero bs=1 count=%d 2>/dev/null | wc -c\"]", CALLS);
 	if (mini_exec(&y->mini, y->id[which], argv, &out, &code, e) < 0)
 		return -1;
-	return checked(s, begun, code, &out, e);
+	return check_output(s, begun, code, &out, e);
 }
 
 static int calls_unconfined(void *ctx, struct sample *s, struct err *e)
 {
-	return calls(ctx, UNCONFINED, s, e);
+	return time_calls(ctx, UNCONFINED, s, e);
 }
 
 static int calls_default(void *ctx, struct sample *s, struct err *e)
 {
-	return calls(ctx, DEFAULT, s, e);
+	return time_calls(ctx, DEFAULT, s, e);
 }
 
 static int calls_strict(void *ctx, struct sample *s, struct err *e)
 {
-	return calls(ctx, STRICT, s, e);
+	return time_calls(ctx, STRICT, s, e);
 }
 
 /* --- network: loopback in a container without one, and from one to another over the bridge --- */
@@ -196,7 +197,7 @@ fail:
 	return NULL;
 }
 
-static int address(struct yard *y, const char *id, char *buf, size_t cap, struct err *e)
+static int find_address(struct yard *y, const char *id, char *buf, size_t cap, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 
@@ -208,7 +209,8 @@ static int address(struct yard *y, const char *id, char *buf, size_t cap, struct
 		: err_set(e, ERR_FAILED, "the container has no address on the bridge");
 }
 
-static int script(struct yard *y, const char *id, const char *text, struct str *out, struct err *e)
+static int run_in_yard(
+	struct yard *y, const char *id, const char *text, struct str *out, struct err *e)
 {
 	AUTO_STR struct str argv = STR_INIT;
 	int code;
@@ -223,14 +225,14 @@ static int script(struct yard *y, const char *id, const char *text, struct str *
 }
 
 /* "round-trip min/avg/max = 0.031/0.040/0.063 ms" */
-static int ping(struct yard *y, const char *from, const char *to, double *us, struct err *e)
+static int ping_yard(struct yard *y, const char *from, const char *to, double *us, struct err *e)
 {
 	AUTO_STR struct str out = STR_INIT;
 	char text[160];
 	const char *at;
 
 	snprintf(text, sizeof text, "ping -q -c 10 -i 0.02 %s", to);
-	if (script(y, from, text, &out, e) < 0)
+	if (run_in_yard(y, from, text, &out, e) < 0)
 		return -1;
 	at = strstr(out.s, "min/avg/max = ");
 	at = at ? strchr(at + 14, '/') : NULL;
@@ -245,13 +247,13 @@ static int measure_latency(struct bench_run *r, void *ctx, struct err *e)
 	struct yard *y = ctx;
 	char peer[64];
 
-	if (address(y, y->id[2], peer, sizeof peer, e) < 0)
+	if (find_address(y, y->id[2], peer, sizeof peer, e) < 0)
 		return -1;
 	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		double none, bridge;
 
-		if (ping(y, y->id[0], "127.0.0.1", &none, e) < 0 ||
-			ping(y, y->id[1], peer, &bridge, e) < 0)
+		if (ping_yard(y, y->id[0], "127.0.0.1", &none, e) < 0 ||
+			ping_yard(y, y->id[1], peer, &bridge, e) < 0)
 			return -1;
 		bench_value(r, "network none: loopback", none);
 		bench_value(r, "network bridge: to another container", bridge);
@@ -262,7 +264,7 @@ static int measure_latency(struct bench_run *r, void *ctx, struct err *e)
 #define STREAM_MIB 256
 
 /* The receiver counts, so what did not arrive is not in the figure. */
-static int stream(
+static int receive_stream(
 	struct yard *y, const char *receiver, const char *from, double *mb_s, struct err *e)
 {
 	AUTO_STR struct str out = STR_INIT;
@@ -270,7 +272,7 @@ static int stream(
 	double begun = now_s();
 
 	snprintf(text, sizeof text, "wget -q -O - http://%s:8080/stream | wc -c", from);
-	if (script(y, receiver, text, &out, e) < 0)
+	if (run_in_yard(y, receiver, text, &out, e) < 0)
 		return -1;
 	*mb_s = STREAM_MIB * 1.048576 / (now_s() - begun);
 	snprintf(want, sizeof want, "%d\n", STREAM_MIB << 20);
@@ -280,7 +282,7 @@ static int stream(
 }
 
 /* A web server in each, with a file that is in memory after it was written. */
-static int serve(struct yard *y, const char *id, struct err *e)
+static int serve_stream(struct yard *y, const char *id, struct err *e)
 {
 	AUTO_STR struct str out = STR_INIT;
 	char text[160];
@@ -288,7 +290,7 @@ static int serve(struct yard *y, const char *id, struct err *e)
 	snprintf(text, sizeof text,
 		"dd if=/dev/zero of=/tmp/stream bs=1048576 count=%d 2>/dev/null && httpd -h /tmp -p 8080",
 		STREAM_MIB);
-	return script(y, id, text, &out, e);
+	return run_in_yard(y, id, text, &out, e);
 }
 
 static int measure_throughput(struct bench_run *r, void *ctx, struct err *e)
@@ -296,14 +298,14 @@ static int measure_throughput(struct bench_run *r, void *ctx, struct err *e)
 	struct yard *y = ctx;
 	char peer[64];
 
-	if (address(y, y->id[2], peer, sizeof peer, e) < 0 || serve(y, y->id[0], e) < 0 ||
-		serve(y, y->id[2], e) < 0)
+	if (find_address(y, y->id[2], peer, sizeof peer, e) < 0 ||
+		serve_stream(y, y->id[0], e) < 0 || serve_stream(y, y->id[2], e) < 0)
 		return -1;
 	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		double none, bridge;
 
-		if (stream(y, y->id[0], "127.0.0.1", &none, e) < 0 ||
-			stream(y, y->id[1], peer, &bridge, e) < 0)
+		if (receive_stream(y, y->id[0], "127.0.0.1", &none, e) < 0 ||
+			receive_stream(y, y->id[1], peer, &bridge, e) < 0)
 			return -1;
 		bench_value(r, "network none: loopback", none);
 		bench_value(r, "network bridge: to another container", bridge);

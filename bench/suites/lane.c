@@ -159,7 +159,8 @@ static void *setup_pool(struct bench_run *r, struct err *e)
 
 /* --- the ways to a command --- */
 
-static int done(struct sample *s, double begun, int code, const struct str *out, struct err *e)
+static int finish_sample(
+	struct sample *s, double begun, int code, const struct str *out, struct err *e)
 {
 	s->seconds = now_seconds() - begun;
 	s->digest = digest_bytes(0, out->s, out->len);
@@ -179,10 +180,10 @@ static int by_host(struct lane_bench *b, const char *script, struct sample *s, s
 		return err_set(e, ERR_FAILED, "cannot enter the workspace");
 	begun = now_seconds();
 	code = run_program(argv, &out, e);
-	return code < 0 ? -1 : done(s, begun, code, &out, e);
+	return code < 0 ? -1 : finish_sample(s, begun, code, &out, e);
 }
 
-static void collect(void *ctx, int stream, const char *bytes, size_t n)
+static void collect_lane_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	(void)stream;
 	str_add(ctx, bytes, n);
@@ -198,7 +199,7 @@ static int by_lane(struct lane_bench *b, const char *script, struct sample *s, s
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect,
+		.output = collect_lane_output,
 		.ctx = &out,
 		.cancel_fd = -1,
 		.resize_fd = -1};
@@ -209,7 +210,7 @@ static int by_lane(struct lane_bench *b, const char *script, struct sample *s, s
 		return -1;
 	if (r.path != RUN_LANE)
 		return err_set(e, ERR_FAILED, "the command did not take the lane");
-	return done(s, begun, r.exit_code, &out, e);
+	return finish_sample(s, begun, r.exit_code, &out, e);
 }
 
 static int by_process(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
@@ -219,7 +220,7 @@ static int by_process(struct lane_bench *b, const char *script, struct sample *s
 	double begun = now_seconds();
 	int code = run_program(argv, &out, e);
 
-	return code < 0 ? -1 : done(s, begun, code, &out, e);
+	return code < 0 ? -1 : finish_sample(s, begun, code, &out, e);
 }
 
 static int by_docker(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
@@ -230,7 +231,7 @@ static int by_docker(struct lane_bench *b, const char *script, struct sample *s,
 	double begun = now_seconds();
 	int code = run_program(argv, &out, e);
 
-	return code < 0 ? -1 : done(s, begun, code, &out, e);
+	return code < 0 ? -1 : finish_sample(s, begun, code, &out, e);
 }
 
 #define WAYS(name, script)                                                 \
@@ -264,7 +265,7 @@ struct worker {
 	int failed;
 };
 
-static void *work(void *arg)
+static void *work_in_lane(void *arg)
 {
 	struct worker *w = arg;
 	struct sample s = {0};
@@ -280,7 +281,7 @@ static int at_once(void *ctx, struct sample *s, struct err *e)
 
 	for (; n < MANY; n++) {
 		w[n] = (struct worker){.b = ctx};
-		if (pthread_create(&w[n].thread, NULL, work, &w[n]))
+		if (pthread_create(&w[n].thread, NULL, work_in_lane, &w[n]))
 			break;
 	}
 	failed = n < MANY;
@@ -292,7 +293,7 @@ static int at_once(void *ctx, struct sample *s, struct err *e)
 	return failed ? err_set(e, ERR_FAILED, "one of %d commands failed", MANY) : 0;
 }
 
-static int one_by_one(void *ctx, struct sample *s, struct err *e)
+static int run_one_by_one(void *ctx, struct sample *s, struct err *e)
 {
 	for (int i = 0; i < MANY; i++) {
 		struct sample one = {0};
@@ -488,7 +489,7 @@ static const struct bench_case cases[] = {
 		.warmup = 1,
 		.setup = setup,
 		.teardown = teardown,
-		.arms = {{"one by one", one_by_one}, {"at once", at_once}},
+		.arms = {{"one by one", run_one_by_one}, {"at once", at_once}},
 		.targets = {{"at once never slower than 0.95 of one by one", "at once", ON_RATIO,
 			0.95, NO_BOUND}}},
 	{.name = "output",

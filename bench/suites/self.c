@@ -10,7 +10,7 @@
 
 #define ROUNDS 20000
 
-static uint64_t spin(int rounds)
+static uint64_t spin_rounds(int rounds)
 {
 	uint64_t h = 0;
 
@@ -19,11 +19,11 @@ static uint64_t spin(int rounds)
 	return h;
 }
 
-static int work(void *ctx, struct sample *s, struct err *e)
+static int spin_sample(void *ctx, struct sample *s, struct err *e)
 {
 	(void)ctx;
 	(void)e;
-	s->digest = spin(ROUNDS);
+	s->digest = spin_rounds(ROUNDS);
 	return 0;
 }
 
@@ -36,21 +36,21 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int steady(void *ctx, struct sample *s, struct err *e)
+static int spin_steadily(void *ctx, struct sample *s, struct err *e)
 {
 	double start = cpu_seconds();
-	int rc = work(ctx, s, e);
+	int rc = spin_sample(ctx, s, e);
 
 	s->seconds = cpu_seconds() - start;
 	return rc;
 }
 
-static int slowed(void *ctx, struct sample *s, struct err *e)
+static int spin_slowed(void *ctx, struct sample *s, struct err *e)
 {
 	const char *percent = getenv("BERTH_BENCH_SLOWER");
 	double start = cpu_seconds();
-	volatile uint64_t more = spin(percent ? ROUNDS / 100 * atoi(percent) : 0);
-	int rc = work(ctx, s, e);
+	volatile uint64_t more = spin_rounds(percent ? ROUNDS / 100 * atoi(percent) : 0);
+	int rc = spin_sample(ctx, s, e);
 
 	(void)more;
 	s->seconds = cpu_seconds() - start;
@@ -62,14 +62,14 @@ static const struct bench_case cases[] = {
 		.about = "the noise floor: the same work in both arms",
 		.samples = 200,
 		.warmup = 10,
-		.arms = {{"a", work}, {"a again", work}},
+		.arms = {{"a", spin_sample}, {"a again", spin_sample}},
 		.targets = {{"two equal arms differ by less than 5 %", "a again", ON_RATIO, 0.95,
 			1.05}}},
 	{.name = "caught",
 		.about = "CPU time of a loop that BERTH_BENCH_SLOWER=PERCENT slows on purpose",
 		.samples = 100,
 		.warmup = 10,
-		.arms = {{"steady", steady}, {"slowed", slowed}}},
+		.arms = {{"steady", spin_steadily}, {"slowed", spin_slowed}}},
 	{.name = NULL},
 };
 

@@ -40,8 +40,8 @@ struct groups {
 	struct sweep sweep;
 };
 
-static void place(const struct groups *g, const char *controller, size_t i, const char *file,
-	char *path, size_t cap)
+static void make_group_path(const struct groups *g, const char *controller, size_t i,
+	const char *file, char *path, size_t cap)
 {
 	int n = snprintf(path, cap, "/sys/fs/cgroup/%s/%s", controller, g->parent);
 
@@ -59,7 +59,7 @@ static int move_into(const struct groups *g, size_t i, pid_t pid)
 	for (const char *const *c = g->controller; *c; c++) {
 		AUTO_CLOSE int fd = -1;
 
-		place(g, *c, i, "cgroup.procs", path, sizeof path);
+		make_group_path(g, *c, i, "cgroup.procs", path, sizeof path);
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (fd < 0 || write(fd, text, (size_t)n) != n)
 			return -1;
@@ -67,7 +67,7 @@ static int move_into(const struct groups *g, size_t i, pid_t pid)
 	return 0;
 }
 
-static pid_t sleeper(void)
+static pid_t start_sleeper(void)
 {
 	pid_t pid = fork();
 
@@ -81,7 +81,7 @@ static pid_t sleeper(void)
 	return pid;
 }
 
-static void end(pid_t pid)
+static void kill_sleeper(pid_t pid)
 {
 	if (pid <= 0)
 		return;
@@ -96,34 +96,34 @@ static void teardown(void *ctx)
 
 	model_release(&g->model);
 	cgroup_mounts_release(&g->sweep.mounts);
-	end(g->helper);
+	kill_sleeper(g->helper);
 	for (size_t i = 0; i < g->nkept; i++)
-		end(g->kept[i]);
+		kill_sleeper(g->kept[i]);
 	for (const char *const *c = g->controller; *c; c++) {
 		for (size_t i = 0; i < g->made; i++) {
-			place(g, *c, i, NULL, path, sizeof path);
+			make_group_path(g, *c, i, NULL, path, sizeof path);
 			rmdir(path);
 		}
-		place(g, *c, GROUPS, NULL, path, sizeof path);
+		make_group_path(g, *c, GROUPS, NULL, path, sizeof path);
 		rmdir(path);
 	}
 	free(g);
 }
 
-static int add(struct groups *g, size_t i, struct err *e)
+static int add_cgroup(struct groups *g, size_t i, struct err *e)
 {
 	struct engine_container ec = {0};
 	char path[512], id[ID_LEN + 1];
 	struct row *row;
 
 	for (const char *const *c = g->controller; *c; c++) {
-		place(g, *c, i, NULL, path, sizeof path);
+		make_group_path(g, *c, i, NULL, path, sizeof path);
 		if (mkdir(path, 0755))
 			return err_sys(e, errno, "cannot make the cgroup %s", path);
 	}
 	g->made = i + 1;
 	if (i % KEEP_EVERY == 0) {
-		g->kept[g->nkept] = sleeper();
+		g->kept[g->nkept] = start_sleeper();
 		if (move_into(g, i, g->kept[g->nkept++]))
 			return err_sys(e, errno, "cannot move a process into %s", path);
 	}
@@ -152,12 +152,12 @@ static void *setup(struct bench_run *r, struct err *e)
 	model_init(&g->model);
 	model_clear(&g->model, "bench");
 	g->sweep.fd_budget = sweep_raise_fds();
-	g->helper = sleeper();
+	g->helper = start_sleeper();
 	usleep(20000); /* into its own network */
 	if (cgroup_mounts_read(&g->sweep.mounts, "", e))
 		goto fail;
 	for (const char *const *c = g->controller; *c; c++) {
-		place(g, *c, GROUPS, NULL, path, sizeof path);
+		make_group_path(g, *c, GROUPS, NULL, path, sizeof path);
 		if (mkdir(path, 0755)) {
 			err_set(e, ERR_NOT_FOUND,
 				"cgroups cannot be made here (%s: %s): run as root", path,
@@ -166,7 +166,7 @@ static void *setup(struct bench_run *r, struct err *e)
 		}
 	}
 	for (size_t i = 0; i < GROUPS; i++)
-		if (add(g, i, e))
+		if (add_cgroup(g, i, e))
 			goto fail;
 	bench_note(r, "%d cgroups, %zu with a process, %s, %zu descriptors", GROUPS, g->nkept,
 		g->controller == controllers_v1 ? "version 1" : "version 2", g->model.fds);
@@ -186,7 +186,7 @@ static int64_t cpu_ns(void)
 }
 
 /* From here on every reader finds that its container used CPU time since it looked last. */
-static void stir(struct groups *g)
+static void unsettle_rows(struct groups *g)
 {
 	for (size_t i = 0; i < g->model.n; i++)
 		g->model.row[i]->cgroup.cpu_ns = UINT64_MAX;
@@ -206,7 +206,7 @@ static int sweep_once(
 			   : err_set(e, ERR_FAILED, "the sweep read %zu of %d cgroups", n, GROUPS);
 }
 
-static int measure(struct bench_run *r, void *ctx, struct err *e)
+static int measure_sweep(struct bench_run *r, void *ctx, struct err *e)
 {
 	struct groups *g = ctx;
 	uint64_t before;
@@ -217,7 +217,7 @@ static int measure(struct bench_run *r, void *ctx, struct err *e)
 		if (sweep_once(r, g, "sweep, per container", "its CPU time", e) < 0)
 			return -1;
 	for (int i = 0; i < bench_samples(r); i++) {
-		stir(g);
+		unsettle_rows(g);
 		if (sweep_once(r, g, "as if all had run", "its CPU time then", e) < 0)
 			return -1;
 	}
@@ -236,7 +236,7 @@ static const struct bench_case cases[] = {
 		.samples = 200,
 		.setup = setup,
 		.teardown = teardown,
-		.measure = measure,
+		.measure = measure_sweep,
 		.targets = {{"at most 8 us a container", "sweep, per container", ON_MEDIAN,
 				    NO_BOUND, 8},
 			{"no allocation", "allocations in a sweep", ON_MAX, NO_BOUND, 0}}},
