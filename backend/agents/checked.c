@@ -250,7 +250,7 @@ static enum mounts_state view_compare(const struct mount_view *v, const struct c
 
 /* -- saving and looking -------------------------------------------------------------------------- */
 
-static int differs(struct err *e, const struct checked *c, const char *what)
+static int refuse_differing(struct err *e, const struct checked *c, const char *what)
 {
 	return err_set(e, ERR_REFUSED,
 		"%s was started again, not by berth, and what is mounted at %.200s is not what was "
@@ -258,7 +258,7 @@ static int differs(struct err *e, const struct checked *c, const char *what)
 		c->name, what, *c->file ? c->file : "FILE");
 }
 
-static int unknown(struct err *e, const struct checked *c, const char *why)
+static int refuse_unchecked(struct err *e, const struct checked *c, const char *why)
 {
 	return err_set(e, ERR_REFUSED,
 		"%s was started again, not by berth, and %s; nothing runs in it until it has been looked "
@@ -272,22 +272,22 @@ static enum mounts_state compare_all(const struct checked *c, const struct start
 	struct mount_view v;
 
 	if (view_read(s->pid, &v)) {
-		unknown(e, c, "its mounts cannot be read back");
+		refuse_unchecked(e, c, "its mounts cannot be read back");
 		result = MOUNTS_UNKNOWN;
 	}
 	for (size_t i = 0; result == MOUNTS_CHECKED && i < c->n; i++) {
 		one = view_compare(&v, &c->mount[i]);
 		if (one == MOUNTS_CHANGED)
-			differs(e, c, c->mount[i].target);
+			refuse_differing(e, c, c->mount[i].target);
 		else if (one == MOUNTS_UNKNOWN)
-			unknown(e, c,
+			refuse_unchecked(e, c,
 				v.root < 0 ? "only root can read its mounts back"
 					   : "not all of its mounts can be read back");
 		result = one;
 	}
 	/* Something in a place that nobody named. */
 	if (result == MOUNTS_CHECKED && c->nlines && c->nlines != v.table.n) {
-		differs(e, c, "one more place, or one less,");
+		refuse_differing(e, c, "one more place, or one less,");
 		result = MOUNTS_CHANGED;
 	}
 	view_release(&v);
@@ -302,15 +302,15 @@ enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, str
 	bool unseen = start_read(pid, ret) != 0;
 
 	if (known < 0)
-		unknown(e, &c, "the record of its mounts cannot be read");
+		refuse_unchecked(e, &c, "the record of its mounts cannot be read");
 	else if (!known)
 		result = MOUNTS_STRANGER;
 	else if (!unseen && same_start(ret, &c.start))
 		result = MOUNTS_CHECKED;
 	else if (unseen || !tree_is_here(pid, id))
-		unknown(e, &c, "its init cannot be seen from here");
+		refuse_unchecked(e, &c, "its init cannot be seen from here");
 	else if (c.rate && rate_get(pid) <= 0)
-		unknown(e, &c, "has lost the limit of its network rate");
+		refuse_unchecked(e, &c, "has lost the limit of its network rate");
 	else
 		result = compare_all(&c, ret, e);
 	if (result == MOUNTS_CHECKED && !same_start(ret, &c.start)) {
@@ -319,7 +319,7 @@ enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, str
 		c.start = *ret;
 		c.handed = c.handed ? HANDED_GONE : HANDED_NOTHING;
 		if (!start_lives(ret)) {
-			unknown(e, &c, "once more meanwhile");
+			refuse_unchecked(e, &c, "once more meanwhile");
 			result = MOUNTS_UNKNOWN;
 		} else if (write_record(id, &c, &why)) {
 			result = MOUNTS_CHECKED; /* looked at again next time */
@@ -373,7 +373,7 @@ int checked_save(
 			m->dev, m->ino, m->target, arena_strdup(&mem, where)};
 		/* The guest has told the same; this is seen without it. */
 		if (view_compare(&v, &c.mount[c.n++]) == MOUNTS_CHANGED)
-			result = differs(&why, &c, m->target);
+			result = refuse_differing(&why, &c, m->target);
 	}
 	view_release(&v);
 	if (!result)

@@ -20,7 +20,8 @@ struct list {
 	size_t n, max;
 };
 
-static void add(struct list *l, const char *what, const char *asked, const char *actual, bool same)
+static void add_enforced(
+	struct list *l, const char *what, const char *asked, const char *actual, bool same)
 {
 	struct enforced *e;
 
@@ -42,7 +43,7 @@ static void add_bytes(struct list *l, const char *what, uint64_t asked, int64_t 
 	else if (actual > 0)
 		format_bytes(b, (uint64_t)actual);
 	/* The kernel rounds down to whole pages. */
-	add(l, what, format_bytes(a, asked), b,
+	add_enforced(l, what, format_bytes(a, asked), b,
 		actual > 0 && (uint64_t)actual / 4096 == asked / 4096);
 }
 
@@ -53,7 +54,7 @@ static void add_count(struct list *l, const char *what, int64_t asked, int64_t a
 	if (actual >= 0)
 		snprintf(b, sizeof b, "%" PRId64, actual);
 	snprintf(a, sizeof a, "%" PRId64, asked);
-	add(l, what, a, b, asked == actual);
+	add_enforced(l, what, a, b, asked == actual);
 }
 
 /* "Max open files            1024                 1024                 files" : the hard limit */
@@ -67,7 +68,7 @@ static int64_t rlimit_of(const char *limits, const char *name)
 	return strcmp(hard, "unlimited") ? (int64_t)strtoll(hard, NULL, 10) : 0;
 }
 
-static void add_mounts(struct list *l, const struct spec *s, pid_t pid)
+static void compare_mounts(struct list *l, const struct spec *s, pid_t pid)
 {
 	const char *asked = s->sudo ? "writable" : "read-only";
 	const struct mountinfo_line *at;
@@ -76,11 +77,12 @@ static void add_mounts(struct list *l, const struct spec *s, pid_t pid)
 	size_t loose = 0;
 
 	if (mountinfo_read(pid, &table) || !(at = mountinfo_at(&table, "/"))) {
-		add(l, "root file system", asked, "unknown", false);
+		add_enforced(l, "root file system", asked, "unknown", false);
 		mountinfo_release(&table);
 		return;
 	}
-	add(l, "root file system", asked, mountinfo_read_only(at) ? "read-only" : "writable",
+	add_enforced(l, "root file system", asked,
+		mountinfo_read_only(at) ? "read-only" : "writable",
 		mountinfo_read_only(at) == !s->sudo);
 	for (size_t i = 0; i < s->mounts.n; i++) {
 		const struct mount *m = &s->mounts.mount[i];
@@ -92,7 +94,7 @@ static void add_mounts(struct list *l, const struct spec *s, pid_t pid)
 	snprintf(declared, sizeof declared, "%zu as declared", s->mounts.n);
 	snprintf(actual, sizeof actual, loose ? "%zu of them not" : "%zu as declared",
 		loose ? loose : s->mounts.n);
-	add(l, "mounts", declared, actual, loose == 0);
+	add_enforced(l, "mounts", declared, actual, loose == 0);
 }
 
 static void add_network(struct list *l, const struct spec *s, pid_t pid)
@@ -104,9 +106,10 @@ static void add_network(struct list *l, const struct spec *s, pid_t pid)
 	for (char *at = strchr(dev, ':'); at; at = strchr(at + 1, ':'))
 		others += !(at - dev >= 2 && !memcmp(at - 2, "lo", 2));
 	if (s->network == NET_NONE)
-		add(l, "network", "none", others ? "more than loopback" : "none", !others && *dev);
+		add_enforced(l, "network", "none", others ? "more than loopback" : "none",
+			!others && *dev);
 	else
-		add(l, "network", net_mode_name(s->network),
+		add_enforced(l, "network", net_mode_name(s->network),
 			others ? net_mode_name(s->network) : "none", others > 0);
 }
 
@@ -119,7 +122,7 @@ static void add_rate(struct list *l, uint64_t asked, int64_t actual)
 		format_bytes(b, (uint64_t)actual);
 	snprintf(per_s[0], sizeof per_s[0], "%s/s", format_bytes(a, asked));
 	snprintf(per_s[1], sizeof per_s[1], actual > 0 ? "%s/s" : "%s", actual ? b : "none");
-	add(l, "network rate", per_s[0], per_s[1],
+	add_enforced(l, "network rate", per_s[0], per_s[1],
 		actual > 0 && fabs((double)actual - (double)asked) <= (double)asked * 0.01);
 }
 
@@ -146,7 +149,7 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 		add_bytes(&l, "memory and swap", s->limits.memory_bytes, p->memory_swap_limit);
 		snprintf(text, sizeof text, "%.2f", p->cpus);
 		snprintf(limits, sizeof limits, "%.2f", s->limits.cpus);
-		add(&l, "cpus", limits, text, !strcmp(limits, text));
+		add_enforced(&l, "cpus", limits, text, !strcmp(limits, text));
 		add_count(&l, "processes", s->limits.pids, p->pids_limit);
 		add_count(&l, s->sudo ? "user of the init" : "user", s->sudo ? 0 : (int64_t)s->uid,
 			p->uid);
@@ -155,17 +158,18 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 				0x80; /* spec.c's list, capabilities(7) */
 		snprintf(limits, sizeof limits, "%016" PRIx64, caps);
 		snprintf(text, sizeof text, "%016" PRIx64, (uint64_t)p->cap_bounding);
-		add(&l, "capabilities", limits, text, !strcmp(limits, text));
-		add(&l, "new privileges", s->sudo ? "allowed" : "no",
+		add_enforced(&l, "capabilities", limits, text, !strcmp(limits, text));
+		add_enforced(&l, "new privileges", s->sudo ? "allowed" : "no",
 			p->no_new_privileges == 1 ? "no" : "allowed",
 			(p->no_new_privileges == 1) == !s->sudo);
-		add(&l, "seccomp", "filter", p->seccomp == 2 ? "filter" : "off", p->seccomp == 2);
+		add_enforced(&l, "seccomp", "filter", p->seccomp == 2 ? "filter" : "off",
+			p->seccomp == 2);
 		proc_file(x.pid, "limits", limits, sizeof limits);
 		add_count(&l, "open files", s->limits.open_files,
 			rlimit_of(limits, "Max open files"));
 		add_bytes(
 			&l, "file size", s->limits.file_bytes, rlimit_of(limits, "Max file size"));
-		add_mounts(&l, s, x.pid);
+		compare_mounts(&l, s, x.pid);
 		add_network(&l, s, x.pid);
 		if (s->net_rate)
 			add_rate(&l, s->net_rate, rate_get(x.pid));

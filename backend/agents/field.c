@@ -73,7 +73,7 @@ static int read_words(
 	return 0;
 }
 
-static int read_bytes(const struct reader *r, const struct field *f, const struct node *n,
+static int read_amount(const struct reader *r, const struct field *f, const struct node *n,
 	uint64_t *out, struct err *e)
 {
 	uint64_t v;
@@ -102,7 +102,7 @@ static int read_one(const struct reader *r, const struct field *f, const struct 
 	case FIELD_BOOL: return node_bool(r->c, n, at, e);
 	case FIELD_INT: return node_int(r->c, n, (int64_t)f->min, (int64_t)f->max, at, e);
 	case FIELD_NUMBER: return node_double(r->c, n, f->min, f->max, at, e);
-	case FIELD_BYTES: return read_bytes(r, f, n, at, e);
+	case FIELD_BYTES: return read_amount(r, f, n, at, e);
 	case FIELD_CHOICE: return node_choice(r->c, n, f->words, at, e);
 	case FIELD_WORDS: return read_words(r, n, at, e);
 	case FIELD_NESTED: return f->read(r, n, at, e);
@@ -140,7 +140,7 @@ int field_read_known(const struct reader *r, const struct node *map, const struc
 }
 
 /* The key is none of the table's: said with the nearest of them. */
-static int unknown(
+static int refuse_key(
 	const struct reader *r, const struct node *n, const struct field *fields, struct err *e)
 {
 	struct node one = {
@@ -166,7 +166,7 @@ int field_read(const struct reader *r, const struct node *map, const struct fiel
 		while (f->key && strcmp(f->key, n->key))
 			f++;
 		if ((f->key ? read_one(r, f, n, (char *)out + f->offset, e)
-			    : unknown(r, n, fields, e)) &&
+			    : refuse_key(r, n, fields, e)) &&
 			field_go_on(r, e))
 			return -1;
 	}

@@ -64,7 +64,7 @@ static void note_forget(const char *volume)
 }
 
 /* A new volume belongs to root; a helper without network hands it to the container's user. */
-static int hand_over(
+static int hand_over_home(
 	struct agents_host *h, const struct spec *s, const char *session, struct err *e)
 {
 	static const char *const caps[] = {"CHOWN", "DAC_OVERRIDE", "FOWNER"};
@@ -104,7 +104,8 @@ static int hand_over(
 }
 
 /* 1 there and ours, 0 not there. */
-static int look(struct agents_host *h, const struct spec *s, const char *path, struct err *e)
+static int look_for_volume(
+	struct agents_host *h, const struct spec *s, const char *path, struct err *e)
 {
 	AUTO_STR struct str reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
@@ -149,7 +150,7 @@ int home_make(struct agents_host *h, const struct spec *s, const char *agent, co
 
 	*made = false;
 	str_addf(&path, "/volumes/%s", s->home);
-	found = look(h, s, path.s, e);
+	found = look_for_volume(h, s, path.s, e);
 	if (found < 0 || note_read(s, &handed_over, e))
 		return -1;
 	if (found && handed_over)
@@ -167,5 +168,5 @@ int home_make(struct agents_host *h, const struct spec *s, const char *agent, co
 			return -1;
 		*made = true;
 	}
-	return hand_over(h, s, session, e) ? -1 : note_write(s, e);
+	return hand_over_home(h, s, session, e) ? -1 : note_write(s, e);
 }

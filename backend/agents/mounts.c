@@ -22,7 +22,7 @@ static bool at_or_below(const char *path, const char *dir)
 }
 
 /* Where a path really is; what is not there yet stands as written below what is. */
-static const char *really(const char *path, char real[PATH_MAX])
+static const char *resolve_existing(const char *path, char real[PATH_MAX])
 {
 	char head[PATH_MAX];
 	size_t n;
@@ -44,7 +44,7 @@ bool mounts_within(const char *real, const char *dir)
 {
 	char where[PATH_MAX];
 
-	return at_or_below(real, really(dir, where));
+	return at_or_below(real, resolve_existing(dir, where));
 }
 
 /* Never, nor anything below them. */
@@ -65,7 +65,7 @@ static int judge_home(enum mount_kind kind, const char *real, const char *home, 
 
 	if (home[0] != '/' || !home[1])
 		return 0;
-	home = really(home, where);
+	home = resolve_existing(home, where);
 	if (!strcmp(real, home))
 		return err_set(e, ERR_REFUSED,
 			"%s is a home directory and is not mounted as a whole; name what the agent needs "
@@ -106,7 +106,7 @@ int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 	if (kind == MOUNT_OURS)
 		return 0;
 	for (size_t i = 0; i < COUNT(never_itself); i++)
-		if (!strcmp(real, really(never_itself[i], where)))
+		if (!strcmp(real, resolve_existing(never_itself[i], where)))
 			return err_set(e, ERR_REFUSED,
 				"%s is not mounted into a container as a whole.", real);
 	if ((!state_dir(own, sizeof own, NULL) && mounts_within(real, own)) ||
@@ -130,7 +130,7 @@ int mounts_foresee(enum mount_kind kind, const char *path, struct err *e)
 {
 	char where[PATH_MAX];
 
-	return mounts_judge(kind, really(path, where), e);
+	return mounts_judge(kind, resolve_existing(path, where), e);
 }
 
 /* The other way round: a parent of what must not be seen must not be seen either. */
@@ -140,7 +140,8 @@ static int judge_parents(const char *real, struct err *e)
 	int (*const dirs[])(char *, size_t, struct err *) = {state_dir, config_dir, runtime_dir};
 
 	for (size_t i = 0; i < COUNT(dirs); i++)
-		if (!dirs[i](own, sizeof own, NULL) && at_or_below(really(own, where), real))
+		if (!dirs[i](own, sizeof own, NULL) &&
+			at_or_below(resolve_existing(own, where), real))
 			return err_set(e, ERR_REFUSED,
 				"%s contains %s, which belongs to berth itself and is never mounted.",
 				real, own);

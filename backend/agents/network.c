@@ -31,7 +31,7 @@ static const char *full_name(const struct team *t, const char *name, struct aren
 		mem, "berth-%s-%02x%02x%02x%02x", name, digest[0], digest[1], digest[2], digest[3]);
 }
 
-static const struct network_def *definition(const struct team *t, const char *name)
+static const struct network_def *find_network_def(const struct team *t, const char *name)
 {
 	for (size_t i = 0; i < t->nnetworks; i++)
 		if (!strcmp(t->networks[i].name, name))
@@ -55,7 +55,7 @@ static bool is_member(const struct team *t, const struct network_def *d, const c
 	return false;
 }
 
-static bool ours(const struct agents_host *h, const cJSON *root)
+static bool owns_network(const struct agents_host *h, const cJSON *root)
 {
 	const cJSON *labels = ejson_get(root, "Labels");
 
@@ -65,7 +65,7 @@ static bool ours(const struct agents_host *h, const cJSON *root)
 			ejson_string(labels, "berth.proof"));
 }
 
-static int inspect(struct agents_host *h, const char *name, cJSON **ret, struct err *e)
+static int inspect_network(struct agents_host *h, const char *name, cJSON **ret, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 
@@ -86,16 +86,16 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 	AUTO_JSON cJSON *root = NULL;
 	const cJSON *one;
 
-	if (inspect(h, full, &root, &asked))
+	if (inspect_network(h, full, &root, &asked))
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
-	if (!ours(h, root))
+	if (!owns_network(h, root))
 		return err_set(e, ERR_CONFLICT,
 			"a network called %s is there already and was not made by berth here; remove it "
 			"yourself (docker network rm %s), berth does not touch it.",
 			full, full);
 	cJSON_ArrayForEach(one, ejson_get(root, "Containers"))
 	{
-		if (!is_member(t, definition(t, name), ejson_string(one, "Name")))
+		if (!is_member(t, find_network_def(t, name), ejson_string(one, "Name")))
 			return err_set(e, ERR_CONFLICT,
 				"the container %.80s is attached to the network %s and is no member of it; "
 				"take it off first (docker network disconnect %s %.80s).",
@@ -105,7 +105,7 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 	return 1;
 }
 
-static int create(
+static int create_network(
 	struct agents_host *h, const char *full, struct arena *mem, const char **id, struct err *e)
 {
 	AUTO_STR struct str reply = STR_INIT, body = STR_INIT;
@@ -131,7 +131,7 @@ static int create(
 
 /* The engine lets two requests make two networks of one name, so those of this user wait for each
  * other: agents of a team come up at once, and in several processes. */
-static int lock(struct err *e)
+static int lock_networks(struct err *e)
 {
 	char dir[PATH_MAX - 16], path[PATH_MAX];
 	int fd;
@@ -157,7 +157,7 @@ int network_make(struct agents_host *h, const struct team *t, const char *name, 
 	const char *full = full_name(t, name, mem);
 	const struct audit_record r = {
 		.deed = DEED_NETWORK_CREATE, .target_type = "network", .name = full};
-	AUTO_CLOSE int locked = lock(e);
+	AUTO_CLOSE int locked = lock_networks(e);
 	struct err why = ERR_INIT;
 	struct recording rec;
 	int found = locked < 0 ? -1 : network_find(h, t, name, mem, id, e);
@@ -166,7 +166,7 @@ int network_make(struct agents_host *h, const struct team *t, const char *name, 
 		return found < 0 ? -1 : 0;
 	if (record_begin(&rec, &h->recorder, &r, e))
 		return -1;
-	if (!create(h, full, mem, id, &why))
+	if (!create_network(h, full, mem, id, &why))
 		rec.r.target = *id;
 	record_end(&rec, &why);
 	return why.kind ? err_copy(e, &why) : 0;
@@ -182,8 +182,8 @@ void network_tidy(struct agents_host *h, const char *id)
 	struct recording rec;
 
 	if (!*id || !strcmp(id, "none") || !strcmp(id, "bridge") || !strcmp(id, "host") ||
-		!strcmp(id, "default") || (locked = lock(NULL)) < 0 ||
-		inspect(h, id, &root, NULL) || !ours(h, root) ||
+		!strcmp(id, "default") || (locked = lock_networks(NULL)) < 0 ||
+		inspect_network(h, id, &root, NULL) || !owns_network(h, root) ||
 		ejson_count(ejson_get(root, "Containers")))
 		return;
 	r.name = ejson_string(root, "Name");

@@ -26,13 +26,13 @@
 #define KEY_LEN 32
 #define SESSIONS_MAX 256
 
-static void hex(const unsigned char *bytes, size_t n, char *out)
+static void print_hex(const unsigned char *bytes, size_t n, char *out)
 {
 	for (size_t i = 0; i < n; i++)
 		sprintf(out + 2 * i, "%02x", bytes[i]);
 }
 
-static int read_key(const char *path, unsigned char key[KEY_LEN])
+static int read_own_key(const char *path, unsigned char key[KEY_LEN])
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -48,7 +48,7 @@ static int owner_key(unsigned char key[KEY_LEN], struct err *e)
 	if (state_dir(dir, sizeof dir, e))
 		return -1;
 	snprintf(path, sizeof path, "%s/owner.key", dir);
-	if (!read_key(path, key))
+	if (!read_own_key(path, key))
 		return 0;
 	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)gettid());
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -58,7 +58,7 @@ static int owner_key(unsigned char key[KEY_LEN], struct err *e)
 		return err_sys(e, errno, "cannot make the key %s", path);
 	}
 	unlink(tmp);
-	return read_key(path, key) ? err_sys(e, errno, "cannot read the key %s", path) : 0;
+	return read_own_key(path, key) ? err_sys(e, errno, "cannot read the key %s", path) : 0;
 }
 
 int own_proof(const char *engine, const char *name, const char *session, char proof[PROOF_MAX],
@@ -78,7 +78,7 @@ int own_proof(const char *engine, const char *name, const char *session, char pr
 		len != 32)
 		return err_set(e, ERR_FAILED, "the keyed hash could not be computed");
 	OPENSSL_cleanse(key, sizeof key);
-	hex(mac, len, proof);
+	print_hex(mac, len, proof);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ int session_new(struct session *s, struct err *e)
 
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
 		return err_sys(e, errno, "cannot draw a session id");
-	hex(bytes, sizeof bytes, s->session);
+	print_hex(bytes, sizeof bytes, s->session);
 	s->created_ms = clock_wall_ms();
 	return 0;
 }
@@ -113,7 +113,7 @@ static int session_path(const char *name, char path[PATH_MAX], struct err *e)
 	return 0;
 }
 
-static bool take(char **at, char *out, size_t cap)
+static bool take_line(char **at, char *out, size_t cap)
 {
 	char *end = strchr(*at, '\n');
 
@@ -125,7 +125,7 @@ static bool take(char **at, char *out, size_t cap)
 	return true;
 }
 
-static int load(const char *path, struct session *s)
+static int load_session(const char *path, struct session *s)
 {
 	char text[4096], number[32], *at = text;
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -134,14 +134,15 @@ static int load(const char *path, struct session *s)
 	if (n <= 0)
 		return -1;
 	text[n] = '\0';
-	if (!take(&at, s->name, sizeof s->name) || !take(&at, s->id, sizeof s->id) ||
-		!take(&at, s->engine, sizeof s->engine) ||
-		!take(&at, s->session, sizeof s->session) ||
-		!take(&at, s->agent, sizeof s->agent) || !take(&at, s->spec, sizeof s->spec) ||
-		!take(&at, s->file, sizeof s->file) || !take(&at, number, sizeof number))
+	if (!take_line(&at, s->name, sizeof s->name) || !take_line(&at, s->id, sizeof s->id) ||
+		!take_line(&at, s->engine, sizeof s->engine) ||
+		!take_line(&at, s->session, sizeof s->session) ||
+		!take_line(&at, s->agent, sizeof s->agent) ||
+		!take_line(&at, s->spec, sizeof s->spec) ||
+		!take_line(&at, s->file, sizeof s->file) || !take_line(&at, number, sizeof number))
 		return -1;
 	s->created_ms = strtoll(number, NULL, 10);
-	if (!take(&at, s->base, sizeof s->base))
+	if (!take_line(&at, s->base, sizeof s->base))
 		s->base[0] = '\0';
 	return 0;
 }
@@ -151,7 +152,7 @@ static void forget_checked(const char *path, const char *id)
 {
 	struct session known;
 
-	if (!load(path, &known) && strcmp(known.id, id) != 0)
+	if (!load_session(path, &known) && strcmp(known.id, id) != 0)
 		checked_forget(known.id);
 }
 
@@ -182,7 +183,7 @@ int session_load(const char *name, struct session *ret, struct err *e)
 
 	if (session_path(name, path, e))
 		return -1;
-	if (load(path, ret) || strcmp(ret->name, name))
+	if (load_session(path, ret) || strcmp(ret->name, name))
 		return err_set(e, ERR_NOT_FOUND, "no session of %s is known here", name);
 	return 0;
 }
@@ -229,7 +230,7 @@ size_t session_all(struct session *out, size_t max)
 		if (!dot || strcmp(dot, ".session"))
 			continue;
 		snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-		n += !load(file, &out[n]);
+		n += !load_session(file, &out[n]);
 	}
 	if (d)
 		closedir(d);
@@ -327,7 +328,7 @@ struct owner {
 	unsigned long long started;
 };
 
-static void here(struct owner *o)
+static void describe_self(struct owner *o)
 {
 	ssize_t n = readlink("/proc/self/ns/pid", o->ns, sizeof o->ns - 1);
 
@@ -342,7 +343,7 @@ void own_label(struct str *out)
 {
 	struct owner o;
 
-	here(&o);
+	describe_self(&o);
 	str_addf(out,
 		"{\"machine\":\"%s\",\"boot\":\"%s\",\"pid_ns\":\"%s\",\"pid\":%ld,\"started\":%llu}",
 		o.machine, o.boot, o.ns, o.pid, o.started);
@@ -353,7 +354,7 @@ bool own_alive(const char *label)
 {
 	struct owner o = {0}, now;
 
-	here(&now);
+	describe_self(&now);
 	if (sscanf(label,
 		    "{\"machine\":\"%63[0-9a-f]\",\"boot\":\"%63[0-9a-f-]\",\"pid_ns\":\"%63[^\"]\","
 		    "\"pid\":%ld,\"started\":%llu}",

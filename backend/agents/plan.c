@@ -22,7 +22,7 @@ struct making {
 	size_t nwritable;
 };
 
-static void note(struct making *m, bool never, const char *text)
+static void add_note(struct making *m, bool never, const char *text)
 {
 	struct plan_note *all = arena_array(m->mem, m->plan->nnotes + 1, sizeof *all);
 
@@ -32,7 +32,7 @@ static void note(struct making *m, bool never, const char *text)
 	m->plan->notes = all;
 }
 
-static void loosen(struct making *m, const char *what, const char *because)
+static void add_loose(struct making *m, const char *what, const char *because)
 {
 	struct plan_loose *all = arena_array(m->mem, m->plan->nloose + 1, sizeof *all);
 
@@ -55,29 +55,29 @@ static void show_mount(
 }
 
 /* Of the definition's own: judged as `up` will judge it. */
-static void declare(struct making *m, const char *path, bool read_only, const char *what)
+static void show_declared(struct making *m, const char *path, bool read_only, const char *what)
 {
 	struct err e = ERR_INIT;
 
 	show_mount(m, path, path, read_only, what);
 	if (access(path, F_OK) && errno == ENOENT) {
 		if (mounts_foresee(MOUNT_DECLARED, path, &e))
-			note(m, true, e.msg);
+			add_note(m, true, e.msg);
 		else
-			note(m, false,
+			add_note(m, false,
 				arena_printf(m->mem, "%s (%s) is not there yet.", path, what));
 	} else if (mounts_add(&m->checked, MOUNT_DECLARED, path, path, read_only, m->writable,
 			   m->nwritable, &e))
-		note(m, e.kind == ERR_REFUSED || e.kind == ERR_CONFIG, e.msg);
+		add_note(m, e.kind == ERR_REFUSED || e.kind == ERR_CONFIG, e.msg);
 }
 
-static void credentials(struct making *m, const struct credentials *c)
+static void show_credentials(struct making *m, const struct credentials *c)
 {
 	struct mount_list l = {0};
 	struct err e = ERR_INIT;
 
 	if (secrets_mounts(c, &l, &e))
-		note(m, e.kind == ERR_REFUSED, e.msg);
+		add_note(m, e.kind == ERR_REFUSED, e.msg);
 	for (size_t i = 0; i < l.n; i++)
 		show_mount(m, l.mount[i].source, l.mount[i].target, true, "credentials");
 	mounts_release(&l);
@@ -92,7 +92,7 @@ static void choose_user(struct making *m, const char *who, const char *workspace
 	if (ready_user(who, workspace, &uid, &gid, &e)) {
 		/* That it is not there is said of the mount. */
 		if (!access(workspace, F_OK))
-			note(m, false, e.msg);
+			add_note(m, false, e.msg);
 		return;
 	}
 	m->plan->user_known = true;
@@ -100,13 +100,14 @@ static void choose_user(struct making *m, const char *who, const char *workspace
 	m->plan->gid = gid;
 }
 
-static const char *because(const struct spec *s, const char *network, size_t i, struct arena *mem)
+static const char *explain_loose(
+	const struct spec *s, const char *network, size_t i, struct arena *mem)
 {
 	/* spec_loosened tells what sudo loosens first, the network last. */
 	return s->sudo && i < 4 ? "sudo is asked for" : arena_printf(mem, "network: %s", network);
 }
 
-static void isolation(struct making *m, const struct spec *s, const char *net_name)
+static void show_isolation(struct making *m, const struct spec *s, const char *net_name)
 {
 	struct plan *p = m->plan;
 	const char *loose[8];
@@ -120,19 +121,19 @@ static void isolation(struct making *m, const struct spec *s, const char *net_na
 	p->ncaps = spec_caps(s, &p->caps);
 	p->seccomp = "berth's own profile (configs/seccomp.json)";
 	for (size_t i = 0; i < n; i++)
-		loosen(m, loose[i], because(s, p->network, i, m->mem));
+		add_loose(m, loose[i], explain_loose(s, p->network, i, m->mem));
 	if (s->net_rate)
 		p->network = arena_printf(m->mem, "%s, at most %s/s each way", p->network,
 			format_bytes(rate, s->net_rate));
 }
 
-static void begin(struct making *m, const struct team *t, struct arena *mem, struct plan *p)
+static void begin_plan(struct making *m, const struct team *t, struct arena *mem, struct plan *p)
 {
 	*m = (struct making){.team = t, .mem = mem, .plan = p};
 	m->nwritable = ready_writable(t, mem, &m->writable);
 }
 
-static void packages(struct making *m, const struct agent_def *a)
+static void show_packages(struct making *m, const struct agent_def *a)
 {
 	const struct words *list[] = {&a->system, &a->python, &a->npm};
 	static const char *const name[] = {"system", "python", "npm"};
@@ -146,7 +147,7 @@ static void packages(struct making *m, const struct agent_def *a)
 						   : "",
 				k ? "" : name[i], list[i]->word[k]);
 	if (text.len)
-		note(m, false,
+		add_note(m, false,
 			arena_printf(m->mem, "installed once, before it starts, with a network: %s",
 				text.s));
 }
@@ -165,28 +166,28 @@ void plan_agent(
 		.image = a->image,
 		.limits = &a->limits,
 		.at = a->at};
-	begin(&m, t, mem, ret);
+	begin_plan(&m, t, mem, ret);
 	choose_user(&m, a->id, a->workspace);
-	declare(&m, a->workspace, false, "workspace");
+	show_declared(&m, a->workspace, false, "workspace");
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
 
-		declare(&m, g->path, !g->write, "context path");
+		show_declared(&m, g->path, !g->write, "context path");
 		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
-			declare(&m, g->protected_paths.word[k], true, "protected");
+			show_declared(&m, g->protected_paths.word[k], true, "protected");
 		if (g->write)
-			loosen(&m, arena_printf(mem, "write access to %s", g->path),
+			add_loose(&m, arena_printf(mem, "write access to %s", g->path),
 				"permission: write");
 	}
 	if (a->temporary)
-		declare(&m, a->temporary, true, "other agents' outputs");
-	credentials(&m, &a->credentials);
-	packages(&m, a);
+		show_declared(&m, a->temporary, true, "other agents' outputs");
+	show_credentials(&m, &a->credentials);
+	show_packages(&m, a);
 	show_mount(&m, arena_printf(mem, "berth-home-%s", a->container), SPEC_HOME, false,
 		"home volume");
 	show_mount(&m, "berth-guest", LANE_GUEST_PATH, true, "berth's init");
 	show_mount(&m, "lane", LANE_DIR, true, "berth's lane");
-	isolation(&m, &s, a->net_name);
+	show_isolation(&m, &s, a->net_name);
 	mounts_release(&m.checked);
 }
 
@@ -201,19 +202,19 @@ void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem
 		.image = d->image,
 		.limits = &d->limits,
 		.at = d->at};
-	begin(&m, t, mem, ret);
+	begin_plan(&m, t, mem, ret);
 	if (d->files != TOOL_WORKSPACE) { /* nothing of the host is mounted */
 		ret->user_known = true;
 		ret->uid = ret->gid = 1000;
 	}
 	if (d->files == TOOL_WORKSPACE && d->workspace) {
 		choose_user(&m, d->name, d->workspace);
-		declare(&m, d->workspace, false, "workspace");
-		loosen(&m, arena_printf(mem, "write access to %s", d->workspace),
+		show_declared(&m, d->workspace, false, "workspace");
+		add_loose(&m, arena_printf(mem, "write access to %s", d->workspace),
 			"filesystem: workspace");
 	}
 	show_mount(&m, "berth-guest", LANE_GUEST_PATH, true, "berth's init");
 	show_mount(&m, "lane", LANE_DIR, true, "berth's lane");
-	isolation(&m, &s, d->net_name);
+	show_isolation(&m, &s, d->net_name);
 	mounts_release(&m.checked);
 }

@@ -65,7 +65,7 @@ struct pool {
 	unsigned serial, left; /* left: could not be removed */
 };
 
-static bool is_stopped(void *ctx)
+static bool is_pool_stopped(void *ctx)
 {
 	const struct pool *p = ctx;
 
@@ -78,8 +78,8 @@ static void forget_box(struct tool_box *b)
 	free(b);
 }
 
-static int record(struct pool *p, enum deed deed, const struct tool_def *d, struct recording *rec,
-	struct err *e)
+static int begin_record(struct pool *p, enum deed deed, const struct tool_def *d,
+	struct recording *rec, struct err *e)
 {
 	const struct audit_record r = {.deed = deed, .target_type = "container", .name = d->name};
 
@@ -87,7 +87,7 @@ static int record(struct pool *p, enum deed deed, const struct tool_def *d, stru
 }
 
 /* One that is ours again, or that its taker left behind.  false: that could not be recorded, so it stays. */
-static bool drop(struct pool *p, struct line *l, size_t i)
+static bool drop_kept(struct pool *p, struct line *l, size_t i)
 {
 	struct kept k = l->kept[i];
 	struct recording rec;
@@ -95,7 +95,7 @@ static bool drop(struct pool *p, struct line *l, size_t i)
 	char id[65];
 
 	l->kept[i].leaving = true;
-	if (record(p, DEED_POOL_DRAIN, l->def, &rec, &why)) {
+	if (begin_record(p, DEED_POOL_DRAIN, l->def, &rec, &why)) {
 		snprintf(l->board->problem, sizeof l->board->problem, "%s", why.msg);
 		return false;
 	}
@@ -108,11 +108,11 @@ static bool drop(struct pool *p, struct line *l, size_t i)
 	return true;
 }
 
-static void drain(struct pool *p, struct line *l)
+static void drain_line(struct pool *p, struct line *l)
 {
 	for (size_t i = l->n; i-- > 0;)
 		if (l->kept[i].leaving || registry_withdraw(l->key, l->kept[i].serial))
-			drop(p, l, i);
+			drop_kept(p, l, i);
 }
 
 /* It carries its label, by which `berth clean` finds it. */
@@ -125,7 +125,7 @@ static void leave_behind(struct pool *p, struct line *l, const struct kept *k)
 /* What others have taken is theirs to remove. */
 static void close_line(struct pool *p, struct line *l)
 {
-	drain(p, l);
+	drain_line(p, l);
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->kept[i].leaving)
 			leave_behind(p, l, &l->kept[i]);
@@ -149,7 +149,7 @@ static void close_lines(struct pool *p)
 }
 
 /* A tool that works in its caller's workspace cannot be made before there is a caller. */
-static bool wanted(const struct tool_def *d)
+static bool wants_pool(const struct tool_def *d)
 {
 	return d->pool_size > 0 && (d->files != TOOL_WORKSPACE || d->workspace);
 }
@@ -166,7 +166,7 @@ static void open_lines(struct pool *p)
 		const struct tool_def *d = &p->team.tools[i];
 		struct line *l = &p->line[p->nlines];
 
-		if (!wanted(d))
+		if (!wants_pool(d))
 			continue;
 		*l = (struct line){.def = d, .wait_ns = RETRY_NS};
 		pool_key(p->h->info.id, &p->team, d, d->workspace, l->key);
@@ -180,7 +180,7 @@ static void open_lines(struct pool *p)
 	}
 }
 
-static bool changed(const struct pool *p)
+static bool has_file_changed(const struct pool *p)
 {
 	struct stat now;
 
@@ -206,11 +206,11 @@ static void check_image(struct pool *p, struct line *l)
 	if (!id)
 		return;
 	if (*l->image && strncmp(l->image, id, sizeof l->image - 1))
-		drain(p, l);
+		drain_line(p, l);
 	snprintf(l->image, sizeof l->image, "%s", id);
 }
 
-static int offer(struct pool *p, struct line *l, struct tool_box *b, struct err *e)
+static int offer_box(struct pool *p, struct line *l, struct tool_box *b, struct err *e)
 {
 	struct pool_ticket t = {
 		.guest = b->guest, .ready_ns = b->ready_ns, .idle_ns = l->board->idle_ns};
@@ -233,13 +233,13 @@ static int make_one(struct pool *p, struct line *l)
 	struct err why = ERR_INIT;
 	struct recording rec;
 	struct tool_box *b = NULL;
-	int failed = record(p, DEED_POOL_FILL, l->def, &rec, &why);
+	int failed = begin_record(p, DEED_POOL_FILL, l->def, &rec, &why);
 
 	if (!failed) {
 		failed = tool_box_make(p->h, &p->team, l->def, NULL, true, p->wake[0], &b, &why);
 		if (!failed)
 			rec.r.target = b->id;
-		if (!failed && offer(p, l, b, &why))
+		if (!failed && offer_box(p, l, b, &why))
 			failed = -1;
 		record_end(&rec, &why);
 		if (failed && b)
@@ -261,7 +261,7 @@ static int make_one(struct pool *p, struct line *l)
 }
 
 /* How many are ready; those that died, are too old or were left behind go. */
-static unsigned inspect(struct pool *p, struct line *l)
+static unsigned count_warm(struct pool *p, struct line *l)
 {
 	int64_t now = clock_mono_ns(), oldest = 0;
 	unsigned warm = 0;
@@ -270,7 +270,7 @@ static unsigned inspect(struct pool *p, struct line *l)
 		struct kept k = l->kept[i];
 
 		if (k.leaving) {
-			drop(p, l, i);
+			drop_kept(p, l, i);
 			continue;
 		}
 		switch (registry_look(l->key, k.serial)) {
@@ -279,11 +279,11 @@ static unsigned inspect(struct pool *p, struct line *l)
 			l->kept[i] = l->kept[--l->n];
 			forget_box(k.box);
 			break;
-		case TICKET_ORPHANED: drop(p, l, i); break;
+		case TICKET_ORPHANED: drop_kept(p, l, i); break;
 		case TICKET_WARM:
 			if (!tool_box_alive(k.box) || now - k.box->ready_ns > l->board->idle_ns) {
 				if (registry_withdraw(l->key, k.serial))
-					drop(p, l, i);
+					drop_kept(p, l, i);
 				break;
 			}
 			warm++;
@@ -296,17 +296,17 @@ static unsigned inspect(struct pool *p, struct line *l)
 	return warm;
 }
 
-static void tend(struct pool *p, struct line *l)
+static void tend_line(struct pool *p, struct line *l)
 {
 	check_image(p, l);
-	while (!atomic_load(&p->stop) && inspect(p, l) < l->board->size &&
+	while (!atomic_load(&p->stop) && count_warm(p, l) < l->board->size &&
 		clock_mono_ns() >= l->retry_ns)
 		if (make_one(p, l))
 			break;
-	inspect(p, l);
+	count_warm(p, l);
 }
 
-static void nap(struct pool *p)
+static void sleep_tick(struct pool *p)
 {
 	struct pollfd f[] = {{p->wake[0], POLLIN, 0}, {p->notify, POLLIN, 0}};
 	char events[4096];
@@ -315,7 +315,7 @@ static void nap(struct pool *p)
 		f[1].revents = 0;
 }
 
-static void *keep(void *arg)
+static void *keep_pool(void *arg)
 {
 	struct pool *p = arg;
 	const struct agents_options o = {.host = *p->host ? p->host : NULL,
@@ -323,7 +323,7 @@ static void *keep(void *arg)
 		.guest = *p->guest ? p->guest : NULL,
 		.program = "pool",
 		.policy = &p->policy,
-		.stop = is_stopped,
+		.stop = is_pool_stopped,
 		.stop_ctx = p};
 
 	while (!atomic_load(&p->stop)) {
@@ -331,13 +331,13 @@ static void *keep(void *arg)
 
 		if (!p->h)
 			p->h = agents_open(&o, &e);
-		if (p->h && p->read && changed(p))
+		if (p->h && p->read && has_file_changed(p))
 			close_lines(p);
 		if (p->h && !p->read)
 			open_lines(p);
 		for (size_t i = 0; p->h && i < p->nlines; i++)
-			tend(p, &p->line[i]);
-		nap(p);
+			tend_line(p, &p->line[i]);
+		sleep_tick(p);
 	}
 	if (p->h) {
 		close_lines(p);
@@ -354,7 +354,7 @@ static bool any_wanted(const char *file, const char *cwd)
 	if (team_read(file, cwd, &t, NULL))
 		return false;
 	for (size_t i = 0; i < t.ntools; i++)
-		any |= wanted(&t.tools[i]);
+		any |= wants_pool(&t.tools[i]);
 	team_release(&t);
 	return any;
 }
@@ -386,7 +386,7 @@ struct pool *pool_start(const struct agents_options *o, const char *team, struct
 		inotify_add_watch(p->notify, dir, IN_MOVED_FROM | IN_DELETE);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&p->thread, NULL, keep, p);
+	failed = pthread_create(&p->thread, NULL, keep_pool, p);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!failed)
 		return p;

@@ -10,7 +10,7 @@
 
 #include "lane/lane.h"
 
-static void mix(uint64_t *h, const char *text)
+static void mix_hash(uint64_t *h, const char *text)
 {
 	const char *s = text ? text : "\x01";
 
@@ -22,8 +22,8 @@ static void mix(uint64_t *h, const char *text)
 static void mix_words(uint64_t *h, const struct words *w)
 {
 	for (size_t i = 0; i < w->n; i++)
-		mix(h, w->word[i]);
-	mix(h, NULL);
+		mix_hash(h, w->word[i]);
+	mix_hash(h, NULL);
 }
 
 /* Where each secret of the tool comes from: the same name elsewhere is another secret. */
@@ -35,8 +35,8 @@ static void mix_secrets(uint64_t *h, const struct team *t, const struct tool_def
 	for (size_t i = 0; i < d->secrets.n; i++)
 		for (size_t k = 0; k < t->nsecrets; k++)
 			if (!strcmp(t->secrets[k].name, d->secrets.word[i])) {
-				mix(h, from[t->secrets[k].from]);
-				mix(h, t->secrets[k].source);
+				mix_hash(h, from[t->secrets[k].from]);
+				mix_hash(h, t->secrets[k].source);
 				mix_words(h, &t->secrets[k].command);
 			}
 }
@@ -54,14 +54,14 @@ void pool_key(const char *engine, const struct team *t, const struct tool_def *d
 		(long long)d->limits.pids, (unsigned long long)d->limits.tmp_bytes,
 		(unsigned long long)d->limits.file_bytes, (long long)d->limits.open_files,
 		(int)d->network, (int)d->files);
-	mix(&h, engine);
-	mix(&h, t->path);
-	mix(&h, t->base);
-	mix(&h, d->name);
-	mix(&h, d->image);
-	mix(&h, limits);
-	mix(&h, d->net_name);
-	mix(&h, d->files == TOOL_WORKSPACE ? workspace : NULL);
+	mix_hash(&h, engine);
+	mix_hash(&h, t->path);
+	mix_hash(&h, t->base);
+	mix_hash(&h, d->name);
+	mix_hash(&h, d->image);
+	mix_hash(&h, limits);
+	mix_hash(&h, d->net_name);
+	mix_hash(&h, d->files == TOOL_WORKSPACE ? workspace : NULL);
 	mix_words(&h, &d->env);
 	mix_secrets(&h, t, d);
 	snprintf(key, POOL_KEY, "%016llx", (unsigned long long)h);

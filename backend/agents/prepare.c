@@ -125,7 +125,7 @@ static void tag_of(const struct agent_def *a, const char *base_id, char tag[64])
 }
 
 /* 1 there, 0 not; *root is the engine's answer, to be deleted. */
-static int look(struct agents_host *h, const char *image, cJSON **root, struct err *e)
+static int look_for_image(struct agents_host *h, const char *image, cJSON **root, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 	struct err asked = ERR_INIT;
@@ -139,7 +139,7 @@ static int look(struct agents_host *h, const char *image, cJSON **root, struct e
 	return *root ? 1 : -1;
 }
 
-static int missing(const struct agent_def *a, struct err *e)
+static int refuse_missing_image(const struct agent_def *a, struct err *e)
 {
 	char remedy[ERR_MSG_MAX / 2];
 
@@ -164,7 +164,7 @@ static void end_line(struct preparing *p)
 		p->h->say(p->h->say_ctx, p->def->id, clean);
 }
 
-static void on_output(void *ctx, int stream, const char *bytes, size_t n)
+static void on_installer_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct preparing *p = ctx;
 
@@ -199,18 +199,18 @@ static int installer_failed(
 
 /* ---- cancelling */
 
-static bool stopped(const struct preparing *p)
+static bool is_preparing_stopped(const struct preparing *p)
 {
 	return job_cancelled(p->job) || (p->h->stop && p->h->stop(p->h->stop_ctx));
 }
 
 /* Another process's wish is a word on the board; a running command hears of it by a descriptor. */
-static void *watch(void *ctx)
+static void *watch_cancel(void *ctx)
 {
 	struct preparing *p = ctx;
 
 	while (!atomic_load(&p->done)) {
-		if (stopped(p)) {
+		if (is_preparing_stopped(p)) {
 			eventfd_write(p->cancel_fd, 1);
 			break;
 		}
@@ -221,7 +221,7 @@ static void *watch(void *ctx)
 
 /* ---- the container */
 
-static int describe(struct preparing *p, struct err *e)
+static int describe_helper(struct preparing *p, struct err *e)
 {
 	if (session_new(&p->session, e))
 		return -1;
@@ -244,13 +244,13 @@ static int describe(struct preparing *p, struct err *e)
 	return own_proof(p->h->info.id, p->name, p->session.session, p->proof, e);
 }
 
-static int start(struct preparing *p, struct err *e)
+static int start_helper(struct preparing *p, struct err *e)
 {
 	struct mount_list *l = &p->spec.mounts;
 	struct secret_values none = {0};
 	struct lane_about about = {0};
 
-	if (describe(p, e) || lane_prepare(p->name, &p->offer, e) ||
+	if (describe_helper(p, e) || lane_prepare(p->name, &p->offer, e) ||
 		mounts_add(l, MOUNT_OURS, p->h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
 		mounts_add(l, MOUNT_OURS, p->offer.dir, LANE_DIR, true, NULL, 0, e) ||
 		host_create(p->h, &p->spec, p->id, e) ||
@@ -263,7 +263,7 @@ static int start(struct preparing *p, struct err *e)
 	return ready_lane(&p->offer, &about, l, &none, e);
 }
 
-static int install(struct preparing *p, const struct installer *i, struct err *e)
+static int run_installer(struct preparing *p, const struct installer *i, struct err *e)
 {
 	const struct words *w = list_of(p->def, i);
 	size_t n = 0, nenv = 0;
@@ -276,7 +276,7 @@ static int install(struct preparing *p, const struct installer *i, struct err *e
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = on_output,
+		.output = on_installer_output,
 		.ctx = p,
 		.cancel_fd = p->cancel_fd,
 		.resize_fd = -1};
@@ -304,7 +304,7 @@ static int install(struct preparing *p, const struct installer *i, struct err *e
 	if (agents_run(&r, &out, e))
 		return -1;
 	end_line(p);
-	if (out.ended == ENDED_CANCELLED || stopped(p))
+	if (out.ended == ENDED_CANCELLED || is_preparing_stopped(p))
 		return err_set(e, ERR_CANCELLED, "cancelled");
 	if (out.ended != ENDED_EXIT || out.exit_code)
 		return installer_failed(p, i, &out, e);
@@ -345,7 +345,7 @@ static void commit_config(const struct preparing *p, const cJSON *base, struct s
 	cJSON_Delete(c);
 }
 
-static int commit(struct preparing *p, const cJSON *base, struct err *e)
+static int commit_image(struct preparing *p, const cJSON *base, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, body = STR_INIT;
 	const char *colon = strchr(p->tag, ':');
@@ -361,17 +361,17 @@ static int commit(struct preparing *p, const cJSON *base, struct err *e)
 	return 0;
 }
 
-static int work(struct preparing *p, const cJSON *base, struct err *e)
+static int install_all(struct preparing *p, const cJSON *base, struct err *e)
 {
-	if (start(p, e))
+	if (start_helper(p, e))
 		return -1;
 	for (size_t i = 0; i < COUNT(installers); i++)
-		if (install(p, &installers[i], e))
+		if (run_installer(p, &installers[i], e))
 			return -1;
-	return commit(p, base, e);
+	return commit_image(p, base, e);
 }
 
-static void take_away(struct preparing *p)
+static void remove_helper(struct preparing *p)
 {
 	struct existing x;
 
@@ -388,7 +388,7 @@ static void take_away(struct preparing *p)
 	str_release(&p->line);
 }
 
-static void begin_job(struct preparing *p)
+static void begin_prepare_job(struct preparing *p)
 {
 	char name[JOB_TEXT_MAX];
 	size_t steps = 1;
@@ -401,7 +401,7 @@ static void begin_job(struct preparing *p)
 	p->job = job_new(p->board, name, p->def->id, "steps", true);
 	job_total(p->job, steps, 0);
 	p->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	p->watched = p->cancel_fd >= 0 && !pthread_create(&p->watcher, NULL, watch, p);
+	p->watched = p->cancel_fd >= 0 && !pthread_create(&p->watcher, NULL, watch_cancel, p);
 }
 
 static void end_job(struct preparing *p, const struct err *err)
@@ -418,7 +418,7 @@ static void end_job(struct preparing *p, const struct err *err)
 	board_close(p->board);
 }
 
-static const char *join(struct arena *mem, const struct words *w)
+static const char *join_words(struct arena *mem, const struct words *w)
 {
 	AUTO_STR struct str out = STR_INIT;
 
@@ -427,7 +427,7 @@ static const char *join(struct arena *mem, const struct words *w)
 	return arena_strdup(mem, out.s);
 }
 
-static int prepare(struct agents_host *h, const struct agent_def *a, const cJSON *base,
+static int prepare_one(struct agents_host *h, const struct agent_def *a, const cJSON *base,
 	const char *tag, struct arena *mem, struct err *e)
 {
 	struct preparing p = {.h = h,
@@ -439,8 +439,9 @@ static int prepare(struct agents_host *h, const struct agent_def *a, const cJSON
 		.line = STR_INIT,
 		.cancel_fd = -1};
 	const struct key_value kv[] = {{"base", a->image, false},
-		{"python", join(mem, &a->python), false}, {"npm", join(mem, &a->npm), false},
-		{"system", join(mem, &a->system), false}};
+		{"python", join_words(mem, &a->python), false},
+		{"npm", join_words(mem, &a->npm), false},
+		{"system", join_words(mem, &a->system), false}};
 	const struct audit_record r = {.deed = DEED_IMAGE_BUILD,
 		.target_type = "image",
 		.engine = h->info.id,
@@ -453,11 +454,11 @@ static int prepare(struct agents_host *h, const struct agent_def *a, const cJSON
 
 	if (record_begin(&rec, &h->recorder, &r, e))
 		return -1;
-	begin_job(&p);
-	if (work(&p, base, &why) && why.kind == ERR_CANCELLED)
+	begin_prepare_job(&p);
+	if (install_all(&p, base, &why) && why.kind == ERR_CANCELLED)
 		err_set(&why, ERR_CANCELLED,
 			"preparing the image of %s was cancelled: nothing is left of it.", a->id);
-	take_away(&p);
+	remove_helper(&p);
 	end_job(&p, &why);
 	record_end(&rec, &why);
 	return why.kind ? err_copy(e, &why) : 0;
@@ -469,13 +470,13 @@ int prepare_image(struct agents_host *h, const struct agent_def *a, bool make, s
 	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	AUTO_JSON cJSON *base = NULL, *there = NULL;
 	char tag[64];
-	int found = look(h, a->image, &base, e);
+	int found = look_for_image(h, a->image, &base, e);
 
 	*image = a->image;
 	if (found < 0)
 		return -1;
 	if (!found)
-		return missing(a, e);
+		return refuse_missing_image(a, e);
 	if (!prepare_needed(a))
 		return 0;
 	tag_of(a, ejson_string(base, "Id"), tag);
@@ -484,9 +485,9 @@ int prepare_image(struct agents_host *h, const struct agent_def *a, bool make, s
 		return 0;
 	/* Agents with the same lists come up at the same time: the second finds what the first made. */
 	pthread_mutex_lock(&one_at_a_time);
-	found = look(h, tag, &there, e);
+	found = look_for_image(h, tag, &there, e);
 	if (!found)
-		found = prepare(h, a, base, tag, mem, e) ? -1 : 1;
+		found = prepare_one(h, a, base, tag, mem, e) ? -1 : 1;
 	pthread_mutex_unlock(&one_at_a_time);
 	return found < 0 ? -1 : 0;
 }

@@ -20,7 +20,7 @@
 #define PATIENCE_MS 5000
 #define INTERFACE "eth0" /* what the engine calls the first one of a container */
 
-static const char *find(const char *const places[2])
+static const char *find_program(const char *const places[2])
 {
 	for (int i = 0; i < 2; i++)
 		if (!access(places[i], X_OK))
@@ -28,7 +28,7 @@ static const char *find(const char *const places[2])
 	return NULL;
 }
 
-static size_t read_all(int fd, char *out)
+static size_t read_tc_output(int fd, char *out)
 {
 	int64_t until = clock_mono_ns() + (int64_t)PATIENCE_MS * 1000000;
 	size_t n = 0;
@@ -51,7 +51,7 @@ static size_t read_all(int fd, char *out)
 
 /* Run a program of iproute2 in the network namespace of a process.  What it prints, errors too, goes to
  * `out`.  Between fork and exec there are system calls only: other threads are at work. */
-static int run_in(pid_t pid, const char *const *argv, char out[OUTPUT_MAX])
+static int run_in_netns(pid_t pid, const char *const *argv, char out[OUTPUT_MAX])
 {
 	char path[64];
 	char *const no_environment[] = {NULL};
@@ -74,14 +74,14 @@ static int run_in(pid_t pid, const char *const *argv, char out[OUTPUT_MAX])
 	close(p[1]);
 	if (child < 0)
 		return -1;
-	read_all(from, out);
+	read_tc_output(from, out);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
 /* Whoever started the container's init, its shim, is in the engine's network namespace. */
-static pid_t parent_of(pid_t pid)
+static pid_t read_parent(pid_t pid)
 {
 	char text[1024];
 	const char *after;
@@ -93,7 +93,7 @@ static pid_t parent_of(pid_t pid)
 }
 
 /* "27: veth1c0ffee@if26: <...": the interface whose number is `index`. */
-static int name_of(const char *list, int index, char name[32])
+static int find_interface(const char *list, int index, char name[32])
 {
 	char start[24];
 	const char *at = list;
@@ -111,15 +111,16 @@ static int other_end(pid_t pid, pid_t engine, char name[32])
 {
 	static const char *const places[2] = {"/usr/sbin/ip", "/sbin/ip"};
 	AUTO_FREE char *out = xmalloc(OUTPUT_MAX);
-	const char *ip = find(places), *at;
+	const char *ip = find_program(places), *at;
 	const char *ours[] = {ip, "-o", "link", "show", "dev", INTERFACE, NULL};
 	const char *theirs[] = {ip, "-o", "link", "show", NULL};
 	int index;
 
-	if (!ip || run_in(pid, ours, out) || !(at = strstr(out, INTERFACE "@if")))
+	if (!ip || run_in_netns(pid, ours, out) || !(at = strstr(out, INTERFACE "@if")))
 		return -1;
 	index = atoi(at + strlen(INTERFACE "@if"));
-	return index > 0 && !run_in(engine, theirs, out) ? name_of(out, index, name) : -1;
+	return index > 0 && !run_in_netns(engine, theirs, out) ? find_interface(out, index, name)
+							       : -1;
 }
 
 static int set_one(const char *tc, pid_t in, const char *interface, uint64_t rate, struct err *e)
@@ -133,7 +134,7 @@ static int set_one(const char *tc, pid_t in, const char *interface, uint64_t rat
 		speed, "burst", burst, "latency", "100ms", NULL};
 
 	*out = '\0';
-	if (!run_in(in, argv, out))
+	if (!run_in_netns(in, argv, out))
 		return 0;
 	out[strcspn(out, "\n")] = '\0';
 	return err_set(e, ERR_REFUSED, "the kernel does not take it (%.200s)",
@@ -143,8 +144,8 @@ static int set_one(const char *tc, pid_t in, const char *interface, uint64_t rat
 static int set_both(pid_t pid, uint64_t rate, struct err *e)
 {
 	static const char *const places[2] = {"/usr/sbin/tc", "/sbin/tc"};
-	const char *tc = find(places);
-	pid_t engine = parent_of(pid);
+	const char *tc = find_program(places);
+	pid_t engine = read_parent(pid);
 	char name[32];
 
 	if (geteuid() != 0)
@@ -178,12 +179,12 @@ int64_t rate_get(pid_t pid)
 		double bits;
 	} units[] = {{"bit", 1}, {"Kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
 	AUTO_FREE char *out = xmalloc(OUTPUT_MAX);
-	const char *tc = find(places), *at;
+	const char *tc = find_program(places), *at;
 	const char *argv[] = {tc, "qdisc", "show", "dev", INTERFACE, NULL};
 	char word[8];
 	double n;
 
-	if (!tc || geteuid() != 0 || run_in(pid, argv, out))
+	if (!tc || geteuid() != 0 || run_in_netns(pid, argv, out))
 		return -1;
 	at = strstr(out, " tbf ");
 	at = at ? strstr(at, " rate ") : NULL;

@@ -17,7 +17,7 @@
 
 #define BOOK_MAX ((size_t)256 << 10)
 
-static int place(const char *container, char path[LANE_PATH_MAX + 8], struct err *e)
+static int make_rules_path(const char *container, char path[LANE_PATH_MAX + 8], struct err *e)
 {
 	char dir[LANE_PATH_MAX];
 
@@ -28,7 +28,7 @@ static int place(const char *container, char path[LANE_PATH_MAX + 8], struct err
 }
 
 /* Words with a newline in them could pose as other lines. */
-static int add(struct str *out, const char *word, const char *value, struct err *e)
+static int add_rule_line(struct str *out, const char *word, const char *value, struct err *e)
 {
 	if (strchr(value, '\n'))
 		return err_set(e, ERR_CONFIG, "the %s pattern \"%s\" has a line break in it.", word,
@@ -44,19 +44,20 @@ int rulebook_write(
 	AUTO_STR struct str text = STR_INIT;
 	AUTO_CLOSE int fd = -1;
 
-	if (place(a->container, path, e) || add(&text, "endpoint", endpoint, e) ||
-		add(&text, "engine_name", engine_name, e) ||
-		add(&text, "sudo", a->sudo ? "1" : "0", e) ||
-		add(&text, "writable", a->workspace, e))
+	if (make_rules_path(a->container, path, e) ||
+		add_rule_line(&text, "endpoint", endpoint, e) ||
+		add_rule_line(&text, "engine_name", engine_name, e) ||
+		add_rule_line(&text, "sudo", a->sudo ? "1" : "0", e) ||
+		add_rule_line(&text, "writable", a->workspace, e))
 		return -1;
 	for (size_t i = 0; i < a->npaths; i++)
-		if (a->paths[i].write && add(&text, "writable", a->paths[i].path, e))
+		if (a->paths[i].write && add_rule_line(&text, "writable", a->paths[i].path, e))
 			return -1;
 	for (size_t i = 0; i < a->allow.n; i++)
-		if (add(&text, "allow", a->allow.word[i], e))
+		if (add_rule_line(&text, "allow", a->allow.word[i], e))
 			return -1;
 	for (size_t i = 0; i < a->block.n; i++)
-		if (add(&text, "block", a->block.word[i], e))
+		if (add_rule_line(&text, "block", a->block.word[i], e))
 			return -1;
 	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -71,7 +72,7 @@ void rulebook_forget(const char *container)
 {
 	char path[LANE_PATH_MAX + 8];
 
-	if (!place(container, path, NULL))
+	if (!make_rules_path(container, path, NULL))
 		unlink(path);
 }
 
@@ -82,7 +83,7 @@ struct lists {
 	bool sudo;
 };
 
-static void append(const char ***list, size_t *n, const char *value)
+static void append_pattern(const char ***list, size_t *n, const char *value)
 {
 	*list = xreallocarray(*list, *n + 1, sizeof **list);
 	(*list)[(*n)++] = value;
@@ -105,11 +106,11 @@ static void read_lists(char *text, struct lists *l)
 		else if (!strcmp(line, "engine_name"))
 			l->engine_name = value;
 		else if (!strcmp(line, "writable"))
-			append(&l->writable, &l->nwritable, value);
+			append_pattern(&l->writable, &l->nwritable, value);
 		else if (!strcmp(line, "allow"))
-			append(&l->allow, &l->nallow, value);
+			append_pattern(&l->allow, &l->nallow, value);
 		else if (!strcmp(line, "block"))
-			append(&l->block, &l->nblock, value);
+			append_pattern(&l->block, &l->nblock, value);
 	}
 }
 
@@ -118,14 +119,14 @@ static void take_definition(const struct agent_def *def, struct lists *l)
 {
 	l->nwritable = l->nallow = l->nblock = 0;
 	l->sudo = def->sudo;
-	append(&l->writable, &l->nwritable, def->workspace);
+	append_pattern(&l->writable, &l->nwritable, def->workspace);
 	for (size_t i = 0; i < def->npaths; i++)
 		if (def->paths[i].write)
-			append(&l->writable, &l->nwritable, def->paths[i].path);
+			append_pattern(&l->writable, &l->nwritable, def->paths[i].path);
 	for (size_t i = 0; i < def->allow.n; i++)
-		append(&l->allow, &l->nallow, def->allow.word[i]);
+		append_pattern(&l->allow, &l->nallow, def->allow.word[i]);
 	for (size_t i = 0; i < def->block.n; i++)
-		append(&l->block, &l->nblock, def->block.word[i]);
+		append_pattern(&l->block, &l->nblock, def->block.word[i]);
 }
 
 int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
@@ -143,7 +144,7 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 	struct rule_set *rules;
 	int fd, result = -1;
 
-	if (place(container, path, e))
+	if (make_rules_path(container, path, e))
 		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0) {

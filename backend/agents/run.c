@@ -61,7 +61,7 @@ struct running {
 };
 
 /* 0, or the errno. */
-static int write_all(int fd, const char *bytes, size_t n)
+static int write_input(int fd, const char *bytes, size_t n)
 {
 	while (n) {
 		ssize_t w = write(fd, bytes, n);
@@ -102,15 +102,15 @@ void run_unwritten(struct run_result *ret, int errnum, int stream)
 			stream == 2 ? "error" : "output");
 }
 
-static void drain(struct running *g, struct stream *s);
+static void drain_stream(struct running *g, struct stream *s);
 
 /* Nobody takes this output any more.  A command whose reader left meets that itself, as it would on the
  * host; behind a terminal there is a relay that would not tell it, and a full disk it cannot see. */
-static void lost(struct running *g, struct stream *s, int errnum)
+static void lose_output(struct running *g, struct stream *s, int errnum)
 {
 	s->to = -1;
 	if (run_reader_left(errnum) && !g->r->tty) {
-		drain(g, s); /* into the journal */
+		drain_stream(g, s); /* into the journal */
 		return;
 	}
 	if (g->cancelled)
@@ -122,7 +122,7 @@ static void lost(struct running *g, struct stream *s, int errnum)
 		lane_cancel(&g->c);
 }
 
-static void deliver(struct running *g, struct stream *s, size_t n)
+static void deliver_chunk(struct running *g, struct stream *s, size_t n)
 {
 	size_t take = n, known = g->journal && s->ahead < n ? s->ahead : n;
 	int errnum = 0;
@@ -140,13 +140,13 @@ static void deliver(struct running *g, struct stream *s, size_t n)
 	if (g->r->output)
 		g->r->output(g->r->ctx, s->number, g->buf, take);
 	else if (s->to >= 0)
-		errnum = write_all(s->to, g->buf, take);
+		errnum = write_input(s->to, g->buf, take);
 	if (errnum)
-		lost(g, s, errnum);
+		lose_output(g, s, errnum);
 }
 
 /* A pipe straight into another descriptor, where the kernel can do that.  true: done for now. */
-static bool shift(struct running *g, struct stream *s)
+static bool splice_stream(struct running *g, struct stream *s)
 {
 	ssize_t n;
 
@@ -175,15 +175,15 @@ static bool shift(struct running *g, struct stream *s)
 	return false;
 }
 
-static void pump(struct running *g, struct stream *s)
+static void pump_stream(struct running *g, struct stream *s)
 {
 	ssize_t n;
 
-	if (shift(g, s))
+	if (splice_stream(g, s))
 		return;
 	n = read(s->from, g->buf, CHUNK);
 	if (n > 0) {
-		deliver(g, s, (size_t)n);
+		deliver_chunk(g, s, (size_t)n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		close(s->from);
 		s->from = -1;
@@ -191,7 +191,7 @@ static void pump(struct running *g, struct stream *s)
 }
 
 /* Input: what was read and not taken yet is kept, never more than one chunk. */
-static void feed(struct running *g)
+static void feed_input(struct running *g)
 {
 	ssize_t n;
 
@@ -250,7 +250,7 @@ static int on_overdue(struct running *g, struct err *e)
 	return 0;
 }
 
-static int wait_ms(const struct running *g)
+static int next_wait_ms(const struct running *g)
 {
 	int journal = journal_wait_ms(g->journal), lane = lane_wait_ms(&g->c);
 
@@ -261,7 +261,7 @@ enum { P_LANE, P_OUT, P_ERROR, P_IN_FROM, P_IN_TO, P_CANCEL, P_RESIZE, P_COUNT }
 
 /* With its tree gone all that a command wrote is in the pipe.  Whoever else holds the other end (it can be
  * passed on, to a process of another command, or something lives that could not be ended) is not waited for. */
-static void drain(struct running *g, struct stream *s)
+static void drain_stream(struct running *g, struct stream *s)
 {
 	int room = s->from >= 0 ? fcntl(s->from, F_GETPIPE_SZ) : 0;
 	uint64_t most = s->seen + (room > 0 ? (uint64_t)room : 0);
@@ -271,13 +271,13 @@ static void drain(struct running *g, struct stream *s)
 
 		if (poll(&p, 1, 0) <= 0)
 			break;
-		pump(g, s);
+		pump_stream(g, s);
 	}
 	cleanup_close(&s->from);
 	s->from = -1;
 }
 
-static int relay(struct running *g, struct err *e)
+static int relay_streams(struct running *g, struct err *e)
 {
 	while (!g->ended) {
 		struct pollfd p[P_COUNT] = {{g->c.conn, POLLIN, 0}, {g->stdout_.from, POLLIN, 0},
@@ -286,7 +286,7 @@ static int relay(struct running *g, struct err *e)
 			{g->held_n ? g->in.to : -1, POLLOUT, 0},
 			{g->cancelled ? -1 : g->r->cancel_fd, POLLIN, 0},
 			{g->r->resize_fd, POLLIN, 0}};
-		int n = poll(p, P_COUNT, wait_ms(g));
+		int n = poll(p, P_COUNT, next_wait_ms(g));
 
 		if (n < 0 && errno != EINTR)
 			return err_sys(e, errno, "waiting for the command failed");
@@ -296,11 +296,11 @@ static int relay(struct running *g, struct err *e)
 			return -1;
 		journal_tick(g->journal);
 		if (p[P_OUT].revents)
-			pump(g, &g->stdout_);
+			pump_stream(g, &g->stdout_);
 		if (p[P_ERROR].revents)
-			pump(g, &g->stderr_);
+			pump_stream(g, &g->stderr_);
 		if (p[P_IN_FROM].revents || p[P_IN_TO].revents)
-			feed(g);
+			feed_input(g);
 		if (p[P_CANCEL].revents) {
 			g->cancelled = true;
 			lane_cancel(&g->c);
@@ -317,8 +317,8 @@ static int relay(struct running *g, struct err *e)
 		if (p[P_LANE].revents && on_lane(g, e))
 			return -1;
 	}
-	drain(g, &g->stdout_);
-	drain(g, &g->stderr_);
+	drain_stream(g, &g->stdout_);
+	drain_stream(g, &g->stderr_);
 	return 0;
 }
 
@@ -362,7 +362,7 @@ void run_oom(struct run_result *ret, bool killed)
 }
 
 /* The contract: 128+n, and 124 to 127 as env, timeout and docker have them. */
-static void judge(struct running *g, bool oom)
+static void judge_end(struct running *g, bool oom)
 {
 	struct run_result *out = g->out;
 	const struct lane_ended *end = &g->end;
@@ -460,12 +460,12 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 		cleanup_close(&g.c.in);
 		g.c.in = g.in.to = -1;
 	}
-	result = relay(&g, e);
+	result = relay_streams(&g, e);
 	if (result) {
 		if (e)
 			ret->err = *e;
 	} else {
-		judge(&g,
+		judge_end(&g,
 			(g.end.how != LANE_EXIT || g.end.code != 0) &&
 				oom_kills(g.c.guest, about.id) > ooms);
 	}

@@ -95,7 +95,7 @@ static bool may_write(struct away *a, int fd)
 }
 
 /* The engine would go on reading: hanging up on it ends nothing. */
-static void lost(struct away *a, int stream, int errnum)
+static void lose_exec_output(struct away *a, int stream, int errnum)
 {
 	a->deaf[stream] = true;
 	if (a->unwritten || a->why != BY_ITSELF)
@@ -119,12 +119,12 @@ static void write_out(struct away *a, int stream, int fd, const char *bytes, siz
 			bytes += w;
 			n -= (size_t)w;
 		} else if (w == 0 || (errno != EINTR && errno != EAGAIN)) {
-			lost(a, stream, w ? errno : EIO);
+			lose_exec_output(a, stream, w ? errno : EIO);
 		}
 	}
 }
 
-static void deliver(struct away *a, int stream, const char *bytes, size_t n)
+static void deliver_output(struct away *a, int stream, const char *bytes, size_t n)
 {
 	uint64_t max = a->r->output_max;
 	size_t take = n;
@@ -149,12 +149,12 @@ static void on_frame(void *ctx, int stream, const char *bytes, size_t n)
 
 	stream = stream == 2 ? 2 : 1;
 	if (a->started)
-		deliver(a, stream, bytes, n);
+		deliver_output(a, stream, bytes, n);
 	else if (a->early[stream].len < EARLY_MAX)
 		str_add(&a->early[stream], bytes, n);
 }
 
-static void on_output(void *ctx, const char *bytes, size_t n)
+static void on_exec_stdout(void *ctx, const char *bytes, size_t n)
 {
 	on_frame(ctx, 1, bytes, n);
 }
@@ -163,7 +163,7 @@ static void on_output(void *ctx, const char *bytes, size_t n)
 
 static void ask_state(struct away *a);
 
-static void on_tick(uv_timer_t *timer)
+static void on_exec_tick(uv_timer_t *timer)
 {
 	struct away *a = timer->data;
 
@@ -180,7 +180,7 @@ static int started_again(const struct exec_target *t, struct err *e)
 		t->name);
 }
 
-static void begin(struct away *a)
+static void begin_exec(struct away *a)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = -2};
 
@@ -195,10 +195,10 @@ static void begin(struct away *a)
 	if (a->pidfd < 0 || epoll_ctl(a->events, EPOLL_CTL_ADD, a->pidfd, &ev))
 		a->local_end = false;
 	if (!a->local_end || a->journal)
-		uv_timer_start(&a->tick, on_tick, ASK_MS, ASK_MS);
+		uv_timer_start(&a->tick, on_exec_tick, ASK_MS, ASK_MS);
 	for (int i = 1; i < 3; i++) {
 		if (a->early[i].len)
-			deliver(a, i, a->early[i].s, a->early[i].len);
+			deliver_output(a, i, a->early[i].s, a->early[i].len);
 		str_clear(&a->early[i]);
 	}
 	engine_tty_pause(a->exec, false);
@@ -220,7 +220,7 @@ static void on_gate(uv_timer_t *timer)
 		uv_timer_start(timer, on_gate, GATE_MS, 0);
 	} else {
 		a->out->whole_tree = !tree_group_take(&a->group, a->pid);
-		begin(a);
+		begin_exec(a);
 	}
 }
 
@@ -240,13 +240,13 @@ static void on_state(void *ctx, const char *body, size_t len, const struct err *
 	} else if (a->pid > 0 && a->gated && !ended) {
 		uv_timer_start(&a->tick, on_gate, a->gate_tries ? GATE_MS : 0, 0);
 	} else if (a->pid > 0 && !a->gated) {
-		begin(a);
+		begin_exec(a);
 		a->gone |= ended;
 	} else if (ended) {
 		a->not_started = true;
 		engine_tty_pause(a->exec, false);
 	} else {
-		uv_timer_start(&a->tick, on_tick, STARTED_MS, 0);
+		uv_timer_start(&a->tick, on_exec_tick, STARTED_MS, 0);
 	}
 	if (ended)
 		a->exit_code = ejson_int(root, "ExitCode", -1);
@@ -263,7 +263,7 @@ static void ask_state(struct away *a)
 		a->target.name, "GET", target.s, NULL, 0, on_state, a);
 }
 
-static void on_ready(void *ctx)
+static void on_exec_ready(void *ctx)
 {
 	struct away *a = ctx;
 
@@ -274,7 +274,7 @@ static void on_ready(void *ctx)
 }
 
 /* A stop of the container unmakes what was made in it, so from here on it is this start or none. */
-static int on_made(void *ctx, struct err *e)
+static int on_exec_made(void *ctx, struct err *e)
 {
 	struct away *a = ctx;
 
@@ -284,7 +284,7 @@ static int on_made(void *ctx, struct err *e)
 	return started_again(&a->target, e);
 }
 
-static void on_end(void *ctx, int exit_code, const struct err *err)
+static void on_exec_end(void *ctx, int exit_code, const struct err *err)
 {
 	struct away *a = ctx;
 
@@ -296,7 +296,7 @@ static void on_end(void *ctx, int exit_code, const struct err *err)
 		a->exit_code = exit_code;
 }
 
-static const struct engine_tty_events exec_events = {on_ready, on_output, on_end};
+static const struct engine_tty_events exec_events = {on_exec_ready, on_exec_stdout, on_exec_end};
 
 /* -- input, signals, time ------------------------------------------------------------------------ */
 
@@ -316,7 +316,7 @@ static void no_more_input(struct away *a)
 }
 
 /* One piece at a time; while the command does not take it, nothing more is read. */
-static void feed(struct away *a)
+static void feed_exec(struct away *a)
 {
 	if (a->input_over || !a->exec)
 		return;
@@ -351,7 +351,7 @@ static void feed(struct away *a)
 
 static void on_feed(uv_timer_t *timer)
 {
-	feed(timer->data);
+	feed_exec(timer->data);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -386,7 +386,7 @@ static void on_events(uv_poll_t *poll, int status, int what)
 				engine_tty_resize(a->exec, columns, rows);
 			}
 		} else {
-			feed(a);
+			feed_exec(a);
 		}
 	}
 }
@@ -429,14 +429,14 @@ static void script_end(void *ctx, int exit_code, const struct err *err)
 	s->exit_code = err ? -1 : exit_code;
 }
 
-static void nothing(uv_timer_t *timer)
+static void ignore_timer(uv_timer_t *timer)
 {
 	(void)timer;
 }
 
-static void pass(struct away *a, int ms)
+static void run_loop_once(struct away *a, int ms)
 {
-	uv_timer_start(&a->feeder, nothing, (uint64_t)ms, 0);
+	uv_timer_start(&a->feeder, ignore_timer, (uint64_t)ms, 0);
 	sync_turn(a->target.engine);
 }
 
@@ -456,7 +456,7 @@ static int kill_inside(struct away *a, int64_t limit_ns)
 
 	exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &events, &s);
 	while (!s.over && clock_mono_ns() < limit_ns)
-		pass(a, SWEEP_MS);
+		run_loop_once(a, SWEEP_MS);
 	if (!s.over)
 		engine_tty_close(exec);
 	while (!s.over)
@@ -464,7 +464,7 @@ static int kill_inside(struct away *a, int64_t limit_ns)
 	return s.exit_code == 0 ? 0 : s.exit_code == 1 ? 1 : -1;
 }
 
-static int sweep(struct away *a, int64_t limit_ns)
+static int sweep_tree(struct away *a, int64_t limit_ns)
 {
 	int n;
 
@@ -485,17 +485,17 @@ static void end_tree(struct away *a)
 
 	a->end_ns = clock_mono_ns();
 	while (found > 0 && clock_mono_ns() < limit) {
-		found = sweep(a, limit);
+		found = sweep_tree(a, limit);
 		if (found > 0 || (!a->gone && found == 0 && !a->over)) {
 			found = 1; /* killed is not yet gone */
-			pass(a, SWEEP_MS);
+			run_loop_once(a, SWEEP_MS);
 		}
 	}
 	a->out->left_behind = found != 0;
 	a->out->whole_tree &= found == 0;
 	/* What the pipes still hold; then whoever holds them is none of ours. */
 	while (!a->over && clock_mono_ns() < limit)
-		pass(a, SWEEP_MS);
+		run_loop_once(a, SWEEP_MS);
 	if (!a->over)
 		engine_tty_close(a->exec);
 	while (!a->over)
@@ -507,7 +507,7 @@ static void end_tree(struct away *a)
 /* -- the whole ----------------------------------------------------------------------------------- */
 
 /* A file or /dev/null cannot be waited for, and need not be. */
-static void watch(struct away *a, int fd)
+static void watch_input(struct away *a, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
@@ -517,7 +517,7 @@ static void watch(struct away *a, int fd)
 	uv_timer_start(&a->feeder, on_feed, 0, 0);
 }
 
-static int set_up(struct away *a, struct err *e)
+static int set_up_exec(struct away *a, struct err *e)
 {
 	unsigned char bytes[16];
 
@@ -534,15 +534,15 @@ static int set_up(struct away *a, struct err *e)
 	a->deadline.data = a->tick.data = a->feeder.data = a->poll.data = a;
 	uv_poll_start(&a->poll, UV_READABLE, on_events);
 	a->held = xmalloc(CHUNK);
-	watch(a, a->r->cancel_fd);
-	watch(a, a->r->resize_fd);
-	watch(a, a->r->in);
+	watch_input(a, a->r->cancel_fd);
+	watch_input(a, a->r->resize_fd);
+	watch_input(a, a->r->in);
 	if (a->r->timeout_ms)
 		uv_timer_start(&a->deadline, on_deadline, (uint64_t)a->r->timeout_ms, 0);
 	return 0;
 }
 
-static void start(struct away *a)
+static void start_exec(struct away *a)
 {
 	static const char *const gate[] = {"/bin/sh", "-c", TREE_GATE, "sh"};
 	const struct run_request *r = a->r;
@@ -559,7 +559,7 @@ static void start(struct away *a)
 		.columns = r->columns,
 		.rows = r->rows,
 		.frame = on_frame,
-		.made = on_made};
+		.made = on_exec_made};
 
 	for (size_t i = 0; i < r->envc; i++)
 		env[i] = r->env[i];
@@ -574,7 +574,7 @@ static void start(struct away *a)
 	a->exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &exec_events, a);
 }
 
-static void tear_down(struct away *a)
+static void tear_down_exec(struct away *a)
 {
 	engine_cancel(a->asking);
 	uv_close((uv_handle_t *)&a->deadline, NULL);
@@ -607,7 +607,7 @@ static void judge_not_started(struct away *a)
 			a->r->argv[0]);
 }
 
-static void judge(struct away *a)
+static void judge_exec_end(struct away *a)
 {
 	struct run_result *out = a->out;
 
@@ -639,17 +639,17 @@ static void judge(struct away *a)
 	}
 }
 
-static int run(struct away *a, struct err *e)
+static int run_exec(struct away *a, struct err *e)
 {
 	struct lane_about about;
 
-	if ((a->r->begin && a->r->begin(a->r->by, a->out, e)) || set_up(a, e))
+	if ((a->r->begin && a->r->begin(a->r->by, a->out, e)) || set_up_exec(a, e))
 		return -1;
 	a->local = a->target.local;
 	run_about(a->out, &about);
 	a->journal = journal_open_for(a->r, &about);
 	a->ooms = target_ooms(&a->target, 0);
-	start(a);
+	start_exec(a);
 	while (!a->over && !a->gone && a->why == BY_ITSELF)
 		sync_turn(a->target.engine);
 	if (a->ready)
@@ -660,7 +660,7 @@ static int run(struct away *a, struct err *e)
 		sync_turn(a->target.engine);
 	if (a->err.kind && a->why == BY_ITSELF)
 		return err_copy(e, &a->err);
-	judge(a);
+	judge_exec_end(a);
 	a->out->out_bytes = a->seen[1];
 	a->out->error_bytes = a->seen[2];
 	return 0;
@@ -707,9 +707,9 @@ int agents_run_engine(const struct run_request *r, struct run_result *ret, struc
 		result = -1;
 	}
 	if (!result)
-		result = run(&a, &why);
+		result = run_exec(&a, &why);
 	if (a.loop)
-		tear_down(&a);
+		tear_down_exec(&a);
 	if (result)
 		ret->err = why;
 	if (result && ret->mounts == MOUNTS_UNKNOWN)

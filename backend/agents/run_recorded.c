@@ -27,7 +27,7 @@ struct entry {
 	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
 };
 
-static struct audit_record describe(struct entry *x, const struct run_result *where)
+static struct audit_record describe_command(struct entry *x, const struct run_result *where)
 {
 	struct audit_record r = {.deed = DEED_CONTAINER_EXEC,
 		.target_type = "container",
@@ -60,7 +60,7 @@ static int begin_entry(void *by, const struct run_result *where, struct err *e)
 	/* A lane that did not answer: the engine is asked for the same command. */
 	if (x->begun)
 		return 0;
-	r = describe(x, where);
+	r = describe_command(x, where);
 	x->refused = record_intent(&x->rec, x->by, &r, e) < 0;
 	x->begun = !x->refused;
 	return x->refused ? -1 : 0;
@@ -109,7 +109,7 @@ static int end_entry(struct entry *x, struct run_result *r, int result, struct e
 		return err_copy(e, &r->err);
 	}
 	if (!x->refused) {
-		event = describe(x, r);
+		event = describe_command(x, r);
 		event.nparams = 3;
 		record_event(x->by, &event, &err);
 	}

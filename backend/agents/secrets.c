@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-static void keep(struct secret_values *v, char *name, char *value, size_t len)
+static void append_secret(struct secret_values *v, char *name, char *value, size_t len)
 {
 	v->secret = xreallocarray(v->secret, v->n + 1, sizeof *v->secret);
 	v->secret[v->n++] = (struct lane_secret){name, value, len};
@@ -50,7 +50,7 @@ static int from_file(const char *name, const char *path, char **value, size_t *l
 	return 0;
 }
 
-static int read_all(int fd, char *buf, size_t cap, size_t *len)
+static int read_command_output(int fd, char *buf, size_t cap, size_t *len)
 {
 	int64_t deadline = clock_mono_ns() + (int64_t)COMMAND_MS * 1000000;
 
@@ -93,7 +93,7 @@ static int from_command(
 		return err_sys(e, bad, "cannot run %s for the secret %s", argv[0], name);
 	}
 	*value = xcalloc(1, SECRET_MAX + 1);
-	bad = read_all(p[0], *value, SECRET_MAX, len);
+	bad = read_command_output(p[0], *value, SECRET_MAX, len);
 	close(p[0]);
 	if (bad)
 		kill(pid, SIGKILL);
@@ -131,7 +131,7 @@ int secrets_add(struct secret_values *v, const struct secret_def *d, struct err 
 	/* What editors and commands put at the end of a line is not part of the secret. */
 	if (d->from != SECRET_ENV && len && value[len - 1] == '\n')
 		len--;
-	keep(v, xstrdup(d->name), value, len);
+	append_secret(v, xstrdup(d->name), value, len);
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static int add_env_file(struct secret_values *v, const char *path, struct err *e
 
 		if (*line == '#' || !eq || eq == line)
 			continue;
-		keep(v, xasprintf("$%.*s", (int)(eq - line), line), xstrdup(eq + 1),
+		append_secret(v, xasprintf("$%.*s", (int)(eq - line), line), xstrdup(eq + 1),
 			strlen(eq + 1));
 	}
 	explicit_bzero(text, SECRET_MAX);
@@ -170,7 +170,7 @@ int secrets_gather(
 		if (!value)
 			return err_set(e, ERR_CONFIG,
 				"%s asks for the variable %s, which is not set here.", a->id, name);
-		keep(ret, xasprintf("$%s", name), xstrdup(value), strlen(value));
+		append_secret(ret, xasprintf("$%s", name), xstrdup(value), strlen(value));
 	}
 	return a->credentials.env_file ? add_env_file(ret, a->credentials.env_file, e) : 0;
 }

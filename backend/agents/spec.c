@@ -64,7 +64,7 @@ void spec_environment(const struct spec *s, struct arena *mem, const char *const
 	*n = count;
 }
 
-static cJSON *strings(const char *const *word, size_t n)
+static cJSON *make_string_array(const char *const *word, size_t n)
 {
 	cJSON *array = cJSON_CreateArray();
 
@@ -74,13 +74,13 @@ static cJSON *strings(const char *const *word, size_t n)
 }
 
 /* cJSON keeps doubles, exact up to 2^53; every limit here is far below. */
-static void number(cJSON *object, const char *name, uint64_t v)
+static void add_whole_number(cJSON *object, const char *name, uint64_t v)
 {
 	CHECK(v < (uint64_t)1 << 53);
 	cJSON_AddNumberToObject(object, name, (double)v);
 }
 
-static void add_mounts(cJSON *host, const struct spec *s)
+static void add_mount_objects(cJSON *host, const struct spec *s)
 {
 	cJSON *array = cJSON_AddArrayToObject(host, "Mounts");
 
@@ -161,8 +161,8 @@ static void add_ulimit(cJSON *array, const char *name, uint64_t v)
 	cJSON *one = cJSON_CreateObject();
 
 	cJSON_AddStringToObject(one, "Name", name);
-	number(one, "Soft", v);
-	number(one, "Hard", v);
+	add_whole_number(one, "Soft", v);
+	add_whole_number(one, "Hard", v);
 	cJSON_AddItemToArray(array, one);
 }
 
@@ -175,10 +175,10 @@ static void add_limits(cJSON *host, const struct spec *s)
 {
 	cJSON *ulimits = cJSON_AddArrayToObject(host, "Ulimits");
 
-	number(host, "Memory", s->limits.memory_bytes);
-	number(host, "MemorySwap", s->limits.memory_bytes);
-	number(host, "NanoCpus", (uint64_t)(s->limits.cpus * 1e9 + 0.5));
-	number(host, "PidsLimit", (uint64_t)s->limits.pids);
+	add_whole_number(host, "Memory", s->limits.memory_bytes);
+	add_whole_number(host, "MemorySwap", s->limits.memory_bytes);
+	add_whole_number(host, "NanoCpus", (uint64_t)(s->limits.cpus * 1e9 + 0.5));
+	add_whole_number(host, "PidsLimit", (uint64_t)s->limits.pids);
 	add_ulimit(ulimits, "core", 0);
 	add_ulimit(ulimits, "nofile", (uint64_t)s->limits.open_files);
 	add_ulimit(ulimits, "fsize", s->limits.file_bytes);
@@ -203,10 +203,10 @@ static void add_security(cJSON *host, const struct spec *s)
 		cJSON_AddItemToArray(options, cJSON_CreateString("no-new-privileges:true"));
 	cJSON_AddItemToArray(options, cJSON_CreateString(seccomp));
 	cJSON_AddBoolToObject(host, "ReadonlyRootfs", !s->sudo && !s->writable_root);
-	cJSON_AddItemToObject(host, "CapDrop", strings((const char *const[]){"ALL"}, 1));
+	cJSON_AddItemToObject(host, "CapDrop", make_string_array((const char *const[]){"ALL"}, 1));
 	ncaps = spec_caps(s, &caps);
 	if (ncaps)
-		cJSON_AddItemToObject(host, "CapAdd", strings(caps, ncaps));
+		cJSON_AddItemToObject(host, "CapAdd", make_string_array(caps, ncaps));
 	cJSON_AddBoolToObject(host, "Privileged", false);
 	cJSON_AddBoolToObject(host, "Init", false);
 	cJSON_AddStringToObject(host, "IpcMode", "private");
@@ -236,9 +236,10 @@ static void add_private_network(cJSON *root, cJSON *host, const struct spec *s)
 	cJSON *end = cJSON_AddObjectToObject(ends, s->net_id);
 
 	if (s->agent && *s->agent)
-		cJSON_AddItemToObject(end, "Aliases", strings(&s->agent, 1));
-	cJSON_AddItemToObject(host, "Dns", strings((const char *const[]){"127.0.0.1"}, 1));
-	cJSON_AddItemToObject(host, "DnsSearch", strings((const char *const[]){"."}, 1));
+		cJSON_AddItemToObject(end, "Aliases", make_string_array(&s->agent, 1));
+	cJSON_AddItemToObject(
+		host, "Dns", make_string_array((const char *const[]){"127.0.0.1"}, 1));
+	cJSON_AddItemToObject(host, "DnsSearch", make_string_array((const char *const[]){"."}, 1));
 }
 
 /* What is asked for, without the labels that name this one container. */
@@ -263,17 +264,17 @@ static cJSON *profile_of(const struct spec *s)
 	cJSON_AddStringToObject(root, "User", user);
 	/* Never the image's: /proc/self/fd/N there has led runtimes out to the host. */
 	cJSON_AddStringToObject(root, "WorkingDir", s->workdir ? s->workdir : "/");
-	cJSON_AddItemToObject(root, "Env", strings(env, nenv));
-	cJSON_AddItemToObject(root, "Entrypoint", strings(entry, nentry));
+	cJSON_AddItemToObject(root, "Env", make_string_array(env, nenv));
+	cJSON_AddItemToObject(root, "Entrypoint", make_string_array(entry, nentry));
 	cJSON_AddItemToObject(root, "Cmd", cJSON_CreateArray());
 	cJSON_AddItemToObject(cJSON_AddObjectToObject(root, "Healthcheck"), "Test",
-		strings((const char *const[]){"NONE"}, 1));
-	number(root, "StopTimeout", 3);
+		make_string_array((const char *const[]){"NONE"}, 1));
+	add_whole_number(root, "StopTimeout", 3);
 	host = cJSON_AddObjectToObject(root, "HostConfig");
 	add_security(host, s);
 	add_limits(host, s);
 	add_tmpfs(host, s);
-	add_mounts(host, s);
+	add_mount_objects(host, s);
 	add_log(host);
 	if (s->network == NET_INTERNAL)
 		add_private_network(root, host, s);
@@ -292,7 +293,7 @@ void spec_hash(const struct spec *s, char hash[17])
 
 	/* Asked for, though not of the engine. */
 	if (s->net_rate)
-		number(root, "berth.rate", s->net_rate);
+		add_whole_number(root, "berth.rate", s->net_rate);
 	for (size_t i = 0; i < COUNT(s->handed); i++)
 		for (size_t k = 0; s->handed[i] && k < s->handed[i]->n; k++)
 			cJSON_AddStringToObject(root, "berth.handed", s->handed[i]->word[k]);

@@ -112,7 +112,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 		a->st_uid == b->st_uid;
 }
 
-static void read_team(struct known_team *k, struct survey_look *l)
+static void reread_team(struct known_team *k, struct survey_look *l)
 {
 	struct stat st = {0};
 
@@ -171,7 +171,7 @@ static const struct survey_seen *seen_as(
 	return *id ? NULL : by_name;
 }
 
-static bool listed(const struct survey_look *l, const char *container)
+static bool is_listed(const struct survey_look *l, const char *container)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (!strcmp(l->agents[i].name, container))
@@ -179,7 +179,7 @@ static bool listed(const struct survey_look *l, const char *container)
 	return false;
 }
 
-static struct agent *add(struct survey_look *l, const char *container, const char *id)
+static struct agent *append_agent(struct survey_look *l, const char *container, const char *id)
 {
 	struct agent *a;
 
@@ -213,7 +213,7 @@ static void take_def(struct survey_look *l, struct agent *a, const struct known_
 	a->workspace = arena_strdup(&l->mem, d->workspace);
 }
 
-static void take_command(
+static void copy_command(
 	struct survey_look *l, struct agent_command *to, const struct journal_command *from)
 {
 	char ended[48] = "";
@@ -244,17 +244,17 @@ static void take_journal(struct survey *s, struct survey_look *l, struct agent *
 	a->nrunning = n;
 	a->commands = list;
 	for (a->ncommands = 0; a->ncommands < n && a->ncommands < COMMANDS_SHOWN; a->ncommands++)
-		take_command(l, &list[a->ncommands], &s->command[a->ncommands]);
+		copy_command(l, &list[a->ncommands], &s->command[a->ncommands]);
 	n = journal_list(a->name, s->command, COMMANDS_READ);
 	for (size_t i = 0; i < n && !a->last; i++)
 		if (!s->command[i].running) {
-			take_command(l, last, &s->command[i]);
+			copy_command(l, last, &s->command[i]);
 			a->last = last;
 		}
 }
 
 /* Every start is looked at, whoever made it. */
-static void take_mounts(struct survey_look *l, struct agent *a, const struct survey_seen *c)
+static void look_at_mounts(struct survey_look *l, struct agent *a, const struct survey_seen *c)
 {
 	struct err why = ERR_INIT;
 	struct start start;
@@ -265,13 +265,13 @@ static void take_mounts(struct survey_look *l, struct agent *a, const struct sur
 	a->secrets_gone = checked_secrets(c->id, NULL) != 0;
 }
 
-static struct known_check *check_of(struct survey *s, const char *id);
+static struct known_check *find_known_check(struct survey *s, const char *id);
 
 /* Asked seldom, and one that does not answer holds up one look in which no other is asked. */
 static bool is_lane_lost(
 	struct survey *s, const struct survey_look *l, const struct lane_about *about)
 {
-	struct known_check *k = check_of(s, about->id);
+	struct known_check *k = find_known_check(s, about->id);
 	int64_t age = clock_mono_ns() - k->lane_at_ns;
 	struct err why = ERR_INIT;
 
@@ -300,7 +300,7 @@ static void take_seen(
 	a->lane_lost = a->lane && c->state == CONTAINER_RUNNING && is_lane_lost(s, l, &about);
 	if (a->state == AGENT_UP) {
 		take_journal(s, l, a);
-		take_mounts(l, a, c);
+		look_at_mounts(l, a, c);
 	}
 }
 
@@ -308,7 +308,7 @@ static void from_record(struct survey *s, struct survey_look *l, const struct se
 {
 	const struct survey_seen *c = seen_as(l, r->id, r->name);
 	const struct known_team *k = team_of(s, r->file);
-	struct agent *a = add(l, r->name, r->agent);
+	struct agent *a = append_agent(l, r->name, r->agent);
 
 	if (!a)
 		return;
@@ -321,7 +321,7 @@ static void from_record(struct survey *s, struct survey_look *l, const struct se
 
 static void from_container(struct survey *s, struct survey_look *l, const struct survey_seen *c)
 {
-	struct agent *a = add(l, c->name, c->agent);
+	struct agent *a = append_agent(l, c->name, c->agent);
 
 	if (!a)
 		return;
@@ -333,7 +333,7 @@ static void from_container(struct survey *s, struct survey_look *l, const struct
 
 /* Checks: what is asked against what is. */
 
-static struct known_check *check_of(struct survey *s, const char *id)
+static struct known_check *find_known_check(struct survey *s, const char *id)
 {
 	for (size_t i = 0; i < s->nchecks; i++)
 		if (!strcmp(s->check[i].id, id))
@@ -416,7 +416,7 @@ static void check_all(struct survey *s, struct survey_look *l)
 
 		if (a->state != AGENT_UP || !d)
 			continue;
-		k = check_of(s, l->ids[i]);
+		k = find_known_check(s, l->ids[i]);
 		/* Another start is another thing to look at. */
 		c = seen_as(l, l->ids[i], a->name);
 		pid = c ? c->pid : 0;
@@ -446,19 +446,20 @@ void survey_look(struct survey *s, struct survey_look *l)
 		if (!strcmp(s->session[i].engine, l->engine))
 			learn_team(s, &s->session[i]);
 	for (size_t i = 0; i < s->nteams; i++)
-		read_team(&s->team[i], l);
+		reread_team(&s->team[i], l);
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(s->session[i].engine, l->engine))
 			from_record(s, l, &s->session[i]);
 	for (size_t i = 0; i < l->nseen; i++)
 		if (*l->seen[i].agent && !strcmp(l->seen[i].role, "agent") &&
-			!listed(l, l->seen[i].name))
+			!is_listed(l, l->seen[i].name))
 			from_container(s, l, &l->seen[i]);
 	for (size_t t = 0; t < s->nteams; t++)
 		for (size_t i = 0; s->team[t].good && i < s->team[t].team.nagents; i++) {
 			const struct agent_def *d = &s->team[t].team.agents[i];
-			struct agent *a =
-				listed(l, d->container) ? NULL : add(l, d->container, d->id);
+			struct agent *a = is_listed(l, d->container)
+				? NULL
+				: append_agent(l, d->container, d->id);
 
 			if (a)
 				take_def(l, a, &s->team[t], d);

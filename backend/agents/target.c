@@ -15,7 +15,7 @@
 #include "engine/json.h"
 #include "lane/oom.h"
 
-static int inspect(struct exec_target *t, const char *name, struct str *reply, struct err *e)
+static int inspect_target(struct exec_target *t, const char *name, struct str *reply, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT;
 
@@ -65,10 +65,10 @@ static int find_agent(struct exec_target *t, const char *agent, struct str *repl
 		return err_set(e, ERR_NOT_FOUND,
 			"there is no container and no agent called %s on %s.", agent,
 			t->endpoint.url);
-	return inspect(t, ejson_string(found, "Id"), reply, e);
+	return inspect_target(t, ejson_string(found, "Id"), reply, e);
 }
 
-static int permitted(const struct exec_target *t, const struct run_request *r,
+static int check_policy(const struct exec_target *t, const struct run_request *r,
 	const struct engine_info *info, const cJSON *root, struct err *e)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL), *one;
@@ -92,7 +92,7 @@ static int permitted(const struct exec_target *t, const struct run_request *r,
 	return rulebook_check(t->name, NULL, r->def, r->argv, r->argc, e);
 }
 
-static int running(const struct exec_target *t, const cJSON *root, struct err *e)
+static int check_running(const struct exec_target *t, const cJSON *root, struct err *e)
 {
 	const cJSON *state = ejson_get(root, "State");
 
@@ -110,7 +110,7 @@ static int running(const struct exec_target *t, const cJSON *root, struct err *e
 
 /* A container of ours runs nothing in mounts that nobody has looked at since it was started; nor does another
  * one that took its name, or calls itself its agent. */
-static int mounts_hold(struct exec_target *t, const char *asked, const struct engine_info *info,
+static int check_mounts(struct exec_target *t, const char *asked, const struct engine_info *info,
 	const cJSON *root, struct err *e)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
@@ -136,8 +136,8 @@ static int mounts_hold(struct exec_target *t, const char *asked, const struct en
 		t->name);
 }
 
-static void where(const struct exec_target *t, const cJSON *root, const struct engine_info *info,
-	struct run_result *ret)
+static void describe_place(const struct exec_target *t, const cJSON *root,
+	const struct engine_info *info, struct run_result *ret)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
 	struct lane_about about = {0};
@@ -150,7 +150,7 @@ static void where(const struct exec_target *t, const cJSON *root, const struct e
 	run_where(ret, &about);
 }
 
-static bool is_cancelled(void *ctx)
+static bool is_run_cancelled(void *ctx)
 {
 	const struct run_request *r = ctx;
 	struct pollfd p = {r->cancel_fd, POLLIN, 0};
@@ -173,10 +173,10 @@ int target_find(
 		return -1;
 	t->engine = sync_open(&t->endpoint, e);
 	if (t->engine)
-		sync_heed(t->engine, is_cancelled, (void *)r);
+		sync_heed(t->engine, is_run_cancelled, (void *)r);
 	if (!t->engine || sync_hello(t->engine, &info, e))
 		return -1;
-	if (inspect(t, r->agent, &reply, &why) &&
+	if (inspect_target(t, r->agent, &reply, &why) &&
 		(why.kind != ERR_NOT_FOUND || find_agent(t, r->agent, &reply, &why)))
 		return err_copy(e, &why);
 	root = ejson_parse(reply.s, reply.len, e);
@@ -187,14 +187,14 @@ int target_find(
 	snprintf(t->id, sizeof t->id, "%s", ejson_string(root, "Id"));
 	t->pid = ejson_int(ejson_get(root, "State"), "Pid", 0);
 	t->local = tree_is_here(t->pid, t->id);
-	where(t, root, &info, ret);
-	if (permitted(t, r, &info, root, e)) {
+	describe_place(t, root, &info, ret);
+	if (check_policy(t, r, &info, root, e)) {
 		ret->ended = ENDED_REFUSED;
 		return -1;
 	}
-	if (running(t, root, e))
+	if (check_running(t, root, e))
 		return -1;
-	if (mounts_hold(t, r->agent, &info, root, e)) {
+	if (check_mounts(t, r->agent, &info, root, e)) {
 		ret->mounts = t->mounts;
 		ret->ended = ENDED_REFUSED;
 		return -1;

@@ -201,7 +201,7 @@ static const struct field team_fields[] = {
 	{0},
 };
 
-__attribute__((format(printf, 5, 6))) static int complain(const struct team *t,
+__attribute__((format(printf, 5, 6))) static int refuse_place(const struct team *t,
 	const struct reader *r, struct place at, struct err *e, const char *fmt, ...)
 {
 	char sentence[256];
@@ -250,16 +250,16 @@ static int check_references(const struct team *t, const struct reader *r, struct
 		const struct network_def *found = net ? find_network(t, net) : NULL;
 
 		if (net && !found &&
-			complain(t, r, at, e, "the network %.64s is not declared under networks:.",
-				net))
+			refuse_place(t, r, at, e,
+				"the network %.64s is not declared under networks:.", net))
 			return -1;
 		if (found && !has_word(&found->members, id) &&
-			complain(t, r, at, e,
+			refuse_place(t, r, at, e,
 				"%.64s is not among the members: of the network %.64s.", id, net))
 			return -1;
 		for (size_t k = 0; k < secrets->n; k++)
 			if (!has_secret(t, secrets->word[k]) &&
-				complain(t, r, at, e,
+				refuse_place(t, r, at, e,
 					"the secret %.64s is not declared under secrets:.",
 					secrets->word[k]))
 				return -1;
@@ -268,7 +268,7 @@ static int check_references(const struct team *t, const struct reader *r, struct
 		for (size_t k = 0; k < t->networks[i].members.n; k++)
 			if (!team_agent(t, t->networks[i].members.word[k]) &&
 				!team_tool(t, t->networks[i].members.word[k]) &&
-				complain(t, r, t->networks[i].at, e,
+				refuse_place(t, r, t->networks[i].at, e,
 					"the member %.64s of the network is no agent or tool of this file.",
 					t->networks[i].members.word[k]))
 				return -1;
@@ -280,7 +280,7 @@ static int check_reach(const struct team *t, const struct reader *r, const char 
 {
 	if (!mounts_within(t->path, path) && !mounts_within(folder, path))
 		return 0;
-	return complain(t, r, at, e,
+	return refuse_place(t, r, at, e,
 		"%.100s can be written from inside and holds this file, which names host paths and "
 		"commands; move the file elsewhere, or name a folder below.",
 		path);
@@ -380,7 +380,7 @@ int team_parse(const char *name, const char *text, size_t n, const char *base, s
 	return result;
 }
 
-static int check_owner(const char *file, struct err *e)
+static int check_team_owner(const char *file, struct err *e)
 {
 	struct stat st;
 
@@ -399,7 +399,7 @@ static int check_owner(const char *file, struct err *e)
 	return 0;
 }
 
-static int read_file(const char *file, const char *cwd, struct team *ret,
+static int read_team_file(const char *file, const char *cwd, struct team *ret,
 	const struct team_found *found, struct err *e)
 {
 	AUTO_FREE char *real = NULL, *base = NULL;
@@ -407,7 +407,7 @@ static int read_file(const char *file, const char *cwd, struct team *ret,
 	char *slash;
 	int result;
 
-	if (check_owner(file, e) || config_read(file, &c, e))
+	if (check_team_owner(file, e) || config_read(file, &c, e))
 		return -1;
 	real = realpath(file, NULL);
 	if (!real) {
@@ -429,7 +429,7 @@ static int read_file(const char *file, const char *cwd, struct team *ret,
 
 int team_read(const char *file, const char *cwd, struct team *ret, struct err *e)
 {
-	return read_file(file, cwd, ret, NULL, e);
+	return read_team_file(file, cwd, ret, NULL, e);
 }
 
 size_t team_check(const char *file, const char *cwd, struct team *ret, struct team_found *found)
@@ -437,7 +437,7 @@ size_t team_check(const char *file, const char *cwd, struct team *ret, struct te
 	struct err e = ERR_INIT;
 
 	found->n = 0;
-	if (read_file(file, cwd, ret, found, &e)) {
+	if (read_team_file(file, cwd, ret, found, &e)) {
 		found->tell(found->ctx, &e);
 		return ++found->n;
 	}

@@ -100,7 +100,8 @@ int team_read_packages(const struct reader *r, const struct node *n, void *at, s
 static const char *const mount_words[] = {
 	"ssh_keys", "git_config", "gh_config", "npm_config", "pypi_config", NULL};
 
-static int read_files(const struct reader *r, const struct node *n, void *at, struct err *e)
+static int read_credential_files(
+	const struct reader *r, const struct node *n, void *at, struct err *e)
 {
 	struct credentials *out = at;
 	struct credential_file *f;
@@ -138,8 +139,8 @@ int team_read_credentials(const struct reader *r, const struct node *n, void *at
 {
 	static const struct field fields[] = {
 		{"mount", FIELD_WORDS, AT(credentials, mount), 0, 0, NULL, NULL},
-		{"files", FIELD_NESTED, 0, 0, 0, NULL, read_files},
-		{"additional_mounts", FIELD_NESTED, 0, 0, 0, NULL, read_files},
+		{"files", FIELD_NESTED, 0, 0, 0, NULL, read_credential_files},
+		{"additional_mounts", FIELD_NESTED, 0, 0, 0, NULL, read_credential_files},
 		{"env_vars", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
 		{"env", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
 		{"env_file", FIELD_PATH, AT(credentials, env_file), 0, 0, NULL, NULL},

@@ -53,8 +53,9 @@ static double ms_since(int64_t start)
 }
 
 /* What the log says of the call; kv has room for six. */
-static void describe(const struct tool_def *d, const char *workspace, const struct run_request *r,
-	struct str *command, struct str *secrets, struct key_value *kv, struct audit_record *out)
+static void describe_tool_call(const struct tool_def *d, const char *workspace,
+	const struct run_request *r, struct str *command, struct str *secrets, struct key_value *kv,
+	struct audit_record *out)
 {
 	struct arena mem;
 	const char *const *argv;
@@ -79,7 +80,7 @@ static void describe(const struct tool_def *d, const char *workspace, const stru
 		.nparams = 6};
 }
 
-static void reason(const struct run_result *r, struct err *why)
+static void explain_end(const struct run_result *r, struct err *why)
 {
 	if (why->kind)
 		return;
@@ -93,7 +94,7 @@ static void reason(const struct run_result *r, struct err *why)
 		err_set(why, ERR_FAILED, "%s %d", run_ended_name(r->ended), r->exit_code);
 }
 
-static int call(struct agents_host *h, const struct team *t, const struct tool_def *d,
+static int call_tool(struct agents_host *h, const struct team *t, const struct tool_def *d,
 	const char *workspace, const struct run_request *r, struct tool_ran *ran,
 	struct run_result *result, struct err *e)
 {
@@ -142,15 +143,15 @@ int tool_run(struct agents_host *h, const struct team *t, const struct tool_def 
 	result->exit_code = 125;
 	if (d->workspace)
 		workspace = d->workspace;
-	describe(d, d->files == TOOL_WORKSPACE ? workspace : NULL, r, &command, &secrets, kv,
-		&record);
+	describe_tool_call(d, d->files == TOOL_WORKSPACE ? workspace : NULL, r, &command, &secrets,
+		kv, &record);
 	kv[5] = (struct key_value){"ended", "", false};
 	if (record_begin(&rec, &h->recorder, &record, &why)) {
 		result->ended = why.kind == ERR_REFUSED ? ENDED_REFUSED : ENDED_FAILED;
 		result->err = why;
 		return err_copy(e, &why);
 	}
-	failed = call(h, t, d, workspace, r, ran, result, &why);
+	failed = call_tool(h, t, d, workspace, r, ran, result, &why);
 	if (failed && why.kind == ERR_REFUSED)
 		result->ended = ENDED_REFUSED;
 	if (failed && why.kind == ERR_CANCELLED) {
@@ -161,7 +162,7 @@ int tool_run(struct agents_host *h, const struct team *t, const struct tool_def 
 		result->err = why;
 	kv[5].value = run_ended_name(result->ended);
 	rec.r.target = ran->id;
-	reason(result, &why);
+	explain_end(result, &why);
 	record_end(&rec, &why);
 	return failed ? err_copy(e, &result->err) : 0;
 }

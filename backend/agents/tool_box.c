@@ -37,12 +37,12 @@ struct making {
 	int cancel_fd;
 };
 
-static uint64_t us_since(int64_t start)
+static uint64_t elapsed_us(int64_t start)
 {
 	return (uint64_t)((clock_mono_ns() - start) / 1000);
 }
 
-static int go_on(const struct making *m, struct err *e)
+static int refuse_cancelled(const struct making *m, struct err *e)
 {
 	struct pollfd p = {m->cancel_fd, POLLIN, 0};
 
@@ -85,7 +85,7 @@ static int choose_workspace(struct making *m, const char *workspace, struct err 
 	return ready_user(b->def->name, b->workspace, &m->spec.uid, &m->spec.gid, e);
 }
 
-static int describe(struct making *m, const char *workspace, struct err *e)
+static int describe_box(struct making *m, const char *workspace, struct err *e)
 {
 	struct tool_box *b = m->box;
 	const struct tool_def *d = b->def;
@@ -116,7 +116,7 @@ static int describe(struct making *m, const char *workspace, struct err *e)
 	return 0;
 }
 
-static int add_mounts(struct making *m, struct err *e)
+static int add_box_mounts(struct making *m, struct err *e)
 {
 	struct tool_box *b = m->box;
 	const char *const *writable;
@@ -139,7 +139,7 @@ static int add_mounts(struct making *m, struct err *e)
 		: 0;
 }
 
-static int create(struct making *m, struct err *e)
+static int create_box(struct making *m, struct err *e)
 {
 	struct tool_box *b = m->box;
 	struct err why = ERR_INIT;
@@ -155,23 +155,23 @@ static int create(struct making *m, struct err *e)
 		b->def->image, b->def->name, remedy);
 }
 
-static int make(struct making *m, const char *workspace, struct err *e)
+static int make_box(struct making *m, const char *workspace, struct err *e)
 {
 	struct tool_box *b = m->box;
 	struct lane_about about = {0};
 	int64_t start;
 
-	if (describe(m, workspace, e) || lane_prepare(b->name, &m->offer, e) || add_mounts(m, e) ||
-		go_on(m, e))
+	if (describe_box(m, workspace, e) || lane_prepare(b->name, &m->offer, e) ||
+		add_box_mounts(m, e) || refuse_cancelled(m, e))
 		return -1;
 	start = clock_mono_ns();
-	if (create(m, e) || go_on(m, e))
+	if (create_box(m, e) || refuse_cancelled(m, e))
 		return -1;
-	b->created_us = us_since(start);
+	b->created_us = elapsed_us(start);
 	start = clock_mono_ns();
-	if (sync_act(m->h->engine, ACT_START, b->id, false, false, -1, e) || go_on(m, e))
+	if (sync_act(m->h->engine, ACT_START, b->id, false, false, -1, e) || refuse_cancelled(m, e))
 		return -1;
-	b->started_us = us_since(start);
+	b->started_us = elapsed_us(start);
 	start = clock_mono_ns();
 	snprintf(about.name, sizeof about.name, "%s", b->name);
 	snprintf(about.id, sizeof about.id, "%s", b->id);
@@ -180,9 +180,9 @@ static int make(struct making *m, const char *workspace, struct err *e)
 	if (ready_lane(&m->offer, &about, &m->spec.mounts, &m->secrets, e))
 		return -1;
 	b->guest = m->offer.guest;
-	b->lane_us = us_since(start);
+	b->lane_us = elapsed_us(start);
 	b->ready_ns = clock_mono_ns();
-	return go_on(m, e);
+	return refuse_cancelled(m, e);
 }
 
 int tool_box_make(struct agents_host *h, const struct team *t, const struct tool_def *d,
@@ -200,7 +200,7 @@ int tool_box_make(struct agents_host *h, const struct team *t, const struct tool
 	*ret = NULL;
 	*b = (struct tool_box){.team = t, .def = d, .pool = pool};
 	arena_init(&b->mem, 512);
-	result = make(&m, workspace, &why);
+	result = make_box(&m, workspace, &why);
 	lane_offer_release(&m.offer);
 	secrets_release(&m.secrets);
 	mounts_release(&m.spec.mounts);
@@ -234,7 +234,7 @@ static void end_processes(const struct tool_box *b)
 		syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
 }
 
-static int remove_it(struct agents_host *h, struct tool_box *b, struct err *e)
+static int remove_box(struct agents_host *h, struct tool_box *b, struct err *e)
 {
 	struct existing x;
 	int found;
@@ -254,7 +254,7 @@ int tool_box_drop(struct agents_host *h, struct tool_box *b, struct err *e)
 
 	if (!b)
 		return 0;
-	if (remove_it(h, b, &why)) {
+	if (remove_box(h, b, &why)) {
 		end_processes(b);
 		result = err_set(e, why.kind,
 			"the container %s could not be removed (%s); it is stopped, and `berth clean` "

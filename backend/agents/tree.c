@@ -63,7 +63,8 @@ static int has_mark(pid_t pid, const char *mark, char *buf)
 }
 
 /* Every living process of the container; those with the mark are ours. */
-static size_t look(const char *id, const char *mark, pid_t top, struct process *list, bool *blind)
+static size_t scan_tree(
+	const char *id, const char *mark, pid_t top, struct process *list, bool *blind)
 {
 	AUTO_FREE char *buf = xmalloc(ENVIRON_MAX);
 	DIR *d = opendir("/proc");
@@ -99,7 +100,7 @@ static void add_children(struct process *list, size_t n)
 }
 
 /* Held by a descriptor and looked at again, so that a number that went to somebody else is not hit. */
-static int end_one(pid_t pid, const char *id)
+static int kill_process(pid_t pid, const char *id)
 {
 	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
@@ -114,14 +115,14 @@ int tree_kill(const char *id, const char *mark, pid_t pid)
 {
 	AUTO_FREE struct process *list = xcalloc(PROCESSES_MAX, sizeof *list);
 	bool blind = false;
-	size_t n = look(id, mark, pid, list, &blind);
+	size_t n = scan_tree(id, mark, pid, list, &blind);
 	int found = 0;
 
 	if (blind)
 		return -1;
 	add_children(list, n);
 	for (size_t i = 0; i < n; i++) {
-		int r = list[i].ours ? end_one(list[i].pid, id) : 0;
+		int r = list[i].ours ? kill_process(list[i].pid, id) : 0;
 
 		if (r < 0)
 			return -1;
@@ -209,7 +210,7 @@ int tree_group_kill(const struct tree_group *g)
 
 		/* Its name, the mark, is in no other group's path. */
 		if (living_parent(pid) >= 0)
-			found += end_one(pid, strrchr(g->path, '/')) == 1;
+			found += kill_process(pid, strrchr(g->path, '/')) == 1;
 	}
 	if (frozen)
 		group_tell(g, "freezer.state", "THAWED");

@@ -45,7 +45,7 @@ struct bringing { /* what has been made so far */
 	bool offered, created, home_made;
 };
 
-static uint64_t us_since(int64_t start)
+static uint64_t measure_us(int64_t start)
 {
 	return (uint64_t)((clock_mono_ns() - start) / 1000);
 }
@@ -110,7 +110,7 @@ static int keep_checked(struct bringing *b, const char *id, pid_t init, struct e
 }
 
 /* Lane and journal of the container `id`, which runs. */
-static int hand_over(struct bringing *b, const char *id, struct err *e)
+static int open_lane_and_journal(struct bringing *b, const char *id, struct err *e)
 {
 	struct lane_about about = {0};
 
@@ -135,7 +135,8 @@ static bool offer_again(struct bringing *b, const struct existing *x)
 	struct err why = ERR_INIT; /* then it is replaced, which needs no reason */
 
 	snprintf(b->session.session, sizeof b->session.session, "%s", x->session);
-	if (!lane_prepare_again(b->spec.name, &b->offer, &why) && !hand_over(b, x->id, &why))
+	if (!lane_prepare_again(b->spec.name, &b->offer, &why) &&
+		!open_lane_and_journal(b, x->id, &why))
 		return true;
 	b->session = mine;
 	return false;
@@ -178,7 +179,7 @@ static int remember_again(struct bringing *b, const struct existing *x, struct e
 }
 
 /* What is in the agent's way; it may be protected, and it is in the log that it went. */
-static int replace(struct bringing *b, const struct existing *x, struct err *e)
+static int replace_container(struct bringing *b, const struct existing *x, struct err *e)
 {
 	const struct audit_record r = {.deed = DEED_CONTAINER_REMOVE,
 		.target_type = "container",
@@ -234,7 +235,7 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 	if (b->spec.net_rate && x.running && !tree_is_here(x.pid, x.id))
 		return rate_refused(b, e);
 	ret->replaced = true;
-	return replace(b, &x, e);
+	return replace_container(b, &x, e);
 }
 
 static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
@@ -244,7 +245,7 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (host_create(b->h, &b->spec, ret->id, e))
 		return -1;
 	b->created = true;
-	ret->created_us = us_since(start);
+	ret->created_us = measure_us(start);
 	/* From here on a crash of ours leaves a container whose id is in the record. */
 	snprintf(b->session.id, sizeof b->session.id, "%s", ret->id);
 	if (session_save(&b->session, e))
@@ -254,13 +255,13 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	if (rulebook_write(b->def, b->h->endpoint.url, b->h->info.name, e) ||
 		sync_act(b->h->engine, ACT_START, ret->id, false, false, -1, e))
 		return -1;
-	ret->started_us = us_since(start);
+	ret->started_us = measure_us(start);
 	if (limit_rate(b, ret->id, e))
 		return -1;
 	start = clock_mono_ns();
-	if (hand_over(b, ret->id, e))
+	if (open_lane_and_journal(b, ret->id, e))
 		return -1;
-	ret->ready_us = us_since(start);
+	ret->ready_us = measure_us(start);
 	ret->nenforced = enforce_read(b->h, &b->spec, ret->id, ret->enforced, ENFORCED_MAX);
 	return 0;
 }
@@ -290,7 +291,7 @@ static void begin_spec(struct bringing *b)
 	b->spec.limits.cpus = spec_cpus(a->limits.cpus, b->h->info.cpus);
 }
 
-static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
+static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *e)
 {
 	const struct agent_def *a = b->def;
 	char hash[17];
@@ -338,7 +339,7 @@ static int bring_up(struct bringing *b, struct agent_up *ret, struct err *e)
 }
 
 /* What the log should know: what runs, as whom, what it sees of the host, and what is loosened. */
-static void describe(const struct agent_def *a, struct arena *mem, struct audit_record *r)
+static void describe_agent(const struct agent_def *a, struct arena *mem, struct audit_record *r)
 {
 	struct key_value *kv = arena_array(mem, 6, sizeof *kv);
 	AUTO_STR struct str mounts = STR_INIT, secrets = STR_INIT;
@@ -372,10 +373,10 @@ static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
 	struct err why = ERR_INIT;
 	int result;
 
-	describe(b->def, &b->mem, &r);
+	describe_agent(b->def, &b->mem, &r);
 	if (record_begin(&rec, &b->h->recorder, &r, e))
 		return -1;
-	result = session_new(&b->session, &why) || bring_up(b, ret, &why) ? -1 : 0;
+	result = session_new(&b->session, &why) || bring_agent_up(b, ret, &why) ? -1 : 0;
 	rec.r.target = ret->id;
 	rec.r.session = b->session.session;
 	record_end(&rec, &why);
@@ -385,7 +386,7 @@ static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
 }
 
 /* Waits for who else brings it up or takes it down, which may take the minutes of an installation. */
-static int hold(struct agents_host *h, const char *container, struct err *e)
+static int hold_session(struct agents_host *h, const char *container, struct err *e)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
 	bool told = false;
@@ -412,7 +413,8 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	struct agent_up *ret, struct err *e)
 {
 	struct bringing b = {.h = h, .team = t, .def = a, .offer = {.boot = -1, .lane = -1}};
-	AUTO_CLOSE int held = hold(h, a->container, e), making = held < 0 ? -1 : sessions_enter(e);
+	AUTO_CLOSE int held = hold_session(h, a->container, e),
+		       making = held < 0 ? -1 : sessions_enter(e);
 	int result;
 
 	memset(ret, 0, sizeof *ret);
@@ -439,7 +441,7 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	return result;
 }
 
-static int take_down(
+static int take_agent_down(
 	struct agents_host *h, const char *container, const struct existing *x, struct err *e)
 {
 	const struct audit_record r = {.deed = DEED_AGENT_DOWN,
@@ -464,7 +466,7 @@ static int take_down(
 
 int agents_down(struct agents_host *h, const char *container, struct err *e)
 {
-	AUTO_CLOSE int held = hold(h, container, e);
+	AUTO_CLOSE int held = hold_session(h, container, e);
 	struct existing x;
 	struct arena mem;
 	int found;
@@ -473,7 +475,7 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 		return -1;
 	arena_init(&mem, 2048);
 	found = host_look_whole(h, container, &x, &mem, e);
-	if (found > 0 && take_down(h, container, &x, e))
+	if (found > 0 && take_agent_down(h, container, &x, e))
 		found = -1;
 	arena_release(&mem);
 	if (found < 0)
@@ -516,7 +518,7 @@ static void check_made_of(
 	ret->n++;
 }
 
-static int check(struct bringing *b, const char *id, struct agent_checked *ret, struct err *e)
+static int check_agent(struct bringing *b, const char *id, struct agent_checked *ret, struct err *e)
 {
 	const struct agent_def *a = b->def;
 	struct enforced *item = &ret->item[0];
@@ -559,7 +561,7 @@ int agents_check(struct agents_host *h, const struct team *t, const struct agent
 
 	memset(ret, 0, sizeof *ret);
 	arena_init(&b.mem, 2048);
-	result = check(&b, id, ret, e);
+	result = check_agent(&b, id, ret, e);
 	mounts_release(&b.spec.mounts);
 	arena_release(&b.mem);
 	return result;
