@@ -21,7 +21,7 @@ static bool names_secret(const char *arg, size_t n)
 	return text_looks_secret(name);
 }
 
-static void quote(struct str *out, const char *s, size_t n)
+static void quote_word(struct str *out, const char *s, size_t n)
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				   "_-./:=@%+,*";
@@ -52,9 +52,9 @@ static bool quote_url(struct str *out, const char *s)
 	colon = at ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
 	if (!colon)
 		return false;
-	quote(out, s, (size_t)(colon + 1 - s));
+	quote_word(out, s, (size_t)(colon + 1 - s));
 	str_adds(out, "***");
-	quote(out, at, strlen(at));
+	quote_word(out, at, strlen(at));
 	return true;
 }
 
@@ -71,10 +71,10 @@ void audit_argv(struct str *out, size_t argc, const char *const *argv)
 			str_adds(out, "***");
 			mask_next = false;
 		} else if (eq && names_secret(arg, (size_t)(eq - arg))) {
-			quote(out, arg, (size_t)(eq + 1 - arg));
+			quote_word(out, arg, (size_t)(eq + 1 - arg));
 			str_adds(out, "***");
 		} else if (!quote_url(out, arg)) {
-			quote(out, arg, strlen(arg));
+			quote_word(out, arg, strlen(arg));
 			mask_next = arg[0] == '-' && !eq && names_secret(arg, strlen(arg));
 		}
 	}

@@ -143,7 +143,7 @@ static int64_t commit_ns(const struct audit *a)
 }
 
 /* Called with the lock. */
-static void enqueue(struct audit *a, struct item *item)
+static void enqueue_item(struct audit *a, struct item *item)
 {
 	bool urgent = item->wanted != WANT_GROUP;
 
@@ -158,29 +158,29 @@ static void enqueue(struct audit *a, struct item *item)
 		pthread_cond_signal(&a->work);
 }
 
-static void commit(struct audit *a, struct item *items, size_t bytes);
-static void prune(struct audit *a, struct prune *p);
-static bool start_thread(struct audit *a);
+static void commit_items(struct audit *a, struct item *items, size_t bytes);
+static void prune_chain(struct audit *a, struct prune *p);
+static bool start_writer(struct audit *a);
 
 /* There was no writer thread: the work is done here, unless there can be one now. */
 static void submit_alone(struct audit *a, struct item *item)
 {
 	pthread_mutex_lock(&a->alone);
-	if (a->chain.o.direct || !start_thread(a)) {
+	if (a->chain.o.direct || !start_writer(a)) {
 		/* Nobody would see to the disk later. */
 		if (!a->chain.o.direct)
 			item->wanted = WANT_DURABLE;
-		commit(a, item, item->len + RECORD_TAIL + 64);
+		commit_items(a, item, item->len + RECORD_TAIL + 64);
 		pthread_mutex_unlock(&a->alone);
 		return;
 	}
 	pthread_mutex_unlock(&a->alone);
 	pthread_mutex_lock(&a->lock);
-	enqueue(a, item);
+	enqueue_item(a, item);
 	pthread_mutex_unlock(&a->lock);
 }
 
-static uint64_t submit(struct audit *a, struct item *item, enum wanted wanted, struct err *e)
+static uint64_t submit_item(struct audit *a, struct item *item, enum wanted wanted, struct err *e)
 {
 	uint64_t ticket;
 	bool threaded;
@@ -196,7 +196,7 @@ static uint64_t submit(struct audit *a, struct item *item, enum wanted wanted, s
 	ticket = item->ticket = ++a->tickets;
 	threaded = a->threaded;
 	if (threaded)
-		enqueue(a, item);
+		enqueue_item(a, item);
 	pthread_mutex_unlock(&a->lock);
 	if (!threaded)
 		submit_alone(a, item);
@@ -214,7 +214,7 @@ uint64_t audit_submit(struct audit *a, const struct audit_record *r, uint64_t af
 {
 	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
 	CHECK(deed_table[r->deed].class != DEED_INTERNAL);
-	return submit(a, item_new(a, r, after, done, ctx), wanted_for(r, done != NULL), e);
+	return submit_item(a, item_new(a, r, after, done, ctx), wanted_for(r, done != NULL), e);
 }
 
 struct waiter {
@@ -245,7 +245,7 @@ static int submit_and_wait(struct audit *a, const struct audit_record *r, enum w
 
 	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
 	CHECK(deed_table[r->deed].class != DEED_INTERNAL);
-	if (!submit(a, item_new(a, r, 0, wake_waiter, &w), wanted, e))
+	if (!submit_item(a, item_new(a, r, 0, wake_waiter, &w), wanted, e))
 		return -1;
 	pthread_mutex_lock(&w.lock);
 	while (!w.done)
@@ -305,7 +305,7 @@ int audit_prune(
 		pthread_cond_wait(&a->finished, &a->lock);
 	pthread_mutex_unlock(&a->lock);
 	if (!p.done)
-		prune(a, &p);
+		prune_chain(a, &p);
 	pthread_mutex_unlock(&a->alone);
 	if (p.ret < 0)
 		return err_copy(e, &p.err);
@@ -379,7 +379,7 @@ static int write_items(struct audit *a, struct item *items, struct err *e)
 	return -1;
 }
 
-static void answer(struct item *items, const struct err *all)
+static void answer_items(struct item *items, const struct err *all)
 {
 	struct item *next;
 
@@ -406,7 +406,7 @@ static void set_trouble(struct audit *a, const struct err *err)
 }
 
 /* What may be done late is done after everybody has his answer. */
-static void upkeep(struct audit *a, uint64_t unsigned_max)
+static void keep_chain(struct audit *a, uint64_t unsigned_max)
 {
 	struct chain *c = &a->chain;
 
@@ -435,7 +435,7 @@ static int ensure_open(struct audit *a, struct err *e)
 	return 0;
 }
 
-static void commit(struct audit *a, struct item *items, size_t bytes)
+static void commit_items(struct audit *a, struct item *items, size_t bytes)
 {
 	struct err err = ERR_INIT;
 	const struct err *trouble = NULL;
@@ -443,7 +443,7 @@ static void commit(struct audit *a, struct item *items, size_t bytes)
 	if (ensure_open(a, &err) < 0 || chain_begin(&a->chain, bytes, &err) < 0) {
 		a->chain.look_for_gap = true;
 		set_trouble(a, &err);
-		answer(items, &err);
+		answer_items(items, &err);
 		return;
 	}
 	if (write_items(a, items, &err) < 0)
@@ -452,13 +452,13 @@ static void commit(struct audit *a, struct item *items, size_t bytes)
 		trouble = items->err;
 	a->chain.look_for_gap |= trouble != NULL;
 	set_trouble(a, trouble);
-	answer(items, err.kind ? &err : NULL);
+	answer_items(items, err.kind ? &err : NULL);
 	if (!a->chain.o.brief)
-		upkeep(a, a->chain.o.checkpoint_records);
+		keep_chain(a, a->chain.o.checkpoint_records);
 	chain_end(&a->chain);
 }
 
-static void prune(struct audit *a, struct prune *p)
+static void prune_chain(struct audit *a, struct prune *p)
 {
 	p->ret = ensure_open(a, &p->err) < 0 ? -1 : chain_begin(&a->chain, 0, &p->err);
 	if (p->ret == 0) {
@@ -481,14 +481,14 @@ static void sign_now(struct audit *a)
 	if (!a->chain.open || chain_begin(&a->chain, 0, NULL) < 0)
 		return;
 	if (chain_sync(&a->chain, NULL) == 0)
-		upkeep(a, 1);
+		keep_chain(a, 1);
 	chain_end(&a->chain);
 	/* What could not be signed now is tried again after a while, not in a loop. */
 	if (a->sign_at_ns == 0 && a->chain.head.seq != a->chain.head.signed_seq)
 		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
 }
 
-static void probe(struct audit *a)
+static void probe_chain(struct audit *a)
 {
 	struct err err = ERR_INIT;
 
@@ -585,7 +585,7 @@ static void open_first(struct audit *a)
 }
 
 /* The last thing: everything is durable, and signed unless somebody else will. */
-static void finish(struct audit *a)
+static void finish_chain(struct audit *a)
 {
 	if (a->sync_at_ns)
 		sync_now(a);
@@ -593,7 +593,7 @@ static void finish(struct audit *a)
 		sign_now(a);
 }
 
-static void *run(void *arg)
+static void *run_writer(void *arg)
 {
 	struct audit *a = arg;
 
@@ -613,31 +613,31 @@ static void *run(void *arg)
 		pthread_mutex_unlock(&a->lock);
 		items = cut_batch(a, &bytes);
 		if (items)
-			commit(a, items, bytes);
+			commit_items(a, items, bytes);
 		else if (asked)
-			prune(a, asked);
+			prune_chain(a, asked);
 		else if (asking)
-			probe(a);
+			probe_chain(a);
 		else if (a->sync_at_ns && (leave || now_ns() >= a->sync_at_ns))
 			sync_now(a);
 		else if (!leave && a->sign_at_ns && now_ns() >= a->sign_at_ns)
 			sign_now(a);
 		if (leave && !items && !asked) {
-			finish(a);
+			finish_chain(a);
 			return NULL;
 		}
 	}
 }
 
 /* false: the system has no thread for us now. */
-static bool start_thread(struct audit *a)
+static bool start_writer(struct audit *a)
 {
 	sigset_t all, old;
 	int failed;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&a->thread, NULL, run, a);
+	failed = pthread_create(&a->thread, NULL, run_writer, a);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (failed)
 		return false;
@@ -662,7 +662,7 @@ struct audit *audit_start(const struct audit_options *o)
 	pthread_cond_init(&a->finished, NULL);
 	pthread_condattr_destroy(&monotonic);
 	pthread_mutex_init(&a->alone, NULL);
-	if (o->direct || !start_thread(a))
+	if (o->direct || !start_writer(a))
 		open_first(a);
 	return a;
 }
@@ -696,7 +696,7 @@ void audit_close(struct audit *a)
 	if (a->threaded)
 		pthread_join(a->thread, NULL);
 	else if (!a->chain.o.direct)
-		finish(a);
+		finish_chain(a);
 	CHECK(!a->first && !a->mine);
 	pthread_mutex_destroy(&a->alone);
 	pthread_cond_destroy(&a->work);
@@ -720,7 +720,7 @@ void audit_settle(const struct audit_options *o, uint64_t seq)
 		/* Of many in a row the first one syncs for those that came while it waited. */
 		if (a->chain.durable < seq)
 			chain_flush(&a->chain, NULL);
-		finish(a);
+		finish_chain(a);
 	}
 	pthread_mutex_destroy(&a->lock);
 	chain_release(&a->chain);

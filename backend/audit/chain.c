@@ -50,7 +50,7 @@ static void know_thyself(struct chain *c)
 	record_self(&c->self_text, &c->self);
 }
 
-static void close_all(struct chain *c)
+static void close_chain_files(struct chain *c)
 {
 	int *fds[] = {&c->dir, &c->headfd, &c->segfd, &c->keyfd};
 
@@ -121,13 +121,13 @@ int chain_open(struct chain *c, struct err *e)
 	c->open = true;
 	return 0;
 fail:
-	close_all(c);
+	close_chain_files(c);
 	return -1;
 }
 
 void chain_release(struct chain *c)
 {
-	close_all(c);
+	close_chain_files(c);
 	str_release(&c->buf);
 	str_release(&c->scratch);
 	str_release(&c->self_text);
@@ -173,7 +173,7 @@ static bool segment_ends_at_head(struct chain *c)
 }
 
 /* Is there one behind the head's? */
-static bool next_segment(struct chain *c)
+static bool has_next_segment(struct chain *c)
 {
 	char name[SEGMENT_NAME];
 
@@ -201,7 +201,7 @@ static int look_again(struct chain *c, struct err *e)
 		c->dirty = false;
 		memcpy(c->raw, raw, HEAD_SIZE);
 		/* Only a power failure leaves a head from before a rotation, so the first look is enough. */
-		if (segment_ends_at_head(c) && (c->open || !next_segment(c)))
+		if (segment_ends_at_head(c) && (c->open || !has_next_segment(c)))
 			return 0;
 	}
 	return chain_repair(c, raw, n, e);
@@ -244,7 +244,7 @@ static int note_clock(struct chain *c, struct err *e)
 }
 
 /* Keep the reserve allocated beyond what is about to be written. */
-static void allocate(struct chain *c, size_t bytes)
+static void allocate_ahead(struct chain *c, size_t bytes)
 {
 	uint64_t want = bytes + c->o.reserve_bytes;
 	bool done = false;
@@ -313,7 +313,7 @@ int chain_begin(struct chain *c, size_t bytes, struct err *e)
 	}
 	if (!c->buf.len)
 		c->tip = c->head;
-	allocate(c, bytes);
+	allocate_ahead(c, bytes);
 	if (note_clock(c, e) < 0 || note_gap(c, e) < 0) {
 		head_unlock(c->headfd);
 		return -1;
@@ -386,7 +386,7 @@ int chain_write_head(struct chain *c)
 }
 
 /* Take what was added back, so that it cannot be taken for a record later. */
-static int undo(struct chain *c, bool lost_trust, const struct err *why)
+static int undo_append(struct chain *c, bool lost_trust, const struct err *why)
 {
 	struct stat st;
 	bool extended = fstat(c->segfd, &st) < 0 || (uint64_t)st.st_size != c->head.offset;
@@ -419,7 +419,7 @@ static int hand_on_rest(struct chain *c, struct err *e)
 	if (!c->buf.len || hand_on(c) == 0)
 		return 0;
 	err_sys(&why, c->hand_errno, "Cannot write to the audit log in %s", c->path);
-	undo(c, false, &why);
+	undo_append(c, false, &why);
 	return err_copy(e, &why);
 }
 
@@ -490,7 +490,7 @@ int chain_sync(struct chain *c, struct err *e)
 		return -1;
 	if (c->sys->fdatasync(c->segfd) < 0) {
 		err_sys(&why, errno, "Cannot make the audit log in %s durable", c->path);
-		undo(c, true, &why);
+		undo_append(c, true, &why);
 		return err_copy(e, &why);
 	}
 	c->head = c->tip;

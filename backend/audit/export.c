@@ -102,7 +102,7 @@ int audit_export(const char *dir, const char *to, uint64_t *ret_records, struct 
 
 /* Without the writers' lock, so that nobody who is stopped while holding it stops us: half of a new
  * head does not fit its check sum, and a moment later it is whole. */
-static bool read_head(int fd, struct head *ret)
+static bool read_head_unlocked(int fd, struct head *ret)
 {
 	char raw[HEAD_SIZE];
 
@@ -127,7 +127,7 @@ int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "There is no audit log in %s yet.", path);
 	if (fd < 0)
 		return err_sys(e, errno, "Cannot read the audit log's head in %s", path);
-	if (!read_head(fd, &head))
+	if (!read_head_unlocked(fd, &head))
 		return err_set(e, ERR_FAILED,
 			"The audit log's head file in %s is damaged; run \"berth audit verify\".",
 			path);
@@ -159,7 +159,7 @@ struct audit_check {
 	bool threaded; /* false: the system refused the thread, and state says so */
 };
 
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+static bool on_verify_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct audit_check *c = ctx;
 	bool stop;
@@ -172,10 +172,10 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 	return stop;
 }
 
-static void *check(void *arg)
+static void *run_check(void *arg)
 {
 	struct audit_check *c = arg;
-	struct audit_verify what = {.path = c->path, .progress = on_progress, .ctx = c};
+	struct audit_verify what = {.path = c->path, .progress = on_verify_progress, .ctx = c};
 	struct audit_verdict verdict;
 	struct err err = ERR_INIT;
 
@@ -199,7 +199,7 @@ struct audit_check *audit_check_start(const char *path)
 	pthread_mutex_init(&c->lock, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&c->thread, NULL, check, c);
+	failed = pthread_create(&c->thread, NULL, run_check, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	c->threaded = !failed;
 	if (failed) {

@@ -17,7 +17,7 @@
 
 #define LINE 64 /* bytes: "1763839262000 container.exec", filled up with blanks */
 
-static int open_file(int flags, struct err *e)
+static int open_gap_file(int flags, struct err *e)
 {
 	char dir[PATH_MAX], path[PATH_MAX + 16];
 	int fd;
@@ -35,7 +35,7 @@ static int open_file(int flags, struct err *e)
 static int open_locked(int flags, struct err *e)
 {
 	for (;;) {
-		AUTO_CLOSE int fd = open_file(flags, e);
+		AUTO_CLOSE int fd = open_gap_file(flags, e);
 		struct stat st;
 
 		if (fd < 0)
@@ -65,7 +65,7 @@ int gap_add(enum deed deed, struct err *e)
 	return 0;
 }
 
-static void count_line(struct gap *g, const char *line, bool seen[DEED_COUNT])
+static void count_gap_line(struct gap *g, const char *line, bool seen[DEED_COUNT])
 {
 	char name[LINE];
 	enum deed deed;
@@ -95,7 +95,7 @@ bool gap_take(struct gap *g)
 	if (g->fd < 0)
 		return false;
 	while (read(g->fd, line, LINE) == LINE)
-		count_line(g, line, seen);
+		count_gap_line(g, line, seen);
 	if (!g->count)
 		gap_release(g, true);
 	return g->count > 0;

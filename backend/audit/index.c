@@ -55,7 +55,7 @@ static char *index_name(char buf[SEGMENT_NAME], uint64_t first)
 /* A quote inside a string is written with a backslash, so this is found only where it is a member;
  * one of the params may be found instead of a missing member, which only makes an entry say
  * "perhaps". */
-static const char *member(const char *line, const char *end, const char *key, size_t *ret_len)
+static const char *find_member(const char *line, const char *end, const char *key, size_t *ret_len)
 {
 	size_t n = strlen(key);
 	const char *at = memmem(line, (size_t)(end - line), key, n), *close;
@@ -73,7 +73,7 @@ static const char *member(const char *line, const char *end, const char *key, si
 static uint64_t agent_bit(const char *line, const char *end)
 {
 	size_t n;
-	const char *agent = member(line, end, ",\"agent\":\"", &n);
+	const char *agent = find_member(line, end, ",\"agent\":\"", &n);
 	char id[256];
 
 	if (!agent)
@@ -105,17 +105,17 @@ static uint64_t name_bit(const char *name, size_t n, bool deed)
 	return UINT64_MAX;
 }
 
-static void add_line(struct index_entry *x, const char *line, const char *end)
+static void index_line(struct index_entry *x, const char *line, const char *end)
 {
 	size_t n;
-	const char *deed = member(line, end, ",\"act\":\"", &n);
+	const char *deed = find_member(line, end, ",\"act\":\"", &n);
 	const char *wall = memmem(line, (size_t)(end - line), ",\"wall_ms\":", 11);
 	const char *result;
 	int64_t ms = 0;
 
 	x->deeds |= deed ? name_bit(deed, n, true) : UINT64_MAX;
 	x->agents |= agent_bit(line, end);
-	result = member(line, end, ",\"outcome\":\"", &n);
+	result = find_member(line, end, ",\"outcome\":\"", &n);
 	x->results |= result ? name_bit(result, n, false) : 1;
 	if (wall)
 		for (wall += 11; wall < end && *wall >= '0' && *wall <= '9' && ms < INT64_MAX / 16;
@@ -134,7 +134,7 @@ static struct index_entry *new_entry(struct index *x, size_t *cap, uint64_t offs
 	return &x->v[x->n++];
 }
 
-static int build(int dir, const struct segment *s, struct index *x, struct err *e)
+static int build_index(int dir, const struct segment *s, struct index *x, struct err *e)
 {
 	char name[SEGMENT_NAME];
 	AUTO_CLOSE int fd = openat(
@@ -159,7 +159,7 @@ static int build(int dir, const struct segment *s, struct index *x, struct err *
 
 			if (!entry || at - entry->offset >= INDEX_STRIDE)
 				entry = new_entry(x, &cap, at);
-			add_line(entry, line, end);
+			index_line(entry, line, end);
 			line = end + 1;
 		}
 		/* What is no line within the limit belongs to nobody: read over it. */
@@ -198,7 +198,7 @@ static bool read_kept(int dir, const struct segment *s, struct index *x)
 }
 
 /* Best effort: without it the next reader has to build it again. */
-static void keep(int dir, const struct segment *s, const struct index *x)
+static void store_index(int dir, const struct segment *s, const struct index *x)
 {
 	struct header h = {MAGIC, x->size, x->n, sum_of(x->v, x->n)};
 	char name[SEGMENT_NAME], temp[SEGMENT_NAME + 16];
@@ -224,11 +224,11 @@ int index_load(int dir, const struct segment *s, struct index *ret, size_t *ret_
 		return 0;
 	index_release(ret);
 	*ret_read = (size_t)s->size;
-	if (build(dir, s, ret, e) < 0) {
+	if (build_index(dir, s, ret, e) < 0) {
 		index_release(ret);
 		return -1;
 	}
-	keep(dir, s, ret);
+	store_index(dir, s, ret);
 	return 0;
 }
 

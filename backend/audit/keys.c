@@ -16,7 +16,7 @@ struct slot {
 	uint8_t sum[SEAL_HASH]; /* of the seed: tells a key from zeros and from half a write */
 };
 
-static bool filled(const struct slot *s)
+static bool is_slot_filled(const struct slot *s)
 {
 	uint8_t sum[SEAL_HASH];
 
@@ -61,8 +61,8 @@ int keys_open(const struct audit_sys *sys, int dir, struct err *e)
 	return steal_fd(&fd);
 }
 
-static int make(const struct audit_sys *sys, int dir, bool take_old, uint8_t ret_public[SEAL_KEY],
-	struct err *e)
+static int make_keys(const struct audit_sys *sys, int dir, bool take_old,
+	uint8_t ret_public[SEAL_KEY], struct err *e)
 {
 	AUTO_CLOSE int fd =
 		sys->openat(dir, "key", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -73,7 +73,7 @@ static int make(const struct audit_sys *sys, int dir, bool take_old, uint8_t ret
 		return err_sys(e, errno, "Cannot make the audit log's signing key");
 	if (!read_slots(fd, slots))
 		memset(slots, 0, sizeof slots);
-	if (!take_old || !filled(&slots[0])) {
+	if (!take_old || !is_slot_filled(&slots[0])) {
 		memset(slots, 0, sizeof slots);
 		new_slot(&slots[0]);
 		if (audit_pwrite_all(sys, fd, slots, sizeof slots, 0) < 0 || sys->fdatasync(fd) < 0)
@@ -87,21 +87,21 @@ static int make(const struct audit_sys *sys, int dir, bool take_old, uint8_t ret
 
 int keys_create(const struct audit_sys *sys, int dir, uint8_t ret_public[SEAL_KEY], struct err *e)
 {
-	return make(sys, dir, true, ret_public, e);
+	return make_keys(sys, dir, true, ret_public, e);
 }
 
 int keys_replace(const struct audit_sys *sys, int dir, uint8_t ret_public[SEAL_KEY], struct err *e)
 {
-	return make(sys, dir, false, ret_public, e);
+	return make_keys(sys, dir, false, ret_public, e);
 }
 
 /* The slot that holds the private half of `in_force`, or -1. */
-static int find(const struct slot slots[SLOTS], const uint8_t in_force[SEAL_KEY])
+static int find_key_slot(const struct slot slots[SLOTS], const uint8_t in_force[SEAL_KEY])
 {
 	for (int i = 0; i < SLOTS; i++) {
 		uint8_t key[SEAL_KEY];
 
-		if (!filled(&slots[i]))
+		if (!is_slot_filled(&slots[i]))
 			continue;
 		seal_public(slots[i].seed, key);
 		if (memcmp(key, in_force, SEAL_KEY) == 0)
@@ -118,7 +118,7 @@ int keys_advance(const struct audit_sys *sys, int fd, const uint8_t in_force[SEA
 
 	if (!read_slots(fd, slots))
 		err_set(e, ERR_NOT_FOUND, "The audit log's signing key is damaged.");
-	else if ((i = find(slots, in_force)) < 0)
+	else if ((i = find_key_slot(slots, in_force)) < 0)
 		err_set(e, ERR_NOT_FOUND,
 			"The audit log's signing key is not the one its last checkpoint names.");
 	if (i >= 0) {
@@ -154,14 +154,14 @@ int keys_tidy(const struct audit_sys *sys, int fd, const uint8_t in_force[SEAL_K
 	struct slot slots[SLOTS];
 	int i, ret = 0;
 
-	if (read_slots(fd, slots) && filled(&slots[0]) && filled(&slots[1]) &&
-		(i = find(slots, in_force)) >= 0)
+	if (read_slots(fd, slots) && is_slot_filled(&slots[0]) && is_slot_filled(&slots[1]) &&
+		(i = find_key_slot(slots, in_force)) >= 0)
 		ret = write_slot(sys, fd, !i, &nothing, e);
 	seal_forget(slots, sizeof slots);
 	return ret;
 }
 
-static bool lock(int fd, short type)
+static bool lock_slots(int fd, short type)
 {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET};
 
@@ -170,19 +170,19 @@ static bool lock(int fd, short type)
 
 bool keys_wait(int fd, bool last)
 {
-	return lock(fd, last ? F_WRLCK : F_RDLCK);
+	return lock_slots(fd, last ? F_WRLCK : F_RDLCK);
 }
 
 void keys_wait_end(int fd)
 {
-	lock(fd, F_UNLCK);
+	lock_slots(fd, F_UNLCK);
 }
 
 bool keys_hold(int dir, const uint8_t in_force[SEAL_KEY])
 {
 	AUTO_CLOSE int fd = openat(dir, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct slot slots[SLOTS];
-	bool held = fd >= 0 && read_slots(fd, slots) && find(slots, in_force) >= 0;
+	bool held = fd >= 0 && read_slots(fd, slots) && find_key_slot(slots, in_force) >= 0;
 
 	seal_forget(slots, sizeof slots);
 	return held;

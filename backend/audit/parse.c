@@ -11,7 +11,7 @@ struct cursor {
 	bool bad;
 };
 
-static bool take(struct cursor *c, const char *literal)
+static bool take_literal(struct cursor *c, const char *literal)
 {
 	size_t n = strlen(literal);
 
@@ -21,14 +21,14 @@ static bool take(struct cursor *c, const char *literal)
 	return true;
 }
 
-static void need(struct cursor *c, const char *literal)
+static void need_literal(struct cursor *c, const char *literal)
 {
-	if (!take(c, literal))
+	if (!take_literal(c, literal))
 		c->bad = true;
 }
 
 /* Decimal, no leading zeros, at most 2^63 - 1. */
-static uint64_t number(struct cursor *c)
+static uint64_t parse_number(struct cursor *c)
 {
 	const char *start = c->s;
 	uint64_t n = 0;
@@ -41,7 +41,7 @@ static uint64_t number(struct cursor *c)
 }
 
 /* The four digits of a \u escape. */
-static uint32_t escaped(struct cursor *c)
+static uint32_t parse_escape(struct cursor *c)
 {
 	uint32_t cp = 0;
 
@@ -64,12 +64,12 @@ static uint32_t escaped(struct cursor *c)
 }
 
 /* A quoted string, decoded into mem. */
-static const char *string(struct cursor *c)
+static const char *parse_string(struct cursor *c)
 {
 	const char *close;
 	char *out, *start;
 
-	need(c, "\"");
+	need_literal(c, "\"");
 	for (close = c->s; !c->bad && close < c->end && *close != '"'; close++)
 		if (*close == '\\')
 			close++;
@@ -87,7 +87,7 @@ static const char *string(struct cursor *c)
 
 			c->s += 2;
 			if (kind == 'u')
-				out += utf8_put(escaped(c), out);
+				out += utf8_put(parse_escape(c), out);
 			else if (kind == '"' || kind == '\\')
 				*out++ = kind;
 			else
@@ -119,12 +119,12 @@ static const char *string(struct cursor *c)
 	return start;
 }
 
-static const char *member(struct cursor *c, const char *key)
+static const char *parse_member(struct cursor *c, const char *key)
 {
-	return take(c, key) ? string(c) : "";
+	return take_literal(c, key) ? parse_string(c) : "";
 }
 
-static void hash(struct cursor *c, uint8_t out[SEAL_HASH])
+static void parse_hash(struct cursor *c, uint8_t out[SEAL_HASH])
 {
 	if (c->bad || c->end - c->s < 2 * SEAL_HASH || !seal_unhex(out, c->s, SEAL_HASH)) {
 		c->bad = true;
@@ -133,7 +133,7 @@ static void hash(struct cursor *c, uint8_t out[SEAL_HASH])
 	c->s += 2 * SEAL_HASH;
 }
 
-static void params(struct cursor *c, struct audit_record *r)
+static void parse_params(struct cursor *c, struct audit_record *r)
 {
 	struct key_value *p = arena_array(c->mem, AUDIT_PARAMS_MAX, sizeof *p);
 
@@ -143,13 +143,13 @@ static void params(struct cursor *c, struct audit_record *r)
 			c->bad = true;
 			return;
 		}
-		p[r->nparams].key = string(c);
-		need(c, ":");
-		p[r->nparams].value = string(c);
+		p[r->nparams].key = parse_string(c);
+		need_literal(c, ":");
+		p[r->nparams].value = parse_string(c);
 		p[r->nparams].secret = strcmp(p[r->nparams].value, "***") == 0;
 		r->nparams++;
-	} while (take(c, ","));
-	need(c, "}");
+	} while (take_literal(c, ","));
+	need_literal(c, "}");
 }
 
 static enum audit_phase phase_named(struct cursor *c, const char *name)
@@ -161,7 +161,7 @@ static enum audit_phase phase_named(struct cursor *c, const char *name)
 	return AUDIT_EVENT;
 }
 
-static enum audit_result result_named(struct cursor *c, const char *name)
+static enum audit_result parse_result(struct cursor *c, const char *name)
 {
 	for (int i = 0; i <= AUDIT_TIMEOUT; i++)
 		if (strcmp(audit_result_name((enum audit_result)i), name) == 0)
@@ -170,46 +170,46 @@ static enum audit_result result_named(struct cursor *c, const char *name)
 	return AUDIT_PENDING;
 }
 
-static void who(struct cursor *c, struct audit_record *r)
+static void parse_actor(struct cursor *c, struct audit_record *r)
 {
-	need(c, ",\"wall_ms\":");
-	r->wall_ms = (int64_t)number(c);
-	need(c, ",\"mono_us\":");
-	r->mono_us = (int64_t)number(c);
-	need(c, ",\"host\":");
-	r->host = string(c);
-	need(c, ",\"boot\":");
-	r->boot = string(c);
-	need(c, ",\"pid\":");
-	r->pid = (uint32_t)number(c);
-	need(c, ",\"program\":");
-	r->program = string(c);
-	need(c, ",\"uid\":");
-	r->uid = (uint32_t)number(c);
-	need(c, ",\"user\":");
-	r->user = string(c);
-	r->agent = member(c, ",\"agent\":");
-	r->session = member(c, ",\"session\":");
+	need_literal(c, ",\"wall_ms\":");
+	r->wall_ms = (int64_t)parse_number(c);
+	need_literal(c, ",\"mono_us\":");
+	r->mono_us = (int64_t)parse_number(c);
+	need_literal(c, ",\"host\":");
+	r->host = parse_string(c);
+	need_literal(c, ",\"boot\":");
+	r->boot = parse_string(c);
+	need_literal(c, ",\"pid\":");
+	r->pid = (uint32_t)parse_number(c);
+	need_literal(c, ",\"program\":");
+	r->program = parse_string(c);
+	need_literal(c, ",\"uid\":");
+	r->uid = (uint32_t)parse_number(c);
+	need_literal(c, ",\"user\":");
+	r->user = parse_string(c);
+	r->agent = parse_member(c, ",\"agent\":");
+	r->session = parse_member(c, ",\"session\":");
 }
 
-static void what(struct cursor *c, struct audit_record *r)
+static void parse_target(struct cursor *c, struct audit_record *r)
 {
-	r->target_type = member(c, ",\"target_type\":");
-	r->engine = member(c, ",\"engine\":");
-	r->target = member(c, ",\"id\":");
-	r->name = member(c, ",\"name\":");
-	if (take(c, ",\"items\":"))
-		r->items = number(c);
-	if (take(c, ",\"manifest\":\"")) {
+	r->target_type = parse_member(c, ",\"target_type\":");
+	r->engine = parse_member(c, ",\"engine\":");
+	r->target = parse_member(c, ",\"id\":");
+	r->name = parse_member(c, ",\"name\":");
+	if (take_literal(c, ",\"items\":"))
+		r->items = parse_number(c);
+	if (take_literal(c, ",\"manifest\":\"")) {
 		r->has_manifest = true;
-		hash(c, r->manifest);
-		need(c, "\"");
+		parse_hash(c, r->manifest);
+		need_literal(c, "\"");
 	}
-	r->result = result_named(c, member(c, ",\"outcome\":"));
-	r->duration_us = take(c, ",\"duration_us\":") ? (int64_t)number(c) : -1;
-	r->error = member(c, ",\"error\":");
-	if (take(c, ",\"params\":{"))
-		params(c, r);
+	r->result = parse_result(c, parse_member(c, ",\"outcome\":"));
+	r->duration_us = take_literal(c, ",\"duration_us\":") ? (int64_t)parse_number(c) : -1;
+	r->error = parse_member(c, ",\"error\":");
+	if (take_literal(c, ",\"params\":{"))
+		parse_params(c, r);
 }
 
 bool record_parse(const char *line, size_t len, struct arena *mem, struct audit_record *ret)
@@ -219,21 +219,21 @@ bool record_parse(const char *line, size_t len, struct arena *mem, struct audit_
 	memset(ret, 0, sizeof *ret);
 	if (len > AUDIT_LINE_MAX)
 		return false;
-	need(&c, "{\"seq\":");
-	ret->seq = number(&c);
-	if (take(&c, ",\"intent\":"))
-		ret->intent = number(&c);
-	need(&c, ",\"act\":");
-	ret->deed = deed_named(string(&c));
-	need(&c, ",\"phase\":");
-	ret->phase = phase_named(&c, string(&c));
-	who(&c, ret);
-	what(&c, ret);
-	need(&c, ",\"prev\":\"");
-	hash(&c, ret->prev);
-	need(&c, "\",\"hash\":\"");
-	hash(&c, ret->hash);
-	need(&c, "\"}");
+	need_literal(&c, "{\"seq\":");
+	ret->seq = parse_number(&c);
+	if (take_literal(&c, ",\"intent\":"))
+		ret->intent = parse_number(&c);
+	need_literal(&c, ",\"act\":");
+	ret->deed = deed_named(parse_string(&c));
+	need_literal(&c, ",\"phase\":");
+	ret->phase = phase_named(&c, parse_string(&c));
+	parse_actor(&c, ret);
+	parse_target(&c, ret);
+	need_literal(&c, ",\"prev\":\"");
+	parse_hash(&c, ret->prev);
+	need_literal(&c, "\",\"hash\":\"");
+	parse_hash(&c, ret->hash);
+	need_literal(&c, "\"}");
 	return !c.bad && c.s == c.end && ret->deed != DEED_NONE;
 }
 
@@ -245,14 +245,14 @@ bool record_frame(const char *line, size_t len, struct record_frame *ret)
 	if (len < RECORD_TAIL + 8 || len >= AUDIT_LINE_MAX)
 		return false;
 	tail = line + len - (RECORD_TAIL - 1);
-	need(&c, "{\"seq\":");
-	ret->seq = number(&c);
-	if (take(&c, ",\"intent\":"))
-		number(&c);
-	need(&c, ",\"act\":\"");
+	need_literal(&c, "{\"seq\":");
+	ret->seq = parse_number(&c);
+	if (take_literal(&c, ",\"intent\":"))
+		parse_number(&c);
+	need_literal(&c, ",\"act\":\"");
 	if (c.bad || c.s > tail)
 		return false;
-	ret->internal = take(&c, "log.");
+	ret->internal = take_literal(&c, "log.");
 	ret->text = line;
 	ret->hashed = (size_t)(tail - line);
 	return memcmp(tail, ",\"prev\":\"", 9) == 0 && seal_unhex(ret->prev, tail + 9, SEAL_HASH) &&

@@ -137,7 +137,7 @@ static bool target_matches(const char *want, const struct audit_record *r)
 	return strlen(want) >= 12 && strncmp(r->target, want, strlen(want)) == 0;
 }
 
-static bool matches(const struct audit_filter *f, const struct audit_record *r)
+static bool passes_filter(const struct audit_filter *f, const struct audit_record *r)
 {
 	if (f->by_result && (r->result == f->result) == f->not_result)
 		return false;
@@ -148,7 +148,7 @@ static bool matches(const struct audit_filter *f, const struct audit_record *r)
 }
 
 /* Hand out one line if it is a record that passes; returns how many (0 or 1). */
-static size_t consider(
+static size_t consider_line(
 	struct audit_reader *r, const char *line, size_t len, audit_record_fn fn, void *ctx)
 {
 	struct audit_record record;
@@ -159,7 +159,7 @@ static size_t consider(
 		return 0;
 	arena_reset(&r->mem);
 	/* A damaged line is nothing to show: finding it is what verifying is for. */
-	if (!record_parse(line, len, &r->mem, &record) || !matches(&r->filter, &record))
+	if (!record_parse(line, len, &r->mem, &record) || !passes_filter(&r->filter, &record))
 		return 0;
 	fn(ctx, &record, line, len);
 	return 1;
@@ -185,7 +185,7 @@ static int open_segment(struct audit_reader *r, size_t seg, struct err *e)
 	return 0;
 }
 
-static bool narrows(const struct audit_reader *r)
+static bool is_filter_narrow(const struct audit_reader *r)
 {
 	const struct audit_filter *f = &r->filter;
 
@@ -196,7 +196,7 @@ static bool narrows(const struct audit_reader *r)
 /* The index of a closed segment, when the filter can use it; NULL otherwise. */
 static const struct index *index_of(struct audit_reader *r, size_t seg, size_t *read, struct err *e)
 {
-	if (!narrows(r) || seg + 1 >= r->segs.n || !r->segs.v[seg].size)
+	if (!is_filter_narrow(r) || seg + 1 >= r->segs.n || !r->segs.v[seg].size)
 		return NULL;
 	if (r->index_first == r->segs.v[seg].first)
 		return &r->index;
@@ -260,7 +260,7 @@ static int block_back(struct audit_reader *r, size_t max, size_t *found, size_t 
 
 		if (!before && !whole)
 			break; /* begins in an earlier block */
-		*found += consider(r, r->block + start, end - 1 - start, fn, ctx);
+		*found += consider_line(r, r->block + start, end - 1 - start, fn, ctx);
 		end = start;
 		r->older.offset = base + end;
 	}
@@ -345,7 +345,7 @@ static int block_on(struct audit_reader *r, size_t max, size_t *found, size_t *r
 		return err_sys(e, errno, "Cannot read the audit log");
 	*read += (size_t)n;
 	while (*found < max && (end = memchr(line, '\n', (size_t)(r->block + n - line)))) {
-		*found += consider(r, line, (size_t)(end - line), fn, ctx);
+		*found += consider_line(r, line, (size_t)(end - line), fn, ctx);
 		line = end + 1;
 	}
 	if (line == r->block && n == (ssize_t)BLOCK)

@@ -9,7 +9,7 @@
 #define CLIP_NOTE 32 /* room for "... (N bytes)" */
 
 /* A record is a score of short pieces, so adding one must cost no more than its copy. */
-static inline void add(struct str *out, const char *s, size_t n)
+static inline void add_piece(struct str *out, const char *s, size_t n)
 {
 	if (out->cap - out->len <= n)
 		str_reserve(out, n);
@@ -18,7 +18,7 @@ static inline void add(struct str *out, const char *s, size_t n)
 	out->s[out->len] = '\0';
 }
 
-#define ADD(out, literal) add(out, literal, sizeof(literal) - 1)
+#define ADD(out, literal) add_piece(out, literal, sizeof(literal) - 1)
 
 const char *audit_phase_name(enum audit_phase p)
 {
@@ -35,14 +35,14 @@ const char *audit_result_name(enum audit_result r)
 }
 
 /* Code points that would not be one visible thing in a line. */
-static bool hidden(uint32_t cp)
+static bool is_hidden(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7F && cp <= 0x9F) || cp == 0xAD || cp == 0x61C ||
 		cp == 0x180E || (cp >= 0x200B && cp <= 0x200F) || (cp >= 0x2028 && cp <= 0x202E) ||
 		(cp >= 0x2060 && cp <= 0x206F) || cp == 0xFEFF || (cp >= 0xFFF9 && cp <= 0xFFFB);
 }
 
-static bool plain(unsigned char c)
+static bool needs_no_escape(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
@@ -64,7 +64,7 @@ static size_t plain_run(const char *s, size_t n)
 		if ((w | (w - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones)) & high)
 			break;
 	}
-	while (i < n && plain((unsigned char)s[i]))
+	while (i < n && needs_no_escape((unsigned char)s[i]))
 		i++;
 	return i;
 }
@@ -87,7 +87,7 @@ static size_t encode_one(const char *s, size_t n, char *out, size_t *used)
 		*used = 1;
 		return utf8_put(RECORD_BYTE_PLANE + (unsigned char)*s, out);
 	}
-	if (hidden(cp)) {
+	if (is_hidden(cp)) {
 		memcpy(out, "\\u", 2);
 		for (int i = 0; i < 4; i++)
 			out[2 + i] = digits[cp >> (12 - 4 * i) & 15];
@@ -105,7 +105,7 @@ static void add_string(struct str *out, const char *s, size_t max)
 	n = strlen(s);
 	ADD(out, "\"");
 	if (n <= max && plain_run(s, n) == n) {
-		add(out, s, n);
+		add_piece(out, s, n);
 		ADD(out, "\"");
 		return;
 	}
@@ -145,7 +145,7 @@ static void add_member(struct str *out, const char *key, size_t key_len, const c
 {
 	if (!value || !*value)
 		return;
-	add(out, key, key_len);
+	add_piece(out, key, key_len);
 	add_string(out, value, RECORD_TEXT_MAX);
 }
 
@@ -160,8 +160,8 @@ static void add_number(struct str *out, const char *key, size_t key_len, uint64_
 	do
 		digits[--i] = (char)('0' + n % 10);
 	while (n /= 10);
-	add(out, key, key_len);
-	add(out, digits + i, sizeof digits - i);
+	add_piece(out, key, key_len);
+	add_piece(out, digits + i, sizeof digits - i);
 }
 
 #define ADD_NUMBER(out, key, n) add_number(out, key, sizeof(key) - 1, n)
@@ -214,7 +214,7 @@ void record_body_by(struct str *out, const struct audit_record *r, const struct 
 	str_adds(out, audit_phase_name(r->phase));
 	ADD_NUMBER(out, "\",\"wall_ms\":", r->wall_ms > 0 ? (uint64_t)r->wall_ms : 0);
 	ADD_NUMBER(out, ",\"mono_us\":", r->mono_us > 0 ? (uint64_t)r->mono_us : 0);
-	add(out, self->s, self->len);
+	add_piece(out, self->s, self->len);
 	ADD_MEMBER(out, ",\"agent\":", r->agent);
 	ADD_MEMBER(out, ",\"session\":", r->session);
 	ADD_MEMBER(out, ",\"target_type\":", r->target_type);
@@ -228,7 +228,7 @@ void record_body_by(struct str *out, const struct audit_record *r, const struct 
 
 		seal_hex(hex, r->manifest, AUDIT_HASH);
 		ADD(out, ",\"manifest\":\"");
-		add(out, hex, sizeof hex);
+		add_piece(out, hex, sizeof hex);
 		ADD(out, "\"");
 	}
 	if (r->result != AUDIT_PENDING)
@@ -257,13 +257,13 @@ void record_line(struct str *out, uint64_t seq, uint64_t intent, const char *bod
 	ADD_NUMBER(out, "{\"seq\":", seq);
 	if (intent)
 		ADD_NUMBER(out, ",\"intent\":", intent);
-	add(out, body, len);
+	add_piece(out, body, len);
 	seal_hash2(prev, SEAL_HASH, out->s + start, out->len - start, ret_hash);
 	memcpy(tail, ",\"prev\":\"", 9);
 	seal_hex(tail + 9, prev, SEAL_HASH);
 	memcpy(tail + 73, "\",\"hash\":\"", 10);
 	seal_hex(tail + 83, ret_hash, SEAL_HASH);
 	memcpy(tail + 147, "\"}\n", 3);
-	add(out, tail, sizeof tail);
+	add_piece(out, tail, sizeof tail);
 	CHECK(out->len - start <= AUDIT_LINE_MAX);
 }

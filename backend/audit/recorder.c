@@ -47,7 +47,7 @@ static void note_missing(enum record_state state, const struct err *why)
 	pthread_mutex_unlock(&missing.lock);
 }
 
-static enum audit_result result_of(const struct err *err)
+static enum audit_result result_of_error(const struct err *err)
 {
 	switch (err ? err->kind : ERR_NONE) {
 	case ERR_NONE: return AUDIT_OK;
@@ -59,7 +59,7 @@ static enum audit_result result_of(const struct err *err)
 }
 
 /* Opened at the first deed: what only looks pays nothing. */
-static int open_log(struct recorder *by, struct err *e)
+static int open_audit_log(struct recorder *by, struct err *e)
 {
 	const struct audit_options o = {
 		.program = by->program, .direct = by->direct, .brief = by->direct};
@@ -69,12 +69,13 @@ static int open_log(struct recorder *by, struct err *e)
 	return by->audit ? 0 : -1;
 }
 
-static int put(struct recorder *by, const struct audit_record *r, uint64_t *ret_seq, struct err *e)
+static int put_record(
+	struct recorder *by, const struct audit_record *r, uint64_t *ret_seq, struct err *e)
 {
 	bool durable = r->phase == AUDIT_INTENT && deed_table[r->deed].class == DEED_GUARDED;
 	uint64_t seq = 0;
 
-	if (open_log(by, e) || (durable ? audit_write : audit_put)(by->audit, r, &seq, e))
+	if (open_audit_log(by, e) || (durable ? audit_write : audit_put)(by->audit, r, &seq, e))
 		return -1;
 	by->last = seq;
 	if (ret_seq)
@@ -83,7 +84,7 @@ static int put(struct recorder *by, const struct audit_record *r, uint64_t *ret_
 }
 
 /* Where the settings prefer that it is done: 0, and it is counted. */
-static int go_without(const struct recorder *by, enum deed deed, const struct err *why)
+static int go_unrecorded(const struct recorder *by, enum deed deed, const struct err *why)
 {
 	struct err told = *why;
 
@@ -100,9 +101,9 @@ void record_event(struct recorder *by, const struct audit_record *r, const struc
 	struct err why = ERR_INIT;
 
 	out.phase = AUDIT_EVENT;
-	out.result = result_of(err);
+	out.result = result_of_error(err);
 	out.error = err && err->kind ? err->msg : NULL;
-	if (put(by, &out, NULL, &why) && go_without(by, r->deed, &why)) {
+	if (put_record(by, &out, NULL, &why) && go_unrecorded(by, r->deed, &why)) {
 		err_wrap(&why, "This is not in the audit log");
 		note_missing(RECORD_GAP, &why);
 	}
@@ -141,7 +142,8 @@ int record_intent(
 	rec->r.engine = r->engine ? r->engine : by->engine;
 	rec->r.duration_us = -1;
 	rec->r.phase = AUDIT_INTENT;
-	if (put(by, &rec->r, &rec->intent, &why) == 0 || go_without(by, r->deed, &why) == 0)
+	if (put_record(by, &rec->r, &rec->intent, &why) == 0 ||
+		go_unrecorded(by, r->deed, &why) == 0)
 		return 0;
 	err_wrap(&why, "nothing was done, for it could not be recorded");
 	/* Not the thing that it was to be done to. */
@@ -181,9 +183,10 @@ int record_end(struct recording *rec, const struct err *err)
 	rec->r.duration_us = (clock_mono_ns() - rec->start_ns) / 1000;
 	rec->r.phase = AUDIT_OUTCOME;
 	rec->r.intent = rec->intent;
-	rec->r.result = result_of(err);
+	rec->r.result = result_of_error(err);
 	rec->r.error = err && err->kind ? err->msg : NULL;
-	if (put(rec->by, &rec->r, NULL, &why) == 0 || go_without(rec->by, rec->r.deed, &why) == 0)
+	if (put_record(rec->by, &rec->r, NULL, &why) == 0 ||
+		go_unrecorded(rec->by, rec->r.deed, &why) == 0)
 		return 0;
 	err_wrap(&why, "It was done, but how it ended could not be recorded");
 	note_missing(RECORD_LOST, &why);

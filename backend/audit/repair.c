@@ -26,7 +26,7 @@ struct walk {
 };
 
 /* What a record of the log about itself means for the head. */
-static void apply(struct walk *w, const struct audit_record *r)
+static void apply_record(struct walk *w, const struct audit_record *r)
 {
 	struct head *h = w->h;
 	const char *key = NULL, *text;
@@ -64,7 +64,7 @@ static void apply(struct walk *w, const struct audit_record *r)
 }
 
 /* One line; false when it is not the next record. */
-static bool step(struct walk *w, const char *line, size_t len)
+static bool take_record(struct walk *w, const char *line, size_t len)
 {
 	struct record_frame f;
 
@@ -79,7 +79,7 @@ static bool step(struct walk *w, const char *line, size_t len)
 
 		arena_init(&mem, 4096);
 		if (record_parse(line, len, &mem, &r))
-			apply(w, &r);
+			apply_record(w, &r);
 		arena_release(&mem);
 	}
 	w->h->seq = f.seq;
@@ -100,7 +100,7 @@ static int walk_on(struct chain *c, struct walk *w, struct err *e)
 		if (n < 0)
 			return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
 		while ((newline = memchr(line, '\n', (size_t)(block + n - line)))) {
-			if (!step(w, line, (size_t)(newline - line)))
+			if (!take_record(w, line, (size_t)(newline - line)))
 				return 0;
 			line = newline + 1;
 		}
@@ -134,7 +134,7 @@ struct torn {
 };
 
 /* What is behind the valid end goes into a file of its own. */
-static int set_aside(struct chain *c, uint64_t size, struct torn *torn, struct err *e)
+static int set_torn_aside(struct chain *c, uint64_t size, struct torn *torn, struct err *e)
 {
 	uint64_t n = size - c->head.offset, kept = n < TORN_KEPT ? n : TORN_KEPT;
 	AUTO_FREE char *bytes = xmalloc(kept);
@@ -169,7 +169,7 @@ static int set_aside_rest(struct chain *c, struct torn *torn, struct err *e)
 		return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
 	if ((uint64_t)st.st_size <= c->head.offset)
 		return 0;
-	return set_aside(c, (uint64_t)st.st_size, torn, e);
+	return set_torn_aside(c, (uint64_t)st.st_size, torn, e);
 }
 
 static int note_torn(struct chain *c, const struct torn *torn, struct err *e)
@@ -182,7 +182,7 @@ static int note_torn(struct chain *c, const struct torn *torn, struct err *e)
 		3, e);
 }
 
-static int start(struct chain *c, struct err *e)
+static int start_log(struct chain *c, struct err *e)
 {
 	char key[AUDIT_HEX] = "", id[33] = "";
 	uint8_t random[16];
@@ -250,7 +250,7 @@ static int note_damage(struct chain *c, const char *what, const char *missing, u
 }
 
 /* The head names a record that is not there, or there is no head although there is a log. */
-static int damaged(struct chain *c, bool knew, struct err *e)
+static int repair_damage(struct chain *c, bool knew, struct err *e)
 {
 	struct head was = c->head, found;
 	struct segments s;
@@ -264,7 +264,7 @@ static int damaged(struct chain *c, bool knew, struct err *e)
 	if (ret < 0)
 		return -1;
 	if (!knew && !found.seq)
-		return start(c, e);
+		return start_log(c, e);
 	c->head = found;
 	c->dirty = true;
 	if (knew) {
@@ -301,7 +301,7 @@ int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e)
 
 	if (n != HEAD_SIZE || !head_parse(raw, &c->head)) {
 		memset(&c->head, 0, sizeof c->head);
-		return damaged(c, false, e);
+		return repair_damage(c, false, e);
 	}
 	if (c->segment != c->head.segment || c->segfd < 0 || fstat(c->segfd, &st) < 0 ||
 		st.st_nlink == 0) {
@@ -310,13 +310,13 @@ int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e)
 			if (!e || e->kind != ERR_NOT_FOUND)
 				return -1;
 			*e = (struct err)ERR_INIT;
-			return damaged(c, true, e);
+			return repair_damage(c, true, e);
 		}
 	}
 	if (fstat(c->segfd, &st) < 0)
 		return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
 	if ((uint64_t)st.st_size < c->head.offset)
-		return damaged(c, true, e);
+		return repair_damage(c, true, e);
 	before = c->head;
 	if (walk_segments(c, &w, e) < 0)
 		return -1;

@@ -88,7 +88,7 @@ bool seal_signed(
 /* Sixteen bytes side by side; what the machine has no instruction for the compiler puts together. */
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
-static void hex16(char out[32], const uint8_t in[16])
+static void print_hex16(char out[32], const uint8_t in[16])
 {
 	bytes16 v, hi, lo, a, b;
 
@@ -105,7 +105,7 @@ static void hex16(char out[32], const uint8_t in[16])
 }
 
 /* The values of sixteen digits; where one is none, *bad gets bits. */
-static bytes16 digits16(const char *in, bytes16 *bad)
+static bytes16 read_digits16(const char *in, bytes16 *bad)
 {
 	bytes16 v, decimal, letter;
 
@@ -116,9 +116,9 @@ static bytes16 digits16(const char *in, bytes16 *bad)
 	return ((v - '0') & decimal) | ((v - ('a' - 10)) & letter);
 }
 
-static void unhex16(uint8_t out[16], const char in[32], bytes16 *bad)
+static void parse_hex16(uint8_t out[16], const char in[32], bytes16 *bad)
 {
-	bytes16 a = digits16(in, bad), b = digits16(in + 16, bad), hi, lo;
+	bytes16 a = read_digits16(in, bad), b = read_digits16(in + 16, bad), hi, lo;
 
 	hi = __builtin_shufflevector(
 		a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -134,11 +134,11 @@ void seal_hex(char *out, const uint8_t *bytes, size_t n)
 	char digits[32];
 
 	for (; n >= 16; n -= 16, bytes += 16, out += 32)
-		hex16(out, bytes);
+		print_hex16(out, bytes);
 	if (!n)
 		return;
 	memcpy(rest, bytes, n);
-	hex16(digits, rest);
+	print_hex16(digits, rest);
 	memcpy(out, digits, 2 * n);
 }
 
@@ -150,11 +150,11 @@ bool seal_unhex(uint8_t *out, const char *digits, size_t n)
 	bytes16 bad = {0};
 
 	for (; n >= 16; n -= 16, digits += 32, out += 16)
-		unhex16(out, digits, &bad);
+		parse_hex16(out, digits, &bad);
 	if (n) {
 		memset(rest, '0', sizeof rest);
 		memcpy(rest, digits, 2 * n);
-		unhex16(bytes, rest, &bad);
+		parse_hex16(bytes, rest, &bad);
 		memcpy(out, bytes, n);
 	}
 	memcpy(any, &bad, sizeof any);

@@ -21,7 +21,7 @@ char *segment_name(char buf[SEGMENT_NAME], uint64_t first)
 }
 
 /* The number in a segment's name; 0 for other names. */
-static uint64_t named(const char *name)
+static uint64_t parse_segment_name(const char *name)
 {
 	uint64_t n = 0;
 
@@ -53,7 +53,7 @@ int segments_list(int dir, struct segments *ret, struct err *e)
 		return err_sys(e, errno, "Cannot read the audit log's directory");
 	}
 	while ((entry = readdir(d)) && ret->n < SEGMENTS_MAX) {
-		uint64_t first = named(entry->d_name);
+		uint64_t first = parse_segment_name(entry->d_name);
 		struct stat st;
 
 		if (!first || fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||

@@ -117,7 +117,7 @@ void source_close(struct source *s)
 	free(STEAL(s->buf));
 }
 
-static int next_segment(struct source *s, struct err *e)
+static int open_next_segment(struct source *s, struct err *e)
 {
 	char name[SEGMENT_NAME];
 
@@ -138,7 +138,7 @@ static int next_segment(struct source *s, struct err *e)
 }
 
 /* More bytes behind those buffered; 0 at the end of the segment (as of opening). */
-static ssize_t fill(struct source *s, struct err *e)
+static ssize_t fill_source(struct source *s, struct err *e)
 {
 	uint64_t base = s->dir < 0 ? s->offset : s->segs.v[s->at].size;
 	size_t room;
@@ -181,7 +181,7 @@ int source_line(struct source *s, const char **ret_line, size_t *ret_len, struct
 			return hand_out(s, (size_t)(newline - from), 1, ret_line, ret_len);
 		if (s->len > AUDIT_LINE_MAX)
 			return hand_out(s, s->len, 0, ret_line, ret_len);
-		n = s->fd < 0 ? 0 : fill(s, e);
+		n = s->fd < 0 ? 0 : fill_source(s, e);
 		if (n < 0)
 			return -1;
 		if (n > 0)
@@ -194,7 +194,7 @@ int source_line(struct source *s, const char **ret_line, size_t *ret_len, struct
 		}
 		if (s->len)
 			return hand_out(s, s->len, 0, ret_line, ret_len);
-		n = next_segment(s, e);
+		n = open_next_segment(s, e);
 		if (n <= 0)
 			return (int)n;
 	}

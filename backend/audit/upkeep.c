@@ -49,7 +49,7 @@ static int replace_key(struct chain *c, struct err *e)
 	return chain_sync(c, e);
 }
 
-static int advance(struct chain *c, struct keys_step *step, struct err *e)
+static int advance_keys(struct chain *c, struct keys_step *step, struct err *e)
 {
 	if (c->keyfd < 0)
 		c->keyfd = keys_open(c->sys, c->dir, e);
@@ -59,7 +59,7 @@ static int advance(struct chain *c, struct keys_step *step, struct err *e)
 }
 
 /* The body of a checkpoint, signature included. */
-static void sign(struct chain *c, const struct keys_step *step, struct str *body)
+static void sign_checkpoint(struct chain *c, const struct keys_step *step, struct str *body)
 {
 	char key[AUDIT_HEX] = "", next[AUDIT_HEX] = "", number[32], sig[2 * SEAL_SIG];
 	const struct key_value params[] = {
@@ -101,15 +101,15 @@ int chain_checkpoint(struct chain *c, struct err *e)
 
 	if (c->broken.kind)
 		return err_copy(e, &c->broken);
-	ret = advance(c, &step, &why);
+	ret = advance_keys(c, &step, &why);
 	if (ret < 0 && why.kind == ERR_NOT_FOUND && replace_key(c, &why) == 0)
-		ret = advance(c, &step, &why);
+		ret = advance_keys(c, &step, &why);
 	if (ret < 0) {
 		c->retry_signing_at = c->head.seq + c->o.checkpoint_records;
 		return err_copy(e, &why);
 	}
 	c->tip = c->head;
-	sign(c, &step, &body);
+	sign_checkpoint(c, &step, &body);
 	chain_add(c, DEED_LOG_CHECKPOINT, body.s, body.len, 0, NULL, NULL);
 	memcpy(c->tip.next_key, step.next_public, SEAL_KEY);
 	c->tip.checkpoints++;
@@ -209,8 +209,9 @@ static int last_record(struct chain *c, const struct segment *s, struct arena *m
 }
 
 /* How many segments may go, and what the last of them ends in. */
-static int choose(struct chain *c, const struct segments *s, int64_t keep_ms, uint64_t keep_bytes,
-	struct arena *mem, struct audit_record *last, size_t *ret_n, struct err *e)
+static int choose_expired(struct chain *c, const struct segments *s, int64_t keep_ms,
+	uint64_t keep_bytes, struct arena *mem, struct audit_record *last, size_t *ret_n,
+	struct err *e)
 {
 	int64_t now = c->sys->wall_ms();
 	uint64_t total = 0;
@@ -320,7 +321,7 @@ int chain_prune(
 	if (segments_list(c->dir, &s, e) < 0)
 		return -1;
 	arena_init(&mem, 4096);
-	if (choose(c, &s, keep_ms, keep_bytes, &mem, &last, &n, e) < 0)
+	if (choose_expired(c, &s, keep_ms, keep_bytes, &mem, &last, &n, e) < 0)
 		goto out;
 	if (!n) {
 		ret = 0;

@@ -48,11 +48,11 @@ struct checker {
 	bool passed_head_file; /* the record that the head file names was seen */
 };
 
-static int fault(struct checker *c, enum audit_fault what, uint64_t seq, const char *fmt, ...)
+static int note_fault(struct checker *c, enum audit_fault what, uint64_t seq, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* Remember the first thing that is wrong.  Returns 1: stop. */
-static int fault(struct checker *c, enum audit_fault what, uint64_t seq, const char *fmt, ...)
+static int note_fault(struct checker *c, enum audit_fault what, uint64_t seq, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -68,7 +68,7 @@ static int fault(struct checker *c, enum audit_fault what, uint64_t seq, const c
 	return 1;
 }
 
-static bool same(const uint8_t *a, const uint8_t *b)
+static bool same_hash(const uint8_t *a, const uint8_t *b)
 {
 	return memcmp(a, b, SEAL_HASH) == 0;
 }
@@ -86,11 +86,11 @@ static bool param_is_hash(const struct audit_record *r, const char *name, uint8_
 static int on_start(struct checker *c, const struct audit_record *r)
 {
 	if (r->seq != 1)
-		return fault(c, AUDIT_INSERTED, r->seq, "Record %" PRIu64 " starts another log.",
-			r->seq);
+		return note_fault(c, AUDIT_INSERTED, r->seq,
+			"Record %" PRIu64 " starts another log.", r->seq);
 	c->have_key = param_is_hash(r, "key", c->key);
 	if (!c->have_key)
-		return fault(c, AUDIT_CHANGED, 1, "Record 1 names no signing key.");
+		return note_fault(c, AUDIT_CHANGED, 1, "Record 1 names no signing key.");
 	memcpy(c->first_key, c->key, SEAL_KEY);
 	return 0;
 }
@@ -118,8 +118,8 @@ static int on_checkpoint(
 	uint8_t key[SEAL_KEY], next[SEAL_KEY];
 
 	if (!param_is_hash(r, "key", key) || !param_is_hash(r, "next", next))
-		return fault(c, AUDIT_REWRITTEN, r->seq, "Checkpoint %" PRIu64 " names no keys.",
-			r->seq);
+		return note_fault(c, AUDIT_REWRITTEN, r->seq,
+			"Checkpoint %" PRIu64 " names no keys.", r->seq);
 	if (!c->have_key) {
 		/* Only after pruning: the record that says so must name the same key. */
 		memcpy(c->key, key, SEAL_KEY);
@@ -128,13 +128,13 @@ static int on_checkpoint(
 	}
 	if (c->pruned_start && !c->v->checkpoints)
 		c->checkpoint = number - 1;
-	if (!same(key, c->key) || number != c->checkpoint + 1)
-		return fault(c, AUDIT_REWRITTEN, r->seq,
+	if (!same_hash(key, c->key) || number != c->checkpoint + 1)
+		return note_fault(c, AUDIT_REWRITTEN, r->seq,
 			"Records after %" PRIu64 " were written again: the checkpoint at %" PRIu64
 			" is not signed with the key that the one before it names.",
 			c->v->signed_seq, r->seq);
 	if (!signature_holds(f, key))
-		return fault(c, AUDIT_REWRITTEN, r->seq,
+		return note_fault(c, AUDIT_REWRITTEN, r->seq,
 			"Records between %" PRIu64 " and %" PRIu64
 			" are not those that were signed: the signature of the checkpoint at %" PRIu64
 			" does not hold.",
@@ -154,9 +154,9 @@ static void on_pruned(struct checker *c, const struct audit_record *r)
 
 	if (!c->pruned_start || !to || strtoull(to, NULL, 10) + 1 != c->v->first_seq)
 		return;
-	if (!param_is_hash(r, "to_hash", hash) || !same(hash, c->start_prev))
+	if (!param_is_hash(r, "to_hash", hash) || !same_hash(hash, c->start_prev))
 		return;
-	if (!param_is_hash(r, "key", key) || (c->have_key && !same(key, c->first_key)))
+	if (!param_is_hash(r, "key", key) || (c->have_key && !same_hash(key, c->first_key)))
 		return;
 	c->anchored = true;
 	c->anchored_at = r->seq;
@@ -177,11 +177,11 @@ static int on_damage(struct checker *c, const struct audit_record *r)
 
 	text_clean(shown, sizeof shown, missing ? missing : "");
 	if (what && strcmp(what, "key") == 0)
-		return fault(c, AUDIT_NO_KEY, r->seq,
+		return note_fault(c, AUDIT_NO_KEY, r->seq,
 			"At record %" PRIu64 " berth noticed: %s. Records after %" PRIu64
 			" that came before it are not under a signature.",
 			r->seq, shown, c->v->signed_seq);
-	return fault(c, AUDIT_TRUNCATED, r->seq,
+	return note_fault(c, AUDIT_TRUNCATED, r->seq,
 		"At record %" PRIu64
 		" berth noticed: %s (%s was acknowledged, %s was the last one found).",
 		r->seq, shown, until ? until : "?", found ? found : "?");
@@ -193,7 +193,7 @@ static int on_internal(struct checker *c, const struct record_frame *f, size_t l
 
 	arena_reset(&c->mem);
 	if (!record_parse(f->text, len, &c->mem, &r))
-		return fault(c, AUDIT_CHANGED, f->seq,
+		return note_fault(c, AUDIT_CHANGED, f->seq,
 			"Record %" PRIu64 " is not in the form berth writes.", f->seq);
 	switch (r.deed) {
 	case DEED_LOG_START: return on_start(c, &r);
@@ -223,41 +223,41 @@ static void search_rest(
 
 		if (!record_frame(line, len, &g))
 			continue;
-		*ret_continues |= g.seq == c->seq + 1 && same(g.prev, c->hash);
-		*ret_moved |= same(g.hash, before);
+		*ret_continues |= g.seq == c->seq + 1 && same_hash(g.prev, c->hash);
+		*ret_moved |= same_hash(g.hash, before);
 	}
 }
 
 /* The record is whole, but it is not the one that belongs here. */
-static int misplaced(struct checker *c, const struct record_frame *f)
+static int judge_misplaced(struct checker *c, const struct record_frame *f)
 {
 	uint64_t seq = f->seq, line = c->src.line;
 	bool continues, moved;
 	char file[64];
 
-	if (same(f->prev, c->hash) && seq > c->seq + 1)
-		return fault(c, AUDIT_TRUNCATED, c->seq + 1,
+	if (same_hash(f->prev, c->hash) && seq > c->seq + 1)
+		return note_fault(c, AUDIT_TRUNCATED, c->seq + 1,
 			"Records %" PRIu64 " to %" PRIu64 " were acknowledged and are missing.",
 			c->seq + 1, seq - 1);
 	if (seq == c->seq + 1)
-		return fault(c, AUDIT_REWRITTEN, c->seq,
+		return note_fault(c, AUDIT_REWRITTEN, c->seq,
 			"Record %" PRIu64 " was replaced by another, or %" PRIu64
 			" is of another log: it does not follow the one before it.",
 			c->seq, seq);
 	source_name(&c->src, file);
 	search_rest(c, f, &continues, &moved);
 	if (seq > c->seq && moved)
-		fault(c, AUDIT_MOVED, c->seq + 1,
+		note_fault(c, AUDIT_MOVED, c->seq + 1,
 			"Record %" PRIu64 " does not stand where it should: records were moved.",
 			c->seq + 1);
 	else if (seq <= c->seq || continues)
-		fault(c, AUDIT_INSERTED, seq,
+		note_fault(c, AUDIT_INSERTED, seq,
 			"After record %" PRIu64
 			" stands one that does not belong there, numbered %" PRIu64
 			": a copy, or of another log.",
 			c->seq, seq);
 	else
-		fault(c, AUDIT_REMOVED, c->seq + 1,
+		note_fault(c, AUDIT_REMOVED, c->seq + 1,
 			"Records %" PRIu64 " to %" PRIu64 " are missing.", c->seq + 1, seq - 1);
 	c->v->line = line;
 	memcpy(c->v->file, file, sizeof file);
@@ -271,27 +271,27 @@ static int on_first(struct checker *c, const struct record_frame *f)
 	c->v->first_seq = f->seq;
 	c->pruned_start = f->seq != 1;
 	memcpy(c->start_prev, f->prev, SEAL_HASH);
-	if (f->seq == 1 && !same(f->prev, zero))
-		return fault(c, AUDIT_CHANGED, 1, "Record 1 claims a record before it.");
+	if (f->seq == 1 && !same_hash(f->prev, zero))
+		return note_fault(c, AUDIT_CHANGED, 1, "Record 1 claims a record before it.");
 	return 0;
 }
 
-static int on_line(struct checker *c, const char *line, size_t len)
+static int verify_line(struct checker *c, const char *line, size_t len)
 {
 	struct record_frame f;
 	int stop = 0;
 
 	if (!record_frame(line, len, &f))
-		return fault(c, AUDIT_CHANGED, c->seq + 1,
+		return note_fault(c, AUDIT_CHANGED, c->seq + 1,
 			"The line after record %" PRIu64 " is not a record.", c->seq);
 	if (!record_frame_holds(&f))
-		return fault(c, AUDIT_CHANGED, f.seq,
+		return note_fault(c, AUDIT_CHANGED, f.seq,
 			"Record %" PRIu64 " was changed: its hash is not that of its contents.",
 			f.seq);
 	if (!c->any)
 		stop = on_first(c, &f);
-	else if (f.seq != c->seq + 1 || !same(f.prev, c->hash))
-		stop = misplaced(c, &f);
+	else if (f.seq != c->seq + 1 || !same_hash(f.prev, c->hash))
+		stop = judge_misplaced(c, &f);
 	if (stop)
 		return stop;
 	c->any = true;
@@ -299,7 +299,7 @@ static int on_line(struct checker *c, const char *line, size_t len)
 	memcpy(c->hash, f.hash, SEAL_HASH);
 	c->v->records++;
 	c->v->last_seq = f.seq;
-	if (c->want_head && same(f.hash, c->head)) {
+	if (c->want_head && same_hash(f.hash, c->head)) {
 		c->v->head_found = true;
 		c->v->head_seq = f.seq;
 	}
@@ -317,7 +317,7 @@ static int check_beginning(struct checker *c)
 {
 	if (!c->pruned_start || (c->anchored && c->anchored_at < c->v->signed_seq))
 		return 0;
-	return fault(c, AUDIT_REMOVED, 1,
+	return note_fault(c, AUDIT_REMOVED, 1,
 		"Records 1 to %" PRIu64
 		" are missing, and no signed record says that they were pruned.",
 		c->v->first_seq - 1);
@@ -335,16 +335,16 @@ static int check_key(struct checker *c, const char *key)
 	if (strcmp(key, begins) == 0)
 		return 0;
 	if (!c->pruned_start || (c->original[0] && strcmp(key, c->original) != 0))
-		return fault(c, AUDIT_REWRITTEN, 0,
+		return note_fault(c, AUDIT_REWRITTEN, 0,
 			"The log does not begin with the key you kept: it is another log.");
 	if (!c->original[0])
-		return fault(c, AUDIT_UNPROVEN, 0,
+		return note_fault(c, AUDIT_UNPROVEN, 0,
 			"Whether the log began with the key you kept cannot be told: the records before %" PRIu64
 			" were pruned, and the log does not say what it began with.",
 			c->v->first_seq);
 	if (c->v->head_found && c->v->head_seq >= c->first_signed)
 		return 0;
-	return fault(c, AUDIT_UNPROVEN, 0,
+	return note_fault(c, AUDIT_UNPROVEN, 0,
 		"The log says that it began with the key you kept, but what would prove that was pruned with "
 		"the records before %" PRIu64 ": give with --head a newer head, too.",
 		c->v->first_seq);
@@ -353,13 +353,13 @@ static int check_key(struct checker *c, const char *key)
 static int check_given(struct checker *c)
 {
 	if (c->want_head && !c->v->head_found && c->pruned_start)
-		return fault(c, AUDIT_UNPROVEN, 0,
+		return note_fault(c, AUDIT_UNPROVEN, 0,
 			"The head you kept is none of the records that retention left, from %" PRIu64
 			" on: it is of an older one, or the log was cut back or written anew after it was "
 			"taken. Which of these cannot be told.",
 			c->v->first_seq);
 	if (c->want_head && !c->v->head_found)
-		return fault(c, AUDIT_TRUNCATED, 0,
+		return note_fault(c, AUDIT_TRUNCATED, 0,
 			"The head you kept is not in this log: the log was cut back to an earlier state, or "
 			"written anew, after it was taken.");
 	return c->what->key ? check_key(c, c->what->key) : 0;
@@ -372,31 +372,31 @@ static int check_place(struct checker *c)
 	char begins[AUDIT_HEX] = "";
 
 	if (!c->src.has_head)
-		return fault(c, AUDIT_TRUNCATED, 0,
+		return note_fault(c, AUDIT_TRUNCATED, 0,
 			"The head file is missing or damaged: whether records after %" PRIu64
 			" were removed cannot be told.",
 			c->seq);
 	if (h->seq > c->seq)
-		return fault(c, AUDIT_TRUNCATED, c->seq + 1,
+		return note_fault(c, AUDIT_TRUNCATED, c->seq + 1,
 			"Records %" PRIu64 " to %" PRIu64
 			" were acknowledged and are missing at the end.",
 			c->seq + 1, h->seq);
-	if (h->seq && (!c->passed_head_file || !same(c->head_file, h->hash)))
-		return fault(c, AUDIT_REWRITTEN, h->seq,
+	if (h->seq && (!c->passed_head_file || !same_hash(c->head_file, h->hash)))
+		return note_fault(c, AUDIT_REWRITTEN, h->seq,
 			"Record %" PRIu64 " is not the one that the head file names.", h->seq);
 	if (c->have_key)
 		seal_hex(begins, c->first_key, SEAL_KEY);
 	if (c->src.dir < 0 && strcmp(c->src.first_key, begins) != 0)
-		return fault(
+		return note_fault(
 			c, AUDIT_REWRITTEN, 0, "The bundle does not begin with the key it says.");
 	if (c->src.dir >= 0 && c->have_key && !keys_hold(c->src.dir, c->key))
-		return fault(c, AUDIT_NO_KEY, 0,
+		return note_fault(c, AUDIT_NO_KEY, 0,
 			"The signing key is not the one that the last checkpoint names: the log was cut back "
 			"to it, or the key is lost.");
 	return 0;
 }
 
-static int run(struct checker *c, struct err *e)
+static int verify_lines(struct checker *c, struct err *e)
 {
 	uint64_t told = 0;
 	const char *line;
@@ -410,14 +410,14 @@ static int run(struct checker *c, struct err *e)
 				return err_set(
 					e, ERR_CANCELLED, "Checking the audit log was cancelled.");
 		}
-		if (on_line(c, line, len))
+		if (verify_line(c, line, len))
 			return 0;
 	}
 	if (ret < 0)
 		return -1;
 	c->v->unacknowledged_bytes = c->src.torn_bytes;
 	if (!c->any && c->src.has_head && c->src.head.seq)
-		return fault(c, AUDIT_REMOVED, 1, "All %" PRIu64 " records are missing.",
+		return note_fault(c, AUDIT_REMOVED, 1, "All %" PRIu64 " records are missing.",
 			       c->src.head.seq),
 		       0;
 	if (c->original[0])
@@ -448,7 +448,7 @@ int audit_verify(const struct audit_verify *what, struct audit_verdict *ret, str
 	if (source_open(&c.src, what->path, e) < 0)
 		return -1;
 	arena_init(&c.mem, 8192);
-	failed = run(&c, e);
+	failed = verify_lines(&c, e);
 	ret->bytes = c.src.done;
 	seal_hex(ret->head, c.hash, SEAL_HASH);
 	arena_release(&c.mem);
