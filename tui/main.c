@@ -10,7 +10,7 @@
  *   berth-image        programs/berth_image.c: image
  *   berth-bench        bench/main.c: bench
  *
- *   main thread                                 backend thread (backend/backend.c)
+ *   main thread                                 backend thread (backend/console)
  *   app/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics
  *     views/ draw a snapshot on the canvas      (cgroups), logs, jobs
  *     screen.c writes changed cells

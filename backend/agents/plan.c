@@ -9,9 +9,9 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#include "agents/ready.h"
-#include "agents/secrets.h"
-#include "agents/spec.h"
+#include "container/ready.h"
+#include "container/secrets.h"
+#include "container/spec.h"
 
 struct making {
 	const struct team *team;

@@ -23,8 +23,8 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "agents/own.h"
-#include "agents/ready.h"
+#include "container/own.h"
+#include "container/ready.h"
 #include "engine/json.h"
 #include "job/board.h"
 

@@ -10,7 +10,7 @@
 #ifndef AGENTS_PREPARE_H
 #define AGENTS_PREPARE_H
 
-#include "agents/host.h"
+#include "container/container.h"
 
 bool prepare_needed(const struct agent_def *a);
 

@@ -13,8 +13,8 @@
 #include <berth/journal.h>
 #include <berth/mem.h>
 
-#include "agents/checked.h"
-#include "agents/own.h"
+#include "container/checked.h"
+#include "container/own.h"
 #include "lane/lane.h"
 
 #define TEAMS_MAX 16

@@ -1,7 +1,7 @@
 /*
  * world.h - what is there: the engine's lists and this machine's records, as the rules want them.
  *
- * Plain data in one arena, so that the rules (rules.h) can be tested as a table.
+ * Plain data in one arena, so that the rules (verdict.h) can be tested as a table.
  */
 #ifndef CLEAN_WORLD_H
 #define CLEAN_WORLD_H
@@ -13,7 +13,7 @@
 #include <berth/arena.h>
 #include <berth/snapshot.h>
 
-#include "agents/own.h"
+#include "container/own.h"
 #include "engine/sync.h"
 
 struct seen_container {

@@ -10,7 +10,7 @@
 #ifndef BERTH_FILES_DISK_H
 #define BERTH_FILES_DISK_H
 
-#include "files/room.h"
+#include "files/internal.h"
 
 struct files_root;
 

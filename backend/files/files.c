@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 #include "files/ring.h"
-#include "files/room.h"
+#include "files/internal.h"
 
 /* Two ticks of the slowest clock in use (CONFIG_HZ=100): a file changed that short before it was
  * read may change again without a new time stamp. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/room.h"
+#include "files/internal.h"
 
 #define IGNORE_MAX (1u << 20)
 #define LEVELS 64 /* that are looked upwards */

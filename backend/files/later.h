@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "files/room.h"
+#include "files/internal.h"
 #include "files/staging.h"
 
 /* As syncfs; -1 and ECANCELED as soon as op is stopped.  What is under way then ends by itself. */

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files/room.h"
+#include "files/internal.h"
 #include "files/staging.h"
 
 #define RACE_RETRIES 32

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "files/paths.h"
-#include "files/room.h"
+#include "files/internal.h"
 
 struct reading {
 	struct op op;

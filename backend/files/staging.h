@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "files/paths.h"
-#include "files/room.h"
+#include "files/internal.h"
 
 #define STAGING_NAME ".berth"
 #define STAGE_NAME_MAX 64

@@ -16,7 +16,7 @@
 
 #include "files/filter.h"
 #include "files/paths.h"
-#include "files/room.h"
+#include "files/internal.h"
 
 #define WALK_PIECE 256
 

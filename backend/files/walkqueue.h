@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "files/pool.h"
+#include "files/workers.h"
 #include "files/walk.h"
 
 /* A directory to be listed (to 0), or entries [from, to) of one. */

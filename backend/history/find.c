@@ -1,5 +1,5 @@
 /* find.c - reading: runs by what people call them, cases with their samples. */
-#include "history/room.h"
+#include "history/database.h"
 
 #include <berth/mem.h>
 #include <berth/text.h>

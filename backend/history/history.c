@@ -1,5 +1,5 @@
 /* history.c - opening the file, whatever state it is in, and writing runs into it. */
-#include "history/room.h"
+#include "history/database.h"
 
 #include <berth/clock.h>
 #include <berth/mem.h>

@@ -2,7 +2,7 @@
  * lines.c - the history as JSON Lines and back.  SQLite's own JSON functions write and read them:
  * they are bounded, and there is no second parser to keep.
  */
-#include "history/room.h"
+#include "history/database.h"
 
 #include <berth/mem.h>
 

@@ -1,5 +1,5 @@
 /* schema.c - the tables, and the way from every older version of them to this one. */
-#include "history/room.h"
+#include "history/database.h"
 
 /* One entry for each version: what brings the one before it there. Never edited, only added to. */
 const char *const history_steps[HISTORY_VERSION] = {

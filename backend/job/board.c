@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "job/layout.h"
+#include "job/board_layout.h"
 
 #define MARK_NS 2000000000 /* rates are measured over two to four seconds */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lane/cgroup.h"
+#include "lane/proc_cgroup.h"
 #include "lane/peer.h"
 
 uint64_t oom_kills(pid_t pid, const char *id)

@@ -13,7 +13,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#include "observe/scan.h"
+#include "observe/proc_scan.h"
 
 #define PROC_FILE_MAX ((size_t)1 << 20)
 /* memory.stat costs more than all other files together, and while memory.usage hardly moves the

@@ -14,7 +14,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "observe/scan.h"
+#include "observe/proc_scan.h"
 
 #define DISK_EVERY_NS (10 * 1000000000LL)
 #define FDS_EVERY_NS (10 * 1000000000LL)

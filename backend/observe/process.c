@@ -12,7 +12,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "observe/scan.h"
+#include "observe/proc_scan.h"
 
 #define CGROUP_UNLIMITED ((uint64_t)1 << 60)
 

@@ -18,7 +18,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#include "agents/own.h"
+#include "container/own.h"
 #include "engine/json.h"
 #include "engine/sync.h"
 #include "peers/remover.h"

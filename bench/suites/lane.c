@@ -23,8 +23,8 @@
 #include <berth/str.h>
 #include <berth/tool.h>
 
-#include "agents/host.h"
-#include "agents/pool.h"
+#include "container/container.h"
+#include "run/pool.h"
 #include "peers/docker.h"
 #include "suites/files.h"
 

@@ -165,7 +165,7 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 
 /* The same through the engine's exec, in any running container of its (name, id or agent).  What the
  * engine cannot say: user_ms, system_ms and max_rss_bytes are 0, and a command that a signal ended is
- * ENDED_EXIT with 128+n.  All that the command started is ended with it (agents/tree.h says what is
+ * ENDED_EXIT with 128+n.  All that the command started is ended with it (container/tree.h says what is
  * found); where the engine is not on this machine that takes a shell in the container. */
 int agents_run_engine(const struct run_request *r, struct run_result *ret, struct err *e);
 

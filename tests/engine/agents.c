@@ -18,8 +18,8 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "agents/host.h"
-#include "agents/own.h"
+#include "container/container.h"
+#include "container/own.h"
 #include "lane/lane.h"
 #include "lib/hosted.h"
 

@@ -25,7 +25,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "agents/own.h"
+#include "container/own.h"
 #include "engine/json.h"
 #include "engine/sync.h"
 #include "lane/lane.h"

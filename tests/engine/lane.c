@@ -26,8 +26,8 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "agents/host.h"
-#include "lane/cgroup.h"
+#include "container/container.h"
+#include "lane/proc_cgroup.h"
 #include "lane/lane.h"
 #include "lane/peer.h"
 #include "lib/hosted.h"

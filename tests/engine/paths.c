@@ -23,7 +23,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "agents/host.h"
+#include "container/container.h"
 #include "lane/wire.h"
 #include "lane/lane.h"
 #include "lib/hosted.h"

@@ -23,8 +23,8 @@
 #include <berth/text.h>
 #include <berth/tool.h>
 
-#include "agents/host.h"
-#include "agents/pool.h"
+#include "container/container.h"
+#include "run/pool.h"
 #include "lib/hosted.h"
 
 static char file[64];

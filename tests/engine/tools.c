@@ -17,8 +17,8 @@
 #include <berth/text.h>
 #include <berth/tool.h>
 
-#include "agents/host.h"
-#include "agents/own.h"
+#include "container/container.h"
+#include "container/own.h"
 #include "lib/hosted.h"
 
 #define YAML                                                                                     \

@@ -8,7 +8,7 @@
 
 #include "observe/host.h"
 #include "observe/process.h"
-#include "observe/scan.h"
+#include "observe/proc_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

@@ -5,7 +5,7 @@
 
 #include <berth/mem.h>
 
-#include "rules/rules.h"
+#include "policy/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -21,7 +21,7 @@
 #include <berth/mem.h>
 
 #include "job/board.h"
-#include "job/layout.h"
+#include "job/board_layout.h"
 
 static char top[] = "/tmp/berth-unit-board.XXXXXX";
 static struct job_info jobs[1024];

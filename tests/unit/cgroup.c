@@ -15,7 +15,7 @@
 #include "observe/cgroup.h"
 #include "observe/host.h"
 #include "observe/process.h"
-#include "observe/scan.h"
+#include "observe/proc_scan.h"
 
 #define ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define TREES BERTH_DATA "/cgroup"

@@ -14,8 +14,8 @@
 
 #include <berth/mem.h>
 
-#include "agents/checked.h"
-#include "agents/mountinfo.h"
+#include "container/checked.h"
+#include "container/mountinfo.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

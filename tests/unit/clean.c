@@ -13,7 +13,7 @@
 #include <berth/clean.h>
 #include <berth/mem.h>
 
-#include "clean/rules.h"
+#include "clean/verdict.h"
 
 #define ENGINE "ENGI:NE"
 

@@ -1,4 +1,4 @@
-/* files_pool.c - unit tests of files/pool.h: no more workers than the process's limits bear. */
+/* files_pool.c - unit tests of files/workers.h: no more workers than the process's limits bear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "files/pool.h"
+#include "files/workers.h"
 
 static unsigned widest;
 

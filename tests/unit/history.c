@@ -15,7 +15,7 @@
 
 #include <berth/mem.h>
 
-#include "history/room.h"
+#include "history/database.h"
 
 static char dir[64], path[128];
 

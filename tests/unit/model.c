@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/snapshot.h"
-#include "observe/copy.h"
+#include "observe/row_copy.h"
 #include "observe/model.h"
 
 static struct engine_summary summary(const char *id, const char *name, enum container_state state)

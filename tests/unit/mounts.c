@@ -13,7 +13,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "agents/mounts.h"
+#include "team/mounts.h"
 
 static char top[] = "/tmp/berth-XXXXXX";
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "pool/registry.h"
+#include "run/pool_registry.h"
 
 #define KEY "0123456789abcdef"
 

@@ -10,7 +10,7 @@
 
 #include <berth/mem.h>
 
-#include "rules/rules.h"
+#include "policy/rules.h"
 
 static const char *const writable[] = {"/srv/agent_a"};
 

@@ -12,7 +12,7 @@
 
 #include <berth/mem.h>
 
-#include "rules/rules.h"
+#include "policy/rules.h"
 
 #define PATTERNS_MAX 64
 

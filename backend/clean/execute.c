@@ -1,0 +1,597 @@
+/*
+ * execute.c - carrying out a plan: several workers, each with an engine of its own, item by item.
+ *
+ *     check -> [intent of the stop -> stop -> outcome] -> check -> intent -> remove -> outcome
+ *
+ * First the containers: what does not run is removed while what runs is stopped; what was stopped waits
+ * for its undo time, and only then goes.  Then networks, volumes, images, files: each kind after all
+ * that could use it.  Nothing is remembered between two runs: the next plan, or the same plan again,
+ * finds what is left by looking.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/users.h>
+
+#include "run/rulebook.h"
+#include "clean/planner.h"
+#include "job/board.h"
+#include "lane/lane.h"
+
+#define WIDTH 8
+#define ASK_MS 120000
+
+enum stage { STAGE_FIRST, STAGE_STOPPED, STAGE_NETWORK, STAGE_VOLUME, STAGE_IMAGE, STAGE_FILES };
+
+struct running {
+	struct clean_host *h;
+	const struct clean_plan *p;
+	const struct clean_run *how;
+	struct recorder by; /* shared: its log is open, and takes records from any thread */
+	struct job *job;
+	enum stage stage;
+	int excluded; /* no agent is brought up while this is held; -1: not held */
+
+	pthread_mutex_t lock;  /* the rest */
+	pthread_mutex_t files; /* one forgets at a time */
+	size_t next;
+	struct clean_outcome *outcome;
+	struct clean_sum sum;
+	struct err first; /* failure */
+	bool lost;
+};
+
+struct worker {
+	struct running *r;
+	struct engine_sync *en;
+	size_t at;
+};
+
+static const char *const states[] = {"waiting", "checking", "stopping", "stopped", "removing",
+	"removed", "gone", "skipped", "refused", "kept", "failed"};
+
+const char *clean_state_name(enum clean_state s)
+{
+	return s < COUNT(states) ? states[s] : "unknown";
+}
+
+/* Where an item stands.  Ended ones are counted. */
+static void set(struct running *r, size_t i, enum clean_state state, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void set(struct running *r, size_t i, enum clean_state state, const char *fmt, ...)
+{
+	const struct clean_item *it = &r->p->item[i];
+	struct clean_outcome *o = &r->outcome[i];
+	va_list ap;
+
+	pthread_mutex_lock(&r->lock);
+	o->state = state;
+	va_start(ap, fmt);
+	vsnprintf(o->said, sizeof o->said, fmt, ap);
+	va_end(ap);
+	if (clean_ended(state)) {
+		bool gone = state == CLEAN_REMOVED || state == CLEAN_GONE;
+
+		r->sum.done += gone;
+		r->sum.skipped += state == CLEAN_SKIPPED;
+		r->sum.refused += state == CLEAN_REFUSED;
+		r->sum.kept += state == CLEAN_KEPT;
+		r->sum.failed += state == CLEAN_FAILED;
+		if (state == CLEAN_REMOVED && it->bytes > 0)
+			r->sum.bytes += (uint64_t)it->bytes;
+		job_add(r->job, 1, it->bytes > 0 ? (uint64_t)it->bytes : 0, state == CLEAN_FAILED);
+	}
+	if (r->how->changed)
+		r->how->changed(r->how->ctx, i, o);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static bool cancelled(struct running *r)
+{
+	return job_cancelled(r->job) || (r->how->cancelled && r->how->cancelled(r->how->ctx));
+}
+
+static void fail(struct running *r, size_t i, const struct err *e)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!r->first.kind)
+		r->first = *e;
+	/* Nobody answers any more: the others need not find that out one by one. */
+	r->lost |= e->kind == ERR_UNREACHABLE;
+	pthread_mutex_unlock(&r->lock);
+	set(r, i, e->kind == ERR_REFUSED ? CLEAN_REFUSED : CLEAN_FAILED, "%s", e->msg);
+}
+
+/* Does what the plan says still hold?  True: go on; else the item's outcome is set. */
+static bool still(struct worker *k, size_t i, bool stopped, bool *ret_running, bool *ret_paused)
+{
+	struct running *r = k->r;
+	const struct clean_item *it = &r->p->item[i], *now = NULL;
+	struct clean_plan *fresh = NULL;
+	struct world w = {.engine = r->h->info.id};
+	struct err e = ERR_INIT;
+	struct arena mem;
+	bool there = true, good = false;
+
+	arena_init(&mem, 4096);
+	if (it->type == CLEAN_CONTAINER) {
+		struct clean_plan one = {.engine = r->p->engine,
+			.engine_name = r->h->info.name,
+			.endpoint = r->h->endpoint.url,
+			.foreign = it->foreign};
+
+		fresh = memcpy(arena_alloc(&mem, sizeof *fresh), &one, sizeof one);
+		if (!world_container(k->en, it->id, &w, &mem, &e) &&
+			!world_sessions(&w, &mem, &e)) {
+			rules_plan(&w, &r->h->policy, fresh, &mem);
+			there = w.ncontainers > 0;
+			*ret_paused = there && w.container[0].state == CONTAINER_PAUSED;
+		}
+	} else {
+		fresh = host_plan(r->h, k->en, r->p->foreign, false, &mem, &e);
+	}
+	if (!e.kind)
+		now = plan_find(fresh, it->type, it->id);
+	if (e.kind)
+		fail(r, i, &e);
+	else if (!there)
+		set(r, i, CLEAN_GONE, "It was gone already.");
+	else if (!now)
+		set(r, i, CLEAN_SKIPPED, "It is no candidate any more: left alone.");
+	else if (now->foreign != it->foreign || now->reason != it->reason)
+		set(r, i, CLEAN_SKIPPED,
+			"It changed since the plan was made, now: %s.  Left alone.", now->why);
+	else if (now->running && (stopped || !it->running))
+		set(r, i, CLEAN_SKIPPED, "It was started since the plan was made: left alone.");
+	else if (now->keep)
+		set(r, i, CLEAN_REFUSED, "%s", now->keep);
+	else
+		good = true;
+	*ret_running = good && now->running;
+	arena_release(&mem);
+	return good;
+}
+
+static struct audit_record record_of(const struct running *r, const struct clean_item *it,
+	enum deed deed, struct key_value *params)
+{
+	params[0] = (struct key_value){"plan", r->p->name, false};
+	params[1] = (struct key_value){"reason", clean_reason_name(it->reason), false};
+	return (struct audit_record){.deed = deed,
+		.target_type = clean_type_name(it->type),
+		.target = it->id,
+		.name = it->name,
+		.params = params,
+		.nparams = 2};
+}
+
+/* One act with its intent and outcome.  What is gone, or another is removing, is no failure. */
+static int act(struct worker *k, const struct clean_item *it, enum deed deed,
+	int (*doing)(struct worker *k, const struct clean_item *it, struct err *e), struct err *e)
+{
+	struct running *r = k->r;
+	struct recorder by = r->by;
+	struct key_value params[2];
+	struct audit_record record = record_of(r, it, deed, params);
+	struct recording rec;
+	struct err why = ERR_INIT;
+
+	if (record_begin(&rec, &by, &record, e))
+		return -1;
+	doing(k, it, &why);
+	record_end(&rec, why.kind == ERR_NOT_FOUND ? NULL : &why);
+	return why.kind ? err_copy(e, &why) : 0;
+}
+
+/* Containers. */
+
+static int do_stop(struct worker *k, const struct clean_item *it, struct err *e)
+{
+	return sync_act(k->en, ACT_STOP, it->id, false, false, k->r->how->grace_s, e);
+}
+
+static int do_stop_paused(struct worker *k, const struct clean_item *it, struct err *e)
+{
+	/* Frozen processes cannot take a signal. */
+	return sync_act(k->en, ACT_UNPAUSE, it->id, false, false, -1, e) || do_stop(k, it, e) ? -1
+											      : 0;
+}
+
+static int do_start(struct worker *k, const struct clean_item *it, struct err *e)
+{
+	return sync_act(k->en, ACT_START, it->id, false, false, -1, e);
+}
+
+/* Never by force: what was started a moment ago is refused by the engine itself. */
+static int do_remove(struct worker *k, const struct clean_item *it, struct err *e)
+{
+	return sync_act(k->en, ACT_REMOVE, it->id, false, !it->foreign, -1, e);
+}
+
+static int do_delete(struct worker *k, const struct clean_item *it, struct err *e)
+{
+	static const struct {
+		const char *what, *before, *after;
+	} how[CLEAN_TYPES] = {[CLEAN_NETWORK] = {"remove the network %s", "/networks/", ""},
+		[CLEAN_VOLUME] = {"remove the volume %s", "/volumes/", ""},
+		[CLEAN_IMAGE] = {"remove the image %s", "/images/", "?noprune=1"}};
+	AUTO_STR struct str target = STR_INIT;
+
+	str_addf(&target, "%s%s%s", how[it->type].before, it->id, how[it->type].after);
+	return sync_ask(
+		k->en, how[it->type].what, it->name, "DELETE", target.s, NULL, ASK_MS, NULL, e);
+}
+
+/* The files that went with a container of ours, unless another one has them now. */
+static void forget(struct running *r, const char *name, const char *id)
+{
+	struct session record;
+	bool mine;
+	int alone;
+
+	pthread_mutex_lock(&r->files);
+	alone = r->excluded >= 0 ? r->excluded : sessions_exclude();
+	mine = session_load(name, &record, NULL) || !id || !strcmp(record.id, id);
+	if (alone >= 0 && mine) {
+		lane_forget(name);
+		rulebook_forget(name);
+		session_forget(name);
+	}
+	if (alone >= 0 && alone != r->excluded)
+		close(alone);
+	pthread_mutex_unlock(&r->files);
+}
+
+/* How a removal ended, in the item's words. */
+static void settle(struct running *r, size_t i, int failed, const struct err *e)
+{
+	const struct clean_item *it = &r->p->item[i];
+	bool busy = e->sys == 409 || (e->sys == 403 && it->type == CLEAN_NETWORK);
+
+	if (failed && e->kind == ERR_NOT_FOUND)
+		set(r, i, CLEAN_GONE, "It was gone already.");
+	else if (failed && busy)
+		set(r, i, CLEAN_SKIPPED, "It is in use, or somebody else removes it: %s", e->msg);
+	else if (failed)
+		fail(r, i, e);
+	if (!failed || e->kind == ERR_NOT_FOUND) {
+		if (it->type == CLEAN_CONTAINER && !it->foreign)
+			forget(r, it->name, it->id);
+		if (!failed)
+			set(r, i, CLEAN_REMOVED, "%s", "");
+	}
+}
+
+static void remove_container(struct worker *k, size_t i)
+{
+	struct err e = ERR_INIT;
+
+	set(k->r, i, CLEAN_REMOVING, "%s", "");
+	settle(k->r, i, act(k, &k->r->p->item[i], DEED_CONTAINER_REMOVE, do_remove, &e), &e);
+}
+
+static void first(struct worker *k, size_t i)
+{
+	struct running *r = k->r;
+	bool running, paused = false;
+	struct err e = ERR_INIT;
+	int failed;
+
+	set(r, i, CLEAN_CHECKING, "%s", "");
+	if (!still(k, i, false, &running, &paused))
+		return;
+	if (!running) {
+		remove_container(k, i);
+		return;
+	}
+	set(r, i, CLEAN_STOPPING, "%s", "");
+	failed = act(k, &r->p->item[i], DEED_CONTAINER_STOP, paused ? do_stop_paused : do_stop, &e);
+	if (failed)
+		settle(r, i, failed, &e);
+	else
+		set(r, i, CLEAN_STOPPED, "Stopped; cancelling starts it again.");
+}
+
+static void stopped(struct worker *k, size_t i)
+{
+	struct running *r = k->r;
+	bool running, paused;
+	struct err e = ERR_INIT;
+
+	if (!cancelled(r)) {
+		if (still(k, i, true, &running, &paused))
+			remove_container(k, i);
+		return;
+	}
+	if (act(k, &r->p->item[i], DEED_CONTAINER_START, do_start, &e)) {
+		err_wrap(&e, "It was stopped, and could not be started again");
+		fail(r, i, &e);
+	} else {
+		set(r, i, CLEAN_KEPT, "Cancelled: it was stopped, and started again.");
+	}
+}
+
+/* The rest. */
+
+static void other(struct worker *k, size_t i)
+{
+	struct running *r = k->r;
+	const struct clean_item *it = &r->p->item[i];
+	bool running, paused = false;
+	struct err e = ERR_INIT;
+
+	set(r, i, CLEAN_CHECKING, "%s", "");
+	if (!it->foreign && it->type != CLEAN_IMAGE && r->excluded < 0) {
+		set(r, i, CLEAN_SKIPPED,
+			"An agent is being brought up, or another clean-up runs: left alone.");
+		return;
+	}
+	if (!still(k, i, false, &running, &paused))
+		return;
+	set(r, i, CLEAN_REMOVING, "%s", "");
+	settle(r, i, act(k, it, clean_deed(it->type), do_delete, &e), &e);
+}
+
+static int do_forget(struct worker *k, const struct clean_item *it, struct err *e)
+{
+	(void)e; /* what cannot be unlinked is found again by the next plan */
+	forget(k->r, it->id, NULL);
+	return 0;
+}
+
+static void files(struct worker *k, size_t i)
+{
+	struct running *r = k->r;
+	bool running, paused = false;
+	struct err e = ERR_INIT;
+
+	set(r, i, CLEAN_CHECKING, "%s", "");
+	if (r->excluded < 0)
+		set(r, i, CLEAN_SKIPPED,
+			"An agent is being brought up, or another clean-up runs: left alone.");
+	else if (still(k, i, false, &running, &paused))
+		settle(r, i, act(k, &r->p->item[i], DEED_SESSION_FORGET, do_forget, &e), &e);
+}
+
+static const struct {
+	enum clean_type type;
+	enum clean_state from; /* items in this state have their turn */
+	void (*work)(struct worker *k, size_t i);
+} stages[] = {
+	[STAGE_FIRST] = {CLEAN_CONTAINER, CLEAN_WAITING, first},
+	[STAGE_STOPPED] = {CLEAN_CONTAINER, CLEAN_STOPPED, stopped},
+	[STAGE_NETWORK] = {CLEAN_NETWORK, CLEAN_WAITING, other},
+	[STAGE_VOLUME] = {CLEAN_VOLUME, CLEAN_WAITING, other},
+	[STAGE_IMAGE] = {CLEAN_IMAGE, CLEAN_WAITING, other},
+	[STAGE_FILES] = {CLEAN_LEFTOVER, CLEAN_WAITING, files},
+};
+
+/* The next item whose turn it is. */
+static bool take(struct running *r, size_t *ret)
+{
+	bool stop = r->stage != STAGE_STOPPED && cancelled(r), found = false;
+
+	pthread_mutex_lock(&r->lock);
+	stop |= r->lost;
+	while (!stop && !found && r->next < r->p->n) {
+		size_t i = r->next++;
+
+		found = r->p->item[i].marked && r->p->item[i].type == stages[r->stage].type &&
+			r->outcome[i].state == stages[r->stage].from;
+		*ret = i;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return found;
+}
+
+/* A worker's engine stays open over all stages. */
+static struct engine_sync *engine_of(struct running *r, size_t at, struct err *e)
+{
+	struct clean_host *h = r->h;
+	struct engine_sync *en;
+
+	pthread_mutex_lock(&h->lock);
+	if (!h->worker[at])
+		h->worker[at] = sync_open(&h->endpoint, e);
+	en = h->worker[at];
+	if (en && h->interrupted)
+		sync_interrupt(en);
+	pthread_mutex_unlock(&h->lock);
+	return en;
+}
+
+static void *labour(void *ctx)
+{
+	struct worker *k = ctx;
+	struct err e = ERR_INIT;
+	size_t i;
+
+	while (take(k->r, &i)) {
+		if (!k->en)
+			k->en = engine_of(k->r, k->at, &e);
+		job_current(k->r->job, k->r->p->item[i].name);
+		if (k->en)
+			stages[k->r->stage].work(k, i);
+		else
+			fail(k->r, i, &e);
+	}
+	return NULL;
+}
+
+static size_t turns(const struct running *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->p->n; i++)
+		n += r->p->item[i].marked && r->p->item[i].type == stages[r->stage].type &&
+			r->outcome[i].state == stages[r->stage].from;
+	return n;
+}
+
+static void run_stage(struct running *r, enum stage stage)
+{
+	size_t width = r->how->width > 0 ? (size_t)r->how->width : WIDTH, n, started = 0;
+	struct worker worker[CLEAN_WIDTH_MAX];
+	pthread_t thread[CLEAN_WIDTH_MAX];
+
+	r->stage = stage;
+	r->next = 0;
+	n = turns(r);
+	width = width < CLEAN_WIDTH_MAX ? width : CLEAN_WIDTH_MAX;
+	width = width < n ? width : n;
+	for (size_t i = 0; i < width; i++)
+		worker[i] = (struct worker){r, NULL, i};
+	while (started + 1 < width &&
+		!pthread_create(&thread[started], NULL, labour, &worker[started + 1]))
+		started++;
+	if (n)
+		labour(&worker[0]);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static bool any_stopped(const struct running *r)
+{
+	for (size_t i = 0; i < r->p->n; i++)
+		if (r->outcome[i].state == CLEAN_STOPPED)
+			return true;
+	return false;
+}
+
+/* The time in which what was stopped can still be had back. */
+static void undo_time(struct running *r)
+{
+	int64_t until = clock_mono_ns() + r->how->undo_ms * 1000000;
+	const struct timespec tick = {0, 50000000};
+
+	if (!any_stopped(r))
+		return;
+	while (!cancelled(r) && clock_mono_ns() < until)
+		nanosleep(&tick, NULL);
+}
+
+static void run_stages(struct running *r)
+{
+	run_stage(r, STAGE_FIRST);
+	undo_time(r);
+	run_stage(r, STAGE_STOPPED);
+	r->excluded = sessions_exclude();
+	for (enum stage s = STAGE_NETWORK; s <= STAGE_FILES; s++)
+		run_stage(r, s);
+	cleanup_close(&r->excluded);
+	r->excluded = -1;
+	for (size_t i = 0; i < r->p->n; i++) {
+		if (!r->p->item[i].marked || clean_ended(r->outcome[i].state))
+			continue;
+		set(r, i, CLEAN_KEPT, "%s%s",
+			r->outcome[i].state == CLEAN_STOPPED ? "Stopped, but not removed: " : "",
+			r->lost ? "the engine was lost before its turn."
+				: "cancelled before its turn.");
+	}
+}
+
+static void begin_job(struct running *r, struct board *board)
+{
+	struct clean_totals t = clean_totals(r->p);
+	char name[JOB_TEXT_MAX], user[USER_NAME_MAX];
+
+	snprintf(name, sizeof name, "clean up %zu item%s", t.marked, t.marked == 1 ? "" : "s");
+	r->job = job_new(board, name, r->how->user ? r->how->user : user_name(geteuid(), user),
+		"items", true);
+	job_total(r->job, t.marked, 0);
+}
+
+/* How it all ended; fills in *e for -1. */
+static int verdict(struct running *r, struct err *e)
+{
+	if (r->first.kind == ERR_CANCELLED || (!r->sum.failed && r->sum.kept && !r->lost))
+		return err_set(e, ERR_CANCELLED,
+			"The clean-up was cancelled: %zu removed, %zu left as they were.",
+			r->sum.done, r->sum.kept);
+	if (r->sum.failed && r->sum.failed + r->sum.kept > 1)
+		return err_set(e, r->first.kind, "%zu of the plan's items could not be removed: %s",
+			r->sum.failed + r->sum.kept, r->first.msg);
+	if (r->first.kind)
+		return err_copy(e, &r->first);
+	if (r->sum.refused)
+		return err_set(e, ERR_REFUSED, "%zu of the plan's items are protected by now.",
+			r->sum.refused);
+	return 0;
+}
+
+static int carry_out(struct running *r, struct err *e)
+{
+	struct clean_totals t = clean_totals(r->p);
+	struct key_value params[2] = {{"endpoint", r->p->endpoint, false}};
+	struct audit_record record = {.deed = DEED_CLEAN,
+		.target_type = "plan",
+		.name = r->p->name,
+		.params = params,
+		.nparams = 1,
+		.items = t.marked};
+	const char **id = xcalloc(t.marked + 1, sizeof *id);
+	struct err why = ERR_INIT;
+	struct recording rec;
+	size_t n = 0;
+	int result;
+
+	for (size_t i = 0; i < r->p->n; i++)
+		if (r->p->item[i].marked)
+			id[n++] = r->p->item[i].id;
+	record_manifest(&record, n, id);
+	free(id);
+	if (record_begin(&rec, &r->h->recorder, &record, e))
+		return -1;
+	r->by = r->h->recorder;
+	run_stages(r);
+	result = verdict(r, &why);
+	record_end(&rec, &why);
+	return result ? err_copy(e, &why) : 0;
+}
+
+int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,
+	struct clean_outcome *outcome, struct clean_sum *ret, struct err *e)
+{
+	struct running r = {.h = h, .p = p, .how = how, .outcome = outcome, .excluded = -1};
+	struct board *own = NULL;
+	struct err why = ERR_INIT;
+	int result;
+
+	memset(outcome, 0, p->n * sizeof *outcome);
+	memset(ret, 0, sizeof *ret);
+	if (strcmp(p->engine, h->info.id) != 0)
+		return err_set(e, ERR_CONFLICT,
+			"The plan was made for the engine %.64s (%.80s); %.80s is another one: nothing was done.",
+			p->engine_name, p->endpoint, h->endpoint.url);
+	pthread_mutex_init(&r.lock, NULL);
+	pthread_mutex_init(&r.files, NULL);
+	if (!how->board)
+		own = board_open(h->recorder.program, NULL);
+	begin_job(&r, how->board ? how->board : own);
+	result = carry_out(&r, &why);
+	job_end(r.job,
+		!result                             ? JOB_DONE
+			: why.kind == ERR_CANCELLED ? JOB_CANCELLED
+						    : JOB_FAILED,
+		why.msg);
+	board_close(own);
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < COUNT(h->worker); i++) {
+		sync_close(h->worker[i]);
+		h->worker[i] = NULL;
+	}
+	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_destroy(&r.lock);
+	pthread_mutex_destroy(&r.files);
+	*ret = r.sum;
+	return result ? err_copy(e, &why) : 0;
+}

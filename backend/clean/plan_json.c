@@ -1,0 +1,344 @@
+/* plan_json.c - plans as JSON, berth.clean_plan/1: written for people and scripts, read as from an enemy. */
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/clean.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "clean/verdict.h"
+#include "engine/json.h"
+
+#define SCHEMA "berth.clean_plan/1"
+#define TEXT_MAX 1024 /* bytes of one text */
+
+struct clean_plan *clean_plan_copy(const struct clean_plan *p, struct arena *mem)
+{
+	struct clean_plan *to = arena_alloc(mem, sizeof *to);
+
+	*to = *p;
+	to->name = arena_strdup(mem, p->name);
+	to->engine = arena_strdup(mem, p->engine);
+	to->engine_name = arena_strdup(mem, p->engine_name);
+	to->endpoint = arena_strdup(mem, p->endpoint);
+	to->item = arena_array(mem, p->n + 1, sizeof *to->item);
+	for (size_t i = 0; i < p->n; i++) {
+		struct clean_item *it = &to->item[i];
+
+		*it = p->item[i];
+		it->id = arena_strdup(mem, it->id);
+		it->name = arena_strdup(mem, it->name);
+		it->owner = arena_strdup(mem, it->owner);
+		it->why = arena_strdup(mem, it->why);
+		it->keep = arena_strdup(mem, it->keep);
+	}
+	return to;
+}
+
+/* Valid UTF-8 whatever the bytes are, and harmless on a terminal: what must not be shown is escaped. */
+static void quote(struct str *out, const char *s)
+{
+	size_t left = strlen(s);
+
+	str_addc(out, '"');
+	while (left > 0) {
+		uint32_t cp;
+		size_t n = utf8_next(s, left, &cp);
+
+		if (cp == '"' || cp == '\\')
+			str_addf(out, "\\%c", (char)cp);
+		else if (cp == TEXT_BAD)
+			str_adds(out, "\xef\xbf\xbd");
+		else if (text_cp_width(cp) >= 0)
+			str_add(out, s, n);
+		else if (cp < 0x10000)
+			str_addf(out, "\\u%04x", cp);
+		else
+			str_addf(out, "\\u%04x\\u%04x", 0xD800 + ((cp - 0x10000) >> 10),
+				0xDC00 + ((cp - 0x10000) & 0x3FF));
+		s += n;
+		left -= n;
+	}
+	str_addc(out, '"');
+}
+
+static void text(struct str *out, const char *key, const char *value)
+{
+	str_addf(out, "\"%s\": ", key);
+	if (value)
+		quote(out, value);
+	else
+		str_adds(out, "null");
+}
+
+static void number(struct str *out, const char *key, int64_t v, int64_t unknown)
+{
+	if (v == unknown)
+		str_addf(out, ", \"%s\": null", key);
+	else
+		str_addf(out, ", \"%s\": %lld", key, (long long)v);
+}
+
+static void flag(struct str *out, const char *key, bool v)
+{
+	str_addf(out, ", \"%s\": %s", key, v ? "true" : "false");
+}
+
+static void item(struct str *out, const struct clean_item *it)
+{
+	str_adds(out, "    {");
+	text(out, "type", clean_type_name(it->type));
+	str_adds(out, ", ");
+	text(out, "id", it->id);
+	str_adds(out, ", ");
+	text(out, "name", it->name);
+	str_adds(out, ", ");
+	text(out, "reason", clean_reason_name(it->reason));
+	str_adds(out, ", ");
+	text(out, "why", it->why);
+	str_adds(out, ", ");
+	text(out, "owner", it->owner);
+	number(out, "bytes", it->bytes, -1);
+	number(out, "created_ms", it->made_ms, 0);
+	flag(out, "running", it->running);
+	flag(out, "foreign", it->foreign);
+	flag(out, "marked", it->marked);
+	str_adds(out, ", ");
+	text(out, "protected", it->keep);
+	str_addc(out, '}');
+}
+
+void clean_plan_json(const struct clean_plan *p, struct str *out)
+{
+	struct clean_totals t = clean_totals(p);
+
+	str_adds(out, "{\n  ");
+	text(out, "schema", SCHEMA);
+	str_adds(out, ",\n  ");
+	text(out, "plan", p->name);
+	str_adds(out, ",\n  ");
+	text(out, "engine", p->engine);
+	str_adds(out, ",\n  ");
+	text(out, "engine_name", p->engine_name);
+	str_adds(out, ",\n  ");
+	text(out, "endpoint", p->endpoint);
+	str_addf(out, ",\n  \"made_ms\": %lld,\n  \"foreign\": %s,\n  \"marked\": %zu,\n",
+		(long long)p->made_ms, p->foreign ? "true" : "false", t.marked);
+	str_addf(out, "  \"bytes\": %llu,\n  \"items\": [", (unsigned long long)t.bytes);
+	for (size_t i = 0; i < p->n; i++) {
+		str_adds(out, i ? ",\n" : "\n");
+		item(out, &p->item[i]);
+	}
+	str_adds(out, p->n ? "\n  ]\n}\n" : "]\n}\n");
+}
+
+/* Reading. */
+
+static int wrong(struct err *e, size_t at, const char *what)
+{
+	return at == SIZE_MAX
+		? err_set(e, ERR_USAGE, "This is no clean-up plan: %s.", what)
+		: err_set(e, ERR_USAGE, "This is no clean-up plan: item %zu: %s.", at + 1, what);
+}
+
+/* Every member has one of these names, and each at most once. */
+static int members(const cJSON *object, const char *const *name, size_t n, size_t at, struct err *e)
+{
+	unsigned seen = 0;
+	const cJSON *m;
+
+	cJSON_ArrayForEach(m, object)
+	{
+		char clean[80], say[160];
+		size_t i = 0;
+
+		while (i < n && strcmp(name[i], m->string ? m->string : "") != 0)
+			i++;
+		snprintf(clean, sizeof clean, "%.60s", m->string ? m->string : "");
+		if (i == n)
+			snprintf(say, sizeof say, "`%s` is not known here", clean);
+		else if (seen & 1u << i)
+			snprintf(say, sizeof say, "`%s` stands there twice", clean);
+		else
+			say[0] = '\0';
+		if (*say)
+			return wrong(e, at, say);
+		seen |= 1u << i;
+	}
+	return 0;
+}
+
+/* A text, clipped to what anybody would read; NULL when it is none. */
+static const char *words(struct arena *mem, const cJSON *object, const char *key)
+{
+	const cJSON *v = ejson_get(object, key);
+	size_t len = cJSON_IsString(v) ? strlen(v->valuestring) : 0, n = 0, step;
+	uint32_t cp;
+
+	if (!cJSON_IsString(v))
+		return NULL;
+	while (n < len) {
+		step = utf8_next(v->valuestring + n, len - n, &cp);
+		if (cp == TEXT_BAD && strncmp(v->valuestring + n, "\xef\xbf\xbd", 3) != 0)
+			return NULL;
+		if (n + step > TEXT_MAX)
+			break;
+		n += step;
+	}
+	return arena_strndup(mem, v->valuestring, n);
+}
+
+static bool truth(const cJSON *object, const char *key, bool *ret)
+{
+	const cJSON *v = ejson_get(object, key);
+
+	*ret = cJSON_IsTrue(v);
+	return cJSON_IsBool(v);
+}
+
+static bool hex64(const char *s)
+{
+	size_t n = strspn(s, "0123456789abcdef");
+
+	return n == 64 && !s[n];
+}
+
+/* Ids become parts of request targets and of paths. */
+static bool id_ok(enum clean_type t, const char *id)
+{
+	size_t n = strlen(id);
+
+	switch (t) {
+	case CLEAN_CONTAINER:
+	case CLEAN_NETWORK: return hex64(id);
+	case CLEAN_IMAGE: return !strncmp(id, "sha256:", 7) && hex64(id + 7);
+	default:
+		return n > 0 && n < 256 && id[0] != '.' && id[0] != '-' &&
+			strspn(id,
+				"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
+			n;
+	}
+}
+
+static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item *it,
+	struct arena *mem, struct err *e)
+{
+	static const char *const known[] = {"type", "id", "name", "reason", "why", "owner", "bytes",
+		"created_ms", "running", "foreign", "marked", "protected"};
+	const char *type = ejson_string(o, "type"), *reason = ejson_string(o, "reason");
+	int t = 0, r = CLEAN_NOTHING + 1;
+
+	if (!cJSON_IsObject(o))
+		return wrong(e, at, "it is no object");
+	if (members(o, known, COUNT(known), at, e))
+		return -1;
+	while (t < CLEAN_TYPES && strcmp(clean_type_name((enum clean_type)t), type) != 0)
+		t++;
+	while (r < CLEAN_REASONS && strcmp(clean_reason_name((enum clean_reason)r), reason) != 0)
+		r++;
+	if (t == CLEAN_TYPES)
+		return wrong(
+			e, at, "`type` is none of container, network, volume, image and leftover");
+	if (r == CLEAN_REASONS)
+		return wrong(e, at, "`reason` is none that berth gives");
+	it->type = (enum clean_type)t;
+	it->reason = (enum clean_reason)r;
+	it->id = words(mem, o, "id");
+	it->name = words(mem, o, "name");
+	it->owner = words(mem, o, "owner");
+	it->why = words(mem, o, "why");
+	it->keep = words(mem, o, "protected");
+	it->bytes = ejson_i64(o, "bytes", -1);
+	it->made_ms = ejson_i64(o, "created_ms", 0);
+	if (it->bytes < 0)
+		it->bytes = -1;
+	if (!it->id || !id_ok(it->type, it->id))
+		return wrong(e, at, "`id` is no full id of that type");
+	if (!it->name || !it->owner || !it->why)
+		return wrong(e, at, "`name`, `owner` and `why` must be texts");
+	if (!truth(o, "running", &it->running) || !truth(o, "foreign", &it->foreign) ||
+		!truth(o, "marked", &it->marked))
+		return wrong(e, at, "`running`, `foreign` and `marked` must be true or false");
+	if (it->foreign && !foreign)
+		return wrong(e, at, "it is foreign, but the plan is not");
+	if (it->marked && it->keep)
+		return wrong(e, at, "it is both protected and marked");
+	return 0;
+}
+
+/* Sorted by hand would be quadratic for a hostile plan: a hash set of type and id. */
+static bool any_twice(const struct clean_plan *p, size_t *at)
+{
+	size_t size = 1, mask;
+	AUTO_FREE uint32_t *slot = NULL;
+
+	while (size < 2 * p->n + 2)
+		size *= 2;
+	mask = size - 1;
+	slot = xcalloc(size, sizeof *slot);
+	for (size_t i = 0; i < p->n; i++) {
+		uint64_t h = 14695981039346656037u + p->item[i].type;
+
+		for (const char *c = p->item[i].id; *c; c++)
+			h = (h ^ (unsigned char)*c) * 1099511628211u;
+		for (h &= mask; slot[h]; h = (h + 1) & mask) {
+			const struct clean_item *other = &p->item[slot[h] - 1];
+
+			if (other->type == p->item[i].type && !strcmp(other->id, p->item[i].id)) {
+				*at = i;
+				return true;
+			}
+		}
+		slot[h] = (uint32_t)i + 1;
+	}
+	return false;
+}
+
+static int read_items(const cJSON *root, struct clean_plan *p, struct arena *mem, struct err *e)
+{
+	const cJSON *items = ejson_get(root, "items"), *o;
+	size_t at;
+
+	if (!cJSON_IsArray(items))
+		return wrong(e, SIZE_MAX, "`items` must be a list");
+	if (ejson_count(items) > CLEAN_ITEMS_MAX)
+		return wrong(e, SIZE_MAX, "it has more items than berth ever plans");
+	p->item = arena_array(mem, ejson_count(items) + 1, sizeof *p->item);
+	cJSON_ArrayForEach(o, items)
+	{
+		if (read_item(o, p->n, p->foreign, &p->item[p->n], mem, e))
+			return -1;
+		p->n++;
+	}
+	return any_twice(p, &at) ? wrong(e, at, "it stands there twice") : 0;
+}
+
+struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *mem, struct err *e)
+{
+	static const char *const known[] = {"schema", "plan", "engine", "engine_name", "endpoint",
+		"made_ms", "foreign", "marked", "bytes", "items"};
+	struct clean_plan *p = arena_alloc(mem, sizeof *p);
+	AUTO_JSON cJSON *root = NULL;
+	struct err why = ERR_INIT;
+
+	if (n > CLEAN_JSON_MAX)
+		return err_null(wrong(e, SIZE_MAX, "it is larger than 16 MB"));
+	root = ejson_parse(bytes, n, &why);
+	if (!root)
+		return err_null(err_set(e, ERR_USAGE, "This is no clean-up plan: %s", why.msg));
+	if (strcmp(ejson_string(root, "schema"), SCHEMA) != 0)
+		return err_null(wrong(e, SIZE_MAX, "its `schema` is not " SCHEMA));
+	if (members(root, known, COUNT(known), SIZE_MAX, e))
+		return NULL;
+	p->name = words(mem, root, "plan");
+	p->engine = words(mem, root, "engine");
+	p->engine_name = words(mem, root, "engine_name");
+	p->endpoint = words(mem, root, "endpoint");
+	p->made_ms = ejson_i64(root, "made_ms", 0);
+	if (!p->name || !p->engine || !*p->engine || !p->engine_name || !p->endpoint)
+		return err_null(wrong(e, SIZE_MAX,
+			"`plan`, `engine`, `engine_name` and `endpoint` must be texts"));
+	if (!truth(root, "foreign", &p->foreign))
+		return err_null(wrong(e, SIZE_MAX, "`foreign` must be true or false"));
+	return read_items(root, p, mem, e) ? NULL : p;
+}

@@ -1,0 +1,438 @@
+/*
+ * verdict.c - who may go: the judgement about each thing that is there.
+ *
+ * Ours is what is proven ours.  What carries berth's labels without a proof that holds here was made by
+ * another berth (another user, another state directory), and is for that one to clean up.
+ */
+#include "clean/verdict.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+#define HOME_PREFIX "berth-home-"
+
+static const struct {
+	const char *name;
+	enum deed deed;
+} types[CLEAN_TYPES] = {
+	[CLEAN_CONTAINER] = {"container", DEED_CONTAINER_REMOVE},
+	[CLEAN_NETWORK] = {"network", DEED_NETWORK_REMOVE},
+	[CLEAN_VOLUME] = {"volume", DEED_VOLUME_REMOVE},
+	[CLEAN_IMAGE] = {"image", DEED_IMAGE_REMOVE},
+	[CLEAN_LEFTOVER] = {"leftover", DEED_SESSION_FORGET},
+};
+
+/* What "%s" is for a container: the engine's words about its state. */
+static const struct {
+	const char *name, *why;
+} reasons[CLEAN_REASONS] = {
+	[CLEAN_NOTHING] = {"nothing", ""},
+	[CLEAN_OWNER_DEAD] = {"owner_dead", "%s; the process that made it is dead"},
+	[CLEAN_SESSION_ENDED] = {"session_ended", "%s; its session ended"},
+	[CLEAN_UNFINISHED] = {"unfinished", "%s; bringing it up was interrupted"},
+	[CLEAN_EXITED] = {"exited", "%s"},
+	[CLEAN_DEAD] = {"dead", "%s; the engine failed to remove it"},
+	[CLEAN_UNUSED] = {"unused", "no container uses it"},
+	[CLEAN_DANGLING] = {"dangling", "has no name, and no container is made from it"},
+	[CLEAN_LEFT] = {"left_behind", "%s"},
+};
+
+const char *clean_type_name(enum clean_type t)
+{
+	return t < CLEAN_TYPES ? types[t].name : "unknown";
+}
+
+const char *clean_reason_name(enum clean_reason r)
+{
+	return r < CLEAN_REASONS ? reasons[r].name : "unknown";
+}
+
+enum deed clean_deed(enum clean_type t)
+{
+	return types[t].deed;
+}
+
+struct planning {
+	const struct world *w;
+	const struct policy *policy;
+	struct clean_plan *p;
+	struct arena *mem;
+	bool *going; /* per container: it is marked */
+};
+
+/* Containers. */
+
+static const struct session *record_of(const struct world *w, const char *name)
+{
+	for (size_t i = 0; i < w->nsessions; i++)
+		if (!strcmp(w->session[i].name, name) && !strcmp(w->session[i].engine, w->engine))
+			return &w->session[i];
+	return NULL;
+}
+
+static enum clean_reason ended(enum container_state s)
+{
+	return s == CONTAINER_EXITED  ? CLEAN_EXITED
+		: s == CONTAINER_DEAD ? CLEAN_DEAD
+				      : CLEAN_NOTHING;
+}
+
+/* An agent's container belongs to its session, not to a process. */
+static enum clean_reason rule_agent(
+	const struct world *w, const struct seen_container *c, const struct session *record)
+{
+	if (record && !strcmp(record->id, c->id))
+		return c->state != CONTAINER_CREATED ? ended(c->state)
+			: w->making                  ? CLEAN_NOTHING
+						     : CLEAN_UNFINISHED;
+	return w->making ? CLEAN_NOTHING : CLEAN_SESSION_ENDED;
+}
+
+enum clean_reason rule_container(
+	const struct world *w, const struct seen_container *c, bool foreign, bool *ret_ours)
+{
+#define LABEL(key) world_label(c->labels, c->nlabels, key)
+	const struct session *record = record_of(w, c->name);
+
+	bool recorded = record && !strcmp(record->id, c->id);
+
+	*ret_ours = recorded ||
+		own_proven(w->engine, c->name, LABEL("berth.session"), LABEL("berth.proof"));
+	if (!*ret_ours)
+		return foreign ? ended(c->state) : CLEAN_NOTHING;
+	if (c->state == CONTAINER_REMOVING)
+		return CLEAN_NOTHING;
+	if (recorded || !strcmp(LABEL("berth.role"), "agent"))
+		return rule_agent(w, c, record);
+	return own_alive(LABEL("berth.owner")) ? CLEAN_NOTHING : CLEAN_OWNER_DEAD;
+#undef LABEL
+}
+
+/* The plan. */
+
+static bool berths(const struct key_value *labels, size_t n)
+{
+	for (size_t i = 0; labels && i < n; i++)
+		if (!strncmp(labels[i].key, "berth.", 6))
+			return true;
+	return false;
+}
+
+/* Why it may not go: policy, or whose it is. */
+static const char *kept(const struct planning *g, const struct clean_item *it, const char *image,
+	const struct key_value *labels, size_t n)
+{
+	static const struct key_value none = {"", "", false};
+	struct policy p;
+	struct policy_host hosts[64];
+	struct policy_act act = {.deed = clean_deed(it->type),
+		.endpoint = g->p->endpoint,
+		.engine_name = g->p->engine_name,
+		.name = it->name,
+		.id = it->id,
+		.image = image,
+		.labels = labels ? labels : &none,
+		.nlabels = n};
+	struct err why = ERR_INIT;
+
+	/* An image that was committed from a container carries its labels, whoever committed it. */
+	if (it->foreign && it->type != CLEAN_IMAGE && berths(labels, n))
+		return "another berth made it: it is for that one to clean up";
+	if (!g->policy)
+		return NULL;
+	/* A plan changes nothing: whether anything may be changed is asked when it is carried out. */
+	p = *g->policy;
+	p.read_only = false;
+	p.nhosts = p.nhosts < COUNT(hosts) ? p.nhosts : COUNT(hosts);
+	for (size_t i = 0; i < p.nhosts; i++) {
+		hosts[i] = p.hosts[i];
+		hosts[i].read_only = false;
+	}
+	p.hosts = hosts;
+	return policy_check(&p, &act, &why) ? arena_strdup(g->mem, why.msg) : NULL;
+}
+
+static struct clean_item *add(struct planning *g, enum clean_type type, enum clean_reason reason)
+{
+	struct clean_item *it;
+
+	if (g->p->n == CLEAN_ITEMS_MAX)
+		return NULL;
+	it = &g->p->item[g->p->n++];
+	*it = (struct clean_item){.type = type,
+		.reason = reason,
+		.owner = "you",
+		.why = reasons[reason].why,
+		.bytes = -1,
+		.marked = true};
+	return it;
+}
+
+static const char *owner_of(struct planning *g, bool ours, const struct key_value *labels, size_t n)
+{
+	const char *agent = world_label(labels, n, "berth.agent"),
+		   *owner = world_label(labels, n, "berth.owner"),
+		   *project = world_label(labels, n, "com.docker.compose.project"),
+		   *pid = strstr(owner, "\"pid\":");
+	long number = 0;
+
+	if (ours && *agent)
+		return arena_printf(g->mem, "agent %s", agent);
+	if (ours && pid && sscanf(pid, "\"pid\":%ld", &number) == 1)
+		return arena_printf(g->mem, "process %ld", number);
+	if (ours)
+		return "you";
+	return *project ? arena_printf(g->mem, "compose %s", project) : "somebody else";
+}
+
+/* "Exited (137) 2 days ago" -> "exited (137) 2 days ago" */
+static const char *status_of(struct planning *g, const struct seen_container *c)
+{
+	char *text = arena_strdup(g->mem, *c->status ? c->status : container_state_name(c->state));
+
+	*text = (char)tolower((unsigned char)*text);
+	return text;
+}
+
+static bool is_up(enum container_state s)
+{
+	return s == CONTAINER_RUNNING || s == CONTAINER_PAUSED || s == CONTAINER_RESTARTING;
+}
+
+static void plan_container(struct planning *g, size_t i)
+{
+	const struct seen_container *c = &g->w->container[i];
+	bool ours;
+	enum clean_reason why = rule_container(g->w, c, g->p->foreign, &ours);
+	struct clean_item *it = why ? add(g, CLEAN_CONTAINER, why) : NULL;
+	/* The packages installed in it are in it: offered, and the person's to mark. */
+	bool waits = ours && why == CLEAN_EXITED;
+	/* A lost record must not cost an agent that works. */
+	bool lives = why == CLEAN_SESSION_ENDED && is_up(c->state);
+
+	if (!it)
+		return;
+	it->id = c->id;
+	it->name = c->name;
+	it->foreign = !ours;
+	it->running = is_up(c->state);
+	it->owner = owner_of(g, ours, c->labels, c->nlabels);
+	it->why = arena_printf(g->mem,
+		waits           ? "%s; its session goes on until `berth down`"
+			: lives ? "%s; no session of it is recorded here"
+				: reasons[why].why,
+		status_of(g, c));
+	it->bytes = c->bytes;
+	it->made_ms = c->made_ms;
+	it->keep = kept(g, it, c->image, c->labels, c->nlabels);
+	it->marked = !it->keep && !waits && !lives;
+	g->going[i] = it->marked;
+}
+
+static bool has(const char *const *list, size_t n, const char *word)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(list[i], word))
+			return true;
+	return false;
+}
+
+/* Does a container that stays use it? */
+static bool network_used(const struct planning *g, const struct seen_network *net)
+{
+	for (size_t i = 0; i < g->w->ncontainers; i++) {
+		const struct seen_container *c = &g->w->container[i];
+
+		if (!g->going[i] &&
+			(has(c->networks, c->nnetworks, net->id) ||
+				has(c->networks, c->nnetworks, net->name)))
+			return true;
+	}
+	return false;
+}
+
+static bool volume_used(const struct planning *g, const char *name)
+{
+	for (size_t i = 0; i < g->w->ncontainers; i++)
+		if (!g->going[i] &&
+			has(g->w->container[i].volumes, g->w->container[i].nvolumes, name))
+			return true;
+	return false;
+}
+
+static bool image_used(const struct planning *g, const char *id)
+{
+	for (size_t i = 0; i < g->w->ncontainers; i++)
+		if (!g->going[i] && !strcmp(g->w->container[i].image_id, id))
+			return true;
+	return false;
+}
+
+static void plan_network(struct planning *g, const struct seen_network *n)
+{
+	static const char *const engines[] = {
+		"bridge", "host", "none", "ingress", "docker_gwbridge", "podman"};
+	bool ours = own_proven(g->w->engine, n->name, OWN_NETWORK,
+		world_label(n->labels, n->nlabels, "berth.proof"));
+	struct clean_item *it;
+
+	if ((!ours && !g->p->foreign) || (ours && g->w->making) ||
+		has(engines, COUNT(engines), n->name) || network_used(g, n))
+		return;
+	it = add(g, CLEAN_NETWORK, CLEAN_UNUSED);
+	if (!it)
+		return;
+	it->id = n->id;
+	it->name = n->name;
+	it->foreign = !ours;
+	it->owner = owner_of(g, ours, n->labels, n->nlabels);
+	it->made_ms = n->made_ms;
+	it->bytes = 0;
+	it->keep = kept(g, it, "", n->labels, n->nlabels);
+	it->marked = !it->keep;
+}
+
+static bool anonymous(const struct seen_volume *v)
+{
+	size_t n = strspn(v->name, "0123456789abcdef");
+
+	return n == 64 && !v->name[n];
+}
+
+static void plan_volume(struct planning *g, const struct seen_volume *v)
+{
+	bool ours = own_proven(
+		g->w->engine, v->name, OWN_HOME, world_label(v->labels, v->nlabels, "berth.proof"));
+	struct clean_item *it;
+
+	/* The home of a session that lives stays, whatever its container does. */
+	if (ours &&
+		(g->w->making || strncmp(v->name, HOME_PREFIX, strlen(HOME_PREFIX)) ||
+			record_of(g->w, v->name + strlen(HOME_PREFIX))))
+		return;
+	if ((!ours && !g->p->foreign) || volume_used(g, v->name))
+		return;
+	it = add(g, CLEAN_VOLUME, CLEAN_UNUSED);
+	if (!it)
+		return;
+	it->id = it->name = v->name;
+	it->foreign = !ours;
+	it->owner = owner_of(g, ours, v->labels, v->nlabels);
+	if (ours)
+		it->why = "home of an ended session: its files and the packages it installed";
+	it->made_ms = v->made_ms;
+	it->bytes = v->bytes;
+	it->keep = kept(g, it, "", v->labels, v->nlabels);
+	if (!it->keep && it->foreign && (!anonymous(v) || strcmp(v->driver, "local")))
+		it->keep =
+			"volumes with a name are kept: somebody gave it that name to find it again";
+	it->marked = !it->keep;
+}
+
+static void plan_image(struct planning *g, const struct seen_image *i)
+{
+	bool ours = *i->tag &&
+		own_proven(g->w->engine, i->tag, OWN_IMAGE,
+			world_label(i->labels, i->nlabels, "berth.prepared_proof"));
+	bool dangling = !*i->tag && g->p->foreign;
+	struct clean_item *it;
+
+	if ((!ours && !dangling) || (ours && g->w->making) || image_used(g, i->id) ||
+		plan_find(g->p, CLEAN_IMAGE, i->id))
+		return;
+	it = add(g, CLEAN_IMAGE, ours ? CLEAN_UNUSED : CLEAN_DANGLING);
+	if (!it)
+		return;
+	it->id = i->id;
+	it->name = *i->tag ? i->tag : arena_printf(g->mem, "%.12s", i->id + strlen("sha256:"));
+	it->foreign = !ours;
+	it->owner = owner_of(g, ours, i->labels, i->nlabels);
+	if (ours)
+		it->why = "prepared for an agent that is not up; `berth up` makes it anew";
+	it->made_ms = i->made_ms;
+	it->bytes = i->bytes;
+	it->keep = kept(g, it, *i->tag ? i->tag : i->id, i->labels, i->nlabels);
+	it->marked = !it->keep;
+}
+
+static bool there(const struct world *w, const struct seen_files *f)
+{
+	for (size_t i = 0; i < w->ncontainers; i++)
+		if (!strcmp(*f->id ? w->container[i].id : w->container[i].name,
+			    *f->id ? f->id : f->name))
+			return true;
+	return false;
+}
+
+static void plan_files(struct planning *g, const struct seen_files *f)
+{
+	struct clean_item *it;
+
+	if (g->w->making || f->young || (*f->engine && strcmp(f->engine, g->w->engine)) ||
+		there(g->w, f))
+		return;
+	it = add(g, CLEAN_LEFTOVER, CLEAN_LEFT);
+	if (!it)
+		return;
+	it->id = it->name = f->name;
+	it->why = f->record && f->lane ? "session record and lane of a container that is gone"
+		: f->record            ? "session record of a container that is gone"
+				       : "lane of a container that is gone";
+	it->made_ms = f->made_ms;
+	it->bytes = 0;
+	it->keep = kept(g, it, "", NULL, 0);
+	it->marked = !it->keep;
+}
+
+void rules_plan(
+	const struct world *w, const struct policy *policy, struct clean_plan *p, struct arena *mem)
+{
+	size_t most = w->ncontainers + w->nnetworks + w->nvolumes + w->nimages + w->nfiles + 1;
+	struct planning g = {w, policy, p, mem, arena_array(mem, w->ncontainers + 1, sizeof(bool))};
+
+	most = most < CLEAN_ITEMS_MAX ? most : CLEAN_ITEMS_MAX;
+	p->item = arena_array(mem, most, sizeof *p->item);
+	p->n = 0;
+	for (size_t i = 0; i < w->ncontainers; i++)
+		plan_container(&g, i);
+	for (size_t i = 0; i < w->nnetworks; i++)
+		plan_network(&g, &w->network[i]);
+	for (size_t i = 0; i < w->nvolumes; i++)
+		plan_volume(&g, &w->volume[i]);
+	for (size_t i = 0; i < w->nimages; i++)
+		plan_image(&g, &w->image[i]);
+	for (size_t i = 0; i < w->nfiles; i++)
+		plan_files(&g, &w->files[i]);
+}
+
+const struct clean_item *plan_find(const struct clean_plan *p, enum clean_type t, const char *id)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->item[i].type == t && !strcmp(p->item[i].id, id))
+			return &p->item[i];
+	return NULL;
+}
+
+struct clean_totals clean_totals(const struct clean_plan *p)
+{
+	struct clean_totals t = {0};
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct clean_item *it = &p->item[i];
+
+		t.orphans += clean_orphan(it->reason);
+		t.kept += it->keep != NULL;
+		if (!it->marked)
+			continue;
+		t.marked++;
+		t.running += it->running;
+		if (it->bytes >= 0)
+			t.bytes += (uint64_t)it->bytes;
+		else
+			t.bytes_unknown = true;
+	}
+	return t;
+}

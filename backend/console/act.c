@@ -1,0 +1,342 @@
+/*
+ * act.c - changing containers: the one way by which berth acts on an engine's containers.
+ *
+ * Every target of every command passes act_begin -> act_intent -> act_request -> act_outcome.
+ * act_begin says no (policy, another engine, gone, busy); act_intent waits until the audit log has
+ * what is going to be done (on disk, where the deed is one that must not happen otherwise); act_outcome is
+ * reached exactly once for every act_begin that said yes.
+ * Many targets are a job, eight at a time.  A row goes only when the engine says that it is gone.
+ */
+#include "console/core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+#define ACTS_AT_ONCE 8
+
+struct act_item {
+	struct act_batch *batch;
+	const char *engine, *id, *name; /* as the person saw it */
+	const char *agent, *session;    /* its row may be gone before the outcome is recorded */
+	uint64_t ticket;                /* of the recorded intent */
+	int64_t begun_ns;
+};
+
+struct act_batch {
+	struct act_batch *next;
+	struct backend *b;
+	uint64_t id; /* of the command */
+	char of[24]; /* how many targets it has, for the record */
+	enum act act;
+	bool force, volumes;
+	int timeout_s;
+	size_t n, begun, flying, done, failed;
+	struct act_item *item;
+	struct job *job;  /* NULL for a single target */
+	struct err error; /* the first one */
+	char error_name[128];
+	struct arena mem;
+};
+
+bool act_busy(const struct backend *b)
+{
+	return b->acts != NULL;
+}
+
+/* What policy and the audit log are told.  `params` has room for 3. */
+static struct deed_in_hand describe(const struct act_item *it, struct key_value *params)
+{
+	const struct act_batch *batch = it->batch;
+	struct deed_in_hand d = {.deed = deed_of_act(batch->act),
+		.target_type = "container",
+		.engine = it->engine,
+		.id = it->id,
+		.name = it->name,
+		.row = model_find(&batch->b->model, it->id),
+		.agent = it->agent,
+		.session = it->session,
+		.params = params};
+
+	if (batch->force)
+		params[d.nparams++] = (struct key_value){"force", "yes", false};
+	if (batch->volumes)
+		params[d.nparams++] = (struct key_value){"volumes", "yes", false};
+	if (batch->n > 1)
+		params[d.nparams++] = (struct key_value){"of", batch->of, false};
+	return d;
+}
+
+/* May this be done?  0, and the row says what is pending; or -1 with a sentence. */
+static int act_begin(struct act_item *it, struct err *e)
+{
+	struct act_batch *batch = it->batch;
+	struct backend *b = batch->b;
+	struct key_value params[3];
+	struct deed_in_hand d = describe(it, params);
+	char what[256];
+	struct row *r;
+
+	snprintf(what, sizeof what, "%s %.200s", act_name(batch->act), it->name);
+	if (strcmp(it->engine, b->model.engine) != 0)
+		return err_set(e, ERR_CONFLICT,
+			"%s belongs to another engine than the one connected now: nothing was done.",
+			it->name);
+	r = model_find(&b->model, it->id);
+	if (!r)
+		return err_set(e, ERR_NOT_FOUND, "%s does not exist any more.", it->name);
+	if (gate_ask(b, &d, e) < 0 || backend_may_change(b, what, e) < 0)
+		return -1;
+	if (r->c.pending)
+		return err_set(e, ERR_CONFLICT, "berth is %s %s already.", act_doing(r->c.pending),
+			it->name);
+	it->agent = arena_strdup(&batch->mem, r->c.agent);
+	it->session = arena_strdup(&batch->mem, r->c.session);
+	row_set_problem(r, NULL);
+	r->c.pending = batch->act;
+	r->settling = false;
+	return 0;
+}
+
+static void count(struct act_item *it, const struct err *err)
+{
+	struct act_batch *batch = it->batch;
+
+	if (!err) {
+		batch->done++;
+	} else {
+		if (!batch->failed++) {
+			batch->error = *err;
+			snprintf(batch->error_name, sizeof batch->error_name, "%s", it->name);
+		}
+	}
+	if (batch->job)
+		job_add(batch->job, 1, 0, 0);
+	if (batch->job && err) {
+		char text[JOB_ERROR_MAX];
+
+		snprintf(text, sizeof text, "%.48s: %s", it->name, err->msg);
+		job_fail(batch->job, text);
+	}
+}
+
+/* How it ended.  The row shows it; what it has become, an inspection tells. */
+static void act_outcome(struct act_item *it, const struct err *err)
+{
+	struct act_batch *batch = it->batch;
+	struct backend *b = batch->b;
+	struct row *r = model_find(&b->model, it->id);
+
+	count(it, err);
+	if (!r)
+		return;
+	if (err) {
+		r->c.pending = ACT_NONE;
+		row_set_problem(r, err->msg);
+	} else {
+		r->settling = true;
+	}
+	r->dirty = true;
+	watch_inspect(b);
+	publish_soon(b);
+}
+
+static void act_pump(struct act_batch *batch);
+
+static void record_outcome(struct act_item *it, const struct err *err)
+{
+	struct key_value params[3];
+	struct deed_in_hand d = describe(it, params);
+
+	gate_outcome(it->batch->b, &d, it->ticket, it->begun_ns, err);
+}
+
+static void on_done(void *ctx, const struct err *err)
+{
+	struct act_item *it = ctx;
+	struct act_batch *batch = it->batch;
+	struct backend *b = batch->b;
+
+	record_outcome(it, err);
+	batch->flying--;
+	if (b->stopping) {
+		count(it, err);
+	} else {
+		if (!err)
+			b->watch.heard_ns = backend_now(b);
+		act_outcome(it, err);
+		if (err)
+			watch_trouble(b, err);
+	}
+	act_pump(batch);
+}
+
+static void act_request(struct act_item *it)
+{
+	struct act_batch *batch = it->batch;
+
+	it->begun_ns = backend_now(batch->b);
+	engine_act(batch->b->engine, batch->act, it->id, batch->force, batch->volumes,
+		batch->timeout_s, on_done, it);
+}
+
+/* The intent is on disk, or it is known why it is not. */
+static void on_intent(void *ctx, const struct err *err)
+{
+	struct act_item *it = ctx;
+	struct act_batch *batch = it->batch;
+	struct err e = ERR_INIT;
+
+	if (!err && (batch->b->stopping || !batch->b->engine)) {
+		err_set(&e, ERR_CANCELLED, "berth ended before %s was asked for.",
+			act_name(batch->act));
+		record_outcome(it, &e);
+		err = &e;
+	}
+	if (!err) {
+		act_request(it);
+		return;
+	}
+	batch->flying--;
+	if (batch->b->stopping)
+		count(it, err);
+	else
+		act_outcome(it, err);
+	act_pump(batch);
+}
+
+static void act_intent(struct act_item *it)
+{
+	struct act_batch *batch = it->batch;
+	struct key_value params[3];
+	struct deed_in_hand d = describe(it, params);
+	struct err e = ERR_INIT;
+
+	batch->flying++;
+	if (gate_intent(batch->b, &d, &it->ticket, on_intent, it, &e) < 0) {
+		batch->flying--;
+		act_outcome(it, &e);
+	}
+}
+
+static void unlink_batch(struct act_batch *batch)
+{
+	struct act_batch **p = &batch->b->acts;
+
+	while (*p != batch)
+		p = &(*p)->next;
+	*p = batch->next;
+}
+
+/* All targets have ended: tell the person. */
+static void finish(struct act_batch *batch)
+{
+	struct backend *b = batch->b;
+	struct event *ev = event_new(EV_RESULT);
+	size_t left = batch->n - batch->done - batch->failed;
+	struct err sum = ERR_INIT;
+
+	if (batch->failed && batch->n == 1)
+		sum = batch->error;
+	else if (batch->failed)
+		err_set(&sum, batch->error.kind, "%s: %zu of %zu containers failed; %s: %s",
+			act_name(batch->act), batch->failed, batch->n, batch->error_name,
+			batch->error.msg);
+	else if (left)
+		err_set(&sum, ERR_CANCELLED, "%s was cancelled after %zu of %zu containers.",
+			act_name(batch->act), batch->done, batch->n);
+	ev->id = batch->id;
+	ev->act = batch->act;
+	ev->done = batch->done;
+	ev->failed = batch->failed;
+	ev->err = sum;
+	if (batch->n)
+		ev->target = (struct target){arena_strdup(&ev->mem, batch->item[0].engine),
+			arena_strdup(&ev->mem, batch->item[0].id),
+			arena_strdup(&ev->mem, batch->item[0].name)};
+	if (batch->job)
+		job_end(batch->job,
+			batch->failed  ? JOB_FAILED
+				: left ? JOB_CANCELLED
+				       : JOB_DONE,
+			sum.msg);
+	unlink_batch(batch);
+	arena_release(&batch->mem);
+	free(batch);
+	/* Whoever hears of the result finds it in the rows already. */
+	publish_now(b);
+	backend_up(b, ev);
+}
+
+static void act_pump(struct act_batch *batch)
+{
+	struct backend *b = batch->b;
+
+	while (batch->begun < batch->n && batch->flying < ACTS_AT_ONCE && !b->stopping &&
+		!(batch->job && job_cancelled(batch->job))) {
+		struct act_item *it = &batch->item[batch->begun++];
+		struct err e = ERR_INIT;
+
+		if (batch->job)
+			job_current(batch->job, it->name);
+		if (act_begin(it, &e) < 0)
+			count(it, &e);
+		else
+			act_intent(it);
+	}
+	if (!batch->flying)
+		finish(batch);
+	publish_soon(b);
+}
+
+static void take_targets(struct act_batch *batch, const struct command *c)
+{
+	batch->n = c->ntargets;
+	snprintf(batch->of, sizeof batch->of, "%zu", batch->n);
+	batch->item = arena_array(&batch->mem, c->ntargets + 1, sizeof *batch->item);
+	for (size_t i = 0; i < c->ntargets; i++) {
+		const struct target *t = &c->targets[i];
+
+		batch->item[i] = (struct act_item){.batch = batch,
+			.engine = arena_strdup(&batch->mem, t->engine),
+			.id = arena_strdup(&batch->mem, t->id),
+			.name = arena_strdup(&batch->mem, t->name)};
+	}
+}
+
+void act_command(struct backend *b, const struct command *c)
+{
+	struct act_batch *batch = xcalloc(1, sizeof *batch);
+	char name[JOB_TEXT_MAX];
+
+	arena_init(&batch->mem, 1024);
+	batch->b = b;
+	batch->id = c->id;
+	batch->act = c->act;
+	batch->force = c->flag;
+	batch->volumes = c->volumes;
+	batch->timeout_s = c->timeout_s;
+	take_targets(batch, c);
+	if (batch->n > 1) {
+		snprintf(name, sizeof name, "%s %zu containers", act_name(c->act), batch->n);
+		batch->job = job_new(backend_board(b), name, b->user, "containers", true);
+		job_total(batch->job, batch->n, 0);
+	}
+	batch->next = b->acts;
+	b->acts = batch;
+	act_pump(batch);
+}
+
+void act_pulse(struct backend *b)
+{
+	struct act_batch *batch = b->acts, *next;
+
+	/* A cancelled batch with nothing under way ends here. */
+	for (; batch; batch = next) {
+		next = batch->next;
+		if (!batch->flying)
+			act_pump(batch);
+	}
+}

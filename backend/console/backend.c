@@ -1,0 +1,603 @@
+/*
+ * backend.c - the backend's thread: starts it, drains commands, wakes the console, stops in order.
+ *
+ * Start: the endpoint is chosen and everything is set up by the caller's thread, so that what
+ * cannot work is said at once; then the thread runs the loop until asked to quit. Stop: running
+ * acts get a moment to tell how they ended; then the engine is closed, which ends every call with
+ * ERR_CANCELLED; when its last handle is gone the timers are closed and the loop ends.
+ */
+#include "console/core.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/users.h>
+
+#define PULSE_MS 250
+#define UP_FULL ((size_t)4 << 20) /* weight of unread events at which streams are paused */
+#define UP_LOW ((size_t)1 << 20)  /* and resumed */
+#define STOP_ACTS_MS 800          /* for acts to tell how they ended */
+#define STOP_MS 2000
+
+/* What travels in a mailbox. */
+struct letter {
+	struct mail mail; /* first */
+	struct command *command;
+	struct event *event;
+};
+
+int64_t backend_now(const struct backend *b)
+{
+	(void)b;
+	return clock_mono_ns();
+}
+
+void timer_start(uv_timer_t *t, uv_timer_cb fn, int64_t ms)
+{
+	/* The loop's idea of now may be old after a long callback. */
+	uv_update_time(t->loop);
+	uv_timer_start(t, fn, ms > 0 ? (uint64_t)ms : 0, 0);
+}
+
+/* ---- to the main thread */
+
+static void poke(struct backend *b)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	do
+		n = write(b->wake_fd, &one, sizeof one);
+	while (n < 0 && errno == EINTR);
+}
+
+static void wake_main(void *ctx)
+{
+	poke(ctx);
+}
+
+void backend_tell_main(struct backend *b)
+{
+	if (!atomic_exchange(&b->fresh, true))
+		poke(b);
+}
+
+static void set_paused(struct backend *b, bool paused)
+{
+	if (b->paused == paused)
+		return;
+	b->paused = paused;
+	logs_pause(b, paused);
+	shell_pause(b, paused);
+	if (b->watch.events) {
+		engine_pause(b->watch.events, paused);
+		/* The engine drops events that nobody reads. */
+		if (!paused)
+			watch_refresh(b);
+	}
+}
+
+void backend_up(struct backend *b, struct event *ev)
+{
+	struct letter *l = xcalloc(1, sizeof *l);
+
+	l->event = ev;
+	l->mail.bytes = sizeof *l + sizeof *ev + arena_bytes(&ev->mem);
+	mailbox_put(&b->up, &l->mail);
+	if (!b->paused && mailbox_bytes(&b->up) > UP_FULL) {
+		atomic_store(&b->crowded, true);
+		set_paused(b, true);
+		/* Main may have drained it before it could see that. */
+		if (mailbox_bytes(&b->up) < UP_LOW)
+			uv_async_send(&b->wake);
+	}
+}
+
+void backend_result(struct backend *b, uint64_t id, const struct err *err)
+{
+	struct event *ev = event_new(EV_RESULT);
+
+	ev->id = id;
+	if (err)
+		ev->err = *err;
+	backend_up(b, ev);
+}
+
+void backend_notice(struct backend *b, const char *fmt, ...)
+{
+	struct event *ev = event_new(EV_NOTICE);
+	char text[ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	ev->notice = arena_strdup(&ev->mem, text);
+	backend_up(b, ev);
+}
+
+struct board *backend_board(struct backend *b)
+{
+	struct err e = ERR_INIT;
+
+	if (!b->board) {
+		b->board = board_open(b->program, &e);
+		if (!b->board)
+			backend_notice(b, "Other berth processes cannot see this job. %s", e.msg);
+	}
+	return b->board;
+}
+
+int backend_may_change(const struct backend *b, const char *what, struct err *e)
+{
+	if (!b->watch.up)
+		return err_set(e, ERR_UNREACHABLE,
+			"The engine at %s does not answer: %s was not done.", b->state.endpoint,
+			what);
+	return 0;
+}
+
+/* ---- commands */
+
+static void do_refresh(struct backend *b, const struct command *c)
+{
+	watch_refresh(b);
+	backend_result(b, c->id, NULL);
+}
+
+static void do_rate(struct backend *b, const struct command *c)
+{
+	stats_rate(b, c->hz);
+	backend_result(b, c->id, NULL);
+}
+
+/* The end of read-only, until it is on disk that it was asked for. */
+struct unlock {
+	struct backend *b;
+	uint64_t id, ticket;
+};
+
+static struct deed_in_hand describe_read_only(bool on, struct key_value *to)
+{
+	*to = (struct key_value){"read_only", on ? "on" : "off", false};
+	return (struct deed_in_hand){.deed = DEED_POLICY_CHANGE,
+		.target_type = "policy",
+		.name = on ? "read-only on" : "read-only off",
+		.nparams = 1,
+		.params = to};
+}
+
+static void on_unlock(void *ctx, const struct err *err)
+{
+	struct unlock *u = ctx;
+	struct backend *b = u->b;
+	struct err why = err ? *err : (struct err)ERR_INIT;
+	struct key_value to;
+	const struct deed_in_hand d = describe_read_only(false, &to);
+
+	if (!err && (b->gate.unlock != u || b->stopping))
+		err_set(&why, ERR_CANCELLED, "Read-only stays on: it was asked for again.");
+	if (b->gate.unlock == u)
+		b->gate.unlock = NULL;
+	if (!why.kind)
+		b->state.read_only = b->gate.policy.read_only = false;
+	if (!err)
+		gate_outcome(b, &d, u->ticket, 0, why.kind ? &why : NULL);
+	if (!b->stopping) {
+		publish_now(b);
+		if (!why.kind)
+			backend_notice(b, "Read-only is off.");
+	}
+	backend_result(b, u->id, why.kind ? &why : NULL);
+	free(u);
+}
+
+/* On holds at once, recorded or not; off, like all that loosens, only when it can be recorded. */
+static void do_read_only(struct backend *b, const struct command *c)
+{
+	struct key_value to;
+	const struct deed_in_hand d = describe_read_only(c->flag, &to);
+	struct err e = ERR_INIT;
+	struct unlock *u;
+
+	b->gate.unlock = NULL;
+	if (c->flag) {
+		b->state.read_only = b->gate.policy.read_only = true;
+		gate_note(b, &d, NULL);
+		publish_now(b);
+		backend_result(b, c->id, NULL);
+		return;
+	}
+	u = xcalloc(1, sizeof *u);
+	*u = (struct unlock){.b = b, .id = c->id};
+	if (gate_intent(b, &d, &u->ticket, on_unlock, u, &e) == 0) {
+		b->gate.unlock = u;
+		return;
+	}
+	backend_result(b, c->id, &e);
+	free(u);
+}
+
+static void do_logs_close(struct backend *b, const struct command *c)
+{
+	logs_close(b, c->ref);
+}
+
+static void (*const commands[])(struct backend *b, const struct command *c) = {
+	[CMD_ACT] = act_command,
+	[CMD_CLEAN_PLAN] = cleaning_command,
+	[CMD_CLEAN_RUN] = cleaning_command,
+	[CMD_AGENTS] = roster_command,
+	[CMD_JOURNAL] = chores_journal,
+	[CMD_REFRESH] = do_refresh,
+	[CMD_FOCUS] = detail_focus,
+	[CMD_VISIBLE] = stats_visible,
+	[CMD_RATE] = do_rate,
+	[CMD_READ_ONLY] = do_read_only,
+	[CMD_INSPECT] = chores_inspect,
+	[CMD_LOGS_OPEN] = logs_subscribe,
+	[CMD_LOGS_CLOSE] = do_logs_close,
+	[CMD_SHELL_OPEN] = shell_open,
+	[CMD_SHELL_INPUT] = shell_command,
+	[CMD_SHELL_RESIZE] = shell_command,
+	[CMD_SHELL_CLOSE] = shell_command,
+	[CMD_JOB_CANCEL] = chores_cancel_job,
+	[CMD_IMAGE_IMPORT] = chores_import,
+	[CMD_SAVE] = chores_save,
+};
+
+static struct command *take_command(struct backend *b)
+{
+	struct letter *l = (struct letter *)mailbox_take(&b->down);
+	struct command *c;
+
+	if (!l)
+		return NULL;
+	c = l->command;
+	free(l);
+	return c;
+}
+
+static void begin_stop(struct backend *b);
+static void maybe_end(struct backend *b);
+
+static void on_wake(uv_async_t *h)
+{
+	struct backend *b = h->data;
+	struct command *c;
+
+	/* Wakes coalesce: drain. */
+	gate_drain(b);
+	roster_drain(b);
+	cleaning_drain(b);
+	while ((c = take_command(b))) {
+		CHECK((size_t)c->kind < COUNT(commands));
+		if (!b->stopping)
+			commands[c->kind](b, c);
+		command_free(c);
+	}
+	if (b->paused && mailbox_bytes(&b->up) < UP_LOW) {
+		atomic_store(&b->crowded, false);
+		set_paused(b, false);
+	}
+	if (atomic_load(&b->quit))
+		begin_stop(b);
+	maybe_end(b);
+}
+
+/* ---- the thread */
+
+static void on_pulse(uv_timer_t *t)
+{
+	struct backend *b = t->data;
+
+	watch_pulse(b);
+	act_pulse(b);
+	logs_pulse(b);
+	chores_pulse(b);
+	detail_pulse(b);
+	roster_pulse(b);
+	cleaning_pulse(b);
+	gate_pulse(b);
+	publish_jobs(b);
+}
+
+static void close_handle(uv_handle_t *h, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(h))
+		uv_close(h, NULL);
+}
+
+/* What is left are our own timers and the async; an answer of the audit log, and who cleans up, still
+ * need that. */
+static void maybe_end(struct backend *b)
+{
+	if (b->engine_closed && !b->gate.waiting && !cleaning_works(b))
+		uv_walk(&b->loop, close_handle, NULL);
+}
+
+static void on_engine_closed(void *ctx)
+{
+	struct backend *b = ctx;
+
+	b->engine_closed = true;
+	maybe_end(b);
+}
+
+static void close_engine(uv_timer_t *t)
+{
+	struct backend *b = t->data;
+	struct engine *en = STEAL(b->engine);
+
+	uv_timer_stop(t);
+	if (!en)
+		return;
+	b->stopping = true;
+	watch_stop(b);
+	stats_stop(b);
+	logs_stop(b);
+	shell_stop(b);
+	detail_stop(b);
+	cleaning_stop(b);
+	uv_timer_stop(&b->pulse);
+	uv_timer_stop(&b->publish);
+	engine_close(en, on_engine_closed, b);
+}
+
+static void check_farewell(uv_timer_t *t)
+{
+	struct backend *b = t->data;
+
+	if ((!act_busy(b) && !roster_busy(b) && !cleaning_busy(b)) ||
+		backend_now(b) - b->farewell_ns > STOP_ACTS_MS * 1000000LL)
+		close_engine(t);
+}
+
+static void begin_stop(struct backend *b)
+{
+	if (b->stopping || uv_is_active((uv_handle_t *)&b->farewell))
+		return;
+	if (!act_busy(b) && !roster_busy(b) && !cleaning_busy(b)) {
+		close_engine(&b->farewell);
+		return;
+	}
+	uv_timer_stop(&b->publish);
+	uv_timer_stop(&b->stats.tick);
+	b->farewell_ns = backend_now(b);
+	uv_timer_start(&b->farewell, check_farewell, 10, 10);
+}
+
+static void *run(void *arg)
+{
+	struct backend *b = arg;
+
+	watch_start(b);
+	stats_start(b);
+	uv_timer_start(&b->pulse, on_pulse, PULSE_MS, PULSE_MS);
+	uv_run(&b->loop, UV_RUN_DEFAULT);
+	gate_close(b);
+	atomic_store(&b->ended, true);
+	return NULL;
+}
+
+static void add_timer(struct backend *b, uv_timer_t *t)
+{
+	CHECK(uv_timer_init(&b->loop, t) == 0);
+	t->data = b;
+}
+
+static void set_up(struct backend *b, const struct backend_options *o)
+{
+	struct err e = ERR_INIT;
+	char user[USER_NAME_MAX];
+
+	b->once = o->once;
+	b->hz = o->hz > 0 ? fmin(fmax(o->hz, 0.1), 10) : 1;
+	b->program = xstrdup(o->program ? o->program : "berth");
+	b->user = xstrdup(user_name(geteuid(), user));
+	b->images = b->networks = b->volumes = -1;
+	b->state.since_ns = backend_now(b);
+	b->state.endpoint = b->endpoint.url;
+	b->state.source = b->endpoint.source;
+	b->state.id = b->state.name = b->state.version = b->state.api = b->state.product = "";
+	b->state.os = b->state.kernel = b->state.arch = b->state.root_dir = "";
+	b->state.storage = b->state.cgroup = "";
+	arena_init(&b->state_mem, 0);
+	gate_init(b, o);
+	mailbox_init(&b->up, wake_main, b);
+	snapshot_slot_init(&b->slot);
+	model_init(&b->model);
+	roster_open(b, o);
+	cleaning_open(b, o);
+	host_init(&b->host);
+	b->sweep.fd_budget = sweep_raise_fds();
+	/* Without this nothing is local, which the engine's own figures make up for. */
+	if (cgroup_mounts_read(&b->sweep.mounts, "", &e) < 0)
+		backend_notice(b, "%s", e.msg);
+	add_timer(b, &b->pulse);
+	add_timer(b, &b->publish);
+	add_timer(b, &b->farewell);
+	add_timer(b, &b->watch.retry);
+	add_timer(b, &b->watch.opening);
+	add_timer(b, &b->stats.tick);
+	add_timer(b, &b->stats.young);
+}
+
+static void wake_backend(void *ctx)
+{
+	struct backend *b = ctx;
+
+	uv_async_send(&b->wake);
+}
+
+static void free_letters(struct mailbox *m)
+{
+	struct letter *l;
+
+	while ((l = (struct letter *)mailbox_take(m))) {
+		command_free(l->command);
+		event_free(l->event);
+		free(l);
+	}
+	mailbox_release(m);
+}
+
+static void tear_down(struct backend *b)
+{
+	roster_close(b);
+	cleaning_close(b);
+	gate_release(b);
+	free_letters(&b->down);
+	free_letters(&b->up);
+	snapshot_slot_release(&b->slot);
+	board_close(b->board);
+	model_release(&b->model);
+	cgroup_mounts_release(&b->sweep.mounts);
+	host_release(&b->host);
+	endpoint_release(&b->endpoint);
+	arena_release(&b->state_mem);
+	free(b->problem_text);
+	free(b->program);
+	free(b->user);
+	cleanup_close(&b->wake_fd);
+	free(b);
+}
+
+static int start_thread(struct backend *b, struct err *e)
+{
+	sigset_t all, before;
+	int failed;
+
+	sigfillset(&all);
+	CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+	failed = pthread_create(&b->thread, NULL, run, b);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed)
+		return err_sys(e, failed, "The system gives berth no thread (see ulimit -u)");
+	pthread_setname_np(b->thread, "berth-backend");
+	return 0;
+}
+
+struct backend *backend_start(const struct backend_options *o, struct err *err)
+{
+	const struct endpoint_options eo = {o->host, o->context};
+	struct backend *b = xcalloc(1, sizeof *b);
+
+	b->wake_fd = -1;
+	if (endpoint_choose(&eo, &b->endpoint, err) < 0) {
+		free(b);
+		return NULL;
+	}
+	CHECK(uv_loop_init(&b->loop) == 0);
+	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->wake_fd < 0)
+		check_die("The system gives berth no descriptor.");
+	mailbox_init(&b->down, wake_backend, b);
+	CHECK(uv_async_init(&b->loop, &b->wake, on_wake) == 0);
+	b->wake.data = b;
+	set_up(b, o);
+	b->engine = engine_open(&b->loop, &b->endpoint, err);
+	if (!b->engine) {
+		uv_walk(&b->loop, close_handle, NULL);
+		uv_run(&b->loop, UV_RUN_DEFAULT);
+		uv_loop_close(&b->loop);
+		tear_down(b);
+		return NULL;
+	}
+	/* The first picture names the endpoint, however long that takes to answer. */
+	publish_now(b);
+	b->published_ns = 0;
+	if (start_thread(b, err) == 0)
+		return b;
+	/* What waits on its loop is ended there, by this thread. */
+	atomic_store(&b->quit, true);
+	uv_async_send(&b->wake);
+	run(b);
+	CHECK(uv_loop_close(&b->loop) == 0);
+	tear_down(b);
+	return NULL;
+}
+
+void backend_stop(struct backend *b)
+{
+	struct timespec until;
+
+	if (!b)
+		return;
+	atomic_store(&b->quit, true);
+	uv_async_send(&b->wake);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STOP_MS / 1000;
+	if (pthread_timedjoin_np(b->thread, NULL, &until) != 0) {
+		/* Something blocks it (a dead disk); the process ends anyway, so let it be. */
+		pthread_detach(b->thread);
+		return;
+	}
+	CHECK(uv_loop_close(&b->loop) == 0);
+	tear_down(b);
+}
+
+/* ---- from the main thread */
+
+int backend_fd(const struct backend *b)
+{
+	return b->wake_fd;
+}
+
+uint64_t backend_send(struct backend *b, struct command *c)
+{
+	struct letter *l = xcalloc(1, sizeof *l);
+	uint64_t id = ++b->next_id;
+
+	c->id = id;
+	l->command = c;
+	l->mail.bytes = sizeof *l;
+	mailbox_put(&b->down, &l->mail);
+	return id;
+}
+
+static struct event *next_event(struct backend *b)
+{
+	struct letter *l = (struct letter *)mailbox_take(&b->up);
+	struct event *ev;
+
+	if (!l)
+		return NULL;
+	ev = l->event;
+	free(l);
+	if (atomic_load(&b->crowded) && mailbox_bytes(&b->up) < UP_LOW)
+		uv_async_send(&b->wake);
+	return ev;
+}
+
+struct event *backend_next(struct backend *b)
+{
+	struct event *ev = next_event(b);
+	uint64_t drained;
+
+	if (ev)
+		return ev;
+	/* Clear the descriptor first, look again after: nothing can fall between. */
+	while (read(b->wake_fd, &drained, sizeof drained) < 0 && errno == EINTR)
+		;
+	ev = next_event(b);
+	if (!ev && atomic_exchange(&b->fresh, false))
+		ev = event_new(EV_SNAPSHOT);
+	return ev;
+}
+
+const struct snapshot *backend_snapshot(struct backend *b)
+{
+	return snapshot_take(&b->slot);
+}

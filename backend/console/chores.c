@@ -1,0 +1,430 @@
+/* chores.c - the small commands: inspect, save, an agent's journal, import an image, cancel a job.
+ */
+#include "console/core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/journal.h>
+#include <berth/mem.h>
+
+/* ---- inspect */
+
+struct chore {
+	struct backend *b;
+	uint64_t id;
+	char *engine, *target, *name;
+};
+
+static void on_inspect(void *ctx, const struct engine_container *ec, const char *json, size_t len,
+	const struct err *err)
+{
+	struct chore *c = ctx;
+	struct event *ev = event_new(err ? EV_RESULT : EV_INSPECT);
+
+	const struct deed_in_hand d = {.deed = DEED_CONTAINER_INSPECT,
+		.target_type = "container",
+		.engine = c->engine,
+		.id = c->target,
+		.name = c->name,
+		.row = model_find(&c->b->model, c->target)};
+
+	(void)ec;
+	gate_note(c->b, &d, err);
+	ev->id = c->id;
+	if (err)
+		ev->err = *err;
+	ev->target = (struct target){arena_strdup(&ev->mem, c->engine),
+		arena_strdup(&ev->mem, c->target), arena_strdup(&ev->mem, c->name)};
+	if (!err) {
+		char *copy = arena_alloc(&ev->mem, len + 1);
+
+		memcpy(copy, json, len);
+		ev->bytes = copy;
+		ev->nbytes = len;
+	}
+	backend_up(c->b, ev);
+	free(c->engine);
+	free(c->target);
+	free(c->name);
+	free(c);
+}
+
+void chores_inspect(struct backend *b, const struct command *c)
+{
+	struct err e = ERR_INIT;
+	struct chore *chore;
+
+	if (!c->ntargets) {
+		err_set(&e, ERR_USAGE, "There is nothing to inspect.");
+		backend_result(b, c->id, &e);
+		return;
+	}
+	if (strcmp(c->targets[0].engine, b->model.engine) != 0) {
+		err_set(&e, ERR_CONFLICT,
+			"%s belongs to another engine than the one connected now.",
+			c->targets[0].name);
+		backend_result(b, c->id, &e);
+		return;
+	}
+	if (gate_may_read(b, &e) < 0) {
+		backend_result(b, c->id, &e);
+		return;
+	}
+	chore = xcalloc(1, sizeof *chore);
+	*chore = (struct chore){b, c->id, xstrdup(c->targets[0].engine), xstrdup(c->targets[0].id),
+		xstrdup(c->targets[0].name)};
+	engine_inspect(b->engine, chore->target, on_inspect, chore);
+}
+
+/* ---- save: disks may be slow, so it happens on a worker thread */
+
+struct save {
+	uv_work_t work;
+	struct backend *b;
+	uint64_t id;
+	char *path, *bytes;
+	size_t nbytes;
+	uint64_t ticket;
+	int64_t begun_ns;
+	struct err err;
+};
+
+static void write_all(struct save *s, int fd)
+{
+	for (size_t at = 0; at < s->nbytes;) {
+		ssize_t n = write(fd, s->bytes + at, s->nbytes - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err_sys(&s->err, errno, "Cannot write %s", s->path);
+			return;
+		}
+		at += (size_t)n;
+	}
+}
+
+static void save_work(uv_work_t *w)
+{
+	struct save *s = w->data;
+	/* O_EXCL follows no link in the last component and overwrites nothing. */
+	int fd = open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST) {
+		err_set(&s->err, ERR_CONFLICT, "%s exists already: choose another name.", s->path);
+		return;
+	}
+	if (fd < 0) {
+		err_sys(&s->err, errno, "Cannot make %s", s->path);
+		return;
+	}
+	write_all(s, fd);
+	if (close(fd) < 0 && !s->err.kind)
+		err_sys(&s->err, errno, "Cannot write %s", s->path);
+	if (s->err.kind)
+		unlink(s->path); /* ours: made above */
+}
+
+static struct deed_in_hand describe_save(const struct save *s)
+{
+	return (struct deed_in_hand){
+		.deed = DEED_FILE_WRITE, .target_type = "file", .name = s->path};
+}
+
+static void end_save(struct save *s)
+{
+	backend_result(s->b, s->id, s->err.kind ? &s->err : NULL);
+	free(s->path);
+	free(s->bytes);
+	free(s);
+}
+
+static void save_done(uv_work_t *w, int status)
+{
+	struct save *s = w->data;
+	const struct deed_in_hand d = describe_save(s);
+
+	if (status < 0)
+		err_set(&s->err, ERR_CANCELLED, "%s was not written.", s->path);
+	gate_outcome(s->b, &d, s->ticket, s->begun_ns, s->err.kind ? &s->err : NULL);
+	s->b->working--;
+	end_save(s);
+}
+
+static void on_save_intent(void *ctx, const struct err *err)
+{
+	struct save *s = ctx;
+
+	s->begun_ns = backend_now(s->b);
+	if (err) {
+		s->err = *err;
+		end_save(s);
+		return;
+	}
+	s->b->working++;
+	uv_queue_work(&s->b->loop, &s->work, save_work, save_done);
+}
+
+void chores_save(struct backend *b, const struct command *c)
+{
+	struct save *s = xcalloc(1, sizeof *s);
+	struct deed_in_hand d;
+	struct err e = ERR_INIT;
+
+	s->work.data = s;
+	s->b = b;
+	s->id = c->id;
+	s->path = xstrdup(c->path ? c->path : "");
+	s->nbytes = c->nbytes;
+	s->bytes = xmalloc(c->nbytes + 1);
+	if (c->nbytes)
+		memcpy(s->bytes, c->bytes, c->nbytes);
+	d = describe_save(s);
+	if (gate_intent(b, &d, &s->ticket, on_save_intent, s, &e) < 0)
+		on_save_intent(s, &e);
+}
+
+/* ---- an agent's journal: files, so on a worker thread */
+
+#define JOURNAL_SHOWN 512
+
+struct journal_look {
+	uv_work_t work;
+	struct backend *b;
+	char *name;
+	struct event *ev;
+	uint64_t seq; /* 0: all commands; else that of the one, and 1 */
+};
+
+static void list_commands(struct journal_look *l)
+{
+	struct journal_command *all = xcalloc(JOURNAL_SHOWN, sizeof *all), *kept;
+
+	l->ev->ncommands = journal_list(l->name, all, JOURNAL_SHOWN);
+	kept = arena_array(&l->ev->mem, l->ev->ncommands + 1, sizeof *kept);
+	memcpy(kept, all, l->ev->ncommands * sizeof *kept);
+	l->ev->commands = kept;
+	free(all);
+}
+
+static void take_output(struct journal_look *l)
+{
+	struct journal_command *about = arena_alloc(&l->ev->mem, sizeof *about);
+	struct journal_output out;
+	struct journal_piece *pieces;
+
+	if (journal_read(l->name, l->seq - 1, &out, &l->ev->err))
+		return;
+	*about = out.command;
+	pieces = arena_array(&l->ev->mem, out.npieces + 1, sizeof *pieces);
+	for (size_t i = 0; i < out.npieces; i++) {
+		char *bytes = arena_alloc(&l->ev->mem, out.piece[i].n + 1);
+
+		memcpy(bytes, out.piece[i].bytes, out.piece[i].n);
+		pieces[i] = (struct journal_piece){out.piece[i].stream, bytes, out.piece[i].n};
+	}
+	l->ev->ncommands = 1;
+	l->ev->commands = about;
+	l->ev->npieces = out.npieces;
+	l->ev->pieces = pieces;
+	l->ev->missed = out.missed;
+	journal_output_release(&out);
+}
+
+static void journal_work(uv_work_t *w)
+{
+	struct journal_look *l = w->data;
+
+	if (l->seq)
+		take_output(l);
+	else
+		list_commands(l);
+}
+
+static void journal_done(uv_work_t *w, int status)
+{
+	struct journal_look *l = w->data;
+
+	l->b->working--;
+	if (status < 0 || l->b->stopping)
+		event_free(l->ev);
+	else
+		backend_up(l->b, l->ev);
+	free(l->name);
+	free(l);
+}
+
+void chores_journal(struct backend *b, const struct command *c)
+{
+	struct journal_look *l;
+
+	if (!c->ntargets)
+		return;
+	l = xcalloc(1, sizeof *l);
+	l->work.data = l;
+	l->b = b;
+	l->name = xstrdup(c->targets[0].name);
+	l->seq = c->ref;
+	l->ev = event_new(EV_JOURNAL);
+	l->ev->id = c->id;
+	l->ev->target = (struct target){"", "", arena_strdup(&l->ev->mem, l->name)};
+	b->working++;
+	uv_queue_work(&b->loop, &l->work, journal_work, journal_done);
+}
+
+/* ---- import */
+
+struct import {
+	struct import *next;
+	struct backend *b;
+	uint64_t id;
+	struct engine_call *call;
+	struct job *job;
+	uint64_t sent, ticket;
+	int64_t begun_ns;
+	char *path, *reference;
+};
+
+static struct deed_in_hand describe_import(
+	struct backend *b, const char *reference, const char *path, struct key_value *param)
+{
+	*param = (struct key_value){"path", path, false};
+	return (struct deed_in_hand){.deed = DEED_IMAGE_IMPORT,
+		.target_type = "image",
+		.engine = b->model.engine,
+		.name = reference,
+		.nparams = 1,
+		.params = param};
+}
+
+static void on_progress(void *ctx, uint64_t sent, uint64_t total)
+{
+	struct import *im = ctx;
+
+	if (!im->sent)
+		job_total(im->job, 1, total);
+	if (sent > im->sent)
+		job_add(im->job, 0, sent - im->sent, 0);
+	im->sent = sent;
+}
+
+static void on_imported(void *ctx, const struct err *err)
+{
+	struct import *im = ctx, **p = &im->b->imports;
+	bool cancelled = job_cancelled(im->job);
+	struct key_value param;
+	struct deed_in_hand d = describe_import(im->b, im->reference, im->path, &param);
+	struct err told = ERR_INIT;
+	char result[JOB_TEXT_MAX];
+
+	if (err && err->kind == ERR_CANCELLED) {
+		err_set(&told, ERR_CANCELLED, "The import of %s was cancelled: no image was made.",
+			im->reference);
+		err = &told;
+	}
+	if (im->ticket)
+		gate_outcome(im->b, &d, im->ticket, im->begun_ns, err);
+	if (err)
+		snprintf(result, sizeof result, "%s", err->msg);
+	else
+		snprintf(result, sizeof result, "%s is ready.", im->reference);
+	job_add(im->job, err ? 0 : 1, 0, 0);
+	job_end(im->job, !err ? JOB_DONE : cancelled ? JOB_CANCELLED : JOB_FAILED, result);
+	backend_result(im->b, im->id, err);
+	while (*p != im)
+		p = &(*p)->next;
+	*p = im->next;
+	free(im->path);
+	free(im->reference);
+	free(im);
+}
+
+/* The intent is in the log, or it is known why it is not. */
+static void on_import_intent(void *ctx, const struct err *err)
+{
+	struct import *im = ctx;
+	struct err e = ERR_INIT;
+
+	if (err)
+		im->ticket = 0;
+	else if (im->b->stopping || !im->b->engine)
+		err = (err_set(&e, ERR_CANCELLED, "berth ended before it."), &e);
+	im->begun_ns = backend_now(im->b);
+	if (err)
+		on_imported(im, err);
+	else
+		im->call = engine_import(
+			im->b->engine, im->path, im->reference, on_progress, on_imported, im);
+}
+
+void chores_import(struct backend *b, const struct command *c)
+{
+	struct err e = ERR_INIT;
+	struct import *im;
+	struct key_value param;
+	struct deed_in_hand d;
+	char name[JOB_TEXT_MAX];
+
+	d = describe_import(b, c->reference, c->path, &param);
+	if (!c->path || !c->reference || !*c->path || !*c->reference)
+		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
+	else if (gate_ask(b, &d, &e) == 0)
+		backend_may_change(b, "the import", &e);
+	if (e.kind) {
+		backend_result(b, c->id, &e);
+		return;
+	}
+	im = xcalloc(1, sizeof *im);
+	im->b = b;
+	im->id = c->id;
+	im->path = xstrdup(c->path);
+	im->reference = xstrdup(c->reference);
+	snprintf(name, sizeof name, "image import %.100s", im->reference);
+	im->job = job_new(backend_board(b), name, b->user, "images", true);
+	job_current(im->job, im->path);
+	im->next = b->imports;
+	b->imports = im;
+	if (gate_intent(b, &d, &im->ticket, on_import_intent, im, &e) < 0)
+		on_import_intent(im, &e);
+}
+
+void chores_pulse(struct backend *b)
+{
+	for (struct import *im = b->imports; im; im = im->next)
+		if (job_cancelled(im->job))
+			engine_cancel(im->call);
+}
+
+/* ---- jobs */
+
+void chores_cancel_job(struct backend *b, const struct command *c)
+{
+	struct err first = ERR_INIT;
+	char which[64];
+
+	for (size_t i = 0; i < c->njobs; i++) {
+		struct err e = ERR_INIT;
+
+		jobs_cancel(&c->jobs[i], &e);
+		snprintf(which, sizeof which, "%d.%u", (int)c->jobs[i].pid,
+			(unsigned)c->jobs[i].serial);
+		gate_note(b,
+			&(struct deed_in_hand){
+				.deed = DEED_JOB_CANCEL, .target_type = "job", .name = which},
+			e.kind ? &e : NULL);
+		/* One that ended meanwhile needs no stopping. */
+		if (e.kind && (c->njobs == 1 || e.kind != ERR_NOT_FOUND) && !first.kind)
+			first = e;
+	}
+	backend_result(b, c->id, first.kind ? &first : NULL);
+	act_pulse(b);
+	chores_pulse(b);
+	roster_pulse(b);
+	b->jobs_ns = 0;
+	publish_jobs(b);
+}

@@ -1,0 +1,48 @@
+/*
+ * roster.h - what the two files of the roster share: the looks (roster.c) and the acts
+ * (roster_acts.c).
+ */
+#ifndef CONSOLE_ROSTER_H
+#define CONSOLE_ROSTER_H
+
+#include "console/core.h"
+
+#include "agents/survey.h"
+
+#define TOLD_MAX 64 /* agents whose last failure is remembered */
+
+struct deal;
+
+struct told { /* how the last act on an agent ended, or that one is under way */
+	char *name;
+	enum agent_act pending;
+	char *problem;
+};
+
+struct roster {
+	pthread_mutex_t lock;
+	struct backend *b; /* under lock; NULL: the backend has ended */
+	struct mailbox letters;
+	size_t users; /* under lock: threads, and the backend */
+	char *host, *context;
+	size_t journal_commands; /* for agents that come up */
+	uint64_t journal_bytes;
+
+	/* the loop's */
+	struct survey *survey;
+	bool looking, again;
+	int64_t looked_ns;
+	uv_work_t work;
+	struct survey_look look, shown; /* the worker's while `looking`; what is published */
+	struct deal *deals;
+	struct told told[TOLD_MAX];
+	size_t ntold;
+};
+
+struct told *roster_told(struct roster *r, const char *name, bool make); /* NULL: nothing */
+const struct agent *roster_shown(const struct roster *r, const char *name);
+void roster_wake(void *ctx);
+void roster_leave(struct roster *r);               /* the last one out frees it */
+void roster_stop_acts(struct roster *r, bool all); /* those whose jobs were cancelled, or all */
+
+#endif

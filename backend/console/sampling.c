@@ -1,0 +1,267 @@
+/*
+ * sampling.c - when to sample, and from where.
+ *
+ * Rows whose cgroups are readable from here are read in one sweep per tick.  The others are asked
+ * of the engine, a few at a time, those on screen first; a row that has not answered by the next
+ * tick is not asked a second time, so that nothing ever queues up.  Late ticks are dropped, not
+ * replayed.
+ */
+#include "console/core.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#define NS_PER_MS 1000000LL
+#define YOUNG_MS 100 /* between the first two samples of a row */
+#define ONCE_MS 250  /* the same where these two are all: `berth ps` promises it */
+#define ASK_AT_ONCE 6
+#define UNSEEN_NS (5000 * NS_PER_MS) /* between questions about a row off the screen */
+#define HOPELESS 3 /* refusals in a row after which a row is asked only now and then */
+
+struct question {
+	struct backend *b;
+	char id[];
+};
+
+static void ask(struct backend *b);
+
+static void on_young(uv_timer_t *t);
+
+static int64_t young_ms(const struct backend *b)
+{
+	return b->once ? ONCE_MS : YOUNG_MS;
+}
+
+static void take_counters(struct backend *b, struct row *r, const struct counters *c)
+{
+	bool first = !r->rates.any;
+
+	r->stats_failed = 0;
+	rates_sample(&r->rates, c, STATS_ENGINE, b->sweep.host_memory, 0, &r->c.stats);
+	r->first_ns = first ? c->at_ns : r->c.stats.rates ? 0 : r->first_ns;
+	if (first && !uv_is_active((uv_handle_t *)&b->stats.young))
+		timer_start(&b->stats.young, on_young, young_ms(b));
+}
+
+static void on_answer(void *ctx, const struct counters *c, const struct err *err)
+{
+	struct question *q = ctx;
+	struct backend *b = q->b;
+	struct row *r;
+
+	b->stats.asking--;
+	if (b->stopping)
+		goto out;
+	r = model_find(&b->model, q->id);
+	if (r) {
+		r->asking = false;
+		if (!err && row_runs(r))
+			take_counters(b, r, c);
+		else if (err && err->kind != ERR_CANCELLED)
+			r->stats_failed++;
+	}
+	if (!err) {
+		b->watch.heard_ns = backend_now(b);
+		publish_soon(b);
+	} else {
+		watch_trouble(b, err);
+	}
+	ask(b);
+out:
+	free(q);
+}
+
+static bool wants(const struct row *r)
+{
+	return r->want_stats && !r->asking && row_runs(r);
+}
+
+/* Visible rows first, then on from where the last question was asked. */
+static struct row *next_question(struct backend *b)
+{
+	struct model *m = &b->model;
+
+	for (size_t i = 0; m->any_visible && i < m->n; i++)
+		if (m->row[i]->visible && wants(m->row[i]))
+			return m->row[i];
+	for (size_t i = 0; i < m->n; i++) {
+		size_t at = (b->stats.round + i) % m->n;
+
+		if (wants(m->row[at])) {
+			b->stats.round = at + 1;
+			return m->row[at];
+		}
+	}
+	return NULL;
+}
+
+static void ask(struct backend *b)
+{
+	struct row *r;
+
+	while (b->watch.up && b->stats.asking < ASK_AT_ONCE && (r = next_question(b))) {
+		size_t len = strlen(r->c.id) + 1;
+		struct question *q = xmalloc(sizeof *q + len);
+
+		q->b = b;
+		memcpy(q->id, r->c.id, len);
+		r->want_stats = false;
+		r->asking = true;
+		b->stats.asking++;
+		engine_stats(b->engine, q->id, on_answer, q);
+	}
+}
+
+/* Does the engine have to be asked for this row? */
+static bool by_engine(const struct row *r)
+{
+	return r->cgroup_failed && row_runs(r);
+}
+
+static void want_all(struct backend *b)
+{
+	int64_t now = backend_now(b);
+
+	for (size_t i = 0; i < b->model.n; i++) {
+		struct row *r = b->model.row[i];
+
+		if (!by_engine(r))
+			continue;
+		/* What nobody looks at is asked for less often. */
+		if (b->model.any_visible && !r->visible && r->c.stats.rates &&
+			now - r->c.stats.at_ns < UNSEEN_NS)
+			continue;
+		/* An engine that gives no figures for a row is spared. */
+		if (r->stats_failed >= HOPELESS && r->stats_failed++ % 16)
+			continue;
+		r->want_stats = true;
+	}
+	ask(b);
+}
+
+/* Does the engine run on this machine?  Its containers prove it; without any, its word for it. */
+static bool same_machine(const struct backend *b)
+{
+	char name[256];
+
+	if (b->sweep.local || b->state.phase == ENGINE_CONNECTING)
+		return true;
+	if (b->endpoint.transport != TRANSPORT_UNIX || gethostname(name, sizeof name) < 0)
+		return false;
+	name[sizeof name - 1] = '\0';
+	return strcmp(name, b->state.name) == 0;
+}
+
+/* Of another machine the engine tells two things only. */
+static void read_host(struct backend *b)
+{
+	struct host_stats *h = &b->host_stats;
+
+	host_read(&b->host, b->sweep.local && b->state.root_dir[0] ? b->state.root_dir : NULL, h);
+	if (same_machine(b))
+		return;
+	memset(h, 0, sizeof *h);
+	h->cpu_percent = h->load1 = h->load5 = h->load15 = -1;
+	h->uptime_s = -1;
+	h->cpus = b->state.cpus;
+	h->memory_total_bytes = b->state.memory_bytes;
+}
+
+static void on_tick(uv_timer_t *t)
+{
+	struct backend *b = t->data;
+	int64_t before;
+	size_t n;
+
+	read_host(b);
+	host_read_self(&b->host, &b->self_stats);
+	b->self_stats.hz = b->hz;
+	b->sweep.stolen = b->host.stolen;
+	before = backend_now(b);
+	n = sweep_all(&b->sweep, &b->model);
+	b->self_stats.sweep_us = n ? (double)(backend_now(b) - before) / 1000 : 0;
+	want_all(b);
+	watch_inspect(b); /* cgroups that vanished */
+	publish_now(b);
+}
+
+/* The second samples, soon after the first ones. */
+static void on_young(uv_timer_t *t)
+{
+	struct backend *b = t->data;
+	int64_t old = backend_now(b) - young_ms(b) * NS_PER_MS * 9 / 10, first = 0;
+
+	sweep_young(&b->sweep, &b->model, old);
+	for (size_t i = 0; i < b->model.n; i++) {
+		struct row *r = b->model.row[i];
+
+		if (!r->first_ns || !row_runs(r))
+			continue;
+		if (by_engine(r) && r->first_ns <= old)
+			r->want_stats = true;
+		else if (!first || r->first_ns < first)
+			first = r->first_ns;
+	}
+	ask(b);
+	if (first)
+		timer_start(t, on_young, young_ms(b) - (backend_now(b) - first) / NS_PER_MS + 1);
+	publish_now(b);
+}
+
+void stats_row(struct backend *b, struct row *r)
+{
+	if (!row_runs(r))
+		return;
+	sweep_attach(&b->sweep, &b->model, r);
+	if (r->cgroup.open) {
+		cgroup_limits(&r->cgroup, &b->sweep.mounts, r->c.id);
+		if (!r->rates.any)
+			sweep_row(&b->sweep, &b->model, r);
+	} else if (by_engine(r) && !r->rates.any) {
+		r->want_stats = true;
+		ask(b);
+	}
+	if (r->first_ns && !uv_is_active((uv_handle_t *)&b->stats.young))
+		timer_start(&b->stats.young, on_young, young_ms(b));
+}
+
+void stats_visible(struct backend *b, const struct command *c)
+{
+	for (size_t i = 0; i < b->model.n; i++)
+		b->model.row[i]->visible = false;
+	b->model.any_visible = c->ntargets > 0;
+	for (size_t i = 0; i < c->ntargets; i++) {
+		struct row *r = model_find(&b->model, c->targets[i].id);
+
+		if (r && strcmp(c->targets[i].engine, b->model.engine) == 0)
+			r->visible = true;
+	}
+}
+
+void stats_rate(struct backend *b, double hz)
+{
+	int64_t ms;
+
+	b->hz = hz > 0 ? fmin(fmax(hz, 0.1), 10) : 1;
+	ms = (int64_t)(1000 / b->hz);
+	uv_update_time(&b->loop);
+	/* libuv starts the next period when a tick runs: late ones are dropped by themselves. */
+	uv_timer_start(&b->stats.tick, on_tick, (uint64_t)ms, (uint64_t)ms);
+}
+
+void stats_start(struct backend *b)
+{
+	host_read(&b->host, NULL, &b->host_stats);
+	host_read_self(&b->host, &b->self_stats);
+	stats_rate(b, b->hz);
+}
+
+void stats_stop(struct backend *b)
+{
+	uv_timer_stop(&b->stats.tick);
+	uv_timer_stop(&b->stats.young);
+}

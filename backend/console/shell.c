@@ -1,0 +1,270 @@
+/* shell.c - a terminal in a container: bytes both ways, raw, for the person asked for them. */
+#include "console/core.h"
+
+#include "container/checked.h"
+#include "container/own.h"
+#include "container/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+struct shell {
+	struct shell *next;
+	struct backend *b;
+	uint64_t id;
+	struct engine_tty *tty; /* NULL: its intent is not on disk yet */
+	bool closing;           /* the person left before it was */
+	uint64_t ticket;
+	int64_t begun_ns;
+	size_t argc;
+	const char **argv;
+	int columns, rows;
+	const char *engine, *target, *name;
+	struct start start; /* whose mounts were checked; pid 0: a stranger's */
+	struct str command; /* as it is recorded */
+	struct arena mem;
+};
+
+static void on_ready(void *ctx)
+{
+	struct shell *sh = ctx;
+	struct event *ev;
+
+	if (sh->b->stopping)
+		return;
+	ev = event_new(EV_SHELL_READY);
+	ev->id = sh->id;
+	backend_up(sh->b, ev);
+}
+
+static void on_output(void *ctx, const char *bytes, size_t n)
+{
+	struct shell *sh = ctx;
+	struct event *ev;
+	char *copy;
+
+	if (sh->b->stopping)
+		return;
+	ev = event_new(EV_SHELL_OUTPUT);
+	ev->id = sh->id;
+	copy = arena_alloc(&ev->mem, n + 1);
+	memcpy(copy, bytes, n);
+	ev->bytes = copy;
+	ev->nbytes = n;
+	backend_up(sh->b, ev);
+}
+
+static struct deed_in_hand describe(const struct shell *sh, struct key_value *param)
+{
+	*param = (struct key_value){"command", sh->command.s, false};
+	return (struct deed_in_hand){.deed = DEED_CONTAINER_SHELL,
+		.target_type = "container",
+		.engine = sh->engine,
+		.id = sh->target,
+		.name = sh->name,
+		.row = model_find(&sh->b->model, sh->target),
+		.nparams = 1,
+		.params = param};
+}
+
+static void on_end(void *ctx, int exit_code, const struct err *err)
+{
+	struct shell *sh = ctx;
+	struct key_value param;
+	struct deed_in_hand d = describe(sh, &param);
+	struct shell **p = &sh->b->shells;
+	struct event *ev = event_new(EV_SHELL_END);
+
+	ev->id = sh->id;
+	ev->exit_code = exit_code;
+	if (err)
+		ev->err = *err;
+	backend_up(sh->b, ev);
+	while (*p != sh)
+		p = &(*p)->next;
+	*p = sh->next;
+	if (sh->begun_ns)
+		gate_outcome(sh->b, &d, sh->ticket, sh->begun_ns, err);
+	str_release(&sh->command);
+	arena_release(&sh->mem);
+	free(sh);
+}
+
+static const struct engine_tty_events events = {on_ready, on_output, on_end};
+
+static const char *label_of(const struct row *r, const char *key)
+{
+	for (size_t i = 0; i < r->nlabels; i++)
+		if (!strcmp(r->labels[i].key, key))
+			return r->labels[i].value;
+	return "";
+}
+
+/* As for every other command (run/target.c). */
+static int mounts_hold(struct shell *sh, const struct row *r, struct err *e)
+{
+	const struct container *c = &r->c;
+	enum mounts_state m = checked_look(c->id, c->pid, &sh->start, e);
+
+	if (m == MOUNTS_CHECKED)
+		return 0;
+	sh->start.pid = 0;
+	if (m != MOUNTS_STRANGER)
+		return -1;
+	if (!tree_is_here(c->pid, c->id) ||
+		!own_proven(sh->engine, c->name, label_of(r, "berth.session"),
+			label_of(r, "berth.proof")))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"What is mounted in %s since its start is not known, so nothing runs in it; bring its "
+		"agent up again.",
+		c->name);
+}
+
+/* A stop of the container unmakes what was made in it, so from here on it is this start or none. */
+static int on_made(void *ctx, struct err *e)
+{
+	const struct shell *sh = ctx;
+
+	if (!sh->start.pid || start_lives(&sh->start))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"%s was started again just now; its mounts have not been looked at since.",
+		sh->name);
+}
+
+static int may_open(
+	struct shell *sh, const struct command *c, const struct deed_in_hand *d, struct err *e)
+{
+	struct backend *b = sh->b;
+	const struct target *t = c->targets;
+	const struct row *r;
+
+	if (!c->ntargets || !c->argc)
+		return err_set(e, ERR_USAGE, "A shell needs a container and a command.");
+	r = strcmp(t->engine, b->model.engine) == 0 ? model_find(&b->model, t->id) : NULL;
+	if (!r)
+		return err_set(e, ERR_NOT_FOUND, "%s does not exist any more.", t->name);
+	if (r->inspected && r->c.state != CONTAINER_RUNNING)
+		return err_set(e, ERR_CONFLICT, "%s is %s: a shell needs a running container.",
+			t->name, container_state_name(r->c.state));
+	if (gate_ask(b, d, e) < 0 || mounts_hold(sh, r, e) < 0)
+		return -1;
+	return backend_may_change(b, "the shell", e);
+}
+
+static void start(struct shell *sh)
+{
+	static const char *const env[] = {"TERM=xterm-256color"};
+	const struct engine_exec_ask ask = {.argv = sh->argv,
+		.env = env,
+		.argc = sh->argc,
+		.envc = 1,
+		.tty = true,
+		.input = true,
+		.columns = sh->columns,
+		.rows = sh->rows,
+		.made = on_made};
+
+	sh->begun_ns = backend_now(sh->b);
+	sh->tty = engine_exec(sh->b->engine, sh->target, &ask, &events, sh);
+	if (sh->tty && sh->b->paused)
+		engine_tty_pause(sh->tty, true);
+}
+
+/* The intent is on disk, or it is known why it is not. */
+static void on_intent(void *ctx, const struct err *err)
+{
+	struct shell *sh = ctx;
+	struct err e = ERR_INIT;
+
+	if (!err && (sh->closing || sh->b->stopping || !sh->b->engine)) {
+		err_set(&e, ERR_CANCELLED, "The shell was closed before it was open.");
+		sh->begun_ns = backend_now(sh->b);
+		err = &e;
+	}
+	if (err)
+		on_end(sh, -1, err);
+	else
+		start(sh);
+}
+
+static struct shell *shell_new(struct backend *b, const struct command *c)
+{
+	struct shell *sh = xcalloc(1, sizeof *sh);
+
+	arena_init(&sh->mem, 512);
+	str_init(&sh->command);
+	sh->b = b;
+	sh->id = c->id;
+	sh->columns = c->columns;
+	sh->rows = c->rows;
+	sh->argc = c->argc;
+	sh->argv = arena_array(&sh->mem, c->argc + 1, sizeof *sh->argv);
+	for (size_t i = 0; i < c->argc; i++)
+		sh->argv[i] = arena_strdup(&sh->mem, c->argv[i]);
+	sh->engine = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].engine : "");
+	sh->target = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].id : "");
+	sh->name = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].name : "");
+	audit_argv(&sh->command, sh->argc, sh->argv);
+	sh->next = b->shells;
+	b->shells = sh;
+	return sh;
+}
+
+void shell_open(struct backend *b, const struct command *c)
+{
+	struct shell *sh = shell_new(b, c);
+	struct err e = ERR_INIT;
+	struct key_value param;
+	struct deed_in_hand d = describe(sh, &param);
+
+	if (may_open(sh, c, &d, &e) < 0 || gate_intent(b, &d, &sh->ticket, on_intent, sh, &e) < 0)
+		on_end(sh, -1, &e);
+}
+
+void shell_command(struct backend *b, const struct command *c)
+{
+	struct shell *sh = b->shells;
+
+	while (sh && sh->id != c->ref)
+		sh = sh->next;
+	/* It may have ended while the command was on its way. */
+	if (!sh)
+		return;
+	if (!sh->tty) {
+		sh->closing |= c->kind == CMD_SHELL_CLOSE;
+		if (c->kind == CMD_SHELL_RESIZE) {
+			sh->columns = c->columns;
+			sh->rows = c->rows;
+		}
+		return;
+	}
+	if (c->kind == CMD_SHELL_INPUT) {
+		if (!engine_tty_input(sh->tty, c->bytes, c->nbytes))
+			backend_notice(b,
+				"The command in the container reads nothing: "
+				"what was typed was dropped.");
+	} else if (c->kind == CMD_SHELL_RESIZE) {
+		engine_tty_resize(sh->tty, c->columns, c->rows);
+	} else {
+		engine_tty_close(sh->tty);
+	}
+}
+
+void shell_pause(struct backend *b, bool paused)
+{
+	for (struct shell *sh = b->shells; sh; sh = sh->next)
+		if (sh->tty) /* else its intent is not on disk yet */
+			engine_tty_pause(sh->tty, paused);
+}
+
+void shell_stop(struct backend *b)
+{
+	for (struct shell *sh = b->shells; sh; sh = sh->next)
+		if (sh->tty)
+			engine_tty_close(sh->tty);
+}

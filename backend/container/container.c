@@ -1,0 +1,216 @@
+/* container.c - the engine's side of agents: what is there, and making and removing it. */
+#include "container/container.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "container/checked.h"
+#include "container/own.h"
+#include "engine/json.h"
+#include "lane/lane.h"
+
+#define LANE_TRY_MS 10000 /* a container that is busy with itself may answer late */
+
+const struct limits tool_limits_small = {.memory_bytes = (uint64_t)64 << 20,
+	.cpus = 1,
+	.pids = 16,
+	.tmp_bytes = (uint64_t)1 << 20,
+	.file_bytes = (uint64_t)64 << 20,
+	.open_files = 64};
+
+/* berth-guest beside this program (the build tree), or in ../libexec/berth (installed). */
+static int find_guest(char path[PATH_MAX], struct err *e)
+{
+	char self[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (n <= 0)
+		return err_sys(e, errno, "cannot find this program's own place");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	*slash = '\0';
+	for (int i = 0; i < 2; i++) {
+		AUTO_FREE char *try = NULL, *real = NULL;
+
+		try = i == 0 ? xasprintf("%s/berth-guest", self)
+			     : xasprintf("%s/../libexec/berth/berth-guest", self);
+		real = realpath(try, NULL);
+		if (real && !access(real, X_OK)) {
+			snprintf(path, PATH_MAX, "%s", real);
+			return 0;
+		}
+	}
+	return err_set(e, ERR_FAILED,
+		"berth-guest is missing beside %s; it is the init of berth's containers: install berth as a "
+		"whole.",
+		self);
+}
+
+struct agents_host *agents_open(const struct agents_options *o, struct err *e)
+{
+	struct agents_host *h = xcalloc(1, sizeof *h);
+	static const struct policy nothing;
+	struct endpoint_options eo = {o->host, o->context};
+
+	arena_init(&h->policy_mem, 512);
+	policy_copy(&h->policy, o->policy ? o->policy : &nothing, &h->policy_mem);
+	h->journal_commands = o->journal_commands;
+	h->journal_bytes = o->journal_bytes;
+	h->own_board = o->own_board;
+	h->stop = o->stop;
+	h->stop_ctx = o->stop_ctx;
+	h->say = o->say;
+	h->say_ctx = o->say_ctx;
+	if (o->guest)
+		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
+	else if (find_guest(h->guest, e))
+		goto fail;
+	if (endpoint_choose(&eo, &h->endpoint, e))
+		goto fail;
+	h->engine = sync_open(&h->endpoint, e);
+	if (h->engine && h->stop)
+		sync_heed(h->engine, h->stop, h->stop_ctx);
+	if (!h->engine || sync_hello(h->engine, &h->info, e))
+		goto fail;
+	h->recorder = (struct recorder){.program = o->program ? o->program : "agents",
+		.policy = &h->policy,
+		.endpoint = h->endpoint.url,
+		.engine_name = h->info.name,
+		.engine = h->info.id};
+	return h;
+fail:
+	agents_close(h);
+	return NULL;
+}
+
+void agents_close(struct agents_host *h)
+{
+	if (!h)
+		return;
+	sync_close(h->engine);
+	recorder_close(&h->recorder);
+	arena_release(&h->policy_mem);
+	endpoint_release(&h->endpoint);
+	free(h);
+}
+
+int host_look_whole(struct agents_host *h, const char *name, struct existing *ret,
+	struct arena *mem, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct err asked = ERR_INIT;
+	struct session record;
+	const cJSON *labels;
+	const char *own_name;
+
+	memset(ret, 0, sizeof *ret);
+	str_addf(&target, "/containers/%s/json", name);
+	if (sync_ask(h->engine, "look for the container %s", name, "GET", target.s, NULL, 0, &reply,
+		    &asked))
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	labels = ejson_path(root, "Config", "Labels", NULL);
+	own_name = ejson_string(root, "Name");
+	own_name += *own_name == '/';
+	snprintf(ret->id, sizeof ret->id, "%s", ejson_string(root, "Id"));
+	snprintf(ret->spec, sizeof ret->spec, "%s", ejson_string(labels, "berth.spec"));
+	snprintf(ret->session, sizeof ret->session, "%s", ejson_string(labels, "berth.session"));
+	snprintf(ret->role, sizeof ret->role, "%s", ejson_string(labels, "berth.role"));
+	snprintf(ret->network, sizeof ret->network, "%s",
+		ejson_string(ejson_get(root, "HostConfig"), "NetworkMode"));
+	ret->running = ejson_bool(ejson_path(root, "State", NULL), "Running");
+	ret->pid = ejson_int(ejson_path(root, "State", NULL), "Pid", 0);
+	ret->ours = own_proven(h->info.id, own_name, ret->session,
+			    ejson_string(labels, "berth.proof")) ||
+		(!session_load(own_name, &record, NULL) && !strcmp(record.id, ret->id) &&
+			!strcmp(record.engine, h->info.id));
+	if (mem) {
+		ret->image = ejson_keep(mem, ejson_get(root, "Config"), "Image");
+		ret->of = (struct record_target){.images = &ret->image, .nimages = 1};
+		ret->of.labels = ejson_pairs(mem, labels, &ret->of.nlabels);
+	}
+	return 1;
+}
+
+int host_look(struct agents_host *h, const char *name, struct existing *ret, struct err *e)
+{
+	return host_look_whole(h, name, ret, NULL, e);
+}
+
+int host_create(struct agents_host *h, const struct spec *s, char id[65], struct err *e)
+{
+	AUTO_STR struct str body = STR_INIT, target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+
+	str_addf(&target, "/containers/create?name=%s", s->name);
+	spec_body(s, &body);
+	if (sync_ask(h->engine, "create the container %s", s->name, "POST", target.s, body.s, 60000,
+		    &reply, e))
+		return -1;
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	if (strlen(ejson_string(root, "Id")) != 64)
+		return err_set(
+			e, ERR_PROTOCOL, "the engine created %s without saying its id", s->name);
+	memcpy(id, ejson_string(root, "Id"), 65);
+	return 0;
+}
+
+int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+
+	if (sync_act(h->engine, ACT_START, id, false, false, -1, e))
+		return -1;
+	str_addf(&target, "/containers/%s/wait", id);
+	if (sync_ask(h->engine, "wait for %s", name, "POST", target.s, NULL, 60000, &reply, e))
+		return -1;
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	if (ejson_int(root, "StatusCode", -1))
+		return err_set(e, ERR_FAILED, "the helper %s failed (exit %d)", name,
+			ejson_int(root, "StatusCode", -1));
+	return 0;
+}
+
+int host_remove(struct agents_host *h, const char *id, struct err *e)
+{
+	struct err asked = ERR_INIT;
+
+	if (sync_act(h->engine, ACT_REMOVE, id, true, true, -1, &asked) &&
+		asked.kind != ERR_NOT_FOUND)
+		return err_copy(e, &asked);
+	checked_forget(id);
+	return 0;
+}
+
+int host_try_lane(const char *name, const char *id, struct err *e)
+{
+	struct lane_about about;
+
+	if (lane_find(name, &about, e))
+		return -1;
+	if (strcmp(about.id, id))
+		return err_set(e, ERR_NOT_FOUND, "the lane of %s was another container's", name);
+	return lane_try(&about, LANE_TRY_MS, e);
+}
+
+bool host_lane_dir_exists(const char *dir)
+{
+	struct stat st;
+
+	return !lstat(dir, &st) && S_ISDIR(st.st_mode);
+}

@@ -1,0 +1,17 @@
+/*
+ * enforce.h - what was asked for against what is in force.
+ *
+ * Limits that an engine cannot set are often dropped without a word (rootless engines without
+ * delegation, swap accounting that is off), so each is read back: from the cgroup files, and from
+ * /proc/PID of the container's init.
+ */
+#ifndef CONTAINER_ENFORCE_H
+#define CONTAINER_ENFORCE_H
+
+#include "container/container.h"
+
+/* Returns how many were filled in; 0 when the container is not there. */
+size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
+	struct enforced *out, size_t max);
+
+#endif

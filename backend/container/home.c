@@ -1,0 +1,172 @@
+/* home.c - making the home volume and handing it to the container's user. */
+#include "container/home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/runtime.h>
+
+#include "container/own.h"
+#include "engine/json.h"
+#include "lane/wire.h"
+
+/*
+ * Whose it was made, noted when that is done: between making a volume and handing it over berth can be killed,
+ * and a workspace can get another owner.
+ */
+static int note_path(const char *volume, char path[PATH_MAX], struct err *e)
+{
+	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
+
+	if (state_dir(dir, sizeof dir, e) || runtime_subdir(sub, sizeof sub, dir, "homes", e))
+		return -1;
+	snprintf(path, PATH_MAX, "%s/%s", sub, volume);
+	return 0;
+}
+
+static int note_read(const struct spec *s, bool *handed_over, struct err *e)
+{
+	char path[PATH_MAX], text[64] = "", want[64];
+	AUTO_CLOSE int fd = -1;
+
+	if (note_path(s->home, path, e))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	snprintf(want, sizeof want, "%u:%u\n", (unsigned)s->uid, (unsigned)s->gid);
+	*handed_over = fd >= 0 && read(fd, text, sizeof text - 1) > 0 && !strcmp(text, want);
+	return 0;
+}
+
+static int note_write(const struct spec *s, struct err *e)
+{
+	char path[PATH_MAX];
+	AUTO_CLOSE int fd = -1;
+
+	if (note_path(s->home, path, e))
+		return -1;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || dprintf(fd, "%u:%u\n", (unsigned)s->uid, (unsigned)s->gid) < 0)
+		return err_sys(e, errno, "cannot write %s", path);
+	return 0;
+}
+
+static void note_forget(const char *volume)
+{
+	char path[PATH_MAX];
+
+	if (!note_path(volume, path, NULL))
+		unlink(path);
+}
+
+/* A new volume belongs to root; a helper without network hands it to the container's user. */
+static int hand_over_home(
+	struct agents_host *h, const struct spec *s, const char *session, struct err *e)
+{
+	static const char *const caps[] = {"CHOWN", "DAC_OVERRIDE", "FOWNER"};
+	AUTO_STR struct str owner = STR_INIT;
+	char uid[16], gid[16], name[64], proof[PROOF_MAX], id[65];
+	const char *entry[] = {LANE_GUEST_PATH, "chown", uid, gid, SPEC_HOME};
+	struct spec helper = {.role = SPEC_HELPER,
+		.name = name,
+		.image = s->image,
+		.entry = entry,
+		.nentry = 5,
+		.limits = tool_limits_small,
+		.caps = caps,
+		.ncaps = 3,
+		.home = s->home,
+		.session = session,
+		.engine = h->info.id,
+		.proof = proof};
+	int result;
+
+	snprintf(uid, sizeof uid, "%u", (unsigned)s->uid);
+	snprintf(gid, sizeof gid, "%u", (unsigned)s->gid);
+	snprintf(name, sizeof name, "berth-helper-%.16s", session);
+	own_label(&owner);
+	helper.owner = owner.s;
+	if (own_proof(h->info.id, name, session, proof, e))
+		return -1;
+	if (mounts_add(&helper.mounts, MOUNT_OURS, h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
+		host_create(h, &helper, id, e)) {
+		mounts_release(&helper.mounts);
+		return -1;
+	}
+	result = host_start_and_wait(h, name, id, e);
+	host_remove(h, id, NULL);
+	mounts_release(&helper.mounts);
+	return result;
+}
+
+/* 1 there and ours, 0 not there. */
+static int look_for_volume(
+	struct agents_host *h, const struct spec *s, const char *path, struct err *e)
+{
+	AUTO_STR struct str reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct err asked = ERR_INIT;
+
+	if (sync_ask(h->engine, "look for the volume %s", s->home, "GET", path, NULL, 0, &reply,
+		    &asked))
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	/* What an agent of somebody else left there is not for this one to read. */
+	if (!own_proven(h->info.id, s->home, OWN_HOME,
+		    ejson_string(ejson_get(root, "Labels"), "berth.proof")))
+		return err_set(e, ERR_CONFLICT,
+			"a volume called %s is there already and was not made by berth here, so it is not "
+			"used; if nobody needs it, remove it (docker volume rm %s), or give the agent another "
+			"id.",
+			s->home, s->home);
+	return 1;
+}
+
+void home_unmake(struct agents_host *h, const char *volume)
+{
+	AUTO_STR struct str target = STR_INIT;
+	char path[PATH_MAX];
+
+	str_addf(&target, "/volumes/%s", volume);
+	sync_ask(
+		h->engine, "remove the volume %s", volume, "DELETE", target.s, NULL, 0, NULL, NULL);
+	if (!note_path(volume, path, NULL))
+		unlink(path);
+}
+
+int home_make(struct agents_host *h, const struct spec *s, const char *agent, const char *session,
+	bool *made, struct err *e)
+{
+	AUTO_STR struct str body = STR_INIT, path = STR_INIT;
+	bool handed_over = false;
+	char proof[PROOF_MAX];
+	int found;
+
+	*made = false;
+	str_addf(&path, "/volumes/%s", s->home);
+	found = look_for_volume(h, s, path.s, e);
+	if (found < 0 || note_read(s, &handed_over, e))
+		return -1;
+	if (found && handed_over)
+		return 0;
+	if (!found) {
+		note_forget(s->home); /* of one that somebody removed */
+		if (own_proof(h->info.id, s->home, OWN_HOME, proof, e))
+			return -1;
+		str_addf(&body,
+			"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\","
+			"\"berth.proof\":\"%s\"}}",
+			s->home, agent, proof);
+		if (sync_ask(h->engine, "make the volume %s", s->home, "POST", "/volumes/create",
+			    body.s, 0, NULL, e))
+			return -1;
+		*made = true;
+	}
+	return hand_over_home(h, s, session, e) ? -1 : note_write(s, e);
+}

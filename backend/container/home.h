@@ -1,0 +1,15 @@
+/* home.h - the volume on which an agent's packages and files stay between its containers. */
+#ifndef CONTAINER_HOME_H
+#define CONTAINER_HOME_H
+
+#include "container/container.h"
+#include "container/spec.h"
+
+/* The volume s->home is there, is ours, and belongs to the user of s; ERR_CONFLICT when somebody else made it.
+ * *made: it was not there before. */
+int home_make(struct agents_host *h, const struct spec *s, const char *agent, const char *session,
+	bool *made, struct err *e);
+/* A volume that was just made goes again. */
+void home_unmake(struct agents_host *h, const char *volume);
+
+#endif

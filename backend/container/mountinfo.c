@@ -1,0 +1,93 @@
+/* mountinfo.c - reading /proc/PID/mountinfo, proc(5). */
+#include "container/mountinfo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+#include "lane/peer.h"
+
+#define TABLE_MAX ((size_t)256 << 10)
+
+/* A blank, tab, newline or backslash is three octal digits. */
+static void decode_octal(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++)
+		if (*s == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+			s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	*to = '\0';
+}
+
+/* id parent major:minor root target options ... */
+static bool parse_line(char *text, struct mountinfo_line *ret)
+{
+	char *save = NULL, *field[6] = {strtok_r(text, " ", &save)};
+
+	for (int i = 1; i < 6 && field[i - 1]; i++)
+		field[i] = strtok_r(NULL, " ", &save);
+	if (!field[5])
+		return false;
+	decode_octal(field[4]);
+	*ret = (struct mountinfo_line){field[2], field[3], field[4], field[5]};
+	return true;
+}
+
+static int parse_table(struct mountinfo *m)
+{
+	struct mountinfo_line line;
+	char *save = NULL;
+
+	for (char *l = strtok_r(m->text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+		if (!parse_line(l, &line)) {
+			mountinfo_release(m);
+			return -1;
+		}
+		m->line = mem_grow(m->line, &m->cap, m->n + 1, sizeof *m->line);
+		m->line[m->n++] = line;
+	}
+	return 0;
+}
+
+int mountinfo_parse(const char *text, struct mountinfo *ret)
+{
+	*ret = (struct mountinfo){.text = xstrdup(text)};
+	return parse_table(ret);
+}
+
+int mountinfo_read(pid_t pid, struct mountinfo *ret)
+{
+	*ret = (struct mountinfo){.text = xmalloc(TABLE_MAX)};
+	if (!proc_file(pid, "mountinfo", ret->text, TABLE_MAX) && *ret->text &&
+		strlen(ret->text) < TABLE_MAX - 1)
+		return parse_table(ret);
+	mountinfo_release(ret);
+	return -1;
+}
+
+void mountinfo_release(struct mountinfo *m)
+{
+	free(m->text);
+	free(m->line);
+	*m = (struct mountinfo){0};
+}
+
+const struct mountinfo_line *mountinfo_at(const struct mountinfo *m, const char *target)
+{
+	for (size_t i = m->n; i-- > 0;)
+		if (!strcmp(m->line[i].target, target))
+			return &m->line[i];
+	return NULL;
+}
+
+bool mountinfo_read_only(const struct mountinfo_line *l)
+{
+	return !strncmp(l->options, "ro", 2) && (!l->options[2] || l->options[2] == ',');
+}

@@ -1,0 +1,198 @@
+/* network.c - finding, making and removing a team's private networks. */
+#include "container/network.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+
+#include "container/own.h"
+#include "engine/json.h"
+
+/* "berth-NAME-" and eight digits of a hash over where the team file is. */
+static const char *full_name(const struct team *t, const char *name, struct arena *mem)
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	const char *slash = strrchr(t->file, '/');
+	AUTO_FREE char *file = xasprintf("%s/%s", t->base, slash ? slash + 1 : t->file);
+	unsigned len = 0;
+
+	CHECK(EVP_Digest(file, strlen(file), digest, &len, EVP_sha256(), NULL) && len >= 4);
+	return arena_printf(
+		mem, "berth-%s-%02x%02x%02x%02x", name, digest[0], digest[1], digest[2], digest[3]);
+}
+
+static const struct network_def *find_network_def(const struct team *t, const char *name)
+{
+	for (size_t i = 0; i < t->nnetworks; i++)
+		if (!strcmp(t->networks[i].name, name))
+			return &t->networks[i];
+	return NULL;
+}
+
+/* A member's container, by the names that berth gives. */
+static bool is_member(const struct team *t, const struct network_def *d, const char *container)
+{
+	for (size_t i = 0; d && i < d->members.n; i++) {
+		const struct agent_def *a = team_agent(t, d->members.word[i]);
+		char tool[64];
+
+		if (a && !strcmp(a->container, container))
+			return true;
+		snprintf(tool, sizeof tool, "berth-tool-%.24s-", d->members.word[i]);
+		if (!a && !strncmp(container, tool, strlen(tool)))
+			return true;
+	}
+	return false;
+}
+
+static bool owns_network(const struct agents_host *h, const cJSON *root)
+{
+	const cJSON *labels = ejson_get(root, "Labels");
+
+	return ejson_bool(root, "Internal") &&
+		!strcmp(ejson_string(labels, "berth.role"), "network") &&
+		own_proven(h->info.id, ejson_string(root, "Name"), OWN_NETWORK,
+			ejson_string(labels, "berth.proof"));
+}
+
+static int inspect_network(struct agents_host *h, const char *name, cJSON **ret, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+
+	str_adds(&target, "/networks/");
+	url_escape(&target, name);
+	if (sync_ask(h->engine, "look for the network %s", name, "GET", target.s, NULL, 0, &reply,
+		    e))
+		return -1;
+	*ret = ejson_parse(reply.s, reply.len, e);
+	return *ret ? 0 : -1;
+}
+
+int network_find(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
+	const char **id, struct err *e)
+{
+	const char *full = full_name(t, name, mem);
+	struct err asked = ERR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	const cJSON *one;
+
+	if (inspect_network(h, full, &root, &asked))
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
+	if (!owns_network(h, root))
+		return err_set(e, ERR_CONFLICT,
+			"a network called %s is there already and was not made by berth here; remove it "
+			"yourself (docker network rm %s), berth does not touch it.",
+			full, full);
+	cJSON_ArrayForEach(one, ejson_get(root, "Containers"))
+	{
+		if (!is_member(t, find_network_def(t, name), ejson_string(one, "Name")))
+			return err_set(e, ERR_CONFLICT,
+				"the container %.80s is attached to the network %s and is no member of it; "
+				"take it off first (docker network disconnect %s %.80s).",
+				ejson_string(one, "Name"), full, full, ejson_string(one, "Name"));
+	}
+	*id = arena_strdup(mem, ejson_string(root, "Id"));
+	return 1;
+}
+
+static int create_network(
+	struct agents_host *h, const char *full, struct arena *mem, const char **id, struct err *e)
+{
+	AUTO_STR struct str reply = STR_INIT, body = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	char proof[PROOF_MAX];
+
+	if (own_proof(h->info.id, full, OWN_NETWORK, proof, e))
+		return -1;
+	str_addf(&body,
+		"{\"Name\":\"%s\",\"Driver\":\"bridge\",\"Internal\":true,\"CheckDuplicate\":true,"
+		"\"Options\":{\"com.docker.network.bridge.inhibit_ipv4\":\"true\"},"
+		"\"Labels\":{\"berth.role\":\"network\",\"berth.proof\":\"%s\"}}",
+		full, proof);
+	if (sync_ask(h->engine, "make the network %s", full, "POST", "/networks/create", body.s, 0,
+		    &reply, e))
+		return -1;
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	*id = arena_strdup(mem, ejson_string(root, "Id"));
+	return 0;
+}
+
+/* The engine lets two requests make two networks of one name, so those of this user wait for each
+ * other: agents of a team come up at once, and in several processes. */
+static int lock_networks(struct err *e)
+{
+	char dir[PATH_MAX - 16], path[PATH_MAX];
+	int fd;
+
+	if (state_dir(dir, sizeof dir, e))
+		return -1;
+	snprintf(path, sizeof path, "%s/networks.lock", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_sys(e, errno, "cannot open %s", path);
+	while (flock(fd, LOCK_EX))
+		if (errno != EINTR) {
+			err_sys(e, errno, "cannot lock %s", path);
+			close(fd);
+			return -1;
+		}
+	return fd;
+}
+
+int network_make(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
+	const char **id, struct err *e)
+{
+	const char *full = full_name(t, name, mem);
+	const struct audit_record r = {
+		.deed = DEED_NETWORK_CREATE, .target_type = "network", .name = full};
+	AUTO_CLOSE int locked = lock_networks(e);
+	struct err why = ERR_INIT;
+	struct recording rec;
+	int found = locked < 0 ? -1 : network_find(h, t, name, mem, id, e);
+
+	if (found)
+		return found < 0 ? -1 : 0;
+	if (record_begin(&rec, &h->recorder, &r, e))
+		return -1;
+	if (!create_network(h, full, mem, id, &why))
+		rec.r.target = *id;
+	record_end(&rec, &why);
+	return why.kind ? err_copy(e, &why) : 0;
+}
+
+void network_tidy(struct agents_host *h, const char *id)
+{
+	AUTO_CLOSE int locked = -1;
+	AUTO_STR struct str target = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct audit_record r = {.deed = DEED_NETWORK_REMOVE, .target_type = "network"};
+	struct err why = ERR_INIT;
+	struct recording rec;
+
+	if (!*id || !strcmp(id, "none") || !strcmp(id, "bridge") || !strcmp(id, "host") ||
+		!strcmp(id, "default") || (locked = lock_networks(NULL)) < 0 ||
+		inspect_network(h, id, &root, NULL) || !owns_network(h, root) ||
+		ejson_count(ejson_get(root, "Containers")))
+		return;
+	r.name = ejson_string(root, "Name");
+	r.target = ejson_string(root, "Id");
+	if (record_begin(&rec, &h->recorder, &r, NULL))
+		return;
+	str_addf(&target, "/networks/%s", ejson_string(root, "Id"));
+	/* Somebody may have joined it meanwhile: then the engine says no, and that is right. */
+	sync_ask(h->engine, "remove the network %s", r.name, "DELETE", target.s, NULL, 0, NULL,
+		&why);
+	record_end(&rec, &why);
+}

@@ -1,0 +1,31 @@
+/*
+ * ready.h - what agents and tools need alike before their container can run anything.
+ *
+ * Thread: any.
+ */
+#ifndef CONTAINER_READY_H
+#define CONTAINER_READY_H
+
+#include <sys/types.h>
+
+#include <berth/arena.h>
+#include <berth/err.h>
+#include <berth/team.h>
+
+#include "team/mounts.h"
+#include "container/secrets.h"
+#include "lane/lane.h"
+
+/* Who runs inside: the workspace's owner; root's workspaces belong to 1000:1000, who must be able to
+ * write there.  `who` is for messages. */
+int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, struct err *e);
+
+/* Every path of the team that some agent or tool may write: nothing may be mounted from below one.
+ * The list lives in mem. */
+size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out);
+
+/* Wait for the guest, compare the mounts, hand over secrets and lane; closes the offer. */
+int ready_lane(struct lane_offer *offer, const struct lane_about *about,
+	const struct mount_list *mounts, const struct secret_values *secrets, struct err *e);
+
+#endif

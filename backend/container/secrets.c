@@ -1,0 +1,216 @@
+/* secrets.c - where secret values come from. */
+#include "container/secrets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include "container/spec.h"
+
+#define COMMAND_MS 30000
+
+extern char **environ;
+
+static void append_secret(struct secret_values *v, char *name, char *value, size_t len)
+{
+	v->secret = xreallocarray(v->secret, v->n + 1, sizeof *v->secret);
+	v->secret[v->n++] = (struct lane_secret){name, value, len};
+}
+
+static int from_file(const char *name, const char *path, char **value, size_t *len, struct err *e)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st))
+		return err_sys(e, errno, "cannot read the secret %s from %s", name, path);
+	if (!S_ISREG(st.st_mode) || st.st_size > SECRET_MAX)
+		return err_set(e, ERR_CONFIG,
+			"%s, which holds the secret %s, is no regular file of at most %d bytes.",
+			path, name, SECRET_MAX);
+	*value = xcalloc(1, SECRET_MAX + 1);
+	n = read(fd, *value, SECRET_MAX);
+	if (n < 0) {
+		free(*value);
+		return err_sys(e, errno, "cannot read the secret %s from %s", name, path);
+	}
+	*len = (size_t)n;
+	return 0;
+}
+
+static int read_command_output(int fd, char *buf, size_t cap, size_t *len)
+{
+	int64_t deadline = clock_mono_ns() + (int64_t)COMMAND_MS * 1000000;
+
+	for (*len = 0; *len < cap;) {
+		struct pollfd p = {fd, POLLIN, 0};
+		int64_t left = (deadline - clock_mono_ns()) / 1000000;
+		ssize_t n;
+
+		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+			return -1;
+		n = read(fd, buf + *len, cap - *len);
+		if (n <= 0)
+			return n < 0 ? -1 : 0;
+		*len += (size_t)n;
+	}
+	return -1; /* too much */
+}
+
+/* The person's own command, from the person's own file: run directly, never through a shell. */
+static int from_command(
+	const char *name, const struct words *command, char **value, size_t *len, struct err *e)
+{
+	AUTO_FREE char **argv = xcalloc(command->n + 1, sizeof *argv);
+	posix_spawn_file_actions_t actions;
+	int p[2], bad, status = 0;
+	pid_t pid;
+
+	for (size_t i = 0; i < command->n; i++)
+		argv[i] = (char *)command->word[i];
+	if (pipe2(p, O_CLOEXEC))
+		return err_sys(e, errno, "cannot make a pipe");
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, p[1], 1);
+	bad = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(p[1]);
+	if (bad) {
+		close(p[0]);
+		return err_sys(e, bad, "cannot run %s for the secret %s", argv[0], name);
+	}
+	*value = xcalloc(1, SECRET_MAX + 1);
+	bad = read_command_output(p[0], *value, SECRET_MAX, len);
+	close(p[0]);
+	if (bad)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!bad && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	explicit_bzero(*value, SECRET_MAX);
+	free(*value);
+	return err_set(e, ERR_FAILED, "%s, which should print the secret %s, %s.", argv[0], name,
+		bad ? "took too long or printed too much" : "failed");
+}
+
+int secrets_add(struct secret_values *v, const struct secret_def *d, struct err *e)
+{
+	char *value = NULL;
+	size_t len = 0;
+
+	if (d->from == SECRET_ENV) {
+		const char *found = getenv(d->source);
+
+		if (!found)
+			return err_set(e, ERR_CONFIG,
+				"the secret %s comes from the variable %s, which is not set.",
+				d->name, d->source);
+		len = strlen(found);
+		if (len > SECRET_MAX)
+			return err_set(e, ERR_CONFIG, "the secret %s is longer than %d bytes.",
+				d->name, SECRET_MAX);
+		value = xstrndup(found, len);
+	} else if (d->from == SECRET_FILE ? from_file(d->name, d->source, &value, &len, e)
+					  : from_command(d->name, &d->command, &value, &len, e)) {
+		return -1;
+	}
+	/* What editors and commands put at the end of a line is not part of the secret. */
+	if (d->from != SECRET_ENV && len && value[len - 1] == '\n')
+		len--;
+	append_secret(v, xstrdup(d->name), value, len);
+	return 0;
+}
+
+static int add_env_file(struct secret_values *v, const char *path, struct err *e)
+{
+	char *text, *save = NULL;
+	size_t len;
+
+	if (from_file("environment", path, &text, &len, e))
+		return -1;
+	text[len] = '\0';
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *eq = strchr(line, '=');
+
+		if (*line == '#' || !eq || eq == line)
+			continue;
+		append_secret(v, xasprintf("$%.*s", (int)(eq - line), line), xstrdup(eq + 1),
+			strlen(eq + 1));
+	}
+	explicit_bzero(text, SECRET_MAX);
+	free(text);
+	return 0;
+}
+
+int secrets_gather(
+	const struct team *t, const struct agent_def *a, struct secret_values *ret, struct err *e)
+{
+	for (size_t i = 0; i < a->secrets.n; i++)
+		for (size_t k = 0; k < t->nsecrets; k++)
+			if (!strcmp(t->secrets[k].name, a->secrets.word[i]) &&
+				secrets_add(ret, &t->secrets[k], e))
+				return -1;
+	for (size_t i = 0; i < a->credentials.env.n; i++) {
+		const char *name = a->credentials.env.word[i], *value = getenv(name);
+
+		if (!value)
+			return err_set(e, ERR_CONFIG,
+				"%s asks for the variable %s, which is not set here.", a->id, name);
+		append_secret(ret, xasprintf("$%s", name), xstrdup(value), strlen(value));
+	}
+	return a->credentials.env_file ? add_env_file(ret, a->credentials.env_file, e) : 0;
+}
+
+void secrets_release(struct secret_values *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		explicit_bzero((char *)v->secret[i].value, v->secret[i].len);
+		free((char *)v->secret[i].value);
+		free((char *)v->secret[i].name);
+	}
+	free(v->secret);
+	*v = (struct secret_values){0};
+}
+
+int secrets_mounts(const struct credentials *c, struct mount_list *l, struct err *e)
+{
+	static const struct {
+		const char *word, *below_home;
+	} known[] = {{"ssh_keys", ".ssh"}, {"git_config", ".gitconfig"},
+		{"gh_config", ".config/gh"}, {"npm_config", ".npmrc"}, {"pypi_config", ".pypirc"}};
+	const char *home = getenv("HOME");
+
+	for (size_t i = 0; i < c->mount.n; i++)
+		for (size_t k = 0; k < COUNT(known); k++) {
+			AUTO_FREE char *source = NULL, *target = NULL;
+
+			if (strcmp(c->mount.word[i], known[k].word))
+				continue;
+			if (!home)
+				return err_set(e, ERR_CONFIG,
+					"HOME is not set, so %s cannot be found.", known[k].word);
+			source = xasprintf("%s/%s", home, known[k].below_home);
+			target = xasprintf(SPEC_HOME "/%s", known[k].below_home);
+			if (mounts_add(l, MOUNT_CREDENTIAL, source, target, true, NULL, 0, e))
+				return err_wrap(e, "credentials %s", known[k].word);
+		}
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (mounts_add(l, MOUNT_CREDENTIAL, c->files[i].source, c->files[i].target, true,
+			    NULL, 0, e))
+			return -1;
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* change.c - start, stop, restart, pause, unpause, kill and remove. */
+#include <berth/mem.h>
+
+#include "engine/call.h"
+
+static const struct {
+	const char *what, *method, *path, *query;
+	int ms;         /* how long the engine may take, without the grace */
+	bool grace;     /* takes ?t= */
+	int grace_else; /* seconds of grace to reckon with where none is given */
+} acts[ACT_COUNT] = {
+	[ACT_START] = {"start %s", "POST", "/start", "", 60000, false, 0},
+	[ACT_STOP] = {"stop %s", "POST", "/stop", "", 30000, true, 90},
+	[ACT_RESTART] = {"restart %s", "POST", "/restart", "", 60000, true, 90},
+	[ACT_PAUSE] = {"pause %s", "POST", "/pause", "", 30000, false, 0},
+	[ACT_UNPAUSE] = {"unpause %s", "POST", "/unpause", "", 30000, false, 0},
+	[ACT_KILL] = {"kill %s", "POST", "/kill", "?signal=SIGKILL", 30000, false, 0},
+	[ACT_REMOVE] = {"remove %s", "DELETE", "", "", 120000, false, 0},
+};
+
+struct act_call {
+	struct engine_call call;
+	struct call_ops ops; /* with the words for this act */
+	enum act act;
+	bool force, volumes;
+	int timeout_s;
+	engine_done_fn fn;
+	void *ctx;
+};
+
+static void act_start(struct engine_call *c)
+{
+	struct act_call *a = (struct act_call *)c;
+	AUTO_STR struct str after = STR_INIT;
+	int grace = 0;
+
+	str_addf(&after, "%s%s", acts[a->act].path, acts[a->act].query);
+	if (acts[a->act].grace) {
+		grace = a->timeout_s >= 0 ? a->timeout_s : acts[a->act].grace_else;
+		if (a->timeout_s >= 0)
+			str_addf(&after, "?t=%d", a->timeout_s);
+	}
+	if (a->act == ACT_REMOVE)
+		str_addf(&after, "?force=%d&v=%d", a->force, a->volumes);
+	if (grace > 3600)
+		grace = 3600;
+	call_send_to(c, acts[a->act].method, "/containers/", after.s, HTTP_LANE_SLOW,
+		acts[a->act].ms + grace * 1000);
+}
+
+static void act_reply(struct engine_call *c, const struct http_reply *r)
+{
+	struct act_call *a = (struct act_call *)c;
+
+	(void)r; /* 204, or 304: it is so already */
+	a->fn(a->ctx, NULL);
+	call_free(c);
+}
+
+static void act_failed(struct engine_call *c, const struct err *err)
+{
+	struct act_call *a = (struct act_call *)c;
+
+	a->fn(a->ctx, err);
+}
+
+struct engine_call *engine_act(struct engine *en, enum act act, const char *id, bool force,
+	bool volumes, int timeout_s, engine_done_fn fn, void *ctx)
+{
+	static const struct call_ops ops = {
+		.start = act_start, .reply = act_reply, .failed = act_failed};
+	struct act_call *a = call_new(en, &ops, sizeof *a, id);
+
+	a->ops = ops;
+	a->ops.what = acts[act].what;
+	a->call.ops = &a->ops;
+	a->act = act;
+	a->force = force;
+	a->volumes = volumes;
+	a->timeout_s = timeout_s;
+	a->fn = fn;
+	a->ctx = ctx;
+	return &a->call;
+}

@@ -1,0 +1,71 @@
+/*
+ * board_layout.h - the bytes of a board file; private to this room.
+ *
+ * A header of one page, then BOARD_SLOTS slots of 1 KiB.  Text and state of a slot change only
+ * under its sequence counter (odd while somebody writes); counters are single words that change at
+ * any time.  A cancel word holds the serial of the job that is to stop, so that a request that
+ * arrives late cannot hit the next job in the slot.
+ */
+#ifndef JOB_BOARD_LAYOUT_H
+#define JOB_BOARD_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <berth/job.h>
+
+#include "job/board.h"
+
+#define BOARD_MAGIC "berthjob"
+#define BOARD_VERSION 1
+#define BOARD_HEADER 4096
+#define BOARD_FOLDER "jobs"
+#define BOARD_SUFFIX ".board"
+
+struct board_header {
+	char magic[8];
+	uint32_t version, slots, slot_size;
+	int32_t pid;
+	uint64_t started;      /* start time of the process, clock ticks since boot */
+	_Atomic uint32_t used; /* slots in use are below this */
+	uint32_t pad;
+	_Atomic int64_t dead_since; /* wall ms when a reader first found the owner dead; 0 */
+	char program[32];           /* for a person with a hex viewer */
+};
+
+/* Two readings of a counter, some seconds apart, from which a reader computes the rate. */
+struct mark {
+	int64_t mono_ns;
+	uint64_t items, bytes;
+};
+
+struct slot {
+	_Atomic uint32_t seq;
+	_Atomic uint32_t cancel; /* serial of the job asked to stop; 0 */
+	_Atomic uint32_t serial; /* 0: the slot is free.  Changes under seq. */
+	uint32_t state;          /* from here to result: under seq */
+	uint32_t cancellable, pad;
+	int64_t started_wall_ms, ended_wall_ms, started_mono_ns, ended_mono_ns;
+	struct mark marks[2]; /* older, newer */
+	char name[JOB_TEXT_MAX], owner[JOB_TEXT_MAX], current[JOB_TEXT_MAX], result[JOB_TEXT_MAX];
+	char unit[16];
+	_Atomic int64_t next_mark_ns; /* counters: single words */
+	_Atomic uint64_t items_done, items_total, bytes_done, bytes_total, failed;
+	char error[JOB_ERRORS][JOB_ERROR_MAX]; /* under seq */
+	unsigned char reserved[344 - JOB_ERRORS * JOB_ERROR_MAX];
+};
+_Static_assert(sizeof(struct slot) == 1024, "a slot is 1 KiB");
+_Static_assert(sizeof(struct board_header) <= BOARD_HEADER, "the header fits its page");
+
+#define BOARD_BYTES (BOARD_HEADER + BOARD_SLOTS * sizeof(struct slot))
+
+/* Start time of a process as /proc/PID/stat has it; 0 when it cannot be read. */
+uint64_t process_started(int32_t pid);
+
+static inline size_t slot_offset(size_t index)
+{
+	return BOARD_HEADER + index * sizeof(struct slot);
+}
+
+#endif

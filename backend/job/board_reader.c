@@ -1,0 +1,299 @@
+/* board_reader.c - everybody's job boards, read without trusting any of them. */
+#include "job/board.h"
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/text.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job/board_layout.h"
+
+#define BOARDS_MAX 1024       /* more files than this in the folder are not ours to read */
+#define ORPHAN_SHOWN_MS 10000 /* how long a dead process's jobs stay to be seen by everybody */
+#define TORN_RETRIES 3
+
+struct list {
+	struct job_info *jobs;
+	size_t n, cap;
+};
+
+static int open_folder(char *dir, size_t cap, struct err *e)
+{
+	char top[PATH_MAX];
+	int fd;
+
+	if (runtime_dir(top, sizeof top, e) < 0 ||
+		runtime_subdir(dir, cap, top, BOARD_FOLDER, e) < 0)
+		return -1;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "cannot open %s", dir) : fd;
+}
+
+/* A board of ours: a regular file of exactly the right size that nobody else may write. */
+static int open_board(int folder, const char *name, int flags, struct board_header *h)
+{
+	AUTO_CLOSE int fd = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		st.st_size != (off_t)BOARD_BYTES || pread(fd, h, sizeof *h, 0) != sizeof *h)
+		return -1;
+	if (memcmp(h->magic, BOARD_MAGIC, sizeof h->magic) != 0 || h->version != BOARD_VERSION ||
+		h->slots != BOARD_SLOTS || h->slot_size != sizeof(struct slot) || h->pid <= 0 ||
+		atomic_load(&h->used) > BOARD_SLOTS)
+		return -1;
+	return steal_fd(&fd);
+}
+
+static char *clean(char *out, size_t cap, char *in, size_t size)
+{
+	in[size - 1] = '\0';
+	return text_clean(out, cap, in);
+}
+
+static double progress(uint64_t done, uint64_t total)
+{
+	return done >= total ? 1.0 : (double)done / (double)total;
+}
+
+static void set_speed(struct job_info *j, const struct slot *s, int64_t now)
+{
+	bool bytes = j->bytes_done > 0;
+	uint64_t done = bytes ? j->bytes_done : j->items_done;
+	uint64_t total = bytes ? j->bytes_total : j->items_total;
+	const struct mark *m = &s->marks[0];
+	uint64_t before = bytes ? m->bytes : m->items;
+	double seconds = (double)(now - m->mono_ns) / 1e9;
+
+	if (job_ended(j->state)) {
+		seconds = (double)j->elapsed_ms / 1e3;
+		before = 0;
+	}
+	j->rate = seconds > 0.05 && done >= before ? (double)(done - before) / seconds : -1;
+	j->eta_ms = -1;
+	if (!job_ended(j->state) && j->rate > 0 && total > done) {
+		double left = (double)(total - done) / j->rate * 1e3;
+
+		j->eta_ms = left < 1e15 ? (int64_t)left : -1;
+	}
+	j->fraction = total            ? progress(done, total)
+		: j->items_total       ? progress(j->items_done, j->items_total)
+		: j->state == JOB_DONE ? 1.0
+				       : -1.0;
+}
+
+/* Turn a slot, untorn but possibly nonsense, into what others see.  false: not a job. */
+static bool convert(struct slot *s, const struct board_header *h, bool dead, struct job_info *j)
+{
+	int64_t now = clock_mono_ns();
+	uint32_t serial = atomic_load(&s->serial);
+
+	if (serial == 0 || s->state > JOB_CANCELLED)
+		return false;
+	*j = (struct job_info){.id = {h->pid, h->started, serial}, .state = s->state};
+	if (dead && !job_ended(j->state))
+		j->state = JOB_ORPHANED;
+	j->own = !dead && h->pid == getpid();
+	j->cancellable = s->cancellable && !job_ended(j->state);
+	j->cancelling = !job_ended(j->state) && atomic_load(&s->cancel) == serial;
+	clean(j->name, sizeof j->name, s->name, sizeof s->name);
+	clean(j->owner, sizeof j->owner, s->owner, sizeof s->owner);
+	clean(j->current, sizeof j->current, s->current, sizeof s->current);
+	clean(j->result, sizeof j->result, s->result, sizeof s->result);
+	for (size_t i = 0; i < JOB_ERRORS; i++)
+		clean(j->error[i], sizeof j->error[i], s->error[i], sizeof s->error[i]);
+	clean(j->unit, sizeof j->unit, s->unit, sizeof s->unit);
+	j->items_done = atomic_load(&s->items_done);
+	j->items_total = atomic_load(&s->items_total);
+	j->bytes_done = atomic_load(&s->bytes_done);
+	j->bytes_total = atomic_load(&s->bytes_total);
+	j->failed = atomic_load(&s->failed);
+	j->started_wall_ms = s->started_wall_ms;
+	j->ended_wall_ms = job_ended(s->state) ? s->ended_wall_ms : 0;
+	if (job_ended(s->state))
+		now = s->ended_mono_ns;
+	if (s->started_mono_ns <= 0 || now < s->started_mono_ns)
+		s->started_mono_ns = now;
+	if (s->marks[0].mono_ns < s->started_mono_ns || s->marks[0].mono_ns > now)
+		s->marks[0] = (struct mark){.mono_ns = s->started_mono_ns};
+	j->elapsed_ms = (now - s->started_mono_ns) / 1000000;
+	if (j->state == JOB_ORPHANED) {
+		snprintf(j->result, sizeof j->result, "Its process %d died before it was done.",
+			(int)h->pid);
+		j->ended_wall_ms = atomic_load(&h->dead_since);
+	}
+	set_speed(j, s, now);
+	return true;
+}
+
+/* Whether slots read between two readings of their counters are whole: equal and even. */
+static bool whole(const struct slot *before, const struct slot *after)
+{
+	uint32_t seq = atomic_load(&before->seq);
+
+	return !(seq & 1) && seq == atomic_load(&after->seq);
+}
+
+static void read_slots(int fd, const struct board_header *h, bool dead, struct list *out)
+{
+	size_t used = atomic_load(&h->used), bytes = used * sizeof(struct slot);
+	AUTO_FREE struct slot *before = xmalloc(bytes), *slots = xmalloc(bytes),
+			      *after = xmalloc(bytes);
+	bool taken[BOARD_SLOTS] = {false};
+	size_t left = used;
+
+	for (int attempt = 0; left > 0 && attempt < TORN_RETRIES; attempt++) {
+		/* Three readings, so that whatever order one reading copies in does not matter. */
+		if (pread(fd, before, bytes, BOARD_HEADER) != (ssize_t)bytes ||
+			pread(fd, slots, bytes, BOARD_HEADER) != (ssize_t)bytes ||
+			pread(fd, after, bytes, BOARD_HEADER) != (ssize_t)bytes)
+			return;
+		for (size_t i = 0; i < used; i++) {
+			/* A dead owner's half-written slot will not get any better: take it. */
+			if (taken[i] || !(whole(&before[i], &after[i]) || dead))
+				continue;
+			taken[i] = true;
+			left--;
+			out->jobs = mem_grow(out->jobs, &out->cap, out->n + 1, sizeof *out->jobs);
+			out->n += convert(&slots[i], h, dead, &out->jobs[out->n]);
+		}
+	}
+}
+
+/* Show what a dead owner left for a while, so that every console sees it once, then remove it. */
+static void read_dead(
+	int folder, const char *name, int fd, struct board_header *h, struct list *out)
+{
+	int64_t now = clock_wall_ms(), since = atomic_load(&h->dead_since);
+
+	if (since == 0 || since > now) {
+		since = now;
+		if (pwrite(fd, &since, sizeof since, offsetof(struct board_header, dead_since)) < 0)
+			return;
+		atomic_store(&h->dead_since, since);
+	}
+	if (now - since >= ORPHAN_SHOWN_MS) {
+		unlinkat(folder, name, 0);
+		return;
+	}
+	read_slots(fd, h, true, out);
+}
+
+static void read_board(int folder, const char *name, struct list *out)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct board_header h;
+	AUTO_CLOSE int fd = open_board(folder, name, O_RDWR, &h);
+
+	if (fd < 0)
+		return;
+	/* The owner holds a lock for life.  Only asked for, not taken: other readers ask as well.
+	 */
+	if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK)
+		read_dead(folder, name, fd, &h, out);
+	else
+		read_slots(fd, &h, false, out);
+}
+
+static bool is_board(const char *name)
+{
+	size_t n = strlen(name), suffix = strlen(BOARD_SUFFIX);
+
+	return name[0] != '.' && n > suffix && strcmp(name + n - suffix, BOARD_SUFFIX) == 0;
+}
+
+/* Running first, then the newest; ties by identity so that rows do not jump. */
+static int order(const void *pa, const void *pb)
+{
+	const struct job_info *a = pa, *b = pb;
+	bool a_ended = job_ended(a->state), b_ended = job_ended(b->state);
+
+	if (a_ended != b_ended)
+		return a_ended - b_ended;
+	if (a->started_wall_ms != b->started_wall_ms)
+		return a->started_wall_ms < b->started_wall_ms ? 1 : -1;
+	if (a->id.pid != b->id.pid)
+		return a->id.pid < b->id.pid ? 1 : -1;
+	return (a->id.serial < b->id.serial) - (a->id.serial > b->id.serial);
+}
+
+size_t jobs_read(struct board *own, struct job_info *out, size_t max)
+{
+	char dir[PATH_MAX];
+	struct list found = {0};
+	struct dirent *entry;
+	size_t boards = 0, n;
+	int folder = open_folder(dir, sizeof dir, NULL);
+	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
+
+	(void)own; /* its file is in the folder like everybody's, and read the same way */
+	if (!listing) {
+		if (folder >= 0)
+			close(folder);
+		return 0;
+	}
+	while (boards < BOARDS_MAX && (entry = readdir(listing)) != NULL) {
+		if (!is_board(entry->d_name))
+			continue;
+		boards++;
+		read_board(folder, entry->d_name, &found);
+	}
+	closedir(listing);
+	if (found.n)
+		qsort(found.jobs, found.n, sizeof *found.jobs, order);
+	n = found.n < max ? found.n : max;
+	if (n)
+		memcpy(out, found.jobs, n * sizeof *out);
+	free(found.jobs);
+	return n;
+}
+
+static int cancel_slot(int fd, const struct board_header *h, uint32_t serial, struct err *e)
+{
+	for (size_t i = 0, used = atomic_load(&h->used); i < used; i++) {
+		off_t at = (off_t)slot_offset(i);
+		struct slot s;
+
+		if (pread(fd, &s, sizeof s, at) != sizeof s || atomic_load(&s.serial) != serial)
+			continue;
+		if (job_ended(s.state))
+			break;
+		if (!s.cancellable)
+			return err_set(e, ERR_REFUSED, "this job cannot be cancelled");
+		if (pwrite(fd, &serial, sizeof serial, at + (off_t)offsetof(struct slot, cancel)) !=
+			sizeof serial)
+			return err_sys(e, errno, "cannot write the cancel request");
+		return 0;
+	}
+	return err_set(e, ERR_NOT_FOUND, "this job has ended");
+}
+
+int jobs_cancel(const struct job_id *id, struct err *e)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char dir[PATH_MAX], name[64];
+	struct board_header h;
+	AUTO_CLOSE int folder = open_folder(dir, sizeof dir, e);
+	AUTO_CLOSE int fd = -1;
+
+	if (folder < 0)
+		return -1;
+	snprintf(name, sizeof name, "%d-%llu" BOARD_SUFFIX, (int)id->pid,
+		(unsigned long long)id->started);
+	fd = open_board(folder, name, O_RDWR, &h);
+	if (fd < 0 || h.pid != id->pid || h.started != id->started || id->serial == 0)
+		return err_set(e, ERR_NOT_FOUND, "the process of this job has ended");
+	if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK)
+		return err_set(e, ERR_NOT_FOUND, "the process of this job died");
+	return cancel_slot(fd, &h, id->serial, e);
+}

@@ -1,0 +1,40 @@
+/* proc_cgroup.c - from a process to the files of its container's cgroup. */
+#include "lane/proc_cgroup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lane/peer.h"
+
+/* The path after the second colon of the line whose controller list is `controller`, empty for v2. */
+static const char *group_of(char *groups, const char *controller)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(groups, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		if (!strcmp(list + 1, controller))
+			return path;
+	}
+	return NULL;
+}
+
+int cgroup_file(pid_t pid, const char *id, const char *controller, const char *file,
+	char path[CGROUP_PATH_MAX])
+{
+	char groups[4096];
+	const char *group;
+
+	if (proc_file(pid, "cgroup", groups, sizeof groups))
+		return -1;
+	group = group_of(groups, controller);
+	if (!group || !strstr(group, id))
+		return -1;
+	snprintf(path, CGROUP_PATH_MAX, "/sys/fs/cgroup%s%s%s/%s", *controller ? "/" : "",
+		controller, group, file);
+	return 0;
+}

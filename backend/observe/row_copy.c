@@ -1,0 +1,110 @@
+/* row_copy.c - deep copies into a snapshot's arena. */
+#include "observe/row_copy.h"
+
+#include <string.h>
+
+const char *copy_text(struct arena *a, const char *s)
+{
+	return s && *s ? arena_strdup(a, s) : "";
+}
+
+/* Engines that refused this often have nothing to say about a container. */
+#define STATS_HOPELESS 2
+
+bool copy_rows(struct model *m, struct snapshot *s, struct arena *a)
+{
+	struct container *out = arena_array(a, m->n ? m->n : 1, sizeof *out);
+	const char *engine = copy_text(a, m->engine);
+	bool done = true;
+
+	model_sort(m);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct row *r = m->row[i];
+		struct container *c = &out[i];
+
+		*c = r->c;
+		c->engine = engine;
+		c->id = copy_text(a, c->id);
+		c->name = copy_text(a, c->name);
+		c->image = copy_text(a, c->image);
+		c->image_id = copy_text(a, c->image_id);
+		c->command = copy_text(a, c->command);
+		c->agent = copy_text(a, c->agent);
+		c->session = copy_text(a, c->session);
+		c->role = copy_text(a, c->role);
+		c->compose_project = copy_text(a, c->compose_project);
+		c->compose_service = copy_text(a, c->compose_service);
+		c->problem = c->problem ? arena_strdup(a, c->problem) : NULL;
+		if (!r->inspected ||
+			(row_runs(r) && !c->stats.rates && r->stats_failed < STATS_HOPELESS))
+			done = false;
+	}
+	s->containers = out;
+	s->ncontainers = m->n;
+	return done;
+}
+
+void copy_engine(const struct engine_state *from, struct engine_state *to, struct arena *a)
+{
+	*to = *from;
+	to->endpoint = copy_text(a, from->endpoint);
+	to->source = copy_text(a, from->source);
+	to->id = copy_text(a, from->id);
+	to->name = copy_text(a, from->name);
+	to->version = copy_text(a, from->version);
+	to->api = copy_text(a, from->api);
+	to->product = copy_text(a, from->product);
+	to->os = copy_text(a, from->os);
+	to->kernel = copy_text(a, from->kernel);
+	to->arch = copy_text(a, from->arch);
+	to->root_dir = copy_text(a, from->root_dir);
+	to->storage = copy_text(a, from->storage);
+	to->cgroup = copy_text(a, from->cgroup);
+	to->problem = from->problem ? arena_strdup(a, from->problem) : NULL;
+	to->unrecorded = from->unrecorded ? arena_strdup(a, from->unrecorded) : NULL;
+}
+
+static const struct key_value *copy_pairs(const struct key_value *from, size_t n, struct arena *a)
+{
+	struct key_value *to = arena_array(a, n ? n : 1, sizeof *to);
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = (struct key_value){
+			copy_text(a, from[i].key), copy_text(a, from[i].value), from[i].secret};
+	return to;
+}
+
+void copy_detail(const struct detail *from, struct detail *to, struct arena *a)
+{
+	struct mount_info *mounts = arena_array(a, from->nmounts + 1, sizeof *mounts);
+	struct posture_item *posture = arena_array(a, from->nposture + 1, sizeof *posture);
+	struct process_info *processes = arena_array(a, from->nprocesses + 1, sizeof *processes);
+
+	*to = *from;
+	to->engine = copy_text(a, from->engine);
+	to->id = copy_text(a, from->id);
+	to->problem = from->problem ? arena_strdup(a, from->problem) : NULL;
+	to->config = copy_pairs(from->config, from->nconfig, a);
+	to->env = copy_pairs(from->env, from->nenv, a);
+	to->labels = copy_pairs(from->labels, from->nlabels, a);
+	to->limits = copy_pairs(from->limits, from->nlimits, a);
+	for (size_t i = 0; i < from->nmounts; i++) {
+		mounts[i] = from->mounts[i];
+		mounts[i].type = copy_text(a, mounts[i].type);
+		mounts[i].source = copy_text(a, mounts[i].source);
+		mounts[i].target = copy_text(a, mounts[i].target);
+	}
+	for (size_t i = 0; i < from->nposture; i++) {
+		posture[i] = from->posture[i];
+		posture[i].what = copy_text(a, posture[i].what);
+	}
+	for (size_t i = 0; i < from->nprocesses; i++) {
+		processes[i] = from->processes[i];
+		processes[i].user = copy_text(a, processes[i].user);
+		processes[i].state = copy_text(a, processes[i].state);
+		processes[i].command = copy_text(a, processes[i].command);
+	}
+	to->mounts = mounts;
+	to->posture = posture;
+	to->processes = processes;
+}

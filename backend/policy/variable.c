@@ -1,0 +1,119 @@
+/* variable.c - what a script assigns, and where it goes: as far as that is known. */
+#include "policy/parser.h"
+
+#include <string.h>
+
+#include <berth/arena.h>
+#include <berth/str.h>
+
+/* How often the name stands in the script without a $ before it: as something that may assign it. */
+static size_t mentions(const char *text, const char *name, size_t n)
+{
+	size_t found = 0;
+
+	for (const char *at = text; (at = strstr(at, name)); at += n) {
+		char before = at > text ? at[-1] : '\0', twice = at > text + 1 ? at[-2] : '\0';
+
+		if (name_char(before) || name_char(at[n]))
+			continue;
+		if (before == '$')
+			continue;
+		if (before == '{' && twice == '$' && at[n] != '=' && at[n] != '[' &&
+			!(at[n] == ':' && at[n + 1] == '='))
+			continue;
+		found++;
+	}
+	return found;
+}
+
+/* The shell itself gives these their values. */
+static bool special(const char *name)
+{
+	static const char *const names[] = {"RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID",
+		"GROUPS", "DIRSTACK", "FUNCNAME", "HOME", "PWD", "OLDPWD", "IFS", "SRANDOM",
+		"OPTARG", "OPTIND", "REPLY", "COLUMNS", "LINES", "_", NULL};
+
+	for (const char *const *at = names; *at; at++)
+		if (!strcmp(name, *at))
+			return true;
+	return !strncmp(name, "BASH", 4) || !strncmp(name, "EPOCH", 5) ||
+		!strncmp(name, "COMP_", 5);
+}
+
+/* They make the shell, or what it starts, run something else first. */
+static bool runs_something(const char *name, size_t n)
+{
+	static const char *const names[] = {"BASH_ENV", "LD_PRELOAD", "LD_AUDIT", "PS4",
+		"PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", NULL};
+
+	for (const char *const *at = names; *at; at++)
+		if (strlen(*at) == n && !memcmp(name, *at, n))
+			return true;
+	return false;
+}
+
+const struct variable *variable_find(const struct parser *p, const char *name, size_t n)
+{
+	for (size_t i = p->nvariables; i--;)
+		if (strlen(p->variable[i].name) == n && !memcmp(p->variable[i].name, name, n))
+			return &p->variable[i];
+	return NULL;
+}
+
+void variable_set(struct parser *p, const char *name, size_t n, const char *value, bool certain)
+{
+	struct variable *v = (struct variable *)variable_find(p, name, n);
+
+	if (runs_something(name, n))
+		parser_unclear(p, "an assignment to a variable that runs a program of its own");
+	if (!v && p->nvariables == VARIABLES_MAX) {
+		parser_fail(p, "it has too many variables");
+		return;
+	}
+	if (!v) {
+		v = &p->variable[p->nvariables++];
+		v->name = arena_strndup(&p->out->mem, name, n);
+	}
+	v->value = value;
+	v->each = false;
+	v->certain = certain && value && p->linear && !special(v->name) &&
+		mentions(p->text, v->name, n) == 1;
+}
+
+void variable_loop(struct parser *p, const char *name, size_t n, const char *pattern)
+{
+	variable_set(p, name, n, pattern, false);
+	if (pattern && variable_find(p, name, n))
+		((struct variable *)variable_find(p, name, n))->each = true;
+}
+
+void variable_end_loops(struct parser *p)
+{
+	for (size_t i = 0; i < p->nvariables; i++)
+		if (p->variable[i].each) {
+			p->variable[i].each = false;
+			p->variable[i].value = NULL;
+		}
+}
+
+const char *variable_value(struct parser *p, const char *name, size_t n, bool *each)
+{
+	const struct variable *v = variable_find(p, name, n);
+	bool sure = p->o->reading == SHELL_CERTAIN;
+	bool fields = sure && mentions(p->text, "IFS", 3);
+
+	*each = v && v->each;
+	if (v)
+		return sure && (!v->certain || fields) ? NULL : v->value;
+	if (n == 4 && !memcmp(name, "HOME", 4))
+		return p->o->home;
+	if (n == 3 && !memcmp(name, "IFS", 3))
+		return fields ? NULL : " ";
+	if (n == 3 && !memcmp(name, "PWD", 3))
+		return sure ? NULL : p->cwd;
+	/* Others than these are not sure to be in the environment. */
+	if (p->o->reading == SHELL_EMPTY && !isdigit((unsigned char)*name) &&
+		!special(arena_strndup(&p->out->mem, name, n)))
+		return "";
+	return NULL;
+}

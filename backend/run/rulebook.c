@@ -1,0 +1,180 @@
+/* rulebook.c - writing rules down and judging by them. */
+#include "run/rulebook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "container/spec.h"
+#include "lane/lane.h"
+#include "policy/rules.h"
+
+#define BOOK_MAX ((size_t)256 << 10)
+
+static int make_rules_path(const char *container, char path[LANE_PATH_MAX + 8], struct err *e)
+{
+	char dir[LANE_PATH_MAX];
+
+	if (lane_place(container, dir, e))
+		return -1;
+	snprintf(path, LANE_PATH_MAX + 8, "%s.rules", dir);
+	return 0;
+}
+
+/* Words with a newline in them could pose as other lines. */
+static int add_rule_line(struct str *out, const char *word, const char *value, struct err *e)
+{
+	if (strchr(value, '\n'))
+		return err_set(e, ERR_CONFIG, "the %s pattern \"%s\" has a line break in it.", word,
+			value);
+	str_addf(out, "%s %s\n", word, value);
+	return 0;
+}
+
+int rulebook_write(
+	const struct agent_def *a, const char *endpoint, const char *engine_name, struct err *e)
+{
+	char path[LANE_PATH_MAX + 8], tmp[LANE_PATH_MAX + 40];
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+
+	if (make_rules_path(a->container, path, e) ||
+		add_rule_line(&text, "endpoint", endpoint, e) ||
+		add_rule_line(&text, "engine_name", engine_name, e) ||
+		add_rule_line(&text, "sudo", a->sudo ? "1" : "0", e) ||
+		add_rule_line(&text, "writable", a->workspace, e))
+		return -1;
+	for (size_t i = 0; i < a->npaths; i++)
+		if (a->paths[i].write && add_rule_line(&text, "writable", a->paths[i].path, e))
+			return -1;
+	for (size_t i = 0; i < a->allow.n; i++)
+		if (add_rule_line(&text, "allow", a->allow.word[i], e))
+			return -1;
+	for (size_t i = 0; i < a->block.n; i++)
+		if (add_rule_line(&text, "block", a->block.word[i], e))
+			return -1;
+	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || rename(tmp, path)) {
+		unlink(tmp);
+		return err_sys(e, errno, "cannot write the command rules %s", path);
+	}
+	return 0;
+}
+
+void rulebook_forget(const char *container)
+{
+	char path[LANE_PATH_MAX + 8];
+
+	if (!make_rules_path(container, path, NULL))
+		unlink(path);
+}
+
+struct lists {
+	const char **writable, **allow, **block;
+	size_t nwritable, nallow, nblock;
+	const char *endpoint, *engine_name;
+	bool sudo;
+};
+
+static void append_pattern(const char ***list, size_t *n, const char *value)
+{
+	*list = xreallocarray(*list, *n + 1, sizeof **list);
+	(*list)[(*n)++] = value;
+}
+
+static void read_lists(char *text, struct lists *l)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, ' ');
+
+		if (!value)
+			continue;
+		*value++ = '\0';
+		if (!strcmp(line, "sudo"))
+			l->sudo = *value == '1';
+		else if (!strcmp(line, "endpoint"))
+			l->endpoint = value;
+		else if (!strcmp(line, "engine_name"))
+			l->engine_name = value;
+		else if (!strcmp(line, "writable"))
+			append_pattern(&l->writable, &l->nwritable, value);
+		else if (!strcmp(line, "allow"))
+			append_pattern(&l->allow, &l->nallow, value);
+		else if (!strcmp(line, "block"))
+			append_pattern(&l->block, &l->nblock, value);
+	}
+}
+
+/* A definition in hand takes the place of what was written down when the agent came up. */
+static void take_definition(const struct agent_def *def, struct lists *l)
+{
+	l->nwritable = l->nallow = l->nblock = 0;
+	l->sudo = def->sudo;
+	append_pattern(&l->writable, &l->nwritable, def->workspace);
+	for (size_t i = 0; i < def->npaths; i++)
+		if (def->paths[i].write)
+			append_pattern(&l->writable, &l->nwritable, def->paths[i].path);
+	for (size_t i = 0; i < def->allow.n; i++)
+		append_pattern(&l->allow, &l->nallow, def->allow.word[i]);
+	for (size_t i = 0; i < def->block.n; i++)
+		append_pattern(&l->block, &l->nblock, def->block.word[i]);
+}
+
+int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
+	const char *const *argv, size_t argc, struct err *e)
+{
+	char path[LANE_PATH_MAX + 8];
+	AUTO_FREE char *text = xcalloc(1, BOOK_MAX);
+	struct rule_options o = {.home = SPEC_HOME};
+	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
+		.name = container,
+		.id = "",
+		.image = "",
+		.labels = (const struct key_value[]){{"", "", false}}};
+	struct lists l = {0};
+	struct rule_set *rules;
+	int fd, result = -1;
+
+	if (make_rules_path(container, path, e))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) {
+		ssize_t n = read(fd, text, BOOK_MAX - 1);
+
+		close(fd);
+		text[n > 0 ? n : 0] = '\0';
+		read_lists(text, &l);
+	}
+	if (def)
+		take_definition(def, &l);
+	act.endpoint = l.endpoint;
+	act.engine_name = l.engine_name;
+	if (policy && policy_check(policy, &act, e))
+		goto out;
+	o.sudo = l.sudo;
+	o.writable = l.writable;
+	o.nwritable = l.nwritable;
+	o.workdir = l.nwritable ? l.writable[0] : NULL; /* the workspace */
+	o.allow = l.allow;
+	o.nallow = l.nallow;
+	o.block = l.block;
+	o.nblock = l.nblock;
+	rules = rule_set_compile(&o, e);
+	if (rules)
+		result = rule_set_check(rules, argv, argc, e);
+	rule_set_free(rules);
+out:
+	free(l.writable);
+	free(l.allow);
+	free(l.block);
+	return result;
+}

@@ -1,0 +1,720 @@
+/*
+ * run_engine.c - one command through the engine's exec, with the lane's results as far as it can.
+ *
+ * The engine starts commands and tells how they ended, but ends none, and hanging up on it changes
+ * nothing.  So the command gets a mark in its environment, and when its main process is gone, or its
+ * time is over, or it is cancelled, everything with that mark is killed: from this side where the
+ * engine is on this machine (tree.h), by a small script in the container where it is not.
+ *
+ * The main process's end is seen by its pidfd, elsewhere by asking: the end of the streams says
+ * nothing, for a child may hold them open.
+ */
+#include <berth/agents.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include "container/checked.h"
+#include "container/tree.h"
+#include "run/journalled.h"
+#include "run/run.h"
+#include "run/target.h"
+#include "engine/json.h"
+#include "journal/journal.h"
+
+enum { CHUNK = 65536, PIECE = 4096, EARLY_MAX = 1 << 20 };
+enum { GATE_MS = 1, GATE_TRIES = 5000 };
+enum { STARTED_MS = 5, RETRY_MS = 2, SWEEP_MS = 10, ASK_MS = 100 };
+#define END_LIMIT_NS INT64_C(5000000000)   /* until the tree and the streams are gone */
+#define CANCEL_LIMIT_NS INT64_C(700000000) /* the same when somebody waits who pressed C-c */
+
+enum why { BY_ITSELF, BY_TIMEOUT, BY_CANCEL, BY_OUTPUT };
+
+struct away {
+	const struct run_request *r;
+	struct run_result *out;
+	struct exec_target target;
+	struct engine_tty *exec;
+	struct engine_call *asking;
+	uv_loop_t *loop;
+	uv_timer_t deadline, tick, feeder;
+	uv_poll_t poll;
+	int events, pidfd; /* an epoll instance; the command's main process */
+	char mark[33];
+	bool again; /* its container was started anew under it */
+	bool local, ready, started, not_started, gone, over, input_held, input_over, no_shell;
+	bool deaf[3]; /* nobody takes this stream's output any more */
+	int unwritten,
+		unwritten_to; /* the errno and stream of the first write that failed; 0: none did */
+	bool local_end;       /* its main process's end is seen by the pidfd */
+	struct tree_group group; /* for this command alone, where that can be */
+	int gate_tries;          /* looked at while its process comes to the gate */
+	bool gated;              /* it begins at the gate */
+	enum why why;
+	pid_t pid;
+	int exit_code;
+	int64_t start_ns, end_ns, limit_ns; /* limit_ns: no more waiting after this */
+	struct err err;                     /* of the engine */
+	struct str early[3], words;         /* output before it is known whether it started */
+	uint64_t seen[3];
+	char *held;
+	size_t held_n;
+	uint64_t ooms;
+	struct journal_entry *journal; /* NULL: none is kept */
+};
+
+/* -- output -------------------------------------------------------------------------------------- */
+
+/* Not longer than the command may run: who does not read must not keep it alive. */
+static bool may_write(struct away *a, int fd)
+{
+	struct pollfd p[2] = {{fd, POLLOUT, 0}, {a->r->cancel_fd, POLLIN, 0}};
+	int64_t left = a->r->timeout_ms && a->start_ns
+		? a->r->timeout_ms - (clock_mono_ns() - a->start_ns) / 1000000
+		: -1;
+
+	if (a->why != BY_ITSELF || (a->r->timeout_ms && left < 0))
+		left = 0;
+	while (poll(p, 2, (int)left) < 0)
+		if (errno != EINTR)
+			return false;
+	return p[0].revents != 0;
+}
+
+/* The engine would go on reading: hanging up on it ends nothing. */
+static void lose_exec_output(struct away *a, int stream, int errnum)
+{
+	a->deaf[stream] = true;
+	if (a->unwritten || a->why != BY_ITSELF)
+		return;
+	a->unwritten = errnum;
+	a->unwritten_to = stream;
+	if (!a->gone)
+		a->why = BY_OUTPUT;
+}
+
+static void write_out(struct away *a, int stream, int fd, const char *bytes, size_t n)
+{
+	while (n && !a->deaf[stream]) {
+		ssize_t w;
+
+		a->deaf[stream] = !may_write(a, fd);
+		if (a->deaf[stream])
+			return;
+		w = write(fd, bytes, n < PIECE ? n : PIECE);
+		if (w > 0) {
+			bytes += w;
+			n -= (size_t)w;
+		} else if (w == 0 || (errno != EINTR && errno != EAGAIN)) {
+			lose_exec_output(a, stream, w ? errno : EIO);
+		}
+	}
+}
+
+static void deliver_output(struct away *a, int stream, const char *bytes, size_t n)
+{
+	uint64_t max = a->r->output_max;
+	size_t take = n;
+	int to = stream == 2 ? a->r->error : a->r->out;
+
+	if (a->journal)
+		journal_add(a->journal, stream, bytes, n);
+	if (max && a->seen[stream] + n > max)
+		take = a->seen[stream] < max ? (size_t)(max - a->seen[stream]) : 0;
+	a->seen[stream] += n;
+	a->out->dropped_bytes += n - take;
+	if (take && a->r->output)
+		a->r->output(a->r->ctx, stream, bytes, take);
+	else if (take && to >= 0)
+		write_out(a, stream, to, bytes, take);
+}
+
+/* The engine's own sentence about a command that it could not start comes in the place of output. */
+static void on_frame(void *ctx, int stream, const char *bytes, size_t n)
+{
+	struct away *a = ctx;
+
+	stream = stream == 2 ? 2 : 1;
+	if (a->started)
+		deliver_output(a, stream, bytes, n);
+	else if (a->early[stream].len < EARLY_MAX)
+		str_add(&a->early[stream], bytes, n);
+}
+
+static void on_exec_stdout(void *ctx, const char *bytes, size_t n)
+{
+	on_frame(ctx, 1, bytes, n);
+}
+
+/* -- start and end ------------------------------------------------------------------------------- */
+
+static void ask_state(struct away *a);
+
+static void on_exec_tick(uv_timer_t *timer)
+{
+	struct away *a = timer->data;
+
+	journal_tick(a->journal);
+	if (a->ready && !a->gone && !a->over && !(a->started && a->local_end))
+		ask_state(a);
+}
+
+static int started_again(const struct exec_target *t, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+		"%s was started again just now, and what is mounted in it since has not been looked at; "
+		"once more, or: berth up FILE",
+		t->name);
+}
+
+static void begin_exec(struct away *a)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = -2};
+
+	a->started = a->local_end = true;
+	if (a->target.mounts == MOUNTS_CHECKED && !start_lives(&a->target.start)) {
+		a->again = true;
+		a->why = BY_CANCEL;
+	}
+	if (a->local && tree_is_here(a->pid, a->target.id))
+		a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
+	/* Gone already, or not ours to see: then the engine is asked. */
+	if (a->pidfd < 0 || epoll_ctl(a->events, EPOLL_CTL_ADD, a->pidfd, &ev))
+		a->local_end = false;
+	if (!a->local_end || a->journal)
+		uv_timer_start(&a->tick, on_exec_tick, ASK_MS, ASK_MS);
+	for (int i = 1; i < 3; i++) {
+		if (a->early[i].len)
+			deliver_output(a, i, a->early[i].s, a->early[i].len);
+		str_clear(&a->early[i]);
+	}
+	engine_tty_pause(a->exec, false);
+}
+
+/* It waits there for its group; who never comes, or has gone on, is what the mark and descent find. */
+static void on_gate(uv_timer_t *timer)
+{
+	struct away *a = timer->data;
+	int at = tree_at_gate(a->pid);
+
+	if (a->over || a->why != BY_ITSELF)
+		return;
+	a->gate_tries++;
+	if (at < 0) {
+		/* It ended before: the engine knows with what. */
+		ask_state(a);
+	} else if (at == 0 && a->gate_tries < GATE_TRIES) {
+		uv_timer_start(timer, on_gate, GATE_MS, 0);
+	} else {
+		a->out->whole_tree = !tree_group_take(&a->group, a->pid);
+		begin_exec(a);
+	}
+}
+
+static void on_state(void *ctx, const char *body, size_t len, const struct err *err)
+{
+	struct away *a = ctx;
+	AUTO_JSON cJSON *root = err ? NULL : ejson_parse(body, len, NULL);
+	bool ended = root && !ejson_bool(root, "Running") && ejson_get(root, "ExitCode");
+
+	a->asking = NULL;
+	if (a->over)
+		return;
+	if (ejson_int(root, "Pid", 0) > 0)
+		a->pid = ejson_int(root, "Pid", 0);
+	if (a->started) {
+		a->gone |= ended;
+	} else if (a->pid > 0 && a->gated && !ended) {
+		uv_timer_start(&a->tick, on_gate, a->gate_tries ? GATE_MS : 0, 0);
+	} else if (a->pid > 0 && !a->gated) {
+		begin_exec(a);
+		a->gone |= ended;
+	} else if (ended) {
+		a->not_started = true;
+		engine_tty_pause(a->exec, false);
+	} else {
+		uv_timer_start(&a->tick, on_exec_tick, STARTED_MS, 0);
+	}
+	if (ended)
+		a->exit_code = ejson_int(root, "ExitCode", -1);
+}
+
+static void ask_state(struct away *a)
+{
+	AUTO_STR struct str target = STR_INIT;
+
+	if (a->asking)
+		return;
+	str_addf(&target, "/exec/%s/json", engine_tty_exec_id(a->exec));
+	a->asking = engine_ask(sync_engine(a->target.engine), "ask about the command in %s",
+		a->target.name, "GET", target.s, NULL, 0, on_state, a);
+}
+
+static void on_exec_ready(void *ctx)
+{
+	struct away *a = ctx;
+
+	a->ready = true;
+	a->start_ns = clock_mono_ns();
+	engine_tty_pause(a->exec, true);
+	ask_state(a);
+}
+
+/* A stop of the container unmakes what was made in it, so from here on it is this start or none. */
+static int on_exec_made(void *ctx, struct err *e)
+{
+	struct away *a = ctx;
+
+	if (a->target.mounts != MOUNTS_CHECKED || start_lives(&a->target.start))
+		return 0;
+	a->out->mounts = MOUNTS_UNKNOWN;
+	return started_again(&a->target, e);
+}
+
+static void on_exec_end(void *ctx, int exit_code, const struct err *err)
+{
+	struct away *a = ctx;
+
+	a->over = a->gone = true;
+	a->exec = NULL;
+	if (err)
+		a->err = *err;
+	else
+		a->exit_code = exit_code;
+}
+
+static const struct engine_tty_events exec_events = {on_exec_ready, on_exec_stdout, on_exec_end};
+
+/* -- input, signals, time ------------------------------------------------------------------------ */
+
+static void on_feed(uv_timer_t *timer);
+
+static void no_more_input(struct away *a)
+{
+	a->input_over = true;
+	epoll_ctl(a->events, EPOLL_CTL_DEL, a->r->in, NULL);
+	if (!a->exec)
+		return;
+	/* A terminal's end of input is a character. */
+	if (a->r->tty)
+		engine_tty_input(a->exec, "\x04", 1);
+	else
+		engine_tty_finish(a->exec);
+}
+
+/* One piece at a time; while the command does not take it, nothing more is read. */
+static void feed_exec(struct away *a)
+{
+	if (a->input_over || !a->exec)
+		return;
+	if (!a->held_n) {
+		ssize_t n = read(a->r->in, a->held, CHUNK);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			no_more_input(a);
+			return;
+		}
+		a->held_n = (size_t)n;
+	}
+	if (engine_tty_input(a->exec, a->held, a->held_n)) {
+		a->held_n = 0;
+		if (a->input_held) {
+			struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->r->in};
+
+			a->input_held = false;
+			/* A file cannot be waited for: it is read as fast as it is taken. */
+			if (epoll_ctl(a->events, EPOLL_CTL_ADD, a->r->in, &ev))
+				a->input_held = true;
+		}
+	} else if (!a->input_held) {
+		a->input_held = true;
+		epoll_ctl(a->events, EPOLL_CTL_DEL, a->r->in, NULL);
+	}
+	if (a->input_held)
+		uv_timer_start(&a->feeder, on_feed, a->held_n ? RETRY_MS : 0, 0);
+}
+
+static void on_feed(uv_timer_t *timer)
+{
+	feed_exec(timer->data);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+	struct away *a = timer->data;
+
+	if (a->why == BY_ITSELF && !a->gone)
+		a->why = BY_TIMEOUT;
+}
+
+static void on_events(uv_poll_t *poll, int status, int what)
+{
+	struct away *a = poll->data;
+	struct epoll_event ev[8];
+	int n = epoll_wait(a->events, ev, 8, 0);
+
+	(void)status;
+	(void)what;
+	for (int i = 0; i < n; i++) {
+		int fd = ev[i].data.fd, columns, rows;
+		char byte;
+
+		if (fd == -2) {
+			a->gone = true;
+			epoll_ctl(a->events, EPOLL_CTL_DEL, a->pidfd, NULL);
+		} else if (fd == a->r->cancel_fd) {
+			a->why = a->why == BY_ITSELF && !a->gone ? BY_CANCEL : a->why;
+			epoll_ctl(a->events, EPOLL_CTL_DEL, fd, NULL);
+		} else if (fd == a->r->resize_fd) {
+			if (read(fd, &byte, 1) > 0 && a->r->size && a->exec) {
+				a->r->size(a->r->ctx, &columns, &rows);
+				engine_tty_resize(a->exec, columns, rows);
+			}
+		} else {
+			feed_exec(a);
+		}
+	}
+}
+
+/* -- ending the tree ----------------------------------------------------------------------------- */
+
+struct script { /* the one that looks from inside */
+	const struct exec_target *target;
+	bool over;
+	int exit_code;
+};
+
+static void script_ready(void *ctx)
+{
+	(void)ctx;
+}
+
+static void script_frame(void *ctx, int stream, const char *bytes, size_t n)
+{
+	(void)ctx;
+	(void)stream;
+	(void)bytes;
+	(void)n;
+}
+
+static int script_made(void *ctx, struct err *e)
+{
+	const struct script *s = ctx;
+
+	return s->target->mounts != MOUNTS_CHECKED || start_lives(&s->target->start)
+		? 0
+		: started_again(s->target, e);
+}
+
+static void script_end(void *ctx, int exit_code, const struct err *err)
+{
+	struct script *s = ctx;
+
+	s->over = true;
+	s->exit_code = err ? -1 : exit_code;
+}
+
+static void ignore_timer(uv_timer_t *timer)
+{
+	(void)timer;
+}
+
+static void run_loop_once(struct away *a, int ms)
+{
+	uv_timer_start(&a->feeder, ignore_timer, (uint64_t)ms, 0);
+	sync_turn(a->target.engine);
+}
+
+/* 0: nothing is left; 1: something was, and was killed; -1: there is no shell in there. */
+static int kill_inside(struct away *a, int64_t limit_ns)
+{
+	static const char text[] = "f=0; for d in /proc/[0-9]*; do "
+				   "grep -qs \"" RUN_MARK "=$1\" $d/environ && "
+				   "! grep -q '^State:.[ZX]' $d/status 2>/dev/null && "
+				   "kill -9 ${d#/proc/} 2>/dev/null && f=1; done; exit $f";
+	static const struct engine_tty_events events = {script_ready, NULL, script_end};
+	const char *argv[] = {"sh", "-c", text, "sh", a->mark};
+	const struct engine_exec_ask ask = {
+		.argv = argv, .argc = 5, .frame = script_frame, .made = script_made};
+	struct script s = {.target = &a->target};
+	struct engine_tty *exec;
+
+	exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &events, &s);
+	while (!s.over && clock_mono_ns() < limit_ns)
+		run_loop_once(a, SWEEP_MS);
+	if (!s.over)
+		engine_tty_close(exec);
+	while (!s.over)
+		sync_turn(a->target.engine);
+	return s.exit_code == 0 ? 0 : s.exit_code == 1 ? 1 : -1;
+}
+
+static int sweep_tree(struct away *a, int64_t limit_ns)
+{
+	int n;
+
+	if (a->out->whole_tree)
+		return tree_group_kill(&a->group);
+	n = a->local ? tree_kill(a->target.id, a->mark, a->gone ? 0 : a->pid) : -1;
+	if (n >= 0)
+		return n;
+	/* What runs here may belong to another user: then the same is done from inside. */
+	a->local = false;
+	return kill_inside(a, limit_ns);
+}
+
+static void end_tree(struct away *a)
+{
+	int64_t limit = clock_mono_ns() + (a->why == BY_CANCEL ? CANCEL_LIMIT_NS : END_LIMIT_NS);
+	int found = 1;
+
+	a->end_ns = clock_mono_ns();
+	while (found > 0 && clock_mono_ns() < limit) {
+		found = sweep_tree(a, limit);
+		if (found > 0 || (!a->gone && found == 0 && !a->over)) {
+			found = 1; /* killed is not yet gone */
+			run_loop_once(a, SWEEP_MS);
+		}
+	}
+	a->out->left_behind = found != 0;
+	a->out->whole_tree &= found == 0;
+	/* What the pipes still hold; then whoever holds them is none of ours. */
+	while (!a->over && clock_mono_ns() < limit)
+		run_loop_once(a, SWEEP_MS);
+	if (!a->over)
+		engine_tty_close(a->exec);
+	while (!a->over)
+		sync_turn(a->target.engine);
+	if (a->err.kind == ERR_CANCELLED)
+		a->err = (struct err)ERR_INIT;
+}
+
+/* -- the whole ----------------------------------------------------------------------------------- */
+
+/* A file or /dev/null cannot be waited for, and need not be. */
+static void watch_input(struct away *a, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+
+	if (fd < 0 || !epoll_ctl(a->events, EPOLL_CTL_ADD, fd, &ev) || fd != a->r->in)
+		return;
+	a->input_held = true;
+	uv_timer_start(&a->feeder, on_feed, 0, 0);
+}
+
+static int set_up_exec(struct away *a, struct err *e)
+{
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+		return err_sys(e, errno, "cannot draw a mark for the command");
+	for (size_t i = 0; i < sizeof bytes; i++)
+		sprintf(a->mark + 2 * i, "%02x", bytes[i]);
+	a->events = epoll_create1(EPOLL_CLOEXEC);
+	if (a->events < 0)
+		return err_sys(e, errno, "cannot wait for the command");
+	a->loop = sync_loop(a->target.engine);
+	CHECK(!uv_timer_init(a->loop, &a->deadline) && !uv_timer_init(a->loop, &a->tick) &&
+		!uv_timer_init(a->loop, &a->feeder) && !uv_poll_init(a->loop, &a->poll, a->events));
+	a->deadline.data = a->tick.data = a->feeder.data = a->poll.data = a;
+	uv_poll_start(&a->poll, UV_READABLE, on_events);
+	a->held = xmalloc(CHUNK);
+	watch_input(a, a->r->cancel_fd);
+	watch_input(a, a->r->resize_fd);
+	watch_input(a, a->r->in);
+	if (a->r->timeout_ms)
+		uv_timer_start(&a->deadline, on_deadline, (uint64_t)a->r->timeout_ms, 0);
+	return 0;
+}
+
+static void start_exec(struct away *a)
+{
+	static const char *const gate[] = {"/bin/sh", "-c", TREE_GATE, "sh"};
+	const struct run_request *r = a->r;
+	AUTO_FREE const char **env = xcalloc(r->envc + 1, sizeof *env);
+	AUTO_FREE const char **argv = xcalloc(r->argc + COUNT(gate), sizeof *argv);
+	AUTO_FREE char *mark = xasprintf(RUN_MARK "=%s", a->mark);
+	struct engine_exec_ask ask = {.argv = r->argv,
+		.argc = r->argc,
+		.env = env,
+		.envc = r->envc + 1,
+		.cwd = r->cwd,
+		.tty = r->tty,
+		.input = r->in >= 0,
+		.columns = r->columns,
+		.rows = r->rows,
+		.frame = on_frame,
+		.made = on_exec_made};
+
+	for (size_t i = 0; i < r->envc; i++)
+		env[i] = r->env[i];
+	env[r->envc] = mark;
+	a->gated = a->local && !tree_group_make(&a->group, a->target.pid, a->target.id, a->mark);
+	if (a->gated) {
+		memcpy(argv, gate, sizeof gate);
+		memcpy(argv + COUNT(gate), r->argv, r->argc * sizeof *argv);
+		ask.argv = argv;
+		ask.argc += COUNT(gate);
+	}
+	a->exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &exec_events, a);
+}
+
+static void tear_down_exec(struct away *a)
+{
+	engine_cancel(a->asking);
+	uv_close((uv_handle_t *)&a->deadline, NULL);
+	uv_close((uv_handle_t *)&a->tick, NULL);
+	uv_close((uv_handle_t *)&a->feeder, NULL);
+	uv_close((uv_handle_t *)&a->poll, NULL);
+	for (int i = 0; i < 3; i++)
+		uv_run(a->loop, UV_RUN_NOWAIT);
+	tree_group_remove(&a->group);
+	close(a->events);
+	cleanup_close(&a->pidfd);
+	for (int i = 0; i < 3; i++)
+		str_release(&a->early[i]);
+	free(a->held);
+}
+
+/* "... executable file not found in $PATH", "... permission denied", "... chdir to cwd ..." */
+static void judge_not_started(struct away *a)
+{
+	const char *words = a->early[1].len ? a->early[1].s : a->early[2].s;
+	bool absent = strstr(words, "not found") || strstr(words, "no such file");
+
+	if (strstr(words, "chdir to cwd"))
+		run_not_started(a->out, LANE_AT_CWD, absent ? ENOENT : EACCES, a->r->argv[0]);
+	else
+		run_not_started(a->out, LANE_AT_EXEC,
+			absent || (!*words && a->exit_code == 127)   ? ENOENT
+				: strstr(words, "exec format error") ? ENOEXEC
+								     : EACCES,
+			a->r->argv[0]);
+}
+
+static void judge_exec_end(struct away *a)
+{
+	struct run_result *out = a->out;
+
+	out->duration_ms = (double)(a->end_ns - a->start_ns) / 1e6;
+	out->code = a->exit_code;
+	if (a->again) {
+		out->ended = ENDED_REFUSED;
+		out->mounts = MOUNTS_UNKNOWN;
+		out->exit_code = 125;
+		started_again(&a->target, &out->err);
+	} else if (a->why == BY_TIMEOUT) {
+		out->ended = ENDED_TIMEOUT;
+		out->exit_code = 124;
+	} else if (a->why == BY_CANCEL) {
+		out->ended = ENDED_CANCELLED;
+		out->exit_code = 128 + SIGTERM;
+	} else if (a->why == BY_OUTPUT) {
+		run_unwritten(out, a->unwritten, a->unwritten_to);
+	} else if (a->not_started || !a->started) {
+		judge_not_started(a);
+	} else {
+		out->ended = ENDED_EXIT;
+		out->exit_code = a->exit_code & 255;
+		run_oom(out,
+			out->exit_code == 137 && target_ooms(&a->target, a->start_ns) > a->ooms);
+		/* It had ended before; what is cut off is cut off all the same. */
+		if (a->unwritten && !run_reader_left(a->unwritten))
+			run_unwritten(out, a->unwritten, a->unwritten_to);
+	}
+}
+
+static int run_exec(struct away *a, struct err *e)
+{
+	struct lane_about about;
+
+	if ((a->r->begin && a->r->begin(a->r->by, a->out, e)) || set_up_exec(a, e))
+		return -1;
+	a->local = a->target.local;
+	run_about(a->out, &about);
+	a->journal = journal_open_for(a->r, &about);
+	a->ooms = target_ooms(&a->target, 0);
+	start_exec(a);
+	while (!a->over && !a->gone && a->why == BY_ITSELF)
+		sync_turn(a->target.engine);
+	if (a->ready)
+		end_tree(a);
+	else if (a->exec)
+		engine_tty_close(a->exec);
+	while (!a->over)
+		sync_turn(a->target.engine);
+	if (a->err.kind && a->why == BY_ITSELF)
+		return err_copy(e, &a->err);
+	judge_exec_end(a);
+	a->out->out_bytes = a->seen[1];
+	a->out->error_bytes = a->seen[2];
+	return 0;
+}
+
+/* The container that was asked for by its engine has a lane here.  -1: it cannot be used after all. */
+static int over_lane(const struct exec_target *t, const struct run_request *r,
+	struct run_result *ret, struct err *e)
+{
+	struct run_request q = *r;
+
+	q.fall_back = NULL;
+	q.host = q.context = NULL;
+	q.agent = t->name;
+	if (!agents_run(&q, ret, e) || e->kind != ERR_NOT_FOUND)
+		return 0;
+	ret->path = RUN_ENGINE;
+	ret->err = *e = (struct err)ERR_INIT;
+	return -1;
+}
+
+int agents_run_engine(const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	struct away a = {.r = r,
+		.out = ret,
+		.events = -1,
+		.pidfd = -1,
+		.exit_code = -1,
+		.early = {STR_INIT, STR_INIT, STR_INIT}};
+	struct err why = ERR_INIT;
+	int result;
+
+	memset(ret, 0, sizeof *ret);
+	ret->ended = ENDED_FAILED;
+	ret->exit_code = 125;
+	ret->path = RUN_ENGINE;
+	result = target_find(&a.target, r, ret, &why);
+	if (!result && a.target.lane && !over_lane(&a.target, r, ret, &why)) {
+		target_release(&a.target);
+		return why.kind ? err_copy(e, &why) : 0;
+	}
+	if (!result && checked_secrets(a.target.id, &why)) {
+		ret->ended = ENDED_REFUSED;
+		result = -1;
+	}
+	if (!result)
+		result = run_exec(&a, &why);
+	if (a.loop)
+		tear_down_exec(&a);
+	if (result)
+		ret->err = why;
+	if (result && ret->mounts == MOUNTS_UNKNOWN)
+		ret->ended = ENDED_REFUSED;
+	journal_end(a.journal, ret);
+	target_release(&a.target);
+	return result ? err_copy(e, &why) : 0;
+}

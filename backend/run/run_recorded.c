@@ -1,0 +1,185 @@
+/* run_recorded.c - one command with its entry in the log. */
+#include <berth/agents.h>
+#include <berth/record.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/str.h>
+
+#include "container/container.h"
+#include "run/journalled.h"
+#include "run/rulebook.h"
+#include "run/run.h"
+#include "audit/audit.h"
+#include "journal/journal.h"
+#include "lane/lane.h"
+
+/* One command: its intent is in the log before it starts, its outcome before its exit code is told. */
+struct entry {
+	const struct run_request *q;
+	struct recorder *by;
+	struct recording rec;
+	struct str command;
+	struct key_value kv[3];
+	char how[64];
+	bool begun, refused; /* refused: it could not be recorded */
+	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
+};
+
+static struct audit_record describe_command(struct entry *x, const struct run_result *where)
+{
+	struct audit_record r = {.deed = DEED_CONTAINER_EXEC,
+		.target_type = "container",
+		.name = x->q->agent,
+		.params = x->kv,
+		.nparams = 2,
+		.duration_us = -1};
+
+	if (*where->id) {
+		r.target = where->id;
+		r.name = where->name;
+		r.agent = where->agent;
+		r.session = where->session;
+		r.engine = where->engine;
+	}
+	str_clear(&x->command);
+	audit_argv(&x->command, x->q->argc, x->q->argv);
+	/* By its name a secret is not always known: sh -c 'curl -H "X: VALUE"'. */
+	journal_mask(r.name, x->command.s, x->command.len);
+	x->kv[0] = (struct key_value){"command", x->command.s, false};
+	x->kv[1] = (struct key_value){"path", where->path == RUN_LANE ? "lane" : "engine", false};
+	return r;
+}
+
+static int begin_entry(void *by, const struct run_result *where, struct err *e)
+{
+	struct entry *x = by;
+	struct audit_record r;
+
+	/* A lane that did not answer: the engine is asked for the same command. */
+	if (x->begun)
+		return 0;
+	r = describe_command(x, where);
+	x->refused = record_intent(&x->rec, x->by, &r, e) < 0;
+	x->begun = !x->refused;
+	return x->refused ? -1 : 0;
+}
+
+/* The engine is asked by another program, or by threads of this one. */
+static int fall_back(const struct run_request *q, struct run_result *ret, struct err *e)
+{
+	struct entry *x = q->by;
+	struct run_request on = *q;
+	struct err why = ERR_INIT;
+
+	if (x->begun) {
+		err_set(&why, ERR_FAILED, "its lane does not answer; the engine is asked");
+		record_end(&x->rec, &why);
+		recorder_settle(x->by);
+		x->begun = false;
+	}
+	x->by->direct = false;
+	on.fall_back = x->fall_back;
+	return x->fall_back(&on, ret, e);
+}
+
+static int end_entry(struct entry *x, struct run_result *r, int result, struct err *e)
+{
+	struct err err = r->err;
+	struct audit_record event;
+
+	journal_mask(*r->id ? r->name : x->q->agent, err.msg, strlen(err.msg));
+	snprintf(x->how, sizeof x->how, "%s %d", run_ended_name(r->ended), r->exit_code);
+	if (!err.kind && r->ended == ENDED_TIMEOUT)
+		err_set(&err, ERR_TIMEOUT, "timed out");
+	else if (!err.kind && r->ended == ENDED_CANCELLED)
+		err_set(&err, ERR_CANCELLED, "cancelled");
+	else if (!err.kind && (r->ended != ENDED_EXIT || r->exit_code))
+		err_set(&err, ERR_FAILED, "%s", x->how);
+	x->kv[2] = (struct key_value){"ended", x->how, false};
+	if (x->begun) {
+		x->rec.r.nparams = 3;
+		if (record_end(&x->rec, &err) == 0)
+			return result;
+		/* Who is told an exit code may rely on its record. */
+		record_state(&r->err);
+		r->ended = ENDED_FAILED;
+		r->exit_code = 125;
+		return err_copy(e, &r->err);
+	}
+	if (!x->refused) {
+		event = describe_command(x, r);
+		event.nparams = 3;
+		record_event(x->by, &event, &err);
+	}
+	return result;
+}
+
+static void init_entry(struct entry *x, struct run_request *q, struct recorder *by)
+{
+	*x = (struct entry){.q = q, .by = by, .command = STR_INIT, .fall_back = q->fall_back};
+	q->begin = begin_entry;
+	q->by = x;
+	if (q->fall_back)
+		q->fall_back = fall_back;
+}
+
+/* The rules first, then the command, in the container that the rules were looked up for. */
+static int run_checked(
+	struct run_request *q, const struct policy *policy, struct run_result *ret, struct err *e)
+{
+	struct lane_about about;
+	struct err why = ERR_INIT;
+	const char *asked = q->agent;
+	int result;
+
+	q->policy = policy;
+	if (q->host || q->context || lane_find(q->agent, &about, NULL))
+		return agents_run(q, ret, e);
+	if (!rulebook_check(about.name, policy, q->def, q->argv, q->argc, &why)) {
+		q->agent = about.name;
+		result = agents_run(q, ret, e);
+		q->agent = asked;
+		return result;
+	}
+	memset(ret, 0, sizeof *ret);
+	ret->ended = ENDED_REFUSED;
+	ret->exit_code = 125;
+	ret->err = why;
+	run_where(ret, &about);
+	journal_end(journal_open_for(q, &about), ret);
+	return err_copy(e, &why);
+}
+
+int agents_run_recorded(const struct run_request *r, const struct policy *policy,
+	const char *program, struct run_result *ret, struct err *e)
+{
+	struct recorder by = {.program = program, .policy = policy, .direct = true};
+	struct run_request q = *r;
+	struct entry x;
+	int result;
+
+	init_entry(&x, &q, &by);
+	result = end_entry(&x, ret, run_checked(&q, policy, ret, e), e);
+	/* Who talked to the engine has threads, and has waited longer than the disk takes. */
+	if (by.direct)
+		recorder_settle(&by);
+	else
+		recorder_close(&by);
+	str_release(&x.command);
+	return result;
+}
+
+int agents_run_hosted(
+	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	struct run_request q = *r;
+	struct entry x;
+	int result;
+
+	init_entry(&x, &q, &h->recorder);
+	result = end_entry(&x, ret, run_checked(&q, &h->policy, ret, e), e);
+	str_release(&x.command);
+	return result;
+}

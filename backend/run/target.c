@@ -1,0 +1,237 @@
+/* target.c - from a name to a container that a command may run in. */
+#include "run/target.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include "container/own.h"
+#include "run/rulebook.h"
+#include "run/run.h"
+#include "container/tree.h"
+#include "engine/json.h"
+#include "lane/oom.h"
+
+static int inspect_target(struct exec_target *t, const char *name, struct str *reply, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT;
+
+	str_adds(&target, "/containers/");
+	url_escape(&target, name);
+	str_adds(&target, "/json");
+	return sync_ask(
+		t->engine, "look for the container %s", name, "GET", target.s, NULL, 0, reply, e);
+}
+
+/* No container of that name or id: an agent, then. */
+static int find_agent(struct exec_target *t, const char *agent, struct str *reply, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, filter = STR_INIT, list = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	const cJSON *one, *found = NULL;
+	int n = 0, up = 0;
+
+	str_adds(&filter, "{\"label\":[");
+	{
+		AUTO_FREE char *label = xasprintf("berth.agent=%s", agent);
+
+		ejson_quote(&filter, label);
+	}
+	str_adds(&filter, "]}");
+	str_adds(&target, "/containers/json?all=1&filters=");
+	url_escape(&target, filter.s);
+	if (sync_ask(t->engine, "look for the agent %s", agent, "GET", target.s, NULL, 0, &list, e))
+		return -1;
+	root = ejson_parse(list.s, list.len, e);
+	if (!root)
+		return -1;
+	cJSON_ArrayForEach(one, root)
+	{
+		bool runs = !strcmp(ejson_string(one, "State"), "running");
+
+		up += runs;
+		n++;
+		if (runs || !found)
+			found = one;
+	}
+	if (up > 1 || (!up && n > 1))
+		return err_set(e, ERR_CONFLICT,
+			"%d containers are the agent %s's; name the container itself.", up ? up : n,
+			agent);
+	if (!found)
+		return err_set(e, ERR_NOT_FOUND,
+			"there is no container and no agent called %s on %s.", agent,
+			t->endpoint.url);
+	return inspect_target(t, ejson_string(found, "Id"), reply, e);
+}
+
+static int check_policy(const struct exec_target *t, const struct run_request *r,
+	const struct engine_info *info, const cJSON *root, struct err *e)
+{
+	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL), *one;
+	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
+		.endpoint = t->endpoint.url,
+		.engine_name = info->name,
+		.name = t->name,
+		.id = t->id,
+		.image = ejson_string(ejson_get(root, "Config"), "Image")};
+	size_t n = labels ? (size_t)cJSON_GetArraySize(labels) : 0;
+	AUTO_FREE struct key_value *kv = xcalloc(n + 1, sizeof *kv);
+
+	cJSON_ArrayForEach(one, labels)
+	{
+		kv[act.nlabels++] = (struct key_value){
+			one->string, cJSON_IsString(one) ? one->valuestring : "", false};
+	}
+	act.labels = kv;
+	if (r->policy && policy_check(r->policy, &act, e))
+		return -1;
+	return rulebook_check(t->name, NULL, r->def, r->argv, r->argc, e);
+}
+
+static int check_running(const struct exec_target *t, const cJSON *root, struct err *e)
+{
+	const cJSON *state = ejson_get(root, "State");
+
+	if (ejson_bool(state, "Paused"))
+		return err_set(e, ERR_CONFLICT,
+			"the container of %s is paused, so nothing runs in it; unpause it first (docker "
+			"unpause %.12s).",
+			t->name, t->id);
+	if (!ejson_bool(state, "Running"))
+		return err_set(e, ERR_CONFLICT,
+			"the container %s does not run (it is %s); start it first.", t->name,
+			ejson_string(state, "Status"));
+	return 0;
+}
+
+/* A container of ours runs nothing in mounts that nobody has looked at since it was started; nor does another
+ * one that took its name, or calls itself its agent. */
+static int check_mounts(struct exec_target *t, const char *asked, const struct engine_info *info,
+	const cJSON *root, struct err *e)
+{
+	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
+
+	t->mounts = checked_look(t->id, t->pid, &t->start, e);
+	if (t->mounts == MOUNTS_CHECKED)
+		return 0;
+	if (t->mounts != MOUNTS_STRANGER)
+		return -1;
+	if (session_elsewhere(t->name, asked, t->id, info->id))
+		return err_set(e, ERR_REFUSED,
+			"%s is not the container that was brought up as %s, so nothing runs in it; remove "
+			"or rename it, then: berth up FILE",
+			t->name, asked);
+	if (!t->local ||
+		!own_proven(info->id, t->name, ejson_string(labels, "berth.session"),
+			ejson_string(labels, "berth.proof")))
+		return 0;
+	t->mounts = MOUNTS_UNKNOWN;
+	return err_set(e, ERR_REFUSED,
+		"what is mounted in %s since its start is not known, so nothing runs in it; make it anew: "
+		"berth up FILE",
+		t->name);
+}
+
+static void describe_place(const struct exec_target *t, const cJSON *root,
+	const struct engine_info *info, struct run_result *ret)
+{
+	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
+	struct lane_about about = {0};
+
+	snprintf(about.id, sizeof about.id, "%s", t->id);
+	snprintf(about.name, sizeof about.name, "%s", t->name);
+	snprintf(about.agent, sizeof about.agent, "%s", ejson_string(labels, "berth.agent"));
+	snprintf(about.session, sizeof about.session, "%s", ejson_string(labels, "berth.session"));
+	snprintf(about.engine, sizeof about.engine, "%s", info->id);
+	run_where(ret, &about);
+}
+
+static bool is_run_cancelled(void *ctx)
+{
+	const struct run_request *r = ctx;
+	struct pollfd p = {r->cancel_fd, POLLIN, 0};
+
+	return r->cancel_fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+int target_find(
+	struct exec_target *t, const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	const struct endpoint_options eo = {r->host, r->context};
+	AUTO_STR struct str reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct engine_info info;
+	struct lane_about about;
+	struct err why = ERR_INIT;
+	const char *name;
+
+	if (endpoint_choose(&eo, &t->endpoint, e))
+		return -1;
+	t->engine = sync_open(&t->endpoint, e);
+	if (t->engine)
+		sync_heed(t->engine, is_run_cancelled, (void *)r);
+	if (!t->engine || sync_hello(t->engine, &info, e))
+		return -1;
+	if (inspect_target(t, r->agent, &reply, &why) &&
+		(why.kind != ERR_NOT_FOUND || find_agent(t, r->agent, &reply, &why)))
+		return err_copy(e, &why);
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return -1;
+	name = ejson_string(root, "Name");
+	snprintf(t->name, sizeof t->name, "%s", name + (*name == '/'));
+	snprintf(t->id, sizeof t->id, "%s", ejson_string(root, "Id"));
+	t->pid = ejson_int(ejson_get(root, "State"), "Pid", 0);
+	t->local = tree_is_here(t->pid, t->id);
+	describe_place(t, root, &info, ret);
+	if (check_policy(t, r, &info, root, e)) {
+		ret->ended = ENDED_REFUSED;
+		return -1;
+	}
+	if (check_running(t, root, e))
+		return -1;
+	if (check_mounts(t, r->agent, &info, root, e)) {
+		ret->mounts = t->mounts;
+		ret->ended = ENDED_REFUSED;
+		return -1;
+	}
+	ret->mounts = t->mounts;
+	t->lane = (r->host || r->context) && r->fall_back && !lane_find(t->name, &about, NULL) &&
+		!strcmp(about.id, t->id);
+	return 0;
+}
+
+void target_release(struct exec_target *t)
+{
+	sync_close(t->engine);
+	endpoint_release(&t->endpoint);
+	*t = (struct exec_target){0};
+}
+
+/* The engine's own record of it; `until` makes the stream end at once. */
+static uint64_t ooms_by_events(struct exec_target *t, int64_t since_ns)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	int64_t now_ms = clock_wall_ms(), ago_ms = (clock_mono_ns() - since_ns) / 1000000 + 1000;
+
+	str_addf(&target,
+		"/events?since=%lld&until=%lld.%03lld&filters=%%7B%%22event%%22%%3A%%5B%%22oom%%22%%5D%%2C"
+		"%%22container%%22%%3A%%5B%%22%s%%22%%5D%%7D",
+		(long long)((now_ms - ago_ms) / 1000), (long long)(now_ms / 1000),
+		(long long)(now_ms % 1000), t->id);
+	if (sync_ask(t->engine, "ask what befell %s", t->name, "GET", target.s, NULL, 3000, &reply,
+		    NULL))
+		return 0;
+	return strstr(reply.s, "oom") != NULL;
+}
+
+uint64_t target_ooms(struct exec_target *t, int64_t since_ns)
+{
+	if (t->local)
+		return oom_kills(t->pid, t->id);
+	return since_ns ? ooms_by_events(t, since_ns) : 0;
+}

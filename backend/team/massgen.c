@@ -1,0 +1,282 @@
+/*
+ * massgen.c - MassGen's configuration files, read as they are.
+ *
+ * `agent: {...}` or `agents: [{...}]`, each with `backend:`, and `orchestrator:`.  Which keys count
+ * is the list of MassGen 0.1.x's code (filesystem_manager, _docker_manager.py), not of its
+ * documents: these name some that no code reads.  A key of the families command_line_docker_* that
+ * is not in the table, or any key one or two letters from a known one, is an error: MassGen itself
+ * would ignore a misspelt limit without a word.  Everything else is MassGen's own business, ignored
+ * and listed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+#include "team/team_forms.h"
+
+#define IGNORED_MAX 1024
+
+#define MASSGEN_IMAGE "massgen/mcp-runtime:latest"
+#define MASSGEN_IMAGE_SUDO "massgen/mcp-runtime-sudo:latest"
+
+struct gathering { /* the reader's ctx */
+	struct team *team;
+	const char *path;          /* "agents[0].backend" */
+	const struct field *known; /* keys of this level, for spelling */
+	struct ignored_key *ignored;
+	size_t nignored;
+};
+
+struct backend_reading {
+	const char *cwd, *image, *temporary, *snapshots;
+	bool commands, sudo, read_before_delete;
+	int mode, network;
+	uint64_t memory;
+	double cpus;
+	struct credentials credentials;
+	struct packages packages;
+	struct words allow, block;
+	struct grants grants;
+};
+
+static const char *const mode_words[] = {"docker", "local", "srt", NULL};
+static const char *const network_words[] = {"none", "bridge", "host", NULL};
+
+static const struct field backend_fields[] = {
+	{"cwd", FIELD_PATH, AT(backend_reading, cwd), 0, 0, NULL, NULL},
+	{"enable_mcp_command_line", FIELD_BOOL, AT(backend_reading, commands), 0, 0, NULL, NULL},
+	{"command_line_execution_mode", FIELD_CHOICE, AT(backend_reading, mode), 0, 0, mode_words,
+		NULL},
+	{"command_line_docker_image", FIELD_TEXT, AT(backend_reading, image), 0, 0, NULL, NULL},
+	{"command_line_docker_memory_limit", FIELD_BYTES, AT(backend_reading, memory), 6 * MIB,
+		1024 * GIB, NULL, NULL},
+	{"command_line_docker_cpu_limit", FIELD_NUMBER, AT(backend_reading, cpus), 0.01, 1024, NULL,
+		NULL},
+	{"command_line_docker_network_mode", FIELD_CHOICE, AT(backend_reading, network), 0, 0,
+		network_words, NULL},
+	{"command_line_docker_enable_sudo", FIELD_BOOL, AT(backend_reading, sudo), 0, 0, NULL,
+		NULL},
+	{"command_line_docker_credentials", FIELD_NESTED, AT(backend_reading, credentials), 0, 0,
+		NULL, team_read_credentials},
+	{"command_line_docker_packages", FIELD_NESTED, AT(backend_reading, packages), 0, 0, NULL,
+		team_read_packages},
+	{"command_line_allowed_commands", FIELD_WORDS, AT(backend_reading, allow), 0, 0, NULL,
+		NULL},
+	{"command_line_blocked_commands", FIELD_WORDS, AT(backend_reading, block), 0, 0, NULL,
+		NULL},
+	{"context_paths", FIELD_NESTED, AT(backend_reading, grants), 0, 0, NULL, team_read_grants},
+	{"agent_temporary_workspace", FIELD_PATH, AT(backend_reading, temporary), 0, 0, NULL, NULL},
+	{"snapshot_storage", FIELD_PATH, AT(backend_reading, snapshots), 0, 0, NULL, NULL},
+	{"enforce_read_before_delete", FIELD_BOOL, AT(backend_reading, read_before_delete), 0, 0,
+		NULL, NULL},
+	{0},
+};
+
+static const struct field orchestrator_fields[] = {
+	{"context_paths", FIELD_NESTED, AT(backend_reading, grants), 0, 0, NULL, team_read_grants},
+	{"agent_temporary_workspace", FIELD_PATH, AT(backend_reading, temporary), 0, 0, NULL, NULL},
+	{"snapshot_storage", FIELD_PATH, AT(backend_reading, snapshots), 0, 0, NULL, NULL},
+	{"enforce_read_before_delete", FIELD_BOOL, AT(backend_reading, read_before_delete), 0, 0,
+		NULL, NULL},
+	{0},
+};
+
+/* Names only: what the top of the file may hold. */
+static const struct field top_fields[] = {
+	{.key = "agent"}, {.key = "agents"}, {.key = "orchestrator"}, {0}};
+
+/* The known key nearest to this one, and whether it is so near that it must be meant: one or two
+ * letters off, one for short keys, or everything would be near them. */
+static const char *nearest_field(const char *key, const struct field *known, bool *meant)
+{
+	const char *best = NULL;
+	size_t least = SIZE_MAX;
+
+	for (; known->key; known++) {
+		size_t d = word_distance(key, known->key);
+
+		if (d < least) {
+			least = d;
+			best = known->key;
+		}
+	}
+	*meant = best && least <= (strlen(best) <= 4 ? 1 : 2);
+	return best;
+}
+
+static int other_key(const struct reader *r, const struct node *n, struct err *e)
+{
+	struct gathering *g = r->ctx;
+	bool meant;
+	const char *nearest = nearest_field(n->key, g->known, &meant);
+
+	if (meant || !strncmp(n->key, "command_line_docker_", 20))
+		return err_set(e, ERR_CONFIG, "%s:%d:%d: unknown key \"%s\", nearest known: %s.",
+			r->c->file, n->key_line, n->key_column, n->key, nearest);
+	if (g->nignored < IGNORED_MAX)
+		g->ignored[g->nignored++] = (struct ignored_key){*g->path
+				? arena_printf(r->mem, "%s.%s", g->path, n->key)
+				: arena_strdup(r->mem, n->key),
+			{n->key_line, n->key_column}};
+	return 0;
+}
+
+static int read_backend(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	struct gathering *g = r->ctx;
+	const char *outer = g->path;
+	const struct field *outer_known = g->known;
+	int result;
+
+	g->path = arena_printf(r->mem, "%s.backend", outer);
+	g->known = backend_fields;
+	result = field_read_known(r, n, backend_fields, at, other_key, e);
+	g->path = outer;
+	g->known = outer_known;
+	return result;
+}
+
+struct massgen_agent {
+	const char *id;
+	struct backend_reading backend;
+};
+
+static const struct field agent_fields[] = {
+	{"id", FIELD_TEXT, AT(massgen_agent, id), 0, 0, NULL, NULL},
+	{"backend", FIELD_NESTED, AT(massgen_agent, backend), 0, 0, NULL, read_backend},
+	{0},
+};
+
+static void join_grants(const struct reader *r, const struct grants *a, const struct grants *b,
+	struct agent_def *out)
+{
+	struct path_grant *all = arena_array(r->mem, a->n + b->n, sizeof *all);
+
+	if (a->n)
+		memcpy(all, a->grant, a->n * sizeof *all);
+	if (b->n)
+		memcpy(all + a->n, b->grant, b->n * sizeof *all);
+	out->npaths = a->n + b->n;
+	out->paths = all;
+}
+
+static int read_agent(struct reader *r, const struct node *n, const struct backend_reading *shared,
+	struct agent_def *out, struct err *e)
+{
+	struct massgen_agent a = {.backend = {.mode = -1,
+					  .memory = agent_limits.memory_bytes,
+					  .cpus = agent_limits.cpus}};
+	const struct backend_reading *b = &a.backend;
+
+	if (field_read_known(r, n, agent_fields, &a, other_key, e))
+		return -1;
+	if (!a.id)
+		return node_err(r->c, n, e, "an agent needs id:.");
+	if (team_check_id(r->c, n, a.id, e) || team_check_image(r->c, n, b->image, e))
+		return -1;
+	if (b->mode > 0)
+		return node_err(r->c, n, e,
+			"the agent %s asks for command_line_execution_mode: %s, but berth runs no "
+			"command of an agent on the host; set it to docker.",
+			a.id, mode_words[b->mode]);
+	if (!b->cwd)
+		return node_err(
+			r->c, n, e, "the agent %s needs backend.cwd: with its workspace.", a.id);
+	*out = (struct agent_def){.id = a.id,
+		.role = "",
+		.container = arena_printf(r->mem, "massgen-%s", a.id),
+		.image = b->image ? b->image
+			: b->sudo ? MASSGEN_IMAGE_SUDO
+				  : MASSGEN_IMAGE,
+		.workspace = b->cwd,
+		.temporary = b->temporary ? b->temporary : shared->temporary,
+		.snapshots = b->snapshots ? b->snapshots : shared->snapshots,
+		.limits = agent_limits,
+		.network = (enum net_mode)b->network,
+		.sudo = b->sudo,
+		.commands = b->commands,
+		.read_before_delete = b->read_before_delete || shared->read_before_delete,
+		.credentials = b->credentials,
+		.python = b->packages.python,
+		.npm = b->packages.npm,
+		.system = b->packages.system,
+		.allow = b->allow,
+		.block = b->block,
+		.at = {n->line, n->column}};
+	out->limits.memory_bytes = b->memory;
+	out->limits.cpus = b->cpus;
+	join_grants(r, &shared->grants, &b->grants, out);
+	return 0;
+}
+
+static int read_shared(
+	struct reader *r, const struct node *n, struct backend_reading *out, struct err *e)
+{
+	struct gathering *g = r->ctx;
+
+	g->path = "orchestrator";
+	g->known = orchestrator_fields;
+	return n ? field_read_known(r, n, orchestrator_fields, out, other_key, e) : 0;
+}
+
+static int read_agents(struct reader *r, const struct node *single, const struct node *list,
+	const struct backend_reading *shared, struct err *e)
+{
+	struct gathering *g = r->ctx;
+	struct team *t = g->team;
+	size_t n = single ? 1 : list->n;
+	struct agent_def *def = arena_array(r->mem, n, sizeof *def);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct node *at = single ? single : list->child[i];
+
+		g->path = single ? "agent" : arena_printf(r->mem, "agents[%zu]", i);
+		g->known = agent_fields;
+		if (read_agent(r, at, shared, &def[i], e)) {
+			if (field_go_on(r, e))
+				return -1;
+			continue;
+		}
+		for (size_t k = 0; k < i; k++)
+			if (def[k].id && !strcmp(def[k].id, def[i].id) &&
+				node_err(r->c, at, e, "the id %s is used twice.", def[i].id) &&
+				field_go_on(r, e))
+				return -1;
+	}
+	t->agents = def;
+	t->nagents = n;
+	return 0;
+}
+
+int massgen_read(const struct reader *from, struct team *t, struct err *e)
+{
+	const struct config *c = from->c;
+	struct gathering g = {.team = t, .path = "", .known = top_fields};
+	struct reader r = *from;
+	const struct node *single = node_get(c->root, "agent"), *list = node_get(c->root, "agents");
+	struct backend_reading shared = {0};
+
+	r.ctx = &g;
+	t->kind = TEAM_MASSGEN;
+	g.ignored = arena_array(&t->mem, IGNORED_MAX, sizeof *g.ignored);
+	if (single && list)
+		return node_err(c, list, e, "found agent: and agents:, expected one of them.");
+	for (size_t i = 0; i < c->root->n; i++) {
+		const struct field *f = top_fields;
+
+		while (f->key && strcmp(f->key, c->root->child[i]->key))
+			f++;
+		if (!f->key && other_key(&r, c->root->child[i], e) && field_go_on(&r, e))
+			return -1;
+	}
+	if (!single && (!list || list->kind != NODE_LIST))
+		return err_set(
+			e, ERR_CONFIG, "%s: expected agent:, or agents: with a list.", c->file);
+	if (read_shared(&r, node_get(c->root, "orchestrator"), &shared, e) ||
+		read_agents(&r, single, list, &shared, e))
+		return -1;
+	t->ignored = g.ignored;
+	t->nignored = g.nignored;
+	return 0;
+}

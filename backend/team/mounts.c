@@ -1,0 +1,209 @@
+/* mounts.c - judging and opening the sources of mounts. */
+#include "team/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/users.h>
+
+static bool at_or_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
+}
+
+/* Where a path really is; what is not there yet stands as written below what is. */
+static const char *resolve_existing(const char *path, char real[PATH_MAX])
+{
+	char head[PATH_MAX];
+	size_t n;
+
+	snprintf(head, sizeof head, "%s", path);
+	while (!realpath(head, real)) {
+		char *slash = strrchr(head, '/');
+
+		if (!slash || slash == head)
+			return path;
+		*slash = '\0';
+	}
+	n = strlen(real);
+	snprintf(real + n, PATH_MAX - n, "%s", path + strlen(head));
+	return real;
+}
+
+bool mounts_within(const char *real, const char *dir)
+{
+	char where[PATH_MAX];
+
+	return at_or_below(real, resolve_existing(dir, where));
+}
+
+/* Never, nor anything below them. */
+static const char *const never_below[] = {"/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64",
+	"/proc", "/run", "/sys", "/usr", "/bin", "/sbin", "/var/run", "/var/lib/docker",
+	"/var/lib/containerd", "/var/lib/containers", "/var/lib/kubelet"};
+/* Not themselves; something below them may be. */
+static const char *const never_itself[] = {"/", "/home", "/root", "/var", "/var/lib", "/opt",
+	"/srv", "/mnt", "/media", "/tmp", "/var/tmp"};
+static const char *const credential_places[] = {".ssh", ".aws", ".gnupg", ".docker", ".kube",
+	".netrc", ".npmrc", ".pypirc", ".git-credentials", ".azure", ".config/gcloud", ".config/gh",
+	".vault-token", ".password-store", ".local/share/keyrings", ".mozilla",
+	".config/google-chrome", ".config/chromium"};
+
+static int judge_home(enum mount_kind kind, const char *real, const char *home, struct err *e)
+{
+	char place[PATH_MAX], where[PATH_MAX];
+
+	if (home[0] != '/' || !home[1])
+		return 0;
+	home = resolve_existing(home, where);
+	if (!strcmp(real, home))
+		return err_set(e, ERR_REFUSED,
+			"%s is a home directory and is not mounted as a whole; name what the agent needs "
+			"of it.",
+			real);
+	for (size_t i = 0; kind != MOUNT_CREDENTIAL && i < COUNT(credential_places); i++) {
+		snprintf(place, sizeof place, "%s/%s", home, credential_places[i]);
+		if (mounts_within(real, place))
+			return err_set(e, ERR_REFUSED,
+				"%s holds credentials; hand them over under credentials: instead.",
+				real);
+	}
+	return 0;
+}
+
+static int judge_homes(enum mount_kind kind, const char *real, struct err *e)
+{
+	const char *home = getenv("HOME");
+	struct err why = ERR_INIT;
+	struct users all;
+	struct user u;
+	int result = 0;
+
+	if ((home && judge_home(kind, real, home, e)) || users_open(&all, USERS_FILE, e))
+		return -1;
+	while (!result && users_next(&all, &u, &why))
+		/* System accounts live in places such as / or /var/www, judged elsewhere. */
+		if (u.uid == 0 || u.uid >= 1000)
+			result = judge_home(kind, real, u.home, e);
+	users_release(&all);
+	return why.kind ? err_copy(e, &why) : result;
+}
+
+int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
+{
+	char own[PATH_MAX], where[PATH_MAX];
+
+	if (kind == MOUNT_OURS)
+		return 0;
+	for (size_t i = 0; i < COUNT(never_itself); i++)
+		if (!strcmp(real, resolve_existing(never_itself[i], where)))
+			return err_set(e, ERR_REFUSED,
+				"%s is not mounted into a container as a whole.", real);
+	if ((!state_dir(own, sizeof own, NULL) && mounts_within(real, own)) ||
+		(!config_dir(own, sizeof own, NULL) && mounts_within(real, own)) ||
+		(!runtime_dir(own, sizeof own, NULL) && mounts_within(real, own)))
+		return err_set(e, ERR_REFUSED,
+			"%s belongs to berth itself (its log, keys or configuration) and is never "
+			"mounted.",
+			real);
+	if (judge_homes(kind, real, e))
+		return -1;
+	for (size_t i = 0; i < COUNT(never_below); i++)
+		if (mounts_within(real, never_below[i]))
+			return err_set(e, ERR_REFUSED,
+				"%s belongs to the system (%s) and is never mounted into a container.",
+				real, never_below[i]);
+	return 0;
+}
+
+int mounts_foresee(enum mount_kind kind, const char *path, struct err *e)
+{
+	char where[PATH_MAX];
+
+	return mounts_judge(kind, resolve_existing(path, where), e);
+}
+
+/* The other way round: a parent of what must not be seen must not be seen either. */
+static int judge_parents(const char *real, struct err *e)
+{
+	char own[PATH_MAX], where[PATH_MAX];
+	int (*const dirs[])(char *, size_t, struct err *) = {state_dir, config_dir, runtime_dir};
+
+	for (size_t i = 0; i < COUNT(dirs); i++)
+		if (!dirs[i](own, sizeof own, NULL) &&
+			at_or_below(resolve_existing(own, where), real))
+			return err_set(e, ERR_REFUSED,
+				"%s contains %s, which belongs to berth itself and is never mounted.",
+				real, own);
+	return 0;
+}
+
+int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, const char *target,
+	bool read_only, const char *const *writable, size_t nwritable, struct err *e)
+{
+	AUTO_CLOSE int fd = open(source, O_PATH | O_CLOEXEC);
+	char link[64], real[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st))
+		return err_sys(e, errno, "cannot mount %s", source);
+	/* The descriptor's own path is where it really is; the text may have gone through symlinks.
+	 */
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, real, sizeof real - 1);
+	if (n <= 0)
+		return err_sys(e, errno, "cannot find out where %s really is", source);
+	real[n] = '\0';
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && kind != MOUNT_OURS)
+		return err_set(e, ERR_REFUSED,
+			"%s is neither a directory nor a regular file; sockets and devices are never "
+			"mounted.",
+			source);
+	if (mounts_judge(kind, real, e) || (kind == MOUNT_DECLARED && judge_parents(real, e)))
+		return -1;
+	if (kind != MOUNT_OURS && strcmp(real, source))
+		return err_set(e, ERR_REFUSED,
+			"%s leads through a symbolic link to %s; name that path itself, so that what is "
+			"mounted is what was meant.",
+			source, real);
+	for (size_t i = 0; kind != MOUNT_OURS && i < nwritable; i++)
+		if (at_or_below(real, writable[i]) && strcmp(real, writable[i]))
+			return err_set(e, ERR_REFUSED,
+				"%s lies below %s, which an agent can write; it could be swapped for "
+				"something else.",
+				real, writable[i]);
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->mount[i].target, target)) {
+			/* Declared twice: the stricter wins only if it is the same file. */
+			if (l->mount[i].dev != st.st_dev || l->mount[i].ino != st.st_ino)
+				return err_set(
+					e, ERR_CONFIG, "two mounts want the place %s.", target);
+			l->mount[i].read_only &= read_only;
+			return 0;
+		}
+	l->mount = mem_grow(l->mount, &l->cap, l->n + 1, sizeof *l->mount);
+	l->mount[l->n++] = (struct mount){xstrdup(real), xstrdup(target), read_only,
+		kind == MOUNT_OURS, st.st_dev, st.st_ino, st.st_uid, st.st_mode};
+	return 0;
+}
+
+void mounts_release(struct mount_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->mount[i].source);
+		free(l->mount[i].target);
+	}
+	free(l->mount);
+	*l = (struct mount_list){0};
+}

@@ -1,0 +1,469 @@
+/* team.c - reading a team file: berth's own form, and what both forms share. */
+#include <berth/team.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "team/mounts.h"
+#include "team/team_forms.h"
+
+static const char *const net_words[] = {"none", "bridge", "host", "internal", NULL};
+
+const char *net_mode_name(enum net_mode m)
+{
+	return net_words[m];
+}
+
+/* none | bridge | host | internal: NAME */
+int team_read_network(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	struct net_choice *out = at;
+	int mode;
+
+	if (n->kind == NODE_MAP && n->n == 1 && !strcmp(n->child[0]->key, "internal") &&
+		n->child[0]->kind == NODE_SCALAR && *n->child[0]->value) {
+		out->mode = NET_INTERNAL;
+		out->name = arena_strdup(r->mem, n->child[0]->value);
+		return 0;
+	}
+	if (n->kind != NODE_SCALAR || !strcmp(n->value, "internal"))
+		return node_err(r->c, n, e,
+			"expected none, bridge, host, or internal: NAME with a name from networks:.");
+	if (node_choice(r->c, n, net_words, &mode, e))
+		return -1;
+	out->mode = (enum net_mode)mode;
+	return 0;
+}
+
+int team_read_env(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	struct words *out = at;
+	const char **word;
+
+	if (field_expect_map(r, n, e))
+		return -1;
+	word = arena_array(r->mem, n->n, sizeof *word);
+	for (size_t i = 0; n->kind == NODE_MAP && i < n->n; i++) {
+		const struct node *v = n->child[i];
+
+		if (v->kind != NODE_SCALAR)
+			return node_err(
+				r->c, v, e, "expected the value of the variable %s.", v->key);
+		if (!*v->key || strchr(v->key, '='))
+			return node_err(r->c, v, e, "\"%s\" cannot name a variable.", v->key);
+		word[i] = arena_printf(r->mem, "%s=%s", v->key, v->value);
+	}
+	*out = (struct words){n->kind == NODE_MAP ? n->n : 0, word};
+	return 0;
+}
+
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+int team_check_id(const struct config *c, const struct node *n, const char *id, struct err *e)
+{
+	struct node at = *n;
+
+	CHECK(id);
+	if (n->key) { /* it is the key that is wrong, not what stands behind it */
+		at.line = n->key_line;
+		at.column = n->key_column;
+	}
+	if (!*id || strlen(id) > 48 || !strchr(LETTERS_AND_DIGITS, *id) ||
+		strspn(id, LETTERS_AND_DIGITS "_.-") != strlen(id))
+		return node_err(c, &at, e,
+			"\"%.60s\" cannot be a name here: letters, digits, _ . and -, a letter or "
+			"digit first, at most 48.",
+			id);
+	return 0;
+}
+
+/* It becomes part of a path of the engine's interface. */
+int team_check_image(const struct config *c, const struct node *n, const char *image, struct err *e)
+{
+	if (image &&
+		(strlen(image) > 255 || !strchr(LETTERS_AND_DIGITS, *image) || !*image ||
+			strspn(image, LETTERS_AND_DIGITS "_.-/:@") != strlen(image) ||
+			strstr(image, "..") || strstr(image, "//")))
+		return node_err(c, n, e,
+			"\"%.80s\" cannot name an image: [REGISTRY/]NAME[:TAG] or NAME@sha256:DIGEST.",
+			image);
+	return 0;
+}
+
+static int read_network_def(
+	const struct reader *r, const struct node *n, struct network_def *out, struct err *e)
+{
+	static const struct field fields[] = {
+		{"members", FIELD_WORDS, AT(network_def, members), 0, 0, NULL, NULL},
+		{0},
+	};
+
+	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, fields, out, e))
+		return -1;
+	out->name = arena_strdup(r->mem, n->key);
+	out->at = (struct place){n->key_line, n->key_column};
+	return 0;
+}
+
+static int read_secret(
+	const struct reader *r, const struct node *n, struct secret_def *out, struct err *e)
+{
+	struct secret {
+		const char *env, *file;
+		struct words command;
+	} s = {0};
+	static const struct field fields[] = {
+		{"env", FIELD_TEXT, AT(secret, env), 0, 0, NULL, NULL},
+		{"file", FIELD_PATH, AT(secret, file), 0, 0, NULL, NULL},
+		{"command", FIELD_WORDS, AT(secret, command), 0, 0, NULL, NULL},
+		{0},
+	};
+
+	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, fields, &s, e))
+		return -1;
+	if (!!s.env + !!s.file + !!s.command.n != 1)
+		return node_err(r->c, n, e,
+			"the secret %s needs one of env:, file: or command:; its value never stands in "
+			"a file of berth's.",
+			n->key);
+	out->name = arena_strdup(r->mem, n->key);
+	out->from = s.env ? SECRET_ENV : s.file ? SECRET_FILE : SECRET_COMMAND;
+	out->source = s.env ? s.env : s.file;
+	out->command = s.command;
+	out->at = (struct place){n->key_line, n->key_column};
+	return 0;
+}
+
+/* A map of name -> definition becomes an array of definitions. */
+#define READ_ALL(name, type, one)                                                              \
+	static int name(const struct reader *r, const struct node *n, void *at, struct err *e) \
+	{                                                                                      \
+		struct many *out = at;                                                         \
+		struct type *def;                                                              \
+                                                                                               \
+		if (field_expect_map(r, n, e))                                                 \
+			return -1;                                                             \
+		def = arena_array(r->mem, n->n, sizeof *def);                                  \
+		for (size_t i = 0; n->kind == NODE_MAP && i < n->n; i++)                       \
+			if (one(r, n->child[i], &def[i], e) && field_go_on(r, e))              \
+				return -1;                                                     \
+		*out = (struct many){n->kind == NODE_MAP ? n->n : 0, def};                     \
+		return 0;                                                                      \
+	}
+
+struct many {
+	size_t n;
+	void *def;
+};
+READ_ALL(read_agents, agent_def, team_read_agent)
+READ_ALL(read_tools, tool_def, team_read_tool)
+READ_ALL(read_networks, network_def, read_network_def)
+READ_ALL(read_secrets, secret_def, read_secret)
+
+struct team_reading {
+	struct many agents, tools, networks, secrets;
+	struct words protected_names, protected_labels, protected_images;
+};
+
+static int read_policy(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	static const struct field fields[] = {
+		{"protected_names", FIELD_WORDS, AT(team_reading, protected_names), 0, 0, NULL,
+			NULL},
+		{"protected_labels", FIELD_WORDS, AT(team_reading, protected_labels), 0, 0, NULL,
+			NULL},
+		{"protected_images", FIELD_WORDS, AT(team_reading, protected_images), 0, 0, NULL,
+			NULL},
+		{0},
+	};
+
+	return field_read(r, n, fields, at, e);
+}
+
+static const struct field team_fields[] = {
+	{"agents", FIELD_NESTED, AT(team_reading, agents), 0, 0, NULL, read_agents},
+	{"custom_tools", FIELD_NESTED, AT(team_reading, tools), 0, 0, NULL, read_tools},
+	{"networks", FIELD_NESTED, AT(team_reading, networks), 0, 0, NULL, read_networks},
+	{"secrets", FIELD_NESTED, AT(team_reading, secrets), 0, 0, NULL, read_secrets},
+	{"policy", FIELD_NESTED, 0, 0, 0, NULL, read_policy},
+	{0},
+};
+
+__attribute__((format(printf, 5, 6))) static int refuse_place(const struct team *t,
+	const struct reader *r, struct place at, struct err *e, const char *fmt, ...)
+{
+	char sentence[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(sentence, sizeof sentence, fmt, ap);
+	va_end(ap);
+	err_set(e, ERR_CONFIG, "%s:%d:%d: %s", t->file, at.line, at.column, sentence);
+	return field_go_on(r, e);
+}
+
+static const struct network_def *find_network(const struct team *t, const char *name)
+{
+	for (size_t k = 0; k < t->nnetworks; k++)
+		if (!strcmp(t->networks[k].name, name))
+			return &t->networks[k];
+	return NULL;
+}
+
+static bool has_secret(const struct team *t, const char *name)
+{
+	for (size_t k = 0; k < t->nsecrets; k++)
+		if (!strcmp(t->secrets[k].name, name))
+			return true;
+	return false;
+}
+
+static bool has_word(const struct words *w, const char *word)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->word[i], word))
+			return true;
+	return false;
+}
+
+/* Names that must exist elsewhere in the file. */
+static int check_references(const struct team *t, const struct reader *r, struct err *e)
+{
+	for (size_t i = 0; i < t->nagents + t->ntools; i++) {
+		const struct agent_def *a = i < t->nagents ? &t->agents[i] : NULL;
+		const struct tool_def *tool = a ? NULL : &t->tools[i - t->nagents];
+		const struct words *secrets = a ? &a->secrets : &tool->secrets;
+		const char *net = a ? a->net_name : tool->net_name, *id = a ? a->id : tool->name;
+		struct place at = a ? a->at : tool->at;
+		const struct network_def *found = net ? find_network(t, net) : NULL;
+
+		if (net && !found &&
+			refuse_place(t, r, at, e,
+				"the network %.64s is not declared under networks:.", net))
+			return -1;
+		if (found && !has_word(&found->members, id) &&
+			refuse_place(t, r, at, e,
+				"%.64s is not among the members: of the network %.64s.", id, net))
+			return -1;
+		for (size_t k = 0; k < secrets->n; k++)
+			if (!has_secret(t, secrets->word[k]) &&
+				refuse_place(t, r, at, e,
+					"the secret %.64s is not declared under secrets:.",
+					secrets->word[k]))
+				return -1;
+	}
+	for (size_t i = 0; i < t->nnetworks; i++)
+		for (size_t k = 0; k < t->networks[i].members.n; k++)
+			if (!team_agent(t, t->networks[i].members.word[k]) &&
+				!team_tool(t, t->networks[i].members.word[k]) &&
+				refuse_place(t, r, t->networks[i].at, e,
+					"the member %.64s of the network is no agent or tool of this file.",
+					t->networks[i].members.word[k]))
+				return -1;
+	return 0;
+}
+
+static int check_reach(const struct team *t, const struct reader *r, const char *folder,
+	const char *path, struct place at, struct err *e)
+{
+	if (!mounts_within(t->path, path) && !mounts_within(folder, path))
+		return 0;
+	return refuse_place(t, r, at, e,
+		"%.100s can be written from inside and holds this file, which names host paths and "
+		"commands; move the file elsewhere, or name a folder below.",
+		path);
+}
+
+/* Who can write the file, or the link that leads to it, could take whatever such a file can give. */
+static int check_outside(const struct team *t, const struct reader *r, struct err *e)
+{
+	AUTO_FREE char *copy = xstrdup(t->file), *real = realpath(dirname(copy), NULL);
+	const char *folder = real ? real : t->path;
+
+	for (size_t i = 0; i < t->nagents; i++) {
+		const struct agent_def *a = &t->agents[i];
+
+		if (check_reach(t, r, folder, a->workspace, a->at, e))
+			return -1;
+		for (size_t k = 0; k < a->npaths; k++)
+			if (a->paths[k].write &&
+				check_reach(t, r, folder, a->paths[k].path, a->paths[k].at, e))
+				return -1;
+	}
+	for (size_t i = 0; i < t->ntools; i++) {
+		const struct tool_def *d = &t->tools[i];
+
+		if (d->files == TOOL_WORKSPACE && d->workspace &&
+			check_reach(t, r, folder, d->workspace, d->at, e))
+			return -1;
+	}
+	return 0;
+}
+
+static int read_berth(const struct reader *r, struct team *t, struct err *e)
+{
+	struct team_reading all = {0};
+
+	if (field_read(r, r->c->root, team_fields, &all, e))
+		return -1;
+	t->kind = TEAM_BERTH;
+	t->nagents = all.agents.n;
+	t->agents = all.agents.def;
+	t->ntools = all.tools.n;
+	t->tools = all.tools.def;
+	t->nnetworks = all.networks.n;
+	t->networks = all.networks.def;
+	t->nsecrets = all.secrets.n;
+	t->secrets = all.secrets.def;
+	t->protected_names = all.protected_names;
+	t->protected_labels = all.protected_labels;
+	t->protected_images = all.protected_images;
+	return 0;
+}
+
+/* MassGen has `agent:`, or `agents:` as a list. */
+static bool is_massgen(const struct config *c)
+{
+	const struct node *agents = node_get(c->root, "agents");
+
+	return node_get(c->root, "agent") || node_get(c->root, "orchestrator") ||
+		(agents && agents->kind == NODE_LIST);
+}
+
+/* real: where the file is; NULL: the text comes from memory. */
+static int from_tree(const struct config *c, const char *real, const char *base, const char *cwd,
+	struct team *t, const struct team_found *found, struct err *e)
+{
+	bool massgen = is_massgen(c);
+	struct reader r = {.c = c, .mem = &t->mem, .found = found};
+
+	t->file = arena_strdup(&t->mem, c->file);
+	t->path = real ? arena_strdup(&t->mem, real) : t->file;
+	t->base = r.base = arena_strdup(&t->mem, massgen ? cwd : base);
+	if (massgen ? massgen_read(&r, t, e) : read_berth(&r, t, e))
+		return -1;
+	if (!t->nagents && !t->ntools && (!found || !found->n))
+		return err_set(e, ERR_CONFIG,
+			"%s: neither agents: nor custom_tools: says what to run.", t->file);
+	/* With definitions missing, everything would refer to nothing. */
+	if (found && found->n)
+		return 0;
+	return check_references(t, &r, e) || (real && check_outside(t, &r, e)) ? -1 : 0;
+}
+
+int team_parse(const char *name, const char *text, size_t n, const char *base, struct team *ret,
+	struct err *e)
+{
+	struct config c;
+	int result;
+
+	memset(ret, 0, sizeof *ret);
+	arena_init(&ret->mem, 4096);
+	if (config_parse(name, text, n, &c, e))
+		return -1;
+	result = from_tree(&c, NULL, base, base, ret, NULL, e);
+	config_release(&c);
+	if (result)
+		team_release(ret);
+	return result;
+}
+
+static int check_team_owner(const char *file, struct err *e)
+{
+	struct stat st;
+
+	if (stat(file, &st))
+		return err_set(
+			e, ERR_CONFIG, "%s cannot be read: %s.", file, strerrordesc_np(errno));
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(e, ERR_CONFIG,
+			"%s belongs to another user (%u); a team file names host paths and commands, "
+			"so it must be yours or root's.",
+			file, (unsigned)st.st_uid);
+	if (st.st_mode & 022)
+		return err_set(e, ERR_CONFIG,
+			"%s can be written by others (mode %04o); take that away with `chmod go-w %s`.",
+			file, (unsigned)st.st_mode & 07777, file);
+	return 0;
+}
+
+static int read_team_file(const char *file, const char *cwd, struct team *ret,
+	const struct team_found *found, struct err *e)
+{
+	AUTO_FREE char *real = NULL, *base = NULL;
+	struct config c;
+	char *slash;
+	int result;
+
+	if (check_team_owner(file, e) || config_read(file, &c, e))
+		return -1;
+	real = realpath(file, NULL);
+	if (!real) {
+		err_set(e, ERR_CONFIG, "%s cannot be read: %s.", file, strerrordesc_np(errno));
+		config_release(&c);
+		return -1;
+	}
+	base = xstrdup(real);
+	slash = strrchr(base, '/');
+	slash[slash == base] = '\0';
+	memset(ret, 0, sizeof *ret);
+	arena_init(&ret->mem, 4096);
+	result = from_tree(&c, real, base, cwd, ret, found, e);
+	config_release(&c);
+	if (result)
+		team_release(ret);
+	return result;
+}
+
+int team_read(const char *file, const char *cwd, struct team *ret, struct err *e)
+{
+	return read_team_file(file, cwd, ret, NULL, e);
+}
+
+size_t team_check(const char *file, const char *cwd, struct team *ret, struct team_found *found)
+{
+	struct err e = ERR_INIT;
+
+	found->n = 0;
+	if (read_team_file(file, cwd, ret, found, &e)) {
+		found->tell(found->ctx, &e);
+		return ++found->n;
+	}
+	if (found->n)
+		team_release(ret);
+	return found->n;
+}
+
+void team_release(struct team *t)
+{
+	arena_release(&t->mem);
+	memset(t, 0, sizeof *t);
+}
+
+const struct agent_def *team_agent(const struct team *t, const char *id)
+{
+	for (size_t i = 0; i < t->nagents; i++)
+		if (!strcmp(t->agents[i].id, id))
+			return &t->agents[i];
+	return NULL;
+}
+
+const struct tool_def *team_tool(const struct team *t, const char *name)
+{
+	for (size_t i = 0; i < t->ntools; i++)
+		if (!strcmp(t->tools[i].name, name))
+			return &t->tools[i];
+	return NULL;
+}

@@ -1,0 +1,235 @@
+/* team_agents.c - what a team file says of one agent; grants, packages and credentials in both forms. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+#include "team/team_forms.h"
+
+const struct limits agent_limits = {.memory_bytes = (uint64_t)2 << 30,
+	.cpus = 2,
+	.pids = 256,
+	.tmp_bytes = (uint64_t)256 << 20,
+	.file_bytes = (uint64_t)4 << 30,
+	.open_files = 1024,
+	.timeout_s = 0,
+	.output_bytes = (uint64_t)1 << 20};
+
+static const char *const permission_words[] = {"read", "write", NULL};
+
+static int read_grant(
+	const struct reader *r, const struct node *n, struct path_grant *out, struct err *e)
+{
+	struct grant {
+		const char *path;
+		int permission;
+		struct words protected_paths;
+	} g = {0};
+	static const struct field fields[] = {
+		{"path", FIELD_PATH, AT(grant, path), 0, 0, NULL, NULL},
+		{"permission", FIELD_CHOICE, AT(grant, permission), 0, 0, permission_words, NULL},
+		{"protected_paths", FIELD_WORDS, AT(grant, protected_paths), 0, 0, NULL, NULL},
+		{0},
+	};
+	const char **below;
+
+	if (field_read(r, n, fields, &g, e))
+		return -1;
+	if (!g.path)
+		return node_err(r->c, n, e, "expected path: with a file or directory.");
+	below = arena_array(r->mem, g.protected_paths.n, sizeof *below);
+	for (size_t i = 0; i < g.protected_paths.n; i++) {
+		struct reader inside = *r;
+		size_t len = strlen(g.path);
+
+		inside.base = g.path;
+		below[i] = field_path(&inside, g.protected_paths.word[i]);
+		if (strncmp(below[i], g.path, len) || (below[i][len] && below[i][len] != '/'))
+			return node_err(r->c, n, e, "the protected path %s is not below %s.",
+				below[i], g.path);
+	}
+	*out = (struct path_grant){
+		g.path, g.permission == 1, {g.protected_paths.n, below}, {n->line, n->column}};
+	return 0;
+}
+
+int team_read_grants(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	struct grants *out = at;
+
+	if (n->kind == NODE_SCALAR && !*n->value)
+		return 0;
+	if (n->kind != NODE_LIST)
+		return node_err(r->c, n, e, "expected a list of path: and permission:.");
+	out->grant = arena_array(r->mem, n->n, sizeof *out->grant);
+	out->n = n->n;
+	for (size_t i = 0; i < n->n; i++)
+		if (read_grant(r, n->child[i], &out->grant[i], e) && field_go_on(r, e))
+			return -1;
+	return 0;
+}
+
+int team_read_packages(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	static const struct field inner[] = {
+		{"python", FIELD_WORDS, AT(packages, python), 0, 0, NULL, NULL},
+		{"npm", FIELD_WORDS, AT(packages, npm), 0, 0, NULL, NULL},
+		{"system", FIELD_WORDS, AT(packages, system), 0, 0, NULL, NULL},
+		{0},
+	};
+	const struct node *pre = n->kind == NODE_MAP ? node_get(n, "preinstall") : NULL;
+	struct packages *p = at;
+
+	if (pre && n->n == 1)
+		n = pre;
+	if (field_read(r, n, inner, p, e))
+		return -1;
+	/* They become words of a command line, whatever the package manager makes of them. */
+	for (int k = 0; k < 3; k++) {
+		const struct words *w = k == 0 ? &p->python : k == 1 ? &p->npm : &p->system;
+
+		for (size_t i = 0; i < w->n; i++)
+			if (w->word[i][0] == '-')
+				return node_err(r->c, n, e,
+					"\"%s\" is an option, expected the name of a package.",
+					w->word[i]);
+	}
+	return 0;
+}
+
+static const char *const mount_words[] = {
+	"ssh_keys", "git_config", "gh_config", "npm_config", "pypi_config", NULL};
+
+static int read_credential_files(
+	const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	struct credentials *out = at;
+	struct credential_file *f;
+
+	if (field_expect_map(r, n, e))
+		return -1;
+	f = arena_array(r->mem, n->n, sizeof *f);
+	for (size_t i = 0; n->kind == NODE_MAP && i < n->n; i++) {
+		const struct node *item = n->child[i], *bind = NULL;
+
+		/* SOURCE: TARGET, or MassGen's SOURCE: {bind: TARGET, mode: ro} */
+		if (item->kind == NODE_MAP) {
+			const struct node *mode = node_get(item, "mode");
+
+			bind = node_get(item, "bind");
+			if (mode && (mode->kind != NODE_SCALAR || strcmp(mode->value, "ro")))
+				return node_err(r->c, mode, e,
+					"credentials are mounted read-only: expected mode: ro.");
+		} else {
+			bind = item;
+		}
+		if (!bind || bind->kind != NODE_SCALAR || bind->value[0] != '/')
+			return node_err(r->c, item, e,
+				"expected the absolute path that %s gets in the container.",
+				item->key);
+		f[i].source = field_path(r, item->key);
+		f[i].target = arena_strdup(r->mem, bind->value);
+	}
+	out->files = f;
+	out->nfiles = n->kind == NODE_MAP ? n->n : 0;
+	return 0;
+}
+
+int team_read_credentials(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	static const struct field fields[] = {
+		{"mount", FIELD_WORDS, AT(credentials, mount), 0, 0, NULL, NULL},
+		{"files", FIELD_NESTED, 0, 0, 0, NULL, read_credential_files},
+		{"additional_mounts", FIELD_NESTED, 0, 0, 0, NULL, read_credential_files},
+		{"env_vars", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
+		{"env", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
+		{"env_file", FIELD_PATH, AT(credentials, env_file), 0, 0, NULL, NULL},
+		{0},
+	};
+	struct credentials *c = at;
+
+	if (n->kind == NODE_MAP && node_get(n, "pass_all_env"))
+		return node_err(r->c, node_get(n, "pass_all_env"), e,
+			"pass_all_env would hand every secret of this shell to the agent; name the "
+			"variables under env_vars: instead.");
+	if (field_read(r, n, fields, c, e))
+		return -1;
+	for (size_t i = 0; i < c->mount.n; i++) {
+		bool known = false;
+
+		for (size_t k = 0; mount_words[k]; k++)
+			known |= !strcmp(mount_words[k], c->mount.word[i]);
+		if (!known)
+			return node_err(r->c, n, e,
+				"found \"%s\" under mount:, expected ssh_keys, git_config, gh_config, "
+				"npm_config or pypi_config.",
+				c->mount.word[i]);
+	}
+	return 0;
+}
+
+/* In the files a mode and a name are one key; in the definitions they are two members. */
+struct agent_reading {
+	struct agent_def def;
+	struct limits limits;
+	struct net_choice network;
+	struct packages packages;
+	struct grants grants;
+};
+
+static const struct field agent_fields[] = {
+	TEAM_LIMIT_FIELDS(agent_reading),
+	{"role", FIELD_TEXT, AT(agent_reading, def.role), 0, 0, NULL, NULL},
+	{"image", FIELD_TEXT, AT(agent_reading, def.image), 0, 0, NULL, NULL},
+	{"workspace", FIELD_PATH, AT(agent_reading, def.workspace), 0, 0, NULL, NULL},
+	{"temporary_workspace", FIELD_PATH, AT(agent_reading, def.temporary), 0, 0, NULL, NULL},
+	{"timeout", FIELD_INT, AT(agent_reading, limits.timeout_s), 0, 604800, NULL, NULL},
+	{"output", FIELD_BYTES, AT(agent_reading, limits.output_bytes), 0, 16 * GIB, NULL, NULL},
+	{"network", FIELD_NESTED, AT(agent_reading, network), 0, 0, NULL, team_read_network},
+	{"network_rate", FIELD_BYTES, AT(agent_reading, def.net_rate_bytes), 1024, 1024 * GIB, NULL,
+		NULL},
+	{"sudo", FIELD_BOOL, AT(agent_reading, def.sudo), 0, 0, NULL, NULL},
+	{"read_before_delete", FIELD_BOOL, AT(agent_reading, def.read_before_delete), 0, 0, NULL,
+		NULL},
+	{"credentials", FIELD_NESTED, AT(agent_reading, def.credentials), 0, 0, NULL,
+		team_read_credentials},
+	{"packages", FIELD_NESTED, AT(agent_reading, packages), 0, 0, NULL, team_read_packages},
+	{"context_paths", FIELD_NESTED, AT(agent_reading, grants), 0, 0, NULL, team_read_grants},
+	{"env", FIELD_NESTED, AT(agent_reading, def.env), 0, 0, NULL, team_read_env},
+	{"secrets", FIELD_WORDS, AT(agent_reading, def.secrets), 0, 0, NULL, NULL},
+	{"allow", FIELD_WORDS, AT(agent_reading, def.allow), 0, 0, NULL, NULL},
+	{"block", FIELD_WORDS, AT(agent_reading, def.block), 0, 0, NULL, NULL},
+	{0},
+};
+
+int team_read_agent(
+	const struct reader *r, const struct node *n, struct agent_def *out, struct err *e)
+{
+	struct agent_reading a = {.limits = agent_limits, .def = {.commands = true, .role = ""}};
+
+	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, agent_fields, &a, e) ||
+		team_check_image(r->c, n, a.def.image, e))
+		return -1;
+	if (!a.def.workspace)
+		return node_err(
+			r->c, n, e, "the agent %s needs workspace: with a directory.", n->key);
+	if (a.def.net_rate_bytes && a.network.mode != NET_BRIDGE && a.network.mode != NET_INTERNAL)
+		return node_err(r->c, n, e, "network_rate of the agent %s: network: %s %s.", n->key,
+			net_mode_name((enum net_mode)a.network.mode),
+			a.network.mode == NET_HOST ? "is the host's own, which is not to be limited"
+						   : "has nothing to limit");
+	*out = a.def;
+	out->id = arena_strdup(r->mem, n->key);
+	out->container = arena_printf(r->mem, "berth-%s", n->key);
+	out->image = a.def.image ? a.def.image : a.def.sudo ? IMAGE_RUNTIME_SUDO : IMAGE_RUNTIME;
+	out->limits = a.limits;
+	out->network = a.network.mode;
+	out->net_name = a.network.name;
+	out->python = a.packages.python;
+	out->npm = a.packages.npm;
+	out->system = a.packages.system;
+	out->npaths = a.grants.n;
+	out->paths = a.grants.grant;
+	out->at = (struct place){n->key_line, n->key_column};
+	return 0;
+}
