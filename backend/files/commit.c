@@ -132,7 +132,7 @@ static int place_expecting(struct batch *b, struct batch_item *it, struct err *e
 		"%.200s was changed by somebody else just now: read it again", it->put->path);
 }
 
-static int place(struct batch *b, struct batch_item *it, struct err *e)
+static int place_item(struct batch *b, struct batch_item *it, struct err *e)
 {
 	int dir = b->dirs[it->dir].fd, rc = 1;
 
@@ -167,7 +167,7 @@ static int place_all(struct batch *b, struct err *e)
 
 		if (!batch_ok(it))
 			continue;
-		if (place(b, it, &why) == 0) {
+		if (place_item(b, it, &why) == 0) {
 			job_add(b->op.job, 1, 0, 0);
 			continue;
 		}

@@ -36,7 +36,7 @@ struct record {
 	/* the path follows, with its NUL */
 };
 
-static int write_all(int fd, const char *bytes, size_t n)
+static int write_journal(int fd, const char *bytes, size_t n)
 {
 	while (n > 0) {
 		ssize_t w = write(fd, bytes, n);
@@ -79,7 +79,7 @@ int journal_commit(struct staging *s, const struct journal_item *items, size_t n
 	memcpy(out.s, &h, sizeof h);
 	stage_name(s, name);
 	fd = openat(s->journal, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && write_all(fd, out.s, out.len) == 0 && fsync(fd) == 0 &&
+	if (fd >= 0 && write_journal(fd, out.s, out.len) == 0 && fsync(fd) == 0 &&
 		fsync(s->journal) == 0)
 		return 0;
 	err_sys(e, errno, "cannot write the journal of the batch");
@@ -190,7 +190,7 @@ int journal_forward(struct files_root *r, struct staging *s, const struct journa
 	}
 }
 
-static int back(
+static int put_back(
 	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
 {
 	char kept[KEPT_NAME_MAX];
@@ -221,7 +221,7 @@ int journal_back(
 {
 	struct err why = ERR_INIT;
 
-	return back(r, s, item, &why) == 0 || changed_since(&why) ? 0 : err_copy(e, &why);
+	return put_back(r, s, item, &why) == 0 || changed_since(&why) ? 0 : err_copy(e, &why);
 }
 
 /* Take the next record out of the journal; false: it is damaged. */
@@ -252,7 +252,8 @@ static bool next_record(const char **at, const char *end, struct journal_item *i
 
 /* The journal's bytes; NULL in *ret: not there, not ours, not whole.  An unfinished one was never past
  * its commit point.  -1: it could not be read. */
-static int load(struct staging *s, const char *name, struct header *h, char **ret, struct err *e)
+static int load_journal(
+	struct staging *s, const char *name, struct header *h, char **ret, struct err *e)
 {
 	AUTO_CLOSE int fd =
 		openat(s->journal, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -297,7 +298,7 @@ void journal_done(struct staging *s, const char *name, const struct journal_item
 }
 
 /* Every item, as far as others left its target alone.  -1: some are still to be done. */
-static int replay(struct files_root *r, struct staging *s, const struct header *h,
+static int replay_journal(struct files_root *r, struct staging *s, const struct header *h,
 	const char *bytes, struct err *e)
 {
 	const char *at = bytes + sizeof *h;
@@ -306,7 +307,7 @@ static int replay(struct files_root *r, struct staging *s, const struct header *
 	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++) {
 		struct err why = ERR_INIT;
 
-		if ((h->direction == BACK ? back(r, s, &item, &why)
+		if ((h->direction == BACK ? put_back(r, s, &item, &why)
 					  : journal_forward(r, s, &item, false, &why)) < 0 &&
 			!changed_since(&why))
 			return err_copy(e, &why);
@@ -325,14 +326,14 @@ int journal_replay(struct files_root *r, struct staging *s, const char *name, st
 {
 	struct header h = {0};
 	AUTO_FREE char *bytes = NULL;
-	int rc = load(s, name, &h, &bytes, e);
+	int rc = load_journal(s, name, &h, &bytes, e);
 
 	if (bytes && h.version != VERSION)
 		return err_set(e, ERR_REFUSED,
 			"%s holds an unfinished batch of another version of berth: finish it with that",
 			r->name);
 	if (bytes)
-		rc = replay(r, s, &h, bytes, e);
+		rc = replay_journal(r, s, &h, bytes, e);
 	/* All that is needed stays where it is. */
 	if (rc < 0)
 		return err_wrap(e,

@@ -57,7 +57,7 @@ struct worker {
 	int to_dir; /* the directory that the current one is copied to */
 };
 
-static void fail(
+static void fail_copy(
 	struct worker *w, struct walk *walk, int errnum, const char *verb, const char *name)
 {
 	job_add(walk->op->job, 0, 0, 1);
@@ -65,7 +65,7 @@ static void fail(
 		path_error(&w->t.first, errnum, verb, name);
 }
 
-static void begin(struct walk_worker *me)
+static void begin_copy(struct walk_worker *me)
 {
 	struct worker *w = xcalloc(1, sizeof *w);
 
@@ -74,7 +74,7 @@ static void begin(struct walk_worker *me)
 	me->data = w;
 }
 
-static void add_totals(struct files_tree_totals *to, const struct files_tree_totals *t)
+static void add_copy_totals(struct files_tree_totals *to, const struct files_tree_totals *t)
 {
 	if (to->errors == 0 && t->errors)
 		to->first = t->first;
@@ -87,13 +87,13 @@ static void add_totals(struct files_tree_totals *to, const struct files_tree_tot
 	to->errors += t->errors;
 }
 
-static void end(struct walk_worker *me)
+static void end_copy(struct walk_worker *me)
 {
 	struct copying *x = me->walk->ctx;
 	struct worker *w = me->data;
 
 	pthread_mutex_lock(&x->lock);
-	add_totals(&x->totals, &w->t);
+	add_copy_totals(&x->totals, &w->t);
 	pthread_mutex_unlock(&x->lock);
 	if (w->to_dir >= 0)
 		close(w->to_dir);
@@ -103,7 +103,7 @@ static void end(struct walk_worker *me)
 
 /* --- one file --- */
 
-static int write_all(int fd, const char *bytes, size_t n)
+static int write_piece(int fd, const char *bytes, size_t n)
 {
 	while (n > 0) {
 		ssize_t done = write(fd, bytes, n);
@@ -184,7 +184,7 @@ static int copy_content(struct copying *x, struct worker *w, int in, int out, co
 	if (size <= (off_t)SMALL && size > 0) {
 		ssize_t n = read(in, w->buf, SMALL);
 
-		if (n < 0 || write_all(out, w->buf, (size_t)n) < 0)
+		if (n < 0 || write_piece(out, w->buf, (size_t)n) < 0)
 			return -1;
 		job_add(x->op.job, 0, (uint64_t)n, 0);
 		/* It grew beyond the buffer meanwhile: take the rest, too. */
@@ -226,7 +226,7 @@ static int copy_metadata(struct copying *x, int in, int out, const struct stat *
 }
 
 /* What is there already: 1 leave it, 0 replace it, -1 do neither. */
-static int existing(struct copying *x, int dir, const char *name, const struct stat *src)
+static int judge_existing(struct copying *x, int dir, const char *name, const struct stat *src)
 {
 	struct stat st;
 
@@ -254,7 +254,7 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (out < 0 && errno == EEXIST) {
-		how = existing(x, dir, name, st);
+		how = judge_existing(x, dir, name, st);
 		if (how != 0) {
 			w->t.skipped += how > 0;
 			return how > 0 ? 0 : -1;
@@ -326,18 +326,18 @@ static void to_path(struct copying *x, const struct walk_dir *d, const char *nam
 		str_addf(out, "/%s", name);
 }
 
-static void copy_file(
+static void copy_one_file(
 	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name)
 {
 	struct stat st;
 	AUTO_CLOSE int in = openat(from_dir, name, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
 
 	if (in < 0 || fstat(in, &st) < 0) {
-		fail(w, &x->walk, errno, "copy", name);
+		fail_copy(w, &x->walk, errno, "copy", name);
 		return;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		fail(w, &x->walk, EINVAL, "copy", name);
+		fail_copy(w, &x->walk, EINVAL, "copy", name);
 		return;
 	}
 	if (st.st_nlink > 1) {
@@ -348,7 +348,7 @@ static void copy_file(
 			return;
 	}
 	if (copy_open(x, w, in, &st, w->to_dir, name) < 0 && errno != ECANCELED) {
-		fail(w, &x->walk, errno, "copy to", name);
+		fail_copy(w, &x->walk, errno, "copy to", name);
 		if (st.st_nlink > 1)
 			link_never(x, &st);
 	}
@@ -393,7 +393,7 @@ static int copy_link(
 /* --- directories --- */
 
 /* "." (or nothing): the root itself, as a whole. */
-static bool whole(const char *path)
+static bool is_whole_root(const char *path)
 {
 	return !*path || (path[0] == '.' && !path[1 + strspn(path + 1, "/")]);
 }
@@ -404,7 +404,7 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
 	const char *leaf;
 	AUTO_CLOSE int parent = -1;
 
-	if (!d->parent && whole(x->to))
+	if (!d->parent && is_whole_root(x->to))
 		return path_open(x->to_root, ".", O_RDONLY | O_DIRECTORY);
 	parent = path_parent(x->to_root, path, NULL, &leaf, NULL);
 	if (parent < 0)
@@ -418,7 +418,7 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
 	return openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
+static bool enter_dir(struct walk_worker *me, struct walk_dir *d, int fd)
 {
 	struct copying *x = me->walk->ctx;
 	struct worker *w = me->data;
@@ -428,7 +428,7 @@ static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
 	to_path(x, d, NULL, &path);
 	w->to_dir = fstat(fd, &st) < 0 ? -1 : to_dir(x, d, path.s);
 	if (w->to_dir < 0) {
-		fail(w, me->walk, errno, "make the directory", path.s);
+		fail_copy(w, me->walk, errno, "make the directory", path.s);
 		return false;
 	}
 	w->t.dirs++;
@@ -439,7 +439,7 @@ static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
 	return true;
 }
 
-static void entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
+static void copy_entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
 {
 	struct copying *x = me->walk->ctx;
 	struct worker *w = me->data;
@@ -448,22 +448,24 @@ static void entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t f
 		const struct walk_entry *entry = &d->entries[i];
 
 		if (entry->type == FILES_FILE) {
-			copy_file(x, w, d, fd, entry->name);
+			copy_one_file(x, w, d, fd, entry->name);
 		} else if (entry->type == FILES_LINK) {
 			if (copy_link(x, fd, entry->name, w->to_dir, entry->name) < 0)
-				fail(w, me->walk, errno, "copy the link", entry->name);
+				fail_copy(w, me->walk, errno, "copy the link", entry->name);
 			else
 				w->t.links++;
 		} else if (entry->type == FILES_OTHER) {
-			fail(w, me->walk, EINVAL, "copy the special file", entry->name);
+			fail_copy(w, me->walk, EINVAL, "copy the special file", entry->name);
 		}
 	}
 	close(w->to_dir);
 	w->to_dir = -1;
 }
 
-static const struct walk_ops copy_ops = {
-	.worker_begin = begin, .worker_end = end, .entries = entries, .enter = enter};
+static const struct walk_ops copy_ops = {.worker_begin = begin_copy,
+	.worker_end = end_copy,
+	.entries = copy_entries,
+	.enter = enter_dir};
 
 /* Modes and times of directories in the end, the inner ones first: until then we write to them. */
 static void finish_dirs(struct copying *x)
@@ -553,7 +555,7 @@ static int lies_within(int inner, const struct stat *st)
 	return -1;
 }
 
-static int copy_one(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
+static int copy_single(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
 	int to_dir, const char *to_leaf, const char *from, struct err *e)
 {
 	struct worker w = {.buf = xmalloc(SMALL), .to_dir = -1};
@@ -574,47 +576,49 @@ static int copy_one(struct copying *x, int from_dir, const char *leaf, const str
 		rc = errno == ECANCELED ? op_cancelled(e) : path_error(e, errno, "copy", from);
 	/* One that failed is gone again. */
 	x->totals.made = rc == 0 && !x->o->overwrite && !x->o->resume;
-	add_totals(&x->totals, &w.t);
+	add_copy_totals(&x->totals, &w.t);
 	free(w.buf);
 	return rc;
 }
 
 /* The directory that holds the last component of `path`, and what is there; of a whole root itself
  * *leaf is ".".  1: nothing is there. */
-static int look(struct files_root *r, const char *path, int *dir, const char **leaf,
+static int look_at_leaf(struct files_root *r, const char *path, int *dir, const char **leaf,
 	struct stat *st, struct err *e)
 {
 	*leaf = ".";
-	*dir = whole(path) ? path_open(r, ".", O_PATH | O_DIRECTORY)
-			   : path_parent(r, path, NULL, leaf, e);
+	*dir = is_whole_root(path) ? path_open(r, ".", O_PATH | O_DIRECTORY)
+				   : path_parent(r, path, NULL, leaf, e);
 	if (*dir < 0)
 		return -1;
 	return fstatat(*dir, *leaf, st, AT_SYMLINK_NOFOLLOW) < 0 ? 1 : 0;
 }
 
-static int run(struct copying *x, struct files_root *from_root, const char *from, struct err *e)
+static int run_copy(
+	struct copying *x, struct files_root *from_root, const char *from, struct err *e)
 {
 	static const struct files_filter all;
 	const char *leaf, *to_leaf;
 	AUTO_CLOSE int from_dir = -1;
 	AUTO_CLOSE int to_dir = -1;
 	struct stat st, to_st;
-	int rc = look(from_root, from, &from_dir, &leaf, &st, e);
+	int rc = look_at_leaf(from_root, from, &from_dir, &leaf, &st, e);
 
 	if (rc != 0)
 		return rc < 0 ? -1 : path_error(e, errno, "copy", from);
-	rc = look(x->to_root, x->to, &to_dir, &to_leaf, &to_st, e);
+	rc = look_at_leaf(x->to_root, x->to, &to_dir, &to_leaf, &to_st, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0) {
 		if (to_st.st_ino == st.st_ino && to_st.st_dev == st.st_dev)
 			return err_set(e, ERR_REFUSED, "%.200s cannot be copied onto itself", from);
-		if (!x->o->overwrite && !x->o->resume && !whole(x->to))
+		if (!x->o->overwrite && !x->o->resume && !is_whole_root(x->to))
 			return path_error(e, EEXIST, "copy to", x->to);
 	}
 	if (!S_ISDIR(st.st_mode))
-		return whole(x->to) ? path_error(e, EISDIR, "replace", x->to)
-				    : copy_one(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
+		return is_whole_root(x->to)
+			? path_error(e, EISDIR, "replace", x->to)
+			: copy_single(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
 	rc = lies_within(to_dir, &st);
 	if (rc < 0)
 		return path_error(e, errno, "copy", from);
@@ -623,7 +627,7 @@ static int run(struct copying *x, struct files_root *from_root, const char *from
 	x->walk = (struct walk){
 		.op = &x->op,
 		.root = from_root,
-		.start = whole(from) ? "" : from,
+		.start = is_whole_root(from) ? "" : from,
 		.filter = &all,
 		.ops = &copy_ops,
 		.ctx = x,
@@ -641,7 +645,7 @@ static int run(struct copying *x, struct files_root *from_root, const char *from
 	return rc;
 }
 
-static void release(struct copying *x)
+static void release_copy(struct copying *x)
 {
 	for (size_t i = 0; i < x->nlinked; i++)
 		free(x->linked[i].path);
@@ -666,7 +670,7 @@ int files_copy(struct files *f, struct files_root *from_root, const char *from,
 	pthread_mutex_init(&x.lock, NULL);
 	atomic_store(&x.no_reflink, (f->avoid & FILES_AVOID_REFLINK) != 0);
 	op_begin(&x.op, f, "entries", "copy %s", from);
-	rc = run(&x, from_root, from, &why);
+	rc = run_copy(&x, from_root, from, &why);
 	if (rc == 0 && o->durable) {
 		AUTO_CLOSE int fd = path_open(to_root, ".", O_RDONLY | O_DIRECTORY);
 
@@ -681,7 +685,7 @@ int files_copy(struct files *f, struct files_root *from_root, const char *from,
 			? err_copy(&why, &x.totals.first)
 			: err_set(&why, ERR_FAILED, "some of %.200s could not be read", from);
 	*totals = x.totals;
-	release(&x);
+	release_copy(&x);
 	if (rc < 0)
 		err_copy(e, &why);
 	return op_end(&x.op, rc, &why, "Copied %llu files, %llu bytes.",

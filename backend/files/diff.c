@@ -5,7 +5,7 @@
 
 #define CONTEXT 3
 
-static size_t next_line(const char *s, size_t n, size_t at)
+static size_t skip_line(const char *s, size_t n, size_t at)
 {
 	const char *nl = memchr(s + at, '\n', n - at);
 
@@ -23,7 +23,7 @@ static size_t lines_in(const char *s, size_t from, size_t to)
 {
 	size_t n = 0;
 
-	for (size_t at = from; at < to; at = next_line(s, to, at))
+	for (size_t at = from; at < to; at = skip_line(s, to, at))
 		n++;
 	return n;
 }
@@ -31,7 +31,7 @@ static size_t lines_in(const char *s, size_t from, size_t to)
 static void put_lines(struct str *out, char mark, const char *s, size_t n, size_t from, size_t to)
 {
 	for (size_t at = from, end; at < to; at = end) {
-		end = next_line(s, n, at);
+		end = skip_line(s, n, at);
 		str_addc(out, mark);
 		str_add(out, s + at, end - at);
 		if (s[end - 1] != '\n')
@@ -51,7 +51,7 @@ static void put_range(struct str *out, size_t line, size_t count)
 static size_t context_end(const char *s, size_t n, size_t at, size_t limit)
 {
 	for (int i = 0; i < CONTEXT && at < limit; i++)
-		at = next_line(s, n, at);
+		at = skip_line(s, n, at);
 	return at < limit ? at : limit;
 }
 

@@ -65,7 +65,7 @@ static int open_record(int flags)
 }
 
 /* The newest line for `key`. */
-static bool recall(const char *key, struct files_disk *d)
+static bool recall_disk(const char *key, struct files_disk *d)
 {
 	AUTO_CLOSE int fd = open_record(O_RDONLY);
 	AUTO_FREE char *text = fd < 0 ? NULL : xmalloc(RECORD_MAX + 1);
@@ -92,7 +92,7 @@ static bool recall(const char *key, struct files_disk *d)
 }
 
 /* A line of its own, also behind one that was torn. */
-static void remember(const char *key, const struct files_disk *d)
+static void remember_disk(const char *key, const struct files_disk *d)
 {
 	AUTO_CLOSE int fd = open_record(O_WRONLY | O_CREAT | O_APPEND);
 	char line[DISK_KEY_MAX + 32];
@@ -107,7 +107,7 @@ static void remember(const char *key, const struct files_disk *d)
 }
 
 /* Under the lock.  The oldest goes when there are many. */
-static struct known_disk *slot_of(struct files *f, dev_t dev)
+static struct known_disk *find_disk_slot(struct files *f, dev_t dev)
 {
 	struct known_disk *k;
 
@@ -125,13 +125,13 @@ struct files_disk disk_of(struct files *f, const struct files_root *r)
 	struct known_disk *k;
 
 	pthread_mutex_lock(&f->disk_lock);
-	k = slot_of(f, r->dev);
+	k = find_disk_slot(f, r->dev);
 	if (!k->used) {
 		char key[DISK_KEY_MAX];
 
 		k->used = true;
 		make_key(r, key);
-		if (f->io_depth || !recall(key, &d))
+		if (f->io_depth || !recall_disk(key, &d))
 			d.measured = false;
 		k->disk = d;
 	}
@@ -204,7 +204,7 @@ static double time_one(struct files *f, struct files_root *r, const struct files
 
 /* The greatest depth, unless with less it is clearly faster: files in use miss inodes, too, which the
  * probes do not, so more is sooner right. */
-static size_t choose(const double best[])
+static size_t choose_depth(const double best[])
 {
 	size_t chosen = COUNT(depths) - 1;
 
@@ -246,8 +246,8 @@ static bool measure_in(const char *path, int dir, struct files_disk *d)
 	files_root_close(root);
 	for (size_t i = 0; i < ARMS; i++)
 		files_close(files[i]);
-	plain = choose(best);
-	ring = choose(best + COUNT(depths));
+	plain = choose_depth(best);
+	ring = choose_depth(best + COUNT(depths));
 	if (took < 0 || best[ARMS - 1] <= 0)
 		return false;
 	d->io_uring = best[COUNT(depths) + ring] < best[plain] * WORTH;
@@ -256,7 +256,7 @@ static bool measure_in(const char *path, int dir, struct files_disk *d)
 	return true;
 }
 
-static void measure(void *arg)
+static void measure_disk(void *arg)
 {
 	struct measuring *m = arg;
 	struct files_disk d = {FILES_IO_DEPTH, true, false};
@@ -266,7 +266,7 @@ static void measure(void *arg)
 	if (place_probes(m->dev, path) &&
 		(dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
 		if (measure_in(path, dir, &d))
-			remember(m->key, &d);
+			remember_disk(m->key, &d);
 		for (int i = 0; i < PROBES; i++) {
 			char name[16];
 
@@ -276,19 +276,19 @@ static void measure(void *arg)
 		rmdir(path);
 	}
 	pthread_mutex_lock(&m->files->disk_lock);
-	slot_of(m->files, m->dev)->disk = d;
+	find_disk_slot(m->files, m->dev)->disk = d;
 	pthread_mutex_unlock(&m->files->disk_lock);
 	free(m);
 }
 
 /* Whose turn it is to measure: once per struct files and file system. */
-static struct measuring *begin(struct files *f, const struct files_root *r)
+static struct measuring *begin_measuring(struct files *f, const struct files_root *r)
 {
 	struct measuring *m = NULL;
 	struct known_disk *k;
 
 	pthread_mutex_lock(&f->disk_lock);
-	k = slot_of(f, r->dev);
+	k = find_disk_slot(f, r->dev);
 	if (!f->io_depth && !k->asked && !k->disk.measured) {
 		m = xmalloc(sizeof *m);
 		*m = (struct measuring){.files = f, .dev = r->dev};
@@ -308,17 +308,17 @@ void disk_waited(struct files *f, const struct files_root *r)
 	if (getloadavg(load, 1) == 1 && load[0] > 1.5 * pool_processors())
 		return;
 	disk_of(f, r);
-	m = begin(f, r);
-	if (m && !pool_later(f->pool, 1, measure, m))
-		measure(m);
+	m = begin_measuring(f, r);
+	if (m && !pool_later(f->pool, 1, measure_disk, m))
+		measure_disk(m);
 }
 
 struct files_disk files_disk(struct files *f, const struct files_root *r, bool now)
 {
 	struct files_disk d = disk_of(f, r);
-	struct measuring *m = now && !d.measured ? begin(f, r) : NULL;
+	struct measuring *m = now && !d.measured ? begin_measuring(f, r) : NULL;
 
 	if (m)
-		measure(m);
+		measure_disk(m);
 	return disk_of(f, r);
 }

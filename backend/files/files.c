@@ -117,7 +117,7 @@ void op_within(const struct op *outer)
 	within = outer;
 }
 
-static void show(struct op *op, const char *unit, const char *name, va_list ap)
+static void show_job(struct op *op, const char *unit, const char *name, va_list ap)
 {
 	struct files *f = op->files;
 	struct board *board = board_of(f);
@@ -141,7 +141,7 @@ void op_begin(struct op *op, struct files *f, const char *unit, const char *name
 	op->outer = within;
 	op->cancels = atomic_load(&f->cancels);
 	va_start(ap, name);
-	show(op, unit, name, ap);
+	show_job(op, unit, name, ap);
 	va_end(ap);
 }
 
@@ -161,7 +161,7 @@ void op_publish(struct op *op, const char *unit, const char *name, ...)
 	if (op->shown)
 		return;
 	va_start(ap, name);
-	show(op, unit, name, ap);
+	show_job(op, unit, name, ap);
 	va_end(ap);
 }
 
@@ -196,14 +196,14 @@ struct err *err_box(const struct err *e)
 	return box;
 }
 
-static int64_t ns(const struct timespec *t)
+static int64_t timespec_ns(const struct timespec *t)
 {
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
 int64_t stat_mtime_ns(const struct stat *st)
 {
-	return ns(&st->st_mtim);
+	return timespec_ns(&st->st_mtim);
 }
 
 int64_t token_now(void)
@@ -211,7 +211,7 @@ int64_t token_now(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return ns(&now);
+	return timespec_ns(&now);
 }
 
 void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns)
@@ -220,8 +220,8 @@ void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns)
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
-		.mtime_ns = ns(&st->st_mtim),
-		.ctime_ns = ns(&st->st_ctim),
+		.mtime_ns = timespec_ns(&st->st_mtim),
+		.ctime_ns = timespec_ns(&st->st_ctim),
 		.read_ns = read_ns,
 	};
 }
@@ -262,8 +262,8 @@ static bool same_content(const struct files_token *t, int fd)
 bool token_holds(const struct files_token *t, const struct stat *st, int fd)
 {
 	bool same = t->dev == st->st_dev && t->ino == st->st_ino &&
-		t->size == (uint64_t)st->st_size && t->mtime_ns == ns(&st->st_mtim) &&
-		t->ctime_ns == ns(&st->st_ctim);
+		t->size == (uint64_t)st->st_size && t->mtime_ns == timespec_ns(&st->st_mtim) &&
+		t->ctime_ns == timespec_ns(&st->st_ctim);
 
 	if (same && !token_racy(t))
 		return true;

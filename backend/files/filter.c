@@ -11,7 +11,7 @@
 
 /* One bracket expression against c.  Returns the pattern after it, NULL when it is not closed (the
  * bracket then stands for itself). */
-static const char *bracket(const char *p, unsigned char c, bool *matched)
+static const char *match_bracket(const char *p, unsigned char c, bool *matched)
 {
 	bool invert = *p == '!' || *p == '^', found = false, first = true;
 
@@ -38,7 +38,7 @@ static const char *bracket(const char *p, unsigned char c, bool *matched)
 }
 
 /* One character's worth of pattern; NULL: no match.  Not for '*'. */
-static const char *one(const char *p, unsigned char c, bool path)
+static const char *match_char(const char *p, unsigned char c, bool path)
 {
 	bool matched;
 	const char *after;
@@ -46,7 +46,7 @@ static const char *one(const char *p, unsigned char c, bool path)
 	switch (*p) {
 	case '?': return path && c == '/' ? NULL : p + 1;
 	case '[':
-		after = bracket(p + 1, c, &matched);
+		after = match_bracket(p + 1, c, &matched);
 		if (after)
 			return matched && !(path && c == '/') ? after : NULL;
 		break;
@@ -88,7 +88,7 @@ bool glob_match(const char *p, const char *t, bool path)
 		}
 		if (*p == '\0' && *t == '\0')
 			return true;
-		if (*t && *p && (next = one(p, (unsigned char)*t, path))) {
+		if (*t && *p && (next = match_char(p, (unsigned char)*t, path))) {
 			p = next;
 			t++;
 			continue;
@@ -126,14 +126,14 @@ struct rules {
 	const char *prefix; /* of a directory above the start of the walk: the way down from it */
 };
 
-static bool plain(const char *s)
+static bool is_literal(const char *s)
 {
 	return !strpbrk(s, "*?[\\");
 }
 
 /* One line, already without its newline, NUL-terminated and ours to change.  false: nothing in it.
  */
-static bool compile(char *line, size_t n, struct rule *out)
+static bool compile_rule(char *line, size_t n, struct rule *out)
 {
 	*out = (struct rule){0};
 	while (n > 0 && line[n - 1] == ' ' && !(n > 1 && line[n - 2] == '\\'))
@@ -166,8 +166,8 @@ static bool compile(char *line, size_t n, struct rule *out)
 	}
 	out->pattern = line;
 	out->len = n;
-	out->kind = plain(line) ? NAME : GLOB;
-	if (out->kind == GLOB && !out->anchored && *line == '*' && plain(line + 1)) {
+	out->kind = is_literal(line) ? NAME : GLOB;
+	if (out->kind == GLOB && !out->anchored && *line == '*' && is_literal(line + 1)) {
 		out->kind = SUFFIX;
 		out->pattern++;
 		out->len--;
@@ -195,7 +195,7 @@ struct rules *rules_compile(
 	for (char *line = copy, *end; line < copy + n; line = end + 1) {
 		end = strchrnul(line, '\n');
 		*end = '\0';
-		if (r->n < lines && compile(line, (size_t)(end - line), &r->rules[r->n]))
+		if (r->n < lines && compile_rule(line, (size_t)(end - line), &r->rules[r->n]))
 			r->n++;
 	}
 	return r;
@@ -220,7 +220,7 @@ struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_
 		size_t len = strlen(lines[i]);
 		char *copy = memcpy(slab_alloc(slab, len + 1), lines[i], len + 1);
 
-		if (compile(copy, len, &r->rules[r->n]))
+		if (compile_rule(copy, len, &r->rules[r->n]))
 			r->n++;
 	}
 	return r;

@@ -48,7 +48,7 @@ static bool same_dir(const struct stat *a, const struct stat *b)
 }
 
 /* Where the start lies, as the kernel names it now: absolute, with a slash in the end. */
-static size_t locate(int fd, char path[PATH_MAX + 2])
+static size_t locate_start(int fd, char path[PATH_MAX + 2])
 {
 	char link[64];
 	ssize_t n;
@@ -73,7 +73,7 @@ static void climb_up(struct climb *c, const struct files_root *r, const char *st
 		return;
 	c->fd[0] = fd;
 	c->n = 1;
-	at = locate(fd, c->path);
+	at = locate_start(fd, c->path);
 	c->prefix[0] = c->path + at;
 	fstat(r->fd, &root);
 	for (;;) {

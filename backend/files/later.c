@@ -32,7 +32,7 @@ static void flush_free(struct flush *s)
 	free(s);
 }
 
-static void flush(void *arg)
+static void flush_in_worker(void *arg)
 {
 	struct flush *s = arg;
 	bool abandoned;
@@ -69,7 +69,7 @@ static struct flush *flush_new(int fd)
 }
 
 /* Nobody wakes us when the operation is stopped: the word is set by other processes. */
-static bool wait_for(struct flush *s, const struct op *op)
+static bool wait_for_flush(struct flush *s, const struct op *op)
 {
 	bool over;
 
@@ -105,11 +105,11 @@ int op_syncfs(const struct op *op, int fd)
 	if (own < 0)
 		return syncfs(fd);
 	s = flush_new(own);
-	if (!pool_later(op->files->pool, 1, flush, s)) {
+	if (!pool_later(op->files->pool, 1, flush_in_worker, s)) {
 		flush_free(s);
 		return syncfs(fd);
 	}
-	if (!wait_for(s, op)) {
+	if (!wait_for_flush(s, op)) {
 		errno = ECANCELED;
 		return -1;
 	}
@@ -161,7 +161,7 @@ static void remove_name(int stage, struct leaving *it)
 	it->name[0] = '\0';
 }
 
-static void remove_one(int stage, struct leaving *it)
+static void remove_leaving(int stage, struct leaving *it)
 {
 	remove_name(stage, it);
 	if (it->fd >= 0)
@@ -181,7 +181,7 @@ static void remove_some(void *arg)
 	size_t i;
 
 	while ((i = atomic_fetch_add(&l->next, 1)) < l->n)
-		remove_one(l->stage, &l->items[i]);
+		remove_leaving(l->stage, &l->items[i]);
 	if (atomic_fetch_sub(&l->hands, 1) == 1)
 		leavings_free(l);
 }
@@ -201,6 +201,6 @@ void leavings_go(struct leavings *l, struct files *f, const struct staging *s)
 		return;
 	/* Nothing to do, or short of descriptors or threads. */
 	for (size_t i = 0; i < l->n; i++)
-		remove_one(few ? -1 : s->stage, &l->items[i]);
+		remove_leaving(few ? -1 : s->stage, &l->items[i]);
 	leavings_free(l);
 }

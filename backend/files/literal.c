@@ -5,7 +5,7 @@
 
 /* How common a byte is in source text and prose, 0 rare to 255; measured roughly, used only to
  * choose.  Everything not listed is rare. */
-static unsigned commonness(unsigned char c)
+static unsigned rate_byte(unsigned char c)
 {
 	static const char order[] =
 		"\n etaoinsrlcdupmhf_gb,;()=.yv*k->x\tw\"/:0TESAINCR1D[]{}P2LOM<'BF&q+3zUG4|V8j\\H5W#6!79%";
@@ -18,13 +18,13 @@ void literal_init(struct literal *l, const char *text, size_t len)
 {
 	*l = (struct literal){.text = text, .len = len};
 	for (size_t i = 1; i < len; i++)
-		if (commonness((unsigned char)text[i]) < commonness((unsigned char)text[l->rare]))
+		if (rate_byte((unsigned char)text[i]) < rate_byte((unsigned char)text[l->rare]))
 			l->rare = i;
 	l->rare2 = l->rare == 0 && len > 1 ? 1 : 0;
 	for (size_t i = 0; i < len; i++)
 		if (i != l->rare && text[i] != text[l->rare] &&
-			commonness((unsigned char)text[i]) <
-				commonness((unsigned char)text[l->rare2]))
+			rate_byte((unsigned char)text[i]) <
+				rate_byte((unsigned char)text[l->rare2]))
 			l->rare2 = i;
 }
 

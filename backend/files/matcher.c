@@ -147,7 +147,7 @@ static size_t required_literal(const char *p, size_t n, char *out)
 }
 
 /* The literal as a pattern: punctuation escaped, everything else as it is. */
-static char *quoted(const char *text, size_t n)
+static char *quote_literal(const char *text, size_t n)
 {
 	struct str out = STR_INIT;
 
@@ -178,9 +178,10 @@ static pcre2_code *compile_text(
 	return compiled;
 }
 
-static int compile(struct matcher *m, const struct files_pattern *p, struct err *e)
+static int compile_pattern(struct matcher *m, const struct files_pattern *p, struct err *e)
 {
-	AUTO_FREE char *text = p->regex ? xstrndup(p->text, p->len) : quoted(p->text, p->len);
+	AUTO_FREE char *text =
+		p->regex ? xstrndup(p->text, p->len) : quote_literal(p->text, p->len);
 	size_t n = p->regex ? p->len : strlen(text);
 	uint32_t options = PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
 	PCRE2_UCHAR why[128];
@@ -234,7 +235,7 @@ struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 		if (n >= 2)
 			literal_init(&m->literal, m->text, n);
 	}
-	if ((p->regex || p->ignore_case || p->word) && compile(m, p, e) < 0) {
+	if ((p->regex || p->ignore_case || p->word) && compile_pattern(m, p, e) < 0) {
 		matcher_free(m);
 		return NULL;
 	}
@@ -297,13 +298,13 @@ static const char *line_end(const char *at, const char *end)
 	return nl ? nl : end;
 }
 
-static bool stopped(const struct matcher_local *l)
+static bool is_match_stopped(const struct matcher_local *l)
 {
 	return l->op && op_stopped(l->op);
 }
 
 /* PCRE2 on s[0 .. n) from `from`.  1, 0 or -1 (its limit was reached). */
-static int match(struct matcher_local *l, const char *s, size_t n, size_t from)
+static int match_regex(struct matcher_local *l, const char *s, size_t n, size_t from)
 {
 	int rc = pcre2_match(l->m->code, (PCRE2_SPTR)s, n, from, l->cut ? PCRE2_NOTEOL : 0,
 		l->match, l->context);
@@ -330,7 +331,7 @@ static int match_near(struct matcher_local *l, const char *s, size_t n, size_t f
 	pcre2_set_match_limit(l->context, limit);
 	pcre2_set_offset_limit(l->context, n - from >= places ? from + places - 1 : PCRE2_UNSET);
 	if (end == n)
-		return match(l, s, n, from);
+		return match_regex(l, s, n, from);
 	rc = pcre2_match(
 		l->part, (PCRE2_SPTR)s, end, from, PCRE2_PARTIAL_HARD, l->match, l->context);
 	if (rc != PCRE2_ERROR_PARTIAL)
@@ -353,7 +354,7 @@ static int match_place(struct matcher_local *l, const char *s, size_t n, size_t 
 			(limit > NEAR_LIMIT ? (uint64_t)limit * LIMIT_COST : 0);
 		if (rc >= 0 || (rc == -1 && limit == MATCH_LIMIT))
 			return rc;
-		if (stopped(l))
+		if (is_match_stopped(l))
 			return 0;
 		if (f->spent > SPENT_MAX)
 			return -1;
@@ -381,7 +382,7 @@ static int match_far(struct matcher_local *l, const char *s, size_t n, size_t fr
 		if (l->m->jit)
 			pcre2_jit_compile(l->part, PCRE2_JIT_PARTIAL_HARD);
 	}
-	while (rc == 0 && from <= n && !stopped(l)) {
+	while (rc == 0 && from <= n && !is_match_stopped(l)) {
 		size_t at = from;
 
 		if (from >= f.alone) {
@@ -410,7 +411,7 @@ static int match_line(
 {
 	const char *end = line_end(s + from, s + n);
 	size_t stop = (size_t)(end - s);
-	int rc = stop - from > LONG ? match_far(l, s, stop, from) : match(l, s, stop, from);
+	int rc = stop - from > LONG ? match_far(l, s, stop, from) : match_regex(l, s, stop, from);
 
 	*ret_end = stop;
 	if (rc < 0)
@@ -418,7 +419,7 @@ static int match_line(
 	return rc;
 }
 
-static void take(struct matcher_local *l, size_t *start, size_t *end)
+static void take_match(struct matcher_local *l, size_t *start, size_t *end)
 {
 	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(l->match);
 
@@ -430,7 +431,7 @@ static void take(struct matcher_local *l, size_t *start, size_t *end)
 static bool find_sieved(
 	struct matcher_local *l, const char *s, size_t n, size_t from, size_t *start, size_t *end)
 {
-	while (from <= n && !stopped(l)) {
+	while (from <= n && !is_match_stopped(l)) {
 		const char *hit = literal_find(&l->m->literal, s + from, n - from);
 		const char *line;
 		size_t next;
@@ -439,7 +440,7 @@ static bool find_sieved(
 			return false;
 		line = memrchr(s + from, '\n', (size_t)(hit - s) - from);
 		if (match_line(l, s, n, line ? (size_t)(line + 1 - s) : from, &next) == 1) {
-			take(l, start, end);
+			take_match(l, start, end);
 			return true;
 		}
 		from = next + 1;
@@ -467,11 +468,11 @@ static size_t piece_end(const struct matcher *m, const char *s, size_t n, size_t
 static bool find_by_line(struct matcher_local *l, const char *s, size_t end, size_t from,
 	size_t *ret_start, size_t *ret_end)
 {
-	while (from <= end && !stopped(l)) {
+	while (from <= end && !is_match_stopped(l)) {
 		size_t next;
 
 		if (match_line(l, s, end, from, &next) == 1) {
-			take(l, ret_start, ret_end);
+			take_match(l, ret_start, ret_end);
 			return true;
 		}
 		from = next + 1;
@@ -483,19 +484,19 @@ static bool find_by_line(struct matcher_local *l, const char *s, size_t end, siz
 static int find_in_piece(struct matcher_local *l, const char *s, size_t end, size_t from,
 	size_t *ret_start, size_t *ret_end)
 {
-	int rc = match(l, s, end, from);
+	int rc = match_regex(l, s, end, from);
 	size_t next;
 
 	*ret_start = from;
 	if (rc <= 0)
 		return rc;
-	take(l, ret_start, ret_end);
+	take_match(l, ret_start, ret_end);
 	if (*ret_end <= (size_t)(line_end(s + *ret_start, s + end) - s))
 		return 1;
 	/* It ran on into the next line: what is there within this one? */
 	from = *ret_start;
 	if (match_line(l, s, end, from, &next) == 1) {
-		take(l, ret_start, ret_end);
+		take_match(l, ret_start, ret_end);
 		return 1;
 	}
 	*ret_start = next + 1;
@@ -518,7 +519,7 @@ bool matcher_find(struct matcher_local *l, const char *s, size_t n, size_t from,
 	}
 	if (m->literal.len)
 		return find_sieved(l, s, n, from, ret_start, ret_end);
-	while (from <= n && !stopped(l)) {
+	while (from <= n && !is_match_stopped(l)) {
 		size_t end = piece_end(m, s, n, from);
 		int rc = -1;
 

@@ -19,7 +19,7 @@
 
 #define RACE_RETRIES 32
 
-static int openat2(int dir, const char *path, int flags, uint64_t resolve)
+static int open_beneath(int dir, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(flags | O_CLOEXEC),
@@ -86,7 +86,7 @@ int path_check(const char *path, struct err *e)
 	return 0;
 }
 
-static bool is(const char *part, size_t n, const char *text)
+static bool is_component(const char *part, size_t n, const char *text)
 {
 	return n == strlen(text) && memcmp(part, text, n) == 0;
 }
@@ -100,7 +100,7 @@ static bool is_link(int dir, const char *name)
 
 /* One component after the other, following nothing.  The descriptor of the previous one is closed
  * on the way; the root's is not ours. */
-static int walk(const struct files_root *r, const char *path, int flags)
+static int walk_components(const struct files_root *r, const char *path, int flags)
 {
 	int dir = r->fd, fd = -1;
 
@@ -113,7 +113,7 @@ static int walk(const struct files_root *r, const char *path, int flags)
 		/* "a/" means a directory, whatever the caller's flags say of the last one. */
 		int how = *next ? O_PATH | O_DIRECTORY : at[n] ? flags | O_DIRECTORY : flags;
 
-		if (n > NAME_MAX || is(at, n, "..")) {
+		if (n > NAME_MAX || is_component(at, n, "..")) {
 			errno = n > NAME_MAX ? ENAMETOOLONG : EXDEV;
 			fd = -1;
 		} else {
@@ -146,14 +146,14 @@ static int open_long(const struct files_root *r, const char *path, int flags, ui
 		int saved;
 
 		if (n < sizeof piece) {
-			fd = openat2(dir, path, flags, resolve);
+			fd = open_beneath(dir, path, flags, resolve);
 		} else {
 			n = sizeof piece - 1;
 			while (n > 0 && path[n] != '/')
 				n--;
 			memcpy(piece, path, n);
 			piece[n] = '\0';
-			fd = openat2(dir, piece, O_PATH | O_DIRECTORY, resolve);
+			fd = open_beneath(dir, piece, O_PATH | O_DIRECTORY, resolve);
 		}
 		saved = errno;
 		if (dir != r->fd)
@@ -171,9 +171,9 @@ static int open_long(const struct files_root *r, const char *path, int flags, ui
 static int open_resolved(const struct files_root *r, const char *path, int flags, uint64_t resolve)
 {
 	if (r->portable)
-		return walk(r, path, flags);
+		return walk_components(r, path, flags);
 	for (int attempt = 0;; attempt++) {
-		int fd = openat2(r->fd, path, flags, resolve);
+		int fd = open_beneath(r->fd, path, flags, resolve);
 
 		if (fd >= 0)
 			return fd;
@@ -202,7 +202,7 @@ int path_open_cached(const struct files_root *r, const char *path, int flags)
 		errno = EAGAIN;
 		return -1;
 	}
-	return openat2(r->fd, path, flags, RESOLVE_CACHED);
+	return open_beneath(r->fd, path, flags, RESOLVE_CACHED);
 }
 
 int path_open_leaf_cached(int dir, const char *leaf, int flags)
@@ -253,7 +253,7 @@ int path_open_dir(const struct files_root *r, const char *path, struct err *e)
 }
 
 /* Make the directories of `path` that are missing, from the top. */
-static int make_parents(const struct files_root *r, char *path, struct made *made, struct err *e)
+static int make_dirs_above(const struct files_root *r, char *path, struct made *made, struct err *e)
 {
 	for (char *at = path; *at;) {
 		const char *leaf;
@@ -308,12 +308,13 @@ int path_parent(const struct files_root *r, const char *path, struct made *made,
 	if (path_check(path, e) < 0)
 		return -1;
 	*leaf = slash ? slash + 1 : path;
-	if (!**leaf || is(*leaf, strlen(*leaf), ".") || is(*leaf, strlen(*leaf), ".."))
+	if (!**leaf || is_component(*leaf, strlen(*leaf), ".") ||
+		is_component(*leaf, strlen(*leaf), ".."))
 		return err_set(e, ERR_USAGE, "%.200s does not end in the name of a file", path);
 	parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
 	fd = path_open(r, parent, O_PATH | O_DIRECTORY);
 	if (fd < 0 && errno == ENOENT && made) {
-		if (make_parents(r, parent, made, e) < 0)
+		if (make_dirs_above(r, parent, made, e) < 0)
 			return -1;
 		fd = path_open(r, parent, O_PATH | O_DIRECTORY);
 	}
@@ -338,7 +339,8 @@ struct files_root *files_root_open(struct files *f, const char *path, struct err
 	pthread_mutex_init(&r->lock, NULL);
 	r->dev = st.st_dev;
 	/* Old kernels have no openat2, old sandboxes answer EPERM to what they do not know. */
-	probe = f->avoid & FILES_AVOID_OPENAT2 ? -1 : openat2(r->fd, ".", O_PATH | O_DIRECTORY, 0);
+	probe = f->avoid & FILES_AVOID_OPENAT2 ? -1
+					       : open_beneath(r->fd, ".", O_PATH | O_DIRECTORY, 0);
 	r->portable = probe < 0;
 	if (probe >= 0)
 		close(probe);

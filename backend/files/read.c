@@ -60,7 +60,7 @@ void task_drop(struct task *t)
 	t->got->len = 0;
 }
 
-static void refuse(struct reading *r, struct task *t, const struct err *e)
+static void refuse_task(struct reading *r, struct task *t, const struct err *e)
 {
 	task_drop(t);
 	t->got->err = err_box(e);
@@ -71,7 +71,7 @@ static void refuse(struct reading *r, struct task *t, const struct err *e)
 }
 
 /* Take `n` bytes of the total that may be held: in advance while there is plenty. */
-static bool reserve(struct reading *r, struct task *t, uint64_t n)
+static bool reserve_bytes(struct reading *r, struct task *t, uint64_t n)
 {
 	struct reader *me = t->me;
 	uint64_t most = r->options.max_total_bytes;
@@ -94,7 +94,7 @@ static bool reserve(struct reading *r, struct task *t, uint64_t n)
 	err_set(&e, ERR_REFUSED,
 		"%.200s would take the batch beyond its limit of %llu bytes: read fewer files at once",
 		t->want->path, (unsigned long long)most);
-	refuse(r, t, &e);
+	refuse_task(r, t, &e);
 	return false;
 }
 
@@ -106,7 +106,7 @@ bool task_plan(struct reading *r, struct task *t)
 
 	t->planned = true;
 	if (path_regular(t->fd, w->path, &t->st, &e) < 0) {
-		refuse(r, t, &e);
+		refuse_task(r, t, &e);
 		return false;
 	}
 	size = (uint64_t)t->st.st_size;
@@ -116,7 +116,7 @@ bool task_plan(struct reading *r, struct task *t)
 	want = size > w->offset ? size - w->offset : 0;
 	if (want > t->limit)
 		want = t->limit;
-	if (!reserve(r, t, want))
+	if (!reserve_bytes(r, t, want))
 		return false;
 	/* One byte more than expected: a file that grew or whose size is a lie shows by filling it.
 	 */
@@ -133,7 +133,7 @@ void *task_buffer(struct task *t, size_t *room)
 	return t->got->bytes + t->got->len;
 }
 
-static bool moved(const struct stat *a, const struct stat *b)
+static bool has_file_moved(const struct stat *a, const struct stat *b)
 {
 	return a->st_size != b->st_size || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
 		a->st_mtim.tv_nsec != b->st_mtim.tv_nsec ||
@@ -170,7 +170,7 @@ static void cut_lines(struct task *t)
 }
 
 /* Everything is in the buffer.  true: it changed under us, read it once more. */
-static bool finish(struct reading *r, struct task *t)
+static bool finish_task(struct reading *r, struct task *t)
 {
 	struct files_got *g = t->got;
 	const struct files_want *w = t->want;
@@ -183,7 +183,7 @@ static bool finish(struct reading *r, struct task *t)
 	token_fill(&g->token, &t->st, r->read_ns);
 	if ((g->len > PROC_STEP || (end != size && !g->clipped && !w->length) ||
 		    token_racy(&g->token)) &&
-		fstat(t->fd, &now) == 0 && moved(&t->st, &now)) {
+		fstat(t->fd, &now) == 0 && has_file_moved(&t->st, &now)) {
 		t->st = now;
 		if (t->attempt++ == 0) {
 			g->len = 0;
@@ -222,21 +222,21 @@ bool task_got(struct reading *r, struct task *t, ssize_t n)
 	if (n == 0 ||
 		(g->len < t->cap && t->want->offset + g->len >= (uint64_t)t->st.st_size &&
 			t->st.st_size > 0))
-		return finish(r, t);
+		return finish_task(r, t);
 	if (g->len < t->cap)
 		return true;
 	if (g->len >= t->limit) {
 		char more;
 
 		g->clipped = !t->want->length && pread(t->fd, &more, 1, task_offset(t)) > 0;
-		return finish(r, t);
+		return finish_task(r, t);
 	}
 	/* It grew, or has no size of its own (/proc). */
 	size_t step = t->cap < PROC_STEP ? PROC_STEP : t->cap;
 
 	if (step > t->limit - t->cap)
 		step = (size_t)(t->limit - t->cap);
-	if (!reserve(r, t, step))
+	if (!reserve_bytes(r, t, step))
 		return false;
 	t->cap += step;
 	g->bytes = memcpy(slab_alloc(&t->me->slab, t->cap + 1), g->bytes, g->len);
@@ -264,7 +264,7 @@ void task_block(struct reading *r, struct task *t)
 
 	if (t->fd < 0) {
 		if (path_check(t->want->path, &e) < 0) {
-			refuse(r, t, &e);
+			refuse_task(r, t, &e);
 			return;
 		}
 		t->fd = open_patiently(r, t->want->path);
@@ -331,7 +331,7 @@ static bool try_cached(struct reading *r, struct task *t)
 	/* What was checked with the one before need not be again. */
 	if (!(same && *leaf && strnlen(leaf, NAME_MAX + 1) <= NAME_MAX) &&
 		path_check(path, &e) < 0) {
-		refuse(r, t, &e);
+		refuse_task(r, t, &e);
 		return true;
 	}
 	if (!same)
@@ -382,7 +382,7 @@ static void task_init(
 }
 
 /* This one has to wait for the disk: it comes after all that need not. */
-static void miss(struct batch *b, const struct task *t)
+static void defer_task(struct batch *b, const struct task *t)
 {
 	struct task *kept = xmalloc(sizeof *kept);
 
@@ -421,7 +421,7 @@ static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 			}
 			streak++;
 			me.hits = 0;
-			miss(b, &t);
+			defer_task(b, &t);
 		}
 		reader_close_all(&me);
 		reader_flush(&me, &b->r);
@@ -477,7 +477,7 @@ static void read_missed(struct batch *b, struct files_reading *out)
 			struct task *t = b->missed[i];
 
 			if (t->fd < 0 && path_check(t->want->path, &e) < 0) {
-				refuse(&b->r, t, &e);
+				refuse_task(&b->r, t, &e);
 			} else {
 				b->missed[i] = b->missed[kept];
 				b->missed[kept++] = t;
@@ -497,7 +497,7 @@ static void read_missed(struct batch *b, struct files_reading *out)
 		disk_waited(f, b->r.root);
 }
 
-static void publish(struct batch *b)
+static void publish_reading(struct batch *b)
 {
 	if (b->r.op.shown)
 		return;
@@ -505,7 +505,7 @@ static void publish(struct batch *b)
 	job_total(b->r.op.job, b->n, 0);
 }
 
-static void read_all(struct batch *b, struct files_reading *out)
+static void read_batch(struct batch *b, struct files_reading *out)
 {
 	out->backend = "inline";
 	out->width = 1;
@@ -513,11 +513,11 @@ static void read_all(struct batch *b, struct files_reading *out)
 	if (b->n < WIDE_FROM) {
 		cached_worker(b, 0, NULL);
 	} else {
-		publish(b);
+		publish_reading(b);
 		crew_run(b->r.op.files->pool, 1, cached_worker, b);
 	}
 	if (atomic_load(&b->nmissed) > 0) {
-		publish(b);
+		publish_reading(b);
 		read_missed(b, out);
 	}
 }
@@ -551,7 +551,7 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 	out->n = n;
 	out->items = b.got = whole->items;
 	b.missed = n <= COUNT(few) ? few : xmalloc(n * sizeof(struct task *));
-	read_all(&b, out);
+	read_batch(&b, out);
 	out->failed = atomic_load(&b.r.failed);
 	out->bytes = atomic_load(&b.r.bytes);
 	for (size_t i = 0; i < atomic_load(&b.nmissed); i++) {

@@ -31,7 +31,7 @@ struct pending {
 	bool slow; /* it waits for the disk: many at once take no longer */
 };
 
-static void fail(struct files_tree_totals *t, int errnum, const char *name)
+static void fail_removal(struct files_tree_totals *t, int errnum, const char *name)
 {
 	if (t->errors++ == 0)
 		path_error(&t->first, errnum, "delete", name);
@@ -49,7 +49,7 @@ static int put_away(int dir, const char *name, int stage, const char *to)
 }
 
 /* A directory below one that goes: into the stage, to be emptied when its turn comes. */
-static int lift(struct staging *s, int dir, const char *name, struct pending *p)
+static int lift_dir(struct staging *s, int dir, const char *name, struct pending *p)
 {
 	char *to;
 
@@ -105,14 +105,14 @@ static void after_unlink(struct staging *s, int fd, const struct doomed *d, cons
 		/* Linux says EISDIR, POSIX allows EPERM. */
 		if (unlinkat(fd, d->name, AT_REMOVEDIR) == 0)
 			t->dirs++;
-		else if (lift(s, fd, d->name, p) < 0)
-			fail(t, errno, d->name);
+		else if (lift_dir(s, fd, d->name, p) < 0)
+			fail_removal(t, errno, d->name);
 	} else if (d->error != ENOENT) {
-		fail(t, d->error, d->name);
+		fail_removal(t, d->error, d->name);
 	}
 }
 
-static void fire(
+static void unlink_volley(
 	struct staging *s, struct volley *v, struct pending *p, struct files_tree_totals *t)
 {
 	size_t done;
@@ -129,7 +129,7 @@ static void fire(
 }
 
 /* Unlink the files of an open directory and lift its directories out of it. */
-static void empty(struct staging *s, int fd, const struct op *op, struct pending *p,
+static void empty_dir(struct staging *s, int fd, const struct op *op, struct pending *p,
 	struct files_tree_totals *t)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -140,7 +140,7 @@ static void empty(struct staging *s, int fd, const struct op *op, struct pending
 	if (!d) {
 		if (copy >= 0)
 			close(copy);
-		fail(t, errno, "a directory");
+		fail_removal(t, errno, "a directory");
 		return;
 	}
 	while (!(op && op_stopped(op)) && (entry = readdir(d)) != NULL) {
@@ -156,7 +156,7 @@ static void empty(struct staging *s, int fd, const struct op *op, struct pending
 			it.name = xstrdup(it.name);
 			v->names[v->n++] = it;
 			if (v->n == VOLLEY)
-				fire(s, v, p, t);
+				unlink_volley(s, v, p, t);
 			continue;
 		}
 		int64_t begun = clock_mono_ns();
@@ -167,7 +167,7 @@ static void empty(struct staging *s, int fd, const struct op *op, struct pending
 		after_unlink(s, fd, &it, op, p, t);
 	}
 	if (v && v->n)
-		fire(s, v, p, t);
+		unlink_volley(s, v, p, t);
 	free(v);
 	closedir(d);
 }
@@ -181,13 +181,13 @@ static void take_apart(struct staging *s, int dir, const char *name, const struc
 	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
-		empty(s, fd, op, p, t);
+		empty_dir(s, fd, op, p, t);
 	if (op && op_stopped(op))
 		return;
 	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
 		t->dirs++;
 	else if (errno != ENOENT)
-		fail(t, errno, name);
+		fail_removal(t, errno, name);
 }
 
 void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
@@ -201,7 +201,7 @@ void remove_tree(struct staging *s, int dir, const char *name, const struct op *
 	}
 	if (errno != EISDIR && errno != EPERM) {
 		if (errno != ENOENT)
-			fail(t, errno, name);
+			fail_removal(t, errno, name);
 		return;
 	}
 	take_apart(s, dir, name, op, &p, t);
@@ -327,7 +327,7 @@ struct place {
 	uint64_t key;
 };
 
-static int find(const struct files_root *r, const char *path, struct place *p, struct err *e)
+static int judge_find(const struct files_root *r, const char *path, struct place *p, struct err *e)
 {
 	struct stat dir;
 
@@ -351,7 +351,7 @@ static int refuse_staging(const char *path, struct err *e)
 	return 0;
 }
 
-static int delete (struct op *op, struct files_root *r, const char *path, bool recursive,
+static int delete_path(struct op *op, struct files_root *r, const char *path, bool recursive,
 	struct files_tree_totals *t, struct err *e)
 {
 	struct place p = {.dir = -1};
@@ -360,7 +360,7 @@ static int delete (struct op *op, struct files_root *r, const char *path, bool r
 	struct staging *s;
 	char away[STAGE_NAME_MAX];
 
-	if (refuse_staging(path, e) < 0 || find(r, path, &p, e) < 0)
+	if (refuse_staging(path, e) < 0 || judge_find(r, path, &p, e) < 0)
 		return -1;
 	dir = p.dir;
 	s = staging_get(r, &wait, e);
@@ -414,7 +414,7 @@ int files_delete(struct files *f, struct files_root *r, const char *path, bool r
 
 	*totals = (struct files_tree_totals){0};
 	op_begin(&op, f, "entries", "delete %s", path);
-	rc = delete (&op, r, path, recursive, totals, &why);
+	rc = delete_path(&op, r, path, recursive, totals, &why);
 	if (rc < 0)
 		err_copy(e, &why);
 	return op_end(&op, rc, &why, "Deleted %llu files in %llu directories.",
@@ -423,7 +423,7 @@ int files_delete(struct files *f, struct files_root *r, const char *path, bool r
 }
 
 /* Onto another file system: a durable copy, then the original goes. */
-static int move_far(const struct op *op, struct files *f, struct files_root *r, const char *from,
+static int move_across(const struct op *op, struct files *f, struct files_root *r, const char *from,
 	const char *to, bool overwrite, struct files_tree_totals *t, struct err *e)
 {
 	struct files_copy_options o = {.durable = true, .keep_owner = true, .overwrite = overwrite};
@@ -449,7 +449,7 @@ static int move_far(const struct op *op, struct files *f, struct files_root *r, 
 	return err_wrap(e, "%.100s was copied, but the original is still there", to);
 }
 
-static int move(struct op *op, struct files_root *r, const char *from, const char *to,
+static int move_path(struct op *op, struct files_root *r, const char *from, const char *to,
 	bool overwrite, struct err *e)
 {
 	struct place a = {.dir = -1}, b = {.dir = -1};
@@ -458,10 +458,11 @@ static int move(struct op *op, struct files_root *r, const char *from, const cha
 	struct staging *s;
 	uint64_t keys[2];
 
-	if (refuse_staging(from, e) < 0 || refuse_staging(to, e) < 0 || find(r, from, &a, e) < 0)
+	if (refuse_staging(from, e) < 0 || refuse_staging(to, e) < 0 ||
+		judge_find(r, from, &a, e) < 0)
 		return -1;
 	dir_a = a.dir;
-	if (find(r, to, &b, e) < 0)
+	if (judge_find(r, to, &b, e) < 0)
 		return -1;
 	dir_b = b.dir;
 	keys[0] = a.key < b.key ? a.key : b.key;
@@ -490,9 +491,9 @@ int files_move(struct files *f, struct files_root *r, const char *from, const ch
 
 	*totals = (struct files_tree_totals){0};
 	op_begin(&op, f, "entries", "move %s", from);
-	rc = move(&op, r, from, to, overwrite, &why);
+	rc = move_path(&op, r, from, to, overwrite, &why);
 	if (rc > 0)
-		rc = move_far(&op, f, r, from, to, overwrite, totals, &why);
+		rc = move_across(&op, f, r, from, to, overwrite, totals, &why);
 	if (rc < 0)
 		err_copy(e, &why);
 	return op_end(&op, rc, &why, "Moved to %s.", to);

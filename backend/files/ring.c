@@ -57,7 +57,7 @@ void ring_free(struct ring *ring)
 	free(ring);
 }
 
-static void submit(struct ring *ring, struct reading *r, struct task *t)
+static void submit_read(struct ring *ring, struct reading *r, struct task *t)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
 
@@ -75,7 +75,7 @@ static void submit(struct ring *ring, struct reading *r, struct task *t)
 }
 
 /* One request ended.  true: the task goes on with another. */
-static bool advance(struct reading *r, struct task *t, int result)
+static bool advance_task(struct reading *r, struct task *t, int result)
 {
 	if (t->fd < 0) {
 		if (result == -EAGAIN || result == -ENAMETOOLONG) {
@@ -124,7 +124,7 @@ unsigned ring_read(
 			}
 			if (t->fd >= 0 && !t->planned && !task_plan(r, t))
 				continue;
-			submit(ring, r, t);
+			submit_read(ring, r, t);
 			flying++;
 		}
 		if (flying == 0)
@@ -148,8 +148,8 @@ unsigned ring_read(
 				else
 					again[nagain++] = t;
 				depth = flying > 1 ? flying : 1;
-			} else if (advance(r, t, cqe->res)) {
-				submit(ring, r, t);
+			} else if (advance_task(r, t, cqe->res)) {
+				submit_read(ring, r, t);
 			} else {
 				flying--;
 			}

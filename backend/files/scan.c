@@ -19,7 +19,7 @@ struct files_scan {
 	size_t nerrors, errors_cap;
 };
 
-static void tally(struct files_scan_totals *t, const struct walk_entry *entry)
+static void count_entry(struct files_scan_totals *t, const struct walk_entry *entry)
 {
 	switch (entry->type) {
 	case FILES_FILE:
@@ -49,7 +49,7 @@ static void scan_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 				filter_meta(
 					f, entry->type, entry->meta->size, entry->meta->mtime_ns);
 		if (entry->wanted)
-			tally(&me->totals, entry);
+			count_entry(&me->totals, entry);
 	}
 }
 
@@ -103,8 +103,8 @@ const struct files_scan_totals *files_scan_totals(const struct files_scan *s)
 	return &s->totals;
 }
 
-static void fill(struct files_scan *s, const struct walk_dir *d, const struct walk_entry *entry,
-	struct files_entry *out)
+static void fill_entry(struct files_scan *s, const struct walk_dir *d,
+	const struct walk_entry *entry, struct files_entry *out)
 {
 	*out = (struct files_entry){
 		.path = s->cursor.path.s,
@@ -144,7 +144,7 @@ bool files_scan_next(struct files_scan *s, struct files_entry *out)
 		if (entry->dir && entry->dir->error)
 			note_error(s, entry->dir);
 		if (entry->wanted) {
-			fill(s, d, entry, out);
+			fill_entry(s, d, entry, out);
 			return true;
 		}
 	}

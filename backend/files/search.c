@@ -29,7 +29,7 @@ struct searching {
 	_Atomic uint64_t hits;
 };
 
-static void begin(struct walk_worker *me)
+static void begin_search(struct walk_worker *me)
 {
 	struct searching *x = me->walk->ctx;
 	struct searcher *s = xmalloc(sizeof *s);
@@ -38,7 +38,7 @@ static void begin(struct walk_worker *me)
 	me->data = s;
 }
 
-static void add_totals(struct files_search_totals *to, const struct searcher *s)
+static void add_search_totals(struct files_search_totals *to, const struct searcher *s)
 {
 	to->files += s->totals.files;
 	to->matched_files += s->totals.matched_files;
@@ -51,20 +51,20 @@ static void add_totals(struct files_search_totals *to, const struct searcher *s)
 	to->gave_up += s->local.gave_up;
 }
 
-static void end(struct walk_worker *me)
+static void end_search(struct walk_worker *me)
 {
 	struct searching *x = me->walk->ctx;
 	struct searcher *s = me->data;
 
 	pthread_mutex_lock(&x->lock);
-	add_totals(&x->totals, s);
+	add_search_totals(&x->totals, s);
 	pthread_mutex_unlock(&x->lock);
 	searcher_release(s);
 	free(s);
 }
 
 /* Hand hits over, no more than are still allowed.  Under the lock. */
-static void show(struct searching *x, const char *path, const struct files_hit *hits, size_t n)
+static void show_hits(struct searching *x, const char *path, const struct files_hit *hits, size_t n)
 {
 	uint64_t left = x->o->max_hits ? x->o->max_hits - x->totals.hits : UINT64_MAX;
 	size_t show_n = 0;
@@ -88,7 +88,8 @@ static void show(struct searching *x, const char *path, const struct files_hit *
 }
 
 /* Until the end, in memory of the walk: hits are wanted in the order of the paths. */
-static void keep(struct walk_worker *me, struct walk_dir *d, size_t index, const struct found *f)
+static void keep_hits(
+	struct walk_worker *me, struct walk_dir *d, size_t index, const struct found *f)
 {
 	struct kept *k = slab_alloc(&me->slab, sizeof *k);
 	char *text = slab_alloc(&me->slab, f->text.len + 1);
@@ -104,7 +105,8 @@ static void keep(struct walk_worker *me, struct walk_dir *d, size_t index, const
 	((struct kept **)d->data)[index] = k;
 }
 
-static void report(struct walk_worker *me, struct walk_dir *d, size_t index, struct searcher *s)
+static void report_file(
+	struct walk_worker *me, struct walk_dir *d, size_t index, struct searcher *s)
 {
 	struct searching *x = me->walk->ctx;
 	struct files_hit file = {0};
@@ -117,12 +119,12 @@ static void report(struct walk_worker *me, struct walk_dir *d, size_t index, str
 		s->found.n = 1;
 	}
 	if (x->o->sorted) {
-		keep(me, d, index, &s->found);
+		keep_hits(me, d, index, &s->found);
 		return;
 	}
 	walk_entry_path(&x->walk, d, &d->entries[index], &path);
 	pthread_mutex_lock(&x->lock);
-	show(x, path.s, s->found.hits, s->found.n);
+	show_hits(x, path.s, s->found.hits, s->found.n);
 	pthread_mutex_unlock(&x->lock);
 }
 
@@ -144,7 +146,7 @@ static void show_some(void *ctx, struct searcher *s)
 	else
 		str_adds(&path, x->walk.start);
 	pthread_mutex_lock(&x->lock);
-	show(x, path.s, s->found.hits, s->found.n);
+	show_hits(x, path.s, s->found.hits, s->found.n);
 	pthread_mutex_unlock(&x->lock);
 }
 
@@ -172,7 +174,7 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 	switch (search_fd(s, fd, &st, x->o, me->walk->op)) {
 	case SEARCHED:
 		if (s->found.matches)
-			report(me, d, index, s);
+			report_file(me, d, index, s);
 		break;
 	case SEARCH_BINARY: s->totals.skipped_binary++; break;
 	case SEARCH_LARGE: s->totals.skipped_large++; break;
@@ -184,7 +186,8 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 	close(fd);
 }
 
-static void entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
+static void search_entries(
+	struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
 {
 	const struct files_filter *f = me->walk->filter;
 	bool conditions = filter_wants_meta(f);
@@ -208,7 +211,7 @@ static void entries(struct walk_worker *me, struct walk_dir *d, int fd, size_t f
 	}
 }
 
-static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
+static bool enter_search_dir(struct walk_worker *me, struct walk_dir *d, int fd)
 {
 	const struct searching *x = me->walk->ctx;
 
@@ -221,10 +224,10 @@ static bool enter(struct walk_worker *me, struct walk_dir *d, int fd)
 }
 
 static const struct walk_ops search_ops = {
-	.worker_begin = begin,
-	.worker_end = end,
-	.entries = entries,
-	.enter = enter,
+	.worker_begin = begin_search,
+	.worker_end = end_search,
+	.entries = search_entries,
+	.enter = enter_search_dir,
 };
 
 static void show_sorted(struct searching *x)
@@ -239,7 +242,7 @@ static void show_sorted(struct searching *x)
 		const struct kept *k = d->data ? ((struct kept **)d->data)[i] : NULL;
 
 		if (k)
-			show(x, c.path.s, k->hits, k->n);
+			show_hits(x, c.path.s, k->hits, k->n);
 	}
 	cursor_release(&c);
 }
@@ -266,13 +269,13 @@ static int search_one(struct searching *x, const char *path, struct err *e)
 		struct files_hit file = {0};
 
 		s.totals.matched_files = 1;
-		show(x, path, x->o->names_only ? &file : s.found.hits,
+		show_hits(x, path, x->o->names_only ? &file : s.found.hits,
 			x->o->names_only ? 1 : s.found.n);
 	}
 	s.totals.skipped_binary = how == SEARCH_BINARY;
 	s.totals.skipped_large = how == SEARCH_LARGE;
 	s.totals.errors = how == SEARCH_FAILED;
-	add_totals(&x->totals, &s);
+	add_search_totals(&x->totals, &s);
 	searcher_release(&s);
 	return op_stopped(&x->op) ? op_cancelled(e) : 0;
 }

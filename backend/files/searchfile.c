@@ -188,7 +188,7 @@ static bool search_window(struct view *v, size_t from, size_t limit)
 
 /* Drop what is done from the front of the buffer, but for the context a later line may want.
  * Returns where `done` is now. */
-static size_t slide(struct view *v, size_t done, bool line_ended)
+static size_t slide_window(struct view *v, size_t done, bool line_ended)
 {
 	char *buf = v->s->buf;
 	size_t keep = done, least = v->context_from < done ? v->context_from : done;
@@ -215,7 +215,7 @@ static size_t slide(struct view *v, size_t done, bool line_ended)
 	return done - keep;
 }
 
-static bool make_room(struct searcher *s, size_t want)
+static bool grow_buffer(struct searcher *s, size_t want)
 {
 	if (want <= s->cap)
 		return true;
@@ -236,7 +236,7 @@ static void finish_hits(struct found *f)
 	}
 }
 
-static void flush(struct searcher *s)
+static void flush_hits(struct searcher *s)
 {
 	finish_hits(&s->found);
 	s->flush(s->flush_ctx, s);
@@ -282,20 +282,20 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 	str_clear(&s->found.text);
 	if ((uint64_t)st->st_size > most)
 		return SEARCH_LARGE;
-	make_room(s, (size_t)st->st_size + 1 > WINDOW ? WINDOW : (size_t)st->st_size + 1);
+	grow_buffer(s, (size_t)st->st_size + 1 > WINDOW ? WINDOW : (size_t)st->st_size + 1);
 	while (!eof) {
 		ssize_t got;
 		const char *nl;
 		bool full;
 
-		if (s->cap - v.n < (s->utf16.on ? 8 : 1) && !make_room(s, 2 * s->cap)) {
+		if (s->cap - v.n < (s->utf16.on ? 8 : 1) && !grow_buffer(s, 2 * s->cap)) {
 			/* One line fills the window: keep what a match across the cut needs. */
 			size_t skip, overlap = matcher_overlap(s->local.m, &skip) + skip;
 
 			if (!v.mid_line)
 				v.line_start = v.offset + v.line_begin;
 			done = v.n > overlap ? skip : 0;
-			slide(&v, v.n > overlap ? v.n - overlap : v.n, false);
+			slide_window(&v, v.n > overlap ? v.n - overlap : v.n, false);
 			v.line_begin = 0;
 		}
 		got = s->utf16.on ? utf16_read(&s->utf16, fd, s->buf + v.n, s->cap - v.n)
@@ -324,9 +324,9 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 		if (!search_window(&v, done, nl ? (size_t)(nl + 1 - s->buf) : v.n))
 			break;
 		if (s->flush && s->found.n > HITS_MANY)
-			flush(s);
+			flush_hits(s);
 		if (nl) {
-			v.line_begin = done = slide(&v, (size_t)(nl + 1 - s->buf), true);
+			v.line_begin = done = slide_window(&v, (size_t)(nl + 1 - s->buf), true);
 			v.line_shown = false;
 		} else {
 			done = v.n;

@@ -49,7 +49,7 @@ void slab_chain_release(struct slab_chain *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-static struct slab_chunk *take(struct slab_store *s)
+static struct slab_chunk *take_chunk(struct slab_store *s)
 {
 	struct slab_chunk *c;
 
@@ -71,7 +71,7 @@ static void link_chunk(struct slab_chain *chain, struct slab_chunk *c)
 	pthread_mutex_unlock(&chain->lock);
 }
 
-static struct slab_chunk *fresh(size_t size)
+static struct slab_chunk *new_chunk(size_t size)
 {
 	struct slab_chunk *c = xmalloc(ALIGN(sizeof *c) + size);
 
@@ -88,13 +88,13 @@ void *slab_alloc(struct slab *s, size_t n)
 	if (n > (size_t)(s->end - s->at)) {
 		/* What is large gets a chunk of its own and leaves the current one in use. */
 		if (n > SLAB_CHUNK / 4) {
-			c = fresh(n == SLAB_CHUNK ? n + 16 : n);
+			c = new_chunk(n == SLAB_CHUNK ? n + 16 : n);
 			link_chunk(s->chain, c);
 			return (char *)c + ALIGN(sizeof *c);
 		}
-		c = take(s->chain->store);
+		c = take_chunk(s->chain->store);
 		if (!c)
-			c = fresh(SLAB_CHUNK);
+			c = new_chunk(SLAB_CHUNK);
 		link_chunk(s->chain, c);
 		s->at = (char *)c + ALIGN(sizeof *c);
 		s->end = s->at + SLAB_CHUNK;

@@ -22,7 +22,7 @@
 #define NEW_OWNER "new." /* until it is locked */
 
 /* Open (or make) a directory of ours below `parent`. */
-static int own_dir(int parent, const char *name, const char *root, struct err *e)
+static int open_own_dir(int parent, const char *name, const char *root, struct err *e)
 {
 	AUTO_CLOSE int fd = -1;
 	struct stat st;
@@ -191,7 +191,7 @@ int rename_new(int from_dir, const char *from, int to_dir, const char *to)
 	return -1;
 }
 
-static bool unlocked(struct staging *s, const char *name)
+static bool is_unlocked(struct staging *s, const char *name)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	AUTO_CLOSE int fd = openat(s->dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -202,14 +202,14 @@ static bool unlocked(struct staging *s, const char *name)
 }
 
 /* The process that `id` stands for is gone.  Its lock file may be missing, too. */
-static bool dead(struct staging *s, const char *id)
+static bool is_owner_dead(struct staging *s, const char *id)
 {
 	char name[64];
 
 	if (strcmp(id, s->id) == 0)
 		return false;
 	snprintf(name, sizeof name, OWNER "%.20s", id);
-	return unlocked(s, name);
+	return is_unlocked(s, name);
 }
 
 /* "ID.N": ID of 16 hexadecimal digits. */
@@ -255,7 +255,7 @@ static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn 
 			continue;
 		if (strcmp(id, last) != 0) {
 			strcpy(last, id);
-			last_dead = dead(s, id);
+			last_dead = is_owner_dead(s, id);
 		}
 		if (last_dead)
 			rc = fn(r, s, name, e);
@@ -264,7 +264,7 @@ static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn 
 	return rc;
 }
 
-static int found(struct files_root *r, struct staging *s, const char *name, struct err *e)
+static int stop_at_first(struct files_root *r, struct staging *s, const char *name, struct err *e)
 {
 	(void)r;
 	(void)s;
@@ -307,7 +307,7 @@ static void remove_dead_owners(struct staging *s)
 	while (d && (entry = readdir(d)) != NULL)
 		if ((strncmp(entry->d_name, OWNER, strlen(OWNER)) == 0 ||
 			    strncmp(entry->d_name, NEW_OWNER, strlen(NEW_OWNER)) == 0) &&
-			unlocked(s, entry->d_name))
+			is_unlocked(s, entry->d_name))
 			unlinkat(s->dir, entry->d_name, 0);
 	if (d)
 		closedir(d);
@@ -318,7 +318,7 @@ static void remove_dead_owners(struct staging *s)
 int staging_recover(struct files_root *r, struct staging *s, bool thorough,
 	const struct patience *p, struct err *e)
 {
-	int journals = each_dead(r, s, s->journal, found, e);
+	int journals = each_dead(r, s, s->journal, stop_at_first, e);
 
 	if (journals > 0) {
 		AUTO_CLOSE int fd = open_lock(s, e);
@@ -376,9 +376,9 @@ static struct staging *open_staging(struct files_root *r, const struct patience 
 		err_sys(e, errno, "cannot open %s", r->name);
 		goto fail;
 	}
-	if ((s->dir = own_dir(top, STAGING_NAME, r->name, e)) < 0 ||
-		(s->stage = own_dir(s->dir, "stage", r->name, e)) < 0 ||
-		(s->journal = own_dir(s->dir, "journal", r->name, e)) < 0 ||
+	if ((s->dir = open_own_dir(top, STAGING_NAME, r->name, e)) < 0 ||
+		(s->stage = open_own_dir(s->dir, "stage", r->name, e)) < 0 ||
+		(s->journal = open_own_dir(s->dir, "journal", r->name, e)) < 0 ||
 		become_owner(s, e) < 0 || staging_recover(r, s, true, p, e) < 0)
 		goto fail;
 	return s;

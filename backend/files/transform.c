@@ -43,7 +43,7 @@ struct worker {
 	size_t cap;
 };
 
-static void begin(struct walk_worker *me)
+static void begin_transform(struct walk_worker *me)
 {
 	struct transforming *x = me->walk->ctx;
 	struct worker *w = xcalloc(1, sizeof *w);
@@ -53,7 +53,7 @@ static void begin(struct walk_worker *me)
 	me->data = w;
 }
 
-static void end(struct walk_worker *me)
+static void end_transform(struct walk_worker *me)
 {
 	struct transforming *x = me->walk->ctx;
 	struct worker *w = me->data;
@@ -95,7 +95,8 @@ static void note_change(struct edit *ed, const char *s, size_t n, size_t match, 
 }
 
 /* s with every match replaced; NULL: there was none. */
-static struct edit *replace(struct transforming *x, struct worker *w, const char *s, size_t n)
+static struct edit *replace_matches(
+	struct transforming *x, struct worker *w, const char *s, size_t n)
 {
 	const struct files_transform_options *o = x->o;
 	struct edit *ed = NULL;
@@ -136,7 +137,7 @@ static void finish_changes(struct edit *ed, size_t old_n)
 	}
 }
 
-static bool keep(struct transforming *x, struct edit *ed)
+static bool keep_edit(struct transforming *x, struct edit *ed)
 {
 	bool fits;
 
@@ -198,7 +199,7 @@ static void transform_fd(struct transforming *x, struct worker *w, int fd, const
 		t->skipped_binary++;
 		return;
 	}
-	ed = replace(x, w, w->buf, (size_t)n);
+	ed = replace_matches(x, w, w->buf, (size_t)n);
 	if (!ed)
 		return;
 	if (ed->new.len == (size_t)n && memcmp(ed->new.s, w->buf, (size_t)n) == 0) {
@@ -217,11 +218,12 @@ static void transform_fd(struct transforming *x, struct worker *w, int fd, const
 	ed->path = str_detach(&path);
 	t->changed++;
 	t->replacements += ed->replacements;
-	if (!keep(x, ed))
+	if (!keep_edit(x, ed))
 		edit_free(ed);
 }
 
-static void entries(struct walk_worker *me, struct walk_dir *d, int dirfd, size_t from, size_t to)
+static void transform_entries(
+	struct walk_worker *me, struct walk_dir *d, int dirfd, size_t from, size_t to)
 {
 	struct transforming *x = me->walk->ctx;
 	const struct files_filter *f = me->walk->filter;
@@ -265,14 +267,14 @@ static void entries(struct walk_worker *me, struct walk_dir *d, int dirfd, size_
 }
 
 static const struct walk_ops transform_ops = {
-	.worker_begin = begin, .worker_end = end, .entries = entries};
+	.worker_begin = begin_transform, .worker_end = end_transform, .entries = transform_entries};
 
-static int by_path(const void *a, const void *b)
+static int compare_edits(const void *a, const void *b)
 {
 	return strcmp((*(struct edit *const *)a)->path, (*(struct edit *const *)b)->path);
 }
 
-static int apply(struct transforming *x, struct files *f, struct files_root *r, struct err *e)
+static int write_edits(struct transforming *x, struct files *f, struct files_root *r, struct err *e)
 {
 	AUTO_FREE struct files_put *puts = xcalloc(x->n, sizeof *puts);
 	struct files_write_options o = {.promise = x->o->promise};
@@ -293,7 +295,7 @@ static int apply(struct transforming *x, struct files *f, struct files_root *r, 
 	return rc;
 }
 
-static int run(struct transforming *x, struct files *f, struct files_root *r,
+static int run_transform(struct transforming *x, struct files *f, struct files_root *r,
 	struct files_transform_result *res, struct err *e)
 {
 	int rc = walk_run(&x->walk, e);
@@ -305,7 +307,7 @@ static int run(struct transforming *x, struct files *f, struct files_root *r,
 	if (rc < 0)
 		return rc;
 	if (x->n)
-		qsort(x->edits, x->n, sizeof *x->edits, by_path);
+		qsort(x->edits, x->n, sizeof *x->edits, compare_edits);
 	for (size_t i = 0; i < x->n && (x->o->diff || x->o->preview); i++) {
 		const struct edit *ed = x->edits[i];
 
@@ -314,7 +316,7 @@ static int run(struct transforming *x, struct files *f, struct files_root *r,
 		diff_unified(&res->diff, ed->path, ed->old, ed->old_n, ed->new.s, ed->new.len,
 			ed->changes, ed->nchanges);
 	}
-	return x->o->preview || x->n == 0 ? 0 : apply(x, f, r, e);
+	return x->o->preview || x->n == 0 ? 0 : write_edits(x, f, r, e);
 }
 
 int files_transform(struct files *f, struct files_root *r, const char *start,
@@ -346,7 +348,7 @@ int files_transform(struct files *f, struct files_root *r, const char *start,
 		.ops = &transform_ops,
 		.ctx = &x,
 	};
-	rc = run(&x, f, r, res, &why);
+	rc = run_transform(&x, f, r, res, &why);
 	x.totals.diff = res->diff;
 	*res = x.totals;
 	walk_release(&x.walk);

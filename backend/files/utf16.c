@@ -32,12 +32,12 @@ void utf16_push(struct utf16 *u, const char *s, size_t n)
 	u->n = n;
 }
 
-static unsigned unit(const struct utf16 *u, size_t at)
+static unsigned read_unit(const struct utf16 *u, size_t at)
 {
 	return u->big ? u->raw[at] << 8 | u->raw[at + 1] : u->raw[at + 1] << 8 | u->raw[at];
 }
 
-static size_t encode(unsigned c, char *to)
+static size_t encode_utf8(unsigned c, char *to)
 {
 	if (c < 0x80) {
 		to[0] = (char)c;
@@ -62,7 +62,7 @@ static size_t encode(unsigned c, char *to)
 }
 
 /* As many characters of raw as there are, and fit.  `end`: what is cut off at the end stays so. */
-static size_t convert(struct utf16 *u, char *to, size_t room, bool end)
+static size_t convert_utf16(struct utf16 *u, char *to, size_t room, bool end)
 {
 	size_t at = 0, out = 0;
 
@@ -75,9 +75,9 @@ static size_t convert(struct utf16 *u, char *to, size_t room, bool end)
 				break;
 			used = 1;
 		} else {
-			c = unit(u, at);
+			c = read_unit(u, at);
 			if (c >= 0xD800 && c < 0xDC00) {
-				unsigned low = u->n - at >= 4 ? unit(u, at + 2) : 0;
+				unsigned low = u->n - at >= 4 ? read_unit(u, at + 2) : 0;
 
 				if (u->n - at < 4 && !end)
 					break;
@@ -91,7 +91,7 @@ static size_t convert(struct utf16 *u, char *to, size_t room, bool end)
 				c = 0xFFFD;
 			}
 		}
-		out += encode(c, to + out);
+		out += encode_utf8(c, to + out);
 		at += used;
 	}
 	u->n -= at;
@@ -102,7 +102,8 @@ static size_t convert(struct utf16 *u, char *to, size_t room, bool end)
 ssize_t utf16_read(struct utf16 *u, int fd, char *to, size_t room)
 {
 	for (;;) {
-		size_t want = room / WORST * 2, out = u->n >= 4 ? convert(u, to, room, false) : 0;
+		size_t want = room / WORST * 2,
+		       out = u->n >= 4 ? convert_utf16(u, to, room, false) : 0;
 		ssize_t n;
 
 		if (out > 0)
@@ -113,9 +114,9 @@ ssize_t utf16_read(struct utf16 *u, int fd, char *to, size_t room)
 		if (n < 0)
 			return -1;
 		if (n == 0)
-			return (ssize_t)convert(u, to, room, true);
+			return (ssize_t)convert_utf16(u, to, room, true);
 		u->n += (size_t)n;
-		out = convert(u, to, room, false);
+		out = convert_utf16(u, to, room, false);
 		if (out > 0)
 			return (ssize_t)out;
 	}

@@ -151,7 +151,7 @@ static uint8_t type_of_mode(uint32_t mode)
 				: FILES_OTHER;
 }
 
-static bool dots(const char *name)
+static bool is_dot_path(const char *name)
 {
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
@@ -161,7 +161,7 @@ struct listing {
 	size_t n, cap;
 };
 
-static void add_entry(struct walk_worker *me, struct walk_dir *d, int fd, struct listing *l,
+static void add_dir_entry(struct walk_worker *me, struct walk_dir *d, int fd, struct listing *l,
 	const struct linux_dirent64 *de)
 {
 	size_t len = strlen(de->d_name);
@@ -169,7 +169,7 @@ static void add_entry(struct walk_worker *me, struct walk_dir *d, int fd, struct
 	struct stat st;
 	char *name;
 
-	if (dots(de->d_name) || (!d->parent && strcmp(de->d_name, STAGING_NAME) == 0))
+	if (is_dot_path(de->d_name) || (!d->parent && strcmp(de->d_name, STAGING_NAME) == 0))
 		return;
 	l->entries = mem_grow(l->entries, &l->cap, l->n + 1, sizeof *l->entries);
 	entry = &l->entries[l->n++];
@@ -188,7 +188,7 @@ static void add_entry(struct walk_worker *me, struct walk_dir *d, int fd, struct
 			: FILES_OTHER;
 }
 
-static int list(struct walk_worker *me, struct walk_dir *d, int fd, struct listing *l)
+static int list_dir(struct walk_worker *me, struct walk_dir *d, int fd, struct listing *l)
 {
 	for (;;) {
 		long n = syscall(SYS_getdents64, fd, me->buf, BUFFER);
@@ -201,7 +201,7 @@ static int list(struct walk_worker *me, struct walk_dir *d, int fd, struct listi
 			/* The kernel aligns records to 8 bytes. */
 			const struct linux_dirent64 *de = (const void *)(me->buf + at);
 
-			add_entry(me, d, fd, l, de);
+			add_dir_entry(me, d, fd, l, de);
 			at += de->d_reclen;
 		}
 		if (op_stopped(me->walk->op))
@@ -210,20 +210,20 @@ static int list(struct walk_worker *me, struct walk_dir *d, int fd, struct listi
 	}
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
 	return strcmp(((const struct walk_entry *)a)->name, ((const struct walk_entry *)b)->name);
 }
 
-static void merge(const struct op *op, struct walk_entry *to, const struct walk_entry *a, size_t na,
-	size_t nb)
+static void merge_runs(const struct op *op, struct walk_entry *to, const struct walk_entry *a,
+	size_t na, size_t nb)
 {
 	const struct walk_entry *b = a + na, *a_end = b, *b_end = b + nb;
 
 	for (size_t i = 1; a < a_end && b < b_end; i++) {
 		if (i % RUN == 0 && op_stopped(op))
 			return;
-		*to++ = by_name(a, b) <= 0 ? *a++ : *b++;
+		*to++ = compare_entries(a, b) <= 0 ? *a++ : *b++;
 	}
 	memcpy(to, a, (size_t)(a_end - a) * sizeof *a);
 	memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
@@ -231,19 +231,19 @@ static void merge(const struct op *op, struct walk_entry *to, const struct walk_
 
 /* A million names take most of a second: in runs, so that it can be stopped between two of them; the
  * order is then of no use to anybody. */
-static void sort(struct walk_worker *me, struct walk_dir *d)
+static void sort_entries(struct walk_worker *me, struct walk_dir *d)
 {
 	AUTO_FREE struct walk_entry *other = d->n > RUN ? xmalloc(d->n * sizeof *other) : NULL;
 
 	for (size_t at = 0; at < d->n && !op_stopped(me->walk->op); at += RUN)
 		qsort(d->entries + at, d->n - at < RUN ? d->n - at : RUN, sizeof *d->entries,
-			by_name);
+			compare_entries);
 	for (size_t run = RUN; run < d->n; run *= 2) {
 		for (size_t at = 0; at < d->n; at += 2 * run) {
 			size_t left = d->n - at, na = left < run ? left : run;
 			size_t nb = left - na < run ? left - na : run;
 
-			merge(me->walk->op, other + at, d->entries + at, na, nb);
+			merge_runs(me->walk->op, other + at, d->entries + at, na, nb);
 		}
 		/* Not all of it is there then. */
 		if (op_stopped(me->walk->op))
@@ -273,7 +273,7 @@ static const struct rules *rules_here(struct walk_worker *me, struct walk_dir *d
 }
 
 /* Leave out what the filter excludes from the walk, and mark what is not wanted of the rest. */
-static void choose(struct walk_worker *me, struct walk_dir *d)
+static void filter_entries(struct walk_worker *me, struct walk_dir *d)
 {
 	const struct files_filter *f = me->walk->filter;
 	struct str *path = &me->path;
@@ -389,7 +389,7 @@ static void push_children(struct walk_worker *me, struct walk_dir *d)
 	}
 }
 
-static void hand_over(struct walk_worker *me, struct walk_dir *d, int fd)
+static void share_entries(struct walk_worker *me, struct walk_dir *d, int fd)
 {
 	struct walk *w = me->walk;
 	size_t mine = d->n;
@@ -408,7 +408,7 @@ static void hand_over(struct walk_worker *me, struct walk_dir *d, int fd)
 	w->ops->entries(me, d, fd, 0, mine);
 }
 
-static void count(struct walk_worker *me, struct walk_dir *d)
+static void count_entries(struct walk_worker *me, struct walk_dir *d)
 {
 	struct walk *w = me->walk;
 	uint64_t seen = atomic_fetch_add_explicit(&w->entries, d->n, memory_order_relaxed) + d->n;
@@ -433,7 +433,7 @@ static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l
 	d->fd = fd;
 	atomic_fetch_add(&w->private->fds, 1);
 	l->n = 0;
-	d->error = list(me, d, fd, l);
+	d->error = list_dir(me, d, fd, l);
 	if (d->error)
 		me->totals.errors++;
 	d->n = d->error == ECANCELED ? 0 : l->n;
@@ -448,10 +448,10 @@ static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l
 		d->rules = rules_here(me, d, fd);
 	}
 	if (w->private->chooses)
-		choose(me, d);
+		filter_entries(me, d);
 	if (w->sorted && d->n)
-		sort(me, d);
-	count(me, d);
+		sort_entries(me, d);
+	count_entries(me, d);
 	/* Short of descriptors: those below, and its pieces, come by path. */
 	if (atomic_load(&w->private->fds) > w->private->fd_limit) {
 		d->fd = -1;
@@ -459,7 +459,7 @@ static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l
 	}
 	if (!w->ops->enter || w->ops->enter(me, d, fd)) {
 		push_children(me, d);
-		hand_over(me, d, fd);
+		share_entries(me, d, fd);
 	}
 	if (d->fd < 0)
 		close(fd);
@@ -481,7 +481,7 @@ static void do_piece(struct walk_worker *me, const struct work *work)
 }
 
 /* Did this thread read from a disk, or wait long for something else, since the last look? */
-static bool waited(struct walk_worker *me, int64_t took)
+static bool has_waited(struct walk_worker *me, int64_t took)
 {
 	struct rusage u;
 	bool yes;
@@ -496,13 +496,13 @@ static bool waited(struct walk_worker *me, int64_t took)
 	return yes;
 }
 
-static void widen(struct walk_worker *me, struct crew *c, int64_t took)
+static void widen_crew(struct walk_worker *me, struct crew *c, int64_t took)
 {
 	struct walk *w = me->walk;
 	struct files *f = w->op->files;
 	unsigned width = crew_width(c);
 
-	if (took > SLOW_NS && waited(me, took)) {
+	if (took > SLOW_NS && has_waited(me, took)) {
 		unsigned depth = disk_of(f, w->root).depth;
 
 		atomic_store_explicit(&w->cold, true, memory_order_relaxed);
@@ -530,7 +530,7 @@ static void walk_worker(void *ctx, unsigned index, struct crew *c)
 
 	me.buf = xmalloc(BUFFER);
 	str_init(&me.path);
-	waited(&me, 0);
+	has_waited(&me, 0);
 	if (w->ops->worker_begin)
 		w->ops->worker_begin(&me);
 	while (queue_take(&me, &work)) {
@@ -543,7 +543,7 @@ static void walk_worker(void *ctx, unsigned index, struct crew *c)
 				do_piece(&me, &work);
 			else
 				do_dir(&me, work.dir, &l);
-			widen(&me, c, clock_mono_ns() - before);
+			widen_crew(&me, c, clock_mono_ns() - before);
 		}
 		queue_done(&me);
 	}

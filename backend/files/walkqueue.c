@@ -25,7 +25,7 @@ void queue_release(struct walk_private *p)
 }
 
 /* Under the stack's lock. */
-static void put(struct stack *s, const struct work *w, size_t count)
+static void push_work(struct stack *s, const struct work *w, size_t count)
 {
 	size_t first = atomic_load(&s->first), n = atomic_load(&s->n);
 
@@ -46,7 +46,7 @@ void queue_push(struct walk_worker *me, struct work w)
 
 	atomic_fetch_add(&p->pending, 1);
 	pthread_mutex_lock(&s->lock);
-	put(s, &w, 1);
+	push_work(s, &w, 1);
 	pthread_mutex_unlock(&s->lock);
 	/* Sequentially consistent: either we see the sleeper, or it sees the work. */
 	if (atomic_load(&p->idle) > 0) {
@@ -64,7 +64,7 @@ size_t queue_length(const struct walk_worker *me)
 		atomic_load_explicit(&s->first, memory_order_relaxed);
 }
 
-static bool pop(struct stack *s, struct work *out)
+static bool pop_work(struct stack *s, struct work *out)
 {
 	bool got = false;
 	size_t n;
@@ -98,7 +98,7 @@ static size_t steal_from(struct stack *s, struct work out[64])
 	return take;
 }
 
-static bool steal(struct walk_worker *me, struct work *out)
+static bool steal_work(struct walk_worker *me, struct work *out)
 {
 	struct walk_private *p = me->walk->private;
 	struct work loot[64];
@@ -117,7 +117,7 @@ static bool steal(struct walk_worker *me, struct work *out)
 			struct stack *mine = &p->stacks[me->index];
 
 			pthread_mutex_lock(&mine->lock);
-			put(mine, loot + 1, n - 1);
+			push_work(mine, loot + 1, n - 1);
 			pthread_mutex_unlock(&mine->lock);
 		}
 		return true;
@@ -138,7 +138,7 @@ bool queue_take(struct walk_worker *me, struct work *out)
 	struct walk_private *p = me->walk->private;
 
 	for (;;) {
-		if (pop(&p->stacks[me->index], out) || steal(me, out))
+		if (pop_work(&p->stacks[me->index], out) || steal_work(me, out))
 			return true;
 		if (atomic_load(&p->pending) == 0)
 			return false;

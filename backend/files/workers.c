@@ -48,7 +48,7 @@ struct pool {
 	pthread_t thread[POOL_MAX];
 };
 
-static void unlist(struct pool *p, struct crew *c)
+static void unlist_crew(struct pool *p, struct crew *c)
 {
 	struct crew **at = &p->crews;
 
@@ -97,7 +97,7 @@ static void *worker_main(void *arg)
 		}
 		seat = c->next++;
 		if (c->next >= c->width)
-			unlist(p, c);
+			unlist_crew(p, c);
 		c->inside++;
 		p->busy++;
 		pthread_mutex_unlock(&p->lock);
@@ -112,7 +112,7 @@ static void *worker_main(void *arg)
 }
 
 /* Under the lock: enough threads for all that waits for one, as far as there may be that many. */
-static void hire(struct pool *p)
+static void hire_threads(struct pool *p)
 {
 	unsigned wanted = p->busy;
 	pthread_attr_t attr;
@@ -153,7 +153,7 @@ void crew_widen(struct crew *c, unsigned width)
 			p->crews = c;
 		}
 		c->width = width;
-		hire(p);
+		hire_threads(p);
 		if (seats == 1)
 			pthread_cond_signal(&p->work);
 		else
@@ -181,7 +181,7 @@ void crew_run(struct pool *p, unsigned width, crew_fn *fn, void *ctx)
 		crew_widen(&c, width);
 	fn(ctx, 0, &c);
 	pthread_mutex_lock(&p->lock);
-	unlist(p, &c); /* seats nobody took are not needed any more */
+	unlist_crew(p, &c); /* seats nobody took are not needed any more */
 	while (c.inside > 0)
 		pthread_cond_wait(&c.empty, &p->lock);
 	pthread_mutex_unlock(&p->lock);
@@ -197,7 +197,7 @@ bool pool_later(struct pool *p, unsigned times, void (*fn)(void *), void *arg)
 	pthread_mutex_lock(&p->lock);
 	l->next = p->later;
 	p->later = l;
-	hire(p);
+	hire_threads(p);
 	somebody = p->threads > 0;
 	if (!somebody) {
 		p->later = l->next;
@@ -251,7 +251,7 @@ void pool_free(struct pool *p)
 	free(p);
 }
 
-static size_t read_small(const char *path, char *buf, size_t cap)
+static size_t read_cgroup_file(const char *path, char *buf, size_t cap)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap - 1);
@@ -267,13 +267,14 @@ static unsigned cgroup_processors(void)
 	long quota, period;
 	char *end;
 
-	if (!read_small("/proc/self/cgroup", text, sizeof text) || strncmp(text, "0::", 3) != 0)
+	if (!read_cgroup_file("/proc/self/cgroup", text, sizeof text) ||
+		strncmp(text, "0::", 3) != 0)
 		return 0;
 	if ((end = strchr(text, '\n')))
 		*end = '\0';
 	snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", text + 3);
-	if (!read_small(path, text, sizeof text) || sscanf(text, "%ld %ld", &quota, &period) != 2 ||
-		quota <= 0 || period <= 0)
+	if (!read_cgroup_file(path, text, sizeof text) ||
+		sscanf(text, "%ld %ld", &quota, &period) != 2 || quota <= 0 || period <= 0)
 		return 0;
 	return (unsigned)((quota + period - 1) / period);
 }

@@ -50,7 +50,7 @@ static void fail_rest(struct batch *b, const struct err *e)
 
 /* --- resolve --- */
 
-static int resolve(struct batch *b, struct batch_item *it, struct err *e)
+static int resolve_item(struct batch *b, struct batch_item *it, struct err *e)
 {
 	const char *path = it->put->path;
 	struct batch_item *before = it > b->items ? it - 1 : NULL;
@@ -86,7 +86,7 @@ static int resolve(struct batch *b, struct batch_item *it, struct err *e)
 	return 0;
 }
 
-static int by_key(const void *pa, const void *pb)
+static int compare_inodes(const void *pa, const void *pb)
 {
 	const struct batch_item *const *a = pa, *const *b = pb;
 
@@ -113,7 +113,7 @@ static int lock_targets(struct batch *b, struct err *e)
 		if (batch_ok(&b->items[i]))
 			order[n++] = &b->items[i];
 	if (n)
-		qsort(order, n, sizeof *order, by_key);
+		qsort(order, n, sizeof *order, compare_inodes);
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = order[i]->key;
 		if (i > 0 && same_target(b, order[i - 1], order[i]))
@@ -141,7 +141,7 @@ static int expect_holds(struct batch *b, struct batch_item *it, struct err *e)
 	return 0;
 }
 
-static int check(struct batch *b, struct batch_item *it, struct err *e)
+static int check_expected(struct batch *b, struct batch_item *it, struct err *e)
 {
 	const char *path = it->put->path;
 
@@ -267,7 +267,7 @@ int batch_name(struct batch *b, struct batch_item *it, struct err *e)
 	return 0;
 }
 
-static int stage(struct batch *b, struct batch_item *it, struct err *e)
+static int stage_file(struct batch *b, struct batch_item *it, struct err *e)
 {
 	struct stat st;
 
@@ -300,7 +300,7 @@ static int stage(struct batch *b, struct batch_item *it, struct err *e)
 	return 0;
 }
 
-static bool whole(const struct batch *b)
+static bool is_all_or_nothing(const struct batch *b)
 {
 	return !b->o->partial || b->o->promise == FILES_ALL_OR_NOTHING;
 }
@@ -316,9 +316,9 @@ static void stage_worker(void *ctx, unsigned worker, struct crew *c)
 		struct err e = ERR_INIT;
 
 		/* Where one failed, nothing may come of the others. */
-		if (op_stopped(&b->op) || (whole(b) && atomic_load(&b->failed)))
+		if (op_stopped(&b->op) || (is_all_or_nothing(b) && atomic_load(&b->failed)))
 			return;
-		if (batch_ok(&b->items[i]) && stage(b, &b->items[i], &e) < 0)
+		if (batch_ok(&b->items[i]) && stage_file(b, &b->items[i], &e) < 0)
 			batch_fail(b, &b->items[i], &e);
 	}
 }
@@ -335,14 +335,14 @@ static int first_error(struct batch *b, struct err *e)
 }
 
 /* -1 when the batch must stop here: something failed and it does not go on without. */
-static int go_on(struct batch *b, struct err *e)
+static int refuse_stopped(struct batch *b, struct err *e)
 {
 	if (op_stopped(&b->op))
 		return op_cancelled(e);
-	return whole(b) && atomic_load(&b->failed) ? first_error(b, e) : 0;
+	return is_all_or_nothing(b) && atomic_load(&b->failed) ? first_error(b, e) : 0;
 }
 
-static int prepare(struct batch *b, struct err *e)
+static int prepare_batch(struct batch *b, struct err *e)
 {
 	struct files *f = b->op.files;
 	uint64_t bytes = 0;
@@ -358,26 +358,26 @@ static int prepare(struct batch *b, struct err *e)
 		struct err why = ERR_INIT;
 
 		bytes += b->items[i].put->len;
-		if (resolve(b, &b->items[i], &why) < 0)
+		if (resolve_item(b, &b->items[i], &why) < 0)
 			batch_fail(b, &b->items[i], &why);
 	}
 	job_total(b->op.job, b->n, bytes);
-	if (go_on(b, e) < 0 || lock_targets(b, e) < 0)
+	if (refuse_stopped(b, e) < 0 || lock_targets(b, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b->n && !op_stopped(&b->op); i++) {
 		struct err why = ERR_INIT;
 
-		if (batch_ok(&b->items[i]) && check(b, &b->items[i], &why) < 0)
+		if (batch_ok(&b->items[i]) && check_expected(b, &b->items[i], &why) < 0)
 			batch_fail(b, &b->items[i], &why);
 	}
-	if (go_on(b, e) < 0)
+	if (refuse_stopped(b, e) < 0)
 		return -1;
 	b->sync_fd = openat(b->staging->stage, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->sync_fd < 0)
 		return err_sys(e, errno, "cannot open " STAGING_NAME);
 	crew_run(f->pool, b->n >= PARALLEL_ITEMS || bytes >= PARALLEL_BYTES ? files_width(f) : 1,
 		stage_worker, b);
-	return go_on(b, e);
+	return refuse_stopped(b, e);
 }
 
 /* Whatever happened: nothing of ours stays behind but what is in place. */
@@ -430,7 +430,7 @@ static void fill_tokens(struct batch *b)
 	}
 }
 
-static int run(struct batch *b, struct files_writing *out, struct err *e)
+static int run_batch(struct batch *b, struct files_writing *out, struct err *e)
 {
 	struct err not = ERR_INIT;
 	int rc = -1;
@@ -438,7 +438,7 @@ static int run(struct batch *b, struct files_writing *out, struct err *e)
 	b->patience = patience(b->o->lock_timeout_ms ? b->o->lock_timeout_ms : LOCK_MS, &b->op);
 	b->staging = staging_get(b->root, &b->patience, e);
 	if (b->staging && staging_recover(b->root, b->staging, false, &b->patience, e) == 0)
-		rc = prepare(b, e);
+		rc = prepare_batch(b, e);
 	if (rc == 0)
 		rc = commit_batch(b, e);
 	if (rc < 0)
@@ -471,7 +471,7 @@ int files_write(struct files *f, struct files_root *r, const struct files_put *p
 	for (size_t i = 0; i < n; i++)
 		b.items[i] = (struct batch_item){
 			.put = &puts[i], .res = &out->items[i], .fd = -1, .old_fd = -1};
-	rc = run(&b, out, &why);
+	rc = run_batch(&b, out, &why);
 	clean_up(&b);
 	if (rc < 0)
 		err_copy(e, &why);
