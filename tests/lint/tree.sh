@@ -23,11 +23,10 @@ report "no file over 900 lines, no test over 1200" "$(sources '*.c' '*.h' | xarg
 	awk '$2 != "total" && $1 > ($2 ~ /^tests\// ? 1200 : 900)')"
 report "nothing left to do" "$(sources '*.c' '*.h' '*.sh' '*.py' CMakeLists.txt |
 	grep -v '^tests/lint/tree.sh$' | xargs grep -nwE 'TODO|FIXME|XXX' /dev/null)"
-report "every source file opens with its comment" "$(sources '*.c' '*.h' | while read -r f; do
-	[ "$(head -c 2 "$f")" = '/*' ] || echo "$f"
-done)"
-report "the opening comment names the file" "$(sources '*.c' '*.h' | while read -r f; do
-	head -n 2 "$f" | grep -qF "${f##*/} - " || echo "$f"
-done)"
+report "every source file opens with its comment" "$(sources '*.c' '*.h' |
+	xargs awk 'FNR == 1 { if (!/^\/\*/) print FILENAME; nextfile }')"
+report "the opening comment names the file" "$(sources '*.c' '*.h' |
+	xargs awk 'FNR == 1 { name = FILENAME " - "; sub(/.*\//, "", name); named = index($0, name) }
+		FNR == 2 { if (!named && !index($0, name)) print FILENAME; nextfile }')"
 report "headers are guarded" "$(sources '*.h' | xargs grep -LE '^#ifndef [A-Z0-9_]+_H$')"
 exit $bad
