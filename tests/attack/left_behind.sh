@@ -3,22 +3,10 @@
 # and its environment; and where that cannot be promised it is said.
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 box=lb$$
 trap 'docker rm -f "$box" >/dev/null 2>&1' EXIT
 . "$SRC/tests/lib/engine.sh"
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -30
-		bad=1
-	fi
-}
 
 nobody() { # PATTERN: no such process in the container any more
 	docker top "$box" -o pid,args >top

@@ -5,24 +5,12 @@
 # resolves it at the next start.
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" && chmod 755 . || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 agent=rs$$
 box=berth-$agent
 secrets=$TMPDIR/secrets
 trap '"$BERTH" down team.yaml >/dev/null 2>&1; "$BERTH" down secret.yaml >/dev/null 2>&1; docker rm -f "rs$$-old" "rs$$-like" "$box" >/dev/null 2>&1
 docker volume rm -f "berth-home-$box" "berth-home-berth-s$agent" >/dev/null 2>&1' EXIT
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -30
-		bad=1
-	fi
-}
 
 refused() { # berth exec ARGUMENTS...: 125, a sentence that names the remedy, nothing done
 	local got=0

@@ -3,22 +3,10 @@
 # of a command whose output nobody takes.
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 agent=cli$$
 names="cli-$$-run cli-$$-end berth-$agent"
 trap 'docker rm -f $names >/dev/null 2>&1; docker volume rm -f "berth-home-berth-$agent" >/dev/null 2>&1' EXIT
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -40
-		bad=1
-	fi
-}
 
 docker run -d --name "cli-$$-run" --network none -m 64m --pids-limit 50 --label berth.agent=a1 \
 	--label berth.session=s1 --label berth.role=agent box:1 sh -c 'while :; do :; done' >/dev/null || exit 1

@@ -3,21 +3,9 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 . "$SRC/tests/lib/engine.sh"
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 registry=''
 trap '[ -z "$registry" ] || kill "$registry" 2>/dev/null; docker image rm -f im-$$:1 im-$$:2 im-$$:tar im-$$:keep im-$$:label "${r-x}/tiny:1" >/dev/null 2>&1' EXIT
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -40
-		bad=1
-	fi
-}
 
 # says STATUS PATTERN COMMAND...: exit code, and both outputs together.
 says() {

@@ -3,25 +3,12 @@
 # cleaned up and taken down.  Run under ThreadSanitizer as well, which ends a program at its first race.
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 agents=()
 for i in 1 2 3 4 5 6; do
 	agents+=("many$$$i")
 done
 trap 'docker rm -f $(docker ps -aqf "name=berth-many$$") >/dev/null 2>&1; docker volume rm -f $(docker volume ls -qf "name=berth-home-berth-many$$") >/dev/null 2>&1' EXIT
-
-# check NAME COMMAND...: what it says is in the file `out`.
-check() {
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -60
-		bad=1
-	fi
-}
 
 mkdir docs
 {

@@ -3,25 +3,14 @@
 . "$SRC/tests/lib/engine.sh"
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
-bad=0 a=na$$ b=nb$$ c=nc$$ listener='' server=''
+. "$SRC/tests/lib/check.sh"
+a=na$$ b=nb$$ c=nc$$ listener='' server=''
 in_engine() {
 	nsenter -t "$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")" -n "$@"
 }
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; [ -z "$listener" ] || kill "$listener" 2>/dev/null
 	docker rm -f "foreign-$$" "berth-$a" "berth-$b" "berth-$c" >/dev/null 2>&1
 	docker volume rm -f "berth-home-berth-$a" "berth-home-berth-$b" "berth-home-berth-$c" >/dev/null 2>&1' EXIT
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -40
-		bad=1
-	fi
-}
 
 fails() {
 	! "$@"

@@ -6,7 +6,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 . "$SRC/tests/lib/engine.sh"
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 server=''
 base=pk-$$:1
 clean_up() {
@@ -16,18 +16,6 @@ clean_up() {
 	docker images -q --filter "label=test.of=$base" | sort -u | xargs -r docker image rm -f >/dev/null 2>&1
 }
 trap clean_up EXIT
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -60
-		bad=1
-	fi
-}
 
 # says STATUS PATTERN COMMAND...: exit code, and both outputs together.
 says() {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # quickstart.sh - the README's first command, on a copy of this tree: what it starts, again, and gone.
 export DOCKER_HOST=$BERTH_TEST_ENGINE
-bad=0
+. "$SRC/tests/lib/check.sh"
+of=quickstart
 folder=$HOME/.local/share/berth-demo
 mkdir "$TMPDIR/tree" && cd "$TMPDIR/tree" || exit 1
 tar -C "$SRC" --exclude='./build*' --exclude=./.git -c . | tar -x || exit 1
@@ -9,18 +10,6 @@ trap 'configs/quickstart --stop >/dev/null 2>&1' EXIT
 if command -v ccache >/dev/null; then
 	export CMAKE_C_COMPILER_LAUNCHER=ccache
 fi
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >../out 2>&1; then
-		echo "ok quickstart: $name"
-	else
-		echo "not ok quickstart: $name"
-		sed 's/^/# /' ../out | head -60
-		bad=1
-	fi
-}
 
 # soon COMMAND...: within ten seconds.
 soon() {

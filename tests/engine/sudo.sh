@@ -3,7 +3,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 . "$SRC/tests/lib/engine.sh"
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 image=su-$$:1 agent=su$$
 clean_up() {
 	"$BERTH" down --all >/dev/null 2>&1
@@ -11,18 +11,6 @@ clean_up() {
 	docker image rm -f "$image" >/dev/null 2>&1
 }
 trap clean_up EXIT
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -60
-		bad=1
-	fi
-}
 
 # says STATUS PATTERN COMMAND...: exit code, and both outputs together.
 says() {

@@ -4,22 +4,11 @@
 . "$SRC/tests/lib/engine.sh"
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
-bad=0 agent=tc$$ door='' far=''
+. "$SRC/tests/lib/check.sh"
+agent=tc$$ door='' far=''
 trap 'docker rm -f "foreign-$$" "berth-$agent" >/dev/null 2>&1; docker volume rm -f "berth-home-berth-$agent" >/dev/null 2>&1
 	[ -z "$door" ] || kill "$door" 2>/dev/null
 	[ -z "$far" ] || rm -rf "$far"' EXIT
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' out | head -40
-		bad=1
-	fi
-}
 
 exits() { # CODE COMMAND...
 	local want=$1 got=0

@@ -1,17 +1,7 @@
 #!/bin/bash
 # parts.sh - what may be missing from a machine is missing from berth, and told; what may not is named as Debian does.
 cd "$TMPDIR" || exit 1
-bad=0
-check() {
-	local what=$1
-	shift
-	if "$@"; then
-		echo "ok $what"
-	else
-		echo "not ok $what"
-		bad=1
-	fi
-}
+. "$SRC/tests/lib/check.sh"
 # hide MODULE...: pkg-config knows everything that is here but these.
 hide() {
 	local folder module

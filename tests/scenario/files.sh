@@ -2,20 +2,7 @@
 # files.sh - `berth files`: every verb, its JSON, exit codes, and what must not be reached.
 # shellcheck disable=SC2016,SC2053,SC2086,SC2317 # patterns; programs for bash -c; functions called by name
 cd "$TMPDIR" || exit 1
-bad=0
-
-# check NAME COMMAND...: passes when the command does.
-check() {
-	local name=$1
-	shift
-	if "$@" >check.out 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		sed 's/^/# /' check.out
-		bad=1
-	fi
-}
+. "$SRC/tests/lib/check.sh"
 
 # says STATUS PATTERN COMMAND...: exit code, and both outputs together.
 says() {

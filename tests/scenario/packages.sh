@@ -1,21 +1,10 @@
 #!/bin/bash
 # packages.sh - what configs/install-packages says and asks of apt, told by an apt-get that installs nothing.
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
+of=packages
 mkdir bin configs
 cp "$SRC"/configs/{install-packages,progress} configs/
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok packages: $name"
-	else
-		echo "not ok packages: $name"
-		sed 's/^/# /' out said asked 2>/dev/null
-		bad=1
-	fi
-}
 
 program() { # NAME, the script on stdin
 	{ printf '#!/bin/bash\ncd "$TMPDIR" || exit 1\n'; cat; } >"bin/$1"

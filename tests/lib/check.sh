@@ -1,0 +1,19 @@
+# check.sh - what a test script looks at, a line for each. Source it, with TMPDIR set, and end with `exit $bad`.
+#
+#   check NAME COMMAND...    says "ok NAME" where the command succeeds, else "not ok NAME" and the beginning of what it
+#                            said, and sets bad=1; $of goes before the name. The command is run by this shell
+
+bad=0
+
+check() {
+	local name=${of:+$of: }$1
+	shift
+	if "$@" >"$TMPDIR/check.out" 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		sed 's/^/# /' "$TMPDIR/check.out" | head -n 60
+		# shellcheck disable=SC2034 # for the script to end with
+		bad=1
+	fi
+}
