@@ -30,7 +30,7 @@
 
 enum { FILE_MAX = 1 << 20, CONTEXTS_MAX = 1000, PORT_PLAIN = 2375, PORT_TLS = 2376 };
 
-static const char *env(const char *name)
+static const char *env_or_null(const char *name)
 {
 	const char *v = getenv(name);
 
@@ -39,18 +39,18 @@ static const char *env(const char *name)
 
 static char *docker_dir(void)
 {
-	const char *dir = env("DOCKER_CONFIG"), *home = env("HOME");
+	const char *dir = env_or_null("DOCKER_CONFIG"), *home = env_or_null("HOME");
 
 	return dir ? xstrdup(dir) : xasprintf("%s/.docker", home ? home : "");
 }
 
-static bool exists(const char *path)
+static bool file_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
 
 /* 0 with the file, 1 when there is none, -1 when it cannot be read. */
-static int read_file(const char *path, struct str *ret, struct err *e)
+static int read_config_file(const char *path, struct str *ret, struct err *e)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char buf[4096];
@@ -74,7 +74,7 @@ static cJSON *read_json(const char *path, int *ret_found, struct err *e)
 	AUTO_STR struct str text = STR_INIT;
 	cJSON *root;
 
-	*ret_found = read_file(path, &text, e);
+	*ret_found = read_config_file(path, &text, e);
 	if (*ret_found)
 		return NULL;
 	root = ejson_parse(text.s, text.len, e);
@@ -180,11 +180,11 @@ static int parse_url(const char *url, bool tls, struct endpoint *ep, struct err 
 
 /* TLS */
 
-static char *pem(const char *dir, const char *name)
+static char *find_pem(const char *dir, const char *name)
 {
 	char *path = xasprintf("%s/%s.pem", dir, name);
 
-	if (exists(path))
+	if (file_exists(path))
 		return path;
 	free(path);
 	return NULL;
@@ -193,13 +193,14 @@ static char *pem(const char *dir, const char *name)
 /* TLS by environment: DOCKER_TLS_VERIFY or DOCKER_TLS, files in DOCKER_CERT_PATH or ~/.docker. */
 static int env_tls(struct endpoint *ep, struct err *e)
 {
-	AUTO_FREE char *dir =
-		env("DOCKER_CERT_PATH") ? xstrdup(env("DOCKER_CERT_PATH")) : docker_dir();
+	AUTO_FREE char *dir = env_or_null("DOCKER_CERT_PATH")
+		? xstrdup(env_or_null("DOCKER_CERT_PATH"))
+		: docker_dir();
 
-	ep->tls_verify = env("DOCKER_TLS_VERIFY") != NULL;
-	ep->ca = pem(dir, "ca");
-	ep->cert = pem(dir, "cert");
-	ep->key = pem(dir, "key");
+	ep->tls_verify = env_or_null("DOCKER_TLS_VERIFY") != NULL;
+	ep->ca = find_pem(dir, "ca");
+	ep->cert = find_pem(dir, "cert");
+	ep->key = find_pem(dir, "key");
 	if (ep->tls_verify && !ep->ca)
 		return err_set(e, ERR_CONFIG,
 			"%s: DOCKER_TLS_VERIFY is set, but there is no %s/ca.pem: set "
@@ -221,9 +222,9 @@ static int context_endpoint(const char *dir, const char *folder, const cJSON *me
 	AUTO_FREE char *tls = xasprintf("%s/contexts/tls/%s/docker", dir, folder);
 	bool skip = ejson_bool(docker, "SkipTLSVerify");
 
-	ep->ca = pem(tls, "ca");
-	ep->cert = pem(tls, "cert");
-	ep->key = pem(tls, "key");
+	ep->ca = find_pem(tls, "ca");
+	ep->cert = find_pem(tls, "cert");
+	ep->key = find_pem(tls, "key");
 	ep->tls_verify = !skip;
 	if (!*host)
 		return err_set(e, ERR_CONFIG, "context %s names no Docker endpoint", name);
@@ -260,7 +261,7 @@ static int from_context(const char *name, struct endpoint *ep, struct err *e)
 
 /* Default sockets */
 
-static bool listens(const char *path)
+static bool is_listening(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -274,17 +275,17 @@ static bool listens(const char *path)
 const char *choose_socket(const char *const *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (*paths[i] && listens(paths[i]))
+		if (*paths[i] && is_listening(paths[i]))
 			return paths[i];
 	for (size_t i = 0; i < n; i++)
-		if (*paths[i] && exists(paths[i]))
+		if (*paths[i] && file_exists(paths[i]))
 			return paths[i];
 	return paths[0];
 }
 
 static int from_defaults(struct endpoint *ep, struct err *e)
 {
-	const char *run = env("XDG_RUNTIME_DIR");
+	const char *run = env_or_null("XDG_RUNTIME_DIR");
 	AUTO_FREE char *rootless = run ? xasprintf("%s/docker.sock", run) : xstrdup("");
 	AUTO_FREE char *podman = run ? xasprintf("%s/podman/podman.sock", run) : xstrdup("");
 	char own[108];
@@ -301,7 +302,7 @@ static int from_defaults(struct endpoint *ep, struct err *e)
 
 static int from_url(const char *url, const char *source, struct endpoint *ep, struct err *e)
 {
-	bool tls = env("DOCKER_TLS_VERIFY") || env("DOCKER_TLS");
+	bool tls = env_or_null("DOCKER_TLS_VERIFY") || env_or_null("DOCKER_TLS");
 	AUTO_FREE char *trimmed = NULL;
 	size_t n;
 
@@ -336,8 +337,8 @@ static int current_context(char **ret_name, struct err *e)
 
 static int choose_default(struct endpoint *ep, struct err *e)
 {
-	if (env("DOCKER_HOST"))
-		return from_url(env("DOCKER_HOST"), "DOCKER_HOST", ep, e);
+	if (env_or_null("DOCKER_HOST"))
+		return from_url(env_or_null("DOCKER_HOST"), "DOCKER_HOST", ep, e);
 	return from_defaults(ep, e);
 }
 
@@ -350,7 +351,7 @@ static int choose_context(const char *name, const char *from, struct endpoint *e
 	return from_context(name, ep, e);
 }
 
-static int choose(const struct endpoint_options *o, struct endpoint *ep, struct err *e)
+static int choose_endpoint(const struct endpoint_options *o, struct endpoint *ep, struct err *e)
 {
 	AUTO_FREE char *current = NULL;
 
@@ -360,10 +361,10 @@ static int choose(const struct endpoint_options *o, struct endpoint *ep, struct 
 		return choose_context(o->context, "", ep, e);
 	if (o->host)
 		return from_url(o->host, "--host", ep, e);
-	if (env("DOCKER_HOST"))
+	if (env_or_null("DOCKER_HOST"))
 		return choose_default(ep, e);
-	if (env("DOCKER_CONTEXT"))
-		return choose_context(env("DOCKER_CONTEXT"), "DOCKER_CONTEXT", ep, e);
+	if (env_or_null("DOCKER_CONTEXT"))
+		return choose_context(env_or_null("DOCKER_CONTEXT"), "DOCKER_CONTEXT", ep, e);
 	if (current_context(&current, e))
 		return -1;
 	return current ? choose_context(current, "config.json", ep, e) : choose_default(ep, e);
@@ -374,7 +375,7 @@ int endpoint_choose(const struct endpoint_options *o, struct endpoint *ret, stru
 	static const struct endpoint_options none;
 	struct endpoint ep = {0};
 
-	if (choose(o ? o : &none, &ep, e)) {
+	if (choose_endpoint(o ? o : &none, &ep, e)) {
 		endpoint_release(&ep);
 		return -1;
 	}

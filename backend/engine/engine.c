@@ -149,7 +149,7 @@ static const struct call_ops ping_ops = {
 
 /* Life of a call. */
 
-static void begin(void *ctx)
+static void begin_call(void *ctx)
 {
 	struct engine_call *c = ctx;
 
@@ -172,7 +172,7 @@ static void begin_later(struct engine_call *c)
 {
 	if (c->later.fn)
 		return;
-	c->later = (struct http_later){.fn = begin, .ctx = c};
+	c->later = (struct http_later){.fn = begin_call, .ctx = c};
 	http_later(c->en->http, &c->later);
 }
 
@@ -245,7 +245,7 @@ int call_refusal(struct engine_call *c, const struct http_reply *r, struct err *
 	return -1;
 }
 
-static void on_head(void *ctx, int status)
+static void on_call_head(void *ctx, int status)
 {
 	struct engine_call *c = ctx;
 
@@ -254,7 +254,7 @@ static void on_head(void *ctx, int status)
 		c->ops->head(c);
 }
 
-static void on_data(void *ctx, const char *bytes, size_t n)
+static void on_call_data(void *ctx, const char *bytes, size_t n)
 {
 	struct engine_call *c = ctx;
 
@@ -262,7 +262,7 @@ static void on_data(void *ctx, const char *bytes, size_t n)
 		c->ops->data(c, bytes, n);
 }
 
-static void on_done(void *ctx, const struct http_reply *r, const struct err *err)
+static void on_call_done(void *ctx, const struct http_reply *r, const struct err *err)
 {
 	struct engine_call *c = ctx;
 	struct err e = ERR_INIT;
@@ -299,9 +299,9 @@ void call_send_request(struct engine_call *c, struct http_request *rq)
 	if (!rq->timeout_ms && rq->lane != HTTP_LANE_STREAM)
 		rq->timeout_ms = rq->lane == HTTP_LANE_SLOW ? SLOW_MS : SHORT_MS;
 	rq->reply_max = ENGINE_REPLY_MAX;
-	rq->head = on_head;
-	rq->data = on_data;
-	rq->done = on_done;
+	rq->head = on_call_head;
+	rq->data = on_call_data;
+	rq->done = on_call_done;
 	rq->ctx = c;
 	c->http = http_send(c->en->http, rq);
 	if (c->cancelled)

@@ -21,7 +21,7 @@ static const struct {
 	{"died", "die"}, {"remove", "destroy"}, {"cleanup", ""}, /* podman's own housekeeping */
 };
 
-static const char *detail(const char *action, const cJSON *attributes, struct arena *a)
+static const char *describe_event(const char *action, const cJSON *attributes, struct arena *a)
 {
 	static const struct {
 		const char *action, *attribute, *word;
@@ -79,7 +79,7 @@ bool parse_event(const cJSON *root, struct arena *a, struct engine_event *ev)
 			if (strcmp(renamed[i].theirs, action) == 0 &&
 				strcmp(ev->type, "container") == 0)
 				ev->action = renamed[i].ours;
-		ev->more = detail(ev->action, attributes, a);
+		ev->more = describe_event(ev->action, attributes, a);
 	}
 	return *ev->action && *ev->type;
 }

@@ -58,7 +58,7 @@ static void tty_gone(uv_handle_t *handle)
 	engine_maybe_closed(en);
 }
 
-static void forget(struct tty_call **slot)
+static void cancel_tty_call(struct tty_call **slot)
 {
 	if (!*slot)
 		return;
@@ -69,9 +69,9 @@ static void forget(struct tty_call **slot)
 
 static void tty_end(struct engine_tty *t, int exit_code, const struct err *err)
 {
-	forget(&t->create);
-	forget(&t->resize);
-	forget(&t->inspect);
+	cancel_tty_call(&t->create);
+	cancel_tty_call(&t->resize);
+	cancel_tty_call(&t->inspect);
 	t->ev->end(t->ctx, exit_code, err);
 	uv_close((uv_handle_t *)&t->timer, tty_gone);
 }
@@ -106,7 +106,7 @@ static struct tty_call *tty_call(struct engine_tty *t, const struct call_ops *op
 /* Resize */
 
 static void send_resize(struct engine_tty *t);
-static void on_timer(uv_timer_t *timer);
+static void on_tty_timer(uv_timer_t *timer);
 
 static void resize_start(struct engine_call *c)
 {
@@ -144,7 +144,7 @@ static void resize_failed(struct engine_call *c, const struct err *err)
 		return;
 	t->resize = NULL;
 	if (t->stream && ++t->resize_tries < RESIZE_TRIES)
-		uv_timer_start(&t->timer, on_timer, RETRY_MS, 0);
+		uv_timer_start(&t->timer, on_tty_timer, RETRY_MS, 0);
 }
 
 static const struct call_ops resize_ops = {
@@ -170,7 +170,7 @@ void engine_tty_resize(struct engine_tty *t, int columns, int rows)
 
 /* The exit code */
 
-static void inspect_start(struct engine_call *c)
+static void start_exec_inspect(struct engine_call *c)
 {
 	struct engine_tty *t = ((struct tty_call *)c)->tty;
 	AUTO_STR struct str target = STR_INIT;
@@ -181,7 +181,7 @@ static void inspect_start(struct engine_call *c)
 	call_send(c, "GET", target.s, NULL, HTTP_LANE_SHORT, 0);
 }
 
-static void inspect_reply(struct engine_call *c, const struct http_reply *r)
+static void take_exec_inspect(struct engine_call *c, const struct http_reply *r)
 {
 	struct engine_tty *t = ((struct tty_call *)c)->tty;
 	AUTO_JSON cJSON *root = call_json(c, r);
@@ -197,8 +197,8 @@ static void inspect_reply(struct engine_call *c, const struct http_reply *r)
 		tty_end(t, ejson_int(root, "ExitCode", -1), NULL);
 	} else if (++t->exit_tries < EXIT_TRIES || !t->tty) {
 		/* A command may close its streams and live on; it is its owner's to end it. */
-		uv_timer_start(
-			&t->timer, on_timer, t->exit_tries < EXIT_TRIES ? RETRY_MS : SLOW_MS, 0);
+		uv_timer_start(&t->timer, on_tty_timer,
+			t->exit_tries < EXIT_TRIES ? RETRY_MS : SLOW_MS, 0);
 	} else {
 		err_set(&e, ERR_FAILED,
 			"the command's terminal ended, but the engine says that it still runs");
@@ -208,12 +208,12 @@ static void inspect_reply(struct engine_call *c, const struct http_reply *r)
 
 static const struct call_ops inspect_ops = {
 	.what = "ask how the command in %s ended",
-	.start = inspect_start,
-	.reply = inspect_reply,
+	.start = start_exec_inspect,
+	.reply = take_exec_inspect,
 	.failed = call_failed,
 };
 
-static void on_timer(uv_timer_t *timer)
+static void on_tty_timer(uv_timer_t *timer)
 {
 	struct engine_tty *t = timer->data;
 
@@ -272,7 +272,7 @@ static void stream_ended(void *ctx, const struct http_reply *r, const struct err
 		call_refusal(&words, r, &e);
 		tty_end(t, -1, &e);
 	} else {
-		uv_timer_start(&t->timer, on_timer, 0, 0);
+		uv_timer_start(&t->timer, on_tty_timer, 0, 0);
 	}
 }
 
@@ -423,9 +423,9 @@ void engine_tty_close(struct engine_tty *t)
 	if (t->stream) {
 		stream_cancel(t->stream);
 	} else {
-		forget(&t->create);
-		forget(&t->inspect);
-		uv_timer_start(&t->timer, on_timer, 0, 0);
+		cancel_tty_call(&t->create);
+		cancel_tty_call(&t->inspect);
+		uv_timer_start(&t->timer, on_tty_timer, 0, 0);
 	}
 }
 

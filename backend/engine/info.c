@@ -25,7 +25,7 @@ void parse_version(const cJSON *root, struct arena *a, struct engine_info *info)
 
 /* Engines of one machine share an ID: dockerd takes it from the machine's key, wherever its data is.  The
  * data directory (FNV-1a, which is enough to tell a few apart) makes two of them two. */
-static const char *identity(const cJSON *root, struct arena *a)
+static const char *identify_engine(const cJSON *root, struct arena *a)
 {
 	const char *id = ejson_string(root, "ID"), *dir = ejson_string(root, "DockerRootDir");
 	uint32_t hash = 2166136261;
@@ -41,7 +41,7 @@ void parse_info(const cJSON *root, struct arena *a, struct engine_info *info)
 {
 	const char *os = ejson_string(root, "OperatingSystem");
 
-	info->id = identity(root, a);
+	info->id = identify_engine(root, a);
 	if (!info->version || !*info->version)
 		info->version = ejson_keep(a, root, "ServerVersion");
 	if (!info->arch || !*info->arch)

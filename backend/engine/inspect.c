@@ -89,7 +89,7 @@ static void read_mounts(const cJSON *array, struct arena *a, struct engine_conta
 	}
 }
 
-static void read_networks(const cJSON *object, struct arena *a, struct engine_container *c)
+static void read_endpoints(const cJSON *object, struct arena *a, struct engine_container *c)
 {
 	struct key_value *networks;
 	const cJSON *n;
@@ -138,7 +138,7 @@ static void read_ports(const cJSON *object, struct arena *a, struct engine_conta
 }
 
 /* The value of option NAME in "NAME", "NAME:value" or "NAME=value"; NULL when it is another. */
-static const char *option(const char *s, const char *name)
+static const char *find_option(const char *s, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -158,16 +158,16 @@ static void read_security(const cJSON *host, struct engine_container *c)
 	{
 		const char *s = ejson_text(item), *v;
 
-		if ((v = option(s, "no-new-privileges")))
+		if ((v = find_option(s, "no-new-privileges")))
 			c->no_new_privileges = strcmp(v, "false") != 0;
-		if ((v = option(s, "seccomp")))
+		if ((v = find_option(s, "seccomp")))
 			c->seccomp = strcmp(v, "unconfined") == 0 ? "unconfined"
 				: strcmp(v, "builtin") == 0       ? "default"
 								  : "custom";
 	}
 }
 
-static void read_host(const cJSON *host, struct arena *a, struct engine_container *c)
+static void read_host_config(const cJSON *host, struct arena *a, struct engine_container *c)
 {
 	const cJSON *restart = ejson_get(host, "RestartPolicy");
 	int retries = ejson_int(restart, "MaximumRetryCount", 0);
@@ -221,9 +221,9 @@ int parse_inspect(const cJSON *root, struct arena *a, struct engine_container *c
 	c->created_wall_ms = ejson_stamp_ms(root, "Created");
 	c->apparmor = ejson_keep(a, root, "AppArmorProfile");
 	read_state(ejson_get(root, "State"), a, c);
-	read_host(ejson_get(root, "HostConfig"), a, c);
+	read_host_config(ejson_get(root, "HostConfig"), a, c);
 	read_mounts(ejson_get(root, "Mounts"), a, c);
-	read_networks(ejson_get(network, "Networks"), a, c);
+	read_endpoints(ejson_get(network, "Networks"), a, c);
 	read_ports(ejson_get(network, "Ports"), a, c);
 	return 0;
 }
@@ -234,12 +234,12 @@ struct inspect {
 	void *ctx;
 };
 
-static void inspect_start(struct engine_call *c)
+static void start_inspect(struct engine_call *c)
 {
 	call_send_to(c, "GET", "/containers/", "/json", HTTP_LANE_SHORT, 0);
 }
 
-static void inspect_reply(struct engine_call *c, const struct http_reply *r)
+static void take_inspect(struct engine_call *c, const struct http_reply *r)
 {
 	struct inspect *i = (struct inspect *)c;
 	AUTO_JSON cJSON *root = call_json(c, r);
@@ -267,8 +267,8 @@ static void inspect_failed(struct engine_call *c, const struct err *err)
 
 static const struct call_ops inspect_ops = {
 	.what = "inspect %s",
-	.start = inspect_start,
-	.reply = inspect_reply,
+	.start = start_inspect,
+	.reply = take_inspect,
 	.failed = inspect_failed,
 };
 

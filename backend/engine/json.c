@@ -15,7 +15,7 @@ enum { EXACT_DIGITS = 15 }; /* every integer of that many digits is exact as a d
 
 /* Length of the number that begins at s[0..n); *ret_big when it is an integer of too many digits.
  */
-static size_t number(const char *s, size_t n, bool *ret_big)
+static size_t measure_number(const char *s, size_t n, bool *ret_big)
 {
 	size_t i = s[0] == '-', digits = 0;
 	bool integer = true;
@@ -42,7 +42,7 @@ static size_t string_end(const char *s, size_t n, size_t i)
 
 /* Check the bounds and, only where there are integers too long for a double, write a copy in which
  * they are strings. */
-static int survey(const char *s, size_t n, struct str *copy, struct err *e)
+static int survey_json(const char *s, size_t n, struct str *copy, struct err *e)
 {
 	size_t depth = 0, values = 0, copied = 0;
 
@@ -64,7 +64,7 @@ static int survey(const char *s, size_t n, struct str *copy, struct err *e)
 					JSON_VALUES_MAX);
 		} else if (c == '-' || (c >= '0' && c <= '9')) {
 			bool big;
-			size_t len = number(s + i, n - i, &big);
+			size_t len = measure_number(s + i, n - i, &big);
 
 			if (big) {
 				str_add(copy, s + copied, i - copied);
@@ -87,7 +87,7 @@ cJSON *ejson_parse(const char *bytes, size_t n, struct err *e)
 	const char *end = NULL, *limit;
 	cJSON *root;
 
-	if (survey(bytes, n, &copy, e))
+	if (survey_json(bytes, n, &copy, e))
 		return NULL;
 	if (copy.len > 0) {
 		bytes = copy.s;

@@ -37,7 +37,7 @@ static void logs_start(struct engine_call *c)
 	call_send_to(c, "GET", "/containers/", after.s, HTTP_LANE_STREAM, 0);
 }
 
-static void one_line(void *ctx, const struct log_line *line)
+static void batch_line(void *ctx, const struct log_line *line)
 {
 	struct logs *l = ctx;
 
@@ -46,7 +46,7 @@ static void one_line(void *ctx, const struct log_line *line)
 	str_add(&l->text, line->text, line->len);
 }
 
-static void deliver(struct logs *l)
+static void deliver_batch(struct logs *l)
 {
 	const char *at = l->text.s;
 	size_t n = l->nbatch;
@@ -66,7 +66,7 @@ static void one_piece(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct logs *l = ctx;
 
-	lines_feed(&l->lines, stream, bytes, n, one_line, l);
+	lines_feed(&l->lines, stream, bytes, n, batch_line, l);
 }
 
 static void logs_data(struct engine_call *c, const char *bytes, size_t n)
@@ -74,18 +74,18 @@ static void logs_data(struct engine_call *c, const char *bytes, size_t n)
 	struct logs *l = (struct logs *)c;
 
 	if (l->tty)
-		lines_feed(&l->lines, 1, bytes, n, one_line, l);
+		lines_feed(&l->lines, 1, bytes, n, batch_line, l);
 	else if (demux_feed(&l->demux, bytes, n, one_piece, l, &c->err))
 		http_cancel(c->http);
-	deliver(l);
+	deliver_batch(l);
 }
 
 static void logs_eof(struct engine_call *c)
 {
 	struct logs *l = (struct logs *)c;
 
-	lines_end(&l->lines, one_line, l);
-	deliver(l);
+	lines_end(&l->lines, batch_line, l);
+	deliver_batch(l);
 	l->end(l->ctx, NULL);
 	call_free(c);
 }

@@ -86,7 +86,7 @@ int private_engine_socket(char *buf, size_t cap)
 }
 
 /* Up to cap - 1 bytes of a small file; 0 when it cannot be read.  Always terminated. */
-static size_t read_small(const char *path, char *buf, size_t cap)
+static size_t read_small_file(const char *path, char *buf, size_t cap)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
@@ -103,7 +103,7 @@ static bool process_is(pid_t pid, const char *program, const char *arg)
 	size_t n;
 
 	snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-	n = read_small(path, buf, sizeof buf);
+	n = read_small_file(path, buf, sizeof buf);
 	slash = strrchr(buf, '/');
 	base = slash ? slash + 1 : buf;
 	if (n == 0 || strcmp(base, program) != 0)
@@ -118,13 +118,13 @@ static bool process_is(pid_t pid, const char *program, const char *arg)
 /* The process that the pid file names, held by a pidfd, if it is what it should be; else -1.  The
  * check comes after the pidfd is open: a process that reuses the number later is not meant by it.
  */
-static int hold(const char *pidfile, const char *program, const char *arg, pid_t *pid)
+static int hold_process(const char *pidfile, const char *program, const char *arg, pid_t *pid)
 {
 	AUTO_CLOSE int fd = -1;
 	char buf[32];
 
 	*pid = 0;
-	if (read_small(pidfile, buf, sizeof buf) == 0 || atoi(buf) <= 1)
+	if (read_small_file(pidfile, buf, sizeof buf) == 0 || atoi(buf) <= 1)
 		return -1;
 	fd = pidfd_open(atoi(buf), 0);
 	if (fd < 0 || !process_is(atoi(buf), program, arg))
@@ -138,11 +138,11 @@ static int hold_dockerd(const struct places *p, pid_t *pid)
 	char arg[PATH_MAX + 16];
 
 	snprintf(arg, sizeof arg, "--pidfile=%s", p->pidfile);
-	return hold(p->pidfile, "dockerd", arg, pid);
+	return hold_process(p->pidfile, "dockerd", arg, pid);
 }
 
 /* Did the process behind the pidfd end within `ms`? */
-static bool ended(int pidfd, int ms)
+static bool wait_for_end(int pidfd, int ms)
 {
 	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
 
@@ -150,7 +150,7 @@ static bool ended(int pidfd, int ms)
 }
 
 /* One GET /_ping over a plain socket: this runs before there is a loop or libcurl. */
-static bool ping(const char *path)
+static bool ping_socket(const char *path)
 {
 	static const char request[] =
 		"GET /_ping HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n";
@@ -179,7 +179,7 @@ int private_engine_status(struct private_engine *ret, struct err *e)
 	if (find_places(&p, ret, e) < 0)
 		return -1;
 	pidfd = hold_dockerd(&p, &ret->pid);
-	ret->answers = pidfd >= 0 && ping(ret->socket);
+	ret->answers = pidfd >= 0 && ping_socket(ret->socket);
 	return 0;
 }
 
@@ -215,7 +215,7 @@ static bool other_dockerd(void)
 		if (d->d_name[0] < '1' || d->d_name[0] > '9')
 			continue;
 		snprintf(path, sizeof path, "/proc/%.16s/comm", d->d_name);
-		read_small(path, comm, sizeof comm);
+		read_small_file(path, comm, sizeof comm);
 		snprintf(path, sizeof path, "/proc/%.16s/ns/net", d->d_name);
 		found = strcmp(comm, "dockerd\n") == 0 && stat(path, &theirs) == 0 &&
 			theirs.st_ino == ours.st_ino;
@@ -314,7 +314,7 @@ static int write_config(const struct places *p, struct err *e)
 }
 
 /* Run one dockerd until it answers.  0, or -1 with no process left. */
-static int launch(const char *dockerd, const struct places *p, struct private_engine *pe,
+static int launch_dockerd(const char *dockerd, const struct places *p, struct private_engine *pe,
 	bool apart, struct err *e)
 {
 	AUTO_CLOSE int log = open(
@@ -333,20 +333,20 @@ static int launch(const char *dockerd, const struct places *p, struct private_en
 		exec_dockerd(dockerd, p, pe, apart, log);
 	pidfd = pidfd_open(pid, 0);
 	while (pidfd >= 0 && clock_mono_ns() < until) {
-		if (ended(pidfd, 50)) {
+		if (wait_for_end(pidfd, 50)) {
 			waitpid(pid, NULL, 0);
 			return err_set(e, ERR_FAILED,
 				"The private engine did not start: %s (see %s).",
 				last_words(pe->log, words, sizeof words), pe->log);
 		}
-		if (ping(pe->socket)) {
+		if (ping_socket(pe->socket)) {
 			pe->pid = pid;
 			pe->answers = pe->started = true;
 			return 0;
 		}
 	}
 	kill(pid, SIGTERM); /* our own child, not yet waited for: the number cannot be another's */
-	if (pidfd < 0 || !ended(pidfd, STOP_MS))
+	if (pidfd < 0 || !wait_for_end(pidfd, STOP_MS))
 		kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return err_set(e, ERR_TIMEOUT,
@@ -393,7 +393,7 @@ int private_engine_start(struct private_engine *ret, struct err *e)
 		return -1;
 	pidfd = hold_dockerd(&p, &ret->pid);
 	if (pidfd >= 0) {
-		ret->answers = ping(ret->socket);
+		ret->answers = ping_socket(ret->socket);
 		return ret->answers
 			? 0
 			: err_set(e, ERR_FAILED,
@@ -405,12 +405,12 @@ int private_engine_start(struct private_engine *ret, struct err *e)
 		return -1;
 	forget_dead(&p);
 	apart = other_dockerd();
-	if (launch(dockerd, &p, ret, apart, e) == 0)
+	if (launch_dockerd(dockerd, &p, ret, apart, e) == 0)
 		return 0;
-	return apart ? -1 : launch(dockerd, &p, ret, true, e);
+	return apart ? -1 : launch_dockerd(dockerd, &p, ret, true, e);
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+static int remove_busy_aside(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
 	(void)st, (void)flag, (void)ftw;
 	remove(path); /* what is busy stays */
@@ -454,11 +454,11 @@ static void stop_containerd(const struct places *p)
 
 	snprintf(pidfile, sizeof pidfile, "%s/containerd/containerd.pid", p->exec);
 	snprintf(arg, sizeof arg, "%s/containerd/containerd.toml", p->exec);
-	pidfd = hold(pidfile, "containerd", arg, &pid);
+	pidfd = hold_process(pidfile, "containerd", arg, &pid);
 	if (pidfd < 0)
 		return;
 	pidfd_send_signal(pidfd, SIGTERM, NULL, 0);
-	if (!ended(pidfd, 5000))
+	if (!wait_for_end(pidfd, 5000))
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 }
 
@@ -478,9 +478,9 @@ int private_engine_stop(struct private_engine *ret, struct err *e)
 	if (pidfd_send_signal(pidfd, SIGTERM, NULL, 0) < 0 && errno != ESRCH)
 		return err_sys(
 			e, errno, "Cannot stop the private engine (process %d)", (int)ret->pid);
-	if (!ended(pidfd, STOP_MS)) {
+	if (!wait_for_end(pidfd, STOP_MS)) {
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
-		if (!ended(pidfd, 5000))
+		if (!wait_for_end(pidfd, 5000))
 			return err_set(e, ERR_FAILED,
 				"The private engine (process %d) does not end, not even when killed.",
 				(int)ret->pid);
@@ -488,7 +488,7 @@ int private_engine_stop(struct private_engine *ret, struct err *e)
 	stop_containerd(&p);
 	unmount_below(ret->data);
 	unmount_below(p.exec);
-	nftw(p.exec, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	nftw(p.exec, remove_busy_aside, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	unlink(ret->socket);
 	unlink(p.pidfile);
 	return 0;

@@ -38,8 +38,8 @@ static const char *no_tcp(int errnum)
 	return NULL;
 }
 
-static void why(const struct endpoint *ep, const struct http_reply *r, const struct err *from,
-	char *buf, size_t cap)
+static void explain_trouble(const struct endpoint *ep, const struct http_reply *r,
+	const struct err *from, char *buf, size_t cap)
 {
 	const char *known = NULL;
 	enum http_trouble trouble = r->trouble;
@@ -82,7 +82,7 @@ int reach_explain(const struct endpoint *ep, const struct http_reply *r, const s
 		return err_copy(e, from);
 	if (r->trouble == HTTP_TOO_LONG)
 		return err_set(e, ERR_PROTOCOL, "the engine at %s: %s", ep->url, from->msg);
-	why(ep, r, from, reason, sizeof reason);
+	explain_trouble(ep, r, from, reason, sizeof reason);
 	err_set(e, r->trouble == HTTP_SLOW ? ERR_TIMEOUT : ERR_UNREACHABLE,
 		"cannot reach the engine at %s (from %s): %s", ep->url, ep->source, reason);
 	if (e)

@@ -13,7 +13,7 @@
 #include "engine/call.h"
 #include "engine/parse.h"
 
-static uint64_t memory_used(const cJSON *memory)
+static uint64_t read_memory_used(const cJSON *memory)
 {
 	const cJSON *stats = ejson_get(memory, "stats");
 	uint64_t usage = ejson_u64(memory, "usage"), cache;
@@ -27,7 +27,7 @@ static uint64_t memory_used(const cJSON *memory)
 	return cache < usage ? usage - cache : usage;
 }
 
-static void read_networks(const cJSON *networks, struct counters *c)
+static void read_net_counters(const cJSON *networks, struct counters *c)
 {
 	const cJSON *n;
 
@@ -71,11 +71,11 @@ int parse_stats(const cJSON *root, struct counters *c, struct err *e)
 	if (c->online_cpus == 0)
 		c->online_cpus =
 			(uint32_t)ejson_count(ejson_path(cpu, "cpu_usage", "percpu_usage", NULL));
-	c->memory_bytes = memory_used(memory);
+	c->memory_bytes = read_memory_used(memory);
 	c->memory_limit = ejson_u64(memory, "limit");
 	if (c->memory_limit >= (uint64_t)1 << 62) /* "no limit", as the kernel writes it */
 		c->memory_limit = 0;
-	read_networks(ejson_get(root, "networks"), c);
+	read_net_counters(ejson_get(root, "networks"), c);
 	read_block(ejson_path(root, "blkio_stats", "io_service_bytes_recursive", NULL), c);
 	c->pids = ejson_u64(ejson_get(root, "pids_stats"), "current");
 	c->pids_limit = ejson_u64(ejson_get(root, "pids_stats"), "limit");
@@ -91,7 +91,7 @@ struct stats {
 };
 
 /* podman knows no one-shot beside stream=false in every version; its stream=false is quick. */
-static void stats_start(struct engine_call *c)
+static void start_stats(struct engine_call *c)
 {
 	call_send_to(c, "GET", "/containers/",
 		c->en->podman ? "/stats?stream=false" : "/stats?stream=false&one-shot=true",
@@ -126,7 +126,7 @@ static void stats_failed(struct engine_call *c, const struct err *err)
 
 static const struct call_ops stats_ops = {
 	.what = "read the statistics of %s",
-	.start = stats_start,
+	.start = start_stats,
 	.reply = stats_reply,
 	.failed = stats_failed,
 };

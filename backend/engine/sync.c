@@ -39,12 +39,12 @@ struct answer {
 	struct engine_info *info;
 };
 
-static void on_wake(uv_async_t *wake)
+static void on_sync_wake(uv_async_t *wake)
 {
 	(void)wake; /* wait_for looks */
 }
 
-static void on_beat(uv_timer_t *beat)
+static void on_sync_beat(uv_timer_t *beat)
 {
 	struct engine_sync *s = beat->data;
 	int64_t now = clock_mono_ns();
@@ -88,7 +88,7 @@ struct engine_sync *sync_open(const struct endpoint *ep, struct err *e)
 
 	int rc = uv_loop_init(&s->loop);
 
-	if (rc || (rc = uv_async_init(&s->loop, &s->wake, on_wake))) {
+	if (rc || (rc = uv_async_init(&s->loop, &s->wake, on_sync_wake))) {
 		free(s); /* of a process without descriptors left; the loop's own go with it */
 		return err_null(err_sys(e, -rc, "Cannot wait for the engine"));
 	}
@@ -138,13 +138,13 @@ bool sync_turn(struct engine_sync *s)
 	return uv_run(&s->loop, UV_RUN_ONCE);
 }
 
-static int wait_for(struct engine_sync *s, struct engine_call *call, struct answer *a)
+static int wait_for_answer(struct engine_sync *s, struct engine_call *call, struct answer *a)
 {
 	s->asked_ns = clock_mono_ns();
 	s->stopped_ns = 0;
 	s->told = false;
 	s->given_up = s->silent && s->stop(s->stop_ctx);
-	uv_timer_start(&s->beat, on_beat, BEAT_MS, BEAT_MS);
+	uv_timer_start(&s->beat, on_sync_beat, BEAT_MS, BEAT_MS);
 	while (!a->done && !atomic_load(&s->interrupted) && !s->given_up)
 		CHECK(sync_turn(s) || a->done);
 	uv_timer_stop(&s->beat);
@@ -167,17 +167,17 @@ void sync_interrupt(struct engine_sync *s)
 	uv_async_send(&s->wake);
 }
 
-static void settle(struct answer *a, const struct err *err)
+static void settle_answer(struct answer *a, const struct err *err)
 {
 	a->done = true;
 	a->result = err ? err_copy(a->e, err) : 0;
 }
 
-static void on_hello(void *ctx, const struct engine_info *info, const struct err *err)
+static void on_sync_hello(void *ctx, const struct engine_info *info, const struct err *err)
 {
 	struct answer *a = ctx;
 
-	settle(a, err);
+	settle_answer(a, err);
 	if (err)
 		return;
 	*a->info = *info;
@@ -200,14 +200,14 @@ int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e)
 {
 	struct answer a = {.e = e, .s = s, .info = ret};
 
-	return wait_for(s, engine_hello(s->en, on_hello, &a), &a);
+	return wait_for_answer(s, engine_hello(s->en, on_sync_hello, &a), &a);
 }
 
-static void on_reply(void *ctx, const char *body, size_t len, const struct err *err)
+static void on_sync_reply(void *ctx, const char *body, size_t len, const struct err *err)
 {
 	struct answer *a = ctx;
 
-	settle(a, err);
+	settle_answer(a, err);
 	if (!err && a->reply)
 		str_add(a->reply, body, len);
 }
@@ -217,14 +217,15 @@ int sync_ask(struct engine_sync *s, const char *what, const char *subject, const
 {
 	struct answer a = {.e = e, .reply = reply};
 
-	return wait_for(s,
-		engine_ask(s->en, what, subject, method, target, body, timeout_ms, on_reply, &a),
+	return wait_for_answer(s,
+		engine_ask(
+			s->en, what, subject, method, target, body, timeout_ms, on_sync_reply, &a),
 		&a);
 }
 
-static void on_done(void *ctx, const struct err *err)
+static void on_sync_done(void *ctx, const struct err *err)
 {
-	settle(ctx, err);
+	settle_answer(ctx, err);
 }
 
 int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bool volumes,
@@ -232,7 +233,8 @@ int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bo
 {
 	struct answer a = {.e = e};
 
-	return wait_for(s, engine_act(s->en, act, id, force, volumes, timeout_s, on_done, &a), &a);
+	return wait_for_answer(
+		s, engine_act(s->en, act, id, force, volumes, timeout_s, on_sync_done, &a), &a);
 }
 
 struct transferring {
@@ -244,7 +246,7 @@ struct transferring {
 	void *ctx;
 };
 
-static void look(uv_timer_t *timer)
+static void look_for_stop(uv_timer_t *timer)
 {
 	struct transferring *x = timer->data;
 
@@ -271,10 +273,10 @@ static void on_transferred(void *ctx, const struct err *err)
 	struct transferring *x = ctx;
 
 	x->call = NULL;
-	settle(&x->answer, err);
+	settle_answer(&x->answer, err);
 }
 
-static void on_closed(uv_handle_t *timer)
+static void on_timer_closed(uv_handle_t *timer)
 {
 	*(bool *)timer->data = true;
 }
@@ -290,11 +292,11 @@ int sync_transfer(struct engine_sync *s, const char *subject, const struct engin
 	own.progress = t->progress ? on_sent : NULL;
 	CHECK(!uv_timer_init(&s->loop, &x.timer));
 	x.timer.data = &x;
-	uv_timer_start(&x.timer, look, 100, 100);
+	uv_timer_start(&x.timer, look_for_stop, 100, 100);
 	x.call = engine_transfer(s->en, subject, &own, on_transferred, &x);
-	wait_for(s, x.call, &x.answer);
+	wait_for_answer(s, x.call, &x.answer);
 	x.timer.data = &closed;
-	uv_close((uv_handle_t *)&x.timer, on_closed);
+	uv_close((uv_handle_t *)&x.timer, on_timer_closed);
 	while (!closed)
 		sync_turn(s);
 	return x.answer.result;

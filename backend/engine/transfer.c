@@ -108,7 +108,7 @@ static void on_read(uv_fs_t *req)
 		s->owner->progress(s->owner->ctx, s->taken, s->size);
 }
 
-static ssize_t pull(void *ctx, char *buf, size_t n)
+static ssize_t pull_slot(void *ctx, char *buf, size_t n)
 {
 	struct source *s = ((struct transfer *)ctx)->source;
 	struct slot *slot = &s->slot[s->sending];
@@ -139,7 +139,7 @@ static void send_it(struct transfer *t)
 		.lane = HTTP_LANE_STREAM};
 
 	if (s) {
-		rq.pull = pull;
+		rq.pull = pull_slot;
 		rq.upload = s->size;
 		s->slot[0].bytes = xmalloc(SLOT_SIZE);
 		s->slot[1].bytes = xmalloc(SLOT_SIZE);
@@ -183,7 +183,7 @@ static void on_stat(uv_fs_t *req)
 	}
 }
 
-static void on_open(uv_fs_t *req)
+static void on_source_open(uv_fs_t *req)
 {
 	struct source *s = req->data;
 	ssize_t fd = req->result;
@@ -219,8 +219,8 @@ static void transfer_start(struct engine_call *c)
 	s->req.data = s;
 	s->busy = true;
 	if (t->fd < 0) {
-		uv_fs_open(
-			s->loop, &s->req, t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, on_open);
+		uv_fs_open(s->loop, &s->req, t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0,
+			on_source_open);
 		return;
 	}
 	s->fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);

@@ -22,7 +22,7 @@ static void global_init(void)
 		check_die("berth: libcurl cannot be initialised");
 }
 
-static void drive(struct driver *d, curl_socket_t fd, int mask)
+static void drive_socket(struct driver *d, curl_socket_t fd, int mask)
 {
 	int running;
 
@@ -30,7 +30,7 @@ static void drive(struct driver *d, curl_socket_t fd, int mask)
 	d->reap(d->ctx);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_socket_poll(uv_poll_t *poll, int status, int events)
 {
 	struct sock *s = poll->data;
 	int mask = 0;
@@ -43,15 +43,15 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		mask |= CURL_CSELECT_IN;
 	if (events & UV_WRITABLE)
 		mask |= CURL_CSELECT_OUT;
-	drive(s->driver, s->fd, mask);
+	drive_socket(s->driver, s->fd, mask);
 	/* With an error libuv has stopped watching; curl, which was not told of one, may want more. */
 	if (status < 0 && !uv_is_closing((uv_handle_t *)poll) && s->events)
-		uv_poll_start(poll, s->events, on_poll);
+		uv_poll_start(poll, s->events, on_socket_poll);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_curl_timer(uv_timer_t *timer)
 {
-	drive(timer->data, CURL_SOCKET_TIMEOUT, 0);
+	drive_socket(timer->data, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static void handle_gone(struct driver *d)
@@ -69,7 +69,7 @@ static void sock_gone(uv_handle_t *handle)
 	handle_gone(d);
 }
 
-static void timer_gone(uv_handle_t *handle)
+static void on_driver_timer_gone(uv_handle_t *handle)
 {
 	handle_gone(handle->data);
 }
@@ -99,7 +99,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *kn
 	}
 	s->events =
 		(what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
-	uv_poll_start(&s->poll, s->events, on_poll);
+	uv_poll_start(&s->poll, s->events, on_socket_poll);
 	return 0;
 }
 
@@ -111,7 +111,7 @@ static int on_timeout(CURLM *multi, long ms, void *ctx)
 	if (ms < 0)
 		uv_timer_stop(&d->timer);
 	else
-		uv_timer_start(&d->timer, on_timer, (uint64_t)ms, 0);
+		uv_timer_start(&d->timer, on_curl_timer, (uint64_t)ms, 0);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ void driver_close(struct driver *d, void (*closed)(void *ctx))
 	d->closed = closed;
 	curl_multi_cleanup(d->multi);
 	d->multi = NULL;
-	uv_close((uv_handle_t *)&d->timer, timer_gone);
+	uv_close((uv_handle_t *)&d->timer, on_driver_timer_gone);
 }
 
 /* The fixed part of every transfer.  No proxy is used whatever the environment says: an engine is

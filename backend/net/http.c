@@ -2,7 +2,7 @@
  * http.c - requests and streams over curl's multi interface.
  *
  * A call is QUEUED (its lane is full), RUNNING (curl has it), then ENDED.  Whatever must be told to
- * its owner puts it on the ready list; dispatch() tells, always from the top of the loop.
+ * its owner puts it on the ready list; dispatch_ready() tells, always from the top of the loop.
  */
 #include "net/http.h"
 
@@ -58,14 +58,14 @@ struct http {
 	void *closed_ctx;
 };
 
-static void dispatch(struct http *h);
+static void dispatch_ready(struct http *h);
 
 static void on_soon(uv_timer_t *timer)
 {
-	dispatch(timer->data);
+	dispatch_ready(timer->data);
 }
 
-static void soon(struct http *h)
+static void schedule_soon(struct http *h)
 {
 	if (!uv_is_active((uv_handle_t *)&h->soon))
 		uv_timer_start(&h->soon, on_soon, 0, 0);
@@ -81,7 +81,7 @@ static void make_ready(struct http_call *c)
 	c->next_ready = NULL;
 	*h->ready_tail = c;
 	h->ready_tail = &c->next_ready;
-	soon(h);
+	schedule_soon(h);
 }
 
 void http_later(struct http *h, struct http_later *node)
@@ -89,10 +89,10 @@ void http_later(struct http *h, struct http_later *node)
 	node->next = NULL;
 	*h->later_tail = node;
 	h->later_tail = &node->next;
-	soon(h);
+	schedule_soon(h);
 }
 
-static bool streaming(const struct http_call *c)
+static bool is_streaming(const struct http_call *c)
 {
 	return c->rq.lane == HTTP_LANE_STREAM && c->status < 400;
 }
@@ -118,7 +118,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 		if (status >= 200) {
 			c->status = (int)status;
 			c->head_complete = true;
-			if (streaming(c))
+			if (is_streaming(c))
 				make_ready(c);
 		}
 	}
@@ -130,7 +130,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 	struct http_call *c = ctx;
 
 	n *= size;
-	if (streaming(c)) {
+	if (is_streaming(c)) {
 		if (c->in.len >= HTTP_STREAM_BUFFER) {
 			c->held = true;
 			return CURL_WRITEFUNC_PAUSE;
@@ -202,7 +202,7 @@ static void set_body(struct http_call *c)
 	curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, 1L);
 }
 
-static void start(struct http_call *c)
+static void start_http_call(struct http_call *c)
 {
 	struct http *h = c->h;
 	CURLMcode rc;
@@ -227,7 +227,7 @@ static void start(struct http_call *c)
 }
 
 /* Fill the lanes from their queues. */
-static void pump(struct http *h)
+static void fill_lanes(struct http *h)
 {
 	for (int i = 0; i < LANES; i++) {
 		while (h->lanes[i].head && h->lanes[i].running < h->lanes[i].max) {
@@ -236,12 +236,12 @@ static void pump(struct http *h)
 			h->lanes[i].head = c->next_queued;
 			if (!h->lanes[i].head)
 				h->lanes[i].tail = &h->lanes[i].head;
-			start(c);
+			start_http_call(c);
 		}
 	}
 }
 
-static void unqueue(struct http_call *c)
+static void unqueue_call(struct http_call *c)
 {
 	struct http *h = c->h;
 	struct http_call **p = &h->lanes[c->rq.lane].head;
@@ -253,12 +253,12 @@ static void unqueue(struct http_call *c)
 		h->lanes[c->rq.lane].tail = p;
 }
 
-static void end(struct http_call *c)
+static void end_call(struct http_call *c)
 {
 	struct http *h = c->h;
 
 	if (c->phase == QUEUED)
-		unqueue(c);
+		unqueue_call(c);
 	else {
 		curl_multi_remove_handle(h->driver.multi, c->easy);
 		curl_easy_cleanup(c->easy);
@@ -271,7 +271,7 @@ static void end(struct http_call *c)
 	make_ready(c);
 }
 
-static void reap(void *ctx)
+static void reap_calls(void *ctx)
 {
 	struct http *h = ctx;
 	CURLMsg *msg;
@@ -288,12 +288,12 @@ static void reap(void *ctx)
 			err_set(&c->err, ERR_PROTOCOL,
 				"the answer is longer than the limit of %zu bytes",
 				c->rq.reply_max);
-		end(c);
+		end_call(c);
 	}
-	dispatch(h);
+	dispatch_ready(h);
 }
 
-static void call_free(struct http_call *c)
+static void free_http_call(struct http_call *c)
 {
 	struct http *h = c->h;
 
@@ -327,11 +327,11 @@ static void tell_data(struct http_call *c)
 	}
 }
 
-static void tell(struct http_call *c)
+static void tell_caller(struct http_call *c)
 {
 	struct http_reply r;
 
-	if (streaming(c) && c->trouble != HTTP_CANCELLED) {
+	if (is_streaming(c) && c->trouble != HTTP_CANCELLED) {
 		if (c->head_complete && !c->head_told) {
 			c->head_told = true;
 			if (c->rq.head)
@@ -350,12 +350,12 @@ static void tell(struct http_call *c)
 		.head = c->head.s,
 		.body = "",
 		.len = 0};
-	if (!streaming(c)) {
+	if (!is_streaming(c)) {
 		r.body = c->in.s;
 		r.len = c->in.len;
 	}
 	c->rq.done(c->rq.ctx, &r, c->trouble == HTTP_OK ? NULL : &c->err);
-	call_free(c);
+	free_http_call(c);
 }
 
 static void driver_gone(void *ctx)
@@ -378,7 +378,7 @@ static void soon_gone(uv_handle_t *handle)
 }
 
 /* Tell what is ready now; what gets ready meanwhile waits for the next turn of the loop. */
-static void dispatch(struct http *h)
+static void dispatch_ready(struct http *h)
 {
 	struct http_call *c = h->ready;
 	struct http_later *node = h->later;
@@ -394,7 +394,7 @@ static void dispatch(struct http *h)
 		struct http_call *next = c->next_ready;
 
 		c->on_ready = false;
-		tell(c);
+		tell_caller(c);
 		c = next;
 	}
 	while (node) {
@@ -403,7 +403,7 @@ static void dispatch(struct http *h)
 		node->fn(node->ctx);
 		node = next;
 	}
-	pump(h);
+	fill_lanes(h);
 	h->dispatching = false;
 	if (!h->ready && !h->later)
 		uv_timer_stop(&h->soon);
@@ -417,7 +417,7 @@ struct http *http_open(uv_loop_t *loop, const struct http_server *server, struct
 	static const unsigned max[LANES] = {HTTP_SHORT_MAX, HTTP_SLOW_MAX, ~0u};
 	struct http *h = xcalloc(1, sizeof *h);
 
-	if (driver_init(&h->driver, loop, reap, h, e)) {
+	if (driver_init(&h->driver, loop, reap_calls, h, e)) {
 		free(h);
 		return NULL;
 	}
@@ -440,7 +440,7 @@ void http_close(struct http *h, void (*closed)(void *ctx), void *ctx)
 	h->closed_ctx = ctx;
 	for (struct http_call *c = h->calls; c; c = c->next)
 		http_cancel(c);
-	soon(h);
+	schedule_soon(h);
 }
 
 struct http_call *http_send(struct http *h, const struct http_request *rq)
@@ -464,7 +464,7 @@ struct http_call *http_send(struct http *h, const struct http_request *rq)
 	h->calls = c;
 	*h->lanes[rq->lane].tail = c;
 	h->lanes[rq->lane].tail = &c->next_queued;
-	soon(h);
+	schedule_soon(h);
 	return c;
 }
 
@@ -475,7 +475,7 @@ void http_cancel(struct http_call *c)
 	c->trouble = HTTP_CANCELLED;
 	err_set(&c->err, ERR_CANCELLED, "cancelled");
 	if (c->phase != ENDED)
-		end(c);
+		end_call(c);
 	else
 		make_ready(c);
 }
@@ -540,5 +540,5 @@ void http_hold(struct http *h)
 void http_drop(struct http *h)
 {
 	h->holds--;
-	soon(h);
+	schedule_soon(h);
 }

@@ -17,7 +17,7 @@ void reply_head_release(struct reply_head *h)
 }
 
 /* The value of the header on this line, or NULL. */
-static const char *value(const char *line, const char *name)
+static const char *header_value(const char *line, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -31,7 +31,7 @@ static int bad_length(struct err *e)
 	return err_set(e, ERR_PROTOCOL, "the reply has a Content-Length that is no number");
 }
 
-static int parse(struct reply_head *h, struct err *e)
+static int parse_head(struct reply_head *h, struct err *e)
 {
 	const char *s = h->text.s, *v;
 	char *end;
@@ -45,20 +45,21 @@ static int parse(struct reply_head *h, struct err *e)
 	h->chunked = false;
 	for (const char *line = strchr(s, '\n'); line && line[1]; line = strchr(line, '\n')) {
 		line++;
-		if ((v = value(line, "Content-Length"))) {
+		if ((v = header_value(line, "Content-Length"))) {
 			if (*v < '0' || *v > '9')
 				return bad_length(e);
 			h->length = strtoll(v, &end, 10);
 			if (!strchr("\r\n", *end))
 				return bad_length(e);
 		}
-		if ((v = value(line, "Transfer-Encoding")) && strncasecmp(v, "chunked", 7) == 0)
+		if ((v = header_value(line, "Transfer-Encoding")) &&
+			strncasecmp(v, "chunked", 7) == 0)
 			h->chunked = true;
 	}
 	return 0;
 }
 
-static bool at_end(const struct str *t)
+static bool is_head_complete(const struct str *t)
 {
 	return (t->len >= 2 && memcmp(t->s + t->len - 2, "\n\n", 2) == 0) ||
 		(t->len >= 4 && memcmp(t->s + t->len - 4, "\r\n\r\n", 4) == 0);
@@ -73,9 +74,9 @@ ssize_t reply_head_feed(struct reply_head *h, const char *bytes, size_t n, struc
 			return err_set(e, ERR_PROTOCOL,
 				"the head of the reply is longer than %zu bytes", REPLY_HEAD_MAX);
 		str_add(&h->text, &bytes[i++], 1);
-		if (bytes[i - 1] != '\n' || !at_end(&h->text))
+		if (bytes[i - 1] != '\n' || !is_head_complete(&h->text))
 			continue;
-		if (parse(h, e))
+		if (parse_head(h, e))
 			return -1;
 		if (h->status >= 100 && h->status < 200 && h->status != 101)
 			str_clear(&h->text);

@@ -50,7 +50,7 @@ void lines_release(struct lines *l)
 /* Room for the stamp beside the text, so that the clipping is exact. */
 enum { STAMP_MAX = 40, KEEP = LOG_LINE_MAX + STAMP_MAX };
 
-static void emit(
+static void emit_line(
 	struct lines *l, int part, const char *text, size_t n, bool clipped, line_fn fn, void *ctx)
 {
 	struct log_line line = {.stream = (uint8_t)(part + 1), .clipped = clipped};
@@ -72,7 +72,7 @@ static void emit(
 	fn(ctx, &line);
 }
 
-static void keep(struct line_part *p, const char *bytes, size_t n)
+static void keep_part(struct line_part *p, const char *bytes, size_t n)
 {
 	size_t room = KEEP + 1 - p->text.len;
 
@@ -88,7 +88,7 @@ static void emit_part(struct lines *l, int part, line_fn fn, void *ctx)
 {
 	struct line_part *p = &l->part[part];
 
-	emit(l, part, p->text.s, p->text.len, p->clipped, fn, ctx);
+	emit_line(l, part, p->text.s, p->text.len, p->clipped, fn, ctx);
 	str_clear(&p->text);
 	p->open = p->clipped = false;
 }
@@ -103,16 +103,16 @@ void lines_feed(struct lines *l, int stream, const char *bytes, size_t n, line_f
 		size_t len = newline ? (size_t)(newline - bytes) : n;
 
 		if (!newline) {
-			keep(p, bytes, len);
+			keep_part(p, bytes, len);
 			return;
 		}
 		if (p->open) {
-			keep(p, bytes, len);
+			keep_part(p, bytes, len);
 			emit_part(l, part, fn, ctx);
 		} else {
 			bool clipped = len > KEEP + 1;
 
-			emit(l, part, bytes, clipped ? KEEP + 1 : len, clipped, fn, ctx);
+			emit_line(l, part, bytes, clipped ? KEEP + 1 : len, clipped, fn, ctx);
 		}
 		bytes += len + 1;
 		n -= len + 1;

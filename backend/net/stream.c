@@ -33,8 +33,8 @@ struct stream {
 	char errbuf[CURL_ERROR_SIZE];
 };
 
-static void settle(struct stream *s);
-static void on_poll(uv_poll_t *poll, int status, int events);
+static void move_stream(struct stream *s);
+static void on_stream_poll(uv_poll_t *poll, int status, int events);
 
 static void stream_gone(void *ctx)
 {
@@ -47,7 +47,7 @@ static void stream_gone(void *ctx)
 	free(s);
 }
 
-static void timer_gone(uv_handle_t *handle)
+static void on_stream_timer_gone(uv_handle_t *handle)
 {
 	struct stream *s = handle->data;
 
@@ -58,7 +58,7 @@ static void poll_gone(uv_handle_t *handle)
 {
 	struct stream *s = handle->data;
 
-	uv_close((uv_handle_t *)&s->timer, timer_gone);
+	uv_close((uv_handle_t *)&s->timer, on_stream_timer_gone);
 }
 
 /* Tell the owner, then take everything down: poll first, for curl closes the socket. */
@@ -83,10 +83,10 @@ static void on_over(uv_timer_t *timer)
 	if (s->polled)
 		uv_close((uv_handle_t *)&s->poll, poll_gone);
 	else
-		uv_close((uv_handle_t *)timer, timer_gone);
+		uv_close((uv_handle_t *)timer, on_stream_timer_gone);
 }
 
-static void over(struct stream *s)
+static void end_stream(struct stream *s)
 {
 	if (s->over)
 		return;
@@ -96,21 +96,21 @@ static void over(struct stream *s)
 	uv_timer_start(&s->timer, on_over, 0, 0);
 }
 
-static void fail(struct stream *s, enum http_trouble t, enum err_kind kind, const char *what)
+static void fail_stream(struct stream *s, enum http_trouble t, enum err_kind kind, const char *what)
 {
 	if (s->over)
 		return;
 	s->trouble = t;
 	err_set(&s->err, kind, "%s", what);
-	over(s);
+	end_stream(s);
 }
 
-static void on_late(uv_timer_t *timer)
+static void on_reply_late(uv_timer_t *timer)
 {
-	fail(timer->data, HTTP_SLOW, ERR_TIMEOUT, "no reply in time");
+	fail_stream(timer->data, HTTP_SLOW, ERR_TIMEOUT, "no reply in time");
 }
 
-static void write_some(struct stream *s)
+static void write_pending(struct stream *s)
 {
 	while (s->sent < s->out.len && !s->over) {
 		size_t n = 0;
@@ -146,17 +146,17 @@ static void take_refusal(struct stream *s, const char *bytes, size_t n)
 	str_add(&s->refusal, bytes, n < room ? n : room);
 	if (s->refusal.len == HTTP_ERROR_MAX ||
 		(s->head.length >= 0 && s->refusal.len >= (size_t)s->head.length))
-		over(s);
+		end_stream(s);
 }
 
-static void take(struct stream *s, const char *bytes, size_t n)
+static void take_stream_bytes(struct stream *s, const char *bytes, size_t n)
 {
 	if (!s->head.complete) {
 		struct err e = ERR_INIT;
 		ssize_t used = reply_head_feed(&s->head, bytes, n, &e);
 
 		if (used < 0) {
-			fail(s, HTTP_BROKEN, e.kind, e.msg);
+			fail_stream(s, HTTP_BROKEN, e.kind, e.msg);
 			return;
 		}
 		if (!s->head.complete)
@@ -169,11 +169,12 @@ static void take(struct stream *s, const char *bytes, size_t n)
 		}
 		uv_timer_stop(&s->timer);
 		if (s->head.status != 101 && s->head.status != 200) {
-			fail(s, HTTP_BROKEN, ERR_PROTOCOL, "the reply is neither 101 nor 200");
+			fail_stream(
+				s, HTTP_BROKEN, ERR_PROTOCOL, "the reply is neither 101 nor 200");
 			return;
 		}
 		if (s->head.status == 200 && (s->head.chunked || s->head.length >= 0)) {
-			fail(s, HTTP_BROKEN, ERR_PROTOCOL,
+			fail_stream(s, HTTP_BROKEN, ERR_PROTOCOL,
 				"the connection was not upgraded: something between here and the engine "
 				"does not pass it on");
 			return;
@@ -203,28 +204,28 @@ static bool read_some(struct stream *s)
 			return false;
 		if (rc != CURLE_OK || n == 0) {
 			if (!s->opened && !(s->head.complete && s->head.status >= 400))
-				fail(s, HTTP_BROKEN, ERR_UNREACHABLE,
+				fail_stream(s, HTTP_BROKEN, ERR_UNREACHABLE,
 					"the connection ended before the reply");
-			over(s);
+			end_stream(s);
 			return false;
 		}
-		take(s, buf, n);
+		take_stream_bytes(s, buf, n);
 	}
 	return true;
 }
 
 static void on_more(uv_timer_t *timer)
 {
-	settle(timer->data);
+	move_stream(timer->data);
 }
 
 /* Do what can be done now, and ask to be called for the rest. */
-static void settle(struct stream *s)
+static void move_stream(struct stream *s)
 {
 	bool more;
 	int events = 0;
 
-	write_some(s);
+	write_pending(s);
 	more = read_some(s);
 	if (s->over)
 		return;
@@ -233,22 +234,22 @@ static void settle(struct stream *s)
 	if (s->out.len > 0 || (s->finish && !s->finished))
 		events |= UV_WRITABLE;
 	if (events)
-		uv_poll_start(&s->poll, events, on_poll);
+		uv_poll_start(&s->poll, events, on_stream_poll);
 	else
 		uv_poll_stop(&s->poll);
 	if (more && s->opened)
 		uv_timer_start(&s->timer, on_more, 0, 0);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_stream_poll(uv_poll_t *poll, int status, int events)
 {
 	(void)status; /* an error shows itself in read or write */
 	(void)events;
-	settle(poll->data);
+	move_stream(poll->data);
 }
 
 /* curl has connected (and finished the TLS handshake), or failed to. */
-static void reap(void *ctx)
+static void reap_connection(void *ctx)
 {
 	struct stream *s = ctx;
 	CURLMsg *msg;
@@ -260,19 +261,20 @@ static void reap(void *ctx)
 			continue;
 		if (msg->data.result != CURLE_OK) {
 			s->trouble = driver_trouble(s->easy, msg->data.result, s->errbuf, &s->err);
-			over(s);
+			end_stream(s);
 			continue;
 		}
 		if (curl_easy_getinfo(s->easy, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK ||
 			fd == CURL_SOCKET_BAD) {
-			fail(s, HTTP_BROKEN, ERR_UNREACHABLE, "the connection ended at once");
+			fail_stream(
+				s, HTTP_BROKEN, ERR_UNREACHABLE, "the connection ended at once");
 			continue;
 		}
 		CHECK(uv_poll_init_socket(s->driver.loop, &s->poll, fd) == 0);
 		s->poll.data = s;
 		s->polled = true;
-		uv_timer_start(&s->timer, on_late, HEAD_MS, 0);
-		settle(s);
+		uv_timer_start(&s->timer, on_reply_late, HEAD_MS, 0);
+		move_stream(s);
 	}
 }
 
@@ -288,7 +290,7 @@ struct stream *stream_open(struct http *h, const char *target, const char *body,
 	reply_head_init(&s->head);
 	str_init(&s->out);
 	str_init(&s->refusal);
-	CHECK(driver_init(&s->driver, http_loop(h), reap, s, NULL) == 0);
+	CHECK(driver_init(&s->driver, http_loop(h), reap_connection, s, NULL) == 0);
 	uv_timer_init(http_loop(h), &s->timer);
 	s->timer.data = s;
 	s->easy = driver_easy(http_where(h), "/", s->errbuf);
@@ -302,10 +304,11 @@ struct stream *stream_open(struct http *h, const char *target, const char *body,
 	return s;
 }
 
-static void kick(struct stream *s)
+static void poll_stream(struct stream *s)
 {
 	if (s->polled && !s->over)
-		uv_poll_start(&s->poll, UV_WRITABLE | (s->paused ? 0 : UV_READABLE), on_poll);
+		uv_poll_start(
+			&s->poll, UV_WRITABLE | (s->paused ? 0 : UV_READABLE), on_stream_poll);
 }
 
 bool stream_write(struct stream *s, const char *bytes, size_t n)
@@ -319,21 +322,21 @@ bool stream_write(struct stream *s, const char *bytes, size_t n)
 		s->sent = 0;
 	}
 	str_add(&s->out, bytes, n);
-	kick(s);
+	poll_stream(s);
 	return true;
 }
 
 void stream_finish(struct stream *s)
 {
 	s->finish = true;
-	kick(s);
+	poll_stream(s);
 }
 
 void stream_pause(struct stream *s, bool paused)
 {
 	s->paused = paused;
 	if (!paused && s->opened && s->polled && !s->over) {
-		kick(s);
+		poll_stream(s);
 		uv_timer_start(
 			&s->timer, on_more, 0, 0); /* TLS may hold bytes that poll knows not */
 	}
@@ -341,5 +344,5 @@ void stream_pause(struct stream *s, bool paused)
 
 void stream_cancel(struct stream *s)
 {
-	fail(s, HTTP_CANCELLED, ERR_CANCELLED, "cancelled");
+	fail_stream(s, HTTP_CANCELLED, ERR_CANCELLED, "cancelled");
 }

@@ -43,7 +43,7 @@ static const struct {
 };
 
 /* A whole small file; bounded. */
-static int read_file(const char *path, struct str *out)
+static int read_proc_file(const char *path, struct str *out)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -67,7 +67,7 @@ static int read_file(const char *path, struct str *out)
 }
 
 /* Undo \040 and its kin in place. */
-static void unescape(char *s)
+static void unescape_path(char *s)
 {
 	char *out = s;
 
@@ -84,7 +84,7 @@ static void unescape(char *s)
 }
 
 /* One line of mountinfo: ID PARENT MAJ:MIN BASE POINT OPTIONS [TAG...] - TYPE SOURCE SUPER */
-static void mount_line(struct cgroup_mounts *m, size_t *cap, char *line)
+static void parse_mount_line(struct cgroup_mounts *m, size_t *cap, char *line)
 {
 	char *dash = strstr(line, " - "), *save = NULL, *field[6], *type, *super;
 	struct cgroup_mount *mount;
@@ -105,8 +105,8 @@ static void mount_line(struct cgroup_mounts *m, size_t *cap, char *line)
 		return;
 	m->mount = mem_grow(m->mount, cap, m->n + 1, sizeof *m->mount);
 	mount = &m->mount[m->n++];
-	unescape(field[3]);
-	unescape(field[4]);
+	unescape_path(field[3]);
+	unescape_path(field[4]);
 	mount->base = xstrdup(field[3]);
 	mount->point = xstrdup(field[4]);
 	mount->controllers = strcmp(type, "cgroup2") == 0 ? NULL : xasprintf(",%s,", super);
@@ -120,11 +120,11 @@ int cgroup_mounts_read(struct cgroup_mounts *m, const char *root, struct err *e)
 	size_t cap = 0;
 
 	memset(m, 0, sizeof *m);
-	if (read_file(path, &text) < 0)
+	if (read_proc_file(path, &text) < 0)
 		return err_sys(e, errno, "Cannot read %s to find the cgroups", path);
 	m->root = xstrdup(root);
 	for (char *l = strtok_r(text.s, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
-		mount_line(m, &cap, l);
+		parse_mount_line(m, &cap, l);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ void cgroup_mounts_release(struct cgroup_mounts *m)
 }
 
 /* Is `word` one of the comma-separated `list`? */
-static bool listed(const char *list, size_t len, const char *word)
+static bool has_option(const char *list, size_t len, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -189,7 +189,7 @@ static bool hierarchy_dir(const struct cgroup_mounts *m, const char *text, const
 		if (!path)
 			continue;
 		list_len = (size_t)(path++ - list);
-		if (controller ? !listed(list, list_len, controller) : list_len > 0)
+		if (controller ? !has_option(list, list_len, controller) : list_len > 0)
 			continue;
 		len -= (size_t)(path - line);
 		if (len >= sizeof own)
@@ -223,7 +223,7 @@ static int proc_cgroup(
 
 	if (strlen(id) < 12 || pid <= 0)
 		return err_set(e, ERR_NOT_FOUND, "The container has no process.");
-	if (read_file(path, out) < 0)
+	if (read_proc_file(path, out) < 0)
 		return err_set(e, errno == ENOENT || errno == ESRCH ? ERR_NOT_FOUND : ERR_SYS,
 			"Cannot read %s: %s.", path, strerrordesc_np(errno));
 	if (memchr(out->s, '\0', out->len) || !strstr(out->s, id))
@@ -289,8 +289,8 @@ static uint64_t read_limit(const char *dir, const char *name)
 }
 
 /* Open file `f`, version 1 where that controller is mounted so, else version 2. */
-static void open_file(struct cgroup_reader *r, const struct cgroup_mounts *m, const char *text,
-	const char *id, enum cgroup_file f)
+static void open_cgroup_file(struct cgroup_reader *r, const struct cgroup_mounts *m,
+	const char *text, const char *id, enum cgroup_file f)
 {
 	char dir[PATH_MAX];
 
@@ -303,7 +303,7 @@ static void open_file(struct cgroup_reader *r, const struct cgroup_mounts *m, co
 	}
 }
 
-static void limits(
+static void read_cgroup_limits(
 	struct cgroup_reader *r, const struct cgroup_mounts *m, const char *text, const char *id)
 {
 	char dir[PATH_MAX];
@@ -320,7 +320,7 @@ void cgroup_limits(struct cgroup_reader *r, const struct cgroup_mounts *m, const
 	AUTO_STR struct str text = STR_INIT;
 
 	if (r->open && proc_cgroup(m, id, r->pid, &text, NULL) == 0)
-		limits(r, m, text.s, id);
+		read_cgroup_limits(r, m, text.s, id);
 }
 
 int cgroup_reader_open(struct cgroup_reader *r, const struct cgroup_mounts *m, const char *id,
@@ -332,7 +332,7 @@ int cgroup_reader_open(struct cgroup_reader *r, const struct cgroup_mounts *m, c
 	if (proc_cgroup(m, id, pid, &text, e) < 0)
 		return -1;
 	for (int f = 0; f < CGROUP_NET; f++)
-		open_file(r, m, text.s, id, (enum cgroup_file)f);
+		open_cgroup_file(r, m, text.s, id, (enum cgroup_file)f);
 	if (r->fd[CGROUP_CPU] < 0) {
 		int failed = errno;
 
@@ -355,12 +355,12 @@ int cgroup_reader_open(struct cgroup_reader *r, const struct cgroup_mounts *m, c
 	/* Readers opened together must not all read memory.stat in the same sweep. */
 	r->round = (uint8_t)id[strlen(id) - 1];
 	r->inactive_usage = r->cpu_ns = UINT64_MAX;
-	limits(r, m, text.s, id);
+	read_cgroup_limits(r, m, text.s, id);
 	return 0;
 }
 
 /* What fits, cut at the last whole line when there is more.  0: nothing could be read. */
-static size_t slurp(int fd, char *buf, size_t cap)
+static size_t read_lines(int fd, char *buf, size_t cap)
 {
 	size_t len = 0;
 
@@ -386,7 +386,8 @@ static bool is_quiet(const struct cgroup_reader *r)
 
 static void read_inactive(struct cgroup_reader *r, char *buf, size_t cap)
 {
-	size_t n = r->fd[CGROUP_MEMORY_STAT] < 0 ? 0 : slurp(r->fd[CGROUP_MEMORY_STAT], buf, cap);
+	size_t n =
+		r->fd[CGROUP_MEMORY_STAT] < 0 ? 0 : read_lines(r->fd[CGROUP_MEMORY_STAT], buf, cap);
 
 	r->inactive = 0;
 	r->inactive_usage = r->usage;
@@ -403,14 +404,14 @@ static bool usage_moved(const struct cgroup_reader *r)
 	return (now > was ? now - was : was - now) > now / INACTIVE_MOVED;
 }
 
-static uint64_t memory_used(struct cgroup_reader *r, char *buf, size_t cap)
+static uint64_t read_memory_usage(struct cgroup_reader *r, char *buf, size_t cap)
 {
 	size_t n;
 
 	if (r->fd[CGROUP_MEMORY] < 0)
 		return 0;
 	if (!is_quiet(r) || r->round % QUIET_USAGE_EVERY == 0) {
-		n = slurp(r->fd[CGROUP_MEMORY], buf, cap);
+		n = read_lines(r->fd[CGROUP_MEMORY], buf, cap);
 		if (!n || !scan_number(buf, n, 0, &r->usage))
 			return 0;
 		if (usage_moved(r) || r->round % (is_quiet(r) ? QUIET_EVERY : INACTIVE_EVERY) == 0)
@@ -428,7 +429,7 @@ static void read_blocks(struct cgroup_reader *r, char *buf, size_t cap)
 	if (r->fd[CGROUP_IO] < 0 ||
 		(!r->v2[CGROUP_IO] && is_quiet(r) && r->round % QUIET_EVERY != 0))
 		return;
-	n = slurp(r->fd[CGROUP_IO], buf, cap);
+	n = read_lines(r->fd[CGROUP_IO], buf, cap);
 	if (r->v2[CGROUP_IO])
 		scan_io_stat(buf, n, &r->block_read, &r->block_write);
 	else
@@ -445,7 +446,7 @@ int cgroup_read(struct cgroup_reader *r, struct counters *out)
 		return -1;
 	memset(out, 0, sizeof *out);
 	out->at_ns = clock_mono_ns();
-	n = slurp(r->fd[CGROUP_CPU], buf, sizeof buf);
+	n = read_lines(r->fd[CGROUP_CPU], buf, sizeof buf);
 	if (!n)
 		return -1;
 	if (r->v2[CGROUP_CPU]) {
@@ -461,20 +462,20 @@ int cgroup_read(struct cgroup_reader *r, struct counters *out)
 		r->quiet++;
 	r->cpu_ns = out->cpu_ns;
 	r->round++;
-	out->memory_bytes = memory_used(r, buf, sizeof buf);
+	out->memory_bytes = read_memory_usage(r, buf, sizeof buf);
 	out->memory_limit = r->memory_limit;
 	read_blocks(r, buf, sizeof buf);
 	out->block_read = r->block_read;
 	out->block_write = r->block_write;
 	/* Nobody comes or goes without using some CPU time. */
 	if (r->fd[CGROUP_PIDS] >= 0 && !r->quiet) {
-		n = slurp(r->fd[CGROUP_PIDS], buf, sizeof buf);
+		n = read_lines(r->fd[CGROUP_PIDS], buf, sizeof buf);
 		scan_number(buf, n, 0, &r->pids);
 	}
 	out->pids = r->pids;
 	out->pids_limit = r->pids_limit;
 	if (r->fd[CGROUP_NET] >= 0) {
-		n = slurp(r->fd[CGROUP_NET], buf, sizeof buf);
+		n = read_lines(r->fd[CGROUP_NET], buf, sizeof buf);
 		out->net = n > 0;
 		scan_net_dev(buf, n, &out->net_rx, &out->net_tx);
 	}

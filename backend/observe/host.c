@@ -59,7 +59,7 @@ bool host_scan_cpu(const char *p, size_t n, uint64_t *total, uint64_t *busy, uin
 	return true;
 }
 
-static void push(struct series *s, double v)
+static void push_value(struct series *s, double v)
 {
 	if (s->len == SERIES_LEN)
 		memmove(s->v, s->v + 1, (SERIES_LEN - 1) * sizeof s->v[0]);
@@ -83,7 +83,7 @@ static void read_cpu(struct host *h, int64_t now, struct host_stats *out)
 
 		out->cpu_percent = 100.0 * (double)(busy - h->busy) / all;
 		h->stolen += (stolen - h->stolen) / 8;
-		push(&h->cpu, out->cpu_percent);
+		push_value(&h->cpu, out->cpu_percent);
 	}
 	h->any = true;
 	h->at_ns = now;
@@ -104,7 +104,7 @@ static void read_memory(struct host *h, struct host_stats *out)
 	scan_key(buf, (size_t)n, "MemAvailable:", 13, &available);
 	out->memory_total_bytes = total * 1024;
 	out->memory_available_bytes = available * 1024;
-	push(&h->memory, (double)(total - available) * 1024);
+	push_value(&h->memory, (double)(total - available) * 1024);
 }
 
 void host_read(struct host *h, const char *root_dir, struct host_stats *out)

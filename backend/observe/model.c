@@ -55,7 +55,7 @@ void model_name(struct model *m, const char *engine)
 }
 
 /* FNV-1a; ids are hashes already, but they come from outside. */
-static size_t hash(const char *id)
+static size_t hash_id(const char *id)
 {
 	uint64_t h = 14695981039346656037u;
 
@@ -66,14 +66,14 @@ static size_t hash(const char *id)
 
 static size_t find_slot(const struct model *m, const char *id)
 {
-	size_t at = hash(id) & (m->nslots - 1);
+	size_t at = hash_id(id) & (m->nslots - 1);
 
 	while (m->slot[at] && strcmp(m->slot[at]->c.id, id) != 0)
 		at = (at + 1) & (m->nslots - 1);
 	return at;
 }
 
-static void rehash(struct model *m)
+static void rehash_rows(struct model *m)
 {
 	memset(m->slot, 0, m->nslots * sizeof *m->slot);
 	for (size_t i = 0; i < m->n; i++)
@@ -85,7 +85,7 @@ struct row *model_find(const struct model *m, const char *id)
 	return m->nslots ? m->slot[find_slot(m, id)] : NULL;
 }
 
-static struct row *add(struct model *m, const char *id)
+static struct row *add_container_row(struct model *m, const char *id)
 {
 	struct row *r = xcalloc(1, sizeof *r);
 
@@ -100,7 +100,7 @@ static struct row *add(struct model *m, const char *id)
 	if (m->n * 2 > m->nslots) {
 		m->nslots = m->nslots ? m->nslots * 2 : 64;
 		m->slot = xreallocarray(m->slot, m->nslots, sizeof(struct row *));
-		rehash(m);
+		rehash_rows(m);
 	} else {
 		m->slot[find_slot(m, id)] = r;
 	}
@@ -117,10 +117,10 @@ void model_remove(struct model *m, struct row *r)
 		break;
 	}
 	row_free(m, r);
-	rehash(m);
+	rehash_rows(m);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_containers(const void *a, const void *b)
 {
 	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
 	int order = strcmp(x->c.name, y->c.name);
@@ -131,11 +131,11 @@ static int by_name(const void *a, const void *b)
 void model_sort(struct model *m)
 {
 	if (m->unsorted && m->n)
-		qsort(m->row, m->n, sizeof(struct row *), by_name);
+		qsort(m->row, m->n, sizeof(struct row *), compare_containers);
 	m->unsorted = false;
 }
 
-static const char *label(const struct key_value *labels, size_t n, const char *key)
+static const char *find_label(const struct key_value *labels, size_t n, const char *key)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(labels[i].key, key) == 0)
@@ -150,7 +150,7 @@ struct looks {
 	size_t nlabels;
 };
 
-static const char *copy(struct arena *a, const char *s)
+static const char *copy_or_empty(struct arena *a, const char *s)
 {
 	return s && *s ? arena_strdup(a, s) : "";
 }
@@ -160,12 +160,12 @@ static const struct key_value *copy_labels(struct arena *a, const struct looks *
 	struct key_value *to = arena_array(a, l->nlabels + 1, sizeof *to);
 
 	for (size_t i = 0; i < l->nlabels; i++)
-		to[i] = (struct key_value){
-			copy(a, l->labels[i].key), copy(a, l->labels[i].value), false};
+		to[i] = (struct key_value){copy_or_empty(a, l->labels[i].key),
+			copy_or_empty(a, l->labels[i].value), false};
 	return to;
 }
 
-static void dress(struct model *m, struct row *r, const struct looks *l)
+static void update_looks(struct model *m, struct row *r, const struct looks *l)
 {
 	struct arena mem;
 	struct container *c = &r->c;
@@ -174,15 +174,17 @@ static void dress(struct model *m, struct row *r, const struct looks *l)
 		m->unsorted = true;
 	arena_init(&mem, 1024);
 	c->id = arena_strdup(&mem, c->id);
-	c->name = copy(&mem, l->name);
-	c->image = copy(&mem, l->image);
-	c->image_id = copy(&mem, l->image_id);
-	c->command = copy(&mem, l->command);
-	c->agent = copy(&mem, label(l->labels, l->nlabels, "berth.agent"));
-	c->session = copy(&mem, label(l->labels, l->nlabels, "berth.session"));
-	c->role = copy(&mem, label(l->labels, l->nlabels, "berth.role"));
-	c->compose_project = copy(&mem, label(l->labels, l->nlabels, "com.docker.compose.project"));
-	c->compose_service = copy(&mem, label(l->labels, l->nlabels, "com.docker.compose.service"));
+	c->name = copy_or_empty(&mem, l->name);
+	c->image = copy_or_empty(&mem, l->image);
+	c->image_id = copy_or_empty(&mem, l->image_id);
+	c->command = copy_or_empty(&mem, l->command);
+	c->agent = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.agent"));
+	c->session = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.session"));
+	c->role = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.role"));
+	c->compose_project = copy_or_empty(
+		&mem, find_label(l->labels, l->nlabels, "com.docker.compose.project"));
+	c->compose_service = copy_or_empty(
+		&mem, find_label(l->labels, l->nlabels, "com.docker.compose.service"));
 	r->labels = copy_labels(&mem, l);
 	r->nlabels = l->nlabels;
 	arena_release(&r->mem);
@@ -197,13 +199,13 @@ void model_take_list(struct model *m, const struct engine_summary *list, size_t 
 		struct row *r = model_find(m, s->id);
 
 		if (!r)
-			r = add(m, s->id);
+			r = add_container_row(m, s->id);
 		/* Inspections know more; a list only tells that something is different. */
 		if (!r->inspected) {
 			struct looks l = {
 				s->name, s->image, s->image_id, s->command, s->labels, s->nlabels};
 
-			dress(m, r, &l);
+			update_looks(m, r, &l);
 			r->c.state = s->state;
 			r->c.created_wall_ms = s->created_wall_ms;
 			r->c.started_wall_ms = r->c.finished_wall_ms = -1;
@@ -229,12 +231,12 @@ struct row *model_take_inspection(
 	bool anew;
 
 	if (!r) {
-		r = add(m, ec->id);
+		r = add_container_row(m, ec->id);
 		r->list_mark = m->list_mark;
 		r->dirty = false;
 	}
 	c = &r->c;
-	dress(m, r, &l);
+	update_looks(m, r, &l);
 	anew = c->pid != ec->pid || c->started_wall_ms != ec->started_wall_ms;
 	c->state = ec->state;
 	c->health = ec->health;

@@ -31,7 +31,7 @@ bool scan_number(const char *p, size_t n, uint64_t max, uint64_t *out)
 	return scan_u64(p, p + n, out) != NULL;
 }
 
-static const char *next_line(const char *p, const char *end)
+static const char *skip_text_line(const char *p, const char *end)
 {
 	const char *nl = memchr(p, '\n', (size_t)(end - p));
 
@@ -42,19 +42,19 @@ bool scan_key(const char *p, size_t n, const char *key, size_t key_len, uint64_t
 {
 	const char *end = p + n;
 
-	for (; p < end; p = next_line(p, end))
+	for (; p < end; p = skip_text_line(p, end))
 		if ((size_t)(end - p) > key_len && memcmp(p, key, key_len) == 0)
 			return scan_u64(p + key_len, end, out) != NULL;
 	return false;
 }
 
-static void add(uint64_t *sum, uint64_t v)
+static void add_saturating(uint64_t *sum, uint64_t v)
 {
 	*sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
 }
 
 /* The rest of the word at p; moves *p behind it. */
-static size_t word(const char **p, const char *end, const char **start)
+static size_t scan_word(const char **p, const char *end, const char **start)
 {
 	while (*p < end && **p == ' ')
 		(*p)++;
@@ -70,16 +70,16 @@ void scan_blkio(const char *p, size_t n, uint64_t *read, uint64_t *write)
 	uint64_t v;
 
 	*read = *write = 0;
-	for (; p < end; p = next_line(p, end)) {
+	for (; p < end; p = skip_text_line(p, end)) {
 		const char *q = p;
-		size_t device_len = word(&q, end, &device), op_len = word(&q, end, &op);
+		size_t device_len = scan_word(&q, end, &device), op_len = scan_word(&q, end, &op);
 
 		if (!device_len || !memchr(device, ':', device_len) || !scan_u64(q, end, &v))
 			continue;
 		if (op_len == 4 && memcmp(op, "Read", 4) == 0)
-			add(read, v);
+			add_saturating(read, v);
 		else if (op_len == 5 && memcmp(op, "Write", 5) == 0)
-			add(write, v);
+			add_saturating(write, v);
 	}
 }
 
@@ -90,16 +90,16 @@ void scan_io_stat(const char *p, size_t n, uint64_t *read, uint64_t *write)
 	size_t len;
 
 	*read = *write = 0;
-	for (; p < end; p = next_line(p, end)) {
+	for (; p < end; p = skip_text_line(p, end)) {
 		const char *q = p;
 
-		while ((len = word(&q, end, &w)) > 0) {
+		while ((len = scan_word(&q, end, &w)) > 0) {
 			if (len <= 7 || !scan_u64(w + 7, w + len, &v))
 				continue;
 			if (memcmp(w, "rbytes=", 7) == 0)
-				add(read, v);
+				add_saturating(read, v);
 			else if (memcmp(w, "wbytes=", 7) == 0)
-				add(write, v);
+				add_saturating(write, v);
 		}
 	}
 }
@@ -109,7 +109,7 @@ void scan_net_dev(const char *p, size_t n, uint64_t *rx, uint64_t *tx)
 	const char *end = p + n;
 
 	*rx = *tx = 0;
-	for (; p < end; p = next_line(p, end)) {
+	for (; p < end; p = skip_text_line(p, end)) {
 		const char *line_end = memchr(p, '\n', (size_t)(end - p)), *name, *q = p;
 		uint64_t in = 0, out = 0;
 		size_t len;
@@ -133,7 +133,7 @@ void scan_net_dev(const char *p, size_t n, uint64_t *rx, uint64_t *tx)
 			q = scan_u64(q, line_end, &out);
 		if (!q)
 			continue;
-		add(rx, in);
-		add(tx, out);
+		add_saturating(rx, in);
+		add_saturating(tx, out);
 	}
 }

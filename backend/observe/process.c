@@ -82,7 +82,7 @@ static const char *state_word(char c)
 }
 
 /* Arguments joined by blanks; "[name]" for a process without any. */
-static const char *command_line(struct arena *a, const char *dir, const char *name)
+static const char *read_command_line(struct arena *a, const char *dir, const char *name)
 {
 	char path[64], buf[COMMAND_MAX];
 	ssize_t n;
@@ -110,7 +110,7 @@ static const char *user_of(struct arena *a, const char *status)
 	return uid == 0 ? "root" : arena_printf(a, "%llu", (unsigned long long)uid);
 }
 
-static double cpu_of(
+static double process_cpu(
 	const struct process_list *l, int pid, uint64_t started, uint64_t ticks, int64_t now)
 {
 	double dt = (double)(now - l->at_ns) / 1e9;
@@ -140,8 +140,8 @@ static bool read_process(struct process_list *l, int pid, int64_t now, struct pr
 	*out = (struct process_info){.pid = pid,
 		.user = user_of(&l->mem, status),
 		.state = state_word(state),
-		.command = command_line(&l->mem, dir, name),
-		.cpu_percent = cpu_of(l, pid, started, ticks, now),
+		.command = read_command_line(&l->mem, dir, name),
+		.cpu_percent = process_cpu(l, pid, started, ticks, now),
 		.memory_bytes = rss * (uint64_t)sysconf(_SC_PAGESIZE),
 		.cpu_ms = (int64_t)(ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK))};
 	*seen = (struct process_seen){pid, started, ticks};

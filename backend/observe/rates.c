@@ -24,7 +24,7 @@ void rates_restart(struct rates *r)
 	r->any = false;
 }
 
-static void remember(struct rates *r, const struct container_stats *s, double dt)
+static void store_history(struct rates *r, const struct container_stats *s, double dt)
 {
 	struct history *h = r->history;
 	float *v;
@@ -44,7 +44,7 @@ static void remember(struct rates *r, const struct container_stats *s, double dt
 	h->interval_s = h->interval_s > 0 ? (h->interval_s + dt) / 2 : dt;
 }
 
-static void spark(struct container_stats *s)
+static void push_spark(struct container_stats *s)
 {
 	double tenths = s->cpu_percent * 10 + 0.5;
 
@@ -72,7 +72,7 @@ static double cpu_percent(const struct counters *a, const struct counters *b, do
 	return cpu / whole * 100;
 }
 
-static bool backwards(const struct counters *a, const struct counters *b)
+static bool runs_backwards(const struct counters *a, const struct counters *b)
 {
 	return b->cpu_ns < a->cpu_ns || b->net_rx < a->net_rx || b->net_tx < a->net_tx ||
 		b->block_read < a->block_read || b->block_write < a->block_write;
@@ -94,14 +94,14 @@ static void take_rates(
 	out->net_tx_bytes_per_s = (double)(now->net_tx - was->net_tx) / dt;
 	out->block_read_bytes_per_s = (double)(now->block_read - was->block_read) / dt;
 	out->block_write_bytes_per_s = (double)(now->block_write - was->block_write) / dt;
-	remember(r, out, dt);
-	spark(out);
+	store_history(r, out, dt);
+	push_spark(out);
 }
 
 void rates_sample(struct rates *r, const struct counters *now, enum stats_source source,
 	uint64_t host_memory, double stolen, struct container_stats *out)
 {
-	bool again = r->any && out->source == source && !backwards(&r->last, now);
+	bool again = r->any && out->source == source && !runs_backwards(&r->last, now);
 
 	if (!again) {
 		out->rates = false;

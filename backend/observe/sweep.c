@@ -28,7 +28,7 @@ static void let_go(struct model *m, struct row *r)
 }
 
 /* Room for one more reader; for a row on screen one that is not gives up its own. */
-static bool room(const struct sweep *s, struct model *m, const struct row *r)
+static bool make_fd_room(const struct sweep *s, struct model *m, const struct row *r)
 {
 	if (m->fds + CGROUP_FDS <= s->fd_budget)
 		return true;
@@ -52,7 +52,7 @@ void sweep_attach(struct sweep *s, struct model *m, struct row *r)
 {
 	if (!row_runs(r) || r->cgroup.open || r->cgroup_failed || (r->brief && !r->visible))
 		return;
-	if (!room(s, m, r)) {
+	if (!make_fd_room(s, m, r)) {
 		r->brief = true;
 		return;
 	}
@@ -90,7 +90,7 @@ void sweep_row(struct sweep *s, struct model *m, struct row *r)
 	}
 }
 
-static bool readable(const struct row *r)
+static bool is_readable(const struct row *r)
 {
 	return (r->cgroup.open || r->brief) && row_runs(r);
 }
@@ -103,7 +103,7 @@ size_t sweep_all(struct sweep *s, struct model *m)
 		struct row *r = m->row[i];
 
 		sweep_attach(s, m, r);
-		if (!readable(r))
+		if (!is_readable(r))
 			continue;
 		sweep_row(s, m, r);
 		n++;
@@ -118,7 +118,7 @@ size_t sweep_young(struct sweep *s, struct model *m, int64_t older_than_ns)
 	for (size_t i = 0; i < m->n; i++) {
 		struct row *r = m->row[i];
 
-		if (!readable(r) || !r->first_ns || r->first_ns > older_than_ns)
+		if (!is_readable(r) || !r->first_ns || r->first_ns > older_than_ns)
 			continue;
 		sweep_row(s, m, r);
 		n++;
