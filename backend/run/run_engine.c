@@ -652,7 +652,8 @@ static int run_exec(struct away *a, struct err *e)
 	start_exec(a);
 	while (!a->over && !a->gone && a->why == BY_ITSELF)
 		sync_turn(a->target.engine);
-	if (a->ready)
+	/* Once the engine has been asked to start it, it may do so yet. */
+	if (a->ready || (a->exec && *engine_tty_exec_id(a->exec)))
 		end_tree(a);
 	else if (a->exec)
 		engine_tty_close(a->exec);
