@@ -36,9 +36,13 @@
 #include "journal/journal.h"
 
 enum { CHUNK = 65536, PIECE = 4096, EARLY_MAX = 1 << 20 };
+enum { UNDERWAY_MAX = 16 << 20 }; /* more than pipes, sockets and the engine hold of it */
 enum { GATE_MS = 1, GATE_TRIES = 5000 };
 enum { STARTED_MS = 5, RETRY_MS = 2, SWEEP_MS = 10, ASK_MS = 100 };
-#define END_LIMIT_NS INT64_C(5000000000)   /* until the tree and the streams are gone */
+#define END_LIMIT_NS \
+	INT64_C(5000000000) /* until the tree is gone, and without a byte of its output */
+#define BEGIN_LIMIT_NS \
+	INT64_C(30000000000) /* until what the engine was asked to start is there, or it says how it ended */
 #define CANCEL_LIMIT_NS INT64_C(700000000) /* the same when somebody waits who pressed C-c */
 
 enum why { BY_ITSELF, BY_TIMEOUT, BY_CANCEL, BY_OUTPUT };
@@ -66,9 +70,9 @@ struct away {
 	enum why why;
 	pid_t pid;
 	int exit_code;
-	int64_t start_ns, end_ns, limit_ns; /* limit_ns: no more waiting after this */
-	struct err err;                     /* of the engine */
-	struct str early[3], words;         /* output before it is known whether it started */
+	int64_t start_ns, end_ns, cancel_ns; /* cancel_ns: when somebody asked to stop; 0: nobody */
+	struct err err;                      /* of the engine */
+	struct str early[3], words;          /* output before it is known whether it started */
 	uint64_t seen[3];
 	char *held;
 	size_t held_n;
@@ -379,6 +383,7 @@ static void on_events(uv_poll_t *poll, int status, int what)
 			epoll_ctl(a->events, EPOLL_CTL_DEL, a->pidfd, NULL);
 		} else if (fd == a->r->cancel_fd) {
 			a->why = a->why == BY_ITSELF && !a->gone ? BY_CANCEL : a->why;
+			a->cancel_ns = clock_mono_ns();
 			epoll_ctl(a->events, EPOLL_CTL_DEL, fd, NULL);
 		} else if (fd == a->r->resize_fd) {
 			if (read(fd, &byte, 1) > 0 && a->r->size && a->exec) {
@@ -478,24 +483,76 @@ static int sweep_tree(struct away *a, int64_t limit_ns)
 	return kill_inside(a, limit_ns);
 }
 
-static void end_tree(struct away *a)
+static bool is_time_over(const struct away *a, int64_t limit_ns)
 {
-	int64_t limit = clock_mono_ns() + (a->why == BY_CANCEL ? CANCEL_LIMIT_NS : END_LIMIT_NS);
+	int64_t now = clock_mono_ns();
+
+	return now >= limit_ns || (a->cancel_ns && now >= a->cancel_ns + CANCEL_LIMIT_NS);
+}
+
+/* 0 when nothing of it is left, else it is there or may come yet. */
+static int end_processes(struct away *a)
+{
+	bool begun = a->pid > 0;
+	int64_t limit = clock_mono_ns() + (begun ? END_LIMIT_NS : BEGIN_LIMIT_NS);
 	int found = 1;
 
-	a->end_ns = clock_mono_ns();
-	while (found > 0 && clock_mono_ns() < limit) {
+	while (found > 0 && !is_time_over(a, limit)) {
 		found = sweep_tree(a, limit);
+		if (!begun && (found > 0 || a->pid > 0 || a->over)) {
+			begun = true;
+			limit = clock_mono_ns() + END_LIMIT_NS;
+		}
 		if (found > 0 || (!a->gone && found == 0 && !a->over)) {
 			found = 1; /* killed is not yet gone */
 			run_loop_once(a, SWEEP_MS);
 		}
 	}
+	return found;
+}
+
+/* What is still under way of its output; then whoever holds the pipes is none of ours. */
+static void read_rest(struct away *a)
+{
+	uint64_t at_end = a->seen[1] + a->seen[2], before = at_end;
+	int64_t limit = clock_mono_ns() + END_LIMIT_NS;
+
+	while (!a->over && !is_time_over(a, limit)) {
+		uint64_t now;
+
+		run_loop_once(a, SWEEP_MS);
+		now = a->seen[1] + a->seen[2];
+		if (now != before && now - at_end < UNDERWAY_MAX)
+			limit = clock_mono_ns() + END_LIMIT_NS;
+		before = now;
+	}
+}
+
+/* The engine may be long about it, but a code that was not told is none. */
+static void learn_exit_code(struct away *a)
+{
+	int64_t limit = clock_mono_ns() + BEGIN_LIMIT_NS;
+
+	while (!a->over && a->started && a->why == BY_ITSELF && a->exit_code < 0 &&
+		!is_time_over(a, limit)) {
+		ask_state(a);
+		run_loop_once(a, ASK_MS);
+	}
+}
+
+static void end_tree(struct away *a)
+{
+	int found;
+
+	a->end_ns = clock_mono_ns();
+	/* It was held until the command is known to have begun, but its end is to be seen as well. */
+	if (a->exec)
+		engine_tty_pause(a->exec, false);
+	found = end_processes(a);
 	a->out->left_behind = found != 0;
 	a->out->whole_tree &= found == 0;
-	/* What the pipes still hold; then whoever holds them is none of ours. */
-	while (!a->over && clock_mono_ns() < limit)
-		run_loop_once(a, SWEEP_MS);
+	read_rest(a);
+	learn_exit_code(a);
 	if (!a->over)
 		engine_tty_close(a->exec);
 	while (!a->over)
@@ -628,6 +685,10 @@ static void judge_exec_end(struct away *a)
 		run_unwritten(out, a->unwritten, a->unwritten_to);
 	} else if (a->not_started || !a->started) {
 		judge_not_started(a);
+	} else if (a->exit_code < 0) {
+		err_set(&out->err, ERR_TIMEOUT,
+			"the command in %s has ended, but the engine does not say how",
+			a->target.name);
 	} else {
 		out->ended = ENDED_EXIT;
 		out->exit_code = a->exit_code & 255;
