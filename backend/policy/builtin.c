@@ -1,19 +1,13 @@
 /* builtin.c - what cd, read, export, set and the like do to what is known of a script. */
 #include "policy/parser.h"
 
+#include "policy/harm.h"
+
 #include <string.h>
 
 #include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/str.h>
-
-static bool named(const struct shell_word *w, const char *const *list)
-{
-	for (; *list; list++)
-		if (!strcmp(w->text, *list))
-			return true;
-	return false;
-}
 
 static void change_directory(
 	struct parser *p, const struct shell_word *word, size_t n, bool checked)
@@ -81,13 +75,13 @@ static void doubt(struct parser *p, const struct shell_word *word, size_t n)
 	const char *name = word[0].text;
 	bool by_option = !strcmp(name, "test") || !strcmp(name, "[") || !strcmp(name, "printf");
 
-	p->out->evaluates |= named(&word[0], evaluating);
+	p->out->evaluates |= harm_one_of(word[0].text, evaluating);
 	for (size_t i = 1; i < n && by_option; i++)
 		p->out->evaluates |= !strncmp(word[i].text, "-v", 2);
 	for (const struct doubtful *d = doubtfuls; d < doubtfuls + COUNT(doubtfuls); d++) {
 		bool found = !d->option;
 
-		if (strcmp(name, d->name))
+		if (!harm_same(name, d->name))
 			continue;
 		for (size_t i = 1; i < n && !found; i++)
 			found = !strncmp(word[i].text, d->option, strlen(d->option));
@@ -107,7 +101,7 @@ void builtin_command(struct parser *p, const struct shell_word *word, size_t n, 
 	if (!n || word[0].dynamic)
 		return;
 	doubt(p, word, n);
-	if (named(&word[0], change))
+	if (harm_one_of(word[0].text, change))
 		change_directory(p, word, n, checked);
 	if (!strcmp(word[0].text, "popd"))
 		p->cwd = p->or_cwd = NULL;
@@ -127,10 +121,10 @@ void builtin_command(struct parser *p, const struct shell_word *word, size_t n, 
 		const char *eq = strchr(word[i].text, '=');
 
 		if (eq && word[i].assigns &&
-			(named(&word[0], declare) || !strcmp(word[0].text, "env")))
+			(harm_one_of(word[0].text, declare) || !strcmp(word[0].text, "env")))
 			variable_set(p, word[i].text, (size_t)(eq - word[i].text),
 				word[i].dynamic ? NULL : eq + 1, false);
-		else if (name_char(word[i].text[0]) && named(&word[0], read))
+		else if (name_char(word[i].text[0]) && harm_one_of(word[0].text, read))
 			variable_set(p, word[i].text,
 				strspn(word[i].text,
 					"abcdefghijklmnopqrstuvwxyz"

@@ -14,7 +14,7 @@ bool keyword(const struct shell_word *w)
 		"while", "until", "!", "{", "}", "esac", "time", "coproc"};
 
 	for (size_t i = 0; !w->quoted && i < COUNT(words); i++)
-		if (!strcmp(w->text, words[i]))
+		if (harm_same(w->text, words[i]))
 			return true;
 	return false;
 }

@@ -106,8 +106,10 @@ static int check_remover(const struct remover *r, const struct harm_options *o,
 
 int harm_remover(const struct harm_options *o, const struct command *c, struct err *e)
 {
+	const char *name = harm_name(c);
+
 	for (size_t i = 0; i < COUNT(removers); i++)
-		if (harm_is(c, removers[i].name) && check_remover(&removers[i], o, c, e))
+		if (harm_same(name, removers[i].name) && check_remover(&removers[i], o, c, e))
 			return -1;
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* harm.c - tables of what destroys. */
 #include "policy/harm.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include <berth/mem.h>
@@ -17,13 +16,13 @@ const char *harm_name(const struct command *c)
 
 bool harm_is(const struct command *c, const char *name)
 {
-	return !strcmp(harm_name(c), name);
+	return harm_same(harm_name(c), name);
 }
 
 bool harm_one_of(const char *word, const char *const *list)
 {
 	for (; *list; list++)
-		if (!strcmp(word, *list))
+		if (harm_same(word, *list))
 			return true;
 	return false;
 }
@@ -144,7 +143,7 @@ static int kill_all(const struct harm_options *o, const struct command *c, struc
 }
 
 static const struct rule {
-	const char *name; /* may be a pattern */
+	const char *name; /* see harm_like */
 	int (*check)(const struct harm_options *o, const struct command *c, struct err *e);
 } rules[] = {
 	{"rm", harm_rm},
@@ -190,7 +189,6 @@ static const struct rule {
 	{"pkexec", needs_sudo},
 	{"runuser", needs_sudo},
 	{"kill", kill_all},
-	{"*", harm_remover},
 };
 
 int harm_command(const struct harm_options *o, const struct command *c, struct err *e)
@@ -200,9 +198,9 @@ int harm_command(const struct harm_options *o, const struct command *c, struct e
 	if (c->word[0].dynamic)
 		return 0;
 	for (size_t i = 0; i < COUNT(rules); i++)
-		if (!fnmatch(rules[i].name, name, 0) && rules[i].check(o, c, e))
+		if (harm_like(rules[i].name, name) && rules[i].check(o, c, e))
 			return -1;
-	return 0;
+	return harm_remover(o, c, e);
 }
 
 int harm_writes(const struct harm_options *o, const struct shell_command *c, struct err *e)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <berth/err.h>
 
@@ -31,6 +32,21 @@ struct harm_options {
 const char *harm_name(const struct command *c); /* first word without its directory */
 bool harm_is(const struct command *c, const char *name);
 bool harm_one_of(const char *word, const char *const *list);
+
+static inline bool harm_same(const char *a, const char *b)
+{
+	return *a == *b && !strcmp(a, b);
+}
+
+/* A name, or how it begins with a * behind it. */
+static inline bool harm_like(const char *pattern, const char *name)
+{
+	size_t n = strlen(pattern) - 1;
+
+	if (*pattern != *name)
+		return false;
+	return pattern[n] == '*' ? !strncmp(pattern, name, n) : !strcmp(pattern, name);
+}
 
 /* place.c: what a word names */
 enum place_kind {

@@ -1,7 +1,6 @@
 /* interpreter.c - the shell commands that stand, word for word, in a program given to an interpreter. */
 #include "policy/harm.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include <berth/mem.h>
@@ -13,7 +12,7 @@ static bool interpreter(const struct command *c)
 		"python*", "pypy*", "node", "nodejs", "deno", "bun", "ruby*", "perl*", "php*"};
 
 	for (size_t i = 0; i < COUNT(names); i++)
-		if (!fnmatch(names[i], harm_name(c), 0))
+		if (harm_like(names[i], harm_name(c)))
 			return true;
 	return false;
 }

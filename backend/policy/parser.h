@@ -42,8 +42,8 @@ struct parser {
 	const struct shell_options *o;
 	const char *text; /* the whole script */
 	size_t cap;
-	struct variable variable[VARIABLES_MAX];
-	size_t nvariables;
+	struct variable *variable;
+	size_t nvariables, variables_room;
 	int depth;
 	const char *cwd, *or_cwd;
 	const char *behind_cwd; /* or_cwd behind this chain of && and ||, NULL */
@@ -69,9 +69,9 @@ struct parser {
 	bool linear;     /* so far every command runs, one after the other, in this shell */
 	bool redirected; /* a redirection stands before: no keyword can follow */
 	const char *input;
-	/* the command being collected; last, as an inner script does not begin with its words */
-	size_t nwords, nwrites;
-	struct shell_word writes[64], word[WORDS_MAX];
+	/* the command being collected */
+	size_t nwords, nwrites, words_room, writes_room;
+	struct shell_word *writes, *word;
 };
 
 /* A word while it is read. */

@@ -182,24 +182,29 @@ static int check_lists(const struct judge *j, const struct command *c, struct er
 {
 	const struct rule_set *r = j->r;
 	AUTO_STR struct str joined = STR_INIT;
-	AUTO_FREE char *name = name_without(c);
+	AUTO_FREE char *name = NULL;
 	char shown[200];
 
+	if (!j->block && !j->allow)
+		return 0;
+	name = name_without(c);
 	str_adds(&joined, name);
-	for (size_t i = 1; i < c->n; i++)
-		str_addf(&joined, " %s", c->word[i].text);
-	text_clean(shown, sizeof shown, joined.s);
+	for (size_t i = 1; i < c->n; i++) {
+		str_addc(&joined, ' ');
+		str_adds(&joined, c->word[i].text);
+	}
 	for (size_t i = 0; j->block && i < r->nblock; i++)
 		if (matches(&r->block[i], joined.s))
 			return err_set(e, ERR_REFUSED,
-				"`%s` is refused: the definition blocks it (%s).", shown,
-				r->block[i].text);
+				"`%s` is refused: the definition blocks it (%s).",
+				text_clean(shown, sizeof shown, joined.s), r->block[i].text);
 	for (size_t i = 0; j->allow && i < r->nallow; i++)
 		if (matches(&r->allow[i], joined.s))
 			return 0;
 	if (j->allow)
 		return err_set(e, ERR_REFUSED,
-			"`%s` is refused: the definition allows other commands only.", shown);
+			"`%s` is refused: the definition allows other commands only.",
+			text_clean(shown, sizeof shown, joined.s));
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "policy/harm.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/mem.h>
@@ -145,9 +145,11 @@ static void end_command(struct parser *p, enum end end)
 		parser_fail(p, "it has too many commands");
 	else if (kept) {
 		c.word = arena_array(&out->mem, c.n + 1, sizeof *c.word);
-		memcpy(c.word, p->word + first, c.n * sizeof *c.word);
+		if (c.n)
+			memcpy(c.word, p->word + first, c.n * sizeof *c.word);
 		c.writes = arena_array(&out->mem, c.nwrites + 1, sizeof *c.writes);
-		memcpy(c.writes, p->writes, c.nwrites * sizeof *c.writes);
+		if (c.nwrites)
+			memcpy(c.writes, p->writes, c.nwrites * sizeof *c.writes);
 		out->command = mem_grow(out->command, &p->cap, out->n + 1, sizeof *out->command);
 		out->command[out->n++] = c;
 		builtin_command(p, c.word, c.n, first || end == END_AND || end == END_OR);
@@ -167,6 +169,14 @@ static void end_command(struct parser *p, enum end end)
 	p->linear &= end == END_LINE;
 }
 
+static void add_write(struct parser *p, const struct reading *w, bool appends)
+{
+	p->writes = mem_grow(p->writes, &p->writes_room, p->nwrites + 1, sizeof *p->writes);
+	p->writes[p->nwrites++] =
+		(struct shell_word){arena_strndup(&p->out->mem, w->text.s, w->text.len), w->dynamic,
+			w->quoted, w->glob, w->loose, false, appends};
+}
+
 /* A redirection's target; s is behind the operator. */
 static size_t target(
 	struct parser *p, bool writes, bool duplicate, bool appends, const char *s, size_t n)
@@ -179,11 +189,9 @@ static size_t target(
 	i += word_read(p, s + i, n - i, &w);
 	if (!w.started)
 		parser_unclear(p, "a redirection without a target");
-	if (writes && w.started && p->nwrites < COUNT(p->writes) &&
+	if (writes && w.started && p->nwrites < WORDS_MAX &&
 		!(duplicate && (isdigit((unsigned char)w.text.s[0]) || w.text.s[0] == '-')))
-		p->writes[p->nwrites++] =
-			(struct shell_word){arena_strndup(&p->out->mem, w.text.s, w.text.len),
-				w.dynamic, w.quoted, w.glob, w.loose, false, appends};
+		add_write(p, &w, appends);
 	str_release(&w.text);
 	return i;
 }
@@ -450,6 +458,14 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 	return i;
 }
 
+static void free_parser(struct parser *p)
+{
+	free(p->variable);
+	free(p->writes);
+	free(p->word);
+	free(p);
+}
+
 size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
 {
 	struct parser *inner;
@@ -457,9 +473,15 @@ size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
 
 	if (!parser_deeper(p))
 		return n;
-	/* Its own words, the same output. */
+	/* Its own words, a copy of the variables, the same output. */
 	inner = xmalloc(sizeof *inner);
-	memcpy(inner, p, offsetof(struct parser, writes));
+	*inner = *p;
+	inner->word = inner->writes = NULL;
+	inner->words_room = inner->writes_room = 0;
+	inner->variables_room = p->nvariables;
+	inner->variable = xcalloc(p->nvariables, sizeof *inner->variable);
+	if (p->nvariables)
+		memcpy(inner->variable, p->variable, p->nvariables * sizeof *inner->variable);
 	inner->nwords = inner->nwrites = inner->nhere = inner->nframes = 0;
 	inner->nested = nested;
 	inner->body = inner->linear = inner->redirected = false;
@@ -467,7 +489,7 @@ size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
 	used = parse(inner, s, n);
 	p->cap = inner->cap;
 	p->depth--;
-	cleanup_free(&inner);
+	free_parser(inner);
 	return used;
 }
 
@@ -496,7 +518,7 @@ void shell_parse(const char *text, const struct shell_options *o, struct shell_s
 		parser_unclear(p,
 			"a $( or ` in quotes, in a script that evaluates text again (arithmetic, "
 			"subscripts, [[ -v ]], ...)");
-	cleanup_free(&p);
+	free_parser(p);
 }
 
 void shell_release(struct shell_script *s)

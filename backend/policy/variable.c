@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <berth/arena.h>
+#include <berth/mem.h>
 #include <berth/str.h>
 
 /* How often the name stands in the script without a $ before it: as something that may assign it. */
@@ -55,7 +56,7 @@ static bool runs_something(const char *name, size_t n)
 const struct variable *variable_find(const struct parser *p, const char *name, size_t n)
 {
 	for (size_t i = p->nvariables; i--;)
-		if (strlen(p->variable[i].name) == n && !memcmp(p->variable[i].name, name, n))
+		if (!strncmp(p->variable[i].name, name, n) && !p->variable[i].name[n])
 			return &p->variable[i];
 	return NULL;
 }
@@ -71,7 +72,10 @@ void variable_set(struct parser *p, const char *name, size_t n, const char *valu
 		return;
 	}
 	if (!v) {
+		p->variable = mem_grow(
+			p->variable, &p->variables_room, p->nvariables + 1, sizeof *p->variable);
 		v = &p->variable[p->nvariables++];
+		*v = (struct variable){0};
 		v->name = arena_strndup(&p->out->mem, name, n);
 	}
 	v->value = value;

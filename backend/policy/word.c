@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <berth/arena.h>
+#include <berth/mem.h>
 #include <berth/str.h>
 
 void word_add(struct parser *p, const char *text, size_t n, struct shell_word like)
@@ -13,6 +14,7 @@ void word_add(struct parser *p, const char *text, size_t n, struct shell_word li
 		return;
 	}
 	like.text = arena_strndup(&p->out->mem, text, n);
+	p->word = mem_grow(p->word, &p->words_room, p->nwords + 1, sizeof *p->word);
 	p->word[p->nwords++] = like;
 }
 

@@ -143,12 +143,14 @@ static const struct wrapper {
 
 static const struct wrapper *wrapper_of(const struct command *c)
 {
+	const char *name = harm_name(c);
+
 	/* `command -v NAME` only looks. */
 	if (harm_is(c, "command") && c->n > 1 &&
 		(!strcmp(c->word[1].text, "-v") || !strcmp(c->word[1].text, "-V")))
 		return NULL;
 	for (size_t i = 0; i < COUNT(wrappers); i++)
-		if (harm_is(c, wrappers[i].name))
+		if (harm_same(name, wrappers[i].name))
 			return &wrappers[i];
 	return NULL;
 }
@@ -171,8 +173,10 @@ static const struct shell {
 
 static const struct shell *shell_of(const struct command *c)
 {
+	const char *name = harm_name(c);
+
 	for (size_t i = 0; i < COUNT(shells); i++)
-		if (harm_is(c, shells[i].name))
+		if (harm_same(name, shells[i].name))
 			return &shells[i];
 	return NULL;
 }
