@@ -64,13 +64,13 @@ static inline void tree_write(const char *name, const void *bytes, size_t n)
 {
 	const char *slash = strrchr(name, '/');
 	char dir[PATH_MAX];
-	int fd;
+	int fd = open(tree_path(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
-	if (slash) {
+	if (fd < 0 && slash) {
 		snprintf(dir, sizeof dir, "%.*s", (int)(slash - name), name);
 		tree_mkdirs(dir);
+		fd = open(tree_path(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	}
-	fd = open(tree_path(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, bytes, n) != (ssize_t)n) {
 		perror(name);
 		exit(1);
