@@ -10,23 +10,34 @@ problem=$(clang-tidy --dump-config 2>&1 >/dev/null)
 depth=
 [ "${BERTH_SOAK:-0}" = 1 ] ||
 	depth='--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=40000'
-# A cache of files that passed, by what they are made of: an unchanged file is not read again.
-cache=$BUILD/tidy
+# What passed once is not read again, in any tree: a cache of the texts that passed, as the compiler sees them with
+# this build's options, macros and comments included. What does not compile has no such text and is always read.
+cache=${BERTH_TEST_CACHE:-$BUILD}/compiled/tidy
 mkdir -p "$cache"
-base=$(cat .clang-tidy "$(command -v clang-tidy)" <(echo "$depth") | sha256sum)
-one() {
-	local key out
-	key=$({ echo "$base"; clang -E -P -D_GNU_SOURCE -Iinclude -Ibackend -Itui -Ibench -Itests -I/usr/include/cjson "$1" 2>/dev/null || cat "$1"; } | sha256sum | cut -c 1-40)
-	[ -e "$cache/$key" ] && return 0
+[ ! -w "$cache" ] || find "$cache" -type f -mtime +60 -delete
+base=$({ cat .clang-tidy "$(command -v clang-tidy)"; clang-tidy --version; echo "$depth"; } | sha256sum)
+one() { # FILE COMPILE-COMMAND
+	local text key='' out
+	if text=$(eval "$2 -E -C -P -dD" 2>/dev/null); then
+		key=$(printf '%s\n' "$base" "$text" | sha256sum | cut -c 1-40)
+		[ ! -e "$cache/$key" ] || return 0
+	fi
 	# shellcheck disable=SC2086 # words
-	out=$(clang-tidy --quiet $depth -p "$BUILD" "$1" 2>/dev/null) && [ -z "$out" ] && { touch "$cache/$key"; return 0; }
+	if out=$(clang-tidy --quiet $depth -p "$BUILD" "$1" 2>/dev/null) && [ -z "$out" ]; then
+		[ -z "$key" ] || [ ! -w "$cache" ] || : >"$cache/$key"
+		return 0
+	fi
 	grep -E '(error|warning): ' <<<"$out"
 	return 1
 }
 export -f one
 export base cache depth
-/usr/bin/python3 -c 'import json, sys
+cd "$BUILD" || exit 1
+/usr/bin/python3 -c 'import json, shlex, sys
 source = sys.argv[2] + "/"
-for f in sorted({c["file"] for c in json.load(open(sys.argv[1]))}):
-    if f.startswith(source) and not f[len(source):].startswith(("build", "tests/")): print(f)' "$BUILD/compile_commands.json" "$SRC" |
-	xargs -d '\n' -n 1 -P "$(nproc)" bash -c 'one "$1"' one
+for file, command in sorted({c["file"]: c["command"] for c in json.load(open(sys.argv[1]))}.items()):
+    if file.startswith(source) and not file[len(source):].startswith(("build", "tests/")):
+        words = shlex.split(command)
+        at = words.index("-o")
+        print(file, shlex.join(words[:at] + words[at + 2:]), sep="\0", end="\0")' "$BUILD/compile_commands.json" "$SRC" |
+	xargs -0 -n 2 -P "$(nproc)" bash -c 'one "$1" "$2"' one
