@@ -8,21 +8,6 @@
 . "$SRC/tests/lib/bareroot.sh"
 . "$SRC/tests/lib/sources.sh"
 
-bad=0
-
-step() { # NAME COMMAND...
-	local name="$pair: $1" begun=$SECONDS
-	shift
-	if "$@" >"$TMPDIR/log" 2>&1 </dev/null; then
-		echo "ok $name"
-		echo "note $name: $((SECONDS - begun)) s"
-	else
-		echo "not ok $name"
-		tail -n 60 "$TMPDIR/log" | sed 's/^/# /'
-		bad=1
-	fi
-}
-
 inside() { # COMMAND...: in the tree, by the pair's user
 	bareroot_run "$root" -u "$who" -d "$tree" "$@"
 }
@@ -88,10 +73,21 @@ installed() {
 		inside env DESTDIR=/opt/plain ninja -C build install && inside /opt/plain/usr/local/bin/berth --version
 }
 
-tests_pass() {
-	inside ./tests/run "$@" || return
-	# What is skipped in here is skipped on every stranger's machine.
-	! grep '^skip ' "$TMPDIR/log"
+# Each test in there is one of this machine. What is skipped in there is skipped on every stranger's machine.
+run_tests() { # TESTS/RUN-ARGUMENT...
+	local name="$of: tests/run $*" status begun=$SECONDS
+	inside ./tests/run "$@" >"$TMPDIR/log" 2>&1 </dev/null
+	status=$?
+	sed -nE 's/  [0-9.]+ s$//; s/^ok +/ok /p; s/^FAIL +/not ok /p; s/^skip +/not ok not run: /p' "$TMPDIR/log" | sed "s/$/, $of/"
+	sed -nE "s/^(slow|--) +/note $of: /p" "$TMPDIR/log"
+	echo "note $name: $((SECONDS - begun)) s; $(tail -n 1 "$TMPDIR/log")"
+	if [ $status = 0 ] && ! grep -q '^skip ' "$TMPDIR/log"; then
+		echo "ok $name"
+	else
+		grep -vE '^(ok|--|slow) ' "$TMPDIR/log" | tail -n 150 | sed 's/^/# /'
+		echo "not ok $name"
+		bad=1
+	fi
 }
 
 megabytes() { # FOLDER: what lies there, without what is mounted
@@ -102,22 +98,23 @@ pair() { # clone|archive root|USER TESTS/RUN-ARGUMENT...
 	local begun home uid
 	kind=$1 who=$2
 	shift 2
-	pair="$kind as $([ "$who" = root ] && echo root || echo 'a user')"
+	of="$kind as $([ "$who" = root ] && echo root || echo 'a user')"
 	home=$(bareroot_run "$root" -u "$who" pwd) uid=$(bareroot_run "$root" id -u "$who")
 	tree="$home/a $kind"
 	step "the tree" lay_tree
 	[ "$who" = root ] || step "an engine for its group" start_engine
 	begun=$SECONDS
 	step "quickstart" quickstart
-	sed -n "s/^Packages: .* in all/note $pair: &/p" "$TMPDIR/said"
+	sed -n "s/^Packages: .* in all/note $of: &/p" "$TMPDIR/said"
 	step "it says what runs, how to look, how to remove" said_right
 	step "berth ps" listed
 	step "berth exec" answered "$((uid ? uid : 1000))"
 	step "quickstart --stop" stopped
-	echo "note $pair: quickstart, all of it: $((SECONDS - begun)) s; the machine has $(megabytes /) MB, build/ $(megabytes "$tree/build") MB"
+	echo "note $of: quickstart, all of it: $((SECONDS - begun)) s; the machine has $(megabytes /) MB, build/ $(megabytes "$tree/build") MB"
 	[ "$who" != root ] || step "the README's cmake lines" installed
-	step "tests/run $*" tests_pass "$@"
-	echo "note $pair: $(tail -n 1 "$TMPDIR/log"); the machine has $(megabytes /) MB, build-test/ $(megabytes "$tree/build-test") MB"
+	bareroot_compiled "$root" "$who"
+	run_tests "$@"
+	echo "note $of: the machine has $(megabytes /) MB, build-test/ $(megabytes "$tree/build-test") MB"
 	bareroot_run "$root" rm -rf "$tree"
 }
 

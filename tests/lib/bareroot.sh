@@ -9,14 +9,36 @@
 #                                   environment is HOME USER LOGNAME SHELL PATH LANG=C LC_ALL=C. Any number of times, what
 #                                   an earlier one left running is still there. Ends with the command's exit code
 #   bareroot_user DIR USER          an ordinary user there, with a home (uid 1000 and up)
+#   bareroot_compiled DIR USER      the user's tests/run takes from, and root's adds to, what other runs have compiled and checked
 #   bareroot_close DIR              end all that runs in it, keep the downloaded packages for the next root, remove it
 #
 # Kept between runs, below ${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-~/.cache}/berth-tests}/bare and made anew when a week
-# old: base.tar, the minbase, and archives/, the packages that roots downloaded.
+# old: base.tar, the minbase, and archives/, the packages that roots downloaded. What was compiled and checked is beside
+# it: nothing in there is found but by the whole content of what the machine's own compiler reads, headers included.
+#
+# For the tests in there, too: step NAME COMMAND... says "ok $of: NAME" or "not ok ..." with the last it printed, and
+# sets bad=1; a note tells how long it took. What it prints is in $TMPDIR/log.
 
 . "$SRC/tests/lib/engine.sh" # wait_for
 
-bareroot_cache=${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth-tests}/bare
+bareroot_tests=${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth-tests}
+bareroot_cache=$bareroot_tests/bare
+bad=0
+
+step() { # NAME COMMAND...
+	# shellcheck disable=SC2154 # what it is about, the test's own
+	local name="$of: $1" begun=$SECONDS
+	shift
+	if "$@" >"$TMPDIR/log" 2>&1 </dev/null; then
+		echo "ok $name"
+		echo "note $name: $((SECONDS - begun)) s"
+	else
+		echo "not ok $name"
+		tail -n 60 "$TMPDIR/log" | sed 's/^/# /'
+		# shellcheck disable=SC2034 # for the test to end with
+		bad=1
+	fi
+}
 
 # Where this machine's apt takes Debian 12 from. The bare root has Debian's keys: lines name none.
 bareroot_sources() {
@@ -93,9 +115,11 @@ bareroot_delegate() {
 # shellcheck disable=SC2016 # another shell's
 bareroot_boot='
 set -eu
-root=$1
+root=$1 compiled=$2
 mount --make-rprivate /
 mount --bind "$root" "$root"
+mkdir "$root/srv/compiled"
+mount --bind "$compiled" "$root/srv/compiled"
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
 mount -t tmpfs -o mode=755,size=16m dev "$root/dev"
@@ -152,6 +176,9 @@ bareroot_open() {
 	bareroot_sources >"$root/etc/apt/sources.list"
 	bareroot_apt_settings >"$root/etc/apt/apt.conf.d/10reach"
 	cp -a /etc/apt/auth.conf* "$root/etc/apt/" 2>/dev/null || : # where the packages' server wants a password
+	# It is thrown away in the end: nothing has to outlive a power failure.
+	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
+	mkdir -p "$bareroot_tests/compiled"
 	printf '127.0.0.1 localhost\n127.0.1.1 bare\n' >"$root/etc/hosts"
 	echo bare >"$root/etc/hostname"
 	echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf" # slirp4netns answers there
@@ -162,7 +189,7 @@ bareroot_open() {
 	( # it joins first: a cgroup namespace's root is where its maker was
 		bareroot_join "$name" || exit
 		exec setpriv --pdeathsig KILL unshare --mount --pid --cgroup --uts --ipc --net --fork --kill-child=KILL \
-			bash -c "$bareroot_boot" bareroot "$root"
+			bash -c "$bareroot_boot" bareroot "$root" "$bareroot_tests/compiled"
 	) 3>"$dir/ready" </dev/null &
 	echo $! >"$dir/holder"
 	disown
@@ -216,6 +243,11 @@ bareroot_run() {
 
 bareroot_user() {
 	bareroot_run "$1" useradd --create-home --shell /bin/bash "$2"
+}
+
+bareroot_compiled() {
+	# shellcheck disable=SC2016 # the shell in there
+	bareroot_run "$1" -u "$2" sh -c 'mkdir -p ~/.cache/berth-tests && ln -sfn /srv/compiled ~/.cache/berth-tests/compiled'
 }
 
 bareroot_close() {
