@@ -47,7 +47,7 @@ bool act_busy(const struct backend *b)
 }
 
 /* What policy and the audit log are told.  `params` has room for 3. */
-static struct deed_in_hand describe(const struct act_item *it, struct key_value *params)
+static struct deed_in_hand describe_act(const struct act_item *it, struct key_value *params)
 {
 	const struct act_batch *batch = it->batch;
 	struct deed_in_hand d = {.deed = deed_of_act(batch->act),
@@ -75,7 +75,7 @@ static int act_begin(struct act_item *it, struct err *e)
 	struct act_batch *batch = it->batch;
 	struct backend *b = batch->b;
 	struct key_value params[3];
-	struct deed_in_hand d = describe(it, params);
+	struct deed_in_hand d = describe_act(it, params);
 	char what[256];
 	struct row *r;
 
@@ -100,7 +100,7 @@ static int act_begin(struct act_item *it, struct err *e)
 	return 0;
 }
 
-static void count(struct act_item *it, const struct err *err)
+static void count_target(struct act_item *it, const struct err *err)
 {
 	struct act_batch *batch = it->batch;
 
@@ -129,7 +129,7 @@ static void act_outcome(struct act_item *it, const struct err *err)
 	struct backend *b = batch->b;
 	struct row *r = model_find(&b->model, it->id);
 
-	count(it, err);
+	count_target(it, err);
 	if (!r)
 		return;
 	if (err) {
@@ -148,12 +148,12 @@ static void act_pump(struct act_batch *batch);
 static void record_outcome(struct act_item *it, const struct err *err)
 {
 	struct key_value params[3];
-	struct deed_in_hand d = describe(it, params);
+	struct deed_in_hand d = describe_act(it, params);
 
 	gate_outcome(it->batch->b, &d, it->ticket, it->begun_ns, err);
 }
 
-static void on_done(void *ctx, const struct err *err)
+static void on_act_done(void *ctx, const struct err *err)
 {
 	struct act_item *it = ctx;
 	struct act_batch *batch = it->batch;
@@ -162,7 +162,7 @@ static void on_done(void *ctx, const struct err *err)
 	record_outcome(it, err);
 	batch->flying--;
 	if (b->stopping) {
-		count(it, err);
+		count_target(it, err);
 	} else {
 		if (!err)
 			b->watch.heard_ns = backend_now(b);
@@ -179,11 +179,11 @@ static void act_request(struct act_item *it)
 
 	it->begun_ns = backend_now(batch->b);
 	engine_act(batch->b->engine, batch->act, it->id, batch->force, batch->volumes,
-		batch->timeout_s, on_done, it);
+		batch->timeout_s, on_act_done, it);
 }
 
 /* The intent is on disk, or it is known why it is not. */
-static void on_intent(void *ctx, const struct err *err)
+static void on_act_intent(void *ctx, const struct err *err)
 {
 	struct act_item *it = ctx;
 	struct act_batch *batch = it->batch;
@@ -201,7 +201,7 @@ static void on_intent(void *ctx, const struct err *err)
 	}
 	batch->flying--;
 	if (batch->b->stopping)
-		count(it, err);
+		count_target(it, err);
 	else
 		act_outcome(it, err);
 	act_pump(batch);
@@ -211,11 +211,11 @@ static void act_intent(struct act_item *it)
 {
 	struct act_batch *batch = it->batch;
 	struct key_value params[3];
-	struct deed_in_hand d = describe(it, params);
+	struct deed_in_hand d = describe_act(it, params);
 	struct err e = ERR_INIT;
 
 	batch->flying++;
-	if (gate_intent(batch->b, &d, &it->ticket, on_intent, it, &e) < 0) {
+	if (gate_intent(batch->b, &d, &it->ticket, on_act_intent, it, &e) < 0) {
 		batch->flying--;
 		act_outcome(it, &e);
 	}
@@ -231,7 +231,7 @@ static void unlink_batch(struct act_batch *batch)
 }
 
 /* All targets have ended: tell the person. */
-static void finish(struct act_batch *batch)
+static void report_batch(struct act_batch *batch)
 {
 	struct backend *b = batch->b;
 	struct event *ev = event_new(EV_RESULT);
@@ -282,16 +282,16 @@ static void act_pump(struct act_batch *batch)
 		if (batch->job)
 			job_current(batch->job, it->name);
 		if (act_begin(it, &e) < 0)
-			count(it, &e);
+			count_target(it, &e);
 		else
 			act_intent(it);
 	}
 	if (!batch->flying)
-		finish(batch);
+		report_batch(batch);
 	publish_soon(b);
 }
 
-static void take_targets(struct act_batch *batch, const struct command *c)
+static void take_act_targets(struct act_batch *batch, const struct command *c)
 {
 	batch->n = c->ntargets;
 	snprintf(batch->of, sizeof batch->of, "%zu", batch->n);
@@ -318,7 +318,7 @@ void act_command(struct backend *b, const struct command *c)
 	batch->force = c->flag;
 	batch->volumes = c->volumes;
 	batch->timeout_s = c->timeout_s;
-	take_targets(batch, c);
+	take_act_targets(batch, c);
 	if (batch->n > 1) {
 		snprintf(name, sizeof name, "%s %zu containers", act_name(c->act), batch->n);
 		batch->job = job_new(backend_board(b), name, b->user, "containers", true);

@@ -51,7 +51,7 @@ void timer_start(uv_timer_t *t, uv_timer_cb fn, int64_t ms)
 
 /* ---- to the main thread */
 
-static void poke(struct backend *b)
+static void write_wake(struct backend *b)
 {
 	uint64_t one = 1;
 	ssize_t n;
@@ -63,13 +63,13 @@ static void poke(struct backend *b)
 
 static void wake_main(void *ctx)
 {
-	poke(ctx);
+	write_wake(ctx);
 }
 
 void backend_tell_main(struct backend *b)
 {
 	if (!atomic_exchange(&b->fresh, true))
-		poke(b);
+		write_wake(b);
 }
 
 static void set_paused(struct backend *b, bool paused)
@@ -256,7 +256,7 @@ static void (*const commands[])(struct backend *b, const struct command *c) = {
 	[CMD_SAVE] = chores_save,
 };
 
-static struct command *take_command(struct backend *b)
+static struct command *pop_command(struct backend *b)
 {
 	struct letter *l = (struct letter *)mailbox_take(&b->down);
 	struct command *c;
@@ -269,9 +269,9 @@ static struct command *take_command(struct backend *b)
 }
 
 static void begin_stop(struct backend *b);
-static void maybe_end(struct backend *b);
+static void close_when_done(struct backend *b);
 
-static void on_wake(uv_async_t *h)
+static void on_backend_wake(uv_async_t *h)
 {
 	struct backend *b = h->data;
 	struct command *c;
@@ -280,7 +280,7 @@ static void on_wake(uv_async_t *h)
 	gate_drain(b);
 	roster_drain(b);
 	cleaning_drain(b);
-	while ((c = take_command(b))) {
+	while ((c = pop_command(b))) {
 		CHECK((size_t)c->kind < COUNT(commands));
 		if (!b->stopping)
 			commands[c->kind](b, c);
@@ -292,7 +292,7 @@ static void on_wake(uv_async_t *h)
 	}
 	if (atomic_load(&b->quit))
 		begin_stop(b);
-	maybe_end(b);
+	close_when_done(b);
 }
 
 /* ---- the thread */
@@ -321,7 +321,7 @@ static void close_handle(uv_handle_t *h, void *arg)
 
 /* What is left are our own timers and the async; an answer of the audit log, and who cleans up, still
  * need that. */
-static void maybe_end(struct backend *b)
+static void close_when_done(struct backend *b)
 {
 	if (b->engine_closed && !b->gate.waiting && !cleaning_works(b))
 		uv_walk(&b->loop, close_handle, NULL);
@@ -332,7 +332,7 @@ static void on_engine_closed(void *ctx)
 	struct backend *b = ctx;
 
 	b->engine_closed = true;
-	maybe_end(b);
+	close_when_done(b);
 }
 
 static void close_engine(uv_timer_t *t)
@@ -378,7 +378,7 @@ static void begin_stop(struct backend *b)
 	uv_timer_start(&b->farewell, check_farewell, 10, 10);
 }
 
-static void *run(void *arg)
+static void *run_backend(void *arg)
 {
 	struct backend *b = arg;
 
@@ -397,7 +397,7 @@ static void add_timer(struct backend *b, uv_timer_t *t)
 	t->data = b;
 }
 
-static void set_up(struct backend *b, const struct backend_options *o)
+static void set_up_backend(struct backend *b, const struct backend_options *o)
 {
 	struct err e = ERR_INIT;
 	char user[USER_NAME_MAX];
@@ -453,7 +453,7 @@ static void free_letters(struct mailbox *m)
 	mailbox_release(m);
 }
 
-static void tear_down(struct backend *b)
+static void tear_down_backend(struct backend *b)
 {
 	roster_close(b);
 	cleaning_close(b);
@@ -474,14 +474,14 @@ static void tear_down(struct backend *b)
 	free(b);
 }
 
-static int start_thread(struct backend *b, struct err *e)
+static int start_backend_thread(struct backend *b, struct err *e)
 {
 	sigset_t all, before;
 	int failed;
 
 	sigfillset(&all);
 	CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-	failed = pthread_create(&b->thread, NULL, run, b);
+	failed = pthread_create(&b->thread, NULL, run_backend, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
 		return err_sys(e, failed, "The system gives berth no thread (see ulimit -u)");
@@ -504,28 +504,28 @@ struct backend *backend_start(const struct backend_options *o, struct err *err)
 	if (b->wake_fd < 0)
 		check_die("The system gives berth no descriptor.");
 	mailbox_init(&b->down, wake_backend, b);
-	CHECK(uv_async_init(&b->loop, &b->wake, on_wake) == 0);
+	CHECK(uv_async_init(&b->loop, &b->wake, on_backend_wake) == 0);
 	b->wake.data = b;
-	set_up(b, o);
+	set_up_backend(b, o);
 	b->engine = engine_open(&b->loop, &b->endpoint, err);
 	if (!b->engine) {
 		uv_walk(&b->loop, close_handle, NULL);
 		uv_run(&b->loop, UV_RUN_DEFAULT);
 		uv_loop_close(&b->loop);
-		tear_down(b);
+		tear_down_backend(b);
 		return NULL;
 	}
 	/* The first picture names the endpoint, however long that takes to answer. */
 	publish_now(b);
 	b->published_ns = 0;
-	if (start_thread(b, err) == 0)
+	if (start_backend_thread(b, err) == 0)
 		return b;
 	/* What waits on its loop is ended there, by this thread. */
 	atomic_store(&b->quit, true);
 	uv_async_send(&b->wake);
-	run(b);
+	run_backend(b);
 	CHECK(uv_loop_close(&b->loop) == 0);
-	tear_down(b);
+	tear_down_backend(b);
 	return NULL;
 }
 
@@ -545,7 +545,7 @@ void backend_stop(struct backend *b)
 		return;
 	}
 	CHECK(uv_loop_close(&b->loop) == 0);
-	tear_down(b);
+	tear_down_backend(b);
 }
 
 /* ---- from the main thread */

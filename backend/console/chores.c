@@ -20,7 +20,7 @@ struct chore {
 	char *engine, *target, *name;
 };
 
-static void on_inspect(void *ctx, const struct engine_container *ec, const char *json, size_t len,
+static void on_inspected(void *ctx, const struct engine_container *ec, const char *json, size_t len,
 	const struct err *err)
 {
 	struct chore *c = ctx;
@@ -78,7 +78,7 @@ void chores_inspect(struct backend *b, const struct command *c)
 	chore = xcalloc(1, sizeof *chore);
 	*chore = (struct chore){b, c->id, xstrdup(c->targets[0].engine), xstrdup(c->targets[0].id),
 		xstrdup(c->targets[0].name)};
-	engine_inspect(b->engine, chore->target, on_inspect, chore);
+	engine_inspect(b->engine, chore->target, on_inspected, chore);
 }
 
 /* ---- save: disks may be slow, so it happens on a worker thread */
@@ -94,7 +94,7 @@ struct save {
 	struct err err;
 };
 
-static void write_all(struct save *s, int fd)
+static void write_save(struct save *s, int fd)
 {
 	for (size_t at = 0; at < s->nbytes;) {
 		ssize_t n = write(fd, s->bytes + at, s->nbytes - at);
@@ -123,7 +123,7 @@ static void save_work(uv_work_t *w)
 		err_sys(&s->err, errno, "Cannot make %s", s->path);
 		return;
 	}
-	write_all(s, fd);
+	write_save(s, fd);
 	if (close(fd) < 0 && !s->err.kind)
 		err_sys(&s->err, errno, "Cannot write %s", s->path);
 	if (s->err.kind)
@@ -212,7 +212,7 @@ static void list_commands(struct journal_look *l)
 	free(all);
 }
 
-static void take_output(struct journal_look *l)
+static void take_journal_output(struct journal_look *l)
 {
 	struct journal_command *about = arena_alloc(&l->ev->mem, sizeof *about);
 	struct journal_output out;
@@ -241,12 +241,12 @@ static void journal_work(uv_work_t *w)
 	struct journal_look *l = w->data;
 
 	if (l->seq)
-		take_output(l);
+		take_journal_output(l);
 	else
 		list_commands(l);
 }
 
-static void journal_done(uv_work_t *w, int status)
+static void on_journal_read(uv_work_t *w, int status)
 {
 	struct journal_look *l = w->data;
 
@@ -274,7 +274,7 @@ void chores_journal(struct backend *b, const struct command *c)
 	l->ev->id = c->id;
 	l->ev->target = (struct target){"", "", arena_strdup(&l->ev->mem, l->name)};
 	b->working++;
-	uv_queue_work(&b->loop, &l->work, journal_work, journal_done);
+	uv_queue_work(&b->loop, &l->work, journal_work, on_journal_read);
 }
 
 /* ---- import */
@@ -302,7 +302,7 @@ static struct deed_in_hand describe_import(
 		.params = param};
 }
 
-static void on_progress(void *ctx, uint64_t sent, uint64_t total)
+static void on_import_progress(void *ctx, uint64_t sent, uint64_t total)
 {
 	struct import *im = ctx;
 
@@ -358,8 +358,8 @@ static void on_import_intent(void *ctx, const struct err *err)
 	if (err)
 		on_imported(im, err);
 	else
-		im->call = engine_import(
-			im->b->engine, im->path, im->reference, on_progress, on_imported, im);
+		im->call = engine_import(im->b->engine, im->path, im->reference, on_import_progress,
+			on_imported, im);
 }
 
 void chores_import(struct backend *b, const struct command *c)

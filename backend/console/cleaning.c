@@ -50,7 +50,7 @@ struct letter {           /* how far one item is */
 	struct clean_outcome outcome;
 };
 
-static void wake(void *ctx)
+static void wake_from_cleaning(void *ctx)
 {
 	struct backend *b = ctx;
 
@@ -63,7 +63,7 @@ void cleaning_open(struct backend *b, const struct backend_options *o)
 
 	c->host = xstrdup(o->host);
 	c->context = xstrdup(o->context);
-	mailbox_init(&c->letters, wake, b);
+	mailbox_init(&c->letters, wake_from_cleaning, b);
 }
 
 void cleaning_close(struct backend *b)
@@ -117,7 +117,7 @@ static void on_item(void *ctx, size_t item, const struct clean_outcome *o)
 	mailbox_put(&w->b->cleaning->letters, &l->mail);
 }
 
-static struct clean_host *open_host(struct cleaning_work *w, struct err *e)
+static struct clean_host *open_clean_host(struct cleaning_work *w, struct err *e)
 {
 	const struct clean_options o = {.host = w->b->cleaning->host,
 		.context = w->b->cleaning->context,
@@ -143,7 +143,7 @@ static void shut_host(struct cleaning_work *w, struct clean_host *h)
 	clean_close(h);
 }
 
-static void carry_out(struct cleaning_work *w, struct clean_host *h)
+static void run_clean_up(struct cleaning_work *w, struct clean_host *h)
 {
 	const struct clean_run how = {.grace_s = -1,
 		.undo_ms = UNDO_MS,
@@ -161,19 +161,19 @@ static void carry_out(struct cleaning_work *w, struct clean_host *h)
 	w->answer->freed_bytes = sum.bytes;
 }
 
-static void work(uv_work_t *uv)
+static void work_on_cleaning(uv_work_t *uv)
 {
 	struct cleaning_work *w = uv->data;
 	struct clean_host *h;
 
 	w->answer = w->id ? event_new(w->plan ? EV_CLEAN_END : EV_CLEAN_PLAN) : NULL;
-	h = open_host(w, w->answer ? &w->answer->err : NULL);
+	h = open_clean_host(w, w->answer ? &w->answer->err : NULL);
 	if (!h)
 		w->orphans = -1;
 	else if (!w->id)
 		w->orphans = clean_orphans(h);
 	else if (w->plan)
-		carry_out(w, h);
+		run_clean_up(w, h);
 	else
 		w->answer->plan =
 			clean_plan_make(h, w->foreign, true, &w->answer->mem, &w->answer->err);
@@ -182,7 +182,7 @@ static void work(uv_work_t *uv)
 
 /* The loop's. */
 
-static void done(uv_work_t *uv, int status)
+static void on_cleaning_done(uv_work_t *uv, int status)
 {
 	struct cleaning_work *w = uv->data, **p = &w->b->cleaning->works;
 	struct backend *b = w->b;
@@ -213,7 +213,8 @@ static void done(uv_work_t *uv, int status)
 	free(w);
 }
 
-static void begin(struct backend *b, uint64_t id, bool foreign, const struct clean_plan *plan)
+static void begin_cleaning(
+	struct backend *b, uint64_t id, bool foreign, const struct clean_plan *plan)
 {
 	struct cleaning_work *w = xcalloc(1, sizeof *w);
 
@@ -230,7 +231,7 @@ static void begin(struct backend *b, uint64_t id, bool foreign, const struct cle
 	b->cleaning->works = w;
 	w->work.data = w;
 	b->working++;
-	uv_queue_work(&b->loop, &w->work, work, done);
+	uv_queue_work(&b->loop, &w->work, work_on_cleaning, on_cleaning_done);
 }
 
 void cleaning_command(struct backend *b, const struct command *c)
@@ -240,7 +241,7 @@ void cleaning_command(struct backend *b, const struct command *c)
 	if (backend_may_change(b, c->plan ? "the clean-up" : "a plan", &e))
 		backend_result(b, c->id, &e);
 	else
-		begin(b, c->id, c->flag, c->plan);
+		begin_cleaning(b, c->id, c->flag, c->plan);
 }
 
 /* Containers that berth made: without any there are no orphans. */
@@ -264,7 +265,7 @@ void cleaning_pulse(struct backend *b)
 	c->counted_ns = backend_now(b);
 	if (any_ours(b)) {
 		c->counting = true;
-		begin(b, 0, false, NULL);
+		begin_cleaning(b, 0, false, NULL);
 	} else if (c->orphans) {
 		c->orphans = 0;
 		publish_soon(b);

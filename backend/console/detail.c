@@ -52,7 +52,7 @@ static void maybe_free(struct focus *f)
 	free(f);
 }
 
-static void leave(struct backend *b)
+static void leave_focus(struct backend *b)
 {
 	struct focus *f = STEAL(b->focus);
 
@@ -70,7 +70,7 @@ struct pairs {
 	size_t n, cap;
 };
 
-static void pair(struct pairs *p, const char *key, const char *value)
+static void add_pair(struct pairs *p, const char *key, const char *value)
 {
 	if (p->n < p->cap && value && *value)
 		p->kv[p->n++] =
@@ -83,25 +83,25 @@ static void take_config(struct focus *f, const struct engine_container *c)
 	struct pairs p = {a, NULL, 0, 16 + c->nports + c->nnetworks};
 
 	p.kv = arena_array(a, p.cap, sizeof *p.kv);
-	pair(&p, "image", c->image);
-	pair(&p, "image id", c->image_id);
-	pair(&p, "command", c->command);
-	pair(&p, "user", c->user);
-	pair(&p, "workdir", c->workdir);
-	pair(&p, "hostname", c->hostname);
-	pair(&p, "restart", c->restart_policy);
-	pair(&p, "network mode", c->network_mode);
+	add_pair(&p, "image", c->image);
+	add_pair(&p, "image id", c->image_id);
+	add_pair(&p, "command", c->command);
+	add_pair(&p, "user", c->user);
+	add_pair(&p, "workdir", c->workdir);
+	add_pair(&p, "hostname", c->hostname);
+	add_pair(&p, "restart", c->restart_policy);
+	add_pair(&p, "network mode", c->network_mode);
 	for (size_t i = 0; i < c->nnetworks; i++)
-		pair(&p, arena_printf(a, "network %s", c->networks[i].key),
+		add_pair(&p, arena_printf(a, "network %s", c->networks[i].key),
 			c->networks[i].value[0] ? c->networks[i].value : "no address");
 	for (size_t i = 0; i < c->nports; i++)
-		pair(&p, arena_printf(a, "port %s", c->ports[i].key),
+		add_pair(&p, arena_printf(a, "port %s", c->ports[i].key),
 			c->ports[i].value[0] ? c->ports[i].value : "not published");
-	pair(&p, "runtime", c->runtime);
-	pair(&p, "logs", c->log_driver);
-	pair(&p, "init", c->init ? "yes" : NULL);
-	pair(&p, "terminal", c->tty ? "yes" : NULL);
-	pair(&p, "error", c->error);
+	add_pair(&p, "runtime", c->runtime);
+	add_pair(&p, "logs", c->log_driver);
+	add_pair(&p, "init", c->init ? "yes" : NULL);
+	add_pair(&p, "terminal", c->tty ? "yes" : NULL);
+	add_pair(&p, "error", c->error);
 	f->d.config = p.kv;
 	f->d.nconfig = p.n;
 }
@@ -121,7 +121,7 @@ static const struct key_value *take_pairs(
 	return kv;
 }
 
-static const struct mount_info *take_mounts(struct focus *f, const struct engine_container *c)
+static const struct mount_info *copy_mounts(struct focus *f, const struct engine_container *c)
 {
 	struct arena *a = &f->inspected;
 	struct mount_info *m = arena_array(a, c->nmounts + 1, sizeof *m);
@@ -134,24 +134,24 @@ static const struct mount_info *take_mounts(struct focus *f, const struct engine
 }
 
 /* Asked against in force, from what is known by now. */
-static void weigh(struct focus *f, const struct process_list *in_force)
+static void weigh_posture(struct focus *f, const struct process_list *in_force)
 {
 	f->d.nlimits = limits_text(&f->asked, in_force, &f->read, &f->d.limits);
 	f->d.nposture = posture_text(&f->asked, in_force, &f->read, &f->d.posture);
 }
 
 static void read_again(struct focus *f);
-static void inspect(struct focus *f);
+static void inspect_focus(struct focus *f);
 
-static void set_problem(struct focus *f, const char *sentence)
+static void set_focus_problem(struct focus *f, const char *sentence)
 {
 	free(f->problem);
 	f->problem = xstrdup(sentence);
 	f->d.problem = f->problem;
 }
 
-static void on_inspect(void *ctx, const struct engine_container *c, const char *json, size_t len,
-	const struct err *err)
+static void on_focus_inspected(void *ctx, const struct engine_container *c, const char *json,
+	size_t len, const struct err *err)
 {
 	struct focus *f = ctx;
 	bool first = !f->d.inspected;
@@ -166,11 +166,11 @@ static void on_inspect(void *ctx, const struct engine_container *c, const char *
 	}
 	if (err) {
 		if (err->kind != ERR_CANCELLED)
-			set_problem(f, err->msg);
+			set_focus_problem(f, err->msg);
 		publish_soon(f->b);
 		return;
 	}
-	set_problem(f, NULL);
+	set_focus_problem(f, NULL);
 	arena_reset(&f->inspected);
 	asked_take(&f->asked, c, &f->inspected);
 	take_config(f, c);
@@ -178,26 +178,26 @@ static void on_inspect(void *ctx, const struct engine_container *c, const char *
 	f->d.nenv = c->nenv;
 	f->d.labels = take_pairs(f, c->labels, c->nlabels, false);
 	f->d.nlabels = c->nlabels;
-	f->d.mounts = take_mounts(f, c);
+	f->d.mounts = copy_mounts(f, c);
 	f->d.nmounts = c->nmounts;
 	f->d.inspected = true;
 	if (first)
-		weigh(f, NULL);
+		weigh_posture(f, NULL);
 	if (f->again)
-		inspect(f);
+		inspect_focus(f);
 	f->read_ns = 0;
 	read_again(f);
 	publish_soon(f->b);
 }
 
-static void inspect(struct focus *f)
+static void inspect_focus(struct focus *f)
 {
 	f->again = f->inspecting;
 	if (f->inspecting)
 		return;
 	f->inspecting = true;
 	f->under_way++;
-	engine_inspect(f->b->engine, f->id, on_inspect, f);
+	engine_inspect(f->b->engine, f->id, on_focus_inspected, f);
 }
 
 /* ---- processes */
@@ -217,12 +217,12 @@ static void take_processes(struct focus *f, const struct process_info *p, size_t
 	f->d.nprocesses = n;
 }
 
-static void took(struct focus *f, const struct process_info *p, size_t n,
+static void take_top(struct focus *f, const struct process_info *p, size_t n,
 	const struct process_list *in_force)
 {
 	arena_reset(&f->read);
 	take_processes(f, p, n);
-	weigh(f, in_force);
+	weigh_posture(f, in_force);
 	publish_soon(f->b);
 }
 
@@ -244,10 +244,10 @@ static void read_done(uv_work_t *w, int status)
 	if (f->left || f->b->stopping)
 		maybe_free(f);
 	else if (status == 0 && f->list.ok && f->d.inspected)
-		took(f, f->list.process, f->list.n, &f->list);
+		take_top(f, f->list.process, f->list.n, &f->list);
 }
 
-static void on_top(void *ctx, const struct process_info *p, size_t n, const struct err *err)
+static void on_focus_top(void *ctx, const struct process_info *p, size_t n, const struct err *err)
 {
 	struct focus *f = ctx;
 
@@ -256,7 +256,7 @@ static void on_top(void *ctx, const struct process_info *p, size_t n, const stru
 	if (f->left || f->b->stopping)
 		maybe_free(f);
 	else if (!err && f->d.inspected)
-		took(f, p, n < PROCESSES_MAX ? n : PROCESSES_MAX, NULL);
+		take_top(f, p, n < PROCESSES_MAX ? n : PROCESSES_MAX, NULL);
 }
 
 static void read_again(struct focus *f)
@@ -270,7 +270,7 @@ static void read_again(struct focus *f)
 	f->read_ns = now;
 	if (!r || !row_runs(r)) {
 		if (f->d.nprocesses)
-			took(f, NULL, 0, NULL);
+			take_top(f, NULL, 0, NULL);
 		return;
 	}
 	if (r->cgroup_failed) {
@@ -278,7 +278,7 @@ static void read_again(struct focus *f)
 			return;
 		f->reading = true;
 		f->under_way++;
-		engine_top(b->engine, f->id, on_top, f);
+		engine_top(b->engine, f->id, on_focus_top, f);
 		return;
 	}
 	snprintf(f->list.id, sizeof f->list.id, "%s", f->id);
@@ -299,7 +299,7 @@ void detail_focus(struct backend *b, const struct command *c)
 
 	if (t && f && strcmp(f->id, t->id) == 0 && strcmp(f->engine, t->engine) == 0)
 		return;
-	leave(b);
+	leave_focus(b);
 	if (t && strcmp(t->engine, b->model.engine) == 0) {
 		f = b->focus = xcalloc(1, sizeof *f);
 		f->b = b;
@@ -310,7 +310,7 @@ void detail_focus(struct backend *b, const struct command *c)
 		arena_init(&f->inspected, 4096);
 		arena_init(&f->read, 4096);
 		process_list_init(&f->list);
-		inspect(f);
+		inspect_focus(f);
 	}
 	publish_soon(b);
 }
@@ -318,7 +318,7 @@ void detail_focus(struct backend *b, const struct command *c)
 void detail_row(struct backend *b, const struct row *r)
 {
 	if (b->focus && strcmp(b->focus->id, r->c.id) == 0)
-		inspect(b->focus);
+		inspect_focus(b->focus);
 }
 
 void detail_pulse(struct backend *b)
@@ -351,5 +351,5 @@ const struct detail *detail_now(struct backend *b)
 
 void detail_stop(struct backend *b)
 {
-	leave(b);
+	leave_focus(b);
 }

@@ -25,7 +25,7 @@ struct answer {
 	struct err err;
 };
 
-static void wake(void *ctx)
+static void wake_gate(void *ctx)
 {
 	struct backend *b = ctx;
 
@@ -45,7 +45,7 @@ void gate_init(struct backend *b, const struct backend_options *o)
 		g->policy.read_only = true;
 	b->state.read_only = g->policy.read_only;
 	g->watches = o->audit_watch;
-	mailbox_init(&g->answers, wake, b);
+	mailbox_init(&g->answers, wake_gate, b);
 }
 
 /* Opened by its own thread, and only by those who do something. */
@@ -58,26 +58,26 @@ static struct audit *log_of(struct backend *b)
 	return b->gate.audit;
 }
 
-static const char *known(const char *s)
+static const char *text_or_empty(const char *s)
 {
 	return s ? s : "";
 }
 
-static void describe(const struct deed_in_hand *d, struct audit_record *r)
+static void describe_deed(const struct deed_in_hand *d, struct audit_record *r)
 {
 	*r = (struct audit_record){.deed = d->deed,
 		.target_type = d->target_type,
 		.engine = d->engine,
 		.target = d->id,
 		.name = d->name,
-		.agent = d->row ? known(d->row->c.agent) : d->agent,
-		.session = d->row ? known(d->row->c.session) : d->session,
+		.agent = d->row ? text_or_empty(d->row->c.agent) : d->agent,
+		.session = d->row ? text_or_empty(d->row->c.session) : d->session,
 		.params = d->params,
 		.nparams = d->nparams,
 		.duration_us = -1};
 }
 
-static enum audit_result result_of(const struct err *err)
+static enum audit_result audit_result_of(const struct err *err)
 {
 	switch (err ? err->kind : ERR_NONE) {
 	case ERR_NONE: return AUDIT_OK;
@@ -93,9 +93,9 @@ static void submit_end(struct backend *b, const struct deed_in_hand *d, enum aud
 {
 	struct audit_record r;
 
-	describe(d, &r);
+	describe_deed(d, &r);
 	r.phase = phase;
-	r.result = result_of(err);
+	r.result = audit_result_of(err);
 	r.error = err ? err->msg : NULL;
 	if (begun_ns)
 		r.duration_us = (backend_now(b) - begun_ns) / 1000;
@@ -111,7 +111,7 @@ int gate_ask(struct backend *b, const struct deed_in_hand *d, struct err *e)
 		.engine_name = b->state.name,
 		.name = d->name,
 		.id = d->id,
-		.image = row ? known(row->c.image) : "",
+		.image = row ? text_or_empty(row->c.image) : "",
 		.labels = row ? row->labels : (const struct key_value[]){{"", "", false}},
 		.nlabels = row ? row->nlabels : 0};
 	struct err why = ERR_INIT;
@@ -134,7 +134,7 @@ static void on_recorded(void *ctx, uint64_t seq, const struct err *err)
 }
 
 /* What is done without a record where the settings say so is counted, and told at the next pulse. */
-static bool go_without(struct backend *b, enum deed deed)
+static bool count_unrecorded(struct backend *b, enum deed deed)
 {
 	return b->gate.policy.unrecorded && gap_add(deed, NULL) == 0;
 }
@@ -146,15 +146,16 @@ int gate_intent(struct backend *b, const struct deed_in_hand *d, uint64_t *ret_t
 	struct audit_record r;
 	struct err why = ERR_INIT;
 
-	describe(d, &r);
+	describe_deed(d, &r);
 	r.phase = AUDIT_INTENT;
 	*a = (struct answer){.b = b, .deed = d->deed, .go = go, .ctx = ctx};
 	*ret_ticket = audit_submit(log_of(b), &r, 0, on_recorded, a, &why);
-	if (!*ret_ticket && go_without(b, d->deed)) {
+	if (!*ret_ticket && count_unrecorded(b, d->deed)) {
 		mailbox_put(&b->gate.answers, &a->mail);
 	} else if (!*ret_ticket) {
 		free(a);
-		err_wrap(&why, "%s was not done, for it could not be recorded", known(d->name));
+		err_wrap(&why, "%s was not done, for it could not be recorded",
+			text_or_empty(d->name));
 		return err_copy(e, &why);
 	}
 	b->gate.waiting++;
@@ -178,7 +179,7 @@ void gate_drain(struct backend *b)
 
 	while ((a = (struct answer *)mailbox_take(&b->gate.answers))) {
 		b->gate.waiting--;
-		if (a->err.kind && go_without(b, a->deed))
+		if (a->err.kind && count_unrecorded(b, a->deed))
 			a->err = (struct err)ERR_INIT;
 		if (a->err.kind)
 			err_wrap(&a->err, "Nothing was done, for it could not be recorded");

@@ -54,7 +54,7 @@ static void free_sub(struct subscription *s)
 }
 
 /* Every source ended: say so; the first reason that is one counts. */
-static void maybe_end(struct subscription *s)
+static void end_subscription(struct subscription *s)
 {
 	const struct err *why = NULL;
 	struct event *ev;
@@ -111,13 +111,13 @@ static void on_lines(void *ctx, const struct log_line *lines, size_t n)
 
 /* The engine went away, or the container is just being removed (a conflict, says the engine; the
  * removal will be told by itself): not the end of what there is to read. */
-static bool passing(const struct err *err)
+static bool is_passing(const struct err *err)
 {
 	return err->kind == ERR_UNREACHABLE || err->kind == ERR_CANCELLED ||
 		err->kind == ERR_CONFLICT;
 }
 
-static void on_end(void *ctx, const struct err *err)
+static void on_source_end(void *ctx, const struct err *err)
 {
 	struct source *src = ctx;
 	struct subscription *s = src->sub;
@@ -125,16 +125,16 @@ static void on_end(void *ctx, const struct err *err)
 	src->call = NULL;
 	s->live--;
 	if (s->closing || s->b->stopping) {
-		maybe_end(s);
+		end_subscription(s);
 		return;
 	}
-	if (!s->follow || (err && !passing(err))) {
+	if (!s->follow || (err && !is_passing(err))) {
 		src->ended = true;
 		if (err)
 			src->why = *err;
 	}
 	/* Else it stopped, or the engine went away: logs_row opens it again. */
-	maybe_end(s);
+	end_subscription(s);
 }
 
 static void open_source(struct source *src, bool tty)
@@ -145,7 +145,7 @@ static void open_source(struct source *src, bool tty)
 	if (src->call || src->ended)
 		return;
 	src->call = engine_logs(s->b->engine, src->id, tty, s->follow, since ? -1 : s->tail, since,
-		on_lines, on_end, src);
+		on_lines, on_source_end, src);
 	if (!src->call)
 		return;
 	src->opened_ns = backend_now(s->b);
@@ -212,7 +212,7 @@ void logs_gone(struct backend *b, const char *id)
 		for (size_t i = 0; i < s->n; i++)
 			if (!s->source[i].ended && strcmp(s->source[i].id, id) == 0)
 				end_source(&s->source[i], "was removed.");
-		maybe_end(s);
+		end_subscription(s);
 	}
 }
 
@@ -228,7 +228,7 @@ void logs_listed(struct backend *b)
 			if (!src->ended && !src->call && !model_find(&b->model, src->id))
 				end_source(src, "was removed.");
 		}
-		maybe_end(s);
+		end_subscription(s);
 	}
 }
 
@@ -270,7 +270,7 @@ void logs_subscribe(struct backend *b, const struct command *c)
 		else if (r->inspected)
 			open_source(src, r->tty);
 	}
-	maybe_end(s);
+	end_subscription(s);
 }
 
 void logs_close(struct backend *b, uint64_t ref)
@@ -284,7 +284,7 @@ void logs_close(struct backend *b, uint64_t ref)
 	s->closing = true;
 	for (size_t i = 0; i < s->n; i++)
 		engine_cancel(s->source[i].call);
-	maybe_end(s);
+	end_subscription(s);
 }
 
 void logs_pause(struct backend *b, bool paused)
@@ -303,6 +303,6 @@ void logs_stop(struct backend *b)
 	for (; s; s = next) {
 		next = s->next;
 		s->closing = true;
-		maybe_end(s);
+		end_subscription(s);
 	}
 }

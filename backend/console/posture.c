@@ -56,7 +56,8 @@ void asked_take(struct asked *to, const struct engine_container *c, struct arena
 }
 
 /* "2.0G = enforced", "2.0G asked, 1.0G in force", "none". */
-static const char *compare(struct arena *a, const char *asked, const char *in_force, bool same)
+static const char *compare_limits(
+	struct arena *a, const char *asked, const char *in_force, bool same)
 {
 	if (!in_force)
 		return arena_printf(a, "%s", asked);
@@ -72,25 +73,25 @@ static const char *bytes_line(struct arena *a, uint64_t asked, int64_t in_force)
 	/* The kernel rounds down to whole pages. */
 	bool same = in_force >= 0 && (uint64_t)in_force / 4096 == asked / 4096;
 
-	return compare(a, asked ? format_bytes(x, asked) : "none",
+	return compare_limits(a, asked ? format_bytes(x, asked) : "none",
 		in_force < 0           ? NULL
 			: in_force > 0 ? format_bytes(y, (uint64_t)in_force)
 				       : "none",
 		same);
 }
 
-static const char *count_line(struct arena *a, int64_t asked, int64_t in_force)
+static const char *write_count_line(struct arena *a, int64_t asked, int64_t in_force)
 {
 	char x[FORMAT_MAX], y[FORMAT_MAX];
 
-	return compare(a, asked > 0 ? format_count(x, (uint64_t)asked) : "none",
+	return compare_limits(a, asked > 0 ? format_count(x, (uint64_t)asked) : "none",
 		in_force < 0           ? NULL
 			: in_force > 0 ? format_count(y, (uint64_t)in_force)
 				       : "none",
 		asked == in_force);
 }
 
-static const char *cores(struct arena *a, double n)
+static const char *write_cores(struct arena *a, double n)
 {
 	return n > 0 ? arena_printf(a, "%.2f", n) : "none";
 }
@@ -106,10 +107,12 @@ size_t limits_text(const struct asked *as, const struct process_list *l, struct 
 	kv[1] = (struct key_value){"memory + swap",
 		bytes_line(a, as->memory_swap, l ? l->memory_swap_limit : -1), false};
 	kv[2] = (struct key_value){"cpu",
-		compare(a, cores(a, as->cpus), l && l->cpus >= 0 ? cores(a, l->cpus) : NULL,
+		compare_limits(a, write_cores(a, as->cpus),
+			l && l->cpus >= 0 ? write_cores(a, l->cpus) : NULL,
 			diff < 0.005 && diff > -0.005),
 		false};
-	kv[3] = (struct key_value){"pids", count_line(a, as->pids, l ? l->pids_limit : -1), false};
+	kv[3] = (struct key_value){
+		"pids", write_count_line(a, as->pids, l ? l->pids_limit : -1), false};
 	*ret = kv;
 	return 4;
 }
@@ -120,7 +123,7 @@ struct lines {
 	size_t n;
 };
 
-static void add(struct lines *l, bool good, const char *what)
+static void add_verdict(struct lines *l, bool good, const char *what)
 {
 	CHECK(l->n < ITEMS_MAX);
 	l->item[l->n].verdict = good ? POSTURE_GOOD : POSTURE_LOOSE;
@@ -136,9 +139,9 @@ static void user_line(struct lines *out, const struct asked *as, const struct pr
 	if (l && l->uid >= 0)
 		root = l->uid == 0;
 	if (root)
-		add(out, false, "root inside");
+		add_verdict(out, false, "root inside");
 	else
-		add(out, true,
+		add_verdict(out, true,
 			as->user[0] ? arena_printf(out->a, "non-root %s", as->user)
 				    : arena_printf(out->a, "non-root %d", l ? l->uid : -1));
 }
@@ -147,19 +150,19 @@ static void capabilities_line(
 	struct lines *out, const struct asked *as, const struct process_list *l)
 {
 	if (as->privileged) {
-		add(out, false, "privileged");
+		add_verdict(out, false, "privileged");
 	} else if (l && l->cap_bounding >= 0) {
 		int n = __builtin_popcountll((unsigned long long)l->cap_bounding);
 
 		/* What is not in use can be regained by a set-uid program, unless that is off. */
 		if (n == 0 || (l->cap_effective == 0 && l->no_new_privileges == 1))
-			add(out, true, "no capabilities");
+			add_verdict(out, true, "no capabilities");
 		else
-			add(out, false, arena_printf(out->a, "%d capabilities", n));
+			add_verdict(out, false, arena_printf(out->a, "%d capabilities", n));
 	} else if (as->no_caps) {
-		add(out, true, "no capabilities");
+		add_verdict(out, true, "no capabilities");
 	} else {
-		add(out, false,
+		add_verdict(out, false,
 			as->ncap_add ? arena_printf(out->a, "%zu capabilities added", as->ncap_add)
 				     : "default capabilities");
 	}
@@ -171,18 +174,19 @@ static void seccomp_line(struct lines *out, const struct asked *as, const struct
 
 	if (l && l->seccomp >= 0)
 		off = l->seccomp != 2;
-	add(out, !off, off ? "no seccomp" : arena_printf(out->a, "seccomp %s", as->seccomp));
+	add_verdict(
+		out, !off, off ? "no seccomp" : arena_printf(out->a, "seccomp %s", as->seccomp));
 }
 
 static void apparmor_line(struct lines *out, const struct asked *as)
 {
 	if (as->apparmor[0] == '\0') {
-		add(out, false, "AppArmor not on this host");
+		add_verdict(out, false, "AppArmor not on this host");
 		out->item[out->n - 1].verdict = POSTURE_UNKNOWN;
 	} else if (strcmp(as->apparmor, "unconfined") == 0) {
-		add(out, false, "no AppArmor");
+		add_verdict(out, false, "no AppArmor");
 	} else {
-		add(out, true, arena_printf(out->a, "AppArmor %s", as->apparmor));
+		add_verdict(out, true, arena_printf(out->a, "AppArmor %s", as->apparmor));
 	}
 }
 
@@ -196,19 +200,20 @@ size_t posture_text(const struct asked *as, const struct process_list *l, struct
 	user_line(&out, as, l);
 	capabilities_line(&out, as, l);
 	seccomp_line(&out, as, l);
-	add(&out, nnp, nnp ? "no new privileges" : "new privileges allowed");
-	add(&out, as->read_only_root, as->read_only_root ? "read-only root" : "writable root");
-	add(&out, strcmp(as->network, "none") == 0,
+	add_verdict(&out, nnp, nnp ? "no new privileges" : "new privileges allowed");
+	add_verdict(
+		&out, as->read_only_root, as->read_only_root ? "read-only root" : "writable root");
+	add_verdict(&out, strcmp(as->network, "none") == 0,
 		arena_printf(a, "network %s", as->network[0] ? as->network : "default"));
 	apparmor_line(&out, as);
 	if (as->host_pid)
-		add(&out, false, "sees the host's processes");
+		add_verdict(&out, false, "sees the host's processes");
 	if (as->host_ipc)
-		add(&out, false, "shares the host's IPC");
+		add_verdict(&out, false, "shares the host's IPC");
 	if (as->ndevices)
-		add(&out, false, arena_printf(a, "%zu host devices", as->ndevices));
+		add_verdict(&out, false, arena_printf(a, "%zu host devices", as->ndevices));
 	if (as->engine_socket)
-		add(&out, false, "engine socket inside");
+		add_verdict(&out, false, "engine socket inside");
 	*ret = out.item;
 	return out.n;
 }

@@ -62,7 +62,7 @@ static struct survey_seen seen_of(const struct row *row, struct arena *mem)
 	return s;
 }
 
-static void look(struct backend *b, bool check_now)
+static void look_at_agents(struct backend *b, bool check_now)
 {
 	struct roster *r = b->roster;
 	struct survey_look *l = &r->look;
@@ -97,7 +97,7 @@ void roster_pulse(struct backend *b)
 	if (!b->listed || r->looking || !b->model.engine || !*b->model.engine)
 		return;
 	if (r->again || backend_now(b) - r->looked_ns >= LOOK_EVERY_NS)
-		look(b, r->again);
+		look_at_agents(b, r->again);
 }
 
 /* What is known of acts. */
@@ -136,7 +136,7 @@ static const struct agent_command *copy_commands(
 	return to;
 }
 
-static void copy_one(const struct agent *from, struct agent *to, struct arena *a)
+static void copy_agent(const struct agent *from, struct agent *to, struct arena *a)
 {
 	struct agent_check *checks = arena_array(a, from->nchecks + 1, sizeof *checks);
 	const char **loose = arena_array(a, from->nloosened + 1, sizeof *loose);
@@ -182,7 +182,7 @@ void roster_copy(struct backend *b, struct snapshot *s, struct arena *a)
 	for (size_t i = 0; i < r->shown.n; i++) {
 		const struct told *t = roster_told(r, r->shown.agents[i].name, false);
 
-		copy_one(&r->shown.agents[i], &out[i], a);
+		copy_agent(&r->shown.agents[i], &out[i], a);
 		if (*r->shown.ids[i])
 			out[i].container = snapshot_find(s, b->model.engine, r->shown.ids[i]);
 		if (out[i].container)

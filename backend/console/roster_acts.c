@@ -50,7 +50,8 @@ struct deal {
 	struct job *job;
 };
 
-static void tell(struct roster *r, const char *name, enum agent_act pending, const char *problem)
+static void set_told(
+	struct roster *r, const char *name, enum agent_act pending, const char *problem)
 {
 	struct told *t = roster_told(r, name, true);
 
@@ -82,7 +83,7 @@ static int find_def(
 	return -1;
 }
 
-static int bring_up(struct agents_host *h, const struct turn *t, struct err *e)
+static int bring_up_turn(struct agents_host *h, const struct turn *t, struct err *e)
 {
 	const struct agent_def *def;
 	struct agent_up up;
@@ -96,7 +97,7 @@ static int bring_up(struct agents_host *h, const struct turn *t, struct err *e)
 	return result;
 }
 
-static int take_down(struct agents_host *h, const struct turn *t, struct err *e)
+static int take_down_turn(struct agents_host *h, const struct turn *t, struct err *e)
 {
 	struct err why = ERR_INIT;
 
@@ -107,7 +108,7 @@ static int take_down(struct agents_host *h, const struct turn *t, struct err *e)
 }
 
 /* A definition that cannot be read must not cost the agent that runs. */
-static int recreate(struct agents_host *h, const struct turn *t, struct err *e)
+static int recreate_turn(struct agents_host *h, const struct turn *t, struct err *e)
 {
 	const struct agent_def *def;
 	struct agent_up up;
@@ -116,13 +117,13 @@ static int recreate(struct agents_host *h, const struct turn *t, struct err *e)
 
 	if (find_def(t, &team, &def, e))
 		return -1;
-	result = take_down(h, t, e) || agents_up(h, &team, def, &up, e);
+	result = take_down_turn(h, t, e) || agents_up(h, &team, def, &up, e);
 	team_release(&team);
 	return result ? -1 : 0;
 }
 
 /* What it prints is kept by its journal. */
-static int run_in(struct agents_host *h, const struct turn *t, struct err *e)
+static int run_in_agent(struct agents_host *h, const struct turn *t, struct err *e)
 {
 	const struct run_request r = {.agent = t->name,
 		.argv = t->deal->argv,
@@ -146,13 +147,14 @@ static int run_in(struct agents_host *h, const struct turn *t, struct err *e)
 		run_ended_name(ret.ended), ret.exit_code);
 }
 
-static int carry_out(enum agent_act act, struct agents_host *h, const struct turn *t, struct err *e)
+static int carry_out_turn(
+	enum agent_act act, struct agents_host *h, const struct turn *t, struct err *e)
 {
 	switch (act) {
-	case AGENT_BRING_UP: return bring_up(h, t, e);
-	case AGENT_TAKE_DOWN: return take_down(h, t, e);
-	case AGENT_RUN: return run_in(h, t, e);
-	default: return recreate(h, t, e);
+	case AGENT_BRING_UP: return bring_up_turn(h, t, e);
+	case AGENT_TAKE_DOWN: return take_down_turn(h, t, e);
+	case AGENT_RUN: return run_in_agent(h, t, e);
+	default: return recreate_turn(h, t, e);
 	}
 }
 
@@ -165,14 +167,14 @@ static void deal_unref(struct deal *d)
 	free(d);
 }
 
-static bool stopped(void *ctx)
+static bool is_deal_stopped(void *ctx)
 {
 	struct deal *d = ctx;
 
 	return atomic_load(&d->stop);
 }
 
-static void *labour(void *arg)
+static void *run_deal(void *arg)
 {
 	struct deal *d = arg;
 	struct roster *r = d->r;
@@ -182,7 +184,7 @@ static void *labour(void *arg)
 		.policy = &d->policy,
 		.journal_commands = r->journal_commands,
 		.journal_bytes = r->journal_bytes,
-		.stop = stopped,
+		.stop = is_deal_stopped,
 		.stop_ctx = d};
 	struct agents_host *h = NULL;
 	size_t i;
@@ -198,7 +200,7 @@ static void *labour(void *arg)
 			if (!h)
 				h = agents_open(&o, &t->err);
 			if (h)
-				carry_out(d->act, h, t, &t->err);
+				carry_out_turn(d->act, h, t, &t->err);
 		}
 		mailbox_put(&r->letters, &t->mail);
 	}
@@ -218,7 +220,7 @@ static void name_job(const struct deal *d, char name[JOB_TEXT_MAX])
 		snprintf(name, JOB_TEXT_MAX, "%s %zu agents", agent_act_name(d->act), d->n);
 }
 
-static void take_targets(struct deal *d, const struct command *c)
+static void take_turns(struct deal *d, const struct command *c)
 {
 	d->turn = arena_array(&d->mem, c->ntargets, sizeof *d->turn);
 	d->start = arena_array(&d->mem, c->ntargets, sizeof *d->start);
@@ -238,7 +240,7 @@ static void take_targets(struct deal *d, const struct command *c)
 		d->start[d->n] = (struct turn){.deal = d, .name = t->name, .begun = true};
 		d->n++;
 		if (d->act != AGENT_RUN)
-			tell(d->r, name, d->act, NULL);
+			set_told(d->r, name, d->act, NULL);
 	}
 }
 
@@ -252,7 +254,7 @@ static void start_threads(struct deal *d)
 	pthread_mutex_lock(&r->lock);
 	r->users += n;
 	pthread_mutex_unlock(&r->lock);
-	while (started < n && !pthread_create(&thread, NULL, labour, d)) {
+	while (started < n && !pthread_create(&thread, NULL, run_deal, d)) {
 		pthread_detach(thread);
 		started++;
 	}
@@ -279,7 +281,7 @@ void roster_command(struct backend *b, const struct command *c)
 	d->stop_fd = -1;
 	arena_init(&d->mem, 2048);
 	policy_copy(&d->policy, &b->gate.policy, &d->mem);
-	take_targets(d, c);
+	take_turns(d, c);
 	if (!d->n) {
 		err_set(&e, ERR_CONFLICT, "berth is at it already: nothing was begun.");
 		backend_result(b, c->id, &e);
@@ -303,7 +305,7 @@ void roster_command(struct backend *b, const struct command *c)
 	publish_soon(b);
 }
 
-static void finish(struct backend *b, struct deal *d)
+static void finish_deal(struct backend *b, struct deal *d)
 {
 	struct deal **p = &b->roster->deals;
 	struct event *ev = event_new(EV_RESULT);
@@ -353,7 +355,7 @@ static void take_letter(struct backend *b, struct turn *t)
 	}
 	/* How a command ended stands in the journal, not as a problem of the agent's. */
 	if (d->act != AGENT_RUN)
-		tell(b->roster, t->name, AGENT_LEAVE,
+		set_told(b->roster, t->name, AGENT_LEAVE,
 			t->err.kind && t->err.kind != ERR_CANCELLED ? t->err.msg : NULL);
 	job_add(d->job, 1, 0, 0);
 	if (t->err.kind && t->err.kind != ERR_CANCELLED)
@@ -361,7 +363,7 @@ static void take_letter(struct backend *b, struct turn *t)
 	b->roster->again = true;
 	watch_refresh(b);
 	if (d->done + d->failed + d->given_up == d->n)
-		finish(b, d);
+		finish_deal(b, d);
 }
 
 void roster_drain(struct backend *b)

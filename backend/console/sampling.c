@@ -27,7 +27,7 @@ struct question {
 	char id[];
 };
 
-static void ask(struct backend *b);
+static void ask_for_stats(struct backend *b);
 
 static void on_young(uv_timer_t *t);
 
@@ -70,12 +70,12 @@ static void on_answer(void *ctx, const struct counters *c, const struct err *err
 	} else {
 		watch_trouble(b, err);
 	}
-	ask(b);
+	ask_for_stats(b);
 out:
 	free(q);
 }
 
-static bool wants(const struct row *r)
+static bool wants_stats(const struct row *r)
 {
 	return r->want_stats && !r->asking && row_runs(r);
 }
@@ -86,12 +86,12 @@ static struct row *next_question(struct backend *b)
 	struct model *m = &b->model;
 
 	for (size_t i = 0; m->any_visible && i < m->n; i++)
-		if (m->row[i]->visible && wants(m->row[i]))
+		if (m->row[i]->visible && wants_stats(m->row[i]))
 			return m->row[i];
 	for (size_t i = 0; i < m->n; i++) {
 		size_t at = (b->stats.round + i) % m->n;
 
-		if (wants(m->row[at])) {
+		if (wants_stats(m->row[at])) {
 			b->stats.round = at + 1;
 			return m->row[at];
 		}
@@ -99,7 +99,7 @@ static struct row *next_question(struct backend *b)
 	return NULL;
 }
 
-static void ask(struct backend *b)
+static void ask_for_stats(struct backend *b)
 {
 	struct row *r;
 
@@ -140,7 +140,7 @@ static void want_all(struct backend *b)
 			continue;
 		r->want_stats = true;
 	}
-	ask(b);
+	ask_for_stats(b);
 }
 
 /* Does the engine run on this machine?  Its containers prove it; without any, its word for it. */
@@ -157,7 +157,7 @@ static bool same_machine(const struct backend *b)
 }
 
 /* Of another machine the engine tells two things only. */
-static void read_host(struct backend *b)
+static void read_host_stats(struct backend *b)
 {
 	struct host_stats *h = &b->host_stats;
 
@@ -171,13 +171,13 @@ static void read_host(struct backend *b)
 	h->memory_total_bytes = b->state.memory_bytes;
 }
 
-static void on_tick(uv_timer_t *t)
+static void on_stats_tick(uv_timer_t *t)
 {
 	struct backend *b = t->data;
 	int64_t before;
 	size_t n;
 
-	read_host(b);
+	read_host_stats(b);
 	host_read_self(&b->host, &b->self_stats);
 	b->self_stats.hz = b->hz;
 	b->sweep.stolen = b->host.stolen;
@@ -206,7 +206,7 @@ static void on_young(uv_timer_t *t)
 		else if (!first || r->first_ns < first)
 			first = r->first_ns;
 	}
-	ask(b);
+	ask_for_stats(b);
 	if (first)
 		timer_start(t, on_young, young_ms(b) - (backend_now(b) - first) / NS_PER_MS + 1);
 	publish_now(b);
@@ -223,7 +223,7 @@ void stats_row(struct backend *b, struct row *r)
 			sweep_row(&b->sweep, &b->model, r);
 	} else if (by_engine(r) && !r->rates.any) {
 		r->want_stats = true;
-		ask(b);
+		ask_for_stats(b);
 	}
 	if (r->first_ns && !uv_is_active((uv_handle_t *)&b->stats.young))
 		timer_start(&b->stats.young, on_young, young_ms(b));
@@ -250,7 +250,7 @@ void stats_rate(struct backend *b, double hz)
 	ms = (int64_t)(1000 / b->hz);
 	uv_update_time(&b->loop);
 	/* libuv starts the next period when a tick runs: late ones are dropped by themselves. */
-	uv_timer_start(&b->stats.tick, on_tick, (uint64_t)ms, (uint64_t)ms);
+	uv_timer_start(&b->stats.tick, on_stats_tick, (uint64_t)ms, (uint64_t)ms);
 }
 
 void stats_start(struct backend *b)

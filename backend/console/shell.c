@@ -28,7 +28,7 @@ struct shell {
 	struct arena mem;
 };
 
-static void on_ready(void *ctx)
+static void on_shell_ready(void *ctx)
 {
 	struct shell *sh = ctx;
 	struct event *ev;
@@ -40,7 +40,7 @@ static void on_ready(void *ctx)
 	backend_up(sh->b, ev);
 }
 
-static void on_output(void *ctx, const char *bytes, size_t n)
+static void on_shell_output(void *ctx, const char *bytes, size_t n)
 {
 	struct shell *sh = ctx;
 	struct event *ev;
@@ -57,7 +57,7 @@ static void on_output(void *ctx, const char *bytes, size_t n)
 	backend_up(sh->b, ev);
 }
 
-static struct deed_in_hand describe(const struct shell *sh, struct key_value *param)
+static struct deed_in_hand describe_shell(const struct shell *sh, struct key_value *param)
 {
 	*param = (struct key_value){"command", sh->command.s, false};
 	return (struct deed_in_hand){.deed = DEED_CONTAINER_SHELL,
@@ -70,11 +70,11 @@ static struct deed_in_hand describe(const struct shell *sh, struct key_value *pa
 		.params = param};
 }
 
-static void on_end(void *ctx, int exit_code, const struct err *err)
+static void on_shell_end(void *ctx, int exit_code, const struct err *err)
 {
 	struct shell *sh = ctx;
 	struct key_value param;
-	struct deed_in_hand d = describe(sh, &param);
+	struct deed_in_hand d = describe_shell(sh, &param);
 	struct shell **p = &sh->b->shells;
 	struct event *ev = event_new(EV_SHELL_END);
 
@@ -93,7 +93,7 @@ static void on_end(void *ctx, int exit_code, const struct err *err)
 	free(sh);
 }
 
-static const struct engine_tty_events events = {on_ready, on_output, on_end};
+static const struct engine_tty_events events = {on_shell_ready, on_shell_output, on_shell_end};
 
 static const char *label_of(const struct row *r, const char *key)
 {
@@ -104,7 +104,7 @@ static const char *label_of(const struct row *r, const char *key)
 }
 
 /* As for every other command (run/target.c). */
-static int mounts_hold(struct shell *sh, const struct row *r, struct err *e)
+static int check_shell_mounts(struct shell *sh, const struct row *r, struct err *e)
 {
 	const struct container *c = &r->c;
 	enum mounts_state m = checked_look(c->id, c->pid, &sh->start, e);
@@ -125,7 +125,7 @@ static int mounts_hold(struct shell *sh, const struct row *r, struct err *e)
 }
 
 /* A stop of the container unmakes what was made in it, so from here on it is this start or none. */
-static int on_made(void *ctx, struct err *e)
+static int on_shell_made(void *ctx, struct err *e)
 {
 	const struct shell *sh = ctx;
 
@@ -151,12 +151,12 @@ static int may_open(
 	if (r->inspected && r->c.state != CONTAINER_RUNNING)
 		return err_set(e, ERR_CONFLICT, "%s is %s: a shell needs a running container.",
 			t->name, container_state_name(r->c.state));
-	if (gate_ask(b, d, e) < 0 || mounts_hold(sh, r, e) < 0)
+	if (gate_ask(b, d, e) < 0 || check_shell_mounts(sh, r, e) < 0)
 		return -1;
 	return backend_may_change(b, "the shell", e);
 }
 
-static void start(struct shell *sh)
+static void start_shell(struct shell *sh)
 {
 	static const char *const env[] = {"TERM=xterm-256color"};
 	const struct engine_exec_ask ask = {.argv = sh->argv,
@@ -167,7 +167,7 @@ static void start(struct shell *sh)
 		.input = true,
 		.columns = sh->columns,
 		.rows = sh->rows,
-		.made = on_made};
+		.made = on_shell_made};
 
 	sh->begun_ns = backend_now(sh->b);
 	sh->tty = engine_exec(sh->b->engine, sh->target, &ask, &events, sh);
@@ -176,7 +176,7 @@ static void start(struct shell *sh)
 }
 
 /* The intent is on disk, or it is known why it is not. */
-static void on_intent(void *ctx, const struct err *err)
+static void on_shell_intent(void *ctx, const struct err *err)
 {
 	struct shell *sh = ctx;
 	struct err e = ERR_INIT;
@@ -187,9 +187,9 @@ static void on_intent(void *ctx, const struct err *err)
 		err = &e;
 	}
 	if (err)
-		on_end(sh, -1, err);
+		on_shell_end(sh, -1, err);
 	else
-		start(sh);
+		start_shell(sh);
 }
 
 static struct shell *shell_new(struct backend *b, const struct command *c)
@@ -220,10 +220,11 @@ void shell_open(struct backend *b, const struct command *c)
 	struct shell *sh = shell_new(b, c);
 	struct err e = ERR_INIT;
 	struct key_value param;
-	struct deed_in_hand d = describe(sh, &param);
+	struct deed_in_hand d = describe_shell(sh, &param);
 
-	if (may_open(sh, c, &d, &e) < 0 || gate_intent(b, &d, &sh->ticket, on_intent, sh, &e) < 0)
-		on_end(sh, -1, &e);
+	if (may_open(sh, c, &d, &e) < 0 ||
+		gate_intent(b, &d, &sh->ticket, on_shell_intent, sh, &e) < 0)
+		on_shell_end(sh, -1, &e);
 }
 
 void shell_command(struct backend *b, const struct command *c)

@@ -32,7 +32,7 @@
 static void connect_engine(struct backend *b);
 static void ask_list(struct backend *b);
 
-static void set_problem(struct backend *b, const char *sentence)
+static void set_engine_problem(struct backend *b, const char *sentence)
 {
 	free(b->problem_text);
 	b->problem_text = xstrdup(sentence);
@@ -46,7 +46,7 @@ static void set_phase(struct backend *b, enum engine_phase phase)
 	b->state.phase = phase;
 }
 
-static void heard(struct backend *b)
+static void note_heard(struct backend *b)
 {
 	b->watch.heard_ns = backend_now(b);
 }
@@ -58,7 +58,7 @@ static void on_retry(uv_timer_t *t)
 	connect_engine(t->data);
 }
 
-static void lost(struct backend *b, const struct err *err)
+static void lose_engine(struct backend *b, const struct err *err)
 {
 	struct watch *w = &b->watch;
 
@@ -73,7 +73,7 @@ static void lost(struct backend *b, const struct err *err)
 	logs_lost(b);
 	if (b->state.phase == ENGINE_UP)
 		set_phase(b, ENGINE_LOST);
-	set_problem(b, err->msg);
+	set_engine_problem(b, err->msg);
 	b->state.retry_at_ns = 0;
 	if (b->once) {
 		struct event *ev = event_new(EV_NOTICE);
@@ -93,7 +93,7 @@ static void lost(struct backend *b, const struct err *err)
 void watch_trouble(struct backend *b, const struct err *err)
 {
 	if (err->kind == ERR_UNREACHABLE && b->watch.up)
-		lost(b, err);
+		lose_engine(b, err);
 }
 
 /* ---- inspections */
@@ -111,7 +111,7 @@ static enum mounts_state mounts_of(const struct row *r)
 				       : MOUNTS_STRANGER;
 }
 
-static void on_inspect(void *ctx, const struct engine_container *c, const char *json,
+static void on_row_inspected(void *ctx, const struct engine_container *c, const char *json,
 	size_t json_len, const struct err *err)
 {
 	struct inspection *q = ctx;
@@ -127,7 +127,7 @@ static void on_inspect(void *ctx, const struct engine_container *c, const char *
 	if (r)
 		r->inspecting = false;
 	if (!err && r && strcmp(c->id, q->id) == 0) {
-		heard(b);
+		note_heard(b);
 		r = model_take_inspection(&b->model, c, backend_now(b));
 		/* Otherwise the roster looks, on a thread of its own. */
 		if (b->once)
@@ -137,7 +137,7 @@ static void on_inspect(void *ctx, const struct engine_container *c, const char *
 		detail_row(b, r);
 		publish_soon(b);
 	} else if (err && err->kind == ERR_NOT_FOUND) {
-		heard(b);
+		note_heard(b);
 		ask_list(b);
 	} else if (err && r &&
 		(err->kind == ERR_CANCELLED || err->kind == ERR_UNREACHABLE ||
@@ -182,13 +182,14 @@ void watch_inspect(struct backend *b)
 		r->dirty = false;
 		r->inspecting = true;
 		b->watch.inspecting++;
-		engine_inspect(b->engine, q->id, on_inspect, q);
+		engine_inspect(b->engine, q->id, on_row_inspected, q);
 	}
 }
 
 /* ---- the list */
 
-static void on_list(void *ctx, const struct engine_summary *rows, size_t n, const struct err *err)
+static void on_container_list(
+	void *ctx, const struct engine_summary *rows, size_t n, const struct err *err)
 {
 	struct backend *b = ctx;
 	struct watch *w = &b->watch;
@@ -200,14 +201,14 @@ static void on_list(void *ctx, const struct engine_summary *rows, size_t n, cons
 	if (err) {
 		/* Anything but silence is an answer; say it, and try again with the next resync. */
 		if (err->kind == ERR_UNREACHABLE || err->kind == ERR_TIMEOUT || b->once)
-			lost(b, err);
+			lose_engine(b, err);
 		else
-			set_problem(b, err->msg);
+			set_engine_problem(b, err->msg);
 		publish_soon(b);
 		return;
 	}
-	heard(b);
-	set_problem(b, NULL);
+	note_heard(b);
+	set_engine_problem(b, NULL);
 	model_take_list(&b->model, rows, n, w->listed_ns);
 	logs_listed(b);
 	watch_inspect(b);
@@ -252,17 +253,18 @@ static void ask_list(struct backend *b)
 	}
 	w->list_again = false;
 	w->listing = true;
-	w->list = engine_list(b->engine, on_list, b);
+	w->list = engine_list(b->engine, on_container_list, b);
 }
 
-static void on_counts(void *ctx, int images, int networks, int volumes, const struct err *err)
+static void on_object_counts(
+	void *ctx, int images, int networks, int volumes, const struct err *err)
 {
 	struct backend *b = ctx;
 
 	b->watch.counts = NULL;
 	if (b->stopping || err)
 		return;
-	heard(b);
+	note_heard(b);
 	b->images = images;
 	b->networks = networks;
 	b->volumes = volumes;
@@ -325,14 +327,14 @@ static void container_event(struct backend *b, const struct engine_event *ev)
 	}
 }
 
-static void on_event(void *ctx, const struct engine_event *ev)
+static void on_engine_event(void *ctx, const struct engine_event *ev)
 {
 	struct backend *b = ctx;
 	struct event *up;
 
 	if (b->stopping)
 		return;
-	heard(b);
+	note_heard(b);
 	if (strcmp(ev->type, "container") == 0)
 		container_event(b, ev);
 	else
@@ -357,7 +359,7 @@ static void on_events_end(void *ctx, const struct err *err)
 	if (b->stopping || !b->watch.up || (err && err->kind == ERR_CANCELLED))
 		return;
 	err_set(&e, ERR_UNREACHABLE, "The engine at %s ended the connection.", b->state.endpoint);
-	lost(b, err ? err : &e);
+	lose_engine(b, err ? err : &e);
 }
 
 static void first_list(struct backend *b)
@@ -424,12 +426,13 @@ static void open_events(struct backend *b)
 
 	w->opened = false;
 	w->told_wall_ns = w->last_event_wall_ns;
-	w->events = engine_events(b->engine, since, on_events_open, on_event, on_events_end, b);
+	w->events =
+		engine_events(b->engine, since, on_events_open, on_engine_event, on_events_end, b);
 	if (w->events && b->paused)
 		engine_pause(w->events, true);
 }
 
-static void on_hello(void *ctx, const struct engine_info *info, const struct err *err)
+static void on_engine_hello(void *ctx, const struct engine_info *info, const struct err *err)
 {
 	struct backend *b = ctx;
 	struct watch *w = &b->watch;
@@ -446,10 +449,10 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 				"answer: it starts or hangs; wait, restart it, or name another "
 				"with --host or DOCKER_HOST.",
 				b->state.endpoint, b->state.source);
-		lost(b, &e);
+		lose_engine(b, &e);
 		return;
 	}
-	heard(b);
+	note_heard(b);
 	take_info(b, info);
 	if (!*b->model.engine) {
 		model_name(&b->model, b->state.id);
@@ -469,7 +472,7 @@ static void on_hello(void *ctx, const struct engine_info *info, const struct err
 	w->counted_ns = backend_now(b); /* not in the way of the first picture */
 	b->state.retry_at_ns = 0;
 	set_phase(b, ENGINE_UP);
-	set_problem(b, NULL);
+	set_engine_problem(b, NULL);
 	watch_inspect(b);
 	publish_now(b);
 	if (!b->once && !w->events)
@@ -489,7 +492,7 @@ static void connect_engine(struct backend *b)
 	b->state.retry_at_ns = 0;
 	w->hello_at_ns = backend_now(b);
 	w->listing = false;
-	w->hello = engine_hello(b->engine, on_hello, b);
+	w->hello = engine_hello(b->engine, on_engine_hello, b);
 	if (!*b->model.engine && !b->listed)
 		w->early = engine_list(b->engine, on_early_list, b);
 	/* On its way meanwhile: the version is all that it waits for. */
@@ -522,7 +525,7 @@ void watch_pulse(struct backend *b)
 	if (now - w->heard_ns > QUIET_NS + ANSWER_NS) {
 		err_set(&e, ERR_UNREACHABLE, "The engine at %s has stopped answering.",
 			b->state.endpoint);
-		lost(b, &e);
+		lose_engine(b, &e);
 		return;
 	}
 	if (w->list_again || now - w->listed_ns > RESYNC_NS || now - w->heard_ns > QUIET_NS)
@@ -530,7 +533,7 @@ void watch_pulse(struct backend *b)
 	if (w->recount && !w->counts && now - w->counted_ns > COUNT_GAP_NS) {
 		w->recount = false;
 		w->counted_ns = now;
-		w->counts = engine_counts(b->engine, on_counts, b);
+		w->counts = engine_counts(b->engine, on_object_counts, b);
 	}
 }
 
