@@ -64,10 +64,10 @@ const char *clean_state_name(enum clean_state s)
 }
 
 /* Where an item stands.  Ended ones are counted. */
-static void set(struct running *r, size_t i, enum clean_state state, const char *fmt, ...)
+static void set_outcome(struct running *r, size_t i, enum clean_state state, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void set(struct running *r, size_t i, enum clean_state state, const char *fmt, ...)
+static void set_outcome(struct running *r, size_t i, enum clean_state state, const char *fmt, ...)
 {
 	const struct clean_item *it = &r->p->item[i];
 	struct clean_outcome *o = &r->outcome[i];
@@ -95,12 +95,12 @@ static void set(struct running *r, size_t i, enum clean_state state, const char 
 	pthread_mutex_unlock(&r->lock);
 }
 
-static bool cancelled(struct running *r)
+static bool is_clean_cancelled(struct running *r)
 {
 	return job_cancelled(r->job) || (r->how->cancelled && r->how->cancelled(r->how->ctx));
 }
 
-static void fail(struct running *r, size_t i, const struct err *e)
+static void fail_item(struct running *r, size_t i, const struct err *e)
 {
 	pthread_mutex_lock(&r->lock);
 	if (!r->first.kind)
@@ -108,11 +108,12 @@ static void fail(struct running *r, size_t i, const struct err *e)
 	/* Nobody answers any more: the others need not find that out one by one. */
 	r->lost |= e->kind == ERR_UNREACHABLE;
 	pthread_mutex_unlock(&r->lock);
-	set(r, i, e->kind == ERR_REFUSED ? CLEAN_REFUSED : CLEAN_FAILED, "%s", e->msg);
+	set_outcome(r, i, e->kind == ERR_REFUSED ? CLEAN_REFUSED : CLEAN_FAILED, "%s", e->msg);
 }
 
 /* Does what the plan says still hold?  True: go on; else the item's outcome is set. */
-static bool still(struct worker *k, size_t i, bool stopped, bool *ret_running, bool *ret_paused)
+static bool check_item(
+	struct worker *k, size_t i, bool stopped, bool *ret_running, bool *ret_paused)
 {
 	struct running *r = k->r;
 	const struct clean_item *it = &r->p->item[i], *now = NULL;
@@ -142,18 +143,19 @@ static bool still(struct worker *k, size_t i, bool stopped, bool *ret_running, b
 	if (!e.kind)
 		now = plan_find(fresh, it->type, it->id);
 	if (e.kind)
-		fail(r, i, &e);
+		fail_item(r, i, &e);
 	else if (!there)
-		set(r, i, CLEAN_GONE, "It was gone already.");
+		set_outcome(r, i, CLEAN_GONE, "It was gone already.");
 	else if (!now)
-		set(r, i, CLEAN_SKIPPED, "It is no candidate any more: left alone.");
+		set_outcome(r, i, CLEAN_SKIPPED, "It is no candidate any more: left alone.");
 	else if (now->foreign != it->foreign || now->reason != it->reason)
-		set(r, i, CLEAN_SKIPPED,
+		set_outcome(r, i, CLEAN_SKIPPED,
 			"It changed since the plan was made, now: %s.  Left alone.", now->why);
 	else if (now->running && (stopped || !it->running))
-		set(r, i, CLEAN_SKIPPED, "It was started since the plan was made: left alone.");
+		set_outcome(
+			r, i, CLEAN_SKIPPED, "It was started since the plan was made: left alone.");
 	else if (now->keep)
-		set(r, i, CLEAN_REFUSED, "%s", now->keep);
+		set_outcome(r, i, CLEAN_REFUSED, "%s", now->keep);
 	else
 		good = true;
 	*ret_running = good && now->running;
@@ -161,7 +163,7 @@ static bool still(struct worker *k, size_t i, bool stopped, bool *ret_running, b
 	return good;
 }
 
-static struct audit_record record_of(const struct running *r, const struct clean_item *it,
+static struct audit_record record_of_item(const struct running *r, const struct clean_item *it,
 	enum deed deed, struct key_value *params)
 {
 	params[0] = (struct key_value){"plan", r->p->name, false};
@@ -175,13 +177,13 @@ static struct audit_record record_of(const struct running *r, const struct clean
 }
 
 /* One act with its intent and outcome.  What is gone, or another is removing, is no failure. */
-static int act(struct worker *k, const struct clean_item *it, enum deed deed,
+static int do_recorded(struct worker *k, const struct clean_item *it, enum deed deed,
 	int (*doing)(struct worker *k, const struct clean_item *it, struct err *e), struct err *e)
 {
 	struct running *r = k->r;
 	struct recorder by = r->by;
 	struct key_value params[2];
-	struct audit_record record = record_of(r, it, deed, params);
+	struct audit_record record = record_of_item(r, it, deed, params);
 	struct recording rec;
 	struct err why = ERR_INIT;
 
@@ -232,7 +234,7 @@ static int do_delete(struct worker *k, const struct clean_item *it, struct err *
 }
 
 /* The files that went with a container of ours, unless another one has them now. */
-static void forget(struct running *r, const char *name, const char *id)
+static void forget_files(struct running *r, const char *name, const char *id)
 {
 	struct session record;
 	bool mine;
@@ -252,22 +254,23 @@ static void forget(struct running *r, const char *name, const char *id)
 }
 
 /* How a removal ended, in the item's words. */
-static void settle(struct running *r, size_t i, int failed, const struct err *e)
+static void settle_removal(struct running *r, size_t i, int failed, const struct err *e)
 {
 	const struct clean_item *it = &r->p->item[i];
 	bool busy = e->sys == 409 || (e->sys == 403 && it->type == CLEAN_NETWORK);
 
 	if (failed && e->kind == ERR_NOT_FOUND)
-		set(r, i, CLEAN_GONE, "It was gone already.");
+		set_outcome(r, i, CLEAN_GONE, "It was gone already.");
 	else if (failed && busy)
-		set(r, i, CLEAN_SKIPPED, "It is in use, or somebody else removes it: %s", e->msg);
+		set_outcome(r, i, CLEAN_SKIPPED, "It is in use, or somebody else removes it: %s",
+			e->msg);
 	else if (failed)
-		fail(r, i, e);
+		fail_item(r, i, e);
 	if (!failed || e->kind == ERR_NOT_FOUND) {
 		if (it->type == CLEAN_CONTAINER && !it->foreign)
-			forget(r, it->name, it->id);
+			forget_files(r, it->name, it->id);
 		if (!failed)
-			set(r, i, CLEAN_REMOVED, "%s", "");
+			set_outcome(r, i, CLEAN_REMOVED, "%s", "");
 	}
 }
 
@@ -275,91 +278,94 @@ static void remove_container(struct worker *k, size_t i)
 {
 	struct err e = ERR_INIT;
 
-	set(k->r, i, CLEAN_REMOVING, "%s", "");
-	settle(k->r, i, act(k, &k->r->p->item[i], DEED_CONTAINER_REMOVE, do_remove, &e), &e);
+	set_outcome(k->r, i, CLEAN_REMOVING, "%s", "");
+	settle_removal(k->r, i,
+		do_recorded(k, &k->r->p->item[i], DEED_CONTAINER_REMOVE, do_remove, &e), &e);
 }
 
-static void first(struct worker *k, size_t i)
+static void remove_first(struct worker *k, size_t i)
 {
 	struct running *r = k->r;
 	bool running, paused = false;
 	struct err e = ERR_INIT;
 	int failed;
 
-	set(r, i, CLEAN_CHECKING, "%s", "");
-	if (!still(k, i, false, &running, &paused))
+	set_outcome(r, i, CLEAN_CHECKING, "%s", "");
+	if (!check_item(k, i, false, &running, &paused))
 		return;
 	if (!running) {
 		remove_container(k, i);
 		return;
 	}
-	set(r, i, CLEAN_STOPPING, "%s", "");
-	failed = act(k, &r->p->item[i], DEED_CONTAINER_STOP, paused ? do_stop_paused : do_stop, &e);
+	set_outcome(r, i, CLEAN_STOPPING, "%s", "");
+	failed = do_recorded(
+		k, &r->p->item[i], DEED_CONTAINER_STOP, paused ? do_stop_paused : do_stop, &e);
 	if (failed)
-		settle(r, i, failed, &e);
+		settle_removal(r, i, failed, &e);
 	else
-		set(r, i, CLEAN_STOPPED, "Stopped; cancelling starts it again.");
+		set_outcome(r, i, CLEAN_STOPPED, "Stopped; cancelling starts it again.");
 }
 
-static void stopped(struct worker *k, size_t i)
+static void remove_stopped(struct worker *k, size_t i)
 {
 	struct running *r = k->r;
 	bool running, paused;
 	struct err e = ERR_INIT;
 
-	if (!cancelled(r)) {
-		if (still(k, i, true, &running, &paused))
+	if (!is_clean_cancelled(r)) {
+		if (check_item(k, i, true, &running, &paused))
 			remove_container(k, i);
 		return;
 	}
-	if (act(k, &r->p->item[i], DEED_CONTAINER_START, do_start, &e)) {
+	if (do_recorded(k, &r->p->item[i], DEED_CONTAINER_START, do_start, &e)) {
 		err_wrap(&e, "It was stopped, and could not be started again");
-		fail(r, i, &e);
+		fail_item(r, i, &e);
 	} else {
-		set(r, i, CLEAN_KEPT, "Cancelled: it was stopped, and started again.");
+		set_outcome(r, i, CLEAN_KEPT, "Cancelled: it was stopped, and started again.");
 	}
 }
 
 /* The rest. */
 
-static void other(struct worker *k, size_t i)
+static void remove_other(struct worker *k, size_t i)
 {
 	struct running *r = k->r;
 	const struct clean_item *it = &r->p->item[i];
 	bool running, paused = false;
 	struct err e = ERR_INIT;
 
-	set(r, i, CLEAN_CHECKING, "%s", "");
+	set_outcome(r, i, CLEAN_CHECKING, "%s", "");
 	if (!it->foreign && it->type != CLEAN_IMAGE && r->excluded < 0) {
-		set(r, i, CLEAN_SKIPPED,
+		set_outcome(r, i, CLEAN_SKIPPED,
 			"An agent is being brought up, or another clean-up runs: left alone.");
 		return;
 	}
-	if (!still(k, i, false, &running, &paused))
+	if (!check_item(k, i, false, &running, &paused))
 		return;
-	set(r, i, CLEAN_REMOVING, "%s", "");
-	settle(r, i, act(k, it, clean_deed(it->type), do_delete, &e), &e);
+	set_outcome(r, i, CLEAN_REMOVING, "%s", "");
+	settle_removal(r, i, do_recorded(k, it, clean_deed(it->type), do_delete, &e), &e);
 }
 
 static int do_forget(struct worker *k, const struct clean_item *it, struct err *e)
 {
 	(void)e; /* what cannot be unlinked is found again by the next plan */
-	forget(k->r, it->id, NULL);
+	forget_files(k->r, it->id, NULL);
 	return 0;
 }
 
-static void files(struct worker *k, size_t i)
+static void remove_files(struct worker *k, size_t i)
 {
 	struct running *r = k->r;
 	bool running, paused = false;
 	struct err e = ERR_INIT;
 
-	set(r, i, CLEAN_CHECKING, "%s", "");
+	set_outcome(r, i, CLEAN_CHECKING, "%s", "");
 	if (r->excluded < 0)
-		set(r, i, CLEAN_SKIPPED,
+		set_outcome(r, i, CLEAN_SKIPPED,
 			"An agent is being brought up, or another clean-up runs: left alone.");
-	else if (still(k, i, false, &running, &paused))
-		settle(r, i, act(k, &r->p->item[i], DEED_SESSION_FORGET, do_forget, &e), &e);
+	else if (check_item(k, i, false, &running, &paused))
+		settle_removal(r, i,
+			do_recorded(k, &r->p->item[i], DEED_SESSION_FORGET, do_forget, &e), &e);
 }
 
 static const struct {
@@ -367,18 +373,18 @@ static const struct {
 	enum clean_state from; /* items in this state have their turn */
 	void (*work)(struct worker *k, size_t i);
 } stages[] = {
-	[STAGE_FIRST] = {CLEAN_CONTAINER, CLEAN_WAITING, first},
-	[STAGE_STOPPED] = {CLEAN_CONTAINER, CLEAN_STOPPED, stopped},
-	[STAGE_NETWORK] = {CLEAN_NETWORK, CLEAN_WAITING, other},
-	[STAGE_VOLUME] = {CLEAN_VOLUME, CLEAN_WAITING, other},
-	[STAGE_IMAGE] = {CLEAN_IMAGE, CLEAN_WAITING, other},
-	[STAGE_FILES] = {CLEAN_LEFTOVER, CLEAN_WAITING, files},
+	[STAGE_FIRST] = {CLEAN_CONTAINER, CLEAN_WAITING, remove_first},
+	[STAGE_STOPPED] = {CLEAN_CONTAINER, CLEAN_STOPPED, remove_stopped},
+	[STAGE_NETWORK] = {CLEAN_NETWORK, CLEAN_WAITING, remove_other},
+	[STAGE_VOLUME] = {CLEAN_VOLUME, CLEAN_WAITING, remove_other},
+	[STAGE_IMAGE] = {CLEAN_IMAGE, CLEAN_WAITING, remove_other},
+	[STAGE_FILES] = {CLEAN_LEFTOVER, CLEAN_WAITING, remove_files},
 };
 
 /* The next item whose turn it is. */
-static bool take(struct running *r, size_t *ret)
+static bool take_item(struct running *r, size_t *ret)
 {
-	bool stop = r->stage != STAGE_STOPPED && cancelled(r), found = false;
+	bool stop = r->stage != STAGE_STOPPED && is_clean_cancelled(r), found = false;
 
 	pthread_mutex_lock(&r->lock);
 	stop |= r->lost;
@@ -409,25 +415,25 @@ static struct engine_sync *engine_of(struct running *r, size_t at, struct err *e
 	return en;
 }
 
-static void *labour(void *ctx)
+static void *run_worker(void *ctx)
 {
 	struct worker *k = ctx;
 	struct err e = ERR_INIT;
 	size_t i;
 
-	while (take(k->r, &i)) {
+	while (take_item(k->r, &i)) {
 		if (!k->en)
 			k->en = engine_of(k->r, k->at, &e);
 		job_current(k->r->job, k->r->p->item[i].name);
 		if (k->en)
 			stages[k->r->stage].work(k, i);
 		else
-			fail(k->r, i, &e);
+			fail_item(k->r, i, &e);
 	}
 	return NULL;
 }
 
-static size_t turns(const struct running *r)
+static size_t count_turns(const struct running *r)
 {
 	size_t n = 0;
 
@@ -445,16 +451,16 @@ static void run_stage(struct running *r, enum stage stage)
 
 	r->stage = stage;
 	r->next = 0;
-	n = turns(r);
+	n = count_turns(r);
 	width = width < CLEAN_WIDTH_MAX ? width : CLEAN_WIDTH_MAX;
 	width = width < n ? width : n;
 	for (size_t i = 0; i < width; i++)
 		worker[i] = (struct worker){r, NULL, i};
 	while (started + 1 < width &&
-		!pthread_create(&thread[started], NULL, labour, &worker[started + 1]))
+		!pthread_create(&thread[started], NULL, run_worker, &worker[started + 1]))
 		started++;
 	if (n)
-		labour(&worker[0]);
+		run_worker(&worker[0]);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
 }
@@ -475,7 +481,7 @@ static void undo_time(struct running *r)
 
 	if (!any_stopped(r))
 		return;
-	while (!cancelled(r) && clock_mono_ns() < until)
+	while (!is_clean_cancelled(r) && clock_mono_ns() < until)
 		nanosleep(&tick, NULL);
 }
 
@@ -492,14 +498,14 @@ static void run_stages(struct running *r)
 	for (size_t i = 0; i < r->p->n; i++) {
 		if (!r->p->item[i].marked || clean_ended(r->outcome[i].state))
 			continue;
-		set(r, i, CLEAN_KEPT, "%s%s",
+		set_outcome(r, i, CLEAN_KEPT, "%s%s",
 			r->outcome[i].state == CLEAN_STOPPED ? "Stopped, but not removed: " : "",
 			r->lost ? "the engine was lost before its turn."
 				: "cancelled before its turn.");
 	}
 }
 
-static void begin_job(struct running *r, struct board *board)
+static void begin_clean_job(struct running *r, struct board *board)
 {
 	struct clean_totals t = clean_totals(r->p);
 	char name[JOB_TEXT_MAX], user[USER_NAME_MAX];
@@ -511,7 +517,7 @@ static void begin_job(struct running *r, struct board *board)
 }
 
 /* How it all ended; fills in *e for -1. */
-static int verdict(struct running *r, struct err *e)
+static int sum_up(struct running *r, struct err *e)
 {
 	if (r->first.kind == ERR_CANCELLED || (!r->sum.failed && r->sum.kept && !r->lost))
 		return err_set(e, ERR_CANCELLED,
@@ -528,7 +534,7 @@ static int verdict(struct running *r, struct err *e)
 	return 0;
 }
 
-static int carry_out(struct running *r, struct err *e)
+static int carry_out_plan(struct running *r, struct err *e)
 {
 	struct clean_totals t = clean_totals(r->p);
 	struct key_value params[2] = {{"endpoint", r->p->endpoint, false}};
@@ -553,7 +559,7 @@ static int carry_out(struct running *r, struct err *e)
 		return -1;
 	r->by = r->h->recorder;
 	run_stages(r);
-	result = verdict(r, &why);
+	result = sum_up(r, &why);
 	record_end(&rec, &why);
 	return result ? err_copy(e, &why) : 0;
 }
@@ -576,8 +582,8 @@ int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const stru
 	pthread_mutex_init(&r.files, NULL);
 	if (!how->board)
 		own = board_open(h->recorder.program, NULL);
-	begin_job(&r, how->board ? how->board : own);
-	result = carry_out(&r, &why);
+	begin_clean_job(&r, how->board ? how->board : own);
+	result = carry_out_plan(&r, &why);
 	job_end(r.job,
 		!result                             ? JOB_DONE
 			: why.kind == ERR_CANCELLED ? JOB_CANCELLED

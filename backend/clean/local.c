@@ -33,7 +33,7 @@ static struct seen_files *files_named(struct world *w, const char *name, struct 
 }
 
 /* NAME, NAME.lane or NAME.rules. */
-static void take_lane(struct world *w, const char *dir, const char *entry, struct arena *mem)
+static void take_lane_files(struct world *w, const char *dir, const char *entry, struct arena *mem)
 {
 	char name[LANE_NAME_MAX], path[PATH_MAX], place[LANE_PATH_MAX];
 	const char *dot = strrchr(entry, '.');
@@ -102,7 +102,7 @@ void world_files(struct world *w, struct arena *mem)
 	*strrchr(dir, '/') = '\0';
 	d = opendir(dir);
 	while (d && (entry = readdir(d)))
-		take_lane(w, dir, entry->d_name, mem);
+		take_lane_files(w, dir, entry->d_name, mem);
 	if (d)
 		closedir(d);
 }

@@ -36,7 +36,7 @@ struct clean_plan *clean_plan_copy(const struct clean_plan *p, struct arena *mem
 }
 
 /* Valid UTF-8 whatever the bytes are, and harmless on a terminal: what must not be shown is escaped. */
-static void quote(struct str *out, const char *s)
+static void quote_json(struct str *out, const char *s)
 {
 	size_t left = strlen(s);
 
@@ -62,16 +62,16 @@ static void quote(struct str *out, const char *s)
 	str_addc(out, '"');
 }
 
-static void text(struct str *out, const char *key, const char *value)
+static void write_quoted(struct str *out, const char *key, const char *value)
 {
 	str_addf(out, "\"%s\": ", key);
 	if (value)
-		quote(out, value);
+		quote_json(out, value);
 	else
 		str_adds(out, "null");
 }
 
-static void number(struct str *out, const char *key, int64_t v, int64_t unknown)
+static void write_number(struct str *out, const char *key, int64_t v, int64_t unknown)
 {
 	if (v == unknown)
 		str_addf(out, ", \"%s\": null", key);
@@ -79,32 +79,32 @@ static void number(struct str *out, const char *key, int64_t v, int64_t unknown)
 		str_addf(out, ", \"%s\": %lld", key, (long long)v);
 }
 
-static void flag(struct str *out, const char *key, bool v)
+static void write_flag(struct str *out, const char *key, bool v)
 {
 	str_addf(out, ", \"%s\": %s", key, v ? "true" : "false");
 }
 
-static void item(struct str *out, const struct clean_item *it)
+static void write_item(struct str *out, const struct clean_item *it)
 {
 	str_adds(out, "    {");
-	text(out, "type", clean_type_name(it->type));
+	write_quoted(out, "type", clean_type_name(it->type));
 	str_adds(out, ", ");
-	text(out, "id", it->id);
+	write_quoted(out, "id", it->id);
 	str_adds(out, ", ");
-	text(out, "name", it->name);
+	write_quoted(out, "name", it->name);
 	str_adds(out, ", ");
-	text(out, "reason", clean_reason_name(it->reason));
+	write_quoted(out, "reason", clean_reason_name(it->reason));
 	str_adds(out, ", ");
-	text(out, "why", it->why);
+	write_quoted(out, "why", it->why);
 	str_adds(out, ", ");
-	text(out, "owner", it->owner);
-	number(out, "bytes", it->bytes, -1);
-	number(out, "created_ms", it->made_ms, 0);
-	flag(out, "running", it->running);
-	flag(out, "foreign", it->foreign);
-	flag(out, "marked", it->marked);
+	write_quoted(out, "owner", it->owner);
+	write_number(out, "bytes", it->bytes, -1);
+	write_number(out, "created_ms", it->made_ms, 0);
+	write_flag(out, "running", it->running);
+	write_flag(out, "foreign", it->foreign);
+	write_flag(out, "marked", it->marked);
 	str_adds(out, ", ");
-	text(out, "protected", it->keep);
+	write_quoted(out, "protected", it->keep);
 	str_addc(out, '}');
 }
 
@@ -113,28 +113,28 @@ void clean_plan_json(const struct clean_plan *p, struct str *out)
 	struct clean_totals t = clean_totals(p);
 
 	str_adds(out, "{\n  ");
-	text(out, "schema", SCHEMA);
+	write_quoted(out, "schema", SCHEMA);
 	str_adds(out, ",\n  ");
-	text(out, "plan", p->name);
+	write_quoted(out, "plan", p->name);
 	str_adds(out, ",\n  ");
-	text(out, "engine", p->engine);
+	write_quoted(out, "engine", p->engine);
 	str_adds(out, ",\n  ");
-	text(out, "engine_name", p->engine_name);
+	write_quoted(out, "engine_name", p->engine_name);
 	str_adds(out, ",\n  ");
-	text(out, "endpoint", p->endpoint);
+	write_quoted(out, "endpoint", p->endpoint);
 	str_addf(out, ",\n  \"made_ms\": %lld,\n  \"foreign\": %s,\n  \"marked\": %zu,\n",
 		(long long)p->made_ms, p->foreign ? "true" : "false", t.marked);
 	str_addf(out, "  \"bytes\": %llu,\n  \"items\": [", (unsigned long long)t.bytes);
 	for (size_t i = 0; i < p->n; i++) {
 		str_adds(out, i ? ",\n" : "\n");
-		item(out, &p->item[i]);
+		write_item(out, &p->item[i]);
 	}
 	str_adds(out, p->n ? "\n  ]\n}\n" : "]\n}\n");
 }
 
 /* Reading. */
 
-static int wrong(struct err *e, size_t at, const char *what)
+static int refuse_plan(struct err *e, size_t at, const char *what)
 {
 	return at == SIZE_MAX
 		? err_set(e, ERR_USAGE, "This is no clean-up plan: %s.", what)
@@ -142,7 +142,8 @@ static int wrong(struct err *e, size_t at, const char *what)
 }
 
 /* Every member has one of these names, and each at most once. */
-static int members(const cJSON *object, const char *const *name, size_t n, size_t at, struct err *e)
+static int check_members(
+	const cJSON *object, const char *const *name, size_t n, size_t at, struct err *e)
 {
 	unsigned seen = 0;
 	const cJSON *m;
@@ -162,14 +163,14 @@ static int members(const cJSON *object, const char *const *name, size_t n, size_
 		else
 			say[0] = '\0';
 		if (*say)
-			return wrong(e, at, say);
+			return refuse_plan(e, at, say);
 		seen |= 1u << i;
 	}
 	return 0;
 }
 
 /* A text, clipped to what anybody would read; NULL when it is none. */
-static const char *words(struct arena *mem, const cJSON *object, const char *key)
+static const char *read_clipped(struct arena *mem, const cJSON *object, const char *key)
 {
 	const cJSON *v = ejson_get(object, key);
 	size_t len = cJSON_IsString(v) ? strlen(v->valuestring) : 0, n = 0, step;
@@ -188,7 +189,7 @@ static const char *words(struct arena *mem, const cJSON *object, const char *key
 	return arena_strndup(mem, v->valuestring, n);
 }
 
-static bool truth(const cJSON *object, const char *key, bool *ret)
+static bool read_truth(const cJSON *object, const char *key, bool *ret)
 {
 	const cJSON *v = ejson_get(object, key);
 
@@ -196,7 +197,7 @@ static bool truth(const cJSON *object, const char *key, bool *ret)
 	return cJSON_IsBool(v);
 }
 
-static bool hex64(const char *s)
+static bool is_hash(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdef");
 
@@ -210,8 +211,8 @@ static bool id_ok(enum clean_type t, const char *id)
 
 	switch (t) {
 	case CLEAN_CONTAINER:
-	case CLEAN_NETWORK: return hex64(id);
-	case CLEAN_IMAGE: return !strncmp(id, "sha256:", 7) && hex64(id + 7);
+	case CLEAN_NETWORK: return is_hash(id);
+	case CLEAN_IMAGE: return !strncmp(id, "sha256:", 7) && is_hash(id + 7);
 	default:
 		return n > 0 && n < 256 && id[0] != '.' && id[0] != '-' &&
 			strspn(id,
@@ -229,40 +230,41 @@ static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item 
 	int t = 0, r = CLEAN_NOTHING + 1;
 
 	if (!cJSON_IsObject(o))
-		return wrong(e, at, "it is no object");
-	if (members(o, known, COUNT(known), at, e))
+		return refuse_plan(e, at, "it is no object");
+	if (check_members(o, known, COUNT(known), at, e))
 		return -1;
 	while (t < CLEAN_TYPES && strcmp(clean_type_name((enum clean_type)t), type) != 0)
 		t++;
 	while (r < CLEAN_REASONS && strcmp(clean_reason_name((enum clean_reason)r), reason) != 0)
 		r++;
 	if (t == CLEAN_TYPES)
-		return wrong(
+		return refuse_plan(
 			e, at, "`type` is none of container, network, volume, image and leftover");
 	if (r == CLEAN_REASONS)
-		return wrong(e, at, "`reason` is none that berth gives");
+		return refuse_plan(e, at, "`reason` is none that berth gives");
 	it->type = (enum clean_type)t;
 	it->reason = (enum clean_reason)r;
-	it->id = words(mem, o, "id");
-	it->name = words(mem, o, "name");
-	it->owner = words(mem, o, "owner");
-	it->why = words(mem, o, "why");
-	it->keep = words(mem, o, "protected");
+	it->id = read_clipped(mem, o, "id");
+	it->name = read_clipped(mem, o, "name");
+	it->owner = read_clipped(mem, o, "owner");
+	it->why = read_clipped(mem, o, "why");
+	it->keep = read_clipped(mem, o, "protected");
 	it->bytes = ejson_i64(o, "bytes", -1);
 	it->made_ms = ejson_i64(o, "created_ms", 0);
 	if (it->bytes < 0)
 		it->bytes = -1;
 	if (!it->id || !id_ok(it->type, it->id))
-		return wrong(e, at, "`id` is no full id of that type");
+		return refuse_plan(e, at, "`id` is no full id of that type");
 	if (!it->name || !it->owner || !it->why)
-		return wrong(e, at, "`name`, `owner` and `why` must be texts");
-	if (!truth(o, "running", &it->running) || !truth(o, "foreign", &it->foreign) ||
-		!truth(o, "marked", &it->marked))
-		return wrong(e, at, "`running`, `foreign` and `marked` must be true or false");
+		return refuse_plan(e, at, "`name`, `owner` and `why` must be texts");
+	if (!read_truth(o, "running", &it->running) || !read_truth(o, "foreign", &it->foreign) ||
+		!read_truth(o, "marked", &it->marked))
+		return refuse_plan(
+			e, at, "`running`, `foreign` and `marked` must be true or false");
 	if (it->foreign && !foreign)
-		return wrong(e, at, "it is foreign, but the plan is not");
+		return refuse_plan(e, at, "it is foreign, but the plan is not");
 	if (it->marked && it->keep)
-		return wrong(e, at, "it is both protected and marked");
+		return refuse_plan(e, at, "it is both protected and marked");
 	return 0;
 }
 
@@ -300,9 +302,9 @@ static int read_items(const cJSON *root, struct clean_plan *p, struct arena *mem
 	size_t at;
 
 	if (!cJSON_IsArray(items))
-		return wrong(e, SIZE_MAX, "`items` must be a list");
+		return refuse_plan(e, SIZE_MAX, "`items` must be a list");
 	if (ejson_count(items) > CLEAN_ITEMS_MAX)
-		return wrong(e, SIZE_MAX, "it has more items than berth ever plans");
+		return refuse_plan(e, SIZE_MAX, "it has more items than berth ever plans");
 	p->item = arena_array(mem, ejson_count(items) + 1, sizeof *p->item);
 	cJSON_ArrayForEach(o, items)
 	{
@@ -310,7 +312,7 @@ static int read_items(const cJSON *root, struct clean_plan *p, struct arena *mem
 			return -1;
 		p->n++;
 	}
-	return any_twice(p, &at) ? wrong(e, at, "it stands there twice") : 0;
+	return any_twice(p, &at) ? refuse_plan(e, at, "it stands there twice") : 0;
 }
 
 struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *mem, struct err *e)
@@ -322,23 +324,23 @@ struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *m
 	struct err why = ERR_INIT;
 
 	if (n > CLEAN_JSON_MAX)
-		return err_null(wrong(e, SIZE_MAX, "it is larger than 16 MB"));
+		return err_null(refuse_plan(e, SIZE_MAX, "it is larger than 16 MB"));
 	root = ejson_parse(bytes, n, &why);
 	if (!root)
 		return err_null(err_set(e, ERR_USAGE, "This is no clean-up plan: %s", why.msg));
 	if (strcmp(ejson_string(root, "schema"), SCHEMA) != 0)
-		return err_null(wrong(e, SIZE_MAX, "its `schema` is not " SCHEMA));
-	if (members(root, known, COUNT(known), SIZE_MAX, e))
+		return err_null(refuse_plan(e, SIZE_MAX, "its `schema` is not " SCHEMA));
+	if (check_members(root, known, COUNT(known), SIZE_MAX, e))
 		return NULL;
-	p->name = words(mem, root, "plan");
-	p->engine = words(mem, root, "engine");
-	p->engine_name = words(mem, root, "engine_name");
-	p->endpoint = words(mem, root, "endpoint");
+	p->name = read_clipped(mem, root, "plan");
+	p->engine = read_clipped(mem, root, "engine");
+	p->engine_name = read_clipped(mem, root, "engine_name");
+	p->endpoint = read_clipped(mem, root, "endpoint");
 	p->made_ms = ejson_i64(root, "made_ms", 0);
 	if (!p->name || !p->engine || !*p->engine || !p->engine_name || !p->endpoint)
-		return err_null(wrong(e, SIZE_MAX,
+		return err_null(refuse_plan(e, SIZE_MAX,
 			"`plan`, `engine`, `engine_name` and `endpoint` must be texts"));
-	if (!truth(root, "foreign", &p->foreign))
-		return err_null(wrong(e, SIZE_MAX, "`foreign` must be true or false"));
+	if (!read_truth(root, "foreign", &p->foreign))
+		return err_null(refuse_plan(e, SIZE_MAX, "`foreign` must be true or false"));
 	return read_items(root, p, mem, e) ? NULL : p;
 }

@@ -65,7 +65,7 @@ struct planning {
 
 /* Containers. */
 
-static const struct session *record_of(const struct world *w, const char *name)
+static const struct session *find_record(const struct world *w, const char *name)
 {
 	for (size_t i = 0; i < w->nsessions; i++)
 		if (!strcmp(w->session[i].name, name) && !strcmp(w->session[i].engine, w->engine))
@@ -73,7 +73,7 @@ static const struct session *record_of(const struct world *w, const char *name)
 	return NULL;
 }
 
-static enum clean_reason ended(enum container_state s)
+static enum clean_reason reason_of_end(enum container_state s)
 {
 	return s == CONTAINER_EXITED  ? CLEAN_EXITED
 		: s == CONTAINER_DEAD ? CLEAN_DEAD
@@ -85,7 +85,7 @@ static enum clean_reason rule_agent(
 	const struct world *w, const struct seen_container *c, const struct session *record)
 {
 	if (record && !strcmp(record->id, c->id))
-		return c->state != CONTAINER_CREATED ? ended(c->state)
+		return c->state != CONTAINER_CREATED ? reason_of_end(c->state)
 			: w->making                  ? CLEAN_NOTHING
 						     : CLEAN_UNFINISHED;
 	return w->making ? CLEAN_NOTHING : CLEAN_SESSION_ENDED;
@@ -95,14 +95,14 @@ enum clean_reason rule_container(
 	const struct world *w, const struct seen_container *c, bool foreign, bool *ret_ours)
 {
 #define LABEL(key) world_label(c->labels, c->nlabels, key)
-	const struct session *record = record_of(w, c->name);
+	const struct session *record = find_record(w, c->name);
 
 	bool recorded = record && !strcmp(record->id, c->id);
 
 	*ret_ours = recorded ||
 		own_proven(w->engine, c->name, LABEL("berth.session"), LABEL("berth.proof"));
 	if (!*ret_ours)
-		return foreign ? ended(c->state) : CLEAN_NOTHING;
+		return foreign ? reason_of_end(c->state) : CLEAN_NOTHING;
 	if (c->state == CONTAINER_REMOVING)
 		return CLEAN_NOTHING;
 	if (recorded || !strcmp(LABEL("berth.role"), "agent"))
@@ -113,7 +113,7 @@ enum clean_reason rule_container(
 
 /* The plan. */
 
-static bool berths(const struct key_value *labels, size_t n)
+static bool is_berth_labelled(const struct key_value *labels, size_t n)
 {
 	for (size_t i = 0; labels && i < n; i++)
 		if (!strncmp(labels[i].key, "berth.", 6))
@@ -122,8 +122,8 @@ static bool berths(const struct key_value *labels, size_t n)
 }
 
 /* Why it may not go: policy, or whose it is. */
-static const char *kept(const struct planning *g, const struct clean_item *it, const char *image,
-	const struct key_value *labels, size_t n)
+static const char *explain_kept(const struct planning *g, const struct clean_item *it,
+	const char *image, const struct key_value *labels, size_t n)
 {
 	static const struct key_value none = {"", "", false};
 	struct policy p;
@@ -139,7 +139,7 @@ static const char *kept(const struct planning *g, const struct clean_item *it, c
 	struct err why = ERR_INIT;
 
 	/* An image that was committed from a container carries its labels, whoever committed it. */
-	if (it->foreign && it->type != CLEAN_IMAGE && berths(labels, n))
+	if (it->foreign && it->type != CLEAN_IMAGE && is_berth_labelled(labels, n))
 		return "another berth made it: it is for that one to clean up";
 	if (!g->policy)
 		return NULL;
@@ -155,7 +155,8 @@ static const char *kept(const struct planning *g, const struct clean_item *it, c
 	return policy_check(&p, &act, &why) ? arena_strdup(g->mem, why.msg) : NULL;
 }
 
-static struct clean_item *add(struct planning *g, enum clean_type type, enum clean_reason reason)
+static struct clean_item *append_item(
+	struct planning *g, enum clean_type type, enum clean_reason reason)
 {
 	struct clean_item *it;
 
@@ -171,7 +172,8 @@ static struct clean_item *add(struct planning *g, enum clean_type type, enum cle
 	return it;
 }
 
-static const char *owner_of(struct planning *g, bool ours, const struct key_value *labels, size_t n)
+static const char *name_owner(
+	struct planning *g, bool ours, const struct key_value *labels, size_t n)
 {
 	const char *agent = world_label(labels, n, "berth.agent"),
 		   *owner = world_label(labels, n, "berth.owner"),
@@ -207,7 +209,7 @@ static void plan_container(struct planning *g, size_t i)
 	const struct seen_container *c = &g->w->container[i];
 	bool ours;
 	enum clean_reason why = rule_container(g->w, c, g->p->foreign, &ours);
-	struct clean_item *it = why ? add(g, CLEAN_CONTAINER, why) : NULL;
+	struct clean_item *it = why ? append_item(g, CLEAN_CONTAINER, why) : NULL;
 	/* The packages installed in it are in it: offered, and the person's to mark. */
 	bool waits = ours && why == CLEAN_EXITED;
 	/* A lost record must not cost an agent that works. */
@@ -219,7 +221,7 @@ static void plan_container(struct planning *g, size_t i)
 	it->name = c->name;
 	it->foreign = !ours;
 	it->running = is_up(c->state);
-	it->owner = owner_of(g, ours, c->labels, c->nlabels);
+	it->owner = name_owner(g, ours, c->labels, c->nlabels);
 	it->why = arena_printf(g->mem,
 		waits           ? "%s; its session goes on until `berth down`"
 			: lives ? "%s; no session of it is recorded here"
@@ -227,12 +229,12 @@ static void plan_container(struct planning *g, size_t i)
 		status_of(g, c));
 	it->bytes = c->bytes;
 	it->made_ms = c->made_ms;
-	it->keep = kept(g, it, c->image, c->labels, c->nlabels);
+	it->keep = explain_kept(g, it, c->image, c->labels, c->nlabels);
 	it->marked = !it->keep && !waits && !lives;
 	g->going[i] = it->marked;
 }
 
-static bool has(const char *const *list, size_t n, const char *word)
+static bool list_has(const char *const *list, size_t n, const char *word)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(list[i], word))
@@ -247,8 +249,8 @@ static bool network_used(const struct planning *g, const struct seen_network *ne
 		const struct seen_container *c = &g->w->container[i];
 
 		if (!g->going[i] &&
-			(has(c->networks, c->nnetworks, net->id) ||
-				has(c->networks, c->nnetworks, net->name)))
+			(list_has(c->networks, c->nnetworks, net->id) ||
+				list_has(c->networks, c->nnetworks, net->name)))
 			return true;
 	}
 	return false;
@@ -258,7 +260,7 @@ static bool volume_used(const struct planning *g, const char *name)
 {
 	for (size_t i = 0; i < g->w->ncontainers; i++)
 		if (!g->going[i] &&
-			has(g->w->container[i].volumes, g->w->container[i].nvolumes, name))
+			list_has(g->w->container[i].volumes, g->w->container[i].nvolumes, name))
 			return true;
 	return false;
 }
@@ -280,22 +282,22 @@ static void plan_network(struct planning *g, const struct seen_network *n)
 	struct clean_item *it;
 
 	if ((!ours && !g->p->foreign) || (ours && g->w->making) ||
-		has(engines, COUNT(engines), n->name) || network_used(g, n))
+		list_has(engines, COUNT(engines), n->name) || network_used(g, n))
 		return;
-	it = add(g, CLEAN_NETWORK, CLEAN_UNUSED);
+	it = append_item(g, CLEAN_NETWORK, CLEAN_UNUSED);
 	if (!it)
 		return;
 	it->id = n->id;
 	it->name = n->name;
 	it->foreign = !ours;
-	it->owner = owner_of(g, ours, n->labels, n->nlabels);
+	it->owner = name_owner(g, ours, n->labels, n->nlabels);
 	it->made_ms = n->made_ms;
 	it->bytes = 0;
-	it->keep = kept(g, it, "", n->labels, n->nlabels);
+	it->keep = explain_kept(g, it, "", n->labels, n->nlabels);
 	it->marked = !it->keep;
 }
 
-static bool anonymous(const struct seen_volume *v)
+static bool is_anonymous(const struct seen_volume *v)
 {
 	size_t n = strspn(v->name, "0123456789abcdef");
 
@@ -311,22 +313,22 @@ static void plan_volume(struct planning *g, const struct seen_volume *v)
 	/* The home of a session that lives stays, whatever its container does. */
 	if (ours &&
 		(g->w->making || strncmp(v->name, HOME_PREFIX, strlen(HOME_PREFIX)) ||
-			record_of(g->w, v->name + strlen(HOME_PREFIX))))
+			find_record(g->w, v->name + strlen(HOME_PREFIX))))
 		return;
 	if ((!ours && !g->p->foreign) || volume_used(g, v->name))
 		return;
-	it = add(g, CLEAN_VOLUME, CLEAN_UNUSED);
+	it = append_item(g, CLEAN_VOLUME, CLEAN_UNUSED);
 	if (!it)
 		return;
 	it->id = it->name = v->name;
 	it->foreign = !ours;
-	it->owner = owner_of(g, ours, v->labels, v->nlabels);
+	it->owner = name_owner(g, ours, v->labels, v->nlabels);
 	if (ours)
 		it->why = "home of an ended session: its files and the packages it installed";
 	it->made_ms = v->made_ms;
 	it->bytes = v->bytes;
-	it->keep = kept(g, it, "", v->labels, v->nlabels);
-	if (!it->keep && it->foreign && (!anonymous(v) || strcmp(v->driver, "local")))
+	it->keep = explain_kept(g, it, "", v->labels, v->nlabels);
+	if (!it->keep && it->foreign && (!is_anonymous(v) || strcmp(v->driver, "local")))
 		it->keep =
 			"volumes with a name are kept: somebody gave it that name to find it again";
 	it->marked = !it->keep;
@@ -343,22 +345,22 @@ static void plan_image(struct planning *g, const struct seen_image *i)
 	if ((!ours && !dangling) || (ours && g->w->making) || image_used(g, i->id) ||
 		plan_find(g->p, CLEAN_IMAGE, i->id))
 		return;
-	it = add(g, CLEAN_IMAGE, ours ? CLEAN_UNUSED : CLEAN_DANGLING);
+	it = append_item(g, CLEAN_IMAGE, ours ? CLEAN_UNUSED : CLEAN_DANGLING);
 	if (!it)
 		return;
 	it->id = i->id;
 	it->name = *i->tag ? i->tag : arena_printf(g->mem, "%.12s", i->id + strlen("sha256:"));
 	it->foreign = !ours;
-	it->owner = owner_of(g, ours, i->labels, i->nlabels);
+	it->owner = name_owner(g, ours, i->labels, i->nlabels);
 	if (ours)
 		it->why = "prepared for an agent that is not up; `berth up` makes it anew";
 	it->made_ms = i->made_ms;
 	it->bytes = i->bytes;
-	it->keep = kept(g, it, *i->tag ? i->tag : i->id, i->labels, i->nlabels);
+	it->keep = explain_kept(g, it, *i->tag ? i->tag : i->id, i->labels, i->nlabels);
 	it->marked = !it->keep;
 }
 
-static bool there(const struct world *w, const struct seen_files *f)
+static bool container_exists(const struct world *w, const struct seen_files *f)
 {
 	for (size_t i = 0; i < w->ncontainers; i++)
 		if (!strcmp(*f->id ? w->container[i].id : w->container[i].name,
@@ -372,9 +374,9 @@ static void plan_files(struct planning *g, const struct seen_files *f)
 	struct clean_item *it;
 
 	if (g->w->making || f->young || (*f->engine && strcmp(f->engine, g->w->engine)) ||
-		there(g->w, f))
+		container_exists(g->w, f))
 		return;
-	it = add(g, CLEAN_LEFTOVER, CLEAN_LEFT);
+	it = append_item(g, CLEAN_LEFTOVER, CLEAN_LEFT);
 	if (!it)
 		return;
 	it->id = it->name = f->name;
@@ -383,7 +385,7 @@ static void plan_files(struct planning *g, const struct seen_files *f)
 				       : "lane of a container that is gone";
 	it->made_ms = f->made_ms;
 	it->bytes = 0;
-	it->keep = kept(g, it, "", NULL, 0);
+	it->keep = explain_kept(g, it, "", NULL, 0);
 	it->marked = !it->keep;
 }
 

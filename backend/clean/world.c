@@ -28,7 +28,7 @@ static int64_t seconds_ms(const cJSON *object, const char *name)
 }
 
 /* Full ids only: what is abbreviated could come to mean something else. */
-static bool hex64(const char *s)
+static bool is_full_id(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdef");
 
@@ -73,7 +73,7 @@ static void take_containers(const cJSON *root, struct world *w, struct arena *me
 	{
 		struct seen_container *c = &w->container[w->ncontainers];
 
-		if (!cJSON_IsObject(row) || !hex64(ejson_string(row, "Id")))
+		if (!cJSON_IsObject(row) || !is_full_id(ejson_string(row, "Id")))
 			continue;
 		*c = (struct seen_container){.id = ejson_keep(mem, row, "Id"),
 			.name = parse_name(row, mem),
@@ -99,7 +99,7 @@ static void take_networks(const cJSON *root, struct world *w, struct arena *mem)
 	{
 		struct seen_network *n = &w->network[w->nnetworks];
 
-		if (!cJSON_IsObject(row) || !hex64(ejson_string(row, "Id")))
+		if (!cJSON_IsObject(row) || !is_full_id(ejson_string(row, "Id")))
 			continue;
 		*n = (struct seen_network){.id = ejson_keep(mem, row, "Id"),
 			.name = ejson_keep(mem, row, "Name"),
@@ -145,7 +145,7 @@ static void take_images(const cJSON *root, struct world *w, struct arena *mem)
 		const char *id = ejson_string(row, "Id"),
 			   *tag = ejson_text(cJSON_GetArrayItem((cJSON *)(uintptr_t)tags, 0));
 
-		if (!cJSON_IsObject(row) || strncmp(id, "sha256:", 7) || !hex64(id + 7))
+		if (!cJSON_IsObject(row) || strncmp(id, "sha256:", 7) || !is_full_id(id + 7))
 			continue;
 		*i = (struct seen_image){.id = ejson_keep(mem, row, "Id"),
 			.tag = strcmp(tag, "<none>:<none>") ? arena_strdup(mem, tag) : "",
@@ -187,7 +187,7 @@ static void take_sizes(const cJSON *root, struct world *w)
 	}
 }
 
-static cJSON *get(
+static cJSON *get_json(
 	struct engine_sync *en, const char *what, const char *target, int ms, struct err *e)
 {
 	AUTO_STR struct str reply = STR_INIT;
@@ -206,7 +206,7 @@ int world_container(
 	/* {"id":["..."]} */
 	str_addf(&target, "/containers/json?all=1&filters=%%7B%%22id%%22%%3A%%5B%%22%s%%22%%5D%%7D",
 		id);
-	root = get(en, "look at the container", target.s, LIST_MS, e);
+	root = get_json(en, "look at the container", target.s, LIST_MS, e);
 	if (!root)
 		return -1;
 	take_containers(root, w, mem);
@@ -224,7 +224,7 @@ int world_container(
 int world_containers(struct engine_sync *en, struct world *w, struct arena *mem, struct err *e)
 {
 	AUTO_JSON cJSON *root =
-		get(en, "list the containers", "/containers/json?all=1", LIST_MS, e);
+		get_json(en, "list the containers", "/containers/json?all=1", LIST_MS, e);
 
 	if (!root)
 		return -1;
@@ -239,28 +239,28 @@ int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w
 
 	if (world_containers(en, w, mem, e))
 		return -1;
-	networks = get(en, "list the networks", "/networks", LIST_MS, e);
-	volumes = networks ? get(en, "list the volumes", "/volumes", LIST_MS, e) : NULL;
+	networks = get_json(en, "list the networks", "/networks", LIST_MS, e);
+	volumes = networks ? get_json(en, "list the volumes", "/volumes", LIST_MS, e) : NULL;
 	if (!volumes)
 		return -1;
 	take_networks(networks, w, mem);
 	take_volumes(volumes, w, mem);
 	/* {"label":["berth.prepared_proof"]}, {"dangling":["true"]} */
-	ours = get(en, "list the images",
+	ours = get_json(en, "list the images",
 		"/images/json?filters=%7B%22label%22%3A%5B%22berth.prepared_proof%22%5D%7D",
 		LIST_MS, e);
 	if (!ours)
 		return -1;
 	take_images(ours, w, mem);
 	if (foreign) {
-		images = get(en, "list the images",
+		images = get_json(en, "list the images",
 			"/images/json?filters=%7B%22dangling%22%3A%5B%22true%22%5D%7D", LIST_MS, e);
 		if (!images)
 			return -1;
 		take_images(images, w, mem);
 	}
 	/* A plan without sizes is better than none. */
-	df = sizes ? get(en, "measure", "/system/df", SIZES_MS, NULL) : NULL;
+	df = sizes ? get_json(en, "measure", "/system/df", SIZES_MS, NULL) : NULL;
 	if (df)
 		take_sizes(df, w);
 	return 0;

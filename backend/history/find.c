@@ -17,7 +17,7 @@
 	" others_percent, noise_low, noise_point, noise_high"
 
 /* A history may be somebody else's: what is in it goes to terminals. */
-static void text_of(sqlite3_stmt *s, int at, char *buf, size_t cap)
+static void read_clean_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
 {
 	const char *t = (const char *)sqlite3_column_text(s, at);
 
@@ -33,21 +33,21 @@ static void run_of(sqlite3_stmt *s, struct history_run *r)
 {
 	memset(r, 0, sizeof *r);
 	r->id = sqlite3_column_int64(s, 0);
-	text_of(s, 1, r->uuid, sizeof r->uuid);
+	read_clean_text(s, 1, r->uuid, sizeof r->uuid);
 	r->started_ms = sqlite3_column_int64(s, 2);
 	r->ended_ms = sqlite3_column_int64(s, 3);
 	r->pid = sqlite3_column_int(s, 4);
-	text_of(s, 5, r->state, sizeof r->state);
-	text_of(s, 6, r->version, sizeof r->version);
-	text_of(s, 7, r->commit, sizeof r->commit);
-	text_of(s, 8, r->release, sizeof r->release);
+	read_clean_text(s, 5, r->state, sizeof r->state);
+	read_clean_text(s, 6, r->version, sizeof r->version);
+	read_clean_text(s, 7, r->commit, sizeof r->commit);
+	read_clean_text(s, 8, r->release, sizeof r->release);
 	r->seed = (uint64_t)sqlite3_column_int64(s, 9);
-	text_of(s, 10, r->machine, sizeof r->machine);
-	text_of(s, 11, r->cpu, sizeof r->cpu);
-	text_of(s, 12, r->kernel, sizeof r->kernel);
-	text_of(s, 13, r->fs, sizeof r->fs);
-	text_of(s, 14, r->engine, sizeof r->engine);
-	text_of(s, 15, r->versions, sizeof r->versions);
+	read_clean_text(s, 10, r->machine, sizeof r->machine);
+	read_clean_text(s, 11, r->cpu, sizeof r->cpu);
+	read_clean_text(s, 12, r->kernel, sizeof r->kernel);
+	read_clean_text(s, 13, r->fs, sizeof r->fs);
+	read_clean_text(s, 14, r->engine, sizeof r->engine);
+	read_clean_text(s, 15, r->versions, sizeof r->versions);
 	r->cores = sqlite3_column_int64(s, 16);
 	r->memory_bytes = sqlite3_column_int64(s, 17);
 	r->load_start = number_of(s, 18);
@@ -99,7 +99,7 @@ static bool is_hex(const char *w)
 }
 
 /* What there is to compare with, for the sentence of an error. */
-static void offer(struct history *h, const char *machine, char *buf, size_t cap)
+static void offer_runs(struct history *h, const char *machine, char *buf, size_t cap)
 {
 	sqlite3_stmt *s = history_prepare(h,
 		"SELECT coalesce(nullif(release, ''), version), max(id) FROM run"
@@ -112,7 +112,7 @@ static void offer(struct history *h, const char *machine, char *buf, size_t cap)
 	if (s && machine)
 		sqlite3_bind_text(s, 1, machine, -1, SQLITE_TRANSIENT);
 	while (s && sqlite3_step(s) == SQLITE_ROW && used < cap) {
-		text_of(s, 0, name, sizeof name);
+		read_clean_text(s, 0, name, sizeof name);
 		used += (size_t)snprintf(buf + used, cap - used, "%s%s", used ? ", " : "", name);
 	}
 	sqlite3_finalize(s);
@@ -166,7 +166,7 @@ int history_find(struct history *h, const char *word, const char *machine, int64
 			return 0;
 		}
 	}
-	offer(h, machine, there, sizeof there);
+	offer_runs(h, machine, there, sizeof there);
 	return err_set(e, ERR_NOT_FOUND, "the benchmark history has no run `%s`%s%s%s%s.", word,
 		machine ? " of this machine" : "", *there ? "; it has " : " (it is empty",
 		*there ? there : ")",
@@ -190,7 +190,7 @@ static int samples_of(struct history *h, int64_t result, struct history_case *c,
 		return -1;
 	sqlite3_bind_int64(arms, 1, result);
 	while ((rc = sqlite3_step(arms)) == SQLITE_ROW && c->narms < HISTORY_ARMS_MAX)
-		text_of(arms, 1, c->arms[c->narms++].name, sizeof c->arms[0].name);
+		read_clean_text(arms, 1, c->arms[c->narms++].name, sizeof c->arms[0].name);
 	sqlite3_bind_int64(s, 1, result);
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
 		int64_t place = sqlite3_column_int64(s, 0);
@@ -243,12 +243,12 @@ static int read_cases(struct history *h, int64_t run, const char *suite, const c
 		*ret = mem_grow(*ret, &cap, *n + 1, sizeof **ret);
 		c = *ret + (*n)++;
 		memset(c, 0, sizeof *c);
-		text_of(s, 1, c->suite, sizeof c->suite);
-		text_of(s, 2, c->name, sizeof c->name);
-		text_of(s, 3, c->unit, sizeof c->unit);
-		text_of(s, 4, c->state, sizeof c->state);
-		text_of(s, 5, c->error, sizeof c->error);
-		text_of(s, 6, c->notes, sizeof c->notes);
+		read_clean_text(s, 1, c->suite, sizeof c->suite);
+		read_clean_text(s, 2, c->name, sizeof c->name);
+		read_clean_text(s, 3, c->unit, sizeof c->unit);
+		read_clean_text(s, 4, c->state, sizeof c->state);
+		read_clean_text(s, 5, c->error, sizeof c->error);
+		read_clean_text(s, 6, c->notes, sizeof c->notes);
 		c->baseline = sqlite3_column_int(s, 7);
 		c->higher = sqlite3_column_int(s, 8) != 0;
 		if (samples_of(h, sqlite3_column_int64(s, 0), c, e) < 0)

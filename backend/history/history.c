@@ -53,7 +53,7 @@ int history_exec(struct history *h, const char *sql, struct err *e)
 
 /* Opening. */
 
-static int64_t pragma(struct history *h, const char *sql, bool *damaged)
+static int64_t read_pragma(struct history *h, const char *sql, bool *damaged)
 {
 	sqlite3_stmt *s = NULL;
 	int64_t v = -1;
@@ -73,14 +73,14 @@ static int64_t pragma(struct history *h, const char *sql, bool *damaged)
 	return v;
 }
 
-static int migrate(struct history *h, int64_t from, struct err *e)
+static int migrate_schema(struct history *h, int64_t from, struct err *e)
 {
 	char version[64];
 
 	if (history_exec(h, "BEGIN IMMEDIATE", e) < 0)
 		return -1;
 	/* Another process may have been first. */
-	from = pragma(h, "PRAGMA user_version", &(bool){false});
+	from = read_pragma(h, "PRAGMA user_version", &(bool){false});
 	for (int64_t v = from < 0 ? 0 : from; v < HISTORY_VERSION; v++)
 		if (history_exec(h, history_steps[v], e) < 0) {
 			history_exec(h, "ROLLBACK", NULL);
@@ -103,9 +103,9 @@ static int try_open(struct history *h, bool *damaged, struct err *e)
 	sqlite3_db_config(h->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(h->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(h->db, SQLITE_LIMIT_LENGTH, 64 << 20);
-	version = pragma(h, "PRAGMA user_version", damaged);
+	version = read_pragma(h, "PRAGMA user_version", damaged);
 	if (!*damaged)
-		pragma(h, "PRAGMA quick_check(1)", damaged);
+		read_pragma(h, "PRAGMA quick_check(1)", damaged);
 	if (*damaged)
 		return err_set(e, ERR_FAILED, "the benchmark history %s is damaged.", h->path);
 	if (version > HISTORY_VERSION)
@@ -115,10 +115,10 @@ static int try_open(struct history *h, bool *damaged, struct err *e)
 			h->path, (long long)version, HISTORY_VERSION);
 	if (history_exec(h, "PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = ON", e) < 0)
 		return -1;
-	return version < HISTORY_VERSION ? migrate(h, version, e) : 0;
+	return version < HISTORY_VERSION ? migrate_schema(h, version, e) : 0;
 }
 
-static int set_aside(struct history *h, struct str *notice, struct err *e)
+static int set_database_aside(struct history *h, struct str *notice, struct err *e)
 {
 	static const char *const parts[] = {"", "-journal", "-wal", "-shm"};
 	time_t now = (time_t)(clock_wall_ms() / 1000);
@@ -162,7 +162,7 @@ struct history *history_open(const char *path, struct str *notice, struct err *e
 		return h;
 	sqlite3_close(h->db);
 	h->db = NULL;
-	if (!damaged || set_aside(h, notice, e) < 0)
+	if (!damaged || set_database_aside(h, notice, e) < 0)
 		goto fail;
 	damaged = false;
 	if (try_open(h, &damaged, e) < 0)
@@ -219,7 +219,7 @@ static void bind_number(sqlite3_stmt *s, int at, double v)
 		sqlite3_bind_null(s, at);
 }
 
-static int done(struct history *h, sqlite3_stmt *s, struct err *e)
+static int finish_statement(struct history *h, sqlite3_stmt *s, struct err *e)
 {
 	int rc = sqlite3_step(s);
 
@@ -259,7 +259,7 @@ int history_insert_run(struct history *h, struct history_run *r, struct err *e)
 	sqlite3_bind_int64(s, at++, r->memory_bytes);
 	for (size_t i = 0; i < COUNT(numbers); i++)
 		bind_number(s, at++, numbers[i]);
-	if (done(h, s, e) < 0)
+	if (finish_statement(h, s, e) < 0)
 		return -1;
 	r->id = sqlite3_last_insert_rowid(h->db);
 	return 0;
@@ -296,7 +296,7 @@ static int insert_samples(
 		sqlite3_bind_double(s, 6, v->system_s);
 		for (int k = 0; k < 6; k++)
 			sqlite3_bind_int64(s, 7 + k, (int64_t)counts[k]);
-		if (done(h, s, e) < 0)
+		if (finish_statement(h, s, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -319,7 +319,7 @@ int history_insert_case(struct history *h, int64_t run, const struct history_cas
 		bind_text(s, 2 + (int)i, texts[i]);
 	sqlite3_bind_int(s, 8, c->baseline);
 	sqlite3_bind_int(s, 9, c->higher);
-	if (done(h, s, e) < 0)
+	if (finish_statement(h, s, e) < 0)
 		return -1;
 	result = sqlite3_last_insert_rowid(h->db);
 	a = history_prepare(h, "INSERT INTO arm VALUES (?,?,?)", e);
@@ -327,7 +327,8 @@ int history_insert_case(struct history *h, int64_t run, const struct history_cas
 		sqlite3_bind_int64(a, 1, result);
 		sqlite3_bind_int64(a, 2, (int64_t)i);
 		bind_text(a, 3, c->arms[i].name);
-		if (done(h, a, e) < 0 || insert_samples(h, result, i, &c->arms[i], e) < 0)
+		if (finish_statement(h, a, e) < 0 ||
+			insert_samples(h, result, i, &c->arms[i], e) < 0)
 			return -1;
 	}
 	return a ? 0 : -1;
@@ -364,5 +365,5 @@ int history_end(struct history *h, const struct history_run *r, struct err *e)
 	bind_number(s, 8, r->noise_high);
 	bind_text(s, 9, r->engine);
 	sqlite3_bind_int64(s, 10, r->id);
-	return done(h, s, e);
+	return finish_statement(h, s, e);
 }

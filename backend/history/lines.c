@@ -61,19 +61,19 @@ int history_export(struct history *h, FILE *out, struct err *e)
 
 /* Import: each line becomes a row of values. */
 
-static void get(sqlite3_stmt *s, int at, char *buf, size_t cap)
+static void get_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
 {
 	const char *t = (const char *)sqlite3_column_text(s, at);
 
 	snprintf(buf, cap, "%s", t ? t : "");
 }
 
-static double number(sqlite3_stmt *s, int at)
+static double get_number(sqlite3_stmt *s, int at)
 {
 	return sqlite3_column_type(s, at) == SQLITE_NULL ? NAN : sqlite3_column_double(s, at);
 }
 
-static sqlite3_stmt *ask(
+static sqlite3_stmt *prepare_line(
 	struct history *h, const char *sql, const char *line, size_t n, struct err *e)
 {
 	sqlite3_stmt *s = history_prepare(h, sql, e);
@@ -88,7 +88,7 @@ static sqlite3_stmt *ask(
 static int run_line(struct history *h, const char *line, size_t n, struct history_imported *count,
 	struct err *e)
 {
-	AUTO_STMT sqlite3_stmt *s = ask(h,
+	AUTO_STMT sqlite3_stmt *s = prepare_line(h,
 		"SELECT " J("run") J("started_ms") J("ended_ms") J("state") J("version") J(
 			"commit") J("release") J("machine") J("cpu") J("kernel") J("fs") J("engine")
 			J("versions") J("cores") J("memory_bytes") J("load_start") J("load_end") J(
@@ -100,7 +100,7 @@ static int run_line(struct history *h, const char *line, size_t n, struct histor
 
 	if (!s || sqlite3_step(s) != SQLITE_ROW)
 		return s ? history_failed(h, "import into", e) : -1;
-	get(s, 0, r.uuid, sizeof r.uuid);
+	get_text(s, 0, r.uuid, sizeof r.uuid);
 	if (strlen(r.uuid) != 32)
 		return err_set(e, ERR_CONFIG, "a run without its id");
 	if (sqlite3_column_int(s, 23)) {
@@ -109,36 +109,36 @@ static int run_line(struct history *h, const char *line, size_t n, struct histor
 	}
 	r.started_ms = sqlite3_column_int64(s, 1);
 	r.ended_ms = sqlite3_column_int64(s, 2);
-	get(s, 3, r.state, sizeof r.state);
+	get_text(s, 3, r.state, sizeof r.state);
 	if (!strcmp(r.state, "running"))
 		snprintf(r.state, sizeof r.state, "interrupted");
-	get(s, 4, r.version, sizeof r.version);
-	get(s, 5, r.commit, sizeof r.commit);
-	get(s, 6, r.release, sizeof r.release);
-	get(s, 7, r.machine, sizeof r.machine);
-	get(s, 8, r.cpu, sizeof r.cpu);
-	get(s, 9, r.kernel, sizeof r.kernel);
-	get(s, 10, r.fs, sizeof r.fs);
-	get(s, 11, r.engine, sizeof r.engine);
-	get(s, 12, r.versions, sizeof r.versions);
+	get_text(s, 4, r.version, sizeof r.version);
+	get_text(s, 5, r.commit, sizeof r.commit);
+	get_text(s, 6, r.release, sizeof r.release);
+	get_text(s, 7, r.machine, sizeof r.machine);
+	get_text(s, 8, r.cpu, sizeof r.cpu);
+	get_text(s, 9, r.kernel, sizeof r.kernel);
+	get_text(s, 10, r.fs, sizeof r.fs);
+	get_text(s, 11, r.engine, sizeof r.engine);
+	get_text(s, 12, r.versions, sizeof r.versions);
 	r.cores = sqlite3_column_int64(s, 13);
 	r.memory_bytes = sqlite3_column_int64(s, 14);
-	r.load_start = number(s, 15);
-	r.load_end = number(s, 16);
-	r.steal_percent = number(s, 17);
-	r.others_percent = number(s, 18);
-	r.noise_low = number(s, 19);
-	r.noise_point = number(s, 20);
-	r.noise_high = number(s, 21);
+	r.load_start = get_number(s, 15);
+	r.load_end = get_number(s, 16);
+	r.steal_percent = get_number(s, 17);
+	r.others_percent = get_number(s, 18);
+	r.noise_low = get_number(s, 19);
+	r.noise_point = get_number(s, 20);
+	r.noise_high = get_number(s, 21);
 	r.seed = (uint64_t)sqlite3_column_int64(s, 22);
 	count->runs++;
 	return history_insert_run(h, &r, e);
 }
 
-static int arms_of(
+static int import_arms(
 	struct history *h, const char *line, size_t n, struct history_case *c, struct err *e)
 {
-	AUTO_STMT sqlite3_stmt *arms = ask(
+	AUTO_STMT sqlite3_stmt *arms = prepare_line(
 		h, "SELECT json_extract(value, '$.name') FROM json_each(?1, '$.arms')", line, n, e);
 	AUTO_STMT sqlite3_stmt *s = NULL;
 	size_t cap;
@@ -149,13 +149,13 @@ static int arms_of(
 	while ((rc = sqlite3_step(arms)) == SQLITE_ROW) {
 		if (c->narms == HISTORY_ARMS_MAX)
 			return err_set(e, ERR_CONFIG, "more than %d arms", HISTORY_ARMS_MAX);
-		get(arms, 0, c->arms[c->narms++].name, HISTORY_NAME_MAX);
+		get_text(arms, 0, c->arms[c->narms++].name, HISTORY_NAME_MAX);
 	}
 	for (size_t i = 0; i < c->narms; i++) {
 		struct history_arm *a = &c->arms[i];
 
 		history_stmt_cleanup(&s);
-		s = ask(h,
+		s = prepare_line(h,
 			"SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'),"
 			" json_extract(value, '$[2]'), json_extract(value, '$[3]'), json_extract(value, '$[4]'),"
 			" json_extract(value, '$[5]'), json_extract(value, '$[6]'), json_extract(value, '$[7]'),"
@@ -196,7 +196,7 @@ static int arms_of(
 static int case_line(struct history *h, const char *line, size_t n, int64_t first,
 	struct history_imported *count, struct err *e)
 {
-	AUTO_STMT sqlite3_stmt *s = ask(h,
+	AUTO_STMT sqlite3_stmt *s = prepare_line(h,
 		"SELECT " J("suite") J("case") J("unit") J("state") J("error") J("notes") J(
 			"baseline")
 			J("higher_is_better") "(SELECT id FROM run WHERE uuid = json_extract(?1, '$.run'))",
@@ -212,17 +212,17 @@ static int case_line(struct history *h, const char *line, size_t n, int64_t firs
 		return err_set(e, ERR_CONFIG, "a case whose run did not come before it");
 	if (run <= first)
 		return 0;
-	get(s, 0, c.suite, sizeof c.suite);
-	get(s, 1, c.name, sizeof c.name);
-	get(s, 2, c.unit, sizeof c.unit);
-	get(s, 3, c.state, sizeof c.state);
-	get(s, 4, c.error, sizeof c.error);
-	get(s, 5, c.notes, sizeof c.notes);
+	get_text(s, 0, c.suite, sizeof c.suite);
+	get_text(s, 1, c.name, sizeof c.name);
+	get_text(s, 2, c.unit, sizeof c.unit);
+	get_text(s, 3, c.state, sizeof c.state);
+	get_text(s, 4, c.error, sizeof c.error);
+	get_text(s, 5, c.notes, sizeof c.notes);
 	c.baseline = sqlite3_column_int(s, 6);
 	c.higher = sqlite3_column_int(s, 7) != 0;
 	if (!*c.suite || !*c.name)
 		return err_set(e, ERR_CONFIG, "a case without a name");
-	rc = arms_of(h, line, n, &c, e);
+	rc = import_arms(h, line, n, &c, e);
 	if (rc == 0)
 		rc = history_insert_case(h, run, &c, e);
 	history_case_release(&c);
@@ -230,17 +230,17 @@ static int case_line(struct history *h, const char *line, size_t n, int64_t firs
 	return rc;
 }
 
-static int one_line(struct history *h, const char *line, size_t n, int64_t first,
+static int import_line(struct history *h, const char *line, size_t n, int64_t first,
 	struct history_imported *count, struct err *e)
 {
 	char schema[64] = "";
-	AUTO_STMT sqlite3_stmt *s = ask(h,
+	AUTO_STMT sqlite3_stmt *s = prepare_line(h,
 		"SELECT CASE WHEN json_valid(?1) THEN json_extract(?1, '$.schema') ELSE '' END",
 		line, n, e);
 
 	if (!s || sqlite3_step(s) != SQLITE_ROW)
 		return s ? history_failed(h, "import into", e) : -1;
-	get(s, 0, schema, sizeof schema);
+	get_text(s, 0, schema, sizeof schema);
 	if (!strcmp(schema, "berth.bench.run/1"))
 		return run_line(h, line, n, count, e);
 	if (!strcmp(schema, "berth.bench.case/1"))
@@ -272,7 +272,7 @@ int history_import(
 		if (!n)
 			continue;
 		rc = (size_t)n > LINE_MAX_BYTES ? err_set(e, ERR_CONFIG, "longer than 16 MiB")
-						: one_line(h, line, (size_t)n, first, ret, e);
+						: import_line(h, line, (size_t)n, first, ret, e);
 		if (rc < 0)
 			err_wrap(e, "%s:%d", name, at);
 	}

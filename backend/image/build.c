@@ -18,7 +18,7 @@
 
 #define STEPS_MAX 10000
 
-static void step(struct images *im, const char *text)
+static void take_step(struct images *im, const char *text)
 {
 	unsigned at, of;
 	int used = 0;
@@ -38,7 +38,7 @@ static void build_said(void *ctx, const struct engine_said *said)
 	if (*said->image)
 		text_clean(im->made, sizeof im->made, said->image);
 	if (*said->stream) {
-		step(im, said->stream);
+		take_step(im, said->stream);
 		image_print(im, said->stream, strlen(said->stream));
 	} else if (*said->status && !image_layer(im, said)) {
 		image_flush(im);
@@ -109,7 +109,7 @@ int image_build_fd(struct images *im, int fd, const char *file, const struct ima
 	return 0;
 }
 
-static int check(const struct image_build *b, char tag[IMAGE_REFERENCE_MAX], struct err *e)
+static int check_build(const struct image_build *b, char tag[IMAGE_REFERENCE_MAX], struct err *e)
 {
 	const char *file = b->file ? b->file : "Dockerfile";
 
@@ -137,7 +137,7 @@ int images_build(
 	uint64_t size;
 
 	memset(ret, 0, sizeof *ret);
-	if (check(&b, tag, e))
+	if (check_build(&b, tag, e))
 		return -1;
 	if (b.tag)
 		b.tag = tag;

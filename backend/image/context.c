@@ -62,7 +62,7 @@ static int put_header(struct archive *out, const char *path, const struct stat *
 	return rc < ARCHIVE_WARN ? archive_failed(out, e) : 0;
 }
 
-static int account(struct packing *p, uint64_t bytes, struct err *e)
+static int count_packed(struct packing *p, uint64_t bytes, struct err *e)
 {
 	char dir[256], max[FORMAT_MAX];
 
@@ -115,7 +115,7 @@ static int put_file(struct packing *p, int at, const char *name, const char *pat
 		return err_set(e, ERR_CONFLICT, "%s changed while it was read.",
 			text_clean(shown, sizeof shown, path));
 	p->files++;
-	if (account(p, (uint64_t)st.st_size, e) || put_header(p->out, path, &st, NULL, e))
+	if (count_packed(p, (uint64_t)st.st_size, e) || put_header(p->out, path, &st, NULL, e))
 		return -1;
 	return put_bytes(p, fd, path, &st, e);
 }
@@ -130,7 +130,7 @@ static int put_link(struct packing *p, int at, const char *name, const char *pat
 		return err_sys(e, errno, "cannot read %s", text_clean(shown, sizeof shown, path));
 	target[n] = '\0';
 	p->files++;
-	return account(p, 0, e) || put_header(p->out, path, st, target, e) ? -1 : 0;
+	return count_packed(p, 0, e) || put_header(p->out, path, st, target, e) ? -1 : 0;
 }
 
 static int put_dir(struct packing *p, int at, const char *name, const char *path, int depth,
@@ -167,7 +167,7 @@ static int put_entry(
 	return 0; /* sockets, pipes and devices are no content */
 }
 
-static int visible(const struct dirent *d)
+static int is_visible(const struct dirent *d)
 {
 	return strcmp(d->d_name, ".") && strcmp(d->d_name, "..");
 }
@@ -190,7 +190,7 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 	if (*path && !ignored && put_header(p->out, path, &st, NULL, e))
 		return -1;
 	/* In order, so that the same tree makes the same tar. */
-	n = scandirat(fd, ".", &list, visible, alphasort);
+	n = scandirat(fd, ".", &list, is_visible, alphasort);
 	if (n < 0)
 		return err_sys(e, errno, "cannot read the directory %s", shown);
 	for (int i = 0; i < n; i++) {

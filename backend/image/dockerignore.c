@@ -28,7 +28,7 @@ struct ignore {
 	bool turns;
 };
 
-static void add(struct ignore *g, const char *line, size_t n)
+static void add_pattern(struct ignore *g, const char *line, size_t n)
 {
 	struct pattern p = {.back = n && *line == '!'};
 
@@ -74,7 +74,7 @@ struct ignore *ignore_parse(const char *text, size_t n)
 				at++;
 			while (len > at && strchr(" \t\r", text[len - 1]))
 				len--;
-			add(g, text + at, len - at);
+			add_pattern(g, text + at, len - at);
 		}
 		text = newline ? newline + 1 : end;
 	}
@@ -96,7 +96,7 @@ void ignore_free(struct ignore *g)
  * Does the pattern match the path, or a directory above it?  A table, for ** tried at every place would
  * take exponential time: reach[k] says that the first k parts match what was read so far.
  */
-static bool matches(const struct pattern *p, const char *path)
+static bool matches_path(const struct pattern *p, const char *path)
 {
 	bool reach[PARTS_MAX + 1] = {true};
 	char name[256];
@@ -134,7 +134,7 @@ bool ignore_matches(const struct ignore *g, const char *path)
 	bool out = false;
 
 	for (size_t i = 0; g && i < g->n; i++)
-		if (g->pattern[i].back == out && matches(&g->pattern[i], path))
+		if (g->pattern[i].back == out && matches_path(&g->pattern[i], path))
 			out = !out;
 	return out;
 }

@@ -264,7 +264,7 @@ int image_reference(const char *given, char full[IMAGE_REFERENCE_MAX], struct er
 }
 
 /* 1 and the engine's words about it, which are the caller's; 0 no such image; -1. */
-static int ask(struct images *im, const char *reference, cJSON **ret, struct err *e)
+static int ask_for_image(struct images *im, const char *reference, cJSON **ret, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
@@ -289,7 +289,7 @@ int image_look(struct images *im, const char *reference, struct image_made *ret,
 	char *value, size_t cap, struct err *e)
 {
 	AUTO_JSON cJSON *root = NULL;
-	int there = ask(im, reference, &root, e);
+	int there = ask_for_image(im, reference, &root, e);
 
 	if (there <= 0)
 		return there;
@@ -307,7 +307,7 @@ int image_look(struct images *im, const char *reference, struct image_made *ret,
 
 /* ---- list */
 
-static int by_name(const void *a, const void *b)
+static int compare_images(const void *a, const void *b)
 {
 	const struct image_row *x = a, *y = b;
 
@@ -376,7 +376,7 @@ int images_list(
 		if (is_id(ejson_string(one, "Id")))
 			read_row(one, mem, &(*rows)[(*n)++]);
 	}
-	qsort(*rows, *n, sizeof **rows, by_name);
+	qsort(*rows, *n, sizeof **rows, compare_images);
 	return 0;
 }
 
@@ -480,7 +480,7 @@ static struct record_target goes_with(const char *reference, const cJSON *image,
 	return t;
 }
 
-static int remove_it(struct images *im, const char *full, bool force, const cJSON *image,
+static int remove_image(struct images *im, const char *full, bool force, const cJSON *image,
 	struct image_removed *ret, struct err *e)
 {
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
@@ -531,10 +531,10 @@ int images_remove(struct images *im, const char *reference, bool force, struct i
 	if (!strchr(reference, ':') && !strchr(reference, '/') && strlen(reference) >= 12 &&
 		strspn(reference, "0123456789abcdef") == strlen(reference))
 		snprintf(full, sizeof full, "%s", reference);
-	there = ask(im, full, &image, e);
+	there = ask_for_image(im, full, &image, e);
 	if (there < 0)
 		return -1;
 	if (!there)
 		return err_set(e, ERR_NOT_FOUND, "there is no image %s on this engine.", full);
-	return remove_it(im, full, force, image, ret, e);
+	return remove_image(im, full, force, image, ret, e);
 }

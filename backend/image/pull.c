@@ -34,7 +34,7 @@ static bool is_one_of(const char *status, const char *const *words)
 	return *words;
 }
 
-static void fetched(struct images *im, struct layer *l, const struct engine_said *said)
+static void count_fetched(struct images *im, struct layer *l, const struct engine_said *said)
 {
 	if (said->total > 0 && !l->known) {
 		l->known = true;
@@ -89,7 +89,7 @@ bool image_layer(struct images *im, const struct engine_said *said)
 		layer_ready(im, l, said->status);
 	} else {
 		if (!strcmp(said->status, "Downloading"))
-			fetched(im, l, said);
+			count_fetched(im, l, said);
 		image_items(im, im->items, im->nlayers);
 	}
 	return true;
@@ -110,7 +110,7 @@ static void pull_said(void *ctx, const struct engine_said *said)
 }
 
 /* What people run into, in words that say what to do. */
-static void explain(const char *reference, struct err *err)
+static void explain_pull_error(const char *reference, struct err *err)
 {
 	static const struct {
 		const char *sign, *what;
@@ -162,6 +162,6 @@ int images_pull(struct images *im, const char *reference, struct image_made *ret
 	t.header = header;
 	image_current(im, "asking the registry");
 	if (sync_transfer(im->engine, full, &t, image_stop, im, &err))
-		explain(full, &err);
+		explain_pull_error(full, &err);
 	return image_end(im, &d, full, &err, e);
 }

@@ -42,7 +42,7 @@ static void packages_release(struct packages *p)
 	str_release(&p->list);
 }
 
-static const char *embedded(const char *image, const char *file, size_t *len)
+static const char *read_embedded(const char *image, const char *file, size_t *len)
 {
 	AUTO_FREE char *path = xasprintf("configs/images/%s%s%s", image, *image ? "/" : "", file);
 	const char *text = embedded_file(path, len);
@@ -60,7 +60,8 @@ static void packages_read(const struct image_shipped *what, struct packages *p)
 	str_init(&p->list);
 	for (size_t i = 0; what->sets[i]; i++) {
 		size_t len;
-		const char *text = embedded(what->sets[i], "packages", &len), *end = text + len;
+		const char *text = read_embedded(what->sets[i], "packages", &len),
+			   *end = text + len;
 
 		while (text < end) {
 			size_t line = strcspn(text, "\n"), word = strcspn(text, " \t#\n");
@@ -78,7 +79,7 @@ static void packages_read(const struct image_shipped *what, struct packages *p)
 		sprintf(p->hash + 2 * i, "%02x", digest[i]);
 }
 
-static bool have_program(const char *name)
+static bool is_in_path(const char *name)
 {
 	const char *path = getenv("PATH");
 
@@ -116,7 +117,7 @@ static pid_t start_script(char **argv, int out, int said)
 }
 
 /* What it says are our lines; a request to stop goes to all that it started. */
-static int attend(struct images *im, pid_t pid, int said)
+static int attend_program(struct images *im, pid_t pid, int said)
 {
 	int64_t asked_ns = 0;
 	int status = -1;
@@ -154,7 +155,7 @@ static int run_script(
 	struct images *im, const struct packages *p, bool busybox, int out, struct err *e)
 {
 	size_t len;
-	const char *text = embedded("", "make-base", &len);
+	const char *text = read_embedded("", "make-base", &len);
 	AUTO_FREE char *script = xstrndup(text, len);
 	char *argv[PACKAGES_MAX + 6] = {(char *)"bash", (char *)"-c"};
 	int ends[2], status;
@@ -175,7 +176,7 @@ static int run_script(
 		close(ends[0]);
 		return err_sys(e, errno, "cannot start bash");
 	}
-	status = attend(im, pid, ends[0]);
+	status = attend_program(im, pid, ends[0]);
 	close(ends[0]);
 	if (image_stop(im))
 		return err_set(e, ERR_CANCELLED, "cancelled");
@@ -206,8 +207,8 @@ static int make_base(struct images *im, const struct packages *p, bool busybox,
 static int choose_base(struct images *im, const struct image_shipped *what,
 	const struct packages *p, char base[IMAGE_REFERENCE_MAX], struct err *e)
 {
-	bool debian = have_program("mmdebstrap");
-	bool busybox = !debian && !strcmp(what->name, "shell") && have_program("busybox");
+	bool debian = is_in_path("mmdebstrap");
+	bool busybox = !debian && !strcmp(what->name, "shell") && is_in_path("busybox");
 	char label[32];
 	int there;
 
@@ -244,7 +245,7 @@ static int build_shipped(struct images *im, const struct image_shipped *what,
 	args[0] = arg;
 	b.args = args;
 	b.nargs = 1;
-	file[0].bytes = embedded(what->name, "Dockerfile", &file[0].len);
+	file[0].bytes = read_embedded(what->name, "Dockerfile", &file[0].len);
 	file[1].bytes = p.list.s;
 	file[1].len = p.list.len;
 	snprintf(label, sizeof label, "{\"berth.image\":\"%s\"}", what->name);
