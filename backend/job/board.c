@@ -67,7 +67,7 @@ static void slot_unlock(struct slot *s)
 	atomic_fetch_add_explicit(&s->seq, 1, memory_order_release);
 }
 
-static void put_text(char *to, size_t cap, const char *from)
+static void put_slot_text(char *to, size_t cap, const char *from)
 {
 	size_t n = from ? strnlen(from, cap - 1) : 0;
 
@@ -102,7 +102,7 @@ uint64_t process_started(int32_t pid)
 }
 
 /* Give the finished file its name; one of a dead process of the same name is replaced. */
-static int publish(int fd, const char *temporary, const char *path, struct err *e)
+static int name_board_file(int fd, const char *temporary, const char *path, struct err *e)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -124,7 +124,7 @@ static int publish(int fd, const char *temporary, const char *path, struct err *
 	return err_sys(e, errno, "cannot create the job board %s", path);
 }
 
-static int create(struct board *b, const char *program, struct err *e)
+static int create_board(struct board *b, const char *program, struct err *e)
 {
 	char dir[PATH_MAX], jobs[PATH_MAX], temporary[PATH_MAX];
 	int32_t pid = getpid();
@@ -157,8 +157,8 @@ static int create(struct board *b, const char *program, struct err *e)
 	b->header->slot_size = sizeof(struct slot);
 	b->header->pid = pid;
 	b->header->started = started;
-	put_text(b->header->program, sizeof b->header->program, program);
-	if (publish(b->fd, temporary, b->path, e) == 0)
+	put_slot_text(b->header->program, sizeof b->header->program, program);
+	if (name_board_file(b->fd, temporary, b->path, e) == 0)
 		return 0;
 	munmap(map, BOARD_BYTES);
 undo:
@@ -171,7 +171,7 @@ struct board *board_open(const char *program, struct err *e)
 {
 	struct board *b = xcalloc(1, sizeof *b);
 
-	if (create(b, program, e) < 0) {
+	if (create_board(b, program, e) < 0) {
 		free(b);
 		return NULL;
 	}
@@ -243,11 +243,11 @@ struct job *job_new(
 	s->started_wall_ms = clock_wall_ms();
 	s->started_mono_ns = now;
 	s->ended_wall_ms = s->ended_mono_ns = 0;
-	put_text(s->name, sizeof s->name, name);
-	put_text(s->owner, sizeof s->owner, owner);
-	put_text(s->unit, sizeof s->unit, unit);
-	put_text(s->current, sizeof s->current, NULL);
-	put_text(s->result, sizeof s->result, NULL);
+	put_slot_text(s->name, sizeof s->name, name);
+	put_slot_text(s->owner, sizeof s->owner, owner);
+	put_slot_text(s->unit, sizeof s->unit, unit);
+	put_slot_text(s->current, sizeof s->current, NULL);
+	put_slot_text(s->result, sizeof s->result, NULL);
 	memset(s->error, 0, sizeof s->error);
 	atomic_store(&s->items_done, 0);
 	atomic_store(&s->items_total, 0);
@@ -265,7 +265,7 @@ void job_current(struct job *j, const char *item)
 	/* Somebody else is writing: what is in hand right now is not worth a wait. */
 	if (!j->board || !slot_trylock(j->slot))
 		return;
-	put_text(j->slot->current, sizeof j->slot->current, item);
+	put_slot_text(j->slot->current, sizeof j->slot->current, item);
 	slot_unlock(j->slot);
 }
 
@@ -315,7 +315,7 @@ void job_fail(struct job *j, const char *sentence)
 		return;
 	for (size_t i = 0; i < JOB_ERRORS; i++)
 		if (!s->error[i][0]) {
-			put_text(s->error[i], sizeof s->error[i], sentence);
+			put_slot_text(s->error[i], sizeof s->error[i], sentence);
 			break;
 		}
 	slot_unlock(s);
@@ -352,8 +352,8 @@ void job_end(struct job *j, enum job_state state, const char *result)
 	s->state = state;
 	s->ended_wall_ms = clock_wall_ms();
 	s->ended_mono_ns = clock_mono_ns();
-	put_text(s->current, sizeof s->current, NULL);
-	put_text(s->result, sizeof s->result, result);
+	put_slot_text(s->current, sizeof s->current, NULL);
+	put_slot_text(s->result, sizeof s->result, result);
 	slot_unlock(s);
 	pthread_mutex_lock(&j->board->lock);
 	j->board->jobs[j->index] = NULL;

@@ -55,13 +55,13 @@ static int open_board(int folder, const char *name, int flags, struct board_head
 	return steal_fd(&fd);
 }
 
-static char *clean(char *out, size_t cap, char *in, size_t size)
+static char *clean_text(char *out, size_t cap, char *in, size_t size)
 {
 	in[size - 1] = '\0';
 	return text_clean(out, cap, in);
 }
 
-static double progress(uint64_t done, uint64_t total)
+static double measure_progress(uint64_t done, uint64_t total)
 {
 	return done >= total ? 1.0 : (double)done / (double)total;
 }
@@ -86,14 +86,15 @@ static void set_speed(struct job_info *j, const struct slot *s, int64_t now)
 
 		j->eta_ms = left < 1e15 ? (int64_t)left : -1;
 	}
-	j->fraction = total            ? progress(done, total)
-		: j->items_total       ? progress(j->items_done, j->items_total)
+	j->fraction = total            ? measure_progress(done, total)
+		: j->items_total       ? measure_progress(j->items_done, j->items_total)
 		: j->state == JOB_DONE ? 1.0
 				       : -1.0;
 }
 
 /* Turn a slot, untorn but possibly nonsense, into what others see.  false: not a job. */
-static bool convert(struct slot *s, const struct board_header *h, bool dead, struct job_info *j)
+static bool convert_slot(
+	struct slot *s, const struct board_header *h, bool dead, struct job_info *j)
 {
 	int64_t now = clock_mono_ns();
 	uint32_t serial = atomic_load(&s->serial);
@@ -106,13 +107,13 @@ static bool convert(struct slot *s, const struct board_header *h, bool dead, str
 	j->own = !dead && h->pid == getpid();
 	j->cancellable = s->cancellable && !job_ended(j->state);
 	j->cancelling = !job_ended(j->state) && atomic_load(&s->cancel) == serial;
-	clean(j->name, sizeof j->name, s->name, sizeof s->name);
-	clean(j->owner, sizeof j->owner, s->owner, sizeof s->owner);
-	clean(j->current, sizeof j->current, s->current, sizeof s->current);
-	clean(j->result, sizeof j->result, s->result, sizeof s->result);
+	clean_text(j->name, sizeof j->name, s->name, sizeof s->name);
+	clean_text(j->owner, sizeof j->owner, s->owner, sizeof s->owner);
+	clean_text(j->current, sizeof j->current, s->current, sizeof s->current);
+	clean_text(j->result, sizeof j->result, s->result, sizeof s->result);
 	for (size_t i = 0; i < JOB_ERRORS; i++)
-		clean(j->error[i], sizeof j->error[i], s->error[i], sizeof s->error[i]);
-	clean(j->unit, sizeof j->unit, s->unit, sizeof s->unit);
+		clean_text(j->error[i], sizeof j->error[i], s->error[i], sizeof s->error[i]);
+	clean_text(j->unit, sizeof j->unit, s->unit, sizeof s->unit);
 	j->items_done = atomic_load(&s->items_done);
 	j->items_total = atomic_load(&s->items_total);
 	j->bytes_done = atomic_load(&s->bytes_done);
@@ -137,14 +138,14 @@ static bool convert(struct slot *s, const struct board_header *h, bool dead, str
 }
 
 /* Whether slots read between two readings of their counters are whole: equal and even. */
-static bool whole(const struct slot *before, const struct slot *after)
+static bool is_slot_whole(const struct slot *before, const struct slot *after)
 {
 	uint32_t seq = atomic_load(&before->seq);
 
 	return !(seq & 1) && seq == atomic_load(&after->seq);
 }
 
-static void read_slots(int fd, const struct board_header *h, bool dead, struct list *out)
+static void read_board_slots(int fd, const struct board_header *h, bool dead, struct list *out)
 {
 	size_t used = atomic_load(&h->used), bytes = used * sizeof(struct slot);
 	AUTO_FREE struct slot *before = xmalloc(bytes), *slots = xmalloc(bytes),
@@ -160,12 +161,12 @@ static void read_slots(int fd, const struct board_header *h, bool dead, struct l
 			return;
 		for (size_t i = 0; i < used; i++) {
 			/* A dead owner's half-written slot will not get any better: take it. */
-			if (taken[i] || !(whole(&before[i], &after[i]) || dead))
+			if (taken[i] || !(is_slot_whole(&before[i], &after[i]) || dead))
 				continue;
 			taken[i] = true;
 			left--;
 			out->jobs = mem_grow(out->jobs, &out->cap, out->n + 1, sizeof *out->jobs);
-			out->n += convert(&slots[i], h, dead, &out->jobs[out->n]);
+			out->n += convert_slot(&slots[i], h, dead, &out->jobs[out->n]);
 		}
 	}
 }
@@ -186,7 +187,7 @@ static void read_dead(
 		unlinkat(folder, name, 0);
 		return;
 	}
-	read_slots(fd, h, true, out);
+	read_board_slots(fd, h, true, out);
 }
 
 static void read_board(int folder, const char *name, struct list *out)
@@ -202,7 +203,7 @@ static void read_board(int folder, const char *name, struct list *out)
 	if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK)
 		read_dead(folder, name, fd, &h, out);
 	else
-		read_slots(fd, &h, false, out);
+		read_board_slots(fd, &h, false, out);
 }
 
 static bool is_board(const char *name)
@@ -213,7 +214,7 @@ static bool is_board(const char *name)
 }
 
 /* Running first, then the newest; ties by identity so that rows do not jump. */
-static int order(const void *pa, const void *pb)
+static int compare_jobs(const void *pa, const void *pb)
 {
 	const struct job_info *a = pa, *b = pb;
 	bool a_ended = job_ended(a->state), b_ended = job_ended(b->state);
@@ -250,7 +251,7 @@ size_t jobs_read(struct board *own, struct job_info *out, size_t max)
 	}
 	closedir(listing);
 	if (found.n)
-		qsort(found.jobs, found.n, sizeof *found.jobs, order);
+		qsort(found.jobs, found.n, sizeof *found.jobs, compare_jobs);
 	n = found.n < max ? found.n : max;
 	if (n)
 		memcpy(out, found.jobs, n * sizeof *out);

@@ -40,18 +40,18 @@ static int read_slot(int fd, const struct journal_file *f, uint32_t slot, struct
 	return -1;
 }
 
-static bool locked(int fd, int64_t at)
+static bool is_range_locked(int fd, int64_t at)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
 
 	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
-static void describe(int fd, const struct journal_file *f, uint32_t slot,
+static void describe_slot(int fd, const struct journal_file *f, uint32_t slot,
 	const struct journal_slot *s, struct journal_command *c)
 {
 	size_t n = s->argv_len < sizeof c->argv ? s->argv_len : sizeof c->argv - 1;
-	bool alive = s->state == SLOT_RUNNING && locked(fd, journal_slot_at(f, slot));
+	bool alive = s->state == SLOT_RUNNING && is_range_locked(fd, journal_slot_at(f, slot));
 
 	*c = (struct journal_command){.seq = s->seq,
 		.running = alive,
@@ -73,7 +73,8 @@ static void describe(int fd, const struct journal_file *f, uint32_t slot,
 	memcpy(c->argv, s->argv, n);
 }
 
-static size_t collect(const char *who, struct journal_command *out, size_t max, bool running)
+static size_t collect_commands(
+	const char *who, struct journal_command *out, size_t max, bool running)
 {
 	struct journal_file file;
 	AUTO_CLOSE int fd = open_for(who, &file);
@@ -90,7 +91,7 @@ static size_t collect(const char *who, struct journal_command *out, size_t max, 
 		/* A command that ran long stands in a slot that later numbers passed over. */
 		if (read_slot(fd, &file, slot, &s) || (running && s.state != SLOT_RUNNING))
 			continue;
-		describe(fd, &file, slot, &s, &out[n]);
+		describe_slot(fd, &file, slot, &s, &out[n]);
 		n += !running || out[n].running;
 	}
 	return n;
@@ -110,7 +111,7 @@ static int oldest_first(const void *a, const void *b)
 
 size_t journal_list(const char *name, struct journal_command *out, size_t max)
 {
-	size_t n = collect(name, out, max, false);
+	size_t n = collect_commands(name, out, max, false);
 
 	qsort(out, n, sizeof *out, newest_first);
 	return n;
@@ -118,7 +119,7 @@ size_t journal_list(const char *name, struct journal_command *out, size_t max)
 
 size_t journal_running(const char *name, struct journal_command *out, size_t max)
 {
-	size_t n = collect(name, out, max, true);
+	size_t n = collect_commands(name, out, max, true);
 
 	qsort(out, n, sizeof *out, oldest_first);
 	return n;
@@ -133,7 +134,7 @@ static void ring_copy(const char *ring, size_t cap, uint64_t at, char *out, size
 }
 
 /* The frames from `first` to `last`; false when they do not add up. */
-static bool cut(
+static bool cut_frames(
 	struct journal_output *o, const char *ring, size_t cap, uint64_t first, uint64_t last)
 {
 	size_t used = 0, room = 0;
@@ -163,7 +164,7 @@ static bool cut(
 }
 
 /* 1 done, 0 it changed under our hands, -1 not there. */
-static int attempt(
+static int try_read(
 	int fd, const struct journal_file *f, uint64_t seq, char *ring, struct journal_output *ret)
 {
 	uint32_t slot = (uint32_t)(seq % f->slots);
@@ -178,8 +179,8 @@ static int attempt(
 		return -1;
 	if (after.first > s.last)
 		return 0;
-	describe(fd, f, slot, &s, &ret->command);
-	if (cut(ret, ring, f->cap, after.first, s.last))
+	describe_slot(fd, f, slot, &s, &ret->command);
+	if (cut_frames(ret, ring, f->cap, after.first, s.last))
 		return 1;
 	journal_output_release(ret);
 	return 0;
@@ -195,7 +196,8 @@ int journal_read(const char *name, uint64_t seq, struct journal_output *ret, str
 	memset(ret, 0, sizeof *ret);
 	if (fd >= 0) {
 		ring = xmalloc(file.cap);
-		for (int i = 0; i < TRIES && (found = attempt(fd, &file, seq, ring, ret)) == 0; i++)
+		for (int i = 0; i < TRIES && (found = try_read(fd, &file, seq, ring, ret)) == 0;
+			i++)
 			;
 	}
 	if (found > 0)

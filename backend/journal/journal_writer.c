@@ -32,7 +32,7 @@ static void ring_write(struct journal_entry *j, uint64_t at, const void *bytes, 
 	memcpy(j->ring, (const char *)bytes + part, n - part);
 }
 
-static void ring_read(const struct journal_entry *j, uint64_t at, void *bytes, size_t n)
+static void read_ring(const struct journal_entry *j, uint64_t at, void *bytes, size_t n)
 {
 	size_t cap = j->file->cap, from = (size_t)(at % cap),
 	       part = n < cap - from ? n : cap - from;
@@ -45,11 +45,11 @@ static uint32_t frame_at(const struct journal_entry *j, uint64_t at)
 {
 	uint32_t word;
 
-	ring_read(j, at, &word, sizeof word);
+	read_ring(j, at, &word, sizeof word);
 	return word;
 }
 
-static void remember(struct journal_entry *j, int stream, const char *bytes, size_t n)
+static void remember_bytes(struct journal_entry *j, int stream, const char *bytes, size_t n)
 {
 	struct before *b = &j->before[stream - 1];
 
@@ -82,8 +82,8 @@ static void drop_frame(struct journal_entry *j)
 		       from = (size_t)((j->head.first - n) % cap),
 		       part = n < cap - from ? n : cap - from;
 
-		remember(j, FRAME_STREAM(word), j->ring + from, part);
-		remember(j, FRAME_STREAM(word), j->ring, n - part);
+		remember_bytes(j, FRAME_STREAM(word), j->ring + from, part);
+		remember_bytes(j, FRAME_STREAM(word), j->ring, n - part);
 	}
 }
 
@@ -106,7 +106,7 @@ static void put_frame(struct journal_entry *j, int stream, const char *bytes, si
 }
 
 /* The bytes of one stream as one text, or back again. */
-static size_t gather(struct journal_entry *j, int stream, char *text, bool back)
+static size_t gather_stream(struct journal_entry *j, int stream, char *text, bool back)
 {
 	size_t n = 0;
 
@@ -117,7 +117,7 @@ static size_t gather(struct journal_entry *j, int stream, char *text, bool back)
 			if (back)
 				ring_write(j, at + FRAME_HEAD, text + n, len);
 			else
-				ring_read(j, at + FRAME_HEAD, text + n, len);
+				read_ring(j, at + FRAME_HEAD, text + n, len);
 			n += len;
 		}
 		at += FRAME_HEAD + len;
@@ -135,16 +135,16 @@ static void mask_ring(struct journal_entry *j)
 
 		if (had)
 			memcpy(text, b->bytes + b->n - had, had);
-		if (mask_text(j->file, text, had + gather(j, stream, text + had, false))) {
+		if (mask_text(j->file, text, had + gather_stream(j, stream, text + had, false))) {
 			if (had)
 				memcpy(b->bytes + b->n - had, text, had);
-			gather(j, stream, text + had, true);
+			gather_stream(j, stream, text + had, true);
 			j->written = j->head.first;
 		}
 	}
 }
 
-static void put(struct journal_entry *j, const void *bytes, size_t n, int64_t at)
+static void write_at(struct journal_entry *j, const void *bytes, size_t n, int64_t at)
 {
 	if (!j->broken && n && pwrite(j->fd, bytes, n, at) != (ssize_t)n)
 		j->broken = true;
@@ -153,11 +153,11 @@ static void put(struct journal_entry *j, const void *bytes, size_t n, int64_t at
 static void put_head(struct journal_entry *j)
 {
 	j->head.check = journal_check(&j->head);
-	put(j, &j->head, offsetof(struct journal_slot, argv) + j->head.argv_len, j->at);
+	write_at(j, &j->head, offsetof(struct journal_slot, argv) + j->head.argv_len, j->at);
 	j->first = j->head.first;
 }
 
-static void flush(struct journal_entry *j)
+static void flush_slot(struct journal_entry *j)
 {
 	struct journal_slot *s = &j->head;
 	uint64_t from, last = s->last, cap = j->file->cap;
@@ -175,7 +175,8 @@ static void flush(struct journal_entry *j)
 			uint64_t off = from % cap,
 				 n = cap - off < last - from ? cap - off : last - from;
 
-			put(j, j->ring + off, (size_t)n, j->at + JOURNAL_SLOT_HEAD + (int64_t)off);
+			write_at(j, j->ring + off, (size_t)n,
+				j->at + JOURNAL_SLOT_HEAD + (int64_t)off);
 			from += n;
 		}
 		j->written = last;
@@ -193,7 +194,7 @@ static int lock_slot(int fd, int64_t at, short how)
 }
 
 /* The next slot that no living process is writing. */
-static int claim(struct journal_entry *j, struct journal_file *shared)
+static int claim_slot(struct journal_entry *j, struct journal_file *shared)
 {
 	for (uint32_t tries = 0; tries < shared->slots; tries++) {
 		uint64_t seq = atomic_fetch_add(&shared->next, 1);
@@ -264,7 +265,7 @@ struct journal_entry *journal_begin(
 	j->fd = steal_fd(&fd);
 	j->file = map;
 	j->span = span_of(map);
-	if (claim(j, map)) {
+	if (claim_slot(j, map)) {
 		munmap(map, map->data_at);
 		close(j->fd);
 		free(j);
@@ -293,14 +294,14 @@ void journal_put(struct journal_entry *j, int stream, const char *bytes, size_t 
 	*(stream == 2 ? &j->head.error_bytes : &j->head.out_bytes) += n;
 	if (b->skip) {
 		piece = n < b->skip ? n : b->skip;
-		remember(j, stream, bytes, piece);
+		remember_bytes(j, stream, bytes, piece);
 		b->skip -= piece;
 		bytes += piece;
 		n -= piece;
 	}
 	if (n > cap) {
 		drop_all(j);
-		remember(j, stream, bytes, n - cap);
+		remember_bytes(j, stream, bytes, n - cap);
 		bytes += n - cap;
 		n = cap;
 	}
@@ -344,7 +345,7 @@ void journal_tick(struct journal_entry *j)
 	if (journal_wait_ms(j))
 		return;
 	tap_drain(j);
-	flush(j);
+	flush_slot(j);
 }
 
 void journal_end(struct journal_entry *j, const struct run_result *r)
@@ -361,7 +362,7 @@ void journal_end(struct journal_entry *j, const struct run_result *r)
 						 : clock_mono_ns() - j->head.mono_ns;
 	if (r->err.kind)
 		keep_text(j, j->head.note, sizeof j->head.note - 1, r->err.msg);
-	flush(j);
+	flush_slot(j);
 	lock_slot(j->fd, j->at, F_UNLCK);
 	munmap((void *)j->file, j->file->data_at);
 	close(j->fd);

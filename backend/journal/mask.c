@@ -6,7 +6,7 @@
 
 #define P ((UINT64_C(1) << 61) - 1)
 
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t multiply_mod(uint64_t a, uint64_t b)
 {
 	__extension__ typedef unsigned __int128 wide;
 	wide product = (wide)a * b;
@@ -15,9 +15,9 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return sum >= P ? sum - P : sum;
 }
 
-static uint64_t push(uint64_t h, uint64_t base, unsigned char byte)
+static uint64_t push_byte(uint64_t h, uint64_t base, unsigned char byte)
 {
-	h = times(h, base) + byte + 1;
+	h = multiply_mod(h, base) + byte + 1;
 	return h >= P ? h - P : h;
 }
 
@@ -26,11 +26,11 @@ uint64_t mask_fingerprint(uint64_t base, const char *bytes, size_t n)
 	uint64_t h = 0;
 
 	for (size_t i = 0; i < n; i++)
-		h = push(h, base, (unsigned char)bytes[i]);
+		h = push_byte(h, base, (unsigned char)bytes[i]);
 	return h;
 }
 
-static bool wanted(const struct journal_file *f, uint32_t len, uint64_t h)
+static bool is_masked(const struct journal_file *f, uint32_t len, uint64_t h)
 {
 	for (uint32_t i = 0; i < f->nmasks; i++)
 		if (f->mask[i].len == len && f->mask[i].fingerprint == h)
@@ -44,15 +44,15 @@ static size_t mask_length(const struct journal_file *f, uint32_t len, char *text
 	size_t hits = 0;
 
 	for (uint32_t i = 0; i < len; i++)
-		top = times(top, f->base);
+		top = multiply_mod(top, f->base);
 	for (size_t i = 0; i < n; i++) {
-		h = push(h, f->base, (unsigned char)text[i]);
+		h = push_byte(h, f->base, (unsigned char)text[i]);
 		if (i >= len) {
-			uint64_t out = times(top, (unsigned char)text[i - len] + 1u);
+			uint64_t out = multiply_mod(top, (unsigned char)text[i - len] + 1u);
 
 			h = h >= out ? h - out : h + P - out;
 		}
-		if (i + 1 >= len && wanted(f, len, h)) {
+		if (i + 1 >= len && is_masked(f, len, h)) {
 			memset(text + i + 1 - len, '*', len);
 			/* What follows is looked for anew: the window's bytes are stars now. */
 			h = mask_fingerprint(f->base, text + i + 1 - len, len);

@@ -35,7 +35,7 @@ int journal_place(const char *name, char path[JOURNAL_PATH_MAX], struct err *e)
 }
 
 /* Everything that is not the ring of a slot is really there from the start. */
-static int fill(int fd, const struct journal_file *head, size_t bytes)
+static int fill_journal(int fd, const struct journal_file *head, size_t bytes)
 {
 	int64_t end = journal_slot_at(head, head->slots);
 
@@ -83,7 +83,7 @@ int journal_make(const char *name, size_t commands, uint64_t output_bytes,
 	snprintf(fresh, sizeof fresh, "%s/.new-%d", dir, (int)gettid());
 	unlink(fresh);
 	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd >= 0 && !fill(fd, f, bytes) && !rename(fresh, path))
+	if (fd >= 0 && !fill_journal(fd, f, bytes) && !rename(fresh, path))
 		return 0;
 	err_sys(e, errno, "cannot make the journal %s", path);
 	unlink(fresh);

@@ -19,7 +19,7 @@
 #define AT_ONCE ((size_t)1 << 20)
 #define FEW 16384 /* pages with little in them fill a pipe too */
 
-static int make(struct journal_entry *j, struct tap *t)
+static int make_tap(struct journal_entry *j, struct tap *t)
 {
 	int p[2];
 
@@ -35,7 +35,7 @@ static int make(struct journal_entry *j, struct tap *t)
 	return 0;
 }
 
-static void drain(struct journal_entry *j, int stream)
+static void drain_tap(struct journal_entry *j, int stream)
 {
 	struct tap *t = &j->tap[stream - 1];
 	AUTO_FREE char *buf = t->held ? xmalloc(65536) : NULL;
@@ -53,13 +53,13 @@ static void drain(struct journal_entry *j, int stream)
 	}
 }
 
-static void make_room(struct journal_entry *j, int stream)
+static void make_tap_room(struct journal_entry *j, int stream)
 {
 	struct tap *t = &j->tap[stream - 1];
 	ssize_t n;
 
 	if (t->held <= FEW) {
-		drain(j, stream);
+		drain_tap(j, stream);
 		return;
 	}
 	n = splice(t->out, NULL, j->null, NULL, t->held / 2, SPLICE_F_NONBLOCK);
@@ -67,7 +67,7 @@ static void make_room(struct journal_entry *j, int stream)
 		t->held -= (size_t)n;
 		journal_lose(j, stream, (uint64_t)n);
 	} else {
-		drain(j, stream);
+		drain_tap(j, stream);
 	}
 }
 
@@ -76,13 +76,13 @@ ssize_t journal_peek(struct journal_entry *j, int stream, int from)
 	struct tap *t = &j->tap[stream - 1];
 	ssize_t n;
 
-	if ((!t->made && make(j, t)) || t->broken)
+	if ((!t->made && make_tap(j, t)) || t->broken)
 		return -1;
 	if (j->tap[2 - stream].held) /* came before */
-		drain(j, 3 - stream);
+		drain_tap(j, 3 - stream);
 	n = tee(from, t->in, AT_ONCE, SPLICE_F_NONBLOCK);
 	if (n < 0 && errno == EAGAIN && t->held) {
-		make_room(j, stream);
+		make_tap_room(j, stream);
 		n = tee(from, t->in, AT_ONCE, SPLICE_F_NONBLOCK);
 	}
 	if (n > 0)
@@ -94,8 +94,8 @@ ssize_t journal_peek(struct journal_entry *j, int stream, int from)
 
 void tap_drain(struct journal_entry *j)
 {
-	drain(j, 1);
-	drain(j, 2);
+	drain_tap(j, 1);
+	drain_tap(j, 2);
 }
 
 void tap_release(struct journal_entry *j)

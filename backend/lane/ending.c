@@ -35,7 +35,7 @@ struct member {
 };
 
 /* State and parent; the name may hold anything but ends at the last ')'. */
-static int look(pid_t pid, struct member *m)
+static int read_proc_entry(pid_t pid, struct member *m)
 {
 	char text[1024];
 	const char *after;
@@ -48,7 +48,7 @@ static int look(pid_t pid, struct member *m)
 }
 
 /* Everyone in the group that `path` lists; zombies are nobody. */
-static size_t members(const char *path, struct member **out)
+static size_t list_members(const char *path, struct member **out)
 {
 	AUTO_FREE char *text = xmalloc(LIST_MAX);
 	size_t n = 0, cap = 0;
@@ -60,7 +60,7 @@ static size_t members(const char *path, struct member **out)
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		struct member m;
 
-		if (look((pid_t)atoi(line), &m) || m.state == 'Z' || m.state == 'X')
+		if (read_proc_entry((pid_t)atoi(line), &m) || m.state == 'Z' || m.state == 'X')
 			continue;
 		*out = mem_grow(*out, &cap, n + 1, sizeof **out);
 		(*out)[n++] = m;
@@ -86,14 +86,14 @@ static void mark_below(struct member *all, size_t n, pid_t top)
 }
 
 /* `parent` 0: whoever that is. */
-static void end_one(pid_t pid, pid_t parent, const char *id)
+static void end_process(pid_t pid, pid_t parent, const char *id)
 {
 	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	char groups[8192];
 	struct member now;
 
 	if (fd < 0 || proc_file(pid, "cgroup", groups, sizeof groups) || !strstr(groups, id) ||
-		(parent && (look(pid, &now) || now.parent != parent)))
+		(parent && (read_proc_entry(pid, &now) || now.parent != parent)))
 		return;
 	syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
 }
@@ -116,7 +116,7 @@ static void pause_ms(int ms)
 }
 
 /* A child of the init that does not run the init's program: its supervisor is dead. */
-static bool stray(const struct member *m, pid_t guest)
+static bool is_stray(const struct member *m, pid_t guest)
 {
 	char path[64];
 	struct stat init, its;
@@ -142,28 +142,28 @@ int lane_end_command(const struct lane_command *c, int limit_ms)
 		top = 0;
 	for (;;) {
 		AUTO_FREE struct member *all = NULL;
-		size_t n = members(path, &all);
+		size_t n = list_members(path, &all);
 		int left = 0;
 
 		for (size_t i = 0; i < n; i++)
-			all[i].below = stray(&all[i], c->guest);
+			all[i].below = is_stray(&all[i], c->guest);
 		mark_below(all, n, top > 0 ? top : -1);
 		for (size_t i = 0; i < n; i++)
 			if (all[i].below) {
-				end_one(all[i].pid, all[i].parent, c->id);
+				end_process(all[i].pid, all[i].parent, c->id);
 				left++;
 			}
 		if (!left || clock_mono_ns() > deadline) {
 			/* Last, for as long as it lives nobody of its tree can go elsewhere. */
 			if (top > 0)
-				end_one(top, c->guest, c->id);
+				end_process(top, c->guest, c->id);
 			return left;
 		}
 		pause_ms(ROUND_MS);
 	}
 }
 
-static int tell(const char *path, const char *word)
+static int write_word(const char *path, const char *word)
 {
 	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -179,18 +179,19 @@ int lane_end_container(pid_t guest, const char *id, int limit_ms)
 	if (list_path(guest, id, list))
 		return 0;
 	if (!cgroup_file(guest, id, "", "cgroup.kill", file))
-		tell(file, "1");
+		write_word(file, "1");
 	/* What stands still cannot fork; the signals are taken when it is let go. */
-	frozen = !cgroup_file(guest, id, "freezer", "freezer.state", file) && !tell(file, "FROZEN");
+	frozen = !cgroup_file(guest, id, "freezer", "freezer.state", file) &&
+		!write_word(file, "FROZEN");
 	for (;;) {
 		AUTO_FREE struct member *all = NULL;
-		size_t n = members(list, &all);
+		size_t n = list_members(list, &all);
 
 		for (size_t i = 0; i < n; i++)
-			end_one(all[i].pid, 0, id);
+			end_process(all[i].pid, 0, id);
 		/* Also when somebody else had paused it: nobody can die who stands still. */
 		if (frozen)
-			tell(file, "THAWED");
+			write_word(file, "THAWED");
 		if (!n || clock_mono_ns() > deadline)
 			return (int)n;
 		pause_ms(ROUND_MS);

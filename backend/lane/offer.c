@@ -104,7 +104,7 @@ void lane_offer_release(struct lane_offer *o)
 }
 
 /* The registry's file is written whole and renamed, so that a reader sees all or nothing. */
-static int remember(const struct lane_offer *o, const struct lane_about *a, struct err *e)
+static int register_lane(const struct lane_offer *o, const struct lane_about *a, struct err *e)
 {
 	char path[LANE_PATH_MAX + 8], tmp[LANE_PATH_MAX + 8];
 	FILE *f;
@@ -120,7 +120,7 @@ static int remember(const struct lane_offer *o, const struct lane_about *a, stru
 	return 0;
 }
 
-static int field(FILE *f, char *out, size_t cap)
+static int read_lane_field(FILE *f, char *out, size_t cap)
 {
 	char line[256];
 	size_t n;
@@ -135,7 +135,7 @@ static int field(FILE *f, char *out, size_t cap)
 	return 0;
 }
 
-static int recall(const char *path, struct lane_about *a)
+static int read_registered(const char *path, struct lane_about *a)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -143,9 +143,11 @@ static int recall(const char *path, struct lane_about *a)
 
 	if (!f)
 		return -1;
-	bad = field(f, a->name, sizeof a->name) || field(f, a->id, sizeof a->id) ||
-		field(f, a->agent, sizeof a->agent) || field(f, a->engine, sizeof a->engine) ||
-		field(f, a->session, sizeof a->session);
+	bad = read_lane_field(f, a->name, sizeof a->name) ||
+		read_lane_field(f, a->id, sizeof a->id) ||
+		read_lane_field(f, a->agent, sizeof a->agent) ||
+		read_lane_field(f, a->engine, sizeof a->engine) ||
+		read_lane_field(f, a->session, sizeof a->session);
 	fclose(f);
 	return bad ? -1 : 0;
 }
@@ -174,7 +176,7 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 	if (lane_place(who, dir, e))
 		return -1;
 	snprintf(path, sizeof path, "%s.lane", dir);
-	if (!recall(path, ret) && !strcmp(ret->name, who))
+	if (!read_registered(path, ret) && !strcmp(ret->name, who))
 		return 0;
 	*strrchr(dir, '/') = '\0';
 	d = opendir(dir);
@@ -184,7 +186,7 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 		if (!dot || strcmp(dot, ".lane"))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-		if (!recall(path, ret) && !strcmp(ret->agent, who)) {
+		if (!read_registered(path, ret) && !strcmp(ret->agent, who)) {
 			closedir(d);
 			return 0;
 		}
@@ -195,7 +197,7 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 }
 
 /* The engine resolved the sources again after us: is it what we checked? */
-static int compare(
+static int compare_mount(
 	int conn, const struct lane_about *about, const struct lane_mount *m, struct err *e)
 {
 	char body[LANE_MSG_MAX];
@@ -217,7 +219,7 @@ static int compare(
 	return 0;
 }
 
-static int greet(int conn, const struct lane_about *about, const struct lane_mount *mounts,
+static int greet_guest(int conn, const struct lane_about *about, const struct lane_mount *mounts,
 	size_t nmounts, const struct lane_secret *secrets, size_t n, struct lane_offer *o,
 	struct err *e)
 {
@@ -232,7 +234,7 @@ static int greet(int conn, const struct lane_about *about, const struct lane_mou
 		return err_set(e, ERR_PROTOCOL, "the init of %s did not say hello", about->name);
 	}
 	for (size_t i = 0; i < nmounts; i++)
-		if (compare(conn, about, &mounts[i], e))
+		if (compare_mount(conn, about, &mounts[i], e))
 			return -1;
 	for (size_t i = 0; i < n; i++) {
 		AUTO_STR struct str s = STR_INIT;
@@ -278,12 +280,12 @@ int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
 			continue;
 		/* Others in the container may knock too; they are not its init. */
 		setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
-		result = greet(conn, about, mounts, nmounts, secrets, nsecrets, o, &why);
+		result = greet_guest(conn, about, mounts, nmounts, secrets, nsecrets, o, &why);
 		if (result && why.kind == ERR_REFUSED)
 			break;
 	}
 	if (!result)
-		result = remember(o, about, e);
+		result = register_lane(o, about, e);
 	else
 		err_copy(e, &why);
 	lane_offer_release(o);

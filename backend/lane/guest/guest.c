@@ -54,7 +54,7 @@ struct guest_user guest_user;
 static pid_t supervisor[SUPERVISORS_MAX];
 static int nsupervisors;
 
-static void say(const char *what)
+static void print_error(const char *what)
 {
 	fprintf(stderr, "berth-guest: %s: %m\n", what);
 }
@@ -67,7 +67,7 @@ static bool is_supervisor(pid_t pid)
 	return false;
 }
 
-static void forget(pid_t pid)
+static void forget_supervisor(pid_t pid)
 {
 	for (int i = 0; i < nsupervisors; i++)
 		if (supervisor[i] == pid) {
@@ -93,7 +93,7 @@ static void kill_strays(void)
  * stopped was stopped by its command, to outlive a time-out: it ends, and with it the command.  Strays that are
  * always elsewhere when the list of processes is read are ended with everything else here.
  */
-static void reap(void)
+static void reap_children(void)
 {
 	static int chases;
 	bool strays = false;
@@ -105,7 +105,7 @@ static void reap(void)
 			kill(pid, SIGKILL);
 		} else if (is_supervisor(pid)) {
 			strays |= !WIFEXITED(status);
-			forget(pid);
+			forget_supervisor(pid);
 		} else {
 			strays = true;
 		}
@@ -185,7 +185,7 @@ static int tell_stat(int fd, char *path, uint32_t len)
 }
 
 /* Ask the host for the lane's socket.  -1: nobody is there (yet). */
-static int boot(void)
+static int boot_guest(void)
 {
 	static char body[LANE_MSG_MAX];
 	struct lane_hello hello = {(uint32_t)getpid(), getuid(), getgid()};
@@ -198,7 +198,7 @@ static int boot(void)
 		goto out;
 	while (lane < 0 && wire_recv(fd, &head, body, fds, &nfds) > 0) {
 		if (head.type == LANE_SECRET && keep_secret(body, head.len))
-			say("cannot keep a secret");
+			print_error("cannot keep a secret");
 		else if (head.type == LANE_STAT && tell_stat(fd, body, head.len))
 			break;
 		else if (head.type == LANE_LISTEN && nfds == 1)
@@ -207,7 +207,7 @@ static int boot(void)
 			wire_close_all(fds, nfds);
 	}
 	if (lane >= 0 && (listen(lane, 512) || wire_send(fd, LANE_READY, NULL, 0))) {
-		say("cannot listen on the lane");
+		print_error("cannot listen on the lane");
 		close(lane);
 		lane = -1;
 	}
@@ -231,10 +231,10 @@ static void refuse_without_descriptors(int lane)
 		poll(NULL, 0, DEAF_MS); /* the next one will not be luckier at once */
 	}
 	if (open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
-		say("cannot open the spare descriptor");
+		print_error("cannot open the spare descriptor");
 }
 
-static void serve(int lane)
+static void serve_connection(int lane)
 {
 	struct ucred peer;
 	socklen_t len = sizeof peer;
@@ -263,11 +263,11 @@ static void serve(int lane)
 }
 
 /* `berth-guest chown UID GID DIR`: as root of a helper container, hand a new volume to its user. */
-static int hand_over(char **argv)
+static int chown_volume(char **argv)
 {
 	if (lchown(argv[4], (uid_t)strtoul(argv[2], NULL, 10), (gid_t)strtoul(argv[3], NULL, 10)) ||
 		chmod(argv[4], 0700)) {
-		say(argv[4]);
+		print_error(argv[4]);
 		return 1;
 	}
 	return 0;
@@ -299,13 +299,13 @@ static void introduce_in(const char *path, unsigned long number, const char *lin
 			n = -2;
 	}
 	if (n == -1 || (n >= 0 && write(fd, line, strlen(line)) < 0))
-		say(path);
+		print_error(path);
 	if (fd >= 0)
 		close(fd);
 }
 
 /* sudo serves only users that have a name.  No password, and none in shadow either. */
-static void introduce(void)
+static void introduce_user(void)
 {
 	char line[160];
 	unsigned long uid = guest_user.uid, gid = guest_user.gid;
@@ -317,7 +317,7 @@ static void introduce(void)
 }
 
 /* The engine asks us to stop: pass it on, wait a little, and leave; the kernel ends the rest. */
-static void stop(int sig)
+static void stop_container(int sig)
 {
 	int64_t deadline = guest_now_ns() + (int64_t)STOP_GRACE_MS * 1000000;
 	sigset_t chld;
@@ -345,7 +345,7 @@ static bool from_outside(const struct signalfd_siginfo *info)
 }
 
 /* A handful: commands can send signals faster than we read them, and the lane must have its turn. */
-static void on_signal(int sfd)
+static void pass_signals(int sfd)
 {
 	struct signalfd_siginfo info[SIGNALS_AT_ONCE];
 	ssize_t n = read(sfd, info, sizeof info);
@@ -354,11 +354,11 @@ static void on_signal(int sfd)
 		int sig = (int)info[i].ssi_signo;
 
 		if (sig == SIGCHLD)
-			reap();
+			reap_children();
 		else if (!from_outside(&info[i]))
 			continue;
 		else if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT || sig == SIGPWR)
-			stop(sig);
+			stop_container(sig);
 		else if (sig == SIGHUP || sig == SIGUSR1 || sig == SIGUSR2 || sig == SIGWINCH)
 			kill(-1, sig);
 	}
@@ -370,11 +370,11 @@ int main(int argc, char **argv)
 	int sfd, lane = -1;
 
 	if (argc == 5 && !strcmp(argv[1], "chown"))
-		return hand_over(argv);
+		return chown_volume(argv);
 	if (argc == 4 && !strcmp(argv[1], "as") && getpid() == 1) {
 		guest_user = (struct guest_user){
 			true, (uid_t)strtoul(argv[2], NULL, 10), (gid_t)strtoul(argv[3], NULL, 10)};
-		introduce();
+		introduce_user();
 	} else if (argc > 1 || getpid() != 1) {
 		fputs("berth-guest: this is the init of berth's containers; it runs as "
 		      "process 1 without arguments\n",
@@ -388,19 +388,19 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sfd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (sfd < 0) {
-		say("cannot watch signals");
+		print_error("cannot watch signals");
 		return 1;
 	}
 	for (;;) {
 		struct pollfd p[2] = {{sfd, POLLIN, 0}, {lane, POLLIN, 0}};
 
-		if (lane < 0 && (lane = boot()) >= 0)
+		if (lane < 0 && (lane = boot_guest()) >= 0)
 			continue;
 		if (poll(p, 2, lane < 0 ? BOOT_RETRY_MS : -1) < 0 && errno != EINTR)
 			return 1;
 		if (p[0].revents)
-			on_signal(sfd);
+			pass_signals(sfd);
 		if (lane >= 0 && p[1].revents & POLLIN)
-			serve(lane);
+			serve_connection(lane);
 	}
 }

@@ -52,13 +52,13 @@ struct command {
 
 static struct command cmd; /* one per supervisor, and there is one supervisor per process */
 
-static int refuse(enum lane_stage stage, int errnum)
+static int refuse_harm(enum lane_stage stage, int errnum)
 {
 	wire_refuse(cmd.conn, stage, errnum);
 	return 1;
 }
 
-static int add_words(const char *body, uint32_t len)
+static int append_words(const char *body, uint32_t len)
 {
 	if (!len || body[len - 1] || cmd.nwords + len > LANE_WORDS_MAX)
 		return errno = E2BIG, -1;
@@ -97,7 +97,7 @@ static int split_words(void)
 	return at == end ? 0 : (errno = EINVAL, -1);
 }
 
-static int receive(void)
+static int receive_request(void)
 {
 	static char body[LANE_MSG_MAX];
 	int64_t deadline = guest_now_ns() + (int64_t)REQUEST_LIMIT_MS * 1000000;
@@ -114,7 +114,7 @@ static int receive(void)
 		if (r <= 0)
 			return r ? -1 : (errno = EPIPE, -1);
 		if (head.type == LANE_WORDS && !cmd.npipes) {
-			if (add_words(body, head.len))
+			if (append_words(body, head.len))
 				return -1;
 		} else if (head.type == LANE_RUN && head.len == sizeof cmd.ask) {
 			memcpy(&cmd.ask, body, sizeof cmd.ask);
@@ -127,7 +127,7 @@ static int receive(void)
 	}
 }
 
-static void limit(int what, uint64_t most)
+static void limit_resource(int what, uint64_t most)
 {
 	struct rlimit r;
 
@@ -139,7 +139,7 @@ static void limit(int what, uint64_t most)
 	setrlimit((__rlimit_resource_t)what, &r);
 }
 
-static int open_terminal(char name[64])
+static int open_command_pty(char name[64])
 {
 	struct winsize w = {.ws_row = cmd.ask.rows, .ws_col = cmd.ask.columns};
 
@@ -179,7 +179,7 @@ static void become_user(void)
 		child_fail(LANE_AT_SETUP);
 }
 
-static void child(const char *terminal)
+static void run_child(const char *terminal)
 {
 	sigset_t none;
 	int fd;
@@ -206,10 +206,10 @@ static void child(const char *terminal)
 			child_errno = errno;
 		close(fd);
 	}
-	limit(RLIMIT_FSIZE, cmd.ask.max_file_bytes);
-	limit(RLIMIT_NOFILE, cmd.ask.max_files);
-	limit(RLIMIT_CPU, cmd.ask.max_cpu_s);
-	limit(RLIMIT_CORE, 0);
+	limit_resource(RLIMIT_FSIZE, cmd.ask.max_file_bytes);
+	limit_resource(RLIMIT_NOFILE, cmd.ask.max_files);
+	limit_resource(RLIMIT_CPU, cmd.ask.max_cpu_s);
+	limit_resource(RLIMIT_CORE, 0);
 	become_user();
 	if (cmd.words[0] && chdir(cmd.words))
 		child_fail(LANE_AT_CWD);
@@ -219,7 +219,7 @@ static void child(const char *terminal)
 	child_fail(LANE_AT_EXEC);
 }
 
-static int start(void)
+static int start_command(void)
 {
 	char name[64];
 	bool tty = cmd.ask.flags & LANE_TTY;
@@ -232,11 +232,11 @@ static int start(void)
 			int high = fcntl(cmd.pipes[i], F_DUPFD_CLOEXEC, 3);
 
 			if (high < 0)
-				return refuse(LANE_AT_SETUP, errno);
+				return refuse_harm(LANE_AT_SETUP, errno);
 			cmd.pipes[i] = high;
 		}
-	if (tty && open_terminal(name))
-		return refuse(LANE_AT_SETUP, errno);
+	if (tty && open_command_pty(name))
+		return refuse_harm(LANE_AT_SETUP, errno);
 	/* The container's environment, with what the request adds; execvpe looks in its PATH. */
 	for (char **v = cmd.envp; *v; v++)
 		if (strchr(*v, '='))
@@ -249,14 +249,14 @@ static int start(void)
 		return 1;
 	cmd.pid = vfork();
 	if (cmd.pid == 0)
-		child(tty ? name : NULL);
+		run_child(tty ? name : NULL);
 	if (cmd.pid < 0)
-		return refuse(LANE_AT_FORK, errno);
+		return refuse_harm(LANE_AT_FORK, errno);
 	for (int i = 0; !tty && i < cmd.npipes; i++)
 		close(cmd.pipes[i]);
 	if (child_stage) {
 		waitpid(cmd.pid, NULL, 0);
-		return refuse((enum lane_stage)child_stage, child_errno);
+		return refuse_harm((enum lane_stage)child_stage, child_errno);
 	}
 	if (cmd.ask.timeout_ms)
 		cmd.deadline_ns = cmd.start_ns + (int64_t)cmd.ask.timeout_ms * 1000000;
@@ -264,7 +264,7 @@ static int start(void)
 }
 
 /* Ask the tree to end; SIGKILL follows after the grace time, or is sent at once. */
-static void end_command(void)
+static void end_command_tree(void)
 {
 	if (cmd.kill_ns)
 		return;
@@ -288,14 +288,14 @@ static void on_message(void)
 		cmd.gone = true;
 		if (!(cmd.ask.flags & LANE_KEEP)) {
 			cmd.cancelled = true;
-			end_command();
+			end_command_tree();
 		}
 		return;
 	}
 	wire_close_all(fds, nfds);
 	if (head.type == LANE_CANCEL) {
 		cmd.cancelled = true;
-		end_command();
+		end_command_tree();
 	} else if (head.type == LANE_SIGNAL && head.len == sizeof sig) {
 		memcpy(&sig, body, sizeof sig);
 		if (sig > 0 && sig <= 64)
@@ -327,7 +327,7 @@ static void on_child(int sfd)
 }
 
 /* Move what can be moved.  false: this direction is finished. */
-static bool relay(struct flow *f, short can_read, short can_write)
+static bool relay_flow(struct flow *f, short can_read, short can_write)
 {
 	ssize_t n;
 
@@ -351,7 +351,7 @@ static bool relay(struct flow *f, short can_read, short can_write)
 	return true;
 }
 
-static void shut(int *fd)
+static void close_end(int *fd)
 {
 	close(*fd);
 	*fd = -1;
@@ -362,17 +362,17 @@ enum { P_CONN, P_CHILD, P_IN_FROM, P_IN_TO, P_OUT_FROM, P_OUT_TO, P_COUNT };
 /* The terminal's part of one turn. */
 static void relay_all(const struct pollfd *p)
 {
-	if (cmd.pipes[0] >= 0 && !relay(&cmd.in, p[P_IN_FROM].revents, p[P_IN_TO].revents)) {
+	if (cmd.pipes[0] >= 0 && !relay_flow(&cmd.in, p[P_IN_FROM].revents, p[P_IN_TO].revents)) {
 		/* The client's end of input is the terminal's end-of-file character. */
 		if (write(cmd.terminal, "\x04", 1) < 0)
 			cmd.in.n = 0;
-		shut(&cmd.pipes[0]);
+		close_end(&cmd.pipes[0]);
 	}
-	if (cmd.pipes[1] >= 0 && !relay(&cmd.out, p[P_OUT_FROM].revents, p[P_OUT_TO].revents))
-		shut(&cmd.pipes[1]);
+	if (cmd.pipes[1] >= 0 && !relay_flow(&cmd.out, p[P_OUT_FROM].revents, p[P_OUT_TO].revents))
+		close_end(&cmd.pipes[1]);
 }
 
-static int wait_ms(void)
+static int command_wait_ms(void)
 {
 	int64_t until = cmd.kill_ns ? cmd.kill_ns : cmd.deadline_ns, left;
 
@@ -382,7 +382,7 @@ static int wait_ms(void)
 	return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
 }
 
-static void watch(int sfd)
+static void watch_command(int sfd)
 {
 	while (!cmd.ended) {
 		bool tty = cmd.terminal >= 0;
@@ -392,7 +392,7 @@ static void watch(int sfd)
 			{tty && !cmd.out.n && cmd.pipes[1] >= 0 ? cmd.terminal : -1, POLLIN, 0},
 			{tty && cmd.out.n ? cmd.pipes[1] : -1, POLLOUT, 0}};
 
-		if (poll(p, P_COUNT, wait_ms()) < 0 && errno != EINTR)
+		if (poll(p, P_COUNT, command_wait_ms()) < 0 && errno != EINTR)
 			return;
 		if (p[P_CONN].revents)
 			on_message();
@@ -402,7 +402,7 @@ static void watch(int sfd)
 			relay_all(p);
 		if (!cmd.kill_ns && cmd.deadline_ns && guest_now_ns() >= cmd.deadline_ns) {
 			cmd.timed_out = true;
-			end_command();
+			end_command_tree();
 		}
 		if (cmd.kill_ns && guest_now_ns() >= cmd.kill_ns)
 			return;
@@ -417,16 +417,16 @@ static void drain_terminal(void)
 	if (cmd.pipes[1] >= 0)
 		fcntl(cmd.pipes[1], F_SETFL, fcntl(cmd.pipes[1], F_GETFL) & ~O_NONBLOCK);
 	while (cmd.pipes[1] >= 0 && !cmd.gone && guest_now_ns() < deadline)
-		if (!relay(&cmd.out, 1, 1) || (!cmd.out.n && errno == EAGAIN))
+		if (!relay_flow(&cmd.out, 1, 1) || (!cmd.out.n && errno == EAGAIN))
 			break;
 }
 
-static uint64_t microseconds(struct timeval t)
+static uint64_t timeval_us(struct timeval t)
 {
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
 }
 
-static void finish(void)
+static void report_end(void)
 {
 	struct lane_ended end = {0};
 	struct rusage all;
@@ -437,8 +437,8 @@ static void finish(void)
 		drain_terminal();
 	/* Everything this supervisor waited for belongs to the command. */
 	getrusage(RUSAGE_CHILDREN, &all);
-	end.user_us = microseconds(all.ru_utime);
-	end.system_us = microseconds(all.ru_stime);
+	end.user_us = timeval_us(all.ru_utime);
+	end.system_us = timeval_us(all.ru_stime);
 	end.max_rss_bytes = (uint64_t)all.ru_maxrss * 1024;
 	end.minor_faults = (uint64_t)all.ru_minflt;
 	end.major_faults = (uint64_t)all.ru_majflt;
@@ -471,12 +471,12 @@ int supervise(int conn)
 	sigaddset(&chld, SIGCHLD);
 	sfd = signalfd(-1, &chld, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (sfd < 0)
-		return refuse(LANE_AT_SETUP, errno);
-	if (receive())
-		return refuse(LANE_AT_REQUEST, errno);
-	if (start())
+		return refuse_harm(LANE_AT_SETUP, errno);
+	if (receive_request())
+		return refuse_harm(LANE_AT_REQUEST, errno);
+	if (start_command())
 		return 1;
-	watch(sfd);
-	finish();
+	watch_command(sfd);
+	report_end();
 	return 0;
 }

@@ -39,7 +39,7 @@ int64_t guest_now_ns(void)
 
 /* The fourth field of /proc/PID/stat; the second, the name, may hold anything but ends at the last
  * ')'. -1: gone. */
-static pid_t parent_of(int proc, const char *pid)
+static pid_t read_parent_at(int proc, const char *pid)
 {
 	char path[32], text[512];
 	const char *after;
@@ -75,7 +75,7 @@ static int read_table(void)
 
 		if (e->d_name[0] < '1' || e->d_name[0] > '9' || strlen(e->d_name) > 10)
 			continue;
-		parent = parent_of(dirfd(d), e->d_name);
+		parent = read_parent_at(dirfd(d), e->d_name);
 		if (parent >= 0)
 			table[n++] = (struct process){(pid_t)atoi(e->d_name), parent, false};
 	}
