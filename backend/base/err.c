@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put(struct err *e, const char *fmt, va_list ap)
+static void put_message(struct err *e, const char *fmt, va_list ap)
 {
 	int n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
 
@@ -22,7 +22,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 	e->kind = kind;
 	e->sys = 0;
 	va_start(ap, fmt);
-	put(e, fmt, ap);
+	put_message(e, fmt, ap);
 	va_end(ap);
 	return -1;
 }
@@ -38,7 +38,7 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	e->kind = ERR_SYS;
 	e->sys = errnum;
 	va_start(ap, fmt);
-	put(e, fmt, ap);
+	put_message(e, fmt, ap);
 	va_end(ap);
 	len = strlen(e->msg);
 	if (len < sizeof e->msg - 1)
@@ -57,7 +57,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
 		return -1;
 	memcpy(old, e->msg, sizeof old);
 	va_start(ap, fmt);
-	put(e, fmt, ap);
+	put_message(e, fmt, ap);
 	va_end(ap);
 	len = strlen(e->msg);
 	if (len < sizeof e->msg - 1)

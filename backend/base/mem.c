@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *must(void *p)
+static void *need_memory(void *p)
 {
 	if (!p)
 		check_die("berth: out of memory");
@@ -18,32 +18,32 @@ static void *must(void *p)
 
 void *xmalloc(size_t n)
 {
-	return must(malloc(n ? n : 1));
+	return need_memory(malloc(n ? n : 1));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return must(calloc(n ? n : 1, size ? size : 1));
+	return need_memory(calloc(n ? n : 1, size ? size : 1));
 }
 
 void *xrealloc(void *p, size_t n)
 {
-	return must(realloc(p, n ? n : 1));
+	return need_memory(realloc(p, n ? n : 1));
 }
 
 void *xreallocarray(void *p, size_t n, size_t size)
 {
-	return must(reallocarray(p, n ? n : 1, size ? size : 1));
+	return need_memory(reallocarray(p, n ? n : 1, size ? size : 1));
 }
 
 char *xstrdup(const char *s)
 {
-	return s ? must(strdup(s)) : NULL;
+	return s ? need_memory(strdup(s)) : NULL;
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-	return s ? must(strndup(s, n)) : NULL;
+	return s ? need_memory(strndup(s, n)) : NULL;
 }
 
 char *xasprintf(const char *fmt, ...)
@@ -55,7 +55,7 @@ char *xasprintf(const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vasprintf(&s, fmt, ap);
 	va_end(ap);
-	return n < 0 ? must(NULL) : s;
+	return n < 0 ? need_memory(NULL) : s;
 }
 
 void *mem_grow(void *p, size_t *cap, size_t want, size_t size)

@@ -56,7 +56,7 @@ void command_target(struct command *c, const char *engine, const char *id, const
 		arena_strdup(&c->mem, id), arena_strdup(&c->mem, name)};
 }
 
-static const char *word(const char *const *words, size_t n, size_t i)
+static const char *pick_word(const char *const *words, size_t n, size_t i)
 {
 	return i < n ? words[i] : "unknown";
 }
@@ -66,7 +66,7 @@ const char *container_state_name(enum container_state s)
 	static const char *const words[] = {"created", "running", "paused", "restarting",
 		"removing", "exited", "dead", "unknown"};
 
-	return word(words, COUNT(words), s);
+	return pick_word(words, COUNT(words), s);
 }
 
 const char *mounts_state_name(enum mounts_state m)
@@ -78,7 +78,7 @@ const char *health_name(enum health h)
 {
 	static const char *const words[] = {"", "starting", "healthy", "unhealthy"};
 
-	return word(words, COUNT(words), h);
+	return pick_word(words, COUNT(words), h);
 }
 
 const char *agent_act_name(enum agent_act a)
@@ -109,7 +109,7 @@ const char *act_name(enum act a)
 	static const char *const words[] = {
 		"", "start", "stop", "restart", "pause", "unpause", "kill", "remove"};
 
-	return word(words, COUNT(words), a);
+	return pick_word(words, COUNT(words), a);
 }
 
 const char *act_doing(enum act a)
@@ -117,7 +117,7 @@ const char *act_doing(enum act a)
 	static const char *const words[] = {"", "starting", "stopping", "restarting", "pausing",
 		"unpausing", "killing", "removing"};
 
-	return word(words, COUNT(words), a);
+	return pick_word(words, COUNT(words), a);
 }
 
 const char *job_state_name(enum job_state s)
@@ -125,5 +125,5 @@ const char *job_state_name(enum job_state s)
 	static const char *const words[] = {
 		"queued", "running", "done", "failed", "cancelled", "orphaned"};
 
-	return word(words, COUNT(words), s);
+	return pick_word(words, COUNT(words), s);
 }

@@ -20,10 +20,10 @@ static _Thread_local struct {
 	char runtime[PATH_MAX], state[PATH_MAX];
 } held;
 
-static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
+static int fill_path(char *buf, size_t cap, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static int fill(char *buf, size_t cap, struct err *e, const char *fmt, ...)
+static int fill_path(char *buf, size_t cap, struct err *e, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -52,7 +52,7 @@ static int hold_dir(char at[PATH_MAX], const char *path)
 }
 
 /* The value of a variable that holds an absolute path, or NULL. */
-static const char *absolute(const char *variable)
+static const char *absolute_path_of(const char *variable)
 {
 	const char *v = getenv(variable);
 
@@ -67,7 +67,7 @@ static bool owned_dir(const char *path)
 }
 
 /* Make `path` when missing and check it: a directory of ours, none of the bits of `others`. */
-static int own_dir(const char *path, mode_t others, struct err *e)
+static int make_own_dir(const char *path, mode_t others, struct err *e)
 {
 	AUTO_CLOSE int fd = -1;
 	struct stat st;
@@ -93,51 +93,51 @@ static int own_dir(const char *path, mode_t others, struct err *e)
 
 int runtime_subdir(char *buf, size_t cap, const char *dir, const char *name, struct err *e)
 {
-	if (fill(buf, cap, e, "%s/%s", dir, name) < 0)
+	if (fill_path(buf, cap, e, "%s/%s", dir, name) < 0)
 		return -1;
-	return own_dir(buf, 077, e);
+	return make_own_dir(buf, 077, e);
 }
 
 int runtime_dir(char *buf, size_t cap, struct err *e)
 {
-	const char *xdg = absolute("XDG_RUNTIME_DIR"), *tmp = absolute("TMPDIR");
+	const char *xdg = absolute_path_of("XDG_RUNTIME_DIR"), *tmp = absolute_path_of("TMPDIR");
 	unsigned uid = (unsigned)geteuid();
 	char user[64];
 
 	if (*held.runtime)
-		return fill(buf, cap, e, "%s", held.runtime);
+		return fill_path(buf, cap, e, "%s", held.runtime);
 	snprintf(user, sizeof user, "/run/user/%u", uid);
 	if (xdg && owned_dir(xdg)) {
-		if (fill(buf, cap, e, "%s/berth", xdg) < 0)
+		if (fill_path(buf, cap, e, "%s/berth", xdg) < 0)
 			return -1;
 	} else if (owned_dir(user)) {
-		if (fill(buf, cap, e, "%s/berth", user) < 0)
+		if (fill_path(buf, cap, e, "%s/berth", user) < 0)
 			return -1;
-	} else if (fill(buf, cap, e, "%s/berth-%u", tmp ? tmp : "/tmp", uid) < 0) {
+	} else if (fill_path(buf, cap, e, "%s/berth-%u", tmp ? tmp : "/tmp", uid) < 0) {
 		return -1;
 	}
-	return own_dir(buf, 077, e) < 0 ? -1 : hold_dir(held.runtime, buf);
+	return make_own_dir(buf, 077, e) < 0 ? -1 : hold_dir(held.runtime, buf);
 }
 
 /* `variable`/berth, else `below`/berth in the home directory. */
 static int home_based(char *buf, size_t cap, const char *variable, const char *below, struct err *e)
 {
-	const char *dir = absolute(variable), *home = absolute("HOME");
+	const char *dir = absolute_path_of(variable), *home = absolute_path_of("HOME");
 	AUTO_FREE char *listed = NULL;
 
 	if (dir)
-		return fill(buf, cap, e, "%s/berth", dir);
+		return fill_path(buf, cap, e, "%s/berth", dir);
 	if (!home)
 		home = listed = user_home(geteuid());
 	if (!home)
 		return err_set(e, ERR_CONFIG,
 			"There is no home directory: set HOME or %s to an absolute path.",
 			variable);
-	return fill(buf, cap, e, "%s/%s/berth", home, below);
+	return fill_path(buf, cap, e, "%s/%s/berth", home, below);
 }
 
 /* As mkdir -p for everything above the last component, with the mode the XDG specification asks. */
-static int make_parents(char *path, struct err *e)
+static int make_path_parents(char *path, struct err *e)
 {
 	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
 		int failed;
@@ -156,11 +156,11 @@ static int make_parents(char *path, struct err *e)
 int state_dir(char *buf, size_t cap, struct err *e)
 {
 	if (*held.state)
-		return fill(buf, cap, e, "%s", held.state);
+		return fill_path(buf, cap, e, "%s", held.state);
 	if (home_based(buf, cap, "XDG_STATE_HOME", ".local/state", e) < 0 ||
-		make_parents(buf, e) < 0)
+		make_path_parents(buf, e) < 0)
 		return -1;
-	return own_dir(buf, 022, e) < 0 ? -1 : hold_dir(held.state, buf);
+	return make_own_dir(buf, 022, e) < 0 ? -1 : hold_dir(held.state, buf);
 }
 
 int config_dir(char *buf, size_t cap, struct err *e)

@@ -17,7 +17,7 @@ struct counted {
 	struct arena mem;
 };
 
-static struct counted *counted(const struct snapshot *s)
+static struct counted *counted_of(const struct snapshot *s)
 {
 	struct counted *c = (struct counted *)(uintptr_t)s;
 
@@ -45,12 +45,12 @@ struct snapshot *snapshot_new(size_t bytes, struct arena **arena)
 
 size_t snapshot_used(const struct snapshot *s)
 {
-	return arena_used(&counted(s)->mem);
+	return arena_used(&counted_of(s)->mem);
 }
 
 struct snapshot *snapshot_ref(const struct snapshot *s)
 {
-	struct counted *c = counted(s);
+	struct counted *c = counted_of(s);
 
 	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 	return &c->s;
@@ -62,7 +62,7 @@ void snapshot_unref(const struct snapshot *s)
 
 	if (!s)
 		return;
-	c = counted(s);
+	c = counted_of(s);
 	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	c->magic = 0;

@@ -79,7 +79,7 @@ size_t utf8_put(uint32_t cp, char out[4])
 
 /* Characters that change what follows them or hide: bidi marks, embeddings, isolates, line and
  * paragraph separators, interlinear annotation, BOM, tags. */
-static bool forbidden(uint32_t cp)
+static bool is_forbidden(uint32_t cp)
 {
 	return cp == 0x061C || cp == 0x200E || cp == 0x200F || (cp >= 0x2028 && cp <= 0x202E) ||
 		(cp >= 0x2060 && cp <= 0x206F) || cp == 0xFEFF || (cp >= 0xFFF0 && cp <= 0xFFFB) ||
@@ -94,7 +94,7 @@ int text_cp_width(uint32_t cp)
 
 	if (cp >= 0x20 && cp < 0x7F)
 		return 1;
-	if (cp < 0xA0 || forbidden(cp))
+	if (cp < 0xA0 || is_forbidden(cp))
 		return -1;
 	if (cp < 0x300)
 		return cp == 0xAD ? -1 : 1;
@@ -108,7 +108,7 @@ int text_cp_width(uint32_t cp)
 }
 
 /* What one code point is shown as; returns bytes written to out (at most 4). */
-static size_t shown(uint32_t cp, bool ascii, char out[4])
+static size_t show_code_point(uint32_t cp, bool ascii, char out[4])
 {
 	if (cp == '\t') {
 		out[0] = ' ';
@@ -153,7 +153,7 @@ int text_width(const char *s, size_t n)
 	return width;
 }
 
-static size_t digits(const char *s)
+static size_t count_digits(const char *s)
 {
 	return strspn(s, "0123456789");
 }
@@ -166,7 +166,7 @@ int text_natural(const char *a, const char *b)
 		size_t n, m;
 		int order;
 
-		if (!digits(x) || !digits(y)) {
+		if (!count_digits(x) || !count_digits(y)) {
 			if (*x != *y)
 				break;
 			x++, y++;
@@ -174,8 +174,8 @@ int text_natural(const char *a, const char *b)
 		}
 		x += strspn(x, "0");
 		y += strspn(y, "0");
-		n = digits(x);
-		m = digits(y);
+		n = count_digits(x);
+		m = count_digits(y);
 		order = n != m ? (n < m ? -1 : 1) : strncmp(x, y, n);
 		if (order)
 			return order;
@@ -203,7 +203,7 @@ void text_neutralise(struct str *out, const char *s, size_t n, bool ascii)
 			continue;
 		}
 		i += utf8_next(s + i, n - i, &cp);
-		str_add(out, put, shown(cp, ascii, put));
+		str_add(out, put, show_code_point(cp, ascii, put));
 	}
 }
 
@@ -217,7 +217,7 @@ char *text_clean(char *buf, size_t cap, const char *s)
 		size_t len;
 
 		i += utf8_next(s + i, n - i, &cp);
-		len = shown(cp, false, put);
+		len = show_code_point(cp, false, put);
 		if (used + len >= cap)
 			break;
 		memcpy(buf + used, put, len);

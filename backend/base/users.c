@@ -29,7 +29,7 @@ int users_open(struct users *u, const char *file, struct err *e)
 }
 
 /* The line with its end, or NULL; what is too long is read to its end and empty. */
-static char *next_line(struct users *u)
+static char *next_user_line(struct users *u)
 {
 	if (!fgets(u->line, sizeof u->line, u->file))
 		return NULL;
@@ -65,7 +65,7 @@ bool users_next(struct users *u, struct user *ret, struct err *e)
 {
 	char *line;
 
-	while (u->file && (line = next_line(u)))
+	while (u->file && (line = next_user_line(u)))
 		if (parse_user(line, ret))
 			return true;
 	if (u->file && ferror(u->file))

@@ -8,7 +8,7 @@
 #define WORD_MAX 64
 
 /* Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap). */
-static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+static size_t measure_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	size_t rows[3][WORD_MAX + 1], *before = rows[0], *last = rows[1], *now = rows[2];
 
@@ -41,7 +41,7 @@ size_t word_distance(const char *a, const char *b)
 {
 	size_t na = strnlen(a, WORD_MAX + 1), nb = strnlen(b, WORD_MAX + 1);
 
-	return na > WORD_MAX || nb > WORD_MAX ? SIZE_MAX : distance(a, na, b, nb);
+	return na > WORD_MAX || nb > WORD_MAX ? SIZE_MAX : measure_distance(a, na, b, nb);
 }
 
 const char *nearest_word(const char *word, const char *const *known)
@@ -58,7 +58,7 @@ const char *nearest_word(const char *word, const char *const *known)
 
 		if (nk > WORD_MAX || (nk > n ? nk - n : n - nk) >= best)
 			continue;
-		d = distance(word, n, *known, nk);
+		d = measure_distance(word, n, *known, nk);
 		if (d < best && d < nk) {
 			best = d;
 			found = *known;

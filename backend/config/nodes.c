@@ -58,7 +58,7 @@ const struct node *node_get(const struct node *map, const char *key)
 
 /* How a message names what stands there: `"abc"`, `a list`, `nothing`. */
 #define FOUND_MAX 80
-static const char *found(const struct node *n, char buf[FOUND_MAX])
+static const char *describe_found(const struct node *n, char buf[FOUND_MAX])
 {
 	char value[60];
 
@@ -75,7 +75,7 @@ static const char *found(const struct node *n, char buf[FOUND_MAX])
 }
 
 /* Does a number without quotes stand there? */
-static bool plain(const struct node *n)
+static bool is_bare_scalar(const struct node *n)
 {
 	return n->kind == NODE_SCALAR && !n->quoted && *n->value;
 }
@@ -88,15 +88,16 @@ int node_int(const struct config *c, const struct node *n, int64_t min, int64_t 
 	long long v;
 
 	/* 010 is eight to some and ten to others. */
-	if (plain(n) && digits[0] == '0' && digits[1])
+	if (is_bare_scalar(n) && digits[0] == '0' && digits[1])
 		return node_err(c, n, e,
 			"found %s, expected a whole number from %lld to %lld without leading zeros.",
-			found(n, buf), (long long)min, (long long)max);
+			describe_found(n, buf), (long long)min, (long long)max);
 	errno = 0;
 	v = strtoll(n->value, &end, 10);
-	if (!plain(n) || *digits < '0' || *digits > '9' || *end || errno || v < min || v > max)
+	if (!is_bare_scalar(n) || *digits < '0' || *digits > '9' || *end || errno || v < min ||
+		v > max)
 		return node_err(c, n, e, "found %s, expected a whole number from %lld to %lld.",
-			found(n, buf), (long long)min, (long long)max);
+			describe_found(n, buf), (long long)min, (long long)max);
 	*out = v;
 	return 0;
 }
@@ -109,7 +110,7 @@ static void make_locale(void)
 }
 
 /* A decimal number at the start of `s`, in no locale but C; *end behind it, or at s for none. */
-static double decimal(const char *s, const char **end)
+static double read_decimal(const char *s, const char **end)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *p = s + (*s == '-');
@@ -143,11 +144,11 @@ int node_double(const struct config *c, const struct node *n, double min, double
 {
 	char buf[FOUND_MAX];
 	const char *end = n->value;
-	double v = plain(n) ? decimal(n->value, &end) : 0;
+	double v = is_bare_scalar(n) ? read_decimal(n->value, &end) : 0;
 
 	if (end == n->value || *end || !isfinite(v) || v < min || v > max)
 		return node_err(c, n, e, "found %s, expected a number from %g to %g.",
-			found(n, buf), min, max);
+			describe_found(n, buf), min, max);
 	*out = v;
 	return 0;
 }
@@ -158,13 +159,13 @@ int node_bool(const struct config *c, const struct node *n, bool *out, struct er
 				 *const no[] = {"false", "no", "off"};
 	char buf[FOUND_MAX];
 
-	for (size_t i = 0; i < COUNT(yes) && plain(n); i++) {
+	for (size_t i = 0; i < COUNT(yes) && is_bare_scalar(n); i++) {
 		if (!strcasecmp(n->value, yes[i]) || !strcasecmp(n->value, no[i])) {
 			*out = !strcasecmp(n->value, yes[i]);
 			return 0;
 		}
 	}
-	return node_err(c, n, e, "found %s, expected true or false.", found(n, buf));
+	return node_err(c, n, e, "found %s, expected true or false.", describe_found(n, buf));
 }
 
 /* As docker reads sizes: a number, then b, k, m, g or t, then "b" or "ib" if one likes. */
@@ -173,7 +174,7 @@ int node_bytes(const struct config *c, const struct node *n, uint64_t *out, stru
 	static const char units[] = "bkmgt";
 	char buf[FOUND_MAX], letter;
 	const char *end = n->value, *unit;
-	double v = n->kind == NODE_SCALAR ? decimal(n->value, &end) : -1;
+	double v = n->kind == NODE_SCALAR ? read_decimal(n->value, &end) : -1;
 	int power = 0;
 
 	if (end == n->value || v < 0)
@@ -193,10 +194,11 @@ int node_bytes(const struct config *c, const struct node *n, uint64_t *out, stru
 	*out = (uint64_t)v;
 	return 0;
 bad:
-	return node_err(c, n, e, "found %s, expected an amount such as 512m or 2g.", found(n, buf));
+	return node_err(c, n, e, "found %s, expected an amount such as 512m or 2g.",
+		describe_found(n, buf));
 }
 
-static void add_words(struct str *s, const char *const *words)
+static void join_choices(struct str *s, const char *const *words)
 {
 	for (size_t i = 0; words[i]; i++)
 		str_addf(s, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
@@ -215,11 +217,11 @@ int node_choice(const struct config *c, const struct node *n, const char *const 
 			return 0;
 		}
 	}
-	add_words(&all, words);
+	join_choices(&all, words);
 	near = n->kind == NODE_SCALAR ? nearest_word(n->value, words) : NULL;
 	if (near)
 		str_addf(&all, "; the nearest is \"%s\"", near);
-	return node_err(c, n, e, "found %s, expected %s.", found(n, buf), all.s);
+	return node_err(c, n, e, "found %s, expected %s.", describe_found(n, buf), all.s);
 }
 
 int node_unknown(
@@ -241,7 +243,7 @@ int node_unknown(
 		if (near)
 			return config_err(c, n->key_line, n->key_column, e,
 				"unknown key \"%s\", nearest known key: \"%s\".", shown, near);
-		add_words(&all, known);
+		join_choices(&all, known);
 		return config_err(c, n->key_line, n->key_column, e,
 			"unknown key \"%s\", expected %s.", shown, all.s);
 	}

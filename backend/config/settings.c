@@ -87,7 +87,7 @@ const struct setting setting_host_table[] = {
 #undef AT
 
 /* Lists and texts go into the settings' own arena: the file's tree may go. */
-static int read_list(struct settings *s, const struct config *c, const struct node *n,
+static int read_text_list(struct settings *s, const struct config *c, const struct node *n,
 	struct text_list *out, struct err *e)
 {
 	const char **item;
@@ -116,7 +116,7 @@ static int read_keys(
 	return 0;
 }
 
-static int read_bytes(const struct setting *t, const struct config *c, const struct node *n,
+static int read_byte_setting(const struct setting *t, const struct config *c, const struct node *n,
 	uint64_t *out, struct err *e)
 {
 	uint64_t v;
@@ -179,9 +179,9 @@ static int read_setting(struct settings *s, const struct setting *t, void *base,
 	case SETTING_BOOL: return node_bool(c, n, at, e);
 	case SETTING_INT: return node_int(c, n, (int64_t)t->min, (int64_t)t->max, at, e);
 	case SETTING_NUMBER: return node_double(c, n, t->min, t->max, at, e);
-	case SETTING_BYTES: return read_bytes(t, c, n, at, e);
+	case SETTING_BYTES: return read_byte_setting(t, c, n, at, e);
 	case SETTING_CHOICE: return node_choice(c, n, t->words, at, e);
-	case SETTING_LIST: return read_list(s, c, n, at, e);
+	case SETTING_LIST: return read_text_list(s, c, n, at, e);
 	case SETTING_KEYS: return read_keys(c, n, at, e);
 	case SETTING_HOSTS: return read_hosts(s, c, n, e);
 	}
@@ -250,7 +250,7 @@ static int read_map(struct settings *s, const struct setting *table, void *base,
 	return 0;
 }
 
-static void defaults(struct settings *s)
+static void read_defaults(struct settings *s)
 {
 	struct config shipped;
 	const char *text;
@@ -267,7 +267,7 @@ static void defaults(struct settings *s)
 }
 
 /* Takes *c on success. */
-static int lay_over(struct settings *s, struct config *c, struct err *e)
+static int apply_config(struct settings *s, struct config *c, struct err *e)
 {
 	if (c && read_map(s, setting_table, s, c, c->root, "", e) < 0) {
 		settings_release(s);
@@ -284,8 +284,8 @@ int settings_from(struct config *c, struct settings *ret, struct err *e)
 {
 	*ret = (struct settings){0};
 	arena_init(&ret->mem, 2048);
-	defaults(ret);
-	return lay_over(ret, c, e);
+	read_defaults(ret);
+	return apply_config(ret, c, e);
 }
 
 int settings_path(char *buf, size_t cap, struct err *e)
@@ -301,7 +301,7 @@ int settings_path(char *buf, size_t cap, struct err *e)
 	return 0;
 }
 
-static int load(const char *file, struct settings *s, struct err *e)
+static int load_settings(const char *file, struct settings *s, struct err *e)
 {
 	char path[PATH_MAX];
 	struct config c;
@@ -319,7 +319,7 @@ static int load(const char *file, struct settings *s, struct err *e)
 		settings_release(s);
 		return -1;
 	}
-	rc = lay_over(s, &c, e);
+	rc = apply_config(s, &c, e);
 	if (rc < 0)
 		config_release(&c);
 	return rc;
@@ -329,15 +329,15 @@ int settings_load(const char *file, struct settings *ret, struct err *e)
 {
 	*ret = (struct settings){0};
 	arena_init(&ret->mem, 2048);
-	defaults(ret);
-	return load(file, ret, e);
+	read_defaults(ret);
+	return load_settings(file, ret, e);
 }
 
 int settings_load_bare(const char *file, struct settings *ret, struct err *e)
 {
 	*ret = (struct settings){0};
 	arena_init(&ret->mem, 2048);
-	return load(file, ret, e);
+	return load_settings(file, ret, e);
 }
 
 void settings_release(struct settings *s)

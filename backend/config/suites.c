@@ -17,7 +17,7 @@
 static const char *const endings[] = {".yaml", ".yml"};
 
 /* Bytes of the name before .yaml; 0: it does not end so. */
-static size_t stem(const char *file)
+static size_t stem_length(const char *file)
 {
 	size_t n = strlen(file);
 
@@ -30,7 +30,7 @@ static size_t stem(const char *file)
 	return 0;
 }
 
-static int folder(char *buf, size_t cap)
+static int suites_folder(char *buf, size_t cap)
 {
 	char dir[PATH_MAX];
 
@@ -65,7 +65,7 @@ void own_suite_at(struct own_suite *ret, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
 	char name[sizeof ret->name];
-	size_t n = stem(file);
+	size_t n = stem_length(file);
 
 	memset(ret, 0, sizeof *ret);
 	/* As a run names it; one that is not there keeps the name it was given. */
@@ -76,7 +76,7 @@ void own_suite_at(struct own_suite *ret, const char *path)
 	read_about(ret);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_suites(const void *a, const void *b)
 {
 	const struct own_suite *x = a, *y = b;
 
@@ -90,17 +90,17 @@ size_t own_suites(struct own_suite *ret, size_t max)
 	size_t n = 0;
 	DIR *d;
 
-	if (folder(dir, sizeof dir) < 0 || !(d = opendir(dir)))
+	if (suites_folder(dir, sizeof dir) < 0 || !(d = opendir(dir)))
 		return 0;
 	while (n < max && (f = readdir(d))) {
-		if (f->d_name[0] == '.' || !stem(f->d_name))
+		if (f->d_name[0] == '.' || !stem_length(f->d_name))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
 		own_suite_at(&ret[n++], path);
 	}
 	closedir(d);
 	if (n)
-		qsort(ret, n, sizeof *ret, by_name);
+		qsort(ret, n, sizeof *ret, compare_suites);
 	return n;
 }
 
@@ -108,11 +108,11 @@ bool own_suite_path(const char *name, char *buf, size_t cap)
 {
 	char dir[PATH_MAX];
 
-	if (!*name || *name == '.' || strchr(name, '/') || folder(dir, sizeof dir) < 0)
+	if (!*name || *name == '.' || strchr(name, '/') || suites_folder(dir, sizeof dir) < 0)
 		return false;
 	for (size_t i = 0; i <= COUNT(endings); i++)
 		if (snprintf(buf, cap, "%s/%s%s", dir, name, i ? endings[i - 1] : "") < (int)cap &&
-			(i || stem(name)) && access(buf, R_OK) == 0)
+			(i || stem_length(name)) && access(buf, R_OK) == 0)
 			return true;
 	return false;
 }

@@ -69,7 +69,7 @@ static int syntax_err(const struct reader *r, struct err *e)
 }
 
 /* Make the next event the one in hand. */
-static int next(struct reader *r, struct err *e)
+static int read_event(struct reader *r, struct err *e)
 {
 	if (r->held)
 		yaml_event_delete(&r->event);
@@ -91,7 +91,7 @@ static struct node *new_node(struct reader *r, enum node_kind kind)
 	return n;
 }
 
-static int count(struct reader *r, size_t more, int depth, struct err *e)
+static int count_nodes(struct reader *r, size_t more, int depth, struct err *e)
 {
 	if (depth > DEPTH_MAX)
 		return fail_at(r, r->event.start_mark, e,
@@ -174,7 +174,7 @@ static int read_alias(struct reader *r, int depth, int *height, struct node **re
 		return fail_at(r, r->event.start_mark, e,
 			"found the alias *%s inside of its own anchor, expected it after the end of &%s.",
 			shown, shown);
-	if (count(r, a->nodes - 1, depth + a->height, e) < 0)
+	if (count_nodes(r, a->nodes - 1, depth + a->height, e) < 0)
 		return -1;
 	*height = a->height;
 	*ret = arena_alloc(&r->c->mem, sizeof **ret);
@@ -183,7 +183,7 @@ static int read_alias(struct reader *r, int depth, int *height, struct node **re
 	return 0;
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
 	const struct node *const *x = a, *const *y = b;
 	int order = strcmp((*x)->key, (*y)->key);
@@ -204,7 +204,7 @@ static int no_duplicates(struct reader *r, const struct node *map, struct err *e
 
 	if (map->n)
 		memcpy(sorted, map->child, map->n * sizeof *sorted);
-	qsort(sorted, map->n, sizeof *sorted, by_key);
+	qsort(sorted, map->n, sizeof *sorted, compare_keys);
 	for (size_t i = 1; i < map->n; i++) {
 		const struct node *n = sorted[i];
 
@@ -228,7 +228,7 @@ static int no_duplicates(struct reader *r, const struct node *map, struct err *e
 static int read_node(struct reader *r, int depth, int *height, struct node **ret, struct err *e);
 
 /* Take the key in hand and go on to its value. */
-static int read_key(struct reader *r, struct node *key, struct err *e)
+static int read_map_key(struct reader *r, struct node *key, struct err *e)
 {
 	struct node *text;
 
@@ -246,7 +246,7 @@ static int read_key(struct reader *r, struct node *key, struct err *e)
 	key->key = text->value;
 	key->key_line = text->line;
 	key->key_column = text->column;
-	return next(r, e);
+	return read_event(r, e);
 }
 
 /* The children of a map or list, up to its end event. */
@@ -258,13 +258,13 @@ static int read_children(
 	AUTO_FREE struct node **child = NULL;
 	size_t cap = 0;
 
-	if (next(r, e) < 0)
+	if (read_event(r, e) < 0)
 		return -1;
 	while (r->event.type != end) {
 		struct node key = {.key = NULL}, *value;
 		int below = 0;
 
-		if (parent->kind == NODE_MAP && read_key(r, &key, e) < 0)
+		if (parent->kind == NODE_MAP && read_map_key(r, &key, e) < 0)
 			return -1;
 		if (read_node(r, depth + 1, &below, &value, e) < 0)
 			return -1;
@@ -275,7 +275,7 @@ static int read_children(
 		child[parent->n++] = value;
 		if (below + 1 > *height)
 			*height = below + 1;
-		if (next(r, e) < 0)
+		if (read_event(r, e) < 0)
 			return -1;
 	}
 	parent->child = arena_array(&r->c->mem, parent->n, sizeof *child);
@@ -291,7 +291,7 @@ static int read_node(struct reader *r, int depth, int *height, struct node **ret
 	size_t slot, before = r->nodes;
 
 	*height = 0;
-	if (count(r, 1, depth, e) < 0)
+	if (count_nodes(r, 1, depth, e) < 0)
 		return -1;
 	if (r->event.type == YAML_ALIAS_EVENT)
 		return read_alias(r, depth, height, ret, e);
@@ -321,11 +321,11 @@ static int read_stream(struct reader *r, struct err *e)
 {
 	int height;
 
-	if (next(r, e) < 0 || next(r, e) < 0)
+	if (read_event(r, e) < 0 || read_event(r, e) < 0)
 		return -1;
 	if (r->event.type == YAML_STREAM_END_EVENT)
 		return 0;
-	if (next(r, e) < 0)
+	if (read_event(r, e) < 0)
 		return -1;
 	/* A document of comments alone, or `---`, is an empty one. */
 	if (r->event.type == YAML_SCALAR_EVENT && !r->event.data.scalar.length &&
@@ -337,7 +337,7 @@ static int read_stream(struct reader *r, struct err *e)
 			r->event.type == YAML_SEQUENCE_START_EVENT ? "a list" : "a single value");
 	else if (read_node(r, 1, &height, &r->c->root, e) < 0)
 		return -1;
-	if (next(r, e) < 0 || next(r, e) < 0)
+	if (read_event(r, e) < 0 || read_event(r, e) < 0)
 		return -1;
 	if (r->event.type != YAML_STREAM_END_EVENT)
 		return fail_at(r, r->event.start_mark, e,

@@ -70,7 +70,7 @@ static const struct doubtful {
 static const char *const evaluating[] = {"let", "unset", "read", "declare", "typeset", "local",
 	"export", "readonly", "mapfile", "readarray", "getopts", "wait", NULL};
 
-static void doubt(struct parser *p, const struct shell_word *word, size_t n)
+static void doubt_variables(struct parser *p, const struct shell_word *word, size_t n)
 {
 	const char *name = word[0].text;
 	bool by_option = !strcmp(name, "test") || !strcmp(name, "[") || !strcmp(name, "printf");
@@ -100,7 +100,7 @@ void builtin_command(struct parser *p, const struct shell_word *word, size_t n, 
 
 	if (!n || word[0].dynamic)
 		return;
-	doubt(p, word, n);
+	doubt_variables(p, word, n);
 	if (harm_one_of(word[0].text, change))
 		change_directory(p, word, n, checked);
 	if (!strcmp(word[0].text, "popd"))

@@ -9,7 +9,7 @@
 #include <berth/mem.h>
 
 /* $'...': C escapes */
-static size_t ansi(struct parser *p, const char *s, size_t n, struct str *w)
+static size_t expand_ansi(struct parser *p, const char *s, size_t n, struct str *w)
 {
 	size_t i = 2;
 
@@ -54,7 +54,7 @@ static size_t ansi(struct parser *p, const char *s, size_t n, struct str *w)
 }
 
 /* stop: '"', '}' or 0 (all of it); `quoted`: as between double quotes */
-static size_t text(
+static size_t expand_text(
 	struct parser *p, const char *s, size_t n, char stop, bool quoted, struct reading *w)
 {
 	size_t i = 0;
@@ -75,7 +75,7 @@ static size_t text(
 			i += expand_backtick(p, s + i, n - i, w, quoted);
 		} else if (s[i] == '"' && stop) {
 			i++;
-			i += text(p, s + i, n - i, '"', true, w);
+			i += expand_text(p, s + i, n - i, '"', true, w);
 		} else if (s[i] == '\'' && stop == '}') {
 			/* Between double quotes it is one of the text, but not for all operators. */
 			if (quoted)
@@ -94,7 +94,7 @@ static size_t text(
 
 size_t expand_quoted(struct parser *p, const char *s, size_t n, char stop, struct reading *w)
 {
-	return text(p, s, n, stop, true, w);
+	return expand_text(p, s, n, stop, true, w);
 }
 
 /* Where the shell is when the commands since `first` have ended, if they are cd and a pwd; NULL */
@@ -175,7 +175,7 @@ static size_t arithmetic_end(const char *s, size_t n)
 }
 
 /* An expression: its names are expanded, and what they hold is evaluated again. */
-static void evaluate(struct parser *p, const char *s, size_t n)
+static void evaluate_arithmetic(struct parser *p, const char *s, size_t n)
 {
 	struct reading ignored = READING_INIT;
 
@@ -187,7 +187,7 @@ static void evaluate(struct parser *p, const char *s, size_t n)
 	}
 	if (!parser_deeper(p))
 		return;
-	text(p, s, n, 0, true, &ignored);
+	expand_text(p, s, n, 0, true, &ignored);
 	p->depth--;
 	str_release(&ignored.text);
 }
@@ -197,7 +197,7 @@ size_t expand_arithmetic(struct parser *p, const char *s, size_t n)
 	size_t end = arithmetic_end(s, n);
 
 	if (end)
-		evaluate(p, s, end - 2);
+		evaluate_arithmetic(p, s, end - 2);
 	return end;
 }
 
@@ -213,14 +213,14 @@ static size_t old_arithmetic(struct parser *p, const char *s, size_t n, struct r
 			break;
 	}
 	parser_unclear(p, "$[...]; write $((...))");
-	evaluate(p, s + 2, i - 2);
+	evaluate_arithmetic(p, s + 2, i - 2);
 	w->dynamic = true;
 	str_adds(&w->text, "$[]");
 	return i < n ? i + 1 : n;
 }
 
 /* The name in ${...}; `indirect`: ${!name} */
-static size_t parameter(struct parser *p, const char *s, size_t n)
+static size_t read_parameter(struct parser *p, const char *s, size_t n)
 {
 	size_t i = 0;
 
@@ -264,7 +264,8 @@ static void check_operator(struct parser *p, const char *s, size_t n)
 }
 
 /* ${...} */
-static size_t braced(struct parser *p, const char *s, size_t n, struct reading *w, bool quoted)
+static size_t expand_braced(
+	struct parser *p, const char *s, size_t n, struct reading *w, bool quoted)
 {
 	struct reading rest = READING_INIT;
 	const char *value, *word;
@@ -277,7 +278,7 @@ static size_t braced(struct parser *p, const char *s, size_t n, struct reading *
 		known = false;
 		p->out->evaluates |= s[2] == '!';
 	}
-	name = parameter(p, s + from, n - from);
+	name = read_parameter(p, s + from, n - from);
 	if (!name)
 		parser_unclear(p, "a form of ${...} that is not known");
 	check_operator(p, s + from + name, n - from - name);
@@ -286,7 +287,7 @@ static size_t braced(struct parser *p, const char *s, size_t n, struct reading *
 		return n;
 	}
 	used = from + name;
-	used += text(p, s + used, n - used, '}', quoted, &rest);
+	used += expand_text(p, s + used, n - used, '}', quoted, &rest);
 	p->depth--;
 	value = known ? variable_value(p, s + from, name, &each) : NULL;
 	word = rest.text.s + (*rest.text.s == ':');
@@ -319,7 +320,7 @@ static size_t braced(struct parser *p, const char *s, size_t n, struct reading *
 }
 
 /* $(...) and $((...)) */
-static size_t substitution(struct parser *p, const char *s, size_t n)
+static size_t read_substitution(struct parser *p, const char *s, size_t n)
 {
 	size_t used = 0;
 
@@ -339,20 +340,20 @@ size_t expand_dollar(struct parser *p, const char *s, size_t n, struct reading *
 	if (n >= 2 && s[1] == '(') {
 		size_t first = p->out->n;
 
-		used = substitution(p, s, n);
+		used = read_substitution(p, s, n);
 		add_output(p, first, w, quoted);
 		return used;
 	}
 	if (n >= 2 && s[1] == '\'' && !quoted) {
 		w->quoted = true;
-		return ansi(p, s, n, &w->text);
+		return expand_ansi(p, s, n, &w->text);
 	}
 	if (n >= 2 && s[1] == '"' && !quoted) /* $"..." is a text to be translated */
 		return 1;
 	if (n >= 2 && s[1] == '[')
 		return old_arithmetic(p, s, n, w);
 	if (n >= 2 && s[1] == '{')
-		return braced(p, s, n, w, quoted);
+		return expand_braced(p, s, n, w, quoted);
 	if (n >= 3 && s[1] == '\\' && s[2] == '\n')
 		parser_unclear(p, "a line broken inside an expansion");
 	if (n > 1 && isdigit((unsigned char)s[1]))

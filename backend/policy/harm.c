@@ -47,7 +47,7 @@ static bool names_place(const struct harm_options *o, const struct command *c, e
 	return false;
 }
 
-static int dd(const struct harm_options *o, const struct command *c, struct err *e)
+static int judge_dd(const struct harm_options *o, const struct command *c, struct err *e)
 {
 	(void)o;
 	for (size_t i = 1; i < c->n; i++)
@@ -105,7 +105,7 @@ static int recursive_change(const struct harm_options *o, const struct command *
 	return 0;
 }
 
-static int always(const struct harm_options *o, const struct command *c, struct err *e)
+static int refuse_always(const struct harm_options *o, const struct command *c, struct err *e)
 {
 	(void)o;
 	return harm_refuse(c, e, "it destroys file systems or partitions, or stops the machine");
@@ -148,7 +148,7 @@ static const struct rule {
 } rules[] = {
 	{"rm", harm_rm},
 	{"unlink", onto_device},
-	{"dd", dd},
+	{"dd", judge_dd},
 	{"tee", onto_device},
 	{"shred", onto_device},
 	{"cp", onto_device},
@@ -165,23 +165,23 @@ static const struct rule {
 	{"zip", harm_archive},
 	{"7z*", harm_archive},
 	{"git", harm_git},
-	{"mkfs", always},
-	{"mkfs.*", always},
-	{"mke2fs", always},
-	{"mkswap", always},
-	{"wipefs", always},
-	{"blkdiscard", always},
-	{"fdisk", always},
-	{"sfdisk", always},
-	{"cfdisk", always},
-	{"gdisk", always},
-	{"sgdisk", always},
-	{"parted", always},
-	{"shutdown", always},
-	{"reboot", always},
-	{"halt", always},
-	{"poweroff", always},
-	{"telinit", always},
+	{"mkfs", refuse_always},
+	{"mkfs.*", refuse_always},
+	{"mke2fs", refuse_always},
+	{"mkswap", refuse_always},
+	{"wipefs", refuse_always},
+	{"blkdiscard", refuse_always},
+	{"fdisk", refuse_always},
+	{"sfdisk", refuse_always},
+	{"cfdisk", refuse_always},
+	{"gdisk", refuse_always},
+	{"sgdisk", refuse_always},
+	{"parted", refuse_always},
+	{"shutdown", refuse_always},
+	{"reboot", refuse_always},
+	{"halt", refuse_always},
+	{"poweroff", refuse_always},
+	{"telinit", refuse_always},
 	{"sudo", needs_sudo},
 	{"sudoedit", needs_sudo},
 	{"doas", needs_sudo},

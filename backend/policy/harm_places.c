@@ -8,7 +8,7 @@
 #include <berth/str.h>
 
 /* "//usr/./../etc/" becomes "/etc"; only for absolute paths. */
-static void normalise(const char *path, struct str *out)
+static void normalise_path(const char *path, struct str *out)
 {
 	AUTO_FREE char *copy = xstrdup(path);
 	char *save = NULL;
@@ -36,20 +36,20 @@ static const char *const system_dirs[] = {"/", "/bin", "/boot", "/dev", "/etc", 
 	"/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/usr",
 	"/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin", "/usr/share", "/var", "/var/lib", NULL};
 
-static bool below(const char *path, const char *dir)
+static bool is_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
 	return !strncmp(path, dir, n) && (path[n] == '/' || (n && dir[n - 1] == '/'));
 }
 
-static struct place judge(const struct harm_options *o, const char *text, bool glob)
+static struct place judge_place(const struct harm_options *o, const char *text, bool glob)
 {
 	AUTO_STR struct str path = STR_INIT;
 	struct place found = {0};
 	char *last;
 
-	normalise(text, &path);
+	normalise_path(text, &path);
 	/* Everything in it is as good as itself: /etc/ followed by a bare wildcard */
 	last = strrchr(path.s, '/');
 	if (last[1] && glob && listing_is_bare(last + 1)) {
@@ -60,10 +60,10 @@ static struct place judge(const struct harm_options *o, const char *text, bool g
 	if (harm_one_of(path.s, system_dirs) || !strcmp(path.s, o->home))
 		found.kind = PLACE_SYSTEM;
 	for (size_t i = 0; i < o->nwritable; i++) {
-		if (below(path.s, o->writable[i]))
+		if (is_below(path.s, o->writable[i]))
 			return (struct place){0};
 		if (!strcmp(path.s, o->writable[i]) ||
-			(!found.kind && below(o->writable[i], path.s)))
+			(!found.kind && is_below(o->writable[i], path.s)))
 			found.kind = PLACE_WORKSPACE;
 		if (!strcmp(path.s, o->writable[i]))
 			return found;
@@ -83,7 +83,7 @@ static struct place judge_below(
 	if (!cwd)
 		return (struct place){0};
 	str_addf(&path, "%s/%s", cwd, w->text);
-	return judge(o, path.s, w->glob);
+	return judge_place(o, path.s, w->glob);
 }
 
 struct place place_of(
@@ -92,7 +92,7 @@ struct place place_of(
 	struct place found;
 
 	if (w->text[0] == '/')
-		return judge(o, w->text, w->glob);
+		return judge_place(o, w->text, w->glob);
 	if (w->dynamic || !w->text[0])
 		return (struct place){0};
 	found = judge_below(o, c->cwd, w);
@@ -111,9 +111,9 @@ bool place_is_outside(
 	if (w->dynamic || w->glob || (w->text[0] != '/' && !c->cwd))
 		return false;
 	str_addf(&path, "%s/%s", w->text[0] == '/' ? "" : c->cwd, w->text);
-	normalise(path.s, &real);
+	normalise_path(path.s, &real);
 	for (size_t i = 0; i < o->nwritable; i++)
-		if (!strcmp(real.s, o->writable[i]) || below(real.s, o->writable[i]))
+		if (!strcmp(real.s, o->writable[i]) || is_below(real.s, o->writable[i]))
 			return false;
 	return o->nwritable > 0;
 }
@@ -129,9 +129,9 @@ bool place_is_device(const char *path)
 
 	if (path[0] != '/')
 		return false;
-	normalise(path, &p);
+	normalise_path(path, &p);
 	for (size_t i = 0; i < COUNT(harmless_dirs); i++)
-		if (below(p.s, harmless_dirs[i]))
+		if (is_below(p.s, harmless_dirs[i]))
 			return false;
-	return below(p.s, "/dev") && !harm_one_of(p.s, harmless);
+	return is_below(p.s, "/dev") && !harm_one_of(p.s, harmless);
 }

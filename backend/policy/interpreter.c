@@ -6,7 +6,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-static bool interpreter(const struct command *c)
+static bool judge_interpreter(const struct command *c)
 {
 	static const char *const names[] = {
 		"python*", "pypy*", "node", "nodejs", "deno", "bun", "ruby*", "perl*", "php*"};
@@ -18,7 +18,7 @@ static bool interpreter(const struct command *c)
 }
 
 /* A string of the language at s: 'it', "it" or `it`; its text to out, 0: it is none. */
-static size_t string(const char *s, struct str *out)
+static size_t read_quoted_string(const char *s, struct str *out)
 {
 	char quote = *s;
 	size_t i = 1;
@@ -34,11 +34,11 @@ static size_t string(const char *s, struct str *out)
 }
 
 /* ["rm", "-rf", "x"]: the words, each in quotes */
-static void list(const char *s, struct str *out)
+static void read_string_list(const char *s, struct str *out)
 {
 	for (s++; *s && *s != ']'; s++) {
 		AUTO_STR struct str one = STR_INIT;
-		size_t used = string(s, &one);
+		size_t used = read_quoted_string(s, &one);
 
 		if (!used)
 			continue;
@@ -62,9 +62,9 @@ static void commands_in(const char *text, struct str *out)
 			at += strspn(at, "( \n\t");
 			at += strspn(at, "rfb") == 1 && strchr("'\"", at[1]) ? 1 : 0;
 			if (*at == '[')
-				list(at, out);
+				read_string_list(at, out);
 			else
-				string(at, out);
+				read_quoted_string(at, out);
 			str_addc(out, '\n');
 		}
 }
@@ -108,7 +108,7 @@ static bool path_argument(const char *s, struct str *out)
 			str_adds(out, expressions[i].word);
 			return true;
 		}
-	if (!string(s, &path) || strpbrk(path.s, "' ;&|<>()$`\"\\\n"))
+	if (!read_quoted_string(s, &path) || strpbrk(path.s, "' ;&|<>()$`\"\\\n"))
 		return false;
 	str_adds(out, path.s);
 	return true;
@@ -191,7 +191,7 @@ char *embed_commands(const struct command *c)
 {
 	struct str out = STR_INIT;
 
-	if (!interpreter(c))
+	if (!judge_interpreter(c))
 		return NULL;
 	for (size_t i = 1; i + 1 < c->n; i++) {
 		const char *t = c->word[i].text;

@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-static struct policy_patterns copy(struct arena *mem, size_t n, const char *const *v)
+static struct policy_patterns copy_patterns(struct arena *mem, size_t n, const char *const *v)
 {
 	const char **to = arena_array(mem, n + 1, sizeof *to);
 
@@ -18,9 +18,9 @@ static struct policy_patterns copy(struct arena *mem, size_t n, const char *cons
 
 static struct policy_protected copy_kept(struct arena *mem, const struct policy_protected *from)
 {
-	return (struct policy_protected){copy(mem, from->names.n, from->names.v),
-		copy(mem, from->labels.n, from->labels.v),
-		copy(mem, from->images.n, from->images.v)};
+	return (struct policy_protected){copy_patterns(mem, from->names.n, from->names.v),
+		copy_patterns(mem, from->labels.n, from->labels.v),
+		copy_patterns(mem, from->images.n, from->images.v)};
 }
 
 void policy_copy(struct policy *to, const struct policy *from, struct arena *mem)
@@ -32,17 +32,17 @@ void policy_copy(struct policy *to, const struct policy *from, struct arena *mem
 			from->hosts[i].read_only, copy_kept(mem, &from->hosts[i].keep)};
 	*to = (struct policy){from->read_only, arena_strdup(mem, from->read_only_by),
 		copy_kept(mem, &from->keep), from->nhosts, hosts,
-		copy(mem, from->private_dirs.n, from->private_dirs.v), from->unrecorded};
+		copy_patterns(mem, from->private_dirs.n, from->private_dirs.v), from->unrecorded};
 }
 
-static struct policy_protected kept(const struct text_list *names, const struct text_list *labels,
-	const struct text_list *images)
+static struct policy_protected make_protected(const struct text_list *names,
+	const struct text_list *labels, const struct text_list *images)
 {
 	return (struct policy_protected){
 		{names->n, names->item}, {labels->n, labels->item}, {images->n, images->item}};
 }
 
-static const struct policy_host *rules(const struct settings *s, struct arena *mem)
+static const struct policy_host *make_host_rules(const struct settings *s, struct arena *mem)
 {
 	struct policy_host *to = arena_array(mem, s->nhosts + 1, sizeof *to);
 
@@ -50,7 +50,8 @@ static const struct policy_host *rules(const struct settings *s, struct arena *m
 		const struct host_rule *h = &s->hosts[i];
 
 		to[i] = (struct policy_host){h->host, h->read_only,
-			kept(&h->protected_names, &h->protected_labels, &h->protected_images)};
+			make_protected(
+				&h->protected_names, &h->protected_labels, &h->protected_images)};
 	}
 	return to;
 }
@@ -62,11 +63,12 @@ void policy_from_settings(struct policy *ret, const struct settings *s, struct a
 	const char **own = arena_array(mem, sizeof dirs / sizeof dirs[0], sizeof *own);
 	struct policy p = {.read_only = s->read_only,
 		.unrecorded = s->audit_unavailable == AUDIT_WARN,
-		.keep = kept(&s->protected_names, &s->protected_labels, &s->protected_images)};
+		.keep = make_protected(
+			&s->protected_names, &s->protected_labels, &s->protected_images)};
 	char path[PATH_MAX];
 
 	p.nhosts = s->nhosts;
-	p.hosts = rules(s, mem);
+	p.hosts = make_host_rules(s, mem);
 	policy_copy(ret, &p, mem);
 	for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
 		if (dirs[i](path, sizeof path, NULL) == 0)

@@ -30,7 +30,7 @@ bool policy_match(const char *pattern, const char *text)
 	return !*pattern;
 }
 
-static const char *matching(const struct policy_patterns *list, const char *text)
+static const char *find_match(const struct policy_patterns *list, const char *text)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (policy_match(list->v[i], text))
@@ -63,7 +63,7 @@ static const char *matching_label(
 	return NULL;
 }
 
-static const char *who(const struct policy_act *act, char *buf)
+static const char *name_target(const struct policy_act *act, char *buf)
 {
 	const char *name = act->name && *act->name ? act->name : act->id;
 
@@ -76,7 +76,7 @@ static int refuse_unknown(const struct policy_act *act, const char *what, struct
 
 	return err_set(e, ERR_REFUSED,
 		"Cannot %s %s: its %s is not known yet and some are protected. Try again in a moment.",
-		deed_table[act->deed].words, who(act, name), what);
+		deed_table[act->deed].words, name_target(act, name), what);
 }
 
 static int refuse_protected(
@@ -85,7 +85,7 @@ static int refuse_protected(
 	char name[SHOWN], shown[SHOWN];
 
 	return err_set(e, ERR_REFUSED, "Will not %s %s: %s protected by the rule \"%s\".",
-		deed_table[act->deed].words, who(act, name), what,
+		deed_table[act->deed].words, name_target(act, name), what,
 		text_clean(shown, sizeof shown, rule));
 }
 
@@ -96,13 +96,13 @@ static int check_kept(
 
 	if (keep->names.n && !act->name && !act->id && !act->guess)
 		return refuse_unknown(act, "name", e);
-	if (act->name && (rule = matching(&keep->names, act->name)))
+	if (act->name && (rule = find_match(&keep->names, act->name)))
 		return refuse_protected(act, "its name is", rule, e);
-	if (act->id && (rule = matching(&keep->names, act->id)))
+	if (act->id && (rule = find_match(&keep->names, act->id)))
 		return refuse_protected(act, "its id is", rule, e);
 	if (keep->images.n && !act->image && !act->guess)
 		return refuse_unknown(act, "image", e);
-	if (act->image && (rule = matching(&keep->images, act->image)))
+	if (act->image && (rule = find_match(&keep->images, act->image)))
 		return refuse_protected(act, "its image is", rule, e);
 	if (keep->labels.n && !act->labels && !act->guess)
 		return refuse_unknown(act, "set of labels", e);
@@ -112,7 +112,7 @@ static int check_kept(
 }
 
 /* Is `path` the same as `dir` or below it? */
-static bool below(const char *path, const char *dir)
+static bool is_path_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -150,7 +150,7 @@ static int check_path(const struct policy *p, const struct policy_act *act, stru
 	for (size_t i = 0; i < p->private_dirs.n; i++) {
 		const char *dir = p->private_dirs.v[i];
 
-		if (below(act->path, dir) || below(dir, act->path))
+		if (is_path_below(act->path, dir) || is_path_below(dir, act->path))
 			return err_set(e, ERR_REFUSED,
 				"Will not mount \"%s\": berth's own state (%s) must stay out of containers.",
 				shown, dir);

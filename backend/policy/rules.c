@@ -30,7 +30,7 @@ struct rule_set {
 };
 
 /* Is there a | that is in no parentheses?  Then the pattern has no one word to begin with. */
-static bool alternatives(const char *re)
+static bool has_alternatives(const char *re)
 {
 	int depth = 0;
 
@@ -61,7 +61,7 @@ static bool alternatives(const char *re)
 	return false;
 }
 
-static int compile(
+static int compile_patterns(
 	const char *const *text, size_t n, struct pattern **out, size_t *nout, struct err *e)
 {
 	*out = xcalloc(n, sizeof **out);
@@ -87,7 +87,7 @@ static int compile(
 		 * one word. */
 		if (p->word && strchr("*?{", body[p->word]) && body[p->word])
 			p->word--;
-		if (alternatives(text[i]))
+		if (has_alternatives(text[i]))
 			p->word = 0;
 		*nout = i + 1;
 	}
@@ -104,8 +104,8 @@ struct rule_set *rule_set_compile(const struct rule_options *o, struct err *e)
 	r->home = xstrdup(o->home ? o->home : "/root");
 	r->workdir = o->workdir ? xstrdup(o->workdir) : NULL;
 	r->harm = (struct harm_options){o->sudo, r->home, writable, o->nwritable};
-	if (compile(o->allow, o->nallow, &r->allow, &r->nallow, e) ||
-		compile(o->block, o->nblock, &r->block, &r->nblock, e)) {
+	if (compile_patterns(o->allow, o->nallow, &r->allow, &r->nallow, e) ||
+		compile_patterns(o->block, o->nblock, &r->block, &r->nblock, e)) {
 		rule_set_free(r);
 		return NULL;
 	}
@@ -135,7 +135,7 @@ void rule_set_free(struct rule_set *r)
 	free(r);
 }
 
-static bool matches(const struct pattern *p, const char *joined)
+static bool matches_command(const struct pattern *p, const char *joined)
 {
 	const char *body = p->text + (*p->text == '^');
 	size_t name = strcspn(joined, " ");
@@ -194,12 +194,12 @@ static int check_lists(const struct judge *j, const struct command *c, struct er
 		str_adds(&joined, c->word[i].text);
 	}
 	for (size_t i = 0; j->block && i < r->nblock; i++)
-		if (matches(&r->block[i], joined.s))
+		if (matches_command(&r->block[i], joined.s))
 			return err_set(e, ERR_REFUSED,
 				"`%s` is refused: the definition blocks it (%s).",
 				text_clean(shown, sizeof shown, joined.s), r->block[i].text);
 	for (size_t i = 0; j->allow && i < r->nallow; i++)
-		if (matches(&r->allow[i], joined.s))
+		if (matches_command(&r->allow[i], joined.s))
 			return 0;
 	if (j->allow)
 		return err_set(e, ERR_REFUSED,

@@ -62,7 +62,7 @@ size_t parser_lines(struct parser *p, const char *s, size_t n)
 	return i;
 }
 
-static char top(const struct parser *p)
+static char top_frame(const struct parser *p)
 {
 	return p->nframes ? p->frame[p->nframes - 1].kind : '\0';
 }
@@ -105,7 +105,7 @@ static void end_chain(struct parser *p, const struct shell_command *c, enum end 
 }
 
 /* End of a simple command: keep it unless nothing but keywords and assignments was there. */
-static void end_command(struct parser *p, enum end end)
+static void end_simple_command(struct parser *p, enum end end)
 {
 	struct shell_script *out = p->out;
 	struct shell_command c = {.piped = end == END_PIPE,
@@ -178,7 +178,7 @@ static void add_write(struct parser *p, const struct reading *w, bool appends)
 }
 
 /* A redirection's target; s is behind the operator. */
-static size_t target(
+static size_t read_target(
 	struct parser *p, bool writes, bool duplicate, bool appends, const char *s, size_t n)
 {
 	struct reading w = READING_INIT;
@@ -209,7 +209,7 @@ static size_t here_string(struct parser *p, const char *s, size_t n)
 }
 
 /* > >> >| >& < <& <> << <<- <<<; s is behind the operator's first character. */
-static size_t redirect(struct parser *p, char op, const char *s, size_t n)
+static size_t read_redirection(struct parser *p, char op, const char *s, size_t n)
 {
 	char next = n ? s[0] : '\0';
 
@@ -224,16 +224,16 @@ static size_t redirect(struct parser *p, char op, const char *s, size_t n)
 		return i + here_begin(p, s + i, n - i, tabs);
 	}
 	if (next == '&')
-		return 1 + target(p, op == '>', true, false, s + 1, n - 1);
+		return 1 + read_target(p, op == '>', true, false, s + 1, n - 1);
 	if (next == '>' || (op == '>' && next == '|'))
-		return 1 + target(p, true, false, next == '>', s + 1, n - 1);
-	return target(p, op == '>', false, false, s, n);
+		return 1 + read_target(p, true, false, next == '>', s + 1, n - 1);
+	return read_target(p, op == '>', false, false, s, n);
 }
 
 /* &> FILE and &>> FILE: for sh an & and a redirection, with what follows in a command of its own */
 static size_t redirect_both(struct parser *p, const char *s, size_t n)
 {
-	size_t i = redirect(p, '>', s, n), behind = i + parser_blanks(p, s + i, n - i);
+	size_t i = read_redirection(p, '>', s, n), behind = i + parser_blanks(p, s + i, n - i);
 
 	if (!p->o->bash && behind < n && !strchr(";&|)\n#", s[behind]))
 		parser_unclear(p, "words behind &>, which sh reads in another way");
@@ -262,7 +262,7 @@ static size_t extended_glob(struct parser *p, const char *s, size_t n, char befo
 }
 
 /* ( at s[0]: a function, an array, arithmetic or a subshell */
-static size_t parenthesis(struct parser *p, const char *s, size_t n, char before)
+static size_t read_parenthesis(struct parser *p, const char *s, size_t n, char before)
 {
 	size_t used = 0;
 
@@ -291,13 +291,13 @@ static size_t parenthesis(struct parser *p, const char *s, size_t n, char before
 		p->linear = false;
 		return used + 2;
 	}
-	end_command(p, END_LINE);
+	end_simple_command(p, END_LINE);
 	frame_open(p, '(');
 	return 1;
 }
 
 /* A line's comment, or its end, or ; & | and the like at s[0]; 0: none of them */
-static size_t operator(struct parser *p, const char *s, size_t n)
+static size_t read_operator(struct parser *p, const char *s, size_t n)
 {
 	char c = s[0], next = n > 1 ? s[1] : '\0';
 	size_t used = 1;
@@ -308,12 +308,12 @@ static size_t operator(struct parser *p, const char *s, size_t n)
 		return used;
 	}
 	if (c == '\n') {
-		end_command(p, END_LINE);
+		end_simple_command(p, END_LINE);
 		return 1 + here_bodies(p, s + 1, n - 1);
 	}
 	if (c == ';') {
-		end_command(p, END_LINE);
-		if (top(p) == FRAME_CASE && (next == ';' || next == '&')) {
+		end_simple_command(p, END_LINE);
+		if (top_frame(p) == FRAME_CASE && (next == ';' || next == '&')) {
 			p->frame[p->nframes - 1].kind = FRAME_PATTERN;
 			p->frame[p->nframes - 1].depth = 0;
 			while (used < n && (s[used] == ';' || s[used] == '&'))
@@ -322,13 +322,13 @@ static size_t operator(struct parser *p, const char *s, size_t n)
 		return used;
 	}
 	if (c == '|') {
-		end_command(p, next == '|' ? END_OR : END_PIPE);
+		end_simple_command(p, next == '|' ? END_OR : END_PIPE);
 		return next == '|' || next == '&' ? 2 : 1;
 	}
 	if (c == '&' && next == '>')
 		return 2 + redirect_both(p, s + 2, n - 2);
 	if (c == '&') {
-		end_command(p, next == '&' ? END_AND : END_BACKGROUND);
+		end_simple_command(p, next == '&' ? END_AND : END_BACKGROUND);
 		return next == '&' ? 2 : 1;
 	}
 	if ((c == '<' || c == '>') && next == '(') {
@@ -337,12 +337,12 @@ static size_t operator(struct parser *p, const char *s, size_t n)
 		return used;
 	}
 	if (c == '<' || c == '>')
-		return 1 + redirect(p, c, s + 1, n - 1);
+		return 1 + read_redirection(p, c, s + 1, n - 1);
 	return 0;
 }
 
 /* 2>file, {fd}>file: the word in front belongs to the redirection */
-static bool descriptor(const struct reading *w, const char *s, size_t n)
+static bool is_descriptor(const struct reading *w, const char *s, size_t n)
 {
 	size_t len = w->text.len;
 
@@ -359,7 +359,7 @@ static bool descriptor(const struct reading *w, const char *s, size_t n)
 }
 
 /* Is it this word, without quotes, where a command begins? */
-static bool bare(const struct parser *p, const struct reading *w, const char *text)
+static bool is_bare_word(const struct parser *p, const struct reading *w, const char *text)
 {
 	return !w->quoted && !w->dynamic && !strcmp(w->text.s, text) && at_start(p);
 }
@@ -367,11 +367,11 @@ static bool bare(const struct parser *p, const struct reading *w, const char *te
 /* -p or -- behind time */
 static bool time_option(const struct parser *p, const struct reading *w)
 {
-	return p->nwords && (bare(p, w, "-p") || bare(p, w, "--")) &&
+	return p->nwords && (is_bare_word(p, w, "-p") || is_bare_word(p, w, "--")) &&
 		!strcmp(p->word[p->nwords - 1].text, "time");
 }
 
-static size_t word(struct parser *p, const char *s, size_t n)
+static size_t read_word(struct parser *p, const char *s, size_t n)
 {
 	struct reading w = READING_INIT;
 	size_t i;
@@ -381,26 +381,26 @@ static size_t word(struct parser *p, const char *s, size_t n)
 	i += !i; /* whatever it is */
 	if (p->nhere && memchr(s, '\n', i))
 		parser_unclear(p, "a line break inside of a word, behind a here-document");
-	if (descriptor(&w, s + i, n - i) || time_option(p, &w)) {
+	if (is_descriptor(&w, s + i, n - i) || time_option(p, &w)) {
 		;
-	} else if (bare(p, &w, "}")) {
-		end_command(p, END_LINE);
+	} else if (is_bare_word(p, &w, "}")) {
+		end_simple_command(p, END_LINE);
 		if (!frame_close(p, '{'))
 			parser_unclear(p, "a } without its {");
-	} else if (bare(p, &w, "case")) {
+	} else if (is_bare_word(p, &w, "case")) {
 		i += case_head(p, s + i, n - i);
-	} else if (bare(p, &w, "esac")) {
-		end_command(p, END_LINE);
+	} else if (is_bare_word(p, &w, "esac")) {
+		end_simple_command(p, END_LINE);
 		if (!frame_close(p, FRAME_CASE))
 			parser_unclear(p, "an esac without its case");
-	} else if (bare(p, &w, "function")) {
+	} else if (is_bare_word(p, &w, "function")) {
 		i += function_word(p, s + i, n - i);
-	} else if (bare(p, &w, "for") || bare(p, &w, "select")) {
+	} else if (is_bare_word(p, &w, "for") || is_bare_word(p, &w, "select")) {
 		i += for_head(p, s + i, n - i);
-	} else if (bare(p, &w, "[[")) {
+	} else if (is_bare_word(p, &w, "[[")) {
 		i += condition(p, s + i, n - i);
 	} else if (w.started) {
-		if (bare(p, &w, "{"))
+		if (is_bare_word(p, &w, "{"))
 			frame_open(p, '{');
 		else if (p->function)
 			p->body = false;
@@ -420,7 +420,7 @@ static bool broken_operator(const char *s, size_t n, size_t i, size_t used)
 }
 
 /* Reads up to the end, or to the ) that ends a substitution. */
-static size_t parse(struct parser *p, const char *s, size_t n)
+static size_t parse_script(struct parser *p, const char *s, size_t n)
 {
 	bool ended = false;
 	size_t i = 0;
@@ -431,12 +431,12 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 
 		if (used && broken_operator(s, n, i, used))
 			parser_unclear(p, "a line broken inside an operator");
-		if (!used && top(p) == FRAME_PATTERN && c != '#' && c != '\n')
+		if (!used && top_frame(p) == FRAME_PATTERN && c != '#' && c != '\n')
 			used = case_pattern(p, s + i, n - i);
 		if (used) {
 			i += used;
 		} else if (c == ')') {
-			end_command(p, END_LINE);
+			end_simple_command(p, END_LINE);
 			i++;
 			if (frame_close(p, '('))
 				continue;
@@ -444,13 +444,13 @@ static size_t parse(struct parser *p, const char *s, size_t n)
 			if (!ended)
 				parser_unclear(p, "a ) without its (");
 		} else if (c == '(') {
-			i += parenthesis(p, s + i, n - i, i ? s[i - 1] : '\0');
+			i += read_parenthesis(p, s + i, n - i, i ? s[i - 1] : '\0');
 		} else {
-			used = operator(p, s + i, n - i);
-			i += used ? used : word(p, s + i, n - i);
+			used = read_operator(p, s + i, n - i);
+			i += used ? used : read_word(p, s + i, n - i);
 		}
 	}
-	end_command(p, END_LINE);
+	end_simple_command(p, END_LINE);
 	if (p->nframes || (p->nested && !ended))
 		parser_unclear(p, "a compound command that never ends");
 	if (p->nhere)
@@ -486,7 +486,7 @@ size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
 	inner->nested = nested;
 	inner->body = inner->linear = inner->redirected = false;
 	inner->input = inner->behind_cwd = inner->listing = NULL;
-	used = parse(inner, s, n);
+	used = parse_script(inner, s, n);
 	p->cap = inner->cap;
 	p->depth--;
 	free_parser(inner);
@@ -513,7 +513,7 @@ void shell_parse(const char *text, const struct shell_options *o, struct shell_s
 	p->cwd = o->cwd;
 	p->errexit = o->errexit;
 	p->linear = true;
-	parse(p, text, n);
+	parse_script(p, text, n);
 	if (ret->evaluates && ret->hidden)
 		parser_unclear(p,
 			"a $( or ` in quotes, in a script that evaluates text again (arithmetic, "

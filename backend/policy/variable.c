@@ -8,7 +8,7 @@
 #include <berth/str.h>
 
 /* How often the name stands in the script without a $ before it: as something that may assign it. */
-static size_t mentions(const char *text, const char *name, size_t n)
+static size_t count_mentions(const char *text, const char *name, size_t n)
 {
 	size_t found = 0;
 
@@ -28,7 +28,7 @@ static size_t mentions(const char *text, const char *name, size_t n)
 }
 
 /* The shell itself gives these their values. */
-static bool special(const char *name)
+static bool is_special(const char *name)
 {
 	static const char *const names[] = {"RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID",
 		"GROUPS", "DIRSTACK", "FUNCNAME", "HOME", "PWD", "OLDPWD", "IFS", "SRANDOM",
@@ -80,8 +80,8 @@ void variable_set(struct parser *p, const char *name, size_t n, const char *valu
 	}
 	v->value = value;
 	v->each = false;
-	v->certain = certain && value && p->linear && !special(v->name) &&
-		mentions(p->text, v->name, n) == 1;
+	v->certain = certain && value && p->linear && !is_special(v->name) &&
+		count_mentions(p->text, v->name, n) == 1;
 }
 
 void variable_loop(struct parser *p, const char *name, size_t n, const char *pattern)
@@ -104,7 +104,7 @@ const char *variable_value(struct parser *p, const char *name, size_t n, bool *e
 {
 	const struct variable *v = variable_find(p, name, n);
 	bool sure = p->o->reading == SHELL_CERTAIN;
-	bool fields = sure && mentions(p->text, "IFS", 3);
+	bool fields = sure && count_mentions(p->text, "IFS", 3);
 
 	*each = v && v->each;
 	if (v)
@@ -117,7 +117,7 @@ const char *variable_value(struct parser *p, const char *name, size_t n, bool *e
 		return sure ? NULL : p->cwd;
 	/* Others than these are not sure to be in the environment. */
 	if (p->o->reading == SHELL_EMPTY && !isdigit((unsigned char)*name) &&
-		!special(arena_strndup(&p->out->mem, name, n)))
+		!is_special(arena_strndup(&p->out->mem, name, n)))
 		return "";
 	return NULL;
 }

@@ -59,7 +59,7 @@ static bool plain_name(const struct reading *w, bool plus)
 }
 
 /* NAME[...]= at the [: the subscript up to its ] is expanded; 0: it is none. */
-static size_t subscript(struct parser *p, const char *s, size_t n, struct reading *w)
+static size_t read_subscript(struct parser *p, const char *s, size_t n, struct reading *w)
 {
 	size_t i = 1, line = 1;
 	bool plain = true;
@@ -89,7 +89,7 @@ static size_t subscript(struct parser *p, const char *s, size_t n, struct readin
 }
 
 /* '...' at s[0] */
-static size_t literal(struct parser *p, const char *s, size_t n, struct reading *w)
+static size_t read_literal(struct parser *p, const char *s, size_t n, struct reading *w)
 {
 	const char *end = memchr(s + 1, '\'', n - 1);
 	size_t len = end ? (size_t)(end - (s + 1)) : n - 1;
@@ -104,7 +104,7 @@ static size_t literal(struct parser *p, const char *s, size_t n, struct reading 
 }
 
 /* \X at s[0] */
-static size_t escape(struct parser *p, const char *s, size_t n, struct reading *w)
+static size_t read_escape(struct parser *p, const char *s, size_t n, struct reading *w)
 {
 	if (n > 1 && s[1] == '\n')
 		return 2;
@@ -127,9 +127,9 @@ size_t word_read(struct parser *p, const char *s, size_t n, struct reading *w)
 			break;
 		w->started = true;
 		if (c == '\\') {
-			i += escape(p, s + i, n - i, w);
+			i += read_escape(p, s + i, n - i, w);
 		} else if (c == '\'') {
-			i += literal(p, s + i, n - i, w);
+			i += read_literal(p, s + i, n - i, w);
 		} else if (c == '"') {
 			w->quoted = true;
 			i++;
@@ -143,7 +143,7 @@ size_t word_read(struct parser *p, const char *s, size_t n, struct reading *w)
 			str_adds(&w->text, p->o->home);
 			i++;
 		} else if (c == '[' && plain_name(w, false) &&
-			(used = subscript(p, s + i, n - i, w))) {
+			(used = read_subscript(p, s + i, n - i, w))) {
 			i += used;
 		} else {
 			if (c == '\r')

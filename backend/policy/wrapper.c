@@ -202,7 +202,7 @@ static bool takes_next(const struct wrapper *w, const char *t)
 	return false;
 }
 
-static size_t operand(const struct wrapper *w, const struct command *c)
+static size_t find_operand(const struct wrapper *w, const struct command *c)
 {
 	bool options = true;
 	int skip = w->skip;
@@ -227,7 +227,7 @@ static size_t operand(const struct wrapper *w, const struct command *c)
 	return i;
 }
 
-static char *join(const struct command *c, size_t from)
+static char *join_words_from(const struct command *c, size_t from)
 {
 	struct str s = STR_INIT;
 
@@ -373,10 +373,10 @@ static void open_find(const struct command *c, struct wrapped *w)
 /* Text that is read as a script: by eval, trap, watch, env -S, su -c ... */
 static void open_text(const struct command *c, const struct wrapper *how, struct wrapped *w)
 {
-	size_t end = operand(how, c);
+	size_t end = find_operand(how, c);
 
 	if (how->how == RUNS_JOINED) {
-		w->script = w->made = join(c, end);
+		w->script = w->made = join_words_from(c, end);
 	} else if (how->how == RUNS_FIRST) {
 		size_t at = 1 + (c->n > 1 && !strcmp(c->word[1].text, "--"));
 
@@ -413,13 +413,13 @@ static void add_operands(const struct command *c, size_t at, struct wrapped *w)
 /* env, nice, timeout ...: the operands are a command. */
 static void open_operands(const struct command *c, const struct wrapper *how, struct wrapped *w)
 {
-	size_t at = operand(how, c);
+	size_t at = find_operand(how, c);
 
 	/* taskset -c 0 cmd; setarch takes an architecture, or goes on to its options */
 	if (harm_is(c, "setarch") && at < c->n && strpbrk(c->word[at].text, "0123456789_")) {
 		struct command rest = {.word = c->word + at, .n = c->n - at};
 
-		at += operand(how, &rest);
+		at += find_operand(how, &rest);
 	}
 	for (size_t i = 1; i < at && i < c->n && how->judged != JUDGED_OUTER; i++)
 		w->loose |= c->word[i].loose;

@@ -25,7 +25,7 @@ int registry_dir(char dir[PATH_MAX], struct err *e)
 		: 0;
 }
 
-static int lock(int fd, short how)
+static int lock_ticket(int fd, short how)
 {
 	struct flock l = {.l_type = how, .l_whence = SEEK_SET};
 
@@ -33,7 +33,7 @@ static int lock(int fd, short how)
 }
 
 /* Somebody living holds it. */
-static bool held(int fd)
+static bool is_held(int fd)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -68,7 +68,8 @@ struct pool_board *registry_board(const char *key, int *fd, struct err *e)
 	snprintf(path, sizeof path, "%s/%s-%d.pool", dir, key, (int)getpid());
 	unlink(path);
 	*fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (*fd >= 0 && !lock(*fd, F_WRLCK) && write(*fd, &fresh, sizeof fresh) == sizeof fresh)
+	if (*fd >= 0 && !lock_ticket(*fd, F_WRLCK) &&
+		write(*fd, &fresh, sizeof fresh) == sizeof fresh)
 		b = map_board(*fd);
 	if (b)
 		return b;
@@ -128,7 +129,7 @@ enum registry_state registry_look(const char *key, unsigned serial)
 		return TICKET_WARM;
 	ticket_path(path, sizeof path, key, serial, ".taken");
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? TICKET_GONE : held(fd) ? TICKET_TAKEN : TICKET_ORPHANED;
+	return fd < 0 ? TICKET_GONE : is_held(fd) ? TICKET_TAKEN : TICKET_ORPHANED;
 }
 
 bool registry_withdraw(const char *key, unsigned serial)
@@ -152,7 +153,7 @@ void registry_forget(const char *key, unsigned serial)
 }
 
 /* Count the call with those who keep pools for it: all of them missed, or the one that had it. */
-static void count(const char *dir, const char *key, const char *hit)
+static void count_call(const char *dir, const char *key, const char *hit)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
@@ -196,7 +197,7 @@ static bool take_one(
 		PATH_MAX)
 		return false;
 	at = open(from, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (at < 0 || fstat(at, &st) || st.st_uid != geteuid() || lock(at, F_WRLCK) ||
+	if (at < 0 || fstat(at, &st) || st.st_uid != geteuid() || lock_ticket(at, F_WRLCK) ||
 		pread(at, ret, sizeof *ret, 0) != sizeof *ret)
 		return false;
 	ret->name[sizeof ret->name - 1] = ret->id[sizeof ret->id - 1] = '\0';
@@ -227,12 +228,12 @@ bool registry_take(const char *key, struct pool_ticket *ret, int *fd, char path[
 			continue;
 		found = take_one(dir, entry->d_name, ret, fd, path);
 		if (found)
-			count(dir, key, entry->d_name);
+			count_call(dir, key, entry->d_name);
 	}
 	if (d)
 		closedir(d);
 	if (!found)
-		count(dir, key, NULL);
+		count_call(dir, key, NULL);
 	return found;
 }
 
@@ -264,7 +265,7 @@ size_t pool_list(struct pool_info *out, size_t max)
 		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 		if (fd < 0 || pread(fd, &b, sizeof b, 0) != sizeof b || b.magic != POOL_MAGIC)
 			continue;
-		if (!held(fd)) { /* its keeper died */
+		if (!is_held(fd)) { /* its keeper died */
 			unlink(path);
 			continue;
 		}
