@@ -104,7 +104,11 @@ static const char *explain_loose(
 	const struct spec *s, const char *network, size_t i, struct arena *mem)
 {
 	/* spec_loosened tells what sudo loosens first, the network last. */
-	return s->sudo && i < 4 ? "sudo is asked for" : arena_printf(mem, "network: %s", network);
+	if (s->sudo && i < 4)
+		return "sudo is asked for";
+	if (s->apparmor_optional && i == (s->sudo ? 4 : 0))
+		return "apparmor: optional";
+	return arena_printf(mem, "network: %s", network);
 }
 
 static void show_isolation(struct making *m, const struct spec *s, const char *net_name)
@@ -120,6 +124,7 @@ static void show_isolation(struct making *m, const struct spec *s, const char *n
 	p->new_privileges = s->sudo;
 	p->ncaps = spec_caps(s, &p->caps);
 	p->seccomp = "berth's own profile (configs/seccomp.json)";
+	p->apparmor = s->apparmor_optional ? "optional" : "required where the kernel has it";
 	for (size_t i = 0; i < n; i++)
 		add_loose(m, loose[i], explain_loose(s, p->network, i, m->mem));
 	if (s->net_rate)
@@ -158,7 +163,8 @@ void plan_agent(
 	const struct spec s = {.role = SPEC_AGENT,
 		.network = a->network,
 		.net_rate = a->net_rate_bytes,
-		.sudo = a->sudo};
+		.sudo = a->sudo,
+		.apparmor_optional = a->apparmor_optional};
 	struct making m;
 
 	*ret = (struct plan){.id = a->id,
@@ -193,7 +199,9 @@ void plan_agent(
 
 void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem, struct plan *ret)
 {
-	const struct spec s = {.role = SPEC_TOOL, .network = d->network};
+	const struct spec s = {.role = SPEC_TOOL,
+		.network = d->network,
+		.apparmor_optional = d->apparmor_optional};
 	struct making m;
 
 	*ret = (struct plan){.tool = true,

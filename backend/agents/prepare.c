@@ -23,6 +23,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "container/armour.h"
 #include "container/own.h"
 #include "container/ready.h"
 #include "engine/json.h"
@@ -238,6 +239,7 @@ static int describe_helper(struct preparing *p, struct err *e)
 		.limits = prepare_limits,
 		.network = NET_BRIDGE,
 		.writable_root = true,
+		.apparmor = armour_of(&p->h->info, p->def->apparmor_optional),
 		.caps = caps,
 		.ncaps = COUNT(caps)};
 	p->spec.limits.cpus = spec_cpus(prepare_limits.cpus, p->h->info.cpus);
@@ -260,6 +262,7 @@ static int start_helper(struct preparing *p, struct err *e)
 	snprintf(about.id, sizeof about.id, "%s", p->id);
 	snprintf(about.engine, sizeof about.engine, "%s", p->h->info.id);
 	snprintf(about.session, sizeof about.session, "%s", p->session.session);
+	p->offer.apparmor = p->spec.apparmor;
 	return ready_lane(&p->offer, &about, l, &none, e);
 }
 

@@ -12,9 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/apparmor.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "container/armour.h"
 #include "container/checked.h"
 #include "container/enforce.h"
 #include "container/home.h"
@@ -122,6 +124,7 @@ static int open_lane_and_journal(struct bringing *b, const char *id, struct err 
 	if (make_journal(b, e))
 		return -1;
 	b->offered = false; /* the hand-over closes it */
+	b->offer.apparmor = b->spec.apparmor;
 	if (ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e))
 		return -1;
 	return keep_checked(b, id, b->offer.guest, e);
@@ -200,6 +203,17 @@ static int replace_container(struct bringing *b, const struct existing *x, struc
 	return 0;
 }
 
+/* A profile that was taken out of the kernel under a container that runs leaves it without one. */
+static bool is_held(const struct bringing *b, const struct existing *x)
+{
+	char label[APPARMOR_LABEL_MAX];
+
+	if (!b->spec.apparmor)
+		return true;
+	apparmor_label(x->pid, label);
+	return apparmor_holds(label, b->spec.apparmor);
+}
+
 /* What stands under the agent's name: 0 nothing (any more), 1 up as asked. */
 static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
 {
@@ -214,7 +228,7 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 			"a container called %s is there already and was not made by berth here; rename or "
 			"remove it yourself (docker rm %s), berth does not touch it.",
 			b->spec.name, b->spec.name);
-	if (x.running && !strcmp(x.spec, hash)) {
+	if (x.running && !strcmp(x.spec, hash) && is_held(b, &x)) {
 		if (limit_rate(b, x.id, e))
 			return -1;
 		ret->was_up = !host_try_lane(b->spec.name, x.id, &why);
@@ -285,6 +299,8 @@ static void begin_spec(struct bringing *b)
 		.network = a->network,
 		.net_rate = a->net_rate_bytes,
 		.sudo = a->sudo,
+		.apparmor = armour_of(&b->h->info, a->apparmor_optional),
+		.apparmor_optional = a->apparmor_optional,
 		.env = &a->env,
 		.secrets = a->secrets.n || a->credentials.env.n,
 		.handed = {&a->secrets, &a->credentials.env}};
@@ -297,6 +313,7 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	char hash[17];
 	int there;
 
+	agents_offer_apparmor();
 	begin_spec(b);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
 	if (session_here(a->container, b->h->info.id, e) ||

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/apparmor.h>
 #include <berth/check.h>
 #include <berth/format.h>
 
@@ -178,15 +179,25 @@ static void seccomp_line(struct lines *out, const struct asked *as, const struct
 		out, !off, off ? "no seccomp" : arena_printf(out->a, "seccomp %s", as->seccomp));
 }
 
-static void apparmor_line(struct lines *out, const struct asked *as)
+static void apparmor_line(struct lines *out, const struct asked *as, const struct process_list *l)
 {
-	if (as->apparmor[0] == '\0') {
+	const char *label = l ? l->apparmor : "";
+
+	if (*label) {
+		bool held = apparmor_holds(label, "");
+
+		add_verdict(out, held,
+			held ? arena_printf(
+				       out->a, "AppArmor %.*s", (int)strcspn(label, " "), label)
+			     : arena_printf(out->a, "no AppArmor (%s)", label));
+	} else if (as->apparmor[0] == '\0') {
 		add_verdict(out, false, "AppArmor not on this host");
 		out->item[out->n - 1].verdict = POSTURE_UNKNOWN;
 	} else if (strcmp(as->apparmor, "unconfined") == 0) {
 		add_verdict(out, false, "no AppArmor");
 	} else {
-		add_verdict(out, true, arena_printf(out->a, "AppArmor %s", as->apparmor));
+		add_verdict(
+			out, true, arena_printf(out->a, "AppArmor %s, as declared", as->apparmor));
 	}
 }
 
@@ -205,7 +216,7 @@ size_t posture_text(const struct asked *as, const struct process_list *l, struct
 		&out, as->read_only_root, as->read_only_root ? "read-only root" : "writable root");
 	add_verdict(&out, strcmp(as->network, "none") == 0,
 		arena_printf(a, "network %s", as->network[0] ? as->network : "default"));
-	apparmor_line(&out, as);
+	apparmor_line(&out, as, l);
 	if (as->host_pid)
 		add_verdict(&out, false, "sees the host's processes");
 	if (as->host_ipc)

@@ -411,6 +411,7 @@ static void take_info(struct backend *b, const struct engine_info *i)
 	s->cgroup = copy_text(a, i->cgroup);
 	s->cpus = i->cpus;
 	s->memory_bytes = i->memory_bytes;
+	s->apparmor = i->apparmor;
 	s->problem = problem;
 	s->unrecorded = unrecorded;
 	b->sweep.host_memory = i->memory_bytes;

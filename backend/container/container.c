@@ -128,6 +128,7 @@ int host_look_whole(struct agents_host *h, const char *name, struct existing *re
 	snprintf(ret->role, sizeof ret->role, "%s", ejson_string(labels, "berth.role"));
 	snprintf(ret->network, sizeof ret->network, "%s",
 		ejson_string(ejson_get(root, "HostConfig"), "NetworkMode"));
+	snprintf(ret->apparmor, sizeof ret->apparmor, "%s", ejson_string(root, "AppArmorProfile"));
 	ret->running = ejson_bool(ejson_path(root, "State", NULL), "Running");
 	ret->pid = ejson_int(ejson_path(root, "State", NULL), "Pid", 0);
 	ret->ours = own_proven(h->info.id, own_name, ret->session,

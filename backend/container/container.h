@@ -33,6 +33,7 @@ extern const struct limits tool_limits_small; /* of helpers */
 
 struct existing {
 	char id[65], spec[17], session[64], role[16], network[128];
+	char apparmor[64]; /* as the engine says; "": none */
 	bool running, ours;
 	int pid;
 	const char *image; /* this and `of` only by host_look_whole */

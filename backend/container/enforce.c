@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/apparmor.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 
 #include "container/mountinfo.h"
 #include "container/rate.h"
+#include "container/tree.h"
 #include "lane/peer.h"
 #include "observe/process.h"
 
@@ -126,6 +128,35 @@ static void add_rate(struct list *l, uint64_t asked, int64_t actual)
 		actual > 0 && fabs((double)actual - (double)asked) <= (double)asked * 0.01);
 }
 
+static bool is_declared(const struct spec *s, const struct existing *x)
+{
+	if (!s->apparmor)
+		return true;
+	return *s->apparmor ? !strcmp(x->apparmor, s->apparmor)
+			    : *x->apparmor && strcmp(x->apparmor, "unconfined");
+}
+
+/* Of an engine elsewhere only what it says of the container is known. */
+static void add_apparmor(struct list *l, const struct spec *s, const struct existing *x, bool here)
+{
+	char label[APPARMOR_LABEL_MAX], actual[sizeof x->apparmor + 16];
+	const char *asked = s->apparmor ? *s->apparmor ? s->apparmor : "the engine's"
+		: s->apparmor_optional  ? "optional"
+					: "none";
+
+	if (here && apparmor_here()) {
+		apparmor_label(x->pid, label);
+		add_enforced(l, "AppArmor", asked, *label ? label : "unknown",
+			!s->apparmor || apparmor_holds(label, s->apparmor));
+	} else if (here) {
+		add_enforced(l, "AppArmor", asked, "not on this machine", !s->apparmor);
+	} else {
+		snprintf(actual, sizeof actual, "%s, as declared",
+			*x->apparmor ? x->apparmor : "none");
+		add_enforced(l, "AppArmor", asked, actual, is_declared(s, x));
+	}
+}
+
 size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 	struct enforced *out, size_t max)
 {
@@ -174,6 +205,7 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 		if (s->net_rate)
 			add_rate(&l, s->net_rate, rate_get(x.pid));
 	}
+	add_apparmor(&l, s, &x, tree_is_here(x.pid, id));
 	process_list_release(p);
 	free(p);
 	cgroup_mounts_release(&mounts);

@@ -80,6 +80,7 @@ static int hand_over_home(
 		.caps = caps,
 		.ncaps = 3,
 		.home = s->home,
+		.apparmor = s->apparmor,
 		.session = session,
 		.engine = h->info.id,
 		.proof = proof};

@@ -190,6 +190,7 @@ static void add_security(cJSON *host, const struct spec *s)
 	const char *profile = embedded_file("configs/seccomp.json", &len);
 	AUTO_FREE char *seccomp = NULL;
 	const char *const *caps;
+	char apparmor[96];
 	size_t ncaps;
 	cJSON *parsed = profile ? cJSON_ParseWithLength(profile, len) : NULL, *options;
 	char *compact = parsed ? cJSON_PrintUnformatted(parsed) : NULL;
@@ -202,6 +203,10 @@ static void add_security(cJSON *host, const struct spec *s)
 	if (!s->sudo)
 		cJSON_AddItemToArray(options, cJSON_CreateString("no-new-privileges:true"));
 	cJSON_AddItemToArray(options, cJSON_CreateString(seccomp));
+	if (s->apparmor && *s->apparmor) {
+		snprintf(apparmor, sizeof apparmor, "apparmor=%s", s->apparmor);
+		cJSON_AddItemToArray(options, cJSON_CreateString(apparmor));
+	}
 	cJSON_AddBoolToObject(host, "ReadonlyRootfs", !s->sudo && !s->writable_root);
 	cJSON_AddItemToObject(host, "CapDrop", make_string_array((const char *const[]){"ALL"}, 1));
 	ncaps = spec_caps(s, &caps);
@@ -343,6 +348,8 @@ size_t spec_loosened(const struct spec *s, const char *out[8])
 			"setgid, setuid)";
 		out[n++] = "new privileges (sudo)";
 	}
+	if (s->apparmor_optional)
+		out[n++] = "no AppArmor profile where the engine gives none";
 	if (s->network == NET_HOST)
 		out[n++] = "the host's network, with everything that listens on it";
 	else if (s->network == NET_BRIDGE)

@@ -3,7 +3,7 @@
  *
  * Everything berth makes (agent, tool, pool, helper) is described by a struct spec and turned into
  * the body of POST /containers/create here and nowhere else.  Hardened by default: non-root, no
- * capability, no new privileges, berth's own seccomp profile, read-only root with sized tmpfs,
+ * capability, no new privileges, berth's own seccomp profile, an AppArmor profile, read-only root with sized tmpfs,
  * memory = memory + swap, CPU, pids, file-size and open-file limits, no core files, private cgroup,
  * IPC and PID namespaces, no network, berth's guest as process 1.  What a definition loosens is
  * listed by spec_loosened.
@@ -46,7 +46,10 @@ struct spec {
 	size_t ncaps;
 	const struct words *env; /* "NAME=value" */
 	struct mount_list mounts;
-	bool secrets; /* a tmpfs at /run/secrets */
+	const char *
+		apparmor; /* the profile that it is held by; NULL: not asked for, "": any (armour.h) */
+	bool apparmor_optional; /* loosened: nor is it looked at */
+	bool secrets;           /* a tmpfs at /run/secrets */
 	const struct words
 		*handed[2]; /* names of secrets and variables; NULL: none.  Compared, not sent */
 };

@@ -52,6 +52,7 @@ struct engine_info {
 	int cpus;
 	uint64_t memory_bytes;
 	int images;
+	bool apparmor; /* it says that it puts profiles around containers */
 };
 typedef void (*engine_info_fn)(void *ctx, const struct engine_info *info, const struct err *err);
 struct engine_call *engine_hello(struct engine *en, engine_info_fn fn, void *ctx);

@@ -37,6 +37,21 @@ static const char *identify_engine(const cJSON *root, struct arena *a)
 	return arena_printf(a, "%.100s/%08x", id, hash);
 }
 
+/* "name=apparmor" among "name=seccomp,profile=default" and others. */
+static bool has_apparmor(const cJSON *options)
+{
+	const cJSON *option;
+
+	cJSON_ArrayForEach(option, options)
+	{
+		const char *s = ejson_text(option);
+
+		if (!strncmp(s, "name=apparmor", 13) && (!s[13] || s[13] == ','))
+			return true;
+	}
+	return false;
+}
+
 void parse_info(const cJSON *root, struct arena *a, struct engine_info *info)
 {
 	const char *os = ejson_string(root, "OperatingSystem");
@@ -58,5 +73,6 @@ void parse_info(const cJSON *root, struct arena *a, struct engine_info *info)
 		info->kernel = ejson_keep(a, root, "KernelVersion");
 	info->cpus = ejson_int(root, "NCPU", 0);
 	info->memory_bytes = ejson_u64(root, "MemTotal");
+	info->apparmor = has_apparmor(ejson_get(root, "SecurityOptions"));
 	info->images = ejson_int(root, "Images", 0);
 }

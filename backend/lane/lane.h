@@ -48,6 +48,7 @@ struct lane_offer {
 	char dir[LANE_PATH_MAX]; /* bind-mount this, read-only, at LANE_DIR, and the guest in it */
 	int boot, lane;          /* listening sockets */
 	pid_t guest;             /* the init on the host, once it was handed over; else 0 */
+	const char *apparmor; /* in: the profile that must hold it, "": any; NULL: not looked at */
 };
 
 struct lane_secret {

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <berth/apparmor.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -219,6 +220,25 @@ static int compare_mount(
 	return 0;
 }
 
+/* Before it gets anything: a profile that the engine did not apply is a wall that is not there. */
+static int check_guest_profile(
+	const struct lane_offer *o, const struct lane_about *about, struct err *e)
+{
+	char label[APPARMOR_LABEL_MAX];
+
+	if (!o->apparmor)
+		return 0;
+	apparmor_label(o->guest, label);
+	if (apparmor_holds(label, o->apparmor))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"%s is not held by the AppArmor profile %s that was asked for but by %s, so it was "
+		"ended; `berth doctor` says more, and `apparmor: optional` in the definition is for "
+		"engines that can do no better.",
+		about->name, *o->apparmor ? o->apparmor : "of its engine",
+		*label ? label : "one that cannot be read");
+}
+
 static int greet_guest(int conn, const struct lane_about *about, const struct lane_mount *mounts,
 	size_t nmounts, const struct lane_secret *secrets, size_t n, struct lane_offer *o,
 	struct err *e)
@@ -227,7 +247,7 @@ static int greet_guest(int conn, const struct lane_about *about, const struct la
 	int fds[LANE_FDS_MAX], nfds;
 	struct lane_msg head;
 
-	if (peer_is_init(conn, about->id, &o->guest, e))
+	if (peer_is_init(conn, about->id, &o->guest, e) || check_guest_profile(o, about, e))
 		return -1;
 	if (wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_HELLO || nfds) {
 		wire_close_all(fds, nfds);

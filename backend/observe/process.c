@@ -272,6 +272,8 @@ static void read_limits(struct process_list *l, const struct cgroup_mounts *m)
 	l->cap_bounding = status_field(status, "\nCapBnd:\t", 16);
 	l->seccomp = (int)status_field(status, "\nSeccomp:\t", 10);
 	l->no_new_privileges = (int)status_field(status, "\nNoNewPrivs:\t", 10);
+	if (apparmor_here())
+		apparmor_label(l->pid, l->apparmor);
 }
 
 void process_list_read(struct process_list *l, const struct cgroup_mounts *m)
@@ -286,6 +288,7 @@ void process_list_read(struct process_list *l, const struct cgroup_mounts *m)
 	l->cpus = -1;
 	l->cap_effective = l->cap_bounding = -1;
 	l->seccomp = l->no_new_privileges = l->uid = -1;
+	l->apparmor[0] = '\0';
 	l->ok = cgroup_path(m, l->id, l->pid, "pids", "cgroup.procs", "cgroup.procs", path,
 			sizeof path, &v2, NULL) == 0;
 	if (!l->ok)

@@ -7,6 +7,7 @@
 #ifndef BERTH_OBSERVE_PROCESS_H
 #define BERTH_OBSERVE_PROCESS_H
 
+#include <berth/apparmor.h>
 #include <berth/arena.h>
 #include <berth/snapshot.h>
 
@@ -39,6 +40,8 @@ struct process_list {
 	double cpus;                                         /* 0: none */
 	int64_t cap_effective, cap_bounding;                 /* masks */
 	int seccomp, no_new_privileges, uid;
+	char apparmor
+		[APPARMOR_LABEL_MAX]; /* of the init: "docker-default (enforce)"; "" unknown, or none here */
 	struct arena mem;
 };
 

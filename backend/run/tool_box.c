@@ -20,6 +20,7 @@
 #include <berth/images.h>
 #include <berth/mem.h>
 
+#include "container/armour.h"
 #include "container/container.h"
 #include "container/network.h"
 #include "container/own.h"
@@ -99,7 +100,9 @@ static int describe_box(struct making *m, const char *workspace, struct err *e)
 		.limits = d->limits,
 		.network = d->network,
 		.env = &d->env,
-		.secrets = d->secrets.n > 0};
+		.apparmor = armour_of(&m->h->info, d->apparmor_optional),
+		.secrets = d->secrets.n > 0,
+		.apparmor_optional = d->apparmor_optional};
 	m->spec.limits.cpus = spec_cpus(d->limits.cpus, m->h->info.cpus);
 	if (choose_workspace(m, workspace, e) || name_it(m, e))
 		return -1;
@@ -177,6 +180,7 @@ static int make_box(struct making *m, const char *workspace, struct err *e)
 	snprintf(about.id, sizeof about.id, "%s", b->id);
 	snprintf(about.engine, sizeof about.engine, "%s", b->engine);
 	snprintf(about.session, sizeof about.session, "%s", b->session);
+	m->offer.apparmor = m->spec.apparmor;
 	if (ready_lane(&m->offer, &about, &m->spec.mounts, &m->secrets, e))
 		return -1;
 	b->guest = m->offer.guest;

@@ -175,7 +175,10 @@ struct agent_reading {
 	struct net_choice network;
 	struct packages packages;
 	struct grants grants;
+	int apparmor;
 };
+
+const char *const team_apparmor_words[] = {"required", "optional", NULL};
 
 static const struct field agent_fields[] = {
 	TEAM_LIMIT_FIELDS(agent_reading),
@@ -189,6 +192,7 @@ static const struct field agent_fields[] = {
 	{"network_rate", FIELD_BYTES, AT(agent_reading, def.net_rate_bytes), 1024, 1024 * GIB, NULL,
 		NULL},
 	{"sudo", FIELD_BOOL, AT(agent_reading, def.sudo), 0, 0, NULL, NULL},
+	{"apparmor", FIELD_CHOICE, AT(agent_reading, apparmor), 0, 0, team_apparmor_words, NULL},
 	{"read_before_delete", FIELD_BOOL, AT(agent_reading, def.read_before_delete), 0, 0, NULL,
 		NULL},
 	{"credentials", FIELD_NESTED, AT(agent_reading, def.credentials), 0, 0, NULL,
@@ -222,6 +226,7 @@ int team_read_agent(
 	out->id = arena_strdup(r->mem, n->key);
 	out->container = arena_printf(r->mem, "berth-%s", n->key);
 	out->image = a.def.image ? a.def.image : a.def.sudo ? IMAGE_RUNTIME_SUDO : IMAGE_RUNTIME;
+	out->apparmor_optional = a.apparmor == 1;
 	out->limits = a.limits;
 	out->network = a.network.mode;
 	out->net_name = a.network.name;

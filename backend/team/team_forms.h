@@ -54,6 +54,7 @@ int team_read_agent(
 int team_read_tool(
 	const struct reader *r, const struct node *n, struct tool_def *out, struct err *e);
 int team_read_network(const struct reader *r, const struct node *n, void *at, struct err *e);
+extern const char *const team_apparmor_words[]; /* 1: optional */
 int team_read_env(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_grants(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_packages(const struct reader *r, const struct node *n, void *at, struct err *e);

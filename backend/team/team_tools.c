@@ -17,7 +17,7 @@ const struct limits tool_limits = {.memory_bytes = (uint64_t)512 << 20,
 struct tool_reading {
 	struct tool_def def;
 	struct limits limits;
-	int type, files;
+	int type, files, apparmor;
 	const char *script;
 	struct net_choice network;
 	int64_t pool_size, pool_idle_s;
@@ -39,6 +39,8 @@ static int read_isolation(const struct reader *r, const struct node *n, void *at
 		{"network", FIELD_NESTED, AT(tool_reading, network), 0, 0, NULL, team_read_network},
 		{"filesystem", FIELD_CHOICE, AT(tool_reading, files), 0, 0, files_words, NULL},
 		{"workspace", FIELD_PATH, AT(tool_reading, def.workspace), 0, 0, NULL, NULL},
+		{"apparmor", FIELD_CHOICE, AT(tool_reading, apparmor), 0, 0, team_apparmor_words,
+			NULL},
 		{0},
 	};
 
@@ -96,6 +98,7 @@ int team_read_tool(
 		out->command = (struct words){4, argv};
 	}
 	out->name = arena_strdup(r->mem, n->key);
+	out->apparmor_optional = t.apparmor == 1;
 	out->limits = t.limits;
 	out->network = t.network.mode;
 	out->net_name = t.network.name;

@@ -41,6 +41,13 @@ struct agents_options {
 struct agents_host *agents_open(const struct agents_options *o, struct err *e);
 void agents_close(struct agents_host *h);
 
+/* Root's: berth's own AppArmor profile into this machine's kernel, in place of one of that name; containers
+ * that it holds go on under the new one.  ERR_NOT_FOUND: there is no apparmor_parser. */
+int agents_load_apparmor(struct err *e);
+/* The same where root is asked for nothing: only with AppArmor, apparmor_parser and without a profile of that
+ * name.  Where it fails docker's is asked for, and the call above says why. */
+void agents_offer_apparmor(void);
+
 /* One limit or property, as asked for and as it is read back from inside and from the kernel. */
 struct enforced {
 	const char *what;

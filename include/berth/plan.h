@@ -39,7 +39,7 @@ struct plan {
 	bool read_only_root, new_privileges;
 	size_t ncaps;
 	const char *const *caps;
-	const char *seccomp;
+	const char *seccomp, *apparmor;
 	size_t nmounts;
 	struct plan_mount *mounts;
 	size_t nloose;

@@ -40,6 +40,7 @@ struct engine_state {
 	const char *os, *kernel, *arch, *root_dir, *storage, *cgroup; /* "" when unknown */
 	int cpus;
 	uint64_t memory_bytes;
+	bool apparmor;          /* it says that it puts AppArmor profiles around containers */
 	bool local;             /* its containers' processes and cgroups are visible from here */
 	bool read_only;         /* berth acts on nothing */
 	const char *problem;    /* a sentence, or NULL */

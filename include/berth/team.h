@@ -72,6 +72,7 @@ struct agent_def {
 	const char *net_name;    /* NET_INTERNAL: the network's name in this file */
 	uint64_t net_rate_bytes; /* per second, 0: unlimited */
 	bool sudo;               /* loosened: see REQUIREMENTS 2.1 */
+	bool apparmor_optional;  /* not refused where the engine cannot */
 	bool commands;           /* MassGen: enable_mcp_command_line */
 	bool read_before_delete;
 	struct credentials credentials;
@@ -92,6 +93,7 @@ struct tool_def {
 	struct limits limits;
 	enum net_mode network;
 	const char *net_name;
+	bool apparmor_optional; /* as in agent_def */
 	enum tool_files files;
 	const char *workspace; /* absolute, with TOOL_WORKSPACE; NULL: the caller's */
 	struct words env, secrets;

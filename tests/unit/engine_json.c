@@ -168,6 +168,29 @@ static void test_info(void **state)
 	assert_string_equal(info.arch, "arm64");
 }
 
+static void test_security_options(void **state)
+{
+	static const struct {
+		const char *options;
+		bool apparmor;
+	} of[] = {{"[\"name=apparmor\",\"name=seccomp,profile=default\"]", true},
+		{"[\"name=seccomp,profile=default\"]", false}, {"[\"name=apparmorish\"]", false},
+		{"[\"name=apparmor,profile=x\"]", true}, {"null", false}, {"[null,1,{}]", false}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(of); i++) {
+		struct engine_info info = {0};
+		char text[128];
+		AUTO_JSON cJSON *root = NULL;
+
+		snprintf(text, sizeof text, "{\"SecurityOptions\":%s}", of[i].options);
+		root = ejson_parse(text, strlen(text), NULL);
+		assert_non_null(root);
+		parse_info(root, &mem, &info);
+		assert_int_equal(info.apparmor, of[i].apparmor);
+	}
+}
+
 static void test_list(void **state)
 {
 	static const char *const files[] = {"docker-20.10.24.list.json", "podman-4.3.1.list.json",
@@ -446,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_info),
+		cmocka_unit_test(test_security_options),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_inspect),
 		cmocka_unit_test(test_stats),

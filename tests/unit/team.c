@@ -52,7 +52,7 @@ static void test_berth(void **state)
 	      "    packages: {python: [click]}\n"
 	      "    secrets: [key]\n"
 	      "    env: {A: 1, B: \"two words\"}\n"
-	      "  b: {workspace: /w/b, sudo: true}\n"
+	      "  b: {workspace: /w/b, sudo: true, apparmor: optional}\n"
 	      "custom_tools:\n"
 	      "  fetch: {type: docker, image: py, script: \"echo $1\", timeout: 5,\n"
 	      "          resources: {memory: 64m, cpu: 0.5, pids: 20},\n"
@@ -75,6 +75,8 @@ static void test_berth(void **state)
 	assert_true(a->paths[1].write);
 	assert_string_equal(a->env.word[1], "B=two words");
 	assert_true(team_agent(&t, "b")->sudo);
+	assert_true(team_agent(&t, "b")->apparmor_optional);
+	assert_false(a->apparmor_optional);
 	assert_null(team_agent(&t, "c"));
 	tool = team_tool(&t, "fetch");
 	assert_int_equal(tool->command.n, 4);

@@ -34,6 +34,7 @@ static const struct cli_option ps_options[] = {
 
 static const struct cli_option doctor_options[] = {
 	JSON("berth.doctor/1"),
+	{0, "fix", NULL, "as root: load berth's AppArmor profile first"},
 	{0},
 };
 

@@ -77,6 +77,7 @@ static void print_isolation(const struct plan *p)
 			text + used, sizeof text - used, "%s%s", i ? " " : "", p->caps[i]);
 	print_fact("caps", p->ncaps ? text : "none");
 	print_fact("seccomp", p->seccomp);
+	print_fact("AppArmor", p->apparmor);
 	snprintf(text, sizeof text, "%s root, %s", p->read_only_root ? "read-only" : "writable",
 		p->new_privileges ? "new privileges allowed" : "no new privileges");
 	print_fact("isolation", text);
@@ -182,6 +183,7 @@ static void json_plan(struct jsonw *j, const struct plan *p)
 	json_limits(j, p->limits);
 	jsonw_text(j, "network", p->network);
 	jsonw_text(j, "seccomp", p->seccomp);
+	jsonw_text(j, "apparmor", p->apparmor);
 	jsonw_bool(j, "read_only_root", p->read_only_root);
 	jsonw_bool(j, "new_privileges", p->new_privileges);
 	jsonw_array(j, "capabilities");

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/agents.h>
+#include <berth/apparmor.h>
 #include <berth/build.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -83,7 +85,10 @@ int cli_doctor(const struct cli *c, const struct settings *unused, struct err *e
 	struct backend *b = cli_backend(c, "doctor", &p.engine_err);
 
 	(void)unused;
-	(void)e;
+	if (cli_flag(c, "fix") && apparmor_here() && agents_load_apparmor(e)) {
+		backend_stop(b);
+		return -1;
+	}
 	if (b)
 		p.snapshot = cli_wait(b, true, &p.engine_err);
 	if (r.as_json) {

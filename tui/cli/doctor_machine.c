@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/apparmor.h>
+#include <berth/snapshot.h>
 #include <berth/build.h>
 #include <berth/clock.h>
 #include <berth/format.h>
@@ -97,18 +99,31 @@ static void check_seccomp(const struct patient *p, struct answer *a)
 			"this kernel filters no system calls");
 }
 
+/* What holds the containers of berth's, on the engine's machine. */
 static void check_apparmor(const struct patient *p, struct answer *a)
 {
-	char on = 'N';
-	AUTO_CLOSE int fd = open("/sys/module/apparmor/parameters/enabled", O_RDONLY | O_CLOEXEC);
+	const struct engine_state *en = p->snapshot ? &p->snapshot->engine : NULL;
+	bool here = apparmor_here(), ours = apparmor_loaded(APPARMOR_POLICY, APPARMOR_OURS);
 
-	(void)p;
-	if (fd >= 0 && read(fd, &on, 1) == 1 && on == 'Y')
-		answer(a, FINE, NULL, "enabled");
-	else
+	if (!here && en && en->apparmor)
+		answer(a, FINE, NULL, "not on this host; on the engine's, as it declares");
+	else if (!here)
 		answer(a, NOTED,
 			"One more wall around containers where the kernel has it; not needed.",
 			"not on this host");
+	else if (en && !en->apparmor && !strncmp(en->endpoint, "unix:", 5))
+		answer(a, MISSING,
+			"Install the package apparmor and restart the engine; for a rootless one say "
+			"`apparmor: optional` in the definitions.",
+			"enabled, but the engine puts no profile around containers");
+	else if (ours)
+		answer(a, FINE, NULL, "enabled: berth's containers are held by " APPARMOR_OURS);
+	else
+		answer(a, NOTED,
+			"Run `sudo berth doctor --fix` to load " APPARMOR_OURS
+			", which is stricter; containers get it from their next `berth up` on.",
+			"enabled: berth's containers are held by the engine's own profile (docker: " APPARMOR_DOCKERS
+			")");
 }
 
 static void check_descriptors(const struct patient *p, struct answer *a)

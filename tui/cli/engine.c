@@ -1,6 +1,7 @@
 /* engine.c - `berth engine start|stop|status`: a private engine where the machine runs none. */
 #include <stdio.h>
 
+#include <berth/agents.h>
 #include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/private_engine.h>
@@ -56,6 +57,7 @@ int cli_engine_start(const struct cli *c, const struct settings *s, struct err *
 	(void)s;
 	if (do_engine_deed(c, DEED_ENGINE_START, "engine start", private_engine_start, &en, e) < 0)
 		return -1;
+	agents_offer_apparmor();
 	printf("The private engine %s (process %d).\n",
 		en.started ? "runs now" : "was running already", (int)en.pid);
 	print_path("socket", en.socket);

@@ -1,0 +1,73 @@
+/* apparmor.c - what the kernel tells about AppArmor. */
+#include <berth/apparmor.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+bool apparmor_here(void)
+{
+	char on = 'N';
+	AUTO_CLOSE int fd = open("/sys/module/apparmor/parameters/enabled", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, &on, 1) == 1 && on == 'Y';
+}
+
+/* A loaded profile is a folder of its name, a dot and a number. */
+static bool names_profile(const char *entry, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(entry, name, n) && entry[n] == '.' && entry[n + 1] &&
+		!entry[n + 1 + strspn(entry + n + 1, "0123456789")];
+}
+
+bool apparmor_loaded(const char *policy, const char *name)
+{
+	DIR *d = opendir(policy);
+	struct dirent *entry;
+	bool found = false;
+
+	while (d && !found && (entry = readdir(d)))
+		found = names_profile(entry->d_name, name);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+int apparmor_label(pid_t pid, char label[APPARMOR_LABEL_MAX])
+{
+	/* The second is whichever security module's came first, and all that kernels before 5.8 have. */
+	static const char *const modules[] = {"apparmor/", ""};
+
+	for (size_t i = 0; i < COUNT(modules); i++) {
+		char path[64];
+		AUTO_CLOSE int fd = -1;
+		ssize_t n;
+
+		snprintf(path, sizeof path, "/proc/%d/attr/%scurrent", (int)pid, modules[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? -1 : read(fd, label, APPARMOR_LABEL_MAX - 1);
+		if (n > 0) {
+			label[n] = '\0';
+			label[strcspn(label, "\n")] = '\0';
+			return 0;
+		}
+	}
+	label[0] = '\0';
+	return -1;
+}
+
+bool apparmor_holds(const char *label, const char *profile)
+{
+	static const char enforced[] = " (enforce)";
+	size_t n = strlen(label), tail = sizeof enforced - 1;
+
+	if (n <= tail || strcmp(label + n - tail, enforced))
+		return false;
+	return !*profile || (strlen(profile) == n - tail && !strncmp(label, profile, n - tail));
+}

@@ -1,0 +1,123 @@
+/* armour.c - the AppArmor profile: reading what the kernel says, choosing it, asking for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/apparmor.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "container/armour.h"
+#include "container/spec.h"
+#include "engine/json.h"
+
+static void test_holds(void **state)
+{
+	(void)state;
+	assert_true(apparmor_holds("docker-default (enforce)", "docker-default"));
+	assert_true(apparmor_holds("docker-default (enforce)", ""));
+	assert_false(apparmor_holds("docker-default (enforce)", "berth-agent"));
+	assert_false(apparmor_holds("docker-default (enforce)", "docker"));
+	assert_false(apparmor_holds("docker-default (complain)", "docker-default"));
+	assert_false(apparmor_holds("docker-default (complain)", ""));
+	assert_false(apparmor_holds("docker-default", "docker-default"));
+	assert_false(apparmor_holds("unconfined", ""));
+	assert_false(apparmor_holds("", ""));
+	assert_false(apparmor_holds(" (enforce)", ""));
+	assert_false(apparmor_holds("docker-default//&other (enforce)", "docker-default"));
+}
+
+static void test_loaded(void **state)
+{
+	static const char *const folders[] = {"docker-default.3", "berth-agent-old.4",
+		"berth-agent.x", "berth-agent.", "x.berth-agent.1"};
+	char dir[] = "/tmp/berth-armour-XXXXXX", path[128];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < COUNT(folders); i++) {
+		snprintf(path, sizeof path, "%s/%s", dir, folders[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	assert_true(apparmor_loaded(dir, "docker-default"));
+	assert_false(apparmor_loaded(dir, "berth-agent"));
+	snprintf(path, sizeof path, "%s/berth-agent.12", dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_true(apparmor_loaded(dir, "berth-agent"));
+	rmdir(path);
+	for (size_t i = 0; i < COUNT(folders); i++) {
+		snprintf(path, sizeof path, "%s/%s", dir, folders[i]);
+		rmdir(path);
+	}
+	rmdir(dir);
+	assert_false(apparmor_loaded(dir, "docker-default"));
+}
+
+static void test_choice(void **state)
+{
+	(void)state;
+	assert_null(armour_choose(false, false, "docker", false));
+	assert_null(armour_choose(true, true, "docker", true));
+	assert_string_equal(armour_choose(true, false, "docker", false), "docker-default");
+	assert_string_equal(armour_choose(true, true, "docker", false), "berth-agent");
+	assert_string_equal(armour_choose(true, false, "podman", false), "");
+	assert_string_equal(armour_choose(true, true, "podman", false), "berth-agent");
+}
+
+/* How often `what` is asked for among the container's security options. */
+static int asked(const char *profile, const char *what, char hash[17])
+{
+	struct spec s = {.role = SPEC_AGENT,
+		.name = "berth-x",
+		.session = "s",
+		.proof = "p",
+		.image = "box:1",
+		.apparmor = profile};
+	AUTO_STR struct str body = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	const cJSON *option;
+	int n = 0;
+
+	spec_hash(&s, hash);
+	spec_body(&s, &body);
+	root = ejson_parse(body.s, body.len, NULL);
+	assert_non_null(root);
+	cJSON_ArrayForEach(option, ejson_path(root, "HostConfig", "SecurityOpt", NULL))
+	{
+		n += !strncmp(ejson_text(option), what, strlen(what));
+	}
+	return n;
+}
+
+static void test_asked_for(void **state)
+{
+	char none[17], any[17], dockers[17], ours[17];
+
+	(void)state;
+	assert_int_equal(asked(NULL, "apparmor", none), 0);
+	assert_int_equal(asked("", "apparmor", any), 0);
+	assert_int_equal(asked("docker-default", "apparmor=docker-default", dockers), 1);
+	assert_int_equal(asked("berth-agent", "apparmor=berth-agent", ours), 1);
+	/* A container that was made without it, or with another, is not what is asked for now. */
+	assert_string_not_equal(none, dockers);
+	assert_string_not_equal(dockers, ours);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_holds),
+		cmocka_unit_test(test_loaded),
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
