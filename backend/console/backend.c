@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -24,128 +23,8 @@
 #include <berth/users.h>
 
 #define PULSE_MS 250
-#define UP_FULL ((size_t)4 << 20) /* weight of unread events at which streams are paused */
-#define UP_LOW ((size_t)1 << 20)  /* and resumed */
-#define STOP_ACTS_MS 800          /* for acts to tell how they ended */
+#define STOP_ACTS_MS 800 /* for acts to tell how they ended */
 #define STOP_MS 2000
-
-/* What travels in a mailbox. */
-struct letter {
-	struct mail mail; /* first */
-	struct command *command;
-	struct event *event;
-};
-
-int64_t backend_now(const struct backend *b)
-{
-	(void)b;
-	return clock_mono_ns();
-}
-
-void timer_start(uv_timer_t *t, uv_timer_cb fn, int64_t ms)
-{
-	/* The loop's idea of now may be old after a long callback. */
-	uv_update_time(t->loop);
-	uv_timer_start(t, fn, ms > 0 ? (uint64_t)ms : 0, 0);
-}
-
-/* ---- to the main thread */
-
-static void write_wake(struct backend *b)
-{
-	uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(b->wake_fd, &one, sizeof one);
-	while (n < 0 && errno == EINTR);
-}
-
-static void wake_main(void *ctx)
-{
-	write_wake(ctx);
-}
-
-void backend_tell_main(struct backend *b)
-{
-	if (!atomic_exchange(&b->fresh, true))
-		write_wake(b);
-}
-
-static void set_paused(struct backend *b, bool paused)
-{
-	if (b->paused == paused)
-		return;
-	b->paused = paused;
-	logs_pause(b, paused);
-	shell_pause(b, paused);
-	if (b->watch.events) {
-		engine_pause(b->watch.events, paused);
-		/* The engine drops events that nobody reads. */
-		if (!paused)
-			watch_refresh(b);
-	}
-}
-
-void backend_up(struct backend *b, struct event *ev)
-{
-	struct letter *l = xcalloc(1, sizeof *l);
-
-	l->event = ev;
-	l->mail.bytes = sizeof *l + sizeof *ev + arena_bytes(&ev->mem);
-	mailbox_put(&b->up, &l->mail);
-	if (!b->paused && mailbox_bytes(&b->up) > UP_FULL) {
-		atomic_store(&b->crowded, true);
-		set_paused(b, true);
-		/* Main may have drained it before it could see that. */
-		if (mailbox_bytes(&b->up) < UP_LOW)
-			uv_async_send(&b->wake);
-	}
-}
-
-void backend_result(struct backend *b, uint64_t id, const struct err *err)
-{
-	struct event *ev = event_new(EV_RESULT);
-
-	ev->id = id;
-	if (err)
-		ev->err = *err;
-	backend_up(b, ev);
-}
-
-void backend_notice(struct backend *b, const char *fmt, ...)
-{
-	struct event *ev = event_new(EV_NOTICE);
-	char text[ERR_MSG_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	ev->notice = arena_strdup(&ev->mem, text);
-	backend_up(b, ev);
-}
-
-struct board *backend_board(struct backend *b)
-{
-	struct err e = ERR_INIT;
-
-	if (!b->board) {
-		b->board = board_open(b->program, &e);
-		if (!b->board)
-			backend_notice(b, "Other berth processes cannot see this job. %s", e.msg);
-	}
-	return b->board;
-}
-
-int backend_may_change(const struct backend *b, const char *what, struct err *e)
-{
-	if (!b->watch.up)
-		return err_set(e, ERR_UNREACHABLE,
-			"The engine at %s does not answer: %s was not done.", b->state.endpoint,
-			what);
-	return 0;
-}
 
 /* ---- commands */
 
@@ -258,7 +137,7 @@ static void (*const commands[])(struct backend *b, const struct command *c) = {
 
 static struct command *pop_command(struct backend *b)
 {
-	struct letter *l = (struct letter *)mailbox_take(&b->down);
+	struct envelope *l = (struct envelope *)mailbox_take(&b->down);
 	struct command *c;
 
 	if (!l)
@@ -286,14 +165,41 @@ static void on_backend_wake(uv_async_t *h)
 			commands[c->kind](b, c);
 		command_free(c);
 	}
-	if (b->paused && mailbox_bytes(&b->up) < UP_LOW) {
-		atomic_store(&b->crowded, false);
-		set_paused(b, false);
-	}
+	services_drained(b);
 	if (atomic_load(&b->quit))
 		begin_stop(b);
 	close_when_done(b);
 }
+
+/* ---- what services and watch tell */
+
+static void on_paused(struct backend *b, bool paused)
+{
+	logs_pause(b, paused);
+	shell_pause(b, paused);
+	if (b->watch.events) {
+		engine_pause(b->watch.events, paused);
+		/* The engine drops events that nobody reads. */
+		if (!paused)
+			watch_refresh(b);
+	}
+}
+
+static void on_row(struct backend *b, struct row *r)
+{
+	stats_row(b, r);
+	logs_row(b, r);
+	detail_row(b, r);
+}
+
+static const struct listener listener = {
+	.publish = publish_snapshot,
+	.paused = on_paused,
+	.row = on_row,
+	.gone = logs_gone,
+	.listed = logs_listed,
+	.lost = logs_lost,
+};
 
 /* ---- the thread */
 
@@ -402,6 +308,7 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 	struct err e = ERR_INIT;
 	char user[USER_NAME_MAX];
 
+	b->listener = &listener;
 	b->once = o->once;
 	b->hz = o->hz > 0 ? fmin(fmax(o->hz, 0.1), 10) : 1;
 	b->program = xstrdup(o->program ? o->program : "berth");
@@ -415,7 +322,7 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 	b->state.storage = b->state.cgroup = "";
 	arena_init(&b->state_mem, 0);
 	gate_init(b, o);
-	mailbox_init(&b->up, wake_main, b);
+	mailbox_init(&b->up, services_wake_main, b);
 	snapshot_slot_init(&b->slot);
 	model_init(&b->model);
 	roster_open(b, o);
@@ -443,9 +350,9 @@ static void wake_backend(void *ctx)
 
 static void free_letters(struct mailbox *m)
 {
-	struct letter *l;
+	struct envelope *l;
 
-	while ((l = (struct letter *)mailbox_take(m))) {
+	while ((l = (struct envelope *)mailbox_take(m))) {
 		command_free(l->command);
 		event_free(l->event);
 		free(l);
@@ -557,7 +464,7 @@ int backend_fd(const struct backend *b)
 
 uint64_t backend_send(struct backend *b, struct command *c)
 {
-	struct letter *l = xcalloc(1, sizeof *l);
+	struct envelope *l = xcalloc(1, sizeof *l);
 	uint64_t id = ++b->next_id;
 
 	c->id = id;
@@ -569,7 +476,7 @@ uint64_t backend_send(struct backend *b, struct command *c)
 
 static struct event *next_event(struct backend *b)
 {
-	struct letter *l = (struct letter *)mailbox_take(&b->up);
+	struct envelope *l = (struct envelope *)mailbox_take(&b->up);
 	struct event *ev;
 
 	if (!l)

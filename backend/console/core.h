@@ -2,7 +2,8 @@
  * core.h - the backend from the inside: its state, and which file does what with it.
  *
  *   backend.c   the thread: starts, drains commands, wakes the console, stops in order
- *   publish.c   snapshots: when and from what
+ *   services.c  what all others need: time, timers, letters to the console, the job board
+ *   publish.c   snapshots: from what
  *   watch.c     the connection's life: hello, events, list, inspections, loss and return
  *   sampling.c  when to sample, from cgroups or from the engine
  *   gate.c      policy and the audit log: what every act passes
@@ -74,6 +75,25 @@ struct gate {
 	struct err trouble;     /* what the person was told: the log cannot be written */
 };
 
+/* What travels in a mailbox. */
+struct envelope {
+	struct mail mail; /* first */
+	struct command *command;
+	struct event *event;
+};
+
+/* Who is told by those that know nobody (services.c, watch.c): backend.c hands it on. */
+struct listener {
+	void (*publish)(struct backend *b);             /* make a snapshot */
+	void (*paused)(struct backend *b, bool paused); /* the console reads too slowly */
+	void (*row)(struct backend *b, struct row *r);  /* it was inspected */
+	void (*gone)(struct backend *b, const char *id);
+	void (*listed)(struct backend *b); /* whole list taken: what it lacks was removed */
+	void (*lost)(struct backend *b);   /* the connection is */
+};
+
+#define UP_LOW ((size_t)1 << 20) /* weight of unread events at which paused streams go on */
+
 struct act_batch;
 struct subscription;
 struct shell;
@@ -99,6 +119,7 @@ struct backend {
 
 	/* the backend's */
 	uv_loop_t loop;
+	const struct listener *listener;
 	struct endpoint endpoint;
 	struct engine *engine; /* NULL once closing */
 	bool once, stopping, paused;
@@ -147,7 +168,7 @@ struct backend {
 	size_t working; /* uv_queue_work under way */
 };
 
-/* backend.c */
+/* services.c */
 void backend_up(struct backend *b, struct event *ev);                       /* takes ev */
 void backend_result(struct backend *b, uint64_t id, const struct err *err); /* NULL: it worked */
 void backend_notice(struct backend *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -156,11 +177,14 @@ struct board *backend_board(struct backend *b);
 int backend_may_change(const struct backend *b, const char *what, struct err *e);
 int64_t backend_now(const struct backend *b); /* monotonic ns */
 void timer_start(uv_timer_t *t, uv_timer_cb fn, int64_t ms);
+void services_wake_main(void *ctx);       /* of the mailbox `up` */
+void services_drained(struct backend *b); /* main may have read: go on with paused streams */
+void publish_soon(struct backend *b);     /* something changed: within 50 ms */
+void publish_now(struct backend *b);
 
 /* publish.c */
-void publish_soon(struct backend *b); /* something changed: within 50 ms */
-void publish_now(struct backend *b);
-void publish_jobs(struct backend *b); /* read the boards when it is time */
+void publish_snapshot(struct backend *b); /* of everything, to main */
+void publish_jobs(struct backend *b);     /* read the boards when it is time */
 
 /* watch.c */
 void watch_start(struct backend *b);
@@ -170,7 +194,7 @@ void watch_inspect(struct backend *b); /* start inspections of dirty rows, as ma
 void watch_trouble(struct backend *b, const struct err *err); /* a call failed: is it the engine? */
 void watch_stop(struct backend *b);
 
-/* stats.c */
+/* sampling.c */
 void stats_start(struct backend *b);
 void stats_rate(struct backend *b, double hz);
 void stats_row(struct backend *b, struct row *r); /* inspected: first sample at once */
@@ -212,7 +236,7 @@ void act_command(struct backend *b, const struct command *c);
 void act_pulse(struct backend *b); /* cancelled jobs */
 bool act_busy(const struct backend *b);
 
-/* logs.c */
+/* log_streams.c */
 void logs_subscribe(struct backend *b, const struct command *c);
 void logs_close(struct backend *b, uint64_t ref);
 void logs_row(struct backend *b, const struct row *r); /* inspected: may run again */

@@ -7,7 +7,6 @@
 
 #include "observe/row_copy.h"
 
-#define COALESCE_MS 50
 #define JOBS_EVERY_NS (1000 * 1000000LL) /* while none runs */
 
 /* Looked at once a second: a few small files in memory. */
@@ -25,15 +24,12 @@ static void copy_pools(struct backend *b, struct snapshot *s, struct arena *a)
 	s->npools = b->npools;
 }
 
-void publish_now(struct backend *b)
+void publish_snapshot(struct backend *b)
 {
 	struct arena *a;
 	struct snapshot *s;
 	const struct detail *d;
 
-	if (b->stopping)
-		return;
-	uv_timer_stop(&b->publish);
 	s = snapshot_new(b->last_used, &a);
 	s->seq = ++b->seq;
 	s->at_ns = b->published_ns = backend_now(b);
@@ -63,20 +59,6 @@ void publish_now(struct backend *b)
 	b->last_used = snapshot_used(s);
 	snapshot_publish(&b->slot, s);
 	backend_tell_main(b);
-}
-
-static void on_publish(uv_timer_t *t)
-{
-	publish_now(t->data);
-}
-
-void publish_soon(struct backend *b)
-{
-	int64_t ago_ms = (backend_now(b) - b->published_ns) / 1000000;
-
-	if (b->stopping || uv_is_active((uv_handle_t *)&b->publish))
-		return;
-	timer_start(&b->publish, on_publish, ago_ms < COALESCE_MS ? COALESCE_MS - ago_ms : 0);
 }
 
 static bool any_running(const struct backend *b)

@@ -70,7 +70,7 @@ static void lose_engine(struct backend *b, const struct err *err)
 	engine_cancel(w->early);
 	engine_cancel(w->list);
 	engine_cancel(w->counts);
-	logs_lost(b);
+	b->listener->lost(b);
 	if (b->state.phase == ENGINE_UP)
 		set_phase(b, ENGINE_LOST);
 	set_engine_problem(b, err->msg);
@@ -132,9 +132,7 @@ static void on_row_inspected(void *ctx, const struct engine_container *c, const 
 		/* Otherwise the roster looks, on a thread of its own. */
 		if (b->once)
 			r->c.mounts = mounts_of(r);
-		stats_row(b, r);
-		logs_row(b, r);
-		detail_row(b, r);
+		b->listener->row(b, r);
 		publish_soon(b);
 	} else if (err && err->kind == ERR_NOT_FOUND) {
 		note_heard(b);
@@ -210,7 +208,7 @@ static void on_container_list(
 	note_heard(b);
 	set_engine_problem(b, NULL);
 	model_take_list(&b->model, rows, n, w->listed_ns);
-	logs_listed(b);
+	b->listener->listed(b);
 	watch_inspect(b);
 	if (b->listed) {
 		publish_soon(b);
@@ -292,7 +290,7 @@ static void remove_row(struct backend *b, const char *id)
 	if (!r)
 		return;
 	model_remove(&b->model, r);
-	logs_gone(b, id);
+	b->listener->gone(b, id);
 	publish_soon(b);
 }
 
