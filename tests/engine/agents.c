@@ -25,7 +25,7 @@
 
 static char name[64]; /* of the agent: unique, tests may run beside each other */
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	struct agents_options o = {
 		.guest = BERTH_GUEST, .journal_commands = 16, .journal_bytes = 8192};
@@ -47,7 +47,7 @@ static int open_all(void **state)
 	return 0;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	return hosted_close();
@@ -57,7 +57,7 @@ struct output {
 	struct str text[3];
 };
 
-static void collect(void *ctx, int stream, const char *bytes, size_t n)
+static void collect_agent_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct output *o = ctx;
 
@@ -74,7 +74,7 @@ static struct run_result run_for(struct output *o, int64_t timeout_ms, const cha
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect,
+		.output = collect_agent_output,
 		.ctx = o,
 		.cancel_fd = -1,
 		.resize_fd = -1};
@@ -88,7 +88,7 @@ static struct run_result run_for(struct output *o, int64_t timeout_ms, const cha
 	return out;
 }
 
-static void test_up(void **state)
+static void test_agent_up(void **state)
 {
 	struct agent_up up;
 	struct err e = ERR_INIT;
@@ -108,7 +108,7 @@ static void test_up(void **state)
 	assert_true(up.was_up);
 }
 
-static void test_commands(void **state)
+static void test_agent_commands(void **state)
 {
 	struct output o = {{STR_INIT, STR_INIT, STR_INIT}};
 	struct run_result r;
@@ -278,7 +278,7 @@ struct upper {
 	int result;
 };
 
-static void *bring_up(void *ctx)
+static void *bring_up_in_thread(void *ctx)
 {
 	struct upper *u = ctx;
 
@@ -304,7 +304,7 @@ static void test_at_once(void **state)
 		if (!(u[i].host = agents_open(&o, &e)))
 			fail_msg("%s", e.msg);
 	for (int i = 0; i < 2; i++)
-		pthread_create(&thread[i], NULL, bring_up, &u[i]);
+		pthread_create(&thread[i], NULL, bring_up_in_thread, &u[i]);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < 2; i++) {
@@ -316,7 +316,7 @@ static void test_at_once(void **state)
 	assert_int_equal(u[0].up.was_up + u[1].up.was_up, 1);
 }
 
-static void test_down(void **state)
+static void test_agent_down(void **state)
 {
 	struct err e = ERR_INIT;
 	struct agent_up up;
@@ -364,7 +364,8 @@ static void test_elsewhere(void **state)
 	session_forget(container);
 }
 
-static void count(void *ctx, const struct audit_record *r, const char *line, size_t len)
+static void count_container_records(
+	void *ctx, const struct audit_record *r, const char *line, size_t len)
 {
 	(void)line;
 	(void)len;
@@ -373,7 +374,7 @@ static void count(void *ctx, const struct audit_record *r, const char *line, siz
 }
 
 /* How often the log has that it was removed to make place. */
-static int removals(void)
+static int count_removals(void)
 {
 	const struct audit_filter f = {
 		.deed = "container.remove", .result = AUDIT_OK, .by_result = true};
@@ -385,13 +386,13 @@ static int removals(void)
 	r = audit_reader_open(NULL, &f, &e);
 	if (!r)
 		fail_msg("%s", e.msg);
-	assert_int_equal(audit_reader_forward(r, 100, 0, count, &n, &e), 0);
+	assert_int_equal(audit_reader_forward(r, 100, 0, count_container_records, &n, &e), 0);
 	audit_reader_close(r);
 	return n;
 }
 
 /* By its label or its image: neither taken down nor replaced. */
-static void test_protected(void **state)
+static void test_protected_agent(void **state)
 {
 	static const char *const label[] = {"berth.role=agent"}, *const image[] = {"box:*"};
 	const struct policy policies[] = {{.keep.labels = {1, label}}, {.keep.images = {1, image}}};
@@ -400,7 +401,7 @@ static void test_protected(void **state)
 	struct err e = ERR_INIT;
 	struct agent_up up;
 	struct existing x;
-	int before = removals();
+	int before = count_removals();
 	char id[65];
 
 	(void)state;
@@ -425,10 +426,10 @@ static void test_protected(void **state)
 		assert_true(x.running);
 		assert_string_equal(x.id, id);
 	}
-	assert_int_equal(removals(), before);
+	assert_int_equal(count_removals(), before);
 	assert_int_equal(agents_up(host, &team, &changed, &up, &e), 0);
 	assert_true(up.replaced);
-	assert_int_equal(removals(), before + 1);
+	assert_int_equal(count_removals(), before + 1);
 	assert_int_equal(agents_down(host, container, &e), 0);
 }
 
@@ -455,20 +456,20 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_up),
-		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_agent_up),
+		cmocka_unit_test(test_agent_commands),
 		cmocka_unit_test(test_journal),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_not_found),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_handed),
 		cmocka_unit_test(test_at_once),
-		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_agent_down),
 		cmocka_unit_test(test_elsewhere),
-		cmocka_unit_test(test_protected),
+		cmocka_unit_test(test_protected_agent),
 		cmocka_unit_test(test_refusals),
 	};
 
 	text_init();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -28,13 +28,13 @@ static const char *host;
 static struct backend *b;
 static char prefix[48];
 
-/* What has been heard since `forget`. */
+/* What has been heard since `forget_events`. */
 static struct {
 	size_t n;
 	struct event *ev[4096];
 } heard;
 
-static void forget(void)
+static void forget_events(void)
 {
 	for (size_t i = 0; i < heard.n; i++)
 		event_free(heard.ev[i]);
@@ -43,9 +43,9 @@ static void forget(void)
 
 /* ---- the engine by its own client */
 
-static int docker(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int docker_quietly(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-static int docker(const char *fmt, ...)
+static int docker_quietly(const char *fmt, ...)
 {
 	char args[1024], cmd[1280];
 	va_list ap;
@@ -59,8 +59,8 @@ static int docker(const char *fmt, ...)
 
 static void run_box(const char *name, const char *options, const char *script)
 {
-	assert_int_equal(
-		docker("run -d --name %s-%s %s box:1 sh -c '%s'", prefix, name, options, script),
+	assert_int_equal(docker_quietly("run -d --name %s-%s %s box:1 sh -c '%s'", prefix, name,
+				 options, script),
 		0);
 }
 
@@ -87,7 +87,7 @@ static bool pump_once(int64_t until)
 typedef bool (*condition)(const struct snapshot *s, const void *arg);
 
 /* Waits until the snapshot satisfies `fn`; the caller's reference. */
-static const struct snapshot *wait_for(condition fn, const void *arg)
+static const struct snapshot *wait_for_snapshot(condition fn, const void *arg)
 {
 	int64_t until = clock_mono_ns() + PATIENCE_NS;
 
@@ -110,7 +110,7 @@ static struct event *find_event(enum event_kind kind, uint64_t id)
 	return NULL;
 }
 
-static struct event *wait_event(enum event_kind kind, uint64_t id)
+static struct event *wait_backend_event(enum event_kind kind, uint64_t id)
 {
 	int64_t until = clock_mono_ns() + PATIENCE_NS;
 	struct event *ev;
@@ -123,7 +123,7 @@ static struct event *wait_event(enum event_kind kind, uint64_t id)
 	return ev;
 }
 
-static const struct container *by_name(const struct snapshot *s, const char *name)
+static const struct container *find_by_short_name(const struct snapshot *s, const char *name)
 {
 	char full[96];
 
@@ -142,7 +142,7 @@ struct wanted {
 static bool in_state(const struct snapshot *s, const void *arg)
 {
 	const struct wanted *w = arg;
-	const struct container *c = by_name(s, w->name);
+	const struct container *c = find_by_short_name(s, w->name);
 
 	return c && c->state == w->state && !c->pending;
 }
@@ -151,41 +151,41 @@ static void wait_state(const char *name, enum container_state state)
 {
 	struct wanted w = {name, state};
 
-	snapshot_unref(wait_for(in_state, &w));
+	snapshot_unref(wait_for_snapshot(in_state, &w));
 }
 
-static bool absent(const struct snapshot *s, const void *name)
+static bool is_absent(const struct snapshot *s, const void *name)
 {
-	return s->listed && !by_name(s, name);
+	return s->listed && !find_by_short_name(s, name);
 }
 
 static bool has_rates(const struct snapshot *s, const void *name)
 {
-	const struct container *c = by_name(s, name);
+	const struct container *c = find_by_short_name(s, name);
 
 	return c && c->stats.rates;
 }
 
 /* A command with this container as target. */
-static void aim(struct command *c, const char *name)
+static void aim_at(struct command *c, const char *name)
 {
 	const struct snapshot *s = backend_snapshot(b);
-	const struct container *row = by_name(s, name);
+	const struct container *row = find_by_short_name(s, name);
 
 	assert_non_null(row);
 	command_target(c, row->engine, row->id, row->name);
 	snapshot_unref(s);
 }
 
-static struct event *act(const char *name, enum act what)
+static struct event *act_on(const char *name, enum act what)
 {
 	struct command *c = command_new(CMD_ACT);
 
 	c->act = what;
 	c->timeout_s = 0;
 	c->flag = what == ACT_REMOVE;
-	aim(c, name);
-	return wait_event(EV_RESULT, backend_send(b, c));
+	aim_at(c, name);
+	return wait_backend_event(EV_RESULT, backend_send(b, c));
 }
 
 /* ---- set-up */
@@ -207,7 +207,7 @@ static int setup(void **state)
 		fprintf(stderr, "%s\n", e.msg);
 		return -1;
 	}
-	snapshot_unref(wait_for(up_and_listed, NULL));
+	snapshot_unref(wait_for_snapshot(up_and_listed, NULL));
 	return 0;
 }
 
@@ -218,7 +218,7 @@ static int teardown(void **state)
 	(void)state;
 	backend_stop(b);
 	b = NULL;
-	forget();
+	forget_events();
 	snprintf(cmd, sizeof cmd,
 		"docker -H %s ps -aq --filter name=%s | xargs -r docker -H %s rm -fv >/dev/null",
 		host, prefix, host);
@@ -233,16 +233,16 @@ static bool all_sampled(const struct snapshot *s, const void *arg)
 	return s->listed && s->stats_done && s->ncontainers > 0;
 }
 
-static void test_list(void **state)
+static void test_backend_list(void **state)
 {
 	const struct snapshot *s;
 	const struct container *c;
 
 	(void)state;
 	run_box("list", "--label berth.agent=agent_a --memory 64m --pids-limit 50", "sleep 1000");
-	snapshot_unref(wait_for(has_rates, "list"));
-	s = wait_for(all_sampled, NULL);
-	c = by_name(s, "list");
+	snapshot_unref(wait_for_snapshot(has_rates, "list"));
+	s = wait_for_snapshot(all_sampled, NULL);
+	c = find_by_short_name(s, "list");
 	assert_int_equal(strlen(c->id), 64);
 	assert_string_equal(c->engine, s->engine.id);
 	assert_string_equal(c->image, "box:1");
@@ -261,39 +261,39 @@ static void test_list(void **state)
 	snapshot_unref(s);
 }
 
-static void test_acts(void **state)
+static void test_backend_acts(void **state)
 {
 	struct event *ev;
 
 	(void)state;
 	run_box("acts", "", "sleep 1000");
 	wait_state("acts", CONTAINER_RUNNING);
-	assert_int_equal(act("acts", ACT_PAUSE)->err.kind, ERR_NONE);
+	assert_int_equal(act_on("acts", ACT_PAUSE)->err.kind, ERR_NONE);
 	wait_state("acts", CONTAINER_PAUSED);
-	assert_int_equal(act("acts", ACT_UNPAUSE)->err.kind, ERR_NONE);
+	assert_int_equal(act_on("acts", ACT_UNPAUSE)->err.kind, ERR_NONE);
 	wait_state("acts", CONTAINER_RUNNING);
-	assert_int_equal(act("acts", ACT_STOP)->err.kind, ERR_NONE);
+	assert_int_equal(act_on("acts", ACT_STOP)->err.kind, ERR_NONE);
 	wait_state("acts", CONTAINER_EXITED);
-	assert_int_equal(act("acts", ACT_START)->err.kind, ERR_NONE);
+	assert_int_equal(act_on("acts", ACT_START)->err.kind, ERR_NONE);
 	wait_state("acts", CONTAINER_RUNNING);
-	assert_int_equal(act("acts", ACT_RESTART)->err.kind, ERR_NONE);
+	assert_int_equal(act_on("acts", ACT_RESTART)->err.kind, ERR_NONE);
 	wait_state("acts", CONTAINER_RUNNING);
-	assert_int_equal(act("acts", ACT_KILL)->err.kind, ERR_NONE);
+	assert_int_equal(act_on("acts", ACT_KILL)->err.kind, ERR_NONE);
 	wait_state("acts", CONTAINER_EXITED);
 	/* what cannot be done is said, and stays in the row */
-	ev = act("acts", ACT_PAUSE);
+	ev = act_on("acts", ACT_PAUSE);
 	assert_int_not_equal(ev->err.kind, ERR_NONE);
 	assert_int_equal(ev->failed, 1);
 	{
 		const struct snapshot *s = backend_snapshot(b);
 
-		assert_non_null(by_name(s, "acts")->problem);
+		assert_non_null(find_by_short_name(s, "acts")->problem);
 		snapshot_unref(s);
 	}
-	ev = act("acts", ACT_REMOVE);
+	ev = act_on("acts", ACT_REMOVE);
 	assert_int_equal(ev->err.kind, ERR_NONE);
 	assert_int_equal(ev->done, 1);
-	snapshot_unref(wait_for(absent, "acts"));
+	snapshot_unref(wait_for_snapshot(is_absent, "acts"));
 }
 
 static bool job_done(const struct snapshot *s, const void *name)
@@ -304,7 +304,7 @@ static bool job_done(const struct snapshot *s, const void *name)
 	return false;
 }
 
-static void test_bulk(void **state)
+static void test_bulk_remove(void **state)
 {
 	struct command *c = command_new(CMD_ACT);
 	struct event *ev;
@@ -317,19 +317,19 @@ static void test_bulk(void **state)
 		snprintf(name, sizeof name, "bulk%d", i);
 		run_box(name, "", "sleep 1000");
 		wait_state(name, CONTAINER_RUNNING);
-		aim(c, name);
+		aim_at(c, name);
 	}
-	ev = wait_event(EV_RESULT, backend_send(b, c));
+	ev = wait_backend_event(EV_RESULT, backend_send(b, c));
 	assert_int_equal(ev->err.kind, ERR_NONE);
 	assert_int_equal(ev->done, 4);
 	for (int i = 0; i < 4; i++) {
 		snprintf(name, sizeof name, "bulk%d", i);
-		snapshot_unref(wait_for(absent, name));
+		snapshot_unref(wait_for_snapshot(is_absent, name));
 	}
-	snapshot_unref(wait_for(job_done, "remove 4 containers"));
+	snapshot_unref(wait_for_snapshot(job_done, "remove 4 containers"));
 }
 
-static void test_read_only(void **state)
+static void test_backend_read_only(void **state)
 {
 	struct command *c = command_new(CMD_READ_ONLY);
 
@@ -337,17 +337,17 @@ static void test_read_only(void **state)
 	run_box("ro", "", "sleep 1000");
 	wait_state("ro", CONTAINER_RUNNING);
 	c->flag = true;
-	wait_event(EV_RESULT, backend_send(b, c));
-	assert_int_equal(act("ro", ACT_KILL)->err.kind, ERR_REFUSED);
+	wait_backend_event(EV_RESULT, backend_send(b, c));
+	assert_int_equal(act_on("ro", ACT_KILL)->err.kind, ERR_REFUSED);
 	wait_state("ro", CONTAINER_RUNNING);
 	c = command_new(CMD_READ_ONLY);
-	wait_event(EV_RESULT, backend_send(b, c));
+	wait_backend_event(EV_RESULT, backend_send(b, c));
 	/* another engine's container is not ours to act on, whatever its id */
 	c = command_new(CMD_ACT);
 	c->act = ACT_KILL;
-	aim(c, "ro");
+	aim_at(c, "ro");
 	c->targets[0].engine = "another";
-	assert_int_equal(wait_event(EV_RESULT, backend_send(b, c))->err.kind, ERR_CONFLICT);
+	assert_int_equal(wait_backend_event(EV_RESULT, backend_send(b, c))->err.kind, ERR_CONFLICT);
 	wait_state("ro", CONTAINER_RUNNING);
 }
 
@@ -364,22 +364,22 @@ static bool heard_action(const char *action, const char *name)
 	return false;
 }
 
-static void test_events(void **state)
+static void test_backend_events(void **state)
 {
 	static const char *const actions[] = {"create", "start", "die", "destroy"};
 	int64_t until = clock_mono_ns() + PATIENCE_NS;
 
 	(void)state;
-	assert_int_equal(docker("run --rm --name %s-short box:1 true", prefix), 0);
+	assert_int_equal(docker_quietly("run --rm --name %s-short box:1 true", prefix), 0);
 	for (size_t i = 0; i < COUNT(actions); i++) {
 		while (!heard_action(actions[i], "short"))
 			assert_true(pump_once(until));
 	}
-	snapshot_unref(wait_for(absent, "short"));
+	snapshot_unref(wait_for_snapshot(is_absent, "short"));
 }
 
 /* All text of a subscription's lines so far, and how many came from each source. */
-static void gather(uint64_t id, struct str *text, size_t from[2])
+static void gather_log_text(uint64_t id, struct str *text, size_t from[2])
 {
 	str_clear(text);
 	from[0] = from[1] = 0;
@@ -405,14 +405,14 @@ static void wait_text(uint64_t id, const char *what)
 	size_t from[2];
 
 	do {
-		gather(id, &text, from);
+		gather_log_text(id, &text, from);
 		if (strstr(text.s, what))
 			return;
 	} while (pump_once(until));
 	fail_msg("\"%s\" never came in: %s", what, text.s);
 }
 
-static void test_logs(void **state)
+static void test_backend_logs(void **state)
 {
 	struct command *c;
 	AUTO_STR struct str text = STR_INIT;
@@ -427,34 +427,34 @@ static void test_logs(void **state)
 	wait_state("log1", CONTAINER_RUNNING);
 	c = command_new(CMD_LOGS_OPEN);
 	c->flag = true;
-	aim(c, "log0");
-	aim(c, "log1");
+	aim_at(c, "log0");
+	aim_at(c, "log1");
 	id = backend_send(b, c);
 	wait_text(id, "first-0\n");
 	wait_text(id, "oops\n");
 	wait_text(id, "first-1");
-	assert_int_equal(docker("exec %s-log0 touch /go", prefix), 0);
+	assert_int_equal(docker_quietly("exec %s-log0 touch /go", prefix), 0);
 	wait_text(id, "gone-on\n");
 	/* a restart is followed, and nothing comes twice */
-	assert_int_equal(docker("restart -t 0 %s-log1", prefix), 0);
+	assert_int_equal(docker_quietly("restart -t 0 %s-log1", prefix), 0);
 	do {
 		assert_true(pump_once(clock_mono_ns() + PATIENCE_NS));
-		gather(id, &text, from);
+		gather_log_text(id, &text, from);
 	} while (from[1] < 2);
 	assert_int_equal(from[1], 2);
 	/* without following it ends by itself */
 	c = command_new(CMD_LOGS_OPEN);
 	c->tail = 1;
-	aim(c, "log0");
+	aim_at(c, "log0");
 	all = backend_send(b, c);
-	assert_int_equal(wait_event(EV_LOG_END, all)->err.kind, ERR_NONE);
-	gather(all, &text, from);
+	assert_int_equal(wait_backend_event(EV_LOG_END, all)->err.kind, ERR_NONE);
+	gather_log_text(all, &text, from);
 	assert_string_equal(text.s, "gone-on\n");
 	assert_null(find_event(EV_LOG_END, id));
 	/* removal of all sources ends it */
-	act("log0", ACT_REMOVE);
-	act("log1", ACT_REMOVE);
-	assert_int_equal(wait_event(EV_LOG_END, id)->err.kind, ERR_NOT_FOUND);
+	act_on("log0", ACT_REMOVE);
+	act_on("log1", ACT_REMOVE);
+	assert_int_equal(wait_backend_event(EV_LOG_END, id)->err.kind, ERR_NOT_FOUND);
 }
 
 static void wait_output(uint64_t id, const char *what)
@@ -473,7 +473,7 @@ static void wait_output(uint64_t id, const char *what)
 	fail_msg("\"%s\" never came in: %s", what, text.s);
 }
 
-static void type(uint64_t shell, const char *text)
+static void type_into_shell(uint64_t shell, const char *text)
 {
 	struct command *c = command_new(CMD_SHELL_INPUT);
 
@@ -492,16 +492,16 @@ static void test_shell(void **state)
 	run_box("shell", "", "sleep 1000");
 	wait_state("shell", CONTAINER_RUNNING);
 	c = command_new(CMD_SHELL_OPEN);
-	aim(c, "shell");
+	aim_at(c, "shell");
 	c->argv = arena_array(&c->mem, 1, sizeof *c->argv);
 	c->argv[0] = "sh";
 	c->argc = 1;
 	c->columns = 91;
 	c->rows = 33;
 	id = backend_send(b, c);
-	wait_event(EV_SHELL_READY, id);
+	wait_backend_event(EV_SHELL_READY, id);
 	/* Engines before 1.42 are told the size right after the start: the shell may ask earlier. */
-	type(id,
+	type_into_shell(id,
 		"echo $((20+22)); until [ \"$(stty size 2>&1)\" = '33 91' ]; do sleep 0.1; done; "
 		"echo fit\"\"ted\n");
 	wait_output(id, "42");
@@ -511,22 +511,24 @@ static void test_shell(void **state)
 	c->columns = 77;
 	c->rows = 22;
 	backend_send(b, c);
-	type(id, "while [ \"$(stty size)\" != '22 77' ]; do sleep 0.1; done; echo re\"\"sized\n");
+	type_into_shell(id,
+		"while [ \"$(stty size)\" != '22 77' ]; do sleep 0.1; done; echo re\"\"sized\n");
 	wait_output(id, "resized");
-	type(id, "exit 5\n");
-	assert_int_equal(wait_event(EV_SHELL_END, id)->exit_code, 5);
+	type_into_shell(id, "exit 5\n");
+	assert_int_equal(wait_backend_event(EV_SHELL_END, id)->exit_code, 5);
 	/* in a container that does not run there is none */
-	assert_int_equal(act("shell", ACT_KILL)->err.kind, ERR_NONE);
+	assert_int_equal(act_on("shell", ACT_KILL)->err.kind, ERR_NONE);
 	wait_state("shell", CONTAINER_EXITED);
 	c = command_new(CMD_SHELL_OPEN);
-	aim(c, "shell");
+	aim_at(c, "shell");
 	c->argv = arena_array(&c->mem, 1, sizeof *c->argv);
 	c->argv[0] = "sh";
 	c->argc = 1;
-	assert_int_equal(wait_event(EV_SHELL_END, backend_send(b, c))->err.kind, ERR_CONFLICT);
+	assert_int_equal(
+		wait_backend_event(EV_SHELL_END, backend_send(b, c))->err.kind, ERR_CONFLICT);
 }
 
-static void test_inspect(void **state)
+static void test_backend_inspect(void **state)
 {
 	struct command *c = command_new(CMD_INSPECT);
 	struct event *ev;
@@ -534,13 +536,13 @@ static void test_inspect(void **state)
 	(void)state;
 	run_box("inspect", "", "sleep 1000");
 	wait_state("inspect", CONTAINER_RUNNING);
-	aim(c, "inspect");
-	ev = wait_event(EV_INSPECT, backend_send(b, c));
+	aim_at(c, "inspect");
+	ev = wait_backend_event(EV_INSPECT, backend_send(b, c));
 	assert_true(ev->nbytes > 100);
 	assert_int_equal(ev->bytes[0], '{');
 	assert_non_null(memmem(ev->bytes, ev->nbytes, ev->target.id, 64));
-	act("inspect", ACT_REMOVE);
-	snapshot_unref(wait_for(absent, "inspect"));
+	act_on("inspect", ACT_REMOVE);
+	snapshot_unref(wait_for_snapshot(is_absent, "inspect"));
 }
 
 static const char *value_of(const struct key_value *kv, size_t n, const char *key)
@@ -579,9 +581,9 @@ static void test_focus(void **state)
 		"--tmpfs /tmp -v /etc/hostname:/x:ro",
 		"sleep 1000 & sleep 1001");
 	wait_state("focus", CONTAINER_RUNNING);
-	aim(c, "focus");
+	aim_at(c, "focus");
 	backend_send(b, c);
-	s = wait_for(shown_in_full, NULL);
+	s = wait_for_snapshot(shown_in_full, NULL);
 	d = s->detail;
 	assert_null(d->problem);
 	assert_string_equal(value_of(d->env, d->nenv, "PLAIN"), "text");
@@ -618,7 +620,7 @@ static void test_save(void **state)
 		c->path = arena_strdup(&c->mem, i < 2 ? path : link_path);
 		c->bytes = "hello";
 		c->nbytes = 5;
-		assert_int_equal(wait_event(EV_RESULT, backend_send(b, c))->err.kind,
+		assert_int_equal(wait_backend_event(EV_RESULT, backend_send(b, c))->err.kind,
 			i == 0 ? ERR_NONE : ERR_CONFLICT);
 	}
 	assert_int_equal(stat(path, &st), 0);
@@ -629,7 +631,7 @@ static void test_save(void **state)
 	rmdir(dir);
 }
 
-static void test_import(void **state)
+static void test_backend_import(void **state)
 {
 	char dir[] = "/tmp/berth-test-XXXXXX", cmd[512], path[64], reference[80];
 	struct command *c = command_new(CMD_IMAGE_IMPORT);
@@ -642,18 +644,18 @@ static void test_import(void **state)
 	snprintf(reference, sizeof reference, "%s:1", prefix);
 	c->path = arena_strdup(&c->mem, path);
 	c->reference = arena_strdup(&c->mem, reference);
-	assert_int_equal(wait_event(EV_RESULT, backend_send(b, c))->err.kind, ERR_NONE);
-	assert_int_equal(docker("image inspect %s", reference), 0);
-	assert_int_equal(docker("rmi %s", reference), 0);
+	assert_int_equal(wait_backend_event(EV_RESULT, backend_send(b, c))->err.kind, ERR_NONE);
+	assert_int_equal(docker_quietly("image inspect %s", reference), 0);
+	assert_int_equal(docker_quietly("rmi %s", reference), 0);
 	snprintf(cmd, sizeof cmd, "image import %s", reference);
-	snapshot_unref(wait_for(job_done, cmd));
+	snapshot_unref(wait_for_snapshot(job_done, cmd));
 	/* no such file: a sentence that names it */
 	unlink(path);
 	c = command_new(CMD_IMAGE_IMPORT);
 	c->path = arena_strdup(&c->mem, path);
 	c->reference = arena_strdup(&c->mem, reference);
 	{
-		struct event *ev = wait_event(EV_RESULT, backend_send(b, c));
+		struct event *ev = wait_backend_event(EV_RESULT, backend_send(b, c));
 
 		assert_int_not_equal(ev->err.kind, ERR_NONE);
 		assert_non_null(strstr(ev->err.msg, path));
@@ -661,7 +663,7 @@ static void test_import(void **state)
 	rmdir(dir);
 }
 
-static size_t resident(void)
+static size_t resident_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "r");
 	unsigned long size = 0, pages = 0;
@@ -689,11 +691,11 @@ static void test_back_pressure(void **state)
 	(void)state;
 	snprintf(script, sizeof script, "seq %d", LINES);
 	run_box("pressure", "", script);
-	assert_int_equal(docker("wait %s-pressure", prefix), 0);
+	assert_int_equal(docker_quietly("wait %s-pressure", prefix), 0);
 	wait_state("pressure", CONTAINER_EXITED);
-	before = resident();
+	before = resident_bytes();
 	c = command_new(CMD_LOGS_OPEN);
-	aim(c, "pressure");
+	aim_at(c, "pressure");
 	id = backend_send(b, c);
 	/* until it grows no more; a sanitizer keeps what is freed for a while */
 	after = before;
@@ -704,7 +706,7 @@ static void test_back_pressure(void **state)
 
 			poll(&none, 1, 25);
 		}
-		after = resident();
+		after = resident_bytes();
 		if (after <= was + ((size_t)64 << 10))
 			break;
 	}
@@ -736,17 +738,17 @@ static void test_back_pressure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_acts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bulk, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read_only, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_logs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_list, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_acts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bulk_remove, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_read_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_logs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shell, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inspect, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_inspect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_focus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_save, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_import, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_backend_import, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_back_pressure, setup, teardown),
 	};
 

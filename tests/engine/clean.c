@@ -48,7 +48,7 @@ static void use_state(const char *which)
 	setenv("XDG_RUNTIME_DIR", state, 1);
 }
 
-static struct clean_host *open_host(const struct policy *policy)
+static struct clean_host *open_host_with(const struct policy *policy)
 {
 	const struct clean_options o = {
 		.host = getenv("BERTH_TEST_ENGINE"), .program = "clean", .policy = policy};
@@ -60,7 +60,7 @@ static struct clean_host *open_host(const struct policy *policy)
 	return h;
 }
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct endpoint_options o = {getenv("BERTH_TEST_ENGINE"), NULL};
 	struct engine_info info;
@@ -80,11 +80,11 @@ static int set_up(void **state)
 	if (!engine || sync_hello(engine, &info, &e))
 		fail_msg("%s", e.msg);
 	snprintf(engine_id, sizeof engine_id, "%s", info.id);
-	host = open_host(NULL);
+	host = open_host_with(NULL);
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
 
@@ -98,44 +98,45 @@ static int tear_down(void **state)
 
 /* The engine, by hand. */
 
-static int ask(const char *method, const char *target, const char *body, struct str *reply)
+static int ask_clean_engine(
+	const char *method, const char *target, const char *body, struct str *reply)
 {
 	return sync_ask(engine, "do %s", target, method, target, body, 60000, reply, NULL);
 }
 
-static bool there(const char *path)
+static bool exists_path(const char *path)
 {
-	return ask("GET", path, NULL, NULL) == 0;
+	return ask_clean_engine("GET", path, NULL, NULL) == 0;
 }
 
 static bool container_there(const char *name)
 {
 	AUTO_FREE char *path = xasprintf("/containers/%s/json", name);
 
-	return there(path);
+	return exists_path(path);
 }
 
-static bool runs(const char *name)
+static bool container_runs(const char *name)
 {
 	AUTO_FREE char *path = xasprintf("/containers/%s/json", name);
 	AUTO_STR struct str reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 
-	if (ask("GET", path, NULL, &reply))
+	if (ask_clean_engine("GET", path, NULL, &reply))
 		return false;
 	root = ejson_parse(reply.s, reply.len, NULL);
 	return ejson_bool(ejson_path(root, "State", NULL), "Running");
 }
 
-static void drop(const char *name)
+static void drop_container(const char *name)
 {
 	AUTO_FREE char *path = xasprintf("/containers/%s?force=1&v=1", name);
 
-	ask("DELETE", path, NULL, NULL);
+	ask_clean_engine("DELETE", path, NULL, NULL);
 }
 
 /* A container that is proven ours; owner NULL: an agent's.  Its id in the arena. */
-static const char *make(
+static const char *make_container(
 	struct engine_sync *en, const char *name, const char *owner, const char *more, bool start)
 {
 	static const char session[] = "0123456789abcdef0123456789abcdef";
@@ -179,15 +180,15 @@ static void make_orphans(const char *prefix)
 		struct engine_sync *en = sync_open(&endpoint, NULL);
 
 		own_label(&owner);
-		make(en, run, owner.s, QUIET, true);
-		make(en, made, owner.s, QUIET, false);
+		make_container(en, run, owner.s, QUIET, true);
+		make_container(en, made, owner.s, QUIET, false);
 		raise(SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static struct clean_plan *plan(bool foreign)
+static struct clean_plan *make_plan(bool foreign)
 {
 	struct err e = ERR_INIT;
 	struct clean_plan *p = clean_plan_make(host, foreign, true, &mem, &e);
@@ -198,7 +199,7 @@ static struct clean_plan *plan(bool foreign)
 	return p;
 }
 
-static struct clean_item *named(struct clean_plan *p, const char *name)
+static struct clean_item *find_item(struct clean_plan *p, const char *name)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (!strcmp(p->item[i].name, name) || !strcmp(p->item[i].id, name))
@@ -208,13 +209,13 @@ static struct clean_item *named(struct clean_plan *p, const char *name)
 
 static const struct clean_outcome *outcome_of(struct clean_plan *p, const char *name)
 {
-	struct clean_item *it = named(p, name);
+	struct clean_item *it = find_item(p, name);
 
 	assert_non_null(it);
 	return &outcome[it - p->item];
 }
 
-static int carry_out(struct clean_plan *p, struct err *e)
+static int carry_plan_out(struct clean_plan *p, struct err *e)
 {
 	const struct clean_run how = {.grace_s = 1};
 
@@ -225,12 +226,12 @@ static void carry_out_well(struct clean_plan *p)
 {
 	struct err e = ERR_INIT;
 
-	if (carry_out(p, &e))
+	if (carry_plan_out(p, &e))
 		fail_msg("%s", e.msg);
 }
 
 /* Unique names: tests may run beside each other. */
-static char *my(const char *what)
+static char *unique_name(const char *what)
 {
 	return arena_printf(&mem, "c%d-%s", (int)getpid(), what);
 }
@@ -240,55 +241,55 @@ static void test_orphans(void **state)
 {
 	AUTO_STR struct str me = STR_INIT;
 	AUTO_FREE char *body = NULL;
-	AUTO_FREE char *path = xasprintf("/containers/create?name=%s", my("foreign"));
+	AUTO_FREE char *path = xasprintf("/containers/create?name=%s", unique_name("foreign"));
 	struct clean_plan *p;
 	const struct clean_item *it;
 
 	(void)state;
 	own_label(&me);
-	make(engine, my("alive"), me.s, QUIET, true);
+	make_container(engine, unique_name("alive"), me.s, QUIET, true);
 	/* Foreign, with our labels but without the proof: what `docker commit` hands on. */
 	body = xasprintf(
 		"{\"Image\":\"box:1\",\"Cmd\":[\"true\"],\"Labels\":{\"berth.role\":\"tool\","
 		"\"berth.session\":\"x\",\"berth.proof\":\"%064d\"}}",
 		0);
-	assert_int_equal(ask("POST", path, body, NULL), 0);
-	make_orphans(my("a"));
+	assert_int_equal(ask_clean_engine("POST", path, body, NULL), 0);
+	make_orphans(unique_name("a"));
 	use_state("two");
-	make_orphans(my("b"));
-	p = plan(false);
-	assert_non_null(named(p, my("b-run")));
-	assert_null(named(p, my("a-run")));
+	make_orphans(unique_name("b"));
+	p = make_plan(false);
+	assert_non_null(find_item(p, unique_name("b-run")));
+	assert_null(find_item(p, unique_name("a-run")));
 	use_state("one");
 	assert_int_equal(clean_orphans(host), 2);
-	p = plan(false);
-	it = named(p, my("a-run"));
+	p = make_plan(false);
+	it = find_item(p, unique_name("a-run"));
 	assert_non_null(it);
 	assert_int_equal(it->reason, CLEAN_OWNER_DEAD);
 	assert_true(it->running && it->marked && !it->foreign);
-	assert_non_null(named(p, my("a-made")));
-	assert_null(named(p, my("alive")));
-	assert_null(named(p, my("foreign")));
-	assert_null(named(p, my("b-run")));
+	assert_non_null(find_item(p, unique_name("a-made")));
+	assert_null(find_item(p, unique_name("alive")));
+	assert_null(find_item(p, unique_name("foreign")));
+	assert_null(find_item(p, unique_name("b-run")));
 	carry_out_well(p);
 	assert_int_equal(sum.done, 2);
-	assert_int_equal(outcome_of(p, my("a-run"))->state, CLEAN_REMOVED);
-	assert_false(container_there(my("a-run")));
-	assert_false(container_there(my("a-made")));
-	assert_true(runs(my("alive")));
-	assert_true(container_there(my("foreign")));
-	assert_true(runs(my("b-run")));
+	assert_int_equal(outcome_of(p, unique_name("a-run"))->state, CLEAN_REMOVED);
+	assert_false(container_there(unique_name("a-run")));
+	assert_false(container_there(unique_name("a-made")));
+	assert_true(container_runs(unique_name("alive")));
+	assert_true(container_there(unique_name("foreign")));
+	assert_true(container_runs(unique_name("b-run")));
 	/* The same plan again: what is gone is gone. */
 	carry_out_well(p);
-	assert_int_equal(outcome_of(p, my("a-run"))->state, CLEAN_GONE);
+	assert_int_equal(outcome_of(p, unique_name("a-run"))->state, CLEAN_GONE);
 	use_state("two");
-	p = plan(false);
+	p = make_plan(false);
 	carry_out_well(p);
 	assert_int_equal(sum.done, 2);
 	use_state("one");
-	assert_true(runs(my("alive")));
-	drop(my("alive"));
-	drop(my("foreign"));
+	assert_true(container_runs(unique_name("alive")));
+	drop_container(unique_name("alive"));
+	drop_container(unique_name("foreign"));
 }
 
 /* Between plan and run: started, removed, protected. */
@@ -297,53 +298,53 @@ static void test_changed(void **state)
 	static const char *pattern;
 	const char *patterns[1];
 	struct policy policy = {.keep.names = {1, patterns}};
-	AUTO_FREE char *start = xasprintf("/containers/%s/start", my("c-made"));
+	AUTO_FREE char *start = xasprintf("/containers/%s/start", unique_name("c-made"));
 	struct clean_plan *p;
 	struct err e = ERR_INIT;
 
 	(void)state;
-	make_orphans(my("c"));
-	make_orphans(my("d"));
-	make_orphans(my("p"));
-	p = plan(false);
-	assert_int_equal(ask("POST", start, NULL, NULL), 0);
-	drop(my("d-run"));
-	pattern = my("p-*");
+	make_orphans(unique_name("c"));
+	make_orphans(unique_name("d"));
+	make_orphans(unique_name("p"));
+	p = make_plan(false);
+	assert_int_equal(ask_clean_engine("POST", start, NULL, NULL), 0);
+	drop_container(unique_name("d-run"));
+	pattern = unique_name("p-*");
 	patterns[0] = pattern;
 	clean_close(host);
-	host = open_host(&policy);
-	assert_int_equal(carry_out(p, &e), -1);
+	host = open_host_with(&policy);
+	assert_int_equal(carry_plan_out(p, &e), -1);
 	assert_int_equal(e.kind, ERR_REFUSED);
-	assert_int_equal(outcome_of(p, my("c-made"))->state, CLEAN_SKIPPED);
-	assert_non_null(strstr(outcome_of(p, my("c-made"))->said, "started"));
-	assert_true(runs(my("c-made")));
-	assert_int_equal(outcome_of(p, my("c-run"))->state, CLEAN_REMOVED);
-	assert_int_equal(outcome_of(p, my("d-run"))->state, CLEAN_GONE);
-	assert_int_equal(outcome_of(p, my("p-run"))->state, CLEAN_REFUSED);
-	assert_true(runs(my("p-run")));
+	assert_int_equal(outcome_of(p, unique_name("c-made"))->state, CLEAN_SKIPPED);
+	assert_non_null(strstr(outcome_of(p, unique_name("c-made"))->said, "started"));
+	assert_true(container_runs(unique_name("c-made")));
+	assert_int_equal(outcome_of(p, unique_name("c-run"))->state, CLEAN_REMOVED);
+	assert_int_equal(outcome_of(p, unique_name("d-run"))->state, CLEAN_GONE);
+	assert_int_equal(outcome_of(p, unique_name("p-run"))->state, CLEAN_REFUSED);
+	assert_true(container_runs(unique_name("p-run")));
 	/* In a new plan it is shown, and says why it stays. */
-	p = plan(false);
-	assert_non_null(named(p, my("p-run"))->keep);
-	assert_false(named(p, my("p-run"))->marked);
+	p = make_plan(false);
+	assert_non_null(find_item(p, unique_name("p-run"))->keep);
+	assert_false(find_item(p, unique_name("p-run"))->marked);
 	/* Another engine's plan is none for this one. */
 	p->engine = "another";
 	e = (struct err)ERR_INIT;
-	assert_int_equal(carry_out(p, &e), -1);
+	assert_int_equal(carry_plan_out(p, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
-	assert_true(runs(my("c-made")));
+	assert_true(container_runs(unique_name("c-made")));
 	clean_close(host);
 	/* Nothing at all is done read-only. */
 	policy = (struct policy){.read_only = true};
-	host = open_host(&policy);
+	host = open_host_with(&policy);
 	e = (struct err)ERR_INIT;
-	assert_int_equal(carry_out(plan(false), &e), -1);
+	assert_int_equal(carry_plan_out(make_plan(false), &e), -1);
 	assert_int_equal(e.kind, ERR_REFUSED);
-	assert_true(runs(my("c-made")));
+	assert_true(container_runs(unique_name("c-made")));
 	clean_close(host);
-	host = open_host(NULL);
-	carry_out_well(plan(false));
-	assert_false(container_there(my("c-made")));
-	assert_false(container_there(my("p-run")));
+	host = open_host_with(NULL);
+	carry_out_well(make_plan(false));
+	assert_false(container_there(unique_name("c-made")));
+	assert_false(container_there(unique_name("p-run")));
 }
 
 /* What was stopped can be had back until it is removed. */
@@ -359,7 +360,7 @@ static void see_stopped(void *ctx, size_t i, const struct clean_outcome *o)
 		atomic_store((atomic_bool *)ctx, true);
 }
 
-static void test_cancel(void **state)
+static void test_clean_cancel(void **state)
 {
 	atomic_bool seen = false;
 	const struct clean_run how = {.grace_s = 1,
@@ -371,100 +372,102 @@ static void test_cancel(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	make_orphans(my("u"));
-	p = plan(false);
+	make_orphans(unique_name("u"));
+	p = make_plan(false);
 	assert_int_equal(clean_carry_out(host, p, &how, outcome, &sum, &e), -1);
 	assert_int_equal(e.kind, ERR_CANCELLED);
-	assert_int_equal(outcome_of(p, my("u-run"))->state, CLEAN_KEPT);
-	assert_true(runs(my("u-run")));
-	carry_out_well(plan(false));
-	assert_false(container_there(my("u-run")));
-	assert_false(container_there(my("u-made")));
+	assert_int_equal(outcome_of(p, unique_name("u-run"))->state, CLEAN_KEPT);
+	assert_true(container_runs(unique_name("u-run")));
+	carry_out_well(make_plan(false));
+	assert_false(container_there(unique_name("u-run")));
+	assert_false(container_there(unique_name("u-made")));
 }
 
 /* Only what is marked; what is used or has a name stays. */
 static void test_foreign(void **state)
 {
-	AUTO_FREE char *net = xasprintf("{\"Name\":\"%s\"}", my("net")),
-		       *vol = xasprintf("{\"Name\":\"%s\"}", my("vol")),
+	AUTO_FREE char *net = xasprintf("{\"Name\":\"%s\"}", unique_name("net")),
+		       *vol = xasprintf("{\"Name\":\"%s\"}", unique_name("vol")),
 		       *used = xasprintf(
 			       "{\"Image\":\"box:1\",\"Cmd\":[\"true\"],\"Volumes\":{\"/v\":{}},"
 			       "\"HostConfig\":{\"NetworkMode\":\"none\"}}"),
-		       *path = xasprintf("/containers/create?name=%s", my("ended")),
-		       *start = xasprintf("/containers/%s/start", my("ended")),
-		       *wait = xasprintf("/containers/%s/wait", my("ended")),
-		       *commit = xasprintf("/commit?container=%s", my("ended")), *image = NULL;
+		       *path = xasprintf("/containers/create?name=%s", unique_name("ended")),
+		       *start = xasprintf("/containers/%s/start", unique_name("ended")),
+		       *wait = xasprintf("/containers/%s/wait", unique_name("ended")),
+		       *commit = xasprintf("/commit?container=%s", unique_name("ended")),
+		       *image = NULL;
 	AUTO_STR struct str reply = STR_INIT, seen = STR_INIT;
 	AUTO_JSON cJSON *root = NULL, *look = NULL;
-	AUTO_FREE char *inspect = xasprintf("/containers/%s/json", my("ended"));
+	AUTO_FREE char *inspect = xasprintf("/containers/%s/json", unique_name("ended"));
 	const char *anonymous;
 	struct clean_plan *p;
 
 	(void)state;
-	assert_int_equal(ask("POST", "/networks/create", net, NULL), 0);
-	assert_int_equal(ask("POST", "/volumes/create", vol, NULL), 0);
-	assert_int_equal(ask("POST", path, used, NULL), 0);
-	assert_int_equal(ask("POST", start, NULL, NULL), 0);
-	assert_int_equal(ask("POST", wait, NULL, NULL), 0);
-	assert_int_equal(ask("POST", commit, NULL, &reply), 0);
+	assert_int_equal(ask_clean_engine("POST", "/networks/create", net, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", "/volumes/create", vol, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", path, used, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", start, NULL, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", wait, NULL, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", commit, NULL, &reply), 0);
 	root = ejson_parse(reply.s, reply.len, NULL);
 	image = xasprintf("/images/%s/json", ejson_string(root, "Id"));
-	assert_int_equal(ask("GET", inspect, NULL, &seen), 0);
+	assert_int_equal(ask_clean_engine("GET", inspect, NULL, &seen), 0);
 	look = ejson_parse(seen.s, seen.len, NULL);
 	anonymous = ejson_string(
 		cJSON_GetArrayItem((cJSON *)(uintptr_t)ejson_get(look, "Mounts"), 0), "Name");
-	p = plan(false);
-	assert_null(named(p, my("net")));
-	assert_null(named(p, my("ended")));
-	p = plan(true);
+	p = make_plan(false);
+	assert_null(find_item(p, unique_name("net")));
+	assert_null(find_item(p, unique_name("ended")));
+	p = make_plan(true);
 	/* Others work on this engine too: theirs stays. */
 	for (size_t i = 0; i < p->n; i++)
 		p->item[i].marked = false;
-	assert_int_equal(named(p, my("ended"))->reason, CLEAN_EXITED);
-	assert_true(named(p, my("ended"))->foreign);
-	assert_non_null(named(p, my("vol"))->keep);
-	assert_int_equal(named(p, anonymous)->type, CLEAN_VOLUME);
-	assert_int_equal(named(p, ejson_string(root, "Id"))->reason, CLEAN_DANGLING);
-	assert_null(named(p, "box:1"));
-	assert_null(named(p, "bridge"));
-	named(p, my("ended"))->marked = named(p, my("net"))->marked = true;
-	named(p, anonymous)->marked = named(p, ejson_string(root, "Id"))->marked = true;
+	assert_int_equal(find_item(p, unique_name("ended"))->reason, CLEAN_EXITED);
+	assert_true(find_item(p, unique_name("ended"))->foreign);
+	assert_non_null(find_item(p, unique_name("vol"))->keep);
+	assert_int_equal(find_item(p, anonymous)->type, CLEAN_VOLUME);
+	assert_int_equal(find_item(p, ejson_string(root, "Id"))->reason, CLEAN_DANGLING);
+	assert_null(find_item(p, "box:1"));
+	assert_null(find_item(p, "bridge"));
+	find_item(p, unique_name("ended"))->marked = find_item(p, unique_name("net"))->marked =
+		true;
+	find_item(p, anonymous)->marked = find_item(p, ejson_string(root, "Id"))->marked = true;
 	carry_out_well(p);
 	assert_int_equal(sum.done, 4);
-	assert_false(container_there(my("ended")));
-	assert_false(there(image));
-	snprintf(outcome[0].said, sizeof outcome[0].said, "/networks/%s", my("net"));
-	assert_false(there(outcome[0].said));
+	assert_false(container_there(unique_name("ended")));
+	assert_false(exists_path(image));
+	snprintf(outcome[0].said, sizeof outcome[0].said, "/networks/%s", unique_name("net"));
+	assert_false(exists_path(outcome[0].said));
 	snprintf(outcome[0].said, sizeof outcome[0].said, "/volumes/%s", anonymous);
-	assert_false(there(outcome[0].said));
-	snprintf(outcome[0].said, sizeof outcome[0].said, "/volumes/%s", my("vol"));
-	assert_true(there(outcome[0].said));
-	ask("DELETE", outcome[0].said, NULL, NULL);
+	assert_false(exists_path(outcome[0].said));
+	snprintf(outcome[0].said, sizeof outcome[0].said, "/volumes/%s", unique_name("vol"));
+	assert_true(exists_path(outcome[0].said));
+	ask_clean_engine("DELETE", outcome[0].said, NULL, NULL);
 }
 
 /* A network that got a member, a volume that got a user. */
 static void test_used_again(void **state)
 {
-	AUTO_FREE char *net = xasprintf("{\"Name\":\"%s\"}", my("net2")),
+	AUTO_FREE char *net = xasprintf("{\"Name\":\"%s\"}", unique_name("net2")),
 		       *body = xasprintf("{\"Image\":\"box:1\",\"Cmd\":[\"true\"],"
 					 "\"HostConfig\":{\"NetworkMode\":\"%s\"}}",
-			       my("net2")),
-		       *path = xasprintf("/containers/create?name=%s", my("member")),
-		       *remove = xasprintf("/networks/%s", my("net2"));
+			       unique_name("net2")),
+		       *path = xasprintf("/containers/create?name=%s", unique_name("member")),
+		       *remove = xasprintf("/networks/%s", unique_name("net2"));
 	struct clean_plan *p;
 
 	(void)state;
-	assert_int_equal(ask("POST", "/networks/create", net, NULL), 0);
-	p = plan(true);
+	assert_int_equal(ask_clean_engine("POST", "/networks/create", net, NULL), 0);
+	p = make_plan(true);
 	for (size_t i = 0; i < p->n; i++)
-		p->item[i].marked = !strcmp(p->item[i].name, my("net2"));
+		p->item[i].marked = !strcmp(p->item[i].name, unique_name("net2"));
 	/* Not even a container that was never started loses its network. */
-	assert_int_equal(ask("POST", path, body, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", path, body, NULL), 0);
 	carry_out_well(p);
 	assert_int_equal(sum.skipped, 1);
-	assert_true(there(remove));
-	drop(my("member"));
-	assert_int_equal(ask("DELETE", remove, NULL, NULL), 0);
+	assert_true(exists_path(remove));
+	drop_container(unique_name("member"));
+	assert_int_equal(ask_clean_engine("DELETE", remove, NULL, NULL), 0);
 }
 
 /* An ended session: its home, its files, and its container when that has an owner ("": an agent's, that
@@ -478,13 +481,13 @@ static void make_session(const char *name, const char *owner)
 	body = xasprintf(
 		"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.proof\":\"%s\"}}",
 		home, proof);
-	assert_int_equal(ask("POST", "/volumes/create", body, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", "/volumes/create", body, NULL), 0);
 	mount = xasprintf(
 		"\"HostConfig\":{\"NetworkMode\":\"none\",\"Mounts\":[{\"Type\":\"volume\","
 		"\"Source\":\"%s\",\"Target\":\"/home/agent\"}]},",
 		home);
 	if (owner)
-		make(engine, name, *owner ? owner : NULL, mount, *owner != '\0');
+		make_container(engine, name, *owner ? owner : NULL, mount, *owner != '\0');
 	assert_int_equal(lane_place(name, place, NULL), 0);
 	*strrchr(place, '/') = '\0';
 	mkdir(place, 0700);
@@ -497,13 +500,13 @@ static bool anything_left(const char *name)
 	AUTO_FREE char *home = xasprintf("/volumes/berth-home-%s", name);
 	char place[LANE_PATH_MAX];
 
-	return container_there(name) || there(home) ||
+	return container_there(name) || exists_path(home) ||
 		(!lane_place(name, place, NULL) && !access(place, F_OK));
 }
 
 static int die_at;
 
-static void die(void *ctx, size_t i, const struct clean_outcome *o)
+static void die_at_step(void *ctx, size_t i, const struct clean_outcome *o)
 {
 	(void)ctx;
 	(void)i;
@@ -513,16 +516,16 @@ static void die(void *ctx, size_t i, const struct clean_outcome *o)
 }
 
 /* Killed at each step of a clean-up: the next one finishes exactly. */
-static void test_killed(void **state)
+static void test_killed_clean(void **state)
 {
-	char *name = my("agent");
+	char *name = unique_name("agent");
 	AUTO_STR struct str me = STR_INIT;
 	bool ended = false;
 	int steps = 0;
 
 	(void)state;
 	own_label(&me);
-	make(engine, my("stays"), me.s, QUIET, true);
+	make_container(engine, unique_name("stays"), me.s, QUIET, true);
 	while (!ended) {
 		int status;
 		pid_t pid;
@@ -531,8 +534,9 @@ static void test_killed(void **state)
 		die_at = ++steps;
 		pid = fork();
 		if (!pid) {
-			const struct clean_run how = {.width = 1, .grace_s = 1, .changed = die};
-			struct clean_host *h = open_host(NULL);
+			const struct clean_run how = {
+				.width = 1, .grace_s = 1, .changed = die_at_step};
+			struct clean_host *h = open_host_with(NULL);
 			struct clean_plan *p = clean_plan_make(h, false, false, &mem, NULL);
 
 			clean_carry_out(h, p, &how, outcome, &sum, NULL);
@@ -542,31 +546,31 @@ static void test_killed(void **state)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		ended = WIFEXITED(status);
 		if (!ended)
-			carry_out_well(plan(false));
+			carry_out_well(make_plan(false));
 		assert_false(anything_left(name));
-		assert_int_equal(plan(false)->n, 0);
-		assert_true(runs(my("stays")));
+		assert_int_equal(make_plan(false)->n, 0);
+		assert_true(container_runs(unique_name("stays")));
 		assert_true(steps < 40);
 	}
 	/* check, stop, stopped, remove, removed; check, remove, removed */
 	assert_true(steps > 8);
-	drop(my("stays"));
+	drop_container(unique_name("stays"));
 }
 
 /* What is being made is left alone, and waited for by nobody. */
 static void test_making(void **state)
 {
-	char *name = my("young");
+	char *name = unique_name("young");
 	struct clean_plan *p;
 	int lock;
 
 	(void)state;
 	make_session(name, "");
-	p = plan(false);
+	p = make_plan(false);
 	assert_int_equal(p->n, 2);
 	lock = sessions_enter(NULL);
 	assert_true(lock >= 0);
-	assert_int_equal(plan(false)->n, 0);
+	assert_int_equal(make_plan(false)->n, 0);
 	carry_out_well(p);
 	assert_int_equal(sum.skipped, 2);
 	assert_true(container_there(name));
@@ -578,7 +582,8 @@ static void test_making(void **state)
 
 /* The console's way: commands down, events up, orphans in the snapshot. */
 
-static struct event *wait_event(struct backend *b, enum event_kind kind, enum clean_state state)
+static struct event *wait_clean_event(
+	struct backend *b, enum event_kind kind, enum clean_state state)
 {
 	int64_t until = clock_mono_ns() + 60000000000;
 
@@ -631,13 +636,13 @@ static struct backend *start_backend(void)
 	return b;
 }
 
-static struct clean_plan *ask_plan(struct backend *b)
+static struct clean_plan *ask_backend_plan(struct backend *b)
 {
 	struct event *e;
 	struct clean_plan *p;
 
 	backend_send(b, command_new(CMD_CLEAN_PLAN));
-	e = wait_event(b, EV_CLEAN_PLAN, 0);
+	e = wait_clean_event(b, EV_CLEAN_PLAN, 0);
 	if (!e->plan)
 		fail_msg("%s", e->err.msg);
 	p = clean_plan_copy(e->plan, &mem);
@@ -655,36 +660,36 @@ static void send_run(struct backend *b, const struct clean_plan *p)
 
 static void test_console(void **state)
 {
-	AUTO_FREE char *kill = xasprintf("/containers/%s/kill", my("k-run"));
+	AUTO_FREE char *kill = xasprintf("/containers/%s/kill", unique_name("k-run"));
 	struct backend *b;
 	struct clean_plan *p;
 	struct event *e;
 
 	(void)state;
-	make_orphans(my("k"));
+	make_orphans(unique_name("k"));
 	b = start_backend();
 	wait_orphans(b, 2);
-	p = ask_plan(b);
+	p = ask_backend_plan(b);
 	assert_int_equal(p->n, 2);
 	send_run(b, p);
-	event_free(wait_event(b, EV_CLEAN_ITEM, CLEAN_STOPPED));
-	assert_false(runs(my("k-run")));
+	event_free(wait_clean_event(b, EV_CLEAN_ITEM, CLEAN_STOPPED));
+	assert_false(container_runs(unique_name("k-run")));
 	/* Leaving the console in the time for undo gives it back. */
 	backend_stop(b);
-	assert_true(runs(my("k-run")));
-	assert_false(container_there(my("k-made")));
+	assert_true(container_runs(unique_name("k-run")));
+	assert_false(container_there(unique_name("k-made")));
 	/* What does not run needs no time for undo. */
-	assert_int_equal(ask("POST", kill, NULL, NULL), 0);
+	assert_int_equal(ask_clean_engine("POST", kill, NULL, NULL), 0);
 	b = start_backend();
 	wait_orphans(b, 1);
-	send_run(b, ask_plan(b));
-	e = wait_event(b, EV_CLEAN_END, 0);
+	send_run(b, ask_backend_plan(b));
+	e = wait_clean_event(b, EV_CLEAN_END, 0);
 	assert_int_equal(e->err.kind, ERR_NONE);
 	assert_int_equal(e->done, 1);
 	event_free(e);
 	wait_orphans(b, 0);
 	backend_stop(b);
-	assert_false(container_there(my("k-run")));
+	assert_false(container_there(unique_name("k-run")));
 }
 
 int main(void)
@@ -692,14 +697,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_orphans),
 		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_clean_cancel),
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_used_again),
-		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_killed_clean),
 		cmocka_unit_test(test_making),
 		cmocka_unit_test(test_console),
 	};
 
 	text_init();
-	return cmocka_run_group_tests_name("clean", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("clean", tests, setup, teardown);
 }

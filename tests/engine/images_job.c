@@ -25,7 +25,7 @@
 static pid_t child; /* not waited for yet */
 static char top[] = "/tmp/berth-imgjob-XXXXXX";
 
-static void put(const char *name, const char *text)
+static void write_context_file(const char *name, const char *text)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", top, name);
 	FILE *f = fopen(path, "w");
@@ -52,7 +52,7 @@ static pid_t begin_build(void)
 }
 
 /* The one job there is, once `ready` says so. */
-static void wait_for(struct job_info *job, bool (*ready)(const struct job_info *job))
+static void wait_for_job(struct job_info *job, bool (*ready)(const struct job_info *job))
 {
 	int64_t end = clock_mono_ns() + PATIENCE_NS;
 
@@ -89,7 +89,7 @@ static void test_cancelled_from_elsewhere(void **state)
 
 	(void)state;
 	pid = begin_build();
-	wait_for(&job, in_second_step);
+	wait_for_job(&job, in_second_step);
 	assert_string_equal(job.name, "build image imgjob:1");
 	assert_string_equal(job.unit, "steps");
 	assert_int_equal(job.items_total, 2);
@@ -105,7 +105,7 @@ static void test_cancelled_from_elsewhere(void **state)
 	assert_int_equal(jobs_read(NULL, &job, 1), 0);
 }
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	AUTO_FREE char *context = NULL, *run = NULL, *big = NULL;
 
@@ -121,13 +121,13 @@ static int open_all(void **state)
 	mkdir(run, 0700);
 	setenv("XDG_RUNTIME_DIR", run, 1);
 	setenv("XDG_STATE_HOME", top, 1);
-	put("context/Dockerfile", "FROM box:1\nRUN sleep 4713\n");
-	put("context/big", "");
+	write_context_file("context/Dockerfile", "FROM box:1\nRUN sleep 4713\n");
+	write_context_file("context/big", "");
 	big = xasprintf("%s/context/big", top);
 	return truncate(big, 1 << 20);
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
 
@@ -145,5 +145,5 @@ int main(void)
 		cmocka_unit_test(test_cancelled_from_elsewhere),
 	};
 
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

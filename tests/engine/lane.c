@@ -35,7 +35,7 @@
 static char name[64];
 static struct agent_up up;
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	struct agents_options o = {
 		.guest = BERTH_GUEST, .journal_commands = 128, .journal_bytes = 16384};
@@ -58,7 +58,7 @@ static int open_all(void **state)
 	return 0;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	return hosted_close();
@@ -69,7 +69,7 @@ struct output {
 	size_t most; /* kept of each */
 };
 
-static void collect(void *ctx, int stream, const char *bytes, size_t n)
+static void collect_bounded(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct output *o = ctx;
 
@@ -77,13 +77,13 @@ static void collect(void *ctx, int stream, const char *bytes, size_t n)
 		str_add(&o->text[stream], bytes, n);
 }
 
-static void forget(struct output *o)
+static void release_output(struct output *o)
 {
 	for (int i = 0; i < 3; i++)
 		str_release(&o->text[i]);
 }
 
-static int run(struct output *o, int cancel_fd, int64_t timeout_ms, const char *script,
+static int run_shell(struct output *o, int cancel_fd, int64_t timeout_ms, const char *script,
 	struct run_result *ret, struct err *e)
 {
 	const char *argv[] = {"sh", "-c", script};
@@ -94,7 +94,7 @@ static int run(struct output *o, int cancel_fd, int64_t timeout_ms, const char *
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect,
+		.output = collect_bounded,
 		.ctx = o,
 		.cancel_fd = cancel_fd,
 		.resize_fd = -1};
@@ -103,12 +103,12 @@ static int run(struct output *o, int cancel_fd, int64_t timeout_ms, const char *
 	return agents_run(&r, ret, e);
 }
 
-static struct run_result good(struct output *o, int64_t timeout_ms, const char *script)
+static struct run_result run_good(struct output *o, int64_t timeout_ms, const char *script)
 {
 	struct run_result r;
 	struct err e = ERR_INIT;
 
-	if (run(o, -1, timeout_ms, script, &r, &e))
+	if (run_shell(o, -1, timeout_ms, script, &r, &e))
 		fail_msg("%s: %s", script, e.msg);
 	return r;
 }
@@ -124,7 +124,7 @@ static pid_t init_of(void)
 }
 
 /* Processes in the container's cgroup, as the host sees them; zombies count. */
-static unsigned inside(pid_t guest)
+static unsigned count_inside(pid_t guest)
 {
 	static const char *const controllers[] = {"", "pids", "memory"};
 	char path[CGROUP_PATH_MAX], text[65536];
@@ -141,13 +141,13 @@ static unsigned inside(pid_t guest)
 }
 
 /* Until only the init is there. */
-static void alone(pid_t guest)
+static void wait_until_alone(pid_t guest)
 {
 	int64_t deadline = clock_mono_ns() + INT64_C(20000000000);
 
-	while (inside(guest) != 1) {
+	while (count_inside(guest) != 1) {
 		if (clock_mono_ns() > deadline)
-			fail_msg("%u processes are in the container", inside(guest));
+			fail_msg("%u processes are in the container", count_inside(guest));
 		poll(NULL, 0, 10);
 	}
 }
@@ -156,19 +156,19 @@ static void test_supervisor_killed(void **state)
 {
 	pid_t guest = init_of();
 	struct output o;
-	struct run_result r = good(&o, 0,
+	struct run_result r = run_good(&o, 0,
 		"(setsid sleep 1000 &) ; setsid sh -c 'sleep 1000 & sleep 1000' & kill -9 $PPID; sleep 1000");
 
 	(void)state;
 	assert_int_equal(r.ended, ENDED_SIGNAL);
 	assert_int_equal(r.exit_code, 137);
 	assert_int_equal(r.err.kind, ERR_FAILED);
-	forget(&o);
-	alone(guest);
+	release_output(&o);
+	wait_until_alone(guest);
 	/* The next one does not notice. */
-	r = good(&o, 0, "echo fine");
+	r = run_good(&o, 0, "echo fine");
 	assert_string_equal(o.text[1].s, "fine\n");
-	forget(&o);
+	release_output(&o);
 }
 
 /* More orphans at once than a small list holds: the init ends all of them and goes on to reap. */
@@ -180,15 +180,15 @@ static void test_supervisor_of_many_killed(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		r = good(&o, 0,
+		r = run_good(&o, 0,
 			"i=0; while [ $i -lt 400 ]; do (sleep 1000 &); i=$((i+1)); done; kill -9 $PPID; sleep 1000");
 		assert_int_equal(r.ended, ENDED_SIGNAL);
-		forget(&o);
-		alone(guest);
+		release_output(&o);
+		wait_until_alone(guest);
 	}
-	r = good(&o, 60000, "echo fine");
+	r = run_good(&o, 60000, "echo fine");
 	assert_string_equal(o.text[1].s, "fine\n");
-	forget(&o);
+	release_output(&o);
 }
 
 /* The host stops the init, which ends stopped supervisors, and the command's supervisor: nobody can answer, and
@@ -199,7 +199,7 @@ static void *stop_supervisor(void *arg)
 	char text[4096];
 
 	/* The command and a child of it are there, so it has started. */
-	while (inside(guest) < 5)
+	while (count_inside(guest) < 5)
 		poll(NULL, 0, 5);
 	for (;;) {
 		DIR *d = opendir("/proc");
@@ -230,15 +230,15 @@ static void test_guest_does_not_answer(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&stopper, NULL, stop_supervisor, &guest), 0);
-	r = good(&o, 600, "trap '' TERM; (setsid sleep 1000 &); sleep 1000 & sleep 1000");
+	r = run_good(&o, 600, "trap '' TERM; (setsid sleep 1000 &); sleep 1000 & sleep 1000");
 	pthread_join(stopper, NULL);
 	kill(guest, SIGCONT);
 	assert_int_equal(r.ended, ENDED_TIMEOUT);
 	assert_int_equal(r.exit_code, 124);
 	assert_int_equal(r.err.kind, ERR_TIMEOUT);
 	assert_false(r.left_behind);
-	forget(&o);
-	alone(guest);
+	release_output(&o);
+	wait_until_alone(guest);
 }
 
 /* Escapes of every kind, looked for from outside once the command is over. */
@@ -262,14 +262,14 @@ static void test_nothing_left(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct output o;
-		struct run_result r = good(&o, table[i].timeout_ms, table[i].script);
+		struct run_result r = run_good(&o, table[i].timeout_ms, table[i].script);
 
 		/* A shell that cannot fork any more may give up before its time is over. */
 		if (table[i].code != 124 || r.ended == ENDED_TIMEOUT)
 			assert_int_equal(r.exit_code, table[i].code);
 		assert_false(r.left_behind);
-		alone(guest);
-		forget(&o);
+		wait_until_alone(guest);
+		release_output(&o);
 	}
 }
 
@@ -280,7 +280,7 @@ struct many {
 };
 
 /* Number and counter on both streams, far more than a pipe holds. */
-static void *one_of_many(void *arg)
+static void *run_one_of_many(void *arg)
 {
 	struct many *m = arg;
 	AUTO_FREE char *script = xasprintf(
@@ -292,10 +292,10 @@ static void *one_of_many(void *arg)
 
 	for (int i = 0; i < 3000; i++)
 		str_addf(&want, "%d.%d\n", m->number, i);
-	m->bad = run(&o, -1, 0, script, &r, NULL) || r.exit_code != m->number ||
+	m->bad = run_shell(&o, -1, 0, script, &r, NULL) || r.exit_code != m->number ||
 		o.text[1].len != want.len || memcmp(o.text[1].s, want.s, want.len) ||
 		o.text[2].len != want.len || memcmp(o.text[2].s, want.s, want.len);
-	forget(&o);
+	release_output(&o);
 	str_release(&want);
 	return NULL;
 }
@@ -306,7 +306,7 @@ struct endless {
 	uint64_t seen;
 };
 
-static void count(void *ctx, int stream, const char *bytes, size_t n)
+static void count_endless(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct endless *x = ctx;
 
@@ -315,7 +315,7 @@ static void count(void *ctx, int stream, const char *bytes, size_t n)
 	x->seen += n;
 }
 
-static void *write_for_ever(void *arg)
+static void *run_endless(void *arg)
 {
 	static const char *const argv[] = {"yes"};
 	struct endless *x = arg;
@@ -325,7 +325,7 @@ static void *write_for_ever(void *arg)
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = count,
+		.output = count_endless,
 		.ctx = x,
 		.cancel_fd = x->cancel[0],
 		.resize_fd = -1};
@@ -344,10 +344,10 @@ static void test_many_at_once(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(x.cancel), 0);
-	assert_int_equal(pthread_create(&noise, NULL, write_for_ever, &x), 0);
+	assert_int_equal(pthread_create(&noise, NULL, run_endless, &x), 0);
 	for (int i = 0; i < 64; i++) {
 		all[i].number = i;
-		assert_int_equal(pthread_create(&all[i].thread, NULL, one_of_many, &all[i]), 0);
+		assert_int_equal(pthread_create(&all[i].thread, NULL, run_one_of_many, &all[i]), 0);
 	}
 	for (int i = 0; i < 64; i++) {
 		pthread_join(all[i].thread, NULL);
@@ -360,10 +360,10 @@ static void test_many_at_once(void **state)
 	assert_true(x.seen > 0);
 	close(x.cancel[0]);
 	close(x.cancel[1]);
-	alone(guest);
+	wait_until_alone(guest);
 }
 
-static unsigned descriptors(const char *of)
+static unsigned count_descriptors(const char *of)
 {
 	AUTO_FREE char *path = xasprintf("/proc/%s/fd", of);
 	DIR *d = opendir(path);
@@ -412,25 +412,26 @@ static void test_commands_leave_nothing(void **state)
 	snprintf(self, sizeof self, "%d", (int)getpid());
 	snprintf(guest, sizeof guest, "%d", (int)init);
 	for (int i = 0; i < 50; i++) {
-		good(&o, 0, "true");
-		forget(&o);
+		run_good(&o, 0, "true");
+		release_output(&o);
 	}
-	ours = descriptors(self);
-	theirs = descriptors(guest);
+	ours = count_descriptors(self);
+	theirs = count_descriptors(guest);
 	mine = resident_kb(self);
 	its = resident_kb(guest);
 	for (unsigned i = 0; i < total; i++) {
-		struct run_result r = good(&o, 0, i % 10 ? "exit 7" : "setsid sleep 1000 & exit 7");
+		struct run_result r =
+			run_good(&o, 0, i % 10 ? "exit 7" : "setsid sleep 1000 & exit 7");
 
 		assert_int_equal(r.exit_code, 7);
-		forget(&o);
+		release_output(&o);
 	}
-	assert_int_equal(descriptors(self), ours);
-	assert_int_equal(descriptors(guest), theirs);
+	assert_int_equal(count_descriptors(self), ours);
+	assert_int_equal(count_descriptors(guest), theirs);
 	if ((!SANITIZED && resident_kb(self) > mine + 2048) || resident_kb(guest) > its + 512)
 		fail_msg("memory grew: ours %ld to %ld kB, the guest's %ld to %ld kB", mine,
 			resident_kb(self), its, resident_kb(guest));
-	alone(init);
+	wait_until_alone(init);
 }
 
 static void test_paused(void **state)
@@ -441,19 +442,19 @@ static void test_paused(void **state)
 
 	(void)state;
 	assert_int_equal(sync_act(host->engine, ACT_PAUSE, up.id, false, false, -1, &e), 0);
-	assert_int_equal(run(&o, -1, 0, "echo late >/tmp/late", &r, &e), -1);
+	assert_int_equal(run_shell(&o, -1, 0, "echo late >/tmp/late", &r, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
 	assert_non_null(strstr(e.msg, "paused"));
 	assert_int_equal(sync_act(host->engine, ACT_UNPAUSE, up.id, false, false, -1, &e), 0);
-	forget(&o);
+	release_output(&o);
 	/* What was refused does not run later either: its turn came before this one's. */
-	r = good(&o, 0, "echo hello");
+	r = run_good(&o, 0, "echo hello");
 	assert_string_equal(o.text[1].s, "hello\n");
-	forget(&o);
-	alone(init_of());
-	r = good(&o, 0, "cat /tmp/late");
+	release_output(&o);
+	wait_until_alone(init_of());
+	r = run_good(&o, 0, "cat /tmp/late");
 	assert_int_equal(r.exit_code, 1);
-	forget(&o);
+	release_output(&o);
 }
 
 /* docker restart: the lane goes with the guest, and `up` gives the same container a new one. */
@@ -466,26 +467,26 @@ static void test_started_again(void **state)
 
 	(void)state;
 	assert_int_equal(sync_act(host->engine, ACT_RESTART, up.id, false, false, -1, &e), 0);
-	assert_int_equal(run(&o, -1, 0, "true", &r, &e), -1);
+	assert_int_equal(run_shell(&o, -1, 0, "true", &r, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
 	assert_non_null(strstr(e.msg, "berth up"));
-	forget(&o);
+	release_output(&o);
 	memset(&e, 0, sizeof e);
 	if (agents_up(host, &team, &team.agents[0], &again, &e))
 		fail_msg("%s", e.msg);
 	assert_true(again.offered_again);
 	assert_false(again.replaced || again.was_up);
 	assert_string_equal(again.id, up.id);
-	r = good(&o, 0, "cat /run/secrets/key");
+	r = run_good(&o, 0, "cat /run/secrets/key");
 	assert_string_equal(o.text[1].s, "s3cret value");
-	forget(&o);
+	release_output(&o);
 	if (agents_up(host, &team, &team.agents[0], &again, &e))
 		fail_msg("%s", e.msg);
 	assert_true(again.was_up);
 }
 
 /* Its output into `fd`.  Who is not told that it goes nowhere would run until the time-out. */
-static struct run_result into(int fd, const char *script)
+static struct run_result run_into(int fd, const char *script)
 {
 	const char *argv[] = {"sh", "-c", script};
 	const struct run_request q = {.agent = name,
@@ -521,15 +522,16 @@ static void test_output_goes_nowhere(void **state)
 	assert_true(full >= 0);
 	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
 	close(p[0]);
-	r = into(p[1], "exec yes");
+	r = run_into(p[1], "exec yes");
 	assert_int_equal(r.ended, ENDED_SIGNAL);
 	assert_int_equal(r.code, SIGPIPE);
 	assert_int_equal(r.exit_code, 141);
 	assert_int_equal(r.err.kind, ERR_NONE);
-	r = into(p[1], "trap '' PIPE; echo one; while echo more; do :; done 2>/dev/null; exit 9");
+	r = run_into(
+		p[1], "trap '' PIPE; echo one; while echo more; do :; done 2>/dev/null; exit 9");
 	assert_int_equal(r.ended, ENDED_EXIT);
 	assert_int_equal(r.exit_code, 9);
-	r = into(p[1], "echo the last words; exit 3");
+	r = run_into(p[1], "echo the last words; exit 3");
 	assert_int_equal(r.exit_code, 3);
 	assert_int_equal(journal_list(name, &newest, 1), 1);
 	assert_int_equal(newest.out_bytes, strlen("the last words\n"));
@@ -538,7 +540,7 @@ static void test_output_goes_nowhere(void **state)
 	assert_int_equal(kept.piece[0].n, strlen("the last words\n"));
 	assert_memory_equal(kept.piece[0].bytes, "the last words\n", kept.piece[0].n);
 	journal_output_release(&kept);
-	r = into(full, "setsid sleep 1000 & exec yes");
+	r = run_into(full, "setsid sleep 1000 & exec yes");
 	assert_int_equal(r.ended, ENDED_FAILED);
 	assert_int_equal(r.exit_code, 125);
 	assert_int_equal(r.err.sys, ENOSPC);
@@ -546,14 +548,14 @@ static void test_output_goes_nowhere(void **state)
 	close(p[1]);
 	close(full);
 	signal(SIGPIPE, SIG_DFL);
-	alone(guest);
+	wait_until_alone(guest);
 }
 
 static void *kill_container(void *arg)
 {
 	pid_t guest = *(pid_t *)arg;
 
-	while (inside(guest) < 3)
+	while (count_inside(guest) < 3)
 		poll(NULL, 0, 5);
 	kill(guest, SIGKILL);
 	return NULL;
@@ -567,14 +569,14 @@ static void test_container_killed(void **state)
 	pthread_t killer;
 
 	(void)state;
-	alone(guest);
+	wait_until_alone(guest);
 	assert_int_equal(pthread_create(&killer, NULL, kill_container, &guest), 0);
-	r = good(&o, 0, "sleep 1000");
+	r = run_good(&o, 0, "sleep 1000");
 	pthread_join(killer, NULL);
 	assert_int_equal(r.ended, ENDED_SIGNAL);
 	assert_int_equal(r.exit_code, 137);
 	assert_non_null(strstr(r.err.msg, "ended while the command ran"));
-	forget(&o);
+	release_output(&o);
 }
 
 int main(void)
@@ -593,5 +595,5 @@ int main(void)
 	};
 
 	text_init();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

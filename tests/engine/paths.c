@@ -30,7 +30,7 @@
 
 static char name[64];
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	struct agents_options o = {.guest = BERTH_GUEST};
 	AUTO_FREE char *yaml = NULL;
@@ -51,7 +51,7 @@ static int open_all(void **state)
 	return 0;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	return hosted_close();
@@ -64,31 +64,31 @@ struct call {
 	int result;
 };
 
-static void collect(void *ctx, int stream, const char *bytes, size_t n)
+static void collect_path_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct call *c = ctx;
 
 	str_add(&c->text[stream], bytes, n);
 }
 
-static void call_init(struct call *c)
+static void path_call_init(struct call *c)
 {
 	*c = (struct call){.text = {STR_INIT, STR_INIT, STR_INIT}, .e = ERR_INIT};
 }
 
-static void call_release(struct call *c)
+static void path_call_release(struct call *c)
 {
 	for (int i = 0; i < 3; i++)
 		str_release(&c->text[i]);
 }
 
-static struct run_request request(struct call *c)
+static struct run_request path_request(struct call *c)
 {
 	return (struct run_request){.agent = name,
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect,
+		.output = collect_path_output,
 		.ctx = c,
 		.cancel_fd = -1,
 		.resize_fd = -1};
@@ -188,8 +188,8 @@ static void run_row(enum run_path path, const struct row *row)
 	struct run_request q;
 	struct call c;
 
-	call_init(&c);
-	q = request(&c);
+	path_call_init(&c);
+	q = path_request(&c);
 	q.argv = row->word ? alone : argv;
 	q.argc = row->word ? 1 : 3;
 	q.env = env;
@@ -210,23 +210,23 @@ static void run_row(enum run_path path, const struct row *row)
 		assert_int_equal(c.r.out_bytes - c.r.dropped_bytes, row->output_max);
 	if (q.in >= 0)
 		close(q.in);
-	call_release(&c);
+	path_call_release(&c);
 }
 
-static int sleepers(void)
+static int count_sleepers(void)
 {
 	const char *argv[] = {"sh", "-c", "ps | grep -c '[s]leep 7001'"};
 	struct run_request q;
 	struct call c;
 	int n;
 
-	call_init(&c);
-	q = request(&c);
+	path_call_init(&c);
+	q = path_request(&c);
 	q.argv = argv;
 	q.argc = 3;
 	run_by(RUN_LANE, &q, &c);
 	n = atoi(c.text[1].s);
-	call_release(&c);
+	path_call_release(&c);
 	return n;
 }
 
@@ -236,7 +236,8 @@ static void test_table(void **state)
 	for (size_t i = 0; i < COUNT(table); i++)
 		for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {
 			run_row((enum run_path)path, &table[i]);
-			if (strstr(table[i].script ? table[i].script : "", "7001") && sleepers())
+			if (strstr(table[i].script ? table[i].script : "", "7001") &&
+				count_sleepers())
 				fail_msg("over the %s, something is left of: %s",
 					path == RUN_LANE ? "lane" : "engine", table[i].script);
 		}
@@ -264,8 +265,8 @@ static void test_binary(void **state)
 		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		assert_int_equal(write(fd, bytes, n), (ssize_t)n);
 		lseek(fd, 0, SEEK_SET);
-		call_init(&c);
-		q = request(&c);
+		path_call_init(&c);
+		q = path_request(&c);
 		q.argv = argv;
 		q.argc = 3;
 		q.in = fd;
@@ -276,7 +277,7 @@ static void test_binary(void **state)
 			assert_memory_equal(c.text[i].s, bytes, n);
 		}
 		close(fd);
-		call_release(&c);
+		path_call_release(&c);
 	}
 	free(bytes);
 }
@@ -289,7 +290,7 @@ struct many {
 	char said[1024];
 };
 
-static void *one_of_many(void *ctx)
+static void *run_numbered(void *ctx)
 {
 	struct many *m = ctx;
 	AUTO_FREE char *script =
@@ -299,8 +300,8 @@ static void *one_of_many(void *ctx)
 	struct run_request q;
 	struct call c;
 
-	call_init(&c);
-	q = request(&c);
+	path_call_init(&c);
+	q = path_request(&c);
 	q.argv = argv;
 	q.argc = 3;
 	if (m->path == RUN_ENGINE)
@@ -312,12 +313,12 @@ static void *one_of_many(void *ctx)
 	snprintf(m->said, sizeof m->said, "%s %d, out `%s`, error `%s`; %s%s",
 		run_ended_name(c.r.ended), c.r.exit_code, c.text[1].s, c.text[2].s, c.r.err.msg,
 		c.e.msg);
-	call_release(&c);
+	path_call_release(&c);
 	return NULL;
 }
 
 /* Many at once: none is lost, none gets another's output. */
-static void test_many(void **state)
+static void test_many_paths(void **state)
 {
 	struct many many[16];
 
@@ -326,7 +327,7 @@ static void test_many(void **state)
 		for (int i = 0; i < (int)COUNT(many); i++) {
 			many[i] = (struct many){.path = (enum run_path)path, .number = i + 10};
 			assert_int_equal(
-				pthread_create(&many[i].thread, NULL, one_of_many, &many[i]), 0);
+				pthread_create(&many[i].thread, NULL, run_numbered, &many[i]), 0);
 		}
 		for (size_t i = 0; i < COUNT(many); i++)
 			pthread_join(many[i].thread, NULL);
@@ -338,7 +339,7 @@ static void test_many(void **state)
 }
 
 /* Cancelled while it writes without end. */
-static void test_cancel(void **state)
+static void test_cancel_paths(void **state)
 {
 	const char *argv[] = {"sh", "-c", "sleep 7001 & yes"};
 	int stop[2];
@@ -349,8 +350,8 @@ static void test_cancel(void **state)
 		struct call c;
 
 		assert_int_equal(pipe2(stop, O_CLOEXEC), 0);
-		call_init(&c);
-		q = request(&c);
+		path_call_init(&c);
+		q = path_request(&c);
 		q.argv = argv;
 		q.argc = 3;
 		q.cancel_fd = stop[0];
@@ -360,21 +361,21 @@ static void test_cancel(void **state)
 		assert_int_equal(c.r.ended, ENDED_CANCELLED);
 		assert_int_equal(c.r.exit_code, 143);
 		assert_false(c.r.left_behind);
-		assert_int_equal(sleepers(), 0);
+		assert_int_equal(count_sleepers(), 0);
 		close(stop[0]);
 		close(stop[1]);
-		call_release(&c);
+		path_call_release(&c);
 	}
 }
 
-static struct err refusal(enum run_path path)
+static struct err refusal_of(enum run_path path)
 {
 	const char *argv[] = {"true"};
 	struct run_request q;
 	struct call c;
 
-	call_init(&c);
-	q = request(&c);
+	path_call_init(&c);
+	q = path_request(&c);
 	q.argv = argv;
 	q.argc = 1;
 	q.agent = team.agents[0].container;
@@ -385,7 +386,7 @@ static struct err refusal(enum run_path path)
 		path == RUN_LANE ? agents_run(&q, &c.r, &c.e) : agents_run_engine(&q, &c.r, &c.e);
 	assert_int_equal(c.result, -1);
 	assert_int_equal(c.r.exit_code, 125);
-	call_release(&c);
+	path_call_release(&c);
 	return c.e;
 }
 
@@ -401,8 +402,8 @@ static void test_broken_lane(void **state)
 
 	(void)state;
 	setenv("DOCKER_HOST", engine, 1);
-	call_init(&c);
-	q = request(&c);
+	path_call_init(&c);
+	q = path_request(&c);
 	q.argv = argv;
 	q.argc = 3;
 	assert_int_equal(rename(lane, aside), 0);
@@ -418,7 +419,7 @@ static void test_broken_lane(void **state)
 	str_clear(&c.text[1]);
 	assert_int_equal(agents_run(&q, &c.r, &c.e), 0);
 	assert_int_equal(c.r.path, RUN_LANE);
-	call_release(&c);
+	path_call_release(&c);
 }
 
 /* Paused, stopped and removed are three different things, and are said as such. */
@@ -431,20 +432,20 @@ static void test_states(void **state)
 	setenv("DOCKER_HOST", engine, 1);
 	assert_int_equal(sync_act(host->engine, ACT_PAUSE, container, false, false, -1, NULL), 0);
 	for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {
-		e = refusal((enum run_path)path);
+		e = refusal_of((enum run_path)path);
 		assert_int_equal(e.kind, ERR_CONFLICT);
 		assert_non_null(strstr(e.msg, "paused"));
 	}
 	assert_int_equal(sync_act(host->engine, ACT_UNPAUSE, container, false, false, -1, NULL), 0);
 	assert_int_equal(sync_act(host->engine, ACT_KILL, container, false, false, -1, NULL), 0);
 	for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {
-		e = refusal((enum run_path)path);
+		e = refusal_of((enum run_path)path);
 		assert_int_equal(e.kind, ERR_CONFLICT);
 		assert_non_null(strstr(e.msg, "does not run"));
 	}
 	assert_int_equal(agents_down(host, container, NULL), 0);
 	for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {
-		e = refusal((enum run_path)path);
+		e = refusal_of((enum run_path)path);
 		assert_int_equal(e.kind, ERR_NOT_FOUND);
 	}
 }
@@ -454,12 +455,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_many_paths),
+		cmocka_unit_test(test_cancel_paths),
 		cmocka_unit_test(test_broken_lane),
 		cmocka_unit_test(test_states),
 	};
 
 	text_init();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

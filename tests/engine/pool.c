@@ -42,12 +42,12 @@ static void write_team_to(const char *path, int memory_mb)
 	fclose(f);
 }
 
-static void write_team(int memory_mb)
+static void write_pool_team(int memory_mb)
 {
 	write_team_to(file, memory_mb);
 }
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	struct agents_options o = {.guest = BERTH_GUEST};
 	struct err e = ERR_INIT;
@@ -56,7 +56,7 @@ static int open_all(void **state)
 	if (hosted_place())
 		return -1;
 	snprintf(file, sizeof file, "%s/team.yaml", top);
-	write_team(64);
+	write_pool_team(64);
 	if (team_read(file, "/", &team, &e))
 		fail_msg("%s", e.msg);
 	hosted_open(&o, NULL);
@@ -66,7 +66,7 @@ static int open_all(void **state)
 	return 0;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	pool_stop(pool);
@@ -99,13 +99,13 @@ static struct pool_info wait_ready(uint32_t warm, uint64_t made)
 	}
 }
 
-static void collect(void *ctx, int stream, const char *bytes, size_t n)
+static void collect_pool_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	(void)stream;
 	str_add(ctx, bytes, n);
 }
 
-static struct tool_ran run(const char *script, struct str *out)
+static struct tool_ran run_pool_tool(const char *script, struct str *out)
 {
 	const char *argv[] = {script};
 	struct run_request r = {.argv = argv,
@@ -113,7 +113,7 @@ static struct tool_ran run(const char *script, struct str *out)
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect,
+		.output = collect_pool_output,
 		.ctx = out,
 		.cancel_fd = -1,
 		.resize_fd = -1};
@@ -144,7 +144,7 @@ static void test_ready_ahead(void **state)
 	assert_string_equal(p.tool, "warm");
 	assert_int_equal(p.size, 2);
 	assert_true(p.oldest_ms >= 0);
-	ran = run("echo hello", &out);
+	ran = run_pool_tool("echo hello", &out);
 	assert_true(ran.warm);
 	assert_string_equal(out.s, "hello\n");
 	assert_false(on_engine(ran.id));
@@ -171,12 +171,12 @@ static void test_nothing_of_one_call(void **state)
 		struct tool_ran ran;
 
 		wait_ready(2, 0);
-		ran = run(leave, &out);
+		ran = run_pool_tool(leave, &out);
 		assert_true(ran.warm);
 		memcpy(ids[i], ran.id, sizeof ids[i]);
 		for (int k = 0; k < i; k++)
 			assert_string_not_equal(ids[i], ids[k]);
-		ran = run(look, &out);
+		ran = run_pool_tool(look, &out);
 		assert_true(!strcmp(out.s, "end\n") || !strcmp(out.s, "0\nend\n"));
 		assert_false(on_engine(ids[i]));
 	}
@@ -236,7 +236,7 @@ static void test_dead_one_is_replaced(void **state)
 	free(b);
 }
 
-static void key_of(const char *name, const char *base, const char *secret, char key[POOL_KEY])
+static void pool_key_of(const char *name, const char *base, const char *secret, char key[POOL_KEY])
 {
 	AUTO_FREE char *yaml = xasprintf(
 		"custom_tools: {x: {image: \"box:1\", script: s, secrets: [key], pool: {size: 1}}}\n"
@@ -267,11 +267,11 @@ static void test_teams_apart(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	key_of("a", "/", "env: ONE", first);
-	key_of("a", "/", "env: ONE", key);
+	pool_key_of("a", "/", "env: ONE", first);
+	pool_key_of("a", "/", "env: ONE", key);
 	assert_string_equal(key, first);
 	for (size_t i = 0; i < COUNT(other); i++) {
-		key_of(other[i].name, other[i].base, other[i].secret, key);
+		pool_key_of(other[i].name, other[i].base, other[i].secret, key);
 		assert_string_not_equal(key, first);
 	}
 	wait_ready(2, 0);
@@ -295,7 +295,7 @@ static void test_definition_changes(void **state)
 	(void)state;
 	wait_ready(2, 0);
 	pool_key(host->info.id, &team, &team.tools[0], NULL, key);
-	write_team(96);
+	write_pool_team(96);
 	/* The old definition finds nothing any more, for what was made by it is gone. */
 	for (;;) {
 		struct tool_box *b;
@@ -411,5 +411,5 @@ int main(void)
 	};
 
 	text_init();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

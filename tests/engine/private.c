@@ -29,7 +29,7 @@ static int engines_in_run(void)
 	return n;
 }
 
-static void test_life(void **state)
+static void test_private_life(void **state)
 {
 	struct private_engine pe;
 	struct err e = ERR_INIT;
@@ -95,7 +95,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_life, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_private_life, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

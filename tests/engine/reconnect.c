@@ -26,9 +26,9 @@ static char dir[] = "/tmp/berth-rc-XXXXXX";
 static struct backend *b;
 static struct str logs = STR_INIT; /* lines of the followed container, one after the other */
 
-static int shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int run_engine_script(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-static int shell(const char *fmt, ...)
+static int run_engine_script(const char *fmt, ...)
 {
 	char what[512], cmd[1024];
 	va_list ap;
@@ -46,7 +46,7 @@ static int shell(const char *fmt, ...)
 	}
 }
 
-static void pump(int64_t until)
+static void pump_events(int64_t until)
 {
 	struct pollfd p = {backend_fd(b), POLLIN, 0};
 	int64_t left = until - clock_mono_ns();
@@ -77,7 +77,7 @@ static const struct snapshot *wait_phase(
 			fail_msg("phase %d instead of %d: %s", (int)s->engine.phase, (int)phase,
 				s->engine.problem ? s->engine.problem : "no problem");
 		snapshot_unref(s);
-		pump(until);
+		pump_events(until);
 	}
 }
 
@@ -88,7 +88,7 @@ static bool has_problem(const struct snapshot *s)
 
 static int64_t mark_ns; /* rows confirmed after this */
 
-static bool resynchronised(const struct snapshot *s)
+static bool is_resynchronised(const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->ncontainers; i++)
 		if (s->containers[i].seen_ns <= mark_ns)
@@ -102,7 +102,7 @@ static bool two_running(const struct snapshot *s)
 
 	for (size_t i = 0; i < s->ncontainers; i++)
 		n += s->containers[i].state == CONTAINER_RUNNING;
-	return n == 2 && resynchronised(s);
+	return n == 2 && is_resynchronised(s);
 }
 
 static bool none_running(const struct snapshot *s)
@@ -110,7 +110,7 @@ static bool none_running(const struct snapshot *s)
 	for (size_t i = 0; i < s->ncontainers; i++)
 		if (s->containers[i].state == CONTAINER_RUNNING)
 			return false;
-	return s->ncontainers == 2 && resynchronised(s);
+	return s->ncontainers == 2 && is_resynchronised(s);
 }
 
 static void wait_log(const char *word)
@@ -119,11 +119,11 @@ static void wait_log(const char *word)
 
 	while (!strstr(logs.s, word)) {
 		assert_true(clock_mono_ns() < until);
-		pump(until);
+		pump_events(until);
 	}
 }
 
-static void test_life(void **state)
+static void test_reconnect_life(void **state)
 {
 	char host[64], engine_id[80];
 	struct backend_options o = {.host = host, .program = "test", .hz = 2};
@@ -143,13 +143,16 @@ static void test_life(void **state)
 	assert_false(s->listed);
 	snapshot_unref(s);
 
-	assert_int_equal(shell("engine_start $D"), 0);
+	assert_int_equal(run_engine_script("engine_start $D"), 0);
 	snapshot_unref(wait_phase(ENGINE_UP, NULL));
 	assert_int_equal(
-		shell("docker -H %s run -d --name one box:1 sleep 10000 >/dev/null", host), 0);
-	assert_int_equal(shell("docker -H %s run -d --name two box:1 sh -c \"echo word1; "
-			       "sleep 10000\" >/dev/null",
-				 host),
+		run_engine_script(
+			"docker -H %s run -d --name one box:1 sleep 10000 >/dev/null", host),
+		0);
+	assert_int_equal(
+		run_engine_script("docker -H %s run -d --name two box:1 sh -c \"echo word1; "
+				  "sleep 10000\" >/dev/null",
+			host),
 		0);
 	s = wait_phase(ENGINE_UP, two_running);
 	snprintf(engine_id, sizeof engine_id, "%s", s->engine.id);
@@ -163,7 +166,7 @@ static void test_life(void **state)
 	wait_log("word1");
 
 	/* killed: rows stay and say how old they are */
-	assert_int_equal(shell("engine_kill $D"), 0);
+	assert_int_equal(run_engine_script("engine_kill $D"), 0);
 	s = wait_phase(ENGINE_LOST, has_problem);
 	assert_int_equal(s->ncontainers, 2);
 	assert_string_equal(s->engine.id, engine_id);
@@ -174,9 +177,9 @@ static void test_life(void **state)
 	backend_send(b, c);
 
 	mark_ns = clock_mono_ns();
-	assert_int_equal(shell("engine_again $D"), 0);
+	assert_int_equal(run_engine_script("engine_again $D"), 0);
 	back = clock_mono_ns(); /* the engine has answered the script by now */
-	s = wait_phase(ENGINE_UP, resynchronised);
+	s = wait_phase(ENGINE_UP, is_resynchronised);
 	printf("# resynchronised %.0f ms after the engine's first answer\n",
 		(double)(clock_mono_ns() - back) / 1e6);
 	assert_int_equal(s->ncontainers, 2);
@@ -184,20 +187,20 @@ static void test_life(void **state)
 	assert_null(s->engine.problem);
 	snapshot_unref(s);
 	/* a dockerd without live-restore ends its containers: so must our rows */
-	assert_int_equal(shell("docker -H %s stop -t 0 one two >/dev/null", host), 0);
+	assert_int_equal(run_engine_script("docker -H %s stop -t 0 one two >/dev/null", host), 0);
 	snapshot_unref(wait_phase(ENGINE_UP, none_running));
-	assert_int_equal(shell("docker -H %s start one two >/dev/null", host), 0);
+	assert_int_equal(run_engine_script("docker -H %s start one two >/dev/null", host), 0);
 	snapshot_unref(wait_phase(ENGINE_UP, two_running));
 	/* the log goes on where it was: the old word once, the new start's word once */
 	wait_log("word1 word1 ");
 	assert_null(strstr(logs.s, "word1 word1 word1"));
 
 	/* it accepts and says nothing: noticed all the same */
-	assert_int_equal(shell("kill -STOP $(cat $D/docker.pid)"), 0);
+	assert_int_equal(run_engine_script("kill -STOP $(cat $D/docker.pid)"), 0);
 	s = wait_phase(ENGINE_LOST, has_problem);
 	assert_int_equal(s->ncontainers, 2);
 	snapshot_unref(s);
-	assert_int_equal(shell("kill -CONT $(cat $D/docker.pid)"), 0);
+	assert_int_equal(run_engine_script("kill -CONT $(cat $D/docker.pid)"), 0);
 	snapshot_unref(wait_phase(ENGINE_UP, two_running));
 	backend_stop(b);
 }
@@ -212,7 +215,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	str_release(&logs);
-	return shell(
+	return run_engine_script(
 		"[ ! -e $D/docker.pid ] || { kill -CONT $(cat $D/docker.pid); engine_stop $D; }; "
 		"rm -rf $D");
 }
@@ -220,7 +223,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_life, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reconnect_life, setup, teardown),
 	};
 
 	if (geteuid() != 0 || system("command -v dockerd >/dev/null") != 0) {

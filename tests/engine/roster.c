@@ -29,7 +29,7 @@ static char names[2][64]; /* unique: tests may run beside each other */
 static struct backend *b;
 static struct event *result, *journal;
 
-static void write_team(int pids)
+static void write_roster_team(int pids)
 {
 	FILE *f = fopen(file, "w");
 
@@ -43,7 +43,7 @@ static void write_team(int pids)
 	assert_int_equal(chmod(file, 0644), 0);
 }
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	const char *host = getenv("BERTH_TEST_ENGINE");
 	struct backend_options o = {.host = host,
@@ -65,14 +65,14 @@ static int open_all(void **state)
 	snprintf(file, sizeof file, "%s/team.yaml", top);
 	for (int i = 0; i < 2; i++)
 		snprintf(names[i], sizeof names[i], "roster%c-%d", 'a' + i, (int)getpid());
-	write_team(64);
+	write_roster_team(64);
 	b = backend_start(&o, &e);
 	if (!b)
 		fprintf(stderr, "%s\n", e.msg);
 	return b ? 0 : -1;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	char cmd[128];
 
@@ -84,7 +84,7 @@ static int close_all(void **state)
 	return system(cmd);
 }
 
-static bool pump(int64_t until)
+static bool pump_roster(int64_t until)
 {
 	struct pollfd p = {backend_fd(b), POLLIN, 0};
 	int64_t left = until - clock_mono_ns();
@@ -130,7 +130,7 @@ static const struct snapshot *wait_agent(const char *id, condition *fn)
 		if (a && fn(a))
 			return s;
 		snapshot_unref(s);
-	} while (pump(until));
+	} while (pump_roster(until));
 	fail_msg("waited too long for %s", id);
 	return NULL;
 }
@@ -170,7 +170,7 @@ static bool ran_one(const struct agent *a)
 	return a->nrunning == 0 && a->last;
 }
 
-static void act(enum agent_act what, const char *id)
+static void act_on_agent(enum agent_act what, const char *id)
 {
 	struct command *c = command_new(CMD_AGENTS);
 	char name[96];
@@ -188,11 +188,11 @@ static void wait_result(void)
 	int64_t until = clock_mono_ns() + PATIENCE_NS;
 
 	while (!result)
-		if (!pump(until))
+		if (!pump_roster(until))
 			fail_msg("no result");
 }
 
-static const struct agent_check *check_of(const struct agent *a, const char *what)
+static const struct agent_check *find_check(const struct agent *a, const char *what)
 {
 	for (size_t i = 0; i < a->nchecks; i++)
 		if (!strcmp(a->checks[i].what, what))
@@ -201,14 +201,14 @@ static const struct agent_check *check_of(const struct agent *a, const char *wha
 	return NULL;
 }
 
-static void test_up(void **state)
+static void test_roster_up(void **state)
 {
 	const struct snapshot *s;
 	const struct agent *a;
 
 	(void)state;
 	snapshot_unref(wait_agent(names[0], is_down));
-	act(AGENT_BRING_UP, names[0]);
+	act_on_agent(AGENT_BRING_UP, names[0]);
 	wait_result();
 	assert_int_equal(result->err.kind, ERR_NONE);
 	assert_int_equal(result->done, 1);
@@ -219,8 +219,8 @@ static void test_up(void **state)
 		if (!a->checks[i].same)
 			fail_msg("%s: asked %s, is %s", a->checks[i].what, a->checks[i].asked,
 				a->checks[i].actual);
-	assert_string_equal(check_of(a, "processes")->actual, "64");
-	assert_string_equal(check_of(a, "memory")->actual, "64M");
+	assert_string_equal(find_check(a, "processes")->actual, "64");
+	assert_string_equal(find_check(a, "memory")->actual, "64M");
 	assert_string_equal(a->role, "worker");
 	assert_string_equal(a->file, file);
 	assert_true(*a->session);
@@ -234,28 +234,28 @@ static void test_drift(void **state)
 	const struct agent *a;
 
 	(void)state;
-	write_team(99);
-	act(AGENT_TAKE_DOWN,
+	write_roster_team(99);
+	act_on_agent(AGENT_TAKE_DOWN,
 		names[1]); /* not up: nothing to do, and everything is looked at again */
 	wait_result();
 	s = wait_agent(names[0], has_drifted);
 	a = agent_of(s, names[0]);
-	assert_false(check_of(a, "definition")->same);
-	assert_false(check_of(a, "processes")->same);
-	assert_string_equal(check_of(a, "processes")->asked, "99");
-	assert_string_equal(check_of(a, "processes")->actual, "64");
-	assert_true(check_of(a, "image")->same);
+	assert_false(find_check(a, "definition")->same);
+	assert_false(find_check(a, "processes")->same);
+	assert_string_equal(find_check(a, "processes")->asked, "99");
+	assert_string_equal(find_check(a, "processes")->actual, "64");
+	assert_true(find_check(a, "image")->same);
 	snapshot_unref(s);
-	act(AGENT_RECREATE, names[0]);
+	act_on_agent(AGENT_RECREATE, names[0]);
 	wait_result();
 	assert_int_equal(result->err.kind, ERR_NONE);
 	s = wait_agent(names[0], is_as_asked);
-	assert_string_equal(check_of(agent_of(s, names[0]), "processes")->actual, "99");
+	assert_string_equal(find_check(agent_of(s, names[0]), "processes")->actual, "99");
 	snapshot_unref(s);
 }
 
 /* What it runs, what it ran, and what that printed. */
-static void test_commands(void **state)
+static void test_roster_commands(void **state)
 {
 	const char *const argv[] = {"sh", "-c", "echo printed; echo wrong >&2; read wait; exit 5"};
 	struct run_request r = {.agent = names[0], .argv = argv, .argc = 3, .program = "test"};
@@ -293,7 +293,7 @@ static void test_commands(void **state)
 	snprintf(name, sizeof name, "berth-%s", names[0]);
 	command_target(c, "", "", name);
 	backend_send(b, c);
-	for (int64_t until = clock_mono_ns() + PATIENCE_NS; !journal && pump(until);)
+	for (int64_t until = clock_mono_ns() + PATIENCE_NS; !journal && pump_roster(until);)
 		;
 	assert_non_null(journal);
 	assert_int_equal(journal->err.kind, ERR_NONE);
@@ -301,7 +301,7 @@ static void test_commands(void **state)
 	assert_int_equal(journal->commands[0].exit_code, 5);
 }
 
-static void run(const char *line)
+static void run_shell_line(const char *line)
 {
 	struct command *c = command_new(CMD_AGENTS);
 	char name[96];
@@ -326,13 +326,13 @@ static void test_run(void **state)
 	const struct snapshot *s;
 
 	(void)state;
-	run("exit 0");
+	run_shell_line("exit 0");
 	assert_int_equal(result->err.kind, ERR_NONE);
 	assert_int_equal(result->agent_act, AGENT_RUN);
-	run("exit 7");
+	run_shell_line("exit 7");
 	assert_int_equal(result->failed, 1);
 	assert_non_null(strstr(result->err.msg, "exit 7"));
-	run("sudo rm -rf /");
+	run_shell_line("sudo rm -rf /");
 	assert_int_equal(result->err.kind, ERR_REFUSED);
 	s = wait_agent(names[0], ran_one);
 	assert_null(agent_of(s, names[0])->problem);
@@ -345,7 +345,7 @@ static void test_failure(void **state)
 	const struct snapshot *s;
 
 	(void)state;
-	act(AGENT_BRING_UP, names[1]);
+	act_on_agent(AGENT_BRING_UP, names[1]);
 	wait_result();
 	assert_int_equal(result->failed, 1);
 	assert_non_null(strstr(result->err.msg, "not-there:1"));
@@ -355,10 +355,10 @@ static void test_failure(void **state)
 	snapshot_unref(s);
 }
 
-static void test_down(void **state)
+static void test_roster_down(void **state)
 {
 	(void)state;
-	act(AGENT_TAKE_DOWN, names[0]);
+	act_on_agent(AGENT_TAKE_DOWN, names[0]);
 	wait_result();
 	assert_int_equal(result->err.kind, ERR_NONE);
 	/* Still there to be brought up again: its file is known. */
@@ -368,12 +368,12 @@ static void test_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_up),
+		cmocka_unit_test(test_roster_up),
 		cmocka_unit_test(test_drift),
-		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_roster_commands),
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_roster_down),
 	};
 
 	if (!getenv("BERTH_TEST_ENGINE")) {
@@ -381,5 +381,5 @@ int main(void)
 		return 77;
 	}
 	text_init();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -46,9 +46,9 @@ static const struct {
 	{"idle", "", "sleep 1000"},
 };
 
-static int docker(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int docker_stats(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-static int docker(const char *fmt, ...)
+static int docker_stats(const char *fmt, ...)
 {
 	char args[1024], cmd[1280];
 	va_list ap;
@@ -64,7 +64,7 @@ static int setup(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(loads); i++)
-		if (docker("run -d --name %s-%s %s box:1 sh -c '%s' >/dev/null", prefix,
+		if (docker_stats("run -d --name %s-%s %s box:1 sh -c '%s' >/dev/null", prefix,
 			    loads[i].name, loads[i].options, loads[i].script))
 			return -1;
 	return 0;
@@ -74,11 +74,11 @@ static int teardown(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(loads); i++)
-		docker("rm -fv %s-%s >/dev/null", prefix, loads[i].name);
+		docker_stats("rm -fv %s-%s >/dev/null", prefix, loads[i].name);
 	return 0;
 }
 
-static double bytes(const char *text)
+static double parse_amount(const char *text)
 {
 	static const struct {
 		const char *unit;
@@ -107,7 +107,7 @@ static void take_theirs(const char *line, struct mean *theirs)
 		if (strcmp(name + strlen(prefix) + 1, loads[i].name) != 0)
 			continue;
 		theirs[i].cpu += strtod(cpu, NULL);
-		theirs[i].memory += bytes(memory);
+		theirs[i].memory += parse_amount(memory);
 		theirs[i].n++;
 	}
 }
@@ -130,7 +130,8 @@ static void take_ours(const struct snapshot *s, struct mean *ours)
 }
 
 /* Within 2 %, or within what their rounding hides and a process of a few pages moves. */
-static bool same(const char *what, const char *name, double ours, double theirs, double grain)
+static bool is_same_figure(
+	const char *what, const char *name, double ours, double theirs, double grain)
 {
 	double diff = ours > theirs ? ours - theirs : theirs - ours;
 
@@ -157,7 +158,7 @@ static double machine_seconds(void)
 }
 
 /* Both look at the same containers for the same time; true when every figure agrees. */
-static bool window(struct backend *b)
+static bool compare_window(struct backend *b)
 {
 	struct mean ours[COUNT(loads)] = {0}, theirs[COUNT(loads)] = {0};
 	char cmd[1024], line[512];
@@ -210,9 +211,9 @@ static bool window(struct backend *b)
 	for (size_t i = 0; i < COUNT(loads); i++) {
 		assert_true(ours[i].n >= (size_t)seconds / 2);
 		assert_true(theirs[i].n >= (size_t)seconds / 2);
-		agree &= same("cpu", loads[i].name, ours[i].cpu / (double)ours[i].n,
+		agree &= is_same_figure("cpu", loads[i].name, ours[i].cpu / (double)ours[i].n,
 			theirs[i].cpu / (double)theirs[i].n * stretch, 0.02);
-		agree &= same("memory", loads[i].name, ours[i].memory / (double)ours[i].n,
+		agree &= is_same_figure("memory", loads[i].name, ours[i].memory / (double)ours[i].n,
 			theirs[i].memory / (double)theirs[i].n, 65536);
 	}
 	return agree;
@@ -229,7 +230,7 @@ static void test_equal(void **state)
 	b = backend_start(&o, &e);
 	assert_non_null(b);
 	for (int i = 0; i < WINDOWS && !agree; i++)
-		agree = window(b);
+		agree = compare_window(b);
 	backend_stop(b);
 	assert_true(agree);
 }

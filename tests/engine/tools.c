@@ -37,7 +37,7 @@
 	"  absent: {type: docker, image: \"absent:1\", script: \"true\"}\n"                      \
 	"secrets: {key: {env: BERTH_TEST_SECRET}}\n"
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	struct agents_options o = {.guest = BERTH_GUEST};
 
@@ -49,7 +49,7 @@ static int open_all(void **state)
 	return 0;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	return hosted_close();
@@ -62,14 +62,14 @@ struct call {
 	struct err e;
 };
 
-static void collect(void *ctx, int stream, const char *bytes, size_t n)
+static void collect_tool_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct call *c = ctx;
 
 	str_add(&c->text[stream], bytes, n);
 }
 
-static struct run_request request(struct call *c, const char *const *argv, size_t argc)
+static struct run_request tool_request(struct call *c, const char *const *argv, size_t argc)
 {
 	for (int i = 0; i < 3; i++)
 		str_clear(&c->text[i]);
@@ -79,25 +79,25 @@ static struct run_request request(struct call *c, const char *const *argv, size_
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect,
+		.output = collect_tool_output,
 		.ctx = c,
 		.cancel_fd = -1,
 		.resize_fd = -1};
 }
 
-static void call_init(struct call *c)
+static void tool_call_init(struct call *c)
 {
 	for (int i = 0; i < 3; i++)
 		str_init(&c->text[i]);
 }
 
-static void call_release(struct call *c)
+static void tool_call_release(struct call *c)
 {
 	for (int i = 0; i < 3; i++)
 		str_release(&c->text[i]);
 }
 
-static int entries(const char *path)
+static int count_entries_in(const char *path)
 {
 	DIR *d = opendir(path);
 	int n = 0;
@@ -127,12 +127,12 @@ static void nothing_left(void)
 		assert_null(strstr(reply.s, mine));
 	}
 	snprintf(lanes, sizeof lanes, "%s/run/berth/lanes", top);
-	assert_in_range(entries(lanes), 0, 2);
+	assert_in_range(count_entries_in(lanes), 0, 2);
 }
 
 static struct call *run_tool(struct call *c, const char *name, const char *const *argv, size_t argc)
 {
-	struct run_request q = request(c, argv, argc);
+	struct run_request q = tool_request(c, argv, argc);
 	char ws[64];
 
 	snprintf(ws, sizeof ws, "%s/ws", top);
@@ -146,7 +146,7 @@ static void test_results(void **state)
 	struct call c;
 
 	(void)state;
-	call_init(&c);
+	tool_call_init(&c);
 	run_tool(&c, "echo", words, 3);
 	assert_int_equal(c.r.ended, ENDED_EXIT);
 	assert_int_equal(c.r.exit_code, 0);
@@ -168,7 +168,7 @@ static void test_results(void **state)
 	assert_int_equal(c.r.exit_code, 125);
 	assert_non_null(strstr(c.r.err.msg, "berth image"));
 	nothing_left();
-	call_release(&c);
+	tool_call_release(&c);
 }
 
 static void test_inside(void **state)
@@ -180,12 +180,12 @@ static void test_inside(void **state)
 	struct call c;
 
 	(void)state;
-	call_init(&c);
+	tool_call_init(&c);
 	run_tool(&c, "state", NULL, 0);
 	assert_string_equal(c.text[2].s, "");
 	assert_string_equal(c.text[1].s, want);
 	assert_int_equal(unlink(file), 0);
-	call_release(&c);
+	tool_call_release(&c);
 }
 
 /* The three steps apart, as a pool uses them. */
@@ -198,7 +198,7 @@ static void test_steps(void **state)
 	char id[65];
 
 	(void)state;
-	call_init(&c);
+	tool_call_init(&c);
 	if (tool_box_make(host, &team, team_tool(&team, "echo"), NULL, true, -1, &b, &c.e))
 		fail_msg("%s", c.e.msg);
 	assert_true(tool_box_alive(b));
@@ -206,7 +206,7 @@ static void test_steps(void **state)
 	assert_true(x.ours && x.running);
 	assert_string_equal(x.role, "pool");
 	snprintf(id, sizeof id, "%s", b->id);
-	q = request(&c, NULL, 0);
+	q = tool_request(&c, NULL, 0);
 	assert_int_equal(tool_box_run(b, &q, &c.r, &c.e), 0);
 	assert_string_equal(c.text[1].s, "0:\n");
 	assert_int_equal(tool_box_run(b, &q, &c.r, &c.e), -1);
@@ -214,21 +214,21 @@ static void test_steps(void **state)
 	assert_int_equal(tool_box_drop(host, b, &c.e), 0);
 	assert_int_equal(host_look(host, id, &x, NULL), 0);
 	nothing_left();
-	call_release(&c);
+	tool_call_release(&c);
 }
 
 /* Cancelled before and while it runs. */
-static void test_cancel(void **state)
+static void test_cancel_tools(void **state)
 {
 	struct run_request q;
 	struct call c;
 	int p[2];
 
 	(void)state;
-	call_init(&c);
+	tool_call_init(&c);
 	assert_int_equal(pipe(p), 0);
 	assert_int_equal(write(p[1], "x", 1), 1);
-	q = request(&c, NULL, 0);
+	q = tool_request(&c, NULL, 0);
 	q.cancel_fd = p[0];
 	assert_int_equal(
 		tool_run(host, &team, team_tool(&team, "slow"), NULL, &q, &c.ran, &c.r, &c.e), -1);
@@ -237,27 +237,27 @@ static void test_cancel(void **state)
 	nothing_left();
 	close(p[0]);
 	close(p[1]);
-	call_release(&c);
+	tool_call_release(&c);
 }
 
 /* Many calls leave nothing behind: no container, lane, descriptor or memory. */
-static void test_many(void **state)
+static void test_many_tools(void **state)
 {
 	int n = getenv("BERTH_SOAK") ? 1000 : 20, before;
 	size_t memory;
 	struct call c;
 
 	(void)state;
-	call_init(&c);
+	tool_call_init(&c);
 	run_tool(&c, "seven", NULL, 0);
-	before = entries("/proc/self/fd");
+	before = count_entries_in("/proc/self/fd");
 	memory = mallinfo2().uordblks; /* 0 with a sanitizer, which looks for leaks itself */
 	for (int i = 0; i < n; i++)
 		assert_int_equal(run_tool(&c, "seven", NULL, 0)->r.exit_code, 7);
-	assert_int_equal(entries("/proc/self/fd"), before);
+	assert_int_equal(count_entries_in("/proc/self/fd"), before);
 	assert_in_range(mallinfo2().uordblks, 0, memory + 65536);
 	nothing_left();
-	call_release(&c);
+	tool_call_release(&c);
 }
 
 int main(void)
@@ -266,10 +266,10 @@ int main(void)
 		cmocka_unit_test(test_results),
 		cmocka_unit_test(test_inside),
 		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_cancel_tools),
+		cmocka_unit_test(test_many_tools),
 	};
 
 	text_init();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

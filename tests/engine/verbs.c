@@ -40,48 +40,48 @@ static int closed;
 static int ends; /* callbacks that end a call */
 static struct err last;
 
-static void on_late(uv_timer_t *timer)
+static void fail_late(uv_timer_t *timer)
 {
 	(void)timer;
 	fail_msg("nothing happened for %d s", PATIENCE_MS / 1000);
 }
 
-static void on_beat(uv_timer_t *timer)
+static void wake_for_beat(uv_timer_t *timer)
 {
 	(void)timer;
 }
 
 /* Run the loop until *what reaches n. */
-static void until(const int *what, int n)
+static void run_loop_until(const int *what, int n)
 {
-	uv_timer_start(&watchdog, on_late, PATIENCE_MS, 0);
+	uv_timer_start(&watchdog, fail_late, PATIENCE_MS, 0);
 	while (*what < n)
 		uv_run(&loop, UV_RUN_ONCE);
 	uv_timer_stop(&watchdog);
 }
 
-static void ended(const struct err *err)
+static void note_end(const struct err *err)
 {
 	ends++;
 	last = err ? *err : (struct err)ERR_INIT;
 }
 
-static void done(void *ctx, const struct err *err)
+static void on_verb_done(void *ctx, const struct err *err)
 {
 	(void)ctx;
-	ended(err);
+	note_end(err);
 }
 
 static void expect_end(enum err_kind kind)
 {
 	int now = ends;
 
-	until(&ends, now + 1);
+	run_loop_until(&ends, now + 1);
 	if (last.kind != kind)
 		fail_msg("kind %d expected, got %d: %s", kind, last.kind, last.msg);
 }
 
-static void on_closed(void *ctx)
+static void on_verbs_closed(void *ctx)
 {
 	(void)ctx;
 	closed++;
@@ -99,7 +99,7 @@ static int setup(void **state)
 	uv_loop_init(&loop);
 	uv_timer_init(&loop, &watchdog);
 	uv_timer_init(&loop, &beat);
-	uv_timer_start(&beat, on_beat, 2, 2);
+	uv_timer_start(&beat, wake_for_beat, 2, 2);
 	en = engine_open(&loop, &ep, &e);
 	assert_non_null(en);
 	server = (struct http_server){.unix_path = ep.path,
@@ -120,11 +120,11 @@ static int teardown(void **state)
 {
 	(void)state;
 	if (en)
-		engine_close(en, on_closed, NULL);
+		engine_close(en, on_verbs_closed, NULL);
 	else
 		closed++;
-	http_close(raw, on_closed, NULL);
-	until(&closed, 2);
+	http_close(raw, on_verbs_closed, NULL);
+	run_loop_until(&closed, 2);
 	uv_close((uv_handle_t *)&watchdog, NULL);
 	uv_close((uv_handle_t *)&beat, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
@@ -157,7 +157,7 @@ static void raw_post(const char *target, const char *body)
 	int now = ends;
 
 	http_send(raw, &rq);
-	until(&ends, now + 1);
+	run_loop_until(&ends, now + 1);
 }
 
 /* podman asks for more open files by default than a machine may have. */
@@ -166,7 +166,7 @@ static void raw_post(const char *target, const char *body)
 	"{\"Name\":\"nproc\",\"Soft\":1024,\"Hard\":1024}]"
 
 /* Create and start a container; `more` are members of the request.  Returns its id in `made`. */
-static const char *run(const char *name, const char *script, const char *more)
+static const char *start_container(const char *name, const char *script, const char *more)
 {
 	AUTO_FREE char *body = xasprintf("{\"Image\":\"box:1\",\"Cmd\":[\"sh\",\"-c\",\"%s\"],"
 					 "\"HostConfig\":{\"NetworkMode\":\"none\"," ULIMITS "}%s}",
@@ -175,14 +175,14 @@ static const char *run(const char *name, const char *script, const char *more)
 		xasprintf("/v1.41/containers/create?name=engine-%s-%d", name, (int)getpid());
 
 	raw_post(target, body);
-	engine_act(en, ACT_START, made, false, false, -1, done, NULL);
+	engine_act(en, ACT_START, made, false, false, -1, on_verb_done, NULL);
 	expect_end(ERR_NONE);
 	return made;
 }
 
 static void remove_made(void)
 {
-	engine_act(en, ACT_REMOVE, made, true, true, -1, done, NULL);
+	engine_act(en, ACT_REMOVE, made, true, true, -1, on_verb_done, NULL);
 	expect_end(ERR_NONE);
 }
 
@@ -191,7 +191,7 @@ static void remove_made(void)
 static void on_info(void *ctx, const struct engine_info *info, const struct err *err)
 {
 	(void)ctx;
-	ended(err);
+	note_end(err);
 	if (err)
 		return;
 	assert_true(*info->id && *info->name && *info->version && *info->os && *info->kernel &&
@@ -216,10 +216,11 @@ static struct {
 	size_t n;
 } listed;
 
-static void on_list(void *ctx, const struct engine_summary *rows, size_t n, const struct err *err)
+static void on_verb_list(
+	void *ctx, const struct engine_summary *rows, size_t n, const struct err *err)
 {
 	(void)ctx;
-	ended(err);
+	note_end(err);
 	memset(&listed, 0, sizeof listed);
 	listed.n = n;
 	for (size_t i = 0; i < n; i++) {
@@ -236,11 +237,12 @@ static void on_list(void *ctx, const struct engine_summary *rows, size_t n, cons
 	}
 }
 
-static void test_list(void **state)
+static void test_verb_list(void **state)
 {
 	(void)state;
-	run("list", "exec sleep 1000", ",\"Labels\":{\"berth.agent\":\"agent \\u263a\"}");
-	engine_list(en, on_list, NULL);
+	start_container(
+		"list", "exec sleep 1000", ",\"Labels\":{\"berth.agent\":\"agent \\u263a\"}");
+	engine_list(en, on_verb_list, NULL);
 	expect_end(ERR_NONE);
 	assert_non_null(strstr(listed.name, "engine-list-"));
 	assert_non_null(strstr(listed.image, "box:1"));
@@ -250,10 +252,10 @@ static void test_list(void **state)
 	remove_made();
 }
 
-static void on_counts(void *ctx, int images, int networks, int volumes, const struct err *err)
+static void on_verb_counts(void *ctx, int images, int networks, int volumes, const struct err *err)
 {
 	(void)ctx;
-	ended(err);
+	note_end(err);
 	if (err)
 		return;
 	assert_true(images >= 1);
@@ -264,7 +266,7 @@ static void on_counts(void *ctx, int images, int networks, int volumes, const st
 static void test_counts(void **state)
 {
 	(void)state;
-	engine_counts(en, on_counts, NULL);
+	engine_counts(en, on_verb_counts, NULL);
 	expect_end(ERR_NONE);
 }
 
@@ -275,13 +277,13 @@ static struct {
 	int exit_code, pid;
 } seen;
 
-static void on_inspect(void *ctx, const struct engine_container *c, const char *json, size_t len,
-	const struct err *err)
+static void on_verb_inspected(void *ctx, const struct engine_container *c, const char *json,
+	size_t len, const struct err *err)
 {
 	void (*look)(const struct engine_container *) = NULL;
 
 	memcpy(&look, &ctx, sizeof look);
-	ended(err);
+	note_end(err);
 	if (err)
 		return;
 	assert_true(len > 100 && json[0] == '{');
@@ -297,7 +299,7 @@ static void look_at(void (*look)(const struct engine_container *))
 	void *ctx = NULL;
 
 	memcpy(&ctx, &look, sizeof look);
-	engine_inspect(en, made, on_inspect, ctx);
+	engine_inspect(en, made, on_verb_inspected, ctx);
 	expect_end(ERR_NONE);
 }
 
@@ -324,7 +326,7 @@ static void look_hard(const struct engine_container *c)
 	assert_true(c->nenv >= 1);
 }
 
-static void test_inspect(void **state)
+static void test_verb_inspect(void **state)
 {
 	static const char body[] =
 		"{\"Image\":\"box:1\",\"Cmd\":[\"sh\",\"-c\",\"exec sleep 1000\"],"
@@ -338,19 +340,19 @@ static void test_inspect(void **state)
 
 	(void)state;
 	raw_post(target, body);
-	engine_act(en, ACT_START, made, false, false, -1, done, NULL);
+	engine_act(en, ACT_START, made, false, false, -1, on_verb_done, NULL);
 	expect_end(ERR_NONE);
 	look_at(look_hard);
 	remove_made();
-	engine_inspect(en, made, on_inspect, NULL);
+	engine_inspect(en, made, on_verb_inspected, NULL);
 	expect_end(ERR_NOT_FOUND);
 	assert_int_equal(last.sys, 404);
 	assert_non_null(strstr(last.msg, "cannot inspect "));
 }
 
-static void act(enum act a, int timeout_s, enum err_kind kind)
+static void act_and_expect(enum act a, int timeout_s, enum err_kind kind)
 {
-	engine_act(en, a, made, false, false, timeout_s, done, NULL);
+	engine_act(en, a, made, false, false, timeout_s, on_verb_done, NULL);
 	expect_end(kind);
 }
 
@@ -362,7 +364,7 @@ static void expect_state(enum container_state s)
 
 static int sleepers;
 
-static void on_top(void *ctx, const struct process_info *p, size_t n, const struct err *err)
+static void on_verb_top(void *ctx, const struct process_info *p, size_t n, const struct err *err)
 {
 	(void)ctx;
 	sleepers = 0;
@@ -370,47 +372,48 @@ static void on_top(void *ctx, const struct process_info *p, size_t n, const stru
 		assert_true(p[i].pid > 0);
 		sleepers += strstr(p[i].command, "sleep") == p[i].command;
 	}
-	ended(err);
+	note_end(err);
 }
 
 /* Until n processes called sleep run: the script has come that far. */
 static void until_sleeping(int n)
 {
 	do {
-		engine_top(en, made, on_top, NULL);
+		engine_top(en, made, on_verb_top, NULL);
 		expect_end(ERR_NONE);
 	} while (sleepers < n);
 }
 
-static void test_acts(void **state)
+static void test_verb_acts(void **state)
 {
 	int first;
 
 	(void)state;
-	run("acts", "trap 'exit 7' TERM; while :; do sleep 0.05; done", "");
+	start_container("acts", "trap 'exit 7' TERM; while :; do sleep 0.05; done", "");
 	look_at(NULL);
 	first = seen.pid;
-	act(ACT_START, -1, ERR_NONE); /* 304: so already */
-	act(ACT_PAUSE, -1, ERR_NONE);
+	act_and_expect(ACT_START, -1, ERR_NONE); /* 304: so already */
+	act_and_expect(ACT_PAUSE, -1, ERR_NONE);
 	expect_state(CONTAINER_PAUSED);
-	act(ACT_UNPAUSE, -1, ERR_NONE);
+	act_and_expect(ACT_UNPAUSE, -1, ERR_NONE);
 	expect_state(CONTAINER_RUNNING);
-	act(ACT_RESTART, 5, ERR_NONE);
+	act_and_expect(ACT_RESTART, 5, ERR_NONE);
 	expect_state(CONTAINER_RUNNING);
 	assert_int_not_equal(seen.pid, first);
 	until_sleeping(1); /* the trap is set */
-	act(ACT_STOP, 10, ERR_NONE);
+	act_and_expect(ACT_STOP, 10, ERR_NONE);
 	expect_state(CONTAINER_EXITED);
 	assert_int_equal(seen.exit_code, 7);
-	act(ACT_START, -1, ERR_NONE);
-	act(ACT_REMOVE, -1, getenv("BERTH_TEST_PODMAN") ? ERR_FAILED : ERR_CONFLICT); /* it runs */
-	act(ACT_KILL, -1, ERR_NONE);
+	act_and_expect(ACT_START, -1, ERR_NONE);
+	act_and_expect(ACT_REMOVE, -1,
+		getenv("BERTH_TEST_PODMAN") ? ERR_FAILED : ERR_CONFLICT); /* it runs */
+	act_and_expect(ACT_KILL, -1, ERR_NONE);
 	do {
 		look_at(NULL);
 	} while (seen.state == CONTAINER_RUNNING);
 	assert_int_equal(seen.exit_code, 137);
 	remove_made();
-	act(ACT_STOP, 1, ERR_NOT_FOUND);
+	act_and_expect(ACT_STOP, 1, ERR_NOT_FOUND);
 }
 
 /* stats, top */
@@ -422,15 +425,15 @@ static void on_stats(void *ctx, const struct counters *c, const struct err *err)
 	(void)ctx;
 	if (c)
 		counted = *c;
-	ended(err);
+	note_end(err);
 }
 
-static void test_stats(void **state)
+static void test_verb_stats(void **state)
 {
 	struct counters before;
 
 	(void)state;
-	run("stats", "while :; do :; done", "");
+	start_container("stats", "while :; do :; done", "");
 	engine_stats(en, made, on_stats, NULL);
 	expect_end(ERR_NONE);
 	before = counted;
@@ -448,10 +451,10 @@ static void test_stats(void **state)
 	expect_end(ERR_NOT_FOUND);
 }
 
-static void test_top(void **state)
+static void test_verb_top(void **state)
 {
 	(void)state;
-	run("top", "sleep 1000 & exec sleep 1000", "");
+	start_container("top", "sleep 1000 & exec sleep 1000", "");
 	until_sleeping(2);
 	remove_made();
 }
@@ -487,17 +490,17 @@ static void on_log(void *ctx, const struct log_line *lines, size_t n)
 	}
 }
 
-static void test_logs(void **state)
+static void test_verb_logs(void **state)
 {
 	(void)state;
 	memset(&logged, 0, sizeof logged);
-	run("logs",
+	start_container("logs",
 		"i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo line $i; done; echo oops >&2; "
 		"head -c 100000 /dev/zero | tr '\\\\0' x; echo; printf 'r\\\\r\\\\n'; "
 		"sleep 1; echo end; exec sleep 1000",
 		"");
-	logged.call = engine_logs(en, made, false, true, -1, 0, on_log, done, NULL);
-	until(&logged.wanted, 1);
+	logged.call = engine_logs(en, made, false, true, -1, 0, on_log, on_verb_done, NULL);
+	run_loop_until(&logged.wanted, 1);
 	assert_int_equal(logged.lines, 504);
 	assert_int_equal(logged.streams[2], 1);
 	assert_true(logged.clipped);
@@ -506,17 +509,17 @@ static void test_logs(void **state)
 	expect_end(ERR_CANCELLED);
 	/* the last two, then the end */
 	memset(&logged, 0, sizeof logged);
-	engine_logs(en, made, false, false, 2, 0, on_log, done, NULL);
+	engine_logs(en, made, false, false, 2, 0, on_log, on_verb_done, NULL);
 	expect_end(ERR_NONE);
 	assert_int_equal(logged.lines, 2);
 	assert_string_equal(logged.last, "end");
 	/* since the last line's time: that one only */
-	engine_logs(en, made, false, false, -1, logged.wall_ns, on_log, done, NULL);
+	engine_logs(en, made, false, false, -1, logged.wall_ns, on_log, on_verb_done, NULL);
 	logged.lines = 0;
 	expect_end(ERR_NONE);
 	assert_int_equal(logged.lines, 1);
 	remove_made();
-	engine_logs(en, made, false, true, -1, 0, on_log, done, NULL);
+	engine_logs(en, made, false, true, -1, 0, on_log, on_verb_done, NULL);
 	expect_end(ERR_NOT_FOUND);
 }
 
@@ -524,9 +527,9 @@ static void test_logs_tty(void **state)
 {
 	(void)state;
 	memset(&logged, 0, sizeof logged);
-	run("logs-tty", "echo one; echo end; exec sleep 1000", ",\"Tty\":true");
-	logged.call = engine_logs(en, made, true, true, -1, 0, on_log, done, NULL);
-	until(&logged.wanted, 1);
+	start_container("logs-tty", "echo one; echo end; exec sleep 1000", ",\"Tty\":true");
+	logged.call = engine_logs(en, made, true, true, -1, 0, on_log, on_verb_done, NULL);
+	run_loop_until(&logged.wanted, 1);
 	assert_int_equal(logged.lines, 2);
 	engine_cancel(logged.call);
 	expect_end(ERR_CANCELLED);
@@ -535,7 +538,7 @@ static void test_logs_tty(void **state)
 
 static int ticks;
 
-static void on_tick(uv_timer_t *timer)
+static void count_tick(uv_timer_t *timer)
 {
 	(void)timer;
 	ticks++;
@@ -548,16 +551,17 @@ static void test_pause(void **state)
 
 	(void)state;
 	memset(&logged, 0, sizeof logged);
-	run("pause", "while :; do echo 0123456789012345678901234567890123456789; done", "");
-	logged.call = engine_logs(en, made, false, true, -1, 0, on_log, done, NULL);
+	start_container(
+		"pause", "while :; do echo 0123456789012345678901234567890123456789; done", "");
+	logged.call = engine_logs(en, made, false, true, -1, 0, on_log, on_verb_done, NULL);
 	while (logged.bytes < 1 << 20)
 		uv_run(&loop, UV_RUN_ONCE);
 	engine_pause(logged.call, true);
 	before = logged.batches;
 	uv_timer_init(&loop, &timer);
 	ticks = 0;
-	uv_timer_start(&timer, on_tick, 10, 10);
-	until(&ticks, 50);
+	uv_timer_start(&timer, count_tick, 10, 10);
+	run_loop_until(&ticks, 50);
 	assert_int_equal(
 		logged.batches, before); /* nothing while paused, however much is written */
 	engine_pause(logged.call, false);
@@ -585,7 +589,7 @@ static void on_opened(void *ctx)
 	happened.opened++;
 }
 
-static void on_event(void *ctx, const struct engine_event *ev)
+static void on_verb_event(void *ctx, const struct engine_event *ev)
 {
 	(void)ctx;
 	if (strcmp(ev->type, "container") != 0 || !strstr(ev->name, "engine-events-"))
@@ -601,19 +605,19 @@ static void on_event(void *ctx, const struct engine_event *ev)
 	}
 }
 
-static void test_events(void **state)
+static void test_verb_events(void **state)
 {
 	struct engine_call *c;
 	int64_t begin = clock_wall_ms() * 1000000;
 
 	(void)state;
 	memset(&happened, 0, sizeof happened);
-	c = engine_events(en, 0, on_opened, on_event, done, NULL);
-	until(&happened.opened, 1);
-	run("events", "exit 3", "");
-	until(&happened.dies, 1);
+	c = engine_events(en, 0, on_opened, on_verb_event, on_verb_done, NULL);
+	run_loop_until(&happened.opened, 1);
+	start_container("events", "exit 3", "");
+	run_loop_until(&happened.dies, 1);
 	remove_made();
-	until(&happened.destroys, 1);
+	run_loop_until(&happened.destroys, 1);
 	assert_int_equal(happened.creates, 1);
 	assert_int_equal(happened.starts, 1);
 	assert_string_equal(happened.more, "exit 3");
@@ -622,8 +626,8 @@ static void test_events(void **state)
 	expect_end(ERR_CANCELLED);
 	/* the past, again */
 	memset(&happened, 0, sizeof happened);
-	c = engine_events(en, begin, on_opened, on_event, done, NULL);
-	until(&happened.destroys, 1);
+	c = engine_events(en, begin, on_opened, on_verb_event, on_verb_done, NULL);
+	run_loop_until(&happened.destroys, 1);
 	assert_int_equal(happened.dies, 1);
 	engine_cancel(c);
 	expect_end(ERR_CANCELLED);
@@ -637,13 +641,13 @@ static struct {
 	struct err err;
 } tty;
 
-static void on_ready(void *ctx)
+static void on_tty_ready(void *ctx)
 {
 	(void)ctx;
 	tty.ready++;
 }
 
-static void on_output(void *ctx, const char *bytes, size_t n)
+static void on_tty_output(void *ctx, const char *bytes, size_t n)
 {
 	(void)ctx;
 	str_add(&tty.out, bytes, n);
@@ -657,9 +661,9 @@ static void on_tty_end(void *ctx, int exit_code, const struct err *err)
 	tty.err = err ? *err : (struct err)ERR_INIT;
 }
 
-static const struct engine_tty_events tty_events = {on_ready, on_output, on_tty_end};
+static const struct engine_tty_events tty_events = {on_tty_ready, on_tty_output, on_tty_end};
 
-static struct engine_tty *open_terminal(struct engine *on, const char *id, const char *const *argv,
+static struct engine_tty *open_tty(struct engine *on, const char *id, const char *const *argv,
 	size_t argc, int columns, int rows)
 {
 	const struct engine_exec_ask ask = {.argv = argv,
@@ -677,12 +681,12 @@ static struct engine_tty *tty_open(const char *const *argv, size_t argc)
 	str_release(&tty.out);
 	memset(&tty, 0, sizeof tty);
 	str_init(&tty.out);
-	return open_terminal(en, made, argv, argc, 91, 33);
+	return open_tty(en, made, argv, argc, 91, 33);
 }
 
 static void tty_until(const char *text)
 {
-	uv_timer_start(&watchdog, on_late, PATIENCE_MS, 0);
+	uv_timer_start(&watchdog, fail_late, PATIENCE_MS, 0);
 	while (!strstr(tty.out.s, text)) {
 		if (tty.ended)
 			fail_msg("ended before \"%s\": %s %s", text, tty.err.msg, tty.out.s);
@@ -692,7 +696,7 @@ static void tty_until(const char *text)
 	str_clear(&tty.out);
 }
 
-static void type(struct engine_tty *t, const char *text)
+static void type_into_tty(struct engine_tty *t, const char *text)
 {
 	assert_true(engine_tty_input(t, text, strlen(text)));
 }
@@ -706,25 +710,27 @@ static void test_exec(void **state)
 	struct str big = STR_INIT;
 
 	(void)state;
-	run("exec", "exec sleep 1000", "");
+	start_container("exec", "exec sleep 1000", "");
 	t = tty_open(sh, 1);
-	type(t, "echo early-$((1+1))\n"); /* before it runs */
+	type_into_tty(t, "echo early-$((1+1))\n"); /* before it runs */
 	tty_until("early-2");
 	assert_int_equal(tty.ready, 1);
 	/* the size given at the start, once the engine has applied it */
-	type(t, "until [ \"$(stty size)\" = '33 91' ]; do sleep 0.02; done; echo si''zed\n");
+	type_into_tty(
+		t, "until [ \"$(stty size)\" = '33 91' ]; do sleep 0.02; done; echo si''zed\n");
 	tty_until("sized");
 	engine_tty_resize(t, 100, 40);
 	engine_tty_resize(t, 120, 50);
-	type(t, "until [ \"$(stty size)\" = '50 120' ]; do sleep 0.02; done; echo resi''zed\n");
+	type_into_tty(
+		t, "until [ \"$(stty size)\" = '50 120' ]; do sleep 0.02; done; echo resi''zed\n");
 	tty_until("resized");
-	type(t, "exit 42\n");
-	until(&tty.ended, 1);
+	type_into_tty(t, "exit 42\n");
+	run_loop_until(&tty.ended, 1);
 	assert_int_equal(tty.exit_code, 42);
 	assert_int_equal(tty.err.kind, ERR_NONE);
 
 	tty_open(none, 1);
-	until(&tty.ended, 1);
+	run_loop_until(&tty.ended, 1);
 	assert_true(tty.exit_code == 126 || tty.exit_code == 127 || tty.err.kind != ERR_NONE);
 
 	/* 200,000 bytes there and back, the reader stopping in between; podman's conmon stops for
@@ -733,29 +739,29 @@ static void test_exec(void **state)
 	tty_until("ready");
 	for (int i = 0; big.len < (getenv("BERTH_TEST_PODMAN") ? 4000u : 200000u); i++)
 		str_addf(&big, "%d,", i);
-	type(t, big.s);
+	type_into_tty(t, big.s);
 	engine_tty_pause(t, true);
 	for (int i = 0; i < 20; i++)
 		uv_run(&loop, UV_RUN_NOWAIT);
 	engine_tty_pause(t, false);
-	uv_timer_start(&watchdog, on_late, PATIENCE_MS, 0);
+	uv_timer_start(&watchdog, fail_late, PATIENCE_MS, 0);
 	while (tty.out.len < big.len)
 		uv_run(&loop, UV_RUN_ONCE);
 	uv_timer_stop(&watchdog);
 	assert_non_null(strstr(tty.out.s, big.s));
 	engine_tty_close(t);
-	until(&tty.ended, 1);
+	run_loop_until(&tty.ended, 1);
 	assert_int_equal(tty.err.kind, ERR_CANCELLED);
 	str_release(&big);
 
 	/* closed before anything happened */
 	engine_tty_close(tty_open(sh, 1));
 	assert_int_equal(tty.ended, 0);
-	until(&tty.ended, 1);
+	run_loop_until(&tty.ended, 1);
 	assert_int_equal(tty.err.kind, ERR_CANCELLED);
 	remove_made();
 	tty_open(sh, 1);
-	until(&tty.ended, 1);
+	run_loop_until(&tty.ended, 1);
 	assert_int_equal(tty.err.kind, ERR_NOT_FOUND);
 	str_release(&tty.out);
 }
@@ -769,7 +775,7 @@ static void test_exec_full(void **state)
 	int taken = 0;
 
 	(void)state;
-	run("full", "exec sleep 1000", "");
+	start_container("full", "exec sleep 1000", "");
 	t = tty_open(stuck, 3);
 	tty_until("ready");
 	memset(block, 'x', sizeof block);
@@ -779,7 +785,7 @@ static void test_exec_full(void **state)
 	}
 	assert_true(taken < 1000);
 	engine_tty_close(t);
-	until(&tty.ended, 1);
+	run_loop_until(&tty.ended, 1);
 	remove_made();
 	str_release(&tty.out);
 }
@@ -791,7 +797,7 @@ static struct {
 	int calls;
 } progress;
 
-static void on_progress(void *ctx, uint64_t sent, uint64_t total)
+static void on_verb_progress(void *ctx, uint64_t sent, uint64_t total)
 {
 	(void)ctx;
 	assert_true(sent >= progress.sent && sent <= total);
@@ -826,14 +832,14 @@ static void write_tar(const char *path)
 	assert_int_equal(fclose(f), 0);
 }
 
-static void import(const char *path, enum err_kind kind)
+static void import_and_expect(const char *path, enum err_kind kind)
 {
 	memset(&progress, 0, sizeof progress);
-	engine_import(en, path, "engine-import:1", on_progress, done, NULL);
+	engine_import(en, path, "engine-import:1", on_verb_progress, on_verb_done, NULL);
 	expect_end(kind);
 }
 
-static void test_import(void **state)
+static void test_verb_import(void **state)
 {
 	char dir[] = "/tmp/engine-import.XXXXXX";
 	AUTO_FREE char *tar = NULL, *bad = NULL;
@@ -847,22 +853,22 @@ static void test_import(void **state)
 	tar = xasprintf("%s/good.tar", dir);
 	bad = xasprintf("%s/bad.tar", dir);
 	write_tar(tar);
-	import(tar, ERR_NONE);
+	import_and_expect(tar, ERR_NONE);
 	assert_int_equal(progress.total, (4 << 20) + 1536);
 	assert_int_equal(progress.sent, progress.total);
 	assert_true(progress.calls > 4);
 	now = ends;
 	http_send(raw, &rq);
-	until(&ends, now + 1);
+	run_loop_until(&ends, now + 1);
 
-	import("/no/such/file", ERR_SYS);
-	import(dir, ERR_USAGE);
+	import_and_expect("/no/such/file", ERR_SYS);
+	import_and_expect(dir, ERR_USAGE);
 	f = fopen(bad, "w");
 	for (int i = 0; i < 100000; i++)
 		fputs("no tar\n", f);
 	fclose(f);
 	if (!getenv("BERTH_TEST_PODMAN")) /* it takes anything and fails when it is used */
-		import(bad, ERR_FAILED);
+		import_and_expect(bad, ERR_FAILED);
 	unlink(tar);
 	unlink(bad);
 	rmdir(dir);
@@ -880,13 +886,13 @@ static void cancel_now(struct engine_call *c)
 	expect_end(ERR_CANCELLED);
 }
 
-static void turn(int n)
+static void turn_loop(int n)
 {
 	while (n-- > 0)
 		uv_run(&loop, UV_RUN_NOWAIT);
 }
 
-static void cancel_all(int turns)
+static void cancel_all_calls(int turns)
 {
 	struct engine_call *calls[10];
 
@@ -895,35 +901,39 @@ static void cancel_all(int turns)
 
 		switch (i) {
 		case 0: calls[i] = engine_hello(en, on_info, NULL); break;
-		case 1: calls[i] = engine_list(en, on_list, NULL); break;
-		case 2: calls[i] = engine_counts(en, on_counts, NULL); break;
-		case 3: calls[i] = engine_inspect(en, made, on_inspect, NULL); break;
+		case 1: calls[i] = engine_list(en, on_verb_list, NULL); break;
+		case 2: calls[i] = engine_counts(en, on_verb_counts, NULL); break;
+		case 3: calls[i] = engine_inspect(en, made, on_verb_inspected, NULL); break;
 		case 4: calls[i] = engine_stats(en, made, on_stats, NULL); break;
-		case 5: calls[i] = engine_top(en, made, on_top, NULL); break;
-		case 6: calls[i] = engine_events(en, 0, NULL, on_event, done, NULL); break;
+		case 5: calls[i] = engine_top(en, made, on_verb_top, NULL); break;
+		case 6:
+			calls[i] = engine_events(en, 0, NULL, on_verb_event, on_verb_done, NULL);
+			break;
 		case 7:
-			calls[i] = engine_logs(en, made, false, true, 0, 0, on_log, done, NULL);
+			calls[i] = engine_logs(
+				en, made, false, true, 0, 0, on_log, on_verb_done, NULL);
 			break;
 		case 8:
-			calls[i] = engine_act(en, ACT_STOP, made, false, false, 20, done, NULL);
+			calls[i] = engine_act(
+				en, ACT_STOP, made, false, false, 20, on_verb_done, NULL);
 			break;
 		default:
 			calls[i] = engine_import(
-				en, "/proc/self/exe", "engine-never:1", NULL, done, NULL);
+				en, "/proc/self/exe", "engine-never:1", NULL, on_verb_done, NULL);
 		}
-		turn(turns);
+		turn_loop(turns);
 		/* On a busy machine the whole answer may be there after one turn. */
 		if (ends == now)
 			cancel_now(calls[i]);
 	}
 }
 
-static void test_cancel(void **state)
+static void test_verb_cancel(void **state)
 {
 	(void)state;
-	run("cancel", "trap '' TERM; while :; do sleep 0.05; done", "");
-	cancel_all(0);
-	cancel_all(1);
+	start_container("cancel", "trap '' TERM; while :; do sleep 0.05; done", "");
+	cancel_all_calls(0);
+	cancel_all_calls(1);
 	engine_cancel(NULL);
 	remove_made();
 }
@@ -941,24 +951,24 @@ static void test_close(void **state)
 	static const char *const sh[] = {"sh"};
 
 	(void)state;
-	run("close", "while :; do echo x; done", "");
+	start_container("close", "while :; do echo x; done", "");
 	ends = 0;
 	str_release(&tty.out);
 	memset(&tty, 0, sizeof tty);
 	str_init(&tty.out);
 	for (int i = 0; i < 20; i++) {
 		engine_stats(en, made, on_stats, NULL);
-		engine_logs(en, made, false, true, -1, 0, ignore_log, done, NULL);
-		engine_events(en, 0, NULL, on_event, done, NULL);
+		engine_logs(en, made, false, true, -1, 0, ignore_log, on_verb_done, NULL);
+		engine_events(en, 0, NULL, on_verb_event, on_verb_done, NULL);
 		if (i % 4 == 0)
-			open_terminal(en, made, sh, 1, 80, 24);
+			open_tty(en, made, sh, 1, 80, 24);
 		if (i == 10)
-			until(&tty.ready, 1);
+			run_loop_until(&tty.ready, 1);
 	}
-	engine_import(en, "/proc/self/exe", "engine-never:1", NULL, done, NULL);
-	engine_close(en, on_closed, NULL);
+	engine_import(en, "/proc/self/exe", "engine-never:1", NULL, on_verb_done, NULL);
+	engine_close(en, on_verbs_closed, NULL);
 	assert_int_equal(closed, 0);
-	until(&closed, 1);
+	run_loop_until(&closed, 1);
 	assert_int_equal(ends, 61);
 	assert_int_equal(tty.ended, 5);
 	closed = 0;
@@ -969,7 +979,7 @@ static void test_close(void **state)
 
 /* an engine that is not there */
 
-static void unreachable(const char *url, const char *text)
+static void expect_unreachable(const char *url, const char *text)
 {
 	struct endpoint nowhere;
 	struct engine *saved = en;
@@ -982,10 +992,10 @@ static void unreachable(const char *url, const char *text)
 	expect_end(ERR_UNREACHABLE);
 	if (!strstr(last.msg, text) || !strstr(last.msg, "(from --host)"))
 		fail_msg("\"%s\" lacks \"%s\"", last.msg, text);
-	engine_list(en, on_list, NULL);
+	engine_list(en, on_verb_list, NULL);
 	expect_end(ERR_UNREACHABLE);
-	engine_close(en, on_closed, NULL);
-	until(&closed, 1);
+	engine_close(en, on_verbs_closed, NULL);
+	run_loop_until(&closed, 1);
 	closed = 0;
 	en = saved;
 	endpoint_release(&nowhere);
@@ -1001,11 +1011,11 @@ static void test_unreachable(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	url = xasprintf("unix://%s", path);
-	unreachable("unix:///no/such/socket", "no such socket");
-	unreachable(url, "no engine listens");
+	expect_unreachable("unix:///no/such/socket", "no such socket");
+	expect_unreachable(url, "no engine listens");
 	unlink(path);
 	if (!getenv("DOCKER_TLS_VERIFY"))
-		unreachable("tcp://127.0.0.1:1", "nothing listens");
+		expect_unreachable("tcp://127.0.0.1:1", "nothing listens");
 }
 
 /* A server that asks for our certificate, and a server that no CA of ours has signed. */
@@ -1020,21 +1030,21 @@ static void test_tls_refused(void **state)
 	assert_non_null(mkdtemp(dir));
 	setenv("DOCKER_CERT_PATH", dir, 1);
 	setenv("DOCKER_TLS", "1", 1);
-	unreachable(url, "TLS failed"); /* no verification, no certificate of ours */
+	expect_unreachable(url, "TLS failed"); /* no verification, no certificate of ours */
 	setenv("DOCKER_TLS_VERIFY", "1", 1);
 	from = xasprintf("%s/cert.pem", certs); /* a certificate, but not the CA's */
 	to = xasprintf("%s/ca.pem", dir);
 	assert_int_equal(symlink(from, to), 0);
-	unreachable(url, "TLS failed");
+	expect_unreachable(url, "TLS failed");
 	unlink(to);
 	rmdir(dir);
 	unsetenv("DOCKER_TLS");
 	unsetenv("DOCKER_TLS_VERIFY");
 	setenv("DOCKER_CERT_PATH", certs, 1);
-	unreachable(url, "broke off"); /* plain HTTP to a TLS port */
+	expect_unreachable(url, "broke off"); /* plain HTTP to a TLS port */
 }
 
-static bool wanted(const struct CMUnitTest *test)
+static bool is_test_wanted(const struct CMUnitTest *test)
 {
 	/* what podman 4.3 cannot do, or not for everybody */
 	static const char *const not_podman[] = {"test_exec_full"};
@@ -1058,20 +1068,20 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test_setup_teardown(test_hello, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_list, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inspect, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_acts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stats, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_top, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_logs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_inspect, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_acts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_stats, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_top, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_logs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_logs_tty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exec, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exec_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_import, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cancel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_import, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verb_cancel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tls_refused, setup, teardown),
@@ -1086,7 +1096,7 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	text_init();
 	for (size_t i = 0; i < COUNT(all); i++)
-		if (wanted(&all[i]))
+		if (is_test_wanted(&all[i]))
 			tests[n++] = all[i];
 	return _cmocka_run_group_tests("verbs", tests, n, NULL, NULL);
 }

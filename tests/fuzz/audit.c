@@ -13,7 +13,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The line that a record stands for. */
-static void rewrite(const struct audit_record *r, struct str *out)
+static void rewrite_record(const struct audit_record *r, struct str *out)
 {
 	AUTO_STR struct str body = STR_INIT;
 	uint8_t hash[SEAL_HASH];
@@ -38,9 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		record_frame_holds(&f);
 	arena_init(&mem, 4096);
 	if (record_parse(copy, size, &mem, &r)) {
-		rewrite(&r, &first);
+		rewrite_record(&r, &first);
 		CHECK(record_parse(first.s, first.len - 1, &mem, &again));
-		rewrite(&again, &second);
+		rewrite_record(&again, &second);
 		CHECK(first.len == second.len && memcmp(first.s, second.s, first.len) == 0);
 		CHECK(record_frame(first.s, first.len - 1, &f) && record_frame_holds(&f));
 	}

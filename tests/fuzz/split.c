@@ -14,7 +14,7 @@ struct run {
 	struct str out;
 };
 
-static void on_line(void *ctx, const struct log_line *line)
+static void on_split_line(void *ctx, const struct log_line *line)
 {
 	struct run *r = ctx;
 
@@ -24,14 +24,14 @@ static void on_line(void *ctx, const struct log_line *line)
 	str_add(&r->out, line->text, line->len);
 }
 
-static void on_piece(void *ctx, int stream, const char *bytes, size_t n)
+static void on_split_piece(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct run *r = ctx;
 
-	lines_feed(&r->lines, stream, bytes, n, on_line, r);
+	lines_feed(&r->lines, stream, bytes, n, on_split_line, r);
 }
 
-static void on_object(void *ctx, const char *json, size_t n)
+static void on_split_object(void *ctx, const char *json, size_t n)
 {
 	struct run *r = ctx;
 
@@ -42,7 +42,7 @@ static void on_object(void *ctx, const char *json, size_t n)
 		str_add(&r->out, json, n);
 }
 
-static void run(struct run *r, int kind, const char *s, size_t size, size_t step)
+static void run_splitter(struct run *r, int kind, const char *s, size_t size, size_t step)
 {
 	struct demux demux = {0};
 	struct objects objects;
@@ -54,13 +54,13 @@ static void run(struct run *r, int kind, const char *s, size_t size, size_t step
 		size_t n = size - i < step ? size - i : step;
 
 		if (kind == 0)
-			rc = demux_feed(&demux, s + i, n, on_piece, r, NULL);
+			rc = demux_feed(&demux, s + i, n, on_split_piece, r, NULL);
 		else if (kind == 1)
-			lines_feed(&r->lines, 1, s + i, n, on_line, r);
+			lines_feed(&r->lines, 1, s + i, n, on_split_line, r);
 		else
-			rc = objects_feed(&objects, s + i, n, on_object, r, NULL);
+			rc = objects_feed(&objects, s + i, n, on_split_object, r, NULL);
 	}
-	lines_end(&r->lines, on_line, r);
+	lines_end(&r->lines, on_split_line, r);
 	str_addf(&r->out, " %d %d", rc, objects_inside(&objects));
 	lines_release(&r->lines);
 	objects_release(&objects);
@@ -74,8 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	str_init(&whole.out);
 	str_init(&cut.out);
-	run(&whole, data[0] % 3, (const char *)data + 2, size - 2, size);
-	run(&cut, data[0] % 3, (const char *)data + 2, size - 2, data[1] % 64 + 1);
+	run_splitter(&whole, data[0] % 3, (const char *)data + 2, size - 2, size);
+	run_splitter(&cut, data[0] % 3, (const char *)data + 2, size - 2, data[1] % 64 + 1);
 	if (whole.out.len != cut.out.len || memcmp(whole.out.s, cut.out.s, cut.out.len) != 0)
 		abort();
 	str_release(&whole.out);

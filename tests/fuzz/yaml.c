@@ -9,12 +9,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Walk the whole tree: its expanded size is bounded, and every text is terminated. */
-static size_t walk(const struct node *n)
+static size_t walk_nodes(const struct node *n)
 {
 	size_t seen = 1;
 
 	for (size_t i = 0; i < n->n; i++)
-		seen += walk(n->child[i]);
+		seen += walk_nodes(n->child[i]);
 	for (const char *p = n->value; *p; p++)
 		seen += 0;
 	return seen;
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		return 0;
 	}
-	if (walk(c.root) > 100001)
+	if (walk_nodes(c.root) > 100001)
 		abort();
 	if (settings_from(&c, &s, &e) == 0)
 		settings_release(&s);

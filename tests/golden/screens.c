@@ -30,7 +30,7 @@
 #define FOLDER BERTH_DATA "/../golden"
 #define WALL_MS 1795211102000 /* 2026-11-20 21:45:02 UTC */
 
-static int read_all(const char *path, struct str *out)
+static int read_golden(const char *path, struct str *out)
 {
 	char buf[4096];
 	FILE *f = fopen(path, "re");
@@ -54,7 +54,7 @@ static void read_options(const char *path, struct app_options *o, struct words *
 	AUTO_STR struct str text = STR_INIT;
 	char *rest = NULL;
 
-	if (read_all(path, &text) < 0 || strncmp(text.s, "#!", 2) != 0)
+	if (read_golden(path, &text) < 0 || strncmp(text.s, "#!", 2) != 0)
 		return;
 	*strchrnul(text.s, '\n') = '\0';
 	for (char *w = strtok_r(text.s + 2, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
@@ -86,7 +86,7 @@ static int read_settings(const char *file, struct settings *ret, struct err *e)
 }
 
 /* The console with its own settings, whatever this machine's are. */
-static int run(struct app_options *o, const char *file, struct err *e)
+static int run_console(struct app_options *o, const char *file, struct err *e)
 {
 	struct settings settings;
 	struct policy policy;
@@ -108,7 +108,7 @@ static int run(struct app_options *o, const char *file, struct err *e)
 	return code;
 }
 
-static int one(const char *name, bool update)
+static int compare_screen(const char *name, bool update)
 {
 	AUTO_FREE char *script = xasprintf("%s/%s.script", FOLDER, name);
 	AUTO_FREE char *golden = xasprintf("%s/%s.txt", FOLDER, name);
@@ -122,7 +122,7 @@ static int one(const char *name, bool update)
 	fixture_choose("full");
 	read_options(script, &o, &said);
 	clock_freeze(1000000000000, WALL_MS);
-	if (run(&o, said.settings, &e) < 0) {
+	if (run_console(&o, said.settings, &e) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}
@@ -134,7 +134,7 @@ static int one(const char *name, bool update)
 		}
 		return 0;
 	}
-	if (read_all(golden, &want) < 0) {
+	if (read_golden(golden, &want) < 0) {
 		fprintf(stderr, "%s: %s; --update writes it\n", golden, strerror(errno));
 		return 1;
 	}
@@ -158,14 +158,14 @@ static int is_script(const struct dirent *d)
 	return n > 7 && strcmp(d->d_name + n - 7, ".script") == 0;
 }
 
-static int all(bool update)
+static int compare_screens(bool update)
 {
 	struct dirent **names;
 	int n = scandir(FOLDER, &names, is_script, alphasort), failed = 0;
 
 	for (int i = 0; i < n; i++) {
 		names[i]->d_name[strlen(names[i]->d_name) - 7] = '\0';
-		failed += one(names[i]->d_name, update);
+		failed += compare_screen(names[i]->d_name, update);
 		free(names[i]);
 	}
 	if (n >= 0)
@@ -174,7 +174,7 @@ static int all(bool update)
 	return n <= 0 || failed > 0;
 }
 
-static int play(const char *scenario)
+static int play_scenario(const char *scenario)
 {
 	struct app_options o = {0};
 	struct err e = ERR_INIT;
@@ -182,7 +182,7 @@ static int play(const char *scenario)
 
 	if (scenario && fixture_choose(scenario) < 0)
 		return 2;
-	code = run(&o, "", &e);
+	code = run_console(&o, "", &e);
 	if (code < 0)
 		fprintf(stderr, "berth: %s\n", e.msg);
 	return code < 0 ? 1 : code;
@@ -195,11 +195,11 @@ int main(int argc, char **argv)
 
 	text_init();
 	if (argc > 1 && strcmp(argv[1], "--play") == 0)
-		return play(argv[2]);
+		return play_scenario(argv[2]);
 	setenv("TZ", "UTC", 1);
 	if (argc <= 1 + update)
-		return all(update);
+		return compare_screens(update);
 	for (int i = 1 + update; i < argc; i++)
-		failed += one(argv[i], update);
+		failed += compare_screen(argv[i], update);
 	return failed > 0;
 }

@@ -101,15 +101,15 @@ static struct term *console_with(int columns, int rows, const char *const *extra
 	return console_by(columns, rows, extra, NULL);
 }
 
-static struct term *console(void)
+static struct term *start_console(void)
 {
 	return console_with(100, 24, NULL);
 }
 
-/* As `console`, once the list is there. */
-static struct term *opened(void)
+/* As `start_console`, once the list is there. */
+static struct term *open_listed(void)
 {
-	struct term *t = console();
+	struct term *t = start_console();
 
 	term_expect(t, "alpha");
 	assert_true(term_mode(t, 1049));
@@ -128,7 +128,7 @@ static void ends_well(struct term *t, int code)
 
 static void test_start_and_quit(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 
 	(void)state;
 	term_expect(t, "beta");
@@ -140,7 +140,7 @@ static void test_start_and_quit(void **state)
 /* Colours are the theme's own, as RGB: more than one of them on the screen. */
 static void test_true_colour(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 	int coloured = 0;
 
 	(void)state;
@@ -156,7 +156,7 @@ static void test_true_colour(void **state)
 /* Names from the engine are text: no title set, no screen cleared, no C1 that means something. */
 static void test_hostile_name(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 	const char *out;
 	size_t len;
 
@@ -172,7 +172,7 @@ static void test_hostile_name(void **state)
 
 static void test_resize_storm(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 
 	(void)state;
 	for (int i = 0; i < 200; i++)
@@ -191,7 +191,7 @@ static void test_resize_storm(void **state)
 
 static void ends_by(int sig)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 	int status;
 
 	term_signal(t, sig);
@@ -240,7 +240,7 @@ static void test_other_signals(void **state)
 
 static void test_lost_terminal(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 
 	(void)state;
 	term_hang_up(t);
@@ -248,7 +248,7 @@ static void test_lost_terminal(void **state)
 	term_free(t);
 }
 
-static bool is_stopped(struct term *t, void *ctx)
+static bool is_child_stopped(struct term *t, void *ctx)
 {
 	siginfo_t info = {0};
 
@@ -259,11 +259,11 @@ static bool is_stopped(struct term *t, void *ctx)
 
 static void test_stop_and_continue(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 
 	(void)state;
 	term_signal(t, SIGSTOP);
-	assert_true(term_wait(t, is_stopped, NULL, 10000));
+	assert_true(term_wait(t, is_child_stopped, NULL, 10000));
 	term_resize(t, 80, 24);
 	term_signal(t, SIGCONT);
 	term_send(t, "?");
@@ -380,7 +380,7 @@ static bool is_dimmed(struct term *t, void *before)
  * with filter and cursor where they were. */
 static void test_engine_lost(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 	struct term_cell lively;
 
 	(void)state;
@@ -410,7 +410,7 @@ static void test_engine_lost(void **state)
 /* Another engine on the same socket: nothing of the old one is left to act on. */
 static void test_engine_replaced(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 
 	(void)state;
 	term_send(t, "*");
@@ -435,7 +435,7 @@ static void test_no_engine(void **state)
 	(void)state;
 	engine_start(NULL);
 	unlink(host + strlen("unix://"));
-	t = console();
+	t = start_console();
 	term_expect(t, "No engine yet.");
 	term_expect(t, "(from --host)");
 	term_expect(t, "there is no such");
@@ -447,7 +447,7 @@ static void test_no_engine(void **state)
 	snprintf(a.sun_path, sizeof a.sun_path, "%s", host + strlen("unix://"));
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
 	assert_int_equal(listen(fd, 16), 0);
-	t = console();
+	t = start_console();
 	term_expect(t, "Connecting to the engine.");
 	term_expect(t, "(from --host)");
 	term_expect(t, "accepts connections but");
@@ -456,7 +456,7 @@ static void test_no_engine(void **state)
 	close(fd);
 }
 
-static bool is_shown(struct term *t, void *text)
+static bool is_text_shown(struct term *t, void *text)
 {
 	return term_find(t, text, NULL, NULL);
 }
@@ -466,7 +466,7 @@ static void send_until(struct term *t, const char *keys, const char *text)
 {
 	for (int i = 0; i < 50; i++) {
 		term_send(t, keys);
-		if (term_wait(t, is_shown, (void *)(uintptr_t)text, 200))
+		if (term_wait(t, is_text_shown, (void *)(uintptr_t)text, 200))
 			return;
 	}
 	term_expect(t, text);
@@ -480,10 +480,10 @@ static void test_garbled_list(void **state)
 	(void)state;
 	engine_start("{\"faults\": [{\"match\": \"/containers/json\", \"after\": 3, \"times\": 3,"
 		     " \"do\": \"garble\"}], " CONTAINERS "}");
-	t = opened();
+	t = open_listed();
 	send_until(t, "r", "cannot list the containers");
 	assert_true(term_find(t, "beta", NULL, NULL));
-	for (int i = 0; i < 50 && is_shown(t, (void *)(uintptr_t) "cannot list"); i++) {
+	for (int i = 0; i < 50 && is_text_shown(t, (void *)(uintptr_t) "cannot list"); i++) {
 		term_send(t, "r");
 		term_wait(t, cursor_on, (void *)(uintptr_t) "nobody", 100);
 	}
@@ -493,7 +493,7 @@ static void test_garbled_list(void **state)
 }
 
 /* What the engine refuses for one of many: a sentence, and a job that failed. */
-static void test_bulk(void **state)
+static void test_bulk_refused(void **state)
 {
 	struct term *t;
 
@@ -501,7 +501,7 @@ static void test_bulk(void **state)
 	engine_start(
 		"{\"faults\": [{\"match\": \"^DELETE .*\", \"times\": 1, \"do\": \"status\","
 		" \"status\": 409, \"message\": \"the disk is in its way\"}], " CONTAINERS "}");
-	t = opened();
+	t = open_listed();
 	term_send(t, "/^(alpha|beta|gamma)$\r*");
 	term_expect(t, "3 marked");
 	term_send(t, "D");
@@ -522,9 +522,9 @@ static void test_bulk(void **state)
 }
 
 /* An image from a tar file, by name in the palette: a job in the view Jobs. */
-static void test_import(void **state)
+static void test_console_import(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 	char path[96], typed[128];
 
 	(void)state;
@@ -544,7 +544,7 @@ static void test_import(void **state)
 	ends_well(t, 0);
 }
 
-static void test_read_only(void **state)
+static void test_console_read_only(void **state)
 {
 	const char *arguments[] = {"--read-only", NULL};
 	struct term *t = console_by(100, 24, NULL, arguments);
@@ -585,7 +585,7 @@ static void test_key_clash(void **state)
 /* Name of the row to the clipboard by OSC 52; a click moves the cursor, another view by its tab. */
 static void test_copy_and_mouse(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 	char click[48];
 	const char *out;
 	int row, column;
@@ -623,7 +623,7 @@ static void test_copy_and_mouse(void **state)
  * the shell: no mouse, no bracketed paste. */
 static void test_shell_resized(void **state)
 {
-	struct term *t = opened();
+	struct term *t = open_listed();
 
 	(void)state;
 	expect_cursor(t, "alpha");
@@ -631,7 +631,7 @@ static void test_shell_resized(void **state)
 	term_expect(t, "fake$");
 	assert_false(term_mode(t, 2004));
 	term_signal(t, SIGSTOP);
-	assert_true(term_wait(t, is_stopped, NULL, 10000));
+	assert_true(term_wait(t, is_child_stopped, NULL, 10000));
 	term_resize(t, 80, 30);
 	term_send(t, "typed \033[200~and pasted\033[201~");
 	term_signal(t, SIGCONT);
@@ -652,7 +652,7 @@ static void test_hostile_logs(void **state)
 {
 	static const char *const never[] = {
 		"\033[2J\033]0", "\033]0;owned", "owned\a", "\xc2\x9b", "\xe2\x80\xae"};
-	struct term *t = opened();
+	struct term *t = open_listed();
 	const char *out;
 	size_t len;
 
@@ -720,9 +720,9 @@ int main(void)
 		TEST(test_engine_replaced),
 		TEST(test_garbled_list),
 		TEST(test_no_engine),
-		TEST(test_bulk),
-		TEST(test_import),
-		TEST(test_read_only),
+		TEST(test_bulk_refused),
+		TEST(test_console_import),
+		TEST(test_console_read_only),
 		TEST(test_key_clash),
 		TEST(test_copy_and_mouse),
 		TEST(test_shell_resized),

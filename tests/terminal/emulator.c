@@ -11,7 +11,7 @@
 
 #include "terminal/term.h"
 
-static struct term *sh(const char *script)
+static struct term *start_sh(const char *script)
 {
 	const char *argv[] = {"sh", "-c", script, NULL};
 	const char *env[] = {"TERM=xterm-256color", NULL};
@@ -21,8 +21,8 @@ static struct term *sh(const char *script)
 
 static void test_text_and_colour(void **state)
 {
-	struct term *t =
-		sh("printf 'plain \\033[38;2;10;20;30;1mrgb\\033[m \\345\\244\\247x'; read x");
+	struct term *t = start_sh(
+		"printf 'plain \\033[38;2;10;20;30;1mrgb\\033[m \\345\\244\\247x'; read x");
 	struct term_cell c;
 	int row, column;
 
@@ -43,7 +43,7 @@ static void test_text_and_colour(void **state)
 
 static void test_modes_and_restore(void **state)
 {
-	struct term *t = sh(
+	struct term *t = start_sh(
 		"stty raw -echo; printf '\\033[?1049h\\033[?25l\\033[?1002;1006h\\033[?2004hin'; read x;"
 		"stty sane -iutf8; printf '\\033[?2004l\\033[?1006;1002l\\033[?25h\\033[?1049lout'; read x");
 
@@ -59,7 +59,7 @@ static void test_modes_and_restore(void **state)
 	assert_true(term_mode(t, 25));
 	term_free(t);
 
-	t = sh("true");
+	t = start_sh("true");
 	assert_int_equal(term_expect_end(t), 0);
 	term_expect_restored(t);
 	term_free(t);
@@ -67,7 +67,7 @@ static void test_modes_and_restore(void **state)
 
 static void test_resize_reply_end(void **state)
 {
-	struct term *t = sh(
+	struct term *t = start_sh(
 		"trap 'stty size' WINCH; echo ready; while :; do read x; [ \"$x\" = go ] && exit 3; done");
 	int status;
 
@@ -85,7 +85,7 @@ static void test_resize_reply_end(void **state)
 
 static void test_hang_up(void **state)
 {
-	struct term *t = sh("echo here; read x");
+	struct term *t = start_sh("echo here; read x");
 	int status;
 
 	(void)state;

@@ -89,7 +89,7 @@ static int on_cursor(VTermPos pos, VTermPos old, int visible, void *user)
 static const VTermScreenCallbacks callbacks = {.movecursor = on_cursor};
 
 /* Answers of the terminal to the program's questions. */
-static void on_reply(const char *bytes, size_t len, void *user)
+static void on_terminal_reply(const char *bytes, size_t len, void *user)
 {
 	struct term *t = user;
 
@@ -123,7 +123,7 @@ struct term *term_start(const char *const *argv, const char *const *env, int col
 	t->modes[25] = true; /* a terminal begins with a cursor */
 	t->vt = vterm_new(rows, columns);
 	vterm_set_utf8(t->vt, 1);
-	vterm_output_set_callback(t->vt, on_reply, t);
+	vterm_output_set_callback(t->vt, on_terminal_reply, t);
 	t->screen = vterm_obtain_screen(t->vt);
 	vterm_screen_set_callbacks(t->screen, &callbacks, t);
 	vterm_screen_enable_altscreen(t->screen, 1);
@@ -172,7 +172,7 @@ void term_free_last(void)
 	term_free(last);
 }
 
-static void take(struct term *t, const char *bytes, size_t n)
+static void keep_output(struct term *t, const char *bytes, size_t n)
 {
 	if (t->nout + n > t->cap) {
 		assert_true(t->nout + n < OUTPUT_MAX);
@@ -187,13 +187,13 @@ static void take(struct term *t, const char *bytes, size_t n)
 }
 
 /* Read what there is. */
-static bool drain(struct term *t)
+static bool drain_pty(struct term *t)
 {
 	char buf[65536];
 	ssize_t n = t->master < 0 ? 0 : read(t->master, buf, sizeof buf);
 
 	if (n > 0)
-		take(t, buf, (size_t)n);
+		keep_output(t, buf, (size_t)n);
 	return n > 0;
 }
 
@@ -214,11 +214,11 @@ bool term_wait(struct term *t, bool (*until)(struct term *t, void *ctx), void *c
 			{.fd = t->ended ? -1 : t->pidfd, .events = POLLIN}};
 		int64_t left = deadline - now_ms();
 
-		while (drain(t))
+		while (drain_pty(t))
 			;
 		if (!t->ended && waitpid(t->pid, &t->status, WNOHANG) == t->pid) {
 			t->ended = true;
-			while (drain(t))
+			while (drain_pty(t))
 				;
 		}
 		if (until(t, ctx))
@@ -241,7 +241,7 @@ void term_send(struct term *t, const char *bytes)
 		struct pollfd fd = {.fd = t->master, .events = POLLOUT};
 
 		if (done < 0 && errno == EAGAIN) {
-			drain(t);
+			drain_pty(t);
 			poll(&fd, 1, 100);
 			continue;
 		}
