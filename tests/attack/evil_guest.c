@@ -20,7 +20,7 @@
 
 static char name[64];
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	struct agents_options o = {.guest = EVIL_GUEST};
 	AUTO_FREE char *yaml = NULL;
@@ -38,13 +38,13 @@ static int open_all(void **state)
 	return 0;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	return hosted_close();
 }
 
-static int descriptors(void)
+static int count_own_descriptors(void)
 {
 	DIR *d = opendir("/proc/self/fd");
 	int n = 0;
@@ -65,14 +65,14 @@ struct one {
 	uint64_t seen;
 };
 
-static void count(void *ctx, int stream, const char *bytes, size_t n)
+static void count_lies(void *ctx, int stream, const char *bytes, size_t n)
 {
 	(void)stream;
 	(void)bytes;
 	((struct one *)ctx)->seen += n;
 }
 
-static void *run(void *ctx)
+static void *run_mode(void *ctx)
 {
 	struct one *o = ctx;
 	const char *argv[] = {o->mode};
@@ -83,7 +83,7 @@ static void *run(void *ctx)
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = count,
+		.output = count_lies,
 		.ctx = o,
 		.cancel_fd = -1,
 		.resize_fd = -1};
@@ -134,7 +134,7 @@ static void test_answers(void **state)
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		struct one o = {.mode = modes[i].mode};
 
-		run(&o);
+		run_mode(&o);
 		if (o.result != modes[i].result || o.r.ended != modes[i].ended)
 			fail_msg("%s: %d, %s: %s", o.mode, o.result, run_ended_name(o.r.ended),
 				o.r.err.msg);
@@ -146,8 +146,8 @@ static void test_answers(void **state)
 		/* It said that some are left: the host ended them itself. */
 		assert_false(o.r.left_behind && !strcmp(o.mode, "left"));
 		if (i == 0)
-			before = descriptors();
-		assert_int_equal(descriptors(), before);
+			before = count_own_descriptors();
+		assert_int_equal(count_own_descriptors(), before);
 	}
 }
 
@@ -157,13 +157,13 @@ static void test_endless(void **state)
 	static const char *const modes[] = {"silent", "started-flood", "output-flood"};
 	struct one o[COUNT(modes)] = {0};
 	pthread_t thread[COUNT(modes)];
-	int before = descriptors();
+	int before = count_own_descriptors();
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		o[i].mode = modes[i];
 		o[i].timeout_ms = 200;
-		pthread_create(&thread[i], NULL, run, &o[i]);
+		pthread_create(&thread[i], NULL, run_mode, &o[i]);
 	}
 	for (size_t i = 0; i < COUNT(modes); i++)
 		pthread_join(thread[i], NULL);
@@ -173,7 +173,7 @@ static void test_endless(void **state)
 			assert_int_equal(o[i].r.ended, ENDED_FAILED);
 			assert_non_null(strstr(o[i].e.msg, "lane broke"));
 		}
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(count_own_descriptors(), before);
 }
 
 int main(void)
@@ -184,5 +184,5 @@ int main(void)
 		cmocka_unit_test(test_endless),
 	};
 
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -30,7 +30,7 @@ static _Atomic bool stop;
 static _Atomic uint64_t swaps;
 static uint64_t good, refused;
 
-static void must(int rc)
+static void allow_races(int rc)
 {
 	if (rc < 0 && errno != ENOENT && errno != EBUSY && errno != EEXIST && errno != ENOTEMPTY)
 		abort();
@@ -45,13 +45,13 @@ static void *swap_levels(void *arg)
 
 	(void)arg;
 	for (int i = 0; !atomic_load(&stop); i++) {
-		must(renameat2(a, "b", a, "evil", RENAME_EXCHANGE));
-		must(renameat2(a, "b", a, "evil", RENAME_EXCHANGE));
-		must(renameat2(top, "a", top, "evil", RENAME_EXCHANGE));
-		must(renameat2(top, "a", top, "evil", RENAME_EXCHANGE));
+		allow_races(renameat2(a, "b", a, "evil", RENAME_EXCHANGE));
+		allow_races(renameat2(a, "b", a, "evil", RENAME_EXCHANGE));
+		allow_races(renameat2(top, "a", top, "evil", RENAME_EXCHANGE));
+		allow_races(renameat2(top, "a", top, "evil", RENAME_EXCHANGE));
 		if (i % 16 == 0) {
-			must(renameat(a, "b", out, "moved"));
-			must(renameat(out, "moved", a, "b"));
+			allow_races(renameat(a, "b", out, "moved"));
+			allow_races(renameat(out, "moved", a, "b"));
 		}
 		atomic_fetch_add(&swaps, 1);
 	}
@@ -67,12 +67,12 @@ static void *swap_fifo(void *arg)
 
 	(void)arg;
 	while (!atomic_load(&stop))
-		must(renameat2(top, "swapped", top, "fifo", RENAME_EXCHANGE));
+		allow_races(renameat2(top, "swapped", top, "fifo", RENAME_EXCHANGE));
 	close(top);
 	return NULL;
 }
 
-static void note(enum err_kind kind)
+static void count_result(enum err_kind kind)
 {
 	good += kind == ERR_NONE;
 	refused += kind != ERR_NONE;
@@ -93,7 +93,7 @@ static void op_read(int i)
 
 		if (!g->err && strstr(g->bytes, "SECRET"))
 			fail_msg("read what lies outside");
-		note(g->err ? g->err->kind : ERR_NONE);
+		count_result(g->err ? g->err->kind : ERR_NONE);
 	}
 	files_reading_free(r);
 }
@@ -111,7 +111,7 @@ static void op_write(int i)
 		&(struct files_write_options){.promise = promises[i % 3], .parents = false}, &w,
 		&e);
 	files_writing_free(w);
-	note(e.kind);
+	count_result(e.kind);
 }
 
 static void op_make_parents(int i)
@@ -124,7 +124,7 @@ static void op_make_parents(int i)
 	snprintf(path, sizeof path, "a/b/made%d/deep/x", i % 50);
 	files_write(f, root, &p, 1, &(struct files_write_options){.parents = true}, &w, &e);
 	files_writing_free(w);
-	note(e.kind);
+	count_result(e.kind);
 }
 
 static void op_scan(int i)
@@ -139,7 +139,7 @@ static void op_scan(int i)
 			if (strstr(entry.name, "secret"))
 				fail_msg("listed what lies outside: %s", entry.path);
 	files_scan_free(s);
-	note(e.kind);
+	count_result(e.kind);
 }
 
 static bool no_secret(void *ctx, const char *path, const struct files_hit *hits, size_t n)
@@ -158,7 +158,7 @@ static void op_search(int i)
 	struct err e = ERR_INIT;
 
 	files_search(f, root, i % 2 ? "" : "a/b", &o, no_secret, NULL, &t, &e);
-	note(e.kind);
+	count_result(e.kind);
 }
 
 static void op_transform(int i)
@@ -175,7 +175,7 @@ static void op_transform(int i)
 	}
 	files_transform(f, root, "", &o, &r, &e);
 	str_release(&r.diff);
-	note(e.kind);
+	count_result(e.kind);
 }
 
 static void op_copy(int i)
@@ -187,13 +187,13 @@ static void op_copy(int i)
 	snprintf(to, sizeof to, "a/b/copy%d", i % 20);
 	files_copy(f, root, "stuff", root, to, &(struct files_copy_options){.overwrite = true}, &t,
 		&e);
-	note(e.kind);
+	count_result(e.kind);
 	e = (struct err)ERR_INIT;
 	files_copy(f, root, "a/b/file", root, "taken",
 		&(struct files_copy_options){.overwrite = true}, &t, &e);
 	if (e.kind == ERR_NONE && tree_has("root/taken", "SECRET\n"))
 		fail_msg("copied what lies outside");
-	note(e.kind);
+	count_result(e.kind);
 }
 
 static void op_move(int i)
@@ -203,10 +203,10 @@ static void op_move(int i)
 
 	(void)i;
 	files_move(f, root, "a/b/victim", "a/b/victim2", true, &t, &e);
-	note(e.kind);
+	count_result(e.kind);
 	e = (struct err)ERR_INIT;
 	files_move(f, root, "a/b/victim2", "a/b/victim", true, &t, &e);
-	note(e.kind);
+	count_result(e.kind);
 }
 
 static void op_delete(int i)
@@ -217,7 +217,7 @@ static void op_delete(int i)
 
 	snprintf(path, sizeof path, "a/b/copy%d", i % 20);
 	files_delete(f, root, path, true, &t, &e);
-	note(e.kind);
+	count_result(e.kind);
 	e = (struct err)ERR_INIT;
 	files_delete(f, root, "a/b/secret", false, &t, &e);
 	if (e.kind == ERR_NONE)
@@ -250,7 +250,7 @@ static void assert_outside_untouched(void)
 	}
 }
 
-static void race(void (*op)(int))
+static void race_operation(void (*op)(int))
 {
 	int64_t until = clock_mono_ns() + (getenv("BERTH_SOAK") ? 60000000000 : 400000000);
 	pthread_t a, b;
@@ -278,7 +278,7 @@ static void race(void (*op)(int))
 	static void race_##op(void **state) \
 	{                                   \
 		(void)state;                \
-		race(op_##op);              \
+		race_operation(op_##op);    \
 	}
 RACE(read)
 RACE(write)
@@ -328,7 +328,7 @@ static int with_walk(void **state)
 	return prepare(FILES_AVOID_OPENAT2);
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	files_root_close(root);
@@ -351,6 +351,6 @@ int main(void)
 		cmocka_unit_test(race_delete),
 	};
 
-	return cmocka_run_group_tests_name("openat2", tests, with_openat2, end) +
-		cmocka_run_group_tests_name("walk", tests, with_walk, end);
+	return cmocka_run_group_tests_name("openat2", tests, with_openat2, teardown) +
+		cmocka_run_group_tests_name("walk", tests, with_walk, teardown);
 }

@@ -458,7 +458,7 @@ static void count_failure(void *ctx, uint64_t seq, const struct err *err)
 		atomic_fetch_add(&failed_records, 1);
 }
 
-static int one_of_many(const char *dir, int n)
+static int write_one_of_many(const char *dir, int n)
 {
 	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
 	struct err e = ERR_INIT;
@@ -482,7 +482,7 @@ struct counted {
 	uint64_t records, last;
 };
 
-static void count(void *ctx, const struct audit_record *r, const char *line, size_t len)
+static void count_execs(void *ctx, const struct audit_record *r, const char *line, size_t len)
 {
 	struct counted *c = ctx;
 
@@ -506,7 +506,7 @@ static void test_many_processes(void **state)
 	for (int i = 0; i < PROCESSES; i++) {
 		children[i] = fork();
 		if (children[i] == 0)
-			_exit(one_of_many(dir, n));
+			_exit(write_one_of_many(dir, n));
 	}
 	for (int i = 0; i < PROCESSES; i++) {
 		int status;
@@ -517,7 +517,7 @@ static void test_many_processes(void **state)
 	}
 	expect_clean(dir, "8 processes");
 	r = audit_reader_open(dir, NULL, NULL);
-	while (audit_reader_forward(r, 100000, 0, count, &c, NULL) > 0)
+	while (audit_reader_forward(r, 100000, 0, count_execs, &c, NULL) > 0)
 		;
 	audit_reader_close(r);
 	assert_int_equal(c.records, (uint64_t)n * PROCESSES);

@@ -21,7 +21,7 @@
 
 /* Open, write, sign, rotate, prune, close, as the writer thread does it, but in one thread: so each
  * run makes the same calls.  Each acknowledgement goes down the pipe. */
-static void work(const char *dir, int out, int round)
+static void work_until_killed(const char *dir, int out, int round)
 {
 	const struct audit_options o = {.dir = dir,
 		.program = "fault",
@@ -74,7 +74,7 @@ static bool run_and_die(
 		memset(&plan, 0, sizeof plan);
 		plan.die_at = at;
 		plan.when = when;
-		work(dir, ends[1], round);
+		work_until_killed(dir, ends[1], round);
 		_exit(0);
 	}
 	close(ends[1]);

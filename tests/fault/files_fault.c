@@ -36,7 +36,7 @@ static bool no_unnamed, no_flags; /* as on NFS, and FUSE mostly */
 static bool no_links;             /* as on some FUSE */
 static void (*far)(void); /* every rename is one to another file system: what happens meanwhile */
 
-static bool fails(enum call c)
+static bool call_fails(enum call c)
 {
 	int k;
 
@@ -58,17 +58,17 @@ static bool fails(enum call c)
 
 ssize_t write(int fd, const void *bytes, size_t n)
 {
-	return fails(WRITE) ? -1 : REAL(write)(fd, bytes, n);
+	return call_fails(WRITE) ? -1 : REAL(write)(fd, bytes, n);
 }
 
 int fsync(int fd)
 {
-	return fails(FSYNC) ? -1 : REAL(fsync)(fd);
+	return call_fails(FSYNC) ? -1 : REAL(fsync)(fd);
 }
 
 int syncfs(int fd)
 {
-	return fails(SYNCFS) ? -1 : REAL(syncfs)(fd);
+	return call_fails(SYNCFS) ? -1 : REAL(syncfs)(fd);
 }
 
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
@@ -82,12 +82,12 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 		errno = EINVAL;
 		return -1;
 	}
-	return fails(RENAME) ? -1 : REAL(renameat2)(a, from, b, to, flags);
+	return call_fails(RENAME) ? -1 : REAL(renameat2)(a, from, b, to, flags);
 }
 
 int renameat(int a, const char *from, int b, const char *to)
 {
-	return fails(RENAME) ? -1 : REAL(renameat)(a, from, b, to);
+	return call_fails(RENAME) ? -1 : REAL(renameat)(a, from, b, to);
 }
 
 int linkat(int a, const char *from, int b, const char *to, int flags)
@@ -96,12 +96,12 @@ int linkat(int a, const char *from, int b, const char *to, int flags)
 		errno = EPERM;
 		return -1;
 	}
-	return fails(LINK) ? -1 : REAL(linkat)(a, from, b, to, flags);
+	return call_fails(LINK) ? -1 : REAL(linkat)(a, from, b, to, flags);
 }
 
 int fchmod(int fd, mode_t mode)
 {
-	return fails(CHMOD) ? -1 : REAL(fchmod)(fd, mode);
+	return call_fails(CHMOD) ? -1 : REAL(fchmod)(fd, mode);
 }
 
 int openat(int dir, const char *path, int flags, ...)
@@ -116,17 +116,17 @@ int openat(int dir, const char *path, int flags, ...)
 		errno = EOPNOTSUPP;
 		return -1;
 	}
-	return fails(OPEN) ? -1 : REAL(openat)(dir, path, flags, mode);
+	return call_fails(OPEN) ? -1 : REAL(openat)(dir, path, flags, mode);
 }
 
 ssize_t pread(int fd, void *bytes, size_t n, off_t at)
 {
-	return fails(READ) ? -1 : REAL(pread)(fd, bytes, n, at);
+	return call_fails(READ) ? -1 : REAL(pread)(fd, bytes, n, at);
 }
 
 int fstatat(int dir, const char *path, struct stat *st, int flags)
 {
-	return fails(STAT) ? -1 : REAL(fstatat)(dir, path, st, flags);
+	return call_fails(STAT) ? -1 : REAL(fstatat)(dir, path, st, flags);
 }
 
 /* It is not known how many of the six were given. */
@@ -139,12 +139,12 @@ __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (number == SYS_openat2 && fails(RESOLVE))
+	if (number == SYS_openat2 && call_fails(RESOLVE))
 		return -1;
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-static int entries(const char *name)
+static int count_fault_entries(const char *name)
 {
 	DIR *d = opendir(tree_path(name));
 	struct dirent *entry;
@@ -160,7 +160,7 @@ static int entries(const char *name)
 #define N 4
 static const char *const names[N] = {"a", "d/b", "d/c", "new"};
 
-static void reset(void)
+static void reset_fault_tree(void)
 {
 	for (int i = 0; i < N; i++) {
 		char at[64];
@@ -173,7 +173,7 @@ static void reset(void)
 }
 
 /* One batch with the k-th call of a kind failing.  false: there was no k-th call. */
-static bool try(
+static bool try_batch(
 	struct files *f, enum files_promise promise, size_t n, enum call c, int k, int errnum)
 {
 	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
@@ -182,7 +182,7 @@ static bool try(
 	struct err e = ERR_INIT;
 	int rc, now = 0;
 
-	reset();
+	reset_fault_tree();
 	for (size_t i = 0; i < n; i++)
 		puts[i] = (struct files_put){.path = names[i], .bytes = "brand new", .len = 9};
 	fail_call = c;
@@ -228,8 +228,8 @@ static bool try(
 	assert_int_equal(files_write(f, r, puts, 1, &(struct files_write_options){0}, &w, &e), 0);
 	files_writing_free(w);
 	files_root_close(r);
-	assert_int_equal(entries("root/.berth/stage"), 0);
-	assert_int_equal(entries("root/.berth/journal"), 0);
+	assert_int_equal(count_fault_entries("root/.berth/stage"), 0);
+	assert_int_equal(count_fault_entries("root/.berth/journal"), 0);
 	now = 0;
 	for (size_t i = 0; i < n; i++) {
 		char at[64];
@@ -257,7 +257,7 @@ static void test_every_call(void **state)
 		no_flags = p >= 2 * COUNT(promises);
 		for (size_t n = 1; n <= N; n += N - 1)
 			for (int c = 0; c < CALLS; c++)
-				for (int k = 0; try(f, promises[p % COUNT(promises)], n,
+				for (int k = 0; try_batch(f, promises[p % COUNT(promises)], n,
 					     (enum call)c, k, errors[k % 3]);
 					k++)
 					tried++;
@@ -268,7 +268,7 @@ static void test_every_call(void **state)
 	assert_true(tried > 100);
 }
 
-static int write_some(size_t n, const char *const *paths, const char *text, struct err *e)
+static int write_some_files(size_t n, const char *const *paths, const char *text, struct err *e)
 {
 	struct files *f =
 		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
@@ -292,12 +292,12 @@ static int write_some(size_t n, const char *const *paths, const char *text, stru
 }
 
 /* A batch whose process ends between its renames: past the commit point, or while it takes back. */
-static void interrupted(bool back)
+static void interrupt_batch(bool back)
 {
 	int status;
 	pid_t pid;
 
-	reset();
+	reset_fault_tree();
 	pid = fork();
 	if (pid == 0) {
 		/* The first rename is the owner's.  Without flags the last file is linked, and
@@ -306,12 +306,12 @@ static void interrupted(bool back)
 		fail_at = no_flags ? N - 1 : N;
 		fail_errno = EIO;
 		die_at = !back ? N - 1 : no_flags ? N + 1 : N + 2;
-		write_some(N, names, "brand new", NULL);
+		write_some_files(N, names, "brand new", NULL);
 		_exit(1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(entries("root/.berth/journal"), 1);
+	assert_int_equal(count_fault_entries("root/.berth/journal"), 1);
 }
 
 static void assert_all(bool old, const char *failing, int k)
@@ -324,8 +324,8 @@ static void assert_all(bool old, const char *failing, int k)
 			fail_msg(
 				"%s is not %s: %s %d failing", at, old ? "old" : "new", failing, k);
 	}
-	assert_int_equal(entries("root/.berth/stage"), 0);
-	assert_int_equal(entries("root/.berth/journal"), 0);
+	assert_int_equal(count_fault_entries("root/.berth/stage"), 0);
+	assert_int_equal(count_fault_entries("root/.berth/journal"), 0);
 }
 
 static void test_recovery(void **state)
@@ -342,38 +342,38 @@ static void test_recovery(void **state)
 		no_unnamed = no_flags = i >= 2 * CALLS;
 
 		for (int k = 0; more; k++) {
-			interrupted(back);
+			interrupt_batch(back);
 			fail_call = i % CALLS;
 			fail_at = k;
 			fail_errno = errors[k % 4];
-			if (write_some(1, touched, "x", &e) < 0 &&
+			if (write_some_files(1, touched, "x", &e) < 0 &&
 				strstr(e.msg, "the next change tries again")) {
-				assert_int_equal(entries("root/.berth/journal"), 1);
+				assert_int_equal(count_fault_entries("root/.berth/journal"), 1);
 				waited++;
 			}
 			more = failed;
 			fail_call = -1;
-			assert_int_equal(write_some(1, touched, "x", NULL), 0);
+			assert_int_equal(write_some_files(1, touched, "x", NULL), 0);
 			assert_all(back, call_names[i % CALLS], k);
 		}
 	}
 	no_unnamed = no_flags = false;
 	/* Not even taking back works. */
-	reset();
+	reset_fault_tree();
 	fail_call = RENAME;
 	fail_at = N;
 	fail_on = true;
-	assert_int_equal(write_some(N, names, "brand new", &e), -1);
+	assert_int_equal(write_some_files(N, names, "brand new", &e), -1);
 	fail_on = false;
 	fail_call = -1;
 	assert_non_null(strstr(e.msg, "the next change in this directory takes the batch back"));
-	assert_int_equal(write_some(1, touched, "x", NULL), 0);
+	assert_int_equal(write_some_files(1, touched, "x", NULL), 0);
 	assert_all(true, "every rename from", N);
 	print_message("%d times a recovery waited for the next change\n", waited);
 	assert_true(waited > 20);
 }
 
-static void nothing(void)
+static void do_nothing(void)
 {
 }
 
@@ -382,7 +382,7 @@ static void moved_by_another(void)
 	rename(tree_path("root/m/from"), tree_path("root/m/to"));
 }
 
-static enum err_kind move_far(struct files *f, void (*meanwhile)(void))
+static enum err_kind move_far_while(struct files *f, void (*meanwhile)(void))
 {
 	struct files_root *r = files_root_open(f, tree_path("root"), NULL);
 	struct files_tree_totals t;
@@ -403,15 +403,15 @@ static void test_move_far(void **state)
 
 	(void)state;
 	tree_text("root/m/from", "the only one");
-	assert_int_equal(move_far(f, nothing), ERR_NONE);
+	assert_int_equal(move_far_while(f, do_nothing), ERR_NONE);
 	assert_true(!tree_exists("root/m/from") && tree_has("root/m/to", "the only one"));
 	/* Two did the same. */
 	tree_text("root/m/from", "the only one");
-	assert_int_equal(move_far(f, moved_by_another), ERR_NOT_FOUND);
+	assert_int_equal(move_far_while(f, moved_by_another), ERR_NOT_FOUND);
 	assert_true(tree_has("root/m/to", "the only one"));
 	/* Both are one file, as through a bind mount. */
 	assert_int_equal(link(tree_path("root/m/to"), tree_path("root/m/from")), 0);
-	assert_int_equal(move_far(f, nothing), ERR_REFUSED);
+	assert_int_equal(move_far_while(f, do_nothing), ERR_REFUSED);
 	assert_true(
 		tree_has("root/m/from", "the only one") && tree_has("root/m/to", "the only one"));
 	/* A tree with something in it that cannot be copied. */
@@ -419,7 +419,7 @@ static void test_move_far(void **state)
 	assert_int_equal(unlink(tree_path("root/m/to")), 0);
 	tree_text("root/m/from/d/f", "f");
 	assert_int_equal(mkfifo(tree_path("root/m/from/pipe"), 0600), 0);
-	assert_int_not_equal(move_far(f, nothing), ERR_NONE);
+	assert_int_not_equal(move_far_while(f, do_nothing), ERR_NONE);
 	assert_true(tree_has("root/m/from/d/f", "f") && !tree_exists("root/m/to"));
 	files_close(f);
 }
@@ -454,7 +454,7 @@ static void move_without_flags(struct files *f, struct files_root *r)
 	assert_true(!tree_exists("root/n") && tree_has("root/o/n/c", "a"));
 	assert_int_equal(files_delete(f, r, "o", true, &t, NULL), 0);
 	assert_false(tree_exists("root/o"));
-	assert_int_equal(entries("root/.berth/stage"), 0);
+	assert_int_equal(count_fault_entries("root/.berth/stage"), 0);
 }
 
 static void test_no_flags(void **state)
@@ -471,18 +471,18 @@ static void test_no_flags(void **state)
 	no_links = true;
 	move_without_flags(f, r);
 	/* What can be put in place last need not be kept; else it is all or nothing: nothing. */
-	reset();
-	assert_int_equal(write_some(2, some, "brand new", NULL), 0);
+	reset_fault_tree();
+	assert_int_equal(write_some_files(2, some, "brand new", NULL), 0);
 	assert_true(tree_has("root/new", "brand new") && tree_has("root/a", "brand new"));
-	reset();
-	assert_int_equal(write_some(2, both, "brand new", NULL), -1);
+	reset_fault_tree();
+	assert_int_equal(write_some_files(2, both, "brand new", NULL), -1);
 	assert_true(!tree_exists("root/new") && tree_has("root/a", "old"));
 	no_unnamed = no_flags = no_links = false;
 	files_root_close(r);
 	files_close(f);
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-fault");
@@ -490,7 +490,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	tree_remove();
@@ -506,5 +506,5 @@ int main(void)
 		cmocka_unit_test(test_no_flags),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

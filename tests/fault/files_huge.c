@@ -58,7 +58,7 @@ static long peak_kib(void)
 	return u.ru_maxrss;
 }
 
-static void bounded(
+static void expect_bounded(
 	const char *label, void (*what)(struct files *, struct files_root *), uint64_t most)
 {
 	int64_t begun = clock_mono_ns();
@@ -116,7 +116,7 @@ struct hits {
 	struct files_hit first, last;
 };
 
-static bool see(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+static bool see_line(void *ctx, const char *path, const struct files_hit *hits, size_t n)
 {
 	struct hits *seen = ctx;
 
@@ -144,7 +144,7 @@ static void search_line(struct files *f, struct files_root *r)
 		struct files_search_options o = {.pattern = patterns[i]};
 		struct hits seen = {0};
 
-		HOLDS(files_search(f, r, "", &o, see, &seen, &t, &e) == 0);
+		HOLDS(files_search(f, r, "", &o, see_line, &seen, &t, &e) == 0);
 		HOLDS(t.bytes == strlen(HEAD) + line_bytes + strlen(TAIL));
 		HOLDS(t.gave_up == 0 && t.hits == 2 && seen.n == 2);
 		HOLDS(seen.first.line == 2 && seen.first.column == middle + 1);
@@ -160,13 +160,13 @@ static void search_backtracking(struct files *f, struct files_root *r)
 	struct files_search_totals t;
 	struct hits seen = {0};
 
-	HOLDS(files_search(f, r, "", &o, see, &seen, &t, NULL) == 0);
+	HOLDS(files_search(f, r, "", &o, see_line, &seen, &t, NULL) == 0);
 	HOLDS(t.hits == 0 && t.gave_up > 0);
 	/* Where a window ends is neither the start nor the end of a line. */
 	for (size_t i = 0; i < 2; i++) {
 		o.pattern.text = i ? "x$" : "^x{3}needle";
 		o.pattern.len = strlen(o.pattern.text);
-		HOLDS(files_search(f, r, "", &o, see, &seen, &t, NULL) == 0);
+		HOLDS(files_search(f, r, "", &o, see_line, &seen, &t, NULL) == 0);
 		HOLDS(t.hits == i && seen.n == i);
 	}
 	HOLDS(seen.first.line == 2 && seen.first.column == line_bytes);
@@ -209,9 +209,9 @@ static void test_line(void **state)
 {
 	(void)state;
 	make_line();
-	bounded("search of a long line", search_line, 24 * MIB);
-	bounded("search that backtracks", search_backtracking, 24 * MIB);
-	bounded("read of lines", read_line, 3 * line_bytes / 16 + 24 * MIB);
+	expect_bounded("search of a long line", search_line, 24 * MIB);
+	expect_bounded("search that backtracks", search_backtracking, 24 * MIB);
+	expect_bounded("read of lines", read_line, 3 * line_bytes / 16 + 24 * MIB);
 	assert_int_equal(unlink(tree_path("root/line")), 0);
 }
 
@@ -270,7 +270,7 @@ static void scan_many(struct files *f, struct files_root *r)
 	files_scan_free(s);
 }
 
-static bool name_of(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+static bool expect_one_name(void *ctx, const char *path, const struct files_hit *hits, size_t n)
 {
 	(void)hits;
 	HOLDS(n == 1 && strcmp(path, "big/d000/f0000007") == 0);
@@ -285,7 +285,7 @@ static void search_many(struct files *f, struct files_root *r)
 	struct files_search_totals t;
 	int seen = 0;
 
-	HOLDS(files_search(f, r, "big", &o, name_of, &seen, &t, NULL) == 0);
+	HOLDS(files_search(f, r, "big", &o, expect_one_name, &seen, &t, NULL) == 0);
 	HOLDS(t.files == entries && t.matched_files == 1 && seen == 1 && t.errors == 0);
 }
 
@@ -403,7 +403,7 @@ static int scan_it(struct files *f, struct files_root *r, struct err *e)
 	return rc;
 }
 
-static bool any(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+static bool take_any(void *ctx, const char *path, const struct files_hit *hits, size_t n)
 {
 	(void)ctx, (void)path, (void)hits, (void)n;
 	return true;
@@ -415,7 +415,7 @@ static int search_it(struct files *f, struct files_root *r, struct err *e)
 		.pattern = {.text = "(a|b)+c", .len = 7, .regex = true}, .sorted = true};
 	struct files_search_totals t;
 
-	return files_search(f, r, "", &o, any, NULL, &t, e);
+	return files_search(f, r, "", &o, take_any, NULL, &t, e);
 }
 
 #define BYTES 3000 /* of each file that is copied, written and transformed */
@@ -525,7 +525,7 @@ static int write_durable(struct files *f, struct files_root *r, struct err *e)
 	return write_as(f, r, FILES_DURABLE, e);
 }
 
-static int write_all(struct files *f, struct files_root *r, struct err *e)
+static int write_all_or_nothing(struct files *f, struct files_root *r, struct err *e)
 {
 	return write_as(f, r, FILES_ALL_OR_NOTHING, e);
 }
@@ -569,7 +569,7 @@ static void test_stop_small(void **state)
 		{"delete", delete_it, copy_again, delete_whole},
 		{"write", write_visible, NULL, small_whole},
 		{"write, durable", write_durable, NULL, small_whole},
-		{"write, all or nothing", write_all, NULL, small_whole},
+		{"write, all or nothing", write_all_or_nothing, NULL, small_whole},
 		{"transform", transform_it, NULL, small_whole},
 	};
 
@@ -580,7 +580,7 @@ static void test_stop_small(void **state)
 		stop_at_moments(&works[i], soak ? 8 : 3);
 }
 
-static void test_many(void **state)
+static void test_many_entries(void **state)
 {
 	static const struct work works[] = {
 		{"scan of one directory", scan_it, NULL, NULL},
@@ -590,15 +590,15 @@ static void test_many(void **state)
 	(void)state;
 	entries = soak ? 1000000 : 20000;
 	make_many("root/big", entries, entries, 0);
-	bounded("scan of one directory", scan_many, 32 * MIB + 400 * entries);
+	expect_bounded("scan of one directory", scan_many, 32 * MIB + 400 * entries);
 	tree_text("root/big/d000/f0000007", "here it is found\n");
-	bounded("search of one directory", search_many, 32 * MIB + 400 * entries);
+	expect_bounded("search of one directory", search_many, 32 * MIB + 400 * entries);
 	for (size_t i = 0; i < COUNT(works); i++)
 		stop_at_moments(&works[i], soak ? 16 : 2);
-	bounded("delete of one directory", delete_many, 24 * MIB);
+	expect_bounded("delete of one directory", delete_many, 24 * MIB);
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	soak = getenv("BERTH_SOAK") != NULL;
@@ -611,7 +611,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	tree_remove();
@@ -620,8 +620,8 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_line), cmocka_unit_test(test_many),
-		cmocka_unit_test(test_stop_small)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_line),
+		cmocka_unit_test(test_many_entries), cmocka_unit_test(test_stop_small)};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -49,7 +49,7 @@ static void write_batch(enum files_promise promise, const char *text)
 }
 
 /* Any change: that is when recovery happens. */
-static void touch(void)
+static void touch_root(void)
 {
 	struct files *f =
 		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
@@ -99,7 +99,7 @@ static bool killed_at(int k, void (*what)(void))
 	}
 }
 
-static void reset(void)
+static void reset_kill_tree(void)
 {
 	char command[PATH_MAX];
 
@@ -134,7 +134,7 @@ static int count_new(void)
 	return n;
 }
 
-static int entries(const char *name)
+static int count_kill_entries(const char *name)
 {
 	DIR *d = opendir(tree_path(name));
 	struct dirent *entry;
@@ -147,11 +147,12 @@ static int entries(const char *name)
 	return n;
 }
 
-static void assert_clean(void)
+static void assert_nothing_left(void)
 {
-	assert_int_equal(entries("root/.berth/stage"), 0);
-	assert_int_equal(entries("root/.berth/journal"), 0);
-	assert_int_equal(entries("root/.berth"), 3); /* lock, stage, journal: no dead owner */
+	assert_int_equal(count_kill_entries("root/.berth/stage"), 0);
+	assert_int_equal(count_kill_entries("root/.berth/journal"), 0);
+	assert_int_equal(
+		count_kill_entries("root/.berth"), 3); /* lock, stage, journal: no dead owner */
 }
 
 /* As on NFS, and FUSE mostly. */
@@ -185,15 +186,15 @@ static void test_all_or_nothing(void **state)
 	for (k = 0; more; k++) {
 		int n;
 
-		reset();
+		reset_kill_tree();
 		more = killed_at(k, batch_a);
-		touch();
+		touch_root();
 		n = count_new();
 		if (n != 0 && n != N)
 			fail_msg("killed before call %d: %d of %d files are new", k, n, N);
 		none += n == 0;
 		all += n == N;
-		assert_clean();
+		assert_nothing_left();
 	}
 	/* The kills met the batch on both sides of its commit point. */
 	assert_true(none > 20 && all > 10);
@@ -214,12 +215,12 @@ static void test_each_file_whole(void **state)
 
 	(void)state;
 	for (int k = 0; more; k++) {
-		reset();
+		reset_kill_tree();
 		more = killed_at(k, batch_d);
 		count_new(); /* old or new, nothing else */
-		touch();
+		touch_root();
 		count_new();
-		assert_clean();
+		assert_nothing_left();
 	}
 }
 
@@ -230,19 +231,19 @@ static void test_recovery_killed(void **state)
 
 	(void)state;
 	for (int k = 0; more; k += 3) {
-		reset();
+		reset_kill_tree();
 		more = killed_at(k, batch_a);
-		if (!more || entries("root/.berth/journal") == 0)
+		if (!more || count_kill_entries("root/.berth/journal") == 0)
 			continue;
 		/* Each try gets a little further than the one before, over the same remains. */
-		for (int j = 0; killed_at(j, touch); j += 2)
+		for (int j = 0; killed_at(j, touch_root); j += 2)
 			recoveries++;
-		touch();
+		touch_root();
 		int n = count_new();
 
 		if (n != 0 && n != N)
 			fail_msg("recovery after call %d: %d of %d files are new", k, n, N);
-		assert_clean();
+		assert_nothing_left();
 	}
 	assert_true(recoveries > 50);
 }
@@ -261,7 +262,7 @@ static void shut_down(void)
 	close(fd);
 }
 
-static int shell(const char *format, const char *fs)
+static int mount_shell(const char *format, const char *fs)
 {
 	char command[4 * PATH_MAX];
 
@@ -269,17 +270,17 @@ static int shell(const char *format, const char *fs)
 	return system(command);
 }
 
-static void again(void)
+static void mount_again(void)
 {
 	assert_int_equal(umount(tree_path("root")), 0);
-	assert_int_equal(shell("mount -o loop %s %s", NULL), 0);
+	assert_int_equal(mount_shell("mount -o loop %s %s", NULL), 0);
 }
 
 /* false: not here. */
 static bool with_disk(const char *fs)
 {
-	if (shell("truncate -s 320M %1$s && mkfs.%3$s -q %1$s >/dev/null 2>&1 && "
-		  "mount -o loop %1$s %2$s 2>/dev/null",
+	if (mount_shell("truncate -s 320M %1$s && mkfs.%3$s -q %1$s >/dev/null 2>&1 && "
+			"mount -o loop %1$s %2$s 2>/dev/null",
 		    fs) != 0) {
 		print_message("not run: no %s on a loop device here\n", fs);
 		unlink(tree_path("image"));
@@ -296,24 +297,24 @@ static void power_loss(const char *fs, enum files_promise promise)
 	for (int k = 0; more; k += step) {
 		int n;
 
-		reset();
+		reset_kill_tree();
 		sync();
 		before_kill = shut_down;
 		more = killed_at(k, promise == FILES_DURABLE ? batch_d : batch_a);
 		before_kill = NULL;
 		if (!more)
 			shut_down();
-		again();
+		mount_again();
 		n = count_new();
 		/* What was said to be done is done. */
 		if (!more)
 			assert_int_equal(n, N);
-		touch();
+		touch_root();
 		n = count_new();
 		if (promise == FILES_ALL_OR_NOTHING && n != 0 && n != N)
 			fail_msg("%s shut down (%u) before call %d: %d of %d files are new", fs,
 				how, k, n, N);
-		assert_clean();
+		assert_nothing_left();
 		kills++;
 	}
 	print_message("%s: shut down (%u) before %d calls\n", fs, how, kills);
@@ -342,7 +343,7 @@ static void test_power_loss(void **state)
 	}
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-kill");
@@ -350,7 +351,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	tree_remove();
@@ -367,5 +368,5 @@ int main(void)
 		cmocka_unit_test(test_power_loss),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

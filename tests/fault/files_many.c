@@ -26,7 +26,7 @@
 static _Atomic uint64_t *added; /* shared: what was reported as written */
 
 /* A counter file: the number, then the same number many times, so that a mixture would show. */
-static int parse(const char *text, size_t len, uint64_t *v)
+static int parse_counter(const char *text, size_t len, uint64_t *v)
 {
 	char first[32], again[32];
 	size_t n = strcspn(text, "\n") + 1;
@@ -45,14 +45,14 @@ static int parse(const char *text, size_t len, uint64_t *v)
 	return 0;
 }
 
-static void put(struct str *out, uint64_t v)
+static void print_counter(struct str *out, uint64_t v)
 {
 	str_clear(out);
 	for (int i = 0; i < 200; i++)
 		str_addf(out, "%llu\n", (unsigned long long)v);
 }
 
-static void work(int seed, int rounds)
+static void work_on_counters(int seed, int rounds)
 {
 	struct files *f =
 		files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 1});
@@ -88,9 +88,9 @@ static void work(int seed, int rounds)
 			uint64_t v;
 
 			if (got->items[i].err ||
-				parse(got->items[i].bytes, got->items[i].len, &v) < 0)
+				parse_counter(got->items[i].bytes, got->items[i].len, &v) < 0)
 				_exit(3); /* torn */
-			put(&text[i], v + 1);
+			print_counter(&text[i], v + 1);
 			puts[i] = (struct files_put){.path = names[i],
 				.bytes = text[i].s,
 				.len = text[i].len,
@@ -123,7 +123,7 @@ static void work(int seed, int rounds)
 	_exit(0);
 }
 
-static void test_many(void **state)
+static void test_many_writers(void **state)
 {
 	int rounds = getenv("BERTH_SOAK") ? 500 : 8, bad = 0;
 	struct str zero = STR_INIT;
@@ -132,7 +132,7 @@ static void test_many(void **state)
 	(void)state;
 	added = mmap(NULL, COUNTERS * sizeof *added, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	put(&zero, 0);
+	print_counter(&zero, 0);
 	for (int i = 0; i < COUNTERS; i++) {
 		char name[32];
 
@@ -142,7 +142,7 @@ static void test_many(void **state)
 	str_release(&zero);
 	for (int i = 0; i < PROCESSES; i++)
 		if (fork() == 0)
-			work(i + 1, rounds);
+			work_on_counters(i + 1, rounds);
 	for (int i = 0, status; i < PROCESSES; i++) {
 		wait(&status);
 		if (status != 0) {
@@ -157,7 +157,7 @@ static void test_many(void **state)
 
 		snprintf(name, sizeof name, "root/c%d", i);
 		text = tree_read(name);
-		assert_int_equal(parse(text, strlen(text), &v), 0);
+		assert_int_equal(parse_counter(text, strlen(text), &v), 0);
 		assert_int_equal(v, added[i]);
 		sum += v;
 		free(text);
@@ -166,7 +166,7 @@ static void test_many(void **state)
 		"%d processes, %llu additions, none lost\n", PROCESSES, (unsigned long long)sum);
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-many");
@@ -174,7 +174,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	tree_remove();
@@ -183,7 +183,7 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_many)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_writers)};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

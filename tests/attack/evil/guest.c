@@ -19,7 +19,7 @@
 
 static char body[LANE_MSG_MAX];
 
-static int take_lane(void)
+static int take_evil_lane(void)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = LANE_DIR "/" LANE_BOOT_SOCK};
 	struct lane_hello hello = {(uint32_t)getpid(), getuid(), getgid()};
@@ -55,7 +55,7 @@ static int take_lane(void)
 	return lane;
 }
 
-static void answer(int conn, const char *mode, const int *pipes)
+static void answer_by_mode(int conn, const char *mode, const int *pipes)
 {
 	struct lane_ended end = {.how = LANE_EXIT, .code = 7};
 	uint32_t pid = 42;
@@ -128,7 +128,7 @@ static void answer(int conn, const char *mode, const int *pipes)
 	/* "close": nothing at all */
 }
 
-static void serve(int conn)
+static void serve_lies(int conn)
 {
 	char mode[64] = "";
 	struct lane_msg head;
@@ -138,7 +138,7 @@ static void serve(int conn)
 		if (head.type == LANE_WORDS && !*mode) /* cwd NUL argv[0] NUL ... */
 			snprintf(mode, sizeof mode, "%s", body + strlen(body) + 1);
 		if (head.type == LANE_RUN) {
-			answer(conn, mode, fds);
+			answer_by_mode(conn, mode, fds);
 			break;
 		}
 	}
@@ -156,13 +156,13 @@ int main(int argc, char **argv)
 	signal(SIGCHLD, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGTERM, _exit);
-	while ((lane = take_lane()) < 0)
+	while ((lane = take_evil_lane()) < 0)
 		usleep(20000);
 	for (;;) {
 		int conn = accept(lane, NULL, NULL);
 
 		if (conn >= 0 && fork() == 0)
-			serve(conn);
+			serve_lies(conn);
 		close(conn);
 	}
 }

@@ -10,7 +10,7 @@
 
 #include <berth/agents.h>
 
-static int entries(const char *dir)
+static int count_dir_entries(const char *dir)
 {
 	DIR *d = opendir(dir);
 	int n = 0;
@@ -34,14 +34,14 @@ static long resident_kib(void)
 	return resident * 4;
 }
 
-static void count(void *ctx, int stream, const char *bytes, size_t n)
+static void count_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	(void)stream;
 	(void)bytes;
 	*(size_t *)ctx += n;
 }
 
-static int run(const char *agent, int i)
+static int run_echo(const char *agent, int i)
 {
 	char text[32];
 	const char *argv[] = {"sh", "-c", "echo $1; exit $(($1 % 7))", "x", text};
@@ -52,7 +52,7 @@ static int run(const char *agent, int i)
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = count,
+		.output = count_output,
 		.ctx = &seen,
 		.cancel_fd = -1,
 		.resize_fd = -1};
@@ -80,16 +80,16 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	for (int i = 0; i < 20; i++)
-		bad |= run(argv[1], i);
-	fds = entries("/proc/self/fd");
-	threads = entries("/proc/self/task");
+		bad |= run_echo(argv[1], i);
+	fds = count_dir_entries("/proc/self/fd");
+	threads = count_dir_entries("/proc/self/task");
 	before = resident_kib();
 	for (int i = 0; i < n && !bad; i++)
-		bad |= run(argv[1], i);
+		bad |= run_echo(argv[1], i);
 	printf("descriptors %d to %d, threads %d to %d, memory %ld to %ld KiB\n", fds,
-		entries("/proc/self/fd"), threads, entries("/proc/self/task"), before,
-		resident_kib());
+		count_dir_entries("/proc/self/fd"), threads, count_dir_entries("/proc/self/task"),
+		before, resident_kib());
 	/* A sanitizer keeps freed memory back for a while: room for that, not for a leak of each command. */
-	return bad || entries("/proc/self/fd") != fds || entries("/proc/self/task") != threads ||
-		resident_kib() > before + 32768;
+	return bad || count_dir_entries("/proc/self/fd") != fds ||
+		count_dir_entries("/proc/self/task") != threads || resident_kib() > before + 32768;
 }

@@ -117,7 +117,7 @@ static void way_out(int number, const char *secret)
 }
 
 /* What a command is given besides its three pipes. */
-static void descriptors(void)
+static void report_descriptors(void)
 {
 	DIR *d = opendir("/proc/self/fd");
 
@@ -131,7 +131,7 @@ static void descriptors(void)
 		closedir(d);
 }
 
-static void reach(const char *secret)
+static void reach_secrets(const char *secret)
 {
 	char text[4096];
 
@@ -142,7 +142,7 @@ static void reach(const char *secret)
 	refused(30, "/proc/1/maps", slurp("/proc/1/maps", text, sizeof text) > 0 ? 0 : -1, NULL);
 	way_out(30, secret);
 	way_out(31, secret);
-	descriptors();
+	report_descriptors();
 }
 
 static void core_dumps(const char *dir)
@@ -165,7 +165,7 @@ static void core_dumps(const char *dir)
 	report(32, WIFSIGNALED(status) && !WCOREDUMP(status), "a crash leaves no core");
 }
 
-static void sizes(const char *dir)
+static void report_sizes(const char *dir)
 {
 	char path[PATH_MAX];
 	struct rlimit r;
@@ -192,9 +192,9 @@ void files(const struct words *w)
 		   *theirs = word_or(w, 2, "/nothing");
 
 	root_is_closed();
-	sizes(workspace);
+	report_sizes(workspace);
 	engine_sockets();
-	reach(secret);
+	reach_secrets(secret);
 	core_dumps(workspace);
 	refused(33, "another agent's workspace", access(theirs, F_OK), (const int[]){ENOENT, 0});
 }
@@ -253,7 +253,7 @@ void read_only(const struct words *w)
 	}
 }
 
-static void fill(int number, const char *dir, long limit)
+static void fill_disk(int number, const char *dir, long limit)
 {
 	char path[PATH_MAX], *block = calloc(1, 65536);
 	long total = 0;
@@ -272,7 +272,7 @@ static void fill(int number, const char *dir, long limit)
 		dir, total, n < 0 ? strerrorname_np(error) : "more");
 }
 
-static void many(int number, const char *dir, long most)
+static void make_many_files(int number, const char *dir, long most)
 {
 	char path[PATH_MAX];
 	long n = 0;
@@ -303,7 +303,7 @@ void flood(const struct words *w)
 	long limit = atol(word_or(w, 3, "1048576"));
 
 	if (!strcmp(word_or(w, 1, ""), "bytes"))
-		fill(number, dir, limit);
+		fill_disk(number, dir, limit);
 	else
-		many(number, dir, limit);
+		make_many_files(number, dir, limit);
 }

@@ -20,7 +20,7 @@
 
 #define NUMBER 0 /* the host knows these attacks by name */
 
-static void forever(void)
+static void wait_forever(void)
 {
 	for (;;)
 		pause();
@@ -33,7 +33,7 @@ static void leave_behind(void)
 		setsid();
 		for (int sig = 1; sig < 65; sig++)
 			signal(sig, SIG_IGN);
-		forever();
+		wait_forever();
 	}
 }
 
@@ -100,7 +100,7 @@ static void berths_own(void)
 }
 
 /* Memory that no process owns: queues, segments, pipes in flight. */
-static void hoard(void)
+static void hoard_memory(void)
 {
 	static char block[1 << 20];
 	long n = 0;
@@ -123,11 +123,11 @@ static void hoard(void)
 		if (write(pair[1], block, sizeof block) < 0)
 			break;
 	}
-	forever();
+	wait_forever();
 }
 
 /* Give the standard output to a process of another command: `keep NAME` waits for it, `give NAME` hands it over. */
-static void pass(const char *path, bool give)
+static void pass_output(const char *path, bool give)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	char byte = 'x', space[CMSG_SPACE(sizeof(int))];
@@ -147,7 +147,7 @@ static void pass(const char *path, bool give)
 		fflush(stdout);
 		fd = accept(fd, NULL, NULL);
 		if (recvmsg(fd, &m, 0) > 0)
-			forever();
+			wait_forever();
 		return;
 	}
 	if (connect(fd, (struct sockaddr *)&at, sizeof at))
@@ -169,11 +169,11 @@ void guest(const struct words *w)
 		every_signal();
 	} else if (!strcmp(what, "kill-all")) {
 		kill(-1, SIGKILL);
-		forever();
+		wait_forever();
 	} else if (!strcmp(what, "kill-supervisor")) {
 		leave_behind();
 		kill(getppid(), SIGKILL);
-		forever();
+		wait_forever();
 	} else if (!strcmp(what, "stop-supervisor")) {
 		leave_behind();
 		for (;;)
@@ -181,7 +181,7 @@ void guest(const struct words *w)
 	} else if (!strcmp(what, "stop-all")) {
 		leave_behind();
 		kill(-1, SIGSTOP);
-		forever();
+		wait_forever();
 	} else if (!strcmp(what, "chain")) {
 		/* Kill the supervisor, then be always elsewhere. */
 		kill(getppid(), SIGKILL);
@@ -196,10 +196,10 @@ void guest(const struct words *w)
 	} else if (!strcmp(what, "own")) {
 		berths_own();
 	} else if (!strcmp(what, "hoard")) {
-		hoard();
+		hoard_memory();
 	} else if (!strcmp(what, "keep")) {
-		pass(word_or(w, 1, "/tmp/pass"), false);
+		pass_output(word_or(w, 1, "/tmp/pass"), false);
 	} else if (!strcmp(what, "give")) {
-		pass(word_or(w, 1, "/tmp/pass"), true);
+		pass_output(word_or(w, 1, "/tmp/pass"), true);
 	}
 }

@@ -31,7 +31,7 @@ static bool status_number(const char *file, const char *name, int base, uint64_t
 }
 
 /* Of this process, and of process 1, which everything here comes from. */
-static void privileges(const char *file)
+static void report_privileges(const char *file)
 {
 	static const char *const sets[] = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"};
 	uint64_t v;
@@ -45,7 +45,7 @@ static void privileges(const char *file)
 	report(3, status_number(file, "Seccomp", 10, &v) && v == 2, "%s Seccomp", file);
 }
 
-static void regain(void)
+static void regain_privileges(void)
 {
 	struct {
 		uint32_t version;
@@ -62,7 +62,7 @@ static void regain(void)
 	refused(3, "seccomp off", prctl(PR_SET_SECCOMP, 0, 0, 0, 0), NULL);
 }
 
-static void who(void)
+static void report_ids(void)
 {
 	gid_t groups[64];
 	int n = getgroups(64, groups);
@@ -120,7 +120,7 @@ static long raw_clone(unsigned long flags)
 	return pid;
 }
 
-static void namespaces(void)
+static void enter_namespaces(void)
 {
 	static const struct {
 		const char *name, *file;
@@ -148,7 +148,7 @@ static void namespaces(void)
 	refused(6, "clone3", syscall(SYS_clone3, NULL, 0), (const int[]){ENOSYS, 0});
 }
 
-static void mounting(const char *dir)
+static void try_mounts(const char *dir)
 {
 	refused(7, "mount tmpfs", mount("none", dir, "tmpfs", 0, NULL), eperm);
 	refused(7, "mount proc", mount("none", dir, "proc", 0, NULL), eperm);
@@ -162,7 +162,7 @@ static void mounting(const char *dir)
 }
 
 /* A block device, memory, and a terminal: made nowhere, or made and not to be opened. */
-static void devices(const struct words *w)
+static void make_devices(const struct words *w)
 {
 	static const struct {
 		const char *name;
@@ -189,14 +189,14 @@ static void devices(const struct words *w)
 
 void identity(const struct words *w)
 {
-	privileges("/proc/self/status");
-	privileges("/proc/1/status");
-	who();
+	report_privileges("/proc/self/status");
+	report_privileges("/proc/1/status");
+	report_ids();
 	set_id("/attack/suid");
-	namespaces();
-	mounting("/tmp");
-	devices(w);
+	enter_namespaces();
+	try_mounts("/tmp");
+	make_devices(w);
 	refused(9, "chroot", chroot("/tmp"), eperm);
 	refused(9, "pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp"), eperm);
-	regain();
+	regain_privileges();
 }

@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static void calls(void)
+static void try_syscalls(void)
 {
 	char zero[256] = {0};
 	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), id;
@@ -53,7 +53,7 @@ static void calls(void)
 }
 
 /* Every family and kind; TCP, UDP, unix and netlink's inert ones are all that is left. */
-static void sockets(void)
+static void try_sockets(void)
 {
 	static const struct {
 		const char *name;
@@ -108,7 +108,7 @@ static void other_processes(const struct words *w)
 	}
 }
 
-static void masked(void)
+static void read_masked_files(void)
 {
 	static const char *const empty[] = {"/proc/kcore", "/proc/keys", "/proc/timer_list",
 		"/proc/sched_debug", "/proc/latency_stats", "/proc/timer_stats", "/proc/kmsg",
@@ -137,7 +137,7 @@ static void masked(void)
 	}
 }
 
-static void knob(const char *path)
+static void write_knob(const char *path)
 {
 	char what[600];
 	int fd = open(path, O_WRONLY);
@@ -152,7 +152,7 @@ static void knob(const char *path)
 }
 
 /* Every release_agent and every file of a cgroup that one might write. */
-static void cgroups(const char *dir, int depth)
+static void write_cgroups(const char *dir, int depth)
 {
 	DIR *d = opendir(dir);
 
@@ -165,18 +165,18 @@ static void cgroups(const char *dir, int depth)
 			lstat(path, &st))
 			continue;
 		if (S_ISDIR(st.st_mode) && depth < 3)
-			cgroups(path, depth + 1);
+			write_cgroups(path, depth + 1);
 		else if (!strcmp(e->d_name, "release_agent") ||
 			!strcmp(e->d_name, "cgroup.procs") || !strcmp(e->d_name, "devices.allow") ||
 			!strcmp(e->d_name, "notify_on_release") || strstr(e->d_name, "limit") ||
 			strstr(e->d_name, ".max"))
-			knob(path);
+			write_knob(path);
 	}
 	if (d)
 		closedir(d);
 }
 
-static void knobs(void)
+static void write_knobs(void)
 {
 	static const char *const files[] = {"/proc/sys/kernel/core_pattern",
 		"/proc/sys/kernel/modprobe", "/proc/sys/kernel/randomize_va_space",
@@ -188,10 +188,10 @@ static void knobs(void)
 		"/proc/sys/kernel/ns_last_pid"};
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		knob(files[i]);
+		write_knob(files[i]);
 	refused(20, "a new cgroup", mkdir("/sys/fs/cgroup/memory/x", 0755), NULL);
 	refused(20, "a new cgroup (v2)", mkdir("/sys/fs/cgroup/x", 0755), NULL);
-	cgroups("/sys/fs/cgroup", 0);
+	write_cgroups("/sys/fs/cgroup", 0);
 }
 
 static void device_nodes(void)
@@ -229,10 +229,10 @@ static void device_nodes(void)
 
 void kernel(const struct words *w)
 {
-	calls();
-	sockets();
+	try_syscalls();
+	try_sockets();
 	other_processes(w);
-	masked();
-	knobs();
+	read_masked_files();
+	write_knobs();
 	device_nodes();
 }

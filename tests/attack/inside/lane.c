@@ -51,7 +51,7 @@ static int to_socket(const char *path, int type)
 }
 
 /* As the host would.  true: it was believed. */
-static bool ask(int conn, const char *mark)
+static bool ask_as_host(int conn, const char *mark)
 {
 	static char body[LANE_MSG_MAX], words[PATH_MAX + 64];
 	struct lane_run run = {.argc = 3};
@@ -83,8 +83,8 @@ static void try_door(const char *path, const char *what, const char *mark)
 	if (conn < 0)
 		return;
 	reached++;
-	report(NUMBER, !ask(conn, mark), "through %s: somebody listens, and believes nothing",
-		what);
+	report(NUMBER, !ask_as_host(conn, mark),
+		"through %s: somebody listens, and believes nothing", what);
 	close(conn);
 }
 
@@ -126,7 +126,7 @@ static void try_proc(const char *proc, const char *mark)
 		closedir(d);
 }
 
-static void take(const char *path, const char *mark)
+static void take_socket(const char *path, const char *mark)
 {
 	static char name[LANE_MSG_MAX];
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -157,7 +157,7 @@ static void take(const char *path, const char *mark)
 	report(NUMBER, tried > 20, "%u ways, %u with somebody at the end", tried, reached);
 }
 
-static void hand(int conn, const char *path)
+static void hand_descriptor(int conn, const char *path)
 {
 	int fd = open(path, O_PATH | O_NOFOLLOW);
 
@@ -172,7 +172,7 @@ static void hand_below(int conn, const char *dir)
 	DIR *d = opendir(dir);
 	struct dirent *e;
 
-	hand(conn, dir);
+	hand_descriptor(conn, dir);
 	while (d && (e = readdir(d))) {
 		char path[PATH_MAX];
 
@@ -182,14 +182,14 @@ static void hand_below(int conn, const char *dir)
 		if (e->d_type == DT_DIR)
 			hand_below(conn, path);
 		else
-			hand(conn, path);
+			hand_descriptor(conn, path);
 	}
 	if (d)
 		closedir(d);
 }
 
 /* Names for it elsewhere, which the other could use without us. */
-static void elsewhere(const char *shared)
+static void link_elsewhere(const char *shared)
 {
 	char dir[PATH_MAX], name[PATH_MAX + 32];
 
@@ -208,29 +208,29 @@ static void elsewhere(const char *shared)
 	}
 }
 
-static void give(const char *path)
+static void give_doors(const char *path)
 {
 	int conn = to_socket(path, SOCK_SEQPACKET);
 
 	if (conn < 0)
 		exit(1);
-	elsewhere(path);
+	link_elsewhere(path);
 	hand_below(conn, "/.berth");
-	hand(conn, "/");
-	hand(conn, "/proc");
+	hand_descriptor(conn, "/");
+	hand_descriptor(conn, "/proc");
 	close(conn);
 }
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int sig)
+static void stop_knocking(int sig)
 {
 	(void)sig;
 	stopped = 1;
 }
 
 /* Each connection says hello as an init would; whoever gets an answer other than a hang-up was taken for it. */
-static void knock(const struct words *w)
+static void knock_on_boot(const struct words *w)
 {
 	static char body[LANE_MSG_MAX];
 	double until = now() + atof(word_or(w, 1, "5"));
@@ -238,7 +238,7 @@ static void knock(const struct words *w)
 	unsigned knocks = 0, answers = 0;
 	int n = 0;
 
-	signal(SIGUSR1, stop);
+	signal(SIGUSR1, stop_knocking);
 	while (!stopped && now() < until) {
 		for (int i = 2; i < w->n; i++) {
 			char path[PATH_MAX];
@@ -271,11 +271,11 @@ void lane(const struct words *w)
 	const char *what = word_or(w, 0, "");
 
 	if (!strcmp(what, "take"))
-		take(word_or(w, 1, "/tmp/take"), word_or(w, 2, "/tmp/mark"));
+		take_socket(word_or(w, 1, "/tmp/take"), word_or(w, 2, "/tmp/mark"));
 	else if (!strcmp(what, "give"))
-		give(word_or(w, 1, "/tmp/take"));
+		give_doors(word_or(w, 1, "/tmp/take"));
 	else if (!strcmp(what, "knock"))
-		knock(w);
+		knock_on_boot(w);
 	else if (!strcmp(what, "stop")) {
 		signal(SIGUSR1, SIG_IGN);
 		report(NUMBER, !kill(-1, SIGUSR1), "those who knock were told to stop");

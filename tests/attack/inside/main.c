@@ -18,7 +18,7 @@ const char *word_or(const struct words *w, int i, const char *otherwise)
 	return i < w->n ? w->word[i] : otherwise;
 }
 
-static void line(int number, const char *verdict, const char *what, va_list args)
+static void print_check(int number, const char *verdict, const char *what, va_list args)
 {
 	char text[512];
 
@@ -32,7 +32,7 @@ void report(int number, bool held, const char *what, ...)
 	va_list args;
 
 	va_start(args, what);
-	line(number, held ? "held" : "BROKE", what, args);
+	print_check(number, held ? "held" : "BROKE", what, args);
 	va_end(args);
 }
 
@@ -41,7 +41,7 @@ void absent(int number, const char *probe, ...)
 	va_list args;
 
 	va_start(args, probe);
-	line(number, "absent", probe, args);
+	print_check(number, "absent", probe, args);
 	va_end(args);
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* 0: connected; else errno.  A second must do: nothing answers slower on this machine. */
-static int reach(const char *address, int port, int type)
+static int connect_within(const char *address, int port, int type)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	struct sockaddr_in6 v6 = {
@@ -43,9 +43,9 @@ static int reach(const char *address, int port, int type)
 	return error;
 }
 
-static void unreachable(const char *name, const char *address, int port, int type)
+static void report_unreachable(const char *name, const char *address, int port, int type)
 {
-	int error = reach(address, port, type);
+	int error = connect_within(address, port, type);
 
 	report(55, error != 0, "%s %s:%d: %s", name, address, port,
 		error ? strerrorname_np(error) : "reached");
@@ -69,7 +69,7 @@ static void only_loopback(void)
 }
 
 /* The host listens on one of this name; abstract names belong to the network namespace. */
-static void abstract(const char *name)
+static void reach_abstract(const char *name)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -83,25 +83,25 @@ static void abstract(const char *name)
 }
 
 /* network none ABSTRACT PORT ADDRESS... | network reach ADDRESS PORT | network serve PORT */
-static void none(const struct words *w)
+static void reach_nothing(const struct words *w)
 {
 	int port = atoi(word_or(w, 2, "80"));
 	int fd = socket(AF_INET, SOCK_DGRAM, 1);
 
 	only_loopback();
-	abstract(word_or(w, 1, "x"));
+	reach_abstract(word_or(w, 1, "x"));
 	for (int i = 3; i < w->n; i++) {
-		unreachable("TCP", w->word[i], port, SOCK_STREAM);
-		unreachable("UDP", w->word[i], port, SOCK_DGRAM);
+		report_unreachable("TCP", w->word[i], port, SOCK_STREAM);
+		report_unreachable("UDP", w->word[i], port, SOCK_DGRAM);
 	}
-	unreachable("TCP", "169.254.169.254", 80, SOCK_STREAM);
-	unreachable("UDP", "169.254.169.254", 53, SOCK_DGRAM);
-	unreachable("TCP", "172.17.0.1", 2375, SOCK_STREAM);
-	unreachable("TCP", "10.0.0.1", 443, SOCK_STREAM);
-	unreachable("DNS", "127.0.0.11", 53, SOCK_STREAM);
-	unreachable("TCP", "fe80::1", 80, SOCK_STREAM);
-	unreachable("UDP", "ff02::1", 5353, SOCK_DGRAM);
-	unreachable("the host's loopback", "127.0.0.1", port, SOCK_STREAM);
+	report_unreachable("TCP", "169.254.169.254", 80, SOCK_STREAM);
+	report_unreachable("UDP", "169.254.169.254", 53, SOCK_DGRAM);
+	report_unreachable("TCP", "172.17.0.1", 2375, SOCK_STREAM);
+	report_unreachable("TCP", "10.0.0.1", 443, SOCK_STREAM);
+	report_unreachable("DNS", "127.0.0.11", 53, SOCK_STREAM);
+	report_unreachable("TCP", "fe80::1", 80, SOCK_STREAM);
+	report_unreachable("UDP", "ff02::1", 5353, SOCK_DGRAM);
+	report_unreachable("the host's loopback", "127.0.0.1", port, SOCK_STREAM);
 	refused(55, "raw ICMP", socket(AF_INET, SOCK_RAW, 1), eperm);
 	if (fd >= 0) {
 		struct sockaddr_in to = {
@@ -115,7 +115,7 @@ static void none(const struct words *w)
 	}
 }
 
-static void serve(int port)
+static void serve_port(int port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -133,12 +133,12 @@ void network(const struct words *w)
 	const char *what = word_or(w, 0, "none");
 
 	if (!strcmp(what, "none")) {
-		none(w);
+		reach_nothing(w);
 	} else if (!strcmp(what, "serve")) {
-		serve(atoi(word_or(w, 1, "80")));
+		serve_port(atoi(word_or(w, 1, "80")));
 	} else {
-		int error =
-			reach(word_or(w, 1, "127.0.0.1"), atoi(word_or(w, 2, "80")), SOCK_STREAM);
+		int error = connect_within(
+			word_or(w, 1, "127.0.0.1"), atoi(word_or(w, 2, "80")), SOCK_STREAM);
 
 		puts(error ? strerrorname_np(error) : "reached");
 	}

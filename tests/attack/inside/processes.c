@@ -10,19 +10,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void forever(void)
+static void sleep_forever(void)
 {
 	for (;;)
 		pause();
 }
 
 /* A grandchild in a session of its own whose parent is gone. */
-static void daemonise(void)
+static void start_daemon(void)
 {
 	if (fork() == 0) {
 		setsid();
 		if (fork() == 0)
-			forever();
+			sleep_forever();
 		_exit(0);
 	}
 	wait(NULL);
@@ -61,27 +61,27 @@ void trees(const struct words *w)
 		;
 	} else if (!strcmp(what, "child")) {
 		if (fork() == 0)
-			forever();
+			sleep_forever();
 	} else if (!strcmp(what, "setsid")) {
 		if (fork() == 0) {
 			setsid();
-			forever();
+			sleep_forever();
 		}
 	} else if (!strcmp(what, "double-fork")) {
-		daemonise();
+		start_daemon();
 	} else if (!strcmp(what, "ignores")) {
 		ignore_all();
-		daemonise();
+		start_daemon();
 	} else if (!strcmp(what, "stopped")) {
 		if (fork() == 0) {
 			raise(SIGSTOP);
-			forever();
+			sleep_forever();
 		}
 	} else if (!strcmp(what, "stops-itself")) {
 		raise(SIGSTOP);
 	} else if (!strcmp(what, "subreaper")) {
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
-		daemonise();
+		start_daemon();
 	} else if (!strcmp(what, "refork")) {
 		/* A chain that is always elsewhere: each one lives just long enough to make the next. */
 		if (fork() == 0)
@@ -94,9 +94,9 @@ void trees(const struct words *w)
 		/* The command ends at once; a child of it keeps the output open. */
 		if (fork() == 0) {
 			setsid();
-			forever();
+			sleep_forever();
 		}
 		return;
 	}
-	forever();
+	sleep_forever();
 }

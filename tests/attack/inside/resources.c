@@ -28,7 +28,7 @@ static void fork_bomb(void)
 	}
 }
 
-static void eat(void)
+static void eat_memory(void)
 {
 	for (;;) {
 		char *p = mmap(
@@ -40,7 +40,7 @@ static void eat(void)
 	}
 }
 
-static void spin(double seconds)
+static void spin_cpus(double seconds)
 {
 	double until = now() + seconds;
 
@@ -60,7 +60,7 @@ void resources(const struct words *w)
 	if (!strcmp(what, "fork-bomb"))
 		fork_bomb();
 	else if (!strcmp(what, "eat"))
-		eat();
+		eat_memory();
 	else if (!strcmp(what, "spin"))
-		spin(atof(word_or(w, 1, "1")));
+		spin_cpus(atof(word_or(w, 1, "1")));
 }

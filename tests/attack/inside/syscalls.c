@@ -58,7 +58,7 @@ static int trace_everything(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
-static int answer(long number, unsigned long first)
+static int ask_kernel(long number, unsigned long first)
 {
 	return syscall(number, first, 0, 0, 0, 0, 0) == -1 ? errno : 0;
 }
@@ -75,18 +75,18 @@ static bool passes_filters(int number)
 #endif
 }
 
-static void ask(struct answers *a)
+static void ask_all_calls(struct answers *a)
 {
 	if (trace_everything())
 		return;
 	for (int i = 0; i < CALLS; i++)
-		a->call[i] = i == SYS_exit_group || passes_filters(i) ? ENOSYS : answer(i, 0);
+		a->call[i] = i == SYS_exit_group || passes_filters(i) ? ENOSYS : ask_kernel(i, 0);
 	for (int i = 0; i < FAMILIES; i++)
-		a->socket[i] = answer(SYS_socket, (unsigned long)i);
+		a->socket[i] = ask_kernel(SYS_socket, (unsigned long)i);
 	for (int i = 0; i < 32; i++)
-		a->clone[i] = answer(SYS_clone, 1UL << i);
+		a->clone[i] = ask_kernel(SYS_clone, 1UL << i);
 	for (size_t i = 0; i < 8; i++)
-		a->personality[i] = answer(SYS_personality, personalities[i]);
+		a->personality[i] = ask_kernel(SYS_personality, personalities[i]);
 	a->complete = true;
 }
 
@@ -149,7 +149,7 @@ void syscalls(const struct words *w)
 	memset(a, 0, sizeof *a);
 	pid = fork();
 	if (pid == 0) {
-		ask(a);
+		ask_all_calls(a);
 		syscall(SYS_exit_group, 0);
 	}
 	waitpid(pid, &status, 0);

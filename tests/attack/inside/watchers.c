@@ -45,7 +45,7 @@ static const struct {
 	{RLIMIT_MSGQUEUE, "queues"}};
 
 /* Nobody may do it, however the kernel says so. */
-static void never(const char *what, pid_t pid, long result)
+static void report_forbidden(const char *what, pid_t pid, long result)
 {
 	char text[96];
 
@@ -53,7 +53,7 @@ static void never(const char *what, pid_t pid, long result)
 	refused(NUMBER, text, result, NULL);
 }
 
-static void take_away(pid_t pid)
+static void take_resources(pid_t pid)
 {
 	struct attributes idle = {.size = sizeof idle, .policy = SCHED_IDLE};
 	struct sched_param none = {0}, one = {1};
@@ -64,28 +64,30 @@ static void take_away(pid_t pid)
 		struct rlimit r = {3, 3};
 
 		snprintf(what, sizeof what, "the limit of %s", limits[i].name);
-		never(what, pid, syscall(SYS_prlimit64, pid, limits[i].number, &r, NULL));
+		report_forbidden(
+			what, pid, syscall(SYS_prlimit64, pid, limits[i].number, &r, NULL));
 	}
-	never("prlimit64 by a number that is cut off", pid,
+	report_forbidden("prlimit64 by a number that is cut off", pid,
 		syscall(SYS_prlimit64, (1L << 32) + pid, RLIMIT_NOFILE, &(struct rlimit){3, 3},
 			NULL));
-	never("setpriority", pid, syscall(SYS_setpriority, PRIO_PROCESS, pid, 19));
-	never("setpriority, group", pid, syscall(SYS_setpriority, PRIO_PGRP, pid, 19));
-	never("ioprio_set", pid, syscall(SYS_ioprio_set, 1, pid, IOPRIO_IDLE));
-	never("ioprio_set, group", pid, syscall(SYS_ioprio_set, 2, pid, IOPRIO_IDLE));
-	never("sched_setscheduler, idle", pid,
+	report_forbidden("setpriority", pid, syscall(SYS_setpriority, PRIO_PROCESS, pid, 19));
+	report_forbidden("setpriority, group", pid, syscall(SYS_setpriority, PRIO_PGRP, pid, 19));
+	report_forbidden("ioprio_set", pid, syscall(SYS_ioprio_set, 1, pid, IOPRIO_IDLE));
+	report_forbidden("ioprio_set, group", pid, syscall(SYS_ioprio_set, 2, pid, IOPRIO_IDLE));
+	report_forbidden("sched_setscheduler, idle", pid,
 		syscall(SYS_sched_setscheduler, pid, SCHED_IDLE, &none));
-	never("sched_setscheduler, batch", pid,
+	report_forbidden("sched_setscheduler, batch", pid,
 		syscall(SYS_sched_setscheduler, pid, SCHED_BATCH, &none));
-	never("sched_setscheduler, fifo", pid,
+	report_forbidden("sched_setscheduler, fifo", pid,
 		syscall(SYS_sched_setscheduler, pid, SCHED_FIFO, &one));
-	never("sched_setparam", pid, syscall(SYS_sched_setparam, pid, &none));
-	never("sched_setattr", pid, syscall(SYS_sched_setattr, pid, &idle, 0));
+	report_forbidden("sched_setparam", pid, syscall(SYS_sched_setparam, pid, &none));
+	report_forbidden("sched_setattr", pid, syscall(SYS_sched_setattr, pid, &idle, 0));
 	CPU_ZERO(&cpu);
 	CPU_SET(0, &cpu);
-	never("sched_setaffinity", pid, syscall(SYS_sched_setaffinity, pid, sizeof cpu, &cpu));
-	never("setpgid", pid, syscall(SYS_setpgid, pid, getpgrp()));
-	never("core scheduling", pid, prctl(62, 2, pid, 0, 0));
+	report_forbidden(
+		"sched_setaffinity", pid, syscall(SYS_sched_setaffinity, pid, sizeof cpu, &cpu));
+	report_forbidden("setpgid", pid, syscall(SYS_setpgid, pid, getpgrp()));
+	report_forbidden("core scheduling", pid, prctl(62, 2, pid, 0, 0));
 }
 
 static void reach_into(pid_t pid)
@@ -95,23 +97,29 @@ static void reach_into(pid_t pid)
 	void *page = &status, *head;
 	size_t len;
 
-	never("ptrace", pid, ptrace(PTRACE_SEIZE, pid, 0, 0));
-	never("process_vm_readv", pid, syscall(SYS_process_vm_readv, pid, &here, 1, &here, 1, 0));
-	never("process_vm_writev", pid, syscall(SYS_process_vm_writev, pid, &here, 1, &here, 1, 0));
-	never("move_pages", pid, syscall(SYS_move_pages, pid, 1, &page, NULL, &status, 0));
-	never("migrate_pages", pid, syscall(SYS_migrate_pages, pid, 8, &(long){1}, &(long){1}));
-	never("kcmp", pid, syscall(SYS_kcmp, pid, getpid(), 0, 0, 0));
-	never("get_robust_list", pid, syscall(SYS_get_robust_list, pid, &head, &len));
-	never("perf_event_open", pid, syscall(SYS_perf_event_open, NULL, pid, -1, -1, 0));
-	never("process_madvise", pid, syscall(SYS_process_madvise, pidfd, &here, 1, 21, 0));
-	never("process_mrelease", pid, syscall(SYS_process_mrelease, pidfd, 0));
-	never("pidfd_getfd", pid, syscall(SYS_pidfd_getfd, pidfd, 0, 0));
-	never("setns", pid, syscall(SYS_setns, pidfd, 0x20000000));
+	report_forbidden("ptrace", pid, ptrace(PTRACE_SEIZE, pid, 0, 0));
+	report_forbidden(
+		"process_vm_readv", pid, syscall(SYS_process_vm_readv, pid, &here, 1, &here, 1, 0));
+	report_forbidden("process_vm_writev", pid,
+		syscall(SYS_process_vm_writev, pid, &here, 1, &here, 1, 0));
+	report_forbidden(
+		"move_pages", pid, syscall(SYS_move_pages, pid, 1, &page, NULL, &status, 0));
+	report_forbidden(
+		"migrate_pages", pid, syscall(SYS_migrate_pages, pid, 8, &(long){1}, &(long){1}));
+	report_forbidden("kcmp", pid, syscall(SYS_kcmp, pid, getpid(), 0, 0, 0));
+	report_forbidden("get_robust_list", pid, syscall(SYS_get_robust_list, pid, &head, &len));
+	report_forbidden(
+		"perf_event_open", pid, syscall(SYS_perf_event_open, NULL, pid, -1, -1, 0));
+	report_forbidden(
+		"process_madvise", pid, syscall(SYS_process_madvise, pidfd, &here, 1, 21, 0));
+	report_forbidden("process_mrelease", pid, syscall(SYS_process_mrelease, pidfd, 0));
+	report_forbidden("pidfd_getfd", pid, syscall(SYS_pidfd_getfd, pidfd, 0, 0));
+	report_forbidden("setns", pid, syscall(SYS_setns, pidfd, 0x20000000));
 	close(pidfd);
 }
 
 /* Signals that say they come from outside. */
-static void forge(pid_t pid)
+static void forge_signals(pid_t pid)
 {
 	static const int stops[] = {SIGTERM, SIGINT, SIGQUIT, SIGPWR, SIGHUP};
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), pair[2];
@@ -119,10 +127,11 @@ static void forge(pid_t pid)
 	for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
 		siginfo_t info = {.si_signo = stops[i], .si_code = SI_QUEUE};
 
-		never("rt_sigqueueinfo", pid, syscall(SYS_rt_sigqueueinfo, pid, stops[i], &info));
-		never("rt_tgsigqueueinfo", pid,
+		report_forbidden(
+			"rt_sigqueueinfo", pid, syscall(SYS_rt_sigqueueinfo, pid, stops[i], &info));
+		report_forbidden("rt_tgsigqueueinfo", pid,
 			syscall(SYS_rt_tgsigqueueinfo, pid, pid, stops[i], &info));
-		never("pidfd_send_signal with words of its own", pid,
+		report_forbidden("pidfd_send_signal with words of its own", pid,
 			syscall(SYS_pidfd_send_signal, pidfd, stops[i], &info, 0));
 		/* By a descriptor that owns it: allowed, and to the init no order to stop. */
 		if (pid != 1 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
@@ -152,7 +161,8 @@ static void write_to(pid_t pid)
 
 		snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, files[i][0]);
 		fd = open(path, O_WRONLY);
-		never(path, pid, fd < 0 ? -1 : write(fd, files[i][1], strlen(files[i][1])));
+		report_forbidden(
+			path, pid, fd < 0 ? -1 : write(fd, files[i][1], strlen(files[i][1])));
 		if (fd >= 0)
 			close(fd);
 	}
@@ -160,9 +170,9 @@ static void write_to(pid_t pid)
 
 static void try_one(pid_t pid)
 {
-	take_away(pid);
+	take_resources(pid);
 	reach_into(pid);
-	forge(pid);
+	forge_signals(pid);
 	write_to(pid);
 }
 
@@ -213,22 +223,25 @@ static void by_user(void)
 {
 	struct sched_param none = {0};
 
-	never("setpriority, everybody of the user", 0, syscall(SYS_setpriority, PRIO_USER, 0, 19));
-	never("setpriority, everybody by number", 0,
+	report_forbidden("setpriority, everybody of the user", 0,
+		syscall(SYS_setpriority, PRIO_USER, 0, 19));
+	report_forbidden("setpriority, everybody by number", 0,
 		syscall(SYS_setpriority, PRIO_USER, getuid(), 19));
-	never("ioprio_set, everybody of the user", 0, syscall(SYS_ioprio_set, 3, 0, IOPRIO_IDLE));
-	never("ioprio_set, everybody by number", 0,
+	report_forbidden(
+		"ioprio_set, everybody of the user", 0, syscall(SYS_ioprio_set, 3, 0, IOPRIO_IDLE));
+	report_forbidden("ioprio_set, everybody by number", 0,
 		syscall(SYS_ioprio_set, 3, getuid(), IOPRIO_IDLE));
-	never("sched_setscheduler", -1, syscall(SYS_sched_setscheduler, -1, SCHED_IDLE, &none));
+	report_forbidden(
+		"sched_setscheduler", -1, syscall(SYS_sched_setscheduler, -1, SCHED_IDLE, &none));
 }
 
-static void works(const char *what, long result)
+static void report_works(const char *what, long result)
 {
 	report(NUMBER, result >= 0, "%s, of oneself: %s", what,
 		result < 0 ? strerrorname_np(errno) : "works");
 }
 
-static void oneself(void)
+static void change_oneself(void)
 {
 	struct attributes mine = {.size = sizeof mine};
 	struct sched_param none = {0};
@@ -238,26 +251,27 @@ static void oneself(void)
 	void *head;
 	size_t len;
 
-	works("prlimit64", syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &r));
+	report_works("prlimit64", syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &r));
 	r.rlim_cur = r.rlim_cur > 64 ? 64 : r.rlim_cur;
-	works("setrlimit", setrlimit(RLIMIT_NOFILE, &r));
-	works("sched_getaffinity", sched_getaffinity(0, sizeof cpu, &cpu));
-	works("sched_getaffinity by number", sched_getaffinity(gettid(), sizeof cpu, &cpu));
-	works("sched_setaffinity", sched_setaffinity(0, sizeof cpu, &cpu));
-	works("pthread_getattr_np", -pthread_getattr_np(pthread_self(), &attr));
-	works("nice", nice(1) == -1 ? -1 : 0);
-	works("setpriority", setpriority(PRIO_PROCESS, 0, 2));
-	works("getpriority by number", getpriority(PRIO_PROCESS, (id_t)getpid()) == -1 ? -1 : 0);
-	works("ioprio_set", syscall(SYS_ioprio_set, 1, 0, (2 << 13) | 5));
-	works("sched_getattr", syscall(SYS_sched_getattr, 0, &mine, sizeof mine, 0));
-	works("sched_setattr", syscall(SYS_sched_setattr, 0, &mine, 0));
-	works("sched_setscheduler", sched_setscheduler(0, SCHED_BATCH, &none));
-	works("sched_setparam", sched_setparam(0, &none));
-	works("get_robust_list", syscall(SYS_get_robust_list, 0, &head, &len));
+	report_works("setrlimit", setrlimit(RLIMIT_NOFILE, &r));
+	report_works("sched_getaffinity", sched_getaffinity(0, sizeof cpu, &cpu));
+	report_works("sched_getaffinity by number", sched_getaffinity(gettid(), sizeof cpu, &cpu));
+	report_works("sched_setaffinity", sched_setaffinity(0, sizeof cpu, &cpu));
+	report_works("pthread_getattr_np", -pthread_getattr_np(pthread_self(), &attr));
+	report_works("nice", nice(1) == -1 ? -1 : 0);
+	report_works("setpriority", setpriority(PRIO_PROCESS, 0, 2));
+	report_works(
+		"getpriority by number", getpriority(PRIO_PROCESS, (id_t)getpid()) == -1 ? -1 : 0);
+	report_works("ioprio_set", syscall(SYS_ioprio_set, 1, 0, (2 << 13) | 5));
+	report_works("sched_getattr", syscall(SYS_sched_getattr, 0, &mine, sizeof mine, 0));
+	report_works("sched_setattr", syscall(SYS_sched_setattr, 0, &mine, 0));
+	report_works("sched_setscheduler", sched_setscheduler(0, SCHED_BATCH, &none));
+	report_works("sched_setparam", sched_setparam(0, &none));
+	report_works("get_robust_list", syscall(SYS_get_robust_list, 0, &head, &len));
 	signal(SIGUSR1, SIG_IGN);
-	works("kill", kill(getpid(), SIGUSR1));
-	works("tgkill", syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1));
-	works("pidfd_send_signal",
+	report_works("kill", kill(getpid(), SIGUSR1));
+	report_works("tgkill", syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1));
+	report_works("pidfd_send_signal",
 		syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, getpid(), 0), SIGUSR1, NULL,
 			0));
 }
@@ -285,5 +299,5 @@ void watchers(const struct words *w)
 	report(NUMBER, for_each(try_one) >= 3,
 		"the init, this command's supervisor and another's were tried");
 	by_user();
-	oneself();
+	change_oneself();
 }

@@ -37,7 +37,7 @@ void swapper(const struct words *w)
 	report(36, n > 100, "%ld swaps", n);
 }
 
-static void deep(int levels)
+static void make_deep_tree(int levels)
 {
 	int made = 0;
 
@@ -48,7 +48,7 @@ static void deep(int levels)
 	report(40, made == levels, "a tree %d deep", made);
 }
 
-static void wide(int entries)
+static void make_wide_dir(int entries)
 {
 	char name[32];
 	int n;
@@ -63,7 +63,7 @@ static void wide(int entries)
 	report(40, n == entries, "%d entries in one directory", n);
 }
 
-static void names(void)
+static void make_odd_names(void)
 {
 	static const char *const odd[] = {"new\nline", "tab\there", "\xff\xfe invalid",
 		"\xe2\x80\xae rtl", "\xf0\x9f\x92\xa3 emoji", "\x1b[31mred", "\x1b]0;title\x07",
@@ -92,7 +92,7 @@ static void names(void)
 		return;
 }
 
-static void special(void)
+static void make_special_files(void)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "special/socket"};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -107,7 +107,7 @@ static void special(void)
 	close(fd);
 }
 
-static void closed(void)
+static void make_closed_dir(void)
 {
 	mkdir("closed", 0755);
 	mkdir("closed/in", 0755);
@@ -117,7 +117,7 @@ static void closed(void)
 }
 
 /* What would run on the host if anything there took it for its own. */
-static void traps(const char *marker)
+static void set_traps(const char *marker)
 {
 	static const char *const hooks[] = {"pre-commit", "post-checkout", "post-merge",
 		"fsmonitor", "reference-transaction", "pre-auto-gc", "post-index-change"};
@@ -183,16 +183,16 @@ void litter(const struct words *w)
 	close(open("nest/inner/file", O_WRONLY | O_CREAT, 0644));
 	refused(37, "a hard link to a read-only file", link(ro, "hard"),
 		(const int[]){EXDEV, EROFS, EPERM, 0});
-	special();
-	names();
-	wide(atoi(word_or(w, 3, "100000")));
+	make_special_files();
+	make_odd_names();
+	make_wide_dir(atoi(word_or(w, 3, "100000")));
 	report(40,
 		!symlink("loop-b", "loop-a") && !symlink("loop-a", "loop-b") &&
 			!symlink(".", "self"),
 		"links in a circle");
-	traps(marker);
-	closed();
-	deep(1000);
+	set_traps(marker);
+	make_closed_dir();
+	make_deep_tree(1000);
 	if (chdir(top))
 		return;
 }
