@@ -18,7 +18,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-static struct audit *open_log(const char *dir, uint64_t segment, unsigned checkpoint)
+static struct audit *open_test_log(const char *dir, uint64_t segment, unsigned checkpoint)
 {
 	struct err e = ERR_INIT;
 	struct audit *a = audit_open(&(struct audit_options){.dir = dir,
@@ -55,7 +55,7 @@ static void write_many(struct audit *a, int n, const char *agent)
 	write_one(a, &r);
 }
 
-static void expect_clean(const char *dir, uint64_t records)
+static void expect_clean_log(const char *dir, uint64_t records)
 {
 	struct audit_verdict v = log_verify(dir, NULL);
 
@@ -73,7 +73,7 @@ static const char hostile[] =
 	"a\"b\\c\n\r\t\x01\x1b[31m\x7f \xc2\x9b \xe2\x80\xae rtl \xff\xfe \xc0\x80"
 	"\xed\xa0\x80 \xf4\x8f\xb8\x80 \xef\xbf\xbd \xf0\x9f\x98\x80 end";
 
-static void test_round_trip(void **state)
+static void test_record_round_trip(void **state)
 {
 	struct key_value params[] = {{"cmd", hostile, false}, {"DB_PASSWORD", "hunter2", false},
 		{"token", "t0k", true}, {"", "", false}};
@@ -269,7 +269,7 @@ static void test_long_texts(void **state)
 	str_release(&second);
 }
 
-static void test_argv(void **state)
+static void test_audit_argv(void **state)
 {
 	const char *argv[] = {"deploy", "--password", "hunter2", "API_TOKEN=abc", "--api-key=xyz",
 		"https://me:pw@example.org/x", "it's", "plain=1"};
@@ -289,7 +289,7 @@ static void test_argv(void **state)
 static void test_first_use(void **state)
 {
 	char *dir = log_dir_new(), *key = log_path(dir, "key");
-	struct audit *a = open_log(dir, 0, 0);
+	struct audit *a = open_test_log(dir, 0, 0);
 	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct audit_head head;
 	struct stat st;
@@ -303,16 +303,16 @@ static void test_first_use(void **state)
 	r.intent = seq;
 	assert_int_equal(write_one(a, &r), 3);
 	audit_close(a);
-	expect_clean(dir, 4); /* and the checkpoint at exit */
+	expect_clean_log(dir, 4); /* and the checkpoint at exit */
 	assert_int_equal(audit_head_read(dir, &head, NULL), 0);
 	assert_int_equal(head.seq, 4);
 	assert_int_equal(head.signed_seq, 4);
 	assert_int_equal(stat(key, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	/* Again: goes on, and signs nothing when nothing was written. */
-	a = open_log(dir, 0, 0);
+	a = open_test_log(dir, 0, 0);
 	audit_close(a);
-	expect_clean(dir, 4);
+	expect_clean_log(dir, 4);
 	free(key);
 	log_dir_free(dir);
 }
@@ -358,7 +358,7 @@ static void test_last_one_out_signs(void **state)
 	one_command(dir);
 	assert_int_equal(audit_head_read(dir, &head, NULL), 0);
 	assert_int_equal(head.signed_seq, head.seq);
-	expect_clean(dir, head.seq);
+	expect_clean_log(dir, head.seq);
 	free(key);
 	log_dir_free(dir);
 }
@@ -369,7 +369,7 @@ struct seen {
 	int failed;
 };
 
-static void on_done(void *ctx, uint64_t seq, const struct err *err)
+static void on_audit_done(void *ctx, uint64_t seq, const struct err *err)
 {
 	struct seen *s = ctx;
 
@@ -385,7 +385,7 @@ struct collected {
 	char text[512], step_ms[32];
 };
 
-static void collect(void *ctx, const struct audit_record *r, const char *line, size_t len)
+static void collect_seqs(void *ctx, const struct audit_record *r, const char *line, size_t len)
 {
 	struct collected *c = ctx;
 
@@ -400,10 +400,10 @@ static void collect(void *ctx, const struct audit_record *r, const char *line, s
 	snprintf(c->text, sizeof c->text, "%s|%s|%s", r->agent, deed_table[r->deed].name, r->name);
 }
 
-static void test_links(void **state)
+static void test_record_links(void **state)
 {
 	char *dir = log_dir_new();
-	struct audit *a = open_log(dir, 0, 0);
+	struct audit *a = open_test_log(dir, 0, 0);
 	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_INTENT);
 	struct audit_filter filter = {.by_result = true, .result = AUDIT_FAILED};
 	struct collected got = {0};
@@ -417,13 +417,13 @@ static void test_links(void **state)
 	r.phase = AUDIT_OUTCOME;
 	r.result = AUDIT_FAILED;
 	r.error = "no";
-	assert_true(audit_submit(a, &r, ticket, on_done, &seen, NULL));
+	assert_true(audit_submit(a, &r, ticket, on_audit_done, &seen, NULL));
 	sem_wait(&seen.done);
 	assert_false(seen.failed);
 	assert_int_equal(seen.seq, 3);
 	audit_close(a);
 	reader = audit_reader_open(dir, &filter, NULL);
-	assert_int_equal(audit_reader_older(reader, 10, 0, collect, &got, NULL), 0);
+	assert_int_equal(audit_reader_older(reader, 10, 0, collect_seqs, &got, NULL), 0);
 	assert_int_equal(got.n, 1);
 	assert_int_equal(got.last.intent, 2);
 	audit_reader_close(reader);
@@ -434,7 +434,7 @@ static void test_links(void **state)
 static void test_rotation(void **state)
 {
 	char *dir = log_dir_new(), *second;
-	struct audit *a = open_log(dir, 8192, 7);
+	struct audit *a = open_test_log(dir, 8192, 7);
 	struct audit_verdict v;
 
 	(void)state;
@@ -452,7 +452,7 @@ static void test_rotation(void **state)
 	log_dir_free(dir);
 }
 
-static void *writer(void *arg)
+static void *write_records(void *arg)
 {
 	struct audit_record r = log_record(DEED_CONTAINER_STOP, AUDIT_INTENT);
 
@@ -461,20 +461,20 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+static void test_audit_threads(void **state)
 {
 	char *dir = log_dir_new();
-	struct audit *a = open_log(dir, 16384, 50);
+	struct audit *a = open_test_log(dir, 16384, 50);
 	pthread_t threads[8];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(threads); i++)
-		pthread_create(&threads[i], NULL, writer, a);
+		pthread_create(&threads[i], NULL, write_records, a);
 	for (size_t i = 0; i < COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
 	audit_close(a);
 	assert_true(log_verify(dir, NULL).records > 1600);
-	expect_clean(dir, 0);
+	expect_clean_log(dir, 0);
 	log_dir_free(dir);
 }
 
@@ -484,7 +484,7 @@ static void test_threads(void **state)
 static void test_reader(void **state)
 {
 	char *dir = log_dir_new(), *index, *segment;
-	struct audit *a = open_log(dir, 65536, 100);
+	struct audit *a = open_test_log(dir, 65536, 100);
 	struct audit_filter filter = {.agent = "agent_b"};
 	struct audit_record r = log_record(DEED_FILE_DELETE, AUDIT_EVENT);
 	struct collected *got = calloc(1, sizeof *got);
@@ -501,7 +501,7 @@ static void test_reader(void **state)
 	rare[1] = write_one(a, &r);
 	write_many(a, 300, "agent_a");
 	some = audit_reader_open(dir, &filter, NULL);
-	assert_int_equal(audit_reader_older(some, 10, 0, collect, got, NULL), 0);
+	assert_int_equal(audit_reader_older(some, 10, 0, collect_seqs, got, NULL), 0);
 	assert_int_equal(got->n, 2);
 	assert_int_equal(got->seqs[0], rare[1]);
 	assert_int_equal(got->seqs[1], rare[0]);
@@ -520,7 +520,7 @@ static void test_reader(void **state)
 
 		got->n = 0;
 		some = audit_reader_open(dir, &both, NULL);
-		assert_int_equal(audit_reader_older(some, 10, 0, collect, got, NULL), 0);
+		assert_int_equal(audit_reader_older(some, 10, 0, collect_seqs, got, NULL), 0);
 		assert_int_equal(got->n, 1);
 		assert_int_equal(got->seqs[0], rare[!pass]);
 		audit_reader_close(some);
@@ -528,14 +528,14 @@ static void test_reader(void **state)
 	/* Everything, in small steps, in both directions. */
 	got->n = 0;
 	all = audit_reader_open(dir, NULL, NULL);
-	while (audit_reader_older(all, 7, 0, collect, got, NULL) > 0)
+	while (audit_reader_older(all, 7, 0, collect_seqs, got, NULL) > 0)
 		;
 	last = got->seqs[0];
 	assert_int_equal(got->n, last);
 	for (size_t i = 0; i < got->n; i++)
 		assert_int_equal(got->seqs[i], last - i);
 	got->n = 0;
-	while (audit_reader_forward(all, 13, 0, collect, got, NULL) > 0)
+	while (audit_reader_forward(all, 13, 0, collect_seqs, got, NULL) > 0)
 		;
 	/* A checkpoint that was due may have come meanwhile. */
 	assert_true(got->n >= last);
@@ -545,7 +545,7 @@ static void test_reader(void **state)
 	/* Following across rotation. */
 	got->n = 0;
 	write_many(a, 400, "agent_c");
-	while (audit_reader_newer(all, 50, 0, collect, got, NULL) > 0)
+	while (audit_reader_newer(all, 50, 0, collect_seqs, got, NULL) > 0)
 		;
 	assert_true(got->n >= 400);
 	for (size_t i = 0; i < got->n; i++)
@@ -565,13 +565,13 @@ static void test_reader(void **state)
 static char *make_log(void)
 {
 	char *dir = log_dir_new();
-	struct audit *a = open_log(dir, 8192, 7);
+	struct audit *a = open_test_log(dir, 8192, 7);
 
 	for (int i = 0; i < 8; i++)
 		write_many(a, 10, "agent_a");
 	write_many(a, 4, "agent_a"); /* so that the last segment is not empty */
 	audit_close(a);
-	expect_clean(dir, 0);
+	expect_clean_log(dir, 0);
 	return dir;
 }
 
@@ -606,7 +606,7 @@ static void test_edited(void **state)
 	expect_fault(dir, AUDIT_CHANGED, strtoull(line_start(text, 3) + 7, NULL, 10));
 	at[6] = 'a';
 	file_write(path, text, len);
-	expect_clean(dir, 0);
+	expect_clean_log(dir, 0);
 	free(text);
 	free(path);
 	log_dir_free(dir);
@@ -681,7 +681,7 @@ static void test_segments_deleted_swapped(void **state)
 	rename(third, aside);
 	rename(second, third);
 	rename(aside, second);
-	expect_clean(dir, 0);
+	expect_clean_log(dir, 0);
 	rename(first, aside);
 	expect_fault(dir, AUDIT_REMOVED, 1);
 	rename(aside, first);
@@ -697,7 +697,7 @@ static void test_segments_deleted_swapped(void **state)
 }
 
 /* Somebody without the key makes the chain fit again after changing a record. */
-static void rehash(char **text, size_t *len, int from)
+static void rehash_lines(char **text, size_t *len, int from)
 {
 	struct str out = STR_INIT;
 	uint8_t prev[SEAL_HASH];
@@ -724,20 +724,20 @@ static void rehash(char **text, size_t *len, int from)
 static void test_rehashed(void **state)
 {
 	char *dir = log_dir_new(), *path, *text;
-	struct audit *a = open_log(dir, 0, 1000);
+	struct audit *a = open_test_log(dir, 0, 1000);
 	struct audit_verdict v;
 	size_t len;
 
 	(void)state;
 	write_many(a, 30, "agent_a");
 	audit_close(a);
-	a = open_log(dir, 0, 1000);
+	a = open_test_log(dir, 0, 1000);
 	write_many(a, 30, "agent_a");
 	audit_close(a);
 	path = log_segment(dir, 0);
 	text = file_read(path, &len);
 	strstr(line_start(text, 5), "agent_a")[6] = 'b';
-	rehash(&text, &len, 5);
+	rehash_lines(&text, &len, 5);
 	file_write(path, text, len);
 	v = log_verify(dir, NULL);
 	assert_int_equal(v.fault, AUDIT_REWRITTEN);
@@ -747,7 +747,7 @@ static void test_rehashed(void **state)
 	log_dir_free(dir);
 }
 
-static void copy_file(const char *from_dir, const char *to_dir, const char *name)
+static void copy_log_file(const char *from_dir, const char *to_dir, const char *name)
 {
 	char *from = log_path(from_dir, name), *to = log_path(to_dir, name), *text;
 	size_t len;
@@ -762,7 +762,7 @@ static void copy_file(const char *from_dir, const char *to_dir, const char *name
 static void test_truncated_to_older_state(void **state)
 {
 	char *dir = log_dir_new(), *old = log_dir_new(), *path, *bundle;
-	struct audit *a = open_log(dir, 0, 1000);
+	struct audit *a = open_test_log(dir, 0, 1000);
 	struct audit_head kept;
 	struct audit_verdict v;
 	char segment[] = "00000000000000000001.jsonl";
@@ -771,9 +771,9 @@ static void test_truncated_to_older_state(void **state)
 	(void)state;
 	write_many(a, 20, "agent_a");
 	audit_close(a);
-	copy_file(dir, old, segment);
-	copy_file(dir, old, "head");
-	a = open_log(dir, 0, 1000);
+	copy_log_file(dir, old, segment);
+	copy_log_file(dir, old, "head");
+	a = open_test_log(dir, 0, 1000);
 	write_many(a, 20, "agent_a");
 	audit_close(a);
 	assert_int_equal(audit_head_read(dir, &kept, NULL), 0);
@@ -781,8 +781,8 @@ static void test_truncated_to_older_state(void **state)
 	assert_int_equal(v.fault, AUDIT_CLEAN);
 	assert_true(v.head_found);
 	/* The older state on the same machine: its key is destroyed. */
-	copy_file(old, dir, segment);
-	copy_file(old, dir, "head");
+	copy_log_file(old, dir, segment);
+	copy_log_file(old, dir, "head");
 	expect_fault(dir, AUDIT_NO_KEY, 0);
 	/* As a bundle it is a valid log; only the head kept elsewhere tells. */
 	bundle = log_path(old, "bundle");
@@ -848,7 +848,7 @@ static void test_removed_behind_the_writer(void **state)
 	stat(path, &st);
 	assert_int_equal(truncate(path, st.st_size / 2), 0);
 	/* Going on does not heal it. */
-	a = open_log(dir, 8192, 7);
+	a = open_test_log(dir, 8192, 7);
 	write_many(a, 20, "agent_a");
 	audit_close(a);
 	expect_fault(dir, AUDIT_TRUNCATED, 0);
@@ -857,7 +857,7 @@ static void test_removed_behind_the_writer(void **state)
 
 	dir = make_log();
 	path = log_segment(dir, -1);
-	a = open_log(dir, 8192, 7);
+	a = open_test_log(dir, 8192, 7);
 	write_many(a, 2, "agent_a");
 	free(path);
 	path = log_segment(dir, -1);
@@ -877,7 +877,7 @@ static void test_key_lost(void **state)
 	(void)state;
 	unlink(key);
 	expect_fault(dir, AUDIT_NO_KEY, 0);
-	a = open_log(dir, 8192, 7);
+	a = open_test_log(dir, 8192, 7);
 	write_many(a, 20, "agent_a");
 	audit_close(a);
 	expect_fault(dir, AUDIT_NO_KEY, 0);
@@ -885,7 +885,7 @@ static void test_key_lost(void **state)
 	log_dir_free(dir);
 }
 
-static void test_torn(void **state)
+static void test_torn_log(void **state)
 {
 	char *dir = make_log(), *path = log_segment(dir, -1);
 	struct audit_verdict v;
@@ -899,7 +899,7 @@ static void test_torn(void **state)
 	v = log_verify(dir, NULL);
 	assert_int_equal(v.fault, AUDIT_CLEAN);
 	assert_int_equal(v.unacknowledged_bytes, 22);
-	a = open_log(dir, 8192, 7);
+	a = open_test_log(dir, 8192, 7);
 	write_many(a, 2, "agent_a");
 	audit_close(a);
 	v = log_verify(dir, NULL);
@@ -919,14 +919,14 @@ static void test_clock_set_back(void **state)
 
 	(void)state;
 	clock_freeze(0, 1763675100000);
-	a = open_log(dir, 0, 0);
+	a = open_test_log(dir, 0, 0);
 	write_many(a, 3, "agent_a");
 	clock_freeze(0, 1763675100000 - 3600000);
 	write_many(a, 3, "agent_a");
 	audit_close(a);
-	expect_clean(dir, 0);
+	expect_clean_log(dir, 0);
 	reader = audit_reader_open(dir, &filter, NULL);
-	audit_reader_older(reader, 10, 0, collect, &got, NULL);
+	audit_reader_older(reader, 10, 0, collect_seqs, &got, NULL);
 	assert_int_equal(got.n, 1);
 	assert_in_range(-atoll(got.step_ms), 3595000, 3601000);
 	audit_reader_close(reader);
@@ -939,7 +939,7 @@ static void test_clock_set_back(void **state)
 static void test_prune(void **state)
 {
 	char *dir = make_log(), *bundle = log_path(dir, "bundle"), *first, *text;
-	struct audit *a = open_log(dir, 8192, 7);
+	struct audit *a = open_test_log(dir, 8192, 7);
 	uint64_t removed = 0;
 	struct audit_verdict v;
 	size_t len;
@@ -962,15 +962,15 @@ static void test_prune(void **state)
 	unlink(first);
 	expect_fault(dir, AUDIT_REMOVED, 1);
 	file_write(first, text, len);
-	expect_clean(dir, 0);
+	expect_clean_log(dir, 0);
 	/* Pruned twice. */
-	a = open_log(dir, 8192, 7);
+	a = open_test_log(dir, 8192, 7);
 	for (int i = 0; i < 4; i++)
 		write_many(a, 20, "agent_a");
 	assert_int_equal(audit_prune(a, 0, 20000, &removed, NULL), 0);
 	assert_true(removed > 0);
 	audit_close(a);
-	expect_clean(dir, 0);
+	expect_clean_log(dir, 0);
 	free(first);
 	free(text);
 	free(bundle);
@@ -1004,7 +1004,7 @@ static void test_prune_and_what_was_kept(void **state)
 	for (int i = 0; i < 2; i++) {
 		uint64_t removed = 0;
 
-		a = open_log(dir, 8192, 7);
+		a = open_test_log(dir, 8192, 7);
 		for (int j = 0; j < 4; j++)
 			write_many(a, 20, "agent_a");
 		assert_int_equal(audit_prune(a, 0, 20000, &removed, NULL), 0);
@@ -1088,7 +1088,7 @@ static void test_pruned_long_ago(void **state)
 		expect_given(dir, NULL, v.first_key, AUDIT_CLEAN);
 		expect_given(dir, v.head, before.first_key, AUDIT_UNPROVEN);
 		/* Later pruning makes nothing up. */
-		a = open_log(dir, 8192, 7);
+		a = open_test_log(dir, 8192, 7);
 		for (int j = 0; j < 4; j++)
 			write_many(a, 20, "agent_a");
 		assert_int_equal(audit_prune(a, 0, 20000, NULL, NULL), 0);
@@ -1116,16 +1116,16 @@ static void test_check_on_a_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_record_round_trip),
 		cmocka_unit_test(test_every_byte),
 		cmocka_unit_test(test_known_line),
 		cmocka_unit_test(test_long_texts),
-		cmocka_unit_test(test_argv),
+		cmocka_unit_test(test_audit_argv),
 		cmocka_unit_test(test_first_use),
 		cmocka_unit_test(test_last_one_out_signs),
-		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_record_links),
 		cmocka_unit_test(test_rotation),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_audit_threads),
 		cmocka_unit_test(test_reader),
 		cmocka_unit_test(test_edited),
 		cmocka_unit_test(test_lines_removed_moved_inserted),
@@ -1135,7 +1135,7 @@ int main(void)
 		cmocka_unit_test(test_merged),
 		cmocka_unit_test(test_removed_behind_the_writer),
 		cmocka_unit_test(test_key_lost),
-		cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_torn_log),
 		cmocka_unit_test(test_clock_set_back),
 		cmocka_unit_test(test_prune),
 		cmocka_unit_test(test_prune_and_what_was_kept),

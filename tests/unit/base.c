@@ -77,7 +77,7 @@ static void test_arena(void **state)
 	arena_release(&a);
 }
 
-static void neutral(const char *in, size_t n, const char *want)
+static void expect_neutral(const char *in, size_t n, const char *want)
 {
 	struct str out = STR_INIT;
 
@@ -109,22 +109,22 @@ static void test_text(void **state)
 
 	(void)state;
 	text_init();
-	neutral("plain", 5, "plain");
-	neutral("\x1b[31mred\a", 9, "^[[31mred^G");
-	neutral("a\0b", 3, "a^@b");
-	neutral("tab\there", 8, "tab here");
-	neutral("\xc2\x9b"
-		"31m",
+	expect_neutral("plain", 5, "plain");
+	expect_neutral("\x1b[31mred\a", 9, "^[[31mred^G");
+	expect_neutral("a\0b", 3, "a^@b");
+	expect_neutral("tab\there", 8, "tab here");
+	expect_neutral("\xc2\x9b"
+		       "31m",
 		5,
 		"\xef\xbf\xbd"
 		"31m"); /* C1 CSI */
-	neutral("\xe2\x80\xae"
-		"x",
+	expect_neutral("\xe2\x80\xae"
+		       "x",
 		4,
 		"\xef\xbf\xbd"
-		"x");                                                       /* bidi override */
-	neutral("\xff\xc0\xaf", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* overlong */
-	neutral("\xed\xa0\x80", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* surrogate */
+		"x"); /* bidi override */
+	expect_neutral("\xff\xc0\xaf", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* overlong */
+	expect_neutral("\xed\xa0\x80", 3, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* surrogate */
 	assert_int_equal(text_width("\xe4\xb8\xad", 3), 2);
 	assert_int_equal(text_width("e\xcc\x81", 3), 1);
 	text_neutralise(&out, "\xc3\xa9t\xc3\xa9", 5, true);
@@ -163,19 +163,19 @@ static void test_format(void **state)
 
 static int wakes;
 
-static void wake(void *ctx)
+static void count_wake(void *ctx)
 {
 	(void)ctx;
 	wakes++;
 }
 
-static void test_mailbox(void **state)
+static void test_mailbox_order(void **state)
 {
 	struct mailbox m;
 	struct mail a = {.bytes = 3}, b = {.bytes = 4};
 
 	(void)state;
-	mailbox_init(&m, wake, NULL);
+	mailbox_init(&m, count_wake, NULL);
 	mailbox_put(&m, &a);
 	mailbox_put(&m, &b);
 	assert_int_equal(wakes, 1);
@@ -214,7 +214,7 @@ int main(void)
 		cmocka_unit_test(test_natural),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_format),
-		cmocka_unit_test(test_mailbox),
+		cmocka_unit_test(test_mailbox_order),
 		cmocka_unit_test(test_targets),
 	};
 

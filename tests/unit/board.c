@@ -145,7 +145,7 @@ static void test_rate(void **state)
 	board_close(b);
 }
 
-static void test_many(void **state)
+static void test_many_jobs(void **state)
 {
 	struct board *b = board_open("test", NULL);
 	struct job *all[BOARD_SLOTS + 20];
@@ -184,7 +184,7 @@ static void test_many(void **state)
 }
 
 /* A child with one job; waits for `go` to be closed, then ends in the way asked for. */
-static pid_t spawn(int *ret_go, int *ret_ready)
+static pid_t spawn_owner(int *ret_go, int *ret_ready)
 {
 	int go[2], ready[2];
 	pid_t pid;
@@ -217,7 +217,7 @@ static pid_t spawn(int *ret_go, int *ret_ready)
 static void test_cancel_across(void **state)
 {
 	int go, ready, status;
-	pid_t pid = spawn(&go, &ready);
+	pid_t pid = spawn_owner(&go, &ready);
 	struct err e = ERR_INIT;
 	char c;
 
@@ -241,7 +241,7 @@ static void test_cancel_across(void **state)
 static void test_dead(void **state)
 {
 	int go, ready;
-	pid_t pid = spawn(&go, &ready);
+	pid_t pid = spawn_owner(&go, &ready);
 	struct err e = ERR_INIT;
 	struct job_id id;
 	char c;
@@ -266,7 +266,7 @@ static void test_dead(void **state)
 	close(ready);
 }
 
-static void spoil(const char *path, off_t at, const void *bytes, size_t n)
+static void spoil_board(const char *path, off_t at, const void *bytes, size_t n)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -275,7 +275,7 @@ static void spoil(const char *path, off_t at, const void *bytes, size_t n)
 	close(fd);
 }
 
-static void test_hostile(void **state)
+static void test_hostile_board(void **state)
 {
 	char path[PATH_MAX], other[PATH_MAX];
 	struct board *b = board_open("test", NULL);
@@ -286,26 +286,28 @@ static void test_hostile(void **state)
 	(void)state;
 	strcpy(path, board_path(getpid()));
 	/* A slot that stays half-written is left out, a wild state too. */
-	spoil(path, (off_t)slot_offset(0), &torn, sizeof torn);
+	spoil_board(path, (off_t)slot_offset(0), &torn, sizeof torn);
 	assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), 0);
 	torn = 8;
-	spoil(path, (off_t)slot_offset(0), &torn, sizeof torn);
+	spoil_board(path, (off_t)slot_offset(0), &torn, sizeof torn);
 	assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), 1);
-	spoil(path, (off_t)(slot_offset(0) + offsetof(struct slot, state)), &wild, sizeof wild);
+	spoil_board(
+		path, (off_t)(slot_offset(0) + offsetof(struct slot, state)), &wild, sizeof wild);
 	assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), 0);
 	wild = JOB_RUNNING;
-	spoil(path, (off_t)(slot_offset(0) + offsetof(struct slot, state)), &wild, sizeof wild);
+	spoil_board(
+		path, (off_t)(slot_offset(0) + offsetof(struct slot, state)), &wild, sizeof wild);
 	/* Text without an end, clocks that run backwards, sums that do not add up. */
 	memset(junk, 0xFF, sizeof junk);
-	spoil(path, (off_t)(slot_offset(0) + offsetof(struct slot, started_wall_ms)), junk,
+	spoil_board(path, (off_t)(slot_offset(0) + offsetof(struct slot, started_wall_ms)), junk,
 		sizeof(struct slot) - offsetof(struct slot, started_wall_ms));
 	assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), 1);
 	assert_true(jobs[0].fraction <= 1.0);
 	assert_true(memchr(jobs[0].name, '\0', sizeof jobs[0].name) != NULL);
-	spoil(path, (off_t)offsetof(struct board_header, used), &used, sizeof used);
+	spoil_board(path, (off_t)offsetof(struct board_header, used), &used, sizeof used);
 	assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), 0);
 	used = 1;
-	spoil(path, (off_t)offsetof(struct board_header, used), &used, sizeof used);
+	spoil_board(path, (off_t)offsetof(struct board_header, used), &used, sizeof used);
 
 	/* Files that are no boards at all. */
 	snprintf(other, sizeof other, "%s/berth/jobs/1-1.board", top);
@@ -350,7 +352,7 @@ static void test_unusable(void **state)
 static struct job *shared;
 static _Atomic bool stop;
 
-static void *worker(void *arg)
+static void *work_on_job(void *arg)
 {
 	const char *text = arg;
 
@@ -362,7 +364,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-static void *reader(void *arg)
+static void *read_jobs(void *arg)
 {
 	struct board *b = arg;
 	struct job_info seen[4];
@@ -381,7 +383,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+static void test_board_threads(void **state)
 {
 	struct board *b = board_open("test", NULL);
 	pthread_t w[4], r[2];
@@ -390,11 +392,11 @@ static void test_threads(void **state)
 	(void)state;
 	shared = job_new(b, "shared", "me", "files", true);
 	for (size_t i = 0; i < COUNT(r); i++)
-		pthread_create(&r[i], NULL, reader, b);
+		pthread_create(&r[i], NULL, read_jobs, b);
 	for (size_t i = 0; i < COUNT(w); i++) {
 		memset(text[i], 'a' + (int)i, sizeof text[i]);
 		text[i][50 + 20 * i] = '\0';
-		pthread_create(&w[i], NULL, worker, text[i]);
+		pthread_create(&w[i], NULL, work_on_job, text[i]);
 	}
 	for (size_t i = 0; i < COUNT(w); i++)
 		pthread_join(w[i], NULL);
@@ -408,7 +410,7 @@ static void test_threads(void **state)
 	board_close(b);
 }
 
-static int clean(void **state)
+static int teardown(void **state)
 {
 	char command[PATH_MAX + 16];
 
@@ -422,11 +424,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_commit),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many_jobs),
 		cmocka_unit_test(test_cancel_across),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile_board),
 		cmocka_unit_test(test_unusable),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_board_threads),
 		cmocka_unit_test(test_rate), /* freezes the clocks */
 		cmocka_unit_test(test_dead),
 	};
@@ -434,5 +436,5 @@ int main(void)
 	if (!mkdtemp(top))
 		return 1;
 	setenv("XDG_RUNTIME_DIR", top, 1);
-	return cmocka_run_group_tests(tests, NULL, clean);
+	return cmocka_run_group_tests(tests, NULL, teardown);
 }

@@ -22,7 +22,7 @@
 
 /* A copy without NUL in memory of exactly that size, so that the sanitizer sees every byte read
  * beyond it. */
-static char *exact(const char *s, size_t n)
+static char *copy_exactly(const char *s, size_t n)
 {
 	char *p = xmalloc(n ? n : 1);
 
@@ -30,7 +30,7 @@ static char *exact(const char *s, size_t n)
 	return p;
 }
 
-static void test_numbers(void **state)
+static void test_scan_numbers(void **state)
 {
 	static const struct {
 		const char *text;
@@ -43,7 +43,7 @@ static void test_numbers(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		size_t n = strlen(cases[i].text);
-		char *p = exact(cases[i].text, n);
+		char *p = copy_exactly(cases[i].text, n);
 		uint64_t v = 5;
 
 		assert_int_equal(scan_number(p, n, 77, &v), cases[i].ok);
@@ -64,26 +64,26 @@ static void test_prefixes(void **state)
 
 	(void)state;
 	for (size_t n = 0; n < sizeof net; n++) {
-		char *p = exact(net, n);
+		char *p = copy_exactly(net, n);
 
 		scan_net_dev(p, n, &a, &b);
 		assert_true((a == 0 && b == 0) || (a == 10 && b == 20));
 		free(p);
 	}
 	for (size_t n = 0; n < sizeof stat; n++) {
-		char *p = exact(stat, n);
+		char *p = copy_exactly(stat, n);
 
 		scan_key(p, n, "total_inactive_file ", 20, &a);
 		free(p);
 	}
 	for (size_t n = 0; n < sizeof blk; n++) {
-		char *p = exact(blk, n);
+		char *p = copy_exactly(blk, n);
 
 		scan_blkio(p, n, &a, &b);
 		free(p);
 	}
 	for (size_t n = 0; n < sizeof io; n++) {
-		char *p = exact(io, n);
+		char *p = copy_exactly(io, n);
 
 		scan_io_stat(p, n, &a, &b);
 		free(p);
@@ -96,7 +96,7 @@ static void test_prefixes(void **state)
 	assert_int_equal(b, 20);
 }
 
-static void test_keys(void **state)
+static void test_scan_keys(void **state)
 {
 	static const char text[] = "xinactive_file 1\ninactive_file 2\ninactive_file 3\n";
 	uint64_t v = 0;
@@ -279,7 +279,7 @@ static void test_not_ours(void **state)
 	}
 }
 
-static void test_hostile(void **state)
+static void test_hostile_cgroup(void **state)
 {
 	struct cgroup_mounts m;
 	struct cgroup_reader r;
@@ -319,7 +319,7 @@ static void tree_open(struct tree *t, const char *from)
 	assert_int_equal(cgroup_reader_open(&t->reader, &t->mounts, ID, 100, false, NULL), 0);
 }
 
-static void tree_write(const struct tree *t, const char *file, const char *text)
+static void write_cgroup_file(const struct tree *t, const char *file, const char *text)
 {
 	char path[600];
 	FILE *f;
@@ -352,24 +352,24 @@ static void test_memory_moves(void **state)
 	tree_open(&t, "v2");
 	assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.memory_bytes, 6000000);
-	tree_write(&t, GROUP "memory.stat", "inactive_file 1000000\n");
+	write_cgroup_file(&t, GROUP "memory.stat", "inactive_file 1000000\n");
 	/* in the 32nd reading at the latest */
 	for (int i = 0; i < 32 && c.memory_bytes != 8000000; i++)
 		assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.memory_bytes, 8000000);
 	/* less than a 256th is shown, but is no move */
-	tree_write(&t, GROUP "memory.stat", "inactive_file 500\n");
-	tree_write(&t, GROUP "memory.current", "9001000\n");
-	tree_write(&t, GROUP "cpu.stat", "usage_usec 2500001\n");
+	write_cgroup_file(&t, GROUP "memory.stat", "inactive_file 500\n");
+	write_cgroup_file(&t, GROUP "memory.current", "9001000\n");
+	write_cgroup_file(&t, GROUP "cpu.stat", "usage_usec 2500001\n");
 	assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.memory_bytes, 8001000);
-	tree_write(&t, GROUP "memory.current", "10000500\n");
+	write_cgroup_file(&t, GROUP "memory.current", "10000500\n");
 	assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.memory_bytes, 10000000);
 	/* taken from one that does nothing: seen in the fourth reading at the latest */
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(cgroup_read(&t.reader, &c), 0);
-	tree_write(&t, GROUP "memory.current", "5000500\n");
+	write_cgroup_file(&t, GROUP "memory.current", "5000500\n");
 	for (int i = 0; i < 4 && c.memory_bytes != 5000000; i++)
 		assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.memory_bytes, 5000000);
@@ -391,17 +391,17 @@ static void test_quiet(void **state)
 	tree_open(&t, "v1");
 	for (int i = 0; i < 40; i++)
 		assert_int_equal(cgroup_read(&t.reader, &c), 0);
-	tree_write(&t, cpu, "76402082007\n");
-	tree_write(&t, blocks, "254:0 Read 5000\n254:0 Write 1\n");
-	tree_write(&t, pids, "9\n");
+	write_cgroup_file(&t, cpu, "76402082007\n");
+	write_cgroup_file(&t, blocks, "254:0 Read 5000\n254:0 Write 1\n");
+	write_cgroup_file(&t, pids, "9\n");
 	assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.block_read, 5000);
 	assert_int_equal(c.block_write, 1);
 	assert_int_equal(c.pids, 9);
-	tree_write(&t, blocks, "254:0 Read 6000\n254:0 Write 2\n");
+	write_cgroup_file(&t, blocks, "254:0 Read 6000\n254:0 Write 2\n");
 	assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.block_read, 6000);
-	tree_write(&t, blocks, "254:0 Read 7000\n254:0 Write 3\n");
+	write_cgroup_file(&t, blocks, "254:0 Read 7000\n254:0 Write 3\n");
 	for (int i = 0; i < 32 && c.block_read != 7000; i++)
 		assert_int_equal(cgroup_read(&t.reader, &c), 0);
 	assert_int_equal(c.block_read, 7000);
@@ -412,9 +412,9 @@ static void test_quiet(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_scan_numbers),
 		cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_scan_keys),
 		cmocka_unit_test(test_cpu_line),
 		cmocka_unit_test(test_stat_line),
 		cmocka_unit_test(test_v1),
@@ -422,7 +422,7 @@ int main(void)
 		cmocka_unit_test(test_debian),
 		cmocka_unit_test(test_podman),
 		cmocka_unit_test(test_not_ours),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile_cgroup),
 		cmocka_unit_test(test_memory_moves),
 		cmocka_unit_test(test_quiet),
 	};

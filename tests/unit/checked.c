@@ -21,14 +21,14 @@
 
 static char top[] = "/tmp/berth-XXXXXX";
 
-static int open_all(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(top));
 	return setenv("XDG_STATE_HOME", top, 1);
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
 
@@ -36,7 +36,7 @@ static int close_all(void **state)
 	return system(rm);
 }
 
-static enum mounts_state look(pid_t pid, char *why)
+static enum mounts_state look_at_checked(pid_t pid, char *why)
 {
 	struct err e = ERR_INIT;
 	struct start s;
@@ -49,7 +49,7 @@ static enum mounts_state look(pid_t pid, char *why)
 /* This process stands in for an init: /proc is mounted in its sight, as everywhere. */
 static bool secrets; /* are handed over by the next save */
 
-static int save(const char *target, ino_t other, struct err *e)
+static int save_checked(const char *target, ino_t other, struct err *e)
 {
 	const struct checked_of of = {ID, "berth-x", "/srv/team.yaml", 0, secrets};
 	struct stat st;
@@ -84,15 +84,15 @@ static void test_start(void **state)
 
 	(void)state;
 	checked_forget(ID);
-	assert_int_equal(look(getpid(), why), MOUNTS_STRANGER);
+	assert_int_equal(look_at_checked(getpid(), why), MOUNTS_STRANGER);
 	assert_false(checked_known(ID));
-	assert_int_equal(save("/proc", 0, NULL), 0);
+	assert_int_equal(save_checked("/proc", 0, NULL), 0);
 	assert_true(checked_known(ID));
-	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_int_equal(look_at_checked(getpid(), why), MOUNTS_CHECKED);
 	assert_string_equal(why, "");
 	/* Another process is another start, and this one is in no such container. */
 	pid = other_process();
-	assert_int_equal(look(pid, why), MOUNTS_UNKNOWN);
+	assert_int_equal(look_at_checked(pid, why), MOUNTS_UNKNOWN);
 	assert_non_null(strstr(why, "berth up /srv/team.yaml"));
 	assert_int_equal(start_read(pid, &s), 0);
 	assert_true(start_lives(&s));
@@ -103,9 +103,9 @@ static void test_start(void **state)
 	waitpid(pid, NULL, 0);
 	assert_false(start_lives(&s));
 	/* There is none at all. */
-	assert_int_equal(look(0, why), MOUNTS_UNKNOWN);
+	assert_int_equal(look_at_checked(0, why), MOUNTS_UNKNOWN);
 	/* It did not spoil what is known. */
-	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_int_equal(look_at_checked(getpid(), why), MOUNTS_CHECKED);
 	checked_forget(ID);
 	assert_false(checked_known(ID));
 }
@@ -118,9 +118,9 @@ static void test_secrets(void **state)
 	(void)state;
 	assert_int_equal(checked_secrets(ID, NULL), 0);
 	secrets = true;
-	assert_int_equal(save("/proc", 0, NULL), 0);
+	assert_int_equal(save_checked("/proc", 0, NULL), 0);
 	secrets = false;
-	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_int_equal(look_at_checked(getpid(), why), MOUNTS_CHECKED);
 	assert_int_equal(checked_secrets(ID, NULL), 0);
 	checked_forget(ID);
 }
@@ -134,7 +134,7 @@ static void test_old_record(void **state)
 	FILE *f;
 
 	(void)state;
-	assert_int_equal(save("/proc", 0, NULL), 0);
+	assert_int_equal(save_checked("/proc", 0, NULL), 0);
 	f = fopen(path, "r");
 	n = fread(text, 1, sizeof text, f);
 	fclose(f);
@@ -146,7 +146,7 @@ static void test_old_record(void **state)
 	f = fopen(path, "w");
 	assert_int_equal(fwrite(text, 1, n - 2, f), n - 2);
 	fclose(f);
-	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_int_equal(look_at_checked(getpid(), why), MOUNTS_CHECKED);
 	assert_int_equal(checked_secrets(ID, NULL), 0);
 	checked_forget(ID);
 }
@@ -156,14 +156,14 @@ static void test_liar(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(save("/proc", 1, &e), -1);
+	assert_int_equal(save_checked("/proc", 1, &e), -1);
 	assert_int_equal(e.kind, ERR_REFUSED);
 	assert_non_null(strstr(e.msg, "/proc"));
 	assert_false(checked_known(ID));
 }
 
 /* Whatever stands in the file, it is read within its bounds, and what is torn is not trusted. */
-static void test_torn(void **state)
+static void test_torn_checked(void **state)
 {
 	AUTO_FREE char *path = xasprintf("%s/berth/checked/" ID, top);
 	char whole[4096], why[ERR_MSG_MAX];
@@ -171,7 +171,7 @@ static void test_torn(void **state)
 	FILE *f;
 
 	(void)state;
-	assert_int_equal(save("/proc", 0, NULL), 0);
+	assert_int_equal(save_checked("/proc", 0, NULL), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	f = fopen(path, "r");
@@ -179,12 +179,12 @@ static void test_torn(void **state)
 	fclose(f);
 	for (off_t n = 0; n < st.st_size; n++) {
 		assert_int_equal(truncate(path, n), 0);
-		assert_int_equal(look(getpid(), why), MOUNTS_UNKNOWN);
+		assert_int_equal(look_at_checked(getpid(), why), MOUNTS_UNKNOWN);
 		f = fopen(path, "w");
 		assert_int_equal(fwrite(whole, 1, (size_t)st.st_size, f), st.st_size);
 		fclose(f);
 	}
-	assert_int_equal(look(getpid(), why), MOUNTS_CHECKED);
+	assert_int_equal(look_at_checked(getpid(), why), MOUNTS_CHECKED);
 	checked_forget(ID);
 }
 
@@ -234,9 +234,9 @@ int main(void)
 		cmocka_unit_test(test_secrets),
 		cmocka_unit_test(test_old_record),
 		cmocka_unit_test(test_liar),
-		cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_torn_checked),
 		cmocka_unit_test(test_table),
 	};
 
-	return cmocka_run_group_tests_name("checked", tests, open_all, close_all);
+	return cmocka_run_group_tests_name("checked", tests, setup, teardown);
 }

@@ -22,7 +22,7 @@ static struct arena mem;
 static char alive[512], dead[512], id_of[8][65];
 
 /* The owner label of a process that is gone. */
-static void dead_owner(void)
+static void make_dead_label(void)
 {
 	int pipes[2];
 	pid_t pid;
@@ -44,7 +44,7 @@ static void dead_owner(void)
 	close(pipes[1]);
 }
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	AUTO_STR struct str s = STR_INIT;
 
@@ -55,13 +55,13 @@ static int set_up(void **state)
 	arena_init(&mem, 4096);
 	own_label(&s);
 	snprintf(alive, sizeof alive, "%s", s.s);
-	dead_owner();
+	make_dead_label();
 	for (int i = 0; i < 8; i++)
 		snprintf(id_of[i], sizeof id_of[i], "%064x", i + 1);
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
 
@@ -442,7 +442,7 @@ static void test_lock(void **state)
 
 /* Plans as JSON. */
 
-static struct clean_plan sample(void)
+static struct clean_plan sample_plan(void)
 {
 	struct clean_item *item = arena_array(&mem, 2, sizeof *item);
 
@@ -475,9 +475,9 @@ static struct clean_plan sample(void)
 		.item = item};
 }
 
-static void test_round_trip(void **state)
+static void test_plan_round_trip(void **state)
 {
-	struct clean_plan p = sample(), *got;
+	struct clean_plan p = sample_plan(), *got;
 	AUTO_STR struct str json = STR_INIT, again = STR_INIT;
 	struct err e = ERR_INIT;
 
@@ -492,7 +492,7 @@ static void test_round_trip(void **state)
 }
 
 /* One wrong thing at a time: a sentence, nothing else. */
-static void test_hostile(void **state)
+static void test_hostile_plan(void **state)
 {
 	static const struct {
 		const char *from, *to, *say;
@@ -520,7 +520,7 @@ static void test_hostile(void **state)
 		{"\"made_ms\": 17", "\"made_ms\": 17, \"made_ms\": 18", "twice"},
 		{"]\n}\n", "]\n}, 5", "plan"},
 	};
-	struct clean_plan p = sample();
+	struct clean_plan p = sample_plan();
 	AUTO_STR struct str json = STR_INIT;
 	struct err e = ERR_INIT;
 
@@ -552,7 +552,7 @@ static void test_hostile(void **state)
 
 static void test_twice(void **state)
 {
-	struct clean_plan p = sample();
+	struct clean_plan p = sample_plan();
 	AUTO_STR struct str json = STR_INIT;
 	struct err e = ERR_INIT;
 
@@ -573,10 +573,10 @@ int main(void)
 		cmocka_unit_test(test_two_engines),
 		cmocka_unit_test(test_many_records),
 		cmocka_unit_test(test_lock),
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_plan_round_trip),
+		cmocka_unit_test(test_hostile_plan),
 		cmocka_unit_test(test_twice),
 	};
 
-	return cmocka_run_group_tests_name("clean", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("clean", tests, setup, teardown);
 }

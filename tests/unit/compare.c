@@ -12,28 +12,28 @@
 
 #define N 30
 
-static double uniform(struct prng *r)
+static double draw_uniform(struct prng *r)
 {
 	return ((double)(prng_next(r) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-static double normal(struct prng *r)
+static double draw_normal(struct prng *r)
 {
-	return sqrt(-2 * log(uniform(r))) * cos(6.283185307179586 * uniform(r));
+	return sqrt(-2 * log(draw_uniform(r))) * cos(6.283185307179586 * draw_uniform(r));
 }
 
 /* A time around `middle`; one sample in twenty is an outlier, as an interrupted process gives. */
-static double timing(struct prng *r, double middle, double noise)
+static double draw_timing(struct prng *r, double middle, double noise)
 {
-	double v = middle * (1 + noise * normal(r));
+	double v = middle * (1 + noise * draw_normal(r));
 
-	return uniform(r) < 0.05 ? v * (1 + uniform(r)) : v;
+	return draw_uniform(r) < 0.05 ? v * (1 + draw_uniform(r)) : v;
 }
 
-static void fill(struct prng *r, double *v, double middle, double noise)
+static void fill_timings(struct prng *r, double *v, double middle, double noise)
 {
 	for (int i = 0; i < N; i++)
-		v[i] = timing(r, middle, noise);
+		v[i] = draw_timing(r, middle, noise);
 }
 
 static enum change change_of(const double *old, const double *new, double threshold)
@@ -56,8 +56,8 @@ static void test_equal_is_not_flagged(void **state)
 		struct compared k;
 		double a[N], b[N];
 
-		fill(&r, a, 0.01, noises[i % 4]);
-		fill(&r, b, 0.01, noises[i % 4]);
+		fill_timings(&r, a, 0.01, noises[i % 4]);
+		fill_timings(&r, b, 0.01, noises[i % 4]);
 		/* What Mann-Whitney does not tell apart is never flagged; the bootstrap is slow. */
 		if (mann_whitney(a, N, b, N, NULL) >= COMPARE_P)
 			continue;
@@ -81,8 +81,8 @@ static void test_a_tenth_is_caught(void **state)
 	for (int i = 0; i < total; i++) {
 		double a[N], b[N];
 
-		fill(&r, a, 0.01, 0.03);
-		fill(&r, b, 0.011, 0.03);
+		fill_timings(&r, a, 0.01, 0.03);
+		fill_timings(&r, b, 0.011, 0.03);
 		caught += change_of(a, b, THRESHOLD) == CHANGE_SLOWER;
 	}
 	printf("caught: %d of %d\n", caught, total);
@@ -96,7 +96,7 @@ static void test_noise_is_no_proof(void **state)
 	double a[N], b[N];
 
 	(void)state;
-	fill(&r, a, 1, 0.3);
+	fill_timings(&r, a, 1, 0.3);
 	memcpy(b, a, sizeof b);
 	for (int i = 0; i < N; i++)
 		b[i] *= 1.07;
@@ -110,10 +110,10 @@ static void test_machine_and_direction(void **state)
 	struct compared k;
 
 	(void)state;
-	fill(&r, old, 1, 0.02);
-	fill(&r, new, 1.3, 0.02);
-	fill(&r, base, 5, 0.02);
-	fill(&r, slow_base, 6.5, 0.02);
+	fill_timings(&r, old, 1, 0.02);
+	fill_timings(&r, new, 1.3, 0.02);
+	fill_timings(&r, base, 5, 0.02);
+	fill_timings(&r, slow_base, 6.5, 0.02);
 	/* The baseline arm slowed as much: it is the machine. */
 	compare_samples(old, N, new, N, base, slow_base, false, THRESHOLD, &k);
 	assert_int_equal(k.change, CHANGE_MACHINE);
@@ -144,8 +144,8 @@ static void test_alert(void **state)
 		strcpy(a.arms[0].name, "create");
 		strcpy(b.arms[0].name, "create");
 		for (int s = 0; s < N; s++) {
-			old[s].value = timing(&r, 1, 0.02);
-			new[s].value = timing(&r, slower[i], 0.02);
+			old[s].value = draw_timing(&r, 1, 0.02);
+			new[s].value = draw_timing(&r, slower[i], 0.02);
 		}
 		a.arms[0].v = old;
 		b.arms[0].v = new;
@@ -170,8 +170,8 @@ static void test_baseline_raises_no_alert(void **state)
 	b = a;
 	for (int arm = 0; arm < 2; arm++) {
 		for (int s = 0; s < N; s++) {
-			old[arm][s].value = timing(&r, 1, 0.02);
-			new[arm][s].value = timing(&r, 1.35, 0.02);
+			old[arm][s].value = draw_timing(&r, 1, 0.02);
+			new[arm][s].value = draw_timing(&r, 1.35, 0.02);
 		}
 		a.arms[arm].v = old[arm];
 		b.arms[arm].v = new[arm];

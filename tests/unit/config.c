@@ -13,7 +13,7 @@
 #include <berth/config.h>
 #include <berth/str.h>
 
-static struct config parse(const char *text)
+static struct config parse_config(const char *text)
 {
 	struct config c;
 	struct err e = ERR_INIT;
@@ -34,14 +34,14 @@ static void refused_n(const char *text, size_t n, const char *sentence)
 	assert_int_equal(config_parse("t.yaml", text, n, &c, NULL), -1);
 }
 
-static void refused(const char *text, const char *sentence)
+static void refuse_config(const char *text, const char *sentence)
 {
 	refused_n(text, strlen(text), sentence);
 }
 
 static void tree_with_places(void **state)
 {
-	struct config c = parse("a: 1\nlist:\n  - x\n  - {k: \"5\"}\nempty:\n");
+	struct config c = parse_config("a: 1\nlist:\n  - x\n  - {k: \"5\"}\nempty:\n");
 	const struct node *n;
 
 	(void)state;
@@ -74,7 +74,7 @@ static void empty_files(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-		struct config c = parse(texts[i]);
+		struct config c = parse_config(texts[i]);
 
 		assert_int_equal(c.root->kind, NODE_MAP);
 		assert_int_equal(c.root->n, 0);
@@ -84,8 +84,8 @@ static void empty_files(void **state)
 
 static void bom_and_crlf(void **state)
 {
-	struct config c = parse("\xEF\xBB\xBF"
-				"a: x\r\nb: y\r\n");
+	struct config c = parse_config("\xEF\xBB\xBF"
+				       "a: x\r\nb: y\r\n");
 
 	(void)state;
 	assert_string_equal(node_get(c.root, "a")->value, "x");
@@ -96,7 +96,7 @@ static void bom_and_crlf(void **state)
 
 static void words_stay_words(void **state)
 {
-	struct config c = parse("a: no\nb: off\nc: 0123\nd: ~\ne: 1_000\nf: 12:30:45\n");
+	struct config c = parse_config("a: no\nb: off\nc: 0123\nd: ~\ne: 1_000\nf: 12:30:45\n");
 
 	(void)state;
 	assert_string_equal(node_get(c.root, "a")->value, "no");
@@ -108,14 +108,14 @@ static void words_stay_words(void **state)
 	config_release(&c);
 }
 
-static void duplicates(void **state)
+static void test_duplicates(void **state)
 {
 	(void)state;
-	refused("a: 1\nb: 2\na: 3\n",
+	refuse_config("a: 1\nb: 2\na: 3\n",
 		"t.yaml:3:1: found the key \"a\" again, expected it once (it is already in line 1).");
-	refused("m:\n  x: 1\n  \"x\": 2\n",
+	refuse_config("m:\n  x: 1\n  \"x\": 2\n",
 		"t.yaml:3:3: found the key \"x\" again, expected it once (it is already in line 2).");
-	refused("b: 1\nb: 2\na: 3\na: 4\n",
+	refuse_config("b: 1\nb: 2\na: 3\na: 4\n",
 		"t.yaml:2:1: found the key \"b\" again, expected it once (it is already in line 1).");
 }
 
@@ -123,55 +123,55 @@ static void bad_bytes(void **state)
 {
 	(void)state;
 	refused_n("a: x\0y\n", 7, "t.yaml:1:5: found the control character U+0000, expected text.");
-	refused("a: 1\nb: \xff\n", "t.yaml:2:4: found the byte 0xff, expected UTF-8 text.");
-	refused("a: \xc0\xaf\n", "t.yaml:1:4: found the byte 0xc0, expected UTF-8 text.");
-	refused("a: \xed\xa0\x80\n", "t.yaml:1:4: found the byte 0xed, expected UTF-8 text.");
-	refused("\xff\xfe"
-		"a",
+	refuse_config("a: 1\nb: \xff\n", "t.yaml:2:4: found the byte 0xff, expected UTF-8 text.");
+	refuse_config("a: \xc0\xaf\n", "t.yaml:1:4: found the byte 0xc0, expected UTF-8 text.");
+	refuse_config("a: \xed\xa0\x80\n", "t.yaml:1:4: found the byte 0xed, expected UTF-8 text.");
+	refuse_config("\xff\xfe"
+		      "a",
 		"t.yaml:1:1: found the byte 0xff, expected UTF-8 text.");
-	refused("\xc3\xa9\xc3\xa9: \x1b[31m\n",
+	refuse_config("\xc3\xa9\xc3\xa9: \x1b[31m\n",
 		"t.yaml:1:5: found the control character U+001B, expected text.");
-	refused("a: b\r\nc: \xef\xbb\xbf\n",
+	refuse_config("a: b\r\nc: \xef\xbb\xbf\n",
 		"t.yaml:2:4: found the control character U+FEFF, expected text.");
-	refused("a: \"x\\0y\"\n",
+	refuse_config("a: \"x\\0y\"\n",
 		"t.yaml:1:4: found a NUL character (\\0) in a text, expected none.");
 }
 
 static void bad_shapes(void **state)
 {
 	(void)state;
-	refused("- a\n", "t.yaml:1:1: found a list at the top, expected `key: value` lines.");
-	refused("word\n",
+	refuse_config("- a\n", "t.yaml:1:1: found a list at the top, expected `key: value` lines.");
+	refuse_config("word\n",
 		"t.yaml:1:1: found a single value at the top, expected `key: value` lines.");
-	refused("\"\"\n",
+	refuse_config("\"\"\n",
 		"t.yaml:1:1: found a single value at the top, expected `key: value` lines.");
-	refused("a: 1\n---\nb: 2\n",
+	refuse_config("a: 1\n---\nb: 2\n",
 		"t.yaml:2:1: found a second document (---), expected one "
 		"document in the file.");
-	refused("? [x]\n: 1\n",
+	refuse_config("? [x]\n: 1\n",
 		"t.yaml:1:3: found a key that is no plain word, expected `key: value`.");
-	refused("\"\": 1\n", "t.yaml:1:1: found an empty key, expected `key: value`.");
-	refused("a: !!python/object x\n",
+	refuse_config("\"\": 1\n", "t.yaml:1:1: found an empty key, expected `key: value`.");
+	refuse_config("a: !!python/object x\n",
 		"t.yaml:1:4: found the tag "
 		"\"tag:yaml.org,2002:python/object\", expected a plain "
 		"value: berth uses no tags.");
-	refused("a: &a {x: 1}\nb:\n  <<: *a\n",
+	refuse_config("a: &a {x: 1}\nb:\n  <<: *a\n",
 		"t.yaml:3:3: found a merge key (<<), expected the "
 		"keys themselves: berth merges nothing.");
-	refused("a: [1, 2\n",
+	refuse_config("a: [1, 2\n",
 		"t.yaml:2:1: not valid YAML: did not find expected ',' or ']' "
 		"(while parsing a flow sequence that begins in line 1).");
-	refused("a: 1\n\tb: 2\n",
+	refuse_config("a: 1\n\tb: 2\n",
 		"t.yaml:2:1: not valid YAML: found a tab character that violates indentation "
 		"(while scanning a plain scalar that begins in line 1).");
-	refused("a: b: c\n",
+	refuse_config("a: b: c\n",
 		"t.yaml:1:5: not valid YAML: mapping values are not allowed in this "
 		"context.");
 }
 
-static void aliases(void **state)
+static void test_aliases(void **state)
 {
-	struct config c = parse("a: &x {k: v}\nb: *x\nc: [*x, *x]\n");
+	struct config c = parse_config("a: &x {k: v}\nb: *x\nc: [*x, *x]\n");
 
 	(void)state;
 	assert_string_equal(node_get(node_get(c.root, "b"), "k")->value, "v");
@@ -179,8 +179,9 @@ static void aliases(void **state)
 	assert_string_equal(node_get(c.root, "a")->key, "a");
 	assert_int_equal(node_get(c.root, "c")->n, 2);
 	config_release(&c);
-	refused("a: *x\n", "t.yaml:1:4: found the alias *x, expected an anchor &x before it.");
-	refused("a: &x [*x]\n",
+	refuse_config(
+		"a: *x\n", "t.yaml:1:4: found the alias *x, expected an anchor &x before it.");
+	refuse_config("a: &x [*x]\n",
 		"t.yaml:1:8: found the alias *x inside of its own anchor, expected "
 		"it after the end of &x.");
 }
@@ -208,7 +209,7 @@ static void alias_bomb(void **state)
 }
 
 /* An alias may not carry its anchor's levels below the limit either. */
-static void depth(void **state)
+static void test_depth(void **state)
 {
 	struct str s = STR_INIT;
 	struct config c;
@@ -221,13 +222,13 @@ static void depth(void **state)
 	str_addc(&s, 'x');
 	for (int i = 0; i < 30; i++)
 		str_addc(&s, ']');
-	c = parse(s.s);
+	c = parse_config(s.s);
 	config_release(&c);
 	str_clear(&s);
 	str_adds(&s, "a: ");
 	for (int i = 0; i < 32; i++)
 		str_addc(&s, '[');
-	refused(s.s, "t.yaml:1:35: found more than 32 levels, expected a flatter file.");
+	refuse_config(s.s, "t.yaml:1:35: found more than 32 levels, expected a flatter file.");
 	str_clear(&s);
 	str_adds(&s,
 		"a: &a [[[[[[[[[[[[[[[[x]]]]]]]]]]]]]]]]\nb: [[[[[[[[[[[[[[[[*a]]]]]]]]]]]]]]]]\n");
@@ -241,7 +242,7 @@ static void depth(void **state)
 	str_release(&s);
 }
 
-static void size(void **state)
+static void test_file_size(void **state)
 {
 	struct str s = STR_INIT;
 	struct config c;
@@ -250,7 +251,7 @@ static void size(void **state)
 	(void)state;
 	while (s.len < (1 << 20))
 		str_adds(&s, "# sixteen bytes\n");
-	c = parse(s.s);
+	c = parse_config(s.s);
 	config_release(&c);
 	str_addc(&s, '\n');
 	assert_int_equal(config_parse("t.yaml", s.s, s.len, &c, &e), -1);
@@ -258,7 +259,7 @@ static void size(void **state)
 	str_clear(&s);
 	for (int i = 0; i < 70000; i++)
 		str_addf(&s, "k%d: %d\n", i, i);
-	c = parse(s.s);
+	c = parse_config(s.s);
 	assert_int_equal(c.root->n, 70000);
 	config_release(&c);
 	str_clear(&s);
@@ -277,17 +278,17 @@ static void size(void **state)
 
 static struct config one; /* "v: TEXT" for the readings below */
 
-static const struct node *value(const char *text)
+static const struct node *parse_value(const char *text)
 {
 	char buf[256];
 
 	config_release(&one);
 	snprintf(buf, sizeof buf, "v: %s\n", text);
-	one = parse(buf);
+	one = parse_config(buf);
 	return node_get(one.root, "v");
 }
 
-static void integers(void **state)
+static void test_integers(void **state)
 {
 	static const char *const bad[][2] = {
 		{"010",
@@ -317,7 +318,7 @@ static void integers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-		const struct node *n = value(bad[i][0]);
+		const struct node *n = parse_value(bad[i][0]);
 		struct err e = ERR_INIT;
 
 		v = 77;
@@ -329,15 +330,16 @@ static void integers(void **state)
 		assert_string_equal(e.msg, bad[i][1]);
 		assert_int_equal(v, 77);
 	}
-	assert_int_equal(node_int(&one, value("9223372036854775807"), 0, INT64_MAX, &v, NULL), 0);
+	assert_int_equal(
+		node_int(&one, parse_value("9223372036854775807"), 0, INT64_MAX, &v, NULL), 0);
 	assert_true(v == INT64_MAX);
-	assert_int_equal(node_int(&one, value("-3"), -5, 5, &v, NULL), 0);
+	assert_int_equal(node_int(&one, parse_value("-3"), -5, 5, &v, NULL), 0);
 	assert_int_equal(v, -3);
-	assert_int_equal(node_int(&one, value("0"), -5, 5, &v, NULL), 0);
+	assert_int_equal(node_int(&one, parse_value("0"), -5, 5, &v, NULL), 0);
 	assert_int_equal(v, 0);
 }
 
-static void doubles(void **state)
+static void test_doubles(void **state)
 {
 	static const char *const bad[] = {".", "1.2.3", "nan", "inf", "1e999", "0x10", "-x", "1,5",
 		"\"1\"", "", "[1]", "10.01", "1e",
@@ -348,36 +350,36 @@ static void doubles(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		assert_int_equal(node_double(&one, value(bad[i]), 0.1, 10, &v, &e), -1);
-	assert_int_equal(node_double(&one, value("fast"), 0.1, 10, &v, &e), -1);
+		assert_int_equal(node_double(&one, parse_value(bad[i]), 0.1, 10, &v, &e), -1);
+	assert_int_equal(node_double(&one, parse_value("fast"), 0.1, 10, &v, &e), -1);
 	assert_string_equal(e.msg, "t.yaml:1:4: found \"fast\", expected a number from 0.1 to 10.");
-	assert_int_equal(node_double(&one, value("2.5"), 0.1, 10, &v, NULL), 0);
+	assert_int_equal(node_double(&one, parse_value("2.5"), 0.1, 10, &v, NULL), 0);
 	assert_true(v == 2.5);
-	assert_int_equal(node_double(&one, value(".5"), 0.1, 10, &v, NULL), 0);
+	assert_int_equal(node_double(&one, parse_value(".5"), 0.1, 10, &v, NULL), 0);
 	assert_true(v == 0.5);
-	assert_int_equal(node_double(&one, value("1e1"), 0.1, 10, &v, NULL), 0);
+	assert_int_equal(node_double(&one, parse_value("1e1"), 0.1, 10, &v, NULL), 0);
 	assert_true(v == 10);
 }
 
-static void booleans(void **state)
+static void test_booleans(void **state)
 {
 	struct err e = ERR_INIT;
 	bool v = false;
 
 	(void)state;
-	assert_int_equal(node_bool(&one, value("yes"), &v, NULL), 0);
+	assert_int_equal(node_bool(&one, parse_value("yes"), &v, NULL), 0);
 	assert_true(v);
-	assert_int_equal(node_bool(&one, value("off"), &v, NULL), 0);
+	assert_int_equal(node_bool(&one, parse_value("off"), &v, NULL), 0);
 	assert_false(v);
-	assert_int_equal(node_bool(&one, value("True"), &v, NULL), 0);
+	assert_int_equal(node_bool(&one, parse_value("True"), &v, NULL), 0);
 	assert_true(v);
-	assert_int_equal(node_bool(&one, value("1"), &v, &e), -1);
+	assert_int_equal(node_bool(&one, parse_value("1"), &v, &e), -1);
 	assert_string_equal(e.msg, "t.yaml:1:4: found \"1\", expected true or false.");
-	assert_int_equal(node_bool(&one, value("\"yes\""), &v, &e), -1);
+	assert_int_equal(node_bool(&one, parse_value("\"yes\""), &v, &e), -1);
 	assert_string_equal(e.msg, "t.yaml:1:4: found \"yes\" in quotes, expected true or false.");
 }
 
-static void amounts(void **state)
+static void test_amounts(void **state)
 {
 	static const struct {
 		const char *text;
@@ -392,30 +394,30 @@ static void amounts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-		assert_int_equal(node_bytes(&one, value(good[i].text), &v, NULL), 0);
+		assert_int_equal(node_bytes(&one, parse_value(good[i].text), &v, NULL), 0);
 		assert_true(v == good[i].bytes);
 	}
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		assert_int_equal(node_bytes(&one, value(bad[i]), &v, &e), -1);
-	assert_int_equal(node_bytes(&one, value("2x"), &v, &e), -1);
+		assert_int_equal(node_bytes(&one, parse_value(bad[i]), &v, &e), -1);
+	assert_int_equal(node_bytes(&one, parse_value("2x"), &v, &e), -1);
 	assert_string_equal(
 		e.msg, "t.yaml:1:4: found \"2x\", expected an amount such as 512m or 2g.");
 }
 
-static void choices(void **state)
+static void test_choices(void **state)
 {
 	static const char *const words[] = {"none", "bridge", "host", NULL};
 	struct err e = ERR_INIT;
 	int v = -1;
 
 	(void)state;
-	assert_int_equal(node_choice(&one, value("bridge"), words, &v, NULL), 0);
+	assert_int_equal(node_choice(&one, parse_value("bridge"), words, &v, NULL), 0);
 	assert_int_equal(v, 1);
-	assert_int_equal(node_choice(&one, value("brigde"), words, &v, &e), -1);
+	assert_int_equal(node_choice(&one, parse_value("brigde"), words, &v, &e), -1);
 	assert_string_equal(e.msg,
 		"t.yaml:1:4: found \"brigde\", expected none, bridge or host; "
 		"the nearest is \"bridge\".");
-	assert_int_equal(node_choice(&one, value("[]"), words, &v, &e), -1);
+	assert_int_equal(node_choice(&one, parse_value("[]"), words, &v, &e), -1);
 	assert_string_equal(e.msg, "t.yaml:1:4: found a list, expected none, bridge or host.");
 	assert_int_equal(v, 1);
 }
@@ -423,7 +425,7 @@ static void choices(void **state)
 static void unknown_keys(void **state)
 {
 	static const char *const known[] = {"color", "size", "name", NULL};
-	struct config c = parse("size: 1\ncolr: red\n");
+	struct config c = parse_config("size: 1\ncolr: red\n");
 	struct err e = ERR_INIT;
 
 	(void)state;
@@ -431,12 +433,12 @@ static void unknown_keys(void **state)
 	assert_string_equal(
 		e.msg, "t.yaml:2:1: unknown key \"colr\", nearest known key: \"color\".");
 	config_release(&c);
-	c = parse("size: 1\nzebra: red\n");
+	c = parse_config("size: 1\nzebra: red\n");
 	assert_int_equal(node_unknown(&c, c.root, known, &e), -1);
 	assert_string_equal(
 		e.msg, "t.yaml:2:1: unknown key \"zebra\", expected color, size or name.");
 	config_release(&c);
-	c = parse("size: 1\n");
+	c = parse_config("size: 1\n");
 	assert_int_equal(node_unknown(&c, c.root, known, &e), 0);
 	config_release(&c);
 }
@@ -448,12 +450,12 @@ static void quoted_text_is_neutral(void **state)
 	int64_t v;
 
 	(void)state;
-	assert_int_equal(node_int(&one, value("\"\\e[31mred\""), 0, 1, &v, &e), -1);
+	assert_int_equal(node_int(&one, parse_value("\"\\e[31mred\""), 0, 1, &v, &e), -1);
 	assert_string_equal(e.msg,
 		"t.yaml:1:4: found \"^[[31mred\" in quotes, expected a whole number from 0 to 1.");
 }
 
-static void files(void **state)
+static void test_config_files(void **state)
 {
 	char path[] = "/tmp/berth-unit-XXXXXX", sentence[256];
 	struct config c;
@@ -480,7 +482,7 @@ static void files(void **state)
 	unlink(path);
 }
 
-static void embedded(void **state)
+static void test_embedded(void **state)
 {
 	size_t n = 0;
 	const char *text = embedded_file("configs/berth.yaml", &n), *name;
@@ -519,22 +521,22 @@ int main(void)
 		cmocka_unit_test(empty_files),
 		cmocka_unit_test(bom_and_crlf),
 		cmocka_unit_test(words_stay_words),
-		cmocka_unit_test(duplicates),
+		cmocka_unit_test(test_duplicates),
 		cmocka_unit_test(bad_bytes),
 		cmocka_unit_test(bad_shapes),
-		cmocka_unit_test(aliases),
+		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(alias_bomb),
-		cmocka_unit_test(depth),
-		cmocka_unit_test(size),
-		cmocka_unit_test(integers),
-		cmocka_unit_test(doubles),
-		cmocka_unit_test(booleans),
-		cmocka_unit_test(amounts),
-		cmocka_unit_test(choices),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_file_size),
+		cmocka_unit_test(test_integers),
+		cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_booleans),
+		cmocka_unit_test(test_amounts),
+		cmocka_unit_test(test_choices),
 		cmocka_unit_test(unknown_keys),
 		cmocka_unit_test(quoted_text_is_neutral),
-		cmocka_unit_test(files),
-		cmocka_unit_test(embedded),
+		cmocka_unit_test(test_config_files),
+		cmocka_unit_test(test_embedded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

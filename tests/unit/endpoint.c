@@ -20,7 +20,7 @@
 
 static char home[64];
 
-static void put(const char *name, const char *text)
+static void put_in_home(const char *name, const char *text)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", home, name);
 	FILE *f;
@@ -60,7 +60,7 @@ static int teardown(void **state)
 }
 
 /* "URL|SOURCE" of the choice, or "!SENTENCE". */
-static void expect(const char *host, const char *context, const char *want)
+static void expect_endpoint(const char *host, const char *context, const char *want)
 {
 	struct endpoint_options o = {.host = host, .context = context};
 	struct endpoint ep;
@@ -87,34 +87,34 @@ static void test_urls(void **state)
 	AUTO_FREE char *fits = xasprintf("%s|--host", longest);
 
 	(void)state;
-	expect("unix:///a/b.sock", NULL, "unix:///a/b.sock|--host");
-	expect("  unix:///a \n", NULL, "unix:///a|--host");
-	expect("unix://", NULL, "unix:///var/run/docker.sock|--host");
-	expect(longest, NULL, fits);
-	expect(over, NULL, "!longer than");
-	expect("unix://a", NULL, "!begins with /");
-	expect("tcp://h:1234", NULL, "tcp://h:1234|--host");
-	expect("tcp://h:1234/", NULL, "tcp://h:1234|--host");
-	expect("tcp://h", NULL, "tcp://h:2375|--host");
-	expect("tcp://", NULL, "tcp://localhost:2375|--host");
-	expect("h:99", NULL, "tcp://h:99|--host");
-	expect("tcp://[::1]:99", NULL, "tcp://[::1]:99|--host");
-	expect("tcp://[fe80::1%eth0]", NULL, "tcp://[fe80::1%eth0]:2375|--host");
-	expect("tcp://h:0", NULL, "!port");
-	expect("tcp://h:65536", NULL, "!port");
-	expect("tcp://h:x", NULL, "!port");
-	expect("tcp://h:-1", NULL, "!port");
-	expect("tcp://h:1/path", NULL, "!without a path");
-	expect("tcp://a b:1", NULL, "!character");
-	expect("tcp://a@b:1", NULL, "!character");
-	expect("tcp://[::1", NULL, "!lacks its ]");
-	expect("ssh://me@h", NULL, "!does not speak ssh");
-	expect("npipe:////./pipe/docker_engine", NULL, "!Windows");
-	expect("fd://", NULL, "!engine's side");
-	expect("ftp://x", NULL, "!unix:///PATH or tcp://HOST:PORT");
-	expect("x\x1b[31m://y", NULL, "!^[[31m");
-	expect("", NULL, "!is empty");
-	expect("unix:///a", "b", "!exclude each other");
+	expect_endpoint("unix:///a/b.sock", NULL, "unix:///a/b.sock|--host");
+	expect_endpoint("  unix:///a \n", NULL, "unix:///a|--host");
+	expect_endpoint("unix://", NULL, "unix:///var/run/docker.sock|--host");
+	expect_endpoint(longest, NULL, fits);
+	expect_endpoint(over, NULL, "!longer than");
+	expect_endpoint("unix://a", NULL, "!begins with /");
+	expect_endpoint("tcp://h:1234", NULL, "tcp://h:1234|--host");
+	expect_endpoint("tcp://h:1234/", NULL, "tcp://h:1234|--host");
+	expect_endpoint("tcp://h", NULL, "tcp://h:2375|--host");
+	expect_endpoint("tcp://", NULL, "tcp://localhost:2375|--host");
+	expect_endpoint("h:99", NULL, "tcp://h:99|--host");
+	expect_endpoint("tcp://[::1]:99", NULL, "tcp://[::1]:99|--host");
+	expect_endpoint("tcp://[fe80::1%eth0]", NULL, "tcp://[fe80::1%eth0]:2375|--host");
+	expect_endpoint("tcp://h:0", NULL, "!port");
+	expect_endpoint("tcp://h:65536", NULL, "!port");
+	expect_endpoint("tcp://h:x", NULL, "!port");
+	expect_endpoint("tcp://h:-1", NULL, "!port");
+	expect_endpoint("tcp://h:1/path", NULL, "!without a path");
+	expect_endpoint("tcp://a b:1", NULL, "!character");
+	expect_endpoint("tcp://a@b:1", NULL, "!character");
+	expect_endpoint("tcp://[::1", NULL, "!lacks its ]");
+	expect_endpoint("ssh://me@h", NULL, "!does not speak ssh");
+	expect_endpoint("npipe:////./pipe/docker_engine", NULL, "!Windows");
+	expect_endpoint("fd://", NULL, "!engine's side");
+	expect_endpoint("ftp://x", NULL, "!unix:///PATH or tcp://HOST:PORT");
+	expect_endpoint("x\x1b[31m://y", NULL, "!^[[31m");
+	expect_endpoint("", NULL, "!is empty");
+	expect_endpoint("unix:///a", "b", "!exclude each other");
 }
 
 static void make_context(const char *folder, const char *name, const char *host, const char *more)
@@ -125,29 +125,29 @@ static void make_context(const char *folder, const char *name, const char *host,
 			  "{\"Host\":\"%s\"%s}}}",
 			name, host, more);
 
-	put(file, text);
+	put_in_home(file, text);
 }
 
-static void test_order(void **state)
+static void test_endpoint_order(void **state)
 {
 	(void)state;
 	make_context("aa", "one", "unix:///one", "");
 	make_context("bb", "two", "unix:///two", "");
-	put(".docker/config.json", "{\"auths\":{},\"currentContext\":\"two\"}");
-	expect(NULL, NULL, "unix:///two|context two (config.json)");
+	put_in_home(".docker/config.json", "{\"auths\":{},\"currentContext\":\"two\"}");
+	expect_endpoint(NULL, NULL, "unix:///two|context two (config.json)");
 	setenv("DOCKER_CONTEXT", "one", 1);
-	expect(NULL, NULL, "unix:///one|context one (DOCKER_CONTEXT)");
+	expect_endpoint(NULL, NULL, "unix:///one|context one (DOCKER_CONTEXT)");
 	setenv("DOCKER_HOST", "unix:///host", 1);
-	expect(NULL, NULL, "unix:///host|DOCKER_HOST");
-	expect(NULL, "one", "unix:///one|--context one");
-	expect(NULL, "default", "unix:///host|DOCKER_HOST");
-	expect("unix:///flag", NULL, "unix:///flag|--host");
+	expect_endpoint(NULL, NULL, "unix:///host|DOCKER_HOST");
+	expect_endpoint(NULL, "one", "unix:///one|--context one");
+	expect_endpoint(NULL, "default", "unix:///host|DOCKER_HOST");
+	expect_endpoint("unix:///flag", NULL, "unix:///flag|--host");
 	setenv("DOCKER_HOST", "", 1);
 	setenv("DOCKER_CONTEXT", "", 1);
-	expect(NULL, NULL, "unix:///two|context two (config.json)");
+	expect_endpoint(NULL, NULL, "unix:///two|context two (config.json)");
 	setenv("DOCKER_HOST", "ssh://h", 1);
-	expect(NULL, NULL, "!DOCKER_HOST names ssh://h");
-	expect(NULL, "three", "!no context three (asked for by --context three)");
+	expect_endpoint(NULL, NULL, "!DOCKER_HOST names ssh://h");
+	expect_endpoint(NULL, "three", "!no context three (asked for by --context three)");
 }
 
 static void test_contexts(void **state)
@@ -155,30 +155,31 @@ static void test_contexts(void **state)
 	AUTO_FREE char *other = xasprintf("%s/other", home);
 
 	(void)state;
-	put(".docker/config.json", "{\"currentContext\":\"gone\"}");
-	expect(NULL, NULL, "!no context gone");
-	put(".docker/config.json", "{\"currentContext\": 7}");
+	put_in_home(".docker/config.json", "{\"currentContext\":\"gone\"}");
+	expect_endpoint(NULL, NULL, "!no context gone");
+	put_in_home(".docker/config.json", "{\"currentContext\": 7}");
 	make_context("cc", "empty", "", "");
-	expect(NULL, "empty", "!names no Docker endpoint");
+	expect_endpoint(NULL, "empty", "!names no Docker endpoint");
 	make_context("dd", "far", "ssh://h", "");
-	expect(NULL, "far", "!does not speak ssh");
+	expect_endpoint(NULL, "far", "!does not speak ssh");
 	make_context("ee", "plain", "tcp://h:1", "");
-	expect(NULL, "plain", "tcp://h:1|--context plain");
+	expect_endpoint(NULL, "plain", "tcp://h:1|--context plain");
 	make_context("ff", "loose", "tcp://h:1", ",\"SkipTLSVerify\":true");
-	expect(NULL, "loose", "tcp://h:1|--context loose|tls");
+	expect_endpoint(NULL, "loose", "tcp://h:1|--context loose|tls");
 	make_context("gg", "tls", "tcp://h", "");
-	put(".docker/contexts/tls/gg/docker/ca.pem", "x");
-	expect(NULL, "tls", "tcp://h:2376|--context tls|verified");
-	put(".docker/contexts/meta/hh/meta.json", "{\"Name\":");
-	put(".docker/contexts/meta/ii/other", "x");
-	expect(NULL, "plain", "tcp://h:1|--context plain"); /* a broken neighbour does not matter */
-	put(".docker/config.json", "{\"currentContext\"");
-	expect(NULL, NULL, "!config.json: this is not JSON");
-	expect(NULL, "plain", "tcp://h:1|--context plain"); /* not asked, not read */
-	put("other/contexts/meta/x/meta.json",
+	put_in_home(".docker/contexts/tls/gg/docker/ca.pem", "x");
+	expect_endpoint(NULL, "tls", "tcp://h:2376|--context tls|verified");
+	put_in_home(".docker/contexts/meta/hh/meta.json", "{\"Name\":");
+	put_in_home(".docker/contexts/meta/ii/other", "x");
+	expect_endpoint(NULL, "plain",
+		"tcp://h:1|--context plain"); /* a broken neighbour does not matter */
+	put_in_home(".docker/config.json", "{\"currentContext\"");
+	expect_endpoint(NULL, NULL, "!config.json: this is not JSON");
+	expect_endpoint(NULL, "plain", "tcp://h:1|--context plain"); /* not asked, not read */
+	put_in_home("other/contexts/meta/x/meta.json",
 		"{\"Name\":\"plain\",\"Endpoints\":{\"docker\":{\"Host\":\"unix:///o\"}}}");
 	setenv("DOCKER_CONFIG", other, 1);
-	expect(NULL, "plain", "unix:///o|--context plain");
+	expect_endpoint(NULL, "plain", "unix:///o|--context plain");
 }
 
 static void test_tls(void **state)
@@ -187,21 +188,21 @@ static void test_tls(void **state)
 
 	(void)state;
 	setenv("DOCKER_TLS_VERIFY", "1", 1);
-	expect("tcp://h", NULL, "!no ");
-	expect("unix:///a", NULL, "unix:///a|--host");
-	put(".docker/ca.pem", "x");
-	expect("tcp://h", NULL, "tcp://h:2376|--host|verified");
+	expect_endpoint("tcp://h", NULL, "!no ");
+	expect_endpoint("unix:///a", NULL, "unix:///a|--host");
+	put_in_home(".docker/ca.pem", "x");
+	expect_endpoint("tcp://h", NULL, "tcp://h:2376|--host|verified");
 	setenv("DOCKER_CERT_PATH", certs, 1);
-	expect("tcp://h", NULL, "!set DOCKER_CERT_PATH");
-	put("certs/ca.pem", "x");
-	put("certs/cert.pem", "x");
-	expect("tcp://h", NULL, "!one is missing");
-	put("certs/key.pem", "x");
-	expect("tcp://h:5", NULL, "tcp://h:5|--host|verified");
+	expect_endpoint("tcp://h", NULL, "!set DOCKER_CERT_PATH");
+	put_in_home("certs/ca.pem", "x");
+	put_in_home("certs/cert.pem", "x");
+	expect_endpoint("tcp://h", NULL, "!one is missing");
+	put_in_home("certs/key.pem", "x");
+	expect_endpoint("tcp://h:5", NULL, "tcp://h:5|--host|verified");
 	unsetenv("DOCKER_TLS_VERIFY");
-	expect("tcp://h:5", NULL, "tcp://h:5|--host");
+	expect_endpoint("tcp://h:5", NULL, "tcp://h:5|--host");
 	setenv("DOCKER_TLS", "1", 1);
-	expect("tcp://h:5", NULL, "tcp://h:5|--host|tls");
+	expect_endpoint("tcp://h:5", NULL, "tcp://h:5|--host|tls");
 }
 
 static void test_sockets(void **state)
@@ -213,7 +214,7 @@ static void test_sockets(void **state)
 
 	(void)state;
 	assert_string_equal(choose_socket(paths, COUNT(paths)), "/no/such");
-	put("dead", "");
+	put_in_home("dead", "");
 	assert_string_equal(choose_socket(paths, COUNT(paths)), dead);
 	strcpy(address.sun_path, alive);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
@@ -223,7 +224,7 @@ static void test_sockets(void **state)
 	close(fd);
 }
 
-static void test_copy(void **state)
+static void test_endpoint_copy(void **state)
 {
 	struct endpoint a, b;
 
@@ -241,8 +242,8 @@ static void test_copy(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {CASE(test_urls), CASE(test_order), CASE(test_contexts),
-		CASE(test_tls), CASE(test_sockets), CASE(test_copy)};
+	const struct CMUnitTest tests[] = {CASE(test_urls), CASE(test_endpoint_order),
+		CASE(test_contexts), CASE(test_tls), CASE(test_sockets), CASE(test_endpoint_copy)};
 
 	text_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 
 static struct arena mem;
 
-static cJSON *load(const char *name)
+static cJSON *load_recorded(const char *name)
 {
 	AUTO_FREE char *path = xasprintf("%s/engine/%s", BERTH_DATA, name);
 	AUTO_STR struct str text = STR_INIT;
@@ -37,7 +37,7 @@ static cJSON *load(const char *name)
 	return root;
 }
 
-static cJSON *parse(const char *text)
+static cJSON *parse_engine_json(const char *text)
 {
 	struct err e = ERR_INIT;
 	cJSON *root = ejson_parse(text, strlen(text), &e);
@@ -61,12 +61,13 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void test_numbers(void **state)
+static void test_json_numbers(void **state)
 {
-	AUTO_JSON cJSON *o = parse("{\"a\":9007199254740993,\"b\":-9007199254740993,"
-				   "\"c\":18446744073709551615,\"d\":1e30,\"e\":-1,\"f\":\"x\","
-				   "\"g\":null,\"h\":99999999999999999999,\"i\":1.5,"
-				   "\"s\":\"9007199254740993 \\\" 12345678901234567890\"}");
+	AUTO_JSON cJSON *o =
+		parse_engine_json("{\"a\":9007199254740993,\"b\":-9007199254740993,"
+				  "\"c\":18446744073709551615,\"d\":1e30,\"e\":-1,\"f\":\"x\","
+				  "\"g\":null,\"h\":99999999999999999999,\"i\":1.5,"
+				  "\"s\":\"9007199254740993 \\\" 12345678901234567890\"}");
 
 	(void)state;
 	assert_true(ejson_i64(o, "a", 0) == 9007199254740993);
@@ -86,7 +87,7 @@ static void test_numbers(void **state)
 	assert_string_equal(ejson_string(o, "s"), "9007199254740993 \" 12345678901234567890");
 }
 
-static void refused(const char *text, size_t n)
+static void refuse_json(const char *text, size_t n)
 {
 	struct err e = ERR_INIT;
 	cJSON *root = ejson_parse(text, n, &e);
@@ -95,7 +96,7 @@ static void refused(const char *text, size_t n)
 	assert_int_equal(e.kind, ERR_PROTOCOL);
 }
 
-static void test_bounds(void **state)
+static void test_json_bounds(void **state)
 {
 	static const char *const wrong[] = {"", " ", "{", "[1,", "{\"a\":}", "nul", "{\"a\":1}x",
 		"\"open", "{\"a\" 1}", "-", "123456789012345678901", "[12345678901234567890"};
@@ -106,10 +107,10 @@ static void test_bounds(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(wrong); i++)
 		if (i != 10)
-			refused(wrong[i], strlen(wrong[i]));
+			refuse_json(wrong[i], strlen(wrong[i]));
 	memset(deep, '[', 10000);
 	memset(deep + 10000, ']', 10000);
-	refused(deep, 20000);
+	refuse_json(deep, 20000);
 	root = ejson_parse(deep + 10000 - JSON_DEPTH_MAX, 2 * JSON_DEPTH_MAX, NULL);
 	assert_non_null(root);
 	cJSON_Delete(root);
@@ -131,16 +132,17 @@ static void test_bounds(void **state)
 	for (int i = 0; i < 3000000; i++)
 		str_add(&big, "1,", 2);
 	str_add(&big, "1]", 2);
-	refused(big.s, big.len);
+	refuse_json(big.s, big.len);
 	str_release(&big);
 }
 
 static void test_info(void **state)
 {
-	AUTO_JSON cJSON *v = load("docker-20.10.24.version.json"),
-			*i = load("docker-20.10.24.info.json"),
-			*pv = load("podman-4.3.1.version.json"),
-			*pi = load("podman-4.3.1.info.json"), *v29 = load("shape-29.version.json");
+	AUTO_JSON cJSON *v = load_recorded("docker-20.10.24.version.json"),
+			*i = load_recorded("docker-20.10.24.info.json"),
+			*pv = load_recorded("podman-4.3.1.version.json"),
+			*pi = load_recorded("podman-4.3.1.info.json"),
+			*v29 = load_recorded("shape-29.version.json");
 	struct engine_info info = {0};
 
 	(void)state;
@@ -191,7 +193,7 @@ static void test_security_options(void **state)
 	}
 }
 
-static void test_list(void **state)
+static void test_json_list(void **state)
 {
 	static const char *const files[] = {"docker-20.10.24.list.json", "podman-4.3.1.list.json",
 		"shape-24.list.json", "shape-25.list.json", "shape-28.list.json",
@@ -201,7 +203,7 @@ static void test_list(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
-		AUTO_JSON cJSON *root = load(files[i]);
+		AUTO_JSON cJSON *root = load_recorded(files[i]);
 
 		assert_int_equal(parse_list(root, &mem, &rows, &n, NULL), 0);
 		assert_int_equal(n, 1);
@@ -214,7 +216,7 @@ static void test_list(void **state)
 	}
 }
 
-static void recorded(const struct engine_container *c, bool podman)
+static void check_recorded(const struct engine_container *c, bool podman)
 {
 	assert_string_equal(c->name, "recorded");
 	assert_string_equal(c->user, "1000:1000");
@@ -234,7 +236,7 @@ static void recorded(const struct engine_container *c, bool podman)
 			assert_true(c->mounts[i].read_only);
 }
 
-static void shaped(const struct engine_container *c)
+static void check_shaped(const struct engine_container *c)
 {
 	assert_string_equal(c->name, "shape");
 	assert_int_equal(c->health, HEALTH_HEALTHY);
@@ -259,7 +261,7 @@ static void shaped(const struct engine_container *c)
 	assert_true(c->started_wall_ms == 1767323046000 && c->created_wall_ms == 1767323045678);
 }
 
-static void test_inspect(void **state)
+static void test_json_inspect(void **state)
 {
 	static const char *const files[] = {"docker-20.10.24.inspect.json",
 		"podman-4.3.1.inspect.json", "shape-24.inspect.json", "shape-25.inspect.json",
@@ -268,26 +270,29 @@ static void test_inspect(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
-		AUTO_JSON cJSON *root = load(files[i]);
+		AUTO_JSON cJSON *root = load_recorded(files[i]);
 
 		assert_int_equal(parse_inspect(root, &mem, &c, NULL), 0);
 		assert_int_equal(c.state, CONTAINER_RUNNING);
 		if (i < 2)
-			recorded(&c, i == 1);
+			check_recorded(&c, i == 1);
 		else
-			shaped(&c);
+			check_shaped(&c);
 	}
 }
 
-static void test_stats(void **state)
+static void test_json_stats(void **state)
 {
-	AUTO_JSON cJSON *docker = load("docker-20.10.24.stats.json"),
-			*podman = load("podman-4.3.1.stats.json"),
-			*s24 = load("shape-24.stats.json"), *s29 = load("shape-29.stats.json"),
-			*v1 = parse("{\"cpu_stats\":{},\"memory_stats\":{\"usage\":100,\"stats\":"
-				    "{\"total_inactive_file\":30,\"inactive_file\":90}}}"),
-			*more = parse("{\"cpu_stats\":{},\"memory_stats\":{\"usage\":100,"
-				      "\"stats\":{\"inactive_file\":200}}}");
+	AUTO_JSON cJSON *docker = load_recorded("docker-20.10.24.stats.json"),
+			*podman = load_recorded("podman-4.3.1.stats.json"),
+			*s24 = load_recorded("shape-24.stats.json"),
+			*s29 = load_recorded("shape-29.stats.json"),
+			*v1 = parse_engine_json(
+				"{\"cpu_stats\":{},\"memory_stats\":{\"usage\":100,\"stats\":"
+				"{\"total_inactive_file\":30,\"inactive_file\":90}}}"),
+			*more = parse_engine_json(
+				"{\"cpu_stats\":{},\"memory_stats\":{\"usage\":100,"
+				"\"stats\":{\"inactive_file\":200}}}");
 	struct counters c;
 
 	(void)state;
@@ -311,15 +316,15 @@ static void test_stats(void **state)
 	assert_int_equal(c.memory_bytes, 100);
 }
 
-static void test_top(void **state)
+static void test_json_top(void **state)
 {
-	AUTO_JSON cJSON *docker = load("docker-20.10.24.top.json"),
-			*podman = load("podman-4.3.1.top.json"),
-			*plain = parse(
+	AUTO_JSON cJSON *docker = load_recorded("docker-20.10.24.top.json"),
+			*podman = load_recorded("podman-4.3.1.top.json"),
+			*plain = parse_engine_json(
 				"{\"Titles\":[\"UID\",\"PID\",\"TIME\",\"CMD\"],\"Processes\":"
 				"[[\"root\",\"7\",\"1-02:03:04\",\"a b\"],[],null,[1]]}"),
-			*go = parse("{\"Titles\":[\"PID\",\"TIME\"],\"Processes\":"
-				    "[[\"7\",\"1h2m3.5s\"],[\"8\",\"12ms\"]]}");
+			*go = parse_engine_json("{\"Titles\":[\"PID\",\"TIME\"],\"Processes\":"
+						"[[\"7\",\"1h2m3.5s\"],[\"8\",\"12ms\"]]}");
 	struct process_info *p;
 	size_t n;
 
@@ -340,21 +345,23 @@ static void test_top(void **state)
 	assert_true(p[0].cpu_ms == 3723500 && p[1].cpu_ms == 12);
 }
 
-static void test_events(void **state)
+static void test_json_events(void **state)
 {
 	static const char *const files[] = {"shape-28.event.json", "shape-29.event.json"};
-	AUTO_JSON cJSON *exec = parse("{\"Type\":\"container\",\"Action\":\"exec_start: sh -c ls\","
-				      "\"Actor\":{\"ID\":\"x\",\"Attributes\":null}}"),
-			*podman = parse(
+	AUTO_JSON cJSON *exec = parse_engine_json(
+				"{\"Type\":\"container\",\"Action\":\"exec_start: sh -c ls\","
+				"\"Actor\":{\"ID\":\"x\",\"Attributes\":null}}"),
+			*podman = parse_engine_json(
 				"{\"Type\":\"container\",\"Action\":\"died\",\"Actor\":"
 				"{\"ID\":\"x\",\"Attributes\":{\"containerExitCode\":\"3\"}}}"),
-			*gone = parse("{\"Type\":\"container\",\"Action\":\"remove\"}"),
-			*image = parse("{\"Type\":\"image\",\"Action\":\"remove\",\"time\":5}");
+			*gone = parse_engine_json("{\"Type\":\"container\",\"Action\":\"remove\"}"),
+			*image = parse_engine_json(
+				"{\"Type\":\"image\",\"Action\":\"remove\",\"time\":5}");
 	struct engine_event ev;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
-		AUTO_JSON cJSON *root = load(files[i]);
+		AUTO_JSON cJSON *root = load_recorded(files[i]);
 
 		assert_true(parse_event(root, &mem, &ev));
 		assert_string_equal(ev.action, "die");
@@ -399,14 +406,14 @@ static void feed_all(const cJSON *root)
 }
 
 /* Replace each node of the tree in turn by something else, and parse. */
-static void spoil(cJSON *root, cJSON *node)
+static void spoil_node(cJSON *root, cJSON *node)
 {
 	for (cJSON *child = node->child; child; child = child->next) {
 		static const int types[] = {cJSON_NULL, cJSON_True, cJSON_Number, cJSON_Array,
 			cJSON_Object, cJSON_String};
 		cJSON saved = *child;
 
-		spoil(root, child);
+		spoil_node(root, child);
 		for (size_t i = 0; i < COUNT(types); i++) {
 			child->type = types[i];
 			child->child = NULL;
@@ -432,12 +439,12 @@ static void test_spoilt(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
-		AUTO_JSON cJSON *root = load(files[i]);
+		AUTO_JSON cJSON *root = load_recorded(files[i]);
 
-		spoil(root, root);
+		spoil_node(root, root);
 	}
 	for (size_t i = 0; i < COUNT(alone); i++) {
-		AUTO_JSON cJSON *root = parse(alone[i]);
+		AUTO_JSON cJSON *root = parse_engine_json(alone[i]);
 
 		feed_all(root);
 	}
@@ -445,8 +452,10 @@ static void test_spoilt(void **state)
 
 static void test_stream_error(void **state)
 {
-	AUTO_JSON cJSON *fresh = parse("{\"errorDetail\":{\"code\":1,\"message\":\"new\"}}"),
-			*old = parse("{\"error\":\"old\"}"), *fine = parse("{\"status\":\"x\"}");
+	AUTO_JSON cJSON *fresh = parse_engine_json(
+				"{\"errorDetail\":{\"code\":1,\"message\":\"new\"}}"),
+			*old = parse_engine_json("{\"error\":\"old\"}"),
+			*fine = parse_engine_json("{\"status\":\"x\"}");
 
 	(void)state;
 	assert_string_equal(parse_stream_error(fresh), "new");
@@ -466,15 +475,15 @@ static void test_quote(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_json_numbers),
+		cmocka_unit_test(test_json_bounds),
 		cmocka_unit_test(test_info),
 		cmocka_unit_test(test_security_options),
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_inspect),
-		cmocka_unit_test(test_stats),
-		cmocka_unit_test(test_top),
-		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_json_list),
+		cmocka_unit_test(test_json_inspect),
+		cmocka_unit_test(test_json_stats),
+		cmocka_unit_test(test_json_top),
+		cmocka_unit_test(test_json_events),
 		cmocka_unit_test(test_spoilt),
 		cmocka_unit_test(test_stream_error),
 		cmocka_unit_test(test_quote),

@@ -29,7 +29,7 @@ static const unsigned backends[] = {
 static struct files *f;
 static struct files_root *root;
 
-static void use(unsigned avoid)
+static void use_reader(unsigned avoid)
 {
 	struct err e = ERR_INIT;
 
@@ -43,7 +43,7 @@ static void use(unsigned avoid)
 	assert_non_null(root);
 }
 
-static struct files_reading *read_list(const char *const *paths, size_t n)
+static struct files_reading *read_paths(const char *const *paths, size_t n)
 {
 	struct files_want want[64] = {0};
 	struct files_reading *r;
@@ -57,14 +57,14 @@ static struct files_reading *read_list(const char *const *paths, size_t n)
 
 static enum err_kind read_kind(const char *path)
 {
-	struct files_reading *r = read_list(&path, 1);
+	struct files_reading *r = read_paths(&path, 1);
 	enum err_kind kind = r->items[0].err ? r->items[0].err->kind : ERR_NONE;
 
 	files_reading_free(r);
 	return kind;
 }
 
-static void test_many(void **state)
+static void test_read_many(void **state)
 {
 	struct files_want want[500] = {0};
 	char name[500][32];
@@ -86,7 +86,7 @@ static void test_many(void **state)
 		struct files_reading *r;
 		int fds;
 
-		use(backends[b]);
+		use_reader(backends[b]);
 		assert_int_equal(
 			files_read(f, root, want, 500, &(struct files_read_options){0}, &r, NULL),
 			0);
@@ -130,7 +130,7 @@ static void test_limits(void **state)
 		struct files_reading *r;
 		struct files_read_options o = {.max_file_bytes = 10};
 
-		use(backends[b]);
+		use_reader(backends[b]);
 		assert_int_equal(files_read(f, root, want, 3, &o, &r, NULL), 0);
 		assert_string_equal(r->items[0].bytes, "0123456789");
 		assert_false(r->items[0].clipped);
@@ -163,7 +163,7 @@ static void test_limits(void **state)
 	free(zero);
 }
 
-static void test_lines(void **state)
+static void test_read_lines(void **state)
 {
 	struct files_want want[] = {
 		{.path = "lines", .first_line = 2, .last_line = 3},
@@ -177,7 +177,7 @@ static void test_lines(void **state)
 
 	(void)state;
 	tree_text("root/lines", "one\ntwo\nthree\nfour");
-	use(0);
+	use_reader(0);
 	assert_int_equal(
 		files_read(f, root, want, COUNT(want), &(struct files_read_options){0}, &r, NULL),
 		0);
@@ -196,15 +196,15 @@ static void test_binary_and_proc(void **state)
 	(void)state;
 	tree_write("root/bin", "a\0b", 3);
 	tree_text("root/text", "ab");
-	use(0);
-	r = read_list(paths, 2);
+	use_reader(0);
+	r = read_paths(paths, 2);
 	assert_true(files_binary(&r->items[0]));
 	assert_int_equal(r->items[0].len, 3);
 	assert_false(files_binary(&r->items[1]));
 	files_reading_free(r);
 	/* Files without a size. */
 	for (size_t b = 0; b < COUNT(backends); b++) {
-		use(backends[b]);
+		use_reader(backends[b]);
 		proc = files_root_open(f, "/proc", NULL);
 		assert_int_equal(
 			files_read(f, proc, &version, 1, &(struct files_read_options){0}, &r, NULL),
@@ -245,7 +245,7 @@ static void test_paths(void **state)
 	for (size_t b = 0; b < COUNT(backends); b++) {
 		bool portable = backends[b] & FILES_AVOID_OPENAT2;
 
-		use(backends[b]);
+		use_reader(backends[b]);
 		assert_int_equal(read_kind("d/in"), ERR_NONE);
 		assert_int_equal(read_kind("./d//./in"), ERR_NONE);
 		assert_int_equal(read_kind(" space "), ERR_NONE);
@@ -307,7 +307,7 @@ static void test_beyond_path_max(void **state)
 	close(fd);
 	want.path = path;
 	for (size_t b = 0; b < COUNT(backends); b++) {
-		use(backends[b]);
+		use_reader(backends[b]);
 		assert_int_equal(
 			files_read(f, root, &want, 1, &(struct files_read_options){0}, &r, NULL),
 			0);
@@ -329,8 +329,8 @@ static void test_token(void **state)
 
 	(void)state;
 	tree_text("root/token", "text");
-	use(0);
-	r = read_list(&path, 1);
+	use_reader(0);
+	r = read_paths(&path, 1);
 	/* Written a moment ago: only the content can vouch for it. */
 	assert_true(r->items[0].token.hashed);
 	a = r->items[0].token;
@@ -361,7 +361,7 @@ static void test_unstable(void **state)
 	size_t room;
 
 	(void)state;
-	use(0);
+	use_reader(0);
 	r.root = root;
 	tree_text("root/unstable", "one");
 	op_begin_small(&r.op, f);
@@ -419,7 +419,7 @@ static void test_few_descriptors(void **state)
 	for (size_t b = 0; b < COUNT(backends); b++) {
 		struct files_reading *r;
 
-		use(backends[b]);
+		use_reader(backends[b]);
 		/* Let it open its ring first: that is not what is measured here. */
 		assert_int_equal(
 			files_read(f, root, want, 2, &(struct files_read_options){0}, &r, NULL), 0);
@@ -449,7 +449,7 @@ static void test_few_descriptors_out_of_order(void **state)
 	struct files_reading *r;
 
 	(void)state;
-	use(FILES_AVOID_CACHED);
+	use_reader(FILES_AVOID_CACHED);
 	getrlimit(RLIMIT_NOFILE, &old);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < FILES; i++) {
@@ -479,7 +479,7 @@ static void test_few_descriptors_out_of_order(void **state)
 static _Atomic bool stop;
 
 /* Writes the file in place, one letter after the other, and by rename, without end. */
-static void *churn(void *arg)
+static void *churn_file(void *arg)
 {
 	char text[5000];
 
@@ -509,11 +509,11 @@ static void test_replaced_while_read(void **state)
 	for (size_t i = 0; i < COUNT(paths); i++)
 		paths[i] = "churn";
 	tree_text("root/churn", "a");
-	pthread_create(&t, NULL, churn, NULL);
+	pthread_create(&t, NULL, churn_file, NULL);
 	for (size_t b = 0; b < COUNT(backends); b++) {
-		use(backends[b]);
+		use_reader(backends[b]);
 		for (int round = 0; round < 20; round++) {
-			struct files_reading *r = read_list(paths, COUNT(paths));
+			struct files_reading *r = read_paths(paths, COUNT(paths));
 
 			/* Never a mixture: all bytes of one version, or not there. */
 			for (size_t i = 0; i < r->n; i++) {
@@ -541,7 +541,7 @@ static void *cancel_soon(void *arg)
 	return NULL;
 }
 
-static void test_cancel(void **state)
+static void test_read_cancel(void **state)
 {
 	static struct files_want want[20000];
 	pthread_t t;
@@ -554,7 +554,7 @@ static void test_cancel(void **state)
 	for (size_t b = 0; b < COUNT(backends); b++) {
 		int fds;
 
-		use(backends[b]);
+		use_reader(backends[b]);
 		struct files_reading *r;
 
 		files_read(f, root, want, 2, &(struct files_read_options){0}, &r, &e);
@@ -622,7 +622,7 @@ static void test_disk(void **state)
 	files_close(a);
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-read");
@@ -630,7 +630,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	files_root_close(root);
@@ -642,9 +642,9 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_read_many),
 		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_read_lines),
 		cmocka_unit_test(test_binary_and_proc),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_beyond_path_max),
@@ -653,9 +653,9 @@ int main(void)
 		cmocka_unit_test(test_few_descriptors),
 		cmocka_unit_test(test_few_descriptors_out_of_order),
 		cmocka_unit_test(test_replaced_while_read),
-		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_read_cancel),
 		cmocka_unit_test(test_disk),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

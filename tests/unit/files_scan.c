@@ -20,7 +20,7 @@
 static struct files *f;
 static struct files_root *root;
 
-static void use(unsigned width, const char *name)
+static void use_width(unsigned width, const char *name)
 {
 	files_root_close(root);
 	files_close(f);
@@ -30,7 +30,7 @@ static void use(unsigned width, const char *name)
 }
 
 /* All paths, one a line. */
-static char *paths(
+static char *scan_paths(
 	const char *start, const struct files_scan_options *o, struct files_scan_totals *t)
 {
 	struct files_scan *s;
@@ -54,7 +54,7 @@ static char *paths(
 #define SCAN(want, start, ...)                                                \
 	do {                                                                  \
 		struct files_scan_options o_ = {.sorted = true, __VA_ARGS__}; \
-		char *got_ = paths(start, &o_, NULL);                         \
+		char *got_ = scan_paths(start, &o_, NULL);                    \
 		assert_string_equal(got_, want);                              \
 		free(got_);                                                   \
 	} while (0)
@@ -91,17 +91,17 @@ static void test_against_nftw(void **state)
 		struct files_scan_options o = {.sorted = true, .meta = true};
 		char *first, *second;
 
-		use(width, "big");
-		first = paths("", &o, &t);
+		use_width(width, "big");
+		first = scan_paths("", &o, &t);
 		assert_int_equal(t.files, walked_files);
 		assert_int_equal(t.dirs, walked_dirs);
 		assert_int_equal(t.bytes, walked_bytes);
 		assert_int_equal(t.errors, 0);
-		second = paths("", &o, &again);
+		second = scan_paths("", &o, &again);
 		assert_string_equal(first, second);
 		free(first);
 		free(second);
-		free(paths("", &(struct files_scan_options){0}, &t));
+		free(scan_paths("", &(struct files_scan_options){0}, &t));
 		assert_int_equal(t.files, walked_files);
 		assert_int_equal(t.bytes, 0);
 	}
@@ -117,7 +117,7 @@ static void test_filters(void **state)
 	tree_text("flt/sub/d.txt", "1234567890");
 	tree_text("flt/.berth/stage/x", "");
 	assert_int_equal(symlink("sub", tree_path("flt/link")), 0);
-	use(2, "flt");
+	use_width(2, "flt");
 	SCAN(".hidden\n.hidden/x.c\na.c\nb.h\nlink\nsub\nsub/d.txt\nsub/deep\nsub/deep/c.c\n", "",
 		.meta = true);
 	SCAN("sub/d.txt\nsub/deep\nsub/deep/c.c\n", "sub", .meta = false);
@@ -178,7 +178,7 @@ static void test_errors(void **state)
 		if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
 			_exit(9);
 		chmod(tree_path("closed"), 0755);
-		use(1, "closed");
+		use_width(1, "closed");
 		o.max_entries = 0;
 		if (files_scan(f, root, "", &o, &s, &e) < 0 || files_scan_totals(s)->errors != 1)
 			_exit(2);
@@ -209,17 +209,17 @@ static void test_deep(void **state)
 	}
 	close(openat(at, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 	close(at);
-	use(3, "deep");
-	free(paths("", &(struct files_scan_options){.meta = true}, &t));
+	use_width(3, "deep");
+	free(scan_paths("", &(struct files_scan_options){.meta = true}, &t));
 	assert_int_equal(t.dirs, 3000);
 	assert_int_equal(t.files, 1);
 	/* With hardly any descriptors, where directories must be reached by their paths. */
-	use(3, "big");
+	use_width(3, "big");
 	getrlimit(RLIMIT_NOFILE, &old);
 	few = old;
 	few.rlim_cur = (rlim_t)tree_open_fds() + 8;
 	setrlimit(RLIMIT_NOFILE, &few);
-	free(paths("", &(struct files_scan_options){.meta = true}, &t));
+	free(scan_paths("", &(struct files_scan_options){.meta = true}, &t));
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_int_equal(t.files, walked_files);
 	assert_int_equal(t.errors, 0);
@@ -227,7 +227,7 @@ static void test_deep(void **state)
 
 static _Atomic bool stop;
 
-static void *cancel_always(void *arg)
+static void *cancel_scans(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&stop))
@@ -235,7 +235,7 @@ static void *cancel_always(void *arg)
 	return NULL;
 }
 
-static void test_cancel(void **state)
+static void test_scan_cancel(void **state)
 {
 	pthread_t t;
 	int fds, cancelled = 0;
@@ -243,11 +243,11 @@ static void test_cancel(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	use(4, "big");
+	use_width(4, "big");
 	files_scan(f, root, "", &(struct files_scan_options){0}, &s, &e);
 	files_scan_free(s);
 	fds = tree_open_fds();
-	pthread_create(&t, NULL, cancel_always, NULL);
+	pthread_create(&t, NULL, cancel_scans, NULL);
 	for (int i = 0; i < 50; i++) {
 		if (files_scan(f, root, "", &(struct files_scan_options){.meta = true}, &s, &e) <
 			0) {
@@ -307,7 +307,7 @@ static void test_globs(void **state)
 
 static uint32_t seed = 12345;
 
-static uint32_t roll(uint32_t n)
+static uint32_t roll_dice(uint32_t n)
 {
 	seed = seed * 1664525 + 1013904223;
 	return (seed >> 8) % n;
@@ -315,7 +315,7 @@ static uint32_t roll(uint32_t n)
 
 #define NO_GLOBAL "-c core.excludesFile=/dev/null"
 
-static int by_text(const void *a, const void *b)
+static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -339,13 +339,13 @@ static void compare_with_git(const char *dir, const char *start, int round)
 	while ((c = getc(p)) != EOF)
 		str_addc(&want, (char)c);
 	pclose(p);
-	use(2, dir);
+	use_width(2, dir);
 	assert_int_equal(files_scan(f, root, start, &o, &s, NULL), 0);
 	while (files_scan_next(s, &entry))
 		lines[n++] = xstrdup(entry.path + (*start ? strlen(start) + 1 : 0));
 	files_scan_free(s);
 	/* Directories sort differently with their contents: compare as sets. */
-	qsort(lines, n, sizeof *lines, by_text);
+	qsort(lines, n, sizeof *lines, compare_texts);
 	for (size_t i = 0; i < n; i++) {
 		str_addf(&got, "%s\n", lines[i]);
 		free(lines[i]);
@@ -383,31 +383,34 @@ static void test_ignore_against_git(void **state)
 		snprintf(command, sizeof command, "rm -rf %s/*", tree_path("ign"));
 		assert_int_equal(system(command), 0);
 		for (int i = 0; i < 60; i++) {
-			snprintf(name, sizeof name, "ign/%s/%s/%s", names[roll(4)], names[roll(4)],
-				names[roll(COUNT(names))]);
-			if (roll(3) == 0)
-				snprintf(name, sizeof name, "ign/%s.x/%s", names[roll(4)],
-					names[roll(COUNT(names))]);
+			snprintf(name, sizeof name, "ign/%s/%s/%s", names[roll_dice(4)],
+				names[roll_dice(4)], names[roll_dice(COUNT(names))]);
+			if (roll_dice(3) == 0)
+				snprintf(name, sizeof name, "ign/%s.x/%s", names[roll_dice(4)],
+					names[roll_dice(COUNT(names))]);
 			if (!tree_exists(name))
 				tree_text(name, "");
 		}
 		for (int file = 0; file < 3; file++) {
 			struct str rules = STR_INIT;
 
-			for (uint32_t i = roll(4) + 1; i-- > 0;) {
-				if (roll(4) == 0)
+			for (uint32_t i = roll_dice(4) + 1; i-- > 0;) {
+				if (roll_dice(4) == 0)
 					str_adds(&rules, "!");
-				if (roll(3) == 0)
+				if (roll_dice(3) == 0)
 					str_adds(&rules, "/");
-				str_adds(&rules, bits[roll(COUNT(bits))]);
-				for (uint32_t more = roll(3); more-- > 0;) {
-					str_adds(&rules, roll(2) ? "/" : "");
-					str_adds(&rules, bits[roll(COUNT(bits))]);
+				str_adds(&rules, bits[roll_dice(COUNT(bits))]);
+				for (uint32_t more = roll_dice(3); more-- > 0;) {
+					str_adds(&rules, roll_dice(2) ? "/" : "");
+					str_adds(&rules, bits[roll_dice(COUNT(bits))]);
 				}
-				str_adds(&rules, roll(3) == 0 ? "/\n" : roll(5) ? "\n" : "  \n");
+				str_adds(&rules,
+					roll_dice(3) == 0      ? "/\n"
+						: roll_dice(5) ? "\n"
+							       : "  \n");
 			}
 			snprintf(name, sizeof name, "ign%s%s/.gitignore", file ? "/" : "",
-				file ? names[roll(4)] : "");
+				file ? names[roll_dice(4)] : "");
 			tree_text(name, rules.s);
 			str_release(&rules);
 		}
@@ -426,7 +429,7 @@ static void test_ignore_against_git(void **state)
 	assert_true(below > 3);
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-scan");
@@ -434,7 +437,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	files_root_close(root);
@@ -450,10 +453,10 @@ int main(void)
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_scan_cancel),
 		cmocka_unit_test(test_globs),
 		cmocka_unit_test(test_ignore_against_git),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -15,7 +15,7 @@
 static struct files *f;
 static struct files_root *root;
 
-static bool collect(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+static bool collect_hits(void *ctx, const char *path, const struct files_hit *hits, size_t n)
 {
 	struct str *out = ctx;
 
@@ -27,12 +27,12 @@ static bool collect(void *ctx, const char *path, const struct files_hit *hits, s
 
 static struct files_search_totals totals;
 
-static char *search(const char *start, const struct files_search_options *o)
+static char *search_tree(const char *start, const struct files_search_options *o)
 {
 	struct str out = STR_INIT;
 	struct err e = ERR_INIT;
 
-	if (files_search(f, root, start, o, collect, &out, &totals, &e) < 0)
+	if (files_search(f, root, start, o, collect_hits, &out, &totals, &e) < 0)
 		str_addf(&out, "error %d: %s", e.kind, e.msg);
 	return str_detach(&out);
 }
@@ -48,7 +48,7 @@ static char *search(const char *start, const struct files_search_options *o)
 #define SEARCH(want, start, ...)                                                \
 	do {                                                                    \
 		struct files_search_options o_ = {.sorted = true, __VA_ARGS__}; \
-		char *got_ = search(start, &o_);                                \
+		char *got_ = search_tree(start, &o_);                           \
 		assert_string_equal(got_, want);                                \
 		free(got_);                                                     \
 	} while (0)
@@ -102,7 +102,7 @@ static void test_windows(void **state)
 	memcpy(big + (4u << 20) - 3, "needle", 6); /* over the edge of the first window */
 	memcpy(big + (9u << 20), "needle", 6);
 	tree_write("root/line", big, n);
-	got = search("line", &o);
+	got = search_tree("line", &o);
 	assert_true(strncmp(got, "line:1:4194302:", 15) == 0);
 	assert_int_equal(totals.hits, 1); /* one line, one hit */
 	free(got);
@@ -111,14 +111,14 @@ static void test_windows(void **state)
 	memcpy(big + 80 * 100000, "needle", 6);
 	tree_write("root/lines", big, n);
 	o.before = 1;
-	got = search("lines", &o);
+	got = search_tree("lines", &o);
 	assert_int_equal(totals.hits, 3);
 	assert_non_null(strstr(got, "lines:100001:1:needlexxxx\n"));
 	assert_non_null(strstr(got, "lines:100000-0:xxxxxxxxxx\n"));
 	free(got);
 	o.pattern = (struct files_pattern)REGEX("nee.le");
 	o.before = 0;
-	got = search("lines", &o);
+	got = search_tree("lines", &o);
 	assert_int_equal(totals.hits, 3);
 	free(got);
 	free(big);
@@ -135,14 +135,14 @@ static void test_hard_patterns(void **state)
 	line[sizeof line - 2] = 'b';
 	line[sizeof line - 1] = '\n';
 	tree_write("root/redos", line, sizeof line);
-	got = search("redos", &o);
+	got = search_tree("redos", &o);
 	/* Found nothing, or gave the line up: but it came back. */
 	assert_int_equal(totals.hits, 0);
 	free(got);
 	o.pattern = (struct files_pattern)REGEX("(x+x+)+y");
 	memset(line, 'x', sizeof line - 1);
 	tree_write("root/redos", line, sizeof line);
-	free(search("redos", &o));
+	free(search_tree("redos", &o));
 	assert_int_equal(totals.hits, 0);
 	/* Nothing reaches over a line's end. */
 	tree_text("root/nl", "ab\ncd\n");
@@ -171,7 +171,7 @@ static void test_long_lines(void **state)
 	memcpy(text + n, "\nxabc\n", 7);
 	tree_write("root/long", text, n + 6);
 	o.max_line = 20;
-	got = search("long", &o);
+	got = search_tree("long", &o);
 	assert_string_equal(got, "long:2:2:xabc\n");
 	assert_int_equal(totals.gave_up, 1);
 	free(got);
@@ -179,7 +179,7 @@ static void test_long_lines(void **state)
 	memcpy(text + n - 10, "xyyyz", 5);
 	tree_write("root/long", text, n + 6);
 	o.pattern = (struct files_pattern)REGEX("x[y]+?z");
-	got = search("long", &o);
+	got = search_tree("long", &o);
 	assert_string_equal(got, "long:1:3145719:aaaaaaaaaaaaaaaaaaaa\n");
 	assert_int_equal(totals.gave_up, 0);
 	free(got);
@@ -223,7 +223,7 @@ static void test_long_line_found(void **state)
 		text[400000] = '\n';
 		memcpy(text + 200000, table[i].text, strlen(table[i].text));
 		tree_write("root/far", text, 400001);
-		got = search("far", &o);
+		got = search_tree("far", &o);
 		if (strcmp(got, want) || totals.gave_up != table[i].gave_up)
 			fail_msg("%s: %s (gave up %d)", table[i].pattern, got, (int)totals.gave_up);
 	}
@@ -231,7 +231,7 @@ static void test_long_line_found(void **state)
 	unlink(tree_path("root/far"));
 }
 
-static void put16(struct str *out, const char *text, bool big)
+static void put_utf16(struct str *out, const char *text, bool big)
 {
 	for (; *text; text++) {
 		str_addc(out, big ? 0 : *text);
@@ -240,7 +240,7 @@ static void put16(struct str *out, const char *text, bool big)
 }
 
 /* As ripgrep does: a byte order mark says what the text is, and is no part of it. */
-static void test_marks(void **state)
+static void test_byte_order_marks(void **state)
 {
 	struct files_search_options o = {.pattern = REGEX("^line 70000")};
 	char *got;
@@ -250,11 +250,11 @@ static void test_marks(void **state)
 		struct str text = STR_INIT;
 
 		str_adds(&text, big ? "\xfe\xff" : "\xff\xfe");
-		put16(&text, "first needle\r\n", big);
+		put_utf16(&text, "first needle\r\n", big);
 		/* A character of two units, one alone, and a byte too few in the end. */
 		str_add(&text, big ? "\xd8\x3d\xde\x00" : "\x3d\xd8\x00\xde", 4);
 		str_add(&text, big ? "\xdc\x00" : "\x00\xdc", 2);
-		put16(&text, " needle\n", big);
+		put_utf16(&text, " needle\n", big);
 		str_addc(&text, 'x');
 		tree_write("root/wide", text.s, text.len);
 		SEARCH("wide:1:7:first needle\r\n"
@@ -267,10 +267,10 @@ static void test_marks(void **state)
 			char line[32];
 
 			snprintf(line, sizeof line, "line %d\n", i);
-			put16(&text, line, big);
+			put_utf16(&text, line, big);
 		}
 		tree_write("root/wide", text.s, text.len);
-		got = search("wide", &o);
+		got = search_tree("wide", &o);
 		assert_string_equal(got, "wide:70001:1:line 70000\n");
 		free(got);
 		str_release(&text);
@@ -397,7 +397,7 @@ static void test_sieve(void **state)
 	}
 }
 
-static void transform(const char *start, const struct files_transform_options *o,
+static void transform_tree(const char *start, const struct files_transform_options *o,
 	struct files_transform_result *res, enum err_kind want)
 {
 	struct err e = ERR_INIT;
@@ -422,7 +422,7 @@ static void test_transform(void **state)
 	tree_text("root/t/a", "1\n2\n3\n4\nkey=value b=c\n6\n7\n8\n9\n10\n11\n12\nx=y");
 	tree_text("root/t/b", "nothing\n");
 	tree_text("root/t/sub/c", "p=q\n");
-	transform("t", &o, &res, ERR_NONE);
+	transform_tree("t", &o, &res, ERR_NONE);
 	assert_string_equal(res.diff.s,
 		"--- a/t/a\n+++ b/t/a\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-key=value b=c\n+value=key$ c=b$\n 6\n 7\n 8\n"
 		"@@ -10,4 +10,4 @@\n 10\n 11\n 12\n-x=y\n\\ No newline at end of file\n+y=x$\n\\ No newline at end of file\n"
@@ -431,7 +431,7 @@ static void test_transform(void **state)
 	assert_true(tree_has("root/t/sub/c", "p=q\n"));
 	o.preview = false;
 	o.promise = FILES_ALL_OR_NOTHING;
-	transform("t", &o, &res, ERR_NONE);
+	transform_tree("t", &o, &res, ERR_NONE);
 	assert_int_equal(res.changed, 2);
 	assert_int_equal(res.replacements, 4);
 	str_release(&res.diff);
@@ -441,13 +441,13 @@ static void test_transform(void **state)
 	/* A literal takes the replacement as it is; an empty one deletes; one file alone. */
 	o = (struct files_transform_options){
 		.pattern = LITERAL("$"), .replacement = "", .preview = false};
-	transform("t/sub", &o, &res, ERR_NONE);
+	transform_tree("t/sub", &o, &res, ERR_NONE);
 	assert_true(tree_has("root/t/sub/c", "q=p\n"));
 	str_release(&res.diff);
 	o.pattern = (struct files_pattern)REGEX("(a)");
 	o.replacement = "$2";
 	o.replacement_len = 2;
-	transform("t", &o, &res, ERR_USAGE);
+	transform_tree("t", &o, &res, ERR_USAGE);
 	str_release(&res.diff);
 	/* A line that is too hard stays as it is, and is counted. */
 	char line[3010];
@@ -457,7 +457,7 @@ static void test_transform(void **state)
 	tree_text("root/hard/line", line);
 	o = (struct files_transform_options){
 		.pattern = REGEX("(x+x+)+[yz]"), .replacement = "z", .replacement_len = 1};
-	transform("hard", &o, &res, ERR_NONE);
+	transform_tree("hard", &o, &res, ERR_NONE);
 	assert_int_equal(res.replacements, 1);
 	assert_int_equal(res.gave_up, 1);
 	str_release(&res.diff);
@@ -496,14 +496,14 @@ static void test_diff_applies(void **state)
 		tree_write("root/p/file", text.s, text.len);
 		tree_write("patched/p/file", text.s, text.len);
 		o.preview = true;
-		transform("p", &o, &res, ERR_NONE);
+		transform_tree("p", &o, &res, ERR_NONE);
 		tree_text("the.patch", res.diff.s);
 		str_release(&res.diff);
 		snprintf(command, sizeof command, "cd %s/patched && patch -s -p1 < ../the.patch",
 			tree_top);
 		assert_int_equal(system(command), 0);
 		o.preview = false;
-		transform("p", &o, &res, ERR_NONE);
+		transform_tree("p", &o, &res, ERR_NONE);
 		str_release(&res.diff);
 		char *a = tree_read("root/p/file"), *b = tree_read("patched/p/file");
 
@@ -519,7 +519,7 @@ static struct job_info seen[16];
 static size_t nseen;
 static bool cancel_it;
 
-static bool look(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+static bool look_at_jobs(void *ctx, const char *path, const struct files_hit *hits, size_t n)
 {
 	(void)ctx;
 	(void)path;
@@ -531,7 +531,7 @@ static bool look(void *ctx, const char *path, const struct files_hit *hits, size
 	return !cancel_it || nseen;
 }
 
-static void test_job(void **state)
+static void test_search_job(void **state)
 {
 	struct files_search_options o = {.pattern = LITERAL("x")};
 	struct files *own;
@@ -549,14 +549,14 @@ static void test_job(void **state)
 	own = files_open(&(struct files_options){.program = "test", .owner = "agent-1"});
 	r = files_root_open(own, tree_path("root"), NULL);
 	/* What is over at once is no job, and makes no board. */
-	assert_int_equal(files_search(own, r, "job", &o, look, NULL, &totals, &e), 0);
+	assert_int_equal(files_search(own, r, "job", &o, look_at_jobs, NULL, &totals, &e), 0);
 	assert_int_equal(nseen, 0);
 	assert_false(files_progress(own, &progress));
 	str_adds(&large, "x\n");
 	while (large.len < 5 << 20)
 		str_adds(&large, "y\n");
 	tree_write("root/job/file", large.s, large.len);
-	assert_int_equal(files_search(own, r, "job", &o, look, NULL, &totals, &e), 0);
+	assert_int_equal(files_search(own, r, "job", &o, look_at_jobs, NULL, &totals, &e), 0);
 	assert_int_equal(nseen, 1);
 	assert_int_equal(seen[0].state, JOB_RUNNING);
 	assert_true(seen[0].cancellable && seen[0].own);
@@ -567,7 +567,7 @@ static void test_job(void **state)
 	assert_true(strncmp(seen[0].result, "Found ", 6) == 0);
 	assert_true(files_progress(own, &progress));
 	cancel_it = true;
-	assert_int_equal(files_search(own, r, "job", &o, look, NULL, &totals, &e), -1);
+	assert_int_equal(files_search(own, r, "job", &o, look_at_jobs, NULL, &totals, &e), -1);
 	assert_int_equal(e.kind, ERR_CANCELLED);
 	nseen = jobs_read(NULL, seen, COUNT(seen));
 	assert_int_equal(nseen, 2);
@@ -577,7 +577,7 @@ static void test_job(void **state)
 	assert_int_equal(jobs_read(NULL, seen, COUNT(seen)), 0);
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-search");
@@ -587,7 +587,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	files_root_close(root);
@@ -605,13 +605,13 @@ int main(void)
 		cmocka_unit_test(test_hard_patterns),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_long_line_found),
-		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_byte_order_marks),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_sieve),
 		cmocka_unit_test(test_transform),
 		cmocka_unit_test(test_diff_applies),
-		cmocka_unit_test(test_job),
+		cmocka_unit_test(test_search_job),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -16,7 +16,7 @@
 static struct files *f;
 static struct files_root *root;
 
-static enum err_kind copy(const char *from, const char *to, const struct files_copy_options *o,
+static enum err_kind copy_tree(const char *from, const char *to, const struct files_copy_options *o,
 	struct files_tree_totals *t)
 {
 	struct files_tree_totals mine;
@@ -26,14 +26,16 @@ static enum err_kind copy(const char *from, const char *to, const struct files_c
 	return e.kind;
 }
 
-static enum err_kind delete (const char *path, bool recursive) {
-	struct files_tree_totals t; struct err e = ERR_INIT;
+static enum err_kind delete_tree(const char *path, bool recursive)
+{
+	struct files_tree_totals t;
+	struct err e = ERR_INIT;
 
 	files_delete(f, root, path, recursive, &t, &e);
 	return e.kind;
 }
 
-static enum err_kind move(const char *from, const char *to, bool overwrite)
+static enum err_kind move_tree(const char *from, const char *to, bool overwrite)
 {
 	struct files_tree_totals t;
 	struct err e = ERR_INIT;
@@ -56,7 +58,7 @@ static void assert_same(const char *a, const char *b)
 		fail_msg("%s and %s differ", a, b);
 }
 
-static void build(void)
+static void build_tree(void)
 {
 	char name[64], *hole = calloc(1, 300000);
 
@@ -81,7 +83,7 @@ static void build(void)
 	assert_int_equal(symlink("gone", tree_path("root/src/dangling")), 0);
 }
 
-static void test_copy(void **state)
+static void test_copy_tree(void **state)
 {
 	struct files_copy_options o = {0};
 	struct files_tree_totals t;
@@ -89,30 +91,32 @@ static void test_copy(void **state)
 
 	(void)state;
 	tree_text("outside", "outside");
-	build();
-	assert_int_equal(copy("src", "dst", &o, &t), ERR_NONE);
+	build_tree();
+	assert_int_equal(copy_tree("src", "dst", &o, &t), ERR_NONE);
 	assert_int_equal(t.files, 304);
 	assert_int_equal(t.links, 3);
 	assert_int_equal(t.errors, 0);
 	assert_same("root/src", "root/dst");
 	assert_int_equal(stat(tree_path("root/dst/sparse"), &st), 0);
 	assert_true(st.st_blocks * 512 < 1 << 20);
-	assert_int_equal(copy("src", "dst", &o, &t), ERR_CONFLICT);
+	assert_int_equal(copy_tree("src", "dst", &o, &t), ERR_CONFLICT);
 	/* Resume: what is whole stays, what is half or gone is made good. */
 	tree_text("root/dst/large", "half");
 	unlink(tree_path("root/dst/d1/e1/f1"));
 	o.resume = true;
-	assert_int_equal(copy("src", "dst", &o, &t), ERR_NONE);
+	assert_int_equal(copy_tree("src", "dst", &o, &t), ERR_NONE);
 	assert_true(t.skipped > 250);
 	assert_true(tree_has("root/dst/d1/e1/f1", "root/src/d1/e1/f1"));
-	assert_int_equal(copy("src/empty", "one", &(struct files_copy_options){0}, &t), ERR_NONE);
-	assert_int_equal(copy("src/in", "link", &(struct files_copy_options){.durable = true}, &t),
+	assert_int_equal(
+		copy_tree("src/empty", "one", &(struct files_copy_options){0}, &t), ERR_NONE);
+	assert_int_equal(
+		copy_tree("src/in", "link", &(struct files_copy_options){.durable = true}, &t),
 		ERR_NONE);
 	assert_int_equal(lstat(tree_path("root/link"), &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
 }
 
-static ino_t inode(const char *name)
+static ino_t inode_of(const char *name)
 {
 	struct stat st;
 
@@ -135,23 +139,23 @@ static void test_copy_names(void **state)
 
 		tree_text("root/names/a", "older");
 		tree_text("root/names/b", "older still");
-		assert_int_equal(copy("two", "names", o, &t), ERR_NONE);
+		assert_int_equal(copy_tree("two", "names", o, &t), ERR_NONE);
 		assert_true(tree_has("root/names/a", "new") && tree_has("root/names/b", "new"));
-		assert_int_equal(inode("root/names/a"), inode("root/names/b"));
-		assert_int_equal(copy("two", "names", o, &t), ERR_NONE);
-		assert_int_equal(inode("root/names/a"), inode("root/names/b"));
-		assert_int_equal(delete ("names", true), ERR_NONE);
+		assert_int_equal(inode_of("root/names/a"), inode_of("root/names/b"));
+		assert_int_equal(copy_tree("two", "names", o, &t), ERR_NONE);
+		assert_int_equal(inode_of("root/names/a"), inode_of("root/names/b"));
+		assert_int_equal(delete_tree("names", true), ERR_NONE);
 		/* Whichever comes second. */
 		tree_mkdirs("root/names");
 		assert_int_equal(symlink("x", tree_path("root/names/a")), 0);
 		assert_int_equal(symlink("x", tree_path("root/names/b")), 0);
-		assert_int_equal(copy("two", "names", o, &t), ERR_CONFLICT);
+		assert_int_equal(copy_tree("two", "names", o, &t), ERR_CONFLICT);
 		assert_int_equal(t.errors, 2);
 		assert_int_equal(readlink(tree_path("root/names/a"), (char[9]){0}, 9), 1);
 		assert_int_equal(readlink(tree_path("root/names/b"), (char[9]){0}, 9), 1);
-		assert_int_equal(delete ("names", true), ERR_NONE);
+		assert_int_equal(delete_tree("names", true), ERR_NONE);
 	}
-	assert_int_equal(delete ("two", true), ERR_NONE);
+	assert_int_equal(delete_tree("two", true), ERR_NONE);
 }
 
 /* One of two names is taken, whichever comes first: the other is a copy, never a link to that. */
@@ -211,7 +215,8 @@ static void test_copy_no_data(void **state)
 	assert_int_equal(pwrite(fd, "middle", 6, 700000), 6);
 	close(fd);
 	no_data = EINVAL;
-	assert_int_equal(copy("holes", "filled", &(struct files_copy_options){0}, NULL), ERR_NONE);
+	assert_int_equal(
+		copy_tree("holes", "filled", &(struct files_copy_options){0}, NULL), ERR_NONE);
 	no_data = 0;
 	char *got = tree_read("root/filled");
 
@@ -259,25 +264,26 @@ static void test_copy_refused(void **state)
 	struct files_tree_totals t;
 
 	(void)state;
-	assert_int_equal(copy("src", "src/inner", &o, NULL), ERR_REFUSED);
-	assert_int_equal(copy("src", "src/d1/inner", &o, NULL), ERR_REFUSED);
-	assert_int_equal(copy("src", "src", &(struct files_copy_options){.overwrite = true}, NULL),
+	assert_int_equal(copy_tree("src", "src/inner", &o, NULL), ERR_REFUSED);
+	assert_int_equal(copy_tree("src", "src/d1/inner", &o, NULL), ERR_REFUSED);
+	assert_int_equal(
+		copy_tree("src", "src", &(struct files_copy_options){.overwrite = true}, NULL),
 		ERR_REFUSED);
-	assert_int_equal(copy("src", "../dst", &o, NULL), ERR_REFUSED);
-	assert_int_equal(copy("../outside", "x", &o, NULL), ERR_REFUSED);
-	assert_int_equal(copy("gone", "x", &o, NULL), ERR_NOT_FOUND);
-	assert_int_equal(copy("src", "gone/x", &o, NULL), ERR_NOT_FOUND);
+	assert_int_equal(copy_tree("src", "../dst", &o, NULL), ERR_REFUSED);
+	assert_int_equal(copy_tree("../outside", "x", &o, NULL), ERR_REFUSED);
+	assert_int_equal(copy_tree("gone", "x", &o, NULL), ERR_NOT_FOUND);
+	assert_int_equal(copy_tree("src", "gone/x", &o, NULL), ERR_NOT_FOUND);
 	tree_mkdirs("root/special/d");
 	tree_text("root/special/fine", "fine");
 	assert_int_equal(mkfifo(tree_path("root/special/fifo"), 0600), 0);
-	assert_int_not_equal(copy("special", "special2", &o, &t), ERR_NONE);
+	assert_int_not_equal(copy_tree("special", "special2", &o, &t), ERR_NONE);
 	assert_int_equal(t.errors, 1);
 	assert_true(tree_has("root/special2/fine", "fine"));
 	/* A symlink where a directory of the copy should go is not followed. */
 	tree_mkdirs("root/trap");
 	tree_mkdirs("victim");
 	assert_int_equal(symlink(tree_path("victim"), tree_path("root/trap/d1")), 0);
-	copy("src", "trap", &(struct files_copy_options){.overwrite = true}, &t);
+	copy_tree("src", "trap", &(struct files_copy_options){.overwrite = true}, &t);
 	assert_true(t.errors > 0);
 	DIR *d = opendir(tree_path("victim"));
 	int n = 0;
@@ -292,20 +298,20 @@ static void test_delete(void **state)
 {
 	(void)state;
 	assert_int_equal(symlink("../../outside", tree_path("root/dst/d2/leads_out")), 0);
-	assert_int_equal(delete ("dst", false), ERR_REFUSED);
-	assert_int_equal(delete ("dst", true), ERR_NONE);
+	assert_int_equal(delete_tree("dst", false), ERR_REFUSED);
+	assert_int_equal(delete_tree("dst", true), ERR_NONE);
 	assert_false(tree_exists("root/dst"));
 	assert_true(tree_has("outside", "outside"));
-	assert_int_equal(delete ("dst", true), ERR_NOT_FOUND);
-	assert_int_equal(delete ("link", false), ERR_NONE);
+	assert_int_equal(delete_tree("dst", true), ERR_NOT_FOUND);
+	assert_int_equal(delete_tree("link", false), ERR_NONE);
 	assert_true(tree_exists("root/src/large"));
-	assert_int_equal(delete ("..", true), ERR_USAGE);
-	assert_int_equal(delete (".", true), ERR_USAGE);
-	assert_int_equal(delete ("../outside", true), ERR_REFUSED);
-	assert_int_equal(delete ("src/d1/out/", false), ERR_USAGE);
-	assert_int_equal(delete (".berth", true), ERR_REFUSED);
-	assert_int_equal(delete ("./.berth/stage", true), ERR_REFUSED);
-	assert_int_equal(delete ("src/nothing", false), ERR_NONE);
+	assert_int_equal(delete_tree("..", true), ERR_USAGE);
+	assert_int_equal(delete_tree(".", true), ERR_USAGE);
+	assert_int_equal(delete_tree("../outside", true), ERR_REFUSED);
+	assert_int_equal(delete_tree("src/d1/out/", false), ERR_USAGE);
+	assert_int_equal(delete_tree(".berth", true), ERR_REFUSED);
+	assert_int_equal(delete_tree("./.berth/stage", true), ERR_REFUSED);
+	assert_int_equal(delete_tree("src/nothing", false), ERR_NONE);
 	tree_mkdirs("root/src/nothing");
 	/* Deeper than descriptors, and than a path may be long. */
 	int at = (tree_mkdirs("root/deep"),
@@ -320,7 +326,7 @@ static void test_delete(void **state)
 		at = next;
 	}
 	close(at);
-	assert_int_equal(delete ("deep", true), ERR_NONE);
+	assert_int_equal(delete_tree("deep", true), ERR_NONE);
 	assert_false(tree_exists("root/deep"));
 	DIR *d = opendir(tree_path("root/.berth/stage"));
 	int n = 0;
@@ -366,22 +372,22 @@ static void test_move(void **state)
 	(void)state;
 	tree_text("root/m/a", "a");
 	tree_text("root/m/b", "b");
-	assert_int_equal(move("m/a", "m/c", false), ERR_NONE);
+	assert_int_equal(move_tree("m/a", "m/c", false), ERR_NONE);
 	assert_true(tree_has("root/m/c", "a"));
-	assert_int_equal(move("m/c", "m/b", false), ERR_CONFLICT);
+	assert_int_equal(move_tree("m/c", "m/b", false), ERR_CONFLICT);
 	assert_true(tree_has("root/m/b", "b"));
-	assert_int_equal(move("m/c", "m/b", true), ERR_NONE);
+	assert_int_equal(move_tree("m/c", "m/b", true), ERR_NONE);
 	assert_true(tree_has("root/m/b", "a"));
-	assert_int_equal(move("m", "m/inside", false), ERR_REFUSED);
-	assert_int_equal(move("m/b", "../stolen", false), ERR_REFUSED);
-	assert_int_equal(move("../outside", "stolen", false), ERR_REFUSED);
-	assert_int_equal(move("m", "moved", false), ERR_NONE);
+	assert_int_equal(move_tree("m", "m/inside", false), ERR_REFUSED);
+	assert_int_equal(move_tree("m/b", "../stolen", false), ERR_REFUSED);
+	assert_int_equal(move_tree("../outside", "stolen", false), ERR_REFUSED);
+	assert_int_equal(move_tree("m", "moved", false), ERR_NONE);
 	assert_true(tree_has("root/moved/b", "a"));
-	assert_int_equal(move(".berth", "x", false), ERR_REFUSED);
-	assert_int_equal(move("gone", "x", false), ERR_NOT_FOUND);
+	assert_int_equal(move_tree(".berth", "x", false), ERR_REFUSED);
+	assert_int_equal(move_tree("gone", "x", false), ERR_NOT_FOUND);
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-tree");
@@ -391,7 +397,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	files_root_close(root);
@@ -403,7 +409,7 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_tree),
 		cmocka_unit_test(test_copy_names),
 		cmocka_unit_test(test_copy_name_taken),
 		cmocka_unit_test(test_copy_no_data),
@@ -414,5 +420,5 @@ int main(void)
 		cmocka_unit_test(test_move),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

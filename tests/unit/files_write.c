@@ -24,7 +24,7 @@ static const enum files_promise promises[] = {FILES_VISIBLE, FILES_DURABLE, FILE
 static struct files *f;
 static struct files_root *root;
 
-static int entries(const char *name)
+static int count_stage_entries(const char *name)
 {
 	DIR *d = opendir(tree_path(name));
 	struct dirent *entry;
@@ -38,12 +38,12 @@ static int entries(const char *name)
 }
 
 /* Nothing of a batch stays behind: of a large one, once the workers have removed it. */
-static void assert_clean(void)
+static void assert_stage_empty(void)
 {
-	for (int i = 0; i < 10000 && entries("root/.berth/stage") > 0; i++)
+	for (int i = 0; i < 10000 && count_stage_entries("root/.berth/stage") > 0; i++)
 		usleep(1000);
-	assert_int_equal(entries("root/.berth/stage"), 0);
-	assert_int_equal(entries("root/.berth/journal"), 0);
+	assert_int_equal(count_stage_entries("root/.berth/stage"), 0);
+	assert_int_equal(count_stage_entries("root/.berth/journal"), 0);
 }
 
 static enum err_kind put_one(const char *path, const char *text, const struct files_token *expect,
@@ -110,7 +110,7 @@ static void test_batch(void **state)
 					assert_int_equal(w->items[i].token.size, strlen(names[i]));
 				}
 				files_writing_free(w);
-				assert_clean();
+				assert_stage_empty();
 			}
 		}
 }
@@ -190,7 +190,7 @@ static void test_conflicts(void **state)
 	assert_int_equal(put_one("c", "seven", NULL, true, NULL), ERR_NONE);
 	assert_int_equal(put_one("c", "eight", NULL, true, NULL), ERR_CONFLICT);
 	assert_true(tree_has("root/c", "seven"));
-	assert_clean();
+	assert_stage_empty();
 }
 
 static void test_bad_targets(void **state)
@@ -218,12 +218,12 @@ static void test_bad_targets(void **state)
 	assert_int_equal(put_one("gone/x", "x", NULL, false, NULL), ERR_NOT_FOUND);
 	assert_int_equal(put_one("inlink/x/y", "x", NULL, false, NULL), ERR_SYS);
 	assert_true(tree_has("outside", "outside"));
-	assert_int_equal(entries("elsewhere"), 0);
-	assert_clean();
+	assert_int_equal(count_stage_entries("elsewhere"), 0);
+	assert_stage_empty();
 }
 
 /* What failed is told on the job board, with its sentence. */
-static void test_job(void **state)
+static void test_write_job(void **state)
 {
 	struct files_put puts[] = {{.path = "dir/told", .bytes = "a", .len = 1},
 		{.path = "fifo", .bytes = "b", .len = 1}};
@@ -292,7 +292,7 @@ static void test_partial(void **state)
 	assert_int_equal(
 		files_write(f, root, NULL, 0, &(struct files_write_options){0}, &w, &e), 0);
 	files_writing_free(w);
-	assert_clean();
+	assert_stage_empty();
 }
 
 /* A process of its own that writes and is killed without any chance to clean up. */
@@ -330,18 +330,18 @@ static void test_leftovers(void **state)
 		_exit(1);
 	}
 	assert_int_equal(read(go[0], &c, 1), 1);
-	assert_true(entries("root/.berth/stage") > 0);
+	assert_true(count_stage_entries("root/.berth/stage") > 0);
 	/* As long as it lives its files are its own. */
 	files_root_close(root);
 	root = files_root_open(f, tree_path("root"), NULL);
 	assert_int_equal(put_one("living", "x", NULL, false, NULL), ERR_NONE);
-	assert_true(entries("root/.berth/stage") > 0);
+	assert_true(count_stage_entries("root/.berth/stage") > 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	files_root_close(root);
 	root = files_root_open(f, tree_path("root"), NULL);
 	assert_int_equal(put_one("after", "x", NULL, false, NULL), ERR_NONE);
-	assert_clean();
+	assert_stage_empty();
 	close(go[0]);
 	close(go[1]);
 }
@@ -371,7 +371,7 @@ static void test_planted(void **state)
 			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, &e), -1);
 		files_writing_free(w);
 		files_root_close(r);
-		assert_int_equal(entries("victim"), 0);
+		assert_int_equal(count_stage_entries("victim"), 0);
 		assert_false(tree_exists("planted/x"));
 		unlink(tree_path(at));
 		/* Somebody else's directory, or one that others may write to. */
@@ -416,7 +416,7 @@ static void test_journals(void **state)
 			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, NULL), 0);
 		files_writing_free(w);
 		files_root_close(r);
-		assert_int_equal(entries("journals/.berth/journal"), 0);
+		assert_int_equal(count_stage_entries("journals/.berth/journal"), 0);
 	}
 }
 
@@ -486,12 +486,12 @@ static void test_lost_updates(void **state)
 	for (size_t i = 0; i < COUNT(t); i++)
 		pthread_join(t[i], NULL);
 	assert_true(tree_has("root/counter", "400"));
-	assert_clean();
+	assert_stage_empty();
 }
 
 static _Atomic bool stop;
 
-static void *cancel_always(void *arg)
+static void *cancel_writes(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&stop))
@@ -500,7 +500,7 @@ static void *cancel_always(void *arg)
 }
 
 /* Cancelled at random moments: all old or all new, and nothing left over. */
-static void test_cancel(void **state)
+static void test_write_cancel(void **state)
 {
 	struct files_put puts[40];
 	char names[40][32];
@@ -522,7 +522,7 @@ static void test_cancel(void **state)
 			puts[i] = (struct files_put){
 				.path = names[i], .bytes = text, .len = strlen(text)};
 		atomic_store(&stop, false);
-		pthread_create(&t, NULL, cancel_always, NULL);
+		pthread_create(&t, NULL, cancel_writes, NULL);
 		rc = files_write(f, root, puts, 40, &o, &w, &e);
 		atomic_store(&stop, true);
 		pthread_join(t, NULL);
@@ -539,10 +539,10 @@ static void test_cancel(void **state)
 			assert_int_equal(e.kind, ERR_CANCELLED);
 	}
 	assert_true(cancelled > 0);
-	assert_clean();
+	assert_stage_empty();
 }
 
-static int begin(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	tree_make("files-write");
@@ -552,7 +552,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int teardown(void **state)
 {
 	(void)state;
 	files_root_close(root);
@@ -568,15 +568,15 @@ int main(void)
 		cmocka_unit_test(test_metadata),
 		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_bad_targets),
-		cmocka_unit_test(test_job),
+		cmocka_unit_test(test_write_job),
 		cmocka_unit_test(test_partial),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_planted),
 		cmocka_unit_test(test_journals),
 		cmocka_unit_test(test_lock_timeout),
 		cmocka_unit_test(test_lost_updates),
-		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_write_cancel),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

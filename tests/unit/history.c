@@ -38,7 +38,7 @@ static int teardown(void **state)
 	return system(command);
 }
 
-static struct history *opened(void)
+static struct history *open_history(void)
 {
 	AUTO_STR struct str notice = STR_INIT;
 	struct err e = ERR_INIT;
@@ -89,7 +89,7 @@ static int64_t add_run(struct history *h, const char *release, const char *commi
 	return add_ended(h, release, commit, ms, machine, value, "done");
 }
 
-static int64_t found(struct history *h, const char *word, const char *machine, int64_t before)
+static int64_t find_run_id(struct history *h, const char *word, const char *machine, int64_t before)
 {
 	struct history_run r;
 	struct err e = ERR_INIT;
@@ -99,36 +99,36 @@ static int64_t found(struct history *h, const char *word, const char *machine, i
 
 static void test_find(void **state)
 {
-	struct history *h = opened();
+	struct history *h = open_history();
 	struct history_case c = {0};
 	struct err e = ERR_INIT;
 	int64_t a, b, other, cut;
 
 	(void)state;
-	assert_int_equal(found(h, "last", NULL, 0), -ERR_NOT_FOUND);
+	assert_int_equal(find_run_id(h, "last", NULL, 0), -ERR_NOT_FOUND);
 	a = add_run(h, "v0.1.14", "aaaa1111", 1763596800000, "m", 1); /* 2025-11-20 */
 	b = add_run(h, "", "bbbb2222+", 1763683200000, "m", 2);
 	other = add_run(h, "v0.1.14", "cccc3333", 1763683200000, "n", 3);
-	assert_int_equal(found(h, "v0.1.14", "m", 0), a);
-	assert_int_equal(found(h, "0.1.14", "m", 0), a);
-	assert_int_equal(found(h, "v0.1.14", NULL, 0), other);
-	assert_int_equal(found(h, "!v0.2.0", "m", 0), a);
-	assert_int_equal(found(h, "!v0.1.14", "m", 0), -ERR_NOT_FOUND);
-	assert_int_equal(found(h, "bbbb", "m", 0), b);
-	assert_int_equal(found(h, "bbb", "m", 0), -ERR_NOT_FOUND);
-	assert_int_equal(found(h, "2025-11-20", "m", 0), a);
-	assert_int_equal(found(h, "2025-11-19", "m", 0), -ERR_NOT_FOUND);
-	assert_int_equal(found(h, "last", "m", 0), b);
-	assert_int_equal(found(h, "last", "m", b), a);
-	assert_int_equal(found(h, "previous", "m", 0), b); /* the newest of all is other's */
-	assert_int_equal(found(h, "#1", "m", 0), a);
+	assert_int_equal(find_run_id(h, "v0.1.14", "m", 0), a);
+	assert_int_equal(find_run_id(h, "0.1.14", "m", 0), a);
+	assert_int_equal(find_run_id(h, "v0.1.14", NULL, 0), other);
+	assert_int_equal(find_run_id(h, "!v0.2.0", "m", 0), a);
+	assert_int_equal(find_run_id(h, "!v0.1.14", "m", 0), -ERR_NOT_FOUND);
+	assert_int_equal(find_run_id(h, "bbbb", "m", 0), b);
+	assert_int_equal(find_run_id(h, "bbb", "m", 0), -ERR_NOT_FOUND);
+	assert_int_equal(find_run_id(h, "2025-11-20", "m", 0), a);
+	assert_int_equal(find_run_id(h, "2025-11-19", "m", 0), -ERR_NOT_FOUND);
+	assert_int_equal(find_run_id(h, "last", "m", 0), b);
+	assert_int_equal(find_run_id(h, "last", "m", b), a);
+	assert_int_equal(find_run_id(h, "previous", "m", 0), b); /* the newest of all is other's */
+	assert_int_equal(find_run_id(h, "#1", "m", 0), a);
 	/* What was cancelled stands for no release: only its number, commit or place finds it. */
 	cut = add_ended(h, "v0.1.15", "dddd4444", 1763683200000, "m", 4, "cancelled");
-	assert_int_equal(found(h, "v0.1.15", "m", 0), -ERR_NOT_FOUND);
-	assert_int_equal(found(h, "!v0.2.0", "m", 0), a);
-	assert_int_equal(found(h, "dddd", "m", 0), cut);
-	assert_int_equal(found(h, "last", "m", 0), cut);
-	assert_int_equal(found(h, "x' OR 1 = 1 --", NULL, 0), -ERR_NOT_FOUND);
+	assert_int_equal(find_run_id(h, "v0.1.15", "m", 0), -ERR_NOT_FOUND);
+	assert_int_equal(find_run_id(h, "!v0.2.0", "m", 0), a);
+	assert_int_equal(find_run_id(h, "dddd", "m", 0), cut);
+	assert_int_equal(find_run_id(h, "last", "m", 0), cut);
+	assert_int_equal(find_run_id(h, "x' OR 1 = 1 --", NULL, 0), -ERR_NOT_FOUND);
 	assert_int_equal(history_case(h, b, "files", "read", &c, &e), 0);
 	assert_int_equal(c.narms, 2);
 	assert_int_equal(c.arms[0].n, 3);
@@ -161,9 +161,9 @@ static int import_from(
 	return rc;
 }
 
-static void test_lines(void **state)
+static void test_history_lines(void **state)
 {
-	struct history *h = opened();
+	struct history *h = open_history();
 	char *first, *second, *cut;
 	size_t n1, n2;
 	struct history_imported n;
@@ -178,7 +178,7 @@ static void test_lines(void **state)
 	assert_int_equal(n.runs + n.cases, 0);
 	history_close(h);
 	unlink(path);
-	h = opened();
+	h = open_history();
 	assert_int_equal(import_from(h, first, &n, &e), 0);
 	assert_int_equal(n.runs, 2);
 	assert_int_equal(n.cases, 2);
@@ -187,12 +187,12 @@ static void test_lines(void **state)
 	history_close(h);
 	/* All or nothing: the last line is torn. */
 	unlink(path);
-	h = opened();
+	h = open_history();
 	cut = strdup(first);
 	cut[n1 - 20] = '\0';
 	assert_int_equal(import_from(h, cut, &n, &e), -1);
 	assert_non_null(strstr(e.msg, "in:4"));
-	assert_int_equal(found(h, "last", NULL, 0), -ERR_NOT_FOUND);
+	assert_int_equal(find_run_id(h, "last", NULL, 0), -ERR_NOT_FOUND);
 	assert_int_equal(
 		import_from(h, "{\"schema\":\"berth.bench.case/1\",\"run\":\"x\"}\n", &n, &e), -1);
 	assert_int_equal(import_from(h, "[[[[[[\n", &n, &e), -1);
@@ -204,7 +204,7 @@ static void test_lines(void **state)
 	free(cut);
 }
 
-static void damage(long at)
+static void damage_at(long at)
 {
 	FILE *f = fopen(path, "r+");
 
@@ -227,16 +227,16 @@ static void test_damage(void **state)
 		char pattern[160];
 
 		unlink(path);
-		h = opened();
+		h = open_history();
 		for (int k = 0; k < 20; k++)
 			add_run(h, "v1", "", 1000, "m", 1);
 		history_close(h);
-		damage(places[i]);
+		damage_at(places[i]);
 		h = history_open(path, &notice, &e);
 		if (!h)
 			fail_msg("at %ld: %s", places[i], e.msg);
 		assert_non_null(strstr(notice.s, "is kept as"));
-		assert_int_equal(found(h, "last", NULL, 0), -ERR_NOT_FOUND);
+		assert_int_equal(find_run_id(h, "last", NULL, 0), -ERR_NOT_FOUND);
 		add_run(h, "v2", "", 1000, "m", 1);
 		history_close(h);
 		snprintf(pattern, sizeof pattern, "%s.damaged-*", path);
@@ -268,7 +268,7 @@ static void test_versions(void **state)
 			NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
-	h = opened();
+	h = open_history();
 	assert_int_equal(history_runs(h, 10, &runs, &n, &e), 0);
 	assert_int_equal(n, 1);
 	assert_string_equal(runs[0].version, "0.0.9");
@@ -283,10 +283,10 @@ static void test_versions(void **state)
 }
 
 /* Killed in the middle of a case: the cases before it are there, this one is not. */
-static void test_killed(void **state)
+static void test_killed_run(void **state)
 {
 	struct history_run *runs;
-	struct history *h = opened();
+	struct history *h = open_history();
 	struct err e = ERR_INIT;
 	struct history_case *cases;
 	size_t n;
@@ -311,7 +311,7 @@ static void test_killed(void **state)
 	}
 	waitpid(pid, &status, 0);
 	assert_true(WIFSIGNALED(status));
-	h = opened();
+	h = open_history();
 	assert_int_equal(history_runs(h, 10, &runs, &n, &e), 0);
 	assert_int_equal(n, 1);
 	assert_string_equal(runs[0].state, "interrupted");
@@ -327,8 +327,8 @@ static void test_killed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_find), TEST(test_lines), TEST(test_damage),
-		TEST(test_versions), TEST(test_killed)};
+	const struct CMUnitTest tests[] = {TEST(test_find), TEST(test_history_lines),
+		TEST(test_damage), TEST(test_versions), TEST(test_killed_run)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void answer_with(const char *answer)
 	server.answer = kept[nkept++] = xstrdup(answer);
 }
 
-static bool read_head(int fd)
+static bool read_request_head(int fd)
 {
 	char buf[4096];
 	size_t have = 0;
@@ -66,7 +66,7 @@ static void answer_one(int fd)
 	char buf[4096];
 	ssize_t got;
 
-	if (!read_head(fd))
+	if (!read_request_head(fd))
 		return;
 	if (server.early) { /* with something unread */
 		struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -83,7 +83,7 @@ static void answer_one(int fd)
 		;
 }
 
-static void *serve(void *arg)
+static void *serve_answers(void *arg)
 {
 	int fd;
 
@@ -109,12 +109,12 @@ static struct {
 	struct err err;
 } got;
 
-static void on_beat(uv_timer_t *timer)
+static void wake_loop(uv_timer_t *timer)
 {
 	(void)timer;
 }
 
-static void until(const int *what, int n)
+static void run_http_until(const int *what, int n)
 {
 	for (int turns = 0; *what < n; turns++) {
 		assert_true(turns < 20000);
@@ -141,16 +141,16 @@ static int setup(void **state)
 	strcpy(address.sun_path, server.path);
 	assert_int_equal(bind(server.fd, (struct sockaddr *)&address, sizeof address), 0);
 	assert_int_equal(listen(server.fd, 64), 0);
-	assert_int_equal(pthread_create(&server.thread, NULL, serve, NULL), 0);
+	assert_int_equal(pthread_create(&server.thread, NULL, serve_answers, NULL), 0);
 	uv_loop_init(&loop);
 	uv_timer_init(&loop, &beat);
-	uv_timer_start(&beat, on_beat, 2, 2);
+	uv_timer_start(&beat, wake_loop, 2, 2);
 	h = http_open(&loop, &where, NULL);
 	assert_non_null(h);
 	return 0;
 }
 
-static void on_closed(void *ctx)
+static void on_http_closed(void *ctx)
 {
 	(void)ctx;
 	got.closed++;
@@ -159,8 +159,8 @@ static void on_closed(void *ctx)
 static int teardown(void **state)
 {
 	(void)state;
-	http_close(h, on_closed, NULL);
-	until(&got.closed, 1);
+	http_close(h, on_http_closed, NULL);
+	run_http_until(&got.closed, 1);
 	uv_close((uv_handle_t *)&beat, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
@@ -177,7 +177,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void on_head(void *ctx, int status)
+static void on_http_head(void *ctx, int status)
 {
 	(void)ctx;
 	(void)status;
@@ -185,14 +185,14 @@ static void on_head(void *ctx, int status)
 	got.head++;
 }
 
-static void on_data(void *ctx, const char *bytes, size_t n)
+static void on_http_data(void *ctx, const char *bytes, size_t n)
 {
 	(void)ctx;
 	assert_int_equal(got.head, 1);
 	str_add(&got.data, bytes, n);
 }
 
-static void on_done(void *ctx, const struct http_reply *r, const struct err *err)
+static void on_http_done(void *ctx, const struct http_reply *r, const struct err *err)
 {
 	(void)ctx;
 	got.done++;
@@ -203,27 +203,28 @@ static void on_done(void *ctx, const struct http_reply *r, const struct err *err
 	http_header(r, "x-test", got.header, sizeof got.header);
 }
 
-static struct http_call *ask(const char *answer, enum http_lane lane)
+static struct http_call *ask_server(const char *answer, enum http_lane lane)
 {
 	struct http_request rq = {.method = "GET",
 		.target = "/x",
 		.lane = lane,
 		.reply_max = 100,
 		.timeout_ms = lane == HTTP_LANE_STREAM ? 0 : wait_ms,
-		.head = on_head,
-		.data = on_data,
-		.done = on_done};
+		.head = on_http_head,
+		.data = on_http_data,
+		.done = on_http_done};
 
 	answer_with(answer);
 	return http_send(h, &rq);
 }
 
-static void expect(const char *answer, enum http_trouble trouble, int status, const char *body)
+static void expect_reply(
+	const char *answer, enum http_trouble trouble, int status, const char *body)
 {
 	got.done = 0;
-	ask(answer, HTTP_LANE_SHORT);
+	ask_server(answer, HTTP_LANE_SHORT);
 	assert_int_equal(got.done, 0);
-	until(&got.done, 1);
+	run_http_until(&got.done, 1);
 	if (got.reply.trouble != trouble)
 		fail_msg("%s: trouble %d: %s", answer, got.reply.trouble, got.err.msg);
 	assert_int_equal(got.reply.status, status);
@@ -239,22 +240,23 @@ static void test_replies(void **state)
 
 	(void)state;
 	for (server.piece = 0; server.piece < 4; server.piece++) {
-		expect(OK "X-Test:  value \r\nContent-Length: 2\r\n\r\nab", HTTP_OK, 200, "ab");
+		expect_reply(
+			OK "X-Test:  value \r\nContent-Length: 2\r\n\r\nab", HTTP_OK, 200, "ab");
 		assert_string_equal(got.header, "value ");
-		expect(OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+		expect_reply(OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
 			HTTP_OK, 200, "abc");
-		expect("HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nnot", HTTP_OK, 404,
+		expect_reply("HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nnot", HTTP_OK, 404,
 			"not");
-		expect("HTTP/1.1 304 Not Modified\r\n\r\n", HTTP_OK, 304, "");
-		expect(OK "Connection: close\r\n\r\nall", HTTP_OK, 200, "all");
-		expect(OK "Content-Length: 5\r\n\r\nab", HTTP_BROKEN, 200, "ab");
-		expect("SSH-2.0-OpenSSH\r\n", HTTP_BROKEN, 0, "");
-		expect("", HTTP_BROKEN, 0, "");
+		expect_reply("HTTP/1.1 304 Not Modified\r\n\r\n", HTTP_OK, 304, "");
+		expect_reply(OK "Connection: close\r\n\r\nall", HTTP_OK, 200, "all");
+		expect_reply(OK "Content-Length: 5\r\n\r\nab", HTTP_BROKEN, 200, "ab");
+		expect_reply("SSH-2.0-OpenSSH\r\n", HTTP_BROKEN, 0, "");
+		expect_reply("", HTTP_BROKEN, 0, "");
 	}
 	memset(head, 'a', 70000);
 	memcpy(head, OK "Content-Length: 0\r\nX: ", strlen(OK) + 22);
 	strcpy(head + 69990, "\r\n\r\n");
-	expect(head, HTTP_BROKEN, 0, "");
+	expect_reply(head, HTTP_BROKEN, 0, "");
 	free(head);
 }
 
@@ -280,7 +282,7 @@ static void test_early_answer(void **state)
 		.reply_max = 200000,
 		.upload = 900000,
 		.pull = pull_start,
-		.done = on_done};
+		.done = on_http_done};
 	AUTO_STR struct str answer = STR_INIT;
 	char byte;
 
@@ -293,9 +295,9 @@ static void test_early_answer(void **state)
 	server.early = true;
 	pulled = 0;
 	http_send(h, &rq);
-	until(&pulled, 1);
+	run_http_until(&pulled, 1);
 	assert_int_equal(read(server.ended[0], &byte, 1), 1);
-	until(&got.done, 1);
+	run_http_until(&got.done, 1);
 	if (got.reply.trouble != HTTP_OK)
 		fail_msg("trouble %d: %s", got.reply.trouble, got.err.msg);
 	assert_int_equal(got.body.len, 60000);
@@ -303,7 +305,7 @@ static void test_early_answer(void **state)
 	close(server.ended[1]);
 }
 
-static void test_bounds(void **state)
+static void test_reply_bounds(void **state)
 {
 	struct str big = STR_INIT;
 
@@ -312,16 +314,16 @@ static void test_bounds(void **state)
 	for (int i = 0; i < 101; i++)
 		str_addc(&big, 'x');
 	got.done = 0;
-	ask(big.s, HTTP_LANE_SHORT);
-	until(&got.done, 1);
+	ask_server(big.s, HTTP_LANE_SHORT);
+	run_http_until(&got.done, 1);
 	assert_int_equal(got.reply.trouble, HTTP_TOO_LONG);
 	assert_int_equal(got.err.kind, ERR_PROTOCOL);
 	str_release(&big);
 	server.hang = true;
 	got.done = 0;
 	wait_ms = 50;
-	ask("", HTTP_LANE_SHORT); /* never answers */
-	until(&got.done, 1);
+	ask_server("", HTTP_LANE_SHORT); /* never answers */
+	run_http_until(&got.done, 1);
 	assert_int_equal(got.reply.trouble, HTTP_SLOW);
 	assert_int_equal(got.err.kind, ERR_TIMEOUT);
 }
@@ -335,29 +337,29 @@ static void test_stream(void **state)
 	str_adds(&answer, OK "Connection: close\r\n\r\n");
 	for (int i = 0; i < 300000; i++)
 		str_addf(&answer, "%d,", i % 10);
-	c = ask(answer.s, HTTP_LANE_STREAM);
+	c = ask_server(answer.s, HTTP_LANE_STREAM);
 	http_pause(c, true); /* before anything: the head comes, no data, no end */
-	until(&got.head, 1);
+	run_http_until(&got.head, 1);
 	for (int i = 0; i < 50; i++)
 		uv_run(&loop, UV_RUN_ONCE);
 	assert_int_equal(got.data.len, 0);
 	assert_int_equal(got.done, 0);
 	http_pause(c, false);
-	until(&got.done, 1);
+	run_http_until(&got.done, 1);
 	assert_int_equal(got.reply.trouble, HTTP_OK);
 	assert_int_equal(got.data.len, 600000);
 	assert_string_equal(got.data.s, strstr(answer.s, "\r\n\r\n") + 4);
 	str_release(&answer);
 }
 
-static void test_cancel(void **state)
+static void test_http_cancel(void **state)
 {
 	struct http_call *calls[40];
 
 	(void)state;
 	server.hang = true;
 	for (size_t i = 0; i < COUNT(calls); i++)
-		calls[i] = ask("", i % 2 ? HTTP_LANE_SHORT : HTTP_LANE_STREAM);
+		calls[i] = ask_server("", i % 2 ? HTTP_LANE_SHORT : HTTP_LANE_STREAM);
 	for (int i = 0; i < 5; i++)
 		uv_run(&loop, UV_RUN_ONCE);
 	got.done = 0;
@@ -366,17 +368,17 @@ static void test_cancel(void **state)
 		http_cancel(calls[i]);
 	}
 	assert_int_equal(got.done, 0);
-	until(&got.done, COUNT(calls));
+	run_http_until(&got.done, COUNT(calls));
 	assert_int_equal(got.reply.trouble, HTTP_CANCELLED);
 	assert_int_equal(got.err.kind, ERR_CANCELLED);
-	ask("", HTTP_LANE_STREAM); /* the teardown closes with one in flight */
+	ask_server("", HTTP_LANE_STREAM); /* the teardown closes with one in flight */
 }
 
 /* hijacked */
 
 static int opened;
 
-static void on_open(void *ctx, int status)
+static void on_stream_open(void *ctx, int status)
 {
 	(void)ctx;
 	opened = status;
@@ -388,9 +390,9 @@ static void on_bytes(void *ctx, const char *bytes, size_t n)
 	str_add(&got.data, bytes, n);
 }
 
-static const struct stream_events events = {on_open, on_bytes, on_done};
+static const struct stream_events events = {on_stream_open, on_bytes, on_http_done};
 
-static struct stream *hijack(const char *answer)
+static struct stream *hijack_stream(const char *answer)
 {
 	opened = got.done = 0;
 	str_clear(&got.data);
@@ -398,10 +400,11 @@ static struct stream *hijack(const char *answer)
 	return stream_open(h, "/exec", "{}", &events, NULL);
 }
 
-static void refused(const char *answer, enum http_trouble trouble, int status, const char *body)
+static void refuse_hijack(
+	const char *answer, enum http_trouble trouble, int status, const char *body)
 {
-	hijack(answer);
-	until(&got.done, 1);
+	hijack_stream(answer);
+	run_http_until(&got.done, 1);
 	if (got.reply.trouble != trouble)
 		fail_msg("%s: trouble %d: %s", answer, got.reply.trouble, got.err.msg);
 	assert_int_equal(got.reply.status, status);
@@ -417,28 +420,28 @@ static void test_hijack(void **state)
 
 	(void)state;
 	for (server.piece = 0; server.piece < 3; server.piece++) {
-		hijack("HTTP/1.1 101 UPGRADED\r\n\r\nearly bytes");
-		until(&got.done, 1);
+		hijack_stream("HTTP/1.1 101 UPGRADED\r\n\r\nearly bytes");
+		run_http_until(&got.done, 1);
 		assert_int_equal(opened, 101);
 		assert_string_equal(got.data.s, "early bytes");
 		assert_int_equal(got.reply.trouble, HTTP_OK);
-		hijack("HTTP/1.1 200 OK\r\n\r\nraw");
-		until(&got.done, 1);
+		hijack_stream("HTTP/1.1 200 OK\r\n\r\nraw");
+		run_http_until(&got.done, 1);
 		assert_int_equal(opened, 200);
 		assert_string_equal(got.data.s, "raw");
-		refused("HTTP/1.1 409 Conflict\r\nContent-Length: 4\r\n\r\nbusy", HTTP_OK, 409,
-			"busy");
-		refused("HTTP/1.1 500 No\r\n\r\nall of it", HTTP_OK, 500, "all of it");
-		refused(OK "Content-Length: 4\r\n\r\nbusy", HTTP_BROKEN, 200, "");
-		refused("HTTP/1.1 204 x\r\n\r\n", HTTP_BROKEN, 204, "");
-		refused("nonsense\r\n\r\n", HTTP_BROKEN, 0, "");
-		refused("", HTTP_BROKEN, 0, "");
+		refuse_hijack("HTTP/1.1 409 Conflict\r\nContent-Length: 4\r\n\r\nbusy", HTTP_OK,
+			409, "busy");
+		refuse_hijack("HTTP/1.1 500 No\r\n\r\nall of it", HTTP_OK, 500, "all of it");
+		refuse_hijack(OK "Content-Length: 4\r\n\r\nbusy", HTTP_BROKEN, 200, "");
+		refuse_hijack("HTTP/1.1 204 x\r\n\r\n", HTTP_BROKEN, 204, "");
+		refuse_hijack("nonsense\r\n\r\n", HTTP_BROKEN, 0, "");
+		refuse_hijack("", HTTP_BROKEN, 0, "");
 	}
 	/* 100,000 bytes there and back, then half-close */
 	server.piece = 0;
 	server.echo = true;
-	s = hijack(up);
-	until(&opened, 101);
+	s = hijack_stream(up);
+	run_http_until(&opened, 101);
 	while (sent.len < 100000)
 		str_addf(&sent, "%zu,", sent.len);
 	assert_true(stream_write(s, sent.s, sent.len));
@@ -448,13 +451,13 @@ static void test_hijack(void **state)
 	assert_int_equal(got.data.len, 0);
 	stream_pause(s, false);
 	stream_finish(s);
-	until(&got.done, 1);
+	run_http_until(&got.done, 1);
 	assert_string_equal(got.data.s, sent.s);
 	str_release(&sent);
-	s = hijack(up);
+	s = hijack_stream(up);
 	stream_cancel(s);
 	assert_int_equal(got.done, 0);
-	until(&got.done, 1);
+	run_http_until(&got.done, 1);
 	assert_int_equal(got.err.kind, ERR_CANCELLED);
 }
 
@@ -463,7 +466,8 @@ static void test_hijack(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {CASE(test_replies), CASE(test_early_answer),
-		CASE(test_bounds), CASE(test_stream), CASE(test_cancel), CASE(test_hijack)};
+		CASE(test_reply_bounds), CASE(test_stream), CASE(test_http_cancel),
+		CASE(test_hijack)};
 
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);

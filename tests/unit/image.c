@@ -14,7 +14,7 @@
 
 #include "image/image.h"
 
-static bool ignored(const char *patterns, const char *path)
+static bool is_ignored(const char *patterns, const char *path)
 {
 	struct ignore *g = ignore_parse(patterns, strlen(patterns));
 	bool is = ignore_matches(g, path);
@@ -26,36 +26,36 @@ static bool ignored(const char *patterns, const char *path)
 static void test_ignore(void **state)
 {
 	(void)state;
-	assert_false(ignored("", "a"));
-	assert_false(ignored("# a\n\n  \n!\n/\n.\n..\n", "a"));
-	assert_true(ignored("a", "a"));
-	assert_true(ignored("/a/\r\n", "a"));
-	assert_true(ignored("a", "a/b/c"));
-	assert_false(ignored("a", "b/a"));
-	assert_false(ignored("a", "ab"));
-	assert_true(ignored("*/a", "b/a"));
-	assert_false(ignored("*/a", "c/b/a"));
-	assert_true(ignored("**/a", "a"));
-	assert_true(ignored("**/a", "c/b/a/x"));
-	assert_true(ignored("**", "c/b"));
-	assert_true(ignored("a/**/z", "a/z"));
-	assert_true(ignored("a/**/z", "a/b/c/z"));
-	assert_false(ignored("a/**/z", "b/a/z"));
-	assert_true(ignored("*.log", "x.log"));
-	assert_false(ignored("*.log", "d/x.log"));
-	assert_true(ignored("**/*.log", "d/x.log"));
-	assert_true(ignored("[a-c]?", "b1"));
-	assert_true(ignored("./x/../y", "y"));
-	assert_true(ignored("../y", "y"));
-	assert_true(ignored("\xef\xbb\xbf"
-			    "a\n",
+	assert_false(is_ignored("", "a"));
+	assert_false(is_ignored("# a\n\n  \n!\n/\n.\n..\n", "a"));
+	assert_true(is_ignored("a", "a"));
+	assert_true(is_ignored("/a/\r\n", "a"));
+	assert_true(is_ignored("a", "a/b/c"));
+	assert_false(is_ignored("a", "b/a"));
+	assert_false(is_ignored("a", "ab"));
+	assert_true(is_ignored("*/a", "b/a"));
+	assert_false(is_ignored("*/a", "c/b/a"));
+	assert_true(is_ignored("**/a", "a"));
+	assert_true(is_ignored("**/a", "c/b/a/x"));
+	assert_true(is_ignored("**", "c/b"));
+	assert_true(is_ignored("a/**/z", "a/z"));
+	assert_true(is_ignored("a/**/z", "a/b/c/z"));
+	assert_false(is_ignored("a/**/z", "b/a/z"));
+	assert_true(is_ignored("*.log", "x.log"));
+	assert_false(is_ignored("*.log", "d/x.log"));
+	assert_true(is_ignored("**/*.log", "d/x.log"));
+	assert_true(is_ignored("[a-c]?", "b1"));
+	assert_true(is_ignored("./x/../y", "y"));
+	assert_true(is_ignored("../y", "y"));
+	assert_true(is_ignored("\xef\xbb\xbf"
+			       "a\n",
 		"a"));
 	/* The last that matches decides. */
-	assert_false(ignored("*.md\n!README.md\n", "README.md"));
-	assert_true(ignored("*.md\n!README.md\n", "NOTES.md"));
-	assert_true(ignored("!README.md\n*.md\n", "README.md"));
-	assert_false(ignored("d\n!d/keep\n", "d/keep"));
-	assert_true(ignored("d\n!d/keep\n", "d/other"));
+	assert_false(is_ignored("*.md\n!README.md\n", "README.md"));
+	assert_true(is_ignored("*.md\n!README.md\n", "NOTES.md"));
+	assert_true(is_ignored("!README.md\n*.md\n", "README.md"));
+	assert_false(is_ignored("d\n!d/keep\n", "d/keep"));
+	assert_true(is_ignored("d\n!d/keep\n", "d/other"));
 }
 
 /* Patterns that are slow where each ** is tried at every place. */
@@ -70,11 +70,11 @@ static void test_ignore_is_bounded(void **state)
 	for (int i = 0; i < 500; i++)
 		str_adds(&path, "a/");
 	str_adds(&path, "c");
-	assert_false(ignored(pattern.s, path.s));
+	assert_false(is_ignored(pattern.s, path.s));
 	str_clear(&pattern);
 	for (int i = 0; i < 200; i++)
 		str_adds(&pattern, "x/"); /* more parts than are kept */
-	ignored(pattern.s, "x");
+	is_ignored(pattern.s, "x");
 }
 
 static void test_reference(void **state)
@@ -103,7 +103,7 @@ static void test_reference(void **state)
 	assert_int_equal(image_reference(longest, full, NULL), -1);
 }
 
-static void says(const char *reference, const char *part)
+static void expect_remedy(const char *reference, const char *part)
 {
 	char remedy[IMAGE_REFERENCE_MAX * 3];
 
@@ -113,17 +113,18 @@ static void says(const char *reference, const char *part)
 }
 
 /* The defaults of team files are images that can be built by name. */
-static void test_shipped(void **state)
+static void test_shipped_images(void **state)
 {
 	static const char text[] =
 		"agents:\n  a: {workspace: /w}\n  b: {workspace: /v, sudo: true}\n";
 	struct team t;
 
 	(void)state;
-	says("berth/python:local", "`berth image build python`");
-	says("python:3", "`berth image pull python:3`");
-	says("massgen/mcp-runtime:latest", "image build --tag massgen/mcp-runtime:latest runtime`");
-	says("ghcr.io/massgen/mcp-runtime-sudo:latest", " runtime-sudo`");
+	expect_remedy("berth/python:local", "`berth image build python`");
+	expect_remedy("python:3", "`berth image pull python:3`");
+	expect_remedy("massgen/mcp-runtime:latest",
+		"image build --tag massgen/mcp-runtime:latest runtime`");
+	expect_remedy("ghcr.io/massgen/mcp-runtime-sudo:latest", " runtime-sudo`");
 	for (const struct image_shipped *s = images_shipped; s->name; s++) {
 		AUTO_FREE char *file = xasprintf("configs/images/%s/Dockerfile", s->name);
 		size_t len;
@@ -132,8 +133,8 @@ static void test_shipped(void **state)
 		assert_non_null(embedded_file(file, &len));
 	}
 	assert_int_equal(team_parse("t", text, sizeof text - 1, "/", &t, NULL), 0);
-	says(team_agent(&t, "a")->image, "`berth image build runtime`");
-	says(team_agent(&t, "b")->image, "`berth image build runtime-sudo`");
+	expect_remedy(team_agent(&t, "a")->image, "`berth image build runtime`");
+	expect_remedy(team_agent(&t, "b")->image, "`berth image build runtime-sudo`");
 	team_release(&t);
 }
 
@@ -143,7 +144,7 @@ int main(void)
 		cmocka_unit_test(test_ignore),
 		cmocka_unit_test(test_ignore_is_bounded),
 		cmocka_unit_test(test_reference),
-		cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_shipped_images),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

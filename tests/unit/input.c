@@ -13,7 +13,7 @@
 
 #include "terminal/input.h"
 
-static void tell(struct str *out, const struct input *in)
+static void print_input(struct str *out, const struct input *in)
 {
 	char buf[KEY_TEXT_MAX];
 
@@ -44,14 +44,14 @@ static void read_as(const char *bytes, size_t n, size_t piece, struct str *out)
 		memcpy(at, bytes + i, len);
 		input_took(&r, len);
 		while (input_next(&r, false, 1000, &in))
-			tell(out, &in);
+			print_input(out, &in);
 	}
 	while (input_next(&r, true, 1000, &in))
-		tell(out, &in);
+		print_input(out, &in);
 	input_release(&r);
 }
 
-static void gives(const char *bytes, const char *want)
+static void expect_inputs(const char *bytes, const char *want)
 {
 	size_t n = strlen(bytes);
 
@@ -65,20 +65,20 @@ static void gives(const char *bytes, const char *want)
 	}
 }
 
-static void test_keys(void **state)
+static void test_input_keys(void **state)
 {
 	(void)state;
 	text_init();
-	gives("aD\xc3\xa9 ", "a D \xc3\xa9 Space ");
-	gives("\r\n\t\x7f\b", "Enter Enter Tab Backspace Backspace ");
-	gives("\x03\x13\x1d\x1f", "C-c C-s C-] C-_ ");
-	gives("\033[A\033OB\033[1;5C\033[1;2D\033[1;3H", "Up Down C-Right S-Left M-Home ");
-	gives("\033[5~\033[6;5~\033[3~\033[Z\033OP\033[15~\033[24~\033[[C",
+	expect_inputs("aD\xc3\xa9 ", "a D \xc3\xa9 Space ");
+	expect_inputs("\r\n\t\x7f\b", "Enter Enter Tab Backspace Backspace ");
+	expect_inputs("\x03\x13\x1d\x1f", "C-c C-s C-] C-_ ");
+	expect_inputs("\033[A\033OB\033[1;5C\033[1;2D\033[1;3H", "Up Down C-Right S-Left M-Home ");
+	expect_inputs("\033[5~\033[6;5~\033[3~\033[Z\033OP\033[15~\033[24~\033[[C",
 		"PgUp C-PgDn Del S-Tab F1 F5 F12 F3 ");
-	gives("\033[27;5;13~\033[97;5u\033[13u", "C-Enter C-a Enter ");
-	gives("\033[I\033[O\033[?1;2c\033[>0;276;0c", ""); /* focus, answers */
-	gives("\033[999999999999999999999A", "Up ");
-	gives("\xff\xc3(\xe2\x80", "( "); /* not UTF-8 */
+	expect_inputs("\033[27;5;13~\033[97;5u\033[13u", "C-Enter C-a Enter ");
+	expect_inputs("\033[I\033[O\033[?1;2c\033[>0;276;0c", ""); /* focus, answers */
+	expect_inputs("\033[999999999999999999999A", "Up ");
+	expect_inputs("\xff\xc3(\xe2\x80", "( "); /* not UTF-8 */
 }
 
 static void test_escape(void **state)
@@ -86,7 +86,7 @@ static void test_escape(void **state)
 	struct str out = STR_INIT;
 
 	(void)state;
-	gives("\033", "Esc ");
+	expect_inputs("\033", "Esc ");
 	/* In one piece these are Alt and a key. */
 	read_as("\033x\033\033[A", 6, 6, &out);
 	assert_string_equal(out.s, "M-x Esc Up ");
@@ -102,9 +102,9 @@ static void test_escape(void **state)
 static void test_mouse(void **state)
 {
 	(void)state;
-	gives("\033[<0;5;7M\033[<0;5;7m\033[<0;5;7M", "click(4,6) click2(4,6) ");
-	gives("\033[<64;1;1M\033[<65;1;1M\033[<66;1;1M", "wheel(-3) wheel(3) ");
-	gives("\033[<2;5;7M\033[<32;5;7M\033[<0;0;0M", "");
+	expect_inputs("\033[<0;5;7M\033[<0;5;7m\033[<0;5;7M", "click(4,6) click2(4,6) ");
+	expect_inputs("\033[<64;1;1M\033[<65;1;1M\033[<66;1;1M", "wheel(-3) wheel(3) ");
+	expect_inputs("\033[<2;5;7M\033[<32;5;7M\033[<0;0;0M", "");
 }
 
 static void test_paste(void **state)
@@ -113,8 +113,8 @@ static void test_paste(void **state)
 	struct str out = STR_INIT;
 
 	(void)state;
-	gives("\033[200~two\nlines \033[31m\033[201~x", "paste(two\nlines \033[31m) x ");
-	gives("\033[200~\033[201~", "paste() ");
+	expect_inputs("\033[200~two\nlines \033[31m\033[201~x", "paste(two\nlines \033[31m) x ");
+	expect_inputs("\033[200~\033[201~", "paste() ");
 	memset(big, 'x', sizeof big);
 	memcpy(big, "\033[200~", 6);
 	memcpy(big + sizeof big - 7, "\033[201~q", 7);
@@ -145,7 +145,7 @@ static void test_noise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_input_keys),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_mouse),
 		cmocka_unit_test(test_paste),

@@ -52,13 +52,13 @@ static void make_of(size_t commands, uint64_t bytes, const char *secret)
 		fail_msg("%s", e.msg);
 }
 
-static void make(size_t commands, const char *secret)
+static void make_small_journal(size_t commands, const char *secret)
 {
 	make_of(commands, 4096, secret);
 }
 
 /* The pieces of one stream, or of both (0), as one text. */
-static char *text_of(uint64_t seq, int stream, uint64_t *missed)
+static char *read_stream_text(uint64_t seq, int stream, uint64_t *missed)
 {
 	struct journal_output o;
 	struct str s = STR_INIT;
@@ -85,7 +85,7 @@ static void test_kept(void **state)
 	struct stat st;
 
 	(void)state;
-	make(8, NULL);
+	make_small_journal(8, NULL);
 	snprintf(path, sizeof path, "%s/berth/journal/" NAME, top);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -108,9 +108,9 @@ static void test_kept(void **state)
 	assert_string_equal(list[0].program, "exec");
 	assert_int_equal(list[0].out_bytes, 10);
 	assert_int_equal(list[0].error_bytes, 5);
-	out = text_of(list[0].seq, 1, NULL);
+	out = read_stream_text(list[0].seq, 1, NULL);
 	assert_string_equal(out, "hello\nbye\n");
-	both = text_of(list[0].seq, 0, NULL);
+	both = read_stream_text(list[0].seq, 0, NULL);
 	assert_string_equal(both, "hello\noops\nbye\n");
 }
 
@@ -123,7 +123,7 @@ static void test_flood_keeps_the_end(void **state)
 	struct journal_command list[1];
 
 	(void)state;
-	make(2, NULL);
+	make_small_journal(2, NULL);
 	j = journal_begin(NAME, "exec", "yes", false);
 	for (int i = 0; i < 100000; i++) {
 		int n = snprintf(line, sizeof line, "line %d\n", i);
@@ -133,7 +133,7 @@ static void test_flood_keeps_the_end(void **state)
 	}
 	journal_end(j, &done);
 	assert_int_equal(journal_list(NAME, list, 1), 1);
-	out = text_of(list[0].seq, 0, &missed);
+	out = read_stream_text(list[0].seq, 0, &missed);
 	assert_true(strlen(out) > 2000 && strlen(out) <= 4096);
 	assert_int_equal(missed + strlen(out), printed);
 	assert_non_null(strstr(out, "line 99998\nline 99999\n"));
@@ -147,7 +147,7 @@ static void test_flood_keeps_the_end(void **state)
 	journal_end(j, &done);
 	free(STEAL(out));
 	assert_int_equal(journal_list(NAME, list, 1), 1);
-	out = text_of(list[0].seq, 1, &missed);
+	out = read_stream_text(list[0].seq, 1, &missed);
 	assert_true(strlen(out) > 2000);
 	assert_int_equal(missed + strlen(out), 100000);
 	assert_string_equal(out + strlen(out) - 2, "xy");
@@ -165,7 +165,7 @@ static void test_peek(void **state)
 	FILE *f;
 
 	(void)state;
-	make(2, NULL);
+	make_small_journal(2, NULL);
 	snprintf(path, sizeof path, "%s/out", top);
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	assert_int_equal(pipe2(p, O_NONBLOCK), 0);
@@ -187,7 +187,7 @@ static void test_peek(void **state)
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), printed);
 	assert_int_equal(journal_list(NAME, list, 1), 1);
 	assert_int_equal(list[0].out_bytes, printed);
-	out = text_of(list[0].seq, 0, &missed);
+	out = read_stream_text(list[0].seq, 0, &missed);
 	assert_int_equal(missed + strlen(out), printed + 8);
 	assert_true(strlen(out) > 1000);
 	/* It is the end of what is in the file. */
@@ -210,7 +210,7 @@ static void test_oldest_goes(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	make(4, NULL);
+	make_small_journal(4, NULL);
 	keep = journal_begin(NAME, "exec", "long", false);
 	for (int i = 0; i < 10; i++) {
 		char name[16];
@@ -240,7 +240,7 @@ static void test_secret_is_masked(void **state)
 	AUTO_FREE char *out = NULL;
 
 	(void)state;
-	make(4, "hunter2-hunter2");
+	make_small_journal(4, "hunter2-hunter2");
 	j = journal_begin(NAME, "exec", "echo hunter2-hunter2", false);
 	journal_add(j, 1, "a hunter2-hunter2hunter2-hunter2 b hunt", 39);
 	journal_add(j, 2, "between", 7);
@@ -248,7 +248,7 @@ static void test_secret_is_masked(void **state)
 	journal_end(j, &done);
 	assert_int_equal(journal_list(NAME, list, 1), 1);
 	assert_string_equal(list[0].argv, "echo ***************");
-	out = text_of(list[0].seq, 1, NULL);
+	out = read_stream_text(list[0].seq, 1, NULL);
 	assert_string_equal(
 		out, "a ****************************** b *************** c hunter2-hunter");
 }
@@ -256,7 +256,7 @@ static void test_secret_is_masked(void **state)
 #define TOKEN "k7Qz-0fWm2RtY9xLb4HsNc6VdGp8JuEa1Ti3Xo5Z"
 #define STARS "****************************************"
 
-static char *repeat(const char *what, size_t n)
+static char *repeat_text(const char *what, size_t n)
 {
 	struct str s = STR_INIT;
 
@@ -274,20 +274,20 @@ static void assert_end_of(const char *all, int stream, size_t least)
 	size_t n;
 
 	assert_int_equal(journal_list(NAME, list, 1), 1);
-	out = text_of(list[0].seq, stream, NULL);
+	out = read_stream_text(list[0].seq, stream, NULL);
 	n = strlen(out);
 	assert_true(n >= least && n <= strlen(all));
 	assert_string_equal(out, all + strlen(all) - n);
 }
 
-static void flood(const char *secret, const char *plain, const char *masked, size_t step)
+static void flood_journal(const char *secret, const char *plain, const char *masked, size_t step)
 {
 	size_t all = strlen(plain);
 
 	for (int streams = 1; streams <= 2; streams++) {
 		struct journal_entry *j;
 
-		make(2, secret);
+		make_small_journal(2, secret);
 		j = journal_begin(NAME, "exec", "yes", false);
 		for (size_t at = 0, n; at < all; at += n) {
 			n = all - at < step ? all - at : step;
@@ -305,7 +305,7 @@ static void flood(const char *secret, const char *plain, const char *masked, siz
 static void test_secret_is_masked_where_the_ring_begins(void **state)
 {
 	static const size_t step[] = {400000, 100000, 5000, 4097, 1000, 129, 37, 7};
-	AUTO_FREE char *plain = repeat(TOKEN, 1200), *masked = repeat(STARS, 1200);
+	AUTO_FREE char *plain = repeat_text(TOKEN, 1200), *masked = repeat_text(STARS, 1200);
 	char key[1500], stars[sizeof key];
 	AUTO_FREE char *keys = NULL, *hidden = NULL;
 
@@ -315,11 +315,11 @@ static void test_secret_is_masked_where_the_ring_begins(void **state)
 		key[i] = (char)('A' + (i * i / 7 + i) % 23);
 	memset(stars, '*', sizeof stars);
 	key[sizeof key - 1] = stars[sizeof stars - 1] = '\0';
-	keys = repeat(key, 150);
-	hidden = repeat(stars, 150);
+	keys = repeat_text(key, 150);
+	hidden = repeat_text(stars, 150);
 	for (size_t i = 0; i < COUNT(step); i++) {
-		flood(TOKEN, plain, masked, step[i]);
-		flood(key, keys, hidden, step[i]);
+		flood_journal(TOKEN, plain, masked, step[i]);
+		flood_journal(key, keys, hidden, step[i]);
 	}
 }
 
@@ -335,7 +335,7 @@ static void test_secret_is_masked_where_text_is_cut(void **state)
 	for (size_t back = 0; back <= 40; back++) {
 		struct journal_entry *j;
 
-		make(2, TOKEN);
+		make_small_journal(2, TOKEN);
 		memset(command, 'x', sizeof command);
 		snprintf(command + cut - back, 100, TOKEN " and more");
 		snprintf(failed.err.msg, sizeof failed.err.msg, "%s", command + cut - 95);
@@ -359,7 +359,7 @@ static void test_secret_is_masked_across_writes(void **state)
 	AUTO_FREE char *out = NULL;
 
 	(void)state;
-	make(2, TOKEN);
+	make_small_journal(2, TOKEN);
 	j = journal_begin(NAME, "exec", "halves", false);
 	memset(rest, 'x', 512);
 	memcpy(rest + 492, TOKEN, 20);
@@ -372,7 +372,7 @@ static void test_secret_is_masked_across_writes(void **state)
 	journal_add(j, 1, rest, 3584);
 	journal_end(j, &done);
 	assert_int_equal(journal_list(NAME, list, 1), 1);
-	out = text_of(list[0].seq, 1, NULL);
+	out = read_stream_text(list[0].seq, 1, NULL);
 	assert_int_equal(strlen(out), 3584);
 	assert_memory_equal(out, "********************yyyy", 24);
 }
@@ -380,7 +380,7 @@ static void test_secret_is_masked_across_writes(void **state)
 /* What the kernel moves is not even read when there is too much of it. */
 static void test_secret_is_masked_after_a_loss(void **state)
 {
-	AUTO_FREE char *plain = repeat(TOKEN, 5000), *masked = repeat(STARS, 5000);
+	AUTO_FREE char *plain = repeat_text(TOKEN, 5000), *masked = repeat_text(STARS, 5000);
 	size_t all = strlen(plain);
 
 	(void)state;
@@ -417,7 +417,7 @@ static void test_lost(void **state)
 	char byte;
 
 	(void)state;
-	make(4, NULL);
+	make_small_journal(4, NULL);
 	assert_int_equal(pipe(p), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -439,7 +439,7 @@ static void test_lost(void **state)
 	close(p[1]);
 }
 
-static void write_for_ever(const char *fill)
+static void fill_for_ever(const char *fill)
 {
 	for (;;) {
 		struct journal_entry *j = journal_begin(NAME, "exec", fill, false);
@@ -460,11 +460,11 @@ static void test_read_while_written(void **state)
 	unsigned seen = 0;
 
 	(void)state;
-	make(6, NULL);
+	make_small_journal(6, NULL);
 	for (size_t i = 0; i < COUNT(fill); i++) {
 		pid[i] = fork();
 		if (pid[i] == 0)
-			write_for_ever(fill[i]);
+			fill_for_ever(fill[i]);
 	}
 	while (seen < 2000) {
 		struct journal_command list[6];
@@ -501,7 +501,7 @@ static void test_hostile_file(void **state)
 		struct journal_entry *j;
 		int fd;
 
-		make(2, "secret");
+		make_small_journal(2, "secret");
 		for (int i = 0; i < 2; i++) {
 			j = journal_begin(NAME, "exec", "x", false);
 			journal_add(j, 1, "some output\n", 12);

@@ -19,7 +19,7 @@ static const char sample[] =
 	"\"Config\":{\"Env\":[\"PATH=/bin\",\"API_TOKEN=hunter2\"],"
 	"\"Labels\":{\"com.x/y\":\"1\",\"db_password\":\"p\"}}}";
 
-static uint32_t by_path(const struct jsontree *t, const char *path)
+static uint32_t find_path(const struct jsontree *t, const char *path)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct str s AUTO_STR = STR_INIT;
@@ -36,7 +36,7 @@ static void assert_value(const struct jsontree *t, const char *path, const char 
 {
 	struct str s AUTO_STR = STR_INIT;
 
-	jsontree_value(t, by_path(t, path), &s);
+	jsontree_value(t, find_path(t, path), &s);
 	assert_string_equal(s.s, want);
 }
 
@@ -61,12 +61,12 @@ static void test_tree(void **state)
 	assert_value(&t, ".Config.Labels.db_password", "******");
 	/* Folded: the root and its members. */
 	assert_int_equal(t.nrows, 5);
-	i = by_path(&t, ".Args");
+	i = find_path(&t, ".Args");
 	jsontree_fold(&t, i, true);
 	assert_int_equal(t.nrows, 10);
 	jsontree_fold(&t, i, false);
 	assert_int_equal(t.nrows, 5);
-	i = by_path(&t, ".Config.Env[1]");
+	i = find_path(&t, ".Config.Env[1]");
 	assert_int_equal(jsontree_row_of(&t, i), t.nrows);
 	assert_int_equal(t.row[jsontree_reveal(&t, i)], i);
 	jsontree_fold_depth(&t, 64);
@@ -82,7 +82,7 @@ static void test_print(void **state)
 	(void)state;
 	jsontree_init(&t);
 	jsontree_read(&t, sample, sizeof sample - 1, 1);
-	jsontree_print(&t, by_path(&t, ".Args"), &s);
+	jsontree_print(&t, find_path(&t, ".Args"), &s);
 	assert_string_equal(s.s, "[\n  \"-c\",\n  \"a\\n\\\"b\\\"\",\n  null,\n  [],\n  {}\n]\n");
 	str_clear(&s);
 	jsontree_print(&t, 0, &s);

@@ -11,7 +11,7 @@
 
 #include "cli/jsonw.h"
 
-static void shape(void **state)
+static void test_json_shape(void **state)
 {
 	struct jsonw j;
 
@@ -35,7 +35,7 @@ static void shape(void **state)
 	jsonw_release(&j);
 }
 
-static void one_line(void **state)
+static void test_one_line(void **state)
 {
 	struct jsonw j;
 
@@ -55,7 +55,7 @@ static void one_line(void **state)
 	jsonw_release(&j);
 }
 
-static void writes(const char *text, size_t n, const char *expected)
+static void expect_json(const char *text, size_t n, const char *expected)
 {
 	struct jsonw j;
 
@@ -69,21 +69,21 @@ static void writes(const char *text, size_t n, const char *expected)
 	jsonw_release(&j);
 }
 
-static void text(void **state)
+static void test_json_text(void **state)
 {
 	(void)state;
-	writes("a\"b\\c/\n\t", 8, "\"a\\\"b\\\\c/\\n\\t\"");
-	writes("\0\x1b[31m\x7f", 7, "\"\\u0000\\u001b[31m\\u007f\"");
-	writes("h\xc3\xa9\xe4\xb8\xad\xf0\x9f\x90\xb3", 10,
+	expect_json("a\"b\\c/\n\t", 8, "\"a\\\"b\\\\c/\\n\\t\"");
+	expect_json("\0\x1b[31m\x7f", 7, "\"\\u0000\\u001b[31m\\u007f\"");
+	expect_json("h\xc3\xa9\xe4\xb8\xad\xf0\x9f\x90\xb3", 10,
 		"\"h\xc3\xa9\xe4\xb8\xad\xf0\x9f\x90\xb3\"");
-	writes("\xff\xc0\xaf", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
-	writes("\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
-	writes("\xe2\x80\xae\xc2\x9b", 5, "\"\\u202e\\u009b\""); /* RLO, CSI */
-	writes("\xf3\xa0\x81\x81", 4, "\"\\udb40\\udc41\"");     /* a tag character */
-	writes("", 0, "\"\"");
+	expect_json("\xff\xc0\xaf", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	expect_json("\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	expect_json("\xe2\x80\xae\xc2\x9b", 5, "\"\\u202e\\u009b\""); /* RLO, CSI */
+	expect_json("\xf3\xa0\x81\x81", 4, "\"\\udb40\\udc41\"");     /* a tag character */
+	expect_json("", 0, "\"\"");
 }
 
-static void numbers(void **state)
+static void test_written_numbers(void **state)
 {
 	struct jsonw j;
 
@@ -110,10 +110,10 @@ static void numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shape),
-		cmocka_unit_test(one_line),
-		cmocka_unit_test(text),
-		cmocka_unit_test(numbers),
+		cmocka_unit_test(test_json_shape),
+		cmocka_unit_test(test_one_line),
+		cmocka_unit_test(test_json_text),
+		cmocka_unit_test(test_written_numbers),
 	};
 
 	text_init();

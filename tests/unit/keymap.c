@@ -13,7 +13,7 @@
 
 #include "terminal/keymap.h"
 
-static struct key parsed(const char *text)
+static struct key parse_key(const char *text)
 {
 	struct err e = ERR_INIT;
 	struct key k = {0};
@@ -23,7 +23,7 @@ static struct key parsed(const char *text)
 	return k;
 }
 
-static void refused(const char *text, const char *why)
+static void refuse_key_text(const char *text, const char *why)
 {
 	struct err e = ERR_INIT;
 	struct key k;
@@ -43,22 +43,22 @@ static void test_writing(void **state)
 	(void)state;
 	text_init();
 	for (size_t i = 0; i < COUNT(same); i++)
-		assert_string_equal(key_format(buf, parsed(same[i])), same[i]);
-	assert_string_equal(key_format(buf, parsed("S-a")), "A");
-	assert_string_equal(key_format(buf, parsed("C-S")), "C-s");
-	assert_string_equal(key_format(buf, parsed("pageup")), "PgUp");
-	refused("", "empty");
-	refused("Entr", "nearest is `Enter`");
-	refused("C-m", "cannot tell key `C-m` from `Enter`");
-	refused("C-i", "`Tab`");
-	refused("C-1", "cannot be typed");
-	refused("S-1", "write the shifted character itself");
-	refused("F13", "no key is called");
-	refused("\xff", "no key is called");
-	refused("\x01", "cannot be typed");
-	assert_int_equal(key_char(parsed("\xc3\xa9")), 0xE9);
-	assert_int_equal(key_char(parsed("C-s")), 0);
-	assert_int_equal(key_char(parsed("Enter")), 0);
+		assert_string_equal(key_format(buf, parse_key(same[i])), same[i]);
+	assert_string_equal(key_format(buf, parse_key("S-a")), "A");
+	assert_string_equal(key_format(buf, parse_key("C-S")), "C-s");
+	assert_string_equal(key_format(buf, parse_key("pageup")), "PgUp");
+	refuse_key_text("", "empty");
+	refuse_key_text("Entr", "nearest is `Enter`");
+	refuse_key_text("C-m", "cannot tell key `C-m` from `Enter`");
+	refuse_key_text("C-i", "`Tab`");
+	refuse_key_text("C-1", "cannot be typed");
+	refuse_key_text("S-1", "write the shifted character itself");
+	refuse_key_text("F13", "no key is called");
+	refuse_key_text("\xff", "no key is called");
+	refuse_key_text("\x01", "cannot be typed");
+	assert_int_equal(key_char(parse_key("\xc3\xa9")), 0xE9);
+	assert_int_equal(key_char(parse_key("C-s")), 0);
+	assert_int_equal(key_char(parse_key("Enter")), 0);
 }
 
 /* Every default key does one thing in every view, and nothing destructive is easy to hit. */
@@ -80,9 +80,9 @@ static void test_defaults(void **state)
 		if (a->flags & ACTION_DESTRUCTIVE)
 			assert_false(k.bound[i].key.code >= 'a' && k.bound[i].key.code <= 'z');
 	}
-	assert_int_equal(keymap_find(&k, parsed("D"), IN_CONTAINERS), DO_REMOVE);
-	assert_int_equal(keymap_find(&k, parsed("D"), IN_LOGS), DO_NONE);
-	assert_int_equal(keymap_find(&k, parsed("F1"), IN_LOGS), DO_HELP);
+	assert_int_equal(keymap_find(&k, parse_key("D"), IN_CONTAINERS), DO_REMOVE);
+	assert_int_equal(keymap_find(&k, parse_key("D"), IN_LOGS), DO_NONE);
+	assert_int_equal(keymap_find(&k, parse_key("F1"), IN_LOGS), DO_HELP);
 	assert_string_equal(keymap_first(&k, DO_SAVE, buf), "C-s");
 	assert_string_equal(keymap_all(&k, DO_REMOVE, buf, sizeof buf), "D Del");
 	assert_string_equal(keymap_first(&k, DO_READ_ONLY, buf), "");
@@ -90,7 +90,7 @@ static void test_defaults(void **state)
 	assert_int_equal(action_by_name("nothing"), DO_NONE);
 }
 
-static void collect(void *ctx, const struct err *e)
+static void collect_problems(void *ctx, const struct err *e)
 {
 	str_addf(ctx, "%s\n", e->msg);
 }
@@ -116,7 +116,7 @@ static void test_rebinding(void **state)
 	(void)state;
 	keymap_defaults(&k);
 	assert_int_equal(config_parse("b.yaml", text, strlen(text), &c, NULL), 0);
-	assert_int_equal(keymap_apply(&k, &c, node_get(c.root, "keys"), collect, &out), 6);
+	assert_int_equal(keymap_apply(&k, &c, node_get(c.root, "keys"), collect_problems, &out), 6);
 	assert_string_equal(out.s,
 		"b.yaml:2:11: `remove` cannot be undone and is never bound to a bare lower-case "
 		"letter: `d` is left out\n"

@@ -14,7 +14,7 @@
 #include "views/logs/logbuf.h"
 #include "views/wrap.h"
 
-static struct log_line line(uint16_t source, int64_t ns, const char *text)
+static struct log_line make_log_line(uint16_t source, int64_t ns, const char *text)
 {
 	return (struct log_line){.source = source,
 		.stream = 1,
@@ -23,9 +23,9 @@ static struct log_line line(uint16_t source, int64_t ns, const char *text)
 		.text = text};
 }
 
-static void add(struct logbuf *b, uint16_t source, int64_t ns, const char *text)
+static void add_log_line(struct logbuf *b, uint16_t source, int64_t ns, const char *text)
 {
-	struct log_line l = line(source, ns, text);
+	struct log_line l = make_log_line(source, ns, text);
 
 	logbuf_append(b, &l, 1);
 }
@@ -38,10 +38,11 @@ static void assert_line(const struct logbuf *b, size_t i, const char *want)
 	assert_memory_equal(logbuf_text(b, l), want, l->len);
 }
 
-static void test_order(void **state)
+static void test_log_order(void **state)
 {
-	struct log_line batch[] = {line(0, 10, "a10"), line(0, 40, "a40"), line(1, 20, "b20"),
-		line(1, 30, "b30"), line(1, 25, "b25 with its clock set back"), line(1, 50, "b50")};
+	struct log_line batch[] = {make_log_line(0, 10, "a10"), make_log_line(0, 40, "a40"),
+		make_log_line(1, 20, "b20"), make_log_line(1, 30, "b30"),
+		make_log_line(1, 25, "b25 with its clock set back"), make_log_line(1, 50, "b50")};
 	static const char *const want[] = {"a10", "c15", "b20", "b30",
 		"b25 with its clock set back", "a40", "b50", "no stamp"};
 	struct logbuf b;
@@ -50,21 +51,21 @@ static void test_order(void **state)
 	(void)state;
 	logbuf_init(&b, 1 << 20, 100);
 	logbuf_append(&b, batch, COUNT(batch));
-	add(&b, 2, 15, "c15");
-	add(&b, 2, 0, "no stamp");
+	add_log_line(&b, 2, 15, "c15");
+	add_log_line(&b, 2, 0, "no stamp");
 	assert_int_equal(b.count, COUNT(want));
 	for (size_t i = 0; i < COUNT(want); i++)
 		assert_line(&b, i, want[i]);
 	assert_int_equal(logbuf_at(&b, 7)->flags, LOG_NO_STAMP);
 	/* A key finds its line again after others were put before it. */
 	key = logbuf_at(&b, 5)->key;
-	add(&b, 3, 5, "d5");
+	add_log_line(&b, 3, 5, "d5");
 	assert_line(&b, logbuf_find(&b, key), "a40");
 	assert_int_equal(logbuf_find(&b, (struct log_key){INT64_MAX, 0}), b.count);
 	logbuf_release(&b);
 }
 
-static void test_bounds(void **state)
+static void test_log_bounds(void **state)
 {
 	enum { N = 50000 };
 	struct logbuf b;
@@ -75,7 +76,7 @@ static void test_bounds(void **state)
 	logbuf_init(&b, 256 << 10, 1000);
 	for (int i = 0; i < N; i++) {
 		snprintf(text, sizeof text, "line %d", i);
-		add(&b, (uint16_t)(i % 3), i + 1, text);
+		add_log_line(&b, (uint16_t)(i % 3), i + 1, text);
 	}
 	assert_int_equal(b.count, 1000);
 	assert_int_equal(b.evicted, N - 1000);
@@ -101,16 +102,16 @@ static void test_bounds(void **state)
 		struct log_line *many = xcalloc(3000, sizeof *many);
 
 		for (int i = 0; i < 3000; i++)
-			many[i] = line(0, 2 * N - i, "m");
+			many[i] = make_log_line(0, 2 * N - i, "m");
 		logbuf_append(&b, many, 3000);
 		free(many);
 	}
 	assert_int_equal(b.count, 1000);
 	logbuf_clear(&b);
 	assert_int_equal(b.count, 0);
-	add(&b, 5, 1, "again");
+	add_log_line(&b, 5, 1, "again");
 	assert_line(&b, 0, "again");
-	add(&b, LOGBUF_SOURCES, 2, "one source too many");
+	add_log_line(&b, LOGBUF_SOURCES, 2, "one source too many");
 	assert_int_equal(b.count, 1);
 	assert_int_equal(b.lost, 1);
 	logbuf_release(&b);
@@ -138,7 +139,7 @@ static void test_settle(void **state)
 	(void)state;
 	logbuf_init(&b, 1 << 20, 100);
 	for (size_t i = 0; i < COUNT(pair); i++) {
-		add(&b, 0, (int64_t)i + 1, pair[i][0]);
+		add_log_line(&b, 0, (int64_t)i + 1, pair[i][0]);
 		assert_line(&b, i, pair[i][1]);
 		assert_int_equal(logbuf_at(&b, i)->flags, 0);
 	}
@@ -164,7 +165,7 @@ static void test_search(void **state)
 	logbuf_init(&b, 1 << 20, 2000);
 	for (int i = 0; i < 1000; i++) {
 		snprintf(text, sizeof text, "%s number %d", i % 100 ? "line" : "Error:", i);
-		add(&b, 0, i + 1, text);
+		add_log_line(&b, 0, i + 1, text);
 	}
 	assert_int_equal(pattern_compile(&p, "error", &e), 0);
 	at = 1;
@@ -227,8 +228,8 @@ static void test_wrap(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_log_order),
+		cmocka_unit_test(test_log_bounds),
 		cmocka_unit_test(test_settle),
 		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_wrap),

@@ -11,13 +11,14 @@
 #include "observe/row_copy.h"
 #include "observe/model.h"
 
-static struct engine_summary summary(const char *id, const char *name, enum container_state state)
+static struct engine_summary make_summary(
+	const char *id, const char *name, enum container_state state)
 {
 	return (struct engine_summary){
 		.id = id, .name = name, .image = "box:1", .state = state, .created_wall_ms = 5};
 }
 
-static struct engine_container inspection(const char *id, const char *name, int pid)
+static struct engine_container make_inspection(const char *id, const char *name, int pid)
 {
 	return (struct engine_container){.id = id,
 		.name = name,
@@ -29,12 +30,12 @@ static struct engine_container inspection(const char *id, const char *name, int 
 		.started_wall_ms = 1000};
 }
 
-static void test_list(void **state)
+static void test_model_list(void **state)
 {
-	struct engine_summary one[] = {
-		summary("id-b", "b", CONTAINER_RUNNING), summary("id-a", "a", CONTAINER_EXITED)};
-	struct engine_summary two[] = {
-		summary("id-c", "c", CONTAINER_CREATED), summary("id-b", "b", CONTAINER_RUNNING)};
+	struct engine_summary one[] = {make_summary("id-b", "b", CONTAINER_RUNNING),
+		make_summary("id-a", "a", CONTAINER_EXITED)};
+	struct engine_summary two[] = {make_summary("id-c", "c", CONTAINER_CREATED),
+		make_summary("id-b", "b", CONTAINER_RUNNING)};
 	struct model m;
 
 	(void)state;
@@ -62,8 +63,8 @@ static void test_inspection(void **state)
 {
 	static const struct key_value labels[] = {
 		{"berth.agent", "agent_a", false}, {"com.docker.compose.project", "web", false}};
-	struct engine_summary list[] = {summary("id-a", "a", CONTAINER_RUNNING)};
-	struct engine_container ec = inspection("id-a", "renamed", 42);
+	struct engine_summary list[] = {make_summary("id-a", "a", CONTAINER_RUNNING)};
+	struct engine_container ec = make_inspection("id-a", "renamed", 42);
 	struct model m;
 	struct row *r;
 
@@ -94,19 +95,19 @@ static void test_inspection(void **state)
 	assert_int_equal(r->c.state, CONTAINER_RUNNING); /* until it is inspected */
 	/* stopped: no figures */
 	r->c.stats.source = STATS_CGROUP;
-	ec = inspection("id-a", "renamed", 0);
+	ec = make_inspection("id-a", "renamed", 0);
 	model_take_inspection(&m, &ec, 50);
 	assert_int_equal(r->c.stats.source, STATS_NONE);
 	assert_int_equal(r->c.exit_code, 3);
 	/* an inspection may be the first to tell of a container */
-	ec = inspection("id-z", "z", 7);
+	ec = make_inspection("id-z", "z", 7);
 	r = model_take_inspection(&m, &ec, 60);
 	assert_ptr_equal(model_find(&m, "id-z"), r);
 	assert_false(r->dirty);
 	model_release(&m);
 }
 
-static void test_many(void **state)
+static void test_many_rows(void **state)
 {
 	struct engine_summary list[700];
 	char ids[700][16], names[700][16];
@@ -116,7 +117,7 @@ static void test_many(void **state)
 	for (int i = 0; i < 700; i++) {
 		snprintf(ids[i], sizeof ids[i], "id-%d", i);
 		snprintf(names[i], sizeof names[i], "n%03d", (i * 3) % 700);
-		list[i] = summary(ids[i], names[i], CONTAINER_RUNNING);
+		list[i] = make_summary(ids[i], names[i], CONTAINER_RUNNING);
 	}
 	model_init(&m);
 	model_take_list(&m, list, 700, 1);
@@ -138,7 +139,7 @@ static void test_many(void **state)
 
 static void test_problem(void **state)
 {
-	struct engine_summary list[] = {summary("id-a", "a", CONTAINER_RUNNING)};
+	struct engine_summary list[] = {make_summary("id-a", "a", CONTAINER_RUNNING)};
 	struct model m;
 	struct row *r;
 
@@ -154,11 +155,11 @@ static void test_problem(void **state)
 }
 
 /* A copy shares nothing with the model. */
-static void test_copy(void **state)
+static void test_model_copy(void **state)
 {
-	struct engine_summary list[] = {
-		summary("id-b", "b", CONTAINER_RUNNING), summary("id-a", "a", CONTAINER_RUNNING)};
-	struct engine_container ec = inspection("id-a", "a", 42);
+	struct engine_summary list[] = {make_summary("id-b", "b", CONTAINER_RUNNING),
+		make_summary("id-a", "a", CONTAINER_RUNNING)};
+	struct engine_container ec = make_inspection("id-a", "a", 42);
 	struct snapshot *s;
 	struct arena *a;
 	struct model m;
@@ -173,7 +174,7 @@ static void test_copy(void **state)
 	snapshot_unref(s);
 	r = model_take_inspection(&m, &ec, 2);
 	row_set_problem(r, "no");
-	ec = inspection("id-b", "b", 0);
+	ec = make_inspection("id-b", "b", 0);
 	model_take_inspection(&m, &ec, 2);
 	s = snapshot_new(0, &a);
 	assert_false(copy_rows(&m, s, a)); /* one runs and has no rates */
@@ -194,11 +195,11 @@ static void test_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_model_list),
 		cmocka_unit_test(test_inspection),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many_rows),
 		cmocka_unit_test(test_problem),
-		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_model_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@
 static char top[] = "/tmp/berth-XXXXXX";
 
 /* real/ is where things are, home -> real/home and run -> real/run the names that the environment has. */
-static int open_all(void **state)
+static int setup(void **state)
 {
 	static const char *const dirs[] = {"real", "real/home", "real/home/work", "real/home/.ssh",
 		"real/home/.local", "real/home/.config", "real/run", "elsewhere"};
@@ -36,7 +36,7 @@ static int open_all(void **state)
 	return 0;
 }
 
-static int close_all(void **state)
+static int teardown(void **state)
 {
 	AUTO_FREE char *rm = xasprintf("rm -rf %s", top);
 
@@ -44,7 +44,7 @@ static int close_all(void **state)
 	return chdir("/") || system(rm);
 }
 
-static void test_links(void **state)
+static void test_mount_links(void **state)
 {
 	static const struct {
 		const char *path, *why; /* NULL: it is fine */
@@ -111,10 +111,10 @@ static void test_within(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_mount_links),
 		cmocka_unit_test(test_within),
 	};
 
 	text_init();
-	return cmocka_run_group_tests(tests, open_all, close_all);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -11,7 +11,7 @@
 static const char *const words[] = {"hz", "theme", "read_only", "mouse", "confirm_threshold",
 	"command_line_docker_memory_limit", "enable_mcp_command_line", NULL};
 
-static void finds(const char *word, const char *expected)
+static void expect_nearest(const char *word, const char *expected)
 {
 	const char *got = nearest_word(word, words);
 
@@ -26,14 +26,14 @@ static void finds(const char *word, const char *expected)
 static void one_or_two_letters(void **state)
 {
 	(void)state;
-	finds("hx", "hz");
-	finds("thme", "theme");
-	finds("htmee", "theme");
-	finds("readonly", "read_only");
-	finds("mosue", "mouse");
-	finds("MOUSE", NULL);
-	finds("enable_mcp_comand_line", "enable_mcp_command_line");
-	finds("command_line_docker_memroy_limit", "command_line_docker_memory_limit");
+	expect_nearest("hx", "hz");
+	expect_nearest("thme", "theme");
+	expect_nearest("htmee", "theme");
+	expect_nearest("readonly", "read_only");
+	expect_nearest("mosue", "mouse");
+	expect_nearest("MOUSE", NULL);
+	expect_nearest("enable_mcp_comand_line", "enable_mcp_command_line");
+	expect_nearest("command_line_docker_memroy_limit", "command_line_docker_memory_limit");
 }
 
 static void nothing_near(void **state)
@@ -43,10 +43,10 @@ static void nothing_near(void **state)
 	(void)state;
 	memset(huge, 'a', sizeof huge - 1);
 	huge[sizeof huge - 1] = '\0';
-	finds("", NULL);
-	finds("colour", NULL);
-	finds("ab", NULL); /* as far from "hz" as a word of two letters can be */
-	finds(huge, NULL);
+	expect_nearest("", NULL);
+	expect_nearest("colour", NULL);
+	expect_nearest("ab", NULL); /* as far from "hz" as a word of two letters can be */
+	expect_nearest(huge, NULL);
 }
 
 static void the_nearest_of_two(void **state)

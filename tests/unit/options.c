@@ -16,7 +16,7 @@
 static char *words[32], line[1024];
 
 /* Split at spaces; `_` is an empty word. */
-static int parse(const char *text, struct cli *c, struct err *e)
+static int parse_options(const char *text, struct cli *c, struct err *e)
 {
 	int n = 0;
 
@@ -27,34 +27,34 @@ static int parse(const char *text, struct cli *c, struct err *e)
 	return cli_parse(n, words, c, e);
 }
 
-static struct cli good(const char *text)
+static struct cli parse_good(const char *text)
 {
 	struct err e = ERR_INIT;
 	struct cli c;
 
-	if (parse(text, &c, &e) < 0)
+	if (parse_options(text, &c, &e) < 0)
 		fail_msg("%s: %s", text, e.msg);
 	return c;
 }
 
-static void bad(const char *text, const char *sentence)
+static void expect_sentence(const char *text, const char *sentence)
 {
 	struct err e = ERR_INIT;
 	struct cli c;
 
-	assert_int_equal(parse(text, &c, &e), -1);
+	assert_int_equal(parse_options(text, &c, &e), -1);
 	assert_string_equal(e.msg, sentence);
 	assert_int_equal(err_exit_code(&e), 2);
 }
 
-static void console(void **state)
+static void test_console_options(void **state)
 {
-	struct cli c = good("");
+	struct cli c = parse_good("");
 
 	(void)state;
 	assert_null(c.command);
 	assert_int_equal(c.argc, 0);
-	c = good("-H unix:///x --theme=dark --read-only -cteam.yaml --settings _");
+	c = parse_good("-H unix:///x --theme=dark --read-only -cteam.yaml --settings _");
 	assert_null(c.command);
 	assert_string_equal(cli_value(&c, "host"), "unix:///x");
 	assert_string_equal(cli_value(&c, "theme"), "dark");
@@ -63,73 +63,76 @@ static void console(void **state)
 	assert_true(cli_flag(&c, "read-only"));
 	assert_false(cli_flag(&c, "ascii"));
 	assert_null(cli_value(&c, "context"));
-	c = good("--theme a --theme b");
+	c = parse_good("--theme a --theme b");
 	assert_string_equal(cli_value(&c, "theme"), "b");
 }
 
-static void commands(void **state)
+static void test_command_options(void **state)
 {
 	char path[64];
-	struct cli c = good("--host h ps -a --json");
+	struct cli c = parse_good("--host h ps -a --json");
 
 	(void)state;
 	assert_string_equal(c.command->name, "ps");
 	assert_null(c.group);
 	assert_true(cli_flag(&c, "all") && cli_flag(&c, "json"));
 	assert_string_equal(cli_value(&c, "host"), "h");
-	c = good("config check x.yaml");
+	c = parse_good("config check x.yaml");
 	assert_string_equal(cli_path(&c, path, sizeof path), "config check");
 	assert_int_equal(c.argc, 1);
 	assert_string_equal(c.argv[0], "x.yaml");
-	c = good("config check -- -x.yaml");
+	c = parse_good("config check -- -x.yaml");
 	assert_string_equal(c.argv[0], "-x.yaml");
-	c = good("config check -");
+	c = parse_good("config check -");
 	assert_string_equal(c.argv[0], "-");
-	c = good("completion zsh");
+	c = parse_good("completion zsh");
 	assert_string_equal(c.argv[0], "zsh");
 }
 
 static void help_and_version(void **state)
 {
-	struct cli c = good("--version nonsense");
+	struct cli c = parse_good("--version nonsense");
 
 	(void)state;
 	assert_true(c.version);
-	c = good("-h");
+	c = parse_good("-h");
 	assert_true(c.help && !c.command);
-	c = good("ps --help");
+	c = parse_good("ps --help");
 	assert_true(c.help && c.command);
-	c = good("config -h");
+	c = parse_good("config -h");
 	assert_true(c.help && c.group && !c.command);
-	c = good("config check --help");
+	c = parse_good("config check --help");
 	assert_true(c.help && c.command); /* though FILE is missing */
 }
 
-static void sentences(void **state)
+static void test_sentences(void **state)
 {
 	(void)state;
-	bad("ps --jsn", "unknown option \"--jsn\", the nearest known is \"--json\".");
-	bad("--themes x", "unknown option \"--themes\", the nearest known is \"--theme\".");
-	bad("pss", "unknown subcommand \"pss\", the nearest known is \"ps\".");
-	bad("zzzzzzz", "unknown subcommand \"zzzzzzz\": see `berth --help`.");
-	bad("config chek", "unknown config subcommand \"chek\", the nearest known is \"check\".");
-	bad("config", "`berth config` wants a subcommand: see `berth config --help`.");
-	bad("ps -H x", "-H goes before the subcommand: berth -H HOST ps.");
-	bad("ps --read-only", "--read-only goes before the subcommand: berth --read-only ps.");
-	bad("ps --json=1", "--json takes no value.");
-	bad("--host", "--host wants a value: --host HOST.");
-	bad("-c", "-c wants a value: -c FILE.");
-	bad("ps x", "`berth ps` does not take \"x\".");
-	bad("config check", "`berth config check` wants FILE.");
-	bad("config check a b", "`berth config check` does not take \"b\".");
-	bad("config check a -x",
+	expect_sentence("ps --jsn", "unknown option \"--jsn\", the nearest known is \"--json\".");
+	expect_sentence(
+		"--themes x", "unknown option \"--themes\", the nearest known is \"--theme\".");
+	expect_sentence("pss", "unknown subcommand \"pss\", the nearest known is \"ps\".");
+	expect_sentence("zzzzzzz", "unknown subcommand \"zzzzzzz\": see `berth --help`.");
+	expect_sentence("config chek",
+		"unknown config subcommand \"chek\", the nearest known is \"check\".");
+	expect_sentence("config", "`berth config` wants a subcommand: see `berth config --help`.");
+	expect_sentence("ps -H x", "-H goes before the subcommand: berth -H HOST ps.");
+	expect_sentence(
+		"ps --read-only", "--read-only goes before the subcommand: berth --read-only ps.");
+	expect_sentence("ps --json=1", "--json takes no value.");
+	expect_sentence("--host", "--host wants a value: --host HOST.");
+	expect_sentence("-c", "-c wants a value: -c FILE.");
+	expect_sentence("ps x", "`berth ps` does not take \"x\".");
+	expect_sentence("config check", "`berth config check` wants FILE.");
+	expect_sentence("config check a b", "`berth config check` does not take \"b\".");
+	expect_sentence("config check a -x",
 		"-x comes too late: options go before FILE (berth config check --help).");
-	bad("completion csh", "unknown operand \"csh\", the nearest known is \"zsh\".");
-	bad("-Z", "unknown option \"-Z\": see `berth --help`.");
-	bad("ps -aZ", "unknown option \"-Z\": see `berth ps --help`.");
+	expect_sentence("completion csh", "unknown operand \"csh\", the nearest known is \"zsh\".");
+	expect_sentence("-Z", "unknown option \"-Z\": see `berth --help`.");
+	expect_sentence("ps -aZ", "unknown option \"-Z\": see `berth ps --help`.");
 }
 
-static void hostile(void **state)
+static void test_hostile_options(void **state)
 {
 	struct err e = ERR_INIT;
 	struct cli c;
@@ -173,7 +176,7 @@ static void check_table(const struct cli_command *k, const char *group)
 	}
 }
 
-static void table(void **state)
+static void test_command_table(void **state)
 {
 	(void)state;
 	check_table(cli_commands, "");
@@ -182,12 +185,12 @@ static void table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(console),
-		cmocka_unit_test(commands),
+		cmocka_unit_test(test_console_options),
+		cmocka_unit_test(test_command_options),
 		cmocka_unit_test(help_and_version),
-		cmocka_unit_test(sentences),
-		cmocka_unit_test(hostile),
-		cmocka_unit_test(table),
+		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_hostile_options),
+		cmocka_unit_test(test_command_table),
 	};
 
 	text_init();

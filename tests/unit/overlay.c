@@ -15,7 +15,7 @@
 #include "widgets/palette.h"
 #include "widgets/prompt.h"
 
-static struct key key(const char *text)
+static struct key parse_key_name(const char *text)
 {
 	struct key k = {0};
 
@@ -23,14 +23,14 @@ static struct key key(const char *text)
 	return k;
 }
 
-static enum prompt_end press(struct prompt *p, const char *keys)
+static enum prompt_end press_keys(struct prompt *p, const char *keys)
 {
 	enum prompt_end end = PROMPT_STAYS;
 	char copy[256], *rest = NULL;
 
 	snprintf(copy, sizeof copy, "%s", keys);
 	for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
-		end = prompt_key(p, key(w));
+		end = prompt_key(p, parse_key_name(w));
 	return end;
 }
 
@@ -44,30 +44,30 @@ static void test_prompt(void **state)
 	(void)state;
 	text_init();
 	prompt_open(&p, "abc", &h);
-	press(&p, "Home X End \xc3\xa9 Left Backspace");
+	press_keys(&p, "Home X End \xc3\xa9 Left Backspace");
 	assert_string_equal(p.text, "Xab\xc3\xa9");
-	press(&p, "End Space o n e Space t w o C-w");
+	press_keys(&p, "End Space o n e Space t w o C-w");
 	assert_string_equal(p.text, "Xab\xc3\xa9 one ");
-	press(&p, "Home Del C-k");
+	press_keys(&p, "Home Del C-k");
 	assert_string_equal(p.text, "");
-	assert_int_equal(press(&p, "f i r s t Enter"), PROMPT_DONE);
+	assert_int_equal(press_keys(&p, "f i r s t Enter"), PROMPT_DONE);
 	prompt_open(&p, "", &h);
-	press(&p, "s e c o n d Enter");
+	press_keys(&p, "s e c o n d Enter");
 	prompt_open(&p, "", &h);
-	press(&p, "d r a f t Up");
+	press_keys(&p, "d r a f t Up");
 	assert_string_equal(p.text, "second");
-	press(&p, "Up Up");
+	press_keys(&p, "Up Up");
 	assert_string_equal(p.text, "first");
-	press(&p, "Down Down Down");
+	press_keys(&p, "Down Down Down");
 	assert_string_equal(p.text, "draft");
-	assert_int_equal(press(&p, "Esc"), PROMPT_CANCELLED);
-	assert_int_equal(press(&p, "C-c"), PROMPT_CANCELLED);
+	assert_int_equal(press_keys(&p, "Esc"), PROMPT_CANCELLED);
+	assert_int_equal(press_keys(&p, "C-c"), PROMPT_CANCELLED);
 	/* Pasted text is one line without controls; what does not fit is left out. */
 	prompt_open(&p, "", NULL);
 	prompt_paste(&p, "a\nb\x1b[31mc\xff", 10);
 	assert_string_equal(p.text, "a b [31mc ");
 	for (int i = 0; i < 600; i++)
-		press(&p, "\xe4\xb8\xad");
+		press_keys(&p, "\xe4\xb8\xad");
 	assert_true(p.len < PROMPT_MAX);
 	assert_int_equal(text_width(p.text, p.len), 10 + 2 * ((PROMPT_MAX - 1 - 10) / 3));
 	canvas_init(&c, false);
@@ -102,21 +102,21 @@ static void test_palette(void **state)
 	}
 	palette_ready(&p);
 	assert_int_equal(p.nshown, COUNT(names));
-	palette_key(&p, key("t"), &got);
-	palette_key(&p, key("d"), &got);
-	assert_int_equal(palette_key(&p, key("Enter"), &got), PROMPT_DONE);
+	palette_key(&p, parse_key_name("t"), &got);
+	palette_key(&p, parse_key_name("d"), &got);
+	assert_int_equal(palette_key(&p, parse_key_name("Enter"), &got), PROMPT_DONE);
 	assert_string_equal(got->name, "theme dark");
-	palette_key(&p, key("z"), &got);
-	assert_int_equal(palette_key(&p, key("Enter"), &got), PROMPT_DONE);
+	palette_key(&p, parse_key_name("z"), &got);
+	assert_int_equal(palette_key(&p, parse_key_name("Enter"), &got), PROMPT_DONE);
 	assert_null(got);
-	palette_key(&p, key("C-u"), &got);
-	assert_int_equal(palette_key(&p, key("Backspace"), &got), PROMPT_CANCELLED);
+	palette_key(&p, parse_key_name("C-u"), &got);
+	assert_int_equal(palette_key(&p, parse_key_name("Backspace"), &got), PROMPT_CANCELLED);
 	palette_close(&p);
 }
 
 #define SEEN (DIALOG_BLIND_NS + 1)
 
-static void ask(struct dialog *d, bool danger, const char *word)
+static void ask_dialog(struct dialog *d, bool danger, const char *word)
 {
 	static const char *const items[] = {"one\033[31m", "two", "three"};
 
@@ -132,14 +132,14 @@ static void ask(struct dialog *d, bool danger, const char *word)
 		0);
 }
 
-static enum dialog_end answer(struct dialog *d, const char *keys)
+static enum dialog_end answer_dialog(struct dialog *d, const char *keys)
 {
 	enum dialog_end end = DIALOG_STAYS;
 	char copy[256], *rest = NULL;
 
 	snprintf(copy, sizeof copy, "%s", keys);
 	for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
-		end = dialog_key(d, key(w), SEEN);
+		end = dialog_key(d, parse_key_name(w), SEEN);
 	return end;
 }
 
@@ -149,27 +149,27 @@ static void test_dialog(void **state)
 
 	(void)state;
 	/* Reversible: y or the other button; Enter alone means the focus, which is Cancel. */
-	ask(&d, false, NULL);
-	assert_int_equal(dialog_key(&d, key("y"), DIALOG_BLIND_NS - 1), DIALOG_STAYS);
-	assert_int_equal(dialog_key(&d, key("Enter"), 5), DIALOG_STAYS);
-	assert_int_equal(answer(&d, "y"), DIALOG_CONFIRMED);
-	assert_int_equal(answer(&d, "Enter"), DIALOG_CANCELLED);
-	assert_int_equal(answer(&d, "Tab Enter"), DIALOG_CONFIRMED);
-	assert_int_equal(answer(&d, "q"), DIALOG_CANCELLED);
-	assert_int_equal(answer(&d, "Esc"), DIALOG_CANCELLED);
-	assert_int_equal(answer(&d, "C-c"), DIALOG_CANCELLED);
+	ask_dialog(&d, false, NULL);
+	assert_int_equal(dialog_key(&d, parse_key_name("y"), DIALOG_BLIND_NS - 1), DIALOG_STAYS);
+	assert_int_equal(dialog_key(&d, parse_key_name("Enter"), 5), DIALOG_STAYS);
+	assert_int_equal(answer_dialog(&d, "y"), DIALOG_CONFIRMED);
+	assert_int_equal(answer_dialog(&d, "Enter"), DIALOG_CANCELLED);
+	assert_int_equal(answer_dialog(&d, "Tab Enter"), DIALOG_CONFIRMED);
+	assert_int_equal(answer_dialog(&d, "q"), DIALOG_CANCELLED);
+	assert_int_equal(answer_dialog(&d, "Esc"), DIALOG_CANCELLED);
+	assert_int_equal(answer_dialog(&d, "C-c"), DIALOG_CANCELLED);
 	/* Destructive: only the word. */
-	ask(&d, true, "3");
-	assert_int_equal(answer(&d, "y"), DIALOG_STAYS);
-	assert_int_equal(answer(&d, "Enter"), DIALOG_STAYS);
+	ask_dialog(&d, true, "3");
+	assert_int_equal(answer_dialog(&d, "y"), DIALOG_STAYS);
+	assert_int_equal(answer_dialog(&d, "Enter"), DIALOG_STAYS);
 	assert_non_null(d.said);
-	assert_int_equal(answer(&d, "C-u 3"), DIALOG_STAYS);
-	assert_int_equal(answer(&d, "Enter"), DIALOG_CONFIRMED);
-	assert_int_equal(answer(&d, "3 Enter"), DIALOG_STAYS); /* 33 */
-	assert_int_equal(answer(&d, "C-u Enter"), DIALOG_CANCELLED);
+	assert_int_equal(answer_dialog(&d, "C-u 3"), DIALOG_STAYS);
+	assert_int_equal(answer_dialog(&d, "Enter"), DIALOG_CONFIRMED);
+	assert_int_equal(answer_dialog(&d, "3 Enter"), DIALOG_STAYS); /* 33 */
+	assert_int_equal(answer_dialog(&d, "C-u Enter"), DIALOG_CANCELLED);
 	/* Destructive without a word: no key at all confirms. */
-	ask(&d, true, NULL);
-	assert_int_equal(answer(&d, "y Tab Enter"), DIALOG_STAYS);
+	ask_dialog(&d, true, NULL);
+	assert_int_equal(answer_dialog(&d, "y Tab Enter"), DIALOG_STAYS);
 	dialog_close(&d);
 }
 
@@ -180,12 +180,12 @@ static void test_dialog_sizes(void **state)
 
 	(void)state;
 	canvas_init(&c, false);
-	ask(&d, true, "three");
+	ask_dialog(&d, true, "three");
 	for (int w = 1; w < 130; w += 7)
 		for (int h = 1; h < 40; h += 3) {
 			canvas_resize(&c, w, h);
 			dialog_draw(&d, &c);
-			answer(&d, "PgDn Down PgUp");
+			answer_dialog(&d, "PgDn Down PgUp");
 		}
 	canvas_resize(&c, 80, 24);
 	dialog_draw(&d, &c);

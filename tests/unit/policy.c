@@ -75,7 +75,7 @@ static void test_match(void **state)
 	assert_false(policy_match(deep, text));
 }
 
-static void test_read_only(void **state)
+static void test_policy_read_only(void **state)
 {
 	struct policy p = {.read_only = true, .read_only_by = "--read-only"};
 	struct policy_act act = victim;
@@ -96,7 +96,7 @@ static void test_read_only(void **state)
 	expect_no(&p, &act, "does not know");
 }
 
-static void test_protected(void **state)
+static void test_policy_protected(void **state)
 {
 	struct policy p = {.keep = {.names = LIST("db-*", "gateway"),
 				   .labels = LIST("keep", "tier=prod*"),
@@ -204,8 +204,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_match),
-		cmocka_unit_test(test_read_only),
-		cmocka_unit_test(test_protected),
+		cmocka_unit_test(test_policy_read_only),
+		cmocka_unit_test(test_policy_protected),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_deeds),

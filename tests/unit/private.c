@@ -21,7 +21,7 @@
 static char top[64];
 
 /* A program called dockerd, first in PATH. */
-static void pretend(const char *script)
+static void pretend_dockerd(const char *script)
 {
 	char path[PATH_MAX];
 	FILE *f;
@@ -113,7 +113,8 @@ static void test_dies(void **state)
 		assert_int_equal(private_engine_start(&pe, &e), -1);
 		return;
 	}
-	pretend("echo 'level=error msg=\"first\"'; printf 'failed to start: no \\033[31mcgroups\\n' >&2; exit 1");
+	pretend_dockerd(
+		"echo 'level=error msg=\"first\"'; printf 'failed to start: no \\033[31mcgroups\\n' >&2; exit 1");
 	assert_int_equal(private_engine_start(&pe, &e), -1);
 	assert_int_equal(e.kind, ERR_FAILED);
 	assert_non_null(strstr(e.msg, "failed to start: no "));

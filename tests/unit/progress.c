@@ -53,7 +53,7 @@ static bool read_job(void *ctx, struct job_info *out)
 }
 
 /* What has come out, waiting for the first bytes only. */
-static size_t drain(int fd, char *buf, size_t cap)
+static size_t drain_progress(int fd, char *buf, size_t cap)
 {
 	struct pollfd p = {fd, POLLIN, 0};
 	size_t len = 0;
@@ -69,7 +69,7 @@ static size_t drain(int fd, char *buf, size_t cap)
 	return len;
 }
 
-static int drawings(const char *text, const char *what)
+static int count_drawings(const char *text, const char *what)
 {
 	int n = 0;
 
@@ -97,10 +97,12 @@ static void test_drawn_once(void **state)
 	cli_progress_stop();
 	dup2(out, 1);
 	dup2(err, 2);
-	drain(side, text, sizeof text);
-	assert_int_equal(drawings(text, "\rup [##########..........] 2 of 4 agents\033[K"), 1);
-	assert_int_equal(drawings(text, "\rup [###############.....] 3 of 4 agents\033[K"), 1);
-	assert_int_equal(drawings(text, "\r"), 3); /* and taken away */
+	drain_progress(side, text, sizeof text);
+	assert_int_equal(
+		count_drawings(text, "\rup [##########..........] 2 of 4 agents\033[K"), 1);
+	assert_int_equal(
+		count_drawings(text, "\rup [###############.....] 3 of 4 agents\033[K"), 1);
+	assert_int_equal(count_drawings(text, "\r"), 3); /* and taken away */
 	close(out);
 	close(err);
 	close(side);

@@ -11,7 +11,7 @@
 #define S 1000000000LL
 #define GIB ((uint64_t)1 << 30)
 
-static struct counters at(int64_t ns, uint64_t cpu_ns)
+static struct counters make_counters(int64_t ns, uint64_t cpu_ns)
 {
 	struct counters c;
 
@@ -22,7 +22,7 @@ static struct counters at(int64_t ns, uint64_t cpu_ns)
 	return c;
 }
 
-static void near(double a, double b)
+static void expect_near(double a, double b)
 {
 	assert_true(a - b < 1e-6 && b - a < 1e-6);
 }
@@ -31,7 +31,7 @@ static void test_cgroup(void **state)
 {
 	struct rates r = {0};
 	struct container_stats s = {0};
-	struct counters c = at(10 * S, 5 * S);
+	struct counters c = make_counters(10 * S, 5 * S);
 
 	(void)state;
 	c.net_rx = 1000;
@@ -44,26 +44,26 @@ static void test_cgroup(void **state)
 	assert_false(s.memory_limited);
 
 	/* 3 s of CPU in 2 s: 150 %; a limit below the host's memory is one */
-	c = at(12 * S, 8 * S);
+	c = make_counters(12 * S, 8 * S);
 	c.net_rx = 3000;
 	c.block_write = 50 + 4096;
 	c.memory_limit = GIB / 2;
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
 	assert_true(s.rates);
-	near(s.cpu_percent, 150);
-	near(s.net_rx_bytes_per_s, 1000);
-	near(s.block_write_bytes_per_s, 2048);
+	expect_near(s.cpu_percent, 150);
+	expect_near(s.net_rx_bytes_per_s, 1000);
+	expect_near(s.block_write_bytes_per_s, 2048);
 	assert_true(s.memory_limited);
 	assert_int_equal(s.memory_limit_bytes, GIB / 2);
 	assert_int_equal(s.spark_len, 1);
 	assert_int_equal(s.spark[0], 1500);
 
 	/* the hypervisor took half of the time: what was there was used twice as well */
-	c = at(13 * S, 8 * S + S / 2);
+	c = make_counters(13 * S, 8 * S + S / 2);
 	c.net_rx = 3000;
 	c.block_write = 50 + 4096;
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0.5, &s);
-	near(s.cpu_percent, 100);
+	expect_near(s.cpu_percent, 100);
 	rates_clear(&r);
 	assert_null(r.history);
 }
@@ -72,23 +72,23 @@ static void test_engine(void **state)
 {
 	struct rates r = {0};
 	struct container_stats s = {0};
-	struct counters c = at(1 * S, 0);
+	struct counters c = make_counters(1 * S, 0);
 
 	(void)state;
 	c.system_ns = 100 * S;
 	c.online_cpus = 2;
 	rates_sample(&r, &c, STATS_ENGINE, GIB, 0, &s);
-	c = at(2 * S, S / 2);
+	c = make_counters(2 * S, S / 2);
 	c.system_ns = 102 * S; /* two cores for a second */
 	c.online_cpus = 2;
 	rates_sample(&r, &c, STATS_ENGINE, GIB, 0, &s);
-	near(s.cpu_percent, 50);
+	expect_near(s.cpu_percent, 50);
 	/* the host's time stood still: the last figure stays */
-	c = at(3 * S, S);
+	c = make_counters(3 * S, S);
 	c.system_ns = 102 * S;
 	c.online_cpus = 2;
 	rates_sample(&r, &c, STATS_ENGINE, GIB, 0, &s);
-	near(s.cpu_percent, 50);
+	expect_near(s.cpu_percent, 50);
 	assert_int_equal(s.at_ns, 3 * S);
 	rates_clear(&r);
 }
@@ -97,30 +97,30 @@ static void test_restart(void **state)
 {
 	struct rates r = {0};
 	struct container_stats s = {0};
-	struct counters c = at(1 * S, 9 * S);
+	struct counters c = make_counters(1 * S, 9 * S);
 
 	(void)state;
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	c = at(2 * S, 10 * S);
+	c = make_counters(2 * S, 10 * S);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	near(s.cpu_percent, 100);
+	expect_near(s.cpu_percent, 100);
 	/* counters went back: a new life, no rate, and no huge one either */
-	c = at(3 * S, 1);
+	c = make_counters(3 * S, 1);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
 	assert_false(s.rates);
-	near(s.cpu_percent, 0);
-	c = at(4 * S, 1 + S / 4);
+	expect_near(s.cpu_percent, 0);
+	c = make_counters(4 * S, 1 + S / 4);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
 	assert_true(s.rates);
-	near(s.cpu_percent, 25);
+	expect_near(s.cpu_percent, 25);
 	assert_int_equal(r.history->len, 2);
 	/* told of the restart beforehand */
 	rates_restart(&r);
-	c = at(5 * S, 100 * S);
+	c = make_counters(5 * S, 100 * S);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
 	assert_false(s.rates);
 	/* from another source: its clock differs */
-	c = at(6 * S, 101 * S);
+	c = make_counters(6 * S, 101 * S);
 	rates_sample(&r, &c, STATS_ENGINE, GIB, 0, &s);
 	assert_false(s.rates);
 	rates_clear(&r);
@@ -131,24 +131,24 @@ static void test_sleep(void **state)
 {
 	struct rates r = {0};
 	struct container_stats s = {0};
-	struct counters c = at(1 * S, 0);
+	struct counters c = make_counters(1 * S, 0);
 
 	(void)state;
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	c = at(61 * S, 6 * S);
+	c = make_counters(61 * S, 6 * S);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	near(s.cpu_percent, 10);
+	expect_near(s.cpu_percent, 10);
 	assert_int_equal(r.history->len, 1);
 	/* twice within a breath, or the clock stepped back: no rate from that */
-	c = at(61 * S + 1000, 7 * S);
+	c = make_counters(61 * S + 1000, 7 * S);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	near(s.cpu_percent, 10);
-	c = at(60 * S, 7 * S);
+	expect_near(s.cpu_percent, 10);
+	c = make_counters(60 * S, 7 * S);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	near(s.cpu_percent, 10);
-	c = at(62 * S, 6 * S + S / 2);
+	expect_near(s.cpu_percent, 10);
+	c = make_counters(62 * S, 6 * S + S / 2);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	near(s.cpu_percent, 50);
+	expect_near(s.cpu_percent, 50);
 	rates_clear(&r);
 }
 
@@ -164,11 +164,11 @@ static void test_history(void **state)
 		struct counters c;
 
 		cpu += (uint64_t)(i % 100) * S / 100;
-		c = at((1 + i) * S, cpu);
+		c = make_counters((1 + i) * S, cpu);
 		rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
 	}
 	assert_int_equal(r.history->len, SERIES_LEN);
-	near(r.history->interval_s, 1);
+	expect_near(r.history->interval_s, 1);
 	history_get(r.history, SERIES_CPU, &series);
 	assert_int_equal(series.len, SERIES_LEN);
 	for (int i = 0; i < SERIES_LEN; i++)
@@ -185,11 +185,11 @@ static void test_saturation(void **state)
 {
 	struct rates r = {0};
 	struct container_stats s = {0};
-	struct counters c = at(1 * S, 0);
+	struct counters c = make_counters(1 * S, 0);
 
 	(void)state;
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
-	c = at(2 * S, UINT64_MAX);
+	c = make_counters(2 * S, UINT64_MAX);
 	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
 	assert_int_equal(s.spark[0], UINT16_MAX);
 	rates_clear(&r);

@@ -35,7 +35,7 @@ static int teardown(void **state)
 	return system(cmd);
 }
 
-static size_t entries(const char *path)
+static size_t count_registry_entries(const char *path)
 {
 	DIR *d = opendir(path);
 	size_t n = 0;
@@ -62,22 +62,22 @@ static void test_board_that_cannot_be_written(void **state)
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
 	none = (struct rlimit){.rlim_cur = 0, .rlim_max = was.rlim_max};
-	open_before = entries("/proc/self/fd");
+	open_before = count_registry_entries("/proc/self/fd");
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
 	b = registry_board(KEY, &fd, &e);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 	assert_null(b);
 	assert_int_equal(fd, -1);
 	assert_int_not_equal(e.kind, 0);
-	assert_int_equal(entries("/proc/self/fd"), open_before);
-	assert_int_equal(entries(dir), 0);
+	assert_int_equal(count_registry_entries("/proc/self/fd"), open_before);
+	assert_int_equal(count_registry_entries(dir), 0);
 	/* The first try is not in the way of the next. */
 	b = registry_board(KEY, &fd, &e);
 	assert_non_null(b);
-	assert_int_equal(entries(dir), 1);
+	assert_int_equal(count_registry_entries(dir), 1);
 	registry_board_close(KEY, b, fd);
-	assert_int_equal(entries(dir), 0);
-	assert_int_equal(entries("/proc/self/fd"), open_before);
+	assert_int_equal(count_registry_entries(dir), 0);
+	assert_int_equal(count_registry_entries("/proc/self/fd"), open_before);
 }
 
 int main(void)

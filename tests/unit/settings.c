@@ -13,7 +13,7 @@
 #include <berth/policy.h>
 #include <berth/settings.h>
 
-static int from(const char *text, struct settings *s, struct err *e)
+static int settings_from_text(const char *text, struct settings *s, struct err *e)
 {
 	struct config c;
 	int rc;
@@ -26,18 +26,18 @@ static int from(const char *text, struct settings *s, struct err *e)
 	return rc;
 }
 
-static void refused(const char *text, const char *sentence)
+static void refuse_settings(const char *text, const char *sentence)
 {
 	struct settings s;
 	struct err e = ERR_INIT;
 
-	assert_int_equal(from(text, &s, &e), -1);
+	assert_int_equal(settings_from_text(text, &s, &e), -1);
 	assert_string_equal(e.msg, sentence);
 	assert_int_equal(err_exit_code(&e), 2);
 }
 
 /* The shipped file sets every setting of the table, and the values here are documented ones. */
-static void defaults(void **state)
+static void test_setting_defaults(void **state)
 {
 	struct settings s;
 	struct config c;
@@ -84,10 +84,11 @@ static void everything_set(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	if (from("theme: light\nascii: yes\nmouse: off\nread_only: true\nhz: 2.5\ngroups: no\n"
-		 "stopped: no\nsort: -cpu\ncolumns: [name, cpu]\nlogs: {buffer: 1m, tail: 0}\n"
-		 "confirm_threshold: 2\nprotected:\n  names: [\"db-*\"]\n  labels: [keep, a=b]\n"
-		 "  images: [x]\nkeys:\n  quit: \"C-q\"\n  mark: \"\"\n",
+	if (settings_from_text(
+		    "theme: light\nascii: yes\nmouse: off\nread_only: true\nhz: 2.5\ngroups: no\n"
+		    "stopped: no\nsort: -cpu\ncolumns: [name, cpu]\nlogs: {buffer: 1m, tail: 0}\n"
+		    "confirm_threshold: 2\nprotected:\n  names: [\"db-*\"]\n  labels: [keep, a=b]\n"
+		    "  images: [x]\nkeys:\n  quit: \"C-q\"\n  mark: \"\"\n",
 		    &s, &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_string_equal(s.source.file, "berth.yaml");
@@ -110,7 +111,7 @@ static void everything_set(void **state)
 	settings_release(&s);
 }
 
-static void hosts(void **state)
+static void test_host_settings(void **state)
 {
 	struct settings s;
 	struct policy p;
@@ -118,9 +119,10 @@ static void hosts(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	if (from("read_only: false\nhosts:\n  - host: \"tcp://prod*\"\n    read_only: true\n"
-		 "    protected: {names: [\"db-*\"], labels: [keep, a=b], images: [\"x:*\"]}\n"
-		 "  - {host: box}\n",
+	if (settings_from_text(
+		    "read_only: false\nhosts:\n  - host: \"tcp://prod*\"\n    read_only: true\n"
+		    "    protected: {names: [\"db-*\"], labels: [keep, a=b], images: [\"x:*\"]}\n"
+		    "  - {host: box}\n",
 		    &s, &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(s.nhosts, 2);
@@ -145,7 +147,7 @@ static void hosts(void **state)
 	assert_false(p.hosts[1].read_only || p.hosts[1].keep.names.n);
 	arena_release(&mem);
 
-	assert_int_equal(from("hosts:\n", &s, NULL), 0);
+	assert_int_equal(settings_from_text("hosts:\n", &s, NULL), 0);
 	assert_int_equal(s.nhosts, 0);
 	settings_release(&s);
 }
@@ -155,60 +157,65 @@ static void empty_sections(void **state)
 	struct settings s;
 
 	(void)state;
-	assert_int_equal(from("keys:\nlogs:\nprotected:\n", &s, NULL), 0);
+	assert_int_equal(settings_from_text("keys:\nlogs:\nprotected:\n", &s, NULL), 0);
 	assert_true(s.log_tail == 2000);
 	settings_release(&s);
 }
 
-static void sentences(void **state)
+static void test_setting_sentences(void **state)
 {
 	(void)state;
-	refused("theem: dark\n",
+	refuse_settings("theem: dark\n",
 		"berth.yaml:1:1: unknown key \"theem\", nearest known key: \"theme\".");
-	refused("logs:\n  tial: 3\n",
+	refuse_settings("logs:\n  tial: 3\n",
 		"berth.yaml:2:3: unknown key \"tial\", nearest known key: \"tail\".");
-	refused("logs:\n  x: 3\n", "berth.yaml:2:3: unknown key \"x\", expected buffer or tail.");
-	refused("logs.tail: 3\n",
+	refuse_settings(
+		"logs:\n  x: 3\n", "berth.yaml:2:3: unknown key \"x\", expected buffer or tail.");
+	refuse_settings("logs.tail: 3\n",
 		"berth.yaml:1:1: unknown key \"logs.tail\", expected theme, ascii, "
 		"mouse, read_only, hz, groups, stopped, sort, columns, logs, "
 		"confirm_threshold, protected, hosts, audit, journal, files or keys.");
-	refused("logs: 3\n", "berth.yaml:1:7: found no map, expected the settings of \"logs\".");
-	refused("hz: 11\n", "berth.yaml:1:5: found \"11\", expected a number from 0.1 to 10.");
-	refused("ascii: maybe\n", "berth.yaml:1:8: found \"maybe\", expected auto, yes or no.");
-	refused("columns: cpu\n",
+	refuse_settings(
+		"logs: 3\n", "berth.yaml:1:7: found no map, expected the settings of \"logs\".");
+	refuse_settings(
+		"hz: 11\n", "berth.yaml:1:5: found \"11\", expected a number from 0.1 to 10.");
+	refuse_settings(
+		"ascii: maybe\n", "berth.yaml:1:8: found \"maybe\", expected auto, yes or no.");
+	refuse_settings("columns: cpu\n",
 		"berth.yaml:1:10: found a single value, expected a list such as [a, b].");
-	refused("columns: [cpu, [x]]\n", "berth.yaml:1:16: found a list or keys, expected a word.");
-	refused("theme: []\n", "berth.yaml:1:8: found a list or keys, expected a word.");
-	refused("theme:\n", "berth.yaml:1:7: found nothing, expected a word.");
-	refused("logs: {buffer: 1k}\n",
+	refuse_settings(
+		"columns: [cpu, [x]]\n", "berth.yaml:1:16: found a list or keys, expected a word.");
+	refuse_settings("theme: []\n", "berth.yaml:1:8: found a list or keys, expected a word.");
+	refuse_settings("theme:\n", "berth.yaml:1:7: found nothing, expected a word.");
+	refuse_settings("logs: {buffer: 1k}\n",
 		"berth.yaml:1:16: found \"1k\", expected an amount from 64k to 1024m.");
-	refused("hosts: prod\n",
+	refuse_settings("hosts: prod\n",
 		"berth.yaml:1:8: found a single value, expected a list of rules such as "
 		"- host: \"tcp://prod*\".");
-	refused("hosts: {host: prod}\n",
+	refuse_settings("hosts: {host: prod}\n",
 		"berth.yaml:1:8: found keys with values, expected a list of rules such as "
 		"- host: \"tcp://prod*\".");
-	refused("hosts: [prod]\n",
+	refuse_settings("hosts: [prod]\n",
 		"berth.yaml:1:9: found a single value, expected a rule such as "
 		"host: \"tcp://prod*\".");
-	refused("hosts:\n  - host: a\n  - read_only: true\n",
+	refuse_settings("hosts:\n  - host: a\n  - read_only: true\n",
 		"berth.yaml:3:5: a rule without \"host\", expected the pattern of an endpoint or "
 		"an engine's name.");
-	refused("hosts:\n  - host: a\n    readonly: true\n",
+	refuse_settings("hosts:\n  - host: a\n    readonly: true\n",
 		"berth.yaml:3:5: unknown key \"readonly\", nearest known key: \"read_only\".");
-	refused("hosts:\n  - host: a\n    read_only: perhaps\n",
+	refuse_settings("hosts:\n  - host: a\n    read_only: perhaps\n",
 		"berth.yaml:3:16: found \"perhaps\", expected true or false.");
-	refused("hosts:\n  - host: a\n    protected: {name: [b]}\n",
+	refuse_settings("hosts:\n  - host: a\n    protected: {name: [b]}\n",
 		"berth.yaml:3:17: unknown key \"name\", nearest known key: \"names\".");
-	refused("hosts:\n  - host: a\n    protected: {names: b}\n",
+	refuse_settings("hosts:\n  - host: a\n    protected: {names: b}\n",
 		"berth.yaml:3:24: found a single value, expected a list such as [a, b].");
-	refused("hosts:\n  - host: []\n",
+	refuse_settings("hosts:\n  - host: []\n",
 		"berth.yaml:2:11: found a list or keys, expected a word.");
-	refused("keys: [a]\n",
+	refuse_settings("keys: [a]\n",
 		"berth.yaml:1:7: found no map, expected lines of ACTION: \"KEY KEY\".");
 }
 
-static void places(void **state)
+static void test_places(void **state)
 {
 	char dir[] = "/tmp/berth-unit-XXXXXX", path[128], expected[256];
 	struct settings s;
@@ -251,12 +258,12 @@ static void places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),
+		cmocka_unit_test(test_setting_defaults),
 		cmocka_unit_test(everything_set),
-		cmocka_unit_test(hosts),
+		cmocka_unit_test(test_host_settings),
 		cmocka_unit_test(empty_sections),
-		cmocka_unit_test(sentences),
-		cmocka_unit_test(places),
+		cmocka_unit_test(test_setting_sentences),
+		cmocka_unit_test(test_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

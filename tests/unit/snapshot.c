@@ -37,7 +37,7 @@ static void test_empty(void **state)
 	snapshot_unref(NULL);
 }
 
-static void *publish(void *arg)
+static void *publish_snapshots(void *arg)
 {
 	struct snapshot_slot *slot = arg;
 
@@ -60,7 +60,7 @@ static void *publish(void *arg)
 }
 
 /* Whoever takes one sees it whole, and never an older one than before. */
-static void test_threads(void **state)
+static void test_snapshot_threads(void **state)
 {
 	struct snapshot_slot slot;
 	pthread_t t;
@@ -69,7 +69,7 @@ static void test_threads(void **state)
 
 	(void)state;
 	snapshot_slot_init(&slot);
-	assert_int_equal(pthread_create(&t, NULL, publish, &slot), 0);
+	assert_int_equal(pthread_create(&t, NULL, publish_snapshots, &slot), 0);
 	while (last < ROUNDS) {
 		const struct snapshot *s = snapshot_take(&slot);
 
@@ -89,7 +89,7 @@ static void test_threads(void **state)
 }
 
 /* A picture as large as the last one takes as much memory as the last one, for ever. */
-static void test_size(void **state)
+static void test_snapshot_size(void **state)
 {
 	size_t used = 0, first = 0;
 
@@ -117,7 +117,7 @@ struct note {
 
 static atomic_int wakes;
 
-static void wake(void *ctx)
+static void count_wakes(void *ctx)
 {
 	(void)ctx;
 	atomic_fetch_add(&wakes, 1);
@@ -135,14 +135,14 @@ static void *send_notes(void *arg)
 	return NULL;
 }
 
-static void test_mailbox(void **state)
+static void test_mailbox_threads(void **state)
 {
 	struct mailbox m;
 	pthread_t t;
 	int got = 0;
 
 	(void)state;
-	mailbox_init(&m, wake, NULL);
+	mailbox_init(&m, count_wakes, NULL);
 	assert_int_equal(pthread_create(&t, NULL, send_notes, &m), 0);
 	while (got < ROUNDS) {
 		struct note *n = (struct note *)mailbox_take(&m);
@@ -162,9 +162,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_mailbox),
+		cmocka_unit_test(test_snapshot_threads),
+		cmocka_unit_test(test_snapshot_size),
+		cmocka_unit_test(test_mailbox_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 static struct str got;
 
-static void on_piece(void *ctx, int stream, const char *bytes, size_t n)
+static void on_demux_piece(void *ctx, int stream, const char *bytes, size_t n)
 {
 	(void)ctx;
 	/* pieces of one stream in a row are one */
@@ -37,21 +37,22 @@ static void test_demux(void **state)
 		for (size_t i = 0; i < sizeof in - 1; i += step) {
 			size_t n = sizeof in - 1 - i < step ? sizeof in - 1 - i : step;
 
-			assert_int_equal(demux_feed(&d, in + i, n, on_piece, NULL, &e), 0);
+			assert_int_equal(demux_feed(&d, in + i, n, on_demux_piece, NULL, &e), 0);
 		}
 		assert_string_equal(got.s, "1:abcde");
 	}
 	str_clear(&got);
 	assert_int_equal(
-		demux_feed(&(struct demux){0}, "\2\0\0\0\0\0\0\1x\7", 10, on_piece, NULL, &e), 0);
-	assert_int_equal(
-		demux_feed(&(struct demux){0}, "\2\0\0\0\0\0\0\1xhello wo", 17, on_piece, NULL, &e),
+		demux_feed(&(struct demux){0}, "\2\0\0\0\0\0\0\1x\7", 10, on_demux_piece, NULL, &e),
+		0);
+	assert_int_equal(demux_feed(&(struct demux){0}, "\2\0\0\0\0\0\0\1xhello wo", 17,
+				 on_demux_piece, NULL, &e),
 		-1);
 	assert_int_equal(e.kind, ERR_PROTOCOL);
 	str_release(&got);
 }
 
-static void on_line(void *ctx, const struct log_line *line)
+static void on_cut_line(void *ctx, const struct log_line *line)
 {
 	(void)ctx;
 	str_addf(&got, "%d %lld %u%s [%.*s]\n", line->stream, (long long)line->wall_ns, line->len,
@@ -59,7 +60,7 @@ static void on_line(void *ctx, const struct log_line *line)
 		line->text);
 }
 
-static void test_lines(void **state)
+static void test_split_lines(void **state)
 {
 	struct str in = STR_INIT, want = STR_INIT;
 
@@ -81,9 +82,9 @@ static void test_lines(void **state)
 		lines_init(&l);
 		str_clear(&got);
 		for (size_t i = 0; i < in.len; i += step)
-			lines_feed(&l, 1, in.s + i, in.len - i < step ? in.len - i : step, on_line,
-				NULL);
-		lines_end(&l, on_line, NULL);
+			lines_feed(&l, 1, in.s + i, in.len - i < step ? in.len - i : step,
+				on_cut_line, NULL);
+		lines_end(&l, on_cut_line, NULL);
 		assert_string_equal(got.s, want.s);
 		lines_release(&l);
 	}
@@ -98,11 +99,11 @@ static void test_lines_two(void **state)
 
 	(void)state;
 	lines_init(&l);
-	lines_feed(&l, 1, "a", 1, on_line, NULL);
-	lines_feed(&l, 2, "b\nc", 3, on_line, NULL);
-	lines_feed(&l, 1, "d\n", 2, on_line, NULL);
-	lines_end(&l, on_line, NULL);
-	lines_end(&l, on_line, NULL);
+	lines_feed(&l, 1, "a", 1, on_cut_line, NULL);
+	lines_feed(&l, 2, "b\nc", 3, on_cut_line, NULL);
+	lines_feed(&l, 1, "d\n", 2, on_cut_line, NULL);
+	lines_end(&l, on_cut_line, NULL);
+	lines_end(&l, on_cut_line, NULL);
 	assert_string_equal(got.s, "2 0 1 [b]\n1 0 2 [ad]\n2 0 1 [c]\n");
 	lines_release(&l);
 	str_release(&got);
@@ -141,7 +142,7 @@ static void test_stamp(void **state)
 	}
 }
 
-static void on_object(void *ctx, const char *json, size_t n)
+static void on_cut_object(void *ctx, const char *json, size_t n)
 {
 	(void)ctx;
 	if (json)
@@ -166,12 +167,12 @@ static void test_objects(void **state)
 		for (size_t i = 0; i < sizeof in - 1; i += step) {
 			size_t n = sizeof in - 1 - i < step ? sizeof in - 1 - i : step;
 
-			assert_int_equal(objects_feed(&o, in + i, n, on_object, NULL, &e), 0);
+			assert_int_equal(objects_feed(&o, in + i, n, on_cut_object, NULL, &e), 0);
 		}
 		assert_string_equal(
 			got.s, "{\"a\":\"}\\\"{\"};{};{\"b\":{\"c\":[{}]}};dropped 51;{\"d\":1};");
 		assert_false(objects_inside(&o));
-		assert_int_equal(objects_feed(&o, "{", 1, on_object, NULL, &e), 0);
+		assert_int_equal(objects_feed(&o, "{", 1, on_cut_object, NULL, &e), 0);
 		assert_true(objects_inside(&o));
 		objects_release(&o);
 	}
@@ -179,7 +180,7 @@ static void test_objects(void **state)
 		struct objects o;
 
 		objects_init(&o, 40);
-		assert_int_equal(objects_feed(&o, bad, 1, on_object, NULL, &e), -1);
+		assert_int_equal(objects_feed(&o, bad, 1, on_cut_object, NULL, &e), -1);
 		objects_release(&o);
 	}
 	str_release(&got);
@@ -233,7 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_demux),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_split_lines),
 		cmocka_unit_test(test_lines_two),
 		cmocka_unit_test(test_stamp),
 		cmocka_unit_test(test_objects),

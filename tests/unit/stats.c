@@ -76,7 +76,7 @@ static void test_mann_whitney(void **state)
 	NEAR(mann_whitney(same, 0, same, 3, NULL), 1, 0);
 }
 
-static double noise(struct prng *r)
+static double draw_noise(struct prng *r)
 {
 	double sum = 0;
 
@@ -98,8 +98,8 @@ static void test_bootstrap(void **state)
 		struct interval q;
 
 		for (int i = 0; i < 30; i++) {
-			a[i] = 2 * (1 + 0.03 * noise(&r));
-			b[i] = 1 + 0.03 * noise(&r);
+			a[i] = 2 * (1 + 0.03 * draw_noise(&r));
+			b[i] = 1 + 0.03 * draw_noise(&r);
 		}
 		q = ratio_interval(a, 30, b, 30, 0, (uint64_t)k);
 		assert_true(q.low <= q.point && q.point <= q.high);
@@ -125,7 +125,7 @@ static void test_prng(void **state)
 		assert_in_range(seen[i], 900, 1100);
 }
 
-static int spin(void *ctx, struct sample *s, struct err *e)
+static int spend_once(void *ctx, struct sample *s, struct err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -134,7 +134,7 @@ static int spin(void *ctx, struct sample *s, struct err *e)
 	return 0;
 }
 
-static int twice(void *ctx, struct sample *s, struct err *e)
+static int spend_twice(void *ctx, struct sample *s, struct err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -143,7 +143,7 @@ static int twice(void *ctx, struct sample *s, struct err *e)
 	return 0;
 }
 
-static int wrong(void *ctx, struct sample *s, struct err *e)
+static int spend_wrongly(void *ctx, struct sample *s, struct err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -156,11 +156,11 @@ static void test_runner(void **state)
 	static const struct bench_suite suite = {"unit", NULL};
 	const struct bench_case good = {.name = "good",
 		.samples = 10,
-		.arms = {{"slow", twice}, {"fast", spin}},
+		.arms = {{"slow", spend_twice}, {"fast", spend_once}},
 		.targets = {{"twice as fast", "fast", ON_RATIO, 1.9, NO_BOUND},
 			{"three times", "fast", ON_RATIO, 3, NO_BOUND}}};
 	const struct bench_case bad = {
-		.name = "bad", .samples = 4, .arms = {{"a", spin}, {"b", wrong}}};
+		.name = "bad", .samples = 4, .arms = {{"a", spend_once}, {"b", spend_wrongly}}};
 	struct run_options o = {.seed = 1};
 	struct bench_run r;
 	struct interval q;

@@ -19,20 +19,20 @@ struct thing {
 	int size;
 };
 
-static void name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void thing_name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	(void)st;
 	snprintf(buf, cap, "%s", ((const struct thing *)r->item)->name);
 }
 
-static void size_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+static void thing_size_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	(void)st;
 	if (!r->group)
 		snprintf(buf, cap, "%d", ((const struct thing *)r->item)->size);
 }
 
-static int by_name(const struct table_row *a, const struct table_row *b)
+static int compare_things(const struct table_row *a, const struct table_row *b)
 {
 	return strcmp(((const struct thing *)a->item)->name, ((const struct thing *)b->item)->name);
 }
@@ -48,8 +48,8 @@ static const struct table_column columns[] = {
 		.min = 8,
 		.ideal = 20,
 		.grow = 1,
-		.text = name_text,
-		.compare = by_name},
+		.text = thing_name_text,
+		.compare = compare_things},
 	{.name = "size",
 		.head = "SIZE",
 		.min = 6,
@@ -57,7 +57,7 @@ static const struct table_column columns[] = {
 		.keep = 2,
 		.right = true,
 		.descending = true,
-		.text = size_text,
+		.text = thing_size_text,
 		.compare = by_size},
 	{.name = "again",
 		.head = "AGAIN",
@@ -65,13 +65,13 @@ static const struct table_column columns[] = {
 		.ideal = 8,
 		.keep = 3,
 		.right = true,
-		.text = size_text},
+		.text = thing_size_text},
 };
 
 static const struct thing group = {"group", 40}, a = {"apple", 3}, b = {"bread", 30},
 			  c = {"cake", 10}, d = {"date\t\x1b[1m", 7};
 
-static void fill(struct table *t)
+static void fill_table(struct table *t)
 {
 	table_begin(t);
 	table_add(t, (struct table_row){.id = "g", .item = &group, .group = true});
@@ -82,7 +82,7 @@ static void fill(struct table *t)
 	table_end(t);
 }
 
-static void order(const struct table *t, const char *want)
+static void expect_order(const struct table *t, const char *want)
 {
 	char got[64] = "";
 
@@ -97,25 +97,25 @@ static void test_sort_and_fold(void **state)
 
 	(void)state;
 	table_init(&t, columns, COUNT(columns), NULL);
-	fill(&t);
-	order(&t, "gbacd");
+	fill_table(&t);
+	expect_order(&t, "gbacd");
 	table_act(&t, DO_SORT_NEXT);
 	assert_string_equal(table_sort_name(&t), "name");
-	order(&t, "cdgab");
+	expect_order(&t, "cdgab");
 	table_act(&t, DO_SORT_NEXT);
-	order(&t, "gbacd"); /* the largest first */
+	expect_order(&t, "gbacd"); /* the largest first */
 	table_act(&t, DO_SORT_NEXT);
 	assert_string_equal(table_sort_name(&t), "name"); /* AGAIN cannot be sorted by */
 	table_act(&t, DO_SORT_INVERT);
-	order(&t, "gbadc");
+	expect_order(&t, "gbadc");
 	assert_string_equal(table_current(&t)->id, "g");
 	assert_true(table_act(&t, DO_LEFT));
-	order(&t, "gdc");
+	expect_order(&t, "gdc");
 	assert_false(table_act(&t, DO_LEFT));
-	fill(&t);
-	order(&t, "gdc"); /* folds stay */
+	fill_table(&t);
+	expect_order(&t, "gdc"); /* folds stay */
 	assert_true(table_act(&t, DO_RIGHT));
-	order(&t, "gbadc");
+	expect_order(&t, "gbadc");
 	table_release(&t);
 }
 
@@ -127,19 +127,19 @@ static void test_filter(void **state)
 
 	(void)state;
 	table_init(&t, columns, COUNT(columns), "name");
-	fill(&t);
+	fill_table(&t);
 	assert_int_equal(table_filter(&t, "APP|cake", &e), 0);
-	order(&t, "cga");
+	expect_order(&t, "cga");
 	table_status(&t, status, sizeof status);
 	assert_string_equal(status, "filter: APP|cake  2 of 4");
 	assert_int_equal(table_filter(&t, "!a", &e), 0);
-	order(&t, "");
+	expect_order(&t, "");
 	assert_null(table_current(&t));
 	assert_int_equal(table_filter(&t, "(", &e), -1);
 	assert_non_null(strstr(e.msg, "not a regular expression"));
-	order(&t, ""); /* the old one stays */
+	expect_order(&t, ""); /* the old one stays */
 	assert_int_equal(table_filter(&t, "!", &e), 0);
-	order(&t, "cdgab");
+	expect_order(&t, "cdgab");
 	/* ^ and $ hold each text, the name as well as what stands behind it */
 	assert_int_equal(table_filter(&t, "^(apple|cake)$", &e), 0);
 	assert_int_equal(t.nmatching, 2);
@@ -149,13 +149,13 @@ static void test_filter(void **state)
 	assert_int_equal(t.nmatching, 0);
 	/* Numbers in right-aligned columns are not searched. */
 	assert_int_equal(table_filter(&t, "30", &e), 0);
-	order(&t, "");
+	expect_order(&t, "");
 	assert_int_equal(table_filter(&t, NULL, &e), 0);
-	order(&t, "cdgab");
+	expect_order(&t, "cdgab");
 	table_release(&t);
 }
 
-static void test_marks(void **state)
+static void test_table_marks(void **state)
 {
 	struct err e = ERR_INIT;
 	size_t hidden, at = 0;
@@ -163,7 +163,7 @@ static void test_marks(void **state)
 
 	(void)state;
 	table_init(&t, columns, COUNT(columns), "name");
-	fill(&t); /* c d g a b, cursor on c */
+	fill_table(&t); /* c d g a b, cursor on c */
 	table_act(&t, DO_MARK);
 	assert_string_equal(table_current(&t)->id, "d");
 	table_act(&t, DO_BOTTOM);
@@ -184,7 +184,7 @@ static void test_marks(void **state)
 	table_add(&t, (struct table_row){.engine = "f", .id = "c", .item = &c});
 	table_end(&t);
 	assert_int_equal(table_marked(&t, NULL), 0);
-	fill(&t);
+	fill_table(&t);
 	assert_int_equal(table_marked(&t, NULL), 0);
 	table_go(&t, "", "g");
 	table_act(&t, DO_MARK);
@@ -204,7 +204,7 @@ static void test_cursor(void **state)
 
 	(void)state;
 	table_init(&t, columns, COUNT(columns), "name");
-	fill(&t);
+	fill_table(&t);
 	table_go(&t, "e", "a");
 	table_act(&t, DO_SORT_NEXT);
 	assert_string_equal(table_current(&t)->id, "a");
@@ -216,12 +216,12 @@ static void test_cursor(void **state)
 	assert_string_equal(table_current(&t)->id, "c");
 	table_go(&t, "e", "d"); /* yet to come */
 	assert_string_equal(table_current(&t)->id, "c");
-	fill(&t);
+	fill_table(&t);
 	assert_string_equal(table_current(&t)->id, "d");
 	table_release(&t);
 }
 
-static void test_many(void **state)
+static void test_many_things(void **state)
 {
 	static struct thing many[1000];
 	static char ids[1000][8];
@@ -262,7 +262,7 @@ static void test_draw(void **state)
 	canvas_init(&cv, true);
 	canvas_resize(&cv, 40, 7);
 	table_init(&t, columns, COUNT(columns), "name");
-	fill(&t);
+	fill_table(&t);
 	table_go(&t, "e", "a");
 	table_act(&t, DO_MARK);
 	table_draw(&t, &cv, (struct area){0, 0, 40, 7});
@@ -320,9 +320,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sort_and_fold),
 		cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_table_marks),
 		cmocka_unit_test(test_cursor),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many_things),
 		cmocka_unit_test(test_draw),
 	};
 

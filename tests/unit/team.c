@@ -13,7 +13,7 @@
 #include <berth/team.h>
 #include <berth/text.h>
 
-static void parse(const char *text, struct team *t)
+static void parse_team(const char *text, struct team *t)
 {
 	struct err e = ERR_INIT;
 
@@ -21,7 +21,7 @@ static void parse(const char *text, struct team *t)
 		fail_msg("%s", e.msg);
 }
 
-static void refused(const char *text, const char *sentence)
+static void refuse_team(const char *text, const char *sentence)
 {
 	struct team t;
 	struct err e = ERR_INIT;
@@ -39,26 +39,26 @@ static void test_berth(void **state)
 	const struct tool_def *tool;
 
 	(void)state;
-	parse("agents:\n"
-	      "  a:\n"
-	      "    role: researcher\n"
-	      "    workspace: ./ws/../a\n"
-	      "    memory: 512m\n"
-	      "    cpus: 1.5\n"
-	      "    network: {internal: team}\n"
-	      "    context_paths:\n"
-	      "      - {path: docs, protected_paths: [secret]}\n"
-	      "      - {path: /srv/x, permission: write}\n"
-	      "    packages: {python: [click]}\n"
-	      "    secrets: [key]\n"
-	      "    env: {A: 1, B: \"two words\"}\n"
-	      "  b: {workspace: /w/b, sudo: true, apparmor: optional}\n"
-	      "custom_tools:\n"
-	      "  fetch: {type: docker, image: py, script: \"echo $1\", timeout: 5,\n"
-	      "          resources: {memory: 64m, cpu: 0.5, pids: 20},\n"
-	      "          isolation: {network: none, filesystem: workspace}, pool: {size: 2}}\n"
-	      "networks: {team: {members: [a, b]}}\n"
-	      "secrets: {key: {env: API_KEY}}\n",
+	parse_team("agents:\n"
+		   "  a:\n"
+		   "    role: researcher\n"
+		   "    workspace: ./ws/../a\n"
+		   "    memory: 512m\n"
+		   "    cpus: 1.5\n"
+		   "    network: {internal: team}\n"
+		   "    context_paths:\n"
+		   "      - {path: docs, protected_paths: [secret]}\n"
+		   "      - {path: /srv/x, permission: write}\n"
+		   "    packages: {python: [click]}\n"
+		   "    secrets: [key]\n"
+		   "    env: {A: 1, B: \"two words\"}\n"
+		   "  b: {workspace: /w/b, sudo: true, apparmor: optional}\n"
+		   "custom_tools:\n"
+		   "  fetch: {type: docker, image: py, script: \"echo $1\", timeout: 5,\n"
+		   "          resources: {memory: 64m, cpu: 0.5, pids: 20},\n"
+		   "          isolation: {network: none, filesystem: workspace}, pool: {size: 2}}\n"
+		   "networks: {team: {members: [a, b]}}\n"
+		   "secrets: {key: {env: API_KEY}}\n",
 		&t);
 	assert_int_equal(t.kind, TEAM_BERTH);
 	assert_int_equal(t.nagents, 2);
@@ -94,26 +94,26 @@ static void test_massgen(void **state)
 	const struct agent_def *a;
 
 	(void)state;
-	parse("agents:\n"
-	      "  - id: agent_a\n"
-	      "    backend:\n"
-	      "      type: openai\n"
-	      "      model: gpt-5-nano\n"
-	      "      cwd: workspace1\n"
-	      "      enable_mcp_command_line: true\n"
-	      "      command_line_execution_mode: docker\n"
-	      "      command_line_docker_memory_limit: \"512m\"\n"
-	      "      command_line_docker_cpu_limit: 2.0\n"
-	      "      command_line_docker_network_mode: bridge\n"
-	      "      command_line_srt_read_mode: strict\n"
-	      "  - id: agent_b\n"
-	      "    backend: {cwd: w2, command_line_docker_enable_sudo: true}\n"
-	      "    system_message: be good\n"
-	      "orchestrator:\n"
-	      "  snapshot_storage: snapshots\n"
-	      "  agent_temporary_workspace: temp\n"
-	      "  context_paths: [{path: /srv/docs, permission: read}]\n"
-	      "ui: {display_type: rich}\n",
+	parse_team("agents:\n"
+		   "  - id: agent_a\n"
+		   "    backend:\n"
+		   "      type: openai\n"
+		   "      model: gpt-5-nano\n"
+		   "      cwd: workspace1\n"
+		   "      enable_mcp_command_line: true\n"
+		   "      command_line_execution_mode: docker\n"
+		   "      command_line_docker_memory_limit: \"512m\"\n"
+		   "      command_line_docker_cpu_limit: 2.0\n"
+		   "      command_line_docker_network_mode: bridge\n"
+		   "      command_line_srt_read_mode: strict\n"
+		   "  - id: agent_b\n"
+		   "    backend: {cwd: w2, command_line_docker_enable_sudo: true}\n"
+		   "    system_message: be good\n"
+		   "orchestrator:\n"
+		   "  snapshot_storage: snapshots\n"
+		   "  agent_temporary_workspace: temp\n"
+		   "  context_paths: [{path: /srv/docs, permission: read}]\n"
+		   "ui: {display_type: rich}\n",
 		&t);
 	assert_int_equal(t.kind, TEAM_MASSGEN);
 	a = &t.agents[0];
@@ -133,7 +133,7 @@ static void test_massgen(void **state)
 	assert_string_equal(t.ignored[1].key, "agents[0].backend.type");
 	assert_string_equal(t.ignored[3].key, "agents[0].backend.command_line_srt_read_mode");
 	team_release(&t);
-	parse("agent: {id: solo, backend: {cwd: /w}}\n", &t);
+	parse_team("agent: {id: solo, backend: {cwd: /w}}\n", &t);
 	assert_int_equal(t.nagents, 1);
 	team_release(&t);
 }
@@ -141,56 +141,61 @@ static void test_massgen(void **state)
 static void test_massgen_misspelt(void **state)
 {
 	(void)state;
-	refused("agent:\n  id: a\n  backend:\n    cwd: w\n    enable_mcp_comand_line: true\n",
+	refuse_team("agent:\n  id: a\n  backend:\n    cwd: w\n    enable_mcp_comand_line: true\n",
 		"t:5:5: unknown key \"enable_mcp_comand_line\", nearest known: enable_mcp_command_line");
-	refused("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_memroy_limit: 2g}\n",
+	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_memroy_limit: 2g}\n",
 		"nearest known: command_line_docker_memory_limit");
-	refused("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_gpu: all}\n",
+	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_gpu: all}\n",
 		"unknown key \"command_line_docker_gpu\"");
-	refused("agent:\n  id: a\n  backend: {cwd: w, command_line_execution_mode: local}\n",
+	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_execution_mode: local}\n",
 		"berth runs no command of an agent on the host");
-	refused("agents: [{backend: {cwd: w}}]\n", "an agent needs id:");
-	refused("agents: [{id: a}]\n", "needs backend.cwd:");
-	refused("agents: [{id: a, backend: {cwd: w}}, {id: a, backend: {cwd: w}}]\n", "used twice");
-	refused("agents: [{id: ../x, backend: {cwd: w}}]\n", "cannot be a name");
-	refused("agnets: [{id: a, backend: {cwd: w}}]\norchestrator: {}\n",
+	refuse_team("agents: [{backend: {cwd: w}}]\n", "an agent needs id:");
+	refuse_team("agents: [{id: a}]\n", "needs backend.cwd:");
+	refuse_team(
+		"agents: [{id: a, backend: {cwd: w}}, {id: a, backend: {cwd: w}}]\n", "used twice");
+	refuse_team("agents: [{id: ../x, backend: {cwd: w}}]\n", "cannot be a name");
+	refuse_team("agnets: [{id: a, backend: {cwd: w}}]\norchestrator: {}\n",
 		"nearest known: agents");
-	refused("agent: {id: a, backend: {cwd: w, command_line_docker_credentials: {pass_all_env: true}}}\n",
+	refuse_team(
+		"agent: {id: a, backend: {cwd: w, command_line_docker_credentials: {pass_all_env: true}}}\n",
 		"would hand every secret");
 }
 
 static void test_berth_wrong(void **state)
 {
 	(void)state;
-	refused("agents: {a: {workspace: w, memroy: 2g}}\n", "nearest known");
-	refused("agents: {a: {role: x}}\n", "needs workspace:");
-	refused("agents: {a: {workspace: w, memory: 1k}}\n", "expected an amount");
-	refused("agents: {a: {workspace: w, cpus: -1}}\n", "t:1:");
-	refused("agents: {a: {workspace: w, network: bridged}}\n", "t:1:");
-	refused("agents: {a: {workspace: w, network: {internal: n}}}\n",
+	refuse_team("agents: {a: {workspace: w, memroy: 2g}}\n", "nearest known");
+	refuse_team("agents: {a: {role: x}}\n", "needs workspace:");
+	refuse_team("agents: {a: {workspace: w, memory: 1k}}\n", "expected an amount");
+	refuse_team("agents: {a: {workspace: w, cpus: -1}}\n", "t:1:");
+	refuse_team("agents: {a: {workspace: w, network: bridged}}\n", "t:1:");
+	refuse_team("agents: {a: {workspace: w, network: {internal: n}}}\n",
 		"not declared under networks:");
-	refused("agents: {a: {workspace: w, secrets: [s]}}\n", "not declared under secrets:");
-	refused("agents: {a: {workspace: w}}\nsecrets: {s: {value: x}}\n", "unknown key");
-	refused("agents: {a: {workspace: w}}\nsecrets: {s: {env: A, file: b}}\n",
+	refuse_team("agents: {a: {workspace: w, secrets: [s]}}\n", "not declared under secrets:");
+	refuse_team("agents: {a: {workspace: w}}\nsecrets: {s: {value: x}}\n", "unknown key");
+	refuse_team("agents: {a: {workspace: w}}\nsecrets: {s: {env: A, file: b}}\n",
 		"needs one of env:");
-	refused("agents: {a: {workspace: w}}\nnetworks: {n: {members: [z]}}\n",
+	refuse_team("agents: {a: {workspace: w}}\nnetworks: {n: {members: [z]}}\n",
 		"no agent or tool of this file");
-	refused("agents: {a: {workspace: w, network: {internal: n}}}\nnetworks: {n: {members: []}}\n",
+	refuse_team(
+		"agents: {a: {workspace: w, network: {internal: n}}}\nnetworks: {n: {members: []}}\n",
 		"not among the members");
-	refused("agents: {a: {workspace: w, network_rate: 1m}}\n", "has nothing to limit");
-	refused("agents: {a: {workspace: w, network: host, network_rate: 1m}}\n", "the host's own");
-	refused("custom_tools: {t: {type: docker, script: x}}\n", "needs image:");
-	refused("custom_tools: {t: {type: docker, image: i}}\n",
+	refuse_team("agents: {a: {workspace: w, network_rate: 1m}}\n", "has nothing to limit");
+	refuse_team(
+		"agents: {a: {workspace: w, network: host, network_rate: 1m}}\n", "the host's own");
+	refuse_team("custom_tools: {t: {type: docker, script: x}}\n", "needs image:");
+	refuse_team("custom_tools: {t: {type: docker, image: i}}\n",
 		"needs either script: or command:");
-	refused("custom_tools: {t: {type: podman, image: i, script: x}}\n", "docker");
-	refused("agents: {\"a b\": {workspace: w}}\n", "cannot be a name");
-	refused("agents: {a: {workspace: w, packages: {python: [--index-url=x]}}}\n",
+	refuse_team("custom_tools: {t: {type: podman, image: i, script: x}}\n", "docker");
+	refuse_team("agents: {\"a b\": {workspace: w}}\n", "cannot be a name");
+	refuse_team("agents: {a: {workspace: w, packages: {python: [--index-url=x]}}}\n",
 		"is an option");
-	refused("agents: {a: {workspace: w, context_paths: [{path: /d, protected_paths: [../x]}]}}\n",
+	refuse_team(
+		"agents: {a: {workspace: w, context_paths: [{path: /d, protected_paths: [../x]}]}}\n",
 		"not below");
-	refused("agents: {a: {workspace: w, env: {\"A=B\": c}}}\n", "cannot name a variable");
-	refused("{}\n", "neither agents: nor custom_tools:");
-	refused("agents: 5\n", "expected keys with values");
+	refuse_team("agents: {a: {workspace: w, env: {\"A=B\": c}}}\n", "cannot name a variable");
+	refuse_team("{}\n", "neither agents: nor custom_tools:");
+	refuse_team("agents: 5\n", "expected keys with values");
 }
 
 static void test_owner(void **state)

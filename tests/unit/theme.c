@@ -18,7 +18,7 @@ static const char *const role_names[] = {
 };
 
 /* WCAG 2.1: 4.5 is AA for text, 7 is AAA.  Rules and empty bars are no text. */
-static void readable(const struct theme *t, int role, int under, double least)
+static void expect_readable(const struct theme *t, int role, int under, double least)
 {
 	struct theme_style st = theme_resolve(t, (uint8_t)role, 0, (uint8_t)under, false);
 	double ratio = theme_contrast(st.fg, st.bg);
@@ -33,7 +33,7 @@ static void readable(const struct theme *t, int role, int under, double least)
 			under ? role_names[under] : "its own");
 }
 
-static void test_shipped(void **state)
+static void test_shipped_themes(void **state)
 {
 	struct err e = ERR_INIT;
 	char name[32];
@@ -56,11 +56,12 @@ static void test_shipped(void **state)
 		for (int r = 0; r < ROLE_COUNT; r++) {
 			bool drawn = r == ROLE_RULE || r == ROLE_BAR_REST;
 
-			readable(&t, r, 0, drawn ? 1.3 : text);
+			expect_readable(&t, r, 0, drawn ? 1.3 : text);
 			if (drawn || r == ROLE_HIT || r >= ROLE_DIALOG)
 				continue;
-			readable(&t, r, ROLE_CURSOR, r == ROLE_DIM || r == ROLE_STALE ? 3 : 3.5);
-			readable(&t, r, ROLE_MARK, 3.5);
+			expect_readable(
+				&t, r, ROLE_CURSOR, r == ROLE_DIM || r == ROLE_STALE ? 3 : 3.5);
+			expect_readable(&t, r, ROLE_MARK, 3.5);
 		}
 	}
 	assert_true(n >= 6);
@@ -85,7 +86,7 @@ static void test_nearest_256(void **state)
 	}
 }
 
-static void refused(const char *text, const char *why)
+static void refuse_theme(const char *text, const char *why)
 {
 	struct err e = ERR_INIT;
 	struct config c;
@@ -107,14 +108,14 @@ static void test_wrong(void **state)
 	assert_int_equal(theme_load("drak", &t, &e), -1);
 	assert_non_null(strstr(e.msg, "nearest is `dark`"));
 	assert_int_equal(theme_load("/nowhere/x.yaml", &t, &e), -1);
-	refused("about: x\n", "has a map `styles`");
-	refused("styles:\n  txt: default\n", "t.yaml:2:3: ");
-	refused("styles:\n  text: red\n", "t.yaml:2:9: no colour is called `red`");
-	refused("colours:\n  red: \"#ff00 1\"\nstyles:\n  text: red\n", "is no colour");
-	refused("colours:\n  red: \"#ff0000 16\"\nstyles:\n  text: red\n", "none of the 16");
-	refused("styles:\n  text: default bald\n", "`bald` is no attribute");
-	refused("styles:\n  text: default on\n", "FG [on BG]");
-	refused("styles:\n  text: [1]\n", "FG [on BG]");
+	refuse_theme("about: x\n", "has a map `styles`");
+	refuse_theme("styles:\n  txt: default\n", "t.yaml:2:3: ");
+	refuse_theme("styles:\n  text: red\n", "t.yaml:2:9: no colour is called `red`");
+	refuse_theme("colours:\n  red: \"#ff00 1\"\nstyles:\n  text: red\n", "is no colour");
+	refuse_theme("colours:\n  red: \"#ff0000 16\"\nstyles:\n  text: red\n", "none of the 16");
+	refuse_theme("styles:\n  text: default bald\n", "`bald` is no attribute");
+	refuse_theme("styles:\n  text: default on\n", "FG [on BG]");
+	refuse_theme("styles:\n  text: [1]\n", "FG [on BG]");
 }
 
 static void test_resolve(void **state)
@@ -133,7 +134,7 @@ static void test_resolve(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_shipped_themes),
 		cmocka_unit_test(test_nearest_256),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_resolve),

@@ -116,7 +116,7 @@ static void *read_often(void *arg)
 }
 
 /* Each thread sees all of them: with getpwent they shared one place in the list. */
-static void test_threads(void **state)
+static void test_user_threads(void **state)
 {
 	pthread_t t[4];
 	void *wrong;
@@ -148,7 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_entries),
 		cmocka_unit_test(test_no_list),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_user_threads),
 		cmocka_unit_test(test_here),
 	};
 
