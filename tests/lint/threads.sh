@@ -4,6 +4,7 @@
 # Every variable that can be written and outlives a function, and every use of a function of libc that keeps
 # state of its own, stands in threads.allowed with the sentence that says why two threads never meet there.
 cd "$BUILD" || exit 1
+. "$SRC/tests/lib/objects.sh"
 bad=0
 
 report() {
@@ -17,41 +18,26 @@ report() {
 	fi
 }
 
-# The objects of what is installed: rooms and programs, not the tests and not what only bench/ runs.
-objects() {
-	local file source
-	find CMakeFiles -path '*.dir/*' -name '*.c.o' | while read -r file; do
-		source=${file#*.dir/}
-		source=${source%.o}
-		case $source in
-		backend/lane/guest/*) ;; # one thread, below
-		backend/* | tui/*) [ -e "$SRC/$source" ] && echo "$file $source" ;;
-		esac
-	done | sort -u -k 2,2
-}
-
-# FILE NAME of each: variables in sections that are written to, those of one thread apart.  A variable of a
-# function has a number behind its name; the sanitizers add names of their own.
-variables() {
-	objects | while read -r object source; do
-		objdump -t "$object" | awk -v f="$source" 'NF > 4 && $(NF - 2) ~ /^\.(data|bss)(\.[^r].*)?$/ && $NF !~ /^(\.|_*asan_|__sanitizer|__tsan|__odr|__unnamed_)/ {
-			sub(/\.[0-9]+$/, "", $NF); sub(/^.*\./, "", $NF); print f, $NF }'
-	done | sort -u
-}
-
 # attributes(7), "MT-Unsafe" or a buffer of its own; readdir is fine on a stream of one's own.
 unsafe='(get|set|end)(pw|gr|sp|host|serv|proto|net|rpc|mnt|ut|usershell|fs)(ent|nam|gid|uid|by[a-z]+|x|line|id|spec|file)?(2|64)?'
 unsafe+='|strtok|localtime|gmtime|ctime|asctime|strerror|strsignal|setenv|unsetenv|putenv|clearenv|setlocale|ttyname|ptsname|getlogin|s?rand|s?random'
 unsafe+='|[dejlmn]rand48|srand48|chdir|fchdir|umask|hcreate|hsearch|hdestroy|getdate|inet_ntoa|ether_ntoa|ether_aton|crypt|l64a|[ef]cvt|getopt|getopt_long'
 unsafe+='|dlerror|tmpnam|tempnam|mktemp|localeconv|mblen|mbtowc|wctomb|mbrlen|mbrtowc|wcrtomb|getpass|lgamma[fl]?|signgam|ftw|system|popen|tzset|readdir_r'
-calls() {
-	objects | while read -r object source; do
-		nm -u "$object" | awk -v f="$source" '{ print f, $NF }'
-	done | grep -E " ($unsafe)\$" | sort -u
+
+# FILE NAME of each, in what is installed: rooms and programs, not the tests and not what only bench/ runs.  The
+# guest has one thread, below.  Variables are those in sections that are written to, those of one thread apart: one of
+# a function has a number behind its name; the sanitizers add names of their own.
+shared() {
+	objects backend tui | grep -v ' backend/lane/guest/' | cut -d ' ' -f 1 | xargs objdump -t | awk -v unsafe="^($unsafe)\$" '
+		/: +file format / { file = $1; sub(/^.*\.dir\//, "", file); sub(/\.o:$/, "", file); next }
+		NF < 4 { next }
+		$(NF - 2) == "*UND*" { if ($NF ~ unsafe) print file, $NF; next }
+		NF > 4 && $(NF - 2) ~ /^\.(data|bss)(\..*)?$/ && $(NF - 2) !~ /^\.data\.rel\.ro/ && $NF !~ /^(\.|_*asan_|__sanitizer|__tsan|__odr|__unnamed_)/ {
+			sub(/\.[0-9]+$/, "", $NF); sub(/^.*\./, "", $NF); print file, $NF }' | sort -u
 }
 
 allowed=$(grep -v '^#' "$SRC/tests/lint/threads.allowed")
-found=$({ variables; calls; } | sort -u)
+found=$(shared)
 [ -n "$found" ] || { echo "not ok no objects to look at in $BUILD"; exit 1; }
 
 report "what threads could share is known" "$(awk 'NR == FNR { known[$1 " " $2]; next }
