@@ -1,6 +1,6 @@
 #!/bin/bash
-# many.sh - many at once: six agents brought up by one command's threads, used at the same time, interrupted,
-# cleaned up and taken down.  Run under ThreadSanitizer as well, which ends a program at its first race.
+# many.sh - many at once: six agents brought up by one command's threads, six tools, a clean-up beside commands in
+# all of them, each of these interrupted, and all taken down.  Run under ThreadSanitizer as well, which ends a program at its first race.
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
@@ -8,7 +8,8 @@ agents=()
 for i in 1 2 3 4 5 6; do
 	agents+=("many$$$i")
 done
-trap 'docker rm -f $(docker ps -aqf "name=berth-many$$") >/dev/null 2>&1; docker volume rm -f $(docker volume ls -qf "name=berth-home-berth-many$$") >/dev/null 2>&1' EXIT
+tool=many$$t
+trap 'docker rm -f $(docker ps -aqf "name=berth-tool-$tool") >/dev/null 2>&1; docker rm -f $(docker ps -aqf "name=berth-many$$") >/dev/null 2>&1; docker volume rm -f $(docker volume ls -qf "name=berth-home-berth-many$$") >/dev/null 2>&1' EXIT
 
 mkdir docs
 {
@@ -17,7 +18,11 @@ mkdir docs
 		mkdir -m 0755 "ws-$agent" && chown 1000:1000 "ws-$agent"
 		echo "  $agent: {image: 'box:1', workspace: $PWD/ws-$agent, memory: 64m, cpus: 1, pids: 64, context_paths: [{path: $PWD/docs}]}"
 	done
+	echo 'custom_tools:'
+	echo "  ${tool}code: {type: docker, image: 'box:1', script: 'exit \$1'}"
+	echo "  ${tool}wait: {type: docker, image: 'box:1', script: 'echo started; exec sleep 7007'}"
 } >team.yaml
+chmod 644 team.yaml
 
 all_enforced() {
 	"$BERTH" up --json team.yaml >up.json || { cat up.json; return 1; }
@@ -44,19 +49,83 @@ exec_in_all() {
 	return $failed
 }
 
-# C-c as soon as the first of them is there: it ends in order, with what a C-c ends with or done.
-interrupted() {
-	local pid status
-	"$BERTH" "$@" >interrupted.out 2>&1 &
+tools_at_once() {
+	local i pids=() failed=0
+	for i in 1 2 3 4 5 6; do
+		"$BERTH" -c team.yaml tool run "${tool}code" -- "$i" &
+		pids+=($!)
+	done
+	for i in 1 2 3 4 5 6; do
+		wait "${pids[i - 1]}"
+		[ $? = "$i" ] || failed=1
+	done
+	return $failed
+}
+
+# A background job ignores SIGINT unless it is given back.
+berth() {
+	exec env --default-signal=INT "$BERTH" "$@"
+}
+
+first_is_there() {
+	[ -n "$(docker ps -aqf "name=berth-many$$")" ]
+}
+
+# C-c once COMMAND succeeds: it ends in order, with a code of those named.
+interrupted() { # CODES COMMAND BERTH'S WORDS...
+	local codes=$1 when=$2 pid status
+	shift 2
+	berth "$@" >interrupted.out 2>&1 &
 	pid=$!
-	until [ -n "$(docker ps -aqf "name=berth-many$$")" ] || ! kill -0 $pid 2>/dev/null; do
+	until "$when" || ! kill -0 $pid 2>/dev/null; do
 		read -rt 0.02 <> <(:)
 	done
 	kill -INT $pid 2>/dev/null
 	wait $pid
 	status=$?
 	cat interrupted.out
-	! grep -q 'ThreadSanitizer\|AddressSanitizer' interrupted.out && [[ $status =~ ^(0|1|130)$ ]]
+	echo "exit code $status"
+	! grep -q 'ThreadSanitizer\|AddressSanitizer' interrupted.out && [[ $status =~ ^($codes)$ ]]
+}
+
+has_started() {
+	grep -q started interrupted.out
+}
+
+orphans() {
+	docker ps -aqf "name=berth-tool-$tool"
+}
+
+# Three that nobody owns any more.
+kill_tools() {
+	local i pids=()
+	for i in 1 2 3; do
+		"$BERTH" -c team.yaml tool run "${tool}wait" >"started$i" &
+		pids+=($!)
+	done
+	for i in 1 2 3; do
+		until [ -s "started$i" ]; do
+			kill -0 "${pids[i - 1]}" || return 1
+			read -rt 0.05 <> <(:)
+		done
+	done
+	kill -9 "${pids[@]}"
+	wait "${pids[@]}" 2>/dev/null
+	[ "$(orphans | wc -l)" = 3 ]
+}
+
+first_is_gone() {
+	[ "$(orphans | wc -l)" -lt 3 ]
+}
+
+# While commands run in all of the agents.
+clean_beside_execs() {
+	local pid failed=0
+	(until [ -z "$(orphans)" ]; do exec_in_all || exit; done) &
+	pid=$!
+	"$BERTH" clean --yes || failed=1
+	[ -z "$(orphans)" ] || { kill $pid; failed=1; }
+	wait $pid && [ $failed = 0 ]
 }
 
 check 'six agents come up at once, as asked' all_enforced
@@ -64,10 +133,15 @@ check 'a command in each of them at once' exec_in_all
 check 'up again finds all of them up' "$BERTH" up team.yaml
 check 'ps of all of them' "$BERTH" ps --json
 check 'the plan of a clean-up' "$BERTH" clean --json --dry-run
+check 'six tools at once, each with its own exit code' tools_at_once
+check 'exec, interrupted' interrupted 143 has_started exec "${agents[0]}" -- sh -c 'echo started; exec sleep 7007'
+check 'a tool, interrupted' interrupted 143 has_started -c team.yaml tool run "${tool}wait"
+check 'tools are killed' kill_tools
+check 'clean, interrupted' interrupted '0|1|130' first_is_gone clean --yes
+check 'clean beside commands in all agents' clean_beside_execs
 check 'they go down at once' "$BERTH" down team.yaml
-check 'up, interrupted' interrupted up team.yaml
+check 'up, interrupted' interrupted '1|130' first_is_there up team.yaml
 check 'the same again' "$BERTH" up team.yaml
-check 'clean, interrupted' interrupted clean --yes
 check 'down after that' "$BERTH" down --all
 check 'nothing is left' bash -c "[ -z \"\$(docker ps -aqf name=berth-many$$)\" ]"
 exit $bad
