@@ -78,9 +78,11 @@ printf 'audit: {unavailable: warn}\n' >config/berth/berth.yaml
 files copy a c && [ -e work/c ] && grep -q 'not in the audit log' err && files copy a d && files read a >/dev/null
 result $? 'warn: it is done, and said'
 rm state/filler config/berth/berth.yaml
-files scan . >/dev/null && "$BERTH" audit list | grep -q 'log.gap .*unrecorded=3 .*file.copy, file.read' &&
-	[ "$(records log.gap)" = 1 ] && "$BERTH" audit verify >/dev/null
-result $? 'a record tells how much is missing, once'
+# Whoever signs the log in the background may find room for a record of the first ones already.
+files scan . >/dev/null && "$BERTH" audit list | grep log.gap >gaps
+awk -F 'unrecorded=' '{ n += $2 } END { exit n != 3 }' gaps && grep -q file.copy gaps && grep -q file.read gaps &&
+	"$BERTH" audit verify >/dev/null
+result $? 'what is missing is told once'
 
 # No inode for a log, and a read-only place.
 disk nr_inodes=2
