@@ -190,7 +190,7 @@ static bool same_word(const char *a, const char *b)
 	return *a == *b;
 }
 
-static int read_test(struct plan *p, const struct config *c, const struct node *group,
+static int read_planned(struct plan *p, const struct config *c, const struct node *group,
 	const struct node *test, struct err *e)
 {
 	static const char *const own_keys[] = {"test", "repetitions", NULL};
@@ -285,7 +285,7 @@ static int read_suites(struct plan *p, const struct config *c, struct err *e)
 			return node_err(
 				c, g, e, "`%.60s` is a list of tests (- test: NAME).", g->key);
 		for (size_t k = 0; k < g->n; k++)
-			if (read_test(p, c, g, g->child[k], e) < 0)
+			if (read_planned(p, c, g, g->child[k], e) < 0)
 				return -1;
 	}
 	return report ? read_report(p, c, report, e) : 0;

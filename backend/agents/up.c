@@ -80,7 +80,7 @@ static int add_declared(struct bringing *b, struct err *e)
 }
 
 /* What berth adds; the lane's directory must be there. */
-static int add_own(struct bringing *b, struct err *e)
+static int add_own_mounts(struct bringing *b, struct err *e)
 {
 	struct mount_list *l = &b->spec.mounts;
 
@@ -204,7 +204,7 @@ static int replace_container(struct bringing *b, const struct existing *x, struc
 }
 
 /* A profile that was taken out of the kernel under a container that runs leaves it without one. */
-static bool is_held(const struct bringing *b, const struct existing *x)
+static bool is_profile_held(const struct bringing *b, const struct existing *x)
 {
 	char label[APPARMOR_LABEL_MAX];
 
@@ -228,7 +228,7 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 			"a container called %s is there already and was not made by berth here; rename or "
 			"remove it yourself (docker rm %s), berth does not touch it.",
 			b->spec.name, b->spec.name);
-	if (x.running && !strcmp(x.spec, hash) && is_held(b, &x)) {
+	if (x.running && !strcmp(x.spec, hash) && is_profile_held(b, &x)) {
 		if (limit_rate(b, x.id, e))
 			return -1;
 		ret->was_up = !host_try_lane(b->spec.name, x.id, &why);
@@ -335,7 +335,7 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	if (lane_place(a->container, b->offer.dir, e) ||
 		home_make(b->h, &b->spec, b->def->id, b->session.session, &b->home_made, e))
 		return -1;
-	if (host_lane_dir_exists(b->offer.dir) && !add_own(b, NULL)) {
+	if (host_lane_dir_exists(b->offer.dir) && !add_own_mounts(b, NULL)) {
 		spec_hash(&b->spec, hash);
 		there = clear_name(b, hash, ret, e);
 	} else {
@@ -349,7 +349,7 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 		return -1;
 	b->offered = true;
 	/* Once more: it is these that are compared with what the container sees. */
-	if (add_declared(b, e) || add_own(b, e))
+	if (add_declared(b, e) || add_own_mounts(b, e))
 		return -1;
 	spec_hash(&b->spec, b->session.spec);
 	return run_it(b, ret, e);
@@ -554,7 +554,7 @@ static int check_agent(struct bringing *b, const char *id, struct agent_checked 
 			return -1;
 		b->spec.net_id = found ? b->spec.net_id : "";
 	}
-	if (add_declared(b, e) || add_own(b, e) || (found = host_look(b->h, id, &x, e)) < 0)
+	if (add_declared(b, e) || add_own_mounts(b, e) || (found = host_look(b->h, id, &x, e)) < 0)
 		return -1;
 	if (!found)
 		return err_set(e, ERR_NOT_FOUND, "%s is not there.", a->container);

@@ -37,7 +37,7 @@ const char *armour_of(const struct engine_info *engine, bool optional)
 }
 
 /* The first line that it says; 0: to its end, -1: its time is over. */
-static int read_words(int fd, char out[OUTPUT_MAX])
+static int read_first_line(int fd, char out[OUTPUT_MAX])
 {
 	int64_t deadline = clock_mono_ns() + (int64_t)LOAD_MS * 1000000;
 	struct pollfd p = {fd, POLLIN, 0};
@@ -86,7 +86,7 @@ static int run_parser(const char *parser, int profile, char said[OUTPUT_MAX], in
 	close(p[1]);
 	if (bad)
 		return bad;
-	if (read_words(from, said))
+	if (read_first_line(from, said))
 		kill(pid, SIGKILL);
 	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
 		;

@@ -158,7 +158,7 @@ static bool deletes_all(const char *text)
 }
 
 /* "if it is a file" leaves next to nothing out. */
-static void forget_files(char *text)
+static void drop_file_tests(char *text)
 {
 	static const char *const tests[] = {".is_file()", "isfile("};
 
@@ -173,7 +173,7 @@ static void forget_files(char *text)
 	}
 }
 
-static void program(const char *text, struct str *out)
+static void read_program(const char *text, struct str *out)
 {
 	AUTO_STR struct str bare = STR_INIT;
 
@@ -182,7 +182,7 @@ static void program(const char *text, struct str *out)
 	for (const char *at = text; *at; at++)
 		if (!strchr(" \t\n", *at))
 			str_addc(&bare, *at == '"' ? '\'' : *at);
-	forget_files(bare.s);
+	drop_file_tests(bare.s);
 	if (deletes_all(bare.s))
 		str_adds(out, "rimraf *\n");
 }
@@ -197,15 +197,15 @@ char *embed_commands(const struct command *c)
 		const char *t = c->word[i].text;
 
 		if (!strcmp(t, "eval")) /* deno */
-			program(c->word[i + 1].text, &out);
+			read_program(c->word[i + 1].text, &out);
 		if (t[0] != '-')
 			break;
 		/* -e, -c, -pe; node --eval */
 		if (t[1] != '-' ? strpbrk(t, "ceEr") != NULL : !strncmp(t, "--eval", 6))
-			program(c->word[i + 1].text, &out);
+			read_program(c->word[i + 1].text, &out);
 	}
 	if (c->input)
-		program(c->input, &out);
+		read_program(c->input, &out);
 	if (out.len)
 		return str_detach(&out);
 	str_release(&out);

@@ -230,7 +230,7 @@ bool tool_box_alive(const struct tool_box *b)
 
 /* The init's end is the end of its PID namespace.  Held by a descriptor, so that the number cannot
  * become another process between the look and the signal. */
-static void end_processes(const struct tool_box *b)
+static void kill_init(const struct tool_box *b)
 {
 	AUTO_CLOSE int fd = b->guest > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)b->guest, 0) : -1;
 
@@ -259,7 +259,7 @@ int tool_box_drop(struct agents_host *h, struct tool_box *b, struct err *e)
 	if (!b)
 		return 0;
 	if (remove_box(h, b, &why)) {
-		end_processes(b);
+		kill_init(b);
 		result = err_set(e, why.kind,
 			"the container %s could not be removed (%s); it is stopped, and `berth clean` "
 			"finds it once this process has ended",

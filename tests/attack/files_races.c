@@ -290,7 +290,7 @@ RACE(copy)
 RACE(move)
 RACE(delete)
 
-static int prepare(unsigned avoid)
+static int make_race_tree(unsigned avoid)
 {
 	tree_make("files-races");
 	tree_text("root/a/b/file", "inside");
@@ -319,13 +319,13 @@ static int prepare(unsigned avoid)
 static int with_openat2(void **state)
 {
 	(void)state;
-	return prepare(0);
+	return make_race_tree(0);
 }
 
 static int with_walk(void **state)
 {
 	(void)state;
-	return prepare(FILES_AVOID_OPENAT2);
+	return make_race_tree(FILES_AVOID_OPENAT2);
 }
 
 static int teardown(void **state)

@@ -72,7 +72,7 @@ static void test_choice(void **state)
 }
 
 /* How often `what` is asked for among the container's security options. */
-static int asked(const char *profile, const char *what, char hash[17])
+static int count_asked(const char *profile, const char *what, char hash[17])
 {
 	struct spec s = {.role = SPEC_AGENT,
 		.name = "berth-x",
@@ -101,10 +101,10 @@ static void test_asked_for(void **state)
 	char none[17], any[17], dockers[17], ours[17];
 
 	(void)state;
-	assert_int_equal(asked(NULL, "apparmor", none), 0);
-	assert_int_equal(asked("", "apparmor", any), 0);
-	assert_int_equal(asked("docker-default", "apparmor=docker-default", dockers), 1);
-	assert_int_equal(asked("berth-agent", "apparmor=berth-agent", ours), 1);
+	assert_int_equal(count_asked(NULL, "apparmor", none), 0);
+	assert_int_equal(count_asked("", "apparmor", any), 0);
+	assert_int_equal(count_asked("docker-default", "apparmor=docker-default", dockers), 1);
+	assert_int_equal(count_asked("berth-agent", "apparmor=berth-agent", ours), 1);
 	/* A container that was made without it, or with another, is not what is asked for now. */
 	assert_string_not_equal(none, dockers);
 	assert_string_not_equal(dockers, ours);

@@ -189,7 +189,7 @@ static void test_torn_checked(void **state)
 }
 
 /* A blank, a tab, a newline and a backslash in a path are octal digits in the kernel's table. */
-static void test_table(void **state)
+static void test_mount_table(void **state)
 {
 	static const char text[] =
 		"22 1 8:1 / / ro,relatime - ext4 /dev/sda1 rw\n"
@@ -235,7 +235,7 @@ int main(void)
 		cmocka_unit_test(test_old_record),
 		cmocka_unit_test(test_liar),
 		cmocka_unit_test(test_torn_checked),
-		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_mount_table),
 	};
 
 	return cmocka_run_group_tests_name("checked", tests, setup, teardown);

@@ -27,7 +27,7 @@ static void wait_forever(void)
 }
 
 /* Something that does not want to go, in a session of its own. */
-static void leave_behind(void)
+static void leave_child_behind(void)
 {
 	if (fork() == 0) {
 		setsid();
@@ -171,15 +171,15 @@ void guest(const struct words *w)
 		kill(-1, SIGKILL);
 		wait_forever();
 	} else if (!strcmp(what, "kill-supervisor")) {
-		leave_behind();
+		leave_child_behind();
 		kill(getppid(), SIGKILL);
 		wait_forever();
 	} else if (!strcmp(what, "stop-supervisor")) {
-		leave_behind();
+		leave_child_behind();
 		for (;;)
 			kill(getppid(), SIGSTOP);
 	} else if (!strcmp(what, "stop-all")) {
-		leave_behind();
+		leave_child_behind();
 		kill(-1, SIGSTOP);
 		wait_forever();
 	} else if (!strcmp(what, "chain")) {

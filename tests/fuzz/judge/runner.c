@@ -50,18 +50,18 @@ static const char *root;
 static struct itimerval limit;
 static volatile sig_atomic_t late;
 
-static _Noreturn void give_up(const char *what)
+static _Noreturn void die_of(const char *what)
 {
 	fprintf(stderr, "rules-runner: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
-static void write_file(const char *path, const char *text)
+static void write_or_fail(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		give_up(path);
+		die_of(path);
 	close(fd);
 }
 
@@ -75,7 +75,7 @@ static char *read_input(size_t *n)
 		if (*n + got == room - 1)
 			text = realloc(text, room *= 2);
 	if (!text)
-		give_up("cases");
+		die_of("cases");
 	text[*n] = '\0';
 	return text;
 }
@@ -85,7 +85,7 @@ static struct one *split_cases(char *text, size_t n, size_t *count)
 	struct one *cases = calloc(n / 2 + 1, sizeof *cases);
 
 	if (!cases)
-		give_up("cases");
+		die_of("cases");
 	*count = 0;
 	for (char *at = text; at < text + n; (*count)++) {
 		cases[*count].shell = at;
@@ -97,7 +97,7 @@ static struct one *split_cases(char *text, size_t n, size_t *count)
 }
 
 /* No network and mounts of its own; an ordinary user becomes root in there. */
-static void enter_namespaces(void)
+static void unshare_all(void)
 {
 	int flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC;
 	uid_t uid = geteuid();
@@ -107,14 +107,14 @@ static void enter_namespaces(void)
 	if (unshare(flags | (uid ? CLONE_NEWUSER : 0)))
 		exit(77);
 	if (uid) {
-		write_file("/proc/self/setgroups", "deny");
+		write_or_fail("/proc/self/setgroups", "deny");
 		snprintf(map, sizeof map, "0 %u 1", uid);
-		write_file("/proc/self/uid_map", map);
+		write_or_fail("/proc/self/uid_map", map);
 		snprintf(map, sizeof map, "0 %u 1", gid);
-		write_file("/proc/self/gid_map", map);
+		write_or_fail("/proc/self/gid_map", map);
 	}
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		give_up("private mounts");
+		die_of("private mounts");
 }
 
 /* What is the worker's alone in the tree, and then the tree as /. */
@@ -123,7 +123,7 @@ static void enter_tree(void)
 	if (chdir(root) || mount("none", "w", "tmpfs", 0, "size=16m") ||
 		mount("none", "log", "tmpfs", 0, "size=16m") ||
 		mount("/dev/null", "dev/null", NULL, MS_BIND, NULL) || chroot("."))
-		give_up(root);
+		die_of(root);
 }
 
 /* What another script left is gone; there is one empty file. */
@@ -133,16 +133,16 @@ static void clear_workspace(void)
 	const struct dirent *entry;
 
 	if (!d)
-		give_up("/w");
+		die_of("/w");
 	while ((entry = readdir(d)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
 			unlinkat(dirfd(d), entry->d_name, 0);
 	closedir(d);
-	write_file("/w/f", "");
-	write_file("/log/ran", "");
+	write_or_fail("/w/f", "");
+	write_or_fail("/log/ran", "");
 }
 
-static _Noreturn void start(const struct one *c)
+static _Noreturn void exec_shell(const struct one *c)
 {
 	static const struct {
 		int what;
@@ -176,7 +176,7 @@ static void end_all(int signal)
 	kill(-1, SIGKILL);
 }
 
-static void run_case(const struct one *c, struct result *r)
+static void run_one_case(const struct one *c, struct result *r)
 {
 	struct itimerval off = {0};
 	pid_t pid;
@@ -187,9 +187,9 @@ static void run_case(const struct one *c, struct result *r)
 	late = 0;
 	pid = fork();
 	if (pid < 0)
-		give_up("fork");
+		die_of("fork");
 	if (!pid)
-		start(c);
+		exec_shell(c);
 	setitimer(ITIMER_REAL, &limit, NULL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;
@@ -197,7 +197,7 @@ static void run_case(const struct one *c, struct result *r)
 	fd = open("/log/ran", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, r->ran, sizeof r->ran - 1);
 	if (n < 0)
-		give_up("/log/ran");
+		die_of("/log/ran");
 	close(fd);
 	r->ran[n] = '\0';
 	r->late = late;
@@ -205,7 +205,7 @@ static void run_case(const struct one *c, struct result *r)
 }
 
 /* Process 1 of a namespace; what it has done is seen in `all`. */
-static _Noreturn void work(const struct one *cases, size_t count, struct shared *all)
+static _Noreturn void judge_cases(const struct one *cases, size_t count, struct shared *all)
 {
 	struct sigaction action = {.sa_handler = end_all};
 
@@ -213,7 +213,7 @@ static _Noreturn void work(const struct one *cases, size_t count, struct shared 
 	sigaction(SIGALRM, &action, NULL);
 	enter_tree();
 	for (size_t i; (i = atomic_fetch_add(&all->next, 1)) < count;)
-		run_case(&cases[i], &all->result[i]);
+		run_one_case(&cases[i], &all->result[i]);
 	exit(0);
 }
 
@@ -224,7 +224,7 @@ static void start_worker(const struct one *cases, size_t count, struct shared *a
 	pid_t pid = fork();
 
 	if (pid < 0)
-		give_up("fork");
+		die_of("fork");
 	if (pid)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -232,7 +232,7 @@ static void start_worker(const struct one *cases, size_t count, struct shared *a
 		exit(77);
 	pid = fork();
 	if (!pid)
-		work(cases, count, all);
+		judge_cases(cases, count, all);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	exit(pid < 0 || !WIFEXITED(status) ? 1 : WEXITSTATUS(status));
@@ -259,8 +259,8 @@ int main(int argc, char **argv)
 	all = mmap(NULL, sizeof *all + count * sizeof *all->result, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (all == MAP_FAILED)
-		give_up("results");
-	enter_namespaces();
+		die_of("results");
+	unshare_all();
 	for (int i = atoi(argv[2]); i > 0; i--)
 		start_worker(cases, count, all);
 	while (wait(&status) > 0)

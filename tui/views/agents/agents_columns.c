@@ -335,7 +335,7 @@ static void agent_image_text(const struct table_row *r, char *buf, size_t cap, s
 	snprintf(buf, cap, "%s", row_of(r)->a ? row_of(r)->a->image : container_of(r)->image);
 }
 
-static int image_compare(const struct table_row *a, const struct table_row *b)
+static int agent_image_compare(const struct table_row *a, const struct table_row *b)
 {
 	char x[TABLE_CELL_MAX], y[TABLE_CELL_MAX];
 	struct style st;
@@ -412,7 +412,7 @@ const struct table_column agent_columns[] = {
 	{.name = "role", .head = "ROLE", .min = 8, .ideal = 12, .keep = 64, .text = role_text,
 		.compare = role_compare},
 	{.name = "image", .head = "IMAGE", .min = 12, .ideal = 18, .grow = 1, .keep = 90,
-		.text = agent_image_text, .compare = image_compare},
+		.text = agent_image_text, .compare = agent_image_compare},
 	{.name = "drift", .head = "DRIFT", .min = 8, .ideal = 8, .keep = 100, .optional = true,
 		.text = drift_text},
 	{.name = "health", .head = "HEALTH", .min = 9, .ideal = 9, .keep = 101, .optional = true,

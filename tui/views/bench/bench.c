@@ -65,7 +65,7 @@ static void look_for_own(struct bench *s)
 	s->nown = n;
 }
 
-static bool add_own(struct bench *s, const char *path)
+static bool add_own_suite(struct bench *s, const char *path)
 {
 	struct own_suite one;
 
@@ -82,7 +82,7 @@ static bool add_own(struct bench *s, const char *path)
 static void rebuild_bench(struct bench *s)
 {
 	for (size_t i = 0; i < s->run.nfiles; i++)
-		add_own(s, s->run.files[i]);
+		add_own_suite(s, s->run.files[i]);
 	bench_rows(&s->table, &s->run, s->own, s->nown);
 	if (s->followed && s->run.current < s->run.ncases)
 		table_go(&s->table, "case", s->run.cases[s->run.current].id);
@@ -351,7 +351,7 @@ static void bench_file(struct view *v, const char *path)
 		app_say(v->app, ROLE_WARN, "%s cannot be read: %s.", path, strerrordesc_np(errno));
 		return;
 	}
-	if (!add_own(s, path)) {
+	if (!add_own_suite(s, path)) {
 		app_say(v->app, ROLE_WARN, "There are %d suite files already.", OWN_SUITES_MAX);
 		return;
 	}

@@ -466,7 +466,7 @@ TEXT_COLUMN(command)
 TEXT_COLUMN(session)
 TEXT_COLUMN(role)
 
-static int image_compare(const struct table_row *a, const struct table_row *b)
+static int container_image_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct item *x = item_of(a), *y = item_of(b);
 
@@ -565,7 +565,7 @@ const struct table_column container_columns[] = {
 	[CONTAINER_UP] = {.name = "up", .head = "UP", .min = 6, .ideal = 6, .keep = 40, .right = true,
 		.text = up_text, .compare = up_compare},
 	{.name = "image", .head = "IMAGE", .min = 14, .ideal = 18, .grow = 1, .keep = 90,
-		.text = container_image_text, .draw = image_draw, .compare = image_compare},
+		.text = container_image_text, .draw = image_draw, .compare = container_image_compare},
 	{.name = "id", .head = "ID", .min = 12, .ideal = 12, .keep = 100, .optional = true,
 		.text = id_text},
 	{.name = "created", .head = "CREATED", .min = 7, .ideal = 7, .keep = 101,
