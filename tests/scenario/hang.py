@@ -75,6 +75,43 @@ def command(words):
     report("is told, and C-c ends it: berth " + words, took > HALF and f"it took {took:.1f} s")
 
 
+def becoming():
+    """SIGTERM at each system call (or 12 of them) between berth's handlers and its becoming berth-core."""
+    words = [BERTH, "exec", "nobody", "--", "true"]
+    trace = ["strace", "-qq", "-o", "calls"]
+    env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+    p = subprocess.Popen([*trace, *words], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, start_new_session=True)
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        with open("calls", encoding="utf-8") if os.path.exists("calls") else open(os.devnull, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        becomes = [n for n, line in enumerate(lines) if line.startswith("execve(") and "berth-core" in line]
+        if becomes:
+            break
+        time.sleep(0.02)
+    os.killpg(p.pid, signal.SIGKILL)
+    p.wait()
+    handled = [n for n, line in enumerate(lines) if line.startswith("rt_sigaction(SIGTERM, {sa_handler=0x")]
+    if not becomes or not handled:
+        return report("SIGTERM while berth becomes berth-core", "strace shows no way there: " + "; ".join(lines[-3:]))
+    calls = [line.split("(")[0] for line in lines]
+    window = range(handled[-1] + 1, becomes[-1])
+    places = [n for n in window if calls[n].isidentifier()]
+    lost = []
+    for n in sorted({*places[:: len(places) // 10 + 1], *places[-2:]}):
+        inject = f"inject={calls[n]}:signal=SIGTERM:when={calls[:n + 1].count(calls[n])}"
+        p = subprocess.Popen([*trace, "-e", inject, *words], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env,
+                             start_new_session=True)
+        try:
+            if p.wait(HALF) not in (143, 125):  # 125: the engine was asked already
+                lost.append(f"{inject}: exit {p.returncode}")
+        except subprocess.TimeoutExpired:
+            lost.append(f"{inject}: it goes on")
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+    report("SIGTERM while berth becomes berth-core", "; ".join(lost))
+
+
 def console(words):
     pid, fd = pty.fork()
     if pid == 0:
@@ -107,6 +144,7 @@ listen()
 for line in ("exec nobody -- true", "exec --timeout 60 nobody -- true", "ps", "doctor", "up team.yaml", "down team.yaml",
              "clean --dry-run", "clean --yes", "image list", "image pull box:1", "-c team.yaml tool run warm"):
     command(line)
+becoming()
 console("")
 console("-c team.yaml")
 sys.exit(bad)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +37,20 @@ static void on_size(int sig)
 	errno = saved;
 }
 
+static sigset_t get_ending_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	return set;
+}
+
 static void watch_signals(bool tty)
 {
+	const sigset_t held = get_ending_signals();
 	struct sigaction end = {.sa_handler = on_end_signal, .sa_flags = SA_RESTART},
 			 size = {.sa_handler = on_size, .sa_flags = SA_RESTART};
 
@@ -47,6 +60,18 @@ static void watch_signals(bool tty)
 	signal(SIGPIPE, SIG_IGN);
 	if (tty)
 		sigaction(SIGWINCH, &size, NULL);
+	/* Held back by the program that became this one. */
+	sigprocmask(SIG_UNBLOCK, &held, NULL);
+}
+
+bool command_hand_on(struct command_io *io)
+{
+	struct pollfd p = {io->q.cancel_fd, POLLIN, 0};
+	const sigset_t held = get_ending_signals();
+
+	command_close(io);
+	sigprocmask(SIG_BLOCK, &held, NULL);
+	return poll(&p, 1, 0) <= 0;
 }
 
 static void terminal_size(void *ctx, int *columns, int *rows)

@@ -25,6 +25,9 @@ struct command_io {
  * none was asked for.  Release in any case. */
 int command_open(struct command_io *io, const struct cli *c, struct err *e);
 void command_close(struct command_io *io); /* the terminal as it was; may be called twice */
+/* Before this process becomes the program that does the same over the engine: a signal that ends waits from
+ * here on for that one's command_open.  false: one came before, and it is over. */
+bool command_hand_on(struct command_io *io);
 void command_release(struct command_io *io);
 
 /* The operands after AGENT or NAME, without a leading "--". */

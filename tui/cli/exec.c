@@ -5,6 +5,7 @@
  * there is no lane, nothing has been read or run yet, and it becomes berth-core, which does the same
  * over the engine.  The command's output passes through untouched, as the person asked for it.
  */
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,7 +26,11 @@ static struct {
 static int to_core(const struct run_request *r, struct run_result *ret, struct err *e)
 {
 	(void)r;
-	command_close(self.io);
+	if (!command_hand_on(self.io)) {
+		ret->ended = ENDED_CANCELLED;
+		ret->exit_code = 128 + SIGTERM;
+		return 0;
+	}
 	if (!cli_become("berth-core", self.argv, &ret->err))
 		return 0;
 	return err_copy(e, &ret->err);
