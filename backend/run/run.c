@@ -52,6 +52,7 @@ struct running {
 	struct stream in, stdout_, stderr_;
 	struct lane_ended end;
 	struct journal_entry *journal; /* NULL: none is kept */
+	int64_t lasts_ns; /* when it has run for so long that `lasts` is called; 0: it was */
 	bool ended, cancelled;
 	int unwritten; /* errno of a write of output that made this end the command; 0: none */
 	int unwritten_to;
@@ -250,11 +251,22 @@ static int on_overdue(struct running *g, struct err *e)
 	return 0;
 }
 
+static int pick_sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static int next_lasts_ms(const struct running *g)
+{
+	int64_t left = g->lasts_ns - clock_mono_ns();
+
+	return !g->lasts_ns ? -1 : left <= 0 ? 0 : (int)(left / 1000000) + 1;
+}
+
 static int next_wait_ms(const struct running *g)
 {
-	int journal = journal_wait_ms(g->journal), lane = lane_wait_ms(&g->c);
-
-	return journal < 0 || (lane >= 0 && lane < journal) ? lane : journal;
+	return pick_sooner(
+		pick_sooner(journal_wait_ms(g->journal), lane_wait_ms(&g->c)), next_lasts_ms(g));
 }
 
 enum { P_LANE, P_OUT, P_ERROR, P_IN_FROM, P_IN_TO, P_CANCEL, P_RESIZE, P_COUNT };
@@ -295,6 +307,10 @@ static int relay_streams(struct running *g, struct err *e)
 		if (on_overdue(g, e))
 			return -1;
 		journal_tick(g->journal);
+		if (!next_lasts_ms(g)) {
+			g->lasts_ns = 0;
+			g->r->lasts(g->r->by);
+		}
 		if (p[P_OUT].revents)
 			pump_stream(g, &g->stdout_);
 		if (p[P_ERROR].revents)
@@ -450,6 +466,7 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 	ret->whole_tree = true;
 	ooms = oom_kills(g.c.guest, about.id);
 	g.journal = journal_open_for(r, &about);
+	g.lasts_ns = r->lasts ? clock_mono_ns() + RUN_LASTS_MS * INT64_C(1000000) : 0;
 	g.buf = xmalloc(CHUNK);
 	g.held = xmalloc(CHUNK);
 	g.stdout_ = (struct stream){g.c.out, r->out, 1, 0, r->output_max, 0, false};

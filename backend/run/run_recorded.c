@@ -66,6 +66,14 @@ static int begin_entry(void *by, const struct run_result *where, struct err *e)
 	return x->refused ? -1 : 0;
 }
 
+/* Its end is when the log is synced, and what began must not wait for that. */
+static void settle_intent(void *by)
+{
+	struct entry *x = by;
+
+	recorder_settle(x->by);
+}
+
 /* The engine is asked by another program, or by threads of this one. */
 static int fall_back(const struct run_request *q, struct run_result *ret, struct err *e)
 {
@@ -120,6 +128,7 @@ static void init_entry(struct entry *x, struct run_request *q, struct recorder *
 {
 	*x = (struct entry){.q = q, .by = by, .command = STR_INIT, .fall_back = q->fall_back};
 	q->begin = begin_entry;
+	q->lasts = by->direct ? settle_intent : NULL;
 	q->by = x;
 	if (q->fall_back)
 		q->fall_back = fall_back;

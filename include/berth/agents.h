@@ -103,6 +103,8 @@ enum run_ended {
 const char *run_ended_name(enum run_ended r);
 
 struct run_result;
+#define RUN_LASTS_MS 20
+
 struct run_request {
 	const char *agent;   /* agent id or container name */
 	const char *program; /* what the journal calls this process: "exec"; NULL: "" */
@@ -136,6 +138,8 @@ struct run_request {
 	/* Called once, when it is known where it runs (*where) and before anything of it starts; -1: it does
 	 * not start.  NULL: whoever asked has recorded it already. */
 	int (*begin)(void *by, const struct run_result *where, struct err *e);
+	/* Called once, over the lane, when it has run for RUN_LASTS_MS; NULL: nobody cares. */
+	void (*lasts)(void *by);
 	void *by;
 	const struct policy *policy; /* what fall_back asks, for only it sees the container; NULL */
 };
