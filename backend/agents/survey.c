@@ -259,6 +259,8 @@ static void look_at_mounts(struct survey_look *l, struct agent *a, const struct 
 	struct err why = ERR_INIT;
 	struct start start;
 
+	if (!c->inspected)
+		return;
 	a->mounts = checked_look(c->id, c->pid, &start, &why);
 	if (why.kind)
 		a->mounts_problem = arena_strdup(&l->mem, why.msg);

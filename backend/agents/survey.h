@@ -25,7 +25,8 @@ struct survey_options {
 struct survey_seen {
 	const char *name, *id, *agent, *session, *role, *proof, *image;
 	enum container_state state;
-	int pid; /* 0: none, or not visible from here */
+	bool inspected; /* else its pid is not known yet */
+	int pid;        /* 0: none, or not visible from here */
 };
 
 struct survey_look {

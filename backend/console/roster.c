@@ -54,6 +54,7 @@ static struct survey_seen seen_of(const struct row *row, struct arena *mem)
 		.proof = "",
 		.image = copy_text(mem, c->image),
 		.state = c->state,
+		.inspected = row->inspected,
 		.pid = c->pid};
 
 	for (size_t i = 0; i < row->nlabels; i++)
