@@ -85,7 +85,7 @@ def kills():
 def lasting():
     """fdatasync after the intent and before the outcome, in the order of the calls."""
     wait_for(lambda: "log.checkpoint" in records()[-1])
-    p = subprocess.run(["strace", "-f", "-qq", "-o", "calls", "-e", "trace=pwrite64,fdatasync", BERTH, "exec", AGENT, "--",
+    p = subprocess.run(["strace", "-f", "-qq", "-s", "96", "-o", "calls", "-e", "trace=pwrite64,fdatasync", BERTH, "exec", AGENT, "--",
                         "sleep", "1"], stdin=subprocess.DEVNULL, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     with open("calls", encoding="utf-8", errors="replace") as f:
         lines = f.read().splitlines()
