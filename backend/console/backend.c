@@ -221,7 +221,7 @@ static void on_pulse(uv_timer_t *t)
 static void close_handle(uv_handle_t *h, void *arg)
 {
 	(void)arg;
-	if (!uv_is_closing(h))
+	if (!uv_is_closing(h) && !errand_owns(h))
 		uv_close(h, NULL);
 }
 
@@ -299,7 +299,7 @@ static void *run_backend(void *arg)
 
 static void add_timer(struct backend *b, uv_timer_t *t)
 {
-	CHECK(uv_timer_init(&b->loop, t) == 0);
+	uv_timer_init(&b->loop, t);
 	t->data = b;
 }
 
@@ -396,6 +396,25 @@ static int start_backend_thread(struct backend *b, struct err *e)
 	return 0;
 }
 
+/* The loop and what wakes it, and what wakes the console. */
+static int open_loop(struct backend *b, struct err *e)
+{
+	int failed = -uv_loop_init(&b->loop);
+
+	if (failed)
+		return err_sys(e, failed, "The system gives berth no descriptors to wait with");
+	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	failed = b->wake_fd < 0 ? errno : -uv_async_init(&b->loop, &b->wake, on_backend_wake);
+	if (failed) {
+		cleanup_close(&b->wake_fd);
+		uv_loop_close(&b->loop);
+		return err_sys(e, failed, "The system gives berth no descriptors to wait with");
+	}
+	b->wake.data = b;
+	mailbox_init(&b->down, wake_backend, b);
+	return 0;
+}
+
 struct backend *backend_start(const struct backend_options *o, struct err *err)
 {
 	const struct endpoint_options eo = {o->host, o->context};
@@ -406,13 +425,11 @@ struct backend *backend_start(const struct backend_options *o, struct err *err)
 		free(b);
 		return NULL;
 	}
-	CHECK(uv_loop_init(&b->loop) == 0);
-	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->wake_fd < 0)
-		check_die("The system gives berth no descriptor.");
-	mailbox_init(&b->down, wake_backend, b);
-	CHECK(uv_async_init(&b->loop, &b->wake, on_backend_wake) == 0);
-	b->wake.data = b;
+	if (open_loop(b, err) < 0) {
+		endpoint_release(&b->endpoint);
+		free(b);
+		return NULL;
+	}
 	set_up_backend(b, o);
 	b->engine = engine_open(&b->loop, &b->endpoint, err);
 	if (!b->engine) {

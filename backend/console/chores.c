@@ -84,7 +84,7 @@ void chores_inspect(struct backend *b, const struct command *c)
 /* ---- save: disks may be slow, so it happens on a worker thread */
 
 struct save {
-	uv_work_t work;
+	struct errand work;
 	struct backend *b;
 	uint64_t id;
 	char *path, *bytes;
@@ -109,7 +109,7 @@ static void write_save(struct save *s, int fd)
 	}
 }
 
-static void save_work(uv_work_t *w)
+static void save_work(struct errand *w)
 {
 	struct save *s = w->data;
 	/* O_EXCL follows no link in the last component and overwrites nothing. */
@@ -144,21 +144,19 @@ static void end_save(struct save *s)
 	free(s);
 }
 
-static void save_done(uv_work_t *w, int status)
+static void save_done(struct errand *w)
 {
 	struct save *s = w->data;
 	const struct deed_in_hand d = describe_save(s);
 
-	if (status < 0)
-		err_set(&s->err, ERR_CANCELLED, "%s was not written.", s->path);
 	gate_outcome(s->b, &d, s->ticket, s->begun_ns, s->err.kind ? &s->err : NULL);
-	s->b->working--;
 	end_save(s);
 }
 
 static void on_save_intent(void *ctx, const struct err *err)
 {
 	struct save *s = ctx;
+	int refused;
 
 	s->begun_ns = backend_now(s->b);
 	if (err) {
@@ -166,8 +164,11 @@ static void on_save_intent(void *ctx, const struct err *err)
 		end_save(s);
 		return;
 	}
-	s->b->working++;
-	uv_queue_work(&s->b->loop, &s->work, save_work, save_done);
+	refused = errand_start(&s->b->loop, &s->work, save_work, save_done);
+	if (!refused)
+		return;
+	err_sys(&s->err, refused, "%s was not written: the system gives berth no thread", s->path);
+	save_done(&s->work);
 }
 
 void chores_save(struct backend *b, const struct command *c)
@@ -194,7 +195,7 @@ void chores_save(struct backend *b, const struct command *c)
 #define JOURNAL_SHOWN 512
 
 struct journal_look {
-	uv_work_t work;
+	struct errand work;
 	struct backend *b;
 	char *name;
 	struct event *ev;
@@ -236,7 +237,7 @@ static void take_journal_output(struct journal_look *l)
 	journal_output_release(&out);
 }
 
-static void journal_work(uv_work_t *w)
+static void journal_work(struct errand *w)
 {
 	struct journal_look *l = w->data;
 
@@ -246,12 +247,11 @@ static void journal_work(uv_work_t *w)
 		list_commands(l);
 }
 
-static void on_journal_read(uv_work_t *w, int status)
+static void on_journal_read(struct errand *w)
 {
 	struct journal_look *l = w->data;
 
-	l->b->working--;
-	if (status < 0 || l->b->stopping)
+	if (l->b->stopping)
 		event_free(l->ev);
 	else
 		backend_up(l->b, l->ev);
@@ -273,8 +273,11 @@ void chores_journal(struct backend *b, const struct command *c)
 	l->ev = event_new(EV_JOURNAL);
 	l->ev->id = c->id;
 	l->ev->target = (struct target){"", "", arena_strdup(&l->ev->mem, l->name)};
-	b->working++;
-	uv_queue_work(&b->loop, &l->work, journal_work, on_journal_read);
+	if (!errand_start(&b->loop, &l->work, journal_work, on_journal_read))
+		return;
+	backend_notice(
+		b, "The system gives berth no thread to read the journal with (see ulimit -u).");
+	on_journal_read(&l->work);
 }
 
 /* ---- import */

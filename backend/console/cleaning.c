@@ -17,7 +17,7 @@
 #define COUNT_SOON_NS (2 * 1000000000LL)
 
 struct cleaning_work {
-	uv_work_t work;
+	struct errand work;
 	struct cleaning_work *next;
 	struct backend *b;
 	uint64_t id; /* of the command; 0: counting orphans */
@@ -161,9 +161,9 @@ static void run_clean_up(struct cleaning_work *w, struct clean_host *h)
 	w->answer->freed_bytes = sum.bytes;
 }
 
-static void work_on_cleaning(uv_work_t *uv)
+static void work_on_cleaning(struct errand *x)
 {
-	struct cleaning_work *w = uv->data;
+	struct cleaning_work *w = x->data;
 	struct clean_host *h;
 
 	w->answer = w->id ? event_new(w->plan ? EV_CLEAN_END : EV_CLEAN_PLAN) : NULL;
@@ -182,22 +182,21 @@ static void work_on_cleaning(uv_work_t *uv)
 
 /* The loop's. */
 
-static void on_cleaning_done(uv_work_t *uv, int status)
+static void on_cleaning_done(struct errand *x)
 {
-	struct cleaning_work *w = uv->data, **p = &w->b->cleaning->works;
+	struct cleaning_work *w = x->data, **p = &w->b->cleaning->works;
 	struct backend *b = w->b;
 
 	while (*p != w)
 		p = &(*p)->next;
 	*p = w->next;
-	b->working--;
 	cleaning_drain(b); /* the last steps before the end */
 	if (w->answer) {
 		w->answer->id = w->id;
 		backend_up(b, w->answer);
 	} else if (!w->id) {
 		b->cleaning->counting = false;
-		if (status == 0 && w->orphans >= 0 && w->orphans != b->cleaning->orphans) {
+		if (w->orphans >= 0 && w->orphans != b->cleaning->orphans) {
 			b->cleaning->orphans = w->orphans;
 			publish_soon(b);
 		}
@@ -217,6 +216,7 @@ static void begin_cleaning(
 	struct backend *b, uint64_t id, bool foreign, const struct clean_plan *plan)
 {
 	struct cleaning_work *w = xcalloc(1, sizeof *w);
+	int refused;
 
 	pthread_mutex_init(&w->lock, NULL);
 	arena_init(&w->mem, 4096);
@@ -230,8 +230,15 @@ static void begin_cleaning(
 	w->next = b->cleaning->works;
 	b->cleaning->works = w;
 	w->work.data = w;
-	b->working++;
-	uv_queue_work(&b->loop, &w->work, work_on_cleaning, on_cleaning_done);
+	refused = errand_start(&b->loop, &w->work, work_on_cleaning, on_cleaning_done);
+	if (!refused)
+		return;
+	w->orphans = -1;
+	w->answer = id ? event_new(plan ? EV_CLEAN_END : EV_CLEAN_PLAN) : NULL;
+	if (w->answer)
+		err_sys(&w->answer->err, refused,
+			"The system gives berth no thread to clean up with");
+	on_cleaning_done(&w->work);
 }
 
 void cleaning_command(struct backend *b, const struct command *c)

@@ -33,6 +33,7 @@
 #include "base/snapshot.h"
 #include "engine/engine.h"
 #include "job/board.h"
+#include "net/errand.h"
 #include "observe/host.h"
 #include "observe/model.h"
 #include "observe/sweep.h"
@@ -165,7 +166,6 @@ struct backend {
 	struct shell *shells;
 	struct import *imports;
 	struct cleaning *cleaning;
-	size_t working; /* uv_queue_work under way */
 };
 
 /* services.c */

@@ -35,7 +35,7 @@ struct focus {
 	char *problem;
 	struct arena inspected, read;
 
-	uv_work_t work;
+	struct errand work;
 	struct process_list list; /* the worker's while `reading` */
 };
 
@@ -226,7 +226,7 @@ static void take_top(struct focus *f, const struct process_info *p, size_t n,
 	publish_soon(f->b);
 }
 
-static void read_work(uv_work_t *w)
+static void read_work(struct errand *w)
 {
 	struct focus *f = w->data;
 
@@ -234,16 +234,15 @@ static void read_work(uv_work_t *w)
 	process_list_read(&f->list, &f->b->sweep.mounts);
 }
 
-static void read_done(uv_work_t *w, int status)
+static void read_done(struct errand *w)
 {
 	struct focus *f = w->data;
 
-	f->b->working--;
 	f->under_way--;
 	f->reading = false;
 	if (f->left || f->b->stopping)
 		maybe_free(f);
-	else if (status == 0 && f->list.ok && f->d.inspected)
+	else if (f->list.ok && f->d.inspected)
 		take_top(f, f->list.process, f->list.n, &f->list);
 }
 
@@ -285,9 +284,12 @@ static void read_again(struct focus *f)
 	f->list.pid = r->c.pid;
 	f->reading = true;
 	f->under_way++;
-	b->working++;
 	f->work.data = f;
-	uv_queue_work(&b->loop, &f->work, read_work, read_done);
+	if (!errand_start(&b->loop, &f->work, read_work, read_done))
+		return;
+	/* no thread for it: as if nothing could be read */
+	f->list.ok = false;
+	read_done(&f->work);
 }
 
 /* ---- the door */

@@ -17,21 +17,20 @@
 
 /* Looking. */
 
-static void look_work(uv_work_t *w)
+static void look_work(struct errand *w)
 {
 	struct roster *r = w->data;
 
 	survey_look(r->survey, &r->look);
 }
 
-static void look_done(uv_work_t *w, int status)
+static void look_done(struct errand *w)
 {
 	struct roster *r = w->data;
 	struct backend *b = r->b;
 
-	b->working--;
 	r->looking = false;
-	if (status < 0 || b->stopping) {
+	if (b->stopping) {
 		arena_release(&r->look.mem);
 		return;
 	}
@@ -83,8 +82,11 @@ static void look_at_agents(struct backend *b, bool check_now)
 	r->again = false;
 	r->looked_ns = backend_now(b);
 	r->work.data = r;
-	b->working++;
-	uv_queue_work(&b->loop, &r->work, look_work, look_done);
+	if (!errand_start(&b->loop, &r->work, look_work, look_done))
+		return;
+	/* no thread for it: it is looked again later */
+	r->looking = false;
+	arena_release(&r->look.mem);
 }
 
 void roster_pulse(struct backend *b)

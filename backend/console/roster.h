@@ -32,7 +32,7 @@ struct roster {
 	struct survey *survey;
 	bool looking, again;
 	int64_t looked_ns;
-	uv_work_t work;
+	struct errand work;
 	struct survey_look look, shown; /* the worker's while `looking`; what is published */
 	struct deal *deals;
 	struct told told[TOLD_MAX];

@@ -258,8 +258,12 @@ static void start_threads(struct deal *d)
 		pthread_detach(thread);
 		started++;
 	}
-	if (!started)
-		check_die("The system gives berth no thread.");
+	/* What is done is done by whoever did start; nobody: then all of it has failed. */
+	for (size_t i = 0; !started && i < d->n; i++) {
+		err_sys(&d->turn[i].err, EAGAIN, "%s: the system gives berth no thread",
+			d->turn[i].name);
+		mailbox_put(&r->letters, &d->turn[i].mail);
+	}
 	for (size_t i = started; i < n; i++)
 		roster_leave(r);
 	/* the share of those that did not start; ours is still in it */

@@ -4,6 +4,7 @@
  * What goes up comes from a file, read by uv's workers into two buffers, one ahead of the other; curl takes
  * from them.  A refusal may come after HTTP 200, as an object in the reply's stream.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "engine/call.h"
 #include "engine/parse.h"
+#include "net/errand.h"
 #include "net/split.h"
 
 enum { SLOT_SIZE = 256 << 10 };
@@ -27,9 +29,10 @@ struct transfer;
 struct source {
 	struct transfer *owner; /* NULL: abandoned */
 	uv_loop_t *loop;
-	uv_fs_t req;
+	struct errand errand;
 	bool busy, failed;
-	uv_file fd;
+	int fd;
+	ssize_t got; /* of the last read */
 	uint64_t size, asked, taken;
 	int error;
 	struct slot {
@@ -38,6 +41,8 @@ struct source {
 		bool full;
 	} slot[2];
 	int reading, sending; /* which slot */
+	char *path;
+	bool regular;
 };
 
 struct transfer {
@@ -61,33 +66,43 @@ static void source_drop(struct source *s)
 		return;
 	if (s->fd >= 0)
 		close(s->fd);
+	free(s->path);
 	free(s->slot[0].bytes);
 	free(s->slot[1].bytes);
 	free(s);
 }
 
-static void on_read(uv_fs_t *req);
+static void on_read(struct errand *x);
+
+static void read_slot(struct errand *x)
+{
+	struct source *s = x->data;
+	uint64_t left = s->size - s->asked;
+
+	do
+		s->got = pread(s->fd, s->slot[s->reading].bytes,
+			left < SLOT_SIZE ? left : SLOT_SIZE, (off_t)s->asked);
+	while (s->got < 0 && errno == EINTR);
+	s->error = s->got < 0 ? errno : 0;
+}
 
 static void read_more(struct source *s)
 {
 	struct slot *slot = &s->slot[s->reading];
-	uint64_t left = s->size - s->asked;
-	uv_buf_t buf;
 
-	if (s->busy || s->failed || slot->full || left == 0)
+	if (s->busy || s->failed || slot->full || s->asked == s->size)
 		return;
-	buf = uv_buf_init(slot->bytes, left < SLOT_SIZE ? (unsigned)left : SLOT_SIZE);
-	s->busy = true;
-	uv_fs_read(s->loop, &s->req, s->fd, &buf, 1, (int64_t)s->asked, on_read);
+	s->error = errand_start(s->loop, &s->errand, read_slot, on_read);
+	s->busy = !s->error;
+	s->failed = s->error != 0;
 }
 
-static void on_read(uv_fs_t *req)
+static void on_read(struct errand *x)
 {
-	struct source *s = req->data;
+	struct source *s = x->data;
 	struct slot *slot = &s->slot[s->reading];
-	ssize_t n = req->result;
+	ssize_t n = s->got;
 
-	uv_fs_req_cleanup(req);
 	s->busy = false;
 	if (!s->owner) {
 		source_drop(s);
@@ -95,7 +110,6 @@ static void on_read(uv_fs_t *req)
 	}
 	if (n <= 0) { /* 0: it became shorter while it was read */
 		s->failed = true;
-		s->error = n < 0 ? (int)-n : 0;
 	} else {
 		*slot = (struct slot){.bytes = slot->bytes, .len = (size_t)n, .full = true};
 		s->asked += (uint64_t)n;
@@ -160,45 +174,35 @@ static void fail_sys(struct transfer *t, int errnum)
 	call_fail(&t->call, &e);
 }
 
-static void on_stat(uv_fs_t *req)
+/* Opens the path, unless it is open, and looks how much there is. */
+static void look_at_source(struct errand *x)
 {
-	struct source *s = req->data;
-	uv_stat_t st = req->statbuf;
-	ssize_t rc = req->result;
-	struct err e = ERR_INIT;
+	struct source *s = x->data;
+	struct stat st = {0};
 
-	uv_fs_req_cleanup(req);
-	s->busy = false;
-	if (!s->owner) {
-		source_drop(s);
-	} else if (rc < 0 || s->owner->call.cancelled) {
-		fail_sys(s->owner, (int)-rc);
-	} else if (!S_ISREG(st.st_mode) || st.st_size == 0) {
-		err_set(&e, ERR_USAGE, "cannot import %s: it is %s", s->owner->path,
-			S_ISREG(st.st_mode) ? "empty" : "no regular file");
-		call_fail(&s->owner->call, &e);
-	} else {
-		s->size = st.st_size;
-		send_it(s->owner);
-	}
+	if (s->fd < 0)
+		s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	s->error = s->fd < 0 || fstat(s->fd, &st) < 0 ? errno : 0;
+	s->regular = S_ISREG(st.st_mode);
+	s->size = (uint64_t)st.st_size;
 }
 
-static void on_source_open(uv_fs_t *req)
+static void on_looked(struct errand *x)
 {
-	struct source *s = req->data;
-	ssize_t fd = req->result;
+	struct source *s = x->data;
+	struct err e = ERR_INIT;
 
-	uv_fs_req_cleanup(req);
 	s->busy = false;
-	if (fd >= 0)
-		s->fd = (uv_file)fd;
 	if (!s->owner) {
 		source_drop(s);
-	} else if (fd < 0 || s->owner->call.cancelled) {
-		fail_sys(s->owner, (int)-fd);
+	} else if (s->error || s->owner->call.cancelled) {
+		fail_sys(s->owner, s->error);
+	} else if (!s->regular || s->size == 0) {
+		err_set(&e, ERR_USAGE, "cannot import %s: it is %s", s->owner->path,
+			s->regular ? "empty" : "no regular file");
+		call_fail(&s->owner->call, &e);
 	} else {
-		s->busy = true;
-		uv_fs_fstat(s->loop, req, s->fd, on_stat);
+		send_it(s->owner);
 	}
 }
 
@@ -216,15 +220,16 @@ static void transfer_start(struct engine_call *c)
 	s->owner = t;
 	s->loop = c->en->loop;
 	s->fd = -1;
-	s->req.data = s;
-	s->busy = true;
-	if (t->fd < 0) {
-		uv_fs_open(s->loop, &s->req, t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0,
-			on_source_open);
-		return;
-	}
-	s->fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
-	uv_fs_fstat(s->loop, &s->req, s->fd, on_stat);
+	s->errand.data = s;
+	s->path = xstrdup(t->path);
+	if (t->fd >= 0)
+		s->fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
+	s->error = t->fd >= 0 && s->fd < 0
+		? errno
+		: errand_start(s->loop, &s->errand, look_at_source, on_looked);
+	s->busy = !s->error;
+	if (s->error)
+		fail_sys(t, s->error);
 }
 
 const char *parse_stream_error(const cJSON *root)

@@ -254,7 +254,7 @@ static void reap_connection(void *ctx)
 	struct stream *s = ctx;
 	CURLMsg *msg;
 	curl_socket_t fd = CURL_SOCKET_BAD;
-	int left;
+	int left, failed;
 
 	while ((msg = curl_multi_info_read(s->driver.multi, &left))) {
 		if (s->over || s->polled)
@@ -270,7 +270,11 @@ static void reap_connection(void *ctx)
 				s, HTTP_BROKEN, ERR_UNREACHABLE, "the connection ended at once");
 			continue;
 		}
-		CHECK(uv_poll_init_socket(s->driver.loop, &s->poll, fd) == 0);
+		failed = uv_poll_init_socket(s->driver.loop, &s->poll, fd);
+		if (failed) {
+			fail_stream(s, HTTP_BROKEN, ERR_UNREACHABLE, uv_strerror(failed));
+			continue;
+		}
 		s->poll.data = s;
 		s->polled = true;
 		uv_timer_start(&s->timer, on_reply_late, HEAD_MS, 0);

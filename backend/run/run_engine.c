@@ -577,6 +577,7 @@ static void watch_input(struct away *a, int fd)
 static int set_up_exec(struct away *a, struct err *e)
 {
 	unsigned char bytes[16];
+	int failed;
 
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
 		return err_sys(e, errno, "cannot draw a mark for the command");
@@ -586,8 +587,14 @@ static int set_up_exec(struct away *a, struct err *e)
 	if (a->events < 0)
 		return err_sys(e, errno, "cannot wait for the command");
 	a->loop = sync_loop(a->target.engine);
-	CHECK(!uv_timer_init(a->loop, &a->deadline) && !uv_timer_init(a->loop, &a->tick) &&
-		!uv_timer_init(a->loop, &a->feeder) && !uv_poll_init(a->loop, &a->poll, a->events));
+	failed = -uv_poll_init(a->loop, &a->poll, a->events);
+	if (failed) {
+		cleanup_close(&a->events);
+		return err_sys(e, failed, "cannot wait for the command");
+	}
+	uv_timer_init(a->loop, &a->deadline);
+	uv_timer_init(a->loop, &a->tick);
+	uv_timer_init(a->loop, &a->feeder);
 	a->deadline.data = a->tick.data = a->feeder.data = a->poll.data = a;
 	uv_poll_start(&a->poll, UV_READABLE, on_events);
 	a->held = xmalloc(CHUNK);

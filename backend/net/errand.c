@@ -1,0 +1,126 @@
+/* errand.c - a few threads for what would make an event loop wait. */
+#include "net/errand.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#define IDLE_S 5
+
+/* What all loops share. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct errand *first, **end;
+	unsigned threads, idle, waiting; /* waiting: errands in the queue */
+} shared = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .end = &shared.first};
+
+static struct errand *take_errand(void)
+{
+	struct errand *x = shared.first;
+
+	if (!x)
+		return NULL;
+	shared.first = x->next;
+	if (!shared.first)
+		shared.end = &shared.first;
+	shared.waiting--;
+	return x;
+}
+
+/* With the lock: waits a while for something to do. */
+static struct errand *await_errand(void)
+{
+	struct timespec until;
+	int late = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += IDLE_S;
+	shared.idle++;
+	while (!shared.first && !late)
+		late = pthread_cond_timedwait(&shared.more, &shared.lock, &until);
+	shared.idle--;
+	return take_errand();
+}
+
+static void *run_errands(void *arg)
+{
+	struct errand *x;
+
+	(void)arg;
+	pthread_mutex_lock(&shared.lock);
+	while ((x = await_errand())) {
+		pthread_mutex_unlock(&shared.lock);
+		x->work(x);
+		pthread_mutex_lock(&shared.lock);
+		/* With the lock: whoever is woken takes it, and finds us gone from x. */
+		uv_async_send(&x->door);
+	}
+	shared.threads--;
+	pthread_mutex_unlock(&shared.lock);
+	return NULL;
+}
+
+/* With the lock: one thread more if all are at work.  0 or an errno, if there is none at all. */
+static int add_thread(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int failed;
+
+	if (shared.idle > shared.waiting || shared.threads == ERRAND_THREADS)
+		return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&thread, NULL, run_errands, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed)
+		return shared.threads ? 0 : failed;
+	pthread_detach(thread);
+	shared.threads++;
+	return 0;
+}
+
+static void on_closed(uv_handle_t *h)
+{
+	struct errand *x = (struct errand *)h;
+
+	x->done(x);
+}
+
+static void on_worked(uv_async_t *door)
+{
+	pthread_mutex_lock(&shared.lock);
+	pthread_mutex_unlock(&shared.lock);
+	uv_close((uv_handle_t *)door, on_closed);
+}
+
+int errand_start(uv_loop_t *loop, struct errand *x, void (*work)(struct errand *x),
+	void (*done)(struct errand *x))
+{
+	int failed;
+
+	x->work = work;
+	x->done = done;
+	x->next = NULL;
+	pthread_mutex_lock(&shared.lock);
+	failed = add_thread();
+	if (!failed)
+		failed = -uv_async_init(loop, &x->door, on_worked);
+	if (!failed) {
+		x->door.data = x;
+		*shared.end = x;
+		shared.end = &x->next;
+		shared.waiting++;
+		pthread_cond_signal(&shared.more);
+	}
+	pthread_mutex_unlock(&shared.lock);
+	return failed;
+}
+
+bool errand_owns(const uv_handle_t *h)
+{
+	return h->type == UV_ASYNC && h->data == h;
+}
