@@ -20,6 +20,7 @@
 #include <berth/text.h>
 
 #include "app/app.h"
+#include "views/list.h"
 #include "audit/audit.h"
 #include "bench.h"
 #include "golden/fixture/fixture.h"
@@ -137,7 +138,7 @@ static int paint_once(void)
 	struct settings settings;
 	struct str out;
 	struct err e = ERR_INIT;
-	struct app_options o = {.out = &out};
+	struct app_options o = {.views = all_tabs, .help = &help_view, .out = &out};
 	char script[4096];
 	FILE *f;
 	int code;

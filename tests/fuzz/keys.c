@@ -16,6 +16,7 @@
 #include <berth/text.h>
 
 #include "app/app.h"
+#include "views/list.h"
 #include "golden/fixture/fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -53,7 +54,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	char path[] = "/tmp/berth-keys-XXXXXX";
 	struct str script = STR_INIT, out = STR_INIT;
 	struct settings settings;
-	struct app_options o = {.script = path, .out = &out, .settings = &settings};
+	struct app_options o = {.views = all_tabs,
+		.help = &help_view,
+		.script = path,
+		.out = &out,
+		.settings = &settings};
 	struct err e = ERR_INIT;
 	FILE *f;
 

@@ -100,6 +100,19 @@ int app_may(struct app *a, enum deed deed, const struct container *c, struct err
 	return policy_check(&a->policy, &act, e);
 }
 
+bool app_greyed(struct app *a, enum action act)
+{
+	struct view *v = &app_top(a)->view;
+
+	if (!(action_info[act].flags & ACTION_CHANGES))
+		return false;
+	if (app_read_only(a))
+		return true;
+	if (act == DO_IMPORT)
+		return app_may(a, DEED_IMAGE_IMPORT, NULL, NULL) < 0;
+	return v->ops->refused && v->ops->refused(v, act);
+}
+
 /* The dialog's list: those of the command, then the sentences about those that are kept. */
 struct listed {
 	const char **item;

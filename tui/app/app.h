@@ -16,10 +16,12 @@ struct keymap;
 struct screen;
 
 struct app_options {
-	struct backend *backend;         /* stays the caller's, who stops it afterwards */
-	const struct settings *settings; /* stays the caller's */
-	const struct policy *policy;     /* stays the caller's; NULL: nothing is protected */
-	const char *theme;               /* NULL: by settings and terminal */
+	struct backend *backend;             /* stays the caller's, who stops it afterwards */
+	const struct settings *settings;     /* stays the caller's */
+	const struct policy *policy;         /* stays the caller's; NULL: nothing is protected */
+	const struct view_ops *const *views; /* the tabs in order, NULL at the end */
+	const struct view_ops *help;         /* explains another; seed: its ops */
+	const char *theme;                   /* NULL: by settings and terminal */
 	const char *script; /* file: run this instead of a terminal; NULL: interactive */
 	struct str *out;    /* what a script dumps; NULL: standard output */
 	bool ascii, read_only;

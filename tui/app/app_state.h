@@ -1,7 +1,8 @@
 /*
- * app_state.h - what the app's files share: app.c (loop, views), frame.c (the picture),
- * deeds.c (the app's own actions), acts.c and agent_acts.c (acts on
- * containers and agents), shell.c, script.c.  Views see app.h only.
+ * app_state.h - what the app's files share.  From the bottom: stack.c (views, and what they ask),
+ * acts.c and its kin (acts on containers, agents, jobs, plans), frame.c (the picture), deeds.c (the
+ * app's own actions), dispatch.c (keys), feed.c (the backend), shell.c, script.c, app.c (the loop).
+ * Views see app.h only.
  */
 #ifndef APP_STATE_H
 #define APP_STATE_H
@@ -74,17 +75,23 @@ struct app {
 	struct area tab_box[TABS_MAX]; /* for clicks */
 };
 
-/* app.c */
-struct slot *app_top(struct app *a); /* the view on screen */
+/* stack.c */
+void stack_open(struct app *a); /* all of the options' views; the snapshot is there */
+void stack_close(struct app *a);
+void stack_turn_to(struct app *a, size_t i); /* to that tab, nothing on top of it */
+struct slot *app_top(struct app *a);         /* the view on screen */
+void app_show_tab(struct app *a, size_t i);
+void app_resize(struct app *a, int columns, int rows);
+
+/* dispatch.c */
 void app_key(struct app *a, struct key k);
 void app_paste(struct app *a, const char *text, size_t n);
 void app_click(struct app *a, int x, int y, bool twice);
 void app_wheel(struct app *a, int lines);
 void app_do(struct app *a, enum action act);
-void app_drain(struct app *a);                   /* events and snapshots there are */
-bool app_greyed(struct app *a, enum action act); /* it would be refused */
-void app_resize(struct app *a, int columns, int rows);
-void app_show_tab(struct app *a, size_t i);
+
+/* feed.c */
+void app_drain(struct app *a); /* events and snapshots there are */
 
 /* frame.c */
 void frame_draw(struct app *a);
@@ -99,6 +106,7 @@ void deed_filter_off(struct app *a);
 bool app_read_only_stays(const struct app *a); /* asked for at the start: not to be switched off */
 
 /* acts.c */
+bool app_greyed(struct app *a, enum action act);        /* it would be refused */
 void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
 
 /* clean_acts.c */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "app/app_state.h"
-#include "views/list.h"
 
 /* Filter and search */
 
@@ -463,8 +462,8 @@ bool deed(struct app *a, enum action act)
 	}
 	switch (act) {
 	case DO_HELP:
-		if (app_top(a)->view.ops != &help_view)
-			app_push(a, &help_view, (void *)(uintptr_t)app_top(a)->view.ops);
+		if (app_top(a)->view.ops != a->o->help)
+			app_push(a, a->o->help, (void *)(uintptr_t)app_top(a)->view.ops);
 		return true;
 	case DO_QUIT: ask_quit(a); return true;
 	case DO_FILTER: open_filter(a); return true;

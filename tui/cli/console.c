@@ -9,6 +9,7 @@
 #include <berth/team.h>
 
 #include "app/app.h"
+#include "views/list.h"
 #include "cli/run.h"
 
 /* A file that cannot be read is said now, not on the message line of a console full of agents. */
@@ -43,6 +44,8 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.program = "console",
 	};
 	struct app_options o = {
+		.views = all_tabs,
+		.help = &help_view,
 		.settings = s,
 		.policy = &policy,
 		.theme = cli_value(c, "theme"),

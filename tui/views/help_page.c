@@ -117,12 +117,14 @@ static void draw_views(struct view *v, struct pen *p)
 	enum action a = DO_VIEW_1;
 	size_t k = 0, n = 0;
 
-#define TAB(name)                                                              \
-	k += (size_t)snprintf(keys + k, sizeof keys - k, "%s%s", k ? " " : "", \
-		keymap_first(app_keys(v->app), a++, key));                     \
-	n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", name##_view.tab);
-	TABS(TAB)
-#undef TAB
+	for (const struct view_ops *const *t = all_tabs; *t && a <= DO_VIEW_9; t++, a++) {
+		k += (size_t)snprintf(keys + k, sizeof keys - k, "%s%s", k ? " " : "",
+			keymap_first(app_keys(v->app), a, key));
+		n += (size_t)snprintf(
+			names + n, sizeof names - n, "%s%s", n ? ", " : "", (*t)->tab);
+		if (k >= sizeof keys || n >= sizeof names)
+			break; /* clipped: no view has such a name */
+	}
 	if (is_wanted(s, keys, "view", names))
 		draw_line(s, p, STYLE(KEY), keys, "view-1 ...", names);
 }

@@ -1,28 +1,18 @@
 /*
  * list.h - every view there is.
  *
- * TABS are the ones with a number, in the order of their keys; a new one is a file in this folder
- * and a line here.  The others are pushed on top of a tab: `seed` of app_push says what they show.
+ * The tabs are the ones with a number; a new one is a file in this folder and its name here and in
+ * list.c.  The others are pushed on top of a tab: `seed` of app_push says what they show.
  */
 #ifndef TUI_VIEWS_LIST_H
 #define TUI_VIEWS_LIST_H
 
 #include "app/view.h"
 
-#define TABS(TAB)       \
-	TAB(agents)     \
-	TAB(containers) \
-	TAB(logs)       \
-	TAB(jobs)       \
-	TAB(clean)      \
-	TAB(audit)      \
-	TAB(events)     \
-	TAB(host)       \
-	TAB(bench)
+extern const struct view_ops *const all_tabs[]; /* NULL at the end */
 
-#define TAB(name) extern const struct view_ops name##_view;
-TABS(TAB)
-#undef TAB
+extern const struct view_ops agents_view, containers_view, logs_view, jobs_view, clean_view,
+	audit_view, events_view, host_view, bench_view;
 
 extern const struct view_ops help_view; /* seed: the view_ops of the view it explains */
 

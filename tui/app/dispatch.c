@@ -1,0 +1,150 @@
+/* dispatch.c - keys, clicks and pastes: to what lies on top, to the view, to the app. */
+#include "app/app_state.h"
+
+#include <string.h>
+
+#include <berth/clock.h>
+
+/* Esc and q: the nearest thing that can be left. */
+static void go_back(struct app *a, bool may_quit)
+{
+	if (app_top(a)->filter) {
+		deed_filter_off(a);
+	} else if (a->npushed) {
+		app_pop(a);
+	} else if (a->ndepth) {
+		stack_turn_to(a, a->came_from[--a->ndepth]);
+	} else if (may_quit) {
+		deed(a, DO_QUIT);
+	}
+}
+
+void app_do(struct app *a, enum action act)
+{
+	struct view *v = &app_top(a)->view;
+	const struct action_info *info = &action_info[act];
+
+	a->dirty = true;
+	if (!(info->where & v->ops->context))
+		return;
+	if (info->flags & ACTION_CHANGES && app_read_only(a)) {
+		app_say(a, ROLE_WARN, "Read-only: `%s` does nothing.  %s", info->name,
+			app_read_only_stays(a) ? "It was asked for at the start and stays."
+					       : "`:ro` switches it off.");
+		return;
+	}
+	if (v->ops->act && v->ops->act(v, act))
+		return;
+	if (act == DO_BACK)
+		go_back(a, false);
+	else
+		deed(a, act);
+}
+
+/* A key that does nothing looks like a console that hangs. */
+static void say_no_key(struct app *a, struct key k)
+{
+	enum action elsewhere = keymap_find(&a->keys, k, IN_ANY);
+	char key[KEY_TEXT_MAX], help[KEY_TEXT_MAX];
+
+	key_format(key, k);
+	keymap_first(&a->keys, DO_HELP, help);
+	if (elsewhere)
+		app_say(a, ROLE_DIM, "%s (%s) is for %s; %s shows the keys of this view.", key,
+			action_info[elsewhere].word, context_name(action_info[elsewhere].where),
+			help);
+	else
+		app_say(a, ROLE_DIM, "%s has no meaning here; %s shows the keys of this view.", key,
+			help);
+}
+
+void app_key(struct app *a, struct key k)
+{
+	const struct palette_item *chosen;
+	enum action act;
+
+	a->dirty = a->urgent = true;
+	if (a->dialog.open) {
+		deed_dialog(a, dialog_key(&a->dialog, k, clock_mono_ns()));
+		return;
+	}
+	if (a->palette.open) {
+		enum prompt_end end = palette_key(&a->palette, k, &chosen);
+
+		deed_palette(a, end, chosen);
+		return;
+	}
+	if (a->prompting) {
+		deed_prompt(a, prompt_key(&a->prompt, k));
+		return;
+	}
+	a->said[0] = '\0';
+	act = keymap_find(&a->keys, k, app_top(a)->view.ops->context);
+	if (act == DO_BACK && k.code == 'q') {
+		struct view *v = &app_top(a)->view;
+
+		if (!v->ops->act || !v->ops->act(v, act))
+			go_back(a, true);
+	} else if (act) {
+		app_do(a, act);
+	} else {
+		say_no_key(a, k);
+	}
+}
+
+void app_paste(struct app *a, const char *text, size_t n)
+{
+	a->dirty = a->urgent = true;
+	if (a->dialog.open)
+		return; /* a confirmation is typed, never pasted by accident */
+	if (a->palette.open) {
+		palette_paste(&a->palette, text, n);
+	} else if (a->prompting) {
+		prompt_paste(&a->prompt, text, n);
+		deed_prompt(a, PROMPT_EDITED);
+	}
+}
+
+static bool is_in_area(struct area r, int x, int y)
+{
+	return x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + r.h;
+}
+
+void app_click(struct app *a, int x, int y, bool twice)
+{
+	struct view *v = &app_top(a)->view;
+
+	a->dirty = a->urgent = true;
+	if (a->dialog.open) {
+		deed_dialog(a, dialog_click(&a->dialog, x, y, clock_mono_ns()));
+		return;
+	}
+	if (a->palette.open) {
+		const struct palette_item *chosen = palette_click(&a->palette, x, y);
+
+		deed_palette(a, chosen ? PROMPT_DONE : PROMPT_CANCELLED, chosen);
+		return;
+	}
+	/* What is being typed is for the view below it: that must stay the same one. */
+	if (a->prompting)
+		return;
+	for (size_t i = 0; i < a->ntabs; i++)
+		if (is_in_area(a->tab_box[i], x, y))
+			app_show_tab(a, i);
+	if (is_in_area(a->body, x, y) && v->ops->click && v == &app_top(a)->view)
+		v->ops->click(v, x - a->body.x, y - a->body.y, twice);
+}
+
+void app_wheel(struct app *a, int lines)
+{
+	struct view *v = &app_top(a)->view;
+
+	a->dirty = a->urgent = true;
+	if (a->dialog.open || a->palette.open) {
+		struct key k = {lines < 0 ? NAMED_UP : NAMED_DOWN, 0};
+
+		app_key(a, k);
+	} else if (v->ops->wheel) {
+		v->ops->wheel(v, lines);
+	}
+}

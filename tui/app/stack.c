@@ -1,0 +1,197 @@
+/*
+ * stack.c - the views there are and the one on screen; and what a view may ask of the app.
+ *
+ * The bottom of this folder: it calls none of the other files.
+ */
+#include "app/app_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+const struct snapshot *app_snapshot(struct app *a)
+{
+	return a->shown;
+}
+
+int64_t app_now_ns(struct app *a)
+{
+	return a->frozen ? a->frozen_ns : clock_mono_ns();
+}
+
+uint64_t app_send(struct app *a, struct command *c)
+{
+	return backend_send(a->o->backend, c);
+}
+
+bool app_read_only(struct app *a)
+{
+	return a->policy.read_only || a->live->engine.read_only;
+}
+
+const struct settings *app_settings(struct app *a)
+{
+	return a->settings;
+}
+
+const struct keymap *app_keys(struct app *a)
+{
+	return &a->keys;
+}
+
+void app_dirty(struct app *a)
+{
+	a->dirty = true;
+}
+
+void app_say(struct app *a, enum role role, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(a->said, sizeof a->said, fmt, ap);
+	va_end(ap);
+	a->said_role = role;
+	a->dirty = true;
+}
+
+void app_resize(struct app *a, int columns, int rows)
+{
+	canvas_resize(&a->canvas, columns, rows);
+	a->dirty = a->urgent = true;
+}
+
+/* Views */
+
+struct slot *app_top(struct app *a)
+{
+	return a->npushed ? &a->pushed[a->npushed - 1] : &a->tab[a->at];
+}
+
+static void open_view_slot(
+	struct app *a, struct slot *s, const struct view_ops *ops, const void *seed)
+{
+	*s = (struct slot){.view = {.ops = ops, .app = a, .seed = seed}};
+	s->view.state = xcalloc(1, ops->state_size ? ops->state_size : 1);
+	if (ops->open)
+		ops->open(&s->view);
+	s->view.seed = NULL;
+}
+
+static void close_view_slot(struct slot *s)
+{
+	if (s->view.ops->close)
+		s->view.ops->close(&s->view);
+	free(s->view.state);
+	free(s->filter);
+	*s = (struct slot){0};
+}
+
+static void show_top_view(struct app *a, bool on)
+{
+	struct view *v = &app_top(a)->view;
+	void (*op)(struct view *) = on ? v->ops->show : v->ops->hide;
+
+	if (op)
+		op(v);
+	a->dirty = true;
+}
+
+void app_push(struct app *a, const struct view_ops *ops, void *seed)
+{
+	if (a->npushed == PUSHED_MAX) {
+		app_say(a, ROLE_WARN, "Too many views are open: Esc closes this one.");
+		return;
+	}
+	show_top_view(a, false);
+	open_view_slot(a, &a->pushed[a->npushed], ops, seed);
+	a->npushed++;
+	if (ops->snapshot)
+		ops->snapshot(&app_top(a)->view, a->shown);
+	show_top_view(a, true);
+}
+
+void app_pop(struct app *a)
+{
+	if (a->npushed == 0)
+		return;
+	show_top_view(a, false);
+	close_view_slot(&a->pushed[--a->npushed]);
+	show_top_view(a, true);
+}
+
+void stack_turn_to(struct app *a, size_t i)
+{
+	while (a->npushed)
+		app_pop(a);
+	if (i == a->at)
+		return;
+	show_top_view(a, false);
+	a->at = i;
+	show_top_view(a, true);
+}
+
+/* By number: a place of its own, not a step away from where one was. */
+void app_show_tab(struct app *a, size_t i)
+{
+	if (i >= a->ntabs)
+		return;
+	a->ndepth = 0;
+	stack_turn_to(a, i);
+}
+
+void app_switch(struct app *a, const char *view)
+{
+	for (size_t i = 0; i < a->ntabs; i++) {
+		if (strcmp(a->tab[i].view.ops->name, view) != 0)
+			continue;
+		if (i != a->at && a->ndepth < COUNT(a->came_from))
+			a->came_from[a->ndepth++] = a->at;
+		stack_turn_to(a, i);
+	}
+}
+
+struct view *app_view(struct app *a, const char *name)
+{
+	for (size_t i = 0; i < a->ntabs; i++)
+		if (strcmp(a->tab[i].view.ops->name, name) == 0)
+			return &a->tab[i].view;
+	return NULL;
+}
+
+void app_filtered(struct app *a, const struct view *v, const char *text)
+{
+	for (size_t i = 0; i < a->ntabs; i++)
+		if (v == &a->tab[i].view) {
+			free(a->tab[i].filter);
+			a->tab[i].filter = xstrdup(text);
+		}
+}
+
+void stack_open(struct app *a)
+{
+	const struct view_ops *const *ops = a->o->views;
+
+	for (a->ntabs = 0; ops[a->ntabs] && a->ntabs < TABS_MAX; a->ntabs++)
+		open_view_slot(a, &a->tab[a->ntabs], ops[a->ntabs], NULL);
+	for (size_t i = 0; i < a->ntabs; i++)
+		if (ops[i]->snapshot)
+			ops[i]->snapshot(&a->tab[i].view, a->shown);
+	/* Everything that runs is the picture to begin with, agents or not. */
+	for (a->at = a->ntabs - 1; a->at > 0; a->at--)
+		if (strcmp(ops[a->at]->name, "containers") == 0)
+			break;
+	show_top_view(a, true);
+}
+
+void stack_close(struct app *a)
+{
+	while (a->npushed)
+		close_view_slot(&a->pushed[--a->npushed]);
+	for (size_t i = 0; i < a->ntabs; i++)
+		close_view_slot(&a->tab[i]);
+}
