@@ -20,7 +20,7 @@
 
 #include <berth/err.h>
 
-#include "stats.h"
+#include "statistics.h"
 
 /* What one sample used, self and waited-for children together, where the kernel tells. */
 struct usage {

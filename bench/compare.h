@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 #include "history/history.h"
-#include "stats.h"
+#include "statistics.h"
 
 #define THRESHOLD 0.95
 #define COMPARE_P 0.01

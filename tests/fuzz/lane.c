@@ -14,7 +14,7 @@
 #include <berth/clock.h>
 
 #include "lane/guest/supervise.c"
-#include "lane/guest/tree.c"
+#include "lane/guest/command_tree.c"
 #include "lane/lane.h"
 
 #define FDS_MOST 8

@@ -1,5 +1,5 @@
 /*
- * guest.h - the files of the guest: guest.c (PID 1), supervise.c (one command), tree.c (ending what
+ * guest.h - the files of the guest: guest.c (PID 1), supervise.c (one command), command_tree.c (ending what
  * it started), and wire_io.c, which the host shares.  libc only, no allocation after start but the
  * words of a request.
  */

@@ -1,5 +1,5 @@
 /*
- * stats.h - the statistics of a benchmark: what is printed, and how sure we are of it.
+ * statistics.h - the statistics of a benchmark: what is printed, and how sure we are of it.
  *
  * Benchmark samples are skewed and have outliers, so the headline is the median with its MAD,
  * ratios carry a bootstrap interval, and comparisons with history use ranks (Mann-Whitney), never a
@@ -7,8 +7,8 @@
  *
  * Thread: pure functions.
  */
-#ifndef BENCH_STATS_H
-#define BENCH_STATS_H
+#ifndef BENCH_STATISTICS_H
+#define BENCH_STATISTICS_H
 
 #include <stddef.h>
 #include <stdint.h>

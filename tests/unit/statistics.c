@@ -1,4 +1,4 @@
-/* stats.c - the benchmark's statistics against published values. */
+/* statistics.c - the benchmark's statistics against published values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "runner.h"
-#include "stats.h"
+#include "statistics.h"
 
 #define NEAR(a, b, eps) assert_true(fabs((a) - (b)) <= (eps))
 #define N(a) (sizeof(a) / sizeof((a)[0]))

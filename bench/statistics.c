@@ -1,5 +1,5 @@
-/* stats.c - medians, quantiles, bootstrap and ranks. */
-#include "stats.h"
+/* statistics.c - medians, quantiles, bootstrap and ranks. */
+#include "statistics.h"
 
 #include <math.h>
 #include <stdlib.h>
