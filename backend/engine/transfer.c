@@ -74,7 +74,7 @@ static void source_drop(struct source *s)
 
 static void on_read(struct errand *x);
 
-static void read_slot(struct errand *x)
+static void read_into_slot(struct errand *x)
 {
 	struct source *s = x->data;
 	uint64_t left = s->size - s->asked;
@@ -92,7 +92,7 @@ static void read_more(struct source *s)
 
 	if (s->busy || s->failed || slot->full || s->asked == s->size)
 		return;
-	s->error = errand_start(s->loop, &s->errand, read_slot, on_read);
+	s->error = errand_start(s->loop, &s->errand, read_into_slot, on_read);
 	s->busy = !s->error;
 	s->failed = s->error != 0;
 }

@@ -71,7 +71,7 @@ static void as_supervisor(int conn)
 {
 	memset(&cmd, 0, sizeof cmd);
 	cmd.conn = conn;
-	if (!receive()) {
+	if (!receive_request()) {
 		/* Exactly the words that were announced, each ended, all within the block. */
 		for (uint32_t i = 0; i < cmd.ask.argc; i++)
 			if (cmd.argv[i] < cmd.words ||
