@@ -17,7 +17,7 @@ hide() {
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 configure() { # FOLDER OPTION...
-	PKG_CONFIG_LIBDIR=$PWD/modules cmake -G Ninja -S "$SRC" -B "$@" "${launcher[@]}" >log 2>&1
+	PKG_CONFIG_LIBDIR=$PWD/modules cmake --preset debug -S "$SRC" -B "$@" "${launcher[@]}" >log 2>&1
 }
 stops() {
 	! configure "$@"
