@@ -9,7 +9,7 @@ cd "$TMPDIR" && chmod 755 . || exit 1
 agent=rs$$
 box=berth-$agent
 secrets=$TMPDIR/secrets
-trap '"$BERTH" down team.yaml >/dev/null 2>&1; "$BERTH" down secret.yaml >/dev/null 2>&1; docker rm -f "rs$$-old" "rs$$-like" "$box" >/dev/null 2>&1
+trap 'tmux -L "$agent" kill-server 2>/dev/null; "$BERTH" down team.yaml >/dev/null 2>&1; "$BERTH" down secret.yaml >/dev/null 2>&1; docker rm -f "rs$$-old" "rs$$-like" "$box" >/dev/null 2>&1
 docker volume rm -f "berth-home-$box" "berth-home-berth-s$agent" >/dev/null 2>&1' EXIT
 
 refused() { # berth exec ARGUMENTS...: 125, a sentence that names the remedy, nothing done
@@ -78,6 +78,43 @@ ps_says() {
 }
 check 'ps says so' ps_says
 check 'ps fits its schema' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/ps.json" <ps.json
+# The console: its row says so in the colour of what is bad, and its shell does not open.
+cat >script <<S
+size 140 24
+key 2
+wait mounts changed
+dump styles
+S
+red() {
+	"$BERTH" --script script >picture && python3 - "$box" <<'PY'
+import sys
+lines = open("picture", encoding="utf-8").read().split("\n")
+row = next(n for n, one in enumerate(lines) if sys.argv[1] in one)
+at = lines[row].index("mounts changed")
+roles = set(lines[row + 1][4 + at:][:len("mounts changed")])
+sign = lines[row + 1][4 + lines[row].index("!")]
+print(roles, sign, *lines[row:row + 2], sep="\n")
+sys.exit(len(roles) != 1 or roles != {sign} or sign in ".b")
+PY
+}
+check 'the console shows the row as changed, in one colour with its sign' red
+mux() {
+	tmux -L "$agent" -f /dev/null "$@"
+}
+shows() {
+	mux capture-pane -p | grep -qF -- "$1"
+}
+no_shell() {
+	mux new-session -d -x 140 -y 24 "$BERTH" && wait_for 20 shows "$box" && mux send-keys 2 && wait_for 20 shows 'mounts changed' &&
+		mux send-keys / && mux send-keys "$box" Enter && mux send-keys x &&
+		wait_for 20 shows 'is not what was checked' && mux send-keys "echo key >>$PWD/a/sub/authorized_keys" Enter
+	local status=$?
+	mux capture-pane -p
+	mux kill-server
+	[ $status = 0 ] && unharmed
+}
+. "$SRC/tests/lib/engine.sh"
+check 'and opens no shell in it' no_shell
 check 'still nothing runs' refused "$agent" -- "${harm[@]}"
 docker stop -t 0 "$box" >/dev/null
 docker start "$box" >/dev/null
@@ -87,7 +124,6 @@ kill -9 "$(docker inspect -f '{{.State.Pid}}' "$box")"
 restarted() {
 	[ "$(docker inspect -f '{{.RestartCount}} {{.State.Running}}' "$box")" = '1 true' ]
 }
-. "$SRC/tests/lib/engine.sh"
 check 'a restart by policy' wait_for 20 restarted
 check 'is refused too' refused "$agent" -- "${harm[@]}"
 docker update --restart no "$box" >/dev/null

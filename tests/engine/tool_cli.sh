@@ -144,6 +144,12 @@ if command -v socat >/dev/null; then
 	}
 	if reachable; then
 		check 'from elsewhere it runs' exits 6 elsewhere exec "foreign-$$" -- sh -c 'exit 6'
+		elsewhere exec --json "$agent" -- true >document
+		check 'the mounts of an agent there are not checked, and it says so' grep -q '"mounts": "not checked"' document
+		check 'in a document that fits its schema' \
+			python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/exec.json" <document
+		elsewhere ps --json >document
+		check 'nor does its row claim that they are' bash -c '! grep -q "\"mounts\": \"checked\"" document'
 		check 'its time-out ends the tree from inside' exits 124 elsewhere exec --timeout 0.5 "foreign-$$" -- \
 			sh -c "trap '' TERM; (setsid sleep 7005 &); sleep 7005"
 		check 'of which nothing is left, either' bash -c "! docker top foreign-$$ | grep -q 'sleep 7005'"
