@@ -1,6 +1,7 @@
 /* spec.c - the hardening profile as the engine's JSON. */
 #include "container/spec.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 #include "lane/wire.h"
 
+#define NS_PER_S ((uint64_t)1000000000)
 #define SHM_BYTES ((uint64_t)64 << 20)
 
 const char *spec_role_name(enum spec_role r)
@@ -247,6 +249,59 @@ static void add_private_network(cJSON *root, cJSON *host, const struct spec *s)
 	cJSON_AddItemToObject(host, "DnsSearch", make_string_array((const char *const[]){"."}, 1));
 }
 
+static void add_word(cJSON *array, const char *word)
+{
+	cJSON_AddItemToArray(array, cJSON_CreateString(word));
+}
+
+static void add_number_word(cJSON *array, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRIu64, v);
+	add_word(array, text);
+}
+
+static void add_mount_words(cJSON *array, bool read_only, const char *target)
+{
+	add_word(array, read_only ? "ro" : "rw");
+	add_word(array, target);
+}
+
+/*
+ * What `docker inspect` and `docker ps` show: the guest's own look around (guest/health.c), in the place of any
+ * check of the image's.  Once an hour, for each costs an engine exec.  Engines from 25 on look for the first time
+ * after ten seconds, older ones after the hour.
+ */
+static void add_health(cJSON *root, const struct spec *s)
+{
+	cJSON *health = cJSON_AddObjectToObject(root, "Healthcheck"),
+	      *test = cJSON_AddArrayToObject(health, "Test");
+
+	if (s->entry) {
+		add_word(test, "NONE");
+		return;
+	}
+	add_word(test, "CMD");
+	add_word(test, LANE_GUEST_PATH);
+	add_word(test, LANE_GUEST_HEALTH);
+	add_number_word(test, (uint64_t)s->limits.open_files);
+	add_number_word(test, s->limits.file_bytes);
+	add_number_word(test, s->limits.memory_bytes);
+	add_number_word(test, (uint64_t)s->limits.pids);
+	add_mount_words(test, !s->sudo && !s->writable_root, "/");
+	add_mount_words(test, false, "/tmp");
+	if (s->home)
+		add_mount_words(test, false, SPEC_HOME);
+	for (size_t i = 0; i < s->mounts.n; i++)
+		add_mount_words(test, s->mounts.mount[i].read_only, s->mounts.mount[i].target);
+	add_whole_number(health, "Interval", 3600 * NS_PER_S);
+	add_whole_number(health, "Timeout", 30 * NS_PER_S);
+	add_whole_number(health, "StartPeriod", 60 * NS_PER_S);
+	add_whole_number(health, "StartInterval", 10 * NS_PER_S);
+	add_whole_number(health, "Retries", 1);
+}
+
 /* What is asked for, without the labels that name this one container. */
 static cJSON *profile_of(const struct spec *s)
 {
@@ -272,8 +327,7 @@ static cJSON *profile_of(const struct spec *s)
 	cJSON_AddItemToObject(root, "Env", make_string_array(env, nenv));
 	cJSON_AddItemToObject(root, "Entrypoint", make_string_array(entry, nentry));
 	cJSON_AddItemToObject(root, "Cmd", cJSON_CreateArray());
-	cJSON_AddItemToObject(cJSON_AddObjectToObject(root, "Healthcheck"), "Test",
-		make_string_array((const char *const[]){"NONE"}, 1));
+	add_health(root, s);
 	add_whole_number(root, "StopTimeout", 3);
 	host = cJSON_AddObjectToObject(root, "HostConfig");
 	add_security(host, s);

@@ -74,7 +74,8 @@ struct engine_container {
 	const char *id, *name, *image, *image_id, *command, *user, *workdir, *hostname,
 		*restart_policy, *network_mode, *runtime, *log_driver;
 	enum container_state state;
-	enum health health;
+	enum health health;     /* of a check of its image's or its maker's */
+	enum health own_health; /* of the check that berth gives its containers */
 	int exit_code, pid, restarts;
 	bool oom_killed, tty, privileged, read_only_root, no_new_privileges, init, host_pid,
 		host_ipc;

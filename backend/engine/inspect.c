@@ -15,13 +15,26 @@ static enum health parse_health(const char *word)
 	return strcmp(word, "unhealthy") == 0 ? HEALTH_UNHEALTHY : HEALTH_NONE;
 }
 
-static void read_state(const cJSON *state, struct arena *a, struct engine_container *c)
+/* "CMD", the guest's program, "health": it is ours (container/spec.c), and tells of ours. */
+static bool is_own_check(const cJSON *config)
+{
+	const cJSON *test = ejson_path(config, "Healthcheck", "Test", NULL);
+
+	return !strcmp(ejson_text(cJSON_GetArrayItem(test, 1)), "/.berth/init") &&
+		!strcmp(ejson_text(cJSON_GetArrayItem(test, 2)), "health");
+}
+
+static void read_state(const cJSON *state, bool own, struct arena *a, struct engine_container *c)
 {
 	c->state = parse_state(ejson_string(state, "Status"));
 	c->health = parse_health(ejson_text(ejson_path(state, "Health", "Status", NULL)));
 	if (c->health == HEALTH_NONE) /* podman 4's name for it */
 		c->health =
 			parse_health(ejson_text(ejson_path(state, "Healthcheck", "Status", NULL)));
+	if (own) {
+		c->own_health = c->health;
+		c->health = HEALTH_NONE;
+	}
 	c->exit_code = ejson_int(state, "ExitCode", 0);
 	c->pid = ejson_int(state, "Pid", 0);
 	c->oom_killed = ejson_bool(state, "OOMKilled");
@@ -220,7 +233,7 @@ int parse_inspect(const cJSON *root, struct arena *a, struct engine_container *c
 	c->restarts = ejson_int(root, "RestartCount", 0);
 	c->created_wall_ms = ejson_stamp_ms(root, "Created");
 	c->apparmor = ejson_keep(a, root, "AppArmorProfile");
-	read_state(ejson_get(root, "State"), a, c);
+	read_state(ejson_get(root, "State"), is_own_check(config), a, c);
 	read_host_config(ejson_get(root, "HostConfig"), a, c);
 	read_mounts(ejson_get(root, "Mounts"), a, c);
 	read_endpoints(ejson_get(network, "Networks"), a, c);

@@ -35,6 +35,7 @@
 #define LANE_DIR "/.berth"
 #define LANE_GUEST "init"
 #define LANE_GUEST_PATH LANE_DIR "/" LANE_GUEST
+#define LANE_GUEST_HEALTH "health" /* its first argument as the container's health check */
 #define LANE_BOOT_SOCK "boot"
 #define LANE_SECRETS_DIR "/run/secrets"
 

@@ -240,6 +240,7 @@ struct row *model_take_inspection(
 	anew = c->pid != ec->pid || c->started_wall_ms != ec->started_wall_ms;
 	c->state = ec->state;
 	c->health = ec->health;
+	c->own_health = ec->own_health;
 	c->exit_code = ec->exit_code;
 	c->oom_killed = ec->oom_killed;
 	c->created_wall_ms = ec->created_wall_ms;

@@ -116,7 +116,8 @@ struct container {
 	const char *agent, *session, *role;            /* berth.* labels; "" when absent */
 	const char *compose_project, *compose_service; /* "" when absent */
 	enum container_state state;
-	enum health health;
+	enum health health;     /* of a check of its image's or its maker's */
+	enum health own_health; /* of the check that berth gives its containers, once an hour */
 	enum mounts_state mounts;
 	int exit_code; /* meaningful for exited and dead */
 	bool oom_killed;

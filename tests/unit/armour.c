@@ -110,6 +110,46 @@ static void test_asked_for(void **state)
 	assert_string_not_equal(dockers, ours);
 }
 
+/* Ours, with what was asked for in its words; what is not run by the guest has none. */
+static void test_health(void **state)
+{
+	static const char *const words[] = {"CMD", "/.berth/init", "health", "1024", "4096",
+		"65536", "32", "ro", "/", "rw", "/tmp", "rw", "/home/agent"};
+	static const char *const entry[] = {"/.berth/init", "chown"};
+	struct spec s = {.role = SPEC_AGENT,
+		.name = "berth-x",
+		.session = "s",
+		.proof = "p",
+		.image = "box:1",
+		.home = "v",
+		.limits = {
+			.open_files = 1024, .file_bytes = 4096, .memory_bytes = 65536, .pids = 32}};
+
+	(void)state;
+	for (int helper = 0; helper < 2; helper++) {
+		AUTO_STR struct str body = STR_INIT;
+		AUTO_JSON cJSON *root = NULL;
+		const cJSON *health, *test;
+
+		s.entry = helper ? entry : NULL;
+		s.nentry = helper ? 2 : 0;
+		spec_body(&s, &body);
+		root = ejson_parse(body.s, body.len, NULL);
+		health = ejson_get(root, "Healthcheck");
+		test = ejson_get(health, "Test");
+		if (helper) {
+			assert_int_equal(cJSON_GetArraySize(test), 1);
+			assert_string_equal(ejson_text(cJSON_GetArrayItem(test, 0)), "NONE");
+			continue;
+		}
+		assert_int_equal(cJSON_GetArraySize(test), COUNT(words));
+		for (int i = 0; i < (int)COUNT(words); i++)
+			assert_string_equal(ejson_text(cJSON_GetArrayItem(test, i)), words[i]);
+		assert_true(ejson_i64(health, "Interval", 0) == INT64_C(3600000000000));
+		assert_true(ejson_i64(health, "Timeout", 0) == INT64_C(30000000000));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +157,7 @@ int main(void)
 		cmocka_unit_test(test_loaded),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_asked_for),
+		cmocka_unit_test(test_health),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,37 @@ static void test_info(void **state)
 	assert_string_equal(info.arch, "arm64");
 }
 
+/* A check of berth's and one of somebody's say the same words of different things. */
+static void test_own_check(void **state)
+{
+	static const struct {
+		const char *test;
+		enum health health, own;
+	} of[] = {
+		{"[\"CMD\",\"/.berth/init\",\"health\",\"1\"]", HEALTH_NONE, HEALTH_UNHEALTHY},
+		{"[\"CMD\",\"/bin/check\",\"health\"]", HEALTH_UNHEALTHY, HEALTH_NONE},
+		{"[\"CMD-SHELL\",\"/.berth/init health\"]", HEALTH_UNHEALTHY, HEALTH_NONE},
+		{"null", HEALTH_UNHEALTHY, HEALTH_NONE},
+		{"{}", HEALTH_UNHEALTHY, HEALTH_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(of); i++) {
+		struct engine_container c;
+		char text[256];
+		AUTO_JSON cJSON *root = NULL;
+
+		snprintf(text, sizeof text,
+			"{\"Id\":\"x\",\"Config\":{\"Healthcheck\":{\"Test\":%s}},\"State\":{\"Health\":{"
+			"\"Status\":\"unhealthy\"}}}",
+			of[i].test);
+		root = ejson_parse(text, strlen(text), NULL);
+		assert_int_equal(parse_inspect(root, &mem, &c, NULL), 0);
+		assert_int_equal(c.health, of[i].health);
+		assert_int_equal(c.own_health, of[i].own);
+	}
+}
+
 static void test_security_options(void **state)
 {
 	static const struct {
@@ -478,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_json_numbers),
 		cmocka_unit_test(test_json_bounds),
 		cmocka_unit_test(test_info),
+		cmocka_unit_test(test_own_check),
 		cmocka_unit_test(test_security_options),
 		cmocka_unit_test(test_json_list),
 		cmocka_unit_test(test_json_inspect),

@@ -57,6 +57,8 @@ static void cell_state(char *buf, const struct container *c, const struct snapsh
 			c->oom_killed ? " OOM" : "");
 	else if (c->mounts == MOUNTS_CHANGED || c->mounts == MOUNTS_UNKNOWN)
 		snprintf(buf, CELL_MAX, "mounts %s", mounts_state_name(c->mounts));
+	else if (c->own_health == HEALTH_UNHEALTHY)
+		snprintf(buf, CELL_MAX, "%s, init unhealthy", container_state_name(c->state));
 	else if (c->health != HEALTH_NONE)
 		snprintf(buf, CELL_MAX, "%s, %s", container_state_name(c->state),
 			health_name(c->health));
@@ -334,6 +336,7 @@ static void json_container(struct jsonw *j, const struct container *c, const str
 	json_or_null(j, "compose_service", c->compose_service);
 	jsonw_text(j, "state", container_state_name(c->state));
 	json_or_null(j, "health", health_name(c->health));
+	json_or_null(j, "own_health", health_name(c->own_health));
 	json_or_null(j, "mounts", c->mounts ? mounts_state_name(c->mounts) : NULL);
 	if (is_ended_state(c))
 		jsonw_int(j, "exit_code", c->exit_code);

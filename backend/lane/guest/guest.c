@@ -369,6 +369,8 @@ int main(int argc, char **argv)
 	sigset_t all;
 	int sfd, lane = -1;
 
+	if (argc > 1 && !strcmp(argv[1], LANE_GUEST_HEALTH))
+		return guest_health(argc, argv);
 	if (argc == 5 && !strcmp(argv[1], "chown"))
 		return chown_volume(argv);
 	if (argc == 4 && !strcmp(argv[1], "as") && getpid() == 1) {
@@ -382,7 +384,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	prctl(PR_SET_DUMPABLE, 0);
-	prctl(PR_SET_NAME, "berth-guest");
+	prctl(PR_SET_NAME, GUEST_WAITS);
 	umask(022);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -394,8 +396,10 @@ int main(int argc, char **argv)
 	for (;;) {
 		struct pollfd p[2] = {{sfd, POLLIN, 0}, {lane, POLLIN, 0}};
 
-		if (lane < 0 && (lane = boot_guest()) >= 0)
+		if (lane < 0 && (lane = boot_guest()) >= 0) {
+			prctl(PR_SET_NAME, GUEST_NAME); /* what guest_health looks for */
 			continue;
+		}
 		if (poll(p, 2, lane < 0 ? BOOT_RETRY_MS : -1) < 0 && errno != EINTR)
 			return 1;
 		if (p[0].revents)

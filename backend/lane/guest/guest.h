@@ -1,6 +1,6 @@
 /*
  * guest.h - the files of the guest: guest.c (PID 1), supervise.c (one command), command_tree.c (ending what
- * it started), and wire_io.c, which the host shares.  libc only, no allocation after start but the
+ * it started), health.c, and wire_io.c, which the host shares.  libc only, no allocation after start but the
  * words of a request.
  */
 #ifndef LANE_GUEST_H
@@ -22,6 +22,13 @@ struct guest_user {
 	gid_t gid;
 };
 extern struct guest_user guest_user;
+
+/* What /proc/1/comm says from the moment that the lane is there; before, GUEST_WAITS. */
+#define GUEST_NAME "berth-guest"
+#define GUEST_WAITS "berth-no-lane"
+
+/* `berth-guest health ...` (health.c): its exit code. */
+int guest_health(int argc, char **argv);
 
 /* Serve one connection from request to result.  Returns the exit code of the supervisor. */
 int supervise(int conn);

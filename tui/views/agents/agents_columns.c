@@ -324,9 +324,12 @@ static void health_text(const struct table_row *r, char *buf, size_t cap, struct
 {
 	const struct container *c = container_of(r);
 
-	*st = c && c->health == HEALTH_UNHEALTHY ? STYLE(BAD) : STYLE(DIM);
+	/* An agent's own check takes the place of any other. */
+	enum health health = !c ? HEALTH_NONE : c->own_health ? c->own_health : c->health;
+
+	*st = health == HEALTH_UNHEALTHY ? STYLE(BAD) : STYLE(DIM);
 	if (c)
-		snprintf(buf, cap, "%s", health_name(c->health));
+		snprintf(buf, cap, "%s", health_name(health));
 }
 
 static void agent_image_text(const struct table_row *r, char *buf, size_t cap, struct style *st)

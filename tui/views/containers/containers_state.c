@@ -32,7 +32,9 @@ enum glyph container_glyph(const struct container *c, struct style *st)
 	bool failed = c->state == CONTAINER_EXITED && (c->exit_code || c->oom_killed);
 
 	st->role = (uint8_t)of[c->state].role;
-	if (failed || (c->state == CONTAINER_RUNNING && c->health == HEALTH_UNHEALTHY))
+	if (failed ||
+		(c->state == CONTAINER_RUNNING &&
+			(c->health == HEALTH_UNHEALTHY || c->own_health == HEALTH_UNHEALTHY)))
 		st->role = ROLE_BAD;
 	if (c->pending)
 		st->role = ROLE_BUSY;
@@ -60,6 +62,8 @@ void container_state_text(const struct container *c, char *buf, size_t cap, stru
 		snprintf(buf, cap, "exited %d", c->exit_code);
 	} else if (c->state == CONTAINER_RESTARTING && c->restarts > 0) {
 		snprintf(buf, cap, "restart %d", c->restarts);
+	} else if (c->state == CONTAINER_RUNNING && c->own_health == HEALTH_UNHEALTHY) {
+		snprintf(buf, cap, "init unhealthy");
 	} else if (c->state == CONTAINER_RUNNING && c->health != HEALTH_NONE) {
 		snprintf(buf, cap, "%s", health_name(c->health));
 		if (c->health == HEALTH_STARTING)
