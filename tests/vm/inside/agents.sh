@@ -15,7 +15,7 @@ found = {c["name"]: c for c in d["checks"]}
 assert d["ok"], [c for c in d["checks"] if c["state"] == "missing"]
 for name in "engine containers statistics cgroups dockerd openat2 pidfd seccomp apparmor runtime_directory state_directory".split():
     assert found[name]["state"] == "ok", found[name]
-assert found["apparmor"]["found"].startswith("enabled"), found["apparmor"]
+assert found["apparmor"]["found"].endswith("held by berth-agent"), found["apparmor"]
 PY
 
 mkdir -p /home/user/one /home/user/two /home/user/docs
@@ -36,6 +36,8 @@ agents = json.load(open("/tmp/up.json"))["agents"]
 assert len(agents) == 2 and all(a["up"] for a in agents), agents
 other = [(a["agent"], e) for a in agents for e in a["enforced"] if not e["same"]]
 assert not other, other
+held = [e["actual"] for a in agents for e in a["enforced"] if e["what"] == "AppArmor"]
+assert held == ["berth-agent (enforce)"] * 2, held
 for what in ("memory", "memory and swap", "processes", "mounts", "seccomp"):
     assert all(any(e["what"] == what for e in a["enforced"]) for a in agents), agents
 PY
@@ -70,7 +72,7 @@ facts='cat /proc/self/attr/current; grep -E "^(Uid|CapEff|CapBnd|NoNewPrivs|Secc
 cat >/tmp/walls.py <<'PY'
 import sys
 text = sys.stdin.read()
-assert text.startswith("docker-default (enforce)\n"), text
+assert text.startswith("berth-agent (enforce)\n"), text
 assert dict(line.split(":\t") for line in text.splitlines()[1:]) == {"Uid": "1000\t1000\t1000\t1000", "NoNewPrivs": "1",
     "CapEff": "0" * 16, "CapBnd": "0" * 16, "Seccomp": "2"}, text
 PY
