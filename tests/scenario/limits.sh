@@ -32,6 +32,48 @@ bear() {
 	fi
 }
 
+# thread NAME COMMAND...: with next to no threads, as a user of its own where root runs this, it does what it does
+# with many or says why not; no signal ends it.
+account=()
+begun=$(ps -eLo euid= | awk -v u="$(id -u)" '$1 == u' | wc -l)
+if [ "$(id -u)" = 0 ]; then
+	account=(setpriv --reuid 61234 --regid 61234 --clear-groups)
+	begun=0
+fi
+place=$(mktemp -d /tmp/limits.XXXXXX)
+trap 'rm -rf "$place"' EXIT
+cp "$(dirname "$BERTH")"/berth{,-*} "$place" 2>/dev/null
+cp -r many "$place"
+[ ${#account[@]} = 0 ] || chown -R 61234:61234 "$place"
+thread() {
+	local name=$1 n status whole why=''
+	shift
+	cd "$place" || exit 1
+	"${account[@]}" env HOME="$place" TMPDIR="$place" XDG_RUNTIME_DIR="$place" ./berth "$@" >/dev/null 2>&1 </dev/null
+	whole=$?
+	for n in {1..8}; do
+		status=$("${account[@]}" env HOME="$place" TMPDIR="$place" XDG_RUNTIME_DIR="$place" \
+			prlimit --nproc=$((begun + n)) ./berth "$@" 2>&1 </dev/null >/dev/null | tail -n 3; echo "exit ${PIPESTATUS[0]}")
+		[[ $status = *"exit $whole" ]] && continue
+		[[ $status = *ulimit* || $status = *'no thread'* ]] && [[ $status != *'exit 1'[2-9]? ]] && continue
+		why="$why; with $n: $status"
+	done
+	cd "$OLDPWD" || exit 1
+	if [ -z "$why" ]; then
+		echo "ok few threads: $name"
+	else
+		echo "not ok few threads: $name"
+		echo "# $why"
+		bad=1
+	fi
+}
+
+thread search files search two many
+thread ps ps
+thread plan clean --dry-run
+thread audit audit list
+thread console --script /dev/null
+
 bear search files search two many
 bear scan files scan many
 bear read files read many/1 many/2
