@@ -4,12 +4,13 @@
 #include <ctype.h>
 #include <string.h>
 
+#include <berth/clock.h>
 #include <berth/mem.h>
 
 #include "engine/json.h"
 #include "engine/parse.h"
 
-#define LIST_MS 30000
+#define LIST_MS 30000   /* one list, and all lists of a plan together */
 #define SIZES_MS 120000 /* the engine walks through every file of every container */
 
 const char *world_label(const struct key_value *labels, size_t n, const char *key)
@@ -232,15 +233,24 @@ int world_containers(struct engine_sync *en, struct world *w, struct arena *mem,
 	return 0;
 }
 
+/* What is left of the time for all lists: an engine that answers drop by drop is given up as a whole. */
+static int left_ms(int64_t until)
+{
+	int64_t ms = (until - clock_mono_ns()) / 1000000;
+
+	return ms > 0 ? (int)ms : 1;
+}
+
 int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w, struct arena *mem,
 	struct err *e)
 {
 	AUTO_JSON cJSON *networks = NULL, *volumes = NULL, *images = NULL, *ours = NULL, *df = NULL;
+	int64_t until = clock_mono_ns() + LIST_MS * INT64_C(1000000);
 
 	if (world_containers(en, w, mem, e))
 		return -1;
-	networks = get_json(en, "list the networks", "/networks", LIST_MS, e);
-	volumes = networks ? get_json(en, "list the volumes", "/volumes", LIST_MS, e) : NULL;
+	networks = get_json(en, "list the networks", "/networks", left_ms(until), e);
+	volumes = networks ? get_json(en, "list the volumes", "/volumes", left_ms(until), e) : NULL;
 	if (!volumes)
 		return -1;
 	take_networks(networks, w, mem);
@@ -248,13 +258,14 @@ int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w
 	/* {"label":["berth.prepared_proof"]}, {"dangling":["true"]} */
 	ours = get_json(en, "list the images",
 		"/images/json?filters=%7B%22label%22%3A%5B%22berth.prepared_proof%22%5D%7D",
-		LIST_MS, e);
+		left_ms(until), e);
 	if (!ours)
 		return -1;
 	take_images(ours, w, mem);
 	if (foreign) {
 		images = get_json(en, "list the images",
-			"/images/json?filters=%7B%22dangling%22%3A%5B%22true%22%5D%7D", LIST_MS, e);
+			"/images/json?filters=%7B%22dangling%22%3A%5B%22true%22%5D%7D",
+			left_ms(until), e);
 		if (!images)
 			return -1;
 		take_images(images, w, mem);
