@@ -53,7 +53,7 @@ pick_again() {
 
 # Of the labels that run in one build, asan: what another build alone can show, and what two of them should.
 # ThreadSanitizer makes a program some ten times slower, so only what has many threads and ends in time.
-tsan_too="engine.agents engine.backend engine.clean engine.many engine.paths engine.pool engine.tools terminal.console"
+tsan_too="engine.agents engine.clean engine.many engine.paths engine.pool engine.tools terminal.console"
 release_only="golden.valgrind"
 
 # Is LABEL.NAME to run in this variant?
