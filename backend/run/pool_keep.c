@@ -242,8 +242,9 @@ static int make_one(struct pool *p, struct line *l)
 		if (!failed && offer_box(p, l, b, &why))
 			failed = -1;
 		record_end(&rec, &why);
+		p->left += failed == TOOL_BOX_LEFT;
 		if (failed && b)
-			tool_box_drop(p->h, b, NULL);
+			p->left += tool_box_drop(p->h, b, NULL) != 0;
 	}
 	if (!failed) {
 		atomic_fetch_add(&l->board->made, 1);

@@ -215,8 +215,10 @@ int tool_box_make(struct agents_host *h, const struct team *t, const struct tool
 	}
 	tool_box_drop(h, b, &left);
 	/* What went wrong first is the reason; what is left behind must be said too. */
-	if (left.kind)
-		return err_set(e, why.kind, "%s; and %s", why.msg, left.msg);
+	if (left.kind) {
+		err_set(e, why.kind, "%s; and %s", why.msg, left.msg);
+		return TOOL_BOX_LEFT;
+	}
 	return err_copy(e, &why);
 }
 

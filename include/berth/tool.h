@@ -42,7 +42,8 @@ struct tool_box {
 
 /* `workspace`: for a tool with filesystem: workspace whose definition names none; else NULL.
  * `pool`: made ahead of demand (label berth.role=pool).  `cancel_fd` readable: stop, ERR_CANCELLED;
- * -1: none.  When it fails nothing is left. */
+ * -1: none.  When it fails nothing is left, or it is TOOL_BOX_LEFT and *e names what the engine did not remove. */
+enum { TOOL_BOX_LEFT = -2 };
 int tool_box_make(struct agents_host *h, const struct team *t, const struct tool_def *d,
 	const char *workspace, bool pool, int cancel_fd, struct tool_box **ret, struct err *e);
 
