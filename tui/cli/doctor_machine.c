@@ -99,7 +99,8 @@ static void check_seccomp(const struct patient *p, struct answer *a)
 			"this kernel filters no system calls");
 }
 
-/* What holds the containers of berth's, on the engine's machine. */
+/* What holds the containers of berth's, on the engine's machine.  An engine that has our profile to give is not asked
+ * whether it does: a dockerd's first answer was seen to leave that out, and `up` reads it back. */
 static void check_apparmor(const struct patient *p, struct answer *a)
 {
 	const struct engine_state *en = p->snapshot ? &p->snapshot->engine : NULL;
@@ -111,13 +112,13 @@ static void check_apparmor(const struct patient *p, struct answer *a)
 		answer(a, NOTED,
 			"One more wall around containers where the kernel has it; not needed.",
 			"not on this host");
+	else if (ours)
+		answer(a, FINE, NULL, "enabled: berth's containers are held by " APPARMOR_OURS);
 	else if (en && !en->apparmor && !strncmp(en->endpoint, "unix:", 5))
-		answer(a, MISSING,
+		answer(a, NOTED,
 			"Install the package apparmor and restart the engine; for a rootless one say "
 			"`apparmor: optional` in the definitions.",
 			"enabled, but the engine puts no profile around containers");
-	else if (ours)
-		answer(a, FINE, NULL, "enabled: berth's containers are held by " APPARMOR_OURS);
 	else
 		answer(a, NOTED,
 			"Run `sudo berth doctor --fix` to load " APPARMOR_OURS
