@@ -249,7 +249,7 @@ static void add_private_network(cJSON *root, cJSON *host, const struct spec *s)
 	cJSON_AddItemToObject(host, "DnsSearch", make_string_array((const char *const[]){"."}, 1));
 }
 
-static void add_word(cJSON *array, const char *word)
+static void append_string(cJSON *array, const char *word)
 {
 	cJSON_AddItemToArray(array, cJSON_CreateString(word));
 }
@@ -259,13 +259,13 @@ static void add_number_word(cJSON *array, uint64_t v)
 	char text[24];
 
 	snprintf(text, sizeof text, "%" PRIu64, v);
-	add_word(array, text);
+	append_string(array, text);
 }
 
 static void add_mount_words(cJSON *array, bool read_only, const char *target)
 {
-	add_word(array, read_only ? "ro" : "rw");
-	add_word(array, target);
+	append_string(array, read_only ? "ro" : "rw");
+	append_string(array, target);
 }
 
 /*
@@ -279,12 +279,12 @@ static void add_health(cJSON *root, const struct spec *s)
 	      *test = cJSON_AddArrayToObject(health, "Test");
 
 	if (s->entry) {
-		add_word(test, "NONE");
+		append_string(test, "NONE");
 		return;
 	}
-	add_word(test, "CMD");
-	add_word(test, LANE_GUEST_PATH);
-	add_word(test, LANE_GUEST_HEALTH);
+	append_string(test, "CMD");
+	append_string(test, LANE_GUEST_PATH);
+	append_string(test, LANE_GUEST_HEALTH);
 	add_number_word(test, (uint64_t)s->limits.open_files);
 	add_number_word(test, s->limits.file_bytes);
 	add_number_word(test, s->limits.memory_bytes);

@@ -30,14 +30,14 @@
 
 static char text[65536]; /* of one file; untouched pages cost nothing */
 
-static int unhealthy(const char *what, const char *which)
+static int report_unhealthy(const char *what, const char *which)
 {
 	printf("unhealthy: %s%s%s\n", what, *which ? " " : "", which);
 	return 1;
 }
 
 /* A whole file of the kernel's into `text`; -1: not there, or longer. */
-static int read_whole(const char *path)
+static int read_kernel_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t n = 0;
@@ -55,7 +55,7 @@ static bool is_pending(int sig)
 {
 	const char *at;
 
-	if (read_whole("/proc/1/status") || !(at = strstr(text, "\nShdPnd:\t")))
+	if (read_kernel_file("/proc/1/status") || !(at = strstr(text, "\nShdPnd:\t")))
 		return true;
 	return strtoull(at + 9, NULL, 16) >> (sig - 1) & 1;
 }
@@ -86,7 +86,7 @@ static bool has_limit(const char *name, const char *want)
 static bool has_group_limit(
 	const char *v2, const char *v1, const char *want, unsigned long long rounded)
 {
-	if (read_whole(v2) && read_whole(v1))
+	if (read_kernel_file(v2) && read_kernel_file(v1))
 		return true;
 	text[strcspn(text, "\n")] = '\0';
 	return *text >= '0' && *text <= '9' &&
@@ -126,26 +126,26 @@ static bool is_mounted(const char *target, const char *mode)
 int guest_health(int argc, char **argv)
 {
 	if (argc < 6 || argc % 2)
-		return unhealthy("asked wrongly", "");
-	if (read_whole("/proc/1/comm") || strcmp(text, GUEST_NAME "\n"))
-		return unhealthy(
+		return report_unhealthy("asked wrongly", "");
+	if (read_kernel_file("/proc/1/comm") || strcmp(text, GUEST_NAME "\n"))
+		return report_unhealthy(
 			"process 1 is not the init with its lane but", text[0] ? text : "gone");
 	if (!goes_round())
-		return unhealthy("the init does not go round", "");
-	if (read_whole("/proc/1/limits") || !has_limit("Max open files", argv[2]))
-		return unhealthy("the limit of open files is not", argv[2]);
+		return report_unhealthy("the init does not go round", "");
+	if (read_kernel_file("/proc/1/limits") || !has_limit("Max open files", argv[2]))
+		return report_unhealthy("the limit of open files is not", argv[2]);
 	if (!has_limit("Max file size", argv[3]))
-		return unhealthy("the limit of file sizes is not", argv[3]);
+		return report_unhealthy("the limit of file sizes is not", argv[3]);
 	if (!has_group_limit("/sys/fs/cgroup/memory.max",
 		    "/sys/fs/cgroup/memory/memory.limit_in_bytes", argv[4], PAGE))
-		return unhealthy("the limit of memory is not", argv[4]);
+		return report_unhealthy("the limit of memory is not", argv[4]);
 	if (!has_group_limit("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max", argv[5], 1))
-		return unhealthy("the limit of processes is not", argv[5]);
-	if (read_whole("/proc/self/mountinfo"))
-		return unhealthy("more mounts than can be read", "");
+		return report_unhealthy("the limit of processes is not", argv[5]);
+	if (read_kernel_file("/proc/self/mountinfo"))
+		return report_unhealthy("more mounts than can be read", "");
 	for (int i = 6; i < argc; i += 2)
 		if (!is_mounted(argv[i + 1], argv[i]))
-			return unhealthy("not mounted as asked:", argv[i + 1]);
+			return report_unhealthy("not mounted as asked:", argv[i + 1]);
 	printf("healthy: the init with its lane, %d mounts, limits as asked\n", (argc - 6) / 2);
 	return 0;
 }
