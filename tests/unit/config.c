@@ -491,8 +491,8 @@ static void test_embedded(void **state)
 	assert_non_null(text);
 	assert_int_equal(strlen(text), n);
 	assert_null(embedded_file("configs/none.yaml", NULL));
-	assert_string_equal(embedded_name("configs/berth", 0), "configs/berth.yaml");
-	assert_null(embedded_name("configs/berth", 1));
+	assert_string_equal(embedded_name("configs/berth.", 0), "configs/berth.yaml");
+	assert_null(embedded_name("configs/berth.", 1));
 	/* Everything in YAML or JSON that is shipped can be read; scripts are here too. */
 	for (size_t i = 0; (name = embedded_name("", i)); i++) {
 		struct config c;
