@@ -13,7 +13,7 @@ cmake --build "$BUILD" --target package >package.log 2>&1 || { cat package.log; 
 cp "$BUILD"/berth_*.deb in/berth.deb || exit 1
 "$SRC/configs/images/make-box" >in/box.tar || exit 1
 cp "$BUILD"/{vm-end,attack-inside,attack-evil-guest,attack-execs} in/build/ || exit 1
-cp -r "$SRC/tests/attack" in/src/tests/ && cp -r "$SRC/configs/images" "$SRC"/configs/*.{yaml,json} in/src/configs/ || exit 1
+cp -r "$SRC"/tests/{attack,lib} in/src/tests/ && cp -r "$SRC/configs/images" "$SRC"/configs/*.{yaml,json} in/src/configs/ || exit 1
 vm_run "$TMPDIR" "$limit"
 status=$?
 if [ $status != 0 ] && ! grep -q '^status ' results; then
