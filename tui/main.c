@@ -9,18 +9,23 @@
  *   berth-files        programs/berth_files.c: files
  *   berth-image        programs/berth_image.c: image
  *   berth-bench        bench/main.c: bench
+ *   berth-guest        backend/lane/guest/guest.c: not for people; PID 1 of every container that
+ *                      berth makes, it runs what exec sends over the lane
  *
  *   main thread                                 backend thread (backend/console)
  *   app/app.c: poll(terminal, backend, timer)   one libuv loop: engine (libcurl), statistics
- *     views/ draw a snapshot on the canvas      (cgroups), logs, jobs
- *     screen.c writes changed cells
+ *     views/ draw a snapshot on the canvas      (cgroups), logs, jobs; what can block is on
+ *     terminal/screen.c writes changed cells    threads of its own
  *          |------ commands (message.h) ---------->|
  *          |<----- events (message.h) -------------|
  *          |<----- the newest snapshot (snapshot.h)|
  *
- * The two halves share include/berth and nothing else.  A key press becomes an action (action.h),
- * an action a dialog, a dialog a command, a command a request to the engine; its outcome comes back
- * as an event, and the row changes only when a later snapshot says so.
+ * The two halves share include/berth and nothing else.  A key press becomes an action
+ * (terminal/action.h), an action a dialog, a dialog a command, a command a request to the engine;
+ * its outcome comes back as an event, and the row changes only when a later snapshot says so.
+ *
+ * backend/README.md and tui/README.md say what each folder is, tests/lint/rooms.allowed which may
+ * call which.
  *
  * The programs are found beside this one (build tree) or in ../libexec/berth (installed).  argv is
  * handed on unchanged; they read it by the same tables.
