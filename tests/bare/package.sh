@@ -18,7 +18,8 @@ make_package() {
 	cmake --build "$BUILD" --target package && mv "$BUILD"/berth_*.deb "$TMPDIR/"
 }
 
-# What a person needs beside the programs, and nothing where the machine's own administrator writes.
+# What a person needs beside the programs, and where the machine's own administrator writes only the AppArmor
+# profile, which is a conffile.
 holds_right() {
 	local file missing=''
 	dpkg-deb --contents "$package" >"$TMPDIR/contents"
@@ -27,7 +28,7 @@ holds_right() {
 		grep -q " ./usr/$file" "$TMPDIR/contents" || missing="$missing $file"
 	done
 	echo "missing:$missing"
-	[ -z "$missing" ] && ! grep -vE ' \./(usr/.*)?$' "$TMPDIR/contents" && ! grep -E '^.{5}w|^.{8}w' "$TMPDIR/contents" | grep -v '^l'
+	[ -z "$missing" ] && ! grep -vE ' \./(usr/.*|etc/(apparmor\.d/(berth-agent)?)?)?$' "$TMPDIR/contents" && ! grep -E '^.{5}w|^.{8}w' "$TMPDIR/contents" | grep -v '^l'
 }
 
 # The machine's files before and after: what is below /home, /root, /run, /tmp and apt's own books apart.
