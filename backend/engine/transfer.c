@@ -89,12 +89,17 @@ static void read_into_slot(struct errand *x)
 static void read_more(struct source *s)
 {
 	struct slot *slot = &s->slot[s->reading];
+	int failed;
 
 	if (s->busy || s->failed || slot->full || s->asked == s->size)
 		return;
-	s->error = errand_start(s->loop, &s->errand, read_into_slot, on_read);
-	s->busy = !s->error;
-	s->failed = s->error != 0;
+	s->busy = true;
+	failed = errand_start(s->loop, &s->errand, read_into_slot, on_read);
+	if (failed) {
+		s->busy = false;
+		s->failed = true;
+		s->error = failed;
+	}
 }
 
 static void on_read(struct errand *x)
@@ -210,6 +215,7 @@ static void transfer_start(struct engine_call *c)
 {
 	struct transfer *t = (struct transfer *)c;
 	struct source *s;
+	int failed;
 
 	if (!t->path) {
 		send_it(t);
@@ -224,12 +230,15 @@ static void transfer_start(struct engine_call *c)
 	s->path = xstrdup(t->path);
 	if (t->fd >= 0)
 		s->fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
-	s->error = t->fd >= 0 && s->fd < 0
+	/* Once the errand has begun, the source is its thread's. */
+	s->busy = true;
+	failed = t->fd >= 0 && s->fd < 0
 		? errno
 		: errand_start(s->loop, &s->errand, look_at_source, on_looked);
-	s->busy = !s->error;
-	if (s->error)
-		fail_sys(t, s->error);
+	if (failed) {
+		s->busy = false;
+		fail_sys(t, failed);
+	}
 }
 
 const char *parse_stream_error(const cJSON *root)
