@@ -298,9 +298,14 @@ static const char *option_text(const struct command *c, size_t end, char letter,
 {
 	for (size_t i = 1; i < c->n && i < end; i++) {
 		const char *t = c->word[i].text, *next = i + 1 < c->n ? c->word[i + 1].text : NULL;
-		const char *at = t[0] == '-' && t[1] != '-' ? strchr(t, letter) : NULL;
-		size_t n = strcspn(t, "=");
+		const char *at = NULL;
+		size_t n;
 
+		if (!t)
+			continue;
+		if (t[0] == '-' && t[1] != '-')
+			at = strchr(t, letter);
+		n = strcspn(t, "=");
 		if (at && (at[1] || next))
 			return at[1] ? at + 1 : next;
 		if (n > 2 && !strncmp(t, "--", 2) && !strncmp(t + 2, word, n - 2) && (t[n] || next))

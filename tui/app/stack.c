@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 
@@ -178,12 +179,13 @@ void stack_open(struct app *a)
 
 	for (a->ntabs = 0; ops[a->ntabs] && a->ntabs < TABS_MAX; a->ntabs++)
 		open_view_slot(a, &a->tab[a->ntabs], ops[a->ntabs], NULL);
+	CHECK(a->ntabs);
 	for (size_t i = 0; i < a->ntabs; i++)
-		if (ops[i]->snapshot)
-			ops[i]->snapshot(&a->tab[i].view, a->shown);
+		if (a->tab[i].view.ops->snapshot)
+			a->tab[i].view.ops->snapshot(&a->tab[i].view, a->shown);
 	/* Everything that runs is the picture to begin with, agents or not. */
 	for (a->at = a->ntabs - 1; a->at > 0; a->at--)
-		if (strcmp(ops[a->at]->name, "containers") == 0)
+		if (strcmp(a->tab[a->at].view.ops->name, "containers") == 0)
 			break;
 	show_top_view(a, true);
 }
