@@ -60,6 +60,25 @@ static inline void tree_mkdirs(const char *name)
 	mkdir(path, 0755);
 }
 
+/* Directories in one another, deeper than a path may be long and than a process has descriptors by default (1,024);
+ * removing each waits for the disk, so no deeper.  The innermost, for the caller to close. */
+enum { TREE_DEEP = 1100 };
+
+static inline int tree_deep(const char *name)
+{
+	int at = (tree_mkdirs(name), open(tree_path(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
+	for (int i = 0; i < TREE_DEEP; i++) {
+		int next;
+
+		mkdirat(at, "below", 0755);
+		next = openat(at, "below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = next;
+	}
+	return at;
+}
+
 static inline void tree_write(const char *name, const void *bytes, size_t n)
 {
 	const char *slash = strrchr(name, '/');

@@ -194,24 +194,16 @@ static void test_errors(void **state)
 
 static void test_deep(void **state)
 {
-	int at = (tree_mkdirs("deep"), open(tree_path("deep"), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	int at = tree_deep("deep");
 	struct files_scan_totals t;
 	struct rlimit old, few;
 
 	(void)state;
-	for (int i = 0; i < 3000; i++) {
-		int next;
-
-		mkdirat(at, "d", 0755);
-		next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		close(at);
-		at = next;
-	}
 	close(openat(at, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
 	close(at);
 	use_width(3, "deep");
 	free(scan_paths("", &(struct files_scan_options){.meta = true}, &t));
-	assert_int_equal(t.dirs, 3000);
+	assert_int_equal(t.dirs, TREE_DEEP);
 	assert_int_equal(t.files, 1);
 	/* With hardly any descriptors, where directories must be reached by their paths. */
 	use_width(3, "big");
