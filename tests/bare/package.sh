@@ -15,7 +15,7 @@ inside() {
 
 make_package() {
 	rm -f "$BUILD"/berth_*.deb
-	cmake --build "$BUILD" --target package && mv "$BUILD"/berth_*.deb "$TMPDIR/"
+	DEBFULLNAME=Ada DEBEMAIL=ada@example.org cmake --build "$BUILD" --target package && mv "$BUILD"/berth_*.deb "$TMPDIR/"
 }
 
 # What a person needs beside the programs, and where the machine's own administrator writes only the AppArmor
@@ -27,7 +27,8 @@ holds_right() {
 		share/bash-completion/completions/berth share/doc/berth/copyright share/berth/themes/ share/berth/images/; do
 		grep -q " ./usr/$file" "$TMPDIR/contents" || missing="$missing $file"
 	done
-	echo "missing:$missing"
+	echo "missing:$missing; maintained by $(dpkg-deb -f "$package" Maintainer)"
+	[ "$(dpkg-deb -f "$package" Maintainer)" = "Ada <ada@example.org>" ] || return
 	[ -z "$missing" ] && ! grep -vE ' \./(usr/.*|etc/(apparmor\.d/(berth-agent)?)?)?$' "$TMPDIR/contents" && ! grep -E '^.{5}w|^.{8}w' "$TMPDIR/contents" | grep -v '^l'
 }
 
