@@ -11,12 +11,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
 
 #include "lane/peer.h"
 
+#define REMOVE_TRIES 50 /* of 2 ms: a group whose last process is on its way out */
 #define PROCESSES_MAX 65536
 #define ENVIRON_MAX ((size_t)256 << 10)
 
@@ -219,7 +221,13 @@ int tree_group_kill(const struct tree_group *g)
 
 void tree_group_remove(struct tree_group *g)
 {
-	if (*g->path && rmdir(g->path))
-		return; /* what cannot be ended is in it; it goes with the container's */
+	static const struct timespec moment = {.tv_nsec = 2000000};
+
+	/* The last process that was killed in it may not be reaped yet. */
+	for (int tries = 0; *g->path && rmdir(g->path); tries++) {
+		if (errno != EBUSY || tries == REMOVE_TRIES)
+			return; /* what cannot be ended is in it; it goes with the container's */
+		nanosleep(&moment, NULL);
+	}
 	g->path[0] = '\0';
 }

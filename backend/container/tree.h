@@ -52,7 +52,7 @@ int tree_at_gate(pid_t pid);
 int tree_group_take(const struct tree_group *g, pid_t pid);
 /* Kill everything in it; how many were found alive. */
 int tree_group_kill(const struct tree_group *g);
-/* The group itself, once it is empty. */
+/* The group itself, once it is empty: blocks up to 0.1 s while what was killed in it goes. */
 void tree_group_remove(struct tree_group *g);
 
 #endif
