@@ -26,15 +26,15 @@ struct cli_option {
 #define CLI_MIXED_MAX 256
 
 struct cli_command {
-	const char *name;     /* one word; NULL ends a table */
-	const char *operands; /* "FILE"; "" */
-	const char *program;  /* where it lives: "berth-core"; NULL: the launcher itself */
-	const char *help;     /* one line */
-	const char *about;    /* what the man page adds; may be NULL */
+	const char *name;               /* one word; NULL ends a table */
+	const char *operands;           /* "FILE"; "" */
+	int min_operands, max_operands; /* -1: any number, and they may look like options */
+	const char *program; /* where it lives: "berth-core"; NULL: the launcher itself */
+	const char *help;    /* one line */
+	const char *about;   /* what the man page adds; may be NULL */
 	const struct cli_option *options; /* of its own, before the operands; may be NULL */
-	const struct cli_command *verbs;  /* `engine start`; then the rest above is theirs */
-	int min_operands, max_operands;   /* -1: any number, and they may look like options */
 	const char *const *words;         /* the first operand is one of these; may be NULL */
+	const struct cli_command *verbs;  /* `engine start`; then the rest above is theirs */
 };
 
 extern const struct cli_option cli_globals[];

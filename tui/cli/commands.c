@@ -116,23 +116,25 @@ static const struct cli_option image_remove_options[] = {
 };
 
 static const struct cli_command image_verbs[] = {
-	{"list", "", "berth-image", "print the images of the engine",
-		"Beside each the name by which `berth image build` knows it; a shipped image that is "
-		"not there yet is listed without an id.",
-		image_list_options, NULL, 0, 0, NULL},
-	{"build", "NAME|DIR", "berth-image", "build a shipped image, or a directory",
-		"NAME is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "
-		"its base is made on this machine, and the build needs no registry.  DIR holds a "
-		"Dockerfile; what its .dockerignore names is not sent.  C-c ends the build.",
-		image_build_options, NULL, 1, 1, NULL},
-	{"pull", "IMAGE", "berth-image", "fetch an image from its registry",
-		"Logins are those that `docker login` wrote into its configuration file.",
-		image_options, NULL, 1, 1, NULL},
-	{"import", "FILE IMAGE", "berth-image", "make an image of a tar file",
-		"FILE holds a root file system, as `docker export` writes it.", image_options, NULL,
-		2, 2, NULL},
-	{"remove", "IMAGE", "berth-image", "remove an image", NULL, image_remove_options, NULL, 1,
-		1, NULL},
+	{"list", "", 0, 0, "berth-image", .help = "print the images of the engine",
+		.about =
+			"Beside each the name by which `berth image build` knows it; a shipped image that is "
+			"not there yet is listed without an id.",
+		.options = image_list_options},
+	{"build", "NAME|DIR", 1, 1, "berth-image", .help = "build a shipped image, or a directory",
+		.about =
+			"NAME is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "
+			"its base is made on this machine, and the build needs no registry.  DIR holds a "
+			"Dockerfile; what its .dockerignore names is not sent.  C-c ends the build.",
+		.options = image_build_options},
+	{"pull", "IMAGE", 1, 1, "berth-image", .help = "fetch an image from its registry",
+		.about = "Logins are those that `docker login` wrote into its configuration file.",
+		.options = image_options},
+	{"import", "FILE IMAGE", 2, 2, "berth-image", .help = "make an image of a tar file",
+		.about = "FILE holds a root file system, as `docker export` writes it.",
+		.options = image_options},
+	{"remove", "IMAGE", 1, 1, "berth-image", .help = "remove an image",
+		.options = image_remove_options},
 	{0},
 };
 
@@ -163,44 +165,50 @@ static const struct cli_option audit_head_options[] = {
 };
 
 static const struct cli_command audit_verbs[] = {
-	{"list", "", "berth-core", "print what was done, oldest first",
-		"Values of parameters that look like secrets were never written.",
-		audit_list_options, NULL, 0, 0, NULL},
-	{"verify", "[FILE]", "berth-core", "check that nothing was changed, removed or added",
-		"Without FILE this user's log, else a directory or a bundle.  Exits with 1 when "
-		"something is wrong, and says what and where.  What this cannot see: whoever holds the "
-		"account can rewrite what was recorded since the last checkpoint, and a whole log "
-		"replaced by another is only noticed with --head or --key.  Where retention removed what "
-		"these would be compared with, the answer is \"unproven\", not clean: of a pruned log keep "
-		"a newer head, and give --key only with it.",
-		audit_verify_options, NULL, 0, 1, NULL},
-	{"export", "FILE", "berth-core", "write a bundle that can be checked on another machine",
-		NULL, NULL, NULL, 1, 1, NULL},
-	{"head", "", "berth-core", "print the hash of the newest record, to keep elsewhere", NULL,
-		audit_head_options, NULL, 0, 0, NULL},
+	{"list", "", 0, 0, "berth-core", .help = "print what was done, oldest first",
+		.about = "Values of parameters that look like secrets were never written.",
+		.options = audit_list_options},
+	{"verify", "[FILE]", 0, 1, "berth-core",
+		.help = "check that nothing was changed, removed or added",
+		.about =
+			"Without FILE this user's log, else a directory or a bundle.  Exits with 1 when "
+			"something is wrong, and says what and where.  What this cannot see: whoever holds the "
+			"account can rewrite what was recorded since the last checkpoint, and a whole log "
+			"replaced by another is only noticed with --head or --key.  Where retention removed what "
+			"these would be compared with, the answer is \"unproven\", not clean: of a pruned log keep "
+			"a newer head, and give --key only with it.",
+		.options = audit_verify_options},
+	{"export", "FILE", 1, 1, "berth-core",
+		.help = "write a bundle that can be checked on another machine"},
+	{"head", "", 0, 0, "berth-core",
+		.help = "print the hash of the newest record, to keep elsewhere",
+		.options = audit_head_options},
 	{0},
 };
 
 static const struct cli_command tool_verbs[] = {
-	{"list", "", "berth-core", "print the tools of the team file", NULL, tool_list_options,
-		NULL, 0, 0, NULL},
-	{"run", "NAME [-- ARG...]", "berth-core", "run a tool in a container of its own",
-		"The container is made for this call and gone afterwards, whatever happens.  Standard "
-		"input, exit codes and signals are as with `exec`.",
-		tool_run_options, NULL, 1, -1, NULL},
+	{"list", "", 0, 0, "berth-core", .help = "print the tools of the team file",
+		.options = tool_list_options},
+	{"run", "NAME [-- ARG...]", 1, -1, "berth-core",
+		.help = "run a tool in a container of its own",
+		.about =
+			"The container is made for this call and gone afterwards, whatever happens.  Standard "
+			"input, exit codes and signals are as with `exec`.",
+		.options = tool_run_options},
 	{0},
 };
 
 static const struct cli_command engine_verbs[] = {
-	{"start", "", "berth-core", "start a private engine and wait until it answers",
-		"For machines that have dockerd but run none.  Everything it keeps is in the state "
-		"directory; beside another engine it gets a network namespace of its own.  "
-		"Needs root.  berth finds it by itself when no other engine runs.",
-		NULL, NULL, 0, 0, NULL},
-	{"stop", "", "berth-core", "stop the private engine and its containers",
-		"Images and containers stay on the disk.", NULL, NULL, 0, 0, NULL},
-	{"status", "", "berth-core", "say whether the private engine runs",
-		"Exits with 0 when it answers, else with 1.", status_options, NULL, 0, 0, NULL},
+	{"start", "", 0, 0, "berth-core",
+		.help = "start a private engine and wait until it answers",
+		.about =
+			"For machines that have dockerd but run none.  Everything it keeps is in the state "
+			"directory; beside another engine it gets a network namespace of its own.  "
+			"Needs root.  berth finds it by itself when no other engine runs."},
+	{"stop", "", 0, 0, "berth-core", .help = "stop the private engine and its containers",
+		.about = "Images and containers stay on the disk."},
+	{"status", "", 0, 0, "berth-core", .help = "say whether the private engine runs",
+		.about = "Exits with 0 when it answers, else with 1.", .options = status_options},
 	{0},
 };
 
@@ -210,13 +218,14 @@ static const struct cli_option config_check_options[] = {
 };
 
 static const struct cli_command config_verbs[] = {
-	{"check", "FILE", "berth-core", "say what is wrong in a configuration file",
-		"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys without "
-		"a use here are listed) are told apart by what is in them.  Every error that can be "
-		"found is printed with file, line and column, what was found, what was expected and "
-		"the nearest known key.  Of a team file it says what each definition becomes: image, "
-		"user, mounts, limits, network, isolation, and what is loosened and why.",
-		config_check_options, NULL, 1, 1, NULL},
+	{"check", "FILE", 1, 1, "berth-core", .help = "say what is wrong in a configuration file",
+		.about =
+			"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys without "
+			"a use here are listed) are told apart by what is in them.  Every error that can be "
+			"found is printed with file, line and column, what was found, what was expected and "
+			"the nearest known key.  Of a team file it says what each definition becomes: image, "
+			"user, mounts, limits, network, isolation, and what is loosened and why.",
+		.options = config_check_options},
 	{0},
 };
 
@@ -338,31 +347,37 @@ static const struct cli_option files_delete_options[] = {
 };
 
 static const struct cli_command files_verbs[] = {
-	{"read", "FILE...", "berth-files", "read many files",
-		"Contents are printed one after the other; with --json each with its version token.",
-		files_read_options, NULL, 1, -1, NULL},
-	{"write", "FILE...", "berth-files", "write files, as one batch",
-		"One file takes its content from standard input; many take theirs from --from DIR.  A file "
-		"appears when it is complete and keeps its mode, owner and attributes.  The default promise "
-		"is durable.",
-		files_write_options, NULL, 1, -1, NULL},
-	{"scan", "[DIR]", "berth-files", "list a tree", NULL, files_scan_options, NULL, 0, 1, NULL},
-	{"search", "PATTERN [DIR|FILE]", "berth-files", "find text in a tree",
-		"Hidden files, and those that ignore files leave out, are left out; binary files too.  Exits "
-		"with 1 when nothing was found.",
-		files_search_options, NULL, 1, 2, NULL},
-	{"transform", "PATTERN REPLACEMENT [DIR]", "berth-files", "replace text in many files",
-		"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
-		"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
-		files_transform_options, NULL, 2, 3, NULL},
-	{"copy", "FROM TO", "berth-files", "copy a file or a tree",
-		"Symbolic links are copied as links, holes and hard links kept.",
-		files_copy_options, NULL, 2, 2, NULL},
-	{"move", "FROM TO", "berth-files", "move a file or a tree", NULL, files_move_options, NULL,
-		2, 2, NULL},
-	{"delete", "PATH...", "berth-files", "delete files and trees",
-		"Nothing that a symbolic link points to is touched.", files_delete_options, NULL, 1,
-		-1, NULL},
+	{"read", "FILE...", 1, -1, "berth-files", .help = "read many files",
+		.about =
+			"Contents are printed one after the other; with --json each with its version token.",
+		.options = files_read_options},
+	{"write", "FILE...", 1, -1, "berth-files", .help = "write files, as one batch",
+		.about =
+			"One file takes its content from standard input; many take theirs from --from DIR.  A file "
+			"appears when it is complete and keeps its mode, owner and attributes.  The default promise "
+			"is durable.",
+		.options = files_write_options},
+	{"scan", "[DIR]", 0, 1, "berth-files", .help = "list a tree",
+		.options = files_scan_options},
+	{"search", "PATTERN [DIR|FILE]", 1, 2, "berth-files", .help = "find text in a tree",
+		.about =
+			"Hidden files, and those that ignore files leave out, are left out; binary files too.  Exits "
+			"with 1 when nothing was found.",
+		.options = files_search_options},
+	{"transform", "PATTERN REPLACEMENT [DIR]", 2, 3, "berth-files",
+		.help = "replace text in many files",
+		.about =
+			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
+			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
+		.options = files_transform_options},
+	{"copy", "FROM TO", 2, 2, "berth-files", .help = "copy a file or a tree",
+		.about = "Symbolic links are copied as links, holes and hard links kept.",
+		.options = files_copy_options},
+	{"move", "FROM TO", 2, 2, "berth-files", .help = "move a file or a tree",
+		.options = files_move_options},
+	{"delete", "PATH...", 1, -1, "berth-files", .help = "delete files and trees",
+		.about = "Nothing that a symbolic link points to is touched.",
+		.options = files_delete_options},
 	{0},
 };
 
@@ -429,89 +444,95 @@ static const struct cli_option bench_trend_options[] = {
 	"`previous` or #12 as `berth bench list --runs` shows it."
 
 static const struct cli_command bench_verbs[] = {
-	{"list", "", "berth-bench", "name suites, cases and tests; or the runs of the history",
-		NULL, bench_list_options, NULL, 0, 0, NULL},
-	{"run", "[SUITE[/CASE]|FILE ...]", "berth-bench", "measure, compare, record, report",
-		"Without operands every suite.  FILE is a suite file (configs/bench.yaml is one).  Arms "
-		"of a case run interleaved, results are checked in every sample.  What is slower than "
-		"the run it is compared with is measured once more before it is called so.  Exits with 1 "
-		"when a case failed its check, was slower, or raised an alert; targets that are missed "
-		"are reported and change nothing.  " RUN_WORDS,
-		bench_run_options, NULL, 0, CLI_MIXED, NULL},
-	{"compare", "BASELINE [RUN]", "berth-bench",
-		"compare a run (default: the newest) with another",
-		"Exits with 1 on a regression.  " RUN_WORDS, bench_compare_options, NULL, 1, 2,
-		NULL},
-	{"report", "[RUN]", "berth-bench", "print the report of a run (default: the newest)",
-		RUN_WORDS, bench_report_options, NULL, 0, 1, NULL},
-	{"trend", "[SUITE[/CASE] ...]", "berth-bench", "draw figures over the versions", NULL,
-		bench_trend_options, NULL, 0, CLI_MIXED, NULL},
-	{"export", "[FILE]", "berth-bench", "write the history as JSON Lines", NULL, NULL, NULL, 0,
-		1, NULL},
-	{"import", "FILE", "berth-bench", "add runs that were exported, here or on another machine",
-		"All of the file or nothing.  Runs that are here already are left as they are.",
-		NULL, NULL, 1, 1, NULL},
+	{"list", "", 0, 0, "berth-bench",
+		.help = "name suites, cases and tests; or the runs of the history",
+		.options = bench_list_options},
+	{"run", "[SUITE[/CASE]|FILE ...]", 0, CLI_MIXED, "berth-bench",
+		.help = "measure, compare, record, report",
+		.about =
+			"Without operands every suite.  FILE is a suite file (configs/bench.yaml is one).  Arms "
+			"of a case run interleaved, results are checked in every sample.  What is slower than "
+			"the run it is compared with is measured once more before it is called so.  Exits with 1 "
+			"when a case failed its check, was slower, or raised an alert; targets that are missed "
+			"are reported and change nothing.  " RUN_WORDS,
+		.options = bench_run_options},
+	{"compare", "BASELINE [RUN]", 1, 2, "berth-bench",
+		.help = "compare a run (default: the newest) with another",
+		.about = "Exits with 1 on a regression.  " RUN_WORDS,
+		.options = bench_compare_options},
+	{"report", "[RUN]", 0, 1, "berth-bench",
+		.help = "print the report of a run (default: the newest)", .about = RUN_WORDS,
+		.options = bench_report_options},
+	{"trend", "[SUITE[/CASE] ...]", 0, CLI_MIXED, "berth-bench",
+		.help = "draw figures over the versions", .options = bench_trend_options},
+	{"export", "[FILE]", 0, 1, "berth-bench", .help = "write the history as JSON Lines"},
+	{"import", "FILE", 1, 1, "berth-bench",
+		.help = "add runs that were exported, here or on another machine",
+		.about =
+			"All of the file or nothing.  Runs that are here already are left as they are."},
 	{0},
 };
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 const struct cli_command cli_commands[] = {
-	{"ps", "", "berth-core", "print containers and their statistics once",
-		"Takes two samples 250 ms apart, so that CPU and rates are real.  Without --all only "
-		"running, paused and restarting containers are listed.  Unknown values are null in "
-		"JSON and a dash in the table.",
-		ps_options, NULL, 0, 0, NULL},
-	{"doctor", "", "berth-core", "say what works here, what does not, and the remedy",
-		"Exits with 1 when something that berth needs is missing.", doctor_options, NULL, 0,
-		0, NULL},
-	{"audit", "", NULL, "list and check the record of what was done", NULL, NULL, audit_verbs,
-		0, 0, NULL},
-	{"up", "FILE", "berth-core", "create and start the agents of a team file",
-		"Several at once; an agent that is up as asked is left as it is, a stale container of "
-		"ours is replaced, anybody else's is never touched.  What a definition loosens is said, "
-		"and so is every limit that is not in force.",
-		up_options, NULL, 1, 1, NULL},
-	{"down", "[FILE]", "berth-core", "stop and remove the agents of a team file",
-		"Workspaces and home volumes stay.", down_options, NULL, 0, 1, NULL},
-	{"clean", "", "berth-core", "remove what dead processes and ended sessions left behind",
-		"Shows a plan of exact ids: containers, networks, volumes, images and files of berth's, "
-		"each with its size, owner and reason, and what is protected and why.  On a terminal it "
-		"asks for their number, elsewhere it prints the plan and exits with 2.  Each item is "
-		"looked at again right before it goes; what changed meanwhile is left alone.  What runs "
-		"is stopped first.  A plan that was interrupted can be carried out again.  Homes of "
-		"ended sessions are part of it; what lives, and what another berth made, never is.",
-		clean_options, NULL, 0, 0, NULL},
-	{"exec", "AGENT -- CMD ARG...", "berth",
-		"run a command in a running agent or any other container",
-		"Standard input is passed on unless it is a terminal.  Exits as the command does "
-		"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "
-		"when it cannot be executed, 127 when it is not found.  When it ends, so does "
-		"everything it started.  Its rules are those the agent was brought up with, or with "
-		"-c FILE that file's.  A container that has no lane (somebody else's, or one on "
-		"another machine, by its name or id) is reached through the engine: --json says "
-		"which way it went.  An agent's container that was started again by somebody else "
-		"(docker restart, a restart policy) runs nothing until its mounts have been compared "
-		"with the checked ones, which takes root on the engine's machine, or `berth up` has "
-		"looked at it: 125.  Over the engine all that a command started is known for certain "
-		"(\"tree\": \"whole\") where berth is root on the engine's machine and the container "
-		"has a shell; elsewhere what hides from its parents and its environment may be missed "
-		"(\"best effort\").",
-		exec_options, NULL, 2, -1, NULL},
-	{"tool", "", NULL, "list and run the tools of a team file (berth -c FILE tool ...)", NULL,
-		NULL, tool_verbs, 0, 0, NULL},
-	{"image", "", NULL, "list, build, pull, import and remove images", NULL, NULL, image_verbs,
-		0, 0, NULL},
-	{"engine", "", NULL, "start and stop a private engine", NULL, NULL, engine_verbs, 0, 0,
-		NULL},
-	{"config", "", NULL, "check configuration files", NULL, NULL, config_verbs, 0, 0, NULL},
-	{"files", "", NULL, "read, write, search and copy many files at once", NULL, NULL,
-		files_verbs, 0, 0, NULL},
-	{"bench", "", NULL, "measure, compare with earlier versions, report", NULL, NULL,
-		bench_verbs, 0, 0, NULL},
-	{"completion", "bash|zsh|fish", NULL, "print the completions of a shell",
-		"For example: source <(berth completion bash)", NULL, NULL, 1, 1, shells},
-	{"help", "[COMMAND]", NULL, "say what there is to say about a command", NULL, NULL, NULL, 0,
-		2, NULL},
+	{"ps", "", 0, 0, "berth-core", .help = "print containers and their statistics once",
+		.about =
+			"Takes two samples 250 ms apart, so that CPU and rates are real.  Without --all only "
+			"running, paused and restarting containers are listed.  Unknown values are null in "
+			"JSON and a dash in the table.",
+		.options = ps_options},
+	{"doctor", "", 0, 0, "berth-core",
+		.help = "say what works here, what does not, and the remedy",
+		.about = "Exits with 1 when something that berth needs is missing.",
+		.options = doctor_options},
+	{"audit", "", .help = "list and check the record of what was done", .verbs = audit_verbs},
+	{"up", "FILE", 1, 1, "berth-core", .help = "create and start the agents of a team file",
+		.about =
+			"Several at once; an agent that is up as asked is left as it is, a stale container of "
+			"ours is replaced, anybody else's is never touched.  What a definition loosens is said, "
+			"and so is every limit that is not in force.",
+		.options = up_options},
+	{"down", "[FILE]", 0, 1, "berth-core", .help = "stop and remove the agents of a team file",
+		.about = "Workspaces and home volumes stay.", .options = down_options},
+	{"clean", "", 0, 0, "berth-core",
+		.help = "remove what dead processes and ended sessions left behind",
+		.about =
+			"Shows a plan of exact ids: containers, networks, volumes, images and files of berth's, "
+			"each with its size, owner and reason, and what is protected and why.  On a terminal it "
+			"asks for their number, elsewhere it prints the plan and exits with 2.  Each item is "
+			"looked at again right before it goes; what changed meanwhile is left alone.  What runs "
+			"is stopped first.  A plan that was interrupted can be carried out again.  Homes of "
+			"ended sessions are part of it; what lives, and what another berth made, never is.",
+		.options = clean_options},
+	{"exec", "AGENT -- CMD ARG...", 2, -1, "berth",
+		.help = "run a command in a running agent or any other container",
+		.about =
+			"Standard input is passed on unless it is a terminal.  Exits as the command does "
+			"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "
+			"when it cannot be executed, 127 when it is not found.  When it ends, so does "
+			"everything it started.  Its rules are those the agent was brought up with, or with "
+			"-c FILE that file's.  A container that has no lane (somebody else's, or one on "
+			"another machine, by its name or id) is reached through the engine: --json says "
+			"which way it went.  An agent's container that was started again by somebody else "
+			"(docker restart, a restart policy) runs nothing until its mounts have been compared "
+			"with the checked ones, which takes root on the engine's machine, or `berth up` has "
+			"looked at it: 125.  Over the engine all that a command started is known for certain "
+			"(\"tree\": \"whole\") where berth is root on the engine's machine and the container "
+			"has a shell; elsewhere what hides from its parents and its environment may be missed "
+			"(\"best effort\").",
+		.options = exec_options},
+	{"tool", "", .help = "list and run the tools of a team file (berth -c FILE tool ...)",
+		.verbs = tool_verbs},
+	{"image", "", .help = "list, build, pull, import and remove images", .verbs = image_verbs},
+	{"engine", "", .help = "start and stop a private engine", .verbs = engine_verbs},
+	{"config", "", .help = "check configuration files", .verbs = config_verbs},
+	{"files", "", .help = "read, write, search and copy many files at once",
+		.verbs = files_verbs},
+	{"bench", "", .help = "measure, compare with earlier versions, report",
+		.verbs = bench_verbs},
+	{"completion", "bash|zsh|fish", 1, 1, NULL, .help = "print the completions of a shell",
+		.about = "For example: source <(berth completion bash)", .words = shells},
+	{"help", "[COMMAND]", 0, 2, NULL, .help = "say what there is to say about a command"},
 	{0},
 };
