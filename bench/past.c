@@ -104,12 +104,13 @@ static void list_text(const struct own_suite *own, size_t nown)
 		printf("  %-36s %s\n", own[i].name, *own[i].about ? own[i].about : own[i].path);
 }
 
-int bench_list(const struct cli *c, struct err *e)
+int bench_list(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	static struct own_suite own[OWN_SUITES_MAX];
 	size_t nown;
 	struct jsonw j;
 
+	(void)unused;
 	if (cli_flag(c, "runs"))
 		return list_runs(c, e);
 	nown = own_suites(own, COUNT(own));
@@ -202,7 +203,7 @@ static int find_run(struct history *h, const struct cli *c, const char *word, in
 		ret, e);
 }
 
-int bench_compare(const struct cli *c, struct err *e)
+int bench_compare(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	struct history *h = bench_history(e);
 	struct history_run run, baseline;
@@ -210,6 +211,7 @@ int bench_compare(const struct cli *c, struct err *e)
 	double threshold;
 	int rc = -1;
 
+	(void)unused;
 	results_init(&r);
 	if (h && bench_threshold(c, 0, &threshold, e) == 0 &&
 		find_run(h, c, c->argv[0], 0, &baseline, e) == 0 &&
@@ -231,7 +233,7 @@ int bench_compare(const struct cli *c, struct err *e)
 
 /* report */
 
-int bench_report(const struct cli *c, struct err *e)
+int bench_report(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	struct history *h = bench_history(e);
 	const char *to = cli_value(c, "compare-to"), *path = cli_value(c, "out");
@@ -242,6 +244,7 @@ int bench_report(const struct cli *c, struct err *e)
 	FILE *out = stdout;
 	int rc = -1;
 
+	(void)unused;
 	results_init(&r);
 	if (!h || bench_threshold(c, 0, &threshold, e) < 0 ||
 		parse_formats(cli_flag(c, "json")        ? "json"
@@ -422,7 +425,7 @@ static int each_case(const struct cli *c, struct history *h, const char *machine
 	return rc;
 }
 
-int bench_trend(const struct cli *c, struct err *e)
+int bench_trend(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	struct history *h = bench_history(e);
 	struct history_run last = {0};
@@ -431,6 +434,7 @@ int bench_trend(const struct cli *c, struct err *e)
 	size_t shown = 0;
 	int rc = -1;
 
+	(void)unused;
 	jsonw_init(&j, false);
 	jsonw_object(&j, NULL);
 	jsonw_text(&j, "schema", "berth.bench_trend/1");
@@ -452,13 +456,14 @@ int bench_trend(const struct cli *c, struct err *e)
 
 /* export, import */
 
-int bench_export(const struct cli *c, struct err *e)
+int bench_export(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	const char *path = c->argc ? c->argv[0] : "-";
 	struct history *h = bench_history(e);
 	FILE *out = stdout;
 	int rc = -1;
 
+	(void)unused;
 	if (!h)
 		return -1;
 	if (strcmp(path, "-") != 0 && !(out = fopen(path, "wxe")))
@@ -473,7 +478,7 @@ int bench_export(const struct cli *c, struct err *e)
 	return rc;
 }
 
-int bench_import(const struct cli *c, struct err *e)
+int bench_import(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	const char *path = c->argv[0];
 	struct history *h = bench_history(e);
@@ -481,6 +486,7 @@ int bench_import(const struct cli *c, struct err *e)
 	FILE *in = stdin;
 	int rc = -1;
 
+	(void)unused;
 	if (!h)
 		return -1;
 	if (strcmp(path, "-") != 0 && !(in = fopen(path, "re")))

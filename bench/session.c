@@ -519,7 +519,7 @@ static int run_planned(struct session *s, const struct cli *c, struct err *e)
 	return write_reports(s, e) < 0 ? -1 : results_exit(&s->results);
 }
 
-int bench_run_command(const struct cli *c, struct err *e)
+int bench_run_command(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	struct recorder recorder = {.program = "bench"};
 	struct recording recording;
@@ -528,6 +528,7 @@ int bench_run_command(const struct cli *c, struct err *e)
 	struct arena mem;
 	int rc;
 
+	(void)unused;
 	plan_init(&s.plan);
 	results_init(&s.results);
 	arena_init(&mem, 1024);

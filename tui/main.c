@@ -1,7 +1,7 @@
 /*
  * main.c - where berth begins, and the floor plan of the whole program.
  *
- *   berth (this file)  reads the command line by the table in cli/commands.c, answers --version,
+ *   berth (this file)  reads the command line by the table in cli/commands.h, answers --version,
  *                      help and wrong usage itself, runs exec over the lane, for an agent may run
  *                      hundreds of commands a minute, and otherwise becomes the program in which
  *                      the command lives.  It is linked statically and starts in no time.
@@ -31,40 +31,33 @@
  * handed on unchanged; they read it by the same tables.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include <berth/build.h>
-#include <berth/runtime.h>
 #include <berth/standard.h>
 
-#include "cli/cli.h"
-#include "cli/exec.h"
+#define CLI_TABLE
+#define IN_BERTH(f) f
+#define IN_EITHER(lane, engine) lane
+#include "cli/commands.h"
 
 int main(int argc, char **argv)
 {
 	struct err e = ERR_INIT;
+	const struct cli_command *k;
 	struct cli c;
 	int rc;
 
 	standard_open();
-	if (cli_parse(argc, argv, &c, &e) < 0)
+	if (cli_parse(&cli_root, argc, argv, &c, &e) < 0)
 		return cli_fail(&e);
 	if (c.help)
-		return cli_help(c.group, c.command);
+		return cli_help(&c);
 	if (c.version) {
 		printf("berth %s (commit %s)\n", berth_build.version,
 			*berth_build.commit ? berth_build.commit : "unknown");
 		return cli_finish();
 	}
-	if (c.command && !c.command->program) {
-		rc = c.command->words ? cli_completion(c.argv[0])
-				      : cli_help_for(c.argc, c.argv, &e);
-		return rc < 0 ? cli_fail(&e) : rc;
-	}
-	if (c.command && !strcmp(c.command->program, "berth")) {
-		runtime_hold();
-		return cli_exec(&c, argv, NULL);
-	}
-	cli_become(c.command ? c.command->program : "berth-core", argv, &e);
-	return cli_fail(&e);
+	k = c.command ? c.command : c.root;
+	rc = k->run ? k->run(&c, NULL, &e) : cli_become(k->program, argv, &e);
+	return rc < 0 ? cli_fail(&e) : rc;
 }

@@ -196,7 +196,7 @@ def tampering_is_told():
         fits("audit_verify", clean.out)
         fits("audit_head", s.audit("head", "--json").out)
         for line in s.audit("list", "--json").out.splitlines()[:-1]:
-            fits("audit_record", line)
+            fits("audit", line)
         other = s.audit("verify", "--head", "0" * 64)
         assert other.code == 1 and b"truncated" in other.out, other.out
         name = next(n for n in os.listdir(s.log) if n.endswith(".jsonl"))

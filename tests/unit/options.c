@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "cli/cli.h"
+#define CLI_TABLE
+#include "cli/commands.h"
 
 static char *words[32], line[1024];
 
@@ -24,7 +26,7 @@ static int parse_options(const char *text, struct cli *c, struct err *e)
 	for (char *p = strtok(line, " "); p; p = strtok(NULL, " "))
 		words[n++] = strcmp(p, "_") ? p : p + 1;
 	words[n] = NULL;
-	return cli_parse(n, words, c, e);
+	return cli_parse(&cli_root, n, words, c, e);
 }
 
 static struct cli parse_good(const char *text)
@@ -142,18 +144,41 @@ static void test_hostile_options(void **state)
 	(void)state;
 	argv[0] = name;
 	argv[1] = esc;
-	assert_int_equal(cli_parse(2, argv, &c, &e), -1);
+	assert_int_equal(cli_parse(&cli_root, 2, argv, &c, &e), -1);
 	assert_string_equal(e.msg, "unknown subcommand \"^[]0;x^G\": see `berth --help`.");
 	memset(big, '-', 100000);
 	big[100000] = '\0';
 	argv[1] = big;
-	assert_int_equal(cli_parse(2, argv, &c, &e), -1);
+	assert_int_equal(cli_parse(&cli_root, 2, argv, &c, &e), -1);
 	for (int i = 1; i < CLI_GIVEN_MAX + 2; i++)
 		argv[i] = flag;
-	assert_int_equal(cli_parse(CLI_GIVEN_MAX + 2, argv, &c, &e), -1);
+	assert_int_equal(cli_parse(&cli_root, CLI_GIVEN_MAX + 2, argv, &c, &e), -1);
 	assert_string_equal(e.msg, "more than 64 options are too many.");
-	assert_int_equal(cli_parse(0, argv, &c, &e), 0);
+	assert_int_equal(cli_parse(&cli_root, 0, argv, &c, &e), 0);
 	free(big);
+}
+
+/* Of what --json prints the man page has the fields, from the schema. */
+static void check_schema(const struct cli_command *k)
+{
+	const struct cli_option *o = k->options;
+	char list[128], file[256];
+
+	while (o && o->name && strcmp(o->name, "json") != 0)
+		o++;
+	assert_true((o && o->name) == (k->schema != NULL));
+	snprintf(list, sizeof list, "%s", k->schema ? k->schema : "");
+	for (char *word = strtok(list, " "); word; word = strtok(NULL, " ")) {
+		char *slash = strchr(word, '/');
+
+		if (!strcmp(word, "or"))
+			continue;
+		assert_true(!strncmp(word, "berth.", 6) && slash);
+		snprintf(file, sizeof file, BERTH_DATA "/schema/%.*s.json", (int)(slash - word) - 6,
+			word + 6);
+		if (access(file, R_OK))
+			fail_msg("%s %s: there is no %s", k->name, word, file);
+	}
 }
 
 /* The table itself: what help, completions and man page rely on. */
@@ -169,17 +194,20 @@ static void check_table(const struct cli_command *k, const char *group)
 				assert_string_not_equal(o->name, p->name);
 				assert_true(!o->letter || o->letter != p->letter);
 			}
-		if (k->verbs)
+		check_schema(k);
+		if (k->verbs) {
 			check_table(k->verbs, k->name);
-		else
-			assert_true(k->max_operands < 0 || k->max_operands >= k->min_operands);
+			continue;
+		}
+		assert_true(k->program && !strncmp(k->program, "berth", 5));
+		assert_true(k->max_operands < 0 || k->max_operands >= k->min_operands);
 	}
 }
 
 static void test_command_table(void **state)
 {
 	(void)state;
-	check_table(cli_commands, "");
+	check_table(cli_root.verbs, "");
 }
 
 int main(void)

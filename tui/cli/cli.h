@@ -1,9 +1,10 @@
 /*
  * cli.h - the command line: one table of commands, one parser, one way to say what went wrong.
  *
- * commands.c holds the table; help, man page, completions and the parser all come from it.  A
+ * commands.h holds the table; help, man page, completions and the parser all come from it.  A
  * command lives in a program: `berth` itself is a thin launcher that knows the table and starts the
- * right one, so that the short answers (--version, help, wrong usage) load no library.
+ * right one, so that the short answers (--version, help, wrong usage) load no library.  That one
+ * reads the same argv by the same table.
  *
  * Thread: main.
  */
@@ -15,6 +16,12 @@
 
 #include <berth/err.h>
 
+struct cli;
+struct settings;
+/* Runs a command.  Returns the process's exit code, or -1 with *e for the caller to say.  Options are
+ * looked up by name in `c`; `s`, with the global options laid over it, is NULL without NEEDS_SETTINGS. */
+typedef int cli_run_fn(const struct cli *c, const struct settings *s, struct err *e);
+
 struct cli_option {
 	char letter;      /* 'c'; 0: none */
 	const char *name; /* "settings", without dashes; NULL ends a table */
@@ -25,20 +32,26 @@ struct cli_option {
 #define CLI_MIXED (-2) /* max_operands: any number, and options may stand between them */
 #define CLI_MIXED_MAX 256
 
-struct cli_command {
-	const char *name;               /* one word; NULL ends a table */
-	const char *operands;           /* "FILE"; "" */
-	int min_operands, max_operands; /* -1: any number, and they may look like options */
-	const char *program; /* where it lives: "berth-core"; NULL: the launcher itself */
-	const char *help;    /* one line */
-	const char *about;   /* what the man page adds; may be NULL */
-	const struct cli_option *options; /* of its own, before the operands; may be NULL */
-	const char *const *words;         /* the first operand is one of these; may be NULL */
-	const struct cli_command *verbs;  /* `engine start`; then the rest above is theirs */
+enum cli_needs {
+	NEEDS_SETTINGS = 1, /* they are read first; without it a wrong file is not in its way */
+	NEEDS_ENGINE = 2,   /* says on stderr when that keeps it waiting */
+	TAKES_TEAM = 4,     /* has a use for -c FILE; others refuse it */
 };
 
-extern const struct cli_option cli_globals[];
-extern const struct cli_command cli_commands[];
+struct cli_command {
+	const char *name;                 /* one word; NULL ends a table */
+	const char *operands;             /* "FILE"; "" */
+	int min_operands, max_operands;   /* -1: any number, and they may look like options */
+	const char *program;              /* where it lives: "berth-core" */
+	cli_run_fn *run;                  /* NULL: in another program than this */
+	unsigned needs;                   /* of enum cli_needs */
+	const char *help;                 /* one line */
+	const char *about;                /* what the man page adds; may be NULL */
+	const struct cli_option *options; /* of its own, before the operands; may be NULL */
+	const char *schema;              /* of --json: "berth.ps/1"; several: with " or " between */
+	const char *const *words;        /* the first operand is one of these; may be NULL */
+	const struct cli_command *verbs; /* `engine start`; then the rest above is theirs */
+};
 
 struct cli_given {
 	const struct cli_option *option;
@@ -49,6 +62,7 @@ struct cli_given {
 
 /* A command line, parsed.  All text points into argv. */
 struct cli {
+	const struct cli_command *root;    /* the console; its verbs are all commands */
 	const struct cli_command *group;   /* `engine` of `engine start`; else NULL */
 	const struct cli_command *command; /* NULL: the console */
 	bool help, version;
@@ -56,10 +70,16 @@ struct cli {
 	struct cli_given given[CLI_GIVEN_MAX];
 	int argc; /* operands */
 	char **argv;
+	char **line; /* all of the line, for a program that becomes another */
 };
 
 /* ERR_USAGE with a sentence that names the nearest known word. */
-int cli_parse(int argc, char **argv, struct cli *ret, struct err *e);
+int cli_parse(
+	const struct cli_command *root, int argc, char **argv, struct cli *ret, struct err *e);
+
+/* All that main does in a program that berth becomes: parse, check what the command needs, run it.
+ * Returns the process's exit code. */
+int cli_main(const struct cli_command *root, int argc, char **argv);
 
 /* Make the command of that name the one in hand; with a group, its verb of that name. */
 int cli_find(struct cli *c, const char *name, struct err *e);
@@ -68,13 +88,13 @@ bool cli_flag(const struct cli *c, const char *name);
 const char *cli_value(const struct cli *c, const char *name);     /* the last one given, or NULL */
 const char *cli_path(const struct cli *c, char *buf, size_t cap); /* "engine start"; "" */
 
-/* Help for the whole, for a group or for one command, on stdout.  0, or 1 when stdout is closed. */
-int cli_help(const struct cli_command *group, const struct cli_command *command);
-/* `berth help [COMMAND [VERB]]`. */
-int cli_help_for(int argc, char **argv, struct err *e);
+#define CLI_HELP_MAX 160
+/* A line about an option of `k`; that of --json names the schema. */
+const char *cli_option_help(
+	const struct cli_command *k, const struct cli_option *o, char buf[CLI_HELP_MAX]);
 
-/* The completions of bash, zsh or fish on stdout. */
-int cli_completion(const char *shell);
+/* Help for the whole, for a group or for one command, on stdout.  0, or 1 when stdout is closed. */
+int cli_help(const struct cli *c);
 
 /* Become `program` of the same build as this one.  Returns only with an error. */
 int cli_become(const char *program, char **argv, struct err *e);

@@ -36,6 +36,11 @@ void command_words(const struct cli *c, struct run_request *q);
 /* The fields that both documents have, into the open object. */
 void command_json(struct jsonw *j, const struct command_io *io, const struct run_result *r);
 
+/* `berth exec`: the process's exit code, the command's own or 124 to 127 by the contract.  Where no lane can be
+ * used `engine` runs it. */
+typedef int command_engine_fn(const struct run_request *r, struct run_result *ret, struct err *e);
+int command_exec(const struct cli *c, command_engine_fn *engine);
+
 /* On stderr, what the exit code alone does not say. */
 void command_tell(const struct run_result *r);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 
 /* Words of a table, separated by spaces. */
 static void print_names(const struct cli_command *k)
@@ -54,7 +54,8 @@ static void bash_valued(const struct cli_option *o)
 	putchar('\'');
 }
 
-static void bash_case(const char *group, const struct cli_command *k)
+static void bash_case(
+	const struct cli_command *root, const char *group, const struct cli_command *k)
 {
 	for (; k->name; k++) {
 		char kind[2] = {path_kind(k->operands), '\0'};
@@ -63,7 +64,7 @@ static void bash_case(const char *group, const struct cli_command *k)
 			printf("\t'%s ') words='", k->name);
 			print_names(k->verbs);
 			puts(" --help' ;;");
-			bash_case(k->name, k->verbs);
+			bash_case(root, k->name, k->verbs);
 			continue;
 		}
 		printf("\t'%s%s%s ') most=%d paths='%s' words='", group, *group ? " " : "", k->name,
@@ -71,14 +72,14 @@ static void bash_case(const char *group, const struct cli_command *k)
 		print_option_words(k->options);
 		print_words(k->words);
 		if (!strcmp(k->name, "help"))
-			print_names(cli_commands);
+			print_names(root->verbs);
 		printf(" --help");
 		bash_valued(k->options);
 		puts(" ;;");
 	}
 }
 
-static void print_bash(void)
+static void print_bash(const struct cli_command *root)
 {
 	puts("# bash completion for berth\n"
 	     "# What may follow the words of a command; most: operands, empty before there is a command.\n"
@@ -86,12 +87,12 @@ static void print_bash(void)
 	     "\twords='' valued='' paths='' most=''\n"
 	     "\tcase $1 in");
 	printf("\t'') words='");
-	print_names(cli_commands);
+	print_names(root->verbs);
 	putchar(' ');
-	print_option_words(cli_globals);
-	bash_valued(cli_globals);
+	print_option_words(root->options);
+	bash_valued(root->options);
 	puts(" ;;");
-	bash_case("", cli_commands);
+	bash_case(root, "", root->verbs);
 	puts("\tesac\n"
 	     "}\n"
 	     "_berth() {\n"
@@ -134,9 +135,11 @@ static void print_spec(const char *s)
 		putchar(*s == '\'' || *s == '[' || *s == ']' ? ' ' : *s);
 }
 
-static void zsh_options(const struct cli_option *o, const char *indent)
+static void zsh_options(const struct cli_command *k, const char *indent)
 {
-	for (; o && o->name; o++) {
+	char help[CLI_HELP_MAX];
+
+	for (const struct cli_option *o = k->options; o && o->name; o++) {
 		for (int letter = 0; letter < 2; letter++) {
 			if (letter && !o->letter)
 				continue;
@@ -146,7 +149,7 @@ static void zsh_options(const struct cli_option *o, const char *indent)
 			else
 				printf("--%s", o->name);
 			putchar('[');
-			print_spec(o->help);
+			print_spec(cli_option_help(k, o, help));
 			putchar(']');
 			if (o->arg) {
 				putchar(':');
@@ -160,29 +163,30 @@ static void zsh_options(const struct cli_option *o, const char *indent)
 	}
 }
 
-static void zsh_commands(const char *function, const char *group, const struct cli_command *k)
+static void zsh_commands(
+	const struct cli_command *root, const char *function, const struct cli_command *group)
 {
-	const struct cli_command *first = k;
+	const struct cli_command *k;
 
 	printf("%s() {\n\tlocal -a names=(\n", function);
-	for (; k->name; k++) {
+	for (k = group->verbs; k->name; k++) {
 		printf("\t\t'%s:", k->name);
 		print_spec(k->help);
 		puts("'");
 	}
 	printf("\t)\n\tlocal curcontext=$curcontext state\n\t_arguments -C");
-	zsh_options(*group ? NULL : cli_globals, "\t\t");
+	zsh_options(group, "\t\t");
 	puts(" \\\n\t\t'1: :->name' '*:: :->rest'\n"
 	     "\tcase $state in\n"
 	     "\tname) _describe command names ;;\n"
 	     "\trest) case $words[1] in");
-	for (k = first; k->name; k++) {
+	for (k = group->verbs; k->name; k++) {
 		if (k->verbs) {
 			printf("\t\t%s) _berth_%s ;;\n", k->name, k->name);
 			continue;
 		}
 		printf("\t\t%s) _arguments", k->name);
-		zsh_options(k->options, "\t\t\t");
+		zsh_options(k, "\t\t\t");
 		printf(" \\\n\t\t\t'--help[say what there is to say about it]'");
 		if (k->words) {
 			printf(" '1:word:(");
@@ -190,7 +194,7 @@ static void zsh_commands(const char *function, const char *group, const struct c
 			printf(")'");
 		} else if (!strcmp(k->name, "help")) {
 			printf(" '1:command:(");
-			print_names(cli_commands);
+			print_names(root->verbs);
 			printf(")'");
 		} else if (path_kind(k->operands)) {
 			printf(" '*:file:%s'", zsh_paths(path_kind(k->operands)));
@@ -200,18 +204,18 @@ static void zsh_commands(const char *function, const char *group, const struct c
 	puts("\t\tesac ;;\n\tesac\n}");
 }
 
-static void print_zsh(void)
+static void print_zsh(const struct cli_command *root)
 {
 	char function[64];
 
 	puts("#compdef berth");
-	for (const struct cli_command *k = cli_commands; k->name; k++) {
+	for (const struct cli_command *k = root->verbs; k->name; k++) {
 		if (!k->verbs)
 			continue;
 		snprintf(function, sizeof function, "_berth_%s", k->name);
-		zsh_commands(function, k->name, k->verbs);
+		zsh_commands(root, function, k);
 	}
-	zsh_commands("_berth", "", cli_commands);
+	zsh_commands(root, "_berth", root);
 	/* Works as a file in $fpath and as `source <(berth completion zsh)`. */
 	puts("if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"; else compdef _berth berth; fi");
 }
@@ -222,9 +226,11 @@ static const char *fish_paths(char kind)
 	return kind == 'f' ? " -F" : kind == 'd' ? " -a '(__fish_complete_directories)'" : "";
 }
 
-static void fish_options(const char *condition, const struct cli_option *o)
+static void fish_options(const char *condition, const struct cli_command *k)
 {
-	for (; o && o->name; o++) {
+	char help[CLI_HELP_MAX];
+
+	for (const struct cli_option *o = k->options; o && o->name; o++) {
 		printf("complete -c berth -n '%s' -l %s", condition, o->name);
 		if (o->letter)
 			printf(" -s %c", o->letter);
@@ -232,7 +238,7 @@ static void fish_options(const char *condition, const struct cli_option *o)
 			printf(" %s%s", path_kind(o->arg) == 'f' ? "-r" : "-x",
 				fish_paths(path_kind(o->arg)));
 		printf(" -d '");
-		print_spec(o->help);
+		print_spec(cli_option_help(k, o, help));
 		puts("'");
 	}
 }
@@ -248,7 +254,7 @@ static void fish_commands(const char *condition, const struct cli_command *k)
 
 static void fish_operands(const char *condition, const struct cli_command *k)
 {
-	fish_options(condition, k->options);
+	fish_options(condition, k);
 	for (const char *const *w = k->words; w && *w; w++)
 		printf("complete -c berth -n '%s' -a %s\n", condition, *w);
 	if (path_kind(k->operands))
@@ -256,12 +262,12 @@ static void fish_operands(const char *condition, const struct cli_command *k)
 			fish_paths(path_kind(k->operands)));
 }
 
-static void print_fish(void)
+static void print_fish(const struct cli_command *root)
 {
 	puts("# fish completion for berth\ncomplete -c berth -f");
-	fish_options("__fish_use_subcommand", cli_globals);
-	fish_commands("__fish_use_subcommand", cli_commands);
-	for (const struct cli_command *k = cli_commands; k->name; k++) {
+	fish_options("__fish_use_subcommand", root);
+	fish_commands("__fish_use_subcommand", root->verbs);
+	for (const struct cli_command *k = root->verbs; k->name; k++) {
 		char condition[256];
 
 		snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", k->name);
@@ -285,13 +291,15 @@ static void print_fish(void)
 	}
 }
 
-int cli_completion(const char *shell)
+int cli_completion(const struct cli *c, const struct settings *s, struct err *e)
 {
-	if (!strcmp(shell, "bash"))
-		print_bash();
-	else if (!strcmp(shell, "zsh"))
-		print_zsh();
+	(void)s;
+	(void)e;
+	if (!strcmp(c->argv[0], "bash"))
+		print_bash(c->root);
+	else if (!strcmp(c->argv[0], "zsh"))
+		print_zsh(c->root);
 	else
-		print_fish();
+		print_fish(c->root);
 	return cli_finish();
 }

@@ -11,16 +11,17 @@
 
 #include <berth/agents.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 
 #include "cli/command.h"
-#include "cli/exec.h"
+#include "cli/commands.h"
 #include "cli/gate.h"
 
 /* One command in a process: what becoming another program needs, and what is done instead. */
 static struct {
 	struct command_io *io;
 	char **argv;
-	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
+	command_engine_fn *fall_back;
 } self;
 
 static int to_core(const struct run_request *r, struct run_result *ret, struct err *e)
@@ -83,8 +84,7 @@ static int run_in_container(const struct cli *c, const struct policy *policy, st
 	return agents_run_recorded(&io->q, policy, "exec", r, e);
 }
 
-int cli_exec(const struct cli *c, char **argv,
-	int (*engine)(const struct run_request *r, struct run_result *ret, struct err *e))
+int command_exec(const struct cli *c, command_engine_fn *engine)
 {
 	struct run_result r = {.ended = ENDED_FAILED, .exit_code = 125};
 	struct err e = ERR_INIT;
@@ -95,8 +95,8 @@ int cli_exec(const struct cli *c, char **argv,
 
 	arena_init(&mem, 1024);
 	self.io = &io;
-	self.argv = argv;
-	self.fall_back = engine ? engine : to_core;
+	self.argv = c->line;
+	self.fall_back = engine;
 	if (command_open(&io, c, &e) || cli_policy(c, &policy, &mem, &e) ||
 		run_in_container(c, &policy, &team, &io, &r, &e)) {
 		r.err = e;
@@ -113,4 +113,12 @@ int cli_exec(const struct cli *c, char **argv,
 	if (team.file)
 		team_release(&team);
 	return cli_recorded(r.exit_code, 125);
+}
+
+int cli_exec(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	(void)e;
+	runtime_hold();
+	return command_exec(c, to_core);
 }

@@ -22,21 +22,6 @@
 
 static struct files *running; /* for the signal handler and the progress thread */
 
-static const struct {
-	const char *name;
-	files_verb_fn *run;
-	enum deed deed;
-} verbs[] = {
-	{"read", files_cli_read, DEED_FILE_READ},
-	{"write", files_cli_write, DEED_FILE_WRITE},
-	{"scan", files_cli_scan, DEED_FILE_SCAN},
-	{"search", files_cli_search, DEED_FILE_SEARCH},
-	{"transform", files_cli_transform, DEED_FILE_TRANSFORM},
-	{"copy", files_cli_copy, DEED_FILE_COPY},
-	{"move", files_cli_move, DEED_FILE_MOVE},
-	{"delete", files_cli_delete, DEED_FILE_DELETE},
-};
-
 int files_cli_number(
 	const struct cli *c, const char *name, uint64_t otherwise, uint64_t *ret, struct err *e)
 {
@@ -225,7 +210,7 @@ static void describe_files_call(const struct cli *c, enum deed deed, char *cwd,
 		record_manifest(r, (size_t)c->argc, (const char *const *)c->argv);
 }
 
-static int run_verb(struct files_cli *x, size_t i, const char *program, struct err *e)
+static int run_verb(struct files_cli *x, files_verb_fn *verb, const char *program, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_files_signal};
 	struct files_options o = {
@@ -241,14 +226,14 @@ static int run_verb(struct files_cli *x, size_t i, const char *program, struct e
 	x->files = running = files_open(&o);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	rc = verbs[i].run(x, e);
+	rc = verb(x, e);
 	files_cli_quiet();
 	files_root_close(x->root);
 	files_close(x->files);
 	return rc;
 }
 
-int cli_files(const struct cli *c, struct err *e)
+int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, struct err *e)
 {
 	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
 	struct policy policy;
@@ -261,24 +246,18 @@ int cli_files(const struct cli *c, struct err *e)
 	struct recording rec;
 	struct err why = ERR_INIT;
 	char program[32];
-	size_t i = 0;
 	int rc;
 
-	while (i < COUNT(verbs) && strcmp(verbs[i].name, c->command->name) != 0)
-		i++;
-	if (i == COUNT(verbs))
-		return err_set(e, ERR_USAGE, "`berth files %s` is not part of this program.",
-			c->command->name);
-	snprintf(program, sizeof program, "files %s", verbs[i].name);
+	snprintf(program, sizeof program, "files %s", c->command->name);
 	by.program = program;
-	describe_files_call(c, verbs[i].deed, cwd, kv, &operands, &r);
+	describe_files_call(c, deed, cwd, kv, &operands, &r);
 	arena_init(&mem, 1024);
 	if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
 		rc = -1;
 	} else {
-		rc = run_verb(&x, i, program, &why);
+		rc = run_verb(&x, verb, program, &why);
 		/* Of a search it says that nothing was found. */
-		if (rc > 0 && verbs[i].deed != DEED_FILE_SEARCH)
+		if (rc > 0 && deed != DEED_FILE_SEARCH)
 			err_set(&why, ERR_FAILED, "not all of it was done");
 		record_end(&rec, &why);
 		if (rc < 0)

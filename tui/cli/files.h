@@ -1,17 +1,12 @@
-/*
- * files.h - `berth files`: what its verbs share.
- *
- * Each verb returns the process's exit code, or -1 with *e.
- */
+/* files.h - `berth files`: what its verbs share. */
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
+#include <berth/deed.h>
 #include <berth/files.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/jsonw.h"
-
-int cli_files(const struct cli *c, struct err *e);
 
 /* A command in hand. */
 struct files_cli {
@@ -23,9 +18,10 @@ struct files_cli {
 	bool json, terminal;
 };
 
+/* What a verb does between opening and closing: policy, record, signals and settings are around it.  Both
+ * return the process's exit code, or -1 with *e. */
 typedef int files_verb_fn(struct files_cli *x, struct err *e);
-files_verb_fn files_cli_read, files_cli_write, files_cli_scan, files_cli_search,
-	files_cli_transform, files_cli_copy, files_cli_move, files_cli_delete;
+int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, struct err *e);
 
 /* Open the root; `start` is the operand that names a tree, or NULL. */
 int files_cli_root(struct files_cli *x, const char *start, struct err *e);

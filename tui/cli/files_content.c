@@ -86,7 +86,7 @@ static void json_got(struct jsonw *j, const char *path, const struct files_got *
 	jsonw_end(j);
 }
 
-int files_cli_read(struct files_cli *x, struct err *e)
+static int print_contents(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct files_want *want = xcalloc(n, sizeof *want);
@@ -227,7 +227,7 @@ static void json_written(
 	jsonw_print(&j);
 }
 
-int files_cli_write(struct files_cli *x, struct err *e)
+static int write_contents(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct files_put *puts = xcalloc(n, sizeof *puts);
@@ -399,7 +399,7 @@ static bool report_left_out(uint64_t gave_up, uint64_t errors, int why)
 }
 
 /* Exit code: 0 something found, 1 nothing, or not all could be searched, 2 nothing could. */
-int files_cli_search(struct files_cli *x, struct err *e)
+static int search_operands(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	struct files_search_options o = {
@@ -438,7 +438,7 @@ int files_cli_search(struct files_cli *x, struct err *e)
 /* --- transform --- */
 
 /* Exit code 1: some lines or files are as they were because they could not be looked at. */
-int files_cli_transform(struct files_cli *x, struct err *e)
+static int transform_contents(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	struct files_transform_options o = {
@@ -493,4 +493,28 @@ int files_cli_transform(struct files_cli *x, struct err *e)
 	}
 	str_release(&r.diff);
 	return report_left_out(r.gave_up, r.errors, r.error) ? 1 : rc;
+}
+
+int cli_files_read(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, print_contents, DEED_FILE_READ, e);
+}
+
+int cli_files_write(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, write_contents, DEED_FILE_WRITE, e);
+}
+
+int cli_files_search(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, search_operands, DEED_FILE_SEARCH, e);
+}
+
+int cli_files_transform(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, transform_contents, DEED_FILE_TRANSFORM, e);
 }

@@ -66,7 +66,7 @@ static void json_scan_summary(struct jsonw *j, const struct files_scan_totals *t
 	jsonw_end(j);
 }
 
-int files_cli_scan(struct files_cli *x, struct err *e)
+static int print_scan(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	struct files_scan_options o = {
@@ -154,7 +154,7 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 	return jsonw_print(&j) ? 1 : rc;
 }
 
-int files_cli_copy(struct files_cli *x, struct err *e)
+static int copy_operand(struct files_cli *x, struct err *e)
 {
 	struct files_copy_options o = {
 		.resume = cli_flag(x->c, "resume"),
@@ -180,7 +180,7 @@ int files_cli_copy(struct files_cli *x, struct err *e)
 	return print_totals(x, "copy", &t, rc, e);
 }
 
-int files_cli_move(struct files_cli *x, struct err *e)
+static int move_operand(struct files_cli *x, struct err *e)
 {
 	struct files_tree_totals t;
 	int rc;
@@ -194,7 +194,7 @@ int files_cli_move(struct files_cli *x, struct err *e)
 	return print_totals(x, "move", &t, rc, e);
 }
 
-int files_cli_delete(struct files_cli *x, struct err *e)
+static int delete_operands(struct files_cli *x, struct err *e)
 {
 	struct files_tree_totals t, sum = {0};
 	struct err why = ERR_INIT;
@@ -220,4 +220,28 @@ int files_cli_delete(struct files_cli *x, struct err *e)
 	}
 	files_cli_quiet();
 	return print_totals(x, "delete", &sum, rc, e);
+}
+
+int cli_files_scan(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, print_scan, DEED_FILE_SCAN, e);
+}
+
+int cli_files_copy(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, copy_operand, DEED_FILE_COPY, e);
+}
+
+int cli_files_move(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, move_operand, DEED_FILE_MOVE, e);
+}
+
+int cli_files_delete(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return files_cli_run(c, delete_operands, DEED_FILE_DELETE, e);
 }

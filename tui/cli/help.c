@@ -6,20 +6,29 @@
 #include <berth/config.h>
 #include <berth/text.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 
 #define LEFT_W 26
 
-static void print_option_help(const struct cli_option *o)
+const char *cli_option_help(
+	const struct cli_command *k, const struct cli_option *o, char buf[CLI_HELP_MAX])
 {
-	for (; o && o->name; o++) {
-		char left[64], letter[8] = "   ";
+	bool json = k->schema && !strcmp(o->name, "json");
+
+	snprintf(buf, CLI_HELP_MAX, "%s%s%s", o->help, json ? ", " : "", json ? k->schema : "");
+	return buf;
+}
+
+static void print_option_help(const struct cli_command *k)
+{
+	for (const struct cli_option *o = k->options; o && o->name; o++) {
+		char left[64], letter[8] = "   ", help[CLI_HELP_MAX];
 
 		if (o->letter)
 			snprintf(letter, sizeof letter, "-%c,", o->letter);
 		snprintf(left, sizeof left, "%s --%s%s%s", letter, o->name, o->arg ? " " : "",
 			o->arg ? o->arg : "");
-		printf("  %-24s %s\n", left, o->help);
+		printf("  %-24s %s\n", left, cli_option_help(k, o, help));
 	}
 }
 
@@ -41,15 +50,15 @@ static void print_commands(const char *group, const struct cli_command *k)
 	}
 }
 
-static void help_all(void)
+static void help_all(const struct cli_command *root)
 {
 	puts("berth - an operations console for the containers in which AI agents run\n\n"
 	     "Usage: berth [OPTION...]                       the console\n"
 	     "       berth [OPTION...] COMMAND [OPTION...] [OPERAND...]\n\n"
 	     "Commands:");
-	print_commands("", cli_commands);
+	print_commands("", root->verbs);
 	puts("\nOptions, before any command:");
-	print_option_help(cli_globals);
+	print_option_help(root);
 	puts("\nExit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 engine unreachable,\n"
 	     "4 refused by policy.  More: berth help COMMAND, man berth.");
 }
@@ -73,10 +82,12 @@ static void print_wrapped(const char *text)
 	putchar('\n');
 }
 
-int cli_help(const struct cli_command *group, const struct cli_command *command)
+int cli_help(const struct cli *c)
 {
+	const struct cli_command *group = c->group, *command = c->command;
+
 	if (!group && !command) {
-		help_all();
+		help_all(c->root);
 	} else if (!command) {
 		printf("Usage: berth %s COMMAND\n\n", group->name);
 		print_commands(group->name, group->verbs);
@@ -91,21 +102,22 @@ int cli_help(const struct cli_command *group, const struct cli_command *command)
 		}
 		if (command->options) {
 			puts("\nOptions:");
-			print_option_help(command->options);
+			print_option_help(command);
 		}
 	}
 	return cli_finish();
 }
 
-int cli_help_for(int argc, char **argv, struct err *e)
+int cli_help_for(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct cli c = {.group = NULL};
+	struct cli of = {.root = c->root};
 
-	if (argc > 0 && cli_find(&c, argv[0], e) < 0)
+	(void)s;
+	if (c->argc > 0 && cli_find(&of, c->argv[0], e) < 0)
 		return -1;
-	if (argc > 1 && c.group && cli_find(&c, argv[1], e) < 0)
+	if (c->argc > 1 && of.group && cli_find(&of, c->argv[1], e) < 0)
 		return -1;
-	return cli_help(c.group, c.command);
+	return cli_help(&of);
 }
 
 int cli_fail(const struct err *e)

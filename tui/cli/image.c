@@ -1,6 +1,4 @@
 /* image.c - `berth image`: its verbs, what they print, and C-c. */
-#include "cli/image.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -16,6 +14,7 @@
 #include <berth/text.h>
 #include <berth/users.h>
 
+#include "cli/commands.h"
 #include "cli/gate.h"
 #include "cli/jsonw.h"
 #include "cli/progress.h"
@@ -302,19 +301,9 @@ static int remove_one_image(struct image_cli *x, struct err *e)
 	return 0;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(struct image_cli *x, struct err *e);
-	bool job;
-} verbs[] = {
-	{"list", list_images, false},
-	{"build", build_image, true},
-	{"pull", pull_image, true},
-	{"import", import_image, true},
-	{"remove", remove_one_image, false},
-};
+typedef int image_verb_fn(struct image_cli *x, struct err *e);
 
-static int run_image_verb(struct image_cli *x, size_t verb, struct err *e)
+static int with_signals(struct image_cli *x, image_verb_fn *verb, bool job, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_image_signal};
 	int rc;
@@ -322,29 +311,24 @@ static int run_image_verb(struct image_cli *x, size_t verb, struct err *e)
 	running = x->im;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	if (verbs[verb].job && !x->json)
+	if (job && !x->json)
 		cli_progress_start(read_image_progress, x->im);
-	rc = verbs[verb].run(x, e);
+	rc = verb(x, e);
 	cli_progress_stop();
 	return rc;
 }
 
-int cli_image(const struct cli *c, struct err *e)
+/* `job`: it takes long enough for a line of progress. */
+static int run_image_verb(const struct cli *c, image_verb_fn *verb, bool job, struct err *e)
 {
 	struct image_cli x = {.c = c, .json = cli_flag(c, "json")};
 	char user[USER_NAME_MAX];
 	struct policy policy;
 	struct arena mem;
 	char program[32];
-	size_t i = 0;
 	int rc = -1;
 
-	while (i < COUNT(verbs) && strcmp(verbs[i].name, c->command->name) != 0)
-		i++;
-	if (i == COUNT(verbs))
-		return err_set(e, ERR_USAGE, "`berth image %s` is not part of this program.",
-			c->command->name);
-	snprintf(program, sizeof program, "image %s", verbs[i].name);
+	snprintf(program, sizeof program, "image %s", c->command->name);
 	arena_init(&mem, 1024);
 	if (!cli_policy(c, &policy, &mem, e)) {
 		x.im = images_open(&(struct images_options){.host = cli_value(c, "host"),
@@ -355,11 +339,41 @@ int cli_image(const struct cli *c, struct err *e)
 					   .line = x.json ? NULL : on_image_line},
 			e);
 		if (x.im)
-			rc = run_image_verb(&x, i, e);
+			rc = with_signals(&x, verb, job, e);
 		signal(SIGINT, SIG_IGN); /* what is done is recorded to the end */
 		signal(SIGTERM, SIG_IGN);
 		images_close(x.im);
 	}
 	arena_release(&mem);
 	return rc < 0 ? -1 : cli_finish() ? 1 : rc;
+}
+
+int cli_image_list(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return run_image_verb(c, list_images, false, e);
+}
+
+int cli_image_build(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return run_image_verb(c, build_image, true, e);
+}
+
+int cli_image_pull(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return run_image_verb(c, pull_image, true, e);
+}
+
+int cli_image_import(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return run_image_verb(c, import_image, true, e);
+}
+
+int cli_image_remove(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return run_image_verb(c, remove_one_image, false, e);
 }

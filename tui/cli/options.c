@@ -58,11 +58,11 @@ static const struct cli_option *find_cli_option(
 static const struct cli_option *known_option(
 	const struct cli *c, char letter, const char *name, size_t len)
 {
-	const struct cli_option *o, *own = c->command ? c->command->options : cli_globals;
+	const struct cli_option *o, *own = c->command ? c->command->options : c->root->options;
 
 	o = find_cli_option(own, letter, name, len);
 	if (!o && (c->command || c->group)) {
-		o = find_cli_option(cli_globals, letter, name, len);
+		o = find_cli_option(c->root->options, letter, name, len);
 		if (o && strcmp(o->name, "help") != 0)
 			o = NULL;
 	}
@@ -74,10 +74,10 @@ static int unknown_option(const struct cli *c, const char *word, size_t len, str
 	const char *names[WORDS_MAX];
 	char shown[SHOWN], path[SHOWN];
 	const struct cli_option *global;
-	size_t n = add_names(names, 0, c->command ? c->command->options : cli_globals);
+	size_t n = add_names(names, 0, c->command ? c->command->options : c->root->options);
 
-	global = word[1] == '-' ? find_cli_option(cli_globals, 0, word + 2, len - 2)
-				: find_cli_option(cli_globals, word[1], "", 0);
+	global = word[1] == '-' ? find_cli_option(c->root->options, 0, word + 2, len - 2)
+				: find_cli_option(c->root->options, word[1], "", 0);
 	snprintf(shown, sizeof shown, "%.*s", (int)(len < 60 ? len : 60), word);
 	if (global && (c->command || c->group))
 		return err_set(e, ERR_USAGE, "%s goes before the subcommand: berth %s %s%s%s.",
@@ -182,7 +182,7 @@ static int parse_cli_options(
 
 int cli_find(struct cli *c, const char *name, struct err *e)
 {
-	const struct cli_command *k = c->group ? c->group->verbs : cli_commands;
+	const struct cli_command *k = (c->group ? c->group : c->root)->verbs;
 	const char *names[WORDS_MAX];
 	char what[SHOWN];
 	size_t n = 0;
@@ -252,13 +252,13 @@ static int parse_mixed(struct cli *c, int argc, char **argv, int at, struct err 
 	return c->help ? 0 : check_operands(c, true, e);
 }
 
-int cli_parse(int argc, char **argv, struct cli *ret, struct err *e)
+int cli_parse(const struct cli_command *root, int argc, char **argv, struct cli *ret, struct err *e)
 {
 	struct cli *c = ret;
 	bool ended;
 	int at = 1;
 
-	*c = (struct cli){.argv = argv + argc};
+	*c = (struct cli){.root = root, .argv = argv + argc, .line = argv};
 	if (argc < 1)
 		return 0;
 	if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)

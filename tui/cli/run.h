@@ -1,8 +1,5 @@
 /*
- * run.h - the commands of berth-core.
- *
- * Each returns the process's exit code, or -1 with *e for core.c to say.  Options are looked up by
- * name in `c`; settings are already read, with the global options laid over them.
+ * run.h - what commands share that look at the engine once and print.
  */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
@@ -12,18 +9,7 @@
 #include <berth/settings.h>
 #include <berth/str.h>
 
-#include "cli/cli.h"
-
-typedef int cli_run_fn(const struct cli *c, const struct settings *s, struct err *e);
-
-cli_run_fn cli_console, cli_ps;
-cli_run_fn cli_doctor; /* s is NULL: whether the settings can be read is one of its questions */
-cli_run_fn cli_config_check; /* likewise */
-/* The audit log; none of them needs settings. */
-cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
-cli_run_fn cli_up, cli_down, cli_clean;
-cli_run_fn cli_tool_list, cli_tool_run;
-cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
+#include "cli/commands.h"
 
 /* A backend that asks once, for `program`. */
 struct backend *cli_backend(const struct cli *c, const char *program, struct err *e);

@@ -1,12 +1,13 @@
 /*
  * manual.c - berth-manual: prints berth(1) at build time, from the tables of the program itself.
  *
- *   berth-manual SCHEMA...      the JSON schemas of what --json prints
+ *   berth-manual FOLDER         of the JSON schemas of what --json prints
  *
  * Commands, options, actions, keys and settings come from the tables they have in the program, the
  * defaults from the shipped berth.yaml, the fields of the documents from their schemas (JSON is
  * YAML, so the configuration's reader reads them).  Not installed.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@
 #include <berth/text.h>
 
 #include "terminal/action.h"
-#include "cli/cli.h"
+#define CLI_TABLE
+#include "cli/commands.h"
 
 /* Text for roff: no hyphenation of dashes, no escapes, no requests. */
 static void print_text(const char *s)
@@ -58,10 +60,10 @@ static void print_section(const char *name)
 	printf(".SH %s\n", name);
 }
 
-static void print_manual_options(const struct cli_option *o)
+static void print_manual_options(const struct cli_command *k)
 {
-	for (; o && o->name; o++) {
-		char word[64];
+	for (const struct cli_option *o = k->options; o && o->name; o++) {
+		char word[64], help[CLI_HELP_MAX];
 
 		puts(".TP");
 		if (o->letter) {
@@ -76,7 +78,7 @@ static void print_manual_options(const struct cli_option *o)
 			print_italic(o->arg);
 		}
 		putchar('\n');
-		print_text_line(o->help);
+		print_text_line(cli_option_help(k, o, help));
 	}
 }
 
@@ -105,7 +107,7 @@ static void print_command_entries(const char *group, const struct cli_command *k
 			print_text_line(k->about);
 		if (k->options) {
 			puts(".RS");
-			print_manual_options(k->options);
+			print_manual_options(k);
 			puts(".RE");
 		}
 	}
@@ -221,19 +223,49 @@ static void print_fields(const struct node *schema, int depth)
 	}
 }
 
-static int print_document(const char *file, struct err *e)
+static int print_document(const char *folder, const char *schema, size_t len, struct err *e)
 {
 	struct config c;
-	const struct node *title, *about;
+	const struct node *about;
+	char file[PATH_MAX];
 
+	snprintf(file, sizeof file, "%s/%.*s.json", folder, (int)strcspn(schema, "/") - 6,
+		schema + 6);
 	if (config_read(file, &c, e) < 0)
 		return -1;
-	title = node_get(c.root, "title");
 	about = node_get(c.root, "description");
-	printf(".SS %s\n", title ? title->value : "");
+	printf(".SS %.*s\n", (int)len, schema);
 	print_text_line(about ? about->value : "");
 	print_fields(c.root, 0);
 	config_release(&c);
+	return 0;
+}
+
+/* Whether the command is the first of the table's that prints it. */
+static bool is_new_document(const struct cli_command *k, const struct cli_command *group)
+{
+	for (const struct cli_command *v = group->verbs; v < k; v++)
+		if (v->schema && !strcmp(v->schema, k->schema))
+			return false;
+	return true;
+}
+
+static int print_documents(const char *folder, const struct cli_command *group, struct err *e)
+{
+	for (const struct cli_command *k = group->verbs; k->name; k++) {
+		const char *schema = k->schema && is_new_document(k, group) ? k->schema : NULL;
+
+		if (k->verbs && print_documents(folder, k, e) < 0)
+			return -1;
+		while (schema) {
+			const char *other = strstr(schema, " or ");
+			size_t len = other ? (size_t)(other - schema) : strlen(schema);
+
+			if (print_document(folder, schema, len, e) < 0)
+				return -1;
+			schema = other ? other + 4 : NULL;
+		}
+	}
 	return 0;
 }
 
@@ -299,10 +331,10 @@ int main(int argc, char **argv)
 	print_head();
 	print_section("OPTIONS");
 	print_text_line("Before any command:");
-	print_manual_options(cli_globals);
+	print_manual_options(&cli_root);
 	print_section("COMMANDS");
 	print_text_line("Options of a command come before its operands.");
-	print_command_entries("", cli_commands);
+	print_command_entries("", cli_root.verbs);
 	print_section("KEYS");
 	print_text_line(
 		"Of the console, with the name of the action, by which a key can be changed, and the views in "
@@ -318,9 +350,8 @@ int main(int argc, char **argv)
 	print_text_line(
 		"What --json prints.  Units are at the end of names; what is not known is null.  Fields may be "
 		"added; a change of meaning changes the number at the end of the schema's name.");
-	for (int i = 1; i < argc; i++)
-		if (print_document(argv[i], &e) < 0)
-			return cli_fail(&e);
+	if (print_documents(argc > 1 ? argv[1] : ".", &cli_root, &e) < 0)
+		return cli_fail(&e);
 	print_tail();
 	return cli_finish();
 }

@@ -1,13 +1,57 @@
 /*
- * commands.c - every command of berth, its options and the program it lives in.
+ * commands.h - every command of berth: its words and options, what it needs, the program it lives in
+ * and the function that runs it.  No other place lists commands.
  *
- * A new command is a line here and a run function in its program (core.c for berth-core).
+ * A new command is its function's name and its entry here, and the function in a file of cli/ (of
+ * bench/: `berth bench`).  Parser, help, completions, man page and the programs take it from there.
+ *
+ * Each program includes this once with CLI_TABLE, and with IN_CORE(f) or whichever is its own as f: it
+ * has the functions of its own commands and no others, for the rooms behind them are not in it.
  */
-#include <stddef.h>
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
 
 #include "cli/cli.h"
 
-const struct cli_option cli_globals[] = {
+cli_run_fn cli_exec, cli_exec_engine, cli_completion, cli_help_for;
+cli_run_fn cli_console, cli_ps, cli_doctor, cli_up, cli_down, cli_clean, cli_config_check;
+cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
+cli_run_fn cli_tool_list, cli_tool_run;
+cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
+cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
+	cli_files_copy, cli_files_move, cli_files_delete;
+cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
+cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
+	bench_import;
+
+#ifdef CLI_TABLE
+
+#ifndef IN_BERTH
+#define IN_BERTH(f) NULL
+#endif
+#ifndef IN_CORE
+#define IN_CORE(f) NULL
+#endif
+#ifndef IN_FILES
+#define IN_FILES(f) NULL
+#endif
+#ifndef IN_IMAGE
+#define IN_IMAGE(f) NULL
+#endif
+#ifndef IN_BENCH
+#define IN_BENCH(f) NULL
+#endif
+#ifndef IN_EITHER /* berth over the lane, or berth-core over the engine */
+#define IN_EITHER(lane, engine) NULL
+#endif
+#define BERTH(f) "berth", IN_BERTH(f)
+#define EITHER(lane, engine) "berth", IN_EITHER(lane, engine)
+#define CORE(f) "berth-core", IN_CORE(f)
+#define FILES(f) "berth-files", IN_FILES(f)
+#define IMAGE(f) "berth-image", IN_IMAGE(f)
+#define BENCH(f) "berth-bench", IN_BENCH(f)
+
+static const struct cli_option globals[] = {
 	{'c', "team", "FILE", "team file: agents, tools, networks, secrets"},
 	{'H', "host", "HOST", "engine to talk to: unix://PATH, tcp://HOST:PORT"},
 	{0, "context", "NAME", "docker context to take the engine from"},
@@ -21,25 +65,29 @@ const struct cli_option cli_globals[] = {
 	{0},
 };
 
-#define JSON(schema)                                                \
-	{                                                           \
-		0, "json", NULL, "print one JSON document, " schema \
+#define JSON                                               \
+	{                                                  \
+		0, "json", NULL, "print one JSON document" \
+	}
+#define JSON_LINES                                   \
+	{                                            \
+		0, "json", NULL, "one object a line" \
 	}
 
 static const struct cli_option ps_options[] = {
 	{'a', "all", NULL, "stopped containers too"},
-	JSON("berth.ps/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option doctor_options[] = {
-	JSON("berth.doctor/1"),
+	JSON,
 	{0, "fix", NULL, "as root: load berth's AppArmor profile first"},
 	{0},
 };
 
 static const struct cli_option up_options[] = {
-	JSON("berth.up/1"),
+	JSON,
 	{0},
 };
 
@@ -55,21 +103,19 @@ static const struct cli_option clean_options[] = {
 	{'n', "dry-run", NULL, "only show the plan"},
 	{0, "plan", "FILE", "carry out a saved plan (-: standard input)"},
 	{'y', "yes", NULL, "carry the plan out without asking"},
-	{0, "json", NULL,
-		"print one JSON document: the plan, berth.clean_plan/1, or what came of it, "
-		"berth.clean/1"},
+	{0, "json", NULL, "print one JSON document: the plan, or what came of it"},
 	{0},
 };
 
 static const struct cli_option exec_options[] = {
 	{0, "timeout", "S", "end it, and all that it started, after S seconds"},
 	{'t', "tty", NULL, "give it a terminal"},
-	JSON("berth.exec/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option tool_list_options[] = {
-	JSON("berth.tool_list/1"),
+	JSON,
 	{0},
 };
 
@@ -77,17 +123,17 @@ static const struct cli_option tool_run_options[] = {
 	{0, "timeout", "S",
 		"end it, and all that it started, after S seconds instead of the tool's own time"},
 	{0, "workspace", "DIR", "where a tool works whose definition leaves that to the call"},
-	JSON("berth.tool_run/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option status_options[] = {
-	JSON("berth.engine/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option image_list_options[] = {
-	JSON("berth.image_list/1"),
+	JSON,
 	{0},
 };
 
@@ -100,41 +146,46 @@ static const struct cli_option image_build_options[] = {
 	{0, "no-cache", NULL, "every step anew"},
 	{0, "pull", NULL, "look for a newer base at its registry"},
 	{0, "max-context", "BYTES", "send at most so much (default 1G)"},
-	JSON("berth.image/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option image_options[] = {
-	JSON("berth.image/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option image_remove_options[] = {
 	{0, "force", NULL, "also with several names, or used by stopped containers"},
-	JSON("berth.image_remove/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_command image_verbs[] = {
-	{"list", "", 0, 0, "berth-image", .help = "print the images of the engine",
+	{"list", "", 0, 0, IMAGE(cli_image_list), .needs = NEEDS_ENGINE,
+		.help = "print the images of the engine",
 		.about =
 			"Beside each the name by which `berth image build` knows it; a shipped image that is "
 			"not there yet is listed without an id.",
-		.options = image_list_options},
-	{"build", "NAME|DIR", 1, 1, "berth-image", .help = "build a shipped image, or a directory",
+		.options = image_list_options, .schema = "berth.image_list/1"},
+	{"build", "NAME|DIR", 1, 1, IMAGE(cli_image_build), .needs = NEEDS_ENGINE,
+		.help = "build a shipped image, or a directory",
 		.about =
 			"NAME is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "
 			"its base is made on this machine, and the build needs no registry.  DIR holds a "
 			"Dockerfile; what its .dockerignore names is not sent.  C-c ends the build.",
-		.options = image_build_options},
-	{"pull", "IMAGE", 1, 1, "berth-image", .help = "fetch an image from its registry",
+		.options = image_build_options, .schema = "berth.image/1"},
+	{"pull", "IMAGE", 1, 1, IMAGE(cli_image_pull), .needs = NEEDS_ENGINE,
+		.help = "fetch an image from its registry",
 		.about = "Logins are those that `docker login` wrote into its configuration file.",
-		.options = image_options},
-	{"import", "FILE IMAGE", 2, 2, "berth-image", .help = "make an image of a tar file",
+		.options = image_options, .schema = "berth.image/1"},
+	{"import", "FILE IMAGE", 2, 2, IMAGE(cli_image_import), .needs = NEEDS_ENGINE,
+		.help = "make an image of a tar file",
 		.about = "FILE holds a root file system, as `docker export` writes it.",
-		.options = image_options},
-	{"remove", "IMAGE", 1, 1, "berth-image", .help = "remove an image",
-		.options = image_remove_options},
+		.options = image_options, .schema = "berth.image/1"},
+	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove), .needs = NEEDS_ENGINE,
+		.help = "remove an image", .options = image_remove_options,
+		.schema = "berth.image_remove/1"},
 	{0},
 };
 
@@ -148,27 +199,27 @@ static const struct cli_option audit_list_options[] = {
 	{0, "text", "TEXT", "anywhere in the record"},
 	{'n', "last", "N", "only the newest N"},
 	{'f', "follow", NULL, "go on as records are written"},
-	{0, "json", NULL, "one object a line, and a last one with \"summary\", berth.audit/1"},
+	{0, "json", NULL, "one object a line, and a last one with \"summary\""},
 	{0},
 };
 
 static const struct cli_option audit_verify_options[] = {
 	{0, "head", "HASH", "a head kept elsewhere must be a record of this log"},
 	{0, "key", "KEY", "the log must begin with this public key"},
-	JSON("berth.audit_verify/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option audit_head_options[] = {
-	JSON("berth.audit_head/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_command audit_verbs[] = {
-	{"list", "", 0, 0, "berth-core", .help = "print what was done, oldest first",
+	{"list", "", 0, 0, CORE(cli_audit_list), .help = "print what was done, oldest first",
 		.about = "Values of parameters that look like secrets were never written.",
-		.options = audit_list_options},
-	{"verify", "[FILE]", 0, 1, "berth-core",
+		.options = audit_list_options, .schema = "berth.audit/1"},
+	{"verify", "[FILE]", 0, 1, CORE(cli_audit_verify),
 		.help = "check that nothing was changed, removed or added",
 		.about =
 			"Without FILE this user's log, else a directory or a bundle.  Exits with 1 when "
@@ -177,55 +228,60 @@ static const struct cli_command audit_verbs[] = {
 			"replaced by another is only noticed with --head or --key.  Where retention removed what "
 			"these would be compared with, the answer is \"unproven\", not clean: of a pruned log keep "
 			"a newer head, and give --key only with it.",
-		.options = audit_verify_options},
-	{"export", "FILE", 1, 1, "berth-core",
+		.options = audit_verify_options, .schema = "berth.audit_verify/1"},
+	{"export", "FILE", 1, 1, CORE(cli_audit_export),
 		.help = "write a bundle that can be checked on another machine"},
-	{"head", "", 0, 0, "berth-core",
+	{"head", "", 0, 0, CORE(cli_audit_head),
 		.help = "print the hash of the newest record, to keep elsewhere",
-		.options = audit_head_options},
+		.options = audit_head_options, .schema = "berth.audit_head/1"},
 	{0},
 };
 
 static const struct cli_command tool_verbs[] = {
-	{"list", "", 0, 0, "berth-core", .help = "print the tools of the team file",
-		.options = tool_list_options},
-	{"run", "NAME [-- ARG...]", 1, -1, "berth-core",
+	{"list", "", 0, 0, CORE(cli_tool_list), .needs = TAKES_TEAM,
+		.help = "print the tools of the team file", .options = tool_list_options,
+		.schema = "berth.tool_list/1"},
+	{"run", "NAME [-- ARG...]", 1, -1, CORE(cli_tool_run), .needs = NEEDS_ENGINE | TAKES_TEAM,
 		.help = "run a tool in a container of its own",
 		.about =
 			"The container is made for this call and gone afterwards, whatever happens.  Standard "
 			"input, exit codes and signals are as with `exec`.",
-		.options = tool_run_options},
+		.options = tool_run_options, .schema = "berth.tool_run/1"},
 	{0},
 };
 
 static const struct cli_command engine_verbs[] = {
-	{"start", "", 0, 0, "berth-core",
+	{"start", "", 0, 0, CORE(cli_engine_start), .needs = NEEDS_ENGINE,
 		.help = "start a private engine and wait until it answers",
 		.about =
 			"For machines that have dockerd but run none.  Everything it keeps is in the state "
 			"directory; beside another engine it gets a network namespace of its own.  "
 			"Needs root.  berth finds it by itself when no other engine runs."},
-	{"stop", "", 0, 0, "berth-core", .help = "stop the private engine and its containers",
+	{"stop", "", 0, 0, CORE(cli_engine_stop), .needs = NEEDS_ENGINE,
+		.help = "stop the private engine and its containers",
 		.about = "Images and containers stay on the disk."},
-	{"status", "", 0, 0, "berth-core", .help = "say whether the private engine runs",
-		.about = "Exits with 0 when it answers, else with 1.", .options = status_options},
+	{"status", "", 0, 0, CORE(cli_engine_status), .needs = NEEDS_ENGINE,
+		.help = "say whether the private engine runs",
+		.about = "Exits with 0 when it answers, else with 1.", .options = status_options,
+		.schema = "berth.engine/1"},
 	{0},
 };
 
 static const struct cli_option config_check_options[] = {
-	JSON("berth.config_check/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_command config_verbs[] = {
-	{"check", "FILE", 1, 1, "berth-core", .help = "say what is wrong in a configuration file",
+	{"check", "FILE", 1, 1, CORE(cli_config_check),
+		.help = "say what is wrong in a configuration file",
 		.about =
 			"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys without "
 			"a use here are listed) are told apart by what is in them.  Every error that can be "
 			"found is printed with file, line and column, what was found, what was expected and "
 			"the nearest known key.  Of a team file it says what each definition becomes: image, "
 			"user, mounts, limits, network, isolation, and what is loosened and why.",
-		.options = config_check_options},
+		.options = config_check_options, .schema = "berth.config_check/1"},
 	{0},
 };
 
@@ -262,7 +318,7 @@ static const struct cli_option files_read_options[] = {
 	{0, "max-bytes", "BYTES", "of a file at most so much (default 64M)"},
 	{0, "lines", "FIRST:LAST", "only these lines"},
 	{0, "hash", NULL, "tokens with the hash of the content"},
-	JSON("berth.files_read/1"),
+	JSON,
 	{0},
 };
 
@@ -275,7 +331,7 @@ static const struct cli_option files_write_options[] = {
 	{0, "partial", NULL, "write the others when one cannot be written"},
 	{0, "expect", "TOKEN", "only if the file is still as it was when it was read"},
 	{0, "mode", "OCTAL", "of new files"},
-	JSON("berth.files_write/1"),
+	JSON,
 	{0},
 };
 
@@ -290,7 +346,7 @@ static const struct cli_option files_scan_options[] = {
 	{0, "no-hidden", NULL, "leave out names that begin with a dot"},
 	{0, "max", "N", "at most so many entries"},
 	FILTERS,
-	{0, "json", NULL, "one object a line, berth.files_scan/1"},
+	JSON_LINES,
 	{0},
 };
 
@@ -306,7 +362,7 @@ static const struct cli_option files_search_options[] = {
 	{0, "max-hits", "N", "stop after so many"},
 	{0, "max-per-file", "N", "at most so many of one file"},
 	FILTERS,
-	{0, "json", NULL, "one object a line, berth.files_search/1"},
+	JSON_LINES,
 	{0},
 };
 
@@ -317,7 +373,7 @@ static const struct cli_option files_transform_options[] = {
 	{0, "diff", NULL, "show them also when applying"},
 	PROMISE,
 	FILTERS,
-	JSON("berth.files_transform/1"),
+	JSON,
 	{0},
 };
 
@@ -328,62 +384,63 @@ static const struct cli_option files_copy_options[] = {
 	{0, "overwrite", NULL, "replace files that are there"},
 	{0, "durable", NULL, "return when the disk has it"},
 	{0, "keep-owner", NULL, "owner, group and set-id bits, too"},
-	JSON("berth.files_copy/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option files_move_options[] = {
 	ROOT,
 	{0, "overwrite", NULL, "replace a file that is there"},
-	JSON("berth.files_move/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option files_delete_options[] = {
 	ROOT,
 	{'r', "recursive", NULL, "directories with all that is in them"},
-	JSON("berth.files_delete/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_command files_verbs[] = {
-	{"read", "FILE...", 1, -1, "berth-files", .help = "read many files",
+	{"read", "FILE...", 1, -1, FILES(cli_files_read), .help = "read many files",
 		.about =
 			"Contents are printed one after the other; with --json each with its version token.",
-		.options = files_read_options},
-	{"write", "FILE...", 1, -1, "berth-files", .help = "write files, as one batch",
+		.options = files_read_options, .schema = "berth.files_read/1"},
+	{"write", "FILE...", 1, -1, FILES(cli_files_write), .help = "write files, as one batch",
 		.about =
 			"One file takes its content from standard input; many take theirs from --from DIR.  A file "
 			"appears when it is complete and keeps its mode, owner and attributes.  The default promise "
 			"is durable.",
-		.options = files_write_options},
-	{"scan", "[DIR]", 0, 1, "berth-files", .help = "list a tree",
-		.options = files_scan_options},
-	{"search", "PATTERN [DIR|FILE]", 1, 2, "berth-files", .help = "find text in a tree",
+		.options = files_write_options, .schema = "berth.files_write/1"},
+	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan), .help = "list a tree",
+		.options = files_scan_options, .schema = "berth.files_scan/1"},
+	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
+		.help = "find text in a tree",
 		.about =
 			"Hidden files, and those that ignore files leave out, are left out; binary files too.  Exits "
 			"with 1 when nothing was found.",
-		.options = files_search_options},
-	{"transform", "PATTERN REPLACEMENT [DIR]", 2, 3, "berth-files",
+		.options = files_search_options, .schema = "berth.files_search/1"},
+	{"transform", "PATTERN REPLACEMENT [DIR]", 2, 3, FILES(cli_files_transform),
 		.help = "replace text in many files",
 		.about =
 			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
 			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
-		.options = files_transform_options},
-	{"copy", "FROM TO", 2, 2, "berth-files", .help = "copy a file or a tree",
+		.options = files_transform_options, .schema = "berth.files_transform/1"},
+	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy), .help = "copy a file or a tree",
 		.about = "Symbolic links are copied as links, holes and hard links kept.",
-		.options = files_copy_options},
-	{"move", "FROM TO", 2, 2, "berth-files", .help = "move a file or a tree",
-		.options = files_move_options},
-	{"delete", "PATH...", 1, -1, "berth-files", .help = "delete files and trees",
+		.options = files_copy_options, .schema = "berth.files_copy/1"},
+	{"move", "FROM TO", 2, 2, FILES(cli_files_move), .help = "move a file or a tree",
+		.options = files_move_options, .schema = "berth.files_move/1"},
+	{"delete", "PATH...", 1, -1, FILES(cli_files_delete), .help = "delete files and trees",
 		.about = "Nothing that a symbolic link points to is touched.",
-		.options = files_delete_options},
+		.options = files_delete_options, .schema = "berth.files_delete/1"},
 	{0},
 };
 
 static const struct cli_option bench_list_options[] = {
 	{0, "runs", NULL, "what was measured, and when"},
-	JSON("berth.bench_list/1 or berth.bench_runs/1"),
+	JSON,
 	{0},
 };
 
@@ -412,14 +469,14 @@ static const struct cli_option bench_run_options[] = {
 	{0, "out", "DIR", "write reports there"},
 	{0, "format", "FORMAT", "markdown, json, html or all (default: all, or as the suite says)"},
 	{0, "follow", "FILE", "tell there, line by line, what happens (for the console)"},
-	JSON("berth.bench_run/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option bench_compare_options[] = {
 	THRESHOLD_OPTION,
 	ANY_MACHINE,
-	JSON("berth.bench_compare/1"),
+	JSON,
 	{0},
 };
 
@@ -429,13 +486,13 @@ static const struct cli_option bench_report_options[] = {
 	ANY_MACHINE,
 	{0, "format", "FORMAT", "markdown (default), json or html"},
 	{0, "out", "FILE", "write it there"},
-	JSON("berth.bench_run/1"),
+	JSON,
 	{0},
 };
 
 static const struct cli_option bench_trend_options[] = {
 	ANY_MACHINE,
-	JSON("berth.bench_trend/1"),
+	JSON,
 	{0},
 };
 
@@ -444,10 +501,11 @@ static const struct cli_option bench_trend_options[] = {
 	"`previous` or #12 as `berth bench list --runs` shows it."
 
 static const struct cli_command bench_verbs[] = {
-	{"list", "", 0, 0, "berth-bench",
+	{"list", "", 0, 0, BENCH(bench_list),
 		.help = "name suites, cases and tests; or the runs of the history",
-		.options = bench_list_options},
-	{"run", "[SUITE[/CASE]|FILE ...]", 0, CLI_MIXED, "berth-bench",
+		.options = bench_list_options,
+		.schema = "berth.bench_list/1 or berth.bench_runs/1"},
+	{"run", "[SUITE[/CASE]|FILE ...]", 0, CLI_MIXED, BENCH(bench_run_command),
 		.help = "measure, compare, record, report",
 		.about =
 			"Without operands every suite.  FILE is a suite file (configs/bench.yaml is one).  Arms "
@@ -455,18 +513,19 @@ static const struct cli_command bench_verbs[] = {
 			"the run it is compared with is measured once more before it is called so.  Exits with 1 "
 			"when a case failed its check, was slower, or raised an alert; targets that are missed "
 			"are reported and change nothing.  " RUN_WORDS,
-		.options = bench_run_options},
-	{"compare", "BASELINE [RUN]", 1, 2, "berth-bench",
+		.options = bench_run_options, .schema = "berth.bench_run/1"},
+	{"compare", "BASELINE [RUN]", 1, 2, BENCH(bench_compare),
 		.help = "compare a run (default: the newest) with another",
 		.about = "Exits with 1 on a regression.  " RUN_WORDS,
-		.options = bench_compare_options},
-	{"report", "[RUN]", 0, 1, "berth-bench",
+		.options = bench_compare_options, .schema = "berth.bench_compare/1"},
+	{"report", "[RUN]", 0, 1, BENCH(bench_report),
 		.help = "print the report of a run (default: the newest)", .about = RUN_WORDS,
-		.options = bench_report_options},
-	{"trend", "[SUITE[/CASE] ...]", 0, CLI_MIXED, "berth-bench",
-		.help = "draw figures over the versions", .options = bench_trend_options},
-	{"export", "[FILE]", 0, 1, "berth-bench", .help = "write the history as JSON Lines"},
-	{"import", "FILE", 1, 1, "berth-bench",
+		.options = bench_report_options, .schema = "berth.bench_run/1"},
+	{"trend", "[SUITE[/CASE] ...]", 0, CLI_MIXED, BENCH(bench_trend),
+		.help = "draw figures over the versions", .options = bench_trend_options,
+		.schema = "berth.bench_trend/1"},
+	{"export", "[FILE]", 0, 1, BENCH(bench_export), .help = "write the history as JSON Lines"},
+	{"import", "FILE", 1, 1, BENCH(bench_import),
 		.help = "add runs that were exported, here or on another machine",
 		.about =
 			"All of the file or nothing.  Runs that are here already are left as they are."},
@@ -475,27 +534,30 @@ static const struct cli_command bench_verbs[] = {
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
-const struct cli_command cli_commands[] = {
-	{"ps", "", 0, 0, "berth-core", .help = "print containers and their statistics once",
+static const struct cli_command commands[] = {
+	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print containers and their statistics once",
 		.about =
 			"Takes two samples 250 ms apart, so that CPU and rates are real.  Without --all only "
 			"running, paused and restarting containers are listed.  Unknown values are null in "
 			"JSON and a dash in the table.",
-		.options = ps_options},
-	{"doctor", "", 0, 0, "berth-core",
+		.options = ps_options, .schema = "berth.ps/1"},
+	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE,
 		.help = "say what works here, what does not, and the remedy",
 		.about = "Exits with 1 when something that berth needs is missing.",
-		.options = doctor_options},
+		.options = doctor_options, .schema = "berth.doctor/1"},
 	{"audit", "", .help = "list and check the record of what was done", .verbs = audit_verbs},
-	{"up", "FILE", 1, 1, "berth-core", .help = "create and start the agents of a team file",
+	{"up", "FILE", 1, 1, CORE(cli_up), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "create and start the agents of a team file",
 		.about =
 			"Several at once; an agent that is up as asked is left as it is, a stale container of "
 			"ours is replaced, anybody else's is never touched.  What a definition loosens is said, "
 			"and so is every limit that is not in force.",
-		.options = up_options},
-	{"down", "[FILE]", 0, 1, "berth-core", .help = "stop and remove the agents of a team file",
+		.options = up_options, .schema = "berth.up/1"},
+	{"down", "[FILE]", 0, 1, CORE(cli_down), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "stop and remove the agents of a team file",
 		.about = "Workspaces and home volumes stay.", .options = down_options},
-	{"clean", "", 0, 0, "berth-core",
+	{"clean", "", 0, 0, CORE(cli_clean), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove what dead processes and ended sessions left behind",
 		.about =
 			"Shows a plan of exact ids: containers, networks, volumes, images and files of berth's, "
@@ -504,8 +566,9 @@ const struct cli_command cli_commands[] = {
 			"looked at again right before it goes; what changed meanwhile is left alone.  What runs "
 			"is stopped first.  A plan that was interrupted can be carried out again.  Homes of "
 			"ended sessions are part of it; what lives, and what another berth made, never is.",
-		.options = clean_options},
-	{"exec", "AGENT -- CMD ARG...", 2, -1, "berth",
+		.options = clean_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{"exec", "AGENT -- CMD ARG...", 2, -1, EITHER(cli_exec, cli_exec_engine),
+		.needs = NEEDS_ENGINE | TAKES_TEAM,
 		.help = "run a command in a running agent or any other container",
 		.about =
 			"Standard input is passed on unless it is a terminal.  Exits as the command does "
@@ -521,7 +584,7 @@ const struct cli_command cli_commands[] = {
 			"(\"tree\": \"whole\") where berth is root on the engine's machine and the container "
 			"has a shell; elsewhere what hides from its parents and its environment may be missed "
 			"(\"best effort\").",
-		.options = exec_options},
+		.options = exec_options, .schema = "berth.exec/1"},
 	{"tool", "", .help = "list and run the tools of a team file (berth -c FILE tool ...)",
 		.verbs = tool_verbs},
 	{"image", "", .help = "list, build, pull, import and remove images", .verbs = image_verbs},
@@ -531,8 +594,17 @@ const struct cli_command cli_commands[] = {
 		.verbs = files_verbs},
 	{"bench", "", .help = "measure, compare with earlier versions, report",
 		.verbs = bench_verbs},
-	{"completion", "bash|zsh|fish", 1, 1, NULL, .help = "print the completions of a shell",
+	{"completion", "bash|zsh|fish", 1, 1, BERTH(cli_completion),
+		.help = "print the completions of a shell",
 		.about = "For example: source <(berth completion bash)", .words = shells},
-	{"help", "[COMMAND]", 0, 2, NULL, .help = "say what there is to say about a command"},
+	{"help", "[COMMAND]", 0, 2, BERTH(cli_help_for),
+		.help = "say what there is to say about a command"},
 	{0},
 };
+
+/* What berth is without a word: the console, its options, and the commands. */
+static const struct cli_command cli_root = {"", "", 0, 0, CORE(cli_console),
+	.needs = NEEDS_SETTINGS | TAKES_TEAM, .options = globals, .verbs = commands};
+
+#endif
+#endif

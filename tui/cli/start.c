@@ -1,0 +1,84 @@
+/* start.c - a program that berth has become: its command is found, checked for what it needs, and run. */
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/settings.h>
+#include <berth/standard.h>
+#include <berth/text.h>
+
+#include "cli/cli.h"
+#include "cli/gate.h"
+#include "cli/progress.h"
+
+/* Global options win over the settings file. */
+static void apply_options(struct settings *s, const struct cli *c)
+{
+	if (cli_value(c, "theme"))
+		s->theme = cli_value(c, "theme");
+	if (cli_flag(c, "ascii"))
+		s->ascii = ASCII_YES;
+	if (cli_flag(c, "read-only"))
+		s->read_only = true;
+}
+
+static int run_command(const struct cli *c, struct err *e)
+{
+	const struct cli_command *k = c->command ? c->command : c->root;
+	struct settings s;
+	char path[64];
+	int rc;
+
+	cli_path(c, path, sizeof path);
+	if (!k->run)
+		return err_set(e, ERR_USAGE,
+			"`berth %s` is not part of this program: install berth again.", path);
+	if (cli_value(c, "team") && !(k->needs & TAKES_TEAM))
+		return err_set(
+			e, ERR_USAGE, "berth %s has no use for a team file (-c FILE).", path);
+	if (k->needs & NEEDS_ENGINE)
+		runtime_on_wait(cli_progress_wait);
+	if (!(k->needs & NEEDS_SETTINGS))
+		return k->run(c, NULL, e);
+	if (settings_load(cli_value(c, "settings"), &s, e) < 0)
+		return -1;
+	apply_options(&s, c);
+	rc = k->run(c, &s, e);
+	settings_release(&s);
+	return rc;
+}
+
+/* The terminal's characters; numbers and messages stay as in C.  Before there are threads.  A locale that is
+ * named but not installed still says UTF-8. */
+static void set_locale(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	const char *v = NULL;
+
+	if (setlocale(LC_CTYPE, ""))
+		return;
+	for (size_t i = 0; i < COUNT(names) && !(v && *v); i++)
+		v = getenv(names[i]);
+	if (v && (strcasestr(v, "utf-8") || strcasestr(v, "utf8")))
+		setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+int cli_main(const struct cli_command *root, int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct cli c;
+	int rc;
+
+	standard_open();
+	set_locale();
+	text_init();
+	if (cli_parse(root, argc, argv, &c, &e) < 0)
+		return cli_fail(&e);
+	if (c.help || (!c.command && !root->run)) /* started by hand */
+		return cli_help(&c);
+	rc = run_command(&c, &e);
+	rc = rc < 0 ? cli_fail(&e) : rc;
+	return cli_recorded(rc, rc ? rc : 1);
+}
