@@ -11,9 +11,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "files/later.h"
-#include "files/staging.h"
-#include "files/walk.h"
+#include "files/stage/later.h"
+#include "files/stage/staging.h"
+#include "files/walk/walk.h"
 
 #define SMALL (128u << 10) /* read and written in one piece */
 #define STEP (8u << 20)    /* copied by the kernel between two looks at cancellation */

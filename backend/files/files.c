@@ -14,8 +14,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "files/ring.h"
-#include "files/internal.h"
+#include "files/disk/ring.h"
+#include "files/common/internal.h"
 
 /* Two ticks of the slowest clock in use (CONFIG_HZ=100): a file changed that short before it was
  * read may change again without a new time stamp. */

@@ -12,9 +12,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "files/disk.h"
-#include "files/reader.h"
-#include "files/ring.h"
+#include "files/disk/disk.h"
+#include "files/disk/reader.h"
+#include "files/disk/ring.h"
 
 #define CHUNK 16      /* tasks a worker takes at a time */
 #define WIDE_FROM 128 /* cached files left for which waking a thread pays */

@@ -4,7 +4,7 @@
  * A tree goes into the stage first.  Where that lies on another file system (a mount below the
  * root), it goes into a directory made beside it, and a note in the stage tells recovery of that.
  */
-#include "files/staging.h"
+#include "files/stage/staging.h"
 
 #include <berth/clock.h>
 #include <berth/mem.h>

@@ -1,5 +1,5 @@
 /* scan.c - a tree as a list: names, and sizes and times where asked for. */
-#include "files/cursor.h"
+#include "files/walk/cursor.h"
 
 #include <berth/mem.h>
 

@@ -1,5 +1,5 @@
 /* search.c - text in a tree: whoever lists a directory searches its files, while they are warm. */
-#include "files/search.h"
+#include "files/match/search.h"
 
 #include <berth/mem.h>
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/cursor.h"
+#include "files/walk/cursor.h"
 
 struct kept {
 	struct files_hit *hits;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/diff.h"
-#include "files/search.h"
+#include "files/match/diff.h"
+#include "files/match/search.h"
 
 #define FILE_MAX (64u << 20)
 #define HELD_MAX (UINT64_C(1) << 30) /* old and new contents of one transformation */

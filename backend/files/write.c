@@ -1,6 +1,6 @@
 /* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
-#include "files/batch.h"
-#include "files/later.h"
+#include "files/stage/batch.h"
+#include "files/stage/later.h"
 
 #include <berth/mem.h>
 #include <berth/text.h>

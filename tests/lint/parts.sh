@@ -34,13 +34,13 @@ hide cmocka vterm liburing
 check "cmake needs no optional library" configure few
 check "it tells what is not built" says "Optional parts: io_uring: no (Debian: liburing-dev), \
 bench of the console: no (Debian: libvterm-dev), tests: no (Debian: libcmocka-dev libvterm-dev)"
-in_place=(CMakeFiles/berth_files.dir/backend/files/ring_none.c.o CMakeFiles/berth-bench.dir/bench/peers/screen_none.c.o)
+in_place=(CMakeFiles/berth_files.dir/backend/files/disk/ring_none.c.o CMakeFiles/berth-bench.dir/bench/peers/screen_none.c.o)
 compile() {
 	cmake --build few --target "$@" >log 2>&1 || { cat log; false; }
 }
 check "what stands in their place is compiled" compile "${in_place[@]}"
 only() {
-	! grep -qE 'files/ring\.c|peers/screen\.c|tests/unit/' few/compile_commands.json
+	! grep -qE 'files/disk/ring\.c|peers/screen\.c|tests/unit/' few/compile_commands.json
 }
 check "they and the tests are not" only
 

@@ -1,4 +1,4 @@
-/* files_pool.c - unit tests of files/workers.h: no more workers than the process's limits bear. */
+/* files_pool.c - unit tests of files/common/workers.h: no more workers than the process's limits bear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "files/workers.h"
+#include "files/common/workers.h"
 
 static unsigned widest;
 

@@ -15,7 +15,7 @@
 #include <berth/mem.h>
 
 #include "files/files.h"
-#include "files/reader.h"
+#include "files/disk/reader.h"
 #include "lib/tree.h"
 
 static const unsigned backends[] = {

@@ -14,7 +14,7 @@
 #include <berth/mem.h>
 
 #include "files/files.h"
-#include "files/filter.h"
+#include "files/walk/filter.h"
 #include "lib/tree.h"
 
 static struct files *f;

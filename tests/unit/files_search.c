@@ -9,7 +9,7 @@
 #include <berth/mem.h>
 
 #include "files/files.h"
-#include "files/matcher.h"
+#include "files/match/matcher.h"
 #include "lib/tree.h"
 
 static struct files *f;

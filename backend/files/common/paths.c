@@ -1,0 +1,359 @@
+/* paths.c - the resolver: openat2, and the walk where there is none. */
+#include "files/common/paths.h"
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "files/common/internal.h"
+#include "files/stage/staging.h"
+
+#define RACE_RETRIES 32
+
+static int open_beneath(int dir, const char *path, int flags, uint64_t resolve)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
+	};
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+int path_error(struct err *e, int errnum, const char *verb, const char *path)
+{
+	char shown[256];
+
+	if (!e)
+		return -1;
+	text_clean(shown, sizeof shown, path);
+	switch (errnum) {
+	case EXDEV:
+		err_set(e, ERR_REFUSED, "cannot %s %s: it leads out of the directory allowed", verb,
+			shown);
+		break;
+	case ELOOP:
+		err_set(e, ERR_REFUSED, "cannot %s %s: a symbolic link is in the way", verb, shown);
+		break;
+	case EAGAIN:
+		err_set(e, ERR_CONFLICT, "cannot %s %s: its directories are being moved right now",
+			verb, shown);
+		break;
+	case ENOENT:
+		err_set(e, ERR_NOT_FOUND, "cannot %s %s: it does not exist", verb, shown);
+		break;
+	case EEXIST:
+		err_set(e, ERR_CONFLICT, "cannot %s %s: it exists already", verb, shown);
+		break;
+	case EBUSY:
+		err_set(e, ERR_REFUSED, "cannot %s %s: a file system is mounted there", verb,
+			shown);
+		break;
+	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
+	}
+	e->sys = errnum;
+	return -1;
+}
+
+int path_check(const char *path, struct err *e)
+{
+	size_t n = 0, part = 0, longest = 0;
+
+	if (!*path)
+		return err_set(e, ERR_USAGE, "an empty path names no file");
+	if (*path == '/')
+		return err_set(e, ERR_REFUSED,
+			"%.200s is an absolute path: name files relative to the root directory",
+			path);
+	for (; path[n]; n++) {
+		part = path[n] == '/' ? 0 : part + 1;
+		longest = part > longest ? part : longest;
+	}
+	if (longest > NAME_MAX)
+		return err_set(e, ERR_USAGE, "a name of %zu bytes is too long in %.100s...",
+			longest, path);
+	if (n > PATH_LONGEST)
+		return err_set(e, ERR_USAGE, "the path %.100s... is too long", path);
+	return 0;
+}
+
+static bool is_component(const char *part, size_t n, const char *text)
+{
+	return n == strlen(text) && memcmp(part, text, n) == 0;
+}
+
+static bool is_link(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* One component after the other, following nothing.  The descriptor of the previous one is closed
+ * on the way; the root's is not ours. */
+static int walk_components(const struct files_root *r, const char *path, int flags)
+{
+	int dir = r->fd, fd = -1;
+
+	for (const char *at = path;;) {
+		size_t n = strcspn(at, "/");
+		const char *next = at + n + strspn(at + n, "/");
+		char part[NAME_MAX + 1];
+		int saved;
+
+		/* "a/" means a directory, whatever the caller's flags say of the last one. */
+		int how = *next ? O_PATH | O_DIRECTORY : at[n] ? flags | O_DIRECTORY : flags;
+
+		if (n > NAME_MAX || is_component(at, n, "..")) {
+			errno = n > NAME_MAX ? ENAMETOOLONG : EXDEV;
+			fd = -1;
+		} else {
+			memcpy(part, at, n);
+			part[n] = '\0';
+			fd = openat(dir, n ? part : ".", how | O_NOFOLLOW | O_CLOEXEC);
+			if (fd < 0 && errno == ENOTDIR)
+				errno = is_link(dir, part) ? ELOOP : ENOTDIR;
+		}
+		saved = errno;
+		if (dir != r->fd)
+			close(dir);
+		errno = saved;
+		if (fd < 0 || !*next)
+			return fd;
+		dir = fd;
+		at = next;
+	}
+}
+
+/* Beyond PATH_MAX the kernel takes no path: go there in pieces.  Within a piece the kernel keeps us
+ * beneath the piece before, which is stricter than beneath the root and so still safe. */
+static int open_long(const struct files_root *r, const char *path, int flags, uint64_t resolve)
+{
+	int dir = r->fd, fd;
+
+	for (;;) {
+		size_t n = strlen(path);
+		char piece[PATH_MAX];
+		int saved;
+
+		if (n < sizeof piece) {
+			fd = open_beneath(dir, path, flags, resolve);
+		} else {
+			n = sizeof piece - 1;
+			while (n > 0 && path[n] != '/')
+				n--;
+			memcpy(piece, path, n);
+			piece[n] = '\0';
+			fd = open_beneath(dir, piece, O_PATH | O_DIRECTORY, resolve);
+		}
+		saved = errno;
+		if (dir != r->fd)
+			close(dir);
+		errno = saved;
+		if (fd < 0 || !path[n])
+			return fd;
+		dir = fd;
+		path += n + strspn(path + n, "/");
+		if (!*path)
+			path = ".";
+	}
+}
+
+static int open_resolved(const struct files_root *r, const char *path, int flags, uint64_t resolve)
+{
+	if (r->portable)
+		return walk_components(r, path, flags);
+	for (int attempt = 0;; attempt++) {
+		int fd = open_beneath(r->fd, path, flags, resolve);
+
+		if (fd >= 0)
+			return fd;
+		if (errno == ENAMETOOLONG)
+			return open_long(r, path, flags, resolve);
+		/* EAGAIN: a ".." could not be proven safe because of a rename at the same time. */
+		if (errno != EAGAIN || attempt == RACE_RETRIES)
+			return -1;
+		sched_yield();
+	}
+}
+
+int path_open(const struct files_root *r, const char *path, int flags)
+{
+	return open_resolved(r, path, flags, 0);
+}
+
+int path_open_strict(const struct files_root *r, const char *path, int flags)
+{
+	return open_resolved(r, path, flags, RESOLVE_NO_SYMLINKS);
+}
+
+int path_open_cached(const struct files_root *r, const char *path, int flags)
+{
+	if (r->portable) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return open_beneath(r->fd, path, flags, RESOLVE_CACHED);
+}
+
+int path_open_leaf_cached(int dir, const char *leaf, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_NOFOLLOW | O_CLOEXEC),
+		.resolve = RESOLVE_CACHED,
+	};
+
+	return (int)syscall(SYS_openat2, dir, leaf, &how, sizeof how);
+}
+
+int path_regular(int fd, const char *path, struct stat *st, struct err *e)
+{
+	if (fstat(fd, st) < 0)
+		return path_error(e, errno, "read", path);
+	if (S_ISREG(st->st_mode))
+		return 0;
+	return err_set(e, ERR_REFUSED, "cannot read %.200s: it is %s, not a regular file", path,
+		S_ISDIR(st->st_mode)            ? "a directory"
+			: S_ISFIFO(st->st_mode) ? "a pipe"
+			: S_ISSOCK(st->st_mode) ? "a socket"
+						: "a device");
+}
+
+int path_open_file(const struct files_root *r, const char *path, struct stat *st, struct err *e)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (path_check(path, e) < 0)
+		return -1;
+	fd = path_open(r, path, PATH_READ);
+	if (fd < 0)
+		return path_error(e, errno, "read", path);
+	if (path_regular(fd, path, st, e) < 0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+int path_open_dir(const struct files_root *r, const char *path, struct err *e)
+{
+	int fd;
+
+	if (*path && path_check(path, e) < 0)
+		return -1;
+	fd = path_open(r, *path ? path : ".", O_RDONLY | O_DIRECTORY);
+	return fd < 0 ? path_error(e, errno, "open", path) : fd;
+}
+
+/* Make the directories of `path` that are missing, from the top. */
+static int make_dirs_above(const struct files_root *r, char *path, struct made *made, struct err *e)
+{
+	for (char *at = path; *at;) {
+		const char *leaf;
+		AUTO_CLOSE int dir = -1;
+		char was;
+
+		at += strcspn(at, "/");
+		was = *at;
+		*at = '\0';
+		dir = path_parent(r, path, NULL, &leaf, e);
+		if (dir < 0)
+			return -1;
+		if (mkdirat(dir, leaf, 0777) == 0) {
+			made->paths =
+				mem_grow(made->paths, &made->cap, made->n + 1, sizeof(char *));
+			made->paths[made->n++] = xstrdup(path);
+		} else if (errno != EEXIST) {
+			return path_error(e, errno, "make the directory", path);
+		}
+		*at = was;
+		at += strspn(at, "/");
+	}
+	return 0;
+}
+
+void made_undo(const struct files_root *r, struct made *m)
+{
+	for (size_t i = m->n; i-- > 0;) {
+		const char *leaf;
+		AUTO_CLOSE int dir = path_parent(r, m->paths[i], NULL, &leaf, NULL);
+
+		if (dir >= 0)
+			unlinkat(dir, leaf, AT_REMOVEDIR);
+	}
+}
+
+void made_release(struct made *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		free(m->paths[i]);
+	free(m->paths);
+	*m = (struct made){0};
+}
+
+int path_parent(const struct files_root *r, const char *path, struct made *made, const char **leaf,
+	struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = NULL;
+	int fd;
+
+	if (path_check(path, e) < 0)
+		return -1;
+	*leaf = slash ? slash + 1 : path;
+	if (!**leaf || is_component(*leaf, strlen(*leaf), ".") ||
+		is_component(*leaf, strlen(*leaf), ".."))
+		return err_set(e, ERR_USAGE, "%.200s does not end in the name of a file", path);
+	parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	fd = path_open(r, parent, O_PATH | O_DIRECTORY);
+	if (fd < 0 && errno == ENOENT && made) {
+		if (make_dirs_above(r, parent, made, e) < 0)
+			return -1;
+		fd = path_open(r, parent, O_PATH | O_DIRECTORY);
+	}
+	return fd < 0 ? path_error(e, errno, "reach the directory of", path) : fd;
+}
+
+struct files_root *files_root_open(struct files *f, const char *path, struct err *e)
+{
+	struct files_root *r = xcalloc(1, sizeof *r);
+	struct stat st;
+	int probe;
+
+	r->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
+		path_error(e, errno, "open the directory", path);
+		if (r->fd >= 0)
+			close(r->fd);
+		free(r);
+		return NULL;
+	}
+	r->name = xstrdup(path);
+	pthread_mutex_init(&r->lock, NULL);
+	r->dev = st.st_dev;
+	/* Old kernels have no openat2, old sandboxes answer EPERM to what they do not know. */
+	probe = f->avoid & FILES_AVOID_OPENAT2 ? -1
+					       : open_beneath(r->fd, ".", O_PATH | O_DIRECTORY, 0);
+	r->portable = probe < 0;
+	if (probe >= 0)
+		close(probe);
+	return r;
+}
+
+void files_root_close(struct files_root *r)
+{
+	if (!r)
+		return;
+	staging_close(r->staging);
+	pthread_mutex_destroy(&r->lock);
+	close(r->fd);
+	free(r->name);
+	free(r);
+}

@@ -1,0 +1,97 @@
+/* reader.c - what a worker that reads has for itself, and the cheapest calls there are. */
+#include "files/disk/reader.h"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* The same calls without glibc's points of cancellation, which cost two locked instructions each in a
+ * process with threads: together a tenth of what reading a small cached file takes. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WATCHED 1 /* it must see every descriptor come and go */
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WATCHED 1
+#endif
+
+int fast_openat(int dir, const char *path, int flags)
+{
+#ifdef WATCHED
+	return openat(dir, path, flags | O_CLOEXEC);
+#else
+	return (int)syscall(SYS_openat, dir, path, flags | O_CLOEXEC, 0);
+#endif
+}
+
+static void fast_close(int fd)
+{
+#ifdef WATCHED
+	close(fd);
+#else
+	syscall(SYS_close, fd);
+#endif
+}
+
+/* One call for descriptors in a row.  All numbers in between are ours, so nobody else's is closed. */
+static void close_row(const int *fds, unsigned n)
+{
+#ifndef WATCHED
+	if (n > 1 && syscall(SYS_close_range, fds[0], fds[n - 1], 0) == 0)
+		return;
+#endif
+	for (unsigned i = 0; i < n; i++)
+		fast_close(fds[i]);
+}
+
+void reader_close_all(struct reader *me)
+{
+	for (unsigned i = 0, n; i < me->nfds; i += n) {
+		n = 1;
+		while (i + n < me->nfds && me->fds[i + n] == me->fds[i] + (int)n)
+			n++;
+		close_row(me->fds + i, n);
+	}
+	me->nfds = 0;
+}
+
+ssize_t fast_read(int fd, void *to, size_t n, off_t at, bool trust)
+{
+	struct iovec v = {to, n};
+
+	return trust ? syscall(SYS_pread64, fd, to, n, at)
+		     : syscall(SYS_preadv2, fd, &v, 1, (long)at, 0L, RWF_NOWAIT);
+}
+
+void reader_close(struct reader *me, int fd)
+{
+	if (!me->together) {
+		fast_close(fd);
+		return;
+	}
+	me->fds[me->nfds++] = fd;
+	if (me->nfds == READER_FDS)
+		reader_close_all(me);
+}
+
+void reader_init(struct reader *me, struct reading *r)
+{
+	*me = (struct reader){.slab = {.chain = r->chain}, .dir = -1};
+}
+
+void reader_release(struct reader *me)
+{
+	if (me->dir >= 0)
+		close(me->dir);
+	me->dir = -1;
+}
+
+void reader_flush(struct reader *me, struct reading *r)
+{
+	if (me->items == 0)
+		return;
+	atomic_fetch_add_explicit(&r->bytes, me->bytes, memory_order_relaxed);
+	op_add(&r->op, me->items, me->bytes);
+	me->items = me->bytes = 0;
+}

@@ -1,0 +1,123 @@
+/* utf16.c - text in UTF-16 made UTF-8 while it is read, so that patterns need to know only that. */
+#include "files/match/search.h"
+
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORST 3 /* bytes of UTF-8 for two of UTF-16 */
+
+size_t utf16_mark(struct utf16 *u, const char *s, size_t n)
+{
+	const unsigned char *b = (const unsigned char *)s;
+
+	u->on = false;
+	u->n = 0;
+	if (n >= 3 && b[0] == 0xEF && b[1] == 0xBB && b[2] == 0xBF)
+		return 3; /* UTF-8 marks itself, too */
+	if (n < 2 || !((b[0] == 0xFF && b[1] == 0xFE) || (b[0] == 0xFE && b[1] == 0xFF)))
+		return 0;
+	u->on = true;
+	u->big = b[0] == 0xFE;
+	if (!u->raw)
+		u->raw = xmalloc(UTF16_RAW);
+	return 2;
+}
+
+void utf16_push(struct utf16 *u, const char *s, size_t n)
+{
+	memcpy(u->raw, s, n);
+	u->n = n;
+}
+
+static unsigned read_unit(const struct utf16 *u, size_t at)
+{
+	return u->big ? u->raw[at] << 8 | u->raw[at + 1] : u->raw[at + 1] << 8 | u->raw[at];
+}
+
+static size_t encode_utf8(unsigned c, char *to)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xC0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3F));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xE0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3F));
+		to[2] = (char)(0x80 | (c & 0x3F));
+		return 3;
+	}
+	to[0] = (char)(0xF0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 0x3F));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3F));
+	to[3] = (char)(0x80 | (c & 0x3F));
+	return 4;
+}
+
+/* As many characters of raw as there are, and fit.  `end`: what is cut off at the end stays so. */
+static size_t convert_utf16(struct utf16 *u, char *to, size_t room, bool end)
+{
+	size_t at = 0, out = 0;
+
+	while (at < u->n && out + 4 <= room) {
+		unsigned c = 0xFFFD;
+		size_t used = 2;
+
+		if (u->n - at < 2) {
+			if (!end)
+				break;
+			used = 1;
+		} else {
+			c = read_unit(u, at);
+			if (c >= 0xD800 && c < 0xDC00) {
+				unsigned low = u->n - at >= 4 ? read_unit(u, at + 2) : 0;
+
+				if (u->n - at < 4 && !end)
+					break;
+				if (low >= 0xDC00 && low < 0xE000) {
+					c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+					used = 4;
+				} else {
+					c = 0xFFFD;
+				}
+			} else if (c >= 0xDC00 && c < 0xE000) {
+				c = 0xFFFD;
+			}
+		}
+		out += encode_utf8(c, to + out);
+		at += used;
+	}
+	u->n -= at;
+	memmove(u->raw, u->raw + at, u->n);
+	return out;
+}
+
+ssize_t utf16_read(struct utf16 *u, int fd, char *to, size_t room)
+{
+	for (;;) {
+		size_t want = room / WORST * 2,
+		       out = u->n >= 4 ? convert_utf16(u, to, room, false) : 0;
+		ssize_t n;
+
+		if (out > 0)
+			return (ssize_t)out;
+		if (want > UTF16_RAW - u->n)
+			want = UTF16_RAW - u->n;
+		n = read(fd, u->raw + u->n, want ? want : 1);
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			return (ssize_t)convert_utf16(u, to, room, true);
+		u->n += (size_t)n;
+		out = convert_utf16(u, to, room, false);
+		if (out > 0)
+			return (ssize_t)out;
+	}
+}

@@ -1,0 +1,344 @@
+/* commit_record.c - the commit record of an all-or-nothing batch, and what recovery does with one. */
+#include "files/stage/staging.h"
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define MAGIC "berthwal"
+#define VERSION 1
+#define LARGEST (256u << 20)
+#define KEPT_NAME_MAX (STAGE_NAME_MAX + 8)
+enum direction { FORWARD = 'f', BACK = 'b' };
+
+struct header {
+	char magic[8];
+	uint32_t version, count;
+	uint64_t checksum; /* of everything behind the header */
+	uint64_t size;     /* of the file */
+	uint8_t direction; /* one byte, so that turning it is one write */
+	uint8_t pad[7];
+};
+
+struct record {
+	uint64_t new_ino, old_ino, old_size;
+	int64_t old_mtime_ns;
+	uint32_t existed, path_len;
+	char stage[STAGE_NAME_MAX];
+	/* the path follows, with its NUL */
+};
+
+static int write_journal(int fd, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = write(fd, bytes, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return -1;
+		bytes += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int journal_commit(struct staging *s, const struct journal_item *items, size_t n,
+	char name[STAGE_NAME_MAX], struct err *e)
+{
+	AUTO_STR struct str out = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+	struct header h = {
+		.magic = MAGIC, .version = VERSION, .count = (uint32_t)n, .direction = FORWARD};
+
+	str_add(&out, &h, sizeof h);
+	for (size_t i = 0; i < n; i++) {
+		struct record rec = {
+			.new_ino = items[i].new_ino,
+			.old_ino = items[i].old_ino,
+			.old_size = items[i].old_size,
+			.old_mtime_ns = items[i].old_mtime_ns,
+			.existed = items[i].existed,
+			.path_len = (uint32_t)strlen(items[i].path),
+		};
+
+		memcpy(rec.stage, items[i].stage, sizeof rec.stage);
+		str_add(&out, &rec, sizeof rec);
+		str_add(&out, items[i].path, rec.path_len + 1);
+	}
+	h.size = out.len;
+	h.checksum = XXH3_64bits(out.s + sizeof h, out.len - sizeof h);
+	memcpy(out.s, &h, sizeof h);
+	stage_name(s, name);
+	fd = openat(s->journal, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && write_journal(fd, out.s, out.len) == 0 && fsync(fd) == 0 &&
+		fsync(s->journal) == 0)
+		return 0;
+	err_sys(e, errno, "cannot write the journal of the batch");
+	if (fd >= 0)
+		unlinkat(s->journal, name, 0);
+	return -1;
+}
+
+int journal_reverse(struct staging *s, const char *name, struct err *e)
+{
+	AUTO_CLOSE int fd = openat(s->journal, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	char back = BACK;
+
+	if (fd < 0 || pwrite(fd, &back, 1, offsetof(struct header, direction)) != 1 ||
+		fsync(fd) < 0)
+		return err_sys(e, errno, "cannot turn the journal of the batch");
+	return 0;
+}
+
+/* 0 where there is none.  -1: that could not be found out. */
+static int staged_ino(struct staging *s, const struct journal_item *item, const char *name,
+	uint64_t *ino, struct err *e)
+{
+	struct stat st;
+
+	*ino = 0;
+	if (fstatat(s->stage, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : path_error(e, errno, "prepare", item->path);
+	if (S_ISREG(st.st_mode))
+		*ino = st.st_ino;
+	return 0;
+}
+
+/* Somebody else changed what is there.  Else the machine failed: the same may succeed later. */
+static bool changed_since(const struct err *e)
+{
+	switch (e->kind) {
+	case ERR_CONFLICT: return e->sys != EAGAIN; /* its directories are being moved */
+	case ERR_NOT_FOUND:
+	case ERR_REFUSED:
+	case ERR_USAGE: return true;
+	default: return e->sys == ENOTDIR;
+	}
+}
+
+/* What the old file is called in the stage where it cannot be swapped. */
+static char *kept_name(const struct journal_item *item, char buf[KEPT_NAME_MAX])
+{
+	snprintf(buf, KEPT_NAME_MAX, "%s.old", item->stage);
+	return buf;
+}
+
+/* Swap where the kernel can, so that the old file is still there should it be needed.
+ * -2: what is there cannot be kept for taking it back. */
+static int put_in_place(
+	struct staging *s, const struct journal_item *item, int dir, const char *leaf, bool keep)
+{
+	char kept[KEPT_NAME_MAX];
+
+	if (!item->existed)
+		return rename_new(s->stage, item->stage, dir, leaf);
+	if (renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	if (keep) {
+		if (linkat(dir, leaf, s->stage, kept_name(item, kept), 0) < 0)
+			return errno == EPERM || errno == EOPNOTSUPP ? -2 : -1;
+		s->kept = true;
+	}
+	return renameat(s->stage, item->stage, dir, leaf);
+}
+
+int journal_forward(struct files_root *r, struct staging *s, const struct journal_item *item,
+	bool keep, struct err *e)
+{
+	const char *leaf;
+	AUTO_CLOSE int dir = -1;
+	struct stat st;
+	uint64_t staged;
+	bool there, same;
+
+	if (staged_ino(s, item, item->stage, &staged, e) < 0)
+		return -1;
+	if (staged != item->new_ino)
+		return 0; /* it is in place already */
+	dir = path_parent(r, item->path, NULL, &leaf, e);
+	if (dir < 0)
+		return -1;
+	there = fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (!there && errno != ENOENT)
+		return path_error(e, errno, "replace", item->path);
+	if (there && !item->existed && st.st_ino == item->new_ino)
+		return 0; /* it only has its other name still */
+	same = there && item->existed && st.st_ino == item->old_ino &&
+		(uint64_t)st.st_size == item->old_size && stat_mtime_ns(&st) == item->old_mtime_ns;
+	if (there ? !same : item->existed)
+		return err_set(e, ERR_CONFLICT, "%.200s was changed by somebody else meanwhile",
+			item->path);
+	switch (put_in_place(s, item, dir, leaf, keep)) {
+	case 0: return 0;
+	case -2:
+		return err_set(e, ERR_REFUSED,
+			"cannot replace %.200s all or nothing: files can neither be swapped nor linked "
+			"here; ask for the promise durable or visible",
+			item->path);
+	default: return path_error(e, errno, "put in place", item->path);
+	}
+}
+
+static int put_back(
+	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
+{
+	char kept[KEPT_NAME_MAX];
+	const char *leaf;
+	AUTO_CLOSE int dir = path_parent(r, item->path, NULL, &leaf, e);
+	struct stat st;
+	uint64_t staged, old;
+	int rc = 0;
+
+	if (dir < 0 || staged_ino(s, item, item->stage, &staged, e) < 0 ||
+		staged_ino(s, item, kept_name(item, kept), &old, e) < 0)
+		return -1;
+	if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return path_error(e, errno, "take back", item->path);
+	if (st.st_ino != item->new_ino)
+		return 0;
+	if (!item->existed)
+		rc = unlinkat(dir, leaf, 0);
+	else if (staged == item->old_ino)
+		rc = renameat2(s->stage, item->stage, dir, leaf, RENAME_EXCHANGE);
+	else if (old == item->old_ino)
+		rc = renameat(s->stage, kept, dir, leaf);
+	return rc < 0 ? path_error(e, errno, "take back", item->path) : 0;
+}
+
+int journal_back(
+	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	return put_back(r, s, item, &why) == 0 || changed_since(&why) ? 0 : err_copy(e, &why);
+}
+
+/* Take the next record out of the journal; false: it is damaged. */
+static bool next_record(const char **at, const char *end, struct journal_item *item)
+{
+	struct record rec;
+
+	if ((size_t)(end - *at) < sizeof rec)
+		return false;
+	memcpy(&rec, *at, sizeof rec);
+	*at += sizeof rec;
+	if (rec.path_len >= (size_t)(end - *at) || (*at)[rec.path_len] != '\0' ||
+		strlen(*at) != rec.path_len || !memchr(rec.stage, '\0', sizeof rec.stage) ||
+		strchr(rec.stage, '/') || rec.stage[0] == '.' || !rec.stage[0])
+		return false;
+	*item = (struct journal_item){
+		.path = *at,
+		.existed = rec.existed,
+		.new_ino = rec.new_ino,
+		.old_ino = rec.old_ino,
+		.old_size = rec.old_size,
+		.old_mtime_ns = rec.old_mtime_ns,
+	};
+	memcpy(item->stage, rec.stage, sizeof item->stage);
+	*at += rec.path_len + 1;
+	return true;
+}
+
+/* The journal's bytes; NULL in *ret: not there, not ours, not whole.  An unfinished one was never past
+ * its commit point.  -1: it could not be read. */
+static int load_journal(
+	struct staging *s, const char *name, struct header *h, char **ret, struct err *e)
+{
+	AUTO_CLOSE int fd =
+		openat(s->journal, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_FREE char *bytes = NULL;
+	struct stat st;
+	ssize_t n;
+
+	*ret = NULL;
+	/* A link or a socket is not ours. */
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENXIO))
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "cannot open its journal");
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < (off_t)sizeof *h ||
+		st.st_size > (off_t)LARGEST)
+		return 0;
+	bytes = xmalloc((size_t)st.st_size);
+	n = pread(fd, bytes, (size_t)st.st_size, 0);
+	if (n != st.st_size)
+		return err_sys(e, n < 0 ? errno : EIO, "cannot read its journal");
+	memcpy(h, bytes, sizeof *h);
+	if (memcmp(h->magic, MAGIC, sizeof h->magic) == 0 && h->size == (uint64_t)st.st_size &&
+		XXH3_64bits(bytes + sizeof *h, (size_t)st.st_size - sizeof *h) == h->checksum)
+		*ret = STEAL(bytes);
+	return 0;
+}
+
+static void remove_kept(struct staging *s, const struct journal_item *item)
+{
+	char kept[KEPT_NAME_MAX];
+
+	unlinkat(s->stage, kept_name(item, kept), 0);
+}
+
+void journal_done(struct staging *s, const char *name, const struct journal_item *items, size_t n)
+{
+	/* Its removal need not be durable: doing it all once more changes nothing. */
+	unlinkat(s->journal, name, 0);
+	for (size_t i = 0; s->kept && i < n; i++)
+		if (items[i].existed)
+			remove_kept(s, &items[i]);
+}
+
+/* Every item, as far as others left its target alone.  -1: some are still to be done. */
+static int replay_journal(struct files_root *r, struct staging *s, const struct header *h,
+	const char *bytes, struct err *e)
+{
+	const char *at = bytes + sizeof *h;
+	struct journal_item item;
+
+	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++) {
+		struct err why = ERR_INIT;
+
+		if ((h->direction == BACK ? put_back(r, s, &item, &why)
+					  : journal_forward(r, s, &item, false, &why)) < 0 &&
+			!changed_since(&why))
+			return err_copy(e, &why);
+	}
+	if (syncfs(s->stage) < 0)
+		return err_sys(e, errno, "the disk did not take it");
+	at = bytes + sizeof *h;
+	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++) {
+		unlinkat(s->stage, item.stage, 0);
+		remove_kept(s, &item);
+	}
+	return 0;
+}
+
+int journal_replay(struct files_root *r, struct staging *s, const char *name, struct err *e)
+{
+	struct header h = {0};
+	AUTO_FREE char *bytes = NULL;
+	int rc = load_journal(s, name, &h, &bytes, e);
+
+	if (bytes && h.version != VERSION)
+		return err_set(e, ERR_REFUSED,
+			"%s holds an unfinished batch of another version of berth: finish it with that",
+			r->name);
+	if (bytes)
+		rc = replay_journal(r, s, &h, bytes, e);
+	/* All that is needed stays where it is. */
+	if (rc < 0)
+		return err_wrap(e,
+			"a batch interrupted in %.200s cannot be finished now, the next change tries again",
+			r->name);
+	unlinkat(s->journal, name, 0);
+	return 0;
+}

@@ -1,0 +1,420 @@
+/* staging.c - the directory .berth of a root: who owns what in it, and the locks. */
+#include "files/stage/staging.h"
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define MANY_KEYS 1024 /* from here on the whole root is locked instead */
+#define KEY_LAST ((UINT64_C(1) << 62) - 1)
+#define GATE (KEY_LAST + 1)
+#define OWNER "owner."
+#define NEW_OWNER "new." /* until it is locked */
+
+/* Open (or make) a directory of ours below `parent`. */
+static int open_own_dir(int parent, const char *name, const char *root, struct err *e)
+{
+	AUTO_CLOSE int fd = -1;
+	struct stat st;
+
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "cannot make %s in %s", name, root);
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "cannot open %s in %s", name, root);
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
+		return err_set(e, ERR_REFUSED,
+			"%s in %.200s belongs to somebody else or others may write to it: remove it",
+			name, root);
+	return steal_fd(&fd);
+}
+
+static int lock_range(int fd, short type, uint64_t from, uint64_t n)
+{
+	struct flock l = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)from,
+		.l_len = (off_t)n,
+	};
+
+	return fcntl(fd, F_OFD_SETLK, &l);
+}
+
+struct patience patience(int timeout_ms, const struct op *op)
+{
+	return (struct patience){clock_mono_ns() + (int64_t)timeout_ms * 1000000, op};
+}
+
+/* There is no waiting with a time limit in the kernel, so ask again, with pauses that grow and
+ * differ from process to process. */
+static int lock_patiently(
+	int fd, short type, uint64_t from, uint64_t n, const struct patience *p, struct err *e)
+{
+	unsigned pause = 200, noise = (unsigned)getpid() * 2654435761u + (unsigned)(uintptr_t)&fd;
+
+	while (lock_range(fd, type, from, n) < 0) {
+		/* NFS and FUSE may have no such locks: version tokens still find conflicts. */
+		if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)
+			return 0;
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+			return err_sys(e, errno, "cannot lock the files to be written");
+		if (p->op && op_stopped(p->op))
+			return op_cancelled(e);
+		if (clock_mono_ns() >= p->until)
+			return err_set(e, ERR_TIMEOUT,
+				"another process keeps the files to be written locked: try again");
+		noise = noise * 1103515245u + 12345u;
+		usleep(pause / 2 + noise % pause);
+		if (pause < 10000)
+			pause += pause / 4;
+	}
+	return 0;
+}
+
+/* One of those that change something.  With `gate` shut nobody new comes in after us until
+ * open_gate: who waits for all others would else wait for ever where there are many. */
+static int come_in(int fd, bool shut, const struct patience *p, struct err *e)
+{
+	return lock_patiently(fd, shut ? F_WRLCK : F_RDLCK, GATE, 1, p, e) < 0
+		? -1
+		: lock_patiently(fd, F_RDLCK, 0, 1, p, e);
+}
+
+static void open_gate(int fd)
+{
+	lock_range(fd, F_UNLCK, GATE, 1);
+}
+
+/* Alone: nobody commits, finishes or recovers meanwhile. */
+static int come_in_alone(int fd, const struct patience *p, struct err *e)
+{
+	return lock_patiently(fd, F_WRLCK, GATE, 1, p, e) < 0
+		? -1
+		: lock_patiently(fd, F_WRLCK, 0, 1, p, e);
+}
+
+static int open_lock(struct staging *s, struct err *e)
+{
+	int fd = openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? err_sys(e, errno, "cannot open the lock file in " STAGING_NAME) : fd;
+}
+
+uint64_t staging_key(const struct stat *dir, const char *leaf)
+{
+	uint64_t where[2] = {dir->st_dev, dir->st_ino};
+	uint64_t seed = XXH3_64bits(where, sizeof where);
+
+	return 1 + XXH3_64bits_withSeed(leaf, strlen(leaf), seed) % (KEY_LAST - 1);
+}
+
+int staging_lock(
+	struct staging *s, const uint64_t *keys, size_t n, const struct patience *p, struct err *e)
+{
+	AUTO_CLOSE int fd = open_lock(s, e);
+	bool all = n > MANY_KEYS;
+
+	if (fd < 0 || come_in(fd, all, p, e) < 0)
+		return -1;
+	if (all && lock_patiently(fd, F_WRLCK, 1, KEY_LAST, p, e) < 0)
+		return -1;
+	open_gate(fd);
+	for (size_t i = 0; !all && i < n; i++)
+		if ((i == 0 || keys[i] != keys[i - 1]) &&
+			lock_patiently(fd, F_WRLCK, keys[i], 1, p, e) < 0)
+			return -1;
+	return steal_fd(&fd);
+}
+
+char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX])
+{
+	snprintf(buf, STAGE_NAME_MAX, "%s.%llu", s->id,
+		(unsigned long long)atomic_fetch_add(&s->serial, 1));
+	return buf;
+}
+
+bool staging_can_link(void)
+{
+	static _Atomic int known; /* 1 no, 2 yes */
+
+	if (!atomic_load(&known))
+		atomic_store(&known, access("/proc/self/fd", X_OK) == 0 ? 2 : 1);
+	return atomic_load(&known) == 2;
+}
+
+int staging_link(int fd, int dir, const char *leaf)
+{
+	char path[32];
+	/* Before Linux 6.10 this takes a capability, and says ENOENT without it. */
+	int rc = linkat(fd, "", dir, leaf, AT_EMPTY_PATH);
+
+	if (rc == 0 || errno != ENOENT)
+		return rc;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, dir, leaf, AT_SYMLINK_FOLLOW);
+}
+
+int rename_new(int from_dir, const char *from, int to_dir, const char *to)
+{
+	struct stat st;
+	int saved;
+
+	if (renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if ((errno != EINVAL && errno != ENOSYS) ||
+		fstatat(from_dir, from, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode) && linkat(from_dir, from, to_dir, to, 0) == 0) {
+		if (unlinkat(from_dir, from, 0) == 0 || errno == ENOENT)
+			return 0;
+		saved = errno;
+		unlinkat(to_dir, to, 0);
+		errno = saved;
+		return -1;
+	}
+	if (!S_ISDIR(st.st_mode) && errno != EPERM && errno != ENOSYS && errno != EOPNOTSUPP)
+		return -1;
+	if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? renameat(from_dir, from, to_dir, to) : -1;
+	errno = EEXIST;
+	return -1;
+}
+
+static bool is_unlocked(struct staging *s, const char *name)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	AUTO_CLOSE int fd = openat(s->dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT;
+	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
+/* The process that `id` stands for is gone.  Its lock file may be missing, too. */
+static bool is_owner_dead(struct staging *s, const char *id)
+{
+	char name[64];
+
+	if (strcmp(id, s->id) == 0)
+		return false;
+	snprintf(name, sizeof name, OWNER "%.20s", id);
+	return is_unlocked(s, name);
+}
+
+/* "ID.N": ID of 16 hexadecimal digits. */
+static bool split_id(const char *name, char id[17])
+{
+	if (strspn(name, "0123456789abcdef") != 16 || name[16] != '.')
+		return false;
+	memcpy(id, name, 16);
+	id[16] = '\0';
+	return true;
+}
+
+typedef int entry_fn(struct files_root *r, struct staging *s, const char *name, struct err *e);
+
+/* Call fn for every entry of the directory that belongs to a dead process. */
+static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn *fn, struct err *e)
+{
+	/* A description of its own: others read the same directory at the same time. */
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	char id[17], last[17] = "";
+	bool last_dead = false;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return err_sys(e, errno, "cannot read " STAGING_NAME " in %s", r->name);
+	}
+	while (rc == 0) {
+		const char *name;
+
+		errno = 0;
+		entry = readdir(d);
+		if (!entry) {
+			if (errno)
+				rc = err_sys(
+					e, errno, "cannot read " STAGING_NAME " in %s", r->name);
+			break;
+		}
+		name = entry->d_name;
+		if (!split_id(name, id))
+			continue;
+		if (strcmp(id, last) != 0) {
+			strcpy(last, id);
+			last_dead = is_owner_dead(s, id);
+		}
+		if (last_dead)
+			rc = fn(r, s, name, e);
+	}
+	closedir(d);
+	return rc;
+}
+
+static int stop_at_first(struct files_root *r, struct staging *s, const char *name, struct err *e)
+{
+	(void)r;
+	(void)s;
+	(void)name;
+	(void)e;
+	return 1;
+}
+
+static int has_journal(struct files_root *r, struct staging *s, const char *name, struct err *e)
+{
+	(void)r;
+	(void)e;
+	return memcmp(name, s->clearing, 17) == 0;
+}
+
+/* Entries of a dead process are needed only while a journal of it is there.  Asked after the process
+ * was found dead: it makes no new one, and who replays it removes these first. */
+static int remove_staged(struct files_root *r, struct staging *s, const char *name, struct err *e)
+{
+	struct files_tree_totals t = {0};
+
+	if (memcmp(name, s->clearing, 17) != 0) {
+		memcpy(s->clearing, name, 17);
+		s->keep = each_dead(r, s, s->journal, has_journal, e) != 0;
+	}
+	if (s->keep)
+		return 0;
+	remove_noted(r, s, name);
+	remove_tree(s, s->stage, name, NULL, &t);
+	return 0;
+}
+
+/* Files of owners that are gone, and of those that went before they became owners. */
+static void remove_dead_owners(struct staging *s)
+{
+	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d)) != NULL)
+		if ((strncmp(entry->d_name, OWNER, strlen(OWNER)) == 0 ||
+			    strncmp(entry->d_name, NEW_OWNER, strlen(NEW_OWNER)) == 0) &&
+			is_unlocked(s, entry->d_name))
+			unlinkat(s->dir, entry->d_name, 0);
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+}
+
+int staging_recover(struct files_root *r, struct staging *s, bool thorough,
+	const struct patience *p, struct err *e)
+{
+	int journals = each_dead(r, s, s->journal, stop_at_first, e);
+
+	if (journals > 0) {
+		AUTO_CLOSE int fd = open_lock(s, e);
+
+		if (fd < 0 || come_in_alone(fd, p, e) < 0 ||
+			each_dead(r, s, s->journal, journal_replay, e) < 0)
+			return -1;
+	}
+	if (journals < 0 || !thorough)
+		return journals < 0 ? -1 : 0;
+	s->clearing[0] = '\0';
+	if (each_dead(r, s, s->stage, remove_staged, e) < 0)
+		return -1;
+	remove_dead_owners(s);
+	return 0;
+}
+
+static int become_owner(struct staging *s, struct err *e)
+{
+	char fresh[64], name[64];
+	uint64_t id;
+
+	/* Under another name until it is locked: unlocked it would be a dead process's. */
+	for (int attempt = 0; attempt < 100; attempt++) {
+		if (getrandom(&id, sizeof id, 0) != sizeof id)
+			return err_sys(e, errno, "cannot get random numbers");
+		snprintf(s->id, sizeof s->id, "%016llx", (unsigned long long)id);
+		snprintf(fresh, sizeof fresh, NEW_OWNER "%s", s->id);
+		snprintf(name, sizeof name, OWNER "%s", s->id);
+		s->owner = openat(
+			s->dir, fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (s->owner < 0 && errno != EEXIST)
+			break;
+		if (s->owner < 0)
+			continue;
+		lock_range(s->owner, F_WRLCK, 0, 0);
+		if (renameat(s->dir, fresh, s->dir, name) == 0)
+			return 0;
+		/* Somebody tidied up between the two calls. */
+		close(s->owner);
+		s->owner = -1;
+		if (errno != ENOENT)
+			break;
+	}
+	return err_sys(e, errno, "cannot create %s in " STAGING_NAME, name);
+}
+
+static struct staging *open_staging(struct files_root *r, const struct patience *p, struct err *e)
+{
+	struct staging *s = xmalloc(sizeof *s);
+	AUTO_CLOSE int top = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*s = (struct staging){.dir = -1, .stage = -1, .journal = -1, .owner = -1};
+	if (top < 0) {
+		err_sys(e, errno, "cannot open %s", r->name);
+		goto fail;
+	}
+	if ((s->dir = open_own_dir(top, STAGING_NAME, r->name, e)) < 0 ||
+		(s->stage = open_own_dir(s->dir, "stage", r->name, e)) < 0 ||
+		(s->journal = open_own_dir(s->dir, "journal", r->name, e)) < 0 ||
+		become_owner(s, e) < 0 || staging_recover(r, s, true, p, e) < 0)
+		goto fail;
+	return s;
+fail:
+	staging_close(s);
+	return NULL;
+}
+
+struct staging *staging_get(struct files_root *r, const struct patience *p, struct err *e)
+{
+	struct staging *s;
+
+	pthread_mutex_lock(&r->lock);
+	if (!r->staging)
+		r->staging = open_staging(r, p, e);
+	s = r->staging;
+	pthread_mutex_unlock(&r->lock);
+	return s;
+}
+
+void staging_close(struct staging *s)
+{
+	if (!s)
+		return;
+	if (s->owner >= 0) {
+		char name[64];
+
+		snprintf(name, sizeof name, OWNER "%s", s->id);
+		unlinkat(s->dir, name, 0);
+		close(s->owner);
+	}
+	if (s->journal >= 0)
+		close(s->journal);
+	if (s->stage >= 0)
+		close(s->stage);
+	if (s->dir >= 0)
+		close(s->dir);
+	free(s);
+}

@@ -1,0 +1,291 @@
+/* filter.c - shell patterns, gitignore rules and the other conditions of a walk. */
+#include "files/walk/filter.h"
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include <stdint.h>
+#include <string.h>
+
+/* --- patterns --- */
+
+/* One bracket expression against c.  Returns the pattern after it, NULL when it is not closed (the
+ * bracket then stands for itself). */
+static const char *match_bracket(const char *p, unsigned char c, bool *matched)
+{
+	bool invert = *p == '!' || *p == '^', found = false, first = true;
+
+	if (invert)
+		p++;
+	for (; *p && (*p != ']' || first); first = false) {
+		unsigned char low, high;
+
+		if (*p == '\\' && p[1])
+			p++;
+		low = high = (unsigned char)*p++;
+		if (*p == '-' && p[1] && p[1] != ']') {
+			p++;
+			if (*p == '\\' && p[1])
+				p++;
+			high = (unsigned char)*p++;
+		}
+		found = found || (low <= c && c <= high);
+	}
+	if (*p != ']')
+		return NULL;
+	*matched = found != invert;
+	return p + 1;
+}
+
+/* One character's worth of pattern; NULL: no match.  Not for '*'. */
+static const char *match_char(const char *p, unsigned char c, bool path)
+{
+	bool matched;
+	const char *after;
+
+	switch (*p) {
+	case '?': return path && c == '/' ? NULL : p + 1;
+	case '[':
+		after = match_bracket(p + 1, c, &matched);
+		if (after)
+			return matched && !(path && c == '/') ? after : NULL;
+		break;
+	case '\\':
+		if (p[1])
+			p++;
+		break;
+	}
+	return (unsigned char)*p == c ? p + 1 : NULL;
+}
+
+/* Two places to come back to: the last `*` and the last `**`.  A star that failed to match further
+ * need not be tried again once a later one of its kind was reached, so time is bounded by the
+ * product of the lengths (once per directory for a star between two `**`). */
+bool glob_match(const char *p, const char *t, bool path)
+{
+	const char *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL, *next;
+
+	for (;;) {
+		if (path && p[0] == '*' && p[1] == '*') {
+			/* Leading, between slashes, or at the end: any number of directories. */
+			while (*p == '*')
+				p++;
+			if (*p == '\0')
+				return true;
+			if (*p == '/')
+				p++;
+			deep = p;
+			deep_at = t;
+			star = NULL;
+			continue;
+		}
+		if (*p == '*') {
+			while (*p == '*')
+				p++;
+			star = p;
+			star_at = t;
+			continue;
+		}
+		if (*p == '\0' && *t == '\0')
+			return true;
+		if (*t && *p && (next = match_char(p, (unsigned char)*t, path))) {
+			p = next;
+			t++;
+			continue;
+		}
+		if (star && *star_at && !(path && *star_at == '/')) {
+			p = star;
+			t = ++star_at;
+			continue;
+		}
+		if (deep && (deep_at = strchr(deep_at, '/'))) {
+			p = deep;
+			t = ++deep_at;
+			star = NULL;
+			continue;
+		}
+		return false;
+	}
+}
+
+/* --- ignore files --- */
+
+enum kind { NAME, SUFFIX, GLOB };
+
+struct rule {
+	const char *pattern; /* of a SUFFIX: what follows the star */
+	size_t len;
+	unsigned char kind;
+	bool negate, dir_only, anchored;
+};
+
+struct rules {
+	const struct rules *outer;
+	size_t base, n;
+	struct rule *rules;
+	const char *prefix; /* of a directory above the start of the walk: the way down from it */
+};
+
+static bool is_literal(const char *s)
+{
+	return !strpbrk(s, "*?[\\");
+}
+
+/* One line, already without its newline, NUL-terminated and ours to change.  false: nothing in it.
+ */
+static bool compile_rule(char *line, size_t n, struct rule *out)
+{
+	*out = (struct rule){0};
+	while (n > 0 && line[n - 1] == ' ' && !(n > 1 && line[n - 2] == '\\'))
+		line[--n] = '\0';
+	if (n > 0 && line[n - 1] == '\r')
+		line[--n] = '\0';
+	if (*line == '#' || *line == '\0')
+		return false;
+	if (*line == '!') {
+		out->negate = true;
+		line++;
+		n--;
+	}
+	if (n > 0 && line[n - 1] == '/') {
+		out->dir_only = true;
+		line[--n] = '\0';
+	}
+	out->anchored = strchr(line, '/') != NULL;
+	if (*line == '/') {
+		line++;
+		n--;
+	}
+	if (n == 0)
+		return false;
+	/* A leading star-star-slash before a plain name is the same as the name alone. */
+	if (strncmp(line, "**/", 3) == 0 && !strchr(line + 3, '/') && line[3]) {
+		out->anchored = false;
+		line += 3;
+		n -= 3;
+	}
+	out->pattern = line;
+	out->len = n;
+	out->kind = is_literal(line) ? NAME : GLOB;
+	if (out->kind == GLOB && !out->anchored && *line == '*' && is_literal(line + 1)) {
+		out->kind = SUFFIX;
+		out->pattern++;
+		out->len--;
+	}
+	return true;
+}
+
+struct rules *rules_compile(
+	struct slab *slab, const struct rules *outer, const char *text, size_t n, size_t base)
+{
+	struct rules *r = slab_alloc(slab, sizeof *r);
+	char *copy = slab_alloc(slab, n + 1);
+	size_t lines = 1;
+
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	/* A NUL would hide the rest of the file from us, but not from git. */
+	for (size_t i = 0; i < n; i++) {
+		lines += copy[i] == '\n';
+		if (copy[i] == '\0')
+			copy[i] = '\n';
+	}
+	*r = (struct rules){.outer = outer, .base = base};
+	r->rules = slab_alloc(slab, lines * sizeof *r->rules);
+	for (char *line = copy, *end; line < copy + n; line = end + 1) {
+		end = strchrnul(line, '\n');
+		*end = '\0';
+		if (r->n < lines && compile_rule(line, (size_t)(end - line), &r->rules[r->n]))
+			r->n++;
+	}
+	return r;
+}
+
+struct rules *rules_compile_above(struct slab *slab, const struct rules *outer, const char *text,
+	size_t n, const char *prefix)
+{
+	struct rules *r = rules_compile(slab, outer, text, n, 0);
+
+	r->prefix = *prefix ? prefix : NULL;
+	return r;
+}
+
+struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_t n)
+{
+	struct rules *r = slab_alloc(slab, sizeof *r);
+
+	*r = (struct rules){0};
+	r->rules = slab_alloc(slab, (n + 1) * sizeof *r->rules);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(lines[i]);
+		char *copy = memcpy(slab_alloc(slab, len + 1), lines[i], len + 1);
+
+		if (compile_rule(copy, len, &r->rules[r->n]))
+			r->n++;
+	}
+	return r;
+}
+
+static bool rule_matches(
+	const struct rule *rule, const char *relative, const char *name, size_t len, bool dir)
+{
+	if (rule->dir_only && !dir)
+		return false;
+	if (rule->anchored)
+		return rule->kind == NAME ? strcmp(rule->pattern, relative) == 0
+					  : glob_match(rule->pattern, relative, true);
+	switch (rule->kind) {
+	case NAME: return len == rule->len && memcmp(rule->pattern, name, len) == 0;
+	case SUFFIX:
+		return len >= rule->len &&
+			memcmp(rule->pattern, name + len - rule->len, rule->len) == 0;
+	default: return glob_match(rule->pattern, name, true);
+	}
+}
+
+bool rules_ignore(const struct rules *r, const char *path, const char *name, bool dir)
+{
+	size_t len = strlen(name);
+
+	for (; r; r = r->outer) {
+		AUTO_STR struct str joined = STR_INIT;
+		const char *relative = path + r->base;
+
+		for (size_t i = r->n; i-- > 0;) {
+			if (r->rules[i].anchored && r->prefix && !joined.len) {
+				str_addf(&joined, "%s%s", r->prefix, path);
+				relative = joined.s;
+			}
+			if (rule_matches(&r->rules[i], relative, name, len, dir))
+				return !r->rules[i].negate;
+		}
+	}
+	return false;
+}
+
+/* --- the rest --- */
+
+bool filter_names(const struct files_filter *f, const char *path, const char *name)
+{
+	for (size_t i = 0; i < f->nglobs; i++)
+		if (strchr(f->globs[i], '/') ? glob_match(f->globs[i], path, true)
+					     : glob_match(f->globs[i], name, false))
+			return true;
+	return f->nglobs == 0;
+}
+
+bool filter_wants_meta(const struct files_filter *f)
+{
+	return f->min_size || f->max_size || f->newer_ns || f->older_ns;
+}
+
+bool filter_meta(
+	const struct files_filter *f, enum files_type type, uint64_t size, int64_t mtime_ns)
+{
+	if (f->min_size || f->max_size) {
+		if (type != FILES_FILE || size < f->min_size || (f->max_size && size > f->max_size))
+			return false;
+	}
+	return !(f->newer_ns && mtime_ns <= f->newer_ns) &&
+		!(f->older_ns && mtime_ns >= f->older_ns);
+}

@@ -1,0 +1,43 @@
+/*
+ * filter.h - which entries of a tree take part: shell patterns, ignore files, type, size, time.
+ *
+ * Ignore files follow gitignore(5): later lines win, inner directories win, `!` takes back, a
+ * pattern with a slash before its end counts from its own directory, a trailing slash means
+ * directories only, `**` crosses directories.  Thread: rules are read-only once compiled.
+ */
+#ifndef BERTH_FILES_FILTER_H
+#define BERTH_FILES_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <berth/files.h>
+
+#include "files/common/slab.h"
+
+/* The whole of `text` against `pattern`: * ? [..] \x, and with `path` neither * nor ? crosses a
+ * slash while ** does.  Never slower than pattern times text. */
+bool glob_match(const char *pattern, const char *text, bool path);
+
+/* The lines of one ignore file; inner files point to outer ones. */
+struct rules;
+
+/* `base`: length of the path (from the start of the walk, with its slash) of the directory that the
+ * file lies in.  Memory comes from the slab.  `text` need not end in NUL. */
+struct rules *rules_compile(
+	struct slab *slab, const struct rules *outer, const char *text, size_t n, size_t base);
+/* The same for a file in a directory above the start: `prefix` leads from there to the start, with
+ * a slash in the end, and stays the caller's. */
+struct rules *rules_compile_above(struct slab *slab, const struct rules *outer, const char *text,
+	size_t n, const char *prefix);
+struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_t n);
+/* `path` of the entry from the start of the walk, `name` its last component. */
+bool rules_ignore(const struct rules *r, const char *path, const char *name, bool dir);
+
+/* Whether an entry is wanted, as far as that can be told from its names. */
+bool filter_names(const struct files_filter *f, const char *path, const char *name);
+bool filter_wants_meta(const struct files_filter *f);
+bool filter_meta(
+	const struct files_filter *f, enum files_type type, uint64_t size, int64_t mtime_ns);
+
+#endif

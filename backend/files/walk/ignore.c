@@ -1,0 +1,120 @@
+/* ignore.c - reading ignore files, and looking upwards for those of the repository around. */
+#include "files/walk/ignore.h"
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/common/internal.h"
+
+#define IGNORE_MAX (1u << 20)
+#define LEVELS 64 /* that are looked upwards */
+
+const struct rules *ignore_read(struct slab *slab, int dirfd, const char *name,
+	const struct rules *outer, size_t base, const char *prefix)
+{
+	AUTO_CLOSE int file = openat(dirfd, name, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FREE char *text = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
+		st.st_size > (off_t)IGNORE_MAX)
+		return outer;
+	text = xmalloc((size_t)st.st_size + 1);
+	n = read(file, text, (size_t)st.st_size);
+	if (n <= 0)
+		return outer;
+	return prefix ? rules_compile_above(slab, outer, text, (size_t)n, prefix)
+		      : rules_compile(slab, outer, text, (size_t)n, base);
+}
+
+/* Directories from the start upwards, and how to come back down to it. */
+struct climb {
+	int fd[LEVELS];
+	const char *prefix[LEVELS]; /* into `path`; that of the start is empty */
+	size_t n;                   /* the last one is the outermost that counts */
+	char path[PATH_MAX + 2];
+};
+
+static bool same_dir(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* Where the start lies, as the kernel names it now: absolute, with a slash in the end. */
+static size_t locate_start(int fd, char path[PATH_MAX + 2])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, path, PATH_MAX);
+	if (n <= 1 || n == PATH_MAX || path[0] != '/')
+		return 0;
+	path[n] = '/';
+	path[n + 1] = '\0';
+	return (size_t)n + 1;
+}
+
+/* Up to the top of the repository, else to the root. */
+static void climb_up(struct climb *c, const struct files_root *r, const char *start)
+{
+	int fd = path_open(r, *start ? start : ".", O_RDONLY | O_DIRECTORY);
+	size_t at, inside = 0;
+	struct stat root, here, git;
+
+	if (fd < 0)
+		return;
+	c->fd[0] = fd;
+	c->n = 1;
+	at = locate_start(fd, c->path);
+	c->prefix[0] = c->path + at;
+	fstat(r->fd, &root);
+	for (;;) {
+		fd = c->fd[c->n - 1];
+		if (fstatat(fd, ".git", &git, AT_SYMLINK_NOFOLLOW) == 0)
+			return;
+		if (inside == 0 && fstat(fd, &here) == 0 && same_dir(&here, &root))
+			inside = c->n;
+		if (at <= 1 || c->n == LEVELS)
+			break;
+		for (at--; c->path[at - 1] != '/'; at--)
+			;
+		fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			break;
+		c->fd[c->n] = fd;
+		c->prefix[c->n++] = c->path + at;
+	}
+	/* No repository: what lies above the root is nobody's business. */
+	while (c->n > (inside ? inside : 1))
+		close(c->fd[--c->n]);
+}
+
+const struct rules *ignore_above(
+	struct slab *slab, const struct files_root *r, const char *start, const struct rules *outer)
+{
+	struct climb c = {.n = 0};
+
+	climb_up(&c, r, start);
+	for (size_t i = c.n; i-- > 0;) {
+		size_t len = strlen(c.prefix[i]);
+		const char *prefix = memcpy(slab_alloc(slab, len + 1), c.prefix[i], len + 1);
+
+		if (i == c.n - 1)
+			outer = ignore_read(slab, c.fd[i], ".git/info/exclude", outer, 0, prefix);
+		/* Those of the start are read with the rest of it. */
+		if (i > 0) {
+			outer = ignore_read(slab, c.fd[i], ".gitignore", outer, 0, prefix);
+			outer = ignore_read(slab, c.fd[i], ".ignore", outer, 0, prefix);
+		}
+		close(c.fd[i]);
+	}
+	return outer;
+}
