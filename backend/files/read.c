@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "files/common/token.h"
 #include "files/disk/disk.h"
 #include "files/disk/reader.h"
 #include "files/disk/ring.h"

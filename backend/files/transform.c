@@ -8,6 +8,7 @@
 
 #include "files/match/diff.h"
 #include "files/match/search.h"
+#include "files/common/token.h"
 
 #define FILE_MAX (64u << 20)
 #define HELD_MAX (UINT64_C(1) << 30) /* old and new contents of one transformation */

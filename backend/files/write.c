@@ -1,6 +1,7 @@
 /* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
 #include "files/stage/batch.h"
 #include "files/stage/later.h"
+#include "files/common/token.h"
 
 #include <berth/mem.h>
 #include <berth/text.h>

@@ -15,6 +15,7 @@
 #include <berth/mem.h>
 
 #include "files/files.h"
+#include "files/common/token.h"
 #include "files/disk/reader.h"
 #include "lib/tree.h"
 

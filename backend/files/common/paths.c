@@ -14,9 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files/common/internal.h"
-#include "files/stage/staging.h"
-
 #define RACE_RETRIES 32
 
 static int open_beneath(int dir, const char *path, int flags, uint64_t resolve)
@@ -321,7 +318,7 @@ int path_parent(const struct files_root *r, const char *path, struct made *made,
 	return fd < 0 ? path_error(e, errno, "reach the directory of", path) : fd;
 }
 
-struct files_root *files_root_open(struct files *f, const char *path, struct err *e)
+struct files_root *path_root_open(const char *path, bool portable, struct err *e)
 {
 	struct files_root *r = xcalloc(1, sizeof *r);
 	struct stat st;
@@ -339,19 +336,15 @@ struct files_root *files_root_open(struct files *f, const char *path, struct err
 	pthread_mutex_init(&r->lock, NULL);
 	r->dev = st.st_dev;
 	/* Old kernels have no openat2, old sandboxes answer EPERM to what they do not know. */
-	probe = f->avoid & FILES_AVOID_OPENAT2 ? -1
-					       : open_beneath(r->fd, ".", O_PATH | O_DIRECTORY, 0);
+	probe = portable ? -1 : open_beneath(r->fd, ".", O_PATH | O_DIRECTORY, 0);
 	r->portable = probe < 0;
 	if (probe >= 0)
 		close(probe);
 	return r;
 }
 
-void files_root_close(struct files_root *r)
+void path_root_close(struct files_root *r)
 {
-	if (!r)
-		return;
-	staging_close(r->staging);
 	pthread_mutex_destroy(&r->lock);
 	close(r->fd);
 	free(r->name);

@@ -10,6 +10,7 @@
 #ifndef BERTH_FILES_PATHS_H
 #define BERTH_FILES_PATHS_H
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,8 @@
 #include <berth/err.h>
 #include <berth/files.h>
 
+/* How a file is opened that may turn out to be a pipe or a terminal. */
+#define PATH_READ (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 #define PATH_LONGEST (1u << 20) /* bytes; resolved in pieces beyond PATH_MAX */
 
 struct files_root {
@@ -28,6 +31,10 @@ struct files_root {
 	pthread_mutex_t lock;    /* guards the next */
 	struct staging *staging; /* made by the first change */
 };
+
+/* `portable`: without openat2, also where there is one.  What was staged is not path_root_close's to close. */
+struct files_root *path_root_open(const char *path, bool portable, struct err *e);
+void path_root_close(struct files_root *r);
 
 /* The lexical gate: not empty, not absolute, components of at most 255 bytes. */
 int path_check(const char *path, struct err *e);
@@ -45,6 +52,8 @@ int path_open_leaf_cached(int dir, const char *leaf, int flags);
 int path_open_file(const struct files_root *r, const char *path, struct stat *st, struct err *e);
 int path_open_dir(
 	const struct files_root *r, const char *path, struct err *e); /* "" or ".": root */
+/* Whether what is open as fd is a regular file; fills in *st. */
+int path_regular(int fd, const char *path, struct stat *st, struct err *e);
 
 /* Directories that were made on the way, to be taken back when nothing comes of it. */
 struct made {

@@ -10,7 +10,7 @@
 #ifndef BERTH_FILES_DISK_H
 #define BERTH_FILES_DISK_H
 
-#include "files/common/internal.h"
+#include "files/common/op.h"
 
 struct files_root;
 

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "files/common/paths.h"
-#include "files/common/internal.h"
+#include "files/common/op.h"
 
 struct reading {
 	struct op op;

@@ -10,7 +10,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "files/common/internal.h"
+#include "files/common/op.h"
 
 #define PATTERN_MAX 65536
 /* No call of PCRE2 can be stopped, so none is given much: lines of PIECE bytes in all, and of a line

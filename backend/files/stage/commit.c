@@ -1,6 +1,7 @@
 /* commit.c - a staged batch becomes true: two flushes around the renames instead of two a file. */
 #include "files/stage/batch.h"
 #include "files/stage/later.h"
+#include "files/common/token.h"
 
 #include <berth/mem.h>
 

@@ -1,5 +1,6 @@
 /* commit_record.c - the commit record of an all-or-nothing batch, and what recovery does with one. */
 #include "files/stage/staging.h"
+#include "files/common/token.h"
 
 #include <berth/mem.h>
 #include <berth/str.h>

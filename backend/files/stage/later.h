@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "files/common/internal.h"
+#include "files/common/op.h"
 #include "files/stage/staging.h"
 
 /* As syncfs; -1 and ECANCELED as soon as op is stopped.  What is under way then ends by itself. */

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "files/common/paths.h"
-#include "files/common/internal.h"
+#include "files/common/op.h"
 
 #define STAGING_NAME ".berth"
 #define STAGE_NAME_MAX 64

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/common/internal.h"
+#include "files/common/op.h"
 
 #define IGNORE_MAX (1u << 20)
 #define LEVELS 64 /* that are looked upwards */

@@ -16,7 +16,7 @@
 
 #include "files/walk/filter.h"
 #include "files/common/paths.h"
-#include "files/common/internal.h"
+#include "files/common/op.h"
 
 #define WALK_PIECE 256
 

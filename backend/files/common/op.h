@@ -1,22 +1,18 @@
-/* internal.h - what the files of this room share and nobody else sees. */
-#ifndef FILES_INTERNAL_H
-#define FILES_INTERNAL_H
+/* op.h - the struct files, and one operation of it under way: a job on the board that can be cancelled. */
+#ifndef BERTH_FILES_OP_H
+#define BERTH_FILES_OP_H
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
+#include <sys/types.h>
 
 #include <berth/files.h>
 
 #include "files/common/workers.h"
 #include "files/common/slab.h"
 #include "job/board.h"
-
-/* How a file is opened that may turn out to be a pipe or a terminal. */
-#define PATH_READ (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 
 struct ring;
 
@@ -89,16 +85,5 @@ static inline bool op_stopped(const struct op *op)
 int op_cancelled(struct err *e); /* the sentence; -1 */
 
 struct err *err_box(const struct err *e); /* a copy on the heap */
-
-int path_regular(int fd, const char *path, struct stat *st, struct err *e);
-
-int64_t token_now(void); /* what to give as read_ns: never later than the reading */
-/* Fill in everything of a token but the hash. */
-void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns);
-void token_hash(struct files_token *t, const void *bytes, size_t n);
-bool token_racy(const struct files_token *t); /* time stamps cannot vouch for the content */
-/* Whether the file open as fd (with *st) is still what the token says; reads it when it must. */
-bool token_holds(const struct files_token *t, const struct stat *st, int fd);
-int64_t stat_mtime_ns(const struct stat *st);
 
 #endif

@@ -1,0 +1,20 @@
+/* token.h - what a file was when it was read, and whether it still is. */
+#ifndef BERTH_FILES_TOKEN_H
+#define BERTH_FILES_TOKEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <berth/files.h>
+
+int64_t token_now(void); /* what to give as read_ns: never later than the reading */
+/* Fill in everything of a token but the hash. */
+void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns);
+void token_hash(struct files_token *t, const void *bytes, size_t n);
+bool token_racy(const struct files_token *t); /* time stamps cannot vouch for the content */
+/* Whether the file open as fd (with *st) is still what the token says; reads it when it must. */
+bool token_holds(const struct files_token *t, const struct stat *st, int fd);
+int64_t stat_mtime_ns(const struct stat *st);
+
+#endif
