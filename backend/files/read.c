@@ -1,20 +1,14 @@
 /* read.c - many files in the order asked for: inline while cached, wide at the first miss. */
-#include <berth/check.h>
 #include <berth/mem.h>
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "files/common/token.h"
 #include "files/disk/disk.h"
-#include "files/disk/reader.h"
+#include "files/disk/missed.h"
 #include "files/disk/ring.h"
 
 #define CHUNK 16      /* tasks a worker takes at a time */
@@ -23,12 +17,9 @@
 #define MANY 8        /* files of a directory for which that is worth a descriptor */
 #define TRUST 2       /* files of a directory found cached, after which the next is taken to be */
 #define WORTH_MEASURING 32 /* files that had to be waited for */
-#define PROC_STEP 65536    /* files that claim to be empty are read in such steps */
 #define BINARY_HEAD 8192
-#define BUDGET (1u << 20) /* of the total limit, taken by a worker in advance */
-#define EMFILE_RETRIES 1000
 
-struct batch {
+struct read_batch {
 	struct reading r;
 	const struct files_want *want;
 	struct files_got *got;
@@ -38,254 +29,6 @@ struct batch {
 	struct task **missed;
 	bool no_cached;
 };
-
-void task_fail(struct reading *r, struct task *t, int errnum, const char *verb)
-{
-	struct err e = ERR_INIT;
-
-	path_error(&e, errnum, verb, t->want->path);
-	task_drop(t);
-	t->got->err = err_box(&e);
-	atomic_fetch_add(&r->failed, 1);
-	op_add(&r->op, 1, 0);
-	if (r->op.job)
-		job_fail(r->op.job, e.msg);
-}
-
-void task_drop(struct task *t)
-{
-	if (t->fd >= 0)
-		close(t->fd);
-	t->fd = -1;
-	t->got->bytes = NULL;
-	t->got->len = 0;
-}
-
-static void refuse_task(struct reading *r, struct task *t, const struct err *e)
-{
-	task_drop(t);
-	t->got->err = err_box(e);
-	atomic_fetch_add(&r->failed, 1);
-	op_add(&r->op, 1, 0);
-	if (r->op.job)
-		job_fail(r->op.job, e->msg);
-}
-
-/* Take `n` bytes of the total that may be held: in advance while there is plenty. */
-static bool reserve_bytes(struct reading *r, struct task *t, uint64_t n)
-{
-	struct reader *me = t->me;
-	uint64_t most = r->options.max_total_bytes;
-	struct err e; /* clearing it takes as long as a call */
-
-	if (n <= me->budget) {
-		me->budget -= n;
-		return true;
-	}
-	n -= me->budget;
-	if (atomic_fetch_add(&r->taken, n + BUDGET) + n + BUDGET <= most) {
-		me->budget = BUDGET;
-		return true;
-	}
-	if (atomic_fetch_sub(&r->taken, BUDGET) - BUDGET <= most) {
-		me->budget = 0;
-		return true;
-	}
-	atomic_fetch_sub(&r->taken, n);
-	err_set(&e, ERR_REFUSED,
-		"%.200s would take the batch beyond its limit of %llu bytes: read fewer files at once",
-		t->want->path, (unsigned long long)most);
-	refuse_task(r, t, &e);
-	return false;
-}
-
-bool task_plan(struct reading *r, struct task *t)
-{
-	const struct files_want *w = t->want;
-	struct err e; /* clearing it takes as long as a call */
-	uint64_t size, want;
-
-	t->planned = true;
-	if (path_regular(t->fd, w->path, &t->st, &e) < 0) {
-		refuse_task(r, t, &e);
-		return false;
-	}
-	size = (uint64_t)t->st.st_size;
-	t->limit = r->options.max_file_bytes;
-	if (w->length && w->length < t->limit)
-		t->limit = w->length;
-	want = size > w->offset ? size - w->offset : 0;
-	if (want > t->limit)
-		want = t->limit;
-	if (!reserve_bytes(r, t, want))
-		return false;
-	/* One byte more than expected: a file that grew or whose size is a lie shows by filling it.
-	 */
-	t->cap = (size_t)want + (want < t->limit);
-	if (want == 0)
-		t->cap = t->limit < PROC_STEP ? (size_t)t->limit : PROC_STEP;
-	t->got->bytes = slab_alloc(&t->me->slab, t->cap + 1);
-	return true;
-}
-
-void *task_buffer(struct task *t, size_t *room)
-{
-	*room = t->cap - t->got->len;
-	return t->got->bytes + t->got->len;
-}
-
-static bool has_file_moved(const struct stat *a, const struct stat *b)
-{
-	return a->st_size != b->st_size || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
-		a->st_mtim.tv_nsec != b->st_mtim.tv_nsec ||
-		a->st_ctim.tv_sec != b->st_ctim.tv_sec || a->st_ctim.tv_nsec != b->st_ctim.tv_nsec;
-}
-
-/* Keep only the lines asked for. */
-static void cut_lines(struct task *t)
-{
-	struct files_got *g = t->got;
-	uint64_t line = 1;
-	char *from = g->bytes, *end = g->bytes + g->len, *at = from;
-
-	for (; line < t->want->first_line && at < end; line++) {
-		char *nl = memchr(at, '\n', (size_t)(end - at));
-
-		at = nl ? nl + 1 : end;
-	}
-	from = at;
-	while (t->want->last_line && line <= t->want->last_line && at < end) {
-		char *nl = memchr(at, '\n', (size_t)(end - at));
-
-		at = nl ? nl + 1 : end;
-		line += nl != NULL; /* without its end the limit may have cut it */
-	}
-	if (t->want->last_line) {
-		/* All lines asked for are here: what the limit cut off was not wanted. */
-		if (line > t->want->last_line)
-			g->clipped = false;
-		end = at > from ? at : from;
-	}
-	g->len = (size_t)(end - from);
-	memmove(g->bytes, from, g->len);
-}
-
-/* Everything is in the buffer.  true: it changed under us, read it once more. */
-static bool finish_task(struct reading *r, struct task *t)
-{
-	struct files_got *g = t->got;
-	const struct files_want *w = t->want;
-	uint64_t size = (uint64_t)t->st.st_size, end = w->offset + g->len;
-	bool whole;
-	struct stat now;
-
-	/* A second look where the first cannot be trusted: several reads, a size that does not fit,
-	 * a file that was being written a moment ago. */
-	token_fill(&g->token, &t->st, r->read_ns);
-	if ((g->len > PROC_STEP || (end != size && !g->clipped && !w->length) ||
-		    token_racy(&g->token)) &&
-		fstat(t->fd, &now) == 0 && has_file_moved(&t->st, &now)) {
-		t->st = now;
-		if (t->attempt++ == 0) {
-			g->len = 0;
-			g->clipped = false;
-			return true;
-		}
-		g->unstable = true;
-		/* Of a time before the change: only its content, maybe torn, can vouch for it. */
-		token_fill(&g->token, &now, r->read_ns);
-	}
-	g->bytes[g->len] = '\0';
-	whole = w->offset == 0 && !g->clipped && !w->length;
-	if (whole && (r->options.hash || token_racy(&g->token)))
-		token_hash(&g->token, g->bytes, g->len);
-	if (w->first_line > 1 || w->last_line)
-		cut_lines(t);
-	g->bytes[g->len] = '\0';
-	slab_trim(&t->me->slab, g->bytes, t->cap + 1, g->len + 1);
-	reader_close(t->me, t->fd);
-	t->fd = -1;
-	t->me->items++;
-	t->me->bytes += g->len;
-	return false;
-}
-
-bool task_got(struct reading *r, struct task *t, ssize_t n)
-{
-	struct files_got *g = t->got;
-
-	if (n < 0) {
-		task_fail(r, t, (int)-n, "read");
-		return false;
-	}
-	g->len += (size_t)n;
-	/* A short read of a regular file is its end; asking again only where the size said more. */
-	if (n == 0 ||
-		(g->len < t->cap && t->want->offset + g->len >= (uint64_t)t->st.st_size &&
-			t->st.st_size > 0))
-		return finish_task(r, t);
-	if (g->len < t->cap)
-		return true;
-	if (g->len >= t->limit) {
-		char more;
-
-		g->clipped = !t->want->length && pread(t->fd, &more, 1, task_offset(t)) > 0;
-		return finish_task(r, t);
-	}
-	/* It grew, or has no size of its own (/proc). */
-	size_t step = t->cap < PROC_STEP ? PROC_STEP : t->cap;
-
-	if (step > t->limit - t->cap)
-		step = (size_t)(t->limit - t->cap);
-	if (!reserve_bytes(r, t, step))
-		return false;
-	t->cap += step;
-	g->bytes = memcpy(slab_alloc(&t->me->slab, t->cap + 1), g->bytes, g->len);
-	return true;
-}
-
-/* Out of descriptors: others will close theirs.  So wait, but not for ever. */
-static int open_patiently(struct reading *r, const char *path)
-{
-	for (int attempt = 0;; attempt++) {
-		int fd = path_open(r->root, path, PATH_READ);
-
-		if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || attempt == EMFILE_RETRIES ||
-			op_stopped(&r->op))
-			return fd;
-		usleep(attempt < 10 ? 50 : 1000);
-	}
-}
-
-void task_block(struct reading *r, struct task *t)
-{
-	struct err e = ERR_INIT;
-	ssize_t n;
-	size_t room;
-
-	if (t->fd < 0) {
-		if (path_check(t->want->path, &e) < 0) {
-			refuse_task(r, t, &e);
-			return;
-		}
-		t->fd = open_patiently(r, t->want->path);
-		if (t->fd < 0) {
-			task_fail(r, t, errno, "read");
-			return;
-		}
-	}
-	if (!t->planned && !task_plan(r, t))
-		return;
-	do {
-		void *to = task_buffer(t, &room);
-
-		if (op_stopped(&r->op)) {
-			task_drop(t);
-			return;
-		}
-		n = pread(t->fd, to, room > 1 << 20 ? 1 << 20 : room, task_offset(t));
-	} while ((n < 0 && errno == EINTR) || task_got(r, t, n < 0 ? -errno : n));
-}
 
 /* Whether the file that comes MANY after this one is of the same directory. */
 static bool many_here(const struct reader *me, const struct files_want *w, size_t len)
@@ -332,7 +75,7 @@ static bool try_cached(struct reading *r, struct task *t)
 	/* What was checked with the one before need not be again. */
 	if (!(same && *leaf && strnlen(leaf, NAME_MAX + 1) <= NAME_MAX) &&
 		path_check(path, &e) < 0) {
-		refuse_task(r, t, &e);
+		task_refuse(r, t, &e);
 		return true;
 	}
 	if (!same)
@@ -368,22 +111,8 @@ static bool try_cached(struct reading *r, struct task *t)
 	}
 }
 
-/* Without touching what is filled in later, which is most of it. */
-static void task_init(
-	struct task *t, const struct files_want *want, struct files_got *got, struct reader *me)
-{
-	t->want = want;
-	t->got = got;
-	t->fd = -1;
-	t->attempt = 0;
-	t->planned = false;
-	t->limit = 0;
-	t->cap = 0;
-	t->me = me;
-}
-
 /* This one has to wait for the disk: it comes after all that need not. */
-static void defer_task(struct batch *b, const struct task *t)
+static void defer_task(struct read_batch *b, const struct task *t)
 {
 	struct task *kept = xmalloc(sizeof *kept);
 
@@ -393,7 +122,7 @@ static void defer_task(struct batch *b, const struct task *t)
 
 static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 {
-	struct batch *b = ctx;
+	struct read_batch *b = ctx;
 	struct reader me;
 	int streak = 0;
 
@@ -412,7 +141,8 @@ static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 		for (size_t i = from; i < to; i++) {
 			struct task t;
 
-			task_init(&t, &b->want[i], &b->got[i], &me);
+			task_init(&t, &b->want[i], &b->got[i]);
+			t.me = &me;
 			if (op_stopped(&b->r.op))
 				break;
 			if (!b->no_cached && streak < MISS_STREAK && try_cached(&b->r, &t)) {
@@ -430,75 +160,31 @@ static void cached_worker(void *ctx, unsigned worker, struct crew *c)
 	reader_release(&me);
 }
 
-static void blocking_worker(void *ctx, unsigned worker, struct crew *c)
-{
-	struct batch *b = ctx;
-	struct reader me;
-	size_t n = atomic_load(&b->nmissed), i;
-
-	(void)worker;
-	(void)c;
-	reader_init(&me, &b->r);
-	while ((i = atomic_fetch_add(&b->next, 1)) < n) {
-		b->missed[i]->me = &me;
-		if (op_stopped(&b->r.op))
-			task_drop(b->missed[i]);
-		else
-			task_block(&b->r, b->missed[i]);
-		reader_flush(&me, &b->r);
-	}
-}
-
-static int by_order(const void *a, const void *b)
-{
-	const struct task *ta = *(struct task *const *)a, *tb = *(struct task *const *)b;
-
-	return ta->want < tb->want ? -1 : ta->want > tb->want;
-}
-
-/* What has to wait for the disk: as much of it at once as the disk takes. */
-static void read_missed(struct batch *b, struct files_reading *out)
+/* What has to wait for the disk. */
+static void read_missed(struct read_batch *b, struct files_reading *out)
 {
 	struct files *f = b->r.op.files;
 	size_t n = atomic_load(&b->nmissed);
 	const struct files_disk disk = disk_of(f, b->r.root);
-	bool ring = n > 1 && !b->r.root->portable && disk.io_uring &&
+	bool locked = n > 1 && !b->r.root->portable && disk.io_uring &&
 		pthread_mutex_trylock(&f->ring_lock) == 0;
+	struct ring *ring = NULL;
 
-	qsort(b->missed, n, sizeof(struct task *), by_order);
-	if (ring && !f->ring_tried) {
+	if (locked && !f->ring_tried) {
 		f->ring_tried = true;
 		f->ring = ring_new(f->io_depth ? f->io_depth : FILES_IO_DEPTH);
 	}
-	if (ring && f->ring) {
-		size_t kept = 0;
-		struct err e = ERR_INIT;
-
-		for (size_t i = 0; i < n; i++) {
-			struct task *t = b->missed[i];
-
-			if (t->fd < 0 && path_check(t->want->path, &e) < 0) {
-				refuse_task(&b->r, t, &e);
-			} else {
-				b->missed[i] = b->missed[kept];
-				b->missed[kept++] = t;
-			}
-		}
-		out->width = ring_read(f->ring, &b->r, b->missed, kept, disk.depth);
-		out->backend = "io_uring";
-	} else {
-		atomic_store(&b->next, 0);
-		out->width = n < disk.depth ? (unsigned)n : disk.depth;
-		out->backend = n > 1 ? "threads" : "inline";
-		crew_run(f->pool, out->width, blocking_worker, b);
-	}
-	if (ring)
+	if (locked)
+		ring = f->ring;
+	out->backend = ring ? "io_uring" : n > 1 ? "threads" : "inline";
+	out->width = missed_read(&b->r, b->missed, n, ring, disk.depth);
+	if (locked)
 		pthread_mutex_unlock(&f->ring_lock);
 	if (n >= WORTH_MEASURING)
 		disk_waited(f, b->r.root);
 }
 
-static void publish_reading(struct batch *b)
+static void publish_reading(struct read_batch *b)
 {
 	if (b->r.op.shown)
 		return;
@@ -506,7 +192,7 @@ static void publish_reading(struct batch *b)
 	job_total(b->r.op.job, b->n, 0);
 }
 
-static void read_batch(struct batch *b, struct files_reading *out)
+static void read_batch(struct read_batch *b, struct files_reading *out)
 {
 	out->backend = "inline";
 	out->width = 1;
@@ -533,7 +219,7 @@ struct whole {
 int files_read(struct files *f, struct files_root *root, const struct files_want *want, size_t n,
 	const struct files_read_options *o, struct files_reading **ret, struct err *e)
 {
-	struct batch b = {.r = {.root = root, .options = *o}, .want = want, .n = n};
+	struct read_batch b = {.r = {.root = root, .options = *o}, .want = want, .n = n};
 	struct whole *whole = xcalloc(1, sizeof *whole + n * sizeof whole->items[0]);
 	struct files_reading *out = &whole->reading;
 	struct task *few[WIDE_FROM];

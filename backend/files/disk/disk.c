@@ -1,36 +1,23 @@
-/* disk.c - measuring a disk by reading small files that are not in memory, and remembering it. */
+/* disk.c - what is known of a disk: remembered by file system, and measured when it is not. */
 #include "files/disk/disk.h"
 
-#include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
-#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "files/common/paths.h"
+#include "files/disk/measure.h"
 #include "files/disk/ring.h"
 
-#define PROBES 96 /* files that are read */
-#define PROBE_BYTES 8192
-#define ROUNDS 4                      /* the first of them starts threads and does not count */
-#define LONGEST_NS INT64_C(300000000) /* for all of it */
 #define RECORD_MAX (64u << 10)
-#define WORTH 0.9 /* of the time: then less, or the ring, is worth it */
-
-#define WRITE_OUT (SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER)
-
-/* Depths tried, in both ways. */
-static const unsigned depths[] = {4, 16, 64};
-#define ARMS (2 * COUNT(depths))
 
 struct measuring {
 	struct files *files;
@@ -148,133 +135,13 @@ struct files_disk disk_of(struct files *f, const struct files_root *r)
 
 /* --- measuring --- */
 
-/* A directory of ours on the same file system. */
-static bool place_probes(dev_t dev, char dir[PATH_MAX])
-{
-	char state[PATH_MAX - 16];
-	const char *const places[] = {
-		state_dir(state, sizeof state, NULL) < 0 ? "/" : state, "/var/tmp", "/tmp"};
-	struct stat st;
-
-	for (size_t i = 0; i < COUNT(places); i++) {
-		if (stat(places[i], &st) < 0 || st.st_dev != dev)
-			continue;
-		snprintf(dir, PATH_MAX, "%s/probe.XXXXXX", places[i]);
-		if (mkdtemp(dir))
-			return true;
-	}
-	return false;
-}
-
-/* Written, on the disk, and not in memory any more.  `flags`: to make them, or only forget. */
-static bool put_out(int dir, int flags)
-{
-	AUTO_FREE char *text = xcalloc(1, PROBE_BYTES);
-	bool out = true;
-
-	for (int i = 0; i < PROBES && out; i++) {
-		char name[16], c;
-		struct iovec v = {&c, 1};
-		AUTO_CLOSE int fd = -1;
-
-		snprintf(name, sizeof name, "%d", i);
-		fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
-		out = fd >= 0 &&
-			(!(flags & O_CREAT) ||
-				(write(fd, text, PROBE_BYTES) == PROBE_BYTES &&
-					sync_file_range(fd, 0, 0, WRITE_OUT) == 0)) &&
-			posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0 &&
-			preadv2(fd, &v, 1, 0, RWF_NOWAIT) < 0 && errno == EAGAIN;
-	}
-	return out;
-}
-
-static double time_one(struct files *f, struct files_root *r, const struct files_want *want)
-{
-	struct files_reading *got;
-	int64_t begun = clock_mono_ns();
-	bool whole;
-
-	if (files_read(f, r, want, PROBES, &(struct files_read_options){0}, &got, NULL) < 0)
-		return -1;
-	whole = got->failed == 0;
-	files_reading_free(got);
-	return whole ? (double)(clock_mono_ns() - begun) : -1;
-}
-
-/* The greatest depth, unless with less it is clearly faster: files in use miss inodes, too, which the
- * probes do not, so more is sooner right. */
-static size_t choose_depth(const double best[])
-{
-	size_t chosen = COUNT(depths) - 1;
-
-	for (size_t i = chosen; i-- > 0;)
-		if (best[i] > 0 && best[i] < best[chosen] * WORTH)
-			chosen = i;
-	return chosen;
-}
-
-static bool measure_in(const char *path, int dir, struct files_disk *d)
-{
-	struct files *files[ARMS] = {0};
-	struct files_root *root = NULL;
-	struct files_want want[PROBES] = {0};
-	char names[PROBES][16];
-	double best[ARMS] = {0}, took = 0;
-	int64_t until = clock_mono_ns() + LONGEST_NS;
-	size_t plain, ring;
-
-	for (size_t i = 0; i < PROBES; i++) {
-		snprintf(names[i], sizeof names[i], "%zu", i);
-		want[i].path = names[i];
-	}
-	if (!put_out(dir, O_RDWR | O_CREAT | O_EXCL))
-		return false;
-	for (int round = 0; round < ROUNDS && clock_mono_ns() < until; round++)
-		for (size_t i = 0; i < ARMS && took >= 0; i++) {
-			if (!files[i])
-				files[i] = files_open(&(struct files_options){
-					.io_depth = depths[i % COUNT(depths)],
-					.io_uring = i < COUNT(depths) ? -1 : 1,
-					.avoid = FILES_AVOID_BOARD});
-			if (!root)
-				root = files_root_open(files[i], path, NULL);
-			took = root && put_out(dir, O_RDONLY) ? time_one(files[i], root, want) : -1;
-			if (round > 0 && took > 0 && (best[i] <= 0 || took < best[i]))
-				best[i] = took;
-		}
-	files_root_close(root);
-	for (size_t i = 0; i < ARMS; i++)
-		files_close(files[i]);
-	plain = choose_depth(best);
-	ring = choose_depth(best + COUNT(depths));
-	if (took < 0 || best[ARMS - 1] <= 0)
-		return false;
-	d->io_uring = best[COUNT(depths) + ring] < best[plain] * WORTH;
-	d->depth = depths[d->io_uring ? ring : plain];
-	d->measured = true;
-	return true;
-}
-
 static void measure_disk(void *arg)
 {
 	struct measuring *m = arg;
 	struct files_disk d = {FILES_IO_DEPTH, true, false};
-	char path[PATH_MAX];
-	AUTO_CLOSE int dir = -1;
 
-	if (place_probes(m->dev, path) &&
-		(dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
-		if (measure_in(path, dir, &d))
-			remember_disk(m->key, &d);
-		for (int i = 0; i < PROBES; i++) {
-			char name[16];
-
-			snprintf(name, sizeof name, "%d", i);
-			unlinkat(dir, name, 0);
-		}
-		rmdir(path);
-	}
+	if (disk_measure(m->dev, &d))
+		remember_disk(m->key, &d);
 	pthread_mutex_lock(&m->files->disk_lock);
 	find_disk_slot(m->files, m->dev)->disk = d;
 	pthread_mutex_unlock(&m->files->disk_lock);

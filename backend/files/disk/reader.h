@@ -1,8 +1,8 @@
 /*
  * reader.h - one file being read, whoever drives it: the calling thread, a worker, or the ring.
  *
- * task_opened after the open, then task_buffer / task_got in turn until it says that nothing is
- * left; the task then has its result and no descriptor.
+ * task_plan after the open, then task_buffer / task_got in turn until it says that nothing is left;
+ * the task then has its result and no descriptor.
  */
 #ifndef BERTH_FILES_READER_H
 #define BERTH_FILES_READER_H
@@ -52,12 +52,29 @@ struct task {
 	struct reader *me; /* the worker that has this task */
 };
 
+/* Without touching what is filled in later, which is most of it.  `me` comes with the worker. */
+static inline void task_init(struct task *t, const struct files_want *want, struct files_got *got)
+{
+	t->want = want;
+	t->got = got;
+	t->fd = -1;
+	t->attempt = 0;
+	t->planned = false;
+	t->limit = 0;
+	t->cap = 0;
+	t->me = NULL;
+}
 void task_fail(struct reading *r, struct task *t, int errnum, const char *verb);
+void task_refuse(struct reading *r, struct task *t, const struct err *e);
 /* fd is open: look at it and make the buffer.  false: the task is finished (not a file, a limit).
  */
 bool task_plan(struct reading *r, struct task *t);
 /* Where the next read goes: at least one byte of room. */
-void *task_buffer(struct task *t, size_t *room);
+static inline void *task_buffer(struct task *t, size_t *room)
+{
+	*room = t->cap - t->got->len;
+	return t->got->bytes + t->got->len;
+}
 static inline off_t task_offset(const struct task *t)
 {
 	return (off_t)(t->want->offset + t->got->len);
