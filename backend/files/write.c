@@ -1,6 +1,7 @@
 /* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
 #include "files/stage/batch.h"
 #include "files/stage/later.h"
+#include "files/stage/recover.h"
 #include "files/common/token.h"
 
 #include <berth/mem.h>
@@ -20,15 +21,6 @@
 #define PARALLEL_BYTES (4u << 20)
 #define STEP (256u << 10) /* written between two looks at cancellation */
 #define SYNCFS_FROM 3     /* files from which one syncfs is cheaper than as many fsyncs */
-
-void batch_fail(struct batch *b, struct batch_item *it, const struct err *e)
-{
-	if (it->res->err)
-		return;
-	it->res->err = err_box(e);
-	atomic_fetch_add(&b->failed, 1);
-	job_fail(b->op.job, e->msg);
-}
 
 /* All that are not in place did not fail by themselves: one sentence for them. */
 static void fail_rest(struct batch *b, const struct err *e)
@@ -244,26 +236,6 @@ static int open_new(struct batch *b, struct batch_item *it, struct err *e)
 		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (it->fd < 0)
 		return err_sys(e, errno, "cannot make room for %.200s", it->put->path);
-	it->staged = true;
-	return 0;
-}
-
-int batch_far(const struct batch_item *it, struct err *e)
-{
-	return err_set(e, ERR_REFUSED,
-		"%.200s is on another file system than the root: open that as a root",
-		it->put->path);
-}
-
-int batch_name(struct batch *b, struct batch_item *it, struct err *e)
-{
-	if (it->staged)
-		return 0;
-	stage_name(b->staging, it->j.stage);
-	if (staging_link(it->fd, b->staging->stage, it->j.stage) < 0)
-		return errno == EXDEV
-			? batch_far(it, e)
-			: err_sys(e, errno, "cannot make room for %.200s", it->put->path);
 	it->staged = true;
 	return 0;
 }

@@ -7,7 +7,7 @@
 #ifndef BERTH_FILES_BATCH_H
 #define BERTH_FILES_BATCH_H
 
-#include "files/stage/staging.h"
+#include "files/stage/commit_record.h"
 
 struct batch_dir {
 	int fd; /* O_PATH */

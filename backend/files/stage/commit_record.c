@@ -1,5 +1,5 @@
 /* commit_record.c - the commit record of an all-or-nothing batch, and what recovery does with one. */
-#include "files/stage/staging.h"
+#include "files/stage/commit_record.h"
 #include "files/common/token.h"
 
 #include <berth/mem.h>

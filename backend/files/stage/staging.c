@@ -96,19 +96,21 @@ static void open_gate(int fd)
 	lock_range(fd, F_UNLCK, GATE, 1);
 }
 
-/* Alone: nobody commits, finishes or recovers meanwhile. */
-static int come_in_alone(int fd, const struct patience *p, struct err *e)
-{
-	return lock_patiently(fd, F_WRLCK, GATE, 1, p, e) < 0
-		? -1
-		: lock_patiently(fd, F_WRLCK, 0, 1, p, e);
-}
-
 static int open_lock(struct staging *s, struct err *e)
 {
 	int fd = openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	return fd < 0 ? err_sys(e, errno, "cannot open the lock file in " STAGING_NAME) : fd;
+}
+
+int staging_lock_all(struct staging *s, const struct patience *p, struct err *e)
+{
+	AUTO_CLOSE int fd = open_lock(s, e);
+
+	if (fd < 0 || lock_patiently(fd, F_WRLCK, GATE, 1, p, e) < 0 ||
+		lock_patiently(fd, F_WRLCK, 0, 1, p, e) < 0)
+		return -1;
+	return steal_fd(&fd);
 }
 
 uint64_t staging_key(const struct stat *dir, const char *leaf)
@@ -201,8 +203,8 @@ static bool is_unlocked(struct staging *s, const char *name)
 	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
 }
 
-/* The process that `id` stands for is gone.  Its lock file may be missing, too. */
-static bool is_owner_dead(struct staging *s, const char *id)
+/* Its lock file may be missing, too. */
+bool staging_is_dead(struct staging *s, const char *id)
 {
 	char name[64];
 
@@ -212,93 +214,7 @@ static bool is_owner_dead(struct staging *s, const char *id)
 	return is_unlocked(s, name);
 }
 
-/* "ID.N": ID of 16 hexadecimal digits. */
-static bool split_id(const char *name, char id[17])
-{
-	if (strspn(name, "0123456789abcdef") != 16 || name[16] != '.')
-		return false;
-	memcpy(id, name, 16);
-	id[16] = '\0';
-	return true;
-}
-
-typedef int entry_fn(struct files_root *r, struct staging *s, const char *name, struct err *e);
-
-/* Call fn for every entry of the directory that belongs to a dead process. */
-static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn *fn, struct err *e)
-{
-	/* A description of its own: others read the same directory at the same time. */
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	char id[17], last[17] = "";
-	bool last_dead = false;
-
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return err_sys(e, errno, "cannot read " STAGING_NAME " in %s", r->name);
-	}
-	while (rc == 0) {
-		const char *name;
-
-		errno = 0;
-		entry = readdir(d);
-		if (!entry) {
-			if (errno)
-				rc = err_sys(
-					e, errno, "cannot read " STAGING_NAME " in %s", r->name);
-			break;
-		}
-		name = entry->d_name;
-		if (!split_id(name, id))
-			continue;
-		if (strcmp(id, last) != 0) {
-			strcpy(last, id);
-			last_dead = is_owner_dead(s, id);
-		}
-		if (last_dead)
-			rc = fn(r, s, name, e);
-	}
-	closedir(d);
-	return rc;
-}
-
-static int stop_at_first(struct files_root *r, struct staging *s, const char *name, struct err *e)
-{
-	(void)r;
-	(void)s;
-	(void)name;
-	(void)e;
-	return 1;
-}
-
-static int has_journal(struct files_root *r, struct staging *s, const char *name, struct err *e)
-{
-	(void)r;
-	(void)e;
-	return memcmp(name, s->clearing, 17) == 0;
-}
-
-/* Entries of a dead process are needed only while a journal of it is there.  Asked after the process
- * was found dead: it makes no new one, and who replays it removes these first. */
-static int remove_staged(struct files_root *r, struct staging *s, const char *name, struct err *e)
-{
-	struct files_tree_totals t = {0};
-
-	if (memcmp(name, s->clearing, 17) != 0) {
-		memcpy(s->clearing, name, 17);
-		s->keep = each_dead(r, s, s->journal, has_journal, e) != 0;
-	}
-	if (s->keep)
-		return 0;
-	remove_noted(r, s, name);
-	remove_tree(s, s->stage, name, NULL, &t);
-	return 0;
-}
-
-/* Files of owners that are gone, and of those that went before they became owners. */
-static void remove_dead_owners(struct staging *s)
+void staging_bury(struct staging *s)
 {
 	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -313,27 +229,6 @@ static void remove_dead_owners(struct staging *s)
 		closedir(d);
 	else if (fd >= 0)
 		close(fd);
-}
-
-int staging_recover(struct files_root *r, struct staging *s, bool thorough,
-	const struct patience *p, struct err *e)
-{
-	int journals = each_dead(r, s, s->journal, stop_at_first, e);
-
-	if (journals > 0) {
-		AUTO_CLOSE int fd = open_lock(s, e);
-
-		if (fd < 0 || come_in_alone(fd, p, e) < 0 ||
-			each_dead(r, s, s->journal, journal_replay, e) < 0)
-			return -1;
-	}
-	if (journals < 0 || !thorough)
-		return journals < 0 ? -1 : 0;
-	s->clearing[0] = '\0';
-	if (each_dead(r, s, s->stage, remove_staged, e) < 0)
-		return -1;
-	remove_dead_owners(s);
-	return 0;
 }
 
 static int become_owner(struct staging *s, struct err *e)
@@ -366,7 +261,7 @@ static int become_owner(struct staging *s, struct err *e)
 	return err_sys(e, errno, "cannot create %s in " STAGING_NAME, name);
 }
 
-static struct staging *open_staging(struct files_root *r, const struct patience *p, struct err *e)
+struct staging *staging_open(struct files_root *r, struct err *e)
 {
 	struct staging *s = xmalloc(sizeof *s);
 	AUTO_CLOSE int top = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -379,24 +274,12 @@ static struct staging *open_staging(struct files_root *r, const struct patience 
 	if ((s->dir = open_own_dir(top, STAGING_NAME, r->name, e)) < 0 ||
 		(s->stage = open_own_dir(s->dir, "stage", r->name, e)) < 0 ||
 		(s->journal = open_own_dir(s->dir, "journal", r->name, e)) < 0 ||
-		become_owner(s, e) < 0 || staging_recover(r, s, true, p, e) < 0)
+		become_owner(s, e) < 0)
 		goto fail;
 	return s;
 fail:
 	staging_close(s);
 	return NULL;
-}
-
-struct staging *staging_get(struct files_root *r, const struct patience *p, struct err *e)
-{
-	struct staging *s;
-
-	pthread_mutex_lock(&r->lock);
-	if (!r->staging)
-		r->staging = open_staging(r, p, e);
-	s = r->staging;
-	pthread_mutex_unlock(&r->lock);
-	return s;
 }
 
 void staging_close(struct staging *s)

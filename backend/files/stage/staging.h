@@ -29,7 +29,7 @@ struct staging {
 	char id[17];
 	_Atomic uint64_t serial;
 	_Atomic bool kept; /* old files got a second name in the stage: no swapping here */
-	char clearing[17]; /* while it is made: the dead process whose leavings are looked at */
+	char clearing[17]; /* recover.c's: the dead process whose leavings are looked at */
 	bool keep;         /* and whether they are still needed */
 };
 
@@ -40,9 +40,9 @@ struct patience {
 };
 struct patience patience(int timeout_ms, const struct op *op);
 
-/* The staging of this root, made at the first call; what dead processes left is finished or undone
- * before the first call returns.  NULL and *e when .berth is not ours or cannot be made. */
-struct staging *staging_get(struct files_root *r, const struct patience *p, struct err *e);
+/* Open .berth of this root, made where there is none; NULL and *e when it is not ours or cannot be
+ * made.  What dead processes left is not looked at: that is recover.h's. */
+struct staging *staging_open(struct files_root *r, struct err *e);
 void staging_close(struct staging *s);
 char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX]); /* a new one: "ID.N" */
 
@@ -58,49 +58,12 @@ int rename_new(int from_dir, const char *from, int to_dir, const char *to);
  * ERR_TIMEOUT when patience ends. */
 int staging_lock(
 	struct staging *s, const uint64_t *keys, size_t n, const struct patience *p, struct err *e);
+/* Alone: nobody commits, finishes or recovers until the descriptor is closed. */
+int staging_lock_all(struct staging *s, const struct patience *p, struct err *e);
+/* The process that `id` stands for is gone. */
+bool staging_is_dead(struct staging *s, const char *id);
+/* Files of owners that are gone, and of those that went before they became owners. */
+void staging_bury(struct staging *s);
 uint64_t staging_key(const struct stat *dir, const char *leaf);
-
-/* Remove what is at dir/name, whatever it is, without following anything.  Directories are emptied
- * by moving those below them into the stage, so depth costs nothing.  Adds to *t, where the first
- * error is kept, too. */
-void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
-	struct files_tree_totals *t);
-
-/* What is in the stage may be a note of a deletion on another file system: finish that.  The note
- * itself stays. */
-void remove_noted(struct files_root *r, struct staging *s, const char *name);
-
-/* Batches of dead processes that are past their commit point, if there are any: cheap when not. */
-int staging_recover(struct files_root *r, struct staging *s, bool thorough,
-	const struct patience *p, struct err *e);
-
-/* --- the journal of one batch --- */
-
-struct journal_item {
-	const char *path; /* of the target, below the root */
-	char stage[STAGE_NAME_MAX];
-	bool existed;
-	uint64_t new_ino, old_ino, old_size;
-	int64_t old_mtime_ns;
-};
-
-/* Write it and make it durable: the commit point.  `name` receives its name. */
-int journal_commit(struct staging *s, const struct journal_item *items, size_t n,
-	char name[STAGE_NAME_MAX], struct err *e);
-/* From now on recovery undoes it. */
-int journal_reverse(struct staging *s, const char *name, struct err *e);
-/* -1: not to be finished now; it and all that it needs stay, for the next change. */
-int journal_replay(struct files_root *r, struct staging *s, const char *name, struct err *e);
-
-/* Put the staged file of an item in place (forward) or take it back, whichever steps are still to
- * be done.  A target that somebody else changed meanwhile keeps that.  Idempotent.  -1: forward, it was
- * changed (ERR_CONFLICT, ERR_NOT_FOUND ...) or could not be done; back, it could not.
- * keep: it may have to be taken back. */
-int journal_forward(struct files_root *r, struct staging *s, const struct journal_item *item,
-	bool keep, struct err *e);
-int journal_back(
-	struct files_root *r, struct staging *s, const struct journal_item *item, struct err *e);
-/* All are in place, or none: the journal goes, and what was kept of the old files. */
-void journal_done(struct staging *s, const char *name, const struct journal_item *items, size_t n);
 
 #endif

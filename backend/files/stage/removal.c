@@ -1,0 +1,313 @@
+/* removal.c - trees taken apart, also those that could not be moved into the stage. */
+#include "files/stage/removal.h"
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VOLLEY 512 /* names unlinked before the next are looked for */
+#define WIDTH 16
+#define TRIED 16      /* names after which it is known how long one takes */
+#define SLOW_NS 50000 /* giving up the blocks of a file takes a disk as long, or far longer */
+
+struct pending {
+	char (*names)[STAGE_NAME_MAX]; /* directories in the stage, still to be taken apart */
+	size_t n, cap;
+	int64_t took; /* by unlinking so far, nanoseconds */
+	unsigned tried;
+	bool slow; /* it waits for the disk: many at once take no longer */
+};
+
+static void fail_removal(struct files_tree_totals *t, int errnum, const char *name)
+{
+	if (t->errors++ == 0)
+		path_error(&t->first, errnum, "delete", name);
+}
+
+/* A link that took its place meanwhile is not followed. */
+int removal_hide(int dir, const char *name, int stage, const char *to)
+{
+	if (renameat(dir, name, stage, to) == 0)
+		return 0;
+	if (errno != EACCES || fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return renameat(dir, name, stage, to);
+}
+
+/* A directory below one that goes: into the stage, to be emptied when its turn comes. */
+static int lift_dir(struct staging *s, int dir, const char *name, struct pending *p)
+{
+	char *to;
+
+	p->names = mem_grow(p->names, &p->cap, p->n + 1, sizeof *p->names);
+	to = stage_name(s, p->names[p->n]);
+	if (removal_hide(dir, name, s->stage, to) < 0)
+		return -1;
+	p->n++;
+	return 0;
+}
+
+/* One name of a directory that is emptied. */
+struct doomed {
+	char *name;
+	bool link;
+	int error; /* of the unlinking */
+};
+
+/* Names that are unlinked at the same time, where each takes its time. */
+struct volley {
+	int fd;
+	const struct op *op;
+	struct doomed names[VOLLEY];
+	size_t n;
+	_Atomic size_t next;
+};
+
+static void unlink_one(int fd, struct doomed *d)
+{
+	d->error = unlinkat(fd, d->name, 0) < 0 ? errno : 0;
+}
+
+static void unlink_some(void *ctx, unsigned worker, struct crew *c)
+{
+	struct volley *v = ctx;
+	size_t i;
+
+	(void)worker;
+	(void)c;
+	while (!op_stopped(v->op) && (i = atomic_fetch_add(&v->next, 1)) < v->n)
+		unlink_one(v->fd, &v->names[i]);
+}
+
+static void after_unlink(struct staging *s, int fd, const struct doomed *d, const struct op *op,
+	struct pending *p, struct files_tree_totals *t)
+{
+	if (d->error == 0) {
+		t->files += !d->link;
+		t->links += d->link;
+		if (op)
+			op_add(op, 1, 0);
+	} else if (d->error == EISDIR || d->error == EPERM) {
+		/* Linux says EISDIR, POSIX allows EPERM. */
+		if (unlinkat(fd, d->name, AT_REMOVEDIR) == 0)
+			t->dirs++;
+		else if (lift_dir(s, fd, d->name, p) < 0)
+			fail_removal(t, errno, d->name);
+	} else if (d->error != ENOENT) {
+		fail_removal(t, d->error, d->name);
+	}
+}
+
+static void unlink_volley(
+	struct staging *s, struct volley *v, struct pending *p, struct files_tree_totals *t)
+{
+	size_t done;
+
+	atomic_store(&v->next, 0);
+	crew_run(v->op->files->pool, v->n < WIDTH ? (unsigned)v->n : WIDTH, unlink_some, v);
+	done = atomic_load(&v->next);
+	for (size_t i = 0; i < v->n; i++) {
+		if (i < done)
+			after_unlink(s, v->fd, &v->names[i], v->op, p, t);
+		free(v->names[i].name);
+	}
+	v->n = 0;
+}
+
+/* Unlink the files of an open directory and lift its directories out of it. */
+static void empty_dir(struct staging *s, int fd, const struct op *op, struct pending *p,
+	struct files_tree_totals *t)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct volley *v = NULL;
+	struct dirent *entry;
+
+	if (!d) {
+		if (copy >= 0)
+			close(copy);
+		fail_removal(t, errno, "a directory");
+		return;
+	}
+	while (!(op && op_stopped(op)) && (entry = readdir(d)) != NULL) {
+		struct doomed it = {entry->d_name, entry->d_type == DT_LNK, 0};
+
+		if (strcmp(it.name, ".") == 0 || strcmp(it.name, "..") == 0)
+			continue;
+		if (op && p->slow) {
+			if (!v)
+				v = xcalloc(1, sizeof *v);
+			v->fd = fd;
+			v->op = op;
+			it.name = xstrdup(it.name);
+			v->names[v->n++] = it;
+			if (v->n == VOLLEY)
+				unlink_volley(s, v, p, t);
+			continue;
+		}
+		int64_t begun = clock_mono_ns();
+
+		unlink_one(fd, &it);
+		p->took += clock_mono_ns() - begun;
+		p->slow = ++p->tried >= TRIED && p->took / p->tried > SLOW_NS;
+		after_unlink(s, fd, &it, op, p, t);
+	}
+	if (v && v->n)
+		unlink_volley(s, v, p, t);
+	free(v);
+	closedir(d);
+}
+
+static void take_apart(struct staging *s, int dir, const char *name, const struct op *op,
+	struct pending *p, struct files_tree_totals *t)
+{
+	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	/* Our own directory that we may not read or write: give ourselves the right first. */
+	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		empty_dir(s, fd, op, p, t);
+	if (op && op_stopped(op))
+		return;
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+		t->dirs++;
+	else if (errno != ENOENT)
+		fail_removal(t, errno, name);
+}
+
+void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t)
+{
+	struct pending p = {0};
+
+	if (unlinkat(dir, name, 0) == 0) {
+		t->files++;
+		return;
+	}
+	if (errno != EISDIR && errno != EPERM) {
+		if (errno != ENOENT)
+			fail_removal(t, errno, name);
+		return;
+	}
+	take_apart(s, dir, name, op, &p, t);
+	/* What is lifted while this goes on is appended. */
+	while (p.n > 0 && !(op && op_stopped(op))) {
+		char next[STAGE_NAME_MAX];
+
+		memcpy(next, p.names[--p.n], sizeof next);
+		take_apart(s, s->stage, next, op, &p, t);
+	}
+	free(p.names);
+}
+
+/* --- trees on another file system than the stage --- */
+
+#define TRASH STAGING_NAME "."
+#define NOTE "berth: a deletion goes on in "
+
+/* All that is in the directory dir/name, and it. */
+static void remove_trash(struct staging *s, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t)
+{
+	struct staging here = {.serial = 0};
+	struct pending p = {0};
+	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	char next[STAGE_NAME_MAX];
+
+	if (!d) {
+		if (copy >= 0)
+			close(copy);
+		return;
+	}
+	here.stage = fd;
+	stage_name(s, next); /* an id nobody else has used here: ours and a number of its own */
+	snprintf(here.id, sizeof here.id, "%s", s->id);
+	here.serial = s->serial << 20;
+	while ((entry = readdir(d)) != NULL)
+		if (strlen(entry->d_name) < STAGE_NAME_MAX && entry->d_name[0] != '.') {
+			p.names = mem_grow(p.names, &p.cap, p.n + 1, sizeof *p.names);
+			strcpy(p.names[p.n++], entry->d_name);
+		}
+	closedir(d);
+	for (size_t i = 0; i < p.n && !(op && op_stopped(op)); i++)
+		remove_tree(&here, fd, p.names[i], op, t);
+	free(p.names);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* The path of the directory that a note in the stage speaks of, or NULL. */
+static char *read_note(struct staging *s, const char *name)
+{
+	AUTO_CLOSE int fd = openat(s->stage, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_FREE char *text = NULL;
+	struct stat st;
+	const char *leaf;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		st.st_size >= PATH_LONGEST)
+		return NULL;
+	text = xmalloc((size_t)st.st_size + 1);
+	n = read(fd, text, (size_t)st.st_size);
+	text[n < 0 ? 0 : n] = '\0';
+	if (n != st.st_size || strncmp(text, NOTE, strlen(NOTE)) != 0)
+		return NULL;
+	/* Only what carries our name is ours to remove. */
+	leaf = strrchr(text, '/');
+	leaf = leaf ? leaf + 1 : text + strlen(NOTE);
+	return strncmp(leaf, TRASH, strlen(TRASH)) == 0 ? xstrdup(text + strlen(NOTE)) : NULL;
+}
+
+void remove_noted(struct files_root *r, struct staging *s, const char *name)
+{
+	AUTO_FREE char *path = read_note(s, name);
+	struct files_tree_totals t = {0};
+	const char *leaf;
+	AUTO_CLOSE int dir = path ? path_parent(r, path, NULL, &leaf, NULL) : -1;
+
+	if (dir >= 0)
+		remove_trash(s, dir, leaf, NULL, &t);
+}
+
+int remove_beside(struct staging *s, const char *path, int dir, const char *leaf,
+	const struct op *op, struct files_tree_totals *t, struct err *e)
+{
+	char note[STAGE_NAME_MAX], trash[STAGE_NAME_MAX + 8];
+	size_t parent = (size_t)(leaf - path);
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_CLOSE int fd = -1, beside = -1;
+	int rc;
+
+	stage_name(s, note);
+	snprintf(trash, sizeof trash, TRASH "%s", note);
+	str_adds(&text, NOTE);
+	str_add(&text, path, parent);
+	str_adds(&text, trash);
+	fd = openat(s->stage, note, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len) {
+		rc = err_sys(e, errno, "cannot note the deletion of %.200s", path);
+	} else if (mkdirat(dir, trash, 0700) < 0 ||
+		(beside = openat(dir, trash, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
+		renameat(dir, leaf, beside, "0") < 0) {
+		rc = path_error(e, errno, "delete", path);
+		unlinkat(dir, trash, AT_REMOVEDIR);
+	} else {
+		remove_trash(s, dir, trash, op, t);
+		rc = 0;
+	}
+	/* Interrupted: recovery goes on with it. */
+	if (rc < 0 || !(op && op_stopped(op)))
+		unlinkat(s->stage, note, 0);
+	return rc;
+}

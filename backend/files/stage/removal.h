@@ -1,0 +1,25 @@
+/* removal.h - what is removed for good, whatever it is and however deep. */
+#ifndef BERTH_FILES_REMOVAL_H
+#define BERTH_FILES_REMOVAL_H
+
+#include "files/stage/staging.h"
+
+/* As renameat.  Moving a directory elsewhere writes its "..", so one that is closed is opened first. */
+int removal_hide(int dir, const char *name, int stage, const char *to);
+
+/* Remove what is at dir/name, whatever it is, without following anything.  Directories are emptied
+ * by moving those below them into the stage, so depth costs nothing.  Adds to *t, where the first
+ * error is kept, too. */
+void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t);
+
+/* What is in the stage may be a note of a deletion on another file system: finish that.  The note
+ * itself stays. */
+void remove_noted(struct files_root *r, struct staging *s, const char *name);
+
+/* Out of sight into a directory beside it, where the stage is on another file system, then taken apart
+ * there.  `leaf` points into `path`.  -1: it is still where it was. */
+int remove_beside(struct staging *s, const char *path, int dir, const char *leaf,
+	const struct op *op, struct files_tree_totals *t, struct err *e);
+
+#endif
