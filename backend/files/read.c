@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/common/token.h"
 #include "files/disk/disk.h"
 #include "files/disk/missed.h"
 #include "files/disk/ring.h"
@@ -226,14 +225,12 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 	struct err why = ERR_INIT;
 	int rc = 0;
 
-	op_begin_small(&b.r.op, f);
+	reading_begin(&b.r, f, &whole->chain);
+	out->memory = &whole->chain;
 	if (!b.r.options.max_file_bytes)
 		b.r.options.max_file_bytes = 64u << 20;
 	if (!b.r.options.max_total_bytes)
 		b.r.options.max_total_bytes = 1u << 30;
-	b.r.read_ns = token_now();
-	b.r.chain = out->memory = &whole->chain;
-	slab_chain_init(b.r.chain, &f->store);
 	b.no_cached = f->avoid & FILES_AVOID_CACHED || root->portable;
 	out->n = n;
 	out->items = b.got = whole->items;

@@ -1,5 +1,5 @@
 /* search.c - text in a tree: whoever lists a directory searches its files, while they are warm. */
-#include "files/match/search.h"
+#include "files/match/searchfile.h"
 
 #include <berth/mem.h>
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "files/match/diff.h"
-#include "files/match/search.h"
+#include "files/match/searchfile.h"
 #include "files/common/token.h"
 
 #define FILE_MAX (64u << 20)

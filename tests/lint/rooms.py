@@ -4,8 +4,8 @@
 #   rooms.py            compares what is found with rooms.allowed, which says what its lines mean
 #   rooms.py --print    those lines as they would be now
 #
-# A room is a folder of backend/ or tui/ with all below it; backend/lane/guest, bench/ and tui/main.c are one each.  It
-# calls another where an object of it needs what one of the other's defines, or a file of it includes a header of the
+# A room is a folder of backend/ or tui/ with all below it; backend/lane/guest, bench/ and tui/main.c are one each.  Folders
+# of a room are its layers.  It calls another where an object of it needs what one of the other's defines, or a file of it includes a header of the
 # other's.
 import os
 import re
@@ -167,6 +167,17 @@ def compare(arrows, doors, large):
     report("rooms are entered by their doors", problems)
 
 
+def layers_in_circles(calls):
+    """Folders of a backend room whose files call each other's; elsewhere a folder is one view, one suite"""
+    layers = defaultdict(lambda: defaultdict(set))
+    for file, other, _ in calls:
+        one, two = os.path.dirname(file), os.path.dirname(other)
+        if room(file) == room(other) and one != two and file.startswith("backend/"):
+            layers[room(file)][one].add(two)
+    circles = {frozenset(circle(one, graph)) for graph in layers.values() for one in graph} - {frozenset()}
+    return [f"{' and '.join(sorted(each))} call each other: a layer calls only those below it" for each in circles]
+
+
 def doubled(files):
     homes = defaultdict(set)
     for file in files:
@@ -177,10 +188,12 @@ def doubled(files):
 
 
 files = lines_of("sources 'backend/*.[ch]' 'tui/*.[ch]' 'bench/*.[ch]' 'tests/*.[ch]'")
-found = measure(read_calls(), read_includes(files))
+calls = read_calls()
+found = measure(calls, read_includes(files))
 if sys.argv[1:] == ["--print"]:
     print_table(*found)
     sys.exit()
 compare(*found)
+report("layers of a room call down", layers_in_circles(calls))
 report("no file name twice in one half", doubled(files))
 sys.exit(failed)

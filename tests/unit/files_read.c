@@ -15,7 +15,6 @@
 #include <berth/mem.h>
 
 #include "files/files.h"
-#include "files/common/token.h"
 #include "files/disk/reader.h"
 #include "lib/tree.h"
 
@@ -365,10 +364,7 @@ static void test_unstable(void **state)
 	use_reader(0);
 	r.root = root;
 	tree_text("root/unstable", "one");
-	op_begin_small(&r.op, f);
-	slab_chain_init(&chain, &f->store);
-	r.chain = &chain;
-	r.read_ns = token_now();
+	reading_begin(&r, f, &chain);
 	reader_init(&me, &r);
 	t.fd = open(tree_path("root/unstable"), O_RDONLY | O_CLOEXEC);
 	assert_true(task_plan(&r, &t));

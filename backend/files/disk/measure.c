@@ -15,7 +15,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "files/common/token.h"
 #include "files/disk/missed.h"
 #include "files/disk/ring.h"
 
@@ -78,15 +77,12 @@ static double time_probes(struct files *f, struct files_root *root, const struct
 {
 	struct slab_chain chain;
 	struct reading r = {.root = root,
-		.options = {.max_file_bytes = PROBE_BYTES + 1, .max_total_bytes = 1u << 30},
-		.chain = &chain};
+		.options = {.max_file_bytes = PROBE_BYTES + 1, .max_total_bytes = 1u << 30}};
 	struct files_got got[PROBES] = {0};
 	struct task tasks[PROBES], *list[PROBES];
 	int64_t begun = clock_mono_ns(), took;
 
-	slab_chain_init(&chain, &f->store);
-	op_begin_small(&r.op, f);
-	r.read_ns = token_now();
+	reading_begin(&r, f, &chain);
 	for (size_t i = 0; i < PROBES; i++) {
 		task_init(&tasks[i], &want[i], &got[i]);
 		list[i] = &tasks[i];

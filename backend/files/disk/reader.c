@@ -75,6 +75,14 @@ void reader_close(struct reader *me, int fd)
 		reader_close_all(me);
 }
 
+void reading_begin(struct reading *r, struct files *f, struct slab_chain *memory)
+{
+	op_begin_small(&r->op, f);
+	r->read_ns = token_now();
+	slab_chain_init(memory, &f->store);
+	r->chain = memory;
+}
+
 void reader_init(struct reader *me, struct reading *r)
 {
 	*me = (struct reader){.slab = {.chain = r->chain}, .dir = -1};

@@ -11,6 +11,7 @@
 
 #include "files/common/paths.h"
 #include "files/common/op.h"
+#include "files/common/token.h"
 
 struct reading {
 	struct op op;
@@ -18,7 +19,7 @@ struct reading {
 	struct files_read_options options;
 	_Atomic uint64_t taken; /* of options.max_total_bytes */
 	_Atomic uint64_t failed, bytes;
-	int64_t read_ns;
+	int64_t read_ns; /* token_now, before the first */
 	struct slab_chain *chain;
 };
 
@@ -82,6 +83,9 @@ static inline off_t task_offset(const struct task *t)
 /* `n` bytes came (0: end, negative: -errno).  true: read on. */
 bool task_got(struct reading *r, struct task *t, ssize_t n);
 void task_drop(struct task *t); /* cancelled: close, forget */
+
+/* Root and options are set; `memory` receives what is read. */
+void reading_begin(struct reading *r, struct files *f, struct slab_chain *memory);
 
 void reader_init(struct reader *me, struct reading *r);
 void reader_release(struct reader *me);

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/common/token.h"
-
 #define PROC_STEP 65536   /* files that claim to be empty are read in such steps */
 #define BUDGET (1u << 20) /* of the total limit, taken by a worker in advance */
 #define EMFILE_RETRIES 1000

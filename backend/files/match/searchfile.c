@@ -1,5 +1,5 @@
 /* searchfile.c - one file: read in windows that end at a line's end, hits with their context. */
-#include "files/match/search.h"
+#include "files/match/searchfile.h"
 
 #include <berth/mem.h>
 

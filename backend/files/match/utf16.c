@@ -1,5 +1,5 @@
 /* utf16.c - text in UTF-16 made UTF-8 while it is read, so that patterns need to know only that. */
-#include "files/match/search.h"
+#include "files/match/searchfile.h"
 
 #include <berth/mem.h>
 

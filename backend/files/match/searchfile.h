@@ -1,9 +1,9 @@
 /*
- * search.h - one file searched, line by line as far as others can tell; what search and transform
+ * searchfile.h - one file searched, line by line as far as others can tell; what search and transform
  * share.
  */
-#ifndef BERTH_FILES_SEARCH_H
-#define BERTH_FILES_SEARCH_H
+#ifndef BERTH_FILES_SEARCHFILE_H
+#define BERTH_FILES_SEARCHFILE_H
 
 #include "files/match/matcher.h"
 #include "files/walk/walk.h"
