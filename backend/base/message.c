@@ -10,8 +10,10 @@ struct command *command_new(enum command_kind kind)
 	struct command *c = xcalloc(1, sizeof *c);
 
 	c->kind = kind;
-	c->timeout_s = -1;
-	c->tail = -1;
+	if (kind == CMD_ACT)
+		c->act.timeout_s = -1;
+	if (kind == CMD_LOGS_OPEN)
+		c->logs.tail = -1;
 	arena_init(&c->mem, 512);
 	return c;
 }

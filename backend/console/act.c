@@ -314,13 +314,13 @@ void act_command(struct backend *b, const struct command *c)
 	arena_init(&batch->mem, 1024);
 	batch->b = b;
 	batch->id = c->id;
-	batch->act = c->act;
-	batch->force = c->flag;
-	batch->volumes = c->volumes;
-	batch->timeout_s = c->timeout_s;
+	batch->act = c->act.what;
+	batch->force = c->act.force;
+	batch->volumes = c->act.volumes;
+	batch->timeout_s = c->act.timeout_s;
 	take_act_targets(batch, c);
 	if (batch->n > 1) {
-		snprintf(name, sizeof name, "%s %zu containers", act_name(c->act), batch->n);
+		snprintf(name, sizeof name, "%s %zu containers", act_name(batch->act), batch->n);
 		batch->job = job_new(backend_board(b), name, b->user, "containers", true);
 		job_total(batch->job, batch->n, 0);
 	}

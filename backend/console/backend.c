@@ -85,12 +85,12 @@ static void on_unlock(void *ctx, const struct err *err)
 static void do_read_only(struct backend *b, const struct command *c)
 {
 	struct key_value to;
-	const struct deed_in_hand d = describe_read_only(c->flag, &to);
+	const struct deed_in_hand d = describe_read_only(c->read_only, &to);
 	struct err e = ERR_INIT;
 	struct unlock *u;
 
 	b->gate.unlock = NULL;
-	if (c->flag) {
+	if (c->read_only) {
 		b->state.read_only = b->gate.policy.read_only = true;
 		gate_note(b, &d, NULL);
 		publish_now(b);

@@ -180,11 +180,11 @@ void chores_save(struct backend *b, const struct command *c)
 	s->work.data = s;
 	s->b = b;
 	s->id = c->id;
-	s->path = xstrdup(c->path ? c->path : "");
-	s->nbytes = c->nbytes;
-	s->bytes = xmalloc(c->nbytes + 1);
-	if (c->nbytes)
-		memcpy(s->bytes, c->bytes, c->nbytes);
+	s->path = xstrdup(c->save.path ? c->save.path : "");
+	s->nbytes = c->save.n;
+	s->bytes = xmalloc(c->save.n + 1);
+	if (c->save.n)
+		memcpy(s->bytes, c->save.bytes, c->save.n);
 	d = describe_save(s);
 	if (gate_intent(b, &d, &s->ticket, on_save_intent, s, &e) < 0)
 		on_save_intent(s, &e);
@@ -269,7 +269,7 @@ void chores_journal(struct backend *b, const struct command *c)
 	l->work.data = l;
 	l->b = b;
 	l->name = xstrdup(c->targets[0].name);
-	l->seq = c->ref;
+	l->seq = c->journal.output_of;
 	l->ev = event_new(EV_JOURNAL);
 	l->ev->id = c->id;
 	l->ev->target = (struct target){"", "", arena_strdup(&l->ev->mem, l->name)};
@@ -373,8 +373,8 @@ void chores_import(struct backend *b, const struct command *c)
 	struct deed_in_hand d;
 	char name[JOB_TEXT_MAX];
 
-	d = describe_import(b, c->reference, c->path, &param);
-	if (!c->path || !c->reference || !*c->path || !*c->reference)
+	d = describe_import(b, c->import.reference, c->import.path, &param);
+	if (!c->import.path || !c->import.reference || !*c->import.path || !*c->import.reference)
 		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
 	else if (gate_ask(b, &d, &e) == 0)
 		backend_may_change(b, "the import", &e);
@@ -385,8 +385,8 @@ void chores_import(struct backend *b, const struct command *c)
 	im = xcalloc(1, sizeof *im);
 	im->b = b;
 	im->id = c->id;
-	im->path = xstrdup(c->path);
-	im->reference = xstrdup(c->reference);
+	im->path = xstrdup(c->import.path);
+	im->reference = xstrdup(c->import.reference);
 	snprintf(name, sizeof name, "image import %.100s", im->reference);
 	im->job = job_new(backend_board(b), name, b->user, "images", true);
 	job_current(im->job, im->path);
@@ -410,18 +410,18 @@ void chores_cancel_job(struct backend *b, const struct command *c)
 	struct err first = ERR_INIT;
 	char which[64];
 
-	for (size_t i = 0; i < c->njobs; i++) {
+	for (size_t i = 0; i < c->jobs.n; i++) {
 		struct err e = ERR_INIT;
 
-		jobs_cancel(&c->jobs[i], &e);
-		snprintf(which, sizeof which, "%d.%u", (int)c->jobs[i].pid,
-			(unsigned)c->jobs[i].serial);
+		jobs_cancel(&c->jobs.id[i], &e);
+		snprintf(which, sizeof which, "%d.%u", (int)c->jobs.id[i].pid,
+			(unsigned)c->jobs.id[i].serial);
 		gate_note(b,
 			&(struct deed_in_hand){
 				.deed = DEED_JOB_CANCEL, .target_type = "job", .name = which},
 			e.kind ? &e : NULL);
 		/* One that ended meanwhile needs no stopping. */
-		if (e.kind && (c->njobs == 1 || e.kind != ERR_NOT_FOUND) && !first.kind)
+		if (e.kind && (c->jobs.n == 1 || e.kind != ERR_NOT_FOUND) && !first.kind)
 			first = e;
 	}
 	backend_result(b, c->id, first.kind ? &first : NULL);

@@ -244,11 +244,12 @@ static void begin_cleaning(
 void cleaning_command(struct backend *b, const struct command *c)
 {
 	struct err e = ERR_INIT;
+	bool run = c->kind == CMD_CLEAN_RUN;
 
-	if (backend_may_change(b, c->plan ? "the clean-up" : "a plan", &e))
+	if (backend_may_change(b, run ? "the clean-up" : "a plan", &e))
 		backend_result(b, c->id, &e);
 	else
-		begin_cleaning(b, c->id, c->flag, c->plan);
+		begin_cleaning(b, c->id, !run && c->foreign, run ? c->plan : NULL);
 }
 
 /* Containers that berth made: without any there are no orphans. */

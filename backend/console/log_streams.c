@@ -239,8 +239,8 @@ void logs_subscribe(struct backend *b, const struct command *c)
 	arena_init(&s->mem, 1024);
 	s->b = b;
 	s->id = c->id;
-	s->follow = c->flag;
-	s->tail = c->tail;
+	s->follow = c->logs.follow;
+	s->tail = c->logs.tail;
 	s->n = c->ntargets < UINT16_MAX ? c->ntargets : UINT16_MAX;
 	s->source = arena_array(&s->mem, s->n + 1, sizeof *s->source);
 	s->next = b->logs;

@@ -279,7 +279,7 @@ void roster_command(struct backend *b, const struct command *c)
 
 	d->r = r;
 	d->id = c->id;
-	d->act = c->agent_act;
+	d->act = c->agents.what;
 	d->host = r->host;
 	d->context = r->context;
 	d->stop_fd = -1;
@@ -295,10 +295,10 @@ void roster_command(struct backend *b, const struct command *c)
 	}
 	if (d->act == AGENT_RUN) {
 		d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		d->argc = c->argc;
-		d->argv = arena_array(&d->mem, c->argc + 1, sizeof *d->argv);
-		for (size_t i = 0; i < c->argc; i++)
-			d->argv[i] = arena_strdup(&d->mem, c->argv[i]);
+		d->argc = c->agents.argc;
+		d->argv = arena_array(&d->mem, d->argc + 1, sizeof *d->argv);
+		for (size_t i = 0; i < d->argc; i++)
+			d->argv[i] = arena_strdup(&d->mem, c->agents.argv[i]);
 	}
 	name_job(d, name);
 	d->job = job_new(backend_board(b), name, b->user, "agents", true);

@@ -143,7 +143,7 @@ static int may_open(
 	const struct target *t = c->targets;
 	const struct row *r;
 
-	if (!c->ntargets || !c->argc)
+	if (!c->ntargets || !c->shell.argc)
 		return err_set(e, ERR_USAGE, "A shell needs a container and a command.");
 	r = strcmp(t->engine, b->model.engine) == 0 ? model_find(&b->model, t->id) : NULL;
 	if (!r)
@@ -200,12 +200,12 @@ static struct shell *shell_new(struct backend *b, const struct command *c)
 	str_init(&sh->command);
 	sh->b = b;
 	sh->id = c->id;
-	sh->columns = c->columns;
-	sh->rows = c->rows;
-	sh->argc = c->argc;
-	sh->argv = arena_array(&sh->mem, c->argc + 1, sizeof *sh->argv);
-	for (size_t i = 0; i < c->argc; i++)
-		sh->argv[i] = arena_strdup(&sh->mem, c->argv[i]);
+	sh->columns = c->shell.columns;
+	sh->rows = c->shell.rows;
+	sh->argc = c->shell.argc;
+	sh->argv = arena_array(&sh->mem, sh->argc + 1, sizeof *sh->argv);
+	for (size_t i = 0; i < sh->argc; i++)
+		sh->argv[i] = arena_strdup(&sh->mem, c->shell.argv[i]);
 	sh->engine = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].engine : "");
 	sh->target = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].id : "");
 	sh->name = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].name : "");
@@ -239,18 +239,18 @@ void shell_command(struct backend *b, const struct command *c)
 	if (!sh->tty) {
 		sh->closing |= c->kind == CMD_SHELL_CLOSE;
 		if (c->kind == CMD_SHELL_RESIZE) {
-			sh->columns = c->columns;
-			sh->rows = c->rows;
+			sh->columns = c->size.columns;
+			sh->rows = c->size.rows;
 		}
 		return;
 	}
 	if (c->kind == CMD_SHELL_INPUT) {
-		if (!engine_tty_input(sh->tty, c->bytes, c->nbytes))
+		if (!engine_tty_input(sh->tty, c->input.bytes, c->input.n))
 			backend_notice(b,
 				"The command in the container reads nothing: "
 				"what was typed was dropped.");
 	} else if (c->kind == CMD_SHELL_RESIZE) {
-		engine_tty_resize(sh->tty, c->columns, c->rows);
+		engine_tty_resize(sh->tty, c->size.columns, c->size.rows);
 	} else {
 		engine_tty_close(sh->tty);
 	}

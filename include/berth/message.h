@@ -26,29 +26,28 @@ struct target {
 struct journal_command;
 struct journal_piece;
 
+/* What each goes with, beside its targets: the member of the union by that name. */
 enum command_kind {
-	CMD_ACT,    /* act on targets */
-	CMD_AGENTS, /* agent_act on agents: targets' names are those of their containers;
-			     AGENT_RUN: argv */
-	CMD_JOURNAL, /* targets[0].name's journal (journal.h): ref 0 its commands, else one's seq + 1:
-			     what it printed -> EV_JOURNAL */
+	CMD_ACT,          /* act on the targets */
+	CMD_AGENTS,       /* agents: their containers' names are those of the targets */
+	CMD_JOURNAL,      /* journal: of the container targets[0].name -> EV_JOURNAL */
 	CMD_REFRESH,      /* list again now */
 	CMD_FOCUS,        /* targets[0] gets snapshot.detail; no target: none */
 	CMD_VISIBLE,      /* these rows are on screen: sample them first */
-	CMD_RATE,         /* sampling rate: hz */
-	CMD_READ_ONLY,    /* on: flag */
+	CMD_RATE,         /* hz: the sampling rate */
+	CMD_READ_ONLY,    /* read_only: on or off */
 	CMD_INSPECT,      /* targets[0] -> EV_INSPECT */
-	CMD_LOGS_OPEN,    /* targets merged -> EV_LOG_LINES with this command's id */
+	CMD_LOGS_OPEN,    /* logs: of the targets, merged -> EV_LOG_LINES with this command's id */
 	CMD_LOGS_CLOSE,   /* ref: the id of CMD_LOGS_OPEN */
-	CMD_SHELL_OPEN,   /* targets[0], argv -> EV_SHELL_* with this command's id */
-	CMD_SHELL_INPUT,  /* ref, bytes */
-	CMD_SHELL_RESIZE, /* ref, columns, rows */
+	CMD_SHELL_OPEN,   /* shell: in targets[0] -> EV_SHELL_* with this command's id */
+	CMD_SHELL_INPUT,  /* ref: the id of CMD_SHELL_OPEN; input */
+	CMD_SHELL_RESIZE, /* ref; size */
 	CMD_SHELL_CLOSE,  /* ref */
-	CMD_JOB_CANCEL,   /* jobs, of any process of this user */
-	CMD_IMAGE_IMPORT, /* path of a tar file, reference to give it; a job */
-	CMD_CLEAN_PLAN,   /* make a plan, foreign: flag -> EV_CLEAN_PLAN with this command's id */
-	CMD_CLEAN_RUN,    /* carry `plan` out: a job -> EV_CLEAN_ITEM ..., EV_CLEAN_END */
-	CMD_SAVE,         /* write bytes to path (created, never overwritten) -> EV_RESULT */
+	CMD_JOB_CANCEL,   /* jobs: of any process of this user */
+	CMD_IMAGE_IMPORT, /* import: a job */
+	CMD_CLEAN_PLAN,   /* foreign: make a plan -> EV_CLEAN_PLAN with this command's id */
+	CMD_CLEAN_RUN,    /* plan: carry it out; a job -> EV_CLEAN_ITEM ..., EV_CLEAN_END */
+	CMD_SAVE,         /* save: never over a file that is there -> EV_RESULT */
 };
 
 struct clean_plan; /* clean.h */
@@ -57,25 +56,58 @@ struct clean_outcome;
 struct command {
 	enum command_kind kind;
 	uint64_t id;  /* chosen by backend_send, never 0 */
-	uint64_t ref; /* the id of an earlier command */
+	uint64_t ref; /* the id of an earlier command that this one is about */
 	size_t ntargets;
 	struct target *targets;
-	enum act act;
-	enum agent_act agent_act;
-	bool flag;     /* ACT_REMOVE: force; CMD_READ_ONLY: on; CMD_LOGS_OPEN: follow */
-	bool volumes;  /* ACT_REMOVE: anonymous volumes too */
-	int timeout_s; /* ACT_STOP, ACT_RESTART: grace, -1 the container's own */
-	double hz;
-	int tail; /* CMD_LOGS_OPEN: lines of history per container, -1 all */
-	int columns, rows;
-	size_t njobs;
-	struct job_id *jobs;
-	const char *path, *reference;
-	size_t argc;
-	const char **argv;
-	size_t nbytes;
-	const char *bytes;
-	const struct clean_plan *plan;
+	union {
+		struct {
+			enum act what;
+			bool force, volumes; /* ACT_REMOVE: though it runs; anonymous volumes too */
+			int timeout_s; /* ACT_STOP, ACT_RESTART: grace; -1, as made, the container's own */
+		} act;
+		struct {
+			enum agent_act what;
+			size_t argc; /* AGENT_RUN: the command */
+			const char **argv;
+		} agents;
+		struct {
+			uint64_t
+				output_of; /* seq + 1 of a command: what it printed; 0: all commands */
+		} journal;
+		double hz;
+		bool read_only;
+		struct {
+			bool follow;
+			int tail; /* lines of history per container; -1, as made, all */
+		} logs;
+		struct {
+			size_t argc;
+			const char **argv;
+			int columns, rows;
+		} shell;
+		struct {
+			size_t n;
+			const char *bytes;
+		} input;
+		struct {
+			int columns, rows;
+		} size;
+		struct {
+			size_t n;
+			struct job_id *id;
+		} jobs;
+		struct {
+			const char *path,
+				*reference; /* of a tar file; what the image will be called */
+		} import;
+		bool foreign;
+		const struct clean_plan *plan;
+		struct {
+			const char *path;
+			size_t n;
+			const char *bytes;
+		} save;
+	};
 	struct arena mem;
 };
 

@@ -181,9 +181,9 @@ static struct event *act_on(const char *name, enum act what)
 {
 	struct command *c = command_new(CMD_ACT);
 
-	c->act = what;
-	c->timeout_s = 0;
-	c->flag = what == ACT_REMOVE;
+	c->act.what = what;
+	c->act.timeout_s = 0;
+	c->act.force = what == ACT_REMOVE;
 	aim_at(c, name);
 	return wait_backend_event(EV_RESULT, backend_send(b, c));
 }
@@ -311,8 +311,8 @@ static void test_bulk_remove(void **state)
 	char name[16];
 
 	(void)state;
-	c->act = ACT_REMOVE;
-	c->flag = true;
+	c->act.what = ACT_REMOVE;
+	c->act.force = true;
 	for (int i = 0; i < 4; i++) {
 		snprintf(name, sizeof name, "bulk%d", i);
 		run_box(name, "", "sleep 1000");
@@ -336,7 +336,7 @@ static void test_backend_read_only(void **state)
 	(void)state;
 	run_box("ro", "", "sleep 1000");
 	wait_state("ro", CONTAINER_RUNNING);
-	c->flag = true;
+	c->read_only = true;
 	wait_backend_event(EV_RESULT, backend_send(b, c));
 	assert_int_equal(act_on("ro", ACT_KILL)->err.kind, ERR_REFUSED);
 	wait_state("ro", CONTAINER_RUNNING);
@@ -344,7 +344,7 @@ static void test_backend_read_only(void **state)
 	wait_backend_event(EV_RESULT, backend_send(b, c));
 	/* another engine's container is not ours to act on, whatever its id */
 	c = command_new(CMD_ACT);
-	c->act = ACT_KILL;
+	c->act.what = ACT_KILL;
 	aim_at(c, "ro");
 	c->targets[0].engine = "another";
 	assert_int_equal(wait_backend_event(EV_RESULT, backend_send(b, c))->err.kind, ERR_CONFLICT);
@@ -426,7 +426,7 @@ static void test_backend_logs(void **state)
 	wait_state("log0", CONTAINER_RUNNING);
 	wait_state("log1", CONTAINER_RUNNING);
 	c = command_new(CMD_LOGS_OPEN);
-	c->flag = true;
+	c->logs.follow = true;
 	aim_at(c, "log0");
 	aim_at(c, "log1");
 	id = backend_send(b, c);
@@ -444,7 +444,7 @@ static void test_backend_logs(void **state)
 	assert_int_equal(from[1], 2);
 	/* without following it ends by itself */
 	c = command_new(CMD_LOGS_OPEN);
-	c->tail = 1;
+	c->logs.tail = 1;
 	aim_at(c, "log0");
 	all = backend_send(b, c);
 	assert_int_equal(wait_backend_event(EV_LOG_END, all)->err.kind, ERR_NONE);
@@ -478,8 +478,8 @@ static void type_into_shell(uint64_t shell, const char *text)
 	struct command *c = command_new(CMD_SHELL_INPUT);
 
 	c->ref = shell;
-	c->bytes = arena_strdup(&c->mem, text);
-	c->nbytes = strlen(text);
+	c->input.bytes = arena_strdup(&c->mem, text);
+	c->input.n = strlen(text);
 	backend_send(b, c);
 }
 
@@ -493,11 +493,11 @@ static void test_shell(void **state)
 	wait_state("shell", CONTAINER_RUNNING);
 	c = command_new(CMD_SHELL_OPEN);
 	aim_at(c, "shell");
-	c->argv = arena_array(&c->mem, 1, sizeof *c->argv);
-	c->argv[0] = "sh";
-	c->argc = 1;
-	c->columns = 91;
-	c->rows = 33;
+	c->shell.argv = arena_array(&c->mem, 1, sizeof *c->shell.argv);
+	c->shell.argv[0] = "sh";
+	c->shell.argc = 1;
+	c->shell.columns = 91;
+	c->shell.rows = 33;
 	id = backend_send(b, c);
 	wait_backend_event(EV_SHELL_READY, id);
 	/* Engines before 1.42 are told the size right after the start: the shell may ask earlier. */
@@ -508,8 +508,8 @@ static void test_shell(void **state)
 	wait_output(id, "fitted");
 	c = command_new(CMD_SHELL_RESIZE);
 	c->ref = id;
-	c->columns = 77;
-	c->rows = 22;
+	c->size.columns = 77;
+	c->size.rows = 22;
 	backend_send(b, c);
 	type_into_shell(id,
 		"while [ \"$(stty size)\" != '22 77' ]; do sleep 0.1; done; echo re\"\"sized\n");
@@ -521,9 +521,9 @@ static void test_shell(void **state)
 	wait_state("shell", CONTAINER_EXITED);
 	c = command_new(CMD_SHELL_OPEN);
 	aim_at(c, "shell");
-	c->argv = arena_array(&c->mem, 1, sizeof *c->argv);
-	c->argv[0] = "sh";
-	c->argc = 1;
+	c->shell.argv = arena_array(&c->mem, 1, sizeof *c->shell.argv);
+	c->shell.argv[0] = "sh";
+	c->shell.argc = 1;
 	assert_int_equal(
 		wait_backend_event(EV_SHELL_END, backend_send(b, c))->err.kind, ERR_CONFLICT);
 }
@@ -617,9 +617,9 @@ static void test_save(void **state)
 	assert_int_equal(symlink("/tmp/berth-nowhere", link_path), 0);
 	for (int i = 0; i < 3; i++) {
 		c = command_new(CMD_SAVE);
-		c->path = arena_strdup(&c->mem, i < 2 ? path : link_path);
-		c->bytes = "hello";
-		c->nbytes = 5;
+		c->save.path = arena_strdup(&c->mem, i < 2 ? path : link_path);
+		c->save.bytes = "hello";
+		c->save.n = 5;
 		assert_int_equal(wait_backend_event(EV_RESULT, backend_send(b, c))->err.kind,
 			i == 0 ? ERR_NONE : ERR_CONFLICT);
 	}
@@ -642,8 +642,8 @@ static void test_backend_import(void **state)
 	snprintf(cmd, sizeof cmd, "'" BERTH_DATA "/../../configs/images/make-box' >%s", path);
 	assert_int_equal(system(cmd), 0);
 	snprintf(reference, sizeof reference, "%s:1", prefix);
-	c->path = arena_strdup(&c->mem, path);
-	c->reference = arena_strdup(&c->mem, reference);
+	c->import.path = arena_strdup(&c->mem, path);
+	c->import.reference = arena_strdup(&c->mem, reference);
 	assert_int_equal(wait_backend_event(EV_RESULT, backend_send(b, c))->err.kind, ERR_NONE);
 	assert_int_equal(docker_quietly("image inspect %s", reference), 0);
 	assert_int_equal(docker_quietly("rmi %s", reference), 0);
@@ -652,8 +652,8 @@ static void test_backend_import(void **state)
 	/* no such file: a sentence that names it */
 	unlink(path);
 	c = command_new(CMD_IMAGE_IMPORT);
-	c->path = arena_strdup(&c->mem, path);
-	c->reference = arena_strdup(&c->mem, reference);
+	c->import.path = arena_strdup(&c->mem, path);
+	c->import.reference = arena_strdup(&c->mem, reference);
 	{
 		struct event *ev = wait_backend_event(EV_RESULT, backend_send(b, c));
 

@@ -157,7 +157,7 @@ static void test_reconnect_life(void **state)
 	s = wait_phase(ENGINE_UP, two_running);
 	snprintf(engine_id, sizeof engine_id, "%s", s->engine.id);
 	c = command_new(CMD_LOGS_OPEN);
-	c->flag = true;
+	c->logs.follow = true;
 	for (size_t i = 0; i < s->ncontainers; i++)
 		if (strcmp(s->containers[i].name, "two") == 0)
 			command_target(c, s->containers[i].engine, s->containers[i].id, "two");

@@ -176,7 +176,7 @@ static void act_on_agent(enum agent_act what, const char *id)
 	char name[96];
 
 	snprintf(name, sizeof name, "berth-%s", id);
-	c->agent_act = what;
+	c->agents.what = what;
 	command_target(c, "", "", name);
 	event_free(result);
 	result = NULL;
@@ -288,7 +288,7 @@ static void test_roster_commands(void **state)
 	assert_string_equal(agent_of(s, names[0])->last->ended, "exit 5");
 	assert_false(agent_of(s, names[0])->last->good);
 	c = command_new(CMD_JOURNAL);
-	c->ref = agent_of(s, names[0])->last->seq + 1;
+	c->journal.output_of = agent_of(s, names[0])->last->seq + 1;
 	snapshot_unref(s);
 	snprintf(name, sizeof name, "berth-%s", names[0]);
 	command_target(c, "", "", name);
@@ -307,12 +307,12 @@ static void run_shell_line(const char *line)
 	char name[96];
 
 	snprintf(name, sizeof name, "berth-%s", names[0]);
-	c->agent_act = AGENT_RUN;
-	c->argc = 3;
-	c->argv = arena_array(&c->mem, 3, sizeof *c->argv);
-	c->argv[0] = "sh";
-	c->argv[1] = "-c";
-	c->argv[2] = arena_strdup(&c->mem, line);
+	c->agents.what = AGENT_RUN;
+	c->agents.argc = 3;
+	c->agents.argv = arena_array(&c->mem, 3, sizeof *c->agents.argv);
+	c->agents.argv[0] = "sh";
+	c->agents.argv[1] = "-c";
+	c->agents.argv[2] = arena_strdup(&c->mem, line);
 	command_target(c, "", "", name);
 	event_free(result);
 	result = NULL;

@@ -130,7 +130,7 @@ static struct listed choose_targets(
 		const struct container *k = snapshot_find(a->live, t->engine, t->id);
 		struct err why = ERR_INIT;
 
-		if (app_may(a, deed_of_act(c->act), k, &why) < 0) {
+		if (app_may(a, deed_of_act(c->act.what), k, &why) < 0) {
 			kept[l.kept++] = arena_strdup(&c->mem, why.msg);
 			continue;
 		}
@@ -146,9 +146,9 @@ static struct listed choose_targets(
 
 static const char *effect_of_act(struct command *c, size_t kept, size_t running)
 {
-	const char *text = acts[c->act].effect;
+	const char *text = acts[c->act.what].effect;
 
-	if (c->act == ACT_REMOVE && running)
+	if (c->act.what == ACT_REMOVE && running)
 		text = arena_printf(&c->mem, "%zu still running, killed first.\n%s", running, text);
 	if (kept)
 		text = arena_printf(&c->mem, "%zu protected, left as %s: see above.\n%s", kept,
@@ -159,12 +159,13 @@ static const char *effect_of_act(struct command *c, size_t kept, size_t running)
 static void ask_act(struct app *a, struct command *c, const struct listed *l)
 {
 	const struct engine_state *eng = &a->live->engine;
-	struct dialog_ask ask = {.verb = acts[c->act].verb, .danger = acts[c->act].danger};
+	struct dialog_ask ask = {
+		.verb = acts[c->act.what].verb, .danger = acts[c->act.what].danger};
 	size_t n = c->ntargets, running = count_running(a, c);
 
-	c->flag = c->act == ACT_REMOVE && running > 0;
+	c->act.force = c->act.what == ACT_REMOVE && running > 0;
 	ask.title = arena_printf(
-		&c->mem, "%s %zu container%s", acts[c->act].verb, n, n == 1 ? "" : "s");
+		&c->mem, "%s %zu container%s", acts[c->act.what].verb, n, n == 1 ? "" : "s");
 	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
 		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
 	ask.effect = effect_of_act(c, l->kept, running);
@@ -191,7 +192,7 @@ void app_confirm_act(struct app *a, enum act act, const struct target *targets, 
 		return;
 	}
 	c = command_new(CMD_ACT);
-	c->act = act;
+	c->act.what = act;
 	l = choose_targets(a, c, targets, n);
 	if (l.kept == n) {
 		if (n == 1)

@@ -62,7 +62,7 @@ static struct listed choose_agents(
 		const struct agent *g = agents[i];
 		struct err why = ERR_INIT;
 
-		if (app_may_agent(a, c->agent_act, g, &why) < 0) {
+		if (app_may_agent(a, c->agents.what, g, &why) < 0) {
 			kept[l.kept++] = arena_strdup(&c->mem, why.msg);
 			continue;
 		}
@@ -70,7 +70,7 @@ static struct listed choose_agents(
 		command_target(
 			c, a->live->engine.id, g->container ? g->container->id : "", g->name);
 		l.item[l.n++] = arena_printf(&c->mem, "%.48s  %.64s  %s%s", g->id,
-			c->agent_act == AGENT_BRING_UP ? g->image : g->name,
+			c->agents.what == AGENT_BRING_UP ? g->image : g->name,
 			agent_state_name(g->state),
 			g->nrunning ? arena_printf(&c->mem, ", runs %zu", g->nrunning) : "");
 		l.running += g->nrunning;
@@ -82,9 +82,9 @@ static struct listed choose_agents(
 
 static const char *effect_of_agent_act(struct command *c, const struct listed *l)
 {
-	const char *text = acts[c->agent_act].effect;
+	const char *text = acts[c->agents.what].effect;
 
-	if (acts[c->agent_act].danger && l->running)
+	if (acts[c->agents.what].danger && l->running)
 		text = arena_printf(&c->mem, "%zu command%s still running, ended first.\n%s",
 			l->running, l->running == 1 ? " is" : "s are", text);
 	if (l->kept)
@@ -97,7 +97,7 @@ static void ask_agent_act(struct app *a, struct command *c, const struct listed 
 {
 	const struct engine_state *eng = &a->live->engine;
 	struct dialog_ask ask = {
-		.verb = acts[c->agent_act].verb, .danger = acts[c->agent_act].danger};
+		.verb = acts[c->agents.what].verb, .danger = acts[c->agents.what].danger};
 	size_t n = c->ntargets;
 
 	ask.title = n == 1 ? arena_printf(&c->mem, "%s %.60s", ask.verb, id)
@@ -123,7 +123,7 @@ void app_confirm_agents(
 	const char *id = "";
 	struct listed l;
 
-	c->agent_act = act;
+	c->agents.what = act;
 	l = choose_agents(a, c, agents, n);
 	if (l.kept == n) {
 		if (n == 1)
@@ -146,7 +146,7 @@ void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n)
 	struct command *c = command_new(CMD_AGENTS);
 	char id[64];
 
-	c->agent_act = AGENT_RUN;
+	c->agents.what = AGENT_RUN;
 	/* Those seen now, whatever the cursor does while one types. */
 	for (size_t i = 0; i < n; i++)
 		command_target(c, a->live->engine.id, "", agents[i]->name);
@@ -175,10 +175,10 @@ void agents_run_prompt(struct app *a, enum prompt_end end)
 		command_free(c);
 		return;
 	}
-	c->argv = arena_array(&c->mem, 3, sizeof *c->argv);
-	memcpy(c->argv, shell, sizeof shell);
-	c->argv[2] = arena_strdup(&c->mem, a->prompt.text);
-	c->argc = 3;
+	c->agents.argv = arena_array(&c->mem, 3, sizeof *c->agents.argv);
+	memcpy(c->agents.argv, shell, sizeof shell);
+	c->agents.argv[2] = arena_strdup(&c->mem, a->prompt.text);
+	c->agents.argc = 3;
 	app_send(a, c);
 	app_say(a, ROLE_TEXT, "Running; `o` shows what it prints.");
 }

@@ -114,11 +114,11 @@ static void save_view(struct app *a)
 		return;
 	}
 	c = command_new(CMD_SAVE);
-	c->path = arena_strdup(&c->mem, path);
+	c->save.path = arena_strdup(&c->mem, path);
 	bytes = arena_alloc(&c->mem, out.len + 1);
 	memcpy(bytes, out.s, out.len);
-	c->bytes = bytes;
-	c->nbytes = out.len;
+	c->save.bytes = bytes;
+	c->save.n = out.len;
 	snprintf(a->save_path, sizeof a->save_path, "%s", path);
 	a->save_id = app_send(a, c);
 }
@@ -164,8 +164,8 @@ static void import_tar(struct app *a, const char *words)
 		typed[--n] = '\0';
 	path = full_path(typed);
 	c = command_new(CMD_IMAGE_IMPORT);
-	c->path = arena_strdup(&c->mem, path);
-	c->reference = arena_strdup(&c->mem, name);
+	c->import.path = arena_strdup(&c->mem, path);
+	c->import.reference = arena_strdup(&c->mem, name);
 	app_send(a, c);
 	app_say(a, ROLE_TEXT, "Importing %s as %s: view Jobs shows it.", typed, name);
 }
@@ -429,7 +429,7 @@ static void toggle_read_only(struct app *a)
 	}
 	/* What is in force, which may differ from what was asked for last: off takes a record. */
 	a->policy.read_only = !app_read_only(a);
-	c->flag = a->policy.read_only;
+	c->read_only = a->policy.read_only;
 	app_send(a, c);
 	app_say(a, ROLE_TEXT,
 		a->policy.read_only ? "Read-only: nothing is changed from here on."

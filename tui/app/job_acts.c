@@ -1,10 +1,19 @@
-/* job_acts.c - the dialog before jobs are stopped. */
+/* job_acts.c - jobs are stopped, by a dialog or at once. */
 #include <berth/clock.h>
 #include <berth/mem.h>
 
 #include <stdio.h>
 
 #include "app/app_state.h"
+
+void app_cancel_job(struct app *a, const struct job_id *job)
+{
+	struct command *c = command_new(CMD_JOB_CANCEL);
+
+	c->jobs.id = arena_array(&c->mem, 1, sizeof *c->jobs.id);
+	c->jobs.id[c->jobs.n++] = *job;
+	app_send(a, c);
+}
 
 void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n)
 {
@@ -13,14 +22,14 @@ void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_
 	struct dialog_ask ask = {.verb = "Stop", .nitems = n, .items = item};
 	size_t others = 0;
 
-	c->jobs = arena_array(&c->mem, n, sizeof *c->jobs);
+	c->jobs.id = arena_array(&c->mem, n, sizeof *c->jobs.id);
 	for (size_t i = 0; i < n; i++) {
 		const struct job_info *j = jobs[i];
 		char done[16] = "";
 
 		if (j->fraction >= 0)
 			snprintf(done, sizeof done, "  %.0f %%", 100 * j->fraction);
-		c->jobs[c->njobs++] = j->id;
+		c->jobs.id[c->jobs.n++] = j->id;
 		others += !j->own;
 		item[i] = arena_printf(&c->mem, "%.80s  %.40s%s", j->name, j->owner, done);
 	}

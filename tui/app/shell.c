@@ -35,8 +35,8 @@ static void send_bytes(struct app *a, const char *bytes, size_t n)
 
 	memcpy(copy, bytes, n);
 	c->ref = a->shell->id;
-	c->bytes = copy;
-	c->nbytes = n;
+	c->input.bytes = copy;
+	c->input.n = n;
 	app_send(a, c);
 }
 
@@ -45,7 +45,7 @@ static void send_size(struct app *a)
 	struct command *c = command_new(CMD_SHELL_RESIZE);
 
 	c->ref = a->shell->id;
-	screen_size(a->screen, &c->columns, &c->rows);
+	screen_size(a->screen, &c->size.columns, &c->size.rows);
 	app_send(a, c);
 }
 
@@ -72,11 +72,11 @@ void app_shell(struct app *a, const struct target *t)
 		return;
 	}
 	c = command_new(CMD_SHELL_OPEN);
-	c->argv = arena_array(&c->mem, COUNT(command), sizeof *c->argv);
-	c->argc = COUNT(command);
-	memcpy(c->argv, command, sizeof command);
+	c->shell.argv = arena_array(&c->mem, COUNT(command), sizeof *c->shell.argv);
+	c->shell.argc = COUNT(command);
+	memcpy(c->shell.argv, command, sizeof command);
 	command_target(c, t->engine, t->id, t->name);
-	screen_size(a->screen, &c->columns, &c->rows);
+	screen_size(a->screen, &c->shell.columns, &c->shell.rows);
 	a->shell = xcalloc(1, sizeof *a->shell);
 	a->shell->name = xstrdup(t->name);
 	a->shell->id = app_send(a, c);

@@ -176,7 +176,7 @@ static void ask_for_commands(struct view *v)
 	struct journal *s = v->state;
 	struct command *c = command_new(CMD_JOURNAL);
 
-	c->ref = s->one ? s->seq + 1 : 0;
+	c->journal.output_of = s->one ? s->seq + 1 : 0;
 	command_target(c, "", "", s->name);
 	s->asked_id = app_send(v->app, c);
 	s->asked = true;

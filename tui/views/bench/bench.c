@@ -370,17 +370,12 @@ static void cancel_bench(struct view *v)
 {
 	struct bench *s = v->state;
 	const struct job_info *j = job_of_run(s, app_snapshot(v->app));
-	struct command *c;
 
 	if (!j || job_ended(j->state)) {
 		app_say(v->app, ROLE_DIM, "No benchmark is running.");
 		return;
 	}
-	c = command_new(CMD_JOB_CANCEL);
-	c->jobs = arena_array(&c->mem, 1, sizeof *c->jobs);
-	c->jobs[0] = j->id;
-	c->njobs = 1;
-	app_send(v->app, c);
+	app_cancel_job(v->app, &j->id);
 	app_say(v->app, ROLE_DIM, "Stopping; what is complete stays in the history.");
 }
 

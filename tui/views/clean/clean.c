@@ -114,7 +114,7 @@ static void ask_for_plan(struct view *v)
 	if (s->phase == RUNNING || s->phase == PLANNING)
 		return;
 	c = command_new(CMD_CLEAN_PLAN);
-	c->flag = s->foreign;
+	c->foreign = s->foreign;
 	s->phase = PLANNING;
 	s->ref = app_send(v->app, c);
 	app_dirty(v->app);
@@ -349,15 +349,10 @@ static void cancel_clean(struct view *v)
 
 	for (size_t i = 0; i < snap->njobs && s->phase == RUNNING; i++) {
 		const struct job_info *j = &snap->jobs[i];
-		struct command *c;
 
 		if (!j->own || job_ended(j->state) || strncmp(j->name, "clean up ", 9) != 0)
 			continue;
-		c = command_new(CMD_JOB_CANCEL);
-		c->njobs = 1;
-		c->jobs = arena_alloc(&c->mem, sizeof *c->jobs);
-		c->jobs[0] = j->id;
-		app_send(v->app, c);
+		app_cancel_job(v->app, &j->id);
 		app_say(v->app, ROLE_WARN, "Stopping; what was only stopped is started again.");
 		return;
 	}

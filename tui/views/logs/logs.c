@@ -50,9 +50,9 @@ static void subscribe_logs(struct view *v)
 
 	for (size_t i = 0; i < s->nsources; i++)
 		command_target(c, s->source[i].engine, s->source[i].id, s->source[i].name);
-	c->flag = true;
+	c->logs.follow = true;
 	/* The history is shared among the containers. */
-	c->tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
+	c->logs.tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
 	s->subscription = app_send(v->app, c);
 	s->ended = false;
 }
