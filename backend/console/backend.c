@@ -515,10 +515,8 @@ struct event *backend_next(struct backend *b)
 	/* Clear the descriptor first, look again after: nothing can fall between. */
 	while (read(b->wake_fd, &drained, sizeof drained) < 0 && errno == EINTR)
 		;
-	ev = next_event(b);
-	if (!ev && atomic_exchange(&b->fresh, false))
-		ev = event_new(EV_SNAPSHOT);
-	return ev;
+	atomic_store(&b->fresh, false);
+	return next_event(b);
 }
 
 const struct snapshot *backend_snapshot(struct backend *b)

@@ -112,7 +112,7 @@ struct backend {
 	struct mailbox down, up;
 	uv_async_t wake;     /* main -> backend */
 	int wake_fd;         /* backend -> main: eventfd */
-	atomic_bool fresh;   /* a snapshot that main was not told of */
+	atomic_bool fresh;   /* main was woken for a snapshot and has not looked since */
 	atomic_bool crowded; /* main should say when it has drained `up` */
 	atomic_bool quit;    /* main wants the thread to end */
 	atomic_bool ended;   /* nobody will look at `down` any more */

@@ -42,7 +42,8 @@ void backend_stop(struct backend *b);
 
 int backend_fd(const struct backend *b);                     /* readable: call backend_next */
 uint64_t backend_send(struct backend *b, struct command *c); /* takes c; returns its id */
-/* Next event, owned by the caller, or NULL.  Drain until NULL, then take the snapshot. */
+/* Next event, owned by the caller, or NULL.  Drain until NULL, then take the snapshot: it may be what
+ * the descriptor was readable for. */
 struct event *backend_next(struct backend *b);
 /* The newest snapshot, a reference of the caller's; never NULL. */
 const struct snapshot *backend_snapshot(struct backend *b);

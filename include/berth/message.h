@@ -125,7 +125,6 @@ enum event_kind {
 	EV_CLEAN_PLAN,   /* plan, or err */
 	EV_CLEAN_ITEM,   /* how far `item` of the plan is: outcome */
 	EV_CLEAN_END,    /* done, failed, freed_bytes; err: the first failure */
-	EV_SNAPSHOT,     /* never queued: what backend_next returns when only a snapshot is new */
 };
 
 struct log_line {

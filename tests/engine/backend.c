@@ -76,7 +76,7 @@ static bool pump_once(int64_t until)
 		return false;
 	poll(&p, 1, (int)(left / 1000000) + 1);
 	while ((ev = backend_next(b))) {
-		if (ev->kind == EV_SNAPSHOT || heard.n == COUNT(heard.ev))
+		if (heard.n == COUNT(heard.ev))
 			event_free(ev);
 		else
 			heard.ev[heard.n++] = ev;

@@ -55,8 +55,7 @@ void app_drain(struct app *a)
 
 	/* A frozen clock (scripts) never reaches the limit, as it should. */
 	while (clock_mono_ns() <= until && (e = backend_next(a->o->backend))) {
-		if (e->kind != EV_SNAPSHOT)
-			take_event(a, e);
+		take_event(a, e);
 		event_free(e);
 	}
 	s = backend_snapshot(a->o->backend);
