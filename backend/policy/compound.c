@@ -8,60 +8,6 @@
 #include <berth/arena.h>
 #include <berth/mem.h>
 
-bool keyword(const struct shell_word *w)
-{
-	static const char *const words[] = {"if", "then", "elif", "else", "fi", "do", "done",
-		"while", "until", "!", "{", "}", "esac", "time", "coproc"};
-
-	for (size_t i = 0; !w->quoted && i < COUNT(words); i++)
-		if (harm_same(w->text, words[i]))
-			return true;
-	return false;
-}
-
-/* Does a command begin here?  Keywords may stand before it. */
-bool at_start(const struct parser *p)
-{
-	for (size_t i = 0; i < p->nwords; i++)
-		if (!keyword(&p->word[i]))
-			return false;
-	return !p->redirected;
-}
-
-void frame_open(struct parser *p, char kind)
-{
-	p->linear = false;
-	if (p->nframes == COUNT(p->frame)) {
-		parser_fail(p, "it is nested too deeply");
-		return;
-	}
-	p->frame[p->nframes++] = (struct frame){.kind = kind,
-		.function = p->body ? p->outer : p->function,
-		.cwd = p->cwd,
-		.or_cwd = p->or_cwd};
-	p->body = false;
-}
-
-/* Closes the innermost of its kind, and what was left open in it. */
-bool frame_close(struct parser *p, char kind)
-{
-	for (size_t i = p->nframes; i--;) {
-		const struct frame *f = &p->frame[i];
-
-		if (f->kind != kind)
-			continue;
-		/* A subshell's cd stays in it, a function's runs when it is called. */
-		if (kind == '(' || f->function != p->function) {
-			p->cwd = f->cwd;
-			p->or_cwd = f->or_cwd;
-		}
-		p->function = f->function;
-		p->nframes = i;
-		return true;
-	}
-	return false;
-}
-
 /* The next { or ( opens the body of the function. */
 static void begin_function(struct parser *p, const char *name)
 {

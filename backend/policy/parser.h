@@ -38,6 +38,9 @@ struct here {
 #define NO_COMMAND ((size_t)-1)
 
 struct parser {
+	/* shell_reader.c's parse_commands: a word holds commands, commands hold words.  The grammar goes
+	 * round here and nowhere else; all files call down. */
+	size_t (*parse)(struct parser *p, const char *s, size_t n, bool nested);
 	struct shell_script *out;
 	const struct shell_options *o;
 	const char *text; /* the whole script */
@@ -109,8 +112,19 @@ size_t parser_blanks(struct parser *p, const char *s, size_t n);
 /* The same, line ends and comments. */
 size_t parser_lines(struct parser *p, const char *s, size_t n);
 
+bool keyword(const struct shell_word *w);
+
+/* Does a command begin here?  Keywords may stand before it. */
+bool at_start(const struct parser *p);
+void frame_open(struct parser *p, char kind);
+/* Closes the innermost of its kind, and what was left open in it. */
+bool frame_close(struct parser *p, char kind);
+
 /* The commands of a substitution; `nested`: it ends at its ')', which is used too. */
-size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested);
+static inline size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
+{
+	return p->parse(p, s, n, nested);
+}
 
 /* variable.c: an assignment; value NULL: to what is not known */
 void variable_set(struct parser *p, const char *name, size_t n, const char *value, bool certain);
@@ -146,11 +160,7 @@ size_t word_read(struct parser *p, const char *s, size_t n, struct reading *w);
 void word_take(struct parser *p, const struct reading *w);
 void word_add(struct parser *p, const char *text, size_t n, struct shell_word like);
 
-/* compound.c: is it a keyword, and what follows one */
-bool keyword(const struct shell_word *w);
-bool at_start(const struct parser *p);
-void frame_open(struct parser *p, char kind);
-bool frame_close(struct parser *p, char kind);
+/* compound.c: what follows a keyword */
 bool function_head(struct parser *p, const char *s, size_t n, size_t *used);
 size_t function_word(struct parser *p, const char *s, size_t n);
 size_t case_head(struct parser *p, const char *s, size_t n);

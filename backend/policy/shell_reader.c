@@ -15,53 +15,6 @@
 /* what ends a simple command */
 enum end { END_LINE, END_PIPE, END_BACKGROUND, END_AND, END_OR };
 
-void parser_fail(struct parser *p, const char *why)
-{
-	if (!p->out->problem)
-		p->out->problem = why;
-}
-
-void parser_unclear(struct parser *p, const char *construct)
-{
-	if (!p->out->unclear)
-		p->out->unclear = construct;
-}
-
-bool parser_deeper(struct parser *p)
-{
-	if (p->depth >= DEPTH_MAX) {
-		parser_fail(p, "it is nested too deeply");
-		return false;
-	}
-	p->depth++;
-	return true;
-}
-
-size_t parser_blanks(struct parser *p, const char *s, size_t n)
-{
-	size_t i = 0;
-
-	(void)p;
-	while (i < n && (space(s[i]) || (s[i] == '\\' && i + 1 < n && s[i + 1] == '\n')))
-		i += space(s[i]) ? 1 : 2;
-	return i;
-}
-
-size_t parser_lines(struct parser *p, const char *s, size_t n)
-{
-	size_t i = parser_blanks(p, s, n);
-
-	while (i < n && (s[i] == '\n' || s[i] == '#')) {
-		if (s[i] == '\n' && p->nhere)
-			parser_unclear(p, "a here-document inside of a compound command's head");
-		while (i < n && s[i] != '\n')
-			i++;
-		i += i < n;
-		i += parser_blanks(p, s + i, n - i);
-	}
-	return i;
-}
-
 static char top_frame(const struct parser *p)
 {
 	return p->nframes ? p->frame[p->nframes - 1].kind : '\0';
@@ -466,7 +419,7 @@ static void free_parser(struct parser *p)
 	free(p);
 }
 
-size_t parse_inside(struct parser *p, const char *s, size_t n, bool nested)
+static size_t parse_commands(struct parser *p, const char *s, size_t n, bool nested)
 {
 	struct parser *inner;
 	size_t used;
@@ -507,6 +460,7 @@ void shell_parse(const char *text, const struct shell_options *o, struct shell_s
 	}
 	own.home = o->home ? o->home : "/root";
 	p = xcalloc(1, sizeof *p);
+	p->parse = parse_commands;
 	p->out = ret;
 	p->o = &own;
 	p->text = text;
