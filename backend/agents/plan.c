@@ -8,10 +8,7 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/str.h>
-
-#include "container/ready.h"
-#include "container/secrets.h"
-#include "container/spec.h"
+#include "container/container.h"
 
 struct making {
 	const struct team *team;

@@ -23,10 +23,6 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "container/armour.h"
-#include "container/own.h"
-#include "container/ready.h"
-#include "engine/json.h"
 #include "job/board.h"
 
 #define INSTALL_MS (30 * 60 * 1000)

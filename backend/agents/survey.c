@@ -13,8 +13,7 @@
 #include <berth/journal.h>
 #include <berth/mem.h>
 
-#include "container/checked.h"
-#include "container/own.h"
+#include "container/container.h"
 #include "lane/lane.h"
 
 #define TEAMS_MAX 16

@@ -16,21 +16,9 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "container/armour.h"
-#include "container/checked.h"
-#include "container/enforce.h"
-#include "container/home.h"
 #include "container/container.h"
-#include "container/network.h"
-#include "container/own.h"
 #include "agents/prepare.h"
-#include "container/rate.h"
-#include "container/ready.h"
 #include "run/rulebook.h"
-#include "container/secrets.h"
-#include "container/spec.h"
-#include "container/tree.h"
-#include "engine/json.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
 

@@ -7,7 +7,6 @@
 #include <berth/text.h>
 
 #include "clean/verdict.h"
-#include "engine/json.h"
 
 #define SCHEMA "berth.clean_plan/1"
 #define TEXT_MAX 1024 /* bytes of one text */

@@ -7,9 +7,6 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "engine/json.h"
-#include "engine/parse.h"
-
 #define LIST_MS 30000   /* one list, and all lists of a plan together */
 #define SIZES_MS 120000 /* the engine walks through every file of every container */
 

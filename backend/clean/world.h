@@ -13,7 +13,7 @@
 #include <berth/arena.h>
 #include <berth/snapshot.h>
 
-#include "container/own.h"
+#include "container/container.h"
 #include "engine/sync.h"
 
 struct seen_container {

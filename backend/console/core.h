@@ -34,9 +34,7 @@
 #include "engine/engine.h"
 #include "job/board.h"
 #include "net/errand.h"
-#include "observe/host.h"
-#include "observe/model.h"
-#include "observe/sweep.h"
+#include "observe/observe.h"
 
 #define JOBS_SHOWN 256
 #define POOLS_SHOWN 32

@@ -14,8 +14,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "observe/row_copy.h"
-#include "observe/process.h"
+#include "observe/observe.h"
 #include "console/posture.h"
 
 #define PROCESSES_EVERY_NS (2000 * 1000000LL)
@@ -332,7 +331,7 @@ void detail_pulse(struct backend *b)
 const struct detail *detail_now(struct backend *b)
 {
 	struct focus *f = b->focus;
-	const struct history *h;
+	const struct rate_history *h;
 	const struct row *r;
 	struct detail *d;
 

@@ -8,7 +8,7 @@
 #include <berth/check.h>
 #include <berth/format.h>
 
-#include "observe/row_copy.h"
+#include "observe/observe.h"
 
 #define ITEMS_MAX 16
 

@@ -11,7 +11,7 @@
 #include <berth/snapshot.h>
 
 #include "engine/engine.h"
-#include "observe/process.h"
+#include "observe/observe.h"
 
 /* The part of an inspection that the texts below need; plain data, strings in the given arena. */
 struct asked {

@@ -5,7 +5,7 @@
 
 #include <berth/clock.h>
 
-#include "observe/row_copy.h"
+#include "observe/observe.h"
 
 #define JOBS_EVERY_NS (1000 * 1000000LL) /* while none runs */
 

@@ -11,7 +11,7 @@
 
 #include <berth/mem.h>
 
-#include "observe/row_copy.h"
+#include "observe/observe.h"
 
 #define LOOK_EVERY_NS (1000 * 1000000LL)
 

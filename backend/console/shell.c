@@ -1,9 +1,6 @@
 /* shell.c - a terminal in a container: bytes both ways, raw, for the person asked for them. */
 #include "console/core.h"
-
-#include "container/checked.h"
-#include "container/own.h"
-#include "container/tree.h"
+#include "container/container.h"
 
 #include <stdlib.h>
 #include <string.h>

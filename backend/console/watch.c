@@ -12,9 +12,9 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include "container/container.h"
 
-#include "container/checked.h"
-#include "observe/row_copy.h"
+#include "observe/observe.h"
 
 #define NS_PER_MS 1000000LL
 #define HELLO_NS (5000 * NS_PER_MS)

@@ -1,57 +1,22 @@
 /*
- * container.h - one engine as the agents room uses it: looking, creating, removing.
+ * container.h - the door of this room: one container of berth's, from what it is asked to be to its end.
+ *
+ * Whoever makes, enters or removes one needs most of it.  Headers that are not named here are the room's own.
  */
 #ifndef CONTAINER_CONTAINER_H
 #define CONTAINER_CONTAINER_H
 
-#include <stdbool.h>
-
-#include <berth/agents.h>
-#include <berth/record.h>
-
-#include "container/spec.h"
-#include "engine/sync.h"
-
-struct agents_host {
-	struct engine_sync *engine;
-	struct engine_info info;
-	struct endpoint endpoint;
-	char guest[4096];
-	struct policy policy;
-	struct arena policy_mem;
-	struct recorder recorder;
-	size_t journal_commands;
-	uint64_t journal_bytes;
-	bool own_board;
-	bool (*stop)(void *ctx);
-	void *stop_ctx;
-	void (*say)(void *ctx, const char *agent, const char *line);
-	void *say_ctx;
-};
-
-extern const struct limits tool_limits_small; /* of helpers */
-
-struct existing {
-	char id[65], spec[17], session[64], role[16], network[128];
-	char apparmor[64]; /* as the engine says; "": none */
-	bool running, ours;
-	int pid;
-	const char *image; /* this and `of` only by host_look_whole */
-	struct record_target of;
-};
-
-/* What stands under a name or id: 1 filled in, 0 nothing, -1 error. */
-int host_look(struct agents_host *h, const char *name, struct existing *ret, struct err *e);
-/* The same with what policy goes by, in mem; for who is about to remove it.  *ret must stay in place. */
-int host_look_whole(struct agents_host *h, const char *name, struct existing *ret,
-	struct arena *mem, struct err *e);
-int host_create(struct agents_host *h, const struct spec *s, char id[65], struct err *e);
-/* For helpers: start, wait for its end, ERR_FAILED unless it ended with 0. */
-int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e);
-/* Kill and remove, anonymous volumes too; not being there is success. */
-int host_remove(struct agents_host *h, const char *id, struct err *e);
-/* Its init answers on its lane; ERR_NOT_FOUND: it has none, else the lane is lost. */
-int host_try_lane(const char *name, const char *id, struct err *e);
-bool host_lane_dir_exists(const char *dir);
+#include "container/spec.h"    /* what one is asked to be */
+#include "container/maker.h"   /* making, finding and removing one */
+#include "container/armour.h"  /* the profile that holds it */
+#include "container/home.h"    /* the volume that stays */
+#include "container/network.h" /* private networks */
+#include "container/rate.h"    /* how fast it may send */
+#include "container/secrets.h" /* what is handed over */
+#include "container/ready.h"   /* before anything runs in it */
+#include "container/enforce.h" /* what is in force of it */
+#include "container/own.h"     /* whether it is ours */
+#include "container/checked.h" /* whether its mounts are the checked ones */
+#include "container/tree.h"    /* ending what was started in it */
 
 #endif

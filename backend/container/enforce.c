@@ -14,8 +14,8 @@
 #include "container/mountinfo.h"
 #include "container/rate.h"
 #include "container/tree.h"
-#include "lane/peer.h"
-#include "observe/process.h"
+#include "lane/lane.h"
+#include "observe/observe.h"
 
 struct list {
 	struct enforced *out;

@@ -8,7 +8,7 @@
 #ifndef CONTAINER_ENFORCE_H
 #define CONTAINER_ENFORCE_H
 
-#include "container/container.h"
+#include "container/maker.h"
 
 /* Returns how many were filled in; 0 when the container is not there. */
 size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,

@@ -12,8 +12,7 @@
 #include <berth/runtime.h>
 
 #include "container/own.h"
-#include "engine/json.h"
-#include "lane/wire.h"
+#include "lane/lane.h"
 
 /*
  * Whose it was made, noted when that is done: between making a volume and handing it over berth can be killed,

@@ -2,7 +2,7 @@
 #ifndef CONTAINER_HOME_H
 #define CONTAINER_HOME_H
 
-#include "container/container.h"
+#include "container/maker.h"
 #include "container/spec.h"
 
 /* The volume s->home is there, is ours, and belongs to the user of s; ERR_CONFLICT when somebody else made it.

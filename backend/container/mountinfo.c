@@ -6,7 +6,7 @@
 
 #include <berth/mem.h>
 
-#include "lane/peer.h"
+#include "lane/lane.h"
 
 #define TABLE_MAX ((size_t)256 << 10)
 

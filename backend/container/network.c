@@ -16,7 +16,6 @@
 #include <berth/runtime.h>
 
 #include "container/own.h"
-#include "engine/json.h"
 
 /* "berth-NAME-" and eight digits of a hash over where the team file is. */
 static const char *full_name(const struct team *t, const char *name, struct arena *mem)

@@ -12,7 +12,7 @@
 #ifndef CONTAINER_NETWORK_H
 #define CONTAINER_NETWORK_H
 
-#include "container/container.h"
+#include "container/maker.h"
 
 /* The engine's id of the team's network `name`, in mem: 1, or 0 when it is not made yet.  ERR_CONFLICT:
  * something of that name is not ours, or a container that is no member is attached to it. */

@@ -14,7 +14,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "lane/peer.h"
+#include "lane/lane.h"
 
 #define OUTPUT_MAX 65536
 #define PATIENCE_MS 5000

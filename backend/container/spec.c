@@ -12,7 +12,7 @@
 #include <berth/config.h>
 #include <berth/mem.h>
 
-#include "lane/wire.h"
+#include "lane/lane.h"
 
 #define NS_PER_S ((uint64_t)1000000000)
 #define SHM_BYTES ((uint64_t)64 << 20)

@@ -16,7 +16,7 @@
 
 #include <berth/mem.h>
 
-#include "lane/peer.h"
+#include "lane/lane.h"
 
 #define REMOVE_TRIES 50 /* of 2 ms: a group whose last process is on its way out */
 #define PROCESSES_MAX 65536

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "lane/proc_cgroup.h"
+#include "lane/lane.h"
 
 #define RUN_MARK "BERTH_RUN"
 

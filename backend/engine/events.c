@@ -11,7 +11,7 @@
 
 #include "engine/call.h"
 #include "engine/parse.h"
-#include "net/split.h"
+#include "engine/split.h"
 
 #define EVENT_MAX ((size_t)1 << 20)
 

@@ -13,8 +13,7 @@
 
 #include "engine/call.h"
 #include "engine/json.h"
-#include "net/split.h"
-#include "net/stream.h"
+#include "engine/split.h"
 
 enum { RESIZE_TRIES = 20, EXIT_TRIES = 60, RETRY_MS = 25, SLOW_MS = 250 };
 

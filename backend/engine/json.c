@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/split.h"
+#include "engine/split.h"
 
 enum { EXACT_DIGITS = 15 }; /* every integer of that many digits is exact as a double */
 

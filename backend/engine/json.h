@@ -51,6 +51,10 @@ const char *ejson_keep(struct arena *a, const cJSON *object, const char *name);
 const struct key_value *ejson_pairs(struct arena *a, const cJSON *object, size_t *ret_n);
 const char *const *ejson_words(struct arena *a, const cJSON *array, size_t *ret_n);
 
+/* Of a list of containers: of a row's names the container's own (links of old add others), its state. */
+const char *parse_name(const cJSON *row, struct arena *a);
+enum container_state parse_state(const char *word);
+
 /* Append a JSON string literal. */
 void ejson_quote(struct str *out, const char *s);
 

@@ -5,7 +5,7 @@
 #include <berth/mem.h>
 
 #include "engine/call.h"
-#include "net/split.h"
+#include "engine/split.h"
 
 struct logs {
 	struct engine_call call;

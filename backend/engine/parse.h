@@ -17,10 +17,6 @@ void parse_info(const cJSON *root, struct arena *a, struct engine_info *info);
 /* Rows without an id are left out; -1 and ERR_PROTOCOL when this is no list. */
 int parse_list(const cJSON *root, struct arena *a, struct engine_summary **ret_rows, size_t *ret_n,
 	struct err *e);
-/* Of a row's names the container's own: links of old add others. */
-const char *parse_name(const cJSON *row, struct arena *a);
-enum container_state parse_state(const char *word);
-
 int parse_inspect(const cJSON *root, struct arena *a, struct engine_container *c, struct err *e);
 
 /* Memory as docker stats shows it; at_ns is the caller's. */

@@ -14,6 +14,7 @@
 #include <berth/str.h>
 
 #include "engine/engine.h"
+#include "engine/json.h"
 
 struct engine_sync;
 

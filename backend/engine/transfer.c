@@ -18,7 +18,7 @@
 #include "engine/call.h"
 #include "engine/parse.h"
 #include "net/errand.h"
-#include "net/split.h"
+#include "engine/split.h"
 
 enum { SLOT_SIZE = 256 << 10 };
 #define PROGRESS_MAX ((size_t)1 << 20)

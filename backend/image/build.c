@@ -13,9 +13,6 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "engine/call.h"
-#include "engine/json.h"
-
 #define STEPS_MAX 10000
 
 static void take_step(struct images *im, const char *text)

@@ -15,9 +15,6 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "engine/call.h"
-#include "engine/json.h"
-
 #define IMAGES_MAX 100000
 #define SECONDS_MAX ((int64_t)1 << 40) /* later than any engine's clock */
 

@@ -17,8 +17,6 @@
 
 #include <berth/mem.h>
 
-#include "engine/json.h"
-
 #define CONFIG_MAX (1 << 20)
 #define AUTH_MAX 16384
 

@@ -13,8 +13,6 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "engine/call.h"
-
 static struct layer *layer_of(struct images *im, const char *id)
 {
 	for (size_t i = 0; i < im->nlayers; i++)

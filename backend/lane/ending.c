@@ -21,7 +21,6 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "lane/proc_cgroup.h"
 #include "lane/lane.h"
 #include "lane/peer.h"
 

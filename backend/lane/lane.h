@@ -138,4 +138,21 @@ int lane_end_container(pid_t guest, const char *id, int limit_ms);
 /* Somebody has paused the container: nothing in it can answer. */
 bool lane_frozen(pid_t guest, const char *id);
 
+/* --- what the kernel says of processes and their containers --- */
+
+/* A small file of the kernel's as text, cut at cap - 1 bytes; -1 and "" when it cannot be opened. */
+int text_file(const char *path, char *buf, size_t cap);
+int proc_file(pid_t pid, const char *name, char *buf, size_t cap); /* /proc/PID/NAME */
+
+#define CGROUP_PATH_MAX 4200
+
+/* The path of `file` in the cgroup of `pid`, of one controller (v1) or of all ("": v2).  -1 unless that
+ * cgroup's name holds the container's id. */
+int cgroup_file(pid_t pid, const char *id, const char *controller, const char *file,
+	char path[CGROUP_PATH_MAX]);
+
+/* The oom_kill counter of the memory cgroup that process `pid` of container `id` is in; 0 when it cannot
+ * be read.  Read before and after a command, it tells an OOM kill from any other SIGKILL. */
+uint64_t oom_kills(pid_t pid, const char *id);
+
 #endif

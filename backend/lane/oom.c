@@ -1,12 +1,9 @@
 /* oom.c - memory.oom_control (v1) or memory.events (v2). */
-#include "lane/oom.h"
+#include "lane/lane.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "lane/proc_cgroup.h"
-#include "lane/peer.h"
 
 uint64_t oom_kills(pid_t pid, const char *id)
 {

@@ -1,10 +1,8 @@
 /* proc_cgroup.c - from a process to the files of its container's cgroup. */
-#include "lane/proc_cgroup.h"
+#include "lane/lane.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "lane/peer.h"
 
 /* The path after the second colon of the line whose controller list is `controller`, empty for v2. */
 static const char *group_of(char *groups, const char *controller)

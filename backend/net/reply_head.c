@@ -1,5 +1,5 @@
 /* reply_head.c - the head of an HTTP/1.1 reply, up to the byte where the raw stream begins. */
-#include "net/split.h"
+#include "net/reply_head.h"
 
 #include <stdlib.h>
 #include <string.h>

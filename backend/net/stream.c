@@ -1,5 +1,5 @@
 /* stream.c - a connection made by curl, upgraded by hand, then polled by uv. */
-#include "net/stream.h"
+#include "net/http.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include <berth/str.h>
 
 #include "net/curl.h"
-#include "net/split.h"
+#include "net/reply_head.h"
 
 enum { READ_SIZE = 16384, READS_PER_TURN = 8, HEAD_MS = 10000 };
 

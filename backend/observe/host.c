@@ -1,5 +1,5 @@
 /* host.c - /proc of the machine and of berth itself. */
-#include "observe/host.h"
+#include "observe/observe.h"
 
 #include <dirent.h>
 #include <fcntl.h>

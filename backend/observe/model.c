@@ -1,5 +1,5 @@
 /* model.c - the table of containers: rows by id and in order. */
-#include "observe/model.h"
+#include "observe/observe.h"
 
 #include <stdlib.h>
 #include <string.h>

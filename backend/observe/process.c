@@ -1,6 +1,6 @@
 /* process.c - the processes of one container, and the limits in force, from /proc and its cgroup.
  */
-#include "observe/process.h"
+#include "observe/observe.h"
 
 #include <fcntl.h>
 #include <limits.h>

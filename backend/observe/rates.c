@@ -6,7 +6,7 @@
 
 #include <berth/mem.h>
 
-void history_get(const struct history *h, enum series_kind kind, struct series *out)
+void history_get(const struct rate_history *h, enum series_kind kind, struct series *out)
 {
 	out->len = h ? h->len : 0;
 	for (int i = 0; i < out->len; i++)
@@ -26,7 +26,7 @@ void rates_restart(struct rates *r)
 
 static void store_history(struct rates *r, const struct container_stats *s, double dt)
 {
-	struct history *h = r->history;
+	struct rate_history *h = r->history;
 	float *v;
 
 	if (!h)

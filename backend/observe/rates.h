@@ -24,18 +24,18 @@ enum series_kind {
 };
 
 /* The last SERIES_LEN values of each kind. */
-struct history {
+struct rate_history {
 	int len, next;
 	double interval_s;                 /* between two values, as it really was (smoothed) */
 	float v[SERIES_LEN][SERIES_KINDS]; /* one sample side by side: a sweep touches one line */
 };
 
-void history_get(const struct history *h, enum series_kind kind, struct series *out);
+void history_get(const struct rate_history *h, enum series_kind kind, struct series *out);
 
 struct rates {
 	bool any; /* `last` holds a sample */
 	struct counters last;
-	struct history *history; /* NULL until the second sample */
+	struct rate_history *history; /* NULL until the second sample */
 };
 
 void rates_clear(struct rates *r);   /* forget everything, history too */

@@ -1,5 +1,5 @@
 /* row_copy.c - deep copies into a snapshot's arena. */
-#include "observe/row_copy.h"
+#include "observe/observe.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* sweep.c - reading the cgroups of all rows, within the descriptors there are. */
-#include "observe/sweep.h"
+#include "observe/observe.h"
 
 #include <sys/resource.h>
 

@@ -26,7 +26,6 @@
 
 #include "container/container.h"
 #include "run/pool.h"
-#include "engine/json.h"
 
 #define TICK_MS 1000
 #define RETRY_NS INT64_C(5000000000)

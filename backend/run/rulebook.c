@@ -11,7 +11,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#include "container/spec.h"
+#include "container/container.h"
 #include "lane/lane.h"
 #include "policy/rules.h"
 

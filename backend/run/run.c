@@ -24,7 +24,6 @@
 #include "audit/audit.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
-#include "lane/oom.h"
 
 #define CHUNK 65536
 #define LEFT_MS 1000

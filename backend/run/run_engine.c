@@ -27,12 +27,10 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "container/checked.h"
-#include "container/tree.h"
+#include "container/container.h"
 #include "run/journalled.h"
 #include "run/run.h"
 #include "run/target.h"
-#include "engine/json.h"
 #include "journal/journal.h"
 
 enum { CHUNK = 65536, PIECE = 4096, EARLY_MAX = 1 << 20 };

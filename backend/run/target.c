@@ -8,12 +8,10 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "container/own.h"
+#include "container/container.h"
 #include "run/rulebook.h"
 #include "run/run.h"
-#include "container/tree.h"
-#include "engine/json.h"
-#include "lane/oom.h"
+#include "lane/lane.h"
 
 static int inspect_target(struct exec_target *t, const char *name, struct str *reply, struct err *e)
 {

@@ -6,7 +6,7 @@
 
 #include <berth/agents.h>
 
-#include "container/checked.h"
+#include "container/container.h"
 #include "engine/sync.h"
 
 struct exec_target {

@@ -19,13 +19,9 @@
 #include <berth/clock.h>
 #include <berth/images.h>
 #include <berth/mem.h>
-
-#include "container/armour.h"
 #include "container/container.h"
-#include "container/network.h"
-#include "container/own.h"
-#include "container/ready.h"
-#include "lane/peer.h"
+
+#include "lane/lane.h"
 
 struct making {
 	struct agents_host *h;

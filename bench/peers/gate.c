@@ -24,7 +24,7 @@
 #include "audit/audit.h"
 #include "bench.h"
 #include "golden/fixture/fixture.h"
-#include "observe/cgroup.h"
+#include "observe/observe.h"
 
 #define WARM 3
 #define FILES 100

@@ -18,8 +18,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#include "container/own.h"
-#include "engine/json.h"
+#include "container/container.h"
 #include "engine/sync.h"
 #include "peers/remover.h"
 

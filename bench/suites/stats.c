@@ -22,7 +22,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "observe/sweep.h"
+#include "observe/observe.h"
 
 #define GROUPS 1000
 #define KEEP_EVERY 20

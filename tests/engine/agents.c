@@ -19,7 +19,6 @@
 #include <berth/text.h>
 
 #include "container/container.h"
-#include "container/own.h"
 #include "lane/lane.h"
 #include "lib/hosted.h"
 

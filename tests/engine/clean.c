@@ -25,8 +25,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "container/own.h"
-#include "engine/json.h"
+#include "container/container.h"
 #include "engine/sync.h"
 #include "lane/lane.h"
 

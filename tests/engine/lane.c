@@ -27,7 +27,6 @@
 #include <berth/text.h>
 
 #include "container/container.h"
-#include "lane/proc_cgroup.h"
 #include "lane/lane.h"
 #include "lane/peer.h"
 #include "lib/hosted.h"

@@ -24,7 +24,6 @@
 #include <berth/text.h>
 
 #include "container/container.h"
-#include "lane/wire.h"
 #include "lane/lane.h"
 #include "lib/hosted.h"
 

@@ -18,7 +18,6 @@
 #include <berth/tool.h>
 
 #include "container/container.h"
-#include "container/own.h"
 #include "lib/hosted.h"
 
 #define YAML                                                                                     \

@@ -24,7 +24,6 @@
 
 #include "engine/call.h"
 #include "engine/engine.h"
-#include "net/http.h"
 
 enum { PATIENCE_MS = 20000 };
 

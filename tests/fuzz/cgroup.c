@@ -6,8 +6,7 @@
 
 #include <berth/mem.h>
 
-#include "observe/host.h"
-#include "observe/process.h"
+#include "observe/observe.h"
 #include "observe/proc_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -2,7 +2,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "engine/json.h"
 #include "engine/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "net/split.h"
+#include "net/reply_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include <berth/str.h>
 
-#include "net/split.h"
+#include "engine/split.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,10 +13,9 @@
 #include <berth/apparmor.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include "container/container.h"
 
-#include "container/armour.h"
-#include "container/spec.h"
-#include "engine/json.h"
+#include "engine/sync.h"
 
 static void test_holds(void **state)
 {

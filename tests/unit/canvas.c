@@ -9,7 +9,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 
 static struct canvas canvas;
 

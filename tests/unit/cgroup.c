@@ -12,9 +12,7 @@
 
 #include <berth/mem.h>
 
-#include "observe/cgroup.h"
-#include "observe/host.h"
-#include "observe/process.h"
+#include "observe/observe.h"
 #include "observe/proc_scan.h"
 
 #define ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -14,7 +14,7 @@
 
 #include <berth/mem.h>
 
-#include "container/checked.h"
+#include "container/container.h"
 #include "container/mountinfo.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

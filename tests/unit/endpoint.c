@@ -16,7 +16,7 @@
 #include <berth/text.h>
 
 #include "engine/choose.h"
-#include "engine/endpoint.h"
+#include "engine/engine.h"
 
 static char home[64];
 

@@ -11,7 +11,6 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#include "engine/json.h"
 #include "engine/parse.h"
 
 static struct arena mem;

@@ -19,7 +19,6 @@
 #include <berth/str.h>
 
 #include "net/http.h"
-#include "net/stream.h"
 
 /* The server: one thread; each connection gets `answer`, in pieces of `piece`, after its head. */
 static struct {

@@ -11,7 +11,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "terminal/keymap.h"
+#include "terminal/terminal.h"
 
 static struct key parse_key(const char *text)
 {

@@ -8,8 +8,7 @@
 #include <cmocka.h>
 
 #include "base/snapshot.h"
-#include "observe/row_copy.h"
-#include "observe/model.h"
+#include "observe/observe.h"
 
 static struct engine_summary make_summary(
 	const char *id, const char *name, enum container_state state)

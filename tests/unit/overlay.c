@@ -11,9 +11,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "widgets/dialog.h"
-#include "widgets/palette.h"
-#include "widgets/prompt.h"
+#include "widgets/widgets.h"
 
 static struct key parse_key_name(const char *text)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "observe/rates.h"
+#include "observe/observe.h"
 
 #define S 1000000000LL
 #define GIB ((uint64_t)1 << 30)

@@ -9,7 +9,8 @@
 
 #include <berth/mem.h>
 
-#include "net/split.h"
+#include "engine/split.h"
+#include "net/reply_head.h"
 
 static struct str got;
 

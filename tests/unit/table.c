@@ -11,7 +11,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 #include "widgets/table_draw.h"
 
 struct thing {

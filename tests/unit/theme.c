@@ -9,7 +9,7 @@
 
 #include <berth/mem.h>
 
-#include "terminal/theme.h"
+#include "terminal/terminal.h"
 
 static const char *const role_names[] = {
 #define X(id, name) name,

@@ -75,19 +75,4 @@ int objects_feed(
 	struct objects *o, const char *bytes, size_t n, object_fn fn, void *ctx, struct err *e);
 bool objects_inside(const struct objects *o); /* the stream ended in the middle of one */
 
-/* The head of an HTTP/1.1 reply on a connection that becomes a raw stream. */
-#define REPLY_HEAD_MAX ((size_t)16 << 10)
-struct reply_head {
-	struct str text;
-	bool complete;
-	int status;
-	int64_t length; /* Content-Length, -1 when none */
-	bool chunked;
-};
-void reply_head_init(struct reply_head *h);
-void reply_head_release(struct reply_head *h);
-/* Returns how many bytes belonged to the head (what follows is the stream), or -1.  1xx replies
- * other than 101 are skipped. */
-ssize_t reply_head_feed(struct reply_head *h, const char *bytes, size_t n, struct err *e);
-
 #endif

@@ -1,5 +1,5 @@
-/* container.c - the engine's side of agents: what is there, and making and removing it. */
-#include "container/container.h"
+/* maker.c - the engine's side of agents: what is there, and making and removing it. */
+#include "container/maker.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,6 @@
 
 #include "container/checked.h"
 #include "container/own.h"
-#include "engine/json.h"
 #include "lane/lane.h"
 
 #define LANE_TRY_MS 10000 /* a container that is busy with itself may answer late */

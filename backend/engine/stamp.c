@@ -1,5 +1,5 @@
 /* stamp.c - RFC 3339 time stamps, as the engine puts them before log lines and into JSON. */
-#include "net/split.h"
+#include "engine/split.h"
 
 #include <limits.h>
 

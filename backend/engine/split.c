@@ -1,5 +1,5 @@
 /* split.c - frames, lines and JSON objects, cut from a stream that comes in any pieces. */
-#include "net/split.h"
+#include "engine/split.h"
 
 #include <string.h>
 
