@@ -10,12 +10,9 @@
 #include <berth/settings.h>
 
 #include "app/app.h"
-#include "terminal/keymap.h"
-#include "terminal/screen.h"
+#include "terminal/terminal.h"
 #include "app/script.h"
-#include "widgets/dialog.h"
-#include "widgets/palette.h"
-#include "widgets/prompt.h"
+#include "widgets/widgets.h"
 
 #define TABS_MAX 9
 #define PUSHED_MAX 8

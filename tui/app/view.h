@@ -13,8 +13,7 @@
 #include <berth/message.h>
 #include <berth/snapshot.h>
 
-#include "terminal/action.h"
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 
 struct app;
 

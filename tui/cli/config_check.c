@@ -14,9 +14,8 @@
 #include <berth/text.h>
 
 #include "cli/run.h"
-#include "terminal/keymap.h"
-#include "terminal/theme.h"
-#include "views/containers/containers.h"
+#include "terminal/terminal.h"
+#include "views/list.h"
 
 static void add_finding(void *ctx, const struct err *e)
 {

@@ -14,8 +14,7 @@
 
 #include "cli/doctor.h"
 #include "cli/run.h"
-#include "terminal/keymap.h"
-#include "terminal/theme.h"
+#include "terminal/terminal.h"
 
 /* Is there a description of this terminal?  The places are those of terminfo(5) and Debian. */
 static bool has_terminfo(const char *term)

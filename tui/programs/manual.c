@@ -15,7 +15,7 @@
 #include <berth/settings.h>
 #include <berth/text.h>
 
-#include "terminal/action.h"
+#include "terminal/terminal.h"
 #define CLI_TABLE
 #include "cli/commands.h"
 

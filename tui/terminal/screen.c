@@ -25,7 +25,7 @@
 #undef lines
 #undef hangup
 
-#include "terminal/terminal.h"
+#include "terminal/tty.h"
 
 /* curses.h has names for keys of its own; ours begin with NAMED_. */
 #define ESC_WAIT_MS 25

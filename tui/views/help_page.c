@@ -6,7 +6,7 @@
 #include <berth/mem.h>
 
 #include "app/app.h"
-#include "terminal/keymap.h"
+#include "terminal/terminal.h"
 #include "views/list.h"
 #include "views/pattern.h"
 #include "views/page.h"

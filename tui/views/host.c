@@ -10,7 +10,7 @@
 #include "views/list.h"
 #include "views/page.h"
 #include "views/pen.h"
-#include "widgets/meter.h"
+#include "widgets/widgets.h"
 
 #define WIDE 90
 #define KEY_W 12

@@ -15,7 +15,7 @@
 #include "app/app.h"
 #include "views/page.h"
 #include "views/wrap.h"
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 
 #define ID_MAX 24
 #define ASK_EVERY_NS 1000000000

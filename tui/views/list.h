@@ -8,6 +8,7 @@
 #define TUI_VIEWS_LIST_H
 
 #include "app/view.h"
+#include "widgets/widgets.h"
 
 extern const struct view_ops *const all_tabs[]; /* NULL at the end */
 
@@ -18,5 +19,9 @@ extern const struct view_ops help_view; /* seed: the view_ops of the view it exp
 
 /* seed: struct target, valid during app_push */
 extern const struct view_ops inspect_view;
+
+/* Those that a configuration may name. */
+extern const struct table_column container_columns[];
+extern const size_t container_ncolumns;
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef TUI_VIEWS_PEN_H
 #define TUI_VIEWS_PEN_H
 
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 
 struct pen {
 	struct canvas *c;

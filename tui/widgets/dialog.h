@@ -10,7 +10,7 @@
 #ifndef TUI_WIDGETS_DIALOG_H
 #define TUI_WIDGETS_DIALOG_H
 
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 #include "prompt.h"
 
 #define DIALOG_BLIND_NS \

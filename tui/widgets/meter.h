@@ -6,7 +6,7 @@
 #ifndef TUI_WIDGETS_METER_H
 #define TUI_WIDGETS_METER_H
 
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 
 /* A bar of `w` columns, `fraction` 0..1 of it filled (<0: unknown, all empty).  More than nothing
  * shows at least half a column; only all of it fills the last one.  Rows of bars stay apart. */

@@ -7,8 +7,7 @@
 #ifndef TUI_WIDGETS_PALETTE_H
 #define TUI_WIDGETS_PALETTE_H
 
-#include "terminal/canvas.h"
-#include "terminal/keymap.h"
+#include "terminal/terminal.h"
 #include "prompt.h"
 
 struct palette_item {

@@ -6,8 +6,7 @@
 #ifndef TUI_WIDGETS_PROMPT_H
 #define TUI_WIDGETS_PROMPT_H
 
-#include "terminal/canvas.h"
-#include "terminal/keymap.h"
+#include "terminal/terminal.h"
 
 #define PROMPT_MAX 512
 #define HISTORY_MAX 50

@@ -25,8 +25,7 @@
 #include <berth/err.h>
 #include <berth/str.h>
 
-#include "terminal/action.h"
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 #include "idset.h"
 
 #define TABLE_CELL_MAX 512 /* longest text of a cell, bytes with NUL */

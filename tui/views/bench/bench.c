@@ -22,8 +22,7 @@
 #include "views/bench/bench_rows.h"
 #include "views/bench/bench_start.h"
 #include "views/list.h"
-#include "widgets/meter.h"
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 
 #define DISTURBED 15.0 /* percent of all cores used by others from which on figures suffer */
 #define OWN_LOUD 5.0   /* percent of a core that this console may use before it is said */

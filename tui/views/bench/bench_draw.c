@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "views/pen.h"
-#include "widgets/meter.h"
+#include "widgets/widgets.h"
 
 #define NAME_W 24
 #define FIGURE_W 9

@@ -2,7 +2,7 @@
 #ifndef BENCH_DRAW_H
 #define BENCH_DRAW_H
 
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 #include "views/bench/bench_live.h"
 
 void bench_case_draw(

@@ -6,7 +6,7 @@
 
 #include <berth/mem.h>
 
-#include "widgets/meter.h"
+#include "widgets/widgets.h"
 
 #define BAR_W 14
 #define GROUPS_MAX 32

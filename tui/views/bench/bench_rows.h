@@ -10,7 +10,7 @@
 #include <berth/bench.h>
 
 #include "views/bench/bench_live.h"
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 
 /* A suite, or a case of the run below its suite. */
 struct bench_entry {

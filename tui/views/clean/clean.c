@@ -17,8 +17,7 @@
 #include "app/app.h"
 #include "views/clean/clean_rows.h"
 #include "views/list.h"
-#include "widgets/meter.h"
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 
 #define BAR_W 20
 

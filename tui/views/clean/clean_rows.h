@@ -8,7 +8,7 @@
 
 #include <berth/clean.h>
 
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 
 struct shown { /* one row */
 	const struct clean_item *item;

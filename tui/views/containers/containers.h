@@ -7,8 +7,9 @@
 #include <berth/snapshot.h>
 
 #include "app/view.h"
+#include "views/list.h"
 #include "views/moment.h"
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 
 /* A container, or the head over several. */
 struct item {
@@ -35,9 +36,6 @@ enum {
 	CONTAINER_UP,
 	CONTAINER_AGE = 16,
 };
-extern const struct table_column container_columns[];
-extern const size_t container_ncolumns;
-
 /* The state as a person says it: "running", "exited 1", "out of memory", "stopping". */
 void container_state_text(const struct container *c, char *buf, size_t cap, struct style *st);
 /* Its name, cut where it says least. */

@@ -8,7 +8,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "widgets/meter.h"
+#include "widgets/widgets.h"
 
 #define NUMBER_W 6 /* "1234.5" */
 #define RATE_W 5   /* "1.2M" and a blank before it */

@@ -10,7 +10,7 @@
 #include <berth/text.h>
 
 #include "views/pen.h"
-#include "widgets/meter.h"
+#include "widgets/widgets.h"
 
 #define LABEL_W 11
 #define CHART_ROWS 10 /* at most: beyond, a curve is not easier to read */

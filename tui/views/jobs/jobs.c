@@ -13,8 +13,7 @@
 #include "views/jobs/jobs_total.h"
 #include "views/list.h"
 #include "views/pen.h"
-#include "widgets/meter.h"
-#include "widgets/table.h"
+#include "widgets/widgets.h"
 
 #define ID_MAX 64
 #define RATE_W 10

@@ -10,7 +10,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "widgets/meter.h"
+#include "widgets/widgets.h"
 
 #define BAR_W 20
 #define BAR_MIN 6

@@ -4,7 +4,7 @@
 
 #include <berth/snapshot.h>
 
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 
 struct job_look {
 	const char *word;

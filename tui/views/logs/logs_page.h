@@ -4,7 +4,7 @@
 #ifndef LOGS_PAGE_H
 #define LOGS_PAGE_H
 
-#include "terminal/canvas.h"
+#include "terminal/terminal.h"
 #include "views/logs/logbuf.h"
 
 struct source {

@@ -1,5 +1,5 @@
-/* terminal.c - signals of a terminal program, and restoring the terminal from any of them. */
-#include "terminal/terminal.h"
+/* tty.c - signals of a terminal program, and restoring the terminal from any of them. */
+#include "terminal/tty.h"
 
 #include <berth/check.h>
 #include <berth/mem.h>

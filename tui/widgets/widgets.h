@@ -1,0 +1,15 @@
+/*
+ * widgets.h - the door of this room: what draws on a canvas and knows no view.
+ *
+ * Headers that are not named here are the room's own.
+ */
+#ifndef WIDGETS_WIDGETS_H
+#define WIDGETS_WIDGETS_H
+
+#include "widgets/dialog.h"  /* a question */
+#include "widgets/meter.h"   /* sparklines, bars */
+#include "widgets/palette.h" /* every action by name */
+#include "widgets/prompt.h"  /* a line of input */
+#include "widgets/table.h"   /* rows and columns */
+
+#endif
