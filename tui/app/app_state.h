@@ -14,13 +14,13 @@
 #include "app/script.h"
 #include "widgets/widgets.h"
 
-#define TABS_MAX 9
 #define PUSHED_MAX 8
 
 /* A view and what the app keeps about it. */
 struct slot {
 	struct view view;
-	char *filter; /* text of its filter or search; NULL: none */
+	char *filter;    /* text of its filter or search; NULL: none */
+	struct area box; /* a tab's, as drawn last: for clicks; w 0: not drawn */
 };
 
 enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT, PROMPT_RUN, PROMPT_FILE };
@@ -42,7 +42,7 @@ struct app {
 	int orphans;          /* as told last */
 	double asked_hz;      /* by + and -; 0: as the settings have it */
 
-	struct slot tab[TABS_MAX], pushed[PUSHED_MAX];
+	struct slot *tab, pushed[PUSHED_MAX];
 	size_t ntabs, at, npushed;
 	size_t came_from[8], ndepth; /* tabs that `back` returns to */
 
@@ -68,8 +68,7 @@ struct app {
 	int64_t painted_ns;
 	bool quit;
 	int exit_code;
-	struct area body;              /* of the view, as drawn last */
-	struct area tab_box[TABS_MAX]; /* for clicks */
+	struct area body; /* of the view, as drawn last */
 };
 
 /* stack.c */

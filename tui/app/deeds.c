@@ -283,7 +283,7 @@ static void next_theme(struct app *a)
 
 static void offer_actions(struct app *a, bool hidden)
 {
-	uint16_t context = app_top(a)->view.ops->context;
+	uint32_t context = app_top(a)->view.ops->context;
 
 	for (int act = 1; act < DO_COUNT; act++) {
 		const struct action_info *info = &action_info[act];
@@ -314,7 +314,8 @@ static void open_palette(struct app *a)
 		it = (struct palette_item){.kind = PALETTE_VIEW};
 		snprintf(it.name, sizeof it.name, "%s", a->tab[i].view.ops->name);
 		snprintf(it.help, sizeof it.help, "go to view %s", a->tab[i].view.ops->tab);
-		keymap_first(&a->keys, (enum action)(DO_VIEW_1 + i), it.key);
+		if (DO_VIEW_1 + i <= DO_VIEW_9)
+			keymap_first(&a->keys, (enum action)(DO_VIEW_1 + i), it.key);
 		palette_add(&a->palette, it);
 	}
 	for (size_t i = 0; theme_name(i, name); i++) {

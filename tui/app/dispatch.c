@@ -129,7 +129,7 @@ void app_click(struct app *a, int x, int y, bool twice)
 	if (a->prompting)
 		return;
 	for (size_t i = 0; i < a->ntabs; i++)
-		if (is_in_area(a->tab_box[i], x, y))
+		if (is_in_area(a->tab[i].box, x, y))
 			app_show_tab(a, i);
 	if (is_in_area(a->body, x, y) && v->ops->click && v == &app_top(a)->view)
 		v->ops->click(v, x - a->body.x, y - a->body.y, twice);

@@ -176,6 +176,7 @@ static void draw_header(struct app *a, struct canvas *c)
 enum tab_form { TABS_FULL, TABS_LONG_SHORT, TABS_SHORT, TABS_NUMBERS };
 
 #define LONG_TAB 6
+#define KEYED_TABS (DO_VIEW_9 - DO_VIEW_1 + 1)
 
 static const char *tab_text(const struct view_ops *o, enum tab_form form)
 {
@@ -185,16 +186,34 @@ static const char *tab_text(const struct view_ops *o, enum tab_form form)
 	return full ? o->tab : o->tab_short;
 }
 
-static int tabs_width(const struct app *a, enum tab_form form)
+/* "2\u25b8Containers": its key, as far as there are keys for tabs, and its name. */
+static void label_tab(const struct app *a, size_t i, enum tab_form form, char *buf, size_t cap)
 {
+	const char *text = tab_text(a->tab[i].view.ops, form);
+	bool active = i == a->at, key = i < KEYED_TABS;
+
+	if (!active && key && form == TABS_NUMBERS)
+		snprintf(buf, cap, "%zu", i + 1);
+	else if (key)
+		snprintf(buf, cap, "%zu%s%s", i + 1, active ? "\u25b8" : " ", text);
+	else
+		snprintf(buf, cap, "%s%s", active ? "\u25b8" : "", text);
+}
+
+static int tab_gap(enum tab_form form)
+{
+	return form > TABS_FULL ? 1 : 2;
+}
+
+/* Of the tabs from that one up to `to`, a gap behind each. */
+static int tabs_width(const struct app *a, enum tab_form form, size_t from, size_t to)
+{
+	char label[64];
 	int w = 0;
 
-	for (size_t i = 0; i < a->ntabs; i++) {
-		const char *text = tab_text(a->tab[i].view.ops, form);
-
-		w += 4 - (form > TABS_FULL);
-		if (form < TABS_NUMBERS || i == a->at)
-			w += text_width(text, strlen(text));
+	for (size_t i = from; i < to; i++) {
+		label_tab(a, i, form, label, sizeof label);
+		w += tab_gap(form) + text_width(label, strlen(label));
 	}
 	return w;
 }
@@ -203,8 +222,9 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 {
 	struct view *v = &app_top(a)->view;
 	struct line l = {c, 1, y, c->columns - 1};
-	char status[128] = "";
+	char status[128] = "", label[64];
 	enum tab_form form = TABS_FULL;
+	size_t first = 0;
 	int crumb = 0;
 
 	if (v->ops->status)
@@ -213,19 +233,18 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 		put_right(&l, 2, STYLE(ACCENT), status);
 	if (a->npushed)
 		crumb = 4 + text_width(v->ops->name, strlen(v->ops->name));
-	while (form < TABS_NUMBERS && l.x + tabs_width(a, form) + crumb > l.end)
+	while (form < TABS_NUMBERS && l.x + tabs_width(a, form, 0, a->ntabs) + crumb > l.end)
 		form++;
-	for (size_t i = 0; i < a->ntabs; i++) {
-		bool active = i == a->at, word = form < TABS_NUMBERS || active;
-		int from = l.x;
+	/* Those at the end have no room; the one on screen has. */
+	while (first < a->at && l.x + tabs_width(a, form, first, a->at + 1) > l.end)
+		first++;
+	for (size_t i = first; i < a->ntabs; i++) {
+		int gap = i > first ? tab_gap(form) : 0, from = l.x;
 
-		put_on_line(&l, i ? (form > TABS_FULL ? 1 : 2) : 0,
-			active ? STYLE(TAB_ACTIVE) : STYLE(TAB), "%zu%s%s", i + 1,
-			active         ? "\u25b8"
-				: word ? " "
-				       : "",
-			word ? tab_text(a->tab[i].view.ops, form) : "");
-		a->tab_box[i] = (struct area){from, y, l.x - from, 1};
+		label_tab(a, i, form, label, sizeof label);
+		if (!put_on_line(&l, gap, i == a->at ? STYLE(TAB_ACTIVE) : STYLE(TAB), "%s", label))
+			break;
+		a->tab[i].box = (struct area){from, y, l.x - from, 1};
 	}
 	if (a->npushed)
 		put_on_line(&l, 2, STYLE(TAB_ACTIVE), "\u25b8 %s", v->ops->name);
@@ -402,7 +421,8 @@ void frame_draw(struct app *a)
 	int y = 1, last = c->rows - 1;
 
 	canvas_clear(c);
-	memset(a->tab_box, 0, sizeof a->tab_box);
+	for (size_t i = 0; i < a->ntabs; i++)
+		a->tab[i].box = (struct area){0};
 	if (c->columns < LEAST_COLUMNS || c->rows < LEAST_ROWS) {
 		a->body = (struct area){0};
 		draw_small(c);

@@ -176,10 +176,14 @@ void app_filtered(struct app *a, const struct view *v, const char *text)
 void stack_open(struct app *a)
 {
 	const struct view_ops *const *ops = a->o->views;
+	size_t n = 0;
 
-	for (a->ntabs = 0; ops[a->ntabs] && a->ntabs < TABS_MAX; a->ntabs++)
+	while (ops[n])
+		n++;
+	CHECK(n);
+	a->tab = xcalloc(n, sizeof *a->tab);
+	for (a->ntabs = 0; a->ntabs < n; a->ntabs++)
 		open_view_slot(a, &a->tab[a->ntabs], ops[a->ntabs], NULL);
-	CHECK(a->ntabs);
 	for (size_t i = 0; i < a->ntabs; i++)
 		if (a->tab[i].view.ops->snapshot)
 			a->tab[i].view.ops->snapshot(&a->tab[i].view, a->shown);
@@ -196,4 +200,5 @@ void stack_close(struct app *a)
 		close_view_slot(&a->pushed[--a->npushed]);
 	for (size_t i = 0; i < a->ntabs; i++)
 		close_view_slot(&a->tab[i]);
+	free(a->tab);
 }

@@ -1,5 +1,5 @@
 /*
- * view.h - a view is one file in views/ ending in one const ops struct; the list is views/list.h.
+ * view.h - a view is one file in views/ ending in one const ops struct; the list is terminal/action.h.
  *
  * The app owns the snapshot, the canvas and the key map and calls the ops on the main thread. Views
  * send commands through app_send and never block.  All ops but `title` and `draw` may be NULL.
@@ -28,7 +28,7 @@ struct view_ops {
 	const char *name;      /* "containers": palette, script, config */
 	const char *tab;       /* "Containers"; NULL: pushed on top (inspect, help), no tab */
 	const char *tab_short; /* for narrow screens */
-	uint16_t context;      /* IN_CONTAINERS ... */
+	uint32_t context;      /* IN_CONTAINERS ... */
 	size_t state_size;
 	void (*open)(struct view *v);
 	void (*close)(struct view *v);

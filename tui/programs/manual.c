@@ -113,15 +113,15 @@ static void print_command_entries(const char *group, const struct cli_command *k
 	}
 }
 
-static void print_contexts(uint16_t in)
+static void print_contexts(uint32_t in)
 {
 	const char *before = " (";
 
 	if (in == IN_ANY)
 		return;
-	for (; in; in &= (uint16_t)(in - 1)) {
+	for (; in; in &= in - 1) {
 		fputs(before, stdout);
-		print_text(context_name((uint16_t)(in & -in)));
+		print_text(context_name(in & -in));
 		before = ", ";
 	}
 	putchar(')');

@@ -17,18 +17,16 @@ enum action action_by_name(const char *name)
 	return DO_NONE;
 }
 
-const char *context_name(uint16_t context)
+const char *context_name(uint32_t context)
 {
-	static const struct {
-		uint16_t bit;
-		const char *name;
-	} names[] = {{IN_CONTAINERS, "containers"}, {IN_LOGS, "logs"}, {IN_JOBS, "jobs"},
-		{IN_EVENTS, "events"}, {IN_HOST, "host"}, {IN_HELP, "help"},
-		{IN_INSPECT, "inspect"}, {IN_AUDIT, "audit"}, {IN_AGENTS, "agents"},
-		{IN_JOURNAL, "journal"}, {IN_CLEAN, "clean"}, {IN_BENCH, "bench"}};
+	static const char *const names[] = {
+#define VIEW(id, name, ...) #name,
+		VIEWS(VIEW, VIEW)
+#undef VIEW
+	};
 
-	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (context & names[i].bit)
-			return names[i].name;
+	for (unsigned i = 0; i < VIEW_COUNT && context != IN_ANY; i++)
+		if (context & 1u << i)
+			return names[i];
 	return "every view";
 }

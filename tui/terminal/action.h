@@ -1,7 +1,11 @@
 /*
- * action.h - everything a key can do, once.
+ * action.h - the views there are and everything a key can do in them, once.
  *
- * This one list feeds the key map, help, footer, palette, configuration file, man page and the
+ * The list of views: a new one is a line here and its file.  TAB(id, name, number): with a key of that
+ * number as far as there are keys, else by name and mouse; PAGE(id, name): pushed on top of another.
+ * Each is the const struct view_ops NAME_view and the context IN_ID.
+ *
+ * The list of actions feeds the key map, help, footer, palette, configuration file, man page and the
  * policy greying.  The footer shows as many as fit, in this order: what a view is for comes first.
  * ACTION(id, name, default keys, where, flags, footer word, help):
  *   default keys  as in keymap.h ("D", "C-s", "F1", "Enter"), several separated by a space
@@ -12,20 +16,33 @@
 
 #include <stdint.h>
 
+#define VIEWS(TAB, PAGE)               \
+	TAB(CONTAINERS, containers, 2) \
+	TAB(LOGS, logs, 3)             \
+	TAB(JOBS, jobs, 4)             \
+	TAB(EVENTS, events, 7)         \
+	TAB(HOST, host, 8)             \
+	PAGE(HELP, help)               \
+	PAGE(INSPECT, inspect)         \
+	TAB(AUDIT, audit, 6)           \
+	TAB(AGENTS, agents, 1)         \
+	PAGE(JOURNAL, journal)         \
+	TAB(CLEAN, clean, 5)           \
+	TAB(BENCH, bench, 9)
+
+enum view_number {
+#define VIEW(id, ...) VIEW_##id,
+	VIEWS(VIEW, VIEW)
+#undef VIEW
+		VIEW_COUNT
+};
+_Static_assert(VIEW_COUNT < 31, "a context is a bit of an int");
+
 enum {
-	IN_CONTAINERS = 1 << 0,
-	IN_LOGS = 1 << 1,
-	IN_JOBS = 1 << 2,
-	IN_EVENTS = 1 << 3,
-	IN_HOST = 1 << 4,
-	IN_HELP = 1 << 5,
-	IN_INSPECT = 1 << 6,
-	IN_AUDIT = 1 << 7,
-	IN_AGENTS = 1 << 8,
-	IN_JOURNAL = 1 << 9,
-	IN_CLEAN = 1 << 10,
-	IN_BENCH = 1 << 11,
-	IN_ANY = 0xFFFF,
+#define VIEW(id, ...) IN_##id = 1 << VIEW_##id,
+	VIEWS(VIEW, VIEW)
+#undef VIEW
+		IN_ANY = (1 << VIEW_COUNT) - 1,
 	IN_TEXT = IN_LOGS | IN_INSPECT,
 	IN_ROWS = IN_CONTAINERS | IN_AGENTS,
 	IN_LISTS = IN_ROWS | IN_JOBS | IN_CLEAN | IN_BENCH,
@@ -161,13 +178,13 @@ enum action {
 
 struct action_info {
 	const char *name, *keys;
-	uint16_t where;
+	uint32_t where;
 	uint8_t flags;
 	const char *word, *help;
 };
 extern const struct action_info action_info[DO_COUNT]; /* [DO_NONE] is empty */
 
 enum action action_by_name(const char *name); /* DO_NONE when there is no such action */
-const char *context_name(uint16_t context);   /* of its lowest bit: "containers" */
+const char *context_name(uint32_t context);   /* of its lowest bit: "containers" */
 
 #endif

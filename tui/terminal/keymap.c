@@ -199,10 +199,10 @@ static void tell_problem(struct applying *ap, const struct err *e)
 
 /* The bound action that owns `key` in one of the contexts of `a`; DO_NONE: it is free. */
 static enum action find_clash(
-	const struct keymap *k, struct key key, enum action a, uint16_t *where)
+	const struct keymap *k, struct key key, enum action a, uint32_t *where)
 {
 	for (size_t i = 0; i < k->n; i++) {
-		uint16_t both = action_info[k->bound[i].action].where & action_info[a].where;
+		uint32_t both = action_info[k->bound[i].action].where & action_info[a].where;
 
 		if (both && k->bound[i].action != a && key_same(k->bound[i].key, key)) {
 			*where = both;
@@ -217,7 +217,7 @@ static void bind_checked(
 {
 	struct err e = ERR_INIT, placed = ERR_INIT;
 	struct key key;
-	uint16_t where;
+	uint32_t where;
 	enum action other;
 
 	if (key_parse(text, n, &key, &e) < 0) {
@@ -322,7 +322,7 @@ size_t keymap_apply(struct keymap *k, const struct config *c, const struct node 
 	return ap.problems;
 }
 
-enum action keymap_find(const struct keymap *k, struct key key, uint16_t context)
+enum action keymap_find(const struct keymap *k, struct key key, uint32_t context)
 {
 	for (size_t i = 0; i < k->n; i++)
 		if (key_same(k->bound[i].key, key) &&

@@ -81,7 +81,7 @@ typedef void keymap_problem_fn(void *ctx, const struct err *e);
 size_t keymap_apply(struct keymap *k, const struct config *c, const struct node *keys,
 	keymap_problem_fn *problem, void *ctx);
 
-enum action keymap_find(const struct keymap *k, struct key key, uint16_t context);
+enum action keymap_find(const struct keymap *k, struct key key, uint32_t context);
 /* The first key of an action as text; "" when it has none. */
 char *keymap_first(const struct keymap *k, enum action a, char buf[KEY_TEXT_MAX]);
 /* All keys of an action, separated by spaces. */

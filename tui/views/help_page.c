@@ -24,7 +24,7 @@ struct help {
 
 /* What the actions cannot say. */
 static const struct note {
-	uint16_t where;
+	uint32_t where;
 	const char *key, *text;
 } notes[] = {
 	{IN_CONTAINERS, "CPU %", "100 is one core; the same number docker stats shows"},

@@ -1,5 +1,6 @@
-/* list.c - the tabs, in the order of their keys. */
+/* list.c - the tabs, in the order of their numbers. */
 #include "views/list.h"
 
-const struct view_ops *const all_tabs[] = {&agents_view, &containers_view, &logs_view, &jobs_view,
-	&clean_view, &audit_view, &events_view, &host_view, &bench_view, NULL};
+#define NO_TAB(...)
+#define TAB(id, name, number) [(number)-1] = &name##_view,
+const struct view_ops *const all_tabs[VIEW_COUNT + 1] = {VIEWS(TAB, NO_TAB)};

@@ -1,8 +1,9 @@
 /*
- * list.h - every view there is.
+ * list.h - every view there is, from the list in terminal/action.h.
  *
- * The tabs are the ones with a number; a new one is a file in this folder and its name here and in
- * list.c.  The others are pushed on top of a tab: `seed` of app_push says what they show.
+ * Pages are pushed on top of a tab: `seed` of app_push says what they show.  help_view: the view_ops of
+ * the view it explains; inspect_view: a struct target, valid during app_push; journal_view: see
+ * views/journal.h.
  */
 #ifndef TUI_VIEWS_LIST_H
 #define TUI_VIEWS_LIST_H
@@ -10,15 +11,11 @@
 #include "app/view.h"
 #include "widgets/widgets.h"
 
+#define VIEW(id, name, ...) extern const struct view_ops name##_view;
+VIEWS(VIEW, VIEW)
+#undef VIEW
+
 extern const struct view_ops *const all_tabs[]; /* NULL at the end */
-
-extern const struct view_ops agents_view, containers_view, logs_view, jobs_view, clean_view,
-	audit_view, events_view, host_view, bench_view;
-
-extern const struct view_ops help_view; /* seed: the view_ops of the view it explains */
-
-/* seed: struct target, valid during app_push */
-extern const struct view_ops inspect_view;
 
 /* Those that a configuration may name. */
 extern const struct table_column container_columns[];

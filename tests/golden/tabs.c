@@ -1,0 +1,104 @@
+/* tabs.c - the app with more views than there are keys for them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/settings.h>
+#include <berth/str.h>
+
+#include "app/app.h"
+#include "golden/fixture/fixture.h"
+
+#define TABS 12
+
+static struct view_ops ops[TABS];
+static char names[TABS][8];
+static const struct view_ops *views[TABS + 1];
+
+static void draw_name(struct view *v, struct canvas *c, struct area a)
+{
+	canvas_printf(c, a.x, a.y, a.w, STYLE(TEXT), "this is %s.", v->ops->name);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TABS; i++) {
+		snprintf(names[i], sizeof names[i], "view%c", 'A' + i);
+		ops[i] = (struct view_ops){.name = names[i],
+			.tab = names[i],
+			.tab_short = names[i] + 3,
+			.context = IN_HOST,
+			.draw = draw_name};
+		views[i] = &ops[i];
+	}
+	return 0;
+}
+
+static void run_tab_script(const char *text)
+{
+	char path[] = "/tmp/berth-tabs-XXXXXX";
+	int fd = mkstemp(path);
+	struct settings settings;
+	AUTO_STR struct str out = STR_INIT;
+	struct app_options o = {.views = views, .settings = &settings, .script = path, .out = &out};
+	struct backend_options bo = {.program = "console"};
+	struct err e = ERR_INIT;
+	int code;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(settings_from(NULL, &settings, &e), 0);
+	assert_int_equal(fixture_choose("empty"), 0);
+	clock_freeze(1000000000000, 1795211102000);
+	o.backend = backend_start(&bo, &e);
+	code = app_run(&o, &e);
+	backend_stop(o.backend);
+	settings_release(&settings);
+	unlink(path);
+	if (code < 0)
+		fail_msg("%s", e.msg);
+}
+
+/* The first nine have keys, all have names and a place to click on. */
+static void test_tabs(void **state)
+{
+	(void)state;
+	run_tab_script(
+		"size 150 24\n"
+		"key 9\nexpect this is viewI.\n"
+		"expect 9\xe2\x96\xb8viewI  viewJ  viewK  viewL\n"
+		"key :\ntype viewL\nkey Enter\nexpect this is viewL.\nexpect \xe2\x96\xb8viewL\n"
+		"key Esc\nexpect this is viewI.\n"
+		"click 90 1\nexpect this is viewK.\n"
+		"key 1\nexpect this is viewA.\n");
+}
+
+/* Where not all tabs have room the one on screen has. */
+static void test_narrow_tabs(void **state)
+{
+	(void)state;
+	run_tab_script(
+		"size 60 24\nexpect 8 wH\n"
+		"key :\ntype viewL\nkey Enter\nexpect this is viewL.\nexpect \xe2\x96\xb8wL\n"
+		"size 40 24\nexpect \xe2\x96\xb8wL\nrefuse 1 wA\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tabs),
+		cmocka_unit_test(test_narrow_tabs),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
