@@ -3,11 +3,11 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/regex.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
@@ -19,7 +19,7 @@
 struct pattern {
 	char *text;
 	size_t word; /* length of the plain word it begins with */
-	regex_t re;
+	struct regex *re;
 };
 
 struct rule_set {
@@ -35,18 +35,26 @@ static bool has_alternatives(const char *re)
 	int depth = 0;
 
 	for (; *re; re++) {
-		if (*re == '\\' && re[1]) {
+		if (*re == '\\' && re[1] == 'Q') {
+			const char *end = strstr(re, "\\E");
+
+			if (!end)
+				return false;
+			re = end + 1;
+		} else if (*re == '\\' && re[1]) {
 			re++;
 		} else if (*re == '[') {
 			re += re[1] == '^' ? 2 : 1;
 			re += *re == ']'; /* here it is one of the list */
 			while (*re && *re != ']') {
-				/* [:alpha:], [.x.], [=x=] */
-				const char *end = re[0] == '[' && re[1] && strchr(":.=", re[1])
-					? strchr(re + 2, ']')
-					: NULL;
+				size_t class = 0; /* [:alpha:] */
 
-				re = end ? end + 1 : re + 1;
+				if (re[0] == '[' && re[1] == ':')
+					class = 2 + strspn(re + 2, "^abcdefghijklmnopqrstuvwxyz");
+				if (class && !strncmp(re + class, ":]", 2))
+					re += class + 2;
+				else
+					re += re[0] == '\\' && re[1] ? 2 : 1;
 			}
 			if (!*re)
 				return true;
@@ -67,18 +75,14 @@ static int compile_patterns(
 	*out = xcalloc(n, sizeof **out);
 	for (size_t i = 0; i < n; i++) {
 		struct pattern *p = &(*out)[i];
-		AUTO_FREE char *whole = xasprintf("^(%s)$", text[i]);
 		const char *body = text[i] + (*text[i] == '^');
-		int bad = regcomp(&p->re, whole, REG_EXTENDED | REG_NOSUB);
+		char why[REGEX_WHY_MAX];
 
-		if (bad) {
-			char why[128];
-
-			regerror(bad, &p->re, why, sizeof why);
+		p->re = regex_new(text[i], REGEX_WHOLE, why);
+		if (!p->re)
 			return err_set(e, ERR_CONFIG,
 				"the command pattern \"%s\" is no regular expression: %s.", text[i],
 				why);
-		}
 		p->text = xstrdup(text[i]);
 		while (isalnum((unsigned char)body[p->word]) ||
 			(p->word && strchr("_-", body[p->word]) && body[p->word]))
@@ -115,7 +119,7 @@ struct rule_set *rule_set_compile(const struct rule_options *o, struct err *e)
 static void free_patterns(struct pattern *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		regfree(&p[i].re);
+		regex_free(p[i].re);
 		free(p[i].text);
 	}
 	free(p);
@@ -135,7 +139,8 @@ void rule_set_free(struct rule_set *r)
 	free(r);
 }
 
-static bool matches_command(const struct pattern *p, const char *joined)
+/* As regex_find. */
+static int matches_command(const struct pattern *p, const char *joined)
 {
 	const char *body = p->text + (*p->text == '^');
 	size_t name = strcspn(joined, " ");
@@ -144,14 +149,14 @@ static bool matches_command(const struct pattern *p, const char *joined)
 		size_t version = p->word;
 
 		if (name < p->word || strncmp(joined, body, p->word))
-			return false;
+			return 0;
 		while (version < name &&
 			(isdigit((unsigned char)joined[version]) || joined[version] == '.'))
 			version++;
 		if (version != name && strspn(body + p->word, ".*+?") != 0 && body[p->word] != '[')
-			return false;
+			return 0;
 	}
-	return !regexec(&p->re, joined, 0, NULL, 0);
+	return regex_find(p->re, joined, strlen(joined), 0, NULL, NULL);
 }
 
 /* One of the readings of a command line, and what is asked of it. */
@@ -193,13 +198,18 @@ static int check_lists(const struct judge *j, const struct command *c, struct er
 		str_addc(&joined, ' ');
 		str_adds(&joined, c->word[i].text);
 	}
-	for (size_t i = 0; j->block && i < r->nblock; i++)
-		if (matches_command(&r->block[i], joined.s))
-			return err_set(e, ERR_REFUSED,
-				"`%s` is refused: the definition blocks it (%s).",
-				text_clean(shown, sizeof shown, joined.s), r->block[i].text);
+	for (size_t i = 0; j->block && i < r->nblock; i++) {
+		int found = matches_command(&r->block[i], joined.s);
+
+		if (found)
+			return err_set(e, ERR_REFUSED, "`%s` is refused: the definition %s (%s).",
+				text_clean(shown, sizeof shown, joined.s),
+				found > 0 ? "blocks it"
+					  : "may block it, which takes too many steps to tell",
+				r->block[i].text);
+	}
 	for (size_t i = 0; j->allow && i < r->nallow; i++)
-		if (matches_command(&r->allow[i], joined.s))
+		if (matches_command(&r->allow[i], joined.s) > 0)
 			return 0;
 	if (j->allow)
 		return err_set(e, ERR_REFUSED,

@@ -8,7 +8,7 @@
  * shell script, and what wrappers such as env, xargs, find -exec or busybox would run.  Somebody
  * who wants to get round them can; the container holds anyway.
  *
- * A pattern of a list is a POSIX extended regular expression over the command's words joined by one
+ * A pattern of a list is a regular expression (berth/regex.h) over the command's words joined by one
  * blank, its directory taken off the first, and must match from beginning to end.  Where it begins
  * with a plain word, the command's name must be that word or that word and a version: `python.*`
  * means python and python3.11 with any arguments, and not pythonevil.  With an allow list every

@@ -96,6 +96,24 @@ static int check_by_lists(const char *const *allow, size_t nallow, const char *c
 	return result;
 }
 
+/* Perl's syntax; and what takes too many steps to tell is refused, by either list. */
+static void test_dialect(void **state)
+{
+	const char *safe[] = {"git (?!push\\b)\\w+.*", "echo(?:a|aa)+"};
+	const char *escaped[] = {"x[\\]|]y|nc", "\\Qa|b\\E", "(?:a|aa)+"};
+	char hard[80] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", named[100] = "echo";
+
+	(void)state;
+	assert_int_equal(check_by_lists(safe, 2, NULL, 0, "git status -s"), 0);
+	assert_int_equal(check_by_lists(safe, 2, NULL, 0, "git push"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, escaped, 3, "nc"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, escaped, 3, "'a|b'"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, escaped, 3, "b"), 0);
+	assert_int_equal(check_by_lists(NULL, 0, escaped, 3, hard), -1);
+	strcat(named, hard);
+	assert_int_equal(check_by_lists(safe, 2, NULL, 0, named), -1);
+}
+
 static void test_lists(void **state)
 {
 	const char *allow[] = {"python.*", "git (status|log|diff).*", "ls"};
@@ -367,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_harmless),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_dialect),
 		cmocka_unit_test(test_syntax),
 		cmocka_unit_test(test_rule_argv),
 		cmocka_unit_test(test_corpus),

@@ -294,6 +294,11 @@ static void print_head(void)
 
 static void print_tail(void)
 {
+	print_section("REGULAR EXPRESSIONS");
+	print_text_line(
+		"Filters and searches in the console, `files search -E`, and the allow and block lists of a "
+		"definition all speak one dialect: Perl's, as in pcre2pattern(3).  Each match is bounded in its "
+		"steps; a filter takes what reaches the bound as no match, a list refuses the command.");
 	print_section("FILES");
 	puts(".TP");
 	print_text_line("$XDG_CONFIG_HOME/berth/berth.yaml");

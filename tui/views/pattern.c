@@ -1,6 +1,8 @@
 /* pattern.c - plain and regular searches in bounded text. */
 #include "views/pattern.h"
 
+#include <berth/regex.h>
+
 #include <ctype.h>
 #include <string.h>
 
@@ -33,16 +35,12 @@ int pattern_compile(struct pattern *p, const char *text, struct err *e)
 			fresh.literal = false;
 	}
 	if (!fresh.literal) {
-		int bad = regcomp(&fresh.regex, text, REG_EXTENDED | (fresh.fold ? REG_ICASE : 0));
+		char why[REGEX_WHY_MAX];
 
-		if (bad) {
-			char why[128];
-
-			regerror(bad, &fresh.regex, why, sizeof why);
+		fresh.regex = regex_new(text, fresh.fold ? REGEX_FOLD : 0, why);
+		if (!fresh.regex)
 			return err_set(
 				e, ERR_USAGE, "`%s` is no regular expression: %s.", text, why);
-		}
-		fresh.compiled = true;
 	}
 	pattern_release(p);
 	*p = fresh;
@@ -51,8 +49,7 @@ int pattern_compile(struct pattern *p, const char *text, struct err *e)
 
 void pattern_release(struct pattern *p)
 {
-	if (p->compiled)
-		regfree(&p->regex);
+	regex_free(p->regex);
 	memset(p, 0, sizeof *p);
 }
 
@@ -105,29 +102,19 @@ bool pattern_next(
 		*end = *start + p->len;
 		return true;
 	}
-	while (from < n) {
-		regmatch_t m = {.rm_so = (regoff_t)from, .rm_eo = (regoff_t)n};
-
-		if (regexec(&p->regex, s, 1, &m, REG_STARTEND | (from ? REG_NOTBOL : 0)))
-			return false;
-		if (m.rm_eo > m.rm_so) {
-			*start = (size_t)m.rm_so;
-			*end = (size_t)m.rm_eo;
+	for (; from < n && regex_find(p->regex, s, n, from, start, end) > 0; from = *end + 1)
+		if (*end > *start)
 			return true;
-		}
-		from = (size_t)m.rm_eo + 1;
-	}
 	return false;
 }
 
 bool pattern_match(const struct pattern *p, const char *s, size_t n)
 {
 	size_t start, end;
-	regmatch_t m = {.rm_so = 0, .rm_eo = (regoff_t)n};
 
 	if (!p->set)
 		return true;
 	if (p->literal)
 		return pattern_next(p, s, n, 0, &start, &end) != p->inverse;
-	return !regexec(&p->regex, s, 1, &m, REG_STARTEND) != p->inverse;
+	return (regex_find(p->regex, s, n, 0, NULL, NULL) > 0) != p->inverse;
 }

@@ -1,7 +1,7 @@
 /*
  * pattern.h - what a person typed to find something: one compiled regular expression.
  *
- * POSIX extended; small letters match capitals too until the pattern has a capital of its own
+ * Of berth's one dialect (berth/regex.h); small letters match capitals too until the pattern has a capital of its own
  * (as in less); a leading ! inverts.  A pattern without special characters is searched as plain
  * bytes, which is what most are and what a scan of megabytes needs.
  *
@@ -10,7 +10,6 @@
 #ifndef TUI_VIEWS_PATTERN_H
 #define TUI_VIEWS_PATTERN_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,10 +18,10 @@
 #define PATTERN_MAX 256
 
 struct pattern {
-	bool set, inverse, literal, fold, compiled;
+	bool set, inverse, literal, fold;
 	char text[PATTERN_MAX]; /* without the ! */
 	size_t len;
-	regex_t regex;
+	struct regex *regex; /* NULL: literal */
 };
 
 /* Zero it first, or pass one that was compiled before.  An empty text unsets it.  ERR_USAGE names

@@ -4,6 +4,7 @@
 #include <berth/check.h>
 #include <berth/config.h>
 #include <berth/mem.h>
+#include <berth/regex.h>
 #include <berth/text.h>
 
 #include <stdio.h>
@@ -77,8 +78,7 @@ int table_set(
 
 void table_release(struct table *t)
 {
-	if (t->filter)
-		regfree(&t->regex);
+	regex_free(t->regex);
 	free(t->filter);
 	free(t->rows);
 	free(t->shown);
@@ -125,7 +125,7 @@ static bool texts_match(struct table *t, const struct table_row *row, char betwe
 		str_adds(&t->scratch, cell);
 		str_addc(&t->scratch, between);
 	}
-	return regexec(&t->regex, t->scratch.s, 0, NULL, 0) == 0;
+	return regex_find(t->regex, t->scratch.s, t->scratch.len, 0, NULL, NULL) > 0;
 }
 
 static bool filter_matches(struct table *t, const struct table_row *row)
@@ -537,33 +537,23 @@ void table_window(const struct table *t, size_t *from, size_t *to)
 
 int table_filter(struct table *t, const char *text, struct err *e)
 {
-	regex_t regex;
 	bool inverse = text && text[0] == '!';
-	int bad = 0;
+	struct regex *regex = NULL;
+	char why[REGEX_WHY_MAX];
 
 	if (text && text[inverse]) {
 		if (strlen(text) > 256)
 			return err_set(e, ERR_USAGE, "a filter has at most 256 characters");
-		bad = regcomp(
-			&regex, text + inverse, REG_EXTENDED | REG_ICASE | REG_NOSUB | REG_NEWLINE);
-		if (bad) {
-			char why[128];
-
-			regerror(bad, &regex, why, sizeof why);
+		regex = regex_new(text + inverse, REGEX_FOLD | REGEX_LINES, why);
+		if (!regex)
 			return err_set(
 				e, ERR_USAGE, "not a regular expression (%s): %s", why, text);
-		}
 	}
-	if (t->filter) {
-		regfree(&t->regex);
-		free(t->filter);
-		t->filter = NULL;
-	}
-	if (text && text[inverse]) {
-		t->filter = xstrdup(text);
-		t->filter_inverse = inverse;
-		t->regex = regex;
-	}
+	regex_free(t->regex);
+	free(t->filter);
+	t->regex = regex;
+	t->filter = regex ? xstrdup(text) : NULL;
+	t->filter_inverse = inverse;
 	arrange_rows(t);
 	return 0;
 }

@@ -17,7 +17,6 @@
 #ifndef TUI_WIDGETS_TABLE_H
 #define TUI_WIDGETS_TABLE_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,7 +93,7 @@ struct table {
 
 	char *filter; /* NULL: none */
 	bool filter_inverse;
-	regex_t regex;
+	struct regex *regex; /* with a filter */
 	struct str scratch;
 	uint32_t *tree; /* work space of sorting */
 	size_t tree_cap;

@@ -1,4 +1,5 @@
-/* matcher.c - patterns: PCRE2 with its JIT, and a literal that must be there as a first sieve. */
+/* matcher.c - patterns: PCRE2 with its JIT, and a literal that must be there as a first sieve.  The dialect of
+ * berth/regex.h, which is for short texts: here a line may be longer than memory bears in one piece. */
 #include "files/match/matcher.h"
 
 #include <berth/mem.h>
