@@ -19,6 +19,7 @@
 #include <openssl/evp.h>
 
 #include <berth/check.h>
+#include <berth/hex.h>
 #include <berth/images.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -104,7 +105,6 @@ static void tag_of(const struct agent_def *a, const char *base_id, char tag[64])
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	AUTO_STR struct str text = STR_INIT;
 	unsigned len = 0;
-	int n;
 
 	/* A new way of installing must not find the images of the old one. */
 	str_addf(&text, "1\n%s\n", base_id);
@@ -116,9 +116,7 @@ static void tag_of(const struct agent_def *a, const char *base_id, char tag[64])
 			str_addf(&text, "%s\n", w->word[k]);
 	}
 	CHECK(EVP_Digest(text.s, text.len, digest, &len, EVP_sha256(), NULL) && len >= 8);
-	n = snprintf(tag, 64, "berth/prepared:");
-	for (int i = 0; i < 8; i++)
-		n += sprintf(tag + n, "%02x", digest[i]);
+	hex_text(stpcpy(tag, "berth/prepared:"), digest, 8);
 }
 
 /* 1 there, 0 not; *root is the engine's answer, to be deleted. */

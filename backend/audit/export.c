@@ -7,6 +7,7 @@
 #include <berth/arena.h>
 #include <berth/check.h>
 #include <berth/clock.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 
 #include <errno.h>
@@ -141,8 +142,8 @@ int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
 	h->segments = (unsigned)s.n;
 	for (size_t i = 0; i < s.n; i++)
 		h->bytes += s.v[i].size;
-	seal_hex(h->hash, head.hash, SEAL_HASH);
-	seal_hex(h->next_key, head.next_key, SEAL_KEY);
+	hex_digits(h->hash, head.hash, SEAL_HASH);
+	hex_digits(h->next_key, head.next_key, SEAL_KEY);
 	segments_release(&s);
 	return 0;
 }

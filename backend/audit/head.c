@@ -2,6 +2,7 @@
 #include "audit/head.h"
 
 #include <berth/clock.h>
+#include <berth/hex.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,8 @@ void head_format(const struct head *h, char out[HEAD_SIZE])
 	uint8_t sum[SEAL_HASH];
 	int n;
 
-	seal_hex(hash, h->hash, SEAL_HASH);
-	seal_hex(key, h->next_key, SEAL_KEY);
+	hex_digits(hash, h->hash, SEAL_HASH);
+	hex_digits(key, h->next_key, SEAL_KEY);
 	n = snprintf(text, sizeof text,
 		"berth-audit-head 1 segment %" PRIu64 " offset %" PRIu64 " seq %" PRIu64
 		" hash %s signed %" PRIu64 " checkpoints %" PRIu64 " next %s pruned %" PRIu64
@@ -29,7 +30,7 @@ void head_format(const struct head *h, char out[HEAD_SIZE])
 	seal_hash(text, (size_t)n, sum);
 	memset(out, ' ', HEAD_SIZE);
 	memcpy(out, text, (size_t)n);
-	seal_hex(out + n, sum, SUM_DIGITS / 2);
+	hex_digits(out + n, sum, SUM_DIGITS / 2);
 	out[HEAD_SIZE - 1] = '\n';
 }
 
@@ -45,7 +46,7 @@ bool head_parse(const char in[HEAD_SIZE], struct head *ret)
 	if (!mark || mark + 5 + SUM_DIGITS > text + HEAD_SIZE)
 		return false;
 	seal_hash(text, (size_t)(mark + 5 - text), sum);
-	seal_hex(digits, sum, SUM_DIGITS / 2);
+	hex_digits(digits, sum, SUM_DIGITS / 2);
 	if (memcmp(digits, mark + 5, SUM_DIGITS) != 0)
 		return false;
 	memset(ret, 0, sizeof *ret);
@@ -59,7 +60,7 @@ bool head_parse(const char in[HEAD_SIZE], struct head *ret)
 		    ret->boot) != 11)
 		return false;
 	return strlen(hash) == 2 * SEAL_HASH && strlen(key) == 2 * SEAL_KEY &&
-		seal_unhex(ret->hash, hash, SEAL_HASH) && seal_unhex(ret->next_key, key, SEAL_KEY);
+		hex_parse(ret->hash, hash, SEAL_HASH) && hex_parse(ret->next_key, key, SEAL_KEY);
 }
 
 int head_lock(int fd, bool exclusive, int ms, struct err *e)

@@ -2,6 +2,7 @@
 #include "audit/record.h"
 
 #include <berth/check.h>
+#include <berth/hex.h>
 #include <berth/text.h>
 
 #include <string.h>
@@ -226,7 +227,7 @@ void record_body_by(struct str *out, const struct audit_record *r, const struct 
 	if (r->has_manifest) {
 		char hex[2 * AUDIT_HASH];
 
-		seal_hex(hex, r->manifest, AUDIT_HASH);
+		hex_digits(hex, r->manifest, AUDIT_HASH);
 		ADD(out, ",\"manifest\":\"");
 		add_piece(out, hex, sizeof hex);
 		ADD(out, "\"");
@@ -260,9 +261,9 @@ void record_line(struct str *out, uint64_t seq, uint64_t intent, const char *bod
 	add_piece(out, body, len);
 	seal_hash2(prev, SEAL_HASH, out->s + start, out->len - start, ret_hash);
 	memcpy(tail, ",\"prev\":\"", 9);
-	seal_hex(tail + 9, prev, SEAL_HASH);
+	hex_digits(tail + 9, prev, SEAL_HASH);
 	memcpy(tail + 73, "\",\"hash\":\"", 10);
-	seal_hex(tail + 83, ret_hash, SEAL_HASH);
+	hex_digits(tail + 83, ret_hash, SEAL_HASH);
 	memcpy(tail + 147, "\"}\n", 3);
 	add_piece(out, tail, sizeof tail);
 	CHECK(out->len - start <= AUDIT_LINE_MAX);

@@ -1,6 +1,7 @@
 /* record_parse.c - reading the canonical form: strictly, and the frame of a line quickly. */
 #include "audit/record.h"
 
+#include <berth/hex.h>
 #include <berth/text.h>
 
 #include <string.h>
@@ -126,7 +127,7 @@ static const char *parse_member(struct cursor *c, const char *key)
 
 static void parse_hash(struct cursor *c, uint8_t out[SEAL_HASH])
 {
-	if (c->bad || c->end - c->s < 2 * SEAL_HASH || !seal_unhex(out, c->s, SEAL_HASH)) {
+	if (c->bad || c->end - c->s < 2 * SEAL_HASH || !hex_parse(out, c->s, SEAL_HASH)) {
 		c->bad = true;
 		return;
 	}
@@ -255,9 +256,9 @@ bool record_frame(const char *line, size_t len, struct record_frame *ret)
 	ret->internal = take_literal(&c, "log.");
 	ret->text = line;
 	ret->hashed = (size_t)(tail - line);
-	return memcmp(tail, ",\"prev\":\"", 9) == 0 && seal_unhex(ret->prev, tail + 9, SEAL_HASH) &&
+	return memcmp(tail, ",\"prev\":\"", 9) == 0 && hex_parse(ret->prev, tail + 9, SEAL_HASH) &&
 		memcmp(tail + 73, "\",\"hash\":\"", 10) == 0 &&
-		seal_unhex(ret->hash, tail + 83, SEAL_HASH) && memcmp(tail + 147, "\"}", 2) == 0;
+		hex_parse(ret->hash, tail + 83, SEAL_HASH) && memcmp(tail + 147, "\"}", 2) == 0;
 }
 
 bool record_frame_holds(const struct record_frame *f)

@@ -4,6 +4,7 @@
 #include "audit/keys.h"
 
 #include <berth/arena.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static void apply_record(struct walk *w, const struct audit_record *r)
 	default: break;
 	}
 	if (key && strlen(key) == 2 * SEAL_KEY)
-		seal_unhex(h->next_key, key, SEAL_KEY);
+		hex_parse(h->next_key, key, SEAL_KEY);
 }
 
 /* One line; false when it is not the next record. */
@@ -154,7 +155,7 @@ static int set_torn_aside(struct chain *c, uint64_t size, struct torn *torn, str
 	c->allocated = 0;
 	seal_hash(bytes, kept, hash);
 	memset(torn->sha256, 0, sizeof torn->sha256);
-	seal_hex(torn->sha256, hash, SEAL_HASH);
+	hex_digits(torn->sha256, hash, SEAL_HASH);
 	snprintf(torn->bytes, sizeof torn->bytes, "%" PRIu64, n);
 	return 0;
 }
@@ -198,8 +199,8 @@ static int start_log(struct chain *c, struct err *e)
 	if (set_aside_rest(c, &torn, e) < 0)
 		return -1;
 	seal_random(random, sizeof random);
-	seal_hex(id, random, sizeof random);
-	seal_hex(key, c->head.next_key, SEAL_KEY);
+	hex_digits(id, random, sizeof random);
+	hex_digits(key, c->head.next_key, SEAL_KEY);
 	c->tip.signed_seq = 1;
 	if (chain_note(c, DEED_LOG_START,
 		    (struct key_value[]){{"format", "berth.audit/1", false}, {"log", id, false},

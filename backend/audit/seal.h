@@ -27,8 +27,4 @@ void seal_sign(const uint8_t seed[SEAL_SEED], const void *bytes, size_t n, uint8
 bool seal_signed(
 	const uint8_t key[SEAL_KEY], const void *bytes, size_t n, const uint8_t sig[SEAL_SIG]);
 
-void seal_hex(char *out, const uint8_t *bytes, size_t n); /* 2n digits, not terminated */
-/* 2n lower-case digits; false when they are not. */
-bool seal_unhex(uint8_t *out, const char *digits, size_t n);
-
 #endif

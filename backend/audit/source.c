@@ -13,13 +13,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/hex.h>
+
 #define BUFFER ((size_t)1 << 20)
 
 void source_bundle_line(char out[SOURCE_BUNDLE_LINE], const char *first_key, const struct head *h)
 {
 	char hash[AUDIT_HEX] = "";
 
-	seal_hex(hash, h->hash, SEAL_HASH);
+	hex_digits(hash, h->hash, SEAL_HASH);
 	memset(out, ' ', SOURCE_BUNDLE_LINE);
 	out[snprintf(out, SOURCE_BUNDLE_LINE,
 		"{\"berth_audit_bundle\":1,\"first_key\":\"%s\",\"head_seq\":%" PRIu64
@@ -43,7 +45,7 @@ static int open_bundle(struct source *s, const char *path, struct err *e)
 			"{\"berth_audit_bundle\":1,\"first_key\":\"%64[0-9a-f]\",\"head_seq\":%" SCNu64
 			",\"head\":\"%64[0-9a-f]\"}",
 			s->first_key, &s->head.seq, hash) != 3 ||
-		strlen(hash) != 2 * SEAL_HASH || !seal_unhex(s->head.hash, hash, SEAL_HASH))
+		strlen(hash) != 2 * SEAL_HASH || !hex_parse(s->head.hash, hash, SEAL_HASH))
 		return err_set(e, ERR_FAILED,
 			"%s is neither a directory of an audit log nor a bundle made by \"berth audit export\".",
 			path);

@@ -4,6 +4,7 @@
 #include "audit/keys.h"
 
 #include <berth/arena.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static int replace_key(struct chain *c, struct err *e)
 	char hex[AUDIT_HEX] = "", lost[AUDIT_HEX] = "";
 	uint8_t key[SEAL_KEY];
 
-	seal_hex(lost, c->head.next_key, SEAL_KEY);
+	hex_digits(lost, c->head.next_key, SEAL_KEY);
 	if (keys_replace(c->sys, c->dir, key, e) < 0)
 		return -1;
 	if (c->keyfd >= 0)
@@ -36,7 +37,7 @@ static int replace_key(struct chain *c, struct err *e)
 	c->keyfd = keys_open(c->sys, c->dir, e);
 	if (c->keyfd < 0)
 		return -1;
-	seal_hex(hex, key, SEAL_KEY);
+	hex_digits(hex, key, SEAL_KEY);
 	c->tip = c->head;
 	memcpy(c->tip.next_key, key, SEAL_KEY);
 	if (chain_note(c, DEED_LOG_DAMAGE,
@@ -69,8 +70,8 @@ static void sign_checkpoint(struct chain *c, const struct keys_step *step, struc
 	AUTO_STR struct str text = STR_INIT;
 
 	snprintf(number, sizeof number, "%" PRIu64, c->head.checkpoints + 1);
-	seal_hex(key, c->head.next_key, SEAL_KEY);
-	seal_hex(next, step->next_public, SEAL_KEY);
+	hex_digits(key, c->head.next_key, SEAL_KEY);
+	hex_digits(next, step->next_public, SEAL_KEY);
 	r.agent = r.session = NULL;
 	r.deed = DEED_LOG_CHECKPOINT;
 	r.phase = AUDIT_EVENT;
@@ -86,7 +87,7 @@ static void sign_checkpoint(struct chain *c, const struct keys_step *step, struc
 	str_addf(&text, "{\"seq\":%" PRIu64, c->tip.seq + 1);
 	str_add(&text, body->s, body->len);
 	seal_sign(step->seed, text.s, text.len, bytes);
-	seal_hex(sig, bytes, SEAL_SIG);
+	hex_digits(sig, bytes, SEAL_SIG);
 	str_adds(body, ",\"sig\":\"");
 	str_add(body, sig, sizeof sig);
 	str_adds(body, "\"}");
@@ -329,7 +330,7 @@ int chain_prune(
 	}
 	snprintf(seq, sizeof seq, "%" PRIu64, last.seq);
 	snprintf(segments, sizeof segments, "%zu", n);
-	seal_hex(hash, last.hash, SEAL_HASH);
+	hex_digits(hash, last.hash, SEAL_HASH);
 	original_key(c, &s, &mem, first);
 	c->tip = c->head;
 	chain_note(c, DEED_LOG_PRUNED,

@@ -6,6 +6,7 @@
 #include "audit/source.h"
 
 #include <berth/arena.h>
+#include <berth/hex.h>
 #include <berth/text.h>
 
 #include <fcntl.h>
@@ -77,7 +78,7 @@ static bool param_is_hash(const struct audit_record *r, const char *name, uint8_
 {
 	const char *hex = record_param(r, name);
 
-	return hex && strlen(hex) == 2 * SEAL_HASH && seal_unhex(out, hex, SEAL_HASH);
+	return hex && strlen(hex) == 2 * SEAL_HASH && hex_parse(out, hex, SEAL_HASH);
 }
 
 /* -- what the log says about itself --------------------------------------------------------------
@@ -103,7 +104,7 @@ static bool signature_holds(const struct record_frame *f, const uint8_t key[SEAL
 	uint8_t bytes[SEAL_SIG], text[SEAL_HASH + AUDIT_LINE_MAX];
 
 	if (f->hashed < tail || memcmp(sig, ",\"sig\":\"", 8) != 0 ||
-		!seal_unhex(bytes, sig + 8, SEAL_SIG))
+		!hex_parse(bytes, sig + 8, SEAL_SIG))
 		return false;
 	memcpy(text, f->prev, SEAL_HASH);
 	memcpy(text + SEAL_HASH, f->text, f->hashed - tail);
@@ -161,7 +162,7 @@ static void on_pruned(struct checker *c, const struct audit_record *r)
 	c->anchored = true;
 	c->anchored_at = r->seq;
 	if (param_is_hash(r, "first", hash))
-		seal_hex(c->original, hash, SEAL_HASH);
+		hex_digits(c->original, hash, SEAL_HASH);
 	if (!c->have_key) {
 		memcpy(c->key, key, SEAL_KEY);
 		memcpy(c->first_key, key, SEAL_KEY);
@@ -331,7 +332,7 @@ static int check_key(struct checker *c, const char *key)
 	char begins[AUDIT_HEX] = "";
 
 	if (c->have_key)
-		seal_hex(begins, c->first_key, SEAL_KEY);
+		hex_digits(begins, c->first_key, SEAL_KEY);
 	if (strcmp(key, begins) == 0)
 		return 0;
 	if (!c->pruned_start || (c->original[0] && strcmp(key, c->original) != 0))
@@ -385,7 +386,7 @@ static int check_place(struct checker *c)
 		return note_fault(c, AUDIT_REWRITTEN, h->seq,
 			"Record %" PRIu64 " is not the one that the head file names.", h->seq);
 	if (c->have_key)
-		seal_hex(begins, c->first_key, SEAL_KEY);
+		hex_digits(begins, c->first_key, SEAL_KEY);
 	if (c->src.dir < 0 && strcmp(c->src.first_key, begins) != 0)
 		return note_fault(
 			c, AUDIT_REWRITTEN, 0, "The bundle does not begin with the key it says.");
@@ -423,7 +424,7 @@ static int verify_lines(struct checker *c, struct err *e)
 	if (c->original[0])
 		memcpy(c->v->first_key, c->original, AUDIT_HEX);
 	else if (c->have_key)
-		seal_hex(c->v->first_key, c->first_key, SEAL_KEY);
+		hex_digits(c->v->first_key, c->first_key, SEAL_KEY);
 	if (!check_beginning(c) && !check_place(c))
 		check_given(c);
 	return 0;
@@ -431,7 +432,7 @@ static int verify_lines(struct checker *c, struct err *e)
 
 static bool hex_given(const char *hex, uint8_t out[SEAL_HASH])
 {
-	return strlen(hex) == 2 * SEAL_HASH && seal_unhex(out, hex, SEAL_HASH);
+	return strlen(hex) == 2 * SEAL_HASH && hex_parse(out, hex, SEAL_HASH);
 }
 
 int audit_verify(const struct audit_verify *what, struct audit_verdict *ret, struct err *e)
@@ -450,7 +451,7 @@ int audit_verify(const struct audit_verify *what, struct audit_verdict *ret, str
 	arena_init(&c.mem, 8192);
 	failed = verify_lines(&c, e);
 	ret->bytes = c.src.done;
-	seal_hex(ret->head, c.hash, SEAL_HASH);
+	hex_digits(ret->head, c.hash, SEAL_HASH);
 	arena_release(&c.mem);
 	source_close(&c.src);
 	return failed;

@@ -10,6 +10,7 @@
 
 #include <berth/check.h>
 #include <berth/config.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 
 #include "lane/lane.h"
@@ -358,8 +359,7 @@ void spec_hash(const struct spec *s, char hash[17])
 			cJSON_AddStringToObject(root, "berth.handed", s->handed[i]->word[k]);
 	text = cJSON_PrintUnformatted(root);
 	CHECK(EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL) && len >= 8);
-	for (int i = 0; i < 8; i++)
-		sprintf(hash + 2 * i, "%02x", digest[i]);
+	hex_text(hash, digest, 8);
 	cJSON_free(text);
 	cJSON_Delete(root);
 }

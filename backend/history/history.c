@@ -2,6 +2,7 @@
 #include "history/database.h"
 
 #include <berth/clock.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
@@ -201,8 +202,7 @@ void history_new_uuid(char uuid[40])
 
 	if (getrandom(b, sizeof b, 0) < 0)
 		memcpy(b, &(int64_t){clock_wall_ms()}, 8);
-	for (size_t i = 0; i < sizeof b; i++)
-		snprintf(uuid + 2 * i, 3, "%02x", b[i]);
+	hex_text(uuid, b, sizeof b);
 }
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)

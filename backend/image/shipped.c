@@ -22,6 +22,7 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/config.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 
 #define REGISTRY_BASE "debian:bookworm-slim"
@@ -75,8 +76,7 @@ static void packages_read(const struct image_shipped *what, struct packages *p)
 		}
 	}
 	CHECK(EVP_Digest(p->list.s, p->list.len, digest, &n, EVP_sha256(), NULL) && n >= 8);
-	for (int i = 0; i < 8; i++)
-		sprintf(p->hash + 2 * i, "%02x", digest[i]);
+	hex_text(p->hash, digest, 8);
 }
 
 static bool is_in_path(const char *name)

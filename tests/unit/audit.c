@@ -13,6 +13,7 @@
 
 #include <berth/arena.h>
 #include <berth/clock.h>
+#include <berth/hex.h>
 #include <berth/text.h>
 
 #include <pthread.h>
@@ -1050,7 +1051,7 @@ static void prune_first_segment(const char *dir)
 	assert_true(record_parse(line, strlen(line), &mem, &last));
 	assert_int_equal(last.deed, DEED_LOG_CHECKPOINT);
 	snprintf(seq, sizeof seq, "%lu", (unsigned long)last.seq);
-	seal_hex(hash, last.hash, SEAL_HASH);
+	hex_digits(hash, last.hash, SEAL_HASH);
 	chain_init(&c, &o);
 	assert_int_equal(chain_open(&c, NULL), 0);
 	assert_int_equal(chain_begin(&c, 0, NULL), 0);

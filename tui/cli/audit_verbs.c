@@ -9,6 +9,7 @@
 #include <berth/audit.h>
 #include <berth/clock.h>
 #include <berth/format.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 
 #include "views/audit/audit_text.h"
@@ -69,9 +70,7 @@ static void put_json(struct str *out, const struct audit_record *r)
 	for (size_t i = 0; i < r->nparams; i++)
 		jsonw_text(&j, r->params[i].key, r->params[i].value);
 	jsonw_end(&j);
-	for (size_t i = 0; i < AUDIT_HASH; i++)
-		snprintf(hex + 2 * i, 3, "%02x", r->hash[i]);
-	jsonw_text(&j, "hash", hex);
+	jsonw_text(&j, "hash", hex_text(hex, r->hash, AUDIT_HASH));
 	jsonw_end(&j);
 	str_add(out, j.out.s, j.out.len);
 	jsonw_release(&j);

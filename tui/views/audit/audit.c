@@ -9,6 +9,7 @@
 
 #include <berth/clock.h>
 #include <berth/format.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -301,12 +302,6 @@ static void draw_audit_row(struct canvas *c, struct area a, const struct audit_r
 		canvas_clip(c, x, a.y, a.x + a.w - x, STYLE(DIM), text.s);
 }
 
-static void format_hash(char out[AUDIT_HEX], const uint8_t *bytes)
-{
-	for (size_t i = 0; i < AUDIT_HASH; i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
 /* All of one record, as lines. */
 static void describe_record(const struct audit_record *r, struct str *out)
 {
@@ -339,7 +334,7 @@ static void describe_record(const struct audit_record *r, struct str *out)
 	text_neutralise(out, r->target, strlen(r->target), false);
 	str_adds(out, "\n");
 	audit_text_detail(out, r);
-	format_hash(hash, r->hash);
+	hex_text(hash, r->hash, AUDIT_HASH);
 	str_addf(out, "\nhash %s\n", hash);
 }
 
