@@ -4,6 +4,7 @@
 #include "audit/keys.h"
 
 #include <berth/check.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/users.h>
 
@@ -22,10 +23,7 @@
 
 static void read_boot_id(char out[40])
 {
-	AUTO_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, out, 36);
-
-	out[n > 0 ? n : 0] = '\0';
+	file_text("/proc/sys/kernel/random/boot_id", out, 37);
 	for (char *s = out; *s; s++)
 		if (!strchr("0123456789abcdef-", *s))
 			*s = '-';

@@ -1,20 +1,19 @@
 /* apparmor.c - what the kernel tells about AppArmor. */
 #include <berth/apparmor.h>
+#include <berth/file.h>
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <berth/mem.h>
 
 bool apparmor_here(void)
 {
-	char on = 'N';
-	AUTO_CLOSE int fd = open("/sys/module/apparmor/parameters/enabled", O_RDONLY | O_CLOEXEC);
+	char on[2];
 
-	return fd >= 0 && read(fd, &on, 1) == 1 && on == 'Y';
+	return file_text("/sys/module/apparmor/parameters/enabled", on, sizeof on) > 0 &&
+		*on == 'Y';
 }
 
 /* A loaded profile is a folder of its name, a dot and a number. */
@@ -46,14 +45,9 @@ int apparmor_label(pid_t pid, char label[APPARMOR_LABEL_MAX])
 
 	for (size_t i = 0; i < COUNT(modules); i++) {
 		char path[64];
-		AUTO_CLOSE int fd = -1;
-		ssize_t n;
 
 		snprintf(path, sizeof path, "/proc/%d/attr/%scurrent", (int)pid, modules[i]);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		n = fd < 0 ? -1 : read(fd, label, APPARMOR_LABEL_MAX - 1);
-		if (n > 0) {
-			label[n] = '\0';
+		if (file_text(path, label, APPARMOR_LABEL_MAX) > 0) {
 			label[strcspn(label, "\n")] = '\0';
 			return 0;
 		}

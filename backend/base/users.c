@@ -1,4 +1,5 @@
 /* users.c - the users that /etc/passwd lists, read as a file. */
+#include <berth/file.h>
 #include <berth/users.h>
 
 #include <ctype.h>
@@ -6,22 +7,18 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
 
 int users_open(struct users *u, const char *file, struct err *e)
 {
-	AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
+	AUTO_CLOSE int fd = file_open(AT_FDCWD, file, 0);
 
 	u->file = NULL;
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	if (fd < 0 || fstat(fd, &st) || (!S_ISREG(st.st_mode) && (errno = EINVAL)))
-		return err_sys(e, errno, "cannot read the list of users, %s", file);
-	u->file = fdopen(fd, "r");
+	u->file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!u->file)
 		return err_sys(e, errno, "cannot read the list of users, %s", file);
 	steal_fd(&fd);

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/bench.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 #include <berth/text.h>
@@ -40,19 +40,15 @@ static int suites_folder(char *buf, size_t cap)
 		: 0;
 }
 
-/* "# What it is for" in the first line.  Not of a FIFO: nobody may write to it. */
+/* "# What it is for" in the first line. */
 static void read_about(struct own_suite *s)
 {
-	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	AUTO_CLOSE int fd = file_open(AT_FDCWD, s->path, 0);
 	char line[sizeof s->about];
-	struct stat st;
 	ssize_t n;
 	size_t at;
 
-	if (fd < 0)
-		return;
-	n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, line, sizeof line - 1) : -1;
-	close(fd);
+	n = fd < 0 ? -1 : file_fill(fd, line, sizeof line - 1);
 	if (n <= 0 || line[0] != '#')
 		return;
 	line[n] = '\0';

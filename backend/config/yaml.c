@@ -9,12 +9,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <yaml.h>
 
 #include <berth/check.h>
 #include <berth/config.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -423,39 +423,12 @@ void config_release(struct config *c)
 
 int config_read(const char *file, struct config *ret, struct err *e)
 {
-	AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	AUTO_STR struct str text = STR_INIT;
-	char shown[256];
-	struct stat st;
 
-	text_clean(shown, sizeof shown, file);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		err_sys(e, errno, "Cannot open %s", shown);
+	if (file_read(AT_FDCWD, file, 0, FILE_MAX, &text, e) < 0) {
 		if (e)
 			e->kind = ERR_CONFIG;
 		return -1;
-	}
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_CONFIG, "%s is not a regular file: name a YAML file.", shown);
-	for (;;) {
-		ssize_t got;
-
-		str_reserve(&text, 65536);
-		got = read(fd, text.s + text.len, 65536);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			err_sys(e, errno, "Cannot read %s", shown);
-			if (e)
-				e->kind = ERR_CONFIG;
-			return -1;
-		}
-		if (got == 0)
-			break;
-		text.len += (size_t)got;
-		text.s[text.len] = '\0';
-		if (text.len > FILE_MAX + 3)
-			break; /* config_parse says it is too long */
 	}
 	return config_parse(file, text.s, text.len, ret, e);
 }

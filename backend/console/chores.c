@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
 
@@ -94,21 +95,6 @@ struct save {
 	struct err err;
 };
 
-static void write_save(struct save *s, int fd)
-{
-	for (size_t at = 0; at < s->nbytes;) {
-		ssize_t n = write(fd, s->bytes + at, s->nbytes - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			err_sys(&s->err, errno, "Cannot write %s", s->path);
-			return;
-		}
-		at += (size_t)n;
-	}
-}
-
 static void save_work(struct errand *w)
 {
 	struct save *s = w->data;
@@ -123,7 +109,8 @@ static void save_work(struct errand *w)
 		err_sys(&s->err, errno, "Cannot make %s", s->path);
 		return;
 	}
-	write_save(s, fd);
+	if (file_write(fd, s->bytes, s->nbytes) < 0)
+		err_sys(&s->err, errno, "Cannot write %s", s->path);
 	if (close(fd) < 0 && !s->err.kind)
 		err_sys(&s->err, errno, "Cannot write %s", s->path);
 	if (s->err.kind)

@@ -14,6 +14,7 @@
 #include <berth/apparmor.h>
 #include <berth/clock.h>
 #include <berth/config.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #define LOAD_MS 60000 /* an emulated machine needs some seconds */
@@ -112,7 +113,7 @@ int agents_load_apparmor(struct err *e)
 			"there is no apparmor_parser: apt-get install apparmor, and restart the engine.");
 	text = embedded_file("configs/berth-agent.apparmor", &len);
 	fd = memfd_create("berth-agent", MFD_CLOEXEC);
-	if (!text || fd < 0 || write(fd, text, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET))
+	if (!text || fd < 0 || file_write(fd, text, len) < 0 || lseek(fd, 0, SEEK_SET))
 		return err_sys(e, errno, "cannot hand the profile %s to %s", APPARMOR_OURS, parser);
 	bad = run_parser(parser, fd, said, &status);
 	if (bad)

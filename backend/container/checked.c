@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <berth/arena.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 #include <berth/str.h>
@@ -48,7 +49,7 @@ struct checked {
 int start_read(pid_t pid, struct start *ret)
 {
 	*ret = (struct start){.pid = pid, .since = pid > 0 ? process_started(pid) : 0};
-	text_file("/proc/sys/kernel/random/boot_id", ret->boot, sizeof ret->boot);
+	file_text("/proc/sys/kernel/random/boot_id", ret->boot, sizeof ret->boot);
 	ret->boot[strcspn(ret->boot, "\n")] = '\0';
 	return ret->since ? 0 : -1;
 }
@@ -80,9 +81,8 @@ static int record_path(const char *id, char path[PATH_MAX], struct err *e)
 /* A target may hold a newline, never a NUL. */
 static int write_record(const char *id, const struct checked *c, struct err *e)
 {
-	char path[PATH_MAX], tmp[PATH_MAX + 32];
+	char path[PATH_MAX];
 	AUTO_STR struct str s = STR_INIT;
-	AUTO_CLOSE int fd = -1;
 
 	if (record_path(id, path, e))
 		return -1;
@@ -97,12 +97,8 @@ static int write_record(const char *id, const struct checked *c, struct err *e)
 		str_add(&s, c->mount[i].target, strlen(c->mount[i].target) + 1);
 		str_add(&s, c->mount[i].where, strlen(c->mount[i].where) + 1);
 	}
-	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)gettid());
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || write(fd, s.s, s.len) != (ssize_t)s.len || rename(tmp, path)) {
-		unlink(tmp);
+	if (file_replace(path, s.s, s.len, false) < 0)
 		return err_sys(e, errno, "cannot write the record of the mounts %s", path);
-	}
 	return 0;
 }
 
@@ -154,20 +150,17 @@ static void checked_release(struct checked *c)
 static int read_record(const char *id, struct checked *c)
 {
 	char path[PATH_MAX];
-	AUTO_CLOSE int fd = -1;
-	struct stat st;
+	AUTO_STR struct str text = STR_INIT;
+	size_t n;
 
 	*c = (struct checked){.name = "", .file = ""};
 	if (record_path(id, path, NULL))
 		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
+	if (file_read(AT_FDCWD, path, O_NOFOLLOW, RECORD_MAX, &text, NULL) < 0)
 		return errno == ENOENT ? 0 : -1;
-	if (fstat(fd, &st) || st.st_size <= 0 || (size_t)st.st_size > RECORD_MAX)
-		return -1;
-	c->text = xmalloc((size_t)st.st_size);
-	if (read(fd, c->text, (size_t)st.st_size) == st.st_size &&
-		!parse_record(c, (size_t)st.st_size))
+	n = text.len;
+	c->text = str_detach(&text);
+	if (n && !parse_record(c, n))
 		return 1;
 	checked_release(c);
 	c->name = c->file = "";

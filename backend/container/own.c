@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <openssl/crypto.h>
@@ -17,6 +16,8 @@
 #include <openssl/hmac.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
@@ -25,18 +26,13 @@
 
 #define KEY_LEN 32
 #define SESSIONS_MAX 256
-
-static void print_hex(const unsigned char *bytes, size_t n, char *out)
-{
-	for (size_t i = 0; i < n; i++)
-		sprintf(out + 2 * i, "%02x", bytes[i]);
-}
+#define RECORD_MAX 8192 /* bytes of one's record */
 
 static int read_own_key(const char *path, unsigned char key[KEY_LEN])
 {
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_CLOSE int fd = file_open(AT_FDCWD, path, O_NOFOLLOW);
 
-	return fd >= 0 && read(fd, key, KEY_LEN) == KEY_LEN ? 0 : -1;
+	return fd >= 0 && file_fill(fd, key, KEY_LEN) == KEY_LEN ? 0 : -1;
 }
 
 /* Two processes or threads may make it at once: link() lets one win, and all read the winner's. */
@@ -78,7 +74,7 @@ int own_proof(const char *engine, const char *name, const char *session, char pr
 		len != 32)
 		return err_set(e, ERR_FAILED, "the keyed hash could not be computed");
 	OPENSSL_cleanse(key, sizeof key);
-	print_hex(mac, len, proof);
+	hex_text(proof, mac, len);
 	return 0;
 }
 
@@ -96,7 +92,7 @@ int session_new(struct session *s, struct err *e)
 
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
 		return err_sys(e, errno, "cannot draw a session id");
-	print_hex(bytes, sizeof bytes, s->session);
+	hex_text(s->session, bytes, sizeof bytes);
 	s->created_ms = clock_wall_ms();
 	return 0;
 }
@@ -127,13 +123,12 @@ static bool take_line(char **at, char *out, size_t cap)
 
 static int load_session(const char *path, struct session *s)
 {
-	char text[4096], number[32], *at = text;
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	AUTO_STR struct str text = STR_INIT;
+	char number[32], *at;
 
-	if (n <= 0)
+	if (file_read(AT_FDCWD, path, O_NOFOLLOW, RECORD_MAX, &text, NULL) < 0)
 		return -1;
-	text[n] = '\0';
+	at = text.s;
 	if (!take_line(&at, s->name, sizeof s->name) || !take_line(&at, s->id, sizeof s->id) ||
 		!take_line(&at, s->engine, sizeof s->engine) ||
 		!take_line(&at, s->session, sizeof s->session) ||
@@ -158,22 +153,16 @@ static void forget_checked(const char *path, const char *id)
 
 int session_save(const struct session *s, struct err *e)
 {
-	char path[PATH_MAX], tmp[PATH_MAX + 32];
+	char path[PATH_MAX];
 	AUTO_STR struct str text = STR_INIT;
-	AUTO_CLOSE int fd = -1;
 
 	if (session_path(s->name, path, e))
 		return -1;
 	forget_checked(path, s->id);
 	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n%s\n", s->name, s->id, s->engine,
 		s->session, s->agent, s->spec, s->file, (long long)s->created_ms, s->base);
-	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || fdatasync(fd) ||
-		rename(tmp, path)) {
-		unlink(tmp);
+	if (file_replace(path, text.s, text.len, true) < 0)
 		return err_sys(e, errno, "cannot write the session record %s", path);
-	}
 	return 0;
 }
 
@@ -315,10 +304,7 @@ int sessions_exclude(void)
 
 static void first_line(const char *path, char *out, size_t cap)
 {
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, out, cap - 1);
-
-	out[n > 0 ? n : 0] = '\0';
+	file_text(path, out, cap);
 	out[strcspn(out, "\n")] = '\0';
 }
 

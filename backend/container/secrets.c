@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "container/spec.h"
@@ -30,24 +30,16 @@ static void append_secret(struct secret_values *v, char *name, char *value, size
 
 static int from_file(const char *name, const char *path, char **value, size_t *len, struct err *e)
 {
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	ssize_t n;
+	struct str text = STR_INIT;
+	int failed = file_read(AT_FDCWD, path, 0, SECRET_MAX, &text, e);
 
-	if (fd < 0 || fstat(fd, &st))
-		return err_sys(e, errno, "cannot read the secret %s from %s", name, path);
-	if (!S_ISREG(st.st_mode) || st.st_size > SECRET_MAX)
-		return err_set(e, ERR_CONFIG,
-			"%s, which holds the secret %s, is no regular file of at most %d bytes.",
-			path, name, SECRET_MAX);
-	*value = xcalloc(1, SECRET_MAX + 1);
-	n = read(fd, *value, SECRET_MAX);
-	if (n < 0) {
-		free(*value);
-		return err_sys(e, errno, "cannot read the secret %s from %s", name, path);
-	}
-	*len = (size_t)n;
-	return 0;
+	*len = text.len;
+	*value = str_detach(&text);
+	if (!failed)
+		return 0;
+	explicit_bzero(*value, *len);
+	free(*value);
+	return err_wrap(e, "cannot read the secret %s", name);
 }
 
 static int read_command_output(int fd, char *buf, size_t cap, size_t *len)
@@ -142,7 +134,6 @@ static int add_env_file(struct secret_values *v, const char *path, struct err *e
 
 	if (from_file("environment", path, &text, &len, e))
 		return -1;
-	text[len] = '\0';
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *eq = strchr(line, '=');
 
@@ -151,7 +142,7 @@ static int add_env_file(struct secret_values *v, const char *path, struct err *e
 		append_secret(v, xasprintf("$%.*s", (int)(eq - line), line), xstrdup(eq + 1),
 			strlen(eq + 1));
 	}
-	explicit_bzero(text, SECRET_MAX);
+	explicit_bzero(text, len);
 	free(text);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "lane/lane.h"
@@ -50,18 +51,14 @@ static pid_t living_parent(pid_t pid)
 static int has_mark(pid_t pid, const char *mark, char *buf)
 {
 	char path[64], want[128];
-	AUTO_CLOSE int fd = -1;
-	size_t n = 0;
-	ssize_t r;
+	ssize_t n;
 
 	snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	n = file_text(path, buf, ENVIRON_MAX);
+	if (n < 0)
 		return errno == EACCES || errno == EPERM ? -1 : 0;
-	while (n < ENVIRON_MAX && (r = read(fd, buf + n, ENVIRON_MAX - n)) > 0)
-		n += (size_t)r;
 	snprintf(want, sizeof want, RUN_MARK "=%s", mark);
-	return memmem(buf, n, want, strlen(want) + 1) ? 1 : 0;
+	return memmem(buf, (size_t)n, want, strlen(want) + 1) ? 1 : 0;
 }
 
 /* Every living process of the container; those with the mark are ours. */
@@ -169,7 +166,7 @@ static int group_tell(const struct tree_group *g, const char *file, const char *
 
 	snprintf(path, sizeof path, "%s/%s", g->path, file);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
-	return fd >= 0 && write(fd, word, strlen(word)) == (ssize_t)strlen(word) ? 0 : -1;
+	return fd >= 0 && !file_write(fd, word, strlen(word)) ? 0 : -1;
 }
 
 int tree_at_gate(pid_t pid)
@@ -206,7 +203,7 @@ int tree_group_kill(const struct tree_group *g)
 	int found = 0;
 
 	snprintf(path, sizeof path, "%s/cgroup.procs", g->path);
-	text_file(path, text, ENVIRON_MAX);
+	file_text(path, text, ENVIRON_MAX);
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		pid_t pid = (pid_t)atoi(line);
 

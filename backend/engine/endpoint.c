@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/private_engine.h>
 #include <berth/str.h>
@@ -52,21 +52,11 @@ static bool file_exists(const char *path)
 /* 0 with the file, 1 when there is none, -1 when it cannot be read. */
 static int read_config_file(const char *path, struct str *ret, struct err *e)
 {
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char buf[4096];
-	ssize_t n;
+	struct err why = ERR_INIT;
 
-	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR
-			? 1
-			: err_sys(e, errno, "cannot read %s", path);
-	while ((n = read(fd, buf, sizeof buf)) > 0) {
-		if (ret->len + (size_t)n > FILE_MAX)
-			return err_set(
-				e, ERR_CONFIG, "cannot read %s: it is longer than 1 MiB", path);
-		str_add(ret, buf, (size_t)n);
-	}
-	return n < 0 ? err_sys(e, errno, "cannot read %s", path) : 0;
+	if (!file_read(AT_FDCWD, path, 0, FILE_MAX, ret, &why))
+		return 0;
+	return why.sys == ENOENT || why.sys == ENOTDIR ? 1 : err_copy(e, &why);
 }
 
 static cJSON *read_json(const char *path, int *ret_found, struct err *e)

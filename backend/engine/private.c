@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/private_engine.h>
 #include <berth/runtime.h>
@@ -85,30 +86,20 @@ int private_engine_socket(char *buf, size_t cap)
 	return 0;
 }
 
-/* Up to cap - 1 bytes of a small file; 0 when it cannot be read.  Always terminated. */
-static size_t read_small_file(const char *path, char *buf, size_t cap)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, buf, cap - 1);
-
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
-
 /* Does process `pid` run `program` with exactly `arg` among its arguments? */
 static bool process_is(pid_t pid, const char *program, const char *arg)
 {
 	char path[64], buf[8192];
 	const char *base, *slash;
-	size_t n;
+	ssize_t n;
 
 	snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-	n = read_small_file(path, buf, sizeof buf);
+	n = file_text(path, buf, sizeof buf);
 	slash = strrchr(buf, '/');
 	base = slash ? slash + 1 : buf;
-	if (n == 0 || strcmp(base, program) != 0)
+	if (n <= 0 || strcmp(base, program) != 0)
 		return false;
-	for (size_t at = 0; at < n; at += strlen(buf + at) + 1) {
+	for (size_t at = 0; at < (size_t)n; at += strlen(buf + at) + 1) {
 		if (strcmp(buf + at, arg) == 0)
 			return true;
 	}
@@ -124,7 +115,7 @@ static int hold_process(const char *pidfile, const char *program, const char *ar
 	char buf[32];
 
 	*pid = 0;
-	if (read_small_file(pidfile, buf, sizeof buf) == 0 || atoi(buf) <= 1)
+	if (file_text(pidfile, buf, sizeof buf) <= 0 || atoi(buf) <= 1)
 		return -1;
 	fd = pidfd_open(atoi(buf), 0);
 	if (fd < 0 || !process_is(atoi(buf), program, arg))
@@ -215,7 +206,7 @@ static bool other_dockerd(void)
 		if (d->d_name[0] < '1' || d->d_name[0] > '9')
 			continue;
 		snprintf(path, sizeof path, "/proc/%.16s/comm", d->d_name);
-		read_small_file(path, comm, sizeof comm);
+		file_text(path, comm, sizeof comm);
 		snprintf(path, sizeof path, "/proc/%.16s/ns/net", d->d_name);
 		found = strcmp(comm, "dockerd\n") == 0 && stat(path, &theirs) == 0 &&
 			theirs.st_ino == ours.st_ino;

@@ -1,4 +1,5 @@
 /* copy.c - a tree copied: directories as they are listed, files by whoever lists them. */
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include <errno.h>
@@ -103,21 +104,6 @@ static void end_copy(struct walk_worker *me)
 
 /* --- one file --- */
 
-static int write_piece(int fd, const char *bytes, size_t n)
-{
-	while (n > 0) {
-		ssize_t done = write(fd, bytes, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return -1;
-		bytes += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 /* [from, to) of the source, or to its end where that is nearer. */
 static int copy_range(struct copying *x, struct worker *w, int in, int out, off_t from, off_t to)
 {
@@ -184,7 +170,7 @@ static int copy_content(struct copying *x, struct worker *w, int in, int out, co
 	if (size <= (off_t)SMALL && size > 0) {
 		ssize_t n = read(in, w->buf, SMALL);
 
-		if (n < 0 || write_piece(out, w->buf, (size_t)n) < 0)
+		if (n < 0 || file_write(out, w->buf, (size_t)n) < 0)
 			return -1;
 		job_add(x->op.job, 0, (uint64_t)n, 0);
 		/* It grew beyond the buffer meanwhile: take the rest, too. */

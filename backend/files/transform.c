@@ -1,4 +1,5 @@
 /* transform.c - replace a pattern in many files: found in parallel, written as one batch. */
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include <errno.h>
@@ -158,23 +159,19 @@ static bool keep_edit(struct transforming *x, struct edit *ed)
 
 static ssize_t read_whole(struct worker *w, int fd, size_t size)
 {
-	size_t got = 0;
-	ssize_t n;
+	ssize_t got;
 
 	if (w->cap < size + 1) {
 		w->cap = size + 1 > 65536 ? size + 1 : 65536;
 		w->buf = xrealloc(w->buf, w->cap);
 	}
-	while (got < size + 1 && (n = read(fd, w->buf + got, size + 1 - got)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		got += (size_t)n;
-	}
+	got = file_fill(fd, w->buf, size + 1);
 	/* It grew while we read: the next attempt of the caller will see all of it. */
-	errno = EBUSY;
-	return got > size ? -1 : (ssize_t)got;
+	if (got > (ssize_t)size) {
+		errno = EBUSY;
+		return -1;
+	}
+	return got;
 }
 
 static void transform_fd(struct transforming *x, struct worker *w, int fd, const struct stat *st,

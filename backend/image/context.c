@@ -18,6 +18,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -205,20 +206,17 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 	return rc;
 }
 
-static struct ignore *read_ignore(int dir)
+/* NULL in *ret: there is none, or it is no file. */
+static int read_ignore(int dir, struct ignore **ret, struct err *e)
 {
-	AUTO_CLOSE int fd =
-		openat(dir, ".dockerignore", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	AUTO_FREE char *text = NULL;
-	size_t n = 0;
-	ssize_t got;
+	AUTO_STR struct str text = STR_INIT;
+	struct err why = ERR_INIT;
 
-	if (fd < 0)
-		return NULL;
-	text = xmalloc(IGNORE_MAX);
-	while (n < IGNORE_MAX && (got = read(fd, text + n, IGNORE_MAX - n)) > 0)
-		n += (size_t)got;
-	return ignore_parse(text, n);
+	if (!file_read(dir, ".dockerignore", O_NOFOLLOW, IGNORE_MAX, &text, &why)) {
+		*ret = ignore_parse(text.s, text.len);
+		return 0;
+	}
+	return why.sys == ENOENT || why.sys == ELOOP ? 0 : err_copy(e, &why);
 }
 
 static struct archive *begin_tar(int fd)
@@ -252,10 +250,10 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 	fd = image_temporary(e);
 	if (fd < 0)
 		return -1;
-	p.ignore = read_ignore(dir);
+	rc = read_ignore(dir, &p.ignore, e);
 	p.out = begin_tar(fd);
 	p.chunk = xmalloc(CHUNK);
-	rc = put_dir(&p, dir, ".", "", 0, false, e);
+	rc = rc ? rc : put_dir(&p, dir, ".", "", 0, false, e);
 	if (archive_write_close(p.out) != ARCHIVE_OK && !rc)
 		rc = archive_failed(p.out, e);
 	archive_write_free(p.out);

@@ -15,6 +15,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #define CONFIG_MAX (1 << 20)
@@ -23,24 +24,17 @@
 static cJSON *docker_config(void)
 {
 	const char *dir = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
-	AUTO_FREE char *path = NULL, *text = NULL;
-	AUTO_CLOSE int fd = -1;
-	size_t n = 0;
-	ssize_t got;
-	cJSON *root;
+	AUTO_FREE char *path = NULL;
+	AUTO_STR struct str text = STR_INIT;
+	cJSON *root = NULL;
 
 	if ((!dir || !*dir) && (!home || !*home))
 		return NULL;
 	path = dir && *dir ? xasprintf("%s/config.json", dir)
 			   : xasprintf("%s/.docker/config.json", home);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	text = xmalloc(CONFIG_MAX);
-	while (n < CONFIG_MAX && (got = read(fd, text + n, CONFIG_MAX - n)) > 0)
-		n += (size_t)got;
-	root = n < CONFIG_MAX ? ejson_parse(text, n, NULL) : NULL;
-	OPENSSL_cleanse(text, n);
+	if (!file_read(AT_FDCWD, path, 0, CONFIG_MAX, &text, NULL))
+		root = ejson_parse(text.s, text.len, NULL);
+	OPENSSL_cleanse(text.s, text.len);
 	return root;
 }
 

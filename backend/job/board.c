@@ -2,6 +2,7 @@
 #include "job/board.h"
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
@@ -81,15 +82,10 @@ uint64_t process_started(int32_t pid)
 	char path[64], text[1024];
 	unsigned long long started;
 	const char *after;
-	AUTO_CLOSE int fd = -1;
-	ssize_t n;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (n <= 0)
+	if (file_text(path, text, sizeof text) <= 0)
 		return 0;
-	text[n] = '\0';
 	/* The command's name may hold anything, so count from its closing parenthesis. */
 	after = strrchr(text, ')');
 	if (!after ||

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "lane/lane.h"
@@ -54,7 +55,7 @@ static size_t list_members(const char *path, struct member **out)
 	char *save = NULL;
 
 	*out = NULL;
-	if (text_file(path, text, LIST_MAX))
+	if (file_text(path, text, LIST_MAX) < 0)
 		return 0;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		struct member m;
@@ -166,7 +167,7 @@ static int write_word(const char *path, const char *word)
 {
 	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-	return fd >= 0 && write(fd, word, strlen(word)) == (ssize_t)strlen(word) ? 0 : -1;
+	return fd >= 0 && !file_write(fd, word, strlen(word)) ? 0 : -1;
 }
 
 int lane_end_container(pid_t guest, const char *id, int limit_ms)
@@ -202,8 +203,8 @@ bool lane_frozen(pid_t guest, const char *id)
 	char file[CGROUP_PATH_MAX], text[256];
 
 	if (!cgroup_file(guest, id, "freezer", "freezer.state", file) &&
-		!text_file(file, text, sizeof text) && !strncmp(text, "FRO", 3))
+		file_text(file, text, sizeof text) >= 0 && !strncmp(text, "FRO", 3))
 		return true;
 	return !cgroup_file(guest, id, "", "cgroup.events", file) &&
-		!text_file(file, text, sizeof text) && strstr(text, "frozen 1");
+		file_text(file, text, sizeof text) >= 0 && strstr(text, "frozen 1");
 }

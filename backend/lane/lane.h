@@ -140,9 +140,8 @@ bool lane_frozen(pid_t guest, const char *id);
 
 /* --- what the kernel says of processes and their containers --- */
 
-/* A small file of the kernel's as text, cut at cap - 1 bytes; -1 and "" when it cannot be opened. */
-int text_file(const char *path, char *buf, size_t cap);
-int proc_file(pid_t pid, const char *name, char *buf, size_t cap); /* /proc/PID/NAME */
+/* file_text of /proc/PID/NAME; 0 or -1. */
+int proc_file(pid_t pid, const char *name, char *buf, size_t cap);
 
 #define CGROUP_PATH_MAX 4200
 

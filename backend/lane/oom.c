@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/file.h>
+
 uint64_t oom_kills(pid_t pid, const char *id)
 {
 	static const char *const files[] = {"memory.oom_control", "memory.events"};
@@ -14,7 +16,7 @@ uint64_t oom_kills(pid_t pid, const char *id)
 		const char *at;
 
 		if (cgroup_file(pid, id, i ? "" : "memory", files[i], file) ||
-			text_file(file, text, sizeof text))
+			file_text(file, text, sizeof text) < 0)
 			continue;
 		at = strstr(text, "oom_kill ");
 		if (at)

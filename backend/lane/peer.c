@@ -7,33 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
-
-int text_file(const char *path, char *buf, size_t cap)
-{
-	size_t n = 0;
-	ssize_t r;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	buf[0] = '\0';
-	if (fd < 0)
-		return -1;
-	while (n < cap - 1 && (r = read(fd, buf + n, cap - 1 - n)) > 0)
-		n += (size_t)r;
-	close(fd);
-	buf[n] = '\0';
-	return 0;
-}
 
 int proc_file(pid_t pid, const char *name, char *buf, size_t cap)
 {
 	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-	return text_file(path, buf, cap);
+	return file_text(path, buf, cap) < 0 ? -1 : 0;
 }
 
 /* "NSpid:\t4242\t1": the last number is the one in its own namespace, and there are at least two.

@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
 #include "observe/proc_scan.h"
 
-#define PROC_FILE_MAX ((size_t)1 << 20)
+#define PROC_FILE_MAX ((size_t)16 << 20)
 /* memory.stat costs more than all other files together, and while memory.usage hardly moves the
  * inactive file cache does neither: then it is read every so many sweeps only. */
 #define INACTIVE_EVERY 8
@@ -41,30 +42,6 @@ static const struct {
 		"io.stat"},
 	[CGROUP_PIDS] = {"pids", {"pids.current", NULL}, "pids.current"},
 };
-
-/* A whole small file; bounded. */
-static int read_proc_file(const char *path, struct str *out)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	while (out->len < PROC_FILE_MAX) {
-		ssize_t n;
-
-		str_reserve(out, 4096);
-		n = read(fd, out->s + out->len, 4096);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		out->len += (size_t)n;
-		out->s[out->len] = '\0';
-	}
-	return 0;
-}
 
 /* Undo \040 and its kin in place. */
 static void unescape_path(char *s)
@@ -120,7 +97,7 @@ int cgroup_mounts_read(struct cgroup_mounts *m, const char *root, struct err *e)
 	size_t cap = 0;
 
 	memset(m, 0, sizeof *m);
-	if (read_proc_file(path, &text) < 0)
+	if (file_read(AT_FDCWD, path, 0, PROC_FILE_MAX, &text, NULL) < 0)
 		return err_sys(e, errno, "Cannot read %s to find the cgroups", path);
 	m->root = xstrdup(root);
 	for (char *l = strtok_r(text.s, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
@@ -223,7 +200,7 @@ static int proc_cgroup(
 
 	if (strlen(id) < 12 || pid <= 0)
 		return err_set(e, ERR_NOT_FOUND, "The container has no process.");
-	if (read_proc_file(path, out) < 0)
+	if (file_read(AT_FDCWD, path, 0, PROC_FILE_MAX, out, NULL) < 0)
 		return err_set(e, errno == ENOENT || errno == ESRCH ? ERR_NOT_FOUND : ERR_SYS,
 			"Cannot read %s: %s.", path, strerrordesc_np(errno));
 	if (memchr(out->s, '\0', out->len) || !strstr(out->s, id))

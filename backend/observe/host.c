@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "observe/proc_scan.h"
@@ -168,7 +169,6 @@ void host_read_self(struct host *h, struct self_stats *out)
 	char buf[128];
 	const char *p;
 	ssize_t n;
-	int fd;
 
 	if (h->self_at_ns && now - h->self_at_ns < CPU_MIN_NS)
 		return;
@@ -180,13 +180,9 @@ void host_read_self(struct host *h, struct self_stats *out)
 			100.0 * (double)(cpu - h->self_cpu_ns) / (double)(now - h->self_at_ns);
 	h->self_at_ns = now;
 	h->self_cpu_ns = cpu;
-	fd = open_proc("/proc/self/statm");
-	if (fd >= 0) {
-		n = read(fd, buf, sizeof buf);
-		close(fd);
-		p = n > 0 ? scan_u64(buf, buf + n, &pages) : NULL; /* size, then resident */
-		if (p && scan_u64(p, buf + n, &pages))
-			out->memory_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	}
+	n = file_text("/proc/self/statm", buf, sizeof buf);
+	p = n > 0 ? scan_u64(buf, buf + n, &pages) : NULL; /* size, then resident */
+	if (p && scan_u64(p, buf + n, &pages))
+		out->memory_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	out->fds = count_fds(h, now);
 }

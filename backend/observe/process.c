@@ -2,7 +2,6 @@
  */
 #include "observe/observe.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "observe/proc_scan.h"
@@ -25,20 +25,6 @@ void process_list_init(struct process_list *l)
 void process_list_release(struct process_list *l)
 {
 	arena_release(&l->mem);
-}
-
-/* At most cap - 1 bytes, always terminated; -1 when it cannot be read. */
-static ssize_t read_text(const char *path, char *buf, size_t cap)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -1;
-	n = read(fd, buf, cap - 1);
-	if (n >= 0)
-		buf[n] = '\0';
-	return n;
 }
 
 bool process_scan_stat(char *text, char *state, char **name, uint64_t *ticks, uint64_t *started,
@@ -88,7 +74,7 @@ static const char *read_command_line(struct arena *a, const char *dir, const cha
 	ssize_t n;
 
 	snprintf(path, sizeof path, "%s/cmdline", dir);
-	n = read_text(path, buf, sizeof buf);
+	n = file_text(path, buf, sizeof buf);
 	while (n > 0 && buf[n - 1] == '\0')
 		n--;
 	if (n <= 0)
@@ -131,11 +117,11 @@ static bool read_process(struct process_list *l, int pid, int64_t now, struct pr
 
 	snprintf(dir, sizeof dir, "/proc/%d", pid);
 	snprintf(path, sizeof path, "%s/stat", dir);
-	if (read_text(path, stat, sizeof stat) <= 0 ||
+	if (file_text(path, stat, sizeof stat) <= 0 ||
 		!process_scan_stat(stat, &state, &name, &ticks, &started, &rss))
 		return false;
 	snprintf(path, sizeof path, "%s/status", dir);
-	if (read_text(path, status, sizeof status) <= 0)
+	if (file_text(path, status, sizeof status) <= 0)
 		status[0] = '\0';
 	*out = (struct process_info){.pid = pid,
 		.user = user_of(&l->mem, status),
@@ -154,7 +140,7 @@ static void read_processes(struct process_list *l, const char *procs)
 {
 	static const size_t per_line = 12;
 	char *buf = xmalloc(PROCESSES_MAX * per_line);
-	ssize_t n = read_text(procs, buf, PROCESSES_MAX * per_line);
+	ssize_t n = file_text(procs, buf, PROCESSES_MAX * per_line);
 	const char *p = buf, *end = buf + (n > 0 ? n : 0);
 	struct process_seen *seen = xcalloc(PROCESSES_MAX, sizeof *seen);
 	int64_t now = clock_mono_ns();
@@ -185,7 +171,7 @@ static int64_t one_number(const struct process_list *l, const struct cgroup_moun
 
 	if (cgroup_path(m, l->id, l->pid, controller, v1, v2, path, sizeof path, &is_v2, NULL) < 0)
 		return -1;
-	n = read_text(path, text, sizeof text);
+	n = file_text(path, text, sizeof text);
 	if (n <= 0)
 		return -1;
 	if (text[0] == '-') /* cfs_quota_us */
@@ -212,7 +198,7 @@ static double cpu_limit(const struct process_list *l, const struct cgroup_mounts
 		per = one_number(l, m, "cpu", "cpu.cfs_period_us", "cpu.max");
 		return q < 0 || per <= 0 ? -1 : (double)q / (double)per;
 	}
-	n = read_text(path, text, sizeof text);
+	n = file_text(path, text, sizeof text);
 	if (n <= 0)
 		return -1;
 	if (strncmp(text, "max", 3) == 0)
@@ -228,7 +214,7 @@ static bool swap_forbidden(const char *dir)
 	char path[PATH_MAX], text[16];
 
 	return snprintf(path, sizeof path, "%smemory.swap.max", dir) < (int)sizeof path &&
-		read_text(path, text, sizeof text) > 0 && text[0] == '0';
+		file_text(path, text, sizeof text) > 0 && text[0] == '0';
 }
 
 /* Memory and swap together: v1 limits the sum, v2 the swap alone. */
@@ -265,7 +251,7 @@ static void read_limits(struct process_list *l, const struct cgroup_mounts *m)
 	l->pids_limit = one_number(l, m, "pids", "pids.max", "pids.max");
 	l->cpus = cpu_limit(l, m);
 	snprintf(path, sizeof path, "/proc/%d/status", (int)l->pid);
-	if (read_text(path, status, sizeof status) <= 0)
+	if (file_text(path, status, sizeof status) <= 0)
 		return;
 	l->uid = (int)status_field(status, "\nUid:\t", 10);
 	l->cap_effective = status_field(status, "\nCapEff:\t", 16);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/pool.h>
 #include <berth/runtime.h>
@@ -105,17 +106,11 @@ static void ticket_path(char *path, size_t cap, const char *key, unsigned serial
 
 int registry_offer(const char *key, unsigned serial, const struct pool_ticket *t, struct err *e)
 {
-	char fresh[PATH_MAX + 64], path[PATH_MAX + 64];
-	AUTO_CLOSE int fd = -1;
+	char path[PATH_MAX + 64];
 
-	ticket_path(fresh, sizeof fresh, key, serial, ".new");
 	ticket_path(path, sizeof path, key, serial, ".warm");
-	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || write(fd, t, sizeof *t) != sizeof *t || rename(fresh, path)) {
-		err_sys(e, errno, "cannot offer a container at %s", path);
-		unlink(fresh);
-		return -1;
-	}
+	if (file_replace(path, t, sizeof *t, false) < 0)
+		return err_sys(e, errno, "cannot offer a container at %s", path);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -40,9 +41,8 @@ static int add_rule_line(struct str *out, const char *word, const char *value, s
 int rulebook_write(
 	const struct agent_def *a, const char *endpoint, const char *engine_name, struct err *e)
 {
-	char path[LANE_PATH_MAX + 8], tmp[LANE_PATH_MAX + 40];
+	char path[LANE_PATH_MAX + 8];
 	AUTO_STR struct str text = STR_INIT;
-	AUTO_CLOSE int fd = -1;
 
 	if (make_rules_path(a->container, path, e) ||
 		add_rule_line(&text, "endpoint", endpoint, e) ||
@@ -59,12 +59,8 @@ int rulebook_write(
 	for (size_t i = 0; i < a->block.n; i++)
 		if (add_rule_line(&text, "block", a->block.word[i], e))
 			return -1;
-	snprintf(tmp, sizeof tmp, "%s.%d", path, (int)getpid());
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len || rename(tmp, path)) {
-		unlink(tmp);
+	if (file_replace(path, text.s, text.len, false) < 0)
 		return err_sys(e, errno, "cannot write the command rules %s", path);
-	}
 	return 0;
 }
 
@@ -133,7 +129,8 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 	const char *const *argv, size_t argc, struct err *e)
 {
 	char path[LANE_PATH_MAX + 8];
-	AUTO_FREE char *text = xcalloc(1, BOOK_MAX);
+	AUTO_STR struct str text = STR_INIT;
+	struct err why = ERR_INIT;
 	struct rule_options o = {.home = SPEC_HOME};
 	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
 		.name = container,
@@ -142,18 +139,14 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 		.labels = (const struct key_value[]){{"", "", false}}};
 	struct lists l = {0};
 	struct rule_set *rules;
-	int fd, result = -1;
+	int result = -1;
 
 	if (make_rules_path(container, path, e))
 		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0) {
-		ssize_t n = read(fd, text, BOOK_MAX - 1);
-
-		close(fd);
-		text[n > 0 ? n : 0] = '\0';
-		read_lists(text, &l);
-	}
+	/* Without a book there are no rules; one that cannot be read may hold some. */
+	if (file_read(AT_FDCWD, path, O_NOFOLLOW, BOOK_MAX, &text, &why) < 0 && why.sys != ENOENT)
+		return err_copy(e, &why);
+	read_lists(text.s, &l);
 	if (def)
 		take_definition(def, &l);
 	act.endpoint = l.endpoint;

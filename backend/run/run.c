@@ -5,6 +5,7 @@
  * engine is not asked at all.
  */
 #include <berth/agents.h>
+#include <berth/file.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,28 +60,6 @@ struct running {
 	char *held; /* input that the command has not taken yet */
 	size_t held_at, held_n;
 };
-
-/* 0, or the errno. */
-static int write_input(int fd, const char *bytes, size_t n)
-{
-	while (n) {
-		ssize_t w = write(fd, bytes, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w < 0 && errno == EAGAIN) {
-			struct pollfd p = {fd, POLLOUT, 0};
-
-			poll(&p, 1, -1);
-			continue;
-		}
-		if (w <= 0)
-			return w ? errno : EIO;
-		bytes += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
 
 bool run_reader_left(int errnum)
 {
@@ -140,7 +119,7 @@ static void deliver_chunk(struct running *g, struct stream *s, size_t n)
 	if (g->r->output)
 		g->r->output(g->r->ctx, s->number, g->buf, take);
 	else if (s->to >= 0)
-		errnum = write_input(s->to, g->buf, take);
+		errnum = file_write(s->to, g->buf, take) < 0 ? errno : 0;
 	if (errnum)
 		lose_output(g, s, errnum);
 }

@@ -10,6 +10,7 @@
  * nothing, for a child may hold them open.
  */
 #include <berth/agents.h>
+#include <berth/hex.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -579,8 +580,7 @@ static int set_up_exec(struct away *a, struct err *e)
 
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
 		return err_sys(e, errno, "cannot draw a mark for the command");
-	for (size_t i = 0; i < sizeof bytes; i++)
-		sprintf(a->mark + 2 * i, "%02x", bytes[i]);
+	hex_text(a->mark, bytes, sizeof bytes);
 	a->events = epoll_create1(EPOLL_CLOEXEC);
 	if (a->events < 0)
 		return err_sys(e, errno, "cannot wait for the command");

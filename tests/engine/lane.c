@@ -21,6 +21,7 @@
 
 #include <berth/agents.h>
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/str.h>
@@ -131,7 +132,7 @@ static unsigned count_inside(pid_t guest)
 
 	for (size_t i = 0; i < COUNT(controllers); i++)
 		if (!cgroup_file(guest, up.id, controllers[i], "cgroup.procs", path) &&
-			!text_file(path, text, sizeof text) && *text) {
+			file_text(path, text, sizeof text) > 0) {
 			for (const char *p = text; (p = strchr(p, '\n')); p++)
 				n++;
 			return n;

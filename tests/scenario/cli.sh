@@ -71,7 +71,7 @@ expect 'the shipped settings' 0 '*: settings, nothing wrong' '' "$BERTH" config 
 for theme in "$SRC"/themes/*.yaml; do
 	expect "theme $(basename "$theme")" 0 '*: a theme, nothing wrong' '' "$BERTH" config check "$theme"
 done
-expect 'a directory as a file' 2 '' 'berth: . is not a regular file: name a YAML file.' "$BERTH" config check .
+expect 'a directory as a file' 2 '' 'berth: . is not a regular file: name one.' "$BERTH" config check .
 head -c 100000 /dev/urandom >noise.yaml
 expect 'noise' 2 '' 'berth: noise.yaml:1:*' "$BERTH" config check noise.yaml
 

@@ -475,7 +475,7 @@ static void test_config_files(void **state)
 	assert_string_equal(e.msg, sentence);
 	assert_int_equal(e.kind, ERR_CONFIG);
 	assert_int_equal(config_read("/tmp", &c, &e), -1);
-	assert_string_equal(e.msg, "/tmp is not a regular file: name a YAML file.");
+	assert_string_equal(e.msg, "/tmp is not a regular file: name one.");
 	/* A FIFO without a writer must not hold anybody up. */
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(config_read(path, &c, &e), -1);

@@ -3,11 +3,12 @@
 
 #include <berth/backend.h>
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,21 +30,14 @@ struct script {
 struct script *script_open(const char *file, struct err *e)
 {
 	struct script *s = xcalloc(1, sizeof *s);
-	char buf[4096];
-	FILE *f = fopen(file, "re");
-	size_t n;
 
 	str_init(&s->text);
 	str_init(&s->picture);
 	s->file = xstrdup(file);
-	if (!f) {
-		err_sys(e, errno, "cannot open the script %s", file);
+	if (file_read(AT_FDCWD, file, 0, SCRIPT_MAX, &s->text, e) < 0) {
 		script_free(s);
 		return NULL;
 	}
-	while ((n = fread(buf, 1, sizeof buf, f)) > 0 && s->text.len < SCRIPT_MAX)
-		str_add(&s->text, buf, n);
-	fclose(f);
 	return s;
 }
 

@@ -6,6 +6,7 @@
  * state, whatever that program did to it.
  */
 #include <berth/check.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -82,27 +83,6 @@ void app_shell(struct app *a, const struct target *t)
 	a->shell->id = app_send(a, c);
 }
 
-/* The terminal may be slow: everything is written before more is taken. */
-static void write_terminal(int fd, const char *bytes, size_t n)
-{
-	while (n > 0) {
-		ssize_t done = write(fd, bytes, n);
-
-		if (done < 0 && errno == EAGAIN) {
-			struct pollfd p = {.fd = fd, .events = POLLOUT};
-
-			poll(&p, 1, -1);
-			continue;
-		}
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return;
-		bytes += done;
-		n -= (size_t)done;
-	}
-}
-
 void shell_event(struct app *a, const struct event *e)
 {
 	struct shell *s = a->shell;
@@ -110,7 +90,7 @@ void shell_event(struct app *a, const struct event *e)
 	if (!s || e->id != s->id)
 		return;
 	if (e->kind == EV_SHELL_OUTPUT && !s->ended)
-		write_terminal(STDOUT_FILENO, e->bytes, e->nbytes);
+		file_write(STDOUT_FILENO, e->bytes, e->nbytes);
 	if (e->kind == EV_SHELL_END) {
 		s->ended = true;
 		s->exit_code = e->exit_code;
@@ -178,7 +158,7 @@ void shell_relay(struct app *a)
 	screen_leave(a->screen);
 	snprintf(buf, sizeof buf, "\r\nberth: a shell in %s; exit or Ctrl-] comes back\r\n",
 		text_clean(name, sizeof name, s->name));
-	write_terminal(STDOUT_FILENO, buf, strlen(buf));
+	file_write(STDOUT_FILENO, buf, strlen(buf));
 	while (!s->ended && !a->quit) {
 		int n = poll(fds, COUNT(fds), -1);
 

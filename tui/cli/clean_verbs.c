@@ -10,6 +10,7 @@
 
 #include <berth/clean.h>
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -113,19 +114,15 @@ static bool ask_to_confirm(const struct clean_plan *p)
 static struct clean_plan *read_plan(const char *path, struct arena *mem, struct err *e)
 {
 	AUTO_STR struct str text = STR_INIT;
-	AUTO_CLOSE int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-					      : fcntl(0, F_DUPFD_CLOEXEC, 3);
-	char piece[65536];
-	ssize_t n;
+	int failed = strcmp(path, "-") ? file_read(AT_FDCWD, path, 0, CLEAN_JSON_MAX, &text, e)
+				       : file_rest(0, "Standard input", CLEAN_JSON_MAX, &text, e);
 
-	if (fd < 0)
-		return err_null(err_set(e, ERR_USAGE, "The plan %s cannot be read: %s.", path,
-			strerrordesc_np(errno)));
-	while ((n = read(fd, piece, sizeof piece)) > 0 && text.len <= CLEAN_JSON_MAX)
-		str_add(&text, piece, (size_t)n);
-	if (n < 0)
-		return err_null(err_set(e, ERR_USAGE, "The plan %s cannot be read: %s.", path,
-			strerrordesc_np(errno)));
+	if (failed) {
+		err_wrap(e, "The plan cannot be read");
+		if (e)
+			e->kind = ERR_USAGE;
+		return NULL;
+	}
 	return clean_plan_parse(text.s, text.len, mem, e);
 }
 

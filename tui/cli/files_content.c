@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -145,23 +146,6 @@ static int print_contents(struct files_cli *x, struct err *e)
 
 /* --- write --- */
 
-static int read_stdin(struct str *out, struct err *e)
-{
-	char buf[65536];
-	ssize_t n;
-
-	while ((n = read(0, buf, sizeof buf)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(e, errno, "cannot read what to write from standard input");
-		if (out->len + (size_t)n > STDIN_MAX)
-			return err_set(e, ERR_REFUSED, "standard input holds more than 1 GiB.");
-		str_add(out, buf, (size_t)n);
-	}
-	return 0;
-}
-
 /* The new contents: standard input for one file, else the files of the same names below --from. */
 static int read_new_contents(struct files_cli *x, struct files_put *puts, size_t n,
 	struct str *text, struct files_reading **r, struct err *e)
@@ -175,7 +159,7 @@ static int read_new_contents(struct files_cli *x, struct files_put *puts, size_t
 		if (n != 1)
 			return err_set(e, ERR_USAGE,
 				"standard input is one file's content: to write many, give --from DIR.");
-		if (read_stdin(text, e) < 0)
+		if (file_rest(0, "Standard input", STDIN_MAX, text, e) < 0)
 			return -1;
 		puts[0].bytes = text->s;
 		puts[0].len = text->len;

@@ -2,11 +2,11 @@
 #include "terminal/tty.h"
 
 #include <berth/check.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -132,22 +132,7 @@ void terminal_restore_arm(void)
 
 void terminal_write(const char *text)
 {
-	size_t n = strlen(text);
-
-	while (n > 0) {
-		ssize_t done = write(STDOUT_FILENO, text, n);
-
-		if (done < 0 && errno == EAGAIN) {
-			struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
-
-			poll(&p, 1, -1);
-		} else if (done < 0 && errno != EINTR) {
-			return;
-		} else if (done > 0) {
-			text += done;
-			n -= (size_t)done;
-		}
-	}
+	(void)file_write(STDOUT_FILENO, text, strlen(text));
 }
 
 void terminal_raw(void)

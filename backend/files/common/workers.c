@@ -2,9 +2,9 @@
 #include "files/common/workers.h"
 
 #include <berth/check.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define WORKER_FILES 3 /* descriptors: a directory and two files that are copied */
 #define WORKER_BYTES \
@@ -251,15 +250,6 @@ void pool_free(struct pool *p)
 	free(p);
 }
 
-static size_t read_cgroup_file(const char *path, char *buf, size_t cap)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap - 1);
-
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
-
 /* What cgroup v2 allows, in processors rounded up; 0: no limit that can be seen. */
 static unsigned cgroup_processors(void)
 {
@@ -267,13 +257,12 @@ static unsigned cgroup_processors(void)
 	long quota, period;
 	char *end;
 
-	if (!read_cgroup_file("/proc/self/cgroup", text, sizeof text) ||
-		strncmp(text, "0::", 3) != 0)
+	if (file_text("/proc/self/cgroup", text, sizeof text) <= 0 || strncmp(text, "0::", 3) != 0)
 		return 0;
 	if ((end = strchr(text, '\n')))
 		*end = '\0';
 	snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", text + 3);
-	if (!read_cgroup_file(path, text, sizeof text) ||
+	if (file_text(path, text, sizeof text) <= 0 ||
 		sscanf(text, "%ld %ld", &quota, &period) != 2 || quota <= 0 || period <= 0)
 		return 0;
 	return (unsigned)((quota + period - 1) / period);

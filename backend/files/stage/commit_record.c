@@ -2,6 +2,7 @@
 #include "files/stage/commit_record.h"
 #include "files/common/token.h"
 
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -37,21 +38,6 @@ struct record {
 	/* the path follows, with its NUL */
 };
 
-static int write_journal(int fd, const char *bytes, size_t n)
-{
-	while (n > 0) {
-		ssize_t w = write(fd, bytes, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return -1;
-		bytes += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
-
 int journal_commit(struct staging *s, const struct journal_item *items, size_t n,
 	char name[STAGE_NAME_MAX], struct err *e)
 {
@@ -80,7 +66,7 @@ int journal_commit(struct staging *s, const struct journal_item *items, size_t n
 	memcpy(out.s, &h, sizeof h);
 	stage_name(s, name);
 	fd = openat(s->journal, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && write_journal(fd, out.s, out.len) == 0 && fsync(fd) == 0 &&
+	if (fd >= 0 && file_write(fd, out.s, out.len) == 0 && fsync(fd) == 0 &&
 		fsync(s->journal) == 0)
 		return 0;
 	err_sys(e, errno, "cannot write the journal of the batch");

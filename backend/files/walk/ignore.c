@@ -1,6 +1,7 @@
 /* ignore.c - reading ignore files, and looking upwards for those of the repository around. */
 #include "files/walk/ignore.h"
 
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -18,20 +19,13 @@
 const struct rules *ignore_read(struct slab *slab, int dirfd, const char *name,
 	const struct rules *outer, size_t base, const char *prefix)
 {
-	AUTO_CLOSE int file = openat(dirfd, name, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
-	AUTO_FREE char *text = NULL;
-	struct stat st;
-	ssize_t n;
+	AUTO_STR struct str text = STR_INIT;
 
-	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
-		st.st_size > (off_t)IGNORE_MAX)
+	if (file_read(dirfd, name, PATH_READ | O_NOFOLLOW, IGNORE_MAX, &text, NULL) < 0 ||
+		!text.len)
 		return outer;
-	text = xmalloc((size_t)st.st_size + 1);
-	n = read(file, text, (size_t)st.st_size);
-	if (n <= 0)
-		return outer;
-	return prefix ? rules_compile_above(slab, outer, text, (size_t)n, prefix)
-		      : rules_compile(slab, outer, text, (size_t)n, base);
+	return prefix ? rules_compile_above(slab, outer, text.s, text.len, prefix)
+		      : rules_compile(slab, outer, text.s, text.len, base);
 }
 
 /* Directories from the start upwards, and how to come back down to it. */
