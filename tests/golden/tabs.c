@@ -28,6 +28,31 @@ static void draw_name(struct view *v, struct canvas *c, struct area a)
 	canvas_printf(c, a.x, a.y, a.w, STYLE(TEXT), "this is %s.", v->ops->name);
 }
 
+static struct {
+	int snapshots, pulses;
+	const struct snapshot *had; /* by the view, which is on screen or not */
+} told[TABS];
+
+static size_t index_of_view(const struct view *v)
+{
+	return (size_t)(v->ops - ops);
+}
+
+static void count_snapshot(struct view *v, const struct snapshot *s)
+{
+	size_t i = index_of_view(v);
+
+	assert_true(!told[i].had || told[i].had->seq < s->seq);
+	told[i].had = s;
+	told[i].snapshots++;
+}
+
+static void count_pulse(struct view *v, const struct snapshot *s)
+{
+	assert_ptr_equal(s, app_snapshot(v->app));
+	told[index_of_view(v)].pulses++;
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -37,7 +62,9 @@ static int setup(void **state)
 			.tab = names[i],
 			.tab_short = names[i] + 3,
 			.context = IN_HOST,
-			.draw = draw_name};
+			.draw = draw_name,
+			.snapshot = count_snapshot,
+			.pulse = count_pulse};
 		views[i] = &ops[i];
 	}
 	return 0;
@@ -54,6 +81,7 @@ static void run_tab_script(const char *text)
 	struct err e = ERR_INIT;
 	int code;
 
+	memset(told, 0, sizeof told);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
@@ -93,11 +121,24 @@ static void test_narrow_tabs(void **state)
 		"size 40 24\nexpect \xe2\x96\xb8wL\nrefuse 1 wA\n");
 }
 
+/* A view that is not on screen has the newest snapshot when it comes back, and none before. */
+static void test_hidden_views(void **state)
+{
+	(void)state;
+	run_tab_script("key r\nkey r\nkey r\nkey 2\nkey r\nkey 1\nkey 2\nkey 1\n");
+	assert_int_equal(told[0].snapshots, 1 + 3 + 1);
+	assert_int_equal(told[1].snapshots, 1 + 1);
+	assert_int_equal(told[2].snapshots, 0);
+	for (int i = 0; i < TABS; i++)
+		assert_int_equal(told[i].pulses, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tabs),
 		cmocka_unit_test(test_narrow_tabs),
+		cmocka_unit_test(test_hidden_views),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -19,8 +19,9 @@
 /* A view and what the app keeps about it. */
 struct slot {
 	struct view view;
-	char *filter;    /* text of its filter or search; NULL: none */
-	struct area box; /* a tab's, as drawn last: for clicks; w 0: not drawn */
+	char *filter;                /* text of its filter or search; NULL: none */
+	const struct snapshot *seen; /* a reference: the one that the view has had last */
+	struct area box;             /* a tab's, as drawn last: for clicks; w 0: not drawn */
 };
 
 enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT, PROMPT_RUN, PROMPT_FILE };
@@ -65,6 +66,7 @@ struct app {
 	bool mouse;
 
 	bool dirty, urgent; /* paint; before the next 30 ms are over */
+	bool painting;      /* a view is: nothing may be sent */
 	int64_t painted_ns;
 	bool quit;
 	int exit_code;
@@ -75,7 +77,9 @@ struct app {
 void stack_open(struct app *a); /* all of the options' views; the snapshot is there */
 void stack_close(struct app *a);
 void stack_turn_to(struct app *a, size_t i); /* to that tab, nothing on top of it */
-struct slot *app_top(struct app *a);         /* the view on screen */
+void stack_snapshot(struct app *a);          /* the view on screen has what is shown now */
+void stack_pulse(struct app *a);
+struct slot *app_top(struct app *a); /* the view on screen */
 void app_show_tab(struct app *a, size_t i);
 void app_resize(struct app *a, int columns, int rows);
 

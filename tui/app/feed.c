@@ -1,4 +1,4 @@
-/* feed.c - what the backend sends: events and snapshots, handed to every view. */
+/* feed.c - what the backend sends: events, handed to every view, and snapshots, to the one on screen. */
 #include "app/app_state.h"
 
 #include <berth/clock.h>
@@ -8,19 +8,12 @@
 
 static void show_snapshot(struct app *a, const struct snapshot *s)
 {
-	const struct snapshot *old = a->shown;
-
-	if (s == old)
+	if (s == a->shown)
 		return;
+	snapshot_unref(a->shown);
 	a->shown = snapshot_ref(s);
-	/* Every view, for what they keep may point into the old one. */
-	for (size_t i = 0; i < a->ntabs; i++)
-		if (a->tab[i].view.ops->snapshot)
-			a->tab[i].view.ops->snapshot(&a->tab[i].view, s);
-	for (size_t i = 0; i < a->npushed; i++)
-		if (a->pushed[i].view.ops->snapshot)
-			a->pushed[i].view.ops->snapshot(&a->pushed[i].view, s);
-	snapshot_unref(old);
+	stack_snapshot(a);
+	stack_pulse(a);
 	if (s->orphans > a->orphans && !a->said[0])
 		app_tell_orphans(a, s->orphans);
 	a->orphans = s->orphans;

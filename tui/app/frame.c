@@ -401,7 +401,13 @@ static void draw_body(struct app *a, struct canvas *c)
 		draw_waiting(a, c, a->body);
 		return;
 	}
+	if (v->ops->step)
+		v->ops->step(v);
+	a->painting = true;
 	v->ops->draw(v, c, a->body);
+	a->painting = false;
+	if (v->ops->drawn)
+		v->ops->drawn(v);
 	if (eng->phase == ENGINE_LOST && !(v->ops->context & (IN_HELP | IN_JOBS)))
 		canvas_restyle(c, a->body, ROLE_STALE);
 }

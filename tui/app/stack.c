@@ -26,6 +26,7 @@ int64_t app_now_ns(struct app *a)
 
 uint64_t app_send(struct app *a, struct command *c)
 {
+	CHECK(!a->painting);
 	return backend_send(a->o->backend, c);
 }
 
@@ -89,7 +90,34 @@ static void close_view_slot(struct slot *s)
 		s->view.ops->close(&s->view);
 	free(s->view.state);
 	free(s->filter);
+	snapshot_unref(s->seen);
 	*s = (struct slot){0};
+}
+
+void stack_snapshot(struct app *a)
+{
+	struct slot *top = app_top(a);
+	const struct snapshot *old = top->seen;
+
+	if (old == a->shown)
+		return;
+	top->seen = snapshot_ref(a->shown);
+	if (top->view.ops->snapshot)
+		top->view.ops->snapshot(&top->view, a->shown);
+	snapshot_unref(old);
+}
+
+static void pulse_slots(struct slot *s, size_t n, const struct snapshot *now)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i].view.ops->pulse)
+			s[i].view.ops->pulse(&s[i].view, now);
+}
+
+void stack_pulse(struct app *a)
+{
+	pulse_slots(a->tab, a->ntabs, a->shown);
+	pulse_slots(a->pushed, a->npushed, a->shown);
 }
 
 static void show_top_view(struct app *a, bool on)
@@ -97,6 +125,8 @@ static void show_top_view(struct app *a, bool on)
 	struct view *v = &app_top(a)->view;
 	void (*op)(struct view *) = on ? v->ops->show : v->ops->hide;
 
+	if (on)
+		stack_snapshot(a);
 	if (op)
 		op(v);
 	a->dirty = true;
@@ -111,8 +141,6 @@ void app_push(struct app *a, const struct view_ops *ops, void *seed)
 	show_top_view(a, false);
 	open_view_slot(a, &a->pushed[a->npushed], ops, seed);
 	a->npushed++;
-	if (ops->snapshot)
-		ops->snapshot(&app_top(a)->view, a->shown);
 	show_top_view(a, true);
 }
 
@@ -184,9 +212,6 @@ void stack_open(struct app *a)
 	a->tab = xcalloc(n, sizeof *a->tab);
 	for (a->ntabs = 0; a->ntabs < n; a->ntabs++)
 		open_view_slot(a, &a->tab[a->ntabs], ops[a->ntabs], NULL);
-	for (size_t i = 0; i < a->ntabs; i++)
-		if (a->tab[i].view.ops->snapshot)
-			a->tab[i].view.ops->snapshot(&a->tab[i].view, a->shown);
 	/* Everything that runs is the picture to begin with, agents or not. */
 	for (a->at = a->ntabs - 1; a->at > 0; a->at--)
 		if (strcmp(a->tab[a->at].view.ops->name, "containers") == 0)

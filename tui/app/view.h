@@ -32,15 +32,22 @@ struct view_ops {
 	size_t state_size;
 	void (*open)(struct view *v);
 	void (*close)(struct view *v);
-	void (*show)(struct view *v); /* it became the one on screen */
+	void (*show)(struct view *v); /* it became the one on screen, after `snapshot` */
 	void (*hide)(struct view *v);
-	/* Body only; header, tabs, message line and keys are the app's. */
+	/* Paints what is there and notes where.  Body only; header, tabs, message line and keys are the
+	 * app's. */
 	void (*draw)(struct view *v, struct canvas *c, struct area body);
+	void (*step)(struct view *v);  /* before a picture: a slice of work that takes several */
+	void (*drawn)(struct view *v); /* after it: the backend may be told what is on screen */
 	/* true: done; false: the app handles it (movement of nothing, quitting, ...). */
 	bool (*act)(struct view *v, enum action a);
 	/* Would policy refuse all that this action is about now?  Then it is shown in grey. */
 	bool (*refused)(struct view *v, enum action a);
+	/* A newer one than it has had, which ends: for the view on screen alone.  Others get the newest
+	 * when it is their turn; until then what they keep may point into the one they had. */
 	void (*snapshot)(struct view *v, const struct snapshot *s);
+	/* Came, on screen or not: only for what cannot wait. */
+	void (*pulse)(struct view *v, const struct snapshot *s);
 	void (*event)(struct view *v, const struct event *e);
 	void (*click)(struct view *v, int x, int y, bool twice); /* relative to the body */
 	void (*wheel)(struct view *v, int lines);

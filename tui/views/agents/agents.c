@@ -22,7 +22,6 @@ struct agents {
 	struct table_column *columns; /* ours: how wide names are depends on them */
 	int longest;                  /* id or name of a tool, in columns */
 	struct moment moment;
-	uint64_t seq; /* of the snapshot the rows are of; 0: none yet */
 	struct agent_row *rows;
 	size_t nrows, rows_cap;
 	enum { CLOSED, SPLIT, FULL } open;
@@ -109,7 +108,6 @@ static void rebuild_agents(struct agents *s, const struct snapshot *snap)
 			widen_names(s, snap->containers[k].name, 2);
 		}
 	table_end(&s->table);
-	s->seq = snap->seq;
 }
 
 /* Rows must not outlive the snapshot they point into. */
@@ -121,23 +119,11 @@ static void agents_snapshot(struct view *v, const struct snapshot *snap)
 	rebuild_agents(s, snap);
 }
 
-static void refresh_agents(struct view *v)
-{
-	struct agents *s = v->state;
-	const struct snapshot *snap = app_snapshot(v->app);
-
-	s->moment = moment_of(v->app, snap);
-	if (s->seq != snap->seq)
-		rebuild_agents(s, snap);
-}
-
 static const struct agent_row *current_row(struct view *v)
 {
 	struct agents *s = v->state;
-	const struct table_row *r;
+	const struct table_row *r = table_current(&s->table);
 
-	refresh_agents(v);
-	r = table_current(&s->table);
 	return r ? r->item : NULL;
 }
 
@@ -191,6 +177,7 @@ static void agents_draw(struct view *v, struct canvas *c, struct area a)
 	struct area list = a, below = a;
 
 	s->body = a;
+	s->moment = moment_of(v->app, app_snapshot(v->app));
 	s->table.empty = why_no_agents(app_snapshot(v->app));
 	if (s->open == SPLIT && at && a.h >= SPLIT_MIN_ROWS) {
 		int want = (int)s->table.nshown + 1, most = a.h * 2 / 5;
@@ -343,7 +330,6 @@ static bool agents_act(struct view *v, enum action a)
 {
 	struct agents *s = v->state;
 
-	refresh_agents(v);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
@@ -417,7 +403,6 @@ static bool agents_save(struct view *v, struct str *out)
 {
 	struct agents *s = v->state;
 
-	refresh_agents(v);
 	table_save(&s->table, out);
 	return true;
 }

@@ -128,16 +128,21 @@ static void refresh_bench(struct bench *s)
 
 static void bench_snapshot(struct view *v, const struct snapshot *snap)
 {
+	(void)snap;
+	refresh_bench(v->state);
+}
+
+/* That it ended is told whatever is on screen. */
+static void bench_pulse(struct view *v, const struct snapshot *snap)
+{
 	struct bench *s = v->state;
 	char sentence[256];
 	int code;
 
 	(void)snap;
-	refresh_bench(s);
 	if (!bench_ended(&s->process, &code, sentence, sizeof sentence))
 		return;
-	live_read(&s->run);
-	rebuild_bench(s);
+	refresh_bench(s);
 	s->followed = false;
 	if (*sentence)
 		app_say(v->app, code ? ROLE_WARN : ROLE_DIM, "%s", sentence);
@@ -227,7 +232,6 @@ static void bench_draw(struct view *v, struct canvas *c, struct area a)
 	struct area list = {a.x, a.y + 1, a.w, a.h - 1};
 	const struct live_case *k;
 
-	refresh_bench(s);
 	s->body = a;
 	progress_line(c, a, s, snap);
 	if (draw_disturbance(c, (struct area){a.x, a.y + 1, a.w, 1}, s, snap)) {
@@ -338,7 +342,7 @@ static void start_bench(struct view *v)
 static void bench_show(struct view *v)
 {
 	look_for_own(v->state);
-	rebuild_bench(v->state);
+	refresh_bench(v->state);
 }
 
 /* A suite file that is somewhere else. */
@@ -479,6 +483,7 @@ const struct view_ops bench_view = {
 	.show = bench_show,
 	.draw = bench_draw,
 	.snapshot = bench_snapshot,
+	.pulse = bench_pulse,
 	.act = bench_act,
 	.click = bench_click,
 	.wheel = bench_wheel,

@@ -22,7 +22,6 @@ struct containers {
 	struct table_column *columns; /* ours: how wide names are depends on them */
 	int longest;                  /* name, in columns */
 	struct moment moment;
-	uint64_t seq; /* of the snapshot the rows are of; 0: none yet */
 	struct item *items;
 	size_t nitems, items_cap;
 	struct arena names; /* identities of heads */
@@ -170,7 +169,6 @@ static void rebuild_containers(struct containers *s, const struct snapshot *snap
 	}
 	table_end(&s->table);
 	s->nitems = heads;
-	s->seq = snap->seq;
 }
 
 /* Rows must not outlive the snapshot they point into. */
@@ -182,32 +180,17 @@ static void containers_snapshot(struct view *v, const struct snapshot *snap)
 	rebuild_containers(s, snap);
 }
 
-static void refresh_containers(struct view *v)
-{
-	struct containers *s = v->state;
-	const struct snapshot *snap = app_snapshot(v->app);
-
-	s->moment = moment_of(v->app, snap);
-	if (s->seq != snap->seq)
-		rebuild_containers(s, snap);
-}
-
 static void show_again(struct view *v)
 {
-	struct containers *s = v->state;
-
-	s->seq = 0;
-	refresh_containers(v);
+	rebuild_containers(v->state, app_snapshot(v->app));
 	app_dirty(v->app);
 }
 
 static const struct item *current_item(struct view *v)
 {
 	struct containers *s = v->state;
-	const struct table_row *r;
+	const struct table_row *r = table_current(&s->table);
 
-	refresh_containers(v);
-	r = table_current(&s->table);
 	return r ? r->item : NULL;
 }
 
@@ -220,20 +203,23 @@ static const struct container *current_container(struct view *v)
 
 /* What the backend is told of the screen. */
 
+static bool is_focus(const struct containers *s, const struct container *c)
+{
+	return c ? s->focus_id && !strcmp(s->focus_id, c->id) && !strcmp(s->focus_engine, c->engine)
+		 : !s->focus_id;
+}
+
 static void send_focus(struct view *v, const struct container *c)
 {
 	struct containers *s = v->state;
-	bool same = c && s->focus_id && !strcmp(s->focus_id, c->id) &&
-		!strcmp(s->focus_engine, c->engine);
 	struct command *cmd;
 
-	if (same || (!c && !s->focus_id))
+	if (is_focus(s, c))
 		return;
 	free(s->focus_engine);
 	free(s->focus_id);
 	s->focus_engine = c ? xstrdup(c->engine) : NULL;
 	s->focus_id = c ? xstrdup(c->id) : NULL;
-	s->pane.scroll = 0;
 	cmd = command_new(CMD_FOCUS);
 	if (c)
 		command_target(cmd, c->engine, c->id, c->name);
@@ -367,6 +353,7 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 	struct area list = a, below = a;
 
 	s->body = a;
+	s->moment = moment_of(v->app, snap);
 	s->table.empty = why_no_containers(s, snap);
 	if (s->open == SPLIT && k && a.h >= SPLIT_MIN_ROWS) {
 		int want = (int)s->table.nshown + 1, most = a.h * 2 / 5;
@@ -389,13 +376,20 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 			s->table.chosen |= (uint64_t)1 << CONTAINER_AGE;
 		table_draw(&s->table, c, list);
 		s->table.chosen = chosen;
-		send_visible(v);
 	}
-	/* Drawing may have moved the cursor; the detail is of where it is now. */
-	k = current_container(v);
-	send_focus(v, s->open == CLOSED ? NULL : k);
+	if (!is_focus(s, s->open == CLOSED ? NULL : k))
+		s->pane.scroll = 0;
 	if (s->open != CLOSED && k && below.h > 0 && s->split_y < a.h)
 		detail_draw(&s->pane, c, below, k, detail_of(snap, k), &s->moment);
+}
+
+static void containers_drawn(struct view *v)
+{
+	struct containers *s = v->state;
+
+	if (s->split_y)
+		send_visible(v);
+	send_focus(v, s->open == CLOSED ? NULL : current_container(v));
 }
 
 /* Keys. */
@@ -468,7 +462,6 @@ static bool containers_act(struct view *v, enum action a)
 {
 	struct containers *s = v->state;
 
-	refresh_containers(v);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
@@ -548,7 +541,6 @@ static bool containers_save(struct view *v, struct str *out)
 {
 	struct containers *s = v->state;
 
-	refresh_containers(v);
 	table_save(&s->table, out);
 	return true;
 }
@@ -597,6 +589,7 @@ const struct view_ops containers_view = {
 	.close = containers_close,
 	.hide = containers_hide,
 	.draw = containers_draw,
+	.drawn = containers_drawn,
 	.snapshot = containers_snapshot,
 	.act = containers_act,
 	.refused = containers_refused,

@@ -23,10 +23,8 @@
 
 struct jobs {
 	struct table table;
-	uint64_t seq;
 	char (*ids)[ID_MAX]; /* identities of the rows */
 	size_t ids_cap;
-	int64_t wall_ms;
 	bool detail;
 	struct area body;
 };
@@ -269,23 +267,12 @@ static void rebuild_jobs(struct jobs *s, const struct snapshot *snap)
 		table_add(&s->table, (struct table_row){.engine = "", .id = s->ids[i], .item = j});
 	}
 	table_end(&s->table);
-	s->seq = snap->seq;
 }
 
 /* Rows must not outlive the snapshot they point into. */
 static void jobs_snapshot(struct view *v, const struct snapshot *snap)
 {
 	rebuild_jobs(v->state, snap);
-}
-
-static void refresh_jobs(struct view *v)
-{
-	struct jobs *s = v->state;
-	const struct snapshot *snap = app_snapshot(v->app);
-
-	s->wall_ms = snap->at_wall_ms;
-	if (s->seq != snap->seq)
-		rebuild_jobs(s, snap);
 }
 
 /* One job in full. */
@@ -346,7 +333,6 @@ static void jobs_draw(struct view *v, struct canvas *c, struct area a)
 	struct area list = {a.x, a.y + 1, a.w, a.h - 1};
 	int kinds;
 
-	refresh_jobs(v);
 	s->body = a;
 	jobs_total_draw(c, a, app_snapshot(v->app));
 	kinds = jobs_kinds_draw(
@@ -433,7 +419,6 @@ static bool jobs_act(struct view *v, enum action a)
 	struct jobs *s = v->state;
 	size_t hidden;
 
-	refresh_jobs(v);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
@@ -508,7 +493,6 @@ static bool jobs_copy(struct view *v, struct str *out)
 	struct jobs *s = v->state;
 	const struct table_row *r;
 
-	refresh_jobs(v);
 	r = table_current(&s->table);
 	if (r)
 		str_addf(out, "%s%s%s", job_of(r)->name, *job_of(r)->result ? ": " : "",
@@ -520,7 +504,6 @@ static bool jobs_save(struct view *v, struct str *out)
 {
 	struct jobs *s = v->state;
 
-	refresh_jobs(v);
 	table_save(&s->table, out);
 	return true;
 }

@@ -48,8 +48,15 @@ static void subscribe_logs(struct view *v)
 	struct command *c = command_new(CMD_LOGS_OPEN);
 	int64_t tail = app_settings(v->app)->log_tail;
 
-	for (size_t i = 0; i < s->nsources; i++)
-		command_target(c, s->source[i].engine, s->source[i].id, s->source[i].name);
+	for (size_t i = 0; i < s->nsources; i++) {
+		struct source *src = &s->source[i];
+		const struct container *k =
+			snapshot_find(app_snapshot(v->app), src->engine, src->id);
+
+		src->started_wall_ms = k ? k->started_wall_ms : 0;
+		src->was_stopped = !k || k->state != CONTAINER_RUNNING;
+		command_target(c, src->engine, src->id, src->name);
+	}
 	c->logs.follow = true;
 	/* The history is shared among the containers. */
 	c->logs.tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
@@ -211,13 +218,16 @@ static void start_search(struct logs *s, bool forward, size_t from)
 	s->search_at = key_of(s, from);
 }
 
-/* One slice of the search in progress; the next paint does the next one. */
+/* One slice of the search in progress, which needs the size of what was drawn last. */
 static void search_on(struct view *v)
 {
 	struct logs *s = v->state;
-	size_t at = logbuf_find(&s->buf, s->search_at);
+	size_t at;
 	int found;
 
+	if (s->search == IDLE || !s->nsources)
+		return;
+	at = logbuf_find(&s->buf, s->search_at);
 	if (s->search == BACK && at >= s->buf.count)
 		at = s->buf.count - 1; /* SIZE_MAX when empty: ends at once */
 	found = logbuf_search(&s->buf, &s->find, s->search == FORWARD, SEARCH_SLICE, &at);
@@ -263,9 +273,6 @@ static void logs_draw(struct view *v, struct canvas *c, struct area a)
 			"Enter here opens those of every running container.");
 		return;
 	}
-	/* The search needs the size of what is drawn: look at the last one's. */
-	if (s->search != IDLE)
-		search_on(v);
 	s->lost = app_snapshot(v->app)->engine.phase != ENGINE_UP;
 	logs_page_draw(s, c, a);
 }
@@ -314,21 +321,22 @@ static void logs_event(struct view *v, const struct event *e)
 	}
 }
 
-/* A log that ended goes on when one of its containers runs again. */
-static void logs_snapshot(struct view *v, const struct snapshot *snap)
+/* A log that ended goes on when one of its containers runs again; it is kept whatever is on screen. */
+static void resume_logs(struct view *v, const struct snapshot *snap)
 {
 	struct logs *s = v->state;
 	bool started = false;
 
-	for (size_t i = 0; i < s->nsources; i++) {
+	for (size_t i = 0; s->ended && i < s->nsources; i++) {
 		struct source *src = &s->source[i];
 		const struct container *c = snapshot_find(snap, src->engine, src->id);
 		bool running = c && c->state == CONTAINER_RUNNING;
 
-		started |= running && !src->was_running;
-		src->was_running = running;
+		started |=
+			running && (src->was_stopped || c->started_wall_ms != src->started_wall_ms);
+		src->was_stopped = !running;
 	}
-	if (s->ended && started)
+	if (started)
 		subscribe_logs(v);
 }
 
@@ -474,8 +482,9 @@ const struct view_ops logs_view = {
 	.open = logs_init,
 	.close = close_logs,
 	.draw = logs_draw,
+	.step = search_on,
 	.act = logs_act,
-	.snapshot = logs_snapshot,
+	.pulse = resume_logs,
 	.event = logs_event,
 	.click = logs_click,
 	.wheel = logs_wheel,
