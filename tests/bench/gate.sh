@@ -42,7 +42,7 @@ agent_down() {
 	in_home docker volume rm -f "berth-home-berth-$agent"
 } >/dev/null
 
-count_exec() {
+count_exec_once() {
 	case $1 in
 	syscalls)
 		in_home strace -c -o "$dir/strace" "$BUILD/berth" exec "$agent" -- true || return
@@ -52,6 +52,14 @@ count_exec() {
 			--log-file="$dir/valgrind" "$BUILD/berth" exec "$agent" -- true || return
 		sed -n 's/.*Collected : //p' "$dir/valgrind" ;;
 	esac
+}
+
+# The least of several: a run that waits once more than it must, or that seals the log, counts more.
+count_exec() {
+	local i
+	for i in 1 2 3 4 5; do
+		count_exec_once "$1" || return
+	done | sort -n | head -n 1
 }
 
 # count PATH ROUNDS KIND: prints the count of all rounds together with the start.

@@ -118,7 +118,17 @@ def closed_for_its_owner(room):
     try:
         delete_as_owner(room, base)
     finally:
-        shutil.rmtree(base)
+        remove_soon(base)
+
+
+def remove_soon(base):
+    """What syncs the log after its command has ended may still write there."""
+    for _ in range(100):
+        shutil.rmtree(base, True)
+        if not os.path.lexists(base):
+            return
+        time.sleep(0.02)
+    shutil.rmtree(base)
 
 
 def delete_as_owner(room, base):
