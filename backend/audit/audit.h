@@ -75,6 +75,9 @@
 #define BERTH_BACKEND_AUDIT_H
 
 #include <berth/audit.h>
+#include <berth/record.h>
+
+#include "base/mailbox.h"
 
 struct audit_sys;
 
@@ -147,6 +150,39 @@ void audit_probe(struct audit *a);
 /* Remove closed segments that are older than keep_ms, or too many for keep_bytes (0: no bound). */
 int audit_prune(struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed,
 	struct err *e);
+
+/*
+ * The gate for who lives on a loop and must not wait; for everybody else: record_act (record.h).
+ *
+ * gate_begin asks policy and hands the intent to the log's thread.  `go` is called once from gate_drain: with NULL
+ * when that is in the log (on disk, where the deed's class asks for it) and the act may begin, or with why it
+ * must not.  gate_end is called once for each passage, also for one that `go` was told an error of, and records
+ * how the act ended.  Thread: all of it on the loop; `wake` is called from any, and must bring about gate_drain.
+ */
+struct gate {
+	struct recorder by;       /* endpoint and engine may change from act to act */
+	struct audit_options log; /* opened with the first record */
+	struct mailbox answers;
+	size_t waiting; /* intents that are not in the log yet; their ctx must live */
+};
+struct passage;
+typedef void gate_fn(void *ctx, const struct err *err);
+
+void gate_init(struct gate *g, const struct audit_options *log, const struct policy *policy,
+	void (*wake)(void *ctx), void *ctx);
+/* NULL: policy refuses (which is recorded), or it cannot be recorded.  The record is copied. */
+struct passage *gate_begin(struct gate *g, const struct audit_record *r,
+	const struct record_target *t, gate_fn *go, void *ctx, struct err *e);
+/* The same for what policy has no say in. */
+struct passage *gate_intent(
+	struct gate *g, const struct audit_record *r, gate_fn *go, void *ctx, struct err *e);
+void gate_end(struct passage *p, const struct err *err); /* NULL is fine, for both */
+/* What was done already, and harmed nothing: reads. */
+void gate_note(struct gate *g, const struct audit_record *r, const struct err *err);
+void gate_drain(struct gate *g);
+struct audit *gate_log(struct gate *g); /* started when it is not yet */
+void gate_close(struct gate *g);        /* blocks: everything submitted is on disk then */
+void gate_release(struct gate *g);
 
 /*
  * A command line with its secrets masked, for a parameter: NAME=value, --name=value, --name value

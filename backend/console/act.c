@@ -1,8 +1,8 @@
 /*
  * act.c - changing containers: the one way by which berth acts on an engine's containers.
  *
- * Every target of every command passes act_begin -> act_intent -> act_request -> act_outcome.
- * act_begin says no (policy, another engine, gone, busy); act_intent waits until the audit log has
+ * Every target of every command passes act_begin -> on_act_intent -> on_act_done.
+ * act_begin says no (another engine, gone, busy, policy); on_act_intent comes when the audit log has
  * what is going to be done (on disk, where the deed is one that must not happen otherwise); act_outcome is
  * reached exactly once for every act_begin that said yes.
  * Many targets are a job, eight at a time.  A row goes only when the engine says that it is gone.
@@ -20,9 +20,7 @@
 struct act_item {
 	struct act_batch *batch;
 	const char *engine, *id, *name; /* as the person saw it */
-	const char *agent, *session;    /* its row may be gone before the outcome is recorded */
-	uint64_t ticket;                /* of the recorded intent */
-	int64_t begun_ns;
+	struct passage *passage;
 };
 
 struct act_batch {
@@ -46,36 +44,32 @@ bool act_busy(const struct backend *b)
 	return b->acts != NULL;
 }
 
-/* What policy and the audit log are told.  `params` has room for 3. */
-static struct deed_in_hand describe_act(const struct act_item *it, struct key_value *params)
+/* Through the gate: policy and the audit log are told what it is. */
+static struct passage *pass_gate(struct act_item *it, gate_fn *go, struct err *e)
 {
 	const struct act_batch *batch = it->batch;
-	struct deed_in_hand d = {.deed = deed_of_act(batch->act),
-		.target_type = "container",
-		.engine = it->engine,
-		.id = it->id,
-		.name = it->name,
-		.row = model_find(&batch->b->model, it->id),
-		.agent = it->agent,
-		.session = it->session,
-		.params = params};
+	const struct target t = {it->engine, it->id, it->name};
+	struct key_value params[3];
+	struct record_target of;
+	struct audit_record r = record_of_container(batch->b, deed_of_act(batch->act), &t, &of);
 
+	r.params = params;
 	if (batch->force)
-		params[d.nparams++] = (struct key_value){"force", "yes", false};
+		params[r.nparams++] = (struct key_value){"force", "yes", false};
 	if (batch->volumes)
-		params[d.nparams++] = (struct key_value){"volumes", "yes", false};
+		params[r.nparams++] = (struct key_value){"volumes", "yes", false};
 	if (batch->n > 1)
-		params[d.nparams++] = (struct key_value){"of", batch->of, false};
-	return d;
+		params[r.nparams++] = (struct key_value){"of", batch->of, false};
+	return gate_begin(gate_of(batch->b), &r, &of, go, it, e);
 }
+
+static void on_act_intent(void *ctx, const struct err *err);
 
 /* May this be done?  0, and the row says what is pending; or -1 with a sentence. */
 static int act_begin(struct act_item *it, struct err *e)
 {
 	struct act_batch *batch = it->batch;
 	struct backend *b = batch->b;
-	struct key_value params[3];
-	struct deed_in_hand d = describe_act(it, params);
 	char what[256];
 	struct row *r;
 
@@ -87,16 +81,18 @@ static int act_begin(struct act_item *it, struct err *e)
 	r = model_find(&b->model, it->id);
 	if (!r)
 		return err_set(e, ERR_NOT_FOUND, "%s does not exist any more.", it->name);
-	if (gate_ask(b, &d, e) < 0 || backend_may_change(b, what, e) < 0)
+	if (backend_may_change(b, what, e) < 0)
 		return -1;
 	if (r->c.pending)
 		return err_set(e, ERR_CONFLICT, "berth is %s %s already.", act_doing(r->c.pending),
 			it->name);
-	it->agent = arena_strdup(&batch->mem, r->c.agent);
-	it->session = arena_strdup(&batch->mem, r->c.session);
+	it->passage = pass_gate(it, on_act_intent, e);
+	if (!it->passage)
+		return -1;
 	row_set_problem(r, NULL);
 	r->c.pending = batch->act;
 	r->settling = false;
+	batch->flying++;
 	return 0;
 }
 
@@ -145,21 +141,13 @@ static void act_outcome(struct act_item *it, const struct err *err)
 
 static void act_pump(struct act_batch *batch);
 
-static void record_outcome(struct act_item *it, const struct err *err)
-{
-	struct key_value params[3];
-	struct deed_in_hand d = describe_act(it, params);
-
-	gate_outcome(it->batch->b, &d, it->ticket, it->begun_ns, err);
-}
-
 static void on_act_done(void *ctx, const struct err *err)
 {
 	struct act_item *it = ctx;
 	struct act_batch *batch = it->batch;
 	struct backend *b = batch->b;
 
-	record_outcome(it, err);
+	gate_end(it->passage, err);
 	batch->flying--;
 	if (b->stopping) {
 		count_target(it, err);
@@ -173,52 +161,31 @@ static void on_act_done(void *ctx, const struct err *err)
 	act_pump(batch);
 }
 
-static void act_request(struct act_item *it)
-{
-	struct act_batch *batch = it->batch;
-
-	it->begun_ns = backend_now(batch->b);
-	engine_act(batch->b->engine, batch->act, it->id, batch->force, batch->volumes,
-		batch->timeout_s, on_act_done, it);
-}
-
 /* The intent is on disk, or it is known why it is not. */
 static void on_act_intent(void *ctx, const struct err *err)
 {
 	struct act_item *it = ctx;
 	struct act_batch *batch = it->batch;
+	struct backend *b = batch->b;
 	struct err e = ERR_INIT;
 
-	if (!err && (batch->b->stopping || !batch->b->engine)) {
+	if (!err && (b->stopping || !b->engine)) {
 		err_set(&e, ERR_CANCELLED, "berth ended before %s was asked for.",
 			act_name(batch->act));
-		record_outcome(it, &e);
 		err = &e;
 	}
 	if (!err) {
-		act_request(it);
+		engine_act(b->engine, batch->act, it->id, batch->force, batch->volumes,
+			batch->timeout_s, on_act_done, it);
 		return;
 	}
+	gate_end(it->passage, err);
 	batch->flying--;
-	if (batch->b->stopping)
+	if (b->stopping)
 		count_target(it, err);
 	else
 		act_outcome(it, err);
 	act_pump(batch);
-}
-
-static void act_intent(struct act_item *it)
-{
-	struct act_batch *batch = it->batch;
-	struct key_value params[3];
-	struct deed_in_hand d = describe_act(it, params);
-	struct err e = ERR_INIT;
-
-	batch->flying++;
-	if (gate_intent(batch->b, &d, &it->ticket, on_act_intent, it, &e) < 0) {
-		batch->flying--;
-		act_outcome(it, &e);
-	}
 }
 
 static void unlink_batch(struct act_batch *batch)
@@ -283,8 +250,6 @@ static void act_pump(struct act_batch *batch)
 			job_current(batch->job, it->name);
 		if (act_begin(it, &e) < 0)
 			count_target(it, &e);
-		else
-			act_intent(it);
 	}
 	if (!batch->flying)
 		report_batch(batch);

@@ -43,13 +43,14 @@ static void do_rate(struct backend *b, const struct command *c)
 /* The end of read-only, until it is on disk that it was asked for. */
 struct unlock {
 	struct backend *b;
-	uint64_t id, ticket;
+	uint64_t id;
+	struct passage *passage;
 };
 
-static struct deed_in_hand describe_read_only(bool on, struct key_value *to)
+static struct audit_record describe_read_only(bool on, struct key_value *to)
 {
 	*to = (struct key_value){"read_only", on ? "on" : "off", false};
-	return (struct deed_in_hand){.deed = DEED_POLICY_CHANGE,
+	return (struct audit_record){.deed = DEED_POLICY_CHANGE,
 		.target_type = "policy",
 		.name = on ? "read-only on" : "read-only off",
 		.nparams = 1,
@@ -61,17 +62,14 @@ static void on_unlock(void *ctx, const struct err *err)
 	struct unlock *u = ctx;
 	struct backend *b = u->b;
 	struct err why = err ? *err : (struct err)ERR_INIT;
-	struct key_value to;
-	const struct deed_in_hand d = describe_read_only(false, &to);
 
-	if (!err && (b->gate.unlock != u || b->stopping))
+	if (!err && (b->recording.unlock != u || b->stopping))
 		err_set(&why, ERR_CANCELLED, "Read-only stays on: it was asked for again.");
-	if (b->gate.unlock == u)
-		b->gate.unlock = NULL;
+	if (b->recording.unlock == u)
+		b->recording.unlock = NULL;
 	if (!why.kind)
-		b->state.read_only = b->gate.policy.read_only = false;
-	if (!err)
-		gate_outcome(b, &d, u->ticket, 0, why.kind ? &why : NULL);
+		b->state.read_only = b->recording.policy.read_only = false;
+	gate_end(u->passage, &why);
 	if (!b->stopping) {
 		publish_now(b);
 		if (!why.kind)
@@ -85,22 +83,23 @@ static void on_unlock(void *ctx, const struct err *err)
 static void do_read_only(struct backend *b, const struct command *c)
 {
 	struct key_value to;
-	const struct deed_in_hand d = describe_read_only(c->read_only, &to);
+	const struct audit_record r = describe_read_only(c->read_only, &to);
 	struct err e = ERR_INIT;
 	struct unlock *u;
 
-	b->gate.unlock = NULL;
+	b->recording.unlock = NULL;
 	if (c->read_only) {
-		b->state.read_only = b->gate.policy.read_only = true;
-		gate_note(b, &d, NULL);
+		b->state.read_only = b->recording.policy.read_only = true;
+		gate_note(gate_of(b), &r, NULL);
 		publish_now(b);
 		backend_result(b, c->id, NULL);
 		return;
 	}
 	u = xcalloc(1, sizeof *u);
 	*u = (struct unlock){.b = b, .id = c->id};
-	if (gate_intent(b, &d, &u->ticket, on_unlock, u, &e) == 0) {
-		b->gate.unlock = u;
+	u->passage = gate_begin(gate_of(b), &r, NULL, on_unlock, u, &e);
+	if (u->passage) {
+		b->recording.unlock = u;
 		return;
 	}
 	backend_result(b, c->id, &e);
@@ -156,7 +155,7 @@ static void on_backend_wake(uv_async_t *h)
 	struct command *c;
 
 	/* Wakes coalesce: drain. */
-	gate_drain(b);
+	gate_drain(&b->recording.gate);
 	roster_drain(b);
 	cleaning_drain(b);
 	while ((c = pop_command(b))) {
@@ -214,7 +213,7 @@ static void on_pulse(uv_timer_t *t)
 	detail_pulse(b);
 	roster_pulse(b);
 	cleaning_pulse(b);
-	gate_pulse(b);
+	recording_pulse(b);
 	publish_jobs(b);
 }
 
@@ -229,7 +228,7 @@ static void close_handle(uv_handle_t *h, void *arg)
  * need that. */
 static void close_when_done(struct backend *b)
 {
-	if (b->engine_closed && !b->gate.waiting && !cleaning_works(b))
+	if (b->engine_closed && !b->recording.gate.waiting && !cleaning_works(b))
 		uv_walk(&b->loop, close_handle, NULL);
 }
 
@@ -292,7 +291,7 @@ static void *run_backend(void *arg)
 	stats_start(b);
 	uv_timer_start(&b->pulse, on_pulse, PULSE_MS, PULSE_MS);
 	uv_run(&b->loop, UV_RUN_DEFAULT);
-	gate_close(b);
+	gate_close(&b->recording.gate);
 	atomic_store(&b->ended, true);
 	return NULL;
 }
@@ -321,7 +320,7 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 	b->state.os = b->state.kernel = b->state.arch = b->state.root_dir = "";
 	b->state.storage = b->state.cgroup = "";
 	arena_init(&b->state_mem, 0);
-	gate_init(b, o);
+	recording_init(b, o);
 	mailbox_init(&b->up, services_wake_main, b);
 	snapshot_slot_init(&b->slot);
 	model_init(&b->model);
@@ -364,7 +363,7 @@ static void tear_down_backend(struct backend *b)
 {
 	roster_close(b);
 	cleaning_close(b);
-	gate_release(b);
+	recording_release(b);
 	free_letters(&b->down);
 	free_letters(&b->up);
 	snapshot_slot_release(&b->slot);

@@ -224,7 +224,7 @@ static void begin_cleaning(
 	w->id = id;
 	w->foreign = foreign;
 	w->plan = plan ? clean_plan_copy(plan, &w->mem) : NULL;
-	policy_copy(&w->policy, &b->gate.policy, &w->mem);
+	policy_copy(&w->policy, &b->recording.policy, &w->mem);
 	if (plan)
 		backend_board(b); /* made here: the worker only uses it */
 	w->next = b->cleaning->works;

@@ -6,7 +6,7 @@
  *   publish.c   snapshots: from what
  *   watch.c     the connection's life: hello, events, list, inspections, loss and return
  *   sampling.c  when to sample, from cgroups or from the engine
- *   gate.c      policy and the audit log: what every act passes
+ *   recording.c policy and the audit log: the gate (audit/audit.h) that every act passes
  *   act.c       start, stop, remove ...: the one way by which anything is changed
  *   log_streams.c merged log subscriptions
  *   shell.c     a terminal in a container
@@ -60,18 +60,14 @@ struct stats {
 	size_t round; /* where in the table the next question comes from */
 };
 
-struct gate {
+struct recording_state {
+	struct gate gate;
 	struct policy policy; /* read_only: as it is now */
 	struct arena mem;
-	int64_t keep_ms;
-	uint64_t keep_bytes;
-	struct audit *audit;    /* started with the first record */
-	struct mailbox answers; /* from its thread */
-	size_t waiting;         /* intents that are not on disk yet */
-	struct unlock *unlock;  /* the end of read-only among them; the newest, if not taken back */
-	bool watches;           /* looked at also before anything is done */
-	int64_t probe_ns;       /* when next */
-	struct err trouble;     /* what the person was told: the log cannot be written */
+	struct unlock *unlock; /* the end of read-only that waits; the newest, if not taken back */
+	bool watches;          /* looked at also before anything is done */
+	int64_t probe_ns;      /* when next */
+	struct err trouble;    /* what the person was told: the log cannot be written */
 };
 
 /* What travels in a mailbox. */
@@ -154,7 +150,7 @@ struct backend {
 	size_t npools;
 	int64_t pools_ns;
 
-	struct gate gate;
+	struct recording_state recording;
 	bool engine_closed; /* stopping: its last handle is gone */
 
 	struct focus *focus;
@@ -199,35 +195,16 @@ void stats_row(struct backend *b, struct row *r); /* inspected: first sample at 
 void stats_visible(struct backend *b, const struct command *c);
 void stats_stop(struct backend *b);
 
-/* gate.c */
-struct deed_in_hand {
-	enum deed deed;
-	const char *target_type;
-	const char *engine, *id, *name;
-	const struct row *row;       /* NULL: no container that we know */
-	const char *agent, *session; /* without a row: whose it was; may be NULL */
-	size_t nparams;
-	const struct key_value *params;
-};
-typedef void gate_fn(void *ctx, const struct err *err); /* NULL: go on */
-void gate_init(struct backend *b, const struct backend_options *o);
-/* May this be done?  A refusal is recorded. */
-int gate_ask(struct backend *b, const struct deed_in_hand *d, struct err *e);
-/* Record that it is about to be done.  0: `go` is called once that is in the log (on disk, where the deed's
- * class asks for it), or with why it cannot be recorded, and then it must not be done; -1: likewise. */
-int gate_intent(struct backend *b, const struct deed_in_hand *d, uint64_t *ret_ticket, gate_fn *go,
-	void *ctx, struct err *e);
-/* How what was recorded under `ticket` ended; begun_ns: for the duration. */
-void gate_outcome(struct backend *b, const struct deed_in_hand *d, uint64_t ticket,
-	int64_t begun_ns, const struct err *err);
+/* recording.c */
+void recording_init(struct backend *b, const struct backend_options *o);
+struct gate *gate_of(struct backend *b); /* that every act passes (audit/audit.h) */
+/* What is recorded of a container, and what policy goes by: as it is now, to be handed on at once. */
+struct audit_record record_of_container(
+	struct backend *b, enum deed deed, const struct target *c, struct record_target *ret);
 /* Can what is read now be recorded? */
-int gate_may_read(struct backend *b, struct err *e);
-/* What was done already, and harmed nothing: reads. */
-void gate_note(struct backend *b, const struct deed_in_hand *d, const struct err *err);
-void gate_drain(struct backend *b); /* answers of the audit log */
-void gate_pulse(struct backend *b); /* says it when records cannot be written */
-void gate_close(struct backend *b); /* blocks: everything submitted is on disk then */
-void gate_release(struct backend *b);
+int recording_may_read(struct backend *b, struct err *e);
+void recording_pulse(struct backend *b); /* says it when records cannot be written */
+void recording_release(struct backend *b);
 
 /* act.c */
 void act_command(struct backend *b, const struct command *c);

@@ -249,23 +249,19 @@ void logs_subscribe(struct backend *b, const struct command *c)
 		const struct target *t = &c->targets[i];
 		struct source *src = &s->source[i];
 		const struct row *r = model_find(&b->model, t->id);
+		struct record_target of;
+		struct audit_record read;
 
 		src->sub = s;
 		src->index = (uint16_t)i;
 		src->engine = arena_strdup(&s->mem, t->engine);
 		src->id = arena_strdup(&s->mem, t->id);
 		src->name = arena_strdup(&s->mem, t->name);
-		gate_note(b,
-			&(struct deed_in_hand){.deed = DEED_CONTAINER_LOGS,
-				.target_type = "container",
-				.engine = t->engine,
-				.id = t->id,
-				.name = t->name,
-				.row = r},
-			NULL);
+		read = record_of_container(b, DEED_CONTAINER_LOGS, t, &of);
+		gate_note(gate_of(b), &read, NULL);
 		if (!r || strcmp(t->engine, b->model.engine) != 0)
 			end_source(src, "does not exist any more.");
-		else if (gate_may_read(b, NULL) < 0)
+		else if (recording_may_read(b, NULL) < 0)
 			end_source(src, "is not read, for that cannot be recorded.");
 		else if (r->inspected)
 			open_source(src, r->tty);

@@ -284,7 +284,7 @@ void roster_command(struct backend *b, const struct command *c)
 	d->context = r->context;
 	d->stop_fd = -1;
 	arena_init(&d->mem, 2048);
-	policy_copy(&d->policy, &b->gate.policy, &d->mem);
+	policy_copy(&d->policy, &b->recording.policy, &d->mem);
 	take_turns(d, c);
 	if (!d->n) {
 		err_set(&e, ERR_CONFLICT, "berth is at it already: nothing was begun.");

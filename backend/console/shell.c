@@ -14,8 +14,7 @@ struct shell {
 	uint64_t id;
 	struct engine_tty *tty; /* NULL: its intent is not on disk yet */
 	bool closing;           /* the person left before it was */
-	uint64_t ticket;
-	int64_t begun_ns;
+	struct passage *passage;
 	size_t argc;
 	const char **argv;
 	int columns, rows;
@@ -54,24 +53,9 @@ static void on_shell_output(void *ctx, const char *bytes, size_t n)
 	backend_up(sh->b, ev);
 }
 
-static struct deed_in_hand describe_shell(const struct shell *sh, struct key_value *param)
-{
-	*param = (struct key_value){"command", sh->command.s, false};
-	return (struct deed_in_hand){.deed = DEED_CONTAINER_SHELL,
-		.target_type = "container",
-		.engine = sh->engine,
-		.id = sh->target,
-		.name = sh->name,
-		.row = model_find(&sh->b->model, sh->target),
-		.nparams = 1,
-		.params = param};
-}
-
 static void on_shell_end(void *ctx, int exit_code, const struct err *err)
 {
 	struct shell *sh = ctx;
-	struct key_value param;
-	struct deed_in_hand d = describe_shell(sh, &param);
 	struct shell **p = &sh->b->shells;
 	struct event *ev = event_new(EV_SHELL_END);
 
@@ -83,8 +67,7 @@ static void on_shell_end(void *ctx, int exit_code, const struct err *err)
 	while (*p != sh)
 		p = &(*p)->next;
 	*p = sh->next;
-	if (sh->begun_ns)
-		gate_outcome(sh->b, &d, sh->ticket, sh->begun_ns, err);
+	gate_end(sh->passage, err);
 	str_release(&sh->command);
 	arena_release(&sh->mem);
 	free(sh);
@@ -133,8 +116,7 @@ static int on_shell_made(void *ctx, struct err *e)
 		sh->name);
 }
 
-static int may_open(
-	struct shell *sh, const struct command *c, const struct deed_in_hand *d, struct err *e)
+static int may_open(struct shell *sh, const struct command *c, struct err *e)
 {
 	struct backend *b = sh->b;
 	const struct target *t = c->targets;
@@ -148,7 +130,7 @@ static int may_open(
 	if (r->inspected && r->c.state != CONTAINER_RUNNING)
 		return err_set(e, ERR_CONFLICT, "%s is %s: a shell needs a running container.",
 			t->name, container_state_name(r->c.state));
-	if (gate_ask(b, d, e) < 0 || check_shell_mounts(sh, r, e) < 0)
+	if (check_shell_mounts(sh, r, e) < 0)
 		return -1;
 	return backend_may_change(b, "the shell", e);
 }
@@ -166,7 +148,6 @@ static void start_shell(struct shell *sh)
 		.rows = sh->rows,
 		.made = on_shell_made};
 
-	sh->begun_ns = backend_now(sh->b);
 	sh->tty = engine_exec(sh->b->engine, sh->target, &ask, &events, sh);
 	if (sh->tty && sh->b->paused)
 		engine_tty_pause(sh->tty, true);
@@ -180,7 +161,6 @@ static void on_shell_intent(void *ctx, const struct err *err)
 
 	if (!err && (sh->closing || sh->b->stopping || !sh->b->engine)) {
 		err_set(&e, ERR_CANCELLED, "The shell was closed before it was open.");
-		sh->begun_ns = backend_now(sh->b);
 		err = &e;
 	}
 	if (err)
@@ -215,12 +195,17 @@ static struct shell *shell_new(struct backend *b, const struct command *c)
 void shell_open(struct backend *b, const struct command *c)
 {
 	struct shell *sh = shell_new(b, c);
+	const struct target t = {sh->engine, sh->target, sh->name};
+	const struct key_value param = {"command", sh->command.s, false};
+	struct record_target of;
+	struct audit_record r = record_of_container(b, DEED_CONTAINER_SHELL, &t, &of);
 	struct err e = ERR_INIT;
-	struct key_value param;
-	struct deed_in_hand d = describe_shell(sh, &param);
 
-	if (may_open(sh, c, &d, &e) < 0 ||
-		gate_intent(b, &d, &sh->ticket, on_shell_intent, sh, &e) < 0)
+	r.params = &param;
+	r.nparams = 1;
+	if (may_open(sh, c, &e) == 0)
+		sh->passage = gate_begin(gate_of(b), &r, &of, on_shell_intent, sh, &e);
+	if (!sh->passage)
 		on_shell_end(sh, -1, &e);
 }
 

@@ -1,8 +1,8 @@
 /*
- * record.h - the gate and the log for programs that do one thing and end: policy first, then the intent
- * in the log (on disk where the deed's class asks for that), then the deed, then how it ended.
+ * record.h - the gate that every act passes: policy first, then the intent in the log (on disk where the deed's
+ * class asks for that), then the act, then how it ended.  A new act is one call: record_act.
  *
- * The backend thread of the console has gate.c for this; these calls block.
+ * These calls block; on a loop it is gate_begin (backend/audit/audit.h).
  * Thread: a recorder belongs to one thread at a time.
  */
 #ifndef BERTH_RECORD_H
@@ -41,7 +41,15 @@ struct record_target {
 	const struct key_value *labels;
 };
 
-/* 0: go ahead.  -1: policy refuses (which is recorded), or the intent cannot be recorded: that of a guarded
+/* The act itself.  What it learns (target, session) it may write into the record; the texts must stay until its
+ * caller has returned.  *e is recorded as how it ended, also where it does not return -1. */
+typedef int record_act_fn(void *ctx, struct audit_record *r, struct err *e);
+/* The whole way of one act.  Returns what `act` did, with its error; or -1: it was not begun, as below. */
+int record_act(struct recorder *by, const struct audit_record *r, const struct record_target *t,
+	record_act_fn *act, void *ctx, struct err *e);
+
+/* The same in two halves, for an act that is no function.
+ * 0: go ahead.  -1: policy refuses (which is recorded), or the intent cannot be recorded: that of a guarded
  * deed is on disk, that of any other is in the log when this returns.  What harms a container or an image says what that is; NULL: nothing has image or labels. */
 int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
 	const struct record_target *t, struct err *e);

@@ -1,12 +1,19 @@
-/* recorder.c - asking, recording, and not waiting for the disk. */
+/*
+ * gate.c - the one gate: policy says yes, the intent is in the log, then it is done, then how it ended.
+ *
+ * Whoever may wait calls record_act.  Whoever lives on a loop calls gate_begin, hears of the intent by a mailbox
+ * and says gate_end; the log is written by a thread of its own then (audit.h).
+ */
 #include <berth/record.h>
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/arena.h>
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
@@ -69,6 +76,13 @@ static int open_audit_log(struct recorder *by, struct err *e)
 	return by->audit ? 0 : -1;
 }
 
+static void close_record(struct audit_record *r, enum audit_phase phase, const struct err *err)
+{
+	r->phase = phase;
+	r->result = result_of_error(err);
+	r->error = err && err->kind ? err->msg : NULL;
+}
+
 static int put_record(
 	struct recorder *by, const struct audit_record *r, uint64_t *ret_seq, struct err *e)
 {
@@ -83,12 +97,17 @@ static int put_record(
 	return 0;
 }
 
-/* Where the settings prefer that it is done: 0, and it is counted. */
+/* Where the settings prefer that it is done: true, and it is counted. */
+static bool count_unrecorded(const struct recorder *by, enum deed deed)
+{
+	return by->policy && by->policy->unrecorded && gap_add(deed, NULL) == 0;
+}
+
 static int go_unrecorded(const struct recorder *by, enum deed deed, const struct err *why)
 {
 	struct err told = *why;
 
-	if (!by->policy || !by->policy->unrecorded || gap_add(deed, NULL))
+	if (!count_unrecorded(by, deed))
 		return -1;
 	err_wrap(&told, "What is done now is not in the audit log, only its number is kept");
 	note_missing(RECORD_GAP, &told);
@@ -100,9 +119,7 @@ void record_event(struct recorder *by, const struct audit_record *r, const struc
 	struct audit_record out = *r;
 	struct err why = ERR_INIT;
 
-	out.phase = AUDIT_EVENT;
-	out.result = result_of_error(err);
-	out.error = err && err->kind ? err->msg : NULL;
+	close_record(&out, AUDIT_EVENT, err);
 	if (put_record(by, &out, NULL, &why) && go_unrecorded(by, r->deed, &why)) {
 		err_wrap(&why, "This is not in the audit log");
 		note_missing(RECORD_GAP, &why);
@@ -181,16 +198,28 @@ int record_end(struct recording *rec, const struct err *err)
 	if (!rec->intent)
 		return 0;
 	rec->r.duration_us = (clock_mono_ns() - rec->start_ns) / 1000;
-	rec->r.phase = AUDIT_OUTCOME;
 	rec->r.intent = rec->intent;
-	rec->r.result = result_of_error(err);
-	rec->r.error = err && err->kind ? err->msg : NULL;
+	close_record(&rec->r, AUDIT_OUTCOME, err);
 	if (put_record(rec->by, &rec->r, NULL, &why) == 0 ||
 		go_unrecorded(rec->by, rec->r.deed, &why) == 0)
 		return 0;
 	err_wrap(&why, "It was done, but how it ended could not be recorded");
 	note_missing(RECORD_LOST, &why);
 	return -1;
+}
+
+int record_act(struct recorder *by, const struct audit_record *r, const struct record_target *t,
+	record_act_fn *act, void *ctx, struct err *e)
+{
+	struct recording rec;
+	struct err why = ERR_INIT;
+	int result;
+
+	if (record_begin_on(&rec, by, r, t, e))
+		return -1;
+	result = act(ctx, &rec.r, &why);
+	record_end(&rec, &why);
+	return result < 0 ? err_copy(e, &why) : result;
 }
 
 void record_manifest(struct audit_record *r, size_t n, const char *const *word)
@@ -244,4 +273,155 @@ void recorder_settle(struct recorder *by)
 	audit_settle(&o, by->last);
 	if (pid == 0)
 		_exit(0);
+}
+
+/* ---- without waiting */
+
+struct passage {
+	struct mail mail; /* first */
+	struct gate *gate;
+	struct audit_record r; /* its texts in mem */
+	uint64_t ticket;       /* 0: its intent is not in the log, so neither is its end */
+	int64_t start_ns;
+	gate_fn *go;
+	void *ctx;
+	struct err err;
+	struct arena mem;
+};
+
+void gate_init(struct gate *g, const struct audit_options *log, const struct policy *policy,
+	void (*wake)(void *ctx), void *ctx)
+{
+	*g = (struct gate){.by = {.program = log->program, .policy = policy}, .log = *log};
+	mailbox_init(&g->answers, wake, ctx);
+}
+
+struct audit *gate_log(struct gate *g)
+{
+	if (!g->by.audit)
+		g->by.audit = audit_start(&g->log);
+	return g->by.audit;
+}
+
+void gate_note(struct gate *g, const struct audit_record *r, const struct err *err)
+{
+	struct audit_record out = *r;
+
+	out.duration_us = -1;
+	close_record(&out, AUDIT_EVENT, err);
+	/* It has happened; that it could not be recorded audit_trouble tells. */
+	audit_submit(gate_log(g), &out, 0, NULL, NULL, NULL);
+}
+
+static void keep_record(struct passage *p, const struct audit_record *r)
+{
+	const char **texts[] = {&p->r.agent, &p->r.session, &p->r.target_type, &p->r.engine,
+		&p->r.target, &p->r.name};
+	struct key_value *params = arena_array(&p->mem, r->nparams + 1, sizeof *params);
+
+	p->r = *r;
+	for (size_t i = 0; i < COUNT(texts); i++)
+		*texts[i] = arena_strdup(&p->mem, *texts[i] ? *texts[i] : "");
+	for (size_t i = 0; i < r->nparams; i++)
+		params[i] = (struct key_value){arena_strdup(&p->mem, r->params[i].key),
+			arena_strdup(&p->mem, r->params[i].value), r->params[i].secret};
+	p->r.params = params;
+	p->r.duration_us = -1;
+	p->r.phase = AUDIT_INTENT;
+}
+
+static void free_passage(struct passage *p)
+{
+	arena_release(&p->mem);
+	free(p);
+}
+
+/* Thread: the audit log's.  May only wake. */
+static void on_recorded(void *ctx, uint64_t seq, const struct err *err)
+{
+	struct passage *p = ctx;
+
+	(void)seq;
+	if (err)
+		p->err = *err;
+	mailbox_put(&p->gate->answers, &p->mail);
+}
+
+struct passage *gate_intent(
+	struct gate *g, const struct audit_record *r, gate_fn *go, void *ctx, struct err *e)
+{
+	struct passage *p = xcalloc(1, sizeof *p);
+	struct err why = ERR_INIT;
+
+	p->gate = g;
+	p->go = go;
+	p->ctx = ctx;
+	arena_init(&p->mem, 512);
+	keep_record(p, r);
+	p->ticket = audit_submit(gate_log(g), &p->r, 0, on_recorded, p, &why);
+	if (!p->ticket && count_unrecorded(&g->by, r->deed)) {
+		mailbox_put(&g->answers, &p->mail);
+	} else if (!p->ticket) {
+		free_passage(p);
+		err_wrap(&why, "Nothing was done, for it could not be recorded");
+		err_copy(e, &why);
+		return NULL;
+	}
+	g->waiting++;
+	return p;
+}
+
+struct passage *gate_begin(struct gate *g, const struct audit_record *r,
+	const struct record_target *t, gate_fn *go, void *ctx, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (ask_policy(&g->by, r, t, &why) == 0)
+		return gate_intent(g, r, go, ctx, e);
+	gate_note(g, r, &why);
+	err_copy(e, &why);
+	return NULL;
+}
+
+void gate_end(struct passage *p, const struct err *err)
+{
+	if (!p)
+		return;
+	if (p->ticket) {
+		p->r.duration_us = (clock_mono_ns() - p->start_ns) / 1000;
+		close_record(&p->r, AUDIT_OUTCOME, err);
+		audit_submit(gate_log(p->gate), &p->r, p->ticket, NULL, NULL, NULL);
+	}
+	free_passage(p);
+}
+
+void gate_drain(struct gate *g)
+{
+	struct passage *p;
+
+	while ((p = (struct passage *)mailbox_take(&g->answers))) {
+		struct err err = p->err;
+
+		g->waiting--;
+		if (err.kind)
+			p->ticket = 0;
+		if (err.kind && count_unrecorded(&g->by, p->r.deed))
+			err = (struct err)ERR_INIT;
+		if (err.kind)
+			err_wrap(&err, "Nothing was done, for it could not be recorded");
+		p->start_ns = clock_mono_ns();
+		p->go(p->ctx, err.kind ? &err : NULL);
+	}
+}
+
+void gate_close(struct gate *g)
+{
+	recorder_close(&g->by);
+}
+
+void gate_release(struct gate *g)
+{
+	/* Left open only when the thread never ran. */
+	gate_close(g);
+	mailbox_release(&g->answers);
 }
