@@ -70,6 +70,7 @@ struct preparing {
 	struct agents_host *h;
 	const struct agent_def *def;
 	const char *tag; /* berth/prepared:HASH */
+	const cJSON *base;
 	const char *base_id;
 	struct spec spec;
 	struct session session;
@@ -424,12 +425,29 @@ static const char *join_words(struct arena *mem, const struct words *w)
 	return arena_strdup(mem, out.s);
 }
 
+static int do_prepare(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct preparing *p = ctx;
+	struct err why = ERR_INIT;
+
+	(void)r;
+	begin_prepare_job(p);
+	if (install_all(p, p->base, &why) && why.kind == ERR_CANCELLED)
+		err_set(&why, ERR_CANCELLED,
+			"preparing the image of %s was cancelled: nothing is left of it.",
+			p->def->id);
+	remove_helper(p);
+	end_job(p, &why);
+	return why.kind ? err_copy(e, &why) : 0;
+}
+
 static int prepare_one(struct agents_host *h, const struct agent_def *a, const cJSON *base,
 	const char *tag, struct arena *mem, struct err *e)
 {
 	struct preparing p = {.h = h,
 		.def = a,
 		.tag = tag,
+		.base = base,
 		.base_id = ejson_string(base, "Id"),
 		.offer = {.boot = -1, .lane = -1},
 		.owner = STR_INIT,
@@ -446,19 +464,8 @@ static int prepare_one(struct agents_host *h, const struct agent_def *a, const c
 		.agent = a->id,
 		.params = kv,
 		.nparams = COUNT(kv)};
-	struct recording rec;
-	struct err why = ERR_INIT;
 
-	if (record_begin(&rec, &h->recorder, &r, e))
-		return -1;
-	begin_prepare_job(&p);
-	if (install_all(&p, base, &why) && why.kind == ERR_CANCELLED)
-		err_set(&why, ERR_CANCELLED,
-			"preparing the image of %s was cancelled: nothing is left of it.", a->id);
-	remove_helper(&p);
-	end_job(&p, &why);
-	record_end(&rec, &why);
-	return why.kind ? err_copy(e, &why) : 0;
+	return record_act(&h->recorder, &r, NULL, do_prepare, &p, e);
 }
 
 int prepare_image(struct agents_host *h, const struct agent_def *a, bool make, struct arena *mem,

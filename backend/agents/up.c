@@ -170,6 +170,19 @@ static int remember_again(struct bringing *b, const struct existing *x, struct e
 }
 
 /* What is in the agent's way; it may be protected, and it is in the log that it went. */
+struct removal {
+	struct agents_host *h;
+	const struct existing *x;
+};
+
+static int do_replace(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct removal *rm = ctx;
+
+	(void)r;
+	return host_remove(rm->h, rm->x->id, e);
+}
+
 static int replace_container(struct bringing *b, const struct existing *x, struct err *e)
 {
 	const struct audit_record r = {.deed = DEED_CONTAINER_REMOVE,
@@ -178,15 +191,10 @@ static int replace_container(struct bringing *b, const struct existing *x, struc
 		.name = b->spec.name,
 		.agent = b->def->id,
 		.session = x->session};
-	struct recording rec;
-	struct err why = ERR_INIT;
+	struct removal rm = {b->h, x};
 
-	if (record_begin_on(&rec, &b->h->recorder, &r, &x->of, e))
+	if (record_act(&b->h->recorder, &r, &x->of, do_replace, &rm, e))
 		return -1;
-	host_remove(b->h, x->id, &why);
-	record_end(&rec, &why);
-	if (why.kind)
-		return err_copy(e, &why);
 	lane_forget(b->spec.name);
 	return 0;
 }
@@ -371,23 +379,29 @@ static void describe_agent(const struct agent_def *a, struct arena *mem, struct 
 		.nparams = secrets.len ? 5 : 4};
 }
 
+struct raising {
+	struct bringing *b;
+	struct agent_up *ret;
+};
+
+static int do_up(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct raising *up = ctx;
+	struct bringing *b = up->b;
+	int result = session_new(&b->session, e) || bring_agent_up(b, up->ret, e) ? -1 : 0;
+
+	r->target = up->ret->id;
+	r->session = b->session.session;
+	return result;
+}
+
 static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
 {
+	struct raising up = {b, ret};
 	struct audit_record r;
-	struct recording rec;
-	struct err why = ERR_INIT;
-	int result;
 
 	describe_agent(b->def, &b->mem, &r);
-	if (record_begin(&rec, &b->h->recorder, &r, e))
-		return -1;
-	result = session_new(&b->session, &why) || bring_agent_up(b, ret, &why) ? -1 : 0;
-	rec.r.target = ret->id;
-	rec.r.session = b->session.session;
-	record_end(&rec, &why);
-	if (result)
-		err_copy(e, &why);
-	return result;
+	return record_act(&b->h->recorder, &r, NULL, do_up, &up, e);
 }
 
 /* Waits for who else brings it up or takes it down, which may take the minutes of an installation. */
@@ -446,6 +460,17 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	return result;
 }
 
+static int do_take_down(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct removal *rm = ctx;
+
+	(void)r;
+	if (host_remove(rm->h, rm->x->id, e))
+		return -1;
+	network_tidy(rm->h, rm->x->network);
+	return 0;
+}
+
 static int take_agent_down(
 	struct agents_host *h, const char *container, const struct existing *x, struct err *e)
 {
@@ -454,19 +479,13 @@ static int take_agent_down(
 		.target = x->id,
 		.name = container,
 		.session = x->session};
-	struct recording rec;
-	struct err why = ERR_INIT;
+	struct removal rm = {h, x};
 
 	if (!x->ours)
 		return err_set(e, ERR_CONFLICT,
 			"the container %s was not made by berth here, so it is left alone.",
 			container);
-	if (record_begin_on(&rec, &h->recorder, &r, &x->of, e))
-		return -1;
-	if (!host_remove(h, x->id, &why))
-		network_tidy(h, x->network);
-	record_end(&rec, &why);
-	return why.kind ? err_copy(e, &why) : 0;
+	return record_act(&h->recorder, &r, &x->of, do_take_down, &rm, e);
 }
 
 int agents_down(struct agents_host *h, const char *container, struct err *e)

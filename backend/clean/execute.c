@@ -176,22 +176,39 @@ static struct audit_record record_of_item(const struct running *r, const struct 
 		.nparams = 2};
 }
 
-/* One act with its intent and outcome.  What is gone, or another is removing, is no failure. */
-static int do_recorded(struct worker *k, const struct clean_item *it, enum deed deed,
-	int (*doing)(struct worker *k, const struct clean_item *it, struct err *e), struct err *e)
+typedef int clean_fn(struct worker *k, const struct clean_item *it, struct err *e);
+
+struct cleaning_act {
+	struct worker *k;
+	const struct clean_item *it;
+	clean_fn *doing;
+	struct err gone;
+};
+
+static int do_clean(void *ctx, struct audit_record *r, struct err *e)
 {
-	struct running *r = k->r;
-	struct recorder by = r->by;
-	struct key_value params[2];
-	struct audit_record record = record_of_item(r, it, deed, params);
-	struct recording rec;
+	struct cleaning_act *a = ctx;
 	struct err why = ERR_INIT;
 
-	if (record_begin(&rec, &by, &record, e))
+	(void)r;
+	a->doing(a->k, a->it, &why);
+	if (why.kind == ERR_NOT_FOUND)
+		a->gone = why;
+	return why.kind && !a->gone.kind ? err_copy(e, &why) : 0;
+}
+
+/* One act through the gate.  What is gone, or another is removing, is no failure in the log. */
+static int do_recorded(struct worker *k, const struct clean_item *it, enum deed deed,
+	clean_fn *doing, struct err *e)
+{
+	struct recorder by = k->r->by;
+	struct cleaning_act a = {k, it, doing, ERR_INIT};
+	struct key_value params[2];
+	struct audit_record record = record_of_item(k->r, it, deed, params);
+
+	if (record_act(&by, &record, NULL, do_clean, &a, e))
 		return -1;
-	doing(k, it, &why);
-	record_end(&rec, why.kind == ERR_NOT_FOUND ? NULL : &why);
-	return why.kind ? err_copy(e, &why) : 0;
+	return a.gone.kind ? err_copy(e, &a.gone) : 0;
 }
 
 /* Containers. */
@@ -534,6 +551,16 @@ static int sum_up(struct running *r, struct err *e)
 	return 0;
 }
 
+static int do_plan(void *ctx, struct audit_record *record, struct err *e)
+{
+	struct running *r = ctx;
+
+	(void)record;
+	r->by = r->h->recorder;
+	run_stages(r);
+	return sum_up(r, e);
+}
+
 static int carry_out_plan(struct running *r, struct err *e)
 {
 	struct clean_totals t = clean_totals(r->p);
@@ -545,23 +572,14 @@ static int carry_out_plan(struct running *r, struct err *e)
 		.nparams = 1,
 		.items = t.marked};
 	const char **id = xcalloc(t.marked + 1, sizeof *id);
-	struct err why = ERR_INIT;
-	struct recording rec;
 	size_t n = 0;
-	int result;
 
 	for (size_t i = 0; i < r->p->n; i++)
 		if (r->p->item[i].marked)
 			id[n++] = r->p->item[i].id;
 	record_manifest(&record, n, id);
 	free(id);
-	if (record_begin(&rec, &r->h->recorder, &record, e))
-		return -1;
-	r->by = r->h->recorder;
-	run_stages(r);
-	result = sum_up(r, &why);
-	record_end(&rec, &why);
-	return result ? err_copy(e, &why) : 0;
+	return record_act(&r->h->recorder, &record, NULL, do_plan, r, e);
 }
 
 int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,

@@ -150,6 +150,23 @@ static int lock_networks(struct err *e)
 	return fd;
 }
 
+struct network_making {
+	struct agents_host *h;
+	const char *full;
+	struct arena *mem;
+	const char **id;
+};
+
+static int do_create_network(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct network_making *m = ctx;
+
+	if (create_network(m->h, m->full, m->mem, m->id, e))
+		return -1;
+	r->target = *m->id;
+	return 0;
+}
+
 int network_make(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
 	const char **id, struct err *e)
 {
@@ -157,28 +174,30 @@ int network_make(struct agents_host *h, const struct team *t, const char *name, 
 	const struct audit_record r = {
 		.deed = DEED_NETWORK_CREATE, .target_type = "network", .name = full};
 	AUTO_CLOSE int locked = lock_networks(e);
-	struct err why = ERR_INIT;
-	struct recording rec;
+	struct network_making making = {h, full, mem, id};
 	int found = locked < 0 ? -1 : network_find(h, t, name, mem, id, e);
 
 	if (found)
 		return found < 0 ? -1 : 0;
-	if (record_begin(&rec, &h->recorder, &r, e))
-		return -1;
-	if (!create_network(h, full, mem, id, &why))
-		rec.r.target = *id;
-	record_end(&rec, &why);
-	return why.kind ? err_copy(e, &why) : 0;
+	return record_act(&h->recorder, &r, NULL, do_create_network, &making, e);
+}
+
+static int do_remove_network(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct agents_host *h = ctx;
+	AUTO_STR struct str target = STR_INIT;
+
+	str_addf(&target, "/networks/%s", r->target);
+	/* Somebody may have joined it meanwhile: then the engine says no, and that is right. */
+	return sync_ask(
+		h->engine, "remove the network %s", r->name, "DELETE", target.s, NULL, 0, NULL, e);
 }
 
 void network_tidy(struct agents_host *h, const char *id)
 {
 	AUTO_CLOSE int locked = -1;
-	AUTO_STR struct str target = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 	struct audit_record r = {.deed = DEED_NETWORK_REMOVE, .target_type = "network"};
-	struct err why = ERR_INIT;
-	struct recording rec;
 
 	if (!*id || !strcmp(id, "none") || !strcmp(id, "bridge") || !strcmp(id, "host") ||
 		!strcmp(id, "default") || (locked = lock_networks(NULL)) < 0 ||
@@ -187,11 +206,5 @@ void network_tidy(struct agents_host *h, const char *id)
 		return;
 	r.name = ejson_string(root, "Name");
 	r.target = ejson_string(root, "Id");
-	if (record_begin(&rec, &h->recorder, &r, NULL))
-		return;
-	str_addf(&target, "/networks/%s", ejson_string(root, "Id"));
-	/* Somebody may have joined it meanwhile: then the engine says no, and that is right. */
-	sync_ask(h->engine, "remove the network %s", r.name, "DELETE", target.s, NULL, 0, NULL,
-		&why);
-	record_end(&rec, &why);
+	record_act(&h->recorder, &r, NULL, do_remove_network, h, NULL);
 }

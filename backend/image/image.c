@@ -477,41 +477,51 @@ static struct record_target goes_with(const char *reference, const cJSON *image,
 	return t;
 }
 
+struct image_removing {
+	struct images *im;
+	bool force;
+	struct image_removed *ret;
+};
+
+static int do_remove_image(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct image_removing *rm = ctx;
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	const cJSON *one;
+
+	str_addf(&target, "/images/%s?force=%d", r->name, rm->force);
+	if (sync_ask(rm->im->engine, "remove the image %s", r->name, "DELETE", target.s, NULL, 0,
+		    &reply, e))
+		return -1;
+	root = ejson_parse(reply.s, reply.len, NULL);
+	cJSON_ArrayForEach(one, root)
+	{
+		rm->ret->untagged += *ejson_string(one, "Untagged") != '\0';
+		rm->ret->deleted += *ejson_string(one, "Deleted") != '\0';
+	}
+	return 0;
+}
+
 static int remove_image(struct images *im, const char *full, bool force, const cJSON *image,
 	struct image_removed *ret, struct err *e)
 {
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
+	struct image_removing removing = {im, force, ret};
 	struct record_target t;
 	struct audit_record r = {.deed = DEED_IMAGE_REMOVE,
 		.target_type = "image",
 		.engine = im->info.id,
 		.name = full};
-	struct recording rec;
-	struct err err = ERR_INIT;
 	struct arena mem;
-	const cJSON *one;
 	char id[80];
-	int refused;
+	int result;
 
 	r.target = text_clean(id, sizeof id, ejson_string(image, "Id"));
 	arena_init(&mem, 1024);
 	t = goes_with(full, image, &mem);
-	refused = record_begin_on(&rec, &im->recorder, &r, &t, e);
+	result = record_act(&im->recorder, &r, &t, do_remove_image, &removing, e);
 	arena_release(&mem);
-	if (refused)
-		return -1;
-	str_addf(&target, "/images/%s?force=%d", full, force);
-	if (!sync_ask(im->engine, "remove the image %s", full, "DELETE", target.s, NULL, 0, &reply,
-		    &err))
-		root = ejson_parse(reply.s, reply.len, NULL);
-	cJSON_ArrayForEach(one, root)
-	{
-		ret->untagged += *ejson_string(one, "Untagged") != '\0';
-		ret->deleted += *ejson_string(one, "Deleted") != '\0';
-	}
-	record_end(&rec, &err);
-	return err.kind ? err_copy(e, &err) : 0;
+	return result;
 }
 
 int images_remove(struct images *im, const char *reference, bool force, struct image_removed *ret,

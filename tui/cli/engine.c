@@ -19,16 +19,28 @@ static void print_path(const char *head, const char *path)
 	printf("%-8s %s\n", head, text_clean(shown, sizeof shown, path));
 }
 
+struct engine_deed {
+	int (*act)(struct private_engine *ret, struct err *e);
+	struct private_engine *en;
+};
+
+static int do_engine_act(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct engine_deed *d = ctx;
+
+	(void)r;
+	return d->act(d->en, e);
+}
+
 /* Policy and the log around what does it. */
 static int do_engine_deed(const struct cli *c, enum deed deed, const char *program,
 	int (*act)(struct private_engine *ret, struct err *e), struct private_engine *en,
 	struct err *e)
 {
 	AUTO_FREE char *endpoint = NULL;
-	struct err why = ERR_INIT;
 	struct audit_record r = {.deed = deed, .target_type = "engine"};
 	struct recorder by = {.program = program};
-	struct recording rec;
+	struct engine_deed d = {act, en};
 	struct policy policy;
 	struct arena mem;
 	int rc = -1;
@@ -39,12 +51,8 @@ static int do_engine_deed(const struct cli *c, enum deed deed, const char *progr
 	by.endpoint = endpoint;
 	by.policy = &policy;
 	arena_init(&mem, 1024);
-	if (cli_policy(c, &policy, &mem, e) == 0 && record_begin(&rec, &by, &r, e) == 0) {
-		rc = act(en, &why);
-		record_end(&rec, &why);
-		if (rc < 0)
-			err_copy(e, &why);
-	}
+	if (cli_policy(c, &policy, &mem, e) == 0)
+		rc = record_act(&by, &r, NULL, do_engine_act, &d, e);
 	recorder_close(&by);
 	arena_release(&mem);
 	return rc;
