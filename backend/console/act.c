@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #define ACTS_AT_ONCE 8
 

@@ -20,6 +20,7 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/users.h>
 
 #define PULSE_MS 250

@@ -12,6 +12,7 @@
 #include <berth/file.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 /* ---- inspect */
 

@@ -11,6 +11,7 @@
 
 #include <berth/clean.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #define UNDO_MS 10000
 #define COUNT_EVERY_NS (30 * 1000000000LL) /* a process may die without the engine knowing */

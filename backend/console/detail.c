@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include "observe/observe.h"

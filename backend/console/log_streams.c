@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/message.h>
 
 /* A stream that ended although its container runs is opened again, but not in a circle. */
 #define REOPEN_NS (1000 * 1000000LL)

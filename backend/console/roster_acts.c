@@ -14,6 +14,7 @@
 #include <berth/agents.h>
 #include <berth/check.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #define AT_ONCE 5
 

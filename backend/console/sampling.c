@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #define NS_PER_MS 1000000LL
 #define YOUNG_MS 100 /* between the first two samples of a row */

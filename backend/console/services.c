@@ -12,6 +12,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #define UP_FULL ((size_t)4 << 20) /* weight of unread events at which streams are paused */
 #define COALESCE_MS 50

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/str.h>
 
 struct shell {

@@ -12,6 +12,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include "container/container.h"
 
 #include "observe/observe.h"

@@ -21,9 +21,9 @@
 #include <uv.h>
 
 #include <berth/err.h>
-#include <berth/message.h>
 #include <berth/snapshot.h>
 #include <berth/str.h>
+#include <berth/stream.h>
 
 #include "engine/endpoint.h"
 

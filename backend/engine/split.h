@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include <berth/err.h>
-#include <berth/message.h>
+#include <berth/stream.h>
 #include <berth/str.h>
 
 /*

@@ -14,11 +14,12 @@
 #include <stdbool.h>
 
 #include "err.h"
-#include "message.h"
 #include "policy.h"
 #include "snapshot.h"
 
 struct backend;
+struct command; /* message.h */
+struct event;
 
 struct backend_options {
 	const char *host;    /* -H, or NULL */

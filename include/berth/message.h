@@ -17,11 +17,7 @@
 #include "err.h"
 #include "job.h"
 #include "snapshot.h"
-
-/* A container as the person saw it when choosing it; never looked up again by name. */
-struct target {
-	const char *engine, *id, *name;
-};
+#include "stream.h"
 
 struct journal_command;
 struct journal_piece;
@@ -125,24 +121,6 @@ enum event_kind {
 	EV_CLEAN_PLAN,   /* plan, or err */
 	EV_CLEAN_ITEM,   /* how far `item` of the plan is: outcome */
 	EV_CLEAN_END,    /* done, failed, freed_bytes; err: the first failure */
-};
-
-struct log_line {
-	uint16_t source; /* index into the subscription's targets */
-	uint8_t stream;  /* 1 stdout, 2 stderr */
-	bool clipped;    /* longer than LOG_LINE_MAX; the rest was dropped */
-	int64_t wall_ns; /* the engine's time stamp, Unix nanoseconds */
-	uint32_t len;
-	const char *text; /* raw bytes without the newline */
-};
-#define LOG_LINE_MAX 8192
-
-struct engine_event {
-	int64_t wall_ns;
-	const char *type;   /* container, image, network, volume ... */
-	const char *action; /* start, die, destroy ... */
-	const char *id, *name;
-	const char *more; /* "exit 137", "image shell:1" ...; "" when nothing */
 };
 
 struct event {

@@ -130,6 +130,11 @@ struct container {
 	struct container_stats stats;
 };
 
+/* A container as the person saw it when choosing it; never looked up again by name. */
+struct target {
+	const char *engine, *id, *name;
+};
+
 /* What can be done to an agent. */
 enum agent_act {
 	AGENT_LEAVE,

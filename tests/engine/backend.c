@@ -19,6 +19,7 @@
 #include <berth/backend.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/str.h>
 
 #define PATIENCE_NS (30 * 1000000000LL)

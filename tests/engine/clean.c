@@ -22,6 +22,7 @@
 #include <berth/clean.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/str.h>
 #include <berth/text.h>
 

@@ -17,6 +17,7 @@
 
 #include <berth/backend.h>
 #include <berth/clock.h>
+#include <berth/message.h>
 #include <berth/str.h>
 
 #define PATIENCE_NS (60 * 1000000000LL)

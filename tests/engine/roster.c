@@ -20,6 +20,7 @@
 #include <berth/clock.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #define PATIENCE_NS (60 * 1000000000LL)

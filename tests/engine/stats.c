@@ -22,6 +22,7 @@
 #include <berth/backend.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #define SKIP 77
 

@@ -1,6 +1,7 @@
 /* acts.c - acts on containers: what policy would say, the dialog before them, the result after. */
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* agent_acts.c - acts on agents: what policy would say, and the dialog before them. */
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include <errno.h>

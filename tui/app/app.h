@@ -13,6 +13,7 @@
 #include "app/view.h"
 
 struct keymap;
+struct command; /* message.h */
 struct screen;
 
 struct app_options {

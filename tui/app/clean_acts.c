@@ -3,6 +3,7 @@
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #include "app/app_state.h"
 
 #include <berth/clock.h>
+#include <berth/message.h>
 
 /* Events taken at one go before the terminal is looked at again. */
 #define DRAIN_NS 6000000

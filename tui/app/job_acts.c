@@ -1,6 +1,7 @@
 /* job_acts.c - jobs are stopped, by a dialog or at once. */
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #include <stdio.h>
 

@@ -8,6 +8,7 @@
 #include <berth/check.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include <errno.h>

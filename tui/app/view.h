@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <berth/message.h>
+#include <berth/err.h>
 #include <berth/snapshot.h>
 
 #include "terminal/terminal.h"
 
 struct app;
+struct event; /* message.h */
+struct str;
 
 struct view {
 	const struct view_ops *ops;

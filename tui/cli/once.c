@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/message.h>
 #include <berth/runtime.h>
 #include <berth/str.h>
 #include <berth/text.h>

@@ -12,6 +12,7 @@
 #include <berth/clean.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include "app/app.h"

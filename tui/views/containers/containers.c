@@ -8,6 +8,7 @@
 #include <berth/arena.h>
 #include <berth/check.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include "app/app.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include "app/app.h"

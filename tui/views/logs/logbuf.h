@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <berth/message.h>
+#include <berth/stream.h>
 
 #include "views/pattern.h"
 

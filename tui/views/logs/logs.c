@@ -7,6 +7,7 @@
 
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include "app/app.h"

@@ -2,8 +2,6 @@
 #ifndef LOGS_LOGS_H
 #define LOGS_LOGS_H
 
-#include <berth/message.h>
-
 #include "app/view.h"
 
 /* Show the logs of these containers, merged; what was shown before is closed. */

@@ -1,0 +1,30 @@
+/*
+ * stream.h - what streams from an engine: lines of logs, and what happens on it.
+ *
+ * Thread: plain data.  All text is raw outside text, bounded: neutralise it before a terminal.
+ */
+#ifndef BERTH_STREAM_H
+#define BERTH_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct log_line {
+	uint16_t source; /* index into the subscription's targets */
+	uint8_t stream;  /* 1 stdout, 2 stderr */
+	bool clipped;    /* longer than LOG_LINE_MAX; the rest was dropped */
+	int64_t wall_ns; /* the engine's time stamp, Unix nanoseconds */
+	uint32_t len;
+	const char *text; /* raw bytes without the newline */
+};
+#define LOG_LINE_MAX 8192
+
+struct engine_event {
+	int64_t wall_ns;
+	const char *type;   /* container, image, network, volume ... */
+	const char *action; /* start, die, destroy ... */
+	const char *id, *name;
+	const char *more; /* "exit 137", "image shell:1" ...; "" when nothing */
+};
+
+#endif
