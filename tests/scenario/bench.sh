@@ -135,6 +135,10 @@ expect 'runs --json fits its schema' 0 '' fits bench_runs "${B[@]}" list --runs 
 expect 'compare --json fits its schema' 0 '' fits bench_compare "${B[@]}" compare --json '#1' '#2'
 expect 'compare by commit that is not there' 1 'berth: *no run `abcdef12`*it has *' "${B[@]}" compare abcdef12
 expect 'the page stands alone' 1 '' grep -E '(src|href)=|url\(|@import' <("${B[@]}" report --format html)
+own '{"<i>a": [cat, own.txt], b: [cat, own.txt]}' 'check: output'
+"${B[@]}" run own.yaml >own.out 2>&1
+expect 'what a result holds is no markup in it' 0 '*&lt;i&gt;a*' "${B[@]}" report --format html
+expect 'and every slot is filled' 1 '' grep -E '<i>|\{\{|^@@' <("${B[@]}" report --format html)
 "${B[@]}" export all.jsonl
 expect 'an export is imported once' 0 '0 runs with 0 cases imported, [0-9]* runs were here already' "${B[@]}" import all.jsonl
 expect 'into an empty history all of it' 0 '[1-9]* runs with [1-9]* cases imported, 0 runs*' \
