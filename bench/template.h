@@ -3,6 +3,8 @@
  *
  * A line that begins with @@ names the piece that follows; {{name}} in it is a slot.  Values are escaped for HTML,
  * so what a result holds is never markup.  Thread: any.
+ *
+ * Why no library: Debian 12 has none in C.
  */
 #ifndef BENCH_TEMPLATE_H
 #define BENCH_TEMPLATE_H

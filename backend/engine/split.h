@@ -4,6 +4,9 @@
  * Pure functions over bytes: no I/O, no clock.  Every splitter takes input in pieces of any size
  * and gives the same output however it was cut.  Memory is bounded by the limits given.
  *
+ * Why no library: none knows these frames, and cJSON, which reads the objects afterwards, wants each one whole and
+ * puts no bound on it.
+ *
  * Thread: one owner at a time.
  */
 #ifndef BERTH_SPLIT_H

@@ -6,6 +6,9 @@
  * bytes: what is no valid UTF-8 becomes U+FFFD, and control characters are escaped, so the output
  * is valid and harmless on a terminal.  64-bit integers are written exactly.
  *
+ * Why not cJSON: it keeps numbers as doubles, passes bytes on that are no UTF-8, and builds a tree of what is
+ * written only once.
+ *
  * Thread: one owner at a time.
  */
 #ifndef CLI_JSONW_H

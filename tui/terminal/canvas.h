@@ -5,6 +5,9 @@
  * characters are never cut in half.  In ASCII mode glyphs become their ASCII twins and other
  * non-ASCII characters '?'.  Nothing here allocates after canvas_resize.
  *
+ * Why not curses' windows: they need a terminal, and what is drawn must be readable without one (golden tests,
+ * benchmarks, saved screens); they take text as it comes, control characters and all.
+ *
  * Thread: main.
  */
 #ifndef TERMINAL_CANVAS_H

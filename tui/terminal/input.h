@@ -6,6 +6,9 @@
  * CSI u), the Linux console, and whatever sequences terminfo adds.  Sources: "XTerm Control
  * Sequences" (Dickey), ECMA-48 5.4.
  *
+ * Why not curses' getch: it knows neither pastes nor modifyOtherKeys and CSI u, waits in its own way for the rest
+ * of a sequence, and cannot be fed bytes, by a test or a fuzzer.
+ *
  * Thread: main.
  */
 #ifndef TERMINAL_INPUT_H

@@ -6,6 +6,9 @@
  * when nothing is left; a worker that comes late, or never, must not matter.  crew_widen may be
  * called from inside fn, once it shows that more threads pay.
  *
+ * Why not libuv's pool: it is of one fixed size, ends the process where no thread can be had, and its caller waits
+ * where ours works along.
+ *
  * No more threads than RLIMIT_NOFILE and RLIMIT_AS leave room for, as they were at pool_new.
  */
 #ifndef FILES_WORKERS_H

@@ -1,4 +1,8 @@
-/* literal.c - finding bytes: two of the rarest bytes of the needle tested 32 places at a time. */
+/*
+ * literal.c - finding bytes: two of the rarest bytes of the needle tested 32 places at a time.
+ *
+ * Why not memmem: in source text it takes two to thirteen times as long.
+ */
 #include "files/match/matcher.h"
 
 #include <string.h>

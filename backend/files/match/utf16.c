@@ -1,4 +1,8 @@
-/* utf16.c - text in UTF-16 made UTF-8 while it is read, so that patterns need to know only that. */
+/*
+ * utf16.c - text in UTF-16 made UTF-8 while it is read, so that patterns need to know only that.
+ *
+ * Why not iconv: a static program has to load its tables, and it stops at what is no character.
+ */
 #include "files/match/searchfile.h"
 
 #include <berth/mem.h>

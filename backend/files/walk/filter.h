@@ -4,6 +4,8 @@
  * Ignore files follow gitignore(5): later lines win, inner directories win, `!` takes back, a
  * pattern with a slash before its end counts from its own directory, a trailing slash means
  * directories only, `**` crosses directories.  Thread: rules are read-only once compiled.
+ *
+ * Why not fnmatch: it knows no `**`, depends on the locale, and takes exponential time for some patterns.
  */
 #ifndef BERTH_FILES_FILTER_H
 #define BERTH_FILES_FILTER_H
