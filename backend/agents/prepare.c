@@ -128,7 +128,7 @@ static int look_for_image(struct agents_host *h, const char *image, cJSON **root
 
 	*root = NULL;
 	str_addf(&target, "/images/%s/json", image);
-	if (sync_ask(h->engine, "look for the image %s", image, "GET", target.s, NULL, 0, &reply,
+	if (sync_ask(h->at.engine, "look for the image %s", image, "GET", target.s, NULL, 0, &reply,
 		    &asked))
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	*root = ejson_parse(reply.s, reply.len, e);
@@ -227,18 +227,18 @@ static int describe_helper(struct preparing *p, struct err *e)
 	p->spec = (struct spec){.role = SPEC_HELPER,
 		.name = p->name,
 		.session = p->session.session,
-		.engine = p->h->info.id,
+		.engine = p->h->at.info.id,
 		.proof = p->proof,
 		.owner = p->owner.s,
 		.image = p->base_id,
 		.limits = prepare_limits,
 		.network = NET_BRIDGE,
 		.writable_root = true,
-		.apparmor = armour_of(&p->h->info, p->def->apparmor_optional),
+		.apparmor = armour_of(&p->h->at.info, p->def->apparmor_optional),
 		.caps = caps,
 		.ncaps = COUNT(caps)};
-	p->spec.limits.cpus = spec_cpus(prepare_limits.cpus, p->h->info.cpus);
-	return own_proof(p->h->info.id, p->name, p->session.session, p->proof, e);
+	p->spec.limits.cpus = spec_cpus(prepare_limits.cpus, p->h->at.info.cpus);
+	return own_proof(p->h->at.info.id, p->name, p->session.session, p->proof, e);
 }
 
 static int start_helper(struct preparing *p, struct err *e)
@@ -251,11 +251,11 @@ static int start_helper(struct preparing *p, struct err *e)
 		mounts_add(l, MOUNT_OURS, p->h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
 		mounts_add(l, MOUNT_OURS, p->offer.dir, LANE_DIR, true, NULL, 0, e) ||
 		host_create(p->h, &p->spec, p->id, e) ||
-		sync_act(p->h->engine, ACT_START, p->id, false, false, -1, e))
+		sync_act(p->h->at.engine, ACT_START, p->id, false, false, -1, e))
 		return -1;
 	snprintf(about.name, sizeof about.name, "%s", p->name);
 	snprintf(about.id, sizeof about.id, "%s", p->id);
-	snprintf(about.engine, sizeof about.engine, "%s", p->h->info.id);
+	snprintf(about.engine, sizeof about.engine, "%s", p->h->at.info.id);
 	snprintf(about.session, sizeof about.session, "%s", p->session.session);
 	p->offer.apparmor = p->spec.apparmor;
 	return ready_lane(&p->offer, &about, l, &none, e);
@@ -330,7 +330,7 @@ static void commit_config(const struct preparing *p, const cJSON *base, struct s
 	}
 	cJSON_AddStringToObject(labels, "berth.prepared", p->tag);
 	/* By which the clean-up knows it for ours. */
-	if (!own_proof(p->h->info.id, p->tag, OWN_IMAGE, proof, NULL))
+	if (!own_proof(p->h->at.info.id, p->tag, OWN_IMAGE, proof, NULL))
 		cJSON_AddStringToObject(labels, "berth.prepared_proof", proof);
 	/* null would be filled in from the container: our guest. */
 	if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(c, "Entrypoint"))) {
@@ -352,8 +352,8 @@ static int commit_image(struct preparing *p, const cJSON *base, struct err *e)
 	commit_config(p, base, &body);
 	str_addf(&target, "/commit?container=%s&repo=%.*s&tag=%s", p->id, (int)(colon - p->tag),
 		p->tag, colon + 1);
-	if (sync_ask(p->h->engine, "keep what was prepared as %s", p->tag, "POST", target.s, body.s,
-		    COMMIT_MS, NULL, e))
+	if (sync_ask(p->h->at.engine, "keep what was prepared as %s", p->tag, "POST", target.s,
+		    body.s, COMMIT_MS, NULL, e))
 		return -1;
 	job_add(p->job, 1, 0, 0);
 	return 0;
@@ -394,7 +394,7 @@ static void begin_prepare_job(struct preparing *p)
 	for (size_t i = 0; i < COUNT(installers); i++)
 		steps += list_of(p->def, &installers[i])->n > 0;
 	if (p->h->own_board)
-		p->board = board_open(p->h->recorder.program, NULL);
+		p->board = board_open(p->h->at.recorder.program, NULL);
 	snprintf(name, sizeof name, "prepare the image of %.60s", p->def->id);
 	p->job = job_new(p->board, name, p->def->id, "steps", true);
 	job_total(p->job, steps, 0);
@@ -459,13 +459,13 @@ static int prepare_one(struct agents_host *h, const struct agent_def *a, const c
 		{"system", join_words(mem, &a->system), false}};
 	const struct audit_record r = {.deed = DEED_IMAGE_BUILD,
 		.target_type = "image",
-		.engine = h->info.id,
+		.engine = h->at.info.id,
 		.name = tag,
 		.agent = a->id,
 		.params = kv,
 		.nparams = COUNT(kv)};
 
-	return record_act(&h->recorder, &r, NULL, do_prepare, &p, e);
+	return record_act(&h->at.recorder, &r, NULL, do_prepare, &p, e);
 }
 
 int prepare_image(struct agents_host *h, const struct agent_def *a, bool make, struct arena *mem,

@@ -107,7 +107,7 @@ static int open_lane_and_journal(struct bringing *b, const char *id, struct err 
 	snprintf(about.name, sizeof about.name, "%s", b->spec.name);
 	snprintf(about.id, sizeof about.id, "%s", id);
 	snprintf(about.agent, sizeof about.agent, "%s", b->def->id);
-	snprintf(about.engine, sizeof about.engine, "%s", b->h->info.id);
+	snprintf(about.engine, sizeof about.engine, "%s", b->h->at.info.id);
 	snprintf(about.session, sizeof about.session, "%s", b->session.session);
 	if (make_journal(b, e))
 		return -1;
@@ -193,7 +193,7 @@ static int replace_container(struct bringing *b, const struct existing *x, struc
 		.session = x->session};
 	struct removal rm = {b->h, x};
 
-	if (record_act(&b->h->recorder, &r, &x->of, do_replace, &rm, e))
+	if (record_act(&b->h->at.recorder, &r, &x->of, do_replace, &rm, e))
 		return -1;
 	lane_forget(b->spec.name);
 	return 0;
@@ -262,8 +262,8 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 		return -1;
 	start = clock_mono_ns();
 	/* Nobody can reach it before its rules are there. */
-	if (rulebook_write(b->def, b->h->endpoint.url, b->h->info.name, e) ||
-		sync_act(b->h->engine, ACT_START, ret->id, false, false, -1, e))
+	if (rulebook_write(b->def, b->h->at.endpoint.url, b->h->at.info.name, e) ||
+		sync_act(b->h->at.engine, ACT_START, ret->id, false, false, -1, e))
 		return -1;
 	ret->started_us = measure_us(start);
 	if (limit_rate(b, ret->id, e))
@@ -286,7 +286,7 @@ static void begin_spec(struct bringing *b)
 		.name = a->container,
 		.agent = a->id,
 		.session = b->session.session,
-		.engine = b->h->info.id,
+		.engine = b->h->at.info.id,
 		.proof = b->proof,
 		.image = a->image,
 		.workdir = a->workspace,
@@ -295,12 +295,12 @@ static void begin_spec(struct bringing *b)
 		.network = a->network,
 		.net_rate = a->net_rate_bytes,
 		.sudo = a->sudo,
-		.apparmor = armour_of(&b->h->info, a->apparmor_optional),
+		.apparmor = armour_of(&b->h->at.info, a->apparmor_optional),
 		.apparmor_optional = a->apparmor_optional,
 		.env = &a->env,
 		.secrets = a->secrets.n || a->credentials.env.n,
 		.handed = {&a->secrets, &a->credentials.env}};
-	b->spec.limits.cpus = spec_cpus(a->limits.cpus, b->h->info.cpus);
+	b->spec.limits.cpus = spec_cpus(a->limits.cpus, b->h->at.info.cpus);
 }
 
 static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *e)
@@ -312,7 +312,7 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	agents_offer_apparmor();
 	begin_spec(b);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
-	if (session_here(a->container, b->h->info.id, e) ||
+	if (session_here(a->container, b->h->at.info.id, e) ||
 		ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
 		add_declared(b, e) || secrets_gather(b->team, a, &b->secrets, e) ||
 		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))
@@ -321,11 +321,11 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 		network_make(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e))
 		return -1;
 	snprintf(b->session.name, sizeof b->session.name, "%s", a->container);
-	snprintf(b->session.engine, sizeof b->session.engine, "%s", b->h->info.id);
+	snprintf(b->session.engine, sizeof b->session.engine, "%s", b->h->at.info.id);
 	snprintf(b->session.agent, sizeof b->session.agent, "%s", a->id);
 	snprintf(b->session.file, sizeof b->session.file, "%s", b->team->path);
 	snprintf(b->session.base, sizeof b->session.base, "%s", b->team->base);
-	if (own_proof(b->h->info.id, a->container, b->session.session, b->proof, e))
+	if (own_proof(b->h->at.info.id, a->container, b->session.session, b->proof, e))
 		return -1;
 	/* The lane's directory is part of what is mounted, so of what is compared. */
 	if (lane_place(a->container, b->offer.dir, e) ||
@@ -339,7 +339,8 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	}
 	/* The rules are no part of the container: they may have changed under one that stays. */
 	if (there)
-		return there < 0 ? -1 : rulebook_write(a, b->h->endpoint.url, b->h->info.name, e);
+		return there < 0 ? -1
+				 : rulebook_write(a, b->h->at.endpoint.url, b->h->at.info.name, e);
 	mounts_release(&b->spec.mounts);
 	if (lane_prepare(a->container, &b->offer, e))
 		return -1;
@@ -401,7 +402,7 @@ static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
 	struct audit_record r;
 
 	describe_agent(b->def, &b->mem, &r);
-	return record_act(&b->h->recorder, &r, NULL, do_up, &up, e);
+	return record_act(&b->h->at.recorder, &r, NULL, do_up, &up, e);
 }
 
 /* Waits for who else brings it up or takes it down, which may take the minutes of an installation. */
@@ -485,7 +486,7 @@ static int take_agent_down(
 		return err_set(e, ERR_CONFLICT,
 			"the container %s was not made by berth here, so it is left alone.",
 			container);
-	return record_act(&h->recorder, &r, &x->of, do_take_down, &rm, e);
+	return record_act(&h->at.recorder, &r, &x->of, do_take_down, &rm, e);
 }
 
 int agents_down(struct agents_host *h, const char *container, struct err *e)
@@ -504,7 +505,7 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	arena_release(&mem);
 	if (found < 0)
 		return -1;
-	if (!session_here(container, h->info.id, NULL)) {
+	if (!session_here(container, h->at.info.id, NULL)) {
 		lane_forget(container);
 		journal_forget(container);
 		rulebook_forget(container);
@@ -523,11 +524,12 @@ static void check_made_of(
 	const char *now = "", *was;
 
 	str_addf(&target, "/containers/%s/json", id);
-	if (sync_ask(h->engine, "look at %s", s->name, "GET", target.s, NULL, 0, &container, NULL))
+	if (sync_ask(h->at.engine, "look at %s", s->name, "GET", target.s, NULL, 0, &container,
+		    NULL))
 		return;
 	str_clear(&target);
 	str_addf(&target, "/images/%s/json", s->image);
-	if (!sync_ask(h->engine, "look for the image %s", s->image, "GET", target.s, NULL, 0,
+	if (!sync_ask(h->at.engine, "look for the image %s", s->image, "GET", target.s, NULL, 0,
 		    &image, NULL) &&
 		(i = ejson_parse(image.s, image.len, NULL)))
 		now = ejson_string(i, "Id");

@@ -118,7 +118,7 @@ static bool check_item(
 	struct running *r = k->r;
 	const struct clean_item *it = &r->p->item[i], *now = NULL;
 	struct clean_plan *fresh = NULL;
-	struct world w = {.engine = r->h->info.id};
+	struct world w = {.engine = r->h->at.info.id};
 	struct err e = ERR_INIT;
 	struct arena mem;
 	bool there = true, good = false;
@@ -126,14 +126,14 @@ static bool check_item(
 	arena_init(&mem, 4096);
 	if (it->type == CLEAN_CONTAINER) {
 		struct clean_plan one = {.engine = r->p->engine,
-			.engine_name = r->h->info.name,
-			.endpoint = r->h->endpoint.url,
+			.engine_name = r->h->at.info.name,
+			.endpoint = r->h->at.endpoint.url,
 			.foreign = it->foreign};
 
 		fresh = memcpy(arena_alloc(&mem, sizeof *fresh), &one, sizeof one);
 		if (!world_container(k->en, it->id, &w, &mem, &e) &&
 			!world_sessions(&w, &mem, &e)) {
-			rules_plan(&w, &r->h->policy, fresh, &mem);
+			rules_plan(&w, &r->h->at.policy, fresh, &mem);
 			there = w.ncontainers > 0;
 			*ret_paused = there && w.container[0].state == CONTAINER_PAUSED;
 		}
@@ -424,7 +424,7 @@ static struct engine_sync *engine_of(struct running *r, size_t at, struct err *e
 
 	pthread_mutex_lock(&h->lock);
 	if (!h->worker[at])
-		h->worker[at] = sync_open(&h->endpoint, e);
+		h->worker[at] = sync_open(&h->at.endpoint, e);
 	en = h->worker[at];
 	if (en && h->interrupted)
 		sync_interrupt(en);
@@ -556,7 +556,7 @@ static int do_plan(void *ctx, struct audit_record *record, struct err *e)
 	struct running *r = ctx;
 
 	(void)record;
-	r->by = r->h->recorder;
+	r->by = r->h->at.recorder;
 	run_stages(r);
 	return sum_up(r, e);
 }
@@ -579,7 +579,7 @@ static int carry_out_plan(struct running *r, struct err *e)
 			id[n++] = r->p->item[i].id;
 	record_manifest(&record, n, id);
 	free(id);
-	return record_act(&r->h->recorder, &record, NULL, do_plan, r, e);
+	return record_act(&r->h->at.recorder, &record, NULL, do_plan, r, e);
 }
 
 int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,
@@ -592,14 +592,14 @@ int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const stru
 
 	memset(outcome, 0, p->n * sizeof *outcome);
 	memset(ret, 0, sizeof *ret);
-	if (strcmp(p->engine, h->info.id) != 0)
+	if (strcmp(p->engine, h->at.info.id) != 0)
 		return err_set(e, ERR_CONFLICT,
 			"The plan was made for the engine %.64s (%.80s); %.80s is another one: nothing was done.",
-			p->engine_name, p->endpoint, h->endpoint.url);
+			p->engine_name, p->endpoint, h->at.endpoint.url);
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_mutex_init(&r.files, NULL);
 	if (!how->board)
-		own = board_open(h->recorder.program, NULL);
+		own = board_open(h->at.recorder.program, NULL);
 	begin_clean_job(&r, how->board ? how->board : own);
 	result = carry_out_plan(&r, &why);
 	job_end(r.job,

@@ -11,42 +11,28 @@
 
 struct clean_host *clean_open(const struct clean_options *o, struct err *e)
 {
-	static const struct policy nothing;
 	struct clean_host *h = xcalloc(1, sizeof *h);
-	const struct endpoint_options where = {o->host, o->context};
+	const struct opening how = {.host = o->host,
+		.context = o->context,
+		.program = o->program,
+		.policy = o->policy,
+		.audit = o->audit,
+		.stop = o->stop,
+		.ctx = o->stop_ctx};
 
+	if (opened_open(&h->at, &how, e)) {
+		free(h);
+		return NULL;
+	}
 	pthread_mutex_init(&h->lock, NULL);
-	arena_init(&h->mem, 1024);
-	policy_copy(&h->policy, o->policy ? o->policy : &nothing, &h->mem);
-	if (endpoint_choose(&where, &h->endpoint, e))
-		goto fail;
-	h->engine = sync_open(&h->endpoint, e);
-	if (h->engine && o->stop)
-		sync_heed(h->engine, o->stop, o->stop_ctx);
-	if (!h->engine || sync_hello(h->engine, &h->info, e))
-		goto fail;
-	h->borrowed = o->audit != NULL;
-	h->recorder = (struct recorder){.program = arena_strdup(&h->mem, o->program),
-		.policy = &h->policy,
-		.endpoint = h->endpoint.url,
-		.engine_name = h->info.name,
-		.engine = h->info.id,
-		.audit = o->audit};
 	return h;
-fail:
-	clean_close(h);
-	return NULL;
 }
 
 void clean_close(struct clean_host *h)
 {
 	if (!h)
 		return;
-	sync_close(h->engine);
-	if (!h->borrowed)
-		recorder_close(&h->recorder);
-	endpoint_release(&h->endpoint);
-	arena_release(&h->mem);
+	opened_close(&h->at);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
@@ -55,7 +41,7 @@ void clean_interrupt(struct clean_host *h)
 {
 	pthread_mutex_lock(&h->lock);
 	h->interrupted = true;
-	sync_interrupt(h->engine);
+	sync_interrupt(h->at.engine);
 	for (size_t i = 0; i < COUNT(h->worker); i++)
 		if (h->worker[i])
 			sync_interrupt(h->worker[i]);
@@ -66,7 +52,7 @@ struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool 
 	struct arena *mem, struct err *e)
 {
 	struct clean_plan *p = arena_alloc(mem, sizeof *p);
-	struct world w = {.engine = h->info.id};
+	struct world w = {.engine = h->at.info.id};
 	uint32_t number = 0;
 
 	bool making;
@@ -83,31 +69,32 @@ struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool 
 	if (getrandom(&number, sizeof number, 0) != sizeof number)
 		number = (uint32_t)clock_mono_ns();
 	*p = (struct clean_plan){.name = arena_printf(mem, "%08x", number),
-		.engine = arena_strdup(mem, h->info.id),
-		.engine_name = arena_strdup(mem, h->info.name),
-		.endpoint = arena_strdup(mem, h->endpoint.url),
+		.engine = arena_strdup(mem, h->at.info.id),
+		.engine_name = arena_strdup(mem, h->at.info.name),
+		.endpoint = arena_strdup(mem, h->at.endpoint.url),
 		.made_ms = clock_wall_ms(),
 		.foreign = foreign};
-	rules_plan(&w, &h->policy, p, mem);
+	rules_plan(&w, &h->at.policy, p, mem);
 	return p;
 }
 
 struct clean_plan *clean_plan_make(
 	struct clean_host *h, bool foreign, bool sizes, struct arena *mem, struct err *e)
 {
-	return host_plan(h, h->engine, foreign, sizes, mem, e);
+	return host_plan(h, h->at.engine, foreign, sizes, mem, e);
 }
 
 int clean_orphans(struct clean_host *h)
 {
-	struct world w = {.engine = h->info.id};
-	struct clean_plan p = {
-		.engine = h->info.id, .engine_name = h->info.name, .endpoint = h->endpoint.url};
+	struct world w = {.engine = h->at.info.id};
+	struct clean_plan p = {.engine = h->at.info.id,
+		.engine_name = h->at.info.name,
+		.endpoint = h->at.endpoint.url};
 	struct arena mem;
 	int n = -1;
 
 	arena_init(&mem, 4096);
-	if (!world_containers(h->engine, &w, &mem, NULL) && !world_sessions(&w, &mem, NULL)) {
+	if (!world_containers(h->at.engine, &w, &mem, NULL) && !world_sessions(&w, &mem, NULL)) {
 		rules_plan(&w, NULL, &p, &mem);
 		n = (int)clean_totals(&p).orphans;
 	}

@@ -6,21 +6,14 @@
 #include <stdatomic.h>
 
 #include <berth/clean.h>
-#include <berth/record.h>
 
 #include "clean/verdict.h"
-#include "engine/sync.h"
+#include "opened/opened.h"
 
 #define CLEAN_WIDTH_MAX 32
 
 struct clean_host {
-	struct endpoint endpoint;
-	struct engine_sync *engine;
-	struct engine_info info;
-	struct arena mem;
-	struct policy policy;
-	struct recorder recorder;
-	bool borrowed; /* the recorder's log is the caller's */
+	struct opened at;
 
 	pthread_mutex_t lock; /* the workers' engines come and go */
 	struct engine_sync *worker[CLEAN_WIDTH_MAX];

@@ -81,7 +81,7 @@ static int hand_over_home(
 		.home = s->home,
 		.apparmor = s->apparmor,
 		.session = session,
-		.engine = h->info.id,
+		.engine = h->at.info.id,
 		.proof = proof};
 	int result;
 
@@ -90,7 +90,7 @@ static int hand_over_home(
 	snprintf(name, sizeof name, "berth-helper-%.16s", session);
 	own_label(&owner);
 	helper.owner = owner.s;
-	if (own_proof(h->info.id, name, session, proof, e))
+	if (own_proof(h->at.info.id, name, session, proof, e))
 		return -1;
 	if (mounts_add(&helper.mounts, MOUNT_OURS, h->guest, LANE_GUEST_PATH, true, NULL, 0, e) ||
 		host_create(h, &helper, id, e)) {
@@ -111,14 +111,14 @@ static int look_for_volume(
 	AUTO_JSON cJSON *root = NULL;
 	struct err asked = ERR_INIT;
 
-	if (sync_ask(h->engine, "look for the volume %s", s->home, "GET", path, NULL, 0, &reply,
+	if (sync_ask(h->at.engine, "look for the volume %s", s->home, "GET", path, NULL, 0, &reply,
 		    &asked))
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
 	/* What an agent of somebody else left there is not for this one to read. */
-	if (!own_proven(h->info.id, s->home, OWN_HOME,
+	if (!own_proven(h->at.info.id, s->home, OWN_HOME,
 		    ejson_string(ejson_get(root, "Labels"), "berth.proof")))
 		return err_set(e, ERR_CONFLICT,
 			"a volume called %s is there already and was not made by berth here, so it is not "
@@ -134,8 +134,8 @@ void home_unmake(struct agents_host *h, const char *volume)
 	char path[PATH_MAX];
 
 	str_addf(&target, "/volumes/%s", volume);
-	sync_ask(
-		h->engine, "remove the volume %s", volume, "DELETE", target.s, NULL, 0, NULL, NULL);
+	sync_ask(h->at.engine, "remove the volume %s", volume, "DELETE", target.s, NULL, 0, NULL,
+		NULL);
 	if (!note_path(volume, path, NULL))
 		unlink(path);
 }
@@ -157,13 +157,13 @@ int home_make(struct agents_host *h, const struct spec *s, const char *agent, co
 		return 0;
 	if (!found) {
 		note_forget(s->home); /* of one that somebody removed */
-		if (own_proof(h->info.id, s->home, OWN_HOME, proof, e))
+		if (own_proof(h->at.info.id, s->home, OWN_HOME, proof, e))
 			return -1;
 		str_addf(&body,
 			"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\","
 			"\"berth.proof\":\"%s\"}}",
 			s->home, agent, proof);
-		if (sync_ask(h->engine, "make the volume %s", s->home, "POST", "/volumes/create",
+		if (sync_ask(h->at.engine, "make the volume %s", s->home, "POST", "/volumes/create",
 			    body.s, 0, NULL, e))
 			return -1;
 		*made = true;

@@ -55,11 +55,13 @@ static int find_guest(char path[PATH_MAX], struct err *e)
 struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 {
 	struct agents_host *h = xcalloc(1, sizeof *h);
-	static const struct policy nothing;
-	struct endpoint_options eo = {o->host, o->context};
+	const struct opening how = {.host = o->host,
+		.context = o->context,
+		.program = o->program ? o->program : "agents",
+		.policy = o->policy,
+		.stop = o->stop,
+		.ctx = o->stop_ctx};
 
-	arena_init(&h->policy_mem, 512);
-	policy_copy(&h->policy, o->policy ? o->policy : &nothing, &h->policy_mem);
 	h->journal_commands = o->journal_commands;
 	h->journal_bytes = o->journal_bytes;
 	h->own_board = o->own_board;
@@ -69,34 +71,18 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	h->say_ctx = o->say_ctx;
 	if (o->guest)
 		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
-	else if (find_guest(h->guest, e))
-		goto fail;
-	if (endpoint_choose(&eo, &h->endpoint, e))
-		goto fail;
-	h->engine = sync_open(&h->endpoint, e);
-	if (h->engine && h->stop)
-		sync_heed(h->engine, h->stop, h->stop_ctx);
-	if (!h->engine || sync_hello(h->engine, &h->info, e))
-		goto fail;
-	h->recorder = (struct recorder){.program = o->program ? o->program : "agents",
-		.policy = &h->policy,
-		.endpoint = h->endpoint.url,
-		.engine_name = h->info.name,
-		.engine = h->info.id};
+	if ((!o->guest && find_guest(h->guest, e)) || opened_open(&h->at, &how, e)) {
+		free(h);
+		return NULL;
+	}
 	return h;
-fail:
-	agents_close(h);
-	return NULL;
 }
 
 void agents_close(struct agents_host *h)
 {
 	if (!h)
 		return;
-	sync_close(h->engine);
-	recorder_close(&h->recorder);
-	arena_release(&h->policy_mem);
-	endpoint_release(&h->endpoint);
+	opened_close(&h->at);
 	free(h);
 }
 
@@ -112,8 +98,8 @@ int host_look_whole(struct agents_host *h, const char *name, struct existing *re
 
 	memset(ret, 0, sizeof *ret);
 	str_addf(&target, "/containers/%s/json", name);
-	if (sync_ask(h->engine, "look for the container %s", name, "GET", target.s, NULL, 0, &reply,
-		    &asked))
+	if (sync_ask(h->at.engine, "look for the container %s", name, "GET", target.s, NULL, 0,
+		    &reply, &asked))
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
@@ -130,10 +116,10 @@ int host_look_whole(struct agents_host *h, const char *name, struct existing *re
 	snprintf(ret->apparmor, sizeof ret->apparmor, "%s", ejson_string(root, "AppArmorProfile"));
 	ret->running = ejson_bool(ejson_path(root, "State", NULL), "Running");
 	ret->pid = ejson_int(ejson_path(root, "State", NULL), "Pid", 0);
-	ret->ours = own_proven(h->info.id, own_name, ret->session,
+	ret->ours = own_proven(h->at.info.id, own_name, ret->session,
 			    ejson_string(labels, "berth.proof")) ||
 		(!session_load(own_name, &record, NULL) && !strcmp(record.id, ret->id) &&
-			!strcmp(record.engine, h->info.id));
+			!strcmp(record.engine, h->at.info.id));
 	if (mem) {
 		ret->image = ejson_keep(mem, ejson_get(root, "Config"), "Image");
 		ret->of = (struct record_target){.images = &ret->image, .nimages = 1};
@@ -154,8 +140,8 @@ int host_create(struct agents_host *h, const struct spec *s, char id[65], struct
 
 	str_addf(&target, "/containers/create?name=%s", s->name);
 	spec_body(s, &body);
-	if (sync_ask(h->engine, "create the container %s", s->name, "POST", target.s, body.s, 60000,
-		    &reply, e))
+	if (sync_ask(h->at.engine, "create the container %s", s->name, "POST", target.s, body.s,
+		    60000, &reply, e))
 		return -1;
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
@@ -172,10 +158,10 @@ int host_start_and_wait(struct agents_host *h, const char *name, const char *id,
 	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 
-	if (sync_act(h->engine, ACT_START, id, false, false, -1, e))
+	if (sync_act(h->at.engine, ACT_START, id, false, false, -1, e))
 		return -1;
 	str_addf(&target, "/containers/%s/wait", id);
-	if (sync_ask(h->engine, "wait for %s", name, "POST", target.s, NULL, 60000, &reply, e))
+	if (sync_ask(h->at.engine, "wait for %s", name, "POST", target.s, NULL, 60000, &reply, e))
 		return -1;
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
@@ -190,7 +176,7 @@ int host_remove(struct agents_host *h, const char *id, struct err *e)
 {
 	struct err asked = ERR_INIT;
 
-	if (sync_act(h->engine, ACT_REMOVE, id, true, true, -1, &asked) &&
+	if (sync_act(h->at.engine, ACT_REMOVE, id, true, true, -1, &asked) &&
 		asked.kind != ERR_NOT_FOUND)
 		return err_copy(e, &asked);
 	checked_forget(id);

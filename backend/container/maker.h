@@ -7,19 +7,13 @@
 #include <stdbool.h>
 
 #include <berth/agents.h>
-#include <berth/record.h>
 
 #include "container/spec.h"
-#include "engine/sync.h"
+#include "opened/opened.h"
 
 struct agents_host {
-	struct engine_sync *engine;
-	struct engine_info info;
-	struct endpoint endpoint;
+	struct opened at;
 	char guest[4096];
-	struct policy policy;
-	struct arena policy_mem;
-	struct recorder recorder;
 	size_t journal_commands;
 	uint64_t journal_bytes;
 	bool own_board;

@@ -60,7 +60,7 @@ static bool owns_network(const struct agents_host *h, const cJSON *root)
 
 	return ejson_bool(root, "Internal") &&
 		!strcmp(ejson_string(labels, "berth.role"), "network") &&
-		own_proven(h->info.id, ejson_string(root, "Name"), OWN_NETWORK,
+		own_proven(h->at.info.id, ejson_string(root, "Name"), OWN_NETWORK,
 			ejson_string(labels, "berth.proof"));
 }
 
@@ -70,8 +70,8 @@ static int inspect_network(struct agents_host *h, const char *name, cJSON **ret,
 
 	str_adds(&target, "/networks/");
 	url_escape(&target, name);
-	if (sync_ask(h->engine, "look for the network %s", name, "GET", target.s, NULL, 0, &reply,
-		    e))
+	if (sync_ask(h->at.engine, "look for the network %s", name, "GET", target.s, NULL, 0,
+		    &reply, e))
 		return -1;
 	*ret = ejson_parse(reply.s, reply.len, e);
 	return *ret ? 0 : -1;
@@ -111,15 +111,15 @@ static int create_network(
 	AUTO_JSON cJSON *root = NULL;
 	char proof[PROOF_MAX];
 
-	if (own_proof(h->info.id, full, OWN_NETWORK, proof, e))
+	if (own_proof(h->at.info.id, full, OWN_NETWORK, proof, e))
 		return -1;
 	str_addf(&body,
 		"{\"Name\":\"%s\",\"Driver\":\"bridge\",\"Internal\":true,\"CheckDuplicate\":true,"
 		"\"Options\":{\"com.docker.network.bridge.inhibit_ipv4\":\"true\"},"
 		"\"Labels\":{\"berth.role\":\"network\",\"berth.proof\":\"%s\"}}",
 		full, proof);
-	if (sync_ask(h->engine, "make the network %s", full, "POST", "/networks/create", body.s, 0,
-		    &reply, e))
+	if (sync_ask(h->at.engine, "make the network %s", full, "POST", "/networks/create", body.s,
+		    0, &reply, e))
 		return -1;
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
@@ -179,7 +179,7 @@ int network_make(struct agents_host *h, const struct team *t, const char *name, 
 
 	if (found)
 		return found < 0 ? -1 : 0;
-	return record_act(&h->recorder, &r, NULL, do_create_network, &making, e);
+	return record_act(&h->at.recorder, &r, NULL, do_create_network, &making, e);
 }
 
 static int do_remove_network(void *ctx, struct audit_record *r, struct err *e)
@@ -189,8 +189,8 @@ static int do_remove_network(void *ctx, struct audit_record *r, struct err *e)
 
 	str_addf(&target, "/networks/%s", r->target);
 	/* Somebody may have joined it meanwhile: then the engine says no, and that is right. */
-	return sync_ask(
-		h->engine, "remove the network %s", r->name, "DELETE", target.s, NULL, 0, NULL, e);
+	return sync_ask(h->at.engine, "remove the network %s", r->name, "DELETE", target.s, NULL, 0,
+		NULL, e);
 }
 
 void network_tidy(struct agents_host *h, const char *id)
@@ -206,5 +206,5 @@ void network_tidy(struct agents_host *h, const char *id)
 		return;
 	r.name = ejson_string(root, "Name");
 	r.target = ejson_string(root, "Id");
-	record_act(&h->recorder, &r, NULL, do_remove_network, h, NULL);
+	record_act(&h->at.recorder, &r, NULL, do_remove_network, h, NULL);
 }

@@ -96,7 +96,7 @@ int image_build_fd(struct images *im, int fd, const char *file, const struct ima
 		url_escape(&target, label);
 	}
 	t.target = target.s;
-	if (sync_transfer(im->engine, called, &t, image_stop, im, e))
+	if (sync_transfer(im->at.engine, called, &t, image_stop, im, e))
 		return -1;
 	image_flush(im);
 	if (!*im->made)

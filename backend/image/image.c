@@ -21,27 +21,17 @@
 struct images *images_open(const struct images_options *o, struct err *e)
 {
 	struct images *im = xcalloc(1, sizeof *im);
-	struct endpoint_options eo = {o->host, o->context};
-	static const struct policy nothing;
+	const struct opening how = {.host = o->host,
+		.context = o->context,
+		.program = o->program,
+		.policy = o->policy,
+		.stop = image_stop,
+		.ctx = im};
 
 	im->o = *o;
-	arena_init(&im->policy_mem, 512);
 	str_init(&im->line);
-	policy_copy(&im->policy, o->policy ? o->policy : &nothing, &im->policy_mem);
-	if (endpoint_choose(&eo, &im->endpoint, e))
-		goto fail;
-	im->engine = sync_open(&im->endpoint, e);
-	if (im->engine)
-		sync_heed(im->engine, image_stop, im);
-	if (!im->engine || sync_hello(im->engine, &im->info, e))
-		goto fail;
-	im->recorder = (struct recorder){.program = o->program,
-		.policy = &im->policy,
-		.endpoint = im->endpoint.url,
-		.engine_name = im->info.name,
-		.engine = im->info.id};
-	return im;
-fail:
+	if (opened_open(&im->at, &how, e) == 0)
+		return im;
 	images_close(im);
 	return NULL;
 }
@@ -50,11 +40,8 @@ void images_close(struct images *im)
 {
 	if (!im)
 		return;
-	sync_close(im->engine);
-	recorder_close(&im->recorder);
+	opened_close(&im->at);
 	board_close(im->board);
-	arena_release(&im->policy_mem);
-	endpoint_release(&im->endpoint);
 	str_release(&im->line);
 	for (size_t i = 0; i < IMAGE_LINES_KEPT; i++)
 		free(im->kept[i]);
@@ -185,13 +172,13 @@ int image_begin(struct images *im, struct image_deed *d, enum deed deed, const c
 	const char *param, const char *value, const char *unit, struct err *e)
 {
 	struct audit_record r = {
-		.deed = deed, .target_type = "image", .engine = im->info.id, .name = name};
+		.deed = deed, .target_type = "image", .engine = im->at.info.id, .name = name};
 	char title[JOB_TEXT_MAX];
 
 	d->kv[0] = (struct key_value){param, value, false};
 	r.params = d->kv;
 	r.nparams = param ? 1 : 0;
-	if (record_begin(&d->rec, &im->recorder, &r, e))
+	if (record_begin(&d->rec, &im->at.recorder, &r, e))
 		return -1;
 	if (!im->board)
 		im->board = board_open(im->o.program, NULL); /* without one nobody else sees it */
@@ -269,7 +256,7 @@ static int ask_for_image(struct images *im, const char *reference, cJSON **ret, 
 
 	/* Slashes stay: 20.10 does not find an escaped name. */
 	str_addf(&target, "/images/%s/json", reference);
-	if (sync_ask(im->engine, "look for the image %s", reference, "GET", target.s, NULL, 0,
+	if (sync_ask(im->at.engine, "look for the image %s", reference, "GET", target.s, NULL, 0,
 		    &reply, &asked))
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	root = ejson_parse(reply.s, reply.len, e);
@@ -359,8 +346,8 @@ int images_list(
 	const cJSON *one;
 
 	*n = 0;
-	if (sync_ask(
-		    im->engine, "list the images%s", "", "GET", "/images/json", NULL, 0, &reply, e))
+	if (sync_ask(im->at.engine, "list the images%s", "", "GET", "/images/json", NULL, 0, &reply,
+		    e))
 		return -1;
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
@@ -425,7 +412,7 @@ int image_send(struct images *im, int fd, const char *path, const char *referenc
 		url_escape(&target, change);
 	}
 	t.target = target.s;
-	return sync_transfer(im->engine, reference, &t, image_stop, im, e);
+	return sync_transfer(im->at.engine, reference, &t, image_stop, im, e);
 }
 
 int images_import(struct images *im, const char *path, const char *reference,
@@ -491,7 +478,7 @@ static int do_remove_image(void *ctx, struct audit_record *r, struct err *e)
 	const cJSON *one;
 
 	str_addf(&target, "/images/%s?force=%d", r->name, rm->force);
-	if (sync_ask(rm->im->engine, "remove the image %s", r->name, "DELETE", target.s, NULL, 0,
+	if (sync_ask(rm->im->at.engine, "remove the image %s", r->name, "DELETE", target.s, NULL, 0,
 		    &reply, e))
 		return -1;
 	root = ejson_parse(reply.s, reply.len, NULL);
@@ -510,7 +497,7 @@ static int remove_image(struct images *im, const char *full, bool force, const c
 	struct record_target t;
 	struct audit_record r = {.deed = DEED_IMAGE_REMOVE,
 		.target_type = "image",
-		.engine = im->info.id,
+		.engine = im->at.info.id,
 		.name = full};
 	struct arena mem;
 	char id[80];
@@ -519,7 +506,7 @@ static int remove_image(struct images *im, const char *full, bool force, const c
 	r.target = text_clean(id, sizeof id, ejson_string(image, "Id"));
 	arena_init(&mem, 1024);
 	t = goes_with(full, image, &mem);
-	result = record_act(&im->recorder, &r, &t, do_remove_image, &removing, e);
+	result = record_act(&im->at.recorder, &r, &t, do_remove_image, &removing, e);
 	arena_release(&mem);
 	return result;
 }

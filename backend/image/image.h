@@ -17,11 +17,10 @@
 #include <stdatomic.h>
 
 #include <berth/images.h>
-#include <berth/record.h>
 #include <berth/str.h>
 
-#include "engine/sync.h"
 #include "job/board.h"
+#include "opened/opened.h"
 
 #define IMAGE_LAYERS_MAX 512
 #define IMAGE_LINES_KEPT 20
@@ -35,12 +34,7 @@ struct layer {
 
 struct images {
 	struct images_options o;
-	struct endpoint endpoint;
-	struct engine_sync *engine;
-	struct engine_info info;
-	struct policy policy;
-	struct arena policy_mem;
-	struct recorder recorder;
+	struct opened at;
 	struct board *board;
 
 	volatile sig_atomic_t stop;

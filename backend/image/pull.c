@@ -159,7 +159,7 @@ int images_pull(struct images *im, const char *reference, struct image_made *ret
 	t.target = target.s;
 	t.header = header;
 	image_current(im, "asking the registry");
-	if (sync_transfer(im->engine, full, &t, image_stop, im, &err))
+	if (sync_transfer(im->at.engine, full, &t, image_stop, im, &err))
 		explain_pull_error(full, &err);
 	return image_end(im, &d, full, &err, e);
 }

@@ -82,7 +82,7 @@ static int begin_record(struct pool *p, enum deed deed, const struct tool_def *d
 {
 	const struct audit_record r = {.deed = deed, .target_type = "container", .name = d->name};
 
-	return record_begin(rec, &p->h->recorder, &r, e);
+	return record_begin(rec, &p->h->at.recorder, &r, e);
 }
 
 /* One that is ours again, or that its taker left behind.  false: that could not be recorded, so it stays. */
@@ -168,7 +168,7 @@ static void open_lines(struct pool *p)
 		if (!wants_pool(d))
 			continue;
 		*l = (struct line){.def = d, .wait_ns = RETRY_NS};
-		pool_key(p->h->info.id, &p->team, d, d->workspace, l->key);
+		pool_key(p->h->at.info.id, &p->team, d, d->workspace, l->key);
 		l->board = registry_board(l->key, &l->fd, &e);
 		if (!l->board)
 			continue;
@@ -197,8 +197,8 @@ static void check_image(struct pool *p, struct line *l)
 	const char *id;
 
 	str_addf(&path, "/images/%s/json", l->def->image);
-	if (sync_ask(p->h->engine, "look for the image %s", l->def->image, "GET", path.s, NULL, 0,
-		    &reply, NULL))
+	if (sync_ask(p->h->at.engine, "look for the image %s", l->def->image, "GET", path.s, NULL,
+		    0, &reply, NULL))
 		return;
 	root = ejson_parse(reply.s, reply.len, NULL);
 	id = root ? ejson_string(root, "Id") : NULL;

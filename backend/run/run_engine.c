@@ -262,7 +262,7 @@ static void ask_state(struct away *a)
 	if (a->asking)
 		return;
 	str_addf(&target, "/exec/%s/json", engine_tty_exec_id(a->exec));
-	a->asking = engine_ask(sync_engine(a->target.engine), "ask about the command in %s",
+	a->asking = engine_ask(sync_engine(a->target.at.engine), "ask about the command in %s",
 		a->target.name, "GET", target.s, NULL, 0, on_state, a);
 }
 
@@ -441,7 +441,7 @@ static void ignore_timer(uv_timer_t *timer)
 static void run_loop_once(struct away *a, int ms)
 {
 	uv_timer_start(&a->feeder, ignore_timer, (uint64_t)ms, 0);
-	sync_turn(a->target.engine);
+	sync_turn(a->target.at.engine);
 }
 
 /* 0: nothing is left; 1: something was, and was killed; -1: there is no shell in there. */
@@ -458,13 +458,13 @@ static int kill_inside(struct away *a, int64_t limit_ns)
 	struct script s = {.target = &a->target};
 	struct engine_tty *exec;
 
-	exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &events, &s);
+	exec = engine_exec(sync_engine(a->target.at.engine), a->target.id, &ask, &events, &s);
 	while (!s.over && clock_mono_ns() < limit_ns)
 		run_loop_once(a, SWEEP_MS);
 	if (!s.over)
 		engine_tty_close(exec);
 	while (!s.over)
-		sync_turn(a->target.engine);
+		sync_turn(a->target.at.engine);
 	return s.exit_code == 0 ? 0 : s.exit_code == 1 ? 1 : -1;
 }
 
@@ -555,7 +555,7 @@ static void end_tree(struct away *a)
 	if (!a->over)
 		engine_tty_close(a->exec);
 	while (!a->over)
-		sync_turn(a->target.engine);
+		sync_turn(a->target.at.engine);
 	if (a->err.kind == ERR_CANCELLED)
 		a->err = (struct err)ERR_INIT;
 }
@@ -584,7 +584,7 @@ static int set_up_exec(struct away *a, struct err *e)
 	a->events = epoll_create1(EPOLL_CLOEXEC);
 	if (a->events < 0)
 		return err_sys(e, errno, "cannot wait for the command");
-	a->loop = sync_loop(a->target.engine);
+	a->loop = sync_loop(a->target.at.engine);
 	failed = -uv_poll_init(a->loop, &a->poll, a->events);
 	if (failed) {
 		cleanup_close(&a->events);
@@ -633,7 +633,8 @@ static void start_exec(struct away *a)
 		ask.argv = argv;
 		ask.argc += COUNT(gate);
 	}
-	a->exec = engine_exec(sync_engine(a->target.engine), a->target.id, &ask, &exec_events, a);
+	a->exec =
+		engine_exec(sync_engine(a->target.at.engine), a->target.id, &ask, &exec_events, a);
 }
 
 static void tear_down_exec(struct away *a)
@@ -717,14 +718,14 @@ static int run_exec(struct away *a, struct err *e)
 	a->ooms = target_ooms(&a->target, 0);
 	start_exec(a);
 	while (!a->over && !a->gone && a->why == BY_ITSELF)
-		sync_turn(a->target.engine);
+		sync_turn(a->target.at.engine);
 	/* Once the engine has been asked to start it, it may do so yet. */
 	if (a->ready || (a->exec && *engine_tty_exec_id(a->exec)))
 		end_tree(a);
 	else if (a->exec)
 		engine_tty_close(a->exec);
 	while (!a->over)
-		sync_turn(a->target.engine);
+		sync_turn(a->target.at.engine);
 	if (a->err.kind && a->why == BY_ITSELF)
 		return err_copy(e, &a->err);
 	judge_exec_end(a);

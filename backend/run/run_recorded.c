@@ -187,8 +187,8 @@ int agents_run_hosted(
 	struct entry x;
 	int result;
 
-	init_entry(&x, &q, &h->recorder);
-	result = end_entry(&x, ret, run_checked(&q, &h->policy, ret, e), e);
+	init_entry(&x, &q, &h->at.recorder);
+	result = end_entry(&x, ret, run_checked(&q, &h->at.policy, ret, e), e);
 	str_release(&x.command);
 	return result;
 }

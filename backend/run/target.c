@@ -20,8 +20,8 @@ static int inspect_target(struct exec_target *t, const char *name, struct str *r
 	str_adds(&target, "/containers/");
 	url_escape(&target, name);
 	str_adds(&target, "/json");
-	return sync_ask(
-		t->engine, "look for the container %s", name, "GET", target.s, NULL, 0, reply, e);
+	return sync_ask(t->at.engine, "look for the container %s", name, "GET", target.s, NULL, 0,
+		reply, e);
 }
 
 /* No container of that name or id: an agent, then. */
@@ -41,7 +41,8 @@ static int find_agent(struct exec_target *t, const char *agent, struct str *repl
 	str_adds(&filter, "]}");
 	str_adds(&target, "/containers/json?all=1&filters=");
 	url_escape(&target, filter.s);
-	if (sync_ask(t->engine, "look for the agent %s", agent, "GET", target.s, NULL, 0, &list, e))
+	if (sync_ask(t->at.engine, "look for the agent %s", agent, "GET", target.s, NULL, 0, &list,
+		    e))
 		return -1;
 	root = ejson_parse(list.s, list.len, e);
 	if (!root)
@@ -62,17 +63,17 @@ static int find_agent(struct exec_target *t, const char *agent, struct str *repl
 	if (!found)
 		return err_set(e, ERR_NOT_FOUND,
 			"there is no container and no agent called %s on %s.", agent,
-			t->endpoint.url);
+			t->at.endpoint.url);
 	return inspect_target(t, ejson_string(found, "Id"), reply, e);
 }
 
-static int check_policy(const struct exec_target *t, const struct run_request *r,
-	const struct engine_info *info, const cJSON *root, struct err *e)
+static int check_policy(
+	const struct exec_target *t, const struct run_request *r, const cJSON *root, struct err *e)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL), *one;
 	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
-		.endpoint = t->endpoint.url,
-		.engine_name = info->name,
+		.endpoint = t->at.endpoint.url,
+		.engine_name = t->at.info.name,
 		.name = t->name,
 		.id = t->id,
 		.image = ejson_string(ejson_get(root, "Config"), "Image")};
@@ -85,7 +86,7 @@ static int check_policy(const struct exec_target *t, const struct run_request *r
 			one->string, cJSON_IsString(one) ? one->valuestring : "", false};
 	}
 	act.labels = kv;
-	if (r->policy && policy_check(r->policy, &act, e))
+	if (policy_check(&t->at.policy, &act, e))
 		return -1;
 	return rulebook_check(t->name, NULL, r->def, r->argv, r->argc, e);
 }
@@ -108,8 +109,7 @@ static int check_running(const struct exec_target *t, const cJSON *root, struct 
 
 /* A container of ours runs nothing in mounts that nobody has looked at since it was started; nor does another
  * one that took its name, or calls itself its agent. */
-static int check_mounts(struct exec_target *t, const char *asked, const struct engine_info *info,
-	const cJSON *root, struct err *e)
+static int check_mounts(struct exec_target *t, const char *asked, const cJSON *root, struct err *e)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
 
@@ -118,13 +118,13 @@ static int check_mounts(struct exec_target *t, const char *asked, const struct e
 		return 0;
 	if (t->mounts != MOUNTS_STRANGER)
 		return -1;
-	if (session_elsewhere(t->name, asked, t->id, info->id))
+	if (session_elsewhere(t->name, asked, t->id, t->at.info.id))
 		return err_set(e, ERR_REFUSED,
 			"%s is not the container that was brought up as %s, so nothing runs in it; remove "
 			"or rename it, then: berth up FILE",
 			t->name, asked);
 	if (!t->local ||
-		!own_proven(info->id, t->name, ejson_string(labels, "berth.session"),
+		!own_proven(t->at.info.id, t->name, ejson_string(labels, "berth.session"),
 			ejson_string(labels, "berth.proof")))
 		return 0;
 	t->mounts = MOUNTS_UNKNOWN;
@@ -134,8 +134,7 @@ static int check_mounts(struct exec_target *t, const char *asked, const struct e
 		t->name);
 }
 
-static void describe_place(const struct exec_target *t, const cJSON *root,
-	const struct engine_info *info, struct run_result *ret)
+static void describe_place(const struct exec_target *t, const cJSON *root, struct run_result *ret)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
 	struct lane_about about = {0};
@@ -144,7 +143,7 @@ static void describe_place(const struct exec_target *t, const cJSON *root,
 	snprintf(about.name, sizeof about.name, "%s", t->name);
 	snprintf(about.agent, sizeof about.agent, "%s", ejson_string(labels, "berth.agent"));
 	snprintf(about.session, sizeof about.session, "%s", ejson_string(labels, "berth.session"));
-	snprintf(about.engine, sizeof about.engine, "%s", info->id);
+	snprintf(about.engine, sizeof about.engine, "%s", t->at.info.id);
 	run_where(ret, &about);
 }
 
@@ -159,20 +158,18 @@ static bool is_run_cancelled(void *ctx)
 int target_find(
 	struct exec_target *t, const struct run_request *r, struct run_result *ret, struct err *e)
 {
-	const struct endpoint_options eo = {r->host, r->context};
+	const struct opening how = {.host = r->host,
+		.context = r->context,
+		.policy = r->policy,
+		.stop = is_run_cancelled,
+		.ctx = (void *)r};
 	AUTO_STR struct str reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
-	struct engine_info info;
 	struct lane_about about;
 	struct err why = ERR_INIT;
 	const char *name;
 
-	if (endpoint_choose(&eo, &t->endpoint, e))
-		return -1;
-	t->engine = sync_open(&t->endpoint, e);
-	if (t->engine)
-		sync_heed(t->engine, is_run_cancelled, (void *)r);
-	if (!t->engine || sync_hello(t->engine, &info, e))
+	if (opened_open(&t->at, &how, e))
 		return -1;
 	if (inspect_target(t, r->agent, &reply, &why) &&
 		(why.kind != ERR_NOT_FOUND || find_agent(t, r->agent, &reply, &why)))
@@ -185,14 +182,14 @@ int target_find(
 	snprintf(t->id, sizeof t->id, "%s", ejson_string(root, "Id"));
 	t->pid = ejson_int(ejson_get(root, "State"), "Pid", 0);
 	t->local = tree_is_here(t->pid, t->id);
-	describe_place(t, root, &info, ret);
-	if (check_policy(t, r, &info, root, e)) {
+	describe_place(t, root, ret);
+	if (check_policy(t, r, root, e)) {
 		ret->ended = ENDED_REFUSED;
 		return -1;
 	}
 	if (check_running(t, root, e))
 		return -1;
-	if (check_mounts(t, r->agent, &info, root, e)) {
+	if (check_mounts(t, r->agent, root, e)) {
 		ret->mounts = t->mounts;
 		ret->ended = ENDED_REFUSED;
 		return -1;
@@ -205,8 +202,7 @@ int target_find(
 
 void target_release(struct exec_target *t)
 {
-	sync_close(t->engine);
-	endpoint_release(&t->endpoint);
+	opened_close(&t->at);
 	*t = (struct exec_target){0};
 }
 
@@ -221,8 +217,8 @@ static uint64_t ooms_by_events(struct exec_target *t, int64_t since_ns)
 		"%%22container%%22%%3A%%5B%%22%s%%22%%5D%%7D",
 		(long long)((now_ms - ago_ms) / 1000), (long long)(now_ms / 1000),
 		(long long)(now_ms % 1000), t->id);
-	if (sync_ask(t->engine, "ask what befell %s", t->name, "GET", target.s, NULL, 3000, &reply,
-		    NULL))
+	if (sync_ask(t->at.engine, "ask what befell %s", t->name, "GET", target.s, NULL, 3000,
+		    &reply, NULL))
 		return 0;
 	return strstr(reply.s, "oom") != NULL;
 }

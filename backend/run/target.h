@@ -7,11 +7,10 @@
 #include <berth/agents.h>
 
 #include "container/container.h"
-#include "engine/sync.h"
+#include "opened/opened.h"
 
 struct exec_target {
-	struct engine_sync *engine;
-	struct endpoint endpoint;
+	struct opened at;
 	char id[65], name[64];
 	pid_t pid;          /* of its init, as the engine sees it */
 	struct start start; /* of that init; checked for `mounts` */

@@ -100,7 +100,7 @@ static int call_tool(struct agents_host *h, const struct team *t, const struct t
 {
 	struct err left = ERR_INIT;
 	struct pool_claim claim;
-	struct tool_box *b = pool_take(h->info.id, t, d, workspace, &claim);
+	struct tool_box *b = pool_take(h->at.info.id, t, d, workspace, &claim);
 	int64_t start;
 	int failed, kept;
 
@@ -146,7 +146,7 @@ int tool_run(struct agents_host *h, const struct team *t, const struct tool_def 
 	describe_tool_call(d, d->files == TOOL_WORKSPACE ? workspace : NULL, r, &command, &secrets,
 		kv, &record);
 	kv[5] = (struct key_value){"ended", "", false};
-	if (record_begin(&rec, &h->recorder, &record, &why)) {
+	if (record_begin(&rec, &h->at.recorder, &record, &why)) {
 		result->ended = why.kind == ERR_REFUSED ? ENDED_REFUSED : ENDED_FAILED;
 		result->err = why;
 		return err_copy(e, &why);

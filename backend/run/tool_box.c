@@ -57,7 +57,7 @@ static int name_it(struct making *m, struct err *e)
 	if (session_new(&s, e))
 		return -1;
 	snprintf(b->session, sizeof b->session, "%s", s.session);
-	snprintf(b->engine, sizeof b->engine, "%s", m->h->info.id);
+	snprintf(b->engine, sizeof b->engine, "%s", m->h->at.info.id);
 	snprintf(b->name, sizeof b->name, "berth-tool-%.24s-%.10s", b->def->name, s.session);
 	own_label(&m->owner);
 	return own_proof(b->engine, b->name, b->session, m->proof, e);
@@ -96,10 +96,10 @@ static int describe_box(struct making *m, const char *workspace, struct err *e)
 		.limits = d->limits,
 		.network = d->network,
 		.env = &d->env,
-		.apparmor = armour_of(&m->h->info, d->apparmor_optional),
+		.apparmor = armour_of(&m->h->at.info, d->apparmor_optional),
 		.secrets = d->secrets.n > 0,
 		.apparmor_optional = d->apparmor_optional};
-	m->spec.limits.cpus = spec_cpus(d->limits.cpus, m->h->info.cpus);
+	m->spec.limits.cpus = spec_cpus(d->limits.cpus, m->h->at.info.cpus);
 	if (choose_workspace(m, workspace, e) || name_it(m, e))
 		return -1;
 	m->spec.owner = m->owner.s;
@@ -168,7 +168,8 @@ static int make_box(struct making *m, const char *workspace, struct err *e)
 		return -1;
 	b->created_us = elapsed_us(start);
 	start = clock_mono_ns();
-	if (sync_act(m->h->engine, ACT_START, b->id, false, false, -1, e) || refuse_cancelled(m, e))
+	if (sync_act(m->h->at.engine, ACT_START, b->id, false, false, -1, e) ||
+		refuse_cancelled(m, e))
 		return -1;
 	b->started_us = elapsed_us(start);
 	start = clock_mono_ns();

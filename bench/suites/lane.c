@@ -401,7 +401,7 @@ static int warm_call(struct bench_run *r, struct lane_bench *b, struct err *e)
 	if (wait_warm(r, e))
 		return -1;
 	begun = now_seconds();
-	box = pool_take(b->host->info.id, &b->team, &b->team.tools[0], NULL, &claim);
+	box = pool_take(b->host->at.info.id, &b->team, &b->team.tools[0], NULL, &claim);
 	if (!box)
 		return err_set(e, ERR_FAILED, "the pool had no container");
 	failed = tool_box_run(box, &q, &ran, e);

@@ -381,7 +381,7 @@ static int count_removals(void)
 	struct audit_reader *r;
 	int n = 0;
 
-	recorder_close(&host->recorder);
+	recorder_close(&host->at.recorder);
 	r = audit_reader_open(NULL, &f, &e);
 	if (!r)
 		fail_msg("%s", e.msg);

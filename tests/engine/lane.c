@@ -441,11 +441,11 @@ static void test_paused(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(sync_act(host->engine, ACT_PAUSE, up.id, false, false, -1, &e), 0);
+	assert_int_equal(sync_act(host->at.engine, ACT_PAUSE, up.id, false, false, -1, &e), 0);
 	assert_int_equal(run_shell(&o, -1, 0, "echo late >/tmp/late", &r, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
 	assert_non_null(strstr(e.msg, "paused"));
-	assert_int_equal(sync_act(host->engine, ACT_UNPAUSE, up.id, false, false, -1, &e), 0);
+	assert_int_equal(sync_act(host->at.engine, ACT_UNPAUSE, up.id, false, false, -1, &e), 0);
 	release_output(&o);
 	/* What was refused does not run later either: its turn came before this one's. */
 	r = run_good(&o, 0, "echo hello");
@@ -466,7 +466,7 @@ static void test_started_again(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(sync_act(host->engine, ACT_RESTART, up.id, false, false, -1, &e), 0);
+	assert_int_equal(sync_act(host->at.engine, ACT_RESTART, up.id, false, false, -1, &e), 0);
 	assert_int_equal(run_shell(&o, -1, 0, "true", &r, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
 	assert_non_null(strstr(e.msg, "berth up"));

@@ -429,14 +429,16 @@ static void test_states(void **state)
 
 	(void)state;
 	setenv("DOCKER_HOST", engine, 1);
-	assert_int_equal(sync_act(host->engine, ACT_PAUSE, container, false, false, -1, NULL), 0);
+	assert_int_equal(
+		sync_act(host->at.engine, ACT_PAUSE, container, false, false, -1, NULL), 0);
 	for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {
 		e = refusal_of((enum run_path)path);
 		assert_int_equal(e.kind, ERR_CONFLICT);
 		assert_non_null(strstr(e.msg, "paused"));
 	}
-	assert_int_equal(sync_act(host->engine, ACT_UNPAUSE, container, false, false, -1, NULL), 0);
-	assert_int_equal(sync_act(host->engine, ACT_KILL, container, false, false, -1, NULL), 0);
+	assert_int_equal(
+		sync_act(host->at.engine, ACT_UNPAUSE, container, false, false, -1, NULL), 0);
+	assert_int_equal(sync_act(host->at.engine, ACT_KILL, container, false, false, -1, NULL), 0);
 	for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {
 		e = refusal_of((enum run_path)path);
 		assert_int_equal(e.kind, ERR_CONFLICT);

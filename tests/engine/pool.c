@@ -195,7 +195,7 @@ static void test_many_takers(void **state)
 		if (pid[i] == 0) {
 			struct pool_claim claim;
 			struct tool_box *b =
-				pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+				pool_take(host->at.info.id, &team, &team.tools[0], NULL, &claim);
 
 			/* Not run and not dropped: this taker dies with it. */
 			_exit(b ? 10 : 11);
@@ -217,7 +217,7 @@ static void test_dead_one_is_replaced(void **state)
 {
 	struct pool_claim claim;
 	struct pool_info before = wait_ready(2, 0);
-	struct tool_box *b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+	struct tool_box *b = pool_take(host->at.info.id, &team, &team.tools[0], NULL, &claim);
 	pid_t guest;
 
 	(void)state;
@@ -228,7 +228,7 @@ static void test_dead_one_is_replaced(void **state)
 	assert_int_not_equal(kill(guest, 0), 0);
 	before = wait_ready(2, before.made + 1);
 	/* And one that dies while it waits. */
-	b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+	b = pool_take(host->at.info.id, &team, &team.tools[0], NULL, &claim);
 	assert_non_null(b);
 	kill(b->guest, SIGKILL);
 	close(claim.fd); /* as if this process had died */
@@ -279,9 +279,9 @@ static void test_teams_apart(void **state)
 	write_team_to(path, 64);
 	if (team_read(path, "/", &theirs, &e))
 		fail_msg("%s", e.msg);
-	assert_null(pool_take(host->info.id, &theirs, &theirs.tools[0], NULL, &claim));
+	assert_null(pool_take(host->at.info.id, &theirs, &theirs.tools[0], NULL, &claim));
 	team_release(&theirs);
-	b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+	b = pool_take(host->at.info.id, &team, &team.tools[0], NULL, &claim);
 	assert_non_null(b);
 	assert_int_equal(tool_box_drop(host, b, NULL), 0);
 	pool_done(&claim);
@@ -295,7 +295,7 @@ static void test_definition_changes(void **state)
 
 	(void)state;
 	wait_ready(2, 0);
-	pool_key(host->info.id, &team, &team.tools[0], NULL, key);
+	pool_key(host->at.info.id, &team, &team.tools[0], NULL, key);
 	write_pool_team(96);
 	/* The old definition finds nothing any more, for what was made by it is gone. */
 	for (;;) {
@@ -304,11 +304,11 @@ static void test_definition_changes(void **state)
 		struct team now;
 
 		if (pool_list(p, 4) == 1 && p[0].warm == 2 && !team_read(file, "/", &now, NULL)) {
-			pool_key(host->info.id, &now, &now.tools[0], NULL, other);
+			pool_key(host->at.info.id, &now, &now.tools[0], NULL, other);
 			assert_string_not_equal(key, other);
-			b = pool_take(host->info.id, &team, &team.tools[0], NULL, &claim);
+			b = pool_take(host->at.info.id, &team, &team.tools[0], NULL, &claim);
 			if (!b) {
-				b = pool_take(host->info.id, &now, &now.tools[0], NULL, &claim);
+				b = pool_take(host->at.info.id, &now, &now.tools[0], NULL, &claim);
 				if (b) {
 					assert_int_equal(tool_box_drop(host, b, NULL), 0);
 					pool_done(&claim);
@@ -357,7 +357,7 @@ static void test_unrecorded_stays(void **state)
 	(void)state;
 	if (team_read(file, "/", &now, &e))
 		fail_msg("%s", e.msg);
-	b = pool_take(host->info.id, &now, &now.tools[0], NULL, &claim);
+	b = pool_take(host->at.info.id, &now, &now.tools[0], NULL, &claim);
 	assert_non_null(b);
 	snprintf(id, sizeof id, "%s", b->id);
 	p = wait_ready(2, p.made + 1);
@@ -391,7 +391,7 @@ static unsigned count_warm_boxes(const char *which, bool remove)
 	struct err e = ERR_INIT;
 	unsigned n = 0;
 
-	if (sync_ask(host->engine, "list%s", "", "GET", path, NULL, 0, &reply, &e))
+	if (sync_ask(host->at.engine, "list%s", "", "GET", path, NULL, 0, &reply, &e))
 		fail_msg("%s", e.msg);
 	for (const char *at = reply.s; (at = strstr(at, "\"Id\":\"")); n++) {
 		char id[65];
@@ -399,7 +399,7 @@ static unsigned count_warm_boxes(const char *which, bool remove)
 		at += strlen("\"Id\":\"");
 		snprintf(id, sizeof id, "%s", at);
 		if (remove)
-			sync_act(host->engine, ACT_REMOVE, id, true, true, -1, NULL);
+			sync_act(host->at.engine, ACT_REMOVE, id, true, true, -1, NULL);
 	}
 	return n;
 }

@@ -115,7 +115,7 @@ static void nothing_left(void)
 	struct err e = ERR_INIT;
 	char lanes[64];
 
-	if (sync_ask(host->engine, "list", NULL, "GET",
+	if (sync_ask(host->at.engine, "list", NULL, "GET",
 		    "/containers/json?all=1&filters=%7B%22name%22%3A%5B%22berth-tool-%22%5D%7D",
 		    NULL, 0, &reply, &e))
 		fail_msg("%s", e.msg);

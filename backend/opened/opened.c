@@ -1,0 +1,37 @@
+/* opened.c - opening and closing an engine with its policy and its recorder. */
+#include "opened/opened.h"
+
+int opened_open(struct opened *o, const struct opening *how, struct err *e)
+{
+	static const struct policy nothing;
+	const struct endpoint_options where = {how->host, how->context};
+
+	*o = (struct opened){.borrowed = how->audit != NULL};
+	arena_init(&o->mem, 512);
+	policy_copy(&o->policy, how->policy ? how->policy : &nothing, &o->mem);
+	if (endpoint_choose(&where, &o->endpoint, e) == 0)
+		o->engine = sync_open(&o->endpoint, e);
+	if (o->engine && how->stop)
+		sync_heed(o->engine, how->stop, how->ctx);
+	if (!o->engine || sync_hello(o->engine, &o->info, e)) {
+		opened_close(o);
+		return -1;
+	}
+	o->recorder = (struct recorder){.program = arena_strdup(&o->mem, how->program),
+		.policy = &o->policy,
+		.endpoint = o->endpoint.url,
+		.engine_name = o->info.name,
+		.engine = o->info.id,
+		.audit = how->audit};
+	return 0;
+}
+
+void opened_close(struct opened *o)
+{
+	sync_close(o->engine);
+	if (!o->borrowed)
+		recorder_close(&o->recorder);
+	arena_release(&o->mem);
+	endpoint_release(&o->endpoint);
+	*o = (struct opened){0};
+}
