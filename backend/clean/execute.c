@@ -28,6 +28,10 @@
 
 #define WIDTH 8
 #define ASK_MS 120000
+#define LIMIT_MS 300000    /* for a plan, and */
+#define LIMIT_ITEM_MS 5000 /* more for each of its items */
+#define ALIVE_MS 300       /* in which a living engine answers */
+#define RESTORE_MS 10000   /* in which it starts a container again */
 
 enum stage { STAGE_FIRST, STAGE_STOPPED, STAGE_NETWORK, STAGE_VOLUME, STAGE_IMAGE, STAGE_FILES };
 
@@ -39,6 +43,7 @@ struct running {
 	struct job *job;
 	enum stage stage;
 	int excluded; /* no agent is brought up while this is held; -1: not held */
+	int64_t until_ns;
 
 	pthread_mutex_t lock;  /* the rest */
 	pthread_mutex_t files; /* one forgets at a time */
@@ -46,13 +51,14 @@ struct running {
 	struct clean_outcome *outcome;
 	struct clean_sum sum;
 	struct err first; /* failure */
-	bool lost;
+	bool lost, late;
 };
 
 struct worker {
 	struct running *r;
 	struct engine_sync *en;
 	size_t at;
+	int64_t restoring_until_ns; /* 0: it starts nothing again now */
 };
 
 static const char *const states[] = {"waiting", "checking", "stopping", "stopped", "removing",
@@ -100,6 +106,17 @@ static bool is_clean_cancelled(struct running *r)
 	return job_cancelled(r->job) || (r->how->cancelled && r->how->cancelled(r->how->ctx));
 }
 
+/* Does an answer that has not come count as one that will not? */
+static bool must_end(void *ctx)
+{
+	const struct worker *k = ctx;
+	int64_t now = clock_mono_ns();
+
+	if (k->restoring_until_ns)
+		return now > k->restoring_until_ns;
+	return now > k->r->until_ns || is_clean_cancelled(k->r);
+}
+
 static void fail_item(struct running *r, size_t i, const struct err *e)
 {
 	pthread_mutex_lock(&r->lock);
@@ -107,8 +124,12 @@ static void fail_item(struct running *r, size_t i, const struct err *e)
 		r->first = *e;
 	/* Nobody answers any more: the others need not find that out one by one. */
 	r->lost |= e->kind == ERR_UNREACHABLE;
+	r->late |= clock_mono_ns() > r->until_ns;
 	pthread_mutex_unlock(&r->lock);
-	set_outcome(r, i, e->kind == ERR_REFUSED ? CLEAN_REFUSED : CLEAN_FAILED, "%s", e->msg);
+	set_outcome(r, i, e->kind == ERR_REFUSED ? CLEAN_REFUSED : CLEAN_FAILED, "%s",
+		e->kind == ERR_CANCELLED
+			? "Given up before the engine answered: it may still be done."
+			: e->msg);
 }
 
 /* Does what the plan says still hold?  True: go on; else the item's outcome is set. */
@@ -323,23 +344,41 @@ static void remove_first(struct worker *k, size_t i)
 		set_outcome(r, i, CLEAN_STOPPED, "Stopped; cancelling starts it again.");
 }
 
+/* An engine that hangs is found out by a question that costs nothing, not by the container. */
+static int revive_container(struct worker *k, size_t i, struct err *e)
+{
+	k->restoring_until_ns = clock_mono_ns() + RESTORE_MS * INT64_C(1000000);
+	if (sync_ask(k->en, "reach %s", "the engine", "GET", "/_ping", NULL, ALIVE_MS, NULL, e) ||
+		do_recorded(k, &k->r->p->item[i], DEED_CONTAINER_START, do_start, e))
+		return -1;
+	return 0;
+}
+
+static void restart_stopped(struct worker *k, size_t i)
+{
+	struct err e = ERR_INIT;
+	int failed = revive_container(k, i, &e);
+
+	k->restoring_until_ns = 0;
+	if (failed) {
+		if (e.kind == ERR_TIMEOUT || e.kind == ERR_CANCELLED)
+			e.kind = ERR_UNREACHABLE;
+		err_wrap(&e, "It was stopped, and could not be started again");
+		fail_item(k->r, i, &e);
+	} else {
+		set_outcome(k->r, i, CLEAN_KEPT, "Cancelled: it was stopped, and started again.");
+	}
+}
+
 static void remove_stopped(struct worker *k, size_t i)
 {
 	struct running *r = k->r;
 	bool running, paused;
-	struct err e = ERR_INIT;
 
-	if (!is_clean_cancelled(r)) {
-		if (check_item(k, i, true, &running, &paused))
-			remove_container(k, i);
-		return;
-	}
-	if (do_recorded(k, &r->p->item[i], DEED_CONTAINER_START, do_start, &e)) {
-		err_wrap(&e, "It was stopped, and could not be started again");
-		fail_item(r, i, &e);
-	} else {
-		set_outcome(r, i, CLEAN_KEPT, "Cancelled: it was stopped, and started again.");
-	}
+	if (is_clean_cancelled(r))
+		restart_stopped(k, i);
+	else if (check_item(k, i, true, &running, &paused))
+		remove_container(k, i);
 }
 
 /* The rest. */
@@ -404,7 +443,8 @@ static bool take_item(struct running *r, size_t *ret)
 	bool stop = r->stage != STAGE_STOPPED && is_clean_cancelled(r), found = false;
 
 	pthread_mutex_lock(&r->lock);
-	stop |= r->lost;
+	r->late |= clock_mono_ns() > r->until_ns;
+	stop |= r->lost || r->late;
 	while (!stop && !found && r->next < r->p->n) {
 		size_t i = r->next++;
 
@@ -417,15 +457,17 @@ static bool take_item(struct running *r, size_t *ret)
 }
 
 /* A worker's engine stays open over all stages. */
-static struct engine_sync *engine_of(struct running *r, size_t at, struct err *e)
+static struct engine_sync *engine_of(struct worker *k, struct err *e)
 {
-	struct clean_host *h = r->h;
+	struct clean_host *h = k->r->h;
 	struct engine_sync *en;
 
 	pthread_mutex_lock(&h->lock);
-	if (!h->worker[at])
-		h->worker[at] = sync_open(&h->at.endpoint, e);
-	en = h->worker[at];
+	if (!h->worker[k->at])
+		h->worker[k->at] = sync_open(&h->at.endpoint, e);
+	en = h->worker[k->at];
+	if (en)
+		sync_heed(en, must_end, k);
 	if (en && h->interrupted)
 		sync_interrupt(en);
 	pthread_mutex_unlock(&h->lock);
@@ -440,7 +482,7 @@ static void *run_worker(void *ctx)
 
 	while (take_item(k->r, &i)) {
 		if (!k->en)
-			k->en = engine_of(k->r, k->at, &e);
+			k->en = engine_of(k, &e);
 		job_current(k->r->job, k->r->p->item[i].name);
 		if (k->en)
 			stages[k->r->stage].work(k, i);
@@ -472,7 +514,7 @@ static void run_stage(struct running *r, enum stage stage)
 	width = width < CLEAN_WIDTH_MAX ? width : CLEAN_WIDTH_MAX;
 	width = width < n ? width : n;
 	for (size_t i = 0; i < width; i++)
-		worker[i] = (struct worker){r, NULL, i};
+		worker[i] = (struct worker){.r = r, .at = i};
 	while (started + 1 < width &&
 		!pthread_create(&thread[started], NULL, run_worker, &worker[started + 1]))
 		started++;
@@ -500,10 +542,15 @@ static void undo_time(struct running *r)
 		return;
 	while (!is_clean_cancelled(r) && clock_mono_ns() < until)
 		nanosleep(&tick, NULL);
+	r->until_ns += r->how->undo_ms * 1000000; /* the engine was not waited for */
 }
 
 static void run_stages(struct running *r)
 {
+	r->until_ns = clock_mono_ns() +
+		(r->how->limit_ms ? r->how->limit_ms
+				  : LIMIT_MS + LIMIT_ITEM_MS * (int64_t)clean_totals(r->p).marked) *
+			INT64_C(1000000);
 	run_stage(r, STAGE_FIRST);
 	undo_time(r);
 	run_stage(r, STAGE_STOPPED);
@@ -517,8 +564,9 @@ static void run_stages(struct running *r)
 			continue;
 		set_outcome(r, i, CLEAN_KEPT, "%s%s",
 			r->outcome[i].state == CLEAN_STOPPED ? "Stopped, but not removed: " : "",
-			r->lost ? "the engine was lost before its turn."
-				: "cancelled before its turn.");
+			r->lost           ? "the engine was lost before its turn."
+				: r->late ? "the time was over before its turn."
+					  : "cancelled before its turn.");
 	}
 }
 
@@ -536,10 +584,14 @@ static void begin_clean_job(struct running *r, struct board *board)
 /* How it all ended; fills in *e for -1. */
 static int sum_up(struct running *r, struct err *e)
 {
+	if (r->late)
+		return err_set(e, ERR_TIMEOUT,
+			"The engine took too long: %zu removed, %zu without its answer, %zu left; carry the plan out again when it is well.",
+			r->sum.done, r->sum.failed, r->sum.kept);
 	if (r->first.kind == ERR_CANCELLED || (!r->sum.failed && r->sum.kept && !r->lost))
 		return err_set(e, ERR_CANCELLED,
-			"The clean-up was cancelled: %zu removed, %zu left as they were.",
-			r->sum.done, r->sum.kept);
+			"The clean-up was cancelled: %zu removed, %zu without the engine's answer, %zu left as they were.",
+			r->sum.done, r->sum.failed, r->sum.kept);
 	if (r->sum.failed && r->sum.failed + r->sum.kept > 1)
 		return err_set(e, r->first.kind, "%zu of the plan's items could not be removed: %s",
 			r->sum.failed + r->sum.kept, r->first.msg);

@@ -149,6 +149,7 @@ struct clean_run {
 	int width;           /* at once; 0: 8 */
 	int grace_s;         /* of what runs; -1: the container's own */
 	int64_t undo_ms;     /* how long what was stopped waits before it is removed */
+	int64_t limit_ms;    /* for all of it; 0: five minutes, and five seconds for each item */
 	const char *user;    /* whose the job is; NULL: this process's user */
 	struct board *board; /* for the job; NULL: one is opened */
 	/* Called by the workers: `cancelled` by several at once, `changed` by one at a time.  NULL: none. */
@@ -164,7 +165,9 @@ struct clean_sum {
 
 /* Carry out the marked items.  outcome: one for each item of the plan, filled in.  0: every marked item
  * is gone or was rightly left alone; -1: the first failure, ERR_CONFLICT when the plan is for another
- * engine, ERR_REFUSED, ERR_UNREACHABLE when the engine was lost, or ERR_CANCELLED. */
+ * engine, ERR_REFUSED, ERR_UNREACHABLE when the engine was lost, ERR_TIMEOUT, or ERR_CANCELLED.
+ * Once `cancelled` says yes an answer that does not come is waited for half a second more; only what was
+ * stopped and is started again may take 10 s, of an engine that answers at all. */
 int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,
 	struct clean_outcome *outcome, struct clean_sum *ret, struct err *e);
 

@@ -4,10 +4,12 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
 
-from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral
+from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral, wait_for
 
 AUDIT = os.path.join(os.environ.get("XDG_STATE_HOME", os.path.expanduser("~/.local/state")), "berth/audit")
 
@@ -124,6 +126,51 @@ def clean_engine_lost():
         fake.door("set", {"faults": []})
         document, ends = carry_out(fake, plan)
         assert document["removed"] == 40, document
+
+
+@case
+def clean_engine_drips():
+    """Each answer would come, in an hour; all of the plan has a limit, and what it left is named."""
+    with Fake(containers=ended(*(f"c{n}" for n in range(20))), audit=AUDIT) as fake:
+        plan = plan_of(fake)
+        fake.door("set", {"faults": [{"match": "DELETE", "do": "slow", "delay": 10, "after": 2}]})
+        document, ends = carry_out(fake, plan, 1, "--timeout", "1")
+        assert "took too long" in document["error"], document["error"]
+        assert document["removed"] == 2 and document["failed"] >= 1, document
+        assert document["removed"] + document["failed"] + document["kept"] == 20, document
+        assert set(ends.values()) == {"removed", "failed", "kept"}, ends
+        fake.door("set", {"faults": []})
+        _, ends = carry_out(fake, plan)
+        assert set(ends.values()) <= {"removed", "gone"}, ends
+
+
+def interrupt(fake, plan, request):
+    """Carry the plan out, C-c once the engine was asked for `request`: the result, and the seconds from then on."""
+    path = os.path.join(fake.dir, "plan.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(plan, f)
+    run = subprocess.Popen([BERTH, "-H", fake.url, "clean", "--plan", path, "--json"], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    wait_for(lambda: any(request in r for r in fake.requests()), "the engine was never asked")
+    begun = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 1 and b"cancelled" in err, (run.returncode, err)
+    document = json.loads(out)
+    fits("clean", document)
+    return document, {i["name"]: i["outcome"] for i in document["items"]}, time.monotonic() - begun
+
+
+@case
+def clean_cancelled_while_the_engine_hangs():
+    with Fake(containers=ended(*(f"c{n}" for n in range(20)))) as fake:
+        plan = plan_of(fake)
+        fake.door("set", {"faults": [{"match": "DELETE", "do": "hang", "after": 2}]})
+        document, ends, seconds = interrupt(fake, plan, "DELETE")
+        # A call alone would be given up after half a minute and more.
+        assert seconds < 10, seconds
+        assert document["removed"] + document["failed"] + document["kept"] == 20, document
+        assert document["kept"] and set(ends.values()) == {"removed", "failed", "kept"}, ends
 
 
 @case

@@ -198,13 +198,15 @@ static void json_result(const struct work *w, const struct err *e)
 
 static int carry_out_clean(struct work *w, struct clean_host *h, struct err *e)
 {
-	const struct clean_run how = {
+	struct clean_run how = {
 		.grace_s = -1, .cancelled = asked_to_stop, .changed = on_changed, .ctx = w};
 	const struct sigaction stop = {
 		.sa_handler = on_clean_signal, .sa_flags = (int)SA_RESETHAND};
 	struct err why = ERR_INIT;
 	int result;
 
+	if (cli_timeout(w->c, &how.limit_ms, e))
+		return -1;
 	/* The first one cancels, and what was stopped is started again; the second one ends us. */
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <berth/err.h>
 
@@ -103,5 +104,7 @@ int cli_become(const char *program, char **argv, struct err *e);
 int cli_fail(const struct err *e);
 /* Flush stdout: 0, or 1 with a sentence when what was printed did not arrive. */
 int cli_finish(void);
+/* --timeout, "1.5" seconds; 0: it was not given. */
+int cli_timeout(const struct cli *c, int64_t *ms, struct err *e);
 
 #endif

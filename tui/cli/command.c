@@ -94,8 +94,7 @@ static void keep_output_text(void *ctx, int stream, const char *bytes, size_t n)
 	str_add(&io->text[stream], bytes, n);
 }
 
-/* "1.5" seconds, as the option gives them. */
-static int timeout_of(const struct cli *c, int64_t *ms, struct err *e)
+int cli_timeout(const struct cli *c, int64_t *ms, struct err *e)
 {
 	const char *text = cli_value(c, "timeout");
 	char *end;
@@ -128,7 +127,7 @@ int command_open(struct command_io *io, const struct cli *c, struct err *e)
 		.cancel_fd = cancel_pipe[0],
 		.resize_fd = tty ? resize_pipe[0] : -1,
 		.size = terminal_size};
-	if (timeout_of(c, &io->q.timeout_ms, e))
+	if (cli_timeout(c, &io->q.timeout_ms, e))
 		return -1;
 	if (tty && (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &io->before)))
 		return err_set(e, ERR_USAGE, "-t asks for a terminal, but standard input is none.");

@@ -103,6 +103,8 @@ static const struct cli_option clean_options[] = {
 	{'n', "dry-run", NULL, "only show the plan"},
 	{0, "plan", "FILE", "carry out a saved plan (-: standard input)"},
 	{'y', "yes", NULL, "carry the plan out without asking"},
+	{0, "timeout", "S",
+		"give up carrying it out after S seconds (5 minutes, and 5 s for each item)"},
 	{0, "json", NULL, "print one JSON document: the plan, or what came of it"},
 	{0},
 };
