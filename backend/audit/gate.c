@@ -6,11 +6,13 @@
  */
 #include <berth/record.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <berth/arena.h>
@@ -255,7 +257,20 @@ static void become_child(void)
 		_exit(1);
 }
 
-void recorder_settle(struct recorder *by)
+/* 0 in a child that nobody has to wait for, > 0 in this process, -1 where there can be none. */
+static pid_t fork_orphan(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0 && fork() > 0)
+		_exit(0);
+	/* Without a second one the first does the work, and is waited for. */
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return pid;
+}
+
+static void settle_by(struct recorder *by, pid_t (*divide)(void))
 {
 	const struct audit_options o = {.program = by->program, .linger_ms = AUDIT_LINGER_MS};
 	pid_t pid;
@@ -264,7 +279,7 @@ void recorder_settle(struct recorder *by)
 		return;
 	CHECK(by->direct);
 	recorder_close(by);
-	pid = fork();
+	pid = divide();
 	if (pid > 0)
 		return;
 	if (pid == 0)
@@ -273,6 +288,16 @@ void recorder_settle(struct recorder *by)
 	audit_settle(&o, by->last);
 	if (pid == 0)
 		_exit(0);
+}
+
+void recorder_settle(struct recorder *by)
+{
+	settle_by(by, fork);
+}
+
+void recorder_settle_on(struct recorder *by)
+{
+	settle_by(by, fork_orphan);
 }
 
 /* ---- without waiting */

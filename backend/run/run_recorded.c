@@ -71,7 +71,7 @@ static void settle_intent(void *by)
 {
 	struct entry *x = by;
 
-	recorder_settle(x->by);
+	recorder_settle_on(x->by);
 }
 
 /* The engine is asked by another program, or by threads of this one. */
@@ -84,7 +84,7 @@ static int fall_back(const struct run_request *q, struct run_result *ret, struct
 	if (x->begun) {
 		err_set(&why, ERR_FAILED, "its lane does not answer; the engine is asked");
 		record_end(&x->rec, &why);
-		recorder_settle(x->by);
+		recorder_settle_on(x->by);
 		x->begun = false;
 	}
 	x->by->direct = false;

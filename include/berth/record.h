@@ -72,6 +72,8 @@ void recorder_close(struct recorder *by);
  * many in a row the last one, to the signature: whoever waits for this program's exit does not wait for
  * them.  Only of a direct recorder, while this process has one thread. */
 void recorder_settle(struct recorder *by);
+/* The same of a process that goes on: no ended child stays behind in it. */
+void recorder_settle_on(struct recorder *by);
 
 /* Has this process done what is not in the log?  Asking forgets it; *ret is the sentence.  Any thread. */
 enum record_state {

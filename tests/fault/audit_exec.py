@@ -96,6 +96,31 @@ def lasting():
     report("the intent of a command that lasts is on the disk while it runs", "" if good else "; ".join(lines))
 
 
+def children(pid):
+    """Living and dead ones, with their states."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+                state, parent = f.read().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == pid:
+            found.append(f"{name} {state}")
+    return found
+
+
+def orphans():
+    """Who sees to the disk while a command runs has signed the log, and is nobody's dead child."""
+    p = subprocess.Popen([BERTH, "exec", AGENT, "--", "sleep", "7011"], stdin=subprocess.DEVNULL)
+    signed = wait_for(lambda: "sleep 7011" in records()[-2] and "log.checkpoint" in records()[-1])
+    wait_for(lambda: not children(p.pid), 10)
+    left = children(p.pid)
+    p.terminate()
+    p.wait()
+    report("no child of it stays behind while a command runs", "" if signed and not left else f"signed {signed}, left {left}")
+
+
 os.chmod(".", 0o755)
 os.mkdir("ws")
 os.chown("ws", 1000, 1000)
@@ -110,6 +135,7 @@ else:
     try:
         kills()
         lasting()
+        orphans()
     finally:
         berth("down", "team.yaml")
         subprocess.run(["docker", "volume", "rm", "-f", f"berth-home-berth-{AGENT}"], stdout=subprocess.DEVNULL, check=False)
