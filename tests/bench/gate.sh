@@ -64,8 +64,7 @@ await_log() {
 
 # The least of several: one that waits once more than it must counts more.
 count_exec() {
-	local i
-	for i in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5; do
 		await_log
 		count_exec_once "$1" || return
 	done | sort -n | head -n 1

@@ -79,7 +79,8 @@ static void bytes_that_are_no_text(void **state)
 
 static void wrong_ones(void **state)
 {
-	static const char *const wrong[] = {"(", "a{2,1}", "[b-a]", "\\", "*", "(?P<x", "\\C", "x)|(y"};
+	static const char *const wrong[] = {
+		"(", "a{2,1}", "[b-a]", "\\", "*", "(?P<x", "\\C", "x)|(y"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(wrong); i++) {
