@@ -7,7 +7,7 @@
  *   watch.c     the connection's life: hello, events, list, inspections, loss and return
  *   sampling.c  when to sample, from cgroups or from the engine
  *   recording.c policy and the audit log: the gate (audit/audit.h) that every act passes
- *   act.c       start, stop, remove ...: the one way by which anything is changed
+ *   act.c       start, stop, remove ... of containers in the table, many at once
  *   log_streams.c merged log subscriptions
  *   shell.c     a terminal in a container
  *   detail.c    everything about the container in focus
