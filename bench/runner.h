@@ -4,9 +4,9 @@
 #ifndef BENCH_RUNNER_H
 #define BENCH_RUNNER_H
 
-#include "bench.h"
-
 #include <berth/str.h>
+
+#include "bench.h"
 
 struct series_of {
 	char name[64];

@@ -4,11 +4,6 @@
 #ifndef TESTS_AUDIT_LOG_H
 #define TESTS_AUDIT_LOG_H
 
-#include <berth/mem.h>
-#include <berth/str.h>
-
-#include "audit/audit.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "audit/audit.h"
 
 static inline char *log_dir_new(void)
 {

@@ -3,8 +3,6 @@
  *
  * Straight-line code: each step either succeeds or everything made so far is taken away again.
  */
-#include <berth/agents.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/agents.h>
 #include <berth/apparmor.h>
 #include <berth/clock.h>
 #include <berth/mem.h>

@@ -1,11 +1,11 @@
 /* argv.c - command lines for the log: secrets masked, quoted for a shell. */
 #include "audit/audit.h"
 
-#include <berth/str.h>
-#include <berth/text.h>
-
 #include <string.h>
 #include <strings.h>
+
+#include <berth/str.h>
+#include <berth/text.h>
 
 #define NAME_MAX_BYTES 128
 

@@ -1,17 +1,17 @@
 /* audit.c - the writer thread: takes what was submitted, commits it in groups, tells who waits. */
 #include "audit/audit.h"
 
-#include "audit/chain.h"
-
-#include <berth/check.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
+
+#include "audit/chain.h"
 
 #define BATCH_MAX ((size_t)4 << 20)    /* bytes committed at once */
 #define GROUP_ENOUGH ((size_t)1 << 20) /* so many bytes do not wait for more company */

@@ -1,13 +1,6 @@
 /* chain.c - appending under the lock. */
 #include "audit/chain.h"
 
-#include "audit/keys.h"
-
-#include <berth/check.h>
-#include <berth/file.h>
-#include <berth/mem.h>
-#include <berth/users.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,6 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+#include <berth/users.h>
+
+#include "audit/keys.h"
 
 #define CLOCK_STEP_MS 500 /* differences below this are two readings of one clock */
 #define ALLOCATE_AHEAD ((uint64_t)1 << 20)

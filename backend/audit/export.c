@@ -1,15 +1,6 @@
 /* export.c - a log as one file that can be checked anywhere; the head; checking on a thread. */
 #include "audit/audit.h"
 
-#include "audit/record.h"
-#include "audit/source.h"
-
-#include <berth/arena.h>
-#include <berth/check.h>
-#include <berth/clock.h>
-#include <berth/hex.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/arena.h>
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/hex.h>
+#include <berth/mem.h>
+
+#include "audit/record.h"
+#include "audit/source.h"
 
 #define WRITE_AT ((size_t)1 << 20)
 

@@ -1,10 +1,6 @@
 /* gap.c - counting what could not be recorded. */
 #include "audit/gap.h"
 
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/runtime.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +10,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
 
 #define LINE 64 /* bytes: "1763839262000 container.exec", filled up with blanks */
 

@@ -4,8 +4,6 @@
  * Whoever may wait calls record_act.  Whoever lives on a loop calls gate_begin, hears of the intent by a mailbox
  * and says gate_end; the log is written by a thread of its own then (audit.h).
  */
-#include <berth/record.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <berth/record.h>
 #include <berth/arena.h>
 #include <berth/check.h>
 #include <berth/clock.h>

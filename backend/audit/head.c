@@ -1,15 +1,15 @@
 /* head.c - the head file's text, and its lock. */
 #include "audit/head.h"
 
-#include <berth/clock.h>
-#include <berth/hex.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include <berth/clock.h>
+#include <berth/hex.h>
 
 #define SUM_DIGITS 16
 

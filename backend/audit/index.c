@@ -1,12 +1,6 @@
 /* index.c - building, keeping and asking the index of a segment. */
 #include "audit/index.h"
 
-#include "audit/record.h"
-#include "audit/sys.h"
-
-#include <berth/mem.h>
-#include <berth/str.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "audit/record.h"
+#include "audit/sys.h"
 
 #define MAGIC 0x3130786449687442u /* "BthIdx01" */
 #define READ ((size_t)1 << 20)

@@ -1,13 +1,13 @@
 /* keys.c - two slots, one key. */
 #include "audit/keys.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #define SLOTS 2
 

@@ -1,22 +1,21 @@
 /* log_reader.c - records for those who look: newest first, following, filtered. */
-#include <berth/audit.h>
-
-#include "audit/index.h"
-#include "audit/record.h"
-#include "audit/segments.h"
-#include "audit/sys.h"
-
-#include <berth/arena.h>
-#include <berth/check.h>
-#include <berth/mem.h>
-#include <berth/policy.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/audit.h>
+#include <berth/arena.h>
+#include <berth/check.h>
+#include <berth/mem.h>
+#include <berth/policy.h>
+
+#include "audit/index.h"
+#include "audit/record.h"
+#include "audit/segments.h"
+#include "audit/sys.h"
 
 #define BLOCK ((size_t)256 << 10)
 

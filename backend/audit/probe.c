@@ -1,12 +1,12 @@
 /* probe.c - can the log be written now?  For `berth doctor`. */
 #include "audit/chain.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 /* As long as a record and its company: a disk may have room for a few bytes more. */
 #define PROBE 4096

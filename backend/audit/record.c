@@ -1,11 +1,11 @@
 /* record.c - writing the canonical form. */
 #include "audit/record.h"
 
+#include <string.h>
+
 #include <berth/check.h>
 #include <berth/hex.h>
 #include <berth/text.h>
-
-#include <string.h>
 
 #define CLIP_NOTE 32 /* room for "... (N bytes)" */
 

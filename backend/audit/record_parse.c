@@ -1,10 +1,10 @@
 /* record_parse.c - reading the canonical form: strictly, and the frame of a line quickly. */
 #include "audit/record.h"
 
+#include <string.h>
+
 #include <berth/hex.h>
 #include <berth/text.h>
-
-#include <string.h>
 
 struct cursor {
 	const char *s, *end;

@@ -1,12 +1,6 @@
 /* repair.c - finding the end of the log again: first start, crashes, and what somebody removed. */
 #include "audit/chain.h"
 
-#include "audit/keys.h"
-
-#include <berth/arena.h>
-#include <berth/hex.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +9,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/arena.h>
+#include <berth/hex.h>
+#include <berth/mem.h>
+
+#include "audit/keys.h"
 
 #define BLOCK ((size_t)1 << 20)
 #define TORN_KEPT ((uint64_t)16 << 20) /* bytes of a torn end that are kept aside */

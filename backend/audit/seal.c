@@ -6,13 +6,12 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "audit/seal.h"
 
-#include <berth/check.h>
-
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
-
 #include <sys/random.h>
+
+#include <berth/check.h>
 
 void seal_hash2(const void *a, size_t an, const void *b, size_t bn, uint8_t out[SEAL_HASH])
 {

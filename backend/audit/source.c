@@ -1,8 +1,6 @@
 /* source.c - reading a log in order. */
 #include "audit/source.h"
 
-#include "audit/record.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +12,8 @@
 #include <unistd.h>
 
 #include <berth/hex.h>
+
+#include "audit/record.h"
 
 #define BUFFER ((size_t)1 << 20)
 

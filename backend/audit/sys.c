@@ -1,12 +1,12 @@
 /* sys.c - the real system calls. */
 #include "audit/sys.h"
 
-#include <berth/clock.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
 
 static int real_openat(int dir, const char *name, int flags, mode_t mode)
 {

@@ -1,12 +1,6 @@
 /* upkeep.c - checkpoints, rotation and retention: what the log does for itself. */
 #include "audit/chain.h"
 
-#include "audit/keys.h"
-
-#include <berth/arena.h>
-#include <berth/hex.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +9,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <berth/arena.h>
+#include <berth/hex.h>
+#include <berth/mem.h>
+
+#include "audit/keys.h"
 
 #define BEGINNING (2 * (size_t)AUDIT_LINE_MAX)
 

@@ -1,20 +1,20 @@
 /* verify.c - is the log what was written?  The first thing that is wrong, and what it is. */
 #include "audit/audit.h"
 
-#include "audit/keys.h"
-#include "audit/record.h"
-#include "audit/source.h"
-
-#include <berth/arena.h>
-#include <berth/hex.h>
-#include <berth/text.h>
-
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/arena.h>
+#include <berth/hex.h>
+#include <berth/text.h>
+
+#include "audit/keys.h"
+#include "audit/record.h"
+#include "audit/source.h"
 
 #define PROGRESS_EVERY ((uint64_t)16 << 20)
 

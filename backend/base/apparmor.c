@@ -1,11 +1,11 @@
 /* apparmor.c - what the kernel tells about AppArmor. */
 #include <berth/apparmor.h>
-#include <berth/file.h>
 
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 bool apparmor_here(void)

@@ -1,13 +1,14 @@
 /* arena.c - bump allocation in geometrically growing blocks. */
 #include <berth/arena.h>
-#include <berth/check.h>
-#include <berth/mem.h>
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
 
 struct arena_block {
 	struct arena_block *next;

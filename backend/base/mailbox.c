@@ -1,9 +1,9 @@
 /* mailbox.c - a locked list; contention is two threads at human speed, so a mutex is enough. */
 #include "base/mailbox.h"
 
-#include <berth/check.h>
-
 #include <stdbool.h>
+
+#include <berth/check.h>
 
 void mailbox_init(struct mailbox *m, void (*wake)(void *), void *ctx)
 {

@@ -1,6 +1,5 @@
 /* mem.c - allocation that ends the program instead of failing. */
 #include <berth/mem.h>
-#include <berth/check.h>
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/check.h>
 
 static void *need_memory(void *p)
 {

@@ -1,9 +1,9 @@
 /* message.c - making and freeing messages. */
-#include <berth/mem.h>
-#include <berth/message.h>
-
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
+#include <berth/message.h>
 
 struct command *command_new(enum command_kind kind)
 {

@@ -1,14 +1,14 @@
 /* regex.c - PCRE2 with its bounds set, without its JIT: what is matched here is short. */
 #include <berth/regex.h>
 
-#include <berth/mem.h>
-
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+
+#include <berth/mem.h>
 
 /* PCRE2 counts the steps of each place to start from; all of a text get about so many, some 50 ms. */
 #define STEPS 4000000

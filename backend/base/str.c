@@ -1,12 +1,13 @@
 /* str.c - the growable string. */
 #include <berth/str.h>
-#include <berth/check.h>
-#include <berth/mem.h>
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
 
 char str_empty[1];
 

@@ -1,7 +1,4 @@
 /* users.c - the users that /etc/passwd lists, read as a file. */
-#include <berth/file.h>
-#include <berth/users.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/file.h>
+#include <berth/users.h>
 #include <berth/mem.h>
 
 int users_open(struct users *u, const char *file, struct err *e)

@@ -1,7 +1,7 @@
 /* embed.c - the files shipped with berth, as they were at build time (the table is generated). */
-#include <berth/config.h>
-
 #include <string.h>
+
+#include <berth/config.h>
 
 #include "config/embed.h"
 

@@ -1,8 +1,7 @@
 /* nearest.c - the known word that somebody most likely meant. */
-#include <berth/config.h>
-
 #include <string.h>
 
+#include <berth/config.h>
 #include <berth/mem.h>
 
 #define WORD_MAX 64

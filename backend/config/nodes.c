@@ -1,6 +1,4 @@
 /* nodes.c - readings of a node as a number, a word, an amount; errors that say where and what. */
-#include <berth/config.h>
-
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -10,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <berth/config.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>

@@ -1,13 +1,12 @@
 /* settings.c - berth.yaml read into struct settings by one table. */
-#include <berth/runtime.h>
-#include <berth/settings.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/runtime.h>
+#include <berth/settings.h>
 #include <berth/check.h>
 #include <berth/mem.h>
 

@@ -1,6 +1,5 @@
 /* shell.c - a terminal in a container: bytes both ways, raw, for the person asked for them. */
 #include "console/core.h"
-#include "container/container.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,8 @@
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/str.h>
+
+#include "container/container.h"
 
 struct shell {
 	struct shell *next;

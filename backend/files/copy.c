@@ -1,7 +1,4 @@
 /* copy.c - a tree copied: directories as they are listed, files by whoever lists them. */
-#include <berth/file.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -11,6 +8,9 @@
 #include <sys/ioctl.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include <berth/file.h>
+#include <berth/mem.h>
 
 #include "files/stage/later.h"
 #include "files/stage/staging.h"

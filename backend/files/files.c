@@ -1,10 +1,10 @@
 /* files.c - opening and closing: the struct files, and roots of trees. */
 #include "files/files.h"
 
-#include <berth/mem.h>
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <berth/mem.h>
 
 #include "files/common/op.h"
 #include "files/disk/ring.h"

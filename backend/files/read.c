@@ -1,10 +1,10 @@
 /* read.c - many files in the order asked for: inline while cached, wide at the first miss. */
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
 
 #include "files/disk/disk.h"
 #include "files/disk/missed.h"

@@ -4,13 +4,13 @@
  * A tree goes into the stage first.  Where that lies on another file system (a mount below the
  * root), it goes into a directory made beside it, and a note in the stage tells recovery of that.
  */
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #include "files/stage/recover.h"
 #include "files/stage/removal.h"

@@ -1,10 +1,10 @@
 /* scan.c - a tree as a list: names, and sizes and times where asked for. */
 #include "files/walk/cursor.h"
 
-#include <berth/mem.h>
-
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
 
 #define DEFAULT_MAX 50000000
 

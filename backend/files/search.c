@@ -1,12 +1,12 @@
 /* search.c - text in a tree: whoever lists a directory searches its files, while they are warm. */
 #include "files/match/searchfile.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #include "files/walk/cursor.h"
 

@@ -1,11 +1,11 @@
 /* transform.c - replace a pattern in many files: found in parallel, written as one batch. */
-#include <berth/file.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/file.h>
+#include <berth/mem.h>
 
 #include "files/match/diff.h"
 #include "files/match/searchfile.h"

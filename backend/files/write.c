@@ -1,11 +1,5 @@
 /* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
 #include "files/stage/batch.h"
-#include "files/stage/later.h"
-#include "files/stage/recover.h"
-#include "files/common/token.h"
-
-#include <berth/mem.h>
-#include <berth/text.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +9,13 @@
 #include <sys/resource.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "files/stage/later.h"
+#include "files/stage/recover.h"
+#include "files/common/token.h"
 
 #define LOCK_MS 10000
 #define PARALLEL_ITEMS 64 /* from here on, or from this much data, several threads stage */

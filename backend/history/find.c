@@ -1,15 +1,15 @@
 /* find.c - reading: runs by what people call them, cases with their samples. */
 #include "history/database.h"
 
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
 
 #define RUN_COLUMNS                                                                                    \
 	"id, uuid, started_ms, ended_ms, pid, state, version, commit_id, release, seed, machine, cpu," \

@@ -1,11 +1,6 @@
 /* history.c - opening the file, whatever state it is in, and writing runs into it. */
 #include "history/database.h"
 
-#include <berth/clock.h>
-#include <berth/hex.h>
-#include <berth/mem.h>
-#include <berth/runtime.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -16,6 +11,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/hex.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
 
 #define BUSY_MS 10000 /* another process writes one case: milliseconds */
 

@@ -4,12 +4,12 @@
  */
 #include "history/database.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
 
 #define LINE_MAX_BYTES ((size_t)16 << 20)
 

@@ -1,8 +1,8 @@
 /* known.c - the shipped images by name, and the command that makes an image present. */
-#include <berth/images.h>
-
 #include <stdio.h>
 #include <string.h>
+
+#include <berth/images.h>
 
 const struct image_shipped images_shipped[] = {
 	{"shell", "berth/shell:local", "bash, the usual small tools, curl, jq", {"shell", NULL}},

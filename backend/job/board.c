@@ -1,11 +1,6 @@
 /* board.c - the job board of this process: the writing side. */
 #include "job/board.h"
 
-#include <berth/clock.h>
-#include <berth/file.h>
-#include <berth/mem.h>
-#include <berth/runtime.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +11,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
 
 #include "job/board_layout.h"
 

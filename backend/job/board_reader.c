@@ -1,11 +1,6 @@
 /* board_reader.c - everybody's job boards, read without trusting any of them. */
 #include "job/board.h"
 
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/runtime.h>
-#include <berth/text.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/text.h>
 
 #include "job/board_layout.h"
 

@@ -1,11 +1,10 @@
 /* journal_reader.c - an agent's journal, as anyone may look at it at any time. */
-#include <berth/journal.h>
-
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/journal.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 

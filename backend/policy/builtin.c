@@ -1,13 +1,13 @@
 /* builtin.c - what cd, read, export, set and the like do to what is known of a script. */
 #include "policy/parser.h"
 
-#include "policy/harm.h"
-
 #include <string.h>
 
 #include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+
+#include "policy/harm.h"
 
 static void change_directory(
 	struct parser *p, const struct shell_word *word, size_t n, bool checked)

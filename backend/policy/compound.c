@@ -1,12 +1,12 @@
 /* compound.c - the heads of compound commands: what stands in them is no command. */
 #include "policy/parser.h"
 
-#include "policy/harm.h"
-
 #include <string.h>
 
 #include <berth/arena.h>
 #include <berth/mem.h>
+
+#include "policy/harm.h"
 
 /* The next { or ( opens the body of the function. */
 static void begin_function(struct parser *p, const char *name)

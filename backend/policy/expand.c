@@ -1,12 +1,12 @@
 /* expand.c - what $, `...` and double quotes put into a word, and the commands that they run. */
 #include "policy/parser.h"
 
-#include "policy/harm.h"
-
 #include <string.h>
 
 #include <berth/arena.h>
 #include <berth/mem.h>
+
+#include "policy/harm.h"
 
 /* $'...': C escapes */
 static size_t expand_ansi(struct parser *p, const char *s, size_t n, struct str *w)

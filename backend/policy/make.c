@@ -1,11 +1,10 @@
 /* make.c - policies out of settings, and copies of them. */
+#include <limits.h>
+
 #include <berth/arena.h>
 #include <berth/policy.h>
 #include <berth/settings.h>
-
 #include <berth/runtime.h>
-
-#include <limits.h>
 
 static struct policy_patterns copy_patterns(struct arena *mem, size_t n, const char *const *v)
 {

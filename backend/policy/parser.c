@@ -1,9 +1,9 @@
 /* parser.c - what every reader of the grammar leans on: reasons, depth, blanks, keywords, what is open. */
 #include "policy/parser.h"
 
-#include "policy/harm.h"
-
 #include <berth/mem.h>
+
+#include "policy/harm.h"
 
 void parser_fail(struct parser *p, const char *why)
 {

@@ -1,8 +1,9 @@
 /* policy.c - read-only mode, what is protected, what is never mounted. */
 #include <berth/policy.h>
-#include <berth/text.h>
 
 #include <string.h>
+
+#include <berth/text.h>
 
 #define SHOWN 64 /* bytes of an outside name that fit into a sentence */
 

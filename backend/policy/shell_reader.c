@@ -1,13 +1,13 @@
 /* shell_reader.c - a reader of shell scripts that looks for commands and runs nothing. */
 #include "policy/parser.h"
 
-#include "policy/harm.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include <berth/mem.h>
 #include <berth/str.h>
+
+#include "policy/harm.h"
 
 #define SCRIPT_MAX ((size_t)256 << 10)
 #define COMMANDS_MAX 4096

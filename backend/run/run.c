@@ -4,9 +4,6 @@
  * Over the lane where there is one; the registry names the container and the cgroup proves it, so the
  * engine is not asked at all.
  */
-#include <berth/agents.h>
-#include <berth/file.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/agents.h>
+#include <berth/file.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/str.h>

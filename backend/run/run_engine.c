@@ -9,9 +9,6 @@
  * The main process's end is seen by its pidfd, elsewhere by asking: the end of the streams says
  * nothing, for a child may hold them open.
  */
-#include <berth/agents.h>
-#include <berth/hex.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,6 +21,8 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <berth/agents.h>
+#include <berth/hex.h>
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>

@@ -1,10 +1,9 @@
 /* run_recorded.c - one command with its entry in the log. */
-#include <berth/agents.h>
-#include <berth/record.h>
-
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/agents.h>
+#include <berth/record.h>
 #include <berth/str.h>
 
 #include "container/container.h"

@@ -5,8 +5,6 @@
  * 40 random bits and its label proves that it is ours.  So a create whose answer never came, for the
  * engine died, is taken away as surely as one that was answered.
  */
-#include <berth/tool.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,11 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <berth/tool.h>
 #include <berth/clock.h>
 #include <berth/images.h>
 #include <berth/mem.h>
-#include "container/container.h"
 
+#include "container/container.h"
 #include "lane/lane.h"
 
 struct making {

@@ -3,11 +3,6 @@
  * intent costs an act.
  */
 #include "bench.h"
-#include "suites/files.h"
-
-#include "audit/chain.h"
-
-#include <berth/mem.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +12,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "suites/files.h"
+#include "audit/chain.h"
 
 #define WRITERS 16
 

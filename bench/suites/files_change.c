@@ -1,11 +1,5 @@
 /* files_change.c - writing, transforming and copying many files, against what one would do else. */
 #include "bench.h"
-#include "suites/files.h"
-#include "suites/templates.h"
-
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/str.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +8,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "suites/files.h"
+#include "suites/templates.h"
 
 #define SIZE 8192
 

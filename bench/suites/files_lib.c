@@ -1,9 +1,5 @@
 /* files_lib.c - scratch trees, cold caches and other programs for the suites of the file engine. */
 #include "bench.h"
-#include "suites/files.h"
-
-#include <berth/mem.h>
-#include <berth/str.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +13,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "suites/files.h"
 
 extern char **environ;
 

@@ -1,9 +1,5 @@
 /* files_read.c - reading many files: the engine against the loop anybody would write. */
 #include "bench.h"
-#include "suites/files.h"
-#include "suites/templates.h"
-
-#include <berth/mem.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "suites/files.h"
+#include "suites/templates.h"
 
 #define SIZE 8192
 #define TOUCHED 8 /* files of their own, read by every arm after the caches were dropped */

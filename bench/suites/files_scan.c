@@ -1,10 +1,5 @@
 /* files_scan.c - listing 100,000 files: the engine against nftw, find, fd, bfs and du. */
 #include "bench.h"
-#include "suites/files.h"
-
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/str.h>
 
 #include <errno.h>
 #include <ftw.h>
@@ -12,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "suites/files.h"
 
 #define FILES 100000
 #define FILES_SMOKE 2000

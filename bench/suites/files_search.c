@@ -1,16 +1,17 @@
 /* files_search.c - text in 100,000 small files and a few large ones: berth, ripgrep and grep. */
 #include "bench.h"
-#include "suites/files.h"
-
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/str.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "suites/files.h"
 
 static const char *tree;
 

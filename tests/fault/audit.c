@@ -4,11 +4,11 @@
  */
 #include "fault/audit_fault.h"
 
-#include <berth/text.h>
-
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+
+#include <berth/text.h>
 
 /* -- disks that fail -----------------------------------------------------------------------------
  */

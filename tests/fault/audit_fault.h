@@ -10,15 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
-#include "audit_log.h"
-
-#include "audit/head.h"
-#include "audit/sys.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+
+#include "audit_log.h"
+#include "audit/head.h"
+#include "audit/sys.h"
 
 /* -- system calls that count, fail or kill -------------------------------------------------------
  */

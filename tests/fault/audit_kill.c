@@ -8,11 +8,11 @@
  */
 #include "fault/audit_fault.h"
 
-#include "audit/chain.h"
+#include <sys/wait.h>
 
 #include <berth/text.h>
 
-#include <sys/wait.h>
+#include "audit/chain.h"
 
 /* -- killed at every step ------------------------------------------------------------------------
  */

@@ -3,12 +3,13 @@
  * understood, written again, is understood the same way.
  */
 #include "audit/record.h"
-#include "audit/head.h"
+
+#include <string.h>
 
 #include <berth/check.h>
 #include <berth/mem.h>
 
-#include <string.h>
+#include "audit/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,20 +4,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
-#include "audit_log.h"
-
-#include "audit/chain.h"
-#include "audit/keys.h"
-#include "audit/record.h"
+#include <pthread.h>
+#include <semaphore.h>
 
 #include <berth/arena.h>
 #include <berth/clock.h>
 #include <berth/hex.h>
 #include <berth/text.h>
 
-#include <pthread.h>
-#include <semaphore.h>
+#include "audit_log.h"
+#include "audit/chain.h"
+#include "audit/keys.h"
+#include "audit/record.h"
 
 static struct audit *open_test_log(const char *dir, uint64_t segment, unsigned checkpoint)
 {

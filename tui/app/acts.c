@@ -1,10 +1,10 @@
 /* acts.c - acts on containers: what policy would say, the dialog before them, the result after. */
+#include <stdio.h>
+#include <string.h>
+
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
-
-#include <stdio.h>
-#include <string.h>
 
 #include "app/app_state.h"
 

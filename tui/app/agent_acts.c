@@ -1,11 +1,11 @@
 /* agent_acts.c - acts on agents: what policy would say, and the dialog before them. */
+#include <stdio.h>
+#include <string.h>
+
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/text.h>
-
-#include <stdio.h>
-#include <string.h>
 
 #include "app/app_state.h"
 

@@ -1,17 +1,17 @@
 /* app.c - the UI loop: wait, take what came, act, paint once; the beginning and the end of it all. */
 #include "app/app.h"
 
-#include <berth/check.h>
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/message.h>
-#include <berth/text.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/message.h>
+#include <berth/text.h>
 
 #include "app/app_state.h"
 

@@ -1,11 +1,11 @@
 /* clean_acts.c - the dialog before a clean-up plan is carried out. */
+#include <string.h>
+
 #include <berth/clean.h>
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/message.h>
-
-#include <string.h>
 
 #include "app/app_state.h"
 

@@ -1,15 +1,15 @@
 /* deeds.c - what the app itself does: prompts, palette, save, copy, themes, quitting. */
-#include <berth/clock.h>
-#include <berth/format.h>
-#include <berth/mem.h>
-#include <berth/message.h>
-#include <berth/text.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/message.h>
+#include <berth/text.h>
 
 #include "app/app_state.h"
 

@@ -1,13 +1,13 @@
 /* frame.c - the whole picture: header, tabs, the view's body, message line, keys, what lies on top.
  */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "app/app_state.h"
 

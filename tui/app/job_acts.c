@@ -1,9 +1,9 @@
 /* job_acts.c - jobs are stopped, by a dialog or at once. */
+#include <stdio.h>
+
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
-
-#include <stdio.h>
 
 #include "app/app_state.h"
 

@@ -1,19 +1,19 @@
 /* script.c - the console driven by a file of commands, on the canvas alone. */
 #include "app/script.h"
 
-#include <berth/backend.h>
-#include <berth/clock.h>
-#include <berth/file.h>
-#include <berth/mem.h>
-#include <berth/str.h>
-#include <berth/text.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include <berth/backend.h>
+#include <berth/clock.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+#include <berth/text.h>
 
 #include "app/app_state.h"
 

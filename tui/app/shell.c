@@ -5,18 +5,18 @@
  * that a program that hangs cannot keep the terminal.  Afterwards the terminal is reset to a known
  * state, whatever that program did to it.
  */
-#include <berth/check.h>
-#include <berth/file.h>
-#include <berth/mem.h>
-#include <berth/message.h>
-#include <berth/text.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+#include <berth/message.h>
+#include <berth/text.h>
 
 #include "app/app_state.h"
 

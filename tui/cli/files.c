@@ -1,7 +1,5 @@
 /* files.c - `berth files`: its verbs, their common options, cancelling, progress. */
 #include "cli/files.h"
-#include "cli/gate.h"
-#include "cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +17,9 @@
 #include <berth/record.h>
 #include <berth/settings.h>
 #include <berth/text.h>
+
+#include "cli/gate.h"
+#include "cli/progress.h"
 
 static struct files *running; /* for the signal handler and the progress thread */
 

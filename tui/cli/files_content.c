@@ -1,6 +1,5 @@
 /* files_content.c - `berth files read`, `write`, `search` and `transform`. */
 #include "cli/files.h"
-#include "cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +12,8 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
+
+#include "cli/progress.h"
 
 #define STDIN_MAX (1u << 30)
 

@@ -1,13 +1,13 @@
 /* canvas.c - drawing text into a grid of cells. */
 #include "terminal/canvas.h"
 
-#include <berth/check.h>
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
+#include <berth/text.h>
 
 #define CANVAS_MAX_COLUMNS 1000
 #define CANVAS_MAX_ROWS 500

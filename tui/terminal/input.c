@@ -1,10 +1,10 @@
 /* input.c - taking apart what a terminal sends. */
 #include "terminal/input.h"
 
-#include <berth/text.h>
-
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/text.h>
 
 #define ESC 0x1B
 #define TWICE_NS 400000000

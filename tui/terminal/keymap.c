@@ -1,14 +1,14 @@
 /* keymap.c - reading keys, binding them, and saying where two bindings meet. */
 #include "terminal/keymap.h"
 
-#include <berth/check.h>
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
+#include <berth/text.h>
 
 static const struct {
 	const char *name;

@@ -1,11 +1,6 @@
 /* screen.c - the terminal: choosing what it can do, painting what changed, giving it back. */
 #include "terminal/screen.h"
 
-#include <berth/check.h>
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <errno.h>
 #include <langinfo.h>
 #include <poll.h>
@@ -17,13 +12,17 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
-
 #define NCURSES_NOMACROS
 #include <curses.h>
 #include <term.h>
 #undef columns /* term.h names its capabilities so */
 #undef lines
 #undef hangup
+
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/text.h>
 
 #include "terminal/tty.h"
 

@@ -1,12 +1,12 @@
 /* theme.c - reading themes, and colours as less able terminals can show them. */
 #include "terminal/theme.h"
 
-#include <berth/mem.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
 
 static const char *const role_names[] = {
 #define X(id, name) name,

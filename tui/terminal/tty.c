@@ -1,10 +1,6 @@
 /* tty.c - signals of a terminal program, and restoring the terminal from any of them. */
 #include "terminal/tty.h"
 
-#include <berth/check.h>
-#include <berth/file.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +9,10 @@
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/file.h>
+#include <berth/mem.h>
 
 static const int polled[] = {SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP, SIGINT};
 /* All else that ends a program unless it is caught; its parent still learns which it was. */

@@ -1,10 +1,10 @@
 /* pattern.c - plain and regular searches in bounded text. */
 #include "views/pattern.h"
 
-#include <berth/regex.h>
-
 #include <ctype.h>
 #include <string.h>
+
+#include <berth/regex.h>
 
 int pattern_compile(struct pattern *p, const char *text, struct err *e)
 {

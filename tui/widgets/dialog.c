@@ -1,12 +1,12 @@
 /* dialog.c - the one dialog: what, where, which ones, what is kept, and a way out. */
 #include "dialog.h"
 
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
 
 void dialog_open(struct dialog *d, const struct dialog_ask *ask, int64_t now_ns)
 {

@@ -1,10 +1,10 @@
 /* idset.c - identities in an open-addressing table. */
 #include "idset.h"
 
-#include <berth/mem.h>
-
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
 
 static uint32_t hash_of(const char *engine, const char *id)
 {

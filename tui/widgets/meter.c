@@ -1,9 +1,9 @@
 /* meter.c - bars, sparklines and charts from block and braille characters. */
 #include "meter.h"
 
-#include <berth/text.h>
-
 #include <math.h>
+
+#include <berth/text.h>
 
 void meter_bar(struct canvas *c, int x, int y, int w, enum role full, double fraction)
 {

@@ -1,15 +1,15 @@
 /* palette.c - finding an action by a few of its letters. */
 #include "palette.h"
 
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
 
 /* Letters in order; a run, a word's start and the name's start count more, a long name less. */
 int palette_score(const char *typed, const char *name)

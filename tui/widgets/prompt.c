@@ -1,11 +1,11 @@
 /* prompt.c - editing one line. */
 #include "prompt.h"
 
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
 
 void history_add(struct history *h, const char *line)
 {

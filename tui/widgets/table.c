@@ -1,15 +1,15 @@
 /* table.c - keeping rows: order, filter, folds, marks, and the cursor on its identity. */
 #include "table.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <berth/check.h>
 #include <berth/config.h>
 #include <berth/mem.h>
 #include <berth/regex.h>
 #include <berth/text.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "table_draw.h"
 

@@ -1,9 +1,9 @@
 /* table_draw.c - a table on the canvas: fitting columns, heads, rows, the columns dialog. */
 #include "table_draw.h"
 
-#include <berth/text.h>
-
 #include <string.h>
+
+#include <berth/text.h>
 
 #define GUTTER 1 /* mark or edge */
 #define NARROWEST 8

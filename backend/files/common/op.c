@@ -1,10 +1,10 @@
 /* op.c - operations as jobs: begun, shown when they take a while, ended with a sentence. */
 #include "files/common/op.h"
 
-#include <berth/mem.h>
-
 #include <stdarg.h>
 #include <stdio.h>
+
+#include <berth/mem.h>
 
 /* Making the board takes longer than a small operation. */
 static struct board *board_of(struct files *f)

@@ -1,9 +1,6 @@
 /* paths.c - the resolver: openat2, and the walk where there is none. */
 #include "files/common/paths.h"
 
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,6 +10,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
 
 #define RACE_RETRIES 32
 

@@ -1,9 +1,9 @@
 /* slab.c - chunks of result memory, kept warm between operations. */
 #include "files/common/slab.h"
 
-#include <berth/mem.h>
-
 #include <stdlib.h>
+
+#include <berth/mem.h>
 
 #define ALIGN(n) (((n) + 15) & ~(size_t)15)
 

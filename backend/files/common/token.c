@@ -1,8 +1,6 @@
 /* token.c - tokens of what was read: made, compared, printed, parsed. */
 #include "files/common/token.h"
 
-#include <berth/mem.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +9,8 @@
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <berth/mem.h>
 
 /* Two ticks of the slowest clock in use (CONFIG_HZ=100): a file changed that short before it was
  * read may change again without a new time stamp. */

@@ -1,10 +1,6 @@
 /* workers.c - parked worker threads that join in where work is shared. */
 #include "files/common/workers.h"
 
-#include <berth/check.h>
-#include <berth/file.h>
-#include <berth/mem.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+
+#include <berth/check.h>
+#include <berth/file.h>
+#include <berth/mem.h>
 
 #define WORKER_FILES 3 /* descriptors: a directory and two files that are copied */
 #define WORKER_BYTES \

@@ -1,9 +1,6 @@
 /* disk.c - what is known of a disk: remembered by file system, and measured when it is not. */
 #include "files/disk/disk.h"
 
-#include <berth/mem.h>
-#include <berth/runtime.h>
-
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,6 +9,9 @@
 #include <sys/statfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/runtime.h>
 
 #include "files/common/paths.h"
 #include "files/disk/measure.h"

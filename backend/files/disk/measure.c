@@ -1,10 +1,6 @@
 /* measure.c - probes are written, forgotten by the kernel, and read in each way in turn. */
 #include "files/disk/measure.h"
 
-#include <berth/clock.h>
-#include <berth/mem.h>
-#include <berth/runtime.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +10,10 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
 
 #include "files/disk/missed.h"
 #include "files/disk/ring.h"

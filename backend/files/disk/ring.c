@@ -1,13 +1,13 @@
 /* ring.c - reading many files through io_uring: opens and reads overlap up to its depth. */
 #include "files/disk/ring.h"
 
-#include <berth/check.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <liburing.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
 
 struct ring {
 	struct io_uring uring;

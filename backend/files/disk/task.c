@@ -1,11 +1,11 @@
 /* task.c - one file being read: its limits, its memory, the lines asked for, its token. */
 #include "files/disk/reader.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #define PROC_STEP 65536   /* files that claim to be empty are read in such steps */
 #define BUDGET (1u << 20) /* of the total limit, taken by a worker in advance */

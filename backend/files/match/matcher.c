@@ -2,14 +2,14 @@
  * berth/regex.h, which is for short texts: here a line may be longer than memory bears in one piece. */
 #include "files/match/matcher.h"
 
-#include <berth/mem.h>
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+
+#include <berth/mem.h>
 
 #include "files/common/op.h"
 

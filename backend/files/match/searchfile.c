@@ -1,12 +1,12 @@
 /* searchfile.c - one file: read in windows that end at a line's end, hits with their context. */
 #include "files/match/searchfile.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #define FIRST_BUFFER (64u << 10)
 #define WINDOW (4u << 20) /* most that is held of a file; a longer line is looked at in pieces */

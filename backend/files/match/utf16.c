@@ -5,11 +5,11 @@
  */
 #include "files/match/searchfile.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #define WORST 3 /* bytes of UTF-8 for two of UTF-16 */
 

@@ -1,9 +1,5 @@
 /* commit.c - a staged batch becomes true: two flushes around the renames instead of two a file. */
 #include "files/stage/batch.h"
-#include "files/stage/later.h"
-#include "files/common/token.h"
-
-#include <berth/mem.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +8,11 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "files/stage/later.h"
+#include "files/common/token.h"
 
 #define SYNC_WIDTH 16
 #define MANY 64 /* files from which a flush is not waited for once the batch is stopped */

@@ -1,10 +1,5 @@
 /* commit_record.c - the commit record of an all-or-nothing batch, and what recovery does with one. */
 #include "files/stage/commit_record.h"
-#include "files/common/token.h"
-
-#include <berth/file.h>
-#include <berth/mem.h>
-#include <berth/str.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +9,12 @@
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <berth/file.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "files/common/token.h"
 
 #define MAGIC "berthwal"
 #define VERSION 1

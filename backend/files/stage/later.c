@@ -1,8 +1,6 @@
 /* later.c - flushes that can be abandoned, and removals that workers do afterwards. */
 #include "files/stage/later.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #define LOOK_NS 5000000 /* between two looks whether the operation is to stop */
 #define WIDTH 16        /* removals at once: they wait for the disk more than they work */

@@ -1,13 +1,13 @@
 /* recover.c - looking for what dead processes left: journals first, then what they needed. */
 #include "files/stage/recover.h"
 
-#include <berth/mem.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #include "files/stage/commit_record.h"
 #include "files/stage/removal.h"

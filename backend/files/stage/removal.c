@@ -1,9 +1,6 @@
 /* removal.c - trees taken apart, also those that could not be moved into the stage. */
 #include "files/stage/removal.h"
 
-#include <berth/clock.h>
-#include <berth/mem.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
 
 #define VOLLEY 512 /* names unlinked before the next are looked for */
 #define WIDTH 16

@@ -1,9 +1,6 @@
 /* staging.c - the directory .berth of a root: who owns what in it, and the locks. */
 #include "files/stage/staging.h"
 
-#include <berth/clock.h>
-#include <berth/mem.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +11,9 @@
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
 
 #define MANY_KEYS 1024 /* from here on the whole root is locked instead */
 #define KEY_LAST ((UINT64_C(1) << 62) - 1)

@@ -1,9 +1,9 @@
 /* cursor.c - depth first over a walked tree, without recursion: trees are as deep as they like. */
 #include "files/walk/cursor.h"
 
-#include <berth/mem.h>
-
 #include <stdlib.h>
+
+#include <berth/mem.h>
 
 void cursor_init(struct cursor *c, const struct walk *w)
 {

@@ -1,11 +1,11 @@
 /* filter.c - shell patterns, gitignore rules and the other conditions of a walk. */
 #include "files/walk/filter.h"
 
-#include <berth/mem.h>
-#include <berth/str.h>
-
 #include <stdint.h>
 #include <string.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
 
 /* --- patterns --- */
 

@@ -1,15 +1,15 @@
 /* ignore.c - reading ignore files, and looking upwards for those of the repository around. */
 #include "files/walk/ignore.h"
 
-#include <berth/file.h>
-#include <berth/mem.h>
-#include <berth/str.h>
-
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/file.h>
+#include <berth/mem.h>
+#include <berth/str.h>
 
 #include "files/common/op.h"
 

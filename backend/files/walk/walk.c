@@ -1,10 +1,6 @@
 /* walk.c - listing a tree: the work of one directory, and which of its entries take part. */
 #include "files/walk/walk.h"
 
-#include <berth/check.h>
-#include <berth/clock.h>
-#include <berth/mem.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +9,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
 
 #include "files/disk/disk.h"
 #include "files/walk/ignore.h"

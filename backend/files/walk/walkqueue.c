@@ -1,10 +1,10 @@
 /* walkqueue.c - stacks of work, one a worker; those without work take half of another's. */
 #include "files/walk/walkqueue.h"
 
-#include <berth/mem.h>
-
 #include <stdlib.h>
 #include <string.h>
+
+#include <berth/mem.h>
 
 void queue_init(struct walk_private *p)
 {

@@ -1,14 +1,14 @@
 /* audit_rows.c - loading records for the audit view, in small steps. */
 #include "views/audit/audit_rows.h"
 
-#include "views/audit/audit_text.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "views/audit/audit_text.h"
 
 #define STEP_BYTES ((size_t)8 << 20) /* some 10 ms of reading */
 

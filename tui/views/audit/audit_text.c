@@ -1,14 +1,14 @@
 /* audit_text.c - records and verdicts in words. */
 #include "views/audit/audit_text.h"
 
-#include <berth/format.h>
-#include <berth/text.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include <berth/format.h>
+#include <berth/text.h>
 
 #define ID_SHOWN 12
 
