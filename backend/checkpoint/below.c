@@ -1,0 +1,200 @@
+/* below.c - directories and files below a root, by descriptors only. */
+#include "checkpoint/below.h"
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RACE_RETRIES 32
+
+static int open_strictly(int dir, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+			RESOLVE_NO_XDEV,
+	};
+
+	for (int attempt = 0;; attempt++) {
+		int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+
+		if (fd >= 0 || errno != EAGAIN || attempt == RACE_RETRIES)
+			return fd;
+		sched_yield();
+	}
+}
+
+int below_open_leaf(int dir, const char *name, int flags)
+{
+	return open_strictly(dir, name, flags | O_NOFOLLOW);
+}
+
+int below_open(int root, const char *path, int flags)
+{
+	int dir = root, fd;
+
+	for (;;) {
+		size_t n = strlen(path);
+		char piece[PATH_MAX];
+		int saved;
+
+		if (n < sizeof piece) {
+			fd = open_strictly(dir, path, flags);
+		} else {
+			n = sizeof piece - 1;
+			while (n > 0 && path[n] != '/')
+				n--;
+			memcpy(piece, path, n);
+			piece[n] = '\0';
+			fd = open_strictly(dir, piece, O_PATH | O_DIRECTORY);
+		}
+		saved = errno;
+		if (dir != root)
+			close(dir);
+		errno = saved;
+		if (fd < 0 || !path[n])
+			return fd;
+		dir = fd;
+		path += n + 1;
+	}
+}
+
+char *below_proc(char buf[BELOW_PROC_MAX], int dir, const char *name)
+{
+	snprintf(buf, BELOW_PROC_MAX, "/proc/self/fd/%d/%s", dir, name);
+	return buf;
+}
+
+int below_open_own(int dir, const char *name, int flags)
+{
+	int fd = below_open_leaf(dir, name, flags), saved;
+	AUTO_CLOSE int held = -1;
+	char proc[BELOW_PROC_MAX];
+	struct stat st;
+
+	if (fd >= 0 || (errno != EACCES && errno != EPERM))
+		return fd;
+	/* O_NOATIME is for the owner only. */
+	if (errno == EPERM && flags & O_NOATIME)
+		return below_open_own(dir, name, flags & ~O_NOATIME);
+	held = below_open_leaf(dir, name, O_PATH);
+	if (held < 0)
+		return -1;
+	if (fstat(held, &st) < 0 || st.st_uid != geteuid() ||
+		!(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
+		errno = EACCES;
+		return -1;
+	}
+	snprintf(proc, sizeof proc, "/proc/self/fd/%d", held);
+	if (chmod(proc, (st.st_mode & 07777) | (S_ISDIR(st.st_mode) ? 0700 : 0600)) < 0)
+		return -1;
+	fd = below_open_leaf(dir, name, flags);
+	saved = errno;
+	chmod(proc, st.st_mode & 07777);
+	errno = saved;
+	return fd;
+}
+
+void below_leave(struct below_place *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+	p->dir = NOWHERE;
+}
+
+/* From the root down, each by its name: for where the mode of one on the way keeps us out. */
+static int climb_down(int root, const struct manifest *m, uint32_t dir)
+{
+	AUTO_FREE uint32_t *way = NULL;
+	size_t n = 0, cap = 0;
+	int at = root;
+
+	for (uint32_t i = dir; i != 0; i = m->entry[i].parent) {
+		way = mem_grow(way, &cap, n + 1, sizeof *way);
+		way[n++] = i;
+	}
+	while (n-- > 0) {
+		int next = below_open_own(at, manifest_name(m, way[n]), O_RDONLY | O_DIRECTORY);
+		int saved = errno;
+
+		if (at != root)
+			close(at);
+		errno = saved;
+		if (next < 0)
+			return -1;
+		at = next;
+	}
+	return at;
+}
+
+int below_goto(int root, const struct manifest *m, uint32_t dir, struct below_place *p)
+{
+	int fd;
+
+	if (p->fd >= 0 && p->dir == dir)
+		return 0;
+	if (p->fd >= 0 && dir != 0 && m->entry[dir].parent == p->dir) {
+		fd = below_open_own(p->fd, manifest_name(m, dir), O_RDONLY | O_DIRECTORY);
+	} else {
+		AUTO_STR struct str path = STR_INIT;
+
+		manifest_path(m, dir, &path);
+		fd = below_open(root, path.s, O_RDONLY | O_DIRECTORY);
+		if (fd < 0 && errno == EACCES && dir != 0)
+			fd = climb_down(root, m, dir);
+	}
+	if (fd < 0)
+		return -1;
+	below_leave(p);
+	p->fd = fd;
+	p->dir = dir;
+	return 0;
+}
+
+int below_error(struct err *e, int errnum, const char *verb, const struct manifest *m, uint32_t i,
+	const char *name)
+{
+	AUTO_STR struct str path = STR_INIT;
+	char shown[256];
+
+	if (!e)
+		return -1;
+	manifest_path(m, i, &path);
+	if (name)
+		str_addf(&path, "/%s", name);
+	text_clean(shown, sizeof shown, path.s);
+	switch (errnum) {
+	case EXDEV:
+		return err_set(
+			e, ERR_REFUSED, "cannot %s %s: something is mounted there", verb, shown);
+	case ELOOP:
+	case ENOTDIR:
+	case ENOENT:
+	case ENOTEMPTY:
+	case EEXIST:
+		return err_set(e, ERR_CONFLICT,
+			"cannot %s %s: it was changed meanwhile: stop what writes there, then do it again",
+			verb, shown);
+	case EACCES:
+	case EPERM:
+		return err_set(e, ERR_REFUSED,
+			"cannot %s %s: it is another user's: do it as that user, or as root", verb,
+			shown);
+	case ENOSYS:
+		return err_set(e, ERR_FAILED,
+			"cannot %s %s: this kernel has no openat2, without which nothing is safe there",
+			verb, shown);
+	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
+	}
+}

@@ -1,0 +1,50 @@
+/*
+ * below.h - opening what is below a root so that nothing leads out of it.
+ *
+ * Every directory is opened anew from the root, or from the one before it, by openat2 with
+ * RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_XDEV: whoever swaps directories meanwhile gets an
+ * error, never us elsewhere.  Where openat2 is not to be had, nothing is opened.
+ */
+#ifndef CHECKPOINT_BELOW_H
+#define CHECKPOINT_BELOW_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "checkpoint/manifest.h"
+
+/* One worker's last directory: its neighbours and its children are found from there. */
+struct below_place {
+	uint32_t dir;
+	int fd; /* -1: none */
+};
+#define BELOW_NO_PLACE      \
+	{                   \
+		NOWHERE, -1 \
+	}
+
+/* `path` may be longer than PATH_MAX.  -1 and errno; EXDEV: a mount point, or it led out. */
+int below_open(int root, const char *path, int flags);
+/* A name in an open directory. */
+int below_open_leaf(int dir, const char *name, int flags);
+/* The same; where the mode keeps its owner from it, given for the moment of opening. */
+int below_open_own(int dir, const char *name, int flags);
+
+/* Entry `dir` of m, open for reading in p->fd, which stays p's.  m must not grow meanwhile. */
+int below_goto(int root, const struct manifest *m, uint32_t dir, struct below_place *p);
+void below_leave(struct below_place *p);
+
+/* /proc/self/fd/DIR/NAME: for calls that know paths only; the last component is not followed by them. */
+#define BELOW_PROC_MAX 320
+char *below_proc(char buf[BELOW_PROC_MAX], int dir, const char *name);
+
+/* The sentence for errno `errnum` of trying to `verb` ("read") entry i; `name` of it, or NULL. */
+int below_error(struct err *e, int errnum, const char *verb, const struct manifest *m, uint32_t i,
+	const char *name);
+
+static inline int64_t below_ns(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#endif
