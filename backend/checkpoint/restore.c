@@ -1,0 +1,578 @@
+/*
+ * restore.c - from the tree that is to the tree that was: remove, make, link, mend, in that order.
+ *
+ * What is the same stays untouched, inode and all.  A file that differs is not written over but made
+ * anew: a link to it from outside, or a mapping, keeps the old one.  Whatever is taken away is in the
+ * checkpoint that was made before; a kill in the middle is healed by doing it again.
+ */
+#include "checkpoint/restore.h"
+
+#include <berth/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "checkpoint/pack.h"
+#include "checkpoint/below.h"
+#include "files/common/workers.h"
+
+#define SHARE 32
+#define ATTR_NAMES (64u << 10)
+
+struct restoring {
+	int root;
+	struct pool *pool;
+	const struct manifest *live, *to;
+	uint32_t *match; /* of each entry of `to`: its like in `live` that stays, or NOWHERE */
+	bool *kept;      /* of each of `live`: it stays */
+	bool *need;      /* of each of `to`: its object will be read */
+	bool *dirty;     /* directories of `to` whose times our work changed */
+	const struct packs *packs;
+	uid_t me;
+	_Atomic size_t next;
+	_Atomic uint64_t written, bytes;
+	uint64_t removed, mended;
+	pthread_mutex_t lock;
+	atomic_bool failed;
+	struct err err;
+};
+
+static int fail_restore(struct restoring *r, const struct err *e)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!atomic_load(&r->failed))
+		r->err = *e;
+	atomic_store(&r->failed, true);
+	pthread_mutex_unlock(&r->lock);
+	return -1;
+}
+
+/* --- what stays --- */
+
+static bool is_same_content(const struct restoring *r, uint32_t i, uint32_t k)
+{
+	const struct entry *x = &r->to->entry[i], *y = &r->live->entry[k];
+
+	switch (x->mode & S_IFMT) {
+	case S_IFREG:
+		return x->size == y->size && x->stored == y->stored &&
+			memcmp(x->hash, y->hash, HASH_BYTES) == 0;
+	case S_IFLNK: return strcmp(r->to->text.s + x->target, r->live->text.s + y->target) == 0;
+	case S_IFCHR:
+	case S_IFBLK: return x->size == y->size;
+	default: return true;
+	}
+}
+
+/* How many names each inode has, at its first entry. */
+static uint32_t *count_names(const struct manifest *m)
+{
+	uint32_t *n = xcalloc(m->n, sizeof *n);
+
+	for (uint32_t i = 0; i < m->n; i++)
+		n[m->entry[i].link]++;
+	return n;
+}
+
+/* An inode stays only with all of its names, and no other: else one name would change what another shows. */
+static void part_links(struct restoring *r)
+{
+	AUTO_FREE uint32_t *want = count_names(r->to), *have = count_names(r->live);
+	AUTO_FREE bool *broken = xcalloc(r->to->n, sizeof *broken);
+
+	for (uint32_t i = 1; i < r->to->n; i++) {
+		uint32_t first = r->to->entry[i].link, k = r->match[i], lead = r->match[first];
+
+		if (S_ISDIR(r->to->entry[i].mode))
+			continue;
+		if (k == NOWHERE || lead == NOWHERE ||
+			r->live->entry[k].link != r->live->entry[lead].link ||
+			want[first] != have[r->live->entry[k].link] ||
+			r->live->entry[k].names != want[first])
+			broken[first] = true;
+	}
+	for (uint32_t i = 1; i < r->to->n; i++)
+		if (!S_ISDIR(r->to->entry[i].mode) && broken[r->to->entry[i].link])
+			r->match[i] = NOWHERE;
+}
+
+static void match_trees(struct restoring *r)
+{
+	const struct manifest *to = r->to, *live = r->live;
+
+	r->match[0] = 0;
+	for (uint32_t i = 1; i < to->n; i++) {
+		uint32_t up = r->match[to->entry[i].parent];
+		uint32_t k = manifest_find(live, up, manifest_name(to, i));
+
+		r->match[i] = NOWHERE;
+		if (k == NOWHERE)
+			continue;
+		if (live->entry[k].flags & ENTRY_MOUNT ||
+			((to->entry[i].mode & S_IFMT) == (live->entry[k].mode & S_IFMT) &&
+				is_same_content(r, i, k)))
+			r->match[i] = k;
+	}
+	part_links(r);
+	for (uint32_t i = 0; i < to->n; i++) {
+		if (r->match[i] != NOWHERE)
+			r->kept[r->match[i]] = true;
+		else if (S_ISREG(to->entry[i].mode) && to->entry[i].link == i)
+			r->need[i] = true;
+	}
+	/* What is mounted there is nobody's to take away, nor are the directories that lead to it. */
+	for (uint32_t k = (uint32_t)live->n; k-- > 1;)
+		if (r->kept[k] || live->entry[k].flags & ENTRY_MOUNT) {
+			r->kept[k] = true;
+			r->kept[live->entry[k].parent] = true;
+		}
+}
+
+/* What we could not give back to its owner is refused before anything is changed. */
+static int check_owners(const struct restoring *r, struct err *e)
+{
+	for (uint32_t i = 0; r->me != 0 && i < r->to->n; i++) {
+		const struct entry *x = &r->to->entry[i];
+		uint32_t k = r->match[i];
+
+		if (x->uid != r->me &&
+			(k == NOWHERE || r->live->entry[k].uid != x->uid ||
+				r->live->entry[k].mode != x->mode))
+			return below_error(e, EPERM, "restore", r->to, i, NULL);
+	}
+	return 0;
+}
+
+/* --- one entry --- */
+
+static bool has_attr(const char *attrs, size_t n, const char *name)
+{
+	for (const char *p = attrs; p < attrs + n;) {
+		attrs_length length;
+
+		if (strcmp(p, name) == 0)
+			return true;
+		p += strlen(p) + 1;
+		memcpy(&length, p, sizeof length);
+		p += sizeof length + length;
+	}
+	return false;
+}
+
+/* Exactly these attributes: those inherited or put there since go. */
+static int set_attrs(const char *proc, const char *attrs, size_t n)
+{
+	AUTO_FREE char *names = NULL;
+	ssize_t have = llistxattr(proc, NULL, 0);
+
+	if (have > 0) {
+		names = xmalloc(ATTR_NAMES);
+		have = llistxattr(proc, names, ATTR_NAMES);
+	}
+	for (ssize_t at = 0; at < have; at += (ssize_t)strlen(names + at) + 1)
+		if (!has_attr(attrs, n, names + at) && lremovexattr(proc, names + at) < 0 &&
+			errno != ENODATA)
+			return -1;
+	for (const char *p = attrs; p && p < attrs + n;) {
+		const char *name = p;
+		attrs_length length;
+
+		p += strlen(p) + 1;
+		memcpy(&length, p, sizeof length);
+		p += sizeof length;
+		if (lsetxattr(proc, name, p, length, 0) < 0)
+			return -1;
+		p += length;
+	}
+	return 0;
+}
+
+/* Owner first, for changing it takes away set-id bits and capabilities; times last. */
+static int dress_entry(const struct restoring *r, uint32_t i, int dir, const char *name)
+{
+	const struct entry *x = &r->to->entry[i];
+	struct timespec times[2] = {{x->atime_ns / 1000000000, x->atime_ns % 1000000000},
+		{x->mtime_ns / 1000000000, x->mtime_ns % 1000000000}};
+	char proc[BELOW_PROC_MAX];
+	const char *attrs;
+	struct stat st;
+	size_t n;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if ((st.st_mode & S_IFMT) != (x->mode & S_IFMT)) {
+		errno = ENOENT;
+		return -1;
+	}
+	if ((st.st_uid != x->uid || st.st_gid != x->gid) &&
+		fchownat(dir, name, x->uid, x->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	attrs = manifest_attrs(r->to, i, &n);
+	if (set_attrs(below_proc(proc, dir, name), attrs, n) < 0)
+		return -1;
+	if (!S_ISLNK(x->mode) && fchmodat(dir, name, x->mode & 07777, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	for (int t = 0; t < 2; t++)
+		if (times[t].tv_nsec < 0) { /* before 1970 */
+			times[t].tv_sec--;
+			times[t].tv_nsec += 1000000000;
+		}
+	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
+static bool is_dressed(const struct restoring *r, uint32_t i, uint32_t k)
+{
+	const struct entry *x = &r->to->entry[i], *y = &r->live->entry[k];
+	size_t nx, ny;
+	const char *ax = manifest_attrs(r->to, i, &nx), *ay = manifest_attrs(r->live, k, &ny);
+
+	return x->mode == y->mode && x->uid == y->uid && x->gid == y->gid &&
+		x->mtime_ns == y->mtime_ns && nx == ny && (nx == 0 || memcmp(ax, ay, nx) == 0);
+}
+
+static int write_content(struct restoring *r, struct pack_hands *h, uint32_t i, int dir)
+{
+	const struct entry *x = &r->to->entry[i];
+	AUTO_CLOSE int fd = openat(dir, manifest_name(r->to, i),
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -1;
+	return pack_get(packs_fd(r->packs, x->pack), h, x, fd, true);
+}
+
+static int make_entry(struct restoring *r, struct pack_hands *h, uint32_t i, int dir)
+{
+	const struct entry *x = &r->to->entry[i];
+	const char *name = manifest_name(r->to, i);
+	int rc;
+
+	switch (x->mode & S_IFMT) {
+	case S_IFREG: rc = write_content(r, h, i, dir); break;
+	case S_IFLNK: rc = symlinkat(r->to->text.s + x->target, dir, name); break;
+	case S_IFCHR:
+	case S_IFBLK: rc = mknodat(dir, name, (x->mode & S_IFMT) | 0600, x->size); break;
+	default: rc = mknodat(dir, name, (x->mode & S_IFMT) | 0600, 0); break;
+	}
+	if (rc < 0)
+		return -1;
+	atomic_fetch_add(&r->written, 1);
+	atomic_fetch_add(&r->bytes, S_ISREG(x->mode) ? x->size : 0);
+	return dress_entry(r, i, dir, name);
+}
+
+/* --- the steps --- */
+
+/* A directory that is to be changed; its owner may have closed it to himself. */
+static int go_to_change(
+	struct restoring *r, const struct manifest *m, uint32_t dir, struct below_place *p)
+{
+	struct stat st;
+
+	if (p->dir == dir && p->fd >= 0)
+		return 0;
+	if (below_goto(r->root, m, dir, p) < 0 || fstat(p->fd, &st) < 0)
+		return -1;
+	return r->me == 0 || (st.st_mode & 0700) == 0700
+		? 0
+		: fchmod(p->fd, (st.st_mode & 07777) | 0700);
+}
+
+static int remove_surplus(struct restoring *r, struct err *e)
+{
+	struct below_place place = BELOW_NO_PLACE;
+	const struct manifest *m = r->live;
+	int rc = 0;
+
+	for (uint32_t k = (uint32_t)m->n; rc == 0 && k-- > 1;) {
+		const struct entry *x = &m->entry[k];
+
+		if (r->kept[k])
+			continue;
+		rc = go_to_change(r, m, x->parent, &place);
+		if (rc == 0)
+			rc = unlinkat(
+				place.fd, manifest_name(m, k), S_ISDIR(x->mode) ? AT_REMOVEDIR : 0);
+		if (rc < 0 && errno == ENOENT)
+			rc = 0; /* gone is gone */
+		if (rc < 0)
+			below_error(e, errno, "remove", m, k, NULL);
+		r->removed++;
+	}
+	below_leave(&place);
+	return rc;
+}
+
+static int make_dirs(struct restoring *r, struct err *e)
+{
+	struct below_place place = BELOW_NO_PLACE;
+	const struct manifest *m = r->to;
+	int rc = 0;
+
+	for (uint32_t i = 1; rc == 0 && i < m->n; i++) {
+		if (!S_ISDIR(m->entry[i].mode) || r->match[i] != NOWHERE)
+			continue;
+		rc = go_to_change(r, m, m->entry[i].parent, &place);
+		if (rc == 0)
+			rc = mkdirat(place.fd, manifest_name(m, i), 0700);
+		if (rc < 0)
+			below_error(e, errno, "make", m, i, NULL);
+		r->dirty[i] = true;
+		atomic_fetch_add(&r->written, 1);
+	}
+	below_leave(&place);
+	return rc;
+}
+
+static int restore_entry(struct restoring *r, struct pack_hands *h, struct below_place *place,
+	uint32_t i, struct err *e)
+{
+	const struct entry *x = &r->to->entry[i];
+	uint32_t k = r->match[i];
+	bool mend =
+		k != NOWHERE && !(r->live->entry[k].flags & ENTRY_MOUNT) && !is_dressed(r, i, k);
+
+	if (S_ISDIR(x->mode) || x->link != i || x->flags & ENTRY_MOUNT || (k != NOWHERE && !mend))
+		return 0;
+	if (go_to_change(r, r->to, x->parent, place) < 0)
+		return below_error(e, errno, "reach", r->to, x->parent, NULL);
+	if (mend ? dress_entry(r, i, place->fd, manifest_name(r->to, i)) < 0
+		 : make_entry(r, h, i, place->fd) < 0)
+		return below_error(e, errno, "restore", r->to, i, NULL);
+	return 0;
+}
+
+static void restore_entries(void *ctx, unsigned worker, struct crew *c)
+{
+	struct restoring *r = ctx;
+	struct below_place place = BELOW_NO_PLACE;
+	struct err e = ERR_INIT;
+	struct pack_hands h;
+	size_t from;
+
+	(void)worker;
+	(void)c;
+	hands_init(&h);
+	while (!atomic_load(&r->failed) && (from = atomic_fetch_add(&r->next, SHARE)) < r->to->n) {
+		size_t to = from + SHARE < r->to->n ? from + SHARE : r->to->n;
+
+		for (size_t i = from; i < to; i++)
+			if (restore_entry(r, &h, &place, (uint32_t)i, &e) < 0) {
+				fail_restore(r, &e);
+				break;
+			}
+	}
+	below_leave(&place);
+	hands_release(&h);
+}
+
+static int link_names(struct restoring *r, struct err *e)
+{
+	struct below_place place = BELOW_NO_PLACE, first = BELOW_NO_PLACE;
+	const struct manifest *m = r->to;
+	int rc = 0;
+
+	for (uint32_t i = 1; rc == 0 && i < m->n; i++) {
+		const struct entry *x = &m->entry[i];
+
+		if (x->link == i || r->match[i] != NOWHERE || x->flags & ENTRY_MOUNT)
+			continue;
+		if (go_to_change(r, m, x->parent, &place) < 0 ||
+			below_goto(r->root, m, m->entry[x->link].parent, &first) < 0 ||
+			linkat(first.fd, manifest_name(m, x->link), place.fd, manifest_name(m, i),
+				0) < 0)
+			rc = below_error(e, errno, "link", m, i, NULL);
+		atomic_fetch_add(&r->written, 1);
+	}
+	below_leave(&place);
+	below_leave(&first);
+	return rc;
+}
+
+/* Below before above: what happens in a directory changes its times. */
+static int dress_dirs(struct restoring *r, struct err *e)
+{
+	struct below_place place = BELOW_NO_PLACE;
+	const struct manifest *m = r->to;
+	int rc = 0;
+
+	for (uint32_t i = (uint32_t)m->n; rc == 0 && i-- > 0;) {
+		const struct entry *x = &m->entry[i];
+		uint32_t k = r->match[i];
+
+		if (!S_ISDIR(x->mode) || x->flags & ENTRY_MOUNT ||
+			(k != NOWHERE && r->live->entry[k].flags & ENTRY_MOUNT))
+			continue;
+		if (!r->dirty[i] && k != NOWHERE && is_dressed(r, i, k))
+			continue;
+		if (i == 0)
+			rc = dress_entry(r, 0, r->root, ".");
+		else if ((rc = below_goto(r->root, m, x->parent, &place)) == 0)
+			rc = dress_entry(r, i, place.fd, manifest_name(m, i));
+		if (rc < 0)
+			below_error(e, errno, "restore", m, i, NULL);
+	}
+	below_leave(&place);
+	return rc;
+}
+
+/* Directories in which something is to be removed or made. */
+static void note_dirty(struct restoring *r)
+{
+	AUTO_FREE bool *touched = xcalloc(r->live->n, sizeof *touched);
+
+	for (uint32_t k = 1; k < r->live->n; k++)
+		if (!r->kept[k])
+			touched[r->live->entry[k].parent] = true;
+	for (uint32_t i = 0; i < r->to->n; i++) {
+		if (r->match[i] == NOWHERE)
+			r->dirty[r->to->entry[i].parent] = true;
+		else if (touched[r->match[i]])
+			r->dirty[i] = true;
+		else if (!S_ISDIR(r->to->entry[i].mode) && !is_dressed(r, i, r->match[i])) {
+			r->dirty[r->to->entry[i].parent] = true; /* may be opened for it */
+			r->mended++;
+		}
+	}
+}
+
+static int change_tree(struct restoring *r, struct err *e)
+{
+	note_dirty(r);
+	if (remove_surplus(r, e) < 0 || make_dirs(r, e) < 0)
+		return -1;
+	crew_run(r->pool, pool_processors(), restore_entries, r);
+	if (atomic_load(&r->failed))
+		return err_copy(e, &r->err);
+	return link_names(r, e) < 0 ? -1 : dress_dirs(r, e);
+}
+
+int restore_tree(struct checkpoint_store *s, int root, const struct manifest *live,
+	const struct manifest *to,
+	int (*begin)(struct checkpoint_store *, const char *, struct err *),
+	struct checkpoint_restored *ret, struct err *e)
+{
+	struct restoring r = {
+		.root = root, .live = live, .to = to, .pool = s->pool, .me = geteuid()};
+	struct packs packs;
+	int rc;
+
+	r.match = xreallocarray(NULL, to->n, sizeof *r.match);
+	r.kept = xcalloc(live->n, sizeof *r.kept);
+	r.need = xcalloc(to->n, sizeof *r.need);
+	r.dirty = xcalloc(to->n, sizeof *r.dirty);
+	pthread_mutex_init(&r.lock, NULL);
+	packs_init(&packs, s, to);
+	r.packs = &packs;
+	match_trees(&r);
+	rc = check_owners(&r, e);
+	if (rc == 0)
+		rc = store_check(s, to, r.need, e);
+	if (rc == 0 && begin)
+		rc = begin(s, to->head.name, e);
+	if (rc == 0)
+		rc = change_tree(&r, e);
+	if (ret)
+		*ret = (struct checkpoint_restored){.written = r.written,
+			.removed = r.removed,
+			.mended = r.mended,
+			.bytes = r.bytes};
+	packs_release(&packs);
+	pthread_mutex_destroy(&r.lock);
+	free(r.match);
+	free(r.kept);
+	free(r.need);
+	free(r.dirty);
+	return rc;
+}
+
+/* --- by name --- */
+
+static int note_restore(struct checkpoint_store *s, const char *name, struct err *e)
+{
+	AUTO_CLOSE int fd = openat(s->fd, RESTORING ".new",
+		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	size_t n = strlen(name);
+
+	if (fd < 0 || write(fd, name, n) != (ssize_t)n || fsync(fd) < 0 ||
+		renameat(s->fd, RESTORING ".new", s->fd, RESTORING) < 0 || fsync(s->fd) < 0)
+		return err_sys(e, errno, "cannot note that %s is being restored", name);
+	return 0;
+}
+
+bool checkpoint_pending(struct checkpoint_store *s, char name[CHECKPOINT_NAME_MAX + 1])
+{
+	AUTO_CLOSE int fd = openat(s->fd, RESTORING, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, name, CHECKPOINT_NAME_MAX);
+
+	name[n > 0 ? n : 0] = '\0';
+	return n > 0 && store_check_name(name, NULL) == 0;
+}
+
+int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, const char *undo,
+	const struct checkpoint_options *o, struct checkpoint_restored *ret, struct err *e)
+{
+	struct checkpoint_options synced = o ? *o : (struct checkpoint_options){0};
+	struct manifest to, live;
+	int rc;
+
+	if (store_lock(s, e) < 0)
+		return -1;
+	manifest_init(&to);
+	manifest_init(&live);
+	synced.sync = true; /* what is about to be taken away must be safe */
+	rc = store_load(s, name, &to, e);
+	if (rc == 0 && undo) {
+		rc = checkpoint_make(s, root, undo, &synced, NULL, e);
+		if (rc == 0)
+			rc = store_load(s, undo, &live, e);
+	} else if (rc == 0) {
+		rc = store_survey(s, root, o, &live, e);
+	}
+	if (rc == 0) {
+		manifest_index(&live);
+		rc = restore_tree(s, root, &live, &to, note_restore, ret, e);
+	}
+	if (rc == 0 && unlinkat(s->fd, RESTORING, 0) < 0)
+		rc = err_sys(e, errno, "cannot note that %s is restored", name);
+	store_unlock(s);
+	manifest_release(&live);
+	manifest_release(&to);
+	return rc;
+}
+
+int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
+	struct checkpoint_restored *ret, struct err *e)
+{
+	struct manifest to, live;
+	struct capture how = {.root = root, .pool = s->pool};
+	int rc;
+
+	if (store_lock(s, e) < 0)
+		return -1;
+	manifest_init(&to);
+	manifest_init(&live);
+	rc = store_load(s, name, &to, e);
+	if (rc == 0)
+		rc = capture_tree(&how, &live, e);
+	if (rc == 0 && live.n != 1)
+		rc = err_set(e, ERR_CONFLICT,
+			"the directory for a fork of %s is not empty: give it a new one", name);
+	if (rc == 0) {
+		manifest_index(&live);
+		rc = restore_tree(s, root, &live, &to, NULL, ret, e);
+	}
+	store_unlock(s);
+	manifest_release(&live);
+	manifest_release(&to);
+	return rc;
+}
