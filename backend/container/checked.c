@@ -22,7 +22,7 @@
 #include "container/mountinfo.h"
 #include "container/rate.h"
 #include "container/tree.h"
-#include "job/board_layout.h"
+#include "job/board.h"
 #include "lane/lane.h"
 
 #define RECORD_MAX ((size_t)1 << 20)

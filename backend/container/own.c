@@ -22,7 +22,7 @@
 #include <berth/runtime.h>
 
 #include "container/checked.h"
-#include "job/board_layout.h"
+#include "job/board.h"
 
 #define KEY_LEN 32
 #define SESSIONS_MAX 256

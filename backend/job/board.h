@@ -58,4 +58,7 @@ size_t jobs_read(struct board *own, struct job_info *out, size_t max);
 /* Set the cancel word of any process's job; ERR_NOT_FOUND when it has ended. */
 int jobs_cancel(const struct job_id *id, struct err *e);
 
+/* Start time of a process as /proc/PID/stat has it; 0 when it cannot be read. */
+uint64_t process_started(int32_t pid);
+
 #endif

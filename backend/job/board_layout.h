@@ -60,9 +60,6 @@ _Static_assert(sizeof(struct board_header) <= BOARD_HEADER, "the header fits its
 
 #define BOARD_BYTES (BOARD_HEADER + BOARD_SLOTS * sizeof(struct slot))
 
-/* Start time of a process as /proc/PID/stat has it; 0 when it cannot be read. */
-uint64_t process_started(int32_t pid);
-
 static inline size_t slot_offset(size_t index)
 {
 	return BOARD_HEADER + index * sizeof(struct slot);

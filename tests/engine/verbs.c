@@ -22,8 +22,8 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "engine/call.h"
 #include "engine/engine.h"
+#include "net/http.h"
 
 enum { PATIENCE_MS = 20000 };
 

@@ -2,7 +2,7 @@
 #ifndef TUI_VIEWS_JOURNAL_H
 #define TUI_VIEWS_JOURNAL_H
 
-#include "app/view.h"
+#include "app/app.h"
 
 /* seed: const char *, the name of the agent's container; valid during app_push. */
 extern const struct view_ops journal_view;

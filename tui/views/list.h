@@ -8,7 +8,7 @@
 #ifndef TUI_VIEWS_LIST_H
 #define TUI_VIEWS_LIST_H
 
-#include "app/view.h"
+#include "app/app.h"
 #include "widgets/widgets.h"
 
 #define VIEW(id, name, ...) extern const struct view_ops name##_view;

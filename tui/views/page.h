@@ -7,7 +7,7 @@
 #ifndef VIEWS_PAGE_H
 #define VIEWS_PAGE_H
 
-#include "app/view.h"
+#include "app/app.h"
 
 struct page {
 	int scroll; /* first row shown */

@@ -6,7 +6,7 @@
 
 #include <berth/snapshot.h>
 
-#include "app/view.h"
+#include "app/app.h"
 #include "views/list.h"
 #include "views/moment.h"
 #include "widgets/widgets.h"

@@ -2,7 +2,7 @@
 #ifndef LOGS_LOGS_H
 #define LOGS_LOGS_H
 
-#include "app/view.h"
+#include "app/app.h"
 
 /* Show the logs of these containers, merged; what was shown before is closed. */
 void logs_open(struct view *v, const struct target *targets, size_t n);
