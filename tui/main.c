@@ -31,9 +31,11 @@
  * handed on unchanged; they read it by the same tables.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <berth/build.h>
 #include <berth/standard.h>
+#include <berth/trace.h>
 
 #define CLI_TABLE
 #define IN_BERTH(f) f
@@ -58,6 +60,8 @@ int main(int argc, char **argv)
 		return cli_finish();
 	}
 	k = c.command ? c.command : c.root;
+	if (k->run && trace_open(getenv("BERTH_LOG"), &e) < 0)
+		return cli_fail(&e);
 	rc = k->run ? k->run(&c, NULL, &e) : cli_become(k->program, argv, &e);
 	return rc < 0 ? cli_fail(&e) : rc;
 }

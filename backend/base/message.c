@@ -5,6 +5,51 @@
 #include <berth/mem.h>
 #include <berth/message.h>
 
+const char *command_kind_name(enum command_kind kind)
+{
+	static const char *const names[] = {[CMD_ACT] = "act",
+		[CMD_AGENTS] = "agents",
+		[CMD_JOURNAL] = "journal",
+		[CMD_REFRESH] = "refresh",
+		[CMD_FOCUS] = "focus",
+		[CMD_VISIBLE] = "visible",
+		[CMD_RATE] = "rate",
+		[CMD_READ_ONLY] = "read-only",
+		[CMD_INSPECT] = "inspect",
+		[CMD_LOGS_OPEN] = "logs-open",
+		[CMD_LOGS_CLOSE] = "logs-close",
+		[CMD_SHELL_OPEN] = "shell-open",
+		[CMD_SHELL_INPUT] = "shell-input",
+		[CMD_SHELL_RESIZE] = "shell-resize",
+		[CMD_SHELL_CLOSE] = "shell-close",
+		[CMD_JOB_CANCEL] = "job-cancel",
+		[CMD_IMAGE_IMPORT] = "image-import",
+		[CMD_CLEAN_PLAN] = "clean-plan",
+		[CMD_CLEAN_RUN] = "clean-run",
+		[CMD_SAVE] = "save"};
+
+	return (size_t)kind < COUNT(names) ? names[kind] : "";
+}
+
+const char *event_kind_name(enum event_kind kind)
+{
+	static const char *const names[] = {[EV_RESULT] = "result",
+		[EV_NOTICE] = "notice",
+		[EV_ENGINE] = "engine",
+		[EV_INSPECT] = "inspect",
+		[EV_JOURNAL] = "journal",
+		[EV_LOG_LINES] = "log-lines",
+		[EV_LOG_END] = "log-end",
+		[EV_SHELL_READY] = "shell-ready",
+		[EV_SHELL_OUTPUT] = "shell-output",
+		[EV_SHELL_END] = "shell-end",
+		[EV_CLEAN_PLAN] = "clean-plan",
+		[EV_CLEAN_ITEM] = "clean-item",
+		[EV_CLEAN_END] = "clean-end"};
+
+	return (size_t)kind < COUNT(names) ? names[kind] : "";
+}
+
 struct command *command_new(enum command_kind kind)
 {
 	struct command *c = xcalloc(1, sizeof *c);

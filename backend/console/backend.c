@@ -20,6 +20,7 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/trace.h>
 #include <berth/message.h>
 #include <berth/users.h>
 
@@ -161,6 +162,9 @@ static void on_backend_wake(uv_async_t *h)
 	cleaning_drain(b);
 	while ((c = pop_command(b))) {
 		CHECK((size_t)c->kind < COUNT(commands));
+		trace(TRACE_COMMANDS, "%s %llu of %zu, the first %s", command_kind_name(c->kind),
+			(unsigned long long)c->id, c->ntargets,
+			c->ntargets ? c->targets[0].name : "-");
 		if (!b->stopping)
 			commands[c->kind](b, c);
 		command_free(c);

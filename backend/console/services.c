@@ -13,6 +13,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
+#include <berth/trace.h>
 
 #define UP_FULL ((size_t)4 << 20) /* weight of unread events at which streams are paused */
 #define COALESCE_MS 50
@@ -73,6 +74,9 @@ void backend_up(struct backend *b, struct event *ev)
 {
 	struct envelope *l = xcalloc(1, sizeof *l);
 
+	trace(TRACE_EVENTS, "%s %llu of %s: %zu bytes, %zu lines; %s%s", event_kind_name(ev->kind),
+		(unsigned long long)ev->id, ev->target.name ? ev->target.name : "none", ev->nbytes,
+		ev->nlines, ev->notice ? ev->notice : "", ev->err.msg);
 	l->event = ev;
 	l->mail.bytes = sizeof *l + sizeof *ev + arena_bytes(&ev->mem);
 	mailbox_put(&b->up, &l->mail);

@@ -16,6 +16,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include <berth/trace.h>
 
 #include "lane/peer.h"
 #include "lane/wire_io.h"
@@ -146,6 +147,9 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 	}
 	run.argc = (uint32_t)r->argc;
 	run.envc = (uint32_t)r->envc;
+	trace(TRACE_LANE, "> %s: %s, %zu words, %zu of the environment, in %s, %u ms", about->name,
+		r->argc ? r->argv[0] : "nothing", r->argc, r->envc, r->cwd ? r->cwd : "/",
+		run.timeout_ms);
 	if (send_words(conn, r, e))
 		goto out;
 	if (wire_send_fds(conn, LANE_RUN, &run, sizeof run, theirs, n) && cannot_send(e, errno))
@@ -211,12 +215,17 @@ int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
 	wire_close_all(fds, nfds);
 	if (r > 0 && head.type == LANE_STARTED && head.len == sizeof(uint32_t)) {
 		c->supervisor = sender > 0 ? sender : -1;
+		trace(TRACE_LANE, "< %.12s: started, its supervisor is %d", c->id, (int)sender);
 		return 1;
 	}
 	if (r > 0 && head.type == LANE_ENDED && head.len == sizeof *end) {
 		memcpy(end, body, sizeof *end);
+		trace(TRACE_LANE, "< %.12s: ended, how %u, code %u, stage %u, %u left", c->id,
+			end->how, end->code, end->stage, end->left);
 		return 2;
 	}
+	trace(TRACE_LANE, "< %.12s: %s, type %u, %u bytes", c->id, r ? "no answer" : "the end",
+		r > 0 ? head.type : 0u, r > 0 ? head.len : 0u);
 	return err_set(e, ERR_PROTOCOL,
 		r ? "the container's init sent something that is no answer"
 		  : "the container ended before the command did");
@@ -226,6 +235,7 @@ int lane_signal(struct lane_command *c, int sig)
 {
 	uint32_t number = (uint32_t)sig;
 
+	trace(TRACE_LANE, "> %.12s: signal %d", c->id, sig);
 	return wire_send(c->conn, LANE_SIGNAL, &number, sizeof number);
 }
 
@@ -233,6 +243,7 @@ int lane_resize(struct lane_command *c, int columns, int rows)
 {
 	uint16_t size[2] = {(uint16_t)columns, (uint16_t)rows};
 
+	trace(TRACE_LANE, "> %.12s: resize %d x %d", c->id, columns, rows);
 	return wire_send(c->conn, LANE_RESIZE, size, sizeof size);
 }
 
@@ -242,6 +253,7 @@ int lane_cancel(struct lane_command *c)
 
 	if (!c->due_ns || due < c->due_ns)
 		c->due_ns = due;
+	trace(TRACE_LANE, "> %.12s: cancel", c->id);
 	return wire_send(c->conn, LANE_CANCEL, NULL, 0);
 }
 

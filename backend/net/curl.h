@@ -37,4 +37,9 @@ uv_loop_t *http_loop(const struct http *h);
 void http_hold(struct http *h); /* http_close waits until all holds are dropped */
 void http_drop(struct http *h);
 
+/* For BERTH_LOG (trace.h); all but method and reply may be NULL. */
+void trace_request(const char *method, const char *target, const char *header, const char *body);
+void trace_answer(
+	const char *method, const char *target, const struct http_reply *r, const struct err *err);
+
 #endif

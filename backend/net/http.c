@@ -207,6 +207,7 @@ static void start_http_call(struct http_call *c)
 	struct http *h = c->h;
 	CURLMcode rc;
 
+	trace_request(c->rq.method, c->rq.target, c->rq.header, c->rq.body);
 	c->phase = RUNNING;
 	h->lanes[c->rq.lane].running++;
 	c->easy = driver_easy(&h->server, c->rq.target, c->errbuf);
@@ -354,6 +355,7 @@ static void tell_caller(struct http_call *c)
 		r.body = c->in.s;
 		r.len = c->in.len;
 	}
+	trace_answer(c->rq.method, c->rq.target, &r, c->trouble == HTTP_OK ? NULL : &c->err);
 	c->rq.done(c->rq.ctx, &r, c->trouble == HTTP_OK ? NULL : &c->err);
 	free_http_call(c);
 }

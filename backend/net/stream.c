@@ -13,6 +13,7 @@
 #include <berth/check.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include <berth/trace.h>
 
 #include "net/curl.h"
 #include "net/reply_head.h"
@@ -79,6 +80,7 @@ static void on_over(uv_timer_t *timer)
 		.head = s->head.text.s,
 	};
 
+	trace_answer("POST", NULL, &r, s->trouble == HTTP_OK ? NULL : &s->err);
 	s->told = true;
 	s->ev->end(s->ctx, &r, s->trouble == HTTP_OK ? NULL : &s->err);
 	if (s->polled)
@@ -185,6 +187,7 @@ static void take_stream_bytes(struct stream *s, const char *bytes, size_t n)
 			return;
 		}
 		s->opened = true;
+		trace(TRACE_ENGINE, "< %d, a stream is open", s->head.status);
 		s->ev->open(s->ctx, s->head.status);
 	}
 	if (s->head.status >= 400)
@@ -294,6 +297,7 @@ struct stream *stream_open(struct http *h, const char *target, const char *body,
 
 	s->h = h;
 	http_hold(h);
+	trace_request("POST", target, NULL, body);
 	s->ev = ev;
 	s->ctx = ctx;
 	reply_head_init(&s->head);

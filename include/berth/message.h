@@ -151,6 +151,10 @@ struct event {
 	struct arena mem;
 };
 
+/* For logs: "shell-open", "clean-end". */
+const char *command_kind_name(enum command_kind kind);
+const char *event_kind_name(enum event_kind kind);
+
 struct command *command_new(enum command_kind kind);
 void command_free(struct command *c);
 struct event *event_new(enum event_kind kind);

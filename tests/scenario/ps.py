@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """ps.py - `berth ps` against engines that are old, new, slow, broken and hostile."""
 import json
+import os
 import random
 
 from scenario import HOSTILE, Fake, berth, case, main, neutral, ps
@@ -52,6 +53,26 @@ def ps_speaks_to_podman():
         assert len(document["containers"]) == 3
         # podman 4.3 answers 400 to one-shot together with stream
         assert not any("one-shot" in r and "stream=true" in r for r in fake.requests())
+
+
+@case
+def ps_is_logged():
+    with Fake(containers=[{"name": h, "env": ["NAME=hidden-value"]} for h in HOSTILE]) as fake:
+        log = os.path.join(fake.dir, "log")
+        assert berth("ps", "--json", fake=fake, env={"BERTH_LOG": log + ":engine"}).code == 0
+        assert os.stat(log).st_mode & 0o7777 == 0o600
+        with open(log, "rb") as f:
+            lines = f.read()
+        assert b" engine > GET /v1." in lines and b" engine < 200 GET /v1." in lines, lines
+        assert b" commands " not in lines
+        assert all(0x20 <= b < 0x7f or b == 10 for b in lines)
+        assert b"hidden-value" not in lines
+        os.unlink(log)
+        assert berth("ps", fake=fake).code == 0
+        assert not os.path.exists(log)
+        berth("ps", fake=fake, env={"BERTH_LOG": log + ":cellar"}).fails_with(2, "cellar", "engine, lane")
+        os.symlink("/dev/null", log)
+        berth("ps", fake=fake, env={"BERTH_LOG": log}).fails_with(2, log, "link")
 
 
 @case

@@ -8,6 +8,7 @@
 #include <berth/settings.h>
 #include <berth/standard.h>
 #include <berth/text.h>
+#include <berth/trace.h>
 
 #include "cli/cli.h"
 #include "cli/gate.h"
@@ -78,7 +79,7 @@ int cli_main(const struct cli_command *root, int argc, char **argv)
 		return cli_fail(&e);
 	if (c.help || (!c.command && !root->run)) /* started by hand */
 		return cli_help(&c);
-	rc = run_command(&c, &e);
+	rc = trace_open(getenv("BERTH_LOG"), &e) < 0 ? -1 : run_command(&c, &e);
 	rc = rc < 0 ? cli_fail(&e) : rc;
 	return cli_recorded(rc, rc ? rc : 1);
 }

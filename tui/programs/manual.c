@@ -315,6 +315,13 @@ static void print_tail(void)
 		"DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY");
 	print_text_line("as for docker(1)");
 	puts(".TP");
+	print_text_line("BERTH_LOG=FILE[:ROOM,...]");
+	print_text_line(
+		"append to FILE (mode 0600) what is said to the engine and to agents' lanes, and the "
+		"console's commands and events, a line each; secrets are masked, output is counted. Rooms: "
+		"engine, lane, commands, events; none named: all. For a report of a fault; read it before you "
+		"hand it on");
+	puts(".TP");
 	print_text_line("NO_COLOR");
 	print_text_line("when not empty: no colour");
 	puts(".TP");

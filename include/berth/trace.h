@@ -1,0 +1,45 @@
+/*
+ * trace.h - BERTH_LOG=FILE[:room,...]: what berth says to the engine and to lanes, and its threads to each other.
+ *
+ * For who looks for a fault: one line for each request, answer, frame, command and event, appended to FILE (mode
+ * 0600).  Masked are the values of Env, what has the name of a secret, header lines, credentials in URLs, and what
+ * commands print is counted, not shown.  Everything is neutralised, ASCII and at most TRACE_LINE_MAX bytes long.
+ *
+ * Off, as nearly always, a place costs the branch in trace().  Opened once at the start of a program, before there
+ * are threads; then from any thread.
+ */
+#ifndef BERTH_TRACE_H
+#define BERTH_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "err.h"
+
+#define TRACE_LINE_MAX 8192
+
+enum trace_room { TRACE_ENGINE, TRACE_LANE, TRACE_COMMANDS, TRACE_EVENTS, TRACE_ROOMS };
+
+extern unsigned trace_rooms; /* a bit for each that is written; 0: off */
+
+static inline bool trace_wants(enum trace_room room)
+{
+	return __builtin_expect((trace_rooms & 1u << room) != 0, 0);
+}
+
+#define trace(room, ...)                               \
+	do {                                           \
+		if (trace_wants(room))                 \
+			trace_line(room, __VA_ARGS__); \
+	} while (0)
+
+/* `spec` is the variable's value; NULL or "": off.  What stands behind its last colon are rooms, unless there is a
+ * slash in it.  ERR_USAGE: a room that there is not, or a file that cannot be
+ * used: a link, another's, no file. */
+int trace_open(const char *spec, struct err *e);
+void trace_line(enum trace_room room, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same with a request's target, whose secrets are masked, and a body, of which only JSON is shown; both may be
+ * NULL. */
+void trace_http(const char *what, const char *target, const char *body, size_t n);
+
+#endif
