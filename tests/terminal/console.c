@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -696,6 +698,72 @@ static void test_no_terminfo(void **state)
 	ends_well(t, 0);
 }
 
+/* Programs and engine where any user comes to: the system's limits are not for root. */
+static int setup_for_all(void **state)
+{
+	const char *program = getenv("BERTH") ? getenv("BERTH") : BERTH_PROGRAM;
+	char cmd[2 * PATH_MAX];
+
+	(void)state;
+	snprintf(dir, sizeof dir, "/tmp/t-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chmod(dir, 0755), 0);
+	snprintf(host, sizeof host, "unix://%s/e", dir);
+	/* Of what runs the processes are read at once, by a thread that would be there for the rest. */
+	engine_start("{\"containers\": [{\"name\": \"gamma\", \"state\": \"exited\"}]}");
+	snprintf(cmd, sizeof cmd,
+		"cp %s %s-* %s && mkdir -m 777 %s/h && until chmod 666 %s/e 2>&-; do sleep 0.05; done",
+		program, program, dir, dir, dir);
+	return system(cmd);
+}
+
+#define AS_USER "setpriv --reuid=61234 --regid=61234 --clear-groups "
+
+/* A console whose user may have so many threads and no more, or NULL where those are too few for it. */
+static struct term *open_limited(int threads)
+{
+	char cmd[360];
+	const char *const argv[] = {"sh", "-c", cmd, NULL};
+	const char *const env[] = {"TERM=xterm-256color", "LC_ALL=C.UTF-8", "TMUX", NULL};
+	struct term *t;
+
+	snprintf(cmd, sizeof cmd,
+		"cd %s && exec %sprlimit --nproc=%d: env HOME=$PWD/h XDG_STATE_HOME=$PWD/h/s "
+		"XDG_RUNTIME_DIR=$PWD/h ./berth -H %s",
+		dir, AS_USER, threads, host);
+	t = term_start(argv, env, 100, 24);
+	if (term_wait(t, is_text_shown, (void *)(uintptr_t) "gamma", 10000))
+		return t;
+	term_free(t);
+	return NULL;
+}
+
+/* No thread for what waits: the view says so and lives on, and has the plan as soon as there is one. */
+static void test_threads_refused(void **state)
+{
+	char cmd[160];
+	struct rlimit all;
+	struct term *t = NULL;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* a user with other processes */
+	for (int n = 1; !t && n < 12; n++)
+		t = open_limited(n);
+	assert_non_null(t);
+	term_send(t, "5");
+	term_expect(t, "gives berth no thread to clean up with");
+	term_send(t, "2");
+	term_expect(t, "gamma");
+	assert_int_equal(getrlimit(RLIMIT_NPROC, &all), 0);
+	snprintf(cmd, sizeof cmd, AS_USER "prlimit --pid %d --nproc=%llu:", (int)term_pid(t),
+		(unsigned long long)all.rlim_max);
+	assert_int_equal(system(cmd), 0);
+	send_until(t, "5f", "somebody else");
+	term_send(t, "q");
+	ends_well(t, 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -729,6 +797,7 @@ int main(void)
 		TEST(test_hostile_logs),
 		TEST(test_too_small),
 		TEST(test_no_terminfo),
+		cmocka_unit_test_setup_teardown(test_threads_refused, setup_for_all, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
