@@ -9,6 +9,8 @@
  * The main process's end is seen by its pidfd, elsewhere by asking: the end of the streams says
  * nothing, for a child may hold them open.
  */
+#include "run/run.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,15 +23,12 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include <berth/agents.h>
 #include <berth/hex.h>
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 
 #include "container/container.h"
-#include "run/journalled.h"
-#include "run/run.h"
 #include "run/target.h"
 #include "journal/journal.h"
 
@@ -46,8 +45,7 @@ enum { STARTED_MS = 5, RETRY_MS = 2, SWEEP_MS = 10, ASK_MS = 100 };
 enum why { BY_ITSELF, BY_TIMEOUT, BY_CANCEL, BY_OUTPUT };
 
 struct away {
-	const struct run_request *r;
-	struct run_result *out;
+	struct running run; /* first */
 	struct exec_target target;
 	struct engine_tty *exec;
 	struct engine_call *asking;
@@ -58,10 +56,8 @@ struct away {
 	char mark[33];
 	bool again; /* its container was started anew under it */
 	bool local, ready, started, not_started, gone, over, input_held, input_over, no_shell;
-	bool deaf[3]; /* nobody takes this stream's output any more */
-	int unwritten,
-		unwritten_to; /* the errno and stream of the first write that failed; 0: none did */
-	bool local_end;       /* its main process's end is seen by the pidfd */
+	bool deaf[3];            /* nobody takes this stream's output any more */
+	bool local_end;          /* its main process's end is seen by the pidfd */
 	struct tree_group group; /* for this command alone, where that can be */
 	int gate_tries;          /* looked at while its process comes to the gate */
 	bool gated;              /* it begins at the gate */
@@ -71,11 +67,9 @@ struct away {
 	int64_t start_ns, end_ns, cancel_ns; /* cancel_ns: when somebody asked to stop; 0: nobody */
 	struct err err;                      /* of the engine */
 	struct str early[3], words;          /* output before it is known whether it started */
-	uint64_t seen[3];
 	char *held;
 	size_t held_n;
 	uint64_t ooms;
-	struct journal_entry *journal; /* NULL: none is kept */
 };
 
 /* -- output -------------------------------------------------------------------------------------- */
@@ -83,12 +77,12 @@ struct away {
 /* Not longer than the command may run: who does not read must not keep it alive. */
 static bool may_write(struct away *a, int fd)
 {
-	struct pollfd p[2] = {{fd, POLLOUT, 0}, {a->r->cancel_fd, POLLIN, 0}};
-	int64_t left = a->r->timeout_ms && a->start_ns
-		? a->r->timeout_ms - (clock_mono_ns() - a->start_ns) / 1000000
+	struct pollfd p[2] = {{fd, POLLOUT, 0}, {a->run.r->cancel_fd, POLLIN, 0}};
+	int64_t left = a->run.r->timeout_ms && a->start_ns
+		? a->run.r->timeout_ms - (clock_mono_ns() - a->start_ns) / 1000000
 		: -1;
 
-	if (a->why != BY_ITSELF || (a->r->timeout_ms && left < 0))
+	if (a->why != BY_ITSELF || (a->run.r->timeout_ms && left < 0))
 		left = 0;
 	while (poll(p, 2, (int)left) < 0)
 		if (errno != EINTR)
@@ -100,10 +94,10 @@ static bool may_write(struct away *a, int fd)
 static void lose_exec_output(struct away *a, int stream, int errnum)
 {
 	a->deaf[stream] = true;
-	if (a->unwritten || a->why != BY_ITSELF)
+	if (a->run.unwritten || a->why != BY_ITSELF)
 		return;
-	a->unwritten = errnum;
-	a->unwritten_to = stream;
+	a->run.unwritten = errnum;
+	a->run.unwritten_to = stream;
 	if (!a->gone)
 		a->why = BY_OUTPUT;
 }
@@ -128,18 +122,14 @@ static void write_out(struct away *a, int stream, int fd, const char *bytes, siz
 
 static void deliver_output(struct away *a, int stream, const char *bytes, size_t n)
 {
-	uint64_t max = a->r->output_max;
-	size_t take = n;
-	int to = stream == 2 ? a->r->error : a->r->out;
+	size_t take;
+	int to = stream == 2 ? a->run.r->error : a->run.r->out;
 
-	if (a->journal)
-		journal_add(a->journal, stream, bytes, n);
-	if (max && a->seen[stream] + n > max)
-		take = a->seen[stream] < max ? (size_t)(max - a->seen[stream]) : 0;
-	a->seen[stream] += n;
-	a->out->dropped_bytes += n - take;
-	if (take && a->r->output)
-		a->r->output(a->r->ctx, stream, bytes, take);
+	if (a->run.journal)
+		journal_add(a->run.journal, stream, bytes, n);
+	take = run_seen(&a->run, stream, n);
+	if (take && a->run.r->output)
+		a->run.r->output(a->run.r->ctx, stream, bytes, take);
 	else if (take && to >= 0)
 		write_out(a, stream, to, bytes, take);
 }
@@ -169,7 +159,7 @@ static void on_exec_tick(uv_timer_t *timer)
 {
 	struct away *a = timer->data;
 
-	journal_tick(a->journal);
+	journal_tick(a->run.journal);
 	if (a->ready && !a->gone && !a->over && !(a->started && a->local_end))
 		ask_state(a);
 }
@@ -196,7 +186,7 @@ static void begin_exec(struct away *a)
 	/* Gone already, or not ours to see: then the engine is asked. */
 	if (a->pidfd < 0 || epoll_ctl(a->events, EPOLL_CTL_ADD, a->pidfd, &ev))
 		a->local_end = false;
-	if (!a->local_end || a->journal)
+	if (!a->local_end || a->run.journal)
 		uv_timer_start(&a->tick, on_exec_tick, ASK_MS, ASK_MS);
 	for (int i = 1; i < 3; i++) {
 		if (a->early[i].len)
@@ -221,7 +211,7 @@ static void on_gate(uv_timer_t *timer)
 	} else if (at == 0 && a->gate_tries < GATE_TRIES) {
 		uv_timer_start(timer, on_gate, GATE_MS, 0);
 	} else {
-		a->out->whole_tree = !tree_group_take(&a->group, a->pid);
+		a->run.out->whole_tree = !tree_group_take(&a->group, a->pid);
 		begin_exec(a);
 	}
 }
@@ -282,7 +272,7 @@ static int on_exec_made(void *ctx, struct err *e)
 
 	if (a->target.mounts != MOUNTS_CHECKED || start_lives(&a->target.start))
 		return 0;
-	a->out->mounts = MOUNTS_UNKNOWN;
+	a->run.out->mounts = MOUNTS_UNKNOWN;
 	return started_again(&a->target, e);
 }
 
@@ -307,11 +297,11 @@ static void on_feed(uv_timer_t *timer);
 static void no_more_input(struct away *a)
 {
 	a->input_over = true;
-	epoll_ctl(a->events, EPOLL_CTL_DEL, a->r->in, NULL);
+	epoll_ctl(a->events, EPOLL_CTL_DEL, a->run.r->in, NULL);
 	if (!a->exec)
 		return;
 	/* A terminal's end of input is a character. */
-	if (a->r->tty)
+	if (a->run.r->tty)
 		engine_tty_input(a->exec, "\x04", 1);
 	else
 		engine_tty_finish(a->exec);
@@ -323,7 +313,7 @@ static void feed_exec(struct away *a)
 	if (a->input_over || !a->exec)
 		return;
 	if (!a->held_n) {
-		ssize_t n = read(a->r->in, a->held, CHUNK);
+		ssize_t n = read(a->run.r->in, a->held, CHUNK);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
@@ -336,16 +326,16 @@ static void feed_exec(struct away *a)
 	if (engine_tty_input(a->exec, a->held, a->held_n)) {
 		a->held_n = 0;
 		if (a->input_held) {
-			struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->r->in};
+			struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->run.r->in};
 
 			a->input_held = false;
 			/* A file cannot be waited for: it is read as fast as it is taken. */
-			if (epoll_ctl(a->events, EPOLL_CTL_ADD, a->r->in, &ev))
+			if (epoll_ctl(a->events, EPOLL_CTL_ADD, a->run.r->in, &ev))
 				a->input_held = true;
 		}
 	} else if (!a->input_held) {
 		a->input_held = true;
-		epoll_ctl(a->events, EPOLL_CTL_DEL, a->r->in, NULL);
+		epoll_ctl(a->events, EPOLL_CTL_DEL, a->run.r->in, NULL);
 	}
 	if (a->input_held)
 		uv_timer_start(&a->feeder, on_feed, a->held_n ? RETRY_MS : 0, 0);
@@ -379,13 +369,13 @@ static void on_events(uv_poll_t *poll, int status, int what)
 		if (fd == -2) {
 			a->gone = true;
 			epoll_ctl(a->events, EPOLL_CTL_DEL, a->pidfd, NULL);
-		} else if (fd == a->r->cancel_fd) {
+		} else if (fd == a->run.r->cancel_fd) {
 			a->why = a->why == BY_ITSELF && !a->gone ? BY_CANCEL : a->why;
 			a->cancel_ns = clock_mono_ns();
 			epoll_ctl(a->events, EPOLL_CTL_DEL, fd, NULL);
-		} else if (fd == a->r->resize_fd) {
-			if (read(fd, &byte, 1) > 0 && a->r->size && a->exec) {
-				a->r->size(a->r->ctx, &columns, &rows);
+		} else if (fd == a->run.r->resize_fd) {
+			if (read(fd, &byte, 1) > 0 && a->run.r->size && a->exec) {
+				a->run.r->size(a->run.r->ctx, &columns, &rows);
 				engine_tty_resize(a->exec, columns, rows);
 			}
 		} else {
@@ -471,7 +461,7 @@ static int sweep_tree(struct away *a, int64_t limit_ns)
 {
 	int n;
 
-	if (a->out->whole_tree)
+	if (a->run.out->whole_tree)
 		return tree_group_kill(&a->group);
 	n = a->local ? tree_kill(a->target.id, a->mark, a->gone ? 0 : a->pid) : -1;
 	if (n >= 0)
@@ -512,14 +502,14 @@ static int end_processes(struct away *a)
 /* What is still under way of its output; then whoever holds the pipes is none of ours. */
 static void read_rest(struct away *a)
 {
-	uint64_t at_end = a->seen[1] + a->seen[2], before = at_end;
+	uint64_t at_end = a->run.seen[1] + a->run.seen[2], before = at_end;
 	int64_t limit = clock_mono_ns() + END_LIMIT_NS;
 
 	while (!a->over && !is_time_over(a, limit)) {
 		uint64_t now;
 
 		run_loop_once(a, SWEEP_MS);
-		now = a->seen[1] + a->seen[2];
+		now = a->run.seen[1] + a->run.seen[2];
 		if (now != before && now - at_end < UNDERWAY_MAX)
 			limit = clock_mono_ns() + END_LIMIT_NS;
 		before = now;
@@ -547,8 +537,8 @@ static void end_tree(struct away *a)
 	if (a->exec)
 		engine_tty_pause(a->exec, false);
 	found = end_processes(a);
-	a->out->left_behind = found != 0;
-	a->out->whole_tree &= found == 0;
+	a->run.out->left_behind = found != 0;
+	a->run.out->whole_tree &= found == 0;
 	read_rest(a);
 	learn_exit_code(a);
 	if (!a->over)
@@ -566,7 +556,7 @@ static void watch_input(struct away *a, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
-	if (fd < 0 || !epoll_ctl(a->events, EPOLL_CTL_ADD, fd, &ev) || fd != a->r->in)
+	if (fd < 0 || !epoll_ctl(a->events, EPOLL_CTL_ADD, fd, &ev) || fd != a->run.r->in)
 		return;
 	a->input_held = true;
 	uv_timer_start(&a->feeder, on_feed, 0, 0);
@@ -595,18 +585,18 @@ static int set_up_exec(struct away *a, struct err *e)
 	a->deadline.data = a->tick.data = a->feeder.data = a->poll.data = a;
 	uv_poll_start(&a->poll, UV_READABLE, on_events);
 	a->held = xmalloc(CHUNK);
-	watch_input(a, a->r->cancel_fd);
-	watch_input(a, a->r->resize_fd);
-	watch_input(a, a->r->in);
-	if (a->r->timeout_ms)
-		uv_timer_start(&a->deadline, on_deadline, (uint64_t)a->r->timeout_ms, 0);
+	watch_input(a, a->run.r->cancel_fd);
+	watch_input(a, a->run.r->resize_fd);
+	watch_input(a, a->run.r->in);
+	if (a->run.r->timeout_ms)
+		uv_timer_start(&a->deadline, on_deadline, (uint64_t)a->run.r->timeout_ms, 0);
 	return 0;
 }
 
 static void start_exec(struct away *a)
 {
 	static const char *const gate[] = {"/bin/sh", "-c", TREE_GATE, "sh"};
-	const struct run_request *r = a->r;
+	const struct run_request *r = a->run.r;
 	AUTO_FREE const char **env = xcalloc(r->envc + 1, sizeof *env);
 	AUTO_FREE const char **argv = xcalloc(r->argc + COUNT(gate), sizeof *argv);
 	AUTO_FREE char *mark = xasprintf(RUN_MARK "=%s", a->mark);
@@ -654,68 +644,99 @@ static void tear_down_exec(struct away *a)
 }
 
 /* "... executable file not found in $PATH", "... permission denied", "... chdir to cwd ..." */
-static void judge_not_started(struct away *a)
+static void judge_not_started(const struct away *a, struct run_end *end)
 {
 	const char *words = a->early[1].len ? a->early[1].s : a->early[2].s;
 	bool absent = strstr(words, "not found") || strstr(words, "no such file");
 
-	if (strstr(words, "chdir to cwd"))
-		run_not_started(a->out, LANE_AT_CWD, absent ? ENOENT : EACCES, a->r->argv[0]);
+	end->how = LANE_NOT_RUN;
+	end->stage = strstr(words, "chdir to cwd") ? LANE_AT_CWD : LANE_AT_EXEC;
+	if (end->stage == LANE_AT_CWD)
+		end->code = absent ? ENOENT : EACCES;
+	else if (absent || (!*words && a->exit_code == 127))
+		end->code = ENOENT;
 	else
-		run_not_started(a->out, LANE_AT_EXEC,
-			absent || (!*words && a->exit_code == 127)   ? ENOENT
-				: strstr(words, "exec format error") ? ENOEXEC
-								     : EACCES,
-			a->r->argv[0]);
+		end->code = strstr(words, "exec format error") ? ENOEXEC : EACCES;
 }
 
-static void judge_exec_end(struct away *a)
+static void judge_exec_end(struct away *a, struct run_end *end)
 {
-	struct run_result *out = a->out;
+	struct run_result *out = a->run.out;
 
 	out->duration_ms = (double)(a->end_ns - a->start_ns) / 1e6;
-	out->code = a->exit_code;
+	out->code = end->code = a->exit_code;
 	if (a->again) {
+		end->told = true;
 		out->ended = ENDED_REFUSED;
 		out->mounts = MOUNTS_UNKNOWN;
-		out->exit_code = 125;
 		started_again(&a->target, &out->err);
 	} else if (a->why == BY_TIMEOUT) {
-		out->ended = ENDED_TIMEOUT;
-		out->exit_code = 124;
-	} else if (a->why == BY_CANCEL) {
-		out->ended = ENDED_CANCELLED;
-		out->exit_code = 128 + SIGTERM;
-	} else if (a->why == BY_OUTPUT) {
-		run_unwritten(out, a->unwritten, a->unwritten_to);
+		end->how = LANE_TIMED_OUT;
+	} else if (a->why != BY_ITSELF) {
+		end->how = LANE_CANCELLED;
 	} else if (a->not_started || !a->started) {
-		judge_not_started(a);
+		judge_not_started(a, end);
 	} else if (a->exit_code < 0) {
+		end->told = true;
 		err_set(&out->err, ERR_TIMEOUT,
 			"the command in %s has ended, but the engine does not say how",
 			a->target.name);
 	} else {
-		out->ended = ENDED_EXIT;
-		out->exit_code = a->exit_code & 255;
-		run_oom(out,
-			out->exit_code == 137 && target_ooms(&a->target, a->start_ns) > a->ooms);
-		/* It had ended before; what is cut off is cut off all the same. */
-		if (a->unwritten && !run_reader_left(a->unwritten))
-			run_unwritten(out, a->unwritten, a->unwritten_to);
+		end->how = LANE_EXIT;
+		end->oom = (a->exit_code & 255) == 137 &&
+			target_ooms(&a->target, a->start_ns) > a->ooms;
 	}
 }
 
-static int run_exec(struct away *a, struct err *e)
-{
-	struct lane_about about;
+/* -- the carrier ----------------------------------------------------------------------------------- */
 
-	if ((a->r->begin && a->r->begin(a->r->by, a->out, e)) || set_up_exec(a, e))
+/* The container that was asked for by its engine has a lane here.  -1: it cannot be used after all. */
+static int over_lane(const struct exec_target *t, const struct run_request *r,
+	struct run_result *ret, struct err *e)
+{
+	const struct run_result found = *ret;
+	struct run_request q = *r;
+
+	q.fall_back = NULL;
+	q.host = q.context = NULL;
+	q.agent = t->name;
+	if (!agents_run(&q, ret, e) || e->kind != ERR_NOT_FOUND)
+		return 0;
+	*ret = found;
+	*e = (struct err)ERR_INIT;
+	return -1;
+}
+
+static int find_away(struct running *run, struct err *e)
+{
+	struct away *a = (struct away *)run;
+
+	if (target_find(&a->target, run->r, run->out, e))
+		return -1;
+	if (a->target.lane && !over_lane(&a->target, run->r, run->out, e))
+		return 1;
+	if (!checked_secrets(a->target.id, e))
+		return 0;
+	run->out->ended = ENDED_REFUSED;
+	return -1;
+}
+
+static int start_away(struct running *run, struct err *e)
+{
+	struct away *a = (struct away *)run;
+
+	if (set_up_exec(a, e))
 		return -1;
 	a->local = a->target.local;
-	run_about(a->out, &about);
-	a->journal = journal_open_for(a->r, &about);
 	a->ooms = target_ooms(&a->target, 0);
 	start_exec(a);
+	return 0;
+}
+
+static int relay_away(struct running *run, struct run_end *end, struct err *e)
+{
+	struct away *a = (struct away *)run;
+
 	while (!a->over && !a->gone && a->why == BY_ITSELF)
 		sync_turn(a->target.at.engine);
 	/* Once the engine has been asked to start it, it may do so yet. */
@@ -727,61 +748,28 @@ static int run_exec(struct away *a, struct err *e)
 		sync_turn(a->target.at.engine);
 	if (a->err.kind && a->why == BY_ITSELF)
 		return err_copy(e, &a->err);
-	judge_exec_end(a);
-	a->out->out_bytes = a->seen[1];
-	a->out->error_bytes = a->seen[2];
+	judge_exec_end(a, end);
 	return 0;
 }
 
-/* The container that was asked for by its engine has a lane here.  -1: it cannot be used after all. */
-static int over_lane(const struct exec_target *t, const struct run_request *r,
-	struct run_result *ret, struct err *e)
+static void release_away(struct running *run)
 {
-	struct run_request q = *r;
+	struct away *a = (struct away *)run;
 
-	q.fall_back = NULL;
-	q.host = q.context = NULL;
-	q.agent = t->name;
-	if (!agents_run(&q, ret, e) || e->kind != ERR_NOT_FOUND)
-		return 0;
-	ret->path = RUN_ENGINE;
-	ret->err = *e = (struct err)ERR_INIT;
-	return -1;
+	if (a->loop)
+		tear_down_exec(a);
+	target_release(&a->target);
 }
+
+static const struct carrier engine_carrier = {
+	RUN_ENGINE, find_away, start_away, relay_away, release_away};
 
 int agents_run_engine(const struct run_request *r, struct run_result *ret, struct err *e)
 {
-	struct away a = {.r = r,
-		.out = ret,
-		.events = -1,
+	struct away a = {.events = -1,
 		.pidfd = -1,
 		.exit_code = -1,
 		.early = {STR_INIT, STR_INIT, STR_INIT}};
-	struct err why = ERR_INIT;
-	int result;
 
-	memset(ret, 0, sizeof *ret);
-	ret->ended = ENDED_FAILED;
-	ret->exit_code = 125;
-	ret->path = RUN_ENGINE;
-	result = target_find(&a.target, r, ret, &why);
-	if (!result && a.target.lane && !over_lane(&a.target, r, ret, &why)) {
-		target_release(&a.target);
-		return why.kind ? err_copy(e, &why) : 0;
-	}
-	if (!result && checked_secrets(a.target.id, &why)) {
-		ret->ended = ENDED_REFUSED;
-		result = -1;
-	}
-	if (!result)
-		result = run_exec(&a, &why);
-	if (a.loop)
-		tear_down_exec(&a);
-	if (result)
-		ret->err = why;
-	if (result && ret->mounts == MOUNTS_UNKNOWN)
-		ret->ended = ENDED_REFUSED;
-	journal_end(a.journal, ret);
-	target_release(&a.target);
-	return result ? err_copy(e, &why) : 0;
+	return run_over(&engine_carrier, &a.run, r, ret, e);
 }

@@ -7,7 +7,6 @@
 #include <berth/str.h>
 
 #include "container/container.h"
-#include "run/journalled.h"
 #include "run/rulebook.h"
 #include "run/run.h"
 #include "audit/audit.h"
