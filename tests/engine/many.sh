@@ -26,6 +26,7 @@ chmod 644 team.yaml
 
 all_enforced() {
 	"$BERTH" up --json team.yaml >up.json || { cat up.json; return 1; }
+	python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/up.json" <up.json || return
 	python3 - <<'PY'
 import json
 agents = json.load(open("up.json"))["agents"]
