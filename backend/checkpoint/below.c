@@ -1,9 +1,6 @@
 /* below.c - directories and files below a root, by descriptors only. */
 #include "checkpoint/below.h"
 
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +11,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
 
 #define RACE_RETRIES 32
 

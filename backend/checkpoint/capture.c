@@ -1,8 +1,6 @@
 /* capture.c - listing a live tree and reading what of it may be new. */
 #include "checkpoint/capture.h"
 
-#include <berth/mem.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +11,8 @@
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #include "checkpoint/pack.h"
 #include "checkpoint/below.h"

@@ -1,8 +1,6 @@
 /* drop.c - a checkpoint goes, and what of the packs nobody needs any more with it. */
 #include "checkpoint/store.h"
 
-#include <berth/mem.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #include "checkpoint/pack.h"
 

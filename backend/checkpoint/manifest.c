@@ -1,15 +1,15 @@
 /* manifest.c - entries of a checkpoint in memory and on disk; reading trusts nothing. */
 #include "checkpoint/manifest.h"
 
-#include <berth/check.h>
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/check.h>
+#include <berth/mem.h>
 
 #define MAGIC "berthck1"
 #define ORDER 0x01020304u

@@ -1,8 +1,6 @@
 /* mapped.c - which files somebody maps writable: their times do not tell every change. */
 #include "checkpoint/capture.h"
 
-#include <berth/mem.h>
-
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 static int order_inodes(const void *a, const void *b)
 {

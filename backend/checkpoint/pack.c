@@ -1,8 +1,6 @@
 /* pack.c - putting contents away and taking them out again. */
 #include "checkpoint/pack.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -11,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #define LARGE (64u << 10) /* from here on a reflink is worth its call */
 #define EXTENTS_MAX (1u << 20)

@@ -7,8 +7,6 @@
  */
 #include "checkpoint/restore.h"
 
-#include <berth/mem.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +18,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
 
 #include "checkpoint/pack.h"
 #include "checkpoint/below.h"

@@ -1,9 +1,6 @@
 /* store.c - making, listing and loading checkpoints. */
 #include "checkpoint/store.h"
 
-#include <berth/mem.h>
-#include <berth/text.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +9,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
 
 #include "checkpoint/pack.h"
 #include "checkpoint/below.h"
