@@ -186,18 +186,10 @@ static const char *tab_text(const struct view_ops *o, enum tab_form form)
 	return full ? o->tab : o->tab_short;
 }
 
-/* "2\u25b8Containers": its key, as far as there are keys for tabs, and its name. */
-static void label_tab(const struct app *a, size_t i, enum tab_form form, char *buf, size_t cap)
+/* Its name stands beside its key, or alone where there is no key for it. */
+static bool tab_named(const struct app *a, size_t i, enum tab_form form)
 {
-	const char *text = tab_text(a->tab[i].view.ops, form);
-	bool active = i == a->at, key = i < KEYED_TABS;
-
-	if (!active && key && form == TABS_NUMBERS)
-		snprintf(buf, cap, "%zu", i + 1);
-	else if (key)
-		snprintf(buf, cap, "%zu%s%s", i + 1, active ? "\u25b8" : " ", text);
-	else
-		snprintf(buf, cap, "%s%s", active ? "\u25b8" : "", text);
+	return form < TABS_NUMBERS || i == a->at || i >= KEYED_TABS;
 }
 
 static int tab_gap(enum tab_form form)
@@ -208,12 +200,14 @@ static int tab_gap(enum tab_form form)
 /* Of the tabs from that one up to `to`, a gap behind each. */
 static int tabs_width(const struct app *a, enum tab_form form, size_t from, size_t to)
 {
-	char label[64];
 	int w = 0;
 
 	for (size_t i = from; i < to; i++) {
-		label_tab(a, i, form, label, sizeof label);
-		w += tab_gap(form) + text_width(label, strlen(label));
+		const char *text = tab_text(a->tab[i].view.ops, form);
+
+		w += tab_gap(form) + (i < KEYED_TABS);
+		if (tab_named(a, i, form))
+			w += (i < KEYED_TABS || i == a->at) + text_width(text, strlen(text));
 	}
 	return w;
 }
@@ -222,7 +216,7 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 {
 	struct view *v = &app_top(a)->view;
 	struct line l = {c, 1, y, c->columns - 1};
-	char status[128] = "", label[64];
+	char status[128] = "";
 	enum tab_form form = TABS_FULL;
 	size_t first = 0;
 	int crumb = 0;
@@ -240,9 +234,12 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 		first++;
 	for (size_t i = first; i < a->ntabs; i++) {
 		int gap = i > first ? tab_gap(form) : 0, from = l.x;
+		bool active = i == a->at, named = tab_named(a, i, form);
+		char key[2] = {i < KEYED_TABS ? (char)('1' + i) : '\0', '\0'};
+		const char *mark = active ? "\u25b8" : named && *key ? " " : "";
 
-		label_tab(a, i, form, label, sizeof label);
-		if (!put_on_line(&l, gap, i == a->at ? STYLE(TAB_ACTIVE) : STYLE(TAB), "%s", label))
+		if (!put_on_line(&l, gap, active ? STYLE(TAB_ACTIVE) : STYLE(TAB), "%s%s%s", key,
+			    mark, named ? tab_text(a->tab[i].view.ops, form) : ""))
 			break;
 		a->tab[i].box = (struct area){from, y, l.x - from, 1};
 	}
