@@ -4,7 +4,7 @@ import json
 import os
 import random
 
-from scenario import HOSTILE, Fake, berth, case, main, neutral, ps
+from scenario import HOSTILE, Fake, berth, case, case_of_patience, main, neutral, ps
 
 
 @case
@@ -109,7 +109,7 @@ def ps_faults_of_the_list():
                 result.fails_with(result.code)
 
 
-@case
+@case_of_patience
 def ps_engine_hangs():
     for path in ("_ping", "containers/json"):
         with Fake(faults=[{"match": path, "do": "hang"}]) as fake:
@@ -125,7 +125,7 @@ def ps_one_byte_at_a_time():
         assert [c["name"] for c in ps(fake)["containers"]] == ["box-0", "box-1"]
 
 
-@case
+@case_of_patience
 def ps_one_container_without_statistics():
     with Fake(containers=3, faults=[{"match": "stats", "do": "status", "status": 500, "times": 1}]) as fake:
         assert len(ps(fake)["containers"]) == 3
@@ -135,7 +135,7 @@ def ps_one_container_without_statistics():
             assert not row["cpu_percent"], (body, row)
 
 
-@case
+@case_of_patience
 def ps_container_vanishes_between_list_and_inspect():
     with Fake(containers=3, faults=[{"match": r"GET .*/containers/[0-9a-f]{64}/", "do": "status", "status": 404, "message": "No such container"}]) as fake:
         assert berth("ps", "--json", fake=fake).code == 0
@@ -186,7 +186,7 @@ def ps_thousand_containers():
         assert len({r["id"] for r in rows}) == 1000
 
 
-@case
+@case_of_patience
 def ps_any_garbage():
     """Bodies of random bytes and random JSON, the same on every run."""
     random.seed(2)

@@ -13,16 +13,24 @@ import sys
 import tempfile
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BERTH = os.environ.get("BERTH", os.path.join(HERE, "../../build/berth"))
 SANITIZER = re.compile(rb"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:")
 cases = []
+patient = []
 
 
 def case(function):
     cases.append(function)
     return function
+
+
+def case_of_patience(function):
+    """A case that waits for an engine more than it works: it runs beside the others."""
+    patient.append(function)
+    return case(function)
 
 
 class Fake:
@@ -139,20 +147,22 @@ HOSTILE = ["esc\x1b[31m\x1b]0;title\x07", "c1\x9b31m\x85", "bidi\u202egnp.exe\u2
            "new\nline\r\ttab", "del\x7f\x08\x08", "null\x00byte", "tag\U000e0041\ufeff", "x" * 5000]
 
 
+def run_case(function):
+    """What is printed of it: the reason above, where it failed."""
+    try:
+        function()
+    except Exception:  # a failed case must not keep the others from running
+        return [*("# " + line[:1000] for line in traceback.format_exc().splitlines()), f"not ok {function.__name__}"]
+    return [f"ok {function.__name__}"]
+
+
 def main():
     failed = 0
     only = sys.argv[1:]
-    for function in cases:
-        name = function.__name__
-        if only and name not in only:
-            continue
-        try:
-            function()
-        except Exception:  # a failed case must not keep the others from running
-            failed += 1
-            for line in traceback.format_exc().splitlines():
-                print("#", line[:1000])
-            print("not ok", name, flush=True)
-        else:
-            print("ok", name, flush=True)
+    chosen = [c for c in cases if not only or c.__name__ in only]
+    with ThreadPoolExecutor(8) as beside:
+        waiting = [beside.submit(run_case, c) for c in chosen if c in patient]
+        for lines in (*(run_case(c) for c in chosen if c not in patient), *(w.result() for w in waiting)):
+            failed += lines[-1].startswith("not ok")
+            print(*lines, sep="\n", flush=True)
     sys.exit(1 if failed else 0)
