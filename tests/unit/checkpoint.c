@@ -431,7 +431,6 @@ static void test_fork(void **state)
 
 static void test_deep_tree(void **state)
 {
-	AUTO_FREE char *before = NULL;
 	char command[PATH_MAX];
 	int fd;
 
