@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
@@ -70,13 +71,24 @@ void services_drained(struct backend *b)
 	set_paused(b, false);
 }
 
+static void trace_event(const struct event *ev)
+{
+	const struct engine_event *en = &ev->engine_event;
+
+	if (ev->kind == EV_ENGINE)
+		trace(TRACE_EVENTS, "engine %s %s of %s", en->type, en->action, en->name);
+	else
+		trace(TRACE_EVENTS, "%s %llu of %s: %zu bytes, %zu lines; %s%s",
+			event_kind_name(ev->kind), (unsigned long long)ev->id,
+			ev->target.name ? ev->target.name : "none", ev->nbytes, ev->nlines,
+			ev->notice ? ev->notice : "", ev->err.msg);
+}
+
 void backend_up(struct backend *b, struct event *ev)
 {
 	struct envelope *l = xcalloc(1, sizeof *l);
 
-	trace(TRACE_EVENTS, "%s %llu of %s: %zu bytes, %zu lines; %s%s", event_kind_name(ev->kind),
-		(unsigned long long)ev->id, ev->target.name ? ev->target.name : "none", ev->nbytes,
-		ev->nlines, ev->notice ? ev->notice : "", ev->err.msg);
+	trace_event(ev);
 	l->event = ev;
 	l->mail.bytes = sizeof *l + sizeof *ev + arena_bytes(&ev->mem);
 	mailbox_put(&b->up, &l->mail);
