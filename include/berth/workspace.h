@@ -1,0 +1,63 @@
+/*
+ * workspace.h - the tree in which agents work: tasks, projects, what they share.
+ *
+ *   tasks/ID              temporary, one for each task
+ *   projects/NAME         stays; a git repository with tasks/ of its own
+ *   shared/templates, libraries, datasets, configs, inter_task
+ *
+ * A workspace is there as a whole or not at all, after kill -9 too: it is made under a hidden name beside
+ * its place and renamed.  What a dead process left unfinished goes at the next workspaces_open.  (Nothing
+ * is synced: a power failure may cost the newest ones.)
+ *
+ * Names: 1 to 64 of A-Z a-z 0-9 . _ - and no dot in front.
+ * Thread: any; one struct workspaces per thread.  Processes wait for each other (a lock on the tree).
+ * Errors: ERR_SYS, ERR_USAGE (a name), ERR_CONFLICT (exists), ERR_NOT_FOUND, ERR_REFUSED (not ours, or no
+ * directory).
+ */
+#ifndef BERTH_WORKSPACE_H
+#define BERTH_WORKSPACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+#define WORKSPACE_NAME_MAX 64
+
+enum workspace_kind { WORKSPACE_TASK, WORKSPACE_PROJECT, WORKSPACE_KINDS };
+const char *workspace_kind_name(enum workspace_kind k); /* "task" */
+
+struct workspaces;
+
+/* Makes what is missing of the tree; the parent of `dir` must exist.  `dir` is ours alone (0700). */
+struct workspaces *workspaces_open(const char *dir, struct err *e);
+void workspaces_close(struct workspaces *w); /* NULL is fine */
+
+struct workspace_new {
+	enum workspace_kind kind;
+	const char *name;
+	const char *prompt; /* of a task; NULL: none */
+	const char
+		*environment; /* of a task, for its context.json: an image, say; NULL: not known */
+	int64_t now_ms;       /* Unix time that context.json says */
+	uid_t uid;            /* who shall own it and all in it; (uid_t)-1: this process's user */
+	gid_t gid;            /* (gid_t)-1: this process's group */
+};
+int workspace_create(struct workspaces *w, const struct workspace_new *n, struct err *e);
+
+struct workspace_info {
+	enum workspace_kind kind;
+	char name[WORKSPACE_NAME_MAX + 1];
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;        /* permission bits */
+	int64_t changed_ns; /* Unix time of the last change of its top directory */
+};
+/* Tasks first, by name; free(*ret).  What is no directory, or has no such name, is none. */
+int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n, struct err *e);
+/* Its directory, opened for reading: nothing can be put in its place.  -1: *e. */
+int workspace_enter(
+	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e);
+
+#endif

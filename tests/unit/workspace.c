@@ -1,0 +1,201 @@
+/* workspace.c - workspaces: what they begin with, names, owners, what was left unfinished, listing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <berth/workspace.h>
+
+#include "lib/tree.h"
+
+static struct workspaces *w;
+static struct err e;
+
+static int setup(void **state)
+{
+	(void)state;
+	tree_make("workspace");
+	e = (struct err)ERR_INIT;
+	w = workspaces_open(tree_path("w"), &e);
+	return w ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	workspaces_close(w);
+	tree_remove();
+	return 0;
+}
+
+static int create_named(enum workspace_kind kind, const char *name)
+{
+	return workspace_create(w,
+		&(struct workspace_new){.kind = kind,
+			.name = name,
+			.prompt = "Count the lines.\n",
+			.environment = "box:1 \"quoted\"",
+			.now_ms = 1763850000000,
+			.uid = (uid_t)-1,
+			.gid = (gid_t)-1},
+		&e);
+}
+
+static unsigned mode_of(const char *name)
+{
+	struct stat st;
+
+	return lstat(tree_path(name), &st) ? 0 : (unsigned)st.st_mode;
+}
+
+static void test_task(void **state)
+{
+	mode_t old = umask(0);
+
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_TASK, "t-1"), 0);
+	umask(old);
+	assert_true(tree_has("w/tasks/t-1/prompt.md", "Count the lines.\n"));
+	assert_true(tree_has("w/tasks/t-1/context.json",
+		"{\n  \"task_id\": \"t-1\",\n  \"created_at\": \"2025-11-22T22:20:00.000Z\",\n"
+		"  \"environment\": \"box:1 \\\"quoted\\\"\"\n}\n"));
+	assert_true(tree_has("w/tasks/t-1/.gitignore", "*.env\n*.key\n*.pem\n*.secret\n"));
+	assert_true(tree_has("w/tasks/t-1/output", ""));
+	assert_int_equal(mode_of("w"), S_IFDIR | 0700);
+	assert_int_equal(mode_of("w/tasks/t-1"), S_IFDIR | 0700);
+	assert_int_equal(mode_of("w/tasks/t-1/files"), S_IFDIR | 0700);
+	assert_int_equal(mode_of("w/tasks/t-1/logs"), S_IFDIR | 0700);
+	assert_int_equal(mode_of("w/tasks/t-1/.env"), S_IFREG | 0600);
+}
+
+static void test_project(void **state)
+{
+	char command[PATH_MAX + 64];
+
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_PROJECT, "shop"), 0);
+	assert_true(tree_has("w/projects/shop/README.md", "# shop\n"));
+	assert_true(tree_exists("w/projects/shop/tasks"));
+	assert_true(tree_exists("w/projects/shop/.env.example"));
+	assert_true(tree_exists("w/shared/inter_task"));
+	/* Where there is git, it takes it for a repository. */
+	snprintf(command, sizeof command,
+		"! command -v git >/dev/null || git -C '%s' rev-parse -q --git-dir >/dev/null",
+		tree_path("w/projects/shop"));
+	assert_int_equal(system(command), 0);
+}
+
+static void test_conflict(void **state)
+{
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_TASK, "t"), 0);
+	tree_text("w/tasks/t/files/mine", "work");
+	assert_int_equal(create_named(WORKSPACE_TASK, "t"), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_true(tree_has("w/tasks/t/files/mine", "work"));
+	assert_false(tree_exists("w/tasks/.new.t"));
+	assert_int_equal(create_named(WORKSPACE_PROJECT, "t"), 0);
+}
+
+static void test_bad_workspace_names(void **state)
+{
+	static const char *const bad[] = {"", ".", "..", ".new.x", "a/b", "../x", "a b", "\033[2J",
+		"01234567890123456789012345678901234567890123456789012345678901234"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(create_named(WORKSPACE_TASK, bad[i]), -1);
+		assert_int_equal(e.kind, ERR_USAGE);
+		assert_null(strchr(e.msg, '\033'));
+		assert_int_equal(workspace_enter(w, WORKSPACE_TASK, bad[i], &e), -1);
+		assert_int_equal(e.kind, ERR_USAGE);
+	}
+}
+
+/* A dead process left half of one, with a link in it: that goes, what it points to stays. */
+static void test_unfinished(void **state)
+{
+	(void)state;
+	workspaces_close(w);
+	tree_text("keep/file", "precious");
+	tree_mkdirs("w/tasks/.new.half/files");
+	assert_int_equal(symlink(tree_path("keep"), tree_path("w/tasks/.new.half/out")), 0);
+	w = workspaces_open(tree_path("w"), &e);
+	assert_non_null(w);
+	assert_false(tree_exists("w/tasks/.new.half"));
+	assert_true(tree_has("keep/file", "precious"));
+}
+
+static void test_list(void **state)
+{
+	struct workspace_info *all;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(workspace_list(w, &all, &n, &e), 0);
+	assert_int_equal(n, 0);
+	free(all);
+	assert_int_equal(create_named(WORKSPACE_PROJECT, "a"), 0);
+	assert_int_equal(create_named(WORKSPACE_TASK, "c"), 0);
+	assert_int_equal(create_named(WORKSPACE_TASK, "b"), 0);
+	tree_text("w/tasks/file", "no workspace");
+	tree_mkdirs("w/tasks/not a name");
+	assert_int_equal(symlink("b", tree_path("w/tasks/link")), 0);
+	assert_int_equal(workspace_list(w, &all, &n, &e), 0);
+	assert_int_equal(n, 3);
+	assert_string_equal(all[0].name, "b");
+	assert_string_equal(all[1].name, "c");
+	assert_string_equal(all[2].name, "a");
+	assert_string_equal(workspace_kind_name(all[2].kind), "project");
+	assert_int_equal(all[0].mode, 0700);
+	assert_int_equal(all[0].uid, geteuid());
+	free(all);
+}
+
+static void test_enter(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(workspace_enter(w, WORKSPACE_TASK, "t", &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(create_named(WORKSPACE_TASK, "t"), 0);
+	fd = workspace_enter(w, WORKSPACE_TASK, "t", &e);
+	assert_true(fd >= 0);
+	assert_int_equal(faccessat(fd, "context.json", F_OK, 0), 0);
+	close(fd);
+	/* A link in its place is not followed. */
+	assert_int_equal(symlink("/", tree_path("w/tasks/swapped")), 0);
+	assert_int_equal(workspace_enter(w, WORKSPACE_TASK, "swapped", &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+}
+
+static void test_not_ours_alone(void **state)
+{
+	(void)state;
+	tree_mkdirs("open");
+	assert_int_equal(chmod(tree_path("open"), 0755), 0);
+	assert_null(workspaces_open(tree_path("open"), &e));
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_int_equal(symlink("w", tree_path("link")), 0);
+	assert_null(workspaces_open(tree_path("link"), &e));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_task),
+		CASE(test_project),
+		CASE(test_conflict),
+		CASE(test_bad_workspace_names),
+		CASE(test_unfinished),
+		CASE(test_list),
+		CASE(test_enter),
+		CASE(test_not_ours_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
