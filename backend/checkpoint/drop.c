@@ -110,8 +110,9 @@ static uint64_t shrink_pack(
 	}
 	if (!any)
 		return unlinkat(s->packs, name, 0) == 0 ? held : 0;
+	/* Where it keeps its length the difference below says so. */
 	if ((uint64_t)st.st_size > at)
-		ftruncate(fd, (off_t)at);
+		(void)!ftruncate(fd, (off_t)at);
 	left = blocks_held(fd);
 	return held > left ? held - left : 0;
 }
