@@ -262,11 +262,12 @@ static int list_one(
 		if (fd >= 0)
 			close(fd);
 	}
-	if (g->s->base)
+	if (g->s->base) {
 		f.match = manifest_find(g->s->base, dir_match, name);
-	if (f.match != NOWHERE &&
-		(g->s->base->entry[f.match].mode & S_IFMT) != (f.st.st_mode & S_IFMT))
-		f.match = NOWHERE;
+		if (f.match != NOWHERE &&
+			(g->s->base->entry[f.match].mode & S_IFMT) != (f.st.st_mode & S_IFMT))
+			f.match = NOWHERE;
+	}
 	rc = inspect_found(l, &f, g->s->base);
 	if (rc < 0 && errno == ENOENT)
 		return 0;
