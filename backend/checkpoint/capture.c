@@ -158,7 +158,7 @@ struct found {
 
 static int inspect_found(struct lister *l, struct found *f, const struct manifest *base)
 {
-	const struct entry *was = f->match == NOWHERE ? NULL : &base->entry[f->match];
+	const struct entry *was = base && f->match != NOWHERE ? &base->entry[f->match] : NULL;
 	int dir = l->place.fd;
 
 	f->settled = was && is_settled(l->g, was, &f->st);
@@ -180,7 +180,7 @@ static int append_found(struct lister *l, struct found *f, uint32_t dir, struct 
 {
 	struct capturing *g = l->g;
 	const struct manifest *base = g->s->base;
-	const struct entry *was = f->match == NOWHERE ? NULL : &base->entry[f->match];
+	const struct entry *was = base && f->match != NOWHERE ? &base->entry[f->match] : NULL;
 	struct manifest *m = g->m;
 	struct entry *x = manifest_add(m);
 	uint32_t i = (uint32_t)m->n - 1;
