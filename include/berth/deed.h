@@ -74,6 +74,8 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(FILE_DELETE, "file.delete", GUARDED, DEED_CLEANS, "delete files of")                    \
 	X(WORKSPACE_CREATE, "workspace.create", GROUPED, DEED_CHANGES, "create workspace")        \
 	X(WORKSPACE_SNAPSHOT, "workspace.snapshot", GROUPED, DEED_CHANGES, "snapshot workspace")  \
+	X(WORKSPACE_RESTORE, "workspace.restore", GUARDED, DEED_DESTROYS, "restore workspace")    \
+	X(WORKSPACE_DROP, "workspace.drop", GUARDED, DEED_CLEANS, "drop a checkpoint of")         \
 	X(WORKSPACE_ARCHIVE, "workspace.archive", GUARDED, DEED_CLEANS, "archive workspace")      \
 	X(WORKSPACE_REMOVE, "workspace.remove", GUARDED, DEED_CLEANS, "remove workspace")         \
 	X(WORKSPACE_BREACH, "workspace.breach", GROUPED, DEED_READS,                              \

@@ -1,11 +1,13 @@
 /*
  * runtime.h - where berth keeps its files, and what it says when it has to wait.
  *
- *   runtime_dir  $XDG_RUNTIME_DIR/berth (job boards, lanes, the private engine's socket); where
- * that variable is unset or names a directory that is not ours: /run/user/UID/berth; where there is
- * none: berth-UID in $TMPDIR or /tmp.  Made when missing. state_dir    $XDG_STATE_HOME/berth, else
- * ~/.local/state/berth (audit, history).  Made when missing. config_dir   $XDG_CONFIG_HOME/berth,
- * else ~/.config/berth.  Never made, need not exist.
+ *   runtime_dir  $XDG_RUNTIME_DIR/berth (job boards, lanes, the private engine's socket); where that
+ *                variable is unset or names a directory that is not ours: /run/user/UID/berth; where there
+ *                is none: berth-UID in $TMPDIR or /tmp.  Made when missing.
+ *   state_dir    $XDG_STATE_HOME/berth, else ~/.local/state/berth (audit, history).  Made when missing.
+ *   data_dir     $XDG_DATA_HOME/berth, else ~/.local/share/berth (workspaces, their checkpoints).  Made
+ *                when missing.
+ *   config_dir   $XDG_CONFIG_HOME/berth, else ~/.config/berth.  Never made, need not exist.
  *
  * A directory that is made has mode 0700.  One that is already there is refused unless it is a real
  * directory (no symlink), belongs to the effective user and nobody else may enter it (runtime) or
@@ -24,6 +26,7 @@
 
 int runtime_dir(char *buf, size_t cap, struct err *e);
 int state_dir(char *buf, size_t cap, struct err *e);
+int data_dir(char *buf, size_t cap, struct err *e);
 int config_dir(char *buf, size_t cap, struct err *e);
 
 /* For a program that lives for one command: from now on this thread looks at the first two once. */

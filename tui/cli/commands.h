@@ -21,6 +21,8 @@ cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
 	cli_files_copy, cli_files_move, cli_files_delete;
 cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
+cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_checkpoint,
+	cli_workspace_checkpoints, cli_workspace_restore, cli_workspace_drop, cli_workspace_verify;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
 
@@ -188,6 +190,55 @@ static const struct cli_command image_verbs[] = {
 	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove), .needs = NEEDS_ENGINE,
 		.help = "remove an image", .options = image_remove_options,
 		.schema = "berth.image_remove/1"},
+	{0},
+};
+
+static const struct cli_option workspace_create_options[] = {
+	{0, "prompt", "TEXT", "what the task shall do: its prompt.md"},
+	{0},
+};
+
+static const struct cli_option workspace_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_command workspace_verbs[] = {
+	{"create", "task|project NAME", 2, 2, FILES(cli_workspace_create),
+		.help = "make a workspace, and print its path",
+		.about =
+			"A task has context.json, prompt.md, output, files/, logs/ and an .env of its own; a "
+			"project is a git repository with README.md, src, tests, docs and tasks/.  It is "
+			"there as a whole or not at all.  Workspaces lie in $XDG_DATA_HOME/berth/workspaces "
+			"(mostly ~/.local/share/berth/workspaces).",
+		.options = workspace_create_options},
+	{"list", "", 0, 0, FILES(cli_workspace_list), .help = "print the workspaces",
+		.options = workspace_options, .schema = "berth.workspace_list/1"},
+	{"checkpoint", "WORKSPACE [NAME]", 1, 2, FILES(cli_workspace_checkpoint),
+		.help = "keep what a workspace holds now",
+		.about =
+			"WORKSPACE is tasks/ID or projects/NAME, or the name alone where only one has it.  "
+			"Kept is every file, tracked by git or not, with mode, owner, times, links and "
+			"attributes; without NAME it is called by the time.  The second checkpoint costs "
+			"what changed.  Pause the agent for one of a single moment: files that change "
+			"while they are read are counted.",
+		.options = workspace_options, .schema = "berth.checkpoint/1"},
+	{"checkpoints", "WORKSPACE", 1, 1, FILES(cli_workspace_checkpoints),
+		.help = "print the checkpoints of a workspace, oldest first",
+		.options = workspace_options, .schema = "berth.checkpoints/1"},
+	{"restore", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_restore),
+		.help = "make a workspace what it was",
+		.about =
+			"First a checkpoint of what is there is made, so a restore can be undone; every "
+			"content is checked before anything is changed.  The directory itself stays, so "
+			"containers that have it mounted see the restored files.  Stop what runs in it "
+			"first.",
+		.options = workspace_options, .schema = "berth.restore/1"},
+	{"drop", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_drop),
+		.help = "remove a checkpoint; this cannot be undone"},
+	{"verify", "WORKSPACE [CHECKPOINT]", 1, 2, FILES(cli_workspace_verify),
+		.help = "check every content of the checkpoints",
+		.about = "Exits 1 where one is not what was stored."},
 	{0},
 };
 
@@ -594,6 +645,8 @@ static const struct cli_command commands[] = {
 	{"config", "", .help = "check configuration files", .verbs = config_verbs},
 	{"files", "", .help = "read, write, search and copy many files at once",
 		.verbs = files_verbs},
+	{"workspace", "", .help = "make workspaces, keep checkpoints of them and go back",
+		.verbs = workspace_verbs},
 	{"bench", "", .help = "measure, compare with earlier versions, report",
 		.verbs = bench_verbs},
 	{"completion", "bash|zsh|fish", 1, 1, BERTH(cli_completion),

@@ -1,0 +1,86 @@
+#!/bin/bash
+# workspace.sh - `berth workspace`: made, listed, kept and restored; what is refused; what the log says of it.
+# shellcheck disable=SC2317 # functions called by name
+cd "$TMPDIR" || exit 1
+. "$SRC/tests/lib/check.sh"
+export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
+tree=$PWD/data/berth/workspaces
+
+# says STATUS PATTERN COMMAND...: exit code, and both outputs together.
+says() {
+	local status=$1 pattern=$2 text got
+	shift 2
+	text=$("$@" 2>&1 </dev/null)
+	got=$?
+	echo "exit $got: $text"
+	# shellcheck disable=SC2053 # a pattern
+	[ "$got" = "$status" ] && [[ $text == $pattern ]]
+}
+
+# fits SCHEMA COMMAND...
+fits() {
+	local schema=$1
+	shift
+	"$@" </dev/null | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json"
+}
+
+# What a tree holds: names, modes, times and contents.
+describe() {
+	(cd "$1" && find . -printf '%p %m %T@ %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum)
+}
+
+check 'a task' says 0 "$tree/tasks/fix" "$BERTH" workspace create --prompt 'Mend it.' task fix
+check 'its prompt' grep -qx 'Mend it.' "$tree/tasks/fix/prompt.md"
+check 'nobody else may enter' test "$(stat -c %a "$tree/tasks/fix")" = 700
+check 'a project' says 0 "$tree/projects/site" "$BERTH" workspace create project site
+check 'it is a git repository' test -f "$tree/projects/site/.git/HEAD"
+check 'twice' says 1 '*a task fix already*' "$BERTH" workspace create task fix
+check 'a kind that is none' says 2 '*a task or a project*' "$BERTH" workspace create thing x
+check 'a name that leads out' says 2 '*' "$BERTH" workspace create task ../x
+check 'a prompt of a project' says 2 '*--prompt*' "$BERTH" workspace create --prompt x project other
+check 'they are listed' says 0 '*task*fix*project*site*' "$BERTH" workspace list
+check 'as JSON' fits workspace_list "$BERTH" workspace list --json
+
+mkdir -p "$tree/tasks/fix/files/deep"
+printf 'one\n' >"$tree/tasks/fix/files/deep/a"
+ln -s /etc/hostname "$tree/tasks/fix/files/out"
+chmod 4711 "$tree/tasks/fix/files/deep/a"
+describe "$tree/tasks/fix" >before
+top=$(stat -c %i "$tree/tasks/fix")
+check 'a checkpoint' fits checkpoint "$BERTH" workspace checkpoint --json fix start
+check 'of that name once' says 1 '*start*' "$BERTH" workspace checkpoint fix start
+check 'a name of a checkpoint that leads out' says 2 '*' "$BERTH" workspace checkpoint fix ../x
+rm -r "$tree/tasks/fix/files/deep" && echo more >"$tree/tasks/fix/output" && echo new >"$tree/tasks/fix/new"
+describe "$tree/tasks/fix" >changed
+check 'restored' fits restore "$BERTH" workspace restore --json tasks/fix start
+check 'is what it was' diff before <(describe "$tree/tasks/fix")
+check 'in the same directory' test "$(stat -c %i "$tree/tasks/fix")" = "$top"
+check 'both are listed' fits checkpoints "$BERTH" workspace checkpoints --json fix
+undo=$("$BERTH" workspace checkpoints fix | awk '/^before-/ {print $1}')
+check 'and undone' says 0 "*is as in $undo*" "$BERTH" workspace restore fix "$undo"
+check 'is what it was then' diff changed <(describe "$tree/tasks/fix")
+check 'all are sound' says 0 '*start: sound*' "$BERTH" workspace verify fix
+check 'one that is not there' says 1 '*no checkpoint*' "$BERTH" workspace restore fix nothing
+check 'a workspace that is not there' says 1 '*no workspace*' "$BERTH" workspace checkpoint nothing
+check 'in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace drop fix start
+check 'it is dropped' says 0 'start: dropped*' "$BERTH" workspace drop fix start
+check 'and gone' says 1 '*no checkpoint*' "$BERTH" workspace verify fix start
+
+check 'the name alone of two' says 0 '*' "$BERTH" workspace create project fix
+check 'is not enough' says 2 '*tasks/fix or projects/fix*' "$BERTH" workspace checkpoint fix
+mv "$tree/tasks/fix" aside && ln -s "$PWD/aside" "$tree/tasks/fix"
+check 'a link in its place is no workspace' says 1 '*no workspace*' "$BERTH" workspace checkpoint tasks/fix
+
+# acts: each by its name, with how it ended.
+acts() {
+	"$BERTH" audit list --json --act 'workspace.*' >acts.out && python3 - <<'PY'
+import json
+
+ends = [(r["act"], r["outcome"]) for r in map(json.loads, open("acts.out")) if r.get("phase") == "outcome"]
+for act in ("create", "snapshot", "restore", "drop"):
+    assert ("workspace." + act, "ok") in ends, (act, ends)
+PY
+}
+check 'all of it is in the log' acts
+check 'which is whole' says 0 '*' "$BERTH" audit verify
+exit $bad
