@@ -76,6 +76,7 @@ first_is_there() {
 interrupted() { # CODES COMMAND BERTH'S WORDS...
 	local codes=$1 when=$2 pid status
 	shift 2
+	: >interrupted.out # before COMMAND can see what the one before said
 	berth "$@" >interrupted.out 2>&1 &
 	pid=$!
 	until "$when" || ! kill -0 $pid 2>/dev/null; do

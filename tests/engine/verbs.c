@@ -25,7 +25,7 @@
 #include "engine/engine.h"
 #include "net/http.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 60000 };
 
 static uv_loop_t loop;
 static uv_timer_t watchdog;
