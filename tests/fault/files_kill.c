@@ -12,20 +12,19 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <cmocka.h>
 
 #include <berth/mem.h>
 
 #include "files/files.h"
+#include "lib/killed.h"
 #include "lib/tree.h"
 
 #define N 5
@@ -66,38 +65,6 @@ static void touch_root(void)
 }
 
 static void (*before_kill)(void); /* or NULL */
-
-/* Run `what` in a child and kill it before its k-th system call.  true: it was killed, false: it
- * came to its end first. */
-static bool killed_at(int k, void (*what)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0) {
-		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		raise(SIGSTOP);
-		what();
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
-	assert_true(WIFSTOPPED(status));
-	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
-	for (int stops = 0;;) {
-		ptrace(PTRACE_SYSCALL, pid, NULL, NULL);
-		waitpid(pid, &status, 0);
-		if (WIFEXITED(status) || WIFSIGNALED(status))
-			return false;
-		/* Entries and exits alternate; k counts entries. */
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && stops++ == 2 * k) {
-			if (before_kill)
-				before_kill();
-			kill(pid, SIGKILL);
-			waitpid(pid, &status, 0);
-			return true;
-		}
-	}
-}
 
 static void reset_kill_tree(void)
 {
@@ -187,7 +154,7 @@ static void test_all_or_nothing(void **state)
 		int n;
 
 		reset_kill_tree();
-		more = killed_at(k, batch_a);
+		more = killed_at(k, batch_a, before_kill);
 		touch_root();
 		n = count_new();
 		if (n != 0 && n != N)
@@ -216,7 +183,7 @@ static void test_each_file_whole(void **state)
 	(void)state;
 	for (int k = 0; more; k++) {
 		reset_kill_tree();
-		more = killed_at(k, batch_d);
+		more = killed_at(k, batch_d, before_kill);
 		count_new(); /* old or new, nothing else */
 		touch_root();
 		count_new();
@@ -232,11 +199,11 @@ static void test_recovery_killed(void **state)
 	(void)state;
 	for (int k = 0; more; k += 3) {
 		reset_kill_tree();
-		more = killed_at(k, batch_a);
+		more = killed_at(k, batch_a, before_kill);
 		if (!more || count_kill_entries("root/.berth/journal") == 0)
 			continue;
 		/* Each try gets a little further than the one before, over the same remains. */
-		for (int j = 0; killed_at(j, touch_root); j += 2)
+		for (int j = 0; killed_at(j, touch_root, before_kill); j += 2)
 			recoveries++;
 		touch_root();
 		int n = count_new();
@@ -300,7 +267,7 @@ static void power_loss(const char *fs, enum files_promise promise)
 		reset_kill_tree();
 		sync();
 		before_kill = shut_down;
-		more = killed_at(k, promise == FILES_DURABLE ? batch_d : batch_a);
+		more = killed_at(k, promise == FILES_DURABLE ? batch_d : batch_a, before_kill);
 		before_kill = NULL;
 		if (!more)
 			shut_down();

@@ -1,21 +1,21 @@
-/* workspace_kill.c - killed at each system call of making a workspace: nothing is there, or a whole one. */
+/* workspace_kill.c - killed before each system call of making a workspace: nothing is there, or a whole one. */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <cmocka.h>
 
 #include <berth/workspace.h>
 
+#include "lib/killed.h"
 #include "lib/tree.h"
 
 static const char *const parts[] = {
 	"files", "logs", "context.json", "prompt.md", "output", ".env", ".gitignore"};
 
-static int create_task(struct workspaces *w)
+static struct workspaces *w;
+
+static int create_task(void)
 {
 	return workspace_create(w,
 		&(struct workspace_new){
@@ -23,59 +23,34 @@ static int create_task(struct workspaces *w)
 		NULL);
 }
 
-/* A child that makes one and is killed at its n-th stop.  1: it came to its end before. */
-static int kill_at_stop(struct workspaces *w, int n)
+static void create_killed(void)
 {
-	pid_t pid = fork();
-	int status;
+	create_task();
+}
 
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-			_exit(77);
-		raise(SIGSTOP);
-		_exit(create_task(w) ? 1 : 0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		return 77;
-	for (int i = 0; i < n && WIFSTOPPED(status); i++) {
-		assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-	}
-	if (WIFEXITED(status)) {
-		assert_int_equal(WEXITSTATUS(status), 0);
-		return 1;
-	}
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return 0;
+static void reopen_workspaces(void)
+{
+	workspaces_close(w);
+	w = workspaces_open(tree_path("w"), NULL);
+	assert_non_null(w);
 }
 
 static void test_kills(void **state)
 {
-	int n = 1, ended = 0, without = 0;
+	int k = 0, without = 0;
+	bool more = true;
 
 	(void)state;
-	for (; !ended; n++) {
-		struct workspaces *w;
-
+	for (; more; k++) {
 		tree_make("workspace-kill");
-		w = workspaces_open(tree_path("w"), NULL);
-		assert_non_null(w);
-		ended = kill_at_stop(w, n);
-		workspaces_close(w);
-		if (ended == 77) {
-			tree_remove();
-			print_message("no ptrace here\n");
-			skip();
-		}
-		w = workspaces_open(tree_path("w"), NULL);
-		assert_non_null(w);
+		reopen_workspaces();
+		more = killed_at(k, create_killed, NULL);
+		reopen_workspaces();
 		assert_false(tree_exists("w/tasks/.new.t"));
 		if (!tree_exists("w/tasks/t")) {
+			assert_true(more);
 			without++;
-			assert_int_equal(create_task(w), 0);
+			assert_int_equal(create_task(), 0);
 		}
 		for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 			char path[64];
@@ -84,11 +59,12 @@ static void test_kills(void **state)
 			assert_true(tree_exists(path));
 		}
 		workspaces_close(w);
+		w = NULL;
 		tree_remove();
 	}
 	/* It was killed in between, not only before or after. */
-	assert_true(without > 40);
-	assert_true(n > without + 1);
+	assert_true(without > 20);
+	assert_true(k > without + 1);
 }
 
 int main(void)
