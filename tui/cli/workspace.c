@@ -152,16 +152,17 @@ static int act_on_workspace(
 	return record_act(&x->by, &r, NULL, act, x, e);
 }
 
-/* "20261123T084001Z": a name for who gave none. */
+/* "20261123T084001.123Z": a name for who gave none. */
 static void name_by_time(char *buf, size_t cap, const char *before)
 {
-	time_t now = (time_t)(clock_wall_ms() / 1000);
+	int64_t now_ms = clock_wall_ms();
+	time_t now = (time_t)(now_ms / 1000);
 	struct tm tm;
 	char when[24];
 
 	gmtime_r(&now, &tm);
-	strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &tm);
-	snprintf(buf, cap, "%s%s", before, when);
+	strftime(when, sizeof when, "%Y%m%dT%H%M%S", &tm);
+	snprintf(buf, cap, "%s%s.%03dZ", before, when, (int)(now_ms % 1000));
 }
 
 /* ---- create, list */
