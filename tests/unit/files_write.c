@@ -510,7 +510,8 @@ static void test_write_cancel(void **state)
 	(void)state;
 	for (int i = 0; i < 40; i++)
 		snprintf(names[i], sizeof names[i], "cancel/%d", i);
-	for (int round = 0; round < 30; round++) {
+	/* On a busy machine more rounds until one was hit. */
+	for (int round = 0; round < 30 || !cancelled; round++) {
 		struct files_write_options o = {.promise = promises[round % 3], .parents = true};
 		char text[16];
 		struct files_writing *w;
@@ -538,7 +539,6 @@ static void test_write_cancel(void **state)
 		if (rc < 0)
 			assert_int_equal(e.kind, ERR_CANCELLED);
 	}
-	assert_true(cancelled > 0);
 	assert_stage_empty();
 }
 
