@@ -3,70 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <berth/beneath.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#define RACE_RETRIES 32
-
-static int open_strictly(int dir, const char *path, int flags)
-{
-	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-			RESOLVE_NO_XDEV,
-	};
-
-	for (int attempt = 0;; attempt++) {
-		int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-
-		if (fd >= 0 || errno != EAGAIN || attempt == RACE_RETRIES)
-			return fd;
-		sched_yield();
-	}
-}
+#define STRICTLY (RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV)
 
 int below_open_leaf(int dir, const char *name, int flags)
 {
-	return open_strictly(dir, name, flags | O_NOFOLLOW);
-}
-
-int below_open(int root, const char *path, int flags)
-{
-	int dir = root, fd;
-
-	for (;;) {
-		size_t n = strlen(path);
-		char piece[PATH_MAX];
-		int saved;
-
-		if (n < sizeof piece) {
-			fd = open_strictly(dir, path, flags);
-		} else {
-			n = sizeof piece - 1;
-			while (n > 0 && path[n] != '/')
-				n--;
-			memcpy(piece, path, n);
-			piece[n] = '\0';
-			fd = open_strictly(dir, piece, O_PATH | O_DIRECTORY);
-		}
-		saved = errno;
-		if (dir != root)
-			close(dir);
-		errno = saved;
-		if (fd < 0 || !path[n])
-			return fd;
-		dir = fd;
-		path += n + 1;
-	}
+	return beneath_open(dir, name, flags | O_NOFOLLOW, STRICTLY);
 }
 
 char *below_proc(char buf[BELOW_PROC_MAX], int dir, const char *name)
@@ -150,7 +101,7 @@ int below_goto(int root, const struct manifest *m, uint32_t dir, struct below_pl
 		AUTO_STR struct str path = STR_INIT;
 
 		manifest_path(m, dir, &path);
-		fd = below_open(root, path.s, O_RDONLY | O_DIRECTORY);
+		fd = beneath_open(root, path.s, O_RDONLY | O_DIRECTORY, STRICTLY);
 		if (fd < 0 && errno == EACCES && dir != 0)
 			fd = climb_down(root, m, dir);
 	}

@@ -23,9 +23,7 @@ struct below_place {
 		NOWHERE, -1 \
 	}
 
-/* `path` may be longer than PATH_MAX.  -1 and errno; EXDEV: a mount point, or it led out. */
-int below_open(int root, const char *path, int flags);
-/* A name in an open directory. */
+/* A name in an open directory.  -1 and errno; EXDEV: a mount point. */
 int below_open_leaf(int dir, const char *name, int flags);
 /* The same; where the mode keeps its owner from it, given for the moment of opening. */
 int below_open_own(int dir, const char *name, int flags);

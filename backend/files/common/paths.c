@@ -5,26 +5,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <berth/beneath.h>
 #include <berth/mem.h>
 #include <berth/text.h>
-
-#define RACE_RETRIES 32
-
-static int open_beneath(int dir, const char *path, int flags, uint64_t resolve)
-{
-	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
-	};
-
-	return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-}
 
 int path_error(struct err *e, int errnum, const char *verb, const char *path)
 {
@@ -131,56 +119,10 @@ static int walk_components(const struct files_root *r, const char *path, int fla
 	}
 }
 
-/* Beyond PATH_MAX the kernel takes no path: go there in pieces.  Within a piece the kernel keeps us
- * beneath the piece before, which is stricter than beneath the root and so still safe. */
-static int open_long(const struct files_root *r, const char *path, int flags, uint64_t resolve)
-{
-	int dir = r->fd, fd;
-
-	for (;;) {
-		size_t n = strlen(path);
-		char piece[PATH_MAX];
-		int saved;
-
-		if (n < sizeof piece) {
-			fd = open_beneath(dir, path, flags, resolve);
-		} else {
-			n = sizeof piece - 1;
-			while (n > 0 && path[n] != '/')
-				n--;
-			memcpy(piece, path, n);
-			piece[n] = '\0';
-			fd = open_beneath(dir, piece, O_PATH | O_DIRECTORY, resolve);
-		}
-		saved = errno;
-		if (dir != r->fd)
-			close(dir);
-		errno = saved;
-		if (fd < 0 || !path[n])
-			return fd;
-		dir = fd;
-		path += n + strspn(path + n, "/");
-		if (!*path)
-			path = ".";
-	}
-}
-
 static int open_resolved(const struct files_root *r, const char *path, int flags, uint64_t resolve)
 {
-	if (r->portable)
-		return walk_components(r, path, flags);
-	for (int attempt = 0;; attempt++) {
-		int fd = open_beneath(r->fd, path, flags, resolve);
-
-		if (fd >= 0)
-			return fd;
-		if (errno == ENAMETOOLONG)
-			return open_long(r, path, flags, resolve);
-		/* EAGAIN: a ".." could not be proven safe because of a rename at the same time. */
-		if (errno != EAGAIN || attempt == RACE_RETRIES)
-			return -1;
-		sched_yield();
-	}
+	return r->portable ? walk_components(r, path, flags)
+			   : beneath_open(r->fd, path, flags, resolve);
 }
 
 int path_open(const struct files_root *r, const char *path, int flags)
@@ -199,7 +141,7 @@ int path_open_cached(const struct files_root *r, const char *path, int flags)
 		errno = EAGAIN;
 		return -1;
 	}
-	return open_beneath(r->fd, path, flags, RESOLVE_CACHED);
+	return beneath_try(r->fd, path, flags, RESOLVE_CACHED);
 }
 
 int path_open_leaf_cached(int dir, const char *leaf, int flags)
@@ -336,7 +278,7 @@ struct files_root *path_root_open(const char *path, bool portable, struct err *e
 	pthread_mutex_init(&r->lock, NULL);
 	r->dev = st.st_dev;
 	/* Old kernels have no openat2, old sandboxes answer EPERM to what they do not know. */
-	probe = portable ? -1 : open_beneath(r->fd, ".", O_PATH | O_DIRECTORY, 0);
+	probe = portable ? -1 : beneath_try(r->fd, ".", O_PATH | O_DIRECTORY, 0);
 	r->portable = probe < 0;
 	if (probe >= 0)
 		close(probe);
