@@ -99,6 +99,22 @@ void str_addf(struct str *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+void str_add_json(struct str *s, const char *text)
+{
+	str_addc(s, '"');
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			str_addc(s, '\\');
+		if (c < 0x20)
+			str_addf(s, "\\u%04x", c);
+		else
+			str_addc(s, (char)c);
+	}
+	str_addc(s, '"');
+}
+
 void str_remove_front(struct str *s, size_t n)
 {
 	CHECK(n <= s->len);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <berth/check.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #define MAGIC "berthck1"
@@ -184,21 +185,11 @@ uint32_t manifest_find(const struct manifest *m, uint32_t parent, const char *na
 
 static int write_hashed(int fd, struct hasher *h, const void *bytes, size_t n, struct err *e)
 {
-	const char *at = bytes;
-
 	if (h)
 		hasher_add(h, bytes, n);
-	while (n > 0) {
-		ssize_t did = write(fd, at, n > (1u << 30) ? 1u << 30 : n);
-
-		if (did < 0 && errno == EINTR)
-			continue;
-		if (did < 0)
-			return err_sys(e, errno, "cannot write the checkpoint's manifest");
-		at += did;
-		n -= (size_t)did;
-	}
-	return 0;
+	return file_write(fd, bytes, n) < 0
+		? err_sys(e, errno, "cannot write the checkpoint's manifest")
+		: 0;
 }
 
 int manifest_write(const struct manifest *m, int fd, struct err *e)
@@ -359,22 +350,15 @@ int manifest_read(struct manifest *m, int fd, const char *name, struct err *e)
 	AUTO_FREE char *bytes = NULL;
 	struct header h;
 	struct stat st;
-	size_t got = 0;
+	ssize_t got;
 
 	/* The length is checked against the header before memory is asked for. */
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size > FILE_MAX_BYTES ||
 		manifest_head(&h, fd) < 0)
 		return refuse_manifest(e, name, "its manifest is not of this form");
 	bytes = xmalloc((size_t)st.st_size);
-	while (got < (size_t)st.st_size) {
-		ssize_t n = pread(fd, bytes + got, (size_t)st.st_size - got, (off_t)got);
-
-		if (n < 0 && errno != EINTR)
-			return err_sys(e, errno, "cannot read the checkpoint %.64s", name);
-		if (n == 0)
-			break;
-		if (n > 0)
-			got += (size_t)n;
-	}
-	return manifest_parse(m, bytes, got, name, e);
+	got = file_fill(fd, bytes, (size_t)st.st_size);
+	if (got < 0)
+		return err_sys(e, errno, "cannot read the checkpoint %.64s", name);
+	return manifest_parse(m, bytes, (size_t)got, name, e);
 }

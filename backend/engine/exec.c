@@ -338,7 +338,7 @@ static void quote_all(struct str *s, const char *name, const char *const *word, 
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
 			str_addc(s, ',');
-		ejson_quote(s, word[i]);
+		str_add_json(s, word[i]);
 	}
 	str_addc(s, ']');
 }
@@ -353,7 +353,7 @@ static char *create_body(const struct engine_exec_ask *ask)
 	quote_all(&s, "Cmd", ask->argv, ask->argc);
 	if (ask->cwd) {
 		str_adds(&s, ",\"WorkingDir\":");
-		ejson_quote(&s, ask->cwd);
+		str_add_json(&s, ask->cwd);
 	}
 	str_addc(&s, '}');
 	return str_detach(&s);

@@ -248,19 +248,3 @@ const char *const *ejson_words(struct arena *a, const cJSON *array, size_t *ret_
 	*ret_n = n;
 	return words;
 }
-
-void ejson_quote(struct str *out, const char *s)
-{
-	str_addc(out, '"');
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			str_addc(out, '\\');
-		if (c < 0x20)
-			str_addf(out, "\\u%04x", c);
-		else
-			str_addc(out, (char)c);
-	}
-	str_addc(out, '"');
-}

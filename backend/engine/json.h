@@ -55,7 +55,4 @@ const char *const *ejson_words(struct arena *a, const cJSON *array, size_t *ret_
 const char *parse_name(const cJSON *row, struct arena *a);
 enum container_state parse_state(const char *word);
 
-/* Append a JSON string literal. */
-void ejson_quote(struct str *out, const char *s);
-
 #endif

@@ -52,9 +52,9 @@ static void add_args(struct str *target, size_t n, const char *const *args)
 		AUTO_FREE char *name = xstrndup(args[i], strcspn(args[i], "="));
 
 		str_addc(&json, i ? ',' : '{');
-		ejson_quote(&json, name);
+		str_add_json(&json, name);
 		str_addc(&json, ':');
-		ejson_quote(&json, args[i] + strlen(name) + 1);
+		str_add_json(&json, args[i] + strlen(name) + 1);
 	}
 	str_addc(&json, '}');
 	str_adds(target, "&buildargs=");

@@ -72,13 +72,13 @@ static bool add_login(struct str *json, const char *server, const cJSON *entry)
 	if (colon)
 		*colon = '\0';
 	str_adds(json, "{\"username\":");
-	ejson_quote(json, colon ? (char *)plain : "");
+	str_add_json(json, colon ? (char *)plain : "");
 	str_adds(json, ",\"password\":");
-	ejson_quote(json, colon && !*token ? colon + 1 : "");
+	str_add_json(json, colon && !*token ? colon + 1 : "");
 	str_adds(json, ",\"identitytoken\":");
-	ejson_quote(json, token);
+	str_add_json(json, token);
 	str_adds(json, ",\"serveraddress\":");
-	ejson_quote(json, server);
+	str_add_json(json, server);
 	str_addc(json, '}');
 	OPENSSL_cleanse(plain, sizeof plain);
 	return true;
@@ -128,7 +128,7 @@ char *login_all_header(void)
 			continue;
 		if (n++)
 			str_addc(&json, ',');
-		ejson_quote(&json, one->string);
+		str_add_json(&json, one->string);
 		str_addc(&json, ':');
 		str_add(&json, login.s, login.len);
 		OPENSSL_cleanse(login.s, login.len);

@@ -36,7 +36,7 @@ static int find_agent(struct exec_target *t, const char *agent, struct str *repl
 	{
 		AUTO_FREE char *label = xasprintf("berth.agent=%s", agent);
 
-		ejson_quote(&filter, label);
+		str_add_json(&filter, label);
 	}
 	str_adds(&filter, "]}");
 	str_adds(&target, "/containers/json?all=1&filters=");

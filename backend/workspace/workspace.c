@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/files.h>
 #include <berth/format.h>
 #include <berth/mem.h>
@@ -207,7 +208,6 @@ void workspaces_close(struct workspaces *w)
 static int write_part(int dir, const struct part *p, const struct workspace_new *n)
 {
 	AUTO_CLOSE int fd = -1;
-	size_t len;
 
 	if (!p->text) {
 		if (mkdirat(dir, p->path, 0700) < 0)
@@ -219,31 +219,12 @@ static int write_part(int dir, const struct part *p, const struct workspace_new 
 	}
 	if (fd < 0)
 		return -1;
-	len = p->text ? strlen(p->text) : 0;
-	for (size_t done = 0; done < len;) {
-		ssize_t put = write(fd, p->text + done, len - done);
-
-		if (put < 0 && errno != EINTR)
-			return -1;
-		done += put > 0 ? (size_t)put : 0;
-	}
+	if (p->text && file_write(fd, p->text, strlen(p->text)) < 0)
+		return -1;
 	/* Whatever the umask of the caller is. */
 	if (fchown(fd, n->uid, n->gid) < 0)
 		return -1;
 	return fchmod(fd, p->text ? 0600 : 0700);
-}
-
-static void add_json_text(struct str *out, const char *s)
-{
-	str_addc(out, '"');
-	for (; *s; s++)
-		if (*s == '"' || *s == '\\')
-			str_addf(out, "\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			str_addf(out, "\\u%04x", (unsigned)*s);
-		else
-			str_addc(out, *s);
-	str_addc(out, '"');
 }
 
 static void describe_task(struct str *out, const struct workspace_new *n)
@@ -256,7 +237,7 @@ static void describe_task(struct str *out, const struct workspace_new *n)
 		n->name, at);
 	if (n->environment) {
 		text_neutralise(&clean, n->environment, strlen(n->environment), false);
-		add_json_text(out, clean.s);
+		str_add_json(out, clean.s);
 	} else {
 		str_adds(out, "null");
 	}

@@ -76,7 +76,7 @@ static int make_body(struct bench *b, size_t i, struct err *e)
 		"\"Labels\":{\"berth.role\":\"tool\",\"berth.session\":\"%s\",\"berth.proof\":\"%s\","
 		"\"berth.owner\":",
 		session, proof);
-	ejson_quote(&s, b->dead);
+	str_add_json(&s, b->dead);
 	str_adds(&s, "}}");
 	b->body[i] = str_detach(&s);
 	return 0;

@@ -153,7 +153,7 @@ static const char *make_container(
 		"\"berth.role\":\"%s\",\"berth.session\":\"%s\",\"berth.proof\":\"%s\"%s",
 		more, owner ? "tool" : "agent", session, proof, owner ? ",\"berth.owner\":" : "");
 	if (owner)
-		ejson_quote(&body, owner);
+		str_add_json(&body, owner);
 	str_adds(&body, "}}");
 	if (sync_ask(en, "make %s", name, "POST", path, body.s, 60000, &reply, &e))
 		fail_msg("%s", e.msg);

@@ -498,7 +498,7 @@ static void test_quote(void **state)
 	AUTO_STR struct str s = STR_INIT;
 
 	(void)state;
-	ejson_quote(&s, "a\"b\\c\n\x01\xc3\xa9");
+	str_add_json(&s, "a\"b\\c\n\x01\xc3\xa9");
 	assert_string_equal(s.s, "\"a\\\"b\\\\c\\u000a\\u0001\xc3\xa9\"");
 }
 
