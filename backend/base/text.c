@@ -227,6 +227,14 @@ char *text_clean(char *buf, size_t cap, const char *s)
 	return buf;
 }
 
+bool text_is_plain_name(const char *s, size_t max)
+{
+	size_t n = strlen(s);
+
+	return n > 0 && n <= max && s[0] != '.' &&
+		strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+}
+
 bool text_looks_secret(const char *env_name)
 {
 	static const char *const words[] = {"PASS", "SECRET", "TOKEN", "KEY", "CRED", "AUTH",

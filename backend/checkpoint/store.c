@@ -21,12 +21,9 @@
 
 int store_check_name(const char *name, struct err *e)
 {
-	size_t n = strlen(name);
 	char shown[80];
 
-	if (n > 0 && n <= CHECKPOINT_NAME_MAX && name[0] != '.' &&
-		strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
-			n)
+	if (text_is_plain_name(name, CHECKPOINT_NAME_MAX))
 		return 0;
 	text_clean(shown, sizeof shown, name);
 	return err_set(e, ERR_USAGE,

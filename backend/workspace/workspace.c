@@ -63,20 +63,16 @@ const char *workspace_kind_name(enum workspace_kind k)
 	return kinds[k].word;
 }
 
-static bool may_name_workspace(const char *name)
+const char *workspace_kind_folder(enum workspace_kind k)
 {
-	size_t n = strlen(name);
-
-	return n > 0 && n <= WORKSPACE_NAME_MAX && name[0] != '.' &&
-		strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
-		n;
+	return kinds[k].folder;
 }
 
 static int check_workspace_name(const char *name, struct err *e)
 {
 	char shown[80];
 
-	if (may_name_workspace(name))
+	if (text_is_plain_name(name, WORKSPACE_NAME_MAX))
 		return 0;
 	return err_set(e, ERR_USAGE,
 		"\"%s\" cannot name a workspace: take 1 to 64 letters, digits, . _ - and no dot in front",
@@ -323,7 +319,7 @@ static bool describe_workspace(
 {
 	struct stat st;
 
-	if (!may_name_workspace(name) ||
+	if (!text_is_plain_name(name, WORKSPACE_NAME_MAX) ||
 		fstatat(w->kind[kind], name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
 		return false;
 	*i = (struct workspace_info){.kind = (enum workspace_kind)kind,

@@ -42,6 +42,9 @@ void text_neutralise(struct str *out, const char *s, size_t n, bool ascii);
 /* As above into a fixed buffer; returns buf.  Clipped on a character, always terminated. */
 char *text_clean(char *buf, size_t cap, const char *s);
 
+/* 1 to `max` of A-Z a-z 0-9 . _ - and no dot in front: a name that may become that of a file. */
+bool text_is_plain_name(const char *s, size_t max);
+
 /* Does this name look like a secret (PASSWORD, TOKEN, KEY, SECRET, CREDENTIAL ...)? */
 bool text_looks_secret(const char *env_name);
 

@@ -26,7 +26,8 @@
 #define WORKSPACE_NAME_MAX 64
 
 enum workspace_kind { WORKSPACE_TASK, WORKSPACE_PROJECT, WORKSPACE_KINDS };
-const char *workspace_kind_name(enum workspace_kind k); /* "task" */
+const char *workspace_kind_name(enum workspace_kind k);   /* "task" */
+const char *workspace_kind_folder(enum workspace_kind k); /* "tasks": where it lies in the tree */
 
 struct workspaces;
 

@@ -1,11 +1,9 @@
 /* workspace.c - `berth workspace`: workspaces, and going back in them. */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <berth/checkpoint.h>
@@ -24,8 +22,11 @@
 struct workspace_cli {
 	const struct cli *c;
 	struct recorder by;
-	char dir[PATH_MAX]; /* of all that berth keeps for its user */
+	char dir[PATH_MAX];  /* of all that berth keeps for its user */
+	char tree[PATH_MAX]; /* of the workspaces in it */
 	struct workspaces *all;
+	enum workspace_kind kind;
+	char name[WORKSPACE_NAME_MAX + 1];
 	char path[16 + WORKSPACE_NAME_MAX]; /* "tasks/ID" */
 	int root;                           /* the workspace's directory */
 	struct checkpoint_store *store;
@@ -38,40 +39,31 @@ struct workspace_cli {
 
 typedef int workspace_verb_fn(struct workspace_cli *x, struct err *e);
 
-/* The tree's own word for where a kind lies. */
-static const char *const kind_folder[WORKSPACE_KINDS] = {"tasks", "projects"};
-
-static bool match_kind(const char *word, const char *const *words, enum workspace_kind *ret)
+static void set_workspace(struct workspace_cli *x, enum workspace_kind kind, const char *name)
 {
-	for (unsigned k = 0; k < WORKSPACE_KINDS; k++)
-		if (!strcmp(word, words ? words[k] : workspace_kind_name(k))) {
-			*ret = k;
-			return true;
-		}
-	return false;
+	x->kind = kind;
+	snprintf(x->name, sizeof x->name, "%s", name);
+	snprintf(x->path, sizeof x->path, "%s/%s", workspace_kind_folder(kind), x->name);
 }
 
 /* "tasks/ID", "projects/NAME", or a name that only one of them has. */
-static int find_workspace(struct workspace_cli *x, const char *said, enum workspace_kind *kind,
-	char *name, struct err *e)
+static int find_workspace(struct workspace_cli *x, const char *said, struct err *e)
 {
 	AUTO_FREE struct workspace_info *all = NULL;
-	const char *slash = strchr(said, '/');
+	bool whole = strchr(said, '/');
 	unsigned found = 0;
 	size_t n;
 
 	if (workspace_list(x->all, &all, &n, e))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		const char *folder = kind_folder[all[i].kind];
-		size_t len = strlen(folder);
+		char path[sizeof x->path];
 
-		if (slash ? (size_t)(slash - said) != len || strncmp(said, folder, len) ||
-					strcmp(slash + 1, all[i].name)
-			  : strcmp(said, all[i].name))
+		snprintf(path, sizeof path, "%s/%s", workspace_kind_folder(all[i].kind),
+			all[i].name);
+		if (strcmp(said, whole ? path : all[i].name))
 			continue;
-		*kind = all[i].kind;
-		snprintf(name, WORKSPACE_NAME_MAX + 1, "%s", all[i].name);
+		set_workspace(x, all[i].kind, all[i].name);
 		found++;
 	}
 	if (found > 1)
@@ -85,16 +77,15 @@ static int find_workspace(struct workspace_cli *x, const char *said, enum worksp
 			  said);
 }
 
-static int open_checkpoints(
-	struct workspace_cli *x, enum workspace_kind kind, const char *name, struct err *e)
+static int open_checkpoints(struct workspace_cli *x, struct err *e)
 {
 	char points[PATH_MAX], folder[PATH_MAX];
 	AUTO_FREE char *dir = NULL;
 
 	if (runtime_subdir(points, sizeof points, x->dir, "checkpoints", e) ||
-		runtime_subdir(folder, sizeof folder, points, kind_folder[kind], e))
+		runtime_subdir(folder, sizeof folder, points, workspace_kind_folder(x->kind), e))
 		return -1;
-	dir = xasprintf("%s/%s", folder, name);
+	dir = xasprintf("%s/%s", folder, x->name);
 	x->store = checkpoint_open(dir, e);
 	return x->store ? 0 : -1;
 }
@@ -102,14 +93,10 @@ static int open_checkpoints(
 /* The workspace that the first operand names, and its checkpoints. */
 static int enter_workspace(struct workspace_cli *x, struct err *e)
 {
-	enum workspace_kind kind = WORKSPACE_TASK;
-	char name[WORKSPACE_NAME_MAX + 1];
-
-	if (find_workspace(x, x->c->argv[0], &kind, name, e))
+	if (find_workspace(x, x->c->argv[0], e))
 		return -1;
-	snprintf(x->path, sizeof x->path, "%s/%s", kind_folder[kind], name);
-	x->root = workspace_enter(x->all, kind, name, e);
-	return x->root < 0 ? -1 : open_checkpoints(x, kind, name, e);
+	x->root = workspace_enter(x->all, x->kind, x->name, e);
+	return x->root < 0 ? -1 : open_checkpoints(x, e);
 }
 
 static int run_workspace_verb(const struct cli *c, workspace_verb_fn *verb, struct err *e)
@@ -117,15 +104,15 @@ static int run_workspace_verb(const struct cli *c, workspace_verb_fn *verb, stru
 	struct workspace_cli x = {.c = c, .root = -1};
 	struct policy policy;
 	struct arena mem;
-	char program[40], tree[PATH_MAX];
+	char program[40];
 	int rc = -1;
 
 	snprintf(program, sizeof program, "workspace %s", c->command->name);
 	x.by = (struct recorder){.program = program, .policy = &policy, .direct = true};
 	arena_init(&mem, 1024);
 	if (!cli_policy(c, &policy, &mem, e) && !data_dir(x.dir, sizeof x.dir, e)) {
-		snprintf(tree, sizeof tree, "%.*s/workspaces", PATH_MAX - 16, x.dir);
-		x.all = workspaces_open(tree, e);
+		snprintf(x.tree, sizeof x.tree, "%.*s/workspaces", PATH_MAX - 16, x.dir);
+		x.all = workspaces_open(x.tree, e);
 		if (x.all)
 			rc = verb(&x, e);
 	}
@@ -155,14 +142,13 @@ static int act_on_workspace(
 /* "20261123T084001.123Z": a name for who gave none. */
 static void name_by_time(char *buf, size_t cap, const char *before)
 {
-	int64_t now_ms = clock_wall_ms();
-	time_t now = (time_t)(now_ms / 1000);
-	struct tm tm;
-	char when[24];
+	char stamp[FORMAT_MAX], *to = stamp;
 
-	gmtime_r(&now, &tm);
-	strftime(when, sizeof when, "%Y%m%dT%H%M%S", &tm);
-	snprintf(buf, cap, "%s%s.%03dZ", before, when, (int)(now_ms % 1000));
+	for (const char *at = format_stamp(stamp, clock_wall_ms()); *at; at++)
+		if (!strchr("-:", *at))
+			*to++ = *at;
+	*to = '\0';
+	snprintf(buf, cap, "%s%s", before, stamp);
 }
 
 /* ---- create, list */
@@ -170,30 +156,32 @@ static void name_by_time(char *buf, size_t cap, const char *before)
 static int do_create(void *ctx, struct audit_record *r, struct err *e)
 {
 	struct workspace_cli *x = ctx;
-	struct workspace_new n = {.name = x->c->argv[1],
+	struct workspace_new n = {.kind = x->kind,
+		.name = x->c->argv[1],
 		.prompt = cli_value(x->c, "prompt"),
 		.now_ms = clock_wall_ms(),
 		.uid = (uid_t)-1,
 		.gid = (gid_t)-1};
 
 	(void)r;
-	match_kind(x->c->argv[0], NULL, &n.kind);
 	return workspace_create(x->all, &n, e);
 }
 
 static int create_workspace(struct workspace_cli *x, struct err *e)
 {
-	enum workspace_kind kind;
+	enum workspace_kind kind = WORKSPACE_TASK;
 
-	if (!match_kind(x->c->argv[0], NULL, &kind))
+	while (kind < WORKSPACE_KINDS && strcmp(x->c->argv[0], workspace_kind_name(kind)))
+		kind++;
+	if (kind == WORKSPACE_KINDS)
 		return err_set(e, ERR_USAGE, "a workspace is a task or a project, not \"%.40s\".",
 			x->c->argv[0]);
 	if (kind != WORKSPACE_TASK && cli_value(x->c, "prompt"))
 		return err_set(e, ERR_USAGE, "--prompt is of a task; a project has none.");
-	snprintf(x->path, sizeof x->path, "%s/%.64s", kind_folder[kind], x->c->argv[1]);
+	set_workspace(x, kind, x->c->argv[1]);
 	if (act_on_workspace(x, DEED_WORKSPACE_CREATE, do_create, e))
 		return -1;
-	printf("%s/workspaces/%s\n", x->dir, x->path);
+	printf("%s/%s\n", x->tree, x->path);
 	return 0;
 }
 
@@ -219,7 +207,7 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 	jsonw_array(&j, "workspaces");
 	for (size_t i = 0; i < n; i++) {
 		AUTO_FREE char *path = xasprintf(
-			"%s/workspaces/%s/%s", x->dir, kind_folder[all[i].kind], all[i].name);
+			"%s/%s/%s", x->tree, workspace_kind_folder(all[i].kind), all[i].name);
 
 		jsonw_object(&j, NULL);
 		jsonw_text(&j, "kind", workspace_kind_name(all[i].kind));
