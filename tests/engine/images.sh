@@ -7,17 +7,6 @@ cd "$TMPDIR" || exit 1
 registry=''
 trap '[ -z "$registry" ] || kill "$registry" 2>/dev/null; docker image rm -f im-$$:1 im-$$:2 im-$$:tar im-$$:keep im-$$:label "${r-x}/tiny:1" >/dev/null 2>&1' EXIT
 
-# says STATUS PATTERN COMMAND...: exit code, and both outputs together.
-says() {
-	local status=$1 pattern=$2 text got
-	shift 2
-	text=$("$@" 2>&1 </dev/null)
-	got=$?
-	echo "exit $got: $text"
-	# shellcheck disable=SC2053 # a pattern
-	[ $got = "$status" ] && [[ $text == $pattern ]]
-}
-
 fits() { # SCHEMA PYTHON-CONDITION COMMAND...
 	local schema=$1 condition=$2
 	shift 2

@@ -17,17 +17,6 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# says STATUS PATTERN COMMAND...: exit code, and both outputs together.
-says() {
-	local status=$1 pattern=$2 text got
-	shift 2
-	text=$("$@" 2>&1 </dev/null)
-	got=$?
-	echo "exit $got: $text"
-	# shellcheck disable=SC2053 # a pattern
-	[ $got = "$status" ] && [[ $text == $pattern ]]
-}
-
 prepared() {
 	docker images -q --filter "label=test.of=$base" --filter 'reference=berth/prepared' | wc -l
 }

@@ -12,17 +12,6 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# says STATUS PATTERN COMMAND...: exit code, and both outputs together.
-says() {
-	local status=$1 pattern=$2 text got
-	shift 2
-	text=$("$@" 2>&1 </dev/null)
-	got=$?
-	echo "exit $got: $text"
-	# shellcheck disable=SC2053 # a pattern
-	[ $got = "$status" ] && [[ $text == $pattern ]]
-}
-
 # As root, inside; both streams in one.
 root() {
 	"$BERTH" exec "$agent" -- /usr/bin/su -c "exec 2>&1; $1"

@@ -2,6 +2,7 @@
 #
 #   check NAME COMMAND...    says "ok NAME" where the command succeeds, else "not ok NAME" and the beginning of what it
 #                            said, and sets bad=1; $of goes before the name. The command is run by this shell
+#   says STATUS PATTERN COMMAND...   for check: the command's exit code, and both its outputs together
 
 bad=0
 
@@ -16,4 +17,14 @@ check() {
 		# shellcheck disable=SC2034 # for the script to end with
 		bad=1
 	fi
+}
+
+says() {
+	local status=$1 pattern=$2 text got
+	shift 2
+	text=$("$@" 2>&1 </dev/null)
+	got=$?
+	echo "exit $got: $text"
+	# shellcheck disable=SC2053 # a pattern
+	[ "$got" = "$status" ] && [[ $text == $pattern ]]
 }

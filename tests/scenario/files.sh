@@ -4,17 +4,6 @@
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
 
-# says STATUS PATTERN COMMAND...: exit code, and both outputs together.
-says() {
-	local status=$1 pattern=$2 text got
-	shift 2
-	text=$("$@" 2>&1 </dev/null)
-	got=$?
-	echo "exit $got: $text"
-	# shellcheck disable=SC2053 # a pattern
-	[ $got = "$status" ] && [[ $text == $pattern ]]
-}
-
 # json VERB PATTERN COMMAND...: what it prints is as the schema says, and the pattern is in it.
 json() {
 	local verb=$1 pattern=$2

@@ -6,17 +6,6 @@ cd "$TMPDIR" || exit 1
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 tree=$PWD/data/berth/workspaces
 
-# says STATUS PATTERN COMMAND...: exit code, and both outputs together.
-says() {
-	local status=$1 pattern=$2 text got
-	shift 2
-	text=$("$@" 2>&1 </dev/null)
-	got=$?
-	echo "exit $got: $text"
-	# shellcheck disable=SC2053 # a pattern
-	[ "$got" = "$status" ] && [[ $text == $pattern ]]
-}
-
 # fits SCHEMA COMMAND...
 fits() {
 	local schema=$1
