@@ -297,13 +297,12 @@ static void test_second_costs_little(void **state)
 	assert_int_equal(i.stored, 0);
 }
 
-/* Written twice through a mapping: the second time changes neither time, nor does the end of the mapping. */
-static void test_mapping_alive(void **state)
+/* A file of ours, written through its mapping before the checkpoint a and after it. */
+static char *write_mapped(void)
 {
 	char *at;
 	int fd;
 
-	(void)state;
 	tree_text("root/m", "0000");
 	fd = open(tree_path("root/m"), O_RDWR);
 	at = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -313,6 +312,15 @@ static void test_mapping_alive(void **state)
 	make_point("a");
 	let_settle();
 	memcpy(at, "2222", 4);
+	return at;
+}
+
+/* Written twice through a mapping: the second time changes neither time, nor does the end of the mapping. */
+static void test_mapping_alive(void **state)
+{
+	char *at = write_mapped();
+
+	(void)state;
 	make_point("b");
 	munmap(at, 4);
 	restore_point("a", NULL);
@@ -323,19 +331,9 @@ static void test_mapping_alive(void **state)
 
 static void test_mapping_gone(void **state)
 {
-	char *at;
-	int fd;
+	char *at = write_mapped();
 
 	(void)state;
-	tree_text("root/m", "0000");
-	fd = open(tree_path("root/m"), O_RDWR);
-	at = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	memcpy(at, "1111", 4);
-	let_settle();
-	make_point("a");
-	let_settle();
-	memcpy(at, "2222", 4);
 	munmap(at, 4);
 	make_point("b");
 	restore_point("a", NULL);
