@@ -127,7 +127,8 @@ restarted() {
 check 'a restart by policy' wait_for 20 restarted
 check 'is refused too' refused "$agent" -- "${harm[@]}"
 docker update --restart no "$box" >/dev/null
-docker rename "$box" "rs$$-old"
+# The engine refuses that while what it restarts has no network yet.
+wait_for 20 docker rename "$box" "rs$$-old"
 check 'renamed' refused "rs$$-old" -- "${harm[@]}"
 docker rename "rs$$-old" "$box"
 docker unpause "$box" >/dev/null 2>&1
