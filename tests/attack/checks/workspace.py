@@ -237,8 +237,8 @@ while True:
 @attack(44)
 def hostile_archives(room):
     """A tar that climbs out.  Images are the only archives that berth reads, and the engine unpacks those."""
-    commands = room.berth("--help").out.decode() + room.berth("help", "files").out.decode()
-    if "workspace" not in commands and "extract" not in commands and "archive" not in commands:
-        room.absent(44, "`berth --help` and `berth help files` list nothing that unpacks an archive")
+    commands = "".join(room.berth(*words).out.decode() for words in (["--help"], ["help", "files"], ["help", "workspace"]))
+    if "unpack" not in commands and "extract" not in commands and "archive" not in commands:
+        room.absent(44, "`berth --help`, `berth help files` and `berth help workspace` list nothing that unpacks an archive")
         return
     raise AssertionError("berth reads archives now: attack them here")
