@@ -86,26 +86,6 @@ static struct usage usage_between(const struct usage *before, const struct usage
 	return u;
 }
 
-struct usage usage_sum(const struct series_of *s)
-{
-	struct usage sum = {0};
-
-	for (size_t i = 0; i < s->n; i++) {
-		const struct usage *u = &s->used[i];
-
-		sum.user_s += u->user_s;
-		sum.system_s += u->system_s;
-		sum.minor_faults += u->minor_faults;
-		sum.major_faults += u->major_faults;
-		sum.read_bytes += u->read_bytes;
-		sum.write_bytes += u->write_bytes;
-		sum.syscalls_rw += u->syscalls_rw;
-		if (u->peak_bytes > sum.peak_bytes)
-			sum.peak_bytes = u->peak_bytes;
-	}
-	return sum;
-}
-
 struct series_of *bench_series(struct bench_run *r, const char *name)
 {
 	for (size_t i = 0; i < r->nseries; i++)

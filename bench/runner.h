@@ -14,7 +14,6 @@ struct series_of {
 	struct usage *used; /* of each sample; zeros where a measurement took it itself */
 	size_t n, cap, used_cap;
 };
-struct usage usage_sum(const struct series_of *s); /* peak: the largest */
 
 enum verdict { NOT_RUN, MET, MISSED, FAILED, NO_TARGET };
 

@@ -65,11 +65,3 @@ const char *act_doing(enum act a)
 
 	return pick_word(words, COUNT(words), a);
 }
-
-const char *job_state_name(enum job_state s)
-{
-	static const char *const words[] = {
-		"queued", "running", "done", "failed", "cancelled", "orphaned"};
-
-	return pick_word(words, COUNT(words), s);
-}

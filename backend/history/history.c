@@ -182,11 +182,6 @@ void history_close(struct history *h)
 	free(h);
 }
 
-const char *history_path(const struct history *h)
-{
-	return h->path;
-}
-
 void history_case_release(struct history_case *c)
 {
 	for (size_t i = 0; i < c->narms; i++)

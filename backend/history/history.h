@@ -81,7 +81,6 @@ struct history;
  * was set aside. */
 struct history *history_open(const char *path, struct str *notice, struct err *e);
 void history_close(struct history *h); /* NULL is fine */
-const char *history_path(const struct history *h);
 
 int history_begin(struct history *h, struct history_run *r, struct err *e); /* sets id and uuid */
 int history_add_case(struct history *h, int64_t run, const struct history_case *c, struct err *e);

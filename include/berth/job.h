@@ -24,7 +24,6 @@ enum job_state {
 	JOB_CANCELLED,
 	JOB_ORPHANED, /* its process died before it ended */
 };
-const char *job_state_name(enum job_state s);
 static inline bool job_ended(enum job_state s)
 {
 	return s >= JOB_DONE;

@@ -167,30 +167,6 @@ int path_regular(int fd, const char *path, struct stat *st, struct err *e)
 						: "a device");
 }
 
-int path_open_file(const struct files_root *r, const char *path, struct stat *st, struct err *e)
-{
-	AUTO_CLOSE int fd = -1;
-
-	if (path_check(path, e) < 0)
-		return -1;
-	fd = path_open(r, path, PATH_READ);
-	if (fd < 0)
-		return path_error(e, errno, "read", path);
-	if (path_regular(fd, path, st, e) < 0)
-		return -1;
-	return steal_fd(&fd);
-}
-
-int path_open_dir(const struct files_root *r, const char *path, struct err *e)
-{
-	int fd;
-
-	if (*path && path_check(path, e) < 0)
-		return -1;
-	fd = path_open(r, *path ? path : ".", O_RDONLY | O_DIRECTORY);
-	return fd < 0 ? path_error(e, errno, "open", path) : fd;
-}
-
 /* Make the directories of `path` that are missing, from the top. */
 static int make_dirs_above(const struct files_root *r, char *path, struct made *made, struct err *e)
 {

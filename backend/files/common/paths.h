@@ -48,10 +48,6 @@ int path_open_cached(const struct files_root *r, const char *path, int flags);
 /* One component, no symlink, relative to a directory that was resolved before; likewise. */
 int path_open_leaf_cached(int dir, const char *leaf, int flags);
 
-/* Open a regular file for reading and fill in *st: FIFOs do not block, nothing else is read. */
-int path_open_file(const struct files_root *r, const char *path, struct stat *st, struct err *e);
-int path_open_dir(
-	const struct files_root *r, const char *path, struct err *e); /* "" or ".": root */
 /* Whether what is open as fd is a regular file; fills in *st. */
 int path_regular(int fd, const char *path, struct stat *st, struct err *e);
 

@@ -303,11 +303,6 @@ static void unescape_text(const char *s, size_t n, struct str *out)
 	}
 }
 
-void jsontree_key(const struct jsontree *t, uint32_t node, struct str *out)
-{
-	unescape_text(t->text + t->node[node].key, t->node[node].key_len, out);
-}
-
 static bool key_is(const struct jsontree *t, uint32_t node, const char *word)
 {
 	const struct json_node *n = &t->node[node];

@@ -56,8 +56,7 @@ void jsontree_fold_depth(struct jsontree *t, int open_depth);
 size_t jsontree_reveal(struct jsontree *t, uint32_t node);
 size_t jsontree_row_of(const struct jsontree *t, uint32_t node); /* nrows when it is hidden */
 
-/* Append the key or scalar unescaped (invalid escapes stay as they are). */
-void jsontree_key(const struct jsontree *t, uint32_t node, struct str *out);
+/* Append the scalar unescaped (invalid escapes stay as they are). */
 void jsontree_value(const struct jsontree *t, uint32_t node, struct str *out);
 /* ".Config.Env[3]", as jq writes it. */
 void jsontree_path(const struct jsontree *t, uint32_t node, struct str *out);
