@@ -9,7 +9,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "cli/jsonw.h"
+#include <berth/jsonw.h>
 #include "machine.h"
 #include "plan.h"
 #include "report.h"

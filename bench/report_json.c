@@ -4,7 +4,7 @@
 
 #include <berth/mem.h>
 
-#include "cli/jsonw.h"
+#include <berth/jsonw.h>
 #include "report.h"
 
 #define DIGITS 9

@@ -9,7 +9,7 @@
 
 #include <berth/text.h>
 
-#include "cli/jsonw.h"
+#include <berth/jsonw.h>
 
 static void test_json_shape(void **state)
 {

@@ -13,7 +13,7 @@
 #include <berth/policy.h>
 #include <berth/text.h>
 
-#include "cli/jsonw.h"
+#include <berth/jsonw.h>
 #include "cli/progress.h"
 #include "cli/run.h"
 

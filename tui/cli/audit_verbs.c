@@ -11,9 +11,9 @@
 #include <berth/format.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
+#include <berth/jsonw.h>
 
 #include "views/audit/audit_text.h"
-#include "cli/jsonw.h"
 #include "cli/run.h"
 
 #define FOLLOW_MS 200

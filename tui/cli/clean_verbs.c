@@ -15,7 +15,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "cli/jsonw.h"
+#include <berth/jsonw.h>
 #include "cli/run.h"
 
 struct work {

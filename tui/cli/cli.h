@@ -104,6 +104,9 @@ int cli_become(const char *program, char **argv, struct err *e);
 int cli_fail(const struct err *e);
 /* Flush stdout: 0, or 1 with a sentence when what was printed did not arrive. */
 int cli_finish(void);
+/* The same for a document, which is released. */
+struct jsonw;
+int jsonw_print(struct jsonw *j);
 /* --timeout, "1.5" seconds; 0: it was not given. */
 int cli_timeout(const struct cli *c, int64_t *ms, struct err *e);
 

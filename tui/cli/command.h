@@ -10,9 +10,9 @@
 
 #include <berth/agents.h>
 #include <berth/str.h>
+#include <berth/jsonw.h>
 
 #include "cli/cli.h"
-#include "cli/jsonw.h"
 
 struct command_io {
 	struct run_request q;  /* streams, cancel, resize, callbacks and time-out are filled in */

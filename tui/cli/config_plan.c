@@ -5,9 +5,10 @@
 
 #include <berth/format.h>
 #include <berth/text.h>
+#include <berth/jsonw.h>
 
+#include "cli/cli.h"
 #include "cli/config_check.h"
-#include "cli/jsonw.h"
 
 #define TEXT_MAX 4096
 

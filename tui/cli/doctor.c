@@ -10,9 +10,9 @@
 #include <berth/build.h>
 #include <berth/mem.h>
 #include <berth/text.h>
+#include <berth/jsonw.h>
 
 #include "cli/doctor.h"
-#include "cli/jsonw.h"
 #include "cli/run.h"
 
 static const char *const verdict_name[] = {"ok", "note", "missing"};

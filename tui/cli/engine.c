@@ -7,9 +7,9 @@
 #include <berth/private_engine.h>
 #include <berth/record.h>
 #include <berth/text.h>
+#include <berth/jsonw.h>
 
 #include "cli/gate.h"
-#include "cli/jsonw.h"
 #include "cli/run.h"
 
 static void print_path(const char *head, const char *path)

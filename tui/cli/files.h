@@ -4,9 +4,9 @@
 
 #include <berth/deed.h>
 #include <berth/files.h>
+#include <berth/jsonw.h>
 
 #include "cli/commands.h"
-#include "cli/jsonw.h"
 
 /* A command in hand. */
 struct files_cli {

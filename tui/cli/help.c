@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <berth/config.h>
+#include <berth/jsonw.h>
 #include <berth/text.h>
 
 #include "cli/commands.h"
@@ -139,4 +140,11 @@ int cli_finish(void)
 		return 1;
 	err_sys(&e, errno, "Cannot write to standard output");
 	return cli_fail(&e);
+}
+
+int jsonw_print(struct jsonw *j)
+{
+	fwrite(j->out.s, 1, j->out.len, stdout);
+	jsonw_release(j);
+	return cli_finish();
 }

@@ -13,10 +13,10 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 #include <berth/users.h>
+#include <berth/jsonw.h>
 
 #include "cli/commands.h"
 #include "cli/gate.h"
-#include "cli/jsonw.h"
 #include "cli/progress.h"
 
 static struct images *running; /* for the signal handler */

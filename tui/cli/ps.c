@@ -6,7 +6,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "cli/jsonw.h"
+#include <berth/jsonw.h>
 #include "cli/run.h"
 
 static bool is_listed_state(const struct container *c, bool all)

@@ -13,10 +13,10 @@
 #include <berth/record.h>
 #include <berth/runtime.h>
 #include <berth/workspace.h>
+#include <berth/jsonw.h>
 
 #include "cli/commands.h"
 #include "cli/gate.h"
-#include "cli/jsonw.h"
 
 /* What a verb works on; what it has no use for is not there. */
 struct workspace_cli {

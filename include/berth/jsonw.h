@@ -1,5 +1,5 @@
 /*
- * jsonw.h - a JSON writer: what --json prints.
+ * jsonw.h - a JSON writer: what --json prints and what is said to clients.
  *
  * One document, built in memory.  Commas and indentation are the writer's; the caller nests
  * jsonw_object / jsonw_array with jsonw_end.  `key` is NULL inside of an array.  Text may be any
@@ -11,14 +11,14 @@
  *
  * Thread: one owner at a time.
  */
-#ifndef CLI_JSONW_H
-#define CLI_JSONW_H
+#ifndef BERTH_JSONW_H
+#define BERTH_JSONW_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <berth/str.h>
+#include "str.h"
 
 #define JSON_DEPTH_MAX 16
 
@@ -43,8 +43,9 @@ void jsonw_uint(struct jsonw *j, const char *key, uint64_t v);
 void jsonw_number(struct jsonw *j, const char *key, double v, int decimals); /* not finite: null */
 void jsonw_bool(struct jsonw *j, const char *key, bool v);
 void jsonw_null(struct jsonw *j, const char *key);
+void jsonw_raw(struct jsonw *j, const char *key, const char *json); /* a whole value, as it is */
 
-/* Write what there is to stdout and release it: 0, or 1 when it did not arrive. */
-int jsonw_print(struct jsonw *j);
+/* `s` as a JSON string, quotes and all, behind what `out` holds. */
+void jsonw_quote(struct str *out, const char *s, size_t n);
 
 #endif

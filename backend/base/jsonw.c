@@ -1,13 +1,12 @@
 /* jsonw.c - JSON on the way out. */
+#include <berth/jsonw.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <berth/check.h>
 #include <berth/text.h>
-
-#include "cli/cli.h"
-#include "cli/jsonw.h"
 
 void jsonw_init(struct jsonw *j, bool lines)
 {
@@ -29,13 +28,28 @@ static void begin_line(struct jsonw *j)
 		str_adds(&j->out, "  ");
 }
 
-static void put_json_text(struct str *out, const char *s, size_t n)
+/* How many bytes from here on need nothing: nearly all of most texts. */
+static size_t span_plain(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && s[i] >= ' ' && s[i] < 0x7F && s[i] != '"' && s[i] != '\\')
+		i++;
+	return i;
+}
+
+void jsonw_quote(struct str *out, const char *s, size_t n)
 {
 	str_addc(out, '"');
 	for (size_t i = 0; i < n;) {
+		size_t plain = span_plain(s + i, n - i);
 		char put[4];
 		uint32_t cp;
 
+		str_add(out, s + i, plain);
+		i += plain;
+		if (i == n)
+			break;
 		i += utf8_next(s + i, n - i, &cp);
 		if (cp == '"' || cp == '\\')
 			str_addf(out, "\\%c", (char)cp);
@@ -70,7 +84,7 @@ static void begin_value(struct jsonw *j, const char *key)
 	j->filled[j->depth - 1] = true;
 	begin_line(j);
 	if (key) {
-		put_json_text(&j->out, key, strlen(key));
+		jsonw_quote(&j->out, key, strlen(key));
 		str_adds(&j->out, ": ");
 	}
 }
@@ -109,7 +123,7 @@ void jsonw_end(struct jsonw *j)
 void jsonw_textn(struct jsonw *j, const char *key, const char *s, size_t n)
 {
 	begin_value(j, key);
-	put_json_text(&j->out, s, n);
+	jsonw_quote(&j->out, s, n);
 }
 
 void jsonw_text(struct jsonw *j, const char *key, const char *s)
@@ -167,9 +181,8 @@ void jsonw_null(struct jsonw *j, const char *key)
 	str_adds(&j->out, "null");
 }
 
-int jsonw_print(struct jsonw *j)
+void jsonw_raw(struct jsonw *j, const char *key, const char *json)
 {
-	fwrite(j->out.s, 1, j->out.len, stdout);
-	jsonw_release(j);
-	return cli_finish();
+	begin_value(j, key);
+	str_adds(&j->out, json);
 }
