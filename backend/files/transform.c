@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/diff.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 
-#include "files/match/diff.h"
 #include "files/match/searchfile.h"
 #include "files/common/token.h"
 
