@@ -59,7 +59,8 @@ vm_run() {
 	# One that ends before its machine does takes it along. One processor: two emulated ones wait for each other wherever
 	# the kernel wants both, for seconds where the host has other work. The time stamp counter is the host's and steady;
 	# the emulated clock that the kernel would take instead of it costs a hundred times as much to read.
-	TMPDIR=$dir setpriv --pdeathsig KILL timeout -k 5 "$seconds" \
+	# Its clock runs on while it waits for a processor, and systemd in it gives up: beside other work it comes first.
+	TMPDIR=$dir nice -n -10 setpriv --pdeathsig KILL timeout -k 5 "$seconds" \
 		qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 1 -m 2560 -nodefaults -nographic \
 		-kernel "$image/kernel" -initrd "$image/initrd" \
 		-append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 clocksource=tsc tsc=reliable mitigations=off rcupdate.rcu_expedited=1' \
