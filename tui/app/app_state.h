@@ -71,6 +71,7 @@ struct app {
 	bool quit;
 	int exit_code;
 	struct area body; /* of the view, as drawn last */
+	bool spoke;       /* below it stood a message or a prompt */
 };
 
 /* stack.c */

@@ -427,7 +427,8 @@ void frame_draw(struct app *a)
 	for (size_t i = 0; i < a->ntabs; i++)
 		a->tab[i].box = (struct area){0};
 	if (c->columns < LEAST_COLUMNS || c->rows < LEAST_ROWS) {
-		a->body = (struct area){0};
+		a->body = (struct area){0, 0, c->columns, 0};
+		a->spoke = false;
 		draw_small(c);
 		return;
 	}
@@ -442,7 +443,7 @@ void frame_draw(struct app *a)
 	/* Few rows: the message takes the keys' place. */
 	if (roomy)
 		canvas_hline(c, 0, last - 1, c->columns, STYLE(RULE));
-	draw_message(a, c, roomy ? last - 1 : last);
+	a->spoke = draw_message(a, c, roomy ? last - 1 : last);
 	if (a->palette.open)
 		palette_draw(&a->palette, c);
 	if (a->dialog.open)

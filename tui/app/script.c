@@ -149,19 +149,45 @@ static void type_script_text(struct app *a, const char *text)
 	app_drain(a);
 }
 
-static void dump_screen(struct script *s, struct app *a, bool styles)
+/* "" | styles | body | body styles */
+static int dump_screen(struct script *s, struct app *a, const char *what, struct err *e)
 {
+	bool body = strncmp(what, "body", 4) == 0;
+	const char *how = body ? what + 4 + (what[4] == ' ') : what;
+	bool styles = strcmp(how, "styles") == 0;
 	struct str out = STR_INIT;
+	int from = 0, to;
+
+	if (*how && !styles)
+		return refuse_line(s, e, "dump [body] [styles], not", what);
 
 	app_drain(a);
 	frame_draw(a);
-	canvas_dump(&a->canvas, &out, styles);
+	to = a->canvas.rows;
+	if (body) {
+		from = a->body.y;
+		to = from + a->body.h + a->spoke;
+	}
+	canvas_dump_rows(&a->canvas, from, to, &out, styles);
 	if (a->o->out)
 		str_add(a->o->out, out.s, out.len);
 	else
 		fwrite(out.s, 1, out.len, stdout);
 	str_release(&out);
-	(void)s;
+	return 0;
+}
+
+/* Where the first of it begins. */
+static int find_on_picture(const char *picture, const char *text, int *x, int *y)
+{
+	const char *at = strstr(picture, text), *line = picture, *end;
+
+	if (!at)
+		return -1;
+	for (*y = 0; (end = strchr(line, '\n')) && end < at; line = end + 1)
+		++*y;
+	*x = text_width(line, (size_t)(at - line));
+	return 0;
 }
 
 static int click_at(struct script *s, struct app *a, const char *arg, struct err *e)
@@ -169,8 +195,12 @@ static int click_at(struct script *s, struct app *a, const char *arg, struct err
 	bool twice = strncmp(arg, "twice ", 6) == 0;
 	int x, y;
 
-	if (sscanf(arg + (twice ? 6 : 0), "%d %d", &x, &y) != 2)
+	if (strncmp(arg, "on ", 3) == 0) {
+		if (find_on_picture(draw_picture(s, a), arg + 3, &x, &y) < 0)
+			return not_there(s, a, e, "there is no", arg + 3);
+	} else if (sscanf(arg + (twice ? 6 : 0), "%d %d", &x, &y) != 2) {
 		return refuse_line(s, e, "click X Y, not", arg);
+	}
 	frame_draw(a);
 	app_click(a, x, y, twice);
 	app_drain(a);
@@ -209,6 +239,8 @@ static int obey_line(struct script *s, struct app *a, const char *word, char *ar
 		return wait_for_text(s, a, arg, word[0] == 'w', e);
 	if (strcmp(word, "snapshot") == 0)
 		return next_snapshot(s, a, e);
+	if (strcmp(word, "dump") == 0)
+		return dump_screen(s, a, arg, e);
 	app_drain(a);
 	if (strcmp(word, "type") == 0)
 		type_script_text(a, arg);
@@ -218,8 +250,6 @@ static int obey_line(struct script *s, struct app *a, const char *word, char *ar
 		app_wheel(a, atoi(arg));
 	else if (strcmp(word, "advance") == 0)
 		advance_clock(a, strtoll(arg, NULL, 10));
-	else if (strcmp(word, "dump") == 0)
-		dump_screen(s, a, strcmp(arg, "styles") == 0);
 	else if (strcmp(word, "expect") == 0 && !strstr(draw_picture(s, a), arg))
 		return not_there(s, a, e, "there is no", arg);
 	else if (strcmp(word, "refuse") == 0 && strstr(draw_picture(s, a), arg))

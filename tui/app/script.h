@@ -7,12 +7,14 @@
  *   type TEXT         every character of the rest of the line
  *   paste TEXT
  *   click X Y         click twice X Y, wheel LINES
+ *   click on TEXT     where it begins, the first from above
  *   wait TEXT         until TEXT is on screen (at most 10 s), then goes on
  *   gone TEXT         until TEXT is no longer on screen
  *   expect TEXT       fails unless TEXT is on screen now; `refuse TEXT` the other way round
  *   snapshot          wait for the next snapshot
  *   advance MS        move a frozen clock; wait for the real one
  *   dump [styles]     write the picture to the output
+ *   dump body [styles]   the view's part of it and the message or prompt below: no header, tabs, keys
  * Exit code 1 and a sentence when an expectation fails.
  *
  * Thread: main.

@@ -424,10 +424,10 @@ static void dump_roles(const struct cell *row, int columns, bool under, struct s
 	}
 }
 
-void canvas_dump(const struct canvas *c, struct str *out, bool styles)
+void canvas_dump_rows(const struct canvas *c, int from, int to, struct str *out, bool styles)
 {
 	_Static_assert(ROLE_COUNT < 63, "one letter per role");
-	for (int y = 0; y < c->rows; y++) {
+	for (int y = from; y < to; y++) {
 		const struct cell *row = &c->cells[(size_t)y * (size_t)c->columns];
 
 		dump_text(row, c->columns, out);
@@ -436,4 +436,9 @@ void canvas_dump(const struct canvas *c, struct str *out, bool styles)
 			dump_roles(row, c->columns, true, out);
 		}
 	}
+}
+
+void canvas_dump(const struct canvas *c, struct str *out, bool styles)
+{
+	canvas_dump_rows(c, 0, c->rows, out, styles);
 }

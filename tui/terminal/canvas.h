@@ -111,5 +111,7 @@ void canvas_restyle(struct canvas *c, struct area a, enum role role);
 /* The picture as text, one line per row, trailing blanks cut.  With `styles` each row is followed
  * by a line of role letters (golden tests). */
 void canvas_dump(const struct canvas *c, struct str *out, bool styles);
+/* Its rows from `from` up to before `to` alone. */
+void canvas_dump_rows(const struct canvas *c, int from, int to, struct str *out, bool styles);
 
 #endif
