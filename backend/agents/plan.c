@@ -62,7 +62,7 @@ static void show_declared(struct making *m, const char *path, bool read_only, co
 			add_note(m, true, e.msg);
 		else
 			add_note(m, false,
-				arena_printf(m->mem, "%s (%s) is not there yet.", path, what));
+				arena_printf(m->mem, "%s (%s) does not exist yet.", path, what));
 	} else if (mounts_add(&m->checked, MOUNT_DECLARED, path, path, read_only, m->writable,
 			   m->nwritable, &e))
 		add_note(m, e.kind == ERR_REFUSED || e.kind == ERR_CONFIG, e.msg);
@@ -102,7 +102,7 @@ static const char *explain_loose(
 {
 	/* spec_loosened tells what sudo loosens first, the network last. */
 	if (s->sudo && i < 4)
-		return "sudo is asked for";
+		return "sudo is requested";
 	if (s->apparmor_optional && i == (s->sudo ? 4 : 0))
 		return "apparmor: optional";
 	return arena_printf(mem, "network: %s", network);
@@ -121,11 +121,11 @@ static void show_isolation(struct making *m, const struct spec *s, const char *n
 	p->new_privileges = s->sudo;
 	p->ncaps = spec_caps(s, &p->caps);
 	p->seccomp = "berth's own profile (configs/seccomp.json)";
-	p->apparmor = s->apparmor_optional ? "optional" : "required where the kernel has it";
+	p->apparmor = s->apparmor_optional ? "optional" : "required where the kernel supports it";
 	for (size_t i = 0; i < n; i++)
 		add_loose(m, loose[i], explain_loose(s, p->network, i, m->mem));
 	if (s->net_rate)
-		p->network = arena_printf(m->mem, "%s, at most %s/s each way", p->network,
+		p->network = arena_printf(m->mem, "%s, at most %s/s in each direction", p->network,
 			format_bytes(rate, s->net_rate));
 }
 
@@ -150,7 +150,8 @@ static void show_packages(struct making *m, const struct agent_def *a)
 				k ? "" : name[i], list[i]->word[k]);
 	if (text.len)
 		add_note(m, false,
-			arena_printf(m->mem, "installed once, before it starts, with a network: %s",
+			arena_printf(m->mem,
+				"installed once before it starts, with network access: %s",
 				text.s));
 }
 

@@ -434,8 +434,7 @@ static int do_prepare(void *ctx, struct audit_record *r, struct err *e)
 	begin_prepare_job(p);
 	if (install_all(p, p->base, &why) && why.kind == ERR_CANCELLED)
 		err_set(&why, ERR_CANCELLED,
-			"preparing the image of %s was cancelled: nothing is left of it.",
-			p->def->id);
+			"preparing the image of %s was cancelled; nothing was kept.", p->def->id);
 	remove_helper(p);
 	end_job(p, &why);
 	return why.kind ? err_copy(e, &why) : 0;

@@ -135,8 +135,8 @@ static bool offer_again(struct bringing *b, const struct existing *x)
 static int rate_refused(const struct bringing *b, struct err *e)
 {
 	return err_set(e, ERR_REFUSED,
-		"the network rate limit of %s cannot be set: its engine is not on this machine; "
-		"berth does not ignore limits: take network_rate: out.",
+		"the network rate limit of %s cannot be set: its engine is not on this "
+		"machine; berth never ignores a limit: remove network_rate:.",
 		b->def->id);
 }
 
@@ -220,8 +220,9 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 		return found;
 	if (!x.ours)
 		return err_set(e, ERR_CONFLICT,
-			"a container called %s is there already and was not made by berth here; rename or "
-			"remove it yourself (docker rm %s), berth does not touch it.",
+			"a container named %s already exists and was not created by "
+			"berth here; rename or remove it yourself (docker rm %s): "
+			"berth does not touch it.",
 			b->spec.name, b->spec.name);
 	if (x.running && !strcmp(x.spec, hash) && is_profile_held(b, &x)) {
 		if (limit_rate(b, x.id, e))
@@ -419,10 +420,9 @@ static int hold_session(struct agents_host *h, const char *container, struct err
 		if (why.kind != ERR_CONFLICT)
 			return err_copy(e, &why);
 		if (h->stop && h->stop(h->stop_ctx))
-			return err_set(e, ERR_CANCELLED, "%s; that was not waited for: cancelled.",
-				why.msg);
+			return err_set(e, ERR_CANCELLED, "%s; cancelled while waiting.", why.msg);
 		if (h->say && !told)
-			h->say(h->say_ctx, container, "another berth is at it: waiting");
+			h->say(h->say_ctx, container, "waiting for another berth");
 		told = true;
 		nanosleep(&pause, NULL);
 	}
@@ -483,7 +483,7 @@ static int take_agent_down(
 
 	if (!x->ours)
 		return err_set(e, ERR_CONFLICT,
-			"the container %s was not made by berth here, so it is left alone.",
+			"the container %s was not created by berth here, so it is left alone.",
 			container);
 	return record_act(&h->at.recorder, &r, &x->of, do_take_down, &rm, e);
 }
@@ -565,7 +565,7 @@ static int check_agent(struct bringing *b, const char *id, struct agent_checked 
 	if (add_declared(b, e) || add_own_mounts(b, e) || (found = host_look(b->h, id, &x, e)) < 0)
 		return -1;
 	if (!found)
-		return err_set(e, ERR_NOT_FOUND, "%s is not there.", a->container);
+		return err_set(e, ERR_NOT_FOUND, "%s does not exist.", a->container);
 	spec_hash(&b->spec, hash);
 	item->what = "definition";
 	item->same = !strcmp(hash, x.spec);

@@ -125,8 +125,7 @@ static bool may_submit(struct audit *a, const struct item *item, struct err *e)
 	bool outcome = item->after || item->intent;
 
 	if (a->bytes > AUDIT_QUEUE_MAX) {
-		err_set(e, ERR_FAILED,
-			"The audit log cannot keep up with what is asked of it; try again in a moment.");
+		err_set(e, ERR_FAILED, "The audit log cannot keep up; try again in a moment.");
 		return false;
 	}
 	if (a->trouble.kind && !item->wanted && !outcome && !(deed->flags & DEED_FREES) &&

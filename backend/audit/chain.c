@@ -344,8 +344,8 @@ static void hand_on_early(struct chain *c)
 int chain_full(const struct chain *c, struct err *e)
 {
 	return err_set(e, ERR_FAILED,
-		"The disk that holds the audit log (%s) is full: until there is space again only "
-		"what frees some can be done.",
+		"The disk that holds the audit log (%s) is full: until there is space "
+		"again, only what frees space is allowed.",
 		c->path);
 }
 
@@ -399,7 +399,8 @@ static int undo_append(struct chain *c, bool lost_trust, const struct err *why)
 	if (lost_trust) {
 		c->broken = *why;
 		err_wrap(&c->broken,
-			"The audit log cannot be written any more; repair the disk and start berth again");
+			"The audit log can no longer be written; repair the disk and "
+			"start berth again");
 	}
 	str_clear(&c->buf);
 	c->handed = 0;

@@ -204,7 +204,7 @@ struct audit_check *audit_check_start(const char *path)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	c->threaded = !failed;
 	if (failed) {
-		err_sys(&c->state.err, failed, "The system has no thread for checking the log");
+		err_sys(&c->state.err, failed, "Cannot start a thread to check the log");
 		c->state.at_wall_ms = clock_wall_ms();
 		c->state.done = true;
 	}

@@ -42,7 +42,8 @@ static int open_locked(int flags, struct err *e)
 			return -1;
 		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 			return err_set(e, ERR_REFUSED,
-				"audit-gap in the runtime directory is no file of yours: remove it.");
+				"audit-gap in the runtime directory is not a file of "
+				"yours: remove it.");
 		while (flock(fd, LOCK_EX) < 0)
 			if (errno != EINTR)
 				return err_sys(e, errno, "Cannot lock audit-gap");
@@ -61,7 +62,8 @@ int gap_add(enum deed deed, struct err *e)
 	snprintf(line, sizeof line, "%-20" PRId64 " %-42.42s\n", clock_wall_ms(),
 		deed_table[deed].name);
 	if (write(fd, line, LINE) != LINE)
-		return err_sys(e, errno ? errno : ENOSPC, "Cannot count what is not recorded");
+		return err_sys(e, errno ? errno : ENOSPC,
+			"Cannot count the actions that are not recorded");
 	return 0;
 }
 

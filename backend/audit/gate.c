@@ -110,7 +110,7 @@ static int go_unrecorded(const struct recorder *by, enum deed deed, const struct
 
 	if (!count_unrecorded(by, deed))
 		return -1;
-	err_wrap(&told, "What is done now is not in the audit log, only its number is kept");
+	err_wrap(&told, "Actions are not in the audit log now, they are only counted");
 	note_missing(RECORD_GAP, &told);
 	return 0;
 }
@@ -122,7 +122,7 @@ void record_event(struct recorder *by, const struct audit_record *r, const struc
 
 	close_record(&out, AUDIT_EVENT, err);
 	if (put_record(by, &out, NULL, &why) && go_unrecorded(by, r->deed, &why)) {
-		err_wrap(&why, "This is not in the audit log");
+		err_wrap(&why, "This action is not in the audit log");
 		note_missing(RECORD_GAP, &why);
 	}
 }
@@ -163,7 +163,7 @@ int record_intent(
 	if (put_record(by, &rec->r, &rec->intent, &why) == 0 ||
 		go_unrecorded(by, r->deed, &why) == 0)
 		return 0;
-	err_wrap(&why, "nothing was done, for it could not be recorded");
+	err_wrap(&why, "nothing was done, because it could not be recorded");
 	/* Not the thing that it was to be done to. */
 	if (why.kind == ERR_NOT_FOUND)
 		why.kind = ERR_FAILED;
@@ -387,7 +387,7 @@ struct passage *gate_intent(
 		mailbox_put(&g->answers, &p->mail);
 	} else if (!p->ticket) {
 		free_passage(p);
-		err_wrap(&why, "Nothing was done, for it could not be recorded");
+		err_wrap(&why, "Nothing was done, because it could not be recorded");
 		err_copy(e, &why);
 		return NULL;
 	}
@@ -432,7 +432,7 @@ void gate_drain(struct gate *g)
 		if (err.kind && count_unrecorded(&g->by, p->r.deed))
 			err = (struct err)ERR_INIT;
 		if (err.kind)
-			err_wrap(&err, "Nothing was done, for it could not be recorded");
+			err_wrap(&err, "Nothing was done, because it could not be recorded");
 		p->start_ns = clock_mono_ns();
 		p->go(p->ctx, err.kind ? &err : NULL);
 	}

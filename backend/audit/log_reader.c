@@ -246,8 +246,8 @@ static int block_back(struct audit_reader *r, size_t max, size_t *found, size_t 
 	if (open_segment(r, r->older.seg, e) < 0)
 		return -1;
 	if (audit_pread_all(r->fd, r->block, want, (off_t)base) != (ssize_t)want)
-		return err_set(e, ERR_FAILED,
-			"The audit log became shorter while it was read; verify it.");
+		return err_set(
+			e, ERR_FAILED, "The audit log shrank while it was being read; verify it.");
 	*read += want;
 	/* What follows the last newline is being written, or torn. */
 	while (end && r->block[end - 1] != '\n')
@@ -314,7 +314,7 @@ static int look_for_more(struct audit_reader *r, struct err *e)
 		return -1;
 	if (!now.n) {
 		segments_release(&now);
-		return err_set(e, ERR_FAILED, "The audit log's segments are gone; verify it.");
+		return err_set(e, ERR_FAILED, "The audit log's segments are missing; verify it.");
 	}
 	segments_release(&r->segs);
 	r->segs = now;

@@ -25,7 +25,8 @@ static int write_and_read(const struct chain *c, struct err *e)
 	if (audit_pwrite_all(c->sys, fd, out, sizeof out, 0) < 0 || fdatasync(fd) < 0)
 		err_sys(e, errno, "Cannot write beside the audit log in %s", c->path);
 	else if (audit_pread_all(fd, in, sizeof in, 0) != sizeof in || memcmp(in, out, sizeof in))
-		err_set(e, ERR_FAILED, "What is written in %s does not read back.", c->path);
+		err_set(e, ERR_FAILED, "A file written in %s does not read back as written.",
+			c->path);
 	else
 		ret = 0;
 	unlinkat(c->dir, "probe", 0);

@@ -131,14 +131,14 @@ static int on_checkpoint(
 		c->checkpoint = number - 1;
 	if (!same_hash(key, c->key) || number != c->checkpoint + 1)
 		return note_fault(c, AUDIT_REWRITTEN, r->seq,
-			"Records after %" PRIu64 " were written again: the checkpoint at %" PRIu64
+			"Records after %" PRIu64 " were rewritten: the checkpoint at %" PRIu64
 			" is not signed with the key that the one before it names.",
 			c->v->signed_seq, r->seq);
 	if (!signature_holds(f, key))
 		return note_fault(c, AUDIT_REWRITTEN, r->seq,
 			"Records between %" PRIu64 " and %" PRIu64
 			" are not those that were signed: the signature of the checkpoint at %" PRIu64
-			" does not hold.",
+			" is not valid.",
 			c->v->signed_seq + 1, r->seq, r->seq);
 	memcpy(c->key, next, SEAL_KEY);
 	c->checkpoint = number;
@@ -180,7 +180,7 @@ static int on_damage(struct checker *c, const struct audit_record *r)
 	if (what && strcmp(what, "key") == 0)
 		return note_fault(c, AUDIT_NO_KEY, r->seq,
 			"At record %" PRIu64 " berth noticed: %s. Records after %" PRIu64
-			" that came before it are not under a signature.",
+			" that came before it are not covered by a signature.",
 			r->seq, shown, c->v->signed_seq);
 	return note_fault(c, AUDIT_TRUNCATED, r->seq,
 		"At record %" PRIu64
@@ -195,7 +195,7 @@ static int on_internal(struct checker *c, const struct record_frame *f, size_t l
 	arena_reset(&c->mem);
 	if (!record_parse(f->text, len, &c->mem, &r))
 		return note_fault(c, AUDIT_CHANGED, f->seq,
-			"Record %" PRIu64 " is not in the form berth writes.", f->seq);
+			"Record %" PRIu64 " is not in the format berth writes.", f->seq);
 	switch (r.deed) {
 	case DEED_LOG_START: return on_start(c, &r);
 	case DEED_LOG_CHECKPOINT: return on_checkpoint(c, f, &r);
@@ -249,12 +249,11 @@ static int judge_misplaced(struct checker *c, const struct record_frame *f)
 	search_rest(c, f, &continues, &moved);
 	if (seq > c->seq && moved)
 		note_fault(c, AUDIT_MOVED, c->seq + 1,
-			"Record %" PRIu64 " does not stand where it should: records were moved.",
-			c->seq + 1);
+			"Record %" PRIu64 " is out of place: records were moved.", c->seq + 1);
 	else if (seq <= c->seq || continues)
 		note_fault(c, AUDIT_INSERTED, seq,
 			"After record %" PRIu64
-			" stands one that does not belong there, numbered %" PRIu64
+			" comes one that does not belong there, numbered %" PRIu64
 			": a copy, or of another log.",
 			c->seq, seq);
 	else
@@ -273,7 +272,7 @@ static int on_first(struct checker *c, const struct record_frame *f)
 	c->pruned_start = f->seq != 1;
 	memcpy(c->start_prev, f->prev, SEAL_HASH);
 	if (f->seq == 1 && !same_hash(f->prev, zero))
-		return note_fault(c, AUDIT_CHANGED, 1, "Record 1 claims a record before it.");
+		return note_fault(c, AUDIT_CHANGED, 1, "Record 1 refers to a record before it.");
 	return 0;
 }
 
@@ -340,14 +339,15 @@ static int check_key(struct checker *c, const char *key)
 			"The log does not begin with the key you kept: it is another log.");
 	if (!c->original[0])
 		return note_fault(c, AUDIT_UNPROVEN, 0,
-			"Whether the log began with the key you kept cannot be told: the records before %" PRIu64
+			"It cannot be determined whether the log began with the key "
+			"you kept: the records before %" PRIu64
 			" were pruned, and the log does not say what it began with.",
 			c->v->first_seq);
 	if (c->v->head_found && c->v->head_seq >= c->first_signed)
 		return 0;
 	return note_fault(c, AUDIT_UNPROVEN, 0,
 		"The log says that it began with the key you kept, but what would prove that was pruned with "
-		"the records before %" PRIu64 ": give with --head a newer head, too.",
+		"the records before %" PRIu64 ": also give a newer head with --head.",
 		c->v->first_seq);
 }
 
@@ -355,14 +355,14 @@ static int check_given(struct checker *c)
 {
 	if (c->want_head && !c->v->head_found && c->pruned_start)
 		return note_fault(c, AUDIT_UNPROVEN, 0,
-			"The head you kept is none of the records that retention left, from %" PRIu64
-			" on: it is of an older one, or the log was cut back or written anew after it was "
-			"taken. Which of these cannot be told.",
+			"The head you kept is not among the records that retention left, from %" PRIu64
+			" on: it is of an older one, or the log was truncated or "
+			"rewritten after it was taken. These cannot be told apart.",
 			c->v->first_seq);
 	if (c->want_head && !c->v->head_found)
 		return note_fault(c, AUDIT_TRUNCATED, 0,
-			"The head you kept is not in this log: the log was cut back to an earlier state, or "
-			"written anew, after it was taken.");
+			"The head you kept is not in this log: the log was truncated "
+			"to an earlier state, or rewritten, after it was taken.");
 	return c->what->key ? check_key(c, c->what->key) : 0;
 }
 
@@ -375,7 +375,7 @@ static int check_place(struct checker *c)
 	if (!c->src.has_head)
 		return note_fault(c, AUDIT_TRUNCATED, 0,
 			"The head file is missing or damaged: whether records after %" PRIu64
-			" were removed cannot be told.",
+			" were removed is unknown.",
 			c->seq);
 	if (h->seq > c->seq)
 		return note_fault(c, AUDIT_TRUNCATED, c->seq + 1,
@@ -389,11 +389,11 @@ static int check_place(struct checker *c)
 		hex_digits(begins, c->first_key, SEAL_KEY);
 	if (c->src.dir < 0 && strcmp(c->src.first_key, begins) != 0)
 		return note_fault(
-			c, AUDIT_REWRITTEN, 0, "The bundle does not begin with the key it says.");
+			c, AUDIT_REWRITTEN, 0, "The bundle does not begin with the key it names.");
 	if (c->src.dir >= 0 && c->have_key && !keys_hold(c->src.dir, c->key))
 		return note_fault(c, AUDIT_NO_KEY, 0,
-			"The signing key is not the one that the last checkpoint names: the log was cut back "
-			"to it, or the key is lost.");
+			"The signing key is not the one that the last checkpoint "
+			"names: the log was truncated to it, or the key is lost.");
 	return 0;
 }
 

@@ -35,7 +35,6 @@ void check_failed(const char *cond, const char *file, int line)
 {
 	char msg[400];
 
-	snprintf(msg, sizeof msg, "berth: internal error at %s:%d: %s does not hold", file, line,
-		cond);
+	snprintf(msg, sizeof msg, "berth: internal error at %s:%d: not true: %s", file, line, cond);
 	check_die(msg);
 }

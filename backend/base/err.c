@@ -42,8 +42,8 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	va_end(ap);
 	len = strlen(e->msg);
 	if (len < sizeof e->msg - 1)
-		snprintf(e->msg + len, sizeof e->msg - len, ": %s",
-			known ? known : "an error that has no name");
+		snprintf(
+			e->msg + len, sizeof e->msg - len, ": %s", known ? known : "unknown error");
 	return -1;
 }
 

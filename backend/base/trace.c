@@ -35,8 +35,8 @@ static int read_room_list(const char *list, unsigned *ret, struct err *e)
 			i++;
 		if (i == TRACE_ROOMS)
 			return err_set(e, ERR_USAGE,
-				"BERTH_LOG names the room \"%.*s\", but there are only: engine, lane, "
-				"commands, events.",
+				"BERTH_LOG names the topic \"%.*s\"; there are only: "
+				"engine, lane, commands, events.",
 				(int)(n < 40 ? n : 40), list);
 		*ret |= 1u << i;
 		list += n + (list[n] == ',');
@@ -71,7 +71,9 @@ int trace_open(const char *spec, struct err *e)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1 ||
 		fchmod(fd, 0600))
 		return err_set(e, ERR_USAGE,
-			"BERTH_LOG: %s is no plain file of yours alone: name another one.", path);
+			"BERTH_LOG: %s is not a regular file that only you can access: "
+			"name another one.",
+			path);
 	cleanup_close(&trace_fd);
 	trace_fd = steal_fd(&fd);
 	trace_rooms = rooms;

@@ -135,16 +135,18 @@ int below_error(struct err *e, int errnum, const char *verb, const struct manife
 	case ENOTEMPTY:
 	case EEXIST:
 		return err_set(e, ERR_CONFLICT,
-			"cannot %s %s: it was changed meanwhile: stop what writes there, then do it again",
+			"cannot %s %s: it changed in the meantime: stop what writes "
+			"there, then try again",
 			verb, shown);
 	case EACCES:
 	case EPERM:
 		return err_set(e, ERR_REFUSED,
-			"cannot %s %s: it is another user's: do it as that user, or as root", verb,
-			shown);
+			"cannot %s %s: it belongs to another user: do it as that user, or as root",
+			verb, shown);
 	case ENOSYS:
 		return err_set(e, ERR_FAILED,
-			"cannot %s %s: this kernel has no openat2, without which nothing is safe there",
+			"cannot %s %s: this kernel has no openat2, which berth needs "
+			"to be safe there",
 			verb, shown);
 	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
 	}

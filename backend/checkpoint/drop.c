@@ -63,8 +63,8 @@ static int list_needs(struct checkpoint_store *s, struct needs *need, struct err
 			add_needs(need, &m);
 		manifest_release(&m);
 		if (rc < 0)
-			return err_wrap(e,
-				"nothing stored is given back while another is there that cannot be read");
+			return err_wrap(
+				e, "no space is freed while another checkpoint cannot be read");
 	}
 	if (need->n)
 		qsort(need->all, need->n, sizeof *need->all, order_needs);

@@ -307,17 +307,17 @@ int manifest_parse(struct manifest *m, const char *bytes, size_t n, const char *
 
 	manifest_release(m);
 	if (n < sizeof m->head)
-		return refuse_manifest(e, name, "its manifest is cut short");
+		return refuse_manifest(e, name, "its manifest is truncated");
 	memcpy(&m->head, bytes, sizeof m->head);
 	if (!is_form(&m->head, n))
-		return refuse_manifest(e, name, "its manifest is not of this form");
+		return refuse_manifest(e, name, "its manifest has another format");
 	h = hasher_new();
 	hasher_begin(h);
 	hasher_add(h, bytes, n - HASH_BYTES);
 	hasher_end(h, sum);
 	hasher_free(h);
 	if (memcmp(sum, bytes + n - HASH_BYTES, HASH_BYTES) != 0)
-		return refuse_manifest(e, name, "its manifest is not what was written");
+		return refuse_manifest(e, name, "its manifest differs from what was written");
 	m->n = m->cap = (size_t)m->head.entries;
 	entries = m->n * sizeof *m->entry;
 	m->entry = xmalloc(entries);
@@ -325,12 +325,12 @@ int manifest_parse(struct manifest *m, const char *bytes, size_t n, const char *
 	str_add(&m->text, bytes + sizeof m->head + entries, (size_t)m->head.text_bytes);
 	if (m->text.s[0] || m->text.s[m->text.len - 1]) {
 		manifest_release(m);
-		return refuse_manifest(e, name, "its names have no end");
+		return refuse_manifest(e, name, "its names are not terminated");
 	}
 	for (uint32_t i = 0; i < m->n; i++)
 		if (!is_sound_entry(m, i)) {
 			manifest_release(m);
-			return refuse_manifest(e, name, "an entry is not sound");
+			return refuse_manifest(e, name, "an entry is invalid");
 		}
 	return 0;
 }
@@ -355,7 +355,7 @@ int manifest_read(struct manifest *m, int fd, const char *name, struct err *e)
 	/* The length is checked against the header before memory is asked for. */
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size > FILE_MAX_BYTES ||
 		manifest_head(&h, fd) < 0)
-		return refuse_manifest(e, name, "its manifest is not of this form");
+		return refuse_manifest(e, name, "its manifest has another format");
 	bytes = xmalloc((size_t)st.st_size);
 	got = file_fill(fd, bytes, (size_t)st.st_size);
 	if (got < 0)

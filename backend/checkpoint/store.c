@@ -27,7 +27,8 @@ int store_check_name(const char *name, struct err *e)
 		return 0;
 	text_clean(shown, sizeof shown, name);
 	return err_set(e, ERR_USAGE,
-		"\"%s\" cannot name a checkpoint: take 1 to 64 letters, digits, . _ - and no dot in front",
+		"\"%s\" is not a valid checkpoint name: use 1 to 64 letters, digits, . "
+		"_ or -, and no leading dot",
 		shown);
 }
 
@@ -63,7 +64,8 @@ struct checkpoint_store *checkpoint_open(const char *dir, struct err *e)
 	}
 	if (st.st_uid != geteuid() || st.st_mode & 0077) {
 		err_set(e, ERR_REFUSED,
-			"the checkpoint store %.400s can be reached by others: it must be yours, mode 0700",
+			"the checkpoint store %.400s is open to others: it must be "
+			"yours, with mode 0700",
 			dir);
 		goto fail;
 	}
@@ -289,7 +291,7 @@ static int publish_manifest(
 
 		unlinkat(s->checkpoints, UNFINISHED, 0);
 		return saved == EEXIST
-			? err_set(e, ERR_CONFLICT, "there is a checkpoint %s already", name)
+			? err_set(e, ERR_CONFLICT, "the checkpoint %s already exists", name)
 			: err_sys(e, saved, "cannot finish the checkpoint %s", name);
 	}
 	return 0;
@@ -348,7 +350,7 @@ int checkpoint_make(struct checkpoint_store *s, int root, const char *name,
 	if (store_check_name(name, e) < 0 || store_lock(s, e) < 0)
 		return -1;
 	if (faccessat(s->checkpoints, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		err_set(e, ERR_CONFLICT, "there is a checkpoint %s already", name);
+		err_set(e, ERR_CONFLICT, "the checkpoint %s already exists", name);
 	else if ((serial = next_serial(s, e)) != 0) {
 		/* Left over from one whose manifest was dropped between. */
 		unlinkat(s->synced, name, 0);
@@ -499,7 +501,8 @@ int store_check(
 	text_clean(shown, sizeof shown, path.s);
 	return k.error == EBADMSG || k.error == EBADF
 		? err_set(e, ERR_FAILED,
-			  "the checkpoint %s is damaged: what it holds of %s is not what was stored",
+			  "the checkpoint %s is damaged: its copy of %s differs from "
+			  "what was stored",
 			  m->head.name, shown)
 		: err_sys(e, k.error, "cannot read what the checkpoint %s holds of %s",
 			  m->head.name, shown);

@@ -128,7 +128,7 @@ static void fail_item(struct running *r, size_t i, const struct err *e)
 	pthread_mutex_unlock(&r->lock);
 	set_outcome(r, i, e->kind == ERR_REFUSED ? CLEAN_REFUSED : CLEAN_FAILED, "%s",
 		e->kind == ERR_CANCELLED
-			? "Given up before the engine answered: it may still be done."
+			? "Stopped waiting for the engine's answer: it may still happen."
 			: e->msg);
 }
 
@@ -166,15 +166,15 @@ static bool check_item(
 	if (e.kind)
 		fail_item(r, i, &e);
 	else if (!there)
-		set_outcome(r, i, CLEAN_GONE, "It was gone already.");
+		set_outcome(r, i, CLEAN_GONE, "It was already gone.");
 	else if (!now)
-		set_outcome(r, i, CLEAN_SKIPPED, "It is no candidate any more: left alone.");
+		set_outcome(r, i, CLEAN_SKIPPED, "It no longer qualifies: left alone.");
 	else if (now->foreign != it->foreign || now->reason != it->reason)
 		set_outcome(r, i, CLEAN_SKIPPED,
-			"It changed since the plan was made, now: %s.  Left alone.", now->why);
+			"It has changed since the plan was made, now: %s.  Left alone.", now->why);
 	else if (now->running && (stopped || !it->running))
 		set_outcome(
-			r, i, CLEAN_SKIPPED, "It was started since the plan was made: left alone.");
+			r, i, CLEAN_SKIPPED, "It was started after the plan was made: left alone.");
 	else if (now->keep)
 		set_outcome(r, i, CLEAN_REFUSED, "%s", now->keep);
 	else
@@ -298,10 +298,10 @@ static void settle_removal(struct running *r, size_t i, int failed, const struct
 	bool busy = e->sys == 409 || (e->sys == 403 && it->type == CLEAN_NETWORK);
 
 	if (failed && e->kind == ERR_NOT_FOUND)
-		set_outcome(r, i, CLEAN_GONE, "It was gone already.");
+		set_outcome(r, i, CLEAN_GONE, "It was already gone.");
 	else if (failed && busy)
-		set_outcome(r, i, CLEAN_SKIPPED, "It is in use, or somebody else removes it: %s",
-			e->msg);
+		set_outcome(r, i, CLEAN_SKIPPED,
+			"It is in use, or being removed by another program: %s", e->msg);
 	else if (failed)
 		fail_item(r, i, e);
 	if (!failed || e->kind == ERR_NOT_FOUND) {
@@ -393,7 +393,8 @@ static void remove_other(struct worker *k, size_t i)
 	set_outcome(r, i, CLEAN_CHECKING, "%s", "");
 	if (!it->foreign && it->type != CLEAN_IMAGE && r->excluded < 0) {
 		set_outcome(r, i, CLEAN_SKIPPED,
-			"An agent is being brought up, or another clean-up runs: left alone.");
+			"An agent is being brought up, or another clean-up is running: "
+			"left alone.");
 		return;
 	}
 	if (!check_item(k, i, false, &running, &paused))
@@ -418,7 +419,8 @@ static void remove_files(struct worker *k, size_t i)
 	set_outcome(r, i, CLEAN_CHECKING, "%s", "");
 	if (r->excluded < 0)
 		set_outcome(r, i, CLEAN_SKIPPED,
-			"An agent is being brought up, or another clean-up runs: left alone.");
+			"An agent is being brought up, or another clean-up is running: "
+			"left alone.");
 	else if (check_item(k, i, false, &running, &paused))
 		settle_removal(r, i,
 			do_recorded(k, &r->p->item[i], DEED_SESSION_FORGET, do_forget, &e), &e);
@@ -564,9 +566,9 @@ static void run_stages(struct running *r)
 			continue;
 		set_outcome(r, i, CLEAN_KEPT, "%s%s",
 			r->outcome[i].state == CLEAN_STOPPED ? "Stopped, but not removed: " : "",
-			r->lost           ? "the engine was lost before its turn."
-				: r->late ? "the time was over before its turn."
-					  : "cancelled before its turn.");
+			r->lost           ? "the engine was lost before it was reached."
+				: r->late ? "the time ran out before it was reached."
+					  : "cancelled before it was reached.");
 	}
 }
 
@@ -586,11 +588,13 @@ static int sum_up(struct running *r, struct err *e)
 {
 	if (r->late)
 		return err_set(e, ERR_TIMEOUT,
-			"The engine took too long: %zu removed, %zu without its answer, %zu left; carry the plan out again when it is well.",
+			"The engine took too long: %zu removed, %zu unanswered, %zu "
+			"left; run the plan again when it has recovered.",
 			r->sum.done, r->sum.failed, r->sum.kept);
 	if (r->first.kind == ERR_CANCELLED || (!r->sum.failed && r->sum.kept && !r->lost))
 		return err_set(e, ERR_CANCELLED,
-			"The clean-up was cancelled: %zu removed, %zu without the engine's answer, %zu left as they were.",
+			"The clean-up was cancelled: %zu removed, %zu unanswered by "
+			"the engine, %zu left unchanged.",
 			r->sum.done, r->sum.failed, r->sum.kept);
 	if (r->sum.failed && r->sum.failed + r->sum.kept > 1)
 		return err_set(e, r->first.kind, "%zu of the plan's items could not be removed: %s",
@@ -598,7 +602,7 @@ static int sum_up(struct running *r, struct err *e)
 	if (r->first.kind)
 		return err_copy(e, &r->first);
 	if (r->sum.refused)
-		return err_set(e, ERR_REFUSED, "%zu of the plan's items are protected by now.",
+		return err_set(e, ERR_REFUSED, "%zu of the plan's items are now protected.",
 			r->sum.refused);
 	return 0;
 }
@@ -646,7 +650,8 @@ int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const stru
 	memset(ret, 0, sizeof *ret);
 	if (strcmp(p->engine, h->at.info.id) != 0)
 		return err_set(e, ERR_CONFLICT,
-			"The plan was made for the engine %.64s (%.80s); %.80s is another one: nothing was done.",
+			"The plan was made for the engine %.64s (%.80s); %.80s is a "
+			"different one: nothing was done.",
 			p->engine_name, p->endpoint, h->at.endpoint.url);
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_mutex_init(&r.files, NULL);

@@ -136,8 +136,8 @@ void clean_plan_json(const struct clean_plan *p, struct str *out)
 static int refuse_plan(struct err *e, size_t at, const char *what)
 {
 	return at == SIZE_MAX
-		? err_set(e, ERR_USAGE, "This is no clean-up plan: %s.", what)
-		: err_set(e, ERR_USAGE, "This is no clean-up plan: item %zu: %s.", at + 1, what);
+		? err_set(e, ERR_USAGE, "This is not a clean-up plan: %s.", what)
+		: err_set(e, ERR_USAGE, "This is not a clean-up plan: item %zu: %s.", at + 1, what);
 }
 
 /* Every member has one of these names, and each at most once. */
@@ -156,9 +156,9 @@ static int check_members(
 			i++;
 		snprintf(clean, sizeof clean, "%.60s", m->string ? m->string : "");
 		if (i == n)
-			snprintf(say, sizeof say, "`%s` is not known here", clean);
+			snprintf(say, sizeof say, "`%s` is not a known key", clean);
 		else if (seen & 1u << i)
-			snprintf(say, sizeof say, "`%s` stands there twice", clean);
+			snprintf(say, sizeof say, "`%s` appears twice", clean);
 		else
 			say[0] = '\0';
 		if (*say)
@@ -229,7 +229,7 @@ static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item 
 	int t = 0, r = CLEAN_NOTHING + 1;
 
 	if (!cJSON_IsObject(o))
-		return refuse_plan(e, at, "it is no object");
+		return refuse_plan(e, at, "it is not an object");
 	if (check_members(o, known, COUNT(known), at, e))
 		return -1;
 	while (t < CLEAN_TYPES && strcmp(clean_type_name((enum clean_type)t), type) != 0)
@@ -240,7 +240,7 @@ static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item 
 		return refuse_plan(
 			e, at, "`type` is none of container, network, volume, image and leftover");
 	if (r == CLEAN_REASONS)
-		return refuse_plan(e, at, "`reason` is none that berth gives");
+		return refuse_plan(e, at, "`reason` is not one that berth gives");
 	it->type = (enum clean_type)t;
 	it->reason = (enum clean_reason)r;
 	it->id = read_clipped(mem, o, "id");
@@ -253,9 +253,9 @@ static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item 
 	if (it->bytes < 0)
 		it->bytes = -1;
 	if (!it->id || !id_ok(it->type, it->id))
-		return refuse_plan(e, at, "`id` is no full id of that type");
+		return refuse_plan(e, at, "`id` is not a full id of that type");
 	if (!it->name || !it->owner || !it->why)
-		return refuse_plan(e, at, "`name`, `owner` and `why` must be texts");
+		return refuse_plan(e, at, "`name`, `owner` and `why` must be strings");
 	if (!read_truth(o, "running", &it->running) || !read_truth(o, "foreign", &it->foreign) ||
 		!read_truth(o, "marked", &it->marked))
 		return refuse_plan(
@@ -311,7 +311,7 @@ static int read_items(const cJSON *root, struct clean_plan *p, struct arena *mem
 			return -1;
 		p->n++;
 	}
-	return any_twice(p, &at) ? refuse_plan(e, at, "it stands there twice") : 0;
+	return any_twice(p, &at) ? refuse_plan(e, at, "it appears twice") : 0;
 }
 
 struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *mem, struct err *e)
@@ -326,7 +326,7 @@ struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *m
 		return err_null(refuse_plan(e, SIZE_MAX, "it is larger than 16 MB"));
 	root = ejson_parse(bytes, n, &why);
 	if (!root)
-		return err_null(err_set(e, ERR_USAGE, "This is no clean-up plan: %s", why.msg));
+		return err_null(err_set(e, ERR_USAGE, "This is not a clean-up plan: %s", why.msg));
 	if (strcmp(ejson_string(root, "schema"), SCHEMA) != 0)
 		return err_null(refuse_plan(e, SIZE_MAX, "its `schema` is not " SCHEMA));
 	if (check_members(root, known, COUNT(known), SIZE_MAX, e))
@@ -338,7 +338,7 @@ struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *m
 	p->made_ms = ejson_i64(root, "made_ms", 0);
 	if (!p->name || !p->engine || !*p->engine || !p->engine_name || !p->endpoint)
 		return err_null(refuse_plan(e, SIZE_MAX,
-			"`plan`, `engine`, `engine_name` and `endpoint` must be texts"));
+			"`plan`, `engine`, `engine_name` and `endpoint` must be strings"));
 	if (!read_truth(root, "foreign", &p->foreign))
 		return err_null(refuse_plan(e, SIZE_MAX, "`foreign` must be true or false"));
 	return read_items(root, p, mem, e) ? NULL : p;

@@ -36,7 +36,7 @@ static const struct {
 	[CLEAN_EXITED] = {"exited", "%s"},
 	[CLEAN_DEAD] = {"dead", "%s; the engine failed to remove it"},
 	[CLEAN_UNUSED] = {"unused", "no container uses it"},
-	[CLEAN_DANGLING] = {"dangling", "has no name, and no container is made from it"},
+	[CLEAN_DANGLING] = {"dangling", "has no name, and no container uses it"},
 	[CLEAN_LEFT] = {"left_behind", "%s"},
 };
 
@@ -140,7 +140,7 @@ static const char *explain_kept(const struct planning *g, const struct clean_ite
 
 	/* An image that was committed from a container carries its labels, whoever committed it. */
 	if (it->foreign && it->type != CLEAN_IMAGE && is_berth_labelled(labels, n))
-		return "another berth made it: it is for that one to clean up";
+		return "another berth created it, and cleans it up itself";
 	if (!g->policy)
 		return NULL;
 	/* A plan changes nothing: whether anything may be changed is asked when it is carried out. */
@@ -187,7 +187,7 @@ static const char *name_owner(
 		return arena_printf(g->mem, "process %ld", number);
 	if (ours)
 		return "you";
-	return *project ? arena_printf(g->mem, "compose %s", project) : "somebody else";
+	return *project ? arena_printf(g->mem, "compose %s", project) : "not berth";
 }
 
 /* "Exited (137) 2 days ago" -> "exited (137) 2 days ago" */
@@ -329,8 +329,7 @@ static void plan_volume(struct planning *g, const struct seen_volume *v)
 	it->bytes = v->bytes;
 	it->keep = explain_kept(g, it, "", v->labels, v->nlabels);
 	if (!it->keep && it->foreign && (!is_anonymous(v) || strcmp(v->driver, "local")))
-		it->keep =
-			"volumes with a name are kept: somebody gave it that name to find it again";
+		it->keep = "named volumes are kept: a name is meant to be found again";
 	it->marked = !it->keep;
 }
 
@@ -353,7 +352,7 @@ static void plan_image(struct planning *g, const struct seen_image *i)
 	it->foreign = !ours;
 	it->owner = name_owner(g, ours, i->labels, i->nlabels);
 	if (ours)
-		it->why = "prepared for an agent that is not up; `berth up` makes it anew";
+		it->why = "prepared for an agent that is not up; `berth up` prepares it again";
 	it->made_ms = i->made_ms;
 	it->bytes = i->bytes;
 	it->keep = explain_kept(g, it, *i->tag ? i->tag : i->id, i->labels, i->nlabels);

@@ -219,7 +219,7 @@ int node_choice(const struct config *c, const struct node *n, const char *const 
 	join_choices(&all, words);
 	near = n->kind == NODE_SCALAR ? nearest_word(n->value, words) : NULL;
 	if (near)
-		str_addf(&all, "; the nearest is \"%s\"", near);
+		str_addf(&all, " (did you mean \"%s\"?)", near);
 	return node_err(c, n, e, "found %s, expected %s.", describe_found(n, buf), all.s);
 }
 
@@ -241,7 +241,7 @@ int node_unknown(
 		near = nearest_word(n->key, known);
 		if (near)
 			return config_err(c, n->key_line, n->key_column, e,
-				"unknown key \"%s\", nearest known key: \"%s\".", shown, near);
+				"unknown key \"%s\"; did you mean \"%s\"?", shown, near);
 		join_choices(&all, known);
 		return config_err(c, n->key_line, n->key_column, e,
 			"unknown key \"%s\", expected %s.", shown, all.s);

@@ -95,7 +95,7 @@ static int count_nodes(struct reader *r, size_t more, int depth, struct err *e)
 {
 	if (depth > DEPTH_MAX)
 		return fail_at(r, r->event.start_mark, e,
-			"found more than %d levels, expected a flatter file.", DEPTH_MAX);
+			"found more than %d levels, expected less nesting.", DEPTH_MAX);
 	r->nodes += more;
 	if (r->nodes > NODES_MAX)
 		return fail_at(r, r->event.start_mark, e,
@@ -221,7 +221,7 @@ static int no_duplicates(struct reader *r, const struct node *map, struct err *e
 	if (!again)
 		return 0;
 	return config_err(r->c, again->key_line, again->key_column, e,
-		"found the key \"%s\" again, expected it once (it is already in line %d).",
+		"duplicate key \"%s\": it is already in line %d.",
 		text_clean(shown, sizeof shown, again->key), first->key_line);
 }
 
@@ -234,7 +234,7 @@ static int read_map_key(struct reader *r, struct node *key, struct err *e)
 
 	if (r->event.type != YAML_SCALAR_EVENT)
 		return fail_at(r, r->event.start_mark, e,
-			"found a key that is no plain word, expected `key: value`.");
+			"found a key that is not a plain word, expected `key: value`.");
 	if (read_scalar(r, &text, e) < 0)
 		return -1;
 	if (!*text->value) /* NOLINT(clang-analyzer-core.NullDereference): -1 above when not set */

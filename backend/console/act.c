@@ -77,15 +77,16 @@ static int act_begin(struct act_item *it, struct err *e)
 	snprintf(what, sizeof what, "%s %.200s", act_name(batch->act), it->name);
 	if (strcmp(it->engine, b->model.engine) != 0)
 		return err_set(e, ERR_CONFLICT,
-			"%s belongs to another engine than the one connected now: nothing was done.",
+			"%s belongs to a different engine than the one connected now: "
+			"nothing was done.",
 			it->name);
 	r = model_find(&b->model, it->id);
 	if (!r)
-		return err_set(e, ERR_NOT_FOUND, "%s does not exist any more.", it->name);
+		return err_set(e, ERR_NOT_FOUND, "%s no longer exists.", it->name);
 	if (backend_may_change(b, what, e) < 0)
 		return -1;
 	if (r->c.pending)
-		return err_set(e, ERR_CONFLICT, "berth is %s %s already.", act_doing(r->c.pending),
+		return err_set(e, ERR_CONFLICT, "berth is already %s %s.", act_doing(r->c.pending),
 			it->name);
 	it->passage = pass_gate(it, on_act_intent, e);
 	if (!it->passage)
@@ -171,7 +172,7 @@ static void on_act_intent(void *ctx, const struct err *err)
 	struct err e = ERR_INIT;
 
 	if (!err && (b->stopping || !b->engine)) {
-		err_set(&e, ERR_CANCELLED, "berth ended before %s was asked for.",
+		err_set(&e, ERR_CANCELLED, "berth ended before %s was requested.",
 			act_name(batch->act));
 		err = &e;
 	}

@@ -66,7 +66,7 @@ static void on_unlock(void *ctx, const struct err *err)
 	struct err why = err ? *err : (struct err)ERR_INIT;
 
 	if (!err && (b->recording.unlock != u || b->stopping))
-		err_set(&why, ERR_CANCELLED, "Read-only stays on: it was asked for again.");
+		err_set(&why, ERR_CANCELLED, "Read-only stays on: it was requested again.");
 	if (b->recording.unlock == u)
 		b->recording.unlock = NULL;
 	if (!why.kind)
@@ -395,7 +395,7 @@ static int start_backend_thread(struct backend *b, struct err *e)
 	failed = pthread_create(&b->thread, NULL, run_backend, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
-		return err_sys(e, failed, "The system gives berth no thread (see ulimit -u)");
+		return err_sys(e, failed, "Cannot start a thread (see ulimit -u)");
 	pthread_setname_np(b->thread, "berth-backend");
 	return 0;
 }
@@ -406,13 +406,15 @@ static int open_loop(struct backend *b, struct err *e)
 	int failed = -uv_loop_init(&b->loop);
 
 	if (failed)
-		return err_sys(e, failed, "The system gives berth no descriptors to wait with");
+		return err_sys(
+			e, failed, "Cannot get file descriptors to wait with (see ulimit -n)");
 	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	failed = b->wake_fd < 0 ? errno : -uv_async_init(&b->loop, &b->wake, on_backend_wake);
 	if (failed) {
 		cleanup_close(&b->wake_fd);
 		uv_loop_close(&b->loop);
-		return err_sys(e, failed, "The system gives berth no descriptors to wait with");
+		return err_sys(
+			e, failed, "Cannot get file descriptors to wait with (see ulimit -n)");
 	}
 	b->wake.data = b;
 	mailbox_init(&b->down, wake_backend, b);

@@ -64,7 +64,7 @@ void chores_inspect(struct backend *b, const struct command *c)
 	}
 	if (strcmp(c->targets[0].engine, b->model.engine) != 0) {
 		err_set(&e, ERR_CONFLICT,
-			"%s belongs to another engine than the one connected now.",
+			"%s belongs to a different engine than the one connected now.",
 			c->targets[0].name);
 		backend_result(b, c->id, &e);
 		return;
@@ -98,7 +98,7 @@ static void save_work(struct errand *w)
 	int fd = open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 && errno == EEXIST) {
-		err_set(&s->err, ERR_CONFLICT, "%s exists already: choose another name.", s->path);
+		err_set(&s->err, ERR_CONFLICT, "%s already exists: choose another name.", s->path);
 		return;
 	}
 	if (fd < 0) {
@@ -140,7 +140,7 @@ static void on_save_intent(void *ctx, const struct err *err)
 	refused = errand_start(&s->b->loop, &s->work, save_work, save_done);
 	if (!refused)
 		return;
-	err_sys(&s->err, refused, "%s was not written: the system gives berth no thread", s->path);
+	err_sys(&s->err, refused, "%s was not written: cannot start a thread", s->path);
 	end_save(s);
 }
 
@@ -250,8 +250,7 @@ void chores_journal(struct backend *b, const struct command *c)
 	l->ev->target = (struct target){"", "", arena_strdup(&l->ev->mem, l->name)};
 	if (!errand_start(&b->loop, &l->work, journal_work, on_journal_read))
 		return;
-	backend_notice(
-		b, "The system gives berth no thread to read the journal with (see ulimit -u).");
+	backend_notice(b, "Cannot start a thread to read the journal (see ulimit -u).");
 	on_journal_read(&l->work);
 }
 
@@ -338,7 +337,7 @@ void chores_import(struct backend *b, const struct command *c)
 	im = xcalloc(1, sizeof *im);
 	if (!c->import.path || !c->import.reference || !*c->import.path || !*c->import.reference)
 		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
-	else if (backend_may_change(b, "the import", &e) == 0)
+	else if (backend_may_change(b, "import the image", &e) == 0)
 		im->passage = gate_begin(gate_of(b), &r, NULL, on_import_intent, im, &e);
 	if (!im->passage) {
 		backend_result(b, c->id, &e);

@@ -237,8 +237,7 @@ static void begin_cleaning(
 	w->orphans = -1;
 	w->answer = id ? event_new(plan ? EV_CLEAN_END : EV_CLEAN_PLAN) : NULL;
 	if (w->answer)
-		err_sys(&w->answer->err, refused,
-			"The system gives berth no thread to clean up with");
+		err_sys(&w->answer->err, refused, "Cannot start a thread to clean up");
 	on_cleaning_done(&w->work);
 }
 
@@ -247,7 +246,7 @@ void cleaning_command(struct backend *b, const struct command *c)
 	struct err e = ERR_INIT;
 	bool run = c->kind == CMD_CLEAN_RUN;
 
-	if (backend_may_change(b, run ? "the clean-up" : "a plan", &e))
+	if (backend_may_change(b, run ? "clean up" : "make a plan", &e))
 		backend_result(b, c->id, &e);
 	else
 		begin_cleaning(b, c->id, !run && c->foreign, run ? c->plan : NULL);

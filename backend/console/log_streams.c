@@ -261,9 +261,9 @@ void logs_subscribe(struct backend *b, const struct command *c)
 		read = record_of_container(b, DEED_CONTAINER_LOGS, t, &of);
 		gate_note(gate_of(b), &read, NULL);
 		if (!r || strcmp(t->engine, b->model.engine) != 0)
-			end_source(src, "does not exist any more.");
+			end_source(src, "no longer exists.");
 		else if (recording_may_read(b, NULL) < 0)
-			end_source(src, "is not read, for that cannot be recorded.");
+			end_source(src, "is not read, because that cannot be recorded.");
 		else if (r->inspected)
 			open_source(src, r->tty);
 	}

@@ -56,16 +56,15 @@ void asked_take(struct asked *to, const struct engine_container *c, struct arena
 	to->network = copy_text(a, c->network_mode);
 }
 
-/* "2.0G = enforced", "2.0G asked, 1.0G in force", "none". */
+/* "2.0G, enforced", "2.0G declared, 1.0G actual", "none". */
 static const char *compare_limits(
 	struct arena *a, const char *asked, const char *in_force, bool same)
 {
 	if (!in_force)
 		return arena_printf(a, "%s", asked);
 	if (same)
-		return strcmp(asked, "none") == 0 ? "none"
-						  : arena_printf(a, "%s = enforced", asked);
-	return arena_printf(a, "%s asked, %s in force", asked, in_force);
+		return strcmp(asked, "none") == 0 ? "none" : arena_printf(a, "%s, enforced", asked);
+	return arena_printf(a, "%s declared, %s actual", asked, in_force);
 }
 
 static const char *bytes_line(struct arena *a, uint64_t asked, int64_t in_force)
@@ -191,7 +190,7 @@ static void apparmor_line(struct lines *out, const struct asked *as, const struc
 				       out->a, "AppArmor %.*s", (int)strcspn(label, " "), label)
 			     : arena_printf(out->a, "no AppArmor (%s)", label));
 	} else if (as->apparmor[0] == '\0') {
-		add_verdict(out, false, "AppArmor not on this host");
+		add_verdict(out, false, "no AppArmor on this host");
 		out->item[out->n - 1].verdict = POSTURE_UNKNOWN;
 	} else if (strcmp(as->apparmor, "unconfined") == 0) {
 		add_verdict(out, false, "no AppArmor");

@@ -61,7 +61,7 @@ int recording_may_read(struct backend *b, struct err *e)
 	if (!s->trouble.kind || s->policy.unrecorded)
 		return 0;
 	err_copy(e, &s->trouble);
-	return err_wrap(e, "Nothing was read, for it could not be recorded");
+	return err_wrap(e, "Nothing was read, because it could not be recorded");
 }
 
 void recording_pulse(struct backend *b)
@@ -82,13 +82,13 @@ void recording_pulse(struct backend *b)
 	}
 	if (!audit_trouble(log, &why)) {
 		if (s->trouble.kind)
-			backend_notice(b, "What is done now is recorded again.");
+			backend_notice(b, "Actions are being recorded again.");
 		s->trouble.kind = ERR_NONE;
 		b->state.unrecorded = NULL;
 	} else if (!s->trouble.kind) {
 		s->trouble = why;
 		b->state.unrecorded = s->trouble.msg;
-		backend_notice(b, "What is done now cannot be recorded. %s", why.msg);
+		backend_notice(b, "Actions cannot be recorded now. %s", why.msg);
 	}
 }
 

@@ -79,7 +79,7 @@ static int find_def(
 			*def = &team->agents[i];
 			return 0;
 		}
-	err_set(e, ERR_NOT_FOUND, "%s does not define %s any more.", t->file, t->name);
+	err_set(e, ERR_NOT_FOUND, "%s no longer defines %s.", t->file, t->name);
 	team_release(team);
 	return -1;
 }
@@ -140,7 +140,7 @@ static int run_in_agent(struct agents_host *h, const struct turn *t, struct err 
 	if (agents_run_hosted(h, &r, &ret, e))
 		return -1;
 	if (ret.ended == ENDED_CANCELLED)
-		return err_set(e, ERR_CANCELLED, "The command in %s was ended.", t->id);
+		return err_set(e, ERR_CANCELLED, "The command in %s was killed.", t->id);
 	if (ret.ended == ENDED_EXIT && !ret.exit_code)
 		return 0;
 	return err_set(e, ERR_FAILED,
@@ -194,7 +194,7 @@ static void *run_deal(void *arg)
 		struct turn *t = &d->turn[i];
 
 		if (atomic_load(&d->stop)) {
-			err_set(&t->err, ERR_CANCELLED, "%s was left as it is: cancelled.",
+			err_set(&t->err, ERR_CANCELLED, "%s was left unchanged: cancelled.",
 				t->name);
 		} else {
 			mailbox_put(&r->letters, &d->start[i].mail);
@@ -261,8 +261,7 @@ static void start_threads(struct deal *d)
 	}
 	/* What is done is done by whoever did start; nobody: then all of it has failed. */
 	for (size_t i = 0; !started && i < d->n; i++) {
-		err_sys(&d->turn[i].err, EAGAIN, "%s: the system gives berth no thread",
-			d->turn[i].name);
+		err_sys(&d->turn[i].err, EAGAIN, "%s: cannot start a thread", d->turn[i].name);
 		mailbox_put(&r->letters, &d->turn[i].mail);
 	}
 	for (size_t i = started; i < n; i++)
@@ -288,7 +287,7 @@ void roster_command(struct backend *b, const struct command *c)
 	policy_copy(&d->policy, &b->recording.policy, &d->mem);
 	take_turns(d, c);
 	if (!d->n) {
-		err_set(&e, ERR_CONFLICT, "berth is at it already: nothing was begun.");
+		err_set(&e, ERR_CONFLICT, "berth is already doing that: nothing was started.");
 		backend_result(b, c->id, &e);
 		arena_release(&d->mem);
 		free(d);

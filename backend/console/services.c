@@ -140,8 +140,7 @@ int backend_may_change(const struct backend *b, const char *what, struct err *e)
 {
 	if (!b->watch.up)
 		return err_set(e, ERR_UNREACHABLE,
-			"The engine at %s does not answer: %s was not done.", b->state.endpoint,
-			what);
+			"The engine at %s does not answer: could not %s.", b->state.endpoint, what);
 	return 0;
 }
 

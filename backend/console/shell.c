@@ -101,8 +101,8 @@ static int check_shell_mounts(struct shell *sh, const struct row *r, struct err 
 			label_of(r, "berth.proof")))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"What is mounted in %s since its start is not known, so nothing runs in it; bring its "
-		"agent up again.",
+		"The mounts of %s since its start are unknown, so nothing runs in it; "
+		"bring its agent up again.",
 		c->name);
 }
 
@@ -114,8 +114,7 @@ static int on_shell_made(void *ctx, struct err *e)
 	if (!sh->start.pid || start_lives(&sh->start))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"%s was started again just now; its mounts have not been looked at since.",
-		sh->name);
+		"%s was restarted just now; its mounts have not been checked since.", sh->name);
 }
 
 static int may_open(struct shell *sh, const struct command *c, struct err *e)
@@ -128,13 +127,13 @@ static int may_open(struct shell *sh, const struct command *c, struct err *e)
 		return err_set(e, ERR_USAGE, "A shell needs a container and a command.");
 	r = strcmp(t->engine, b->model.engine) == 0 ? model_find(&b->model, t->id) : NULL;
 	if (!r)
-		return err_set(e, ERR_NOT_FOUND, "%s does not exist any more.", t->name);
+		return err_set(e, ERR_NOT_FOUND, "%s no longer exists.", t->name);
 	if (r->inspected && r->c.state != CONTAINER_RUNNING)
 		return err_set(e, ERR_CONFLICT, "%s is %s: a shell needs a running container.",
 			t->name, container_state_name(r->c.state));
 	if (check_shell_mounts(sh, r, e) < 0)
 		return -1;
-	return backend_may_change(b, "the shell", e);
+	return backend_may_change(b, "open the shell", e);
 }
 
 static void start_shell(struct shell *sh)
@@ -231,7 +230,7 @@ void shell_command(struct backend *b, const struct command *c)
 	if (c->kind == CMD_SHELL_INPUT) {
 		if (!engine_tty_input(sh->tty, c->input.bytes, c->input.n))
 			backend_notice(b,
-				"The command in the container reads nothing: "
+				"The command in the container does not read its input: "
 				"what was typed was dropped.");
 	} else if (c->kind == CMD_SHELL_RESIZE) {
 		engine_tty_resize(sh->tty, c->size.columns, c->size.rows);

@@ -357,7 +357,7 @@ static void on_events_end(void *ctx, const struct err *err)
 	b->watch.events = NULL;
 	if (b->stopping || !b->watch.up || (err && err->kind == ERR_CANCELLED))
 		return;
-	err_set(&e, ERR_UNREACHABLE, "The engine at %s ended the connection.", b->state.endpoint);
+	err_set(&e, ERR_UNREACHABLE, "The engine at %s closed the connection.", b->state.endpoint);
 	lose_engine(b, err ? err : &e);
 }
 
@@ -445,9 +445,10 @@ static void on_engine_hello(void *ctx, const struct engine_info *info, const str
 
 		if (e.kind == ERR_CANCELLED) /* by us, when it took too long */
 			err_set(&e, ERR_UNREACHABLE,
-				"The engine at %s (from %s) accepts connections but does not "
-				"answer: it starts or hangs; wait, restart it, or name another "
-				"with --host or DOCKER_HOST.",
+				"The engine at %s (from %s) accepts connections but "
+				"does not answer: it is starting or hung; wait, "
+				"restart it, or name another with --host or "
+				"DOCKER_HOST.",
 				b->state.endpoint, b->state.source);
 		lose_engine(b, &e);
 		return;

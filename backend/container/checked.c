@@ -71,7 +71,7 @@ static int record_path(const char *id, char path[PATH_MAX], struct err *e)
 	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
 
 	if (strlen(id) != 64 || strspn(id, "0123456789abcdef") != 64)
-		return err_set(e, ERR_USAGE, "`%.80s` is no container's full id", id);
+		return err_set(e, ERR_USAGE, "`%.80s` is not a full container id", id);
 	if (state_dir(dir, sizeof dir, e) || runtime_subdir(sub, sizeof sub, dir, "checked", e))
 		return -1;
 	snprintf(path, PATH_MAX, "%s/%s", sub, id);
@@ -246,16 +246,17 @@ static enum mounts_state view_compare(const struct mount_view *v, const struct c
 static int refuse_differing(struct err *e, const struct checked *c, const char *what)
 {
 	return err_set(e, ERR_REFUSED,
-		"%s was started again, not by berth, and what is mounted at %.200s is not what was "
-		"checked; nothing runs in it until it is made anew: berth up %s",
+		"%s was restarted, but not by berth, and what is mounted at %.200s is "
+		"not what was checked; nothing runs in it until it is recreated: berth "
+		"up %s",
 		c->name, what, *c->file ? c->file : "FILE");
 }
 
 static int refuse_unchecked(struct err *e, const struct checked *c, const char *why)
 {
 	return err_set(e, ERR_REFUSED,
-		"%s was started again, not by berth, and %s; nothing runs in it until it has been looked "
-		"at: berth up %s",
+		"%s was restarted, but not by berth, and %s; nothing runs in it until "
+		"it has been checked: berth up %s",
 		*c->name ? c->name : "this container", why, *c->file ? c->file : "FILE");
 }
 
@@ -329,8 +330,9 @@ int checked_secrets(const char *id, struct err *e)
 
 	if (read_record(id, &c) > 0 && c.handed == HANDED_GONE)
 		result = err_set(e, ERR_REFUSED,
-			"%s was started again, not by berth, and its secrets went with the start before; "
-			"nothing runs without them: berth up %s",
+			"%s was restarted, but not by berth, and its secrets were lost "
+			"with the previous start; nothing runs without them: berth up "
+			"%s",
 			c.name, *c.file ? c.file : "FILE");
 	checked_release(&c);
 	return result;

@@ -121,9 +121,9 @@ static int look_for_volume(
 	if (!own_proven(h->at.info.id, s->home, OWN_HOME,
 		    ejson_string(ejson_get(root, "Labels"), "berth.proof")))
 		return err_set(e, ERR_CONFLICT,
-			"a volume called %s is there already and was not made by berth here, so it is not "
-			"used; if nobody needs it, remove it (docker volume rm %s), or give the agent another "
-			"id.",
+			"a volume named %s already exists and was not created by berth "
+			"here, so it is not used; if nobody needs it, remove it "
+			"(docker volume rm %s), or give the agent another id.",
 			s->home, s->home);
 	return 1;
 }

@@ -31,7 +31,7 @@ static int find_guest(char path[PATH_MAX], struct err *e)
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
 	if (n <= 0)
-		return err_sys(e, errno, "cannot find this program's own place");
+		return err_sys(e, errno, "cannot determine this program's own path");
 	self[n] = '\0';
 	slash = strrchr(self, '/');
 	*slash = '\0';
@@ -47,8 +47,8 @@ static int find_guest(char path[PATH_MAX], struct err *e)
 		}
 	}
 	return err_set(e, ERR_FAILED,
-		"berth-guest is missing beside %s; it is the init of berth's containers: install berth as a "
-		"whole.",
+		"berth-guest is missing beside %s; it is the init of berth's "
+		"containers: reinstall berth.",
 		self);
 }
 
@@ -148,7 +148,7 @@ int host_create(struct agents_host *h, const struct spec *s, char id[65], struct
 		return -1;
 	if (strlen(ejson_string(root, "Id")) != 64)
 		return err_set(
-			e, ERR_PROTOCOL, "the engine created %s without saying its id", s->name);
+			e, ERR_PROTOCOL, "the engine created %s without returning its id", s->name);
 	memcpy(id, ejson_string(root, "Id"), 65);
 	return 0;
 }

@@ -89,15 +89,17 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	if (!owns_network(h, root))
 		return err_set(e, ERR_CONFLICT,
-			"a network called %s is there already and was not made by berth here; remove it "
-			"yourself (docker network rm %s), berth does not touch it.",
+			"a network named %s already exists and was not created by "
+			"berth here; remove it yourself (docker network rm %s): berth "
+			"does not touch it.",
 			full, full);
 	cJSON_ArrayForEach(one, ejson_get(root, "Containers"))
 	{
 		if (!is_member(t, find_network_def(t, name), ejson_string(one, "Name")))
 			return err_set(e, ERR_CONFLICT,
-				"the container %.80s is attached to the network %s and is no member of it; "
-				"take it off first (docker network disconnect %s %.80s).",
+				"the container %.80s is attached to the network %s but "
+				"is not a member of it; disconnect it first (docker "
+				"network disconnect %s %.80s).",
 				ejson_string(one, "Name"), full, full, ejson_string(one, "Name"));
 	}
 	*id = arena_strdup(mem, ejson_string(root, "Id"));

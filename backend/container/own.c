@@ -104,7 +104,7 @@ static int session_path(const char *name, char path[PATH_MAX], struct err *e)
 	if (state_dir(dir, sizeof dir, e) || runtime_subdir(sub, sizeof sub, dir, "sessions", e))
 		return -1;
 	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 63)
-		return err_set(e, ERR_USAGE, "`%.80s` cannot name a container", name);
+		return err_set(e, ERR_USAGE, "`%.80s` is not a valid container name", name);
 	snprintf(path, PATH_MAX, "%s/%s.session", sub, name);
 	return 0;
 }
@@ -275,7 +275,7 @@ int session_hold(const char *name, struct err *e)
 	fd = lock_records("names", F_OFD_SETLK, &lock);
 	if (fd < 0 && (errno == EAGAIN || errno == EACCES))
 		return err_set(e, ERR_CONFLICT,
-			"another berth brings %s up or takes it down right now", name);
+			"another berth is bringing %s up or taking it down right now", name);
 	return fd >= 0 ? fd : err_sys(e, errno, "cannot lock the session record of %s", name);
 }
 

@@ -137,8 +137,8 @@ static int set_one(const char *tc, pid_t in, const char *interface, uint64_t rat
 	if (!run_in_netns(in, argv, out))
 		return 0;
 	out[strcspn(out, "\n")] = '\0';
-	return err_set(e, ERR_REFUSED, "the kernel does not take it (%.200s)",
-		*out ? out : "tc did not run");
+	return err_set(
+		e, ERR_REFUSED, "the kernel rejects it (%.200s)", *out ? out : "tc did not run");
 }
 
 static int set_both(pid_t pid, uint64_t rate, struct err *e)
@@ -149,7 +149,7 @@ static int set_both(pid_t pid, uint64_t rate, struct err *e)
 	char name[32];
 
 	if (geteuid() != 0)
-		return err_set(e, ERR_REFUSED, "that takes root");
+		return err_set(e, ERR_REFUSED, "that requires root");
 	if (!tc)
 		return err_set(e, ERR_REFUSED, "there is no tc; install iproute2");
 	if (other_end(pid, engine, name))
@@ -165,8 +165,8 @@ int rate_set(pid_t pid, uint64_t bytes_per_s, struct err *e)
 	if (!set_both(pid, bytes_per_s, &why))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"the network rate limit cannot be set here: %s; berth does not ignore limits: take "
-		"network_rate: out, or make it possible",
+		"the network rate limit cannot be set here: %s; berth never ignores a "
+		"limit: remove network_rate:, or make it possible",
 		why.msg);
 }
 

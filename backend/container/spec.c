@@ -407,6 +407,6 @@ size_t spec_loosened(const struct spec *s, const char *out[8])
 	if (s->network == NET_HOST)
 		out[n++] = "the host's network, with everything that listens on it";
 	else if (s->network == NET_BRIDGE)
-		out[n++] = "a network with a way out";
+		out[n++] = "a network with outside access";
 	return n;
 }

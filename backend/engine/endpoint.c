@@ -108,7 +108,8 @@ static int parse_tcp(const char *s, bool tls, struct endpoint *ep, struct err *e
 		len = strcspn(host, "]/");
 		rest = host + len;
 		if (*rest++ != ']')
-			return err_set(e, ERR_USAGE, "%s: the address lacks its ]", ep->source);
+			return err_set(
+				e, ERR_USAGE, "%s: the address is missing its ]", ep->source);
 	} else {
 		len = strcspn(s, ":/");
 		rest = s + len;
@@ -118,7 +119,7 @@ static int parse_tcp(const char *s, bool tls, struct endpoint *ep, struct err *e
 
 		port = isdigit((unsigned char)rest[1]) ? strtoul(rest + 1, &end, 10) : 0;
 		if (port == 0 || port > 65535)
-			return err_set(e, ERR_USAGE, "%s: the port is no number from 1 to 65535",
+			return err_set(e, ERR_USAGE, "%s: the port is not a number from 1 to 65535",
 				ep->source);
 		rest = end;
 	}
@@ -128,9 +129,7 @@ static int parse_tcp(const char *s, bool tls, struct endpoint *ep, struct err *e
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)host[i]) && !strchr(six ? ":.%-_" : ".-_", host[i]))
 			return err_set(e, ERR_USAGE,
-				"%s: the host's name has a character that "
-				"no name has",
-				ep->source);
+				"%s: the host name contains an invalid character", ep->source);
 	ep->transport = tls ? TRANSPORT_TLS : TRANSPORT_TCP;
 	ep->host = len ? xstrndup(host, len) : xstrdup("localhost");
 	ep->port = (uint16_t)port;
@@ -152,17 +151,17 @@ static int parse_url(const char *url, bool tls, struct endpoint *ep, struct err 
 		return parse_tcp(url + 6, tls, ep, e);
 	if (strncmp(url, "ssh:", 4) == 0)
 		return err_set(e, ERR_USAGE,
-			"%s names %s: berth does not speak ssh; forward the socket yourself (ssh -N "
-			"-L /tmp/engine.sock:/var/run/docker.sock HOST) and use --host "
-			"unix:///tmp/engine.sock",
+			"%s names %s: berth does not support ssh; forward the socket "
+			"yourself (ssh -N -L /tmp/engine.sock:/var/run/docker.sock "
+			"HOST) and use --host unix:///tmp/engine.sock",
 			ep->source, shown);
 	if (strncmp(url, "npipe:", 6) == 0)
 		return err_set(e, ERR_USAGE,
-			"%s names %s: a named pipe is there on Windows only; use unix:// or tcp://",
+			"%s names %s: named pipes exist on Windows only; use unix:// or tcp://",
 			ep->source, shown);
 	if (strncmp(url, "fd:", 3) == 0)
 		return err_set(e, ERR_USAGE,
-			"%s names %s: fd:// is for the engine's side; use unix:// or tcp://",
+			"%s names %s: fd:// is for the engine itself; use unix:// or tcp://",
 			ep->source, shown);
 	return err_set(e, ERR_USAGE, "%s names %s: unix:///PATH or tcp://HOST:PORT is expected",
 		ep->source, shown);
@@ -197,8 +196,8 @@ static int env_tls(struct endpoint *ep, struct err *e)
 			"DOCKER_CERT_PATH to where the certificates are",
 			ep->source, dir);
 	if (!ep->cert != !ep->key)
-		return err_set(e, ERR_CONFIG, "%s: of cert.pem and key.pem in %s one is missing",
-			ep->source, dir);
+		return err_set(
+			e, ERR_CONFIG, "%s: cert.pem or key.pem is missing in %s", ep->source, dir);
 	return 0;
 }
 
@@ -346,7 +345,7 @@ static int choose_endpoint(const struct endpoint_options *o, struct endpoint *ep
 	AUTO_FREE char *current = NULL;
 
 	if (o->host && o->context)
-		return err_set(e, ERR_USAGE, "--host and --context exclude each other: give one");
+		return err_set(e, ERR_USAGE, "--host and --context cannot be combined: give one");
 	if (o->context)
 		return choose_context(o->context, "", ep, e);
 	if (o->host)

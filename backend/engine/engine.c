@@ -342,7 +342,7 @@ struct cJSON *call_json(struct engine_call *c, const struct http_reply *r)
 	if (root)
 		return root;
 	snprintf(what, sizeof what, c->ops->what, short_id(c->subject ? c->subject : "", name));
-	err_wrap(&e, "cannot %s: the engine's answer is wrong", what);
+	err_wrap(&e, "cannot %s: the engine's answer is invalid", what);
 	call_fail(c, &e);
 	return NULL;
 }

@@ -200,7 +200,8 @@ static void take_exec_inspect(struct engine_call *c, const struct http_reply *r)
 			t->exit_tries < EXIT_TRIES ? RETRY_MS : SLOW_MS, 0);
 	} else {
 		err_set(&e, ERR_FAILED,
-			"the command's terminal ended, but the engine says that it still runs");
+			"the command's terminal ended, but the engine says that it is "
+			"still running");
 		tty_end(t, -1, &e);
 	}
 }
@@ -304,7 +305,7 @@ static void create_reply(struct engine_call *c, const struct http_reply *r)
 		return;
 	t->create = NULL;
 	if (!*ejson_string(root, "Id")) {
-		err_set(&e, ERR_PROTOCOL, "the engine named no id for the command");
+		err_set(&e, ERR_PROTOCOL, "the engine returned no id for the command");
 		tty_end(t, -1, &e);
 		return;
 	}

@@ -100,7 +100,7 @@ cJSON *ejson_parse(const char *bytes, size_t n, struct err *e)
 		;
 	if (end < limit) {
 		cJSON_Delete(root);
-		return err_null(err_set(e, ERR_PROTOCOL, "there is something after the JSON"));
+		return err_null(err_set(e, ERR_PROTOCOL, "there is trailing data after the JSON"));
 	}
 	return root;
 }

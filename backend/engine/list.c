@@ -76,7 +76,7 @@ int parse_list(const cJSON *root, struct arena *a, struct engine_summary **ret_r
 	if (cJSON_IsNull(root))
 		return 0;
 	if (!cJSON_IsArray(root))
-		return err_set(e, ERR_PROTOCOL, "the list of containers is no array");
+		return err_set(e, ERR_PROTOCOL, "the list of containers is not an array");
 	*ret_rows = arena_array(a, ejson_count(root), sizeof **ret_rows);
 	cJSON_ArrayForEach(row, root)
 	{

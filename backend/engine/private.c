@@ -251,7 +251,7 @@ static void exec_dockerd(const char *dockerd, const struct places *p,
 	int null = open("/dev/null", O_RDONLY);
 
 	if (apart && own_network()) {
-		dprintf(log, "a network namespace of its own cannot be made: %m\n");
+		dprintf(log, "cannot create a network namespace: %m\n");
 		_exit(126);
 	}
 	setsid();
@@ -473,7 +473,7 @@ int private_engine_stop(struct private_engine *ret, struct err *e)
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 		if (!wait_for_end(pidfd, 5000))
 			return err_set(e, ERR_FAILED,
-				"The private engine (process %d) does not end, not even when killed.",
+				"The private engine (process %d) does not end, even when killed.",
 				(int)ret->pid);
 	}
 	stop_containerd(&p);

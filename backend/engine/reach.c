@@ -22,7 +22,7 @@ static const char *no_unix(int errnum)
 	case ECONNREFUSED:
 		return "the socket is there, but no engine listens on it: start it (systemctl start "
 		       "docker, or a private one with berth engine start)";
-	case ENOTSOCK: return "this is no socket: correct the path";
+	case ENOTSOCK: return "this is not a socket: correct the path";
 	}
 	return NULL;
 }
@@ -33,7 +33,7 @@ static const char *no_tcp(int errnum)
 	case ECONNREFUSED:
 		return "nothing listens there: start the engine with that address, or correct the port";
 	case EHOSTUNREACH:
-	case ENETUNREACH: return "there is no way to that host: check the network";
+	case ENETUNREACH: return "there is no route to that host: check the network";
 	}
 	return NULL;
 }
@@ -55,10 +55,8 @@ static void explain_trouble(const struct endpoint *ep, const struct http_reply *
 		if (!known && from->sys)
 			known = strerrordesc_np(from->sys);
 		break;
-	case HTTP_NO_SUCH_HOST:
-		known = "no address is known for that host: correct its name";
-		break;
-	case HTTP_SLOW: known = "it did not answer in time: it hangs or is overloaded"; break;
+	case HTTP_NO_SUCH_HOST: known = "that host name does not resolve: correct it"; break;
+	case HTTP_SLOW: known = "it did not answer in time: it is hung or overloaded"; break;
 	case HTTP_TLS:
 		snprintf(buf, cap, "TLS failed (%s): check the certificates in %s", said,
 			ep->ca ? ep->ca : "DOCKER_CERT_PATH");
@@ -67,7 +65,7 @@ static void explain_trouble(const struct endpoint *ep, const struct http_reply *
 		snprintf(buf, cap, "the TLS files cannot be used (%s): check %s", said,
 			ep->ca ? ep->ca : "DOCKER_CERT_PATH");
 		return;
-	case HTTP_BROKEN: snprintf(buf, cap, "the connection broke off (%s)", said); return;
+	case HTTP_BROKEN: snprintf(buf, cap, "the connection was lost (%s)", said); return;
 	default: break;
 	}
 	snprintf(buf, cap, "%s", known ? known : said);

@@ -204,7 +204,7 @@ static void on_looked(struct errand *x)
 		fail_sys(s->owner, s->error);
 	} else if (!s->regular || s->size == 0) {
 		err_set(&e, ERR_USAGE, "cannot import %s: it is %s", s->owner->path,
-			s->regular ? "empty" : "no regular file");
+			s->regular ? "empty" : "not a regular file");
 		call_fail(&s->owner->call, &e);
 	} else {
 		send_it(s->owner);
@@ -317,7 +317,7 @@ static void transfer_failed(struct engine_call *c, const struct err *err)
 		if (t->source->error)
 			err_sys(&e, t->source->error, "cannot read %s", t->path);
 		else
-			err_set(&e, ERR_FAILED, "cannot import %s: it became shorter meanwhile",
+			err_set(&e, ERR_FAILED, "cannot import %s: it shrank in the meantime",
 				t->path);
 		err = &e;
 	}

@@ -17,12 +17,13 @@ int version_negotiate(struct engine *en, const struct http_reply *r, struct err 
 	http_header(r, "Api-Version", version, sizeof version);
 	if (strncmp(version, "1.", 2) != 0)
 		return err_set(e, ERR_PROTOCOL,
-			"what answers at %s (from %s) is no Docker engine: it names no API version",
+			"what answers at %s (from %s) is not a Docker engine: it names "
+			"no API version",
 			en->ep.url, en->ep.source);
 	minor = strtol(version + 2, &end, 10);
 	if (end == version + 2 || *end || minor < 0 || minor > 9999)
 		return err_set(e, ERR_PROTOCOL,
-			"what answers at %s (from %s) names an API version that is no number",
+			"what answers at %s (from %s) names an API version that is not a number",
 			en->ep.url, en->ep.source);
 	if (minor < ENGINE_API_FLOOR)
 		return err_set(e, ERR_PROTOCOL,

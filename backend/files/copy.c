@@ -661,10 +661,10 @@ int files_copy(struct files *f, struct files_root *from_root, const char *from,
 		AUTO_CLOSE int fd = path_open(to_root, ".", O_RDONLY | O_DIRECTORY);
 
 		if (fd < 0 || op_syncfs(&x.op, fd) < 0)
-			rc = errno == ECANCELED
-				? op_cancelled(&why)
-				: err_sys(&why, errno,
-					  "the copy is complete, but the disk did not take it");
+			rc = errno == ECANCELED ? op_cancelled(&why)
+						: err_sys(&why, errno,
+							  "the copy is complete, but could not be "
+							  "flushed to disk");
 	}
 	if (rc == 0 && x.totals.errors)
 		rc = x.totals.first.kind != ERR_NONE

@@ -44,7 +44,7 @@ static int refuse_staging(const char *path, struct err *e)
 	if (strncmp(path, STAGING_NAME, strlen(STAGING_NAME)) == 0 &&
 		(path[strlen(STAGING_NAME)] == '/' || !path[strlen(STAGING_NAME)]))
 		return err_set(
-			e, ERR_REFUSED, STAGING_NAME " is where changes are prepared: it stays");
+			e, ERR_REFUSED, STAGING_NAME " is where changes are prepared, and is kept");
 	return 0;
 }
 
@@ -78,8 +78,7 @@ static int delete_path(struct op *op, struct files_root *r, const char *path, bo
 	}
 	if (!recursive && (errno == ENOTEMPTY || errno == EEXIST))
 		return err_set(e, ERR_REFUSED,
-			"%.200s is a directory that is not empty: ask for a recursive deletion",
-			path);
+			"%.200s is a directory that is not empty: delete it recursively", path);
 	if (!recursive)
 		return path_error(e, errno, "delete", path);
 	if (op_stopped(op))

@@ -111,8 +111,8 @@ static int lock_targets(struct batch *b, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = order[i]->key;
 		if (i > 0 && same_target(b, order[i - 1], order[i]))
-			return err_set(
-				e, ERR_USAGE, "%.200s is in the batch twice", order[i]->put->path);
+			return err_set(e, ERR_USAGE, "%.200s appears twice in the batch",
+				order[i]->put->path);
 	}
 	b->lock = staging_lock(b->staging, keys, n, &b->patience, e);
 	return b->lock < 0 ? -1 : 0;
@@ -143,7 +143,8 @@ static int check_expected(struct batch *b, struct batch_item *it, struct err *e)
 		if (errno != ENOENT)
 			return path_error(e, errno, "write", path);
 		if (it->put->expect)
-			return err_set(e, ERR_CONFLICT, "%.200s is gone since it was read", path);
+			return err_set(
+				e, ERR_CONFLICT, "%.200s has been removed since it was read", path);
 		return 0;
 	}
 	if (!S_ISREG(it->old.st_mode))

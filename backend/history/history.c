@@ -135,8 +135,8 @@ static int set_database_aside(struct history *h, struct str *notice, struct err 
 			return err_sys(e, errno, "cannot set the damaged history %s aside", from);
 	}
 	str_addf(notice,
-		"The benchmark history was damaged: it is kept as %s.damaged-%s, and a new one was "
-		"begun.",
+		"The benchmark history was damaged: it is kept as %s.damaged-%s, and a "
+		"new one was started.",
 		h->path, stamp);
 	return 0;
 }
@@ -156,7 +156,7 @@ struct history *history_open(const char *path, struct str *notice, struct err *e
 	else
 		snprintf(h->path, sizeof h->path, "%s/history.db", dir);
 	if (lstat(h->path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		err_set(e, ERR_FAILED, "the benchmark history %s is no regular file.", h->path);
+		err_set(e, ERR_FAILED, "the benchmark history %s is not a regular file.", h->path);
 		goto fail;
 	}
 	if (try_open(h, &damaged, e) == 0)

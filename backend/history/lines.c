@@ -173,7 +173,7 @@ static int import_arms(
 					e, ERR_CONFIG, "more than %d samples", HISTORY_SAMPLES_MAX);
 			if (sqlite3_column_type(s, 0) != SQLITE_FLOAT &&
 				sqlite3_column_type(s, 0) != SQLITE_INTEGER)
-				return err_set(e, ERR_CONFIG, "a sample that is no number");
+				return err_set(e, ERR_CONFIG, "a sample that is not a number");
 			a->v = mem_grow(a->v, &cap, a->n + 1, sizeof *a->v);
 			v = &a->v[a->n++];
 			v->value = sqlite3_column_double(s, 0);

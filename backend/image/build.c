@@ -101,7 +101,7 @@ int image_build_fd(struct images *im, int fd, const char *file, const struct ima
 	image_flush(im);
 	if (!*im->made)
 		return err_set(e, ERR_PROTOCOL,
-			"the engine ended the build of %s without saying what it made.", called);
+			"the engine ended the build of %s without naming what it built.", called);
 	image_items(im, im->items_total, im->items_total);
 	return 0;
 }
@@ -116,7 +116,8 @@ static int check_build(const struct image_build *b, char tag[IMAGE_REFERENCE_MAX
 		return err_set(e, ERR_USAGE, "--tag takes a name and a tag, not a digest.");
 	if (*file == '/' || !strcmp(file, "..") || !strncmp(file, "../", 3) || strstr(file, "/../"))
 		return err_set(e, ERR_USAGE,
-			"--file counts from the directory that is built, and must be in it.");
+			"--file is relative to the directory that is built, and must "
+			"be inside it.");
 	for (size_t i = 0; i < b->nargs; i++)
 		if (!strchr(b->args[i], '=') || *b->args[i] == '=')
 			return err_set(e, ERR_USAGE, "--build-arg takes NAME=VALUE.");

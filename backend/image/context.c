@@ -73,8 +73,8 @@ static int count_packed(struct packing *p, uint64_t bytes, struct err *e)
 	if (p->bytes <= p->max && p->files <= FILES_MAX)
 		return 0;
 	return err_set(e, ERR_USAGE,
-		"the context %s has more than %s or %d files: name what does not belong to it in a "
-		".dockerignore, or give a larger --max-context.",
+		"the context %s has more than %s or %d files: exclude what does not "
+		"belong to it in a .dockerignore, or give a larger --max-context.",
 		text_clean(dir, sizeof dir, p->dir), format_bytes(max, p->max), FILES_MAX);
 }
 
@@ -93,7 +93,7 @@ static int put_bytes(
 			return err_sys(
 				e, errno, "cannot read %s", text_clean(shown, sizeof shown, path));
 		if (!n)
-			return err_set(e, ERR_CONFLICT, "%s became shorter while it was read.",
+			return err_set(e, ERR_CONFLICT, "%s shrank while it was being read.",
 				text_clean(shown, sizeof shown, path));
 		if (archive_write_data(p->out, p->chunk, (size_t)n) != n)
 			return archive_failed(p->out, e);
@@ -113,7 +113,7 @@ static int put_file(struct packing *p, int at, const char *name, const char *pat
 	if (fd < 0 || fstat(fd, &st))
 		return err_sys(e, errno, "cannot read %s", text_clean(shown, sizeof shown, path));
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_CONFLICT, "%s changed while it was read.",
+		return err_set(e, ERR_CONFLICT, "%s changed while it was being read.",
 			text_clean(shown, sizeof shown, path));
 	p->files++;
 	if (count_packed(p, (uint64_t)st.st_size, e) || put_header(p->out, path, &st, NULL, e))
@@ -246,7 +246,7 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 		return err_sys(e, errno, "cannot read the directory %s", shown);
 	if (fstatat(dir, p.file, &st, 0) || !S_ISREG(st.st_mode))
 		return err_set(
-			e, ERR_USAGE, "there is no %s in %s: what is to be built?", p.file, shown);
+			e, ERR_USAGE, "there is no %s in %s: nothing to build.", p.file, shown);
 	fd = image_temporary(e);
 	if (fd < 0)
 		return -1;

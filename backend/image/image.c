@@ -206,10 +206,11 @@ int image_end(struct images *im, struct image_deed *d, const char *reference, st
 		there = image_look(im, reference, d->made, NULL, NULL, 0, err);
 		if (!there)
 			err_set(err, ERR_FAILED,
-				"The engine said that %s is done, but it is not there.", reference);
+				"The engine said that %s is done, but it does not exist.",
+				reference);
 	}
 	if (err->kind == ERR_CANCELLED)
-		err_set(err, ERR_CANCELLED, "%s was cancelled: nothing new was made.",
+		err_set(err, ERR_CANCELLED, "%s was cancelled: nothing was created.",
 			d->rec.r.name);
 	d->made->duration_ms = (clock_mono_ns() - im->begun_ns) / 1000000;
 	d->made->transferred_bytes = im->moved + im->bytes;
@@ -239,8 +240,8 @@ int image_reference(const char *given, char full[IMAGE_REFERENCE_MAX], struct er
 		strspn(given, fine) != strlen(given) || strchr("-./:@", *given) ||
 		strstr(given, "//") || strchr("/:@", given[strlen(given) - 1]))
 		return err_set(e, ERR_USAGE,
-			"\"%s\" is no name of an image; one looks like python:3.12, or "
-			"registry.example:5000/team/tools:v2.",
+			"\"%s\" is not a valid image name; one looks like python:3.12, "
+			"or registry.example:5000/team/tools:v2.",
 			text_clean(shown, sizeof shown, given));
 	snprintf(full, IMAGE_REFERENCE_MAX, "%s%s", given,
 		strchr(slash ? slash : given, ':') || strchr(given, '@') ? "" : ":latest");
@@ -353,7 +354,7 @@ int images_list(
 	if (!root)
 		return err_wrap(e, "cannot list the images");
 	if (!cJSON_IsArray(root) || ejson_count(root) > IMAGES_MAX)
-		return err_set(e, ERR_PROTOCOL, "the engine's list of images is none.");
+		return err_set(e, ERR_PROTOCOL, "the engine's list of images is invalid.");
 	*rows = arena_array(mem, ejson_count(root) + 1, sizeof **rows);
 	cJSON_ArrayForEach(one, root)
 	{
@@ -430,7 +431,7 @@ int images_import(struct images *im, const char *path, const char *reference,
 		return err_sys(e, errno, "cannot read %s", path);
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return err_set(e, ERR_USAGE, "cannot import %s: it is %s", path,
-			S_ISREG(st.st_mode) ? "empty" : "no regular file");
+			S_ISREG(st.st_mode) ? "empty" : "not a regular file");
 	if (image_begin(im, &d, DEED_IMAGE_IMPORT, full, "path", path, "images", e))
 		return -1;
 	image_current(im, path);

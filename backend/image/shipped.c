@@ -182,8 +182,8 @@ static int run_script(
 		return err_set(e, ERR_CANCELLED, "cancelled");
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return err_set(e, ERR_FAILED,
-			"the base could not be made here, its last words are above; --base IMAGE builds "
-			"on another one.");
+			"the base could not be built here, its last output is above; "
+			"--base IMAGE builds on another one.");
 	return 0;
 }
 

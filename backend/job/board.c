@@ -181,7 +181,7 @@ void board_close(struct board *b)
 		return;
 	for (size_t i = 0; i < BOARD_SLOTS; i++)
 		if (b->jobs[i])
-			job_end(b->jobs[i], JOB_CANCELLED, "berth ended before it was done.");
+			job_end(b->jobs[i], JOB_CANCELLED, "berth ended before it finished.");
 	unlink(b->path);
 	munmap(b->header, BOARD_BYTES);
 	close(b->fd);

@@ -129,7 +129,7 @@ static bool convert_slot(
 		s->marks[0] = (struct mark){.mono_ns = s->started_mono_ns};
 	j->elapsed_ms = (now - s->started_mono_ns) / 1000000;
 	if (j->state == JOB_ORPHANED) {
-		snprintf(j->result, sizeof j->result, "Its process %d died before it was done.",
+		snprintf(j->result, sizeof j->result, "Its process %d died before it finished.",
 			(int)h->pid);
 		j->ended_wall_ms = atomic_load(&h->dead_since);
 	}

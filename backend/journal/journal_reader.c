@@ -202,8 +202,8 @@ int journal_read(const char *name, uint64_t seq, struct journal_output *ret, str
 	if (found > 0)
 		return 0;
 	return err_set(e, ERR_NOT_FOUND,
-		found ? "command %llu of %s is not in its journal any more."
-		      : "command %llu of %s is being written; look again.",
+		found ? "command %llu of %s is no longer in its journal."
+		      : "command %llu of %s is still being written; try again.",
 		(unsigned long long)seq, name);
 }
 

@@ -31,13 +31,14 @@ static int no_lane(const char *path, int errnum, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "there is no lane at %s", path);
 	if (errnum == ECONNREFUSED)
 		return err_set(e, ERR_NOT_FOUND,
-			"nobody listens on the lane %s (%s): the container is stopped, or was started "
-			"again; `berth up FILE` gives it a new one",
+			"nobody listens on the lane %s (%s): the container is stopped, "
+			"or was restarted; `berth up FILE` gives it a new one",
 			path, strerrordesc_np(errnum));
 	if (errnum == EAGAIN)
 		return err_set(e, ERR_FAILED,
-			"lane lost: too many commands wait at %s already and its init takes none of them; is the "
-			"container paused? `berth up FILE` makes it anew",
+			"lane lost: too many commands are waiting at %s and its init "
+			"accepts none; is the container paused? `berth up FILE` "
+			"recreates it",
 			path);
 	return err_sys(e, errnum, "lane lost: cannot connect to %s", path);
 }
@@ -58,7 +59,7 @@ static int connect_to(const char *dir, int timeout_ms, struct err *e)
 		return no_lane(path, errno, e);
 	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
 		return err_set(
-			e, ERR_FAILED, "lane lost: %s is not the socket that berth made", path);
+			e, ERR_FAILED, "lane lost: %s is not the socket that berth created", path);
 	conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (conn < 0)
 		return err_sys(e, errno, "cannot make a socket");
@@ -227,7 +228,7 @@ int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
 	trace(TRACE_LANE, "< %.12s: %s, type %u, %u bytes", c->id, r ? "no answer" : "the end",
 		r > 0 ? head.type : 0u, r > 0 ? head.len : 0u);
 	return err_set(e, ERR_PROTOCOL,
-		r ? "the container's init sent something that is no answer"
+		r ? "the container's init sent an invalid answer"
 		  : "the container ended before the command did");
 }
 

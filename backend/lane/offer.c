@@ -194,7 +194,7 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 	}
 	if (d)
 		closedir(d);
-	return err_set(e, ERR_NOT_FOUND, "no running container of berth's is called `%s`", who);
+	return err_set(e, ERR_NOT_FOUND, "berth has no running container named `%s`", who);
 }
 
 /* The engine resolved the sources again after us: is it what we checked? */
@@ -209,13 +209,15 @@ static int compare_mount(
 	if (wire_send(conn, LANE_STAT, m->target, strlen(m->target) + 1) ||
 		wire_recv(conn, &head, body, fds, &nfds) <= 0 || nfds || head.type != LANE_STATED ||
 		head.len != sizeof got)
-		return err_set(e, ERR_PROTOCOL, "the init of %s did not say what is mounted at %s",
-			about->name, m->target);
+		return err_set(e, ERR_PROTOCOL,
+			"the init of %s did not report what is mounted at %s", about->name,
+			m->target);
 	memcpy(&got, body, sizeof got);
 	if (got.error || got.dev != m->dev || got.ino != m->ino)
 		return err_set(e, ERR_REFUSED,
-			"what is mounted at %s in %s is not what was checked: somebody changed the path "
-			"while the container was made; it was ended",
+			"what is mounted at %s in %s is not what was checked: the path "
+			"was changed while the container was being created, so the "
+			"container was killed",
 			m->target, about->name);
 	return 0;
 }
@@ -232,9 +234,9 @@ static int check_guest_profile(
 	if (apparmor_holds(label, o->apparmor))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"%s is not held by the AppArmor profile %s that was asked for but by %s, so it was "
-		"ended; `berth doctor` says more, and `apparmor: optional` in the definition is for "
-		"engines that can do no better.",
+		"%s is not confined by the requested AppArmor profile %s but by %s, so "
+		"it was killed; `berth doctor` says more, and `apparmor: optional` in "
+		"the definition is for engines that cannot do better.",
 		about->name, *o->apparmor ? o->apparmor : "of its engine",
 		*label ? label : "one that cannot be read");
 }
@@ -270,7 +272,7 @@ static int greet_guest(int conn, const struct lane_about *about, const struct la
 		wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_READY || nfds) {
 		wire_close_all(fds, nfds);
 		return err_set(
-			e, ERR_PROTOCOL, "the init of %s did not take its lane", about->name);
+			e, ERR_PROTOCOL, "the init of %s did not accept its lane", about->name);
 	}
 	return 0;
 }
@@ -284,8 +286,8 @@ int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
 	struct err why = ERR_INIT;
 	int result = -1;
 
-	err_set(&why, ERR_TIMEOUT, "the init of %s did not come to its lane within %d ms",
-		about->name, timeout_ms);
+	err_set(&why, ERR_TIMEOUT, "the init of %s did not open its lane within %d ms", about->name,
+		timeout_ms);
 	while (result) {
 		struct pollfd p = {o->boot, POLLIN, 0};
 		int64_t left = (deadline - clock_mono_ns()) / 1000000;

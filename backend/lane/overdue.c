@@ -75,18 +75,20 @@ int lane_overdue(struct lane_command *c, struct lane_ended *end, struct err *why
 	if (left && lane_frozen(c->guest, c->id)) {
 		end->left = (uint32_t)left;
 		err_set(why, ERR_CONFLICT,
-			"the container %.12s is paused: the %d processes of the command end when it goes on.",
+			"the container %.12s is paused: the %d processes of the "
+			"command end when it is unpaused.",
 			c->id, left);
 	} else if (left) {
 		left = lane_end_container(c->guest, c->id, END_MS);
 		end->left = (uint32_t)left;
 		err_set(why, ERR_FAILED,
-			"the command could not be ended alone, so its whole container %.12s was ended.",
+			"the command could not be killed alone, so its whole container "
+			"%.12s was killed.",
 			c->id);
 	} else {
 		err_set(why, ERR_TIMEOUT,
-			"the init of the container %.12s did not answer, so the command was ended from "
-			"outside.",
+			"the init of the container %.12s did not answer, so the "
+			"command was killed from outside.",
 			c->id);
 	}
 	return 2;
@@ -111,6 +113,6 @@ void lane_broke(struct lane_command *c, struct lane_ended *end, struct err *why)
 		err_set(why, ERR_FAILED, "the container %.12s ended while the command ran.", c->id);
 	else
 		err_set(why, ERR_FAILED,
-			"the command ended its own supervisor, so everything that it had started was "
-			"ended.");
+			"the command ended its own supervisor, so everything that it "
+			"had started was killed.");
 }

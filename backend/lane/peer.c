@@ -59,7 +59,8 @@ int lane_place(const char *name, char path[LANE_PATH_MAX], struct err *e)
 		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
 			strlen(name))
 		return err_set(e, ERR_USAGE,
-			"`%.80s` cannot name a container: letters, digits, _ . - and at most %d of them",
+			"`%.80s` is not a valid container name: use letters, digits, _ "
+			". and -, at most %d",
 			name, LANE_NAME_MAX - 1);
 	if (runtime_dir(base, sizeof base, e))
 		return -1;

@@ -28,7 +28,7 @@ static const char *header_value(const char *line, const char *name)
 
 static int bad_length(struct err *e)
 {
-	return err_set(e, ERR_PROTOCOL, "the reply has a Content-Length that is no number");
+	return err_set(e, ERR_PROTOCOL, "the reply has a Content-Length that is not a number");
 }
 
 static int parse_head(struct reply_head *h, struct err *e)

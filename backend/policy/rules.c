@@ -81,8 +81,8 @@ static int compile_patterns(
 		p->re = regex_new(text[i], REGEX_WHOLE, why);
 		if (!p->re)
 			return err_set(e, ERR_CONFIG,
-				"the command pattern \"%s\" is no regular expression: %s.", text[i],
-				why);
+				"the command pattern \"%s\" is not a regular expression: %s.",
+				text[i], why);
 		p->text = xstrdup(text[i]);
 		while (isalnum((unsigned char)body[p->word]) ||
 			(p->word && strchr("_-", body[p->word]) && body[p->word]))

@@ -167,8 +167,8 @@ static void on_exec_tick(uv_timer_t *timer)
 static int started_again(const struct exec_target *t, struct err *e)
 {
 	return err_set(e, ERR_REFUSED,
-		"%s was started again just now, and what is mounted in it since has not been looked at; "
-		"once more, or: berth up FILE",
+		"%s was restarted just now, and its mounts have not been checked "
+		"since; try again, or: berth up FILE",
 		t->name);
 }
 

@@ -80,7 +80,7 @@ static int fall_back(const struct run_request *q, struct run_result *ret, struct
 	struct err why = ERR_INIT;
 
 	if (x->begun) {
-		err_set(&why, ERR_FAILED, "its lane does not answer; the engine is asked");
+		err_set(&why, ERR_FAILED, "its lane does not answer; using the engine instead");
 		record_end(&x->rec, &why);
 		recorder_settle_on(x->by);
 		x->begun = false;

@@ -58,11 +58,11 @@ static int find_agent(struct exec_target *t, const char *agent, struct str *repl
 	}
 	if (up > 1 || (!up && n > 1))
 		return err_set(e, ERR_CONFLICT,
-			"%d containers are the agent %s's; name the container itself.", up ? up : n,
-			agent);
+			"%d containers belong to the agent %s; name the container itself.",
+			up ? up : n, agent);
 	if (!found)
 		return err_set(e, ERR_NOT_FOUND,
-			"there is no container and no agent called %s on %s.", agent,
+			"there is no container and no agent named %s on %s.", agent,
 			t->at.endpoint.url);
 	return inspect_target(t, ejson_string(found, "Id"), reply, e);
 }
@@ -102,7 +102,7 @@ static int check_running(const struct exec_target *t, const cJSON *root, struct 
 			t->name, t->id);
 	if (!ejson_bool(state, "Running"))
 		return err_set(e, ERR_CONFLICT,
-			"the container %s does not run (it is %s); start it first.", t->name,
+			"the container %s is not running (it is %s); start it first.", t->name,
 			ejson_string(state, "Status"));
 	return 0;
 }
@@ -129,8 +129,8 @@ static int check_mounts(struct exec_target *t, const char *asked, const cJSON *r
 		return 0;
 	t->mounts = MOUNTS_UNKNOWN;
 	return err_set(e, ERR_REFUSED,
-		"what is mounted in %s since its start is not known, so nothing runs in it; make it anew: "
-		"berth up FILE",
+		"the mounts of %s since its start are unknown, so nothing runs in it; "
+		"recreate it: berth up FILE",
 		t->name);
 }
 
@@ -217,7 +217,7 @@ static uint64_t ooms_by_events(struct exec_target *t, int64_t since_ns)
 		"%%22container%%22%%3A%%5B%%22%s%%22%%5D%%7D",
 		(long long)((now_ms - ago_ms) / 1000), (long long)(now_ms / 1000),
 		(long long)(now_ms % 1000), t->id);
-	if (sync_ask(t->at.engine, "ask what befell %s", t->name, "GET", target.s, NULL, 3000,
+	if (sync_ask(t->at.engine, "ask what happened to %s", t->name, "GET", target.s, NULL, 3000,
 		    &reply, NULL))
 		return 0;
 	return strstr(reply.s, "oom") != NULL;

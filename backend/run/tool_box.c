@@ -122,8 +122,8 @@ static int add_box_mounts(struct making *m, struct err *e)
 
 	if (b->workspace && mounts_within(b->team->path, b->workspace))
 		return err_set(e, ERR_REFUSED,
-			"the workspace %s holds %s, which the tool %s could rewrite; move that file "
-			"elsewhere, or name a folder below.",
+			"the workspace %s holds %s, which the tool %s could rewrite; "
+			"move that file elsewhere, or use a subfolder.",
 			b->workspace, b->team->path, b->def->name);
 	if (b->workspace &&
 		mounts_add(&m->spec.mounts, MOUNT_DECLARED, b->workspace, b->workspace, false,

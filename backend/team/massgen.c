@@ -112,7 +112,7 @@ static int other_key(const struct reader *r, const struct node *n, struct err *e
 	const char *nearest = nearest_field(n->key, g->known, &meant);
 
 	if (meant || !strncmp(n->key, "command_line_docker_", 20))
-		return err_set(e, ERR_CONFIG, "%s:%d:%d: unknown key \"%s\", nearest known: %s.",
+		return err_set(e, ERR_CONFIG, "%s:%d:%d: unknown key \"%s\"; did you mean %s?",
 			r->c->file, n->key_line, n->key_column, n->key, nearest);
 	if (g->nignored < IGNORED_MAX)
 		g->ignored[g->nignored++] = (struct ignored_key){*g->path

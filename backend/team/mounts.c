@@ -75,7 +75,7 @@ static int judge_home(enum mount_kind kind, const char *real, const char *home, 
 		snprintf(place, sizeof place, "%s/%s", home, credential_places[i]);
 		if (mounts_within(real, place))
 			return err_set(e, ERR_REFUSED,
-				"%s holds credentials; hand them over under credentials: instead.",
+				"%s holds credentials; pass them under credentials: instead.",
 				real);
 	}
 	return 0;
@@ -163,7 +163,7 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	n = readlink(link, real, sizeof real - 1);
 	if (n <= 0)
-		return err_sys(e, errno, "cannot find out where %s really is", source);
+		return err_sys(e, errno, "cannot resolve %s", source);
 	real[n] = '\0';
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && kind != MOUNT_OURS)
 		return err_set(e, ERR_REFUSED,
@@ -187,8 +187,8 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 		if (!strcmp(l->mount[i].target, target)) {
 			/* Declared twice: the stricter wins only if it is the same file. */
 			if (l->mount[i].dev != st.st_dev || l->mount[i].ino != st.st_ino)
-				return err_set(
-					e, ERR_CONFIG, "two mounts want the place %s.", target);
+				return err_set(e, ERR_CONFIG, "two mounts have the same target %s.",
+					target);
 			l->mount[i].read_only &= read_only;
 			return 0;
 		}

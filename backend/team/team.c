@@ -62,7 +62,7 @@ int team_read_env(const struct reader *r, const struct node *n, void *at, struct
 			return node_err(
 				r->c, v, e, "expected the value of the variable %s.", v->key);
 		if (!*v->key || strchr(v->key, '='))
-			return node_err(r->c, v, e, "\"%s\" cannot name a variable.", v->key);
+			return node_err(r->c, v, e, "\"%s\" is not a valid variable name.", v->key);
 		word[i] = arena_printf(r->mem, "%s=%s", v->key, v->value);
 	}
 	*out = (struct words){n->kind == NODE_MAP ? n->n : 0, word};
@@ -83,8 +83,8 @@ int team_check_id(const struct config *c, const struct node *n, const char *id, 
 	if (!*id || strlen(id) > 48 || !strchr(LETTERS_AND_DIGITS, *id) ||
 		strspn(id, LETTERS_AND_DIGITS "_.-") != strlen(id))
 		return node_err(c, &at, e,
-			"\"%.60s\" cannot be a name here: letters, digits, _ . and -, a letter or "
-			"digit first, at most 48.",
+			"\"%.60s\" is not a valid name: use letters, digits, _ . and "
+			"-, a letter or digit first, at most 48.",
 			id);
 	return 0;
 }
@@ -97,7 +97,8 @@ int team_check_image(const struct config *c, const struct node *n, const char *i
 			strspn(image, LETTERS_AND_DIGITS "_.-/:@") != strlen(image) ||
 			strstr(image, "..") || strstr(image, "//")))
 		return node_err(c, n, e,
-			"\"%.80s\" cannot name an image: [REGISTRY/]NAME[:TAG] or NAME@sha256:DIGEST.",
+			"\"%.80s\" is not a valid image name: use "
+			"[REGISTRY/]NAME[:TAG] or NAME@sha256:DIGEST.",
 			image);
 	return 0;
 }
@@ -135,8 +136,8 @@ static int read_secret(
 		return -1;
 	if (!!s.env + !!s.file + !!s.command.n != 1)
 		return node_err(r->c, n, e,
-			"the secret %s needs one of env:, file: or command:; its value never stands in "
-			"a file of berth's.",
+			"the secret %s needs one of env:, file: or command:; its value "
+			"is never stored in a file of berth's.",
 			n->key);
 	out->name = arena_strdup(r->mem, n->key);
 	out->from = s.env ? SECRET_ENV : s.file ? SECRET_FILE : SECRET_COMMAND;
@@ -281,8 +282,8 @@ static int check_reach(const struct team *t, const struct reader *r, const char 
 	if (!mounts_within(t->path, path) && !mounts_within(folder, path))
 		return 0;
 	return refuse_place(t, r, at, e,
-		"%.100s can be written from inside and holds this file, which names host paths and "
-		"commands; move the file elsewhere, or name a folder below.",
+		"%.100s can be written from inside and holds this file, which names "
+		"host paths and commands; move the file elsewhere, or use a subfolder.",
 		path);
 }
 
@@ -394,7 +395,8 @@ static int check_team_owner(const char *file, struct err *e)
 			file, (unsigned)st.st_uid);
 	if (st.st_mode & 022)
 		return err_set(e, ERR_CONFIG,
-			"%s can be written by others (mode %04o); take that away with `chmod go-w %s`.",
+			"%s can be written by others (mode %04o); correct that with "
+			"`chmod go-w %s`.",
 			file, (unsigned)st.st_mode & 07777, file);
 	return 0;
 }

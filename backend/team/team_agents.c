@@ -220,7 +220,7 @@ int team_read_agent(
 	if (a.def.net_rate_bytes && a.network.mode != NET_BRIDGE && a.network.mode != NET_INTERNAL)
 		return node_err(r->c, n, e, "network_rate of the agent %s: network: %s %s.", n->key,
 			net_mode_name((enum net_mode)a.network.mode),
-			a.network.mode == NET_HOST ? "is the host's own, which is not to be limited"
+			a.network.mode == NET_HOST ? "is the host's own, which cannot be limited"
 						   : "has nothing to limit");
 	*out = a.def;
 	out->id = arena_strdup(r->mem, n->key);

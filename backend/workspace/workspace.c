@@ -75,7 +75,8 @@ static int check_workspace_name(const char *name, struct err *e)
 	if (text_is_plain_name(name, WORKSPACE_NAME_MAX))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		"\"%s\" cannot name a workspace: take 1 to 64 letters, digits, . _ - and no dot in front",
+		"\"%s\" is not a valid workspace name: use 1 to 64 letters, digits, . "
+		"_ or -, and no leading dot",
 		text_clean(shown, sizeof shown, name));
 }
 
@@ -174,7 +175,8 @@ struct workspaces *workspaces_open(const char *dir, struct err *e)
 	}
 	if (st.st_uid != geteuid() || st.st_mode & 0077) {
 		err_set(e, ERR_REFUSED,
-			"the folder of workspaces %.400s can be reached by others: it must be yours, mode 0700",
+			"the folder of workspaces %.400s is open to others: it must be "
+			"yours, with mode 0700",
 			dir);
 		goto fail;
 	}
@@ -291,7 +293,7 @@ static int build_workspace(
 	if (renameat2(kind, hidden, kind, n->name, RENAME_NOREPLACE) == 0)
 		return 0;
 	return errno == EEXIST
-		? err_set(e, ERR_CONFLICT, "there is a %s %s already", kinds[n->kind].word, n->name)
+		? err_set(e, ERR_CONFLICT, "the %s %s already exists", kinds[n->kind].word, n->name)
 		: err_sys(e, errno, "cannot put workspace %s into its place", n->name);
 }
 
@@ -375,7 +377,7 @@ int workspace_enter(struct workspaces *w, enum workspace_kind kind, const char *
 		return err_set(e, ERR_NOT_FOUND, "there is no %s %s", kinds[kind].word, name);
 	if (errno == ENOTDIR || errno == ELOOP)
 		return err_set(e, ERR_REFUSED,
-			"%s %s is no directory any more: look what was put in its place",
-			kinds[kind].word, name);
+			"%s %s is no longer a directory: see what took its place", kinds[kind].word,
+			name);
 	return err_sys(e, errno, "cannot open %s %s", kinds[kind].word, name);
 }

@@ -592,9 +592,9 @@ static void test_focus(void **state)
 	assert_true(d->nmounts >= 1);
 	assert_true(d->interval_s > 0.05 && d->interval_s < 5);
 	if (s->engine.local) {
-		assert_string_equal(value_of(d->limits, d->nlimits, "memory"), "32M = enforced");
-		assert_string_equal(value_of(d->limits, d->nlimits, "pids"), "20 = enforced");
-		assert_string_equal(value_of(d->limits, d->nlimits, "cpu"), "0.50 = enforced");
+		assert_string_equal(value_of(d->limits, d->nlimits, "memory"), "32M, enforced");
+		assert_string_equal(value_of(d->limits, d->nlimits, "pids"), "20, enforced");
+		assert_string_equal(value_of(d->limits, d->nlimits, "cpu"), "0.50, enforced");
 	}
 	assert_true(has_posture(d, "non-root 1000:1000"));
 	assert_true(has_posture(d, "no capabilities"));

@@ -32,7 +32,7 @@ YAML
 "$BERTH" up team.yaml || exit 1
 check 'two networks are there' \
 	bash -c 'docker network ls --filter label=berth.role=network -q | wc -l | grep -qx 2'
-check 'bringing up again changes nothing' bash -c '"$BERTH" up team.yaml | grep -c "was up" | grep -qx 3'
+check 'bringing up again changes nothing' bash -c '"$BERTH" up team.yaml | grep -c "unchanged" | grep -qx 3'
 
 address() { # CONTAINER
 	docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$1"

@@ -218,8 +218,8 @@ static void test_roster_up(void **state)
 	a = agent_of(s, names[0]);
 	for (size_t i = 0; i < a->nchecks; i++)
 		if (!a->checks[i].same)
-			fail_msg("%s: asked %s, is %s", a->checks[i].what, a->checks[i].asked,
-				a->checks[i].actual);
+			fail_msg("%s: declared %s, actual %s", a->checks[i].what,
+				a->checks[i].asked, a->checks[i].actual);
 	assert_string_equal(find_check(a, "processes")->actual, "64");
 	assert_string_equal(find_check(a, "memory")->actual, "64M");
 	assert_string_equal(a->role, "worker");

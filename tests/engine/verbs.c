@@ -1040,7 +1040,7 @@ static void test_tls_refused(void **state)
 	unsetenv("DOCKER_TLS");
 	unsetenv("DOCKER_TLS_VERIFY");
 	setenv("DOCKER_CERT_PATH", certs, 1);
-	expect_unreachable(url, "broke off"); /* plain HTTP to a TLS port */
+	expect_unreachable(url, "connection was lost"); /* plain HTTP to a TLS port */
 }
 
 static bool is_test_wanted(const struct CMUnitTest *test)

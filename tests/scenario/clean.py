@@ -251,7 +251,7 @@ def clean_wrong_usage():
         berth("clean", "--plan", "/dev/null", fake=fake).fails_with(2, "not a regular file")
         with open(os.path.join(fake.dir, "empty"), "w", encoding="utf-8"):
             pass
-        berth("clean", "--plan", os.path.join(fake.dir, "empty"), fake=fake).fails_with(2, "no clean-up plan")
+        berth("clean", "--plan", os.path.join(fake.dir, "empty"), fake=fake).fails_with(2, "not a clean-up plan")
         berth("clean", "--plan", "/", fake=fake).fails_with(2, "cannot be read")
         result = berth("--read-only", "clean", "--foreign", "--yes", fake=fake)
         assert result.code == 4 and b"read-only" in result.err.lower(), result.err

@@ -61,18 +61,18 @@ custom_tools:
   t: {image: x, script: y, isolation: {netwrok: none}}
 polcy: {}
 """))
-places = ["wrong.yaml:4:5: unknown key \"memroy\", nearest known key: \"memory\"", "wrong.yaml:5:11:",
-          "wrong.yaml:6:14:", "wrong.yaml:9:9: unknown key \"permision\", nearest known key: \"permission\"",
-          "wrong.yaml:10:3:", "wrong.yaml:12:11: unknown key \"imag\", nearest known key: \"image\"",
-          "wrong.yaml:14:40: unknown key \"netwrok\", nearest known key: \"network\"",
-          "wrong.yaml:15:1: unknown key \"polcy\", nearest known key: \"policy\""]
+places = ["wrong.yaml:4:5: unknown key \"memroy\"; did you mean \"memory\"?", "wrong.yaml:5:11:",
+          "wrong.yaml:6:14:", "wrong.yaml:9:9: unknown key \"permision\"; did you mean \"permission\"?",
+          "wrong.yaml:10:3:", "wrong.yaml:12:11: unknown key \"imag\"; did you mean \"image\"?",
+          "wrong.yaml:14:40: unknown key \"netwrok\"; did you mean \"network\"?",
+          "wrong.yaml:15:1: unknown key \"polcy\"; did you mean \"policy\"?"]
 expect("wrong files end with 2", status == 2 and not out, out)
 for place in places:
     expect(place[:40], f"berth: {place}" in err, err)
 
 status, doc = document("wrong.yaml")
 expect("the JSON has the same", status == 2 and not doc["ok"] and len(doc["problems"]) == len(err.splitlines()) and
-       {"line": 4, "column": 5, "problem": 'unknown key "memroy", nearest known key: "memory".'} in doc["problems"], doc)
+       {"line": 4, "column": 5, "problem": 'unknown key "memroy"; did you mean "memory"?'} in doc["problems"], doc)
 
 # References that lead nowhere are all said.
 status, _, err = check(write("refs.yaml", """agents:
@@ -113,7 +113,7 @@ expect("a plain agent", status == 0 and doc["ok"] and plain["image"] == "box:1" 
 expect("its mounts", {"source": os.path.realpath("work"), "target": os.path.realpath("work"), "read_only": False,
                       "what": "workspace"} in plain["mounts"], plain["mounts"])
 expect("a loosened one says why", "CHOWN" in loose["capabilities"] and loose["new_privileges"] and
-       loose["uid"] == uid and {"sudo is asked for", "network: bridge"} == {i["because"] for i in loose["loosened"]}, loose)
+       loose["uid"] == uid and {"sudo is requested", "network: bridge"} == {i["because"] for i in loose["loosened"]}, loose)
 expect("a tool", tool["kind"] == "tool" and tool["uid"] == 1000 and tool["container"] is None, tool)
 
 # What no machine will ever do is wrong; what is not there yet is a note.

@@ -76,7 +76,7 @@ def image_done_but_not_there():
         assert result.code == 1 and b"not there" in result.err, result.err
     with Fake(stream=STEPS[:4]) as fake:
         result = berth("image", "build", "-t", "x", context(), fake=fake)
-        assert result.code == 1 and b"without saying what it made" in result.err, result.err
+        assert result.code == 1 and b"without naming what it built" in result.err, result.err
 
 
 @case
@@ -149,9 +149,9 @@ def image_cancelled_while_it_hangs():
 def image_usage():
     where = context()
     with Fake() as fake:
-        for args, word in ((["pull", ""], "name of an image"), (["pull", "-x"], "option"), (["pull", "a b"], "name of an image"),
-                           (["pull", "x:1\x1b[31m"], "name of an image"), (["pull", "y" * 300], "name of an image"),
-                           (["pull", "a//b"], "name of an image"), (["build", "nosuch"], "shipped"),
+        for args, word in ((["pull", ""], "valid image name"), (["pull", "-x"], "option"), (["pull", "a b"], "valid image name"),
+                           (["pull", "x:1\x1b[31m"], "valid image name"), (["pull", "y" * 300], "valid image name"),
+                           (["pull", "a//b"], "valid image name"), (["build", "nosuch"], "shipped"),
                            (["build", "--base", "x", where], "shipped"), (["build", "--file", "Other", where], "Other"),
                            (["build", "--file", "../../etc/passwd", where], "--file"), (["build", "--network", "mars", where], "--network"),
                            (["build", "--build-arg", "x", where], "NAME=VALUE"), (["build", "--max-context", "0", where], "--max-context"),

@@ -357,7 +357,7 @@ static void test_damaged(void **state)
 	close(fd);
 	assert_int_equal(checkpoint_verify(store, "a", &e), -1);
 	assert_int_equal(e.kind, ERR_FAILED);
-	assert_non_null(strstr(e.msg, "what it holds of f is not what was stored"));
+	assert_non_null(strstr(e.msg, "its copy of f differs from what was stored"));
 	assert_int_equal(checkpoint_restore(store, root, "a", "undo", NULL, NULL, &e), -1);
 	assert_tree("root", good);
 	fd = open(tree_path("store/checkpoints/undo"), O_WRONLY);

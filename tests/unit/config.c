@@ -111,12 +111,12 @@ static void words_stay_words(void **state)
 static void test_duplicates(void **state)
 {
 	(void)state;
-	refuse_config("a: 1\nb: 2\na: 3\n",
-		"t.yaml:3:1: found the key \"a\" again, expected it once (it is already in line 1).");
+	refuse_config(
+		"a: 1\nb: 2\na: 3\n", "t.yaml:3:1: duplicate key \"a\": it is already in line 1.");
 	refuse_config("m:\n  x: 1\n  \"x\": 2\n",
-		"t.yaml:3:3: found the key \"x\" again, expected it once (it is already in line 2).");
+		"t.yaml:3:3: duplicate key \"x\": it is already in line 2.");
 	refuse_config("b: 1\nb: 2\na: 3\na: 4\n",
-		"t.yaml:2:1: found the key \"b\" again, expected it once (it is already in line 1).");
+		"t.yaml:2:1: duplicate key \"b\": it is already in line 1.");
 }
 
 static void bad_bytes(void **state)
@@ -149,7 +149,7 @@ static void bad_shapes(void **state)
 		"t.yaml:2:1: found a second document (---), expected one "
 		"document in the file.");
 	refuse_config("? [x]\n: 1\n",
-		"t.yaml:1:3: found a key that is no plain word, expected `key: value`.");
+		"t.yaml:1:3: found a key that is not a plain word, expected `key: value`.");
 	refuse_config("\"\": 1\n", "t.yaml:1:1: found an empty key, expected `key: value`.");
 	refuse_config("a: !!python/object x\n",
 		"t.yaml:1:4: found the tag "
@@ -228,13 +228,13 @@ static void test_depth(void **state)
 	str_adds(&s, "a: ");
 	for (int i = 0; i < 32; i++)
 		str_addc(&s, '[');
-	refuse_config(s.s, "t.yaml:1:35: found more than 32 levels, expected a flatter file.");
+	refuse_config(s.s, "t.yaml:1:35: found more than 32 levels, expected less nesting.");
 	str_clear(&s);
 	str_adds(&s,
 		"a: &a [[[[[[[[[[[[[[[[x]]]]]]]]]]]]]]]]\nb: [[[[[[[[[[[[[[[[*a]]]]]]]]]]]]]]]]\n");
 	assert_int_equal(config_parse("t.yaml", s.s, s.len, &c, &e), -1);
 	assert_string_equal(
-		e.msg, "t.yaml:2:20: found more than 32 levels, expected a flatter file.");
+		e.msg, "t.yaml:2:20: found more than 32 levels, expected less nesting.");
 	str_clear(&s);
 	for (int i = 0; i < 200000; i++)
 		str_addc(&s, '[');
@@ -415,8 +415,8 @@ static void test_choices(void **state)
 	assert_int_equal(v, 1);
 	assert_int_equal(node_choice(&one, parse_value("brigde"), words, &v, &e), -1);
 	assert_string_equal(e.msg,
-		"t.yaml:1:4: found \"brigde\", expected none, bridge or host; "
-		"the nearest is \"bridge\".");
+		"t.yaml:1:4: found \"brigde\", expected none, bridge or host "
+		"(did you mean \"bridge\"?).");
 	assert_int_equal(node_choice(&one, parse_value("[]"), words, &v, &e), -1);
 	assert_string_equal(e.msg, "t.yaml:1:4: found a list, expected none, bridge or host.");
 	assert_int_equal(v, 1);
@@ -430,8 +430,7 @@ static void unknown_keys(void **state)
 
 	(void)state;
 	assert_int_equal(node_unknown(&c, c.root, known, &e), -1);
-	assert_string_equal(
-		e.msg, "t.yaml:2:1: unknown key \"colr\", nearest known key: \"color\".");
+	assert_string_equal(e.msg, "t.yaml:2:1: unknown key \"colr\"; did you mean \"color\"?");
 	config_release(&c);
 	c = parse_config("size: 1\nzebra: red\n");
 	assert_int_equal(node_unknown(&c, c.root, known, &e), -1);

@@ -107,14 +107,14 @@ static void test_urls(void **state)
 	expect_endpoint("tcp://h:1/path", NULL, "!without a path");
 	expect_endpoint("tcp://a b:1", NULL, "!character");
 	expect_endpoint("tcp://a@b:1", NULL, "!character");
-	expect_endpoint("tcp://[::1", NULL, "!lacks its ]");
-	expect_endpoint("ssh://me@h", NULL, "!does not speak ssh");
+	expect_endpoint("tcp://[::1", NULL, "!missing its ]");
+	expect_endpoint("ssh://me@h", NULL, "!does not support ssh");
 	expect_endpoint("npipe:////./pipe/docker_engine", NULL, "!Windows");
-	expect_endpoint("fd://", NULL, "!engine's side");
+	expect_endpoint("fd://", NULL, "!engine itself");
 	expect_endpoint("ftp://x", NULL, "!unix:///PATH or tcp://HOST:PORT");
 	expect_endpoint("x\x1b[31m://y", NULL, "!^[[31m");
 	expect_endpoint("", NULL, "!is empty");
-	expect_endpoint("unix:///a", "b", "!exclude each other");
+	expect_endpoint("unix:///a", "b", "!cannot be combined");
 }
 
 static void make_context(const char *folder, const char *name, const char *host, const char *more)
@@ -161,7 +161,7 @@ static void test_contexts(void **state)
 	make_context("cc", "empty", "", "");
 	expect_endpoint(NULL, "empty", "!names no Docker endpoint");
 	make_context("dd", "far", "ssh://h", "");
-	expect_endpoint(NULL, "far", "!does not speak ssh");
+	expect_endpoint(NULL, "far", "!does not support ssh");
 	make_context("ee", "plain", "tcp://h:1", "");
 	expect_endpoint(NULL, "plain", "tcp://h:1|--context plain");
 	make_context("ff", "loose", "tcp://h:1", ",\"SkipTLSVerify\":true");
@@ -196,7 +196,7 @@ static void test_tls(void **state)
 	expect_endpoint("tcp://h", NULL, "!set DOCKER_CERT_PATH");
 	put_in_home("certs/ca.pem", "x");
 	put_in_home("certs/cert.pem", "x");
-	expect_endpoint("tcp://h", NULL, "!one is missing");
+	expect_endpoint("tcp://h", NULL, "!is missing in");
 	put_in_home("certs/key.pem", "x");
 	expect_endpoint("tcp://h:5", NULL, "tcp://h:5|--host|verified");
 	unsetenv("DOCKER_TLS_VERIFY");

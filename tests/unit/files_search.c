@@ -149,10 +149,10 @@ static void test_hard_patterns(void **state)
 	tree_text("root/nl", "ab\ncd\n");
 	SEARCH("", "nl", .pattern = REGEX("b\\sc"));
 	SEARCH("nl:1:2:ab\nnl:2:1:cd\n", "nl", .pattern = REGEX("[^a]+"));
-	SEARCH("error 3: the pattern is not understood at byte 1: missing closing parenthesis",
+	SEARCH("error 3: the pattern is invalid at byte 1: missing closing parenthesis",
 		"nl", .pattern = REGEX("("));
 	SEARCH("error 3: an empty pattern matches everything", "nl", .pattern = LITERAL(""));
-	SEARCH("error 6: cannot scan ../x: it leads out of the directory allowed", "../x",
+	SEARCH("error 6: cannot scan ../x: it leads outside the allowed directory", "../x",
 		.pattern = LITERAL("x"));
 	tree_text("root/u", "na\xc3\xafve \xff caf\xc3\xa9\n");
 	SEARCH("u:1:1:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX("na.ve"));

@@ -165,10 +165,10 @@ static void empty_sections(void **state)
 static void test_setting_sentences(void **state)
 {
 	(void)state;
-	refuse_settings("theem: dark\n",
-		"berth.yaml:1:1: unknown key \"theem\", nearest known key: \"theme\".");
+	refuse_settings(
+		"theem: dark\n", "berth.yaml:1:1: unknown key \"theem\"; did you mean \"theme\"?");
 	refuse_settings("logs:\n  tial: 3\n",
-		"berth.yaml:2:3: unknown key \"tial\", nearest known key: \"tail\".");
+		"berth.yaml:2:3: unknown key \"tial\"; did you mean \"tail\"?");
 	refuse_settings(
 		"logs:\n  x: 3\n", "berth.yaml:2:3: unknown key \"x\", expected buffer or tail.");
 	refuse_settings("logs.tail: 3\n",
@@ -202,11 +202,11 @@ static void test_setting_sentences(void **state)
 		"berth.yaml:3:5: a rule without \"host\", expected the pattern of an endpoint or "
 		"an engine's name.");
 	refuse_settings("hosts:\n  - host: a\n    readonly: true\n",
-		"berth.yaml:3:5: unknown key \"readonly\", nearest known key: \"read_only\".");
+		"berth.yaml:3:5: unknown key \"readonly\"; did you mean \"read_only\"?");
 	refuse_settings("hosts:\n  - host: a\n    read_only: perhaps\n",
 		"berth.yaml:3:16: found \"perhaps\", expected true or false.");
 	refuse_settings("hosts:\n  - host: a\n    protected: {name: [b]}\n",
-		"berth.yaml:3:17: unknown key \"name\", nearest known key: \"names\".");
+		"berth.yaml:3:17: unknown key \"name\"; did you mean \"names\"?");
 	refuse_settings("hosts:\n  - host: a\n    protected: {names: b}\n",
 		"berth.yaml:3:24: found a single value, expected a list such as [a, b].");
 	refuse_settings("hosts:\n  - host: []\n",

@@ -142,9 +142,9 @@ static void test_massgen_misspelt(void **state)
 {
 	(void)state;
 	refuse_team("agent:\n  id: a\n  backend:\n    cwd: w\n    enable_mcp_comand_line: true\n",
-		"t:5:5: unknown key \"enable_mcp_comand_line\", nearest known: enable_mcp_command_line");
+		"t:5:5: unknown key \"enable_mcp_comand_line\"; did you mean enable_mcp_command_line");
 	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_memroy_limit: 2g}\n",
-		"nearest known: command_line_docker_memory_limit");
+		"did you mean command_line_docker_memory_limit");
 	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_gpu: all}\n",
 		"unknown key \"command_line_docker_gpu\"");
 	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_execution_mode: local}\n",
@@ -153,9 +153,9 @@ static void test_massgen_misspelt(void **state)
 	refuse_team("agents: [{id: a}]\n", "needs backend.cwd:");
 	refuse_team(
 		"agents: [{id: a, backend: {cwd: w}}, {id: a, backend: {cwd: w}}]\n", "used twice");
-	refuse_team("agents: [{id: ../x, backend: {cwd: w}}]\n", "cannot be a name");
-	refuse_team("agnets: [{id: a, backend: {cwd: w}}]\norchestrator: {}\n",
-		"nearest known: agents");
+	refuse_team("agents: [{id: ../x, backend: {cwd: w}}]\n", "is not a valid name");
+	refuse_team(
+		"agnets: [{id: a, backend: {cwd: w}}]\norchestrator: {}\n", "did you mean agents");
 	refuse_team(
 		"agent: {id: a, backend: {cwd: w, command_line_docker_credentials: {pass_all_env: true}}}\n",
 		"would hand every secret");
@@ -164,7 +164,7 @@ static void test_massgen_misspelt(void **state)
 static void test_berth_wrong(void **state)
 {
 	(void)state;
-	refuse_team("agents: {a: {workspace: w, memroy: 2g}}\n", "nearest known");
+	refuse_team("agents: {a: {workspace: w, memroy: 2g}}\n", "did you mean");
 	refuse_team("agents: {a: {role: x}}\n", "needs workspace:");
 	refuse_team("agents: {a: {workspace: w, memory: 1k}}\n", "expected an amount");
 	refuse_team("agents: {a: {workspace: w, cpus: -1}}\n", "t:1:");
@@ -187,13 +187,14 @@ static void test_berth_wrong(void **state)
 	refuse_team("custom_tools: {t: {type: docker, image: i}}\n",
 		"needs either script: or command:");
 	refuse_team("custom_tools: {t: {type: podman, image: i, script: x}}\n", "docker");
-	refuse_team("agents: {\"a b\": {workspace: w}}\n", "cannot be a name");
+	refuse_team("agents: {\"a b\": {workspace: w}}\n", "is not a valid name");
 	refuse_team("agents: {a: {workspace: w, packages: {python: [--index-url=x]}}}\n",
 		"is an option");
 	refuse_team(
 		"agents: {a: {workspace: w, context_paths: [{path: /d, protected_paths: [../x]}]}}\n",
 		"not below");
-	refuse_team("agents: {a: {workspace: w, env: {\"A=B\": c}}}\n", "cannot name a variable");
+	refuse_team(
+		"agents: {a: {workspace: w, env: {\"A=B\": c}}}\n", "not a valid variable name");
 	refuse_team("{}\n", "neither agents: nor custom_tools:");
 	refuse_team("agents: 5\n", "expected keys with values");
 }

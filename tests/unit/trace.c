@@ -84,7 +84,7 @@ static void refused_places(void **state)
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	expect_refusal(link_path, "symbolic link");
 	expect_refusal(fifo, "cannot write");
-	expect_refusal("/dev/null", "no plain file");
+	expect_refusal("/dev/null", "not a regular file");
 	expect_refusal(dir, "cannot write");
 	expect_refusal(rooms, "\"kitchen\"");
 	assert_int_equal(stat(path, &st), -1);

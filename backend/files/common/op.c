@@ -99,7 +99,7 @@ int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 
 int op_cancelled(struct err *e)
 {
-	return err_set(e, ERR_CANCELLED, "cancelled before it was done");
+	return err_set(e, ERR_CANCELLED, "cancelled before it finished");
 }
 
 struct err *err_box(const struct err *e)

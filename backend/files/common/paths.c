@@ -23,8 +23,8 @@ int path_error(struct err *e, int errnum, const char *verb, const char *path)
 	text_clean(shown, sizeof shown, path);
 	switch (errnum) {
 	case EXDEV:
-		err_set(e, ERR_REFUSED, "cannot %s %s: it leads out of the directory allowed", verb,
-			shown);
+		err_set(e, ERR_REFUSED, "cannot %s %s: it leads outside the allowed directory",
+			verb, shown);
 		break;
 	case ELOOP:
 		err_set(e, ERR_REFUSED, "cannot %s %s: a symbolic link is in the way", verb, shown);
@@ -37,7 +37,7 @@ int path_error(struct err *e, int errnum, const char *verb, const char *path)
 		err_set(e, ERR_NOT_FOUND, "cannot %s %s: it does not exist", verb, shown);
 		break;
 	case EEXIST:
-		err_set(e, ERR_CONFLICT, "cannot %s %s: it exists already", verb, shown);
+		err_set(e, ERR_CONFLICT, "cannot %s %s: it already exists", verb, shown);
 		break;
 	case EBUSY:
 		err_set(e, ERR_REFUSED, "cannot %s %s: a file system is mounted there", verb,

@@ -121,7 +121,8 @@ int files_token_parse(const char *text, struct files_token *t, struct err *e)
 		}
 	if (*at || (n != 6 && n != 8))
 		return err_set(e, ERR_USAGE,
-			"%.40s is not a version token: use the one that the read printed", text);
+			"%.40s is not a version token: use the one that `files read` printed",
+			text);
 	*t = (struct files_token){v[0], v[1], v[2], (int64_t)v[3], (int64_t)v[4], (int64_t)v[5],
 		{n == 8 ? v[6] : 0, n == 8 ? v[7] : 0}, n == 8};
 	return 0;

@@ -204,8 +204,8 @@ static int compile_pattern(struct matcher *m, const struct files_pattern *p, str
 	m->code = compile_text(text, n, options, &code, &at);
 	if (!m->code) {
 		pcre2_get_error_message(code, why, sizeof why);
-		return err_set(e, ERR_USAGE, "the pattern is not understood at byte %zu: %s",
-			(size_t)at, (char *)why);
+		return err_set(e, ERR_USAGE, "the pattern is invalid at byte %zu: %s", (size_t)at,
+			(char *)why);
 	}
 	/* No JIT where memory may not be made executable: the interpreter does the same, slower. */
 	m->jit = pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE) == 0;
@@ -223,7 +223,7 @@ struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 			err_set(e, ERR_USAGE, "the pattern is longer than %d bytes", PATTERN_MAX));
 	if (memchr(p->text, '\n', p->len))
 		return err_null(err_set(e, ERR_USAGE,
-			"a pattern is looked for within lines: it cannot hold a line feed"));
+			"a pattern matches within lines: it cannot hold a line feed"));
 	m = xcalloc(1, sizeof *m);
 	m->text = xmalloc(p->len + 1);
 	if (!p->regex) {

@@ -51,9 +51,9 @@ static void sync_worker(void *ctx, unsigned worker, struct crew *c)
 		it->fd = -1;
 		rc = fd < 0 ? -1 : fsync(fd);
 		if (rc < 0)
-			err_sys(&e, errno, "the disk did not take %.200s", it->put->path);
+			err_sys(&e, errno, "could not flush %.200s to disk", it->put->path);
 		if (fd >= 0 && close(fd) < 0 && rc == 0)
-			rc = err_sys(&e, errno, "the disk did not take %.200s", it->put->path);
+			rc = err_sys(&e, errno, "could not flush %.200s to disk", it->put->path);
 		if (rc < 0)
 			batch_fail(b, it, &e);
 	}
@@ -70,13 +70,13 @@ static int flush_files(struct batch *b, struct err *e)
 		if ((b->n < MANY ? syncfs(b->sync_fd) : op_syncfs(&b->op, b->sync_fd)) < 0)
 			return errno == ECANCELED
 				? op_cancelled(e)
-				: err_sys(e, errno, "the disk did not take the batch");
+				: err_sys(e, errno, "could not flush the batch to disk");
 		return 0;
 	}
 	atomic_store(&b->next, 0);
 	crew_run(f->pool, b->n < SYNC_WIDTH ? (unsigned)b->n : SYNC_WIDTH, sync_worker, b);
 	if (atomic_load(&b->failed) && !(b->o->partial && b->o->promise == FILES_DURABLE))
-		return err_set(e, ERR_FAILED, "the disk did not take all files of the batch");
+		return err_set(e, ERR_FAILED, "could not flush all files of the batch to disk");
 	return 0;
 }
 
@@ -86,7 +86,8 @@ static int flush_names(struct batch *b, struct err *e)
 	if (b->by_syncfs || (b->made.n > 0 && syncfs_tells())) {
 		if (syncfs(b->sync_fd) < 0)
 			return err_sys(e, errno,
-				"the files are in place, but the disk did not take their names");
+				"the files are in place, but their names could not be "
+				"flushed to disk");
 		return 0;
 	}
 	for (size_t i = 0; i < b->ndirs; i++) {
@@ -95,7 +96,8 @@ static int flush_names(struct batch *b, struct err *e)
 		/* One that may be written but not read can only be flushed with everything. */
 		if ((fd < 0 ? syncfs(b->sync_fd) : fsync(fd)) < 0)
 			return err_sys(e, errno,
-				"the files are in place, but the disk did not take their names");
+				"the files are in place, but their names could not be "
+				"flushed to disk");
 	}
 	for (size_t i = 0; i < b->made.n; i++) {
 		const char *leaf;
@@ -105,7 +107,8 @@ static int flush_names(struct batch *b, struct err *e)
 
 		if (fd < 0 || fsync(fd) < 0)
 			return err_sys(e, errno,
-				"the files are in place, but the disk did not take their directories");
+				"the files are in place, but their directories could "
+				"not be flushed to disk");
 	}
 	return 0;
 }
@@ -130,8 +133,8 @@ static int place_expecting(struct batch *b, struct batch_item *it, struct err *e
 		return 0;
 	if (renameat2(b->staging->stage, it->j.stage, dir, it->leaf, RENAME_EXCHANGE) == 0)
 		it->placed = false;
-	return err_set(e, ERR_CONFLICT,
-		"%.200s was changed by somebody else just now: read it again", it->put->path);
+	return err_set(e, ERR_CONFLICT, "%.200s was just changed by another program: read it again",
+		it->put->path);
 }
 
 static int place_item(struct batch *b, struct batch_item *it, struct err *e)

@@ -165,14 +165,14 @@ int journal_forward(struct files_root *r, struct staging *s, const struct journa
 	same = there && item->existed && st.st_ino == item->old_ino &&
 		(uint64_t)st.st_size == item->old_size && stat_mtime_ns(&st) == item->old_mtime_ns;
 	if (there ? !same : item->existed)
-		return err_set(e, ERR_CONFLICT, "%.200s was changed by somebody else meanwhile",
-			item->path);
+		return err_set(e, ERR_CONFLICT,
+			"%.200s was changed by another program in the meantime", item->path);
 	switch (put_in_place(s, item, dir, leaf, keep)) {
 	case 0: return 0;
 	case -2:
 		return err_set(e, ERR_REFUSED,
-			"cannot replace %.200s all or nothing: files can neither be swapped nor linked "
-			"here; ask for the promise durable or visible",
+			"cannot replace %.200s all or nothing: files can neither be "
+			"swapped nor linked here; use the promise durable or visible",
 			item->path);
 	default: return path_error(e, errno, "put in place", item->path);
 	}
@@ -301,7 +301,7 @@ static int replay_journal(struct files_root *r, struct staging *s, const struct 
 			return err_copy(e, &why);
 	}
 	if (syncfs(s->stage) < 0)
-		return err_sys(e, errno, "the disk did not take it");
+		return err_sys(e, errno, "it could not be flushed to disk");
 	at = bytes + sizeof *h;
 	for (uint32_t i = 0; i < h->count && next_record(&at, bytes + h->size, &item); i++) {
 		unlinkat(s->stage, item.stage, 0);

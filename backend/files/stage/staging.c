@@ -34,7 +34,7 @@ static int open_own_dir(int parent, const char *name, const char *root, struct e
 		return err_sys(e, errno, "cannot open %s in %s", name, root);
 	if (st.st_uid != geteuid() || (st.st_mode & 022))
 		return err_set(e, ERR_REFUSED,
-			"%s in %.200s belongs to somebody else or others may write to it: remove it",
+			"%s in %.200s belongs to another user or is writable by others: remove it",
 			name, root);
 	return steal_fd(&fd);
 }
@@ -73,7 +73,7 @@ static int lock_patiently(
 			return op_cancelled(e);
 		if (clock_mono_ns() >= p->until)
 			return err_set(e, ERR_TIMEOUT,
-				"another process keeps the files to be written locked: try again");
+				"another process has the files to be written locked: try again");
 		noise = noise * 1103515245u + 12345u;
 		usleep(pause / 2 + noise % pause);
 		if (pause < 10000)

@@ -52,7 +52,7 @@ def killed(room):
     theirs = room.team(definition(room, foreign, room.workspace("ws-f")), "foreign.yaml")
     for verb in ("up", "down"):
         done = room.berth(verb, theirs)
-        room.finding(57, done.code == 1 and b"not made by berth" in done.err, f"{verb} over a foreign container: {done!r}")
+        room.finding(57, done.code == 1 and b"not created by berth" in done.err, f"{verb} over a foreign container: {done!r}")
     seen = room.engine.inspect(stranger)
     room.finding(57, seen and seen["State"]["Running"] and seen["Id"] == stranger, "it runs as before")
     if "clean" in room.berth("--help").out.decode().split():
@@ -258,7 +258,7 @@ def two(room):
     for verb in (("up", room.path("team.yaml")), ("down", room.path("team.yaml")), ("down", "--all"), ("ps",), ("exec", room.a, "--", "true")):
         done = theirs.berth(*verb, env={"ATTACK_KEY": "another"})
         if verb[0] == "up":
-            room.finding(64, done.code == 1 and b"not made by berth" in done.err, f"up over our agents: {done!r}")
+            room.finding(64, done.code == 1 and b"not created by berth" in done.err, f"up over our agents: {done!r}")
         room.finding(64, state() == before, f"after their {verb}: {state()} instead of {before}")
     if "clean" in room.berth("--help").out.decode().split():
         for options in (("--yes",), ("--foreign", "--yes")):

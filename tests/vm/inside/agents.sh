@@ -15,7 +15,7 @@ found = {c["name"]: c for c in d["checks"]}
 assert d["ok"], [c for c in d["checks"] if c["state"] == "missing"]
 for name in "engine containers statistics cgroups dockerd openat2 pidfd seccomp apparmor runtime_directory state_directory".split():
     assert found[name]["state"] == "ok", found[name]
-assert found["apparmor"]["found"].endswith("held by berth-agent"), found["apparmor"]
+assert found["apparmor"]["found"].endswith("confined by berth-agent"), found["apparmor"]
 PY
 
 mkdir -p /home/user/one /home/user/two /home/user/docs

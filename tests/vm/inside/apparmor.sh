@@ -53,7 +53,7 @@ mkdir three
 echo 'agents: {three: {image: "box:1", workspace: ./three, memory: 48m}}' >three.yaml
 chown -R 1000:1000 three three.yaml
 # Nothing is made that is not held, and nothing stays of it.
-check 'up is refused where the engine gives no profile' says 4 '*not held by the AppArmor profile berth-agent*unconfined*' user berth -H unix:///tmp/hostile.sock up three.yaml
+check 'up is refused where the engine gives no profile' says 4 '*not confined by the requested AppArmor profile berth-agent*unconfined*' user berth -H unix:///tmp/hostile.sock up three.yaml
 gone() {
 	[ -z "$(docker ps -aq --filter name=berth-three)" ]
 }
@@ -68,10 +68,10 @@ check 'up makes it anew' says 0 '*' user berth up team.yaml
 check "held by docker's" says 0 'docker-default (enforce)' label one
 check 'doctor names the remedy' says 0 '*docker-default*sudo berth doctor --fix*' user berth doctor
 check 'which takes root' says 4 '*sudo berth doctor --fix*' user berth doctor --fix
-check 'and loads it' says 0 '*held by berth-agent*' berth doctor --fix
+check 'and loads it' says 0 '*confined by berth-agent*' berth doctor --fix
 apparmor_parser -R $profile
 echo 'agents: {one: {image: "box:1", workspace: /home/user/one}}' >/root/one.yaml
-check "root's up leaves the user's agent alone" says 1 '*was not made by berth here*' berth up /root/one.yaml
+check "root's up leaves the user's agent alone" says 1 '*was not created by berth here*' berth up /root/one.yaml
 check 'and has loaded the profile' grep -q '^berth-agent (enforce)' /sys/kernel/security/apparmor/profiles
 check 'the next up holds the agents by it' user berth up team.yaml
 check 'ours again' says 0 'berth-agent (enforce)' label one
