@@ -250,7 +250,7 @@ struct detail {
 	size_t nmounts;
 	const struct mount_info *mounts;
 	size_t nlimits;
-	const struct key_value *limits; /* "memory" -> "2.0G = enforced" ... */
+	const struct key_value *limits; /* "memory" -> "2.0G, enforced" ... */
 	size_t nposture;
 	const struct posture_item *posture;
 	size_t nprocesses;

@@ -104,7 +104,7 @@ def read_only_ends_only_when_that_is_recorded():
             pass  # no log can be opened
         s.fake.door("set", {"audit": None})
         result = s.console("wait web", *READ_ONLY, "wait nothing is changed", *READ_ONLY, "wait could not be recorded",
-                           "key G", "key P", "wait `pause` does nothing", "refuse Cancel")
+                           "key G", "key P", "wait `pause` is disabled", "refuse Cancel")
         assert result.code == 0, result.out + result.err
         assert s.asked() == [], s.asked()
 

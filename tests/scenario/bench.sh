@@ -34,9 +34,9 @@ history=$XDG_STATE_HOME/berth/bench/history.db
 # Names and options.
 expect 'list names suites and tests' 0 '*self/caught*read_files_parallel*file_count*' "${B[@]}" list
 expect 'list as JSON fits its schema' 0 '' fits bench_list "${B[@]}" list --json
-expect 'an empty history' 0 'No benchmark was run yet*' "${B[@]}" list --runs
-expect 'unknown suite' 2 'berth: *neither a benchmark nor a file `slef`, the nearest known is self*' "${B[@]}" run slef
-expect 'unknown case' 2 'berth: *`self/cought`, the nearest known is caught*' "${B[@]}" run self/cought
+expect 'an empty history' 0 'No benchmark has been run yet*' "${B[@]}" list --runs
+expect 'unknown suite' 2 'berth: *neither a benchmark nor a file `slef` (did you mean self?)*' "${B[@]}" run slef
+expect 'unknown case' 2 'berth: *`self/cought` (did you mean caught?)*' "${B[@]}" run self/cought
 expect 'no samples' 2 'berth: --samples takes a number from 1*' "${B[@]}" run --samples 0 self
 expect 'a threshold that is none' 2 'berth: --threshold*' "${B[@]}" run self --threshold 2
 expect 'compare with what is not there' 1 'berth: the benchmark history has no run `v9`*it is empty*' "${B[@]}" compare v9
@@ -175,6 +175,6 @@ expect 'slowed by a tenth: caught, exit 1' 0 '*caught*' bash -c '
 
 # Damaged: kept aside, reported, and the run goes on.
 dd if=/dev/urandom of="$XDG_STATE_HOME/berth/bench/history.db" bs=512 count=4 conv=notrunc 2>/dev/null
-expect 'a damaged history is kept aside' 0 'berth: The benchmark history was damaged: it is kept as *No benchmark was run yet*' "${B[@]}" list --runs
+expect 'a damaged history is kept aside' 0 'berth: The benchmark history was damaged: it is kept as *No benchmark has been run yet*' "${B[@]}" list --runs
 expect 'as a file beside it' 0 '*damaged-*' ls "$XDG_STATE_HOME/berth/bench"
 exit $bad

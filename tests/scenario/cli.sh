@@ -26,8 +26,8 @@ expect version 0 'berth [0-9]*' '' "$BERTH" --version
 expect help 0 'berth - *Commands:*ps*doctor*Exit codes:*' '' "$BERTH" --help
 expect 'help of a command' 0 'Usage: berth ps*--json*' '' "$BERTH" help ps
 expect 'help inside of a command' 0 'Usage: berth config check*FILE*' '' "$BERTH" config check --help
-expect 'unknown subcommand' 2 '' 'berth: unknown subcommand "pss", the nearest known is "ps".' "$BERTH" pss
-expect 'unknown option' 2 '' 'berth: unknown option "--jsn", the nearest known is "--json".' "$BERTH" ps --jsn
+expect 'unknown subcommand' 2 '' 'berth: unknown subcommand "pss"; did you mean "ps"?' "$BERTH" pss
+expect 'unknown option' 2 '' 'berth: unknown option "--jsn"; did you mean "--json"?' "$BERTH" ps --jsn
 expect 'an escape in an argument stays text' 2 '' 'berth: unknown subcommand "^\[*' "$BERTH" $'\e]0;x\a'
 expect 'help on a full disk' 1 '' 'berth: Cannot write to standard output: No space left on device' \
 	bash -c '"$0" --help >/dev/full' "$BERTH"
@@ -62,7 +62,7 @@ expect 'doctor tells wrong settings' 1 '*missing  settings*bad.yaml:2:5: *' '' "
 printf 'colr: red\n' >bad.yaml
 expect 'an unknown key' 2 '' 'berth: bad.yaml:1:1: unknown key "colr", expected theme, *' "$BERTH" config check bad.yaml
 printf 'theem: dark\n' >bad.yaml
-expect 'the nearest key' 2 '' '*1:1: unknown key "theem", nearest known key: "theme".' "$BERTH" config check bad.yaml
+expect 'the nearest key' 2 '' '*1:1: unknown key "theem"; did you mean "theme"' "$BERTH" config check bad.yaml
 printf 'keys: {quit: "x x x", bogus: a}\n' >bad.yaml
 expect 'keys are checked by the key map' 2 '' 'berth: bad.yaml:1:*bogus*' "$BERTH" config check bad.yaml
 printf 'theme: nowhere\n' >bad.yaml

@@ -752,14 +752,14 @@ static void test_threads_refused(void **state)
 		t = open_limited(n);
 	assert_non_null(t);
 	term_send(t, "5");
-	term_expect(t, "gives berth no thread to clean up with");
+	term_expect(t, "start a thread to clean up");
 	term_send(t, "2");
 	term_expect(t, "gamma");
 	assert_int_equal(getrlimit(RLIMIT_NPROC, &all), 0);
 	snprintf(cmd, sizeof cmd, AS_USER "prlimit --pid %d --nproc=%llu:", (int)term_pid(t),
 		(unsigned long long)all.rlim_max);
 	assert_int_equal(system(cmd), 0);
-	send_until(t, "5f", "somebody else");
+	send_until(t, "5f", "not berth");
 	term_send(t, "q");
 	ends_well(t, 0);
 }

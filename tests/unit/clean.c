@@ -460,7 +460,7 @@ static struct clean_plan sample_plan(void)
 		.reason = CLEAN_UNUSED,
 		.id = "db-data",
 		.name = "db-data",
-		.owner = "somebody else",
+		.owner = "not berth",
 		.why = "no container uses it",
 		.keep = "it has a name",
 		.bytes = 82,
@@ -560,7 +560,7 @@ static void test_twice(void **state)
 	p.item[1] = p.item[0];
 	clean_plan_json(&p, &json);
 	assert_null(clean_plan_parse(json.s, json.len, &mem, &e));
-	assert_non_null(strstr(e.msg, "item 2: it stands there twice"));
+	assert_non_null(strstr(e.msg, "item 2: it appears twice"));
 }
 
 int main(void)

@@ -48,13 +48,13 @@ static void test_writing(void **state)
 	assert_string_equal(key_format(buf, parse_key("C-S")), "C-s");
 	assert_string_equal(key_format(buf, parse_key("pageup")), "PgUp");
 	refuse_key_text("", "empty");
-	refuse_key_text("Entr", "nearest is `Enter`");
+	refuse_key_text("Entr", "did you mean `Enter`?");
 	refuse_key_text("C-m", "cannot tell key `C-m` from `Enter`");
 	refuse_key_text("C-i", "`Tab`");
 	refuse_key_text("C-1", "cannot be typed");
 	refuse_key_text("S-1", "write the shifted character itself");
-	refuse_key_text("F13", "no key is called");
-	refuse_key_text("\xff", "no key is called");
+	refuse_key_text("F13", "unknown key");
+	refuse_key_text("\xff", "unknown key");
 	refuse_key_text("\x01", "cannot be typed");
 	assert_int_equal(key_char(parse_key("\xc3\xa9")), 0xE9);
 	assert_int_equal(key_char(parse_key("C-s")), 0);
@@ -118,15 +118,14 @@ static void test_rebinding(void **state)
 	assert_int_equal(config_parse("b.yaml", text, strlen(text), &c, NULL), 0);
 	assert_int_equal(keymap_apply(&k, &c, node_get(c.root, "keys"), collect_problems, &out), 6);
 	assert_string_equal(out.s,
-		"b.yaml:2:11: `remove` cannot be undone and is never bound to a bare lower-case "
-		"letter: `d` is left out\n"
-		"b.yaml:5:11: key `J` is bound to both `freeze` and `follow` in view logs; it "
-		"stays with `freeze`\n"
-		"b.yaml:6:3: no action is called `remov`, the nearest is `remove`\n"
-		"b.yaml:7:9: a terminal cannot tell key `C-i` from `Tab`\n"
-		"b.yaml:10:10: key `K` is bound to both `kill` and `pause` in view containers; it "
-		"stays with `kill`\n"
-		"b.yaml:11:9: keys are text, as in `zoom: \"z\"`\n");
+		"b.yaml:2:11: `remove` cannot be undone and is never bound to a bare "
+		"lower-case letter: `d` is left out\nb.yaml:5:11: key `J` is bound to "
+		"both `freeze` and `follow` in view logs; it stays with "
+		"`freeze`\nb.yaml:6:3: unknown action `remov` (did you mean "
+		"`remove`?)\nb.yaml:7:9: a terminal cannot tell key `C-i` from "
+		"`Tab`\nb.yaml:10:10: key `K` is bound to both `kill` and `pause` in "
+		"view containers; it stays with `kill`\nb.yaml:11:9: keys are text, as "
+		"in `zoom: \"z\"`\n");
 	assert_string_equal(keymap_all(&k, DO_REMOVE, buf, sizeof buf), "X");
 	assert_string_equal(keymap_all(&k, DO_FREEZE, buf, sizeof buf), "J F9");
 	assert_string_equal(keymap_all(&k, DO_RESTART, buf, sizeof buf), "C-r");

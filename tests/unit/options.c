@@ -110,26 +110,25 @@ static void help_and_version(void **state)
 static void test_sentences(void **state)
 {
 	(void)state;
-	expect_sentence("ps --jsn", "unknown option \"--jsn\", the nearest known is \"--json\".");
-	expect_sentence(
-		"--themes x", "unknown option \"--themes\", the nearest known is \"--theme\".");
-	expect_sentence("pss", "unknown subcommand \"pss\", the nearest known is \"ps\".");
+	expect_sentence("ps --jsn", "unknown option \"--jsn\"; did you mean \"--json\"?");
+	expect_sentence("--themes x", "unknown option \"--themes\"; did you mean \"--theme\"?");
+	expect_sentence("pss", "unknown subcommand \"pss\"; did you mean \"ps\"?");
 	expect_sentence("zzzzzzz", "unknown subcommand \"zzzzzzz\": see `berth --help`.");
-	expect_sentence("config chek",
-		"unknown config subcommand \"chek\", the nearest known is \"check\".");
-	expect_sentence("config", "`berth config` wants a subcommand: see `berth config --help`.");
+	expect_sentence(
+		"config chek", "unknown config subcommand \"chek\"; did you mean \"check\"?");
+	expect_sentence("config", "`berth config` needs a subcommand: see `berth config --help`.");
 	expect_sentence("ps -H x", "-H goes before the subcommand: berth -H HOST ps.");
 	expect_sentence(
 		"ps --read-only", "--read-only goes before the subcommand: berth --read-only ps.");
 	expect_sentence("ps --json=1", "--json takes no value.");
-	expect_sentence("--host", "--host wants a value: --host HOST.");
-	expect_sentence("-c", "-c wants a value: -c FILE.");
+	expect_sentence("--host", "--host needs a value: --host HOST.");
+	expect_sentence("-c", "-c needs a value: -c FILE.");
 	expect_sentence("ps x", "`berth ps` does not take \"x\".");
-	expect_sentence("config check", "`berth config check` wants FILE.");
+	expect_sentence("config check", "`berth config check` needs FILE.");
 	expect_sentence("config check a b", "`berth config check` does not take \"b\".");
-	expect_sentence("config check a -x",
-		"-x comes too late: options go before FILE (berth config check --help).");
-	expect_sentence("completion csh", "unknown operand \"csh\", the nearest known is \"zsh\".");
+	expect_sentence(
+		"config check a -x", "-x must come before FILE (berth config check --help).");
+	expect_sentence("completion csh", "unknown operand \"csh\"; did you mean \"zsh\"?");
 	expect_sentence("-Z", "unknown option \"-Z\": see `berth --help`.");
 	expect_sentence("ps -aZ", "unknown option \"-Z\": see `berth ps --help`.");
 }

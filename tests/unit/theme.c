@@ -106,14 +106,15 @@ static void test_wrong(void **state)
 
 	(void)state;
 	assert_int_equal(theme_load("drak", &t, &e), -1);
-	assert_non_null(strstr(e.msg, "nearest is `dark`"));
+	assert_non_null(strstr(e.msg, "did you mean `dark`"));
 	assert_int_equal(theme_load("/nowhere/x.yaml", &t, &e), -1);
 	refuse_theme("about: x\n", "has a map `styles`");
 	refuse_theme("styles:\n  txt: default\n", "t.yaml:2:3: ");
-	refuse_theme("styles:\n  text: red\n", "t.yaml:2:9: no colour is called `red`");
-	refuse_theme("colours:\n  red: \"#ff00 1\"\nstyles:\n  text: red\n", "is no colour");
-	refuse_theme("colours:\n  red: \"#ff0000 16\"\nstyles:\n  text: red\n", "none of the 16");
-	refuse_theme("styles:\n  text: default bald\n", "`bald` is no attribute");
+	refuse_theme("styles:\n  text: red\n", "t.yaml:2:9: unknown colour `red`");
+	refuse_theme("colours:\n  red: \"#ff00 1\"\nstyles:\n  text: red\n", "is not a colour");
+	refuse_theme(
+		"colours:\n  red: \"#ff0000 16\"\nstyles:\n  text: red\n", "not one of the 16");
+	refuse_theme("styles:\n  text: default bald\n", "`bald` is not an attribute");
 	refuse_theme("styles:\n  text: default on\n", "FG [on BG]");
 	refuse_theme("styles:\n  text: [1]\n", "FG [on BG]");
 }

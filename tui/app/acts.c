@@ -12,26 +12,25 @@ static const struct {
 	const char *verb, *done, *effect;
 	bool danger;
 } acts[ACT_COUNT] = {
-	[ACT_START] = {"Start", "Started", "Starts with the configuration it was made with.",
+	[ACT_START] = {"Start", "Started", "Starts with the configuration it was created with.",
 		false},
 	[ACT_STOP] = {"Stop", "Stopped",
-		"SIGTERM, and SIGKILL after the container's grace time.\n"
-		"Nothing is removed.",
+		"SIGTERM, then SIGKILL after the container's grace period.\nNothing is removed.",
 		false},
 	[ACT_RESTART] = {"Restart", "Restarted",
-		"Stops with its grace time, then starts again.\n"
-		"Files are kept; what is in memory is lost.",
+		"Stops with its grace period, then starts again.\nFiles are kept; what "
+		"is in memory is lost.",
 		false},
 	[ACT_PAUSE] = {"Pause", "Paused",
 		"Processes are frozen where they are; memory stays in use.", false},
-	[ACT_UNPAUSE] = {"Unpause", "Unpaused", "Processes go on where they were.", false},
+	[ACT_UNPAUSE] = {"Unpause", "Unpaused", "Processes continue where they were.", false},
 	[ACT_KILL] = {"Kill", "Killed",
 		"SIGKILL at once: no time to save anything.\n"
 		"The container and its files are kept.",
 		true},
 	[ACT_REMOVE] = {"Remove", "Removed",
-		"The container and its writable layer are gone for good.\n"
-		"Kept: images, volumes, networks, bind mounts.",
+		"Deletes the container and its writable layer.\nThis cannot be "
+		"undone.\nKept: images, volumes, networks, bind mounts.",
 		true},
 };
 

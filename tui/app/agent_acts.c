@@ -14,16 +14,16 @@ static const struct {
 	bool danger;
 } acts[AGENT_ACT_COUNT] = {
 	[AGENT_BRING_UP] = {"Bring up", "Brought up",
-		"Makes and starts a container as the team file says;\n"
-		"mounts are checked before anything runs in it.",
+		"Creates and starts a container as the team file says;\nmounts are "
+		"checked before anything runs in it.",
 		false},
 	[AGENT_TAKE_DOWN] = {"Take down", "Took down",
-		"Ends its session: the container is removed, and what is in /tmp.\n"
-		"Kept: the workspace, the home volume with its packages.",
+		"Ends its session: removes the container and its /tmp.\nKept: the "
+		"workspace, the home volume with its packages.",
 		true},
 	[AGENT_RECREATE] = {"Recreate", "Recreated",
-		"Removes the container, then makes it as the team file says now.\n"
-		"Kept: the workspace, the home volume with its packages.",
+		"Removes the container, then recreates it from the team file.\nKept: "
+		"the workspace, the home volume with its packages.",
 		true},
 	[AGENT_RUN] = {"Run", "Ran the command in", "", false},
 };
@@ -86,7 +86,7 @@ static const char *effect_of_agent_act(struct command *c, const struct listed *l
 	const char *text = acts[c->agents.what].effect;
 
 	if (acts[c->agents.what].danger && l->running)
-		text = arena_printf(&c->mem, "%zu command%s still running, ended first.\n%s",
+		text = arena_printf(&c->mem, "%zu command%s still running, killed first.\n%s",
 			l->running, l->running == 1 ? " is" : "s are", text);
 	if (l->kept)
 		text = arena_printf(&c->mem, "%zu protected, left as %s: see above.\n%s", l->kept,

@@ -81,7 +81,7 @@ static void run_loop(struct app *a)
 			paint_app(a);
 		n = poll(fds, COUNT(fds), sleep_ms(a));
 		if (n < 0 && errno != EINTR)
-			check_die("berth: the terminal cannot be waited for");
+			check_die("berth: cannot wait for terminal input");
 		if (n == 0 && !a->dirty)
 			a->dirty = true; /* seconds of a lost engine */
 		if (n > 0 && (fds[0].revents || fds[1].revents))

@@ -32,10 +32,10 @@ static const char *effect_of_clean(struct arena *mem, const struct clean_totals 
 	if (homes)
 		str_addf(&s, "%zu volume%s: the files in %s are lost.\n", homes,
 			homes == 1 ? "" : "s", homes == 1 ? "it" : "them");
-	str_addf(&s, "What is removed is gone for good%s%s%s.\n", t->bytes ? "; frees " : "",
+	str_addf(&s, "This cannot be undone%s%s%s.\n", t->bytes ? "; frees " : "",
 		t->bytes && t->bytes_unknown ? "at least " : "",
 		t->bytes ? format_bytes(bytes, t->bytes) : "");
-	str_adds(&s, "Kept: whatever changes before its turn");
+	str_adds(&s, "Skipped: anything that changes before it is reached");
 	if (t->kept)
 		str_addf(&s, ", and %zu protected", t->kept);
 	str_adds(&s, ".");

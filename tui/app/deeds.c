@@ -168,7 +168,7 @@ static void import_tar(struct app *a, const char *words)
 	c->import.path = arena_strdup(&c->mem, path);
 	c->import.reference = arena_strdup(&c->mem, name);
 	app_send(a, c);
-	app_say(a, ROLE_TEXT, "Importing %s as %s: view Jobs shows it.", typed, name);
+	app_say(a, ROLE_TEXT, "Importing %s as %s: see Jobs.", typed, name);
 }
 
 static void open_import(struct app *a)
@@ -372,7 +372,7 @@ static void ask_quit(struct app *a)
 	ask.where = "These jobs of this console still run:";
 	ask.items = names;
 	ask.nitems = n;
-	ask.effect = "Quitting cancels them.  What is done stays done.";
+	ask.effect = "Quitting cancels them.  Completed work is kept.";
 	a->asking = ASK_QUIT;
 	dialog_open(&a->dialog, &ask, clock_mono_ns());
 }
@@ -426,7 +426,7 @@ static void toggle_read_only(struct app *a)
 
 	if (a->policy.read_only && app_read_only_stays(a)) {
 		command_free(c);
-		app_say(a, ROLE_WARN, "Read-only was asked for at the start and stays on.");
+		app_say(a, ROLE_WARN, "Read-only was set at the start and stays on.");
 		return;
 	}
 	/* What is in force, which may differ from what was asked for last: off takes a record. */
@@ -434,7 +434,7 @@ static void toggle_read_only(struct app *a)
 	c->read_only = a->policy.read_only;
 	app_send(a, c);
 	app_say(a, ROLE_TEXT,
-		a->policy.read_only ? "Read-only: nothing is changed from here on."
+		a->policy.read_only ? "Read-only: nothing will be changed from now on."
 				    : "Read-only ends as soon as that is recorded.");
 }
 
@@ -443,8 +443,7 @@ static void freeze_picture(struct app *a)
 	a->frozen = !a->frozen;
 	a->frozen_ns = clock_mono_ns();
 	if (a->frozen)
-		app_say(a, ROLE_TEXT,
-			"Frozen: the picture stands still; the same key lets it go on.");
+		app_say(a, ROLE_TEXT, "Display frozen; the same key resumes it.");
 	else
 		app_drain(a);
 }
@@ -485,7 +484,7 @@ bool deed(struct app *a, enum action act)
 			screen_mouse(a->screen, a->mouse);
 		app_say(a, ROLE_TEXT,
 			a->mouse ? "Mouse on: it clicks and scrolls here."
-				 : "Mouse off: it selects text as in any program.");
+				 : "Mouse off: it selects text as usual.");
 		return true;
 	case DO_REDRAW:
 		if (a->screen)

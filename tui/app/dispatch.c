@@ -28,8 +28,8 @@ void app_do(struct app *a, enum action act)
 	if (!(info->where & v->ops->context))
 		return;
 	if (info->flags & ACTION_CHANGES && app_read_only(a)) {
-		app_say(a, ROLE_WARN, "Read-only: `%s` does nothing.  %s", info->name,
-			app_read_only_stays(a) ? "It was asked for at the start and stays."
+		app_say(a, ROLE_WARN, "Read-only: `%s` is disabled.  %s", info->name,
+			app_read_only_stays(a) ? "It was set at the start and stays on."
 					       : "`:ro` switches it off.");
 		return;
 	}
@@ -54,7 +54,7 @@ static void say_no_key(struct app *a, struct key k)
 			action_info[elsewhere].word, context_name(action_info[elsewhere].where),
 			help);
 	else
-		app_say(a, ROLE_DIM, "%s has no meaning here; %s shows the keys of this view.", key,
+		app_say(a, ROLE_DIM, "%s is not bound here; %s shows the keys of this view.", key,
 			help);
 }
 

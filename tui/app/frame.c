@@ -331,7 +331,7 @@ static const char *filter_hint(const struct view_ops *o)
 	return o->filter_hint ? o->filter_hint
 		: o->context & (IN_TEXT | IN_JOURNAL)
 		? "a word, or a regular expression; n and N find more"
-		: "a regular expression; ! before it inverts";
+		: "a regular expression; a leading ! inverts";
 }
 
 /* The prompt or the message; true: something is there. */
@@ -382,8 +382,7 @@ static void draw_waiting(struct app *a, struct canvas *c, struct area b)
 		y += canvas_wrap(c, (struct area){b.x + 3, y, b.w - 6, b.y + b.h - y}, STYLE(WARN),
 			eng->problem);
 	if (eng->problem && y < b.y + b.h)
-		canvas_clip(
-			c, b.x + 3, y, b.w - 4, STYLE(DIM), "berth tries again by itself; q quits");
+		canvas_clip(c, b.x + 3, y, b.w - 4, STYLE(DIM), "berth keeps trying; q quits");
 }
 
 static void draw_body(struct app *a, struct canvas *c)
@@ -413,7 +412,7 @@ static void draw_small(struct canvas *c)
 {
 	canvas_clip(c, 0, 0, -1, STYLE(TEXT), c->columns < 16 ? "too small" : "berth: too small");
 	if (c->rows > 1)
-		canvas_printf(c, 0, 1, -1, STYLE(DIM), "%dx%d, wants %dx%d", c->columns, c->rows,
+		canvas_printf(c, 0, 1, -1, STYLE(DIM), "%dx%d, needs %dx%d", c->columns, c->rows,
 			LEAST_COLUMNS, LEAST_ROWS);
 }
 

@@ -40,7 +40,7 @@ void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_
 		: others == n
 		? "of other berth processes"
 		: arena_printf(&c->mem, "%zu of them of other berth processes", others);
-	ask.effect = "What is done stays done; no file is left half written.";
+	ask.effect = "Completed work is kept; no file is left half written.";
 	if (n >= (size_t)a->settings->confirm_threshold)
 		ask.word = arena_printf(&c->mem, "%zu", n);
 	command_free(a->asked);

@@ -99,7 +99,8 @@ static int wait_for_text(
 		now = real_ms();
 		if (now >= until)
 			return not_there(s, a, e,
-				there ? "waited in vain for" : "waited in vain for the end of",
+				there ? "timed out waiting for"
+				      : "timed out waiting for the end of",
 				text);
 		pump_backend(a, (int)(until - now));
 	}

@@ -157,14 +157,14 @@ void shell_relay(struct app *a)
 	int w, h;
 
 	screen_leave(a->screen);
-	snprintf(buf, sizeof buf, "\r\nberth: a shell in %s; exit or Ctrl-] comes back\r\n",
+	snprintf(buf, sizeof buf, "\r\nberth: a shell in %s; exit or Ctrl-] returns\r\n",
 		text_clean(name, sizeof name, s->name));
 	file_write(STDOUT_FILENO, buf, strlen(buf));
 	while (!s->ended && !a->quit) {
 		int n = poll(fds, COUNT(fds), -1);
 
 		if (n < 0 && errno != EINTR)
-			check_die("berth: the terminal cannot be waited for");
+			check_die("berth: cannot wait for terminal input");
 		if (n > 0 && fds[2].revents)
 			app_drain(a);
 		if (n > 0 && fds[1].revents)
@@ -182,7 +182,7 @@ void shell_relay(struct app *a)
 	if (s->err.kind)
 		app_say(a, ROLE_BAD, "%s", s->err.msg);
 	else if (s->left)
-		app_say(a, ROLE_DIM, "The shell in %s was left.", name);
+		app_say(a, ROLE_DIM, "Left the shell in %s.", name);
 	else
 		app_say(a, s->exit_code ? ROLE_WARN : ROLE_DIM, "The shell in %s ended with %d.",
 			name, s->exit_code);

@@ -137,7 +137,7 @@ static void *work_on_agents(void *ctx)
 			h = agents_open(&o, &w->err);
 		if (interrupted)
 			w->failed =
-				err_set(&w->err, ERR_CANCELLED, "%s was left as it is: cancelled.",
+				err_set(&w->err, ERR_CANCELLED, "%s was left unchanged: cancelled.",
 					w->def ? w->def->id : w->container);
 		else if (!h)
 			w->failed = true;
@@ -175,10 +175,10 @@ static void print_up(const struct work *w)
 
 	if (w->failed)
 		return;
-	printf("%-16s %-8s %.12s  %s", w->def->id,
-		u->was_up                  ? "was up"
-			: u->offered_again ? "again"
-			: u->replaced      ? "anew"
+	printf("%-16s %-11s %.12s  %s", w->def->id,
+		u->was_up                  ? "unchanged"
+			: u->offered_again ? "reconnected"
+			: u->replaced      ? "recreated"
 					   : "up",
 		u->id, w->def->image);
 	if (!u->was_up)
@@ -188,7 +188,7 @@ static void print_up(const struct work *w)
 		printf("  loosened: %s\n", u->loosened[i]);
 	for (size_t i = 0; i < u->nenforced; i++)
 		if (!u->enforced[i].same)
-			printf("  not enforced: %s asked %s, in force %s\n", u->enforced[i].what,
+			printf("  not enforced: %s declared %s, actual %s\n", u->enforced[i].what,
 				u->enforced[i].asked, u->enforced[i].actual);
 }
 

@@ -171,8 +171,8 @@ static int read_filter(const struct cli *c, struct audit_filter *f, struct err *
 		f->result = find_result(outcome + f->not_result);
 		if (f->result == AUDIT_PENDING && strcmp(outcome + f->not_result, "none") != 0)
 			return err_set(e, ERR_USAGE,
-				"--outcome wants ok, failed, refused, cancelled, timeout or none (an intent), with "
-				"! before it for all others.");
+				"--outcome takes ok, failed, refused, cancelled, "
+				"timeout or none (an intent); a leading ! inverts it.");
 	}
 	if (since && (f->since_ms = audit_text_time(since, now, e)) < 0)
 		return -1;
@@ -251,7 +251,7 @@ int cli_audit_list(const struct cli *c, const struct settings *s, struct err *e)
 
 	(void)s;
 	if (last && (n < 1 || *end))
-		return err_set(e, ERR_USAGE, "--last wants a number of records, from 1 on.");
+		return err_set(e, ERR_USAGE, "--last takes a number of records, at least 1.");
 	if (read_filter(c, &filter, e) < 0)
 		return -1;
 	r = audit_reader_open(NULL, &filter, e);

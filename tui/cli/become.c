@@ -51,6 +51,6 @@ int cli_become(const char *program, char **argv, struct err *e)
 			return err_sys(e, errno, "cannot start %s", path);
 	}
 	return err_set(e, ERR_FAILED,
-		"%s is missing, it should be in %s or %s../libexec/berth: install berth again.",
+		"%s is missing, it should be in %s or %s../libexec/berth: reinstall berth.",
 		program, self, self);
 }

@@ -104,7 +104,7 @@ static bool ask_to_confirm(const struct clean_plan *p)
 	size_t n = clean_totals(p).marked;
 	char line[64], want[32];
 
-	printf("Type %zu to remove %s, or only Enter to leave everything as it is: ", n,
+	printf("Type %zu to remove %s, or just Enter to change nothing: ", n,
 		n == 1 ? "it" : "them");
 	fflush(stdout);
 	snprintf(want, sizeof want, "%zu\n", n);
@@ -243,8 +243,8 @@ static int make_and_carry_out(
 		return carry_out_clean(w, h, e);
 	if (w->json || !isatty(0) || !isatty(1)) {
 		fflush(stdout);
-		fputs("berth: nothing was done: say --yes, or save the plan (--dry-run --json) and give "
-		      "it to --plan.\n",
+		fputs("berth: nothing was done: give --yes, or save the plan "
+		      "(--dry-run --json) and give it to --plan.\n",
 			stderr);
 		return cli_finish() ? 1 : 2;
 	}
@@ -269,8 +269,7 @@ int cli_clean(const struct cli *c, const struct settings *s, struct err *e)
 	if (cli_flag(c, "dry-run") + cli_flag(c, "yes") + (cli_value(c, "plan") != NULL) > 1)
 		return err_set(e, ERR_USAGE, "clean takes one of --dry-run, --plan and --yes.");
 	if (cli_value(c, "plan") && cli_flag(c, "foreign"))
-		return err_set(e, ERR_USAGE,
-			"--foreign says what a new plan looks for; %s has been made already.",
+		return err_set(e, ERR_USAGE, "--foreign is for making a plan; %s is already made.",
 			cli_value(c, "plan"));
 	arena_init(&mem, 4096);
 	policy_from_settings(&policy, s, &mem);

@@ -130,7 +130,7 @@ int command_open(struct command_io *io, const struct cli *c, struct err *e)
 	if (cli_timeout(c, &io->q.timeout_ms, e))
 		return -1;
 	if (tty && (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &io->before)))
-		return err_set(e, ERR_USAGE, "-t asks for a terminal, but standard input is none.");
+		return err_set(e, ERR_USAGE, "-t needs a terminal, but standard input is not one.");
 	if (!tty && isatty(STDIN_FILENO))
 		io->q.in = -1;
 	if (cli_flag(c, "json")) {
@@ -217,10 +217,9 @@ void command_tell(const struct run_result *r)
 		text_init(); /* here, for a command that ends well need not load it */
 		cli_fail(&r->err);
 	} else if (r->ended == ENDED_OOM) {
-		fputs("berth: the command was ended for want of memory\n", stderr);
+		fputs("berth: the command was killed: out of memory\n", stderr);
 	}
 	if (r->dropped_bytes)
-		fprintf(stderr,
-			"berth: %llu bytes of its output were dropped, for they were over the limit\n",
+		fprintf(stderr, "berth: %llu bytes of its output were dropped: over the limit\n",
 			(unsigned long long)r->dropped_bytes);
 }

@@ -62,7 +62,7 @@ static const struct cli_option globals[] = {
 	{0, "ascii", NULL, "draw with ASCII only"},
 	{0, "script", "FILE", "run the console by a script, without a terminal"},
 	{0, "settings", "FILE", "read this instead of $XDG_CONFIG_HOME/berth/berth.yaml"},
-	{'h', "help", NULL, "say what there is to say about a command"},
+	{'h', "help", NULL, "show help for a command"},
 	{'V', "version", NULL, "print the version"},
 	{0},
 };
@@ -71,13 +71,13 @@ static const struct cli_option globals[] = {
 	{                                                  \
 		0, "json", NULL, "print one JSON document" \
 	}
-#define JSON_LINES                                   \
-	{                                            \
-		0, "json", NULL, "one object a line" \
+#define JSON_LINES                                     \
+	{                                              \
+		0, "json", NULL, "one object per line" \
 	}
 
 static const struct cli_option ps_options[] = {
-	{'a', "all", NULL, "stopped containers too"},
+	{'a', "all", NULL, "include stopped containers"},
 	JSON,
 	{0},
 };
@@ -100,19 +100,18 @@ static const struct cli_option down_options[] = {
 
 static const struct cli_option clean_options[] = {
 	{0, "foreign", NULL,
-		"also other people's exited containers, unused networks, dangling images and anonymous "
-		"volumes"},
+		"include what berth did not make: exited containers, unused networks, "
+		"dangling images and anonymous volumes"},
 	{'n', "dry-run", NULL, "only show the plan"},
 	{0, "plan", "FILE", "carry out a saved plan (-: standard input)"},
 	{'y', "yes", NULL, "carry the plan out without asking"},
-	{0, "timeout", "S",
-		"give up carrying it out after S seconds (5 minutes, and 5 s for each item)"},
-	{0, "json", NULL, "print one JSON document: the plan, or what came of it"},
+	{0, "timeout", "S", "give up after S seconds (default: 5 minutes, plus 5 s for each item)"},
+	{0, "json", NULL, "print one JSON document: the plan, or its outcome"},
 	{0},
 };
 
 static const struct cli_option exec_options[] = {
-	{0, "timeout", "S", "end it, and all that it started, after S seconds"},
+	{0, "timeout", "S", "kill it, and all that it started, after S seconds"},
 	{'t', "tty", NULL, "give it a terminal"},
 	JSON,
 	{0},
@@ -125,8 +124,8 @@ static const struct cli_option tool_list_options[] = {
 
 static const struct cli_option tool_run_options[] = {
 	{0, "timeout", "S",
-		"end it, and all that it started, after S seconds instead of the tool's own time"},
-	{0, "workspace", "DIR", "where a tool works whose definition leaves that to the call"},
+		"kill it, and all that it started, after S seconds instead of the tool's own time"},
+	{0, "workspace", "DIR", "workspace of a tool whose definition leaves it to the call"},
 	JSON,
 	{0},
 };
@@ -142,14 +141,14 @@ static const struct cli_option image_list_options[] = {
 };
 
 static const struct cli_option image_build_options[] = {
-	{'t', "tag", "NAME", "call it so"},
-	{'f', "file", "FILE", "of the Dockerfile, below DIR (default Dockerfile)"},
+	{'t', "tag", "NAME", "name of the image"},
+	{'f', "file", "FILE", "name of the Dockerfile, below DIR (default Dockerfile)"},
 	{0, "base", "IMAGE", "build a shipped image on this one"},
-	{0, "build-arg", "NAME=VALUE", "for ARG in the Dockerfile; repeatable"},
-	{0, "network", "MODE", "of the steps: default, none or host"},
-	{0, "no-cache", NULL, "every step anew"},
-	{0, "pull", NULL, "look for a newer base at its registry"},
-	{0, "max-context", "BYTES", "send at most so much (default 1G)"},
+	{0, "build-arg", "NAME=VALUE", "value of an ARG in the Dockerfile; repeatable"},
+	{0, "network", "MODE", "network of the steps: default, none or host"},
+	{0, "no-cache", NULL, "repeat every step"},
+	{0, "pull", NULL, "ask the registry for a newer base"},
+	{0, "max-context", "BYTES", "largest context to send (default 1G)"},
 	JSON,
 	{0},
 };
@@ -160,7 +159,7 @@ static const struct cli_option image_options[] = {
 };
 
 static const struct cli_option image_remove_options[] = {
-	{0, "force", NULL, "also with several names, or used by stopped containers"},
+	{0, "force", NULL, "even with several names, or used by stopped containers"},
 	JSON,
 	{0},
 };
@@ -184,7 +183,7 @@ static const struct cli_command image_verbs[] = {
 		.about = "Logins are those that `docker login` wrote into its configuration file.",
 		.options = image_options, .schema = "berth.image/1"},
 	{"import", "FILE IMAGE", 2, 2, IMAGE(cli_image_import), .needs = NEEDS_ENGINE,
-		.help = "make an image of a tar file",
+		.help = "make an image from a tar file",
 		.about = "FILE holds a root file system, as `docker export` writes it.",
 		.options = image_options, .schema = "berth.image/1"},
 	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove), .needs = NEEDS_ENGINE,
@@ -194,7 +193,7 @@ static const struct cli_command image_verbs[] = {
 };
 
 static const struct cli_option workspace_create_options[] = {
-	{0, "prompt", "TEXT", "what the task shall do: its prompt.md"},
+	{0, "prompt", "TEXT", "what the task is to do: its prompt.md"},
 	{0},
 };
 
@@ -205,40 +204,42 @@ static const struct cli_option workspace_options[] = {
 
 static const struct cli_command workspace_verbs[] = {
 	{"create", "task|project NAME", 2, 2, FILES(cli_workspace_create),
-		.help = "make a workspace, and print its path",
-		.about =
-			"A task has context.json, prompt.md, output, files/, logs/ and an .env of its own; a "
-			"project is a git repository with README.md, src, tests, docs and tasks/.  It is "
-			"there as a whole or not at all.  Workspaces lie in $XDG_DATA_HOME/berth/workspaces "
-			"(mostly ~/.local/share/berth/workspaces).",
+		.help = "create a workspace and print its path",
+		.about = "A task has context.json, prompt.md, output, files/, logs/ and "
+			 "an .env of its own; a project is a git repository with "
+			 "README.md, src, tests, docs and tasks/.  It is created as a "
+			 "whole or not at all.  Workspaces lie in "
+			 "$XDG_DATA_HOME/berth/workspaces (usually "
+			 "~/.local/share/berth/workspaces).",
 		.options = workspace_create_options},
 	{"list", "", 0, 0, FILES(cli_workspace_list), .help = "print the workspaces",
 		.options = workspace_options, .schema = "berth.workspace_list/1"},
 	{"checkpoint", "WORKSPACE [NAME]", 1, 2, FILES(cli_workspace_checkpoint),
-		.help = "keep what a workspace holds now",
-		.about =
-			"WORKSPACE is tasks/ID or projects/NAME, or the name alone where only one has it.  "
-			"Kept is every file, tracked by git or not, with mode, owner, times, links and "
-			"attributes; without NAME it is called by the time.  The second checkpoint costs "
-			"what changed.  Pause the agent for one of a single moment: files that change "
-			"while they are read are counted.",
+		.help = "save what a workspace holds now",
+		.about = "WORKSPACE is tasks/ID or projects/NAME, or the name alone "
+			 "where only one has it.  Every file is saved, tracked by git "
+			 "or not, with mode, owner, times, links and attributes; "
+			 "without NAME it is named after the time.  The second "
+			 "checkpoint costs only what changed.  Pause the agent to "
+			 "capture a single moment: files that change while they are "
+			 "read are counted.",
 		.options = workspace_options, .schema = "berth.checkpoint/1"},
 	{"checkpoints", "WORKSPACE", 1, 1, FILES(cli_workspace_checkpoints),
 		.help = "print the checkpoints of a workspace, oldest first",
 		.options = workspace_options, .schema = "berth.checkpoints/1"},
 	{"restore", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_restore),
-		.help = "make a workspace what it was",
-		.about =
-			"First a checkpoint of what is there is made, so a restore can be undone; every "
-			"content is checked before anything is changed.  The directory itself stays, so "
-			"containers that have it mounted see the restored files.  Stop what runs in it "
-			"first.",
+		.help = "return a workspace to a checkpoint",
+		.about = "A checkpoint of the present state is made first, so a restore "
+			 "can be undone; all contents are checked before anything is "
+			 "changed.  The directory itself stays, so containers that have "
+			 "it mounted see the restored files.  Stop what runs in it "
+			 "first.",
 		.options = workspace_options, .schema = "berth.restore/1"},
 	{"drop", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_drop),
 		.help = "remove a checkpoint; this cannot be undone"},
 	{"verify", "WORKSPACE [CHECKPOINT]", 1, 2, FILES(cli_workspace_verify),
-		.help = "check every content of the checkpoints",
-		.about = "Exits 1 where one is not what was stored."},
+		.help = "check all contents of the checkpoints",
+		.about = "Exits with 1 where something differs from what was stored."},
 	{0},
 };
 
@@ -251,8 +252,8 @@ static const struct cli_option audit_list_options[] = {
 	{0, "until", "TIME", "likewise"},
 	{0, "text", "TEXT", "anywhere in the record"},
 	{'n', "last", "N", "only the newest N"},
-	{'f', "follow", NULL, "go on as records are written"},
-	{0, "json", NULL, "one object a line, and a last one with \"summary\""},
+	{'f', "follow", NULL, "keep printing records as they are written"},
+	{0, "json", NULL, "one object per line, and a last one with \"summary\""},
 	{0},
 };
 
@@ -270,7 +271,7 @@ static const struct cli_option audit_head_options[] = {
 
 static const struct cli_command audit_verbs[] = {
 	{"list", "", 0, 0, CORE(cli_audit_list), .help = "print what was done, oldest first",
-		.about = "Values of parameters that look like secrets were never written.",
+		.about = "Values of parameters that look like secrets are never written.",
 		.options = audit_list_options, .schema = "berth.audit/1"},
 	{"verify", "[FILE]", 0, 1, CORE(cli_audit_verify),
 		.help = "check that nothing was changed, removed or added",
@@ -296,9 +297,9 @@ static const struct cli_command tool_verbs[] = {
 		.schema = "berth.tool_list/1"},
 	{"run", "NAME [-- ARG...]", 1, -1, CORE(cli_tool_run), .needs = NEEDS_ENGINE | TAKES_TEAM,
 		.help = "run a tool in a container of its own",
-		.about =
-			"The container is made for this call and gone afterwards, whatever happens.  Standard "
-			"input, exit codes and signals are as with `exec`.",
+		.about = "The container is created for this call and removed "
+			 "afterwards, whatever happens.  Standard input, exit codes and "
+			 "signals are as with `exec`.",
 		.options = tool_run_options, .schema = "berth.tool_run/1"},
 	{0},
 };
@@ -306,15 +307,15 @@ static const struct cli_command tool_verbs[] = {
 static const struct cli_command engine_verbs[] = {
 	{"start", "", 0, 0, CORE(cli_engine_start), .needs = NEEDS_ENGINE,
 		.help = "start a private engine and wait until it answers",
-		.about =
-			"For machines that have dockerd but run none.  Everything it keeps is in the state "
-			"directory; beside another engine it gets a network namespace of its own.  "
-			"Needs root.  berth finds it by itself when no other engine runs."},
+		.about = "For machines where dockerd is installed but not running.  "
+			 "Everything it keeps is in the state directory; beside another "
+			 "engine it gets a network namespace of its own.  Needs root.  "
+			 "berth finds it by itself when no other engine runs."},
 	{"stop", "", 0, 0, CORE(cli_engine_stop), .needs = NEEDS_ENGINE,
 		.help = "stop the private engine and its containers",
 		.about = "Images and containers stay on the disk."},
 	{"status", "", 0, 0, CORE(cli_engine_status), .needs = NEEDS_ENGINE,
-		.help = "say whether the private engine runs",
+		.help = "show whether the private engine is running",
 		.about = "Exits with 0 when it answers, else with 1.", .options = status_options,
 		.schema = "berth.engine/1"},
 	{0},
@@ -327,38 +328,39 @@ static const struct cli_option config_check_options[] = {
 
 static const struct cli_command config_verbs[] = {
 	{"check", "FILE", 1, 1, CORE(cli_config_check),
-		.help = "say what is wrong in a configuration file",
-		.about =
-			"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys without "
-			"a use here are listed) are told apart by what is in them.  Every error that can be "
-			"found is printed with file, line and column, what was found, what was expected and "
-			"the nearest known key.  Of a team file it says what each definition becomes: image, "
-			"user, mounts, limits, network, isolation, and what is loosened and why.",
+		.help = "report what is wrong in a configuration file",
+		.about = "Settings (berth.yaml), themes and team files (of berth or "
+			 "MassGen, whose keys without a use here are listed) are told "
+			 "apart by what is in them.  Every error that can be found is "
+			 "printed with file, line and column, what was found, what was "
+			 "expected and the closest known key.  Of a team file it says "
+			 "what each definition becomes: image, user, mounts, limits, "
+			 "network, isolation, and what is loosened and why.",
 		.options = config_check_options, .schema = "berth.config_check/1"},
 	{0},
 };
 
-#define ROOT                                                                              \
-	{                                                                                 \
-		0, "root", "DIR",                                                         \
-			"paths count from here, and nothing leads out of it (default: .)" \
+#define ROOT                                                                                     \
+	{                                                                                        \
+		0, "root", "DIR",                                                                \
+			"root: paths are relative to it, and nothing leads outside (default: .)" \
 	}
-#define FILTERS                                                                                    \
-	{'g', "glob", "PATTERN", "only what matches; with a slash against the path; repeatable"},  \
-		{0, "exclude", "PATTERN", "leave out, as a line of .gitignore would; repeatable"}, \
-		{0, "depth", "N", "at most so many levels"},                                       \
-		{0, "min-size", "BYTES", "files of at least this size (K, M, G)"},                 \
-		{0, "max-size", "BYTES", "files of at most this size"},                            \
-		{0, "newer", "SECONDS", "changed less than so long ago"},                          \
-	{                                                                                          \
-		0, "older", "SECONDS", "changed longer ago than this"                              \
+#define FILTERS                                                                                 \
+	{'g', "glob", "PATTERN", "only names that match (with a slash: paths); repeatable"},    \
+		{0, "exclude", "PATTERN", "leave out, as a .gitignore line would; repeatable"}, \
+		{0, "depth", "N", "at most this many levels"},                                  \
+		{0, "min-size", "BYTES", "files of at least this size (K, M, G)"},              \
+		{0, "max-size", "BYTES", "files of at most this size"},                         \
+		{0, "newer", "SECONDS", "changed within this time"},                            \
+	{                                                                                       \
+		0, "older", "SECONDS", "not changed within this time"                           \
 	}
 #define PATTERNS                                                                                \
 	{'E', "regex", NULL, "the pattern is a regular expression (Perl's), not literal text"}, \
-		{'i', "ignore-case", NULL, "upper and lower case are the same"},                \
-		{'w', "word", NULL, "whole words"},                                             \
+		{'i', "ignore-case", NULL, "ignore case"},                                      \
+		{'w', "word", NULL, "match whole words only"},                                  \
 	{                                                                                       \
-		0, "all", NULL, "hidden files, and those that ignore files leave out, too"      \
+		0, "all", NULL, "include hidden and ignored files"                              \
 	}
 #define PROMISE                                                                          \
 	{                                                                                \
@@ -368,36 +370,36 @@ static const struct cli_command config_verbs[] = {
 
 static const struct cli_option files_read_options[] = {
 	ROOT,
-	{0, "max-bytes", "BYTES", "of a file at most so much (default 64M)"},
+	{0, "max-bytes", "BYTES", "largest file to read (default 64M)"},
 	{0, "lines", "FIRST:LAST", "only these lines"},
-	{0, "hash", NULL, "tokens with the hash of the content"},
+	{0, "hash", NULL, "version tokens that include a hash of the content"},
 	JSON,
 	{0},
 };
 
 static const struct cli_option files_write_options[] = {
 	ROOT,
-	{0, "from", "DIR", "the new contents are the files of these names below DIR"},
+	{0, "from", "DIR", "take the new contents from the files of these names below DIR"},
 	PROMISE,
-	{0, "create", NULL, "only files that are not there yet"},
-	{0, "parents", NULL, "make missing directories"},
-	{0, "partial", NULL, "write the others when one cannot be written"},
-	{0, "expect", "TOKEN", "only if the file is still as it was when it was read"},
-	{0, "mode", "OCTAL", "of new files"},
+	{0, "create", NULL, "only create files that do not exist yet"},
+	{0, "parents", NULL, "create missing directories"},
+	{0, "partial", NULL, "go on when one cannot be written"},
+	{0, "expect", "TOKEN", "only if the file is unchanged since it was read"},
+	{0, "mode", "OCTAL", "mode of new files"},
 	JSON,
 	{0},
 };
 
 static const struct cli_option files_scan_options[] = {
 	ROOT,
-	{'l', "meta", NULL, "sizes and times, too"},
-	{0, "sort", NULL, "by name"},
-	{0, "totals", NULL, "only how many and how large"},
+	{'l', "meta", NULL, "include sizes and times"},
+	{0, "sort", NULL, "sort by name"},
+	{0, "totals", NULL, "only counts and sizes"},
 	{'0', "null", NULL, "end paths with a NUL byte"},
 	{0, "type", "fdlo", "files, directories, links, others"},
 	{0, "ignore", NULL, "honour .gitignore and .ignore"},
 	{0, "no-hidden", NULL, "leave out names that begin with a dot"},
-	{0, "max", "N", "at most so many entries"},
+	{0, "max", "N", "at most this many entries"},
 	FILTERS,
 	JSON_LINES,
 	{0},
@@ -406,14 +408,14 @@ static const struct cli_option files_scan_options[] = {
 static const struct cli_option files_search_options[] = {
 	ROOT,
 	PATTERNS,
-	{'A', "after", "N", "lines after a hit"},
-	{'B', "before", "N", "lines before a hit"},
+	{'A', "after", "N", "lines after a match"},
+	{'B', "before", "N", "lines before a match"},
 	{'C', "context", "N", "lines before and after"},
-	{0, "files", NULL, "only the names of files with a hit"},
-	{0, "sort", NULL, "in order of the paths"},
-	{0, "binary", NULL, "files that are not text, too"},
-	{0, "max-hits", "N", "stop after so many"},
-	{0, "max-per-file", "N", "at most so many of one file"},
+	{0, "files", NULL, "only the names of files with a match"},
+	{0, "sort", NULL, "sort by path"},
+	{0, "binary", NULL, "include files that are not text"},
+	{0, "max-hits", "N", "stop after this many"},
+	{0, "max-per-file", "N", "at most this many per file"},
 	FILTERS,
 	JSON_LINES,
 	{0},
@@ -422,8 +424,8 @@ static const struct cli_option files_search_options[] = {
 static const struct cli_option files_transform_options[] = {
 	ROOT,
 	PATTERNS,
-	{0, "apply", NULL, "make the changes; without it they are only shown"},
-	{0, "diff", NULL, "show them also when applying"},
+	{0, "apply", NULL, "apply the changes; without it they are only shown"},
+	{0, "diff", NULL, "show the changes when applying them, too"},
 	PROMISE,
 	FILTERS,
 	JSON,
@@ -432,25 +434,25 @@ static const struct cli_option files_transform_options[] = {
 
 static const struct cli_option files_copy_options[] = {
 	ROOT,
-	{0, "to-root", "DIR", "TO counts from here"},
-	{0, "resume", NULL, "go on with a copy that was interrupted"},
-	{0, "overwrite", NULL, "replace files that are there"},
-	{0, "durable", NULL, "return when the disk has it"},
-	{0, "keep-owner", NULL, "owner, group and set-id bits, too"},
+	{0, "to-root", "DIR", "directory that TO is relative to"},
+	{0, "resume", NULL, "continue an interrupted copy"},
+	{0, "overwrite", NULL, "replace existing files"},
+	{0, "durable", NULL, "return once it is on disk"},
+	{0, "keep-owner", NULL, "copy owner, group and set-id bits as well"},
 	JSON,
 	{0},
 };
 
 static const struct cli_option files_move_options[] = {
 	ROOT,
-	{0, "overwrite", NULL, "replace a file that is there"},
+	{0, "overwrite", NULL, "replace an existing file"},
 	JSON,
 	{0},
 };
 
 static const struct cli_option files_delete_options[] = {
 	ROOT,
-	{'r', "recursive", NULL, "directories with all that is in them"},
+	{'r', "recursive", NULL, "directories and all that is in them"},
 	JSON,
 	{0},
 };
@@ -470,9 +472,8 @@ static const struct cli_command files_verbs[] = {
 		.options = files_scan_options, .schema = "berth.files_scan/1"},
 	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
 		.help = "find text in a tree",
-		.about =
-			"Hidden files, and those that ignore files leave out, are left out; binary files too.  Exits "
-			"with 1 when nothing was found.",
+		.about = "Hidden, ignored and binary files are skipped.  Exits with 1 "
+			 "when nothing was found.",
 		.options = files_search_options, .schema = "berth.files_search/1"},
 	{"transform", "PATTERN REPLACEMENT [DIR]", 2, 3, FILES(cli_files_transform),
 		.help = "replace text in many files",
@@ -497,31 +498,31 @@ static const struct cli_option bench_list_options[] = {
 	{0},
 };
 
-#define THRESHOLD_OPTION                                                               \
-	{                                                                              \
-		0, "threshold", "SPEED", "slower than this is too slow (default 0.95)" \
+#define THRESHOLD_OPTION                                                                     \
+	{                                                                                    \
+		0, "threshold", "SPEED", "below this a speed is a regression (default 0.95)" \
 	}
-#define COMPARE_OPTION                                                                            \
-	{                                                                                         \
-		0, "compare-to", "RUN", "a release, commit, day, #RUN, `last`: and judge by that" \
+#define COMPARE_OPTION                                                                        \
+	{                                                                                     \
+		0, "compare-to", "RUN", "compare with a release, commit, day, #RUN or `last`" \
 	}
-#define ANY_MACHINE                                                                        \
-	{                                                                                  \
-		0, "any-machine", NULL, "also runs of machines that are not like this one" \
+#define ANY_MACHINE                                                                  \
+	{                                                                            \
+		0, "any-machine", NULL, "include runs from machines unlike this one" \
 	}
 
 static const struct cli_option bench_run_options[] = {
-	{0, "samples", "N", "so many of each arm, whatever the case says"},
-	{0, "smoke", NULL, "two or three samples: only see whether it works"},
+	{0, "samples", "N", "this many of each arm, whatever the case says"},
+	{0, "smoke", NULL, "two or three samples, only to see whether it works"},
 	{0, "seed", "N", "order of the arms and of the resampling"},
 	COMPARE_OPTION,
 	THRESHOLD_OPTION,
-	{0, "release", "VERSION", "record it as the figures of this release"},
-	{0, "commit", "ID", "what is measured (default: that of the git tree one is in)"},
-	{0, "no-history", NULL, "keep nothing"},
-	{0, "out", "DIR", "write reports there"},
+	{0, "release", "VERSION", "record the figures under this release"},
+	{0, "commit", "ID", "what is measured (default: the current git tree's)"},
+	{0, "no-history", NULL, "record nothing"},
+	{0, "out", "DIR", "directory for reports"},
 	{0, "format", "FORMAT", "markdown, json, html or all (default: all, or as the suite says)"},
-	{0, "follow", "FILE", "tell there, line by line, what happens (for the console)"},
+	{0, "follow", "FILE", "report progress there, line by line (for the console)"},
 	JSON,
 	{0},
 };
@@ -538,7 +539,7 @@ static const struct cli_option bench_report_options[] = {
 	THRESHOLD_OPTION,
 	ANY_MACHINE,
 	{0, "format", "FORMAT", "markdown (default), json or html"},
-	{0, "out", "FILE", "write it there"},
+	{0, "out", "FILE", "file to write to"},
 	JSON,
 	{0},
 };
@@ -560,12 +561,13 @@ static const struct cli_command bench_verbs[] = {
 		.schema = "berth.bench_list/1 or berth.bench_runs/1"},
 	{"run", "[SUITE[/CASE]|FILE ...]", 0, CLI_MIXED, BENCH(bench_run_command),
 		.help = "measure, compare, record, report",
-		.about =
-			"Without operands every suite.  FILE is a suite file (configs/bench.yaml is one).  Arms "
-			"of a case run interleaved, results are checked in every sample.  What is slower than "
-			"the run it is compared with is measured once more before it is called so.  Exits with 1 "
-			"when a case failed its check, was slower, or raised an alert; targets that are missed "
-			"are reported and change nothing.  " RUN_WORDS,
+		.about = "Without operands every suite.  FILE is a suite file "
+			 "(configs/bench.yaml is one).  Arms of a case run interleaved, "
+			 "results are checked in every sample.  What looks slower than "
+			 "the run it is compared with is measured once more before it "
+			 "is called slower.  Exits with 1 when a case failed its check, "
+			 "was slower, or raised an alert; missed targets are reported "
+			 "only.  " RUN_WORDS,
 		.options = bench_run_options, .schema = "berth.bench_run/1"},
 	{"compare", "BASELINE [RUN]", 1, 2, BENCH(bench_compare),
 		.help = "compare a run (default: the newest) with another",
@@ -580,8 +582,8 @@ static const struct cli_command bench_verbs[] = {
 	{"export", "[FILE]", 0, 1, BENCH(bench_export), .help = "write the history as JSON Lines"},
 	{"import", "FILE", 1, 1, BENCH(bench_import),
 		.help = "add runs that were exported, here or on another machine",
-		.about =
-			"All of the file or nothing.  Runs that are here already are left as they are."},
+		.about = "All of the file or nothing.  Runs that are already here are "
+			 "left unchanged."},
 	{0},
 };
 
@@ -596,47 +598,53 @@ static const struct cli_command commands[] = {
 			"JSON and a dash in the table.",
 		.options = ps_options, .schema = "berth.ps/1"},
 	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE,
-		.help = "say what works here, what does not, and the remedy",
+		.help = "check what works here, what does not, and how to fix it",
 		.about = "Exits with 1 when something that berth needs is missing.",
 		.options = doctor_options, .schema = "berth.doctor/1"},
 	{"audit", "", .help = "list and check the record of what was done", .verbs = audit_verbs},
 	{"up", "FILE", 1, 1, CORE(cli_up), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "create and start the agents of a team file",
-		.about =
-			"Several at once; an agent that is up as asked is left as it is, a stale container of "
-			"ours is replaced, anybody else's is never touched.  What a definition loosens is said, "
-			"and so is every limit that is not in force.",
+		.about = "Several at once; an agent that is up as declared is left "
+			 "unchanged, a stale container of berth's is recreated, any "
+			 "other is never touched.  What a definition loosens is "
+			 "reported, and so is every limit that is not enforced.",
 		.options = up_options, .schema = "berth.up/1"},
 	{"down", "[FILE]", 0, 1, CORE(cli_down), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop and remove the agents of a team file",
 		.about = "Workspaces and home volumes stay.", .options = down_options},
 	{"clean", "", 0, 0, CORE(cli_clean), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove what dead processes and ended sessions left behind",
-		.about =
-			"Shows a plan of exact ids: containers, networks, volumes, images and files of berth's, "
-			"each with its size, owner and reason, and what is protected and why.  On a terminal it "
-			"asks for their number, elsewhere it prints the plan and exits with 2.  Each item is "
-			"looked at again right before it goes; what changed meanwhile is left alone.  What runs "
-			"is stopped first.  A plan that was interrupted can be carried out again.  Homes of "
-			"ended sessions are part of it; what lives, and what another berth made, never is.",
+		.about = "Shows a plan of exact ids: containers, networks, volumes, "
+			 "images and files of berth's, each with its size, owner and "
+			 "reason, and what is protected and why.  On a terminal it asks "
+			 "for their number, elsewhere it prints the plan and exits with "
+			 "2.  Each item is checked again right before it is removed; "
+			 "what has changed is left alone.  What runs is stopped first.  "
+			 "An interrupted plan can be carried out again.  Homes of ended "
+			 "sessions are part of it; what is in use, and what another "
+			 "berth made, never is.",
 		.options = clean_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
 	{"exec", "AGENT -- CMD ARG...", 2, -1, EITHER(cli_exec, cli_exec_engine),
 		.needs = NEEDS_ENGINE | TAKES_TEAM,
 		.help = "run a command in a running agent or any other container",
-		.about =
-			"Standard input is passed on unless it is a terminal.  Exits as the command does "
-			"(128+n for a signal), with 124 when it timed out, 125 when berth itself failed, 126 "
-			"when it cannot be executed, 127 when it is not found.  When it ends, so does "
-			"everything it started.  Its rules are those the agent was brought up with, or with "
-			"-c FILE that file's.  A container that has no lane (somebody else's, or one on "
-			"another machine, by its name or id) is reached through the engine: --json says "
-			"which way it went.  An agent's container that was started again by somebody else "
-			"(docker restart, a restart policy) runs nothing until its mounts have been compared "
-			"with the checked ones, which takes root on the engine's machine, or `berth up` has "
-			"looked at it: 125.  Over the engine all that a command started is known for certain "
-			"(\"tree\": \"whole\") where berth is root on the engine's machine and the container "
-			"has a shell; elsewhere what hides from its parents and its environment may be missed "
-			"(\"best effort\").",
+		.about = "Standard input is passed on unless it is a terminal.  Exits "
+			 "as the command does (128+n for a signal), with 124 when it "
+			 "timed out, 125 when berth itself failed, 126 when it cannot "
+			 "be executed, 127 when it is not found.  When it ends, so does "
+			 "everything it started.  Its rules are those the agent was "
+			 "brought up with, or with -c FILE that file's.  A container "
+			 "that has no lane (one that berth did not make, or on another "
+			 "machine, by its name or id) is reached through the engine: "
+			 "--json says which way it went.  An agent's container that was "
+			 "restarted by something other than berth (docker restart, a "
+			 "restart policy) runs nothing until its mounts have been "
+			 "compared with the checked ones, which takes root on the "
+			 "engine's machine, or `berth up` has checked it: 125.  Over "
+			 "the engine, all that a command started is known for certain "
+			 "(\"tree\": \"whole\") where berth is root on the engine's "
+			 "machine and the container has a shell; elsewhere what hides "
+			 "from its parents and its environment may be missed (\"best "
+			 "effort\").",
 		.options = exec_options, .schema = "berth.exec/1"},
 	{"tool", "", .help = "list and run the tools of a team file (berth -c FILE tool ...)",
 		.verbs = tool_verbs},
@@ -652,8 +660,7 @@ static const struct cli_command commands[] = {
 	{"completion", "bash|zsh|fish", 1, 1, BERTH(cli_completion),
 		.help = "print the completions of a shell",
 		.about = "For example: source <(berth completion bash)", .words = shells},
-	{"help", "[COMMAND]", 0, 2, BERTH(cli_help_for),
-		.help = "say what there is to say about a command"},
+	{"help", "[COMMAND]", 0, 2, BERTH(cli_help_for), .help = "show help for a command"},
 	{0},
 };
 

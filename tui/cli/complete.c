@@ -187,7 +187,7 @@ static void zsh_commands(
 		}
 		printf("\t\t%s) _arguments", k->name);
 		zsh_options(k, "\t\t\t");
-		printf(" \\\n\t\t\t'--help[say what there is to say about it]'");
+		printf(" \\\n\t\t\t'--help[show help for it]'");
 		if (k->words) {
 			printf(" '1:word:(");
 			print_words(k->words);

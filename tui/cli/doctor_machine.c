@@ -96,7 +96,7 @@ static void check_seccomp(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "containers can be filtered");
 	else
 		answer(a, MISSING, "Use a kernel with CONFIG_SECCOMP_FILTER.",
-			"this kernel filters no system calls");
+			"this kernel cannot filter system calls");
 }
 
 /* What holds the containers of berth's, on the engine's machine.  An engine that has our profile to give is not asked
@@ -110,10 +110,10 @@ static void check_apparmor(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "not on this host; on the engine's, as it declares");
 	else if (!here)
 		answer(a, NOTED,
-			"One more wall around containers where the kernel has it; not needed.",
+			"Additional isolation for containers where the kernel has it; not needed.",
 			"not on this host");
 	else if (ours)
-		answer(a, FINE, NULL, "enabled: berth's containers are held by " APPARMOR_OURS);
+		answer(a, FINE, NULL, "enabled: berth's containers are confined by " APPARMOR_OURS);
 	else if (en && !en->apparmor && !strncmp(en->endpoint, "unix:", 5))
 		answer(a, NOTED,
 			"Install the package apparmor and restart the engine; for a rootless one say "
@@ -123,8 +123,8 @@ static void check_apparmor(const struct patient *p, struct answer *a)
 		answer(a, NOTED,
 			"Run `sudo berth doctor --fix` to load " APPARMOR_OURS
 			", which is stricter; containers get it from their next `berth up` on.",
-			"enabled: berth's containers are held by the engine's own profile (docker: " APPARMOR_DOCKERS
-			")");
+			"enabled: berth's containers are confined by the engine's own "
+			"profile (docker: " APPARMOR_DOCKERS ")");
 }
 
 static void check_descriptors(const struct patient *p, struct answer *a)

@@ -66,7 +66,7 @@ static void check_colours(const struct patient *p, struct answer *a)
 	else
 		answer(a, NOTED,
 			"Set TERM=xterm-256color, or COLORTERM=truecolor where the terminal can do it.",
-			"as few as the terminal's description says");
+			"as the terminal's description says");
 }
 
 static void check_characters(const struct patient *p, struct answer *a)
@@ -90,7 +90,8 @@ static void check_directory(
 
 	if (find(path, sizeof path, &e) < 0)
 		answer(a, bad,
-			"Do what the sentence says, or point the XDG variable at another directory.",
+			"Do what the message says, or point the XDG variable at "
+			"another directory.",
 			"%s", e.msg);
 	else
 		answer(a, FINE, NULL, "%s", path);
@@ -123,9 +124,10 @@ static void audit_log(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "can be written, and reads back");
 	else
 		answer(a, MISSING,
-			warn ? "Mend it: what is done until then is counted, but not recorded."
-			     : "Mend it: until then nothing is run or changed but what frees space "
-			       "(audit.unavailable: warn in berth.yaml changes that).",
+			warn ? "Repair it: until then actions are counted, but not recorded."
+			     : "Repair it: until then nothing is run or changed except "
+			       "to free space (audit.unavailable: warn in berth.yaml "
+			       "changes that).",
 			"%s", e.msg);
 }
 

@@ -56,7 +56,7 @@ static const struct agent_def *find_definition(
 	for (size_t i = 0; i < t->nagents; i++)
 		if (!strcmp(t->agents[i].id, agent) || !strcmp(t->agents[i].container, agent))
 			return &t->agents[i];
-	return err_null(err_set(e, ERR_USAGE, "%s defines no agent called `%s`.", t->file, agent));
+	return err_null(err_set(e, ERR_USAGE, "%s defines no agent named `%s`.", t->file, agent));
 }
 
 static int run_in_container(const struct cli *c, const struct policy *policy, struct team *team,

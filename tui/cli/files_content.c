@@ -474,7 +474,8 @@ static int transform_contents(struct files_cli *x, struct err *e)
 			at = nl ? nl + 1 : end;
 		}
 		fprintf(stderr, "berth: %" PRIu64 " replacements in %" PRIu64 " files%s.\n",
-			r.replacements, r.changed, o.preview ? ", not yet made: give --apply" : "");
+			r.replacements, r.changed,
+			o.preview ? ", not applied yet: give --apply" : "");
 	}
 	str_release(&r.diff);
 	return report_left_out(r.gave_up, r.errors, r.error) ? 1 : rc;

@@ -30,8 +30,8 @@ static int refuse_unknown_word(const struct cli *c, struct err *e, const char *w
 	text_clean(shown, sizeof shown, word);
 	near = nearest_word(word + dashes, known);
 	if (near)
-		return err_set(e, ERR_USAGE, "unknown %s \"%s\", the nearest known is \"%.*s%s\".",
-			what, shown, (int)dashes, word, near);
+		return err_set(e, ERR_USAGE, "unknown %s \"%s\"; did you mean \"%.*s%s\"?", what,
+			shown, (int)dashes, word, near);
 	return err_set(
 		e, ERR_USAGE, "unknown %s \"%s\": see `%s`.", what, shown, name_help(c, help));
 }
@@ -105,7 +105,7 @@ static int take_option(struct cli *c, const struct cli_option *o, const char *va
 
 static int refuse_missing(const struct cli_option *o, const char *word, struct err *e)
 {
-	return err_set(e, ERR_USAGE, "%s wants a value: %s %s.", word, word, o->arg);
+	return err_set(e, ERR_USAGE, "%s needs a value: %s %s.", word, word, o->arg);
 }
 
 /* --name, --name=VALUE, --name VALUE.  Returns how many words it took, or -1. */
@@ -211,7 +211,7 @@ static int check_operands(struct cli *c, bool ended, struct err *e)
 		for (int i = 1; i < c->argc && !ended; i++)
 			if (looks_like_option(c->argv[i]))
 				return err_set(e, ERR_USAGE,
-					"%s comes too late: options go before %s (berth %s --help).",
+					"%s must come before %s (berth %s --help).",
 					text_clean(shown, sizeof shown, c->argv[i]), k->operands,
 					path);
 		if (c->argc > k->max_operands)
@@ -219,7 +219,7 @@ static int check_operands(struct cli *c, bool ended, struct err *e)
 				text_clean(shown, sizeof shown, c->argv[k->max_operands]));
 	}
 	if (c->argc < k->min_operands)
-		return err_set(e, ERR_USAGE, "`berth %s` wants %s.", path, k->operands);
+		return err_set(e, ERR_USAGE, "`berth %s` needs %s.", path, k->operands);
 	if (k->words && c->argc) {
 		for (const char *const *w = k->words; *w; w++)
 			if (!strcmp(*w, c->argv[0]))
@@ -274,7 +274,7 @@ int cli_parse(const struct cli_command *root, int argc, char **argv, struct cli 
 			return 0;
 		if (at >= argc)
 			return err_set(e, ERR_USAGE,
-				"`berth %s` wants a subcommand: see `berth %s --help`.",
+				"`berth %s` needs a subcommand: see `berth %s --help`.",
 				c->group->name, c->group->name);
 		if (cli_find(c, argv[at++], e) < 0)
 			return -1;

@@ -35,10 +35,9 @@ static int run_command(const struct cli *c, struct err *e)
 	cli_path(c, path, sizeof path);
 	if (!k->run)
 		return err_set(e, ERR_USAGE,
-			"`berth %s` is not part of this program: install berth again.", path);
+			"`berth %s` is not part of this program: reinstall berth.", path);
 	if (cli_value(c, "team") && !(k->needs & TAKES_TEAM))
-		return err_set(
-			e, ERR_USAGE, "berth %s has no use for a team file (-c FILE).", path);
+		return err_set(e, ERR_USAGE, "berth %s does not take a team file (-c FILE).", path);
 	if (k->needs & NEEDS_ENGINE)
 		runtime_on_wait(cli_progress_wait);
 	if (!(k->needs & NEEDS_SETTINGS))

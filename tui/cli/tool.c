@@ -147,7 +147,7 @@ static int no_such_tool(const struct team *t, const char *name, struct err *e)
 
 	for (size_t i = 0; i < t->ntools; i++)
 		str_addf(&known, "%s%s", i ? ", " : "", t->tools[i].name);
-	return err_set(e, ERR_USAGE, "%s defines no tool called `%s`; it has: %s.", t->file, name,
+	return err_set(e, ERR_USAGE, "%s defines no tool named `%s`; it has: %s.", t->file, name,
 		known.len ? known.s : "none");
 }
 

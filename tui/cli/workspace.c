@@ -68,7 +68,8 @@ static int find_workspace(struct workspace_cli *x, const char *said, struct err 
 	}
 	if (found > 1)
 		return err_set(e, ERR_USAGE,
-			"a task and a project are called \"%.64s\": say tasks/%.64s or projects/%.64s.",
+			"a task and a project are both named \"%.64s\": write "
+			"tasks/%.64s or projects/%.64s.",
 			said, said, said);
 	return found
 		? 0
@@ -256,8 +257,8 @@ static void warn_of_point(const struct checkpoint_info *p)
 {
 	if (p->moving)
 		fprintf(stderr,
-			"berth: %" PRIu64 " file%s changed while they were read: stop what writes "
-			"there for a checkpoint of one moment.\n",
+			"berth: %" PRIu64 " file%s changed while they were read: stop "
+			"what writes there to capture a single moment.\n",
 			p->moving, p->moving == 1 ? "" : "s");
 	if (p->mounts)
 		fprintf(stderr, "berth: nothing was read below %" PRIu64 " mount%s.\n", p->mounts,
@@ -317,7 +318,8 @@ static int list_checkpoints(struct workspace_cli *x, struct err *e)
 	cut = checkpoint_pending(x->store, pending);
 	if (cut)
 		fprintf(stderr,
-			"berth: a restore of %s was cut short: `berth workspace restore %s %s` ends it.\n",
+			"berth: a restore of %s was interrupted: `berth workspace "
+			"restore %s %s` finishes it.\n",
 			pending, x->path, pending);
 	if (!cli_flag(x->c, "json")) {
 		for (size_t i = 0; i < n; i++)
@@ -358,8 +360,8 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	if (enter_workspace(x, e) || act_on_workspace(x, DEED_WORKSPACE_RESTORE, do_restore, e))
 		return -1;
 	if (!cli_flag(x->c, "json")) {
-		printf("%s is as in %s: %" PRIu64 " made anew (%s), %" PRIu64 " removed, %" PRIu64
-		       " mended. What was there is in %s.\n",
+		printf("%s is as in %s: %" PRIu64 " recreated (%s), %" PRIu64 " removed, %" PRIu64
+		       " corrected. The previous state is in %s.\n",
 			x->path, x->point, x->done.written, format_bytes(bytes, x->done.bytes),
 			x->done.removed, x->done.mended, x->undo);
 		return 0;

@@ -292,8 +292,61 @@ static void print_head(void)
 		"docker and podman, and last the private engine of `berth engine start`.");
 }
 
+/* One thing, one word: what berth's screens, messages and documents mean by it. */
+static const struct {
+	const char *word, *meaning;
+} glossary[] = {
+	{"action",
+		"something that changes a container, a file or a setting: it passes the policy first and is "
+		"recorded in the audit log"},
+	{"agent",
+		"a definition under agents: in a team file, and the container that berth makes of it"},
+	{"arm", "one way of doing the work that a benchmark case compares"},
+	{"audit log", "the signed record of every action that berth did or refused"},
+	{"case, suite", "one measurement, and a group of them"},
+	{"checkpoint",
+		"the saved state of a workspace; in the audit log, a signature over the records before it"},
+	{"clean-up plan", "a list of exact ids that a clean-up removes, and nothing else"},
+	{"drift",
+		"a difference between what a team file declares and what a container actually is"},
+	{"engine",
+		"what runs the containers: docker, rootless docker, podman, or berth's private engine"},
+	{"foreign",
+		"made by something other than this user's berth: never touched unless asked for"},
+	{"init",
+		"process 1 of berth's containers, berth-guest: it runs commands and ends what they start"},
+	{"job", "a longer action with progress that can be cancelled, seen by every berth process"},
+	{"journal", "the commands that an agent ran, with the end of what each printed"},
+	{"lane",
+		"berth's own socket into a container: a command starts over it in about a millisecond; "
+		"without it commands go through the engine's exec, which is slower"},
+	{"loosened", "less isolated than by default because the definition asks for it"},
+	{"policy", "what may be done where: read-only mode, rules of hosts, what is protected"},
+	{"protected", "never removed, by a rule in berth.yaml"},
+	{"session",
+		"the time from `berth up` to `berth down` of one agent; its record proves who owns the "
+		"container"},
+	{"team file",
+		"the definition of agents, tools, networks and secrets, in berth's or MassGen's form"},
+	{"tool", "a definition under custom_tools:, run in a container of its own for one call"},
+	{"warm container", "a tool's container that is started ahead and waits for its one call"},
+	{"workspace",
+		"a directory for one task or project; of an agent, the directory that it can write to"},
+};
+
+static void print_glossary(void)
+{
+	print_section("GLOSSARY");
+	for (size_t i = 0; i < sizeof glossary / sizeof glossary[0]; i++) {
+		puts(".TP");
+		print_text_line(glossary[i].word);
+		print_text_line(glossary[i].meaning);
+	}
+}
+
 static void print_tail(void)
 {
+	print_glossary();
 	print_section("REGULAR EXPRESSIONS");
 	print_text_line(
 		"Filters and searches in the console, `files search -E`, and the allow and block lists of a "
@@ -302,25 +355,24 @@ static void print_tail(void)
 	print_section("FILES");
 	puts(".TP");
 	print_text_line("$XDG_CONFIG_HOME/berth/berth.yaml");
-	print_text_line("settings; mostly ~/.config/berth/berth.yaml");
+	print_text_line("settings; usually ~/.config/berth/berth.yaml");
 	puts(".TP");
 	print_text_line("$XDG_STATE_HOME/berth/");
-	print_text_line("the private engine; mostly ~/.local/state/berth/");
+	print_text_line("the private engine; usually ~/.local/state/berth/");
 	puts(".TP");
 	print_text_line("$XDG_RUNTIME_DIR/berth/");
-	print_text_line("job boards: what the berth processes of a user tell each other");
+	print_text_line("job boards: how the berth processes of a user know of each other");
 	print_section("ENVIRONMENT");
 	puts(".TP");
 	print_text_line(
 		"DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY");
 	print_text_line("as for docker(1)");
 	puts(".TP");
-	print_text_line("BERTH_LOG=FILE[:ROOM,...]");
-	print_text_line(
-		"append to FILE (mode 0600) what is said to the engine and to agents' lanes, and the "
-		"console's commands and events, a line each; secrets are masked, output is counted. Rooms: "
-		"engine, lane, commands, events; none named: all. For a report of a fault; read it before you "
-		"hand it on");
+	print_text_line("BERTH_LOG=FILE[:TOPIC,...]");
+	print_text_line("append to FILE (mode 0600) what is sent to the engine and to agents' "
+			"lanes, and the console's commands and events, one line each; secrets "
+			"are masked, output is counted. Topics: engine, lane, commands, "
+			"events; default: all. For bug reports; read it before you pass it on");
 	puts(".TP");
 	print_text_line("NO_COLOR");
 	print_text_line("when not empty: no colour");
@@ -353,15 +405,14 @@ int main(int argc, char **argv)
 		"which it exists (none named: all).  C- is Ctrl, S- is Shift.");
 	print_actions();
 	print_section("CONFIGURATION");
-	print_text_line(
-		"berth.yaml, with the defaults.  A name with a dot is a key inside of another: logs.tail is the "
-		"key tail of the map logs.");
+	print_text_line("berth.yaml, with the defaults.  A name with a dot is a key inside "
+			"another: logs.tail is the key tail of the map logs.");
 	if (print_settings(&e) < 0)
 		return cli_fail(&e);
 	print_section("JSON");
-	print_text_line(
-		"What --json prints.  Units are at the end of names; what is not known is null.  Fields may be "
-		"added; a change of meaning changes the number at the end of the schema's name.");
+	print_text_line("What --json prints.  Names end in their units; unknown values are "
+			"null.  Fields may be added; a change of meaning changes the number at "
+			"the end of the schema's name.");
 	if (print_documents(argc > 1 ? argv[1] : ".", &cli_root, &e) < 0)
 		return cli_fail(&e);
 	print_tail();

@@ -57,7 +57,7 @@ enum {
 #define ACTIONS(ACTION)                                                                            \
 	ACTION(HELP, "help", "? F1", IN_ANY, 0, "help", "keys and actions of this view")           \
 	ACTION(QUIT, "quit", "C-c", IN_ANY, ACTION_HIDDEN, "quit",                                 \
-		"quit; asks while jobs of ours run")                                               \
+		"quit; asks if jobs started here still run")                                       \
 	ACTION(BACK, "back", "q Esc", IN_ANY, ACTION_HIDDEN, "back",                               \
 		"close, clear the filter, go back; at the root: quit")                             \
 	ACTION(UP, "up", "Up k", IN_ANY, ACTION_HIDDEN, "up", "one row up")                        \
@@ -102,15 +102,14 @@ enum {
 	ACTION(AGENT_DOWN, "agent-down", "D Del", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \
 		"down", "remove its container; the workspace stays")                               \
 	ACTION(AGENT_RENEW, "recreate", "R", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,       \
-		"recreate", "down, and up as its team file says now")                              \
+		"recreate", "take down, and bring up as its team file says now")                   \
 	ACTION(START_STOP, "start-stop", "S", IN_CONTAINERS, ACTION_CHANGES, "start/stop",         \
-		"start, or stop with its grace time")                                              \
+		"start, or stop with its grace period")                                            \
 	ACTION(REMOVE, "remove", "D Del", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE,      \
 		"remove", "remove, by a plan")                                                     \
 	ACTION(CLEAN, "clean-up", "D Del", IN_CLEAN, ACTION_CHANGES | ACTION_DESTRUCTIVE,          \
 		"clean up", "remove what is marked, exactly that")                                 \
-	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign",                                    \
-		"other people's exited containers, unused networks, dangling images too")          \
+	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign", "include what berth did not make") \
 	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
 		"run what is marked, or the suite or case under the cursor")                       \
 	ACTION(SUITE, "suite", "o", IN_BENCH, 0, "own file", "add a suite file of yours")          \
@@ -128,11 +127,11 @@ enum {
 	ACTION(MARK_RANGE, "mark-range", "V C-Space", IN_LISTS, ACTION_HIDDEN, "range",            \
 		"mark from the last mark to here")                                                 \
 	ACTION(MARK_ALL, "mark-all", "*", IN_LISTS, ACTION_HIDDEN, "all",                          \
-		"mark all rows the filter shows")                                                  \
+		"mark all rows that the filter shows")                                             \
 	ACTION(UNMARK, "unmark", "u", IN_LISTS, ACTION_HIDDEN, "unmark", "unmark all")             \
-	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, 0, "next", "next hit")             \
+	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, 0, "next", "next match")           \
 	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "previous",         \
-		"previous hit")                                                                    \
+		"previous match")                                                                  \
 	ACTION(PALETTE, "palette", ":", IN_ANY, 0, "commands", "every action by name")             \
 	ACTION(SORT_NEXT, "sort-next", ">", IN_LISTS, 0, "sort", "sort by the next column")        \
 	ACTION(SORT_PREV, "sort-prev", "<", IN_LISTS, ACTION_HIDDEN, "sort",                       \
@@ -149,22 +148,21 @@ enum {
 		"follow the end")                                                                  \
 	ACTION(WRAP, "wrap", "w", IN_LOGS, 0, "wrap", "wrap long lines")                           \
 	ACTION(STAMPS, "timestamps", "t", IN_LOGS, 0, "time", "time stamps")                       \
-	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom",                        \
-		"the pane alone, or both")                                                         \
+	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom", "one pane, or both")   \
 	ACTION(IMPORT, "import", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "import",             \
 		"import FILE NAME: a tar file becomes an image, as a job")                         \
 	ACTION(COPY, "copy", "y", IN_ANY, 0, "copy", "copy name, id or line (OSC 52)")             \
 	ACTION(SAVE, "save", "C-s", IN_ANY, ACTION_HIDDEN, "save", "save what is shown to a file") \
 	ACTION(FASTER, "faster", "+", IN_ANY, ACTION_HIDDEN, "faster",                             \
-		"sample more often, up to 10 Hz")                                                  \
-	ACTION(SLOWER, "slower", "-", IN_ANY, ACTION_HIDDEN, "slower", "sample less often")        \
-	ACTION(FREEZE, "freeze", "F", IN_ANY, ACTION_HIDDEN, "freeze", "freeze the picture")       \
+		"sample faster, up to 10 Hz")                                                      \
+	ACTION(SLOWER, "slower", "-", IN_ANY, ACTION_HIDDEN, "slower", "sample slower")            \
+	ACTION(FREEZE, "freeze", "F", IN_ANY, ACTION_HIDDEN, "freeze", "freeze the display")       \
 	ACTION(MOUSE, "mouse", "m", IN_ANY, ACTION_HIDDEN, "mouse",                                \
 		"mouse on or off (off: select text)")                                              \
 	ACTION(THEME, "theme", "T", IN_ANY, ACTION_HIDDEN, "theme", "next theme")                  \
 	ACTION(READ_ONLY, "ro", "", IN_ANY, ACTION_HIDDEN, "read-only", "read-only on or off")     \
 	ACTION(REFRESH, "refresh", "r", IN_ANY, ACTION_HIDDEN, "refresh", "ask the engine again")  \
-	ACTION(REDRAW, "redraw", "C-l", IN_ANY, ACTION_HIDDEN, "redraw", "draw everything anew")   \
+	ACTION(REDRAW, "redraw", "C-l", IN_ANY, ACTION_HIDDEN, "redraw", "redraw everything")      \
 	ACTION(SUSPEND, "suspend", "C-z", IN_ANY, ACTION_HIDDEN, "suspend",                        \
 		"back to the shell; fg returns")
 

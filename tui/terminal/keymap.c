@@ -114,10 +114,10 @@ int key_parse(const char *text, size_t n, struct key *ret, struct err *e)
 			snprintf(word, sizeof word, "%.*s", (int)n, text);
 			near = nearest_key(word);
 			return err_set(e, ERR_CONFIG,
-				"no key is called `%.*s`%s%s%s; keys are written like D, C-s, "
-				"M-x, S-Tab, F1, Enter, Space",
-				(int)all_n, all, near ? ", the nearest is `" : "", near ? near : "",
-				near ? "`" : "");
+				"unknown key `%.*s`%s%s%s; keys are written like D, "
+				"C-s, M-x, S-Tab, F1, Enter, Space",
+				(int)all_n, all, near ? " (did you mean `" : "", near ? near : "",
+				near ? "`?)" : "");
 		}
 	} else if (text_cp_width(k.code) < 1) {
 		return err_set(e, ERR_CONFIG, "that character cannot be typed");
@@ -280,8 +280,8 @@ static void unknown_action(struct applying *ap, const struct node *n)
 	near = nearest_word(n->key, list);
 	at.line = n->key_line;
 	at.column = n->key_column;
-	node_err(ap->file, &at, &e, "no action is called `%s`%s%s%s", n->key,
-		near ? ", the nearest is `" : "", near ? near : "", near ? "`" : "");
+	node_err(ap->file, &at, &e, "unknown action `%s`%s%s%s", n->key,
+		near ? " (did you mean `" : "", near ? near : "", near ? "`?)" : "");
 	tell_problem(ap, &e);
 }
 

@@ -102,8 +102,7 @@ static const char *choose_entry(struct screen *s, char buf[64])
 	for (size_t i = 0; i < COUNT(others); i++) {
 		if (!knows_terminal(others[i]))
 			continue;
-		snprintf(s->notice, sizeof s->notice,
-			"Nothing is known here about the terminal `%.40s`: treated as %s.",
+		snprintf(s->notice, sizeof s->notice, "Unknown terminal `%.40s`: treated as %s.",
 			term ? term : "", others[i]);
 		for (char *p = s->notice; *p; p++)
 			if (*p < 0x20 || *p == 0x7F)

@@ -34,11 +34,12 @@ static int parse_colour(
 	if (sscanf(n->value, "#%6x %15s %c", &rgb, more, &end) > 2 || strlen(n->value) < 7 ||
 		strspn(n->value + 1, "0123456789abcdefABCDEF") != 6)
 		return node_err(c, n, e,
-			"`%s` is no colour: \"#RRGGBB N\", N from 0 to 15 or `default`", n->value);
+			"`%s` is not a colour: \"#RRGGBB N\", N from 0 to 15 or `default`",
+			n->value);
 	if (strcmp(more, "default") != 0 &&
 		(sscanf(more, "%2d%c", &of16, &end) != 1 || of16 < 0 || of16 > 15))
 		return node_err(
-			c, n, e, "`%s` is none of the 16 colours: 0 to 15, or `default`", more);
+			c, n, e, "`%s` is not one of the 16 colours: 0 to 15, or `default`", more);
 	*ret = (struct colour){(int32_t)rgb, (int8_t)of16};
 	return 0;
 }
@@ -62,8 +63,8 @@ static int find_colour(const struct config *c, const struct node *at, const char
 		list[count++] = palette->child[i]->key;
 	list[count] = NULL;
 	near = nearest_word(word, list);
-	return node_err(c, at, e, "no colour is called `%s`%s%s%s", word,
-		near ? ", the nearest is `" : "", near ? near : "", near ? "`" : "");
+	return node_err(c, at, e, "unknown colour `%s`%s%s%s", word, near ? " (did you mean `" : "",
+		near ? near : "", near ? "`?)" : "");
 }
 
 static int word_index(const char *const *words, const char *word)
@@ -99,7 +100,7 @@ static int parse_style(
 			continue;
 		}
 		if (words && !background)
-			return node_err(c, n, e, "`%s` is no attribute: %s", w,
+			return node_err(c, n, e, "`%s` is not an attribute: %s", w,
 				"bold, underline, reverse, dim or italic");
 		if (find_colour(c, n, w, &colour, e) < 0)
 			return -1;
@@ -177,8 +178,8 @@ static int no_theme(const char *name, struct err *e)
 	}
 	list[n] = NULL;
 	near = nearest_word(name, list);
-	return err_set(e, ERR_CONFIG, "no theme is called `%s`%s%s%s; there are: %s", name,
-		near ? ", the nearest is `" : "", near ? near : "", near ? "`" : "", text);
+	return err_set(e, ERR_CONFIG, "unknown theme `%s`%s%s%s; available: %s", name,
+		near ? " (did you mean `" : "", near ? near : "", near ? "`?)" : "", text);
 }
 
 int theme_load(const char *name, struct theme *ret, struct err *e)

@@ -296,7 +296,7 @@ static void events_draw(struct view *v, struct canvas *c, struct area a)
 		canvas_clip(c, a.x + 2, a.y + 2, a.w - 2, STYLE(DIM),
 			s->filter.set
 				? "Nothing matches the filter; Esc clears it."
-				: "Nothing has happened on the engine since berth was opened.");
+				: "Nothing has happened on the engine since berth was started.");
 		return;
 	}
 	for (int y = 0; y < s->rows && top + (size_t)y < count_shown(s); y++) {

@@ -32,11 +32,10 @@ static const struct note {
 	{IN_CONTAINERS, "NET IO", "bytes a second, K is 1024; a dash: none, or not known"},
 	{IN_CONTAINERS, "UP", "since its start; for those that ended, since their end"},
 	{IN_CONTAINERS, "dim numbers", "old: the last sample is more than 3 s ago"},
-	{IN_CONTAINERS, "● ✗ ‖ ○ !", "runs, ended, paused, created or changing, needs a look"},
+	{IN_CONTAINERS, "● ✗ ‖ ○ !", "runs, ended, paused, created or changing, needs attention"},
 	{IN_CONTAINERS, "group heads", "act on all of their containers, after a dialog"},
-	{IN_AGENTS, "● ○ ✗ !", "up, down, stopped or gone, needs a look or not berth's"},
-	{IN_AGENTS, "drift",
-		"what it is differs from what its team file asks for: Enter says what"},
+	{IN_AGENTS, "● ○ ✗ !", "up, down, stopped or gone, needs attention, or not berth's"},
+	{IN_AGENTS, "drift", "it differs from what its team file declares: Enter shows how"},
 	{IN_AGENTS, "COMMAND FOR", "the oldest command that runs in it, and since when"},
 	{IN_AGENTS, "LAST", "how the last command ended, and how long it took"},
 	{IN_AGENTS, "PATH",
@@ -52,7 +51,7 @@ static const struct note {
 	{IN_INSPECT, "y", "copies the value; pressed again, the path"},
 	{IN_INSPECT, "******", "a value whose name looks secret"},
 	{IN_ANY, "pattern",
-		"regular expression; small letters find capitals too; ! before it inverts"},
+		"regular expression; lower case finds capitals too; ! in front inverts"},
 };
 
 enum section { HERE, EVERYWHERE, MOVING, SIGNS, SECTIONS };
@@ -139,7 +138,7 @@ static void draw_notes(struct help *s, struct pen *p)
 
 static void draw_help_page(struct view *v, struct canvas *c, struct area a)
 {
-	static const char *const heads[] = {NULL, "In every view", "Moving", "Signs and words"};
+	static const char *const heads[] = {NULL, "In every view", "Moving", "Symbols and terms"};
 	struct help *s = v->state;
 	struct pen p = pen_on(c, (struct area){a.x + 2, a.y, a.w - 4, a.h}, s->page.scroll);
 
@@ -169,7 +168,7 @@ static void draw_help_page(struct view *v, struct canvas *c, struct area a)
 		}
 	}
 	if (!s->hits)
-		pen_line(&p, STYLE(DIM), "No key has that.");
+		pen_line(&p, STYLE(DIM), "No key matches.");
 	s->page.length = p.y;
 	s->page.seen = a.h;
 }

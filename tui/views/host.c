@@ -80,11 +80,11 @@ static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns
 	host_fact(p, "Root", e->root_dir);
 	host_fact(p, "Id", e->id);
 	if (e->phase != ENGINE_CONNECTING || *e->version)
-		host_fact(p, "Numbers",
-			e->local
-				? "read from cgroups and /proc: its containers are on this machine"
-				: "asked from the engine: its containers are not visible from here");
-	host_fact(p, "Acts", e->read_only ? "none: berth is read-only" : "allowed");
+		host_fact(p, "Statistics",
+			e->local ? "read from cgroups and /proc: its containers are on this machine"
+				 : "read from the engine: its containers are not "
+				   "visible from here");
+	host_fact(p, "Mode", e->read_only ? "read-only" : "read-write");
 }
 
 static void content_facts(struct pen *p, const struct snapshot *s)
@@ -95,7 +95,7 @@ static void content_facts(struct pen *p, const struct snapshot *s)
 	} counts[] = {{"Images", s->images}, {"Networks", s->networks}, {"Volumes", s->volumes}};
 	char text[256], n[FORMAT_MAX];
 
-	begin_section(p, "Holds");
+	begin_section(p, "Contents");
 	count_text(text, sizeof text, s);
 	host_fact(p, "Containers", text);
 	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)

@@ -40,7 +40,7 @@ int pattern_compile(struct pattern *p, const char *text, struct err *e)
 		fresh.regex = regex_new(text, fresh.fold ? REGEX_FOLD : 0, why);
 		if (!fresh.regex)
 			return err_set(
-				e, ERR_USAGE, "`%s` is no regular expression: %s.", text, why);
+				e, ERR_USAGE, "`%s` is not a regular expression: %s.", text, why);
 	}
 	pattern_release(p);
 	*p = fresh;

@@ -66,7 +66,7 @@ static enum dialog_end typed_key(struct dialog *d, struct key k)
 			return DIALOG_CONFIRMED;
 		if (d->typed.len == 0)
 			return DIALOG_CANCELLED; /* the focus is on Cancel */
-		d->said = "that is not it";
+		d->said = "does not match";
 		return DIALOG_STAYS;
 	}
 	return prompt_key(&d->typed, k) == PROMPT_CANCELLED ? DIALOG_CANCELLED : DIALOG_STAYS;

@@ -187,7 +187,7 @@ void palette_draw(struct palette *p, struct canvas *c)
 			(struct area){p->list.x, p->list.y + i, p->list.w, 1});
 	if (p->nshown == 0)
 		canvas_clip(c, p->list.x + 2, p->list.y, p->list.w - 2, STYLE(DIALOG),
-			"no action is called so");
+			"no matching action");
 	prompt_draw(&p->line, c, box.x + 2, box.y + 1, w - 4, ": ");
 	canvas_under(c, (struct area){box.x + 2, box.y + 1, w - 4, 1}, ROLE_DIALOG);
 }

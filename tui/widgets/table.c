@@ -43,7 +43,7 @@ static size_t column_named(const struct table *t, const char *name, struct err *
 	near = nearest_word(name, known);
 	text_clean(shown, sizeof shown, name);
 	if (near)
-		err_set(e, ERR_CONFIG, "there is no column \"%s\", the nearest is \"%s\".", shown,
+		err_set(e, ERR_CONFIG, "there is no column \"%s\"; did you mean \"%s\"?", shown,
 			near);
 	else
 		err_set(e, ERR_CONFIG, "there is no column \"%s\".", shown);

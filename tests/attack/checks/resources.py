@@ -50,7 +50,7 @@ def allocation_bomb(room):
     done = room.exec(room.a, "sh", "-c", "kill -9 $$", options=("--json",))
     room.finding(46, done.json["ended"] == "signal" and done.json["signal"] == 9, f"a plain SIGKILL is told apart: {done.json['ended']}")
     done = room.exec(room.a, "/attack/inside", "resources", "eat")
-    room.finding(46, b"want of memory" in done.err, f"its sentence: {done.err!r}")
+    room.finding(46, b"out of memory" in done.err, f"its sentence: {done.err!r}")
     state = room.engine.inspect("berth-" + room.a)["State"]
     room.finding(46, state["Running"], "the container lives on")
 

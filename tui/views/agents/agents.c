@@ -151,7 +151,7 @@ struct agents_chosen agents_chosen(struct view *v)
 static const char *why_no_agents(const struct snapshot *snap)
 {
 	if (!snap->listed)
-		return snap->engine.phase == ENGINE_UP ? "Asking for the containers…"
+		return snap->engine.phase == ENGINE_UP ? "Loading containers…"
 						       : "No engine has answered yet.";
 	return "No agent is up.  `berth -c FILE` shows those of a team file here.";
 }

@@ -43,17 +43,17 @@ static void say_agent_impossible(struct view *v, const struct agents_chosen *k, 
 		app_say(v->app, ROLE_WARN, "None of these %zu is in a state to %s.", k->n,
 			agent_act_name(act));
 	else if (a->pending)
-		app_say(v->app, ROLE_WARN, "%s is %s already.", id, agent_act_doing(a->pending));
+		app_say(v->app, ROLE_WARN, "%s is already %s.", id, agent_act_doing(a->pending));
 	else if (a->state == AGENT_STRANGER)
 		app_say(v->app, ROLE_WARN,
-			"A container calls itself %s, but berth did not make it here: it is left "
-			"alone.",
+			"A container is named %s, but berth did not create it here: it "
+			"is left alone.",
 			id);
 	else if (!(possible[act] >> a->state & 1))
 		app_say(v->app, ROLE_WARN, "%s is %s: there is nothing to %s.", id,
 			agent_state_name(a->state), agent_act_name(act));
 	else if (*a->file)
-		app_say(v->app, ROLE_WARN, "%s does not define %s any more.",
+		app_say(v->app, ROLE_WARN, "%s no longer defines %s.",
 			text_clean(file, sizeof file, a->file), id);
 	else
 		app_say(v->app, ROLE_WARN,

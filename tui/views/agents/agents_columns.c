@@ -228,7 +228,7 @@ static void agent_command_text(const struct table_row *r, char *buf, size_t cap,
 		snprintf(buf, cap, "its init does not answer; bring it up again");
 	} else if (secrets_gone(a)) {
 		*st = STYLE(BAD);
-		snprintf(buf, cap, "a restart took its secrets; bring it up again");
+		snprintf(buf, cap, "a restart lost its secrets; bring it up again");
 	} else if (a->ncommands) {
 		snprintf(buf, cap, "%s", a->commands[0].text);
 	} else if (a->state == AGENT_UP) {

@@ -73,13 +73,13 @@ static void draw_facts(struct pen *p, const struct agent *a, const struct moment
 			a->lane_lost || a->secrets_gone ? STYLE(BAD)
 				: a->lane               ? STYLE(TEXT)
 							: STYLE(WARN),
-			a->lane_lost
-				? "do not run: lane lost, its init does not answer; bring it up again"
+			a->lane_lost ? "cannot run: lane lost (its init does not answer); "
+				       "bring it up again"
 				: a->secrets_gone
-				? "do not run: a restart took its secrets; bring it up again"
-				: a->lane
-				? "take the fast lane"
-				: "go through the engine's exec: its lane does not answer");
+				? "cannot run: a restart lost its secrets; bring it up again"
+				: a->lane ? "run over its lane (berth's own socket into it, fast)"
+					  : "run through the engine's exec (slower): its lane "
+					    "does not answer");
 	agent_fact(p, "Role", a->role);
 	agent_fact(p, "Workspace", a->workspace);
 	agent_fact(p, "Image", a->image);
@@ -102,14 +102,14 @@ static void draw_facts(struct pen *p, const struct agent *a, const struct moment
 static const char *why_unchecked(const struct agent *a)
 {
 	if (a->state == AGENT_STRANGER)
-		return "berth did not make this container here, so nothing was asked of it.";
+		return "berth did not create this container here, so it was not examined.";
 	if (a->state != AGENT_UP)
 		return "It is not up: there is nothing to compare.";
 	if (!*a->file)
 		return "No team file is known that defines it: start the console with -c FILE.";
 	if (!a->defined)
-		return "Its team file does not define it any more, or cannot be read.";
-	return "Being looked at…";
+		return "Its team file no longer defines it, or cannot be read.";
+	return "Checking…";
 }
 
 static void check_line(struct pen *p, const struct agent_check *k)
@@ -125,8 +125,8 @@ static void check_line(struct pen *p, const struct agent_check *k)
 		if (k->same)
 			canvas_clip(p->c, x + WHAT_W, y, room, STYLE(DIM), k->actual);
 		else if (room > ASKED_W + 4)
-			canvas_printf(p->c, x + WHAT_W, y, room, st, "asked %s, is %s", k->asked,
-				k->actual);
+			canvas_printf(p->c, x + WHAT_W, y, room, st, "declared %s, actual %s",
+				k->asked, k->actual);
 		else
 			canvas_clip(p->c, x + WHAT_W, y, room, st, k->actual);
 	}
@@ -138,10 +138,10 @@ static void draw_checks(struct pen *p, const struct agent *a, const struct momen
 	char text[128], n[FORMAT_MAX];
 
 	if (a->checked_wall_ms)
-		snprintf(text, sizeof text, "Asked against what is, %s ago",
+		snprintf(text, sizeof text, "Declared / actual, %s ago",
 			format_age(n, m->wall_ms - a->checked_wall_ms));
 	else
-		snprintf(text, sizeof text, "Asked against what is");
+		snprintf(text, sizeof text, "Declared / actual");
 	pen_head(p, text);
 	if (!a->nchecks)
 		pen_text(p, STYLE(DIM), 0, why_unchecked(a));
@@ -153,7 +153,7 @@ static void draw_checks(struct pen *p, const struct agent *a, const struct momen
 		if (a->checks[i].same)
 			check_line(p, &a->checks[i]);
 	if (a->ndrift)
-		pen_text(p, STYLE(DIM), 0, "R makes it anew as the team file says now.");
+		pen_text(p, STYLE(DIM), 0, "R recreates it as the team file says now.");
 	if (a->nloosened) {
 		pen_skip(p, 1);
 		pen_head(p, "Loosened by its definition");

@@ -360,7 +360,7 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 		struct area empty = {a.x + 2, a.y + 2, a.w - 4, a.h - 2};
 		int used = canvas_wrap(c, empty, STYLE(DIM),
 			s->rows.problem[0]          ? s->rows.problem
-				: s->rows.more      ? "Looking for records that match \u2026"
+				: s->rows.more      ? "Searching for matching records \u2026"
 				: s->rows.filter[0] ? "No record matches the filter; Esc clears it."
 						    : "Nothing has been recorded yet.");
 
@@ -368,8 +368,8 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 			canvas_wrap(c,
 				(struct area){empty.x, empty.y + used, empty.w, empty.h - used},
 				STYLE(DIM),
-				"What berth does to containers, files and settings, or refuses to do, is "
-				"listed here from the first time on.");
+				"Everything berth does to containers, files and "
+				"settings, or refuses to do, is listed here.");
 	}
 	for (int y = 0; y < s->page && top + (size_t)y < count_records(s); y++) {
 		struct area row = {a.x, a.y + 1 + y, a.w, 1};

@@ -70,7 +70,7 @@ static int take_outcome(struct audit_filter *f, const char *word, struct err *e)
 			return 0;
 		}
 	return err_set(
-		e, ERR_USAGE, "outcome= wants ok, failed, refused, cancelled, timeout or none.");
+		e, ERR_USAGE, "outcome= takes ok, failed, refused, cancelled, timeout or none.");
 }
 
 static int take_time(int64_t *to, const char *word, struct err *e)

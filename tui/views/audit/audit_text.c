@@ -129,7 +129,7 @@ int64_t audit_text_time(const char *text, int64_t now_ms, struct err *e)
 			return (int64_t)(utc ? timegm(&tm) : mktime(&tm)) * 1000;
 	}
 	return err_set(e, ERR_USAGE,
-		"\"%s\" is no time: write 2026-11-20, 2026-11-20T21:45 (with Z: UTC), or 90s, 10m, 2h, 3d "
-		"for that long ago.",
+		"\"%s\" is not a valid time: write 2026-11-20, 2026-11-20T21:45 (with "
+		"Z: UTC), or 90s, 10m, 2h, 3d for that long ago.",
 		text_clean(shown, sizeof shown, text));
 }

@@ -167,11 +167,11 @@ static void progress_line(
 		done += s->run.cases[i].state >= LIVE_OK;
 	if (!s->run.cases) {
 		canvas_clip(c, x, a.y, a.w - 1, s->process.pid ? STYLE(BUSY) : STYLE(DIM),
-			s->process.pid ? "starting…"
-				: a.w < 100
-				? "R runs the suite below the cursor, or those marked with Space."
-				: "R runs the suite or case below the cursor, or those marked with Space; o "
-				  "adds a suite file of yours.");
+			s->process.pid      ? "starting…"
+				: a.w < 100 ? "R runs the suite under the cursor, or those marked "
+					      "with Space."
+					    : "R runs the suite or case under the cursor, or those "
+					      "marked with Space; o adds a suite file of yours.");
 		return;
 	}
 	if (!is_running(s, snap)) {
@@ -208,9 +208,11 @@ static bool draw_disturbance(
 		return false;
 	if (others)
 		snprintf(text, sizeof text,
-			a.w < 100 ? "! Others use %.0f %% of this machine: figures are disturbed."
-				  : "! Others use %.0f %% of this machine: figures are disturbed.  "
-				    "Benchmark %.0f %%, this console %.1f %%.",
+			a.w < 100 ? "! Other programs use %.0f %% of this machine: "
+				    "figures are unreliable."
+				  : "! Other programs use %.0f %% of this machine: "
+				    "figures are unreliable.  Benchmark %.0f %%, this "
+				    "console %.1f %%.",
 			s->run.others_percent, s->run.own_percent, snap->self.cpu_percent);
 	else if (own)
 		snprintf(text, sizeof text,
@@ -218,7 +220,7 @@ static bool draw_disturbance(
 			snap->self.cpu_percent);
 	else
 		snprintf(text, sizeof text,
-			"! The hypervisor takes %.0f %% of this machine: figures are disturbed.",
+			"! The hypervisor takes %.0f %% of this machine: figures are unreliable.",
 			s->run.steal_percent);
 	canvas_clip(c, a.x + 1, a.y, a.w - 2, STYLE(WARN), text);
 	return true;
@@ -320,7 +322,7 @@ static void start_bench(struct view *v)
 	struct words w = {.n = 0};
 
 	if (is_running(s, snap)) {
-		app_say(v->app, ROLE_WARN, "Benchmarks run already; C cancels them.");
+		app_say(v->app, ROLE_WARN, "Benchmarks are already running; C cancels them.");
 		return;
 	}
 	if (app_read_only(v->app)) {
@@ -355,7 +357,7 @@ static void bench_file(struct view *v, const char *path)
 		return;
 	}
 	if (!add_own_suite(s, path)) {
-		app_say(v->app, ROLE_WARN, "There are %d suite files already.", OWN_SUITES_MAX);
+		app_say(v->app, ROLE_WARN, "There are already %d suite files.", OWN_SUITES_MAX);
 		return;
 	}
 	s->followed = false;
@@ -366,7 +368,8 @@ static void bench_file(struct view *v, const char *path)
 			break;
 		}
 	app_say(v->app, ROLE_TEXT,
-		"R runs it.  Those in the folder bench beside berth.yaml are listed by themselves.");
+		"R runs it.  Those in the folder bench beside berth.yaml are listed "
+		"automatically.");
 }
 
 static void cancel_bench(struct view *v)
@@ -379,7 +382,7 @@ static void cancel_bench(struct view *v)
 		return;
 	}
 	app_cancel_job(v->app, &j->id);
-	app_say(v->app, ROLE_DIM, "Stopping; what is complete stays in the history.");
+	app_say(v->app, ROLE_DIM, "Stopping; completed cases stay in the history.");
 }
 
 static bool bench_act(struct view *v, enum action a)

@@ -226,7 +226,7 @@ void bench_case_draw(
 			axis_row(c, (struct area){p.a.x, pen_row(&p), p.a.w, 1}, k, &axis);
 		pen_skip(&p, 1);
 	} else if (k->state == LIVE_WAITS) {
-		pen_line(&p, STYLE(DIM), "It waits for its turn.");
+		pen_line(&p, STYLE(DIM), "Waiting for its turn.");
 	}
 	draw_judgements(&p, r, k);
 	if (over && a.h - p.y > TREND_H && a.w >= 60)

@@ -239,7 +239,7 @@ static void draw_clean_head(struct view *v, struct canvas *c, struct area a)
 
 	if (!s->plan) {
 		canvas_clip(c, x, a.y, a.w - 2, s->problem.len ? STYLE(WARN) : STYLE(BUSY),
-			s->problem.len ? s->problem.s : "Looking for what could go…");
+			s->problem.len ? s->problem.s : "Looking for candidates…");
 		return;
 	}
 	for (size_t i = 0; i < s->plan->n; i++) {
@@ -302,7 +302,7 @@ static void clean_draw(struct view *v, struct canvas *c, struct area a)
 		return;
 	s->table.empty = s->foreign
 		? "There is nothing to clean up."
-		: "There is nothing of berth's to clean up; f adds other people's.";
+		: "There is nothing of berth's to clean up; f includes what berth did not make.";
 	if (s->detail && r && list.h >= 10) {
 		int h = list.h / 2 < 10 ? list.h / 2 : 10;
 
@@ -325,7 +325,7 @@ static void ask_to_carry_out(struct view *v)
 	if (s->phase != PLANNED || !s->plan) {
 		app_say(v->app, ROLE_DIM, "%s",
 			s->phase == RUNNING         ? "The plan is being carried out; C stops it."
-				: s->phase == ENDED ? "That is done: r makes a new plan."
+				: s->phase == ENDED ? "Done: r makes a new plan."
 						    : "There is no plan yet.");
 		return;
 	}
@@ -353,7 +353,8 @@ static void cancel_clean(struct view *v)
 		if (!j->own || job_ended(j->state) || strncmp(j->name, "clean up ", 9) != 0)
 			continue;
 		app_cancel_job(v->app, &j->id);
-		app_say(v->app, ROLE_WARN, "Stopping; what was only stopped is started again.");
+		app_say(v->app, ROLE_WARN,
+			"Stopping; what was stopped but not removed is started again.");
 		return;
 	}
 	app_say(v->app, ROLE_DIM, "No clean-up is running here.");
@@ -368,9 +369,9 @@ static void toggle_foreign(struct view *v)
 	s->foreign = !s->foreign;
 	ask_for_plan(v);
 	app_say(v->app, ROLE_TEXT, "%s",
-		s->foreign
-			? "Other people's exited containers, unused networks, dangling images too."
-			: "Only what berth made.");
+		s->foreign ? "Including exited containers, unused networks and dangling "
+			     "images that berth did not make."
+			   : "Only what berth made.");
 }
 
 static bool mark_items(struct view *v, enum action a)

@@ -187,7 +187,7 @@ void clean_draw_item(struct canvas *c, struct area a, const struct shown *s)
 	pen_fact(&p, "Owner", STYLE(TEXT), it->owner);
 	pen_fact(&p, "Undo", STYLE(TEXT),
 		it->running ? "stopped first, and started again when cancelled within 10 s"
-			    : "none: what is removed is gone");
+			    : "not possible");
 	if (it->bytes >= 0) {
 		snprintf(text, sizeof text, "%s", format_bytes(n, (uint64_t)it->bytes));
 		pen_fact(&p, "Size", STYLE(TEXT), text);

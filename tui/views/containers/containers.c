@@ -325,9 +325,10 @@ static const struct detail *detail_of(const struct snapshot *snap, const struct 
 static const char *why_no_containers(const struct containers *s, const struct snapshot *snap)
 {
 	if (!snap->listed)
-		return snap->engine.phase == ENGINE_UP ? "Asking for the containers…"
+		return snap->engine.phase == ENGINE_UP ? "Loading containers…"
 						       : "No engine has answered yet.";
-	return s->hidden ? "None is running; e shows the stopped ones." : "There is no container.";
+	return s->hidden ? "No container is running; e shows the stopped ones."
+			 : "There are no containers.";
 }
 
 /* Names as wide as the longest, within a share that leaves the numbers their room. */

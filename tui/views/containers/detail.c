@@ -75,7 +75,7 @@ static size_t make_charts(struct chart *k, const struct container *c, const stru
 		.sign_b = "w"};
 	snprintf(k[n].value, sizeof k[n].value, "r %s/s  w %s/s",
 		bytes_of(a, s->block_read_bytes_per_s), bytes_of(b, s->block_write_bytes_per_s));
-	snprintf(k[n].peak, sizeof k[n].peak, "in all r %s  w %s",
+	snprintf(k[n].peak, sizeof k[n].peak, "total r %s  w %s",
 		format_bytes(a, s->block_read_bytes), format_bytes(b, s->block_write_bytes));
 	n++;
 	if (!s->net)
@@ -84,7 +84,7 @@ static size_t make_charts(struct chart *k, const struct container *c, const stru
 		.name = "Network", .a = &d->net_rx, .b = &d->net_tx, .sign_a = "↓", .sign_b = "↑"};
 	snprintf(k[n].value, sizeof k[n].value, "↓ %s/s  ↑ %s/s",
 		bytes_of(a, s->net_rx_bytes_per_s), bytes_of(b, s->net_tx_bytes_per_s));
-	snprintf(k[n].peak, sizeof k[n].peak, "in all ↓ %s  ↑ %s", format_bytes(a, s->net_rx_bytes),
+	snprintf(k[n].peak, sizeof k[n].peak, "total ↓ %s  ↑ %s", format_bytes(a, s->net_rx_bytes),
 		format_bytes(b, s->net_tx_bytes));
 	return n + 1;
 }
@@ -418,7 +418,7 @@ static void draw_processes(
 	(void)m;
 	if (!d || !d->nprocesses) {
 		pen_line(p, STYLE(DIM),
-			k->state == CONTAINER_RUNNING ? "Not known yet." : "It does not run.");
+			k->state == CONTAINER_RUNNING ? "Not known yet." : "It is not running.");
 		return;
 	}
 	pen_head(p,

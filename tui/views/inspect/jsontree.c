@@ -56,7 +56,7 @@ static int read_string(struct reader *r, uint32_t *at, uint32_t *len)
 	while (i < r->t->len && s[i] != '"')
 		i += s[i] == '\\' ? 2 : 1;
 	if (i >= r->t->len)
-		return stop_reading(r, "a text without its closing quote");
+		return stop_reading(r, "a string without its closing quote");
 	*at = (uint32_t)(r->at + 1);
 	*len = (uint32_t)(i - r->at - 1);
 	r->at = i + 1;
@@ -123,7 +123,7 @@ static int read_value(struct reader *r, int64_t parent, int64_t *open)
 		;
 	if (r->at == start)
 		return stop_reading(
-			r, c ? "a character that starts no value" : "the text ended early");
+			r, c ? "a character that starts no value" : "the text ends early");
 	if (add_node(r, c == '-' || (c >= '0' && c <= '9') ? JSON_NUMBER : JSON_WORD, parent, &n))
 		return -1;
 	n->value = (uint32_t)start;
@@ -145,13 +145,13 @@ static int read_member(struct reader *r, int64_t *open)
 	}
 	if (n->children) {
 		if (c != ',')
-			return stop_reading(r, c ? "a comma is missing" : "the text ended early");
+			return stop_reading(r, c ? "a comma is missing" : "the text ends early");
 		r->at++;
 		c = peek_char(r);
 	}
 	if (object) {
 		if (c != '"')
-			return stop_reading(r, c ? "a name is missing" : "the text ended early");
+			return stop_reading(r, c ? "a name is missing" : "the text ends early");
 		if (read_string(r, &r->key, &r->key_len))
 			return -1;
 		if (peek_char(r) != ':')
