@@ -62,7 +62,7 @@ static int list_runs(const struct cli *c, struct err *e)
 		return jsonw_print(&j);
 	}
 	if (!n)
-		puts("No benchmark was run yet: berth bench run");
+		puts("No benchmark has been run yet: berth bench run");
 	else
 		printf("%5s  %-16s %-14s %-14s %-11s %s\n", "RUN", "TIME (UTC)", "RELEASE",
 			"COMMIT", "STATE", "MACHINE");

@@ -85,8 +85,8 @@ int parse_formats(const char *word, unsigned *ret, struct err *e)
 		}
 	near = nearest_word(word, words);
 	return err_set(e, ERR_USAGE,
-		"there is no report format `%.40s`%s%s: it is markdown, json, html or all.", word,
-		near ? ", the nearest known is " : "", near ? near : "");
+		"there is no report format `%.40s`%s%s%s: it is markdown, json, html or all.", word,
+		near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 /* Suite files. */
@@ -229,10 +229,12 @@ static int read_planned(struct plan *p, const struct config *c, const struct nod
 	names[n] = NULL;
 	near = nearest_word(name->value, names);
 	return node_err(c, name, e,
-		n == 1 ? "`%.60s` is no group of tests and no suite, so its tests are `command`; "
-			 "`berth bench list` names the others.%.0s%.0s"
-		       : "the group `%.60s` has no test `%.60s`%s%s; `berth bench list` names them.",
-		group->key, name->value, near ? ", the nearest known is " : "", near ? near : "");
+		n == 1 ? "`%.60s` is neither a group of tests nor a suite, so its tests are `command`; "
+			 "`berth bench list` names the others.%.0s%.0s%.0s"
+		       : "the group `%.60s` has no test `%.60s`%s%s%s; `berth bench "
+			 "list` names them.",
+		group->key, name->value, near ? " (did you mean " : "", near ? near : "",
+		near ? "?)" : "");
 }
 
 static int read_report(struct plan *p, const struct config *c, const struct node *r, struct err *e)
@@ -344,6 +346,6 @@ int plan_add(struct plan *p, const char *word, struct err *e)
 	names[n] = NULL;
 	near = nearest_word(slash ? slash + 1 : word, names);
 	return err_set(e, ERR_USAGE,
-		"there is neither a benchmark nor a file `%.80s`%s%s; `berth bench list` names all.",
-		word, near ? ", the nearest known is " : "", near ? near : "");
+		"there is neither a benchmark nor a file `%.80s`%s%s%s; `berth bench list` names all.",
+		word, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
