@@ -93,7 +93,7 @@ READ_ONLY = ["key :", "type ro", "key Enter"]
 @case
 def read_only_ends_only_when_that_is_recorded():
     with State(containers=[{"name": "web"}]) as s:
-        result = s.console("wait web", *READ_ONLY, "wait nothing is changed", *READ_ONLY, "wait Read-only is off.",
+        result = s.console("wait web", *READ_ONLY, "wait nothing will be changed", *READ_ONLY, "wait Read-only is off.",
                            *confirmed("P", "key y", then="Paused 1 container."))
         assert result.code == 0, result.out + result.err
         assert [(r["phase"], r["outcome"], r["params"]["read_only"]) for r in s.records("--act", "policy.change")] == [
@@ -103,7 +103,7 @@ def read_only_ends_only_when_that_is_recorded():
         with open(s.log, "w", encoding="ascii"):
             pass  # no log can be opened
         s.fake.door("set", {"audit": None})
-        result = s.console("wait web", *READ_ONLY, "wait nothing is changed", *READ_ONLY, "wait could not be recorded",
+        result = s.console("wait web", *READ_ONLY, "wait nothing will be changed", *READ_ONLY, "wait could not be recorded",
                            "key G", "key P", "wait `pause` is disabled", "refuse Cancel")
         assert result.code == 0, result.out + result.err
         assert s.asked() == [], s.asked()

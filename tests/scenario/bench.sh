@@ -49,7 +49,7 @@ suite() {
 	chmod 644 "$1"
 }
 suite unknown.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_paralel'
-expect 'unknown test' 2 'berth: unknown.yaml:3:13: *`read_files_paralel`, the nearest known is read_files_parallel*' "${B[@]}" run unknown.yaml
+expect 'unknown test' 2 'berth: unknown.yaml:3:13: *`read_files_paralel` (did you mean read_files_parallel?)*' "${B[@]}" run unknown.yaml
 suite zero.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_parallel\n      repetitions: 0'
 expect 'zero repetitions' 2 'berth: zero.yaml:4:20: *' "${B[@]}" run zero.yaml
 suite key.yaml 'benchmarks:\n  self:\n    - test: caught\n      repetition: 3'

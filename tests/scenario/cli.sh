@@ -62,7 +62,7 @@ expect 'doctor tells wrong settings' 1 '*missing  settings*bad.yaml:2:5: *' '' "
 printf 'colr: red\n' >bad.yaml
 expect 'an unknown key' 2 '' 'berth: bad.yaml:1:1: unknown key "colr", expected theme, *' "$BERTH" config check bad.yaml
 printf 'theem: dark\n' >bad.yaml
-expect 'the nearest key' 2 '' '*1:1: unknown key "theem"; did you mean "theme"' "$BERTH" config check bad.yaml
+expect 'the nearest key' 2 '' '*1:1: unknown key "theem"; did you mean "theme"?' "$BERTH" config check bad.yaml
 printf 'keys: {quit: "x x x", bogus: a}\n' >bad.yaml
 expect 'keys are checked by the key map' 2 '' 'berth: bad.yaml:1:*bogus*' "$BERTH" config check bad.yaml
 printf 'theme: nowhere\n' >bad.yaml

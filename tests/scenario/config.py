@@ -127,7 +127,7 @@ status, out, err = check(write("never.yaml", """agents:
 """))
 expect("a path that is never mounted", status == 2 and "never.yaml:2:3:" in err and "/etc " in err, err)
 expect("nor when it is not there yet", "never.yaml:5:3:" in err and "/etc/not-there-yet belongs to the system" in err, err)
-expect("one that is not there yet", "later" in out and "not there yet" in out and "later" not in err, out)
+expect("one that is not there yet", "later" in out and "does not exist yet" in out and "later" not in err, out)
 
 # Hostile text stays text.
 status, _, err = check(write("evil.yaml", "agents:\n  \"\\e[31m\\a\": {workspace: ./work}\n"))

@@ -23,7 +23,7 @@ check 'its prompt' grep -qx 'Mend it.' "$tree/tasks/fix/prompt.md"
 check 'nobody else may enter' test "$(stat -c %a "$tree/tasks/fix")" = 700
 check 'a project' says 0 "$tree/projects/site" "$BERTH" workspace create project site
 check 'it is a git repository' test -f "$tree/projects/site/.git/HEAD"
-check 'twice' says 1 '*a task fix already*' "$BERTH" workspace create task fix
+check 'twice' says 1 '*the task fix already exists*' "$BERTH" workspace create task fix
 check 'a kind that is none' says 2 '*a task or a project*' "$BERTH" workspace create thing x
 check 'a name that leads out' says 2 '*' "$BERTH" workspace create task ../x
 check 'a prompt of a project' says 2 '*--prompt*' "$BERTH" workspace create --prompt x project other

@@ -149,8 +149,8 @@ static void test_hard_patterns(void **state)
 	tree_text("root/nl", "ab\ncd\n");
 	SEARCH("", "nl", .pattern = REGEX("b\\sc"));
 	SEARCH("nl:1:2:ab\nnl:2:1:cd\n", "nl", .pattern = REGEX("[^a]+"));
-	SEARCH("error 3: the pattern is invalid at byte 1: missing closing parenthesis",
-		"nl", .pattern = REGEX("("));
+	SEARCH("error 3: the pattern is invalid at byte 1: missing closing parenthesis", "nl",
+		.pattern = REGEX("("));
 	SEARCH("error 3: an empty pattern matches everything", "nl", .pattern = LITERAL(""));
 	SEARCH("error 6: cannot scan ../x: it leads outside the allowed directory", "../x",
 		.pattern = LITERAL("x"));
