@@ -1,0 +1,47 @@
+/* workspace.h - `berth workspace`: what its verbs share. */
+#ifndef CLI_WORKSPACE_H
+#define CLI_WORKSPACE_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include <berth/checkpoint.h>
+#include <berth/record.h>
+#include <berth/workspace.h>
+
+#include "cli/commands.h"
+
+/* What a verb works on; what it has no use for is not there. */
+struct workspace_cli {
+	const struct cli *c;
+	struct recorder by;
+	char dir[PATH_MAX];  /* of all that berth keeps for its user */
+	char tree[PATH_MAX]; /* of the workspaces in it */
+	struct workspaces *all;
+	enum workspace_kind kind;
+	char name[WORKSPACE_NAME_MAX + 1];
+	char path[16 + WORKSPACE_NAME_MAX]; /* "tasks/ID" */
+	int root;                           /* the workspace's directory */
+	struct checkpoint_store *store;
+	const char *point; /* the checkpoint that is meant; NULL: none */
+	char undo[CHECKPOINT_NAME_MAX + 1];
+	struct checkpoint_info made;
+	struct checkpoint_restored done;
+	uint64_t freed; /* bytes */
+};
+
+/* What a verb does between opening and closing: policy, the tree and the log are around it.  Both return the
+ * process's exit code, or -1 with *e. */
+typedef int workspace_verb_fn(struct workspace_cli *x, struct err *e);
+int workspace_cli_run(const struct cli *c, workspace_verb_fn *verb, struct err *e);
+
+/* Of which one x speaks from now on; nothing is looked at. */
+void workspace_cli_name(struct workspace_cli *x, enum workspace_kind kind, const char *name);
+/* The workspace that the first operand names, opened, and its checkpoints. */
+int workspace_cli_enter(struct workspace_cli *x, struct err *e);
+/* The whole way of an act on a workspace or one of its checkpoints; `act` gets x. */
+int workspace_cli_act(struct workspace_cli *x, enum deed deed, record_act_fn *act, struct err *e);
+/* BEFORE20261123T084001.123Z: a name for who gave none. */
+void workspace_cli_stamp(char *buf, size_t cap, const char *before);
+
+#endif
