@@ -61,4 +61,15 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
 int workspace_enter(
 	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e);
 
+/*
+ * Likely secrets in a file: what leaves a workspace is looked at by this first.  By the last part of `path`
+ * (line 0: ".env" that is not empty), by tokens of known forms, private keys, passwords in addresses, and
+ * values of names that tell a secret; at most one for each line (from 1 on).  `what` is words for a person
+ * ("a token of GitHub"); the secret itself is never told.  Any bytes will do; none is a proof that there
+ * are none.  Returns how many; `tell` may be NULL.
+ */
+typedef void workspace_secret_fn(void *ctx, const char *path, unsigned line, const char *what);
+size_t workspace_find_secrets(
+	const char *path, const char *bytes, size_t n, workspace_secret_fn *tell, void *ctx);
+
 #endif

@@ -1,0 +1,118 @@
+/* leaks.c - likely secrets in files: what is told, with which line, and what is left in peace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <berth/str.h>
+#include <berth/workspace.h>
+
+static void note_secret(void *ctx, const char *path, unsigned line, const char *what)
+{
+	str_addf(ctx, "%s:%u %s\n", path, line, what);
+}
+
+static void assert_told(const char *path, const char *text, const char *want)
+{
+	AUTO_STR struct str told = STR_INIT;
+	size_t n = workspace_find_secrets(path, text, strlen(text), note_secret, &told), lines = 0;
+
+	for (const char *at = want; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_string_equal(told.s, want);
+	assert_int_equal(n, lines);
+}
+
+/* Put together here, so that no such thing stands in the source. */
+static void test_secret_tokens(void **state)
+{
+	static const char *const tokens[][3] = {
+		{"AK", "IAIOSFODNN7EXAMPLE", "an access key of AWS"},
+		{"gh", "p_16C7e42F292c6912E7710c838347Ae178B4a", "a token of GitHub"},
+		{"github", "_pat_11ABCDEFG0aBcDeFgHiJkL", "a token of GitHub"},
+		{"glp", "at-AbC123dEf456GhI789jK", "a token of GitLab"},
+		{"s", "k-ant-api03-abcDEF0123456789", "an API key"},
+		{"xox", "b-123456789012-AbCdEfGhIj", "a token of Slack"},
+		{"AI", "zaSyD4567890abcdefghijklmnopqrstuvwxyz", "an API key of Google"},
+		{"ey", "JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", "a web token"},
+	};
+	char text[200], want[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+		snprintf(text, sizeof text, "first\nsee (%s%s) here\n", tokens[i][0], tokens[i][1]);
+		snprintf(want, sizeof want, "a.c:2 %s\n", tokens[i][2]);
+		assert_told("a.c", text, want);
+	}
+}
+
+static void test_private_keys(void **state)
+{
+	(void)state;
+	assert_told("notes/a",
+		"\n\n-----BEGIN OPENSSH PRIVATE"
+		" KEY-----\nb3BlbnNzaC1rZXktdjE\n",
+		"notes/a:3 a private key\n");
+	assert_told("cert", "-----BEGIN CERTIFICATE-----\n", "");
+}
+
+static void test_secret_values(void **state)
+{
+	static const char what[] = "c:1 a value whose name tells a secret\n";
+
+	(void)state;
+	assert_told("c", "API_KEY=a8f5f167f44f4964e6c998dee827110c", what);
+	assert_told("c", "  \"db_password\": \"hunter2hunter3x\",", what);
+	assert_told("c", "token = 'abc/def+0123456=='", what);
+	assert_told("c", "url: postgres://app:s3cretpw@db/app", "c:1 a password in an address\n");
+}
+
+static void test_no_secrets(void **state)
+{
+	(void)state;
+	assert_told("c", "API_KEY=${API_KEY}\nTOKEN=\nPASSWORD=changeme\nSECRET=<put yours here>\n",
+		"");
+	assert_told("c", "token = read_token(path, 0123456789)\n", "");
+	assert_told("c", "width=a8f5f167f44f4964e6c998dee827110c\n", "");
+	assert_told(
+		"c", "risk-assessment-of-the-whole-thing-2025\nsk-xxxxxxxxxxxxxxxxxxxxxxxx\n", "");
+	assert_told("c", "https://example.org:8080/a@b\nhttp://user:${PW}@host/\n", "");
+}
+
+static void test_telling_names(void **state)
+{
+	(void)state;
+	assert_told("deep/.env", "A=1\n", "deep/.env:0 a file that holds secrets by its name\n");
+	assert_told("deep/.env", "", "");
+	assert_told(".env.example", "A=\n", "");
+	assert_told("x/ID_RSA.pub", "ssh-rsa AAAA\n", "");
+	assert_told("server.KEY", "x", "server.KEY:0 a file that holds secrets by its name\n");
+}
+
+/* Any bytes: zeros, no newline at the end, a token cut off by the end. */
+static void test_secrets_in_any_bytes(void **state)
+{
+	static const char bytes[] = "\0\0gh\0p_\n=\0:\0-----BEGIN \0AKIA";
+
+	(void)state;
+	for (size_t n = 0; n < sizeof bytes; n++)
+		assert_int_equal(workspace_find_secrets("b", bytes, n, NULL, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_secret_tokens),
+		cmocka_unit_test(test_private_keys),
+		cmocka_unit_test(test_secret_values),
+		cmocka_unit_test(test_no_secrets),
+		cmocka_unit_test(test_telling_names),
+		cmocka_unit_test(test_secrets_in_any_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
