@@ -150,7 +150,7 @@ struct engine_tty_events {
 struct engine_exec_ask {
 	const char *const *argv, *const *env; /* env: "NAME=value", added to the container's */
 	size_t argc, envc;
-	const char *cwd; /* NULL: the container's */
+	const char *cwd, *user; /* NULL: the container's */
 	bool tty, input;
 	int columns, rows;
 	void (*frame)(void *ctx, int stream, const char *bytes, size_t n); /* 1 or 2 */

@@ -356,6 +356,10 @@ static char *create_body(const struct engine_exec_ask *ask)
 		str_adds(&s, ",\"WorkingDir\":");
 		str_add_json(&s, ask->cwd);
 	}
+	if (ask->user) {
+		str_adds(&s, ",\"User\":");
+		str_add_json(&s, ask->user);
+	}
 	str_addc(&s, '}');
 	return str_detach(&s);
 }

@@ -605,6 +605,7 @@ static void start_exec(struct away *a)
 		.env = env,
 		.envc = r->envc + 1,
 		.cwd = r->cwd,
+		.user = r->user,
 		.tty = r->tty,
 		.input = r->in >= 0,
 		.columns = r->columns,

@@ -363,7 +363,7 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
 		.stderr_ = {.from = -1}};
 	struct err why = ERR_INIT;
 
-	if ((r->host || r->context) && r->fall_back)
+	if ((r->host || r->context || r->user) && r->fall_back)
 		return r->fall_back(r, ret, e);
 	if (run_over(&lane_carrier, &g.run, r, ret, &why) == 0)
 		return 0;

@@ -19,7 +19,8 @@ struct entry {
 	struct recorder *by;
 	struct recording rec;
 	struct str command;
-	struct key_value kv[3];
+	struct key_value kv[6];
+	struct str env; /* names: a value may be a secret */
 	char how[64];
 	bool begun, refused; /* refused: it could not be recorded */
 	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
@@ -31,7 +32,6 @@ static struct audit_record describe_command(struct entry *x, const struct run_re
 		.target_type = "container",
 		.name = x->q->agent,
 		.params = x->kv,
-		.nparams = 2,
 		.duration_us = -1};
 
 	if (*where->id) {
@@ -45,8 +45,15 @@ static struct audit_record describe_command(struct entry *x, const struct run_re
 	audit_argv(&x->command, x->q->argc, x->q->argv);
 	/* By its name a secret is not always known: sh -c 'curl -H "X: VALUE"'. */
 	journal_mask(r.name, x->command.s, x->command.len);
-	x->kv[0] = (struct key_value){"command", x->command.s, false};
-	x->kv[1] = (struct key_value){"path", where->path == RUN_LANE ? "lane" : "engine", false};
+	x->kv[r.nparams++] = (struct key_value){"command", x->command.s, false};
+	x->kv[r.nparams++] =
+		(struct key_value){"path", where->path == RUN_LANE ? "lane" : "engine", false};
+	if (x->q->user)
+		x->kv[r.nparams++] = (struct key_value){"user", x->q->user, false};
+	if (x->q->cwd)
+		x->kv[r.nparams++] = (struct key_value){"directory", x->q->cwd, false};
+	if (x->env.len)
+		x->kv[r.nparams++] = (struct key_value){"variables", x->env.s, false};
 	return r;
 }
 
@@ -103,9 +110,8 @@ static int end_entry(struct entry *x, struct run_result *r, int result, struct e
 		err_set(&err, ERR_CANCELLED, "cancelled");
 	else if (!err.kind && (r->ended != ENDED_EXIT || r->exit_code))
 		err_set(&err, ERR_FAILED, "%s", x->how);
-	x->kv[2] = (struct key_value){"ended", x->how, false};
 	if (x->begun) {
-		x->rec.r.nparams = 3;
+		x->kv[x->rec.r.nparams++] = (struct key_value){"ended", x->how, false};
 		if (record_end(&x->rec, &err) == 0)
 			return result;
 		/* Who is told an exit code may rely on its record. */
@@ -116,7 +122,7 @@ static int end_entry(struct entry *x, struct run_result *r, int result, struct e
 	}
 	if (!x->refused) {
 		event = describe_command(x, r);
-		event.nparams = 3;
+		x->kv[event.nparams++] = (struct key_value){"ended", x->how, false};
 		record_event(x->by, &event, &err);
 	}
 	return result;
@@ -124,7 +130,10 @@ static int end_entry(struct entry *x, struct run_result *r, int result, struct e
 
 static void init_entry(struct entry *x, struct run_request *q, struct recorder *by)
 {
-	*x = (struct entry){.q = q, .by = by, .command = STR_INIT, .fall_back = q->fall_back};
+	*x = (struct entry){
+		.q = q, .by = by, .command = STR_INIT, .env = STR_INIT, .fall_back = q->fall_back};
+	for (size_t i = 0; i < q->envc; i++)
+		str_addf(&x->env, "%s%.*s", i ? " " : "", (int)strcspn(q->env[i], "="), q->env[i]);
 	q->begin = begin_entry;
 	q->lasts = by->direct ? settle_intent : NULL;
 	q->by = x;
@@ -175,6 +184,7 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 	else
 		recorder_close(&by);
 	str_release(&x.command);
+	str_release(&x.env);
 	return result;
 }
 
@@ -188,5 +198,6 @@ int agents_run_hosted(
 	init_entry(&x, &q, &h->at.recorder);
 	result = end_entry(&x, ret, run_checked(&q, &h->at.policy, ret, e), e);
 	str_release(&x.command);
+	str_release(&x.env);
 	return result;
 }

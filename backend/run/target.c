@@ -134,6 +134,26 @@ static int check_mounts(struct exec_target *t, const char *asked, const cJSON *r
 		t->name);
 }
 
+/* Another user inside than the one that a container of berth's has would have what its definition did not
+ * give; also for one that only calls itself so. */
+static int check_user(
+	const struct exec_target *t, const char *user, const cJSON *root, struct err *e)
+{
+	const cJSON *config = ejson_get(root, "Config");
+	const char *own = ejson_string(config, "User");
+	size_t n = strcspn(own, ":");
+
+	if (!user || !strcmp(user, own) || (n && strlen(user) == n && !memcmp(user, own, n)))
+		return 0;
+	if (t->mounts == MOUNTS_STRANGER &&
+		!*ejson_string(ejson_get(config, "Labels"), "berth.session"))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"%s runs as %s, and its commands as no other user (not %.60s); what its definition "
+		"allows by enable_sudo is done by sudo in it.",
+		t->name, *own ? own : "root", user);
+}
+
 static void describe_place(const struct exec_target *t, const cJSON *root, struct run_result *ret)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL);
@@ -195,8 +215,12 @@ int target_find(
 		return -1;
 	}
 	ret->mounts = t->mounts;
-	t->lane = (r->host || r->context) && r->fall_back && !lane_find(t->name, &about, NULL) &&
-		!strcmp(about.id, t->id);
+	if (check_user(t, r->user, root, e)) {
+		ret->ended = ENDED_REFUSED;
+		return -1;
+	}
+	t->lane = !r->user && (r->host || r->context) && r->fall_back &&
+		!lane_find(t->name, &about, NULL) && !strcmp(about.id, t->id);
 	return 0;
 }
 

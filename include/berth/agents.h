@@ -114,7 +114,10 @@ struct run_request {
 	size_t argc;
 	const char *const *env; /* NAME=value, added to the container's */
 	size_t envc;
-	const char *cwd;    /* NULL: the container's */
+	const char *cwd; /* NULL: the container's */
+	/* NULL: the container's.  Another one goes through the engine, and into a container of berth's only as
+	 * the user that it has. */
+	const char *user;
 	int64_t timeout_ms; /* 0: none */
 	bool tty;
 	int columns, rows;

@@ -88,14 +88,20 @@ check 'and its owner is the dead process' bash -c \
 docker rm -f $left >/dev/null 2>&1
 
 "$BERTH" up team.yaml >/dev/null || exit 1
-check 'exec --json over the lane fits its schema' fits exec "$BERTH" exec --json "$agent" true
+check 'exec --json over the lane fits its schema' fits exec "$BERTH" exec --json "$agent" -- true
 check 'and says so' grep -q '"path": "lane"' document
-check 'without -c the rules of up hold' exits 0 "$BERTH" exec "$agent" date
-check 'with -c those of the file' exits 125 "$BERTH" -c strict.yaml exec "$agent" date
-check 'with -c a harmless one runs' exits 0 "$BERTH" -c strict.yaml exec "$agent" true
-check '-c of an agent that the file lacks' exits 125 "$BERTH" -c team.yaml exec nobody true
+check 'without -c the rules of up hold' exits 0 "$BERTH" exec "$agent" -- date
+check 'with -c those of the file' exits 125 "$BERTH" -c strict.yaml exec "$agent" -- date
+check 'with -c a harmless one runs' exits 0 "$BERTH" -c strict.yaml exec "$agent" -- true
+check 'exec without -- names the line' bash -c '! "$BERTH" exec --json '"$agent"' ls -l 2>err; grep -q "exec '"$agent"' -- ls -l" err'
+check 'a directory and variables' says 0 '/tmp|1|from-here' env HERE=from-here "$BERTH" exec -w /tmp -e A=1 -e HERE "$agent" -- sh -c 'echo "$PWD|$A|$HERE"'
+check 'a directory that is not there' exits 125 "$BERTH" exec -w /nowhere "$agent" -- true
+check 'no such variable' exits 125 "$BERTH" exec -e 1A=1 "$agent" -- true
+check 'as the user that it is' says 0 1000 "$BERTH" exec -u 1000 "$agent" -- id -u
+check 'but as no other' exits 125 "$BERTH" exec -u 0 "$agent" -- id -u
+check '-c of an agent that the file lacks' exits 125 "$BERTH" -c team.yaml exec nobody -- true
 check 'by its engine, the lane is used all the same' \
-	bash -c '"$BERTH" -H "$DOCKER_HOST" exec --json '"$agent"' true | grep -q "\"path\": \"lane\""'
+	bash -c '"$BERTH" -H "$DOCKER_HOST" exec --json '"$agent"' -- true | grep -q "\"path\": \"lane\""'
 
 # Killed with -9, a client takes its command along: the guest ends it.
 mkfifo pipe
@@ -112,9 +118,10 @@ check "exec in somebody else's container" \
 	bash -c '[ "$(echo in | "$BERTH" exec foreign-'$$' -- sh -c "cat; echo out; exit 5"; echo $?)" = "in
 out
 5" ]'
-check 'over the engine --json fits its schema' fits exec "$BERTH" exec --json "foreign-$$" true
+check 'over the engine as any user, with variables' says 0 '7|3' "$BERTH" exec -u 7 -e X=3 "foreign-$$" -- sh -c 'echo "$(id -u)|$X"'
+check 'over the engine --json fits its schema' fits exec "$BERTH" exec --json "foreign-$$" -- true
 check 'and says so, too' grep -q '"path": "engine"' document
-check 'plainly destructive commands are refused there' exits 125 "$BERTH" exec "foreign-$$" rm -rf /
+check 'plainly destructive commands are refused there' exits 125 "$BERTH" exec "foreign-$$" -- rm -rf /
 check 'its time-out ends the tree' \
 	exits 124 "$BERTH" exec --timeout 0.5 "foreign-$$" -- sh -c "trap '' TERM; (setsid sleep 7004 &); sleep 7004"
 check 'of which nothing is left' bash -c "! docker top foreign-$$ | grep -q 'sleep 7004'"

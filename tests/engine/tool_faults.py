@@ -318,7 +318,7 @@ def up_killed_at_each_step():
     for name, file in files.items():
         code, _, err = ended(run(ENGINE, "up", file))
         assert code == 0, (name, err)
-        code, out, err = ended(run(ENGINE, "exec", name, "echo", "works"))
+        code, out, err = ended(run(ENGINE, "exec", name, "--", "echo", "works"))
         assert (code, out) == (0, "works\n"), (name, err)
     for name, file in files.items():
         assert ended(run(ENGINE, "down", file))[0] == 0

@@ -99,14 +99,14 @@ expect 'bash keeps a name with spaces whole' 0 1 '' offers berth up spa
 # -f, -n and -t have a value with image build, audit list and image build, not everywhere.
 expect 'a flag of this command has no value' 0 '--json' '' offer berth audit list -f --js
 expect 'nor is an option its value' 0 '--yes' '' offer berth clean -n --y
-expect 'nor an operand' 0 '' '' offer berth exec -t agent --j
+expect 'nor an operand' 0 '--json' '' offer berth exec -t agent --js
 expect 'an option is the value of its own' 0 '' '' offer berth audit list -n --js
 expect 'a file is the value of its own' 0 'bad.yaml' '' offer berth image build -f bad
 expect 'a value after = and one with colons' 0 '--json' '' offer berth --team = bad.yaml -H unix : ///x ps --j
 expect 'a file after =' 0 'bad.yaml' '' offer berth --settings = bad
 expect 'no more operands than there are' 0 '' '' offer berth up bad.yaml ba
-expect 'no option after an operand' 0 '' '' offer berth up bad.yaml --j
-expect 'but where they may be mixed' 0 '--json' '' offer berth bench run files --j
+expect 'an option after an operand' 0 '--json' '' offer berth up bad.yaml --j
+expect 'but none after --' 0 '' '' offer berth exec agent -- ls --j
 for shell in zsh fish; do
 	expect "$shell has its completions" 0 '*config*check*' '' "$BERTH" completion $shell
 done

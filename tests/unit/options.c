@@ -87,6 +87,23 @@ static void test_command_options(void **state)
 	assert_string_equal(c.argv[0], "-x.yaml");
 	c = parse_good("config check -");
 	assert_string_equal(c.argv[0], "-");
+	/* Options anywhere before "--", those of all commands too; behind it none is one. */
+	c = parse_good("up team.yaml --json -H unix:///x");
+	assert_true(cli_flag(&c, "json"));
+	assert_string_equal(cli_value(&c, "host"), "unix:///x");
+	assert_int_equal(c.argc, 1);
+	c = parse_good("files -c t read a --json b -- --root -c");
+	assert_true(cli_flag(&c, "json"));
+	assert_int_equal(c.argc, 4);
+	assert_string_equal(c.argv[1], "b");
+	assert_string_equal(c.argv[3], "-c");
+	c = parse_good("exec --json alpha --timeout 3 -- ls -- -la");
+	assert_string_equal(cli_value(&c, "timeout"), "3");
+	assert_int_equal(c.argc, 1);
+	assert_int_equal(c.nwords, 3);
+	assert_string_equal(c.words[2], "-la");
+	c = parse_good("tool run lint");
+	assert_int_equal(c.nwords, 0);
 	c = parse_good("completion zsh");
 	assert_string_equal(c.argv[0], "zsh");
 }
@@ -117,9 +134,6 @@ static void test_sentences(void **state)
 	expect_sentence(
 		"config chek", "unknown config subcommand \"chek\"; did you mean \"check\"?");
 	expect_sentence("config", "`berth config` needs a subcommand: see `berth config --help`.");
-	expect_sentence("ps -H x", "-H goes before the subcommand: berth -H HOST ps.");
-	expect_sentence(
-		"ps --read-only", "--read-only goes before the subcommand: berth --read-only ps.");
 	expect_sentence("ps --json=1", "--json takes no value.");
 	expect_sentence("--host", "--host needs a value: --host HOST.");
 	expect_sentence("-c", "-c needs a value: -c FILE.");
@@ -127,7 +141,14 @@ static void test_sentences(void **state)
 	expect_sentence("config check", "`berth config check` needs FILE.");
 	expect_sentence("config check a b", "`berth config check` does not take \"b\".");
 	expect_sentence(
-		"config check a -x", "-x must come before FILE (berth config check --help).");
+		"config check a -x", "unknown option \"-x\": see `berth config check --help`.");
+	expect_sentence("exec --json alpha ls -la /srv",
+		"`berth exec` needs -- before \"ls\": berth exec alpha -- ls -la /srv");
+	expect_sentence("exec alpha", "`berth exec` needs AGENT -- CMD ARG....");
+	expect_sentence("exec alpha --", "`berth exec` needs AGENT -- CMD ARG....");
+	expect_sentence("exec -- ls", "`berth exec` needs AGENT -- CMD ARG....");
+	expect_sentence("tool run lint a.c",
+		"`berth tool run` needs -- before \"a.c\": berth tool run lint -- a.c");
 	expect_sentence("completion csh", "unknown operand \"csh\"; did you mean \"zsh\"?");
 	expect_sentence("-Z", "unknown option \"-Z\": see `berth --help`.");
 	expect_sentence("ps -aZ", "unknown option \"-Z\": see `berth ps --help`.");

@@ -30,8 +30,8 @@ struct cli_option {
 	const char *help;
 };
 
-#define CLI_MIXED (-2) /* max_operands: any number, and options may stand between them */
-#define CLI_MIXED_MAX 256
+/* What may stand behind "--": operands, or the words of a command, which it may or must have. */
+enum cli_words { CLI_WORDS_NONE, CLI_WORDS_TAKEN, CLI_WORDS_NEEDED };
 
 enum cli_needs {
 	NEEDS_SETTINGS = 1, /* they are read first; without it a wrong file is not in its way */
@@ -42,15 +42,16 @@ enum cli_needs {
 struct cli_command {
 	const char *name;                 /* one word; NULL ends a table */
 	const char *operands;             /* "FILE"; "" */
-	int min_operands, max_operands;   /* -1: any number, and they may look like options */
+	int min_operands, max_operands;   /* -1: any number */
 	const char *program;              /* where it lives: "berth-core" */
 	cli_run_fn *run;                  /* NULL: in another program than this */
 	unsigned needs;                   /* of enum cli_needs */
 	const char *help;                 /* one line */
 	const char *about;                /* what the man page adds; may be NULL */
-	const struct cli_option *options; /* of its own, before the operands; may be NULL */
+	const struct cli_option *options; /* of its own; may be NULL */
 	const char *schema;              /* of --json: "berth.ps/1"; several: with " or " between */
 	const char *const *words;        /* the first operand is one of these; may be NULL */
+	enum cli_words takes_words;      /* then max_operands is what stands before "--" */
 	const struct cli_command *verbs; /* `engine start`; then the rest above is theirs */
 };
 
@@ -71,6 +72,8 @@ struct cli {
 	struct cli_given given[CLI_GIVEN_MAX];
 	int argc; /* operands */
 	char **argv;
+	int nwords; /* behind "--", where the command takes_words */
+	char **words;
 	char **line; /* all of the line, for a program that becomes another */
 };
 

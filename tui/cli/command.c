@@ -11,8 +11,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <berth/mem.h>
 #include <berth/text.h>
 
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 #define KEPT_MAX ((size_t)1 << 20) /* of each stream, with --json */
 
 static int cancel_pipe[2], resize_pipe[2];
@@ -111,6 +113,39 @@ int cli_timeout(const struct cli *c, int64_t *ms, struct err *e)
 	return 0;
 }
 
+/* -e NAME=VALUE, or NAME for the value that it has here; with a terminal its TERM before them. */
+static int add_variables(struct command_io *io, const struct cli *c, struct err *e)
+{
+	io->env = xcalloc(c->ngiven + 2, sizeof *io->env);
+	io->q.env = io->env;
+	if (io->q.tty) {
+		io->term = xasprintf("TERM=%s", getenv("TERM") ? getenv("TERM") : "xterm");
+		io->env[io->q.envc++] = io->term;
+	}
+	for (size_t i = 0; i < c->ngiven; i++) {
+		const char *text = c->given[i].value;
+		size_t n;
+
+		if (strcmp(c->given[i].option->name, "env") != 0)
+			continue;
+		n = strcspn(text, "=");
+		if (!n || strspn(text, NAME_CHARS) < n || (*text >= '0' && *text <= '9'))
+			return err_set(e, ERR_USAGE,
+				"--env takes NAME=VALUE, or NAME for the value it has here, not "
+				"\"%.60s\".",
+				text);
+		if (text[n]) {
+			io->env[io->q.envc++] = text;
+			continue;
+		}
+		/* The environment is a list of just such texts. */
+		for (char **own = environ; *own; own++)
+			if (!strncmp(*own, text, n) && (*own)[n] == '=')
+				io->env[io->q.envc++] = *own;
+	}
+	return 0;
+}
+
 int command_open(struct command_io *io, const struct cli *c, struct err *e)
 {
 	bool tty = cli_flag(c, "tty");
@@ -131,25 +166,24 @@ int command_open(struct command_io *io, const struct cli *c, struct err *e)
 		return -1;
 	if (tty && (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &io->before)))
 		return err_set(e, ERR_USAGE, "-t needs a terminal, but standard input is not one.");
-	if (!tty && isatty(STDIN_FILENO))
+	if (!tty && !cli_flag(c, "interactive") && isatty(STDIN_FILENO))
 		io->q.in = -1;
+	io->q.cwd = cli_value(c, "workdir");
+	io->q.user = cli_value(c, "user");
+	if (add_variables(io, c, e))
+		return -1;
 	if (cli_flag(c, "json")) {
 		io->q.output = keep_output_text;
 		io->q.ctx = io;
 		io->q.output_max = KEPT_MAX;
 	}
 	if (tty) {
-		static char term[128];
-		static const char *const env[] = {term};
 		struct termios raw = io->before;
 
 		terminal_size(NULL, &io->q.columns, &io->q.rows);
 		cfmakeraw(&raw);
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 		io->raw = true;
-		snprintf(term, sizeof term, "TERM=%s", getenv("TERM") ? getenv("TERM") : "xterm");
-		io->q.env = env;
-		io->q.envc = 1;
 	}
 	return 0;
 }
@@ -166,16 +200,14 @@ void command_release(struct command_io *io)
 	command_close(io);
 	for (int i = 0; i < 3; i++)
 		str_release(&io->text[i]);
+	free(io->env);
+	free(io->term);
 }
 
 void command_words(const struct cli *c, struct run_request *q)
 {
-	q->argv = (const char *const *)c->argv + 1;
-	q->argc = (size_t)c->argc - 1;
-	if (q->argc && !strcmp(q->argv[0], "--")) {
-		q->argv++;
-		q->argc--;
-	}
+	q->argv = (const char *const *)c->words;
+	q->argc = (size_t)c->nwords;
 }
 
 void command_json(struct jsonw *j, const struct command_io *io, const struct run_result *r)

@@ -17,6 +17,8 @@
 struct command_io {
 	struct run_request q;  /* streams, cancel, resize, callbacks and time-out are filled in */
 	struct str text[3];    /* with --json: what it printed, by stream */
+	const char **env;      /* of q */
+	char *term;            /* TERM=..., in env */
 	struct termios before; /* with a terminal */
 	bool raw;
 };
@@ -30,7 +32,7 @@ void command_close(struct command_io *io); /* the terminal as it was; may be cal
 bool command_hand_on(struct command_io *io);
 void command_release(struct command_io *io);
 
-/* The operands after AGENT or NAME, without a leading "--". */
+/* The words behind "--". */
 void command_words(const struct cli *c, struct run_request *q);
 
 /* The fields that both documents have, into the open object. */

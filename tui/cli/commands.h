@@ -113,6 +113,10 @@ static const struct cli_option clean_options[] = {
 static const struct cli_option exec_options[] = {
 	{0, "timeout", "S", "kill it, and all that it started, after S seconds"},
 	{'t', "tty", NULL, "give it a terminal"},
+	{'i', "interactive", NULL, "pass standard input on, also when it is a terminal"},
+	{'w', "workdir", "DIR", "start it in this directory of the container"},
+	{'e', "env", "NAME=VALUE", "set a variable; NAME alone: to its value here; repeatable"},
+	{'u', "user", "USER", "run it as this user; one of berth's containers has just its own"},
 	JSON,
 	{0},
 };
@@ -295,8 +299,8 @@ static const struct cli_command tool_verbs[] = {
 	{"list", "", 0, 0, CORE(cli_tool_list), .needs = TAKES_TEAM,
 		.help = "print the tools of the team file", .options = tool_list_options,
 		.schema = "berth.tool_list/1"},
-	{"run", "NAME [-- ARG...]", 1, -1, CORE(cli_tool_run), .needs = NEEDS_ENGINE | TAKES_TEAM,
-		.help = "run a tool in a container of its own",
+	{"run", "NAME [-- ARG...]", 1, 1, CORE(cli_tool_run), .needs = NEEDS_ENGINE | TAKES_TEAM,
+		.takes_words = CLI_WORDS_TAKEN, .help = "run a tool in a container of its own",
 		.about = "The container is created for this call and removed "
 			 "afterwards, whatever happens.  Standard input, exit codes and "
 			 "signals are as with `exec`.",
@@ -559,7 +563,7 @@ static const struct cli_command bench_verbs[] = {
 		.help = "name suites, cases and tests; or the runs of the history",
 		.options = bench_list_options,
 		.schema = "berth.bench_list/1 or berth.bench_runs/1"},
-	{"run", "[SUITE[/CASE]|FILE ...]", 0, CLI_MIXED, BENCH(bench_run_command),
+	{"run", "[SUITE[/CASE]|FILE ...]", 0, -1, BENCH(bench_run_command),
 		.help = "measure, compare, record, report",
 		.about = "Without operands every suite.  FILE is a suite file "
 			 "(configs/bench.yaml is one).  Arms of a case run interleaved, "
@@ -576,7 +580,7 @@ static const struct cli_command bench_verbs[] = {
 	{"report", "[RUN]", 0, 1, BENCH(bench_report),
 		.help = "print the report of a run (default: the newest)", .about = RUN_WORDS,
 		.options = bench_report_options, .schema = "berth.bench_run/1"},
-	{"trend", "[SUITE[/CASE] ...]", 0, CLI_MIXED, BENCH(bench_trend),
+	{"trend", "[SUITE[/CASE] ...]", 0, -1, BENCH(bench_trend),
 		.help = "draw figures over the versions", .options = bench_trend_options,
 		.schema = "berth.bench_trend/1"},
 	{"export", "[FILE]", 0, 1, BENCH(bench_export), .help = "write the history as JSON Lines"},
@@ -624,8 +628,8 @@ static const struct cli_command commands[] = {
 			 "sessions are part of it; what is in use, and what another "
 			 "berth made, never is.",
 		.options = clean_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
-	{"exec", "AGENT -- CMD ARG...", 2, -1, EITHER(cli_exec, cli_exec_engine),
-		.needs = NEEDS_ENGINE | TAKES_TEAM,
+	{"exec", "AGENT -- CMD ARG...", 1, 1, EITHER(cli_exec, cli_exec_engine),
+		.needs = NEEDS_ENGINE | TAKES_TEAM, .takes_words = CLI_WORDS_NEEDED,
 		.help = "run a command in a running agent or any other container",
 		.about = "Standard input is passed on unless it is a terminal.  Exits "
 			 "as the command does (128+n for a signal), with 124 when it "

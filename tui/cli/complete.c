@@ -111,9 +111,10 @@ static void print_bash(const struct cli_command *root)
 	     "\t\telif [[ -z $most && $w != -* ]]; then\n"
 	     "\t\t\tpath+=\"$w \"\n"
 	     "\t\t\t_berth_after \"$path\"\n"
-	     "\t\telif [[ $w != -* || $w == -- ]]; then");
-	printf("\t\t\t((most == %d)) || words='' valued=''\n", CLI_MIXED);
-	puts("\t\t\t[[ $w == -- ]] || ((++n != most)) || paths=''\n"
+	     "\t\telif [[ $w == -- ]]; then\n"
+	     "\t\t\twords='' valued=''\n"
+	     "\t\telif [[ $w != -* ]]; then\n"
+	     "\t\t\t((++n != most)) || paths=''\n"
 	     "\t\tfi\n"
 	     "\tdone\n"
 	     "\tmapfile -t COMPREPLY < <(\n"

@@ -67,9 +67,6 @@ static int run_in_container(const struct cli *c, const struct policy *policy, st
 	command_words(c, &io->q);
 	io->q.agent = c->argv[0];
 	io->q.program = "exec";
-	if (!io->q.argc)
-		return err_set(
-			e, ERR_USAGE, "exec needs a command: berth exec %s -- ls", c->argv[0]);
 	if (cli_value(c, "team")) {
 		cwd = getcwd(NULL, 0);
 		if (team_read(cli_value(c, "team"), cwd ? cwd : "/", team, e))

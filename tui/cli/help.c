@@ -58,7 +58,7 @@ static void help_all(const struct cli_command *root)
 	     "       berth [OPTION...] COMMAND [OPTION...] [OPERAND...]\n\n"
 	     "Commands:");
 	print_commands("", root->verbs);
-	puts("\nOptions, before any command:");
+	puts("\nOptions:");
 	print_option_help(root);
 	puts("\nExit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 engine unreachable,\n"
 	     "4 refused by policy.  More: berth help COMMAND, man berth.");

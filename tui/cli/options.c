@@ -1,8 +1,10 @@
-/* options.c - argv read by the tables: options before operands, nearest known word on a mistake. */
+/* options.c - argv read by the tables: options anywhere before "--", nearest known word on a mistake. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/config.h>
+#include <berth/mem.h>
 #include <berth/text.h>
 
 #include "cli/cli.h"
@@ -54,39 +56,24 @@ static const struct cli_option *find_cli_option(
 	return NULL;
 }
 
-/* What may be given here: the globals before a command, after it its own and --help. */
+/* What may be given here: the command's own before those of all, which may stand anywhere. */
 static const struct cli_option *known_option(
 	const struct cli *c, char letter, const char *name, size_t len)
 {
-	const struct cli_option *o, *own = c->command ? c->command->options : c->root->options;
+	const struct cli_option *o =
+		c->command ? find_cli_option(c->command->options, letter, name, len) : NULL;
 
-	o = find_cli_option(own, letter, name, len);
-	if (!o && (c->command || c->group)) {
-		o = find_cli_option(c->root->options, letter, name, len);
-		if (o && strcmp(o->name, "help") != 0)
-			o = NULL;
-	}
-	return o;
+	return o ? o : find_cli_option(c->root->options, letter, name, len);
 }
 
 static int unknown_option(const struct cli *c, const char *word, size_t len, struct err *e)
 {
 	const char *names[WORDS_MAX];
-	char shown[SHOWN], path[SHOWN];
-	const struct cli_option *global;
-	size_t n = add_names(names, 0, c->command ? c->command->options : c->root->options);
+	char shown[SHOWN];
+	size_t n = add_names(names, 0, c->command ? c->command->options : NULL);
 
-	global = word[1] == '-' ? find_cli_option(c->root->options, 0, word + 2, len - 2)
-				: find_cli_option(c->root->options, word[1], "", 0);
+	add_names(names, n, c->root->options);
 	snprintf(shown, sizeof shown, "%.*s", (int)(len < 60 ? len : 60), word);
-	if (global && (c->command || c->group))
-		return err_set(e, ERR_USAGE, "%s goes before the subcommand: berth %s %s%s%s.",
-			shown, shown, global->arg ? global->arg : "", global->arg ? " " : "",
-			cli_path(c, path, sizeof path));
-	if (c->command && n + 1 < WORDS_MAX) {
-		names[n++] = "help";
-		names[n] = NULL;
-	}
 	return refuse_unknown_word(c, e, "option", shown, names);
 }
 
@@ -157,29 +144,6 @@ static bool looks_like_option(const char *word)
 	return word[0] == '-' && word[1];
 }
 
-/* Options at *at; stops at the first word that is none, behind a "--" that ends them. */
-static int parse_cli_options(
-	struct cli *c, int argc, char **argv, int *at, bool *ended, struct err *e)
-{
-	*ended = false;
-	while (*at < argc && looks_like_option(argv[*at])) {
-		char **word = argv + *at;
-		int took;
-
-		if (!strcmp(*word, "--")) {
-			++*at;
-			*ended = true;
-			return 0;
-		}
-		took = (*word)[1] == '-' ? long_option(c, argc - *at, word, e)
-					 : short_options(c, argc - *at, word, e);
-		if (took < 0)
-			return -1;
-		*at += took;
-	}
-	return 0;
-}
-
 int cli_find(struct cli *c, const char *name, struct err *e)
 {
 	const struct cli_command *k = (c->group ? c->group : c->root)->verbs;
@@ -201,24 +165,29 @@ int cli_find(struct cli *c, const char *name, struct err *e)
 	return refuse_unknown_word(c, e, what, name, names);
 }
 
-static int check_operands(struct cli *c, bool ended, struct err *e)
+/* With the line as it should have been, as far as there is room. */
+static int refuse_no_dashes(const struct cli *c, int argc, char **argv, struct err *e)
+{
+	char path[SHOWN], first[SHOWN], line[2 * SHOWN] = "", shown[SHOWN], rest[SHOWN];
+
+	cli_path(c, path, sizeof path);
+	for (int i = 0; i < argc && strlen(line) < SHOWN; i++)
+		snprintf(line + strlen(line), sizeof line - strlen(line), " %.40s", argv[i]);
+	return err_set(e, ERR_USAGE, "`berth %s` needs -- before \"%s\": berth %s %s --%s", path,
+		text_clean(shown, sizeof shown, argv[0]), path,
+		text_clean(first, sizeof first, c->argv[0]), text_clean(rest, sizeof rest, line));
+}
+
+static int check_operands(struct cli *c, struct err *e)
 {
 	const struct cli_command *k = c->command;
 	char shown[SHOWN], path[SHOWN];
 
 	cli_path(c, path, sizeof path);
-	if (k->max_operands >= 0) {
-		for (int i = 1; i < c->argc && !ended; i++)
-			if (looks_like_option(c->argv[i]))
-				return err_set(e, ERR_USAGE,
-					"%s must come before %s (berth %s --help).",
-					text_clean(shown, sizeof shown, c->argv[i]), k->operands,
-					path);
-		if (c->argc > k->max_operands)
-			return err_set(e, ERR_USAGE, "`berth %s` does not take \"%s\".", path,
-				text_clean(shown, sizeof shown, c->argv[k->max_operands]));
-	}
-	if (c->argc < k->min_operands)
+	if (k->max_operands >= 0 && c->argc > k->max_operands)
+		return err_set(e, ERR_USAGE, "`berth %s` does not take \"%s\".", path,
+			text_clean(shown, sizeof shown, c->argv[k->max_operands]));
+	if (c->argc < k->min_operands || (k->takes_words == CLI_WORDS_NEEDED && !c->nwords))
 		return err_set(e, ERR_USAGE, "`berth %s` needs %s.", path, k->operands);
 	if (k->words && c->argc) {
 		for (const char *const *w = k->words; *w; w++)
@@ -229,63 +198,81 @@ static int check_operands(struct cli *c, bool ended, struct err *e)
 	return 0;
 }
 
-/* Operands and options in any order.  argv stays as it is: the launcher hands it on. */
-static int parse_mixed(struct cli *c, int argc, char **argv, int at, struct err *e)
+/* An operand.  argv stays as it is, for the launcher hands it on. */
+static void add_operand(struct cli *c, int argc, char *word)
 {
-	static char *words[CLI_MIXED_MAX + 1];
-	bool ended = false;
+	static char **operands;
 
-	c->argc = 0;
-	while (at < argc) {
-		if (!ended && looks_like_option(argv[at])) {
-			if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
-				return -1;
-			continue;
-		}
-		if (c->argc == CLI_MIXED_MAX)
-			return err_set(
-				e, ERR_USAGE, "more than %d operands are too many.", CLI_MIXED_MAX);
-		words[c->argc++] = argv[at++];
+	if (!c->argc) {
+		free(operands); /* of a line read before, in tests */
+		operands = xcalloc((size_t)argc + 1, sizeof *operands);
+		c->argv = operands;
 	}
-	c->argv = words;
-	words[c->argc] = NULL;
-	return c->help ? 0 : check_operands(c, true, e);
+	c->argv[c->argc++] = word;
+}
+
+/* The word at argv[0], which is none behind "--".  Returns how many were taken, or -1. */
+static int take_word(struct cli *c, int argc, char **argv, struct err *e)
+{
+	char *word = argv[0];
+
+	if (looks_like_option(word))
+		return word[1] == '-' ? long_option(c, argc, argv, e)
+				      : short_options(c, argc, argv, e);
+	if (!c->command)
+		return cli_find(c, word, e) < 0 ? -1 : 1;
+	if (c->command->takes_words && c->argc == c->command->max_operands)
+		return refuse_no_dashes(c, argc, argv, e);
+	add_operand(c, argc, word);
+	return 1;
+}
+
+/* The words behind "--": the command's to run, or plain operands. */
+static int take_rest(struct cli *c, int argc, char **argv, struct err *e)
+{
+	while (argc && !c->command) {
+		if (cli_find(c, *argv++, e) < 0)
+			return -1;
+		argc--;
+	}
+	if (c->command && c->command->takes_words) {
+		c->words = argv;
+		c->nwords = argc;
+		return 0;
+	}
+	while (argc--) {
+		add_operand(c, argc + 1, *argv);
+		argv++;
+	}
+	return 0;
 }
 
 int cli_parse(const struct cli_command *root, int argc, char **argv, struct cli *ret, struct err *e)
 {
 	struct cli *c = ret;
-	bool ended;
 	int at = 1;
 
-	*c = (struct cli){.root = root, .argv = argv + argc, .line = argv};
-	if (argc < 1)
-		return 0;
-	if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
-		return -1;
-	if (at >= argc || c->help || c->version)
-		return 0;
-	if (cli_find(c, argv[at++], e) < 0)
-		return -1;
-	if (c->group) {
-		if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
+	*c = (struct cli){.root = root, .argv = argv + argc, .words = argv + argc, .line = argv};
+	while (at < argc) {
+		int took;
+
+		if (!strcmp(argv[at], "--")) {
+			if (take_rest(c, argc - at - 1, argv + at + 1, e) < 0)
+				return -1;
+			break;
+		}
+		took = take_word(c, argc - at, argv + at, e);
+		if (took < 0)
 			return -1;
-		if (c->help)
+		if (c->help || c->version)
 			return 0;
-		if (at >= argc)
-			return err_set(e, ERR_USAGE,
-				"`berth %s` needs a subcommand: see `berth %s --help`.",
-				c->group->name, c->group->name);
-		if (cli_find(c, argv[at++], e) < 0)
-			return -1;
+		at += took;
 	}
-	if (parse_cli_options(c, argc, argv, &at, &ended, e) < 0)
-		return -1;
-	if (c->command->max_operands == CLI_MIXED && !ended)
-		return parse_mixed(c, argc, argv, at, e);
-	c->argc = argc - at;
-	c->argv = argv + at;
-	return c->help ? 0 : check_operands(c, ended, e);
+	if (c->group && !c->command)
+		return err_set(e, ERR_USAGE,
+			"`berth %s` needs a subcommand: see `berth %s --help`.", c->group->name,
+			c->group->name);
+	return c->command ? check_operands(c, e) : 0;
 }
 
 bool cli_flag(const struct cli *c, const char *name)

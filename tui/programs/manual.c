@@ -394,10 +394,10 @@ int main(int argc, char **argv)
 	text_init();
 	print_head();
 	print_section("OPTIONS");
-	print_text_line("Before any command:");
+	print_text_line("Of all commands:");
 	print_manual_options(&cli_root);
 	print_section("COMMANDS");
-	print_text_line("Options of a command come before its operands.");
+	print_text_line("Options stand anywhere before \"--\".");
 	print_command_entries("", cli_root.verbs);
 	print_section("KEYS");
 	print_text_line(
