@@ -23,6 +23,7 @@ const char *command_kind_name(enum command_kind kind)
 		[CMD_SHELL_RESIZE] = "shell-resize",
 		[CMD_SHELL_CLOSE] = "shell-close",
 		[CMD_JOB_CANCEL] = "job-cancel",
+		[CMD_JOB_DISMISS] = "job-dismiss",
 		[CMD_IMAGE_IMPORT] = "image-import",
 		[CMD_CLEAN_PLAN] = "clean-plan",
 		[CMD_CLEAN_RUN] = "clean-run",

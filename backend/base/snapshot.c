@@ -116,3 +116,21 @@ const struct snapshot *snapshot_take(struct snapshot_slot *slot)
 	pthread_mutex_unlock(&slot->lock);
 	return s;
 }
+
+double snapshot_progress(const struct snapshot *s)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->njobs; i++) {
+		const struct job_info *j = &s->jobs[i];
+
+		if (job_ended(j->state))
+			continue;
+		if (j->fraction < 0 && j->state != JOB_QUEUED)
+			return -1;
+		sum += j->fraction > 0 ? j->fraction : 0;
+		n++;
+	}
+	return n ? sum / (double)n : -1;
+}

@@ -132,6 +132,7 @@ static void (*const commands[])(struct backend *b, const struct command *c) = {
 	[CMD_SHELL_RESIZE] = shell_command,
 	[CMD_SHELL_CLOSE] = shell_command,
 	[CMD_JOB_CANCEL] = chores_cancel_job,
+	[CMD_JOB_DISMISS] = chores_dismiss_job,
 	[CMD_IMAGE_IMPORT] = chores_import,
 	[CMD_SAVE] = chores_save,
 };

@@ -390,3 +390,13 @@ void chores_cancel_job(struct backend *b, const struct command *c)
 	b->jobs_ns = 0;
 	publish_jobs(b);
 }
+
+/* Only what is shown changes, so there is nothing to record. */
+void chores_dismiss_job(struct backend *b, const struct command *c)
+{
+	for (size_t i = 0; i < c->jobs.n; i++)
+		jobs_dismiss(&c->jobs.id[i], NULL);
+	backend_result(b, c->id, NULL);
+	b->jobs_ns = 0;
+	publish_jobs(b);
+}

@@ -262,5 +262,6 @@ void chores_journal(struct backend *b, const struct command *c);
 void chores_import(struct backend *b, const struct command *c);
 void chores_pulse(struct backend *b);
 void chores_cancel_job(struct backend *b, const struct command *c);
+void chores_dismiss_job(struct backend *b, const struct command *c);
 
 #endif

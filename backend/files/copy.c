@@ -138,6 +138,8 @@ static int copy_range(struct copying *x, struct worker *w, int in, int out, off_
 			return 0; /* it shrank */
 		from += n;
 		job_add(x->op.job, 0, (uint64_t)n, 0);
+		if (x->walk.private)
+			walk_show_late(&x->walk);
 	}
 	return 0;
 }
@@ -156,10 +158,13 @@ static int copy_sparse(struct copying *x, struct worker *w, int in, int out, off
 			data = at; /* not known: reading the rest tells what is wrong */
 		else if ((hole = lseek(in, data, SEEK_HOLE)) < 0)
 			hole = size;
+		job_add(x->op.job, 0, (uint64_t)(data - at), 0);
 		if (copy_range(x, w, in, out, data, hole) < 0)
 			return -1;
 		at = hole;
 	}
+	if (at < size)
+		job_add(x->op.job, 0, (uint64_t)(size - at), 0);
 	return ftruncate(out, size);
 }
 
@@ -243,6 +248,7 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 		how = judge_existing(x, dir, name, st);
 		if (how != 0) {
 			w->t.skipped += how > 0;
+			job_add(x->op.job, 0, how > 0 ? (uint64_t)st->st_size : 0, 0);
 			return how > 0 ? 0 : -1;
 		}
 		snprintf(temporary, sizeof temporary, ".berth.%d.%llx", (int)getpid(),
@@ -330,8 +336,10 @@ static void copy_one_file(
 		AUTO_STR struct str path = STR_INIT;
 
 		to_path(x, d, name, &path);
-		if (link_later(x, &st, path.s))
+		if (link_later(x, &st, path.s)) {
+			job_add(x->op.job, 0, (uint64_t)st.st_size, 0);
 			return;
+		}
 	}
 	if (copy_open(x, w, in, &st, w->to_dir, name) < 0 && errno != ECANCELED) {
 		fail_copy(w, &x->walk, errno, "copy to", name);
@@ -433,6 +441,7 @@ static void copy_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 	for (size_t i = from; i < to && !op_stopped(&x->op); i++) {
 		const struct walk_entry *entry = &d->entries[i];
 
+		walk_show_late(&x->walk);
 		if (entry->type == FILES_FILE) {
 			copy_one_file(x, w, d, fd, entry->name);
 		} else if (entry->type == FILES_LINK) {
@@ -555,8 +564,10 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 		AUTO_CLOSE int in = openat(from_dir, leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
 		struct stat now;
 
-		if (in >= 0 && fstat(in, &now) == 0 && S_ISREG(now.st_mode))
+		if (in >= 0 && fstat(in, &now) == 0 && S_ISREG(now.st_mode)) {
+			job_total(x->op.job, 1, (uint64_t)now.st_size);
 			rc = copy_open(x, &w, in, &now, to_dir, to_leaf);
+		}
 	}
 	if (rc < 0)
 		rc = errno == ECANCELED ? op_cancelled(e) : path_error(e, errno, "copy", from);
@@ -618,6 +629,7 @@ static int run_copy(
 		.ops = &copy_ops,
 		.ctx = x,
 		.whole_dirs = true,
+		.ahead = AHEAD_BYTES,
 	};
 	rc = walk_run(&x->walk, e);
 	x->totals.errors += x->walk.totals.errors;

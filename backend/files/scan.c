@@ -79,6 +79,7 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 		.ops = &scan_ops,
 		.ctx = s,
 		.sorted = o->sorted,
+		.ahead = o->meta || filter_wants_meta(&o->filter) ? AHEAD_ENTRIES : AHEAD_NOT,
 		.max_entries = o->max_entries ? o->max_entries : DEFAULT_MAX,
 		/* Only listing is done by then: nothing worth sharing. */
 		.whole_dirs = !o->meta && !filter_wants_meta(&o->filter),

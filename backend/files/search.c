@@ -15,8 +15,6 @@ struct kept {
 	size_t n;
 };
 
-#define LARGE (4 << 20) /* bytes from which a file is a job by itself */
-
 struct searching {
 	struct walk walk;
 	struct op op;
@@ -166,7 +164,7 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 		}
 		return;
 	}
-	if (st.st_size > LARGE)
+	if (st.st_size > SEARCH_JOB)
 		walk_show(me->walk);
 	s->totals.files++;
 	s->flush = x->o->sorted ? NULL : show_some;
@@ -183,6 +181,9 @@ static void search_entry(struct walk_worker *me, struct walk_dir *d, int dirfd, 
 		s->totals.error = errno;
 		break;
 	}
+	/* A large one told of itself as far as it was read. */
+	if (s->told < (uint64_t)st.st_size)
+		me->bytes += (uint64_t)st.st_size - s->told;
 	close(fd);
 }
 
@@ -247,6 +248,12 @@ static void show_sorted(struct searching *x)
 	cursor_release(&c);
 }
 
+static void show_single(struct searching *x, uint64_t size)
+{
+	walk_show(&x->walk);
+	job_total(x->op.job, 1, size);
+}
+
 /* The start is a file: that one alone.  1: it is none. */
 static int search_one(struct searching *x, const char *path, struct err *e)
 {
@@ -258,8 +265,8 @@ static int search_one(struct searching *x, const char *path, struct err *e)
 	fd = *path ? path_open(x->walk.root, path, PATH_READ) : -1;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 1;
-	if (st.st_size > LARGE)
-		walk_show(&x->walk);
+	if (st.st_size > SEARCH_JOB)
+		show_single(x, (uint64_t)st.st_size);
 	searcher_init(&s, x->matcher);
 	s.flush = show_some;
 	s.flush_ctx = &(struct many){.x = x};
@@ -305,6 +312,7 @@ int files_search(struct files *f, struct files_root *r, const char *start,
 		.ops = &search_ops,
 		.ctx = &x,
 		.sorted = o->sorted,
+		.ahead = AHEAD_BYTES,
 	};
 	rc = search_one(&x, start, &why);
 	if (rc > 0) {

@@ -250,6 +250,8 @@ static void transform_entries(
 			continue;
 		}
 		transform_fd(x, me->data, fd, &st, d, entry, &t);
+		me->bytes += (uint64_t)st.st_size;
+		walk_show_late(me->walk);
 		close(fd);
 	}
 	pthread_mutex_lock(&x->lock);
@@ -345,6 +347,7 @@ int files_transform(struct files *f, struct files_root *r, const char *start,
 		.filter = &o->filter,
 		.ops = &transform_ops,
 		.ctx = &x,
+		.ahead = AHEAD_BYTES,
 	};
 	rc = run_transform(&x, f, r, res, &why);
 	x.totals.diff = res->diff;

@@ -175,6 +175,16 @@ struct board *board_open(const char *program, struct err *e)
 	return b;
 }
 
+/* What is left of it: the slots in use, for as long as somebody may want to see how it went. */
+static void leave_board(struct board *b)
+{
+	uint32_t used = atomic_load(&b->header->used);
+
+	atomic_store(&b->header->dead_since, clock_wall_ms());
+	if (used == 0 || used > BOARD_SLOTS || ftruncate(b->fd, (off_t)slot_offset(used)) < 0)
+		unlink(b->path);
+}
+
 void board_close(struct board *b)
 {
 	if (!b)
@@ -182,9 +192,10 @@ void board_close(struct board *b)
 	for (size_t i = 0; i < BOARD_SLOTS; i++)
 		if (b->jobs[i])
 			job_end(b->jobs[i], JOB_CANCELLED, "berth ended before it finished.");
-	unlink(b->path);
+	leave_board(b);
 	munmap(b->header, BOARD_BYTES);
 	close(b->fd);
+	boards_tidy();
 	pthread_mutex_destroy(&b->lock);
 	free(b);
 }
@@ -250,6 +261,8 @@ struct job *job_new(
 	atomic_store(&s->bytes_done, 0);
 	atomic_store(&s->bytes_total, 0);
 	atomic_store(&s->failed, 0);
+	atomic_store(&s->counting, 0);
+	atomic_store(&s->dismissed, 0);
 	s->marks[0] = s->marks[1] = (struct mark){.mono_ns = now};
 	atomic_store(&s->next_mark_ns, now + MARK_NS);
 	slot_unlock(s);
@@ -265,10 +278,22 @@ void job_current(struct job *j, const char *item)
 	slot_unlock(j->slot);
 }
 
+static void store_totals(struct slot *s, uint64_t items, uint64_t bytes)
+{
+	atomic_store_explicit(&s->items_total, items, memory_order_relaxed);
+	atomic_store_explicit(&s->bytes_total, bytes, memory_order_relaxed);
+}
+
 void job_total(struct job *j, uint64_t items, uint64_t bytes)
 {
-	atomic_store_explicit(&j->slot->items_total, items, memory_order_relaxed);
-	atomic_store_explicit(&j->slot->bytes_total, bytes, memory_order_relaxed);
+	store_totals(j->slot, items, bytes);
+	atomic_store_explicit(&j->slot->counting, 0, memory_order_relaxed);
+}
+
+void job_total_least(struct job *j, uint64_t items, uint64_t bytes)
+{
+	atomic_store_explicit(&j->slot->counting, 1, memory_order_relaxed);
+	store_totals(j->slot, items, bytes);
 }
 
 static void move_marks(struct slot *s, int64_t now)

@@ -33,14 +33,17 @@ struct job; /* one slot */
 
 /* `program`: "console", "files copy" ...  NULL and *e when the runtime directory is unusable. */
 struct board *board_open(const char *program, struct err *e);
-void board_close(struct board *b); /* removes the file; running jobs end as cancelled */
+/* Running jobs end as cancelled.  The ended ones stay to be seen, in a file that readers remove. */
+void board_close(struct board *b);
 
 /* A new job; the oldest ended one makes room.  Never NULL: with a full or missing board (b NULL)
  * the job still counts and can be cancelled, it is just not shown to others. */
 struct job *job_new(
 	struct board *b, const char *name, const char *owner, const char *unit, bool cancellable);
 void job_current(struct job *j, const char *item);
-void job_total(struct job *j, uint64_t items, uint64_t bytes); /* may be called again as it grows */
+void job_total(struct job *j, uint64_t items, uint64_t bytes); /* may be called again */
+/* So much at least: somebody still counts, and says job_total, or the last word of this, in the end. */
+void job_total_least(struct job *j, uint64_t items, uint64_t bytes);
 void job_add(struct job *j, uint64_t items, uint64_t bytes, uint64_t failed);
 /* An item failed, and why: counted, and the first sentences are kept. */
 void job_fail(struct job *j, const char *sentence);
@@ -53,10 +56,13 @@ void job_end(struct job *j, enum job_state state, const char *result);
 struct job_id job_id(const struct job *j);
 
 /* Read every board in the runtime directory: at most `max` jobs, running ones first, then newest.
+ * One that ended is among them for ten minutes, whether its process lives or not.
  * Returns how many were filled in.  Rates are over the last few seconds where the board tells. */
 size_t jobs_read(struct board *own, struct job_info *out, size_t max);
 /* Set the cancel word of any process's job; ERR_NOT_FOUND when it has ended. */
 int jobs_cancel(const struct job_id *id, struct err *e);
+/* Nobody is shown that ended job any more; ERR_NOT_FOUND, ERR_CONFLICT when it runs. */
+int jobs_dismiss(const struct job_id *id, struct err *e);
 
 /* Start time of a process as /proc/PID/stat has it; 0 when it cannot be read. */
 uint64_t process_started(int32_t pid);

@@ -30,7 +30,7 @@ struct board_header {
 	uint64_t started;      /* start time of the process, clock ticks since boot */
 	_Atomic uint32_t used; /* slots in use are below this */
 	uint32_t pad;
-	_Atomic int64_t dead_since; /* wall ms when a reader first found the owner dead; 0 */
+	_Atomic int64_t dead_since; /* wall ms when the owner ended, or was first found dead; 0 */
 	char program[32];           /* for a person with a hex viewer */
 };
 
@@ -53,12 +53,26 @@ struct slot {
 	_Atomic int64_t next_mark_ns; /* counters: single words */
 	_Atomic uint64_t items_done, items_total, bytes_done, bytes_total, failed;
 	char error[JOB_ERRORS][JOB_ERROR_MAX]; /* under seq */
-	unsigned char reserved[344 - JOB_ERRORS * JOB_ERROR_MAX];
+	_Atomic uint32_t counting;             /* 1: the totals are "at least" */
+	_Atomic uint32_t dismissed;            /* serial of the ended job nobody wants to see; 0 */
 };
 _Static_assert(sizeof(struct slot) == 1024, "a slot is 1 KiB");
 _Static_assert(sizeof(struct board_header) <= BOARD_HEADER, "the header fits its page");
 
+#define BOARD_KEPT_MS 600000 /* an ended job is shown for so long, its process's board kept */
+#define BOARDS_KEPT 256      /* of dead processes, at most */
+
+/* A living process's file has BOARD_BYTES; one that ended leaves its slots in use alone. */
 #define BOARD_BYTES (BOARD_HEADER + BOARD_SLOTS * sizeof(struct slot))
+
+static inline bool is_board_size(int64_t size, uint32_t used)
+{
+	return size <= (int64_t)BOARD_BYTES &&
+		size >= (int64_t)(BOARD_HEADER + used * sizeof(struct slot));
+}
+
+/* Of processes that ended: away with those that nobody needs any more, where there are many. */
+void boards_tidy(void);
 
 static inline size_t slot_offset(size_t index)
 {

@@ -18,8 +18,7 @@
 
 #include "job/board_layout.h"
 
-#define BOARDS_MAX 1024       /* more files than this in the folder are not ours to read */
-#define ORPHAN_SHOWN_MS 10000 /* how long a dead process's jobs stay to be seen by everybody */
+#define BOARDS_MAX 1024 /* more files than this in the folder are not ours to read */
 #define TORN_RETRIES 3
 
 struct list {
@@ -46,11 +45,12 @@ static int open_board(int folder, const char *name, int flags, struct board_head
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-		st.st_size != (off_t)BOARD_BYTES || pread(fd, h, sizeof *h, 0) != sizeof *h)
+		pread(fd, h, sizeof *h, 0) != sizeof *h)
 		return -1;
 	if (memcmp(h->magic, BOARD_MAGIC, sizeof h->magic) != 0 || h->version != BOARD_VERSION ||
 		h->slots != BOARD_SLOTS || h->slot_size != sizeof(struct slot) || h->pid <= 0 ||
-		atomic_load(&h->used) > BOARD_SLOTS)
+		atomic_load(&h->used) > BOARD_SLOTS ||
+		!is_board_size(st.st_size, atomic_load(&h->used)))
 		return -1;
 	return steal_fd(&fd);
 }
@@ -71,6 +71,7 @@ static void set_speed(struct job_info *j, const struct slot *s, int64_t now)
 	bool bytes = j->bytes_done > 0;
 	uint64_t done = bytes ? j->bytes_done : j->items_done;
 	uint64_t total = bytes ? j->bytes_total : j->items_total;
+	bool known = total && !j->counting;
 	const struct mark *m = &s->marks[0];
 	uint64_t before = bytes ? m->bytes : m->items;
 	double seconds = (double)(now - m->mono_ns) / 1e9;
@@ -81,15 +82,16 @@ static void set_speed(struct job_info *j, const struct slot *s, int64_t now)
 	}
 	j->rate = seconds > 0.05 && done >= before ? (double)(done - before) / seconds : -1;
 	j->eta_ms = -1;
-	if (!job_ended(j->state) && j->rate > 0 && total > done) {
+	if (!job_ended(j->state) && j->rate > 0 && known && total > done) {
 		double left = (double)(total - done) / j->rate * 1e3;
 
 		j->eta_ms = left < 1e15 ? (int64_t)left : -1;
 	}
-	j->fraction = total            ? measure_progress(done, total)
-		: j->items_total       ? measure_progress(j->items_done, j->items_total)
-		: j->state == JOB_DONE ? 1.0
-				       : -1.0;
+	j->fraction = j->state == JOB_DONE ? 1.0
+		: j->counting              ? -1.0
+		: total                    ? measure_progress(done, total)
+		: j->items_total           ? measure_progress(j->items_done, j->items_total)
+					   : -1.0;
 }
 
 /* Turn a slot, untorn but possibly nonsense, into what others see.  false: not a job. */
@@ -99,7 +101,8 @@ static bool convert_slot(
 	int64_t now = clock_mono_ns();
 	uint32_t serial = atomic_load(&s->serial);
 
-	if (serial == 0 || s->state > JOB_CANCELLED)
+	if (serial == 0 || s->state > JOB_CANCELLED || atomic_load(&s->dismissed) == serial ||
+		(job_ended(s->state) && clock_wall_ms() - s->ended_wall_ms >= BOARD_KEPT_MS))
 		return false;
 	*j = (struct job_info){.id = {h->pid, h->started, serial}, .state = s->state};
 	if (dead && !job_ended(j->state))
@@ -119,6 +122,13 @@ static bool convert_slot(
 	j->bytes_done = atomic_load(&s->bytes_done);
 	j->bytes_total = atomic_load(&s->bytes_total);
 	j->failed = atomic_load(&s->failed);
+	j->counting = atomic_load(&s->counting) != 0;
+	/* Who counts may be behind who works, or too late. */
+	if (j->counting &&
+		(job_ended(j->state) || j->items_total <= j->items_done ||
+			j->bytes_total < j->bytes_done))
+		j->items_total = j->bytes_total = 0;
+	j->counting = j->counting && j->items_total;
 	j->started_wall_ms = s->started_wall_ms;
 	j->ended_wall_ms = job_ended(s->state) ? s->ended_wall_ms : 0;
 	if (job_ended(s->state))
@@ -171,7 +181,7 @@ static void read_board_slots(int fd, const struct board_header *h, bool dead, st
 	}
 }
 
-/* Show what a dead owner left for a while, so that every console sees it once, then remove it. */
+/* Show what a dead owner left for a while, then remove it. */
 static void read_dead(
 	int folder, const char *name, int fd, struct board_header *h, struct list *out)
 {
@@ -183,27 +193,30 @@ static void read_dead(
 			return;
 		atomic_store(&h->dead_since, since);
 	}
-	if (now - since >= ORPHAN_SHOWN_MS) {
+	if (now - since >= BOARD_KEPT_MS) {
 		unlinkat(folder, name, 0);
 		return;
 	}
 	read_board_slots(fd, h, true, out);
 }
 
-static void read_board(int folder, const char *name, struct list *out)
+/* It holds a lock for life.  Only asked for, not taken: other readers ask as well. */
+static bool is_owner_alive(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+static void read_board(int folder, const char *name, struct list *out)
+{
 	struct board_header h;
 	AUTO_CLOSE int fd = open_board(folder, name, O_RDWR, &h);
 
-	if (fd < 0)
-		return;
-	/* The owner holds a lock for life.  Only asked for, not taken: other readers ask as well.
-	 */
-	if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK)
-		read_dead(folder, name, fd, &h, out);
-	else
+	if (fd >= 0 && is_owner_alive(fd))
 		read_board_slots(fd, &h, false, out);
+	else if (fd >= 0)
+		read_dead(folder, name, fd, &h, out);
 }
 
 static bool is_board(const char *name)
@@ -279,11 +292,10 @@ static int cancel_slot(int fd, const struct board_header *h, uint32_t serial, st
 	return err_set(e, ERR_NOT_FOUND, "this job has ended");
 }
 
-int jobs_cancel(const struct job_id *id, struct err *e)
+/* The board of that job's process, open; -1 and *e: there is none any more. */
+static int open_job_board(const struct job_id *id, struct board_header *h, struct err *e)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char dir[PATH_MAX], name[64];
-	struct board_header h;
 	AUTO_CLOSE int folder = open_folder(dir, sizeof dir, e);
 	AUTO_CLOSE int fd = -1;
 
@@ -291,10 +303,100 @@ int jobs_cancel(const struct job_id *id, struct err *e)
 		return -1;
 	snprintf(name, sizeof name, "%d-%llu" BOARD_SUFFIX, (int)id->pid,
 		(unsigned long long)id->started);
-	fd = open_board(folder, name, O_RDWR, &h);
-	if (fd < 0 || h.pid != id->pid || h.started != id->started || id->serial == 0)
+	fd = open_board(folder, name, O_RDWR, h);
+	if (fd < 0 || h->pid != id->pid || h->started != id->started || id->serial == 0)
 		return err_set(e, ERR_NOT_FOUND, "the process of this job has ended");
-	if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK)
-		return err_set(e, ERR_NOT_FOUND, "the process of this job died");
+	return steal_fd(&fd);
+}
+
+int jobs_cancel(const struct job_id *id, struct err *e)
+{
+	struct board_header h;
+	AUTO_CLOSE int fd = open_job_board(id, &h, e);
+
+	if (fd < 0)
+		return -1;
+	if (!is_owner_alive(fd))
+		return err_set(e, ERR_NOT_FOUND, "the process of this job has ended");
 	return cancel_slot(fd, &h, id->serial, e);
+}
+
+int jobs_dismiss(const struct job_id *id, struct err *e)
+{
+	struct board_header h;
+	AUTO_CLOSE int fd = open_job_board(id, &h, e);
+	bool alive = fd >= 0 && is_owner_alive(fd);
+
+	for (size_t i = 0, used = fd < 0 ? 0 : atomic_load(&h.used); i < used; i++) {
+		off_t at = (off_t)slot_offset(i);
+		struct slot s;
+
+		if (pread(fd, &s, sizeof s, at) != sizeof s || atomic_load(&s.serial) != id->serial)
+			continue;
+		if (alive && !job_ended(s.state))
+			return err_set(e, ERR_CONFLICT, "this job still runs");
+		if (pwrite(fd, &id->serial, sizeof id->serial,
+			    at + (off_t)offsetof(struct slot, dismissed)) != sizeof id->serial)
+			return err_sys(e, errno, "cannot dismiss the job");
+		return 0;
+	}
+	return fd < 0 ? -1 : err_set(e, ERR_NOT_FOUND, "this job is not known any more");
+}
+
+struct remains {
+	int64_t since;
+	char name[64];
+};
+
+static int compare_remains(const void *pa, const void *pb)
+{
+	const struct remains *a = pa, *b = pb;
+
+	return (a->since > b->since) - (a->since < b->since);
+}
+
+/* The older half of them, so that the next time is far off. */
+static void remove_remains(int folder, DIR *listing)
+{
+	AUTO_FREE struct remains *all = xcalloc(BOARDS_MAX, sizeof *all);
+	struct board_header h;
+	struct dirent *entry;
+	size_t n = 0;
+
+	while (n < BOARDS_MAX && (entry = readdir(listing)) != NULL) {
+		AUTO_CLOSE int fd =
+			is_board(entry->d_name) && strlen(entry->d_name) < sizeof all[n].name
+			? open_board(folder, entry->d_name, O_RDWR, &h)
+			: -1;
+
+		if (fd < 0 || is_owner_alive(fd))
+			continue;
+		all[n].since = atomic_load(&h.dead_since);
+		strcpy(all[n++].name, entry->d_name);
+	}
+	qsort(all, n, sizeof *all, compare_remains);
+	for (size_t i = 0; i < n / 2; i++)
+		unlinkat(folder, all[i].name, 0);
+}
+
+void boards_tidy(void)
+{
+	char dir[PATH_MAX];
+	struct dirent *entry;
+	size_t n = 0;
+	int folder = open_folder(dir, sizeof dir, NULL);
+	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
+
+	if (!listing) {
+		if (folder >= 0)
+			close(folder);
+		return;
+	}
+	while (n <= BOARDS_KEPT && (entry = readdir(listing)) != NULL)
+		n += is_board(entry->d_name);
+	if (n > BOARDS_KEPT) {
+		rewinddir(listing);
+		remove_remains(folder, listing);
+	}
+	closedir(listing);
 }

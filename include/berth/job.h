@@ -48,13 +48,14 @@ struct job_info {
 	char unit[16];                          /* what items are: "files", "containers" */
 	uint64_t items_done, items_total;       /* total 0: unknown */
 	uint64_t bytes_done, bytes_total;       /* total 0: unknown or not counted */
+	bool counting;                          /* the totals are "at least": they grow still */
 	uint64_t failed;                        /* items that failed */
 	char error[JOB_ERRORS][JOB_ERROR_MAX];  /* about the first of these; "" none */
 	int64_t started_wall_ms, ended_wall_ms; /* ended 0 while it runs */
 	int64_t elapsed_ms;
 	double rate;     /* bytes/s where bytes are counted, else items/s; -1 unknown */
 	int64_t eta_ms;  /* -1 unknown */
-	double fraction; /* 0..1; -1 unknown */
+	double fraction; /* 0..1; -1 unknown, as it is while the totals grow */
 };
 
 #endif

@@ -40,6 +40,7 @@ enum command_kind {
 	CMD_SHELL_RESIZE, /* ref; size */
 	CMD_SHELL_CLOSE,  /* ref */
 	CMD_JOB_CANCEL,   /* jobs: of any process of this user */
+	CMD_JOB_DISMISS,  /* jobs: ended ones that nobody wants to see any more */
 	CMD_IMAGE_IMPORT, /* import: a job */
 	CMD_CLEAN_PLAN,   /* foreign: make a plan -> EV_CLEAN_PLAN with this command's id */
 	CMD_CLEAN_RUN,    /* plan: carry it out; a job -> EV_CLEAN_ITEM ..., EV_CLEAN_END */

@@ -52,6 +52,15 @@ static size_t files_left(void)
 	return n;
 }
 
+/* What ended goes in time, file and all. */
+static void clean_boards(void)
+{
+	clock_advance(601000000000);
+	jobs_read(NULL, jobs, COUNT(jobs));
+	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 0);
+	assert_int_equal(files_left(), 0);
+}
+
 static void test_own(void **state)
 {
 	struct err e = ERR_INIT;
@@ -95,8 +104,101 @@ static void test_own(void **state)
 	assert_int_equal(jobs_cancel(&other, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
 	board_close(b);
-	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 0);
-	assert_int_equal(files_left(), 0);
+	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 2);
+}
+
+/* How it went is to be seen for ten minutes, also of a process that has gone; or until dismissed. */
+static void test_ended_stays(void **state)
+{
+	struct err e = ERR_INIT;
+	struct board *b;
+	struct job_id done;
+	struct job *j, *k;
+	struct stat st;
+	char path[PATH_MAX];
+
+	(void)state;
+	clock_freeze(100000000000, 1700000000000);
+	b = board_open("test", &e);
+	strcpy(path, board_path(getpid()));
+	j = job_new(b, "copy tree", "me", "files", true);
+	k = job_new(b, "cut off", "me", "files", true);
+	done = job_id(k);
+	assert_int_equal(jobs_dismiss(&done, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	job_fail(j, "a/b: No space left on device.");
+	job_end(j, JOB_FAILED, "1 of 3 failed.");
+	clock_advance(1000000000);
+	board_close(b);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size < 16384);
+	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 2);
+	for (int i = 0; i < 2; i++) {
+		bool failed = jobs[i].state == JOB_FAILED;
+
+		assert_int_equal(jobs[i].state, failed ? JOB_FAILED : JOB_CANCELLED);
+		assert_string_equal(jobs[i].result,
+			failed ? "1 of 3 failed." : "berth ended before it finished.");
+		assert_string_equal(
+			jobs[i].error[0], failed ? "a/b: No space left on device." : "");
+		assert_false(jobs[i].own);
+	}
+	assert_int_equal(jobs_dismiss(&done, &e), 0);
+	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 1);
+	assert_string_equal(jobs[0].name, "copy tree");
+	clock_advance(598000000000);
+	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 1);
+	clean_boards();
+	assert_int_equal(jobs_dismiss(&done, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+}
+
+/* A loop of short commands does not fill the runtime directory. */
+static void test_many_remains(void **state)
+{
+	char old[PATH_MAX], now[PATH_MAX];
+
+	(void)state;
+	clock_freeze(100000000000, 1700000000000);
+	for (int i = 0; i < 300; i++) {
+		struct board *b = board_open("test", NULL);
+
+		strcpy(old, board_path(getpid()));
+		job_end(job_new(b, "scan", "me", "files", true), JOB_DONE, "Done.");
+		board_close(b);
+		snprintf(now, sizeof now, "%s/berth/jobs/%d-1.board", top, 100000 + i);
+		assert_true(access(old, F_OK) < 0 || rename(old, now) == 0);
+		clock_advance(1000000);
+	}
+	assert_true(files_left() <= BOARDS_KEPT);
+	assert_int_equal(access(now, F_OK), 0); /* the newest stay */
+	clean_boards();
+}
+
+/* A total that grows still is none to reckon with. */
+static void test_counting(void **state)
+{
+	struct board *b = board_open("test", NULL);
+	struct job *j = job_new(b, "copy", "me", "entries", true);
+
+	(void)state;
+	job_add(j, 10, 1000, 0);
+	job_total_least(j, 20, 5000);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_true(jobs[0].counting);
+	assert_int_equal(jobs[0].bytes_total, 5000);
+	assert_true(jobs[0].fraction < 0);
+	assert_int_equal(jobs[0].eta_ms, -1);
+	job_total_least(j, 20, 900);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_int_equal(jobs[0].bytes_total, 0);
+	job_total(j, 40, 2000);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_false(jobs[0].counting);
+	assert_true(jobs[0].fraction > 0.49 && jobs[0].fraction < 0.51);
+	job_end(j, JOB_DONE, "Done.");
+	board_close(b);
+	clean_boards();
 }
 
 /* What has to go through cannot be stopped any more. */
@@ -235,7 +337,8 @@ static void test_cancel_across(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	assert_int_equal(jobs_cancel(&jobs[0].id, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
-	assert_int_equal(files_left(), 0);
+	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 1);
+	assert_int_equal(jobs[0].state, JOB_CANCELLED);
 }
 
 static void test_dead(void **state)
@@ -258,10 +361,7 @@ static void test_dead(void **state)
 	id = jobs[0].id;
 	assert_int_equal(jobs_cancel(&id, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
-	/* Everybody has had the time to see it: it goes, file and all. */
-	clock_advance(11000000000);
-	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 0);
-	assert_int_equal(files_left(), 0);
+	clean_boards();
 	close(go);
 	close(ready);
 }
@@ -330,7 +430,7 @@ static void test_hostile_board(void **state)
 		snprintf(other, sizeof other, "%s/berth/jobs/%d-%d.board", top, i, i);
 		assert_int_equal(remove(other), 0);
 	}
-	assert_int_equal(files_left(), 0);
+	assert_int_equal(files_left(), 1); /* what is left of ours */
 }
 
 static void test_unusable(void **state)
@@ -410,6 +510,16 @@ static void test_board_threads(void **state)
 	board_close(b);
 }
 
+/* What one test left is none of the next one's business. */
+static int remove_boards(void **state)
+{
+	char command[PATH_MAX + 32];
+
+	(void)state;
+	snprintf(command, sizeof command, "rm -rf %s/berth/jobs", top);
+	return system(command) == 0 ? 0 : -1;
+}
+
 static int teardown(void **state)
 {
 	char command[PATH_MAX + 16];
@@ -422,15 +532,18 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own),
-		cmocka_unit_test(test_commit),
-		cmocka_unit_test(test_many_jobs),
-		cmocka_unit_test(test_cancel_across),
-		cmocka_unit_test(test_hostile_board),
-		cmocka_unit_test(test_unusable),
-		cmocka_unit_test(test_board_threads),
-		cmocka_unit_test(test_rate), /* freezes the clocks */
-		cmocka_unit_test(test_dead),
+		cmocka_unit_test_teardown(test_own, remove_boards),
+		cmocka_unit_test_teardown(test_commit, remove_boards),
+		cmocka_unit_test_teardown(test_many_jobs, remove_boards),
+		cmocka_unit_test_teardown(test_cancel_across, remove_boards),
+		cmocka_unit_test_teardown(test_hostile_board, remove_boards),
+		cmocka_unit_test_teardown(test_unusable, remove_boards),
+		cmocka_unit_test_teardown(test_board_threads, remove_boards),
+		cmocka_unit_test_teardown(test_rate, remove_boards), /* freezes the clocks */
+		cmocka_unit_test_teardown(test_dead, remove_boards),
+		cmocka_unit_test_teardown(test_ended_stays, remove_boards),
+		cmocka_unit_test_teardown(test_many_remains, remove_boards),
+		cmocka_unit_test_teardown(test_counting, remove_boards),
 	};
 
 	if (!mkdtemp(top))

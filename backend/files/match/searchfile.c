@@ -278,6 +278,7 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 	s->local.op = op;
 	s->found.n = 0;
 	s->found.matches = 0;
+	s->told = 0;
 	s->utf16.on = false;
 	str_clear(&s->found.text);
 	if ((uint64_t)st->st_size > most)
@@ -311,6 +312,10 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 			return SEARCH_BINARY;
 		first = false;
 		s->totals.bytes += (uint64_t)got;
+		if (st->st_size > SEARCH_JOB) {
+			s->told += (uint64_t)got;
+			op_add(op, 0, (uint64_t)got);
+		}
 		v.n += (size_t)got;
 		/* A short read of a file whose size is reached is its end. */
 		eof = got == 0 ||

@@ -8,6 +8,8 @@
 #include "files/match/matcher.h"
 #include "files/walk/walk.h"
 
+#define SEARCH_JOB (4 << 20) /* bytes from which a file is a job by itself */
+
 /* The hits of one file while they are found.  Text lies in `text`, by offset. */
 struct found {
 	struct files_hit *hits;
@@ -34,6 +36,7 @@ struct searcher {
 	void (*flush)(void *ctx, struct searcher *s);
 	void *flush_ctx;
 	struct found found;
+	uint64_t told; /* bytes of the file that its job knows of already */
 	struct files_search_totals totals;
 };
 

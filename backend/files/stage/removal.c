@@ -14,7 +14,9 @@
 
 #define VOLLEY 512 /* names unlinked before the next are looked for */
 #define WIDTH 16
-#define TRIED 16      /* names after which it is known how long one takes */
+#define TRIED 16           /* names after which it is known how long one takes */
+#define COUNT_NS 300000000 /* what takes longer is counted: that is a tenth of the work */
+#define COUNT_DEEP 64
 #define SLOW_NS 50000 /* giving up the blocks of a file takes a disk as long, or far longer */
 
 struct pending {
@@ -22,6 +24,8 @@ struct pending {
 	size_t n, cap;
 	int64_t took; /* by unlinking so far, nanoseconds */
 	unsigned tried;
+	int64_t begun;
+	bool counted;
 	bool slow; /* it waits for the disk: many at once take no longer */
 };
 
@@ -86,6 +90,13 @@ static void unlink_some(void *ctx, unsigned worker, struct crew *c)
 		unlink_one(v->fd, &v->names[i]);
 }
 
+static void count_dir(struct files_tree_totals *t, const struct op *op)
+{
+	t->dirs++;
+	if (op)
+		op_add(op, 1, 0);
+}
+
 static void after_unlink(struct staging *s, int fd, const struct doomed *d, const struct op *op,
 	struct pending *p, struct files_tree_totals *t)
 {
@@ -97,7 +108,7 @@ static void after_unlink(struct staging *s, int fd, const struct doomed *d, cons
 	} else if (d->error == EISDIR || d->error == EPERM) {
 		/* Linux says EISDIR, POSIX allows EPERM. */
 		if (unlinkat(fd, d->name, AT_REMOVEDIR) == 0)
-			t->dirs++;
+			count_dir(t, op);
 		else if (lift_dir(s, fd, d->name, p) < 0)
 			fail_removal(t, errno, d->name);
 	} else if (d->error != ENOENT) {
@@ -121,6 +132,54 @@ static void unlink_volley(
 	v->n = 0;
 }
 
+/* What is below the open directory, which is closed; -1: not all of it could be seen. */
+static int64_t count_below(int fd, unsigned depth, const struct op *op)
+{
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int64_t n = 0, below;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	while (n >= 0 && !op_stopped(op) && (entry = readdir(d)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		n++;
+		if (entry->d_type != DT_DIR)
+			continue;
+		below = depth == COUNT_DEEP
+			? -1
+			: count_below(openat(dirfd(d), entry->d_name,
+					      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				  depth + 1, op);
+		n = below < 0 ? -1 : n + below;
+	}
+	closedir(d);
+	return n;
+}
+
+/* All that is left: below the directory in hand, and what waits in the stage. */
+static void count_left(struct staging *s, int fd, const struct op *op, struct pending *p,
+	const struct files_tree_totals *t)
+{
+	int64_t n = count_below(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, op);
+
+	p->counted = true;
+	for (size_t i = 0; i < p->n && n >= 0; i++) {
+		int64_t below =
+			count_below(openat(s->stage, p->names[i],
+					    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				0, op);
+
+		n = below < 0 ? -1 : n + below + 1;
+	}
+	if (n >= 0)
+		job_total(op->job, t->files + t->links + t->dirs + (uint64_t)n + 1, 0);
+}
+
 /* Unlink the files of an open directory and lift its directories out of it. */
 static void empty_dir(struct staging *s, int fd, const struct op *op, struct pending *p,
 	struct files_tree_totals *t)
@@ -141,6 +200,8 @@ static void empty_dir(struct staging *s, int fd, const struct op *op, struct pen
 
 		if (strcmp(it.name, ".") == 0 || strcmp(it.name, "..") == 0)
 			continue;
+		if (op && op->job && !p->counted && clock_mono_ns() - p->begun > COUNT_NS)
+			count_left(s, fd, op, p, t);
 		if (op && p->slow) {
 			if (!v)
 				v = xcalloc(1, sizeof *v);
@@ -178,7 +239,7 @@ static void take_apart(struct staging *s, int dir, const char *name, const struc
 	if (op && op_stopped(op))
 		return;
 	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
-		t->dirs++;
+		count_dir(t, op);
 	else if (errno != ENOENT)
 		fail_removal(t, errno, name);
 }
@@ -186,7 +247,7 @@ static void take_apart(struct staging *s, int dir, const char *name, const struc
 void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
 	struct files_tree_totals *t)
 {
-	struct pending p = {0};
+	struct pending p = {.begun = clock_mono_ns()};
 
 	if (unlinkat(dir, name, 0) == 0) {
 		t->files++;

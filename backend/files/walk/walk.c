@@ -15,6 +15,7 @@
 #include <berth/mem.h>
 
 #include "files/disk/disk.h"
+#include "files/walk/ahead.h"
 #include "files/walk/ignore.h"
 #include "files/stage/staging.h"
 #include "files/walk/walkqueue.h"
@@ -24,6 +25,8 @@
 #define VERY_SLOW_NS 2000000 /* the same where the file system does no reads of its own */
 #define MANY_SWITCHES 16     /* then; fewer may be our own locks */
 #define SHOW_NS 20000000     /* what takes longer is shown as a job */
+#define AHEAD_NS 300000000   /* what takes longer is worth counting */
+#define NAME_NS 100000000    /* between two names for who looks */
 #define WIDEN_DIRS 16        /* queued directories from which a second thread pays */
 #define RUN 16384            /* names that are sorted between two looks at cancellation */
 #define EMFILE_RETRIES 200
@@ -121,13 +124,46 @@ void walk_show(struct walk *w)
 	if (w->op->shown || !w->verb)
 		return;
 	op_publish(w->op, "entries", "%s %s", w->verb, *w->start ? w->start : w->root->name);
-	op_add(w->op, atomic_load(&w->entries), 0);
+	op_add(w->op, atomic_load(&w->handled), atomic_load(&w->bytes));
 }
 
 void walk_show_late(struct walk *w)
 {
-	if (!w->op->shown && clock_mono_ns() - w->begun > SHOW_NS)
+	int64_t took;
+
+	if (w->op->shown && (w->ahead == AHEAD_NOT || atomic_load(&w->scout)))
+		return;
+	took = clock_mono_ns() - w->begun;
+	if (!w->op->shown && took > SHOW_NS)
 		walk_show(w);
+	if (w->op->shown && w->ahead != AHEAD_NOT && took > AHEAD_NS)
+		ahead_start(w);
+}
+
+/* The directory in hand, for who looks: no more often than that pays. */
+static void name_in_hand(struct walk *w, const struct walk_dir *d)
+{
+	int64_t now = clock_mono_ns();
+	int64_t last = atomic_load_explicit(&w->named_ns, memory_order_relaxed);
+	AUTO_STR struct str path = STR_INIT;
+
+	if (!w->op->shown || now - last < NAME_NS ||
+		!atomic_compare_exchange_strong(&w->named_ns, &last, now))
+		return;
+	walk_path(d, &path);
+	job_current(w->op->job, path.len ? path.s : w->start);
+}
+
+/* What the operation has done with so many entries. */
+static void tell_handled(struct walk_worker *me, size_t n)
+{
+	struct walk *w = me->walk;
+
+	atomic_fetch_add_explicit(&w->handled, n, memory_order_relaxed);
+	if (me->bytes)
+		atomic_fetch_add_explicit(&w->bytes, me->bytes, memory_order_relaxed);
+	op_add(w->op, n, me->bytes);
+	me->bytes = 0;
 }
 
 /* --- listing --- */
@@ -173,7 +209,7 @@ static void add_dir_entry(struct walk_worker *me, struct walk_dir *d, int fd, st
 		return;
 	l->entries = mem_grow(l->entries, &l->cap, l->n + 1, sizeof *l->entries);
 	entry = &l->entries[l->n++];
-	name = slab_alloc(&me->slab, len + 1);
+	name = slab_alloc(me->names, len + 1);
 	memcpy(name, de->d_name, len + 1);
 	*entry = (struct walk_entry){
 		.name = name,
@@ -317,7 +353,7 @@ static void stat_one(struct walk_worker *me, int fd, struct walk_entry *entry)
 			    STATX_SIZE | STATX_BLOCKS | STATX_INO,
 		    &x) < 0)
 		return;
-	entry->meta = slab_alloc(&me->slab, sizeof *entry->meta);
+	entry->meta = slab_alloc(me->names, sizeof *entry->meta);
 	*entry->meta = (struct walk_meta){
 		.size = x.stx_size,
 		.blocks = x.stx_blocks,
@@ -371,6 +407,14 @@ static struct walk_dir *new_dir(struct walk_worker *me, struct walk_dir *parent,
 	return d;
 }
 
+static const char *keep_entry_name(struct walk_worker *me, const struct walk_entry *entry)
+{
+	size_t n = entry->name_len + (size_t)1;
+
+	return me->names == &me->slab ? entry->name
+				      : memcpy(slab_alloc(&me->slab, n), entry->name, n);
+}
+
 static void push_children(struct walk_worker *me, struct walk_dir *d)
 {
 	struct walk *w = me->walk;
@@ -383,7 +427,7 @@ static void push_children(struct walk_worker *me, struct walk_dir *d)
 
 		if (entry->type != FILES_DIR)
 			continue;
-		entry->dir = new_dir(me, d, entry->name);
+		entry->dir = new_dir(me, d, keep_entry_name(me, entry));
 		atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
 		queue_push(me, (struct work){.dir = entry->dir});
 	}
@@ -406,6 +450,7 @@ static void share_entries(struct walk_worker *me, struct walk_dir *d, int fd)
 		}
 	}
 	w->ops->entries(me, d, fd, 0, mine);
+	tell_handled(me, mine);
 }
 
 static void count_entries(struct walk_worker *me, struct walk_dir *d)
@@ -415,7 +460,6 @@ static void count_entries(struct walk_worker *me, struct walk_dir *d)
 
 	if (w->max_entries && seen > w->max_entries)
 		atomic_store(&w->stop, true);
-	op_add(w->op, d->n, 0);
 }
 
 static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l)
@@ -438,7 +482,7 @@ static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l
 		me->totals.errors++;
 	d->n = d->error == ECANCELED ? 0 : l->n;
 	l->n = d->n;
-	d->entries = slab_alloc(&me->slab, l->n * sizeof *l->entries);
+	d->entries = slab_alloc(me->names, l->n * sizeof *l->entries);
 	if (l->n)
 		memcpy(d->entries, l->entries, l->n * sizeof *l->entries);
 	if (w->private->needs_path) {
@@ -457,6 +501,7 @@ static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l
 		d->fd = -1;
 		atomic_fetch_sub(&w->private->fds, 1);
 	}
+	name_in_hand(w, d);
 	if (!w->ops->enter || w->ops->enter(me, d, fd)) {
 		push_children(me, d);
 		share_entries(me, d, fd);
@@ -475,6 +520,7 @@ static void do_piece(struct walk_worker *me, const struct work *work)
 		me->totals.errors++;
 	else
 		w->ops->entries(me, work->dir, fd, work->from, work->to);
+	tell_handled(me, work->to - work->from);
 	if (fd >= 0 && fd != work->dir->fd)
 		close(fd);
 	unref_fd(w, work->dir);
@@ -502,6 +548,9 @@ static void widen_crew(struct walk_worker *me, struct crew *c, int64_t took)
 	struct files *f = w->op->files;
 	unsigned width = crew_width(c);
 
+	if (w->passing)
+		return;
+	walk_show_late(w);
 	if (took > SLOW_NS && has_waited(me, took)) {
 		unsigned depth = disk_of(f, w->root).depth;
 
@@ -516,8 +565,6 @@ static void widen_crew(struct walk_worker *me, struct crew *c, int64_t took)
 	} else if (queue_length(me) >= WIDEN_DIRS && width < files_width(f)) {
 		walk_show(w);
 		crew_widen(c, files_width(f));
-	} else {
-		walk_show_late(w);
 	}
 }
 
@@ -525,9 +572,13 @@ static void walk_worker(void *ctx, unsigned index, struct crew *c)
 {
 	struct walk *w = ctx;
 	struct walk_worker me = {.walk = w, .index = index, .slab = {.chain = &w->chain}};
+	struct slab_chain passing;
+	struct slab names = {.chain = &passing};
 	struct listing l = {0};
 	struct work work;
 
+	slab_chain_init(&passing, &w->op->files->store);
+	me.names = w->passing ? &names : &me.slab;
 	me.buf = xmalloc(BUFFER);
 	str_init(&me.path);
 	has_waited(&me, 0);
@@ -544,6 +595,10 @@ static void walk_worker(void *ctx, unsigned index, struct crew *c)
 			else
 				do_dir(&me, work.dir, &l);
 			widen_crew(&me, c, clock_mono_ns() - before);
+			if (w->passing) {
+				slab_chain_release(&passing);
+				names.at = names.end = NULL;
+			}
 		}
 		queue_done(&me);
 	}
@@ -582,6 +637,7 @@ int walk_run(struct walk *w, struct err *e)
 	w->top = new_dir(&first, NULL, "");
 	queue_push(&first, (struct work){.dir = w->top});
 	crew_run(w->op->files->pool, 1, walk_worker, w);
+	ahead_stop(w);
 	if (atomic_load(&w->cold))
 		disk_waited(w->op->files, w->root);
 	w->totals = p->totals;

@@ -57,9 +57,11 @@ struct walk_worker {
 	struct slab slab;
 	char *buf; /* for getdents */
 	struct str
-		path;   /* of the directory in hand, with a trailing slash unless it is the start */
-	void *data;     /* the operation's, made by worker_begin */
-	uint64_t waits; /* voluntary switches that were our own */
+		path; /* of the directory in hand, with a trailing slash unless it is the start */
+	void *data;   /* the operation's, made by worker_begin */
+	struct slab *names; /* for entries: of the walk, or of the directory in hand alone */
+	uint64_t bytes;     /* handled by the operation since the walk told of them last */
+	uint64_t waits;     /* voluntary switches that were our own */
 	uint64_t switches, blocks_read; /* of the thread, when last looked at */
 	struct files_scan_totals totals;
 };
@@ -75,6 +77,9 @@ struct walk_ops {
 	bool (*enter)(struct walk_worker *me, struct walk_dir *d, int fd);
 };
 
+/* What a long walk is told by a second one, which counts ahead of it. */
+enum walk_ahead { AHEAD_NOT, AHEAD_ENTRIES, AHEAD_BYTES };
+
 struct walk {
 	struct op *op;
 	const struct files_root *root;
@@ -85,15 +90,20 @@ struct walk {
 	void *ctx;
 	bool sorted;     /* entries of a directory by name */
 	bool whole_dirs; /* never in pieces */
+	bool passing;    /* one thread alone, and a directory's entries go when they were handled */
+	enum walk_ahead ahead;
 	uint64_t max_entries;
 	/* filled in by the walk */
 	int64_t begun;
 	struct slab_chain chain;
 	struct walk_dir *top;
 	struct files_scan_totals totals;
-	_Atomic uint64_t entries;
-	_Atomic bool stop; /* enough: a limit, or an operation that has what it wants */
-	_Atomic bool cold; /* something had to be waited for */
+	_Atomic uint64_t entries;        /* listed */
+	_Atomic uint64_t handled, bytes; /* by the operation */
+	struct ahead *_Atomic scout;
+	_Atomic int64_t named_ns; /* when the job was told last what is in hand */
+	_Atomic bool stop;        /* enough: a limit, or an operation that has what it wants */
+	_Atomic bool cold;        /* something had to be waited for */
 	struct walk_private *private;
 };
 
@@ -104,7 +114,7 @@ void walk_release(struct walk *w); /* frees directories and entries */
 /* Show the job, or only if it takes longer than one would notice: for what may.  While it is not
  * shown only one thread works. */
 void walk_show(struct walk *w);
-void walk_show_late(struct walk *w);
+void walk_show_late(struct walk *w); /* and from 0.3 s on somebody counts ahead, where wanted */
 
 /* The path of d below the root's start, without a trailing slash; "" of the start. */
 void walk_path(const struct walk_dir *d, struct str *out);
