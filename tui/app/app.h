@@ -65,6 +65,7 @@ void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n);
 /* A path is asked for; the answer goes to the view's `file`.  `what`: "suite file". */
 void app_ask_file(struct app *a, const char *what);
 /* Ask before stopping jobs, of whichever berth process: exactly those that are listed. */
+void app_dismiss_jobs(struct app *a, const struct job_info *const *jobs, size_t n);
 void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n);
 void app_cancel_job(struct app *a, const struct job_id *job); /* without asking */
 void app_confirm_agents(

@@ -1,5 +1,6 @@
 /* frame.c - the whole picture: header, tabs, the view's body, message line, keys, what lies on top.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,9 +61,7 @@ struct counts {
 
 static struct counts count_states(const struct snapshot *s)
 {
-	struct counts n = {.fraction = -1, .orphans = s->orphans};
-	double sum = 0;
-	int known = 0;
+	struct counts n = {.fraction = snapshot_progress(s), .orphans = s->orphans};
 
 	for (size_t i = 0; i < s->ncontainers; i++) {
 		enum container_state st = s->containers[i].state;
@@ -72,17 +71,8 @@ static struct counts count_states(const struct snapshot *s)
 		n.ended +=
 			st == CONTAINER_EXITED || st == CONTAINER_DEAD || st == CONTAINER_CREATED;
 	}
-	for (size_t i = 0; i < s->njobs; i++) {
-		if (job_ended(s->jobs[i].state))
-			continue;
-		n.jobs++;
-		if (s->jobs[i].fraction >= 0) {
-			sum += s->jobs[i].fraction;
-			known++;
-		}
-	}
-	if (known)
-		n.fraction = sum / known;
+	for (size_t i = 0; i < s->njobs; i++)
+		n.jobs += !job_ended(s->jobs[i].state);
 	return n;
 }
 
@@ -127,7 +117,7 @@ static void draw_state_counts(struct line *l, const struct counts *n, int column
 	if (n->jobs && n->fraction >= 0)
 		put_on_line(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
 			"%d job%s \u25b8 %d %%", n->jobs, n->jobs == 1 ? "" : "s",
-			(int)(n->fraction * 100));
+			(int)lround(n->fraction * 100));
 	else if (n->jobs)
 		put_on_line(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
 			"%d job%s", n->jobs, n->jobs == 1 ? "" : "s");

@@ -16,6 +16,16 @@ void app_cancel_job(struct app *a, const struct job_id *job)
 	app_send(a, c);
 }
 
+void app_dismiss_jobs(struct app *a, const struct job_info *const *jobs, size_t n)
+{
+	struct command *c = command_new(CMD_JOB_DISMISS);
+
+	c->jobs.id = arena_array(&c->mem, n, sizeof *c->jobs.id);
+	for (size_t i = 0; i < n; i++)
+		c->jobs.id[c->jobs.n++] = jobs[i]->id;
+	app_send(a, c);
+}
+
 void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n)
 {
 	struct command *c = command_new(CMD_JOB_CANCEL);

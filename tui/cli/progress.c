@@ -42,6 +42,7 @@ static void add_bar(struct str *line, double fraction)
 static void describe_progress(struct str *line, const struct job_info *j)
 {
 	char done[FORMAT_MAX], total[FORMAT_MAX];
+	const char *of = j->counting ? " of at least" : " of";
 
 	str_adds(line, j->name);
 	if (progress.terminal && j->fraction >= 0)
@@ -50,14 +51,16 @@ static void describe_progress(struct str *line, const struct job_info *j)
 		str_addc(line, ':');
 	str_addf(line, " %s", format_count(done, j->items_done));
 	if (j->items_total)
-		str_addf(line, " of %s", format_count(total, j->items_total));
+		str_addf(line, "%s %s", of, format_count(total, j->items_total));
 	str_addf(line, " %s", j->unit);
 	if (j->bytes_done)
 		str_addf(line, ", %s", format_bytes(done, j->bytes_done));
 	if (j->bytes_done && j->bytes_total > j->bytes_done)
-		str_addf(line, " of %s", format_bytes(total, j->bytes_total));
-	if (j->bytes_done && j->rate > 0)
-		str_addf(line, ", %s/s", format_bytes(done, (uint64_t)j->rate));
+		str_addf(line, "%s %s", of, format_bytes(total, j->bytes_total));
+	if (j->rate > 0)
+		str_addf(line, ", %s/s",
+			j->bytes_done ? format_bytes(done, (uint64_t)j->rate)
+				      : format_count(done, (uint64_t)j->rate));
 	if (j->eta_ms >= 0)
 		str_addf(line, ", %s left", format_span(done, j->eta_ms / 1000));
 	if (*j->current)

@@ -117,6 +117,8 @@ enum {
 		"cancel", "cancel the job")                                                        \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
 		"cancel every running job")                                                        \
+	ACTION(DISMISS, "dismiss", "d", IN_JOBS, 0, "dismiss",                                     \
+		"take the job that ended, or all marked that did, off the list")                   \
 	ACTION(FILTER, "filter", "/", IN_ANY, 0, "filter",                                         \
 		"filter rows (regular expression, ! inverts); search text")                        \
 	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \

@@ -40,15 +40,16 @@ static const struct job_info *job_of(const struct table_row *r)
 static void amount_text(const struct job_info *j, bool brief, char *buf, size_t cap)
 {
 	char a[FORMAT_MAX], b[FORMAT_MAX];
+	const char *least = j->counting ? "at least " : "";
 
 	buf[0] = '\0';
 	if (j->bytes_total && !brief)
-		snprintf(buf, cap, "%s of %s", format_bytes(a, j->bytes_done),
+		snprintf(buf, cap, "%s of %s%s", format_bytes(a, j->bytes_done), least,
 			format_bytes(b, j->bytes_total));
 	else if (j->items_total && !j->bytes_total && brief && j->items_total < 1000)
 		snprintf(buf, cap, "%d of %d", (int)j->items_done, (int)j->items_total);
 	else if (j->items_total && !j->bytes_total && !brief)
-		snprintf(buf, cap, "%s of %s %s", format_count(a, j->items_done),
+		snprintf(buf, cap, "%s of %s%s %s", format_count(a, j->items_done), least,
 			format_count(b, j->items_total), j->unit);
 	else if (j->bytes_done || j->bytes_total)
 		snprintf(buf, cap, "%s", format_bytes(a, j->bytes_done));
@@ -302,8 +303,8 @@ static void draw_job_detail(struct canvas *c, struct area a, const struct job_in
 	if (j->bytes_total && j->items_total) {
 		char m[FORMAT_MAX];
 
-		snprintf(text, sizeof text, "%s of %s %s", format_count(n, j->items_done),
-			format_count(m, j->items_total), j->unit);
+		snprintf(text, sizeof text, "%s of %s%s %s", format_count(n, j->items_done),
+			j->counting ? "at least " : "", format_count(m, j->items_total), j->unit);
 		pen_fact(&p, "Items", STYLE(TEXT), text);
 	}
 	if (j->failed) {
@@ -414,6 +415,28 @@ static void cancel_everybody(struct view *v)
 	free(list);
 }
 
+/* The marked ones that ended, else the one under the cursor. */
+static void dismiss_marked(struct view *v)
+{
+	struct jobs *s = v->state;
+	const struct table_row *r = table_current(&s->table);
+	const struct job_info **list = xcalloc(s->table.nrows + 1, sizeof *list);
+	size_t at = 0, n = 0, hidden;
+
+	if (table_marked(&s->table, &hidden)) {
+		while ((r = table_next_marked(&s->table, &at)))
+			if (job_ended(job_of(r)->state))
+				list[n++] = job_of(r);
+	} else if (r && job_ended(job_of(r)->state)) {
+		list[n++] = job_of(r);
+	}
+	if (n)
+		app_dismiss_jobs(v->app, list, n);
+	else
+		app_say(v->app, ROLE_DIM, "Only a job that ended can be dismissed; C cancels one.");
+	free(list);
+}
+
 static bool jobs_act(struct view *v, enum action a)
 {
 	struct jobs *s = v->state;
@@ -425,6 +448,7 @@ static bool jobs_act(struct view *v, enum action a)
 	switch (a) {
 	case DO_CANCEL_JOB: cancel_marked(v); return true;
 	case DO_CANCEL_ALL: cancel_everybody(v); return true;
+	case DO_DISMISS: dismiss_marked(v); return true;
 	case DO_ENTER: s->detail = !s->detail; return true;
 	case DO_BACK:
 		if (s->detail)
@@ -445,7 +469,7 @@ static void jobs_open(struct view *v)
 	table_init(&s->table, columns, COUNT(columns), NULL);
 	s->table.empty =
 		"File operations, image pulls and builds, clean-ups and benchmarks of all your "
-		"berth processes are listed here while they run.";
+		"berth processes are listed here while they run, and for ten minutes more.";
 }
 
 static void jobs_close(struct view *v)

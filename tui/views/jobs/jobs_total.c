@@ -27,16 +27,14 @@ const struct job_look job_look[] = {
 struct total {
 	size_t state[JOB_ORPHANED + 1];
 	uint64_t bytes_done, bytes_total;
-	double fraction; /* mean over those whose progress is known; -1 none */
+	double fraction; /* their mean; -1: of one at work it is not known, so of all it is not */
 	double rate;     /* bytes/s */
 	int64_t eta_ms;
 };
 
 static struct total add_up(const struct snapshot *snap)
 {
-	struct total t = {.fraction = -1, .eta_ms = -1};
-	double fractions = 0;
-	size_t known = 0;
+	struct total t = {.fraction = snapshot_progress(snap), .eta_ms = -1};
 
 	for (size_t i = 0; i < snap->njobs; i++) {
 		const struct job_info *j = &snap->jobs[i];
@@ -45,10 +43,6 @@ static struct total add_up(const struct snapshot *snap)
 		t.state[j->state]++;
 		if (job_ended(j->state))
 			continue;
-		if (j->fraction >= 0) {
-			fractions += j->fraction;
-			known++;
-		}
 		if (j->bytes_total) {
 			t.bytes_done += j->bytes_done;
 			t.bytes_total += j->bytes_total;
@@ -57,8 +51,6 @@ static struct total add_up(const struct snapshot *snap)
 		if (j->eta_ms > t.eta_ms)
 			t.eta_ms = j->eta_ms;
 	}
-	if (known)
-		t.fraction = fractions / (double)known;
 	return t;
 }
 
@@ -97,8 +89,16 @@ void jobs_total_draw(struct canvas *c, struct area a, const struct snapshot *sna
 	int x = draw_job_counts(&t, c, a) + 3, left = a.x + a.w - x - 1, bar, used, need;
 	char part[3][64] = {"", "", ""}, text[256], one[FORMAT_MAX], two[FORMAT_MAX];
 
-	if (t.fraction < 0 || left < 6)
+	if (left < 6)
 		return;
+	if (t.fraction < 0) {
+		/* Until when, and how much of it: what nobody knows is not guessed from the others. */
+		if (t.rate > 0) {
+			snprintf(text, sizeof text, "%s/s", format_bytes(one, (uint64_t)t.rate));
+			canvas_right(c, x, a.y, left, STYLE(TEXT), text);
+		}
+		return;
+	}
 	if (t.bytes_total)
 		snprintf(part[0], sizeof part[0], "%s of %s", format_bytes(one, t.bytes_done),
 			format_bytes(two, t.bytes_total));
@@ -130,7 +130,7 @@ struct kind {
 	char name[24];
 	size_t running, queued;
 	double fractions; /* of those that know theirs */
-	size_t known;
+	size_t known;     /* running ones */
 	double rate, bytes_rate;
 	int64_t eta_ms;
 };
@@ -174,7 +174,7 @@ static size_t kinds_of(const struct snapshot *snap, struct kind *all, size_t *ac
 		++*active;
 		k->running += j->state == JOB_RUNNING;
 		k->queued += j->state == JOB_QUEUED;
-		if (j->fraction >= 0) {
+		if (j->fraction >= 0 && j->state == JOB_RUNNING) {
 			k->fractions += j->fraction;
 			k->known++;
 		}
@@ -211,12 +211,15 @@ static void draw_kind(struct canvas *c, struct area a, const struct kind *k)
 		canvas_clip(c, x, a.y, counts - 1, STYLE(TEXT), text);
 	x += counts;
 	/* Those that wait have done nothing yet, whatever is known of them. */
-	meter_bar(c, x, a.y, bar, ROLE_BAR,
-		k->known ? k->fractions / (double)(k->known + k->queued) : -1);
+	if (k->known < k->running)
+		canvas_text(c, x, a.y, 1, STYLE(DIM), "–");
+	else
+		meter_bar(
+			c, x, a.y, bar, ROLE_BAR, k->fractions / (double)(k->running + k->queued));
 	x += bar;
-	if (k->known) {
+	if (k->known == k->running) {
 		snprintf(text, sizeof text, "%.0f %%",
-			100 * k->fractions / (double)(k->known + k->queued));
+			100 * k->fractions / (double)(k->running + k->queued));
 		canvas_right(c, x, a.y, 6, STYLE(STRONG), text);
 	}
 	x += 6;
@@ -230,7 +233,7 @@ static void draw_kind(struct canvas *c, struct area a, const struct kind *k)
 		canvas_right(c, x, a.y, 10, STYLE(TEXT), text);
 		x += 10;
 	}
-	if (k->eta_ms >= 0)
+	if (k->eta_ms >= 0 && k->known == k->running)
 		canvas_right(c, x, a.y, a.x + a.w - x, STYLE(TEXT),
 			format_span(n, (k->eta_ms + 999) / 1000));
 }
