@@ -181,6 +181,32 @@ uint32_t manifest_find(const struct manifest *m, uint32_t parent, const char *na
 	return NOWHERE;
 }
 
+bool manifest_same_content(
+	const struct manifest *a, uint32_t i, const struct manifest *b, uint32_t k)
+{
+	const struct entry *x = &a->entry[i], *y = &b->entry[k];
+
+	switch (x->mode & S_IFMT) {
+	case S_IFREG:
+		return x->size == y->size && x->stored == y->stored &&
+			memcmp(x->hash, y->hash, HASH_BYTES) == 0;
+	case S_IFLNK: return strcmp(a->text.s + x->target, b->text.s + y->target) == 0;
+	case S_IFCHR:
+	case S_IFBLK: return x->size == y->size;
+	default: return true;
+	}
+}
+
+bool manifest_same_dress(const struct manifest *a, uint32_t i, const struct manifest *b, uint32_t k)
+{
+	const struct entry *x = &a->entry[i], *y = &b->entry[k];
+	size_t nx, ny;
+	const char *ax = manifest_attrs(a, i, &nx), *ay = manifest_attrs(b, k, &ny);
+
+	return x->mode == y->mode && x->uid == y->uid && x->gid == y->gid && nx == ny &&
+		(nx == 0 || memcmp(ax, ay, nx) == 0);
+}
+
 /* --- on disk --- */
 
 static int write_hashed(int fd, struct hasher *h, const void *bytes, size_t n, struct err *e)

@@ -86,6 +86,12 @@ void manifest_path(const struct manifest *m, uint32_t i, struct str *out);
 void manifest_index(struct manifest *m);
 /* The entry called `name` in the directory `parent`, or NOWHERE.  Indexed only. */
 uint32_t manifest_find(const struct manifest *m, uint32_t parent, const char *name);
+/* Entries of the same type: whether their content, target or number is the same; whether mode, owner and
+ * attributes are. */
+bool manifest_same_content(
+	const struct manifest *a, uint32_t i, const struct manifest *b, uint32_t k);
+bool manifest_same_dress(
+	const struct manifest *a, uint32_t i, const struct manifest *b, uint32_t k);
 
 int manifest_write(const struct manifest *m, int fd, struct err *e);
 /* `name` for sentences.  An empty manifest is filled; on failure it is empty again. */

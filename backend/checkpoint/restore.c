@@ -58,21 +58,6 @@ static int fail_restore(struct restoring *r, const struct err *e)
 
 /* --- what stays --- */
 
-static bool is_same_content(const struct restoring *r, uint32_t i, uint32_t k)
-{
-	const struct entry *x = &r->to->entry[i], *y = &r->live->entry[k];
-
-	switch (x->mode & S_IFMT) {
-	case S_IFREG:
-		return x->size == y->size && x->stored == y->stored &&
-			memcmp(x->hash, y->hash, HASH_BYTES) == 0;
-	case S_IFLNK: return strcmp(r->to->text.s + x->target, r->live->text.s + y->target) == 0;
-	case S_IFCHR:
-	case S_IFBLK: return x->size == y->size;
-	default: return true;
-	}
-}
-
 /* How many names each inode has, at its first entry. */
 static uint32_t *count_names(const struct manifest *m)
 {
@@ -119,7 +104,7 @@ static void match_trees(struct restoring *r)
 			continue;
 		if (live->entry[k].flags & ENTRY_MOUNT ||
 			((to->entry[i].mode & S_IFMT) == (live->entry[k].mode & S_IFMT) &&
-				is_same_content(r, i, k)))
+				manifest_same_content(to, i, live, k)))
 			r->match[i] = k;
 	}
 	part_links(r);
@@ -231,12 +216,8 @@ static int dress_entry(const struct restoring *r, uint32_t i, int dir, const cha
 
 static bool is_dressed(const struct restoring *r, uint32_t i, uint32_t k)
 {
-	const struct entry *x = &r->to->entry[i], *y = &r->live->entry[k];
-	size_t nx, ny;
-	const char *ax = manifest_attrs(r->to, i, &nx), *ay = manifest_attrs(r->live, k, &ny);
-
-	return x->mode == y->mode && x->uid == y->uid && x->gid == y->gid &&
-		x->mtime_ns == y->mtime_ns && nx == ny && (nx == 0 || memcmp(ax, ay, nx) == 0);
+	return r->to->entry[i].mtime_ns == r->live->entry[k].mtime_ns &&
+		manifest_same_dress(r->to, i, r->live, k);
 }
 
 static int write_content(struct restoring *r, struct pack_hands *h, uint32_t i, int dir)

@@ -6,6 +6,7 @@
  *   packs/SERIAL      the contents that the checkpoint of that serial was the first to have
  *   synced/NAME       empty: survives a power failure
  *   restoring         the name of what is being restored
+ *   start             a manifest without contents: what the tree began with, its root that of the tree
  */
 #ifndef CHECKPOINT_STORE_H
 #define CHECKPOINT_STORE_H
@@ -16,6 +17,7 @@
 #include "checkpoint/capture.h"
 
 #define RESTORING "restoring"
+#define START "start"
 
 struct checkpoint_store {
 	int fd, checkpoints, packs, synced;

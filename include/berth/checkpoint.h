@@ -96,4 +96,73 @@ bool checkpoint_pending(struct checkpoint_store *s, char name[CHECKPOINT_NAME_MA
 int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
 	struct checkpoint_restored *ret, struct err *e);
 
+/*
+ * What a tree holds, by name, to be compared with others and read: a checkpoint, what a directory holds now,
+ * or what a fork began with.  The store (and the directory) must stay open as long.  NULL: *e.
+ */
+struct checkpoint_tree;
+struct checkpoint_tree *checkpoint_tree_of(
+	struct checkpoint_store *s, const char *name, struct err *e);
+/* Contents are hashed, but those for which the newest checkpoint in s vouches. */
+struct checkpoint_tree *checkpoint_tree_now(
+	struct checkpoint_store *s, int root, const struct checkpoint_options *o, struct err *e);
+/* What checkpoint_begin noted of the tree `root`: names and hashes, no contents.  ERR_NOT_FOUND: it began
+ * with nothing. */
+struct checkpoint_tree *checkpoint_tree_start(struct checkpoint_store *s, int root, struct err *e);
+void checkpoint_tree_free(struct checkpoint_tree *t); /* NULL is fine */
+
+/* Notes that the tree `root`, whose checkpoints s holds, began as checkpoint `name` of `from`.  It does not
+ * need that one any more. */
+int checkpoint_begin(struct checkpoint_store *s, int root, struct checkpoint_store *from,
+	const char *name, struct err *e);
+/* The checkpoint that t is, or began as: its name, and whether it is the same one. */
+const char *checkpoint_tree_name(const struct checkpoint_tree *t);
+bool checkpoint_tree_same(const struct checkpoint_tree *a, const struct checkpoint_tree *b);
+
+/* One entry of a tree.  Texts are the tree's. */
+struct checkpoint_entry {
+	uint32_t id;
+	mode_t mode; /* type and permission bits; 0: there is none */
+	uid_t uid;
+	gid_t gid;
+	uint64_t size;      /* of a regular file, bytes */
+	bool attributes;    /* it has extended ones: capabilities, lists of who may */
+	const char *target; /* of a symbolic link */
+};
+/* By its path from the root on ("src/a.c"); false: there is none, or no such path. */
+bool checkpoint_lookup(
+	const struct checkpoint_tree *t, const char *path, struct checkpoint_entry *ret);
+/* Whether these bytes are the content of that file.  (Of one with holes it is not told: false.) */
+bool checkpoint_has_content(const struct checkpoint_tree *t, const struct checkpoint_entry *x,
+	const void *bytes, size_t n);
+/* Whether both are of one type with the same content, target or number. */
+bool checkpoint_same(const struct checkpoint_tree *a, const struct checkpoint_entry *x,
+	const struct checkpoint_tree *b, const struct checkpoint_entry *y);
+/* The content of a regular file of at most `most` bytes, behind what `ret` holds, checked against its hash.
+ * ERR_REFUSED: longer; ERR_CONFLICT: changed since the tree was read; ERR_NOT_FOUND: a start has none. */
+int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry *x, uint64_t most,
+	struct str *ret, struct err *e);
+
+enum checkpoint_difference {
+	CHECKPOINT_ADDED,
+	CHECKPOINT_REMOVED,
+	CHECKPOINT_CONTENT, /* of a file, the target of a link, the number of a device */
+	CHECKPOINT_TYPE,    /* a file became a directory, say */
+	CHECKPOINT_MODE     /* only mode, owner or attributes; times are no difference */
+};
+struct checkpoint_change {
+	char *path; /* from the root on, any bytes but NUL */
+	enum checkpoint_difference what;
+	struct checkpoint_entry old, new;
+};
+struct checkpoint_changes {
+	struct checkpoint_change
+		*all; /* by path; every entry below an added or removed directory is one */
+	size_t n;
+};
+/* From a to b.  Holes in a file are content.  The texts live as long as the trees. */
+void checkpoint_compare(const struct checkpoint_tree *a, const struct checkpoint_tree *b,
+	struct checkpoint_changes *ret);
+void checkpoint_changes_release(struct checkpoint_changes *c);
+
 #endif

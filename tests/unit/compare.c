@@ -1,198 +1,246 @@
-/* compare.c - what is called a regression: proven on seeded samples, with noise as machines have it. */
-#include <math.h>
+/* compare.c - two trees compared by what is known of them: each kind of difference, mounts, starts, contents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <cmocka.h>
 
-#include "compare.h"
+#include <berth/checkpoint.h>
+#include <berth/mem.h>
+#include <berth/str.h>
 
-#define N 30
+#include "lib/tree.h"
 
-static double draw_uniform(struct prng *r)
+static struct checkpoint_store *store;
+static int root;
+static struct err e;
+
+static int setup(void **state)
 {
-	return ((double)(prng_next(r) >> 11) + 0.5) / 9007199254740992.0;
+	(void)state;
+	tree_make("compare");
+	tree_mkdirs("root/dir/deep");
+	tree_text("root/dir/deep/a", "one\n");
+	tree_text("root/b", "two\n");
+	tree_text("root/c", "");
+	assert_int_equal(symlink("b", tree_path("root/link")), 0);
+	e = (struct err)ERR_INIT;
+	root = open(tree_path("root"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	store = checkpoint_open(tree_path("store"), &e);
+	assert_non_null(store);
+	assert_int_equal(checkpoint_make(store, root, "before", NULL, NULL, &e), 0);
+	return 0;
 }
 
-static double draw_normal(struct prng *r)
+static int teardown(void **state)
 {
-	return sqrt(-2 * log(draw_uniform(r))) * cos(6.283185307179586 * draw_uniform(r));
+	(void)state;
+	checkpoint_close(store);
+	close(root);
+	tree_remove();
+	return 0;
 }
 
-/* A time around `middle`; one sample in twenty is an outlier, as an interrupted process gives. */
-static double draw_timing(struct prng *r, double middle, double noise)
+static struct checkpoint_tree *tree_before(void)
 {
-	double v = middle * (1 + noise * draw_normal(r));
+	struct checkpoint_tree *t = checkpoint_tree_of(store, "before", &e);
 
-	return draw_uniform(r) < 0.05 ? v * (1 + draw_uniform(r)) : v;
+	assert_non_null(t);
+	return t;
 }
 
-static void fill_timings(struct prng *r, double *v, double middle, double noise)
+static struct checkpoint_tree *tree_now(void)
 {
-	for (int i = 0; i < N; i++)
-		v[i] = draw_timing(r, middle, noise);
+	struct checkpoint_tree *t = checkpoint_tree_now(store, root, NULL, &e);
+
+	assert_non_null(t);
+	return t;
 }
 
-static enum change change_of(const double *old, const double *new, double threshold)
+/* "+new -old ~content !type =mode", by path. */
+static void assert_changes(const char *want)
 {
-	struct compared k;
+	struct checkpoint_tree *a = tree_before(), *b = tree_now();
+	AUTO_STR struct str told = STR_INIT;
+	struct checkpoint_changes c;
 
-	compare_samples(old, N, new, N, NULL, NULL, false, threshold, &k);
-	return k.change;
+	checkpoint_compare(a, b, &c);
+	for (size_t i = 0; i < c.n; i++)
+		str_addf(&told, "%c%s ", "+-~!="[c.all[i].what], c.all[i].path);
+	assert_string_equal(told.s, want);
+	checkpoint_changes_release(&c);
+	checkpoint_tree_free(a);
+	checkpoint_tree_free(b);
 }
 
-/* 2,000 comparisons of equal versions, at the strictest threshold there is: at most 1.5 %. */
-static void test_equal_is_not_flagged(void **state)
+static void test_nothing_differs(void **state)
 {
-	static const double noises[] = {0.01, 0.03, 0.10, 0.30};
-	struct prng r = {20261121};
-	int flagged = 0, at_default = 0;
+	(void)state;
+	assert_changes("");
+	/* Times are no difference. */
+	assert_int_equal(utimensat(AT_FDCWD, tree_path("root/b"), NULL, 0), 0);
+	assert_changes("");
+}
+
+static void test_each_difference(void **state)
+{
+	(void)state;
+	tree_text("root/b", "TWO\n");
+	tree_text("root/new/x", "x");
+	assert_int_equal(chmod(tree_path("root/c"), 0755), 0);
+	assert_int_equal(unlink(tree_path("root/link")), 0);
+	tree_text("root/link", "no link any more");
+	assert_int_equal(rename(tree_path("root/dir/deep"), tree_path("root/deep")), 0);
+	assert_changes("~b =c +deep +deep/a -dir/deep -dir/deep/a !link +new +new/x ");
+}
+
+static void test_target_differs(void **state)
+{
+	(void)state;
+	assert_int_equal(unlink(tree_path("root/link")), 0);
+	assert_int_equal(symlink("c", tree_path("root/link")), 0);
+	assert_changes("~link ");
+}
+
+static void assert_content(struct checkpoint_tree *t, const char *path, const char *want)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct checkpoint_entry x;
+
+	assert_true(checkpoint_lookup(t, path, &x));
+	if (checkpoint_content(t, &x, 1000, &text, &e))
+		fail_msg("%s: %s", path, e.msg);
+	assert_string_equal(text.s, want);
+	assert_true(checkpoint_has_content(t, &x, want, strlen(want)));
+	assert_false(checkpoint_has_content(t, &x, "other", 5));
+}
+
+static void test_contents(void **state)
+{
+	struct checkpoint_tree *a, *b;
 
 	(void)state;
-	for (int i = 0; i < 2000; i++) {
-		struct compared k;
-		double a[N], b[N];
-
-		fill_timings(&r, a, 0.01, noises[i % 4]);
-		fill_timings(&r, b, 0.01, noises[i % 4]);
-		/* What Mann-Whitney does not tell apart is never flagged; the bootstrap is slow. */
-		if (mann_whitney(a, N, b, N, NULL) >= COMPARE_P)
-			continue;
-		compare_samples(a, N, b, N, NULL, NULL, false, 1, &k);
-		flagged += k.change == CHANGE_SLOWER;
-		at_default += k.change == CHANGE_SLOWER && k.speed.high < THRESHOLD;
-	}
-	printf("flagged of 2,000 equal ones: %d at threshold 1, %d at %.2f\n", flagged, at_default,
-		THRESHOLD);
-	assert_true(flagged <= 30);
-	assert_true(at_default <= flagged);
+	tree_text("root/dir/deep/a", "changed\n");
+	a = tree_before();
+	b = tree_now();
+	assert_content(a, "dir/deep/a", "one\n");
+	assert_content(b, "dir/deep/a", "changed\n");
+	assert_content(b, "./dir//deep/a", "changed\n");
+	assert_content(a, "c", "");
+	checkpoint_tree_free(a);
+	checkpoint_tree_free(b);
 }
 
-/* A tenth slower, 3 % noise, n = 30: caught in at least 95 %. */
-static void test_a_tenth_is_caught(void **state)
+static void test_holes_are_read(void **state)
 {
-	struct prng r = {10};
-	int caught = 0, total = 200;
+	AUTO_STR struct str text = STR_INIT;
+	struct checkpoint_entry x;
+	struct checkpoint_tree *t;
+	int fd = open(tree_path("root/sparse"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
 	(void)state;
-	for (int i = 0; i < total; i++) {
-		double a[N], b[N];
-
-		fill_timings(&r, a, 0.01, 0.03);
-		fill_timings(&r, b, 0.011, 0.03);
-		caught += change_of(a, b, THRESHOLD) == CHANGE_SLOWER;
-	}
-	printf("caught: %d of %d\n", caught, total);
-	assert_true(caught >= total * 95 / 100);
+	assert_int_equal(pwrite(fd, "end", 3, 1 << 20), 3);
+	close(fd);
+	assert_int_equal(checkpoint_make(store, root, "holes", NULL, NULL, &e), 0);
+	t = checkpoint_tree_of(store, "holes", &e);
+	assert_true(checkpoint_lookup(t, "sparse", &x));
+	assert_int_equal(checkpoint_content(t, &x, 2 << 20, &text, &e), 0);
+	assert_int_equal(text.len, (1 << 20) + 3);
+	assert_memory_equal(text.s + (1 << 20), "end", 3);
+	assert_int_equal(text.s[0], 0);
+	checkpoint_tree_free(t);
 }
 
-/* The interval is judged, not the point: slower by 7 % with 30 % noise proves nothing. */
-static void test_noise_is_no_proof(void **state)
+static void refuse_content(struct checkpoint_tree *t, const char *path, enum err_kind kind)
 {
-	struct prng r = {3};
-	double a[N], b[N];
+	AUTO_STR struct str text = STR_INIT;
+	struct checkpoint_entry x;
 
-	(void)state;
-	fill_timings(&r, a, 1, 0.3);
-	memcpy(b, a, sizeof b);
-	for (int i = 0; i < N; i++)
-		b[i] *= 1.07;
-	assert_int_equal(change_of(a, b, THRESHOLD), CHANGE_NONE);
+	assert_true(checkpoint_lookup(t, path, &x));
+	assert_int_equal(checkpoint_content(t, &x, 5, &text, &e), -1);
+	assert_int_equal(e.kind, kind);
 }
 
-static void test_machine_and_direction(void **state)
+static void test_content_is_refused(void **state)
 {
-	struct prng r = {4};
-	double old[N], new[N], base[N], slow_base[N];
-	struct compared k;
+	struct checkpoint_tree *t;
+	struct checkpoint_entry x;
 
 	(void)state;
-	fill_timings(&r, old, 1, 0.02);
-	fill_timings(&r, new, 1.3, 0.02);
-	fill_timings(&r, base, 5, 0.02);
-	fill_timings(&r, slow_base, 6.5, 0.02);
-	/* The baseline arm slowed as much: it is the machine. */
-	compare_samples(old, N, new, N, base, slow_base, false, THRESHOLD, &k);
-	assert_int_equal(k.change, CHANGE_MACHINE);
-	compare_samples(old, N, new, N, base, base, false, THRESHOLD, &k);
-	assert_int_equal(k.change, CHANGE_SLOWER);
-	assert_true(k.speed.low < 1 / 1.3 && k.speed.high > 1 / 1.3);
-	compare_samples(new, N, old, N, NULL, NULL, false, THRESHOLD, &k);
-	assert_int_equal(k.change, CHANGE_FASTER);
-	/* Throughput: less is worse. */
-	compare_samples(new, N, old, N, NULL, NULL, true, THRESHOLD, &k);
-	assert_int_equal(k.change, CHANGE_SLOWER);
-	compare_samples(NULL, 0, old, N, NULL, NULL, false, THRESHOLD, &k);
-	assert_int_equal(k.change, CHANGE_MISSING);
+	tree_text("root/b", "longer than five");
+	t = tree_now();
+	refuse_content(t, "b", ERR_REFUSED);
+	assert_false(checkpoint_lookup(t, "../root/b", &x));
+	assert_false(checkpoint_lookup(t, "dir/none", &x));
+	assert_false(checkpoint_lookup(t, "b/x", &x));
+	/* Something else is there now: a link that leads out is not followed. */
+	assert_int_equal(unlink(tree_path("root/c")), 0);
+	assert_int_equal(symlink("/etc/hostname", tree_path("root/c")), 0);
+	refuse_content(t, "c", ERR_CONFLICT);
+	assert_int_equal(rename(tree_path("root/dir"), tree_path("root/moved")), 0);
+	assert_int_equal(symlink("moved", tree_path("root/dir")), 0);
+	refuse_content(t, "dir/deep/a", ERR_CONFLICT);
+	checkpoint_tree_free(t);
 }
 
-/* More than 20 % slower raises the alert; a tenth does not. */
-static void test_alert(void **state)
+static void test_damage_is_not_read(void **state)
 {
-	static const double slower[] = {1.10, 1.35};
-	struct prng r = {6};
+	struct checkpoint_tree *t = tree_before();
+	int fd = open(tree_path("store/packs/1"), O_WRONLY | O_CLOEXEC);
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct history_sample old[N] = {{0}}, new[N] = {{0}};
-		struct history_case a = {.baseline = -1, .narms = 1}, b = a;
-		struct compared k;
-
-		strcpy(a.arms[0].name, "create");
-		strcpy(b.arms[0].name, "create");
-		for (int s = 0; s < N; s++) {
-			old[s].value = draw_timing(&r, 1, 0.02);
-			new[s].value = draw_timing(&r, slower[i], 0.02);
-		}
-		a.arms[0].v = old;
-		b.arms[0].v = new;
-		a.arms[0].n = b.arms[0].n = N;
-		compare_arm(&a, &b, 0, THRESHOLD, 0.20, &k);
-		assert_int_equal(k.change, CHANGE_SLOWER);
-		assert_int_equal(k.alert, i == 1);
-	}
+	assert_int_equal(pwrite(fd, "XXXXXXXXXXXXXXXX", 16, 0), 16);
+	close(fd);
+	refuse_content(t, "b", ERR_FAILED);
+	checkpoint_tree_free(t);
 }
 
-/* Everything got slower, the peer that is the baseline too: the machine, and no alert of either arm. */
-static void test_baseline_raises_no_alert(void **state)
+static void test_start_of_fork(void **state)
 {
-	struct prng r = {8};
-	struct history_sample old[2][N] = {{{0}}}, new[2][N] = {{{0}}};
-	struct history_case a = {.baseline = 0, .narms = 2}, b;
-	struct compared k;
+	struct checkpoint_tree *start, *before;
+	struct checkpoint_changes c;
+	struct checkpoint_store *own;
+	int fork;
 
 	(void)state;
-	strcpy(a.arms[0].name, "peer");
-	strcpy(a.arms[1].name, "create");
-	b = a;
-	for (int arm = 0; arm < 2; arm++) {
-		for (int s = 0; s < N; s++) {
-			old[arm][s].value = draw_timing(&r, 1, 0.02);
-			new[arm][s].value = draw_timing(&r, 1.35, 0.02);
-		}
-		a.arms[arm].v = old[arm];
-		b.arms[arm].v = new[arm];
-		a.arms[arm].n = b.arms[arm].n = N;
-	}
-	for (size_t arm = 0; arm < 2; arm++) {
-		compare_arm(&a, &b, arm, THRESHOLD, 0.20, &k);
-		assert_int_equal(k.change, CHANGE_MACHINE);
-		assert_false(k.alert);
-	}
+	tree_mkdirs("fork");
+	fork = open(tree_path("fork"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own = checkpoint_open(tree_path("own"), &e);
+	assert_non_null(own);
+	assert_null(checkpoint_tree_start(own, fork, &e));
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(checkpoint_fork(store, "before", fork, NULL, &e), 0);
+	assert_int_equal(checkpoint_begin(own, fork, store, "before", &e), 0);
+	before = tree_before();
+	/* The checkpoint itself is not needed any more. */
+	assert_int_equal(checkpoint_drop(store, "before", NULL, &e), 0);
+	start = checkpoint_tree_start(own, fork, &e);
+	assert_non_null(start);
+	assert_string_equal(checkpoint_tree_name(start), "before");
+	assert_true(checkpoint_tree_same(start, before));
+	checkpoint_compare(start, before, &c);
+	assert_int_equal(c.n, 0);
+	refuse_content(start, "b", ERR_NOT_FOUND);
+	checkpoint_tree_free(start);
+	/* Another directory did not begin so. */
+	assert_null(checkpoint_tree_start(own, root, &e));
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	checkpoint_tree_free(before);
+	checkpoint_close(own);
+	close(fork);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equal_is_not_flagged),
-		cmocka_unit_test(test_a_tenth_is_caught),
-		cmocka_unit_test(test_noise_is_no_proof),
-		cmocka_unit_test(test_machine_and_direction),
-		cmocka_unit_test(test_alert),
-		cmocka_unit_test(test_baseline_raises_no_alert),
+		cmocka_unit_test_setup_teardown(test_nothing_differs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_each_difference, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_target_differs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_contents, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holes_are_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_content_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damage_is_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_start_of_fork, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,22 @@
+/* trees.h - a manifest with the place where its contents are. */
+#ifndef CHECKPOINT_TREES_H
+#define CHECKPOINT_TREES_H
+
+#include "checkpoint/below.h"
+#include "checkpoint/pack.h"
+#include "checkpoint/store.h"
+
+enum tree_contents { TREE_PACKS, TREE_LIVE, TREE_NAMES };
+
+struct checkpoint_tree {
+	struct checkpoint_store *store;
+	struct manifest m; /* indexed */
+	enum tree_contents from;
+	int root;                 /* TREE_LIVE: the directory, the caller's */
+	struct below_place place; /* in it */
+	bool opened;              /* what follows is there; TREE_PACKS only */
+	struct packs packs;
+	struct pack_hands hands;
+};
+
+#endif
