@@ -277,6 +277,25 @@ static int fill_workspace(int dir, const struct workspace_new *n, struct err *e)
 	return 0;
 }
 
+/* It says whose it is: that of a task by the name that it now has. */
+static int rename_context(int dir, const struct workspace_new *n, struct err *e)
+{
+	AUTO_STR struct str context = STR_INIT;
+	struct workspace_new owner = *n;
+	struct stat st;
+
+	if (n->kind != WORKSPACE_TASK ||
+		fstatat(dir, "context.json", &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	owner.uid = st.st_uid;
+	owner.gid = st.st_gid;
+	describe_task(&context, n);
+	return unlinkat(dir, "context.json", 0) < 0 ||
+			write_part(dir, &(struct part){"context.json", context.s}, &owner) < 0
+		? err_sys(e, errno, "cannot make context.json of workspace %s", n->name)
+		: 0;
+}
+
 static int build_workspace(
 	struct workspaces *w, const struct workspace_new *n, const char *hidden, struct err *e)
 {
@@ -288,7 +307,8 @@ static int build_workspace(
 	dir = openat(kind, hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_sys(e, errno, "cannot open workspace %s in %.300s", n->name, w->dir);
-	if (fill_workspace(dir, n, e) < 0)
+	if (n->fill ? n->fill(n->ctx, dir, e) < 0 || rename_context(dir, n, e) < 0
+		    : fill_workspace(dir, n, e) < 0)
 		return -1;
 	if (renameat2(kind, hidden, kind, n->name, RENAME_NOREPLACE) == 0)
 		return 0;

@@ -44,6 +44,10 @@ struct workspace_new {
 	int64_t now_ms;       /* Unix time that context.json says */
 	uid_t uid;            /* who shall own it and all in it; (uid_t)-1: this process's user */
 	gid_t gid;            /* (gid_t)-1: this process's group */
+	/* Fills its empty directory, owner and mode too, in place of all that it would begin with; NULL: no.  The
+	 * context.json of a task is then made anew, where it has one. */
+	int (*fill)(void *ctx, int dir, struct err *e);
+	void *ctx;
 };
 int workspace_create(struct workspaces *w, const struct workspace_new *n, struct err *e);
 

@@ -21,8 +21,9 @@ cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
 	cli_files_copy, cli_files_move, cli_files_delete;
 cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
-cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_checkpoint,
-	cli_workspace_checkpoints, cli_workspace_restore, cli_workspace_drop, cli_workspace_verify;
+cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_fork, cli_workspace_overlap,
+	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
+	cli_workspace_drop, cli_workspace_verify;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
 
@@ -218,6 +219,13 @@ static const struct cli_command workspace_verbs[] = {
 		.options = workspace_create_options},
 	{"list", "", 0, 0, FILES(cli_workspace_list), .help = "print the workspaces",
 		.options = workspace_options, .schema = "berth.workspace_list/1"},
+	{"fork", "WORKSPACE N", 2, 2, FILES(cli_workspace_fork),
+		.help = "make N tasks that begin with what a workspace holds now",
+		.about =
+			"They are called by its name and a number, have a copy of all that is in it, and each a "
+			"context.json of its own.  A checkpoint of that moment stays with WORKSPACE; what each "
+			"fork began with is known to diff, take and overlap also when it is dropped.",
+		.options = workspace_options, .schema = "berth.workspace_fork/1"},
 	{"checkpoint", "WORKSPACE [NAME]", 1, 2, FILES(cli_workspace_checkpoint),
 		.help = "save what a workspace holds now",
 		.about = "WORKSPACE is tasks/ID or projects/NAME, or the name alone "

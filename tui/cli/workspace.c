@@ -21,7 +21,8 @@ void workspace_cli_name(struct workspace_cli *x, enum workspace_kind kind, const
 }
 
 /* "tasks/ID", "projects/NAME", or a name that only one of them has. */
-static int find_workspace(struct workspace_cli *x, const char *said, struct err *e)
+static int find_workspace(
+	struct workspace_cli *x, const char *said, struct workspace_place *p, struct err *e)
 {
 	AUTO_FREE struct workspace_info *all = NULL;
 	bool whole = strchr(said, '/');
@@ -37,7 +38,9 @@ static int find_workspace(struct workspace_cli *x, const char *said, struct err 
 			all[i].name);
 		if (strcmp(said, whole ? path : all[i].name))
 			continue;
-		workspace_cli_name(x, all[i].kind, all[i].name);
+		p->kind = all[i].kind;
+		snprintf(p->name, sizeof p->name, "%s", all[i].name);
+		snprintf(p->path, sizeof p->path, "%s", path);
 		found++;
 	}
 	if (found > 1)
@@ -52,25 +55,52 @@ static int find_workspace(struct workspace_cli *x, const char *said, struct err 
 			  said);
 }
 
-static int open_checkpoints(struct workspace_cli *x, struct err *e)
+struct checkpoint_store *workspace_cli_store(
+	struct workspace_cli *x, enum workspace_kind kind, const char *name, struct err *e)
 {
 	char points[PATH_MAX], folder[PATH_MAX];
 	AUTO_FREE char *dir = NULL;
 
 	if (runtime_subdir(points, sizeof points, x->dir, "checkpoints", e) ||
-		runtime_subdir(folder, sizeof folder, points, workspace_kind_folder(x->kind), e))
+		runtime_subdir(folder, sizeof folder, points, workspace_kind_folder(kind), e))
+		return NULL;
+	dir = xasprintf("%s/%s", folder, name);
+	return checkpoint_open(dir, e);
+}
+
+int workspace_cli_place(
+	struct workspace_cli *x, const char *said, struct workspace_place *p, struct err *e)
+{
+	*p = (struct workspace_place){.root = -1};
+	if (find_workspace(x, said, p, e))
 		return -1;
-	dir = xasprintf("%s/%s", folder, x->name);
-	x->store = checkpoint_open(dir, e);
-	return x->store ? 0 : -1;
+	p->root = workspace_enter(x->all, p->kind, p->name, e);
+	if (p->root >= 0)
+		p->store = workspace_cli_store(x, p->kind, p->name, e);
+	if (p->store)
+		return 0;
+	workspace_cli_leave(p);
+	return -1;
+}
+
+void workspace_cli_leave(struct workspace_place *p)
+{
+	checkpoint_close(p->store);
+	if (p->root >= 0)
+		close(p->root);
+	*p = (struct workspace_place){.root = -1};
 }
 
 int workspace_cli_enter(struct workspace_cli *x, struct err *e)
 {
-	if (find_workspace(x, x->c->argv[0], e))
+	struct workspace_place p;
+
+	if (workspace_cli_place(x, x->c->argv[0], &p, e))
 		return -1;
-	x->root = workspace_enter(x->all, x->kind, x->name, e);
-	return x->root < 0 ? -1 : open_checkpoints(x, e);
+	workspace_cli_name(x, p.kind, p.name);
+	x->root = p.root;
+	x->store = p.store;
+	return 0;
 }
 
 int workspace_cli_run(const struct cli *c, workspace_verb_fn *verb, struct err *e)

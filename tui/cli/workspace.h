@@ -37,8 +37,27 @@ int workspace_cli_run(const struct cli *c, workspace_verb_fn *verb, struct err *
 
 /* Of which one x speaks from now on; nothing is looked at. */
 void workspace_cli_name(struct workspace_cli *x, enum workspace_kind kind, const char *name);
+
+/* A workspace that was named, opened. */
+struct workspace_place {
+	enum workspace_kind kind;
+	char name[WORKSPACE_NAME_MAX + 1];
+	char path[16 + WORKSPACE_NAME_MAX]; /* "tasks/ID" */
+	int root;
+	struct checkpoint_store *store;
+};
+/* `said` is tasks/ID, projects/NAME, or a name that only one of them has. */
+int workspace_cli_place(
+	struct workspace_cli *x, const char *said, struct workspace_place *p, struct err *e);
+void workspace_cli_leave(struct workspace_place *p);
+/* The checkpoints of a workspace that need not be there yet. */
+struct checkpoint_store *workspace_cli_store(
+	struct workspace_cli *x, enum workspace_kind kind, const char *name, struct err *e);
+
 /* The workspace that the first operand names, opened, and its checkpoints. */
 int workspace_cli_enter(struct workspace_cli *x, struct err *e);
+/* What a person must know of how a checkpoint was read, on stderr. */
+void workspace_cli_warn(const struct checkpoint_info *p);
 /* The whole way of an act on a workspace or one of its checkpoints; `act` gets x. */
 int workspace_cli_act(struct workspace_cli *x, enum deed deed, record_act_fn *act, struct err *e);
 /* BEFORE20261123T084001.123Z: a name for who gave none. */

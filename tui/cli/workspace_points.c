@@ -37,8 +37,7 @@ static void print_point(const struct checkpoint_info *p)
 		p->synced ? "" : "  not synced");
 }
 
-/* What a person must know of how it was read. */
-static void warn_of_point(const struct checkpoint_info *p)
+void workspace_cli_warn(const struct checkpoint_info *p)
 {
 	if (p->moving)
 		fprintf(stderr,
@@ -77,7 +76,7 @@ static int make_checkpoint(struct workspace_cli *x, struct err *e)
 	if (workspace_cli_enter(x, e) ||
 		workspace_cli_act(x, DEED_WORKSPACE_SNAPSHOT, do_checkpoint, e))
 		return -1;
-	warn_of_point(&x->made);
+	workspace_cli_warn(&x->made);
 	if (!cli_flag(x->c, "json")) {
 		print_point(&x->made);
 		return 0;
