@@ -21,9 +21,9 @@ cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
 	cli_files_copy, cli_files_move, cli_files_delete;
 cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
-cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_fork, cli_workspace_overlap,
-	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
-	cli_workspace_drop, cli_workspace_verify;
+cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_fork, cli_workspace_diff,
+	cli_workspace_overlap, cli_workspace_checkpoint, cli_workspace_checkpoints,
+	cli_workspace_restore, cli_workspace_drop, cli_workspace_verify;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
 
@@ -207,6 +207,12 @@ static const struct cli_option workspace_options[] = {
 	{0},
 };
 
+static const struct cli_option workspace_diff_options[] = {
+	{0, "stat", NULL, "only what differs, how much, and a sum"},
+	JSON,
+	{0},
+};
+
 static const struct cli_command workspace_verbs[] = {
 	{"create", "task|project NAME", 2, 2, FILES(cli_workspace_create),
 		.help = "create a workspace and print its path",
@@ -239,6 +245,22 @@ static const struct cli_command workspace_verbs[] = {
 	{"checkpoints", "WORKSPACE", 1, 1, FILES(cli_workspace_checkpoints),
 		.help = "print the checkpoints of a workspace, oldest first",
 		.options = workspace_options, .schema = "berth.checkpoints/1"},
+	{"diff", "A B [PATH...]", 2, 64, FILES(cli_workspace_diff),
+		.help = "print what differs between two workspaces or checkpoints",
+		.about =
+			"A and B are each WORKSPACE, as it is now, or WORKSPACE@CHECKPOINT; with PATH only what is "
+			"there or below.  A line for each entry that was added, removed or changed, became of "
+			"another type or got another mode or owner, then the lines of text that differ.  Times "
+			"are no difference.  Names are always printed without control characters, contents on a "
+			"terminal.  Of files over 8 MiB no lines are shown.",
+		.options = workspace_diff_options, .schema = "berth.workspace_diff/1"},
+	{"overlap", "WORKSPACE WORKSPACE...", 2, 32, FILES(cli_workspace_overlap),
+		.help = "print what several forks changed since their common start",
+		.about =
+			"They are forks of one `workspace fork`, or the workspace that was forked.  A line for each "
+			"entry that two or more of them changed, with what each did, and whether the "
+			"outcome is the same.",
+		.options = workspace_options, .schema = "berth.workspace_overlap/1"},
 	{"restore", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_restore),
 		.help = "return a workspace to a checkpoint",
 		.about = "A checkpoint of the present state is made first, so a restore "

@@ -54,6 +54,18 @@ void workspace_cli_leave(struct workspace_place *p);
 struct checkpoint_store *workspace_cli_store(
 	struct workspace_cli *x, enum workspace_kind kind, const char *name, struct err *e);
 
+/* What WORKSPACE holds now, or what WORKSPACE@CHECKPOINT held.  To be closed also where it could not be opened. */
+struct workspace_side {
+	struct workspace_place place;
+	char name[17 + WORKSPACE_NAME_MAX + CHECKPOINT_NAME_MAX]; /* "tasks/ID@NAME" */
+	struct checkpoint_tree *tree;
+};
+int workspace_side_open(
+	struct workspace_cli *x, const char *said, struct workspace_side *s, struct err *e);
+void workspace_side_close(struct workspace_side *s);
+/* "added", "removed", "changed", "type", "mode" */
+const char *workspace_side_word(enum checkpoint_difference d);
+
 /* The workspace that the first operand names, opened, and its checkpoints. */
 int workspace_cli_enter(struct workspace_cli *x, struct err *e);
 /* What a person must know of how a checkpoint was read, on stderr. */

@@ -1,0 +1,115 @@
+#!/bin/bash
+# workspace_diff.sh - `berth workspace fork`, `diff`, `overlap`: the same start for several, and what each made of it.
+# shellcheck disable=SC2317 # functions called by name
+cd "$TMPDIR" || exit 1
+. "$SRC/tests/lib/check.sh"
+export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
+tasks=$PWD/data/berth/workspaces/tasks
+projects=$PWD/data/berth/workspaces/projects
+
+# fits SCHEMA COMMAND...
+fits() {
+	local schema=$1
+	shift
+	"$@" </dev/null | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json"
+}
+
+# What a tree holds but context.json: names, modes, times and contents.
+describe() {
+	(cd "$1" && find . ! -name context.json -mindepth 1 -printf '%p %m %T@ %l\n' | sort &&
+		find . -type f ! -name context.json -print0 | sort -z | xargs -0 sha256sum)
+}
+
+"$BERTH" workspace create task other >made || exit 1
+"$BERTH" workspace create task fix >made || exit 1
+printf 'one\ntwo\nthree\n' >"$tasks/fix/files/a"
+printf 'a\0b' >"$tasks/fix/files/bin"
+ln -s /etc "$tasks/fix/files/out"
+mkdir -m 2750 "$tasks/fix/files/dir"
+check 'two forks' says 0 "*$tasks/fix-1*$tasks/fix-2*" "$BERTH" workspace fork fix 2
+check 'each has all that was there' diff <(describe "$tasks/fix") <(describe "$tasks/fix-2")
+check 'and a context of its own' grep -q '"task_id": "fix-2"' "$tasks/fix-2/context.json"
+check 'the next is called by the next number' fits workspace_fork "$BERTH" workspace fork --json fix 1
+check 'and is there' test -d "$tasks/fix-3"
+check 'no fork' says 2 '*1 to 100 tasks*' "$BERTH" workspace fork fix 0
+check 'too many' says 2 '*1 to 100 tasks*' "$BERTH" workspace fork fix 101
+check 'in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace fork fix 1
+check 'of nothing' says 1 '*no workspace*' "$BERTH" workspace fork nothing 1
+
+printf 'one\n2\nthree\n' >"$tasks/fix-1/files/a"
+printf 'more' >>"$tasks/fix-1/files/bin"
+rm "$tasks/fix-1/files/out" && mkdir "$tasks/fix-1/files/out"
+chmod 755 "$tasks/fix-1/output"
+printf 'new\033[31m\n' >"$tasks/fix-1/files/$(printf 'e\033[31mvil\nx')"
+cat >want <<'EOF'
+changed  files/a  14, 12  +1 -1
+--- a/files/a
++++ b/files/a
+@@ -1,3 +1,3 @@
+ one
+-two
++2
+ three
+changed  files/bin  3, 7  binary
+type     files/out  -> /etc, directory
+EOF
+check 'what differs' diff want <("$BERTH" workspace diff fix fix-1 files/a files/bin files/out)
+check 'a name is one line, and harmless' says 0 'added    files/e^\[\[31mvil^Jx  9  +1 -0*' \
+	"$BERTH" workspace diff --stat fix fix-1 "files/$(printf 'e\033[31mvil\nx')"
+check 'the other way' says 0 '*removed  files/e*' "$BERTH" workspace diff --stat fix-1 fix
+check 'modes, and a sum' says 0 '*mode     output  0600*, 0755*1 added, 0 removed, 3 changed, 1 of another type, 1 of*' \
+	"$BERTH" workspace diff --stat fix fix-1
+check 'as JSON' fits workspace_diff "$BERTH" workspace diff --json fix fix-1
+start=$("$BERTH" workspace checkpoints fix | awk '/^fork-/ {print $1; exit}')
+check 'of a checkpoint' diff want <("$BERTH" workspace diff "fix@$start" fix-1 files/a files/bin files/out)
+check 'of two that are the same' says 0 '' "$BERTH" workspace diff "fix@$start" fix
+check 'of a checkpoint that is not there' says 1 '*no checkpoint nope*' "$BERTH" workspace diff fix@nope fix
+check 'of none' says 2 '*not a valid checkpoint name*' "$BERTH" workspace diff fix@ fix
+
+# on_terminal COMMAND...: what it prints where a terminal reads it, without control characters but line ends.
+on_terminal() {
+	python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$@" </dev/null
+}
+harmless() {
+	on_terminal "$BERTH" workspace diff fix fix-1 files >shown && grep -q '^+new^\[\[31m' shown && ! grep -q $'\033' shown
+}
+check 'contents are harmless on a terminal' harmless
+
+printf 'one\n2\nthree\n' >"$tasks/fix-2/files/a"
+printf 'else' >"$tasks/fix-2/files/bin"
+rm "$tasks/fix-2/output"
+cat >want <<'EOF'
+files/a  tasks/fix-1 changed, tasks/fix-2 changed; the same
+files/bin  tasks/fix-1 changed, tasks/fix-2 changed
+output  tasks/fix-1 mode, tasks/fix-2 removed
+EOF
+check 'the forks of one start overlap' diff want <("$BERTH" workspace overlap fix-1 fix-2)
+check 'as JSON' fits workspace_overlap "$BERTH" workspace overlap --json fix-1 fix-2
+echo mine >"$tasks/fix/files/bin"
+check 'so does what was forked' says 0 'files/bin  tasks/fix changed, tasks/fix-1 changed*' \
+	"$BERTH" workspace overlap fix fix-1
+check 'another fork has another start' says 2 '*did not begin as the same*' "$BERTH" workspace overlap fix-1 fix-3
+check 'a task that is no fork has none' says 2 '*did not begin as the same*' "$BERTH" workspace overlap other fix
+check 'with itself' says 2 '*named twice*' "$BERTH" workspace overlap fix-1 tasks/fix-1
+check 'the checkpoint of the start goes' says 0 '*dropped*' "$BERTH" workspace drop fix "$start"
+check 'the forks know it still' diff want <("$BERTH" workspace overlap fix-1 fix-2)
+rm -r "$tasks/fix-1" && "$BERTH" workspace create task fix-1 >made
+check 'another task of that name did not begin so' says 2 '*did not begin as the same*' \
+	"$BERTH" workspace overlap fix-1 fix-2
+
+"$BERTH" workspace create project site >made || exit 1
+check 'a project' says 0 "*$tasks/site-1*" "$BERTH" workspace fork site 1
+check 'is what it was' diff <(describe "$projects/site") <(describe "$tasks/site-1")
+check 'with nothing else in it' says 0 '' "$BERTH" workspace diff site site-1
+mv "$tasks/site-1" aside && ln -s "$PWD/aside" "$tasks/site-1"
+check 'a link in its place is no workspace' says 1 '*no workspace*' "$BERTH" workspace diff site site-1
+
+# acts: a fork by its name, with how it ended.
+acts() {
+	"$BERTH" audit list --json --act workspace.fork | python3 -c '
+import json, sys
+ends = [r["outcome"] for r in map(json.loads, sys.stdin) if r.get("phase") == "outcome"]
+assert "ok" in ends, ends'
+}
+check 'forks are in the log' acts
+exit $bad

@@ -1,0 +1,358 @@
+/* workspace_diff.c - `berth workspace diff`: what differs between two workspaces or checkpoints of them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/diff.h>
+#include <berth/format.h>
+#include <berth/jsonw.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "cli/workspace.h"
+
+#define SHOWN_MAX (8ull << 20) /* bytes of a file whose lines are compared */
+#define BINARY_LOOKED 8192
+
+struct diffing {
+	const struct cli *c;
+	struct workspace_side a, b;
+	struct checkpoint_changes changes;
+	bool terminal;
+	uint64_t count[CHECKPOINT_MODE + 1], plus, minus;
+};
+
+/* Both texts of a change, and the lines that differ. */
+struct shown {
+	struct str old, new;
+	struct change *lines;
+	size_t n;
+	uint64_t plus, minus;
+	const char *why; /* there are no lines to show: "binary" */
+};
+
+static const char *const words[] = {[CHECKPOINT_ADDED] = "added",
+	[CHECKPOINT_REMOVED] = "removed",
+	[CHECKPOINT_CONTENT] = "changed",
+	[CHECKPOINT_TYPE] = "type",
+	[CHECKPOINT_MODE] = "mode"};
+
+const char *workspace_side_word(enum checkpoint_difference d)
+{
+	return words[d];
+}
+
+static const char *name_of_type(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG: return "file";
+	case S_IFDIR: return "directory";
+	case S_IFLNK: return "link";
+	case S_IFIFO: return "fifo";
+	case S_IFSOCK: return "socket";
+	default: return "device";
+	}
+}
+
+/* ---- sides */
+
+int workspace_side_open(
+	struct workspace_cli *x, const char *said, struct workspace_side *s, struct err *e)
+{
+	const char *at = strchr(said, '@');
+	AUTO_FREE char *workspace = xstrndup(said, at ? (size_t)(at - said) : strlen(said));
+
+	*s = (struct workspace_side){.place.root = -1};
+	if (workspace_cli_place(x, workspace, &s->place, e))
+		return -1;
+	snprintf(s->name, sizeof s->name, "%s%s%.*s", s->place.path, at ? "@" : "",
+		CHECKPOINT_NAME_MAX, at ? at + 1 : "");
+	s->tree = at ? checkpoint_tree_of(s->place.store, at + 1, e)
+		     : checkpoint_tree_now(s->place.store, s->place.root, NULL, e);
+	return s->tree ? 0 : -1;
+}
+
+void workspace_side_close(struct workspace_side *s)
+{
+	checkpoint_tree_free(s->tree);
+	workspace_cli_leave(&s->place);
+	s->tree = NULL;
+}
+
+/* ---- one change */
+
+static bool is_binary(const struct str *s)
+{
+	return memchr(s->s, '\0', s->len < BINARY_LOOKED ? s->len : BINARY_LOOKED) != NULL;
+}
+
+static int read_side(struct checkpoint_tree *t, const struct checkpoint_entry *x, struct shown *s,
+	struct str *ret, struct err *e)
+{
+	if (!S_ISREG(x->mode))
+		return 0;
+	if (x->size > SHOWN_MAX) {
+		s->why = "large";
+		return 0;
+	}
+	if (checkpoint_content(t, x, SHOWN_MAX, ret, e))
+		return -1;
+	if (is_binary(ret))
+		s->why = "binary";
+	return 0;
+}
+
+static uint64_t count_text_lines(const char *s, size_t from, size_t to)
+{
+	uint64_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		n += s[i] == '\n' || i + 1 == to;
+	return n;
+}
+
+static int show_change(
+	struct diffing *d, const struct checkpoint_change *c, struct shown *s, struct err *e)
+{
+	*s = (struct shown){.old = STR_INIT, .new = STR_INIT};
+	if (c->what == CHECKPOINT_MODE)
+		return 0;
+	if (read_side(d->a.tree, &c->old, s, &s->old, e) ||
+		read_side(d->b.tree, &c->new, s, &s->new, e))
+		return -1;
+	if (s->why)
+		return 0;
+	s->n = diff_lines(s->old.s, s->old.len, s->new.s, s->new.len, &s->lines);
+	for (size_t i = 0; i < s->n; i++) {
+		s->minus += count_text_lines(s->old.s, s->lines[i].old_from, s->lines[i].old_to);
+		s->plus += count_text_lines(s->new.s, s->lines[i].new_from, s->lines[i].new_to);
+	}
+	return 0;
+}
+
+static void release_shown(struct shown *s)
+{
+	str_release(&s->old);
+	str_release(&s->new);
+	free(s->lines);
+}
+
+/* ---- for a person */
+
+/* What was in the file may be anything: on a terminal each line is made harmless. */
+static void print_lines(const struct diffing *d, const struct str *text)
+{
+	AUTO_STR struct str clean = STR_INIT;
+
+	if (!d->terminal) {
+		fwrite(text->s, 1, text->len, stdout);
+		return;
+	}
+	for (size_t at = 0; at < text->len;) {
+		const char *nl = memchr(text->s + at, '\n', text->len - at);
+		size_t end = nl ? (size_t)(nl - text->s) : text->len;
+
+		str_clear(&clean);
+		text_neutralise(&clean, text->s + at, end - at, false);
+		puts(clean.s);
+		at = end + 1;
+	}
+}
+
+static void print_side(const struct checkpoint_entry *x)
+{
+	char bytes[FORMAT_MAX];
+
+	if (S_ISREG(x->mode))
+		printf("%s", format_bytes(bytes, x->size));
+	else if (S_ISLNK(x->mode)) {
+		AUTO_STR struct str target = STR_INIT;
+
+		text_neutralise(&target, x->target, strlen(x->target), false);
+		printf("-> %s", target.s);
+	} else
+		printf("%s", name_of_type(x->mode));
+}
+
+/* "changed  src/a.c  1.2K, 1.3K  +3 -1", with a neutral name wherever it goes: a name must not look like more
+ * than one line. */
+static void print_change(const struct checkpoint_change *c, const struct shown *s, const char *path)
+{
+	printf("%-8s %s  ", words[c->what], path);
+	if (c->what == CHECKPOINT_MODE)
+		printf("%04o %u:%u, %04o %u:%u", (unsigned)c->old.mode & 07777, c->old.uid,
+			c->old.gid, (unsigned)c->new.mode & 07777, c->new.uid, c->new.gid);
+	else {
+		if (c->old.mode)
+			print_side(&c->old);
+		if (c->old.mode && c->new.mode)
+			printf(", ");
+		if (c->new.mode)
+			print_side(&c->new);
+	}
+	if (s->why)
+		printf("  %s", s->why);
+	else if (s->plus || s->minus)
+		printf("  +%" PRIu64 " -%" PRIu64, s->plus, s->minus);
+	putchar('\n');
+}
+
+static void print_change_text(
+	struct diffing *d, const struct checkpoint_change *c, const struct shown *s)
+{
+	AUTO_STR struct str path = STR_INIT, text = STR_INIT;
+
+	text_neutralise(&path, c->path, strlen(c->path), false);
+	print_change(c, s, path.s);
+	if (cli_flag(d->c, "stat") || s->n == 0)
+		return;
+	diff_unified(&text, path.s, s->old.s, s->old.len, s->new.s, s->new.len, s->lines, s->n);
+	print_lines(d, &text);
+}
+
+static void print_diff_sum(const struct diffing *d)
+{
+	printf("%" PRIu64 " added, %" PRIu64 " removed, %" PRIu64 " changed, %" PRIu64
+	       " of another type, %" PRIu64 " of another mode or owner; +%" PRIu64 " -%" PRIu64
+	       " lines\n",
+		d->count[CHECKPOINT_ADDED], d->count[CHECKPOINT_REMOVED],
+		d->count[CHECKPOINT_CONTENT], d->count[CHECKPOINT_TYPE], d->count[CHECKPOINT_MODE],
+		d->plus, d->minus);
+}
+
+/* ---- JSON */
+
+static void json_side(struct jsonw *j, const char *key, const struct checkpoint_entry *x)
+{
+	if (!x->mode) {
+		jsonw_null(j, key);
+		return;
+	}
+	jsonw_object(j, key);
+	jsonw_text(j, "type", name_of_type(x->mode));
+	jsonw_uint(j, "mode", x->mode & 07777);
+	jsonw_uint(j, "uid", x->uid);
+	jsonw_uint(j, "gid", x->gid);
+	jsonw_uint(j, "bytes", x->size);
+	jsonw_text(j, "target", x->target);
+	jsonw_end(j);
+}
+
+static void json_change(struct jsonw *j, const struct checkpoint_change *c, const struct shown *s)
+{
+	bool lines = !s->why && (S_ISREG(c->old.mode) || S_ISREG(c->new.mode)) &&
+		c->what != CHECKPOINT_MODE;
+
+	jsonw_object(j, NULL);
+	jsonw_text(j, "path", c->path);
+	jsonw_text(j, "what", words[c->what]);
+	json_side(j, "old", &c->old);
+	json_side(j, "new", &c->new);
+	if (lines) {
+		jsonw_uint(j, "lines_added", s->plus);
+		jsonw_uint(j, "lines_removed", s->minus);
+	} else {
+		jsonw_null(j, "lines_added");
+		jsonw_null(j, "lines_removed");
+	}
+	jsonw_end(j);
+}
+
+/* ---- all of it */
+
+/* Whether it is one of the operands behind the two sides, or below one. */
+static bool is_asked(const struct cli *c, const char *path)
+{
+	for (int i = 2; i < c->argc; i++) {
+		size_t n = strlen(c->argv[i]);
+
+		while (n > 1 && c->argv[i][n - 1] == '/')
+			n--;
+		if (!strncmp(path, c->argv[i], n) && (path[n] == '/' || !path[n]))
+			return true;
+	}
+	return c->argc <= 2;
+}
+
+static int tell_changes(struct diffing *d, struct jsonw *j, struct err *e)
+{
+	for (size_t i = 0; i < d->changes.n; i++) {
+		const struct checkpoint_change *c = &d->changes.all[i];
+		struct shown s;
+		int rc;
+
+		if (!is_asked(d->c, c->path))
+			continue;
+		rc = show_change(d, c, &s, e);
+		if (rc == 0) {
+			d->count[c->what]++;
+			d->plus += s.plus;
+			d->minus += s.minus;
+			if (j)
+				json_change(j, c, &s);
+			else
+				print_change_text(d, c, &s);
+		}
+		release_shown(&s);
+		if (rc)
+			return -1;
+	}
+	return 0;
+}
+
+static int tell_diff(struct diffing *d, struct err *e)
+{
+	struct jsonw j;
+
+	if (!cli_flag(d->c, "json")) {
+		if (tell_changes(d, NULL, e))
+			return -1;
+		if (cli_flag(d->c, "stat"))
+			print_diff_sum(d);
+		return 0;
+	}
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.workspace_diff/1");
+	jsonw_text(&j, "from", d->a.name);
+	jsonw_text(&j, "to", d->b.name);
+	jsonw_array(&j, "changes");
+	if (tell_changes(d, &j, e)) {
+		jsonw_release(&j);
+		return -1;
+	}
+	jsonw_end(&j);
+	for (int i = 0; i <= CHECKPOINT_MODE; i++)
+		jsonw_uint(&j, words[i], d->count[i]);
+	jsonw_uint(&j, "lines_added", d->plus);
+	jsonw_uint(&j, "lines_removed", d->minus);
+	jsonw_end(&j);
+	return jsonw_print(&j);
+}
+
+static int diff_workspaces(struct workspace_cli *x, struct err *e)
+{
+	struct diffing d = {.c = x->c, .terminal = isatty(STDOUT_FILENO)};
+	int rc = workspace_side_open(x, x->c->argv[0], &d.a, e);
+
+	if (rc == 0) {
+		rc = workspace_side_open(x, x->c->argv[1], &d.b, e);
+		if (rc == 0) {
+			checkpoint_compare(d.a.tree, d.b.tree, &d.changes);
+			rc = tell_diff(&d, e);
+		}
+		workspace_side_close(&d.b);
+	}
+	checkpoint_changes_release(&d.changes);
+	workspace_side_close(&d.a);
+	return rc;
+}
+
+int cli_workspace_diff(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return workspace_cli_run(c, diff_workspaces, e);
+}
