@@ -93,23 +93,19 @@ static int send_words(int conn, const struct lane_request *r, struct err *e)
 		str_add(&words, r->argv[i], strlen(r->argv[i]) + 1);
 	for (size_t i = 0; i < r->envc; i++)
 		str_add(&words, r->env[i], strlen(r->env[i]) + 1);
-	if (words.len > LANE_WORDS_MAX || r->argc > LANE_ARGC_MAX || r->envc > LANE_ARGC_MAX)
-		return err_set(e, ERR_USAGE, "the command line is too long: %zu bytes, at most %u",
-			words.len, LANE_WORDS_MAX);
+	if (words.len + (r->argc + r->envc) * LANE_POINTER > LANE_WORDS_MAX)
+		return err_set(e, ERR_USAGE,
+			"the command line is too long: %zu words of %zu bytes in all, and no kernel "
+			"takes more than %u; pass them by standard input or a file",
+			r->argc + r->envc, words.len, LANE_WORDS_MAX);
 	for (size_t at = 0; at < words.len;) {
 		size_t n = words.len - at;
 
-		/* A piece ends where a word ends, unless the word itself is longer than a message.
-		 */
+		/* A piece ends where a word ends; one in a longer word is what older guests do not take. */
 		if (n > most) {
 			const char *end = memrchr(words.s + at, '\0', most);
 
-			if (!end)
-				return err_set(e, ERR_USAGE,
-					"one argument is longer than %zu bytes; pass it by standard "
-					"input or a file",
-					most);
-			n = (size_t)(end + 1 - (words.s + at));
+			n = end ? (size_t)(end + 1 - (words.s + at)) : most;
 		}
 		if (wire_send(conn, LANE_WORDS, words.s + at, n))
 			return cannot_send(e, errno);

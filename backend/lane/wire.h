@@ -26,8 +26,10 @@
 
 #define LANE_VERSION 1
 #define LANE_MSG_MAX 65536
-#define LANE_WORDS_MAX ((uint32_t)2 << 20) /* argv and environment together, as execve's limit */
-#define LANE_ARGC_MAX 16384
+/* argv and environment with a pointer for each word: the most that execve takes, however large the stack may
+ * grow.  What it takes in there it says itself. */
+#define LANE_WORDS_MAX ((uint32_t)6 << 20)
+#define LANE_POINTER 8u
 
 /* Where the guest finds its files inside the container.  The directory is a mount, read-only, so that not
  * even root in there can rename it or put another in its place; the guest's program is mounted over a file in
@@ -46,13 +48,13 @@ enum lane_type {
 	LANE_STATED,    /* struct lane_stated */
 	LANE_LISTEN,    /* the listening socket, as SCM_RIGHTS */
 	LANE_READY,     /* nothing */
-	LANE_WORDS,     /* a piece of the NUL-terminated words: cwd, argv..., env... */
-	LANE_RUN,       /* struct lane_run, and two or three pipe ends */
-	LANE_SIGNAL,    /* uint32_t: to the command's process group */
-	LANE_RESIZE,    /* uint16_t columns, rows */
-	LANE_CANCEL,    /* end the whole tree now */
-	LANE_STARTED,   /* uint32_t: the supervisor's pid in there; from now on it may run */
-	LANE_ENDED,     /* struct lane_ended */
+	LANE_WORDS,   /* a piece of the NUL-terminated words, cut anywhere: cwd, argv..., env... */
+	LANE_RUN,     /* struct lane_run, and two or three pipe ends */
+	LANE_SIGNAL,  /* uint32_t: to the command's process group */
+	LANE_RESIZE,  /* uint16_t columns, rows */
+	LANE_CANCEL,  /* end the whole tree now */
+	LANE_STARTED, /* uint32_t: the supervisor's pid in there; from now on it may run */
+	LANE_ENDED,   /* struct lane_ended */
 };
 
 struct lane_msg {

@@ -93,6 +93,10 @@ check 'and says so' grep -q '"path": "lane"' document
 check 'without -c the rules of up hold' exits 0 "$BERTH" exec "$agent" -- date
 check 'with -c those of the file' exits 125 "$BERTH" -c strict.yaml exec "$agent" -- date
 check 'with -c a harmless one runs' exits 0 "$BERTH" -c strict.yaml exec "$agent" -- true
+check 'an argument as long as the kernel takes' bash -c '
+	[ "$("$BERTH" exec --json '"$agent"' -- sh -c "echo \${#1}" sh "$(printf %0131071d 0)" |
+		python3 -c "import json, sys; d = json.load(sys.stdin); print(d[\"stdout\"].strip(), d[\"path\"])")" = "131071 lane" ]'
+check 'and as many of them' bash -c '[ "$("$BERTH" exec '"$agent"' -- sh -c "echo \$#" sh $(seq 100000))" = 100000 ]'
 check 'exec without -- names the line' bash -c '! "$BERTH" exec --json '"$agent"' ls -l 2>err; grep -q "exec '"$agent"' -- ls -l" err'
 check 'a directory and variables' says 0 '/tmp|1|from-here' env HERE=from-here "$BERTH" exec -w /tmp -e A=1 -e HERE "$agent" -- sh -c 'echo "$PWD|$A|$HERE"'
 check 'a directory that is not there' exits 125 "$BERTH" exec -w /nowhere "$agent" -- true

@@ -60,7 +60,7 @@ static int refuse_harm(enum lane_stage stage, int errnum)
 
 static int append_words(const char *body, uint32_t len)
 {
-	if (!len || body[len - 1] || cmd.nwords + len > LANE_WORDS_MAX)
+	if (!len || cmd.nwords + len > LANE_WORDS_MAX)
 		return errno = E2BIG, -1;
 	cmd.words = realloc(cmd.words, cmd.nwords + len);
 	if (!cmd.words)
@@ -77,7 +77,8 @@ static int split_words(void)
 	char *at = cmd.words;
 	const char *end;
 
-	if (!cmd.ask.argc || cmd.ask.argc > LANE_ARGC_MAX || cmd.ask.envc > LANE_ARGC_MAX || !at)
+	if (!cmd.ask.argc || want > LANE_WORDS_MAX / LANE_POINTER || !at ||
+		cmd.words[cmd.nwords - 1])
 		return errno = EINVAL, -1;
 	cmd.argv = calloc(want + 2, sizeof *cmd.argv);
 	if (!cmd.argv)
