@@ -195,12 +195,18 @@ static int find_run(struct history *h, const struct cli *c, const char *word, in
 	struct history_run *ret, struct err *e)
 {
 	struct history_run here = {0};
+	struct err why = ERR_INIT;
 
 	snprintf(here.commit, sizeof here.commit, "-"); /* git need not be asked */
 	machine_fill(&here);
-	return history_find(h, word ? word : "last",
-		cli_flag(c, "any-machine") || (word && *word == '#') ? NULL : here.machine, before,
-		ret, e);
+	if (history_find(h, word ? word : "last",
+		    cli_flag(c, "any-machine") || (word && *word == '#') ? NULL : here.machine,
+		    before, ret, &why) == 0)
+		return 0;
+	/* Exit code 1 is a regression. */
+	if (why.kind == ERR_NOT_FOUND)
+		why.kind = ERR_USAGE;
+	return err_copy(e, &why);
 }
 
 int bench_compare(const struct cli *c, const struct settings *unused, struct err *e)

@@ -39,7 +39,7 @@ expect 'unknown suite' 2 'berth: *neither a benchmark nor a file `slef` (did you
 expect 'unknown case' 2 'berth: *`self/cought` (did you mean caught?)*' "${B[@]}" run self/cought
 expect 'no samples' 2 'berth: --samples takes a number from 1*' "${B[@]}" run --samples 0 self
 expect 'a threshold that is none' 2 'berth: --threshold*' "${B[@]}" run self --threshold 2
-expect 'compare with what is not there' 1 'berth: the benchmark history has no run `v9`*it is empty*' "${B[@]}" compare v9
+expect 'compare with what is not there' 2 'berth: the benchmark history has no run `v9`*it is empty*' "${B[@]}" compare v9
 expect 'run against what is not there' 1 'berth: *no run `v9`*' "${B[@]}" run self --compare-to v9
 expect 'read-only: nothing runs' 4 'berth: *read-only*' "$BERTH" --read-only bench run self
 
@@ -133,7 +133,7 @@ expect 'report --json fits its schema' 0 '' fits bench_run "${B[@]}" report --js
 expect 'trend --json fits its schema' 0 '' fits bench_trend "${B[@]}" trend --json file_operations
 expect 'runs --json fits its schema' 0 '' fits bench_runs "${B[@]}" list --runs --json
 expect 'compare --json fits its schema' 0 '' fits bench_compare "${B[@]}" compare --json '#1' '#2'
-expect 'compare by commit that is not there' 1 'berth: *no run `abcdef12`*it has *' "${B[@]}" compare abcdef12
+expect 'compare by commit that is not there' 2 'berth: *no run `abcdef12`*it has *' "${B[@]}" compare abcdef12
 expect 'the page stands alone' 1 '' grep -E '(src|href)=|url\(|@import' <("${B[@]}" report --format html)
 own '{"<i>a": [cat, own.txt], b: [cat, own.txt]}' 'check: output'
 "${B[@]}" run own.yaml >own.out 2>&1

@@ -133,6 +133,11 @@ expect("one that is not there yet", "later" in out and "does not exist yet" in o
 status, _, err = check(write("evil.yaml", "agents:\n  \"\\e[31m\\a\": {workspace: ./work}\n"))
 expect("escapes are shown, not obeyed", status == 2 and "\x1b" not in err and "\a" not in err, repr(err))
 
+# Also of what is no YAML there is a document.
+status, doc = document(write("broken.yaml", "agents: [a\n"))
+expect("broken YAML as JSON", status == 2 and doc["kind"] == "unknown" and not doc["ok"] and
+       "not valid YAML" in doc["problems"][0]["problem"], doc)
+
 examples = sorted(glob.glob("configs/examples/*.yaml")) + ["configs/team.yaml", "configs/demo.yaml"]
 expect("there are examples", len(examples) > 10, examples)
 for example in examples:

@@ -52,14 +52,19 @@ printf 'new b\n' >from/sub/b
 check read says 0 $'one\ntwo\nthree\ntwo and two' "$BERTH" files read --root root a sub/b
 check 'read lines' says 0 'two' "$BERTH" files read --root root --lines 2:2 a
 check 'read json' json read '*"schema": "berth.files_read/1"*"token": "1:*"text": "two and two\\n"*' "$BERTH" files read --root root --json sub/b
-check 'a link that leads out' says 1 '*leads outside the allowed directory' "$BERTH" files read --root root leak
-check 'a path that leads out' says 1 '*leads outside the allowed directory' "$BERTH" files read --root root ../outside/secret
-check 'an absolute path' says 1 '*absolute path*' "$BERTH" files read --root root /etc/passwd
+check 'a link that leads out' says 4 '*leads outside the allowed directory' "$BERTH" files read --root root leak
+check 'a path that leads out' says 4 '*leads outside the allowed directory' "$BERTH" files read --root root ../outside/secret
+check 'an absolute path below a root' says 4 '*absolute path*' "$BERTH" files read --root root /etc/passwd
+check 'an absolute path without one' says 0 "$(cat root/a)" "$BERTH" files read "$PWD/root/a"
+ln -s "$PWD/root" elsewhere
+check 'links on its way are followed' says 0 "$(cat root/a)" "$BERTH" files read "$PWD/elsewhere/a"
+rm elsewhere
 check 'one of several missing' says 1 '*one*does not exist*' "$BERTH" files read --root root a nothing
 check scan says 0 $'a\nleak\nsub\nsub/b' "$BERTH" files scan --root root --sort
 check 'scan totals' says 0 '2 files, 1 directories, 1 links*' "$BERTH" files scan --totals root
 check 'scan json' json scan '*"path": "sub/b"*"size_bytes": 12*"summary"*"files": 2*' "$BERTH" files scan --root root --json --meta
 check search says 0 $'a:2:two\nsub/b:1:two and two' "$BERTH" files search --root root --sort two
+check 'search where nothing is' says 2 '*does not exist*' "$BERTH" files search x /nosuchdir
 check 'search finds nothing' says 1 '' "$BERTH" files search --root root nowhere
 check 'search json' json search '*"column": 1*"summary"*"hits": 2*' "$BERTH" files search --root root --json -E 't[w]o'
 check 'search for a wrong pattern' says 2 '*invalid at byte*' "$BERTH" files search -E '(' root

@@ -120,6 +120,7 @@ int files_cli_promise(const struct cli *c, enum files_promise *ret, struct err *
 int files_cli_root(struct files_cli *x, const char *start, struct err *e)
 {
 	const char *root = cli_value(x->c, "root");
+	struct err why = ERR_INIT;
 
 	x->prefix = "";
 	x->start = start ? start : "";
@@ -129,8 +130,13 @@ int files_cli_root(struct files_cli *x, const char *start, struct err *e)
 		x->prefix = x->start;
 		x->start = "";
 	}
-	x->root = files_root_open(x->files, root ? root : ".", e);
-	return x->root ? 0 : -1;
+	x->root = files_root_open(x->files, root ? root : ".", &why);
+	if (x->root)
+		return 0;
+	/* A command line that names no directory is wrong; that a search found nothing is another answer. */
+	if (why.kind == ERR_NOT_FOUND)
+		why.kind = ERR_USAGE;
+	return err_copy(e, &why);
 }
 
 static void print_neutral(const char *s, size_t n)

@@ -88,14 +88,40 @@ static void json_got(struct jsonw *j, const char *path, const struct files_got *
 	jsonw_end(j);
 }
 
+/* An absolute path without --root is read where it is, links on the way followed as by any program.  The
+ * paths below / are kept in `places`. */
+static int open_read_root(
+	struct files_cli *x, struct files_want *want, size_t n, struct str *places, struct err *e)
+{
+	AUTO_FREE size_t *at = xcalloc(n, sizeof *at);
+	bool absolute = false;
+
+	for (size_t i = 0; i < n; i++)
+		absolute |= *want[i].path == '/';
+	if (!absolute || cli_value(x->c, "root"))
+		return files_cli_root(x, NULL, e);
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *real = realpath(want[i].path, NULL);
+		const char *path = real ? real : want[i].path;
+
+		at[i] = places->len;
+		str_add(places, path + (*path == '/'), strlen(path + (*path == '/')) + 1);
+	}
+	for (size_t i = 0; i < n; i++)
+		want[i].path = places->s + at[i];
+	x->root = files_root_open(x->files, "/", e);
+	return x->root ? 0 : -1;
+}
+
 static int print_contents(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct files_want *want = xcalloc(n, sizeof *want);
+	AUTO_STR struct str places = STR_INIT;
 	struct files_read_options o = {.hash = cli_flag(x->c, "hash")};
 	struct files_reading *r;
 	struct jsonw j;
-	int rc;
+	int rc, worst = 0;
 
 	if (files_cli_number(x->c, "max-bytes", 0, &o.max_file_bytes, e) < 0)
 		return -1;
@@ -104,7 +130,7 @@ static int print_contents(struct files_cli *x, struct err *e)
 		if (line_range(cli_value(x->c, "lines"), &want[i], e) < 0)
 			return -1;
 	}
-	if (files_cli_root(x, NULL, e) < 0)
+	if (open_read_root(x, want, n, &places, e) < 0)
 		return -1;
 	files_cli_progress(x);
 	if (files_read(x->files, x->root, want, n, &o, &r, e) < 0)
@@ -115,8 +141,10 @@ static int print_contents(struct files_cli *x, struct err *e)
 	jsonw_text(&j, "schema", "berth.files_read/1");
 	jsonw_array(&j, "files");
 	for (size_t i = 0; i < n; i++) {
+		rc = r->items[i].err ? err_exit_code(r->items[i].err) : 0;
+		worst = rc > worst ? rc : worst;
 		if (x->json)
-			json_got(&j, want[i].path, &r->items[i]);
+			json_got(&j, x->c->argv[i], &r->items[i]);
 		else if (r->items[i].err)
 			cli_fail(r->items[i].err);
 		else
@@ -136,13 +164,12 @@ static int print_contents(struct files_cli *x, struct err *e)
 	jsonw_uint(&j, "read_bytes", r->bytes);
 	jsonw_text(&j, "backend", r->backend);
 	jsonw_end(&j);
-	rc = r->failed ? 1 : 0;
 	files_reading_free(r);
 	if (!x->json)
 		jsonw_release(&j);
 	else if (jsonw_print(&j))
-		rc = 1;
-	return rc;
+		worst = worst ? worst : 1;
+	return worst;
 }
 
 /* --- write --- */
