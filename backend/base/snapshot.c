@@ -134,3 +134,16 @@ double snapshot_progress(const struct snapshot *s)
 	}
 	return n ? sum / (double)n : -1;
 }
+
+struct container_counts snapshot_counts(const struct snapshot *s)
+{
+	struct container_counts n = {0};
+
+	for (size_t i = 0; i < s->ncontainers; i++) {
+		const struct container *c = &s->containers[i];
+
+		n.state[c->state]++;
+		n.unhealthy += c->state == CONTAINER_RUNNING && c->health == HEALTH_UNHEALTHY;
+	}
+	return n;
+}

@@ -300,6 +300,11 @@ struct snapshot *snapshot_ref(const struct snapshot *s);
 void snapshot_unref(const struct snapshot *s); /* NULL is fine */
 
 /* The row with this identity, or NULL.  `id` may not be abbreviated. */
+/* Its containers, each in one state; unhealthy ones are running ones, too. */
+struct container_counts {
+	int state[CONTAINER_UNKNOWN + 1], unhealthy;
+};
+struct container_counts snapshot_counts(const struct snapshot *s);
 /* Mean of its jobs that have not ended, 0..1; -1: there are none, or of one at work it is not known. */
 double snapshot_progress(const struct snapshot *s);
 const struct container *snapshot_find(const struct snapshot *s, const char *engine, const char *id);

@@ -133,12 +133,30 @@ static void test_hidden_views(void **state)
 		assert_int_equal(told[i].pulses, 4);
 }
 
+static const char *run_something(struct view *v)
+{
+	return index_of_view(v) == 3 ? "a long run" : NULL;
+}
+
+/* Leaving asks while a view has something running, whichever is on screen. */
+static void test_quit_asks(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TABS; i++)
+		ops[i].runs = run_something;
+	run_tab_script("key C-c\nexpect Quit berth\nexpect a long run\nkey Esc\n"
+		       "expect this is viewA.\n");
+	for (int i = 0; i < TABS; i++)
+		ops[i].runs = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tabs),
 		cmocka_unit_test(test_narrow_tabs),
 		cmocka_unit_test(test_hidden_views),
+		cmocka_unit_test(test_quit_asks),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -156,7 +156,12 @@ static const char *effect_of_act(struct command *c, size_t kept, size_t running)
 	return text;
 }
 
-static void ask_act(struct app *a, struct command *c, const struct listed *l)
+const char *acts_hidden(struct arena *mem, size_t n)
+{
+	return n ? arena_printf(mem, " (not %zu marked but hidden)", n) : "";
+}
+
+static void ask_act(struct app *a, struct command *c, const struct listed *l, size_t hidden)
 {
 	const struct engine_state *eng = &a->live->engine;
 	struct dialog_ask ask = {
@@ -164,8 +169,8 @@ static void ask_act(struct app *a, struct command *c, const struct listed *l)
 	size_t n = c->ntargets, running = count_running(a, c);
 
 	c->act.force = c->act.what == ACT_REMOVE && running > 0;
-	ask.title = arena_printf(
-		&c->mem, "%s %zu container%s", acts[c->act.what].verb, n, n == 1 ? "" : "s");
+	ask.title = arena_printf(&c->mem, "%s %zu container%s%s", acts[c->act.what].verb, n,
+		n == 1 ? "" : "s", acts_hidden(&c->mem, hidden));
 	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
 		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
 	ask.effect = effect_of_act(c, l->kept, running);
@@ -180,7 +185,8 @@ static void ask_act(struct app *a, struct command *c, const struct listed *l)
 	a->dirty = true;
 }
 
-void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n)
+void app_confirm_act(
+	struct app *a, enum act act, const struct target *targets, size_t n, size_t hidden)
 {
 	struct command *c;
 	struct listed l;
@@ -204,7 +210,7 @@ void app_confirm_act(struct app *a, enum act act, const struct target *targets, 
 	}
 	command_free(a->asked);
 	a->asked = c;
-	ask_act(a, c, &l);
+	ask_act(a, c, &l, hidden);
 }
 
 void acts_result(struct app *a, const struct event *e)

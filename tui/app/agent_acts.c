@@ -94,15 +94,18 @@ static const char *effect_of_agent_act(struct command *c, const struct listed *l
 	return text;
 }
 
-static void ask_agent_act(struct app *a, struct command *c, const struct listed *l, const char *id)
+static void ask_agent_act(
+	struct app *a, struct command *c, const struct listed *l, const char *id, size_t hidden)
 {
 	const struct engine_state *eng = &a->live->engine;
 	struct dialog_ask ask = {
 		.verb = acts[c->agents.what].verb, .danger = acts[c->agents.what].danger};
 	size_t n = c->ntargets;
 
-	ask.title = n == 1 ? arena_printf(&c->mem, "%s %.60s", ask.verb, id)
-			   : arena_printf(&c->mem, "%s %zu agents", ask.verb, n);
+	ask.title = n == 1
+		? arena_printf(&c->mem, "%s %.60s%s", ask.verb, id, acts_hidden(&c->mem, hidden))
+		: arena_printf(
+			  &c->mem, "%s %zu agents%s", ask.verb, n, acts_hidden(&c->mem, hidden));
 	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
 		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
 	ask.effect = effect_of_agent_act(c, l);
@@ -117,8 +120,8 @@ static void ask_agent_act(struct app *a, struct command *c, const struct listed 
 	a->dirty = true;
 }
 
-void app_confirm_agents(
-	struct app *a, enum agent_act act, const struct agent *const *agents, size_t n)
+void app_confirm_agents(struct app *a, enum agent_act act, const struct agent *const *agents,
+	size_t n, size_t hidden)
 {
 	struct command *c = command_new(CMD_AGENTS);
 	const char *id = "";
@@ -139,7 +142,7 @@ void app_confirm_agents(
 			id = arena_strdup(&c->mem, agents[i]->id);
 	command_free(a->asked);
 	a->asked = c;
-	ask_agent_act(a, c, &l, id);
+	ask_agent_act(a, c, &l, id, hidden);
 }
 
 void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n)

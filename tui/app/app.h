@@ -56,7 +56,8 @@ int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, 
 bool app_guarded(struct app *a); /* is there any rule that app_may could refuse by? */
 /* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if
  * confirmed, but for those that policy keeps: they are shown. */
-void app_confirm_act(struct app *a, enum act act, const struct target *targets, size_t n);
+void app_confirm_act(
+	struct app *a, enum act act, const struct target *targets, size_t n, size_t hidden);
 /* The same for a clean-up plan: CMD_CLEAN_RUN with a copy of it. */
 struct clean_plan;
 void app_confirm_clean(struct app *a, const struct clean_plan *p);
@@ -68,7 +69,7 @@ void app_ask_file(struct app *a, const char *what);
 void app_dismiss_jobs(struct app *a, const struct job_info *const *jobs, size_t n);
 void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n);
 void app_cancel_job(struct app *a, const struct job_id *job); /* without asking */
-void app_confirm_agents(
-	struct app *a, enum agent_act act, const struct agent *const *agents, size_t n);
+void app_confirm_agents(struct app *a, enum agent_act act, const struct agent *const *agents,
+	size_t n, size_t hidden);
 
 #endif

@@ -109,6 +109,8 @@ bool app_read_only_stays(const struct app *a); /* asked for at the start: not to
 /* acts.c */
 bool app_greyed(struct app *a, enum action act);        /* it would be refused */
 void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
+/* For a dialog's first line: so many are marked but not on the list, and stay as they are.  "": none. */
+const char *acts_hidden(struct arena *mem, size_t n);
 
 /* clean_acts.c */
 void app_tell_orphans(struct app *a, int n); /* on the message line */

@@ -45,6 +45,7 @@ static void open_filter(struct app *a)
 		return;
 	}
 	prompt_open(&a->prompt, s->filter, &a->filters);
+	prompt_select(&a->prompt);
 	a->prompting = PROMPT_FILTER;
 	a->prompt_problem[0] = '\0';
 }
@@ -365,6 +366,13 @@ static void ask_quit(struct app *a)
 	for (size_t i = 0; i < a->live->njobs && n < COUNT(names); i++)
 		if (a->live->jobs[i].own && !job_ended(a->live->jobs[i].state))
 			names[n++] = a->live->jobs[i].name;
+	for (size_t i = 0; i < a->ntabs && n < COUNT(names); i++) {
+		struct view *v = &a->tab[i].view;
+		const char *what = v->ops->runs ? v->ops->runs(v) : NULL;
+
+		if (what)
+			names[n++] = what;
+	}
 	if (n == 0) {
 		a->quit = true;
 		return;

@@ -54,23 +54,17 @@ static void put_right(struct line *l, int gap, struct style st, const char *text
 }
 
 struct counts {
-	int running, paused, ended, orphans;
+	struct container_counts by;
+	int orphans;
 	int jobs;
 	double fraction; /* of all of them; -1 unknown */
 };
 
 static struct counts count_states(const struct snapshot *s)
 {
-	struct counts n = {.fraction = snapshot_progress(s), .orphans = s->orphans};
+	struct counts n = {
+		.fraction = snapshot_progress(s), .by = snapshot_counts(s), .orphans = s->orphans};
 
-	for (size_t i = 0; i < s->ncontainers; i++) {
-		enum container_state st = s->containers[i].state;
-
-		n.running += st == CONTAINER_RUNNING || st == CONTAINER_RESTARTING;
-		n.paused += st == CONTAINER_PAUSED;
-		n.ended +=
-			st == CONTAINER_EXITED || st == CONTAINER_DEAD || st == CONTAINER_CREATED;
-	}
 	for (size_t i = 0; i < s->njobs; i++)
 		n.jobs += !job_ended(s->jobs[i].state);
 	return n;
@@ -104,13 +98,17 @@ static void draw_lost(struct line *l, const struct app *a, const struct engine_s
 
 static void draw_state_counts(struct line *l, const struct counts *n, int columns)
 {
+	/* Each as Host counts it; what has no room is to be seen there. */
+	static const enum container_state rest[] = {CONTAINER_RESTARTING, CONTAINER_PAUSED,
+		CONTAINER_EXITED, CONTAINER_DEAD, CONTAINER_CREATED, CONTAINER_REMOVING,
+		CONTAINER_UNKNOWN};
 	bool words = columns >= 110;
 
-	put_on_line(l, words ? 4 : 2, STYLE(HEADER), words ? "%d running" : "%d up", n->running);
-	if (n->ended)
-		put_on_line(l, words ? 2 : 1, STYLE(HEADER), "%d exited", n->ended);
-	if (n->paused)
-		put_on_line(l, words ? 2 : 1, STYLE(HEADER), "%d paused", n->paused);
+	put_on_line(l, words ? 4 : 2, STYLE(HEADER), words ? "%d running" : "%d up",
+		n->by.state[CONTAINER_RUNNING]);
+	if (n->by.unhealthy)
+		put_on_line(l, words ? 2 : 1, (struct style){ROLE_BAD, 0, ROLE_HEADER},
+			"%d unhealthy", n->by.unhealthy);
 	if (n->orphans)
 		put_on_line(l, words ? 2 : 1, (struct style){ROLE_WARN, 0, ROLE_HEADER},
 			"%d orphan%s", n->orphans, n->orphans == 1 ? "" : "s");
@@ -121,10 +119,16 @@ static void draw_state_counts(struct line *l, const struct counts *n, int column
 	else if (n->jobs)
 		put_on_line(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
 			"%d job%s", n->jobs, n->jobs == 1 ? "" : "s");
+	for (size_t i = 0; i < COUNT(rest); i++)
+		if (n->by.state[rest[i]])
+			put_on_line(l, words ? 2 : 1, STYLE(HEADER), "%d %s", n->by.state[rest[i]],
+				container_state_name(rest[i]));
 }
 
-static void draw_header(struct app *a, struct canvas *c)
+/* `tabs`: which view it is stands there; else it stands here. */
+static void draw_header(struct app *a, struct canvas *c, bool tabs)
 {
+	const struct view_ops *view = app_top(a)->view.ops;
 	const struct snapshot *s = a->shown;
 	const struct engine_state *eng = &a->live->engine;
 	struct counts n = count_states(s);
@@ -134,7 +138,10 @@ static void draw_header(struct app *a, struct canvas *c)
 	struct style plain = STYLE(HEADER), soft = {ROLE_DIM, 0, ROLE_HEADER};
 
 	canvas_fill(c, (struct area){0, 0, c->columns, 1}, plain, ' ');
-	put_on_line(&l, 0, (struct style){ROLE_ACCENT, ATTR_BOLD, ROLE_HEADER}, "berth");
+	put_on_line(&l, 0, (struct style){ROLE_ACCENT, ATTR_BOLD, ROLE_HEADER}, "%s",
+		tabs                ? "berth"
+			: view->tab ? view->tab
+				    : view->name);
 	if (c->columns >= 60)
 		put_right(&l, c->columns >= 110 ? 3 : 1, plain,
 			format_wall(buf, a->frozen ? a->shown->at_wall_ms : clock_wall_ms()));
@@ -202,7 +209,8 @@ static int tabs_width(const struct app *a, enum tab_form form, size_t from, size
 	return w;
 }
 
-static void draw_tabs(struct app *a, struct canvas *c, int y)
+/* `rule`: below them there is a line, for a status that would leave numbers of the tabs. */
+static void draw_tabs(struct app *a, struct canvas *c, int y, bool rule)
 {
 	struct view *v = &app_top(a)->view;
 	struct line l = {c, 1, y, c->columns - 1};
@@ -213,8 +221,18 @@ static void draw_tabs(struct app *a, struct canvas *c, int y)
 
 	if (v->ops->status)
 		v->ops->status(v, status, sizeof status);
-	if (status[0])
+	if (rule &&
+		2 + text_width(status, strlen(status)) + l.x +
+				tabs_width(a, TABS_SHORT, 0, a->ntabs) >
+			l.end) {
+		struct line below = {c, c->columns / 8, y + 1, c->columns - 1};
+		char padded[sizeof status + 2];
+
+		snprintf(padded, sizeof padded, " %s ", status);
+		put_right(&below, 0, STYLE(ACCENT), padded);
+	} else {
 		put_right(&l, 2, STYLE(ACCENT), status);
+	}
 	if (a->npushed)
 		crumb = 4 + text_width(v->ops->name, strlen(v->ops->name));
 	while (form < TABS_NUMBERS && l.x + tabs_width(a, form, 0, a->ntabs) + crumb > l.end)
@@ -421,11 +439,12 @@ void frame_draw(struct app *a)
 		draw_small(c);
 		return;
 	}
-	draw_header(a, c);
-	if (tabs)
-		draw_tabs(a, c, y++);
+	draw_header(a, c, tabs);
 	if (roomy)
-		canvas_hline(c, 0, y++, c->columns, STYLE(RULE));
+		canvas_hline(c, 0, y + tabs, c->columns, STYLE(RULE));
+	if (tabs)
+		draw_tabs(a, c, y++, roomy);
+	y += roomy;
 	a->body = (struct area){0, y, c->columns, last - (roomy ? 1 : 0) - y};
 	draw_body(a, c);
 	draw_footer(a, c, last);

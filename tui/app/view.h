@@ -59,6 +59,8 @@ struct view_ops {
 	const char *filter_hint; /* how it may be written; NULL: a regular expression, for rows */
 	/* Shown beside the tabs: "filter: web  3 of 12"; may leave it empty. */
 	void (*status)(struct view *v, char *buf, size_t cap);
+	/* What it has started that ends with the console: "benchmarks"; NULL: nothing. */
+	const char *(*runs)(struct view *v);
 	/* What `y` copies and `C-s` saves; false: nothing to offer. */
 	bool (*copy)(struct view *v, struct str *out);
 	bool (*save)(struct view *v, struct str *out);

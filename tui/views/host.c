@@ -34,16 +34,17 @@ static void host_fact(struct pen *p, const char *key, const char *value)
 
 static void count_text(char *buf, size_t cap, const struct snapshot *s)
 {
-	size_t by[CONTAINER_UNKNOWN + 1] = {0}, used = 0;
+	struct container_counts n = snapshot_counts(s);
+	size_t used = 0;
 
-	for (size_t i = 0; i < s->ncontainers; i++)
-		by[s->containers[i].state]++;
 	buf[0] = '\0';
 	for (int i = 0; i <= CONTAINER_UNKNOWN; i++)
-		if (by[i] && used < cap)
-			used += (size_t)snprintf(buf + used, cap - used, "%s%zu %s",
-				used ? ", " : "", by[i],
+		if (n.state[i] && used < cap)
+			used += (size_t)snprintf(buf + used, cap - used, "%s%d %s",
+				used ? ", " : "", n.state[i],
 				container_state_name((enum container_state)i));
+	if (n.unhealthy && used < cap)
+		used += (size_t)snprintf(buf + used, cap - used, "; %d unhealthy", n.unhealthy);
 	if (!used)
 		snprintf(buf, cap, "%s", s->listed ? "none" : "not known yet");
 }

@@ -102,11 +102,30 @@ static size_t word_start(const struct prompt *p)
 	return at;
 }
 
+void prompt_select(struct prompt *p)
+{
+	p->selected = p->len > 0;
+}
+
+/* The key is for the whole text: its place is taken, or it goes.  true: that was all. */
+static bool replace_selected(struct prompt *p, uint32_t cp, struct key k)
+{
+	bool selected = p->selected,
+	     erase = !k.mods && (k.code == NAMED_BACKSPACE || k.code == NAMED_DELETE);
+
+	p->selected = false;
+	if (selected && (cp || erase))
+		set_text(p, "");
+	return selected && erase;
+}
+
 enum prompt_end prompt_key(struct prompt *p, struct key k)
 {
 	uint32_t cp = key_char(k);
 	char bytes[4];
 
+	if (replace_selected(p, cp, k))
+		return PROMPT_EDITED;
 	if (cp)
 		return text_cp_width(cp) >= 0 && insert_text(p, bytes, utf8_put(cp, bytes))
 			? PROMPT_EDITED
@@ -150,6 +169,9 @@ enum prompt_end prompt_key(struct prompt *p, struct key k)
 
 void prompt_paste(struct prompt *p, const char *text, size_t n)
 {
+	if (p->selected)
+		set_text(p, "");
+	p->selected = false;
 	for (size_t i = 0; i < n;) {
 		char bytes[4];
 		uint32_t cp;
@@ -174,7 +196,9 @@ void prompt_draw(const struct prompt *p, struct canvas *c, int x, int y, int w, 
 	while (from < p->at && text_width(p->text + from, p->at - from) > w - 2)
 		from = char_after(p, from);
 	canvas_fill(c, (struct area){x, y, w, 1}, STYLE(INPUT), ' ');
-	canvas_textn(c, x, y, w, STYLE(INPUT), p->text + from, p->len - from);
+	canvas_textn(c, x, y, w,
+		p->selected ? (struct style){ROLE_INPUT, ATTR_REVERSE, 0} : STYLE(INPUT),
+		p->text + from, p->len - from);
 	c->cursor_x = x + text_width(p->text + from, p->at - from);
 	c->cursor_y = y;
 }

@@ -21,6 +21,7 @@ void history_release(struct history *h);
 struct prompt {
 	char text[PROMPT_MAX]; /* terminated */
 	size_t len, at;        /* bytes; `at` is where the cursor stands, on a character */
+	bool selected;         /* all of it: what is typed next takes its place */
 	struct history *history;
 	size_t recalled;        /* index into history; history->n: the line being typed */
 	char typed[PROMPT_MAX]; /* that line, kept while older ones are looked at */
@@ -30,6 +31,7 @@ enum prompt_end { PROMPT_STAYS, PROMPT_EDITED, PROMPT_DONE, PROMPT_CANCELLED };
 
 /* `history` may be NULL; it must outlive the prompt. */
 void prompt_open(struct prompt *p, const char *text, struct history *history);
+void prompt_select(struct prompt *p); /* until the next key */
 enum prompt_end prompt_key(struct prompt *p, struct key k);
 /* Pasted text: controls become blanks, what does not fit is dropped. */
 void prompt_paste(struct prompt *p, const char *text, size_t n);

@@ -382,27 +382,11 @@ size_t table_marked(const struct table *t, size_t *ret_hidden)
 	return all;
 }
 
-static bool is_row_shown(const struct table *t, size_t row)
-{
-	for (size_t i = 0; i < t->nshown; i++)
-		if (t->shown[i] == row)
-			return true;
-	return false;
-}
-
 const struct table_row *table_next_marked(const struct table *t, size_t *at)
 {
 	for (; *at < t->nshown; ++*at)
 		if (table_shown(t, *at)->marked)
 			return table_shown(t, (*at)++);
-	for (; *at < t->nshown + t->nrows; ++*at) {
-		const struct table_row *r = &t->rows[*at - t->nshown];
-
-		if (r->marked && !is_row_shown(t, *at - t->nshown)) {
-			++*at;
-			return r;
-		}
-	}
 	return NULL;
 }
 

@@ -136,8 +136,8 @@ static inline const struct table_row *table_shown(const struct table *t, size_t 
 	return &t->rows[t->shown[i]];
 }
 
-/* Marked rows that exist, in the order shown; those the filter or a fold hides come last.
- * `*at` starts at 0; NULL ends. */
+/* Marked rows on the list, in its order: an act means what one sees, so those that a filter or a fold
+ * hides (*ret_hidden) are only counted.  `*at` starts at 0; NULL ends. */
 size_t table_marked(const struct table *t, size_t *ret_hidden);
 const struct table_row *table_next_marked(const struct table *t, size_t *at);
 void table_unmark_all(struct table *t);

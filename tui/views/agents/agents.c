@@ -277,7 +277,7 @@ static void show_records(struct view *v, const struct target *t)
 	struct view *audit = app_view(v->app, "audit");
 
 	if (audit) {
-		audit_view_about(audit, t->id);
+		audit_view_about(audit, t->name, t->id);
 		app_switch(v->app, "audit");
 	}
 }

@@ -77,20 +77,20 @@ bool agents_ask(struct view *v, enum action action)
 			k.a[i] = k.a[n];
 			k.a[n++] = a;
 		}
-	if (!k.n)
+	if (!k.n && k.hidden)
+		app_say(v->app, ROLE_WARN,
+			"No marked row is on the list: Esc clears the filter, u the marks.");
+	else if (!k.n)
 		app_say(v->app, ROLE_WARN, "There is no agent on this row.");
 	else if (!n)
 		say_agent_impossible(v, &k, act);
 	else if (n < k.n)
 		app_say(v->app, ROLE_DIM, "%zu of %zu are in a state to %s.", n, k.n,
 			agent_act_name(act));
-	else if (k.hidden)
-		app_say(v->app, ROLE_WARN, "%zu of the marked rows are not shown right now.",
-			k.hidden);
 	if (n && act == AGENT_RUN)
 		app_prompt_run(v->app, k.a, n);
 	else if (n)
-		app_confirm_agents(v->app, act, k.a, n);
+		app_confirm_agents(v->app, act, k.a, n, k.hidden);
 	free(k.a);
 	return true;
 }

@@ -162,12 +162,12 @@ static void audit_snapshot(struct view *v, const struct snapshot *snapshot)
 	app_dirty(v->app);
 }
 
-void audit_view_about(struct view *v, const char *target)
+void audit_view_about(struct view *v, const char *name, const char *id)
 {
 	struct audit_state *s = v->state;
 	char filter[AUDIT_FILTER_MAX];
 
-	snprintf(filter, sizeof filter, "target=%s", target);
+	snprintf(filter, sizeof filter, "target=%s", *name ? name : id);
 	audit_rows_open(&s->rows, filter, NULL);
 	app_filtered(v->app, v, filter);
 	s->opened = true;

@@ -4,7 +4,8 @@
 
 struct view;
 
-/* Show the records about this container, image or agent (its full id, or its name). */
-void audit_view_about(struct view *v, const char *target);
+/* Show the records about this container, image or agent: by its name, which people know; by its full id
+ * where it has none. */
+void audit_view_about(struct view *v, const char *name, const char *id);
 
 #endif

@@ -424,10 +424,18 @@ static void bench_open(struct view *v)
 	live_release(&s->run);
 }
 
+static const char *bench_runs(struct view *v)
+{
+	const struct bench *s = v->state;
+
+	return s->process.pid > 0 ? "benchmarks; completed cases stay in the history" : NULL;
+}
+
 static void bench_close(struct view *v)
 {
 	struct bench *s = v->state;
 
+	bench_stop(&s->process);
 	table_release(&s->table);
 	live_release(&s->run);
 }
@@ -488,6 +496,7 @@ const struct view_ops bench_view = {
 	.snapshot = bench_snapshot,
 	.pulse = bench_pulse,
 	.act = bench_act,
+	.runs = bench_runs,
 	.click = bench_click,
 	.wheel = bench_wheel,
 	.filter = bench_filter,

@@ -118,6 +118,13 @@ int bench_start(struct bench_process *p, const char *const *words, size_t n, con
 	return err_sys(e, rc, "cannot start %s", path);
 }
 
+void bench_stop(struct bench_process *p)
+{
+	if (p->pid > 0)
+		kill(p->pid, SIGTERM);
+	p->pid = 0;
+}
+
 static void last_line(const char *path, char *buf, size_t cap)
 {
 	FILE *f = fopen(path, "re");

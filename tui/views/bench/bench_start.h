@@ -23,6 +23,8 @@ struct bench_process {
 /* Run these suites (words of `berth bench run`); `engine` may be NULL. */
 int bench_start(struct bench_process *p, const char *const *words, size_t n, const char *engine,
 	struct err *e);
+/* It ends as if somebody had pressed C-c in it. */
+void bench_stop(struct bench_process *p);
 /* Has it ended?  Then `sentence` is the last line it said on standard error, and true is returned, once. */
 bool bench_ended(struct bench_process *p, int *code, char *sentence, size_t cap);
 

@@ -56,7 +56,10 @@ static void say_container_impossible(struct view *v, const struct chosen *k, enu
 {
 	char name[64];
 
-	if (k->n == 1)
+	if (!k->n && k->hidden)
+		app_say(v->app, ROLE_WARN,
+			"No marked row is on the list: Esc clears the filter, u the marks.");
+	else if (k->n == 1)
 		app_say(v->app, ROLE_WARN, "%s is %s: there is nothing to %s.",
 			text_clean(name, sizeof name, k->c[0]->name),
 			container_state_name(k->c[0]->state), act_name(act));
@@ -91,10 +94,7 @@ bool containers_ask(struct view *v, enum action a)
 	if (n < k.n)
 		app_say(v->app, ROLE_DIM, "%zu of %zu are in a state to %s.", n, k.n,
 			act_name(act));
-	else if (k.hidden)
-		app_say(v->app, ROLE_WARN, "%zu of the marked rows are not shown right now.",
-			k.hidden);
-	app_confirm_act(v->app, act, t, n);
+	app_confirm_act(v->app, act, t, n, k.hidden);
 	free(t);
 	free(k.c);
 	return true;
@@ -132,7 +132,7 @@ void containers_records(struct view *v)
 	struct view *audit = app_view(v->app, "audit");
 
 	if (k.n && audit) {
-		audit_view_about(audit, k.c[0]->id);
+		audit_view_about(audit, k.c[0]->name, k.c[0]->id);
 		app_switch(v->app, "audit");
 	}
 	free(k.c);
