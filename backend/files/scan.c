@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <berth/mem.h>
 
@@ -53,7 +54,19 @@ static void scan_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 	}
 }
 
+/* A directory is looked at when it is open: nobody can put another in its place then. */
+static bool enter_own_device(struct walk_worker *me, struct walk_dir *d, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && st.st_dev == me->walk->root->dev)
+		return true;
+	d->n = 0;
+	return false;
+}
+
 static const struct walk_ops scan_ops = {.entries = scan_entries};
+static const struct walk_ops device_ops = {.entries = scan_entries, .enter = enter_own_device};
 
 int files_scan(struct files *f, struct files_root *r, const char *start,
 	const struct files_scan_options *o, struct files_scan **ret, struct err *e)
@@ -76,7 +89,7 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 		.start = s->start,
 		.verb = "scan",
 		.filter = &s->o.filter,
-		.ops = &scan_ops,
+		.ops = o->one_device ? &device_ops : &scan_ops,
 		.ctx = s,
 		.sorted = o->sorted,
 		.ahead = o->meta || filter_wants_meta(&o->filter) ? AHEAD_ENTRIES : AHEAD_NOT,

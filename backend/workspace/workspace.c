@@ -1,5 +1,5 @@
 /* workspace.c - the tree of workspaces: making it, making one in it, listing. */
-#include <berth/workspace.h>
+#include "workspace/room.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,11 +20,6 @@
 #include <berth/text.h>
 
 #define UNFINISHED_PREFIX ".new." /* no name of a workspace begins with a dot */
-
-struct workspaces {
-	int fd, kind[WORKSPACE_KINDS];
-	char *dir;
-};
 
 static const struct {
 	const char *word, *folder;
@@ -336,8 +331,7 @@ int workspace_create(struct workspaces *w, const struct workspace_new *n, struct
 
 /* --- looking --- */
 
-static bool describe_workspace(
-	struct workspaces *w, int kind, const char *name, struct workspace_info *i)
+bool workspace_describe(struct workspaces *w, int kind, const char *name, struct workspace_info *i)
 {
 	struct stat st;
 
@@ -348,6 +342,7 @@ static bool describe_workspace(
 		.uid = st.st_uid,
 		.gid = st.st_gid,
 		.mode = st.st_mode & 07777,
+		.inode = st.st_ino,
 		.changed_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
 	snprintf(i->name, sizeof i->name, "%s", name);
 	return true;
@@ -373,7 +368,7 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
 			return -1;
 		while ((at = readdir(d)) != NULL) {
 			found = mem_grow(found, &cap, count + 1, sizeof *found);
-			count += describe_workspace(w, k, at->d_name, &found[count]);
+			count += workspace_describe(w, k, at->d_name, &found[count]);
 		}
 		closedir(d);
 	}

@@ -17,6 +17,7 @@
 #ifndef BERTH_WORKSPACE_H
 #define BERTH_WORKSPACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -57,6 +58,7 @@ struct workspace_info {
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;        /* permission bits */
+	uint64_t inode;     /* of its top directory */
 	int64_t changed_ns; /* Unix time of the last change of its top directory */
 };
 /* Tasks first, by name; free(*ret).  What is no directory, or has no such name, is none. */
@@ -64,6 +66,23 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
 /* Its directory, opened for reading: nothing can be put in its place.  -1: *e. */
 int workspace_enter(
 	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e);
+
+/* How much is in one.  What is mounted in it is not counted, each name of a file is. */
+struct workspace_usage {
+	struct workspace_info info;
+	uint64_t files, dirs, others; /* others: links, devices, ... */
+	uint64_t bytes;               /* of files */
+	uint64_t unread;              /* directories that could not be read */
+	int64_t used_ns;              /* Unix time of the newest change of anything in it */
+	int64_t counted_ns;           /* Unix time at which this was counted */
+};
+/* Of one, counted now. */
+int workspace_count(struct workspaces *w, enum workspace_kind kind, const char *name,
+	struct workspace_usage *ret, struct err *e);
+/* Of all, in the order of workspace_list; free(*ret).  `cached`: what was counted last is good enough, and only
+ * those are counted of which nothing is known. */
+int workspace_usage(
+	struct workspaces *w, bool cached, struct workspace_usage **ret, size_t *n, struct err *e);
 
 /*
  * Likely secrets in a file: what leaves a workspace is looked at by this first.  By the last part of `path`

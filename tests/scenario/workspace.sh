@@ -51,6 +51,22 @@ check 'is what it was then' diff changed <(describe "$tree/tasks/fix")
 check 'all are sound' says 0 '*start: sound*' "$BERTH" workspace verify fix
 check 'one that is not there' says 1 '*no checkpoint*' "$BERTH" workspace restore fix nothing
 check 'a workspace that is not there' says 1 '*no workspace*' "$BERTH" workspace checkpoint nothing
+check 'all that is known of it' says 0 "*task*$tree/tasks/fix*owner*size*checkpoints*3*start*" "$BERTH" workspace show fix
+check 'as JSON' fits workspace "$BERTH" workspace show --json fix
+check 'how much is in all' says 0 '*tasks/fix*projects/site*files*in 2 workspaces' "$BERTH" workspace usage
+check 'as it was counted' fits workspace_usage "$BERTH" workspace usage --cached --json
+
+# with_mount: usage while a megabyte is mounted in a task, in a name space of its own.
+with_mount() {
+	unshare -rm sh -c 'mount -t tmpfs none "$1/tasks/fix/logs" && head -c 1000000 /dev/zero >"$1/tasks/fix/logs/big" &&
+		"$2" workspace usage --json' sh "$tree" "$BERTH" >mounted.out &&
+		python3 -c 'import json; assert json.load(open("mounted.out"))["bytes"] < 100000'
+}
+if unshare -rm true 2>/dev/null; then
+	check 'what is mounted is not counted' with_mount
+else
+	echo 'skip what is mounted is not counted: unshare -rm does not work here'
+fi
 check 'in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace drop fix start
 check 'it is dropped' says 0 'start: dropped*' "$BERTH" workspace drop fix start
 check 'and gone' says 1 '*no checkpoint*' "$BERTH" workspace verify fix start

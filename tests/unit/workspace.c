@@ -184,6 +184,80 @@ static void test_not_ours_alone(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void fill_usage(void)
+{
+	assert_int_equal(create_named(WORKSPACE_TASK, "u-1"), 0);
+	assert_int_equal(create_named(WORKSPACE_PROJECT, "shop"), 0);
+	tree_text("w/tasks/u-1/files/deep/a", "12345");
+	assert_int_equal(symlink("/etc", tree_path("w/tasks/u-1/files/out")), 0);
+}
+
+static void test_usage_of_one(void **state)
+{
+	struct workspace_usage u;
+
+	(void)state;
+	fill_usage();
+	tree_text("w/tasks/u-1/prompt.md", "");
+	tree_text("w/tasks/u-1/context.json", "");
+	tree_text("w/tasks/u-1/.gitignore", "");
+	assert_int_equal(workspace_count(w, WORKSPACE_TASK, "u-1", &u, &e), 0);
+	assert_int_equal(u.bytes, 5);
+	assert_int_equal(u.files, 6); /* with output and .env */
+	assert_int_equal(u.dirs, 3);
+	assert_int_equal(u.others, 1); /* the link; what it leads to is not counted */
+	assert_int_equal(u.unread, 0);
+	assert_int_equal(workspace_count(w, WORKSPACE_PROJECT, "u-1", &u, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+}
+
+static uint64_t usage_bytes(bool cached, size_t i, size_t want)
+{
+	struct workspace_usage *all;
+	uint64_t bytes;
+	size_t n;
+
+	if (workspace_usage(w, cached, &all, &n, &e))
+		fail_msg("%s", e.msg);
+	assert_int_equal(n, want);
+	assert_string_equal(all[i].info.name, i ? "shop" : "u-1");
+	bytes = all[i].bytes;
+	free(all);
+	return bytes;
+}
+
+static void test_usage_is_kept(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	fill_usage();
+	before = usage_bytes(true, 0, 2); /* nothing is known: counted */
+	tree_text("w/tasks/u-1/files/b", "123");
+	assert_int_equal(usage_bytes(true, 0, 2), before);
+	assert_int_equal(usage_bytes(false, 0, 2), before + 3);
+	assert_int_equal(usage_bytes(true, 0, 2), before + 3);
+	/* Another one of the same name was not counted. */
+	assert_int_equal(rename(tree_path("w/tasks/u-1"), tree_path("gone")), 0);
+	assert_int_equal(create_named(WORKSPACE_TASK, "u-1"), 0);
+	assert_int_equal(usage_bytes(true, 0, 2), before - 5);
+}
+
+static void test_kept_usage_is_not_trusted(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	fill_usage();
+	before = usage_bytes(false, 1, 2);
+	tree_text("w/.usage",
+		"nonsense\n0 ../x 1 2 3 4 5 6 7 8\n9 u-1 1 2 3 4 5 6 7 8\n0 u-1 1 2\n\n");
+	assert_int_equal(usage_bytes(true, 1, 2), before);
+	assert_int_equal(unlink(tree_path("w/.usage")), 0);
+	assert_int_equal(symlink("/etc/passwd", tree_path("w/.usage")), 0);
+	assert_int_equal(usage_bytes(true, 1, 2), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +269,9 @@ int main(void)
 		CASE(test_list),
 		CASE(test_enter),
 		CASE(test_not_ours_alone),
+		CASE(test_usage_of_one),
+		CASE(test_usage_is_kept),
+		CASE(test_kept_usage_is_not_trusted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

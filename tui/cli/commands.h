@@ -21,9 +21,9 @@ cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
 	cli_files_copy, cli_files_move, cli_files_delete;
 cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
-cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_fork, cli_workspace_diff,
-	cli_workspace_overlap, cli_workspace_checkpoint, cli_workspace_checkpoints,
-	cli_workspace_restore, cli_workspace_drop, cli_workspace_verify;
+cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_usage,
+	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_checkpoint,
+	cli_workspace_checkpoints, cli_workspace_restore, cli_workspace_drop, cli_workspace_verify;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
 
@@ -207,6 +207,12 @@ static const struct cli_option workspace_options[] = {
 	{0},
 };
 
+static const struct cli_option workspace_usage_options[] = {
+	{0, "cached", NULL, "what was counted last, where something was"},
+	JSON,
+	{0},
+};
+
 static const struct cli_option workspace_diff_options[] = {
 	{0, "stat", NULL, "only what differs, how much, and a sum"},
 	JSON,
@@ -225,6 +231,18 @@ static const struct cli_command workspace_verbs[] = {
 		.options = workspace_create_options},
 	{"list", "", 0, 0, FILES(cli_workspace_list), .help = "print the workspaces",
 		.options = workspace_options, .schema = "berth.workspace_list/1"},
+	{"show", "WORKSPACE", 1, 1, FILES(cli_workspace_show),
+		.help = "print what is known of a workspace",
+		.about =
+			"Kind, owner, how much is in it, the newest change, what it was forked from, its "
+			"checkpoints, and whether a restore was interrupted.",
+		.options = workspace_options, .schema = "berth.workspace/1"},
+	{"usage", "", 0, 0, FILES(cli_workspace_usage),
+		.help = "print how much is in the workspaces",
+		.about =
+			"Counted now, each name of a file; what is mounted in a workspace is not.  With --cached "
+			"what was counted last, and when: a thousand workspaces then cost a few milliseconds.",
+		.options = workspace_usage_options, .schema = "berth.workspace_usage/1"},
 	{"fork", "WORKSPACE N", 2, 2, FILES(cli_workspace_fork),
 		.help = "make N tasks that begin with what a workspace holds now",
 		.about =

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <berth/checkpoint.h>
+#include <berth/jsonw.h>
 #include <berth/record.h>
 #include <berth/workspace.h>
 
@@ -68,6 +69,9 @@ const char *workspace_side_word(enum checkpoint_difference d);
 
 /* The workspace that the first operand names, opened, and its checkpoints. */
 int workspace_cli_enter(struct workspace_cli *x, struct err *e);
+/* A checkpoint as a line, and as members of a JSON object. */
+void workspace_cli_point(const struct checkpoint_info *p);
+void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p);
 /* What a person must know of how a checkpoint was read, on stderr. */
 void workspace_cli_warn(const struct checkpoint_info *p);
 /* The whole way of an act on a workspace or one of its checkpoints; `act` gets x. */

@@ -10,7 +10,7 @@
 
 #include "cli/workspace.h"
 
-static void json_point(struct jsonw *j, const struct checkpoint_info *p)
+void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p)
 {
 	jsonw_text(j, "name", p->name);
 	jsonw_bool(j, "damaged", p->damaged);
@@ -23,7 +23,7 @@ static void json_point(struct jsonw *j, const struct checkpoint_info *p)
 	jsonw_bool(j, "synced", p->synced);
 }
 
-static void print_point(const struct checkpoint_info *p)
+void workspace_cli_point(const struct checkpoint_info *p)
 {
 	char bytes[FORMAT_MAX], stored[FORMAT_MAX], age[FORMAT_MAX];
 
@@ -78,14 +78,14 @@ static int make_checkpoint(struct workspace_cli *x, struct err *e)
 		return -1;
 	workspace_cli_warn(&x->made);
 	if (!cli_flag(x->c, "json")) {
-		print_point(&x->made);
+		workspace_cli_point(&x->made);
 		return 0;
 	}
 	jsonw_init(&j, false);
 	jsonw_object(&j, NULL);
 	jsonw_text(&j, "schema", "berth.checkpoint/1");
 	jsonw_text(&j, "workspace", x->path);
-	json_point(&j, &x->made);
+	workspace_cli_json_point(&j, &x->made);
 	jsonw_end(&j);
 	return jsonw_print(&j);
 }
@@ -108,7 +108,7 @@ static int list_checkpoints(struct workspace_cli *x, struct err *e)
 			pending, x->path, pending);
 	if (!cli_flag(x->c, "json")) {
 		for (size_t i = 0; i < n; i++)
-			print_point(&all[i]);
+			workspace_cli_point(&all[i]);
 		return 0;
 	}
 	jsonw_init(&j, false);
@@ -119,7 +119,7 @@ static int list_checkpoints(struct workspace_cli *x, struct err *e)
 	jsonw_array(&j, "checkpoints");
 	for (size_t i = 0; i < n; i++) {
 		jsonw_object(&j, NULL);
-		json_point(&j, &all[i]);
+		workspace_cli_json_point(&j, &all[i]);
 		jsonw_end(&j);
 	}
 	jsonw_end(&j);
