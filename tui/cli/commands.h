@@ -14,6 +14,8 @@
 #include "cli/cli.h"
 
 cli_run_fn cli_exec, cli_exec_engine, cli_completion, cli_help_for;
+cli_run_fn cli_start, cli_stop, cli_restart, cli_remove, cli_logs, cli_inspect, cli_top, cli_events,
+	cli_stats;
 cli_run_fn cli_console, cli_ps, cli_doctor, cli_up, cli_down, cli_clean, cli_config_check;
 cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
 cli_run_fn cli_tool_list, cli_tool_run;
@@ -79,7 +81,40 @@ static const struct cli_option globals[] = {
 
 static const struct cli_option ps_options[] = {
 	{'a', "all", NULL, "include stopped containers"},
+	{'q', "quiet", NULL, "print ids only"},
+	{'f', "filter", "KEY=VALUE",
+		"only where it fits; id, name, agent, state, health, image, project; repeatable"},
+	{0, "format", "FORMAT", "table, json, or text with fields such as {{.Name}}"},
 	JSON,
+	{0},
+};
+
+static const struct cli_option stats_options[] = {
+	{0, "no-stream", NULL, "print them once"},
+	{0},
+};
+
+#define FOREIGN                                                               \
+	{                                                                     \
+		0, "foreign", NULL, "also containers that berth did not make" \
+	}
+
+static const struct cli_option start_options[] = {
+	FOREIGN,
+	{0},
+};
+
+static const struct cli_option stop_options[] = {
+	{'t', "time", "S", "grace period before it is killed (default: the container's own)"},
+	FOREIGN,
+	{0},
+};
+
+static const struct cli_option remove_options[] = {
+	{'f', "force", NULL, "though it runs: it is killed"},
+	{'v', "volumes", NULL, "its anonymous volumes, too"},
+	{'y', "yes", NULL, "do not ask"},
+	FOREIGN,
 	{0},
 };
 
@@ -649,6 +684,24 @@ static const struct cli_command commands[] = {
 			"running, paused and restarting containers are listed.  Unknown values are null in "
 			"JSON and a dash in the table.",
 		.options = ps_options, .schema = "berth.ps/1"},
+	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the statistics of running containers, every second",
+		.options = stats_options},
+	{"start", "CONTAINER...", 1, -1, CORE(cli_start), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "start containers", .options = start_options},
+	{"stop", "CONTAINER...", 1, -1, CORE(cli_stop), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "stop containers",
+		.about = "What berth did not make is only touched with --foreign.",
+		.options = stop_options},
+	{"restart", "CONTAINER...", 1, -1, CORE(cli_restart),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "stop containers and start them again", .options = stop_options},
+	{"rm", "CONTAINER...", 1, -1, CORE(cli_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove containers; this cannot be undone",
+		.about =
+			"On a terminal it asks for their number, elsewhere it wants --yes.  An agent with "
+			"its session is taken down by `berth down`.",
+		.options = remove_options},
 	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE,
 		.help = "check what works here, what does not, and how to fix it",
 		.about = "Exits with 1 when something that berth needs is missing.",

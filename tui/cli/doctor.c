@@ -82,7 +82,7 @@ int cli_doctor(const struct cli *c, const struct settings *unused, struct err *e
 {
 	struct report r = {.as_json = cli_flag(c, "json")};
 	struct patient p = {.cli = c, .engine_err = ERR_INIT};
-	struct backend *b = cli_backend(c, "doctor", &p.engine_err);
+	struct backend *b = cli_backend(c, "doctor", NULL, true, &p.engine_err);
 
 	(void)unused;
 	if (cli_flag(c, "fix") && apparmor_here() && agents_load_apparmor(e)) {

@@ -1,6 +1,7 @@
 /* once.c - what commands share that look at the engine once and print. */
 #include <langinfo.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,18 +18,72 @@
 #define LIST_MS 20000 /* the engine's own time-outs come first */
 #define STATS_MS 3000 /* then a container without statistics is printed without */
 
-struct backend *cli_backend(const struct cli *c, const char *program, struct err *e)
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+struct backend *cli_backend(const struct cli *c, const char *program, const struct policy *policy,
+	bool once, struct err *e)
 {
 	struct backend_options o = {
 		.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
 		.hz = 1, /* two samples are enough, and the backend knows when */
-		.read_only = true,
-		.once = true,
+		.read_only = !policy || policy->read_only,
+		.policy = policy,
+		.once = once,
 		.program = program,
 	};
 
 	return backend_start(&o, e);
+}
+
+static void catch_interrupts(void)
+{
+	const struct sigaction act = {.sa_handler = on_interrupt};
+
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+}
+
+bool cli_pause(int ms)
+{
+	catch_interrupts();
+	return !interrupted && !poll(NULL, 0, ms);
+}
+
+/* What happens on the engine answers nobody: `id` is 0. */
+static bool is_answer(const struct event *ev, uint64_t id)
+{
+	return id ? ev->id == id : ev->kind == EV_ENGINE;
+}
+
+struct event *cli_answer(struct backend *b, uint64_t id, struct err *e)
+{
+	struct pollfd fd = {.fd = backend_fd(b), .events = POLLIN};
+
+	catch_interrupts();
+	while (!interrupted) {
+		struct event *ev;
+
+		while ((ev = backend_next(b)) && !is_answer(ev, id)) {
+			bool bad = ev->kind == EV_NOTICE && ev->err.kind != ERR_NONE;
+
+			if (bad)
+				err_copy(e, &ev->err);
+			event_free(ev);
+			if (bad)
+				return NULL;
+		}
+		if (ev)
+			return ev;
+		poll(&fd, 1, 1000); /* a signal between the look and this is met a second later */
+	}
+	return err_null(err_set(e, ERR_CANCELLED, "cancelled"));
 }
 
 /* A failure with `once` is final and comes as an event. */

@@ -25,6 +25,91 @@ static bool has_sample(const struct container *c)
 	return c->stats.source != STATS_NONE;
 }
 
+/* ---- what is listed */
+
+/* --filter KEY=VALUE; NULL: berth knows no such key. */
+static const char *filtered_field(const struct container *c, const char *key, size_t n)
+{
+	const struct {
+		const char *key, *value;
+	} fields[] = {{"id", c->id}, {"name", c->name}, {"agent", c->agent},
+		{"state", container_state_name(c->state)}, {"health", health_name(c->health)},
+		{"image", c->image}, {"project", c->compose_project}};
+
+	for (size_t i = 0; i < COUNT(fields); i++)
+		if (strlen(fields[i].key) == n && !memcmp(fields[i].key, key, n))
+			return fields[i].value;
+	return NULL;
+}
+
+/* A name, an id and an image fit by a part of them, as docker's; the others as a whole. */
+static bool fits_filter(const struct container *c, const char *filter)
+{
+	size_t n = strcspn(filter, "=");
+	const char *value = filter + n + 1, *field = filtered_field(c, filter, n);
+
+	if (!strncmp(filter, "id=", 3))
+		return !strncmp(field, value, strlen(value));
+	return !strncmp(filter, "name=", 5) || !strncmp(filter, "image=", 6)
+		? strstr(field, value) != NULL
+		: !strcmp(field, value);
+}
+
+static int check_filters(const struct cli *c, struct err *e)
+{
+	static const struct container none = {
+		.id = "", .name = "", .agent = "", .image = "", .compose_project = ""};
+
+	for (size_t i = 0; i < c->ngiven; i++) {
+		const char *text = c->given[i].value;
+		size_t n;
+
+		if (strcmp(c->given[i].option->name, "filter") != 0)
+			continue;
+		n = strcspn(text, "=");
+		if (!text[n] || !filtered_field(&none, text, n))
+			return err_set(e, ERR_USAGE,
+				"--filter takes id, name, agent, state, health, image or project "
+				"with = and a value, not \"%.60s\".",
+				text);
+	}
+	return 0;
+}
+
+/* Of several filters with one key one must fit, of each key. */
+static bool fits_filters(const struct cli *c, const struct container *k)
+{
+	for (size_t i = 0; i < c->ngiven; i++) {
+		const char *text = c->given[i].value;
+		bool fits = false;
+
+		if (strcmp(c->given[i].option->name, "filter") != 0)
+			continue;
+		for (size_t o = 0; o < c->ngiven && !fits; o++)
+			fits = !strcmp(c->given[o].option->name, "filter") &&
+				!strncmp(c->given[o].value, text, strcspn(text, "=") + 1) &&
+				fits_filter(k, c->given[o].value);
+		if (!fits)
+			return false;
+	}
+	return true;
+}
+
+/* Of `stats NAME ...` these are meant. */
+static bool is_named(const struct cli *c, const struct container *k)
+{
+	for (int i = 0; i < c->argc; i++)
+		if (!strcmp(k->name, c->argv[i]) || !strcmp(k->agent, c->argv[i]) ||
+			!strncmp(k->id, c->argv[i], strlen(c->argv[i])))
+			return true;
+	return !c->argc;
+}
+
+static bool is_shown_row(const struct cli *c, const struct container *k)
+{
+	return is_listed_state(k, cli_flag(c, "all")) && is_named(c, k) && fits_filters(c, k);
+}
+
 /* ---- the table */
 
 #define CELL_MAX 512
@@ -207,7 +292,7 @@ static void fit_widths(int *width, int terminal)
 	}
 }
 
-static int print_table(const struct snapshot *s, bool all, bool ascii)
+static int print_table(const struct cli *c, const struct snapshot *s, bool ascii)
 {
 	AUTO_FREE char *cells = xcalloc(s->ncontainers * NCOLUMNS + 1, CELL_MAX);
 	AUTO_STR struct str line = STR_INIT;
@@ -217,7 +302,7 @@ static int print_table(const struct snapshot *s, bool all, bool ascii)
 	for (size_t i = 0; i < s->ncontainers; i++) {
 		char *row = cells + rows * NCOLUMNS * CELL_MAX;
 
-		if (!is_listed_state(&s->containers[i], all))
+		if (!is_shown_row(c, &s->containers[i]))
 			continue;
 		rows++;
 		for (size_t k = 0; k < NCOLUMNS; k++) {
@@ -359,7 +444,7 @@ static void json_container(struct jsonw *j, const struct container *c, const str
 	jsonw_end(j);
 }
 
-static int print_ps_json(const struct snapshot *s, bool all)
+static int print_ps_json(const struct cli *c, const struct snapshot *s)
 {
 	const struct engine_state *en = &s->engine;
 	struct jsonw j;
@@ -380,30 +465,132 @@ static int print_ps_json(const struct snapshot *s, bool all)
 	jsonw_end(&j);
 	jsonw_array(&j, "containers");
 	for (size_t i = 0; i < s->ncontainers; i++)
-		if (is_listed_state(&s->containers[i], all))
+		if (is_shown_row(c, &s->containers[i]))
 			json_container(&j, &s->containers[i], s);
 	jsonw_end(&j);
 	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
+/* ---- lines of the person's own form: {{.Name}} */
+
+static void cell_id(char *buf, const struct container *c, const struct snapshot *s)
+{
+	(void)s;
+	snprintf(buf, CELL_MAX, "%.12s", c->id);
+}
+
+static const struct {
+	const char *name;
+	void (*cell)(char *buf, const struct container *c, const struct snapshot *s);
+} fields[] = {{"ID", cell_id}, {"Name", cell_name}, {"Names", cell_name}, {"Agent", cell_agent},
+	{"State", cell_state}, {"Status", cell_state}, {"CPU", cell_cpu}, {"Memory", cell_memory},
+	{"Limit", cell_limit}, {"RX", cell_rx}, {"TX", cell_tx}, {"PIDs", cell_pids},
+	{"Up", cell_up}, {"Image", cell_image}};
+
+/* A line of `format`; with out NULL it is only checked. */
+static int expand_format(struct str *out, const char *format, const struct container *c,
+	const struct snapshot *s, struct err *e)
+{
+	for (const char *p = format; *p;) {
+		const char *end = !strncmp(p, "{{", 2) ? strstr(p, "}}") : NULL;
+		char cell[CELL_MAX] = "", name[32];
+		size_t i = 0;
+
+		if (!end) {
+			bool tab = p[0] == '\\' && p[1] == 't', line = p[0] == '\\' && p[1] == 'n';
+
+			if (out)
+				str_addc(out, tab ? '\t' : line ? '\n' : *p);
+			p += 1 + (tab || line);
+			continue;
+		}
+		snprintf(name, sizeof name, "%.*s", (int)(end - p - 2), p + 2);
+		for (i = 0; i < COUNT(fields); i++)
+			if (name[0] == '.' && !strcmp(name + 1, fields[i].name))
+				break;
+		if (i == COUNT(fields))
+			return err_set(e, ERR_USAGE,
+				"--format knows no {{%s}}: .ID, .Name, .Agent, .State, .CPU, "
+				".Memory, .Limit, .RX, .TX, .PIDs, .Up and .Image.",
+				name);
+		if (out) {
+			fields[i].cell(cell, c, s);
+			str_adds(out, *cell ? cell : "-");
+		}
+		p = end + 2;
+	}
+	return 0;
+}
+
+static int print_own_lines(const struct cli *c, const struct snapshot *s, const char *format)
+{
+	AUTO_STR struct str line = STR_INIT;
+
+	for (size_t i = 0; i < s->ncontainers; i++) {
+		if (!is_shown_row(c, &s->containers[i]))
+			continue;
+		str_clear(&line);
+		expand_format(&line, format, &s->containers[i], s, NULL);
+		fwrite(line.s, 1, line.len, stdout);
+		putchar('\n');
+	}
+	return cli_finish();
+}
+
 int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct backend *b = cli_backend(c, "ps", e);
+	const char *format = cli_flag(c, "quiet") ? "{{.ID}}" : cli_value(c, "format");
+	bool json = cli_flag(c, "json") || (format && !strcmp(format, "json"));
 	const struct snapshot *snapshot;
-	bool all = cli_flag(c, "all");
+	struct backend *b;
+	int rc;
+
+	if (format && (!strcmp(format, "table") || json))
+		format = NULL;
+	if (check_filters(c, e) || (format && expand_format(NULL, format, NULL, NULL, e)))
+		return -1;
+	b = cli_backend(c, "ps", NULL, true, e);
+	if (!b)
+		return -1;
+	snapshot = cli_wait(b, !cli_flag(c, "quiet"), e);
+	if (!snapshot)
+		rc = -1;
+	else if (json)
+		rc = print_ps_json(c, snapshot);
+	else if (format)
+		rc = print_own_lines(c, snapshot, format);
+	else
+		rc = print_table(c, snapshot, s->ascii == ASCII_YES);
+	snapshot_unref(snapshot);
+	backend_stop(b);
+	return rc;
+}
+
+int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
+{
+	AUTO_FREE const struct container **chosen = xcalloc((size_t)c->argc + 1, sizeof *chosen);
+	bool once = cli_flag(c, "no-stream");
+	struct backend *b = cli_backend(c, "stats", NULL, once, e);
+	const struct snapshot *shot;
 	int rc;
 
 	if (!b)
 		return -1;
-	snapshot = cli_wait(b, true, e);
-	if (!snapshot)
-		rc = -1;
-	else if (cli_flag(c, "json"))
-		rc = print_ps_json(snapshot, all);
-	else
-		rc = print_table(snapshot, all, s->ascii == ASCII_YES);
-	snapshot_unref(snapshot);
+	shot = cli_wait(b, true, e);
+	rc = shot && !cli_chosen(c, shot, chosen, e) ? 0 : -1;
+	while (rc == 0) {
+		/* A terminal is a page, anything else gets one table after the other. */
+		if (!once && cli_columns())
+			fputs("\033[H\033[J", stdout);
+		rc = print_table(c, shot, s->ascii == ASCII_YES);
+		if (once || rc || !cli_pause(1000))
+			break;
+		snapshot_unref(shot);
+		shot = cli_wait(b, true, e);
+		rc = shot ? 0 : -1;
+	}
+	snapshot_unref(shot);
 	backend_stop(b);
 	return rc;
 }

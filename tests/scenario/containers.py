@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""containers.py - stop, start, restart, rm and the forms of ps, as programs."""
+import json
+
+from scenario import HOSTILE, Fake, berth, case, main, neutral
+
+OURS = {"berth.agent": "a", "berth.role": "agent", "berth.session": "5e55"}
+
+
+def engine(**more):
+    return Fake(containers=[{"name": "berth-a", "labels": OURS}, {"name": "web"}, {"name": "old", "state": "exited"}],
+                **more)
+
+
+def states(fake):
+    return dict(line.split(" ", 1) for line in
+                berth("ps", "-a", "--format", "{{.Name}} {{.State}}", fake=fake).out.decode().splitlines())
+
+
+def acts(fake):
+    return [r for r in fake.requests() if r.startswith(("POST", "DELETE")) and "_fake" not in r]
+
+
+@case
+def ps_forms():
+    with engine() as fake:
+        ids = berth("ps", "-q", fake=fake).out.split()
+        assert len(ids) == 2 and all(len(i) == 12 for i in ids), ids
+        assert berth("ps", "-q", "-f", "agent=a", fake=fake).out.split() == ids[:1]
+        assert berth("ps", "--filter", "name=we", "--filter", "state=running", "--format", "{{.Name}}\\t{{.Image}}",
+                     fake=fake).out == b"web\tbox:1\n"
+        assert berth("ps", "-aq", "-f", "name=web", "-f", "name=old", fake=fake).out.count(b"\n") == 2
+        document = json.loads(berth("ps", "--format", "json", "-f", "name=web", fake=fake).out)
+        assert [c["name"] for c in document["containers"]] == ["web"]
+        berth("ps", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes")
+        berth("ps", "--format", "{{.Colour}}", fake=fake).fails_with(2, "--format knows no")
+
+
+@case
+def acts_by_name_id_and_agent():
+    with engine() as fake:
+        assert berth("stop", "a", "-t", "7", fake=fake).out == b"berth-a\n"
+        assert any("/stop?t=7" in r for r in acts(fake)), acts(fake)
+        assert states(fake)["berth-a"].startswith("exited")
+        assert berth("start", "berth-a", fake=fake).code == 0
+        assert states(fake)["berth-a"] == "running"
+        ident = berth("ps", "-q", "-f", "agent=a", fake=fake).out.decode().strip()
+        assert berth("restart", ident[:6], fake=fake).out == b"berth-a\n"
+        berth("stop", "nobody", "a", fake=fake).fails_with(1, "no container and no agent named nobody")
+        assert states(fake)["berth-a"] == "running", "nothing half done"
+        berth("stop", "a", "-t", "soon", fake=fake).fails_with(2, "--time takes")
+
+
+@case
+def acts_leave_what_is_not_berths():
+    with engine() as fake:
+        for verb in ("stop", "start", "restart", "rm"):
+            berth(verb, "web", fake=fake).fails_with(2, "--foreign")
+        assert not acts(fake), acts(fake)
+        assert berth("stop", "--foreign", "web", fake=fake).code == 0
+        assert states(fake)["web"].startswith("exited")
+
+
+@case
+def rm_asks():
+    with engine() as fake:
+        berth("rm", "a", fake=fake).fails_with(2, "--yes")
+        assert not acts(fake), acts(fake)
+        assert berth("rm", "-f", "--yes", "a", fake=fake).out == b"berth-a\n"
+        assert "berth-a" not in states(fake)
+        assert any("DELETE" in r and "force=" in r for r in acts(fake)), acts(fake)
+
+
+@case
+def acts_pass_policy_and_audit():
+    with engine() as fake:
+        berth("--read-only", "stop", "a", fake=fake).fails_with(4, "read-only")
+        berth("rm", "--read-only", "-y", "a", fake=fake).fails_with(4, "read-only")
+        assert not acts(fake), acts(fake)
+        assert berth("stop", "a", fake=fake).code == 0
+        said = [json.loads(line) for line in berth("audit", "list", "--act", "container.stop", "--json").out.splitlines()]
+        assert [(r["phase"], r["outcome"]) for r in said[:-1]][-3:] == [
+            ("event", "refused"), ("intent", None), ("outcome", "ok")], said
+
+
+@case
+def hostile_text_is_neutralised():
+    with Fake(containers=[{"name": h} for h in HOSTILE]) as fake:
+        result = berth("ps", "--format", "{{.Name}}", fake=fake)
+        assert result.code == 0, result.err
+        neutral(result.out)
+
+
+main()

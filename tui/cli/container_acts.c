@@ -1,0 +1,139 @@
+/* container_acts.c - `berth stop|start|restart|rm`: what the console does to containers, for scripts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/arena.h>
+#include <berth/mem.h>
+#include <berth/message.h>
+#include <berth/text.h>
+
+#include "cli/run.h"
+
+/* What a person would not expect berth to touch is named, unless --foreign says that it is meant. */
+static int refuse_foreign(const struct cli *c, const struct container *const *chosen, struct err *e)
+{
+	char shown[128];
+
+	for (int i = 0; i < c->argc && !cli_flag(c, "foreign"); i++)
+		if (!cli_is_ours(chosen[i]))
+			return err_set(e, ERR_USAGE,
+				"berth did not make %s: give --foreign to %s it all the same.",
+				text_clean(shown, sizeof shown, chosen[i]->name), c->command->name);
+	return 0;
+}
+
+/* 1: go on, 0: the person said no, -1: nobody can be asked. */
+static int ask_removal(const struct cli *c, const struct container *const *chosen, struct err *e)
+{
+	char line[64], want[32], shown[128];
+
+	if (cli_flag(c, "yes"))
+		return 1;
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return err_set(e, ERR_USAGE,
+			"nothing was removed: give --yes, for nobody is here "
+			"to be asked.");
+	for (int i = 0; i < c->argc; i++)
+		printf("%s  %.12s  %s\n", text_clean(shown, sizeof shown, chosen[i]->name),
+			chosen[i]->id, container_state_name(chosen[i]->state));
+	printf("Type %d to remove %s, or just Enter to change nothing: ", c->argc,
+		c->argc == 1 ? "it" : "them");
+	fflush(stdout);
+	snprintf(want, sizeof want, "%d\n", c->argc);
+	if (fgets(line, sizeof line, stdin) && !strcmp(line, want))
+		return 1;
+	puts("Nothing was removed.");
+	return 0;
+}
+
+static int set_grace(const struct cli *c, int *ret, struct err *e)
+{
+	const char *text = cli_value(c, "time");
+	char *end;
+	long s;
+
+	if (!text)
+		return 0;
+	s = strtol(text, &end, 10);
+	if (end == text || *end || s < 0 || s > 86400)
+		return err_set(
+			e, ERR_USAGE, "--time takes seconds from 0 to 86400, not \"%.40s\".", text);
+	*ret = (int)s;
+	return 0;
+}
+
+static int act_on_chosen(const struct cli *c, struct backend *b, enum act what,
+	const struct container *const *chosen, struct err *e)
+{
+	struct command *cmd = command_new(CMD_ACT);
+	struct event *ev;
+	char shown[128];
+	int rc;
+
+	cmd->act.what = what;
+	cmd->act.force = cli_flag(c, "force");
+	cmd->act.volumes = cli_flag(c, "volumes");
+	if (set_grace(c, &cmd->act.timeout_s, e)) {
+		command_free(cmd);
+		return -1;
+	}
+	cli_target_all(cmd, chosen, (size_t)c->argc);
+	ev = cli_answer(b, backend_send(b, cmd), e);
+	if (!ev)
+		return -1;
+	rc = ev->err.kind ? err_copy(e, &ev->err) : 0;
+	event_free(ev);
+	for (int i = 0; i < c->argc && rc == 0; i++)
+		puts(text_clean(shown, sizeof shown, chosen[i]->name));
+	return rc ? rc : cli_finish();
+}
+
+static int run_act(const struct cli *c, const struct settings *s, enum act what, struct err *e)
+{
+	AUTO_FREE const struct container **chosen = xcalloc((size_t)c->argc, sizeof *chosen);
+	const struct snapshot *snapshot = NULL;
+	struct policy policy;
+	struct arena mem;
+	struct backend *b;
+	int rc = -1;
+
+	arena_init(&mem, 1024);
+	policy_from_settings(&policy, s, &mem);
+	if (cli_flag(c, "read-only"))
+		policy.read_only_by = "--read-only";
+	b = cli_backend(c, c->command->name, &policy, true, e);
+	if (b)
+		snapshot = cli_wait(b, false, e);
+	if (snapshot && !cli_chosen(c, snapshot, chosen, e) && !refuse_foreign(c, chosen, e)) {
+		int go = what == ACT_REMOVE ? ask_removal(c, chosen, e) : 1;
+
+		rc = go > 0 ? act_on_chosen(c, b, what, chosen, e) : go;
+	}
+	snapshot_unref(snapshot);
+	if (b)
+		backend_stop(b);
+	arena_release(&mem);
+	return rc;
+}
+
+int cli_start(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_act(c, s, ACT_START, e);
+}
+
+int cli_stop(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_act(c, s, ACT_STOP, e);
+}
+
+int cli_restart(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_act(c, s, ACT_RESTART, e);
+}
+
+int cli_remove(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_act(c, s, ACT_REMOVE, e);
+}
