@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""containers.py - stop, start, restart, rm and the forms of ps, as programs."""
+"""containers.py - stop, start, restart, rm, logs, inspect, top, events and the forms of ps, as programs."""
 import json
+import os
+import subprocess
 
-from scenario import HOSTILE, Fake, berth, case, main, neutral
+from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral, wait_for
 
 OURS = {"berth.agent": "a", "berth.role": "agent", "berth.session": "5e55"}
 
@@ -81,6 +83,58 @@ def acts_pass_policy_and_audit():
         said = [json.loads(line) for line in berth("audit", "list", "--act", "container.stop", "--json").out.splitlines()]
         assert [(r["phase"], r["outcome"]) for r in said[:-1]][-3:] == [
             ("event", "refused"), ("intent", None), ("outcome", "ok")], said
+
+
+@case
+def logs_as_asked():
+    with engine(log=["one", "e:two", "three"]) as fake:
+        result = berth("logs", "web", fake=fake)
+        assert (result.out, result.err) == (b"one\nthree\n", b"two\n"), result
+        assert b"three" in berth("logs", "-n", "1", "web", fake=fake).out
+        both = berth("logs", "-t", "web", "a", fake=fake).out.decode().splitlines()
+        assert len(both) == 4 and any(line.startswith("berth-a | 20") for line in both), both
+        assert berth("logs", "--until", "3d", "web", fake=fake).out == b""
+        berth("logs", "--since", "yesterday", "web", fake=fake).fails_with(2, "not a valid time")
+        berth("logs", "nobody", fake=fake).fails_with(1, "nobody")
+        for name in ("stats", "logs"):
+            berth(name, "-n", "x", "web", fake=fake).fails_with(2)
+
+
+@case
+def logs_follow_until_a_signal():
+    with engine(log=["one"], log_rate=1000) as fake:
+        run = subprocess.Popen([BERTH, "-H", fake.url, "logs", "-f", "web"], stdout=subprocess.PIPE)
+        assert run.stdout.readline() == b"one\n" and run.stdout.readline()
+        run.terminate()
+        assert run.wait(20) == 0
+        run.stdout.close()
+
+
+@case
+def looks():
+    with engine() as fake:
+        found = json.loads(berth("inspect", "web", "a", fake=fake).out)
+        assert [c["Name"] for c in found] == ["/web", "/berth-a"], found
+        table = berth("stats", "--no-stream", "web", fake=fake).out
+        assert b"web" in table and b"berth-a" not in table, table
+        berth("top", "old", fake=fake).fails_with(1, "has no process")
+
+
+@case
+def events_of_one():
+    with engine() as fake:
+        run = subprocess.Popen([BERTH, "-H", fake.url, "events", "--json", "a"], stdout=subprocess.PIPE)
+        wait_for(lambda: any("/events" in r for r in fake.requests()), "nobody listens")
+        for name in ("web", "a"):
+            assert berth("stop", "--foreign", name, fake=fake).code == 0
+        first = json.loads(run.stdout.readline())
+        assert (first["name"], first["type"]) == ("berth-a", "container"), first
+        run.terminate()
+        assert run.wait(20) == 0
+        run.stdout.close()
+    subprocess.run(["/usr/bin/python3", os.path.join(os.environ["SRC"], "tests/lib/schema.py"),
+                    os.path.join(os.environ["SRC"], "tests/data/schema/event.json")],
+                   input=json.dumps(first).encode(), check=True)
 
 
 @case

@@ -118,6 +118,20 @@ static const struct cli_option remove_options[] = {
 	{0},
 };
 
+static const struct cli_option logs_options[] = {
+	{'f', "follow", NULL, "keep printing lines as they are written"},
+	{'n', "tail", "N", "the last N lines of each (default: all)"},
+	{'t', "timestamps", NULL, "begin each line with its time"},
+	{0, "since", "WHEN", "not before 2026-11-20T21:45, or 10m, 2h, 3d ago"},
+	{0, "until", "WHEN", "not after"},
+	{0},
+};
+
+static const struct cli_option events_options[] = {
+	{0, "json", NULL, "one object per line"},
+	{0},
+};
+
 static const struct cli_option doctor_options[] = {
 	JSON,
 	{0, "fix", NULL, "as root: load berth's AppArmor profile first"},
@@ -687,6 +701,21 @@ static const struct cli_command commands[] = {
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the statistics of running containers, every second",
 		.options = stats_options},
+	{"logs", "CONTAINER...", 1, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the logs of containers, merged",
+		.about =
+			"CONTAINER is a name, an id or its beginning, or an agent.  What was written to "
+			"stderr goes there; to a terminal nothing but text.",
+		.options = logs_options},
+	{"inspect", "CONTAINER...", 1, -1, CORE(cli_inspect),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print what the engine knows of containers, as JSON"},
+	{"top", "CONTAINER", 1, 1, CORE(cli_top), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the processes of a container"},
+	{"events", "[CONTAINER...]", 0, -1, CORE(cli_events),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print what happens on the engine, or to these containers, until C-c",
+		.options = events_options, .schema = "berth.event/1"},
 	{"start", "CONTAINER...", 1, -1, CORE(cli_start), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "start containers", .options = start_options},
 	{"stop", "CONTAINER...", 1, -1, CORE(cli_stop), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,

@@ -1,0 +1,299 @@
+/* look.c - `berth logs|inspect|top|events`: what the console shows of containers, for scripts. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/arena.h>
+#include <berth/clock.h>
+#include <berth/format.h>
+#include <berth/jsonw.h>
+#include <berth/mem.h>
+#include <berth/message.h>
+#include <berth/text.h>
+
+#include "cli/run.h"
+#include "views/audit/audit_text.h"
+
+#define DETAIL_MS 5000 /* then processes that nobody has told are not shown */
+
+/* What all of these begin with. */
+struct look {
+	const struct cli *c;
+	struct policy policy;
+	struct arena mem;
+	struct backend *b;
+	const struct snapshot *s;
+	const struct container **chosen;
+};
+
+static int open_look(struct look *l, const struct cli *c, const struct settings *s, struct err *e)
+{
+	*l = (struct look){.c = c};
+	arena_init(&l->mem, 1024);
+	policy_from_settings(&l->policy, s, &l->mem);
+	l->chosen = xcalloc((size_t)c->argc + 1, sizeof *l->chosen);
+	l->b = cli_backend(
+		c, c->command->name, &l->policy, strcmp(c->command->name, "events") != 0, e);
+	if (l->b)
+		l->s = cli_wait(l->b, false, e);
+	return l->s ? cli_chosen(c, l->s, l->chosen, e) : -1;
+}
+
+static void close_look(struct look *l)
+{
+	snapshot_unref(l->s);
+	if (l->b)
+		backend_stop(l->b);
+	free(l->chosen);
+	arena_release(&l->mem);
+}
+
+/* Lines go to a terminal neutralised, anywhere else as they are. */
+static void print_outside(FILE *to, const char *s, size_t n)
+{
+	AUTO_STR struct str shown = STR_INIT;
+
+	if (!isatty(fileno(to))) {
+		fwrite(s, 1, n, to);
+		return;
+	}
+	text_neutralise(&shown, s, n, false);
+	fwrite(shown.s, 1, shown.len, to);
+}
+
+/* --- logs --- */
+
+struct log_window {
+	int64_t since_ns, until_ns; /* 0: open */
+};
+
+static int read_moment(const struct cli *c, const char *option, int64_t *ret, struct err *e)
+{
+	const char *text = cli_value(c, option);
+	int64_t ms;
+
+	*ret = 0;
+	if (!text)
+		return 0;
+	ms = audit_text_time(text, clock_wall_ms(), e);
+	if (ms < 0)
+		return -1;
+	*ret = ms * 1000000;
+	return 0;
+}
+
+static int read_tail(const struct cli *c, int *ret, struct err *e)
+{
+	const char *text = cli_value(c, "tail");
+	char *end;
+	long n;
+
+	if (!text || !strcmp(text, "all"))
+		return 0;
+	n = strtol(text, &end, 10);
+	if (end == text || *end || n < 0 || n > 100000000)
+		return err_set(
+			e, ERR_USAGE, "--tail takes a number of lines, not \"%.40s\".", text);
+	*ret = (int)n;
+	return 0;
+}
+
+static void print_taken_line(const struct look *l, const struct log_line *line)
+{
+	FILE *to = line->stream == 2 ? stderr : stdout;
+	char stamp[FORMAT_MAX], shown[128];
+
+	if (l->c->argc > 1)
+		fprintf(to, "%s | ",
+			text_clean(shown, sizeof shown, l->chosen[line->source]->name));
+	if (cli_flag(l->c, "timestamps"))
+		fprintf(to, "%s ", format_stamp(stamp, line->wall_ns / 1000000));
+	print_outside(to, line->text, line->len);
+	putc('\n', to);
+}
+
+static int print_logs(struct look *l, struct err *e)
+{
+	struct command *cmd = command_new(CMD_LOGS_OPEN);
+	struct log_window w;
+	struct event *ev;
+	uint64_t id;
+	int rc = 0, over = 0;
+
+	cmd->logs.follow = cli_flag(l->c, "follow");
+	if (read_tail(l->c, &cmd->logs.tail, e) || read_moment(l->c, "since", &w.since_ns, e) ||
+		read_moment(l->c, "until", &w.until_ns, e)) {
+		command_free(cmd);
+		return -1;
+	}
+	cli_target_all(cmd, l->chosen, (size_t)l->c->argc);
+	id = backend_send(l->b, cmd);
+	while (!over && (ev = cli_answer(l->b, id, e))) {
+		for (size_t i = 0; i < ev->nlines; i++) {
+			int64_t at = ev->lines[i].wall_ns;
+
+			if (at >= w.since_ns && (!w.until_ns || at <= w.until_ns))
+				print_taken_line(l, &ev->lines[i]);
+		}
+		fflush(stdout);
+		over = ev->kind == EV_LOG_END || ferror(stdout);
+		if (ev->kind == EV_LOG_END && ev->err.kind)
+			rc = err_copy(e, &ev->err);
+		event_free(ev);
+	}
+	if (!over)
+		return e->kind == ERR_CANCELLED ? 0 : -1; /* C-c is how following ends */
+	return rc ? rc : cli_finish();
+}
+
+/* --- inspect --- */
+
+static int print_inspected(struct look *l, struct err *e)
+{
+	for (int i = 0; i < l->c->argc; i++) {
+		struct command *cmd = command_new(CMD_INSPECT);
+		struct event *ev;
+
+		cli_target_all(cmd, l->chosen + i, 1);
+		ev = cli_answer(l->b, backend_send(l->b, cmd), e);
+		if (!ev)
+			return -1;
+		if (ev->err.kind) {
+			err_copy(e, &ev->err);
+			event_free(ev);
+			return -1;
+		}
+		fputs(i ? ",\n" : "[\n", stdout);
+		print_outside(stdout, ev->bytes, ev->nbytes);
+		event_free(ev);
+	}
+	puts("\n]");
+	return cli_finish();
+}
+
+/* --- top --- */
+
+static void print_process_table(const struct detail *d)
+{
+	char memory[FORMAT_MAX], cpu[FORMAT_MAX], user[64], shown[512];
+
+	printf("%7s  %-10s %6s %6s  %s\n", "PID", "USER", "CPU %", "MEM", "COMMAND");
+	for (size_t i = 0; i < d->nprocesses; i++) {
+		const struct process_info *p = &d->processes[i];
+
+		printf("%7d  %-10s %6s %6s  %s\n", p->pid,
+			p->user && *p->user ? text_clean(user, sizeof user, p->user) : "-",
+			p->cpu_percent < 0 ? "-" : format_percent(cpu, p->cpu_percent),
+			format_bytes(memory, p->memory_bytes),
+			text_clean(shown, sizeof shown, p->command));
+	}
+}
+
+static int print_processes(struct look *l, struct err *e)
+{
+	int64_t late = clock_mono_ns() + DETAIL_MS * INT64_C(1000000);
+	struct command *cmd = command_new(CMD_FOCUS);
+
+	cli_target_all(cmd, l->chosen, 1);
+	backend_send(l->b, cmd);
+	while (clock_mono_ns() < late) {
+		struct pollfd p = {.fd = backend_fd(l->b), .events = POLLIN};
+		const struct snapshot *s;
+		struct event *ev;
+
+		while ((ev = backend_next(l->b)))
+			event_free(ev);
+		s = backend_snapshot(l->b);
+		if (s->detail && !strcmp(s->detail->id, l->chosen[0]->id) &&
+			s->detail->nprocesses) {
+			print_process_table(s->detail);
+			snapshot_unref(s);
+			return cli_finish();
+		}
+		snapshot_unref(s);
+		poll(&p, 1, 100);
+	}
+	return err_set(e, ERR_FAILED,
+		"%s has no process: it does not run, or the engine did not say.",
+		l->chosen[0]->name);
+}
+
+/* --- events --- */
+
+static void print_engine_event(const struct look *l, const struct engine_event *v)
+{
+	char stamp[FORMAT_MAX], type[32], action[64], name[128], more[256];
+	struct jsonw j;
+
+	if (!cli_flag(l->c, "json")) {
+		printf("%s  %-9s %-14s %s  %s\n", format_stamp(stamp, v->wall_ns / 1000000),
+			text_clean(type, sizeof type, v->type),
+			text_clean(action, sizeof action, v->action),
+			text_clean(name, sizeof name, v->name),
+			text_clean(more, sizeof more, v->more));
+		return;
+	}
+	jsonw_init(&j, true);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "at", format_stamp(stamp, v->wall_ns / 1000000));
+	jsonw_text(&j, "type", v->type);
+	jsonw_text(&j, "action", v->action);
+	jsonw_text(&j, "id", v->id);
+	jsonw_text(&j, "name", v->name);
+	jsonw_text(&j, "more", v->more);
+	jsonw_end(&j);
+	jsonw_print(&j);
+}
+
+/* Those of the containers named, or all. */
+static int print_events(struct look *l, struct err *e)
+{
+	struct event *ev;
+
+	while ((ev = cli_answer(l->b, 0, e))) {
+		const struct engine_event *v = &ev->engine_event;
+		bool meant = !l->c->argc && ev->kind == EV_ENGINE;
+
+		for (int i = 0; i < l->c->argc && ev->kind == EV_ENGINE; i++)
+			meant |= !strcmp(l->chosen[i]->id, v->id);
+		if (meant)
+			print_engine_event(l, v);
+		event_free(ev);
+		if (meant && (fflush(stdout) || ferror(stdout)))
+			return cli_finish();
+	}
+	return e->kind == ERR_CANCELLED ? 0 : -1;
+}
+
+static int run_look(const struct cli *c, const struct settings *s,
+	int (*verb)(struct look *l, struct err *e), struct err *e)
+{
+	struct look l;
+	int rc = open_look(&l, c, s, e) ? -1 : verb(&l, e);
+
+	close_look(&l);
+	return rc;
+}
+
+int cli_logs(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_look(c, s, print_logs, e);
+}
+
+int cli_inspect(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_look(c, s, print_inspected, e);
+}
+
+int cli_top(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_look(c, s, print_processes, e);
+}
+
+int cli_events(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_look(c, s, print_events, e);
+}
