@@ -56,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct settings settings;
 	struct app_options o = {.views = all_tabs,
 		.help = &help_view,
+		.output = &output_view,
 		.script = path,
 		.out = &out,
 		.settings = &settings};

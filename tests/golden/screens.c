@@ -114,8 +114,11 @@ static int compare_screen(const char *name, bool update)
 	AUTO_FREE char *script = xasprintf("%s/%s.script", FOLDER, name);
 	AUTO_FREE char *golden = xasprintf("%s/%s.txt", FOLDER, name);
 	AUTO_STR struct str got = STR_INIT, want = STR_INIT;
-	struct app_options o = {
-		.views = all_tabs, .help = &help_view, .script = script, .out = &got};
+	struct app_options o = {.views = all_tabs,
+		.help = &help_view,
+		.output = &output_view,
+		.script = script,
+		.out = &got};
 	struct err e = ERR_INIT;
 	struct words said = {"", ""};
 	FILE *f;

@@ -68,7 +68,7 @@ static int sleep_ms(const struct app *a)
 
 static void run_loop(struct app *a)
 {
-	struct pollfd fds[3] = {{.fd = screen_fd(a->screen), .events = POLLIN},
+	struct pollfd fds[3 + TASKS_MAX] = {{.fd = screen_fd(a->screen), .events = POLLIN},
 		{.fd = screen_signal_fd(a->screen), .events = POLLIN},
 		{.fd = backend_fd(a->o->backend), .events = POLLIN}};
 
@@ -79,7 +79,7 @@ static void run_loop(struct app *a)
 
 		if (due)
 			paint_app(a);
-		n = poll(fds, COUNT(fds), sleep_ms(a));
+		n = poll(fds, 3 + tasks_poll(a, fds + 3), sleep_ms(a));
 		if (n < 0 && errno != EINTR)
 			check_die("berth: cannot wait for terminal input");
 		if (n == 0 && !a->dirty)
@@ -88,6 +88,7 @@ static void run_loop(struct app *a)
 			take_input(a, fds[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 		if (n > 0 && fds[2].revents)
 			app_drain(a);
+		tasks_pulse(a);
 		if (a->shell)
 			shell_relay(a);
 	}
@@ -154,6 +155,7 @@ static void app_close(struct app *a)
 	screen_close(a->screen);
 	shell_free(a);
 	stack_close(a);
+	tasks_release(a);
 	dialog_close(&a->dialog);
 	palette_close(&a->palette);
 	command_free(a->asked);

@@ -10,6 +10,7 @@
 #include <berth/policy.h>
 #include <berth/settings.h>
 
+#include "app/task.h"
 #include "app/view.h"
 
 struct keymap;
@@ -22,6 +23,7 @@ struct app_options {
 	const struct policy *policy;         /* stays the caller's; NULL: nothing is protected */
 	const struct view_ops *const *views; /* the tabs in order, NULL at the end */
 	const struct view_ops *help;         /* explains another; seed: its ops */
+	const struct view_ops *output;       /* what a command prints; seed: its struct task */
 	const char *theme;                   /* NULL: by settings and terminal */
 	const char *script; /* file: run this instead of a terminal; NULL: interactive */
 	struct str *out;    /* what a script dumps; NULL: standard output */
@@ -61,6 +63,8 @@ void app_confirm_act(
 /* The same for a clean-up plan: CMD_CLEAN_RUN with a copy of it. */
 struct clean_plan;
 void app_confirm_clean(struct app *a, const struct clean_plan *p);
+/* That file, the line in sight. */
+void app_open_text(struct app *a, const char *path, size_t line);
 /* Ask for a command to run in these agents. */
 void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n);
 /* A path is asked for; the answer goes to the view's `file`.  `what`: "suite file". */

@@ -7,6 +7,8 @@
 #ifndef APP_STATE_H
 #define APP_STATE_H
 
+#include <poll.h>
+
 #include <berth/settings.h>
 
 #include "app/app.h"
@@ -24,8 +26,16 @@ struct slot {
 	struct area box;             /* a tab's, as drawn last: for clicks; w 0: not drawn */
 };
 
-enum prompting { PROMPT_OFF, PROMPT_FILTER, PROMPT_SAVE, PROMPT_IMPORT, PROMPT_RUN, PROMPT_FILE };
-enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT };
+enum prompting {
+	PROMPT_OFF,
+	PROMPT_FILTER,
+	PROMPT_SAVE,
+	PROMPT_IMPORT,
+	PROMPT_RUN,
+	PROMPT_FILE,
+	PROMPT_TASK
+};
+enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT, ASK_TASK };
 
 struct app {
 	const struct app_options *o;
@@ -61,6 +71,10 @@ struct app {
 	struct palette palette;
 	uint64_t save_id;
 	char save_path[PROMPT_MAX];
+
+	struct task *task[TASKS_MAX]; /* NULL: no such */
+	enum action asked_do;         /* PROMPT_TASK, ASK_TASK: which */
+	char *asked_line;             /* ASK_TASK: its words */
 
 	struct shell *shell; /* has the terminal now; NULL: nobody */
 	bool mouse;
@@ -118,6 +132,16 @@ void app_tell_orphans(struct app *a, int n); /* on the message line */
 /* agent_acts.c */
 void agents_run_prompt(struct app *a, enum prompt_end end);
 void agents_result(struct app *a, const struct event *e); /* EV_RESULT */
+
+/* task_acts.c */
+bool tasks_are(enum action act);
+void tasks_ask(struct app *a, enum action act);
+void tasks_run(struct app *a, enum action act, const char *line);
+void tasks_prompt(struct app *a, enum prompt_end end);
+void tasks_confirmed(struct app *a);
+void tasks_pulse(struct app *a); /* what they printed, and which ended */
+size_t tasks_poll(struct app *a, struct pollfd fds[TASKS_MAX]); /* those that may print more */
+void tasks_release(struct app *a);
 
 /* shell.c */
 void shell_event(struct app *a, const struct event *e);

@@ -222,6 +222,8 @@ void deed_prompt(struct app *a, enum prompt_end end)
 		agents_run_prompt(a, end);
 	else if (a->prompting == PROMPT_FILE)
 		file_prompt(a, end);
+	else if (a->prompting == PROMPT_TASK)
+		tasks_prompt(a, end);
 }
 
 static void copy_view(struct app *a)
@@ -299,7 +301,7 @@ static void offer_actions(struct app *a, bool hidden)
 		snprintf(it.help, sizeof it.help, "%s", info->help);
 		keymap_first(&a->keys, (enum action)act, it.key);
 		it.greyed = app_greyed(a, (enum action)act);
-		it.takes_words = act == DO_IMPORT;
+		it.takes_words = act == DO_IMPORT || tasks_are((enum action)act);
 		palette_add(&a->palette, it);
 	}
 }
@@ -347,6 +349,8 @@ void deed_palette(struct app *a, enum prompt_end end, const struct palette_item 
 		return;
 	if (it.action == DO_IMPORT && words[0] && !it.greyed)
 		import_tar(a, words);
+	else if (tasks_are(it.action) && words[0] && !it.greyed)
+		tasks_run(a, it.action, words);
 	else if (it.kind == PALETTE_ACTION)
 		app_do(a, it.action);
 	else if (it.kind == PALETTE_VIEW)
@@ -366,6 +370,9 @@ static void ask_quit(struct app *a)
 	for (size_t i = 0; i < a->live->njobs && n < COUNT(names); i++)
 		if (a->live->jobs[i].own && !job_ended(a->live->jobs[i].state))
 			names[n++] = a->live->jobs[i].name;
+	for (size_t i = 0; i < TASKS_MAX && n < COUNT(names); i++)
+		if (a->task[i] && !task_ended(a->task[i]))
+			names[n++] = a->task[i]->title;
 	for (size_t i = 0; i < a->ntabs && n < COUNT(names); i++) {
 		struct view *v = &a->tab[i].view;
 		const char *what = v->ops->runs ? v->ops->runs(v) : NULL;
@@ -397,9 +404,12 @@ void deed_dialog(struct app *a, enum dialog_end end)
 	a->asking = ASK_NOTHING;
 	if (end == DIALOG_CANCELLED) {
 		command_free(STEAL(a->asked));
+		free(STEAL(a->asked_line));
 		app_say(a, ROLE_DIM, "Cancelled: nothing was done.");
 	} else if (what == ASK_ACT) {
 		app_send(a, STEAL(a->asked));
+	} else if (what == ASK_TASK) {
+		tasks_confirmed(a);
 	} else if (what == ASK_QUIT) {
 		a->quit = true;
 	}
@@ -494,6 +504,16 @@ bool deed(struct app *a, enum action act)
 			a->mouse ? "Mouse on: it clicks and scrolls here."
 				 : "Mouse off: it selects text as usual.");
 		return true;
+	case DO_SEARCH:
+	case DO_SCAN:
+	case DO_TRANSFORM:
+	case DO_COPY_FILES:
+	case DO_DELETE:
+	case DO_PULL:
+	case DO_BUILD:
+	case DO_VERIFY:
+	case DO_COMPARE:
+	case DO_TREND: tasks_ask(a, act); return true;
 	case DO_REDRAW:
 		if (a->screen)
 			screen_redraw(a->screen);

@@ -83,10 +83,11 @@ static int not_there(
 
 static void pump_backend(struct app *a, int timeout_ms)
 {
-	struct pollfd p = {.fd = backend_fd(a->o->backend), .events = POLLIN};
+	struct pollfd p[1 + TASKS_MAX] = {{.fd = backend_fd(a->o->backend), .events = POLLIN}};
 
-	if (poll(&p, 1, timeout_ms) > 0)
+	if (poll(p, 1 + tasks_poll(a, p + 1), timeout_ms) > 0)
 		app_drain(a);
+	tasks_pulse(a);
 }
 
 static int wait_for_text(

@@ -46,6 +46,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	struct app_options o = {
 		.views = all_tabs,
 		.help = &help_view,
+		.output = &output_view,
 		.settings = s,
 		.policy = &policy,
 		.theme = cli_value(c, "theme"),

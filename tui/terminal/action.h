@@ -27,6 +27,7 @@
 	TAB(AUDIT, audit, 6)           \
 	TAB(AGENTS, agents, 1)         \
 	PAGE(JOURNAL, journal)         \
+	PAGE(OUTPUT, output)           \
 	TAB(CLEAN, clean, 5)           \
 	TAB(BENCH, bench, 9)
 
@@ -113,8 +114,8 @@ enum {
 	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
 		"run what is marked, or the suite or case under the cursor")                       \
 	ACTION(SUITE, "suite", "o", IN_BENCH, 0, "own file", "add a suite file of yours")          \
-	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH, ACTION_CHANGES,       \
-		"cancel", "cancel the job")                                                        \
+	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH | IN_OUTPUT,           \
+		ACTION_CHANGES, "cancel", "cancel the job")                                        \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
 		"cancel every running job")                                                        \
 	ACTION(DISMISS, "dismiss", "d", IN_JOBS, 0, "dismiss",                                     \
@@ -131,9 +132,10 @@ enum {
 	ACTION(MARK_ALL, "mark-all", "*", IN_LISTS, ACTION_HIDDEN, "all",                          \
 		"mark all rows that the filter shows")                                             \
 	ACTION(UNMARK, "unmark", "u", IN_LISTS, ACTION_HIDDEN, "unmark", "unmark all")             \
-	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL, 0, "next", "next match")           \
-	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT | IN_JOURNAL, ACTION_HIDDEN, "previous",         \
-		"previous match")                                                                  \
+	ACTION(NEXT_HIT, "next-hit", "n", IN_TEXT | IN_JOURNAL | IN_OUTPUT, 0, "next",             \
+		"next match")                                                                      \
+	ACTION(PREV_HIT, "prev-hit", "N", IN_TEXT | IN_JOURNAL | IN_OUTPUT, ACTION_HIDDEN,         \
+		"previous", "previous match")                                                      \
 	ACTION(PALETTE, "palette", ":", IN_ANY, 0, "commands", "every action by name")             \
 	ACTION(SORT_NEXT, "sort-next", ">", IN_LISTS, 0, "sort", "sort by the next column")        \
 	ACTION(SORT_PREV, "sort-prev", "<", IN_LISTS, ACTION_HIDDEN, "sort",                       \
@@ -153,6 +155,26 @@ enum {
 	ACTION(ZOOM, "zoom", "z", IN_ROWS | IN_LOGS, ACTION_HIDDEN, "zoom", "one pane, or both")   \
 	ACTION(IMPORT, "import", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "import",             \
 		"import FILE NAME: a tar file becomes an image, as a job")                         \
+	ACTION(SEARCH, "search", "", IN_ANY, ACTION_HIDDEN, "search",                              \
+		"search PATTERN [DIR]: text in a tree, as a job")                                  \
+	ACTION(SCAN, "scan", "", IN_ANY, ACTION_HIDDEN, "scan",                                    \
+		"scan [DIR]: list a tree, as a job")                                               \
+	ACTION(TRANSFORM, "transform", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "transform",    \
+		"transform PATTERN REPLACEMENT [DIR]: shows its diff first")                       \
+	ACTION(COPY_FILES, "copy-files", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "copy",       \
+		"copy-files FROM TO: a file or a tree, as a job")                                  \
+	ACTION(DELETE, "delete", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "delete",             \
+		"delete [-r] PATH: files and trees, as a job")                                     \
+	ACTION(PULL, "pull", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "pull",                   \
+		"pull IMAGE: from its registry, as a job")                                         \
+	ACTION(BUILD, "build", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "build",                \
+		"build NAME [DIR]: an image, as a job")                                            \
+	ACTION(VERIFY, "verify", "", IN_ANY, ACTION_HIDDEN, "verify",                              \
+		"is the audit log what was written?")                                              \
+	ACTION(COMPARE, "compare", "", IN_ANY, ACTION_HIDDEN, "compare",                           \
+		"compare [VERSION]: the newest benchmarks with earlier ones")                      \
+	ACTION(TREND, "trend", "", IN_ANY, ACTION_HIDDEN, "trend",                                 \
+		"trend [CASE]: benchmark figures over the versions")                               \
 	ACTION(COPY, "copy", "y", IN_ANY, 0, "copy", "copy name, id or line (OSC 52)")             \
 	ACTION(SAVE, "save", "C-s", IN_ANY, ACTION_HIDDEN, "save", "save what is shown to a file") \
 	ACTION(FASTER, "faster", "+", IN_ANY, ACTION_HIDDEN, "faster",                             \

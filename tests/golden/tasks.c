@@ -1,0 +1,152 @@
+/* tasks.c - file jobs started from the console: words, output as it comes, hits, dialogs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/settings.h>
+#include <berth/str.h>
+
+#include "app/app.h"
+#include "golden/fixture/fixture.h"
+#include "lib/tree.h"
+#include "views/list.h"
+
+static void run_task_script(const char *text, bool read_only)
+{
+	struct settings settings;
+	AUTO_STR struct str out = STR_INIT;
+	struct app_options o = {.views = all_tabs,
+		.help = &help_view,
+		.output = &output_view,
+		.settings = &settings,
+		.read_only = read_only,
+		.out = &out};
+	struct backend_options bo = {.program = "console"};
+	struct err e = ERR_INIT;
+	int code;
+
+	tree_text("script", text);
+	o.script = tree_path("script");
+	assert_int_equal(settings_from(NULL, &settings, &e), 0);
+	assert_int_equal(fixture_choose("empty"), 0);
+	clock_freeze(1000000000000, 1795211102000);
+	o.backend = backend_start(&bo, &e);
+	code = app_run(&o, &e);
+	backend_stop(o.backend);
+	settings_release(&settings);
+	if (code < 0)
+		fail_msg("%s", e.msg);
+}
+
+static void test_words(void **state)
+{
+	char line[] = "  one 'two three' fo\"u r\"\\ five '' ", open[] = "a 'b", many[200];
+	const char *words[TASK_WORDS_MAX];
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(task_words(line, words, &e), 4);
+	assert_string_equal(words[0], "one");
+	assert_string_equal(words[1], "two three");
+	assert_string_equal(words[2], "fou r five");
+	assert_string_equal(words[3], "");
+	assert_int_equal(task_words(open, words, &e), -1);
+	for (size_t i = 0; i + 1 < sizeof many; i += 2)
+		memcpy(many + i, "a ", 2);
+	many[sizeof many - 1] = '\0';
+	assert_int_equal(task_words(many, words, &e), -1);
+}
+
+/* A hit leads to its line; the page below it is there again. */
+static void test_search_task(void **state)
+{
+	(void)state;
+	tree_text("a/long", "1\n2\n3\n4 needle\n5\n");
+	run_task_script("size 80 24\nkey :\ntype search needle a\nkey Enter\n"
+			"wait search needle a: done.\nexpect a/long:4:4 needle\n"
+			"key Enter\nwait 5 lines\nkey y\nexpect Copied: 4 needle\n"
+			"key Esc\nexpect a/long:4:4 needle\n"
+			"key :\ntype search\nkey Enter\nexpect search, PATTERN [DIR]\n"
+			"type 'no such thing' a\nkey Enter\nwait nothing found\n"
+			"key :\ntype search 'a\nkey Enter\nexpect a quote is not closed\n",
+		false);
+}
+
+/* Nothing is changed before the diff was seen and agreed to. */
+static void test_transform_task(void **state)
+{
+	(void)state;
+	tree_text("b/file", "old\n");
+	run_task_script("size 80 24\nkey :\ntype transform old new b\nkey Enter\n"
+			"wait Replace text in files\nexpect +new\nadvance 400\nkey Esc\n"
+			"expect Cancelled: nothing was done.\n",
+		false);
+	assert_true(tree_has("b/file", "old\n"));
+	run_task_script("size 80 24\nkey :\ntype transform old new b\nkey Enter\n"
+			"wait Replace text in files\nadvance 400\nkey y\n"
+			"wait transform old new b: done.\n",
+		false);
+	assert_true(tree_has("b/file", "new\n"));
+}
+
+static void test_delete_task(void **state)
+{
+	(void)state;
+	tree_text("c/file", "x");
+	run_task_script("size 80 24\nkey :\ntype delete -r c\nkey Enter\n"
+			"expect This cannot be undone.\nadvance 400\nkey y Enter\n"
+			"expect Delete files\nkey C-u\ntype delete\nkey Enter\n"
+			"wait delete -r c: done.\n",
+		false);
+	assert_false(access(tree_path("c"), F_OK) == 0);
+	/* A console that may change nothing reads, and no more. */
+	tree_text("c/file", "x");
+	run_task_script(
+		"size 80 24\nkey :\ntype delete -r c\nkey Enter\nrefuse This cannot be undone.\n"
+		"key :\ntype scan c\nkey Enter\nwait scan c: done.\nexpect c/file\n",
+		true);
+	assert_int_equal(access(tree_path("c/file"), F_OK), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	tree_make("tasks");
+	setenv("XDG_RUNTIME_DIR", tree_path(""), 1);
+	setenv("XDG_STATE_HOME", tree_path("state"), 1);
+	setenv("XDG_CONFIG_HOME", tree_path("config"), 1);
+	/* What the commands leave behind to sign the log ends as a child of ours. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
+	return chdir(tree_top);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	tree_remove();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_search_task),
+		cmocka_unit_test(test_transform_task),
+		cmocka_unit_test(test_delete_task),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,174 @@
+/* task.c - a command as a process: started, read, ended. */
+#include "app/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+extern char **environ;
+
+/* One word in place: `*in` goes on behind it.  NULL: a quote is not closed. */
+static char *cut_word(char **in)
+{
+	char *from = *in, *to = from, *at = from, quote = '\0';
+
+	for (; *at && (quote || *at != ' '); at++) {
+		if (quote && *at == quote)
+			quote = '\0';
+		else if (!quote && (*at == '"' || *at == '\''))
+			quote = *at;
+		else if (*at == '\\' && quote != '\'' && at[1])
+			*to++ = *++at;
+		else
+			*to++ = *at;
+	}
+	*in = *at ? at + 1 : at;
+	*to = '\0';
+	return quote ? NULL : from;
+}
+
+int task_words(char *line, const char *words[TASK_WORDS_MAX], struct err *e)
+{
+	int n = 0;
+
+	for (char *at = line + strspn(line, " "); *at; at += strspn(at, " ")) {
+		if (n == TASK_WORDS_MAX)
+			return err_set(e, ERR_USAGE, "more than %d words", TASK_WORDS_MAX);
+		words[n] = cut_word(&at);
+		if (!words[n++])
+			return err_set(e, ERR_USAGE, "a quote is not closed");
+	}
+	return n;
+}
+
+static int find_sibling(char *buf, size_t cap, const char *name, struct err *e)
+{
+	ssize_t n = readlink("/proc/self/exe", buf, cap - 32);
+	char *slash;
+
+	if (n < 0)
+		return err_sys(e, errno, "cannot tell where berth is installed (/proc/self/exe)");
+	buf[n] = '\0';
+	slash = strrchr(buf, '/');
+	snprintf(slash ? slash + 1 : buf, 32, "%s", name);
+	return 0;
+}
+
+static int spawn_task(struct task *t, const char *const *argv, int out, struct err *e)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	char path[PATH_MAX];
+	int rc;
+
+	if (find_sibling(path, sizeof path, argv[0], e) < 0)
+		return -1;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, out, 1);
+	posix_spawn_file_actions_adddup2(&actions, out, 2);
+	posix_spawnattr_init(&attr);
+	/* A group of its own: what the terminal sends to us is not for it. */
+	posix_spawnattr_setflags(
+		&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setpgroup(&attr, 0);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	rc = posix_spawn(&t->pid, path, &actions, &attr, (char *const *)argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	if (rc == 0)
+		return 0;
+	t->pid = 0;
+	return err_sys(e, rc, "cannot start %s", path);
+}
+
+struct task *task_start(const char *title, const char *const *argv, struct err *e)
+{
+	struct task *t;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		err_sys(e, errno, "cannot make a pipe");
+		return NULL;
+	}
+	t = xcalloc(1, sizeof *t);
+	t->users = 1;
+	t->fd = ends[0];
+	str_init(&t->text);
+	snprintf(t->title, sizeof t->title, "%s", title);
+	fcntl(t->fd, F_SETFL, O_NONBLOCK);
+	if (spawn_task(t, argv, ends[1], e) < 0)
+		task_unref(STEAL(t));
+	close(ends[1]);
+	return t;
+}
+
+bool task_ended(const struct task *t)
+{
+	return t->pid == 0 && t->fd < 0;
+}
+
+bool task_read(struct task *t)
+{
+	bool was = task_ended(t), any = false;
+	char buf[65536];
+	int status;
+
+	for (int i = 0; i < 16 && t->fd >= 0; i++) {
+		ssize_t n = read(t->fd, buf, sizeof buf);
+		size_t room = TASK_TEXT_MAX - t->text.len;
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (n <= 0) {
+			close(t->fd);
+			t->fd = -1;
+			break;
+		}
+		any = true;
+		t->cut |= (size_t)n > room;
+		str_add(&t->text, buf, (size_t)n < room ? (size_t)n : room);
+	}
+	if (t->fd < 0 && t->pid && waitpid(t->pid, &status, WNOHANG) == t->pid) {
+		t->pid = 0;
+		t->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+	return any || was != task_ended(t);
+}
+
+void task_stop(struct task *t)
+{
+	if (t->pid)
+		kill(t->pid, SIGTERM);
+}
+
+struct task *task_ref(struct task *t)
+{
+	t->users++;
+	return t;
+}
+
+void task_unref(struct task *t)
+{
+	if (!t || --t->users > 0)
+		return;
+	task_stop(t);
+	if (t->fd >= 0)
+		close(t->fd);
+	str_release(&t->text);
+	free(t->line);
+	free(t);
+}

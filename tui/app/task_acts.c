@@ -1,0 +1,269 @@
+/* task_acts.c - file jobs, images and checks that are started here: asked for, run, and asked about. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app/app_state.h"
+
+static const struct kind {
+	enum action act;
+	const char *program, *room, *verb;
+	const char *ask; /* for the prompt; NULL: nothing needs to be said */
+	bool engine;     /* it talks to the console's */
+} kinds[] = {
+	{DO_SEARCH, "berth-files", "files", "search", "search, PATTERN [DIR]", false},
+	{DO_SCAN, "berth-files", "files", "scan", "scan, [DIR]", false},
+	{DO_TRANSFORM, "berth-files", "files", "transform", "transform, PATTERN REPLACEMENT [DIR]",
+		false},
+	{DO_COPY_FILES, "berth-files", "files", "copy", "copy, FROM TO", false},
+	{DO_DELETE, "berth-files", "files", "delete", "delete, [-r] PATH", false},
+	{DO_PULL, "berth-image", "image", "pull", "pull, IMAGE", true},
+	{DO_BUILD, "berth-image", "image", "build", "build, NAME [DIR]", true},
+	{DO_VERIFY, "berth-core", "audit", "verify", NULL, false},
+	{DO_COMPARE, "berth-bench", "bench", "compare", NULL, false},
+	{DO_TREND, "berth-bench", "bench", "trend", NULL, false},
+};
+
+static const struct kind *find_kind_of_task(enum action act)
+{
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		if (kinds[i].act == act)
+			return &kinds[i];
+	return NULL;
+}
+
+bool tasks_are(enum action act)
+{
+	return find_kind_of_task(act) != NULL;
+}
+
+/* A place for one more: free, or of one that ended.  NULL: all run. */
+static struct task **free_place(struct app *a)
+{
+	for (size_t i = 0; i < TASKS_MAX; i++)
+		if (!a->task[i])
+			return &a->task[i];
+	for (size_t i = 0; i < TASKS_MAX; i++)
+		if (task_ended(a->task[i])) {
+			task_unref(STEAL(a->task[i]));
+			return &a->task[i];
+		}
+	return NULL;
+}
+
+static struct task *begin_task(struct app *a, const char *title, const char *const *argv)
+{
+	struct task **place = free_place(a);
+	struct err e = ERR_INIT;
+
+	if (!place) {
+		app_say(a, ROLE_WARN, "%d commands run already; C in Jobs cancels one.", TASKS_MAX);
+		return NULL;
+	}
+	*place = task_start(title, argv, &e);
+	if (!*place)
+		app_say(a, ROLE_BAD, "%s", e.msg);
+	return *place;
+}
+
+/* `more`: an option of berth's own choice, or NULL. */
+static struct task *launch_task(
+	struct app *a, const struct kind *k, const char *line, const char *more)
+{
+	AUTO_FREE char *words = xstrdup(line);
+	const char *typed[TASK_WORDS_MAX], *argv[TASK_WORDS_MAX + 8];
+	struct err e = ERR_INIT;
+	char title[160];
+	int n = task_words(words, typed, &e), at = 0;
+
+	if (n < 0) {
+		app_say(a, ROLE_WARN, "%s: %s.", k->verb, e.msg);
+		return NULL;
+	}
+	argv[at++] = k->program;
+	if (k->engine) {
+		argv[at++] = "-H";
+		argv[at++] = a->live->engine.endpoint;
+	}
+	argv[at++] = k->room;
+	argv[at++] = k->verb;
+	if (more)
+		argv[at++] = more;
+	for (int i = 0; i < n; i++)
+		argv[at++] = typed[i];
+	argv[at] = NULL;
+	snprintf(title, sizeof title, "%s %s", k->verb, line);
+	return begin_task(a, title, argv);
+}
+
+/* The words stay for the answer. */
+static void ask_about_task(
+	struct app *a, const struct kind *k, const char *line, const struct dialog_ask *ask)
+{
+	free(a->asked_line);
+	a->asked_line = xstrdup(line);
+	a->asked_do = k->act;
+	dialog_open(&a->dialog, ask, clock_mono_ns());
+	a->asking = ASK_TASK;
+	a->dirty = true;
+}
+
+static void ask_delete(struct app *a, const struct kind *k, const char *line)
+{
+	const char *item[] = {line};
+	struct dialog_ask ask = {.title = "Delete files",
+		.where = "on this machine",
+		.effect = "This cannot be undone.",
+		.verb = "Delete",
+		.nitems = 1,
+		.items = item,
+		.word = "delete",
+		.danger = true};
+
+	ask_about_task(a, k, line, &ask);
+}
+
+void tasks_run(struct app *a, enum action act, const char *line)
+{
+	const struct kind *k = find_kind_of_task(act);
+	struct task *t;
+
+	line += strspn(line, " ");
+	if (act == DO_DELETE) {
+		ask_delete(a, k, line);
+		return;
+	}
+	t = launch_task(a, k, line, NULL);
+	if (!t)
+		return;
+	t->preview = act == DO_TRANSFORM;
+	t->line = xstrdup(line);
+	app_push(a, a->o->output, t);
+}
+
+void tasks_ask(struct app *a, enum action act)
+{
+	const struct kind *k = find_kind_of_task(act);
+
+	if (!k->ask) {
+		tasks_run(a, act, "");
+		return;
+	}
+	snprintf(a->prompt_label, sizeof a->prompt_label, " %s: ", k->ask);
+	prompt_open(&a->prompt, NULL, &a->files);
+	a->prompting = PROMPT_TASK;
+	a->asked_do = act;
+	a->prompt_problem[0] = '\0';
+}
+
+void tasks_prompt(struct app *a, enum prompt_end end)
+{
+	if (end != PROMPT_CANCELLED && end != PROMPT_DONE)
+		return;
+	a->prompting = PROMPT_OFF;
+	if (end == PROMPT_DONE && (a->prompt.len || a->asked_do == DO_SCAN))
+		tasks_run(a, a->asked_do, a->prompt.text);
+}
+
+void tasks_confirmed(struct app *a)
+{
+	AUTO_FREE char *line = STEAL(a->asked_line);
+	struct task *t = launch_task(a, find_kind_of_task(a->asked_do), line,
+		a->asked_do == DO_TRANSFORM ? "--apply" : NULL);
+
+	if (t)
+		app_push(a, a->o->output, t);
+}
+
+void app_open_text(struct app *a, const char *path, size_t line)
+{
+	AUTO_FREE char *dir = xstrdup(path);
+	char *slash = strrchr(dir, '/');
+	const char *root = !slash ? "." : slash == dir ? "/" : dir;
+	const char *argv[] = {"berth-files", "files", "read", "--root", root, "--",
+		slash ? slash + 1 : dir, NULL};
+	struct task *t;
+
+	if (slash)
+		*slash = '\0';
+	t = begin_task(a, path, argv);
+	if (!t)
+		return;
+	t->at_line = line;
+	app_push(a, a->o->output, t);
+}
+
+/* The change as it would be made, line by line, without what the command says about it. */
+static void ask_transform(struct app *a, const struct task *t)
+{
+	AUTO_FREE char *text = xstrdup(t->text.s);
+	AUTO_FREE const char **item = NULL;
+	struct dialog_ask ask = {.title = "Replace text in files",
+		.where = "on this machine, as one batch: all of them or none",
+		.effect = "Files that changed since the diff are left, with everything else.",
+		.verb = "Apply"};
+	size_t n = 0, cap = 0;
+
+	for (char *at = text, *end; *at; at = end) {
+		end = strchrnul(at, '\n');
+		if (*end)
+			*end++ = '\0';
+		if (strncmp(at, "berth: ", 7) == 0)
+			continue;
+		item = mem_grow(item, &cap, n + 1, sizeof *item);
+		item[n++] = at;
+	}
+	ask.items = item;
+	ask.nitems = n;
+	ask_about_task(a, find_kind_of_task(DO_TRANSFORM), t->line, &ask);
+}
+
+static void tell_ended(struct app *a, struct task *t)
+{
+	char title[80];
+
+	t->told = true;
+	text_clean(title, sizeof title, t->title);
+	if (t->preview && t->code == 0 && strstr(t->text.s, "\n@@ ") && !a->dialog.open)
+		ask_transform(a, t);
+	else if (t->code > 2)
+		app_say(a, ROLE_WARN, "%s: it ended with %d.", title, t->code);
+	else if (!t->at_line)
+		app_say(a, t->code ? ROLE_WARN : ROLE_GOOD, "%s: %s.", title,
+			t->code ? "not done, or nothing found" : "done");
+}
+
+void tasks_pulse(struct app *a)
+{
+	for (size_t i = 0; i < TASKS_MAX; i++) {
+		struct task *t = a->task[i];
+
+		if (!t || t->told || !task_read(t))
+			continue;
+		a->dirty = true;
+		if (task_ended(t))
+			tell_ended(a, t);
+	}
+}
+
+size_t tasks_poll(struct app *a, struct pollfd fds[TASKS_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < TASKS_MAX; i++)
+		if (a->task[i] && a->task[i]->fd >= 0)
+			fds[n++] = (struct pollfd){.fd = a->task[i]->fd, .events = POLLIN};
+	return n;
+}
+
+void tasks_release(struct app *a)
+{
+	for (size_t i = 0; i < TASKS_MAX; i++)
+		task_unref(STEAL(a->task[i]));
+	free(a->asked_line);
+}

@@ -1,0 +1,253 @@
+/* output.c - what a command of berth prints, as it comes; a hit of a search leads to its line. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+#include "app/app.h"
+#include "views/list.h"
+#include "views/pattern.h"
+
+struct output {
+	struct task *task;
+	size_t *line; /* where each begins */
+	size_t nlines, cap, seen;
+	size_t at, top;
+	bool moved; /* by the person: else the end is followed */
+	int rows;
+	struct pattern find;
+};
+
+static void output_open(struct view *v)
+{
+	struct output *s = v->state;
+
+	s->task = task_ref((struct task *)(uintptr_t)v->seed);
+}
+
+static void output_close(struct view *v)
+{
+	struct output *s = v->state;
+
+	task_unref(s->task);
+	free(s->line);
+	pattern_release(&s->find);
+}
+
+static void index_lines(struct output *s)
+{
+	const struct str *text = &s->task->text;
+
+	for (size_t i = s->seen; i < text->len; i++)
+		if (i == 0 || text->s[i - 1] == '\n') {
+			s->line = mem_grow(s->line, &s->cap, s->nlines + 1, sizeof *s->line);
+			s->line[s->nlines++] = i;
+		}
+	s->seen = text->len;
+	if (s->moved || !s->nlines)
+		return;
+	if (!s->task->at_line)
+		s->at = s->nlines - 1;
+	else
+		s->at = s->task->at_line <= s->nlines ? s->task->at_line - 1 : s->nlines - 1;
+}
+
+static const char *output_line(const struct output *s, size_t i, size_t *n)
+{
+	size_t end = i + 1 < s->nlines ? s->line[i + 1] : s->task->text.len;
+
+	*n = end - s->line[i];
+	if (*n && s->task->text.s[end - 1] == '\n')
+		--*n;
+	return s->task->text.s + s->line[i];
+}
+
+static enum role line_role(const char *text)
+{
+	return *text == '+'                        ? ROLE_GOOD
+		: *text == '-'                     ? ROLE_BAD
+		: strncmp(text, "@@", 2) == 0      ? ROLE_ACCENT
+		: strncmp(text, "berth: ", 7) == 0 ? ROLE_WARN
+						   : ROLE_TEXT;
+}
+
+static void draw_output_head(const struct output *s, struct canvas *c, struct area a)
+{
+	const struct task *t = s->task;
+	char text[64], n[FORMAT_MAX];
+
+	canvas_clip(c, a.x + 1, a.y, a.w / 2, STYLE(STRONG), t->title);
+	if (!task_ended(t))
+		snprintf(text, sizeof text, "%s lines so far", format_count(n, s->nlines));
+	else if (t->code)
+		snprintf(text, sizeof text, "%s lines, exit %d", format_count(n, s->nlines),
+			t->code);
+	else
+		snprintf(text, sizeof text, "%s lines%s", format_count(n, s->nlines),
+			t->cut ? ", the rest is not kept" : "");
+	canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1,
+		task_ended(t) ? t->code || t->cut ? STYLE(WARN) : STYLE(DIM) : STYLE(BUSY), text);
+}
+
+static void output_draw(struct view *v, struct canvas *c, struct area a)
+{
+	struct output *s = v->state;
+
+	index_lines(s);
+	draw_output_head(s, c, a);
+	s->rows = a.h - 1;
+	if (s->at < s->top)
+		s->top = s->at;
+	if (s->rows > 0 && s->at >= s->top + (size_t)s->rows)
+		s->top = s->at - (size_t)s->rows + 1;
+	if (!s->nlines)
+		canvas_clip(c, a.x + 2, a.y + 2, a.w - 3, STYLE(DIM),
+			task_ended(s->task) ? "It printed nothing." : "Nothing printed yet.");
+	for (int y = 0; y < s->rows && s->top + (size_t)y < s->nlines; y++) {
+		struct area row = {a.x, a.y + 1 + y, a.w, 1};
+		char clean[1024];
+		size_t n;
+		const char *text = output_line(s, s->top + (size_t)y, &n);
+
+		snprintf(clean, sizeof clean, "%.*s",
+			(int)(n < sizeof clean ? n : sizeof clean - 1), text);
+		canvas_clip(c, a.x + 1, row.y, a.w - 2,
+			(struct style){.role = (uint8_t)line_role(clean)}, clean);
+		if (s->top + (size_t)y == s->at) {
+			canvas_glyph(c, row.x, row.y, STYLE(ACCENT), GLYPH_EDGE);
+			canvas_under(c, row, ROLE_CURSOR);
+		}
+	}
+}
+
+/* "path:12:..." */
+static void open_hit(struct view *v)
+{
+	struct output *s = v->state;
+	AUTO_FREE char *text = NULL;
+	const char *line;
+	char *colon;
+	size_t n;
+
+	if (!s->nlines)
+		return;
+	line = output_line(s, s->at, &n);
+	text = xstrndup(line, n);
+	colon = strchr(text, ':');
+	if (!colon || colon == text || !isdigit((unsigned char)colon[1])) {
+		app_say(v->app, ROLE_DIM, "This line names no file and line.");
+		return;
+	}
+	*colon = '\0';
+	app_open_text(v->app, text, strtoul(colon + 1, NULL, 10));
+}
+
+static void go_to_line(struct view *v, long to)
+{
+	struct output *s = v->state;
+	long last = (long)s->nlines - 1;
+
+	s->at = to < 0 || last < 0 ? 0 : (size_t)(to < last ? to : last);
+	s->moved = true;
+	app_dirty(v->app);
+}
+
+/* The next line from there on that is sought, or the one before. */
+static void find_line(struct view *v, size_t from, int by)
+{
+	struct output *s = v->state;
+
+	for (size_t i = 0; s->find.set && i < s->nlines; i++) {
+		size_t k = (from + (by > 0 ? i : s->nlines - i)) % s->nlines, n;
+		const char *text = output_line(s, k, &n);
+
+		if (pattern_match(&s->find, text, n)) {
+			go_to_line(v, (long)k);
+			return;
+		}
+	}
+}
+
+static bool output_act(struct view *v, enum action a)
+{
+	struct output *s = v->state;
+	long at = (long)s->at, page = s->rows > 1 ? s->rows - 1 : 1;
+
+	switch (a) {
+	case DO_UP: go_to_line(v, at - 1); return true;
+	case DO_DOWN: go_to_line(v, at + 1); return true;
+	case DO_PAGE_UP: go_to_line(v, at - page); return true;
+	case DO_PAGE_DOWN: go_to_line(v, at + page); return true;
+	case DO_HALF_UP: go_to_line(v, at - (page + 1) / 2); return true;
+	case DO_HALF_DOWN: go_to_line(v, at + (page + 1) / 2); return true;
+	case DO_TOP: go_to_line(v, 0); return true;
+	case DO_BOTTOM:
+		go_to_line(v, (long)s->nlines);
+		s->moved = false;
+		return true;
+	case DO_NEXT_HIT: find_line(v, s->at + 1, 1); return true;
+	case DO_PREV_HIT: find_line(v, s->at + s->nlines - 1, -1); return true;
+	case DO_ENTER: open_hit(v); return true;
+	case DO_CANCEL_JOB: task_stop(s->task); return true;
+	default: return false;
+	}
+}
+
+static bool output_filter(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct output *s = v->state;
+
+	(void)done;
+	if (pattern_compile(&s->find, text ? text : "", e))
+		return false;
+	find_line(v, s->at, 1);
+	return true;
+}
+
+static void output_wheel(struct view *v, int lines)
+{
+	struct output *s = v->state;
+
+	go_to_line(v, (long)s->at + lines);
+}
+
+static bool output_copy(struct view *v, struct str *out)
+{
+	struct output *s = v->state;
+	const char *text;
+	size_t n;
+
+	if (!s->nlines)
+		return false;
+	text = output_line(s, s->at, &n);
+	str_add(out, text, n);
+	return true;
+}
+
+static bool output_save(struct view *v, struct str *out)
+{
+	struct output *s = v->state;
+
+	str_add(out, s->task->text.s, s->task->text.len);
+	return out->len > 0;
+}
+
+const struct view_ops output_view = {
+	.name = "output",
+	.context = IN_OUTPUT,
+	.state_size = sizeof(struct output),
+	.open = output_open,
+	.close = output_close,
+	.draw = output_draw,
+	.act = output_act,
+	.wheel = output_wheel,
+	.filter = output_filter,
+	.filter_word = "find",
+	.filter_hint = "a word, or a regular expression; n and N find more",
+	.copy = output_copy,
+	.save = output_save,
+};
