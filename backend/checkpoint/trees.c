@@ -55,6 +55,14 @@ struct checkpoint_tree *checkpoint_tree_of(
 	return finish_tree(t, store_load(s, name, &t->m, e));
 }
 
+struct checkpoint_tree *checkpoint_tree_empty(void)
+{
+	struct checkpoint_tree *t = new_tree(NULL, TREE_NAMES);
+
+	manifest_add(&t->m)->mode = S_IFDIR | 0700;
+	return finish_tree(t, 0);
+}
+
 struct checkpoint_tree *checkpoint_tree_now(
 	struct checkpoint_store *s, int root, const struct checkpoint_options *o, struct err *e)
 {

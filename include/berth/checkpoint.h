@@ -109,6 +109,8 @@ struct checkpoint_tree *checkpoint_tree_now(
 /* What checkpoint_begin noted of the tree `root`: names and hashes, no contents.  ERR_NOT_FOUND: it began
  * with nothing. */
 struct checkpoint_tree *checkpoint_tree_start(struct checkpoint_store *s, int root, struct err *e);
+/* Of a directory with nothing in it. */
+struct checkpoint_tree *checkpoint_tree_empty(void);
 void checkpoint_tree_free(struct checkpoint_tree *t); /* NULL is fine */
 
 /* Notes that the tree `root`, whose checkpoints s holds, began as checkpoint `name` of `from`.  It does not

@@ -74,6 +74,7 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(FILE_DELETE, "file.delete", GUARDED, DEED_CLEANS, "delete files of")                    \
 	X(WORKSPACE_CREATE, "workspace.create", GROUPED, DEED_CHANGES, "create workspace")        \
 	X(WORKSPACE_FORK, "workspace.fork", GROUPED, DEED_CHANGES, "fork workspace")              \
+	X(WORKSPACE_TAKE, "workspace.take", BATCH, DEED_CHANGES, "take files of workspace")       \
 	X(WORKSPACE_SNAPSHOT, "workspace.snapshot", GROUPED, DEED_CHANGES, "snapshot workspace")  \
 	X(WORKSPACE_RESTORE, "workspace.restore", GUARDED, DEED_DESTROYS, "restore workspace")    \
 	X(WORKSPACE_DROP, "workspace.drop", GUARDED, DEED_CLEANS, "drop a checkpoint of")         \
