@@ -24,8 +24,9 @@ cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cl
 	cli_files_copy, cli_files_move, cli_files_delete;
 cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
 cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_usage,
-	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_checkpoint,
-	cli_workspace_checkpoints, cli_workspace_restore, cli_workspace_drop, cli_workspace_verify;
+	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_take,
+	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
+	cli_workspace_drop, cli_workspace_verify;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
 
@@ -262,6 +263,14 @@ static const struct cli_option workspace_usage_options[] = {
 	{0},
 };
 
+static const struct cli_option workspace_take_options[] = {
+	{0, "into", "DIR", "a directory, or the name of a project or task"},
+	{0, "force", NULL, "also what changed there since the start, or differs"},
+	{0, "dry-run", NULL, "only print what would pass"},
+	JSON,
+	{0},
+};
+
 static const struct cli_option workspace_diff_options[] = {
 	{0, "stat", NULL, "only what differs, how much, and a sum"},
 	JSON,
@@ -328,6 +337,17 @@ static const struct cli_command workspace_verbs[] = {
 			"entry that two or more of them changed, with what each did, and whether the "
 			"outcome is the same.",
 		.options = workspace_options, .schema = "berth.workspace_overlap/1"},
+	{"take", "FROM PATH...", 2, 256, FILES(cli_workspace_take),
+		.help = "take files from an agent's workspace into a project",
+		.about =
+			"FROM is WORKSPACE or WORKSPACE@CHECKPOINT, PATH a file or a directory from its top, or . "
+			"for all.  Of a fork only what changed since its start is taken.  A file that changed in "
+			"the target, too, is in conflict, and then nothing is taken but with --force.  All is "
+			"written or nothing.  Only regular files pass, with content and whether they are "
+			"executable: links, devices, set-id bits, attributes, owners and anything called .git are "
+			"dropped and listed, as are files that were removed.  No link of the target is followed.  "
+			"Likely secrets are listed with file and line.",
+		.options = workspace_take_options, .schema = "berth.workspace_take/1"},
 	{"restore", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_restore),
 		.help = "return a workspace to a checkpoint",
 		.about = "A checkpoint of the present state is made first, so a restore "

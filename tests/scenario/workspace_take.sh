@@ -1,0 +1,137 @@
+#!/bin/bash
+# workspace_take.sh - `berth workspace take`: what passes from an agent's workspace into a project, and what does not.
+# shellcheck disable=SC2317 # functions called by name
+cd "$TMPDIR" || exit 1
+. "$SRC/tests/lib/check.sh"
+export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
+umask 022
+tasks=$PWD/data/berth/workspaces/tasks
+site=$PWD/data/berth/workspaces/projects/site
+
+# fits SCHEMA COMMAND...
+fits() {
+	local schema=$1
+	shift
+	"$@" </dev/null | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json"
+}
+# holds FILE TEXT
+holds() { test "$(cat "$1")" = "$2"; }
+# describe DIR: names, modes, owners, links and contents; no times
+describe() {
+	(cd "$1" && find . -printf '%p %y %m %U %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum)
+}
+
+"$BERTH" workspace create project site >made || exit 1
+for i in a b c d; do printf '%s\n' $i >"$site/src/$i"; done
+"$BERTH" workspace fork site 1 >made || exit 1
+fork=$tasks/site-1
+
+# The agent's work, and a person's in the meantime.
+echo mine >"$fork/src/a"
+echo both >"$fork/src/b" && echo other >"$site/src/b"
+echo same >"$fork/src/c" && echo same >"$site/src/c"
+echo later >"$site/src/d"
+mkdir -p "$fork/src/new" && printf '#!/bin/sh\n' >"$fork/src/new/run" && chmod 4755 "$fork/src/new/run"
+rm "$fork/README.md"
+describe "$site" >before
+cat >want <<'EOT'
+dropped  README.md  0  it was removed there
+changed  src/a  5
+conflict src/b  5  it changed there, too
+same     src/c  5
+new      src/new/run  10  executable  without its set-id bits
+EOT
+check 'what would pass' diff want <("$BERTH" workspace take --dry-run site-1 . --into site)
+check 'a conflict refuses all of it' says 1 '*conflict src/b*nothing was taken: 1 in conflict*' \
+	"$BERTH" workspace take site-1 . --into site
+check 'and nothing is done' diff before <(describe "$site")
+check 'refused in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace take site-1 src/a --into site
+check 'what is not in conflict' says 0 '*2 taken, 0 the same already, 0 dropped' \
+	"$BERTH" workspace take site-1 src/a src/new --into projects/site
+check 'is there' holds "$site/src/a" mine
+check 'and executable, with no other bit' test "$(stat -c %a "$site/src/new/run")" = 755
+check 'what the agent did not touch stays' holds "$site/src/d" later
+check 'with force' fits workspace_take "$BERTH" workspace take --json --force site-1 . --into site
+check 'also what was in conflict' holds "$site/src/b" both
+check 'what was removed there stays' test -f "$site/README.md"
+check 'a second time there is nothing to do' says 0 '*0 taken, 4 the same already, 1 dropped' \
+	"$BERTH" workspace take site-1 . --into site
+rm "$site/src/a"
+check 'what the target has no more is a conflict' says 1 '*conflict src/a*not there any more*' \
+	"$BERTH" workspace take site-1 src/a --into site
+
+check 'without a target' says 2 '*--into*' "$BERTH" workspace take site-1 .
+check 'a target that is none' says 1 '*no workspace*directory*' "$BERTH" workspace take site-1 . --into "$PWD/nothing"
+check 'a path that is not there' says 1 '*there is no src/none*' "$BERTH" workspace take site-1 src/none --into site
+check 'a path from the root' says 2 '*not a path in the workspace*' "$BERTH" workspace take site-1 /etc/passwd --into site
+check 'a path that leads out' says 1 '*there is no ../site*' "$BERTH" workspace take site-1 ../site --into site
+
+# Without a start all that differs is in conflict, and a checkpoint will do.
+"$BERTH" workspace create task job >made || exit 1
+echo one >"$tasks/job/files/one" && "$BERTH" workspace checkpoint job then >made && echo two >"$tasks/job/files/one"
+mkdir -p out/files && echo else >out/files/one
+check 'another file is in the way' says 1 '*conflict files/one*there is another*' \
+	"$BERTH" workspace take job@then files --into "$PWD/out"
+check 'with force what it held then' says 0 '*1 taken*' "$BERTH" workspace take --force job@then files --into "$PWD/out"
+check 'is there' holds out/files/one one
+
+# What an agent may plant.
+evil=$tasks/job
+mkdir -p "$evil/files/sub/.git/hooks" "$evil/files/.GIT" "$evil/files/dir" && rm -r out/files
+printf 'echo owned\n' >"$evil/files/sub/.git/hooks/post-checkout"
+printf '[core]\n\tfsmonitor = ./evil\n' >"$evil/files/.GIT/config"
+ln -s /etc/passwd "$evil/files/link" && ln -s /etc "$evil/files/etc" && mkfifo "$evil/files/fifo"
+printf 'x' >"$evil/files/$(printf 'e\033[31mvil\nnew  x')"
+printf 'TOKEN=%s\nmore\nsee %s%s\n' a8f5f167f44f4964e6c998dee827110c gh p_16C7e42F292c6912E7710c838347Ae178B4a >"$evil/files/conf"
+ln "$evil/files/conf" "$evil/files/hard"
+check 'all of it' says 0 '*dropped  files/.GIT/config*git*dropped  files/etc*link*dropped  files/fifo*FIFO*dropped  files/link*link*dropped  files/sub/.git/hooks/post-checkout*git*' \
+	"$BERTH" workspace take job files --into "$PWD/out"
+check 'only files pass' test -z "$(find out ! -type f ! -type d)"
+check 'nothing of git' test -z "$(find out -iname .git)"
+rm -r out/files
+check 'secrets are told with their line' says 0 '*secret   files/conf:1  likely*secret   files/conf:3  likely a token of GitHub*' \
+	"$BERTH" workspace take --dry-run job files/conf --into "$PWD/out"
+check 'never with their value' test -z "$("$BERTH" workspace take --dry-run job files --into "$PWD/out" | grep a8f5f)"
+check 'a name is one line, and harmless' says 0 'new      files/e^\[\[31mvil^Jnew  x  1' \
+	"$BERTH" workspace take --dry-run job "files/$(printf 'e\033[31mvil\nnew  x')" --into "$PWD/out"
+
+# Attributes and owners stay behind (setting an owner needs root).
+python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.evil", b"x")' "$evil/files/one"
+without='attributes'
+if [ "$(id -u)" = 0 ]; then
+	chown 4321:4321 "$evil/files/one" && chmod 6755 "$evil/files/one"
+	without='set-id bits, attributes or owner'
+fi
+check 'attributes and owners are told' says 0 "*new      files/one*without its $without*" \
+	"$BERTH" workspace take job files/one --into "$PWD/out"
+check 'and do not pass' test "$(stat -c %u out/files/one)-$(stat -c %a out/files/one | wc -c)" = "$(id -u)-4"
+check 'nor do the attributes' test -z "$(python3 -c 'import os; print("".join(os.listxattr("out/files/one")))')"
+rm -r out/files
+
+# What lies in wait in the target: nothing is followed, with force neither.
+mkdir -p out/files away && ln -s "$PWD/away/x" out/files/one && echo keep >away/x
+check 'a link in the place of a file' says 1 '*blocked  files/one*a symbolic link is in the way*' \
+	"$BERTH" workspace take --force job files/one --into "$PWD/out"
+check 'is not followed' holds away/x keep
+rm -r out/files && ln -s "$PWD/away" out/files
+check 'a link in the place of a directory' says 1 '*blocked  files/one*a symbolic link is in the way*' \
+	"$BERTH" workspace take --force job files/one --into "$PWD/out"
+check 'is neither' test ! -e away/one
+rm out/files && mkdir -p out/sub out/other && ln -s ../other out/files
+check 'nor one that stays inside' says 1 '*blocked*' "$BERTH" workspace take --force job files/one --into "$PWD/out"
+check 'nothing came there' test -z "$(ls out/other)"
+rm out/files && mkdir -p out/files/one
+check 'a directory in the place of a file' says 1 '*blocked  files/one*a directory is there*' \
+	"$BERTH" workspace take --force job files/one --into "$PWD/out"
+
+# acts: takes by their name, with how they ended, and where to.
+acts() {
+	"$BERTH" audit list --json --act workspace.take | python3 -c '
+import json, sys
+rows = [json.loads(line) for line in sys.stdin]
+ends = [r["outcome"] for r in rows if r.get("phase") == "outcome"]
+assert "ok" in ends and "failed" in ends, ends
+assert "projects/site" in json.dumps(rows), rows'
+}
+check 'all of it is in the log' acts
+exit $bad
