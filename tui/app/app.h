@@ -63,6 +63,9 @@ void app_confirm_act(
 /* The same for a clean-up plan: CMD_CLEAN_RUN with a copy of it. */
 struct clean_plan;
 void app_confirm_clean(struct app *a, const struct clean_plan *p);
+/* Ask for a line, beginning with `text`, which is selected: `typed` is told of it as it grows.  Cancelled:
+ * it is as before. */
+void app_ask(struct app *a, const char *label, const char *text, const char *hint);
 /* That file, the line in sight. */
 void app_open_text(struct app *a, const char *path, size_t line);
 /* Ask for a command to run in these agents. */

@@ -33,7 +33,8 @@ enum prompting {
 	PROMPT_IMPORT,
 	PROMPT_RUN,
 	PROMPT_FILE,
-	PROMPT_TASK
+	PROMPT_TASK,
+	PROMPT_VIEW
 };
 enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT, ASK_TASK };
 
@@ -63,8 +64,10 @@ struct app {
 	struct prompt prompt;
 	char prompt_problem[ERR_MSG_MAX];
 	struct history filters, files, commands, runs;
-	struct command *prompted; /* sent when the prompt is done: PROMPT_RUN */
-	char prompt_label[96];    /* PROMPT_RUN, PROMPT_FILE */
+	struct command *prompted;    /* sent when the prompt is done: PROMPT_RUN */
+	const char *prompt_hint;     /* PROMPT_VIEW */
+	char prompt_was[PROMPT_MAX]; /* PROMPT_VIEW: the text it began with */
+	char prompt_label[96];       /* PROMPT_RUN, PROMPT_FILE */
 	struct dialog dialog;
 	enum asking asking;
 	struct command *asked; /* sent when the dialog is confirmed */

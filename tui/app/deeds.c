@@ -210,6 +210,32 @@ static void file_prompt(struct app *a, enum prompt_end end)
 	v->ops->file(v, path);
 }
 
+void app_ask(struct app *a, const char *label, const char *text, const char *hint)
+{
+	snprintf(a->prompt_label, sizeof a->prompt_label, " %s: ", label);
+	snprintf(a->prompt_was, sizeof a->prompt_was, "%s", text);
+	a->prompt_hint = hint;
+	prompt_open(&a->prompt, text, &a->filters);
+	prompt_select(&a->prompt);
+	a->prompting = PROMPT_VIEW;
+	a->prompt_problem[0] = '\0';
+}
+
+static void view_prompt(struct app *a, enum prompt_end end)
+{
+	struct view *v = &app_top(a)->view;
+	const char *text = end == PROMPT_CANCELLED ? a->prompt_was : a->prompt.text;
+	struct err e = ERR_INIT;
+
+	if (end == PROMPT_STAYS || !v->ops->typed)
+		return;
+	a->prompt_problem[0] = '\0';
+	if (!v->ops->typed(v, text, end == PROMPT_DONE, &e))
+		snprintf(a->prompt_problem, sizeof a->prompt_problem, "%s", e.msg);
+	else if (end != PROMPT_EDITED)
+		a->prompting = PROMPT_OFF;
+}
+
 void deed_prompt(struct app *a, enum prompt_end end)
 {
 	if (a->prompting == PROMPT_FILTER)
@@ -224,6 +250,8 @@ void deed_prompt(struct app *a, enum prompt_end end)
 		file_prompt(a, end);
 	else if (a->prompting == PROMPT_TASK)
 		tasks_prompt(a, end);
+	else if (a->prompting == PROMPT_VIEW)
+		view_prompt(a, end);
 }
 
 static void copy_view(struct app *a)

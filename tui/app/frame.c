@@ -364,9 +364,11 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 		}
 		prompt_draw(&a->prompt, c, 0, y, room,
 			a->prompting >= PROMPT_RUN ? a->prompt_label : labels[a->prompting]);
-		if (a->prompting == PROMPT_FILTER && !a->prompt.len && c->columns >= 60)
+		if ((a->prompting == PROMPT_FILTER || a->prompting == PROMPT_VIEW) &&
+			!a->prompt.len && c->columns >= 60)
 			canvas_right(c, c->columns / 4, y, c->columns * 3 / 4 - 1, STYLE(DIM),
-				filter_hint(app_top(a)->view.ops));
+				a->prompting == PROMPT_VIEW ? a->prompt_hint
+							    : filter_hint(app_top(a)->view.ops));
 		return true;
 	}
 	if (!a->said[0])

@@ -55,6 +55,8 @@ struct view_ops {
 	void (*wheel)(struct view *v, int lines);
 	/* Live text of the filter or search prompt; NULL text: cancelled.  `done` when Enter. */
 	bool (*filter)(struct view *v, const char *text, bool done, struct err *e);
+	/* The same of app_ask. */
+	bool (*typed)(struct view *v, const char *text, bool done, struct err *e);
 	const char *filter_word; /* what that does here, for the keys; NULL: "filter" */
 	const char *filter_hint; /* how it may be written; NULL: a regular expression, for rows */
 	/* Shown beside the tabs: "filter: web  3 of 12"; may leave it empty. */

@@ -90,8 +90,10 @@ enum {
 		"previous pane or detail tab")                                                     \
 	ACTION(ENTER, "enter", "Enter", IN_ANY, ACTION_HIDDEN, "detail", "detail; fold or unfold") \
 	ACTION(LOGS, "logs", "l", IN_ROWS, 0, "logs", "logs of the row, or of all marked merged")  \
-	ACTION(SHELL, "shell", "x", IN_ROWS, ACTION_CHANGES, "shell", "a shell in the container")  \
-	ACTION(INSPECT, "inspect", "i", IN_ROWS, 0, "inspect", "the engine's JSON, collapsible")   \
+	ACTION(SHELL, "shell", "x", IN_ROWS | IN_LOGS, ACTION_CHANGES, "shell",                    \
+		"a shell in the container")                                                        \
+	ACTION(INSPECT, "inspect", "i", IN_ROWS | IN_LOGS, 0, "inspect",                           \
+		"the engine's JSON, collapsible")                                                  \
 	ACTION(RECORDS, "records", "a", IN_ROWS, ACTION_HIDDEN, "audit",                           \
 		"what was done to the container")                                                  \
 	ACTION(JOURNAL, "journal", "o", IN_AGENTS, 0, "commands",                                  \
@@ -148,6 +150,8 @@ enum {
 		"show or hide stopped containers")                                                 \
 	ACTION(CHECKPOINTS, "checkpoints", "e", IN_AUDIT, 0, "checkpoints",                        \
 		"show or hide the checkpoints that sign the log")                                  \
+	ACTION(FILTER_LINES, "filter-lines", "&", IN_LOGS, 0, "filter",                            \
+		"show only lines that match: expressions, ! inverts, a & b joins")                 \
 	ACTION(FOLLOW, "follow", "f", IN_LOGS | IN_EVENTS | IN_AUDIT | IN_JOURNAL, 0, "follow",    \
 		"follow the end")                                                                  \
 	ACTION(WRAP, "wrap", "w", IN_LOGS, 0, "wrap", "wrap long lines")                           \

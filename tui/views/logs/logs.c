@@ -65,6 +65,8 @@ static void subscribe_logs(struct view *v)
 	s->ended = false;
 }
 
+static void search_on(struct view *v);
+
 static void follow_end(struct logs *s)
 {
 	s->follow = true;
@@ -76,7 +78,154 @@ static void detach_view(struct logs *s)
 	if (!s->follow)
 		return;
 	s->follow = false;
-	s->seen = s->buf.serial;
+	s->seen = s->buf->serial;
+}
+
+/* The filter: parts joined by " & ", each as `/` in a list takes it. */
+
+static bool is_let_through(const struct logs *s, const char *text, size_t len)
+{
+	for (size_t i = 0; i < s->nparts; i++)
+		if (!pattern_match(&s->part[i], text, len))
+			return false;
+	return true;
+}
+
+static void count_hits_anew(struct logs *s)
+{
+	s->hits = 0;
+	s->upto = (struct log_key){0};
+}
+
+/* From the oldest line on, a slice at a time. */
+static void refilter_logs(struct logs *s)
+{
+	if (s->some.line)
+		logbuf_release(&s->some);
+	s->buf = &s->all;
+	s->filling = s->nparts > 0;
+	s->filled = (struct log_key){0};
+	if (s->filling) {
+		logbuf_init(&s->some, s->all.nchunks << 16, s->all.max_lines);
+		s->buf = &s->some;
+	}
+	count_hits_anew(s);
+}
+
+static void drop_filter(struct logs *s)
+{
+	for (size_t i = 0; i < s->nparts; i++)
+		pattern_release(&s->part[i]);
+	memset(s->part, 0, sizeof s->part);
+	s->nparts = 0;
+	s->filter[0] = '\0';
+	refilter_logs(s);
+}
+
+/* -1 and *e: one of them is none; the filter stays as it was. */
+static int set_log_filter(struct logs *s, const char *text, struct err *e)
+{
+	struct pattern part[FILTER_PARTS] = {0};
+	char words[PATTERN_MAX], *save = words;
+	size_t n = 0;
+	int rc = 0;
+
+	snprintf(words, sizeof words, "%s", text);
+	for (char *end; save && rc == 0; save = end) {
+		end = strstr(save, " & ");
+		if (end) {
+			*end = '\0';
+			end += 3;
+		}
+		if (!*save)
+			continue;
+		if (n == FILTER_PARTS)
+			rc = err_set(e, ERR_USAGE, "at most %d expressions", FILTER_PARTS);
+		else
+			rc = pattern_compile(&part[n++], save, e) ? -1 : 0;
+	}
+	if (rc < 0) {
+		for (size_t i = 0; i < n; i++)
+			pattern_release(&part[i]);
+		return -1;
+	}
+	drop_filter(s);
+	memcpy(s->part, part, sizeof part);
+	s->nparts = n;
+	snprintf(s->filter, sizeof s->filter, "%s", n ? text : "");
+	refilter_logs(s);
+	return 0;
+}
+
+static void filter_line(struct logs *s, const struct logbuf_line *l)
+{
+	const struct log_line copy = {.wall_ns = l->flags & LOG_NO_STAMP ? 0 : l->key.ns,
+		.text = logbuf_text(&s->all, l),
+		.len = l->len,
+		.source = l->source,
+		.stream = l->stream,
+		.clipped = l->flags & LOG_CLIPPED};
+
+	if (!(l->flags & LOG_GAP) && is_let_through(s, copy.text, copy.len))
+		logbuf_append(&s->some, &copy, 1);
+}
+
+/* One slice; true: there is more. */
+static bool fill_some(struct logs *s)
+{
+	size_t i = logbuf_find(&s->all, s->filled), budget = SEARCH_SLICE;
+
+	for (; i < s->all.count && budget; i++) {
+		const struct logbuf_line *l = logbuf_at(&s->all, i);
+
+		budget -= budget < l->len + 16u ? budget : l->len + 16u;
+		filter_line(s, l);
+	}
+	s->filling = i < s->all.count;
+	if (s->filling)
+		s->filled = logbuf_at(&s->all, i)->key;
+	return s->filling;
+}
+
+/* Lines with a hit, as far as one slice goes; true: there is more. */
+static bool count_hits(struct logs *s)
+{
+	size_t i = logbuf_find(s->buf, s->upto), budget = SEARCH_SLICE, start, end;
+
+	for (; i < s->buf->count && budget; i++) {
+		const struct logbuf_line *l = logbuf_at(s->buf, i);
+
+		budget -= budget < l->len + 16u ? budget : l->len + 16u;
+		s->hits += pattern_next(&s->find, logbuf_text(s->buf, l), l->len, 0, &start, &end);
+	}
+	if (i)
+		s->upto = (struct log_key){
+			logbuf_at(s->buf, i - 1)->key.ns, logbuf_at(s->buf, i - 1)->key.serial + 1};
+	return i < s->buf->count;
+}
+
+static void step_logs(struct view *v)
+{
+	struct logs *s = v->state;
+
+	if (s->filling && fill_some(s))
+		app_dirty(v->app);
+	if (s->find.set && count_hits(s))
+		app_dirty(v->app);
+	search_on(v);
+}
+
+static bool log_filter_typed(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct logs *s = v->state;
+
+	(void)done;
+	if (set_log_filter(s, text ? text : "", e))
+		return false;
+	s->cursor = (struct log_key){0};
+	follow_end(s);
+	app_dirty(v->app);
+	return true;
 }
 
 void logs_open(struct view *v, const struct target *targets, size_t n)
@@ -85,7 +234,8 @@ void logs_open(struct view *v, const struct target *targets, size_t n)
 
 	unsubscribe_logs(v);
 	drop_sources(s);
-	logbuf_clear(&s->buf);
+	logbuf_clear(&s->all);
+	refilter_logs(s);
 	if (n > MERGE_MAX) {
 		app_say(v->app, ROLE_WARN, "The logs of the first %d of %zu containers are shown.",
 			MERGE_MAX, n);
@@ -111,7 +261,8 @@ static void logs_init(struct view *v)
 {
 	struct logs *s = v->state;
 
-	logbuf_init(&s->buf, app_settings(v->app)->log_buffer_bytes, LOGBUF_LINES);
+	logbuf_init(&s->all, app_settings(v->app)->log_buffer_bytes, LOGBUF_LINES);
+	s->buf = &s->all;
 	s->stamps = s->follow = true;
 }
 
@@ -122,7 +273,8 @@ static void close_logs(struct view *v)
 	unsubscribe_logs(v);
 	drop_sources(s);
 	pattern_release(&s->find);
-	logbuf_release(&s->buf);
+	drop_filter(s);
+	logbuf_release(&s->all);
 }
 
 /* Every container that runs, for a person who came here without choosing any. */
@@ -179,22 +331,22 @@ static void reveal_line(struct logs *s, size_t line)
 
 static void move_line(struct logs *s, long lines)
 {
-	size_t at = logbuf_find(&s->buf, s->cursor);
+	size_t at = logbuf_find(s->buf, s->cursor);
 	struct place top = top_of(s), end;
 
-	if (!s->buf.count)
+	if (!s->buf->count)
 		return;
 	if (s->follow) {
 		if (lines > 0)
 			return;
-		at = s->buf.count - 1;
+		at = s->buf->count - 1;
 	}
 	/* The cursor starts from what is on the screen. */
 	if (at < top.line)
 		at = top.line;
 	if (at > s->last_line)
 		at = s->last_line;
-	if (lines > 0 && at + 1 >= s->buf.count) {
+	if (lines > 0 && at + 1 >= s->buf->count) {
 		follow_end(s);
 		return;
 	}
@@ -202,7 +354,7 @@ static void move_line(struct logs *s, long lines)
 	if (lines < 0)
 		at = at < (size_t)-lines ? 0 : at - (size_t)-lines;
 	else
-		at = at + (size_t)lines < s->buf.count ? at + (size_t)lines : s->buf.count - 1;
+		at = at + (size_t)lines < s->buf->count ? at + (size_t)lines : s->buf->count - 1;
 	s->cursor = key_of(s, at);
 	end = place_forth(s, top, (size_t)(s->rows > 1 ? s->rows : 1));
 	if (at <= top.line)
@@ -228,10 +380,10 @@ static void search_on(struct view *v)
 
 	if (s->search == IDLE || !s->nsources)
 		return;
-	at = logbuf_find(&s->buf, s->search_at);
-	if (s->search == BACK && at >= s->buf.count)
-		at = s->buf.count - 1; /* SIZE_MAX when empty: ends at once */
-	found = logbuf_search(&s->buf, &s->find, s->search == FORWARD, SEARCH_SLICE, &at);
+	at = logbuf_find(s->buf, s->search_at);
+	if (s->search == BACK && at >= s->buf->count)
+		at = s->buf->count - 1; /* SIZE_MAX when empty: ends at once */
+	found = logbuf_search(s->buf, &s->find, s->search == FORWARD, SEARCH_SLICE, &at);
 	if (found < 0) {
 		s->search_at = key_of(s, at);
 		app_dirty(v->app);
@@ -252,7 +404,7 @@ static void search_on(struct view *v)
 static void next_log_hit(struct view *v, bool forward)
 {
 	struct logs *s = v->state;
-	size_t at = s->follow ? s->buf.count : logbuf_find(&s->buf, s->cursor);
+	size_t at = s->follow ? s->buf->count : logbuf_find(s->buf, s->cursor);
 
 	if (!s->find.set) {
 		app_say(v->app, ROLE_DIM, "Nothing is searched for: / starts a search.");
@@ -287,12 +439,29 @@ static bool is_new_line(const struct logs *s, const struct log_line *l)
 		(l->wall_ns <= 0 || l->wall_ns > s->source[l->source].had_ns);
 }
 
+static void take_lines(struct logs *s, const struct log_line *lines, size_t n)
+{
+	uint64_t before = s->all.serial;
+	size_t i, left;
+
+	logbuf_append(&s->all, lines, n);
+	/* Until all that was there is looked at, what comes waits its turn. */
+	if (!s->nparts || s->filling)
+		return;
+	/* As they are kept, which is without colours; their time may put them before others. */
+	for (i = s->all.count, left = n; i > 0 && left > 0; i--)
+		left -= logbuf_at(&s->all, i - 1)->key.serial > before;
+	for (; i < s->all.count; i++)
+		if (logbuf_at(&s->all, i)->key.serial > before)
+			filter_line(s, logbuf_at(&s->all, i));
+}
+
 static void keep_lines(struct logs *s, const struct event *e)
 {
 	size_t from = 0;
 
 	if (e->dropped)
-		logbuf_gap(&s->buf, e->dropped);
+		logbuf_gap(&s->all, e->dropped);
 	for (size_t i = 0; i <= e->nlines; i++) {
 		const struct log_line *l = i < e->nlines ? &e->lines[i] : NULL;
 
@@ -300,7 +469,7 @@ static void keep_lines(struct logs *s, const struct event *e)
 			s->source[l->source].streams |= (uint8_t)(1 << (l->stream & 3));
 			continue;
 		}
-		logbuf_append(&s->buf, e->lines + from, i - from);
+		take_lines(s, e->lines + from, i - from);
 		from = i + 1;
 	}
 }
@@ -318,7 +487,7 @@ static void logs_event(struct view *v, const struct event *e)
 		s->subscription = 0;
 		snprintf(s->why, sizeof s->why, "%s", e->err.kind ? e->err.msg : "the log ended");
 		for (size_t i = 0; i < s->nsources; i++)
-			s->source[i].had_ns = s->buf.last_ns[i];
+			s->source[i].had_ns = s->all.last_ns[i];
 	}
 }
 
@@ -339,6 +508,23 @@ static void resume_logs(struct view *v, const struct snapshot *snap)
 	}
 	if (started)
 		subscribe_logs(v);
+}
+
+/* The container that the line under the cursor came from. */
+static void act_on_source(struct view *v, enum action a)
+{
+	struct logs *s = v->state;
+	size_t at = s->follow ? s->buf->count - 1 : logbuf_find(s->buf, s->cursor);
+	size_t from = s->buf->count && at < s->buf->count ? logbuf_at(s->buf, at)->source : 0;
+	struct target t;
+
+	if (from >= s->nsources)
+		return;
+	t = (struct target){s->source[from].engine, s->source[from].id, s->source[from].name};
+	if (a == DO_SHELL)
+		app_shell(v->app, &t);
+	else
+		app_push(v->app, &inspect_view, &t);
 }
 
 static bool logs_act(struct view *v, enum action a)
@@ -369,6 +555,12 @@ static bool logs_act(struct view *v, enum action a)
 		if (!s->wrap && s->shift < LOG_LINE_MAX)
 			s->shift += STEP_COLUMNS;
 		break;
+	case DO_BACK:
+		if (!s->nparts || s->find.set)
+			return false;
+		drop_filter(s);
+		follow_end(s);
+		break;
 	case DO_FOLLOW:
 		if (s->follow)
 			detach_view(s), set_top(s, last_top(s)),
@@ -376,6 +568,12 @@ static bool logs_act(struct view *v, enum action a)
 		else
 			follow_end(s);
 		break;
+	case DO_FILTER_LINES:
+		app_ask(v->app, "show lines with", s->filter,
+			"expressions; a leading ! inverts; a & b: both");
+		break;
+	case DO_SHELL:
+	case DO_INSPECT: act_on_source(v, a); break;
 	case DO_WRAP:
 		s->wrap = !s->wrap;
 		s->shift = 0;
@@ -403,9 +601,10 @@ static bool logs_filter(struct view *v, const char *text, bool done, struct err 
 	if (pattern_compile(&s->find, text, e))
 		return false;
 	s->find.inverse = false;
+	count_hits_anew(s);
 	/* From the newest line up while following, else from what is on the screen down. */
 	if (done && s->find.set)
-		start_search(s, !s->follow, s->follow ? s->buf.count - 1 : top_of(s).line);
+		start_search(s, !s->follow, s->follow ? s->buf->count - 1 : top_of(s).line);
 	return true;
 }
 
@@ -422,7 +621,7 @@ static void logs_click(struct view *v, int x, int y, bool twice)
 
 	(void)x;
 	(void)twice;
-	if (y < 1 || p.line >= s->buf.count)
+	if (y < 1 || p.line >= s->buf->count)
 		return;
 	set_top(s, top_of(s));
 	detach_view(s);
@@ -434,21 +633,28 @@ static void logs_status(struct view *v, char *buf, size_t cap)
 {
 	struct logs *s = v->state;
 
+	char n[FORMAT_MAX], m[FORMAT_MAX];
+	int used = 0;
+
 	*buf = '\0';
-	if (s->find.set)
-		snprintf(buf, cap, "find: %s", s->find.text);
+	if (s->nparts)
+		used = snprintf(buf, cap, "filter: %.60s  %s of %s", s->filter,
+			format_count(n, s->some.count), format_count(m, s->all.count));
+	if (s->find.set && used >= 0 && (size_t)used < cap)
+		snprintf(buf + used, cap - (size_t)used, "%sfind: %.60s  %s %s", used ? "  " : "",
+			s->find.text, format_count(n, s->hits), s->hits == 1 ? "line" : "lines");
 }
 
 static void print_log_line(const struct logs *s, size_t i, struct str *out)
 {
-	const struct logbuf_line *l = logbuf_at(&s->buf, i);
+	const struct logbuf_line *l = logbuf_at(s->buf, i);
 	char when[FORMAT_MAX];
 
 	if (s->stamps && !(l->flags & LOG_NO_STAMP))
 		str_addf(out, "%s ", format_stamp(when, l->key.ns / 1000000));
 	if (s->nsources > 1 && l->source < s->nsources && !(l->flags & LOG_GAP))
 		str_addf(out, "%s ", s->source[l->source].name);
-	str_add(out, logbuf_text(&s->buf, l), l->len);
+	str_add(out, logbuf_text(s->buf, l), l->len);
 	str_adds(out, l->flags & LOG_CLIPPED ? " [cut]\n" : "\n");
 }
 
@@ -456,12 +662,12 @@ static bool logs_copy(struct view *v, struct str *out)
 {
 	struct logs *s = v->state;
 	const struct logbuf_line *l;
-	size_t at = s->follow ? s->buf.count - 1 : logbuf_find(&s->buf, s->cursor);
+	size_t at = s->follow ? s->buf->count - 1 : logbuf_find(s->buf, s->cursor);
 
-	if (!s->buf.count || at >= s->buf.count)
+	if (!s->buf->count || at >= s->buf->count)
 		return false;
-	l = logbuf_at(&s->buf, at);
-	str_add(out, logbuf_text(&s->buf, l), l->len);
+	l = logbuf_at(s->buf, at);
+	str_add(out, logbuf_text(s->buf, l), l->len);
 	return true;
 }
 
@@ -469,9 +675,9 @@ static bool logs_save(struct view *v, struct str *out)
 {
 	struct logs *s = v->state;
 
-	for (size_t i = 0; i < s->buf.count; i++)
+	for (size_t i = 0; i < s->buf->count; i++)
 		print_log_line(s, i, out);
-	return s->buf.count > 0;
+	return s->buf->count > 0;
 }
 
 const struct view_ops logs_view = {
@@ -483,7 +689,8 @@ const struct view_ops logs_view = {
 	.open = logs_init,
 	.close = close_logs,
 	.draw = logs_draw,
-	.step = search_on,
+	.step = step_logs,
+	.typed = log_filter_typed,
 	.act = logs_act,
 	.pulse = resume_logs,
 	.event = logs_event,

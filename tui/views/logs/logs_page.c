@@ -9,19 +9,21 @@
 
 #include "views/wrap.h"
 
+#define LEVEL_WITHIN 80 /* bytes of a line in which its level stands */
+
 struct log_key key_of(const struct logs *s, size_t i)
 {
-	return i < s->buf.count ? logbuf_at(&s->buf, i)->key
-				: (struct log_key){INT64_MAX, UINT64_MAX};
+	return i < s->buf->count ? logbuf_at(s->buf, i)->key
+				 : (struct log_key){INT64_MAX, UINT64_MAX};
 }
 
 /* Places: arithmetic in rows. */
 
 size_t rows_of(const struct logs *s, size_t line)
 {
-	const struct logbuf_line *l = logbuf_at(&s->buf, line);
+	const struct logbuf_line *l = logbuf_at(s->buf, line);
 
-	return s->wrap && s->width > 0 ? wrap_rows(logbuf_text(&s->buf, l), l->len, s->width) : 1;
+	return s->wrap && s->width > 0 ? wrap_rows(logbuf_text(s->buf, l), l->len, s->width) : 1;
 }
 
 struct place place_back(const struct logs *s, struct place p, size_t rows)
@@ -44,7 +46,7 @@ struct place place_back(const struct logs *s, struct place p, size_t rows)
 
 struct place place_forth(const struct logs *s, struct place p, size_t rows)
 {
-	while (rows && p.line < s->buf.count) {
+	while (rows && p.line < s->buf->count) {
 		size_t left = rows_of(s, p.line) - p.row;
 
 		if (rows < left) {
@@ -61,7 +63,7 @@ struct place place_forth(const struct logs *s, struct place p, size_t rows)
 /* The highest top at which the end is on the screen. */
 struct place last_top(const struct logs *s)
 {
-	return place_back(s, (struct place){s->buf.count, 0}, (size_t)(s->rows > 0 ? s->rows : 1));
+	return place_back(s, (struct place){s->buf->count, 0}, (size_t)(s->rows > 0 ? s->rows : 1));
 }
 
 bool place_before(struct place a, struct place b)
@@ -71,12 +73,12 @@ bool place_before(struct place a, struct place b)
 
 struct place top_of(const struct logs *s)
 {
-	struct place p = {logbuf_find(&s->buf, s->top), s->top_row}, end = last_top(s);
+	struct place p = {logbuf_find(s->buf, s->top), s->top_row}, end = last_top(s);
 
 	if (s->follow || place_before(end, p))
 		return end;
 	/* Its line may be gone: the oldest one held takes its place. */
-	if (s->buf.count && p.row >= rows_of(s, p.line))
+	if (s->buf->count && p.row >= rows_of(s, p.line))
 		p.row = 0;
 	return p;
 }
@@ -172,15 +174,33 @@ static struct columns lay_out_columns(const struct logs *s, struct area a)
 	return k;
 }
 
+/* What a line says of itself near its beginning; words as programs write them. */
+static enum role level_role(const char *text, size_t len)
+{
+	static const struct {
+		const char *word;
+		enum role role;
+	} levels[] = {{"ERROR", ROLE_BAD}, {"FATAL", ROLE_BAD}, {"CRITICAL", ROLE_BAD},
+		{"PANIC", ROLE_BAD}, {"level=error", ROLE_BAD}, {"\"level\":\"error\"", ROLE_BAD},
+		{"WARN", ROLE_WARN}, {"level=warn", ROLE_WARN}, {"\"level\":\"warn", ROLE_WARN},
+		{"DEBUG", ROLE_DIM}, {"TRACE", ROLE_DIM}, {"level=debug", ROLE_DIM}};
+
+	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+		if (memmem(text, len < LEVEL_WITHIN ? len : LEVEL_WITHIN, levels[i].word,
+			    strlen(levels[i].word)))
+			return levels[i].role;
+	return ROLE_TEXT;
+}
+
 /* One row on the screen: row `row` of line `l`, from byte `from` to `to`. */
 static void draw_log_row(const struct logs *s, struct canvas *c, struct area a,
 	const struct columns *k, int y, const struct logbuf_line *l, struct place p, size_t from,
 	size_t to)
 {
-	const char *text = logbuf_text(&s->buf, l);
+	const char *text = logbuf_text(s->buf, l);
 	const struct source *src = l->source < s->nsources ? &s->source[l->source] : NULL;
 	bool both = src && src->streams == ((1 << 1) | (1 << 2));
-	struct style st = STYLE(TEXT);
+	struct style st = {.role = (uint8_t)level_role(text, l->len)};
 
 	if (l->flags & LOG_GAP) {
 		canvas_glyph(c, a.x + k->mark, y, STYLE(WARN), GLYPH_BANG);
@@ -194,8 +214,8 @@ static void draw_log_row(const struct logs *s, struct canvas *c, struct area a,
 			c, a.x + k->name, y, k->name_w - 1, source_style(l->source), src->name);
 	/* A program that writes everything to stderr means nothing by it. */
 	if (l->stream == 2 && both) {
-		st = STYLE(WARN);
-		canvas_glyph(c, a.x + k->mark, y, st, GLYPH_VLINE);
+		st.role = st.role == ROLE_TEXT ? ROLE_WARN : st.role;
+		canvas_glyph(c, a.x + k->mark, y, STYLE(WARN), GLYPH_VLINE);
 	}
 	draw_text(s, c, a.x + k->text, y, k->text_w, st, text, l->len, from, to);
 	if (!s->wrap) {
@@ -217,11 +237,11 @@ static void draw_lines(struct logs *s, struct canvas *c, struct area a)
 	s->rows = a.h;
 	s->width = k.text_w;
 	p = top_of(s);
-	cursor = s->follow ? SIZE_MAX : logbuf_find(&s->buf, s->cursor);
+	cursor = s->follow ? SIZE_MAX : logbuf_find(s->buf, s->cursor);
 	s->last_line = p.line;
-	for (int y = 0; y < a.h && p.line < s->buf.count;) {
-		const struct logbuf_line *l = logbuf_at(&s->buf, p.line);
-		const char *text = logbuf_text(&s->buf, l);
+	for (int y = 0; y < a.h && p.line < s->buf->count;) {
+		const struct logbuf_line *l = logbuf_at(s->buf, p.line);
+		const char *text = logbuf_text(s->buf, l);
 		size_t from = s->wrap ? 0 : text_skip(text, l->len, s->shift), to;
 
 		for (size_t row = 0; s->wrap && row < p.row; row++)
@@ -244,8 +264,8 @@ static void draw_lines(struct logs *s, struct canvas *c, struct area a)
 
 static size_t new_below(const struct logs *s)
 {
-	size_t below = s->last_line + 1 < s->buf.count ? s->buf.count - s->last_line - 1 : 0;
-	uint64_t fresh = s->buf.serial - s->seen;
+	size_t below = s->last_line + 1 < s->buf->count ? s->buf->count - s->last_line - 1 : 0;
+	uint64_t fresh = s->buf->serial - s->seen;
 
 	return below < fresh ? below : (size_t)fresh;
 }
@@ -257,8 +277,8 @@ static int draw_state(const struct logs *s, struct canvas *c, struct area a)
 	struct style st = STYLE(DIM);
 	size_t fresh = s->follow ? 0 : new_below(s);
 
-	if (s->buf.lost)
-		snprintf(more, sizeof more, "%s lost · ", format_count(n, s->buf.lost));
+	if (s->buf->lost)
+		snprintf(more, sizeof more, "%s lost · ", format_count(n, s->buf->lost));
 	if (s->search != IDLE) {
 		snprintf(text, sizeof text, "searching…");
 		st = STYLE(BUSY);
@@ -268,7 +288,7 @@ static int draw_state(const struct logs *s, struct canvas *c, struct area a)
 	} else if (s->ended) {
 		snprintf(text, sizeof text, "%s%s", more, *s->why ? s->why : "ended");
 	} else {
-		snprintf(text, sizeof text, "%s%s lines · %s", more, format_count(n, s->buf.count),
+		snprintf(text, sizeof text, "%s%s lines · %s", more, format_count(n, s->buf->count),
 			s->follow ? "following" : "not following");
 	}
 	if (text_width(text, strlen(text)) > a.w - 12)
@@ -304,9 +324,13 @@ void logs_page_draw(struct logs *s, struct canvas *c, struct area a)
 	a.y++;
 	a.h--;
 	draw_lines(s, c, a);
-	if (!s->buf.count)
+	if (!s->buf->count)
 		canvas_clip(c, a.x + 2, a.y + 1, a.w - 2, STYLE(DIM),
-			s->lost ? "Not read yet: the engine is lost.  They come when it is back."
+			s->filling ? "Looking\u2026"
+				: s->nparts && s->all.count
+				? "No line passes the filter; Esc clears it."
+				: s->lost
+				? "Not read yet: the engine is lost.  They come when it is back."
 				: s->ended ? "Nothing was ever written here."
-					   : "Nothing written yet.");
+					   : "Nothing read yet.");
 }

@@ -7,6 +7,8 @@
 #include "terminal/terminal.h"
 #include "views/logs/logbuf.h"
 
+#define FILTER_PARTS 8
+
 struct source {
 	char *engine, *id, *name;
 	int64_t had_ns;          /* lines up to here came with an earlier subscription */
@@ -21,8 +23,9 @@ struct place {
 };
 
 struct logs {
-	bool lost; /* the engine cannot be asked now */
-	struct logbuf buf;
+	bool lost;               /* the engine cannot be asked now */
+	struct logbuf *buf;      /* what is shown: one of the next two */
+	struct logbuf all, some; /* all lines; those that the filter lets through */
 	struct source *source;
 	size_t nsources;
 	uint64_t subscription; /* 0: none */
@@ -38,6 +41,13 @@ struct logs {
 	int shift;     /* columns scrolled to the right */
 
 	struct pattern find;
+	uint64_t hits;       /* lines with a hit, among those looked at */
+	struct log_key upto; /* lines before this were */
+	char filter[PATTERN_MAX];
+	struct pattern part[FILTER_PARTS]; /* a line is shown when each of them lets it through */
+	size_t nparts;
+	bool filling; /* `some` is: lines before `filled` were looked at */
+	struct log_key filled;
 	enum { IDLE, FORWARD, BACK } search;
 	bool wrapped; /* the search went round once */
 	struct log_key search_at;
