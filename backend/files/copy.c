@@ -12,6 +12,7 @@
 #include <berth/file.h>
 #include <berth/mem.h>
 
+#include "files/common/paths.h"
 #include "files/stage/later.h"
 #include "files/stage/staging.h"
 #include "files/walk/walk.h"
@@ -209,7 +210,7 @@ static int copy_metadata(struct copying *x, int in, int out, const struct stat *
 			fsetxattr(out, name, value, (size_t)len, 0);
 	if (x->o->keep_owner) {
 		mode = st->st_mode & 07777;
-		if ((st->st_uid != geteuid() || st->st_gid != getegid()) &&
+		if ((st->st_uid != path_user() || st->st_gid != path_group()) &&
 			fchown(out, st->st_uid, st->st_gid) < 0)
 			return -1;
 	}
@@ -375,7 +376,7 @@ static int copy_link(
 	struct timespec times[2] = {st.st_atim, st.st_mtim};
 
 	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
-	if (!x->o->keep_owner || (st.st_uid == geteuid() && st.st_gid == getegid()) ||
+	if (!x->o->keep_owner || (st.st_uid == path_user() && st.st_gid == path_group()) ||
 		fchownat(to_dir, to_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	saved = errno;

@@ -1,5 +1,5 @@
 /* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
-#include "files/stage/batch.h"
+#include "files/common/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "files/stage/batch.h"
 #include "files/stage/later.h"
 #include "files/stage/recover.h"
 #include "files/common/token.h"
@@ -207,7 +208,7 @@ static int keep_metadata(struct batch *b, struct batch_item *it)
 	}
 	/* A new content under a set-id bit would run with rights nobody gave it. */
 	mode &= ~(mode_t)(S_ISUID | S_ISGID);
-	if ((it->old.st_uid != geteuid() || it->old.st_gid != getegid()) &&
+	if ((it->old.st_uid != path_user() || it->old.st_gid != path_group()) &&
 		fchown(it->fd, it->old.st_uid, it->old.st_gid) < 0 && errno != EPERM)
 		return -1;
 	from = openat(b->dirs[it->dir].fd, it->leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
@@ -224,7 +225,7 @@ static int keep_metadata(struct batch *b, struct batch_item *it)
 static int open_new(struct batch *b, struct batch_item *it, struct err *e)
 {
 	const struct batch_dir *d = &b->dirs[it->dir];
-	bool stranger = it->j.existed && it->old.st_uid != geteuid(); /* may not be linked */
+	bool stranger = it->j.existed && it->old.st_uid != path_user(); /* may not be linked */
 
 	if (staging_can_link() && !stranger && d->st.st_dev == b->root->dev) {
 		it->fd = openat(d->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);

@@ -88,6 +88,14 @@ struct files_token {
 char *files_token_print(char buf[FILES_TOKEN_MAX], const struct files_token *t);
 int files_token_parse(const char *text, struct files_token *t, struct err *e);
 
+/* --- one name --- */
+
+struct files_entry;
+/* What is at `path`, a symlink there not followed; ret->path is `path`. */
+int files_look(struct files_root *r, const char *path, struct files_entry *ret, struct err *e);
+/* With its parents; one that is there is fine.  ERR_CONFLICT: something else is. */
+int files_make_directory(struct files_root *r, const char *path, struct err *e);
+
 /* --- read --- */
 
 struct files_want {

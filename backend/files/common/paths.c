@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 #include <berth/beneath.h>
@@ -267,4 +268,15 @@ void path_root_close(struct files_root *r)
 	close(r->fd);
 	free(r->name);
 	free(r);
+}
+
+/* No user has that id, so it only tells. */
+uid_t path_user(void)
+{
+	return (uid_t)setfsuid((uid_t)-1);
+}
+
+gid_t path_group(void)
+{
+	return (gid_t)setfsgid((gid_t)-1);
 }

@@ -64,6 +64,10 @@ void made_release(struct made *m);
 int path_parent(const struct files_root *r, const char *path, struct made *made, const char **leaf,
 	struct err *e);
 
+/* Who this thread is to file systems: a server works as the user of a container (setfsuid). */
+uid_t path_user(void);
+gid_t path_group(void);
+
 /* The sentence for errno `errnum` of trying to `verb` ("read") `path`. */
 int path_error(struct err *e, int errnum, const char *verb, const char *path);
 

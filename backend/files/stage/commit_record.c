@@ -1,5 +1,5 @@
 /* commit_record.c - the commit record of an all-or-nothing batch, and what recovery does with one. */
-#include "files/stage/commit_record.h"
+#include "files/common/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
+#include "files/stage/commit_record.h"
 #include "files/common/token.h"
 
 #define MAGIC "berthwal"
@@ -255,7 +256,7 @@ static int load_journal(
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, errno, "cannot open its journal");
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < (off_t)sizeof *h ||
+	if (!S_ISREG(st.st_mode) || st.st_uid != path_user() || st.st_size < (off_t)sizeof *h ||
 		st.st_size > (off_t)LARGEST)
 		return 0;
 	bytes = xmalloc((size_t)st.st_size);

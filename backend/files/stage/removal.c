@@ -1,5 +1,5 @@
 /* removal.c - trees taken apart, also those that could not be moved into the stage. */
-#include "files/stage/removal.h"
+#include "files/common/paths.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +11,8 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+
+#include "files/stage/removal.h"
 
 #define VOLLEY 512 /* names unlinked before the next are looked for */
 #define WIDTH 16
@@ -316,7 +318,7 @@ static char *read_note(struct staging *s, const char *name)
 	const char *leaf;
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != path_user() ||
 		st.st_size >= PATH_LONGEST)
 		return NULL;
 	text = xmalloc((size_t)st.st_size + 1);

@@ -1,5 +1,5 @@
 /* staging.c - the directory .berth of a root: who owns what in it, and the locks. */
-#include "files/stage/staging.h"
+#include "files/common/paths.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +14,8 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+
+#include "files/stage/staging.h"
 
 #define MANY_KEYS 1024 /* from here on the whole root is locked instead */
 #define KEY_LAST ((UINT64_C(1) << 62) - 1)
@@ -32,7 +34,7 @@ static int open_own_dir(int parent, const char *name, const char *root, struct e
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, errno, "cannot open %s in %s", name, root);
-	if (st.st_uid != geteuid() || (st.st_mode & 022))
+	if (st.st_uid != path_user() || (st.st_mode & 022))
 		return err_set(e, ERR_REFUSED,
 			"%s in %.200s belongs to another user or is writable by others: remove it",
 			name, root);

@@ -1,0 +1,68 @@
+/* names.c - one name in a tree: looked at, or made a directory. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/files.h>
+#include <berth/mem.h>
+
+#include "files/common/paths.h"
+#include "files/walk/walk.h"
+
+int files_look(struct files_root *r, const char *path, struct files_entry *ret, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+	AUTO_CLOSE int fd = -1;
+
+	if (path_check(path, e))
+		return -1;
+	fd = path_open(r, path, O_PATH | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return path_error(e, errno, "look at", path);
+	*ret = (struct files_entry){.path = path,
+		.path_len = strlen(path),
+		.name = slash ? slash + 1 : path,
+		.type = S_ISREG(st.st_mode)   ? FILES_FILE
+			: S_ISDIR(st.st_mode) ? FILES_DIR
+			: S_ISLNK(st.st_mode) ? FILES_LINK
+					      : FILES_OTHER,
+		.inode = st.st_ino,
+		.meta = true,
+		.size = (uint64_t)st.st_size,
+		.blocks = (uint64_t)st.st_blocks,
+		.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+		.mode = st.st_mode,
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.nlink = (uint32_t)st.st_nlink};
+	return 0;
+}
+
+int files_make_directory(struct files_root *r, const char *path, struct err *e)
+{
+	struct files_entry there;
+	struct made made = {0};
+	const char *leaf;
+	int dir, failed;
+
+	if (!strcmp(path, "."))
+		return 0;
+	dir = path_parent(r, path, &made, &leaf, e);
+	if (dir < 0) {
+		made_undo(r, &made);
+		made_release(&made);
+		return -1;
+	}
+	failed = mkdirat(dir, leaf, 0777) < 0 ? errno : 0;
+	close(dir);
+	if (failed && failed != EEXIST)
+		made_undo(r, &made);
+	made_release(&made);
+	if (failed == EEXIST && !files_look(r, path, &there, NULL) && there.type == FILES_DIR)
+		return 0;
+	return failed == EEXIST ? err_set(e, ERR_CONFLICT, "%s is there and is no directory", path)
+		: failed        ? path_error(e, failed, "make the directory", path)
+				: 0;
+}
