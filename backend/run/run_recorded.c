@@ -188,16 +188,22 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 	return result;
 }
 
-int agents_run_hosted(
-	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e)
+int agents_run_by(
+	struct recorder *by, const struct run_request *r, struct run_result *ret, struct err *e)
 {
 	struct run_request q = *r;
 	struct entry x;
 	int result;
 
-	init_entry(&x, &q, &h->at.recorder);
-	result = end_entry(&x, ret, run_checked(&q, &h->at.policy, ret, e), e);
+	init_entry(&x, &q, by);
+	result = end_entry(&x, ret, run_checked(&q, by->policy, ret, e), e);
 	str_release(&x.command);
 	str_release(&x.env);
 	return result;
+}
+
+int agents_run_hosted(
+	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	return agents_run_by(&h->at.recorder, r, ret, e);
 }

@@ -169,6 +169,11 @@ struct run_result {
 int agents_run_recorded(const struct run_request *r, const struct policy *policy,
 	const char *program, struct run_result *ret, struct err *e);
 
+/* The same with a recorder of the caller's, for programs that run many: it settles that itself. */
+struct recorder;
+int agents_run_by(
+	struct recorder *by, const struct run_request *r, struct run_result *ret, struct err *e);
+
 /* The same with the policy and the log of an agents_host, for programs that do other things beside. */
 int agents_run_hosted(
 	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e);
