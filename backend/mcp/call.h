@@ -1,0 +1,113 @@
+/*
+ * call.h - one call of a tool: its arguments, what it may use, and what it answers.
+ *
+ * Thread: the call's own, one of many (calls.c).
+ */
+#ifndef MCP_CALL_H
+#define MCP_CALL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <berth/deed.h>
+#include <berth/jsonw.h>
+#include <berth/mcp.h>
+#include <berth/record.h>
+
+#include "mcp/json.h"
+
+#include "mcp/reach.h"
+
+struct server;
+struct call;
+
+/* 0, or -1 with the sentence that the model reads. */
+typedef int tool_fn(struct call *c, struct err *e);
+
+enum arg_type {
+	ARG_TEXT,
+	ARG_PATH,   /* a string without NUL */
+	ARG_NUMBER, /* whole, not negative */
+	ARG_FLAG,
+	ARG_TEXTS,   /* array of strings without NUL */
+	ARG_OBJECTS, /* array of objects with `fields` */
+	ARG_MAP,     /* object of strings without NUL */
+};
+
+struct arg_def {
+	const char *name; /* NULL ends a table */
+	enum arg_type type;
+	bool required;
+	const char *help;
+	const struct arg_def *fields;
+	const char *const *words; /* one of these; NULL: any */
+};
+
+/* What a client may be told of it beforehand. */
+#define HINT_READS 1u
+#define HINT_REPEATS 2u /* twice is as once */
+#define HINT_DESTROYS 4u
+
+struct tool {
+	const char *name; /* NULL ends the table */
+	unsigned group;   /* MCP_FILES ... */
+	unsigned hints;
+	enum deed deed; /* DEED_NONE: it records by itself, or there is nothing to record */
+	tool_fn *run;
+	bool json; /* answers an object of `outputs`; else text, which is its one member "content" */
+	const char *
+		outputs; /* "name:type name:type": string, integer, number, boolean, array, object */
+	const char *title, *help;
+	const struct arg_def *args;
+};
+
+extern const struct tool tool_table[];
+
+struct worker {
+	struct server *server;
+	struct files *files; /* made by the first call that needs it */
+	struct recorder by;
+	struct call *_Atomic call; /* in hand */
+};
+
+struct call {
+	struct call *next;
+	struct server *server;
+	struct worker *worker;
+	const struct tool *tool;
+	const struct json *args; /* checked against the tool's table; may be NULL */
+	char *id;                /* as it was written */
+	char *token;             /* of progress, likewise; NULL: none asked for */
+	bool modern;             /* of the stateless revision */
+	_Atomic bool cancelled;
+	int cancel[2]; /* a pipe for who waits in poll, -1: not made */
+	int64_t started_ns;
+	double told; /* progress that was told last */
+	struct arena mem;
+	struct str text;  /* plain: what it answers */
+	struct jsonw out; /* json: the open object */
+	struct str extra; /* further content blocks: JSON, with commas in front */
+};
+
+/* Arguments; what is not given is NULL, false or `otherwise`. */
+const char *call_text(const struct call *c, const char *name);
+bool call_flag(const struct call *c, const char *name);
+int64_t call_number(const struct call *c, const char *name, int64_t otherwise);
+/* An array of strings; *n 0 when not given.  In the call's memory. */
+const char *const *call_texts(struct call *c, const char *name, size_t *n);
+const struct json *call_array(const struct call *c, const char *name); /* its first element */
+
+const struct reach *call_reach(const struct call *c);
+const struct mcp_options *call_options(const struct call *c);
+/* Files are worked on as the user of the container. */
+struct files *call_files(struct call *c);
+/* A descriptor that becomes readable when the call is cancelled. */
+int call_cancel_fd(struct call *c);
+bool call_cancelled(const struct call *c);
+
+/* Check against the table: 0, or -1 with what is wrong. */
+int call_check(const struct tool *t, const struct json *args, struct err *e);
+/* Both schemas, as members of the open object. */
+void tool_schemas(struct jsonw *j, const struct tool *t);
+
+#endif

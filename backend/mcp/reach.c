@@ -1,0 +1,211 @@
+/* reach.c - the areas of an agent, and which of them a path belongs to. */
+#include "mcp/reach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <berth/mem.h>
+#include <berth/str.h>
+
+/* Without "//", "." and "..", as text: what the path says, whatever links there are. */
+static int spell_path_out(const char *home, const char *path, char out[REACH_PATH], struct err *e)
+{
+	size_t len = 0;
+
+	if (!*path)
+		return err_set(e, ERR_USAGE, "A path is empty.");
+	for (int part = *path == '/'; part < 2; part++) {
+		const char *p = part ? path : home;
+
+		while (*p) {
+			size_t n = strcspn(p, "/");
+
+			if (n == 2 && p[0] == '.' && p[1] == '.')
+				while (len && out[--len] != '/')
+					;
+			else if (n && (n != 1 || *p != '.')) {
+				if (n > 255 || len + n + 2 > REACH_PATH)
+					return err_set(
+						e, ERR_USAGE, "A path is too long: %.80s...", path);
+				out[len++] = '/';
+				memcpy(out + len, p, n);
+				len += n;
+			}
+			p += n + (p[n] == '/');
+		}
+	}
+	if (!len)
+		out[len++] = '/';
+	out[len] = '\0';
+	return 0;
+}
+
+static bool lies_below(const char *path, const char *dir, size_t len)
+{
+	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
+}
+
+/* Of a single file its directory is opened, and of that only the name is used, through no link.  It is not changed
+ * from here: a change is a new file under the old name, and the container would keep the old one. */
+static int open_area(struct reach_area *a, char *clean, struct err *e)
+{
+	const struct files_options o = {
+		.program = "mcp", .avoid = FILES_AVOID_OPENAT2 | FILES_AVOID_BOARD};
+	struct files *f;
+	struct stat st;
+	char *slash = NULL;
+
+	if (stat(clean, &st) < 0)
+		return err_sys(e, errno, "cannot serve %s", clean);
+	if (!S_ISDIR(st.st_mode)) {
+		slash = strrchr(clean, '/');
+		a->leaf = xstrdup(slash + 1);
+		a->write = false;
+		*slash = '\0';
+	}
+	f = files_open(&o);
+	a->strict = files_root_open(f, *clean ? clean : "/", e);
+	files_close(f);
+	if (slash)
+		*slash = '/';
+	return a->strict ? 0 : -1;
+}
+
+static int add_area(struct reach *r, const char *path, bool write, struct files *f,
+	const struct policy *policy, struct err *e)
+{
+	struct policy look = *policy; /* whether it may be mounted at all; not whether now */
+	struct policy_act act = {
+		.deed = DEED_CONTAINER_MOUNT, .name = path, .path = path, .id = "", .image = ""};
+	struct reach_area *a;
+	char clean[REACH_PATH];
+
+	look.read_only = false;
+	look.nhosts = 0;
+	if (spell_path_out("/", path, clean, e) || policy_check(&look, &act, e))
+		return -1;
+	for (size_t i = 0; i < r->n; i++)
+		if (!strcmp(r->areas[i].path, clean))
+			return 0;
+	r->areas = xrealloc(r->areas, (r->n + 1) * sizeof *r->areas);
+	a = &r->areas[r->n++];
+	*a = (struct reach_area){.write = write, .path = xstrdup(clean), .len = strlen(clean)};
+	if (open_area(a, clean, e))
+		return -1;
+	a->root = a->leaf ? NULL : files_root_open(f, clean, e);
+	return a->leaf || a->root ? 0 : -1;
+}
+
+static int add_areas(struct reach *r, const struct agent_def *a, struct files *f,
+	const struct policy *policy, struct err *e)
+{
+	if (add_area(r, a->workspace, true, f, policy, e))
+		return -1;
+	for (size_t i = 0; i < a->npaths; i++) {
+		const struct path_grant *g = &a->paths[i];
+
+		if (add_area(r, g->path, g->write, f, policy, e))
+			return -1;
+		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
+			if (add_area(r, g->protected_paths.word[k], false, f, policy, e))
+				return -1;
+	}
+	return a->temporary ? add_area(r, a->temporary, false, f, policy, e) : 0;
+}
+
+int reach_open(struct reach *r, const struct agent_def *a, const struct policy *policy,
+	struct files *f, struct err *e)
+{
+	struct stat st;
+
+	*r = (struct reach){.home = a->workspace, .uid = 1000, .gid = 1000};
+	if (stat(a->workspace, &st) == 0 && st.st_uid) {
+		r->uid = st.st_uid;
+		r->gid = st.st_gid;
+	}
+	if (add_areas(r, a, f, policy, e)) {
+		reach_close(r);
+		return -1;
+	}
+	for (size_t i = 0; i < r->n; i++)
+		for (size_t j = 0; j < r->n; j++)
+			r->areas[i].holds_fixed |= r->areas[i].write && !r->areas[j].write &&
+				lies_below(r->areas[j].path, r->areas[i].path, r->areas[i].len);
+	return 0;
+}
+
+void reach_close(struct reach *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		files_root_close(r->areas[i].root);
+		files_root_close(r->areas[i].strict);
+		free((char *)r->areas[i].path);
+		free((char *)r->areas[i].leaf);
+	}
+	free(r->areas);
+	*r = (struct reach){0};
+}
+
+static const struct reach_area *find_area(const struct reach *r, const char *path)
+{
+	const struct reach_area *best = NULL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct reach_area *a = &r->areas[i];
+
+		if (lies_below(path, a->path, a->len) && (!best || a->len > best->len))
+			best = a;
+	}
+	return best;
+}
+
+static int refuse_outside(const struct reach *r, const char *path, struct err *e)
+{
+	AUTO_STR struct str areas = STR_INIT;
+
+	for (size_t i = 0; i < r->n && areas.len < 240; i++)
+		str_addf(&areas, "%s%s", i ? ", " : "", r->areas[i].path);
+	return err_set(e, ERR_REFUSED, "%.160s is outside of what this agent can reach: %.240s.",
+		path, areas.s);
+}
+
+/* `path` is the area itself, or holds another that stays as it is. */
+static bool would_take_area(const struct reach *r, const struct place_in *p)
+{
+	size_t len = strlen(p->path);
+
+	for (size_t i = 0; i < r->n; i++)
+		if (lies_below(r->areas[i].path, p->path, len))
+			return true;
+	return false;
+}
+
+int reach_find(const struct reach *r, const char *path, enum reach_use use, struct place_in *ret,
+	struct err *e)
+{
+	const struct reach_area *a;
+
+	if (spell_path_out(r->home, path, ret->path, e))
+		return -1;
+	a = find_area(r, ret->path);
+	if (!a)
+		return refuse_outside(r, ret->path, e);
+	if (use != REACH_READ && !a->write)
+		return err_set(e, ERR_REFUSED, "%.160s cannot be changed: %s is read-only here.",
+			ret->path, a->path);
+	if (use == REACH_TREE && would_take_area(r, ret))
+		return err_set(e, ERR_REFUSED,
+			"%.160s cannot be moved or deleted: it is, or holds, a directory that this agent "
+			"was given.",
+			ret->path);
+	ret->area = a;
+	ret->root = a->leaf || (use != REACH_READ && a->holds_fixed) ? a->strict : a->root;
+	snprintf(ret->rel, sizeof ret->rel, "%s",
+		a->leaf                     ? a->leaf
+			: ret->path[a->len] ? ret->path + a->len + 1
+					    : ".");
+	return 0;
+}

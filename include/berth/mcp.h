@@ -1,0 +1,46 @@
+/*
+ * mcp.h - a Model Context Protocol server for one agent, on two descriptors.
+ *
+ * JSON-RPC 2.0, one message a line.  A client that begins with `initialize` has a session (2024-11-05 to 2025-11-25);
+ * a request that names its version in _meta (2026-07-28) stands for itself; both may come in one process.
+ * Requests are answered as they finish, up to MCP_CALLS_MAX at once.
+ *
+ * Limits: a message MCP_LINE_MAX bytes; json.h's.
+ * Thread: mcp_serve blocks the caller's until the client has closed its end and all is answered, or has gone
+ * away, or `stop` becomes readable: then what still runs is ended.
+ */
+#ifndef BERTH_MCP_H
+#define BERTH_MCP_H
+
+#include <berth/err.h>
+#include <berth/policy.h>
+#include <berth/team.h>
+
+#define MCP_LINE_MAX ((size_t)64 << 20)
+#define MCP_CALLS_MAX 64     /* that run at once; more wait */
+#define MCP_WAITING_MAX 8192 /* beyond it the client is not read from */
+
+/* Groups of tools, or-ed. */
+#define MCP_FILES 1u
+#define MCP_COMMANDS 2u
+#define MCP_TOOLS 4u
+#define MCP_WORKSPACE 8u
+#define MCP_ALL 15u
+
+struct mcp_options {
+	const struct team *team;
+	const struct agent_def *agent;
+	const struct policy *policy;
+	unsigned groups;
+	unsigned io_depth; /* as in files_options */
+	int io_uring;
+	int in, out;
+	int stop;            /* readable: end; -1: none */
+	const char *version; /* of berth */
+	const char *verbs;   /* the program that runs what is a command line: "/usr/bin/berth" */
+};
+
+/* 0: the client is done.  ERR_CONFIG, ERR_REFUSED: the agent's directories cannot be served. */
+int mcp_serve(const struct mcp_options *o, struct err *e);
+
+#endif
