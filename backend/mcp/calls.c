@@ -1,0 +1,498 @@
+/*
+ * calls.c - calls of tools, each on a thread of its own until it is answered.
+ *
+ * Threads are made as they are needed and stay.  Nothing is written to the client while `lock` is held; `out_lock` comes
+ * first where both are.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+
+#include "files/files.h"
+#include "mcp/server.h"
+
+#define TICK_MS 200
+
+void call_release(struct call *c)
+{
+	for (int i = 0; i < 2; i++)
+		if (c->cancel[i] >= 0)
+			close(c->cancel[i]);
+	free(c->id);
+	free(c->token);
+	str_release(&c->text);
+	str_release(&c->extra);
+	jsonw_release(&c->out);
+	arena_release(&c->mem);
+	free(c);
+}
+
+/* -- what a tool may use --------------------------------------------------------------------------- */
+
+const struct reach *call_reach(const struct call *c)
+{
+	return &c->server->reach;
+}
+
+const struct mcp_options *call_options(const struct call *c)
+{
+	return c->server->o;
+}
+
+struct files *call_files(struct call *c)
+{
+	struct worker *w = c->worker;
+	const struct mcp_options *o = c->server->o;
+	const struct files_options fo = {.program = "mcp",
+		.owner = o->agent->id,
+		.io_depth = o->io_depth,
+		.io_uring = o->io_uring};
+
+	if (!w->files) {
+		struct files *f = files_open_on(c->server->board, &fo);
+
+		pthread_mutex_lock(&c->server->lock);
+		w->files = f;
+		pthread_mutex_unlock(&c->server->lock);
+	}
+	return w->files;
+}
+
+int call_cancel_fd(struct call *c)
+{
+	pthread_mutex_lock(&c->server->lock);
+	if (c->cancel[0] < 0 && pipe2(c->cancel, O_CLOEXEC | O_NONBLOCK) == 0 && c->cancelled)
+		file_write(c->cancel[1], "", 1);
+	pthread_mutex_unlock(&c->server->lock);
+	return c->cancel[0];
+}
+
+bool call_cancelled(const struct call *c)
+{
+	return atomic_load(&c->cancelled);
+}
+
+/* -- the record ------------------------------------------------------------------------------------ */
+
+/* The paths of a call: those arguments that are one, in the order of the tool's table. */
+static size_t list_paths(struct call *c, const char ***ret)
+{
+	size_t n = 0, cap = 8;
+	const char **list = xmalloc(cap * sizeof *list);
+
+	for (const struct arg_def *a = c->tool->args; a && a->name; a++) {
+		const struct json *v = json_member(c->args, a->name);
+
+		if (v && a->type == ARG_PATH)
+			list[n++] = v->text;
+		for (const struct json *i =
+				v && (a->type == ARG_OBJECTS || !strcmp(a->name, "paths"))
+				? v->first
+				: NULL;
+			i; i = i->next) {
+			const char *path =
+				i->type == JSON_STRING ? i->text : json_string(i, "path");
+
+			if (n + 2 > cap)
+				list = xrealloc(list, (cap *= 2) * sizeof *list);
+			if (path)
+				list[n++] = path;
+		}
+	}
+	*ret = list;
+	return n;
+}
+
+static void describe_call(struct call *c, struct audit_record *r, struct key_value kv[2])
+{
+	const char **paths;
+	size_t n = list_paths(c, &paths);
+	struct str shown = STR_INIT;
+
+	for (size_t i = 0; i < n && shown.len < 4096; i++)
+		str_addf(&shown, "%s%s", i ? " " : "", paths[i]);
+	kv[0] = (struct key_value){"tool", c->tool->name, false};
+	kv[1] = (struct key_value){"paths", arena_strdup(&c->mem, shown.s), false};
+	*r = (struct audit_record){.deed = c->tool->deed,
+		.target_type = "file",
+		.name = n ? arena_strdup(&c->mem, paths[0]) : c->server->reach.home,
+		.agent = c->server->o->agent->id,
+		.params = kv,
+		.nparams = 2,
+		.duration_us = -1};
+	if (deed_table[r->deed].class == DEED_BATCH)
+		record_manifest(r, n, paths);
+	str_release(&shown);
+	free(paths);
+}
+
+/* -- one call -------------------------------------------------------------------------------------- */
+
+/* What root does here it does as the user of the container: it reaches no further, and what is made is his. */
+static int run_tool_as_user(struct call *c, struct err *e)
+{
+	const struct reach *r = &c->server->reach;
+	bool change = c->tool->group == MCP_FILES && geteuid() == 0;
+	int rc;
+
+	if (change) {
+		setfsgid(r->gid);
+		setfsuid(r->uid);
+	}
+	rc = c->tool->run(c, e);
+	if (change) {
+		setfsuid(0);
+		setfsgid(getegid());
+	}
+	return rc;
+}
+
+static int run_recorded_tool(struct call *c, struct err *e)
+{
+	struct key_value kv[2];
+	struct audit_record r;
+	struct recording rec;
+	struct err why = ERR_INIT;
+	int rc;
+
+	if (c->tool->deed == DEED_NONE)
+		return run_tool_as_user(c, e);
+	describe_call(c, &r, kv);
+	if (record_begin(&rec, &c->worker->by, &r, e))
+		return -1;
+	rc = run_tool_as_user(c, &why);
+	record_end(&rec, &why);
+	return rc ? err_copy(e, &why) : 0;
+}
+
+static void put_content(struct call *c, struct jsonw *j, const struct err *err)
+{
+	AUTO_STR struct str quoted = STR_INIT;
+
+	if (err)
+		jsonw_quote(&quoted, err->msg, strlen(err->msg));
+	else if (c->tool->json)
+		jsonw_quote(&quoted, c->out.out.s, c->out.out.len);
+	else
+		jsonw_quote(&quoted, c->text.s, c->text.len);
+	jsonw_array(j, "content");
+	if (!c->extra.len || err) {
+		jsonw_object(j, NULL);
+		jsonw_text(j, "type", "text");
+		jsonw_raw(j, "text", quoted.s);
+		jsonw_end(j);
+	} else {
+		jsonw_raw(j, NULL, c->extra.s);
+	}
+	jsonw_end(j);
+	if (err) {
+		jsonw_bool(j, "isError", true);
+	} else if (c->tool->json) {
+		jsonw_raw(j, "structuredContent", c->out.out.s);
+	} else {
+		jsonw_object(j, "structuredContent");
+		jsonw_raw(j, "content", c->extra.len ? "\"\"" : quoted.s);
+		jsonw_end(j);
+	}
+}
+
+static void answer_call(struct call *c, const struct err *err)
+{
+	struct server *s = c->server;
+	struct jsonw j;
+
+	if (c->tool->json && !err) {
+		jsonw_end(&c->out);
+		c->out.out.s[--c->out.out.len] = '\0'; /* the newline */
+	}
+	jsonw_init(&j, true);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "jsonrpc", "2.0");
+	jsonw_raw(&j, "id", c->id);
+	jsonw_object(&j, "result");
+	put_content(c, &j, err);
+	session_result(s, &j, c->modern);
+	jsonw_end(&j);
+	jsonw_end(&j);
+	pthread_mutex_lock(&s->out_lock);
+	if (!call_cancelled(c) && !s->gone)
+		s->gone = file_write(s->o->out, j.out.s, j.out.len) < 0;
+	/* From here on nobody tells its progress. */
+	pthread_mutex_lock(&s->lock);
+	c->worker->call = NULL;
+	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->out_lock);
+	jsonw_release(&j);
+}
+
+static void run_call(struct call *c)
+{
+	struct err e = ERR_INIT;
+	int rc = 0;
+
+	if (c->tool->json) {
+		jsonw_init(&c->out, true);
+		jsonw_object(&c->out, NULL);
+	}
+	if (call_cancelled(c))
+		rc = err_set(&e, ERR_CANCELLED, "cancelled");
+	else if (call_check(c->tool, c->args, &e) || run_recorded_tool(c, &e))
+		rc = -1;
+	answer_call(c, rc ? &e : NULL);
+	call_release(c);
+}
+
+/* -- threads --------------------------------------------------------------------------------------- */
+
+static struct call *take_call(struct worker *w)
+{
+	struct server *s = w->server;
+	struct call *c;
+
+	pthread_mutex_lock(&s->lock);
+	s->idle++;
+	while (!s->first && !s->ending)
+		pthread_cond_wait(&s->work, &s->lock);
+	s->idle--;
+	c = s->first;
+	if (c) {
+		s->first = c->next;
+		if (!s->first)
+			s->last = &s->first;
+		s->waiting--;
+		s->busy++;
+		c->worker = w;
+		w->call = c;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return c;
+}
+
+static void *serve_calls(void *ctx)
+{
+	struct worker *w = ctx;
+	struct server *s = w->server;
+	struct call *c;
+
+	while ((c = take_call(w)) != NULL) {
+		run_call(c);
+		pthread_mutex_lock(&s->lock);
+		s->busy--;
+		pthread_cond_broadcast(&s->less);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return NULL;
+}
+
+/* Under the lock.  Where there can be no more threads the others do it, and without any nobody: */
+static void start_worker(struct server *s)
+{
+	struct worker *w = xcalloc(1, sizeof *w);
+
+	w->server = s;
+	w->by = (struct recorder){.program = "mcp", .policy = s->o->policy, .audit = s->audit};
+	if (pthread_create(&s->thread[s->nworkers], NULL, serve_calls, w)) {
+		free(w);
+		return;
+	}
+	s->worker[s->nworkers++] = w;
+}
+
+void calls_add(struct server *s, struct call *c)
+{
+	bool refused;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->waiting >= MCP_WAITING_MAX)
+		pthread_cond_wait(&s->less, &s->lock);
+	if (s->waiting >= s->idle && s->nworkers < MCP_CALLS_MAX)
+		start_worker(s);
+	refused = !s->nworkers;
+	if (!refused) {
+		*s->last = c;
+		s->last = &c->next;
+		s->waiting++;
+		pthread_cond_signal(&s->work);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (refused) {
+		server_fail(s, c->id, -32603, "No thread can be started for this call.");
+		call_release(c);
+	}
+}
+
+bool calls_known(struct server *s, const char *id)
+{
+	bool known = false;
+
+	pthread_mutex_lock(&s->lock);
+	for (const struct call *c = s->first; c; c = c->next)
+		known |= !strcmp(c->id, id);
+	for (size_t i = 0; i < s->nworkers; i++) {
+		const struct call *c = s->worker[i]->call;
+
+		known |= c && !strcmp(c->id, id);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return known;
+}
+
+/* Under the lock. */
+static void cancel_call(struct call *c)
+{
+	if (!atomic_exchange(&c->cancelled, true) && c->cancel[1] >= 0)
+		file_write(c->cancel[1], "", 1);
+	if (c->worker && c->worker->files)
+		files_cancel(c->worker->files);
+}
+
+/* -- progress -------------------------------------------------------------------------------------- */
+
+/* What is known of it: of files the job's own numbers, else how long it takes. */
+static void put_progress(struct call *c, struct str *out)
+{
+	struct files *f = c->tool->group == MCP_FILES ? c->worker->files : NULL;
+	struct job_info job;
+	struct jsonw j;
+	double done = (double)(clock_mono_ns() - c->started_ns) / 1e9, total = 0;
+	const char *what = "";
+
+	if (f && files_progress(f, &job)) {
+		done = (double)job.items_done;
+		total = (double)job.items_total;
+		what = job.name;
+	}
+	if (done <= c->told)
+		return;
+	c->told = done;
+	jsonw_init(&j, true);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "jsonrpc", "2.0");
+	jsonw_text(&j, "method", "notifications/progress");
+	jsonw_object(&j, "params");
+	jsonw_raw(&j, "progressToken", c->token);
+	jsonw_number(&j, "progress", done, 1);
+	if (total >= done)
+		jsonw_number(&j, "total", total, 0);
+	if (*what)
+		jsonw_text(&j, "message", what);
+	jsonw_end(&j);
+	jsonw_end(&j);
+	str_add(out, j.out.s, j.out.len);
+	jsonw_release(&j);
+}
+
+/* A cancellation may come before the operation has begun that it is to stop: it is repeated. */
+static void tick_calls(struct server *s)
+{
+	AUTO_STR struct str out = STR_INIT;
+
+	pthread_mutex_lock(&s->out_lock);
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < s->nworkers; i++) {
+		struct call *c = s->worker[i]->call;
+
+		if (c && call_cancelled(c))
+			cancel_call(c);
+		else if (c && c->token && clock_mono_ns() - c->started_ns > TICK_MS * 1000000ll)
+			put_progress(c, &out);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (out.len && !s->gone)
+		s->gone = file_write(s->o->out, out.s, out.len) < 0;
+	pthread_mutex_unlock(&s->out_lock);
+}
+
+static void *tell_progress(void *ctx)
+{
+	struct server *s = ctx;
+	const struct timespec pause = {0, TICK_MS * 1000000l};
+	bool on = true;
+
+	while (on) {
+		pthread_mutex_lock(&s->lock);
+		while (!s->ending && !s->busy && !s->waiting)
+			pthread_cond_wait(&s->less, &s->lock);
+		on = !s->ending;
+		pthread_mutex_unlock(&s->lock);
+		nanosleep(&pause, NULL);
+		tick_calls(s);
+	}
+	return NULL;
+}
+
+/* Made for the first call that wants it. */
+static void start_ticker(struct server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->ticks)
+		s->ticks = pthread_create(&s->ticker, NULL, tell_progress, s) == 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void calls_watch(struct server *s)
+{
+	start_ticker(s);
+	pthread_cond_broadcast(&s->less);
+}
+
+void calls_cancel(struct server *s, const char *id)
+{
+	calls_watch(s);
+	pthread_mutex_lock(&s->lock);
+	for (struct call *c = s->first; c; c = c->next)
+		if (!id || !strcmp(c->id, id))
+			cancel_call(c);
+	for (size_t i = 0; i < s->nworkers; i++) {
+		struct call *c = s->worker[i]->call;
+
+		if (c && (!id || !strcmp(c->id, id)))
+			cancel_call(c);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* -- the end --------------------------------------------------------------------------------------- */
+
+bool calls_idle(struct server *s, int wait_ms)
+{
+	struct timespec until;
+	bool idle;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += wait_ms * 1000000l;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&s->lock);
+	while ((s->busy || s->waiting) &&
+		pthread_cond_timedwait(&s->less, &s->lock, &until) != ETIMEDOUT)
+		;
+	idle = !s->busy && !s->waiting;
+	pthread_mutex_unlock(&s->lock);
+	return idle;
+}
+
+void calls_end(struct server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->ending = true;
+	pthread_cond_broadcast(&s->work);
+	pthread_cond_broadcast(&s->less);
+	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < s->nworkers; i++)
+		pthread_join(s->thread[i], NULL);
+	if (s->ticks)
+		pthread_join(s->ticker, NULL);
+	for (size_t i = 0; i < s->nworkers; i++) {
+		files_close(s->worker[i]->files);
+		free(s->worker[i]);
+	}
+}

@@ -1,0 +1,61 @@
+/* reads.c - which files were read or written in this session: what may be deleted under read_before_delete. */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+#include "mcp/server.h"
+
+#define READS_MOST 200000
+
+struct read_files {
+	pthread_mutex_t lock;
+	void *tree; /* of paths */
+	size_t n;
+};
+
+static int compare_reads(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+struct read_files *reads_new(void)
+{
+	struct read_files *r = xcalloc(1, sizeof *r);
+
+	pthread_mutex_init(&r->lock, NULL);
+	return r;
+}
+
+void reads_free(struct read_files *r)
+{
+	tdestroy(r->tree, free);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+void reads_note(struct read_files *r, const char *path)
+{
+	char *own, **at;
+
+	pthread_mutex_lock(&r->lock);
+	if (r->n < READS_MOST && !tfind(path, &r->tree, compare_reads)) {
+		own = xstrdup(path);
+		at = tsearch(own, &r->tree, compare_reads);
+		r->n += at != NULL;
+		if (!at)
+			free(own);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool reads_has(struct read_files *r, const char *path)
+{
+	bool has;
+
+	pthread_mutex_lock(&r->lock);
+	has = tfind(path, &r->tree, compare_reads) != NULL;
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}

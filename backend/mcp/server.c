@@ -1,0 +1,158 @@
+/* server.c - lines in, and an end in order. */
+#include "mcp/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+
+#include "audit/audit.h"
+#include "job/board.h"
+
+#define CHUNK 65536
+#define LAST_MS 10000 /* for what is under way when the client has closed its end */
+#define END_MS 5000   /* for what was cancelled then */
+
+void server_send(struct server *s, const struct str *line)
+{
+	pthread_mutex_lock(&s->out_lock);
+	if (!s->gone)
+		s->gone = file_write(s->o->out, line->s, line->len) < 0;
+	pthread_mutex_unlock(&s->out_lock);
+}
+
+/* -- lines ----------------------------------------------------------------------------------------- */
+
+struct line_reader {
+	struct str held; /* the beginning of a line */
+	bool skips;      /* it was too long: up to its end nothing counts */
+};
+
+static void take_line(struct server *s, struct line_reader *l)
+{
+	size_t blank = strspn(l->held.s, " \t\r");
+
+	if (l->skips)
+		server_fail(s, NULL, -32600, "A message is longer than 64 MiB.");
+	else if (blank < l->held.len)
+		session_message(s, l->held.s, l->held.len);
+	l->skips = false;
+	str_clear(&l->held);
+	/* What one large message took is not kept. */
+	if (l->held.cap > ((size_t)1 << 20))
+		str_release(&l->held);
+}
+
+static void take_bytes(struct server *s, struct line_reader *l, const char *bytes, size_t n)
+{
+	while (n) {
+		const char *end = memchr(bytes, '\n', n);
+		size_t part = end ? (size_t)(end - bytes) : n;
+
+		l->skips |= l->held.len + part > MCP_LINE_MAX;
+		if (!l->skips)
+			str_add(&l->held, bytes, part);
+		if (!end)
+			return;
+		take_line(s, l);
+		bytes += part + 1;
+		n -= part + 1;
+	}
+}
+
+/* false: the client has closed its end, has gone away, or somebody wants an end. */
+static bool wait_for_bytes(const struct server *s)
+{
+	struct pollfd p[3] = {{s->o->in, POLLIN, 0}, {s->o->out, 0, 0}, {s->o->stop, POLLIN, 0}};
+
+	while (poll(p, 3, -1) < 0)
+		if (errno != EINTR)
+			return false;
+	return !s->gone && !(p[1].revents & (POLLERR | POLLNVAL)) && !p[2].revents &&
+		!(p[0].revents & POLLNVAL);
+}
+
+/* true: by the end of what there was to read. */
+static bool read_lines(struct server *s)
+{
+	struct line_reader l = {.held = STR_INIT};
+	char *buf = xmalloc(CHUNK);
+	bool ended = false;
+
+	while (!ended && wait_for_bytes(s)) {
+		ssize_t n = read(s->o->in, buf, CHUNK);
+
+		if (n > 0)
+			take_bytes(s, &l, buf, (size_t)n);
+		ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+	}
+	if (ended && l.held.len)
+		take_line(s, &l);
+	str_release(&l.held);
+	free(buf);
+	return ended;
+}
+
+/* -- the end --------------------------------------------------------------------------------------- */
+
+static bool client_left(const struct server *s)
+{
+	struct pollfd p[2] = {{s->o->out, 0, 0}, {s->o->stop, POLLIN, 0}};
+
+	return s->gone || poll(p, 2, 0) < 0 || p[0].revents & (POLLERR | POLLNVAL) || p[1].revents;
+}
+
+/* What was asked before the client closed its end is answered, as long as somebody reads it. */
+static void finish_calls(struct server *s, bool answers)
+{
+	int64_t until = clock_mono_ns() + LAST_MS * 1000000ll;
+
+	while (answers && !client_left(s) && clock_mono_ns() < until)
+		if (calls_idle(s, 20))
+			return;
+	calls_cancel(s, NULL);
+	until = clock_mono_ns() + END_MS * 1000000ll;
+	while (!calls_idle(s, 100) && clock_mono_ns() < until)
+		;
+}
+
+int mcp_serve(const struct mcp_options *o, struct err *e)
+{
+	const struct files_options fo = {.program = "mcp", .avoid = FILES_AVOID_BOARD};
+	const struct audit_options ao = {.program = "mcp", .agent = o->agent->id};
+	struct server s = {.o = o, .last = &s.first};
+	int rc = -1;
+
+	pthread_mutex_init(&s.out_lock, NULL);
+	pthread_mutex_init(&s.lock, NULL);
+	pthread_cond_init(&s.work, NULL);
+	pthread_cond_init(&s.less, NULL);
+	s.opener = files_open(&fo);
+	s.audit = audit_open(&ao, e);
+	if (s.audit && !reach_open(&s.reach, o->agent, o->policy, s.opener, e)) {
+		/* Without one jobs are not shown. */
+		s.board = board_open("mcp", NULL);
+		s.read = reads_new();
+		s.commands = commands_new(&s);
+		finish_calls(&s, read_lines(&s));
+		calls_end(&s);
+		commands_end(s.commands);
+		reads_free(s.read);
+		board_close(s.board);
+		reach_close(&s.reach);
+		rc = 0;
+	}
+	audit_close(s.audit);
+	files_close(s.opener);
+	pthread_cond_destroy(&s.work);
+	pthread_cond_destroy(&s.less);
+	pthread_mutex_destroy(&s.lock);
+	pthread_mutex_destroy(&s.out_lock);
+	return rc;
+}
