@@ -1,0 +1,24 @@
+/* tools_files.h - what the file tools share. */
+#ifndef MCP_TOOLS_FILES_H
+#define MCP_TOOLS_FILES_H
+
+#include "mcp/server.h"
+
+tool_fn tool_read_text, tool_read_media, tool_read_many, tool_list, tool_list_sizes, tool_tree,
+	tool_find, tool_info, tool_allowed, tool_scan, tool_search;
+tool_fn tool_write, tool_write_many, tool_edit, tool_make_directory, tool_move, tool_copy,
+	tool_delete, tool_transform, tool_compare_files, tool_compare_directories;
+
+/* The place of the path that argument `name` gives. */
+int call_place(
+	struct call *c, const char *name, enum reach_use use, struct place_in *ret, struct err *e);
+/* "." is "" to who walks a tree. */
+const char *place_start(const struct place_in *p);
+/* The name that a person sees of `rel` below the root that `p` lies in. */
+void put_place(struct str *out, const struct place_in *p, const char *rel);
+
+/* One whole file, at most `most` bytes.  Free *ret in any case; its item 0 is the file. */
+int read_whole(struct call *c, const struct place_in *p, uint64_t most, struct files_reading **ret,
+	struct err *e);
+
+#endif

@@ -1,0 +1,616 @@
+/* tools_read.c - file tools that look: read, list, find, search. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <openssl/evp.h>
+
+#include <berth/mem.h>
+
+#include "mcp/tools_files.h"
+
+#define TEXT_MOST ((uint64_t)16 << 20) /* bytes of a file that one answer holds */
+#define MEDIA_MOST ((uint64_t)24 << 20)
+#define MANY_MOST ((uint64_t)48 << 20) /* of all files of one answer */
+
+int call_place(
+	struct call *c, const char *name, enum reach_use use, struct place_in *ret, struct err *e)
+{
+	return reach_find(call_reach(c), call_text(c, name), use, ret, e);
+}
+
+const char *place_start(const struct place_in *p)
+{
+	return strcmp(p->rel, ".") != 0 ? p->rel : "";
+}
+
+void put_place(struct str *out, const struct place_in *p, const char *rel)
+{
+	size_t len = p->area->leaf ? p->area->len - strlen(p->area->leaf) - 1 : p->area->len;
+
+	str_add(out, p->area->path, len);
+	if (*rel && strcmp(rel, ".") != 0)
+		str_addf(out, "/%s", rel);
+}
+
+int read_whole(struct call *c, const struct place_in *p, uint64_t most, struct files_reading **ret,
+	struct err *e)
+{
+	const struct files_want want = {.path = p->rel};
+	const struct files_read_options o = {.max_file_bytes = most};
+	const struct files_got *g;
+
+	*ret = NULL;
+	if (files_read(call_files(c), p->root, &want, 1, &o, ret, e))
+		return -1;
+	g = &(*ret)->items[0];
+	if (g->err)
+		return err_copy(e, g->err);
+	if (g->clipped)
+		return err_set(e, ERR_REFUSED,
+			"%.200s is larger than %" PRIu64
+			" MiB; read parts of it, by first_line and last_line.",
+			p->path, most >> 20);
+	reads_note(c->server->read, p->path);
+	return 0;
+}
+
+/* -- read ------------------------------------------------------------------------------------------ */
+
+/* The last `lines` lines of s. */
+static const char *find_tail(const char *s, size_t n, int64_t lines)
+{
+	const char *p = s + n;
+
+	if (!lines)
+		return p;
+	if (n && p[-1] == '\n')
+		p--;
+	while (p > s && (p = memrchr(s, '\n', (size_t)(p - s))) != NULL)
+		if (--lines == 0)
+			return p + 1;
+		else if (p == s)
+			break;
+	return s;
+}
+
+int tool_read_text(struct call *c, struct err *e)
+{
+	int64_t head = call_number(c, "head", -1), tail = call_number(c, "tail", -1);
+	struct files_want want = {.first_line = (uint64_t)call_number(c, "first_line", 0),
+		.last_line = (uint64_t)call_number(c, "last_line", 0)};
+	const struct files_read_options o = {.max_file_bytes = TEXT_MOST};
+	struct files_reading *got = NULL;
+	struct place_in p;
+	const char *from;
+	int rc = -1;
+
+	if (head >= 0 && tail >= 0)
+		return err_set(e, ERR_USAGE, "Only one of \"head\" and \"tail\" can be given.");
+	if (call_place(c, "path", REACH_READ, &p, e))
+		return -1;
+	want.path = p.rel;
+	if (head > 0)
+		want.last_line = (uint64_t)head;
+	if (files_read(call_files(c), p.root, &want, 1, &o, &got, e))
+		return -1;
+	if (got->items[0].err)
+		err_copy(e, got->items[0].err);
+	else if (got->items[0].clipped)
+		err_set(e, ERR_REFUSED,
+			"%.200s has more than 16 MiB; read parts of it, by first_line and last_line.",
+			p.path);
+	else if (files_binary(&got->items[0]))
+		err_set(e, ERR_REFUSED,
+			"%.200s is no text, it holds NUL bytes; read_media_file gives it as base64.",
+			p.path);
+	else
+		rc = 0;
+	if (!rc && head) {
+		const struct files_got *g = &got->items[0];
+
+		from = tail >= 0 ? find_tail(g->bytes, g->len, tail) : g->bytes;
+		str_add(&c->text, from, (size_t)(g->bytes + g->len - from));
+		reads_note(c->server->read, p.path);
+	}
+	files_reading_free(got);
+	return rc;
+}
+
+static const char *media_type(const char *path)
+{
+	static const struct {
+		const char *end, *type;
+	} known[] = {{".png", "image/png"}, {".jpg", "image/jpeg"}, {".jpeg", "image/jpeg"},
+		{".gif", "image/gif"}, {".webp", "image/webp"}, {".bmp", "image/bmp"},
+		{".svg", "image/svg+xml"}, {".mp3", "audio/mpeg"}, {".wav", "audio/wav"},
+		{".ogg", "audio/ogg"}, {".flac", "audio/flac"}};
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; dot && i < COUNT(known); i++)
+		if (!strcasecmp(known[i].end, dot))
+			return known[i].type;
+	return "application/octet-stream";
+}
+
+static void put_uri(struct jsonw *j, const char *path)
+{
+	AUTO_STR struct str uri = STR_INIT;
+
+	str_adds(&uri, "file://");
+	for (const char *p = path; *p; p++)
+		if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			(*p >= '0' && *p <= '9') || strchr("/._-~", *p))
+			str_addc(&uri, *p);
+		else
+			str_addf(&uri, "%%%02X", (unsigned char)*p);
+	jsonw_text(j, "uri", uri.s);
+}
+
+int tool_read_media(struct call *c, struct err *e)
+{
+	struct files_reading *got = NULL;
+	struct place_in p;
+	struct jsonw j;
+	const char *type;
+	int rc;
+
+	if (call_place(c, "path", REACH_READ, &p, e))
+		return -1;
+	rc = read_whole(c, &p, MEDIA_MOST, &got, e);
+	if (!rc) {
+		const struct files_got *g = &got->items[0];
+		AUTO_FREE char *data = xmalloc(4 * ((g->len + 2) / 3) + 1);
+
+		EVP_EncodeBlock(
+			(unsigned char *)data, (const unsigned char *)g->bytes, (int)g->len);
+		type = media_type(p.path);
+		jsonw_init(&j, true);
+		jsonw_object(&j, NULL);
+		if (!strncmp(type, "application", 11)) {
+			jsonw_text(&j, "type", "resource");
+			jsonw_object(&j, "resource");
+			put_uri(&j, p.path);
+			jsonw_text(&j, "mimeType", type);
+			jsonw_text(&j, "blob", data);
+			jsonw_end(&j);
+		} else {
+			jsonw_textn(&j, "type", type, 5);
+			jsonw_text(&j, "data", data);
+			jsonw_text(&j, "mimeType", type);
+		}
+		jsonw_end(&j);
+		str_add(&c->extra, j.out.s, j.out.len - 1);
+		jsonw_release(&j);
+	}
+	files_reading_free(got);
+	return rc;
+}
+
+struct asked {
+	struct place_in place;
+	struct err err;
+	const struct files_got *got;
+	bool done;
+};
+
+/* All that lie below the root of the first that is not read yet, at once. */
+static int read_group(
+	struct call *c, struct asked *a, size_t n, struct files_reading **ret, struct err *e)
+{
+	const struct files_read_options o = {
+		.max_file_bytes = TEXT_MOST, .max_total_bytes = MANY_MOST};
+	struct files_want *want = xcalloc(n, sizeof *want);
+	struct asked **whose = xcalloc(n, sizeof(struct asked *));
+	struct files_root *root = NULL;
+	size_t k = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!a[i].done && (!root || a[i].place.root == root)) {
+			root = a[i].place.root;
+			a[i].done = true;
+			whose[k] = &a[i];
+			want[k++].path = a[i].place.rel;
+		}
+	*ret = NULL;
+	if (root)
+		rc = files_read(call_files(c), root, want, k, &o, ret, e);
+	for (size_t i = 0; *ret && i < k; i++)
+		whose[i]->got = &(*ret)->items[i];
+	free(whose);
+	free(want);
+	return rc < 0 ? -1 : root != NULL;
+}
+
+static void put_asked(struct call *c, const char *path, const struct asked *a, bool first)
+{
+	const struct err *err = a->err.kind ? &a->err : a->got->err;
+
+	if (!first)
+		str_adds(&c->text, "\n---\n");
+	if (err) {
+		str_addf(&c->text, "%s: Error - %s", path, err->msg);
+		return;
+	}
+	if (files_binary(a->got)) {
+		str_addf(&c->text, "%s: Error - it is no text; read_media_file gives it as base64",
+			path);
+		return;
+	}
+	str_addf(&c->text, "%s:\n", path);
+	str_add(&c->text, a->got->bytes, a->got->len);
+	str_adds(&c->text, a->got->clipped ? "\n(cut at 16 MiB)\n" : "\n");
+	if (!a->got->clipped)
+		reads_note(c->server->read, a->place.path);
+}
+
+int tool_read_many(struct call *c, struct err *e)
+{
+	size_t n, groups = 0;
+	const char *const *paths = call_texts(c, "paths", &n);
+	struct asked *a = xcalloc(n, sizeof *a);
+	struct files_reading **got = xcalloc(n + 1, sizeof(struct files_reading *));
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		a[i].done = reach_find(call_reach(c), paths[i], REACH_READ, &a[i].place, &a[i].err);
+	while ((rc = read_group(c, a, n, &got[groups], e)) > 0)
+		groups++;
+	for (size_t i = 0; !rc && i < n; i++)
+		put_asked(c, paths[i], &a[i], i == 0);
+	for (size_t i = 0; i <= groups && i <= n; i++)
+		files_reading_free(got[i]);
+	free(got);
+	free(a);
+	return rc;
+}
+
+/* -- list ------------------------------------------------------------------------------------------ */
+
+struct listed {
+	char *name;
+	enum files_type type;
+	uint64_t size;
+};
+
+static int compare_listed(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return x->size < y->size ? 1 : x->size > y->size ? -1 : strcmp(x->name, y->name);
+}
+
+/* Only directories have something to list. */
+static int scan_place(struct call *c, const struct place_in *p, const struct files_scan_options *o,
+	struct files_scan **ret, struct err *e)
+{
+	struct files_entry what;
+
+	if (files_look(p->root, p->rel, &what, e))
+		return -1;
+	if (what.type == FILES_FILE || what.type == FILES_OTHER)
+		return err_set(e, ERR_REFUSED, "%.200s is no directory.", p->path);
+	return files_scan(call_files(c), p->root, place_start(p), o, ret, e);
+}
+
+/* All but the directory itself. */
+static bool next_below(struct files_scan *s, const struct place_in *p, struct files_entry *it)
+{
+	while (files_scan_next(s, it))
+		if (*it->path && strcmp(it->path, place_start(p)) != 0 &&
+			strcmp(it->path, ".") != 0)
+			return true;
+	return false;
+}
+
+static int list_directory(struct call *c, bool sizes, struct err *e)
+{
+	const struct files_scan_options o = {
+		.filter = {.max_depth = 1}, .sorted = true, .meta = sizes};
+	uint64_t files = 0, dirs = 0, bytes = 0;
+	struct listed *list = NULL;
+	struct files_scan *s;
+	struct files_entry it;
+	struct place_in p;
+	const char *by = call_text(c, "sortBy");
+	size_t n = 0, cap = 0;
+
+	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
+		return -1;
+	while (next_below(s, &p, &it)) {
+		list = mem_grow(list, &cap, n + 1, sizeof *list);
+		list[n++] = (struct listed){xstrdup(it.name), it.type, it.size};
+	}
+	files_scan_free(s);
+	if (by && !strcmp(by, "size"))
+		qsort(list, n, sizeof *list, compare_listed);
+	for (size_t i = 0; i < n; i++) {
+		bool dir = list[i].type == FILES_DIR;
+
+		str_addf(&c->text, "%s[%s] ", i ? "\n" : "", dir ? "DIR" : "FILE");
+		if (sizes && !dir)
+			str_addf(&c->text, "%-30s %10" PRIu64 " bytes", list[i].name, list[i].size);
+		else
+			str_adds(&c->text, list[i].name);
+		dirs += dir;
+		files += !dir;
+		bytes += dir ? 0 : list[i].size;
+		free(list[i].name);
+	}
+	free(list);
+	if (sizes)
+		str_addf(&c->text,
+			"\n\nTotal: %" PRIu64 " files, %" PRIu64
+			" directories\nCombined size: %" PRIu64 " bytes",
+			files, dirs, bytes);
+	return 0;
+}
+
+int tool_list(struct call *c, struct err *e)
+{
+	return list_directory(c, false, e);
+}
+
+int tool_list_sizes(struct call *c, struct err *e)
+{
+	return list_directory(c, true, e);
+}
+
+static void put_indent(struct str *out, unsigned depth)
+{
+	str_addc(out, '\n');
+	for (unsigned i = 0; i < depth; i++)
+		str_adds(out, "  ");
+}
+
+#define TREE_MOST 100000
+
+int tool_tree(struct call *c, struct err *e)
+{
+	size_t n;
+	const char *const *excludes = call_texts(c, "excludePatterns", &n);
+	const struct files_scan_options o = {.filter = {.excludes = excludes, .nexcludes = n},
+		.sorted = true,
+		.max_entries = TREE_MOST};
+	struct files_scan *s;
+	struct files_entry it;
+	struct place_in p;
+	unsigned open = 0, base = 0; /* arrays that are open; depth of the top ones */
+	bool first = true;
+
+	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
+		return -1;
+	str_adds(&c->text, "[");
+	while (next_below(s, &p, &it)) {
+		unsigned level;
+
+		if (!base)
+			base = it.depth;
+		level = it.depth - base;
+		for (; open > level; open--) {
+			put_indent(&c->text, 2 * open);
+			str_adds(&c->text, "]");
+			put_indent(&c->text, 2 * open - 1);
+			str_adds(&c->text, "}");
+			first = false;
+		}
+		if (!first)
+			str_adds(&c->text, ",");
+		put_indent(&c->text, 2 * level + 1);
+		str_adds(&c->text, "{");
+		put_indent(&c->text, 2 * level + 2);
+		str_adds(&c->text, "\"name\": ");
+		jsonw_quote(&c->text, it.name, strlen(it.name));
+		str_adds(&c->text, ",");
+		put_indent(&c->text, 2 * level + 2);
+		str_addf(&c->text, "\"type\": \"%s\"", it.type == FILES_DIR ? "directory" : "file");
+		first = it.type == FILES_DIR;
+		if (first) {
+			str_adds(&c->text, ",");
+			put_indent(&c->text, 2 * level + 2);
+			str_adds(&c->text, "\"children\": [");
+			open++;
+		} else {
+			put_indent(&c->text, 2 * level + 1);
+			str_adds(&c->text, "}");
+		}
+	}
+	for (; open; open--) {
+		put_indent(&c->text, 2 * open);
+		str_adds(&c->text, "]");
+		put_indent(&c->text, 2 * open - 1);
+		str_adds(&c->text, "}");
+	}
+	str_adds(&c->text, "\n]");
+	n = files_scan_totals(s)->clipped;
+	files_scan_free(s);
+	return n ? err_set(e, ERR_REFUSED,
+			   "%.200s holds more than %d entries; take a directory below it, or "
+			   "scan_directory with a limit.",
+			   p.path, TREE_MOST)
+		 : 0;
+}
+
+int tool_find(struct call *c, struct err *e)
+{
+	size_t n;
+	const char *pattern = call_text(c, "pattern");
+	const char *const *excludes = call_texts(c, "excludePatterns", &n);
+	const struct files_scan_options o = {
+		.filter = {.globs = &pattern, .nglobs = 1, .excludes = excludes, .nexcludes = n},
+		.sorted = true};
+	struct files_scan *s;
+	struct files_entry it;
+	struct place_in p;
+
+	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
+		return -1;
+	while (next_below(s, &p, &it)) {
+		if (c->text.len)
+			str_addc(&c->text, '\n');
+		put_place(&c->text, &p, it.path);
+	}
+	files_scan_free(s);
+	if (!c->text.len)
+		str_adds(&c->text, "No matches found");
+	return 0;
+}
+
+static void put_time(struct str *out, const char *name, int64_t ns)
+{
+	time_t t = (time_t)(ns / 1000000000);
+	struct tm tm;
+	char text[40];
+
+	gmtime_r(&t, &tm);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	str_addf(out, "\n%s: %s", name, text);
+}
+
+int tool_info(struct call *c, struct err *e)
+{
+	struct files_entry it;
+	struct place_in p;
+
+	if (call_place(c, "path", REACH_READ, &p, e) || files_look(p.root, p.rel, &it, e))
+		return -1;
+	str_addf(&c->text, "size: %" PRIu64, it.size);
+	put_time(&c->text, "modified", it.mtime_ns);
+	str_addf(&c->text, "\nisDirectory: %s\nisFile: %s\nisSymbolicLink: %s\npermissions: %03o",
+		it.type == FILES_DIR ? "true" : "false", it.type == FILES_FILE ? "true" : "false",
+		it.type == FILES_LINK ? "true" : "false", it.mode & 07777);
+	str_addf(&c->text, "\nowner: %u:%u\nwritable: %s", it.uid, it.gid,
+		p.area->write ? "true" : "false");
+	return 0;
+}
+
+int tool_allowed(struct call *c, struct err *e)
+{
+	const struct reach *r = call_reach(c);
+
+	(void)e;
+	str_adds(&c->text, "Allowed directories:");
+	for (size_t i = 0; i < r->n; i++)
+		str_addf(&c->text, "\n%s%s", r->areas[i].path,
+			r->areas[i].write ? "" : " (read-only)");
+	return 0;
+}
+
+/* -- scan, search ---------------------------------------------------------------------------------- */
+
+static void fill_filter(struct call *c, struct files_filter *f)
+{
+	f->globs = call_texts(c, "glob", &f->nglobs);
+	f->excludes = call_texts(c, "exclude", &f->nexcludes);
+	f->max_depth = (unsigned)call_number(c, "max_depth", 0);
+	f->ignore_files = !call_flag(c, "all");
+	f->skip_hidden = !call_flag(c, "all");
+}
+
+static const char *type_word(enum files_type t)
+{
+	return t == FILES_DIR     ? "directory"
+		: t == FILES_LINK ? "link"
+		: t == FILES_FILE ? "file"
+				  : "other";
+}
+
+int tool_scan(struct call *c, struct err *e)
+{
+	int64_t most = call_number(c, "limit", 1000);
+	struct files_scan_options o = {.sorted = true, .meta = true};
+	const struct files_scan_totals *t;
+	struct files_scan *s;
+	struct files_entry it;
+	struct place_in p;
+	int64_t n = 0;
+
+	fill_filter(c, &o.filter);
+	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
+		return -1;
+	jsonw_array(&c->out, "entries");
+	for (; n < most && next_below(s, &p, &it); n++) {
+		AUTO_STR struct str path = STR_INIT;
+
+		put_place(&path, &p, it.path);
+		jsonw_object(&c->out, NULL);
+		jsonw_text(&c->out, "path", path.s);
+		jsonw_text(&c->out, "type", type_word(it.type));
+		jsonw_uint(&c->out, "bytes", it.size);
+		jsonw_int(&c->out, "modified", it.mtime_ns / 1000000000);
+		jsonw_end(&c->out);
+	}
+	jsonw_end(&c->out);
+	t = files_scan_totals(s);
+	jsonw_uint(&c->out, "files", t->files);
+	jsonw_uint(&c->out, "directories", t->dirs);
+	jsonw_uint(&c->out, "bytes", t->bytes);
+	jsonw_uint(&c->out, "unreadable", t->errors);
+	jsonw_bool(&c->out, "truncated", next_below(s, &p, &it) || t->clipped);
+	files_scan_free(s);
+	return 0;
+}
+
+struct hits_of {
+	struct call *c;
+	const struct place_in *place;
+};
+
+static bool put_hits(void *ctx, const char *path, const struct files_hit *hits, size_t n)
+{
+	struct hits_of *h = ctx;
+	AUTO_STR struct str shown = STR_INIT;
+
+	put_place(&shown, h->place, path);
+	for (size_t i = 0; i < n; i++) {
+		struct jsonw *j = &h->c->out;
+
+		jsonw_object(j, NULL);
+		jsonw_text(j, "path", shown.s);
+		if (hits[i].line) {
+			jsonw_uint(j, "line", hits[i].line);
+			jsonw_uint(j, "column", hits[i].column);
+			jsonw_textn(j, "text", hits[i].text, hits[i].len);
+		}
+		jsonw_end(j);
+	}
+	return !call_cancelled(h->c);
+}
+
+int tool_search(struct call *c, struct err *e)
+{
+	const struct json *pattern = json_member(c->args, "pattern");
+	unsigned context = (unsigned)call_number(c, "context", 0);
+	struct files_search_options o = {.pattern = {.text = pattern->text,
+						 .len = pattern->len,
+						 .regex = call_flag(c, "regex"),
+						 .ignore_case = call_flag(c, "ignore_case"),
+						 .word = call_flag(c, "word")},
+		.before = context,
+		.after = context,
+		.max_hits = (uint64_t)call_number(c, "limit", 200),
+		.max_line = 1024,
+		.names_only = call_flag(c, "names_only"),
+		.sorted = true};
+	struct files_search_totals t = {0};
+	struct place_in p;
+	struct hits_of h = {c, &p};
+
+	fill_filter(c, &o.filter);
+	if (call_place(c, "path", REACH_READ, &p, e))
+		return -1;
+	jsonw_array(&c->out, "matches");
+	if (files_search(call_files(c), p.root, place_start(&p), &o, put_hits, &h, &t, e))
+		return -1;
+	jsonw_end(&c->out);
+	jsonw_uint(&c->out, "hits", t.hits);
+	jsonw_uint(&c->out, "matched_files", t.matched_files);
+	jsonw_uint(&c->out, "files", t.files);
+	jsonw_uint(&c->out, "unreadable", t.errors);
+	jsonw_bool(&c->out, "truncated", t.clipped);
+	return 0;
+}
