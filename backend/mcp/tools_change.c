@@ -1,0 +1,456 @@
+/* tools_change.c - file tools that change: write, edit, transform, move, copy, delete. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/diff.h>
+#include <berth/mem.h>
+
+#include "mcp/tools_files.h"
+
+#define EDIT_MOST ((uint64_t)16 << 20)
+
+/* -- write ----------------------------------------------------------------------------------------- */
+
+int tool_write(struct call *c, struct err *e)
+{
+	const struct json *content = json_member(c->args, "content");
+	const struct files_write_options o = {.promise = FILES_VISIBLE, .parents = true};
+	struct files_put put = {.bytes = content->text, .len = content->len};
+	struct files_writing *w = NULL;
+	struct place_in p;
+	int rc;
+
+	if (call_place(c, "path", REACH_WRITE, &p, e))
+		return -1;
+	put.path = p.rel;
+	rc = files_write(call_files(c), p.root, &put, 1, &o, &w, e);
+	files_writing_free(w);
+	if (rc)
+		return -1;
+	reads_note(c->server->read, p.path);
+	str_addf(&c->text, "Successfully wrote to %s", p.path);
+	return 0;
+}
+
+static int parse_promise(struct call *c, enum files_promise *ret)
+{
+	const char *word = call_text(c, "promise");
+
+	*ret = !word || !strcmp(word, "all") ? FILES_ALL_OR_NOTHING
+		: !strcmp(word, "durable")   ? FILES_DURABLE
+					     : FILES_VISIBLE;
+	return 0;
+}
+
+/* One batch has one root: what lies in several areas would not be all or nothing. */
+static int write_batch(
+	struct call *c, struct place_in *places, struct files_put *puts, size_t n, struct err *e)
+{
+	struct files_write_options o = {.parents = true};
+	struct files_writing *w = NULL;
+	const struct json *item = call_array(c, "files");
+	int rc;
+
+	parse_promise(c, &o.promise);
+	for (size_t i = 0; i < n; i++, item = item->next) {
+		const struct json *content = json_member(item, "content");
+
+		if (reach_find(
+			    call_reach(c), json_string(item, "path"), REACH_WRITE, &places[i], e))
+			return -1;
+		if (places[i].root != places[0].root)
+			return err_set(e, ERR_USAGE,
+				"%.120s and %.120s lie in different directories of this agent; one "
+				"batch is for one of them.",
+				places[0].path, places[i].path);
+		puts[i] = (struct files_put){.path = places[i].rel,
+			.bytes = content->text,
+			.len = content->len,
+			.create_only = json_is(json_member(item, "create_only"), JSON_TRUE)};
+	}
+	rc = files_write(call_files(c), places[0].root, puts, n, &o, &w, e);
+	if (!rc) {
+		for (size_t i = 0; i < n; i++)
+			reads_note(c->server->read, places[i].path);
+		jsonw_uint(&c->out, "written", n);
+		jsonw_uint(&c->out, "bytes", w->bytes);
+	}
+	files_writing_free(w);
+	return rc;
+}
+
+int tool_write_many(struct call *c, struct err *e)
+{
+	size_t n = json_member(c->args, "files")->n;
+	struct place_in *places = xcalloc(n, sizeof *places);
+	struct files_put *puts = xcalloc(n, sizeof *puts);
+	int rc = write_batch(c, places, puts, n, e);
+
+	free(places);
+	free(puts);
+	return rc;
+}
+
+int tool_make_directory(struct call *c, struct err *e)
+{
+	struct place_in p;
+
+	if (call_place(c, "path", REACH_WRITE, &p, e) || files_make_directory(p.root, p.rel, e))
+		return -1;
+	str_addf(&c->text, "Successfully created directory %s", p.path);
+	return 0;
+}
+
+/* -- edit ------------------------------------------------------------------------------------------ */
+
+static size_t trim_line(const char **s, size_t n)
+{
+	while (n && (**s == ' ' || **s == '\t')) {
+		(*s)++;
+		n--;
+	}
+	while (n && ((*s)[n - 1] == ' ' || (*s)[n - 1] == '\t' || (*s)[n - 1] == '\r'))
+		n--;
+	return n;
+}
+
+/* Both begin a line.  How many bytes of `text` are the lines of `want`, blanks around them aside; 0: they are not. */
+static size_t match_lines(const char *text, size_t n, const char *want, size_t want_n)
+{
+	const char *p = text, *end = text + n, *q = want, *want_end = want + want_n;
+
+	while (q < want_end) {
+		const char *nl = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+		const char *want_nl = memchr(q, '\n', (size_t)(want_end - q));
+		const char *line = p, *other = q;
+		size_t len, other_len;
+
+		if (p >= end)
+			return 0;
+		len = trim_line(&line, (size_t)((nl ? nl : end) - p));
+		other_len = trim_line(&other, (size_t)((want_nl ? want_nl : want_end) - q));
+		if (len != other_len || memcmp(line, other, len) != 0)
+			return 0;
+		p = nl ? nl + 1 : end;
+		q = want_nl ? want_nl + 1 : want_end;
+		/* What ends without a newline leaves the text's where it is. */
+		if (q >= want_end && !want_nl && nl)
+			p = nl;
+	}
+	return (size_t)(p - text);
+}
+
+/* Where `want` stands: as it is, else by whole lines without the blanks around them.  NULL: nowhere. */
+static const char *find_text(
+	const struct str *in, const char *want, size_t want_n, size_t *len, bool *loose)
+{
+	const char *at = memmem(in->s, in->len, want, want_n);
+
+	*loose = !at;
+	*len = want_n;
+	if (at)
+		return at;
+	for (at = in->s; at && at < in->s + in->len;) {
+		const char *nl = memchr(at, '\n', (size_t)(in->s + in->len - at));
+
+		*len = match_lines(at, (size_t)(in->s + in->len - at), want, want_n);
+		if (*len)
+			return at;
+		at = nl ? nl + 1 : NULL;
+	}
+	return NULL;
+}
+
+static size_t count_indent(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (s[i] == ' ' || s[i] == '\t'))
+		i++;
+	return i;
+}
+
+/* The new lines with the indentation that the old first one had, in place of what the edit says it has. */
+static void put_indented(struct str *out, const char *had, size_t had_n, const char *said,
+	size_t said_n, const char *text, size_t n)
+{
+	for (const char *p = text, *end = text + n; p < end;) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t len = (size_t)((nl ? nl + 1 : end) - p);
+
+		if (len >= said_n && !memcmp(p, said, said_n)) {
+			str_add(out, had, had_n);
+			str_add(out, p + said_n, len - said_n);
+		} else {
+			str_add(out, p, len);
+		}
+		p += len;
+	}
+}
+
+static int apply_edit(struct str *text, const struct json *edit, size_t number, struct err *e)
+{
+	const struct json *old = json_member(edit, "oldText"), *new = json_member(edit, "newText");
+	struct str out = STR_INIT;
+	const char *at;
+	size_t len;
+	bool loose;
+
+	if (!old->len)
+		return err_set(e, ERR_USAGE, "edits[%zu]: \"oldText\" is empty.", number);
+	at = find_text(text, old->text, old->len, &len, &loose);
+	if (!at)
+		return err_set(e, ERR_NOT_FOUND,
+			"Could not find exact match for edit %zu: %.200s; nothing was changed. Read the "
+			"file again.",
+			number, old->text);
+	str_add(&out, text->s, (size_t)(at - text->s));
+	if (loose)
+		put_indented(&out, at, count_indent(at, len), old->text,
+			count_indent(old->text, old->len), new->text, new->len);
+	else
+		str_add(&out, new->text, new->len);
+	str_add(&out, at + len, (size_t)(text->s + text->len - at) - len);
+	str_release(text);
+	*text = out;
+	return 0;
+}
+
+static int edit_text(struct call *c, const struct place_in *p, const struct files_got *g,
+	struct str *text, struct err *e)
+{
+	const struct files_write_options o = {.promise = FILES_VISIBLE};
+	struct files_put put = {.path = p->rel, .expect = &g->token};
+	struct files_writing *w = NULL;
+	struct change *changes;
+	size_t i = 0, n;
+	int rc;
+
+	for (const struct json *edit = call_array(c, "edits"); edit; edit = edit->next)
+		if (apply_edit(text, edit, i++, e))
+			return -1;
+	n = diff_lines(g->bytes, g->len, text->s, text->len, &changes);
+	str_adds(&c->text, "```diff\n");
+	diff_unified(&c->text, p->rel, g->bytes, g->len, text->s, text->len, changes, n);
+	str_adds(&c->text, "```\n");
+	free(changes);
+	if (call_flag(c, "dryRun"))
+		return 0;
+	put.bytes = text->s;
+	put.len = text->len;
+	rc = files_write(call_files(c), p->root, &put, 1, &o, &w, e);
+	files_writing_free(w);
+	return rc;
+}
+
+int tool_edit(struct call *c, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct files_reading *got = NULL;
+	struct place_in p;
+	int rc;
+
+	if (call_place(c, "path", REACH_WRITE, &p, e))
+		return -1;
+	rc = read_whole(c, &p, EDIT_MOST, &got, e);
+	if (!rc) {
+		str_add(&text, got->items[0].bytes, got->items[0].len);
+		rc = edit_text(c, &p, &got->items[0], &text, e);
+	}
+	files_reading_free(got);
+	return rc;
+}
+
+/* What below `p` may not be changed is left out, as lines of .gitignore; behind those that the call gives. */
+static void exclude_fixed(struct call *c, const struct place_in *p, struct files_filter *f)
+{
+	const struct reach *r = call_reach(c);
+	size_t len = strlen(p->path), given;
+	const char *const *asked = call_texts(c, "exclude", &given);
+	const char **lines = arena_array(&c->mem, given + r->n, sizeof *lines);
+
+	for (f->nexcludes = 0; f->nexcludes < given; f->nexcludes++)
+		lines[f->nexcludes] = asked[f->nexcludes];
+	for (size_t i = 0; i < r->n; i++) {
+		const char *path = r->areas[i].path;
+		AUTO_STR struct str line = STR_INIT;
+
+		if (r->areas[i].write || strncmp(path, p->path, len) != 0 || path[len] != '/')
+			continue;
+		for (path += len; *path; path++) {
+			if (*path != '/')
+				str_addc(&line, '\\');
+			str_addc(&line, *path);
+		}
+		lines[f->nexcludes++] = arena_strdup(&c->mem, line.s);
+	}
+	f->excludes = lines;
+}
+
+int tool_transform(struct call *c, struct err *e)
+{
+	const struct json *pattern = json_member(c->args, "pattern"),
+			  *replacement = json_member(c->args, "replacement");
+	const struct json *dry = json_member(c->args, "dry_run");
+	struct files_transform_options o = {.pattern = {.text = pattern->text,
+						    .len = pattern->len,
+						    .regex = call_flag(c, "regex"),
+						    .ignore_case = call_flag(c, "ignore_case"),
+						    .word = call_flag(c, "word")},
+		.replacement = replacement->text,
+		.replacement_len = replacement->len,
+		.filter = {.ignore_files = true, .skip_hidden = true},
+		.preview = !json_is(dry, JSON_FALSE),
+		.diff = true,
+		.promise = FILES_ALL_OR_NOTHING};
+	struct files_transform_result r = {.diff = STR_INIT};
+	struct place_in p;
+	int rc;
+
+	o.filter.globs = call_texts(c, "glob", &o.filter.nglobs);
+	if (call_place(c, "path", REACH_WRITE, &p, e))
+		return -1;
+	exclude_fixed(c, &p, &o.filter);
+	rc = files_transform(call_files(c), p.root, place_start(&p), &o, &r, e);
+	if (!rc) {
+		jsonw_bool(&c->out, "applied", !o.preview);
+		jsonw_uint(&c->out, "files", r.files);
+		jsonw_uint(&c->out, "changed", r.changed);
+		jsonw_uint(&c->out, "replacements", r.replacements);
+		jsonw_textn(&c->out, "diff", r.diff.s, r.diff.len > 65536 ? 65536 : r.diff.len);
+		jsonw_bool(&c->out, "truncated", r.diff.len > 65536);
+	}
+	str_release(&r.diff);
+	return rc;
+}
+
+/* -- move, copy, delete ---------------------------------------------------------------------------- */
+
+static int copy_tree(struct call *c, const struct place_in *from, const struct place_in *to,
+	bool overwrite, struct files_tree_totals *t, struct err *e)
+{
+	const struct files_copy_options o = {.overwrite = overwrite};
+
+	if (files_copy(call_files(c), from->root, from->rel, to->root, to->rel, &o, t, e))
+		return -1;
+	return t->errors ? err_copy(e, &t->first) : 0;
+}
+
+static bool lies_within(const struct place_in *p, const struct place_in *tree)
+{
+	size_t n = strlen(tree->path);
+
+	return !strncmp(p->path, tree->path, n) && (!p->path[n] || p->path[n] == '/');
+}
+
+int tool_move(struct call *c, struct err *e)
+{
+	struct files_tree_totals t;
+	struct place_in from, to;
+	int rc;
+
+	if (call_place(c, "source", REACH_TREE, &from, e) ||
+		call_place(c, "destination", REACH_TREE, &to, e))
+		return -1;
+	if (lies_within(&to, &from))
+		return err_set(e, ERR_USAGE, "%.200s cannot be moved into itself.", from.path);
+	if (from.root == to.root)
+		rc = files_move(call_files(c), from.root, from.rel, to.rel, false, &t, e);
+	else
+		rc = copy_tree(c, &from, &to, false, &t, e) ||
+			files_delete(call_files(c), from.root, from.rel, true, &t, e);
+	if (rc)
+		return -1;
+	str_addf(&c->text, "Successfully moved %s to %s", from.path, to.path);
+	return 0;
+}
+
+int tool_copy(struct call *c, struct err *e)
+{
+	struct files_tree_totals t;
+	struct place_in from, to;
+
+	if (call_place(c, "source", REACH_READ, &from, e) ||
+		call_place(c, "destination", REACH_TREE, &to, e))
+		return -1;
+	if (lies_within(&to, &from))
+		return err_set(e, ERR_USAGE, "%.200s cannot be copied into itself.", from.path);
+	if (copy_tree(c, &from, &to, call_flag(c, "overwrite"), &t, e))
+		return -1;
+	jsonw_uint(&c->out, "files", t.files);
+	jsonw_uint(&c->out, "directories", t.dirs);
+	jsonw_uint(&c->out, "links", t.links);
+	jsonw_uint(&c->out, "bytes", t.bytes);
+	return 0;
+}
+
+/* Under read_before_delete: each file was read, or written, by this agent. */
+static int check_were_read(struct call *c, const struct place_in *p, bool recursive, struct err *e)
+{
+	const struct files_scan_options o = {.filter = {.types = FILES_FILE}};
+	AUTO_STR struct str unread = STR_INIT;
+	struct files_entry it;
+	struct files_scan *s;
+	size_t n = 0;
+
+	if (!call_options(c)->agent->read_before_delete)
+		return 0;
+	if (files_look(p->root, p->rel, &it, e))
+		return -1;
+	if (it.type == FILES_LINK || (it.type == FILES_DIR && !recursive))
+		return 0;
+	if (it.type == FILES_FILE)
+		return reads_has(c->server->read, p->path)
+			? 0
+			: err_set(e, ERR_REFUSED, "%.200s has not been read; read it first.",
+				  p->path);
+	if (files_scan(call_files(c), p->root, place_start(p), &o, &s, e))
+		return -1;
+	while (files_scan_next(s, &it)) {
+		AUTO_STR struct str path = STR_INIT;
+
+		put_place(&path, p, it.path);
+		if (it.type == FILES_FILE && !reads_has(c->server->read, path.s) && n++ < 3)
+			str_addf(&unread, "%s%s", unread.len ? ", " : "", path.s);
+	}
+	files_scan_free(s);
+	return n ? err_set(e, ERR_REFUSED,
+			   "%zu files below %.100s have not been read; read them first: %.300s", n,
+			   p->path, unread.s)
+		 : 0;
+}
+
+/* All of them are looked at before the first goes. */
+int tool_delete(struct call *c, struct err *e)
+{
+	bool recursive = call_flag(c, "recursive");
+	struct files_tree_totals t, sum = {0};
+	struct files_entry it;
+	struct place_in p;
+	size_t n;
+	const char *const *paths = call_texts(c, "paths", &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (reach_find(call_reach(c), paths[i], REACH_TREE, &p, e) ||
+			files_look(p.root, p.rel, &it, e) || check_were_read(c, &p, recursive, e))
+			return -1;
+		if (it.type == FILES_DIR && !recursive)
+			return err_set(e, ERR_REFUSED,
+				"%.200s is a directory; \"recursive\": true deletes it with all that "
+				"is in it.",
+				p.path);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (reach_find(call_reach(c), paths[i], REACH_TREE, &p, e) ||
+			files_delete(call_files(c), p.root, p.rel, recursive, &t, e))
+			return -1;
+		sum.files += t.files + t.links;
+		sum.dirs += t.dirs;
+		sum.bytes += t.bytes;
+	}
+	jsonw_uint(&c->out, "files", sum.files);
+	jsonw_uint(&c->out, "directories", sum.dirs);
+	return 0;
+}
