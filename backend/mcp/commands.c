@@ -1,0 +1,571 @@
+/*
+ * commands.c - commands in the agent's container: those that are waited for, and those that go on beside.
+ *
+ * Of each the last KEPT are kept with what they printed, so that a long output can be read in parts.  All end with the
+ * server: nothing runs on unseen.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <berth/agents.h>
+#include <berth/clock.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+
+#include "mcp/tools_commands.h"
+
+#define KEPT 64                         /* commands in the table, ended ones included */
+#define RUNNING_MOST 32                 /* beside calls */
+#define OUTPUT_MOST ((uint64_t)4 << 20) /* of each stream */
+#define ANSWER_MOST 65536 /* of each stream, in one answer where no other is asked for */
+#define TIMEOUT_S 60      /* where neither the call nor the definition says */
+#define WRITE_MS 5000
+#define END_MS 10000
+
+struct command {
+	struct command *next;
+	int64_t id;
+	char *text; /* for lists */
+	int64_t started_ns, ended_ns;
+	struct str out[3]; /* by stream */
+	uint64_t dropped;
+	bool running, beside, ok;
+	struct run_result result;
+	struct err err; /* it did not run */
+	int cancel[2];
+	int input; /* its standard input's write end; -1 */
+
+	/* of one that runs beside: its thread's own */
+	pthread_t thread;
+	struct command_table *table;
+	struct run_request request;
+	struct arena mem;
+	int input_from;
+	unsigned users; /* calls that look at it now */
+};
+
+struct command_table {
+	struct server *server;
+	pthread_mutex_t lock;  /* all below, and what is in the commands */
+	pthread_cond_t change; /* output, or an end */
+	struct command *first;
+	size_t n, beside;
+	int64_t last_id;
+};
+
+static void free_command(struct command *c)
+{
+	for (int i = 0; i < 2; i++)
+		cleanup_close(&c->cancel[i]);
+	cleanup_close(&c->input);
+	for (int i = 0; i < 3; i++)
+		str_release(&c->out[i]);
+	arena_release(&c->mem);
+	free(c->text);
+	free(c);
+}
+
+/* Under the lock: the oldest ended ones make room. */
+static void trim_table(struct command_table *t)
+{
+	for (struct command **at = &t->first; *at && t->n >= KEPT;) {
+		struct command *c = *at;
+
+		if (c->running || c->users) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		t->n--;
+		if (c->beside)
+			pthread_join(c->thread, NULL);
+		free_command(c);
+	}
+}
+
+static struct command *add_command(struct command_table *t, const char *text)
+{
+	struct command *c = xcalloc(1, sizeof *c), **at;
+
+	*c = (struct command){.table = t,
+		.text = xstrdup(text),
+		.running = true,
+		.started_ns = clock_mono_ns(),
+		.cancel = {-1, -1},
+		.input = -1,
+		.input_from = -1,
+		.users = 1};
+	for (int i = 0; i < 3; i++)
+		str_init(&c->out[i]);
+	arena_init(&c->mem, 1024);
+	pthread_mutex_lock(&t->lock);
+	trim_table(t);
+	c->id = ++t->last_id;
+	for (at = &t->first; *at; at = &(*at)->next)
+		;
+	*at = c;
+	t->n++;
+	pthread_mutex_unlock(&t->lock);
+	return c;
+}
+
+/* Of a command that left nothing to come back for. */
+static void remove_command(struct command_table *t, struct command *c)
+{
+	pthread_mutex_lock(&t->lock);
+	for (struct command **at = &t->first; *at; at = &(*at)->next)
+		if (*at == c) {
+			*at = c->next;
+			t->n--;
+			break;
+		}
+	pthread_mutex_unlock(&t->lock);
+	free_command(c);
+}
+
+static void let_go(struct command_table *t, struct command *c)
+{
+	pthread_mutex_lock(&t->lock);
+	c->users--;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static struct command *find_command(struct call *call, struct err *e)
+{
+	struct command_table *t = call->server->commands;
+	int64_t id = call_number(call, "command_id", 0);
+	struct command *c;
+
+	pthread_mutex_lock(&t->lock);
+	for (c = t->first; c && c->id != id; c = c->next)
+		;
+	if (c)
+		c->users++;
+	pthread_mutex_unlock(&t->lock);
+	return c ? c
+		 : err_null(err_set(e, ERR_NOT_FOUND,
+			   "There is no command %lld here; list_commands tells which there are.",
+			   (long long)id));
+}
+
+/* -- running ---------------------------------------------------------------------------------------- */
+
+static void take_output(void *ctx, int stream, const char *bytes, size_t n)
+{
+	struct command *c = ctx;
+	struct command_table *t = c->table;
+	size_t room, take;
+
+	if (stream < 1 || stream > 2)
+		return;
+	pthread_mutex_lock(&t->lock);
+	room = OUTPUT_MOST - c->out[stream].len;
+	take = n < room ? n : room;
+	str_add(&c->out[stream], bytes, take);
+	c->dropped += n - take;
+	pthread_cond_broadcast(&t->change);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Words, directory, environment and time of a call, in `mem`. */
+static int fill_request(struct call *call, struct arena *mem, struct run_request *r, struct err *e)
+{
+	const struct mcp_options *o = call_options(call);
+	const struct json *argv = json_member(call->args, "argv");
+	const struct json *env = json_member(call->args, "env");
+	const char *command = call_text(call, "command"), *dir = call_text(call, "work_dir");
+	int64_t timeout = call_number(call, "timeout", 0), limit = o->agent->limits.timeout_s;
+	const char **words;
+	size_t n = 0;
+
+	if (!command == !argv)
+		return err_set(e, ERR_USAGE,
+			"Give \"command\", a shell's line, or \"argv\", the words of one program.");
+	words = arena_array(mem, argv ? argv->n + 1 : 4, sizeof *words);
+	if (command) {
+		words[n++] = "/bin/sh";
+		words[n++] = "-c";
+		words[n++] = arena_strdup(mem, command);
+	}
+	for (const struct json *j = argv ? argv->first : NULL; j; j = j->next)
+		words[n++] = arena_strdup(mem, j->text);
+	if (!n)
+		return err_set(e, ERR_USAGE, "\"argv\" is empty.");
+	*r = (struct run_request){.agent = o->agent->container,
+		.program = "mcp",
+		.def = o->agent,
+		.argv = words,
+		.argc = n,
+		.cwd = arena_strdup(mem, dir ? dir : call_reach(call)->home),
+		.timeout_ms = timeout ? timeout * 1000 : (limit ? limit : TIMEOUT_S) * 1000,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.cancel_fd = -1,
+		.resize_fd = -1,
+		.output = take_output};
+	if (limit && (timeout > limit))
+		return err_set(e, ERR_REFUSED, "This agent's commands have at most %lld s.",
+			(long long)limit);
+	words = arena_array(mem, (env ? env->n : 0) + 1, sizeof *words);
+	for (const struct json *j = env ? env->first : NULL; j; j = j->next)
+		words[r->envc++] = arena_printf(mem, "%s=%s", j->key, j->text);
+	r->env = words;
+	return 0;
+}
+
+static char *describe_words(const struct run_request *r)
+{
+	struct str text = STR_INIT;
+
+	if (r->argc == 3 && !strcmp(r->argv[0], "/bin/sh"))
+		str_adds(&text, r->argv[2]);
+	else
+		for (size_t i = 0; i < r->argc && text.len < 4096; i++)
+			str_addf(&text, "%s%s", i ? " " : "", r->argv[i]);
+	return str_detach(&text);
+}
+
+static void run_command(struct command *c, struct recorder *by)
+{
+	struct command_table *t = c->table;
+	struct run_result result;
+	struct err why = ERR_INIT;
+	bool ok;
+
+	c->request.ctx = c;
+	ok = agents_run_by(by, &c->request, &result, &why) == 0;
+	pthread_mutex_lock(&t->lock);
+	c->ok = ok;
+	c->result = result;
+	c->err = why;
+	c->running = false;
+	c->ended_ns = clock_mono_ns();
+	if (c->beside)
+		t->beside--;
+	pthread_cond_broadcast(&t->change);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* -- what is told ----------------------------------------------------------------------------------- */
+
+/* Under the lock. */
+static void put_state(struct jsonw *j, const struct command *c)
+{
+	int64_t until = c->running ? clock_mono_ns() : c->ended_ns;
+
+	jsonw_int(j, "command_id", c->id);
+	jsonw_text(j, "state", c->running ? "running" : "ended");
+	jsonw_bool(j, "success",
+		!c->running && c->ok && c->result.ended == ENDED_EXIT && !c->result.exit_code);
+	jsonw_int(j, "exit_code", c->running ? -1 : c->result.exit_code);
+	jsonw_text(j, "ended", c->running ? "" : run_ended_name(c->result.ended));
+	jsonw_number(j, "execution_time", (double)(until - c->started_ns) / 1e9, 3);
+	jsonw_uint(j, "stdout_bytes", c->out[1].len);
+	jsonw_uint(j, "stderr_bytes", c->out[2].len);
+	jsonw_uint(j, "dropped_bytes", c->dropped);
+	jsonw_text(j, "error", c->running ? "" : c->result.err.msg);
+}
+
+static int tell_not_run(const struct command *c, struct err *e)
+{
+	const struct err *why = c->err.kind ? &c->err : &c->result.err;
+
+	if (why->kind == ERR_NOT_FOUND)
+		return err_set(e, ERR_NOT_FOUND,
+			"The agent's container cannot be reached (%.300s); the operator starts it with "
+			"`berth up`.",
+			why->msg);
+	return why->kind ? err_copy(e, why) : err_set(e, ERR_FAILED, "It did not run.");
+}
+
+static int input_of_text(const struct json *text, struct err *e)
+{
+	int fd = memfd_create("input", MFD_CLOEXEC);
+
+	if (fd < 0 || file_write(fd, text->text, text->len) < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+		err_sys(e, errno, "cannot keep the input of the command");
+		cleanup_close(&fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The output that fits, and whether there is more to come back for. */
+static bool put_outputs(struct call *call, const struct command *c)
+{
+	size_t most = (size_t)call_number(call, "max_output", ANSWER_MOST);
+	bool more = false;
+
+	for (int i = 1; i <= 2; i++) {
+		const struct str *s = &c->out[i];
+
+		jsonw_textn(&call->out, i == 1 ? "stdout" : "stderr", s->s,
+			s->len < most ? s->len : most);
+		more |= s->len > most;
+	}
+	jsonw_bool(&call->out, "truncated", more || c->dropped);
+	return more;
+}
+
+int tool_execute(struct call *call, struct err *e)
+{
+	const struct json *input = json_member(call->args, "stdin");
+	struct command_table *t = call->server->commands;
+	struct run_request r;
+	struct command *c;
+	AUTO_CLOSE int in = -1;
+	AUTO_FREE char *text = NULL;
+	bool more = false;
+	int rc;
+
+	if (fill_request(call, &call->mem, &r, e))
+		return -1;
+	if (input && (in = input_of_text(input, e)) < 0)
+		return -1;
+	text = describe_words(&r);
+	c = add_command(t, text);
+	c->request = r;
+	c->request.in = in;
+	c->request.cancel_fd = call_cancel_fd(call);
+	run_command(c, &call->worker->by);
+	rc = c->ok || c->result.ended == ENDED_TIMEOUT ? 0 : tell_not_run(c, e);
+	if (!rc) {
+		put_state(&call->out, c);
+		more = put_outputs(call, c);
+	}
+	if (more)
+		let_go(t, c);
+	else
+		remove_command(t, c);
+	return rc;
+}
+
+/* -- beside calls ----------------------------------------------------------------------------------- */
+
+static void *run_beside(void *ctx)
+{
+	struct command *c = ctx;
+	struct server *s = c->table->server;
+	struct recorder by = {.program = "mcp", .policy = s->o->policy, .audit = s->audit};
+
+	run_command(c, &by);
+	cleanup_close(&c->input_from);
+	return NULL;
+}
+
+static int start_beside(struct call *call, struct command *c, struct err *e)
+{
+	struct command_table *t = c->table;
+	int input[2];
+	bool full;
+
+	if (pipe2(c->cancel, O_CLOEXEC) < 0 || pipe2(input, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "cannot make a pipe");
+	c->input = input[1];
+	c->input_from = input[0];
+	fcntl(c->input, F_SETFL, O_NONBLOCK);
+	c->request.in = c->input_from;
+	c->request.cancel_fd = c->cancel[0];
+	if (!call_number(call, "timeout", 0) && !call_options(call)->agent->limits.timeout_s)
+		c->request.timeout_ms = 0;
+	pthread_mutex_lock(&t->lock);
+	full = t->beside >= RUNNING_MOST;
+	t->beside += !full;
+	c->beside = !full;
+	pthread_mutex_unlock(&t->lock);
+	if (full)
+		return err_set(e, ERR_REFUSED,
+			"%d commands run beside already; kill_command ends one.", RUNNING_MOST);
+	if (pthread_create(&c->thread, NULL, run_beside, c) == 0)
+		return 0;
+	pthread_mutex_lock(&t->lock);
+	t->beside--;
+	c->beside = false;
+	pthread_mutex_unlock(&t->lock);
+	return err_set(e, ERR_FAILED, "No thread can be started for this command.");
+}
+
+int tool_start(struct call *call, struct err *e)
+{
+	struct command_table *t = call->server->commands;
+	struct command *c = add_command(t, "");
+	AUTO_FREE char *text = NULL;
+
+	if (fill_request(call, &c->mem, &c->request, e) || start_beside(call, c, e)) {
+		cleanup_close(&c->input_from);
+		remove_command(t, c);
+		return -1;
+	}
+	text = describe_words(&c->request);
+	pthread_mutex_lock(&t->lock);
+	free(c->text);
+	c->text = text;
+	text = NULL;
+	put_state(&call->out, c);
+	pthread_mutex_unlock(&t->lock);
+	let_go(t, c);
+	return 0;
+}
+
+int tool_list_commands(struct call *call, struct err *e)
+{
+	struct command_table *t = call->server->commands;
+
+	(void)e;
+	jsonw_array(&call->out, "commands");
+	pthread_mutex_lock(&t->lock);
+	for (const struct command *c = t->first; c; c = c->next) {
+		jsonw_object(&call->out, NULL);
+		put_state(&call->out, c);
+		jsonw_text(&call->out, "command", c->text);
+		jsonw_end(&call->out);
+	}
+	pthread_mutex_unlock(&t->lock);
+	jsonw_end(&call->out);
+	return 0;
+}
+
+/* Waits until there is more of the stream than `offset`, or its end, at most `seconds`. */
+static void wait_for_output(
+	struct call *call, struct command *c, int stream, size_t offset, int64_t seconds)
+{
+	struct command_table *t = c->table;
+	int64_t until = clock_mono_ns() + seconds * 1000000000;
+
+	while (c->running && c->out[stream].len <= offset && clock_mono_ns() < until &&
+		!call_cancelled(call)) {
+		struct timespec at;
+
+		clock_gettime(CLOCK_REALTIME, &at);
+		at.tv_nsec += 100000000;
+		at.tv_sec += at.tv_nsec / 1000000000;
+		at.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&t->change, &t->lock, &at);
+	}
+}
+
+int tool_read_command(struct call *call, struct err *e)
+{
+	const char *which = call_text(call, "stream");
+	int stream = which && !strcmp(which, "stderr") ? 2 : 1;
+	size_t offset = (size_t)call_number(call, "offset", 0);
+	size_t limit = (size_t)call_number(call, "limit", ANSWER_MOST), n;
+	struct command *c = find_command(call, e);
+
+	if (!c)
+		return -1;
+	pthread_mutex_lock(&c->table->lock);
+	wait_for_output(call, c, stream, offset, call_number(call, "wait", 0));
+	n = offset < c->out[stream].len ? c->out[stream].len - offset : 0;
+	n = n < limit ? n : limit;
+	put_state(&call->out, c);
+	jsonw_textn(&call->out, "data", c->out[stream].s + (n ? offset : 0), n);
+	jsonw_uint(&call->out, "next_offset", offset + n);
+	pthread_mutex_unlock(&c->table->lock);
+	let_go(c->table, c);
+	return 0;
+}
+
+/* What a command that does not read leaves in the pipe is not waited for. */
+static int feed_command(
+	struct call *call, int fd, const struct json *text, size_t *done, struct err *e)
+{
+	int64_t until = clock_mono_ns() + WRITE_MS * 1000000ll;
+
+	while (*done < text->len && clock_mono_ns() < until && !call_cancelled(call)) {
+		struct pollfd p = {fd, POLLOUT, 0};
+		ssize_t n = write(fd, text->text + *done, text->len - *done);
+
+		if (n > 0)
+			*done += (size_t)n;
+		else if (errno == EAGAIN)
+			poll(&p, 1, 100);
+		else if (errno != EINTR)
+			return err_sys(e, errno, "the command does not read its input");
+	}
+	return 0;
+}
+
+int tool_write_command(struct call *call, struct err *e)
+{
+	const struct json *text = json_member(call->args, "input");
+	struct command *c = find_command(call, e);
+	AUTO_CLOSE int fd = -1;
+	size_t done = 0;
+	int rc = -1;
+
+	if (!c)
+		return -1;
+	pthread_mutex_lock(&c->table->lock);
+	if (c->running && c->input >= 0)
+		fd = fcntl(c->input, F_DUPFD_CLOEXEC, 0);
+	if (call_flag(call, "close") && c->input >= 0)
+		close(steal_fd(&c->input));
+	pthread_mutex_unlock(&c->table->lock);
+	if (fd < 0)
+		err_set(e, ERR_REFUSED,
+			"Command %lld takes no input: it has ended, or its input was closed.",
+			(long long)c->id);
+	else
+		rc = feed_command(call, fd, text, &done, e);
+	if (!rc)
+		jsonw_uint(&call->out, "written", done);
+	let_go(c->table, c);
+	return rc;
+}
+
+int tool_kill_command(struct call *call, struct err *e)
+{
+	struct command *c = find_command(call, e);
+
+	if (!c)
+		return -1;
+	pthread_mutex_lock(&c->table->lock);
+	if (c->running && c->cancel[1] >= 0)
+		file_write(c->cancel[1], "", 1);
+	wait_for_output(call, c, 0, 0, END_MS / 1000);
+	put_state(&call->out, c);
+	pthread_mutex_unlock(&c->table->lock);
+	let_go(c->table, c);
+	return 0;
+}
+
+/* -- the table --------------------------------------------------------------------------------------- */
+
+struct command_table *commands_new(struct server *s)
+{
+	struct command_table *t = xcalloc(1, sizeof *t);
+
+	t->server = s;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->change, NULL);
+	return t;
+}
+
+void commands_end(struct command_table *t)
+{
+	struct command *c, *next;
+
+	pthread_mutex_lock(&t->lock);
+	for (c = t->first; c; c = c->next)
+		if (c->running && c->cancel[1] >= 0)
+			file_write(c->cancel[1], "", 1);
+	pthread_mutex_unlock(&t->lock);
+	for (c = t->first; c; c = next) {
+		next = c->next;
+		if (c->beside)
+			pthread_join(c->thread, NULL);
+		free_command(c);
+	}
+	pthread_cond_destroy(&t->change);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
