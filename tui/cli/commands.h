@@ -27,6 +27,7 @@ cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_wor
 	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_take,
 	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
 	cli_workspace_drop, cli_workspace_verify;
+cli_run_fn cli_mcp;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
 
@@ -44,6 +45,9 @@ cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_tre
 #ifndef IN_IMAGE
 #define IN_IMAGE(f) NULL
 #endif
+#ifndef IN_MCP
+#define IN_MCP(f) NULL
+#endif
 #ifndef IN_BENCH
 #define IN_BENCH(f) NULL
 #endif
@@ -55,6 +59,7 @@ cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_tre
 #define CORE(f) "berth-core", IN_CORE(f)
 #define FILES(f) "berth-files", IN_FILES(f)
 #define IMAGE(f) "berth-image", IN_IMAGE(f)
+#define MCP(f) "berth-mcp", IN_MCP(f)
 #define BENCH(f) "berth-bench", IN_BENCH(f)
 
 static const struct cli_option globals[] = {
@@ -708,6 +713,12 @@ static const struct cli_command bench_verbs[] = {
 	{0},
 };
 
+static const struct cli_option mcp_options[] = {
+	{0, "agent", "ID", "whose server this is (default: the file's only agent)"},
+	{0, "tools", "GROUP,...", "only these: files, commands, tools, workspace"},
+	{0},
+};
+
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const struct cli_command commands[] = {
@@ -809,6 +820,15 @@ static const struct cli_command commands[] = {
 		.verbs = files_verbs},
 	{"workspace", "", .help = "make workspaces, keep checkpoints of them and go back",
 		.verbs = workspace_verbs},
+	{"mcp", "", 0, 0, MCP(cli_mcp), .needs = NEEDS_SETTINGS | TAKES_TEAM,
+		.help = "serve an agent's tools to a client of the Model Context Protocol",
+		.about =
+			"JSON-RPC on standard input and output, for the agent that --agent names in the file "
+			"of -c.  It works on the files that the agent's container has, at the same paths and as "
+			"its user, runs commands in that container, and runs custom tools.  Permissions, "
+			"command rules, limits and the audit log are those of every other way in.  The client "
+			"starts it, and ends it by closing its standard input.",
+		.options = mcp_options},
 	{"bench", "", .help = "measure, compare with earlier versions, report",
 		.verbs = bench_verbs},
 	{"completion", "bash|zsh|fish", 1, 1, BERTH(cli_completion),

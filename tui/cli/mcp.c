@@ -1,0 +1,140 @@
+/* mcp.c - `berth mcp`: the server that agents talk to, on standard input and output. */
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/build.h>
+#include <berth/file.h>
+#include <berth/mcp.h>
+#include <berth/mem.h>
+#include <berth/settings.h>
+#include <berth/team.h>
+
+#include "cli/commands.h"
+#include "cli/gate.h"
+
+static int stop[2] = {-1, -1}; /* for the signal handler */
+
+static void on_mcp_signal(int sig)
+{
+	(void)sig;
+	file_write(stop[1], "", 1);
+}
+
+static int parse_groups(const char *text, unsigned *ret, struct err *e)
+{
+	static const struct {
+		const char *name;
+		unsigned group;
+	} known[] = {{"files", MCP_FILES}, {"commands", MCP_COMMANDS}, {"tools", MCP_TOOLS},
+		{"workspace", MCP_WORKSPACE}};
+
+	*ret = text ? 0 : MCP_ALL;
+	while (text && *text) {
+		size_t n = strcspn(text, ","), i = 0;
+
+		while (i < COUNT(known) &&
+			(strlen(known[i].name) != n || memcmp(known[i].name, text, n) != 0))
+			i++;
+		if (i == COUNT(known))
+			return err_set(e, ERR_USAGE,
+				"--tools takes files, commands, tools and workspace, with commas between; "
+				"\"%.*s\" is none of them.",
+				(int)(n < 40 ? n : 40), text);
+		*ret |= known[i].group;
+		text += n + (text[n] == ',');
+	}
+	return *ret ? 0 : err_set(e, ERR_USAGE, "--tools names none.");
+}
+
+/* The agent of --agent, or the only one. */
+static const struct agent_def *choose_agent(
+	const struct cli *c, const struct team *t, struct err *e)
+{
+	const char *id = cli_value(c, "agent");
+	const struct agent_def *a;
+
+	if (!id && t->nagents == 1)
+		return &t->agents[0];
+	if (!id)
+		return err_null(err_set(e, ERR_USAGE,
+			"%s defines %zu agents; say which one this server is for: --agent ID.",
+			t->file, t->nagents));
+	a = team_agent(t, id);
+	return a ? a
+		 : err_null(err_set(e, ERR_USAGE, "%s defines no agent called `%s`.", t->file, id));
+}
+
+/* berth itself, which this program was started by: ../../bin beside libexec, or beside this in a build. */
+static int find_berth(char path[PATH_MAX], struct err *e)
+{
+	static const char *const places[] = {"berth", "../../bin/berth"};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_set(e, ERR_FAILED, "cannot find this program's own path");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	slash[1] = '\0';
+	for (size_t i = 0; i < COUNT(places); i++) {
+		snprintf(path, PATH_MAX, "%.3900s%s", self, places[i]);
+		if (access(path, X_OK) == 0)
+			return 0;
+	}
+	return err_set(e, ERR_FAILED, "berth is not beside %s", self);
+}
+
+static int serve_agent(
+	const struct cli *c, const struct team *t, const struct settings *s, struct err *e)
+{
+	struct sigaction act = {.sa_handler = on_mcp_signal, .sa_flags = SA_RESTART};
+	struct mcp_options o = {.team = t, .in = 0, .out = 1, .version = berth_build.version};
+	struct policy policy;
+	struct arena mem;
+	char berth[PATH_MAX];
+	int rc = -1;
+
+	o.agent = choose_agent(c, t, e);
+	if (!o.agent || parse_groups(cli_value(c, "tools"), &o.groups, e) || find_berth(berth, e))
+		return -1;
+	/* MassGen's file says whether its agents run commands at all. */
+	if (t->kind == TEAM_MASSGEN && !o.agent->commands)
+		o.groups &= ~(MCP_COMMANDS | MCP_TOOLS);
+	o.verbs = berth;
+	o.io_depth = (unsigned)s->files_io_depth;
+	o.io_uring = s->files_io_uring == ASCII_YES ? 1 : s->files_io_uring == ASCII_NO ? -1 : 0;
+	if (pipe2(stop, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_set(e, ERR_FAILED, "cannot make a pipe");
+	o.stop = stop[0];
+	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+	arena_init(&mem, 1024);
+	if (!cli_policy(c, &policy, &mem, e)) {
+		o.policy = &policy;
+		rc = mcp_serve(&o, e);
+	}
+	arena_release(&mem);
+	return rc;
+}
+
+int cli_mcp(const struct cli *c, const struct settings *s, struct err *e)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	struct team team;
+	int rc;
+
+	if (!cli_value(c, "team"))
+		return err_set(e, ERR_USAGE, "mcp needs a team file: berth -c FILE mcp --agent ID");
+	if (team_read(cli_value(c, "team"), cwd ? cwd : "/", &team, e))
+		return -1;
+	rc = serve_agent(c, &team, s, e);
+	team_release(&team);
+	return rc < 0 ? -1 : cli_recorded(rc, 1);
+}
