@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""mcp.py - `berth mcp` with a container: commands, what runs beside, cancelling, tools, and an end that leaves nothing."""
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from mcp_client import BERTH, PATIENCE, Client, case, main  # noqa: E402
+
+os.chdir(os.environ["TMPDIR"])
+os.environ["DOCKER_HOST"] = os.environ["BERTH_TEST_ENGINE"]
+ID = f"mcp{os.getpid()}"
+WS = os.path.join(os.getcwd(), "ws")
+os.mkdir(WS)
+os.chmod(WS, 0o755)
+os.chown(WS, 1000, 1000)
+with open("team.yaml", "w", encoding="utf-8") as f:
+    f.write(f"""agents:
+  {ID}: {{image: 'box:1', workspace: {WS}, memory: 64m, pids: 64}}
+custom_tools:
+  {ID}t: {{type: docker, image: 'box:1', script: 'echo "got $1"; exit 3'}}
+""")
+os.chmod("team.yaml", 0o644)
+
+
+def running(mark):
+    """How many processes of this host have `mark` as a word."""
+    n = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                n += mark.encode() in f.read().split(b"\0")
+        except OSError:
+            pass
+    return n
+
+
+def wait_until(what):
+    until = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@case("the agent is up")
+def _():
+    subprocess.run([BERTH, "up", "team.yaml"], check=True, stdout=subprocess.DEVNULL)
+
+
+@case("a command, and how it ends")
+def _():
+    with Client("team.yaml") as c:
+        got = c.call("execute_command", command="echo out; echo err >&2; pwd; exit 3")
+        assert got["stdout"] == f"out\n{WS}\n" and got["stderr"] == "err\n", got
+        assert got["exit_code"] == 3 and got["ended"] == "exit" and not got["success"], got
+        got = c.call("execute_command", argv=["sh", "-c", 'echo "$A$0"; cat', "x y"], env={"A": "b"}, stdin="in")
+        assert got["stdout"] == "bx y\nin" and got["success"], got
+        got = c.call("execute_command", command="id -u; touch made", work_dir="/tmp")
+        assert got["stdout"] == "1000\n", got
+        got = c.call("execute_command", command="sleep 100", timeout=1)
+        assert got["ended"] == "timeout" and got["exit_code"] == 124, got
+        c.fails("execute_command", command="rm -rf /")
+        for arguments in ({}, {"command": "ls", "argv": ["ls"]}, {"argv": []}, {"command": 1}, {"command": "ls", "env": {"A": 1}},
+                          {"command": "ls\0"}, {"command": "ls", "cwd": "/"}):
+            c.fails("execute_command", **arguments)
+        got = c.call("execute_command", argv=["/none"])
+        assert got["exit_code"] == 127, got
+
+
+@case("files and commands see the same, and each other's user")
+def _():
+    with Client("team.yaml") as c:
+        c.call("write_file", path="both.txt", content="from the host\n")
+        got = c.call("execute_command", command=f"cat {WS}/both.txt && echo inside >> both.txt")
+        assert got["stdout"] == "from the host\n" and got["success"], got
+        assert c.call("read_text_file", path="both.txt") == "from the host\ninside\n"
+
+
+@case("a long output is read in parts")
+def _():
+    with Client("team.yaml") as c:
+        got = c.call("execute_command", command="seq 1 20000", max_output=100)
+        assert got["truncated"] and len(got["stdout"]) == 100, got
+        text, offset = "", 0
+        while offset < got["stdout_bytes"]:
+            part = c.call("read_command", command_id=got["command_id"], offset=offset)
+            text, offset = text + part["data"], part["next_offset"]
+        assert text == "".join(f"{i}\n" for i in range(1, 20001))
+
+
+@case("commands beside: started, read, written to, ended")
+def _():
+    with Client("team.yaml") as c:
+        a = c.call("start_command", command="echo begun; while read x; do echo got $x; done; echo over")["command_id"]
+        b = c.call("start_command", command="sleep 7107")["command_id"]
+        assert c.call("read_command", command_id=a, wait=PATIENCE)["data"] == "begun\n"
+        c.call("write_command", command_id=a, input="one\n")
+        assert c.call("read_command", command_id=a, offset=6, wait=PATIENCE)["data"] == "got one\n"
+        c.call("write_command", command_id=a, input="two\n", close=True)
+        wait_until(lambda: c.call("read_command", command_id=a)["state"] == "ended")
+        assert c.call("read_command", command_id=a)["data"] == "begun\ngot one\ngot two\nover\n"
+        assert "no input" in c.fails("write_command", command_id=a, input="x")
+        assert [x["state"] for x in c.call("list_commands")["commands"]] == ["ended", "running"]
+        assert c.call("kill_command", command_id=b)["state"] == "ended"
+        assert not running("7107")
+        assert "no command" in c.fails("read_command", command_id=99)
+
+
+@case("what is cancelled ends, and is not answered; progress meanwhile")
+def _():
+    with Client("team.yaml") as c:
+        n = c.begin("tools/call", {"progressToken": "p"}, name="execute_command", arguments={"command": "sleep 7207", "timeout": 0})
+        with c.news:
+            assert c.news.wait_for(lambda: len(c.notes) > 1, PATIENCE)
+        told = [x["params"] for x in c.notes]
+        assert all(x["progressToken"] == "p" for x in told), told
+        assert all(a["progress"] < b["progress"] for a, b in zip(told, told[1:])), told
+        wait_until(lambda: running("7207"))
+        assert c.ask("tools/call", name="list_commands")["result"]
+        c.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": n, "reason": "test"}})
+        wait_until(lambda: not running("7207"))
+        assert c.ask("ping")["result"] == {}
+        assert n not in c.answers
+
+
+@case("a client that is killed leaves nothing behind")
+def _():
+    c = Client("team.yaml")
+    c.call("start_command", command="sleep 7307")
+    c.begin("tools/call", name="execute_command", arguments={"command": "sleep 7307", "timeout": 600})
+    wait_until(lambda: running("7307") >= 2)
+    c.server.terminate()
+    assert c.server.wait(PATIENCE) == 0
+    wait_until(lambda: not running("7307"))
+    c = Client("team.yaml")
+    c.call("start_command", command="sleep 7407")
+    wait_until(lambda: running("7407"))
+    c.server.kill()
+    c.server.wait(PATIENCE)
+    wait_until(lambda: not running("7407"))
+
+
+@case("many commands at once")
+def _():
+    with Client("team.yaml") as c:
+        numbers = [c.begin("tools/call", name="execute_command", arguments={"command": f"echo {i}"}) for i in range(100)]
+        for i, n in enumerate(numbers):
+            assert c.wait(n)["result"]["structuredContent"]["stdout"] == f"{i}\n"
+
+
+@case("a tool of the team file")
+def _():
+    with Client("team.yaml", era="new") as c:
+        assert [t["name"] for t in c.call("list_tools")["tools"]] == [f"{ID}t"]
+        got = c.call("run_tool", tool=f"{ID}t", args=["word"])
+        assert got["stdout"] == "got word\n" and got["exit_code"] == 3, got
+        assert "no tool" in c.fails("run_tool", tool="none")
+
+
+@case("the commands are in the log and in the journal's words")
+def _():
+    out = subprocess.run([BERTH, "audit", "list", "--json", "--act", "container.exec", "--agent", ID], capture_output=True,
+                         text=True, check=True).stdout
+    assert "seq 1 20000" in out and "7207" in out, out[-500:]
+
+
+@case("it goes down")
+def _():
+    subprocess.run([BERTH, "down", "team.yaml"], check=True, stdout=subprocess.DEVNULL)
+    with Client("team.yaml") as c:
+        assert "`berth up`" in c.fails("execute_command", command="ls")
+
+
+main()

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""mcp.py - `berth mcp` without an engine: the protocol in both eras, the file tools, and what is refused."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from mcp_client import BERTH, PATIENCE, Client, case, main  # noqa: E402
+
+os.chdir(os.environ["TMPDIR"])
+os.environ["XDG_STATE_HOME"] = os.path.join(os.getcwd(), "state")
+WS, DOCS, FIXED = (os.path.join(os.getcwd(), d) for d in ("ws", "docs", "ws/fixed"))
+USER = 1000 if os.getuid() == 0 else os.getuid()
+os.umask(0o022)
+for d in (WS, DOCS, FIXED):
+    os.mkdir(d)
+    if os.getuid() == 0:
+        os.chown(d, 1000, 1000)
+with open("team.yaml", "w", encoding="utf-8") as f:
+    f.write(f"""agents:
+  one:
+    image: box:1
+    workspace: {WS}
+    read_before_delete: true
+    context_paths:
+      - {{path: {DOCS}}}
+      - {{path: {WS}, permission: write, protected_paths: [{FIXED}]}}
+""")
+
+
+def put(path, text):
+    with open(os.path.join(WS, path), "w", encoding="utf-8") as f:
+        f.write(text)
+    if os.getuid() == 0:
+        os.chown(f.name, 1000, 1000)
+    return f.name
+
+
+def get(path):
+    with open(os.path.join(WS, path), encoding="utf-8") as f:
+        return f.read()
+
+
+put("a.txt", "hello\nworld\n")
+put("fixed/kept", "kept\n")
+put("../docs/guide", "a guide\n")
+os.symlink("fixed", os.path.join(WS, "way"))
+os.symlink("/etc", os.path.join(WS, "out"))
+
+
+def error_of(c, line):
+    """The error that one raw line gets."""
+    before = len(c.lines)
+    c.say_bytes(line if line.endswith(b"\n") else line + b"\n")
+    with c.news:
+        assert c.news.wait_for(lambda: len(c.lines) > before, PATIENCE)
+        got = json.loads(c.lines[-1])
+        c.answers.pop(got["id"], None)
+    return got["id"], got["error"]["code"]
+
+
+@case("a session: initialize, ping, the list of tools")
+def _():
+    with Client("team.yaml") as c:
+        assert c.ask("ping")["result"] == {}
+        names = list(c.tools)
+        assert names[0] == "read_text_file" and "read_file" not in names, names
+        assert [t["name"] for t in c.ask("tools/list")["result"]["tools"]] == names
+        for tool in c.tools.values():
+            assert tool["inputSchema"]["type"] == "object" and tool["outputSchema"]["type"] == "object", tool
+            assert tool["description"] and "readOnlyHint" in tool["annotations"], tool
+        assert c.ask("server/discover")["error"]["code"] == -32601
+        assert c.ask("resources/list")["error"]["code"] == -32601
+        assert c.ask("tools/list", cursor="x")["error"]["code"] == -32602
+
+
+@case("older revisions, and one that is not known")
+def _():
+    for asked, answer in (("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")):
+        with Client("team.yaml", begin=False) as c:
+            assert c.ask("initialize", protocolVersion=asked)["result"]["protocolVersion"] == answer
+    with Client("team.yaml", begin=False) as c:
+        assert c.ask("initialize")["error"]["code"] == -32602
+        assert c.ask("tools/list")["error"]["code"] == -32600
+
+
+@case("requests that stand for themselves")
+def _():
+    with Client("team.yaml", era="new") as c:
+        got = c.ask("server/discover")["result"]
+        assert "2026-07-28" in got["supportedVersions"] and got["resultType"] == "complete", got
+        assert got["cacheScope"] == "private" and got["ttlMs"] > 0, got
+        assert got["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "berth", got
+        assert c.ask("ping")["error"]["code"] == -32601
+        assert c.call("read_text_file", path="a.txt") == "hello\nworld\n"
+        bad = c.ask("tools/list", {"io.modelcontextprotocol/protocolVersion": "2030-01-01"})["error"]
+        assert bad["code"] == -32022 and bad["data"]["requested"] == "2030-01-01", bad
+        assert "2026-07-28" in bad["data"]["supported"], bad
+        bad = c.ask("tools/list", {"io.modelcontextprotocol/clientCapabilities": 7})["error"]
+        assert bad["code"] == -32602, bad
+
+
+@case("what is no message gets an error, and the server goes on")
+def _():
+    with Client("team.yaml") as c:
+        assert error_of(c, b"{") == (None, -32700)
+        assert error_of(c, b"[]") == (None, -32600)
+        assert error_of(c, b'{"jsonrpc":"2.0","id":true,"method":"ping"}') == (None, -32600)
+        assert error_of(c, b'{"jsonrpc":"1.0","id":90,"method":"ping"}') == (90, -32600)
+        assert error_of(c, b'{"jsonrpc":"2.0","id":91,"method":"ping","params":[]}') == (91, -32602)
+        assert error_of(c, b'{"jsonrpc":"2.0","id":92,"id":93,"method":"ping"}') == (92, -32600)
+        assert error_of(c, b'{"jsonrpc":"2.0","id":94,"method":"ping","params":{"x":"\\ud800"}}') == (94, -32600)
+        assert error_of(c, b'{"jsonrpc":"2.0","id":95,"method":"ping","params":{"x":"\xff"}}') == (95, -32600)
+        assert error_of(c, b"[" * 100000) == (None, -32700)
+        assert error_of(c, b'{"jsonrpc":"2.0","id":"text","method":"none"}') == ("text", -32601)
+        c.say_bytes(b"\n  \r\n")
+        c.say({"jsonrpc": "2.0", "method": "notifications/none"})
+        c.say({"jsonrpc": "2.0", "id": 5, "result": {}})
+        big = 2 ** 62
+        c.say({"jsonrpc": "2.0", "id": big, "method": "ping"})
+        assert c.wait(big)["result"] == {}
+        assert c.ask("tools/call", name="none")["error"]["code"] == -32602
+        assert c.ask("tools/call")["error"]["code"] == -32602
+
+
+@case("reading")
+def _():
+    with Client("team.yaml") as c:
+        assert c.call("read_text_file", path="a.txt") == "hello\nworld\n"
+        assert c.call("read_file", path=f"{WS}/./x/../a.txt") == "hello\nworld\n"
+        assert c.call("read_text_file", path="a.txt", head=1) == "hello\n"
+        assert c.call("read_text_file", path="a.txt", tail=1) == "world\n"
+        assert c.call("read_text_file", path="a.txt", first_line=2, last_line=2) == "world\n"
+        assert "Only one" in c.fails("read_text_file", path="a.txt", head=1, tail=1)
+        put("b.bin", "\0\1")
+        assert "no text" in c.fails("read_text_file", path="b.bin")
+        block = c.call("read_media_file", path="b.bin")
+        assert block["resource"]["blob"] == "AAE=" and block["resource"]["uri"] == f"file://{WS}/b.bin", block
+        put("p.png", "x")
+        assert c.call("read_media_file", path="p.png") == {"type": "image", "data": "eA==", "mimeType": "image/png"}
+        got = c.call("read_multiple_files", paths=["a.txt", "none", f"{DOCS}/guide", "/etc/passwd"])
+        assert got.startswith("a.txt:\nhello\nworld\n\n\n---\nnone: Error - "), got
+        assert f"{DOCS}/guide:\na guide\n" in got and "/etc/passwd: Error - " in got and "root:" not in got, got
+
+
+@case("writing and editing")
+def _():
+    with Client("team.yaml") as c:
+        c.call("write_file", path="new/deep/b.txt", content="one\n\ttwo\nthree\n")
+        assert get("new/deep/b.txt") == "one\n\ttwo\nthree\n"
+        assert os.stat(f"{WS}/new/deep/b.txt").st_uid == USER
+        diff = c.call("edit_file", path="new/deep/b.txt", edits=[{"oldText": "three", "newText": "3"}], dryRun=True)
+        assert "-three\n+3\n" in diff and get("new/deep/b.txt") == "one\n\ttwo\nthree\n", diff
+        c.call("edit_file", path="new/deep/b.txt",
+               edits=[{"oldText": "three", "newText": "3"}, {"oldText": "two\n3", "newText": "2\n4"}])
+        assert get("new/deep/b.txt") == "one\n\t2\n4\n"
+        c.call("write_file", path="e.c", content="int f(void)\n{\n\tif (x)\n\t\ty();\n}\n")
+        c.call("edit_file", path="e.c", edits=[{"oldText": "if (x)\n    y();", "newText": "z();"}])
+        assert get("e.c") == "int f(void)\n{\n\tz();\n}\n", get("e.c")
+        assert "exact match" in c.fails("edit_file", path="e.c",
+                                        edits=[{"oldText": "z();", "newText": "Z"}, {"oldText": "none", "newText": ""}])
+        assert get("e.c") == "int f(void)\n{\n\tz();\n}\n"
+        got = c.call("write_multiple_files", files=[{"path": f"many/{i}", "content": f"{i}\n"} for i in range(50)])
+        assert got == {"written": 50, "bytes": 140} and get("many/49") == "49\n", got
+        c.fails("write_multiple_files", files=[{"path": "many/50", "content": ""},
+                                               {"path": "many/1", "content": "x", "create_only": True}])
+        assert get("many/1") == "1\n" and not os.path.exists(f"{WS}/many/50")
+
+
+@case("directories, copies, moves")
+def _():
+    with Client("team.yaml") as c:
+        c.call("create_directory", path="t/u/v")
+        c.call("create_directory", path="t/u/v")
+        assert "no directory" in c.fails("create_directory", path="a.txt")
+        c.call("write_multiple_files", files=[{"path": "t/x.txt", "content": "1"}, {"path": "t/u/y.md", "content": "22"}])
+        assert c.call("list_directory", path="t") == "[DIR] u\n[FILE] x.txt"
+        assert "Total: 1 files, 1 directories" in c.call("list_directory_with_sizes", path="t", sortBy="size")
+        assert json.loads(c.call("directory_tree", path="t")) == [
+            {"name": "u", "type": "directory", "children": [
+                {"name": "v", "type": "directory", "children": []}, {"name": "y.md", "type": "file"}]},
+            {"name": "x.txt", "type": "file"}]
+        assert c.call("search_files", path="t", pattern="*.md") == f"{WS}/t/u/y.md"
+        assert c.call("search_files", path="t", pattern="*.none") == "No matches found"
+        assert "size: 2\n" in c.call("get_file_info", path="t/u/y.md")
+        c.call("copy_files", source="t", destination="t2")
+        same = c.call("compare_directories", dir1="t", dir2="t2")
+        assert same["equal"] and same["equal_files"] == 2, same
+        c.call("write_file", path="t2/u/y.md", content="33")
+        c.call("write_file", path="t2/more", content="")
+        differ = c.call("compare_directories", dir1="t", dir2="t2")
+        assert not differ["equal"] and differ["different"] == ["u/y.md"] and differ["only_in_dir2"] == ["more"], differ
+        assert "-22" in c.call("compare_files", file1="t/u/y.md", file2="t2/u/y.md")["diff"]
+        c.call("move_file", source="t2", destination="t3")
+        assert get("t3/u/y.md") == "33" and not os.path.exists(f"{WS}/t2")
+        assert "exists" in c.fails("move_file", source="t/x.txt", destination="t/u/y.md")
+        assert "itself" in c.fails("copy_files", source="t", destination="t/u/w")
+        assert "itself" in c.fails("move_file", source="t", destination="t")
+
+
+@case("scanning, searching, transforming")
+def _():
+    with Client("team.yaml") as c:
+        c.call("write_multiple_files", files=[{"path": f"s/{i}.txt", "content": f"line\nfoo {i}\n"} for i in range(20)])
+        got = c.call("scan_directory", path="s", limit=5)
+        assert got["files"] == 20 and len(got["entries"]) == 5 and got["truncated"], got
+        got = c.call("search_text", path="s", pattern=r"foo 1\d", regex=True)
+        assert got["hits"] == 10 and got["matches"][0] == {
+            "path": f"{WS}/s/10.txt", "line": 2, "column": 1, "text": "foo 10"}, got
+        got = c.call("search_text", path="s", pattern="foo", limit=3)
+        assert len(got["matches"]) == 3 and got["truncated"], got
+        c.fails("search_text", path="s", pattern="(", regex=True)
+        got = c.call("transform_files", path="s", pattern="foo", replacement="bar")
+        assert not got["applied"] and got["changed"] == 20 and get("s/3.txt") == "line\nfoo 3\n", got
+        got = c.call("transform_files", path="s", pattern="foo", replacement="bar", dry_run=False)
+        assert got["applied"] and get("s/3.txt") == "line\nbar 3\n", got
+
+
+@case("what was not read is not deleted")
+def _():
+    put("unread", "x")
+    with Client("team.yaml") as c:
+        assert "read it first" in c.fails("delete_files", paths=["unread"])
+        c.call("read_text_file", path="unread")
+        c.call("write_file", path="d/own", content="")
+        assert "recursive" in c.fails("delete_files", paths=["unread", "d"])
+        assert os.path.exists(f"{WS}/unread")
+        assert c.call("delete_files", paths=["unread", "d"], recursive=True) == {"files": 2, "directories": 1}
+        put("unread", "x")
+        os.mkdir(f"{WS}/e")
+        put("e/unread", "x")
+        assert "1 files" in c.fails("delete_files", paths=["e"], recursive=True)
+
+
+@case("only what the agent was given, and of that nothing that is protected")
+def _():
+    with Client("team.yaml") as c:
+        assert c.call("list_allowed_directories").split("\n")[1:] == [WS, f"{DOCS} (read-only)", f"{FIXED} (read-only)"]
+        outside = ("/etc/passwd", "../x", "/", f"{WS}/../x", f"{WS}x", "out/passwd", "/proc/self/environ", f"{DOCS}/../ws2",
+                   os.environ["XDG_STATE_HOME"])
+        for path in outside:
+            c.fails("read_text_file", path=path)
+            for name, arguments in (("write_file", {"content": "x"}), ("create_directory", {}), ("list_directory", {}),
+                                    ("edit_file", {"edits": [{"oldText": "a", "newText": "b"}]}), ("get_file_info", {}),
+                                    ("directory_tree", {}), ("search_files", {"pattern": "*"}), ("scan_directory", {}),
+                                    ("search_text", {"pattern": "root"}), ("read_media_file", {}),
+                                    ("transform_files", {"pattern": "a", "replacement": "b"})):
+                if path != "out/passwd" or name != "get_file_info":
+                    c.fails(name, path=path, **arguments)
+            c.fails("move_file", source=path, destination="y")
+            c.fails("move_file", source="a.txt", destination=path)
+            c.fails("copy_files", source=path, destination="y")
+            c.fails("copy_files", source="a.txt", destination=path)
+            c.fails("delete_files", paths=[path], recursive=True)
+            c.fails("compare_files", file1="a.txt", file2=path)
+            c.fails("compare_directories", dir1=path, dir2=WS)
+            c.fails("write_multiple_files", files=[{"path": "fine", "content": ""}, {"path": path, "content": ""}])
+        assert not os.path.exists(f"{WS}/fine")
+        fixed = (f"{FIXED}/kept", "fixed/kept", "way/kept", "./way/../fixed/kept", f"{DOCS}/guide")
+        for path in fixed:
+            c.call("read_text_file", path=path)
+            c.fails("write_file", path=path, content="x")
+            c.fails("edit_file", path=path, edits=[{"oldText": "k", "newText": "b"}])
+            c.fails("delete_files", paths=[path])
+            c.fails("move_file", source=path, destination="y")
+            c.fails("copy_files", source="a.txt", destination=path, overwrite=True)
+            c.fails("transform_files", path=path, pattern="e", replacement="b", dry_run=False)
+        for path in ("fixed", ".", WS):
+            c.fails("delete_files", paths=[path], recursive=True)
+            c.fails("move_file", source=path, destination="y")
+        c.call("transform_files", path=".", pattern="kept", replacement="lost", dry_run=False)
+        assert get("fixed/kept") == "kept\n"
+
+
+@case("arguments of the wrong kind")
+def _():
+    with Client("team.yaml") as c:
+        for arguments in ({}, {"path": 7}, {"path": ["a.txt"]}, {"path": None}, {"path": ""}, {"path": "a\0b"},
+                          {"path": "a.txt", "head": -1}, {"path": "a.txt", "head": 1.5}, {"path": "a.txt", "head": "1"},
+                          {"path": "a.txt", "tail": 2 ** 70}, {"path": "a.txt", "output": "/etc/passwd"},
+                          {"path": "x" * 300}, {"path": "x/" * 5000}, {"path": {"path": "a.txt"}}):
+            c.fails("read_text_file", **arguments)
+        for arguments in ({"paths": []}, {"paths": "a.txt"}, {"paths": [1]}, {"paths": [["a.txt"]]}):
+            c.fails("read_multiple_files", **arguments)
+        c.fails("write_multiple_files", files=[{"path": "a.txt"}])
+        c.fails("write_multiple_files", files=[{"path": "a.txt", "content": "", "mode": 511}])
+        c.fails("list_directory_with_sizes", path=".", sortBy="age")
+        got = c.ask("tools/call", name="read_text_file", arguments=[])
+        assert got["result"]["isError"], got
+
+
+@case("a thousand at once, none lost")
+def _():
+    with Client("team.yaml") as c:
+        numbers = [c.begin("tools/call", name="read_text_file", arguments={"path": "a.txt"}) for _ in range(1000)]
+        for n in numbers:
+            assert c.wait(n)["result"]["content"][0]["text"] == "hello\nworld\n"
+
+
+@case("what was asked before the end is answered")
+def _():
+    c = Client("team.yaml")
+    numbers = [c.begin("tools/call", name="read_text_file", arguments={"path": "a.txt"}) for _ in range(200)]
+    c.server.stdin.close()
+    assert c.server.wait(PATIENCE) == 0
+    c.reader.join(PATIENCE)
+    assert all("result" in c.answers[n] for n in numbers)
+
+
+@case("a client that is gone ends it")
+def _():
+    with subprocess.Popen([BERTH, "-c", "team.yaml", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        server.stdout.close()
+        assert server.wait(PATIENCE) == 0
+    with Client("team.yaml") as c:
+        c.server.terminate()
+        assert c.server.wait(PATIENCE) == 0
+
+
+@case("groups of tools")
+def _():
+    with Client("team.yaml", "--tools", "files") as c:
+        assert "execute_command" not in c.tools and "read_text_file" in c.tools
+        assert c.ask("tools/call", name="execute_command", arguments={"command": "ls"})["error"]["code"] == -32602
+    with Client("team.yaml", "--tools", "commands,tools") as c:
+        assert "read_text_file" not in c.tools and "execute_command" in c.tools
+        assert "`berth up`" in c.fails("execute_command", command="ls")
+
+
+@case("it is all in the log")
+def _():
+    done = subprocess.run([BERTH, "audit", "list", "--json", "--agent", "one"], capture_output=True, text=True, check=True)
+    acts = [json.loads(line) for line in done.stdout.splitlines()]
+    seen = {a["act"] for a in acts if "act" in a}
+    assert {"file.read", "file.write", "file.delete", "file.move", "file.copy", "file.search", "file.scan",
+            "file.transform"} <= seen, seen
+    assert subprocess.run([BERTH, "audit", "verify"], capture_output=True, check=False).returncode == 0
+
+
+@case("wrong words")
+def _():
+    for words, text in ((["mcp"], "team file"), (["-c", "team.yaml", "mcp", "--agent", "x"], "no agent"),
+                        (["-c", "team.yaml", "mcp", "--tools", "x"], "--tools"), (["-c", "none.yaml", "mcp"], "none.yaml")):
+        done = subprocess.run([BERTH, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 2 and text in done.stderr and not done.stdout, (words, done)
+
+
+main()
