@@ -6,9 +6,9 @@
 
 /* -- the schema ------------------------------------------------------------------------------------ */
 
-static void put_fields(struct jsonw *j, const struct arg_def *fields);
+static void put_args_schema(struct jsonw *j, const struct arg_def *fields);
 
-static void put_field(struct jsonw *j, const struct arg_def *a)
+static void put_arg_schema(struct jsonw *j, const struct arg_def *a)
 {
 	static const char *const types[] = {
 		"string", "string", "integer", "boolean", "array", "array", "object"};
@@ -29,7 +29,7 @@ static void put_field(struct jsonw *j, const struct arg_def *a)
 		jsonw_object(j, "items");
 		jsonw_text(j, "type", a->type == ARG_TEXTS ? "string" : "object");
 		if (a->fields)
-			put_fields(j, a->fields);
+			put_args_schema(j, a->fields);
 		jsonw_end(j);
 		if (a->required)
 			jsonw_int(j, "minItems", 1);
@@ -42,13 +42,13 @@ static void put_field(struct jsonw *j, const struct arg_def *a)
 	jsonw_end(j);
 }
 
-static void put_fields(struct jsonw *j, const struct arg_def *fields)
+static void put_args_schema(struct jsonw *j, const struct arg_def *fields)
 {
 	bool any = false;
 
 	jsonw_object(j, "properties");
 	for (const struct arg_def *a = fields; a->name; a++) {
-		put_field(j, a);
+		put_arg_schema(j, a);
 		any |= a->required;
 	}
 	jsonw_end(j);
@@ -89,7 +89,7 @@ void tool_schemas(struct jsonw *j, const struct tool *t)
 
 	jsonw_object(j, "inputSchema");
 	jsonw_text(j, "type", "object");
-	put_fields(j, t->args ? t->args : none);
+	put_args_schema(j, t->args ? t->args : none);
 	jsonw_end(j);
 	jsonw_object(j, "outputSchema");
 	jsonw_text(j, "type", "object");
@@ -186,7 +186,7 @@ static const struct arg_def *find_arg(const struct arg_def *fields, const struct
 	return NULL;
 }
 
-static int refuse_unknown(
+static int refuse_unknown_arg(
 	const struct arg_def *fields, const struct json *j, const char *where, struct err *e)
 {
 	AUTO_STR struct str known = STR_INIT;
@@ -206,7 +206,7 @@ static int check_fields(
 		const struct arg_def *a = find_arg(fields, j);
 
 		if (!a)
-			return refuse_unknown(fields, j, where, e);
+			return refuse_unknown_arg(fields, j, where, e);
 		if (check_value(a, j, e))
 			return -1;
 	}

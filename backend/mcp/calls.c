@@ -293,7 +293,7 @@ static void *serve_calls(void *ctx)
 }
 
 /* Under the lock.  Where there can be no more threads the others do it, and without any nobody: */
-static void start_worker(struct server *s)
+static void start_call_thread(struct server *s)
 {
 	struct worker *w = xcalloc(1, sizeof *w);
 
@@ -314,7 +314,7 @@ void calls_add(struct server *s, struct call *c)
 	while (s->waiting >= MCP_WAITING_MAX)
 		pthread_cond_wait(&s->less, &s->lock);
 	if (s->waiting >= s->idle && s->nworkers < MCP_CALLS_MAX)
-		start_worker(s);
+		start_call_thread(s);
 	refused = !s->nworkers;
 	if (!refused) {
 		*s->last = c;

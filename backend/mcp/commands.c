@@ -130,7 +130,7 @@ static void remove_command(struct command_table *t, struct command *c)
 	free_command(c);
 }
 
-static void let_go(struct command_table *t, struct command *c)
+static void leave_command(struct command_table *t, struct command *c)
 {
 	pthread_mutex_lock(&t->lock);
 	c->users--;
@@ -233,7 +233,7 @@ static char *describe_words(const struct run_request *r)
 	return str_detach(&text);
 }
 
-static void run_command(struct command *c, struct recorder *by)
+static void run_kept_command(struct command *c, struct recorder *by)
 {
 	struct command_table *t = c->table;
 	struct run_result result;
@@ -299,7 +299,7 @@ static int input_of_text(const struct json *text, struct err *e)
 }
 
 /* The output that fits, and whether there is more to come back for. */
-static bool put_outputs(struct call *call, const struct command *c)
+static bool put_streams(struct call *call, const struct command *c)
 {
 	size_t most = (size_t)call_number(call, "max_output", ANSWER_MOST);
 	bool more = false;
@@ -335,14 +335,14 @@ int tool_execute(struct call *call, struct err *e)
 	c->request = r;
 	c->request.in = in;
 	c->request.cancel_fd = call_cancel_fd(call);
-	run_command(c, &call->worker->by);
+	run_kept_command(c, &call->worker->by);
 	rc = c->ok || c->result.ended == ENDED_TIMEOUT ? 0 : tell_not_run(c, e);
 	if (!rc) {
 		put_state(&call->out, c);
-		more = put_outputs(call, c);
+		more = put_streams(call, c);
 	}
 	if (more)
-		let_go(t, c);
+		leave_command(t, c);
 	else
 		remove_command(t, c);
 	return rc;
@@ -356,7 +356,7 @@ static void *run_beside(void *ctx)
 	struct server *s = c->table->server;
 	struct recorder by = {.program = "mcp", .policy = s->o->policy, .audit = s->audit};
 
-	run_command(c, &by);
+	run_kept_command(c, &by);
 	cleanup_close(&c->input_from);
 	return NULL;
 }
@@ -411,7 +411,7 @@ int tool_start(struct call *call, struct err *e)
 	text = NULL;
 	put_state(&call->out, c);
 	pthread_mutex_unlock(&t->lock);
-	let_go(t, c);
+	leave_command(t, c);
 	return 0;
 }
 
@@ -470,7 +470,7 @@ int tool_read_command(struct call *call, struct err *e)
 	jsonw_textn(&call->out, "data", c->out[stream].s + (n ? offset : 0), n);
 	jsonw_uint(&call->out, "next_offset", offset + n);
 	pthread_mutex_unlock(&c->table->lock);
-	let_go(c->table, c);
+	leave_command(c->table, c);
 	return 0;
 }
 
@@ -518,7 +518,7 @@ int tool_write_command(struct call *call, struct err *e)
 		rc = feed_command(call, fd, text, &done, e);
 	if (!rc)
 		jsonw_uint(&call->out, "written", done);
-	let_go(c->table, c);
+	leave_command(c->table, c);
 	return rc;
 }
 
@@ -534,7 +534,7 @@ int tool_kill_command(struct call *call, struct err *e)
 	wait_for_output(call, c, 0, 0, END_MS / 1000);
 	put_state(&call->out, c);
 	pthread_mutex_unlock(&c->table->lock);
-	let_go(c->table, c);
+	leave_command(c->table, c);
 	return 0;
 }
 

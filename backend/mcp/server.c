@@ -34,7 +34,7 @@ struct line_reader {
 	bool skips;      /* it was too long: up to its end nothing counts */
 };
 
-static void take_line(struct server *s, struct line_reader *l)
+static void take_message_line(struct server *s, struct line_reader *l)
 {
 	size_t blank = strspn(l->held.s, " \t\r");
 
@@ -49,7 +49,7 @@ static void take_line(struct server *s, struct line_reader *l)
 		str_release(&l->held);
 }
 
-static void take_bytes(struct server *s, struct line_reader *l, const char *bytes, size_t n)
+static void split_messages(struct server *s, struct line_reader *l, const char *bytes, size_t n)
 {
 	while (n) {
 		const char *end = memchr(bytes, '\n', n);
@@ -60,7 +60,7 @@ static void take_bytes(struct server *s, struct line_reader *l, const char *byte
 			str_add(&l->held, bytes, part);
 		if (!end)
 			return;
-		take_line(s, l);
+		take_message_line(s, l);
 		bytes += part + 1;
 		n -= part + 1;
 	}
@@ -79,7 +79,7 @@ static bool wait_for_bytes(const struct server *s)
 }
 
 /* true: by the end of what there was to read. */
-static bool read_lines(struct server *s)
+static bool read_messages(struct server *s)
 {
 	struct line_reader l = {.held = STR_INIT};
 	char *buf = xmalloc(CHUNK);
@@ -89,11 +89,11 @@ static bool read_lines(struct server *s)
 		ssize_t n = read(s->o->in, buf, CHUNK);
 
 		if (n > 0)
-			take_bytes(s, &l, buf, (size_t)n);
+			split_messages(s, &l, buf, (size_t)n);
 		ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 	}
 	if (ended && l.held.len)
-		take_line(s, &l);
+		take_message_line(s, &l);
 	str_release(&l.held);
 	free(buf);
 	return ended;
@@ -140,7 +140,7 @@ int mcp_serve(const struct mcp_options *o, struct err *e)
 		s.board = board_open("mcp", NULL);
 		s.read = reads_new();
 		s.commands = commands_new(&s);
-		finish_calls(&s, read_lines(&s));
+		finish_calls(&s, read_messages(&s));
 		calls_end(&s);
 		commands_end(s.commands);
 		reads_free(s.read);

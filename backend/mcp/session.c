@@ -228,7 +228,7 @@ static char *spell_id(const struct json *j)
 	return str_detach(&out);
 }
 
-static void begin_call(struct server *s, const struct request *r, struct arena *mem)
+static void begin_tool_call(struct server *s, const struct request *r, struct arena *mem)
 {
 	const char *name = json_string(r->params, "name");
 	const struct tool *t = find_tool(s, name);
@@ -320,7 +320,7 @@ static void answer_request(struct server *s, const struct request *r, struct are
 	else if (!strcmp(r->method, "tools/list"))
 		answer_tools_list(s, r);
 	else if (!strcmp(r->method, "tools/call"))
-		begin_call(s, r, mem);
+		begin_tool_call(s, r, mem);
 	else
 		server_fail(s, r->id, METHOD_NOT_FOUND, "There is no such method here.");
 }

@@ -45,7 +45,7 @@ static int parse_promise(struct call *c, enum files_promise *ret)
 }
 
 /* One batch has one root: what lies in several areas would not be all or nothing. */
-static int write_batch(
+static int write_files_at_once(
 	struct call *c, struct place_in *places, struct files_put *puts, size_t n, struct err *e)
 {
 	struct files_write_options o = {.parents = true};
@@ -86,7 +86,7 @@ int tool_write_many(struct call *c, struct err *e)
 	size_t n = json_member(c->args, "files")->n;
 	struct place_in *places = xcalloc(n, sizeof *places);
 	struct files_put *puts = xcalloc(n, sizeof *puts);
-	int rc = write_batch(c, places, puts, n, e);
+	int rc = write_files_at_once(c, places, puts, n, e);
 
 	free(places);
 	free(puts);
@@ -254,7 +254,7 @@ int tool_edit(struct call *c, struct err *e)
 
 	if (call_place(c, "path", REACH_WRITE, &p, e))
 		return -1;
-	rc = read_whole(c, &p, EDIT_MOST, &got, e);
+	rc = read_whole_place(c, &p, EDIT_MOST, &got, e);
 	if (!rc) {
 		str_add(&text, got->items[0].bytes, got->items[0].len);
 		rc = edit_text(c, &p, &got->items[0], &text, e);
@@ -328,7 +328,7 @@ int tool_transform(struct call *c, struct err *e)
 
 /* -- move, copy, delete ---------------------------------------------------------------------------- */
 
-static int copy_tree(struct call *c, const struct place_in *from, const struct place_in *to,
+static int copy_place(struct call *c, const struct place_in *from, const struct place_in *to,
 	bool overwrite, struct files_tree_totals *t, struct err *e)
 {
 	const struct files_copy_options o = {.overwrite = overwrite};
@@ -338,7 +338,7 @@ static int copy_tree(struct call *c, const struct place_in *from, const struct p
 	return t->errors ? err_copy(e, &t->first) : 0;
 }
 
-static bool lies_within(const struct place_in *p, const struct place_in *tree)
+static bool lies_in_tree(const struct place_in *p, const struct place_in *tree)
 {
 	size_t n = strlen(tree->path);
 
@@ -354,12 +354,12 @@ int tool_move(struct call *c, struct err *e)
 	if (call_place(c, "source", REACH_TREE, &from, e) ||
 		call_place(c, "destination", REACH_TREE, &to, e))
 		return -1;
-	if (lies_within(&to, &from))
+	if (lies_in_tree(&to, &from))
 		return err_set(e, ERR_USAGE, "%.200s cannot be moved into itself.", from.path);
 	if (from.root == to.root)
 		rc = files_move(call_files(c), from.root, from.rel, to.rel, false, &t, e);
 	else
-		rc = copy_tree(c, &from, &to, false, &t, e) ||
+		rc = copy_place(c, &from, &to, false, &t, e) ||
 			files_delete(call_files(c), from.root, from.rel, true, &t, e);
 	if (rc)
 		return -1;
@@ -375,9 +375,9 @@ int tool_copy(struct call *c, struct err *e)
 	if (call_place(c, "source", REACH_READ, &from, e) ||
 		call_place(c, "destination", REACH_TREE, &to, e))
 		return -1;
-	if (lies_within(&to, &from))
+	if (lies_in_tree(&to, &from))
 		return err_set(e, ERR_USAGE, "%.200s cannot be copied into itself.", from.path);
-	if (copy_tree(c, &from, &to, call_flag(c, "overwrite"), &t, e))
+	if (copy_place(c, &from, &to, call_flag(c, "overwrite"), &t, e))
 		return -1;
 	jsonw_uint(&c->out, "files", t.files);
 	jsonw_uint(&c->out, "directories", t.dirs);

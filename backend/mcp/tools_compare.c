@@ -21,8 +21,8 @@ int tool_compare_files(struct call *c, struct err *e)
 	if (call_place(c, "file1", REACH_READ, &first, e) ||
 		call_place(c, "file2", REACH_READ, &second, e))
 		return -1;
-	rc = read_whole(c, &first, COMPARE_MOST, &a, e) ||
-		read_whole(c, &second, COMPARE_MOST, &b, e);
+	rc = read_whole_place(c, &first, COMPARE_MOST, &a, e) ||
+		read_whole_place(c, &second, COMPARE_MOST, &b, e);
 	if (!rc) {
 		const struct files_got *x = &a->items[0], *y = &b->items[0];
 		bool equal = x->len == y->len && !memcmp(x->bytes, y->bytes, x->len);
@@ -66,7 +66,7 @@ static int compare_side_entries(const void *a, const void *b)
 	return strcmp(((const struct side_entry *)a)->path, ((const struct side_entry *)b)->path);
 }
 
-static int read_side(struct call *c, const char *name, struct side *s, struct err *e)
+static int scan_side(struct call *c, const char *name, struct side *s, struct err *e)
 {
 	struct files_scan_options o = {.meta = true};
 	struct files_entry it;
@@ -221,7 +221,7 @@ static int compare_sides(struct call *c, const struct side *a, const struct side
 int tool_compare_directories(struct call *c, struct err *e)
 {
 	struct side a = {0}, b = {0};
-	int rc = read_side(c, "dir1", &a, e) || read_side(c, "dir2", &b, e) ||
+	int rc = scan_side(c, "dir1", &a, e) || scan_side(c, "dir2", &b, e) ||
 		compare_sides(c, &a, &b, e);
 
 	release_side(&a);

@@ -18,7 +18,7 @@ const char *place_start(const struct place_in *p);
 void put_place(struct str *out, const struct place_in *p, const char *rel);
 
 /* One whole file, at most `most` bytes.  Free *ret in any case; its item 0 is the file. */
-int read_whole(struct call *c, const struct place_in *p, uint64_t most, struct files_reading **ret,
-	struct err *e);
+int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
+	struct files_reading **ret, struct err *e);
 
 #endif

@@ -36,8 +36,8 @@ void put_place(struct str *out, const struct place_in *p, const char *rel)
 		str_addf(out, "/%s", rel);
 }
 
-int read_whole(struct call *c, const struct place_in *p, uint64_t most, struct files_reading **ret,
-	struct err *e)
+int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
+	struct files_reading **ret, struct err *e)
 {
 	const struct files_want want = {.path = p->rel};
 	const struct files_read_options o = {.max_file_bytes = most};
@@ -61,7 +61,7 @@ int read_whole(struct call *c, const struct place_in *p, uint64_t most, struct f
 /* -- read ------------------------------------------------------------------------------------------ */
 
 /* The last `lines` lines of s. */
-static const char *find_tail(const char *s, size_t n, int64_t lines)
+static const char *find_last_lines(const char *s, size_t n, int64_t lines)
 {
 	const char *p = s + n;
 
@@ -112,7 +112,7 @@ int tool_read_text(struct call *c, struct err *e)
 	if (!rc && head) {
 		const struct files_got *g = &got->items[0];
 
-		from = tail >= 0 ? find_tail(g->bytes, g->len, tail) : g->bytes;
+		from = tail >= 0 ? find_last_lines(g->bytes, g->len, tail) : g->bytes;
 		str_add(&c->text, from, (size_t)(g->bytes + g->len - from));
 		reads_note(c->server->read, p.path);
 	}
@@ -160,7 +160,7 @@ int tool_read_media(struct call *c, struct err *e)
 
 	if (call_place(c, "path", REACH_READ, &p, e))
 		return -1;
-	rc = read_whole(c, &p, MEDIA_MOST, &got, e);
+	rc = read_whole_place(c, &p, MEDIA_MOST, &got, e);
 	if (!rc) {
 		const struct files_got *g = &got->items[0];
 		AUTO_FREE char *data = xmalloc(4 * ((g->len + 2) / 3) + 1);

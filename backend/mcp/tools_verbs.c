@@ -32,7 +32,7 @@ struct words_of {
 	size_t n;
 };
 
-static void add_word(struct words_of *w, const char *word)
+static void add_verb_word(struct words_of *w, const char *word)
 {
 	if (w->n < WORDS_MOST)
 		w->v[w->n++] = word;
@@ -175,7 +175,7 @@ static int run_verb_words(struct call *c, const struct words_of *w, struct err *
 static void begin_words(struct call *c, struct words_of *w)
 {
 	*w = (struct words_of){.n = 0};
-	add_word(w, call_options(c)->verbs);
+	add_verb_word(w, call_options(c)->verbs);
 }
 
 /* -- custom tools ------------------------------------------------------------------------------------ */
@@ -223,23 +223,23 @@ int tool_run_tool(struct call *c, struct err *e)
 	if (n > WORDS_MOST - 20)
 		return err_set(e, ERR_USAGE, "\"args\" has more than %d words.", WORDS_MOST - 20);
 	begin_words(c, &w);
-	add_word(&w, "-c");
-	add_word(&w, o->team->path);
-	add_word(&w, "tool");
-	add_word(&w, "run");
-	add_word(&w, "--json");
+	add_verb_word(&w, "-c");
+	add_verb_word(&w, o->team->path);
+	add_verb_word(&w, "tool");
+	add_verb_word(&w, "run");
+	add_verb_word(&w, "--json");
 	if (timeout) {
-		add_word(&w, "--timeout");
-		add_word(&w, arena_printf(&c->mem, "%lld", (long long)timeout));
+		add_verb_word(&w, "--timeout");
+		add_verb_word(&w, arena_printf(&c->mem, "%lld", (long long)timeout));
 	}
 	if (d->files == TOOL_WORKSPACE && !d->workspace) {
-		add_word(&w, "--workspace");
-		add_word(&w, o->agent->workspace);
+		add_verb_word(&w, "--workspace");
+		add_verb_word(&w, o->agent->workspace);
 	}
-	add_word(&w, d->name);
-	add_word(&w, "--");
+	add_verb_word(&w, d->name);
+	add_verb_word(&w, "--");
 	for (size_t i = 0; i < n; i++)
-		add_word(&w, args[i]);
+		add_verb_word(&w, args[i]);
 	return run_verb_words(c, &w, e);
 }
 
@@ -273,12 +273,12 @@ static int run_workspace_verb(struct call *c, const char *verb, const char *name
 	if (!workspace)
 		return -1;
 	begin_words(c, &w);
-	add_word(&w, "workspace");
-	add_word(&w, verb);
-	add_word(&w, "--json");
-	add_word(&w, workspace);
+	add_verb_word(&w, "workspace");
+	add_verb_word(&w, verb);
+	add_verb_word(&w, "--json");
+	add_verb_word(&w, workspace);
 	if (name)
-		add_word(&w, name);
+		add_verb_word(&w, name);
 	return run_verb_words(c, &w, e);
 }
 

@@ -27,7 +27,7 @@ static int drop_arena(void **state)
 	return 0;
 }
 
-static const struct json *parse(const char *text)
+static const struct json *parse_text_as_json(const char *text)
 {
 	return json_parse(&mem, text, strlen(text), &fault, NULL);
 }
@@ -35,7 +35,7 @@ static const struct json *parse(const char *text)
 static void test_values(void **state)
 {
 	const struct json *j =
-		parse(" {\"a\": [1, -2.5e+3, true, false, null, \"x\"], \"b\": {} } ");
+		parse_text_as_json(" {\"a\": [1, -2.5e+3, true, false, null, \"x\"], \"b\": {} } ");
 	int64_t n;
 
 	(void)state;
@@ -46,23 +46,23 @@ static void test_values(void **state)
 	assert_true(json_integer(j->first, &n));
 	assert_int_equal(n, 1);
 	assert_false(json_integer(j->first->next, &n));
-	assert_true(json_integer(parse("9223372036854775807"), &n));
+	assert_true(json_integer(parse_text_as_json("9223372036854775807"), &n));
 	assert_true(n == INT64_MAX);
-	assert_false(json_integer(parse("9223372036854775808"), &n));
-	assert_null(json_member(parse("[1]"), "a"));
+	assert_false(json_integer(parse_text_as_json("9223372036854775808"), &n));
+	assert_null(json_member(parse_text_as_json("[1]"), "a"));
 	assert_null(json_member(NULL, "a"));
 }
 
 static void test_strings(void **state)
 {
-	const struct json *j = parse("\"\\u00e4\\ud83d\\ude00\\n\\/\\u0000z\"");
+	const struct json *j = parse_text_as_json("\"\\u00e4\\ud83d\\ude00\\n\\/\\u0000z\"");
 
 	(void)state;
 	assert_int_equal(j->len, 10);
 	assert_memory_equal(j->text, "\xC3\xA4\xF0\x9F\x98\x80\n/\0z", 10);
 	assert_int_equal(fault.kind, ERR_NONE);
-	assert_null(json_string(parse("{\"a\": \"x\\u0000\"}"), "a"));
-	assert_string_equal(json_string(parse("{\"a\": \"x\"}"), "a"), "x");
+	assert_null(json_string(parse_text_as_json("{\"a\": \"x\\u0000\"}"), "a"));
+	assert_string_equal(json_string(parse_text_as_json("{\"a\": \"x\"}"), "a"), "x");
 }
 
 /* Read to the end, for the id is wanted; and told. */
@@ -76,13 +76,13 @@ static void test_faults(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-		const struct json *j = parse(wrong[i]);
+		const struct json *j = parse_text_as_json(wrong[i]);
 
 		assert_non_null(j);
 		assert_true(json_integer(json_member(j, "id"), &id));
 		assert_int_equal(fault.kind, ERR_PROTOCOL);
 	}
-	assert_non_null(parse("{\"x\": 1, \"x\\u0000\": 2}"));
+	assert_non_null(parse_text_as_json("{\"x\": 1, \"x\\u0000\": 2}"));
 	assert_int_equal(fault.kind, ERR_NONE);
 }
 
@@ -94,7 +94,7 @@ static void test_no_json(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
-		assert_null(parse(none[i]));
+		assert_null(parse_text_as_json(none[i]));
 }
 
 static void test_bounds(void **state)
@@ -105,12 +105,12 @@ static void test_bounds(void **state)
 	(void)state;
 	for (int i = 0; i < JSON_DEEPEST + 2; i++)
 		str_addc(&deep, '[');
-	assert_null(parse(deep.s));
+	assert_null(parse_text_as_json(deep.s));
 	str_addc(&keys, '{');
 	for (int i = 0; i < 1000; i++)
 		str_addf(&keys, "%s\"k%d\":0", i ? "," : "", i);
 	str_addc(&keys, '}');
-	assert_null(parse(keys.s));
+	assert_null(parse_text_as_json(keys.s));
 }
 
 int main(void)

@@ -69,7 +69,7 @@ static const struct agent_def *choose_agent(
 }
 
 /* berth itself, which this program was started by: ../../bin beside libexec, or beside this in a build. */
-static int find_berth(char path[PATH_MAX], struct err *e)
+static int find_launcher(char path[PATH_MAX], struct err *e)
 {
 	static const char *const places[] = {"berth", "../../bin/berth"};
 	char self[PATH_MAX];
@@ -100,7 +100,8 @@ static int serve_agent(
 	int rc = -1;
 
 	o.agent = choose_agent(c, t, e);
-	if (!o.agent || parse_groups(cli_value(c, "tools"), &o.groups, e) || find_berth(berth, e))
+	if (!o.agent || parse_groups(cli_value(c, "tools"), &o.groups, e) ||
+		find_launcher(berth, e))
 		return -1;
 	/* MassGen's file says whether its agents run commands at all. */
 	if (t->kind == TEAM_MASSGEN && !o.agent->commands)
