@@ -16,7 +16,7 @@
 
 #include "checkpoint/pack.h"
 #include "checkpoint/below.h"
-#include "files/common/workers.h"
+#include "files/files.h"
 
 #define LISTED (64u << 10)   /* bytes of names taken from the kernel at once */
 #define ATTRS_MAX (1u << 20) /* bytes of attributes of one entry */

@@ -23,7 +23,7 @@
 
 #include "checkpoint/pack.h"
 #include "checkpoint/below.h"
-#include "files/common/workers.h"
+#include "files/files.h"
 
 #define SHARE 32
 #define ATTR_NAMES (64u << 10)

@@ -15,7 +15,7 @@
 
 #include "checkpoint/pack.h"
 #include "checkpoint/below.h"
-#include "files/common/workers.h"
+#include "files/files.h"
 
 #define UNFINISHED ".new" /* a manifest that is being written */
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp/call.h"
+#include "mcp/tool_call.h"
 
 /* -- the schema ------------------------------------------------------------------------------------ */
 

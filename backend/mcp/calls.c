@@ -21,65 +21,6 @@
 
 #define TICK_MS 200
 
-void call_release(struct call *c)
-{
-	for (int i = 0; i < 2; i++)
-		if (c->cancel[i] >= 0)
-			close(c->cancel[i]);
-	free(c->id);
-	free(c->token);
-	str_release(&c->text);
-	str_release(&c->extra);
-	jsonw_release(&c->out);
-	arena_release(&c->mem);
-	free(c);
-}
-
-/* -- what a tool may use --------------------------------------------------------------------------- */
-
-const struct reach *call_reach(const struct call *c)
-{
-	return &c->server->reach;
-}
-
-const struct mcp_options *call_options(const struct call *c)
-{
-	return c->server->o;
-}
-
-struct files *call_files(struct call *c)
-{
-	struct worker *w = c->worker;
-	const struct mcp_options *o = c->server->o;
-	const struct files_options fo = {.program = "mcp",
-		.owner = o->agent->id,
-		.io_depth = o->io_depth,
-		.io_uring = o->io_uring};
-
-	if (!w->files) {
-		struct files *f = files_open_on(c->server->board, &fo);
-
-		pthread_mutex_lock(&c->server->lock);
-		w->files = f;
-		pthread_mutex_unlock(&c->server->lock);
-	}
-	return w->files;
-}
-
-int call_cancel_fd(struct call *c)
-{
-	pthread_mutex_lock(&c->server->lock);
-	if (c->cancel[0] < 0 && pipe2(c->cancel, O_CLOEXEC | O_NONBLOCK) == 0 && c->cancelled)
-		file_write(c->cancel[1], "", 1);
-	pthread_mutex_unlock(&c->server->lock);
-	return c->cancel[0];
-}
-
-bool call_cancelled(const struct call *c)
-{
-	return atomic_load(&c->cancelled);
-}
-
 /* -- the record ------------------------------------------------------------------------------------ */
 
 /* The paths of a call: those arguments that are one, in the order of the tool's table. */
@@ -219,7 +160,7 @@ static void answer_call(struct call *c, const struct err *err)
 	jsonw_raw(&j, "id", c->id);
 	jsonw_object(&j, "result");
 	put_content(c, &j, err);
-	session_result(s, &j, c->modern);
+	message_result(s, &j, c->modern);
 	jsonw_end(&j);
 	jsonw_end(&j);
 	pthread_mutex_lock(&s->out_lock);
@@ -324,7 +265,7 @@ void calls_add(struct server *s, struct call *c)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (refused) {
-		server_fail(s, c->id, -32603, "No thread can be started for this call.");
+		message_fail(s, c->id, -32603, "No thread can be started for this call.");
 		call_release(c);
 	}
 }

@@ -19,14 +19,6 @@
 #define LAST_MS 10000 /* for what is under way when the client has closed its end */
 #define END_MS 5000   /* for what was cancelled then */
 
-void server_send(struct server *s, const struct str *line)
-{
-	pthread_mutex_lock(&s->out_lock);
-	if (!s->gone)
-		s->gone = file_write(s->o->out, line->s, line->len) < 0;
-	pthread_mutex_unlock(&s->out_lock);
-}
-
 /* -- lines ----------------------------------------------------------------------------------------- */
 
 struct line_reader {
@@ -39,7 +31,7 @@ static void take_message_line(struct server *s, struct line_reader *l)
 	size_t blank = strspn(l->held.s, " \t\r");
 
 	if (l->skips)
-		server_fail(s, NULL, -32600, "A message is longer than 64 MiB.");
+		message_fail(s, NULL, -32600, "A message is longer than 64 MiB.");
 	else if (blank < l->held.len)
 		session_message(s, l->held.s, l->held.len);
 	l->skips = false;

@@ -1,15 +1,16 @@
 /*
  * server.h - the server: what is being answered, and the way out.
  *
- * Files: server.c reads lines and ends in order, session.c is the protocol, calls.c the threads on which tools run,
- * tool_*.c the tools, commands.c those that outlive their call.
+ * Files, each of which calls only those behind it: server.c reads lines and ends in order, session.c is the protocol,
+ * calls.c the threads, tools.c the table of tools, tools_*.c and commands.c the tools; tool_call.c what they may use,
+ * arguments.c what they were given, messages.c what is said, areas.c, reads.c and strict_json.c know nobody.
  */
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
 #include <pthread.h>
 
-#include "mcp/call.h"
+#include "mcp/tool_call.h"
 
 struct command_table;
 
@@ -39,16 +40,19 @@ struct server {
 	struct read_files *read; /* that were read in this session, for read_before_delete */
 };
 
-/* The line's bytes, with its newline.  Any thread. */
-void server_send(struct server *s, const struct str *line);
+/* messages.c: what is said.  The line's bytes, with its newline.  Any thread. */
+void message_line(struct server *s, const struct str *line);
+/* An answer as far as the open object `key`: "result" or "error"; and its end. */
+void message_begin(struct jsonw *j, const char *id, const char *key);
+void message_send(struct server *s, struct jsonw *j);
 /* An answer that is no result; `id` NULL: the request's could not be read. */
-void server_fail(struct server *s, const char *id, int code, const char *message);
+void message_fail(struct server *s, const char *id, int code, const char *text);
+void message_server_info(const struct server *s, struct jsonw *j, const char *key);
+/* The members that every result has, into its open object. */
+void message_result(const struct server *s, struct jsonw *j, bool modern);
 
 /* session.c: one message. */
 void session_message(struct server *s, const char *text, size_t n);
-/* The members that every result has, into its open object. */
-void session_result(const struct server *s, struct jsonw *j, bool modern);
-bool tool_offered(const struct server *s, const struct tool *t);
 
 /* calls.c */
 void calls_watch(struct server *s);               /* somebody waits for progress, or for an end */
@@ -57,6 +61,8 @@ bool calls_known(struct server *s, const char *id);
 void calls_cancel(struct server *s, const char *id); /* NULL: all */
 bool calls_idle(struct server *s, int wait_ms);      /* nothing runs or waits */
 void calls_end(struct server *s);                    /* joins the threads */
+
+/* tool_call.c */
 void call_release(struct call *c);
 
 /* commands.c */

@@ -10,7 +10,6 @@
 
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
-#define META_SERVER "io.modelcontextprotocol/serverInfo"
 #define MODERN "2026-07-28"
 #define LIST_TTL_MS 3600000 /* the list of tools does not change while the server runs */
 
@@ -32,55 +31,6 @@ struct request {
 };
 
 /* -- what is said ---------------------------------------------------------------------------------- */
-
-static void put_server_info(const struct server *s, struct jsonw *j, const char *key)
-{
-	jsonw_object(j, key);
-	jsonw_text(j, "name", "berth");
-	jsonw_text(j, "title", "berth: files and commands of an agent");
-	jsonw_text(j, "version", s->o->version);
-	jsonw_end(j);
-}
-
-void session_result(const struct server *s, struct jsonw *j, bool modern)
-{
-	if (!modern)
-		return;
-	jsonw_text(j, "resultType", "complete");
-	jsonw_object(j, "_meta");
-	put_server_info(s, j, META_SERVER);
-	jsonw_end(j);
-}
-
-static void begin_answer(struct jsonw *j, const char *id, const char *key)
-{
-	jsonw_init(j, true);
-	jsonw_object(j, NULL);
-	jsonw_text(j, "jsonrpc", "2.0");
-	if (id)
-		jsonw_raw(j, "id", id);
-	else
-		jsonw_null(j, "id");
-	jsonw_object(j, key);
-}
-
-static void send_answer(struct server *s, struct jsonw *j)
-{
-	jsonw_end(j);
-	jsonw_end(j);
-	server_send(s, &j->out);
-	jsonw_release(j);
-}
-
-void server_fail(struct server *s, const char *id, int code, const char *message)
-{
-	struct jsonw j;
-
-	begin_answer(&j, id, "error");
-	jsonw_int(&j, "code", code);
-	jsonw_text(&j, "message", message);
-	send_answer(s, &j);
-}
 
 static void put_capabilities(struct jsonw *j)
 {
@@ -111,27 +61,27 @@ static void answer_initialize(struct server *s, const struct request *r)
 	struct jsonw j;
 
 	if (!asked) {
-		server_fail(s, r->id, INVALID_PARAMS, "initialize needs \"protocolVersion\".");
+		message_fail(s, r->id, INVALID_PARAMS, "initialize needs \"protocolVersion\".");
 		return;
 	}
 	for (size_t i = 0; i < COUNT(sessions); i++)
 		if (!strcmp(sessions[i], asked))
 			version = sessions[i];
 	s->session = true;
-	begin_answer(&j, r->id, "result");
+	message_begin(&j, r->id, "result");
 	jsonw_text(&j, "protocolVersion", version);
 	put_capabilities(&j);
-	put_server_info(s, &j, "serverInfo");
+	message_server_info(s, &j, "serverInfo");
 	put_instructions(s, &j);
-	send_answer(s, &j);
+	message_send(s, &j);
 }
 
 static void answer_ping(struct server *s, const struct request *r)
 {
 	struct jsonw j;
 
-	begin_answer(&j, r->id, "result");
-	send_answer(s, &j);
+	message_begin(&j, r->id, "result");
+	message_send(s, &j);
 }
 
 /* How long it holds, and for whom. */
@@ -145,7 +95,7 @@ static void answer_discover(struct server *s, const struct request *r)
 {
 	struct jsonw j;
 
-	begin_answer(&j, r->id, "result");
+	message_begin(&j, r->id, "result");
 	jsonw_array(&j, "supportedVersions");
 	jsonw_text(&j, NULL, MODERN);
 	for (size_t i = 0; i < COUNT(sessions); i++)
@@ -154,11 +104,11 @@ static void answer_discover(struct server *s, const struct request *r)
 	put_capabilities(&j);
 	put_instructions(s, &j);
 	put_cacheable(&j);
-	session_result(s, &j, true);
-	send_answer(s, &j);
+	message_result(s, &j, true);
+	message_send(s, &j);
 }
 
-bool tool_offered(const struct server *s, const struct tool *t)
+static bool is_offered(const struct server *s, const struct tool *t)
 {
 	return (t->group & s->o->groups) && t->title;
 }
@@ -187,20 +137,20 @@ static void answer_tools_list(struct server *s, const struct request *r)
 	struct jsonw j;
 
 	if (cursor && !json_is(cursor, JSON_NULL)) {
-		server_fail(s, r->id, INVALID_PARAMS,
+		message_fail(s, r->id, INVALID_PARAMS,
 			"There is no such cursor: the list has one page.");
 		return;
 	}
-	begin_answer(&j, r->id, "result");
+	message_begin(&j, r->id, "result");
 	jsonw_array(&j, "tools");
 	for (const struct tool *t = tool_table; t->name; t++)
-		if (tool_offered(s, t))
+		if (is_offered(s, t))
 			put_tool(&j, t);
 	jsonw_end(&j);
 	if (r->modern)
 		put_cacheable(&j);
-	session_result(s, &j, r->modern);
-	send_answer(s, &j);
+	message_result(s, &j, r->modern);
+	message_send(s, &j);
 }
 
 /* -- tools/call ------------------------------------------------------------------------------------ */
@@ -238,11 +188,11 @@ static void begin_tool_call(struct server *s, const struct request *r, struct ar
 		char text[200];
 
 		snprintf(text, sizeof text, "There is no tool \"%.100s\".", name ? name : "");
-		server_fail(s, r->id, INVALID_PARAMS, text);
+		message_fail(s, r->id, INVALID_PARAMS, text);
 		return;
 	}
 	if (calls_known(s, r->id)) {
-		server_fail(s, r->id, INVALID_REQUEST, "A request of this id is under way.");
+		message_fail(s, r->id, INVALID_REQUEST, "A request of this id is under way.");
 		return;
 	}
 	c = xcalloc(1, sizeof *c);
@@ -282,10 +232,10 @@ static bool check_modern(struct server *s, const struct request *r)
 	if (version && !strcmp(version, MODERN)) {
 		if (json_is(json_member(r->meta, META_CAPABILITIES), JSON_OBJECT))
 			return true;
-		server_fail(s, r->id, INVALID_PARAMS, "_meta needs \"" META_CAPABILITIES "\".");
+		message_fail(s, r->id, INVALID_PARAMS, "_meta needs \"" META_CAPABILITIES "\".");
 		return false;
 	}
-	begin_answer(&j, r->id, "error");
+	message_begin(&j, r->id, "error");
 	jsonw_int(&j, "code", version ? UNKNOWN_VERSION : INVALID_PARAMS);
 	jsonw_text(&j, "message",
 		version ? "This protocol version is not spoken here."
@@ -300,7 +250,7 @@ static bool check_modern(struct server *s, const struct request *r)
 		jsonw_text(&j, "requested", version);
 		jsonw_end(&j);
 	}
-	send_answer(s, &j);
+	message_send(s, &j);
 	return false;
 }
 
@@ -315,14 +265,14 @@ static void answer_request(struct server *s, const struct request *r, struct are
 	else if (r->modern && !strcmp(r->method, "server/discover"))
 		answer_discover(s, r);
 	else if (!r->modern && !s->session)
-		server_fail(s, r->id, INVALID_REQUEST,
+		message_fail(s, r->id, INVALID_REQUEST,
 			"Begin with initialize, or name a protocol version in _meta.");
 	else if (!strcmp(r->method, "tools/list"))
 		answer_tools_list(s, r);
 	else if (!strcmp(r->method, "tools/call"))
 		begin_tool_call(s, r, mem);
 	else
-		server_fail(s, r->id, METHOD_NOT_FOUND, "There is no such method here.");
+		message_fail(s, r->id, METHOD_NOT_FOUND, "There is no such method here.");
 }
 
 static void take_message(
@@ -338,13 +288,13 @@ static void take_message(
 		(json_member(m, "result") || json_member(m, "error")))
 		return;
 	if (!version || strcmp(version, "2.0") != 0 || !r.method || (id && !spelt))
-		server_fail(s, spelt, INVALID_REQUEST,
+		message_fail(s, spelt, INVALID_REQUEST,
 			json_is(m, JSON_ARRAY) ? "Batches are not spoken here: one message a line."
 					       : "This is no JSON-RPC 2.0 request.");
 	else if (fault->kind)
-		server_fail(s, spelt, INVALID_REQUEST, fault->msg);
+		message_fail(s, spelt, INVALID_REQUEST, fault->msg);
 	else if (params && !json_is(params, JSON_OBJECT))
-		server_fail(s, spelt, INVALID_PARAMS, "\"params\" has to be an object.");
+		message_fail(s, spelt, INVALID_PARAMS, "\"params\" has to be an object.");
 	else {
 		r.meta = json_member(params, "_meta");
 		r.modern = json_member(r.meta, META_VERSION) != NULL;
@@ -368,6 +318,6 @@ void session_message(struct server *s, const char *text, size_t n)
 	if (m)
 		take_message(s, m, &fault, &mem);
 	else
-		server_fail(s, NULL, PARSE_ERROR, e.msg);
+		message_fail(s, NULL, PARSE_ERROR, e.msg);
 	arena_release(&mem);
 }

@@ -1,10 +1,9 @@
 /* leaks.c - likely secrets in a file: its name, tokens of known forms, values given to telling names. */
-#include <berth/workspace.h>
-
 #include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
 
+#include <berth/workspace.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 

@@ -7,7 +7,7 @@
 #include <berth/jsonw.h>
 #include <berth/mem.h>
 
-#include "mcp/json.h"
+#include "mcp/strict_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

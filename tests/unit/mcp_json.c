@@ -8,7 +8,7 @@
 
 #include <berth/str.h>
 
-#include "mcp/json.h"
+#include "mcp/strict_json.h"
 
 static struct arena mem;
 static struct err fault;

@@ -1,5 +1,5 @@
 /*
- * json.h - reading JSON that a stranger wrote: one message, bounded, nothing lost.
+ * strict_json.h - reading JSON that a stranger wrote: one message, bounded, nothing lost.
  *
  * Why not cJSON: it cuts strings at NUL, takes bytes that are no UTF-8 and keys that come twice, and
  * rounds large integers; ids of requests must come back as they were, and files be written as they were sent.
@@ -9,8 +9,8 @@
  * told by json_parse's `fault`.
  * Thread: any; the tree lives in the arena given and points into it and into the text.
  */
-#ifndef MCP_JSON_H
-#define MCP_JSON_H
+#ifndef MCP_STRICT_JSON_H
+#define MCP_STRICT_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

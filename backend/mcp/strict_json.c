@@ -1,5 +1,5 @@
-/* json.c - the reader: one pass, a tree in an arena. */
-#include "mcp/json.h"
+/* strict_json.c - the reader: one pass, a tree in an arena. */
+#include "mcp/strict_json.h"
 
 #include <errno.h>
 #include <stdlib.h>

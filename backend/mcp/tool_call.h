@@ -1,10 +1,10 @@
 /*
- * call.h - one call of a tool: its arguments, what it may use, and what it answers.
+ * tool_call.h - one call of a tool: its arguments, what it may use, and what it answers.
  *
  * Thread: the call's own, one of many (calls.c).
  */
-#ifndef MCP_CALL_H
-#define MCP_CALL_H
+#ifndef MCP_TOOL_CALL_H
+#define MCP_TOOL_CALL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,9 +14,9 @@
 #include <berth/mcp.h>
 #include <berth/record.h>
 
-#include "mcp/json.h"
+#include "mcp/strict_json.h"
 
-#include "mcp/reach.h"
+#include "mcp/areas.h"
 
 struct server;
 struct call;

@@ -1,5 +1,5 @@
-/* reach.c - the areas of an agent, and which of them a path belongs to. */
-#include "mcp/reach.h"
+/* areas.c - the areas of an agent, and which of them a path belongs to. */
+#include "mcp/areas.h"
 
 #include <errno.h>
 #include <stdio.h>

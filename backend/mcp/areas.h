@@ -1,5 +1,5 @@
 /*
- * reach.h - what an agent can get at: its workspace, what it was granted, what of that it may change.
+ * areas.h - what an agent can get at: its workspace, what it was granted, what of that it may change.
  *
  * The same as its container mounts, at the same paths, so a path means one thing inside and outside.  The deepest area
  * that holds a path decides.  That nothing leads out of an area is the kernel's to see to (files.h); where an
@@ -8,8 +8,8 @@
  *
  * Thread: reach_open and reach_close one; the rest any.
  */
-#ifndef MCP_REACH_H
-#define MCP_REACH_H
+#ifndef MCP_AREAS_H
+#define MCP_AREAS_H
 
 #include <stdbool.h>
 #include <stddef.h>

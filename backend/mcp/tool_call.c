@@ -1,0 +1,68 @@
+/* tool_call.c - what a tool may use while it is called, and the end of a call. */
+#include "mcp/tool_call.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <berth/file.h>
+
+#include "files/files.h"
+#include "mcp/server.h"
+
+const struct reach *call_reach(const struct call *c)
+{
+	return &c->server->reach;
+}
+
+const struct mcp_options *call_options(const struct call *c)
+{
+	return c->server->o;
+}
+
+struct files *call_files(struct call *c)
+{
+	struct worker *w = c->worker;
+	const struct mcp_options *o = c->server->o;
+	const struct files_options fo = {.program = "mcp",
+		.owner = o->agent->id,
+		.io_depth = o->io_depth,
+		.io_uring = o->io_uring};
+
+	if (!w->files) {
+		struct files *f = files_open_on(c->server->board, &fo);
+
+		pthread_mutex_lock(&c->server->lock);
+		w->files = f;
+		pthread_mutex_unlock(&c->server->lock);
+	}
+	return w->files;
+}
+
+int call_cancel_fd(struct call *c)
+{
+	pthread_mutex_lock(&c->server->lock);
+	if (c->cancel[0] < 0 && pipe2(c->cancel, O_CLOEXEC | O_NONBLOCK) == 0 && c->cancelled)
+		file_write(c->cancel[1], "", 1);
+	pthread_mutex_unlock(&c->server->lock);
+	return c->cancel[0];
+}
+
+bool call_cancelled(const struct call *c)
+{
+	return atomic_load(&c->cancelled);
+}
+
+void call_release(struct call *c)
+{
+	for (int i = 0; i < 2; i++)
+		if (c->cancel[i] >= 0)
+			close(c->cancel[i]);
+	free(c->id);
+	free(c->token);
+	str_release(&c->text);
+	str_release(&c->extra);
+	jsonw_release(&c->out);
+	arena_release(&c->mem);
+	free(c);
+}
