@@ -5,7 +5,7 @@
  * a request that names its version in _meta (2026-07-28) stands for itself; both may come in one process.
  * Requests are answered as they finish, up to MCP_CALLS_MAX at once.
  *
- * Limits: a message MCP_LINE_MAX bytes; json.h's.
+ * Limits: a message MCP_LINE_MAX bytes; strict_json.h's.
  * Thread: mcp_serve blocks the caller's until the client has closed its end and all is answered, or has gone
  * away, or `stop` becomes readable: then what still runs is ended.
  */
