@@ -118,6 +118,20 @@ static void test_delete_task(void **state)
 	assert_int_equal(access(tree_path("c/file"), F_OK), 0);
 }
 
+/* What the tests before this one left in the log. */
+static void test_audit_view(void **state)
+{
+	(void)state;
+	run_task_script("size 120 24\nkey 6\nwait file.delete\n"
+			"expect TIME\nexpect WHO\nexpect OUTCOME\n"
+			"key /\ntype agnt=x\nkey Enter\nexpect there is no field `agnt`\nkey Esc\n"
+			"key /\ntype act=file.delete\nkey Enter\nexpect file.delete\n"
+			"refuse file.scan\n"
+			"key v\nexpect checking\n"
+			"size 40 12\nexpect WHO\nexpect file.del\n",
+		false);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -146,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_search_task),
 		cmocka_unit_test(test_transform_task),
 		cmocka_unit_test(test_delete_task),
+		cmocka_unit_test(test_audit_view),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -144,6 +144,10 @@ enum {
 		"sort by the previous column")                                                     \
 	ACTION(SORT_INVERT, "sort-invert", "I", IN_LISTS, ACTION_HIDDEN, "invert",                 \
 		"invert the order")                                                                \
+	ACTION(SORT_CPU, "sort-cpu", "C", IN_ROWS, ACTION_HIDDEN, "sort",                          \
+		"sort by CPU; again: the other way round")                                         \
+	ACTION(SORT_MEMORY, "sort-memory", "M", IN_ROWS, ACTION_HIDDEN, "sort",                    \
+		"sort by memory; again: the other way round")                                      \
 	ACTION(COLUMNS, "columns", "c", IN_LISTS, 0, "columns", "choose columns")                  \
 	ACTION(GROUPS, "groups", "o", IN_CONTAINERS, ACTION_HIDDEN, "groups", "grouped or flat")   \
 	ACTION(ALL, "all", "e", IN_CONTAINERS, ACTION_HIDDEN, "stopped",                           \
@@ -152,6 +156,9 @@ enum {
 		"show or hide the checkpoints that sign the log")                                  \
 	ACTION(FILTER_LINES, "filter-lines", "&", IN_LOGS, 0, "filter",                            \
 		"show only lines that match: expressions, ! inverts, a & b joins")                 \
+	ACTION(CHECKS, "health-checks", "e", IN_EVENTS, 0, "checks",                               \
+		"show or fold what runs in containers that have a health check")                   \
+	ACTION(VERIFY_LOG, "verify-log", "v", IN_AUDIT, 0, "verify", "verify the log now")         \
 	ACTION(FOLLOW, "follow", "f", IN_LOGS | IN_EVENTS | IN_AUDIT | IN_JOURNAL, 0, "follow",    \
 		"follow the end")                                                                  \
 	ACTION(WRAP, "wrap", "w", IN_LOGS, 0, "wrap", "wrap long lines")                           \

@@ -17,6 +17,7 @@
 
 struct entry {
 	int64_t wall_ns;
+	bool check; /* in a container that has a health check: most are of that */
 	uint16_t action, name, more, id; /* where these start in `text`; type is at 0 */
 	char text[];
 };
@@ -29,6 +30,8 @@ struct events {
 	uint64_t *shown;
 	size_t shown_from, shown_end, shown_cap;
 
+	bool checks;     /* they are shown, too */
+	uint64_t folded; /* that are not */
 	bool follow;
 	uint64_t top, cursor; /* numbers, when not following */
 	uint64_t seen;        /* `next` when following stopped */
@@ -72,7 +75,7 @@ static bool matches_entry(const struct events *s, const struct entry *e)
 	int n = snprintf(line, sizeof line, "%s %s %s %s", e->text, e->text + e->action,
 		e->text + e->name, e->text + e->more);
 
-	return pattern_match(&s->filter, line, (size_t)n);
+	return pattern_match(&s->filter, line, (size_t)n) && (s->checks || !e->check);
 }
 
 static void show_entry(struct events *s, uint64_t number)
@@ -89,6 +92,9 @@ static void show_entry(struct events *s, uint64_t number)
 static void filter_all(struct events *s)
 {
 	s->shown_from = s->shown_end = 0;
+	s->folded = 0;
+	for (uint64_t i = s->first; i < s->next; i++)
+		s->folded += !s->checks && entry_of_number(s, i)->check;
 	for (uint64_t i = s->first; i < s->next; i++)
 		if (matches_entry(s, entry_of_number(s, i)))
 			show_entry(s, i);
@@ -121,6 +127,17 @@ static struct entry *copy_event(const struct engine_event *e)
 	return xrealloc(k, sizeof *k + used);
 }
 
+/* Commands that the engine starts by itself look like any others, but where they come from is known. */
+static bool is_of_check(const struct snapshot *snap, const struct engine_event *e)
+{
+	if (strcmp(e->type, "container") != 0 || strncmp(e->action, "exec_", 5) != 0)
+		return false;
+	for (size_t i = 0; i < snap->ncontainers; i++)
+		if (strcmp(snap->containers[i].name, e->name) == 0)
+			return snap->containers[i].health != HEALTH_NONE;
+	return false;
+}
+
 static void events_event(struct view *v, const struct event *e)
 {
 	struct events *s = v->state;
@@ -130,10 +147,13 @@ static void events_event(struct view *v, const struct event *e)
 	if (s->next - s->first == EVENTS_MAX) {
 		if (count_shown(s) && number_at(s, 0) == s->first)
 			s->shown_from++;
+		s->folded -= !s->checks && entry_of_number(s, s->first)->check;
 		free(entry_of_number(s, s->first));
 		s->first++;
 	}
 	s->ring[s->next % EVENTS_MAX] = copy_event(&e->engine_event);
+	entry_of_number(s, s->next)->check = is_of_check(app_snapshot(v->app), &e->engine_event);
+	s->folded += !s->checks && entry_of_number(s, s->next)->check;
 	s->next++;
 	if (matches_entry(s, entry_of_number(s, s->next - 1)))
 		show_entry(s, s->next - 1);
@@ -259,7 +279,7 @@ static void draw_entry(struct canvas *c, struct area a, const struct entry *e)
 static void draw_events_head(const struct events *s, struct canvas *c, struct area a)
 {
 	int type_w = a.w >= 60 ? 11 : 0, when_w = a.w >= 100 ? 13 : 9, x = a.x + 1;
-	char text[80], n[FORMAT_MAX], m[FORMAT_MAX];
+	char text[128], folded[64] = "", n[FORMAT_MAX], m[FORMAT_MAX];
 	uint64_t fresh = s->next - s->seen;
 	size_t below = count_shown(s) -
 		(count_shown(s) ? events_top(s) + page_rows(s) < count_shown(s)
@@ -274,8 +294,11 @@ static void draw_events_head(const struct events *s, struct canvas *c, struct ar
 	if (type_w)
 		canvas_text(c, x + when_w + type_w + 15, a.y, -1, STYLE(COLUMN), "NAME");
 	if (s->follow || !below || !fresh) {
-		snprintf(text, sizeof text, "%s · %s", format_count(n, count_shown(s)),
-			s->follow ? "following" : "not following");
+		if (s->folded)
+			snprintf(folded, sizeof folded, "%s folded (e) · ",
+				format_count(m, s->folded));
+		snprintf(text, sizeof text, "%s%s · %s", a.w >= 60 ? folded : "",
+			format_count(n, count_shown(s)), s->follow ? "following" : "not following");
 		canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1, STYLE(DIM), text);
 	} else {
 		snprintf(text, sizeof text, "%s new below",
@@ -326,6 +349,10 @@ static bool events_act(struct view *v, enum action a)
 	case DO_HALF_DOWN: go_to_event(s, at + (most + 1) / 2); break;
 	case DO_TOP: go_to_event(s, 0); break;
 	case DO_BOTTOM: s->follow = true; break;
+	case DO_CHECKS:
+		s->checks = !s->checks;
+		filter_all(s);
+		break;
 	case DO_FOLLOW: go_to_event(s, s->follow ? at : (long)count_shown(s)); break;
 	default: return false;
 	}

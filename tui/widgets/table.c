@@ -273,6 +273,7 @@ static void go_to(struct table *t, size_t at)
 		return;
 	t->cursor = at < t->nshown ? at : t->nshown - 1;
 	t->awaited = false;
+	t->moved = true;
 	remember_row(&t->cursor_engine, &t->cursor_id, table_shown(t, t->cursor));
 }
 
@@ -287,7 +288,7 @@ void table_go(struct table *t, const char *engine, const char *id)
 {
 	remember_row(
 		&t->cursor_engine, &t->cursor_id, &(struct table_row){.engine = engine, .id = id});
-	t->awaited = true;
+	t->awaited = t->moved = true;
 	find_cursor(t);
 }
 
@@ -390,11 +391,33 @@ const struct table_row *table_next_marked(const struct table *t, size_t *at)
 	return NULL;
 }
 
+/* In another order now: the cursor goes with its row only where the person put it. */
+static void reorder_rows(struct table *t)
+{
+	arrange_rows(t);
+	if (t->moved || !t->nshown)
+		return;
+	go_to(t, 0);
+	t->moved = false;
+}
+
 static void sort_by(struct table *t, size_t column)
 {
 	t->sort = column;
 	t->inverted = t->columns[column].descending;
-	arrange_rows(t);
+	reorder_rows(t);
+}
+
+/* By that column, if there is one; the second time the other way round. */
+static void sort_by_name(struct table *t, const char *name)
+{
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (strcmp(t->columns[i].name, name) == 0 && t->columns[i].compare) {
+			if (t->sort == i)
+				table_act(t, DO_SORT_INVERT);
+			else
+				sort_by(t, i);
+		}
 }
 
 /* The next or previous column that can be sorted by and is shown. */
@@ -465,8 +488,10 @@ bool table_act(struct table *t, enum action a)
 	case DO_SORT_PREV: sort_step(t, -1); return true;
 	case DO_SORT_INVERT:
 		t->inverted = !t->inverted;
-		arrange_rows(t);
+		reorder_rows(t);
 		return true;
+	case DO_SORT_CPU: sort_by_name(t, "cpu"); return true;
+	case DO_SORT_MEMORY: sort_by_name(t, "mem"); return true;
 	case DO_COLUMNS:
 		t->choosing = true;
 		t->choose_at = 0;

@@ -84,6 +84,7 @@ struct table {
 	struct idset marks, folds;
 	char *cursor_engine, *cursor_id; /* identity under the cursor; NULL: none yet */
 	char *anchor_engine, *anchor_id; /* last mark, for a range */
+	bool moved;                      /* the cursor, by the person */
 	size_t cursor, top;              /* in shown */
 	int page;                        /* rows that fitted when drawn last */
 	bool awaited;                    /* table_go: the row may be yet to come */

@@ -251,51 +251,91 @@ static void record_time_text(char buf[FORMAT_MAX], int64_t wall_ms, int w)
 		*buf = '\0';
 }
 
+/* Where each part of a row stands; 0 wide: not shown. */
+struct audit_columns {
+	int when, who, act, target, outcome;
+};
+
+static struct audit_columns lay_out_audit(int w)
+{
+	if (w >= 140)
+		return (struct audit_columns){WHEN_FULL, 20, 19, 24, 15};
+	if (w >= 100)
+		return (struct audit_columns){WHEN_DAY, 16, 19, 20, 15};
+	if (w >= 60)
+		return (struct audit_columns){9, 14, 17, 15, 15};
+	/* How it ended is a sign before the time. */
+	return (struct audit_columns){9, 9, 10, 8, 0};
+}
+
+/* The person, and the agent that it was done for or to: a shell of root in alpha is not alpha's. */
+static void add_who(const struct audit_record *r, struct str *out)
+{
+	text_neutralise(out, r->user, strlen(r->user), false);
+	if (*r->agent && strcmp(r->agent, r->user) != 0) {
+		if (out->len)
+			str_addc(out, '/');
+		text_neutralise(out, r->agent, strlen(r->agent), false);
+	}
+}
+
+static void draw_audit_heads(struct canvas *c, struct area a)
+{
+	struct audit_columns k = lay_out_audit(a.w);
+	int x = a.x + (k.outcome ? 1 : 3);
+
+	canvas_text(c, x, a.y, k.when - 1, STYLE(COLUMN), "TIME");
+	x += k.when;
+	canvas_text(c, x, a.y, k.who - 1, STYLE(COLUMN), "WHO");
+	x += k.who;
+	canvas_text(c, x, a.y, k.act - 1, STYLE(COLUMN), "WHAT");
+	x += k.act;
+	canvas_text(c, x, a.y, k.target - 1, STYLE(COLUMN), "ON");
+	x += k.target;
+	canvas_text(c, x, a.y, k.outcome - 1, STYLE(COLUMN), "OUTCOME");
+	x += k.outcome;
+	canvas_text(c, x, a.y, a.x + a.w - x, STYLE(COLUMN), k.outcome ? "MORE" : "");
+}
+
 static void draw_audit_row(struct canvas *c, struct area a, const struct audit_record *r)
 {
-	bool wide = a.w >= 100, narrow = a.w < 60;
-	/* when, who, act, target, outcome; narrow: when, act, outcome */
-	int w[] = {a.w >= 140  ? WHEN_FULL
-			: wide ? WHEN_DAY
-			       : 9,
-		narrow         ? 0
-			: wide ? 12
-			       : 9,
-		wide             ? 19
-			: narrow ? 16
-				 : 17,
-		narrow         ? 0
-			: wide ? 24
-			       : 16,
-		narrow ? a.w - 26 : 15};
+	struct audit_columns k = lay_out_audit(a.w);
+	struct style ended = {.role = (uint8_t)outcome_role(r)};
 	int x = a.x + 1;
 	/* What an outcome follows, or berth does for itself, is not what one looks for. */
 	bool aside = r->result == AUDIT_PENDING || deed_table[r->deed].class == DEED_INTERNAL;
 	AUTO_STR struct str text = STR_INIT;
 	char when[FORMAT_MAX];
 
-	record_time_text(when, r->wall_ms, w[0]);
-	canvas_text(c, x, a.y, w[0] - 1, STYLE(DIM), when);
-	x += w[0];
-	audit_text_who(&text, r);
-	if (w[1])
-		canvas_clip_name(c, x, a.y, w[1] - 1, aside ? STYLE(DIM) : STYLE(TEXT), text.s);
-	x += w[1];
-	canvas_clip(c, x, a.y, w[2] - 1,
+	if (!k.outcome) {
+		canvas_glyph(c, x, a.y, ended,
+			r->result == AUDIT_OK                ? GLYPH_TICK
+				: r->result == AUDIT_PENDING ? GLYPH_RING
+							     : GLYPH_CROSS);
+		x += 2;
+	}
+	record_time_text(when, r->wall_ms, k.when);
+	canvas_text(c, x, a.y, k.when - 1, STYLE(DIM), when);
+	x += k.when;
+	add_who(r, &text);
+	canvas_clip_name(c, x, a.y, k.who - 1, aside ? STYLE(DIM) : STYLE(TEXT), text.s);
+	x += k.who;
+	canvas_clip(c, x, a.y, k.act - 1,
 		aside                                               ? STYLE(DIM)
 			: deed_table[r->deed].class == DEED_GUARDED ? STYLE(WARN)
 								    : STYLE(TEXT),
 		deed_table[r->deed].name);
-	x += w[2];
+	x += k.act;
 	str_clear(&text);
 	audit_text_target(&text, r);
-	if (w[3])
-		canvas_clip_name(c, x, a.y, w[3] - 1, aside ? STYLE(DIM) : STYLE(STRONG), text.s);
-	x += w[3];
+	canvas_clip_name(c, x, a.y, k.target - 1, aside ? STYLE(DIM) : STYLE(STRONG), text.s);
+	x += k.target;
+	if (!k.outcome)
+		return;
 	str_clear(&text);
 	audit_text_outcome(&text, r);
-	canvas_clip(c, x, a.y, w[4] - 1, (struct style){.role = (uint8_t)outcome_role(r)}, text.s);
-	x += w[4];
+	canvas_clip(c, x, a.y, k.outcome - 1, ended, text.s);
+	x += k.outcome;
 	str_clear(&text);
 	audit_text_detail(&text, r);
 	if (x < a.x + a.w)
@@ -353,11 +393,12 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 	int detail = s->detail && count_records(s) && a.h > DETAIL_H + 4 ? DETAIL_H : 0;
 	size_t top, cursor = audit_cursor(s);
 
-	s->page = a.h - 1 - detail;
+	s->page = a.h - 2 - detail;
 	top = audit_top(s);
 	draw_audit_head(s, c, (struct area){a.x, a.y, a.w, 1});
+	draw_audit_heads(c, (struct area){a.x, a.y + 1, a.w, 1});
 	if (!count_records(s)) {
-		struct area empty = {a.x + 2, a.y + 2, a.w - 4, a.h - 2};
+		struct area empty = {a.x + 2, a.y + 3, a.w - 4, a.h - 3};
 		int used = canvas_wrap(c, empty, STYLE(DIM),
 			s->rows.problem[0]          ? s->rows.problem
 				: s->rows.more      ? "Searching for matching records \u2026"
@@ -372,7 +413,7 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 				"settings, or refuses to do, is listed here.");
 	}
 	for (int y = 0; y < s->page && top + (size_t)y < count_records(s); y++) {
-		struct area row = {a.x, a.y + 1 + y, a.w, 1};
+		struct area row = {a.x, a.y + 2 + y, a.w, 1};
 
 		draw_audit_row(c, row, audit_row(&s->rows, top + (size_t)y));
 		if (top + (size_t)y == cursor && !(s->follow && !s->detail)) {
@@ -402,6 +443,7 @@ static bool audit_act(struct view *v, enum action a)
 	case DO_BOTTOM: go_to_record(s, (long)count_records(s)); break;
 	case DO_FOLLOW: go_to_record(s, s->follow ? at : -1); break;
 	case DO_ENTER: s->detail = !s->detail; break;
+	case DO_VERIFY_LOG:
 	case DO_REFRESH: start_verify(s); break;
 	case DO_CHECKPOINTS: {
 		char filter[AUDIT_FILTER_MAX];
@@ -455,8 +497,8 @@ static void audit_click(struct view *v, int x, int y, bool twice)
 	struct audit_state *s = v->state;
 
 	(void)x;
-	if (y > 0 && y <= s->page && audit_top(s) + (size_t)y - 1 < count_records(s)) {
-		go_to_record(s, (long)audit_top(s) + y - 1);
+	if (y > 1 && y <= s->page + 1 && audit_top(s) + (size_t)y - 2 < count_records(s)) {
+		go_to_record(s, (long)audit_top(s) + y - 2);
 		s->detail |= twice;
 	}
 	app_dirty(v->app);

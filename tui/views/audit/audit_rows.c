@@ -106,6 +106,10 @@ static int parse_filter(char *text, struct audit_filter *f, struct err *e)
 			ret = take_time(&f->since_ms, value, e);
 		else if (n == 5 && strncmp(word, "until", n) == 0)
 			ret = take_time(&f->until_ms, value, e);
+		else if (value && n && strspn(word, "abcdefghijklmnopqrstuvwxyz") == n)
+			ret = err_set(e, ERR_USAGE,
+				"there is no field `%.*s`: agent, act, target, outcome, since, until",
+				(int)n, word);
 		else
 			f->text = word;
 		if (ret < 0)

@@ -1,6 +1,7 @@
 /* containers_columns.c - the columns of the Containers view, as a table. */
 #include "views/agents/agents.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,7 +179,9 @@ static void cpu_draw(const struct table_row *r, struct canvas *c, struct area a)
 
 static int cpu_compare(const struct table_row *a, const struct table_row *b)
 {
-	return compare_double(cpu_percent_of(item_of(a)), cpu_percent_of(item_of(b)));
+	/* As they are shown: equal ones do not change places with every sample. */
+	return compare_double(nearbyint(10 * cpu_percent_of(item_of(a))),
+		nearbyint(10 * cpu_percent_of(item_of(b))));
 }
 
 /* MEM, LIMIT */
