@@ -75,43 +75,6 @@ expect 'a directory as a file' 2 '' 'berth: . is not a regular file: name one.' 
 head -c 100000 /dev/urandom >noise.yaml
 expect 'noise' 2 '' 'berth: noise.yaml:1:*' "$BERTH" config check noise.yaml
 
-# Completions: what bash would offer.
-mkdir deep
-touch deepfile 'spa ce.yaml'
-offer() {
-	# shellcheck disable=SC1090 # generated
-	source <("$BERTH" completion bash)
-	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-	_berth
-	echo "${COMPREPLY[*]}"
-}
-expect 'bash completes subcommands' 0 'doctor' '' offer berth 'doc'
-expect 'bash completes options' 0 '--json' '' offer berth -H x ps --j
-expect 'bash completes verbs' 0 'start status stop' '' bash -c "$(declare -f offer); offer berth engine st | tr ' ' '\n' | sort | xargs"
-expect 'bash completes files' 0 'bad.yaml' '' offer berth config check bad
-expect 'bash completes directories' 0 'deep' '' offer berth files scan de
-expect 'bash completes files where FROM is one' 0 'bad.yaml' '' offer berth files copy bad
-offers() {
-	offer "$@" >/dev/null
-	echo ${#COMPREPLY[@]}
-}
-expect 'bash keeps a name with spaces whole' 0 1 '' offers berth up spa
-# -f, -n and -t have a value with image build, audit list and image build, not everywhere.
-expect 'a flag of this command has no value' 0 '--json' '' offer berth audit list -f --js
-expect 'nor is an option its value' 0 '--yes' '' offer berth clean -n --y
-expect 'nor an operand' 0 '--json' '' offer berth exec -t agent --js
-expect 'an option is the value of its own' 0 '' '' offer berth audit list -n --js
-expect 'a file is the value of its own' 0 'bad.yaml' '' offer berth image build -f bad
-expect 'a value after = and one with colons' 0 '--json' '' offer berth --team = bad.yaml -H unix : ///x ps --j
-expect 'a file after =' 0 'bad.yaml' '' offer berth --settings = bad
-expect 'no more operands than there are' 0 '' '' offer berth up bad.yaml ba
-expect 'an option after an operand' 0 '--json' '' offer berth up bad.yaml --j
-expect 'but none after --' 0 '' '' offer berth exec agent -- ls --j
-for shell in zsh fish; do
-	expect "$shell has its completions" 0 '*config*check*' '' "$BERTH" completion $shell
-done
-expect 'zsh: a colon is part of the name of a value' 0 '*:FIRST\\:LAST:*' '' "$BERTH" completion zsh
-
 # The man page says of every action where it is: by the names of all the views.
 expect 'the manual names the views' 0 '*clean*-up (clean)*bench*-run (bench)*' '' cat "$BUILD/berth.1"
 expect 'the manual leaves no place empty' 1 '' '' grep -e '()' -e 'every view' "$BUILD/berth.1"

@@ -85,6 +85,10 @@ int cli_parse(
  * Returns the process's exit code. */
 int cli_main(const struct cli_command *root, int argc, char **argv);
 
+/* By its letter, else by its name: what may be given to the command in hand.  NULL: nothing like it. */
+const struct cli_option *cli_known_option(
+	const struct cli *c, char letter, const char *name, size_t len);
+
 /* Make the command of that name the one in hand; with a group, its verb of that name. */
 int cli_find(struct cli *c, const char *name, struct err *e);
 

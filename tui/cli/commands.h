@@ -13,7 +13,7 @@
 
 #include "cli/cli.h"
 
-cli_run_fn cli_exec, cli_exec_engine, cli_completion, cli_help_for;
+cli_run_fn cli_exec, cli_exec_engine, cli_completion, cli_complete, cli_names, cli_help_for;
 cli_run_fn cli_start, cli_stop, cli_restart, cli_remove, cli_logs, cli_inspect, cli_top, cli_events,
 	cli_stats;
 cli_run_fn cli_console, cli_ps, cli_doctor, cli_up, cli_down, cli_clean, cli_config_check;
@@ -65,8 +65,8 @@ cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_tre
 static const struct cli_option globals[] = {
 	{'c', "team", "FILE", "team file: agents, tools, networks, secrets"},
 	{'H', "host", "HOST", "engine to talk to: unix://PATH, tcp://HOST:PORT"},
-	{0, "context", "NAME", "docker context to take the engine from"},
-	{0, "theme", "NAME", "colours: a shipped theme or the path of a theme file"},
+	{0, "context", "CONTEXT", "docker context to take the engine from"},
+	{0, "theme", "THEME", "colours: a shipped theme or the path of a theme file"},
 	{0, "read-only", NULL, "look at everything, change nothing"},
 	{0, "ascii", NULL, "draw with ASCII only"},
 	{0, "script", "FILE", "run the console by a script, without a terminal"},
@@ -205,7 +205,7 @@ static const struct cli_option image_build_options[] = {
 	{'f', "file", "FILE", "name of the Dockerfile, below DIR (default Dockerfile)"},
 	{0, "base", "IMAGE", "build a shipped image on this one"},
 	{0, "build-arg", "NAME=VALUE", "value of an ARG in the Dockerfile; repeatable"},
-	{0, "network", "MODE", "network of the steps: default, none or host"},
+	{0, "network", "default|none|host", "network of the steps: default, none or host"},
 	{0, "no-cache", NULL, "repeat every step"},
 	{0, "pull", NULL, "ask the registry for a newer base"},
 	{0, "max-context", "BYTES", "largest context to send (default 1G)"},
@@ -231,10 +231,10 @@ static const struct cli_command image_verbs[] = {
 			"Beside each the name by which `berth image build` knows it; a shipped image that is "
 			"not there yet is listed without an id.",
 		.options = image_list_options, .schema = "berth.image_list/1"},
-	{"build", "NAME|DIR", 1, 1, IMAGE(cli_image_build), .needs = NEEDS_ENGINE,
+	{"build", "SHIPPED|DIR", 1, 1, IMAGE(cli_image_build), .needs = NEEDS_ENGINE,
 		.help = "build a shipped image, or a directory",
 		.about =
-			"NAME is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "
+			"SHIPPED is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "
 			"its base is made on this machine, and the build needs no registry.  DIR holds a "
 			"Dockerfile; what its .dockerignore names is not sent.  C-c ends the build.",
 		.options = image_build_options, .schema = "berth.image/1"},
@@ -373,7 +373,8 @@ static const struct cli_option audit_list_options[] = {
 	{0, "agent", "ID", "records of this agent"},
 	{0, "act", "NAME", "container.remove, file.*, ..."},
 	{0, "target", "NAME", "name or id of what was acted on"},
-	{0, "outcome", "WORD", "ok, failed, refused, cancelled, timeout, none; !ok: all others"},
+	{0, "outcome", "ok|failed|refused|cancelled|timeout|none",
+		"ok, failed, refused, cancelled, timeout, none; !ok: all others"},
 	{0, "since", "TIME", "2026-11-20T21:45, or 10m, 2h, 3d ago"},
 	{0, "until", "TIME", "likewise"},
 	{0, "text", "TEXT", "anywhere in the record"},
@@ -421,7 +422,7 @@ static const struct cli_command tool_verbs[] = {
 	{"list", "", 0, 0, CORE(cli_tool_list), .needs = TAKES_TEAM,
 		.help = "print the tools of the team file", .options = tool_list_options,
 		.schema = "berth.tool_list/1"},
-	{"run", "NAME [-- ARG...]", 1, 1, CORE(cli_tool_run), .needs = NEEDS_ENGINE | TAKES_TEAM,
+	{"run", "TOOL [-- ARG...]", 1, 1, CORE(cli_tool_run), .needs = NEEDS_ENGINE | TAKES_TEAM,
 		.takes_words = CLI_WORDS_TAKEN, .help = "run a tool in a container of its own",
 		.about = "The container is created for this call and removed "
 			 "afterwards, whatever happens.  Standard input, exit codes and "
@@ -490,7 +491,7 @@ static const struct cli_command config_verbs[] = {
 	}
 #define PROMISE                                                                          \
 	{                                                                                \
-		0, "promise", "LEVEL",                                                   \
+		0, "promise", "visible|durable|all",                                     \
 			"visible, durable, or all (all files or none, whatever happens)" \
 	}
 
@@ -647,7 +648,8 @@ static const struct cli_option bench_run_options[] = {
 	{0, "commit", "ID", "what is measured (default: the current git tree's)"},
 	{0, "no-history", NULL, "record nothing"},
 	{0, "out", "DIR", "directory for reports"},
-	{0, "format", "FORMAT", "markdown, json, html or all (default: all, or as the suite says)"},
+	{0, "format", "markdown|json|html|all",
+		"markdown, json, html or all (default: all, or as the suite says)"},
 	{0, "follow", "FILE", "report progress there, line by line (for the console)"},
 	JSON,
 	{0},
@@ -664,7 +666,7 @@ static const struct cli_option bench_report_options[] = {
 	COMPARE_OPTION,
 	THRESHOLD_OPTION,
 	ANY_MACHINE,
-	{0, "format", "FORMAT", "markdown (default), json or html"},
+	{0, "format", "markdown|json|html", "markdown (default), json or html"},
 	{0, "out", "FILE", "file to write to"},
 	JSON,
 	{0},
@@ -720,6 +722,9 @@ static const struct cli_option mcp_options[] = {
 };
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+
+static const char *const name_kinds[] = {
+	"containers", "tools", "contexts", "themes", "suites", "images", "workspaces", NULL};
 
 static const struct cli_command commands[] = {
 	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
@@ -834,6 +839,11 @@ static const struct cli_command commands[] = {
 	{"completion", "bash|zsh|fish", 1, 1, BERTH(cli_completion),
 		.help = "print the completions of a shell",
 		.about = "For example: source <(berth completion bash)", .words = shells},
+	{"complete", "[-- WORD...]", 0, 0, BERTH(cli_complete), .takes_words = CLI_WORDS_TAKEN,
+		.help = "print what the last of these words could be, for shells"},
+	{"names", "containers|tools|contexts|themes|suites|images|workspaces", 1, 1,
+		CORE(cli_names), .needs = TAKES_TEAM, .help = "print names that this machine knows",
+		.words = name_kinds},
 	{"help", "[COMMAND]", 0, 2, BERTH(cli_help_for), .help = "show help for a command"},
 	{0},
 };

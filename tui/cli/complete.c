@@ -1,306 +1,264 @@
 /*
- * complete.c - shell completions, printed from the tables.
+ * complete.c - shell completions.
  *
- * Only what is in the tables is completed, and files where an operand or value is one.
+ * A shell hands over the words of its line and shows what comes back: a candidate a line, with a tab before what
+ * there is to say about it; :f or :d where files or directories fit.  What may stand where is read from the
+ * tables, as the parser does; names that only the machine knows are asked of `berth names`.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/mem.h>
+
 #include "cli/commands.h"
 
-/* Words of a table, separated by spaces. */
-static void print_names(const struct cli_command *k)
+/* A line as far as it goes before the word in hand. */
+struct line {
+	struct cli c;
+	const struct cli_option *pending; /* its value is the next word */
+	int operands;
+	bool ended, lost;      /* behind "--"; a word that is none of ours */
+	const char *given[16]; /* which engine, which team file, as berth names needs them */
+	char name[8][16];      /* of these options */
+	int ngiven;
+};
+
+/* What a word of the tables stands for: a kind of `berth names`, files, directories. */
+static const struct {
+	const char *word, *kind;
+	char path;
+} meanings[] = {{"CONTAINER", "containers", 0}, {"AGENT", "containers", 0}, {"TOOL", "tools", 0},
+	{"CONTEXT", "contexts", 0}, {"THEME", "themes", 0}, {"SUITE", "suites", 0},
+	{"SHIPPED", "images", 0}, {"WORKSPACE", "workspaces", 0}, {"FILE", NULL, 'f'},
+	{"PATH", NULL, 'f'}, {"FROM", NULL, 'f'}, {"DIR", NULL, 'd'}};
+
+static void keep_given(struct line *l, const struct cli_option *o, const char *value)
+{
+	static const char *const kept[] = {"team", "host", "context", "settings", NULL};
+
+	for (const char *const *k = kept; *k; k++)
+		if (!strcmp(o->name, *k) && l->ngiven + 2 < (int)COUNT(l->given)) {
+			snprintf(l->name[l->ngiven / 2], sizeof *l->name, "--%s", o->name);
+			l->given[l->ngiven] = l->name[l->ngiven / 2];
+			l->given[l->ngiven + 1] = value;
+			l->ngiven += 2;
+		}
+}
+
+static void pass_option(struct line *l, const char *word)
+{
+	const struct cli_option *o;
+	size_t n = strcspn(word + 2, "=");
+
+	if (word[1] == '-') {
+		o = cli_known_option(&l->c, 0, word + 2, n);
+		if (o && o->arg && word[2 + n])
+			keep_given(l, o, word + 3 + n);
+		else if (o && o->arg)
+			l->pending = o;
+		return;
+	}
+	for (const char *p = word + 1; *p; p++) {
+		o = cli_known_option(&l->c, *p, "", 0);
+		if (!o || !o->arg)
+			continue;
+		if (p[1])
+			keep_given(l, o, p + 1);
+		else
+			l->pending = o;
+		return;
+	}
+}
+
+static void pass_word(struct line *l, const char *word)
+{
+	if (l->pending) {
+		keep_given(l, l->pending, word);
+		l->pending = NULL;
+	} else if (!l->ended && !strcmp(word, "--")) {
+		l->ended = true;
+	} else if (!l->ended && word[0] == '-' && word[1]) {
+		pass_option(l, word);
+	} else if (!l->c.command) {
+		l->lost |= cli_find(&l->c, word, NULL) < 0;
+	} else {
+		l->operands++;
+	}
+}
+
+static void offer_commands(const struct cli_command *k)
 {
 	for (; k->name; k++)
-		printf("%s%s", k->name, k[1].name ? " " : "");
+		printf("%s\t%s\n", k->name, k->help);
 }
 
-static void print_option_words(const struct cli_option *o)
-{
-	for (; o && o->name; o++) {
-		printf("--%s ", o->name);
-		if (o->letter)
-			printf("-%c ", o->letter);
-	}
-}
-
-static void print_words(const char *const *w)
-{
-	for (; w && *w; w++)
-		printf("%s ", *w);
-}
-
-/* What an option's value or a command's operands are: 'f' files, 'd' directories, 0 neither. */
-static char path_kind(const char *words)
-{
-	if (strstr(words, "FILE") || strstr(words, "PATH") || strstr(words, "FROM"))
-		return 'f';
-	return strstr(words, "DIR") ? 'd' : 0;
-}
-
-/* " --file=f --tag=": options with a value, and how compgen finds it. */
-static void bash_valued(const struct cli_option *o)
-{
-	printf("' valued='");
-	for (; o && o->name; o++) {
-		char kind[2] = {o->arg ? path_kind(o->arg) : '\0', '\0'};
-
-		if (!o->arg)
-			continue;
-		printf(" --%s=%s", o->name, kind);
-		if (o->letter)
-			printf(" -%c=%s", o->letter, kind);
-	}
-	putchar('\'');
-}
-
-static void bash_case(
-	const struct cli_command *root, const char *group, const struct cli_command *k)
-{
-	for (; k->name; k++) {
-		char kind[2] = {path_kind(k->operands), '\0'};
-
-		if (k->verbs) {
-			printf("\t'%s ') words='", k->name);
-			print_names(k->verbs);
-			puts(" --help' ;;");
-			bash_case(root, k->name, k->verbs);
-			continue;
-		}
-		printf("\t'%s%s%s ') most=%d paths='%s' words='", group, *group ? " " : "", k->name,
-			k->max_operands, kind);
-		print_option_words(k->options);
-		print_words(k->words);
-		if (!strcmp(k->name, "help"))
-			print_names(root->verbs);
-		printf(" --help");
-		bash_valued(k->options);
-		puts(" ;;");
-	}
-}
-
-static void print_bash(const struct cli_command *root)
-{
-	puts("# bash completion for berth\n"
-	     "# What may follow the words of a command; most: operands, empty before there is a command.\n"
-	     "_berth_after() {\n"
-	     "\twords='' valued='' paths='' most=''\n"
-	     "\tcase $1 in");
-	printf("\t'') words='");
-	print_names(root->verbs);
-	putchar(' ');
-	print_option_words(root->options);
-	bash_valued(root->options);
-	puts(" ;;");
-	bash_case(root, "", root->verbs);
-	puts("\tesac\n"
-	     "}\n"
-	     "_berth() {\n"
-	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} path='' words valued paths most n=0 i w\n"
-	     "\tCOMPREPLY=()\n"
-	     "\t_berth_after ''\n"
-	     "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	     "\t\tw=${COMP_WORDS[i]}\n"
-	     "\t\tif [[ $valued == *\" $w=\"* ]]; then\n"
-	     /* bash takes --team=a and unix://b apart, at = and : */
-	     "\t\t\t[[ ${COMP_WORDS[i+1]-} == [:=]* ]] || ((i++))\n"
-	     "\t\t\twhile [[ ${COMP_WORDS[i+1]-} == [:=]* ]]; do ((i += 2)); done\n"
-	     "\t\t\t((i >= COMP_CWORD)) || continue\n"
-	     "\t\t\tpaths=${valued#*\" $w=\"} paths=${paths%% *} words=''\n"
-	     "\t\t\t[[ $cur != = ]] || cur=''\n"
-	     "\t\telif [[ -z $most && $w != -* ]]; then\n"
-	     "\t\t\tpath+=\"$w \"\n"
-	     "\t\t\t_berth_after \"$path\"\n"
-	     "\t\telif [[ $w == -- ]]; then\n"
-	     "\t\t\twords='' valued=''\n"
-	     "\t\telif [[ $w != -* ]]; then\n"
-	     "\t\t\t((++n != most)) || paths=''\n"
-	     "\t\tfi\n"
-	     "\tdone\n"
-	     "\tmapfile -t COMPREPLY < <(\n"
-	     "\t\tcompgen -W \"$words\" -- \"$cur\"\n"
-	     "\t\t[[ -z $paths ]] || compgen -\"$paths\" -- \"$cur\")\n"
-	     "}\n"
-	     "complete -o filenames -F _berth berth");
-}
-
-static const char *zsh_paths(char kind)
-{
-	return kind == 'f' ? "_files" : kind == 'd' ? "_files -/" : "";
-}
-
-/* Text inside of zsh's '[...]' and fish's '...': no quote or bracket of its own. */
-static void print_spec(const char *s)
-{
-	for (; *s; s++)
-		putchar(*s == '\'' || *s == '[' || *s == ']' ? ' ' : *s);
-}
-
-static void zsh_options(const struct cli_command *k, const char *indent)
+static void offer_options(const struct cli_command *k)
 {
 	char help[CLI_HELP_MAX];
 
 	for (const struct cli_option *o = k->options; o && o->name; o++) {
-		for (int letter = 0; letter < 2; letter++) {
-			if (letter && !o->letter)
-				continue;
-			printf(" \\\n%s'", indent);
-			if (letter)
-				printf("-%c", o->letter);
-			else
-				printf("--%s", o->name);
-			putchar('[');
-			print_spec(cli_option_help(k, o, help));
-			putchar(']');
-			if (o->arg) {
-				putchar(':');
-				/* A bare : would end the name of the value. */
-				for (const char *p = o->arg; *p; p++)
-					printf("%s%c", *p == ':' ? "\\" : "", *p);
-				printf(":%s", zsh_paths(path_kind(o->arg)));
-			}
-			putchar('\'');
-		}
+		printf("--%s\t%s\n", o->name, cli_option_help(k, o, help));
+		if (o->letter)
+			printf("-%c\t%s\n", o->letter, help);
 	}
 }
 
-static void zsh_commands(
-	const struct cli_command *root, const char *function, const struct cli_command *group)
+/* What fits a word of the tables: "task|project" itself, FILE, SUITE.  Returns a kind of names, or NULL. */
+static const char *offer_meaning(const char *text, size_t n, const char *prefix)
 {
-	const struct cli_command *k;
+	const char *kind = NULL;
+	char word[64], *rest;
 
-	printf("%s() {\n\tlocal -a names=(\n", function);
-	for (k = group->verbs; k->name; k++) {
-		printf("\t\t'%s:", k->name);
-		print_spec(k->help);
-		puts("'");
-	}
-	printf("\t)\n\tlocal curcontext=$curcontext state\n\t_arguments -C");
-	zsh_options(group, "\t\t");
-	puts(" \\\n\t\t'1: :->name' '*:: :->rest'\n"
-	     "\tcase $state in\n"
-	     "\tname) _describe command names ;;\n"
-	     "\trest) case $words[1] in");
-	for (k = group->verbs; k->name; k++) {
-		if (k->verbs) {
-			printf("\t\t%s) _berth_%s ;;\n", k->name, k->name);
+	snprintf(word, sizeof word, "%.*s", (int)n, text);
+	for (size_t i = 0; i < COUNT(meanings); i++) {
+		if (!strstr(word, meanings[i].word))
 			continue;
-		}
-		printf("\t\t%s) _arguments", k->name);
-		zsh_options(k, "\t\t\t");
-		printf(" \\\n\t\t\t'--help[show help for it]'");
-		if (k->words) {
-			printf(" '1:word:(");
-			print_words(k->words);
-			printf(")'");
-		} else if (!strcmp(k->name, "help")) {
-			printf(" '1:command:(");
-			print_names(root->verbs);
-			printf(")'");
-		} else if (path_kind(k->operands)) {
-			printf(" '*:file:%s'", zsh_paths(path_kind(k->operands)));
-		}
-		puts(" ;;");
+		kind = kind ? kind : meanings[i].kind;
+		if (meanings[i].path)
+			printf(":%c\n", meanings[i].path);
 	}
-	puts("\t\tesac ;;\n\tesac\n}");
+	for (char *one = strtok_r(word, "|", &rest); one; one = strtok_r(NULL, "|", &rest))
+		if (*one >= 'a' && *one <= 'z')
+			printf("%s%s\n", prefix, one);
+	return kind;
 }
 
-static void print_zsh(const struct cli_command *root)
+/* The n-th word of "FROM TO"; the last one again where there may be more. */
+static const char *offer_operand(const struct line *l)
 {
-	char function[64];
+	const struct cli_command *k = l->c.command;
+	const char *at = k->operands;
 
-	puts("#compdef berth");
-	for (const struct cli_command *k = root->verbs; k->name; k++) {
-		if (!k->verbs)
-			continue;
-		snprintf(function, sizeof function, "_berth_%s", k->name);
-		zsh_commands(root, function, k);
+	if (k->max_operands >= 0 && l->operands >= k->max_operands)
+		return NULL;
+	if (!strcmp(k->name, "help"))
+		offer_commands(l->c.root->verbs);
+	for (int i = 0; i < l->operands && strchr(at, ' '); i++)
+		at = strchr(at, ' ') + 1;
+	return offer_meaning(at, strcspn(at, " "), "");
+}
+
+static const char *offer_next(struct line *l, const char *word)
+{
+	size_t n = strcspn(word, "=");
+	const struct cli_option *o;
+	char prefix[64];
+
+	if (l->pending)
+		return offer_meaning(l->pending->arg, strlen(l->pending->arg), "");
+	if (l->lost || (l->ended && l->c.command && l->c.command->takes_words))
+		return NULL;
+	if (!l->ended && !strncmp(word, "--", 2) && word[n]) {
+		o = cli_known_option(&l->c, 0, word + 2, n - 2);
+		snprintf(prefix, sizeof prefix, "%.*s=", (int)n, word);
+		return o && o->arg ? offer_meaning(o->arg, strlen(o->arg), prefix) : NULL;
 	}
-	zsh_commands(root, "_berth", root);
+	if (!l->ended && *word == '-') {
+		if (l->c.command)
+			offer_options(l->c.command);
+		offer_options(l->c.root);
+		return NULL;
+	}
+	if (l->c.command)
+		return offer_operand(l);
+	offer_commands((l->c.group ? l->c.group : l->c.root)->verbs);
+	return NULL;
+}
+
+int cli_complete(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct line l = {.c = {.root = c->root}};
+	const char *kind;
+	const char *argv[COUNT(l.given) + 4];
+	int n = 0;
+
+	(void)s;
+	for (int i = 0; i + 1 < c->nwords; i++)
+		pass_word(&l, c->words[i]);
+	kind = offer_next(&l, c->nwords ? c->words[c->nwords - 1] : "");
+	if (cli_finish() || !kind)
+		return 0;
+	argv[n++] = c->line[0];
+	for (int i = 0; i < l.ngiven; i++)
+		argv[n++] = l.given[i];
+	argv[n++] = "names";
+	argv[n++] = kind;
+	argv[n] = NULL;
+	return cli_become("berth-core", (char **)argv, e);
+}
+
+static const char bash_script[] =
+	"# bash completion for berth\n"
+	"_berth() {\n"
+	"\tlocal words=() word cur typed rest i\n"
+	"\tfor ((i = 1; i <= COMP_CWORD; i++)); do\n"
+	"\t\tword=${COMP_WORDS[i]}\n"
+	/* bash takes --team=a and unix://b apart, at = and : */
+	"\t\tif ((${#words[@]})) && [[ $word == [=:]* || ${words[-1]} == *[=:] ]]; then\n"
+	"\t\t\twords[-1]+=$word\n"
+	"\t\telse\n"
+	"\t\t\twords+=(\"$word\")\n"
+	"\t\tfi\n"
+	"\tdone\n"
+	"\tcur=${words[-1]} typed=$word\n"
+	"\t[[ $typed != [=:]* ]] || typed=''\n"
+	"\trest=${cur%\"$typed\"}\n"
+	"\tCOMPREPLY=()\n"
+	"\twhile IFS=$'\\t' read -r word _; do\n"
+	"\t\tcase $word in\n"
+	"\t\t:[fd]) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen \"-${word#:}\" -- \"$typed\") ;;\n"
+	"\t\t\"$cur\"*) COMPREPLY+=(\"${word#\"$rest\"}\") ;;\n"
+	"\t\tesac\n"
+	"\tdone < <(\"${COMP_WORDS[0]}\" complete -- \"${words[@]}\" 2>/dev/null)\n"
+	"}\n"
+	"complete -o filenames -F _berth berth\n";
+
+static const char zsh_script[] =
+	"#compdef berth\n"
+	"_berth() {\n"
+	"\tlocal -a lines found\n"
+	"\tlocal line paths=''\n"
+	"\tlines=(\"${(@f)$(\"${(Q)words[1]}\" complete -- \"${(@Q)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
+	"\tfor line in $lines; do\n"
+	"\t\tcase $line in\n"
+	"\t\t:f) paths=f ;;\n"
+	"\t\t:d) paths=${paths:-d} ;;\n"
+	"\t\t*) found+=(\"${${line//:/\\\\:}/$'\\t'/:}\") ;;\n"
+	"\t\tesac\n"
+	"\tdone\n"
+	"\t((!$#found)) || _describe word found\n"
+	"\t[[ -z $paths || $words[CURRENT] != --*=* ]] || compset -P '*='\n"
+	"\t[[ $paths != f ]] || _files\n"
+	"\t[[ $paths != d ]] || _files -/\n"
+	"}\n"
 	/* Works as a file in $fpath and as `source <(berth completion zsh)`. */
-	puts("if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"; else compdef _berth berth; fi");
-}
+	"if [ \"$funcstack[1]\" = _berth ]; then _berth \"$@\"; else compdef _berth berth; fi\n";
 
-/* What `complete` is to offer. */
-static const char *fish_paths(char kind)
-{
-	return kind == 'f' ? " -F" : kind == 'd' ? " -a '(__fish_complete_directories)'" : "";
-}
-
-static void fish_options(const char *condition, const struct cli_command *k)
-{
-	char help[CLI_HELP_MAX];
-
-	for (const struct cli_option *o = k->options; o && o->name; o++) {
-		printf("complete -c berth -n '%s' -l %s", condition, o->name);
-		if (o->letter)
-			printf(" -s %c", o->letter);
-		if (o->arg)
-			printf(" %s%s", path_kind(o->arg) == 'f' ? "-r" : "-x",
-				fish_paths(path_kind(o->arg)));
-		printf(" -d '");
-		print_spec(cli_option_help(k, o, help));
-		puts("'");
-	}
-}
-
-static void fish_commands(const char *condition, const struct cli_command *k)
-{
-	for (; k->name; k++) {
-		printf("complete -c berth -n '%s' -a %s -d '", condition, k->name);
-		print_spec(k->help);
-		puts("'");
-	}
-}
-
-static void fish_operands(const char *condition, const struct cli_command *k)
-{
-	fish_options(condition, k);
-	for (const char *const *w = k->words; w && *w; w++)
-		printf("complete -c berth -n '%s' -a %s\n", condition, *w);
-	if (path_kind(k->operands))
-		printf("complete -c berth -n '%s'%s\n", condition,
-			fish_paths(path_kind(k->operands)));
-}
-
-static void print_fish(const struct cli_command *root)
-{
-	puts("# fish completion for berth\ncomplete -c berth -f");
-	fish_options("__fish_use_subcommand", root);
-	fish_commands("__fish_use_subcommand", root->verbs);
-	for (const struct cli_command *k = root->verbs; k->name; k++) {
-		char condition[256];
-
-		snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", k->name);
-		if (!k->verbs) {
-			fish_operands(condition, k);
-			continue;
-		}
-		snprintf(condition, sizeof condition,
-			"__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from",
-			k->name);
-		for (const struct cli_command *v = k->verbs; v->name; v++)
-			snprintf(condition + strlen(condition),
-				sizeof condition - strlen(condition), " %s", v->name);
-		fish_commands(condition, k->verbs);
-		for (const struct cli_command *v = k->verbs; v->name; v++) {
-			snprintf(condition, sizeof condition,
-				"__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %s",
-				k->name, v->name);
-			fish_operands(condition, v);
-		}
-	}
-}
+static const char fish_script[] =
+	"# fish completion for berth\n"
+	"function __berth_complete\n"
+	"\tset -l words (commandline -opc)\n"
+	"\tset -l cur (commandline -ct)\n"
+	"\tfor line in ($words[1] complete -- $words[2..-1] \"$cur\" 2>/dev/null)\n"
+	"\t\tswitch $line\n"
+	"\t\t\tcase :f\n"
+	"\t\t\t\t__fish_complete_path $cur\n"
+	"\t\t\tcase :d\n"
+	"\t\t\t\t__fish_complete_directories $cur ''\n"
+	"\t\t\tcase '*'\n"
+	"\t\t\t\techo $line\n"
+	"\t\tend\n"
+	"\tend\n"
+	"end\n"
+	"complete -c berth -f -a '(__berth_complete)'\n";
 
 int cli_completion(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
 	(void)e;
-	if (!strcmp(c->argv[0], "bash"))
-		print_bash(c->root);
-	else if (!strcmp(c->argv[0], "zsh"))
-		print_zsh(c->root);
-	else
-		print_fish(c->root);
+	fputs(!strcmp(c->argv[0], "bash")            ? bash_script
+			: !strcmp(c->argv[0], "zsh") ? zsh_script
+						     : fish_script,
+		stdout);
 	return cli_finish();
 }

@@ -57,7 +57,7 @@ static const struct cli_option *find_cli_option(
 }
 
 /* What may be given here: the command's own before those of all, which may stand anywhere. */
-static const struct cli_option *known_option(
+const struct cli_option *cli_known_option(
 	const struct cli *c, char letter, const char *name, size_t len)
 {
 	const struct cli_option *o =
@@ -100,7 +100,7 @@ static int long_option(struct cli *c, int argc, char **argv, struct err *e)
 {
 	const char *name = argv[0] + 2, *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
-	const struct cli_option *o = known_option(c, 0, name, len);
+	const struct cli_option *o = cli_known_option(c, 0, name, len);
 	char word[SHOWN];
 
 	if (!o)
@@ -119,7 +119,7 @@ static int long_option(struct cli *c, int argc, char **argv, struct err *e)
 static int short_options(struct cli *c, int argc, char **argv, struct err *e)
 {
 	for (const char *p = argv[0] + 1; *p; p++) {
-		const struct cli_option *o = known_option(c, *p, "", 0);
+		const struct cli_option *o = cli_known_option(c, *p, "", 0);
 		char word[3] = {'-', *p, '\0'};
 
 		if (!o)

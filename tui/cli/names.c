@@ -1,0 +1,181 @@
+/* names.c - `berth names KIND`: what only this machine knows, a name a line, for shells. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/bench.h>
+#include <berth/config.h>
+#include <berth/images.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/team.h>
+#include <berth/text.h>
+
+#include "cli/run.h"
+#include "terminal/terminal.h"
+
+#define PATIENCE_S 2 /* a shell waits for it; SIGALRM ends the process */
+
+static void put_name(const char *name)
+{
+	char shown[256];
+
+	if (*name)
+		puts(text_clean(shown, sizeof shown, name));
+}
+
+static int name_containers(const struct cli *c, struct err *e)
+{
+	struct backend *b = cli_backend(c, "names", NULL, true, e);
+	const struct snapshot *s = b ? cli_wait(b, false, e) : NULL;
+
+	for (size_t i = 0; s && i < s->ncontainers; i++) {
+		put_name(s->containers[i].name);
+		if (strcmp(s->containers[i].role, "agent") == 0)
+			put_name(s->containers[i].agent);
+	}
+	snapshot_unref(s);
+	if (b)
+		backend_stop(b);
+	return s ? 0 : -1;
+}
+
+static int name_tools(const struct cli *c, struct err *e)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	struct team t;
+
+	if (!cli_value(c, "team"))
+		return 0;
+	if (team_read(cli_value(c, "team"), cwd ? cwd : "/", &t, e))
+		return -1;
+	for (size_t i = 0; i < t.ntools; i++)
+		put_name(t.tools[i].name);
+	team_release(&t);
+	return 0;
+}
+
+/* JSON is YAML, so the configuration's reader reads it. */
+static void name_context(const char *path)
+{
+	struct config c;
+	const struct node *name;
+
+	if (config_read(path, &c, NULL) < 0)
+		return;
+	name = node_get(c.root, "Name");
+	if (name && name->kind == NODE_SCALAR)
+		put_name(name->value);
+	config_release(&c);
+}
+
+static int name_contexts(const struct cli *c, struct err *e)
+{
+	const char *docker = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
+	AUTO_FREE char *dir = xasprintf("%s%s/contexts/meta",
+		docker         ? docker
+			: home ? home
+			       : "",
+		docker ? "" : "/.docker");
+	DIR *list = opendir(dir);
+	struct dirent *d;
+
+	(void)c;
+	(void)e;
+	put_name("default");
+	while (list && (d = readdir(list))) {
+		AUTO_FREE char *path = xasprintf("%s/%s/meta.json", dir, d->d_name);
+
+		if (d->d_name[0] != '.')
+			name_context(path);
+	}
+	if (list)
+		closedir(list);
+	return 0;
+}
+
+static int name_themes(const struct cli *c, struct err *e)
+{
+	char name[32];
+
+	(void)c;
+	(void)e;
+	put_name("auto");
+	for (size_t i = 0; theme_name(i, name); i++)
+		put_name(name);
+	return 0;
+}
+
+static int name_suites(const struct cli *c, struct err *e)
+{
+#define SUITE(name, about) #name,
+	static const char *const names[] = {SUITES(SUITE)};
+#undef SUITE
+	struct own_suite *own = xcalloc(OWN_SUITES_MAX, sizeof *own);
+	size_t n = own_suites(own, OWN_SUITES_MAX);
+
+	(void)c;
+	(void)e;
+	for (size_t i = 0; i < COUNT(names); i++)
+		put_name(names[i]);
+	for (size_t i = 0; i < n; i++)
+		put_name(own[i].name);
+	free(own);
+	return 0;
+}
+
+static int name_shipped(const struct cli *c, struct err *e)
+{
+	(void)c;
+	(void)e;
+	for (const struct image_shipped *i = images_shipped; i->name; i++)
+		put_name(i->name);
+	return 0;
+}
+
+/* Read as they lie, for workspaces_open would make the tree. */
+static int name_workspaces(const struct cli *c, struct err *e)
+{
+	static const char *const folders[] = {"tasks", "projects"};
+	char dir[PATH_MAX];
+
+	(void)c;
+	if (data_dir(dir, sizeof dir, e))
+		return -1;
+	for (size_t i = 0; i < COUNT(folders); i++) {
+		AUTO_FREE char *path = xasprintf("%s/workspaces/%s", dir, folders[i]);
+		DIR *list = opendir(path);
+		struct dirent *d;
+
+		while (list && (d = readdir(list))) {
+			AUTO_FREE char *name = xasprintf("%s/%s", folders[i], d->d_name);
+
+			if (d->d_name[0] != '.')
+				put_name(name);
+		}
+		if (list)
+			closedir(list);
+	}
+	return 0;
+}
+
+int cli_names(const struct cli *c, const struct settings *s, struct err *e)
+{
+	static const struct {
+		const char *kind;
+		int (*print)(const struct cli *c, struct err *e);
+	} kinds[] = {{"containers", name_containers}, {"tools", name_tools},
+		{"contexts", name_contexts}, {"themes", name_themes}, {"suites", name_suites},
+		{"images", name_shipped}, {"workspaces", name_workspaces}};
+	int rc = 0;
+
+	(void)s;
+	alarm(PATIENCE_S);
+	for (size_t i = 0; i < COUNT(kinds) && rc == 0; i++)
+		if (!strcmp(kinds[i].kind, c->argv[0]))
+			rc = kinds[i].print(c, e);
+	return rc ? rc : cli_finish();
+}
