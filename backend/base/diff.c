@@ -170,8 +170,7 @@ static void push_change(struct change_list *c, size_t x0, size_t x1, size_t y0, 
 		last->new_from = y0;
 		return;
 	}
-	if (c->n == c->cap)
-		c->v = xrealloc(c->v, (c->cap = c->cap ? 2 * c->cap : 16) * sizeof *c->v);
+	c->v = mem_grow(c->v, &c->cap, c->n + 1, sizeof *c->v);
 	c->v[c->n++] = (struct change){x0, x1, y0, y1};
 }
 

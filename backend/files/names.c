@@ -42,7 +42,7 @@ int files_look(struct files_root *r, const char *path, struct files_entry *ret, 
 
 int files_make_directory(struct files_root *r, const char *path, struct err *e)
 {
-	struct files_entry there;
+	struct files_entry there = {0};
 	struct made made = {0};
 	const char *leaf;
 	int dir, failed;

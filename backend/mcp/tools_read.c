@@ -326,7 +326,7 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 		list[n++] = (struct listed){xstrdup(it.name), it.type, it.size};
 	}
 	files_scan_free(s);
-	if (by && !strcmp(by, "size"))
+	if (n && by && !strcmp(by, "size"))
 		qsort(list, n, sizeof *list, compare_listed);
 	for (size_t i = 0; i < n; i++) {
 		bool dir = list[i].type == FILES_DIR;
