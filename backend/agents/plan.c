@@ -52,7 +52,8 @@ static void show_mount(
 }
 
 /* Of the definition's own: judged as `up` will judge it. */
-static void show_declared(struct making *m, const char *path, bool read_only, const char *what)
+static void show_declared(struct making *m, const char *path, bool read_only, const char *what,
+	const char *const *writable, size_t nwritable)
 {
 	struct err e = ERR_INIT;
 
@@ -63,9 +64,9 @@ static void show_declared(struct making *m, const char *path, bool read_only, co
 		else
 			add_note(m, false,
 				arena_printf(m->mem, "%s (%s) does not exist yet.", path, what));
-	} else if (mounts_add(&m->checked, MOUNT_DECLARED, path, path, read_only, m->writable,
-			   m->nwritable, &e))
-		add_note(m, e.kind == ERR_REFUSED || e.kind == ERR_CONFIG, e.msg);
+	} else if (mounts_add(&m->checked, MOUNT_DECLARED, path, path, read_only, writable,
+			   nwritable, &e))
+		add_note(m, e.kind == ERR_REFUSED || e.kind == ERR_CONFIG || e.sys == ELOOP, e.msg);
 }
 
 static void show_credentials(struct making *m, const struct credentials *c)
@@ -87,9 +88,9 @@ static void choose_user(struct making *m, const char *who, const char *workspace
 	gid_t gid;
 
 	if (ready_user(who, workspace, &uid, &gid, &e)) {
-		/* That it is not there is said of the mount. */
-		if (!access(workspace, F_OK))
-			add_note(m, false, e.msg);
+		/* That it is not there, or is never mounted, is said of the mount. */
+		if (!access(workspace, F_OK) && !mounts_foresee(MOUNT_DECLARED, workspace, NULL))
+			add_note(m, e.kind == ERR_CONFIG, e.msg);
 		return;
 	}
 	m->plan->user_known = true;
@@ -155,6 +156,26 @@ static void show_packages(struct making *m, const struct agent_def *a)
 				text.s));
 }
 
+/* What the machine will not give, or only a part of. */
+static void show_limits(struct making *m, const struct limits *l, unsigned tmp_part)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	char asked[FORMAT_MAX], given[FORMAT_MAX];
+
+	if (cores > 0 && l->cpus > (double)cores)
+		add_note(m, false,
+			arena_printf(m->mem,
+				"%.10g CPUs are more than the %ld of this machine: an engine here "
+				"refuses that.",
+				l->cpus, cores));
+	if (l->memory_bytes && l->tmp_bytes > l->memory_bytes / tmp_part)
+		add_note(m, false,
+			arena_printf(m->mem,
+				"/tmp is in memory: of %s it gets %s, 1/%u of the memory limit.",
+				format_bytes(asked, l->tmp_bytes),
+				format_bytes(given, l->memory_bytes / tmp_part), tmp_part));
+}
+
 void plan_agent(
 	const struct team *t, const struct agent_def *a, struct arena *mem, struct plan *ret)
 {
@@ -172,19 +193,20 @@ void plan_agent(
 		.at = a->at};
 	begin_plan(&m, t, mem, ret);
 	choose_user(&m, a->id, a->workspace);
-	show_declared(&m, a->workspace, false, "workspace");
+	show_declared(&m, a->workspace, false, "workspace", m.writable, m.nwritable);
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
 
-		show_declared(&m, g->path, !g->write, "context path");
+		show_declared(&m, g->path, !g->write, "context path", m.writable, m.nwritable);
 		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
-			show_declared(&m, g->protected_paths.word[k], true, "protected");
+			show_declared(&m, g->protected_paths.word[k], true, "protected", NULL, 0);
 		if (g->write)
 			add_loose(&m, arena_printf(mem, "write access to %s", g->path),
 				"permission: write");
 	}
 	if (a->temporary)
-		show_declared(&m, a->temporary, true, "other agents' outputs");
+		show_declared(&m, a->temporary, true, "other agents' outputs", NULL, 0);
+	show_limits(&m, &a->limits, 2);
 	show_credentials(&m, &a->credentials);
 	show_packages(&m, a);
 	show_mount(&m, arena_printf(mem, "berth-home-%s", a->container), SPEC_HOME, false,
@@ -209,13 +231,14 @@ void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem
 		.limits = &d->limits,
 		.at = d->at};
 	begin_plan(&m, t, mem, ret);
+	show_limits(&m, &d->limits, 4);
 	if (d->files != TOOL_WORKSPACE) { /* nothing of the host is mounted */
 		ret->user_known = true;
 		ret->uid = ret->gid = 1000;
 	}
 	if (d->files == TOOL_WORKSPACE && d->workspace) {
 		choose_user(&m, d->name, d->workspace);
-		show_declared(&m, d->workspace, false, "workspace");
+		show_declared(&m, d->workspace, false, "workspace", m.writable, m.nwritable);
 		add_loose(&m, arena_printf(mem, "write access to %s", d->workspace),
 			"filesystem: workspace");
 	}

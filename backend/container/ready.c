@@ -1,8 +1,10 @@
 /* ready.c - the user, the writable paths and the lane of a container. */
 #include "container/ready.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <berth/mem.h>
 
@@ -12,10 +14,18 @@ int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, s
 {
 	struct stat st;
 
-	if (stat(workspace, &st) || !S_ISDIR(st.st_mode))
+	/* Before any advice: what is never mounted is not to be given away either. */
+	if (mounts_foresee(MOUNT_DECLARED, workspace, e))
+		return -1;
+	if (stat(workspace, &st) && errno == ENOENT)
 		return err_set(e, ERR_CONFIG,
-			"the workspace %s of %s is not a directory; make it first (mkdir %s).",
+			"the workspace %s of %s does not exist; create it first (mkdir %s).",
 			workspace, who, workspace);
+	if (access(workspace, F_OK))
+		return err_sys(e, errno, "cannot reach the workspace %s of %s", workspace, who);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ERR_CONFIG,
+			"the workspace %s of %s is not a directory; name one.", workspace, who);
 	*uid = st.st_uid;
 	*gid = st.st_gid;
 	if (st.st_uid)

@@ -129,6 +129,31 @@ expect("a path that is never mounted", status == 2 and "never.yaml:2:3:" in err 
 expect("nor when it is not there yet", "never.yaml:5:3:" in err and "/etc/not-there-yet belongs to the system" in err, err)
 expect("one that is not there yet", "later" in out and "does not exist yet" in out and "later" not in err, out)
 
+# Check and up have one judge: no advice to give away what is never mounted, and what up takes check takes.
+os.makedirs("grant/deep", exist_ok=True)
+os.symlink("loop", "loop")
+write("plain-file", "x")
+status, out, err = check(write("judge.yaml", """agents:
+  etc: {workspace: /etc}
+  root: {workspace: /}
+  file: {workspace: ./plain-file}
+  loop: {workspace: ./loop}
+"""))
+expect("the system is not to be given away", status == 2 and "chown" not in out + err and "/etc belongs to the system" in err and
+       "/ is not mounted" in err, out + err)
+expect("a file is no workspace", "plain-file of file is not a directory; name one" in err, err)
+expect("nor is a loop", "symbolic links" in err and "mkdir" not in out + err, out + err)
+status, out, err = check(write("fits.yaml", """agents:
+  a:
+    workspace: ./work
+    cpus: 1000
+    memory: 100m
+    tmp: 80m
+    context_paths: [{path: ./grant, permission: write, protected_paths: [deep]}]
+"""))
+expect("what is protected inside of a grant passes", "could be swapped" not in out + err, out + err)
+expect("more cores than there are", "1000 CPUs are more than" in out and "of 80M it gets 50M" in out, out + err)
+
 # Hostile text stays text.
 status, _, err = check(write("evil.yaml", "agents:\n  \"\\e[31m\\a\": {workspace: ./work}\n"))
 expect("escapes are shown, not obeyed", status == 2 and "\x1b" not in err and "\a" not in err, repr(err))
