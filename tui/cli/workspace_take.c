@@ -1,6 +1,4 @@
 /* workspace_take.c - `berth workspace take`: files from an agent's workspace into a project. */
-#include <berth/take.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/take.h>
 #include <berth/format.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
