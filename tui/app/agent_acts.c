@@ -169,6 +169,7 @@ void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n)
 void agents_run_prompt(struct app *a, enum prompt_end end)
 {
 	static const char *const shell[] = {"sh", "-c"};
+	AUTO_FREE char *name = NULL;
 	struct command *c;
 
 	if (end != PROMPT_CANCELLED && end != PROMPT_DONE)
@@ -183,8 +184,11 @@ void agents_run_prompt(struct app *a, enum prompt_end end)
 	memcpy(c->agents.argv, shell, sizeof shell);
 	c->agents.argv[2] = arena_strdup(&c->mem, a->prompt.text);
 	c->agents.argc = 3;
+	name = c->ntargets == 1 ? xstrdup(c->targets[0].name) : NULL;
 	app_send(a, c);
 	app_say(a, ROLE_TEXT, "Running; `o` shows what it prints.");
+	if (name && app_top(a)->view.ops->ran)
+		app_top(a)->view.ops->ran(&app_top(a)->view, name);
 }
 
 void agents_result(struct app *a, const struct event *e)

@@ -66,6 +66,8 @@ struct view_ops {
 	/* What `y` copies and `C-s` saves; false: nothing to offer. */
 	bool (*copy)(struct view *v, struct str *out);
 	bool (*save)(struct view *v, struct str *out);
+	/* The command typed for app_prompt_run was sent, to that one agent's container. */
+	void (*ran)(struct view *v, const char *name);
 	void (*file)(struct view *v, const char *path); /* the answer to app_ask_file, absolute */
 };
 

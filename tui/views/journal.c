@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include <berth/agents.h>
+#include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
@@ -29,7 +30,8 @@ struct printed {
 };
 
 struct journal {
-	char *name; /* of the agent's container */
+	char *name;      /* of the agent's container */
+	int64_t next_ms; /* Unix time: the first command since then is shown in full; 0: the list */
 	struct table table;
 	struct journal_command *commands;
 	size_t n, cap;
@@ -265,6 +267,40 @@ static void take_stretches(struct journal *s, const struct event *e)
 			s->commands[i] = e->commands[0];
 }
 
+static void show_command(struct view *v, const struct journal_command *k)
+{
+	struct journal *s = v->state;
+
+	s->one = k;
+	s->seq = k ? k->seq : 0;
+	s->page = (struct page){0};
+	s->told = false;
+	s->problem[0] = '\0';
+	str_clear(&s->text);
+	s->nstretches = s->nrows = 0;
+	s->width = 0;
+	s->missed = 0;
+	s->sought[0] = '\0';
+	s->hit = 0;
+	s->follow = k && k->running;
+	ask_for_commands(v);
+}
+
+/* The oldest of those that began since the person asked for one. */
+static void show_next(struct view *v)
+{
+	struct journal *s = v->state;
+	const struct journal_command *next = NULL;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->commands[i].started_wall_ms >= s->next_ms)
+			next = &s->commands[i];
+	if (!next)
+		return;
+	s->next_ms = 0;
+	show_command(v, next);
+}
+
 static void journal_event(struct view *v, const struct event *e)
 {
 	struct journal *s = v->state;
@@ -278,6 +314,8 @@ static void journal_event(struct view *v, const struct event *e)
 		take_stretches(s, e);
 	else
 		take_list(s, e);
+	if (!s->one && s->next_ms)
+		show_next(v);
 	app_dirty(v->app);
 }
 
@@ -368,25 +406,6 @@ static void journal_draw(struct view *v, struct canvas *c, struct area a)
 	s->table.empty =
 		s->told ? "Nothing was run in this agent yet, or no journal is kept of it." : "…";
 	table_draw(&s->table, c, a);
-}
-
-static void show_command(struct view *v, const struct journal_command *k)
-{
-	struct journal *s = v->state;
-
-	s->one = k;
-	s->seq = k ? k->seq : 0;
-	s->page = (struct page){0};
-	s->told = false;
-	s->problem[0] = '\0';
-	str_clear(&s->text);
-	s->nstretches = s->nrows = 0;
-	s->width = 0;
-	s->missed = 0;
-	s->sought[0] = '\0';
-	s->hit = 0;
-	s->follow = k && k->running;
-	ask_for_commands(v);
 }
 
 /* The next row in a direction that holds what is looked for; round the end. */
@@ -520,7 +539,10 @@ static void open_journal(struct view *v)
 {
 	struct journal *s = v->state;
 
-	s->name = xstrdup(v->seed);
+	const struct journal_seed *seed = v->seed;
+
+	s->name = xstrdup(seed->name);
+	s->next_ms = seed->next ? clock_wall_ms() : 0;
 	str_init(&s->text);
 	table_init(&s->table, columns, COUNT(columns), NULL);
 	ask_for_commands(v);

@@ -4,7 +4,12 @@
 
 #include "app/app.h"
 
-/* seed: const char *, the name of the agent's container; valid during app_push. */
+/* Valid during app_push. */
+struct journal_seed {
+	const char *name; /* of the agent's container */
+	bool next;        /* what it runs from now on: its output, as it comes */
+};
+/* seed: struct journal_seed */
 extern const struct view_ops journal_view;
 
 /* How long a command took: "3 ms", "1.3 s", "2m05s".  buf: FORMAT_MAX. */

@@ -282,6 +282,17 @@ static void show_records(struct view *v, const struct target *t)
 	}
 }
 
+static void show_journal(struct view *v)
+{
+	const struct agent_row *at = current_row(v);
+	AUTO_FREE char *name = at && at->a ? xstrdup(at->a->name) : NULL;
+
+	if (name)
+		app_push(v->app, &journal_view, &(struct journal_seed){.name = name});
+	else if (at)
+		app_say(v->app, ROLE_DIM, "What a tool prints is in its logs: l.");
+}
+
 static bool container_act(struct view *v, enum action a)
 {
 	const struct container *c;
@@ -289,6 +300,11 @@ static bool container_act(struct view *v, enum action a)
 
 	if (a != DO_SHELL && a != DO_LOGS && a != DO_INSPECT && a != DO_RECORDS)
 		return false;
+	/* What an agent's commands print is kept there, and nothing of it in the engine's log. */
+	if (a == DO_LOGS && current_row(v) && current_row(v)->a) {
+		show_journal(v);
+		return true;
+	}
 	c = container_here(v, a);
 	if (!c)
 		return true;
@@ -302,15 +318,9 @@ static bool container_act(struct view *v, enum action a)
 	return true;
 }
 
-static void show_journal(struct view *v)
+static void agents_ran(struct view *v, const char *name)
 {
-	const struct agent_row *at = current_row(v);
-	AUTO_FREE char *name = at && at->a ? xstrdup(at->a->name) : NULL;
-
-	if (name)
-		app_push(v->app, &journal_view, name);
-	else if (at)
-		app_say(v->app, ROLE_DIM, "What a tool prints is in its logs: l.");
+	app_push(v->app, &journal_view, &(struct journal_seed){.name = name, .next = true});
 }
 
 /* Once the detail, once more what it ran. */
@@ -437,6 +447,7 @@ const struct view_ops agents_view = {
 	.draw = agents_draw,
 	.snapshot = agents_snapshot,
 	.act = agents_act,
+	.ran = agents_ran,
 	.refused = agents_refused,
 	.click = agents_click,
 	.wheel = agents_wheel,

@@ -182,6 +182,8 @@ static void progress_line(
 			!strcmp(s->run.ended, "done") ? STYLE(DIM) : STYLE(WARN), text);
 		return;
 	}
+	/* Behind the last sample there are figures and pages to be made: not all of it is done. */
+	fraction = fraction > 0.99 ? 0.99 : fraction;
 	meter_bar(c, x, a.y, bar, ROLE_BAR, fraction);
 	x += bar + 1;
 	x += canvas_printf(c, x, a.y, 6, STYLE(STRONG), "%.0f %%", 100 * fraction);
