@@ -30,7 +30,8 @@ struct events {
 	uint64_t *shown;
 	size_t shown_from, shown_end, shown_cap;
 
-	bool checks;     /* they are shown, too */
+	size_t nchecked; /* containers with a check, when last looked at */
+	bool checks;     /* what they run is shown, too */
 	uint64_t folded; /* that are not */
 	bool follow;
 	uint64_t top, cursor; /* numbers, when not following */
@@ -128,14 +129,33 @@ static struct entry *copy_event(const struct engine_event *e)
 }
 
 /* Commands that the engine starts by itself look like any others, but where they come from is known. */
-static bool is_of_check(const struct snapshot *snap, const struct engine_event *e)
+static bool is_of_check(const struct snapshot *snap, const struct entry *e)
 {
-	if (strcmp(e->type, "container") != 0 || strncmp(e->action, "exec_", 5) != 0)
+	if (strcmp(e->text, "container") != 0 || strncmp(e->text + e->action, "exec_", 5) != 0)
 		return false;
 	for (size_t i = 0; i < snap->ncontainers; i++)
-		if (strcmp(snap->containers[i].name, e->name) == 0)
+		if (strcmp(snap->containers[i].name, e->text + e->name) == 0)
 			return snap->containers[i].health != HEALTH_NONE;
 	return false;
+}
+
+/* The first events come before anybody knows which containers have checks. */
+static void events_pulse(struct view *v, const struct snapshot *snap)
+{
+	struct events *s = v->state;
+	size_t n = 0;
+
+	for (size_t i = 0; i < snap->ncontainers; i++)
+		n += snap->containers[i].health != HEALTH_NONE;
+	if (n == s->nchecked)
+		return;
+	s->nchecked = n;
+	for (uint64_t i = s->first; i < s->next; i++) {
+		struct entry *e = entry_of_number(s, i);
+
+		e->check = e->check || is_of_check(snap, e);
+	}
+	filter_all(s);
 }
 
 static void events_event(struct view *v, const struct event *e)
@@ -152,7 +172,8 @@ static void events_event(struct view *v, const struct event *e)
 		s->first++;
 	}
 	s->ring[s->next % EVENTS_MAX] = copy_event(&e->engine_event);
-	entry_of_number(s, s->next)->check = is_of_check(app_snapshot(v->app), &e->engine_event);
+	entry_of_number(s, s->next)->check =
+		is_of_check(app_snapshot(v->app), entry_of_number(s, s->next));
 	s->folded += !s->checks && entry_of_number(s, s->next)->check;
 	s->next++;
 	if (matches_entry(s, entry_of_number(s, s->next - 1)))
@@ -317,8 +338,9 @@ static void events_draw(struct view *v, struct canvas *c, struct area a)
 	draw_events_head(s, c, a);
 	if (!count_shown(s)) {
 		canvas_clip(c, a.x + 2, a.y + 2, a.w - 2, STYLE(DIM),
-			s->filter.set
-				? "Nothing matches the filter; Esc clears it."
+			s->filter.set ? "Nothing matches the filter; Esc clears it."
+				: s->folded
+				? "Nothing but health checks; e shows them."
 				: "Nothing has happened on the engine since berth was started.");
 		return;
 	}
@@ -448,6 +470,7 @@ const struct view_ops events_view = {
 	.close = events_close,
 	.draw = events_draw,
 	.act = events_act,
+	.pulse = events_pulse,
 	.event = events_event,
 	.click = events_click,
 	.wheel = events_wheel,

@@ -81,14 +81,14 @@ static void draw_output_head(const struct output *s, struct canvas *c, struct ar
 	char text[64], n[FORMAT_MAX];
 
 	canvas_clip(c, a.x + 1, a.y, a.w / 2, STYLE(STRONG), t->title);
+	snprintf(text, sizeof text, "%s %s", format_count(n, s->nlines),
+		s->nlines == 1 ? "line" : "lines");
 	if (!task_ended(t))
-		snprintf(text, sizeof text, "%s lines so far", format_count(n, s->nlines));
+		strcat(text, " so far");
 	else if (t->code)
-		snprintf(text, sizeof text, "%s lines, exit %d", format_count(n, s->nlines),
-			t->code);
-	else
-		snprintf(text, sizeof text, "%s lines%s", format_count(n, s->nlines),
-			t->cut ? ", the rest is not kept" : "");
+		snprintf(text + strlen(text), sizeof text - strlen(text), ", exit %d", t->code);
+	else if (t->cut)
+		strcat(text, ", the rest is not kept");
 	canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1,
 		task_ended(t) ? t->code || t->cut ? STYLE(WARN) : STYLE(DIM) : STYLE(BUSY), text);
 }
