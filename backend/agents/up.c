@@ -307,16 +307,18 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 {
 	const struct agent_def *a = b->def;
 	char hash[17];
-	int there;
+	int there, made = 0;
 
 	agents_offer_apparmor();
 	begin_spec(b);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
 	if (session_here(a->container, b->h->at.info.id, e) ||
+		(b->h->create && (made = ready_make(a->workspace, e)) < 0) ||
 		ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
 		add_declared(b, e) || secrets_gather(b->team, a, &b->secrets, e) ||
 		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))
 		return -1;
+	ret->created = made;
 	if (a->network == NET_INTERNAL &&
 		network_make(b->h, b->team, a->net_name, &b->mem, &b->spec.net_id, e))
 		return -1;

@@ -65,6 +65,7 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	h->journal_commands = o->journal_commands;
 	h->journal_bytes = o->journal_bytes;
 	h->own_board = o->own_board;
+	h->create = o->create;
 	h->stop = o->stop;
 	h->stop_ctx = o->stop_ctx;
 	h->say = o->say;

@@ -16,7 +16,7 @@ struct agents_host {
 	char guest[4096];
 	size_t journal_commands;
 	uint64_t journal_bytes;
-	bool own_board;
+	bool own_board, create;
 	bool (*stop)(void *ctx);
 	void *stop_ctx;
 	void (*say)(void *ctx, const char *agent, const char *line);

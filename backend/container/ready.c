@@ -2,6 +2,7 @@
 #include "container/ready.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <berth/mem.h>
 
 #define LANE_WAIT_MS 10000
+#define OF_ROOT 1000 /* who runs in workspaces of root's */
 
 int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, struct err *e)
 {
@@ -19,7 +21,7 @@ int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, s
 		return -1;
 	if (stat(workspace, &st) && errno == ENOENT)
 		return err_set(e, ERR_CONFIG,
-			"the workspace %s of %s does not exist; create it first (mkdir %s).",
+			"the workspace %s of %s does not exist; create it first (mkdir %s; berth up --create does).",
 			workspace, who, workspace);
 	if (access(workspace, F_OK))
 		return err_sys(e, errno, "cannot reach the workspace %s of %s", workspace, who);
@@ -30,13 +32,29 @@ int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, s
 	*gid = st.st_gid;
 	if (st.st_uid)
 		return 0;
-	*uid = *gid = 1000;
+	*uid = *gid = OF_ROOT;
 	if (!(st.st_mode & S_IWOTH) && !(st.st_gid == 1000 && st.st_mode & S_IWGRP))
 		return err_set(e, ERR_REFUSED,
 			"the workspace %s belongs to root, and %s runs as 1000:1000, which cannot write "
 			"there; give it to that user: chown 1000:1000 %s",
 			workspace, who, workspace);
 	return 0;
+}
+
+int ready_make(const char *workspace, struct err *e)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (mounts_foresee(MOUNT_DECLARED, workspace, e))
+		return -1;
+	if (mkdir(workspace, 0755))
+		return errno == EEXIST
+			? 0
+			: err_sys(e, errno, "cannot create the workspace %s", workspace);
+	fd = open(workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || (!geteuid() && fchown(fd, OF_ROOT, OF_ROOT)))
+		return err_sys(e, errno, "cannot hand over the workspace %s", workspace);
+	return 1;
 }
 
 size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out)

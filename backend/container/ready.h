@@ -20,6 +20,10 @@
  * write there.  `who` is for messages. */
 int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, struct err *e);
 
+/* Make a workspace that is not there, for the user that will run inside: one directory, where it may be
+ * mounted.  1: made, 0: there already. */
+int ready_make(const char *workspace, struct err *e);
+
 /* Every path of the team that some agent or tool may write: nothing may be mounted from below one.
  * The list lives in mem. */
 size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out);

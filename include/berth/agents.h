@@ -31,6 +31,7 @@ struct agents_options {
 	 * process where `own_board` says that it has no other; `stop` is asked ten times a second, on a
 	 * thread of ours; `say` gets each line that an installer prints, neutralised.  All may be NULL. */
 	bool own_board;
+	bool create; /* workspaces that do not exist: the directory itself, its parent must be there */
 	bool (*stop)(void *ctx);
 	void *stop_ctx;
 	void (*say)(void *ctx, const char *agent, const char *line);
@@ -58,6 +59,7 @@ struct enforced {
 #define ENFORCED_MAX 24
 struct agent_up {
 	bool was_up;        /* it ran already, as asked */
+	bool created;       /* its workspace, which was not there */
 	bool replaced;      /* a stale one of ours was in the way */
 	bool offered_again; /* it ran, but had been started anew: it has its lane and secrets again */
 	char id[65];

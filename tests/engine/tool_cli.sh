@@ -87,6 +87,17 @@ check 'and its owner is the dead process' bash -c \
 	"docker inspect -f '{{index .Config.Labels \"berth.owner\"}}' $left | grep -q '\"pid\":$pid,'"
 docker rm -f $left >/dev/null 2>&1
 
+sed 's,./ws,./new,' team.yaml >new.yaml && chmod 644 new.yaml
+check 'a workspace that is not there names the way' says 2 '*does not exist*--create*' "$BERTH" up new.yaml
+check 'and is not made unasked' [ ! -e new ]
+check 'up --create makes it and says so' bash -c '"$BERTH" up new.yaml --create --json >document && grep -q "\"workspace_created\": true" document'
+check 'as its schema says' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/up.json" <document
+check 'for who runs inside' [ "$(stat -c %u new)" = 1000 ]
+check 'once' bash -c '"$BERTH" up new.yaml --create | grep -q unchanged'
+sed 's,./ws,/etc/new,' team.yaml >etc.yaml && chmod 644 etc.yaml
+check 'but not where nothing is mounted' says 4 '*never mounted*' "$BERTH" up --create etc.yaml
+check 'nor makes it' [ ! -e /etc/new ]
+"$BERTH" down new.yaml >/dev/null
 "$BERTH" up team.yaml >/dev/null || exit 1
 check 'exec --json over the lane fits its schema' fits exec "$BERTH" exec --json "$agent" -- true
 check 'and says so' grep -q '"path": "lane"' document

@@ -1,4 +1,5 @@
 /* agents_verbs.c - `berth up` and `berth down`: the agents of a team file, several at once. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,6 +30,7 @@ struct work {                        /* one agent, on one thread at a time */
 };
 
 struct crew {
+	bool create; /* workspaces that are missing */
 	const struct cli *c;
 	const struct team *team;
 	struct policy policy;
@@ -127,6 +129,7 @@ static void *work_on_agents(void *ctx)
 		.journal_commands = crew->journal_commands,
 		.journal_bytes = crew->journal_bytes,
 		.own_board = true,
+		.create = crew->create,
 		.stop = is_interrupted,
 		.say = cli_flag(crew->c, "json") ? NULL : print_prepared};
 	struct agents_host *h = NULL;
@@ -184,6 +187,8 @@ static void print_up(const struct work *w)
 	if (!u->was_up)
 		printf("  %.0f ms", (double)(u->created_us + u->started_us + u->ready_us) / 1e3);
 	putchar('\n');
+	if (u->created)
+		printf("  created: %s\n", w->def->workspace);
 	for (size_t i = 0; i < u->nloosened; i++)
 		printf("  loosened: %s\n", u->loosened[i]);
 	for (size_t i = 0; i < u->nenforced; i++)
@@ -202,6 +207,7 @@ static void json_up(struct jsonw *j, const struct work *w)
 	jsonw_text(j, "id", u->id);
 	jsonw_bool(j, "up", !w->failed);
 	jsonw_bool(j, "was_up", u->was_up);
+	jsonw_bool(j, "workspace_created", u->created);
 	jsonw_bool(j, "replaced", u->replaced);
 	jsonw_bool(j, "offered_again", u->offered_again);
 	if (w->failed)
@@ -246,6 +252,28 @@ static void prepare_crew(struct crew *crew, const struct cli *c, const struct se
 	crew->journal_bytes = s->journal_bytes;
 }
 
+/* --create, or a person who is asked for all that are missing at once. */
+static bool may_create(const struct cli *c, const struct team *t)
+{
+	char line[16], shown[256];
+	size_t missing = 0;
+
+	if (cli_flag(c, "create"))
+		return true;
+	if (cli_flag(c, "json") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return false;
+	for (size_t i = 0; i < t->nagents; i++)
+		if (access(t->agents[i].workspace, F_OK) && errno == ENOENT && ++missing)
+			printf("The workspace %s of %s does not exist.\n",
+				text_clean(shown, sizeof shown, t->agents[i].workspace),
+				t->agents[i].id);
+	if (!missing)
+		return false;
+	printf("Create %s? [y/N] ", missing == 1 ? "it" : "them");
+	fflush(stdout);
+	return fgets(line, sizeof line, stdin) && (*line == 'y' || *line == 'Y');
+}
+
 int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 {
 	char *cwd = getcwd(NULL, 0);
@@ -262,6 +290,7 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 	arena_init(&mem, 1024);
 	prepare_crew(&crew, c, s, "up", &team, &mem);
 	cli_orphans(c);
+	crew.create = may_create(c, &team);
 	crew.n = team.nagents;
 	crew.work = xcalloc(crew.n, sizeof *crew.work);
 	for (size_t i = 0; i < crew.n; i++)

@@ -145,6 +145,7 @@ static const struct cli_option doctor_options[] = {
 };
 
 static const struct cli_option up_options[] = {
+	{0, "create", NULL, "create workspaces that do not exist"},
 	JSON,
 	{0},
 };
