@@ -184,6 +184,37 @@ static void test_not_ours_alone(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static int fill_as_told(void *ctx, int dir, struct err *ret)
+{
+	int fd = openat(dir, "context.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(mkdirat(dir, "half", 0700), 0);
+	return ctx ? err_set(ret, ERR_FAILED, "no more") : 0;
+}
+
+/* What fills it makes all of it but its context.json; where that fails there is nothing. */
+static void test_filled_by_caller(void **state)
+{
+	bool fails = true;
+	struct workspace_new n = {
+		.kind = WORKSPACE_TASK, .name = "f", .fill = fill_as_told, .ctx = &fails};
+
+	(void)state;
+	assert_int_equal(workspace_create(w, &n, &e), -1);
+	assert_string_equal(e.msg, "no more");
+	assert_false(tree_exists("w/tasks/f"));
+	assert_false(tree_exists("w/tasks/.new.f"));
+	n.ctx = NULL;
+	assert_int_equal(workspace_create(w, &n, &e), 0);
+	assert_true(tree_exists("w/tasks/f/half"));
+	assert_false(tree_exists("w/tasks/f/prompt.md"));
+	assert_true(tree_has("w/tasks/f/context.json",
+		"{\n  \"task_id\": \"f\",\n  \"created_at\": \"1970-01-01T00:00:00.000Z\",\n"
+		"  \"environment\": null\n}\n"));
+}
+
 static void fill_usage(void)
 {
 	assert_int_equal(create_named(WORKSPACE_TASK, "u-1"), 0);
@@ -269,6 +300,7 @@ int main(void)
 		CASE(test_list),
 		CASE(test_enter),
 		CASE(test_not_ours_alone),
+		CASE(test_filled_by_caller),
 		CASE(test_usage_of_one),
 		CASE(test_usage_is_kept),
 		CASE(test_kept_usage_is_not_trusted),
