@@ -183,6 +183,23 @@ static void test_content_is_refused(void **state)
 	checkpoint_tree_free(t);
 }
 
+/* Another content of the same size, with the times set back. */
+static void test_change_is_not_read(void **state)
+{
+	struct checkpoint_tree *t = tree_now();
+	struct timespec times[2];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat(tree_path("root/b"), &st), 0);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	tree_text("root/b", "TWO\n");
+	assert_int_equal(utimensat(AT_FDCWD, tree_path("root/b"), times, 0), 0);
+	refuse_content(t, "b", ERR_CONFLICT);
+	checkpoint_tree_free(t);
+}
+
 static void test_damage_is_not_read(void **state)
 {
 	struct checkpoint_tree *t = tree_before();
@@ -239,6 +256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_contents, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes_are_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_content_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_change_is_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_is_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_of_fork, setup, teardown),
 	};
