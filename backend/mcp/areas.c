@@ -2,11 +2,14 @@
 #include "mcp/areas.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include <berth/beneath.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -48,39 +51,62 @@ static bool lies_below(const char *path, const char *dir, size_t len)
 	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
 }
 
+static const struct reach_area *find_area(const struct reach *r, const char *path);
+
+/* The directory `clean`, or the one that holds the file of that name.  What lies in an area that may be changed could
+ * have been replaced by a link: it is opened from there on, through none. */
+static int open_beneath_areas(const struct reach *r, const char *clean, bool file)
+{
+	const struct reach_area *above = find_area(r, clean);
+	char path[REACH_PATH];
+	AUTO_CLOSE int top = -1;
+	size_t len = strlen(clean);
+
+	while (file && clean[len - 1] != '/')
+		len--;
+	snprintf(path, sizeof path, "%.*s", (int)len, clean);
+	if (!above || above->leaf)
+		return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", above->fd);
+	top = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof path, ".%.*s", (int)(len - above->len), clean + above->len);
+	return top < 0 ? -1 : beneath_open(top, path, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+}
+
 /* Of a single file its directory is opened, and of that only the name is used, through no link.  It is not changed
  * from here: a change is a new file under the old name, and the container would keep the old one. */
-static int open_area(struct reach_area *a, char *clean, struct err *e)
+static int open_area(const struct reach *r, struct reach_area *a, struct files *f, struct err *e)
 {
 	const struct files_options o = {
 		.program = "mcp", .avoid = FILES_AVOID_OPENAT2 | FILES_AVOID_BOARD};
-	struct files *f;
+	struct files *portable;
 	struct stat st;
-	char *slash = NULL;
+	char path[64];
 
-	if (stat(clean, &st) < 0)
-		return err_sys(e, errno, "cannot serve %s", clean);
+	if (lstat(a->path, &st) < 0 || (S_ISLNK(st.st_mode) && stat(a->path, &st) < 0))
+		return err_sys(e, errno, "cannot serve %s", a->path);
 	if (!S_ISDIR(st.st_mode)) {
-		slash = strrchr(clean, '/');
-		a->leaf = xstrdup(slash + 1);
+		a->leaf = xstrdup(strrchr(a->path, '/') + 1);
 		a->write = false;
-		*slash = '\0';
 	}
-	f = files_open(&o);
-	a->strict = files_root_open(f, *clean ? clean : "/", e);
-	files_close(f);
-	if (slash)
-		*slash = '/';
-	return a->strict ? 0 : -1;
+	a->fd = open_beneath_areas(r, a->path, a->leaf != NULL);
+	if (a->fd < 0)
+		return err_sys(e, errno, "cannot serve %s", a->path);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", a->fd);
+	portable = files_open(&o);
+	a->strict = files_root_open(portable, path, e);
+	files_close(portable);
+	a->root = a->leaf || !a->strict ? NULL : files_root_open(f, path, e);
+	return a->strict && (a->leaf || a->root) ? 0 : -1;
 }
 
-static int add_area(struct reach *r, const char *path, bool write, struct files *f,
-	const struct policy *policy, struct err *e)
+/* What is given twice may be changed only where both say so. */
+static int add_area(
+	struct reach *r, const char *path, bool write, const struct policy *policy, struct err *e)
 {
 	struct policy look = *policy; /* whether it may be mounted at all; not whether now */
 	struct policy_act act = {
 		.deed = DEED_CONTAINER_MOUNT, .name = path, .path = path, .id = "", .image = ""};
-	struct reach_area *a;
 	char clean[REACH_PATH];
 
 	look.read_only = false;
@@ -88,32 +114,52 @@ static int add_area(struct reach *r, const char *path, bool write, struct files 
 	if (spell_path_out("/", path, clean, e) || policy_check(&look, &act, e))
 		return -1;
 	for (size_t i = 0; i < r->n; i++)
-		if (!strcmp(r->areas[i].path, clean))
+		if (!strcmp(r->areas[i].path, clean)) {
+			r->areas[i].write &= write;
 			return 0;
+		}
 	r->areas = xrealloc(r->areas, (r->n + 1) * sizeof *r->areas);
-	a = &r->areas[r->n++];
-	*a = (struct reach_area){.write = write, .path = xstrdup(clean), .len = strlen(clean)};
-	if (open_area(a, clean, e))
-		return -1;
-	a->root = a->leaf ? NULL : files_root_open(f, clean, e);
-	return a->leaf || a->root ? 0 : -1;
+	r->areas[r->n++] = (struct reach_area){
+		.write = write, .path = xstrdup(clean), .len = strlen(clean), .fd = -1};
+	return 0;
 }
 
-static int add_areas(struct reach *r, const struct agent_def *a, struct files *f,
-	const struct policy *policy, struct err *e)
+static int compare_areas(const void *a, const void *b)
 {
-	if (add_area(r, a->workspace, true, f, policy, e))
+	size_t x = ((const struct reach_area *)a)->len, y = ((const struct reach_area *)b)->len;
+
+	return x < y ? -1 : x > y;
+}
+
+/* From the outermost inwards. */
+static int open_areas(struct reach *r, struct files *f, struct err *e)
+{
+	size_t n = r->n;
+
+	qsort(r->areas, n, sizeof *r->areas, compare_areas);
+	for (r->n = 0; r->n < n; r->n++)
+		if (open_area(r, &r->areas[r->n], f, e)) {
+			r->n = n;
+			return -1;
+		}
+	return 0;
+}
+
+static int add_areas(
+	struct reach *r, const struct agent_def *a, const struct policy *policy, struct err *e)
+{
+	if (add_area(r, a->workspace, true, policy, e))
 		return -1;
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
 
-		if (add_area(r, g->path, g->write, f, policy, e))
+		if (add_area(r, g->path, g->write, policy, e))
 			return -1;
 		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
-			if (add_area(r, g->protected_paths.word[k], false, f, policy, e))
+			if (add_area(r, g->protected_paths.word[k], false, policy, e))
 				return -1;
 	}
-	return a->temporary ? add_area(r, a->temporary, false, f, policy, e) : 0;
+	return a->temporary ? add_area(r, a->temporary, false, policy, e) : 0;
 }
 
 int reach_open(struct reach *r, const struct agent_def *a, const struct policy *policy,
@@ -126,7 +172,7 @@ int reach_open(struct reach *r, const struct agent_def *a, const struct policy *
 		r->uid = st.st_uid;
 		r->gid = st.st_gid;
 	}
-	if (add_areas(r, a, f, policy, e)) {
+	if (add_areas(r, a, policy, e) || open_areas(r, f, e)) {
 		reach_close(r);
 		return -1;
 	}
@@ -142,6 +188,7 @@ void reach_close(struct reach *r)
 	for (size_t i = 0; i < r->n; i++) {
 		files_root_close(r->areas[i].root);
 		files_root_close(r->areas[i].strict);
+		cleanup_close(&r->areas[i].fd);
 		free((char *)r->areas[i].path);
 		free((char *)r->areas[i].leaf);
 	}

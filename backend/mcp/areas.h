@@ -26,6 +26,7 @@ struct reach_area {
 	size_t len;
 	const char *leaf;        /* of a single file: its name, and the roots are its directory's */
 	bool write, holds_fixed; /* holds_fixed: below it lies one that may not be changed */
+	int fd;                  /* of that directory */
 	struct files_root *root; /* NULL for a file */
 	struct files_root *strict; /* the same, through which no symlink is followed */
 };

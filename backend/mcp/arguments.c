@@ -23,8 +23,10 @@ static void put_arg_schema(struct jsonw *j, const struct arg_def *a)
 			jsonw_text(j, NULL, a->words[i]);
 		jsonw_end(j);
 	}
-	if (a->type == ARG_NUMBER)
+	if (a->type == ARG_NUMBER) {
 		jsonw_int(j, "minimum", 0);
+		jsonw_int(j, "maximum", ARG_NUMBER_MAX);
+	}
 	if (a->type == ARG_TEXTS || a->type == ARG_OBJECTS) {
 		jsonw_object(j, "items");
 		jsonw_text(j, "type", a->type == ARG_TEXTS ? "string" : "object");
@@ -163,9 +165,9 @@ static int check_value(const struct arg_def *a, const struct json *v, struct err
 			: err_set(e, ERR_USAGE, "\"%s\" has to be a string without NUL bytes.",
 				  a->name);
 	case ARG_NUMBER:
-		return json_integer(v, &number) && number >= 0
+		return json_integer(v, &number) && number >= 0 && number <= ARG_NUMBER_MAX
 			? 0
-			: err_set(e, ERR_USAGE, "\"%s\" has to be a whole number, 0 or more.",
+			: err_set(e, ERR_USAGE, "\"%s\" has to be a whole number, 0 to 1000000000.",
 				  a->name);
 	case ARG_FLAG:
 		return json_is(v, JSON_TRUE) || json_is(v, JSON_FALSE)

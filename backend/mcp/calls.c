@@ -20,6 +20,7 @@
 #include "mcp/server.h"
 
 #define TICK_MS 200
+#define HELD_MOST ((size_t)256 << 20)
 
 /* -- the record ------------------------------------------------------------------------------------ */
 
@@ -224,9 +225,12 @@ static void *serve_calls(void *ctx)
 	struct call *c;
 
 	while ((c = take_call(w)) != NULL) {
+		size_t bytes = c->bytes;
+
 		run_call(c);
 		pthread_mutex_lock(&s->lock);
 		s->busy--;
+		s->held -= bytes;
 		pthread_cond_broadcast(&s->less);
 		pthread_mutex_unlock(&s->lock);
 	}
@@ -247,13 +251,26 @@ static void start_call_thread(struct server *s)
 	s->worker[s->nworkers++] = w;
 }
 
+/* Under the lock, for a tenth of a second. */
+static int wait_for_less(struct server *s)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 100000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return pthread_cond_timedwait(&s->less, &s->lock, &until);
+}
+
 void calls_add(struct server *s, struct call *c)
 {
 	bool refused;
 
 	pthread_mutex_lock(&s->lock);
-	while (s->waiting >= MCP_WAITING_MAX)
-		pthread_cond_wait(&s->less, &s->lock);
+	while ((s->waiting >= MCP_WAITING_MAX || (s->held && s->held + c->bytes > HELD_MOST)) &&
+		!s->left(s))
+		wait_for_less(s);
 	if (s->waiting >= s->idle && s->nworkers < MCP_CALLS_MAX)
 		start_call_thread(s);
 	refused = !s->nworkers;
@@ -261,6 +278,7 @@ void calls_add(struct server *s, struct call *c)
 		*s->last = c;
 		s->last = &c->next;
 		s->waiting++;
+		s->held += c->bytes;
 		pthread_cond_signal(&s->work);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -403,18 +421,12 @@ void calls_cancel(struct server *s, const char *id)
 
 /* -- the end --------------------------------------------------------------------------------------- */
 
-bool calls_idle(struct server *s, int wait_ms)
+bool calls_idle(struct server *s)
 {
-	struct timespec until;
 	bool idle;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += wait_ms * 1000000l;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&s->lock);
-	while ((s->busy || s->waiting) &&
-		pthread_cond_timedwait(&s->less, &s->lock, &until) != ETIMEDOUT)
+	while ((s->busy || s->waiting) && wait_for_less(s) != ETIMEDOUT)
 		;
 	idle = !s->busy && !s->waiting;
 	pthread_mutex_unlock(&s->lock);

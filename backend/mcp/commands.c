@@ -23,7 +23,7 @@
 
 #define KEPT 64                         /* commands in the table, ended ones included */
 #define RUNNING_MOST 32                 /* beside calls */
-#define OUTPUT_MOST ((uint64_t)4 << 20) /* of each stream */
+#define OUTPUT_MOST ((uint64_t)1 << 20) /* of each stream */
 #define ANSWER_MOST 65536 /* of each stream, in one answer where no other is asked for */
 #define TIMEOUT_S 60      /* where neither the call nor the definition says */
 #define WRITE_MS 5000

@@ -17,7 +17,7 @@
 
 #define CHUNK 65536
 #define LAST_MS 10000 /* for what is under way when the client has closed its end */
-#define END_MS 5000   /* for what was cancelled then */
+#define END_S 15      /* for what was cancelled then */
 
 /* -- lines ----------------------------------------------------------------------------------------- */
 
@@ -106,19 +106,18 @@ static void finish_calls(struct server *s, bool answers)
 	int64_t until = clock_mono_ns() + LAST_MS * 1000000ll;
 
 	while (answers && !client_left(s) && clock_mono_ns() < until)
-		if (calls_idle(s, 20))
+		if (calls_idle(s))
 			return;
+	/* A client that lives and reads nothing keeps whoever writes to it: the kernel ends us then. */
+	alarm(END_S);
 	calls_cancel(s, NULL);
-	until = clock_mono_ns() + END_MS * 1000000ll;
-	while (!calls_idle(s, 100) && clock_mono_ns() < until)
-		;
 }
 
 int mcp_serve(const struct mcp_options *o, struct err *e)
 {
 	const struct files_options fo = {.program = "mcp", .avoid = FILES_AVOID_BOARD};
 	const struct audit_options ao = {.program = "mcp", .agent = o->agent->id};
-	struct server s = {.o = o, .last = &s.first};
+	struct server s = {.o = o, .last = &s.first, .left = client_left};
 	int rc = -1;
 
 	pthread_mutex_init(&s.out_lock, NULL);

@@ -24,12 +24,14 @@ struct server {
 	bool session;         /* there was an `initialize` */
 
 	pthread_mutex_t out_lock;
-	_Atomic bool gone; /* the client does not read any more */
+	bool (*left)(const struct server *s); /* the client has gone, or an end was asked for */
+	_Atomic bool gone;                    /* the client does not read any more */
 
 	pthread_mutex_t lock; /* all below */
 	pthread_cond_t work, less;
 	struct call *first, **last; /* that wait for a thread */
 	size_t waiting, busy, idle, nworkers;
+	size_t held; /* bytes of the messages that wait or are worked on */
 	struct worker *worker[MCP_CALLS_MAX];
 	pthread_t thread[MCP_CALLS_MAX];
 	bool ending;
@@ -55,12 +57,13 @@ void message_result(const struct server *s, struct jsonw *j, bool modern);
 void session_message(struct server *s, const char *text, size_t n);
 
 /* calls.c */
-void calls_watch(struct server *s);               /* somebody waits for progress, or for an end */
-void calls_add(struct server *s, struct call *c); /* takes it; waits while too many wait */
+void calls_watch(struct server *s); /* somebody waits for progress, or for an end */
+void calls_add(struct server *s,
+	struct call *c); /* takes it; waits while too many wait, or too large ones */
 bool calls_known(struct server *s, const char *id);
 void calls_cancel(struct server *s, const char *id); /* NULL: all */
-bool calls_idle(struct server *s, int wait_ms);      /* nothing runs or waits */
-void calls_end(struct server *s);                    /* joins the threads */
+bool calls_idle(struct server *s); /* nothing runs or waits; looks for a tenth of a second */
+void calls_end(struct server *s);  /* joins the threads */
 
 /* tool_call.c */
 void call_release(struct call *c);

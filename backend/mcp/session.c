@@ -28,6 +28,7 @@ struct request {
 	const struct json *params; /* an object or NULL */
 	const struct json *meta;
 	bool modern;
+	size_t bytes; /* of the message */
 };
 
 /* -- what is said ---------------------------------------------------------------------------------- */
@@ -204,6 +205,7 @@ static void begin_tool_call(struct server *s, const struct request *r, struct ar
 	c->modern = r->modern;
 	c->cancel[0] = c->cancel[1] = -1;
 	c->started_ns = clock_mono_ns();
+	c->bytes = r->bytes;
 	c->mem = *mem;
 	arena_init(mem, 64);
 	str_init(&c->text);
@@ -275,13 +277,14 @@ static void answer_request(struct server *s, const struct request *r, struct are
 		message_fail(s, r->id, METHOD_NOT_FOUND, "There is no such method here.");
 }
 
-static void take_message(
-	struct server *s, const struct json *m, const struct err *fault, struct arena *mem)
+static void take_message(struct server *s, const struct json *m, size_t bytes,
+	const struct err *fault, struct arena *mem)
 {
 	const struct json *id = json_member(m, "id"), *params = json_member(m, "params");
 	AUTO_FREE char *spelt = spell_id(id);
 	const char *version = json_string(m, "jsonrpc");
-	struct request r = {.id = spelt, .method = json_string(m, "method"), .params = params};
+	struct request r = {
+		.id = spelt, .method = json_string(m, "method"), .params = params, .bytes = bytes};
 
 	/* Nothing is asked of the client, so nothing that it answers is waited for. */
 	if (json_is(m, JSON_OBJECT) && !json_member(m, "method") &&
@@ -316,7 +319,7 @@ void session_message(struct server *s, const char *text, size_t n)
 	own = arena_strndup(&mem, text, n);
 	m = json_parse(&mem, own, n, &fault, &e);
 	if (m)
-		take_message(s, m, &fault, &mem);
+		take_message(s, m, n, &fault, &mem);
 	else
 		message_fail(s, NULL, PARSE_ERROR, e.msg);
 	arena_release(&mem);

@@ -24,6 +24,8 @@ struct call;
 /* 0, or -1 with the sentence that the model reads. */
 typedef int tool_fn(struct call *c, struct err *e);
 
+#define ARG_NUMBER_MAX 1000000000 /* so that seconds and bytes of it fit everywhere */
+
 enum arg_type {
 	ARG_TEXT,
 	ARG_PATH,   /* a string without NUL */
@@ -78,6 +80,7 @@ struct call {
 	const struct json *args; /* checked against the tool's table; may be NULL */
 	char *id;                /* as it was written */
 	char *token;             /* of progress, likewise; NULL: none asked for */
+	size_t bytes;            /* of the message: what waits is bounded by their sum */
 	bool modern;             /* of the stateless revision */
 	_Atomic bool cancelled;
 	int cancel[2]; /* a pipe for who waits in poll, -1: not made */

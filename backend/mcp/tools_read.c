@@ -12,9 +12,11 @@
 
 #include "mcp/tools_files.h"
 
-#define TEXT_MOST ((uint64_t)16 << 20) /* bytes of a file that one answer holds */
-#define MEDIA_MOST ((uint64_t)24 << 20)
-#define MANY_MOST ((uint64_t)48 << 20) /* of all files of one answer */
+#define TEXT_MOST ((uint64_t)8 << 20) /* bytes of a file that one answer holds */
+#define MEDIA_MOST ((uint64_t)8 << 20)
+#define LIST_MOST ((size_t)8 << 20)    /* of names and matches in one answer */
+#define CONTEXT_MOST 100               /* lines around a match */
+#define MANY_MOST ((uint64_t)16 << 20) /* of all files of one answer */
 
 int call_place(
 	struct call *c, const char *name, enum reach_use use, struct place_in *ret, struct err *e)
@@ -101,7 +103,7 @@ int tool_read_text(struct call *c, struct err *e)
 		err_copy(e, got->items[0].err);
 	else if (got->items[0].clipped)
 		err_set(e, ERR_REFUSED,
-			"%.200s has more than 16 MiB; read parts of it, by first_line and last_line.",
+			"%.200s has more than 8 MiB; read parts of it, by first_line and last_line.",
 			p.path);
 	else if (files_binary(&got->items[0]))
 		err_set(e, ERR_REFUSED,
@@ -243,7 +245,7 @@ static void put_asked(struct call *c, const char *path, const struct asked *a, b
 	}
 	str_addf(&c->text, "%s:\n", path);
 	str_add(&c->text, a->got->bytes, a->got->len);
-	str_adds(&c->text, a->got->clipped ? "\n(cut at 16 MiB)\n" : "\n");
+	str_adds(&c->text, a->got->clipped ? "\n(cut at 8 MiB)\n" : "\n");
 	if (!a->got->clipped)
 		reads_note(c->server->read, a->place.path);
 }
@@ -449,11 +451,13 @@ int tool_find(struct call *c, struct err *e)
 
 	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
 		return -1;
-	while (next_below(s, &p, &it)) {
+	while (c->text.len < LIST_MOST && next_below(s, &p, &it)) {
 		if (c->text.len)
 			str_addc(&c->text, '\n');
 		put_place(&c->text, &p, it.path);
 	}
+	if (next_below(s, &p, &it))
+		str_adds(&c->text, "\n(and more: narrow the pattern)");
 	files_scan_free(s);
 	if (!c->text.len)
 		str_adds(&c->text, "No matches found");
@@ -533,7 +537,7 @@ int tool_scan(struct call *c, struct err *e)
 	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
 		return -1;
 	jsonw_array(&c->out, "entries");
-	for (; n < most && next_below(s, &p, &it); n++) {
+	for (; n < most && c->out.out.len < LIST_MOST && next_below(s, &p, &it); n++) {
 		AUTO_STR struct str path = STR_INIT;
 
 		put_place(&path, &p, it.path);
@@ -558,6 +562,7 @@ int tool_scan(struct call *c, struct err *e)
 struct hits_of {
 	struct call *c;
 	const struct place_in *place;
+	bool full;
 };
 
 static bool put_hits(void *ctx, const char *path, const struct files_hit *hits, size_t n)
@@ -578,13 +583,15 @@ static bool put_hits(void *ctx, const char *path, const struct files_hit *hits, 
 		}
 		jsonw_end(j);
 	}
-	return !call_cancelled(h->c);
+	h->full = h->c->out.out.len > LIST_MOST;
+	return !h->full && !call_cancelled(h->c);
 }
 
 int tool_search(struct call *c, struct err *e)
 {
 	const struct json *pattern = json_member(c->args, "pattern");
-	unsigned context = (unsigned)call_number(c, "context", 0);
+	int64_t lines = call_number(c, "context", 0);
+	unsigned context = lines < CONTEXT_MOST ? (unsigned)lines : CONTEXT_MOST;
 	struct files_search_options o = {.pattern = {.text = pattern->text,
 						 .len = pattern->len,
 						 .regex = call_flag(c, "regex"),
@@ -598,7 +605,7 @@ int tool_search(struct call *c, struct err *e)
 		.sorted = true};
 	struct files_search_totals t = {0};
 	struct place_in p;
-	struct hits_of h = {c, &p};
+	struct hits_of h = {c, &p, false};
 
 	fill_filter(c, &o.filter);
 	if (call_place(c, "path", REACH_READ, &p, e))
@@ -611,6 +618,6 @@ int tool_search(struct call *c, struct err *e)
 	jsonw_uint(&c->out, "matched_files", t.matched_files);
 	jsonw_uint(&c->out, "files", t.files);
 	jsonw_uint(&c->out, "unreadable", t.errors);
-	jsonw_bool(&c->out, "truncated", t.clipped);
+	jsonw_bool(&c->out, "truncated", t.clipped || h.full);
 	return 0;
 }

@@ -273,12 +273,36 @@ def _():
         assert get("fixed/kept") == "kept\n"
 
 
+@case("a protected directory that was replaced by a link is not served")
+def _():
+    os.rename(FIXED, f"{FIXED}.real")
+    os.symlink(DOCS, FIXED)
+    done = subprocess.run([BERTH, "-c", "team.yaml", "mcp"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    os.unlink(FIXED)
+    os.rename(f"{FIXED}.real", FIXED)
+    assert done.returncode == 1 and FIXED in done.stderr, done
+
+
+@case("a client that reads nothing does not keep it from ending")
+def _():
+    with subprocess.Popen([BERTH, "-c", "team.yaml", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        flood = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n' * 1000
+        os.set_blocking(server.stdin.fileno(), False)
+        try:
+            while os.write(server.stdin.fileno(), flood):
+                pass
+        except BlockingIOError:
+            pass
+        server.terminate()
+        server.wait(PATIENCE)
+
+
 @case("arguments of the wrong kind")
 def _():
     with Client("team.yaml") as c:
         for arguments in ({}, {"path": 7}, {"path": ["a.txt"]}, {"path": None}, {"path": ""}, {"path": "a\0b"},
                           {"path": "a.txt", "head": -1}, {"path": "a.txt", "head": 1.5}, {"path": "a.txt", "head": "1"},
-                          {"path": "a.txt", "tail": 2 ** 70}, {"path": "a.txt", "output": "/etc/passwd"},
+                          {"path": "a.txt", "tail": 2 ** 70}, {"path": "a.txt", "tail": 2 ** 31}, {"path": "a.txt", "output": "/etc/passwd"},
                           {"path": "x" * 300}, {"path": "x/" * 5000}, {"path": {"path": "a.txt"}}):
             c.fails("read_text_file", **arguments)
         for arguments in ({"paths": []}, {"paths": "a.txt"}, {"paths": [1]}, {"paths": [["a.txt"]]}):
