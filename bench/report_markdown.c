@@ -109,6 +109,7 @@ static void print_arm_figures(FILE *out, const struct result *x)
 void report_markdown(FILE *out, const struct results *r)
 {
 	const struct history_run *h = &r->run;
+	char noise[80];
 	struct tally t = results_tally(r);
 	char label[64], stamp[FORMAT_MAX], memory[FORMAT_MAX];
 
@@ -122,16 +123,21 @@ void report_markdown(FILE *out, const struct results *r)
 	for (size_t i = 0; i < r->n; i++)
 		if (*r->v[i].alert)
 			fprintf(out, "\n> **Alert**: %s\n", r->v[i].alert);
+	if (isnan(h->noise_point))
+		snprintf(noise, sizeof noise, "not measured");
+	else
+		snprintf(noise, sizeof noise, "%.3f [%.3f .. %.3f]", h->noise_point, h->noise_low,
+			h->noise_high);
 	fprintf(out,
 		"\n| | |\n|---|---|\n| Commit | %s |\n| Time | %s |\n| berth | %s |\n| CPU | %s, %lld "
 		"cores |\n| Memory | %s |\n| Kernel | %s |\n| File system | %s |\n| Engine | %s |\n"
 		"| Load | %.2f at the start, %.2f at the end; others %.0f %%, steal %.0f %% |\n"
-		"| Noise floor | %.3f [%.3f .. %.3f] |\n| Programs | %s |\n| Seed | %llu |\n",
+		"| Noise floor | %s |\n| Programs | %s |\n| Seed | %llu |\n",
 		*h->commit ? h->commit : "-", format_stamp(stamp, h->started_ms), h->version,
 		h->cpu, (long long)h->cores, format_bytes(memory, (uint64_t)h->memory_bytes),
 		h->kernel, h->fs, *h->engine ? h->engine : "-", h->load_start, h->load_end,
-		h->others_percent, h->steal_percent, h->noise_point, h->noise_low, h->noise_high,
-		h->versions, (unsigned long long)h->seed);
+		h->others_percent, h->steal_percent, noise, h->versions,
+		(unsigned long long)h->seed);
 	print_targets(out, r);
 	if (r->baseline.id)
 		print_regressions(out, r);

@@ -206,7 +206,7 @@ static int find_address(struct yard *y, const char *id, char *buf, size_t cap, s
 		return -1;
 	return mini_text(reply.s, "IPAddress", buf, cap) && *buf
 		? 0
-		: err_set(e, ERR_FAILED, "the container has no address on the bridge");
+		: err_set(e, ERR_NOT_FOUND, "the container has no address on the bridge");
 }
 
 static int run_in_yard(

@@ -69,9 +69,10 @@ static void json_scan_summary(struct jsonw *j, const struct files_scan_totals *t
 static int print_scan(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
-	struct files_scan_options o = {
-		.meta = cli_flag(x->c, "meta"), .sorted = cli_flag(x->c, "sort")};
 	bool totals_only = cli_flag(x->c, "totals");
+	/* Sizes are looked up only where they are asked for. */
+	struct files_scan_options o = {
+		.meta = cli_flag(x->c, "meta") || totals_only, .sorted = cli_flag(x->c, "sort")};
 	char end = cli_flag(x->c, "null") ? '\0' : '\n';
 	const struct files_scan_totals *t;
 	struct files_entry entry;
