@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/str.h>
 
 void model_init(struct model *m)
 {
@@ -148,11 +149,43 @@ struct looks {
 	const char *name, *image, *image_id, *command;
 	const struct key_value *labels;
 	size_t nlabels;
+	const struct key_value *ports, *networks; /* as engine_container has them */
+	size_t nports, nnetworks;
 };
 
 static const char *copy_or_empty(struct arena *a, const char *s)
 {
 	return s && *s ? arena_strdup(a, s) : "";
+}
+
+/* "0.0.0.0:8080" and "80/tcp": 8080→80/tcp; every address is what nobody needs to be told. */
+static void add_port(struct str *out, const struct key_value *p)
+{
+	const char *at = p->value;
+
+	if (strncmp(at, "0.0.0.0:", 8) == 0)
+		at += 8;
+	else if (strncmp(at, ":::", 3) == 0 || strncmp(at, "[::]:", 5) == 0)
+		return; /* the same port of the other protocol */
+	str_addf(out, "%s%s%s%s", out->len ? " " : "", at, *at ? "\u2192" : "", p->key);
+}
+
+static const char *copy_ports(struct arena *a, const struct looks *l)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	for (size_t i = 0; i < l->nports; i++)
+		add_port(&text, &l->ports[i]);
+	return copy_or_empty(a, text.s);
+}
+
+static const char *copy_networks(struct arena *a, const struct looks *l)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	for (size_t i = 0; i < l->nnetworks; i++)
+		str_addf(&text, "%s%s", i ? " " : "", l->networks[i].key);
+	return copy_or_empty(a, text.s);
 }
 
 static const struct key_value *copy_labels(struct arena *a, const struct looks *l)
@@ -178,6 +211,8 @@ static void update_looks(struct model *m, struct row *r, const struct looks *l)
 	c->image = copy_or_empty(&mem, l->image);
 	c->image_id = copy_or_empty(&mem, l->image_id);
 	c->command = copy_or_empty(&mem, l->command);
+	c->ports = copy_ports(&mem, l);
+	c->networks = copy_networks(&mem, l);
 	c->agent = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.agent"));
 	c->session = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.session"));
 	c->role = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.role"));
@@ -202,8 +237,12 @@ void model_take_list(struct model *m, const struct engine_summary *list, size_t 
 			r = add_container_row(m, s->id);
 		/* Inspections know more; a list only tells that something is different. */
 		if (!r->inspected) {
-			struct looks l = {
-				s->name, s->image, s->image_id, s->command, s->labels, s->nlabels};
+			struct looks l = {.name = s->name,
+				.image = s->image,
+				.image_id = s->image_id,
+				.command = s->command,
+				.labels = s->labels,
+				.nlabels = s->nlabels};
 
 			update_looks(m, r, &l);
 			r->c.state = s->state;
@@ -226,7 +265,8 @@ struct row *model_take_inspection(
 	struct model *m, const struct engine_container *ec, int64_t now_ns)
 {
 	struct row *r = model_find(m, ec->id);
-	struct looks l = {ec->name, ec->image, ec->image_id, ec->command, ec->labels, ec->nlabels};
+	struct looks l = {ec->name, ec->image, ec->image_id, ec->command, ec->labels, ec->nlabels,
+		ec->ports, ec->networks, ec->nports, ec->nnetworks};
 	struct container *c;
 	bool anew;
 

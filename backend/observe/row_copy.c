@@ -33,6 +33,8 @@ bool copy_rows(struct model *m, struct snapshot *s, struct arena *a)
 		c->session = copy_text(a, c->session);
 		c->role = copy_text(a, c->role);
 		c->compose_project = copy_text(a, c->compose_project);
+		c->ports = copy_text(a, c->ports);
+		c->networks = copy_text(a, c->networks);
 		c->compose_service = copy_text(a, c->compose_service);
 		c->problem = c->problem ? arena_strdup(a, c->problem) : NULL;
 		if (!r->inspected ||

@@ -113,6 +113,8 @@ struct container {
 	const char *id;     /* 64 hex digits */
 	const char *name;   /* without the leading slash */
 	const char *image, *image_id, *command;
+	const char *ports;    /* "8080→80/tcp 443/tcp"; "" before it was inspected */
+	const char *networks; /* by name: "bridge shop_internal" */
 	const char *agent, *session, *role;            /* berth.* labels; "" when absent */
 	const char *compose_project, *compose_service; /* "" when absent */
 	enum container_state state;

@@ -58,6 +58,31 @@ static void test_model_list(void **state)
 	model_release(&m);
 }
 
+/* What is published on every address needs no address, and is said once. */
+static void test_ports_and_networks(void **state)
+{
+	static const struct key_value ports[] = {{"80/tcp", "0.0.0.0:8080", false},
+		{"80/tcp", "[::]:8080", false}, {"22/tcp", "127.0.0.1:2222", false},
+		{"443/tcp", "", false}};
+	static const struct key_value networks[] = {
+		{"bridge", "172.17.0.2", false}, {"shop_internal", "", false}};
+	struct engine_container ec = make_inspection("id-a", "web", 42);
+	struct model m = {0};
+	struct row *r;
+
+	(void)state;
+	ec.ports = ports;
+	ec.nports = 4;
+	ec.networks = networks;
+	ec.nnetworks = 2;
+	model_init(&m);
+	model_clear(&m, "engine-1");
+	r = model_take_inspection(&m, &ec, 1);
+	assert_string_equal(r->c.ports, "8080\u219280/tcp 127.0.0.1:2222\u219222/tcp 443/tcp");
+	assert_string_equal(r->c.networks, "bridge shop_internal");
+	model_release(&m);
+}
+
 static void test_inspection(void **state)
 {
 	static const struct key_value labels[] = {
@@ -194,6 +219,7 @@ static void test_model_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ports_and_networks),
 		cmocka_unit_test(test_model_list),
 		cmocka_unit_test(test_inspection),
 		cmocka_unit_test(test_many_rows),

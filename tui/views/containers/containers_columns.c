@@ -467,6 +467,8 @@ static void image_draw(const struct table_row *r, struct canvas *c, struct area 
 	}
 TEXT_COLUMN(command)
 TEXT_COLUMN(session)
+TEXT_COLUMN(ports)
+TEXT_COLUMN(networks)
 TEXT_COLUMN(role)
 
 static int container_image_compare(const struct table_row *a, const struct table_row *b)
@@ -586,6 +588,10 @@ const struct table_column container_columns[] = {
 	/* Not asked for, but shown while the engine is lost: what stands there then is old. */
 	[CONTAINER_AGE] = {.name = "age", .head = "AGE", .min = 5, .ideal = 6, .keep = 42, .optional = true,
 		.right = true, .descending = true, .text = container_age_text, .compare = container_age_compare},
+	{.name = "ports", .head = "PORTS", .min = 8, .ideal = 20, .grow = 1, .keep = 106,
+		.optional = true, .text = ports_text, .compare = ports_compare},
+	{.name = "networks", .head = "NETWORKS", .min = 8, .ideal = 16, .grow = 1, .keep = 107,
+		.optional = true, .text = networks_text, .compare = networks_compare},
 };
 /* clang-format on */
 const size_t container_ncolumns = COUNT(container_columns);
