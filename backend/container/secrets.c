@@ -127,24 +127,73 @@ int secrets_add(struct secret_values *v, const struct secret_def *d, struct err 
 	return 0;
 }
 
-static int add_env_file(struct secret_values *v, const char *path, struct err *e)
+static char *trim_blanks(char *s)
 {
-	char *text, *save = NULL;
-	size_t len;
+	char *end = s + strlen(s);
 
-	if (from_file("environment", path, &text, &len, e))
-		return -1;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *eq = strchr(line, '=');
+	while (end > s && strchr(" \t\r", end[-1]))
+		*--end = '\0';
+	return s + strspn(s, " \t");
+}
 
-		if (*line == '#' || !eq || eq == line)
-			continue;
-		append_secret(v, xasprintf("$%.*s", (int)(eq - line), line), xstrdup(eq + 1),
-			strlen(eq + 1));
+/* `export NAME="value"`, as MassGen reads it: blanks around name and value, and one pair of quotes around
+ * the value, are not part of them.  Nothing is expanded. */
+static bool split_env_line(char *line, char **name, char **value)
+{
+	char *eq;
+	size_t n;
+
+	line = trim_blanks(line);
+	eq = strchr(line, '=');
+	if (*line == '#' || !eq)
+		return false;
+	*eq = '\0';
+	*name = trim_blanks(line);
+	if (!strncmp(*name, "export", 6) && (*name)[6 + strspn(*name + 6, " \t")] &&
+		strchr(" \t", (*name)[6]))
+		*name = trim_blanks(*name + 6);
+	*value = trim_blanks(eq + 1);
+	n = strlen(*value);
+	if (n >= 2 && strchr("\"'", **value) && (*value)[n - 1] == **value) {
+		(*value)[n - 1] = '\0';
+		++*value;
 	}
+	return **name;
+}
+
+static bool names_variable(const struct words *w, const char *word)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->word[i], word))
+			return true;
+	return false;
+}
+
+static int add_env_file(struct secret_values *v, const struct credentials *c, struct err *e)
+{
+	char *text, *save = NULL, *name, *value;
+	size_t len, first = v->n;
+	int rc = 0;
+
+	if (from_file("environment", c->env_file, &text, &len, e))
+		return -1;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (split_env_line(line, &name, &value) &&
+			(!c->from_file.n || names_variable(&c->from_file, name)))
+			append_secret(v, xasprintf("$%s", name), xstrdup(value), strlen(value));
 	explicit_bzero(text, len);
 	free(text);
-	return 0;
+	for (size_t i = 0; i < c->from_file.n && !rc; i++) {
+		size_t k = first;
+
+		while (k < v->n && strcmp(v->secret[k].name + 1, c->from_file.word[i]) != 0)
+			k++;
+		if (k == v->n)
+			rc = err_set(e, ERR_CONFIG,
+				"env_vars_from_file asks for the variable %s, which %s does not set.",
+				c->from_file.word[i], c->env_file);
+	}
+	return rc;
 }
 
 int secrets_gather(
@@ -163,7 +212,7 @@ int secrets_gather(
 				"%s asks for the variable %s, which is not set here.", a->id, name);
 		append_secret(ret, xasprintf("$%s", name), xstrdup(value), strlen(value));
 	}
-	return a->credentials.env_file ? add_env_file(ret, a->credentials.env_file, e) : 0;
+	return a->credentials.env_file ? add_env_file(ret, &a->credentials, e) : 0;
 }
 
 void secrets_release(struct secret_values *v)

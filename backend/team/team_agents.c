@@ -143,6 +143,7 @@ int team_read_credentials(const struct reader *r, const struct node *n, void *at
 		{"additional_mounts", FIELD_NESTED, 0, 0, 0, NULL, read_credential_files},
 		{"env_vars", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
 		{"env", FIELD_WORDS, AT(credentials, env), 0, 0, NULL, NULL},
+		{"env_vars_from_file", FIELD_WORDS, AT(credentials, from_file), 0, 0, NULL, NULL},
 		{"env_file", FIELD_PATH, AT(credentials, env_file), 0, 0, NULL, NULL},
 		{0},
 	};
@@ -154,6 +155,10 @@ int team_read_credentials(const struct reader *r, const struct node *n, void *at
 			"variables under env_vars: instead.");
 	if (field_read(r, n, fields, c, e))
 		return -1;
+	if (c->from_file.n && !c->env_file)
+		return node_err(r->c, n, e,
+			"env_vars_from_file: chooses from the variables of a file; name it under "
+			"env_file:.");
 	for (size_t i = 0; i < c->mount.n; i++) {
 		bool known = false;
 

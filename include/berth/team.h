@@ -45,8 +45,9 @@ struct credentials {
 	const struct credential_file {
 		const char *source, *target;
 	} * files;
-	struct words env;     /* names taken from berth's own environment */
-	const char *env_file; /* NAME=value lines; NULL */
+	struct words env;       /* names taken from berth's own environment */
+	const char *env_file;   /* NAME=value lines; NULL */
+	struct words from_file; /* of these only those names; none: all */
 };
 
 struct limits {

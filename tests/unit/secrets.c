@@ -1,0 +1,104 @@
+/* secrets.c - the variables that an env file gives, read as MassGen reads them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "container/container.h"
+
+static char file[] = "/tmp/berth-XXXXXX";
+
+static int setup(void **state)
+{
+	static const char text[] = "# keys\n"
+				   "\n"
+				   "PLAIN=a=b\n"
+				   "  SPACED = c d \r\n"
+				   "export OUT=\"e # f\"\n"
+				   "exported=1\n"
+				   "SINGLE='$HOME'\n"
+				   "HALF=\"g\n"
+				   "QUOTE=\"\n"
+				   "EMPTY=\n"
+				   "no value\n"
+				   "=nothing\n"
+				   "LAST=h";
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+	return close(fd);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return unlink(file);
+}
+
+static const char *find_value(const struct secret_values *v, const char *name)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (!strcmp(v->secret[i].name, name))
+			return v->secret[i].value;
+	return NULL;
+}
+
+static void test_lines(void **state)
+{
+	static const struct {
+		const char *name, *value;
+	} want[] = {{"$PLAIN", "a=b"}, {"$SPACED", "c d"}, {"$OUT", "e # f"}, {"$exported", "1"},
+		{"$SINGLE", "$HOME"}, {"$HALF", "\"g"}, {"$QUOTE", "\""}, {"$EMPTY", ""},
+		{"$LAST", "h"}};
+	struct agent_def a = {.id = "a", .credentials.env_file = file};
+	struct team t = {0};
+	struct secret_values v = {0};
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(secrets_gather(&t, &a, &v, &e), 0);
+	assert_int_equal(v.n, sizeof want / sizeof *want);
+	for (size_t i = 0; i < v.n; i++) {
+		assert_non_null(find_value(&v, want[i].name));
+		assert_string_equal(find_value(&v, want[i].name), want[i].value);
+	}
+	secrets_release(&v);
+}
+
+static void test_chosen(void **state)
+{
+	static const char *const words[] = {"OUT", "LAST"}, *const missing[] = {"OUT", "NOWHERE"};
+	struct agent_def a = {
+		.id = "a", .credentials = {.env_file = file, .from_file = {2, words}}};
+	struct team t = {0};
+	struct secret_values v = {0}, w = {0};
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(secrets_gather(&t, &a, &v, &e), 0);
+	assert_int_equal(v.n, 2);
+	assert_string_equal(find_value(&v, "$OUT"), "e # f");
+	assert_string_equal(find_value(&v, "$LAST"), "h");
+	secrets_release(&v);
+	a.credentials.from_file.word = missing;
+	assert_int_equal(secrets_gather(&t, &a, &w, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFIG);
+	assert_non_null(strstr(e.msg, "NOWHERE"));
+	secrets_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_chosen),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
