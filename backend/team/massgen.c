@@ -4,9 +4,11 @@
  * `agent: {...}` or `agents: [{...}]`, each with `backend:`, and `orchestrator:`.  Which keys count
  * is the list of MassGen 0.1.x's code (filesystem_manager, _docker_manager.py), not of its
  * documents: these name some that no code reads.  A key of the families command_line_docker_* that
- * is not in the table, or any key one or two letters from a known one, is an error: MassGen itself
- * would ignore a misspelt limit without a word.  Everything else is MassGen's own business, ignored
- * and listed.
+ * is not in the table, or any key that is one or two letters from a known one or shortens its words,
+ * is an error: MassGen itself would ignore a misspelt limit without a word.  Everything else is
+ * MassGen's own business, ignored and listed; so is an agent without backend.cwd, which has no
+ * container in MassGen either.  command_line_execution_mode may say anything that MassGen knows:
+ * an agent with a workspace gets a container, for berth runs no command of an agent on the host.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +42,7 @@ struct backend_reading {
 	struct grants grants;
 };
 
+enum { MODE_DOCKER }; /* of mode_words; -1: not said */
 static const char *const mode_words[] = {"docker", "local", "srt", NULL};
 static const char *const network_words[] = {"none", "bridge", "host", NULL};
 
@@ -86,15 +89,30 @@ static const struct field orchestrator_fields[] = {
 static const struct field top_fields[] = {
 	{.key = "agent"}, {.key = "agents"}, {.key = "orchestrator"}, {0}};
 
+/* "command_line_exec_mode" of "command_line_execution_mode": each word as it is, or its beginning. */
+static bool shortens_key(const char *key, const char *known)
+{
+	while (*key || *known) {
+		size_t n = strcspn(key, "_"), m = strcspn(known, "_");
+
+		if (!n || n > m || (n < m && n < 3) || strncmp(key, known, n) != 0 ||
+			!key[n] != !known[m])
+			return false;
+		key += n + !!key[n];
+		known += m + !!known[m];
+	}
+	return true;
+}
+
 /* The known key nearest to this one, and whether it is so near that it must be meant: one or two
- * letters off, one for short keys, or everything would be near them. */
+ * letters off, one for short keys, or everything would be near them; or shortened. */
 static const char *nearest_field(const char *key, const struct field *known, bool *meant)
 {
 	const char *best = NULL;
 	size_t least = SIZE_MAX;
 
 	for (; known->key; known++) {
-		size_t d = word_distance(key, known->key);
+		size_t d = shortens_key(key, known->key) ? 0 : word_distance(key, known->key);
 
 		if (d < least) {
 			least = d;
@@ -103,6 +121,18 @@ static const char *nearest_field(const char *key, const struct field *known, boo
 	}
 	*meant = best && least <= (strlen(best) <= 4 ? 1 : 2);
 	return best;
+}
+
+static void note_ignored(
+	const struct reader *r, const char *key, int line, int column, const char *why)
+{
+	struct gathering *g = r->ctx;
+
+	if (g->nignored < IGNORED_MAX)
+		g->ignored[g->nignored++] = (struct ignored_key){*g->path
+				? arena_printf(r->mem, "%s%s%s", g->path, *key ? "." : "", key)
+				: arena_strdup(r->mem, key),
+			why, {line, column}};
 }
 
 static int other_key(const struct reader *r, const struct node *n, struct err *e)
@@ -114,11 +144,7 @@ static int other_key(const struct reader *r, const struct node *n, struct err *e
 	if (meant || !strncmp(n->key, "command_line_docker_", 20))
 		return err_set(e, ERR_CONFIG, "%s:%d:%d: unknown key \"%s\"; did you mean %s?",
 			r->c->file, n->key_line, n->key_column, n->key, nearest);
-	if (g->nignored < IGNORED_MAX)
-		g->ignored[g->nignored++] = (struct ignored_key){*g->path
-				? arena_printf(r->mem, "%s.%s", g->path, n->key)
-				: arena_strdup(r->mem, n->key),
-			{n->key_line, n->key_column}};
+	note_ignored(r, n->key, n->key_line, n->key_column, NULL);
 	return 0;
 }
 
@@ -161,8 +187,9 @@ static void join_grants(const struct reader *r, const struct grants *a, const st
 	out->paths = all;
 }
 
-static int read_agent(struct reader *r, const struct node *n, const struct backend_reading *shared,
-	struct agent_def *out, struct err *e)
+/* 1: it needs no container, and is left out. */
+static int read_agent(struct reader *r, const struct node *n, size_t number,
+	const struct backend_reading *shared, struct agent_def *out, struct err *e)
 {
 	struct massgen_agent a = {.backend = {.mode = -1,
 					  .memory = agent_limits.memory_bytes,
@@ -172,17 +199,22 @@ static int read_agent(struct reader *r, const struct node *n, const struct backe
 	if (field_read_known(r, n, agent_fields, &a, other_key, e))
 		return -1;
 	if (!a.id)
-		return node_err(r->c, n, e, "an agent needs id:.");
+		a.id = arena_printf(r->mem, "agent%zu", number);
 	if (team_check_id(r->c, n, a.id, e) || team_check_image(r->c, n, b->image, e))
 		return -1;
-	if (b->mode > 0)
-		return node_err(r->c, n, e,
-			"the agent %s asks for command_line_execution_mode: %s, but berth runs no "
-			"command of an agent on the host; set it to docker.",
-			a.id, mode_words[b->mode]);
-	if (!b->cwd)
-		return node_err(
-			r->c, n, e, "the agent %s needs backend.cwd: with its workspace.", a.id);
+	if (!b->cwd) {
+		note_ignored(r, "", n->line, n->column,
+			"no backend.cwd, so MassGen gives this agent no files and no commands: it needs no "
+			"container");
+		return 1;
+	}
+	if (!b->commands)
+		note_ignored(r, "backend.enable_mcp_command_line", n->line, n->column,
+			"not set: the container is made, but `berth mcp` runs no commands in it");
+	else if (b->mode != MODE_DOCKER)
+		note_ignored(r, "backend.command_line_execution_mode", n->line, n->column,
+			"MassGen would run commands on the host; here the agent gets a container, as "
+			"for docker");
 	*out = (struct agent_def){.id = a.id,
 		.role = "",
 		.container = arena_printf(r->mem, "massgen-%s", a.id),
@@ -225,27 +257,29 @@ static int read_agents(struct reader *r, const struct node *single, const struct
 {
 	struct gathering *g = r->ctx;
 	struct team *t = g->team;
-	size_t n = single ? 1 : list->n;
+	size_t n = single ? 1 : list->n, made = 0;
 	struct agent_def *def = arena_array(r->mem, n, sizeof *def);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct node *at = single ? single : list->child[i];
+		int rc;
 
 		g->path = single ? "agent" : arena_printf(r->mem, "agents[%zu]", i);
 		g->known = agent_fields;
-		if (read_agent(r, at, shared, &def[i], e)) {
-			if (field_go_on(r, e))
-				return -1;
+		rc = read_agent(r, at, i + 1, shared, &def[made], e);
+		if (rc < 0 && field_go_on(r, e))
+			return -1;
+		if (rc)
 			continue;
-		}
-		for (size_t k = 0; k < i; k++)
-			if (def[k].id && !strcmp(def[k].id, def[i].id) &&
-				node_err(r->c, at, e, "the id %s is used twice.", def[i].id) &&
+		for (size_t k = 0; k < made; k++)
+			if (!strcmp(def[k].id, def[made].id) &&
+				node_err(r->c, at, e, "the id %s is used twice.", def[made].id) &&
 				field_go_on(r, e))
 				return -1;
+		made++;
 	}
 	t->agents = def;
-	t->nagents = n;
+	t->nagents = made;
 	return 0;
 }
 

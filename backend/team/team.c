@@ -357,7 +357,10 @@ static int from_tree(const struct config *c, const char *real, const char *base,
 		return -1;
 	if (!t->nagents && !t->ntools && (!found || !found->n))
 		return err_set(e, ERR_CONFIG,
-			"%s: neither agents: nor custom_tools: says what to run.", t->file);
+			massgen ? "%s: no agent has backend.cwd:, so MassGen gives none of them files "
+				  "or commands; there is nothing to make a container for."
+				: "%s: neither agents: nor custom_tools: says what to run.",
+			t->file);
 	/* With definitions missing, everything would refer to nothing. */
 	if (found && found->n)
 		return 0;

@@ -119,9 +119,10 @@ struct secret_def {
 	struct place at;
 };
 
-/* A key that MassGen knows and berth has no use for. */
+/* What MassGen knows and berth has no use for, or does in its own way. */
 struct ignored_key {
-	const char *key; /* "agents[0].backend.model" */
+	const char *key; /* "agents[0].backend.model"; "agents[0]": the agent is left out */
+	const char *why; /* a clause; NULL: it is MassGen's own business */
 	struct place at;
 };
 

@@ -90,12 +90,32 @@ status, _, err = check(write("massgen.yaml", """agents:
       enable_mcp_comand_line: true
       command_line_docker_memroy_limit: 2g
   - id: b
-    backend: {cwd: work, command_line_execution_mode: local}
+    backend: {cwd: work, command_line_exec_mode: docker}
 """))
 expect("MassGen's errors", status == 2 and "massgen.yaml:5:7:" in err and "massgen.yaml:6:7:" in err and
-       "runs no command of an agent on the host" in err, err)
-status, out, _ = check("configs/massgen.yaml")
+       "did you mean command_line_execution_mode?" in err, err)
+status, out, _ = check("configs/massgen.yaml", "--verbose")
 expect("ignored keys have their lines", status == 0 and ":7:7: ignored: agents[0].backend.type" in out, out)
+status, out, _ = check("configs/massgen.yaml")
+expect("or are one line", status == 0 and "keys of MassGen's are ignored" in out and
+       out.count("--verbose lists them") == 1 and "ignored: " not in out, out)
+
+# MassGen's smallest files: no id, no mode, an agent without files.
+status, doc = document(write("smallest.yaml", """agents:
+  - backend: {type: gemini, cwd: work, enable_mcp_command_line: true}
+  - backend: {type: openai}
+  - backend: {type: openai, cwd: work}
+"""))
+said = {i["key"]: i["why"] for i in doc["ignored"]}
+expect("agents without id are numbered, those without cwd left out", status == 0 and
+       [d["container"] for d in doc["definitions"]] == ["massgen-agent1", "massgen-agent3"] and
+       "no backend.cwd" in said["agents[1]"], doc)
+expect("what is done in another way than MassGen's is said",
+       "on the host" in said["agents[0].backend.command_line_execution_mode"] and
+       "runs no commands" in said["agents[2].backend.enable_mcp_command_line"] and
+       said["agents[0].backend.type"] is None, doc)
+status, _, err = check(write("idle.yaml", "agents: [{id: a, backend: {type: openai}}]\n"))
+expect("a file without any workspace", status == 2 and "no agent has backend.cwd" in err, err)
 
 # What a definition becomes.
 status, doc = document(write("good.yaml", """agents:

@@ -128,13 +128,44 @@ static void test_massgen(void **state)
 	assert_int_equal(a->npaths, 1);
 	assert_string_equal(t.agents[1].image, "massgen/mcp-runtime-sudo:latest");
 	assert_int_equal(t.agents[1].network, NET_NONE);
-	assert_int_equal(t.nignored, 5);
+	assert_int_equal(t.nignored, 6);
 	assert_string_equal(t.ignored[0].key, "ui");
 	assert_string_equal(t.ignored[1].key, "agents[0].backend.type");
 	assert_string_equal(t.ignored[3].key, "agents[0].backend.command_line_srt_read_mode");
 	team_release(&t);
 	parse_team("agent: {id: solo, backend: {cwd: /w}}\n", &t);
 	assert_int_equal(t.nagents, 1);
+	team_release(&t);
+}
+
+/* The smallest that MassGen takes, and modes that it would run on the host. */
+static void test_massgen_as_it_is(void **state)
+{
+	struct team t;
+
+	(void)state;
+	parse_team("agents:\n"
+		   "  - backend: {cwd: a}\n"
+		   "  - backend: {type: gemini}\n"
+		   "  - backend: {cwd: c, enable_mcp_command_line: true, "
+		   "command_line_execution_mode: local}\n"
+		   "  - {id: d, backend: {cwd: d, enable_mcp_command_line: true, "
+		   "command_line_execution_mode: docker, command_line_docker_credentials: "
+		   "{env_file: .env, env_vars_from_file: [KEY]}}}\n",
+		&t);
+	assert_int_equal(t.nagents, 3);
+	assert_string_equal(t.agents[0].id, "agent1");
+	assert_false(t.agents[0].commands);
+	assert_string_equal(t.agents[1].id, "agent3");
+	assert_true(t.agents[1].commands);
+	assert_string_equal(t.agents[2].credentials.from_file.word[0], "KEY");
+	assert_int_equal(t.nignored, 4);
+	assert_string_equal(t.ignored[0].key, "agents[0].backend.enable_mcp_command_line");
+	assert_string_equal(t.ignored[1].key, "agents[1].backend.type");
+	assert_null(t.ignored[1].why);
+	assert_string_equal(t.ignored[2].key, "agents[1]");
+	assert_string_equal(t.ignored[3].key, "agents[2].backend.command_line_execution_mode");
+	assert_non_null(strstr(t.ignored[3].why, "on the host"));
 	team_release(&t);
 }
 
@@ -147,10 +178,14 @@ static void test_massgen_misspelt(void **state)
 		"did you mean command_line_docker_memory_limit");
 	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_docker_gpu: all}\n",
 		"unknown key \"command_line_docker_gpu\"");
-	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_execution_mode: local}\n",
-		"berth runs no command of an agent on the host");
-	refuse_team("agents: [{backend: {cwd: w}}]\n", "an agent needs id:");
-	refuse_team("agents: [{id: a}]\n", "needs backend.cwd:");
+	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_exec_mode: docker}\n",
+		"did you mean command_line_execution_mode?");
+	refuse_team("agents: [{id: a}]\n", "no agent has backend.cwd:");
+	refuse_team("agents: [{backend: {cwd: w}}, {id: agent1, backend: {cwd: w}}]\n",
+		"agent1 is used twice");
+	refuse_team(
+		"agent: {backend: {cwd: w, command_line_docker_credentials: {env_vars_from_file: [A]}}}\n",
+		"name it under env_file:");
 	refuse_team(
 		"agents: [{id: a, backend: {cwd: w}}, {id: a, backend: {cwd: w}}]\n", "used twice");
 	refuse_team("agents: [{id: ../x, backend: {cwd: w}}]\n", "is not a valid name");
@@ -326,6 +361,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_berth),
 		cmocka_unit_test(test_massgen),
+		cmocka_unit_test(test_massgen_as_it_is),
 		cmocka_unit_test(test_massgen_misspelt),
 		cmocka_unit_test(test_berth_wrong),
 		cmocka_unit_test(test_owner),

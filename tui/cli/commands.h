@@ -450,6 +450,7 @@ static const struct cli_command engine_verbs[] = {
 };
 
 static const struct cli_option config_check_options[] = {
+	{0, "verbose", NULL, "list each key of MassGen's that has no use here"},
 	JSON,
 	{0},
 };
@@ -458,7 +459,7 @@ static const struct cli_command config_verbs[] = {
 	{"check", "FILE", 1, 1, CORE(cli_config_check),
 		.help = "report what is wrong in a configuration file",
 		.about = "Settings (berth.yaml), themes and team files (of berth or "
-			 "MassGen, whose keys without a use here are listed) are told "
+			 "MassGen, whose keys without a use here are counted) are told "
 			 "apart by what is in them.  Every error that can be found is "
 			 "printed with file, line and column, what was found, what was "
 			 "expected and the closest known key.  Of a team file it says "

@@ -113,7 +113,7 @@ static int conclude_check(const struct cli *cli, struct findings *f, const char 
 	for (size_t i = 0; i < f->n; i++)
 		cli_fail(&f->problem[i]);
 	if (f->has_team)
-		findings_print(f);
+		findings_print(f, cli_flag(cli, "verbose"));
 	if (!worst)
 		printf("%s: %s, nothing wrong\n", text_clean(shown, sizeof shown, file), f->kind);
 	return worst ? worst : cli_finish();

@@ -16,7 +16,8 @@ struct findings {
 	struct arena mem;
 };
 
-void findings_print(const struct findings *f); /* what the team's definitions become */
+/* What the team's definitions become; verbose: each ignored key, too. */
+void findings_print(const struct findings *f, bool verbose);
 int findings_json(const struct findings *f, const char *file);
 
 #endif

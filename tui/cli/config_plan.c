@@ -109,16 +109,26 @@ static void print_config_plan(const struct plan *p)
 	putchar('\n');
 }
 
-void findings_print(const struct findings *f)
+void findings_print(const struct findings *f, bool verbose)
 {
 	char file[256], key[256];
+	size_t others = 0;
 
 	for (size_t i = 0; i < f->nplans; i++)
 		print_config_plan(&f->plan[i]);
-	for (size_t i = 0; i < f->team.nignored; i++)
-		printf("%s:%d:%d: ignored: %s\n", text_clean(file, sizeof file, f->team.file),
-			f->team.ignored[i].at.line, f->team.ignored[i].at.column,
-			text_clean(key, sizeof key, f->team.ignored[i].key));
+	for (size_t i = 0; i < f->team.nignored; i++) {
+		const struct ignored_key *k = &f->team.ignored[i];
+
+		others += !k->why;
+		if (k->why || verbose)
+			printf("%s:%d:%d: %s%s%s%s\n", text_clean(file, sizeof file, f->team.file),
+				k->at.line, k->at.column,
+				k->why ? "" : "ignored: ", text_clean(key, sizeof key, k->key),
+				k->why ? ": " : "", k->why ? k->why : "");
+	}
+	if (others && !verbose)
+		printf("%zu key%s of MassGen's %s ignored; --verbose lists them\n", others,
+			others == 1 ? "" : "s", others == 1 ? "is" : "are");
 }
 
 /* "FILE:LINE:COLUMN: sentence" taken apart; false: it has no place. */
@@ -235,6 +245,7 @@ int findings_json(const struct findings *f, const char *file)
 	for (size_t i = 0; f->has_team && i < f->team.nignored; i++) {
 		jsonw_object(&j, NULL);
 		jsonw_text(&j, "key", f->team.ignored[i].key);
+		jsonw_text(&j, "why", f->team.ignored[i].why);
 		jsonw_int(&j, "line", f->team.ignored[i].at.line);
 		jsonw_int(&j, "column", f->team.ignored[i].at.column);
 		jsonw_end(&j);
