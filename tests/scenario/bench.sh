@@ -177,5 +177,5 @@ expect 'slowed by a tenth: caught, exit 1' 0 '*caught*' bash -c '
 dd if=/dev/urandom of="$XDG_STATE_HOME/berth/bench/history.db" bs=512 count=4 conv=notrunc 2>/dev/null
 expect 'a damaged history is kept aside' 0 'berth: The benchmark history was damaged: it is kept as *No benchmark has been run yet*' "${B[@]}" list --runs
 expect 'as a file beside it' 0 '*damaged-*' ls "$XDG_STATE_HOME/berth/bench"
-expect 'no report says nan' 1 '' '' grep -rlw nan --include='*.md' .
+expect 'no report says nan' 1 '' grep -rlw nan --include='*.md' .
 exit $bad
