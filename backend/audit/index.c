@@ -15,10 +15,9 @@
 #include "audit/record.h"
 #include "audit/sys.h"
 
-#define MAGIC 0x3130786449687442u /* "BthIdx01" */
+/* "BthIdx02"; what was made when there were other deeds had other bits, and is made again. */
+#define MAGIC (0x3230786449687442u ^ ((uint64_t)DEED_COUNT << 32))
 #define READ ((size_t)1 << 20)
-
-_Static_assert(DEED_COUNT <= 64, "a deed is a bit");
 
 struct header {
 	uint64_t magic, size, n, sum;
@@ -33,6 +32,11 @@ uint64_t index_agent(const char *agent)
 	for (; *agent; agent++)
 		h = (h ^ (unsigned char)*agent) * 1099511628211u;
 	return (uint64_t)1 << (1 + (h >> 32) % 63);
+}
+
+uint64_t index_deed(enum deed d)
+{
+	return (uint64_t)1 << d % 64;
 }
 
 static uint64_t sum_of(const struct index_entry *v, size_t n)
@@ -98,7 +102,7 @@ static uint64_t name_bit(const char *name, size_t n, bool deed)
 	memcpy(word, name, n);
 	word[n] = '\0';
 	if (deed)
-		return (uint64_t)1 << deed_named(word);
+		return index_deed(deed_named(word));
 	for (int i = 0; i <= AUDIT_TIMEOUT; i++)
 		if (strcmp(audit_result_name((enum audit_result)i), word) == 0)
 			return (uint64_t)1 << i;

@@ -23,7 +23,7 @@ struct index_entry {
 	uint64_t offset; /* of the first line it is about; a line boundary */
 	int64_t wall_min, wall_max;
 	uint64_t agents;  /* bit per hash of an agent's id; bit 0: records without one */
-	uint64_t deeds;   /* bit per deed */
+	uint64_t deeds;   /* as of index_deed */
 	uint64_t results; /* bit per result */
 };
 
@@ -41,6 +41,7 @@ void index_release(struct index *x);
 /* May a record that passes the filter lie in this part?  `agent_bits`: index_agent of its agent, or
  * all ones. */
 uint64_t index_agent(const char *agent);
+uint64_t index_deed(enum deed d); /* a bit; deeds may share one */
 bool index_may_hold(const struct index_entry *x, const struct audit_filter *f, uint64_t agent_bits,
 	uint64_t deed_bits);
 

@@ -72,7 +72,7 @@ static void take_filter(struct audit_reader *r, const struct audit_filter *f)
 		r->deed_bits = 0;
 		for (int d = 1; d < DEED_COUNT; d++)
 			if (policy_match(r->filter.deed, deed_table[d].name))
-				r->deed_bits |= (uint64_t)1 << d;
+				r->deed_bits |= index_deed((enum deed)d);
 	}
 }
 
