@@ -92,7 +92,7 @@ static int open_kinds(struct workspaces *w, struct err *e)
 	return 0;
 }
 
-static int lock_workspaces(struct workspaces *w, struct err *e)
+int workspaces_lock(struct workspaces *w, struct err *e)
 {
 	while (flock(w->fd, LOCK_EX) < 0)
 		if (errno != EINTR)
@@ -145,7 +145,7 @@ static int recover_workspaces(struct workspaces *w, struct err *e)
 {
 	int rc = 0;
 
-	if (lock_workspaces(w, e) < 0)
+	if (workspaces_lock(w, e) < 0)
 		return -1;
 	for (int k = 0; rc == 0 && k < WORKSPACE_KINDS; k++)
 		rc = recover_kind(w, k, e);
@@ -318,10 +318,16 @@ int workspace_create(struct workspaces *w, const struct workspace_new *n, struct
 	struct err ignored = ERR_INIT;
 	int rc;
 
-	if (check_workspace_name(n->name, e) < 0 || lock_workspaces(w, e) < 0)
+	if (check_workspace_name(n->name, e) < 0 || workspaces_lock(w, e) < 0)
 		return -1;
 	snprintf(hidden, sizeof hidden, UNFINISHED_PREFIX "%s", n->name);
-	rc = build_workspace(w, n, hidden, e);
+	/* One of its name may have ended; what cannot be forgotten must not end this one. */
+	rc = n->kind == WORKSPACE_TASK &&
+			faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0
+		? workspace_forget_end(w, n->name, e)
+		: 0;
+	if (rc == 0)
+		rc = build_workspace(w, n, hidden, e);
 	/* What cannot be removed now goes at the next opening. */
 	if (rc < 0 && faccessat(w->kind[n->kind], hidden, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		remove_unfinished(w, (int)n->kind, hidden, &ignored);
@@ -345,6 +351,7 @@ bool workspace_describe(struct workspaces *w, int kind, const char *name, struct
 		.inode = st.st_ino,
 		.changed_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
 	snprintf(i->name, sizeof i->name, "%s", name);
+	workspace_recall_end(w, i);
 	return true;
 }
 

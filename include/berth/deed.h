@@ -73,6 +73,7 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(FILE_MOVE, "file.move", BATCH, DEED_DESTROYS, "move files of")                          \
 	X(FILE_DELETE, "file.delete", GUARDED, DEED_CLEANS, "delete files of")                    \
 	X(WORKSPACE_CREATE, "workspace.create", GROUPED, DEED_CHANGES, "create workspace")        \
+	X(WORKSPACE_END, "workspace.end", GROUPED, DEED_CHANGES, "end workspace")                 \
 	X(WORKSPACE_FORK, "workspace.fork", GROUPED, DEED_CHANGES, "fork workspace")              \
 	X(WORKSPACE_TAKE, "workspace.take", BATCH, DEED_CHANGES, "take files of workspace")       \
 	X(WORKSPACE_SNAPSHOT, "workspace.snapshot", GROUPED, DEED_CHANGES, "snapshot workspace")  \

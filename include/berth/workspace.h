@@ -30,6 +30,10 @@ enum workspace_kind { WORKSPACE_TASK, WORKSPACE_PROJECT, WORKSPACE_KINDS };
 const char *workspace_kind_name(enum workspace_kind k);   /* "task" */
 const char *workspace_kind_folder(enum workspace_kind k); /* "tasks": where it lies in the tree */
 
+/* How a task ended, as a person or a program said; a project is always open. */
+enum workspace_state { WORKSPACE_OPEN, WORKSPACE_DONE, WORKSPACE_FAILED, WORKSPACE_STATES };
+const char *workspace_state_name(enum workspace_state s); /* "done" */
+
 struct workspaces;
 
 /* Makes what is missing of the tree; the parent of `dir` must exist.  `dir` is ours alone (0700). */
@@ -60,9 +64,15 @@ struct workspace_info {
 	mode_t mode;        /* permission bits */
 	uint64_t inode;     /* of its top directory */
 	int64_t changed_ns; /* Unix time of the last change of its top directory */
+	enum workspace_state state;
+	int64_t ended_ms; /* Unix time; 0 while it is open */
 };
 /* Tasks first, by name; free(*ret).  What is no directory, or has no such name, is none. */
 int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n, struct err *e);
+/* Says how a task ended, or with WORKSPACE_OPEN that it goes on.  On disk when this returns; kept where no task
+ * can write, and of this directory alone: a new task of that name is open. */
+int workspace_end(struct workspaces *w, const char *name, enum workspace_state state,
+	int64_t now_ms, struct err *e);
 /* Its directory, opened for reading: nothing can be put in its place.  -1: *e. */
 int workspace_enter(
 	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e);

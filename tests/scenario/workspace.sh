@@ -29,6 +29,13 @@ check 'a name that leads out' says 2 '*' "$BERTH" workspace create task ../x
 check 'a prompt of a project' says 2 '*--prompt*' "$BERTH" workspace create --prompt x project other
 check 'they are listed' says 0 '*task*fix*project*site*' "$BERTH" workspace list
 check 'as JSON' fits workspace_list "$BERTH" workspace list --json
+check 'a task that failed' says 0 'tasks/fix: failed' "$BERTH" workspace mark fix failed
+check 'is listed as such' says 0 '*task*fix*failed*project*site*open*' "$BERTH" workspace list
+check 'as JSON, too' fits workspace_list "$BERTH" workspace list --json
+check 'a state that is none' says 2 '*open, done or failed*' "$BERTH" workspace mark fix finished
+check 'a project does not end' says 2 '*only tasks end*' "$BERTH" workspace mark site done
+check 'not in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace mark fix done
+check 'it goes on' says 0 'tasks/fix: open' "$BERTH" workspace mark fix open
 
 mkdir -p "$tree/tasks/fix/files/deep"
 printf 'one\n' >"$tree/tasks/fix/files/deep/a"
@@ -82,7 +89,7 @@ acts() {
 import json
 
 ends = [(r["act"], r["outcome"]) for r in map(json.loads, open("acts.out")) if r.get("phase") == "outcome"]
-for act in ("create", "snapshot", "restore", "drop"):
+for act in ("create", "end", "snapshot", "restore", "drop"):
     assert ("workspace." + act, "ok") in ends, (act, ends)
 PY
 }

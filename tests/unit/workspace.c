@@ -289,6 +289,79 @@ static void test_kept_usage_is_not_trusted(void **state)
 	assert_int_equal(usage_bytes(true, 1, 2), before);
 }
 
+static struct workspace_info only_one(void)
+{
+	struct workspace_info *list = NULL, i;
+	size_t n;
+
+	assert_int_equal(workspace_list(w, &list, &n, &e), 0);
+	assert_int_equal(n, 1);
+	i = list[0];
+	free(list);
+	return i;
+}
+
+static void test_end(void **state)
+{
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_TASK, "t-1"), 0);
+	assert_int_equal(only_one().state, WORKSPACE_OPEN);
+	assert_int_equal(workspace_end(w, "t-1", WORKSPACE_FAILED, 1763850000000, &e), 0);
+	assert_int_equal(only_one().state, WORKSPACE_FAILED);
+	assert_int_equal(only_one().ended_ms, 1763850000000);
+	assert_int_equal(workspace_end(w, "t-1", WORKSPACE_OPEN, 1763850000001, &e), 0);
+	assert_int_equal(only_one().state, WORKSPACE_OPEN);
+	assert_int_equal(only_one().ended_ms, 0);
+	assert_int_equal(workspace_end(w, "nothing", WORKSPACE_DONE, 1, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	e = (struct err)ERR_INIT;
+	assert_int_equal(workspace_end(w, "../x", WORKSPACE_DONE, 1, &e), -1);
+	assert_int_equal(e.kind, ERR_USAGE);
+}
+
+/* Its inode may be that of the old one: what was said must not stay. */
+static void test_end_is_of_one_task(void **state)
+{
+	char text[100];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_TASK, "t-1"), 0);
+	assert_int_equal(workspace_end(w, "t-1", WORKSPACE_DONE, 1, &e), 0);
+	assert_int_equal(create_named(WORKSPACE_TASK, "t-1"), -1);
+	assert_int_equal(only_one().state, WORKSPACE_DONE);
+	e = (struct err)ERR_INIT;
+	assert_int_equal(rename(tree_path("w/tasks/t-1"), tree_path("gone")), 0);
+	assert_int_equal(create_named(WORKSPACE_TASK, "t-1"), 0);
+	assert_false(tree_exists("w/.ended/t-1"));
+	/* And where another way than ours put it there. */
+	assert_int_equal(stat(tree_path("gone"), &st), 0);
+	snprintf(text, sizeof text, "done %ju 1\n", (uintmax_t)st.st_ino);
+	tree_text("w/.ended/t-1", text);
+	assert_int_equal(only_one().state, WORKSPACE_OPEN);
+}
+
+static void test_kept_end_is_not_trusted(void **state)
+{
+	static const char *const bad[] = {"", "done", "done x 1\n", "doneandmore 1 1\n", "\n\n"};
+	char text[100];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_TASK, "t-1"), 0);
+	assert_int_equal(workspace_end(w, "t-1", WORKSPACE_DONE, 1, &e), 0);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		tree_text("w/.ended/t-1", bad[i]);
+		assert_int_equal(only_one().state, WORKSPACE_OPEN);
+	}
+	assert_int_equal(stat(tree_path("w/tasks/t-1"), &st), 0);
+	snprintf(text, sizeof text, "done %ju 1\n", (uintmax_t)st.st_ino);
+	tree_text("elsewhere", text);
+	assert_int_equal(unlink(tree_path("w/.ended/t-1")), 0);
+	assert_int_equal(symlink(tree_path("elsewhere"), tree_path("w/.ended/t-1")), 0);
+	assert_int_equal(only_one().state, WORKSPACE_OPEN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +377,9 @@ int main(void)
 		CASE(test_usage_of_one),
 		CASE(test_usage_is_kept),
 		CASE(test_kept_usage_is_not_trusted),
+		CASE(test_end),
+		CASE(test_end_is_of_one_task),
+		CASE(test_kept_end_is_not_trusted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

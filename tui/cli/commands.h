@@ -26,7 +26,7 @@ cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cl
 cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_usage,
 	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_take,
 	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
-	cli_workspace_drop, cli_workspace_verify;
+	cli_workspace_drop, cli_workspace_verify, cli_workspace_mark;
 cli_run_fn cli_mcp;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
@@ -295,6 +295,10 @@ static const struct cli_command workspace_verbs[] = {
 		.options = workspace_create_options},
 	{"list", "", 0, 0, FILES(cli_workspace_list), .help = "print the workspaces",
 		.options = workspace_options, .schema = "berth.workspace_list/1"},
+	{"mark", "TASK open|done|failed", 2, 2, FILES(cli_workspace_mark),
+		.help = "say how a task ended, or that it goes on",
+		.about =
+			"`workspace list` shows it.  A new task is open; nothing in a task can change what was said."},
 	{"show", "WORKSPACE", 1, 1, FILES(cli_workspace_show),
 		.help = "print what is known of a workspace",
 		.about =

@@ -197,8 +197,9 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 		return -1;
 	if (!cli_flag(x->c, "json")) {
 		for (size_t i = 0; i < n; i++)
-			printf("%-8s  %-40s  %04o  %6s\n", workspace_kind_name(all[i].kind),
-				all[i].name, (unsigned)all[i].mode,
+			printf("%-8s  %-40s  %-6s  %04o  %6s\n", workspace_kind_name(all[i].kind),
+				all[i].name, workspace_state_name(all[i].state),
+				(unsigned)all[i].mode,
 				format_age(age, clock_wall_ms() - all[i].changed_ns / 1000000));
 		return 0;
 	}
@@ -216,6 +217,11 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 		jsonw_text(&j, "path", path);
 		jsonw_uint(&j, "uid", all[i].uid);
 		jsonw_int(&j, "changed_ms", all[i].changed_ns / 1000000);
+		jsonw_text(&j, "state", workspace_state_name(all[i].state));
+		if (all[i].state == WORKSPACE_OPEN)
+			jsonw_null(&j, "ended_ms");
+		else
+			jsonw_int(&j, "ended_ms", all[i].ended_ms);
 		jsonw_end(&j);
 	}
 	jsonw_end(&j);
