@@ -78,7 +78,7 @@ full=$(docker inspect -f '{{range \$n, \$x := .NetworkSettings.Networks}}{{\$n}}
 	docker network ls --filter label=berth.role=network --format '{{.Name}}' | grep '^berth-team-')
 docker network connect "$full" "foreign-$$"
 check 'a stranger on the network is refused company' \
-	bash -c '! "$BERTH" -c team.yaml tool run fetch 2>err; grep -q "is no member" err'
+	bash -c '! "$BERTH" -c team.yaml tool run fetch 2>err; grep -q "not a member" err'
 docker network disconnect "$full" "foreign-$$"
 
 kill $server
@@ -103,7 +103,7 @@ if in_engine tc qdisc replace dev lo root tbf rate 1gbit burst 1m latency 10ms 2
 	"$BERTH" down rate.yaml >/dev/null
 else
 	check 'a rate limit that the kernel cannot keep is refused' bash -c \
-		'! "$BERTH" up rate.yaml 2>err; grep -q "does not ignore limits" err'
+		'! "$BERTH" up rate.yaml 2>err; grep -q "never ignores a" err'
 fi
 cat >stranger.yaml <<YAML
 agents:

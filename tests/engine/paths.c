@@ -442,7 +442,7 @@ static void test_states(void **state)
 	for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {
 		e = refusal_of((enum run_path)path);
 		assert_int_equal(e.kind, ERR_CONFLICT);
-		assert_non_null(strstr(e.msg, "does not run"));
+		assert_non_null(strstr(e.msg, "is not running"));
 	}
 	assert_int_equal(agents_down(host, container, NULL), 0);
 	for (int path = RUN_LANE; path <= RUN_ENGINE; path++) {

@@ -555,7 +555,7 @@ static void test_console_read_only(void **state)
 	term_expect(t, "alpha");
 	term_expect(t, "read-only");
 	term_send(t, "D");
-	term_expect(t, "Read-only: `remove` does nothing.");
+	term_expect(t, "Read-only: `remove` is disabled.");
 	term_send(t, ":import x y\r");
 	term_expect(t, "Read-only: `import` does nothing.");
 	term_send(t, ":ro\r");

@@ -2,7 +2,7 @@
 # after.sh - the machine has been rebooted with agents up.
 . "$(dirname "$0")/lib.sh"
 check 'after the reboot they are stopped, not gone' says 0 "$(cat "$KEEP/id") false" docker inspect -f '{{.Id}} {{.State.Running}}' berth-one
-check 'exec says so' says 125 '*does not run*' user berth exec one -- true
+check 'exec says so' says 125 '*is not running*' user berth exec one -- true
 check 'what had a restart policy runs' says 0 true docker inspect -f '{{.State.Running}}' kept
 check 'up starts them again' user berth up team.yaml
 check 'with the lane' says 0 '*"path": "lane"*' user berth exec --json one -- true

@@ -33,7 +33,7 @@ c = {c["name"]: c for c in json.load(sys.stdin)["containers"]}["kept"]
 assert c["memory_bytes"] > 0 and c["pids"] == 1, c'
 }
 check 'statistics of it are read again' statistics
-check 'an agent does not run by itself' says 125 '*does not run*' user berth exec one -- true
+check 'an agent does not run by itself' says 125 '*is not running*' user berth exec one -- true
 check 'up starts the agents again' user berth up team.yaml
 check 'and the lane is back' lane one
 
