@@ -19,6 +19,7 @@
 
 #include "job/board_layout.h"
 
+#define UNSEEN_NS 200000000
 #define MARK_NS 2000000000 /* rates are measured over two to four seconds */
 
 struct board {
@@ -178,10 +179,19 @@ struct board *board_open(const char *program, struct err *e)
 /* What is left of it: the slots in use, for as long as somebody may want to see how it went. */
 static void leave_board(struct board *b)
 {
-	uint32_t used = atomic_load(&b->header->used);
+	uint32_t used = atomic_load(&b->header->used), kept = 0;
 
+	for (uint32_t i = 0; i < used && i < BOARD_SLOTS; i++) {
+		struct slot *s = &b->slots[i];
+
+		/* Over before anybody could look, and as it should be: nobody asks for it. */
+		if (s->state == JOB_DONE && s->ended_mono_ns - s->started_mono_ns < UNSEEN_NS)
+			atomic_store(&s->dismissed, atomic_load(&s->serial));
+		else
+			kept++;
+	}
 	atomic_store(&b->header->dead_since, clock_wall_ms());
-	if (used == 0 || used > BOARD_SLOTS || ftruncate(b->fd, (off_t)slot_offset(used)) < 0)
+	if (kept == 0 || used > BOARD_SLOTS || ftruncate(b->fd, (off_t)slot_offset(used)) < 0)
 		unlink(b->path);
 }
 

@@ -104,7 +104,7 @@ static void test_own(void **state)
 	assert_int_equal(jobs_cancel(&other, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
 	board_close(b);
-	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 2);
+	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 1);
 }
 
 /* How it went is to be seen for ten minutes, also of a process that has gone; or until dismissed. */
@@ -164,7 +164,7 @@ static void test_many_remains(void **state)
 		struct board *b = board_open("test", NULL);
 
 		strcpy(old, board_path(getpid()));
-		job_end(job_new(b, "scan", "me", "files", true), JOB_DONE, "Done.");
+		job_end(job_new(b, "scan", "me", "files", true), JOB_FAILED, "It failed.");
 		board_close(b);
 		snprintf(now, sizeof now, "%s/berth/jobs/%d-1.board", top, 100000 + i);
 		assert_true(access(old, F_OK) < 0 || rename(old, now) == 0);
