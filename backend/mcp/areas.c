@@ -81,7 +81,7 @@ static int open_area(const struct reach *r, struct reach_area *a, struct files *
 		.program = "mcp", .avoid = FILES_AVOID_OPENAT2 | FILES_AVOID_BOARD};
 	struct files *portable;
 	struct stat st;
-	char path[64];
+	char path[REACH_PATH];
 
 	if (lstat(a->path, &st) < 0 || (S_ISLNK(st.st_mode) && stat(a->path, &st) < 0))
 		return err_sys(e, errno, "cannot serve %s", a->path);
@@ -92,7 +92,12 @@ static int open_area(const struct reach *r, struct reach_area *a, struct files *
 	a->fd = open_beneath_areas(r, a->path, a->leaf != NULL);
 	if (a->fd < 0)
 		return err_sys(e, errno, "cannot serve %s", a->path);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", a->fd);
+	/* By its name, which errors then say, where nobody could have replaced it. */
+	if (find_area(r, a->path))
+		snprintf(path, sizeof path, "/proc/self/fd/%d", a->fd);
+	else
+		snprintf(path, sizeof path, "%.*s", (int)(a->len - (a->leaf ? strlen(a->leaf) : 0)),
+			a->path);
 	portable = files_open(&o);
 	a->strict = files_root_open(portable, path, e);
 	files_close(portable);

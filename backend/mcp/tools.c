@@ -234,6 +234,12 @@ static const struct arg_def restore_args[] = {
 	END,
 };
 
+static const struct arg_def diff_args[] = {
+	{"from", ARG_PATH, true, "a checkpoint", NULL, NULL},
+	{"to", ARG_PATH, false, "another one (default: what is there now)", NULL, NULL},
+	END,
+};
+
 #define STATE                                                                             \
 	"command_id:integer state:string success:boolean exit_code:integer ended:string " \
 	"execution_time:number stdout_bytes:integer stderr_bytes:integer dropped_bytes:integer error:string"
@@ -347,8 +353,11 @@ const struct tool tool_table[] = {
 		"schema:string name:string", "Keep what the workspace holds now",
 		"All files with modes, times and links; the second one costs what changed.",
 		checkpoint_args},
-	{"restore", MCP_WORKSPACE, HINT_DESTROYS, DEED_NONE, tool_restore, true, "restored:string",
-		"Make the workspace what it was",
+	{"diff", MCP_WORKSPACE, HINT_READS, DEED_NONE, tool_workspace_diff, true, "schema:string",
+		"Show what changed since a checkpoint",
+		"Files that are new, gone or different, with a unified diff.", diff_args},
+	{"restore", MCP_WORKSPACE, HINT_DESTROYS, DEED_NONE, tool_restore, true,
+		"schema:string checkpoint:string", "Make the workspace what it was",
 		"A checkpoint of what is there is made first, so this can be undone.",
 		restore_args},
 	{0},

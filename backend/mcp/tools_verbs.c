@@ -305,6 +305,26 @@ int tool_checkpoint(struct call *c, struct err *e)
 	return why.kind ? err_copy(e, &why) : run_workspace_verb(c, "checkpoint", name, e);
 }
 
+/* What changed since a checkpoint, or between two. */
+int tool_workspace_diff(struct call *c, struct err *e)
+{
+	const char *workspace = workspace_name(c, e), *from = call_text(c, "from"),
+		   *to = call_text(c, "to");
+	struct words_of w;
+
+	if (!workspace)
+		return -1;
+	if (*from == '-' || (to && *to == '-'))
+		return err_set(e, ERR_USAGE, "A checkpoint's name does not begin with a dash.");
+	begin_words(c, &w);
+	add_verb_word(&w, "workspace");
+	add_verb_word(&w, "diff");
+	add_verb_word(&w, "--json");
+	add_verb_word(&w, arena_printf(&c->mem, "%s@%s", workspace, from));
+	add_verb_word(&w, to ? arena_printf(&c->mem, "%s@%s", workspace, to) : workspace);
+	return run_verb_words(c, &w, e);
+}
+
 int tool_restore(struct call *c, struct err *e)
 {
 	const char *name = checkpoint_name(c, e);

@@ -4,6 +4,7 @@
 
 #include "mcp/server.h"
 
-tool_fn tool_list_tools, tool_run_tool, tool_workspace_info, tool_checkpoint, tool_restore;
+tool_fn tool_list_tools, tool_run_tool, tool_workspace_info, tool_checkpoint, tool_workspace_diff,
+	tool_restore;
 
 #endif

@@ -342,6 +342,30 @@ def _():
         assert c.server.wait(PATIENCE) == 0
 
 
+@case("a workspace of berth's: kept, compared, restored")
+def _():
+    os.environ["XDG_DATA_HOME"] = os.path.join(os.getcwd(), "data")
+    os.mkdir("data")
+    place = subprocess.run([BERTH, "workspace", "create", "task", "t"], capture_output=True, text=True, check=True).stdout.strip()
+    if os.getuid() == 0:
+        subprocess.run(["chown", "-R", "1000:1000", place], check=True)
+    with open("task.yaml", "w", encoding="utf-8") as out:
+        out.write(f"agents:\n  one: {{image: 'box:1', workspace: {place}}}\n")
+    with Client("task.yaml") as c:
+        c.call("write_file", path="files/a", content="one\n")
+        assert c.call("checkpoint", checkpoint="first")["name"] == "first"
+        c.call("write_file", path="files/a", content="two\n")
+        got = c.call("diff", **{"from": "first"})
+        assert [x["path"] for x in got["changes"]] == ["files/a"] and got["changed"] == 1, got
+        undo = c.call("restore", checkpoint="first")["undo"]
+        assert c.call("read_text_file", path="files/a") == "one\n"
+        assert {x["name"] for x in c.call("workspace_info")["checkpoints"]} == {"first", undo}
+        for name in ("none", "-x", "../first", "", "a\0"):
+            c.fails("restore", checkpoint=name)
+    with Client("team.yaml") as c:
+        assert "no workspace" in c.fails("checkpoint")
+
+
 @case("groups of tools")
 def _():
     with Client("team.yaml", "--tools", "files") as c:

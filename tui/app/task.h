@@ -19,7 +19,7 @@
 #define TASK_TEXT_MAX ((size_t)4 << 20)
 
 struct task {
-	char title[160]; /* "search TODO src" */
+	char title[160]; /* "search main src" */
 	pid_t pid;       /* 0: it ended */
 	int fd;          /* of what it prints, both streams; -1: all of it came */
 	int code;        /* when it ended; 128 + the signal */
