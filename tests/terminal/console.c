@@ -557,7 +557,7 @@ static void test_console_read_only(void **state)
 	term_send(t, "D");
 	term_expect(t, "Read-only: `remove` is disabled.");
 	term_send(t, ":import x y\r");
-	term_expect(t, "Read-only: `import` does nothing.");
+	term_expect(t, "Read-only: `import` is disabled.");
 	term_send(t, ":ro\r");
 	term_expect(t, "stays on");
 	term_send(t, "q");
