@@ -212,7 +212,7 @@ static void walk_back(
 /* false: it takes too many steps. */
 static bool search_changes(const struct middle *m, struct change_list *c)
 {
-	ptrdiff_t *trace[DIFF_STEPS_MAX + 1], d, rounds = 0;
+	ptrdiff_t *trace[DIFF_STEPS_MAX + 1] = {0}, d, rounds = 0;
 	bool found = false;
 
 	for (d = 0; d <= DIFF_STEPS_MAX && !found; d++) {
