@@ -33,8 +33,8 @@ check 'a task that failed' says 0 'tasks/fix: failed' "$BERTH" workspace mark fi
 check 'is listed as such' says 0 '*task*fix*failed*project*site*open*' "$BERTH" workspace list
 check 'as JSON, too' fits workspace_list "$BERTH" workspace list --json
 check 'a state that is none' says 2 '*open, done or failed*' "$BERTH" workspace mark fix finished
-check 'a project does not end' says 2 '*only tasks end*' "$BERTH" workspace mark site done
-check 'not in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace mark fix done
+check 'a project does not end' says 2 '*only tasks end*' "$BERTH" workspace mark site 'done'
+check 'not in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace mark fix 'done'
 check 'it goes on' says 0 'tasks/fix: open' "$BERTH" workspace mark fix open
 
 mkdir -p "$tree/tasks/fix/files/deep"

@@ -68,7 +68,7 @@ check 'a path that leads out' says 1 '*there is no ../site*' "$BERTH" workspace 
 
 # Without a start all that differs is in conflict, and a checkpoint will do.
 "$BERTH" workspace create task job >made || exit 1
-echo one >"$tasks/job/files/one" && "$BERTH" workspace checkpoint job then >made && echo two >"$tasks/job/files/one"
+echo one >"$tasks/job/files/one" && "$BERTH" workspace checkpoint job 'then' >made && echo two >"$tasks/job/files/one"
 mkdir -p out/files && echo else >out/files/one
 check 'another file is in the way' says 1 '*conflict files/one*there is another*' \
 	"$BERTH" workspace take job@then files --into "$PWD/out"
