@@ -35,6 +35,7 @@ in_fish() {
 		complete -C "$argv"' "$*" | cut -f1 | sed 's./$..' | sort | xargs
 }
 
+export XDG_DATA_HOME=$TMPDIR/data
 mkdir -p deep home/.docker/contexts/meta/one "$XDG_DATA_HOME/berth/workspaces/tasks/fix-parser"
 chmod 700 "$XDG_DATA_HOME/berth"
 printf '{"Name": "far-away", "Endpoints": {}}' >home/.docker/contexts/meta/one/meta.json

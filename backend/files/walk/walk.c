@@ -597,6 +597,7 @@ static void walk_worker(void *ctx, unsigned index, struct crew *c)
 			widen_crew(&me, c, clock_mono_ns() - before);
 			if (w->passing) {
 				slab_chain_release(&passing);
+				slab_chain_init(&passing, &w->op->files->store);
 				names.at = names.end = NULL;
 			}
 		}
