@@ -47,11 +47,11 @@ struct arm {
 /* What a figure should be.  `over`: ratio baseline/arm must be at least this (lower bound of the
  * interval decides); else `at_most` / `at_least` on the statistic in the case's unit.
  * ON_FLOOR: at most `at_most` times the baseline arm plus `at_least` seconds; the figure is that bar over
- * the arm, 1 and more is met. */
+ * the arm, 1 and more is met.  ON_OVER: at most `at_most` seconds over the baseline arm; the figure is that difference. */
 struct goal {
 	const char *requirement; /* in the words of the requirements */
 	const char *arm;         /* NULL: the measurement itself */
-	enum { ON_RATIO, ON_MEDIAN, ON_P99, ON_MAX, ON_FLOOR } on;
+	enum { ON_RATIO, ON_MEDIAN, ON_P99, ON_MAX, ON_FLOOR, ON_OVER } on;
 	double at_least, at_most; /* NAN: not asked */
 };
 #define NO_BOUND NAN
@@ -75,6 +75,7 @@ struct bench_case {
 	struct arm arms[ARMS_MAX];
 	/* Instead of arms: take all samples and hand each to bench_value. */
 	int (*measure)(struct bench_run *r, void *ctx, struct err *e);
+	int phases; /* how often `measure` takes all samples, each time as other series; 0: once */
 	struct goal targets[TARGETS_MAX];
 	bool higher; /* more is better: throughput, efficiency */
 	/* What raises an alert (REQUIREMENTS 8.3): sentences, NULL for none; and how much slower than the

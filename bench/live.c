@@ -67,7 +67,8 @@ void live_begin(struct live *l, size_t index)
 	fflush(l->f);
 }
 
-void live_sample(struct live *l, size_t index, const struct bench_run *r, size_t arm, double value)
+void live_sample(struct live *l, size_t index, const struct bench_run *r, size_t arm, double value,
+	uint64_t done)
 {
 	char name[128];
 
@@ -78,7 +79,7 @@ void live_sample(struct live *l, size_t index, const struct bench_run *r, size_t
 			clean_or_dash(name, sizeof name, r->series[l->arms_told].name),
 			!r->what->measure && (int)l->arms_told == r->what->baseline ? "baseline"
 										    : "-");
-	fprintf(l->f, "v\t%zu\t%zu\t%.9g\n", index, arm, value);
+	fprintf(l->f, "v\t%zu\t%zu\t%.9g\t%llu\n", index, arm, value, (unsigned long long)done);
 	/* Whoever reads sees them within a sample of a case that takes long anyway. */
 	if (value > 1e-3 || r->series[arm].n % 16 == 1)
 		fflush(l->f);

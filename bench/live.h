@@ -9,7 +9,7 @@
  *   case     INDEX SUITE/NAME ABOUT UNIT SAMPLES FILE    SAMPLES: over all arms; FILE: of the suite
  *   begin    INDEX
  *   arm      INDEX ARM NAME baseline|-
- *   v        INDEX ARM VALUE
+ *   v        INDEX ARM VALUE DONE                    DONE: samples of the case that count so far
  *   ratio    INDEX ARM LOW POINT HIGH                baseline arm's time / this arm's
  *   target   INDEX VERDICT FIGURE REQUIREMENT
  *   change   INDEX ARM LOW POINT HIGH WORD           speed against the baseline version
@@ -38,7 +38,8 @@ int live_open(struct live *l, const char *path, struct err *e);
 void live_plan(
 	struct live *l, const struct results *r, const struct plan *p, const struct run_options *o);
 void live_begin(struct live *l, size_t index);
-void live_sample(struct live *l, size_t index, const struct bench_run *r, size_t arm, double value);
+void live_sample(struct live *l, size_t index, const struct bench_run *r, size_t arm, double value,
+	uint64_t done);
 void live_result(struct live *l, size_t index, const struct result *x);
 void live_load(struct live *l, const struct load *load);
 void live_say(struct live *l, const char *text);

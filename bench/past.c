@@ -295,7 +295,7 @@ static void draw_trend_chart(const struct result *x, size_t arm)
 	const struct trend_point *p = x->trend[arm];
 	size_t n = x->ntrend[arm], wide = n ? CHART_W / n : 1;
 	double low = INFINITY, high = 0;
-	char v[VALUE_MAX];
+	char v[VALUE_MAX], runs[FORMAT_COUNTED_MAX];
 
 	wide = wide < 1 ? 1 : wide > 8 ? 8 : wide;
 	for (size_t i = 0; i < n; i++) {
@@ -339,7 +339,8 @@ static void draw_trend_chart(const struct result *x, size_t arm)
 	}
 	printf("\n%12sfirst %s", "", report_value(v, x->c.unit, p[0].median));
 	printf(", last %s", report_value(v, x->c.unit, p[n - 1].median));
-	printf(" (%+.1f %%), %zu runs\n", 100 * (p[n - 1].median / p[0].median - 1), n);
+	printf(" (%+.1f %%), %s\n", 100 * (p[n - 1].median / p[0].median - 1),
+		format_counted(runs, n, "run", "runs"));
 }
 
 static bool asked_for(const struct cli *c, const struct history_case *k)

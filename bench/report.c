@@ -33,6 +33,9 @@ const char *target_figure(char *buf, size_t cap, const struct target_result *t, 
 	else if (t->on_ratio)
 		snprintf(buf, cap, "%.2fx [%.2f .. %.2f]", t->figure, t->interval.low,
 			t->interval.high);
+	else if (t->on_difference)
+		snprintf(buf, cap, "%+.2f ms [%+.2f .. %+.2f]", t->figure * 1e3,
+			t->interval.low * 1e3, t->interval.high * 1e3);
 	else if (isnan(t->interval.low))
 		snprintf(buf, cap, "%s", report_value(a, unit, t->figure));
 	else

@@ -11,10 +11,10 @@
 
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/template.h>
 #include <berth/text.h>
 
 #include "report.h"
-#include "template.h"
 
 #define WIDE 720     /* of a picture */
 #define LEFT 190     /* names of the arms */
@@ -23,15 +23,9 @@
 #define TREND_W 340
 #define TREND_H 120
 
-#define TEXT(slot, value)                       \
-	{                                       \
-		.name = (slot), .text = (value) \
-	}
-#define NUMBER(slot, value, places)                                           \
-	{                                                                     \
-		.name = (slot), .number = (double)(value), .digits = (places) \
-	}
-#define COUNTED(slot, value) NUMBER(slot, value, 0)
+#define TEXT SLOT_TEXT
+#define NUMBER SLOT_NUMBER
+#define COUNTED SLOT_COUNT
 
 /* A piece with these slots filled; plain() has none. */
 #define fill(out, piece, ...) \
@@ -406,8 +400,11 @@ void report_html(FILE *out, const struct results *r)
 	char label[64], stamp[FORMAT_MAX], seed[32];
 
 	format_stamp(stamp, r->run.started_ms)[16] = '\0';
-	fill(out, "page", TEXT("label", run_label(&r->run, label, sizeof label)),
-		TEXT("started", stamp), TEXT("commit", *r->run.commit ? r->run.commit : "unknown"));
+	run_label(&r->run, label, sizeof label);
+	fill(out, "page", TEXT("label", label));
+	template_fill(out, "configs/page-style.html", "style", NULL);
+	fill(out, "page-body", TEXT("label", label), TEXT("started", stamp),
+		TEXT("commit", *r->run.commit ? r->run.commit : "unknown"));
 	if (r->baseline.id)
 		fill(out, "page-compared", TEXT("baseline", r->baseline_word));
 	print_tiles(out, r, &t);

@@ -121,6 +121,7 @@ static void judge_targets(struct result *x)
 		*t = (struct target_result){.requirement = g->requirement,
 			.arm = g->arm ? g->arm : "",
 			.on_ratio = g->on == ON_RATIO || g->on == ON_FLOOR,
+			.on_difference = g->on == ON_OVER,
 			.n = arm ? arm->n : 0};
 		t->verdict = target_judge(&r, g, &t->figure, &t->interval);
 		if (!t->on_ratio && arm && arm->n && g->on == ON_MEDIAN)

@@ -15,9 +15,9 @@
 struct target_result {
 	const char *requirement, *arm; /* arm "": the case's first */
 	enum verdict verdict;
-	bool on_ratio;
+	bool on_ratio, on_difference; /* from the baseline arm; neither: a figure by itself */
 	double figure;
-	struct interval interval; /* of the ratio, else of the figure's median */
+	struct interval interval; /* of the ratio or difference, else of the figure's median */
 	size_t n;
 };
 

@@ -144,7 +144,7 @@ static int samples_for(const struct bench_case *c, const struct run_options *o)
 
 int case_samples(const struct bench_case *c, const struct run_options *o)
 {
-	return samples_for(c, o) * (c->measure ? 1 : (int)case_arms(c));
+	return samples_for(c, o) * (!c->measure ? (int)case_arms(c) : c->phases ? c->phases : 1);
 }
 
 int bench_samples(const struct bench_run *r)
@@ -254,7 +254,8 @@ void bench_case_run(const struct bench_suite *s, const struct bench_case *c,
 	ret->options = o;
 	ret->samples = samples_for(c, o);
 	if (c->setup && !(ctx = c->setup(ret, &ret->err))) {
-		ret->failed = ret->err.kind != ERR_NOT_FOUND;
+		ret->cancelled = ret->err.kind == ERR_CANCELLED;
+		ret->failed = ret->err.kind != ERR_NOT_FOUND && !ret->cancelled;
 		return;
 	}
 	if (c->measure) {
@@ -302,7 +303,7 @@ enum verdict target_judge(
 		return r->failed ? FAILED : NOT_RUN;
 	if (!s || !s->n)
 		return NOT_RUN;
-	if (t->on == ON_RATIO || t->on == ON_FLOOR) {
+	if (t->on == ON_RATIO || t->on == ON_FLOOR || t->on == ON_OVER) {
 		const char *name = r->what->measure ? r->series[0].name
 						    : r->what->arms[r->what->baseline].name;
 		struct series_of *base = bench_series(r, name);
@@ -317,6 +318,12 @@ enum verdict target_judge(
 			*ratio = ratio_interval(bar, base->n, s->v, s->n, base->n == s->n, r->seed);
 			*figure = ratio->point;
 			return ratio->low >= 1 ? MET : MISSED;
+		}
+		if (t->on == ON_OVER) {
+			*ratio = difference_interval(
+				s->v, s->n, base->v, base->n, base->n == s->n, r->seed);
+			*figure = ratio->point;
+			return ratio->high <= t->at_most ? MET : MISSED;
 		}
 		*ratio = ratio_interval(base->v, base->n, s->v, s->n, base->n == s->n, r->seed);
 		*figure = ratio->point;

@@ -44,6 +44,7 @@ struct session {
 	struct job *job;
 	size_t index; /* of the case that runs */
 	uint64_t samples_told;
+	size_t counted; /* the series of a measurement whose values are counted */
 	bool once_more; /* it is measured again: those samples are no part of the job */
 	int64_t painted_ns;
 	unsigned formats;
@@ -65,6 +66,21 @@ static bool is_session_cancelled(void *ctx)
 	return stopped || job_cancelled(s->job);
 }
 
+/* Of a measurement's series the first of each phase is counted: a new one, when the one before is full.  The
+ * last sample counts when the case has ended: what is behind it takes time, too. */
+static void count_sample(struct session *s, const struct bench_run *r, size_t arm, uint64_t all)
+{
+	if (r->what->measure && arm != s->counted) {
+		if (r->series[arm].n != 1 || r->series[s->counted].n < (size_t)bench_samples(r))
+			return;
+		s->counted = arm;
+	}
+	if (s->once_more || s->samples_told + 1 >= all)
+		return;
+	s->samples_told++;
+	job_add(s->job, 1, 0, 0);
+}
+
 static void on_sample(void *ctx, const struct bench_run *r, size_t arm, double value)
 {
 	struct session *s = ctx;
@@ -72,12 +88,8 @@ static void on_sample(void *ctx, const struct bench_run *r, size_t arm, double v
 	int64_t now = clock_mono_ns();
 	char text[JOB_TEXT_MAX];
 
-	live_sample(&s->live, s->index, r, arm, value);
-	/* A measurement has as many series as it likes: the first one counts. */
-	if (!s->once_more && (!r->what->measure || arm == 0) && s->samples_told < all) {
-		s->samples_told++;
-		job_add(s->job, 1, 0, 0);
-	}
+	count_sample(s, r, arm, all);
+	live_sample(&s->live, s->index, r, arm, value, s->samples_told);
 	if (now - s->painted_ns < 100000000)
 		return;
 	s->painted_ns = now;
@@ -147,7 +159,7 @@ static int run_case(struct session *s, const struct planned *k, struct err *e)
 	bool was_cancelled;
 	char name[JOB_TEXT_MAX];
 
-	s->samples_told = 0;
+	s->samples_told = s->counted = 0;
 	snprintf(name, sizeof name, "%s/%s", k->suite->name, k->what->name);
 	job_current(s->job, name);
 	live_begin(&s->live, s->index);
@@ -156,8 +168,7 @@ static int run_case(struct session *s, const struct planned *k, struct err *e)
 		history_case_release(&c);
 		return err_set(e, ERR_CANCELLED, "cancelled");
 	}
-	job_add(s->job, all - (s->samples_told < all ? s->samples_told : all), 0,
-		!strcmp(c.state, "failed"));
+	job_add(s->job, all - s->samples_told, 0, !strcmp(c.state, "failed"));
 	if (s->history && history_add_case(s->history, s->results.run.id, &c, e) < 0) {
 		history_case_release(&c);
 		return -1;

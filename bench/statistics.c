@@ -139,12 +139,22 @@ static double median_in_place(double *v, size_t n)
 	return lower + 0.5 * (upper - lower);
 }
 
-struct interval ratio_interval(
-	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed)
+static double divide_medians(double a, double b)
+{
+	return a / b;
+}
+
+static double subtract_medians(double a, double b)
+{
+	return a - b;
+}
+
+static struct interval resample_medians(double (*join)(double, double), const double *a, size_t na,
+	const double *b, size_t nb, int blocks, uint64_t seed)
 {
 	struct prng r = {seed};
 	struct interval out = {NAN, NAN, NAN};
-	AUTO_FREE double *x = NULL, *y = NULL, *ratios = NULL;
+	AUTO_FREE double *x = NULL, *y = NULL, *joined = NULL;
 	size_t kept = 0;
 
 	if (!na || !nb)
@@ -152,10 +162,10 @@ struct interval ratio_interval(
 	CHECK(!blocks || na == nb);
 	x = xreallocarray(NULL, na, sizeof *x);
 	y = xreallocarray(NULL, nb, sizeof *y);
-	ratios = xreallocarray(NULL, RESAMPLES, sizeof *ratios);
-	out.point = median_of(a, na) / median_of(b, nb);
+	joined = xreallocarray(NULL, RESAMPLES, sizeof *joined);
+	out.point = join(median_of(a, na), median_of(b, nb));
 	for (int k = 0; k < RESAMPLES; k++) {
-		double ratio;
+		double one;
 
 		for (size_t i = 0; i < na; i++) {
 			size_t at = prng_below(&r, na);
@@ -166,16 +176,28 @@ struct interval ratio_interval(
 		}
 		for (size_t i = 0; !blocks && i < nb; i++)
 			y[i] = b[prng_below(&r, nb)];
-		ratio = median_in_place(x, na) / median_in_place(y, nb);
-		if (isfinite(ratio))
-			ratios[kept++] = ratio;
+		one = join(median_in_place(x, na), median_in_place(y, nb));
+		if (isfinite(one))
+			joined[kept++] = one;
 	}
 	if (!kept)
 		return out;
-	qsort(ratios, kept, sizeof *ratios, compare_doubles);
-	out.low = quantile_sorted(ratios, kept, 0.025);
-	out.high = quantile_sorted(ratios, kept, 0.975);
+	qsort(joined, kept, sizeof *joined, compare_doubles);
+	out.low = quantile_sorted(joined, kept, 0.025);
+	out.high = quantile_sorted(joined, kept, 0.975);
 	return out;
+}
+
+struct interval ratio_interval(
+	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed)
+{
+	return resample_medians(divide_medians, a, na, b, nb, blocks, seed);
+}
+
+struct interval difference_interval(
+	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed)
+{
+	return resample_medians(subtract_medians, a, na, b, nb, blocks, seed);
 }
 
 /* P(U <= u) under the null by counting: ways[j] is how many ways the first sample can have U = j.

@@ -36,6 +36,9 @@ struct interval {
  * nb). */
 struct interval ratio_interval(
 	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed);
+/* The same of the difference a - b. */
+struct interval difference_interval(
+	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed);
 
 /* Two-sided p-value of the Mann-Whitney U test: exact for small samples without ties, else the
  * normal approximation with tie and continuity correction.  *u (may be NULL) is U of the first

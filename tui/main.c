@@ -7,9 +7,10 @@
  *                      the command lives.  It is linked statically and starts in no time.
  *   berth-core         programs/berth_core.c: the console, ps, doctor, engine, config ...
  *   berth-files        programs/berth_files.c: files
- *   berth-image        programs/berth_image.c: image
+ *   berth-image        programs/berth_image.c: image, and what of workspace knows archives
  *   berth-mcp          programs/berth_mcp.c: mcp, the server that agents talk to
  *   berth-bench        bench/main.c: bench
+ *   berth-git          backend/repo: reads a git repository, shut in there
  *   berth-guest        backend/lane/guest/guest.c: not for people; PID 1 of every container that
  *                      berth makes, it runs what exec sends over the lane
  *

@@ -2,6 +2,7 @@
 #include <berth/plan.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,7 +74,22 @@ static void show_credentials(struct making *m, const struct credentials *c)
 {
 	struct mount_list l = {0};
 	struct err e = ERR_INIT;
+	char odd[512];
 
+	if (secrets_odd_lines(c, odd, sizeof odd))
+		add_note(m, false, arena_strdup(m->mem, odd));
+	/* A file that is not there may come yet; one that is there lacks something. */
+	if (secrets_foresee(c, &e))
+		add_note(m, access(c->env_file, F_OK) == 0, e.msg);
+	if (secrets_absent(c, odd, sizeof odd))
+		add_note(m, false, arena_strdup(m->mem, odd));
+	for (size_t i = 0; !c->lenient && i < c->env.n; i++)
+		if (!getenv(c->env.word[i]))
+			add_note(m, false,
+				arena_printf(m->mem,
+					"the variable %.200s is not set here; up needs it.",
+					c->env.word[i]));
+	e = (struct err)ERR_INIT;
 	if (secrets_mounts(c, &l, &e))
 		add_note(m, e.kind == ERR_REFUSED, e.msg);
 	for (size_t i = 0; i < l.n; i++)
@@ -106,6 +122,8 @@ static const char *explain_loose(
 		return "sudo is requested";
 	if (s->apparmor_optional && i == (s->sudo ? 4 : 0))
 		return "apparmor: optional";
+	if (s->own_host)
+		return arena_printf(mem, "network: %s", s->own_host);
 	return arena_printf(mem, "network: %s", network);
 }
 
@@ -118,6 +136,8 @@ static void show_isolation(struct making *m, const struct spec *s, const char *n
 
 	p->network = s->network == NET_INTERNAL ? arena_printf(m->mem, "internal: %s", net_name)
 						: net_mode_name(s->network);
+	if (s->proxy)
+		p->network = "none; what allow: names, through a proxy on the host";
 	p->read_only_root = !s->sudo;
 	p->new_privileges = s->sudo;
 	p->ncaps = spec_caps(s, &p->caps);
@@ -165,8 +185,8 @@ static void show_limits(struct making *m, const struct limits *l, unsigned tmp_p
 	if (cores > 0 && l->cpus > (double)cores)
 		add_note(m, false,
 			arena_printf(m->mem,
-				"%.10g CPUs are more than the %ld of this machine: an engine here "
-				"refuses that.",
+				"%.10g CPUs are more than the %ld of this machine, which is what it "
+				"gets here.",
 				l->cpus, cores));
 	if (l->memory_bytes && l->tmp_bytes > l->memory_bytes / tmp_part)
 		add_note(m, false,
@@ -181,6 +201,8 @@ void plan_agent(
 {
 	const struct spec s = {.role = SPEC_AGENT,
 		.network = a->network,
+		.proxy = a->egress.on,
+		.own_host = a->egress.own_host,
 		.net_rate = a->net_rate_bytes,
 		.sudo = a->sudo,
 		.apparmor_optional = a->apparmor_optional};
@@ -192,12 +214,19 @@ void plan_agent(
 		.limits = &a->limits,
 		.at = a->at};
 	begin_plan(&m, t, mem, ret);
+	ret->runtime = a->runtime;
 	choose_user(&m, a->id, a->workspace);
 	show_declared(&m, a->workspace, false, "workspace", m.writable, m.nwritable);
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
 
-		show_declared(&m, g->path, !g->write, "context path", m.writable, m.nwritable);
+		if (g->handed && access(g->source ? g->source : g->path, F_OK))
+			continue; /* it is made with the task */
+		show_declared(&m, g->path, !g->write,
+			g->source           ? "shared by all tasks"
+				: g->handed ? "handed over by other tasks"
+					    : "context path",
+			m.writable, m.nwritable);
 		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
 			show_declared(&m, g->protected_paths.word[k], true, "protected", NULL, 0);
 		if (g->write)
@@ -206,6 +235,11 @@ void plan_agent(
 	}
 	if (a->temporary)
 		show_declared(&m, a->temporary, true, "other agents' outputs", NULL, 0);
+	for (size_t i = 0; i < a->ports.n; i++)
+		add_loose(&m,
+			arena_printf(mem, "port %s on this machine's loopback, whenever it asks",
+				a->ports.word[i]),
+			"ports");
 	show_limits(&m, &a->limits, 2);
 	show_credentials(&m, &a->credentials);
 	show_packages(&m, a);
@@ -215,6 +249,19 @@ void plan_agent(
 	show_mount(&m, "lane", LANE_DIR, true, "berth's lane");
 	show_isolation(&m, &s, a->net_name);
 	mounts_release(&m.checked);
+}
+
+static void show_script(struct making *m, const struct tool_def *d)
+{
+	struct err e = ERR_INIT;
+
+	if (!d->script)
+		return;
+	show_mount(m, d->script, d->script_target, true, "script");
+	if (ready_script(d, &m->checked, m->writable, m->nwritable,
+		    m->plan->user_known ? m->plan->uid : getuid(),
+		    m->plan->user_known ? m->plan->gid : getgid(), &e))
+		add_note(m, true, e.msg);
 }
 
 void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem, struct plan *ret)
@@ -231,6 +278,7 @@ void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem
 		.limits = &d->limits,
 		.at = d->at};
 	begin_plan(&m, t, mem, ret);
+	ret->runtime = d->runtime;
 	show_limits(&m, &d->limits, 4);
 	if (d->files != TOOL_WORKSPACE) { /* nothing of the host is mounted */
 		ret->user_known = true;
@@ -242,6 +290,7 @@ void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem
 		add_loose(&m, arena_printf(mem, "write access to %s", d->workspace),
 			"filesystem: workspace");
 	}
+	show_script(&m, d);
 	show_mount(&m, "berth-guest", LANE_GUEST_PATH, true, "berth's init");
 	show_mount(&m, "lane", LANE_DIR, true, "berth's lane");
 	show_isolation(&m, &s, d->net_name);

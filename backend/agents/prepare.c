@@ -225,6 +225,7 @@ static int describe_helper(struct preparing *p, struct err *e)
 		p->session.session);
 	own_label(&p->owner);
 	p->spec = (struct spec){.role = SPEC_HELPER,
+		.product = p->h->at.info.kind,
 		.name = p->name,
 		.session = p->session.session,
 		.engine = p->h->at.info.id,
@@ -257,8 +258,7 @@ static int start_helper(struct preparing *p, struct err *e)
 	snprintf(about.id, sizeof about.id, "%s", p->id);
 	snprintf(about.engine, sizeof about.engine, "%s", p->h->at.info.id);
 	snprintf(about.session, sizeof about.session, "%s", p->session.session);
-	p->offer.apparmor = p->spec.apparmor;
-	return ready_lane(&p->offer, &about, l, &none, e);
+	return ready_lane(&p->offer, &about, &p->spec, &none, e);
 }
 
 static int run_installer(struct preparing *p, const struct installer *i, struct err *e)

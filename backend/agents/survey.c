@@ -12,8 +12,11 @@
 #include <berth/clock.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
+#include <berth/route.h>
 
+#include "agents/pace.h"
 #include "container/container.h"
+#include "job/board.h"
 #include "lane/lane.h"
 
 #define TEAMS_MAX 16
@@ -57,6 +60,7 @@ struct survey {
 	bool waited;                          /* in this look, for an init that did not answer */
 	struct session session[SESSIONS_MAX]; /* work space */
 	struct journal_command command[COMMANDS_READ];
+	struct calls_of calls[AGENTS_MAX];
 };
 
 struct survey *survey_open(const struct survey_options *o)
@@ -245,11 +249,25 @@ static void take_journal(struct survey *s, struct survey_look *l, struct agent *
 	for (a->ncommands = 0; a->ncommands < n && a->ncommands < COMMANDS_SHOWN; a->ncommands++)
 		copy_command(l, &list[a->ncommands], &s->command[a->ncommands]);
 	n = journal_list(a->name, s->command, COMMANDS_READ);
+	a->pace = pace_of(s->command, n, clock_wall_ms(), &a->usual_ms);
 	for (size_t i = 0; i < n && !a->last; i++)
 		if (!s->command[i].running) {
 			copy_command(l, last, &s->command[i]);
 			a->last = last;
 		}
+}
+
+/* Over its workspace's limit, mostly: nothing goes on until a person decides. */
+static void look_at_holds(struct survey_look *l, struct agent *a, const struct survey_seen *c)
+{
+	struct lane_hold h;
+	char why[256];
+
+	if (lane_hold_read(c->id, &h) && !h.brief)
+		a->held = arena_strdup(&l->mem, h.why);
+	else if (lane_refused(c->id, why, sizeof why))
+		a->held = arena_strdup(&l->mem, why);
+	a->asleep_wall_ms = lane_asleep(c->id, NULL, NULL);
 }
 
 /* Every start is looked at, whoever made it. */
@@ -264,6 +282,32 @@ static void look_at_mounts(struct survey_look *l, struct agent *a, const struct 
 	if (why.kind)
 		a->mounts_problem = arena_strdup(&l->mem, why.msg);
 	a->secrets_gone = checked_secrets(c->id, NULL) != 0;
+}
+
+static void look_at_routes(struct agent *a)
+{
+	struct route_figures route[ROUTES_MAX];
+	size_t n;
+
+	if (route_read_figures(a->name, route, &n, NULL))
+		return;
+	a->routes = n;
+	for (size_t i = 0; i < n; i++) {
+		a->tokens += route[i].tokens_in + route[i].tokens_out;
+		a->nano_dollars += route[i].nano_dollars;
+		a->budget_spent |= route[i].state == ROUTE_SPENT;
+	}
+}
+
+static void look_at_calls(struct survey *s, struct survey_look *l)
+{
+	size_t n = calls_read_now(s->calls, AGENTS_MAX);
+
+	for (size_t i = 0; i < l->n; i++)
+		for (size_t k = 0; k < n; k++)
+			if (l->agents[i].state != AGENT_STRANGER &&
+				!strcmp(l->agents[i].id, s->calls[k].agent))
+				l->agents[i].calls = s->calls[k].now;
 }
 
 static struct known_check *find_known_check(struct survey *s, const char *id);
@@ -297,11 +341,14 @@ static void take_seen(
 	if (!*a->image)
 		a->image = arena_strdup(&l->mem, c->image);
 	a->lane = a->state == AGENT_UP && !lane_find(c->name, &about, NULL) &&
-		!strcmp(about.id, c->id);
+		!strcmp(about.id, c->id) && !lane_is_none(c->name);
+	a->no_lane = a->state == AGENT_UP && sandbox_is(c->pid);
 	a->lane_lost = a->lane && c->state == CONTAINER_RUNNING && is_lane_lost(s, l, &about);
 	if (a->state == AGENT_UP) {
 		take_journal(s, l, a);
 		look_at_mounts(l, a, c);
+		look_at_holds(l, a, c);
+		look_at_routes(a);
 	}
 }
 
@@ -465,5 +512,6 @@ void survey_look(struct survey *s, struct survey_look *l)
 			if (a)
 				take_def(l, a, &s->team[t], d);
 		}
+	look_at_calls(s, l);
 	check_all(s, l);
 }

@@ -14,10 +14,14 @@
 #include <berth/apparmor.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/port.h>
 
 #include "container/container.h"
+#include "agents/bind.h"
 #include "agents/prepare.h"
+#include "agents/route_keys.h"
 #include "run/rulebook.h"
+#include "egress/egress.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
 
@@ -29,9 +33,10 @@ struct bringing { /* what has been made so far */
 	struct session session;
 	struct lane_offer offer;
 	struct secret_values secrets;
+	struct route_text routes;
 	struct arena mem;
 	char proof[PROOF_MAX], home[96];
-	bool offered, created, home_made;
+	bool offered, created, home_made, bound;
 };
 
 static uint64_t measure_us(int64_t start)
@@ -51,8 +56,13 @@ static int add_declared(struct bringing *b, struct err *e)
 		return -1;
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
+		/* A link of berth's own, beside the tasks, says which version. */
+		AUTO_FREE char *real = g->source ? realpath(g->source, NULL) : NULL;
 
-		if (mounts_add(l, MOUNT_DECLARED, g->path, g->path, !g->write, writable, n, e))
+		if (g->source && !real)
+			return err_sys(e, errno, "cannot find what %s shows", g->path);
+		if (mounts_add(l, MOUNT_DECLARED, real ? real : g->path, g->path, !g->write,
+			    writable, n, e))
 			return -1;
 		/* What is protected inside a writable grant is mounted once more, read-only, over it. */
 		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
@@ -60,6 +70,11 @@ static int add_declared(struct bringing *b, struct err *e)
 				    g->protected_paths.word[k], true, NULL, 0, e))
 				return -1;
 	}
+	if (a->temporary && access(a->temporary, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_CONFIG,
+			"the agent_temporary_workspace %s of %s does not exist; create it first (mkdir %s; "
+			"berth up --create does).",
+			a->temporary, a->id, a->temporary);
 	if (a->temporary &&
 		mounts_add(l, MOUNT_DECLARED, a->temporary, a->temporary, true, NULL, 0, e))
 		return -1;
@@ -92,10 +107,119 @@ static int make_journal(struct bringing *b, struct err *e)
 /* What was found mounted holds for this init. */
 static int keep_checked(struct bringing *b, const char *id, pid_t init, struct err *e)
 {
-	const struct checked_of of = {
-		id, b->spec.name, b->team->path, b->spec.net_rate, b->secrets.n > 0};
+	const struct checked_of of = {id, b->spec.name, b->team->path, b->spec.net_rate,
+		b->secrets.n > 0, memory_fs_needed(&b->spec), b->spec.no_lane};
 
 	return checked_save(&of, init, &b->spec.mounts, e);
+}
+
+/* How its clients come to that: also when it is started again. */
+static int keep_egress_way(const struct bringing *b, const char *id, struct err *e)
+{
+	struct egress_relay r = {.init = b->offer.guest};
+
+	snprintf(r.id, sizeof r.id, "%s", id);
+	snprintf(r.user, sizeof r.user, "%u:%u", (unsigned)b->spec.uid, (unsigned)b->spec.gid);
+	if (b->spec.relay)
+		snprintf(r.socket, sizeof r.socket, "%s", b->h->at.endpoint.path);
+	return egress_keep_relay(b->spec.name, b->spec.relay ? &r : NULL, e);
+}
+
+/* By the engine's own socket: where there is none, nobody could wake it. */
+static int keep_idle(struct bringing *b, const char *id, pid_t init, struct err *e)
+{
+	const struct endpoint *at = &b->h->at.endpoint;
+	struct lane_idle i = {.init = init, .after_s = b->def->idle_pause_s};
+
+	if (i.after_s && b->spec.no_lane)
+		return err_set(e, ERR_REFUSED,
+			"idle: of the agent %s: with its runtime commands go by the engine, which wakes nobody; "
+			"remove idle:.",
+			b->def->id);
+	if (i.after_s && (at->transport != TRANSPORT_UNIX || strlen(at->path) >= sizeof i.socket))
+		return err_set(e, ERR_REFUSED,
+			"idle: of the agent %s: its engine is not on a socket of this machine, so "
+			"nobody could wake it; remove idle:.",
+			b->def->id);
+	snprintf(i.name, sizeof i.name, "%s", b->spec.name);
+	snprintf(i.id, sizeof i.id, "%s", id);
+	snprintf(i.socket, sizeof i.socket, "%s", i.after_s ? at->path : "");
+	return lane_idle_save(&i, e);
+}
+
+/* Its end on the host, with the rules of the file as it is now. */
+static int open_egress(struct bringing *b, const char *id, struct err *e)
+{
+	const struct egress_def *d = &b->def->egress;
+	const struct str *told = &b->routes.told, *kept = &b->routes.kept;
+	uint16_t ask_s = b->h->egress_ask_s ? b->h->egress_ask_s : EGRESS_ASK_S;
+
+	if (!d->ask)
+		ask_s = 0;
+	if (!d->on)
+		return 0;
+	if (egress_end_silent(b->spec.name, e) || keep_egress_way(b, id, e) ||
+		egress_put_file_rules(b->spec.name, d->allow.word, d->allow.n, d->deny.word,
+			d->deny.n, ask_s, d->upstream, e))
+		return -1;
+	return egress_keep_routes(b->spec.name, kept->s, kept->len, e) ||
+			egress_start(b->spec.name, id, e) ||
+			egress_tell_routes(b->spec.name, told->s, told->len, e)
+		? -1
+		: 0;
+}
+
+static int do_open_lost(void *ctx, struct audit_record *r, struct err *e)
+{
+	(void)r;
+	return port_open_lost(ctx, e);
+}
+
+/* Ports that a person opened, and whose process or container has gone.  One that cannot be is said, and stays lost. */
+static void open_lost_ports(struct bringing *b, const char *id)
+{
+	struct port_row row[PORTS_MAX];
+	size_t n = port_list(b->spec.name, row, PORTS_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		char port[8], where[PORT_WHERE_MAX];
+		const struct key_value kv[] = {{"port", port, false}, {"at", where, false}};
+		const struct audit_record r = {.deed = DEED_PORT_OPEN,
+			.target_type = "container",
+			.target = id,
+			.name = b->spec.name,
+			.agent = b->def->id,
+			.session = b->session.session,
+			.params = kv,
+			.nparams = COUNT(kv)};
+		struct err why = ERR_INIT;
+
+		snprintf(port, sizeof port, "%u", row[i].port);
+		port_write_where(&row[i], where);
+		if (row[i].lost &&
+			record_act(&b->h->at.recorder, &r, NULL, do_open_lost, &row[i], &why) &&
+			b->h->say)
+			b->h->say(b->h->say_ctx, b->spec.name, why.msg);
+	}
+}
+
+/* Its lane; or what a container without one needs in its place: its mounts are compared from this side alone. */
+static int open_lane(struct bringing *b, const struct lane_about *about, struct err *e)
+{
+	struct existing x;
+
+	if (!b->spec.no_lane)
+		return ready_lane(&b->offer, about, &b->spec, &b->secrets, e);
+	if (host_look(b->h, about->id, &x, e) < 0)
+		return -1;
+	if (!sandbox_is(x.pid) || !tree_is_here(x.pid, about->id))
+		return err_set(e, ERR_REFUSED,
+			"%s: its runtime %s should have a kernel of its own, but its init, as seen from here, is "
+			"not a sandbox.",
+			b->def->id, x.runtime);
+	b->offer.guest = x.pid;
+	return keep_checked(b, about->id, x.pid, e) || lane_do_without(&b->offer, about, e) ? -1
+											    : 0;
 }
 
 /* Lane and journal of the container `id`, which runs. */
@@ -111,10 +235,13 @@ static int open_lane_and_journal(struct bringing *b, const char *id, struct err 
 	if (make_journal(b, e))
 		return -1;
 	b->offered = false; /* the hand-over closes it */
-	b->offer.apparmor = b->spec.apparmor;
-	if (ready_lane(&b->offer, &about, &b->spec.mounts, &b->secrets, e))
+	b->offer.proxy = b->spec.proxy && !b->spec.relay;
+	if (open_lane(b, &about, e) || open_egress(b, id, e))
 		return -1;
-	return keep_checked(b, id, b->offer.guest, e);
+	open_lost_ports(b, id);
+	if (!b->spec.no_lane && keep_checked(b, id, b->offer.guest, e))
+		return -1;
+	return keep_idle(b, id, b->offer.guest, e);
 }
 
 /* A container that was started again, by hand or by the engine, has lost lane and secrets, and nothing
@@ -209,6 +336,25 @@ static bool is_profile_held(const struct bringing *b, const struct existing *x)
 	return apparmor_holds(label, b->spec.apparmor);
 }
 
+/* As made, whatever the engine's configuration says by now. */
+static bool is_runtime_held(const struct bringing *b, const struct existing *x)
+{
+	return (!b->spec.runtime || !strcmp(b->spec.runtime, x->runtime)) &&
+		b->spec.no_lane == sandbox_is(x->pid);
+}
+
+/* Its init answers on its lane.  Where there is none: this start is one that was looked at, now or before. */
+static bool is_answering(struct bringing *b, const struct existing *x, struct err *why)
+{
+	struct start at;
+
+	if (!b->spec.no_lane)
+		return !host_try_lane(b->spec.name, x->id, why);
+	if (!lane_is_none(b->spec.name) || checked_look(x->id, x->pid, &at, why) != MOUNTS_CHECKED)
+		return false;
+	return true;
+}
+
 /* What stands under the agent's name: 0 nothing (any more), 1 up as asked. */
 static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret, struct err *e)
 {
@@ -224,15 +370,23 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 			"berth here; rename or remove it yourself (docker rm %s): "
 			"berth does not touch it.",
 			b->spec.name, b->spec.name);
-	if (x.running && !strcmp(x.spec, hash) && is_profile_held(b, &x)) {
+	if (x.running && !strcmp(x.spec, hash) && is_profile_held(b, &x) &&
+		is_runtime_held(b, &x)) {
 		if (limit_rate(b, x.id, e))
 			return -1;
-		ret->was_up = !host_try_lane(b->spec.name, x.id, &why);
+		b->offer.guest = x.pid;
+		ret->was_up = is_answering(b, &x, &why);
 		/* An init that does not answer does not ask for another lane either. */
-		if (!ret->was_up && why.kind == ERR_NOT_FOUND)
+		if (!ret->was_up && why.kind == ERR_NOT_FOUND && !b->spec.no_lane)
 			ret->offered_again = offer_again(b, &x);
 		else if (!ret->was_up && b->h->say)
 			b->h->say(b->h->say_ctx, b->spec.name, why.msg);
+		if (ret->was_up && open_egress(b, x.id, e))
+			return -1;
+		if (ret->was_up && keep_idle(b, x.id, x.pid, e))
+			return -1;
+		if (ret->was_up)
+			open_lost_ports(b, x.id);
 		/* A lane that answers was handed over after the comparison. */
 		if (ret->was_up && !checked_known(x.id) && keep_checked(b, x.id, x.pid, e))
 			return -1;
@@ -276,13 +430,36 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 	return 0;
 }
 
+/* The rule by which it reaches this machine's loopback, of the definition or by a person since; NULL: none. */
+static const char *find_own_host(struct bringing *b)
+{
+	const struct egress_def *d = &b->def->egress;
+	AUTO_FREE struct egress_rule *rules = NULL;
+	char text[EGRESS_RULE_MAX];
+	size_t n = 0;
+
+	if (d->own_host || !d->on)
+		return d->own_host;
+	rules = xcalloc(EGRESS_RULES_MAX, sizeof *rules);
+	if (egress_load_rules(b->def->container, rules, &n, NULL))
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (rules[i].origin != EGRESS_FILE && egress_reaches_host(&rules[i])) {
+			egress_write_rule(&rules[i], text);
+			return arena_strdup(&b->mem, text);
+		}
+	return NULL;
+}
+
 /* What the definition says by itself; user, mounts and network follow from what is there. */
 static void begin_spec(struct bringing *b)
 {
 	const struct agent_def *a = b->def;
+	bool no_lane = sandbox_runtime(&b->h->at.info, a->runtime);
 
 	snprintf(b->home, sizeof b->home, "berth-home-%s", a->container);
 	b->spec = (struct spec){.role = SPEC_AGENT,
+		.product = b->h->at.info.kind,
 		.name = a->container,
 		.agent = a->id,
 		.session = b->session.session,
@@ -293,29 +470,106 @@ static void begin_spec(struct bringing *b)
 		.home = b->home,
 		.limits = a->limits,
 		.network = a->network,
+		.proxy = a->egress.on,
+		.own_host = find_own_host(b),
 		.net_rate = a->net_rate_bytes,
 		.sudo = a->sudo,
-		.apparmor = armour_of(&b->h->at.info, a->apparmor_optional),
+		.relay = a->egress.on && (no_lane || a->egress.relay),
+		.runtime = a->runtime,
+		.no_lane = no_lane,
+		.apparmor = no_lane ? NULL : armour_of(&b->h->at.info, a->apparmor_optional),
 		.apparmor_optional = a->apparmor_optional,
+		.route_env = &a->egress.env,
 		.env = &a->env,
 		.secrets = a->secrets.n || a->credentials.env.n,
 		.handed = {&a->secrets, &a->credentials.env}};
 	b->spec.limits.cpus = spec_cpus(a->limits.cpus, b->h->at.info.cpus);
 }
 
+/* Two files may name their agents alike; the second would take the first one's container for its own that is
+ * stale.  A file that is gone was moved, or is not missed. */
+static int refuse_other_file(struct bringing *b, struct err *e)
+{
+	const char *name = b->def->container;
+	char here[sizeof b->session.file];
+	struct session up;
+	struct existing x;
+	int found;
+
+	snprintf(here, sizeof here, "%s", b->team->path);
+	if (session_load(name, &up, NULL) || !*up.file || !strcmp(up.file, here) ||
+		access(up.file, F_OK))
+		return 0;
+	found = host_look(b->h, name, &x, e);
+	if (found <= 0 || !x.ours)
+		return found < 0 ? -1 : 0;
+	return err_set(e, ERR_CONFLICT,
+		"%s is up from another file, %s: take it down first (`berth down` with that file), or "
+		"give this agent another name.",
+		name, up.file);
+}
+
+/* What this engine does not have, and what cannot be had with the runtime that the definition names. */
+static int refuse_runtime(const struct bringing *b, struct err *e)
+{
+	const struct agent_def *a = b->def;
+	const char *runtime = a->runtime ? a->runtime : b->h->at.info.default_runtime;
+	bool secrets = a->secrets.n || a->credentials.env.n || a->credentials.env_file;
+
+	if (sandbox_known(&b->h->at.info, a->runtime, a->id, e))
+		return -1;
+	if (b->spec.no_lane && (secrets || a->sudo))
+		return err_set(e, ERR_CONFIG,
+			"%s: its runtime %s has a kernel of its own, into which berth hands no secrets and no sudo; remove %s, "
+			"or runtime:.",
+			a->id, runtime, secrets ? "its secrets" : "sudo:");
+	if (b->spec.no_lane && a->limits.pids < SANDBOX_PIDS)
+		return err_set(e, ERR_CONFIG,
+			"%s: pids: %lld is too few for its runtime %s, whose own threads count, too (about 100 at rest), and "
+			"which ends when it gets no more of them: %d or more.",
+			a->id, (long long)a->limits.pids, runtime, SANDBOX_PIDS);
+	if (b->spec.relay && b->h->at.endpoint.transport != TRANSPORT_UNIX)
+		return err_set(e, ERR_CONFIG,
+			"%s: network: allow: by a relay needs the engine's own socket, and this one is at %s.",
+			a->id, b->h->at.endpoint.url);
+	return 0;
+}
+
+/* Its workspace, where that is missing and may be made.  One of berth's own is held from here on. */
+static int make_workspace_of(struct bringing *b, struct err *e)
+{
+	const struct agent_def *a = b->def;
+	int made = !b->h->create ? 0
+		: a->bound       ? bind_make(a, e)
+				 : ready_make(a->workspace, e),
+	    held;
+
+	if (made >= 0 && b->h->create && a->temporary && ready_make(a->temporary, e) < 0)
+		return -1;
+	if (made < 0 || !a->bound)
+		return made;
+	if (bind_look(a, e) || (held = bind_hold(a, b->h->at.info.id, &b->h->usual, e)) < 0)
+		return -1;
+	b->bound = held;
+	return made;
+}
+
 static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *e)
 {
 	const struct agent_def *a = b->def;
 	char hash[17];
-	int there, made = 0;
+	int there, made;
 
 	agents_offer_apparmor();
 	begin_spec(b);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
-	if (session_here(a->container, b->h->at.info.id, e) ||
-		(b->h->create && (made = ready_make(a->workspace, e)) < 0) ||
+	secrets_warning(&a->credentials, ret->warning, sizeof ret->warning);
+	if (product_refuses(&b->h->at.info, e) || refuse_runtime(b, e) ||
+		session_here(a->container, b->h->at.info.id, e) || refuse_other_file(b, e) ||
+		(made = make_workspace_of(b, e)) < 0 ||
 		ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
 		add_declared(b, e) || secrets_gather(b->team, a, &b->secrets, e) ||
+		routes_gather(b->team, a, &b->secrets, &b->routes, e) ||
 		prepare_image(b->h, a, true, &b->mem, &b->spec.image, e))
 		return -1;
 	ret->created = made;
@@ -400,11 +654,15 @@ static int do_up(void *ctx, struct audit_record *r, struct err *e)
 
 static int up_recorded(struct bringing *b, struct agent_up *ret, struct err *e)
 {
+	const struct agent_def *a = b->def;
+	const struct record_target t = {.secrets = a->secrets.n || a->credentials.mount.n ||
+			a->credentials.nfiles || a->credentials.env.n || a->credentials.env_file ||
+			a->egress.nroutes || a->egress.upstream_secret};
 	struct raising up = {b, ret};
 	struct audit_record r;
 
-	describe_agent(b->def, &b->mem, &r);
-	return record_act(&b->h->at.recorder, &r, NULL, do_up, &up, e);
+	describe_agent(a, &b->mem, &r);
+	return record_act(&b->h->at.recorder, &r, &t, do_up, &up, e);
 }
 
 /* Waits for who else brings it up or takes it down, which may take the minutes of an installation. */
@@ -433,7 +691,11 @@ static int hold_session(struct agents_host *h, const char *container, struct err
 int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
 	struct agent_up *ret, struct err *e)
 {
-	struct bringing b = {.h = h, .team = t, .def = a, .offer = {.boot = -1, .lane = -1}};
+	struct bringing b = {.h = h,
+		.team = t,
+		.def = a,
+		.routes = {STR_INIT, STR_INIT},
+		.offer = {.boot = -1, .lane = -1}};
 	AUTO_CLOSE int held = hold_session(h, a->container, e),
 		       making = held < 0 ? -1 : sessions_enter(e);
 	int result;
@@ -451,12 +713,16 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	}
 	if (result && b.home_made)
 		home_unmake(h, b.home);
+	if (result && b.bound)
+		agents_unbind(a->container, h->at.info.id, NULL);
 	if (result && (b.created || b.offered)) {
 		lane_forget(a->container);
+		egress_forget(a->container);
 		journal_forget(a->container);
 		rulebook_forget(a->container);
 	}
 	secrets_release(&b.secrets);
+	routes_wipe(&b.routes);
 	mounts_release(&b.spec.mounts);
 	arena_release(&b.mem);
 	return result;
@@ -506,12 +772,16 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	arena_release(&mem);
 	if (found < 0)
 		return -1;
-	if (!session_here(container, h->at.info.id, NULL)) {
-		lane_forget(container);
-		journal_forget(container);
-		rulebook_forget(container);
-		session_forget(container);
-	}
+	if (session_here(container, h->at.info.id, found ? NULL : e))
+		return found ? 0 : -1;
+	lane_forget(container);
+	egress_end_silent(container, NULL);
+	egress_forget(container);
+	journal_forget(container);
+	rulebook_forget(container);
+	session_forget(container);
+	if (agents_unbind(container, h->at.info.id, e))
+		return -1;
 	return found ? 0 : err_set(e, ERR_NOT_FOUND, "%s is not up.", container);
 }
 
@@ -594,13 +864,20 @@ int agents_check(struct agents_host *h, const struct team *t, const struct agent
 	return result;
 }
 
-size_t agents_sessions(char names[][64], size_t max)
+size_t agents_sessions(struct agent_session *out, size_t max)
 {
-	struct session *all = xcalloc(max, sizeof *all);
+	AUTO_FREE struct session *all = xcalloc(max, sizeof *all);
 	size_t n = session_all(all, max);
 
-	for (size_t i = 0; i < n; i++)
-		snprintf(names[i], 64, "%s", all[i].name);
-	free(all);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(out[i].container, sizeof out[i].container, "%s", all[i].name);
+		snprintf(out[i].engine, sizeof out[i].engine, "%s", all[i].engine);
+		snprintf(out[i].file, sizeof out[i].file, "%s", all[i].file);
+	}
 	return n;
+}
+
+const char *agents_engine(const struct agents_host *h)
+{
+	return h->at.info.id;
 }

@@ -10,6 +10,7 @@
 
 #include <berth/check.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #include "audit/chain.h"
 
@@ -494,7 +495,7 @@ static void probe_chain(struct audit *a)
 	pthread_mutex_lock(&a->lock);
 	a->probing = false;
 	pthread_mutex_unlock(&a->lock);
-	if (ensure_open(a, &err) == 0 && chain_begin(&a->chain, 0, &err) == 0) {
+	if (ensure_open(a, &err) == 0 && chain_begin(&a->chain, CHAIN_PROBE, &err) == 0) {
 		chain_sync(&a->chain, &err);
 		if (a->chain.low && !err.kind)
 			chain_full(&a->chain, &err);
@@ -523,7 +524,7 @@ static void wait_until(struct audit *a, int64_t ns)
 {
 	struct timespec t = {ns / 1000000000, ns % 1000000000};
 
-	pthread_cond_timedwait(&a->work, &a->lock, &t);
+	pthread_cond_clockwait(&a->work, &a->lock, CLOCK_MONOTONIC, &t);
 }
 
 /* Wait for work, and take all there is.  Called with the lock. */
@@ -631,13 +632,8 @@ static void *run_writer(void *arg)
 /* false: the system has no thread for us now. */
 static bool start_writer(struct audit *a)
 {
-	sigset_t all, old;
-	int failed;
+	int failed = spawn_thread(&a->thread, run_writer, a);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&a->thread, NULL, run_writer, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (failed)
 		return false;
 	pthread_setname_np(a->thread, "berth-audit");
@@ -650,16 +646,12 @@ static bool start_writer(struct audit *a)
 struct audit *audit_start(const struct audit_options *o)
 {
 	struct audit *a = xcalloc(1, sizeof *a);
-	pthread_condattr_t monotonic;
 
 	chain_init(&a->chain, o);
 	a->last = &a->first;
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->work, &monotonic);
+	pthread_cond_init(&a->work, NULL);
 	pthread_cond_init(&a->finished, NULL);
-	pthread_condattr_destroy(&monotonic);
 	pthread_mutex_init(&a->alone, NULL);
 	if (o->direct || !start_writer(a))
 		open_first(a);

@@ -87,7 +87,8 @@ struct audit_sys;
 #define AUDIT_CHECKPOINT_S 60
 #define AUDIT_LINGER_MS 100 /* what a command's record may wait for its signature */
 #define AUDIT_LINGER 64     /* records: with so many unsigned nobody waits */
-#define AUDIT_COMMIT_MS 25  /* how long a GROUPED record waits for company; limit 50 */
+#define AUDIT_SEGMENT_LEAST ((uint64_t)256 << 10) /* of a log with a bound of its size */
+#define AUDIT_COMMIT_MS 25 /* how long a GROUPED record waits for company; limit 50 */
 #define AUDIT_QUEUE_MAX ((size_t)64 << 20) /* bytes waiting; beyond that submitting fails */
 
 struct audit_options {
@@ -99,7 +100,8 @@ struct audit_options {
 	unsigned checkpoint_records, commit_ms;
 	/* How long audit_close waits for others that close, so that only the last of them signs; 0: not. */
 	unsigned linger_ms;
-	/* Retention, looked at when a segment is closed; 0: keep everything. */
+	/* Retention, looked at when a segment is closed; 0: keep everything.  Segments are at most a quarter of
+	 * keep_bytes. */
 	uint64_t keep_bytes;
 	int64_t keep_ms;
 	/* No writer thread: who submits waits for the disk himself.  audit_close syncs and signs nothing: the

@@ -71,6 +71,16 @@ static int open_head(struct chain *c, struct err *e)
 	return 0;
 }
 
+/* Whole segments are removed, so a log that is to be small has small ones. */
+static uint64_t choose_segment(uint64_t keep_bytes)
+{
+	uint64_t part = keep_bytes / 4;
+
+	return !keep_bytes || part >= AUDIT_SEGMENT ? AUDIT_SEGMENT
+		: part < AUDIT_SEGMENT_LEAST        ? AUDIT_SEGMENT_LEAST
+						    : part;
+}
+
 void chain_init(struct chain *c, const struct audit_options *o)
 {
 	memset(c, 0, sizeof *c);
@@ -80,7 +90,7 @@ void chain_init(struct chain *c, const struct audit_options *o)
 	c->o.dir = xstrdup(o->dir);
 	c->sys = o->sys ? o->sys : &audit_sys_real;
 	if (!c->o.segment_bytes)
-		c->o.segment_bytes = AUDIT_SEGMENT;
+		c->o.segment_bytes = choose_segment(o->keep_bytes);
 	if (!c->o.reserve_bytes)
 		c->o.reserve_bytes = AUDIT_RESERVE;
 	if (!c->o.checkpoint_records)

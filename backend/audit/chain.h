@@ -57,6 +57,9 @@ void chain_init(struct chain *c, const struct audit_options *o); /* touches no d
 int chain_open(struct chain *c, struct err *e);
 void chain_release(struct chain *c);
 
+/* Can it be written?  Asked for a record and its company: where there is room for less, commands are refused already. */
+#define CHAIN_PROBE 4096
+
 /* Lock, see where the end is, repair.  `bytes`: how much is going to be added, for the reserve. */
 int chain_begin(struct chain *c, size_t bytes, struct err *e);
 /* ERR_FAILED on a full disk where the deed may not use the reserve: the outcome of what was begun may. */

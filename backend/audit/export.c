@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <berth/clock.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #include "audit/record.h"
 #include "audit/source.h"
@@ -193,15 +193,11 @@ static void *run_check(void *arg)
 struct audit_check *audit_check_start(const char *path)
 {
 	struct audit_check *c = xcalloc(1, sizeof *c);
-	sigset_t all, old;
 	int failed;
 
 	c->path = xstrdup(path);
 	pthread_mutex_init(&c->lock, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&c->thread, NULL, run_check, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	failed = spawn_thread(&c->thread, run_check, c);
 	c->threaded = !failed;
 	if (failed) {
 		err_sys(&c->state.err, failed, "Cannot start a thread to check the log");

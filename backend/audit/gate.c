@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <berth/record.h>
 #include <berth/arena.h>
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/record.h>
+#include <berth/spawn.h>
 #include <berth/str.h>
 
 #include "audit/audit.h"
@@ -139,7 +139,8 @@ static int ask_policy(const struct recorder *by, const struct audit_record *r,
 		.id = r->target ? r->target : "",
 		.image = "",
 		.labels = t && t->labels ? t->labels : &none,
-		.nlabels = t ? t->nlabels : 0};
+		.nlabels = t ? t->nlabels : 0,
+		.secrets = t && t->secrets};
 	size_t i = 0;
 
 	do {
@@ -256,19 +257,6 @@ static void become_child(void)
 		_exit(1);
 }
 
-/* 0 in a child that nobody has to wait for, > 0 in this process, -1 where there can be none. */
-static pid_t fork_orphan(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0 && fork() > 0)
-		_exit(0);
-	/* Without a second one the first does the work, and is waited for. */
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return pid;
-}
-
 static void settle_by(struct recorder *by, pid_t (*divide)(void))
 {
 	const struct audit_options o = {.program = by->program, .linger_ms = AUDIT_LINGER_MS};
@@ -296,7 +284,7 @@ void recorder_settle(struct recorder *by)
 
 void recorder_settle_on(struct recorder *by)
 {
-	settle_by(by, fork_orphan);
+	settle_by(by, spawn_orphan);
 }
 
 /* ---- without waiting */

@@ -9,8 +9,6 @@
 
 #include <berth/mem.h>
 
-#define SLOTS 2
-
 struct slot {
 	uint8_t seed[SEAL_SEED];
 	uint8_t sum[SEAL_HASH]; /* of the seed: tells a key from zeros and from half a write */
@@ -24,11 +22,11 @@ static bool is_slot_filled(const struct slot *s)
 	return memcmp(sum, s->sum, sizeof sum) == 0;
 }
 
-static bool read_slots(int fd, struct slot slots[SLOTS])
+static bool read_slots(int fd, struct slot slots[KEYS_SLOTS])
 {
-	ssize_t n = audit_pread_all(fd, slots, SLOTS * sizeof *slots, 0);
+	ssize_t n = audit_pread_all(fd, slots, KEYS_SLOTS * sizeof *slots, 0);
 
-	return n == SLOTS * sizeof *slots;
+	return n == KEYS_SLOTS * sizeof *slots;
 }
 
 static int write_slot(
@@ -66,7 +64,7 @@ static int make_keys(const struct audit_sys *sys, int dir, bool take_old,
 {
 	AUTO_CLOSE int fd =
 		sys->openat(dir, "key", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct slot slots[SLOTS];
+	struct slot slots[KEYS_SLOTS];
 	int ret = 0;
 
 	if (fd < 0)
@@ -96,9 +94,9 @@ int keys_replace(const struct audit_sys *sys, int dir, uint8_t ret_public[SEAL_K
 }
 
 /* The slot that holds the private half of `in_force`, or -1. */
-static int find_key_slot(const struct slot slots[SLOTS], const uint8_t in_force[SEAL_KEY])
+static int find_key_slot(const struct slot slots[KEYS_SLOTS], const uint8_t in_force[SEAL_KEY])
 {
-	for (int i = 0; i < SLOTS; i++) {
+	for (int i = 0; i < KEYS_SLOTS; i++) {
 		uint8_t key[SEAL_KEY];
 
 		if (!is_slot_filled(&slots[i]))
@@ -113,7 +111,7 @@ static int find_key_slot(const struct slot slots[SLOTS], const uint8_t in_force[
 int keys_advance(const struct audit_sys *sys, int fd, const uint8_t in_force[SEAL_KEY],
 	struct keys_step *step, struct err *e)
 {
-	struct slot slots[SLOTS];
+	struct slot slots[KEYS_SLOTS];
 	int i = -1, ret = -1;
 
 	if (!read_slots(fd, slots))
@@ -151,7 +149,7 @@ void keys_keep(struct keys_step *step)
 int keys_tidy(const struct audit_sys *sys, int fd, const uint8_t in_force[SEAL_KEY], struct err *e)
 {
 	static const struct slot nothing;
-	struct slot slots[SLOTS];
+	struct slot slots[KEYS_SLOTS];
 	int i, ret = 0;
 
 	if (read_slots(fd, slots) && is_slot_filled(&slots[0]) && is_slot_filled(&slots[1]) &&
@@ -178,12 +176,16 @@ void keys_wait_end(int fd)
 	lock_slots(fd, F_UNLCK);
 }
 
-bool keys_hold(int dir, const uint8_t in_force[SEAL_KEY])
+size_t keys_held(int dir, uint8_t ret[KEYS_SLOTS][SEAL_KEY])
 {
 	AUTO_CLOSE int fd = openat(dir, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct slot slots[SLOTS];
-	bool held = fd >= 0 && read_slots(fd, slots) && find_key_slot(slots, in_force) >= 0;
+	struct slot slots[KEYS_SLOTS];
+	size_t n = 0;
 
+	if (fd >= 0 && read_slots(fd, slots))
+		for (int i = 0; i < KEYS_SLOTS; i++)
+			if (is_slot_filled(&slots[i]))
+				seal_public(slots[i].seed, ret[n++]);
 	seal_forget(slots, sizeof slots);
-	return held;
+	return n;
 }

@@ -47,7 +47,8 @@ int keys_tidy(const struct audit_sys *sys, int fd, const uint8_t in_force[SEAL_K
 bool keys_wait(int fd, bool last);
 void keys_wait_end(int fd);
 
-/* Does the file hold the private half of `in_force`? */
-bool keys_hold(int dir, const uint8_t in_force[SEAL_KEY]);
+/* The public halves of what the file holds, and how many.  They change with the log, under its lock. */
+#define KEYS_SLOTS 2
+size_t keys_held(int dir, uint8_t ret[KEYS_SLOTS][SEAL_KEY]);
 
 #endif

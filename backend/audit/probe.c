@@ -8,12 +8,9 @@
 
 #include <berth/mem.h>
 
-/* As long as a record and its company: a disk may have room for a few bytes more. */
-#define PROBE 4096
-
 static int write_and_read(const struct chain *c, struct err *e)
 {
-	char out[PROBE], in[PROBE];
+	char out[CHAIN_PROBE], in[CHAIN_PROBE];
 	AUTO_CLOSE int fd = -1;
 	int ret = -1;
 
@@ -38,7 +35,7 @@ static int write_head(struct chain *c, struct err *e)
 {
 	char raw[HEAD_SIZE];
 
-	if (chain_begin(c, 0, e) < 0)
+	if (chain_begin(c, CHAIN_PROBE, e) < 0)
 		return -1;
 	c->dirty = true;
 	if (chain_sync(c, e) == 0) {

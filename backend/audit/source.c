@@ -58,7 +58,7 @@ static int open_bundle(struct source *s, const char *path, struct err *e)
 	return 0;
 }
 
-/* Head and sizes belong together: read them under the lock, for as long as that takes. */
+/* Head, sizes and keys belong together: read them under the lock, for as long as that takes. */
 static int open_directory(struct source *s, struct err *e)
 {
 	AUTO_CLOSE int fd = openat(s->dir, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -72,6 +72,7 @@ static int open_directory(struct source *s, struct err *e)
 	if (fd >= 0) {
 		s->has_head = audit_pread_all(fd, raw, sizeof raw, 0) == HEAD_SIZE &&
 			head_parse(raw, &s->head);
+		s->nkeys = keys_held(s->dir, s->key);
 		head_unlock(fd);
 	}
 	if (ret < 0)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "audit/head.h"
+#include "audit/keys.h"
 #include "audit/segments.h"
 
 struct source {
@@ -15,6 +16,8 @@ struct source {
 	struct segments segs; /* of a bundle: one */
 	bool has_head;        /* of a directory: head was readable */
 	struct head head;
+	uint8_t key[KEYS_SLOTS][SEAL_KEY]; /* of a directory, as they were with that head */
+	size_t nkeys;
 	char first_key[AUDIT_HEX]; /* what a bundle claims; "" */
 	uint64_t bytes;            /* all there is to read */
 	size_t at;                 /* the segment being read */

@@ -366,6 +366,14 @@ static int check_given(struct checker *c)
 	return c->what->key ? check_key(c, c->what->key) : 0;
 }
 
+static bool is_key_held(const struct source *s, const uint8_t key[SEAL_KEY])
+{
+	for (size_t i = 0; i < s->nkeys; i++)
+		if (same_hash(s->key[i], key))
+			return true;
+	return false;
+}
+
 /* Where it is written a log also has its head file and its key; a bundle says its head. */
 static int check_place(struct checker *c)
 {
@@ -390,7 +398,7 @@ static int check_place(struct checker *c)
 	if (c->src.dir < 0 && strcmp(c->src.first_key, begins) != 0)
 		return note_fault(
 			c, AUDIT_REWRITTEN, 0, "The bundle does not begin with the key it names.");
-	if (c->src.dir >= 0 && c->have_key && !keys_hold(c->src.dir, c->key))
+	if (c->src.dir >= 0 && c->have_key && !is_key_held(&c->src, c->key))
 		return note_fault(c, AUDIT_NO_KEY, 0,
 			"The signing key is not the one that the last checkpoint "
 			"names: the log was truncated to it, or the key is lost.");

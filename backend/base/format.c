@@ -39,6 +39,14 @@ char *format_count(char *buf, uint64_t n)
 	return buf;
 }
 
+char *format_counted(char *buf, uint64_t n, const char *one, const char *many)
+{
+	char digits[FORMAT_MAX];
+
+	snprintf(buf, FORMAT_COUNTED_MAX, "%s %s", format_count(digits, n), n == 1 ? one : many);
+	return buf;
+}
+
 char *format_percent(char *buf, double percent)
 {
 	if (!(percent >= 0))

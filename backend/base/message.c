@@ -24,10 +24,17 @@ const char *command_kind_name(enum command_kind kind)
 		[CMD_SHELL_CLOSE] = "shell-close",
 		[CMD_JOB_CANCEL] = "job-cancel",
 		[CMD_JOB_DISMISS] = "job-dismiss",
+		[CMD_JOB_ALLOW] = "job-allow",
 		[CMD_IMAGE_IMPORT] = "image-import",
 		[CMD_CLEAN_PLAN] = "clean-plan",
 		[CMD_CLEAN_RUN] = "clean-run",
-		[CMD_SAVE] = "save"};
+		[CMD_CALLS] = "calls",
+		[CMD_NET] = "net",
+		[CMD_WORKSPACES] = "workspaces",
+		[CMD_PATHS] = "paths",
+		[CMD_SAVE] = "save",
+		[CMD_WORK] = "work",
+		[CMD_HOLDINGS] = "holdings"};
 
 	return (size_t)kind < COUNT(names) ? names[kind] : "";
 }
@@ -36,16 +43,24 @@ const char *event_kind_name(enum event_kind kind)
 {
 	static const char *const names[] = {[EV_RESULT] = "result",
 		[EV_NOTICE] = "notice",
+		[EV_ALERT] = "alert",
 		[EV_ENGINE] = "engine",
 		[EV_INSPECT] = "inspect",
 		[EV_JOURNAL] = "journal",
+		[EV_CALLS] = "calls",
+		[EV_NET] = "net",
 		[EV_LOG_LINES] = "log-lines",
 		[EV_LOG_END] = "log-end",
 		[EV_SHELL_READY] = "shell-ready",
 		[EV_SHELL_OUTPUT] = "shell-output",
 		[EV_SHELL_END] = "shell-end",
+		[EV_PATHS] = "paths",
 		[EV_CLEAN_PLAN] = "clean-plan",
 		[EV_CLEAN_ITEM] = "clean-item",
+		[EV_WORKSPACES] = "workspaces",
+		[EV_WORKSPACE] = "workspace",
+		[EV_WORKED] = "worked",
+		[EV_HOLDINGS] = "holdings",
 		[EV_CLEAN_END] = "clean-end"};
 
 	return (size_t)kind < COUNT(names) ? names[kind] : "";
@@ -59,15 +74,52 @@ struct command *command_new(enum command_kind kind)
 	if (kind == CMD_ACT)
 		c->act.timeout_s = -1;
 	if (kind == CMD_LOGS_OPEN)
-		c->logs.tail = -1;
+		c->logs.span.tail = -1;
 	arena_init(&c->mem, 512);
 	return c;
+}
+
+struct view_work *view_work_take(struct view_work **held)
+{
+	struct view_work *l = held ? *held : NULL;
+
+	if (held)
+		*held = NULL;
+	return l;
+}
+
+static void drop_view_work(struct view_work **held)
+{
+	struct view_work *l = view_work_take(held);
+
+	if (l)
+		l->drop(l);
+}
+
+static struct view_work **hold_view_work(struct arena *mem, struct view_work *l)
+{
+	struct view_work **held = arena_alloc(mem, sizeof *held);
+
+	*held = l;
+	return held;
+}
+
+void command_work(struct command *c, struct view_work *l)
+{
+	c->work = hold_view_work(&c->mem, l);
+}
+
+void event_work(struct event *e, struct view_work *l)
+{
+	e->work = hold_view_work(&e->mem, l);
 }
 
 void command_free(struct command *c)
 {
 	if (!c)
 		return;
+	if (c->kind == CMD_WORK)
+		drop_view_work(c->work);
 	arena_release(&c->mem);
 	free(c);
 }
@@ -85,6 +137,7 @@ void event_free(struct event *e)
 {
 	if (!e)
 		return;
+	drop_view_work(e->work);
 	arena_release(&e->mem);
 	free(e);
 }

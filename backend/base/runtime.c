@@ -176,7 +176,36 @@ int config_dir(char *buf, size_t cap, struct err *e)
 	return home_based(buf, cap, "XDG_CONFIG_HOME", ".config", e);
 }
 
+int workspaces_dir(char *buf, size_t cap, struct err *e)
+{
+	char data[PATH_MAX];
+
+	return data_dir(data, sizeof data, e) < 0 ? -1
+						  : fill_path(buf, cap, e, "%s/workspaces", data);
+}
+
 static void (*say_wait)(const char *whom);
+
+int runtime_program(const char *name, char *path, struct err *e)
+{
+	static const char *const places[] = {"", "/libexec/berth", "/bin"}; /* a level up each */
+	char self[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (n <= 0)
+		return err_sys(e, errno, "cannot tell where berth is installed (/proc/self/exe)");
+	self[n] = '\0';
+	for (size_t i = 0; i < COUNT(places); i++) {
+		if ((slash = strrchr(self, '/')))
+			*slash = '\0';
+		n = snprintf(path, PATH_MAX, "%s%s/%s", self, places[i], name);
+		if (n < PATH_MAX && access(path, X_OK) == 0)
+			return 0;
+	}
+	return err_set(e, ERR_FAILED,
+		"%s is missing, it should be beside berth's other programs: reinstall berth.",
+		name);
+}
 
 void runtime_on_wait(void (*fn)(const char *whom))
 {
@@ -187,4 +216,9 @@ void runtime_waits(const char *whom)
 {
 	if (say_wait)
 		say_wait(whom);
+}
+
+bool runtime_may_ask(void)
+{
+	return say_wait && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }

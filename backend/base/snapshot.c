@@ -2,6 +2,7 @@
 #include "base/snapshot.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ struct snapshot *snapshot_new(size_t bytes, struct arena **arena)
 	s->engine.endpoint = s->engine.source = s->engine.id = s->engine.name = "";
 	s->engine.version = s->engine.api = s->engine.product = s->engine.os = "";
 	s->engine.kernel = s->engine.arch = s->engine.root_dir = s->engine.storage = "";
-	s->engine.cgroup = "";
+	s->engine.cgroup = s->engine.runtimes = "";
 	s->images = s->networks = s->volumes = -1;
 	*arena = &c->mem;
 	return s;
@@ -133,6 +134,35 @@ double snapshot_progress(const struct snapshot *s)
 		n++;
 	}
 	return n ? sum / (double)n : -1;
+}
+
+size_t snapshot_held(const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->nasks; i++)
+		n += s->asks[i].held > 0;
+	return n;
+}
+
+bool snapshot_lost(const struct snapshot *s)
+{
+	bool lost = s->engine.phase == ENGINE_LOST;
+
+	for (size_t i = 0; i < s->nhosts; i++) {
+		if (s->hosts[i].engine.phase == ENGINE_UP)
+			return false;
+		lost |= s->hosts[i].engine.phase == ENGINE_LOST;
+	}
+	return lost;
+}
+
+const struct engine_state *snapshot_engine(const struct snapshot *s, const char *engine)
+{
+	for (size_t i = 0; i < s->nhosts; i++)
+		if (strcmp(s->hosts[i].engine.id, engine) == 0)
+			return &s->hosts[i].engine;
+	return &s->engine;
 }
 
 struct container_counts snapshot_counts(const struct snapshot *s)

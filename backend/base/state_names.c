@@ -1,4 +1,5 @@
 /* state_names.c - the words for states and acts. */
+#include <berth/agents.h>
 #include <berth/mem.h>
 #include <berth/snapshot.h>
 
@@ -64,4 +65,12 @@ const char *act_doing(enum act a)
 		"unpausing", "killing", "removing"};
 
 	return pick_word(words, COUNT(words), a);
+}
+
+const char *run_ended_name(enum run_ended r)
+{
+	static const char *const names[] = {
+		"exit", "signal", "timeout", "oom", "cancelled", "refused", "failed"};
+
+	return names[r];
 }

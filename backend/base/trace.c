@@ -99,6 +99,11 @@ static bool has_credentials(const char *s)
 		strcasestr(s, "bearer ") || strstr(s, "-----BEGIN");
 }
 
+bool trace_hides(const char *text)
+{
+	return has_credentials(text) || (strpbrk(text, " :") && text_looks_secret(text));
+}
+
 /* A string that is a value: what may be shown of it. */
 static void mask_value(struct masking *m, const char *s, size_t n)
 {
@@ -163,7 +168,7 @@ static void leave_value(struct masking *m)
 	*m->key = '\0';
 }
 
-static void mask_json(struct str *out, const char *s, size_t n)
+void trace_mask_json(struct str *out, const char *s, size_t n)
 {
 	struct masking m = {.at = s, .end = s + n, .out = out};
 
@@ -251,7 +256,7 @@ void trace_http(const char *what, const char *target, const char *body, size_t n
 		str_addf(&text, " %zu bytes", n);
 	if (n && (*body == '{' || *body == '[')) {
 		str_addc(&text, ' ');
-		mask_json(&text, body, n < TRACE_LINE_MAX ? n : TRACE_LINE_MAX);
+		trace_mask_json(&text, body, n < TRACE_LINE_MAX ? n : TRACE_LINE_MAX);
 	}
 	write_trace(TRACE_ENGINE, &text);
 }

@@ -397,6 +397,20 @@ static bool is_same_reading(const struct stat *a, const struct stat *b)
 		below_ns(a->st_ctim) == below_ns(b->st_ctim);
 }
 
+static int hand_content(
+	struct capturing *g, int fd, const struct stat *before, uint32_t i, struct err *e)
+{
+	struct entry *x = &g->m->entry[i];
+	struct stat after;
+
+	if (g->s->put(g->s->ctx, g->m, i, fd, e) < 0)
+		return -1;
+	if (fstat(fd, &after) < 0 || !is_same_reading(before, &after))
+		return below_error(e, ENOENT, "read", g->m, i, NULL);
+	x->mtime_ns = below_ns(after.st_mtim);
+	return 0;
+}
+
 static int read_content(struct capturing *g, struct pack_hands *h, struct below_place *place,
 	uint32_t i, struct err *e)
 {
@@ -418,6 +432,8 @@ static int read_content(struct capturing *g, struct pack_hands *h, struct below_
 		return below_error(e, errno, "read", m, i, NULL);
 	if (!S_ISREG(before.st_mode) || before.st_ino != x->ino)
 		return below_error(e, ENOENT, "read", m, i, NULL);
+	if (g->s->put)
+		return hand_content(g, fd, &before, i, e);
 	for (int times = 1;; times++) {
 		if (pack_put(g->s->pack, h, fd, x) < 0) {
 			if (errno == EAGAIN && times < READ_TWICE)
@@ -584,6 +600,8 @@ int capture_tree(const struct capture *s, struct manifest *m, struct err *e)
 		if (!g.failed) {
 			join_links(m);
 			choose_fresh(&g);
+			if (s->put)
+				width = 1;
 			crew_run(s->pool, width < g.nfresh ? width : (unsigned)g.nfresh + 1,
 				read_contents, &g);
 		}

@@ -18,6 +18,10 @@ struct capture {
 	int root;
 	const struct manifest *base; /* indexed; or NULL: all is read */
 	struct pack *pack;           /* where contents go; NULL: they are only hashed */
+	/* In place of `pack`: each content, one after another in the order of the entries of m, which is whole but
+	 * for them; sets what pack_put does.  What changes while it is read is an error. */
+	int (*put)(void *ctx, struct manifest *m, uint32_t i, int file, struct err *e);
+	void *ctx;
 	const struct checkpoint_options *o;
 	struct pool *pool;
 };

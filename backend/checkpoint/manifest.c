@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ _Static_assert(sizeof(struct header) == 208, "a header has no gaps");
 struct hasher {
 	EVP_MD_CTX *ctx;
 	EVP_MD *md;
+	EVP_CIPHER_CTX *keyed; /* or NULL */
 };
 
 struct hasher *hasher_new(void)
@@ -34,10 +36,25 @@ struct hasher *hasher_new(void)
 	return h;
 }
 
+/* GMAC: bytes that GCM authenticates and does not encrypt.  Its tags stay in here, so one nonce does for all. */
+static const uint8_t nonce[12];
+#define TAG_BYTES 16
+#define KEYED_AT_ONCE ((size_t)1 << 30)
+
+struct hasher *hasher_new_keyed(const uint8_t key[READBACK_KEY_BYTES])
+{
+	struct hasher *h = xcalloc(1, sizeof *h);
+
+	h->keyed = EVP_CIPHER_CTX_new();
+	CHECK(h->keyed && EVP_EncryptInit_ex(h->keyed, EVP_aes_128_gcm(), NULL, key, nonce) == 1);
+	return h;
+}
+
 void hasher_free(struct hasher *h)
 {
 	if (!h)
 		return;
+	EVP_CIPHER_CTX_free(h->keyed);
 	EVP_MD_CTX_free(h->ctx);
 	EVP_MD_free(h->md);
 	free(h);
@@ -45,17 +62,41 @@ void hasher_free(struct hasher *h)
 
 void hasher_begin(struct hasher *h)
 {
-	CHECK(EVP_DigestInit_ex2(h->ctx, h->md, NULL) == 1);
+	if (h->keyed)
+		CHECK(EVP_EncryptInit_ex(h->keyed, NULL, NULL, NULL, nonce) == 1);
+	else
+		CHECK(EVP_DigestInit_ex2(h->ctx, h->md, NULL) == 1);
 }
 
 void hasher_add(struct hasher *h, const void *bytes, size_t n)
 {
-	CHECK(EVP_DigestUpdate(h->ctx, bytes, n) == 1);
+	const unsigned char *at = bytes;
+	int out;
+
+	if (!h->keyed) {
+		CHECK(EVP_DigestUpdate(h->ctx, bytes, n) == 1);
+		return;
+	}
+	while (n > 0) { /* the library takes an int */
+		size_t part = n < KEYED_AT_ONCE ? n : KEYED_AT_ONCE;
+
+		CHECK(EVP_EncryptUpdate(h->keyed, NULL, &out, at, (int)part) == 1);
+		at += part;
+		n -= part;
+	}
 }
 
 void hasher_end(struct hasher *h, uint8_t hash[HASH_BYTES])
 {
-	CHECK(EVP_DigestFinal_ex(h->ctx, hash, NULL) == 1);
+	int out;
+
+	if (!h->keyed) {
+		CHECK(EVP_DigestFinal_ex(h->ctx, hash, NULL) == 1);
+		return;
+	}
+	memset(hash, 0, HASH_BYTES);
+	CHECK(EVP_EncryptFinal_ex(h->keyed, hash, &out) == 1 &&
+		EVP_CIPHER_CTX_ctrl(h->keyed, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, hash) == 1);
 }
 
 void manifest_init(struct manifest *m)
@@ -316,7 +357,7 @@ static int refuse_manifest(struct err *e, const char *name, const char *why)
 		"the checkpoint %.64s is damaged (%s): it cannot be used, only dropped", name, why);
 }
 
-static bool is_form(const struct header *h, uint64_t bytes)
+bool manifest_is_form(const struct header *h, uint64_t bytes)
 {
 	return memcmp(h->magic, MAGIC, sizeof h->magic) == 0 && h->order == ORDER &&
 		h->entry_bytes == sizeof(struct entry) && h->entries > 0 &&
@@ -335,7 +376,7 @@ int manifest_parse(struct manifest *m, const char *bytes, size_t n, const char *
 	if (n < sizeof m->head)
 		return refuse_manifest(e, name, "its manifest is truncated");
 	memcpy(&m->head, bytes, sizeof m->head);
-	if (!is_form(&m->head, n))
+	if (!manifest_is_form(&m->head, n))
 		return refuse_manifest(e, name, "its manifest has another format");
 	h = hasher_new();
 	hasher_begin(h);
@@ -361,12 +402,27 @@ int manifest_parse(struct manifest *m, const char *bytes, size_t n, const char *
 	return 0;
 }
 
+void manifest_info(const struct header *h, struct checkpoint_info *ret)
+{
+	*ret = (struct checkpoint_info){.serial = h->serial,
+		.made_ns = h->begun_ns,
+		.files = h->files,
+		.dirs = h->dirs,
+		.others = h->others,
+		.bytes = h->bytes,
+		.stored = h->stored,
+		.moving = h->moving,
+		.mounts = h->mounts};
+	snprintf(ret->name, sizeof ret->name, "%.*s", CHECKPOINT_NAME_MAX, h->name);
+}
+
 int manifest_head(struct header *h, int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-			pread(fd, h, sizeof *h, 0) == sizeof *h && is_form(h, (uint64_t)st.st_size)
+			pread(fd, h, sizeof *h, 0) == sizeof *h &&
+			manifest_is_form(h, (uint64_t)st.st_size)
 		? 0
 		: -1;
 }

@@ -98,6 +98,9 @@ int manifest_write(const struct manifest *m, int fd, struct err *e);
 int manifest_parse(
 	struct manifest *m, const char *bytes, size_t n, const char *name, struct err *e);
 int manifest_read(struct manifest *m, int fd, const char *name, struct err *e);
+/* Whether `bytes` that begin with h may be a manifest; what it says of itself, unchecked. */
+bool manifest_is_form(const struct header *h, uint64_t bytes);
+void manifest_info(const struct header *h, struct checkpoint_info *ret);
 /* Only the header, unchecked but for its form. */
 int manifest_head(struct header *h, int fd);
 
@@ -108,5 +111,10 @@ void hasher_free(struct hasher *h);
 void hasher_begin(struct hasher *h);
 void hasher_add(struct hasher *h, const void *bytes, size_t n);
 void hasher_end(struct hasher *h, uint8_t hash[HASH_BYTES]);
+
+/* The same with a MAC under a key of this process, to compare what it wrote with what it reads back: several times as
+ * fast, and nobody can choose bytes that it takes for others. */
+#define READBACK_KEY_BYTES 16
+struct hasher *hasher_new_keyed(const uint8_t key[READBACK_KEY_BYTES]);
 
 #endif

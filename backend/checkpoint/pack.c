@@ -13,12 +13,6 @@
 #include <berth/mem.h>
 
 #define LARGE (64u << 10) /* from here on a reflink is worth its call */
-#define EXTENTS_MAX (1u << 20)
-
-/* A piece of a file that is not a hole. */
-struct extent {
-	uint64_t from, length;
-};
 
 void pack_init(struct pack *p, int fd, uint32_t serial)
 {
@@ -275,8 +269,7 @@ static int put_large(struct pack *p, struct pack_hands *h, int file, struct entr
 	return 0;
 }
 
-/* The pieces of a file that are not holes; 0 with *n UINT32_MAX: too many, or no such thing here. */
-static struct extent *list_extents(int file, uint64_t size, uint32_t *n)
+struct extent *pack_extents(int file, uint64_t size, uint32_t *n)
 {
 	struct extent *list = NULL;
 	size_t cap = 0;
@@ -360,7 +353,7 @@ int pack_put(struct pack *p, struct pack_hands *h, int file, struct entry *x)
 	x->flags &= ~(uint32_t)ENTRY_SPARSE;
 	x->size = (uint64_t)st.st_size;
 	if ((uint64_t)st.st_blocks * 512 < x->size && x->size > PACK_BLOCK) {
-		list = list_extents(file, x->size, &n);
+		list = pack_extents(file, x->size, &n);
 		if (n == UINT32_MAX || (n == 1 && list[0].length == x->size)) {
 			free(list);
 		} else {

@@ -50,6 +50,14 @@ struct pack_hands {
 void hands_init(struct pack_hands *h);
 void hands_release(struct pack_hands *h);
 
+/* A piece of a file that is not a hole. */
+struct extent {
+	uint64_t from, length;
+};
+#define EXTENTS_MAX (1u << 20)
+/* NULL with *n UINT32_MAX: too many, or no such thing here. */
+struct extent *pack_extents(int file, uint64_t size, uint32_t *n);
+
 /* The content of the open file into the pack, or with p NULL only its hash; hash, offset, stored, pack,
  * size and flags of x.  -1 and errno. */
 int pack_put(struct pack *p, struct pack_hands *h, int file, struct entry *x);

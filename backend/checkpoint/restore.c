@@ -25,12 +25,13 @@
 #include "checkpoint/below.h"
 #include "files/files.h"
 
-#define SHARE 32
+#define SHARE 32      /* entries that a worker takes at once, at least and */
+#define SHARE_MAX 512 /* at most */
 #define ATTR_NAMES (64u << 10)
 
 struct restoring {
+	const struct restore *how;
 	int root;
-	struct pool *pool;
 	const struct manifest *live, *to;
 	uint32_t *match; /* of each entry of `to`: its like in `live` that stays, or NOWHERE */
 	bool *kept;      /* of each of `live`: it stays */
@@ -38,7 +39,9 @@ struct restoring {
 	bool *dirty;     /* directories of `to` whose times our work changed */
 	const struct packs *packs;
 	uid_t me;
-	_Atomic size_t next;
+	gid_t group;
+	uint32_t *order; /* of the entries of `to`, for who makes them */
+	size_t next;     /* in `order`; under the lock */
 	_Atomic uint64_t written, bytes;
 	uint64_t removed, mended;
 	pthread_mutex_t lock;
@@ -153,7 +156,7 @@ static bool has_attr(const char *attrs, size_t n, const char *name)
 	return false;
 }
 
-/* Exactly these attributes: those inherited or put there since go. */
+/* Exactly these attributes: those inherited or put there since go.  1: the mode may have changed with them. */
 static int set_attrs(const char *proc, const char *attrs, size_t n)
 {
 	AUTO_FREE char *names = NULL;
@@ -178,19 +181,34 @@ static int set_attrs(const char *proc, const char *attrs, size_t n)
 			return -1;
 		p += length;
 	}
-	return 0;
+	return have > 0 || n > 0;
+}
+
+/* As a file has them. */
+static void entry_times(const struct entry *x, struct timespec ret[2])
+{
+	const int64_t ns[2] = {x->atime_ns, x->mtime_ns};
+
+	for (int t = 0; t < 2; t++) {
+		ret[t] = (struct timespec){ns[t] / 1000000000, ns[t] % 1000000000};
+		if (ret[t].tv_nsec < 0) { /* before 1970 */
+			ret[t].tv_sec--;
+			ret[t].tv_nsec += 1000000000;
+		}
+	}
 }
 
 /* Owner first, for changing it takes away set-id bits and capabilities; times last. */
 static int dress_entry(const struct restoring *r, uint32_t i, int dir, const char *name)
 {
 	const struct entry *x = &r->to->entry[i];
-	struct timespec times[2] = {{x->atime_ns / 1000000000, x->atime_ns % 1000000000},
-		{x->mtime_ns / 1000000000, x->mtime_ns % 1000000000}};
+	struct timespec times[2];
 	char proc[BELOW_PROC_MAX];
+	bool changed = false;
 	const char *attrs;
 	struct stat st;
 	size_t n;
+	int rc;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
@@ -198,20 +216,42 @@ static int dress_entry(const struct restoring *r, uint32_t i, int dir, const cha
 		errno = ENOENT;
 		return -1;
 	}
-	if ((st.st_uid != x->uid || st.st_gid != x->gid) &&
-		fchownat(dir, name, x->uid, x->gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
+	if (st.st_uid != x->uid || st.st_gid != x->gid) {
+		if (fchownat(dir, name, x->uid, x->gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -1;
+		changed = true;
+	}
 	attrs = manifest_attrs(r->to, i, &n);
-	if (set_attrs(below_proc(proc, dir, name), attrs, n) < 0)
+	rc = set_attrs(below_proc(proc, dir, name), attrs, n);
+	if (rc < 0)
 		return -1;
-	if (!S_ISLNK(x->mode) && fchmodat(dir, name, x->mode & 07777, AT_SYMLINK_NOFOLLOW) < 0)
+	changed = changed || rc || (st.st_mode ^ x->mode) & 07777;
+	if (changed && !S_ISLNK(x->mode) &&
+		fchmodat(dir, name, x->mode & 07777, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
-	for (int t = 0; t < 2; t++)
-		if (times[t].tv_nsec < 0) { /* before 1970 */
-			times[t].tv_sec--;
-			times[t].tv_nsec += 1000000000;
-		}
+	entry_times(x, times);
 	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
+/* A file that we made just now and have open: the same with fewer calls, where it has no attributes. */
+static int dress_file(const struct restoring *r, uint32_t i, int dir, int fd)
+{
+	const struct entry *x = &r->to->entry[i];
+	struct timespec times[2];
+	struct stat st;
+	bool changed;
+
+	if (x->attrs || flistxattr(fd, NULL, 0) > 0)
+		return dress_entry(r, i, dir, manifest_name(r->to, i));
+	if (fstat(fd, &st) < 0)
+		return -1;
+	changed = st.st_uid != x->uid || st.st_gid != x->gid;
+	if (changed && fchown(fd, x->uid, x->gid) < 0)
+		return -1;
+	if ((changed || (st.st_mode ^ x->mode) & 07777) && fchmod(fd, x->mode & 07777) < 0)
+		return -1;
+	entry_times(x, times);
+	return futimens(fd, times);
 }
 
 static bool is_dressed(const struct restoring *r, uint32_t i, uint32_t k)
@@ -220,15 +260,23 @@ static bool is_dressed(const struct restoring *r, uint32_t i, uint32_t k)
 		manifest_same_dress(r->to, i, r->live, k);
 }
 
-static int write_content(struct restoring *r, struct pack_hands *h, uint32_t i, int dir)
+/* Nobody who may not read the file as it will be may read it meanwhile. */
+static mode_t mode_at_first(const struct restoring *r, const struct entry *x)
+{
+	return x->uid == r->me && x->gid == r->group ? x->mode & 0777 : 0600;
+}
+
+static int restore_file(struct restoring *r, struct pack_hands *h, uint32_t i, int dir)
 {
 	const struct entry *x = &r->to->entry[i];
 	AUTO_CLOSE int fd = openat(dir, manifest_name(r->to, i),
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode_at_first(r, x));
+	int rc = -1;
 
-	if (fd < 0)
-		return -1;
-	return pack_get(packs_fd(r->packs, x->pack), h, x, fd, true);
+	if (fd >= 0)
+		rc = r->how->get ? r->how->get(r->how->ctx, i, fd)
+				 : pack_get(packs_fd(r->packs, x->pack), h, x, fd, true);
+	return rc < 0 ? -1 : dress_file(r, i, dir, fd);
 }
 
 static int make_entry(struct restoring *r, struct pack_hands *h, uint32_t i, int dir)
@@ -238,7 +286,7 @@ static int make_entry(struct restoring *r, struct pack_hands *h, uint32_t i, int
 	int rc;
 
 	switch (x->mode & S_IFMT) {
-	case S_IFREG: rc = write_content(r, h, i, dir); break;
+	case S_IFREG: rc = restore_file(r, h, i, dir); break;
 	case S_IFLNK: rc = symlinkat(r->to->text.s + x->target, dir, name); break;
 	case S_IFCHR:
 	case S_IFBLK: rc = mknodat(dir, name, (x->mode & S_IFMT) | 0600, x->size); break;
@@ -248,7 +296,7 @@ static int make_entry(struct restoring *r, struct pack_hands *h, uint32_t i, int
 		return -1;
 	atomic_fetch_add(&r->written, 1);
 	atomic_fetch_add(&r->bytes, S_ISREG(x->mode) ? x->size : 0);
-	return dress_entry(r, i, dir, name);
+	return S_ISREG(x->mode) ? 0 : dress_entry(r, i, dir, name);
 }
 
 /* --- the steps --- */
@@ -332,26 +380,60 @@ static int restore_entry(struct restoring *r, struct pack_hands *h, struct below
 	return 0;
 }
 
+/* What is in one directory stands together: each is opened once, and nobody waits in it for another thread.  What
+ * gives the contents one after another has an order of its own. */
+static void choose_order(struct restoring *r)
+{
+	AUTO_FREE uint32_t *at = xcalloc(r->to->n + 1, sizeof *at);
+
+	r->order = xreallocarray(NULL, r->to->n, sizeof *r->order);
+	for (uint32_t i = 0; r->how->get && i < r->to->n; i++)
+		r->order[i] = i;
+	if (r->how->get)
+		return;
+	for (uint32_t i = 0; i < r->to->n; i++)
+		at[r->to->entry[i].parent + 1]++;
+	for (uint32_t i = 0; i < r->to->n; i++)
+		at[i + 1] += at[i];
+	for (uint32_t i = 0; i < r->to->n; i++)
+		r->order[at[r->to->entry[i].parent]++] = i;
+}
+
+/* Whole directories, as long as they are not too large. */
+static size_t take_share(struct restoring *r, size_t *to)
+{
+	size_t from, n = r->to->n;
+
+	pthread_mutex_lock(&r->lock);
+	from = *to = r->next;
+	while (*to < n &&
+		(*to - from < SHARE ||
+			(*to - from < SHARE_MAX &&
+				r->to->entry[r->order[*to]].parent ==
+					r->to->entry[r->order[*to - 1]].parent)))
+		++*to;
+	r->next = *to;
+	pthread_mutex_unlock(&r->lock);
+	return from;
+}
+
 static void restore_entries(void *ctx, unsigned worker, struct crew *c)
 {
 	struct restoring *r = ctx;
 	struct below_place place = BELOW_NO_PLACE;
 	struct err e = ERR_INIT;
 	struct pack_hands h;
-	size_t from;
+	size_t from, to;
 
 	(void)worker;
 	(void)c;
 	hands_init(&h);
-	while (!atomic_load(&r->failed) && (from = atomic_fetch_add(&r->next, SHARE)) < r->to->n) {
-		size_t to = from + SHARE < r->to->n ? from + SHARE : r->to->n;
-
-		for (size_t i = from; i < to; i++)
-			if (restore_entry(r, &h, &place, (uint32_t)i, &e) < 0) {
+	while (!atomic_load(&r->failed) && (from = take_share(r, &to)) < to)
+		for (; from < to; from++)
+			if (restore_entry(r, &h, &place, r->order[from], &e) < 0) {
 				fail_restore(r, &e);
 				break;
 			}
-	}
 	below_leave(&place);
 	hands_release(&h);
 }
@@ -429,22 +511,25 @@ static void note_dirty(struct restoring *r)
 static int change_tree(struct restoring *r, struct err *e)
 {
 	note_dirty(r);
+	choose_order(r);
 	if (remove_surplus(r, e) < 0 || make_dirs(r, e) < 0)
 		return -1;
-	crew_run(r->pool, pool_processors(), restore_entries, r);
+	crew_run(r->how->pool, r->how->get ? 1 : pool_processors(), restore_entries, r);
 	if (atomic_load(&r->failed))
 		return err_copy(e, &r->err);
 	return link_names(r, e) < 0 ? -1 : dress_dirs(r, e);
 }
 
-int restore_tree(struct checkpoint_store *s, int root, const struct manifest *live,
-	const struct manifest *to,
-	int (*begin)(struct checkpoint_store *, const char *, struct err *),
-	struct checkpoint_restored *ret, struct err *e)
+int restore_tree(const struct restore *how, struct checkpoint_restored *ret, struct err *e)
 {
-	struct restoring r = {
-		.root = root, .live = live, .to = to, .pool = s->pool, .me = geteuid()};
-	struct packs packs;
+	const struct manifest *live = how->live, *to = how->to;
+	struct restoring r = {.how = how,
+		.root = how->root,
+		.live = live,
+		.to = to,
+		.me = geteuid(),
+		.group = getegid()};
+	struct packs packs = {0};
 	int rc;
 
 	r.match = xreallocarray(NULL, to->n, sizeof *r.match);
@@ -452,14 +537,15 @@ int restore_tree(struct checkpoint_store *s, int root, const struct manifest *li
 	r.need = xcalloc(to->n, sizeof *r.need);
 	r.dirty = xcalloc(to->n, sizeof *r.dirty);
 	pthread_mutex_init(&r.lock, NULL);
-	packs_init(&packs, s, to);
+	if (how->store)
+		packs_init(&packs, how->store, to);
 	r.packs = &packs;
 	match_trees(&r);
 	rc = check_owners(&r, e);
-	if (rc == 0)
-		rc = store_check(s, to, r.need, e);
-	if (rc == 0 && begin)
-		rc = begin(s, to->head.name, e);
+	if (rc == 0 && how->store && !how->sound)
+		rc = store_check(how->store, to, r.need, e);
+	if (rc == 0 && how->begin)
+		rc = how->begin(how->store, to->head.name, e);
 	if (rc == 0)
 		rc = change_tree(&r, e);
 	if (ret)
@@ -467,12 +553,14 @@ int restore_tree(struct checkpoint_store *s, int root, const struct manifest *li
 			.removed = r.removed,
 			.mended = r.mended,
 			.bytes = r.bytes};
-	packs_release(&packs);
+	if (how->store)
+		packs_release(&packs);
 	pthread_mutex_destroy(&r.lock);
 	free(r.match);
 	free(r.kept);
 	free(r.need);
 	free(r.dirty);
+	free(r.order);
 	return rc;
 }
 
@@ -487,6 +575,7 @@ static int note_restore(struct checkpoint_store *s, const char *name, struct err
 	if (fd < 0 || write(fd, name, n) != (ssize_t)n || fsync(fd) < 0 ||
 		renameat(s->fd, RESTORING ".new", s->fd, RESTORING) < 0 || fsync(s->fd) < 0)
 		return err_sys(e, errno, "cannot note that %s is being restored", name);
+	s->noted = true;
 	return 0;
 }
 
@@ -499,6 +588,31 @@ bool checkpoint_pending(struct checkpoint_store *s, char name[CHECKPOINT_NAME_MA
 	return n > 0 && store_check_name(name, NULL) == 0;
 }
 
+/* What was begun and does not go on (the disk, or a quota, is full) leaves all as it was: what came goes first, so there
+ * is room for what was there. */
+static int undo_restore(struct checkpoint_store *s, int root, const struct manifest *was,
+	const struct checkpoint_options *o, struct err *e)
+{
+	struct manifest now;
+	struct err why = ERR_INIT;
+	int rc;
+
+	manifest_init(&now);
+	rc = store_survey(s, root, o, &now, &why);
+	if (rc == 0) {
+		manifest_index(&now);
+		rc = restore_tree(
+			&(struct restore){
+				.store = s, .pool = s->pool, .root = root, .live = &now, .to = was},
+			NULL, &why);
+	}
+	manifest_release(&now);
+	if (rc == 0 && unlinkat(s->fd, RESTORING, 0) == 0)
+		return err_wrap(e, "everything is as it was before");
+	return err_wrap(e, "only a part was restored, and %.200s still has all that was there",
+		was->head.name);
+}
+
 int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, const char *undo,
 	const struct checkpoint_options *o, struct checkpoint_restored *ret, struct err *e)
 {
@@ -508,6 +622,7 @@ int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, c
 
 	if (store_lock(s, e) < 0)
 		return -1;
+	s->noted = false;
 	manifest_init(&to);
 	manifest_init(&live);
 	synced.sync = true; /* what is about to be taken away must be safe */
@@ -521,7 +636,15 @@ int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, c
 	}
 	if (rc == 0) {
 		manifest_index(&live);
-		rc = restore_tree(s, root, &live, &to, note_restore, ret, e);
+		rc = restore_tree(&(struct restore){.store = s,
+					  .pool = s->pool,
+					  .root = root,
+					  .live = &live,
+					  .to = &to,
+					  .begin = note_restore},
+			ret, e);
+		if (rc < 0 && undo && s->noted)
+			undo_restore(s, root, &live, o, e);
 	}
 	if (rc == 0 && unlinkat(s->fd, RESTORING, 0) < 0)
 		rc = err_sys(e, errno, "cannot note that %s is restored", name);
@@ -545,12 +668,23 @@ int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
 	rc = store_load(s, name, &to, e);
 	if (rc == 0)
 		rc = capture_tree(&how, &live, e);
+	/* Of many forks the first looks whether all is sound. */
+	if (rc == 0 && (s->sound != to.head.serial || s->sound_ns != to.head.begun_ns))
+		rc = store_check(s, &to, NULL, e);
 	if (rc == 0 && live.n != 1)
 		rc = err_set(e, ERR_CONFLICT,
 			"the directory for a fork of %s is not empty: give it a new one", name);
 	if (rc == 0) {
 		manifest_index(&live);
-		rc = restore_tree(s, root, &live, &to, NULL, ret, e);
+		rc = restore_tree(&(struct restore){.store = s,
+					  .pool = s->pool,
+					  .root = root,
+					  .live = &live,
+					  .to = &to,
+					  .sound = true},
+			ret, e);
+		s->sound = rc == 0 ? to.head.serial : 0;
+		s->sound_ns = to.head.begun_ns;
 	}
 	store_unlock(s);
 	manifest_release(&live);

@@ -4,11 +4,19 @@
 
 #include "checkpoint/store.h"
 
-/* From `live` (indexed, what the tree is) to `to`.  `begin` is called when all that is needed was found
- * sound, before anything changes; or NULL. */
-int restore_tree(struct checkpoint_store *s, int root, const struct manifest *live,
-	const struct manifest *to,
-	int (*begin)(struct checkpoint_store *, const char *, struct err *),
-	struct checkpoint_restored *ret, struct err *e);
+struct restore {
+	struct checkpoint_store
+		*store; /* whose packs have the contents; NULL where `get` has them */
+	struct pool *pool;
+	int root;
+	const struct manifest *live, *to; /* what the tree is (indexed), what it shall be */
+	bool sound;                       /* the packs are known to have what is needed of them */
+	/* Called when all that is needed was found sound, before anything changes; or NULL. */
+	int (*begin)(struct checkpoint_store *s, const char *name, struct err *e);
+	/* In place of packs: content i of `to` into an empty file, one after another in their order.  -1 and errno. */
+	int (*get)(void *ctx, uint32_t i, int file);
+	void *ctx;
+};
+int restore_tree(const struct restore *how, struct checkpoint_restored *ret, struct err *e);
 
 #endif

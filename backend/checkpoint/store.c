@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
@@ -147,21 +148,13 @@ int store_load(struct checkpoint_store *s, const char *name, struct manifest *m,
 static void tell_info(struct checkpoint_store *s, const char *name, const struct header *h,
 	struct checkpoint_info *i)
 {
-	*i = (struct checkpoint_info){0};
+	if (h)
+		manifest_info(h, i);
+	else
+		*i = (struct checkpoint_info){.damaged = true};
 	snprintf(i->name, sizeof i->name, "%s", name);
-	if (!h) {
-		i->damaged = true;
+	if (!h)
 		return;
-	}
-	i->serial = h->serial;
-	i->made_ns = h->begun_ns;
-	i->files = h->files;
-	i->dirs = h->dirs;
-	i->others = h->others;
-	i->bytes = h->bytes;
-	i->stored = h->stored;
-	i->moving = h->moving;
-	i->mounts = h->mounts;
 	i->synced = faccessat(s->synced, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -212,6 +205,38 @@ int checkpoint_list(
 	if (*n)
 		qsort(*ret, *n, sizeof **ret, order_infos);
 	return 0;
+}
+
+/* A manifest is written just before it gets its name, and never again. */
+size_t checkpoint_glance(
+	int at, const char *dir, char newest[CHECKPOINT_NAME_MAX + 1], int64_t *newest_ns)
+{
+	AUTO_FREE char *path = xasprintf("%s/checkpoints", dir);
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	struct stat st;
+	size_t n = 0;
+	int64_t ns;
+
+	newest[0] = '\0';
+	*newest_ns = 0;
+	while (d && (entry = readdir(d))) {
+		if (store_check_name(entry->d_name, NULL) < 0 ||
+			fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		n++;
+		ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+		if (ns < *newest_ns)
+			continue;
+		*newest_ns = ns;
+		snprintf(newest, CHECKPOINT_NAME_MAX + 1, "%s", entry->d_name);
+	}
+	if (d)
+		closedir(d);
+	else
+		close_part(fd);
+	return n;
 }
 
 bool store_base(struct checkpoint_store *s, int root, struct manifest *m)

@@ -24,6 +24,9 @@ struct checkpoint_store {
 	char *name; /* as given, for sentences */
 	struct pool *pool;
 	unsigned locked;
+	uint64_t sound;   /* the serial of the checkpoint that was found sound last, 0: none */
+	int64_t sound_ns; /* and when it was begun */
+	bool noted;       /* that a restore changes the tree now */
 };
 
 /* May be nested by one thread.  0, or -1 and *e. */

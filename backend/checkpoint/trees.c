@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "checkpoint/below.h"
+#include "checkpoint/capture.h"
+#include "files/files.h"
 
 static struct checkpoint_tree *new_tree(struct checkpoint_store *s, enum tree_contents from)
 {
@@ -29,11 +29,10 @@ void checkpoint_tree_free(struct checkpoint_tree *t)
 	if (!t)
 		return;
 	below_leave(&t->place);
-	if (t->opened) {
+	if (t->opened)
 		packs_release(&t->packs);
-		hands_release(&t->hands);
-	}
 	manifest_release(&t->m);
+	free(t->fetched);
 	free(t);
 }
 
@@ -85,11 +84,11 @@ static int refuse_start(struct err *e)
 		e, ERR_NOT_FOUND, "it is not a fork: berth does not know what it began with");
 }
 
-struct checkpoint_tree *checkpoint_tree_start(struct checkpoint_store *s, int root, struct err *e)
+static struct checkpoint_tree *load_start(
+	struct checkpoint_store *s, uint64_t dev, uint64_t ino, struct err *e)
 {
 	AUTO_CLOSE int fd = openat(s->fd, START, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct checkpoint_tree *t;
-	struct stat st;
 	int rc;
 
 	if (fd < 0) {
@@ -103,11 +102,26 @@ struct checkpoint_tree *checkpoint_tree_start(struct checkpoint_store *s, int ro
 	t = new_tree(s, TREE_NAMES);
 	rc = manifest_read(&t->m, fd, START, e);
 	/* Of a tree of the same name that is gone. */
-	if (rc == 0 &&
-		(fstat(root, &st) < 0 || st.st_ino != t->m.head.root_ino ||
-			st.st_dev != t->m.head.root_dev))
+	if (rc == 0 && (ino != t->m.head.root_ino || dev != t->m.head.root_dev))
 		rc = refuse_start(e);
 	return finish_tree(t, rc);
+}
+
+struct checkpoint_tree *checkpoint_tree_start(struct checkpoint_store *s, int root, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(root, &st) < 0) {
+		refuse_start(e);
+		return NULL;
+	}
+	return load_start(s, st.st_dev, st.st_ino, e);
+}
+
+struct checkpoint_tree *checkpoint_tree_start_of(
+	struct checkpoint_store *s, const struct checkpoint_tree *t, struct err *e)
+{
+	return load_start(s, t->m.head.root_dev, t->m.head.root_ino, e);
 }
 
 static int write_start(struct checkpoint_store *s, const struct manifest *m, struct err *e)
@@ -161,117 +175,40 @@ bool checkpoint_tree_same(const struct checkpoint_tree *a, const struct checkpoi
 		strcmp(x->name, y->name) == 0;
 }
 
-/* --- contents --- */
+/* --- what became of it --- */
 
-static void open_packs(struct checkpoint_tree *t)
+static int compare_with_live(const struct manifest *was, const struct manifest *live, struct err *e)
 {
-	if (t->opened)
-		return;
-	packs_init(&t->packs, t->store, &t->m);
-	hands_init(&t->hands);
-	t->opened = true;
-}
+	AUTO_FREE uint32_t *match = xcalloc(live->n, sizeof *match);
 
-static int refuse_length(struct err *e, const struct manifest *m, uint32_t i, uint64_t most)
-{
-	AUTO_STR struct str path = STR_INIT;
+	for (uint32_t i = 0; i < live->n; i++) {
+		const struct entry *x = &live->entry[i];
+		uint32_t k =
+			i == 0 ? 0 : manifest_find(was, match[x->parent], manifest_name(live, i));
 
-	manifest_path(m, i, &path);
-	return err_set(e, ERR_REFUSED, "%.200s is longer than %llu bytes", path.s,
-		(unsigned long long)most);
-}
-
-/* A pack's object is read only where it is what was stored. */
-static int read_stored(struct checkpoint_tree *t, uint32_t i, struct str *ret, struct err *e)
-{
-	const struct entry *x = &t->m.entry[i];
-	AUTO_CLOSE int memory = memfd_create("berth", MFD_CLOEXEC);
-	size_t before = ret->len;
-	int pack;
-
-	open_packs(t);
-	pack = packs_fd(&t->packs, x->pack);
-	if (memory < 0)
-		return err_sys(e, errno, "cannot read from the checkpoint %s", t->m.head.name);
-	if (x->stored &&
-		(pack_check(pack, &t->hands, x) < 0 ||
-			pack_get(pack, &t->hands, x, memory, false) < 0))
-		return errno == EBADMSG || errno == EBADF
-			? err_set(e, ERR_FAILED,
-				  "the checkpoint %s is damaged: `berth workspace verify` tells more",
-				  t->m.head.name)
-			: below_error(e, errno, "read", &t->m, i, NULL);
-	if (lseek(memory, 0, SEEK_SET) < 0 || file_rest(memory, "memory", x->size, ret, e) < 0)
-		return -1;
-	return ret->len - before == x->size
-		? 0
-		: err_set(e, ERR_FAILED, "the checkpoint %s is damaged", t->m.head.name);
-}
-
-/* Of a file without holes. */
-static bool is_content_of(const struct entry *x, const void *bytes, size_t n)
-{
-	struct hasher *h;
-	uint8_t hash[HASH_BYTES];
-
-	if (x->size != n)
-		return false;
-	h = hasher_new();
-	hasher_begin(h);
-	hasher_add(h, bytes, n);
-	hasher_end(h, hash);
-	hasher_free(h);
-	return n == 0 || memcmp(hash, x->hash, HASH_BYTES) == 0;
-}
-
-static int read_live(
-	struct checkpoint_tree *t, uint32_t i, uint64_t most, struct str *ret, struct err *e)
-{
-	const struct entry *x = &t->m.entry[i];
-	size_t before = ret->len;
-	AUTO_CLOSE int fd = -1;
-	struct stat st;
-
-	if (below_goto(t->root, &t->m, x->parent, &t->place) < 0)
-		return below_error(e, errno, "read", &t->m, x->parent, NULL);
-	fd = below_open_own(
-		t->place.fd, manifest_name(&t->m, i), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return below_error(e, errno, "read", &t->m, i, NULL);
-	if (!S_ISREG(st.st_mode) || st.st_ino != x->ino)
-		return below_error(e, ENOENT, "read", &t->m, i, NULL);
-	if (file_rest(fd, manifest_name(&t->m, i), most, ret, e) < 0)
-		return -1;
-	/* Who writes there may set the times back, but the hash tells; of one with holes only the times do. */
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size != x->size ||
-		(x->flags & ENTRY_SPARSE ? below_ns(st.st_ctim) != x->ctime_ns
-					 : !is_content_of(x, ret->s + before, ret->len - before)))
-		return below_error(e, ENOENT, "read", &t->m, i, NULL);
-	return 0;
-}
-
-int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry *f, uint64_t most,
-	struct str *ret, struct err *e)
-{
-	const struct entry *x = &t->m.entry[f->id];
-
-	if (!S_ISREG(x->mode) || x->flags & ENTRY_MOUNT)
-		return below_error(e, EXDEV, "read", &t->m, f->id, NULL);
-	if (x->size > most)
-		return refuse_length(e, &t->m, f->id, most);
-	switch (t->from) {
-	case TREE_PACKS: return read_stored(t, f->id, ret, e);
-	case TREE_LIVE: return read_live(t, f->id, most, ret, e);
-	case TREE_NAMES: break;
+		match[i] = k;
+		if (k == NOWHERE || !manifest_same_content(was, k, live, i) ||
+			!manifest_same_dress(was, k, live, i) ||
+			was->entry[k].mtime_ns != x->mtime_ns)
+			return below_error(e, ENOENT, "archive", live, i, NULL);
 	}
-	return err_set(e, ERR_NOT_FOUND, "of what a fork began with the contents are not kept");
+	return live->n == was->n ? 0
+				 : err_set(e, ERR_CONFLICT,
+					   "something was removed in the meantime: stop what "
+					   "writes there, then try again");
 }
 
-bool checkpoint_has_content(const struct checkpoint_tree *t, const struct checkpoint_entry *f,
-	const void *bytes, size_t n)
+int checkpoint_unchanged(const struct checkpoint_tree *t, int root, struct err *e)
 {
-	const struct entry *x = &t->m.entry[f->id];
+	struct capture how = {.root = root, .base = &t->m, .pool = pool_new()};
+	struct manifest live;
+	int rc;
 
-	return S_ISREG(x->mode) && !(x->flags & (ENTRY_SPARSE | ENTRY_MOUNT)) &&
-		is_content_of(x, bytes, n);
+	manifest_init(&live);
+	rc = capture_tree(&how, &live, e);
+	if (rc == 0)
+		rc = compare_with_live(&t->m, &live, e);
+	pool_free(how.pool);
+	manifest_release(&live);
+	return rc;
 }

@@ -6,7 +6,9 @@
 #include "checkpoint/pack.h"
 #include "checkpoint/store.h"
 
-enum tree_contents { TREE_PACKS, TREE_LIVE, TREE_NAMES };
+#define NOT_FETCHED UINT64_MAX
+
+enum tree_contents { TREE_PACKS, TREE_LIVE, TREE_NAMES, TREE_FETCHED };
 
 struct checkpoint_tree {
 	struct checkpoint_store *store;
@@ -14,9 +16,10 @@ struct checkpoint_tree {
 	enum tree_contents from;
 	int root;                 /* TREE_LIVE: the directory, the caller's */
 	struct below_place place; /* in it */
-	bool opened;              /* what follows is there; TREE_PACKS only */
+	bool opened;              /* packs are; TREE_PACKS only */
 	struct packs packs;
-	struct pack_hands hands;
+	int scratch; /* TREE_FETCHED: the caller's, and where in it the content of each entry is */
+	uint64_t *fetched;
 };
 
 #endif

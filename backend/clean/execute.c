@@ -19,10 +19,12 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/undo.h>
 #include <berth/users.h>
 
 #include "run/rulebook.h"
 #include "clean/planner.h"
+#include "egress/egress.h"
 #include "job/board.h"
 #include "lane/lane.h"
 
@@ -159,7 +161,9 @@ static bool check_item(
 			*ret_paused = there && w.container[0].state == CONTAINER_PAUSED;
 		}
 	} else {
-		fresh = host_plan(r->h, k->en, r->p->foreign, false, &mem, &e);
+		fresh = it->reason == CLEAN_CHOSEN
+			? host_choose(r->h, k->en, it->type, &it->id, 1, false, &mem, &e)
+			: host_plan(r->h, k->en, r->p->foreign, false, &mem, &e);
 	}
 	if (!e.kind)
 		now = plan_find(fresh, it->type, it->id);
@@ -236,6 +240,7 @@ static int do_recorded(struct worker *k, const struct clean_item *it, enum deed 
 
 static int do_stop(struct worker *k, const struct clean_item *it, struct err *e)
 {
+	lane_hold_release(it->id);
 	return sync_act(k->en, ACT_STOP, it->id, false, false, k->r->how->grace_s, e);
 }
 
@@ -254,7 +259,54 @@ static int do_start(struct worker *k, const struct clean_item *it, struct err *e
 /* Never by force: what was started a moment ago is refused by the engine itself. */
 static int do_remove(struct worker *k, const struct clean_item *it, struct err *e)
 {
+	AUTO_FREE char *target = xasprintf("/containers/%s/json", it->id);
+	AUTO_STR struct str was = STR_INIT;
+
+	/* Without it the removal cannot be undone; what berth made is made anew by `up`. */
+	if (it->foreign &&
+		!sync_ask(k->en, "look at %s", it->name, "GET", target, NULL, ASK_MS, &was, NULL))
+		undo_keep(k->r->h->at.endpoint.url, k->r->h->at.info.id, it->id, was.s, was.len);
 	return sync_act(k->en, ACT_REMOVE, it->id, false, !it->foreign, -1, e);
+}
+
+static cJSON *image_json(struct worker *k, const char *reference, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+
+	str_adds(&target, "/images/");
+	url_escape(&target, reference);
+	str_adds(&target, "/json");
+	if (sync_ask(k->en, "look at the image %s", reference, "GET", target.s, NULL, ASK_MS,
+		    &reply, e))
+		return NULL;
+	return ejson_parse(reply.s, reply.len, e);
+}
+
+/* The engine removes an image of several names by its id only by force, which asks nobody who uses it.  So all names
+ * but the last go first; one that means another image by now is not touched. */
+static int untag_others(struct worker *k, const struct clean_item *it, struct err *e)
+{
+	AUTO_JSON cJSON *image = image_json(k, it->id, e);
+	const cJSON *tags = ejson_get(image, "RepoTags");
+	size_t n = ejson_count(tags);
+
+	if (!image)
+		return -1;
+	for (size_t i = 0; i + 1 < n; i++) {
+		AUTO_STR struct str target = STR_INIT;
+		const char *tag = ejson_text(cJSON_GetArrayItem((cJSON *)(uintptr_t)tags, (int)i));
+		AUTO_JSON cJSON *now = *tag ? image_json(k, tag, NULL) : NULL;
+
+		if (!now || strcmp(ejson_string(now, "Id"), it->id) != 0)
+			continue;
+		str_adds(&target, "/images/");
+		url_escape(&target, tag);
+		str_adds(&target, "?noprune=1");
+		if (sync_ask(k->en, "remove the name %s", tag, "DELETE", target.s, NULL, ASK_MS,
+			    NULL, e))
+			return -1;
+	}
+	return 0;
 }
 
 static int do_delete(struct worker *k, const struct clean_item *it, struct err *e)
@@ -266,7 +318,11 @@ static int do_delete(struct worker *k, const struct clean_item *it, struct err *
 		[CLEAN_IMAGE] = {"remove the image %s", "/images/", "?noprune=1"}};
 	AUTO_STR struct str target = STR_INIT;
 
-	str_addf(&target, "%s%s%s", how[it->type].before, it->id, how[it->type].after);
+	if (it->type == CLEAN_IMAGE && it->reason == CLEAN_CHOSEN && untag_others(k, it, e))
+		return -1;
+	str_adds(&target, how[it->type].before);
+	url_escape(&target, it->id);
+	str_adds(&target, how[it->type].after);
 	return sync_ask(
 		k->en, how[it->type].what, it->name, "DELETE", target.s, NULL, ASK_MS, NULL, e);
 }
@@ -283,8 +339,10 @@ static void forget_files(struct running *r, const char *name, const char *id)
 	mine = session_load(name, &record, NULL) || !id || !strcmp(record.id, id);
 	if (alone >= 0 && mine) {
 		lane_forget(name);
+		egress_forget(name);
 		rulebook_forget(name);
 		session_forget(name);
+		agents_unbind(name, r->h->at.info.id, NULL);
 	}
 	if (alone >= 0 && alone != r->excluded)
 		close(alone);

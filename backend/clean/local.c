@@ -32,13 +32,22 @@ static struct seen_files *files_named(struct world *w, const char *name, struct 
 	return f;
 }
 
-/* NAME, NAME.lane or NAME.rules. */
+/* The length of NAME in NAME, NAME.lane, NAME.rules or NAME.sock. */
+static size_t lane_name_length(const char *entry)
+{
+	static const char *const ends[] = {".lane", ".rules", LANE_SOCK};
+	const char *dot = strrchr(entry, '.');
+
+	for (size_t i = 0; dot && i < COUNT(ends); i++)
+		if (!strcmp(dot, ends[i]))
+			return (size_t)(dot - entry);
+	return strlen(entry);
+}
+
 static void take_lane_files(struct world *w, const char *dir, const char *entry, struct arena *mem)
 {
 	char name[LANE_NAME_MAX], path[PATH_MAX], place[LANE_PATH_MAX];
-	const char *dot = strrchr(entry, '.');
-	size_t n = dot && (!strcmp(dot, ".lane") || !strcmp(dot, ".rules")) ? (size_t)(dot - entry)
-									    : strlen(entry);
+	size_t n = lane_name_length(entry);
 	struct lane_about about;
 	struct seen_files *f;
 	struct stat st;
@@ -64,10 +73,17 @@ static void take_lane_files(struct world *w, const char *dir, const char *entry,
 
 int world_sessions(struct world *w, struct arena *mem, struct err *e)
 {
-	struct session *all = xcalloc(SESSIONS_MAX, sizeof *all), *kept;
+	struct session *all = NULL, *kept;
+	size_t cap = 0;
 
 	w->making = sessions_making();
-	w->nsessions = session_all(all, SESSIONS_MAX);
+	/* There are few, as a rule: what is allocated for all that there could be, stays with the process. */
+	do {
+		cap = cap ? cap * 4 : 64;
+		free(all);
+		all = xcalloc(cap, sizeof *all);
+		w->nsessions = session_all(all, cap);
+	} while (w->nsessions == cap && cap < SESSIONS_MAX);
 	kept = arena_array(mem, w->nsessions + 1, sizeof *kept);
 	memcpy(kept, all, w->nsessions * sizeof *kept);
 	free(all);
@@ -75,8 +91,7 @@ int world_sessions(struct world *w, struct arena *mem, struct err *e)
 	return w->nsessions < SESSIONS_MAX
 		? 0
 		: err_set(e, ERR_REFUSED,
-			  "There are %d session records or more, and beyond that it cannot be told whose "
-			  "session goes on, so nothing is cleaned up: `berth down --all` takes agents down.",
+			  "There are %d session records or more, and beyond that it cannot be determined whose session is still running, so nothing is cleaned up: `berth down --all` takes agents down.",
 			  SESSIONS_MAX);
 }
 

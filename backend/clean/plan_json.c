@@ -241,6 +241,10 @@ static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item 
 			e, at, "`type` is none of container, network, volume, image and leftover");
 	if (r == CLEAN_REASONS)
 		return refuse_plan(e, at, "`reason` is not one that berth gives");
+	/* The rules would not object: only who is asked at once may choose. */
+	if (r == CLEAN_CHOSEN)
+		return refuse_plan(
+			e, at, "it was chosen by name, and that is done anew: `berth images rm`");
 	it->type = (enum clean_type)t;
 	it->reason = (enum clean_reason)r;
 	it->id = read_clipped(mem, o, "id");

@@ -48,13 +48,27 @@ void clean_interrupt(struct clean_host *h)
 	pthread_mutex_unlock(&h->lock);
 }
 
+static struct clean_plan *head_plan(const struct clean_host *h, bool foreign, struct arena *mem)
+{
+	struct clean_plan *p = arena_alloc(mem, sizeof *p);
+	uint32_t number = 0;
+
+	if (getrandom(&number, sizeof number, 0) != sizeof number)
+		number = (uint32_t)clock_mono_ns();
+	*p = (struct clean_plan){.name = arena_printf(mem, "%08x", number),
+		.engine = arena_strdup(mem, h->at.info.id),
+		.engine_name = arena_strdup(mem, h->at.info.name),
+		.endpoint = arena_strdup(mem, h->at.endpoint.url),
+		.made_ms = clock_wall_ms(),
+		.foreign = foreign};
+	return p;
+}
+
 struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool foreign, bool sizes,
 	struct arena *mem, struct err *e)
 {
-	struct clean_plan *p = arena_alloc(mem, sizeof *p);
 	struct world w = {.engine = h->at.info.id};
-	uint32_t number = 0;
-
+	struct clean_plan *p;
 	bool making;
 
 	/* Files are looked at before the engine's list, for a container that comes in between has
@@ -66,14 +80,7 @@ struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool 
 	if (world_look(en, foreign, sizes, &w, mem, e) || world_sessions(&w, mem, e))
 		return NULL;
 	w.making |= making;
-	if (getrandom(&number, sizeof number, 0) != sizeof number)
-		number = (uint32_t)clock_mono_ns();
-	*p = (struct clean_plan){.name = arena_printf(mem, "%08x", number),
-		.engine = arena_strdup(mem, h->at.info.id),
-		.engine_name = arena_strdup(mem, h->at.info.name),
-		.endpoint = arena_strdup(mem, h->at.endpoint.url),
-		.made_ms = clock_wall_ms(),
-		.foreign = foreign};
+	p = head_plan(h, foreign, mem);
 	rules_plan(&w, &h->at.policy, p, mem);
 	return p;
 }
@@ -82,6 +89,25 @@ struct clean_plan *clean_plan_make(
 	struct clean_host *h, bool foreign, bool sizes, struct arena *mem, struct err *e)
 {
 	return host_plan(h, h->at.engine, foreign, sizes, mem, e);
+}
+
+struct clean_plan *host_choose(struct clean_host *h, struct engine_sync *en, enum clean_type type,
+	const char *const *id, size_t n, bool sizes, struct arena *mem, struct err *e)
+{
+	struct world w = {.engine = h->at.info.id};
+	struct clean_plan *p;
+
+	if (world_type(en, type, sizes, &w, mem, e) || world_sessions(&w, mem, e))
+		return NULL;
+	p = head_plan(h, false, mem);
+	rules_choose(&w, &h->at.policy, p, type, id, n, mem);
+	return p;
+}
+
+struct clean_plan *clean_plan_choose(struct clean_host *h, enum clean_type type,
+	const char *const *id, size_t n, bool sizes, struct arena *mem, struct err *e)
+{
+	return host_choose(h, h->at.engine, type, id, n, sizes, mem, e);
 }
 
 int clean_orphans(struct clean_host *h)

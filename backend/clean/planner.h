@@ -24,4 +24,8 @@ struct clean_host {
 struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool foreign, bool sizes,
 	struct arena *mem, struct err *e);
 
+/* The same for what was chosen. */
+struct clean_plan *host_choose(struct clean_host *h, struct engine_sync *en, enum clean_type type,
+	const char *const *id, size_t n, bool sizes, struct arena *mem, struct err *e);
+
 #endif

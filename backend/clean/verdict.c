@@ -38,6 +38,7 @@ static const struct {
 	[CLEAN_UNUSED] = {"unused", "no container uses it"},
 	[CLEAN_DANGLING] = {"dangling", "has no name, and no container uses it"},
 	[CLEAN_LEFT] = {"left_behind", "%s"},
+	[CLEAN_CHOSEN] = {"chosen", "chosen by name"},
 };
 
 const char *clean_type_name(enum clean_type t)
@@ -172,8 +173,7 @@ static struct clean_item *append_item(
 	return it;
 }
 
-static const char *name_owner(
-	struct planning *g, bool ours, const struct key_value *labels, size_t n)
+const char *rules_owner(struct arena *mem, bool ours, const struct key_value *labels, size_t n)
 {
 	const char *agent = world_label(labels, n, "berth.agent"),
 		   *owner = world_label(labels, n, "berth.owner"),
@@ -182,12 +182,12 @@ static const char *name_owner(
 	long number = 0;
 
 	if (ours && *agent)
-		return arena_printf(g->mem, "agent %s", agent);
+		return arena_printf(mem, "agent %s", agent);
 	if (ours && pid && sscanf(pid, "\"pid\":%ld", &number) == 1)
-		return arena_printf(g->mem, "process %ld", number);
+		return arena_printf(mem, "process %ld", number);
 	if (ours)
 		return "you";
-	return *project ? arena_printf(g->mem, "compose %s", project) : "not berth";
+	return *project ? arena_printf(mem, "compose %s", project) : "not berth";
 }
 
 /* "Exited (137) 2 days ago" -> "exited (137) 2 days ago" */
@@ -221,7 +221,7 @@ static void plan_container(struct planning *g, size_t i)
 	it->name = c->name;
 	it->foreign = !ours;
 	it->running = is_up(c->state);
-	it->owner = name_owner(g, ours, c->labels, c->nlabels);
+	it->owner = rules_owner(g->mem, ours, c->labels, c->nlabels);
 	it->why = arena_printf(g->mem,
 		waits           ? "%s; its session goes on until `berth down`"
 			: lives ? "%s; no session of it is recorded here"
@@ -273,16 +273,27 @@ static bool image_used(const struct planning *g, const char *id)
 	return false;
 }
 
-static void plan_network(struct planning *g, const struct seen_network *n)
+bool rules_of_engine(const char *name)
 {
 	static const char *const engines[] = {
 		"bridge", "host", "none", "ingress", "docker_gwbridge", "podman"};
-	bool ours = own_proven(g->w->engine, n->name, OWN_NETWORK,
-		world_label(n->labels, n->nlabels, "berth.proof"));
+
+	return list_has(engines, COUNT(engines), name);
+}
+
+bool rules_own_network(const struct world *w, const struct seen_network *n)
+{
+	return own_proven(
+		w->engine, n->name, OWN_NETWORK, world_label(n->labels, n->nlabels, "berth.proof"));
+}
+
+static void plan_network(struct planning *g, const struct seen_network *n)
+{
+	bool ours = rules_own_network(g->w, n);
 	struct clean_item *it;
 
-	if ((!ours && !g->p->foreign) || (ours && g->w->making) ||
-		list_has(engines, COUNT(engines), n->name) || network_used(g, n))
+	if ((!ours && !g->p->foreign) || (ours && g->w->making) || rules_of_engine(n->name) ||
+		network_used(g, n))
 		return;
 	it = append_item(g, CLEAN_NETWORK, CLEAN_UNUSED);
 	if (!it)
@@ -290,7 +301,7 @@ static void plan_network(struct planning *g, const struct seen_network *n)
 	it->id = n->id;
 	it->name = n->name;
 	it->foreign = !ours;
-	it->owner = name_owner(g, ours, n->labels, n->nlabels);
+	it->owner = rules_owner(g->mem, ours, n->labels, n->nlabels);
 	it->made_ms = n->made_ms;
 	it->bytes = 0;
 	it->keep = explain_kept(g, it, "", n->labels, n->nlabels);
@@ -304,16 +315,25 @@ static bool is_anonymous(const struct seen_volume *v)
 	return n == 64 && !v->name[n];
 }
 
+bool rules_own_volume(const struct world *w, const struct seen_volume *v)
+{
+	return own_proven(
+		w->engine, v->name, OWN_HOME, world_label(v->labels, v->nlabels, "berth.proof"));
+}
+
+/* The home of a session that lives stays, whatever its container does. */
+static bool is_lived_in(const struct planning *g, const struct seen_volume *v)
+{
+	return g->w->making || strncmp(v->name, HOME_PREFIX, strlen(HOME_PREFIX)) ||
+		find_record(g->w, v->name + strlen(HOME_PREFIX));
+}
+
 static void plan_volume(struct planning *g, const struct seen_volume *v)
 {
-	bool ours = own_proven(
-		g->w->engine, v->name, OWN_HOME, world_label(v->labels, v->nlabels, "berth.proof"));
+	bool ours = rules_own_volume(g->w, v);
 	struct clean_item *it;
 
-	/* The home of a session that lives stays, whatever its container does. */
-	if (ours &&
-		(g->w->making || strncmp(v->name, HOME_PREFIX, strlen(HOME_PREFIX)) ||
-			find_record(g->w, v->name + strlen(HOME_PREFIX))))
+	if (ours && is_lived_in(g, v))
 		return;
 	if ((!ours && !g->p->foreign) || volume_used(g, v->name))
 		return;
@@ -322,7 +342,7 @@ static void plan_volume(struct planning *g, const struct seen_volume *v)
 		return;
 	it->id = it->name = v->name;
 	it->foreign = !ours;
-	it->owner = name_owner(g, ours, v->labels, v->nlabels);
+	it->owner = rules_owner(g->mem, ours, v->labels, v->nlabels);
 	if (ours)
 		it->why = "home of an ended session: its files and the packages it installed";
 	it->made_ms = v->made_ms;
@@ -333,11 +353,16 @@ static void plan_volume(struct planning *g, const struct seen_volume *v)
 	it->marked = !it->keep;
 }
 
+bool rules_own_image(const struct world *w, const struct seen_image *i)
+{
+	return *i->tag &&
+		own_proven(w->engine, i->tag, OWN_IMAGE,
+			world_label(i->labels, i->nlabels, "berth.prepared_proof"));
+}
+
 static void plan_image(struct planning *g, const struct seen_image *i)
 {
-	bool ours = *i->tag &&
-		own_proven(g->w->engine, i->tag, OWN_IMAGE,
-			world_label(i->labels, i->nlabels, "berth.prepared_proof"));
+	bool ours = rules_own_image(g->w, i);
 	bool dangling = !*i->tag && g->p->foreign;
 	struct clean_item *it;
 
@@ -350,7 +375,7 @@ static void plan_image(struct planning *g, const struct seen_image *i)
 	it->id = i->id;
 	it->name = *i->tag ? i->tag : arena_printf(g->mem, "%.12s", i->id + strlen("sha256:"));
 	it->foreign = !ours;
-	it->owner = name_owner(g, ours, i->labels, i->nlabels);
+	it->owner = rules_owner(g->mem, ours, i->labels, i->nlabels);
 	if (ours)
 		it->why = "prepared for an agent that is not up; `berth up` prepares it again";
 	it->made_ms = i->made_ms;
@@ -407,6 +432,126 @@ void rules_plan(
 		plan_image(&g, &w->image[i]);
 	for (size_t i = 0; i < w->nfiles; i++)
 		plan_files(&g, &w->files[i]);
+}
+
+/* What a person chose. */
+
+/* The first container that has it, running ones before others; NULL: none. */
+static const struct seen_container *find_holder(
+	const struct world *w, enum clean_type type, const char *id, const char *name)
+{
+	const struct seen_container *found = NULL;
+
+	for (size_t i = 0; i < w->ncontainers; i++) {
+		const struct seen_container *c = &w->container[i];
+		bool uses = type == CLEAN_IMAGE ? !strcmp(c->image_id, id)
+			: type == CLEAN_VOLUME  ? list_has(c->volumes, c->nvolumes, id)
+						: list_has(c->networks, c->nnetworks, id) ||
+				list_has(c->networks, c->nnetworks, name);
+
+		if (uses && (!found || (is_up(c->state) && !is_up(found->state))))
+			found = c;
+	}
+	return found;
+}
+
+/* `lived`: why it may not go whoever uses it, or NULL. */
+static void add_chosen(struct planning *g, const struct clean_item *what, const char *image,
+	const struct key_value *labels, size_t n, const char *lived)
+{
+	struct clean_item *it = append_item(g, what->type, CLEAN_CHOSEN);
+	const struct seen_container *user;
+
+	if (!it)
+		return;
+	user = find_holder(g->w, what->type, what->id, what->name);
+	it->id = what->id;
+	it->name = what->name;
+	it->foreign = what->foreign;
+	it->bytes = what->bytes;
+	it->made_ms = what->made_ms;
+	it->owner = rules_owner(g->mem, !it->foreign, labels, n);
+	g->p->foreign |= it->foreign;
+	if (lived)
+		it->keep = lived;
+	else if (user)
+		it->keep = arena_printf(g->mem, "the container %s%s has it", user->name,
+			is_up(user->state) ? "" : ", which is stopped,");
+	else if (!it->foreign && g->w->making)
+		it->keep = "an agent is being brought up at this moment; try again";
+	else
+		it->keep = explain_kept(g, it, image, labels, n);
+	it->marked = !it->keep;
+}
+
+static void choose_image(struct planning *g, const struct seen_image *i)
+{
+	const struct clean_item what = {.type = CLEAN_IMAGE,
+		.id = i->id,
+		.name = *i->tag ? i->tag : arena_printf(g->mem, "%.12s", i->id + strlen("sha256:")),
+		.foreign = !rules_own_image(g->w, i),
+		.bytes = i->bytes,
+		.made_ms = i->made_ms};
+
+	add_chosen(g, &what, *i->tag ? i->tag : i->id, i->labels, i->nlabels, NULL);
+}
+
+static void choose_volume(struct planning *g, const struct seen_volume *v)
+{
+	const struct clean_item what = {.type = CLEAN_VOLUME,
+		.id = v->name,
+		.name = v->name,
+		.foreign = !rules_own_volume(g->w, v),
+		.bytes = v->bytes,
+		.made_ms = v->made_ms};
+
+	add_chosen(g, &what, "", v->labels, v->nlabels,
+		!what.foreign && !g->w->making && is_lived_in(g, v)
+			? "it is the home of a session that goes on until `berth down`"
+			: NULL);
+}
+
+static void choose_network(struct planning *g, const struct seen_network *n)
+{
+	const struct clean_item what = {.type = CLEAN_NETWORK,
+		.id = n->id,
+		.name = n->name,
+		.foreign = !rules_own_network(g->w, n),
+		.made_ms = n->made_ms};
+
+	add_chosen(g, &what, "", n->labels, n->nlabels,
+		rules_of_engine(n->name) ? "it is the engine's own" : NULL);
+}
+
+void rules_choose(const struct world *w, const struct policy *policy, struct clean_plan *p,
+	enum clean_type type, const char *const *id, size_t n, struct arena *mem)
+{
+	struct planning g = {.w = w, .policy = policy, .p = p, .mem = mem};
+
+	n = n < CLEAN_ITEMS_MAX ? n : CLEAN_ITEMS_MAX;
+	p->item = arena_array(mem, n + 1, sizeof *p->item);
+	p->n = 0;
+	for (size_t k = 0; k < n; k++) {
+		for (size_t i = 0; type == CLEAN_IMAGE && i < w->nimages; i++)
+			if (!strcmp(w->image[i].id, id[k]))
+				choose_image(&g, &w->image[i]);
+		for (size_t i = 0; type == CLEAN_VOLUME && i < w->nvolumes; i++)
+			if (!strcmp(w->volume[i].name, id[k]))
+				choose_volume(&g, &w->volume[i]);
+		for (size_t i = 0; type == CLEAN_NETWORK && i < w->nnetworks; i++)
+			if (!strcmp(w->network[i].id, id[k]))
+				choose_network(&g, &w->network[i]);
+	}
+}
+
+void clean_plan_only(struct clean_plan *p, enum clean_type type)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->item[i].type == type)
+			p->item[n++] = p->item[i];
+	p->n = n;
 }
 
 const struct clean_item *plan_find(const struct clean_plan *p, enum clean_type t, const char *id)

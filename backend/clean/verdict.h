@@ -19,6 +19,15 @@ enum clean_reason rule_container(
  * changes nothing. */
 void rules_plan(const struct world *w, const struct policy *policy, struct clean_plan *p,
 	struct arena *mem);
+/* Exactly these of one type, for a person chose them; what is used or protected has its `keep`. */
+void rules_choose(const struct world *w, const struct policy *policy, struct clean_plan *p,
+	enum clean_type type, const char *const *id, size_t n, struct arena *mem);
+/* Who made what has these labels: "agent alpha", "compose web", "you", "not berth". */
+const char *rules_owner(struct arena *mem, bool ours, const struct key_value *labels, size_t n);
+bool rules_of_engine(const char *name); /* a network that nobody made */
+bool rules_own_network(const struct world *w, const struct seen_network *n);
+bool rules_own_volume(const struct world *w, const struct seen_volume *v);
+bool rules_own_image(const struct world *w, const struct seen_image *i);
 /* The candidate of this type and id in a plan, or NULL. */
 const struct clean_item *plan_find(const struct clean_plan *p, enum clean_type t, const char *id);
 

@@ -49,10 +49,16 @@ static void volumes_of(const cJSON *row, struct seen_container *c, struct arena 
 static void networks_of(const cJSON *row, struct seen_container *c, struct arena *mem)
 {
 	const cJSON *all = ejson_path(row, "NetworkSettings", "Networks", NULL), *net;
-	const char **word = arena_array(mem, 2 * ejson_count(all) + 1, sizeof *word);
+	size_t most = 2 * ejson_count(all) + 1;
+	const char **word = arena_array(mem, most, sizeof *word),
+		   **address = arena_array(mem, most, sizeof *address);
 
 	cJSON_ArrayForEach(net, all)
 	{
+		const char *at = ejson_keep(mem, net, "IPAddress");
+
+		at = *at ? at : ejson_keep(mem, net, "GlobalIPv6Address");
+		address[c->nnetworks] = address[c->nnetworks + 1] = at;
 		/* One that was never started has only the name. */
 		if (net->string)
 			word[c->nnetworks++] = arena_strdup(mem, net->string);
@@ -60,6 +66,7 @@ static void networks_of(const cJSON *row, struct seen_container *c, struct arena
 			word[c->nnetworks++] = ejson_keep(mem, net, "NetworkID");
 	}
 	c->networks = word;
+	c->address = address;
 }
 
 static void take_containers(const cJSON *root, struct world *w, struct arena *mem)
@@ -155,7 +162,7 @@ static void take_images(const cJSON *root, struct world *w, struct arena *mem)
 }
 
 /* What the engine measured, laid over the lists. */
-static void take_sizes(const cJSON *root, struct world *w)
+void world_measured(const cJSON *root, struct world *w)
 {
 	const cJSON *row;
 
@@ -270,6 +277,54 @@ int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w
 	/* A plan without sizes is better than none. */
 	df = sizes ? get_json(en, "measure", "/system/df", SIZES_MS, NULL) : NULL;
 	if (df)
-		take_sizes(df, w);
+		world_measured(df, w);
+	return 0;
+}
+
+cJSON *world_json(struct engine_sync *en, const char *what, const char *target, struct err *e)
+{
+	return get_json(en, what, target, LIST_MS, e);
+}
+
+/* Engines before API 1.42 take no heed of `type`, and measure everything. */
+cJSON *world_measure(struct engine_sync *en, const char *type)
+{
+	AUTO_STR struct str target = STR_INIT;
+
+	str_addf(&target, "/system/df?type=%s", type);
+	return get_json(en, "measure", target.s, SIZES_MS, NULL);
+}
+
+void world_take(const cJSON *root, enum clean_type type, struct world *w, struct arena *mem)
+{
+	if (type == CLEAN_IMAGE)
+		take_images(root, w, mem);
+	else if (type == CLEAN_VOLUME)
+		take_volumes(root, w, mem);
+	else if (type == CLEAN_NETWORK)
+		take_networks(root, w, mem);
+}
+
+int world_type(struct engine_sync *en, enum clean_type type, bool sizes, struct world *w,
+	struct arena *mem, struct err *e)
+{
+	static const struct {
+		const char *what, *target;
+	} lists[CLEAN_TYPES] = {
+		[CLEAN_IMAGE] = {"list the images", "/images/json"},
+		[CLEAN_VOLUME] = {"list the volumes", "/volumes"},
+		[CLEAN_NETWORK] = {"list the networks", "/networks"},
+	};
+	AUTO_JSON cJSON *root = NULL, *df = NULL;
+
+	if (world_containers(en, w, mem, e))
+		return -1;
+	root = world_json(en, lists[type].what, lists[type].target, e);
+	if (!root)
+		return -1;
+	world_take(root, type, w, mem);
+	df = sizes && type != CLEAN_NETWORK ? world_measure(en, clean_type_name(type)) : NULL;
+	if (df)
+		world_measured(df, w);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <berth/arena.h>
+#include <berth/clean.h>
 #include <berth/snapshot.h>
 
 #include "container/container.h"
@@ -25,6 +26,7 @@ struct seen_container {
 	const struct key_value *labels;
 	const char *const *volumes;  /* names */
 	const char *const *networks; /* names and ids */
+	const char *const *address;  /* in each of them; "" */
 };
 
 struct seen_network {
@@ -78,6 +80,15 @@ int world_containers(struct engine_sync *en, struct world *w, struct arena *mem,
 /* All the lists; `foreign`: images too, `sizes`: measured. */
 int world_look(struct engine_sync *en, bool foreign, bool sizes, struct world *w, struct arena *mem,
 	struct err *e);
+/* The containers, and the whole list of one type that the engine has. */
+int world_type(struct engine_sync *en, enum clean_type type, bool sizes, struct world *w,
+	struct arena *mem, struct err *e);
+/* The reply to one of these lists. */
+void world_take(const cJSON *root, enum clean_type type, struct world *w, struct arena *mem);
+/* One reply as JSON, its time bounded; NULL with *e. */
+cJSON *world_json(struct engine_sync *en, const char *what, const char *target, struct err *e);
+void world_measured(const cJSON *df, struct world *w);          /* of /system/df */
+cJSON *world_measure(struct engine_sync *en, const char *type); /* NULL: it would not */
 /* This machine's part.  -1: there are so many records that those of living sessions may be missing. */
 int world_sessions(struct world *w, struct arena *mem, struct err *e);
 void world_files(struct world *w, struct arena *mem); /* after the sessions */

@@ -5,14 +5,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/hosts.h>
 #include <berth/runtime.h>
 #include <berth/settings.h>
+#include <berth/where.h>
 #include <berth/check.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "config/node.h"
 
 static const char *const ascii_words[] = {"auto", "yes", "no", NULL};
+
+static const char *const chart_words[] = {"auto", "braille", "blocks", NULL};
+
+static const char *const breach_words[] = {"freeze", "warn", "kill", "refuse", NULL};
 
 static const char *const unavailable_words[] = {"refuse", "warn", NULL};
 
@@ -23,6 +30,8 @@ const struct setting setting_table[] = {
 		"Colours: auto, the name of a shipped theme, or the path of a theme file."},
 	{"ascii", SETTING_CHOICE, AT(ascii), 0, 0, ascii_words,
 		"Draw with ASCII only: auto (by the locale), yes or no."},
+	{"charts", SETTING_CHOICE, AT(charts), 0, 0, chart_words,
+		"Draw charts in braille or in blocks: auto (by the terminal), braille or blocks."},
 	{"mouse", SETTING_BOOL, AT(mouse), 0, 0, NULL,
 		"Use the mouse; when off, the terminal selects text as usual."},
 	{"read_only", SETTING_BOOL, AT(read_only), 0, 0, NULL,
@@ -40,7 +49,7 @@ const struct setting setting_table[] = {
 	{"logs.tail", SETTING_INT, AT(log_tail), 0, 1000000, NULL,
 		"Lines of history read when logs are opened, for all containers together."},
 	{"confirm_threshold", SETTING_INT, AT(confirm_threshold), 1, 1000000, NULL,
-		"Number of items from which a dialog asks for their number to be typed."},
+		"From this many items on, a dialog asks for their number to be typed."},
 	{"protected.names", SETTING_LIST, AT(protected_names), 0, 0, NULL,
 		"Containers, networks and volumes that are never removed: patterns of names."},
 	{"protected.labels", SETTING_LIST, AT(protected_labels), 0, 0, NULL,
@@ -48,7 +57,9 @@ const struct setting setting_table[] = {
 	{"protected.images", SETTING_LIST, AT(protected_images), 0, 0, NULL,
 		"Images that are never removed: patterns of references."},
 	{"hosts", SETTING_HOSTS, AT(nhosts), 0, 0, NULL,
-		"Rules for single engines, on top of what holds everywhere: a list of maps."},
+		"Rules for single engines, on top of those for all: a list of maps."},
+	{"alerts", SETTING_ALERTS, AT(nalerts), 0, 0, NULL,
+		"What a person is told of, and how: a list of maps with a condition each."},
 	{"audit.unavailable", SETTING_CHOICE, AT(audit_unavailable), 0, 0, unavailable_words,
 		"When nothing can be recorded: refuse, or warn (act, and count what was done)."},
 	{"audit.keep_days", SETTING_INT, AT(audit_keep_days), 0, 36500, NULL,
@@ -56,13 +67,38 @@ const struct setting setting_table[] = {
 	{"audit.keep_bytes", SETTING_BYTES, AT(audit_keep_bytes), 0, 1e15, NULL,
 		"Size of the audit log above which its oldest parts are removed; 0: never."},
 	{"journal.commands", SETTING_INT, AT(journal_commands), 0, 4096, NULL,
-		"Commands that the journal of an agent keeps with their output; 0: no journal."},
+		"Commands of each agent that are kept with their output; 0: none."},
 	{"journal.output", SETTING_BYTES, AT(journal_bytes), 4 << 10, 64 << 20, NULL,
-		"Output that the journal keeps of each command: its end."},
+		"How much of each command's output is kept: its end."},
+	{"egress.ask_seconds", SETTING_INT, AT(egress_ask_s), 1, 600, NULL,
+		"How long a connection of an agent with network: {ask: true} waits for a person's answer."},
 	{"files.io_depth", SETTING_INT, AT(files_io_depth), 0, 64, NULL,
 		"Requests at once while files wait for a disk; 0: measured once per disk."},
 	{"files.io_uring", SETTING_CHOICE, AT(files_io_uring), 0, 0, ascii_words,
-		"Use io_uring for these: auto (where it measured faster), yes or no."},
+		"Use io_uring for them: auto (where it measured faster), yes or no."},
+	{"workspaces.done_days", SETTING_INT, AT(workspaces_done_days), -1, 36500, NULL,
+		"Days after which `workspace clean --due` archives a task that is done; -1: never."},
+	{"workspaces.failed_days", SETTING_INT, AT(workspaces_failed_days), -1, 36500, NULL,
+		"Days after which it removes a task that failed; -1: never."},
+	{"workspaces.idle_days", SETTING_INT, AT(workspaces_idle_days), -1, 36500, NULL,
+		"Days without a change after which it archives a project; -1: never."},
+	{"workspaces.clean_hours", SETTING_INT, AT(workspaces_clean_hours), 0, 8760, NULL,
+		"Hours after which an open console runs `workspace clean --due` again; 0: it does not."},
+	{"workspaces.verify_days", SETTING_INT, AT(workspaces_verify_days), 0, 3650, NULL,
+		"Days after which it runs `workspace verify` again; 0: it does not."},
+	{"workspaces.archive_level", SETTING_INT, AT(workspaces_level), 1, 19, NULL,
+		"Level at which zstd compresses archives."},
+	{"workspaces.archive_threads", SETTING_INT, AT(workspaces_threads), 0, 64, NULL,
+		"Threads that compress an archive; 0: none beside the one that reads."},
+	{"workspaces.limit_bytes", SETTING_BYTES, AT(workspace_bytes), 0, 1e15, NULL,
+		"How much a workspace may hold while an agent has it; 0: no limit."},
+	{"workspaces.limit_files", SETTING_INT, AT(workspace_files), 0, 1e15, NULL,
+		"How many files and directories it may hold; 0: no limit."},
+	{"workspaces.on_breach", SETTING_CHOICE, AT(workspace_breach), 0, 0, breach_words,
+		"What happens when it holds more: freeze its container, warn, or kill what runs in "
+		"it."},
+	{"commands", SETTING_COMMANDS, AT(ncommands), 0, 0, NULL,
+		"Commands of your own for the container of a row: a list of maps."},
 	{"keys", SETTING_KEYS, AT(keys), 0, 0, NULL,
 		"Keys of actions, as ACTION: \"KEY KEY\"; an empty text takes the keys away."},
 	{0},
@@ -72,15 +108,63 @@ const struct setting setting_table[] = {
 #define AT(field) offsetof(struct host_rule, field)
 
 const struct setting setting_host_table[] = {
+	{"name", SETTING_TEXT, AT(name), 0, 0, NULL,
+		"What an engine is called here: the console shows it, -H takes it; with endpoint."},
+	{"endpoint", SETTING_TEXT, AT(endpoint), 0, 0, NULL,
+		"Where it is: ssh://[USER@]HOST[:PORT][/SOCKET], tcp://HOST:PORT or unix:///PATH."},
 	{"host", SETTING_TEXT, AT(host), 0, 0, NULL,
-		"Pattern of the engine's endpoint or name; needed."},
+		"In place of both: a pattern of endpoints or engines' names for which the rest holds."},
 	{"read_only", SETTING_BOOL, AT(read_only), 0, 0, NULL, "Change nothing on that engine."},
+	{"secrets", SETTING_BOOL, AT(secrets), 0, 0, NULL,
+		"Of an engine by name: secrets and keys may be handed to what runs there; false if not set."},
 	{"protected.names", SETTING_LIST, AT(protected_names), 0, 0, NULL,
 		"As protected.names, there."},
 	{"protected.labels", SETTING_LIST, AT(protected_labels), 0, 0, NULL,
 		"As protected.labels, there."},
 	{"protected.images", SETTING_LIST, AT(protected_images), 0, 0, NULL,
 		"As protected.images, there."},
+	{0},
+};
+#undef AT
+#define AT(field) offsetof(struct alert_rule, field)
+
+static const char *const notify_words[] = {"no", "osc9", "osc777", NULL};
+
+const struct setting setting_alert_table[] = {
+	{"name", SETTING_TEXT, AT(name), 0, 0, NULL, "What it is called; else its condition."},
+	{"when", SETTING_TEXT, AT(when), 0, 0, NULL,
+		"The condition, as in the filter, and for how long it must hold; needed."},
+	{"bell", SETTING_BOOL, AT(bell), 0, 0, NULL, "Ring the terminal's bell; true if not set."},
+	{"notify", SETTING_CHOICE, AT(notify), 0, 0, notify_words,
+		"Have the terminal show a notification: osc9 (iTerm2, Windows Terminal, kitty), osc777 "
+		"(rxvt, foot, VTE) or no."},
+	{"command", SETTING_TEXT, AT(command), 0, 0, NULL,
+		"A line for /bin/sh on this machine; what it is about is in its environment, BERTH_NAME "
+		"and so on."},
+	{"webhook", SETTING_TEXT, AT(webhook), 0, 0, NULL,
+		"An http:// or https:// address to which it is posted as JSON."},
+	{"again_seconds", SETTING_INT, AT(again_s), 0, 31536000, NULL,
+		"After which it is told again while it still holds; 0: once."},
+	{"quiet", SETTING_LIST, AT(quiet_words), 0, 0, NULL,
+		"Times of day in which nothing is told: [\"22:00-07:00\"]; afterwards what still holds."},
+	{0},
+};
+#undef AT
+#define AT(field) offsetof(struct custom_command, field)
+
+static const char *const confirm_words[] = {"yes", "no", "name", NULL};
+
+const struct setting setting_command_table[] = {
+	{"name", SETTING_TEXT, AT(name), 0, 0, NULL,
+		"The word by which `:` and `berth custom` know it; needed."},
+	{"key", SETTING_TEXT, AT(key), 0, 0, NULL,
+		"Its key in the views of rows; one that is free."},
+	{"help", SETTING_TEXT, AT(help), 0, 0, NULL, "What the help says of it."},
+	{"run", SETTING_TEXT, AT(run), 0, 0, NULL,
+		"A line for sh on this machine; fields of the row are in its environment, as BERTH_NAME."},
+	{"exec", SETTING_TEXT, AT(exec), 0, 0, NULL, "Or a line for sh in the container."},
+	{"confirm", SETTING_CHOICE, AT(confirm), 0, 0, confirm_words,
+		"Whether the console asks before: yes, no, or name (of the container, to be typed)."},
 	{0},
 };
 #undef AT
@@ -132,35 +216,178 @@ static int read_byte_setting(const struct setting *t, const struct config *c, co
 static int read_map(struct settings *s, const struct setting *table, void *base,
 	const struct config *c, const struct node *map, const char *section, struct err *e);
 
+/* What a list of maps holds. */
+struct list_kind {
+	const char *many, *one, *like; /* "rules", "a rule", and one as it is written */
+	size_t most, size;
+	const void *fresh; /* one before it is read */
+	const struct setting *table;
+	int (*check)(struct settings *s, const struct config *c, const struct node *n, void *all,
+		size_t i, struct err *e);
+};
+
+/* n->n of them; NULL and *e.  `hosts:` with every rule under it commented out has none. */
+static void *read_maps(struct settings *s, const struct list_kind *k, const struct config *c,
+	const struct node *n, struct err *e)
+{
+	char *all;
+
+	if (n->kind == NODE_MAP || (n->kind == NODE_SCALAR && *n->value)) {
+		node_err(c, n, e, "found %s, expected a list of %s such as - %s.",
+			n->kind == NODE_MAP ? "keys with values" : "a single value", k->many,
+			k->like);
+		return NULL;
+	}
+	if (n->n > k->most) {
+		node_err(c, n, e, "found %zu %s, expected at most %zu.", n->n, k->many, k->most);
+		return NULL;
+	}
+	all = arena_array(&s->mem, n->n + 1, k->size);
+	for (size_t i = 0; i < n->n; i++) {
+		const struct node *one = n->child[i];
+		void *at = memcpy(all + i * k->size, k->fresh, k->size);
+
+		if (one->kind != NODE_MAP) {
+			node_err(c, one, e, "found %s, expected %s such as %s.",
+				one->kind == NODE_LIST ? "a list" : "a single value", k->one,
+				k->like);
+			return NULL;
+		}
+		if (read_map(s, k->table, at, c, one, "", e) < 0 ||
+			k->check(s, c, one, all, i, e) < 0)
+			return NULL;
+	}
+	return all;
+}
+
+static int check_host(struct settings *s, const struct config *c, const struct node *n, void *all,
+	size_t i, struct err *e)
+{
+	const char *fault = host_rule_fault(all, i);
+
+	(void)s;
+	return fault ? node_err(c, n, e, "%s", fault) : 0;
+}
+
 static int read_hosts(
 	struct settings *s, const struct config *c, const struct node *n, struct err *e)
 {
-	struct host_rule *rules;
+	static const struct host_rule fresh;
+	const struct list_kind rules = {"rules", "a rule", "host: \"tcp://prod*\"", SIZE_MAX,
+		sizeof fresh, &fresh, setting_host_table, check_host};
 
-	/* `hosts:` with every rule under it commented out. */
-	if (n->kind == NODE_MAP || (n->kind == NODE_SCALAR && *n->value))
-		return node_err(c, n, e,
-			"found %s, expected a list of rules such as - host: \"tcp://prod*\".",
-			n->kind == NODE_MAP ? "keys with values" : "a single value");
-	rules = arena_array(&s->mem, n->n + 1, sizeof *rules);
-	for (size_t i = 0; i < n->n; i++) {
-		const struct node *rule = n->child[i];
+	s->hosts = read_maps(s, &rules, c, n, e);
+	s->nhosts = s->hosts ? n->n : 0;
+	return s->hosts ? 0 : -1;
+}
 
-		rules[i] = (struct host_rule){0};
-		if (rule->kind != NODE_MAP)
-			return node_err(c, rule, e,
-				"found %s, expected a rule such as host: \"tcp://prod*\".",
-				rule->kind == NODE_LIST ? "a list" : "a single value");
-		if (read_map(s, setting_host_table, &rules[i], c, rule, "", e) < 0)
-			return -1;
-		if (!rules[i].host)
-			return node_err(c, rule, e,
-				"a rule without \"host\", expected the pattern of an endpoint or an "
-				"engine's name.");
+static bool read_time_of_day(const char *s, int *ret)
+{
+	for (size_t i = 0; i < 5; i++)
+		if (i == 2 ? s[i] != ':' : s[i] < '0' || s[i] > '9')
+			return false;
+	*ret = ((s[0] - '0') * 10 + s[1] - '0') * 60 + (s[3] - '0') * 10 + s[4] - '0';
+	return *ret < 24 * 60 && s[3] < '6';
+}
+
+static int read_quiet(struct settings *s, const struct config *c, const struct node *n,
+	struct alert_rule *rule, struct err *e)
+{
+	struct day_span *spans = arena_array(&s->mem, rule->quiet_words.n + 1, sizeof *spans);
+
+	for (size_t i = 0; i < rule->quiet_words.n; i++) {
+		const char *text = rule->quiet_words.item[i];
+
+		if (strlen(text) != 11 || text[5] != '-' ||
+			!read_time_of_day(text, &spans[i].from) ||
+			!read_time_of_day(text + 6, &spans[i].to) || spans[i].from == spans[i].to)
+			return node_err(c, node_get(n, "quiet")->child[i], e,
+				"found \"%.40s\", expected a time of day such as \"22:00-07:00\".",
+				text);
 	}
-	s->nhosts = n->n;
-	s->hosts = rules;
+	rule->quiet = spans;
+	rule->nquiet = rule->quiet_words.n;
 	return 0;
+}
+
+static bool is_web_address(const char *s)
+{
+	size_t n = !strncmp(s, "https://", 8) ? 8 : !strncmp(s, "http://", 7) ? 7 : 0;
+
+	if (!n || !s[n] || s[n] == '/')
+		return false;
+	for (; *s; s++)
+		if (*s <= ' ' || *s >= 127)
+			return false;
+	return true;
+}
+
+static int check_alert(struct settings *s, const struct config *c, const struct node *n, void *all,
+	size_t i, struct err *e)
+{
+	struct alert_rule *rule = &((struct alert_rule *)all)[i];
+	struct err why = ERR_INIT;
+	struct where *where;
+
+	if (!rule->when)
+		return node_err(c, n, e,
+			"an alert without \"when\", expected a condition such as \"memory_percent > 90 for "
+			"30s\".");
+	where = where_new(rule->when, WHERE_ALERT, &why);
+	if (!where)
+		return node_err(c, node_get(n, "when"), e, "in \"when\" %s.", why.msg);
+	where_free(where);
+	if (rule->webhook && !is_web_address(rule->webhook))
+		return node_err(c, node_get(n, "webhook"), e,
+			"found \"%.60s\", expected an address that begins with https:// or http://.",
+			rule->webhook);
+	if (!rule->name)
+		rule->name = rule->when;
+	return read_quiet(s, c, n, rule, e);
+}
+
+static int read_alerts(
+	struct settings *s, const struct config *c, const struct node *n, struct err *e)
+{
+	static const struct alert_rule fresh = {.bell = true};
+	const struct list_kind alerts = {"alerts", "an alert", "when: \"memory_percent > 90\"",
+		ALERTS_MAX, sizeof fresh, &fresh, setting_alert_table, check_alert};
+
+	s->alerts = read_maps(s, &alerts, c, n, e);
+	s->nalerts = s->alerts ? n->n : 0;
+	return s->alerts ? 0 : -1;
+}
+
+static int check_custom(struct settings *s, const struct config *c, const struct node *n, void *all,
+	size_t i, struct err *e)
+{
+	const struct custom_command *first = all, *k = &first[i];
+
+	(void)s;
+	if (!k->name || !text_is_plain_name(k->name, 40))
+		return node_err(c, n, e,
+			"a command without a \"name\" of letters, digits, dots and dashes.");
+	if (!k->run == !k->exec)
+		return node_err(c, n, e,
+			"the command %s has %s, expected either \"run\" (on this machine) or \"exec\" (in the "
+			"container).",
+			k->name, k->run ? "both" : "neither");
+	for (size_t j = 0; j < i; j++)
+		if (!strcmp(first[j].name, k->name))
+			return node_err(c, n, e, "a second command is called %s.", k->name);
+	return 0;
+}
+
+static int read_commands(
+	struct settings *s, const struct config *c, const struct node *n, struct err *e)
+{
+	static const struct custom_command fresh;
+	const struct list_kind commands = {"commands", "a command", "name: ports",
+		CUSTOM_COMMANDS_MAX, sizeof fresh, &fresh, setting_command_table, check_custom};
+
+	s->commands = read_maps(s, &commands, c, n, e);
+	s->ncommands = s->commands ? n->n : 0;
+	return s->commands ? 0 : -1;
 }
 
 static int read_setting(struct settings *s, const struct setting *t, void *base,
@@ -183,6 +410,8 @@ static int read_setting(struct settings *s, const struct setting *t, void *base,
 	case SETTING_LIST: return read_text_list(s, c, n, at, e);
 	case SETTING_KEYS: return read_keys(c, n, at, e);
 	case SETTING_HOSTS: return read_hosts(s, c, n, e);
+	case SETTING_ALERTS: return read_alerts(s, c, n, e);
+	case SETTING_COMMANDS: return read_commands(s, c, n, e);
 	}
 	return 0;
 }
@@ -330,6 +559,18 @@ int settings_load(const char *file, struct settings *ret, struct err *e)
 	arena_init(&ret->mem, 2048);
 	read_defaults(ret);
 	return load_settings(file, ret, e);
+}
+
+int settings_parse(const char *name, const char *text, struct settings *ret, struct err *e)
+{
+	struct config c;
+
+	if (config_parse(name, text, strlen(text), &c, e) < 0)
+		return -1;
+	if (settings_from(&c, ret, e) == 0)
+		return 0;
+	config_release(&c);
+	return -1;
 }
 
 int settings_load_bare(const char *file, struct settings *ret, struct err *e)

@@ -15,11 +15,14 @@
 
 #include <berth/mem.h>
 #include <berth/message.h>
+#include <berth/signals.h>
+#include <berth/undo.h>
 
 #define ACTS_AT_ONCE 8
 
 struct act_item {
 	struct act_batch *batch;
+	struct site *at;
 	const char *engine, *id, *name; /* as the person saw it */
 	struct passage *passage;
 };
@@ -31,7 +34,7 @@ struct act_batch {
 	char of[24]; /* how many targets it has, for the record */
 	enum act act;
 	bool force, volumes;
-	int timeout_s;
+	int timeout_s, signal;
 	size_t n, begun, flying, done, failed;
 	struct act_item *item;
 	struct job *job;  /* NULL for a single target */
@@ -50,18 +53,22 @@ static struct passage *pass_gate(struct act_item *it, gate_fn *go, struct err *e
 {
 	const struct act_batch *batch = it->batch;
 	const struct target t = {it->engine, it->id, it->name};
-	struct key_value params[3];
+	char name[SIGNAL_NAME_MAX];
+	struct key_value params[4];
 	struct record_target of;
-	struct audit_record r = record_of_container(batch->b, deed_of_act(batch->act), &t, &of);
+	struct audit_record r = record_of_container(it->at, deed_of_act(batch->act), &t, &of);
 
 	r.params = params;
 	if (batch->force)
 		params[r.nparams++] = (struct key_value){"force", "yes", false};
 	if (batch->volumes)
 		params[r.nparams++] = (struct key_value){"volumes", "yes", false};
+	if (batch->act == ACT_KILL && batch->signal)
+		params[r.nparams++] =
+			(struct key_value){"signal", signal_name(batch->signal, name), false};
 	if (batch->n > 1)
 		params[r.nparams++] = (struct key_value){"of", batch->of, false};
-	return gate_begin(gate_of(batch->b), &r, &of, go, it, e);
+	return gate_begin(gate_of(it->at), &r, &of, go, it, e);
 }
 
 static void on_act_intent(void *ctx, const struct err *err);
@@ -75,15 +82,16 @@ static int act_begin(struct act_item *it, struct err *e)
 	struct row *r;
 
 	snprintf(what, sizeof what, "%s %.200s", act_name(batch->act), it->name);
-	if (strcmp(it->engine, b->model.engine) != 0)
+	it->at = site_of(b, it->engine);
+	if (!it->at)
 		return err_set(e, ERR_CONFLICT,
 			"%s belongs to a different engine than the one connected now: "
 			"nothing was done.",
 			it->name);
-	r = model_find(&b->model, it->id);
+	r = model_find(&it->at->model, it->id);
 	if (!r)
 		return err_set(e, ERR_NOT_FOUND, "%s no longer exists.", it->name);
-	if (backend_may_change(b, what, e) < 0)
+	if (site_may_change(it->at, what, e) < 0)
 		return -1;
 	if (r->c.pending)
 		return err_set(e, ERR_CONFLICT, "berth is already %s %s.", act_doing(r->c.pending),
@@ -125,7 +133,7 @@ static void act_outcome(struct act_item *it, const struct err *err)
 {
 	struct act_batch *batch = it->batch;
 	struct backend *b = batch->b;
-	struct row *r = model_find(&b->model, it->id);
+	struct row *r = model_find(&it->at->model, it->id);
 
 	count_target(it, err);
 	if (!r)
@@ -137,7 +145,7 @@ static void act_outcome(struct act_item *it, const struct err *err)
 		r->settling = true;
 	}
 	r->dirty = true;
-	watch_inspect(b);
+	watch_inspect(it->at);
 	publish_soon(b);
 }
 
@@ -155,12 +163,39 @@ static void on_act_done(void *ctx, const struct err *err)
 		count_target(it, err);
 	} else {
 		if (!err)
-			b->watch.heard_ns = backend_now(b);
+			it->at->watch.heard_ns = backend_now(b);
 		act_outcome(it, err);
 		if (err)
-			watch_trouble(b, err);
+			watch_trouble(it->at, err);
 	}
 	act_pump(batch);
+}
+
+static void ask_for_act(struct act_item *it)
+{
+	const struct act_batch *batch = it->batch;
+
+	engine_act(it->at->engine, batch->act, it->id, batch->force, batch->volumes,
+		batch->act == ACT_KILL ? batch->signal : batch->timeout_s, on_act_done, it);
+}
+
+/* What it was, before it is removed.  Without that it is removed all the same: it cannot be undone then. */
+static void on_last_look(void *ctx, const struct engine_container *k, const char *json, size_t n,
+	const struct err *err)
+{
+	struct act_item *it = ctx;
+	struct err e = ERR_INIT;
+
+	(void)k;
+	if (!err)
+		undo_keep(
+			it->at->endpoint.url, it->engine + strlen(it->at->prefix), it->id, json, n);
+	if (it->batch->b->stopping || !it->at->engine) {
+		err_set(&e, ERR_CANCELLED, "berth ended before remove was requested.");
+		on_act_done(it, &e);
+		return;
+	}
+	ask_for_act(it);
 }
 
 /* The intent is on disk, or it is known why it is not. */
@@ -171,14 +206,17 @@ static void on_act_intent(void *ctx, const struct err *err)
 	struct backend *b = batch->b;
 	struct err e = ERR_INIT;
 
-	if (!err && (b->stopping || !b->engine)) {
+	if (!err && (b->stopping || !it->at->engine)) {
 		err_set(&e, ERR_CANCELLED, "berth ended before %s was requested.",
 			act_name(batch->act));
 		err = &e;
 	}
+	if (!err && batch->act == ACT_REMOVE) {
+		engine_inspect(it->at->engine, it->id, on_last_look, it);
+		return;
+	}
 	if (!err) {
-		engine_act(b->engine, batch->act, it->id, batch->force, batch->volumes,
-			batch->timeout_s, on_act_done, it);
+		ask_for_act(it);
 		return;
 	}
 	gate_end(it->passage, err);
@@ -285,6 +323,7 @@ void act_command(struct backend *b, const struct command *c)
 	batch->force = c->act.force;
 	batch->volumes = c->act.volumes;
 	batch->timeout_s = c->act.timeout_s;
+	batch->signal = c->act.signal;
 	take_act_targets(batch, c);
 	if (batch->n > 1) {
 		snprintf(name, sizeof name, "%s %zu containers", act_name(batch->act), batch->n);

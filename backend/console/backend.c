@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,8 +19,9 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
-#include <berth/trace.h>
 #include <berth/message.h>
+#include <berth/spawn.h>
+#include <berth/trace.h>
 #include <berth/users.h>
 
 #define PULSE_MS 250
@@ -32,7 +32,8 @@
 
 static void do_refresh(struct backend *b, const struct command *c)
 {
-	watch_refresh(b);
+	for (size_t i = 0; i < b->nsites; i++)
+		watch_refresh(&b->site[i]);
 	backend_result(b, c->id, NULL);
 }
 
@@ -70,7 +71,7 @@ static void on_unlock(void *ctx, const struct err *err)
 	if (b->recording.unlock == u)
 		b->recording.unlock = NULL;
 	if (!why.kind)
-		b->state.read_only = b->recording.policy.read_only = false;
+		b->home->state.read_only = b->recording.policy.read_only = false;
 	gate_end(u->passage, &why);
 	if (!b->stopping) {
 		publish_now(b);
@@ -91,15 +92,15 @@ static void do_read_only(struct backend *b, const struct command *c)
 
 	b->recording.unlock = NULL;
 	if (c->read_only) {
-		b->state.read_only = b->recording.policy.read_only = true;
-		gate_note(gate_of(b), &r, NULL);
+		b->home->state.read_only = b->recording.policy.read_only = true;
+		gate_note(gate_of(b->home), &r, NULL);
 		publish_now(b);
 		backend_result(b, c->id, NULL);
 		return;
 	}
 	u = xcalloc(1, sizeof *u);
 	*u = (struct unlock){.b = b, .id = c->id};
-	u->passage = gate_begin(gate_of(b), &r, NULL, on_unlock, u, &e);
+	u->passage = gate_begin(gate_of(b->home), &r, NULL, on_unlock, u, &e);
 	if (u->passage) {
 		b->recording.unlock = u;
 		return;
@@ -133,8 +134,15 @@ static void (*const commands[])(struct backend *b, const struct command *c) = {
 	[CMD_SHELL_CLOSE] = shell_command,
 	[CMD_JOB_CANCEL] = chores_cancel_job,
 	[CMD_JOB_DISMISS] = chores_dismiss_job,
+	[CMD_JOB_ALLOW] = chores_allow_job,
 	[CMD_IMAGE_IMPORT] = chores_import,
+	[CMD_CALLS] = chores_calls,
+	[CMD_NET] = asking_rules,
+	[CMD_WORKSPACES] = workspaces_command,
+	[CMD_PATHS] = paths_command,
 	[CMD_SAVE] = chores_save,
+	[CMD_WORK] = view_work_command,
+	[CMD_HOLDINGS] = cleaning_command,
 };
 
 static struct command *pop_command(struct backend *b)
@@ -182,19 +190,23 @@ static void on_paused(struct backend *b, bool paused)
 {
 	logs_pause(b, paused);
 	shell_pause(b, paused);
-	if (b->watch.events) {
-		engine_pause(b->watch.events, paused);
+	for (size_t i = 0; i < b->nsites; i++) {
+		struct site *at = &b->site[i];
+
+		if (!at->watch.events)
+			continue;
+		engine_pause(at->watch.events, paused);
 		/* The engine drops events that nobody reads. */
 		if (!paused)
-			watch_refresh(b);
+			watch_refresh(at);
 	}
 }
 
-static void on_row(struct backend *b, struct row *r)
+static void on_row(struct site *at, struct row *r)
 {
-	stats_row(b, r);
-	logs_row(b, r);
-	detail_row(b, r);
+	stats_row(at, r);
+	logs_row(at, r);
+	detail_row(at, r);
 }
 
 static const struct listener listener = {
@@ -204,6 +216,7 @@ static const struct listener listener = {
 	.gone = logs_gone,
 	.listed = logs_listed,
 	.lost = logs_lost,
+	.happened = remembering_event,
 };
 
 /* ---- the thread */
@@ -212,13 +225,17 @@ static void on_pulse(uv_timer_t *t)
 {
 	struct backend *b = t->data;
 
-	watch_pulse(b);
+	for (size_t i = 0; i < b->nsites; i++)
+		watch_pulse(&b->site[i]);
 	act_pulse(b);
 	logs_pulse(b);
 	chores_pulse(b);
 	detail_pulse(b);
 	roster_pulse(b);
+	asking_pulse(b);
 	cleaning_pulse(b);
+	upkeep_pulse(b);
+	alerts_pulse(b);
 	recording_pulse(b);
 	publish_jobs(b);
 }
@@ -234,7 +251,7 @@ static void close_handle(uv_handle_t *h, void *arg)
  * need that. */
 static void close_when_done(struct backend *b)
 {
-	if (b->engine_closed && !b->recording.gate.waiting && !cleaning_works(b))
+	if (b->nclosed == b->nsites && !b->recording.gate.waiting && !cleaning_works(b))
 		uv_walk(&b->loop, close_handle, NULL);
 }
 
@@ -242,28 +259,34 @@ static void on_engine_closed(void *ctx)
 {
 	struct backend *b = ctx;
 
-	b->engine_closed = true;
+	b->nclosed++;
 	close_when_done(b);
 }
 
 static void close_engine(uv_timer_t *t)
 {
 	struct backend *b = t->data;
-	struct engine *en = STEAL(b->engine);
 
 	uv_timer_stop(t);
-	if (!en)
+	if (b->stopping)
 		return;
 	b->stopping = true;
-	watch_stop(b);
+	for (size_t i = 0; i < b->nsites; i++)
+		watch_stop(&b->site[i]);
 	stats_stop(b);
 	logs_stop(b);
 	shell_stop(b);
 	detail_stop(b);
 	cleaning_stop(b);
+	workspaces_stop(b);
+	upkeep_stop(b);
+	alerts_stop(b);
+	asking_stop(b);
 	uv_timer_stop(&b->pulse);
 	uv_timer_stop(&b->publish);
-	engine_close(en, on_engine_closed, b);
+	for (size_t i = 0; i < b->nsites; i++)
+		if (b->site[i].engine)
+			engine_close(STEAL(b->site[i].engine), on_engine_closed, b);
 }
 
 static void check_farewell(uv_timer_t *t)
@@ -284,7 +307,7 @@ static void begin_stop(struct backend *b)
 		return;
 	}
 	uv_timer_stop(&b->publish);
-	uv_timer_stop(&b->stats.tick);
+	uv_timer_stop(&b->tick);
 	b->farewell_ns = backend_now(b);
 	uv_timer_start(&b->farewell, check_farewell, 10, 10);
 }
@@ -293,7 +316,8 @@ static void *run_backend(void *arg)
 {
 	struct backend *b = arg;
 
-	watch_start(b);
+	for (size_t i = 0; i < b->nsites; i++)
+		watch_start(&b->site[i]);
 	stats_start(b);
 	uv_timer_start(&b->pulse, on_pulse, PULSE_MS, PULSE_MS);
 	uv_run(&b->loop, UV_RUN_DEFAULT);
@@ -302,48 +326,35 @@ static void *run_backend(void *arg)
 	return NULL;
 }
 
-static void add_timer(struct backend *b, uv_timer_t *t)
-{
-	uv_timer_init(&b->loop, t);
-	t->data = b;
-}
-
 static void set_up_backend(struct backend *b, const struct backend_options *o)
 {
-	struct err e = ERR_INIT;
 	char user[USER_NAME_MAX];
 
 	b->listener = &listener;
 	b->once = o->once;
+	b->attended = o->attended;
+	b->masked = o->masked;
 	b->hz = o->hz > 0 ? fmin(fmax(o->hz, 0.1), 10) : 1;
 	b->program = xstrdup(o->program ? o->program : "berth");
 	b->user = xstrdup(user_name(geteuid(), user));
-	b->images = b->networks = b->volumes = -1;
-	b->state.since_ns = backend_now(b);
-	b->state.endpoint = b->endpoint.url;
-	b->state.source = b->endpoint.source;
-	b->state.id = b->state.name = b->state.version = b->state.api = b->state.product = "";
-	b->state.os = b->state.kernel = b->state.arch = b->state.root_dir = "";
-	b->state.storage = b->state.cgroup = "";
-	arena_init(&b->state_mem, 0);
+	sites_set_up(b);
 	recording_init(b, o);
 	mailbox_init(&b->up, services_wake_main, b);
 	snapshot_slot_init(&b->slot);
-	model_init(&b->model);
 	roster_open(b, o);
 	cleaning_open(b, o);
+	upkeep_open(b, o);
+	alerts_open(b, o);
+	remembering_open(b);
+	if (b->attended) {
+		b->board = board_open(b->program, NULL);
+		board_attend(b->board, !b->recording.policy.read_only);
+	}
 	host_init(&b->host);
-	b->sweep.fd_budget = sweep_raise_fds();
-	/* Without this nothing is local, which the engine's own figures make up for. */
-	if (cgroup_mounts_read(&b->sweep.mounts, "", &e) < 0)
-		backend_notice(b, "%s", e.msg);
-	add_timer(b, &b->pulse);
-	add_timer(b, &b->publish);
-	add_timer(b, &b->farewell);
-	add_timer(b, &b->watch.retry);
-	add_timer(b, &b->watch.opening);
-	add_timer(b, &b->stats.tick);
-	add_timer(b, &b->stats.young);
+	timer_init(b, &b->tick, b);
+	timer_init(b, &b->pulse, b);
+	timer_init(b, &b->publish, b);
+	timer_init(b, &b->farewell, b);
 }
 
 static void wake_backend(void *ctx)
@@ -369,17 +380,17 @@ static void tear_down_backend(struct backend *b)
 {
 	roster_close(b);
 	cleaning_close(b);
+	upkeep_close(b);
+	attention_close(b);
+	alerts_close(b);
+	remembering_close(b);
 	recording_release(b);
 	free_letters(&b->down);
 	free_letters(&b->up);
 	snapshot_slot_release(&b->slot);
 	board_close(b->board);
-	model_release(&b->model);
-	cgroup_mounts_release(&b->sweep.mounts);
+	sites_free(b);
 	host_release(&b->host);
-	endpoint_release(&b->endpoint);
-	arena_release(&b->state_mem);
-	free(b->problem_text);
 	free(b->program);
 	free(b->user);
 	cleanup_close(&b->wake_fd);
@@ -388,13 +399,8 @@ static void tear_down_backend(struct backend *b)
 
 static int start_backend_thread(struct backend *b, struct err *e)
 {
-	sigset_t all, before;
-	int failed;
+	int failed = spawn_thread(&b->thread, run_backend, b);
 
-	sigfillset(&all);
-	CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-	failed = pthread_create(&b->thread, NULL, run_backend, b);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
 		return err_sys(e, failed, "Cannot start a thread (see ulimit -u)");
 	pthread_setname_np(b->thread, "berth-backend");
@@ -424,22 +430,16 @@ static int open_loop(struct backend *b, struct err *e)
 
 struct backend *backend_start(const struct backend_options *o, struct err *err)
 {
-	const struct endpoint_options eo = {o->host, o->context};
 	struct backend *b = xcalloc(1, sizeof *b);
 
 	b->wake_fd = -1;
-	if (endpoint_choose(&eo, &b->endpoint, err) < 0) {
-		free(b);
-		return NULL;
-	}
-	if (open_loop(b, err) < 0) {
-		endpoint_release(&b->endpoint);
+	if (sites_choose(b, o, err) < 0 || open_loop(b, err) < 0) {
+		sites_free(b);
 		free(b);
 		return NULL;
 	}
 	set_up_backend(b, o);
-	b->engine = engine_open(&b->loop, &b->endpoint, err);
-	if (!b->engine) {
+	if (sites_open(b, err) < 0) {
 		uv_walk(&b->loop, close_handle, NULL);
 		uv_run(&b->loop, UV_RUN_DEFAULT);
 		uv_loop_close(&b->loop);
@@ -468,6 +468,7 @@ void backend_stop(struct backend *b)
 		return;
 	atomic_store(&b->quit, true);
 	uv_async_send(&b->wake);
+	/* By the wall clock, for clang's TSan does not see the other join. */
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += STOP_MS / 1000;
 	if (pthread_timedjoin_np(b->thread, NULL, &until) != 0) {

@@ -13,14 +13,32 @@
 #include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/message.h>
+#include <berth/str.h>
+#include <berth/trace.h>
 
 /* ---- inspect */
 
 struct chore {
-	struct backend *b;
+	struct site *at;
 	uint64_t id;
 	char *engine, *target, *name;
 };
+
+static void take_inspected(const struct backend *b, struct event *ev, const char *json, size_t n)
+{
+	AUTO_STR struct str masked = STR_INIT;
+	char *copy;
+
+	if (b->masked) {
+		trace_mask_json(&masked, json, n);
+		json = masked.s;
+		n = masked.len;
+	}
+	copy = arena_alloc(&ev->mem, n + 1);
+	memcpy(copy, json, n);
+	ev->bytes = copy;
+	ev->nbytes = n;
+}
 
 static void on_inspected(void *ctx, const struct engine_container *ec, const char *json, size_t len,
 	const struct err *err)
@@ -29,23 +47,18 @@ static void on_inspected(void *ctx, const struct engine_container *ec, const cha
 	struct event *ev = event_new(err ? EV_RESULT : EV_INSPECT);
 	const struct target t = {c->engine, c->target, c->name};
 	struct record_target of;
-	const struct audit_record r = record_of_container(c->b, DEED_CONTAINER_INSPECT, &t, &of);
+	const struct audit_record r = record_of_container(c->at, DEED_CONTAINER_INSPECT, &t, &of);
 
 	(void)ec;
-	gate_note(gate_of(c->b), &r, err);
+	gate_note(gate_of(c->at), &r, err);
 	ev->id = c->id;
 	if (err)
 		ev->err = *err;
 	ev->target = (struct target){arena_strdup(&ev->mem, c->engine),
 		arena_strdup(&ev->mem, c->target), arena_strdup(&ev->mem, c->name)};
-	if (!err) {
-		char *copy = arena_alloc(&ev->mem, len + 1);
-
-		memcpy(copy, json, len);
-		ev->bytes = copy;
-		ev->nbytes = len;
-	}
-	backend_up(c->b, ev);
+	if (!err)
+		take_inspected(c->at->b, ev, json, len);
+	backend_up(c->at->b, ev);
 	free(c->engine);
 	free(c->target);
 	free(c->name);
@@ -54,6 +67,7 @@ static void on_inspected(void *ctx, const struct engine_container *ec, const cha
 
 void chores_inspect(struct backend *b, const struct command *c)
 {
+	struct site *at = c->ntargets ? site_of(b, c->targets[0].engine) : NULL;
 	struct err e = ERR_INIT;
 	struct chore *chore;
 
@@ -62,7 +76,7 @@ void chores_inspect(struct backend *b, const struct command *c)
 		backend_result(b, c->id, &e);
 		return;
 	}
-	if (strcmp(c->targets[0].engine, b->model.engine) != 0) {
+	if (!at) {
 		err_set(&e, ERR_CONFLICT,
 			"%s belongs to a different engine than the one connected now.",
 			c->targets[0].name);
@@ -74,9 +88,9 @@ void chores_inspect(struct backend *b, const struct command *c)
 		return;
 	}
 	chore = xcalloc(1, sizeof *chore);
-	*chore = (struct chore){b, c->id, xstrdup(c->targets[0].engine), xstrdup(c->targets[0].id),
+	*chore = (struct chore){at, c->id, xstrdup(c->targets[0].engine), xstrdup(c->targets[0].id),
 		xstrdup(c->targets[0].name)};
-	engine_inspect(b->engine, chore->target, on_inspected, chore);
+	engine_inspect(at->engine, chore->target, on_inspected, chore);
 }
 
 /* ---- save: disks may be slow, so it happens on a worker thread */
@@ -160,24 +174,58 @@ void chores_save(struct backend *b, const struct command *c)
 		memcpy(s->bytes, c->save.bytes, c->save.n);
 	r.name = s->path;
 	/* A file of the person's, outside what policy looks after: read-only forbids nobody to keep a log. */
-	s->passage = gate_intent(gate_of(b), &r, on_save_intent, s, &e);
+	s->passage = gate_intent(gate_of(b->home), &r, on_save_intent, s, &e);
 	if (!s->passage)
 		on_save_intent(s, &e);
 }
 
-/* ---- an agent's journal: files, so on a worker thread */
+/* ---- files that are read for an event: on a worker thread */
+
+struct look *look_new(struct backend *b, const struct command *c, struct event *ev)
+{
+	struct look *l = xcalloc(1, sizeof *l);
+
+	l->work.data = l;
+	l->b = b;
+	l->name = c->ntargets ? xstrdup(c->targets[0].name) : NULL;
+	l->ev = ev;
+	l->ev->id = c->id;
+	return l;
+}
+
+static void work_on_look(struct errand *w)
+{
+	struct look *l = w->data;
+
+	l->read(l);
+}
+
+static void post_look(struct errand *w)
+{
+	struct look *l = w->data;
+
+	if (l->b->stopping)
+		event_free(l->ev);
+	else
+		backend_up(l->b, l->ev);
+	free(l->name);
+	free(l);
+}
+
+void look_start(struct look *l, void (*read)(struct look *l), const char *what)
+{
+	l->read = read;
+	if (!errand_start(&l->b->loop, &l->work, work_on_look, post_look))
+		return;
+	backend_notice(l->b, "Cannot start a thread to read the %s (see ulimit -u).", what);
+	post_look(&l->work);
+}
+
+/* ---- an agent's journal */
 
 #define JOURNAL_SHOWN 512
 
-struct journal_look {
-	struct errand work;
-	struct backend *b;
-	char *name;
-	struct event *ev;
-	uint64_t seq; /* 0: all commands; else that of the one, and 1 */
-};
-
-static void list_commands(struct journal_look *l)
+static void list_commands(struct look *l)
 {
 	struct journal_command *all = xcalloc(JOURNAL_SHOWN, sizeof *all), *kept;
 
@@ -188,7 +236,7 @@ static void list_commands(struct journal_look *l)
 	free(all);
 }
 
-static void take_journal_output(struct journal_look *l)
+static void take_journal_output(struct look *l)
 {
 	struct journal_command *about = arena_alloc(&l->ev->mem, sizeof *about);
 	struct journal_output out;
@@ -202,7 +250,8 @@ static void take_journal_output(struct journal_look *l)
 		char *bytes = arena_alloc(&l->ev->mem, out.piece[i].n + 1);
 
 		memcpy(bytes, out.piece[i].bytes, out.piece[i].n);
-		pieces[i] = (struct journal_piece){out.piece[i].stream, bytes, out.piece[i].n};
+		pieces[i] = (struct journal_piece){
+			out.piece[i].stream, out.piece[i].at_ms, bytes, out.piece[i].n};
 	}
 	l->ev->ncommands = 1;
 	l->ev->commands = about;
@@ -212,46 +261,45 @@ static void take_journal_output(struct journal_look *l)
 	journal_output_release(&out);
 }
 
-static void journal_work(struct errand *w)
+static void read_journal(struct look *l)
 {
-	struct journal_look *l = w->data;
-
 	if (l->seq)
 		take_journal_output(l);
 	else
 		list_commands(l);
 }
 
-static void on_journal_read(struct errand *w)
-{
-	struct journal_look *l = w->data;
-
-	if (l->b->stopping)
-		event_free(l->ev);
-	else
-		backend_up(l->b, l->ev);
-	free(l->name);
-	free(l);
-}
-
 void chores_journal(struct backend *b, const struct command *c)
 {
-	struct journal_look *l;
+	struct look *l;
 
 	if (!c->ntargets)
 		return;
-	l = xcalloc(1, sizeof *l);
-	l->work.data = l;
-	l->b = b;
-	l->name = xstrdup(c->targets[0].name);
+	l = look_new(b, c, event_new(EV_JOURNAL));
 	l->seq = c->journal.output_of;
-	l->ev = event_new(EV_JOURNAL);
-	l->ev->id = c->id;
 	l->ev->target = (struct target){"", "", arena_strdup(&l->ev->mem, l->name)};
-	if (!errand_start(&b->loop, &l->work, journal_work, on_journal_read))
-		return;
-	backend_notice(b, "Cannot start a thread to read the journal (see ulimit -u).");
-	on_journal_read(&l->work);
+	look_start(l, read_journal, "journal");
+}
+
+/* ---- calls that agents make of their server: files of several processes */
+
+#define CALLS_SHOWN 512
+
+static void gather_calls(struct look *l)
+{
+	struct call_info *all = xcalloc(CALLS_SHOWN, sizeof *all), *kept;
+
+	l->ev->ncalls = calls_read(l->name, all, CALLS_SHOWN, &l->ev->call_totals);
+	kept = arena_array(&l->ev->mem, l->ev->ncalls + 1, sizeof *kept);
+	memcpy(kept, all, l->ev->ncalls * sizeof *kept);
+	l->ev->calls = kept;
+	free(all);
+}
+
+/* Of one agent or, without a target, of all. */
+void chores_calls(struct backend *b, const struct command *c)
+{
+	look_start(look_new(b, c, event_new(EV_CALLS)), gather_calls, "calls");
 }
 
 /* ---- import */
@@ -312,13 +360,13 @@ static void on_import_intent(void *ctx, const struct err *err)
 	struct import *im = ctx;
 	struct err e = ERR_INIT;
 
-	if (!err && (im->b->stopping || !im->b->engine))
+	if (!err && (im->b->stopping || !im->b->home->engine))
 		err = (err_set(&e, ERR_CANCELLED, "berth ended before it."), &e);
 	if (err)
 		on_imported(im, err);
 	else
-		im->call = engine_import(im->b->engine, im->path, im->reference, on_import_progress,
-			on_imported, im);
+		im->call = engine_import(im->b->home->engine, im->path, im->reference,
+			on_import_progress, on_imported, im);
 }
 
 void chores_import(struct backend *b, const struct command *c)
@@ -326,7 +374,7 @@ void chores_import(struct backend *b, const struct command *c)
 	const struct key_value param = {"path", c->import.path, false};
 	const struct audit_record r = {.deed = DEED_IMAGE_IMPORT,
 		.target_type = "image",
-		.engine = b->model.engine,
+		.engine = b->home->model.engine,
 		.name = c->import.reference,
 		.nparams = 1,
 		.params = &param};
@@ -337,8 +385,8 @@ void chores_import(struct backend *b, const struct command *c)
 	im = xcalloc(1, sizeof *im);
 	if (!c->import.path || !c->import.reference || !*c->import.path || !*c->import.reference)
 		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
-	else if (backend_may_change(b, "import the image", &e) == 0)
-		im->passage = gate_begin(gate_of(b), &r, NULL, on_import_intent, im, &e);
+	else if (site_may_change(b->home, "import the image", &e) == 0)
+		im->passage = gate_begin(gate_of(b->home), &r, NULL, on_import_intent, im, &e);
 	if (!im->passage) {
 		backend_result(b, c->id, &e);
 		free(im);
@@ -375,7 +423,7 @@ void chores_cancel_job(struct backend *b, const struct command *c)
 		jobs_cancel(&c->jobs.id[i], &e);
 		snprintf(which, sizeof which, "%d.%u", (int)c->jobs.id[i].pid,
 			(unsigned)c->jobs.id[i].serial);
-		gate_note(gate_of(b),
+		gate_note(gate_of(b->home),
 			&(struct audit_record){
 				.deed = DEED_JOB_CANCEL, .target_type = "job", .name = which},
 			e.kind ? &e : NULL);
@@ -399,4 +447,68 @@ void chores_dismiss_job(struct backend *b, const struct command *c)
 	backend_result(b, c->id, NULL);
 	b->jobs_ns = 0;
 	publish_jobs(b);
+}
+
+/* What is asked, from the last look at the boards: for the record. */
+static const struct job_info *find_asking_job(const struct backend *b, const struct job_id *id)
+{
+	for (size_t i = 0; i < b->njobs; i++)
+		if (b->jobs[i].id.pid == id->pid && b->jobs[i].id.started == id->started &&
+			b->jobs[i].id.serial == id->serial && b->jobs[i].asks)
+			return &b->jobs[i];
+	return NULL;
+}
+
+struct allowance {
+	struct backend *b;
+	uint64_t id;
+	struct job_id job;
+	struct passage *passage;
+};
+
+static void end_allowance(struct allowance *a, const struct err *err)
+{
+	struct backend *b = a->b;
+
+	gate_end(a->passage, err);
+	backend_result(b, a->id, err);
+	free(a);
+	b->jobs_ns = 0;
+	publish_jobs(b);
+}
+
+static void on_allow_intent(void *ctx, const struct err *err)
+{
+	struct allowance *a = ctx;
+	struct err e = ERR_INIT;
+
+	if (!err && jobs_allow(&a->job, &e))
+		err = &e;
+	end_allowance(a, err);
+}
+
+/* One at a time: each is looked at by a person, as it is shown. */
+void chores_allow_job(struct backend *b, const struct command *c)
+{
+	const struct job_info *j = c->jobs.n == 1 ? find_asking_job(b, &c->jobs.id[0]) : NULL;
+	struct err e = ERR_INIT;
+	struct allowance *a;
+
+	if (!j) {
+		err_set(&e, ERR_NOT_FOUND, "This question is no longer open.");
+		backend_result(b, c->id, &e);
+		return;
+	}
+	a = xcalloc(1, sizeof *a);
+	*a = (struct allowance){.b = b, .id = c->id, .job = j->id};
+	a->passage = gate_begin(gate_of(b->home),
+		&(struct audit_record){.deed = DEED_JOB_ALLOW,
+			.target_type = "job",
+			.name = j->name,
+			.params = (const struct key_value[]){{"asked_by", j->owner, false},
+				{"about", j->current, false}},
+			.nparams = 2},
+		NULL, on_allow_intent, a, &e);
+	if (!a->passage)
+		end_allowance(a, &e);
 }

@@ -6,10 +6,12 @@
  */
 #include "console/core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <berth/clean.h>
+#include <berth/holdings.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 
@@ -21,9 +23,14 @@ struct cleaning_work {
 	struct errand work;
 	struct cleaning_work *next;
 	struct backend *b;
-	uint64_t id; /* of the command; 0: counting orphans */
-	bool foreign;
-	struct clean_plan *plan; /* to be carried out, in mem; NULL: to be made */
+	uint64_t ref; /* the command's id; 0: none */
+	enum { COUNT_ORPHANS, MAKE_PLAN, CHOOSE_PLAN, RUN_PLAN, LOOK } what;
+	bool foreign, measure;
+	enum clean_type type;    /* CHOOSE_PLAN */
+	enum holding_kind kind;  /* LOOK */
+	size_t nids;             /* CHOOSE_PLAN; LOOK: at most one */
+	const char **id;         /* in mem */
+	struct clean_plan *plan; /* RUN_PLAN; in mem */
 	struct arena mem;
 	struct policy policy;
 	struct event *answer;
@@ -48,6 +55,7 @@ struct letter {           /* how far one item is */
 	struct mail mail; /* first */
 	uint64_t id;
 	size_t item;
+	char plan[16];
 	struct clean_outcome outcome;
 };
 
@@ -92,6 +100,7 @@ void cleaning_drain(struct backend *b)
 		ev->id = l->id;
 		ev->item = l->item;
 		ev->outcome = o;
+		ev->plan_name = arena_strdup(&ev->mem, l->plan);
 		backend_up(b, ev);
 		free(l);
 	}
@@ -111,8 +120,9 @@ static void on_item(void *ctx, size_t item, const struct clean_outcome *o)
 	struct cleaning_work *w = ctx;
 	struct letter *l = xcalloc(1, sizeof *l);
 
-	l->id = w->id;
+	l->id = w->ref;
 	l->item = item;
+	snprintf(l->plan, sizeof l->plan, "%s", w->plan->name);
 	l->outcome = *o;
 	l->mail.bytes = sizeof *l;
 	mailbox_put(&w->b->cleaning->letters, &l->mail);
@@ -160,6 +170,35 @@ static void run_clean_up(struct cleaning_work *w, struct clean_host *h)
 	w->answer->done = sum.done;
 	w->answer->failed = sum.failed + sum.refused;
 	w->answer->freed_bytes = sum.bytes;
+	w->answer->plan_name = arena_strdup(&w->answer->mem, w->plan->name);
+}
+
+static struct event *new_answer(const struct cleaning_work *w)
+{
+	static const enum event_kind kinds[] = {[MAKE_PLAN] = EV_CLEAN_PLAN,
+		[CHOOSE_PLAN] = EV_CLEAN_PLAN,
+		[RUN_PLAN] = EV_CLEAN_END,
+		[LOOK] = EV_HOLDINGS};
+
+	return w->what == COUNT_ORPHANS ? NULL : event_new(kinds[w->what]);
+}
+
+static void answer_cleaning(struct cleaning_work *w, struct clean_host *h)
+{
+	struct event *ev = w->answer;
+
+	switch (w->what) {
+	case COUNT_ORPHANS: w->orphans = clean_orphans(h); break;
+	case MAKE_PLAN: ev->plan = clean_plan_make(h, w->foreign, true, &ev->mem, &ev->err); break;
+	case CHOOSE_PLAN:
+		ev->plan = clean_plan_choose(h, w->type, w->id, w->nids, false, &ev->mem, &ev->err);
+		break;
+	case RUN_PLAN: run_clean_up(w, h); break;
+	case LOOK:
+		ev->holdings = holdings_look(
+			h, w->kind, w->nids ? w->id[0] : NULL, w->measure, &ev->mem, &ev->err);
+		break;
+	}
 }
 
 static void work_on_cleaning(struct errand *x)
@@ -167,17 +206,12 @@ static void work_on_cleaning(struct errand *x)
 	struct cleaning_work *w = x->data;
 	struct clean_host *h;
 
-	w->answer = w->id ? event_new(w->plan ? EV_CLEAN_END : EV_CLEAN_PLAN) : NULL;
+	w->answer = new_answer(w);
 	h = open_clean_host(w, w->answer ? &w->answer->err : NULL);
-	if (!h)
-		w->orphans = -1;
-	else if (!w->id)
-		w->orphans = clean_orphans(h);
-	else if (w->plan)
-		run_clean_up(w, h);
+	if (h)
+		answer_cleaning(w, h);
 	else
-		w->answer->plan =
-			clean_plan_make(h, w->foreign, true, &w->answer->mem, &w->answer->err);
+		w->orphans = -1;
 	shut_host(w, h);
 }
 
@@ -193,18 +227,18 @@ static void on_cleaning_done(struct errand *x)
 	*p = w->next;
 	cleaning_drain(b); /* the last steps before the end */
 	if (w->answer) {
-		w->answer->id = w->id;
+		w->answer->id = w->ref;
 		backend_up(b, w->answer);
-	} else if (!w->id) {
+	} else {
 		b->cleaning->counting = false;
 		if (w->orphans >= 0 && w->orphans != b->cleaning->orphans) {
 			b->cleaning->orphans = w->orphans;
 			publish_soon(b);
 		}
 	}
-	if (w->id && !b->stopping) {
+	if (w->what != COUNT_ORPHANS && w->what != LOOK && !b->stopping) {
 		b->cleaning->counted_ns = 0;
-		watch_refresh(b);
+		watch_refresh(b->home);
 	}
 	if (b->stopping)
 		uv_async_send(&b->wake); /* whoever waits for the last one */
@@ -213,20 +247,24 @@ static void on_cleaning_done(struct errand *x)
 	free(w);
 }
 
-static void begin_cleaning(
-	struct backend *b, uint64_t id, bool foreign, const struct clean_plan *plan)
+static struct cleaning_work *new_cleaning(struct backend *b, uint64_t ref)
 {
 	struct cleaning_work *w = xcalloc(1, sizeof *w);
-	int refused;
 
 	pthread_mutex_init(&w->lock, NULL);
 	arena_init(&w->mem, 4096);
 	w->b = b;
-	w->id = id;
-	w->foreign = foreign;
-	w->plan = plan ? clean_plan_copy(plan, &w->mem) : NULL;
+	w->ref = ref;
 	policy_copy(&w->policy, &b->recording.policy, &w->mem);
-	if (plan)
+	return w;
+}
+
+static void begin_cleaning(struct cleaning_work *w)
+{
+	struct backend *b = w->b;
+	int refused;
+
+	if (w->what == RUN_PLAN)
 		backend_board(b); /* made here: the worker only uses it */
 	w->next = b->cleaning->works;
 	b->cleaning->works = w;
@@ -235,7 +273,7 @@ static void begin_cleaning(
 	if (!refused)
 		return;
 	w->orphans = -1;
-	w->answer = id ? event_new(plan ? EV_CLEAN_END : EV_CLEAN_PLAN) : NULL;
+	w->answer = new_answer(w);
 	if (w->answer)
 		err_sys(&w->answer->err, refused, "Cannot start a thread to clean up");
 	on_cleaning_done(&w->work);
@@ -244,19 +282,39 @@ static void begin_cleaning(
 void cleaning_command(struct backend *b, const struct command *c)
 {
 	struct err e = ERR_INIT;
-	bool run = c->kind == CMD_CLEAN_RUN;
+	struct cleaning_work *w;
 
-	if (backend_may_change(b, run ? "clean up" : "make a plan", &e))
+	if (c->kind != CMD_HOLDINGS &&
+		site_may_change(
+			b->home, c->kind == CMD_CLEAN_RUN ? "clean up" : "make a plan", &e)) {
 		backend_result(b, c->id, &e);
-	else
-		begin_cleaning(b, c->id, !run && c->foreign, run ? c->plan : NULL);
+		return;
+	}
+	w = new_cleaning(b, c->id);
+	w->nids = c->ntargets;
+	w->id = arena_array(&w->mem, c->ntargets + 1, sizeof *w->id);
+	for (size_t i = 0; i < c->ntargets; i++)
+		w->id[i] = arena_strdup(&w->mem, c->targets[i].id);
+	if (c->kind == CMD_HOLDINGS) {
+		w->what = LOOK;
+		w->kind = (enum holding_kind)c->holdings.kind;
+		w->measure = c->holdings.measure;
+	} else if (c->kind == CMD_CLEAN_RUN) {
+		w->what = RUN_PLAN;
+		w->plan = clean_plan_copy(c->plan, &w->mem);
+	} else {
+		w->what = c->ntargets ? CHOOSE_PLAN : MAKE_PLAN;
+		w->foreign = c->clean.foreign;
+		w->type = (enum clean_type)c->clean.type;
+	}
+	begin_cleaning(w);
 }
 
 /* Containers that berth made: without any there are no orphans. */
 static bool any_ours(const struct backend *b)
 {
-	for (size_t i = 0; i < b->model.n; i++)
-		if (*b->model.row[i]->c.role)
+	for (size_t i = 0; i < b->home->model.n; i++)
+		if (*b->home->model.row[i]->c.role)
 			return true;
 	return false;
 }
@@ -266,14 +324,14 @@ void cleaning_pulse(struct backend *b)
 	struct cleaning *c = b->cleaning;
 	int64_t ago = backend_now(b) - c->counted_ns;
 
-	if (b->once || c->counting || !b->listed || !b->watch.up ||
-		ago < (c->rows != b->model.n ? COUNT_SOON_NS : COUNT_EVERY_NS))
+	if (b->once || c->counting || !b->home->listed || !b->home->watch.up ||
+		ago < (c->rows != b->home->model.n ? COUNT_SOON_NS : COUNT_EVERY_NS))
 		return;
-	c->rows = b->model.n;
+	c->rows = b->home->model.n;
 	c->counted_ns = backend_now(b);
 	if (any_ours(b)) {
 		c->counting = true;
-		begin_cleaning(b, 0, false, NULL);
+		begin_cleaning(new_cleaning(b, 0));
 	} else if (c->orphans) {
 		c->orphans = 0;
 		publish_soon(b);

@@ -3,6 +3,7 @@
  *
  *   backend.c   the thread: starts, drains commands, wakes the console, stops in order
  *   services.c  what all others need: time, timers, letters to the console, the job board
+ *   sites.c     the engines: which, and what is one's own of each
  *   publish.c   snapshots: from what
  *   watch.c     the connection's life: hello, events, list, inspections, loss and return
  *   sampling.c  when to sample, from cgroups or from the engine
@@ -13,7 +14,14 @@
  *   detail.c    everything about the container in focus
  *   roster.c    the agents: what they do; roster_acts.c: bringing them up and taking them down
  *   cleaning.c  clean-up plans, made and carried out; orphans
+ *   asking.c    what agents ask to reach, and what they reached
+ *   alerts.c    rules of the settings: told once; alert_logs.c, alert_acts.c
+ *   needs.c     since when an agent needs a person
+ *   remembering.c what containers use and what happens to them, kept on disk
+ *   workspaces.c workspaces looked at and counted
+ *   housekeeping.c what of them was kept long enough, and whether what is stored is sound
  *   chores.c    inspect, save, import: small commands
+ *   typed_paths.c what begins as a path that is being typed
  *
  * Thread: everything belongs to the backend's thread unless it says otherwise.  Engine callbacks
  * run exactly once, also while stopping: each begins by looking at `stopping`.
@@ -25,6 +33,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include <berth/past.h>
 #include <berth/pool.h>
 #include <berth/backend.h>
 
@@ -36,13 +45,15 @@
 #include "net/errand.h"
 #include "observe/observe.h"
 
+#define SITE_PREFIX "@" /* of the ids of engines but the first */
 #define JOBS_SHOWN 256
 #define POOLS_SHOWN 32
 
 struct watch {
-	struct engine_call *hello, *events, *early, *list, *counts;
+	struct engine_call *hello, *events, *early, *list, *counts, *ping;
 	uv_timer_t retry, opening;
-	int64_t hello_at_ns, heard_ns, listed_ns, counted_ns, pulse_ns;
+	int64_t hello_at_ns, heard_ns, listed_ns, counted_ns, pulse_ns, ping_ns;
+	int64_t latency_us; /* of its last answer to a ping or a hello; -1 unknown */
 	int64_t backoff_ms;
 	int64_t last_event_wall_ns;
 	int64_t told_wall_ns; /* of the last one of the stream before this one */
@@ -52,12 +63,45 @@ struct watch {
 	bool list_again;      /* something happened that the list under way may not show */
 	bool recount;         /* images, networks or volumes changed */
 	size_t inspecting;
+	struct errand way; /* ssh being started, while on_way */
+	int way_stop;      /* eventfd that ends it; -1: none */
+	struct err way_err;
+	bool on_way;
+	bool ended; /* it failed, and is not tried again */
 };
 
 struct stats {
-	uv_timer_t tick, young;
+	uv_timer_t young;
 	size_t asking;
 	size_t round; /* where in the table the next question comes from */
+};
+
+struct site_past { /* remembering.c: where it is kept */
+	char engine[PAST_ENGINE_MAX];
+	uint32_t epoch;
+	int all; /* the row of all its containers together */
+};
+
+/* An engine, and all that is known of it. */
+struct site {
+	struct backend *b;
+	char *name; /* of several; NULL: it is alone */
+	/* Of its rows' engine id; "" of the first.  No engine can say that it is another than it is called here: whatever it
+	 * says stands behind this, and the first one's word begins otherwise. */
+	char *prefix;
+	bool read_only; /* whatever else is */
+	struct endpoint endpoint;
+	struct engine *engine;     /* NULL once closing */
+	struct engine_state state; /* strings: in state_mem, problem in problem_text */
+	struct arena state_mem;
+	char *problem_text;
+	int images, networks, volumes;
+	bool listed;
+	struct model model;
+	struct sweep sweep;
+	struct watch watch;
+	struct stats stats;
+	struct site_past past;
 };
 
 struct recording_state {
@@ -81,10 +125,12 @@ struct envelope {
 struct listener {
 	void (*publish)(struct backend *b);             /* make a snapshot */
 	void (*paused)(struct backend *b, bool paused); /* the console reads too slowly */
-	void (*row)(struct backend *b, struct row *r);  /* it was inspected */
-	void (*gone)(struct backend *b, const char *id);
-	void (*listed)(struct backend *b); /* whole list taken: what it lacks was removed */
-	void (*lost)(struct backend *b);   /* the connection is */
+	void (*row)(struct site *at, struct row *r);    /* it was inspected */
+	void (*gone)(struct site *at, const char *id);
+	void (*listed)(struct site *at); /* whole list taken: what it lacks was removed */
+	void (*lost)(struct site *at);   /* the connection is */
+	/* To a container, told once. */
+	void (*happened)(struct site *at, const struct engine_event *ev);
 };
 
 #define UP_LOW ((size_t)1 << 20) /* weight of unread events at which paused streams go on */
@@ -96,6 +142,16 @@ struct import;
 struct focus;
 struct cleaning;
 struct roster;
+struct workspaces_work;
+struct asking;
+struct upkeep;
+struct alerts;
+struct remembering;
+
+struct needs { /* needs.c */
+	struct need *need;
+	size_t n, cap;
+};
 
 struct backend {
 	/* the main thread's */
@@ -115,26 +171,19 @@ struct backend {
 	/* the backend's */
 	uv_loop_t loop;
 	const struct listener *listener;
-	struct endpoint endpoint;
-	struct engine *engine; /* NULL once closing */
-	bool once, stopping, paused;
+	/* Those that are shown.  The first is the one that was named: agents, cleaning up, egress and alerts are its. */
+	struct site *site, *home;
+	size_t nsites, nclosed; /* nclosed: stopping: whose last handle is gone */
+	bool many; /* several are shown, be they one: each by its name, and none is waited for */
+	bool once, stopping, paused, masked;
 	double hz;
 	char *program, *user;
 
-	struct engine_state state; /* strings: in state_mem, problem in problem_text */
-	struct arena state_mem;
-	char *problem_text;
-	int images, networks, volumes;
-	bool listed;
-
-	struct model model;
-	struct sweep sweep;
 	struct host host;
 	struct host_stats host_stats;
 	struct self_stats self_stats;
-	struct watch watch;
-	struct stats stats;
 
+	uv_timer_t tick;    /* of statistics */
 	uv_timer_t pulse;   /* slow housekeeping: liveness, jobs, resync */
 	uv_timer_t publish; /* coalesces changes */
 	uv_timer_t farewell;
@@ -142,7 +191,8 @@ struct backend {
 	int64_t published_ns, farewell_ns; /* farewell_ns: when stopping began */
 	size_t last_used;
 
-	struct board *board; /* opened with the first job */
+	struct board *board; /* opened with the first job, or at once where `attended` */
+	bool attended;
 	struct job_info jobs[JOBS_SHOWN], jobs_was[JOBS_SHOWN];
 	size_t njobs;
 	int64_t jobs_ns;
@@ -151,7 +201,6 @@ struct backend {
 	int64_t pools_ns;
 
 	struct recording_state recording;
-	bool engine_closed; /* stopping: its last handle is gone */
 
 	struct focus *focus;
 	struct roster *roster; /* NULL with `once` */
@@ -160,6 +209,13 @@ struct backend {
 	struct shell *shells;
 	struct import *imports;
 	struct cleaning *cleaning;
+	struct workspaces_work *workspaces; /* looks and counts under way */
+	struct upkeep *upkeep;              /* NULL: not by this process */
+	struct asking *asking;              /* of each agent with egress */
+	struct alerts *alerts;              /* NULL: there is no rule */
+	struct remembering *remembering;    /* NULL: not by this process */
+	struct needs needs;                 /* of agents that need a person */
+	int64_t asked_ns;                   /* when agents were looked through for them */
 };
 
 /* services.c */
@@ -168,39 +224,48 @@ void backend_result(struct backend *b, uint64_t id, const struct err *err); /* N
 void backend_notice(struct backend *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void backend_tell_main(struct backend *b); /* a snapshot is new */
 struct board *backend_board(struct backend *b);
-int backend_may_change(const struct backend *b, const char *what, struct err *e);
+struct site *site_of(struct backend *b, const char *engine); /* NULL: it is none of ours */
+int site_may_change(const struct site *at, const char *what, struct err *e);
 int64_t backend_now(const struct backend *b); /* monotonic ns */
+void timer_init(struct backend *b, uv_timer_t *t, void *data);
 void timer_start(uv_timer_t *t, uv_timer_cb fn, int64_t ms);
 void services_wake_main(void *ctx);       /* of the mailbox `up` */
 void services_drained(struct backend *b); /* main may have read: go on with paused streams */
 void publish_soon(struct backend *b);     /* something changed: within 50 ms */
 void publish_now(struct backend *b);
 
+/* sites.c */
+/* -1: what was named cannot be found, or none can be opened; sites_free in any case. */
+int sites_choose(struct backend *b, const struct backend_options *o, struct err *e);
+void sites_set_up(struct backend *b); /* with the loop open */
+int sites_open(struct backend *b, struct err *e);
+void sites_free(struct backend *b);
+
 /* publish.c */
 void publish_snapshot(struct backend *b); /* of everything, to main */
 void publish_jobs(struct backend *b);     /* read the boards when it is time */
 
 /* watch.c */
-void watch_start(struct backend *b);
-void watch_pulse(struct backend *b);
-void watch_refresh(struct backend *b);
-void watch_inspect(struct backend *b); /* start inspections of dirty rows, as many as may be */
-void watch_trouble(struct backend *b, const struct err *err); /* a call failed: is it the engine? */
-void watch_stop(struct backend *b);
+void watch_start(struct site *at);
+void watch_pulse(struct site *at);
+void watch_refresh(struct site *at);
+void watch_inspect(struct site *at); /* start inspections of dirty rows, as many as may be */
+void watch_trouble(struct site *at, const struct err *err); /* a call failed: is it the engine? */
+void watch_stop(struct site *at);
 
 /* sampling.c */
 void stats_start(struct backend *b);
 void stats_rate(struct backend *b, double hz);
-void stats_row(struct backend *b, struct row *r); /* inspected: first sample at once */
+void stats_row(struct site *at, struct row *r); /* inspected: first sample at once */
 void stats_visible(struct backend *b, const struct command *c);
 void stats_stop(struct backend *b);
 
 /* recording.c */
 void recording_init(struct backend *b, const struct backend_options *o);
-struct gate *gate_of(struct backend *b); /* that every act passes (audit/audit.h) */
+struct gate *gate_of(struct site *at); /* that every act passes (audit/audit.h) */
 /* What is recorded of a container, and what policy goes by: as it is now, to be handed on at once. */
 struct audit_record record_of_container(
-	struct backend *b, enum deed deed, const struct target *c, struct record_target *ret);
+	struct site *at, enum deed deed, const struct target *c, struct record_target *ret);
 /* Can what is read now be recorded? */
 int recording_may_read(struct backend *b, struct err *e);
 void recording_pulse(struct backend *b); /* says it when records cannot be written */
@@ -214,10 +279,10 @@ bool act_busy(const struct backend *b);
 /* log_streams.c */
 void logs_subscribe(struct backend *b, const struct command *c);
 void logs_close(struct backend *b, uint64_t ref);
-void logs_row(struct backend *b, const struct row *r); /* inspected: may run again */
-void logs_gone(struct backend *b, const char *id);     /* removed */
-void logs_listed(struct backend *b); /* whole list taken: what it lacks was removed */
-void logs_lost(struct backend *b);   /* the connection is: streams are opened again later */
+void logs_row(struct site *at, const struct row *r); /* inspected: may run again */
+void logs_gone(struct site *at, const char *id);     /* removed */
+void logs_listed(struct site *at); /* whole list taken: what it lacks was removed */
+void logs_lost(struct site *at);   /* the connection is: streams are opened again later */
 void logs_pulse(struct backend *b);
 void logs_pause(struct backend *b, bool paused);
 void logs_stop(struct backend *b);
@@ -230,7 +295,7 @@ void shell_stop(struct backend *b);
 
 /* detail.c */
 void detail_focus(struct backend *b, const struct command *c);
-void detail_row(struct backend *b, const struct row *r); /* inspected: look again */
+void detail_row(struct site *at, const struct row *r); /* inspected: look again */
 void detail_pulse(struct backend *b);
 const struct detail *detail_now(struct backend *b); /* NULL: none */
 void detail_stop(struct backend *b);
@@ -255,13 +320,61 @@ bool cleaning_works(const struct backend *b); /* a worker is under way, and may 
 bool cleaning_busy(struct backend *b);        /* asks what is under way to end */
 void cleaning_stop(struct backend *b);        /* without waiting for the engine */
 
+/* asking.c */
+void asking_pulse(struct backend *b); /* agents that came up, ends that came back */
+void asking_copy(struct backend *b, struct snapshot *s, struct arena *a); /* after the agents */
+void asking_stop(struct backend *b);
+void asking_rules(struct backend *b, const struct command *c);
+
+/* needs.c */
+void attention_copy(struct backend *b, struct snapshot *s); /* after agents, asks and jobs */
+void attention_close(struct backend *b);
+
+/* alerts.c */
+void alerts_open(struct backend *b, const struct backend_options *o);
+void alerts_look(struct backend *b, const struct snapshot *s); /* after attention_copy */
+void alerts_pulse(struct backend *b);
+void alerts_stop(struct backend *b);
+void alerts_close(struct backend *b);
+
+/* remembering.c */
+void remembering_open(struct backend *b);
+void remembering_sample(struct backend *b); /* after a round of samples */
+void remembering_event(struct site *at, const struct engine_event *ev);
+void remembering_close(struct backend *b);
+
+/* workspaces.c */
+void workspaces_command(struct backend *b, const struct command *c);
+void view_work_command(struct backend *b, const struct command *c); /* view_work.c */
+void workspaces_stop(struct backend *b);
+
+/* housekeeping.c */
+void upkeep_open(struct backend *b, const struct backend_options *o);
+void upkeep_pulse(struct backend *b);
+void upkeep_stop(struct backend *b); /* ends what it runs */
+void upkeep_close(struct backend *b);
+
 /* chores.c */
+/* Files that are read on a worker thread for an event, which goes up then. */
+struct look {
+	struct errand work;
+	struct backend *b;
+	char *name; /* of the command's target; NULL: it has none */
+	struct event *ev;
+	uint64_t seq; /* of the journal; 0: all commands, else that of the one, and 1 */
+	void (*read)(struct look *l);
+};
+struct look *look_new(struct backend *b, const struct command *c, struct event *ev);
+void look_start(struct look *l, void (*read)(struct look *l), const char *what);
 void chores_inspect(struct backend *b, const struct command *c);
 void chores_save(struct backend *b, const struct command *c);
 void chores_journal(struct backend *b, const struct command *c);
+void paths_command(struct backend *b, const struct command *c); /* typed_paths.c */
+void chores_calls(struct backend *b, const struct command *c);
 void chores_import(struct backend *b, const struct command *c);
 void chores_pulse(struct backend *b);
 void chores_cancel_job(struct backend *b, const struct command *c);
 void chores_dismiss_job(struct backend *b, const struct command *c);
+void chores_allow_job(struct backend *b, const struct command *c);
 
 #endif

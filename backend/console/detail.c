@@ -15,6 +15,7 @@
 #include <berth/message.h>
 #include <berth/text.h>
 
+#include "container/container.h"
 #include "observe/observe.h"
 #include "console/posture.h"
 
@@ -23,6 +24,7 @@
 
 struct focus {
 	struct backend *b;
+	struct site *at;
 	char *engine, *id;
 	bool left; /* no longer the one in focus */
 	size_t under_way;
@@ -106,14 +108,17 @@ static void take_config(struct focus *f, const struct engine_container *c)
 	f->d.nconfig = p.n;
 }
 
+enum hiding { HIDE_NONE, HIDE_SECRETS, HIDE_ALL };
+
 static const struct key_value *take_pairs(
-	struct focus *f, const struct key_value *from, size_t n, bool mask)
+	struct focus *f, const struct key_value *from, size_t n, enum hiding hide)
 {
 	struct arena *a = &f->inspected;
 	struct key_value *kv = arena_array(a, n + 1, sizeof *kv);
 
 	for (size_t i = 0; i < n; i++) {
-		bool secret = mask && text_looks_secret(from[i].key);
+		bool secret = hide == HIDE_ALL ||
+			(hide == HIDE_SECRETS && text_looks_secret(from[i].key));
 
 		kv[i] = (struct key_value){copy_text(a, from[i].key),
 			secret ? SECRET_MASK : copy_text(a, from[i].value), secret};
@@ -137,7 +142,8 @@ static const struct mount_info *copy_mounts(struct focus *f, const struct engine
 static void weigh_posture(struct focus *f, const struct process_list *in_force)
 {
 	f->d.nlimits = limits_text(&f->asked, in_force, &f->read, &f->d.limits);
-	f->d.nposture = posture_text(&f->asked, in_force, &f->read, &f->d.posture);
+	f->d.nposture = posture_text(&f->asked, in_force, in_force && sandbox_is(in_force->pid),
+		&f->read, &f->d.posture);
 }
 
 static void read_again(struct focus *f);
@@ -174,9 +180,9 @@ static void on_focus_inspected(void *ctx, const struct engine_container *c, cons
 	arena_reset(&f->inspected);
 	asked_take(&f->asked, c, &f->inspected);
 	take_config(f, c);
-	f->d.env = take_pairs(f, c->env, c->nenv, true);
+	f->d.env = take_pairs(f, c->env, c->nenv, f->b->masked ? HIDE_ALL : HIDE_SECRETS);
 	f->d.nenv = c->nenv;
-	f->d.labels = take_pairs(f, c->labels, c->nlabels, false);
+	f->d.labels = take_pairs(f, c->labels, c->nlabels, f->b->masked ? HIDE_SECRETS : HIDE_NONE);
 	f->d.nlabels = c->nlabels;
 	f->d.mounts = copy_mounts(f, c);
 	f->d.nmounts = c->nmounts;
@@ -197,7 +203,7 @@ static void inspect_focus(struct focus *f)
 		return;
 	f->inspecting = true;
 	f->under_way++;
-	engine_inspect(f->b->engine, f->id, on_focus_inspected, f);
+	engine_inspect(f->at->engine, f->id, on_focus_inspected, f);
 }
 
 /* ---- processes */
@@ -231,7 +237,7 @@ static void read_work(struct errand *w)
 	struct focus *f = w->data;
 
 	/* The mounts do not change after the start. */
-	process_list_read(&f->list, &f->b->sweep.mounts);
+	process_list_read(&f->list, &f->at->sweep.mounts);
 }
 
 static void read_done(struct errand *w)
@@ -261,7 +267,7 @@ static void on_focus_top(void *ctx, const struct process_info *p, size_t n, cons
 static void read_again(struct focus *f)
 {
 	struct backend *b = f->b;
-	const struct row *r = model_find(&b->model, f->id);
+	const struct row *r = model_find(&f->at->model, f->id);
 	int64_t now = backend_now(b);
 
 	if (f->reading || !f->d.inspected || now - f->read_ns < PROCESSES_EVERY_NS)
@@ -273,11 +279,11 @@ static void read_again(struct focus *f)
 		return;
 	}
 	if (r->cgroup_failed) {
-		if (!b->watch.up)
+		if (!f->at->watch.up)
 			return;
 		f->reading = true;
 		f->under_way++;
-		engine_top(b->engine, f->id, on_focus_top, f);
+		engine_top(f->at->engine, f->id, on_focus_top, f);
 		return;
 	}
 	snprintf(f->list.id, sizeof f->list.id, "%s", f->id);
@@ -297,14 +303,16 @@ static void read_again(struct focus *f)
 void detail_focus(struct backend *b, const struct command *c)
 {
 	const struct target *t = c->ntargets ? c->targets : NULL;
+	struct site *at = t ? site_of(b, t->engine) : NULL;
 	struct focus *f = b->focus;
 
 	if (t && f && strcmp(f->id, t->id) == 0 && strcmp(f->engine, t->engine) == 0)
 		return;
 	leave_focus(b);
-	if (t && strcmp(t->engine, b->model.engine) == 0) {
+	if (at) {
 		f = b->focus = xcalloc(1, sizeof *f);
 		f->b = b;
+		f->at = at;
 		f->engine = xstrdup(t->engine);
 		f->id = xstrdup(t->id);
 		f->d.engine = f->engine;
@@ -317,10 +325,12 @@ void detail_focus(struct backend *b, const struct command *c)
 	publish_soon(b);
 }
 
-void detail_row(struct backend *b, const struct row *r)
+void detail_row(struct site *at, const struct row *r)
 {
-	if (b->focus && strcmp(b->focus->id, r->c.id) == 0)
-		inspect_focus(b->focus);
+	struct focus *f = at->b->focus;
+
+	if (f && f->at == at && strcmp(f->id, r->c.id) == 0)
+		inspect_focus(f);
 }
 
 void detail_pulse(struct backend *b)
@@ -339,7 +349,7 @@ const struct detail *detail_now(struct backend *b)
 	if (!f)
 		return NULL;
 	d = &f->d;
-	r = model_find(&b->model, f->id);
+	r = model_find(&f->at->model, f->id);
 	h = r ? r->rates.history : NULL;
 	d->interval_s = h && h->interval_s > 0 ? h->interval_s : 1 / b->hz;
 	history_get(h, SERIES_CPU, &d->cpu_percent);

@@ -18,6 +18,7 @@
 
 struct source {
 	struct subscription *sub;
+	struct site *at; /* NULL: ended at once */
 	uint16_t index;
 	const char *engine, *id, *name;
 	struct engine_call *call;
@@ -32,7 +33,7 @@ struct subscription {
 	struct backend *b;
 	uint64_t id;
 	bool follow, closing;
-	int tail;
+	struct log_span span;
 	size_t n, live; /* sources; streams whose callback is still to come */
 	struct source *source;
 	struct arena mem;
@@ -88,7 +89,7 @@ static void on_lines(void *ctx, const struct log_line *lines, size_t n)
 
 	if (s->closing || s->b->stopping || !n)
 		return;
-	s->b->watch.heard_ns = backend_now(s->b);
+	src->at->watch.heard_ns = backend_now(s->b);
 	for (size_t i = 0; i < n; i++)
 		bytes += lines[i].len + 1;
 	ev = event_new(EV_LOG_LINES);
@@ -141,12 +142,16 @@ static void on_source_end(void *ctx, const struct err *err)
 static void open_source(struct source *src, bool tty)
 {
 	struct subscription *s = src->sub;
-	int64_t since = src->last_wall_ns ? src->last_wall_ns + 1 : 0;
+	struct log_span span = s->span;
 
 	if (src->call || src->ended)
 		return;
-	src->call = engine_logs(s->b->engine, src->id, tty, s->follow, since ? -1 : s->tail, since,
-		on_lines, on_source_end, src);
+	if (src->last_wall_ns) {
+		span.since_ns = src->last_wall_ns + 1;
+		span.tail = -1;
+	}
+	src->call = engine_logs(
+		src->at->engine, src->id, tty, s->follow, span, on_lines, on_source_end, src);
 	if (!src->call)
 		return;
 	src->opened_ns = backend_now(s->b);
@@ -155,13 +160,13 @@ static void open_source(struct source *src, bool tty)
 		engine_pause(src->call, true);
 }
 
-void logs_row(struct backend *b, const struct row *r)
+void logs_row(struct site *at, const struct row *r)
 {
-	for (struct subscription *s = b->logs; s; s = s->next) {
+	for (struct subscription *s = at->b->logs; s; s = s->next) {
 		for (size_t i = 0; i < s->n && !s->closing; i++) {
 			struct source *src = &s->source[i];
 
-			if (strcmp(src->id, r->c.id) != 0)
+			if (src->at != at || strcmp(src->id, r->c.id) != 0)
 				continue;
 			/* A stopped one has only its past to tell, and that once. */
 			if (row_runs(r) || !src->last_wall_ns)
@@ -170,27 +175,26 @@ void logs_row(struct backend *b, const struct row *r)
 	}
 }
 
-void logs_lost(struct backend *b)
+void logs_lost(struct site *at)
 {
-	for (struct subscription *s = b->logs; s; s = s->next)
+	for (struct subscription *s = at->b->logs; s; s = s->next)
 		for (size_t i = 0; i < s->n; i++)
-			engine_cancel(s->source[i].call);
+			if (s->source[i].at == at)
+				engine_cancel(s->source[i].call);
 }
 
 void logs_pulse(struct backend *b)
 {
 	int64_t old = backend_now(b) - REOPEN_NS;
 
-	if (!b->watch.up)
-		return;
 	for (struct subscription *s = b->logs; s; s = s->next) {
 		for (size_t i = 0; i < s->n && !s->closing; i++) {
 			struct source *src = &s->source[i];
 			const struct row *r;
 
-			if (src->call || src->ended || src->opened_ns > old)
+			if (src->call || src->ended || src->opened_ns > old || !src->at->watch.up)
 				continue;
-			r = model_find(&b->model, src->id);
+			r = model_find(&src->at->model, src->id);
 			if (r && row_runs(r))
 				open_source(src, r->tty);
 		}
@@ -204,29 +208,31 @@ static void end_source(struct source *src, const char *sentence)
 	engine_cancel(src->call);
 }
 
-void logs_gone(struct backend *b, const char *id)
+void logs_gone(struct site *at, const char *id)
 {
-	struct subscription *s = b->logs, *next;
+	struct subscription *s = at->b->logs, *next;
 
 	for (; s; s = next) {
 		next = s->next;
 		for (size_t i = 0; i < s->n; i++)
-			if (!s->source[i].ended && strcmp(s->source[i].id, id) == 0)
+			if (s->source[i].at == at && !s->source[i].ended &&
+				strcmp(s->source[i].id, id) == 0)
 				end_source(&s->source[i], "was removed.");
 		end_subscription(s);
 	}
 }
 
-void logs_listed(struct backend *b)
+void logs_listed(struct site *at)
 {
-	struct subscription *s = b->logs, *next;
+	struct subscription *s = at->b->logs, *next;
 
 	for (; s; s = next) {
 		next = s->next;
 		for (size_t i = 0; i < s->n; i++) {
 			struct source *src = &s->source[i];
 
-			if (!src->ended && !src->call && !model_find(&b->model, src->id))
+			if (src->at == at && !src->ended && !src->call &&
+				!model_find(&at->model, src->id))
 				end_source(src, "was removed.");
 		}
 		end_subscription(s);
@@ -241,7 +247,7 @@ void logs_subscribe(struct backend *b, const struct command *c)
 	s->b = b;
 	s->id = c->id;
 	s->follow = c->logs.follow;
-	s->tail = c->logs.tail;
+	s->span = c->logs.span;
 	s->n = c->ntargets < UINT16_MAX ? c->ntargets : UINT16_MAX;
 	s->source = arena_array(&s->mem, s->n + 1, sizeof *s->source);
 	s->next = b->logs;
@@ -249,18 +255,20 @@ void logs_subscribe(struct backend *b, const struct command *c)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct target *t = &c->targets[i];
 		struct source *src = &s->source[i];
-		const struct row *r = model_find(&b->model, t->id);
+		struct site *at = site_of(b, t->engine);
+		const struct row *r = at ? model_find(&at->model, t->id) : NULL;
 		struct record_target of;
 		struct audit_record read;
 
 		src->sub = s;
+		src->at = at;
 		src->index = (uint16_t)i;
 		src->engine = arena_strdup(&s->mem, t->engine);
 		src->id = arena_strdup(&s->mem, t->id);
 		src->name = arena_strdup(&s->mem, t->name);
-		read = record_of_container(b, DEED_CONTAINER_LOGS, t, &of);
-		gate_note(gate_of(b), &read, NULL);
-		if (!r || strcmp(t->engine, b->model.engine) != 0)
+		read = record_of_container(at ? at : b->home, DEED_CONTAINER_LOGS, t, &of);
+		gate_note(gate_of(at ? at : b->home), &read, NULL);
+		if (!r)
 			end_source(src, "no longer exists.");
 		else if (recording_may_read(b, NULL) < 0)
 			end_source(src, "is not read, because that cannot be recorded.");

@@ -54,6 +54,7 @@ void asked_take(struct asked *to, const struct engine_container *c, struct arena
 	to->seccomp = copy_text(a, c->seccomp);
 	to->apparmor = copy_text(a, c->apparmor);
 	to->network = copy_text(a, c->network_mode);
+	to->runtime = copy_text(a, c->runtime);
 }
 
 /* "2.0G, enforced", "2.0G declared, 1.0G actual", "none". */
@@ -200,13 +201,17 @@ static void apparmor_line(struct lines *out, const struct asked *as, const struc
 	}
 }
 
-size_t posture_text(const struct asked *as, const struct process_list *l, struct arena *a,
-	const struct posture_item **ret)
+size_t posture_text(const struct asked *as, const struct process_list *in_force, bool own_kernel,
+	struct arena *a, const struct posture_item **ret)
 {
 	struct lines out = {a, arena_array(a, ITEMS_MAX, sizeof *out.item), 0};
+	const struct process_list *l = own_kernel ? NULL : in_force;
 	bool nnp =
 		l && l->no_new_privileges >= 0 ? l->no_new_privileges == 1 : as->no_new_privileges;
 
+	if (own_kernel)
+		add_verdict(&out, true,
+			arena_printf(a, "runtime %s, a kernel of its own", as->runtime));
 	user_line(&out, as, l);
 	capabilities_line(&out, as, l);
 	seccomp_line(&out, as, l);

@@ -21,15 +21,16 @@ struct asked {
 	bool privileged, read_only_root, no_new_privileges, host_pid, host_ipc, no_caps;
 	bool engine_socket;
 	size_t ncap_add, ndevices;
-	const char *user, *seccomp, *apparmor, *network;
+	const char *user, *seccomp, *apparmor, *network, *runtime;
 };
 
 void asked_take(struct asked *to, const struct engine_container *c, struct arena *a);
 
-/* `in_force` is NULL where nothing could be read.  Results live in `a`. */
+/* `in_force` is NULL where nothing could be read; own_kernel: its runtime has one, and what is seen of its init is the
+ * sandbox.  Results live in `a`. */
 size_t limits_text(const struct asked *as, const struct process_list *in_force, struct arena *a,
 	const struct key_value **ret);
-size_t posture_text(const struct asked *as, const struct process_list *in_force, struct arena *a,
-	const struct posture_item **ret);
+size_t posture_text(const struct asked *as, const struct process_list *in_force, bool own_kernel,
+	struct arena *a, const struct posture_item **ret);
 
 #endif

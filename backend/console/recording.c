@@ -22,22 +22,24 @@ void recording_init(struct backend *b, const struct backend_options *o)
 	policy_copy(&s->policy, o->policy ? o->policy : &open, &s->mem);
 	if (o->read_only)
 		s->policy.read_only = true;
-	b->state.read_only = s->policy.read_only;
+	b->home->state.read_only = s->policy.read_only;
 	s->watches = o->audit_watch;
 	gate_init(&s->gate, &log, &s->policy, wake_gate, b);
 }
 
-struct gate *gate_of(struct backend *b)
+struct gate *gate_of(struct site *at)
 {
-	b->recording.gate.by.endpoint = b->state.endpoint;
-	b->recording.gate.by.engine_name = b->state.name;
-	return &b->recording.gate;
+	struct gate *g = &at->b->recording.gate;
+
+	g->by.endpoint = at->state.endpoint;
+	g->by.engine_name = at->state.name;
+	return g;
 }
 
 struct audit_record record_of_container(
-	struct backend *b, enum deed deed, const struct target *c, struct record_target *ret)
+	struct site *at, enum deed deed, const struct target *c, struct record_target *ret)
 {
-	const struct row *row = model_find(&b->model, c->id);
+	const struct row *row = model_find(&at->model, c->id);
 
 	*ret = (struct record_target){0};
 	if (row)
@@ -84,10 +86,10 @@ void recording_pulse(struct backend *b)
 		if (s->trouble.kind)
 			backend_notice(b, "Actions are being recorded again.");
 		s->trouble.kind = ERR_NONE;
-		b->state.unrecorded = NULL;
+		b->home->state.unrecorded = NULL;
 	} else if (!s->trouble.kind) {
 		s->trouble = why;
-		b->state.unrecorded = s->trouble.msg;
+		b->home->state.unrecorded = s->trouble.msg;
 		backend_notice(b, "Actions cannot be recorded now. %s", why.msg);
 	}
 }

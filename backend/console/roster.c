@@ -70,13 +70,13 @@ static void look_at_agents(struct backend *b, bool check_now)
 
 	memset(l, 0, sizeof *l);
 	arena_init(&l->mem, 8192);
-	seen = arena_array(&l->mem, b->model.n + 1, sizeof *seen);
-	for (size_t i = 0; i < b->model.n; i++)
-		if (*b->model.row[i]->c.agent)
-			seen[l->nseen++] = seen_of(b->model.row[i], &l->mem);
+	seen = arena_array(&l->mem, b->home->model.n + 1, sizeof *seen);
+	for (size_t i = 0; i < b->home->model.n; i++)
+		if (*b->home->model.row[i]->c.agent)
+			seen[l->nseen++] = seen_of(b->home->model.row[i], &l->mem);
 	l->seen = seen;
-	l->engine = copy_text(&l->mem, b->model.engine);
-	l->reachable = b->watch.up;
+	l->engine = copy_text(&l->mem, b->home->model.engine);
+	l->reachable = b->home->watch.up;
 	l->check_now = check_now;
 	r->looking = true;
 	r->again = false;
@@ -97,7 +97,7 @@ void roster_pulse(struct backend *b)
 		return;
 	roster_stop_acts(r, false);
 	/* Before the first list every agent would look gone. */
-	if (!b->listed || r->looking || !b->model.engine || !*b->model.engine)
+	if (!b->home->listed || r->looking || !b->home->model.engine || !*b->home->model.engine)
 		return;
 	if (r->again || backend_now(b) - r->looked_ns >= LOOK_EVERY_NS)
 		look_at_agents(b, r->again);
@@ -154,6 +154,7 @@ static void copy_agent(const struct agent *from, struct agent *to, struct arena 
 	to->image = copy_text(a, from->image);
 	to->workspace = copy_text(a, from->workspace);
 	to->mounts_problem = from->mounts_problem ? arena_strdup(a, from->mounts_problem) : NULL;
+	to->held = from->held ? arena_strdup(a, from->held) : NULL;
 	to->commands = copy_commands(from->commands, from->ncommands, a);
 	to->last = from->last ? copy_commands(from->last, 1, a) : NULL;
 	for (size_t i = 0; i < from->nchecks; i++)
@@ -187,7 +188,7 @@ void roster_copy(struct backend *b, struct snapshot *s, struct arena *a)
 
 		copy_agent(&r->shown.agents[i], &out[i], a);
 		if (*r->shown.ids[i])
-			out[i].container = snapshot_find(s, b->model.engine, r->shown.ids[i]);
+			out[i].container = snapshot_find(s, b->home->model.engine, r->shown.ids[i]);
 		if (out[i].container)
 			((struct container *)(uintptr_t)out[i].container)->mounts = out[i].mounts;
 		if (t) {
@@ -244,7 +245,9 @@ void roster_open(struct backend *b, const struct backend_options *o)
 	r->host = o->host ? xstrdup(o->host) : NULL;
 	r->context = o->context ? xstrdup(o->context) : NULL;
 	r->journal_commands = o->journal_commands;
+	r->egress_ask_s = o->egress_ask_s;
 	r->journal_bytes = o->journal_bytes;
+	r->usual = o->usual;
 	mailbox_init(&r->letters, roster_wake, r);
 	r->survey = survey_open(&(struct survey_options){o->host, o->context, o->team});
 }

@@ -26,7 +26,10 @@ struct roster {
 	size_t users; /* under lock: threads, and the backend */
 	char *host, *context;
 	size_t journal_commands; /* for agents that come up */
+	uint16_t
+		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
+	struct workspace_limits usual;
 
 	/* the loop's */
 	struct survey *survey;

@@ -184,7 +184,9 @@ static void *run_deal(void *arg)
 		.program = "console",
 		.policy = &d->policy,
 		.journal_commands = r->journal_commands,
+		.egress_ask_s = r->egress_ask_s,
 		.journal_bytes = r->journal_bytes,
+		.usual = r->usual,
 		.stop = is_deal_stopped,
 		.stop_ctx = d};
 	struct agents_host *h = NULL;
@@ -365,7 +367,7 @@ static void take_letter(struct backend *b, struct turn *t)
 	if (t->err.kind && t->err.kind != ERR_CANCELLED)
 		job_fail(d->job, t->err.msg);
 	b->roster->again = true;
-	watch_refresh(b);
+	watch_refresh(b->home);
 	if (d->done + d->failed + d->given_up == d->n)
 		finish_deal(b, d);
 }

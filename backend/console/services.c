@@ -25,6 +25,12 @@ int64_t backend_now(const struct backend *b)
 	return clock_mono_ns();
 }
 
+void timer_init(struct backend *b, uv_timer_t *t, void *data)
+{
+	uv_timer_init(&b->loop, t);
+	t->data = data;
+}
+
 void timer_start(uv_timer_t *t, uv_timer_cb fn, int64_t ms)
 {
 	/* The loop's idea of now may be old after a long callback. */
@@ -136,11 +142,20 @@ struct board *backend_board(struct backend *b)
 	return b->board;
 }
 
-int backend_may_change(const struct backend *b, const char *what, struct err *e)
+struct site *site_of(struct backend *b, const char *engine)
 {
-	if (!b->watch.up)
+	for (size_t i = 0; i < b->nsites; i++)
+		if (strcmp(b->site[i].model.engine, engine) == 0)
+			return &b->site[i];
+	return NULL;
+}
+
+int site_may_change(const struct site *at, const char *what, struct err *e)
+{
+	if (!at->watch.up)
 		return err_set(e, ERR_UNREACHABLE,
-			"The engine at %s does not answer: could not %s.", b->state.endpoint, what);
+			"The engine at %s does not answer: could not %s.", at->state.endpoint,
+			what);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 struct shell {
 	struct shell *next;
 	struct backend *b;
+	struct site *at; /* NULL: it is of no engine that is shown */
 	uint64_t id;
 	struct engine_tty *tty; /* NULL: its intent is not on disk yet */
 	bool closing;           /* the person left before it was */
@@ -20,7 +21,7 @@ struct shell {
 	size_t argc;
 	const char **argv;
 	int columns, rows;
-	const char *engine, *target, *name;
+	const char *engine, *target, *name, *user; /* user: NULL: the container's */
 	struct start start; /* whose mounts were checked; pid 0: a stranger's */
 	struct str command; /* as it is recorded */
 	struct arena mem;
@@ -117,23 +118,38 @@ static int on_shell_made(void *ctx, struct err *e)
 		"%s was restarted just now; its mounts have not been checked since.", sh->name);
 }
 
+/* Another user inside than the one that a container of berth's has would have what its definition did not give; also for
+ * one that only calls itself so (run/target.c). */
+static int check_shell_user(const struct shell *sh, const struct row *r, struct err *e)
+{
+	if (!sh->user || (r->inspected && !sh->start.pid && !*label_of(r, "berth.session")))
+		return 0;
+	if (!r->inspected)
+		return err_set(e, ERR_CONFLICT,
+			"%s is not known well enough yet for a shell of another user; try again.",
+			r->c.name);
+	return err_set(e, ERR_REFUSED,
+		"%s is of berth's: a shell in it has its own user, not %.60s; what its definition "
+		"allows by enable_sudo is done by sudo in it.",
+		r->c.name, sh->user);
+}
+
 static int may_open(struct shell *sh, const struct command *c, struct err *e)
 {
-	struct backend *b = sh->b;
 	const struct target *t = c->targets;
 	const struct row *r;
 
 	if (!c->ntargets || !c->shell.argc)
 		return err_set(e, ERR_USAGE, "A shell needs a container and a command.");
-	r = strcmp(t->engine, b->model.engine) == 0 ? model_find(&b->model, t->id) : NULL;
+	r = sh->at ? model_find(&sh->at->model, t->id) : NULL;
 	if (!r)
 		return err_set(e, ERR_NOT_FOUND, "%s no longer exists.", t->name);
 	if (r->inspected && r->c.state != CONTAINER_RUNNING)
 		return err_set(e, ERR_CONFLICT, "%s is %s: a shell needs a running container.",
 			t->name, container_state_name(r->c.state));
-	if (check_shell_mounts(sh, r, e) < 0)
+	if (check_shell_mounts(sh, r, e) < 0 || check_shell_user(sh, r, e) < 0)
 		return -1;
-	return backend_may_change(b, "open the shell", e);
+	return site_may_change(sh->at, "open the shell", e);
 }
 
 static void start_shell(struct shell *sh)
@@ -143,13 +159,14 @@ static void start_shell(struct shell *sh)
 		.env = env,
 		.argc = sh->argc,
 		.envc = 1,
+		.user = sh->user,
 		.tty = true,
 		.input = true,
 		.columns = sh->columns,
 		.rows = sh->rows,
 		.made = on_shell_made};
 
-	sh->tty = engine_exec(sh->b->engine, sh->target, &ask, &events, sh);
+	sh->tty = engine_exec(sh->at->engine, sh->target, &ask, &events, sh);
 	if (sh->tty && sh->b->paused)
 		engine_tty_pause(sh->tty, true);
 }
@@ -160,7 +177,7 @@ static void on_shell_intent(void *ctx, const struct err *err)
 	struct shell *sh = ctx;
 	struct err e = ERR_INIT;
 
-	if (!err && (sh->closing || sh->b->stopping || !sh->b->engine)) {
+	if (!err && (sh->closing || sh->b->stopping || !sh->at->engine)) {
 		err_set(&e, ERR_CANCELLED, "The shell was closed before it was open.");
 		err = &e;
 	}
@@ -185,8 +202,10 @@ static struct shell *shell_new(struct backend *b, const struct command *c)
 	for (size_t i = 0; i < sh->argc; i++)
 		sh->argv[i] = arena_strdup(&sh->mem, c->shell.argv[i]);
 	sh->engine = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].engine : "");
+	sh->at = site_of(b, sh->engine);
 	sh->target = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].id : "");
 	sh->name = arena_strdup(&sh->mem, c->ntargets ? c->targets[0].name : "");
+	sh->user = arena_strdup(&sh->mem, c->shell.user);
 	audit_argv(&sh->command, sh->argc, sh->argv);
 	sh->next = b->shells;
 	b->shells = sh;
@@ -197,15 +216,17 @@ void shell_open(struct backend *b, const struct command *c)
 {
 	struct shell *sh = shell_new(b, c);
 	const struct target t = {sh->engine, sh->target, sh->name};
-	const struct key_value param = {"command", sh->command.s, false};
+	const struct key_value params[] = {
+		{"command", sh->command.s, false}, {"user", sh->user, false}};
 	struct record_target of;
-	struct audit_record r = record_of_container(b, DEED_CONTAINER_SHELL, &t, &of);
+	struct audit_record r =
+		record_of_container(sh->at ? sh->at : b->home, DEED_CONTAINER_SHELL, &t, &of);
 	struct err e = ERR_INIT;
 
-	r.params = &param;
-	r.nparams = 1;
+	r.params = params;
+	r.nparams = sh->user ? 2 : 1;
 	if (may_open(sh, c, &e) == 0)
-		sh->passage = gate_begin(gate_of(b), &r, &of, on_shell_intent, sh, &e);
+		sh->passage = gate_begin(gate_of(sh->at), &r, &of, on_shell_intent, sh, &e);
 	if (!sh->passage)
 		on_shell_end(sh, -1, &e);
 }

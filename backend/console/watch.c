@@ -9,10 +9,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
+#include <berth/str.h>
+
 #include "container/container.h"
 
 #include "observe/observe.h"
@@ -26,30 +29,32 @@
 #define COUNT_GAP_NS (5000 * NS_PER_MS)
 #define BACKOFF_MIN_MS 250
 #define BACKOFF_MAX_MS 2000
-#define OPENING_MS 300 /* some engines send no headers before the first event */
+#define PING_NS (1000 * NS_PER_MS)  /* of several: nothing heard for so long */
+#define ALIVE_NS (2500 * NS_PER_MS) /* of several: then it is taken for lost */
+#define OPENING_MS 300              /* some engines send no headers before the first event */
 #define HISTORY_NS (600 * 1000 * NS_PER_MS) /* events of the past shown at the start */
 #define INSPECT_AT_ONCE 8
 
-static void connect_engine(struct backend *b);
-static void ask_list(struct backend *b);
+static void connect_engine(struct site *at);
+static void ask_list(struct site *at);
 
-static void set_engine_problem(struct backend *b, const char *sentence)
+static void set_engine_problem(struct site *at, const char *sentence)
 {
-	free(b->problem_text);
-	b->problem_text = xstrdup(sentence);
-	b->state.problem = b->problem_text;
+	free(at->problem_text);
+	at->problem_text = xstrdup(sentence);
+	at->state.problem = at->problem_text;
 }
 
-static void set_phase(struct backend *b, enum engine_phase phase)
+static void set_phase(struct site *at, enum engine_phase phase)
 {
-	if (b->state.phase != phase)
-		b->state.since_ns = backend_now(b);
-	b->state.phase = phase;
+	if (at->state.phase != phase)
+		at->state.since_ns = backend_now(at->b);
+	at->state.phase = phase;
 }
 
-static void note_heard(struct backend *b)
+static void note_heard(struct site *at)
 {
-	b->watch.heard_ns = backend_now(b);
+	at->watch.heard_ns = backend_now(at->b);
 }
 
 /* ---- loss and return */
@@ -59,11 +64,11 @@ static void on_retry(uv_timer_t *t)
 	connect_engine(t->data);
 }
 
-static void lose_engine(struct backend *b, const struct err *err)
+static void lose_engine(struct site *at, const struct err *err)
 {
-	struct watch *w = &b->watch;
+	struct watch *w = &at->watch;
 
-	if (b->stopping)
+	if (at->b->stopping)
 		return;
 	w->up = false;
 	uv_timer_stop(&w->opening);
@@ -71,36 +76,43 @@ static void lose_engine(struct backend *b, const struct err *err)
 	engine_cancel(w->early);
 	engine_cancel(w->list);
 	engine_cancel(w->counts);
-	b->listener->lost(b);
-	if (b->state.phase == ENGINE_UP)
-		set_phase(b, ENGINE_LOST);
-	set_engine_problem(b, err->msg);
-	b->state.retry_at_ns = 0;
-	if (b->once) {
+	engine_cancel(w->ping);
+	at->b->listener->lost(at);
+	if (at->state.phase == ENGINE_UP)
+		set_phase(at, ENGINE_LOST);
+	set_engine_problem(at, err->msg);
+	at->state.retry_at_ns = 0;
+	w->ended = at->b->once;
+	if (at->b->once && at->b->many) {
+		publish_now(at->b);
+	} else if (at->b->once) {
 		struct event *ev = event_new(EV_NOTICE);
 
 		ev->err = *err;
 		ev->notice = arena_strdup(&ev->mem, err->msg);
-		backend_up(b, ev);
+		backend_up(at->b, ev);
 	} else if (!uv_is_active((uv_handle_t *)&w->retry)) {
-		b->state.retry_at_ns = backend_now(b) + w->backoff_ms * NS_PER_MS;
-		timer_start(&w->retry, on_retry, w->backoff_ms);
+		/* Those that were lost together do not come back together. */
+		int64_t ms = w->backoff_ms + backend_now(at->b) / 1000 % (w->backoff_ms / 4 + 1);
+
+		at->state.retry_at_ns = backend_now(at->b) + ms * NS_PER_MS;
+		timer_start(&w->retry, on_retry, ms);
 		w->backoff_ms =
 			w->backoff_ms * 2 < BACKOFF_MAX_MS ? w->backoff_ms * 2 : BACKOFF_MAX_MS;
 	}
-	publish_soon(b);
+	publish_soon(at->b);
 }
 
-void watch_trouble(struct backend *b, const struct err *err)
+void watch_trouble(struct site *at, const struct err *err)
 {
-	if (err->kind == ERR_UNREACHABLE && b->watch.up)
-		lose_engine(b, err);
+	if (err->kind == ERR_UNREACHABLE && at->watch.up)
+		lose_engine(at, err);
 }
 
 /* ---- inspections */
 
 struct inspection {
-	struct backend *b;
+	struct site *at;
 	char id[]; /* the row may go while the question is under way */
 };
 
@@ -116,47 +128,47 @@ static void on_row_inspected(void *ctx, const struct engine_container *c, const 
 	size_t json_len, const struct err *err)
 {
 	struct inspection *q = ctx;
-	struct backend *b = q->b;
+	struct site *at = q->at;
 	struct row *r;
 
 	(void)json;
 	(void)json_len;
-	b->watch.inspecting--;
-	if (b->stopping)
+	at->watch.inspecting--;
+	if (at->b->stopping)
 		goto out;
-	r = model_find(&b->model, q->id);
+	r = model_find(&at->model, q->id);
 	if (r)
 		r->inspecting = false;
 	if (!err && r && strcmp(c->id, q->id) == 0) {
-		note_heard(b);
-		r = model_take_inspection(&b->model, c, backend_now(b));
+		note_heard(at);
+		r = model_take_inspection(&at->model, c, backend_now(at->b));
 		/* Otherwise the roster looks, on a thread of its own. */
-		if (b->once)
+		if (at->b->once && at == at->b->home)
 			r->c.mounts = mounts_of(r);
-		b->listener->row(b, r);
-		publish_soon(b);
+		at->b->listener->row(at, r);
+		publish_soon(at->b);
 	} else if (err && err->kind == ERR_NOT_FOUND) {
-		note_heard(b);
-		ask_list(b);
+		note_heard(at);
+		ask_list(at);
 	} else if (err && r &&
 		(err->kind == ERR_CANCELLED || err->kind == ERR_UNREACHABLE ||
 			err->kind == ERR_TIMEOUT)) {
 		r->dirty = true;
-		watch_trouble(b, err);
+		watch_trouble(at, err);
 	} else if (err && r) {
 		r->retry = true;
 	}
-	watch_inspect(b);
+	watch_inspect(at);
 out:
 	free(q);
 }
 
-static struct row *next_dirty(struct backend *b)
+static struct row *next_dirty(struct site *at)
 {
 	struct row *found = NULL;
 
-	for (size_t i = 0; i < b->model.n; i++) {
-		struct row *r = b->model.row[i];
+	for (size_t i = 0; i < at->model.n; i++) {
+		struct row *r = at->model.row[i];
 
 		if (!r->dirty || r->inspecting)
 			continue;
@@ -168,20 +180,20 @@ static struct row *next_dirty(struct backend *b)
 	return found;
 }
 
-void watch_inspect(struct backend *b)
+void watch_inspect(struct site *at)
 {
 	struct row *r;
 
-	while (b->watch.up && b->watch.inspecting < INSPECT_AT_ONCE && (r = next_dirty(b))) {
+	while (at->watch.up && at->watch.inspecting < INSPECT_AT_ONCE && (r = next_dirty(at))) {
 		size_t len = strlen(r->c.id) + 1;
 		struct inspection *q = xmalloc(sizeof *q + len);
 
-		q->b = b;
+		q->at = at;
 		memcpy(q->id, r->c.id, len);
 		r->dirty = false;
 		r->inspecting = true;
-		b->watch.inspecting++;
-		engine_inspect(b->engine, q->id, on_row_inspected, q);
+		at->watch.inspecting++;
+		engine_inspect(at->engine, q->id, on_row_inspected, q);
 	}
 }
 
@@ -190,33 +202,33 @@ void watch_inspect(struct backend *b)
 static void on_container_list(
 	void *ctx, const struct engine_summary *rows, size_t n, const struct err *err)
 {
-	struct backend *b = ctx;
-	struct watch *w = &b->watch;
+	struct site *at = ctx;
+	struct watch *w = &at->watch;
 
 	w->list = NULL;
-	if (b->stopping || (err && err->kind == ERR_CANCELLED))
+	if (at->b->stopping || (err && err->kind == ERR_CANCELLED))
 		return;
-	w->listed_ns = backend_now(b);
+	w->listed_ns = backend_now(at->b);
 	if (err) {
 		/* Anything but silence is an answer; say it, and try again with the next resync. */
-		if (err->kind == ERR_UNREACHABLE || err->kind == ERR_TIMEOUT || b->once)
-			lose_engine(b, err);
+		if (err->kind == ERR_UNREACHABLE || err->kind == ERR_TIMEOUT || at->b->once)
+			lose_engine(at, err);
 		else
-			set_engine_problem(b, err->msg);
-		publish_soon(b);
+			set_engine_problem(at, err->msg);
+		publish_soon(at->b);
 		return;
 	}
-	note_heard(b);
-	set_engine_problem(b, NULL);
-	model_take_list(&b->model, rows, n, w->listed_ns);
-	b->listener->listed(b);
-	watch_inspect(b);
-	if (b->listed) {
-		publish_soon(b);
+	note_heard(at);
+	set_engine_problem(at, NULL);
+	model_take_list(&at->model, rows, n, w->listed_ns);
+	at->b->listener->listed(at);
+	watch_inspect(at);
+	if (at->listed) {
+		publish_soon(at->b);
 	} else {
 		/* The picture that the person waits for. */
-		b->listed = true;
-		publish_now(b);
+		at->listed = true;
+		publish_now(at->b);
 	}
 }
 
@@ -227,72 +239,72 @@ static void on_container_list(
 static void on_early_list(
 	void *ctx, const struct engine_summary *rows, size_t n, const struct err *err)
 {
-	struct backend *b = ctx;
+	struct site *at = ctx;
 
-	b->watch.early = NULL;
-	if (b->stopping || err || b->listed)
+	at->watch.early = NULL;
+	if (at->b->stopping || err || at->listed)
 		return;
-	model_take_list(&b->model, rows, n, backend_now(b));
-	b->listed = true;
-	if (b->watch.up) {
-		watch_inspect(b);
-		publish_now(b);
+	model_take_list(&at->model, rows, n, backend_now(at->b));
+	at->listed = true;
+	if (at->watch.up) {
+		watch_inspect(at);
+		publish_now(at->b);
 	}
 }
 
-static void ask_list(struct backend *b)
+static void ask_list(struct site *at)
 {
-	struct watch *w = &b->watch;
+	struct watch *w = &at->watch;
 
 	if (!w->up)
 		return;
-	if (w->list || backend_now(b) - w->listed_ns < LIST_GAP_NS) {
+	if (w->list || backend_now(at->b) - w->listed_ns < LIST_GAP_NS) {
 		w->list_again = true; /* at the next pulse */
 		return;
 	}
 	w->list_again = false;
 	w->listing = true;
-	w->list = engine_list(b->engine, on_container_list, b);
+	w->list = engine_list(at->engine, on_container_list, at);
 }
 
 static void on_object_counts(
 	void *ctx, int images, int networks, int volumes, const struct err *err)
 {
-	struct backend *b = ctx;
+	struct site *at = ctx;
 
-	b->watch.counts = NULL;
-	if (b->stopping || err)
+	at->watch.counts = NULL;
+	if (at->b->stopping || err)
 		return;
-	note_heard(b);
-	b->images = images;
-	b->networks = networks;
-	b->volumes = volumes;
-	publish_soon(b);
+	note_heard(at);
+	at->images = images;
+	at->networks = networks;
+	at->volumes = volumes;
+	publish_soon(at->b);
 }
 
-void watch_refresh(struct backend *b)
+void watch_refresh(struct site *at)
 {
-	for (size_t i = 0; i < b->model.n; i++)
-		b->model.row[i]->dirty = true;
-	b->watch.listed_ns = backend_now(b) - LIST_GAP_NS;
-	ask_list(b);
-	watch_inspect(b);
+	for (size_t i = 0; i < at->model.n; i++)
+		at->model.row[i]->dirty = true;
+	at->watch.listed_ns = backend_now(at->b) - LIST_GAP_NS;
+	ask_list(at);
+	watch_inspect(at);
 }
 
 /* ---- events */
 
-static void remove_row(struct backend *b, const char *id)
+static void remove_row(struct site *at, const char *id)
 {
-	struct row *r = model_find(&b->model, id);
+	struct row *r = model_find(&at->model, id);
 
 	/* A list under way may still have it. */
-	if (b->watch.list)
-		b->watch.list_again = true;
+	if (at->watch.list)
+		at->watch.list_again = true;
 	if (!r)
 		return;
-	model_remove(&b->model, r);
-	b->listener->gone(b, id);
-	publish_soon(b);
+	model_remove(&at->model, r);
+	at->b->listener->gone(at, id);
+	publish_soon(at->b);
 }
 
 /* Health checks and shells make exec_* and top events without end; they change no row. */
@@ -308,65 +320,75 @@ static bool changes_row(const char *action)
 	return true;
 }
 
-static void container_event(struct backend *b, const struct engine_event *ev)
+static void container_event(struct site *at, const struct engine_event *ev)
 {
-	struct row *r = model_find(&b->model, ev->id);
+	struct row *r = model_find(&at->model, ev->id);
 
 	/* What comes before the list of this connection, the list will tell. */
-	if (!b->watch.listing || !ev->id[0])
+	if (!at->watch.listing || !ev->id[0])
 		return;
 	if (strcmp(ev->action, "destroy") == 0 || strcmp(ev->action, "remove") == 0) {
-		remove_row(b, ev->id);
+		remove_row(at, ev->id);
 	} else if (changes_row(ev->action)) {
 		if (r)
 			r->dirty = true;
 		else
-			ask_list(b);
-		watch_inspect(b);
+			ask_list(at);
+		watch_inspect(at);
 	}
+}
+
+/* Of several it is said which one it was. */
+static const char *tell_more(struct arena *a, const struct site *at, const char *more)
+{
+	if (!at->b->many)
+		return arena_strdup(a, more);
+	return arena_printf(a, "%s%son %s", more, *more ? ", " : "", at->name);
 }
 
 static void on_engine_event(void *ctx, const struct engine_event *ev)
 {
-	struct backend *b = ctx;
+	struct site *at = ctx;
 	struct event *up;
 
-	if (b->stopping)
+	if (at->b->stopping)
 		return;
-	note_heard(b);
+	note_heard(at);
 	if (strcmp(ev->type, "container") == 0)
-		container_event(b, ev);
+		container_event(at, ev);
 	else
-		b->watch.recount = true;
+		at->watch.recount = true;
 	/* Streams reopened with `since` tell the last one again.  Others may have older stamps: clocks step. */
-	if (ev->wall_ns <= b->watch.told_wall_ns)
+	if (ev->wall_ns <= at->watch.told_wall_ns)
 		return;
-	b->watch.last_event_wall_ns = ev->wall_ns;
+	at->watch.last_event_wall_ns = ev->wall_ns;
+	if (strcmp(ev->type, "container") == 0)
+		at->b->listener->happened(at, ev);
 	up = event_new(EV_ENGINE);
 	up->engine_event = (struct engine_event){ev->wall_ns, arena_strdup(&up->mem, ev->type),
 		arena_strdup(&up->mem, ev->action), arena_strdup(&up->mem, ev->id),
-		arena_strdup(&up->mem, ev->name), arena_strdup(&up->mem, ev->more)};
-	backend_up(b, up);
+		arena_strdup(&up->mem, ev->name), tell_more(&up->mem, at, ev->more)};
+	backend_up(at->b, up);
 }
 
 static void on_events_end(void *ctx, const struct err *err)
 {
-	struct backend *b = ctx;
+	struct site *at = ctx;
 	struct err e = ERR_INIT;
 
-	b->watch.events = NULL;
-	if (b->stopping || !b->watch.up || (err && err->kind == ERR_CANCELLED))
+	at->watch.events = NULL;
+	if (at->b->stopping || !at->watch.up || (err && err->kind == ERR_CANCELLED))
 		return;
-	err_set(&e, ERR_UNREACHABLE, "The engine at %s closed the connection.", b->state.endpoint);
-	lose_engine(b, err ? err : &e);
+	err_set(&e, ERR_UNREACHABLE, "The engine at %s closed the connection.", at->state.endpoint);
+	lose_engine(at, err ? err : &e);
 }
 
-static void first_list(struct backend *b)
+static void first_list(struct site *at)
 {
-	uv_timer_stop(&b->watch.opening);
-	if (b->watch.up && !b->watch.listing) {
-		b->watch.listed_ns = backend_now(b) - LIST_GAP_NS;
-		ask_list(b);
+	uv_timer_stop(&at->watch.opening);
+	if (at->watch.up && !at->watch.listing) {
+		at->watch.listed_ns = backend_now(at->b) - LIST_GAP_NS;
+		ask_list(at);
 	}
 }
 
@@ -377,27 +399,41 @@ static void on_opening(uv_timer_t *t)
 
 static void on_events_open(void *ctx)
 {
-	struct backend *b = ctx;
+	struct site *at = ctx;
 
-	b->watch.opened = true;
-	if (!b->stopping)
-		first_list(b);
+	at->watch.opened = true;
+	if (!at->b->stopping)
+		first_list(at);
 }
 
 /* ---- hello */
 
-static void take_info(struct backend *b, const struct engine_info *i)
+/* The default one first, and what each is where that matters. */
+static const char *name_runtimes(const struct engine_info *i, struct arena *a)
 {
-	struct engine_state *s = &b->state;
-	struct arena *a = &b->state_mem;
-	char *problem = b->problem_text;
-	const char *unrecorded = b->state.unrecorded;
+	AUTO_STR struct str all = STR_INIT;
+
+	for (int others = 0; others < 2; others++)
+		for (size_t k = 0; k < i->nruntimes; k++) {
+			const char *name = i->runtimes[k].key;
+
+			if ((strcmp(name, i->default_runtime) == 0) == (others == 1))
+				continue;
+			str_addf(&all, "%s%.64s%s", all.len ? ", " : "", name,
+				sandbox_runtime(i, name) ? " (gVisor)" : "");
+		}
+	return arena_strdup(a, all.len ? all.s : "");
+}
+
+static void take_info(struct site *at, const struct engine_info *i)
+{
+	struct engine_state *s = &at->state;
+	struct arena *a = &at->state_mem;
+	char *problem = at->problem_text;
+	const char *unrecorded = at->state.unrecorded;
 
 	arena_reset(a);
-	/* podman makes up a new id for every answer: its host and store identify it. */
-	s->id = strcmp(i->product, "podman") == 0
-		? arena_printf(a, "podman:%s:%s", i->name, i->root_dir)
-		: copy_text(a, i->id);
+	s->id = arena_printf(a, "%s%s", at->prefix, i->id + strspn(i->id, SITE_PREFIX));
 	s->name = copy_text(a, i->name);
 	s->version = copy_text(a, i->version);
 	s->api = copy_text(a, i->api);
@@ -410,35 +446,37 @@ static void take_info(struct backend *b, const struct engine_info *i)
 	s->cgroup = copy_text(a, i->cgroup);
 	s->cpus = i->cpus;
 	s->memory_bytes = i->memory_bytes;
+	s->runtimes = name_runtimes(i, a);
 	s->apparmor = i->apparmor;
+	s->lacks = i->lacks;
 	s->problem = problem;
 	s->unrecorded = unrecorded;
-	b->sweep.host_memory = i->memory_bytes;
-	if (b->images < 0)
-		b->images = i->images;
+	at->sweep.host_memory = i->memory_bytes;
+	if (at->images < 0)
+		at->images = i->images;
 }
 
-static void open_events(struct backend *b)
+static void open_events(struct site *at)
 {
-	struct watch *w = &b->watch;
+	struct watch *w = &at->watch;
 	int64_t since = w->last_event_wall_ns ? w->last_event_wall_ns
 					      : clock_wall_ms() * NS_PER_MS - HISTORY_NS;
 
 	w->opened = false;
 	w->told_wall_ns = w->last_event_wall_ns;
-	w->events =
-		engine_events(b->engine, since, on_events_open, on_engine_event, on_events_end, b);
-	if (w->events && b->paused)
+	w->events = engine_events(
+		at->engine, since, on_events_open, on_engine_event, on_events_end, at);
+	if (w->events && at->b->paused)
 		engine_pause(w->events, true);
 }
 
 static void on_engine_hello(void *ctx, const struct engine_info *info, const struct err *err)
 {
-	struct backend *b = ctx;
-	struct watch *w = &b->watch;
+	struct site *at = ctx;
+	struct watch *w = &at->watch;
 
 	w->hello = NULL;
-	if (b->stopping)
+	if (at->b->stopping)
 		return;
 	if (err) {
 		struct err e = *err;
@@ -449,68 +487,150 @@ static void on_engine_hello(void *ctx, const struct engine_info *info, const str
 				"does not answer: it is starting or hung; wait, "
 				"restart it, or name another with --host or "
 				"DOCKER_HOST.",
-				b->state.endpoint, b->state.source);
-		lose_engine(b, &e);
+				at->state.endpoint, at->state.source);
+		lose_engine(at, &e);
 		return;
 	}
-	note_heard(b);
-	take_info(b, info);
-	if (!*b->model.engine) {
-		model_name(&b->model, b->state.id);
-	} else if (strcmp(b->model.engine, b->state.id) != 0) {
+	note_heard(at);
+	w->latency_us = (backend_now(at->b) - w->hello_at_ns) / 1000;
+	take_info(at, info);
+	if (strcmp(at->model.engine, at->prefix) == 0) {
+		model_name(&at->model, at->state.id);
+	} else if (strcmp(at->model.engine, at->state.id) != 0) {
 		/* Another engine: nothing known applies to it. */
-		model_clear(&b->model, b->state.id);
+		model_clear(&at->model, at->state.id);
 		w->last_event_wall_ns = w->told_wall_ns = 0;
-		b->listed = false;
-		b->sweep.local = false;
+		at->listed = false;
+		at->sweep.local = false;
 	}
-	for (size_t i = 0; i < b->model.n; i++)
-		b->model.row[i]->dirty = true;
+	for (size_t i = 0; i < at->model.n; i++)
+		at->model.row[i]->dirty = true;
 	w->up = true;
 	w->list_again = false;
 	w->backoff_ms = BACKOFF_MIN_MS;
 	w->recount = true;
-	w->counted_ns = backend_now(b); /* not in the way of the first picture */
-	b->state.retry_at_ns = 0;
-	set_phase(b, ENGINE_UP);
-	set_engine_problem(b, NULL);
-	watch_inspect(b);
-	publish_now(b);
-	if (!b->once && !w->events)
-		open_events(b);
-	if (b->once || w->opened)
-		first_list(b);
+	w->counted_ns = backend_now(at->b); /* not in the way of the first picture */
+	at->state.retry_at_ns = 0;
+	set_phase(at, ENGINE_UP);
+	set_engine_problem(at, NULL);
+	watch_inspect(at);
+	publish_now(at->b);
+	if (!at->b->once && !w->events)
+		open_events(at);
+	if (at->b->once || w->opened)
+		first_list(at);
 	else
 		timer_start(&w->opening, on_opening, OPENING_MS);
 }
 
-static void connect_engine(struct backend *b)
+static void begin_hello(struct site *at)
 {
-	struct watch *w = &b->watch;
+	struct watch *w = &at->watch;
 
-	if (b->stopping || w->hello || w->up)
-		return;
-	b->state.retry_at_ns = 0;
-	w->hello_at_ns = backend_now(b);
+	w->hello_at_ns = backend_now(at->b);
 	w->listing = false;
-	w->hello = engine_hello(b->engine, on_engine_hello, b);
-	if (!*b->model.engine && !b->listed)
-		w->early = engine_list(b->engine, on_early_list, b);
+	w->hello = engine_hello(at->engine, on_engine_hello, at);
+	if (strcmp(at->model.engine, at->prefix) == 0 && !at->listed)
+		w->early = engine_list(at->engine, on_early_list, at);
 	/* On its way meanwhile: the version is all that it waits for. */
-	if (!b->once && !w->events)
-		open_events(b);
+	if (!at->b->once && !w->events)
+		open_events(at);
 }
 
-void watch_start(struct backend *b)
+/* ---- the way to it, where that takes a program (ssh) */
+
+static void find_way(struct errand *x)
 {
-	b->watch.backoff_ms = BACKOFF_MIN_MS;
-	connect_engine(b);
+	struct site *at = x->data;
+
+	at->watch.way_err = (struct err)ERR_INIT;
+	endpoint_reach(&at->endpoint, false, at->watch.way_stop, &at->watch.way_err);
 }
 
-void watch_pulse(struct backend *b)
+static void on_way(struct errand *x)
 {
-	struct watch *w = &b->watch;
-	int64_t now = backend_now(b), late = w->pulse_ns ? now - w->pulse_ns : 0;
+	struct site *at = x->data;
+
+	at->watch.on_way = false;
+	cleanup_close(&at->watch.way_stop);
+	at->watch.way_stop = -1;
+	if (at->b->stopping)
+		return;
+	if (at->watch.way_err.kind)
+		lose_engine(at, &at->watch.way_err);
+	else
+		begin_hello(at);
+}
+
+static void connect_engine(struct site *at)
+{
+	struct watch *w = &at->watch;
+
+	if (at->b->stopping || w->hello || w->up || w->on_way)
+		return;
+	at->state.retry_at_ns = 0;
+	if (at->endpoint.transport != TRANSPORT_SSH) {
+		begin_hello(at);
+		return;
+	}
+	w->way_stop = eventfd(0, EFD_CLOEXEC);
+	w->way.data = at;
+	w->on_way = errand_start(&at->b->loop, &w->way, find_way, on_way) == 0;
+	if (w->on_way)
+		return;
+	cleanup_close(&w->way_stop);
+	timer_start(&w->retry, on_retry, BACKOFF_MAX_MS);
+}
+
+void watch_start(struct site *at)
+{
+	if (!at->engine)
+		return;
+	at->watch.backoff_ms = BACKOFF_MIN_MS;
+	connect_engine(at);
+}
+
+/* ---- several: is it there? */
+
+static void on_ping(void *ctx, const char *body, size_t len, const struct err *err)
+{
+	struct site *at = ctx;
+	struct watch *w = &at->watch;
+
+	(void)body;
+	(void)len;
+	w->ping = NULL;
+	if (at->b->stopping || !w->up || (err && err->kind == ERR_CANCELLED))
+		return;
+	if (err && (err->kind == ERR_UNREACHABLE || err->kind == ERR_TIMEOUT)) {
+		lose_engine(at, err);
+		return;
+	}
+	note_heard(at);
+	w->latency_us = (backend_now(at->b) - w->ping_ns) / 1000;
+}
+
+/* How long nothing may be heard of it. */
+static int64_t patience_of(const struct site *at)
+{
+	return at->b->many ? ALIVE_NS : QUIET_NS + ANSWER_NS;
+}
+
+static void ping_quiet(struct site *at, int64_t now)
+{
+	struct watch *w = &at->watch;
+
+	if (!at->b->many || w->ping || now - w->ping_ns < PING_NS)
+		return;
+	w->ping_ns = now;
+	w->ping =
+		engine_ask(at->engine, "ping", "the engine", "GET", "/_ping", NULL, 0, on_ping, at);
+}
+
+void watch_pulse(struct site *at)
+{
+	struct watch *w = &at->watch;
+	int64_t now = backend_now(at->b), late = w->pulse_ns ? now - w->pulse_ns : 0;
 	struct err e = ERR_INIT;
 
 	w->pulse_ns = now;
@@ -518,29 +638,33 @@ void watch_pulse(struct backend *b)
 		/* We were stopped: the engine is not to blame for that time. */
 		w->hello_at_ns += late;
 		w->heard_ns += late;
+		w->ping_ns += late;
 	}
 	if (w->hello && now - w->hello_at_ns > HELLO_NS)
 		engine_cancel(w->hello);
-	if (!w->up || b->once)
+	if (!w->up || at->b->once)
 		return;
-	if (now - w->heard_ns > QUIET_NS + ANSWER_NS) {
+	if (now - w->heard_ns > patience_of(at)) {
 		err_set(&e, ERR_UNREACHABLE, "The engine at %s has stopped answering.",
-			b->state.endpoint);
-		lose_engine(b, &e);
+			at->state.endpoint);
+		lose_engine(at, &e);
 		return;
 	}
+	ping_quiet(at, now);
 	if (w->list_again || now - w->listed_ns > RESYNC_NS || now - w->heard_ns > QUIET_NS)
-		ask_list(b);
+		ask_list(at);
 	if (w->recount && !w->counts && now - w->counted_ns > COUNT_GAP_NS) {
 		w->recount = false;
 		w->counted_ns = now;
-		w->counts = engine_counts(b->engine, on_object_counts, b);
+		w->counts = engine_counts(at->engine, on_object_counts, at);
 	}
 }
 
-void watch_stop(struct backend *b)
+void watch_stop(struct site *at)
 {
-	b->watch.up = false;
-	uv_timer_stop(&b->watch.retry);
-	uv_timer_stop(&b->watch.opening);
+	at->watch.up = false;
+	if (at->watch.on_way && at->watch.way_stop >= 0)
+		eventfd_write(at->watch.way_stop, 1);
+	uv_timer_stop(&at->watch.retry);
+	uv_timer_stop(&at->watch.opening);
 }

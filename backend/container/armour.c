@@ -26,7 +26,7 @@ const char *armour_choose(bool here, bool loaded, const char *product, bool opti
 		return NULL;
 	if (loaded)
 		return APPARMOR_OURS;
-	return strcmp(product, "podman") ? APPARMOR_DOCKERS : "";
+	return product_named(product)->apparmor;
 }
 
 const char *armour_of(const struct engine_info *engine, bool optional)

@@ -1,16 +1,15 @@
 /* checked.c - keeping what was compared, and comparing again. */
 #include "container/checked.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <berth/arena.h>
@@ -21,6 +20,7 @@
 
 #include "container/mountinfo.h"
 #include "container/rate.h"
+#include "container/sandbox.h"
 #include "container/tree.h"
 #include "job/board.h"
 #include "lane/lane.h"
@@ -41,6 +41,7 @@ struct checked {
 	struct start start;
 	uint64_t rate;
 	enum handed handed;
+	int finished;
 	size_t nlines; /* mounts of the container in all, the engine's own too; 0: not known */
 	size_t n, cap;
 	struct checked_mount *mount;
@@ -88,8 +89,8 @@ static int write_record(const char *id, const struct checked *c, struct err *e)
 		return -1;
 	str_add(&s, c->name, strlen(c->name) + 1);
 	str_add(&s, c->file, strlen(c->file) + 1);
-	str_addf(&s, "%d %" PRIu64 " %s %" PRIu64 " %zu %zu %d", (int)c->start.pid, c->start.since,
-		c->start.boot, c->rate, c->nlines, c->n, c->handed);
+	str_addf(&s, "%d %" PRIu64 " %s %" PRIu64 " %zu %zu %d %d", (int)c->start.pid,
+		c->start.since, c->start.boot, c->rate, c->nlines, c->n, c->handed, c->finished);
 	str_addc(&s, '\0');
 	for (size_t i = 0; i < c->n; i++) {
 		str_addf(&s, "%" PRIu64 " %" PRIu64, c->mount[i].dev, c->mount[i].ino);
@@ -121,8 +122,9 @@ static int parse_record(struct checked *c, size_t len)
 
 	if (!(c->name = next_text(&at, end)) || !(c->file = next_text(&at, end)) ||
 		!(numbers = next_text(&at, end)) ||
-		sscanf(numbers, "%d %" SCNu64 " %39s %" SCNu64 " %zu %zu %d", &pid, &c->start.since,
-			c->start.boot, &c->rate, &c->nlines, &n, &handed) < 6 ||
+		sscanf(numbers, "%d %" SCNu64 " %39s %" SCNu64 " %zu %zu %d %d", &pid,
+			&c->start.since, c->start.boot, &c->rate, &c->nlines, &n, &handed,
+			&c->finished) < 6 ||
 		handed < HANDED_NOTHING || handed > HANDED_GONE)
 		return -1;
 	c->start.pid = pid;
@@ -195,8 +197,9 @@ static void view_release(struct mount_view *v)
 	mountinfo_release(&v->table);
 }
 
-static int view_read(pid_t pid, struct mount_view *v)
+static int view_read(pid_t init, const char *id, struct mount_view *v)
 {
+	pid_t pid = sandbox_files(init, id);
 	char path[64];
 
 	v->root = -1;
@@ -217,15 +220,6 @@ static void view_where(const struct mount_view *v, const char *target, char *whe
 		snprintf(where, cap, "%s %s", l->device, l->root);
 }
 
-static int open_inside(int root, const char *target)
-{
-	/* A link on the way is the container's: what it leads to is not the mount's place. */
-	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-
-	return (int)syscall(SYS_openat2, root, target, &how, sizeof how);
-}
-
 static enum mounts_state view_compare(const struct mount_view *v, const struct checked_mount *m)
 {
 	AUTO_FREE char *where = xmalloc(2 * PATH_MAX);
@@ -235,7 +229,7 @@ static enum mounts_state view_compare(const struct mount_view *v, const struct c
 	view_where(v, m->target, where, 2 * PATH_MAX);
 	if (!*where || (*m->where && v->root < 0 && strcmp(where, m->where) != 0))
 		return *m->where ? MOUNTS_CHANGED : MOUNTS_UNKNOWN;
-	fd = v->root < 0 ? -1 : open_inside(v->root, m->target);
+	fd = v->root < 0 ? -1 : mountinfo_open(v->root, m->target);
 	if (fd < 0 || fstat(fd, &st))
 		return MOUNTS_UNKNOWN;
 	return st.st_dev == m->dev && st.st_ino == m->ino ? MOUNTS_CHECKED : MOUNTS_CHANGED;
@@ -260,12 +254,13 @@ static int refuse_unchecked(struct err *e, const struct checked *c, const char *
 		*c->name ? c->name : "this container", why, *c->file ? c->file : "FILE");
 }
 
-static enum mounts_state compare_all(const struct checked *c, const struct start *s, struct err *e)
+static enum mounts_state compare_all(
+	const struct checked *c, const struct start *s, const char *id, struct err *e)
 {
 	enum mounts_state result = MOUNTS_CHECKED, one;
 	struct mount_view v;
 
-	if (view_read(s->pid, &v)) {
+	if (view_read(s->pid, id, &v)) {
 		refuse_unchecked(e, c, "its mounts cannot be read back");
 		result = MOUNTS_UNKNOWN;
 	}
@@ -305,8 +300,10 @@ enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, str
 		refuse_unchecked(e, &c, "its init cannot be seen from here");
 	else if (c.rate && rate_get(pid) <= 0)
 		refuse_unchecked(e, &c, "has lost the limit of its network rate");
+	else if (c.finished)
+		refuse_unchecked(e, &c, "has lost the limits of its files in memory");
 	else
-		result = compare_all(&c, ret, e);
+		result = compare_all(&c, ret, id, e);
 	if (result == MOUNTS_CHECKED && !same_start(ret, &c.start)) {
 		struct err why = ERR_INIT;
 
@@ -344,14 +341,15 @@ int checked_save(
 	struct checked c = {.name = of->name,
 		.file = of->file,
 		.rate = of->rate,
-		.handed = of->secrets ? HANDED_SECRETS : HANDED_NOTHING};
+		.handed = of->secrets ? HANDED_SECRETS : HANDED_NOTHING,
+		.finished = of->finished};
 	AUTO_FREE char *where = xmalloc(2 * PATH_MAX);
 	struct mount_view v;
 	struct err why = ERR_INIT;
 	struct arena mem;
 	int result = 0;
 
-	if (start_read(pid, &c.start) || view_read(pid, &v))
+	if (start_read(pid, &c.start) || view_read(pid, of->id, &v))
 		return err_set(e, ERR_REFUSED,
 			"the mounts of %s cannot be read back on this machine, so nothing runs in it.",
 			of->name);
@@ -360,6 +358,7 @@ int checked_save(
 	c.mount = xcalloc(mounts->n + 1, sizeof *c.mount);
 	for (size_t i = 0; i < mounts->n; i++) {
 		const struct mount *m = &mounts->mount[i];
+		enum mounts_state seen;
 
 		if (m->private_ours)
 			continue;
@@ -367,8 +366,14 @@ int checked_save(
 		c.mount[c.n] = (struct checked_mount){
 			m->dev, m->ino, m->target, arena_strdup(&mem, where)};
 		/* The guest has told the same; this is seen without it. */
-		if (view_compare(&v, &c.mount[c.n++]) == MOUNTS_CHANGED)
+		seen = view_compare(&v, &c.mount[c.n++]);
+		if (seen == MOUNTS_CHANGED)
 			result = refuse_differing(&why, &c, m->target);
+		else if (seen == MOUNTS_UNKNOWN && of->alone)
+			result = err_set(&why, ERR_REFUSED,
+				"what is mounted at %.200s in %s cannot be compared with what was checked: its runtime "
+				"has a kernel of its own, and only root sees its gofer's files; nothing runs in it.",
+				m->target, of->name);
 	}
 	view_release(&v);
 	if (!result)
@@ -376,4 +381,101 @@ int checked_save(
 	checked_release(&c);
 	arena_release(&mem);
 	return result ? err_copy(e, &why) : 0;
+}
+
+/* -- who has a directory ------------------------------------------------------------------------- */
+
+#define DEPTH_MAX 64
+
+struct place_ids { /* of a directory and of all that it is in */
+	size_t n;
+	struct {
+		uint64_t dev, ino;
+	} id[DEPTH_MAX];
+};
+
+static void read_place(const char *path, struct place_ids *p)
+{
+	AUTO_FREE char *at = xstrdup(path);
+	struct stat st;
+
+	for (p->n = 0; p->n < DEPTH_MAX; p->n++) {
+		if (stat(*at ? at : "/", &st))
+			return;
+		p->id[p->n].dev = st.st_dev;
+		p->id[p->n].ino = st.st_ino;
+		if (!*at)
+			return;
+		*(strrchr(at, '/') ? strrchr(at, '/') : at) = '\0';
+	}
+}
+
+static bool target_lies_in(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
+}
+
+static bool mount_touches(
+	const struct checked_mount *m, const char *path, const struct place_ids *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (m->dev == p->id[i].dev && m->ino == p->id[i].ino)
+			return true;
+	return target_lies_in(m->target, path);
+}
+
+/* Where that is not to be seen it may write. */
+static bool mount_may_write(const struct mount_view *v, const char *target)
+{
+	const struct mountinfo_line *l = v->table.n ? mountinfo_at(&v->table, target) : NULL;
+
+	return !l || !mountinfo_read_only(l);
+}
+
+static bool holds_place(
+	const struct checked *c, const char *id, const char *path, const struct place_ids *p)
+{
+	struct mount_view v = {.root = -1};
+	bool found = false;
+
+	for (size_t i = 0; i < c->n && !found; i++) {
+		if (!mount_touches(&c->mount[i], path, p))
+			continue;
+		if (!v.table.n && view_read(c->start.pid, id, &v))
+			return true;
+		found = mount_may_write(&v, c->mount[i].target);
+	}
+	view_release(&v);
+	return found;
+}
+
+int checked_holders(const char *path, checked_holder_fn *tell, void *ctx)
+{
+	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
+	struct place_ids place = {0};
+	struct dirent *at;
+	bool goes_on = true;
+	DIR *d;
+
+	if (state_dir(dir, sizeof dir, NULL) ||
+		runtime_subdir(sub, sizeof sub, dir, "checked", NULL))
+		return 0;
+	if (path)
+		read_place(path, &place);
+	d = opendir(sub);
+	while (d && goes_on && (at = readdir(d))) {
+		struct checked c;
+		struct start now;
+
+		if (read_record(at->d_name, &c) > 0 && !start_read(c.start.pid, &now) &&
+			same_start(&now, &c.start) && tree_is_here(now.pid, at->d_name) &&
+			(!path || holds_place(&c, at->d_name, path, &place)))
+			goes_on = tell(ctx, at->d_name, c.name, now.pid);
+		checked_release(&c);
+	}
+	if (d)
+		closedir(d);
+	return goes_on ? 0 : -1;
 }

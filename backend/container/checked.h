@@ -41,7 +41,9 @@ bool start_lives(const struct start *s);
 struct checked_of {
 	const char *id, *name, *file;
 	uint64_t rate;
-	bool secrets; /* some were handed over: they are in this start's memory, and go with it */
+	bool secrets;  /* some were handed over: they are in this start's memory, and go with it */
+	bool finished; /* something was set after the start (memory_fs.h): it goes with it, too */
+	bool alone; /* its init has told nothing: what cannot be seen from here is refused, too */
 };
 int checked_save(
 	const struct checked_of *of, pid_t pid, const struct mount_list *mounts, struct err *e);
@@ -52,6 +54,10 @@ bool checked_known(const char *id);
 /* Container `id`, its init `pid` as the engine tells: as checked, or compared now and kept.  MOUNTS_CHANGED and
  * MOUNTS_UNKNOWN come with the sentence that refuses, which names the remedy; MOUNTS_STRANGER: no record. */
 enum mounts_state checked_look(const char *id, pid_t pid, struct start *ret, struct err *e);
+/* Whose present start is on record with the directory `path`, something in it, or what it is in, mounted to be
+ * written; `path` NULL: all.  -1: `tell` said that it has enough. */
+typedef bool checked_holder_fn(void *ctx, const char *id, const char *name, pid_t init);
+int checked_holders(const char *path, checked_holder_fn *tell, void *ctx);
 /* After the look.  ERR_REFUSED, with the remedy: a start that is not berth's has lost the secrets. */
 int checked_secrets(const char *id, struct err *e);
 

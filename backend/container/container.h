@@ -6,17 +6,19 @@
 #ifndef CONTAINER_CONTAINER_H
 #define CONTAINER_CONTAINER_H
 
-#include "container/spec.h"    /* what one is asked to be */
-#include "container/maker.h"   /* making, finding and removing one */
-#include "container/armour.h"  /* the profile that holds it */
-#include "container/home.h"    /* the volume that stays */
-#include "container/network.h" /* private networks */
-#include "container/rate.h"    /* how fast it may send */
-#include "container/secrets.h" /* what is handed over */
-#include "container/ready.h"   /* before anything runs in it */
-#include "container/enforce.h" /* what is in force of it */
-#include "container/own.h"     /* whether it is ours */
-#include "container/checked.h" /* whether its mounts are the checked ones */
-#include "container/tree.h"    /* ending what was started in it */
+#include "container/spec.h"      /* what one is asked to be */
+#include "container/maker.h"     /* making, finding and removing one */
+#include "container/armour.h"    /* the profile that holds it */
+#include "container/home.h"      /* the volume that stays */
+#include "container/network.h"   /* private networks */
+#include "container/rate.h"      /* how fast it may send */
+#include "container/secrets.h"   /* what is handed over */
+#include "container/ready.h"     /* before anything runs in it */
+#include "container/memory_fs.h" /* what its engine could not limit */
+#include "container/enforce.h"   /* what is in force of it */
+#include "container/sandbox.h"   /* a runtime with a kernel of its own */
+#include "container/own.h"       /* whether it is ours */
+#include "container/checked.h"   /* whether its mounts are the checked ones */
+#include "container/tree.h"      /* ending what was started in it */
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "container/mountinfo.h"
 #include "container/rate.h"
+#include "container/sandbox.h"
 #include "container/tree.h"
 #include "lane/lane.h"
 #include "observe/observe.h"
@@ -70,7 +71,8 @@ static int64_t rlimit_of(const char *limits, const char *name)
 	return strcmp(hard, "unlimited") ? (int64_t)strtoll(hard, NULL, 10) : 0;
 }
 
-static void compare_mounts(struct list *l, const struct spec *s, pid_t pid)
+/* Of a sandbox its gofer is looked at: that a mount is read-only is for the kernel inside to enforce. */
+static void compare_mounts(struct list *l, const struct spec *s, pid_t pid, bool own_kernel)
 {
 	const char *asked = s->sudo ? "writable" : "read-only";
 	const struct mountinfo_line *at;
@@ -90,7 +92,7 @@ static void compare_mounts(struct list *l, const struct spec *s, pid_t pid)
 		const struct mount *m = &s->mounts.mount[i];
 
 		at = mountinfo_at(&table, m->target);
-		loose += !at || (m->read_only && !mountinfo_read_only(at));
+		loose += !at || (m->read_only && !own_kernel && !mountinfo_read_only(at));
 	}
 	mountinfo_release(&table);
 	snprintf(declared, sizeof declared, "%zu as declared", s->mounts.n);
@@ -157,6 +159,42 @@ static void add_apparmor(struct list *l, const struct spec *s, const struct exis
 	}
 }
 
+/* As the host sees its init; of a sandbox that would be the sandbox. */
+static void add_inside(
+	struct list *l, const struct spec *s, const struct process_list *p, pid_t pid)
+{
+	char limits[4096], text[64];
+	uint64_t caps = 0;
+
+	add_count(l, s->sudo ? "user of the init" : "user", s->sudo ? 0 : (int64_t)s->uid, p->uid);
+	if (s->sudo)
+		caps = 0x1 | 0x2 | 0x8 | 0x10 | 0x20 | 0x40 |
+			0x80; /* spec.c's list, capabilities(7) */
+	snprintf(limits, sizeof limits, "%016" PRIx64, caps);
+	snprintf(text, sizeof text, "%016" PRIx64, (uint64_t)p->cap_bounding);
+	add_enforced(l, "capabilities", limits, text, !strcmp(limits, text));
+	add_enforced(l, "new privileges", s->sudo ? "allowed" : "no",
+		p->no_new_privileges == 1 ? "no" : "allowed",
+		(p->no_new_privileges == 1) == !s->sudo);
+	add_enforced(l, "seccomp", "filter", p->seccomp == 2 ? "filter" : "off", p->seccomp == 2);
+	proc_file(pid, "limits", limits, sizeof limits);
+	add_count(l, "open files", s->limits.open_files, rlimit_of(limits, "Max open files"));
+	add_bytes(l, "file size", s->limits.file_bytes, rlimit_of(limits, "Max file size"));
+}
+
+static void add_runtime(struct list *l, const struct spec *s, const struct existing *x)
+{
+	bool own_kernel = sandbox_is(x->pid);
+	char actual[sizeof x->runtime + 40];
+
+	if (!s->runtime && !own_kernel)
+		return;
+	snprintf(actual, sizeof actual, "%s%s", x->runtime,
+		own_kernel ? ", a kernel of its own" : "");
+	add_enforced(l, "runtime", s->runtime ? s->runtime : "the engine's", actual,
+		(!s->runtime || !strcmp(s->runtime, x->runtime)) && own_kernel == s->no_lane);
+}
+
 size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 	struct enforced *out, size_t max)
 {
@@ -164,8 +202,7 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 	struct cgroup_mounts mounts;
 	struct process_list *p;
 	struct existing x;
-	char text[64], limits[4096];
-	uint64_t caps = 0;
+	char text[64], limits[64];
 
 	if (host_look(h, id, &x, NULL) <= 0 || !x.pid || cgroup_mounts_read(&mounts, "", NULL))
 		return 0;
@@ -182,30 +219,16 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 		snprintf(limits, sizeof limits, "%.2f", s->limits.cpus);
 		add_enforced(&l, "cpus", limits, text, !strcmp(limits, text));
 		add_count(&l, "processes", s->limits.pids, p->pids_limit);
-		add_count(&l, s->sudo ? "user of the init" : "user", s->sudo ? 0 : (int64_t)s->uid,
-			p->uid);
-		if (s->sudo)
-			caps = 0x1 | 0x2 | 0x8 | 0x10 | 0x20 | 0x40 |
-				0x80; /* spec.c's list, capabilities(7) */
-		snprintf(limits, sizeof limits, "%016" PRIx64, caps);
-		snprintf(text, sizeof text, "%016" PRIx64, (uint64_t)p->cap_bounding);
-		add_enforced(&l, "capabilities", limits, text, !strcmp(limits, text));
-		add_enforced(&l, "new privileges", s->sudo ? "allowed" : "no",
-			p->no_new_privileges == 1 ? "no" : "allowed",
-			(p->no_new_privileges == 1) == !s->sudo);
-		add_enforced(&l, "seccomp", "filter", p->seccomp == 2 ? "filter" : "off",
-			p->seccomp == 2);
-		proc_file(x.pid, "limits", limits, sizeof limits);
-		add_count(&l, "open files", s->limits.open_files,
-			rlimit_of(limits, "Max open files"));
-		add_bytes(
-			&l, "file size", s->limits.file_bytes, rlimit_of(limits, "Max file size"));
-		compare_mounts(&l, s, x.pid);
+		if (!sandbox_is(x.pid))
+			add_inside(&l, s, p, x.pid);
+		compare_mounts(&l, s, sandbox_files(x.pid, id), sandbox_is(x.pid));
 		add_network(&l, s, x.pid);
 		if (s->net_rate)
 			add_rate(&l, s->net_rate, rate_get(x.pid));
 	}
-	add_apparmor(&l, s, &x, tree_is_here(x.pid, id));
+	add_runtime(&l, s, &x);
+	if (!s->no_lane)
+		add_apparmor(&l, s, &x, tree_is_here(x.pid, id));
 	process_list_release(p);
 	free(p);
 	cgroup_mounts_release(&mounts);

@@ -71,6 +71,7 @@ static int hand_over_home(
 	char uid[16], gid[16], name[64], proof[PROOF_MAX], id[65];
 	const char *entry[] = {LANE_GUEST_PATH, "chown", uid, gid, SPEC_HOME};
 	struct spec helper = {.role = SPEC_HELPER,
+		.product = s->product,
 		.name = name,
 		.image = s->image,
 		.entry = entry,

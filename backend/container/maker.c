@@ -2,14 +2,18 @@
 #include "container/maker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 
 #include "container/checked.h"
 #include "container/own.h"
@@ -24,34 +28,6 @@ const struct limits tool_limits_small = {.memory_bytes = (uint64_t)64 << 20,
 	.file_bytes = (uint64_t)64 << 20,
 	.open_files = 64};
 
-/* berth-guest beside this program (the build tree), or in ../libexec/berth (installed). */
-static int find_guest(char path[PATH_MAX], struct err *e)
-{
-	char self[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-
-	if (n <= 0)
-		return err_sys(e, errno, "cannot determine this program's own path");
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	*slash = '\0';
-	for (int i = 0; i < 2; i++) {
-		AUTO_FREE char *try = NULL, *real = NULL;
-
-		try = i == 0 ? xasprintf("%s/berth-guest", self)
-			     : xasprintf("%s/../libexec/berth/berth-guest", self);
-		real = realpath(try, NULL);
-		if (real && !access(real, X_OK)) {
-			snprintf(path, PATH_MAX, "%s", real);
-			return 0;
-		}
-	}
-	return err_set(e, ERR_FAILED,
-		"berth-guest is missing beside %s; it is the init of berth's "
-		"containers: reinstall berth.",
-		self);
-}
-
 struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 {
 	struct agents_host *h = xcalloc(1, sizeof *h);
@@ -63,7 +39,9 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 		.ctx = o->stop_ctx};
 
 	h->journal_commands = o->journal_commands;
+	h->egress_ask_s = o->egress_ask_s;
 	h->journal_bytes = o->journal_bytes;
+	h->usual = o->usual;
 	h->own_board = o->own_board;
 	h->create = o->create;
 	h->stop = o->stop;
@@ -72,7 +50,8 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	h->say_ctx = o->say_ctx;
 	if (o->guest)
 		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
-	if ((!o->guest && find_guest(h->guest, e)) || opened_open(&h->at, &how, e)) {
+	if ((!o->guest && runtime_program("berth-guest", h->guest, e)) ||
+		opened_open(&h->at, &how, e)) {
 		free(h);
 		return NULL;
 	}
@@ -114,6 +93,8 @@ int host_look_whole(struct agents_host *h, const char *name, struct existing *re
 	snprintf(ret->role, sizeof ret->role, "%s", ejson_string(labels, "berth.role"));
 	snprintf(ret->network, sizeof ret->network, "%s",
 		ejson_string(ejson_get(root, "HostConfig"), "NetworkMode"));
+	snprintf(ret->runtime, sizeof ret->runtime, "%s",
+		ejson_string(ejson_get(root, "HostConfig"), "Runtime"));
 	snprintf(ret->apparmor, sizeof ret->apparmor, "%s", ejson_string(root, "AppArmorProfile"));
 	ret->running = ejson_bool(ejson_path(root, "State", NULL), "Running");
 	ret->pid = ejson_int(ejson_path(root, "State", NULL), "Pid", 0);
@@ -134,11 +115,63 @@ int host_look(struct agents_host *h, const char *name, struct existing *ret, str
 	return host_look_whole(h, name, ret, NULL, e);
 }
 
-int host_create(struct agents_host *h, const struct spec *s, char id[65], struct err *e)
+/* Named after what is in it: an older berth's containers were made with theirs. */
+static int place_seccomp(
+	const struct agents_host *h, const struct spec *s, char path[PATH_MAX], struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT, there = STR_INIT;
+	char dir[PATH_MAX - 64];
+	uint32_t hash = 2166136261; /* FNV-1a, to tell versions apart */
+
+	if (h->at.endpoint.transport != TRANSPORT_UNIX)
+		return err_set(e, ERR_REFUSED,
+			"%s takes a seccomp filter as a file of its own machine, and this engine is reached "
+			"over a network: run berth on the engine's machine.",
+			s->product->name);
+	if (state_dir(dir, sizeof dir, e))
+		return -1;
+	spec_seccomp(&text);
+	for (size_t i = 0; i < text.len; i++)
+		hash = (hash ^ (unsigned char)text.s[i]) * 16777619;
+	snprintf(path, PATH_MAX, "%s/seccomp-%08x.json", dir, hash);
+	if (file_read(AT_FDCWD, path, O_NOFOLLOW, text.len + 1, &there, NULL) >= 0 &&
+		there.len == text.len && !memcmp(there.s, text.s, text.len))
+		return 0;
+	return file_replace(path, text.s, text.len, false) < 0
+		? err_sys(e, errno, "cannot write the seccomp filter %s", path)
+		: 0;
+}
+
+/* What a user's processes may be on this machine, for an engine that asks for more than it may by itself. */
+static uint64_t processes_here(void)
+{
+	struct rlimit own;
+	char text[32];
+	uint64_t most = file_text("/proc/sys/kernel/pid_max", text, sizeof text) > 0
+		? strtoull(text, NULL, 10)
+		: 0;
+
+	if (!getrlimit(RLIMIT_NPROC, &own) && own.rlim_max < most)
+		most = own.rlim_max;
+	return most;
+}
+
+int host_create(struct agents_host *h, const struct spec *asked, char id[65], struct err *e)
 {
 	AUTO_STR struct str body = STR_INIT, target = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
+	struct spec whole = *asked, *s = &whole;
+	char seccomp[PATH_MAX];
 
+	if (product_refuses(&h->at.info, e) || spec_refuses(s, e))
+		return -1;
+	if (s->product && s->product->seccomp_file) {
+		if (place_seccomp(h, s, seccomp, e))
+			return -1;
+		s->seccomp_file = seccomp;
+	}
+	if (s->product && s->product->nproc)
+		s->user_processes = processes_here();
 	str_addf(&target, "/containers/create?name=%s", s->name);
 	spec_body(s, &body);
 	if (sync_ask(h->at.engine, "create the container %s", s->name, "POST", target.s, body.s,
@@ -177,6 +210,7 @@ int host_remove(struct agents_host *h, const char *id, struct err *e)
 {
 	struct err asked = ERR_INIT;
 
+	lane_hold_release(id);
 	if (sync_act(h->at.engine, ACT_REMOVE, id, true, true, -1, &asked) &&
 		asked.kind != ERR_NOT_FOUND)
 		return err_copy(e, &asked);

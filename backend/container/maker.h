@@ -15,7 +15,10 @@ struct agents_host {
 	struct opened at;
 	char guest[4096];
 	size_t journal_commands;
+	uint16_t
+		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
+	struct workspace_limits usual;
 	bool own_board, create;
 	bool (*stop)(void *ctx);
 	void *stop_ctx;
@@ -27,6 +30,7 @@ extern const struct limits tool_limits_small; /* of helpers */
 
 struct existing {
 	char id[65], spec[17], session[64], role[16], network[128];
+	char runtime[65];  /* as the engine says */
 	char apparmor[64]; /* as the engine says; "": none */
 	bool running, ours;
 	int pid;

@@ -1,8 +1,12 @@
 /* mountinfo.c - reading /proc/PID/mountinfo, proc(5). */
 #include "container/mountinfo.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <berth/mem.h>
 
@@ -85,6 +89,15 @@ const struct mountinfo_line *mountinfo_at(const struct mountinfo *m, const char 
 		if (!strcmp(m->line[i].target, target))
 			return &m->line[i];
 	return NULL;
+}
+
+int mountinfo_open(int root, const char *target)
+{
+	/* A link on the way is the container's: what it leads to is not the mount's place. */
+	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+
+	return (int)syscall(SYS_openat2, root, target, &how, sizeof how);
 }
 
 bool mountinfo_read_only(const struct mountinfo_line *l)

@@ -36,4 +36,7 @@ void mountinfo_release(struct mountinfo *m);
 const struct mountinfo_line *mountinfo_at(const struct mountinfo *m, const char *target);
 bool mountinfo_read_only(const struct mountinfo_line *l);
 
+/* The place itself, as a path (O_PATH) below the container's root `root`. */
+int mountinfo_open(int root, const char *target);
+
 #endif

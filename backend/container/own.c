@@ -91,7 +91,7 @@ int session_new(struct session *s, struct err *e)
 	unsigned char bytes[16];
 
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-		return err_sys(e, errno, "cannot draw a session id");
+		return err_sys(e, errno, "cannot generate a session id");
 	hex_text(s->session, bytes, sizeof bytes);
 	s->created_ms = clock_wall_ms();
 	return 0;

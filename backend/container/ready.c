@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
+
+#include "container/memory_fs.h"
 
 #define LANE_WAIT_MS 10000
 #define OF_ROOT 1000 /* who runs in workspaces of root's */
@@ -15,16 +19,21 @@
 int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, struct err *e)
 {
 	struct stat st;
+	int errnum;
 
 	/* Before any advice: what is never mounted is not to be given away either. */
 	if (mounts_foresee(MOUNT_DECLARED, workspace, e))
 		return -1;
-	if (stat(workspace, &st) && errno == ENOENT)
+	errnum = stat(workspace, &st) ? errno : 0;
+	if (errnum == ENOENT)
 		return err_set(e, ERR_CONFIG,
 			"the workspace %s of %s does not exist; create it first (mkdir %s; berth up --create does).",
 			workspace, who, workspace);
-	if (access(workspace, F_OK))
-		return err_sys(e, errno, "cannot reach the workspace %s of %s", workspace, who);
+	if (errnum == ELOOP || errnum == ENOTDIR || errnum == ENAMETOOLONG)
+		return err_set(e, ERR_CONFIG, "the workspace %s of %s cannot be reached: %s",
+			workspace, who, strerrordesc_np(errnum));
+	if (errnum)
+		return err_sys(e, errnum, "cannot reach the workspace %s of %s", workspace, who);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ERR_CONFIG,
 			"the workspace %s of %s is not a directory; name one.", workspace, who);
@@ -57,6 +66,32 @@ int ready_make(const char *workspace, struct err *e)
 	return 1;
 }
 
+int ready_script(const struct tool_def *d, struct mount_list *l, const char *const *writable,
+	size_t nwritable, uid_t uid, gid_t gid, struct err *e)
+{
+	const struct mount *m;
+
+	for (size_t i = 0; i < nwritable; i++)
+		if (mounts_within(d->script, writable[i]))
+			return err_set(e, ERR_REFUSED,
+				"the script %s of the tool %s can be written from inside (%s); keep it "
+				"elsewhere.",
+				d->script, d->name, writable[i]);
+	if (mounts_add(
+		    l, MOUNT_DECLARED, d->script, d->script_target, true, writable, nwritable, e))
+		return err_wrap(e, "the script of the tool %s", d->name);
+	m = &l->mount[l->n - 1];
+	if (!S_ISREG(m->mode))
+		return err_set(e, ERR_CONFIG,
+			"the script %s of the tool %s is a directory; name a file.", d->script,
+			d->name);
+	if (!(m->mode & S_IROTH) && m->uid != uid && !(m->gid == gid && m->mode & S_IRGRP))
+		return err_set(e, ERR_REFUSED,
+			"the tool %s runs as %u:%u, which cannot read its script: chmod o+r %s",
+			d->name, (unsigned)uid, (unsigned)gid, d->script);
+	return 0;
+}
+
 size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out)
 {
 	size_t n = 0, cap = t->ntools;
@@ -68,7 +103,7 @@ size_t ready_writable(const struct team *t, struct arena *mem, const char *const
 	for (size_t i = 0; i < t->nagents; i++) {
 		list[n++] = t->agents[i].workspace;
 		for (size_t k = 0; k < t->agents[i].npaths; k++)
-			if (t->agents[i].paths[k].write)
+			if (t->agents[i].paths[k].write || t->agents[i].paths[k].final)
 				list[n++] = t->agents[i].paths[k].path;
 	}
 	for (size_t i = 0; i < t->ntools; i++)
@@ -78,9 +113,15 @@ size_t ready_writable(const struct team *t, struct arena *mem, const char *const
 	return n;
 }
 
-int ready_lane(struct lane_offer *offer, const struct lane_about *about,
-	const struct mount_list *mounts, const struct secret_values *secrets, struct err *e)
+static int finish_container(void *ctx, pid_t guest, struct err *e)
 {
+	return memory_fs_set(ctx, guest, e);
+}
+
+int ready_lane(struct lane_offer *offer, const struct lane_about *about, const struct spec *s,
+	const struct secret_values *secrets, struct err *e)
+{
+	const struct mount_list *mounts = &s->mounts;
 	AUTO_FREE struct lane_mount *seen = xcalloc(mounts->n, sizeof *seen);
 	size_t n = 0;
 
@@ -88,5 +129,8 @@ int ready_lane(struct lane_offer *offer, const struct lane_about *about,
 		if (!mounts->mount[i].private_ours)
 			seen[n++] = (struct lane_mount){mounts->mount[i].target,
 				mounts->mount[i].dev, mounts->mount[i].ino};
+	offer->apparmor = s->apparmor;
+	offer->finish = memory_fs_needed(s) ? finish_container : NULL;
+	offer->ctx = (void *)(uintptr_t)s;
 	return lane_hand_over(offer, about, seen, n, secrets->secret, secrets->n, LANE_WAIT_MS, e);
 }

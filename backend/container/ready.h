@@ -14,6 +14,7 @@
 
 #include "team/mounts.h"
 #include "container/secrets.h"
+#include "container/spec.h"
 #include "lane/lane.h"
 
 /* Who runs inside: the workspace's owner; root's workspaces belong to 1000:1000, who must be able to
@@ -28,8 +29,12 @@ int ready_make(const char *workspace, struct err *e);
  * The list lives in mem. */
 size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out);
 
-/* Wait for the guest, compare the mounts, hand over secrets and lane; closes the offer. */
-int ready_lane(struct lane_offer *offer, const struct lane_about *about,
-	const struct mount_list *mounts, const struct secret_values *secrets, struct err *e);
+/* Mount the file of a tool that has one, which nobody inside may write and who runs it can read. */
+int ready_script(const struct tool_def *d, struct mount_list *l, const char *const *writable,
+	size_t nwritable, uid_t uid, gid_t gid, struct err *e);
+
+/* Wait for the guest, compare the mounts, set what the engine could not, hand over secrets and lane; closes the offer. */
+int ready_lane(struct lane_offer *offer, const struct lane_about *about, const struct spec *s,
+	const struct secret_values *secrets, struct err *e);
 
 #endif

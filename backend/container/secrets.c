@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,11 @@
 #include <berth/clock.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #include "container/spec.h"
 
 #define COMMAND_MS 30000
-
-extern char **environ;
 
 static void append_secret(struct secret_values *v, char *name, char *value, size_t len)
 {
@@ -65,20 +63,17 @@ static int read_command_output(int fd, char *buf, size_t cap, size_t *len)
 static int from_command(
 	const char *name, const struct words *command, char **value, size_t *len, struct err *e)
 {
-	AUTO_FREE char **argv = xcalloc(command->n + 1, sizeof *argv);
-	posix_spawn_file_actions_t actions;
+	AUTO_FREE const char **argv = xcalloc(command->n + 1, sizeof *argv);
 	int p[2], bad, status = 0;
 	pid_t pid;
 
 	for (size_t i = 0; i < command->n; i++)
-		argv[i] = (char *)command->word[i];
+		argv[i] = command->word[i];
 	if (pipe2(p, O_CLOEXEC))
 		return err_sys(e, errno, "cannot make a pipe");
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, p[1], 1);
-	bad = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	bad = spawn_start(
+		&(struct spawn){.path = argv[0], .argv = argv, .out = p[1], .err = STDERR_FILENO},
+		&pid);
 	close(p[1]);
 	if (bad) {
 		close(p[0]);
@@ -161,6 +156,36 @@ static bool split_env_line(char *line, char **name, char **value)
 	return **name;
 }
 
+bool secrets_odd_lines(const struct credentials *c, char *buf, size_t cap)
+{
+	char *text;
+	size_t len, odd = 0, n;
+	int number = 0, first = 0;
+
+	*buf = '\0';
+	if (!c->env_file || from_file("environment", c->env_file, &text, &len, NULL))
+		return false;
+	/* What they hold may be a secret, so it is never shown. */
+	for (char *at = text, *line; *at; at += n) {
+		n = strcspn(at, "\n");
+		n += at[n] == '\n' && !(at[n] = '\0');
+		number++;
+		line = trim_blanks(at);
+		if (*line && *line != '#' && !strchr(line, '=') && !odd++)
+			first = number;
+	}
+	explicit_bzero(text, len);
+	free(text);
+	if (odd == 1)
+		snprintf(buf, cap, "%s:%d: there is no = in this line, so it sets nothing.",
+			c->env_file, first);
+	else if (odd)
+		snprintf(buf, cap,
+			"%s:%d: there is no = in this line and %zu others, so they set nothing.",
+			c->env_file, first, odd - 1);
+	return odd > 0;
+}
+
 static bool names_variable(const struct words *w, const char *word)
 {
 	for (size_t i = 0; i < w->n; i++)
@@ -188,11 +213,20 @@ static int add_env_file(struct secret_values *v, const struct credentials *c, st
 
 		while (k < v->n && strcmp(v->secret[k].name + 1, c->from_file.word[i]) != 0)
 			k++;
-		if (k == v->n)
+		if (k == v->n && !c->lenient)
 			rc = err_set(e, ERR_CONFIG,
 				"env_vars_from_file asks for the variable %s, which %s does not set.",
 				c->from_file.word[i], c->env_file);
 	}
+	return rc;
+}
+
+int secrets_foresee(const struct credentials *c, struct err *e)
+{
+	struct secret_values v = {0};
+	int rc = c->env_file ? add_env_file(&v, c, e) : 0;
+
+	secrets_release(&v);
 	return rc;
 }
 
@@ -207,6 +241,8 @@ int secrets_gather(
 	for (size_t i = 0; i < a->credentials.env.n; i++) {
 		const char *name = a->credentials.env.word[i], *value = getenv(name);
 
+		if (!value && a->credentials.lenient)
+			continue;
 		if (!value)
 			return err_set(e, ERR_CONFIG,
 				"%s asks for the variable %s, which is not set here.", a->id, name);
@@ -226,12 +262,82 @@ void secrets_release(struct secret_values *v)
 	*v = (struct secret_values){0};
 }
 
+static const struct {
+	const char *word, *below_home;
+} known[] = {{"ssh_keys", ".ssh"}, {"git_config", ".gitconfig"}, {"gh_config", ".config/gh"},
+	{"npm_config", ".npmrc"}, {"pypi_config", ".pypirc"}};
+
+static bool is_file_absent(const struct credentials *c, const char *source)
+{
+	return c->lenient && access(source, F_OK) < 0 && errno == ENOENT;
+}
+
+static void add_absent(char *buf, size_t cap, const char *what, const char *name)
+{
+	size_t used = strlen(buf);
+
+	snprintf(buf + used, cap - used, "%s%s%.100s", used ? ", " : "", what, name);
+}
+
+/* Of the env_file: those that are asked for and not set; what it holds is not kept. */
+static void find_absent_lines(const struct credentials *c, char *buf, size_t cap)
+{
+	struct secret_values v = {0};
+
+	if (!c->env_file || add_env_file(&v, c, NULL))
+		return;
+	for (size_t i = 0; i < c->from_file.n; i++) {
+		size_t k = 0;
+
+		while (k < v.n && strcmp(v.secret[k].name + 1, c->from_file.word[i]) != 0)
+			k++;
+		if (k == v.n)
+			add_absent(buf, cap, "$", c->from_file.word[i]);
+	}
+	secrets_release(&v);
+}
+
+bool secrets_absent(const struct credentials *c, char *buf, size_t cap)
+{
+	const char *home = getenv("HOME");
+	char found[320] = "";
+
+	*buf = '\0';
+	if (!c->lenient)
+		return false;
+	for (size_t i = 0; i < c->env.n; i++)
+		if (!getenv(c->env.word[i]))
+			add_absent(found, sizeof found, "$", c->env.word[i]);
+	find_absent_lines(c, found, sizeof found);
+	for (size_t i = 0; home && i < c->mount.n; i++)
+		for (size_t k = 0; k < COUNT(known); k++) {
+			AUTO_FREE char *source = xasprintf("%s/%s", home, known[k].below_home);
+
+			if (!strcmp(c->mount.word[i], known[k].word) && is_file_absent(c, source))
+				add_absent(found, sizeof found, "~/", known[k].below_home);
+		}
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (is_file_absent(c, c->files[i].source))
+			add_absent(found, sizeof found, "", c->files[i].source);
+	if (*found)
+		snprintf(buf, cap, "not here, so the container goes without: %s.", found);
+	return *found;
+}
+
+void secrets_warning(const struct credentials *c, char *buf, size_t cap)
+{
+	size_t used;
+
+	secrets_odd_lines(c, buf, cap);
+	used = strlen(buf);
+	if (used && used + 1 < cap)
+		buf[used++] = ' ';
+	if (!secrets_absent(c, buf + used, cap - used) && used)
+		buf[used - 1] = '\0';
+}
+
 int secrets_mounts(const struct credentials *c, struct mount_list *l, struct err *e)
 {
-	static const struct {
-		const char *word, *below_home;
-	} known[] = {{"ssh_keys", ".ssh"}, {"git_config", ".gitconfig"},
-		{"gh_config", ".config/gh"}, {"npm_config", ".npmrc"}, {"pypi_config", ".pypirc"}};
 	const char *home = getenv("HOME");
 
 	for (size_t i = 0; i < c->mount.n; i++)
@@ -245,12 +351,15 @@ int secrets_mounts(const struct credentials *c, struct mount_list *l, struct err
 					"HOME is not set, so %s cannot be found.", known[k].word);
 			source = xasprintf("%s/%s", home, known[k].below_home);
 			target = xasprintf(SPEC_HOME "/%s", known[k].below_home);
+			if (is_file_absent(c, source))
+				continue;
 			if (mounts_add(l, MOUNT_CREDENTIAL, source, target, true, NULL, 0, e))
 				return err_wrap(e, "credentials %s", known[k].word);
 		}
 	for (size_t i = 0; i < c->nfiles; i++)
-		if (mounts_add(l, MOUNT_CREDENTIAL, c->files[i].source, c->files[i].target, true,
-			    NULL, 0, e))
+		if (!is_file_absent(c, c->files[i].source) &&
+			mounts_add(l, MOUNT_CREDENTIAL, c->files[i].source, c->files[i].target,
+				true, NULL, 0, e))
 			return -1;
 	return 0;
 }

@@ -23,6 +23,14 @@ struct secret_values {
 
 int secrets_gather(
 	const struct team *t, const struct agent_def *a, struct secret_values *ret, struct err *e);
+/* That, and what secrets_absent says: a warning, or "". */
+void secrets_warning(const struct credentials *c, char *buf, size_t cap);
+/* Variables and files that are not there and are left out (lenient), in a sentence; false: none. */
+bool secrets_absent(const struct credentials *c, char *buf, size_t cap);
+/* Lines of the env_file that set nothing, in a sentence without what they hold; false: there is none. */
+bool secrets_odd_lines(const struct credentials *c, char *buf, size_t cap);
+/* Whether the env_file is there and sets what env_vars_from_file asks for. */
+int secrets_foresee(const struct credentials *c, struct err *e);
 /* One by its definition; for tools. */
 int secrets_add(struct secret_values *v, const struct secret_def *d, struct err *e);
 void secrets_release(struct secret_values *v); /* wipes */

@@ -17,6 +17,9 @@
 
 #define NS_PER_S ((uint64_t)1000000000)
 #define SHM_BYTES ((uint64_t)64 << 20)
+#define TEXT_OF(number) #number
+#define NUMBER_TEXT(number) TEXT_OF(number)
+#define PROXY_PORT NUMBER_TEXT(LANE_PROXY_PORT)
 
 const char *spec_role_name(enum spec_role r)
 {
@@ -46,13 +49,35 @@ static const char *const base_env[] = {
 	"LANG=C.UTF-8",
 };
 
+/* Both cases, for programs differ in which they read; and what else keeps programs from going their own way. */
+#define PROXY "http://127.0.0.1:" PROXY_PORT
+#define NOT_BY_PROXY "localhost,127.0.0.1,::1"
+static const char *const proxy_env[] = {
+	"HTTP_PROXY=" PROXY,
+	"http_proxy=" PROXY,
+	"HTTPS_PROXY=" PROXY,
+	"https_proxy=" PROXY,
+	"ALL_PROXY=" PROXY,
+	"all_proxy=" PROXY,
+	"NO_PROXY=" NOT_BY_PROXY,
+	"no_proxy=" NOT_BY_PROXY,
+	"NODE_USE_ENV_PROXY=1",
+	"GIT_SSH_COMMAND=ssh -o ProxyCommand='" LANE_GUEST_PATH " " LANE_GUEST_CONNECT " %h %p'",
+};
+
 void spec_environment(const struct spec *s, struct arena *mem, const char *const **env, size_t *n)
 {
-	size_t count = 0, extra = s->env ? s->env->n : 0;
-	const char **out = arena_array(mem, COUNT(base_env) + extra, sizeof *out);
+	size_t count = 0, extra = s->env ? s->env->n : 0,
+	       routes = s->route_env ? s->route_env->n : 0;
+	const char **out =
+		arena_array(mem, COUNT(base_env) + COUNT(proxy_env) + routes + extra, sizeof *out);
 
 	for (size_t i = 0; i < COUNT(base_env); i++)
 		out[count++] = base_env[i];
+	for (size_t i = 0; s->proxy && i < COUNT(proxy_env); i++)
+		out[count++] = proxy_env[i];
+	for (size_t i = 0; i < routes; i++)
+		out[count++] = s->route_env->word[i];
 	for (size_t i = 0; i < extra; i++) {
 		const char *word = s->env->word[i];
 		size_t name = strcspn(word, "=") + 1, at = 0;
@@ -95,12 +120,15 @@ static void add_mount_objects(cJSON *host, const struct spec *s)
 		cJSON_AddStringToObject(one, "Source", m->source);
 		cJSON_AddStringToObject(one, "Target", m->target);
 		cJSON_AddBoolToObject(one, "ReadOnly", m->read_only);
+		cJSON_AddItemToArray(array, one);
+		/* What is left out is chosen as it is written here. */
+		if (s->product && s->product->mount_words && !m->read_only)
+			continue;
 		options = cJSON_AddObjectToObject(one, "BindOptions");
 		cJSON_AddStringToObject(options, "Propagation", "rprivate");
 		/* Read-only is a property of one mount: what else is mounted below it on the host would come
 		 * along writable (before API 1.44 there is no asking for more).  So it does not come along. */
 		cJSON_AddBoolToObject(options, "NonRecursive", m->read_only);
-		cJSON_AddItemToArray(array, one);
 	}
 	if (s->home) {
 		cJSON *one = cJSON_CreateObject();
@@ -112,19 +140,12 @@ static void add_mount_objects(cJSON *host, const struct spec *s)
 	}
 }
 
-/*
- * A file system in memory, with its options.  Its bytes and its files (a KiB or so each, in the kernel) count
- * as the container's memory and outlive the command that made them: without a quota of both a flood ends with
- * the OOM killer taking the only process left, the init.  So all of them together fit into the container.
- */
-static void add_memory_fs(
-	cJSON *tmpfs, const char *target, uint64_t bytes, uint64_t files, const char *options)
+static bool is_mounted_over(const struct spec *s, const char *target)
 {
-	char text[200];
-
-	snprintf(text, sizeof text, "rw,nosuid,nodev,size=%llu,nr_inodes=%llu,%s",
-		(unsigned long long)bytes, (unsigned long long)files, options);
-	cJSON_AddStringToObject(tmpfs, target, text);
+	for (size_t i = 0; i < s->mounts.n; i++)
+		if (!strcmp(s->mounts.mount[i].target, target))
+			return true;
+	return false;
 }
 
 static uint64_t at_most(uint64_t bytes, uint64_t most)
@@ -132,31 +153,55 @@ static uint64_t at_most(uint64_t bytes, uint64_t most)
 	return bytes < most ? bytes : most;
 }
 
-static void add_tmpfs(cJSON *host, const struct spec *s)
+/*
+ * Their bytes and their files (a KiB or so each, in the kernel) count as the container's memory and outlive the
+ * command that made them: without a quota of both a flood ends with the OOM killer taking the only process left,
+ * the init.  So all of them together fit into the container.
+ */
+size_t spec_memory(const struct spec *s, struct memory_fs out[SPEC_MEMORY_MAX])
 {
-	cJSON *tmpfs = cJSON_AddObjectToObject(host, "Tmpfs");
 	uint64_t memory = s->limits.memory_bytes,
 		 tmp = at_most(s->limits.tmp_bytes, memory / (s->home ? 2 : 4));
 	uint64_t files = memory / 16384;
-	char own[96];
+	size_t n = 0;
 
-	add_memory_fs(tmpfs, "/tmp", tmp, files, "exec,mode=1777");
+	out[n++] = (struct memory_fs){"/tmp", tmp, files, true, false, 01777};
 	/* In the place of the engine's own, which has no limit of files. */
-	add_memory_fs(
-		tmpfs, "/dev/shm", at_most(SHM_BYTES, memory / 8), files / 4, "noexec,mode=1777");
-	snprintf(own, sizeof own, "noexec,mode=0755,uid=%u,gid=%u", (unsigned)s->uid,
-		(unsigned)s->gid);
-	add_memory_fs(tmpfs, "/run", 1 << 20, 1024, own);
-	if (!s->home) {
-		snprintf(own, sizeof own, "exec,mode=0700,uid=%u,gid=%u", (unsigned)s->uid,
-			(unsigned)s->gid);
-		add_memory_fs(tmpfs, SPEC_HOME, tmp, files, own);
+	out[n++] = (struct memory_fs){
+		"/dev/shm", at_most(SHM_BYTES, memory / 8), files / 4, false, false, 01777};
+	out[n++] = (struct memory_fs){"/run", 1 << 20, 1024, false, true, 0755};
+	if (!s->home)
+		out[n++] = (struct memory_fs){SPEC_HOME, tmp, files, true, true, 0700};
+	if (s->secrets)
+		out[n++] = (struct memory_fs){LANE_SECRETS_DIR, 1 << 20, 256, false, true, 0700};
+	return n;
+}
+
+/* What the product has no words for is set once it runs (memory_fs.h). */
+static void add_tmpfs(cJSON *host, const struct spec *s)
+{
+	cJSON *tmpfs = cJSON_AddObjectToObject(host, "Tmpfs");
+	bool plain = s->product && s->product->tmpfs_plain;
+	struct memory_fs fs[SPEC_MEMORY_MAX];
+	size_t n = spec_memory(s, fs);
+
+	for (size_t i = 0; i < n; i++) {
+		AUTO_STR struct str text = STR_INIT;
+
+		str_addf(&text, "rw,nosuid,nodev,size=%" PRIu64, fs[i].bytes);
+		if (plain)
+			str_adds(&text, ",notmpcopyup");
+		else
+			str_addf(&text, ",nr_inodes=%" PRIu64, fs[i].files);
+		str_addf(&text, ",%s,mode=%04o", fs[i].exec ? "exec" : "noexec", fs[i].mode);
+		if (fs[i].owned && !plain)
+			str_addf(&text, ",uid=%u,gid=%u", (unsigned)s->uid, (unsigned)s->gid);
+		cJSON_AddStringToObject(tmpfs, fs[i].target, text.s);
 	}
-	if (s->secrets) {
-		snprintf(own, sizeof own, "noexec,mode=0700,uid=%u,gid=%u", (unsigned)s->uid,
-			(unsigned)s->gid);
-		add_memory_fs(tmpfs, LANE_SECRETS_DIR, 1 << 20, 256, own);
-	}
+	if (s->product && s->product->tmp_writable && !s->sudo && !s->writable_root &&
+		!is_mounted_over(s, "/var/tmp"))
+		cJSON_AddStringToObject(tmpfs, "/var/tmp",
+			"ro,nosuid,nodev,noexec,size=4096,notmpcopyup,mode=0555");
 }
 
 static void add_ulimit(cJSON *array, const char *name, uint64_t v)
@@ -185,27 +230,40 @@ static void add_limits(cJSON *host, const struct spec *s)
 	add_ulimit(ulimits, "core", 0);
 	add_ulimit(ulimits, "nofile", (uint64_t)s->limits.open_files);
 	add_ulimit(ulimits, "fsize", s->limits.file_bytes);
+	if (s->user_processes)
+		add_ulimit(ulimits, "nproc", s->user_processes);
+}
+
+void spec_seccomp(struct str *out)
+{
+	size_t len;
+	const char *profile = embedded_file("configs/seccomp.json", &len);
+	cJSON *parsed = profile ? cJSON_ParseWithLength(profile, len) : NULL;
+	char *compact = parsed ? cJSON_PrintUnformatted(parsed) : NULL;
+
+	CHECK(compact);
+	str_adds(out, compact);
+	cJSON_free(compact);
+	cJSON_Delete(parsed);
 }
 
 static void add_security(cJSON *host, const struct spec *s)
 {
-	size_t len;
-	const char *profile = embedded_file("configs/seccomp.json", &len);
-	AUTO_FREE char *seccomp = NULL;
+	AUTO_STR struct str seccomp = STR_INIT;
 	const char *const *caps;
 	char apparmor[96];
 	size_t ncaps;
-	cJSON *parsed = profile ? cJSON_ParseWithLength(profile, len) : NULL, *options;
-	char *compact = parsed ? cJSON_PrintUnformatted(parsed) : NULL;
+	cJSON *options;
 
-	CHECK(compact);
-	seccomp = xasprintf("seccomp=%s", compact);
-	cJSON_free(compact);
-	cJSON_Delete(parsed);
+	str_adds(&seccomp, "seccomp=");
+	if (s->seccomp_file)
+		str_adds(&seccomp, s->seccomp_file);
+	else
+		spec_seccomp(&seccomp);
 	options = cJSON_AddArrayToObject(host, "SecurityOpt");
 	if (!s->sudo)
 		cJSON_AddItemToArray(options, cJSON_CreateString("no-new-privileges:true"));
-	cJSON_AddItemToArray(options, cJSON_CreateString(seccomp));
+	cJSON_AddItemToArray(options, cJSON_CreateString(seccomp.s));
 	if (s->apparmor && *s->apparmor) {
 		snprintf(apparmor, sizeof apparmor, "apparmor=%s", s->apparmor);
 		cJSON_AddItemToArray(options, cJSON_CreateString(apparmor));
@@ -215,6 +273,8 @@ static void add_security(cJSON *host, const struct spec *s)
 	ncaps = spec_caps(s, &caps);
 	if (ncaps)
 		cJSON_AddItemToObject(host, "CapAdd", make_string_array(caps, ncaps));
+	if (s->runtime)
+		cJSON_AddStringToObject(host, "Runtime", s->runtime);
 	cJSON_AddBoolToObject(host, "Privileged", false);
 	cJSON_AddBoolToObject(host, "Init", false);
 	cJSON_AddStringToObject(host, "IpcMode", "private");
@@ -279,7 +339,8 @@ static void add_health(cJSON *root, const struct spec *s)
 	cJSON *health = cJSON_AddObjectToObject(root, "Healthcheck"),
 	      *test = cJSON_AddArrayToObject(health, "Test");
 
-	if (s->entry) {
+	/* gVisor's kernel does not tell the limits that would be looked at. */
+	if (s->entry || s->no_lane) {
 		append_string(test, "NONE");
 		return;
 	}
@@ -307,9 +368,10 @@ static void add_health(cJSON *root, const struct spec *s)
 static cJSON *profile_of(const struct spec *s)
 {
 	char uid[16], gid[16];
-	const char *const guest[] = {LANE_GUEST_PATH, "as", uid, gid};
-	const char *const *entry = s->entry ? s->entry : guest;
-	size_t nentry = s->entry ? s->nentry : s->sudo ? 4 : 1, nenv;
+	const char *const guest[] = {LANE_GUEST_PATH, "as", uid, gid},
+			  *const alone[] = {LANE_GUEST_PATH, LANE_GUEST_ALONE};
+	const char *const *entry = s->entry ? s->entry : s->no_lane ? alone : guest;
+	size_t nentry = s->entry ? s->nentry : s->no_lane ? 2 : s->sudo ? 4 : 1, nenv;
 	cJSON *root = cJSON_CreateObject(), *host;
 	const char *const *env;
 	struct arena mem;
@@ -347,11 +409,18 @@ static cJSON *profile_of(const struct spec *s)
 void spec_hash(const struct spec *s, char hash[17])
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
-	cJSON *root = profile_of(s);
+	struct spec plain = *s;
 	unsigned len = 0;
+	cJSON *root;
 	char *text;
 
+	plain.seccomp_file = NULL; /* the filter itself counts, wherever it is */
+	plain.user_processes = 0;
+	root = profile_of(&plain);
+
 	/* Asked for, though not of the engine. */
+	if (s->relay)
+		cJSON_AddBoolToObject(root, "berth.relay", true);
 	if (s->net_rate)
 		add_whole_number(root, "berth.rate", s->net_rate);
 	for (size_t i = 0; i < COUNT(s->handed); i++)
@@ -384,6 +453,21 @@ void spec_body(const struct spec *s, struct str *out)
 	cJSON_Delete(root);
 }
 
+int spec_refuses(const struct spec *s, struct err *e)
+{
+	for (size_t i = 0; s->product && s->product->mount_words && i < s->mounts.n; i++) {
+		const struct mount *m = &s->mounts.mount[i];
+		const char *bad = strpbrk(m->source, ",\"\n\r") ? m->source : m->target;
+
+		if (strpbrk(bad, ",\"\n\r"))
+			return err_set(e, ERR_REFUSED,
+				"%s cannot mount %s: it takes a comma, a quotation mark or a line end in "
+				"a path for something else; use a path without them.",
+				s->product->name, bad);
+	}
+	return 0;
+}
+
 size_t spec_caps(const struct spec *s, const char *const **out)
 {
 	*out = s->sudo ? sudo_caps : s->caps;
@@ -408,5 +492,8 @@ size_t spec_loosened(const struct spec *s, const char *out[8])
 		out[n++] = "the host's network, with everything that listens on it";
 	else if (s->network == NET_BRIDGE)
 		out[n++] = "a network with outside access";
+	else if (s->own_host)
+		out[n++] =
+			"what listens on the host's loopback, at the ports that its rules and routes name";
 	return n;
 }

@@ -18,6 +18,7 @@
 #include <berth/str.h>
 #include <berth/team.h>
 
+#include "engine/engine.h"
 #include "team/mounts.h"
 
 enum spec_role { SPEC_AGENT, SPEC_TOOL, SPEC_POOL, SPEC_HELPER };
@@ -25,6 +26,7 @@ const char *spec_role_name(enum spec_role r); /* the berth.role label */
 
 struct spec {
 	enum spec_role role;
+	const struct product *product;                /* whose engine makes it; NULL: docker's */
 	const char *name;                             /* of the container */
 	const char *agent;                            /* "" for none */
 	const char *session, *engine, *proof, *owner; /* labels; owner NULL for agents */
@@ -37,19 +39,28 @@ struct spec {
 	const char *home;    /* volume to mount as HOME; NULL: HOME is on the tmpfs */
 	struct limits limits;
 	enum net_mode network;
-	const char *net_id; /* NET_INTERNAL: the engine's network */
+	const char *net_id;   /* NET_INTERNAL: the engine's network */
+	bool proxy;           /* without a network, and its init listens for clients of a proxy */
+	bool relay;           /* these come by a relay, and its init listens for nobody */
+	const char *own_host; /* by what its proxy reaches the host's loopback; NULL */
 	uint64_t
 		net_rate; /* bytes per second, each way; 0: unlimited.  Set after the start (rate.h) */
 	bool sudo;        /* root inside, writable root, apt's capabilities, new privileges */
 	bool writable_root;      /* helpers only */
 	const char *const *caps; /* helpers only: exactly these */
 	size_t ncaps;
-	const struct words *env; /* "NAME=value" */
+	const struct words *env;       /* "NAME=value" */
+	const struct words *route_env; /* what leads programs to routes; env counts more */
 	struct mount_list mounts;
 	const char *
 		apparmor; /* the profile that it is held by; NULL: not asked for, "": any (armour.h) */
 	bool apparmor_optional; /* loosened: nor is it looked at */
-	bool secrets;           /* a tmpfs at /run/secrets */
+	const char *runtime;    /* of the engine; NULL: its default */
+	bool no_lane; /* that runtime lets no descriptor in: its init asks for no lane (sandbox.h) */
+	bool secrets; /* a tmpfs at /run/secrets */
+	const char *
+		seccomp_file; /* where an engine that wants it so finds the filter; set when it is made */
+	uint64_t user_processes; /* ulimit nproc; 0: the engine's own; likewise */
 	const struct words
 		*handed[2]; /* names of secrets and variables; NULL: none.  Compared, not sent */
 };
@@ -61,6 +72,22 @@ void spec_body(const struct spec *s, struct str *out);
 
 /* 16 hex digits over everything that is asked for but the labels that differ each time. */
 void spec_hash(const struct spec *s, char hash[17]);
+
+/* Berth's filter as an engine takes it. */
+void spec_seccomp(struct str *out);
+
+/* What this product cannot be asked for, said by ERR_REFUSED. */
+int spec_refuses(const struct spec *s, struct err *e);
+
+/* The file systems in memory that it is given. */
+struct memory_fs {
+	const char *target;
+	uint64_t bytes, files; /* at most */
+	bool exec, owned;      /* owned: by the user inside, else by root */
+	unsigned mode;
+};
+#define SPEC_MEMORY_MAX 5
+size_t spec_memory(const struct spec *s, struct memory_fs out[SPEC_MEMORY_MAX]);
 
 /* A share of more cores than the engine's machine has (`there`; 0: it does not say) is all of them: Docker refuses
  * to ask for more, and the default of two would keep agents from machines with one. */

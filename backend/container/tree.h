@@ -21,9 +21,9 @@
 
 #include "lane/lane.h"
 
-#define RUN_MARK "BERTH_RUN"
+#define RUN_MARK GUEST_RUN_MARK
 
-/* sh -c TREE_GATE sh CMD ARG...: 127 before it stops when there is no CMD, 126 when it is no program; what shells
+/* sh -c TREE_GATE sh CMD ARG...: 127 before it stops when there is no CMD, 126 when it is not a program; what shells
  * export of themselves is taken back. */
 #define TREE_GATE                                                                        \
 	"case $1 in "                                                                    \

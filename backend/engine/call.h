@@ -68,7 +68,8 @@ struct engine {
 	struct engine_call *calls;
 	struct engine_tty *ttys;
 	int minor; /* of the negotiated version, 0 before that */
-	bool podman, pinging, closing;
+	const struct product *product;
+	bool pinging, closing;
 	struct http_later later; /* of engine_close */
 	void (*closed)(void *ctx);
 	void *closed_ctx;

@@ -1,4 +1,6 @@
 /* change.c - start, stop, restart, pause, unpause, kill and remove. */
+#include <stdio.h>
+
 #include <berth/mem.h>
 
 #include "engine/call.h"
@@ -14,7 +16,7 @@ static const struct {
 	[ACT_RESTART] = {"restart %s", "POST", "/restart", "", 60000, true, 90},
 	[ACT_PAUSE] = {"pause %s", "POST", "/pause", "", 30000, false, 0},
 	[ACT_UNPAUSE] = {"unpause %s", "POST", "/unpause", "", 30000, false, 0},
-	[ACT_KILL] = {"kill %s", "POST", "/kill", "?signal=SIGKILL", 30000, false, 0},
+	[ACT_KILL] = {"kill %s", "POST", "/kill", "", 30000, false, 0},
 	[ACT_REMOVE] = {"remove %s", "DELETE", "", "", 120000, false, 0},
 };
 
@@ -23,23 +25,40 @@ struct act_call {
 	struct call_ops ops; /* with the words for this act */
 	enum act act;
 	bool force, volumes;
-	int timeout_s;
+	int number;
 	engine_done_fn fn;
 	void *ctx;
 };
+
+static bool is_killed_first(const struct engine_call *c)
+{
+	const struct act_call *a = (const struct act_call *)c;
+
+	return a->act == ACT_REMOVE && a->force && c->en->product->remove_stops && c->step == 0;
+}
 
 static void act_start(struct engine_call *c)
 {
 	struct act_call *a = (struct act_call *)c;
 	AUTO_STR struct str after = STR_INIT;
+	char number[16];
 	int grace = 0;
 
+	if (is_killed_first(c)) {
+		call_send_to(c, "POST", "/containers/", "/kill?signal=SIGKILL", HTTP_LANE_SLOW,
+			acts[ACT_KILL].ms);
+		return;
+	}
+	snprintf(number, sizeof number, "%d", a->number);
 	str_addf(&after, "%s%s", acts[a->act].path, acts[a->act].query);
 	if (acts[a->act].grace) {
-		grace = a->timeout_s >= 0 ? a->timeout_s : acts[a->act].grace_else;
-		if (a->timeout_s >= 0)
-			str_addf(&after, "?t=%d", a->timeout_s);
+		grace = a->number >= 0 ? a->number : acts[a->act].grace_else;
+		if (a->number >= 0)
+			str_addf(&after, "?t=%d", a->number);
 	}
+	if (a->act == ACT_KILL)
+		str_addf(&after, "?signal=%s%s", a->number > 0 ? "" : "SIG",
+			a->number > 0 ? number : "KILL");
 	if (a->act == ACT_REMOVE)
 		str_addf(&after, "?force=%d&v=%d", a->force, a->volumes);
 	if (grace > 3600)
@@ -53,8 +72,24 @@ static void act_reply(struct engine_call *c, const struct http_reply *r)
 	struct act_call *a = (struct act_call *)c;
 
 	(void)r; /* 204, or 304: it is so already */
+	if (is_killed_first(c)) {
+		c->step++;
+		act_start(c);
+		return;
+	}
 	a->fn(a->ctx, NULL);
 	call_free(c);
+}
+
+/* One that did not run could not be killed, and that it is not there is said of the removal. */
+static bool act_refused(struct engine_call *c, const struct http_reply *r)
+{
+	(void)r;
+	if (!is_killed_first(c))
+		return false;
+	c->step++;
+	act_start(c);
+	return true;
 }
 
 static void act_failed(struct engine_call *c, const struct err *err)
@@ -65,10 +100,12 @@ static void act_failed(struct engine_call *c, const struct err *err)
 }
 
 struct engine_call *engine_act(struct engine *en, enum act act, const char *id, bool force,
-	bool volumes, int timeout_s, engine_done_fn fn, void *ctx)
+	bool volumes, int number, engine_done_fn fn, void *ctx)
 {
-	static const struct call_ops ops = {
-		.start = act_start, .reply = act_reply, .failed = act_failed};
+	static const struct call_ops ops = {.start = act_start,
+		.reply = act_reply,
+		.refused = act_refused,
+		.failed = act_failed};
 	struct act_call *a = call_new(en, &ops, sizeof *a, id);
 
 	a->ops = ops;
@@ -77,7 +114,7 @@ struct engine_call *engine_act(struct engine *en, enum act act, const char *id, 
 	a->act = act;
 	a->force = force;
 	a->volumes = volumes;
-	a->timeout_s = timeout_s;
+	a->number = number;
 	a->fn = fn;
 	a->ctx = ctx;
 	return &a->call;

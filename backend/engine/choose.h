@@ -1,8 +1,11 @@
-/* choose.h - the part of endpoint.c that tests call by itself. */
+/* choose.h - sockets on which somebody listens: the part of endpoint.c that others of the room, and tests, call. */
 #ifndef BERTH_CHOOSE_H
 #define BERTH_CHOOSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+bool choose_listens(const char *path);
 
 /* The first path on which something listens, else the first that exists, else the first. */
 const char *choose_socket(const char *const *paths, size_t n);

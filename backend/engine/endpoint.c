@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <berth/file.h>
+#include <berth/hosts.h>
 #include <berth/mem.h>
 #include <berth/private_engine.h>
 #include <berth/str.h>
@@ -27,6 +28,7 @@
 
 #include "engine/choose.h"
 #include "engine/json.h"
+#include "engine/ssh.h"
 
 enum { FILE_MAX = 1 << 20, CONTEXTS_MAX = 1000, PORT_PLAIN = 2375, PORT_TLS = 2376 };
 
@@ -150,11 +152,7 @@ static int parse_url(const char *url, bool tls, struct endpoint *ep, struct err 
 	if (strncmp(url, "tcp:", 4) == 0)
 		return parse_tcp(url + 6, tls, ep, e);
 	if (strncmp(url, "ssh:", 4) == 0)
-		return err_set(e, ERR_USAGE,
-			"%s names %s: berth does not support ssh; forward the socket "
-			"yourself (ssh -N -L /tmp/engine.sock:/var/run/docker.sock "
-			"HOST) and use --host unix:///tmp/engine.sock",
-			ep->source, shown);
+		return ssh_parse(url + 6, ep, e);
 	if (strncmp(url, "npipe:", 6) == 0)
 		return err_set(e, ERR_USAGE,
 			"%s names %s: named pipes exist on Windows only; use unix:// or tcp://",
@@ -163,8 +161,9 @@ static int parse_url(const char *url, bool tls, struct endpoint *ep, struct err 
 		return err_set(e, ERR_USAGE,
 			"%s names %s: fd:// is for the engine itself; use unix:// or tcp://",
 			ep->source, shown);
-	return err_set(e, ERR_USAGE, "%s names %s: unix:///PATH or tcp://HOST:PORT is expected",
-		ep->source, shown);
+	return err_set(e, ERR_USAGE,
+		"%s names %s: unix:///PATH, tcp://HOST:PORT or ssh://HOST is expected", ep->source,
+		shown);
 }
 
 /* TLS */
@@ -248,9 +247,31 @@ static int from_context(const char *name, struct endpoint *ep, struct err *e)
 	return rc;
 }
 
+void docker_contexts(bool (*each)(void *ctx, const char *name), void *ctx)
+{
+	AUTO_FREE char *dir = docker_dir(), *metas = xasprintf("%s/contexts/meta", dir);
+	DIR *list = opendir(metas);
+	struct dirent *d;
+	bool more = true;
+
+	for (int i = 0; list && more && i < CONTEXTS_MAX && (d = readdir(list)); i++) {
+		AUTO_FREE char *path = xasprintf("%s/%s/meta.json", metas, d->d_name);
+		AUTO_JSON cJSON *meta = NULL;
+		int found;
+
+		if (d->d_name[0] == '.')
+			continue;
+		meta = read_json(path, &found, NULL);
+		if (meta && *ejson_string(meta, "Name"))
+			more = each(ctx, ejson_string(meta, "Name"));
+	}
+	if (list)
+		closedir(list);
+}
+
 /* Default sockets */
 
-static bool is_listening(const char *path)
+bool choose_listens(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -264,7 +285,7 @@ static bool is_listening(const char *path)
 const char *choose_socket(const char *const *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (*paths[i] && is_listening(paths[i]))
+		if (*paths[i] && choose_listens(paths[i]))
 			return paths[i];
 	for (size_t i = 0; i < n; i++)
 		if (*paths[i] && file_exists(paths[i]))
@@ -285,7 +306,7 @@ static int from_defaults(struct endpoint *ep, struct err *e)
 	if (private_engine_socket(own, sizeof own))
 		own[0] = '\0';
 	chosen = choose_socket(paths, COUNT(paths));
-	ep->source = xstrdup(chosen == own ? "berth engine start" : "default socket");
+	ep->source = xstrdup(chosen == own ? "berth engine start" : ENDPOINT_DEFAULT);
 	return parse_unix(chosen, ep, e);
 }
 
@@ -349,7 +370,7 @@ static int choose_endpoint(const struct endpoint_options *o, struct endpoint *ep
 	if (o->context)
 		return choose_context(o->context, "", ep, e);
 	if (o->host)
-		return from_url(o->host, "--host", ep, e);
+		return from_url(o->host, o->source ? o->source : "--host", ep, e);
 	if (env_or_null("DOCKER_HOST"))
 		return choose_default(ep, e);
 	if (env_or_null("DOCKER_CONTEXT"))
@@ -372,6 +393,25 @@ int endpoint_choose(const struct endpoint_options *o, struct endpoint *ret, stru
 	return 0;
 }
 
+int endpoint_reach(const struct endpoint *ep, bool ask, int stop_fd, struct err *e)
+{
+	return ep->transport == TRANSPORT_SSH ? ssh_forward(ep, ask, stop_fd, e) : 0;
+}
+
+int host_forget(const char *endpoint, const char *context, struct err *e)
+{
+	const struct endpoint_options o = {
+		.host = endpoint, .context = endpoint ? NULL : context, .source = "hosts"};
+	struct endpoint ep;
+	int rc;
+
+	if (endpoint_choose(&o, &ep, e))
+		return -1;
+	rc = ep.transport == TRANSPORT_SSH ? ssh_forget(&ep, e) : 0;
+	endpoint_release(&ep);
+	return rc;
+}
+
 void endpoint_copy(const struct endpoint *from, struct endpoint *ret)
 {
 	*ret = *from;
@@ -379,6 +419,8 @@ void endpoint_copy(const struct endpoint *from, struct endpoint *ret)
 	ret->source = xstrdup(from->source);
 	ret->path = xstrdup(from->path);
 	ret->host = xstrdup(from->host);
+	ret->user = xstrdup(from->user);
+	ret->far_path = xstrdup(from->far_path);
 	ret->ca = xstrdup(from->ca);
 	ret->cert = xstrdup(from->cert);
 	ret->key = xstrdup(from->key);
@@ -390,6 +432,8 @@ void endpoint_release(struct endpoint *ep)
 	free(ep->source);
 	free(ep->path);
 	free(ep->host);
+	free(ep->user);
+	free(ep->far_path);
 	free(ep->ca);
 	free(ep->cert);
 	free(ep->key);

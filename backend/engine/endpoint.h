@@ -16,26 +16,33 @@
 
 #include <berth/err.h>
 
-enum transport { TRANSPORT_UNIX, TRANSPORT_TCP, TRANSPORT_TLS };
+#define ENDPOINT_DEFAULT "default socket" /* the source of one that nobody named */
+
+enum transport { TRANSPORT_UNIX, TRANSPORT_TCP, TRANSPORT_TLS, TRANSPORT_SSH };
 
 struct endpoint {
 	enum transport transport;
 	char *url;    /* as shown to the person: "unix:///var/run/docker.sock" */
 	char *source; /* "--host", "DOCKER_HOST", "context NAME (config.json)", "default socket" */
-	char *path;   /* unix socket path, or NULL */
-	char *host;   /* tcp host, or NULL */
-	uint16_t port;
+	char *path;   /* unix socket path, or NULL; ssh: that of ours, which ssh forwards */
+	char *host;   /* of tcp and ssh, or NULL */
+	char *user, *far_path; /* of ssh; user NULL: as its configuration says */
+	uint16_t port;         /* ssh: 0 as its configuration says */
 	char *ca, *cert, *key; /* TLS files, NULL when absent */
 	bool tls_verify;
 };
 
 struct endpoint_options {
 	const char *host, *context; /* NULL when not given */
+	const char *source;         /* what named `host`; NULL: --host */
 };
 
 /* Reads files and the environment: call before threads start.  0 or -1 with a sentence that names
- * the source; ssh:// and npipe:// are refused with what to do instead. */
+ * the source; npipe:// is refused with what to do instead. */
 int endpoint_choose(const struct endpoint_options *o, struct endpoint *ret, struct err *e);
+/* What must be done before an engine can be talked to: ssh, if it is behind that; else nothing.  `ask`: a person is at
+ * the terminal, whom ssh may ask.  ERR_UNREACHABLE: why not; ERR_CANCELLED: stop_fd (-1: none) became readable.  Thread: any; blocks. */
+int endpoint_reach(const struct endpoint *ep, bool ask, int stop_fd, struct err *e);
 void endpoint_copy(const struct endpoint *from, struct endpoint *ret);
 void endpoint_release(struct endpoint *ep);
 

@@ -16,7 +16,7 @@
 
 #include "engine/json.h"
 
-enum { SHORT_MS = 10000, SLOW_MS = 130000 };
+enum { SERIAL_MS = 60000, SHORT_MS = 10000, SLOW_MS = 130000 };
 
 static void link_call(struct engine_call *c)
 {
@@ -297,7 +297,9 @@ void call_send_request(struct engine_call *c, struct http_request *rq)
 		rq->target = target;
 	}
 	if (!rq->timeout_ms && rq->lane != HTTP_LANE_STREAM)
-		rq->timeout_ms = rq->lane == HTTP_LANE_SLOW ? SLOW_MS : SHORT_MS;
+		rq->timeout_ms = rq->lane == HTTP_LANE_SLOW ? SLOW_MS
+			: c->en->product->serial            ? SERIAL_MS
+							    : SHORT_MS;
 	rq->reply_max = ENGINE_REPLY_MAX;
 	rq->head = on_call_head;
 	rq->data = on_call_data;
@@ -373,7 +375,7 @@ const char *short_id(const char *id, char buf[65])
 struct engine *engine_open(uv_loop_t *loop, const struct endpoint *ep, struct err *e)
 {
 	struct http_server server = {
-		.unix_path = ep->transport == TRANSPORT_UNIX ? ep->path : NULL,
+		.unix_path = ep->path,
 		.host = ep->host,
 		.port = ep->port,
 		.tls = ep->transport == TRANSPORT_TLS,
@@ -383,6 +385,8 @@ struct engine *engine_open(uv_loop_t *loop, const struct endpoint *ep, struct er
 		.key = ep->key,
 	};
 	struct engine *en = xcalloc(1, sizeof *en);
+
+	en->product = product_named("docker"); /* until it says more */
 
 	en->loop = loop;
 	en->http = http_open(loop, &server, e);

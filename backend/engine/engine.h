@@ -26,10 +26,12 @@
 #include <berth/stream.h>
 
 #include "engine/endpoint.h"
+#include "engine/product.h"
 
 #define ENGINE_API_OURS 51 /* the minor of 1.51; lower when the server is older */
 #define ENGINE_API_FLOOR 41
 #define ENGINE_REPLY_MAX ((size_t)64 << 20)
+#define ENGINE_RUNTIMES_MAX 64
 
 struct engine;
 struct engine_call; /* one request or stream in flight */
@@ -53,6 +55,13 @@ struct engine_info {
 	uint64_t memory_bytes;
 	int images;
 	bool apparmor; /* it says that it puts profiles around containers */
+	bool rootless;
+	const struct product *kind;
+	uint64_t lacks; /* bits of enum lack, berth/product.h */
+	const char *default_runtime;
+	size_t nruntimes; /* at most ENGINE_RUNTIMES_MAX */
+	const struct key_value
+		*runtimes; /* name -> its program, or its kind; "" when it says neither */
 };
 typedef void (*engine_info_fn)(void *ctx, const struct engine_info *info, const struct err *err);
 struct engine_call *engine_hello(struct engine *en, engine_info_fn fn, void *ctx);
@@ -99,9 +108,10 @@ typedef void (*engine_inspect_fn)(void *ctx, const struct engine_container *c, c
 struct engine_call *engine_inspect(
 	struct engine *en, const char *id, engine_inspect_fn fn, void *ctx);
 
-/* start, stop, restart, pause, unpause, kill (SIGKILL), remove.  304 (already so) is success. */
+/* start, stop, restart, pause, unpause, kill, remove.  304 (already so) is success.  `number`: of stop and restart the
+ * seconds of grace, -1 the container's own; of kill the signal, -1 or 0 SIGKILL. */
 struct engine_call *engine_act(struct engine *en, enum act act, const char *id, bool force,
-	bool volumes, int timeout_s, engine_done_fn fn, void *ctx);
+	bool volumes, int number, engine_done_fn fn, void *ctx);
 
 /* Raw counters of one container; what cgroup files and the engine's stats both give. */
 struct counters {
@@ -114,9 +124,14 @@ struct counters {
 	bool net;
 	uint64_t net_rx, net_tx, block_read, block_write;
 	uint64_t pids, pids_limit;
+	double cpu_limit_percent; /* 0: none, or not known */
+	/* Of the periods of its CPU limit in which it ran those in which it was stopped by it; 0 and 0: no limit. */
+	uint64_t periods, throttled;
+	bool pressed; /* the kernel tells how much of ten seconds something in it waited for these, percent */
+	double pressure_cpu, pressure_memory, pressure_io;
 };
 typedef void (*engine_stats_fn)(void *ctx, const struct counters *c, const struct err *err);
-/* GET /containers/ID/stats?stream=false&one-shot=true (podman: without one-shot) */
+/* GET /containers/ID/stats?stream=false&one-shot=true (not every product: product.h) */
 struct engine_call *engine_stats(struct engine *en, const char *id, engine_stats_fn fn, void *ctx);
 
 /* GET /containers/ID/top: used where /proc is not ours. */
@@ -134,8 +149,8 @@ struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns,
  * never on the Content-Type.  Lines longer than LOG_LINE_MAX are clipped.  `fn` gets a batch per
  * read. */
 typedef void (*engine_log_fn)(void *ctx, const struct log_line *lines, size_t n);
-struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow, int tail,
-	int64_t since_wall_ns, engine_log_fn fn, engine_done_fn end, void *ctx);
+struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow,
+	struct log_span span, engine_log_fn fn, engine_done_fn end, void *ctx);
 
 /* exec over a hijacked connection. */
 struct engine_tty;
@@ -161,7 +176,10 @@ struct engine_exec_ask {
 struct engine_tty *engine_exec(struct engine *en, const char *id, const struct engine_exec_ask *ask,
 	const struct engine_tty_events *ev, void *ctx);
 const char *engine_tty_exec_id(const struct engine_tty *t); /* "" before ready */
-void engine_tty_finish(struct engine_tty *t);               /* no more input */
+/* Does this answer to GET /exec/ID/json tell of one that has ended?  Its ExitCode is true then. */
+struct cJSON;
+bool engine_exec_ended(const struct engine *en, const struct cJSON *root);
+void engine_tty_finish(struct engine_tty *t); /* no more input */
 /* False when 256 KiB wait already because the command does not read: nothing was taken. */
 bool engine_tty_input(struct engine_tty *t, const char *bytes, size_t n);
 void engine_tty_pause(struct engine_tty *t, bool paused); /* no output until resumed */

@@ -32,7 +32,7 @@ struct engine_tty {
 	struct tty_call *create, *resize, *inspect;
 	char *container, *exec_id;
 	struct str early; /* input before the stream is open */
-	char *body;       /* of create */
+	char *body;       /* of create, behind its first brace */
 	bool open, closing, resized, paused, tty, finish;
 	struct demux demux; /* without a terminal */
 	demux_fn frame;
@@ -180,6 +180,12 @@ static void start_exec_inspect(struct engine_call *c)
 	call_send(c, "GET", target.s, NULL, HTTP_LANE_SHORT, 0);
 }
 
+bool engine_exec_ended(const struct engine *en, const cJSON *root)
+{
+	return root && !ejson_bool(root, "Running") && ejson_get(root, "ExitCode") &&
+		(!en->product->exec_zero || ejson_bool(root, "CanRemove"));
+}
+
 static void take_exec_inspect(struct engine_call *c, const struct http_reply *r)
 {
 	struct engine_tty *t = ((struct tty_call *)c)->tty;
@@ -192,7 +198,7 @@ static void take_exec_inspect(struct engine_call *c, const struct http_reply *r)
 	if (!t)
 		return;
 	t->inspect = NULL;
-	if (!ejson_bool(root, "Running") && ejson_get(root, "ExitCode")) {
+	if (engine_exec_ended(t->en, root)) {
 		tty_end(t, ejson_int(root, "ExitCode", -1), NULL);
 	} else if (++t->exit_tries < EXIT_TRIES || !t->tty) {
 		/* A command may close its streams and live on; it is its owner's to end it. */
@@ -283,12 +289,16 @@ static const struct stream_events stream_events = {stream_opened, stream_bytes, 
 static void create_start(struct engine_call *c)
 {
 	struct engine_tty *t = ((struct tty_call *)c)->tty;
-	AUTO_STR struct str target = STR_INIT;
+	AUTO_STR struct str target = STR_INIT, body = STR_INIT;
 
 	str_adds(&target, "/containers/");
 	url_escape(&target, c->subject);
 	str_adds(&target, "/exec");
-	call_send(c, "POST", target.s, t->body, HTTP_LANE_SHORT, 0);
+	str_addc(&body, '{');
+	if (c->en->product->detach_keys)
+		str_addf(&body, "\"DetachKeys\":\"%s\",", c->en->product->detach_keys);
+	str_adds(&body, t ? t->body : "}");
+	call_send(c, "POST", target.s, body.s, HTTP_LANE_SHORT, 0);
 }
 
 static void create_reply(struct engine_call *c, const struct http_reply *r)
@@ -348,7 +358,7 @@ static char *create_body(const struct engine_exec_ask *ask)
 {
 	struct str s = STR_INIT;
 
-	str_addf(&s, "{\"AttachStdin\":%s,\"AttachStdout\":true,\"AttachStderr\":true,\"Tty\":%s",
+	str_addf(&s, "\"AttachStdin\":%s,\"AttachStdout\":true,\"AttachStderr\":true,\"Tty\":%s",
 		ask->input ? "true" : "false", ask->tty ? "true" : "false");
 	quote_all(&s, "Env", ask->env, ask->envc);
 	quote_all(&s, "Cmd", ask->argv, ask->argc);

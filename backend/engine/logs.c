@@ -10,8 +10,7 @@
 struct logs {
 	struct engine_call call;
 	bool tty, follow;
-	int tail;
-	int64_t since;
+	struct log_span span;
 	engine_log_fn fn;
 	engine_done_fn end;
 	void *ctx;
@@ -23,17 +22,23 @@ struct logs {
 	struct str text;
 };
 
+static void add_moment(struct str *query, const char *name, int64_t wall_ns)
+{
+	if (wall_ns > 0)
+		str_addf(query, "&%s=%" PRId64 ".%09" PRId64, name, wall_ns / 1000000000,
+			wall_ns % 1000000000);
+}
+
 static void logs_start(struct engine_call *c)
 {
 	struct logs *l = (struct logs *)c;
 	AUTO_STR struct str after = STR_INIT;
 
 	str_addf(&after, "/logs?stdout=1&stderr=1&timestamps=1&follow=%d", l->follow);
-	if (l->tail >= 0)
-		str_addf(&after, "&tail=%d", l->tail);
-	if (l->since > 0)
-		str_addf(&after, "&since=%" PRId64 ".%09" PRId64, l->since / 1000000000,
-			l->since % 1000000000);
+	if (l->span.tail >= 0)
+		str_addf(&after, "&tail=%d", l->span.tail);
+	add_moment(&after, "since", l->span.since_ns);
+	add_moment(&after, "until", l->span.until_ns);
 	call_send_to(c, "GET", "/containers/", after.s, HTTP_LANE_STREAM, 0);
 }
 
@@ -115,15 +120,14 @@ static const struct call_ops logs_ops = {
 	.release = logs_release,
 };
 
-struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow, int tail,
-	int64_t since_wall_ns, engine_log_fn fn, engine_done_fn end, void *ctx)
+struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow,
+	struct log_span span, engine_log_fn fn, engine_done_fn end, void *ctx)
 {
 	struct logs *l = call_new(en, &logs_ops, sizeof *l, id);
 
 	l->tty = tty;
 	l->follow = follow;
-	l->tail = tail;
-	l->since = since_wall_ns;
+	l->span = span;
 	l->fn = fn;
 	l->end = end;
 	l->ctx = ctx;

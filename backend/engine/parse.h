@@ -12,6 +12,8 @@
 #include "engine/json.h"
 
 void parse_version(const cJSON *root, struct arena *a, struct engine_info *info);
+/* What an engine is known by: its own id, and where its data is.  "" without an id. */
+const char *identify_engine(struct arena *a, const char *id, const char *dir);
 void parse_info(const cJSON *root, struct arena *a, struct engine_info *info);
 
 /* Rows without an id are left out; -1 and ERR_PROTOCOL when this is no list. */

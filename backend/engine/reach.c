@@ -38,6 +38,20 @@ static const char *no_tcp(int errnum)
 	return NULL;
 }
 
+/* The near end of what ssh forwards is there; the far one is opened with each connection. */
+static bool explain_far_end(
+	const struct endpoint *ep, enum http_trouble trouble, char *buf, size_t cap)
+{
+	if (ep->transport != TRANSPORT_SSH ||
+		(trouble != HTTP_BROKEN && trouble != HTTP_NO_CONNECTION))
+		return false;
+	snprintf(buf, cap,
+		"ssh was lost, or nothing answers at %s there: is the engine up, and may this user "
+		"open its socket?",
+		ep->far_path);
+	return true;
+}
+
 static void explain_trouble(const struct endpoint *ep, const struct http_reply *r,
 	const struct err *from, char *buf, size_t cap)
 {
@@ -49,6 +63,8 @@ static void explain_trouble(const struct endpoint *ep, const struct http_reply *
 	/* With TLS 1.3 a server refuses our certificate after the handshake, by hanging up. */
 	if (trouble == HTTP_BROKEN && ep->transport == TRANSPORT_TLS && r->status == 0)
 		trouble = HTTP_TLS;
+	if (explain_far_end(ep, trouble, buf, cap))
+		return;
 	switch (trouble) {
 	case HTTP_NO_CONNECTION:
 		known = ep->transport == TRANSPORT_UNIX ? no_unix(from->sys) : no_tcp(from->sys);

@@ -71,6 +71,8 @@ int parse_stats(const cJSON *root, struct counters *c, struct err *e)
 	if (c->online_cpus == 0)
 		c->online_cpus =
 			(uint32_t)ejson_count(ejson_path(cpu, "cpu_usage", "percpu_usage", NULL));
+	c->periods = ejson_u64(ejson_get(cpu, "throttling_data"), "periods");
+	c->throttled = ejson_u64(ejson_get(cpu, "throttling_data"), "throttled_periods");
 	c->memory_bytes = read_memory_used(memory);
 	c->memory_limit = ejson_u64(memory, "limit");
 	if (c->memory_limit >= (uint64_t)1 << 62) /* "no limit", as the kernel writes it */
@@ -90,12 +92,9 @@ struct stats {
 	void *ctx;
 };
 
-/* podman knows no one-shot beside stream=false in every version; its stream=false is quick. */
 static void start_stats(struct engine_call *c)
 {
-	call_send_to(c, "GET", "/containers/",
-		c->en->podman ? "/stats?stream=false" : "/stats?stream=false&one-shot=true",
-		HTTP_LANE_SHORT, 0);
+	call_send_to(c, "GET", "/containers/", c->en->product->stats, HTTP_LANE_SHORT, 0);
 }
 
 static void stats_reply(struct engine_call *c, const struct http_reply *r)

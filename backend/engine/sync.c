@@ -173,6 +173,16 @@ static void settle_answer(struct answer *a, const struct err *err)
 	a->result = err ? err_copy(a->e, err) : 0;
 }
 
+static void keep_runtimes(struct engine_info *info, struct arena *mem)
+{
+	struct key_value *kv = arena_array(mem, info->nruntimes + 1, sizeof *kv);
+
+	for (size_t i = 0; i < info->nruntimes; i++)
+		kv[i] = (struct key_value){arena_strdup(mem, info->runtimes[i].key),
+			arena_strdup(mem, info->runtimes[i].value), false};
+	info->runtimes = kv;
+}
+
 static void on_sync_hello(void *ctx, const struct engine_info *info, const struct err *err)
 {
 	struct answer *a = ctx;
@@ -193,7 +203,9 @@ static void on_sync_hello(void *ctx, const struct engine_info *info, const struc
 	KEEP(root_dir);
 	KEEP(storage);
 	KEEP(cgroup);
+	KEEP(default_runtime);
 #undef KEEP
+	keep_runtimes(a->info, &a->s->mem);
 }
 
 int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e)

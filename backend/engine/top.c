@@ -121,18 +121,15 @@ struct top {
 
 static void top_start(struct engine_call *c)
 {
-	call_send_to(c, "GET", "/containers/",
-		c->en->podman ? "/top?ps_args=pid,user,state,pcpu,rss,time,args"
-			      : "/top?ps_args=-eo%20pid,user,stat,pcpu,rss,time,args",
-		HTTP_LANE_SHORT, 0);
+	call_send_to(c, "GET", "/containers/", c->en->product->top, HTTP_LANE_SHORT, 0);
 }
 
 /* A ps that does not know -eo (busybox on the engine's host): take what it prints by itself. */
 static bool top_refused(struct engine_call *c, const struct http_reply *r)
 {
-	if (c->step++ > 0 || c->en->podman || r->status < 500)
+	if (c->step++ > 0 || !c->en->product->top_fallback || r->status < 500)
 		return false;
-	call_send_to(c, "GET", "/containers/", "/top", HTTP_LANE_SHORT, 0);
+	call_send_to(c, "GET", "/containers/", c->en->product->top_fallback, HTTP_LANE_SHORT, 0);
 	return true;
 }
 

@@ -31,7 +31,8 @@ int version_negotiate(struct engine *en, const struct http_reply *r, struct err 
 			"needed (Docker 20.10, Podman 4)",
 			en->ep.url, en->ep.source, minor, ENGINE_API_FLOOR);
 	en->minor = minor < ENGINE_API_OURS ? (int)minor : ENGINE_API_OURS;
-	en->podman = *http_header(r, "Libpod-Api-Version", libpod, sizeof libpod) != '\0';
+	en->product = product_named(
+		*http_header(r, "Libpod-Api-Version", libpod, sizeof libpod) ? "podman" : "docker");
 	return 0;
 }
 
@@ -96,11 +97,15 @@ static void hello_reply(struct engine_call *c, const struct http_reply *r)
 		return;
 	}
 	h->info.api = arena_printf(&h->mem, "1.%d", c->en->minor);
-	if (c->en->podman) {
-		/* podman makes up a new id for every answer; rows are known by the engine's id */
-		h->info.product = "podman";
-		h->info.id = arena_printf(&h->mem, "podman:%s:%s", h->info.name, h->info.root_dir);
+	h->info.kind = c->en->product;
+	h->info.product = h->info.kind->name;
+	if (h->info.kind->new_ids) { /* rows are known by the engine's id */
+		char id[100];
+
+		snprintf(id, sizeof id, "%s:%s", h->info.product, h->info.name);
+		h->info.id = identify_engine(&h->mem, id, h->info.root_dir);
 	}
+	h->info.lacks = product_lacks(&h->info);
 	h->fn(h->ctx, &h->info, NULL);
 	call_free(c);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <berth/file.h>
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #include "files/common/paths.h"
@@ -369,7 +370,10 @@ static int copy_link(
 		have = readlinkat(to_dir, to_name, there, sizeof there);
 		if (have == n && memcmp(there, target, (size_t)n) == 0)
 			return 0;
-		if (have < 0 || unlinkat(to_dir, to_name, 0) < 0 ||
+		/* No link: a file is replaced where that was asked for, a directory never. */
+		if (have < 0 && errno == EINVAL && !x->o->overwrite)
+			errno = EEXIST;
+		if ((have < 0 && errno != EINVAL) || unlinkat(to_dir, to_name, 0) < 0 ||
 			symlinkat(target, to_dir, to_name) < 0)
 			return -1;
 	}
@@ -528,8 +532,9 @@ static void make_links(struct copying *x)
 	}
 }
 
-/* Is the directory `inner` (a descriptor) the one with st, or below it?  -1: that cannot be found out. */
-static int lies_within(int inner, const struct stat *st)
+/* Is the directory `inner` (a descriptor) the one with st, or below it?  Looked for up to `top`, above which somebody else's
+ * directories may bar the way; NULL: up to the root of all.  -1: that cannot be found out. */
+static int lies_within(int inner, const struct stat *st, const struct stat *top)
 {
 	AUTO_CLOSE int at = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat here, before = {0};
@@ -541,7 +546,8 @@ static int lies_within(int inner, const struct stat *st)
 			return -1;
 		if (here.st_ino == st->st_ino && here.st_dev == st->st_dev)
 			return 1;
-		if (here.st_ino == before.st_ino && here.st_dev == before.st_dev)
+		if ((here.st_ino == before.st_ino && here.st_dev == before.st_dev) ||
+			(top && here.st_ino == top->st_ino && here.st_dev == top->st_dev))
 			return 0; /* the top */
 		before = here;
 		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -592,6 +598,17 @@ static int look_at_leaf(struct files_root *r, const char *path, int *dir, const 
 	return fstatat(*dir, *leaf, st, AT_SYMLINK_NOFOLLOW) < 0 ? 1 : 0;
 }
 
+/* Where both begin at the same directory nothing above it can be the source. */
+static bool find_common_top(struct files_root *from, struct files_root *to, struct stat *top)
+{
+	AUTO_CLOSE int a = path_open(from, ".", O_PATH | O_DIRECTORY);
+	AUTO_CLOSE int b = path_open(to, ".", O_PATH | O_DIRECTORY);
+	struct stat other;
+
+	return a >= 0 && b >= 0 && fstat(a, top) == 0 && fstat(b, &other) == 0 &&
+		top->st_ino == other.st_ino && top->st_dev == other.st_dev;
+}
+
 static int run_copy(
 	struct copying *x, struct files_root *from_root, const char *from, struct err *e)
 {
@@ -599,7 +616,7 @@ static int run_copy(
 	const char *leaf, *to_leaf;
 	AUTO_CLOSE int from_dir = -1;
 	AUTO_CLOSE int to_dir = -1;
-	struct stat st, to_st;
+	struct stat st, to_st, top;
 	int rc = look_at_leaf(from_root, from, &from_dir, &leaf, &st, e);
 
 	if (rc != 0)
@@ -617,7 +634,7 @@ static int run_copy(
 		return is_whole_root(x->to)
 			? path_error(e, EISDIR, "replace", x->to)
 			: copy_single(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
-	rc = lies_within(to_dir, &st);
+	rc = lies_within(to_dir, &st, find_common_top(from_root, x->to_root, &top) ? &top : NULL);
 	if (rc < 0)
 		return path_error(e, errno, "copy", from);
 	if (rc > 0)
@@ -664,6 +681,7 @@ int files_copy(struct files *f, struct files_root *from_root, const char *from,
 {
 	struct copying x = {.o = o, .to_root = to_root, .to = to};
 	struct err why = ERR_INIT;
+	char files[FORMAT_COUNTED_MAX], bytes[FORMAT_COUNTED_MAX];
 	int rc;
 
 	pthread_mutex_init(&x.lock, NULL);
@@ -687,6 +705,7 @@ int files_copy(struct files *f, struct files_root *from_root, const char *from,
 	release_copy(&x);
 	if (rc < 0)
 		err_copy(e, &why);
-	return op_end(&x.op, rc, &why, "Copied %llu files, %llu bytes.",
-		(unsigned long long)totals->files, (unsigned long long)totals->bytes);
+	return op_end(&x.op, rc, &why, "Copied %s, %s.",
+		format_counted(files, totals->files, "file", "files"),
+		op_bytes(bytes, totals->bytes));
 }

@@ -90,6 +90,6 @@ void files_root_close(struct files_root *r)
 {
 	if (!r)
 		return;
-	staging_close(r->staging);
+	staging_unref(r->staging);
 	path_root_close(r);
 }

@@ -62,7 +62,7 @@ int files_make_directory(struct files_root *r, const char *path, struct err *e)
 	made_release(&made);
 	if (failed == EEXIST && !files_look(r, path, &there, NULL) && there.type == FILES_DIR)
 		return 0;
-	return failed == EEXIST ? err_set(e, ERR_CONFLICT, "%s is there and is no directory", path)
+	return failed == EEXIST ? err_set(e, ERR_CONFLICT, "%s exists and is not a directory", path)
 		: failed        ? path_error(e, failed, "make the directory", path)
 				: 0;
 }

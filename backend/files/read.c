@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #include "files/disk/disk.h"
@@ -223,6 +224,7 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 	struct files_reading *out = &whole->reading;
 	struct task *few[WIDE_FROM];
 	struct err why = ERR_INIT;
+	char files[FORMAT_COUNTED_MAX], bytes[FORMAT_COUNTED_MAX];
 	int rc = 0;
 
 	reading_begin(&b.r, f, &whole->chain);
@@ -249,8 +251,9 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 		rc = op_cancelled(&why);
 		err_copy(e, &why);
 	}
-	op_end(&b.r.op, rc, &why, "Read %zu files, %llu bytes.", n - out->failed,
-		(unsigned long long)out->bytes);
+	op_end(&b.r.op, rc, &why, "Read %s, %s.",
+		format_counted(files, n - out->failed, "file", "files"),
+		op_bytes(bytes, out->bytes));
 	if (rc < 0) {
 		files_reading_free(out);
 		out = NULL;

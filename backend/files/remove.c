@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #include "files/stage/recover.h"
@@ -106,6 +107,7 @@ int files_delete(struct files *f, struct files_root *r, const char *path, bool r
 {
 	struct op op;
 	struct err why = ERR_INIT;
+	char files[FORMAT_COUNTED_MAX], dirs[FORMAT_COUNTED_MAX];
 	int rc;
 
 	*totals = (struct files_tree_totals){0};
@@ -113,9 +115,9 @@ int files_delete(struct files *f, struct files_root *r, const char *path, bool r
 	rc = delete_path(&op, r, path, recursive, totals, &why);
 	if (rc < 0)
 		err_copy(e, &why);
-	return op_end(&op, rc, &why, "Deleted %llu files in %llu directories.",
-		(unsigned long long)(totals->files + totals->links),
-		(unsigned long long)totals->dirs);
+	return op_end(&op, rc, &why, "Deleted %s, %s.",
+		format_counted(files, totals->files + totals->links, "file", "files"),
+		format_counted(dirs, totals->dirs, "directory", "directories"));
 }
 
 /* Onto another file system: a durable copy, then the original goes. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #define DEFAULT_MAX 50000000
@@ -73,6 +74,7 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 {
 	struct files_scan *s = xcalloc(1, sizeof *s);
 	struct err why = ERR_INIT;
+	char files[FORMAT_COUNTED_MAX], dirs[FORMAT_COUNTED_MAX];
 	int rc;
 
 	*ret = NULL;
@@ -100,8 +102,9 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 	rc = walk_run(&s->walk, &why);
 	s->totals = s->walk.totals;
 	s->totals.clipped = atomic_load(&s->walk.stop);
-	op_end(&s->op, rc, &why, "Found %llu files in %llu directories.",
-		(unsigned long long)s->totals.files, (unsigned long long)s->totals.dirs);
+	op_end(&s->op, rc, &why, "Found %s in %s.",
+		format_counted(files, s->totals.files, "file", "files"),
+		format_counted(dirs, s->totals.dirs, "directory", "directories"));
 	s->walk.op = NULL;
 	if (rc < 0) {
 		files_scan_free(s);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #include "files/walk/cursor.h"
@@ -293,6 +294,7 @@ int files_search(struct files *f, struct files_root *r, const char *start,
 {
 	struct searching x = {.o = o, .hit = hit, .ctx = ctx};
 	struct err why = ERR_INIT;
+	char files[FORMAT_COUNTED_MAX], hits[FORMAT_COUNTED_MAX], matched[FORMAT_MAX];
 	int rc;
 
 	*totals = (struct files_search_totals){0};
@@ -329,7 +331,8 @@ int files_search(struct files *f, struct files_root *r, const char *start,
 	pthread_mutex_destroy(&x.lock);
 	if (rc < 0)
 		err_copy(e, &why);
-	return op_end(&x.op, rc, &why, "Found %llu hits in %llu of %llu files.",
-		(unsigned long long)totals->hits, (unsigned long long)totals->matched_files,
-		(unsigned long long)totals->files);
+	return op_end(&x.op, rc, &why, "Found %s in %s of %s.",
+		format_counted(hits, totals->hits, "hit", "hits"),
+		format_count(matched, totals->matched_files),
+		format_counted(files, totals->files, "file", "files"));
 }

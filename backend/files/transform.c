@@ -6,13 +6,14 @@
 
 #include <berth/diff.h>
 #include <berth/file.h>
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #include "files/match/searchfile.h"
 #include "files/common/token.h"
 
 #define FILE_MAX (64u << 20)
-#define HELD_MAX (UINT64_C(1) << 30) /* old and new contents of one transformation */
+#define HELD_MAX (UINT64_C(1) << 30)
 
 struct edit {
 	char *path;
@@ -34,7 +35,7 @@ struct transforming {
 	pthread_mutex_t lock; /* guards what follows */
 	struct edit **edits;
 	size_t n, cap;
-	uint64_t held;
+	uint64_t held, most;
 	bool too_much;
 	struct files_transform_result totals;
 };
@@ -119,7 +120,8 @@ static struct edit *replace_matches(
 		copied = stop;
 		ed->replacements++;
 		from = stop > at ? stop : at + 1;
-		if (from > n)
+		/* A short file with a long replacement becomes as large as both, multiplied. */
+		if (from > n || ed->new.len > x->most || op_stopped(&x->op))
 			break;
 	}
 	if (ed)
@@ -145,7 +147,7 @@ static bool keep_edit(struct transforming *x, struct edit *ed)
 
 	pthread_mutex_lock(&x->lock);
 	x->held += ed->new.len + (ed->old ? ed->old_n : 0);
-	fits = x->held <= HELD_MAX;
+	fits = x->held <= x->most && ed->new.len <= x->most;
 	if (fits) {
 		x->edits = mem_grow(x->edits, &x->cap, x->n + 1, sizeof *x->edits);
 		x->edits[x->n++] = ed;
@@ -303,7 +305,8 @@ static int run_transform(struct transforming *x, struct files *f, struct files_r
 	x->totals.errors += x->walk.totals.errors;
 	if (rc == 0 && x->too_much)
 		rc = err_set(e, ERR_REFUSED,
-			"the files to be changed hold more than 1 GiB: transform fewer at once");
+			"what would be changed holds more than %llu MiB: transform fewer files at once",
+			(unsigned long long)(x->most >> 20));
 	if (rc < 0)
 		return rc;
 	if (x->n)
@@ -322,9 +325,11 @@ static int run_transform(struct transforming *x, struct files *f, struct files_r
 int files_transform(struct files *f, struct files_root *r, const char *start,
 	const struct files_transform_options *o, struct files_transform_result *res, struct err *e)
 {
-	struct transforming x = {.o = o, .read_ns = token_now()};
+	struct transforming x = {
+		.o = o, .read_ns = token_now(), .most = o->max_held ? o->max_held : HELD_MAX};
 	struct str diff = STR_INIT;
 	struct err why = ERR_INIT;
+	char files[FORMAT_COUNTED_MAX], places[FORMAT_COUNTED_MAX];
 	int rc;
 
 	*res = (struct files_transform_result){.diff = diff};
@@ -360,6 +365,7 @@ int files_transform(struct files *f, struct files_root *r, const char *start,
 	pthread_mutex_destroy(&x.lock);
 	if (rc < 0)
 		err_copy(e, &why);
-	return op_end(&x.op, rc, &why, "%llu replacements in %llu files.",
-		(unsigned long long)res->replacements, (unsigned long long)res->changed);
+	return op_end(&x.op, rc, &why, "%s in %s.",
+		format_counted(places, res->replacements, "replacement", "replacements"),
+		format_counted(files, res->changed, "file", "files"));
 }

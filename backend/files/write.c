@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -162,23 +163,94 @@ static int check_expected(struct batch *b, struct batch_item *it, struct err *e)
 
 /* --- stage --- */
 
-static int write_bytes(struct batch *b, int fd, const char *bytes, size_t n)
+static int write_bytes(struct batch *b, int fd, const char *bytes, uint64_t n)
 {
 	while (n > 0) {
-		ssize_t w = write(fd, bytes, n < STEP ? n : STEP);
+		ssize_t w = write(fd, bytes, n < STEP ? (size_t)n : STEP);
 
 		if (w < 0 && errno == EINTR)
 			continue;
 		if (w <= 0)
 			return -1;
 		bytes += w;
-		n -= (size_t)w;
+		n -= (uint64_t)w;
 		if (op_stopped(&b->op)) {
 			errno = ECANCELED;
 			return -1;
 		}
 	}
 	return 0;
+}
+
+static bool is_zero(const char *bytes, size_t n)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, n - 1);
+}
+
+static int cannot_write(const struct batch_item *it, struct err *e)
+{
+	return errno == ECANCELED ? op_cancelled(e)
+				  : err_sys(e, errno, "cannot write %.200s", it->put->path);
+}
+
+/* As much as fits, of what may come in pieces; *n less than `room`: that was all. */
+static int pull_block(const struct files_put *put, char *to, size_t room, size_t *n, struct err *e)
+{
+	for (*n = 0; *n < room;) {
+		ssize_t got = put->pull(put->ctx, to + *n, room - *n, e);
+
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			return 0;
+		*n += (size_t)got;
+	}
+	return 0;
+}
+
+static int pull_bytes(struct batch *b, struct batch_item *it, struct token_hasher *h, struct err *e)
+{
+	AUTO_FREE char *buf = xmalloc(STEP);
+	uint64_t done = 0;
+	size_t n = STEP;
+
+	while (n == STEP) {
+		if (pull_block(it->put, buf, STEP, &n, e))
+			return -1;
+		done += n;
+		if (done > it->put->len)
+			break;
+		token_hasher_add(h, buf, n);
+		if (n == STEP && is_zero(buf, n) ? lseek(it->fd, STEP, SEEK_CUR) < 0
+						 : write_bytes(b, it->fd, buf, n) < 0)
+			return cannot_write(it, e);
+		if (op_stopped(&b->op))
+			return op_cancelled(e);
+		job_add(b->op.job, 0, n, 0);
+	}
+	if (done != it->put->len)
+		return err_set(e, ERR_CONFLICT,
+			"%.200s is not as long as it was when it was looked at", it->put->path);
+	return ftruncate(it->fd, (off_t)done) < 0 ? cannot_write(it, e) : 0;
+}
+
+static int write_content(struct batch *b, struct batch_item *it, struct err *e)
+{
+	const struct files_put *put = it->put;
+	struct token_hasher *h;
+	int rc;
+
+	if (!put->pull) {
+		if (write_bytes(b, it->fd, put->bytes, put->len) < 0)
+			return cannot_write(it, e);
+		token_hash(&it->res->token, put->bytes, put->len);
+		job_add(b->op.job, 0, put->len, 0);
+		return 0;
+	}
+	h = token_hasher_new();
+	rc = pull_bytes(b, it, h, e);
+	token_hasher_end(h, rc ? NULL : &it->res->token);
+	return rc;
 }
 
 /* Attributes of the user's (ACLs too), not those that give rights to content (capabilities). */
@@ -249,12 +321,10 @@ static int stage_file(struct batch *b, struct batch_item *it, struct err *e)
 
 	if (open_new(b, it, e) < 0)
 		return -1;
-	if (write_bytes(b, it->fd, it->put->bytes, it->put->len) < 0 || keep_metadata(b, it) < 0 ||
-		(b->naming && fstat(it->fd, &st) < 0)) {
-		if (errno == ECANCELED)
-			return op_cancelled(e);
-		return err_sys(e, errno, "cannot write %.200s", it->put->path);
-	}
+	if (write_content(b, it, e))
+		return -1;
+	if (keep_metadata(b, it) < 0 || (b->naming && fstat(it->fd, &st) < 0))
+		return cannot_write(it, e);
 	if (b->naming) {
 		it->j.new_ino = st.st_ino;
 		it->j.old_ino = it->old.st_ino;
@@ -263,7 +333,6 @@ static int stage_file(struct batch *b, struct batch_item *it, struct err *e)
 		if (batch_name(b, it, e) < 0)
 			return -1;
 	}
-	token_hash(&it->res->token, it->put->bytes, it->put->len);
 	/* Errors of the disk or a full quota may show only here. */
 	if (it->staged && (b->o->promise == FILES_VISIBLE || !b->hold)) {
 		int fd = it->fd;
@@ -272,7 +341,6 @@ static int stage_file(struct batch *b, struct batch_item *it, struct err *e)
 		if (close(fd) < 0)
 			return err_sys(e, errno, "cannot write %.200s", it->put->path);
 	}
-	job_add(b->op.job, 0, it->put->len, 0);
 	return 0;
 }
 
@@ -438,6 +506,7 @@ int files_write(struct files *f, struct files_root *r, const struct files_put *p
 	struct files_writing *out = xcalloc(1, sizeof *out);
 	struct batch b = {.root = r, .o = o, .out = out, .n = n, .lock = -1, .sync_fd = -1};
 	struct err why = ERR_INIT;
+	char files[FORMAT_COUNTED_MAX], bytes[FORMAT_COUNTED_MAX];
 	int rc;
 
 	op_begin(&b.op, f, "files", "write %zu files", n);
@@ -452,8 +521,9 @@ int files_write(struct files *f, struct files_root *r, const struct files_put *p
 	if (rc < 0)
 		err_copy(e, &why);
 	*ret = out;
-	return op_end(&b.op, rc, &why, "Wrote %zu files, %llu bytes.", n - out->failed,
-		(unsigned long long)out->bytes);
+	return op_end(&b.op, rc, &why, "Wrote %s, %s.",
+		format_counted(files, n - out->failed, "file", "files"),
+		op_bytes(bytes, out->bytes));
 }
 
 void files_writing_free(struct files_writing *w)

@@ -206,7 +206,7 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 	return rc;
 }
 
-/* NULL in *ret: there is none, or it is no file. */
+/* NULL in *ret: there is none, or it is not a file. */
 static int read_ignore(int dir, struct ignore **ret, struct err *e)
 {
 	AUTO_STR struct str text = STR_INIT;

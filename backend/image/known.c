@@ -9,7 +9,7 @@ const struct image_shipped images_shipped[] = {
 	{"python", "berth/python:local", "Python 3 with pip and venv", {"python", NULL}},
 	{"node", "berth/node:local", "Node.js with npm", {"node", NULL}},
 	{"runtime", "berth/runtime:local",
-		"what agents work with: git, curl, build tools, Python, Node.js",
+		"what agents work with: git, curl, build tools, Python with numpy and pandas, Node.js",
 		{"runtime", NULL}},
 	{"runtime-sudo", "berth/runtime-sudo:local", "the same with sudo, for enable_sudo",
 		{"runtime", "runtime-sudo", NULL}},

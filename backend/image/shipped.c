@@ -3,7 +3,8 @@
  *
  * An image is a Dockerfile and a list of Debian packages, both built into the program.  Where mmdebstrap
  * is, its base is made on this machine with all its packages, so that the build itself needs neither
- * registry nor network; the base stays, with a hash of the list as its label, until the list changes.
+ * registry nor network; the base stays, with a hash of the list and of how it is made as its label, until either
+ * changes.
  */
 #include "image/image.h"
 
@@ -56,6 +57,9 @@ static const char *read_embedded(const char *image, const char *file, size_t *le
 static void packages_read(const struct image_shipped *what, struct packages *p)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
+	AUTO_STR struct str all = STR_INIT;
+	size_t script_len;
+	const char *script = read_embedded("", "make-base", &script_len);
 	unsigned n = 0;
 
 	str_init(&p->list);
@@ -75,7 +79,9 @@ static void packages_read(const struct image_shipped *what, struct packages *p)
 			text += line + 1;
 		}
 	}
-	CHECK(EVP_Digest(p->list.s, p->list.len, digest, &n, EVP_sha256(), NULL) && n >= 8);
+	str_add(&all, p->list.s, p->list.len);
+	str_add(&all, script, script_len);
+	CHECK(EVP_Digest(all.s, all.len, digest, &n, EVP_sha256(), NULL) && n >= 8);
 	hex_text(p->hash, digest, 8);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,7 @@ static int create_board(struct board *b, const char *program, struct err *e)
 	b->header->slot_size = sizeof(struct slot);
 	b->header->pid = pid;
 	b->header->started = started;
+	b->header->parent = getppid();
 	put_slot_text(b->header->program, sizeof b->header->program, program);
 	if (name_board_file(b->fd, temporary, b->path, e) == 0)
 		return 0;
@@ -273,6 +275,7 @@ struct job *job_new(
 	atomic_store(&s->failed, 0);
 	atomic_store(&s->counting, 0);
 	atomic_store(&s->dismissed, 0);
+	atomic_store(&s->asked, 0);
 	s->marks[0] = s->marks[1] = (struct mark){.mono_ns = now};
 	atomic_store(&s->next_mark_ns, now + MARK_NS);
 	slot_unlock(s);
@@ -398,4 +401,61 @@ struct job_id job_id(const struct job *j)
 
 	id.started = j->board ? j->board->header->started : process_started(id.pid);
 	return id;
+}
+
+/* -- what needs a person's word ---------------------------------------------------------------------- */
+
+#define ASK_LOOK_MS 100
+
+struct job *job_ask(struct board *b, const char *name, const char *owner, const char *about)
+{
+	struct job *j = job_new(b, name, owner, "", true);
+
+	if (!j->board) {
+		free(j);
+		return NULL;
+	}
+	slot_lock(j->slot);
+	put_slot_text(j->slot->current, sizeof j->slot->current, about);
+	slot_unlock(j->slot);
+	atomic_store(&j->slot->asked, j->serial);
+	return j;
+}
+
+bool job_allowed(const struct job *j)
+{
+	return atomic_load(&j->slot->asked) == ~j->serial;
+}
+
+void board_attend(struct board *b, bool on)
+{
+	if (b)
+		atomic_store(&b->header->attended, on);
+}
+
+/* 0 while it is open. */
+static int judge_ask(const struct job *j, int64_t until, struct err *e)
+{
+	if (job_cancelled(j))
+		return err_set(e, ERR_REFUSED, "A person refused it.");
+	if (!jobs_attended())
+		return err_set(e, ERR_REFUSED,
+			"No console is open in which a person could allow it: start `berth`.");
+	return clock_mono_ns() < until ? 0 : err_set(e, ERR_TIMEOUT, "Nobody answered in time.");
+}
+
+int job_ask_wait(struct job *j, int64_t ms, int cancel_fd, struct err *e)
+{
+	int64_t until = clock_mono_ns() + ms * 1000000;
+	struct pollfd p = {cancel_fd, POLLIN, 0};
+	struct err why = ERR_INIT;
+	int rc = 0;
+
+	while (!job_allowed(j) && !rc) {
+		rc = judge_ask(j, until, &why);
+		if (!rc && poll(&p, 1, ASK_LOOK_MS) > 0)
+			rc = err_set(&why, ERR_CANCELLED, "cancelled");
+	}
+	job_end(j, rc ? JOB_CANCELLED : JOB_DONE, rc ? why.msg : "Allowed.");
+	return rc ? err_copy(e, &why) : 0;
 }

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <berth/calls.h>
 #include <berth/err.h>
 #include <berth/job.h>
 
@@ -56,16 +57,60 @@ void job_cancel(struct job *j);
 void job_end(struct job *j, enum job_state state, const char *result);
 struct job_id job_id(const struct job *j);
 
+/*
+ * What needs a person's word is a job, too: `name` says what is to be done, `owner` who asks, `about` on what.  Consoles
+ * of this user show it until somebody says yes (jobs_allow) or no (cancel), or the asker ends it (job_end) or dies.
+ * NULL: without a board, or a place on it, nobody could be asked.
+ */
+struct job *job_ask(struct board *b, const char *name, const char *owner, const char *about);
+bool job_allowed(const struct job *j); /* cheap; job_cancelled: refused */
+/* Waits for the answer at most `ms`, and until `cancel_fd` becomes readable (-1: never), then ends the job.  0: yes.
+ * ERR_REFUSED: no, or nobody sits before a console; ERR_TIMEOUT; ERR_CANCELLED. */
+int job_ask_wait(struct job *j, int64_t ms, int cancel_fd, struct err *e);
+
 /* Read every board in the runtime directory: at most `max` jobs, running ones first, then newest.
  * One that ended is among them for ten minutes, whether its process lives or not.
  * Returns how many were filled in.  Rates are over the last few seconds where the board tells. */
 size_t jobs_read(struct board *own, struct job_info *out, size_t max);
 /* Set the cancel word of any process's job; ERR_NOT_FOUND when it has ended. */
 int jobs_cancel(const struct job_id *id, struct err *e);
+/* A person says yes to what it asks; ERR_NOT_FOUND when it has ended, or asks nothing any more. */
+int jobs_allow(const struct job_id *id, struct err *e);
+/* This process shows asks to a person who may answer them, from now on or no longer. */
+void board_attend(struct board *b, bool on);
+bool jobs_attended(void); /* some living process does */
 /* Nobody is shown that ended job any more; ERR_NOT_FOUND, ERR_CONFLICT when it runs. */
 int jobs_dismiss(const struct job_id *id, struct err *e);
 
 /* Start time of a process as /proc/PID/stat has it; 0 when it cannot be read. */
 uint64_t process_started(int32_t pid);
+
+/*
+ * The calls of one server, written as they happen, and a reader of everybody's (berth/calls.h).
+ *
+ * One mapped file <runtime dir>/calls/<pid>-<start>.calls: a header and CALLS_KEPT slots, each under a sequence
+ * counter.  Its owner holds a lock on it for life, as on a board; readers trust nothing of it.  A dead server's file
+ * is read for ten minutes more, then removed.  Thread: any.
+ */
+struct callboard;
+
+struct callboard *callboard_open(const char *agent, struct err *e);
+void callboard_close(struct callboard *b); /* NULL is fine; what runs is lost */
+
+/* Returns what callboard_end wants.  b may be NULL: nobody is shown anything. */
+uint64_t callboard_begin(
+	struct callboard *b, const char *tool, const char *arguments, size_t n, uint64_t in_bytes);
+void callboard_end(struct callboard *b, uint64_t serial, enum call_state state, const char *result,
+	size_t n, uint64_t out_bytes);
+
+/* Those of `agent` (NULL: of all), newest first, at most `max`; how many. */
+size_t calls_read(const char *agent, struct call_info *ret, size_t max, struct call_totals *totals);
+
+/* One for each agent with a server that runs, at most `max`; how many.  A page is read for each server. */
+struct calls_of {
+	char agent[CALL_NAME_MAX];
+	struct calls_now now;
+};
+size_t calls_read_now(struct calls_of *ret, size_t max);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <berth/calls.h>
 #include <berth/job.h>
 
 #include "job/board.h"
@@ -29,9 +30,11 @@ struct board_header {
 	int32_t pid;
 	uint64_t started;      /* start time of the process, clock ticks since boot */
 	_Atomic uint32_t used; /* slots in use are below this */
-	uint32_t pad;
+	_Atomic uint32_t
+		attended; /* 1: a person sits before this process and may answer what jobs ask */
 	_Atomic int64_t dead_since; /* wall ms when the owner ended, or was first found dead; 0 */
 	char program[32];           /* for a person with a hex viewer */
+	int32_t parent;             /* who started the process; 0: not said */
 };
 
 /* Two readings of a counter, some seconds apart, from which a reader computes the rate. */
@@ -45,7 +48,9 @@ struct slot {
 	_Atomic uint32_t cancel; /* serial of the job asked to stop; 0 */
 	_Atomic uint32_t serial; /* 0: the slot is free.  Changes under seq. */
 	uint32_t state;          /* from here to result: under seq */
-	uint32_t cancellable, pad;
+	uint32_t cancellable;
+	_Atomic uint32_t
+		asked; /* serial of the job that waits for a person's word; ~serial: yes; 0: none */
 	int64_t started_wall_ms, ended_wall_ms, started_mono_ns, ended_mono_ns;
 	struct mark marks[2]; /* older, newer */
 	char name[JOB_TEXT_MAX], owner[JOB_TEXT_MAX], current[JOB_TEXT_MAX], result[JOB_TEXT_MAX];
@@ -78,5 +83,51 @@ static inline size_t slot_offset(size_t index)
 {
 	return BOARD_HEADER + index * sizeof(struct slot);
 }
+
+/* --- a file of calls --- */
+
+#define CALLS_MAGIC "berthcal"
+#define CALLS_VERSION 2
+#define CALLS_HEADER 4096
+#define CALLS_SECONDS 60
+#define CALLS_FOLDER "calls"
+#define CALLS_SUFFIX ".calls"
+#define CALLS_SHOWN_MS 600000 /* a dead server's calls are shown for so long */
+
+/* What is asked for every second of every server: no slot has to be read for it. */
+struct calls_state {
+	uint64_t serial; /* of the oldest that runs; 0: none */
+	int64_t started_wall_ms;
+	char tool[CALL_NAME_MAX];
+	int64_t second; /* of the monotonic clock, when the last one began */
+	uint32_t running;
+	uint32_t made[CALLS_SECONDS]; /* how many began in each of the last seconds */
+};
+
+struct calls_header {
+	char magic[8];
+	uint32_t version, slots, slot_size;
+	int32_t pid;
+	char agent[CALL_NAME_MAX];
+	_Atomic int64_t dead_since; /* wall ms when the owner ended, or was first found dead; 0 */
+	_Atomic uint64_t calls, failed, in_bytes, out_bytes;
+	_Atomic uint64_t seq; /* odd while `now` is written */
+	struct calls_state now;
+};
+
+struct call_slot {
+	_Atomic uint64_t seq; /* odd while it is written */
+	uint64_t serial;      /* from here on: under seq.  0: never used */
+	uint32_t state, pad;
+	int64_t started_wall_ms, started_mono_ns, ended_mono_ns;
+	uint64_t in_bytes, out_bytes;
+	char tool[CALL_NAME_MAX];
+	char arguments[CALL_TEXT_MAX], result[CALL_TEXT_MAX];
+	char rest[208];
+};
+_Static_assert(sizeof(struct call_slot) == 2048, "a slot is 2 KiB");
+_Static_assert(sizeof(struct calls_header) <= CALLS_HEADER, "the header fits its page");
+
+#define CALLS_BYTES (CALLS_HEADER + CALLS_KEPT * sizeof(struct call_slot))
 
 #endif

@@ -61,20 +61,26 @@ static char *clean_text(char *out, size_t cap, char *in, size_t size)
 	return text_clean(out, cap, in);
 }
 
-static double measure_progress(uint64_t done, uint64_t total)
+/* An entry costs about as much as so many bytes of a large one: many that are tiny, or empty, are work, too. */
+#define ENTRY_BYTES 65536.0
+
+static double weigh_work(const struct job_info *j, uint64_t items, uint64_t bytes)
 {
-	return done >= total ? 1.0 : (double)done / (double)total;
+	return !j->bytes_total    ? (double)items
+		: !j->items_total ? (double)bytes
+				  : (double)bytes + ENTRY_BYTES * (double)items;
 }
 
 static void set_speed(struct job_info *j, const struct slot *s, int64_t now)
 {
 	bool bytes = j->bytes_done > 0;
 	uint64_t done = bytes ? j->bytes_done : j->items_done;
-	uint64_t total = bytes ? j->bytes_total : j->items_total;
-	bool known = total && !j->counting;
 	const struct mark *m = &s->marks[0];
 	uint64_t before = bytes ? m->bytes : m->items;
 	double seconds = (double)(now - m->mono_ns) / 1e9;
+	double all = weigh_work(j, j->items_total, j->bytes_total);
+	double through = weigh_work(j, j->items_done, j->bytes_done);
+	double since = through - weigh_work(j, m->items, m->bytes);
 
 	if (job_ended(j->state)) {
 		seconds = (double)j->elapsed_ms / 1e3;
@@ -82,16 +88,24 @@ static void set_speed(struct job_info *j, const struct slot *s, int64_t now)
 	}
 	j->rate = seconds > 0.05 && done >= before ? (double)(done - before) / seconds : -1;
 	j->eta_ms = -1;
-	if (!job_ended(j->state) && j->rate > 0 && known && total > done) {
-		double left = (double)(total - done) / j->rate * 1e3;
+	if (!job_ended(j->state) && j->rate >= 0 && since > 0 && !j->counting && all > through) {
+		double left = (all - through) / since * seconds * 1e3;
 
 		j->eta_ms = left < 1e15 ? (int64_t)left : -1;
 	}
-	j->fraction = j->state == JOB_DONE ? 1.0
-		: j->counting              ? -1.0
-		: total                    ? measure_progress(done, total)
-		: j->items_total           ? measure_progress(j->items_done, j->items_total)
-					   : -1.0;
+	/* Of one thing alone, no byte of which is counted, nothing is known before it is done. */
+	j->fraction = j->state == JOB_DONE                                 ? 1.0
+		: j->counting                                              ? -1.0
+		: j->items_total == 1 && !j->bytes_total && !j->items_done ? -1.0
+		: all <= 0                                                 ? -1.0
+		: through >= all                                           ? 1.0
+									   : through / all;
+}
+
+/* A number of a process is given again: what is older than this process, it did not start. */
+static bool is_child_board(const struct board_header *h)
+{
+	return h->parent == getpid() && h->started >= process_started(h->parent);
 }
 
 /* Turn a slot, untorn but possibly nonsense, into what others see.  false: not a job. */
@@ -108,8 +122,10 @@ static bool convert_slot(
 	if (dead && !job_ended(j->state))
 		j->state = JOB_ORPHANED;
 	j->own = !dead && h->pid == getpid();
+	j->ours = j->own || (!dead && is_child_board(h));
 	j->cancellable = s->cancellable && !job_ended(j->state);
 	j->cancelling = !job_ended(j->state) && atomic_load(&s->cancel) == serial;
+	j->asks = !job_ended(j->state) && !j->cancelling && atomic_load(&s->asked) == serial;
 	clean_text(j->name, sizeof j->name, s->name, sizeof s->name);
 	clean_text(j->owner, sizeof j->owner, s->owner, sizeof s->owner);
 	clean_text(j->current, sizeof j->current, s->current, sizeof s->current);
@@ -309,16 +325,76 @@ static int open_job_board(const struct job_id *id, struct board_header *h, struc
 	return steal_fd(&fd);
 }
 
+/* The same of a process that lives. */
+static int open_living_board(const struct job_id *id, struct board_header *h, struct err *e)
+{
+	AUTO_CLOSE int fd = open_job_board(id, h, e);
+
+	if (fd >= 0 && !is_owner_alive(fd))
+		return err_set(e, ERR_NOT_FOUND, "the process of this job has ended");
+	return steal_fd(&fd);
+}
+
 int jobs_cancel(const struct job_id *id, struct err *e)
 {
 	struct board_header h;
-	AUTO_CLOSE int fd = open_job_board(id, &h, e);
+	AUTO_CLOSE int fd = open_living_board(id, &h, e);
 
-	if (fd < 0)
-		return -1;
-	if (!is_owner_alive(fd))
-		return err_set(e, ERR_NOT_FOUND, "the process of this job has ended");
-	return cancel_slot(fd, &h, id->serial, e);
+	return fd < 0 ? -1 : cancel_slot(fd, &h, id->serial, e);
+}
+
+static int allow_slot(int fd, const struct board_header *h, uint32_t serial, struct err *e)
+{
+	uint32_t yes = ~serial;
+
+	for (size_t i = 0, used = atomic_load(&h->used); i < used; i++) {
+		off_t at = (off_t)slot_offset(i);
+		struct slot s;
+
+		if (pread(fd, &s, sizeof s, at) != sizeof s || atomic_load(&s.serial) != serial)
+			continue;
+		if (job_ended(s.state) || atomic_load(&s.asked) != serial ||
+			atomic_load(&s.cancel) == serial)
+			break;
+		if (pwrite(fd, &yes, sizeof yes, at + (off_t)offsetof(struct slot, asked)) !=
+			sizeof yes)
+			return err_sys(e, errno, "cannot write the answer");
+		return 0;
+	}
+	return err_set(e, ERR_NOT_FOUND, "this question is no longer open");
+}
+
+int jobs_allow(const struct job_id *id, struct err *e)
+{
+	struct board_header h;
+	AUTO_CLOSE int fd = open_living_board(id, &h, e);
+
+	return fd < 0 ? -1 : allow_slot(fd, &h, id->serial, e);
+}
+
+bool jobs_attended(void)
+{
+	char dir[PATH_MAX];
+	struct dirent *entry;
+	size_t boards = 0;
+	bool yes = false;
+	int folder = open_folder(dir, sizeof dir, NULL);
+	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
+
+	if (!listing && folder >= 0)
+		close(folder);
+	while (listing && !yes && boards < BOARDS_MAX && (entry = readdir(listing)) != NULL) {
+		struct board_header h;
+		AUTO_CLOSE int fd = is_board(entry->d_name)
+			? open_board(folder, entry->d_name, O_RDWR, &h)
+			: -1;
+
+		boards += fd >= 0;
+		yes = fd >= 0 && atomic_load(&h.attended) == 1 && is_owner_alive(fd);
+	}
+	if (listing)
+		closedir(listing);
+	return yes;
 }
 
 int jobs_dismiss(const struct job_id *id, struct err *e)
@@ -340,7 +416,7 @@ int jobs_dismiss(const struct job_id *id, struct err *e)
 			return err_sys(e, errno, "cannot dismiss the job");
 		return 0;
 	}
-	return fd < 0 ? -1 : err_set(e, ERR_NOT_FOUND, "this job is not known any more");
+	return fd < 0 ? -1 : err_set(e, ERR_NOT_FOUND, "this job no longer exists");
 }
 
 struct remains {

@@ -31,6 +31,8 @@ struct journal_entry {
 	uint64_t first;   /* what the file says is the oldest */
 	int64_t flushed_ns;
 	bool dirty, broken;
+	uint32_t told_ms;        /* by the newest frame of time */
+	uint64_t told_at;        /* where that stands; UINT64_MAX: there is none in the ring */
 	size_t span;             /* bytes of the longest secret, less one; 0: nothing to mask */
 	struct before before[2]; /* of streams 1 and 2 */
 	struct tap tap[2];

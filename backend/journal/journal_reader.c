@@ -132,11 +132,20 @@ static void ring_copy(const char *ring, size_t cap, uint64_t at, char *out, size
 	memcpy(out + part, ring, n - part);
 }
 
+/* From piece `*from` on all came by then. */
+static void tell_time(struct journal_output *o, size_t *from, int64_t *at_ms, uint32_t ms)
+{
+	for (*at_ms = ms; *from < o->npieces; ++*from)
+		if (o->piece[*from].at_ms < 0)
+			o->piece[*from].at_ms = ms;
+}
+
 /* The frames from `first` to `last`; false when they do not add up. */
 static bool cut_frames(
 	struct journal_output *o, const char *ring, size_t cap, uint64_t first, uint64_t last)
 {
-	size_t used = 0, room = 0;
+	size_t used = 0, room = 0, untold = 0;
+	int64_t at_ms = -1;
 
 	o->mem = xmalloc((size_t)(last - first) + 1);
 	for (uint64_t at = first; at < last;) {
@@ -147,11 +156,19 @@ static bool cut_frames(
 		ring_copy(ring, cap, at, (char *)&word, sizeof word);
 		len = FRAME_LEN(word);
 		at += FRAME_HEAD;
-		if (last - at < len || FRAME_STREAM(word) < 1 || FRAME_STREAM(word) > 2)
+		if (last - at < len || FRAME_STREAM(word) < 1)
 			return false;
+		if (FRAME_STREAM(word) == FRAME_TIME) {
+			if (len != sizeof word)
+				return false;
+			ring_copy(ring, cap, at, (char *)&word, sizeof word);
+			tell_time(o, &untold, &at_ms, word);
+			at += len;
+			continue;
+		}
 		o->piece = mem_grow(o->piece, &room, o->npieces + 1, sizeof *o->piece);
 		o->piece[o->npieces++] =
-			(struct journal_piece){FRAME_STREAM(word), o->mem + used, len};
+			(struct journal_piece){FRAME_STREAM(word), at_ms, o->mem + used, len};
 		ring_copy(ring, cap, at, o->mem + used, len);
 		used += len;
 		at += len;

@@ -76,8 +76,10 @@ static void drop_frame(struct journal_entry *j)
 	size_t cap = j->file->cap;
 	uint32_t word = frame_at(j, j->head.first), len = FRAME_LEN(word);
 
+	if (j->head.first == j->told_at)
+		j->told_at = UINT64_MAX;
 	j->head.first += FRAME_HEAD + len;
-	if (j->span) {
+	if (j->span && FRAME_STREAM(word) != FRAME_TIME) {
 		size_t n = len < j->span ? len : j->span,
 		       from = (size_t)((j->head.first - n) % cap),
 		       part = n < cap - from ? n : cap - from;
@@ -103,6 +105,18 @@ static void put_frame(struct journal_entry *j, int stream, const char *bytes, si
 	ring_write(j, s->last, &word, sizeof word);
 	ring_write(j, s->last + FRAME_HEAD, bytes, n);
 	s->last += FRAME_HEAD + n;
+}
+
+/* Before what comes now, unless the ring says it already. */
+static void put_frame_time(struct journal_entry *j)
+{
+	uint32_t ms = (uint32_t)((clock_mono_ns() - j->head.mono_ns) / 1000000);
+
+	if (j->told_at != UINT64_MAX && j->told_ms == ms)
+		return;
+	put_frame(j, FRAME_TIME, (const char *)&ms, sizeof ms);
+	j->told_at = j->head.last - FRAME_HEAD - sizeof ms;
+	j->told_ms = ms;
 }
 
 /* The bytes of one stream as one text, or back again. */
@@ -265,6 +279,7 @@ struct journal_entry *journal_begin(
 	j->fd = steal_fd(&fd);
 	j->file = map;
 	j->span = span_of(map);
+	j->told_at = UINT64_MAX;
 	if (claim_slot(j, map)) {
 		munmap(map, map->data_at);
 		close(j->fd);
@@ -307,6 +322,7 @@ void journal_put(struct journal_entry *j, int stream, const char *bytes, size_t 
 	}
 	for (; n; n -= piece, bytes += piece) {
 		piece = n < cap / 8 ? n : cap / 8;
+		put_frame_time(j);
 		put_frame(j, stream, bytes, piece);
 	}
 	j->dirty = true;

@@ -10,7 +10,8 @@
  * process.  Slots are written by pwrite, so a full disk is an error and no signal, and carry a checksum,
  * so that a reader who came in between notices and reads again.
  *
- * The ring holds frames: a word (length, and the stream in the two upper bits), then the bytes.
+ * The ring holds frames: a word (length, and the stream in the two upper bits), then the bytes.  A frame of
+ * stream FRAME_TIME holds no output but a word: what follows came so many milliseconds after the command's start.
  * Positions count up for ever; a byte stands at position % cap.
  *
  * Masks: for each secret its length and its value's fingerprint, a polynomial of the bytes at a random
@@ -33,6 +34,7 @@
 #define JOURNAL_PATH_MAX 256
 #define JOURNAL_PAGE 4096
 #define FRAME_HEAD 4
+#define FRAME_TIME 3
 #define FRAME_LEN(word) ((word)&0x3fffffff)
 #define FRAME_STREAM(word) ((int)((word) >> 30))
 

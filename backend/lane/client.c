@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int no_lane(const char *path, int errnum, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "there is no lane at %s", path);
 	if (errnum == ECONNREFUSED)
 		return err_set(e, ERR_NOT_FOUND,
-			"nobody listens on the lane %s (%s): the container is stopped, "
+			"nothing listens on the lane %s (%s): the container is stopped, "
 			"or was restarted; `berth up FILE` gives it a new one",
 			path, strerrordesc_np(errnum));
 	if (errnum == EAGAIN)
@@ -152,8 +153,13 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 	if (wire_send_fds(conn, LANE_RUN, &run, sizeof run, theirs, n) && cannot_send(e, errno))
 		goto out;
 	fcntl(conn, F_SETFL, O_NONBLOCK);
-	*ret = (struct lane_command){steal_fd(&conn), ours[0], ours[1], ours[2], ret->guest, 0,
-		about->id, clock_mono_ns(), 0};
+	*ret = (struct lane_command){.conn = steal_fd(&conn),
+		.in = ours[0],
+		.out = ours[1],
+		.error = ours[2],
+		.guest = ret->guest,
+		.id = about->id,
+		.asked_ns = clock_mono_ns()};
 	if (run.timeout_ms)
 		ret->due_ns = ret->asked_ns +
 			(run.timeout_ms + (int64_t)run.grace_ms + LANE_MARGIN_MS) * 1000000;
@@ -192,6 +198,154 @@ int lane_try(const struct lane_about *about, int timeout_ms, struct err *e)
 	if (lane_frozen(guest, about->id))
 		return 0;
 	return err_set(e, ERR_FAILED, "lane lost: the init of %s does not answer", about->name);
+}
+
+/* One of ours: it listens for TCP at the proxy's port of its own loopback. */
+static bool is_listener(int fd)
+{
+	struct sockaddr_in6 at = {0};
+	const struct sockaddr_in *v4 = (const void *)&at;
+	int listens = 0, protocol = 0;
+	socklen_t size = sizeof at, one = sizeof listens, two = sizeof protocol;
+
+	if (getsockname(fd, (struct sockaddr *)&at, &size) ||
+		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &one) || !listens ||
+		getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &two) || protocol != IPPROTO_TCP)
+		return false;
+	if (at.sin6_family == AF_INET6)
+		return ntohs(at.sin6_port) == LANE_PROXY_PORT &&
+			IN6_IS_ADDR_LOOPBACK(&at.sin6_addr);
+	return at.sin6_family == AF_INET && ntohs(v4->sin_port) == LANE_PROXY_PORT &&
+		v4->sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+}
+
+/* Ask its init for descriptors with one message, which is answered by one of the same type.  The connection, which the
+ * caller closes, as what is in `got`; nothing is where the answer is another.  -1: it is not that init. */
+static int ask_init(const struct lane_about *about, enum lane_type type, const void *body,
+	size_t size, pid_t *guest, int got[LANE_FDS_MAX], int *ngot, struct err *e)
+{
+	AUTO_CLOSE int conn = -1;
+	const struct timeval soon = {CONNECT_MS / 1000, 0};
+	char dir[LANE_PATH_MAX], answer[LANE_MSG_MAX];
+	struct lane_msg head;
+
+	*ngot = 0;
+	if (lane_place(about->name, dir, e))
+		return -1;
+	conn = connect_to(dir, CONNECT_MS, e);
+	if (conn < 0 || peer_is_init(conn, about->id, guest, e))
+		return -1;
+	setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
+	if (wire_send(conn, type, body, size) || wire_recv(conn, &head, answer, got, ngot) <= 0 ||
+		head.type != type)
+		*ngot = (wire_close_all(got, *ngot), 0);
+	return steal_fd(&conn);
+}
+
+int lane_listeners(const struct lane_about *about, int fds[LANE_LISTENERS_MAX], int *n,
+	pid_t *guest, struct err *e)
+{
+	int got[LANE_FDS_MAX], ngot, good = 0;
+	AUTO_CLOSE int conn = ask_init(about, LANE_LISTENERS, NULL, 0, guest, got, &ngot, e);
+
+	if (conn < 0)
+		return -1;
+	while (good < ngot && good < LANE_LISTENERS_MAX && is_listener(got[good]))
+		good++;
+	if (!good || good < ngot) {
+		wire_close_all(got, ngot);
+		return err_set(e, ERR_PROTOCOL,
+			"the init of %s does not listen for clients of a proxy", about->name);
+	}
+	memcpy(fds, got, (size_t)good * sizeof *fds);
+	*n = good;
+	return steal_fd(&conn);
+}
+
+/* Of the internet, for TCP, and listening nowhere. */
+static bool is_tcp_client(int fd)
+{
+	int protocol = 0, listens = 1;
+	socklen_t one = sizeof protocol, two = sizeof listens;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &one) &&
+		protocol == IPPROTO_TCP &&
+		!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &two) && !listens;
+}
+
+/* The network namespace that a socket lives in; 0: the kernel does not say (before Linux 5.14). */
+static uint64_t read_net_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof cookie;
+
+	return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+static int compare_loopbacks(int theirs, const char *name, struct err *e)
+{
+	AUTO_CLOSE int ours = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uint64_t there = read_net_cookie(theirs), here = ours < 0 ? 0 : read_net_cookie(ours);
+
+	if (!there || !here)
+		return err_set(e, ERR_REFUSED,
+			"this kernel cannot tell whether %s has a loopback of its own; Linux 5.14 or later can",
+			name);
+	return there != here
+		? 0
+		: err_set(e, ERR_REFUSED,
+			  "%s is on the host's own network: its ports are already open there",
+			  name);
+}
+
+int lane_port(const struct lane_about *about, uint16_t port, pid_t *guest, struct err *e)
+{
+	int got[LANE_FDS_MAX], ngot, result;
+	AUTO_CLOSE int conn = lane_is_none(about->name)
+		? err_set(e, ERR_REFUSED,
+			  "%s has no lane, and its ports are opened over that: its runtime has a kernel of its own",
+			  about->name)
+		: ask_init(about, LANE_PORT, &port, sizeof port, guest, got, &ngot, e);
+
+	if (conn < 0)
+		return -1;
+	if (ngot != 1 || !is_tcp_client(got[0]))
+		result = err_set(e, ERR_PROTOCOL,
+			"the init of %s opens no ports: it is of an older berth, or does not answer (berth up)",
+			about->name);
+	else
+		result = compare_loopbacks(got[0], about->name, e);
+	wire_close_all(got, ngot);
+	return result ? -1 : steal_fd(&conn);
+}
+
+int lane_port_ask(int conn, uint32_t number)
+{
+	return wire_send(conn, LANE_DIAL, &number, sizeof number);
+}
+
+int lane_port_answer(int conn, uint32_t *number, int *fd, int *error)
+{
+	char body[LANE_MSG_MAX];
+	int got[LANE_FDS_MAX], ngot;
+	struct lane_dialled said;
+	struct lane_msg head;
+	int r = wire_recv(conn, &head, body, got, &ngot);
+
+	if (r < 0 && errno == EAGAIN)
+		return 0;
+	if (r <= 0)
+		return -1;
+	if (head.type != LANE_DIAL || head.len != sizeof said || ngot > 1 ||
+		(ngot && !is_tcp_client(got[0]))) {
+		wire_close_all(got, ngot);
+		return -1;
+	}
+	memcpy(&said, body, sizeof said);
+	*number = said.number;
+	*fd = ngot ? got[0] : -1;
+	*error = ngot ? 0 : said.error ? said.error : EPROTO;
+	return 1;
 }
 
 int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
@@ -250,6 +404,7 @@ int lane_cancel(struct lane_command *c)
 
 	if (!c->due_ns || due < c->due_ns)
 		c->due_ns = due;
+	c->cancelled = true;
 	trace(TRACE_LANE, "> %.12s: cancel", c->id);
 	return wire_send(c->conn, LANE_CANCEL, NULL, 0);
 }

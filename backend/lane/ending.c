@@ -198,6 +198,54 @@ int lane_end_container(pid_t guest, const char *id, int limit_ms)
 	}
 }
 
+/* Supervisors end by themselves with what they watch, and tell who waits. */
+static bool is_supervising(const struct member *m, pid_t guest)
+{
+	char name[64];
+
+	return m->parent == guest && !proc_file(m->pid, "comm", name, sizeof name) &&
+		!strncmp(name, "berth-command", 13);
+}
+
+size_t lane_commands(pid_t guest, const char *id, pid_t *ret, size_t max)
+{
+	AUTO_FREE struct member *all = NULL;
+	char path[CGROUP_PATH_MAX];
+	size_t n = list_path(guest, id, path) ? 0 : list_members(path, &all), found = 0;
+
+	for (size_t i = 0; i < n && found < max; i++)
+		if (all[i].pid != guest)
+			ret[found++] = all[i].pid;
+	return found;
+}
+
+int lane_end_commands(pid_t guest, const char *id, int limit_ms)
+{
+	int64_t start = clock_mono_ns(), deadline = start + (int64_t)limit_ms * 1000000;
+	char path[CGROUP_PATH_MAX];
+
+	if (list_path(guest, id, path))
+		return 0;
+	for (;;) {
+		AUTO_FREE struct member *all = NULL;
+		size_t n = list_members(path, &all);
+		int64_t now = clock_mono_ns();
+		int left = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			if (all[i].pid == guest)
+				continue;
+			left++;
+			/* One that took a supervisor's name has half of the time. */
+			if (!is_supervising(&all[i], guest) || now > start + (deadline - start) / 2)
+				end_process(all[i].pid, all[i].parent, id);
+		}
+		if (!left || now > deadline)
+			return left;
+		pause_ms(ROUND_MS);
+	}
+}
+
 bool lane_frozen(pid_t guest, const char *id)
 {
 	char file[CGROUP_PATH_MAX], text[256];

@@ -48,7 +48,11 @@ struct lane_offer {
 	char dir[LANE_PATH_MAX]; /* bind-mount this, read-only, at LANE_DIR, and the guest in it */
 	int boot, lane;          /* listening sockets */
 	pid_t guest;             /* the init on the host, once it was handed over; else 0 */
+	bool proxy; /* in: its init shall listen for clients of a proxy (lane_listeners) */
 	const char *apparmor; /* in: the profile that must hold it, "": any; NULL: not looked at */
+	/* in: what is left to be done from outside, before it gets anything; NULL: nothing is */
+	int (*finish)(void *ctx, pid_t guest, struct err *e);
+	void *ctx;
 };
 
 struct lane_secret {
@@ -73,6 +77,10 @@ int lane_prepare_again(const char *name, struct lane_offer *ret, struct err *e);
 int lane_hand_over(struct lane_offer *o, const struct lane_about *about,
 	const struct lane_mount *mounts, size_t nmounts, const struct lane_secret *secrets,
 	size_t nsecrets, int timeout_ms, struct err *e);
+/* Container `about` has no lane: its commands go by the engine.  It is known by name and agent all the same. */
+int lane_do_without(struct lane_offer *o, const struct lane_about *about, struct err *e);
+/* That is so: it is known, and there is no socket. */
+bool lane_is_none(const char *name);
 /* An offer ends: nobody is asked in any more. */
 void lane_offer_release(struct lane_offer *o);
 /* The container is gone: remove directory and registry entry. */
@@ -86,6 +94,23 @@ int lane_place(const char *name, char path[LANE_PATH_MAX], struct err *e);
 
 /* Find by container name or by agent.  ERR_NOT_FOUND when no lane is known. */
 int lane_find(const char *name_or_agent, struct lane_about *ret, struct err *e);
+
+/* The sockets that the init of `about` listens on for clients of a proxy: 127.0.0.1, and ::1 where there is such a
+ * thing.  Each was looked at: it listens, for TCP, at that address and port; nothing that an agent ever held.  *guest is the
+ * init's number on the host.  Returns a connection, to be kept by who accepts: once it is closed the init tells clients that
+ * nobody does. */
+#define LANE_LISTENERS_MAX 2
+int lane_listeners(const struct lane_about *about, int fds[LANE_LISTENERS_MAX], int *n,
+	pid_t *guest, struct err *e);
+
+/* A way to a port of the container's own loopback, for as long as the connection that this returns is open.  *guest is
+ * its init's number on the host.  ERR_REFUSED: it has no network namespace of its own, so that loopback is the host's. */
+int lane_port(const struct lane_about *about, uint16_t port, pid_t *guest, struct err *e);
+/* Ask for one connection more; an answer with that number comes.  Does not block when the connection does not. */
+int lane_port_ask(int conn, uint32_t number);
+/* 1: the answer to *number: *fd is a TCP socket, connected or about to be, or -1 and *error says why; 0 nothing yet; -1
+ * the lane broke.  The container may hold the socket as well: whoever reads it never waits and never splices. */
+int lane_port_answer(int conn, uint32_t *number, int *fd, int *error);
 
 struct lane_request {
 	const char *const *argv;
@@ -104,7 +129,10 @@ struct lane_command {
 	pid_t supervisor; /* of the command's tree, 0: it has not started, -1: not known */
 	const char *id;   /* of the container; the caller's, must stay */
 	int64_t asked_ns,
-		due_ns; /* monotonic: sent; the end must have been told by then, 0: whenever */
+		due_ns;    /* monotonic: sent; the end must have been told by then, 0: whenever */
+	int64_t looked_ns; /* monotonic: when it was last looked whether the container stands still, */
+	bool still;        /* and whether it did: that time does not count */
+	bool cancelled;    /* somebody waits for its end, frozen or not */
 };
 
 /* Connect to the lane of `about` and start a command.  ERR_NOT_FOUND: nobody listens there (the engine's
@@ -137,6 +165,61 @@ int lane_end_command(const struct lane_command *c, int limit_ms);
 int lane_end_container(pid_t guest, const char *id, int limit_ms);
 /* Somebody has paused the container: nothing in it can answer. */
 bool lane_frozen(pid_t guest, const char *id);
+/* All its processes stand still when this returns 0; else none do.  ERR_SYS: this user may not write the cgroup's
+ * files (the engine's pause is left), ERR_TIMEOUT.  Freezing what stands still, and thawing what runs, is fine. */
+int lane_freeze(pid_t guest, const char *id, int limit_ms, struct err *e);
+int lane_thaw(pid_t guest, const char *id, struct err *e);
+/* What runs in it but its init, who is alone when nothing does; the first `max` of them. */
+size_t lane_commands(pid_t guest, const char *id, pid_t *ret, size_t max);
+/* Ends them; how many still live after `limit_ms`.  Its init stays, and whoever waits for one is told. */
+int lane_end_commands(pid_t guest, const char *id, int limit_ms);
+
+/* Who of berth's froze a container, and why: <runtime dir>/frozen/ID, until it is thawed. */
+struct lane_hold {
+	pid_t by, init;   /* init: the container's */
+	bool alive;       /* that process is; else what it froze was forgotten */
+	bool brief;       /* for a moment: a checkpoint; else until a person decides */
+	bool paused;      /* by the engine, which then calls it paused */
+	int64_t since_ms; /* Unix time */
+	char why[256]; /* words for a sentence: "its workspace holds more than its limit of 1.0G" */
+};
+int lane_hold_save(const char *id, const struct lane_hold *h, struct err *e);
+bool lane_hold_read(const char *id, struct lane_hold *ret); /* false: nobody is known to have */
+void lane_hold_forget(const char *id);
+typedef void lane_hold_fn(void *ctx, const char *id, const struct lane_hold *h);
+void lane_hold_each(lane_hold_fn *tell, void *ctx);
+/* Before its engine ends it: what the kernel's freezer holds cannot die. */
+void lane_hold_release(const char *id);
+
+/* An agent that is paused by the engine once nothing has run in it for `after_s`: <runtime dir>/lanes/NAME.idle. */
+#define LANE_IDLE ".idle"
+struct lane_idle {
+	char name[LANE_NAME_MAX], id[LANE_ID_MAX];
+	pid_t init;
+	int64_t after_s;  /* 0: never */
+	char socket[108]; /* of its engine */
+};
+int lane_idle_save(const struct lane_idle *i, struct err *e);
+size_t lane_idle_list(struct lane_idle *ret, size_t max);
+uint64_t lane_cpu_ns(pid_t init, const char *id); /* used by all of it; 0: not known */
+/* ERR_CONFLICT: something began in it, or it is paused by somebody else. */
+int lane_idle_pause(const struct lane_idle *i, struct err *e);
+/* 1: it was paused so, and goes on; 0: it was not.  What a person paused is left alone. */
+int lane_wake(const char *id, struct err *e);
+void lane_wake_all(pid_t by); /* that this process paused */
+/* Since when, Unix ms, and by whom it is paused so; 0: it is not. */
+int64_t lane_asleep(const char *id, struct lane_idle *ret, pid_t *by);
+int lane_asleep_note(const struct lane_idle *i, struct err *e);
+void lane_asleep_forget(const char *id); /* somebody else let it go on */
+
+/* Nothing new is to begin in a container, says this process as long as it lives: <runtime dir>/refused/ID.  `why`:
+ * words for a sentence. */
+int lane_refuse(const char *id, const char *why, struct err *e);
+/* LANE_ASLEEP: paused for being idle, to be woken. */
+enum lane_room { LANE_ROOM, LANE_REFUSED, LANE_ASLEEP };
+enum lane_room lane_room(const char *id, char *why, size_t cap);
+bool lane_refused(const char *id, char *why, size_t cap); /* false: nobody who lives says so */
+void lane_refuse_no_more(const char *id);
 
 /* --- what the kernel says of processes and their containers --- */
 

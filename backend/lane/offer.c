@@ -121,6 +121,26 @@ static int register_lane(const struct lane_offer *o, const struct lane_about *a,
 	return 0;
 }
 
+int lane_do_without(struct lane_offer *o, const struct lane_about *about, struct err *e)
+{
+	char path[LANE_PATH_MAX + 8];
+
+	lane_offer_release(o);
+	snprintf(path, sizeof path, "%s" LANE_SOCK, o->dir);
+	unlink(path);
+	return register_lane(o, about, e);
+}
+
+bool lane_is_none(const char *name)
+{
+	char dir[LANE_PATH_MAX], path[LANE_PATH_MAX + 8];
+
+	if (lane_place(name, dir, NULL))
+		return false;
+	snprintf(path, sizeof path, "%s" LANE_SOCK, dir);
+	return access(path, F_OK) && errno == ENOENT;
+}
+
 static int read_lane_field(FILE *f, char *out, size_t cap)
 {
 	char line[256];
@@ -156,7 +176,7 @@ static int read_registered(const char *path, struct lane_about *a)
 void lane_forget(const char *name)
 {
 	static const char *const files[] = {
-		"/" LANE_BOOT_SOCK, "/" LANE_GUEST, "", LANE_SOCK, ".lane"};
+		"/" LANE_BOOT_SOCK, "/" LANE_GUEST, "", LANE_SOCK, ".lane", LANE_IDLE};
 	char dir[LANE_PATH_MAX], path[LANE_PATH_MAX + 8];
 
 	if (lane_place(name, dir, NULL))
@@ -249,7 +269,8 @@ static int greet_guest(int conn, const struct lane_about *about, const struct la
 	int fds[LANE_FDS_MAX], nfds;
 	struct lane_msg head;
 
-	if (peer_is_init(conn, about->id, &o->guest, e) || check_guest_profile(o, about, e))
+	if (peer_is_init(conn, about->id, &o->guest, e) || check_guest_profile(o, about, e) ||
+		(o->finish && o->finish(o->ctx, o->guest, e)))
 		return -1;
 	if (wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_HELLO || nfds) {
 		wire_close_all(fds, nfds);
@@ -268,6 +289,8 @@ static int greet_guest(int conn, const struct lane_about *about, const struct la
 				about->name);
 		explicit_bzero(s.s, s.len);
 	}
+	if (o->proxy && wire_send(conn, LANE_PROXY, NULL, 0))
+		return err_sys(e, errno, "cannot ask the init of %s for a proxy", about->name);
 	if (wire_send_fds(conn, LANE_LISTEN, NULL, 0, &o->lane, 1) ||
 		wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_READY || nfds) {
 		wire_close_all(fds, nfds);

@@ -9,6 +9,7 @@
 #include <berth/mem.h>
 
 #define START_MS 200 /* until somebody looks why nothing has started */
+#define LOOK_MS 1000 /* how often it is looked whether a container with a time-out stands still */
 #define GIVE_UP_MS 60000
 #define END_MS 2000
 #define INIT_MS 300
@@ -31,6 +32,13 @@ int lane_wait_ms(const struct lane_command *c)
 		if (!until || look < until)
 			until = look;
 	}
+	/* A first look comes that long after it was asked. */
+	if (c->due_ns && !c->cancelled) {
+		int64_t look = after_ms(c->looked_ns ? c->looked_ns : c->asked_ns, LOOK_MS);
+
+		if (look < until)
+			until = look;
+	}
 	if (!until)
 		return -1;
 	return until <= now
@@ -40,10 +48,22 @@ int lane_wait_ms(const struct lane_command *c)
 
 static int give_up(struct lane_command *c, struct err *why)
 {
-	if (lane_frozen(c->guest, c->id))
-		return err_set(why, ERR_CONFLICT,
-			"the container %.12s is paused, so nothing can run in it; unpause it first.",
-			c->id);
+	struct lane_hold hold;
+
+	if (lane_frozen(c->guest, c->id)) {
+		/* It was paused for being idle just when it was asked. */
+		if (lane_wake(c->id, NULL) > 0)
+			return 0;
+		if (!lane_hold_read(c->id, &hold))
+			return err_set(why, ERR_CONFLICT,
+				"the container %.12s is paused, so nothing can run in it; unpause it first.",
+				c->id);
+		if (!hold.brief || !hold.alive)
+			return err_set(why, ERR_CONFLICT,
+				"the container %.12s is frozen, so nothing can run in it: %s; `berth "
+				"workspace thaw` ends that.",
+				c->id, hold.why);
+	}
 	if (clock_mono_ns() > after_ms(c->asked_ns, GIVE_UP_MS))
 		return err_set(why, ERR_TIMEOUT,
 			"the init of the container %.12s has not answered for %d s; the machine or the "
@@ -52,11 +72,30 @@ static int give_up(struct lane_command *c, struct err *why)
 	return 0;
 }
 
+/* While the container stands still its clock does, too: the guest counts likewise. */
+static void pass_standstill(struct lane_command *c, int64_t now)
+{
+	int64_t last = c->looked_ns ? c->looked_ns : c->asked_ns;
+	bool still, was = c->still;
+
+	if (!c->due_ns || c->cancelled || (now < c->due_ns && now < after_ms(last, LOOK_MS)))
+		return;
+	still = lane_frozen(c->guest, c->id);
+	if (still || was)
+		c->due_ns += still && was ? now - last : (now - last) / 2;
+	/* Once it goes on its init has a moment to say how the command ended. */
+	if (still && c->due_ns < after_ms(now, LANE_MARGIN_MS))
+		c->due_ns = after_ms(now, LANE_MARGIN_MS);
+	c->looked_ns = now;
+	c->still = still;
+}
+
 int lane_overdue(struct lane_command *c, struct lane_ended *end, struct err *why)
 {
 	int64_t now = clock_mono_ns();
 	int left;
 
+	pass_standstill(c, now);
 	if (!c->due_ns || now < c->due_ns) {
 		if (c->supervisor || now < after_ms(c->asked_ns, START_MS) || !give_up(c, why))
 			return 0;

@@ -14,7 +14,10 @@
  *
  *   client -> guest   LANE_WORDS*  LANE_RUN  (LANE_SIGNAL | LANE_RESIZE | LANE_CANCEL)*
  *   guest -> client   LANE_STARTED  LANE_ENDED       or  LANE_ENDED alone
- *   boot connection   guest: LANE_HELLO   host: LANE_SECRET*  LANE_LISTEN (+ socket)   guest:
+ *   client -> guest   LANE_LISTENERS   guest -> client   LANE_LISTENERS (+ sockets)
+ *   client -> guest   LANE_PORT   guest -> client   LANE_PORT (+ socket)   then
+ *   client -> guest   LANE_DIAL*  guest -> client   LANE_DIAL* (+ socket)
+ *   boot connection   guest: LANE_HELLO   host: LANE_SECRET*  LANE_PROXY  LANE_LISTEN (+ socket)   guest:
  * LANE_READY
  *
  * Used by the static guest as well as by the host: libc only.
@@ -37,9 +40,19 @@
 #define LANE_DIR "/.berth"
 #define LANE_GUEST "init"
 #define LANE_GUEST_PATH LANE_DIR "/" LANE_GUEST
-#define LANE_GUEST_HEALTH "health" /* its first argument as the container's health check */
+#define LANE_GUEST_HEALTH "health"   /* its first argument as the container's health check */
+#define LANE_GUEST_CONNECT "connect" /* as a program of commands: HOST PORT, through the proxy */
+#define LANE_GUEST_ALONE "alone"   /* as the init of a container into which no descriptor passes */
+#define LANE_GUEST_RELAY "relay"   /* in such a one: relay.c */
+#define LANE_GUEST_RUN "run"       /* and before its commands: run.c */
+#define GUEST_RUN_MARK "BERTH_RUN" /* the variable by which what a command started is known */
+/* What that says on standard error of one that could not be run, before its name. */
+#define GUEST_NOT_RUN "berth-guest: cannot run "
 #define LANE_BOOT_SOCK "boot"
 #define LANE_SECRETS_DIR "/run/secrets"
+
+/* Where commands find the proxy of a container without a network: on 127.0.0.1 and ::1. */
+#define LANE_PROXY_PORT 3128
 
 enum lane_type {
 	LANE_HELLO = 1, /* struct lane_hello */
@@ -55,6 +68,10 @@ enum lane_type {
 	LANE_CANCEL,  /* end the whole tree now */
 	LANE_STARTED, /* uint32_t: the supervisor's pid in there; from now on it may run */
 	LANE_ENDED,   /* struct lane_ended */
+	LANE_PROXY,   /* nothing: listen for clients of a proxy, before any command runs */
+	LANE_LISTENERS, /* nothing; answered by itself with the listening sockets, as SCM_RIGHTS */
+	LANE_PORT, /* uint16_t: connect to that port; answered with a socket that is not connected, as SCM_RIGHTS */
+	LANE_DIAL, /* uint32_t: its number; answered by struct lane_dialled, and the socket */
 };
 
 struct lane_msg {
@@ -66,6 +83,11 @@ struct lane_msg {
 struct lane_hello {
 	uint32_t pid; /* must be 1 */
 	uint32_t uid, gid;
+};
+
+struct lane_dialled {
+	uint32_t number;
+	int32_t error; /* errno, or 0 with a socket that is connected or about to be */
 };
 
 struct lane_stated {

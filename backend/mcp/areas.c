@@ -73,6 +73,19 @@ static int open_beneath_areas(const struct reach *r, const char *clean, bool fil
 	return top < 0 ? -1 : beneath_open(top, path, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 }
 
+static int open_kept_area(struct reach_area *a, struct files *f, struct err *e)
+{
+	char path[64];
+
+	a->fd = open(a->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (a->fd < 0)
+		return err_sys(e, errno, "cannot serve %s", a->path);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", a->fd);
+	a->root = files_root_open(f, path, e);
+	a->strict = a->root ? files_root_open(f, path, e) : NULL;
+	return a->strict ? 0 : -1;
+}
+
 /* Of a single file its directory is opened, and of that only the name is used, through no link.  It is not changed
  * from here: a change is a new file under the old name, and the container would keep the old one. */
 static int open_area(const struct reach *r, struct reach_area *a, struct files *f, struct err *e)
@@ -83,6 +96,8 @@ static int open_area(const struct reach *r, struct reach_area *a, struct files *
 	struct stat st;
 	char path[REACH_PATH];
 
+	if (a->source)
+		return open_kept_area(a, f, e);
 	if (lstat(a->path, &st) < 0 || (S_ISLNK(st.st_mode) && stat(a->path, &st) < 0))
 		return err_sys(e, errno, "cannot serve %s", a->path);
 	if (!S_ISDIR(st.st_mode)) {
@@ -160,6 +175,10 @@ static int add_areas(
 
 		if (add_area(r, g->path, g->write, policy, e))
 			return -1;
+		/* Only what berth itself put beside its tasks, where no agent can write. */
+		if (g->source && !strcmp(r->areas[r->n - 1].path, g->path) &&
+			!r->areas[r->n - 1].source)
+			r->areas[r->n - 1].source = xstrdup(g->source);
 		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
 			if (add_area(r, g->protected_paths.word[k], false, policy, e))
 				return -1;
@@ -167,9 +186,28 @@ static int add_areas(
 	return a->temporary ? add_area(r, a->temporary, false, policy, e) : 0;
 }
 
+/* Of programs and of people: what changes there runs, or is lost, elsewhere. */
+const char *const reach_kept[] = {".git", ".env", ".massgen", "node_modules", "__pycache__",
+	".venv", "venv", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".DS_Store", "massgen_logs",
+	NULL};
+
+const char *reach_keeps(const struct reach_area *a, const char *below)
+{
+	while (!a->own && *below) { /* a slash in front is no name */
+		size_t n = strcspn(below, "/");
+
+		for (const char *const *k = reach_kept; *k; k++)
+			if (strlen(*k) == n && !strncmp(*k, below, n))
+				return *k;
+		below += n + (below[n] == '/');
+	}
+	return NULL;
+}
+
 int reach_open(struct reach *r, const struct agent_def *a, const struct policy *policy,
 	struct files *f, struct err *e)
 {
+	char own[REACH_PATH];
 	struct stat st;
 
 	*r = (struct reach){.home = a->workspace, .uid = 1000, .gid = 1000};
@@ -177,10 +215,13 @@ int reach_open(struct reach *r, const struct agent_def *a, const struct policy *
 		r->uid = st.st_uid;
 		r->gid = st.st_gid;
 	}
-	if (add_areas(r, a, policy, e) || open_areas(r, f, e)) {
+	if (spell_path_out("/", a->workspace, own, e) || add_areas(r, a, policy, e) ||
+		open_areas(r, f, e)) {
 		reach_close(r);
 		return -1;
 	}
+	for (size_t i = 0; i < r->n; i++)
+		r->areas[i].own = lies_below(r->areas[i].path, own, strlen(own));
 	for (size_t i = 0; i < r->n; i++)
 		for (size_t j = 0; j < r->n; j++)
 			r->areas[i].holds_fixed |= r->areas[i].write && !r->areas[j].write &&
@@ -196,6 +237,7 @@ void reach_close(struct reach *r)
 		cleanup_close(&r->areas[i].fd);
 		free((char *)r->areas[i].path);
 		free((char *)r->areas[i].leaf);
+		free((char *)r->areas[i].source);
 	}
 	free(r->areas);
 	*r = (struct reach){0};
@@ -239,6 +281,7 @@ int reach_find(const struct reach *r, const char *path, enum reach_use use, stru
 	struct err *e)
 {
 	const struct reach_area *a;
+	const char *kept;
 
 	if (spell_path_out(r->home, path, ret->path, e))
 		return -1;
@@ -253,8 +296,14 @@ int reach_find(const struct reach *r, const char *path, enum reach_use use, stru
 			"%.160s cannot be moved or deleted: it is, or holds, a directory that this agent "
 			"was given.",
 			ret->path);
+	kept = use == REACH_READ ? NULL : reach_keeps(a, ret->path + a->len);
+	if (kept)
+		return err_set(e, ERR_REFUSED,
+			"%.160s cannot be changed: %s is read-only outside of the workspace.",
+			ret->path, kept);
 	ret->area = a;
-	ret->root = a->leaf || (use != REACH_READ && a->holds_fixed) ? a->strict : a->root;
+	ret->root =
+		a->leaf || (use != REACH_READ && (a->holds_fixed || !a->own)) ? a->strict : a->root;
 	snprintf(ret->rel, sizeof ret->rel, "%s",
 		a->leaf                     ? a->leaf
 			: ret->path[a->len] ? ret->path + a->len + 1

@@ -4,7 +4,8 @@
  * The same as its container mounts, at the same paths, so a path means one thing inside and outside.  The deepest area
  * that holds a path decides.  That nothing leads out of an area is the kernel's to see to (files.h); where an
  * area that may be changed holds one that may not, changes there follow no symlink at all, so that no other
- * name leads into it.
+ * name leads into it.  Outside of the workspace names like .git and node_modules cannot be changed either, but by a
+ * grant of their own.  (Of berth's tools: a command in the container is held by its mounts.)
  *
  * Thread: reach_open and reach_close one; the rest any.
  */
@@ -24,8 +25,10 @@
 struct reach_area {
 	const char *path; /* absolute, normalised */
 	size_t len;
+	const char *source;      /* what of the host lies there; NULL: path */
 	const char *leaf;        /* of a single file: its name, and the roots are its directory's */
 	bool write, holds_fixed; /* holds_fixed: below it lies one that may not be changed */
+	bool own;                /* the workspace, or within it */
 	int fd;                  /* of that directory */
 	struct files_root *root; /* NULL for a file */
 	struct files_root *strict; /* the same, through which no symlink is followed */
@@ -58,8 +61,13 @@ int reach_open(struct reach *r, const struct agent_def *a, const struct policy *
 	struct files *f, struct err *e);
 void reach_close(struct reach *r);
 
-/* ERR_REFUSED with the areas there are, ERR_USAGE for what is no path. */
+/* ERR_REFUSED with the areas there are, ERR_USAGE for what is not a path. */
 int reach_find(const struct reach *r, const char *path, enum reach_use use, struct place_in *ret,
 	struct err *e);
+
+/* The names that cannot be changed outside of the workspace; ends with NULL. */
+extern const char *const reach_kept[];
+/* That of these which stands in a path below the area; NULL: none, or the area is in the workspace. */
+const char *reach_keeps(const struct reach_area *a, const char *below);
 
 #endif

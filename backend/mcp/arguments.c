@@ -195,7 +195,7 @@ static int refuse_unknown_arg(
 
 	for (const struct arg_def *a = fields; a->name; a++)
 		str_addf(&known, "%s%s", known.len ? ", " : "", a->name);
-	return err_set(e, ERR_USAGE, "\"%.60s\" is no argument of %s, which takes %s.", j->key,
+	return err_set(e, ERR_USAGE, "\"%.60s\" is not an argument of %s, which takes %s.", j->key,
 		where, known.len ? known.s : "none");
 }
 

@@ -6,20 +6,30 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/agents.h>
 #include <berth/clock.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "files/files.h"
 #include "mcp/server.h"
 
 #define TICK_MS 200
+#define TASK_AFTER_NS \
+	1000000000ll /* a call that takes longer becomes a task, where the client knows them */
+#define REST_S 2
+#define STAND_BACK \
+	5 /* added to the niceness of long calls and of the file workers that they start */
+#define LONG_MOST (MCP_CALLS_MAX / 2)
 #define HELD_MOST ((size_t)256 << 20)
 
 /* -- the record ------------------------------------------------------------------------------------ */
@@ -66,7 +76,7 @@ static void describe_call(struct call *c, struct audit_record *r, struct key_val
 	*r = (struct audit_record){.deed = c->tool->deed,
 		.target_type = "file",
 		.name = n ? arena_strdup(&c->mem, paths[0]) : c->server->reach.home,
-		.agent = c->server->o->agent->id,
+		.agent = c->server->o->who,
 		.params = kv,
 		.nparams = 2,
 		.duration_us = -1};
@@ -85,6 +95,9 @@ static int run_tool_as_user(struct call *c, struct err *e)
 	bool change = c->tool->group == MCP_FILES && geteuid() == 0;
 	int rc;
 
+	/* Before: that user does not see what berth has noted. */
+	if (c->tool->group == MCP_FILES && !(c->tool->hints & HINT_READS))
+		agents_check_room(call_options(c)->agent->container, &c->full);
 	if (change) {
 		setfsgid(r->gid);
 		setfsuid(r->uid);
@@ -119,8 +132,12 @@ static void put_content(struct call *c, struct jsonw *j, const struct err *err)
 {
 	AUTO_STR struct str quoted = STR_INIT;
 
+	char why[2 * sizeof err->msg];
+
 	if (err)
-		jsonw_quote(&quoted, err->msg, strlen(err->msg));
+		text_clean(why, sizeof why, err->msg);
+	if (err)
+		jsonw_quote(&quoted, why, strlen(why));
 	else if (c->tool->json)
 		jsonw_quote(&quoted, c->out.out.s, c->out.out.len);
 	else
@@ -146,6 +163,73 @@ static void put_content(struct call *c, struct jsonw *j, const struct err *err)
 	}
 }
 
+/* What a person sees of it (calls.h). */
+static void show_end_of_call(struct call *c, const struct err *err, size_t out_bytes)
+{
+	AUTO_STR struct str shown = STR_INIT;
+	enum call_state state = call_cancelled(c) ? CALL_CANCELLED : err ? CALL_FAILED : CALL_DONE;
+
+	if (err)
+		str_adds(&shown, err->msg);
+	else if (c->tool->json)
+		call_show_result(&shown, c->out.out.s, c->out.out.len);
+	else
+		call_show_result(&shown, c->text.s, c->text.len);
+	callboard_end(c->server->shown, c->shown, state, shown.s, shown.len, out_bytes);
+}
+
+/* A resource is one text; a tool's answer is content. */
+static void put_answer(struct call *c, struct jsonw *j, const struct err *err)
+{
+	if (!c->uri) {
+		put_content(c, j, err);
+	} else {
+		jsonw_array(j, "contents");
+		jsonw_object(j, NULL);
+		jsonw_text(j, "uri", c->uri);
+		jsonw_text(j, "mimeType", "application/json");
+		jsonw_textn(j, "text", c->out.out.s, c->out.out.len);
+		jsonw_end(j);
+		jsonw_end(j);
+		if (c->modern) {
+			jsonw_int(j, "ttlMs", 0);
+			jsonw_text(j, "cacheScope", "private");
+		}
+	}
+	message_result(c->server, j, c->modern);
+}
+
+/* false: by then it has become a task, whose result this is. */
+static bool send_answer(struct call *c, const struct str *line)
+{
+	struct server *s = c->server;
+	bool task;
+
+	pthread_mutex_lock(&s->out_lock);
+	pthread_mutex_lock(&s->lock);
+	/* From here on nobody tells its progress, or makes it a task. */
+	c->worker->call = NULL;
+	task = c->task != NULL;
+	pthread_mutex_unlock(&s->lock);
+	if (!task && !call_cancelled(c) && !s->gone)
+		s->gone = file_write(s->o->out, line->s, line->len) < 0;
+	pthread_mutex_unlock(&s->out_lock);
+	return !task;
+}
+
+static void end_as_task(struct call *c, const struct err *err)
+{
+	struct jsonw j;
+
+	jsonw_init(&j, true);
+	jsonw_object(&j, NULL);
+	put_answer(c, &j, err);
+	jsonw_end(&j);
+	j.out.s[--j.out.len] = '\0'; /* the newline */
+	task_end(c->server->tasks, c, j.out.s);
+	jsonw_release(&j);
+}
+
 static void answer_call(struct call *c, const struct err *err)
 {
 	struct server *s = c->server;
@@ -155,30 +239,39 @@ static void answer_call(struct call *c, const struct err *err)
 		jsonw_end(&c->out);
 		c->out.out.s[--c->out.out.len] = '\0'; /* the newline */
 	}
-	jsonw_init(&j, true);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "jsonrpc", "2.0");
-	jsonw_raw(&j, "id", c->id);
-	jsonw_object(&j, "result");
-	put_content(c, &j, err);
-	message_result(s, &j, c->modern);
+	if (c->uri && err) {
+		message_begin(&j, c->id, "error");
+		jsonw_int(&j, "code", -32603);
+		jsonw_text(&j, "message", err->msg);
+	} else {
+		message_begin(&j, c->id, "result");
+		put_answer(c, &j, err);
+	}
 	jsonw_end(&j);
 	jsonw_end(&j);
-	pthread_mutex_lock(&s->out_lock);
-	if (!call_cancelled(c) && !s->gone)
-		s->gone = file_write(s->o->out, j.out.s, j.out.len) < 0;
-	/* From here on nobody tells its progress. */
-	pthread_mutex_lock(&s->lock);
-	c->worker->call = NULL;
-	pthread_mutex_unlock(&s->lock);
-	pthread_mutex_unlock(&s->out_lock);
+	if (s->shown)
+		show_end_of_call(c, err, j.out.len);
+	if (!send_answer(c, &j.out))
+		end_as_task(c, err);
 	jsonw_release(&j);
+}
+
+static void show_begin_of_call(struct call *c)
+{
+	AUTO_STR struct str shown = STR_INIT;
+
+	call_show_arguments(c, &shown);
+	c->shown = callboard_begin(
+		c->server->shown, c->tool->name, shown.s, shown.len, c->message_bytes);
 }
 
 static void run_call(struct call *c)
 {
 	struct err e = ERR_INIT;
 	int rc = 0;
+
+	if (c->server->shown)
+		show_begin_of_call(c);
 
 	if (c->tool->json) {
 		jsonw_init(&c->out, true);
@@ -194,22 +287,58 @@ static void run_call(struct call *c)
 
 /* -- threads --------------------------------------------------------------------------------------- */
 
+/* Under the lock: nothing came for a while.  What the last calls took is given back: crews of file workers, and memory. */
+static void rest_worker(struct worker *w)
+{
+	struct server *s = w->server;
+	struct files *f = w->files;
+	bool last;
+
+	w->files = NULL;
+	last = ++s->resting == s->nworkers;
+	pthread_mutex_unlock(&s->lock);
+	files_close(f);
+	if (last)
+		malloc_trim(0);
+	pthread_mutex_lock(&s->lock);
+}
+
+/* Under the lock. */
+static void wait_for_call(struct worker *w)
+{
+	struct server *s = w->server;
+	struct call_queue *q = w->queue;
+	struct timespec until = clock_in_ms(REST_S * 1000);
+	bool rests = false;
+
+	q->idle++;
+	while (!q->first && !s->ending)
+		if (rests)
+			pthread_cond_wait(&q->work, &s->lock);
+		else if (pthread_cond_clockwait(&q->work, &s->lock, CLOCK_MONOTONIC, &until) ==
+				ETIMEDOUT &&
+			!q->first) {
+			rest_worker(w);
+			rests = true;
+		}
+	s->resting -= rests;
+	q->idle--;
+}
+
 static struct call *take_call(struct worker *w)
 {
 	struct server *s = w->server;
+	struct call_queue *q = w->queue;
 	struct call *c;
 
 	pthread_mutex_lock(&s->lock);
-	s->idle++;
-	while (!s->first && !s->ending)
-		pthread_cond_wait(&s->work, &s->lock);
-	s->idle--;
-	c = s->first;
+	wait_for_call(w);
+	c = q->first;
 	if (c) {
-		s->first = c->next;
-		if (!s->first)
-			s->last = &s->first;
-		s->waiting--;
+		q->first = c->next;
+		if (!q->first)
+			q->last = &q->first;
+		q->waiting--;
 		s->busy++;
 		c->worker = w;
 		w->call = c;
@@ -224,6 +353,9 @@ static void *serve_calls(void *ctx)
 	struct server *s = w->server;
 	struct call *c;
 
+	/* A thread's own, and of the threads that it starts; nobody takes it back. */
+	if (w->queue == &s->queue[1])
+		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + STAND_BACK);
 	while ((c = take_call(w)) != NULL) {
 		size_t bytes = c->bytes;
 
@@ -238,48 +370,55 @@ static void *serve_calls(void *ctx)
 }
 
 /* Under the lock.  Where there can be no more threads the others do it, and without any nobody: */
-static void start_call_thread(struct server *s)
+static void start_call_thread(struct server *s, struct call_queue *q)
 {
 	struct worker *w = xcalloc(1, sizeof *w);
 
 	w->server = s;
+	w->queue = q;
 	w->by = (struct recorder){.program = "mcp", .policy = s->o->policy, .audit = s->audit};
 	if (pthread_create(&s->thread[s->nworkers], NULL, serve_calls, w)) {
 		free(w);
 		return;
 	}
 	s->worker[s->nworkers++] = w;
+	q->workers++;
+}
+
+/* Under the lock. */
+static size_t calls_waiting(const struct server *s)
+{
+	return s->queue[0].waiting + s->queue[1].waiting;
 }
 
 /* Under the lock, for a tenth of a second. */
 static int wait_for_less(struct server *s)
 {
-	struct timespec until;
+	struct timespec until = clock_in_ms(100);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += 100000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	return pthread_cond_timedwait(&s->less, &s->lock, &until);
+	return pthread_cond_clockwait(&s->less, &s->lock, CLOCK_MONOTONIC, &until);
 }
 
 void calls_add(struct server *s, struct call *c)
 {
+	struct call_queue *q = &s->queue[c->tool->hints & HINT_LONG ? 1 : 0];
+	size_t most = q == &s->queue[1] ? LONG_MOST : MCP_CALLS_MAX - LONG_MOST;
 	bool refused;
 
 	pthread_mutex_lock(&s->lock);
-	while ((s->waiting >= MCP_WAITING_MAX || (s->held && s->held + c->bytes > HELD_MOST)) &&
+	while ((calls_waiting(s) >= MCP_WAITING_MAX ||
+		       (s->held && s->held + c->bytes > HELD_MOST)) &&
 		!s->left(s))
 		wait_for_less(s);
-	if (s->waiting >= s->idle && s->nworkers < MCP_CALLS_MAX)
-		start_call_thread(s);
-	refused = !s->nworkers;
+	if (q->waiting >= q->idle && q->workers < most)
+		start_call_thread(s, q);
+	refused = !q->workers;
 	if (!refused) {
-		*s->last = c;
-		s->last = &c->next;
-		s->waiting++;
+		*q->last = c;
+		q->last = &c->next;
+		q->waiting++;
 		s->held += c->bytes;
-		pthread_cond_signal(&s->work);
+		pthread_cond_signal(&q->work);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (refused) {
@@ -293,19 +432,19 @@ bool calls_known(struct server *s, const char *id)
 	bool known = false;
 
 	pthread_mutex_lock(&s->lock);
-	for (const struct call *c = s->first; c; c = c->next)
-		known |= !strcmp(c->id, id);
+	for (size_t i = 0; i < COUNT(s->queue); i++)
+		for (const struct call *c = s->queue[i].first; c; c = c->next)
+			known |= !strcmp(c->id, id);
 	for (size_t i = 0; i < s->nworkers; i++) {
 		const struct call *c = s->worker[i]->call;
 
-		known |= c && !strcmp(c->id, id);
+		known |= c && !c->task && !strcmp(c->id, id);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return known;
 }
 
-/* Under the lock. */
-static void cancel_call(struct call *c)
+void call_stop(struct call *c)
 {
 	if (!atomic_exchange(&c->cancelled, true) && c->cancel[1] >= 0)
 		file_write(c->cancel[1], "", 1);
@@ -349,6 +488,11 @@ static void put_progress(struct call *c, struct str *out)
 	jsonw_release(&j);
 }
 
+static int64_t runs_for(const struct call *c)
+{
+	return clock_mono_ns() - c->started_ns;
+}
+
 /* A cancellation may come before the operation has begun that it is to stop: it is repeated. */
 static void tick_calls(struct server *s)
 {
@@ -360,8 +504,10 @@ static void tick_calls(struct server *s)
 		struct call *c = s->worker[i]->call;
 
 		if (c && call_cancelled(c))
-			cancel_call(c);
-		else if (c && c->token && clock_mono_ns() - c->started_ns > TICK_MS * 1000000ll)
+			call_stop(c);
+		else if (c && c->knows_tasks && !c->task && runs_for(c) > TASK_AFTER_NS)
+			task_begin(s->tasks, c, &out);
+		else if (c && c->token && !c->task && runs_for(c) > TICK_MS * 1000000ll)
 			put_progress(c, &out);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -378,7 +524,7 @@ static void *tell_progress(void *ctx)
 
 	while (on) {
 		pthread_mutex_lock(&s->lock);
-		while (!s->ending && !s->busy && !s->waiting)
+		while (!s->ending && !s->busy && !calls_waiting(s))
 			pthread_cond_wait(&s->less, &s->lock);
 		on = !s->ending;
 		pthread_mutex_unlock(&s->lock);
@@ -407,14 +553,16 @@ void calls_cancel(struct server *s, const char *id)
 {
 	calls_watch(s);
 	pthread_mutex_lock(&s->lock);
-	for (struct call *c = s->first; c; c = c->next)
-		if (!id || !strcmp(c->id, id))
-			cancel_call(c);
+	for (size_t i = 0; i < COUNT(s->queue); i++)
+		for (struct call *c = s->queue[i].first; c; c = c->next)
+			if (!id || !strcmp(c->id, id))
+				call_stop(c);
 	for (size_t i = 0; i < s->nworkers; i++) {
 		struct call *c = s->worker[i]->call;
 
-		if (c && (!id || !strcmp(c->id, id)))
-			cancel_call(c);
+		/* A task is cancelled as one: its request has been answered. */
+		if (c && (!id || (!c->task && !strcmp(c->id, id))))
+			call_stop(c);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -426,9 +574,9 @@ bool calls_idle(struct server *s)
 	bool idle;
 
 	pthread_mutex_lock(&s->lock);
-	while ((s->busy || s->waiting) && wait_for_less(s) != ETIMEDOUT)
+	while ((s->busy || calls_waiting(s)) && wait_for_less(s) != ETIMEDOUT)
 		;
-	idle = !s->busy && !s->waiting;
+	idle = !s->busy && !calls_waiting(s);
 	pthread_mutex_unlock(&s->lock);
 	return idle;
 }
@@ -437,7 +585,8 @@ void calls_end(struct server *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
-	pthread_cond_broadcast(&s->work);
+	for (size_t i = 0; i < COUNT(s->queue); i++)
+		pthread_cond_broadcast(&s->queue[i].work);
 	pthread_cond_broadcast(&s->less);
 	pthread_mutex_unlock(&s->lock);
 	for (size_t i = 0; i < s->nworkers; i++)

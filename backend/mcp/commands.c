@@ -151,7 +151,7 @@ static struct command *find_command(struct call *call, struct err *e)
 	pthread_mutex_unlock(&t->lock);
 	return c ? c
 		 : err_null(err_set(e, ERR_NOT_FOUND,
-			   "There is no command %lld here; list_commands tells which there are.",
+			   "There is no command %lld here; list_commands lists them.",
 			   (long long)id));
 }
 
@@ -187,7 +187,7 @@ static int fill_request(struct call *call, struct arena *mem, struct run_request
 
 	if (!command == !argv)
 		return err_set(e, ERR_USAGE,
-			"Give \"command\", a shell's line, or \"argv\", the words of one program.");
+			"Give \"command\", a shell command line, or \"argv\", the words of one program.");
 	words = arena_array(mem, argv ? argv->n + 1 : 4, sizeof *words);
 	if (command) {
 		words[n++] = "/bin/sh";
@@ -383,7 +383,8 @@ static int start_beside(struct call *call, struct command *c, struct err *e)
 	pthread_mutex_unlock(&t->lock);
 	if (full)
 		return err_set(e, ERR_REFUSED,
-			"%d commands run beside already; kill_command ends one.", RUNNING_MOST);
+			"%d commands already run in the background; kill_command ends one.",
+			RUNNING_MOST);
 	if (pthread_create(&c->thread, NULL, run_beside, c) == 0)
 		return 0;
 	pthread_mutex_lock(&t->lock);
@@ -442,13 +443,9 @@ static void wait_for_output(
 
 	while (c->running && c->out[stream].len <= offset && clock_mono_ns() < until &&
 		!call_cancelled(call)) {
-		struct timespec at;
+		struct timespec at = clock_in_ms(100);
 
-		clock_gettime(CLOCK_REALTIME, &at);
-		at.tv_nsec += 100000000;
-		at.tv_sec += at.tv_nsec / 1000000000;
-		at.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&t->change, &t->lock, &at);
+		pthread_cond_clockwait(&t->change, &t->lock, CLOCK_MONOTONIC, &at);
 	}
 }
 

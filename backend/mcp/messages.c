@@ -1,5 +1,6 @@
 /* messages.c - what is said to the client: whole lines, and the members that all answers have. */
 #include <berth/file.h>
+#include <berth/text.h>
 
 #include "mcp/server.h"
 
@@ -54,10 +55,11 @@ void message_send(struct server *s, struct jsonw *j)
 
 void message_fail(struct server *s, const char *id, int code, const char *message)
 {
+	char clean[1024];
 	struct jsonw j;
 
 	message_begin(&j, id, "error");
 	jsonw_int(&j, "code", code);
-	jsonw_text(&j, "message", message);
+	jsonw_text(&j, "message", text_clean(clean, sizeof clean, message));
 	message_send(s, &j);
 }

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include "job/board.h"
 
 #define CHUNK 65536
+#define HEAPS 4
 #define LAST_MS 10000 /* for what is under way when the client has closed its end */
 #define END_S 15      /* for what was cancelled then */
 
@@ -116,32 +119,48 @@ static void finish_calls(struct server *s, bool answers)
 int mcp_serve(const struct mcp_options *o, struct err *e)
 {
 	const struct files_options fo = {.program = "mcp", .avoid = FILES_AVOID_BOARD};
-	const struct audit_options ao = {.program = "mcp", .agent = o->agent->id};
-	struct server s = {.o = o, .last = &s.first, .left = client_left};
+	const struct audit_options ao = {.program = "mcp", .agent = o->agent ? o->agent->id : NULL};
+	struct server s = {.o = o, .left = client_left};
 	int rc = -1;
 
+	/* Many calls at once, in as many heaps as glibc would make, keep most of what they took. */
+	mallopt(M_ARENA_MAX, HEAPS);
+	/* What is done as the user of the container is not done with root's groups. */
+	if (geteuid() == 0 && setgroups(0, NULL) < 0)
+		return err_sys(e, errno, "cannot give up root's groups");
+
+	for (size_t i = 0; i < COUNT(s.queue); i++) {
+		s.queue[i].last = &s.queue[i].first;
+		pthread_cond_init(&s.queue[i].work, NULL);
+	}
 	pthread_mutex_init(&s.out_lock, NULL);
 	pthread_mutex_init(&s.lock, NULL);
-	pthread_cond_init(&s.work, NULL);
 	pthread_cond_init(&s.less, NULL);
 	s.opener = files_open(&fo);
 	s.audit = audit_open(&ao, e);
-	if (s.audit && !reach_open(&s.reach, o->agent, o->policy, s.opener, e)) {
+	if (s.audit && (!o->agent || !reach_open(&s.reach, o->agent, o->policy, s.opener, e))) {
 		/* Without one jobs are not shown. */
 		s.board = board_open("mcp", NULL);
+		s.shown = callboard_open(o->who, NULL);
 		s.read = reads_new();
 		s.commands = commands_new(&s);
+		s.tasks = tasks_new(&s);
+		s.listeners = listeners_new(&s);
 		finish_calls(&s, read_messages(&s));
 		calls_end(&s);
+		listeners_end(s.listeners);
+		tasks_free(s.tasks);
 		commands_end(s.commands);
 		reads_free(s.read);
+		callboard_close(s.shown);
 		board_close(s.board);
 		reach_close(&s.reach);
 		rc = 0;
 	}
 	audit_close(s.audit);
 	files_close(s.opener);
-	pthread_cond_destroy(&s.work);
+	for (size_t i = 0; i < COUNT(s.queue); i++)
+		pthread_cond_destroy(&s.queue[i].work);
 	pthread_cond_destroy(&s.less);
 	pthread_mutex_destroy(&s.lock);
 	pthread_mutex_destroy(&s.out_lock);

@@ -2,35 +2,47 @@
  * server.h - the server: what is being answered, and the way out.
  *
  * Files, each of which calls only those behind it: server.c reads lines and ends in order, session.c is the protocol,
- * calls.c the threads, tools.c the table of tools, tools_*.c and commands.c the tools; tool_call.c what they may use,
- * arguments.c what they were given, messages.c what is said, areas.c, reads.c and strict_json.c know nobody.
+ * calls.c the threads, tasks.c, listen.c and resources.c what there is beside tools, tools.c the table of tools,
+ * tools_*.c and commands.c the tools, verbs.c command lines of berth; tool_call.c what they may use, arguments.c what
+ * they were given, messages.c what is said, areas.c and reads.c know nobody.
  */
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
 #include <pthread.h>
 
+#include "job/board.h"
 #include "mcp/tool_call.h"
 
 struct command_table;
+struct tasks;
+struct listeners;
+
+#define RESOURCE_URI_MAX 128
 
 struct server {
 	const struct mcp_options *o;
 	struct reach reach;
 	struct board *board;
+	struct callboard *shown; /* what a person sees of the calls; NULL: nothing */
 	struct audit *audit;
 	struct command_table *commands;
 	struct files *opener; /* what the roots were opened with */
 	bool session;         /* there was an `initialize` */
+	bool batches;         /* of the one revision that has them */
 
 	pthread_mutex_t out_lock;
 	bool (*left)(const struct server *s); /* the client has gone, or an end was asked for */
 	_Atomic bool gone;                    /* the client does not read any more */
 
 	pthread_mutex_t lock; /* all below */
-	pthread_cond_t work, less;
-	struct call *first, **last; /* that wait for a thread */
-	size_t waiting, busy, idle, nworkers;
+	pthread_cond_t less;
+	struct call_queue {
+		struct call *first, **last; /* that wait for a thread */
+		size_t waiting, idle, workers;
+		pthread_cond_t work;
+	} queue[2]; /* those that are waited for; those that take their time */
+	size_t busy, resting, nworkers;
 	size_t held; /* bytes of the messages that wait or are worked on */
 	struct worker *worker[MCP_CALLS_MAX];
 	pthread_t thread[MCP_CALLS_MAX];
@@ -38,6 +50,10 @@ struct server {
 
 	pthread_t ticker; /* tells progress, and repeats cancellations */
 	bool ticks;
+
+	atomic_int asking; /* calls that wait for a person */
+	struct tasks *tasks;
+	struct listeners *listeners;
 
 	struct read_files *read; /* that were read in this session, for read_before_delete */
 };
@@ -56,7 +72,39 @@ void message_result(const struct server *s, struct jsonw *j, bool modern);
 /* session.c: one message. */
 void session_message(struct server *s, const char *text, size_t n);
 
+/* resources.c: what clients read by a URI; a call of its own runs as any other. */
+const struct tool *resource_find(const struct server *s, const char *uri); /* NULL: no such one */
+size_t resource_count(void);
+size_t resource_index(const struct tool *t);
+void resource_uri(const struct server *s, size_t i, char uri[RESOURCE_URI_MAX]);
+void resource_list(const struct server *s, struct jsonw *j);
+/* What tells whether it changed; a process may be started for that. */
+uint64_t resource_stamp(struct server *s, size_t i);
+int64_t resource_period_ns(size_t i); /* how often that is worth it */
+
+/* listen.c: who wants to be told of changes.  `id` NULL: the session. */
+struct listeners *listeners_new(struct server *s);
+void listeners_end(struct listeners *l); /* says so to those that listen */
+bool listen_add(
+	struct listeners *l, const char *id, unsigned resources, char **tasks, size_t ntasks);
+void listen_drop_resource(struct listeners *l, unsigned resource);
+bool listen_known(struct listeners *l, const char *id);
+void listen_cancel(struct listeners *l, const char *id);
+/* That task changed; the object's members of it as JSON, in braces. */
+void listen_tell_task(struct listeners *l, const char *task, const char *json);
+
+/* tasks.c: calls that take long, for clients that know tasks.  Each takes s->lock. */
+struct tasks *tasks_new(struct server *s);
+void tasks_free(struct tasks *t);
+/* Under s->lock, of a call that runs: it is answered by a task in `out`, and its own answer will be the task's. */
+void task_begin(struct tasks *t, struct call *c, struct str *out);
+void task_end(struct tasks *t, struct call *c, const char *result); /* JSON; the call has ended */
+bool task_known(struct tasks *t, const char *id);
+int task_put(struct tasks *t, const char *id, struct jsonw *j); /* members; -1: no such one */
+bool task_cancel(struct tasks *t, const char *id);
+
 /* calls.c */
+void call_stop(struct call *c);     /* under s->lock */
 void calls_watch(struct server *s); /* somebody waits for progress, or for an end */
 void calls_add(struct server *s,
 	struct call *c); /* takes it; waits while too many wait, or too large ones */
@@ -67,6 +115,10 @@ void calls_end(struct server *s);  /* joins the threads */
 
 /* tool_call.c */
 void call_release(struct call *c);
+
+/* shown.c: the beginnings of what was asked and answered, behind what `out` holds. */
+void call_show_arguments(struct call *c, struct str *out);
+void call_show_result(struct str *out, const char *text, size_t n);
 
 /* commands.c */
 struct command_table *commands_new(struct server *s);

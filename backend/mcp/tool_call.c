@@ -25,7 +25,7 @@ struct files *call_files(struct call *c)
 	struct worker *w = c->worker;
 	const struct mcp_options *o = c->server->o;
 	const struct files_options fo = {.program = "mcp",
-		.owner = o->agent->id,
+		.owner = o->who,
 		.io_depth = o->io_depth,
 		.io_uring = o->io_uring};
 
@@ -51,6 +51,29 @@ int call_cancel_fd(struct call *c)
 bool call_cancelled(const struct call *c)
 {
 	return atomic_load(&c->cancelled);
+}
+
+#define ASK_MS 300000 /* a person may be away; a client seldom waits for longer */
+#define ASKS_MOST 4   /* at once: a console is no place to be flooded */
+
+int call_ask(struct call *c, const char *what, const char *about, struct err *e)
+{
+	struct server *s = c->server;
+	struct job *j = NULL;
+	int rc = -1;
+
+	if (atomic_fetch_add(&s->asking, 1) >= ASKS_MOST)
+		err_set(e, ERR_REFUSED, "%d questions are already waiting for a person.",
+			ASKS_MOST);
+	else if (!(j = job_ask(s->board, what, s->o->who, about)))
+		err_set(e, ERR_REFUSED, "Nobody can be asked: there is no job board.");
+	if (j) {
+		atomic_store(&c->waits, "A person is asked in the console.");
+		rc = job_ask_wait(j, ASK_MS, call_cancel_fd(c), e);
+		atomic_store(&c->waits, NULL);
+	}
+	atomic_fetch_sub(&s->asking, 1);
+	return rc;
 }
 
 void call_release(struct call *c)

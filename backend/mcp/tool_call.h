@@ -10,16 +10,16 @@
 #include <stdbool.h>
 
 #include <berth/deed.h>
+#include <berth/jsonr.h>
 #include <berth/jsonw.h>
 #include <berth/mcp.h>
 #include <berth/record.h>
-
-#include "mcp/strict_json.h"
 
 #include "mcp/areas.h"
 
 struct server;
 struct call;
+struct call_queue;
 
 /* 0, or -1 with the sentence that the model reads. */
 typedef int tool_fn(struct call *c, struct err *e);
@@ -49,6 +49,8 @@ struct arg_def {
 #define HINT_READS 1u
 #define HINT_REPEATS 2u /* twice is as once */
 #define HINT_DESTROYS 4u
+/* Not told: it may take every processor for long, and stands back behind the calls that do not. */
+#define HINT_LONG 8u
 
 struct tool {
 	const char *name; /* NULL ends the table */
@@ -69,19 +71,28 @@ struct worker {
 	struct server *server;
 	struct files *files; /* made by the first call that needs it */
 	struct recorder by;
+	struct call_queue *queue;  /* whose calls it takes */
 	struct call *_Atomic call; /* in hand */
 };
 
 struct call {
 	struct call *next;
+	struct err full; /* why nothing is written in the workspace; none: it may be */
 	struct server *server;
 	struct worker *worker;
 	const struct tool *tool;
 	const struct json *args; /* checked against the tool's table; may be NULL */
 	char *id;                /* as it was written */
 	char *token;             /* of progress, likewise; NULL: none asked for */
-	size_t bytes;            /* of the message: what waits is bounded by their sum */
-	bool modern;             /* of the stateless revision */
+	uint64_t shown;          /* on the list of calls */
+	size_t message_bytes;
+	size_t bytes;          /* of the message: what waits is bounded by their sum */
+	bool modern;           /* of the stateless revision */
+	bool looks;            /* nobody asked: whether something changed is looked at (listen.c) */
+	bool knows_tasks;      /* the client does: it may become one */
+	struct mcp_task *task; /* it has become one */
+	const char *_Atomic waits; /* for what, if for a person; constant */
+	const char *uri;           /* not a tool: this resource is read; NULL */
 	_Atomic bool cancelled;
 	int cancel[2]; /* a pipe for who waits in poll, -1: not made */
 	int64_t started_ns;
@@ -107,6 +118,8 @@ struct files *call_files(struct call *c);
 /* A descriptor that becomes readable when the call is cancelled. */
 int call_cancel_fd(struct call *c);
 bool call_cancelled(const struct call *c);
+/* A person's word for it, in a console, or ERR_REFUSED: waits some minutes. */
+int call_ask(struct call *c, const char *what, const char *about, struct err *e);
 
 /* Check against the table: 0, or -1 with what is wrong. */
 int call_check(const struct tool *t, const struct json *args, struct err *e);

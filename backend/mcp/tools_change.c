@@ -9,7 +9,9 @@
 
 #include "mcp/tools_files.h"
 
+#define KEPT_MOST 16 /* names of reach_kept, at most */
 #define EDIT_MOST ((uint64_t)16 << 20)
+#define TRANSFORM_MOST ((uint64_t)256 << 20) /* of old and new contents in one call */
 
 /* -- write ----------------------------------------------------------------------------------------- */
 
@@ -45,35 +47,48 @@ static int parse_promise(struct call *c, enum files_promise *ret)
 }
 
 /* One batch has one root: what lies in several areas would not be all or nothing. */
-static int write_files_at_once(
-	struct call *c, struct place_in *places, struct files_put *puts, size_t n, struct err *e)
+static int place_puts(struct call *c, struct files_put *puts, const char **paths,
+	struct files_root **root, struct err *e)
 {
-	struct files_write_options o = {.parents = true};
-	struct files_writing *w = NULL;
-	const struct json *item = call_array(c, "files");
-	int rc;
+	size_t i = 0;
 
-	parse_promise(c, &o.promise);
-	for (size_t i = 0; i < n; i++, item = item->next) {
+	for (const struct json *item = call_array(c, "files"); item; item = item->next, i++) {
 		const struct json *content = json_member(item, "content");
+		struct place_in p;
 
-		if (reach_find(
-			    call_reach(c), json_string(item, "path"), REACH_WRITE, &places[i], e))
+		if (reach_find(call_reach(c), json_string(item, "path"), REACH_WRITE, &p, e) ||
+			place_has_room(c, &p, e))
 			return -1;
-		if (places[i].root != places[0].root)
+		if (i && p.root != *root)
 			return err_set(e, ERR_USAGE,
 				"%.120s and %.120s lie in different directories of this agent; one "
 				"batch is for one of them.",
-				places[0].path, places[i].path);
-		puts[i] = (struct files_put){.path = places[i].rel,
+				paths[0], p.path);
+		*root = p.root;
+		paths[i] = arena_strdup(&c->mem, p.path);
+		puts[i] = (struct files_put){.path = arena_strdup(&c->mem, p.rel),
 			.bytes = content->text,
 			.len = content->len,
 			.create_only = json_is(json_member(item, "create_only"), JSON_TRUE)};
 	}
-	rc = files_write(call_files(c), places[0].root, puts, n, &o, &w, e);
+	return 0;
+}
+
+static int write_files_at_once(
+	struct call *c, struct files_put *puts, const char **paths, size_t n, struct err *e)
+{
+	struct files_write_options o = {.parents = true};
+	struct files_writing *w = NULL;
+	struct files_root *root = NULL;
+	int rc;
+
+	parse_promise(c, &o.promise);
+	if (place_puts(c, puts, paths, &root, e))
+		return -1;
+	rc = files_write(call_files(c), root, puts, n, &o, &w, e);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
-			reads_note(c->server->read, places[i].path);
+			reads_note(c->server->read, paths[i]);
 		jsonw_uint(&c->out, "written", n);
 		jsonw_uint(&c->out, "bytes", w->bytes);
 	}
@@ -84,11 +99,11 @@ static int write_files_at_once(
 int tool_write_many(struct call *c, struct err *e)
 {
 	size_t n = json_member(c->args, "files")->n;
-	struct place_in *places = xcalloc(n, sizeof *places);
+	const char **paths = xcalloc(n, sizeof *paths);
 	struct files_put *puts = xcalloc(n, sizeof *puts);
-	int rc = write_files_at_once(c, places, puts, n, e);
+	int rc = write_files_at_once(c, puts, paths, n, e);
 
-	free(places);
+	free(paths);
 	free(puts);
 	return rc;
 }
@@ -142,9 +157,10 @@ static size_t match_lines(const char *text, size_t n, const char *want, size_t w
 	return (size_t)(p - text);
 }
 
-/* Where `want` stands: as it is, else by whole lines without the blanks around them.  NULL: nowhere. */
-static const char *find_text(
-	const struct str *in, const char *want, size_t want_n, size_t *len, bool *loose)
+/* Where `want` stands: as it is, else by whole lines without the blanks around them.  NULL: nowhere, or cancelled: what
+ * repeats itself takes as long as both are long, multiplied. */
+static const char *find_text(const struct call *c, const struct str *in, const char *want,
+	size_t want_n, size_t *len, bool *loose)
 {
 	const char *at = memmem(in->s, in->len, want, want_n);
 
@@ -152,7 +168,7 @@ static const char *find_text(
 	*len = want_n;
 	if (at)
 		return at;
-	for (at = in->s; at && at < in->s + in->len;) {
+	for (at = in->s; at && at < in->s + in->len && !call_cancelled(c);) {
 		const char *nl = memchr(at, '\n', (size_t)(in->s + in->len - at));
 
 		*len = match_lines(at, (size_t)(in->s + in->len - at), want, want_n);
@@ -190,7 +206,8 @@ static void put_indented(struct str *out, const char *had, size_t had_n, const c
 	}
 }
 
-static int apply_edit(struct str *text, const struct json *edit, size_t number, struct err *e)
+static int apply_edit(
+	struct call *c, struct str *text, const struct json *edit, size_t number, struct err *e)
 {
 	const struct json *old = json_member(edit, "oldText"), *new = json_member(edit, "newText");
 	struct str out = STR_INIT;
@@ -200,7 +217,9 @@ static int apply_edit(struct str *text, const struct json *edit, size_t number, 
 
 	if (!old->len)
 		return err_set(e, ERR_USAGE, "edits[%zu]: \"oldText\" is empty.", number);
-	at = find_text(text, old->text, old->len, &len, &loose);
+	if (call_cancelled(c))
+		return err_set(e, ERR_CANCELLED, "cancelled");
+	at = find_text(c, text, old->text, old->len, &len, &loose);
 	if (!at)
 		return err_set(e, ERR_NOT_FOUND,
 			"Could not find exact match for edit %zu: %.200s; nothing was changed. Read the "
@@ -229,7 +248,7 @@ static int edit_text(struct call *c, const struct place_in *p, const struct file
 	int rc;
 
 	for (const struct json *edit = call_array(c, "edits"); edit; edit = edit->next)
-		if (apply_edit(text, edit, i++, e))
+		if (apply_edit(c, text, edit, i++, e))
 			return -1;
 	n = diff_lines(g->bytes, g->len, text->s, text->len, &changes);
 	str_adds(&c->text, "```diff\n");
@@ -269,7 +288,7 @@ static void exclude_fixed(struct call *c, const struct place_in *p, struct files
 	const struct reach *r = call_reach(c);
 	size_t len = strlen(p->path), given;
 	const char *const *asked = call_texts(c, "exclude", &given);
-	const char **lines = arena_array(&c->mem, given + r->n, sizeof *lines);
+	const char **lines = arena_array(&c->mem, given + r->n + KEPT_MOST, sizeof *lines);
 
 	for (f->nexcludes = 0; f->nexcludes < given; f->nexcludes++)
 		lines[f->nexcludes] = asked[f->nexcludes];
@@ -286,7 +305,30 @@ static void exclude_fixed(struct call *c, const struct place_in *p, struct files
 		}
 		lines[f->nexcludes++] = arena_strdup(&c->mem, line.s);
 	}
+	for (size_t i = 0; !p->area->own && i < KEPT_MOST && reach_kept[i]; i++)
+		lines[f->nexcludes++] = reach_kept[i];
 	f->excludes = lines;
+}
+
+/* One file is its directory with a pattern that only it matches. */
+static int narrow_to_file(struct call *c, const struct place_in *p, struct files_filter *f,
+	const char **start, struct err *e)
+{
+	AUTO_STR struct str glob = STR_INIT;
+	const char *name = strrchr(p->rel, '/'), **globs = arena_array(&c->mem, 1, sizeof *globs);
+	struct files_entry it;
+
+	*start = place_start(p);
+	if (files_look(p->root, p->rel, &it, e))
+		return -1;
+	if (it.type != FILES_FILE)
+		return 0;
+	*start = name ? arena_strndup(&c->mem, p->rel, (size_t)(name - p->rel)) : "";
+	for (name = name ? name + 1 : p->rel; *name; name++)
+		str_addf(&glob, strchr("*?[]{}\\!", *name) ? "\\%c" : "%c", *name);
+	globs[0] = arena_strdup(&c->mem, glob.s);
+	*f = (struct files_filter){.globs = globs, .nglobs = 1, .max_depth = 1};
+	return 0;
 }
 
 int tool_transform(struct call *c, struct err *e)
@@ -304,8 +346,10 @@ int tool_transform(struct call *c, struct err *e)
 		.filter = {.ignore_files = true, .skip_hidden = true},
 		.preview = !json_is(dry, JSON_FALSE),
 		.diff = true,
+		.max_held = TRANSFORM_MOST,
 		.promise = FILES_ALL_OR_NOTHING};
 	struct files_transform_result r = {.diff = STR_INIT};
+	const char *start;
 	struct place_in p;
 	int rc;
 
@@ -313,7 +357,9 @@ int tool_transform(struct call *c, struct err *e)
 	if (call_place(c, "path", REACH_WRITE, &p, e))
 		return -1;
 	exclude_fixed(c, &p, &o.filter);
-	rc = files_transform(call_files(c), p.root, place_start(&p), &o, &r, e);
+	if (narrow_to_file(c, &p, &o.filter, &start, e))
+		return -1;
+	rc = files_transform(call_files(c), p.root, start, &o, &r, e);
 	if (!rc) {
 		jsonw_bool(&c->out, "applied", !o.preview);
 		jsonw_uint(&c->out, "files", r.files);
@@ -345,6 +391,34 @@ static bool lies_in_tree(const struct place_in *p, const struct place_in *tree)
 	return !strncmp(p->path, tree->path, n) && (!p->path[n] || p->path[n] == '/');
 }
 
+/* A tree goes, or comes into `area`, with all that is in it. */
+static int check_keeps_nothing(
+	struct call *c, const struct place_in *p, const struct reach_area *area, struct err *e)
+{
+	const struct files_scan_options o = {0};
+	size_t above = strlen(place_start(p));
+	const char *kept = NULL;
+	struct files_entry it;
+	struct files_scan *s;
+
+	if (area->own)
+		return 0;
+	if (files_look(p->root, p->rel, &it, e))
+		return -1;
+	if (it.type != FILES_DIR)
+		return 0;
+	if (files_scan(call_files(c), p->root, place_start(p), &o, &s, e))
+		return -1;
+	while (!kept && files_scan_next(s, &it))
+		kept = it.path_len > above ? reach_keeps(area, it.path + above) : NULL;
+	files_scan_free(s);
+	return kept ? err_set(e, ERR_REFUSED,
+			      "%.200s stays as it is: %s in it cannot be changed outside of the "
+			      "workspace.",
+			      p->path, kept)
+		    : 0;
+}
+
 int tool_move(struct call *c, struct err *e)
 {
 	struct files_tree_totals t;
@@ -356,6 +430,11 @@ int tool_move(struct call *c, struct err *e)
 		return -1;
 	if (lies_in_tree(&to, &from))
 		return err_set(e, ERR_USAGE, "%.200s cannot be moved into itself.", from.path);
+	if (check_keeps_nothing(c, &from, from.area, e) ||
+		check_keeps_nothing(c, &from, to.area, e))
+		return -1;
+	if (from.area != to.area && place_has_room(c, &to, e))
+		return -1;
 	if (from.root == to.root)
 		rc = files_move(call_files(c), from.root, from.rel, to.rel, false, &t, e);
 	else
@@ -373,10 +452,12 @@ int tool_copy(struct call *c, struct err *e)
 	struct place_in from, to;
 
 	if (call_place(c, "source", REACH_READ, &from, e) ||
-		call_place(c, "destination", REACH_TREE, &to, e))
+		call_place(c, "destination", REACH_TREE, &to, e) || place_has_room(c, &to, e))
 		return -1;
 	if (lies_in_tree(&to, &from))
 		return err_set(e, ERR_USAGE, "%.200s cannot be copied into itself.", from.path);
+	if (check_keeps_nothing(c, &from, to.area, e))
+		return -1;
 	if (copy_place(c, &from, &to, call_flag(c, "overwrite"), &t, e))
 		return -1;
 	jsonw_uint(&c->out, "files", t.files);
@@ -433,8 +514,12 @@ int tool_delete(struct call *c, struct err *e)
 	const char *const *paths = call_texts(c, "paths", &n);
 
 	for (size_t i = 0; i < n; i++) {
+		if (call_cancelled(c))
+			return err_set(e, ERR_CANCELLED, "cancelled");
 		if (reach_find(call_reach(c), paths[i], REACH_TREE, &p, e) ||
-			files_look(p.root, p.rel, &it, e) || check_were_read(c, &p, recursive, e))
+			files_look(p.root, p.rel, &it, e) ||
+			check_keeps_nothing(c, &p, p.area, e) ||
+			check_were_read(c, &p, recursive, e))
 			return -1;
 		if (it.type == FILES_DIR && !recursive)
 			return err_set(e, ERR_REFUSED,

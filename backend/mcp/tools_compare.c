@@ -32,8 +32,8 @@ int tool_compare_files(struct call *c, struct err *e)
 		if (!equal && !binary) {
 			size_t n = diff_lines(x->bytes, x->len, y->bytes, y->len, &changes);
 
-			diff_unified(
-				&diff, second.path, x->bytes, x->len, y->bytes, y->len, changes, n);
+			diff_unified(&diff, second.path + 1, x->bytes, x->len, y->bytes, y->len,
+				changes, n);
 			free(changes);
 		}
 		jsonw_bool(&c->out, "equal", equal);
@@ -79,7 +79,7 @@ static int scan_side(struct call *c, const char *name, struct side *s, struct er
 	if (files_look(s->place.root, s->place.rel, &it, e))
 		return -1;
 	if (it.type != FILES_DIR)
-		return err_set(e, ERR_REFUSED, "%.200s is no directory.", s->place.path);
+		return err_set(e, ERR_REFUSED, "%.200s is not a directory.", s->place.path);
 	if (files_scan(call_files(c), s->place.root, place_start(&s->place), &o, &scan, e))
 		return -1;
 	skip = strlen(place_start(&s->place));
@@ -93,7 +93,8 @@ static int scan_side(struct call *c, const char *name, struct side *s, struct er
 		s->v[s->n++] = (struct side_entry){xstrdup(path), it.type, it.size};
 	}
 	files_scan_free(scan);
-	qsort(s->v, s->n, sizeof *s->v, compare_side_entries);
+	if (s->n)
+		qsort(s->v, s->n, sizeof *s->v, compare_side_entries);
 	return 0;
 }
 

@@ -12,6 +12,8 @@ tool_fn tool_write, tool_write_many, tool_edit, tool_make_directory, tool_move, 
 /* The place of the path that argument `name` gives. */
 int call_place(
 	struct call *c, const char *name, enum reach_use use, struct place_in *ret, struct err *e);
+/* ERR_REFUSED: it lies in the workspace, which holds more than it may.  Who asks to write a file is told by itself. */
+int place_has_room(struct call *c, const struct place_in *p, struct err *e);
 /* "." is "" to who walks a tree. */
 const char *place_start(const struct place_in *p);
 /* The name that a person sees of `rel` below the root that `p` lies in. */

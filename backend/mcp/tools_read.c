@@ -9,19 +9,32 @@
 #include <openssl/evp.h>
 
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "mcp/tools_files.h"
 
 #define TEXT_MOST ((uint64_t)8 << 20) /* bytes of a file that one answer holds */
 #define MEDIA_MOST ((uint64_t)8 << 20)
 #define LIST_MOST ((size_t)8 << 20)    /* of names and matches in one answer */
+#define LISTED_MOST 50000              /* entries of one directory */
+#define HITS_MOST 200000               /* matches; their text fills LIST_MOST before */
 #define CONTEXT_MOST 100               /* lines around a match */
 #define MANY_MOST ((uint64_t)16 << 20) /* of all files of one answer */
 
 int call_place(
 	struct call *c, const char *name, enum reach_use use, struct place_in *ret, struct err *e)
 {
-	return reach_find(call_reach(c), call_text(c, name), use, ret, e);
+	return reach_find(call_reach(c), call_text(c, name), use, ret, e) ||
+			(use == REACH_WRITE && place_has_room(c, ret, e))
+		? -1
+		: 0;
+}
+
+int place_has_room(struct call *c, const struct place_in *p, struct err *e)
+{
+	return c->full.kind && !strcmp(p->area->path, call_options(c)->agent->workspace)
+		? err_copy(e, &c->full)
+		: 0;
 }
 
 const char *place_start(const struct place_in *p)
@@ -107,7 +120,7 @@ int tool_read_text(struct call *c, struct err *e)
 			p.path);
 	else if (files_binary(&got->items[0]))
 		err_set(e, ERR_REFUSED,
-			"%.200s is no text, it holds NUL bytes; read_media_file gives it as base64.",
+			"%.200s is not text, it holds NUL bytes; read_media_file gives it as base64.",
 			p.path);
 	else
 		rc = 0;
@@ -192,9 +205,12 @@ int tool_read_media(struct call *c, struct err *e)
 	return rc;
 }
 
+#define PATHS_MOST 20000 /* of one call */
+
 struct asked {
-	struct place_in place;
-	struct err err;
+	struct files_root *root;
+	const char *rel, *path; /* as in place_in, in the call's memory */
+	const char *refused;    /* why it is not read */
 	const struct files_got *got;
 	bool done;
 };
@@ -212,11 +228,11 @@ static int read_group(
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!a[i].done && (!root || a[i].place.root == root)) {
-			root = a[i].place.root;
+		if (!a[i].done && (!root || a[i].root == root)) {
+			root = a[i].root;
 			a[i].done = true;
 			whose[k] = &a[i];
-			want[k++].path = a[i].place.rel;
+			want[k++].path = a[i].rel;
 		}
 	*ret = NULL;
 	if (root)
@@ -230,16 +246,16 @@ static int read_group(
 
 static void put_asked(struct call *c, const char *path, const struct asked *a, bool first)
 {
-	const struct err *err = a->err.kind ? &a->err : a->got->err;
+	const char *why = a->refused ? a->refused : a->got->err ? a->got->err->msg : NULL;
 
 	if (!first)
 		str_adds(&c->text, "\n---\n");
-	if (err) {
-		str_addf(&c->text, "%s: Error - %s", path, err->msg);
+	if (why) {
+		str_addf(&c->text, "%s: Error - %s", path, why);
 		return;
 	}
 	if (files_binary(a->got)) {
-		str_addf(&c->text, "%s: Error - it is no text; read_media_file gives it as base64",
+		str_addf(&c->text, "%s: Error - it is not text; read_media_file gives it as base64",
 			path);
 		return;
 	}
@@ -247,19 +263,38 @@ static void put_asked(struct call *c, const char *path, const struct asked *a, b
 	str_add(&c->text, a->got->bytes, a->got->len);
 	str_adds(&c->text, a->got->clipped ? "\n(cut at 8 MiB)\n" : "\n");
 	if (!a->got->clipped)
-		reads_note(c->server->read, a->place.path);
+		reads_note(c->server->read, a->path);
+}
+
+static void place_asked(struct call *c, const char *path, struct asked *a)
+{
+	struct err why = ERR_INIT;
+	struct place_in p;
+
+	if (reach_find(call_reach(c), path, REACH_READ, &p, &why)) {
+		a->refused = arena_strdup(&c->mem, why.msg);
+		a->done = true;
+		return;
+	}
+	a->root = p.root;
+	a->rel = arena_strdup(&c->mem, p.rel);
+	a->path = arena_strdup(&c->mem, p.path);
 }
 
 int tool_read_many(struct call *c, struct err *e)
 {
 	size_t n, groups = 0;
 	const char *const *paths = call_texts(c, "paths", &n);
-	struct asked *a = xcalloc(n, sizeof *a);
-	struct files_reading **got = xcalloc(n + 1, sizeof(struct files_reading *));
+	struct files_reading **got;
+	struct asked *a;
 	int rc;
 
+	if (n > PATHS_MOST)
+		return err_set(e, ERR_USAGE, "One call reads at most %d files.", PATHS_MOST);
+	a = xcalloc(n, sizeof *a);
+	got = xcalloc(n + 1, sizeof(struct files_reading *));
 	for (size_t i = 0; i < n; i++)
-		a[i].done = reach_find(call_reach(c), paths[i], REACH_READ, &a[i].place, &a[i].err);
+		place_asked(c, paths[i], &a[i]);
 	while ((rc = read_group(c, a, n, &got[groups], e)) > 0)
 		groups++;
 	for (size_t i = 0; !rc && i < n; i++)
@@ -295,8 +330,14 @@ static int scan_place(struct call *c, const struct place_in *p, const struct fil
 	if (files_look(p->root, p->rel, &what, e))
 		return -1;
 	if (what.type == FILES_FILE || what.type == FILES_OTHER)
-		return err_set(e, ERR_REFUSED, "%.200s is no directory.", p->path);
+		return err_set(e, ERR_REFUSED, "%.200s is not a directory.", p->path);
 	return files_scan(call_files(c), p->root, place_start(p), o, ret, e);
+}
+
+/* A name as it is, unless it would not stay in its line. */
+static void put_name_line(struct str *out, const char *name)
+{
+	text_neutralise(out, name, strlen(name), false);
 }
 
 /* All but the directory itself. */
@@ -311,8 +352,10 @@ static bool next_below(struct files_scan *s, const struct place_in *p, struct fi
 
 static int list_directory(struct call *c, bool sizes, struct err *e)
 {
-	const struct files_scan_options o = {
-		.filter = {.max_depth = 1}, .sorted = true, .meta = sizes};
+	const struct files_scan_options o = {.filter = {.max_depth = 1},
+		.sorted = true,
+		.meta = sizes,
+		.max_entries = LISTED_MOST};
 	uint64_t files = 0, dirs = 0, bytes = 0;
 	struct listed *list = NULL;
 	struct files_scan *s;
@@ -320,6 +363,7 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 	struct place_in p;
 	const char *by = call_text(c, "sortBy");
 	size_t n = 0, cap = 0;
+	bool clipped;
 
 	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
 		return -1;
@@ -327,6 +371,7 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 		list = mem_grow(list, &cap, n + 1, sizeof *list);
 		list[n++] = (struct listed){xstrdup(it.name), it.type, it.size};
 	}
+	clipped = files_scan_totals(s)->clipped;
 	files_scan_free(s);
 	if (n && by && !strcmp(by, "size"))
 		qsort(list, n, sizeof *list, compare_listed);
@@ -334,10 +379,11 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 		bool dir = list[i].type == FILES_DIR;
 
 		str_addf(&c->text, "%s[%s] ", i ? "\n" : "", dir ? "DIR" : "FILE");
+		put_name_line(&c->text, list[i].name);
 		if (sizes && !dir)
-			str_addf(&c->text, "%-30s %10" PRIu64 " bytes", list[i].name, list[i].size);
-		else
-			str_adds(&c->text, list[i].name);
+			str_addf(&c->text, "%*s %10" PRIu64 " bytes",
+				strlen(list[i].name) < 30 ? 30 - (int)strlen(list[i].name) : 0, "",
+				list[i].size);
 		dirs += dir;
 		files += !dir;
 		bytes += dir ? 0 : list[i].size;
@@ -349,6 +395,8 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 			"\n\nTotal: %" PRIu64 " files, %" PRIu64
 			" directories\nCombined size: %" PRIu64 " bytes",
 			files, dirs, bytes);
+	if (clipped)
+		str_adds(&c->text, "\n(and more: search_files narrows them by name)");
 	return 0;
 }
 
@@ -387,7 +435,7 @@ int tool_tree(struct call *c, struct err *e)
 	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
 		return -1;
 	str_adds(&c->text, "[");
-	while (next_below(s, &p, &it)) {
+	while (c->text.len < LIST_MOST && next_below(s, &p, &it)) {
 		unsigned level;
 
 		if (!base)
@@ -428,13 +476,14 @@ int tool_tree(struct call *c, struct err *e)
 		str_adds(&c->text, "}");
 	}
 	str_adds(&c->text, "\n]");
-	n = files_scan_totals(s)->clipped;
+	n = files_scan_totals(s)->clipped || c->text.len >= LIST_MOST;
 	files_scan_free(s);
-	return n ? err_set(e, ERR_REFUSED,
-			   "%.200s holds more than %d entries; take a directory below it, or "
-			   "scan_directory with a limit.",
-			   p.path, TREE_MOST)
-		 : 0;
+	return n
+		? err_set(e, ERR_REFUSED,
+			  "%.200s holds more than %d entries, or they fill 8 MiB; take a directory below it, or "
+			  "scan_directory with a limit.",
+			  p.path, TREE_MOST)
+		: 0;
 }
 
 int tool_find(struct call *c, struct err *e)
@@ -452,9 +501,12 @@ int tool_find(struct call *c, struct err *e)
 	if (call_place(c, "path", REACH_READ, &p, e) || scan_place(c, &p, &o, &s, e))
 		return -1;
 	while (c->text.len < LIST_MOST && next_below(s, &p, &it)) {
+		AUTO_STR struct str path = STR_INIT;
+
 		if (c->text.len)
 			str_addc(&c->text, '\n');
-		put_place(&c->text, &p, it.path);
+		put_place(&path, &p, it.path);
+		put_name_line(&c->text, path.s);
 	}
 	if (next_below(s, &p, &it))
 		str_adds(&c->text, "\n(and more: narrow the pattern)");
@@ -591,6 +643,7 @@ int tool_search(struct call *c, struct err *e)
 {
 	const struct json *pattern = json_member(c->args, "pattern");
 	int64_t lines = call_number(c, "context", 0);
+	int64_t most = call_number(c, "limit", 200);
 	unsigned context = lines < CONTEXT_MOST ? (unsigned)lines : CONTEXT_MOST;
 	struct files_search_options o = {.pattern = {.text = pattern->text,
 						 .len = pattern->len,
@@ -599,7 +652,7 @@ int tool_search(struct call *c, struct err *e)
 						 .word = call_flag(c, "word")},
 		.before = context,
 		.after = context,
-		.max_hits = (uint64_t)call_number(c, "limit", 200),
+		.max_hits = most && most < HITS_MOST ? (uint64_t)most : HITS_MOST,
 		.max_line = 1024,
 		.names_only = call_flag(c, "names_only"),
 		.sorted = true};

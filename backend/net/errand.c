@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
+
+#include <berth/clock.h>
+#include <berth/spawn.h>
 
 #define IDLE_S 5
 
@@ -33,14 +35,12 @@ static struct errand *take_errand(void)
 /* With the lock: waits a while for something to do. */
 static struct errand *await_errand(void)
 {
-	struct timespec until;
+	struct timespec until = clock_in_ms(IDLE_S * 1000);
 	int late = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += IDLE_S;
 	shared.idle++;
 	while (!shared.first && !late)
-		late = pthread_cond_timedwait(&shared.more, &shared.lock, &until);
+		late = pthread_cond_clockwait(&shared.more, &shared.lock, CLOCK_MONOTONIC, &until);
 	shared.idle--;
 	return take_errand();
 }
@@ -66,16 +66,12 @@ static void *run_errands(void *arg)
 /* With the lock: one thread more if all are at work.  0 or an errno, if there is none at all. */
 static int add_thread(void)
 {
-	sigset_t all, before;
 	pthread_t thread;
 	int failed;
 
 	if (shared.idle > shared.waiting || shared.threads == ERRAND_THREADS)
 		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&thread, NULL, run_errands, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	failed = spawn_thread(&thread, run_errands, NULL);
 	if (failed)
 		return shared.threads ? 0 : failed;
 	pthread_detach(thread);

@@ -139,4 +139,8 @@ void stream_finish(struct stream *s); /* no more input: half-close once all is w
 void stream_pause(struct stream *s, bool paused);
 void stream_cancel(struct stream *s); /* hang up; end runs later with ERR_CANCELLED */
 
+/* A POST of JSON to an http:// or https:// address, on a thread of its own: it blocks, for 10 s at most, and ends early when
+ * stop_fd is readable.  No redirection is followed, and the answer's body is dropped. */
+int http_post(const char *url, const char *body, size_t n, int stop_fd, struct err *e);
+
 #endif

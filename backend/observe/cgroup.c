@@ -30,9 +30,9 @@
 
 /* The files behind each counter, by version. */
 static const struct {
-	const char *controller; /* v1 */
+	const char *controller; /* v1; NULL: it has no such file */
 	const char *v1[2];      /* second: where the first does not exist */
-	const char *v2;
+	const char *v2;         /* NULL: nor has version 2 */
 } files[CGROUP_NET] = {
 	[CGROUP_CPU] = {"cpuacct", {"cpuacct.usage", NULL}, "cpu.stat"},
 	[CGROUP_MEMORY] = {"memory", {"memory.usage_in_bytes", NULL}, "memory.current"},
@@ -41,6 +41,10 @@ static const struct {
 		{"blkio.throttle.io_service_bytes_recursive", "blkio.io_service_bytes_recursive"},
 		"io.stat"},
 	[CGROUP_PIDS] = {"pids", {"pids.current", NULL}, "pids.current"},
+	[CGROUP_THROTTLE] = {"cpu", {"cpu.stat", NULL}, NULL},
+	[CGROUP_PRESSURE_CPU] = {NULL, {NULL, NULL}, "cpu.pressure"},
+	[CGROUP_PRESSURE_MEMORY] = {NULL, {NULL, NULL}, "memory.pressure"},
+	[CGROUP_PRESSURE_IO] = {NULL, {NULL, NULL}, "io.pressure"},
 };
 
 /* Undo \040 and its kin in place. */
@@ -271,13 +275,36 @@ static void open_cgroup_file(struct cgroup_reader *r, const struct cgroup_mounts
 {
 	char dir[PATH_MAX];
 
-	if (hierarchy_dir(m, text, id, files[f].controller, dir, sizeof dir)) {
+	if (files[f].controller &&
+		hierarchy_dir(m, text, id, files[f].controller, dir, sizeof dir)) {
 		for (int i = 0; i < 2 && files[f].v1[i] && r->fd[f] < 0; i++)
 			r->fd[f] = open_below(dir, files[f].v1[i]);
-	} else if (hierarchy_dir(m, text, id, NULL, dir, sizeof dir)) {
+	} else if (files[f].v2 && hierarchy_dir(m, text, id, NULL, dir, sizeof dir)) {
 		r->v2[f] = true;
 		r->fd[f] = open_below(dir, files[f].v2);
 	}
+}
+
+/* "200000 100000": two cores; "max 100000": no limit. */
+static double read_cpu_max(const char *dir)
+{
+	AUTO_CLOSE int fd = open_below(dir, "cpu.max");
+	uint64_t quota, period;
+	char buf[64];
+	const char *p;
+	ssize_t n = fd < 0 ? 0 : read(fd, buf, sizeof buf);
+
+	if (n <= 0 || !(p = scan_u64(buf, buf + n, &quota)) || !scan_u64(p, buf + n, &period))
+		return 0;
+	return period ? 100.0 * (double)quota / (double)period : 0;
+}
+
+static double read_cfs_quota(const char *dir)
+{
+	uint64_t quota = read_limit(dir, "cpu.cfs_quota_us"),
+		 period = read_limit(dir, "cpu.cfs_period_us");
+
+	return period ? 100.0 * (double)quota / (double)period : 0;
 }
 
 static void read_cgroup_limits(
@@ -290,6 +317,8 @@ static void read_cgroup_limits(
 			dir, r->v2[CGROUP_MEMORY] ? "memory.max" : "memory.limit_in_bytes");
 	if (hierarchy_dir(m, text, id, r->v2[CGROUP_PIDS] ? NULL : "pids", dir, sizeof dir))
 		r->pids_limit = read_limit(dir, "pids.max");
+	if (hierarchy_dir(m, text, id, r->v2[CGROUP_CPU] ? NULL : "cpu", dir, sizeof dir))
+		r->cpu_limit_percent = r->v2[CGROUP_CPU] ? read_cpu_max(dir) : read_cfs_quota(dir);
 }
 
 void cgroup_limits(struct cgroup_reader *r, const struct cgroup_mounts *m, const char *id)
@@ -413,6 +442,48 @@ static void read_blocks(struct cgroup_reader *r, char *buf, size_t cap)
 		scan_blkio(buf, n, &r->block_read, &r->block_write);
 }
 
+/* Who has no limit, or does nothing, is not stopped by it. */
+static void read_throttling(struct cgroup_reader *r, char *buf, size_t cap)
+{
+	size_t n;
+
+	if (r->fd[CGROUP_THROTTLE] < 0 || r->quiet || r->cpu_limit_percent <= 0)
+		return;
+	n = read_lines(r->fd[CGROUP_THROTTLE], buf, cap);
+	scan_key(buf, n, "nr_periods ", 11, &r->periods);
+	scan_key(buf, n, "nr_throttled ", 13, &r->throttled);
+}
+
+/* "some avg10=1.23 avg60=...": the kernel brings it up to date every two seconds. */
+static double scan_pressure(const char *p, size_t n)
+{
+	static const char head[] = "some avg10=";
+	uint64_t whole, part;
+	const char *end = p + n, *at;
+
+	if (n < sizeof head || memcmp(p, head, sizeof head - 1) != 0 ||
+		!(at = scan_u64(p + sizeof head - 1, end, &whole)) || at + 3 > end || *at != '.' ||
+		!scan_u64(at + 1, at + 3, &part))
+		return 0;
+	return (double)(whole > 100 ? 100 : whole) + (double)part / 100;
+}
+
+static void read_pressure(struct cgroup_reader *r, char *buf, size_t cap)
+{
+	if (r->fd[CGROUP_PRESSURE_CPU] < 0)
+		return;
+	if (r->pressed && (is_quiet(r) ? r->round % QUIET_USAGE_EVERY != 0 : r->round % 2 != 0))
+		return;
+	for (int i = 0; i < 3; i++) {
+		int fd = r->fd[CGROUP_PRESSURE_CPU + i];
+		size_t n = fd >= 0 ? read_lines(fd, buf, cap) : 0;
+
+		r->pressure[i] = scan_pressure(buf, n);
+		r->pressed |=
+			n > 0; /* the file is there also of a kernel that was told not to count */
+	}
+}
+
 int cgroup_read(struct cgroup_reader *r, struct counters *out)
 {
 	char buf[8192];
@@ -430,6 +501,10 @@ int cgroup_read(struct cgroup_reader *r, struct counters *out)
 		if (!scan_key(buf, n, "usage_usec ", 11, &cpu))
 			return -1;
 		out->cpu_ns = cpu > UINT64_MAX / 1000 ? UINT64_MAX : cpu * 1000;
+		if (r->cpu_limit_percent > 0) {
+			scan_key(buf, n, "nr_periods ", 11, &r->periods);
+			scan_key(buf, n, "nr_throttled ", 13, &r->throttled);
+		}
 	} else if (!scan_number(buf, n, 0, &out->cpu_ns)) {
 		return -1;
 	}
@@ -449,8 +524,17 @@ int cgroup_read(struct cgroup_reader *r, struct counters *out)
 		n = read_lines(r->fd[CGROUP_PIDS], buf, sizeof buf);
 		scan_number(buf, n, 0, &r->pids);
 	}
+	read_throttling(r, buf, sizeof buf);
+	out->periods = r->periods;
+	out->throttled = r->throttled;
+	read_pressure(r, buf, sizeof buf);
+	out->pressed = r->pressed;
+	out->pressure_cpu = r->pressure[0];
+	out->pressure_memory = r->pressure[1];
+	out->pressure_io = r->pressure[2];
 	out->pids = r->pids;
 	out->pids_limit = r->pids_limit;
+	out->cpu_limit_percent = r->cpu_limit_percent;
 	if (r->fd[CGROUP_NET] >= 0) {
 		n = read_lines(r->fd[CGROUP_NET], buf, sizeof buf);
 		out->net = n > 0;

@@ -35,6 +35,10 @@ enum cgroup_file {
 	CGROUP_MEMORY_STAT,
 	CGROUP_IO,
 	CGROUP_PIDS,
+	CGROUP_THROTTLE,     /* version 1; of version 2 it is in CGROUP_CPU */
+	CGROUP_PRESSURE_CPU, /* version 2 alone */
+	CGROUP_PRESSURE_MEMORY,
+	CGROUP_PRESSURE_IO,
 	CGROUP_NET,
 	CGROUP_FILES,
 };
@@ -59,7 +63,11 @@ struct cgroup_reader {
 	bool v2[CGROUP_FILES];
 	int fd[CGROUP_FILES];              /* -1: not there */
 	uint64_t memory_limit, pids_limit; /* 0: none; read when opened and by cgroup_limits */
+	double cpu_limit_percent;          /* likewise */
 	uint64_t cpu_ns, pids, block_read, block_write; /* as last read */
+	uint64_t periods, throttled;
+	bool pressed;             /* the kernel counts these */
+	double pressure[3];       /* CPU, memory, I/O */
 	uint64_t usage, inactive; /* memory, and its inactive file cache ... */
 	uint64_t inactive_usage;  /* ... as read when the usage was this */
 	uint8_t round;            /* counts sweeps */

@@ -121,12 +121,16 @@ void model_remove(struct model *m, struct row *r)
 	rehash_rows(m);
 }
 
+int row_order(const struct row *a, const struct row *b)
+{
+	int order = strcmp(a->c.name, b->c.name);
+
+	return order ? order : strcmp(a->c.id, b->c.id);
+}
+
 static int compare_containers(const void *a, const void *b)
 {
-	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
-	int order = strcmp(x->c.name, y->c.name);
-
-	return order ? order : strcmp(x->c.id, y->c.id);
+	return row_order(*(struct row *const *)a, *(struct row *const *)b);
 }
 
 void model_sort(struct model *m)
@@ -151,6 +155,8 @@ struct looks {
 	size_t nlabels;
 	const struct key_value *ports, *networks; /* as engine_container has them */
 	size_t nports, nnetworks;
+	const struct mount_info *mounts;
+	size_t nmounts;
 };
 
 static const char *copy_or_empty(struct arena *a, const char *s)
@@ -188,6 +194,17 @@ static const char *copy_networks(struct arena *a, const struct looks *l)
 	return copy_or_empty(a, text.s);
 }
 
+/* A path with a line break in it is nothing that berth mounts. */
+static const char *copy_binds(struct arena *a, const struct looks *l)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	for (size_t i = 0; i < l->nmounts; i++)
+		if (!strcmp(l->mounts[i].type, "bind") && !strchr(l->mounts[i].source, '\n'))
+			str_addf(&text, "%s%s", text.len ? "\n" : "", l->mounts[i].source);
+	return copy_or_empty(a, text.s);
+}
+
 static const struct key_value *copy_labels(struct arena *a, const struct looks *l)
 {
 	struct key_value *to = arena_array(a, l->nlabels + 1, sizeof *to);
@@ -213,6 +230,7 @@ static void update_looks(struct model *m, struct row *r, const struct looks *l)
 	c->command = copy_or_empty(&mem, l->command);
 	c->ports = copy_ports(&mem, l);
 	c->networks = copy_networks(&mem, l);
+	c->binds = copy_binds(&mem, l);
 	c->agent = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.agent"));
 	c->session = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.session"));
 	c->role = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.role"));
@@ -266,7 +284,7 @@ struct row *model_take_inspection(
 {
 	struct row *r = model_find(m, ec->id);
 	struct looks l = {ec->name, ec->image, ec->image_id, ec->command, ec->labels, ec->nlabels,
-		ec->ports, ec->networks, ec->nports, ec->nnetworks};
+		ec->ports, ec->networks, ec->nports, ec->nnetworks, ec->mounts, ec->nmounts};
 	struct container *c;
 	bool anew;
 

@@ -17,6 +17,18 @@
 #include "observe/cgroup.h"
 #include "observe/rates.h"
 
+/* How it is remembered (console/remembering.c). */
+struct row_past {
+	uint32_t epoch;
+	int row; /* -1: not */
+	uint32_t rounds;
+	bool looked, known;
+	enum container_state state; /* as remembered last */
+	enum health health;
+	int64_t at_ns;
+	int64_t oom_ns; /* when it was last told that a command ran out of memory */
+};
+
 struct row {
 	struct container c; /* as published; strings in `mem`, c.problem in `problem` */
 	struct arena mem;
@@ -41,10 +53,13 @@ struct row {
 	int stats_failed;   /* times in a row */
 	int64_t first_ns;   /* when the first sample was taken, while there is only one */
 	struct rates rates;
+	struct row_past past;
 };
 
 struct model {
 	char *engine;     /* engine id; rows point here */
+	const char *host; /* of several; NULL: there is one */
+	bool lost;        /* the engine is */
 	struct row **row; /* by name, then id, once sorted */
 	size_t n, cap;
 	bool unsorted;
@@ -64,6 +79,7 @@ void model_name(
 struct row *model_find(const struct model *m, const char *id);
 void model_remove(struct model *m, struct row *r);
 void model_sort(struct model *m);
+int row_order(const struct row *a, const struct row *b); /* as strcmp: how they are sorted */
 
 /* Take a whole list: new rows, changed rows (both marked dirty), and rows that are gone removed. */
 void model_take_list(struct model *m, const struct engine_summary *list, size_t n, int64_t now_ns);
@@ -84,6 +100,7 @@ struct sweep {
 	uint64_t host_memory; /* limit of a container without one */
 	double stolen;        /* as rates_sample wants it */
 	bool local;           /* a container's processes were found on this machine */
+	bool elsewhere;       /* nothing of it is looked for here */
 };
 
 /* `fd_budget`: raise the soft limit of open files to the hard one and leave room for the rest. */
@@ -103,8 +120,8 @@ size_t sweep_young(struct sweep *s, struct model *m, int64_t older_than_ns);
 /* "" is shared, everything else copied; NULL gives "". */
 const char *copy_text(struct arena *a, const char *s);
 
-/* Rows, sorted; returns whether every running one has rates (or cannot have any). */
-bool copy_rows(struct model *m, struct snapshot *s, struct arena *a);
+/* Rows of n engines (at most HOSTS_MAX), sorted; returns whether every running one has rates (or cannot have any). */
+bool copy_rows(struct model *const *models, size_t n, struct snapshot *s, struct arena *a);
 void copy_engine(const struct engine_state *from, struct engine_state *to, struct arena *a);
 void copy_detail(const struct detail *from, struct detail *to, struct arena *a);
 

@@ -75,7 +75,8 @@ static double cpu_percent(const struct counters *a, const struct counters *b, do
 static bool runs_backwards(const struct counters *a, const struct counters *b)
 {
 	return b->cpu_ns < a->cpu_ns || b->net_rx < a->net_rx || b->net_tx < a->net_tx ||
-		b->block_read < a->block_read || b->block_write < a->block_write;
+		b->block_read < a->block_read || b->block_write < a->block_write ||
+		b->periods < a->periods || b->throttled < a->throttled;
 }
 
 /* A rate in which something could not be computed leaves the previous figures alone. */
@@ -94,6 +95,10 @@ static void take_rates(
 	out->net_tx_bytes_per_s = (double)(now->net_tx - was->net_tx) / dt;
 	out->block_read_bytes_per_s = (double)(now->block_read - was->block_read) / dt;
 	out->block_write_bytes_per_s = (double)(now->block_write - was->block_write) / dt;
+	out->throttled_percent = now->periods > was->periods
+		? 100 * (double)(now->throttled - was->throttled) /
+			(double)(now->periods - was->periods)
+		: 0;
 	store_history(r, out, dt);
 	push_spark(out);
 }
@@ -105,6 +110,7 @@ void rates_sample(struct rates *r, const struct counters *now, enum stats_source
 
 	if (!again) {
 		out->rates = false;
+		out->throttled_percent = 0;
 		out->cpu_percent = out->net_rx_bytes_per_s = out->net_tx_bytes_per_s = 0;
 		out->block_read_bytes_per_s = out->block_write_bytes_per_s = 0;
 	}
@@ -121,6 +127,12 @@ void rates_sample(struct rates *r, const struct counters *now, enum stats_source
 	out->block_write_bytes = now->block_write;
 	out->pids = now->pids;
 	out->pids_limit = now->pids_limit;
+	out->cpu_limit_percent = now->cpu_limit_percent;
+	out->throttles = now->periods > 0;
+	out->pressed = now->pressed;
+	out->pressure_cpu = now->pressure_cpu;
+	out->pressure_memory = now->pressure_memory;
+	out->pressure_io = now->pressure_io;
 	if (again && now->at_ns - r->last.at_ns < RATES_MIN_NS)
 		return;
 	if (again)

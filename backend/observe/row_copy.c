@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <berth/check.h>
+
 const char *copy_text(struct arena *a, const char *s)
 {
 	return s && *s ? arena_strdup(a, s) : "";
@@ -11,38 +13,64 @@ const char *copy_text(struct arena *a, const char *s)
 /* Engines that refused this often have nothing to say about a container. */
 #define STATS_HOPELESS 2
 
-bool copy_rows(struct model *m, struct snapshot *s, struct arena *a)
+static void copy_row(const struct model *m, const struct row *r, const char *engine,
+	struct container *c, struct arena *a)
 {
-	struct container *out = arena_array(a, m->n ? m->n : 1, sizeof *out);
-	const char *engine = copy_text(a, m->engine);
+	*c = r->c;
+	c->engine = engine;
+	c->host = m->host ? m->host : "";
+	c->lost = m->lost;
+	c->id = copy_text(a, c->id);
+	c->name = copy_text(a, c->name);
+	c->image = copy_text(a, c->image);
+	c->image_id = copy_text(a, c->image_id);
+	c->command = copy_text(a, c->command);
+	c->agent = copy_text(a, c->agent);
+	c->session = copy_text(a, c->session);
+	c->role = copy_text(a, c->role);
+	c->compose_project = copy_text(a, c->compose_project);
+	c->ports = copy_text(a, c->ports);
+	c->networks = copy_text(a, c->networks);
+	c->binds = copy_text(a, c->binds);
+	c->compose_service = copy_text(a, c->compose_service);
+	c->problem = c->problem ? arena_strdup(a, c->problem) : NULL;
+}
+
+static bool is_row_done(const struct row *r)
+{
+	return r->inspected &&
+		(!row_runs(r) || r->c.stats.rates || r->stats_failed >= STATS_HOPELESS);
+}
+
+bool copy_rows(struct model *const *models, size_t n, struct snapshot *s, struct arena *a)
+{
+	const char *engine[HOSTS_MAX];
+	size_t at[HOSTS_MAX] = {0}, all = 0;
+	struct container *out;
 	bool done = true;
 
-	model_sort(m);
-	for (size_t i = 0; i < m->n; i++) {
-		const struct row *r = m->row[i];
-		struct container *c = &out[i];
+	CHECK(n <= HOSTS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		model_sort(models[i]);
+		engine[i] = copy_text(a, models[i]->engine);
+		all += models[i]->n;
+	}
+	out = arena_array(a, all + 1, sizeof *out);
+	for (size_t k = 0; k < all; k++) {
+		size_t best = n;
 
-		*c = r->c;
-		c->engine = engine;
-		c->id = copy_text(a, c->id);
-		c->name = copy_text(a, c->name);
-		c->image = copy_text(a, c->image);
-		c->image_id = copy_text(a, c->image_id);
-		c->command = copy_text(a, c->command);
-		c->agent = copy_text(a, c->agent);
-		c->session = copy_text(a, c->session);
-		c->role = copy_text(a, c->role);
-		c->compose_project = copy_text(a, c->compose_project);
-		c->ports = copy_text(a, c->ports);
-		c->networks = copy_text(a, c->networks);
-		c->compose_service = copy_text(a, c->compose_service);
-		c->problem = c->problem ? arena_strdup(a, c->problem) : NULL;
-		if (!r->inspected ||
-			(row_runs(r) && !c->stats.rates && r->stats_failed < STATS_HOPELESS))
-			done = false;
+		for (size_t i = 0; i < n; i++)
+			if (at[i] < models[i]->n &&
+				(best == n ||
+					row_order(models[i]->row[at[i]],
+						models[best]->row[at[best]]) < 0))
+				best = i;
+		copy_row(models[best], models[best]->row[at[best]], engine[best], &out[k], a);
+		done &= models[best]->lost || is_row_done(models[best]->row[at[best]]);
+		at[best]++;
 	}
 	s->containers = out;
-	s->ncontainers = m->n;
+	s->ncontainers = all;
 	return done;
 }
 
@@ -62,6 +90,7 @@ void copy_engine(const struct engine_state *from, struct engine_state *to, struc
 	to->root_dir = copy_text(a, from->root_dir);
 	to->storage = copy_text(a, from->storage);
 	to->cgroup = copy_text(a, from->cgroup);
+	to->runtimes = copy_text(a, from->runtimes);
 	to->problem = from->problem ? arena_strdup(a, from->problem) : NULL;
 	to->unrecorded = from->unrecorded ? arena_strdup(a, from->unrecorded) : NULL;
 }

@@ -52,6 +52,10 @@ void sweep_attach(struct sweep *s, struct model *m, struct row *r)
 {
 	if (!row_runs(r) || r->cgroup.open || r->cgroup_failed || (r->brief && !r->visible))
 		return;
+	if (s->elsewhere) {
+		r->cgroup_failed = true;
+		return;
+	}
 	if (!make_fd_room(s, m, r)) {
 		r->brief = true;
 		return;

@@ -1,15 +1,18 @@
 /* opened.c - opening and closing an engine with its policy and its recorder. */
 #include "opened/opened.h"
 
+#include <berth/runtime.h>
+
 int opened_open(struct opened *o, const struct opening *how, struct err *e)
 {
 	static const struct policy nothing;
-	const struct endpoint_options where = {how->host, how->context};
+	const struct endpoint_options where = {.host = how->host, .context = how->context};
 
 	*o = (struct opened){.borrowed = how->audit != NULL};
 	arena_init(&o->mem, 512);
 	policy_copy(&o->policy, how->policy ? how->policy : &nothing, &o->mem);
-	if (endpoint_choose(&where, &o->endpoint, e) == 0)
+	if (endpoint_choose(&where, &o->endpoint, e) == 0 &&
+		endpoint_reach(&o->endpoint, runtime_may_ask(), -1, e) == 0)
 		o->engine = sync_open(&o->endpoint, e);
 	if (o->engine && how->stop)
 		sync_heed(o->engine, how->stop, how->ctx);

@@ -28,7 +28,8 @@ void policy_copy(struct policy *to, const struct policy *from, struct arena *mem
 
 	for (size_t i = 0; i < from->nhosts; i++)
 		hosts[i] = (struct policy_host){arena_strdup(mem, from->hosts[i].host),
-			from->hosts[i].read_only, copy_kept(mem, &from->hosts[i].keep)};
+			from->hosts[i].read_only, copy_kept(mem, &from->hosts[i].keep),
+			from->hosts[i].no_secrets};
 	*to = (struct policy){from->read_only, arena_strdup(mem, from->read_only_by),
 		copy_kept(mem, &from->keep), from->nhosts, hosts,
 		copy_patterns(mem, from->private_dirs.n, from->private_dirs.v), from->unrecorded};
@@ -48,9 +49,10 @@ static const struct policy_host *make_host_rules(const struct settings *s, struc
 	for (size_t i = 0; i < s->nhosts; i++) {
 		const struct host_rule *h = &s->hosts[i];
 
-		to[i] = (struct policy_host){h->host, h->read_only,
+		to[i] = (struct policy_host){h->endpoint ? h->endpoint : h->host, h->read_only,
 			make_protected(
-				&h->protected_names, &h->protected_labels, &h->protected_images)};
+				&h->protected_names, &h->protected_labels, &h->protected_images),
+			h->name && !h->secrets};
 	}
 	return to;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <berth/mem.h>
 #include <berth/text.h>
 
 #define SHOWN 64 /* bytes of an outside name that fit into a sentence */
@@ -64,6 +65,19 @@ static const char *matching_label(
 	return NULL;
 }
 
+/* podman says "docker.io/library/box:1", and "localhost/box:1" of what it built, where docker says "box:1": a rule
+ * is about both. */
+static const char *matching_image(const struct policy_patterns *list, const char *image)
+{
+	static const char *const before[] = {"docker.io/library/", "docker.io/", "localhost/"};
+	const char *rule = find_match(list, image);
+
+	for (size_t i = 0; !rule && i < COUNT(before); i++)
+		if (!strncmp(image, before[i], strlen(before[i])))
+			rule = find_match(list, image + strlen(before[i]));
+	return rule;
+}
+
 static const char *name_target(const struct policy_act *act, char *buf)
 {
 	const char *name = act->name && *act->name ? act->name : act->id;
@@ -103,7 +117,7 @@ static int check_kept(
 		return refuse_protected(act, "its id is", rule, e);
 	if (keep->images.n && !act->image && !act->guess)
 		return refuse_unknown(act, "image", e);
-	if (act->image && (rule = find_match(&keep->images, act->image)))
+	if (act->image && (rule = matching_image(&keep->images, act->image)))
 		return refuse_protected(act, "its image is", rule, e);
 	if (keep->labels.n && !act->labels && !act->guess)
 		return refuse_unknown(act, "set of labels", e);
@@ -194,6 +208,11 @@ int policy_check(const struct policy *p, const struct policy_act *act, struct er
 			return err_set(e, ERR_REFUSED,
 				"Will not %s: the host rule \"%s\" is read-only.", deed->words,
 				text_clean(shown, sizeof shown, h->host));
+		if (h->no_secrets && act->secrets)
+			return err_set(e, ERR_REFUSED,
+				"Will not %s%s%s: secrets would go to \"%s\", for which berth.yaml does not say secrets: true.",
+				deed->words, name ? " " : "",
+				name ? text_clean(shown, sizeof shown, name) : "", h->host);
 		if (deed->flags & DEED_HARMS && check_kept(&h->keep, act, e) < 0)
 			return -1;
 	}

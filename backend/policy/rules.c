@@ -228,12 +228,11 @@ static int check_sure(const struct command *c, const struct wrapped *w, struct e
 	if (name->dynamic && (name->loose || strpbrk(harm_name(c), "${}`()")))
 		why = "its name is only known when it runs";
 	else if (name->glob && strcmp(name->text, "["))
-		why = "a wildcard stands in the place of its name";
+		why = "its name is a wildcard";
 	else if (w->script && w->dynamic)
 		why = "it runs text as a script that is only known then";
 	else if (w->loose)
-		why = "what stands before the inner command may become several words; put it in "
-		      "quotes";
+		why = "what comes before the inner command may become several words; put it in quotes";
 	if (!why)
 		return 0;
 	return err_set(e, ERR_REFUSED,
@@ -347,7 +346,7 @@ static int check_script(
 		result = err_set(e, ERR_REFUSED, "the script is refused: %s.", s.problem);
 	else if (s.unclear && (inner.allow || inner.block))
 		result = err_set(e, ERR_REFUSED,
-			"the script is refused: it has %s, and what that runs cannot be told; the "
+			"the script is refused: it has %s, and what that runs cannot be determined; the "
 			"definition allows or blocks certain commands.",
 			s.unclear);
 	else
@@ -356,7 +355,7 @@ static int check_script(
 	if (result && w->harm_only && e->kind == ERR_REFUSED) {
 		struct err why = *e;
 
-		return err_set(e, ERR_REFUSED, "%s (That is what a program for %s comes to.)",
+		return err_set(e, ERR_REFUSED, "%s (That is what the program for %s amounts to.)",
 			why.msg, harm_name(c));
 	}
 	return result;
@@ -398,7 +397,7 @@ static int check_empty(const struct rule_set *r, const struct command *c, struct
 	if (!check_command(&j, c, &why))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"%s (So it is where a variable in it is not set; write ${NAME:?}, and the shell stops "
+		"%s (It does so if a variable in it is unset; write ${NAME:?}, and the shell stops "
 		"there.)",
 		why.msg);
 }

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/pool.h>
+#include <berth/spawn.h>
 
 #include "container/container.h"
 #include "run/pool.h"
@@ -82,7 +82,9 @@ static int begin_record(struct pool *p, enum deed deed, const struct tool_def *d
 {
 	const struct audit_record r = {.deed = deed, .target_type = "container", .name = d->name};
 
-	return record_begin(rec, &p->h->at.recorder, &r, e);
+	const struct record_target t = {.secrets = deed == DEED_POOL_FILL && d->secrets.n};
+
+	return record_begin_on(rec, &p->h->at.recorder, &r, &t, e);
 }
 
 /* One that is ours again, or that its taker left behind.  false: that could not be recorded, so it stays. */
@@ -363,7 +365,6 @@ struct pool *pool_start(const struct agents_options *o, const char *team, struct
 {
 	static const struct policy nothing;
 	struct pool *p = xcalloc(1, sizeof *p);
-	sigset_t all, before;
 	char dir[PATH_MAX];
 	int failed;
 
@@ -384,10 +385,7 @@ struct pool *pool_start(const struct agents_options *o, const char *team, struct
 	p->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (p->notify >= 0)
 		inotify_add_watch(p->notify, dir, IN_MOVED_FROM | IN_DELETE);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&p->thread, NULL, keep_pool, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	failed = spawn_thread(&p->thread, keep_pool, p);
 	if (!failed)
 		return p;
 	err_sys(e, failed, "cannot start the keeper of the pools");

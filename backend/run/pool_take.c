@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
@@ -41,6 +42,19 @@ static void mix_secrets(uint64_t *h, const struct team *t, const struct tool_def
 			}
 }
 
+/* What is mounted stays the file that it was, also when another takes its name. */
+static void mix_script(uint64_t *h, const char *script)
+{
+	char which[64] = "";
+	struct stat st;
+
+	if (script && !stat(script, &st))
+		snprintf(which, sizeof which, "%llu %llu", (unsigned long long)st.st_dev,
+			(unsigned long long)st.st_ino);
+	mix_hash(h, script);
+	mix_hash(h, which);
+}
+
 /* Everything that shapes the container; not the command, which comes with the call.  Its secrets and its network
  * are the team's: no other team file finds it. */
 void pool_key(const char *engine, const struct team *t, const struct tool_def *d,
@@ -63,6 +77,7 @@ void pool_key(const char *engine, const struct team *t, const struct tool_def *d
 	mix_hash(&h, d->net_name);
 	mix_hash(&h, d->files == TOOL_WORKSPACE ? workspace : NULL);
 	mix_words(&h, &d->env);
+	mix_script(&h, d->script);
 	mix_secrets(&h, t, d);
 	snprintf(key, POOL_KEY, "%016llx", (unsigned long long)h);
 }

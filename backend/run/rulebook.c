@@ -38,6 +38,16 @@ static int add_rule_line(struct str *out, const char *word, const char *value, s
 	return 0;
 }
 
+/* Of a bound workspace kind and name are known to be plain. */
+static void add_save_line(struct str *out, const struct agent_def *a)
+{
+	const char *name = a->bound && a->checkpoints.commands ? strchr(a->bound, ':') : NULL;
+
+	if (name)
+		str_addf(out, "save %u %.*ss/%s\n", (unsigned)a->checkpoints.keep,
+			(int)(name - a->bound), a->bound, name + 1);
+}
+
 int rulebook_write(
 	const struct agent_def *a, const char *endpoint, const char *engine_name, struct err *e)
 {
@@ -59,6 +69,7 @@ int rulebook_write(
 	for (size_t i = 0; i < a->block.n; i++)
 		if (add_rule_line(&text, "block", a->block.word[i], e))
 			return -1;
+	add_save_line(&text, a);
 	if (file_replace(path, text.s, text.len, false) < 0)
 		return err_sys(e, errno, "cannot write the command rules %s", path);
 	return 0;
@@ -75,7 +86,7 @@ void rulebook_forget(const char *container)
 struct lists {
 	const char **writable, **allow, **block;
 	size_t nwritable, nallow, nblock;
-	const char *endpoint, *engine_name;
+	const char *endpoint, *engine_name, *save;
 	bool sudo;
 };
 
@@ -107,6 +118,8 @@ static void read_lists(char *text, struct lists *l)
 			append_pattern(&l->allow, &l->nallow, value);
 		else if (!strcmp(line, "block"))
 			append_pattern(&l->block, &l->nblock, value);
+		else if (!strcmp(line, "save"))
+			l->save = value;
 	}
 }
 
@@ -125,12 +138,45 @@ static void take_definition(const struct agent_def *def, struct lists *l)
 		append_pattern(&l->block, &l->nblock, def->block.word[i]);
 }
 
-int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
-	const char *const *argv, size_t argc, struct err *e)
+static void take_save(const struct lists *l, struct rulebook_save *ret)
+{
+	*ret = (struct rulebook_save){0};
+	if (l->save && sscanf(l->save, "%u %79s", &ret->keep, ret->workspace) != 2)
+		ret->workspace[0] = '\0';
+}
+
+/* Without a book there are no rules; one that cannot be read may hold some. */
+static int read_book(const char *container, struct str *text, struct err *e)
 {
 	char path[LANE_PATH_MAX + 8];
-	AUTO_STR struct str text = STR_INIT;
 	struct err why = ERR_INIT;
+
+	if (make_rules_path(container, path, e))
+		return -1;
+	return file_read(AT_FDCWD, path, O_NOFOLLOW, BOOK_MAX, text, &why) < 0 && why.sys != ENOENT
+		? err_copy(e, &why)
+		: 0;
+}
+
+int rulebook_saves(const char *container, struct rulebook_save *ret, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct lists l = {0};
+
+	if (read_book(container, &text, e))
+		return -1;
+	read_lists(text.s, &l);
+	take_save(&l, ret);
+	free(l.writable);
+	free(l.allow);
+	free(l.block);
+	return 0;
+}
+
+int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
+	const char *const *argv, size_t argc, struct rulebook_save *save, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT;
 	struct rule_options o = {.home = SPEC_HOME};
 	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
 		.name = container,
@@ -141,12 +187,11 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 	struct rule_set *rules;
 	int result = -1;
 
-	if (make_rules_path(container, path, e))
+	if (read_book(container, &text, e))
 		return -1;
-	/* Without a book there are no rules; one that cannot be read may hold some. */
-	if (file_read(AT_FDCWD, path, O_NOFOLLOW, BOOK_MAX, &text, &why) < 0 && why.sys != ENOENT)
-		return err_copy(e, &why);
 	read_lists(text.s, &l);
+	if (save)
+		take_save(&l, save);
 	if (def)
 		take_definition(def, &l);
 	act.endpoint = l.endpoint;

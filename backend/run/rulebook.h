@@ -2,7 +2,7 @@
  * rulebook.h - the command rules that an agent was brought up with, beside its lane.
  *
  * `exec` takes its rules from there: <runtime>/lanes/NAME.rules, one "word value" a line (endpoint and
- * engine_name for rules of single hosts; sudo, writable, allow, block).  No such file: no rules but the
+ * engine_name for rules of single hosts; sudo, writable, allow, block; save KEEP WORKSPACE).  No such file: no rules but the
  * plainly destructive ones.
  */
 #ifndef RUN_RULEBOOK_H
@@ -18,9 +18,17 @@ int rulebook_write(
 	const struct agent_def *a, const char *endpoint, const char *engine_name, struct err *e);
 void rulebook_forget(const char *container);
 
+/* What is saved before each command: checkpoints: {every: command}. */
+struct rulebook_save {
+	char workspace[80]; /* "tasks/ID"; "": none */
+	unsigned keep;
+};
+
 /* Policy first (NULL: none), then the rules: those of `def` where it is given.  0, or -1 with
- * ERR_REFUSED and the sentence. */
+ * ERR_REFUSED and the sentence.  `save` (or NULL) is what the book says of it, whatever `def` does. */
 int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
-	const char *const *argv, size_t argc, struct err *e);
+	const char *const *argv, size_t argc, struct rulebook_save *save, struct err *e);
+/* The same alone. */
+int rulebook_saves(const char *container, struct rulebook_save *ret, struct err *e);
 
 #endif

@@ -15,14 +15,6 @@
 #include "audit/audit.h"
 #include "journal/journal.h"
 
-const char *run_ended_name(enum run_ended r)
-{
-	static const char *const names[] = {
-		"exit", "signal", "timeout", "oom", "cancelled", "refused", "failed"};
-
-	return names[r];
-}
-
 bool run_reader_left(int errnum)
 {
 	return errnum == EPIPE || errnum == ECONNRESET;
@@ -169,7 +161,7 @@ int run_over(const struct carrier *t, struct running *g, const struct run_reques
 		ret->err = why;
 	else if (!end.told)
 		judge_end(g, &end);
-	if (result && ret->mounts == MOUNTS_UNKNOWN)
+	if (result && (ret->mounts == MOUNTS_UNKNOWN || why.kind == ERR_REFUSED))
 		ret->ended = ENDED_REFUSED;
 	ret->out_bytes = g->seen[1];
 	ret->error_bytes = g->seen[2];

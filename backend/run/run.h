@@ -48,6 +48,9 @@ int run_over(const struct carrier *t, struct running *g, const struct run_reques
 /* `n` bytes of output have come: how many of them are to be passed on. */
 size_t run_seen(struct running *g, int stream, size_t n);
 
+/* ERR_REFUSED: a limit of its workspace lets nothing new begin in that container. */
+int run_check_room(const char *id, const char *name, struct err *e);
+
 /* Where it runs, into the result. */
 void run_where(struct run_result *ret, const struct lane_about *about);
 

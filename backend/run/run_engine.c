@@ -6,6 +6,9 @@
  * time is over, or it is cancelled, everything with that mark is killed: from this side where the
  * engine is on this machine (tree.h), by a small script in the container where it is not.
  *
+ * Where its runtime has a kernel of its own, its processes are in no list of this machine: then a command of berth's own
+ * containers is started by berth's guest, which ends with it what it started (guest/run.c).
+ *
  * The main process's end is seen by its pidfd, elsewhere by asking: the end of the streams says
  * nothing, for a child may hold them open.
  */
@@ -61,6 +64,8 @@ struct away {
 	struct tree_group group; /* for this command alone, where that can be */
 	int gate_tries;          /* looked at while its process comes to the gate */
 	bool gated;              /* it begins at the gate */
+	bool by_guest;           /* the guest in there starts it */
+	bool not_run;            /* and says that it cannot be run */
 	enum why why;
 	pid_t pid;
 	int exit_code;
@@ -140,6 +145,12 @@ static void on_frame(void *ctx, int stream, const char *bytes, size_t n)
 	struct away *a = ctx;
 
 	stream = stream == 2 ? 2 : 1;
+	if (a->by_guest && stream == 2 && !a->run.seen[2] && !a->early[2].len &&
+		n >= sizeof GUEST_NOT_RUN - 1 &&
+		!memcmp(bytes, GUEST_NOT_RUN, sizeof GUEST_NOT_RUN - 1)) {
+		a->not_run = true;
+		return;
+	}
 	if (a->started)
 		deliver_output(a, stream, bytes, n);
 	else if (a->early[stream].len < EARLY_MAX)
@@ -220,7 +231,7 @@ static void on_state(void *ctx, const char *body, size_t len, const struct err *
 {
 	struct away *a = ctx;
 	AUTO_JSON cJSON *root = err ? NULL : ejson_parse(body, len, NULL);
-	bool ended = root && !ejson_bool(root, "Running") && ejson_get(root, "ExitCode");
+	bool ended = engine_exec_ended(sync_engine(a->target.at.engine), root);
 
 	a->asking = NULL;
 	if (a->over)
@@ -261,6 +272,11 @@ static void on_exec_ready(void *ctx)
 
 	a->ready = true;
 	a->start_ns = clock_mono_ns();
+	/* Its number here is nobody's, and whether the command could be run is what the guest says. */
+	if (a->by_guest) {
+		begin_exec(a);
+		return;
+	}
 	engine_tty_pause(a->exec, true);
 	ask_state(a);
 }
@@ -463,6 +479,10 @@ static int sweep_tree(struct away *a, int64_t limit_ns)
 
 	if (a->run.out->whole_tree)
 		return tree_group_kill(&a->group);
+	/* Who ended the guest's process has ended with its code. */
+	if (a->by_guest && a->gone && a->why == BY_ITSELF && a->exit_code >= 0 &&
+		a->exit_code != 128 + SIGKILL)
+		return 0;
 	n = a->local ? tree_kill(a->target.id, a->mark, a->gone ? 0 : a->pid) : -1;
 	if (n >= 0)
 		return n;
@@ -568,7 +588,7 @@ static int set_up_exec(struct away *a, struct err *e)
 	int failed;
 
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-		return err_sys(e, errno, "cannot draw a mark for the command");
+		return err_sys(e, errno, "cannot generate a mark for the command");
 	hex_text(a->mark, bytes, sizeof bytes);
 	a->events = epoll_create1(EPOLL_CLOEXEC);
 	if (a->events < 0)
@@ -595,7 +615,8 @@ static int set_up_exec(struct away *a, struct err *e)
 
 static void start_exec(struct away *a)
 {
-	static const char *const gate[] = {"/bin/sh", "-c", TREE_GATE, "sh"};
+	static const char *const gate[] = {"/bin/sh", "-c", TREE_GATE, "sh"},
+				 *const guest[] = {LANE_GUEST_PATH, LANE_GUEST_RUN};
 	const struct run_request *r = a->run.r;
 	AUTO_FREE const char **env = xcalloc(r->envc + 1, sizeof *env);
 	AUTO_FREE const char **argv = xcalloc(r->argc + COUNT(gate), sizeof *argv);
@@ -622,6 +643,13 @@ static void start_exec(struct away *a)
 		memcpy(argv + COUNT(gate), r->argv, r->argc * sizeof *argv);
 		ask.argv = argv;
 		ask.argc += COUNT(gate);
+	}
+	a->by_guest = a->target.sandbox && a->target.mounts == MOUNTS_CHECKED;
+	if (a->by_guest) {
+		memcpy(argv, guest, sizeof guest);
+		memcpy(argv + COUNT(guest), r->argv, r->argc * sizeof *argv);
+		ask.argv = argv;
+		ask.argc += COUNT(guest);
 	}
 	a->exec =
 		engine_exec(sync_engine(a->target.at.engine), a->target.id, &ask, &exec_events, a);
@@ -675,6 +703,10 @@ static void judge_exec_end(struct away *a, struct run_end *end)
 		end->how = LANE_TIMED_OUT;
 	} else if (a->why != BY_ITSELF) {
 		end->how = LANE_CANCELLED;
+	} else if (a->not_run && (a->exit_code == 126 || a->exit_code == 127)) {
+		*end = (struct run_end){.how = LANE_NOT_RUN,
+			.stage = LANE_AT_EXEC,
+			.code = a->exit_code == 127 ? ENOENT : EACCES};
 	} else if (a->not_started || !a->started) {
 		judge_not_started(a, end);
 	} else if (a->exit_code < 0) {
@@ -728,7 +760,7 @@ static int start_away(struct running *run, struct err *e)
 
 	if (set_up_exec(a, e))
 		return -1;
-	a->local = a->target.local;
+	a->local = a->target.local && !a->target.sandbox;
 	a->ooms = target_ooms(&a->target, 0);
 	start_exec(a);
 	return 0;

@@ -283,6 +283,8 @@ static int find_on_lane(struct running *run, struct err *e)
 
 	if (lane_find(run->r->agent, &g->about, e))
 		return -1;
+	if (lane_is_none(g->about.name))
+		return err_set(e, ERR_NOT_FOUND, "%s has no lane", g->about.name);
 	run_where(run->out, &g->about);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "container/container.h"
 #include "run/rulebook.h"
 #include "run/run.h"
+#include "run/save.h"
 #include "audit/audit.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
@@ -22,6 +23,8 @@ struct entry {
 	struct key_value kv[6];
 	struct str env; /* names: a value may be a secret */
 	char how[64];
+	struct rulebook_save save;
+	bool looked, saved;  /* save is filled in; done */
 	bool begun, refused; /* refused: it could not be recorded */
 	int (*fall_back)(const struct run_request *r, struct run_result *ret, struct err *e);
 };
@@ -57,6 +60,20 @@ static struct audit_record describe_command(struct entry *x, const struct run_re
 	return r;
 }
 
+/* What its workspace held before it, where that was asked for. */
+static int save_before(struct entry *x, const struct run_result *where, struct err *e)
+{
+	if (!x->looked && rulebook_saves(where->name, &x->save, e))
+		return -1;
+	x->looked = true;
+	if (x->saved || !*x->save.workspace)
+		return 0;
+	if (save_workspace(&x->save, x->q->host, x->q->context, e))
+		return -1;
+	x->saved = true;
+	return 0;
+}
+
 static int begin_entry(void *by, const struct run_result *where, struct err *e)
 {
 	struct entry *x = by;
@@ -65,6 +82,8 @@ static int begin_entry(void *by, const struct run_result *where, struct err *e)
 	/* A lane that did not answer: the engine is asked for the same command. */
 	if (x->begun)
 		return 0;
+	if (run_check_room(where->id, where->name, e) || save_before(x, where, e))
+		return -1;
 	r = describe_command(x, where);
 	x->refused = record_intent(&x->rec, x->by, &r, e) < 0;
 	x->begun = !x->refused;
@@ -142,8 +161,8 @@ static void init_entry(struct entry *x, struct run_request *q, struct recorder *
 }
 
 /* The rules first, then the command, in the container that the rules were looked up for. */
-static int run_checked(
-	struct run_request *q, const struct policy *policy, struct run_result *ret, struct err *e)
+static int run_checked(struct entry *x, struct run_request *q, const struct policy *policy,
+	struct run_result *ret, struct err *e)
 {
 	struct lane_about about;
 	struct err why = ERR_INIT;
@@ -153,7 +172,8 @@ static int run_checked(
 	q->policy = policy;
 	if (q->host || q->context || lane_find(q->agent, &about, NULL))
 		return agents_run(q, ret, e);
-	if (!rulebook_check(about.name, policy, q->def, q->argv, q->argc, &why)) {
+	if (!rulebook_check(about.name, policy, q->def, q->argv, q->argc, &x->save, &why)) {
+		x->looked = true;
 		q->agent = about.name;
 		result = agents_run(q, ret, e);
 		q->agent = asked;
@@ -177,7 +197,7 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 	int result;
 
 	init_entry(&x, &q, &by);
-	result = end_entry(&x, ret, run_checked(&q, policy, ret, e), e);
+	result = end_entry(&x, ret, run_checked(&x, &q, policy, ret, e), e);
 	/* Who talked to the engine has threads, and has waited longer than the disk takes. */
 	if (by.direct)
 		recorder_settle(&by);
@@ -196,7 +216,7 @@ int agents_run_by(
 	int result;
 
 	init_entry(&x, &q, by);
-	result = end_entry(&x, ret, run_checked(&q, by->policy, ret, e), e);
+	result = end_entry(&x, ret, run_checked(&x, &q, by->policy, ret, e), e);
 	str_release(&x.command);
 	str_release(&x.env);
 	return result;

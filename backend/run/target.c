@@ -67,6 +67,35 @@ static int find_agent(struct exec_target *t, const char *agent, struct str *repl
 	return inspect_target(t, ejson_string(found, "Id"), reply, e);
 }
 
+#define ID_MIN 4 /* digits of an id that can be meant, as everywhere on the command line */
+
+/* The engine takes a single digit for an id: `exec a` must not reach the only container whose id begins with it. */
+static bool is_by_chance(const char *name, const struct str *reply)
+{
+	AUTO_JSON cJSON *root = ejson_parse(reply->s, reply->len, NULL);
+	const char *found = ejson_string(root, "Name");
+
+	return strcmp(found + (*found == '/'), name) != 0;
+}
+
+/* The container of that name or id, or else the agent's. */
+static int find_exec_target(
+	struct exec_target *t, const char *name, struct str *reply, struct err *e)
+{
+	struct err why = ERR_INIT;
+	bool few = strlen(name) < ID_MIN;
+
+	if (inspect_target(t, name, reply, &why) == 0) {
+		if (!few || !is_by_chance(name, reply))
+			return 0;
+		str_clear(reply);
+	} else if (why.kind != ERR_NOT_FOUND &&
+		!(few && why.sys == 500)) { /* 500: of several ids */
+		return err_copy(e, &why);
+	}
+	return find_agent(t, name, reply, e);
+}
+
 static int check_policy(
 	const struct exec_target *t, const struct run_request *r, const cJSON *root, struct err *e)
 {
@@ -88,7 +117,7 @@ static int check_policy(
 	act.labels = kv;
 	if (policy_check(&t->at.policy, &act, e))
 		return -1;
-	return rulebook_check(t->name, NULL, r->def, r->argv, r->argc, e);
+	return rulebook_check(t->name, NULL, r->def, r->argv, r->argc, NULL, e);
 }
 
 static int check_running(const struct exec_target *t, const cJSON *root, struct err *e)
@@ -186,14 +215,12 @@ int target_find(
 	AUTO_STR struct str reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 	struct lane_about about;
-	struct err why = ERR_INIT;
 	const char *name;
 
 	if (opened_open(&t->at, &how, e))
 		return -1;
-	if (inspect_target(t, r->agent, &reply, &why) &&
-		(why.kind != ERR_NOT_FOUND || find_agent(t, r->agent, &reply, &why)))
-		return err_copy(e, &why);
+	if (find_exec_target(t, r->agent, &reply, e))
+		return -1;
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
@@ -202,6 +229,7 @@ int target_find(
 	snprintf(t->id, sizeof t->id, "%s", ejson_string(root, "Id"));
 	t->pid = ejson_int(ejson_get(root, "State"), "Pid", 0);
 	t->local = tree_is_here(t->pid, t->id);
+	t->sandbox = t->local && sandbox_is(t->pid);
 	describe_place(t, root, ret);
 	if (check_policy(t, r, root, e)) {
 		ret->ended = ENDED_REFUSED;
@@ -220,7 +248,8 @@ int target_find(
 		return -1;
 	}
 	t->lane = !r->user && (r->host || r->context) && r->fall_back &&
-		!lane_find(t->name, &about, NULL) && !strcmp(about.id, t->id);
+		!lane_find(t->name, &about, NULL) && !strcmp(about.id, t->id) &&
+		!lane_is_none(t->name);
 	return 0;
 }
 

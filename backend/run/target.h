@@ -15,8 +15,9 @@ struct exec_target {
 	pid_t pid;          /* of its init, as the engine sees it */
 	struct start start; /* of that init; checked for `mounts` */
 	enum mounts_state mounts;
-	bool local; /* the engine is on this machine: that pid is in a cgroup of that id */
-	bool lane;  /* it has a lane here, which was not tried yet */
+	bool local;   /* the engine is on this machine: that pid is in a cgroup of that id */
+	bool sandbox; /* its runtime has a kernel of its own: its processes are not this machine's */
+	bool lane;    /* it has a lane here, which was not tried yet */
 };
 
 /* By name, id or agent; policy and the command rules are asked.  Fills in where it is in *ret, and

@@ -133,6 +133,7 @@ int tool_run(struct agents_host *h, const struct team *t, const struct tool_def 
 	AUTO_STR struct str command = STR_INIT, secrets = STR_INIT;
 	struct err why = ERR_INIT;
 	struct key_value kv[6];
+	const struct record_target handed = {.secrets = d->secrets.n > 0};
 	struct audit_record record;
 	struct recording rec;
 	int failed;
@@ -146,7 +147,7 @@ int tool_run(struct agents_host *h, const struct team *t, const struct tool_def 
 	describe_tool_call(d, d->files == TOOL_WORKSPACE ? workspace : NULL, r, &command, &secrets,
 		kv, &record);
 	kv[5] = (struct key_value){"ended", "", false};
-	if (record_begin(&rec, &h->at.recorder, &record, &why)) {
+	if (record_begin_on(&rec, &h->at.recorder, &record, &handed, &why)) {
 		result->ended = why.kind == ERR_REFUSED ? ENDED_REFUSED : ENDED_FAILED;
 		result->err = why;
 		return err_copy(e, &why);

@@ -86,7 +86,10 @@ static int describe_box(struct making *m, const char *workspace, struct err *e)
 	struct tool_box *b = m->box;
 	const struct tool_def *d = b->def;
 
+	if (product_refuses(&m->h->at.info, e))
+		return -1;
 	m->spec = (struct spec){.role = b->pool ? SPEC_POOL : SPEC_TOOL,
+		.product = m->h->at.info.kind,
 		.name = b->name,
 		.session = b->session,
 		.engine = b->engine,
@@ -96,6 +99,7 @@ static int describe_box(struct making *m, const char *workspace, struct err *e)
 		.network = d->network,
 		.env = &d->env,
 		.apparmor = armour_of(&m->h->at.info, d->apparmor_optional),
+		.runtime = d->runtime,
 		.secrets = d->secrets.n > 0,
 		.apparmor_optional = d->apparmor_optional};
 	m->spec.limits.cpus = spec_cpus(d->limits.cpus, m->h->at.info.cpus);
@@ -129,6 +133,9 @@ static int add_box_mounts(struct making *m, struct err *e)
 		mounts_add(&m->spec.mounts, MOUNT_DECLARED, b->workspace, b->workspace, false,
 			writable, n, e))
 		return -1;
+	if (b->def->script &&
+		ready_script(b->def, &m->spec.mounts, writable, n, m->spec.uid, m->spec.gid, e))
+		return -1;
 	return mounts_add(&m->spec.mounts, MOUNT_OURS, m->h->guest, LANE_GUEST_PATH, true, NULL, 0,
 		       e) ||
 			mounts_add(&m->spec.mounts, MOUNT_OURS, m->offer.dir, LANE_DIR, true, NULL,
@@ -153,14 +160,31 @@ static int create_box(struct making *m, struct err *e)
 		b->def->image, b->def->name, remedy);
 }
 
+/* A tool's command goes over the lane, and its secrets before it. */
+static int refuse_box_runtime(const struct making *m, struct err *e)
+{
+	const struct tool_def *d = m->box->def;
+	const struct engine_info *engine = &m->h->at.info;
+
+	if (sandbox_known(engine, d->runtime, d->name, e))
+		return -1;
+	return sandbox_runtime(engine, d->runtime)
+		? err_set(e, ERR_CONFIG,
+			  "the tool %s: its runtime %s has a kernel of its own, into which berth's lane does not reach, and tools "
+			  "run over that; agents can have it.",
+			  d->name, d->runtime ? d->runtime : engine->default_runtime)
+		: 0;
+}
+
 static int make_box(struct making *m, const char *workspace, struct err *e)
 {
 	struct tool_box *b = m->box;
 	struct lane_about about = {0};
 	int64_t start;
 
-	if (describe_box(m, workspace, e) || lane_prepare(b->name, &m->offer, e) ||
-		add_box_mounts(m, e) || refuse_cancelled(m, e))
+	if (refuse_box_runtime(m, e) || describe_box(m, workspace, e) ||
+		lane_prepare(b->name, &m->offer, e) || add_box_mounts(m, e) ||
+		refuse_cancelled(m, e))
 		return -1;
 	start = clock_mono_ns();
 	if (create_box(m, e) || refuse_cancelled(m, e))
@@ -176,8 +200,7 @@ static int make_box(struct making *m, const char *workspace, struct err *e)
 	snprintf(about.id, sizeof about.id, "%s", b->id);
 	snprintf(about.engine, sizeof about.engine, "%s", b->engine);
 	snprintf(about.session, sizeof about.session, "%s", b->session);
-	m->offer.apparmor = m->spec.apparmor;
-	if (ready_lane(&m->offer, &about, &m->spec.mounts, &m->secrets, e))
+	if (ready_lane(&m->offer, &about, &m->spec, &m->secrets, e))
 		return -1;
 	b->guest = m->offer.guest;
 	b->lane_us = elapsed_us(start);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <berth/mem.h>
 #include <berth/str.h>
@@ -24,6 +25,25 @@ int field_expect_map(const struct reader *r, const struct node *n, struct err *e
 	return node_err(r->c, n, e, "found %s, expected keys with values.", kind_name(n));
 }
 
+/* "..", as the kernel walks it: from where a link leads to, not from where it stands. */
+static void climb_path(struct str *at)
+{
+	AUTO_FREE char *real = NULL;
+	struct stat st;
+	char *slash;
+
+	if (!lstat(at->len ? at->s : "/", &st) && S_ISLNK(st.st_mode) &&
+		(real = realpath(at->s, NULL))) {
+		str_clear(at);
+		str_adds(at, real);
+	}
+	slash = at->len ? strrchr(at->s, '/') : NULL;
+	if (slash) {
+		*slash = '\0';
+		at->len = (size_t)(slash - at->s);
+	}
+}
+
 const char *field_path(const struct reader *r, const char *path)
 {
 	AUTO_STR struct str all = STR_INIT, out = STR_INIT;
@@ -36,18 +56,10 @@ const char *field_path(const struct reader *r, const char *path)
 	else
 		str_addf(&all, "%s/%s", r->base, path);
 	for (char *part = strtok_r(all.s, "/", &save); part; part = strtok_r(NULL, "/", &save)) {
-		if (!strcmp(part, "."))
-			continue;
-		if (!strcmp(part, "..")) {
-			char *slash = strrchr(out.s, '/');
-
-			if (slash) {
-				*slash = '\0';
-				out.len = (size_t)(slash - out.s);
-			}
-			continue;
-		}
-		str_addf(&out, "/%s", part);
+		if (!strcmp(part, ".."))
+			climb_path(&out);
+		else if (strcmp(part, ".") != 0)
+			str_addf(&out, "/%s", part);
 	}
 	return arena_strdup(r->mem, out.len ? out.s : "/");
 }
@@ -87,7 +99,7 @@ static int read_amount(const struct reader *r, const struct field *f, const stru
 	return 0;
 }
 
-static int read_one(const struct reader *r, const struct field *f, const struct node *n, void *at,
+int field_one(const struct reader *r, const struct field *f, const struct node *n, void *at,
 	struct err *e)
 {
 	switch (f->type) {
@@ -132,7 +144,7 @@ int field_read_known(const struct reader *r, const struct node *map, const struc
 
 		while (f->key && strcmp(f->key, n->key))
 			f++;
-		if ((f->key ? read_one(r, f, n, (char *)out + f->offset, e) : other(r, n, e)) &&
+		if ((f->key ? field_one(r, f, n, (char *)out + f->offset, e) : other(r, n, e)) &&
 			field_go_on(r, e))
 			return -1;
 	}
@@ -165,7 +177,7 @@ int field_read(const struct reader *r, const struct node *map, const struct fiel
 
 		while (f->key && strcmp(f->key, n->key))
 			f++;
-		if ((f->key ? read_one(r, f, n, (char *)out + f->offset, e)
+		if ((f->key ? field_one(r, f, n, (char *)out + f->offset, e)
 			    : refuse_key(r, n, fields, e)) &&
 			field_go_on(r, e))
 			return -1;

@@ -47,6 +47,9 @@ struct field {
 	int (*read)(const struct reader *r, const struct node *n, void *at, struct err *e);
 };
 
+/* One value as `f` says, into *at. */
+int field_one(const struct reader *r, const struct field *f, const struct node *n, void *at,
+	struct err *e);
 int field_read(const struct reader *r, const struct node *map, const struct field *fields,
 	void *out, struct err *e);
 /* As field_read; `other` is called for each key the table lacks and may refuse it. */
@@ -57,7 +60,8 @@ int field_read_known(const struct reader *r, const struct node *map, const struc
 /* A map or ERR_CONFIG; an empty scalar counts as an empty map. */
 int field_expect_map(const struct reader *r, const struct node *n, struct err *e);
 
-/* `path` made absolute against base, "." and ".." resolved by text only; in the arena. */
+/* `path` made absolute against base, without "." and ".."; these lead where the kernel would go, links
+ * before them followed.  In the arena. */
 const char *field_path(const struct reader *r, const char *path);
 
 #endif

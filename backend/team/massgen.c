@@ -9,6 +9,10 @@
  * MassGen's own business, ignored and listed; so is an agent without backend.cwd, which has no
  * container in MassGen either.  command_line_execution_mode may say anything that MassGen knows:
  * an agent with a workspace gets a container, for berth runs no command of an agent on the host.
+ * Commands end with MassGen's own time at the latest (timeout_settings), and a map custom_tools: is of
+ * containers, as in berth's files.  A context path with `permission: write` is read-only in MassGen while agents coordinate and writable
+ * for the one that presents the result: here for the only agent of a file, or for the one that
+ * team_final names.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +32,10 @@ struct gathering { /* the reader's ctx */
 	const struct field *known; /* keys of this level, for spelling */
 	struct ignored_key *ignored;
 	size_t nignored;
+	struct tool_def *tools;
+	size_t ntools;
+	int64_t seconds; /* how long MassGen runs; 0: not said */
+	bool sole;       /* there is one agent: it is the final one */
 };
 
 struct backend_reading {
@@ -40,7 +48,13 @@ struct backend_reading {
 	struct packages packages;
 	struct words allow, block;
 	struct grants grants;
+	struct own_tools {
+		size_t n;
+		struct tool_def *def;
+	} tools;
 };
+
+static int read_own_tools(const struct reader *r, const struct node *n, void *at, struct err *e);
 
 enum { MODE_DOCKER }; /* of mode_words; -1: not said */
 static const char *const mode_words[] = {"docker", "local", "srt", NULL};
@@ -73,6 +87,7 @@ static const struct field backend_fields[] = {
 	{"snapshot_storage", FIELD_PATH, AT(backend_reading, snapshots), 0, 0, NULL, NULL},
 	{"enforce_read_before_delete", FIELD_BOOL, AT(backend_reading, read_before_delete), 0, 0,
 		NULL, NULL},
+	{"custom_tools", FIELD_NESTED, AT(backend_reading, tools), 0, 0, NULL, read_own_tools},
 	{0},
 };
 
@@ -86,8 +101,13 @@ static const struct field orchestrator_fields[] = {
 };
 
 /* Names only: what the top of the file may hold. */
-static const struct field top_fields[] = {
-	{.key = "agent"}, {.key = "agents"}, {.key = "orchestrator"}, {0}};
+static const struct field top_fields[] = {{.key = "agent"}, {.key = "agents"},
+	{.key = "orchestrator"}, {.key = "timeout_settings"}, {.key = "custom_tools"}, {0}};
+
+static const struct field timeout_fields[] = {
+	{"orchestrator_timeout_seconds", FIELD_INT, AT(gathering, seconds), 1, 604800, NULL, NULL},
+	{0},
+};
 
 /* "command_line_exec_mode" of "command_line_execution_mode": each word as it is, or its beginning. */
 static bool shortens_key(const char *key, const char *known)
@@ -148,6 +168,59 @@ static int other_key(const struct reader *r, const struct node *n, struct err *e
 	return 0;
 }
 
+/* A map is of containers, as in berth's files; MassGen's own list names functions that it calls itself. */
+static int read_own_tools(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	struct own_tools *out = at;
+
+	if (n->kind == NODE_LIST) {
+		note_ignored(r, "custom_tools", n->key_line, n->key_column,
+			"MassGen calls these functions itself, on the host; for a container of its own "
+			"write NAME: {type: docker, image: ..., script: ...}");
+		return 0;
+	}
+	if (field_expect_map(r, n, e))
+		return -1;
+	out->def = arena_array(r->mem, n->n, sizeof *out->def);
+	for (size_t i = 0; n->kind == NODE_MAP && i < n->n; i++)
+		if (!team_read_tool(r, n->child[i], &out->def[out->n], e))
+			out->n++;
+		else if (field_go_on(r, e))
+			return -1;
+	return 0;
+}
+
+/* `agent` NULL: they are everybody's. */
+static int add_tools(const struct reader *r, const struct own_tools *more, const char *agent,
+	const char *workspace, struct err *e)
+{
+	struct gathering *g = r->ctx;
+	struct tool_def *all = arena_array(r->mem, g->ntools + more->n, sizeof *all);
+
+	if (g->ntools)
+		memcpy(all, g->tools, g->ntools * sizeof *all);
+	g->tools = all;
+	for (size_t i = 0; i < more->n; i++) {
+		struct tool_def *d = &all[g->ntools];
+
+		for (size_t k = 0; k < g->ntools; k++)
+			if (!strcmp(all[k].name, more->def[i].name) &&
+				err_set(e, ERR_CONFIG,
+					"%s:%d:%d: the tool %s is defined twice; give one of them another "
+					"name, or define it once, in custom_tools: of the file itself.",
+					r->c->file, more->def[i].at.line, more->def[i].at.column,
+					all[k].name) &&
+				field_go_on(r, e))
+				return -1;
+		*d = more->def[i];
+		d->agent = agent;
+		if (d->files == TOOL_WORKSPACE && !d->workspace)
+			d->workspace = workspace;
+		g->ntools++;
+	}
+	return 0;
+}
+
 static int read_backend(const struct reader *r, const struct node *n, void *at, struct err *e)
 {
 	struct gathering *g = r->ctx;
@@ -173,6 +246,26 @@ static const struct field agent_fields[] = {
 	{"backend", FIELD_NESTED, AT(massgen_agent, backend), 0, 0, NULL, read_backend},
 	{0},
 };
+
+/* Only one of several is the final agent, and which one MassGen chooses while it runs. */
+static void hold_writes(const struct reader *r, struct grants *g)
+{
+	const struct gathering *about = r->ctx;
+
+	for (size_t i = 0; !about->sole && i < g->n; i++) {
+		struct path_grant *one = &g->grant[i];
+
+		one->final = one->write;
+		one->write = false;
+		if (one->final)
+			note_ignored(r, "context_paths", one->at.line, one->at.column,
+				arena_printf(r->mem,
+					"MassGen lets only its final agent write to %s, so it is "
+					"read-only for all; `berth up --final AGENT` gives it to "
+					"one",
+					one->path));
+	}
+}
 
 static void join_grants(const struct reader *r, const struct grants *a, const struct grants *b,
 	struct agent_def *out)
@@ -202,12 +295,15 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 		a.id = arena_printf(r->mem, "agent%zu", number);
 	if (team_check_id(r->c, n, a.id, e) || team_check_image(r->c, n, b->image, e))
 		return -1;
+	if (add_tools(r, &b->tools, a.id, b->cwd, e))
+		return -1;
 	if (!b->cwd) {
 		note_ignored(r, "", n->line, n->column,
 			"no backend.cwd, so MassGen gives this agent no files and no commands: it needs no "
 			"container");
 		return 1;
 	}
+	hold_writes(r, &a.backend.grants);
 	if (!b->commands)
 		note_ignored(r, "backend.enable_mcp_command_line", n->line, n->column,
 			"not set: the container is made, but `berth mcp` runs no commands in it");
@@ -236,8 +332,10 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 		.allow = b->allow,
 		.block = b->block,
 		.at = {n->line, n->column}};
+	out->credentials.lenient = true;
 	out->limits.memory_bytes = b->memory;
 	out->limits.cpus = b->cpus;
+	out->limits.timeout_s = ((const struct gathering *)r->ctx)->seconds;
 	join_grants(r, &shared->grants, &b->grants, out);
 	return 0;
 }
@@ -249,7 +347,28 @@ static int read_shared(
 
 	g->path = "orchestrator";
 	g->known = orchestrator_fields;
-	return n ? field_read_known(r, n, orchestrator_fields, out, other_key, e) : 0;
+	if (n && field_read_known(r, n, orchestrator_fields, out, other_key, e))
+		return -1;
+	hold_writes(r, &out->grants);
+	return 0;
+}
+
+/* What the file says of the run as a whole: no command outlives that. */
+static int read_whole_run(struct reader *r, const struct node *root, struct err *e)
+{
+	const struct node *limit = node_get(root, "timeout_settings"),
+			  *tools = node_get(root, "custom_tools");
+	struct own_tools all = {0};
+	struct gathering *g = r->ctx;
+
+	g->path = "timeout_settings";
+	g->known = timeout_fields;
+	if (limit && field_read_known(r, limit, timeout_fields, g, other_key, e))
+		return -1;
+	g->path = "";
+	return tools && (read_own_tools(r, tools, &all, e) || add_tools(r, &all, NULL, NULL, e))
+		? -1
+		: 0;
 }
 
 static int read_agents(struct reader *r, const struct node *single, const struct node *list,
@@ -307,10 +426,40 @@ int massgen_read(const struct reader *from, struct team *t, struct err *e)
 	if (!single && (!list || list->kind != NODE_LIST))
 		return err_set(
 			e, ERR_CONFIG, "%s: expected agent:, or agents: with a list.", c->file);
-	if (read_shared(&r, node_get(c->root, "orchestrator"), &shared, e) ||
+	g.sole = single || list->n == 1;
+	if (read_whole_run(&r, c->root, e) ||
+		read_shared(&r, node_get(c->root, "orchestrator"), &shared, e) ||
 		read_agents(&r, single, list, &shared, e))
 		return -1;
+	t->tools = g.tools;
+	t->ntools = g.ntools;
 	t->ignored = g.ignored;
 	t->nignored = g.nignored;
+	return 0;
+}
+
+int team_final(struct team *t, const char *id, struct err *e)
+{
+	struct agent_def *all;
+
+	if (t->kind != TEAM_MASSGEN)
+		return err_set(e, ERR_USAGE,
+			"%s is not MassGen's: each of its agents may write what the file says.",
+			t->file);
+	if (!team_agent(t, id))
+		return err_set(
+			e, ERR_USAGE, "%s makes no container for an agent %.64s.", t->file, id);
+	all = arena_array(&t->mem, t->nagents, sizeof *all);
+	memcpy(all, t->agents, t->nagents * sizeof *all);
+	for (size_t i = 0; i < t->nagents; i++) {
+		struct path_grant *grant = arena_array(&t->mem, all[i].npaths, sizeof *grant);
+
+		if (all[i].npaths)
+			memcpy(grant, all[i].paths, all[i].npaths * sizeof *grant);
+		for (size_t k = 0; k < all[i].npaths; k++)
+			grant[k].write |= grant[k].final && !strcmp(all[i].id, id);
+		all[i].paths = grant;
+	}
+	t->agents = all;
 	return 0;
 }

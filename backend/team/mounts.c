@@ -194,7 +194,7 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 		}
 	l->mount = mem_grow(l->mount, &l->cap, l->n + 1, sizeof *l->mount);
 	l->mount[l->n++] = (struct mount){xstrdup(real), xstrdup(target), read_only,
-		kind == MOUNT_OURS, st.st_dev, st.st_ino, st.st_uid, st.st_mode};
+		kind == MOUNT_OURS, st.st_dev, st.st_ino, st.st_uid, st.st_gid, st.st_mode};
 	return 0;
 }
 

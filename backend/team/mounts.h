@@ -24,6 +24,7 @@ struct mount {
 	dev_t dev;
 	ino_t ino;
 	uid_t uid;
+	gid_t gid;
 	mode_t mode;
 };
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <berth/check.h>
+#include <berth/egress.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -26,7 +27,142 @@ const char *net_mode_name(enum net_mode m)
 	return net_words[m];
 }
 
-/* none | bridge | host | internal: NAME */
+/* NAME, or {host: NAME, tls: true} */
+static int read_host_rule(
+	const struct reader *r, const struct node *n, const char **out, struct err *e)
+{
+	struct rule_reading {
+		const char *host;
+		bool tls;
+	} x = {0};
+	static const struct field word = {"", FIELD_TEXT, 0, 0, 0, NULL, NULL},
+				  fields[] = {{"host", FIELD_TEXT, AT(rule_reading, host), 0, 0,
+						      NULL, NULL},
+					  {"tls", FIELD_BOOL, AT(rule_reading, tls), 0, 0, NULL,
+						  NULL},
+					  {0}};
+	struct egress_rule parsed;
+
+	if (n->kind != NODE_MAP)
+		return field_one(r, &word, n, (void *)out, e);
+	if (field_read(r, n, fields, &x, e))
+		return -1;
+	if (!x.host)
+		return node_err(r->c, n, e, "expected a host, or host: with it and tls: true.");
+	if (node_get(n, "tls") && !x.tls && !egress_parse_rule(x.host, true, &parsed, NULL) &&
+		egress_wants_tls(&parsed, &parsed.at))
+		return node_err(
+			r->c, n, e, "port 443 of a name is always TLS; tls: is for another port.");
+	*out = x.tls ? arena_printf(r->mem, EGRESS_TLS "%s", x.host) : x.host;
+	return 0;
+}
+
+static int read_host_rules(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	size_t count = n->kind == NODE_LIST ? n->n : 1;
+	const char **word = arena_array(r->mem, count, sizeof *word);
+
+	for (size_t i = 0; i < count; i++)
+		if (read_host_rule(r, n->kind == NODE_LIST ? n->child[i] : n, &word[i], e))
+			return -1;
+	*(struct words *)at = (struct words){count, word};
+	return 0;
+}
+
+static int check_egress_rules(const struct reader *r, const struct node *n, bool allow,
+	struct egress_def *out, struct err *e)
+{
+	const struct words *rules = allow ? &out->allow : &out->deny;
+	const struct node *at = node_get(n, allow ? "allow" : "deny");
+	struct egress_rule parsed;
+	struct err why = ERR_INIT;
+
+	for (size_t i = 0; i < rules->n; i++) {
+		if (!egress_parse_file_rule(rules->word[i], allow, &parsed, &why)) {
+			if (!out->own_host && egress_reaches_host(&parsed))
+				out->own_host = arena_printf(r->mem, "allow: %s", rules->word[i]);
+			continue;
+		}
+		node_err(r->c, at, e, "%s.", why.msg);
+		if (field_go_on(r, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* upstream: http://HOST:PORT, or {proxy: that, login: NAME of a secret, trusted: true} */
+static int read_upstream(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	struct upstream_reading {
+		const char *proxy, *login;
+		bool trusted;
+	} x = {0};
+	static const struct field fields[] = {
+		{"proxy", FIELD_TEXT, AT(upstream_reading, proxy), 0, 0, NULL, NULL},
+		{"login", FIELD_TEXT, AT(upstream_reading, login), 0, 0, NULL, NULL},
+		{"trusted", FIELD_BOOL, AT(upstream_reading, trusted), 0, 0, NULL, NULL},
+		{0},
+	};
+	struct egress_def *out = at;
+	struct egress_rule parsed;
+	struct err why = ERR_INIT;
+
+	if (n->kind == NODE_SCALAR)
+		x.proxy = n->value;
+	else if (field_read(r, n, fields, &x, e))
+		return -1;
+	if (!x.proxy || strchr(x.proxy, '@'))
+		return node_err(r->c, n, e,
+			"upstream: is http://HOST:PORT, or proxy: with that and login: with the name of a secret, whose value "
+			"is USER:PASSWORD; no user stands in the address.");
+	out->upstream = arena_printf(
+		r->mem, "%s%s%s", x.proxy, x.login ? ",login" : "", x.trusted ? ",trusted" : "");
+	out->upstream_secret = x.login ? arena_strdup(r->mem, x.login) : NULL;
+	if (strchr(x.proxy, ',') || egress_parse_upstream(out->upstream, &parsed, &why))
+		return node_err(r->c, n, e, "%s.",
+			*why.msg ? why.msg : "an upstream proxy ends with its port");
+	return 0;
+}
+
+/* path: lane | relay */
+static int read_egress_path(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	static const char *const words[] = {"lane", "relay", NULL};
+	int choice;
+
+	if (node_choice(r->c, n, words, &choice, e))
+		return -1;
+	*(bool *)at = choice == 1;
+	return 0;
+}
+
+/* {allow: [NAME, "*.NAME", "NAME:PORT", {host: "NAME:PORT", tls: true}], deny: [...]} */
+static int read_egress(
+	const struct reader *r, const struct node *n, struct egress_def *out, struct err *e)
+{
+	static const struct field fields[] = {
+		{"allow", FIELD_NESTED, AT(egress_def, allow), 0, 0, NULL, read_host_rules},
+		{"deny", FIELD_NESTED, AT(egress_def, deny), 0, 0, NULL, read_host_rules},
+		{"ask", FIELD_BOOL, AT(egress_def, ask), 0, 0, NULL, NULL},
+		{"path", FIELD_NESTED, AT(egress_def, relay), 0, 0, NULL, read_egress_path},
+		{"upstream", FIELD_NESTED, 0, 0, 0, NULL, read_upstream},
+		{"routes", FIELD_NESTED, 0, 0, 0, NULL, team_read_routes},
+		{0},
+	};
+
+	out->on = true;
+	if (field_read(r, n, fields, out, e) || team_expand_presets(r, n, &out->allow, e) ||
+		team_expand_presets(r, n, &out->deny, e))
+		return -1;
+	if (out->allow.n + out->deny.n > EGRESS_RULES_MAX / 2)
+		return node_err(r->c, n, e, "an agent's network: has at most %d rules.",
+			EGRESS_RULES_MAX / 2);
+	return check_egress_rules(r, n, true, out, e) || check_egress_rules(r, n, false, out, e)
+		? -1
+		: 0;
+}
+
+/* none | bridge | host | internal: NAME | {allow: [...], deny: [...]} */
 int team_read_network(const struct reader *r, const struct node *n, void *at, struct err *e)
 {
 	struct net_choice *out = at;
@@ -38,9 +174,12 @@ int team_read_network(const struct reader *r, const struct node *n, void *at, st
 		out->name = arena_strdup(r->mem, n->child[0]->value);
 		return 0;
 	}
+	if (n->kind == NODE_MAP && !node_get(n, "internal"))
+		return read_egress(r, n, &out->egress, e);
 	if (n->kind != NODE_SCALAR || !strcmp(n->value, "internal"))
 		return node_err(r->c, n, e,
-			"expected none, bridge, host, or internal: NAME with a name from networks:.");
+			"expected none, bridge, host, internal: NAME with a name from networks:, or allow: "
+			"with the hosts that can be reached.");
 	if (node_choice(r->c, n, net_words, &mode, e))
 		return -1;
 	out->mode = (enum net_mode)mode;
@@ -249,6 +388,7 @@ static int check_references(const struct team *t, const struct reader *r, struct
 		const char *net = a ? a->net_name : tool->net_name, *id = a ? a->id : tool->name;
 		struct place at = a ? a->at : tool->at;
 		const struct network_def *found = net ? find_network(t, net) : NULL;
+		char clash[240];
 
 		if (net && !found &&
 			refuse_place(t, r, at, e,
@@ -264,13 +404,16 @@ static int check_references(const struct team *t, const struct reader *r, struct
 					"the secret %.64s is not declared under secrets:.",
 					secrets->word[k]))
 				return -1;
+		if (a && team_routes_clash(t, a, clash, sizeof clash) &&
+			refuse_place(t, r, at, e, "%s", clash))
+			return -1;
 	}
 	for (size_t i = 0; i < t->nnetworks; i++)
 		for (size_t k = 0; k < t->networks[i].members.n; k++)
 			if (!team_agent(t, t->networks[i].members.word[k]) &&
 				!team_tool(t, t->networks[i].members.word[k]) &&
 				refuse_place(t, r, t->networks[i].at, e,
-					"the member %.64s of the network is no agent or tool of this file.",
+					"the member %.64s of the network is not an agent or tool of this file.",
 					t->networks[i].members.word[k]))
 				return -1;
 	return 0;
@@ -299,7 +442,7 @@ static int check_outside(const struct team *t, const struct reader *r, struct er
 		if (check_reach(t, r, folder, a->workspace, a->at, e))
 			return -1;
 		for (size_t k = 0; k < a->npaths; k++)
-			if (a->paths[k].write &&
+			if ((a->paths[k].write || a->paths[k].final) &&
 				check_reach(t, r, folder, a->paths[k].path, a->paths[k].at, e))
 				return -1;
 	}
@@ -364,7 +507,10 @@ static int from_tree(const struct config *c, const char *real, const char *base,
 	/* With definitions missing, everything would refer to nothing. */
 	if (found && found->n)
 		return 0;
-	return check_references(t, &r, e) || (real && check_outside(t, &r, e)) ? -1 : 0;
+	if (check_references(t, &r, e) || (real && check_outside(t, &r, e)))
+		return -1;
+	team_note_shared(t);
+	return 0;
 }
 
 int team_parse(const char *name, const char *text, size_t n, const char *base, struct team *ret,
@@ -384,7 +530,7 @@ int team_parse(const char *name, const char *text, size_t n, const char *base, s
 	return result;
 }
 
-static int check_team_owner(const char *file, struct err *e)
+int team_check_owner(const char *file, struct err *e)
 {
 	struct stat st;
 
@@ -412,7 +558,7 @@ static int read_team_file(const char *file, const char *cwd, struct team *ret,
 	char *slash;
 	int result;
 
-	if (check_team_owner(file, e) || config_read(file, &c, e))
+	if (team_check_owner(file, e) || config_read(file, &c, e))
 		return -1;
 	real = realpath(file, NULL);
 	if (!real) {

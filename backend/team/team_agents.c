@@ -1,10 +1,17 @@
 /* team_agents.c - what a team file says of one agent; grants, packages and credentials in both forms. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/port.h>
+#include <berth/runtime.h>
+#include <berth/text.h>
 
 #include "team/team_forms.h"
+
+#define PLACE_NAME_MAX 64
+#define RUNTIME_NAME_MAX 64
 
 const struct limits agent_limits = {.memory_bytes = (uint64_t)2 << 30,
 	.cpus = 2,
@@ -48,8 +55,10 @@ static int read_grant(
 			return node_err(r->c, n, e, "the protected path %s is not below %s.",
 				below[i], g.path);
 	}
-	*out = (struct path_grant){
-		g.path, g.permission == 1, {g.protected_paths.n, below}, {n->line, n->column}};
+	*out = (struct path_grant){.path = g.path,
+		.write = g.permission == 1,
+		.protected_paths = {g.protected_paths.n, below},
+		.at = {n->line, n->column}};
 	return 0;
 }
 
@@ -173,9 +182,65 @@ int team_read_credentials(const struct reader *r, const struct node *n, void *at
 	return 0;
 }
 
+/* A directory, or one of berth's own workspaces by its name. */
+int team_read_place(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	static const char *const kinds[][2] = {{"task:", "tasks"}, {"project:", "projects"}};
+	struct place_choice *out = at;
+	char dir[PATH_MAX];
+
+	if (n->kind != NODE_SCALAR || !*n->value)
+		return node_err(r->c, n, e,
+			"expected a directory, task:ID or project:NAME (`berth workspace list`).");
+	*out = (struct place_choice){.path = field_path(r, n->value)};
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		const char *name = n->value + strlen(kinds[i][0]);
+
+		if (strncmp(n->value, kinds[i][0], strlen(kinds[i][0])) != 0)
+			continue;
+		if (!text_is_plain_name(name, PLACE_NAME_MAX))
+			return node_err(r->c, n, e,
+				"\"%.80s\" names no workspace: after %s come 1 to %d letters, digits, . "
+				"_ or -, and no leading dot.",
+				n->value, kinds[i][0], PLACE_NAME_MAX);
+		if (workspaces_dir(dir, sizeof dir, e))
+			return -1;
+		out->path = arena_printf(r->mem, "%s/%s/%s", dir, kinds[i][1], name);
+		out->bound = arena_strdup(r->mem, n->value);
+	}
+	return 0;
+}
+
+/* A task sees what others hand over to it, and its version of what all share. */
+static void grant_beside_task(const struct reader *r, struct agent_def *a)
+{
+	static const char *const shared[] = {"templates", "libraries", "datasets", "configs"};
+	const char *id = a->bound && !strncmp(a->bound, "task:", 5) ? a->bound + 5 : NULL;
+	struct path_grant *all;
+	char dir[PATH_MAX];
+
+	if (!id || workspaces_dir(dir, sizeof dir, NULL))
+		return;
+	all = arena_array(r->mem, a->npaths + 1 + COUNT(shared), sizeof *all);
+	if (a->npaths)
+		memcpy(all, a->paths, a->npaths * sizeof *all);
+	all[a->npaths++] = (struct path_grant){
+		.path = arena_printf(r->mem, "%s/shared/inter_task/%s", dir, id),
+		.handed = true,
+		.at = a->at};
+	for (size_t i = 0; i < COUNT(shared); i++)
+		all[a->npaths++] = (struct path_grant){
+			.path = arena_printf(r->mem, "%s/shared/%s", dir, shared[i]),
+			.source = arena_printf(r->mem, "%s/.kept/%s/%s", dir, id, shared[i]),
+			.handed = true,
+			.at = a->at};
+	a->paths = all;
+}
+
 /* In the files a mode and a name are one key; in the definitions they are two members. */
 struct agent_reading {
 	struct agent_def def;
+	struct place_choice place;
 	struct limits limits;
 	struct net_choice network;
 	struct packages packages;
@@ -185,11 +250,45 @@ struct agent_reading {
 
 const char *const team_apparmor_words[] = {"required", "optional", NULL};
 
+/* As engines name theirs: "runsc", "io.containerd.runc.v2". */
+int team_read_runtime(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	const char **out = at;
+
+	if (n->kind != NODE_SCALAR || !text_is_plain_name(n->value, RUNTIME_NAME_MAX))
+		return node_err(r->c, n, e,
+			"expected the name of a runtime of the engine (`berth doctor` lists them): 1 to %d "
+			"letters, digits, . _ or -, and no leading dot.",
+			RUNTIME_NAME_MAX);
+	*out = arena_strdup(r->mem, n->value);
+	return 0;
+}
+
+/* Those that it may open by itself: of its own side, for which one of this machine it gets is not its choice. */
+static int read_open_ports(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	const struct field words = {"ports", FIELD_WORDS, 0, 0, 0, NULL, NULL};
+	struct words *out = at;
+	struct port_spec s;
+
+	if (field_one(r, &words, n, out, e))
+		return -1;
+	if (out->n > PORTS_MAX)
+		return node_err(
+			r->c, n, e, "found %zu ports, expected at most %d.", out->n, PORTS_MAX);
+	for (size_t i = 0; i < out->n; i++)
+		if (strchr(out->word[i], ':') || port_parse(out->word[i], &s, NULL))
+			return node_err(r->c, n->kind == NODE_LIST ? n->child[i] : n, e,
+				"found \"%s\", expected the number of a port, 1 to 65535.",
+				out->word[i]);
+	return 0;
+}
+
 static const struct field agent_fields[] = {
 	TEAM_LIMIT_FIELDS(agent_reading),
 	{"role", FIELD_TEXT, AT(agent_reading, def.role), 0, 0, NULL, NULL},
 	{"image", FIELD_TEXT, AT(agent_reading, def.image), 0, 0, NULL, NULL},
-	{"workspace", FIELD_PATH, AT(agent_reading, def.workspace), 0, 0, NULL, NULL},
+	{"workspace", FIELD_NESTED, AT(agent_reading, place), 0, 0, NULL, team_read_place},
 	{"temporary_workspace", FIELD_PATH, AT(agent_reading, def.temporary), 0, 0, NULL, NULL},
 	{"timeout", FIELD_INT, AT(agent_reading, limits.timeout_s), 0, 604800, NULL, NULL},
 	{"output", FIELD_BYTES, AT(agent_reading, limits.output_bytes), 0, 16 * GIB, NULL, NULL},
@@ -198,6 +297,7 @@ static const struct field agent_fields[] = {
 		NULL},
 	{"sudo", FIELD_BOOL, AT(agent_reading, def.sudo), 0, 0, NULL, NULL},
 	{"apparmor", FIELD_CHOICE, AT(agent_reading, apparmor), 0, 0, team_apparmor_words, NULL},
+	{"runtime", FIELD_NESTED, AT(agent_reading, def.runtime), 0, 0, NULL, team_read_runtime},
 	{"read_before_delete", FIELD_BOOL, AT(agent_reading, def.read_before_delete), 0, 0, NULL,
 		NULL},
 	{"credentials", FIELD_NESTED, AT(agent_reading, def.credentials), 0, 0, NULL,
@@ -208,6 +308,12 @@ static const struct field agent_fields[] = {
 	{"secrets", FIELD_WORDS, AT(agent_reading, def.secrets), 0, 0, NULL, NULL},
 	{"allow", FIELD_WORDS, AT(agent_reading, def.allow), 0, 0, NULL, NULL},
 	{"block", FIELD_WORDS, AT(agent_reading, def.block), 0, 0, NULL, NULL},
+	{"checkpoints", FIELD_NESTED, AT(agent_reading, def.checkpoints), 0, 0, NULL,
+		team_read_checkpoints},
+	{"idle", FIELD_NESTED, AT(agent_reading, def.idle_pause_s), 0, 0, NULL, team_read_idle},
+	{"forks", FIELD_INT, AT(agent_reading, def.forks), 0, 100, NULL, NULL},
+	{"ports", FIELD_NESTED, AT(agent_reading, def.ports), 0, 0, NULL, read_open_ports},
+	{"hand_over", FIELD_WORDS, AT(agent_reading, def.hand_over), 0, 0, NULL, NULL},
 	{0},
 };
 
@@ -219,15 +325,27 @@ int team_read_agent(
 	if (team_check_id(r->c, n, n->key, e) || field_read(r, n, agent_fields, &a, e) ||
 		team_check_image(r->c, n, a.def.image, e))
 		return -1;
-	if (!a.def.workspace)
-		return node_err(
-			r->c, n, e, "the agent %s needs workspace: with a directory.", n->key);
+	if (!a.place.path)
+		return node_err(r->c, n, e,
+			"the agent %s needs workspace: with a directory, task:ID or project:NAME.",
+			n->key);
+	if (a.def.checkpoints.keep && !a.place.bound)
+		return node_err(r->c, node_get(n, "checkpoints"), e,
+			"checkpoints: of the agent %s: they are made of a workspace of berth's; give it "
+			"workspace: task:ID or project:NAME.",
+			n->key);
 	if (a.def.net_rate_bytes && a.network.mode != NET_BRIDGE && a.network.mode != NET_INTERNAL)
 		return node_err(r->c, n, e, "network_rate of the agent %s: network: %s %s.", n->key,
 			net_mode_name((enum net_mode)a.network.mode),
 			a.network.mode == NET_HOST ? "is the host's own, which cannot be limited"
 						   : "has nothing to limit");
+	if (a.def.ports.n && a.network.mode == NET_HOST)
+		return node_err(r->c, n, e,
+			"ports of the agent %s: network: host is the host's own, where they are open already.",
+			n->key);
 	*out = a.def;
+	out->workspace = a.place.path;
+	out->bound = a.place.bound;
 	out->id = arena_strdup(r->mem, n->key);
 	out->container = arena_printf(r->mem, "berth-%s", n->key);
 	out->image = a.def.image ? a.def.image : a.def.sudo ? IMAGE_RUNTIME_SUDO : IMAGE_RUNTIME;
@@ -235,11 +353,13 @@ int team_read_agent(
 	out->limits = a.limits;
 	out->network = a.network.mode;
 	out->net_name = a.network.name;
+	out->egress = a.network.egress;
 	out->python = a.packages.python;
 	out->npm = a.packages.npm;
 	out->system = a.packages.system;
 	out->npaths = a.grants.n;
 	out->paths = a.grants.grant;
 	out->at = (struct place){n->key_line, n->key_column};
+	grant_beside_task(r, out);
 	return 0;
 }

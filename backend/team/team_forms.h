@@ -35,6 +35,12 @@ extern const struct limits agent_limits, tool_limits; /* defaults */
 struct net_choice {
 	enum net_mode mode;
 	const char *name;
+	struct egress_def egress;
+};
+
+struct place_choice {
+	const char *path;  /* absolute */
+	const char *bound; /* "task:ID" or "project:NAME"; NULL */
 };
 
 struct packages {
@@ -53,12 +59,31 @@ int team_read_agent(
 	const struct reader *r, const struct node *n, struct agent_def *out, struct err *e);
 int team_read_tool(
 	const struct reader *r, const struct node *n, struct tool_def *out, struct err *e);
+/* Is `script:` the path of a file, and not a line for a shell? */
+bool team_is_script_file(const char *script);
+int team_read_script(const struct reader *r, const struct node *n, const char *script,
+	struct tool_def *out, struct err *e);
 int team_read_network(const struct reader *r, const struct node *n, void *at, struct err *e);
+/* Each preset:NAME becomes "preset:NAME HOST" for each of its hosts. */
+int team_expand_presets(
+	const struct reader *r, const struct node *at, struct words *rules, struct err *e);
+int team_read_routes(const struct reader *r, const struct node *n, void *at, struct err *e);
+/* What is wrong with the agent's routes and secrets together, in a sentence; false: nothing. */
+bool team_routes_clash(const struct team *t, const struct agent_def *a, char *buf, size_t cap);
+int team_read_place(const struct reader *r, const struct node *n, void *at, struct err *e);
 extern const char *const team_apparmor_words[]; /* 1: optional */
+int team_read_runtime(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_env(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_grants(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_packages(const struct reader *r, const struct node *n, void *at, struct err *e);
+int team_read_idle(const struct reader *r, const struct node *n, void *at, struct err *e);
+int team_read_checkpoints(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_credentials(const struct reader *r, const struct node *n, void *at, struct err *e);
+
+/* Is it this user's or root's, and nobody else's to write? */
+int team_check_owner(const char *file, struct err *e);
+/* A note for each agent with egress that shares what can be written. */
+void team_note_shared(struct team *t);
 
 int massgen_read(const struct reader *r, struct team *t, struct err *e);
 

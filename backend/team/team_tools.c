@@ -16,9 +16,10 @@ const struct limits tool_limits = {.memory_bytes = (uint64_t)512 << 20,
 
 struct tool_reading {
 	struct tool_def def;
+	struct place_choice place;
 	struct limits limits;
 	int type, files, apparmor;
-	const char *script;
+	const char *script, *line; /* line: of command:, for a shell */
 	struct net_choice network;
 	int64_t pool_size, pool_idle_s;
 };
@@ -38,9 +39,11 @@ static int read_isolation(const struct reader *r, const struct node *n, void *at
 	static const struct field fields[] = {
 		{"network", FIELD_NESTED, AT(tool_reading, network), 0, 0, NULL, team_read_network},
 		{"filesystem", FIELD_CHOICE, AT(tool_reading, files), 0, 0, files_words, NULL},
-		{"workspace", FIELD_PATH, AT(tool_reading, def.workspace), 0, 0, NULL, NULL},
+		{"workspace", FIELD_NESTED, AT(tool_reading, place), 0, 0, NULL, team_read_place},
 		{"apparmor", FIELD_CHOICE, AT(tool_reading, apparmor), 0, 0, team_apparmor_words,
 			NULL},
+		{"runtime", FIELD_NESTED, AT(tool_reading, def.runtime), 0, 0, NULL,
+			team_read_runtime},
 		{0},
 	};
 
@@ -58,11 +61,24 @@ static int read_pool(const struct reader *r, const struct node *n, void *at, str
 	return field_read(r, n, fields, at, e);
 }
 
+/* A list is the program and its arguments, or its name alone; a line is for a shell. */
+static int read_tool_command(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	static const struct field words = {"command", FIELD_WORDS, 0, 0, 0, NULL, NULL};
+	struct tool_reading *t = at;
+
+	if (n->kind == NODE_SCALAR && strpbrk(n->value, " \t\n;|&<>()$`\"'*?")) {
+		t->line = arena_strdup(r->mem, n->value);
+		return 0;
+	}
+	return field_one(r, &words, n, &t->def.command, e);
+}
+
 static const struct field tool_fields[] = {
 	{"type", FIELD_CHOICE, AT(tool_reading, type), 0, 0, type_words, NULL},
 	{"image", FIELD_TEXT, AT(tool_reading, def.image), 0, 0, NULL, NULL},
 	{"script", FIELD_TEXT, AT(tool_reading, script), 0, 0, NULL, NULL},
-	{"command", FIELD_WORDS, AT(tool_reading, def.command), 0, 0, NULL, NULL},
+	{"command", FIELD_NESTED, 0, 0, 0, NULL, read_tool_command},
 	{"resources", FIELD_NESTED, 0, 0, 0, NULL, read_resources},
 	{"isolation", FIELD_NESTED, 0, 0, 0, NULL, read_isolation},
 	{"timeout", FIELD_INT, AT(tool_reading, limits.timeout_s), 0, 604800, NULL, NULL},
@@ -85,15 +101,24 @@ int team_read_tool(
 		return -1;
 	if (!t.def.image)
 		return node_err(r->c, n, e, "the tool %s needs image:.", n->key);
-	if (!t.script == !t.def.command.n)
+	if (t.network.egress.on)
+		return node_err(r->c, n, e,
+			"the tool %s: network: allow: is for agents; a tool has none, bridge, host or "
+			"internal.",
+			n->key);
+	if (!!t.script + !!t.line + !!t.def.command.n != 1)
 		return node_err(
 			r->c, n, e, "the tool %s needs either script: or command:.", n->key);
 	*out = t.def;
-	if (t.script) {
-		/* The words after the script's own name become its positional parameters. */
+	out->workspace = t.place.path;
+	if (t.script && team_is_script_file(t.script)) {
+		if (team_read_script(r, n, t.script, out, e))
+			return -1;
+	} else if (t.script || t.line) {
+		/* The words after the tool's own name become its positional parameters. */
 		argv = arena_array(r->mem, 4, sizeof *argv);
 		memcpy(argv, shell, sizeof shell);
-		argv[2] = t.script;
+		argv[2] = t.script ? t.script : t.line;
 		argv[3] = arena_strdup(r->mem, n->key);
 		out->command = (struct words){4, argv};
 	}

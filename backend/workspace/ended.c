@@ -1,10 +1,12 @@
 /* ended.c - how a task ended: a small file beside the tasks, where no task can write. */
-#include "workspace/room.h"
+#include "workspace/loop_image.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include <berth/text.h>
 
 #define ENDED ".ended"
 #define ENDED_MAX 100 /* bytes of one */
@@ -46,13 +49,34 @@ void workspace_recall_end(struct workspaces *w, struct workspace_info *i)
 		}
 }
 
+/* Most have not ended, so those are looked for of which something is kept. */
+void workspace_recall_ends(struct workspaces *w, struct workspace_info *all, size_t n,
+	int (*order)(const void *, const void *))
+{
+	int fd = openat(w->fd, ENDED, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct workspace_info key = {.kind = WORKSPACE_TASK}, *found;
+	struct dirent *at;
+
+	while (d && (at = readdir(d))) {
+		if (!text_is_plain_name(at->d_name, WORKSPACE_NAME_MAX))
+			continue;
+		snprintf(key.name, sizeof key.name, "%.*s", WORKSPACE_NAME_MAX, at->d_name);
+		found = bsearch(&key, all, n, sizeof *all, order);
+		if (found)
+			workspace_recall_end(w, found);
+	}
+	if (d)
+		closedir(d);
+}
+
 int workspace_forget_end(struct workspaces *w, const char *name, struct err *e)
 {
 	char path[sizeof ENDED "/" + WORKSPACE_NAME_MAX];
 
 	snprintf(path, sizeof path, ENDED "/%s", name);
 	return unlinkat(w->fd, path, 0) < 0 && errno != ENOENT
-		? err_sys(e, errno, "cannot forget how task %s ended", name)
+		? err_sys(e, errno, "cannot clear how task %s ended", name)
 		: 0;
 }
 
@@ -66,7 +90,7 @@ static int keep_end(struct workspaces *w, const struct workspace_info *i,
 
 	if ((mkdirat(w->fd, ENDED, 0700) < 0 && errno != EEXIST) ||
 		file_replace(path, text, (size_t)n, true) < 0)
-		return err_sys(e, errno, "cannot keep how task %s ended", i->name);
+		return err_sys(e, errno, "cannot save how task %s ended", i->name);
 	return 0;
 }
 
@@ -83,7 +107,7 @@ int workspace_end(struct workspaces *w, const char *name, enum workspace_state s
 	if (fstat(dir, &st) < 0) {
 		rc = err_sys(e, errno, "cannot look at task %s", name);
 	} else {
-		i.inode = st.st_ino;
+		i.inode = workspace_number(w, WORKSPACE_TASK, name, &st);
 		snprintf(i.name, sizeof i.name, "%s", name);
 		rc = state == WORKSPACE_OPEN ? workspace_forget_end(w, name, e)
 					     : keep_end(w, &i, state, now_ms, e);

@@ -3,6 +3,10 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <berth/workspace.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -50,19 +54,29 @@ static const char *const names[] = {".env", "*.env", ".env.*", "*.key", "*.pem",
 static const char *const samples[] = {"*.example", "*.sample", "*.template", "*.dist", "*.pub"};
 
 struct seeking {
-	const char *bytes, *path;
+	const char *bytes, *end, *path;
 	size_t found;
+	const char *told;    /* up to here nothing more is told: one of a line is enough */
+	const char *counted; /* up to here `line` is counted */
 	unsigned line;
-	bool told; /* one of this line is enough */
 	workspace_secret_fn *tell;
 	void *ctx;
 };
 
-static void tell_secret(struct seeking *s, const char *what)
+static const char *end_of_line(const struct seeking *s, const char *at)
 {
-	if (s->told)
+	const char *nl = memchr(at, '\n', (size_t)(s->end - at));
+
+	return nl ? nl : s->end;
+}
+
+static void tell_secret(struct seeking *s, const char *at, const char *what)
+{
+	if (at < s->told)
 		return;
-	s->told = true;
+	for (const char *nl; (nl = memchr(s->counted, '\n', (size_t)(at - s->counted)));)
+		s->line++, s->counted = nl + 1;
+	s->told = end_of_line(s, at);
 	s->found++;
 	if (s->tell)
 		s->tell(s->ctx, s->path, s->line, what);
@@ -93,48 +107,51 @@ static bool is_varied(const char *s, size_t n)
 	return letter && digit && kinds >= 6;
 }
 
-static void match_token(struct seeking *s, const char *at, const char *end)
+static void match_token(struct seeking *s, const char *at)
 {
 	if (at > s->bytes && is_in(DASHED, at[-1]))
 		return; /* in the middle of a word */
 	for (size_t i = 0; i < COUNT(tokens); i++) {
 		const struct token *t = &tokens[i];
-		size_t length = strlen(t->begin), n = 0;
-		const char *rest = at + length;
+		size_t length, n = 0;
+		const char *rest;
 
-		if (*at != *t->begin || (size_t)(end - at) < length + t->min ||
-			memcmp(at, t->begin, length) != 0)
+		if (at[0] != t->begin[0] || at[1] != t->begin[1])
 			continue;
-		while (rest + n < end && n < 256 && is_in(t->of, rest[n]))
+		length = strlen(t->begin);
+		rest = at + length;
+		if ((size_t)(s->end - at) < length + t->min || memcmp(at, t->begin, length) != 0)
+			continue;
+		while (rest + n < s->end && n < 256 && is_in(t->of, rest[n]))
 			n++;
 		if (n >= t->min && is_varied(at, length + n))
-			tell_secret(s, t->what);
+			tell_secret(s, at, t->what);
 	}
 }
 
 /* "-----BEGIN OPENSSH PRIVATE KEY-----" */
-static void match_key(struct seeking *s, const char *at, const char *end)
+static void match_key(struct seeking *s, const char *at)
 {
 	static const char begin[] = "-----BEGIN ", kind[] = "PRIVATE KEY";
 
-	if ((size_t)(end - at) > sizeof begin && !memcmp(at, begin, sizeof begin - 1) &&
-		memmem(at, (size_t)(end - at), kind, sizeof kind - 1))
-		tell_secret(s, "a private key");
+	if ((size_t)(s->end - at) > sizeof begin && !memcmp(at, begin, sizeof begin - 1) &&
+		memmem(at, (size_t)(end_of_line(s, at) - at), kind, sizeof kind - 1))
+		tell_secret(s, at, "a private key");
 }
 
 /* "://NAME:PASSWORD@", where PASSWORD is no variable. */
-static void match_url(struct seeking *s, const char *at, const char *end)
+static void match_url(struct seeking *s, const char *at)
 {
-	const char *colon = NULL;
+	const char *colon = NULL, *begin = at;
 
-	if (end - at < 3 || memcmp(at, "://", 3) != 0)
+	if (s->end - at < 3 || memcmp(at, "://", 3) != 0)
 		return;
-	for (at += 3; at < end && !strchr(" \t\"'/<>{}$", *at) && *at; at++) {
+	for (at += 3; at < s->end && !strchr(" \t\n\"'/<>{}$", *at); at++) {
 		if (*at == ':' && !colon)
 			colon = at;
 		if (*at == '@') {
 			if (colon && at - colon > 4)
-				tell_secret(s, "a password in an address");
+				tell_secret(s, begin, "a password in an address");
 			return;
 		}
 	}
@@ -145,57 +162,159 @@ static bool is_name_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
+/* How long the value behind a sign is; 0: it is none, or too short. */
+static size_t measure_value(const struct seeking *s, const char *value)
+{
+	size_t n = 0;
+
+	while (value + n < s->end && n < 256 &&
+		(is_name_char(value[n]) || value[n] == '+' || value[n] == '/' || value[n] == '='))
+		n++;
+	if (n < VALUE_MIN)
+		return 0;
+	/* A call, a path, a variable follow with another character. */
+	return value + n == s->end || strchr(" \"',;\r\n}", value[n]) ? n : 0;
+}
+
 /* TOKEN=abc123..., "api_key": "abc123...", password = '...': `mark` is the sign between. */
-static void match_value(struct seeking *s, const char *line, const char *mark, const char *end)
+static void match_value(struct seeking *s, const char *mark)
 {
 	const char *to = mark, *from, *value = mark + 1;
 	char name[80];
-	size_t n = 0;
+	size_t n;
 
-	while (to > line && (to[-1] == ' ' || to[-1] == '"' || to[-1] == '\''))
-		to--;
-	for (from = to; from > line && is_name_char(from[-1]);)
-		from--;
-	if (from == to || (size_t)(to - from) >= sizeof name)
+	while (value < s->end && (*value == ' ' || *value == '"' || *value == '\''))
+		value++;
+	n = measure_value(s, value);
+	if (n == 0)
 		return;
+	while (to > s->bytes && (to[-1] == ' ' || to[-1] == '"' || to[-1] == '\''))
+		to--;
+	for (from = to; from > s->bytes && is_name_char(from[-1]);)
+		if ((size_t)(to - --from) >= sizeof name)
+			return;
 	memcpy(name, from, (size_t)(to - from));
 	name[to - from] = '\0';
-	if (!text_looks_secret(name))
-		return;
-	while (value < end && (*value == ' ' || *value == '"' || *value == '\''))
-		value++;
-	while (value + n < end && n < 256 && (is_name_char(value[n]) || strchr("+/=", value[n])) &&
-		value[n])
-		n++;
-	/* A call, a path, a variable follow with another character. */
-	if (value + n < end && !strchr(" \"',;\r}", value[n]))
-		return;
-	if (n >= VALUE_MIN && is_varied(value, n))
-		tell_secret(s, "a value whose name tells a secret");
+	if (from < to && text_looks_secret(name) && is_varied(value, n) &&
+		(mark - s->bytes < LINE_LOOKED || memrchr(mark - LINE_LOOKED, '\n', LINE_LOOKED)))
+		tell_secret(s, mark, "a value whose name tells a secret");
 }
 
-static void look_at_line(struct seeking *s, const char *line, const char *end)
+static void look_for_leak(struct seeking *s, const char *at)
 {
-	for (const char *at = line; at < end; at++)
-		switch (*at) {
-		case '-': match_key(s, at, end); break;
-		case '=': /* fall through */
-		case ':':
-			if (at - line < LINE_LOOKED)
-				match_value(s, line, at, end);
-			match_url(s, at, end);
-			break;
-		case 'A':
-		case 'g':
-		case 's':
-		case 'r':
-		case 'x':
-		case 'n':
-		case 'p':
-		case 'h':
-		case 'e': match_token(s, at, end); break;
-		default: break;
+	switch (*at) {
+	case '-': match_key(s, at); break;
+	case '=': /* fall through */
+	case ':':
+		match_value(s, at);
+		match_url(s, at);
+		break;
+	default: match_token(s, at);
+	}
+}
+
+/* --- where something may begin --- */
+
+/* Two bytes that begin one: each row has a bit of its own, the last shares that of the first.  Most places of most
+ * files begin none. */
+static const struct beginning {
+	const char *first, *second; /* second NULL: any */
+} beginnings[] = {{"A", "KSI"}, {"=:", NULL}, {"-", "-"}, {"ep", "y"}, {"g", "hil"}, {"rs", "k"},
+	{"h", "f"}, {"n", "p"}, {"x", "o"}};
+
+/* The bits of a byte are low[its lower half] & top[its upper half]: a row for the first byte, one for the second. */
+struct halves {
+	unsigned char low[2][16], top[2][16];
+};
+
+static void add_to_halves(struct halves *h, int row, char c, unsigned char bit)
+{
+	h->low[row][c & 15] |= bit;
+	h->top[row][(unsigned char)c >> 4] |= bit;
+}
+
+static void fill_halves(struct halves *h)
+{
+	*h = (struct halves){0};
+	for (size_t i = 0; i < COUNT(beginnings); i++) {
+		const struct beginning *b = &beginnings[i];
+		unsigned char bit = (unsigned char)(1u << i % 8);
+
+		for (const char *c = b->first; *c; c++)
+			add_to_halves(h, 0, *c, bit);
+		for (const char *c = b->second ? b->second : ""; *c; c++)
+			add_to_halves(h, 1, *c, bit);
+		for (int k = 0; !b->second && k < 16; k++) {
+			h->low[1][k] |= bit;
+			h->top[1][k] |= bit;
 		}
+	}
+}
+
+#define PLACES 32u /* looked at in one go: bits of a word */
+
+static unsigned mark_beginnings(const struct halves *h, const char *at, size_t n)
+{
+	const unsigned char *b = (const unsigned char *)at;
+	unsigned marks = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (h->low[0][b[i] & 15] & h->top[0][b[i] >> 4] & h->low[1][b[i + 1] & 15] &
+			h->top[1][b[i + 1] >> 4])
+			marks |= 1u << i;
+	return marks;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"), always_inline)) static inline __m256i look_up_halves(
+	const unsigned char *low, const unsigned char *top, const char *at)
+{
+	__m256i x = _mm256_loadu_si256((const __m256i *)(const void *)at);
+	__m256i upper = _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15));
+	__m256i lower = _mm256_and_si256(x, _mm256_set1_epi8(15));
+	__m128i l = _mm_loadu_si128((const __m128i *)(const void *)low);
+	__m128i t = _mm_loadu_si128((const __m128i *)(const void *)top);
+
+	return _mm256_and_si256(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(l), lower),
+		_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), upper));
+}
+
+/* PLACES of them; a byte more is read. */
+__attribute__((target("avx2"))) static unsigned mark_beginnings_avx2(
+	const struct halves *h, const char *at)
+{
+	__m256i both = _mm256_and_si256(look_up_halves(h->low[0], h->top[0], at),
+		look_up_halves(h->low[1], h->top[1], at + 1));
+
+	return ~(unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(both, _mm256_setzero_si256()));
+}
+
+static unsigned mark_many(const struct halves *h, const char *at)
+{
+	return __builtin_cpu_supports("avx2") ? mark_beginnings_avx2(h, at)
+					      : mark_beginnings(h, at, PLACES);
+}
+#else
+static unsigned mark_many(const struct halves *h, const char *at)
+{
+	return mark_beginnings(h, at, PLACES);
+}
+#endif
+
+static void look_at_bytes(struct seeking *s)
+{
+	struct halves h;
+
+	fill_halves(&h);
+	for (const char *at = s->bytes; s->end - at > 1; at += PLACES) {
+		size_t left = (size_t)(s->end - at) - 1; /* the last byte begins nothing */
+		unsigned marks = left >= PLACES ? mark_many(&h, at) : mark_beginnings(&h, at, left);
+
+		for (; marks; marks &= marks - 1)
+			look_for_leak(s, at + __builtin_ctz(marks));
+		if (left < PLACES)
+			break;
+	}
 }
 
 static bool matches_name_in(const char *name, const char *const *list, size_t n)
@@ -209,20 +328,21 @@ static bool matches_name_in(const char *name, const char *const *list, size_t n)
 size_t workspace_find_secrets(
 	const char *path, const char *bytes, size_t n, workspace_secret_fn *tell, void *ctx)
 {
-	struct seeking s = {.bytes = bytes, .path = path, .tell = tell, .ctx = ctx};
-	const char *end = bytes + n, *name = strrchr(path, '/');
+	struct seeking s = {.bytes = bytes,
+		.end = bytes + n,
+		.path = path,
+		.told = bytes,
+		.counted = bytes,
+		.tell = tell,
+		.ctx = ctx};
+	const char *name = strrchr(path, '/');
 
 	name = name ? name + 1 : path;
 	if (n && matches_name_in(name, names, COUNT(names)) &&
 		!matches_name_in(name, samples, COUNT(samples)))
-		tell_secret(&s, "a file that holds secrets by its name");
-	for (const char *line = bytes; line < end;) {
-		const char *nl = memchr(line, '\n', (size_t)(end - line));
-
-		s.line++;
-		s.told = false;
-		look_at_line(&s, line, nl ? nl : end);
-		line = nl ? nl + 1 : end;
-	}
+		tell_secret(&s, bytes, "a file that holds secrets by its name");
+	s.told = bytes;
+	s.line = 1;
+	look_at_bytes(&s);
 	return s.found;
 }

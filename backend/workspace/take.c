@@ -1,43 +1,24 @@
 /* take.c - what an agent made becomes a person's: planned file by file, written as one batch. */
 #include <berth/take.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <sys/statvfs.h>
 
-#include <berth/beneath.h>
-#include <berth/files.h>
+#include <berth/format.h>
+#include <berth/leak_blocks.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#define TAKE_FILE_MAX (64ull << 20)
-#define TAKE_BYTES_MAX (256ull << 20)
+#include "workspace/take_plan.h"
+
+#define TAKE_BYTES_MAX (256ull << 30)
 #define TAKE_FILES_MAX 100000
-
-/* Beside each item. */
-struct taking {
-	struct checkpoint_entry entry; /* in `from` */
-	struct str content;
-	struct files_token token; /* of what the target has */
-	bool there;               /* in the target */
-};
-
-struct plan {
-	struct take public;
-	struct take_wish wish;
-	struct checkpoint_changes changes;
-	struct taking *taking;
-	size_t cap_item, cap_taking, cap_secret;
-	uint64_t bytes;
-	struct files *files;
-	struct files_root *into;
-};
+#define TAKE_LOOKED_MAX (1ull << 30) /* of a file, for secrets */
 
 static struct take_item *add_item(struct plan *p, const char *path)
 {
@@ -46,14 +27,14 @@ static struct take_item *add_item(struct plan *p, const char *path)
 	t->item = mem_grow(t->item, &p->cap_item, t->nitem + 1, sizeof *t->item);
 	p->taking = mem_grow(p->taking, &p->cap_taking, t->nitem + 1, sizeof *p->taking);
 	t->item[t->nitem] = (struct take_item){.path = path};
-	p->taking[t->nitem] = (struct taking){.content = STR_INIT};
+	p->taking[t->nitem] =
+		(struct taking){.content = STR_INIT, .old = STR_INIT, .made = STR_INIT};
 	return &t->item[t->nitem++];
 }
 
-static void set_fate(struct take_item *item, enum take_fate fate, const char *why)
+static bool may_pass(const struct take_item *item)
 {
-	item->fate = fate;
-	item->why = why;
+	return item->fate == TAKE_NEW || item->fate == TAKE_CHANGED || item->fate == TAKE_CONFLICT;
 }
 
 /* --- what is asked for --- */
@@ -133,82 +114,22 @@ static void choose_change(
 	item = add_item(p, c->path);
 	p->taking[p->public.nitem - 1].entry = c->new;
 	item->size = c->new.size;
-	item->executable = c->new.mode & 0111;
+	item->executable = S_ISREG(c->new.mode) && c->new.mode & 0111;
 	if (is_of_git(c->path))
-		set_fate(item, TAKE_DROPPED, "what is git's may hold programs of the agent");
+		take_set_fate(item, TAKE_DROPPED, "what is git's may hold programs of the agent");
 	else if (!c->new.mode)
-		set_fate(item, TAKE_DROPPED, "it was removed there");
+		take_set_fate(item, TAKE_DROPPED, "it was removed there");
 	else if (S_ISLNK(c->new.mode))
-		set_fate(item, TAKE_DROPPED, "a symbolic link");
+		take_set_fate(item, TAKE_DROPPED, "a symbolic link");
 	else if (!S_ISREG(c->new.mode))
-		set_fate(item, TAKE_DROPPED, "a device, socket or FIFO");
+		take_set_fate(item, TAKE_DROPPED, "a device, socket or FIFO");
 	else if (c->what == CHECKPOINT_MODE)
-		set_fate(item, TAKE_DROPPED, "only its mode, owner or attributes changed");
+		take_set_fate(item, TAKE_DROPPED, "only its mode, owner or attributes changed");
 	else
 		item->without = left_behind(&c->new, top->uid);
 }
 
-/* --- the target --- */
-
-/* What the target has under this name, opened only to look at it; -1: nothing, or *why not. */
-static int look_into_target(int into, const char *path, const char **why)
-{
-	struct stat st;
-	int fd = beneath_open(
-		into, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
-
-	*why = NULL;
-	if (fd < 0) {
-		if (errno == ELOOP)
-			*why = "a symbolic link is in the way";
-		else if (errno == ENOTDIR)
-			*why = "a file is where its directory would be";
-		else if (errno == EXDEV)
-			*why = "something is mounted there";
-		else if (errno != ENOENT)
-			*why = "it cannot be looked at";
-		return -1;
-	}
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		*why = S_ISDIR(st.st_mode)    ? "a directory is there"
-			: S_ISLNK(st.st_mode) ? "a symbolic link is in the way"
-					      : "what is there is no file";
-	close(fd);
-	return *why ? -1 : 0;
-}
-
-static bool has_same_bytes(const struct files_got *g, const struct str *content)
-{
-	return g->len == content->len && (g->len == 0 || !memcmp(g->bytes, content->s, g->len));
-}
-
-static int compare_target(struct plan *p, struct take_item *item, struct taking *t, struct err *e)
-{
-	const struct files_want want = {.path = item->path};
-	const struct files_read_options how = {.max_file_bytes = TAKE_FILE_MAX, .hash = true};
-	struct checkpoint_entry before;
-	struct files_reading *r;
-	const struct files_got *g;
-
-	if (files_read(p->files, p->into, &want, 1, &how, &r, e))
-		return -1;
-	g = &r->items[0];
-	t->there = true;
-	t->token = g->token;
-	if (g->err || g->clipped || g->unstable)
-		set_fate(
-			item, TAKE_BLOCKED, "it cannot be read, is too large, or is being written");
-	else if (has_same_bytes(g, &t->content))
-		set_fate(item, TAKE_SAME, NULL);
-	else if (p->wish.start && checkpoint_lookup(p->wish.start, item->path, &before) &&
-		checkpoint_has_content(p->wish.start, &before, g->bytes, g->len))
-		set_fate(item, TAKE_CHANGED, NULL);
-	else
-		set_fate(item, TAKE_CONFLICT,
-			p->wish.start ? "it changed there, too" : "there is another");
-	files_reading_free(r);
-	return 0;
-}
+/* --- item by item --- */
 
 static int plan_file(struct plan *p, struct take_item *item, struct taking *t, struct err *e)
 {
@@ -218,19 +139,29 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 	p->bytes += item->size;
 	if (p->bytes > TAKE_BYTES_MAX)
 		return err_set(e, ERR_REFUSED,
-			"more than %llu MiB at once: take fewer, or smaller ones",
-			TAKE_BYTES_MAX >> 20);
-	if (checkpoint_content(p->wish.from, &t->entry, TAKE_FILE_MAX, &t->content, e))
+			"more than %llu GiB at once: take fewer, or smaller ones",
+			TAKE_BYTES_MAX >> 30);
+	t->held = item->size <= TAKE_TEXT_MAX && p->held + item->size <= TAKE_HELD_MAX;
+	if (t->held && checkpoint_content(p->wish.from, &t->entry, TAKE_TEXT_MAX, &t->content, e))
 		return -1;
-	if (look_into_target(p->wish.into, item->path, &why) == 0)
-		return compare_target(p, item, t, e);
+	p->held += t->held ? item->size : 0;
+	if (take_look_into(p->wish.into, item->path, &why) == 0)
+		return take_judge(p, item, t, e);
 	if (why)
-		set_fate(item, TAKE_BLOCKED, why);
+		take_set_fate(item, TAKE_BLOCKED, why);
 	else if (p->wish.start && checkpoint_lookup(p->wish.start, item->path, &before))
-		set_fate(item, TAKE_CONFLICT, "it is not there any more");
+		take_set_fate(item, TAKE_CONFLICT, "it is not there any more");
 	else
-		set_fate(item, TAKE_NEW, NULL);
+		take_set_fate(item, TAKE_NEW, NULL);
 	return 0;
+}
+
+/* --- secrets --- */
+
+static void add_secret(struct take_secret **all, size_t *n, size_t *cap, struct take_secret one)
+{
+	*all = mem_grow(*all, cap, *n + 1, sizeof **all);
+	(*all)[(*n)++] = one;
 }
 
 static void note_leak(void *ctx, const char *path, unsigned line, const char *what)
@@ -238,8 +169,194 @@ static void note_leak(void *ctx, const char *path, unsigned line, const char *wh
 	struct plan *p = ctx;
 	struct take *t = &p->public;
 
-	t->secret = mem_grow(t->secret, &p->cap_secret, t->nsecret + 1, sizeof *t->secret);
-	t->secret[t->nsecret++] = (struct take_secret){path, what, line};
+	add_secret(&t->secret, &t->nsecret, &p->cap_secret, (struct take_secret){path, what, line});
+}
+
+static void note_leak_of(void *ctx, const char *path, unsigned line, const char *what)
+{
+	struct taking *x = ctx;
+
+	add_secret(&x->secret, &x->nsecret, &x->cap_secret, (struct take_secret){path, what, line});
+}
+
+/* Of one that is not held; once, for what it holds does not change. */
+static int look_through(
+	struct plan *p, const struct take_item *item, struct taking *x, struct err *e)
+{
+	struct checkpoint_reader *r = checkpoint_reader_open(p->wish.from, &x->entry, e);
+	AUTO_FREE char *buf = xmalloc(TAKE_BLOCK);
+	struct leak_search s;
+	uint64_t done = 0;
+	ssize_t n = r ? 1 : -1;
+
+	leak_search_init(&s, item->path, note_leak_of, x);
+	while (n > 0 && !x->unchecked && (n = checkpoint_read(r, buf, TAKE_BLOCK, e)) > 0) {
+		done += (uint64_t)n;
+		if (!leak_search_add(&s, buf, (size_t)n))
+			x->unchecked = "only up to 1,000 likely secrets";
+		else if (done >= TAKE_LOOKED_MAX && done < item->size)
+			x->unchecked = "only its first GiB";
+	}
+	leak_search_end(&s);
+	leak_search_release(&s);
+	checkpoint_reader_close(r);
+	return n < 0 ? -1 : 0;
+}
+
+static void repeat_findings(struct plan *p, const struct take_item *item, const struct taking *x)
+{
+	struct take *t = &p->public;
+
+	for (size_t i = 0; i < x->nsecret; i++)
+		note_leak(p, item->path, x->secret[i].line, x->secret[i].what);
+	if (!x->unchecked)
+		return;
+	t->unchecked =
+		mem_grow(t->unchecked, &p->cap_unchecked, t->nunchecked + 1, sizeof *t->unchecked);
+	t->unchecked[t->nunchecked++] = (struct take_unchecked){item->path, x->unchecked};
+}
+
+/* What is written of it. */
+static const struct str *bytes_of_outcome(const struct taking *x)
+{
+	return x->partly ? &x->made : &x->content;
+}
+
+/* How many there are of each fate, and what of it looks like a secret. */
+static void sum_up_plan(struct plan *p)
+{
+	struct take *t = &p->public;
+
+	t->nsecret = t->nunchecked = 0;
+	memset(t->count, 0, sizeof t->count);
+	for (size_t i = 0; i < t->nitem; i++) {
+		const struct taking *x = &p->taking[i];
+
+		t->count[t->item[i].fate]++;
+		if (may_pass(&t->item[i]) && x->held)
+			workspace_find_secrets(t->item[i].path, bytes_of_outcome(x)->s,
+				bytes_of_outcome(x)->len, note_leak, p);
+		else if (may_pass(&t->item[i]))
+			repeat_findings(p, &t->item[i], x);
+	}
+}
+
+/* --- hunks --- */
+
+static bool has_lines(const struct str *s)
+{
+	return s->len <= TAKE_TEXT_MAX && !memchr(s->s, '\0', s->len);
+}
+
+static void add_hunk(struct plan *p, const struct take_hunk *h)
+{
+	struct take *t = &p->public;
+
+	t->hunk = mem_grow(t->hunk, &p->cap_hunk, t->nhunk + 1, sizeof *t->hunk);
+	t->hunk[t->nhunk++] = *h;
+}
+
+static void find_hunks(struct plan *p, size_t item)
+{
+	const struct taking *x = &p->taking[item];
+	AUTO_FREE struct change *all = NULL;
+	size_t n = 0;
+
+	if (x->there && x->compared && has_lines(&x->old) && has_lines(&x->content))
+		n = diff_lines(x->old.s, x->old.len, x->content.s, x->content.len, &all);
+	for (size_t i = 0; i < n; i++)
+		add_hunk(p, &(struct take_hunk){.item = item, .lines = all[i]});
+	if (!n)
+		add_hunk(p, &(struct take_hunk){.item = item, .whole = true});
+}
+
+void take_show_hunk(const struct take *t, size_t hunk, struct str *out)
+{
+	const struct plan *p = (const struct plan *)t;
+	const struct take_hunk *h = &t->hunk[hunk];
+	const struct taking *x = &p->taking[h->item];
+
+	if (!h->whole)
+		diff_unified(out, t->item[h->item].path, x->old.s, x->old.len, x->content.s,
+			x->content.len, &h->lines, 1);
+}
+
+/* The target's lines, but where a hunk of hunk[from..to) was chosen. */
+static void put_together(struct plan *p, size_t from, size_t to, const bool *chosen)
+{
+	const struct take *t = &p->public;
+	struct taking *x = &p->taking[t->hunk[from].item];
+	size_t at = 0;
+
+	x->partly = true;
+	str_clear(&x->made);
+	for (size_t i = from; i < to; i++) {
+		const struct change *c = &t->hunk[i].lines;
+
+		if (!chosen[i])
+			continue;
+		str_add(&x->made, x->old.s + at, c->old_from - at);
+		str_add(&x->made, x->content.s + c->new_from, c->new_to - c->new_from);
+		at = c->old_to;
+	}
+	str_add(&x->made, x->old.s + at, x->old.len - at);
+}
+
+void take_choose(struct take *t, const bool *chosen)
+{
+	struct plan *p = (struct plan *)t;
+
+	/* What is in the way of a file that could not be chosen is in nobody's way. */
+	for (size_t i = 0; i < t->nitem; i++)
+		if (t->item[i].fate == TAKE_BLOCKED)
+			t->item[i].fate = TAKE_LEFT;
+	for (size_t i = 0, next; i < t->nhunk; i = next) {
+		size_t n = 0;
+
+		for (next = i; next < t->nhunk && t->hunk[next].item == t->hunk[i].item; next++)
+			n += chosen[next];
+		if (!n)
+			take_set_fate(&t->item[t->hunk[i].item], TAKE_LEFT, "not chosen");
+		else if (n < next - i)
+			put_together(p, i, next, chosen);
+	}
+	sum_up_plan(p);
+}
+
+/* --- which plan it is --- */
+
+static void add_to_id(struct checkpoint_sum *sum, const struct plan *p, size_t i)
+{
+	const struct take_item *item = &p->public.item[i];
+	const struct taking *x = &p->taking[i];
+	const struct files_token *t = &x->token;
+	AUTO_FREE char *facts =
+		xasprintf("%d %d %o %" PRIu64 " %d %d", (int)item->fate, (int)item->executable,
+			(unsigned)x->entry.mode, item->size, (int)x->there, (int)t->hashed);
+
+	checkpoint_sum_add(sum, item->path, strlen(item->path) + 1);
+	checkpoint_sum_add(sum, facts, strlen(facts) + 1);
+	if (S_ISREG(x->entry.mode))
+		checkpoint_sum_add(sum, checkpoint_hash_of(p->wish.from, &x->entry), 32);
+	if (x->there && t->hashed)
+		checkpoint_sum_add(sum, t->hash, sizeof t->hash);
+	else if (x->there)
+		checkpoint_sum_add(
+			sum, &(int64_t[]){(int64_t)t->size, t->mtime_ns, t->ctime_ns}, 24);
+}
+
+char *take_id(const struct take *t, char id[TAKE_ID_MAX])
+{
+	const struct plan *p = (const struct plan *)t;
+	struct checkpoint_sum *sum = checkpoint_sum_new();
+	char hex[65];
+
+	for (size_t i = 0; i < t->nitem; i++)
+		add_to_id(sum, p, i);
+	checkpoint_sum_print(sum, hex);
+	checkpoint_sum_free(sum);
+	snprintf(id, TAKE_ID_MAX, "%.32s", hex);
+	return id;
 }
 
 /* --- the plan --- */
@@ -250,16 +367,16 @@ static int plan_items(struct plan *p, struct err *e)
 
 	for (size_t i = 0; i < t->nitem; i++) {
 		struct take_item *item = &t->item[i];
-		struct taking *x = &p->taking[i];
 
-		if (item->fate != TAKE_DROPPED && plan_file(p, item, x, e))
+		p->taking[i].plan = p;
+		if (item->fate != TAKE_DROPPED && plan_file(p, item, &p->taking[i], e))
 			return -1;
-		t->count[item->fate]++;
-		if (item->fate == TAKE_NEW || item->fate == TAKE_CHANGED ||
-			item->fate == TAKE_CONFLICT)
-			workspace_find_secrets(
-				item->path, x->content.s, x->content.len, note_leak, p);
+		if (may_pass(item) && !p->taking[i].held && look_through(p, item, &p->taking[i], e))
+			return -1;
+		if (p->wish.hunks && may_pass(item))
+			find_hunks(p, i);
 	}
+	sum_up_plan(p);
 	return 0;
 }
 
@@ -278,15 +395,28 @@ static int choose_items(struct plan *p, struct err *e)
 		: err_set(e, ERR_REFUSED, "more than %d files at once: take fewer", TAKE_FILES_MAX);
 }
 
+static int fetch_target(struct plan *p, struct err *e)
+{
+	AUTO_FREE const char **path = xcalloc(p->public.nitem + 1, sizeof *path);
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->public.nitem; i++)
+		if (p->public.item[i].fate != TAKE_DROPPED)
+			path[n++] = p->public.item[i].path;
+	return p->wish.fetch ? p->wish.fetch(p->wish.ctx, path, n, e) : 0;
+}
+
 struct take *take_prepare(const struct take_wish *wish, struct err *e)
 {
 	struct plan *p = xcalloc(1, sizeof *p);
 	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", wish->into);
 
 	p->wish = *wish;
+	pthread_mutex_init(&p->opening, NULL);
 	p->files = files_open(&(struct files_options){.program = "workspace"});
 	p->into = files_root_open(p->files, path, e);
-	if (p->into && check_asked(p, e) == 0 && choose_items(p, e) == 0 && plan_items(p, e) == 0)
+	if (p->into && check_asked(p, e) == 0 && choose_items(p, e) == 0 &&
+		fetch_target(p, e) == 0 && plan_items(p, e) == 0)
 		return &p->public;
 	take_free(&p->public);
 	return NULL;
@@ -298,8 +428,16 @@ void take_free(struct take *t)
 
 	if (!p)
 		return;
-	for (size_t i = 0; i < t->nitem; i++)
+	for (size_t i = 0; i < t->nitem; i++) {
 		str_release(&p->taking[i].content);
+		str_release(&p->taking[i].old);
+		str_release(&p->taking[i].made);
+		free(p->taking[i].secret);
+		checkpoint_reader_close(p->taking[i].reader);
+	}
+	pthread_mutex_destroy(&p->opening);
+	free(t->unchecked);
+	free(t->hunk);
 	free(t->item);
 	free(t->secret);
 	free(p->taking);
@@ -311,6 +449,58 @@ void take_free(struct take *t)
 
 /* --- carrying it out --- */
 
+static ssize_t pull_content(void *ctx, void *to, size_t n, struct err *e)
+{
+	struct taking *x = ctx;
+	ssize_t got;
+
+	if (!x->reader) {
+		pthread_mutex_lock(&x->plan->opening);
+		x->reader = checkpoint_reader_open(x->plan->wish.from, &x->entry, e);
+		pthread_mutex_unlock(&x->plan->opening);
+	}
+	got = x->reader ? checkpoint_read(x->reader, to, n, e) : -1;
+	if (got <= 0)
+		checkpoint_reader_close(STEAL(x->reader));
+	return got;
+}
+
+static struct files_put describe_put(const struct take_item *item, struct taking *x)
+{
+	struct files_put put = {.path = item->path,
+		.create_only = !x->there,
+		.expect = x->there ? &x->token : NULL,
+		.mode = item->executable ? 0755 : 0};
+
+	if (x->held) {
+		put.bytes = bytes_of_outcome(x)->s;
+		put.len = bytes_of_outcome(x)->len;
+	} else {
+		put.len = item->size;
+		put.pull = pull_content;
+		put.ctx = x;
+	}
+	return put;
+}
+
+/* It would show while it is written, too, but by then the disk is full for everybody. */
+static int check_room_for_puts(int into, const struct files_put *put, size_t n, struct err *e)
+{
+	char needed[FORMAT_MAX], free_bytes[FORMAT_MAX];
+	uint64_t bytes = 0, room;
+	struct statvfs st;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += put[i].len;
+	if (fstatvfs(into, &st) < 0 || !st.f_blocks)
+		return 0;
+	room = (uint64_t)st.f_bavail * st.f_frsize;
+	return bytes <= room
+		? 0
+		: err_set(e, ERR_REFUSED, "there is not enough room: %s needed, %s free",
+			  format_bytes(needed, bytes), format_bytes(free_bytes, room));
+}
+
 int take_carry_out(struct take *t, bool force, struct err *e)
 {
 	static const struct files_write_options whole = {
@@ -319,26 +509,22 @@ int take_carry_out(struct take *t, bool force, struct err *e)
 	AUTO_FREE struct files_put *put = xcalloc(t->nitem + 1, sizeof *put);
 	struct files_writing *w = NULL;
 	size_t n = 0;
-	int rc;
+	int rc = 0;
 
 	if (t->count[TAKE_BLOCKED] || (t->count[TAKE_CONFLICT] && !force))
 		return err_set(e, ERR_CONFLICT, "nothing was taken: %llu in conflict, %llu blocked",
 			(unsigned long long)t->count[TAKE_CONFLICT],
 			(unsigned long long)t->count[TAKE_BLOCKED]);
-	for (size_t i = 0; i < t->nitem; i++) {
-		const struct take_item *item = &t->item[i];
-		const struct taking *x = &p->taking[i];
-
-		if (item->fate == TAKE_SAME || item->fate == TAKE_DROPPED)
-			continue;
-		put[n++] = (struct files_put){.path = item->path,
-			.bytes = x->content.s,
-			.len = x->content.len,
-			.create_only = !x->there,
-			.expect = x->there ? &x->token : NULL,
-			.mode = item->executable ? 0755 : 0};
-	}
-	rc = n ? files_write(p->files, p->into, put, n, &whole, &w, e) : 0;
+	for (size_t i = 0; i < t->nitem; i++)
+		if (may_pass(&t->item[i]))
+			put[n++] = describe_put(&t->item[i], &p->taking[i]);
+	if (n)
+		rc = check_room_for_puts(p->wish.into, put, n, e) ||
+				files_write(p->files, p->into, put, n, &whole, &w, e)
+			? -1
+			: 0;
 	files_writing_free(w);
+	/* What it staged below the target goes now, not when the plan does. */
+	files_root_close(STEAL(p->into));
 	return rc;
 }

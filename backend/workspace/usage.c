@@ -1,5 +1,5 @@
 /* usage.c - how much is in workspaces: counted by the file engine, and kept for who does not want to wait. */
-#include "workspace/room.h"
+#include "workspace/loop_image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <berth/clock.h>
 #include <berth/file.h>
@@ -19,12 +20,19 @@
 #define KEPT ".usage"
 #define KEPT_MAX (64u << 20)
 
+/* What limits count of a file. */
+static uint64_t size_on_disk(const struct files_entry *x)
+{
+	return x->size > x->blocks * 512 ? x->size : x->blocks * 512;
+}
+
 static void add_entry(struct workspace_usage *u, const struct files_entry *x)
 {
 	switch (x->type) {
 	case FILES_FILE:
 		u->files++;
 		u->bytes += x->size;
+		u->disk += size_on_disk(x);
 		break;
 	case FILES_DIR: u->dirs++; break;
 	default: u->others++;
@@ -33,19 +41,44 @@ static void add_entry(struct workspace_usage *u, const struct files_entry *x)
 		u->used_ns = x->mtime_ns;
 }
 
-static int count_workspace(
-	struct workspaces *w, struct files *f, struct workspace_usage *u, struct err *e)
+static void begin_count(struct workspace_usage *u)
 {
-	static const struct files_scan_options how = {.meta = true, .one_device = true};
-	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", w->kind[u->info.kind]);
-	struct files_root *r = files_root_open(f, path, e);
-	struct files_scan *s = NULL;
-	struct files_entry x;
-	int rc = r ? files_scan(f, r, u->info.name, &how, &s, e) : -1;
-
-	u->files = u->dirs = u->others = u->bytes = u->unread = 0;
+	u->files = u->dirs = u->others = u->bytes = u->disk = u->unread = 0;
 	u->used_ns = u->info.changed_ns;
 	u->counted_ns = clock_wall_ms() * 1000000;
+}
+
+static const struct files_scan_options counting = {.meta = true, .one_device = true};
+
+static struct files_root *open_root_of_kind(
+	struct workspaces *w, enum workspace_kind kind, struct files *f, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", w->kind[kind]);
+
+	return files_root_open(f, path, e);
+}
+
+/* Of its own, where it is a mount: the one mount that is crossed. */
+static struct files_root *open_root_of_image(
+	struct workspaces *w, const struct workspace_info *i, struct files *f, struct err *e)
+{
+	AUTO_CLOSE int dir = workspace_enter(w, i->kind, i->name, e);
+	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", dir);
+
+	return dir < 0 ? NULL : files_root_open(f, path, e);
+}
+
+static int scan_workspace(
+	struct workspaces *w, struct files *f, struct workspace_usage *u, struct err *e)
+{
+	bool image = workspace_image(w, u->info.kind, u->info.name) != 0;
+	struct files_root *r = image ? open_root_of_image(w, &u->info, f, e)
+				     : open_root_of_kind(w, u->info.kind, f, e);
+	struct files_scan *s = NULL;
+	struct files_entry x;
+	int rc = r ? files_scan(f, r, image ? "" : u->info.name, &counting, &s, e) : -1;
+
+	begin_count(u);
 	while (rc == 0 && files_scan_next(s, &x))
 		add_entry(u, &x);
 	while (rc == 0 && files_scan_error(s, u->unread))
@@ -53,6 +86,18 @@ static int count_workspace(
 	files_scan_free(s);
 	files_root_close(r);
 	return rc;
+}
+
+/* What is not mounted is not known, and not kept as known. */
+static int count_workspace(
+	struct workspaces *w, struct files *f, struct workspace_usage *u, struct err *e)
+{
+	if (!u->info.unmounted)
+		return scan_workspace(w, f, u, e);
+	begin_count(u);
+	u->unread = 1;
+	u->counted_ns = 0;
+	return 0;
 }
 
 static struct files *open_engine(void)
@@ -85,9 +130,9 @@ static bool parse_usage(const char *line, struct workspace_usage *u)
 	*u = (struct workspace_usage){0};
 	if (sscanf(line,
 		    "%d %64s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		    " %" SCNd64 " %" SCNd64 "%n",
+		    " %" SCNu64 " %" SCNd64 " %" SCNd64 "%n",
 		    &kind, name, &u->info.inode, &u->files, &u->dirs, &u->others, &u->bytes,
-		    &u->unread, &u->used_ns, &u->counted_ns, &used) != 10 ||
+		    &u->disk, &u->unread, &u->used_ns, &u->counted_ns, &used) != 11 ||
 		line[used] || kind < 0 || kind >= WORKSPACE_KINDS ||
 		!text_is_plain_name(name, WORKSPACE_NAME_MAX))
 		return false;
@@ -133,14 +178,16 @@ static int write_counted(
 	for (size_t i = 0; i < n; i++) {
 		const struct workspace_usage *u = &all[i];
 
+		if (!u->counted_ns) /* who counted was stopped before */
+			continue;
 		str_addf(&text,
 			"%d %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			" %" PRId64 " %" PRId64 "\n",
+			" %" PRIu64 " %" PRId64 " %" PRId64 "\n",
 			(int)u->info.kind, u->info.name, u->info.inode, u->files, u->dirs,
-			u->others, u->bytes, u->unread, u->used_ns, u->counted_ns);
+			u->others, u->bytes, u->disk, u->unread, u->used_ns, u->counted_ns);
 	}
 	return file_replace(path, text.s, text.len, false) < 0
-		? err_sys(e, errno, "cannot keep what was counted in %.300s", w->dir)
+		? err_sys(e, errno, "cannot save what was counted in %.300s", w->dir)
 		: 0;
 }
 
@@ -159,40 +206,226 @@ static bool recall_usage(
 	return true;
 }
 
+/* Of all that there are what is known; `kept` false: nothing is.  *nkept: of how many something was. */
+static int recall_usages(struct workspaces *w, bool kept, struct workspace_usage **ret, size_t *n,
+	size_t *nkept, struct err *e)
+{
+	AUTO_FREE struct workspace_info *list = NULL;
+	AUTO_FREE struct workspace_usage *old = NULL;
+	struct workspace_usage *all;
+
+	*nkept = 0;
+	if (workspace_list(w, &list, n, e) < 0)
+		return -1;
+	if (kept)
+		old = read_counted(w, nkept);
+	*ret = all = xcalloc(*n + 1, sizeof *all);
+	for (size_t i = 0; i < *n; i++) {
+		all[i].info = list[i];
+		recall_usage(old, *nkept, &all[i]);
+	}
+	return 0;
+}
+
+/* --- all of a kind --- */
+
+static int order_owners(const void *left, const void *right)
+{
+	const struct workspace_usage *const *a = left, *const *b = right;
+
+	return strcmp((*a)->info.name, (*b)->info.name);
+}
+
+/* The old ones of a kind that lie in its own file system, by name; one that is mounted is counted by itself. */
+static size_t choose_together(struct workspaces *w, enum workspace_kind kind, int64_t older_ns,
+	struct workspace_usage *all, size_t n, struct workspace_usage **ret)
+{
+	struct stat top, st;
+	size_t m = 0;
+
+	if (fstat(w->kind[kind], &top) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].info.kind == kind && all[i].counted_ns < older_ns &&
+			fstatat(w->kind[kind], all[i].info.name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			st.st_dev == top.st_dev && st.st_ino == all[i].info.inode)
+			ret[m++] = &all[i];
+	if (m)
+		qsort(ret, m, sizeof(struct workspace_usage *), order_owners);
+	return m;
+}
+
+/* Whose entry it is; NULL: nobody's who was asked for.  `last`: the one before, most often the same. */
+static struct workspace_usage *find_owner(struct workspace_usage **by_name, size_t n,
+	const struct files_entry *x, struct workspace_usage *last)
+{
+	struct workspace_usage key = {0}, *at = &key, **found;
+	size_t length = strcspn(x->path, "/");
+
+	if (length == 0 || length >= sizeof key.info.name)
+		return NULL;
+	if (last && !strncmp(last->info.name, x->path, length) && !last->info.name[length])
+		return last;
+	memcpy(key.info.name, x->path, length);
+	found = bsearch(&at, by_name, n, sizeof(struct workspace_usage *), order_owners);
+	return found ? *found : NULL;
+}
+
+/* In one scan, so that the device is asked for much at once, however small each of them is.  `done` of those that are
+ * counted; one whose own directory cannot be read is left to be counted alone, which tells why. */
+static void count_together(struct workspaces *w, struct files *f, enum workspace_kind kind,
+	int64_t older_ns, struct workspace_usage *all, size_t n, bool *done)
+{
+	AUTO_FREE struct workspace_usage **by_name =
+		xcalloc(n + 1, sizeof(struct workspace_usage *));
+	size_t m = choose_together(w, kind, older_ns, all, n, by_name), errors = 0;
+	struct workspace_usage *owner = NULL;
+	struct err ignored = ERR_INIT;
+	struct files_scan *s = NULL;
+	struct files_root *r = m > 1 ? open_root_of_kind(w, kind, f, &ignored) : NULL;
+	struct files_entry x;
+	bool whole = r && files_scan(f, r, "", &counting, &s, &ignored) == 0 &&
+		!files_scan_totals(s)->clipped;
+
+	for (size_t i = 0; whole && i < m; i++) {
+		begin_count(by_name[i]);
+		done[by_name[i] - all] = true;
+	}
+	while (whole && files_scan_next(s, &x)) {
+		bool unread = files_scan_error(s, errors) != NULL; /* this one */
+
+		errors += unread;
+		owner = find_owner(by_name, m, &x, owner);
+		if (!owner)
+			continue;
+		if (strchr(x.path, '/'))
+			add_entry(owner, &x);
+		else if (unread)
+			done[owner - all] = false;
+		owner->unread += unread;
+	}
+	files_scan_free(s);
+	files_root_close(r);
+}
+
+/* Those of a kind, where that is most of them. */
+static void count_kinds(struct workspaces *w, struct files *f, struct workspace_usage *all,
+	size_t n, int64_t older_ns, bool *done)
+{
+	for (int k = 0; k < WORKSPACE_KINDS; k++) {
+		size_t old = 0, of_kind = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			of_kind += (int)all[i].info.kind == k;
+			old += (int)all[i].info.kind == k && all[i].counted_ns < older_ns;
+		}
+		if (old > of_kind / 2)
+			count_together(w, f, (enum workspace_kind)k, older_ns, all, n, done);
+	}
+}
+
+/* Counts those that were counted before `older_ns`, or never; one that went meanwhile is left out.  How many were,
+ * or -1. */
+static int64_t count_old(struct workspaces *w, struct workspace_usage *all, size_t *n,
+	int64_t older_ns, workspace_go_fn *go, void *ctx, struct err *e)
+{
+	AUTO_FREE bool *counted = xcalloc(*n + 1, sizeof *counted);
+	struct files *f = NULL;
+	size_t old = 0, m = 0;
+	int64_t done = 0;
+	bool stopped = false;
+
+	for (size_t i = 0; i < *n; i++)
+		old += all[i].counted_ns < older_ns;
+	if (old > 1 && !go) { /* who wants to follow has them one after another */
+		f = open_engine();
+		count_kinds(w, f, all, *n, older_ns, counted);
+	}
+	for (size_t i = 0; done >= 0 && i < *n; i++) {
+		bool wanted = !counted[i] && all[i].counted_ns < older_ns && !stopped;
+		struct err why = ERR_INIT;
+		int rc = 0;
+
+		if (wanted)
+			wanted = !(stopped = go && !go(ctx, &all[i].info, (size_t)done, old));
+		if (wanted) {
+			f = f ? f : open_engine();
+			rc = count_workspace(w, f, &all[i], &why);
+		}
+		done += wanted || counted[i];
+		if (rc == 0)
+			all[m++] = all[i];
+		else if (why.kind != ERR_NOT_FOUND)
+			done = err_copy(e, &why);
+	}
+	files_close(f);
+	*n = m;
+	return done;
+}
+
 int workspace_usage(
 	struct workspaces *w, bool cached, struct workspace_usage **ret, size_t *n, struct err *e)
 {
-	AUTO_FREE struct workspace_usage *all = NULL, *kept = NULL;
-	AUTO_FREE struct workspace_info *list = NULL;
-	struct files *f = NULL;
-	size_t nkept = 0, nlist, m = 0;
-	int rc = workspace_list(w, &list, &nlist, e);
+	AUTO_FREE struct workspace_usage *all = NULL;
+	size_t nkept;
+	int64_t counted;
 
-	if (rc < 0)
+	if (recall_usages(w, cached, &all, n, &nkept, e) < 0)
 		return -1;
-	all = xcalloc(nlist + 1, sizeof *all);
-	if (cached)
-		kept = read_counted(w, &nkept);
-	for (size_t i = 0; rc == 0 && i < nlist; i++) {
-		struct err why = ERR_INIT;
+	counted = count_old(w, all, n, cached ? 1 : INT64_MAX, NULL, NULL, e);
+	if (counted < 0 || ((counted || nkept != *n) && write_counted(w, all, *n, e) < 0))
+		return -1;
+	*ret = STEAL(all);
+	return 0;
+}
 
-		all[m].info = list[i];
-		if (cached && recall_usage(kept, nkept, &all[m])) {
-			m++;
-			continue;
-		}
-		if (!f)
-			f = open_engine();
-		if (count_workspace(w, f, &all[m], &why) == 0)
-			m++;
-		else if (why.kind != ERR_NOT_FOUND) /* else it went meanwhile */
-			rc = err_copy(e, &why);
+int workspace_usage_known(
+	struct workspaces *w, struct workspace_usage **ret, size_t *n, struct err *e)
+{
+	size_t nkept;
+
+	return recall_usages(w, true, ret, n, &nkept, e);
+}
+
+int workspace_usage_renew(
+	struct workspaces *w, int64_t older_ns, workspace_go_fn *go, void *ctx, struct err *e)
+{
+	AUTO_FREE struct workspace_usage *all = NULL;
+	size_t n, nkept;
+	int64_t counted;
+
+	if (recall_usages(w, true, &all, &n, &nkept, e) < 0)
+		return -1;
+	counted = count_old(w, all, &n, older_ns, go, ctx, e);
+	return counted < 0 || ((counted || nkept != n) && write_counted(w, all, n, e) < 0) ? -1 : 0;
+}
+
+/* --- how much counts for the limits --- */
+
+int workspace_amount(
+	int dir, struct workspace_amount *ret, workspace_dir_fn *tell, void *ctx, struct err *e)
+{
+	static const struct files_scan_options how = {.meta = true, .one_device = true};
+	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", dir);
+	struct files *f =
+		files_open(&(struct files_options){.program = "workspace", .cpu_width = 1});
+	struct files_root *r = files_root_open(f, path, e);
+	struct files_scan *s = NULL;
+	struct files_entry x;
+	int rc = r ? files_scan(f, r, "", &how, &s, e) : -1;
+
+	*ret = (struct workspace_amount){0};
+	while (rc == 0 && files_scan_next(s, &x)) {
+		ret->files += x.path_len > 0;
+		if (x.type == FILES_FILE)
+			ret->bytes += size_on_disk(&x);
+		else if (x.type == FILES_DIR && tell)
+			tell(ctx, x.path);
 	}
-	if (rc == 0 && (f || nkept != m))
-		rc = write_counted(w, all, m, e);
-	*n = m;
+	while (rc == 0 && files_scan_error(s, ret->unread))
+		ret->unread++;
+	files_scan_free(s);
+	files_root_close(r);
 	files_close(f);
-	if (rc == 0)
-		*ret = STEAL(all);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* workspace.c - the tree of workspaces: making it, making one in it, listing. */
-#include "workspace/room.h"
+#include "workspace/loop_image.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,14 +19,9 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#define UNFINISHED_PREFIX ".new." /* no name of a workspace begins with a dot */
-
-static const struct {
-	const char *word, *folder;
-} kinds[WORKSPACE_KINDS] = {{"task", "tasks"}, {"project", "projects"}};
-
 static const char *const tree[] = {"tasks", "projects", "shared", "shared/templates",
-	"shared/libraries", "shared/datasets", "shared/configs", "shared/inter_task", NULL};
+	"shared/libraries", "shared/datasets", "shared/configs", "shared/inter_task", "archives",
+	"archives/tasks", "archives/projects", NULL};
 
 /* What a workspace begins with; a directory has no text. */
 struct part {
@@ -53,17 +48,7 @@ static const struct part project_parts[] = {
 	{0},
 };
 
-const char *workspace_kind_name(enum workspace_kind k)
-{
-	return kinds[k].word;
-}
-
-const char *workspace_kind_folder(enum workspace_kind k)
-{
-	return kinds[k].folder;
-}
-
-static int check_workspace_name(const char *name, struct err *e)
+int workspaces_check_name(const char *name, struct err *e)
 {
 	char shown[80];
 
@@ -77,17 +62,22 @@ static int check_workspace_name(const char *name, struct err *e)
 
 /* --- the tree --- */
 
-static int open_kinds(struct workspaces *w, struct err *e)
+static int make_kinds(struct workspaces *w, struct err *e)
 {
 	for (size_t i = 0; tree[i]; i++)
 		if (mkdirat(w->fd, tree[i], 0700) < 0 && errno != EEXIST)
 			return err_sys(e, errno, "cannot make %s in %.300s", tree[i], w->dir);
+	return 0;
+}
+
+static int open_kinds(struct workspaces *w, struct err *e)
+{
 	for (int k = 0; k < WORKSPACE_KINDS; k++) {
-		w->kind[k] = openat(
-			w->fd, kinds[k].folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		w->kind[k] = openat(w->fd, workspace_kind_folder((enum workspace_kind)k),
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (w->kind[k] < 0)
-			return err_sys(
-				e, errno, "cannot open %s in %.300s", kinds[k].folder, w->dir);
+			return err_sys(e, errno, "cannot open %s in %.300s",
+				workspace_kind_folder((enum workspace_kind)k), w->dir);
 	}
 	return 0;
 }
@@ -100,11 +90,10 @@ int workspaces_lock(struct workspaces *w, struct err *e)
 	return 0;
 }
 
-/* Takes a tree away without following a link; the folder is ours, the names in it are known. */
-static int remove_unfinished(struct workspaces *w, int kind, const char *name, struct err *e)
+int workspace_remove_tree(int folder, const char *name, struct err *e)
 {
 	struct files *f = files_open(&(struct files_options){.program = "workspace"});
-	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", w->kind[kind]);
+	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", folder);
 	struct files_root *r = files_root_open(f, path, e);
 	struct files_tree_totals t;
 	int rc = r ? files_delete(f, r, name, true, &t, e) : -1;
@@ -114,13 +103,25 @@ static int remove_unfinished(struct workspaces *w, int kind, const char *name, s
 	return rc;
 }
 
+int workspaces_archives(struct workspaces *w, int kind, struct err *e)
+{
+	char path[32];
+	int fd;
+
+	snprintf(
+		path, sizeof path, "archives/%s", workspace_kind_folder((enum workspace_kind)kind));
+	fd = openat(w->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "cannot open %s in %.300s", path, w->dir) : fd;
+}
+
 static DIR *open_listing_of(struct workspaces *w, int kind, struct err *e)
 {
 	AUTO_CLOSE int fd = openat(w->kind[kind], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d)
-		err_sys(e, errno, "cannot read %s in %.400s", kinds[kind].folder, w->dir);
+		err_sys(e, errno, "cannot read %s in %.400s",
+			workspace_kind_folder((enum workspace_kind)kind), w->dir);
 	else
 		steal_fd(&fd);
 	return d;
@@ -134,11 +135,35 @@ static int recover_kind(struct workspaces *w, int kind, struct err *e)
 	int rc = d ? 0 : -1;
 
 	while (rc == 0 && (at = readdir(d)) != NULL)
-		if (!strncmp(at->d_name, UNFINISHED_PREFIX, strlen(UNFINISHED_PREFIX)))
-			rc = remove_unfinished(w, kind, at->d_name, e);
+		if (!strncmp(at->d_name, UNFINISHED, strlen(UNFINISHED)))
+			rc = workspace_remove_tree(w->kind[kind], at->d_name, e);
+		else if (!strncmp(at->d_name, LEAVING, strlen(LEAVING)))
+			renameat2(w->kind[kind], at->d_name, w->kind[kind],
+				at->d_name + strlen(LEAVING), RENAME_NOREPLACE);
 	if (d)
 		closedir(d);
 	return rc;
+}
+
+/* An archive may take longer than anybody shall wait: who writes one holds a lock on it. */
+static int recover_archives(struct workspaces *w, int kind, struct err *e)
+{
+	AUTO_CLOSE int folder = workspaces_archives(w, kind, e);
+	DIR *d = folder < 0 ? NULL : fdopendir(dup(folder));
+	struct dirent *at;
+
+	while (d && (at = readdir(d)) != NULL) {
+		AUTO_CLOSE int fd = -1;
+
+		if (strncmp(at->d_name, UNFINISHED, strlen(UNFINISHED)) != 0)
+			continue;
+		fd = openat(folder, at->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			unlinkat(folder, at->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+	return folder < 0 ? -1 : 0;
 }
 
 static int recover_workspaces(struct workspaces *w, struct err *e)
@@ -147,38 +172,62 @@ static int recover_workspaces(struct workspaces *w, struct err *e)
 
 	if (workspaces_lock(w, e) < 0)
 		return -1;
-	for (int k = 0; rc == 0 && k < WORKSPACE_KINDS; k++)
+	for (int k = 0; rc == 0 && k < WORKSPACE_KINDS; k++) {
 		rc = recover_kind(w, k, e);
+		if (rc == 0)
+			rc = recover_archives(w, k, e);
+	}
+	workspace_recover_images(w);
 	flock(w->fd, LOCK_UN);
 	return rc;
 }
 
-struct workspaces *workspaces_open(const char *dir, struct err *e)
+/* The folder of the tree, which has to be there. */
+static int open_tree(struct workspaces *w, struct err *e)
 {
-	struct workspaces *w = xcalloc(1, sizeof *w);
 	struct stat st;
 
-	*w = (struct workspaces){.fd = -1, .kind = {-1, -1}, .dir = xstrdup(dir)};
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
-		err_sys(e, errno, "cannot make the folder of workspaces %.400s", dir);
-		goto fail;
-	}
-	w->fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (w->fd < 0 || fstat(w->fd, &st) < 0) {
-		err_sys(e, errno, "cannot open the folder of workspaces %.400s", dir);
-		goto fail;
-	}
-	if (st.st_uid != geteuid() || st.st_mode & 0077) {
-		err_set(e, ERR_REFUSED,
+	w->fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->fd < 0 || fstat(w->fd, &st) < 0)
+		return err_sys(e, errno, "cannot open the folder of workspaces %.400s", w->dir);
+	if (st.st_uid != geteuid() || st.st_mode & 0077)
+		return err_set(e, ERR_REFUSED,
 			"the folder of workspaces %.400s is open to others: it must be "
 			"yours, with mode 0700",
-			dir);
-		goto fail;
-	}
-	if (open_kinds(w, e) < 0 || recover_workspaces(w, e) < 0)
-		goto fail;
+			w->dir);
+	w->device = st.st_dev;
+	return 0;
+}
+
+static struct workspaces *alloc_workspaces(const char *dir)
+{
+	struct workspaces *w = xcalloc(1, sizeof *w);
+
+	*w = (struct workspaces){.fd = -1, .kind = {-1, -1}, .dir = xstrdup(dir)};
 	return w;
-fail:
+}
+
+struct workspaces *workspaces_open(const char *dir, struct err *e)
+{
+	struct workspaces *w = alloc_workspaces(dir);
+
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		err_sys(e, errno, "cannot make the folder of workspaces %.400s", dir);
+	else if (open_tree(w, e) == 0 && make_kinds(w, e) == 0 && open_kinds(w, e) == 0 &&
+		recover_workspaces(w, e) == 0)
+		return w;
+	workspaces_close(w);
+	return NULL;
+}
+
+struct workspaces *workspaces_peek(const char *dir, struct err *e)
+{
+	struct workspaces *w = alloc_workspaces(dir);
+
+	if (access(dir, F_OK) < 0 && errno == ENOENT)
+		err_set(e, ERR_NOT_FOUND, "there are no workspaces in %.400s", dir);
+	else if (open_tree(w, e) == 0 && open_kinds(w, e) == 0)
+		return w;
 	workspaces_close(w);
 	return NULL;
 }
@@ -302,42 +351,106 @@ static int build_workspace(
 	dir = openat(kind, hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_sys(e, errno, "cannot open workspace %s in %.300s", n->name, w->dir);
-	if (n->fill ? n->fill(n->ctx, dir, e) < 0 || rename_context(dir, n, e) < 0
+	if (n->fill ? n->fill(n->ctx, dir, e) < 0 ||
+				(!n->as_it_was && rename_context(dir, n, e) < 0)
 		    : fill_workspace(dir, n, e) < 0)
 		return -1;
 	if (renameat2(kind, hidden, kind, n->name, RENAME_NOREPLACE) == 0)
 		return 0;
-	return errno == EEXIST
-		? err_set(e, ERR_CONFLICT, "the %s %s already exists", kinds[n->kind].word, n->name)
-		: err_sys(e, errno, "cannot put workspace %s into its place", n->name);
+	return errno == EEXIST ? err_set(e, ERR_CONFLICT, "the %s %s already exists",
+					 workspace_kind_name(n->kind), n->name)
+			       : err_sys(e, errno, "cannot move workspace %s into place", n->name);
+}
+
+/* In a file system of its own. */
+static int build_in_image(struct workspaces *w, const struct workspace_new *n, struct err *e)
+{
+	AUTO_CLOSE int top = -1, dir = -1;
+	uint64_t number;
+
+	if (faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(e, ERR_CONFLICT, "the %s %s already exists",
+			workspace_kind_name(n->kind), n->name);
+	dir = workspace_begin_image(w, n->kind, n->name, n->image, &top, &number, e);
+	if (dir >= 0 && workspace_keep_limits(w, number, n->kind, n->name, n->image, e) == 0 &&
+		fill_workspace(dir, n, e) == 0 &&
+		workspace_place_image(w, n->kind, n->name, top, dir, e) == 0)
+		return 0;
+	workspace_spoil_image(w, n->kind, n->name);
+	return -1;
+}
+
+/* What was handed to another task of that name is not for this one. */
+static int forget_inbox(struct workspaces *w, const char *name, struct err *e)
+{
+	AUTO_CLOSE int all =
+		openat(w->fd, "shared/inter_task", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (all < 0)
+		return err_sys(e, errno, "cannot open shared/inter_task in %.300s", w->dir);
+	return faccessat(all, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0
+		? 0
+		: workspace_remove_tree(all, name, e);
+}
+
+static int forget_git_state(struct workspaces *w, const char *name, struct err *e)
+{
+	char path[sizeof GIT_STATE "/" + WORKSPACE_NAME_MAX];
+
+	snprintf(path, sizeof path, GIT_STATE "/%s", name);
+	return unlinkat(w->fd, path, 0) < 0 && errno != ENOENT
+		? err_sys(e, errno, "cannot clear what git says of %s", name)
+		: 0;
+}
+
+/* One of its name may have ended, been in use, or been handed something; what cannot be forgotten must not be this one's. */
+static int forget_former(struct workspaces *w, const struct workspace_new *n, struct err *e)
+{
+	if (n->kind == WORKSPACE_TASK &&
+		(workspace_forget_end(w, n->name, e) || forget_inbox(w, n->name, e) ||
+			workspace_begin_kept(w, n->name, e)))
+		return -1;
+	if (n->kind == WORKSPACE_PROJECT && forget_git_state(w, n->name, e))
+		return -1;
+	return workspace_forget_holders(w, n->kind, n->name, e);
 }
 
 int workspace_create(struct workspaces *w, const struct workspace_new *n, struct err *e)
 {
-	char hidden[sizeof UNFINISHED_PREFIX + WORKSPACE_NAME_MAX];
+	char hidden[sizeof UNFINISHED + WORKSPACE_NAME_MAX];
 	struct err ignored = ERR_INIT;
 	int rc;
 
-	if (check_workspace_name(n->name, e) < 0 || workspaces_lock(w, e) < 0)
+	if (workspaces_check_name(n->name, e) < 0 || workspaces_lock(w, e) < 0)
 		return -1;
-	snprintf(hidden, sizeof hidden, UNFINISHED_PREFIX "%s", n->name);
-	/* One of its name may have ended; what cannot be forgotten must not end this one. */
-	rc = n->kind == WORKSPACE_TASK &&
-			faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0
-		? workspace_forget_end(w, n->name, e)
+	snprintf(hidden, sizeof hidden, UNFINISHED "%s", n->name);
+	rc = faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0
+		? forget_former(w, n, e)
 		: 0;
 	if (rc == 0)
-		rc = build_workspace(w, n, hidden, e);
+		rc = n->image ? build_in_image(w, n, e) : build_workspace(w, n, hidden, e);
 	/* What cannot be removed now goes at the next opening. */
 	if (rc < 0 && faccessat(w->kind[n->kind], hidden, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		remove_unfinished(w, (int)n->kind, hidden, &ignored);
+		workspace_remove_tree(w->kind[n->kind], hidden, &ignored);
 	flock(w->fd, LOCK_UN);
 	return rc;
 }
 
 /* --- looking --- */
 
-bool workspace_describe(struct workspaces *w, int kind, const char *name, struct workspace_info *i)
+bool workspace_is_archived(struct workspaces *w, int kind, const char *name)
+{
+	char path[sizeof "archives/projects/" + WORKSPACE_NAME_MAX + sizeof ARCHIVED];
+
+	snprintf(path, sizeof path, "archives/%s/%.*s" ARCHIVED,
+		workspace_kind_folder((enum workspace_kind)kind), WORKSPACE_NAME_MAX, name);
+	return text_is_plain_name(name, WORKSPACE_NAME_MAX) &&
+		faccessat(w->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* All but how it ended. */
+static bool describe_directory(
+	struct workspaces *w, int kind, const char *name, struct workspace_info *i)
 {
 	struct stat st;
 
@@ -348,9 +461,17 @@ bool workspace_describe(struct workspaces *w, int kind, const char *name, struct
 		.uid = st.st_uid,
 		.gid = st.st_gid,
 		.mode = st.st_mode & 07777,
-		.inode = st.st_ino,
+		.inode = workspace_number(w, (enum workspace_kind)kind, name, &st),
 		.changed_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
+	i->unmounted = i->inode != st.st_ino && st.st_dev == w->device;
 	snprintf(i->name, sizeof i->name, "%s", name);
+	return true;
+}
+
+bool workspace_describe(struct workspaces *w, int kind, const char *name, struct workspace_info *i)
+{
+	if (!describe_directory(w, kind, name, i))
+		return false;
 	workspace_recall_end(w, i);
 	return true;
 }
@@ -375,12 +496,14 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
 			return -1;
 		while ((at = readdir(d)) != NULL) {
 			found = mem_grow(found, &cap, count + 1, sizeof *found);
-			count += workspace_describe(w, k, at->d_name, &found[count]);
+			count += describe_directory(w, k, at->d_name, &found[count]);
 		}
 		closedir(d);
 	}
 	if (count)
 		qsort(found, count, sizeof *found, compare_workspaces);
+	if (count)
+		workspace_recall_ends(w, found, count, compare_workspaces);
 	*ret = STEAL(found);
 	*n = count;
 	return 0;
@@ -388,18 +511,19 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
 
 int workspace_enter(struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e)
 {
-	int fd;
+	AUTO_CLOSE int fd = -1;
 
-	if (check_workspace_name(name, e) < 0)
+	if (workspaces_check_name(name, e) < 0)
 		return -1;
 	fd = openat(w->kind[kind], name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
-		return fd;
+		return workspace_check_image(w, kind, name, fd, e) < 0 ? -1 : steal_fd(&fd);
 	if (errno == ENOENT)
-		return err_set(e, ERR_NOT_FOUND, "there is no %s %s", kinds[kind].word, name);
+		return err_set(
+			e, ERR_NOT_FOUND, "there is no %s %s", workspace_kind_name(kind), name);
 	if (errno == ENOTDIR || errno == ELOOP)
 		return err_set(e, ERR_REFUSED,
-			"%s %s is no longer a directory: see what took its place", kinds[kind].word,
-			name);
-	return err_sys(e, errno, "cannot open %s %s", kinds[kind].word, name);
+			"%s %s is no longer a directory: see what took its place",
+			workspace_kind_name(kind), name);
+	return err_sys(e, errno, "cannot open %s %s", workspace_kind_name(kind), name);
 }

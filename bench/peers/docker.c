@@ -2,6 +2,7 @@
 #include "peers/docker.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,27 +12,77 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
+
+#include "peers/engine.h"
 
 #define HEAD_MAX 16384
 #define BODY_MAX ((size_t)64 << 20)
 
+int bench_endpoint(struct endpoint *ret, struct err *e)
+{
+	static const char *const named[] = {"BERTH_BENCH_ENGINE", "BERTH_TEST_ENGINE"};
+	struct endpoint_options o = {0};
+
+	for (size_t i = 0; i < COUNT(named) && !o.host; i++) {
+		const char *url = getenv(named[i]);
+
+		o.host = url && *url ? url : NULL;
+	}
+	if (endpoint_choose(&o, ret, e) < 0)
+		return -1;
+	if (ret->path && strlen(ret->path) < sizeof((struct mini *)0)->path)
+		return 0;
+	err_set(e, ERR_NOT_FOUND,
+		"%s is no unix socket: name an engine of this machine with BERTH_BENCH_ENGINE=unix:///path",
+		ret->url);
+	endpoint_release(ret);
+	return -1;
+}
+
 int mini_open(struct mini *m, struct err *e)
 {
-	const char *url = getenv("BERTH_BENCH_ENGINE");
+	struct endpoint ep;
 
 	m->fd = -1;
-	if (!url || !*url)
-		url = getenv("BERTH_TEST_ENGINE");
-	if (!url || !*url)
-		url = getenv("DOCKER_HOST");
-	if (!url || strncmp(url, "unix://", 7) != 0)
-		return err_set(e, ERR_NOT_FOUND,
-			"no engine: name one with BERTH_BENCH_ENGINE=unix:///path");
-	snprintf(m->path, sizeof m->path, "%s", url + 7);
+	if (bench_endpoint(&ep, e) < 0)
+		return -1;
+	snprintf(m->path, sizeof m->path, "%s", ep.path);
+	endpoint_release(&ep);
 	if (mini_call(m, "GET", "/_ping", NULL, NULL, NULL) != 200)
-		return err_set(e, ERR_NOT_FOUND, "no engine answers at %s", url);
+		return err_set(e, ERR_NOT_FOUND, "no engine answers at unix://%s", m->path);
 	return 0;
+}
+
+/* In the source tree that this was built in, else where the package puts it. */
+static void find_box_maker(char path[PATH_MAX])
+{
+	char tree[PATH_MAX - 64];
+
+	if (file_text(program_path("source-tree"), tree, sizeof tree) > 0)
+		snprintf(path, PATH_MAX, "%s/configs/images/make-box", tree);
+	else
+		snprintf(path, PATH_MAX, "%s", program_path("../share/berth/images/make-box"));
+}
+
+int mini_image(struct mini *m, const char *image, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT;
+	char maker[PATH_MAX];
+	int status;
+
+	str_addf(&target, "/images/%s/json", image);
+	status = mini_call(m, "GET", target.s, NULL, NULL, e);
+	if (status < 0 || status == 200)
+		return status < 0 ? -1 : 0;
+	if (strcmp(image, BOX) != 0)
+		return err_set(e, ERR_NOT_FOUND, "the engine has no image %s", image);
+	find_box_maker(maker);
+	return err_set(e, ERR_NOT_FOUND,
+		"the engine at unix://%s has no image %s; this makes it, without a registry: %s | "
+		"docker -H unix://%s import - %s",
+		m->path, image, maker, m->path, image);
 }
 
 void mini_close(struct mini *m)

@@ -13,18 +13,26 @@
 #include <berth/err.h>
 #include <berth/str.h>
 
+#include "engine/sync.h"
+
 #define MINI_NAME_MAX 80
+#define BOX "box:1" /* what containers to measure with are made of */
 
 struct mini {
 	int fd; /* kept open from call to call; -1: connect at the next */
 	char path[108];
 };
 
-/* The engine of BERTH_BENCH_ENGINE, BERTH_TEST_ENGINE or DOCKER_HOST, when it is a unix socket;
- * ERR_NOT_FOUND without one, or when it does not answer. */
+/* The engine of BERTH_BENCH_ENGINE or BERTH_TEST_ENGINE, else the one that any berth command would talk to; it must be
+ * behind a unix socket of this machine.  Release it. */
+int bench_endpoint(struct endpoint *ret, struct err *e);
+/* That one; ERR_NOT_FOUND when it does not answer. */
 int mini_open(struct mini *m, struct err *e);
 void mini_close(struct mini *m);
 const char *mini_url(const struct mini *m, char *buf, size_t cap); /* unix://... */
+
+/* ERR_NOT_FOUND where the engine lacks the image; of BOX it says how to make it. */
+int mini_image(struct mini *m, const char *image, struct err *e);
 
 /* One call; the body of the answer is appended to *reply (may be NULL).  The HTTP status, or -1. */
 int mini_call(struct mini *m, const char *method, const char *target, const char *body,

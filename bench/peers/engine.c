@@ -20,32 +20,28 @@
 #include <berth/str.h>
 
 #include "engine/sync.h"
+#include "peers/docker.h"
 
-static struct engine_sync *open_bench_engine(const char **url, struct err *e)
+static struct engine_sync *open_bench_engine(char url[FLEET_URL_MAX], struct err *e)
 {
+	struct engine_sync *s = NULL;
 	struct endpoint ep;
-	struct endpoint_options o = {0};
-	struct engine_sync *s;
+	struct mini look;
 
-	*url = getenv("BERTH_BENCH_ENGINE");
-	if (!*url)
-		*url = getenv("BERTH_TEST_ENGINE");
-	if (!*url)
-		*url = getenv("DOCKER_HOST");
-	o.host = *url;
-	if (!*url || endpoint_choose(&o, &ep, e)) {
-		err_set(e, ERR_NOT_FOUND,
-			"no engine: name one with BERTH_BENCH_ENGINE=unix:///path, with the image box:1");
+	if (mini_open(&look, e) < 0)
 		return NULL;
+	mini_url(&look, url, FLEET_URL_MAX);
+	if (!mini_image(&look, BOX, e) && !bench_endpoint(&ep, e)) {
+		s = sync_open(&ep, e);
+		endpoint_release(&ep);
 	}
-	s = sync_open(&ep, e);
-	endpoint_release(&ep);
+	mini_close(&look);
 	return s;
 }
 
 int fleet_start(struct fleet *f, const char *prefix, size_t n, struct err *e)
 {
-	struct engine_sync *s = open_bench_engine(&f->engine, e);
+	struct engine_sync *s = open_bench_engine(f->engine, e);
 	int result = s ? 0 : -1;
 
 	f->n = 0;
@@ -55,7 +51,8 @@ int fleet_start(struct fleet *f, const char *prefix, size_t n, struct err *e)
 
 		str_addf(&target, "/containers/create?name=%s-%02zu", prefix, i + 1);
 		result = sync_ask(s, "create %s", prefix, "POST", target.s,
-			"{\"Image\":\"box:1\",\"Cmd\":[\"sleep\",\"100000\"],\"StopSignal\":\"SIGKILL\","
+			"{\"Image\":\"" BOX
+			"\",\"Cmd\":[\"sleep\",\"100000\"],\"StopSignal\":\"SIGKILL\","
 			"\"HostConfig\":{\"NetworkMode\":\"none\"}}",
 			0, &reply, e);
 		if (result)
@@ -76,7 +73,7 @@ int fleet_start(struct fleet *f, const char *prefix, size_t n, struct err *e)
 
 void fleet_end(struct fleet *f)
 {
-	struct engine_sync *s = f->n ? open_bench_engine(&f->engine, NULL) : NULL;
+	struct engine_sync *s = f->n ? open_bench_engine(f->engine, NULL) : NULL;
 
 	for (size_t i = 0; s && i < f->n; i++)
 		sync_act(s, ACT_REMOVE, f->id[i], true, true, -1, NULL);

@@ -1,6 +1,6 @@
 /*
- * engine.h - containers to measure with, on the engine that BERTH_BENCH_ENGINE or DOCKER_HOST names; and
- * the tests' scripted engine, where a thousand containers are wanted.
+ * engine.h - containers to measure with, on the engine of docker.h; and the tests' scripted engine, where a thousand
+ * containers are wanted.
  */
 #ifndef BENCH_PEER_ENGINE_H
 #define BENCH_PEER_ENGINE_H
@@ -11,9 +11,10 @@
 #include <berth/err.h>
 
 #define FLEET_MAX 64
+#define FLEET_URL_MAX 128
 
 struct fleet {
-	const char *engine; /* unix:///... */
+	char engine[FLEET_URL_MAX]; /* unix:///... */
 	size_t n;
 	char id[FLEET_MAX][65];
 };

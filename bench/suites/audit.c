@@ -117,7 +117,7 @@ static int measure_append(struct bench_run *r, void *ctx, struct err *e)
 	size_t n = bench_smoke(r) ? 20000 : 400000;
 	struct rig *rig = ctx;
 
-	for (int i = 0; i < bench_samples(r); i++) {
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		struct audit_record last = make_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
 		double begun, handed, done;
 
@@ -220,7 +220,7 @@ static int measure_durable(struct bench_run *r, void *ctx, struct err *e)
 	size_t n = bench_smoke(r) ? 50 : 500;
 	double group, single;
 
-	for (int i = 0; i < bench_samples(r); i++) {
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		if (write_grouped(ctx, n, &group, e) < 0 ||
 			write_one_by_one(ctx, n * 4, &single, e) < 0)
 			return -1;
@@ -242,7 +242,7 @@ static int measure_verify(struct bench_run *r, void *ctx, struct err *e)
 	if (open_rig_log(rig, e) < 0 || submit_many(rig, bench_smoke(r) ? 20000 : 300000, 0, e) < 0)
 		return -1;
 	close_log(rig);
-	for (int i = 0; i < bench_samples(r); i++) {
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
 
 		if (audit_verify(&what, &v, e) < 0)
@@ -303,7 +303,7 @@ static int measure_open(struct bench_run *r, void *ctx, struct err *e)
 		return -1;
 	bench_note(
 		r, "%zu records; making the index of all segments took %.1f s, once", n, ms / 1e3);
-	for (int i = 0; i < bench_samples(r); i++) {
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		if (open_view(rig, NULL, &ms, e) < 0)
 			return -1;
 		bench_value(r, "newest 60", ms);

@@ -20,6 +20,7 @@
 
 #include "container/container.h"
 #include "engine/sync.h"
+#include "peers/docker.h"
 #include "peers/remover.h"
 
 #define MANY 100
@@ -118,24 +119,20 @@ static void teardown(void *ctx)
 
 static int open_clean_engine(struct bench *b, struct err *e)
 {
-	struct endpoint_options o = {0};
 	struct clean_options co = {.program = "bench"};
-	struct err why = ERR_INIT;
+	struct mini look;
 
-	o.host = getenv("BERTH_BENCH_ENGINE");
-	if (!o.host)
-		o.host = getenv("BERTH_TEST_ENGINE");
-	if (!o.host)
-		o.host = getenv("DOCKER_HOST");
-	if (!o.host || endpoint_choose(&o, &b->endpoint, &why) || !b->endpoint.path)
-		return err_set(e, ERR_NOT_FOUND,
-			"no engine: name one with BERTH_BENCH_ENGINE=unix:///path, with the image box:1");
-	co.host = o.host;
-	b->engine = sync_open(&b->endpoint, &why);
-	if (!b->engine || sync_hello(b->engine, &b->info, &why) ||
-		sync_ask(b->engine, "look for the image %s", "box:1", "GET", "/images/box:1/json",
-			NULL, 0, NULL, &why))
-		return err_set(e, ERR_NOT_FOUND, "%s", why.msg);
+	if (mini_open(&look, e) < 0)
+		return -1;
+	if (mini_image(&look, BOX, e) < 0 || bench_endpoint(&b->endpoint, e) < 0) {
+		mini_close(&look);
+		return -1;
+	}
+	mini_close(&look);
+	co.host = b->endpoint.url;
+	b->engine = sync_open(&b->endpoint, e);
+	if (!b->engine || sync_hello(b->engine, &b->info, e))
+		return -1;
 	b->host = clean_open(&co, e);
 	return b->host ? 0 : -1;
 }

@@ -17,6 +17,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #include "peers/engine.h"
 #include "peers/screen.h"
@@ -24,23 +25,17 @@
 #define FLEET 40
 #define PREFIX "berth-bench"
 
-extern char **environ;
-
 /* -- the program's own start ---------------------------------------------------------------------- */
 
 static char *berth, *empty;
 
 static int spawn_program(const char *path, const char *arg, struct err *e)
 {
-	char *argv[] = {(char *)path, (char *)arg, NULL};
-	posix_spawn_file_actions_t actions;
-	int bad, status;
+	const char *const argv[] = {path, arg, NULL};
+	int status, bad;
 	pid_t pid;
 
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
-	bad = posix_spawn(&pid, path, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	bad = spawn_start(&(struct spawn){.path = path, .argv = argv, .err = STDERR_FILENO}, &pid);
 	if (bad)
 		return err_sys(e, bad, "cannot run %s", path);
 	waitpid(pid, &status, 0);
@@ -85,7 +80,7 @@ static void free_programs(void *ctx)
 static int measure_version(struct bench_run *r, void *ctx, struct err *e)
 {
 	(void)ctx;
-	for (int i = 0; i < bench_samples(r) + 10; i++) {
+	for (int i = 0; i < bench_samples(r) + 10 && !bench_cancelled(r); i++) {
 		double took[2];
 
 		for (int k = 0; k < 2; k++) {
@@ -158,7 +153,7 @@ static int measure_start(struct bench_run *r, void *ctx, struct err *e)
 	struct fleet *f = ctx;
 	size_t want = f->n;
 
-	for (int i = 0; i < bench_samples(r) + 1; i++) {
+	for (int i = 0; i < bench_samples(r) + 1 && !bench_cancelled(r); i++) {
 		int64_t start = clock_mono_ns(), listed, measured;
 		struct screen_peer *p = open_console(f->engine, 120, FLEET + 40, e);
 
@@ -307,7 +302,7 @@ static int measure_keys(struct bench_run *r, void *ctx, struct err *e)
 		return err_set(e, ERR_FAILED, "the console never showed a cursor");
 	}
 	peer_drain(p, 3000);
-	for (int i = 0; i < bench_samples(r) + 10; i++) {
+	for (int i = 0; i < bench_samples(r) + 10 && !bench_cancelled(r); i++) {
 		int64_t start, end;
 
 		/* Keys come at any moment of the sampling period. */
@@ -351,7 +346,7 @@ static int measure_logs(struct bench_run *r, void *ctx, struct err *e)
 		result = err_set(e, ERR_FAILED, "the console never showed a cursor");
 	peer_send(p, "l");
 	peer_drain(p, 4000);
-	for (int i = 0; !result && i < bench_samples(r) + 10; i++) {
+	for (int i = 0; !result && i < bench_samples(r) + 10 && !bench_cancelled(r); i++) {
 		char *help = (char *)"keys and actions";
 		int64_t start, end;
 
@@ -384,7 +379,7 @@ static int measure_resync(struct bench_run *r, void *ctx, struct err *e)
 	p = open_console(fake.url, 120, 60, e);
 	if (!p || !peer_wait(p, has_cursor_moved, &l, 20000))
 		result = p ? err_set(e, ERR_FAILED, "the console never showed a cursor") : -1;
-	for (int i = 0; !result && i < bench_samples(r); i++) {
+	for (int i = 0; !result && i < bench_samples(r) && !bench_cancelled(r); i++) {
 		char *lost = (char *)"engine lost";
 		int64_t answered, end;
 

@@ -22,14 +22,14 @@
 static void *setup(struct bench_run *r, struct err *e)
 {
 	(void)r;
-	return yard_open(IMAGE, e);
+	return yard_open(BOX, e);
 }
 
 static int create_as(struct yard *y, enum client by, const char *host, char id[72], struct err *e)
 {
 	AUTO_STR struct str body = STR_INIT;
 
-	yard_body(&body, IMAGE, SLEEPS, host);
+	yard_body(&body, BOX, SLEEPS, host);
 	return yard_create(y, by, body.s, id, e);
 }
 
@@ -125,7 +125,7 @@ static int end_to_end(struct yard *y, enum client by, struct sample *s, struct e
 	char id[72];
 	int rc;
 
-	yard_body(&body, IMAGE, "[\"sh\",\"-c\",\"echo $((6 * 7))\"]", NO_NETWORK);
+	yard_body(&body, BOX, "[\"sh\",\"-c\",\"echo $((6 * 7))\"]", NO_NETWORK);
 	if (yard_create(y, by, body.s, id, e) < 0)
 		return -1;
 	rc = yard_start(y, by, id, e);

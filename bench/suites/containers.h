@@ -14,7 +14,6 @@
 #include "engine/sync.h"
 #include "peers/docker.h"
 
-#define IMAGE "box:1"
 #define YARD_MAX 64
 
 struct yard {

@@ -23,18 +23,14 @@ double now_s(void)
 struct yard *yard_open(const char *image, struct err *e)
 {
 	struct yard *y = xcalloc(1, sizeof *y);
-	AUTO_STR struct str target = STR_INIT;
 	struct endpoint_options o = {0};
 	struct endpoint ep;
 	char url[128];
 
 	if (mini_open(&y->mini, e) < 0)
 		goto fail;
-	str_addf(&target, "/images/%s/json", image);
-	if (mini_call(&y->mini, "GET", target.s, NULL, NULL, e) != 200) {
-		err_set(e, ERR_NOT_FOUND, "the engine has no image %s", image);
+	if (mini_image(&y->mini, image, e) < 0)
 		goto fail;
-	}
 	o.host = mini_url(&y->mini, url, sizeof url);
 	if (endpoint_choose(&o, &ep, e) < 0)
 		goto fail;

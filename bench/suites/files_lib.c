@@ -15,11 +15,10 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/spawn.h>
 #include <berth/str.h>
 
 #include "suites/files.h"
-
-extern char **environ;
 
 static char top[PATH_MAX]; /* of this process; its scratch trees lie in it until the end */
 static pid_t top_owner;
@@ -163,20 +162,13 @@ static void collect_output(int fd, struct str *out)
 
 int run_program(const char *const argv[], struct str *out, struct err *e)
 {
-	posix_spawn_file_actions_t actions;
 	int ends[2] = {-1, -1}, status, rc;
 	pid_t pid;
 
 	if (out && pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "cannot make a pipe");
-	posix_spawn_file_actions_init(&actions);
-	if (out)
-		posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-	else
-		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	rc = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	rc = spawn_start(
+		&(struct spawn){.path = argv[0], .argv = argv, .out = out ? ends[1] : 0}, &pid);
 	if (out)
 		close(ends[1]);
 	if (rc == 0 && out)

@@ -32,8 +32,8 @@ static void *setup_exec(struct bench_run *r, struct err *e)
 		return err_null(err_set(e, ERR_NOT_FOUND, "there is no busybox on this machine"));
 	if (!have_program("docker"))
 		return err_null(err_set(e, ERR_NOT_FOUND, "there is no docker command here"));
-	y = yard_open(IMAGE, e);
-	if (y && !yard_keep(y, IMAGE, NO_NETWORK, e)) {
+	y = yard_open(BOX, e);
+	if (y && !yard_keep(y, BOX, NO_NETWORK, e)) {
 		yard_close(y);
 		return NULL;
 	}
@@ -104,12 +104,18 @@ ARMS_OF(trivial, TRIVIAL)
 ARMS_OF(compute, COMPUTE)
 ARMS_OF(data, DATA)
 
-#define EXEC(which, words)                                                                 \
-	{                                                                                  \
-		.name = "exec-" #which, .about = (words), .samples = 20, .warmup = 1,      \
-		.smoke_samples = 1, .setup = setup_exec, .teardown = yard_close,           \
-		.arms = {{"on the host", which##_direct}, {"docker exec", which##_docker}, \
-			{"engine API, minimal client", which##_api}},                      \
+/* What the first figures of such containers promised; it is the engine that is measured here, and
+ * lane/compute is how berth does it. */
+#define SEEDS "less than 5 % over the host"
+
+#define EXEC(which, words)                                                                        \
+	{                                                                                         \
+		.name = "exec-" #which, .about = (words), .samples = 20, .warmup = 1,             \
+		.smoke_samples = 1, .setup = setup_exec, .teardown = yard_close,                  \
+		.arms = {{"on the host", which##_direct}, {"docker exec", which##_docker},        \
+			{"engine API, minimal client", which##_api}},                             \
+		.targets = {{"docker exec: " SEEDS, "docker exec", ON_FLOOR, 0, 1.05},            \
+			{"engine API: " SEEDS, "engine API, minimal client", ON_FLOOR, 0, 1.05}}, \
 	}
 
 /* --- seccomp: 40,000 system calls with no profile, the engine's, and berth's --- */
@@ -123,7 +129,7 @@ static void *setup_seccomp(struct bench_run *r, struct err *e)
 	AUTO_STR struct str strict = STR_INIT;
 	size_t len;
 	const char *profile = embedded_file("configs/seccomp.json", &len);
-	struct yard *y = yard_open(IMAGE, e);
+	struct yard *y = yard_open(BOX, e);
 
 	(void)r;
 	if (!y)
@@ -136,8 +142,8 @@ static void *setup_seccomp(struct bench_run *r, struct err *e)
 			str_addc(&strict, profile[i]);
 	str_adds(&strict, "\"],");
 	if (profile &&
-		yard_keep(y, IMAGE, NO_NETWORK "\"SecurityOpt\":[\"seccomp=unconfined\"],", e) &&
-		yard_keep(y, IMAGE, NO_NETWORK, e) && yard_keep(y, IMAGE, strict.s, e))
+		yard_keep(y, BOX, NO_NETWORK "\"SecurityOpt\":[\"seccomp=unconfined\"],", e) &&
+		yard_keep(y, BOX, NO_NETWORK, e) && yard_keep(y, BOX, strict.s, e))
 		return y;
 	if (!profile)
 		err_set(e, ERR_FAILED, "this build has no seccomp profile");
@@ -178,16 +184,16 @@ static int calls_strict(void *ctx, struct sample *s, struct err *e)
 
 static void *setup_network(struct bench_run *r, struct err *e)
 {
-	struct yard *y = yard_open(IMAGE, e);
+	struct yard *y = yard_open(BOX, e);
 	struct err why = ERR_INIT;
 
 	(void)r;
 	if (!y)
 		return NULL;
-	if (!yard_keep(y, IMAGE, NO_NETWORK, e))
+	if (!yard_keep(y, BOX, NO_NETWORK, e))
 		goto fail;
-	if (!yard_keep(y, IMAGE, "\"NetworkMode\":\"bridge\",", &why) ||
-		!yard_keep(y, IMAGE, "\"NetworkMode\":\"bridge\",", &why)) {
+	if (!yard_keep(y, BOX, "\"NetworkMode\":\"bridge\",", &why) ||
+		!yard_keep(y, BOX, "\"NetworkMode\":\"bridge\",", &why)) {
 		err_set(e, ERR_NOT_FOUND, "no bridge network on this engine: %.200s", why.msg);
 		goto fail;
 	}

@@ -165,9 +165,14 @@ static void *setup(struct bench_run *r, struct err *e)
 			goto fail;
 		}
 	}
-	for (size_t i = 0; i < GROUPS; i++)
+	for (size_t i = 0; i < GROUPS; i++) {
+		if (bench_cancelled(r)) {
+			err_set(e, ERR_CANCELLED, "cancelled");
+			goto fail;
+		}
 		if (add_cgroup(g, i, e))
 			goto fail;
+	}
 	bench_note(r, "%d cgroups, %zu with a process, %s, %zu descriptors", GROUPS, g->nkept,
 		g->controller == controllers_v1 ? "version 1" : "version 2", g->model.fds);
 	return g;
@@ -213,10 +218,10 @@ static int measure_sweep(struct bench_run *r, void *ctx, struct err *e)
 
 	for (int i = 0; i < 5; i++)
 		sweep_all(&g->sweep, &g->model);
-	for (int i = 0; i < bench_samples(r); i++)
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++)
 		if (sweep_once(r, g, "sweep, per container", "its CPU time", e) < 0)
 			return -1;
-	for (int i = 0; i < bench_samples(r); i++) {
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		unsettle_rows(g);
 		if (sweep_once(r, g, "as if all had run", "its CPU time then", e) < 0)
 			return -1;
@@ -237,6 +242,7 @@ static const struct bench_case cases[] = {
 		.setup = setup,
 		.teardown = teardown,
 		.measure = measure_sweep,
+		.phases = 2,
 		.targets = {{"at most 8 us a container", "sweep, per container", ON_MEDIAN,
 				    NO_BOUND, 8},
 			{"no allocation", "allocations in a sweep", ON_MAX, NO_BOUND, 0}}},

@@ -15,6 +15,7 @@
 #include "policy.h"
 #include "snapshot.h"
 #include "team.h"
+#include "workspace.h"
 
 struct agents_host;
 
@@ -26,7 +27,10 @@ struct agents_options {
 	/* Of the journal of each agent that is brought up (journal.h): commands, and bytes of output of
 	 * each; commands 0: none. */
 	size_t journal_commands;
+	uint16_t
+		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
+	struct workspace_limits usual; /* of a workspace of berth's of which nothing was said */
 	/* Preparing images (packages: of a definition) takes minutes.  It is a job on a board of this
 	 * process where `own_board` says that it has no other; `stop` is asked ten times a second, on a
 	 * thread of ours; `say` gets each line that an installer prints, neutralised.  All may be NULL. */
@@ -68,9 +72,11 @@ struct agent_up {
 	struct enforced enforced[ENFORCED_MAX];
 	size_t nloosened;
 	const char *loosened[8];
+	char warning[512]; /* a sentence, or "" */
 };
 
-/* Create and start the agent; idempotent.  What it made is removed again when a step fails. */
+/* Create and start the agent; idempotent.  What it made is removed again when a step fails.  ERR_CONFLICT: it
+ * is up from another team file. */
 int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
 	struct agent_up *ret, struct err *e);
 
@@ -85,10 +91,20 @@ struct agent_checked {
 int agents_check(struct agents_host *h, const struct team *t, const struct agent_def *a,
 	const char *id, struct agent_checked *ret, struct err *e);
 
-/* Stop and remove the agent's container; workspace and home volume stay.  ERR_NOT_FOUND: not up. */
+/* Stop and remove the agent's container; workspace and home volume stay.  ERR_NOT_FOUND: not up; ERR_CONFLICT:
+ * it is up on another engine, or is not berth's. */
 int agents_down(struct agents_host *h, const char *container, struct err *e);
-/* Containers in the session records of this user, for `down --all`. */
-size_t agents_sessions(char names[][64], size_t max);
+/* The container, which is gone, holds no workspace of berth's any more. */
+int agents_unbind(const char *container, const char *engine, struct err *e);
+
+/* What the session records of this user say is up, on whichever engine, for `down`. */
+struct agent_session {
+	char container[64];
+	char engine[128]; /* its id */
+	char file[512];   /* the team file it was brought up from, links resolved */
+};
+size_t agents_sessions(struct agent_session *out, size_t max);
+const char *agents_engine(const struct agents_host *h); /* the id of its engine */
 
 /* -- commands ------------------------------------------------------------------------------------ */
 
@@ -179,6 +195,10 @@ int agents_run_by(
 /* The same with the policy and the log of an agents_host, for programs that do other things beside. */
 int agents_run_hosted(
 	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e);
+
+/* Before a file of the agent's workspace is written for it.  ERR_REFUSED: it holds more than it may (workspace.h), and
+ * the sentence says what to do; of one that is not up nothing is known. */
+int agents_check_room(const char *agent, struct err *e);
 
 /* Run one command in a running agent.  No engine is asked when its lane works.  Always fills *ret;
  * returns 0 when the command ran, whatever came of it. */

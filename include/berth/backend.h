@@ -16,23 +16,47 @@
 #include "err.h"
 #include "policy.h"
 #include "snapshot.h"
+#include "workspace.h"
 
+struct alert_rule;
 struct backend;
 struct command; /* message.h */
 struct event;
 
+/* An engine that is known by name: of the settings (`hosts`), or a docker context. */
+struct host_spec {
+	const char *name;     /* [A-Za-z0-9][A-Za-z0-9_.-]* */
+	const char *endpoint; /* or NULL, and then the context: */
+	const char *context;
+	bool read_only;
+};
+
 struct backend_options {
 	const char *host;    /* -H, or NULL */
 	const char *context; /* --context, or NULL */
-	double hz;           /* sampling rate, 0.1 .. 10; 0: 1 */
+	size_t nhosts; /* shown beside that one, which is one of them where neither is given and no default socket is there */
+	const struct host_spec *hosts;
+	bool together; /* as several even if there is one: it has a name, and its failure is a state */
+	double hz;     /* sampling rate, 0.1 .. 10; 0: 1 */
 	bool read_only;
-	bool once;                   /* for command lines: no retry, the first failure is final */
+	bool masked; /* for a recording: no value of Env, no secret by its looks leaves the backend */
+	bool attended; /* a person sits before it, who may answer what jobs ask (CMD_JOB_ALLOW) */
+	bool once;     /* for command lines: no retry, the first failure is final */
 	const struct policy *policy; /* copied; NULL: nothing is protected */
 	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */
 	uint64_t audit_keep_bytes;   /* 0: any size */
 	bool audit_watch; /* say it when nothing can be recorded, also before anything is done */
 	size_t journal_commands; /* of agents that come up (settings.h) */
+	uint16_t
+		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
+	struct workspace_limits usual; /* of workspaces (agents.h) */
+	/* How often workspaces that were kept long enough are ended and what is stored is checked (settings.h); 0:
+	 * never.  The file of settings that holds for it; NULL: the usual one. */
+	int64_t clean_ms, verify_ms;
+	const char *settings_file;
+	size_t nalerts; /* settings.h; they must stay */
+	const struct alert_rule *alerts;
 	const char *team;    /* a team file whose agents are shown, up or not; NULL */
 	const char *program; /* what the job board calls this process: "console", "ps" */
 };

@@ -25,7 +25,10 @@
 	SUITE(files_change, "writing, transforming, copying") \
 	SUITE(containers, "creation, start, many at once, clean-up") \
 	SUITE(inside, "work in containers") \
-	SUITE(lane, "commands and tools in containers, over the lane")
+	SUITE(lane, "commands and tools in containers, over the lane") \
+	SUITE(sandbox, "an agent in gVisor, beside runc") \
+	SUITE(workspaces, "the end of a workspace: its archive") \
+	SUITE(egress, "out of a container without a network")
 /* clang-format on */
 
 #define OWN_SUITES_MAX 64

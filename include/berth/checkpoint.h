@@ -69,6 +69,11 @@ int checkpoint_list(
 int checkpoint_show(
 	struct checkpoint_store *s, const char *name, struct checkpoint_info *ret, struct err *e);
 
+/* How many checkpoints the store `dir`, below the open directory `at`, holds, and the newest of them ("": there are
+ * none) with the Unix time at which it was finished: by their names alone, for who looks at a thousand stores. */
+size_t checkpoint_glance(
+	int at, const char *dir, char newest[CHECKPOINT_NAME_MAX + 1], int64_t *newest_ns);
+
 /* Takes a checkpoint away and gives back what only it needed; *freed (or NULL): bytes. */
 int checkpoint_drop(struct checkpoint_store *s, const char *name, uint64_t *freed, struct err *e);
 
@@ -97,10 +102,53 @@ int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
 	struct checkpoint_restored *ret, struct err *e);
 
 /*
+ * A tree as one file: a tar (pax) compressed with zstd, which any tar reads, and behind it, in a frame that they
+ * skip, the manifest with the SHA-256 of every content.  That manifest alone says what is unpacked where; the tar
+ * gives the contents, and what differs from their hashes is refused.
+ */
+struct checkpoint_archiving {
+	const char *name; /* that the archive has in sentences and in itself */
+	int level;        /* of zstd; 0: its own default */
+	unsigned threads; /* that compress; 0: none, and nothing runs beside this thread */
+	/* Is shown each file's path and content, as far as it is text, of at most 1 MiB; or NULL. */
+	void (*look)(void *ctx, const char *path, const char *bytes, size_t n);
+	void *ctx;
+};
+struct checkpoint_tree;
+/* Into the empty open file, which is synced, read back and checked when this returns: what it holds.  ERR_REFUSED:
+ * something is mounted in the tree, or a file is longer than 1 TiB with its holes. */
+struct checkpoint_tree *checkpoint_archive(
+	int root, int file, const struct checkpoint_archiving *o, struct err *e);
+/* What an archive holds: names and hashes, no contents. */
+struct checkpoint_tree *checkpoint_archive_open(int file, const char *name, struct err *e);
+struct checkpoint_entry;
+/* Reads the contents of these files of such a tree from its archive, once through and no further than the last of
+ * them, checked, into the empty open file `scratch`, which must stay open as long as the tree is used;
+ * checkpoint_content gives them then.  Once for each tree. */
+int checkpoint_archive_fetch(struct checkpoint_tree *t, int file, int scratch,
+	const struct checkpoint_entry *const *files, size_t n, struct err *e);
+/* When it was made and how much it holds, by its own word; nothing is hashed. */
+int checkpoint_archive_show(int file, const char *name, struct checkpoint_info *ret, struct err *e);
+/* Every content against its hash.  ERR_FAILED: damaged. */
+int checkpoint_archive_verify(int file, const char *name, struct err *e);
+/*
+ * Into the empty directory `root`; what is damaged is found before this returns, not before anything is written.
+ * Set-id bits, attributes but user.*, devices and owners other than that of the tree's root (or, for who is not
+ * root, oneself) do not pass: `dropped` (or NULL) is told of each.
+ */
+typedef void checkpoint_dropped_fn(void *ctx, const char *path, const char *what);
+int checkpoint_unarchive(int file, const char *name, int root, checkpoint_dropped_fn *dropped,
+	void *ctx, struct checkpoint_restored *ret, struct err *e);
+/* Of a tree that shall stay as it is: names, modes and hashes into the empty open file, synced; and whether it is
+ * still so, ERR_FAILED naming the first that is not.  Times are no part of it. */
+int checkpoint_seal(int root, int file, struct err *e);
+int checkpoint_check_seal(int root, int file, const char *name, struct err *e);
+/* Whether the live tree is still exactly t: 0, or -1 and ERR_CONFLICT naming the first that is not. */
+int checkpoint_unchanged(const struct checkpoint_tree *t, int root, struct err *e);
+/*
  * What a tree holds, by name, to be compared with others and read: a checkpoint, what a directory holds now,
  * or what a fork began with.  The store (and the directory) must stay open as long.  NULL: *e.
  */
-struct checkpoint_tree;
 struct checkpoint_tree *checkpoint_tree_of(
 	struct checkpoint_store *s, const char *name, struct err *e);
 /* Contents are hashed, but those for which the newest checkpoint in s vouches. */
@@ -109,6 +157,9 @@ struct checkpoint_tree *checkpoint_tree_now(
 /* What checkpoint_begin noted of the tree `root`: names and hashes, no contents.  ERR_NOT_FOUND: it began
  * with nothing. */
 struct checkpoint_tree *checkpoint_tree_start(struct checkpoint_store *s, int root, struct err *e);
+/* The same of the tree that t was read from, an archive of it by now. */
+struct checkpoint_tree *checkpoint_tree_start_of(
+	struct checkpoint_store *s, const struct checkpoint_tree *t, struct err *e);
 /* Of a directory with nothing in it. */
 struct checkpoint_tree *checkpoint_tree_empty(void);
 void checkpoint_tree_free(struct checkpoint_tree *t); /* NULL is fine */
@@ -134,16 +185,34 @@ struct checkpoint_entry {
 /* By its path from the root on ("src/a.c"); false: there is none, or no such path. */
 bool checkpoint_lookup(
 	const struct checkpoint_tree *t, const char *path, struct checkpoint_entry *ret);
-/* Whether these bytes are the content of that file.  (Of one with holes it is not told: false.) */
-bool checkpoint_has_content(const struct checkpoint_tree *t, const struct checkpoint_entry *x,
-	const void *bytes, size_t n);
+/* Whether what was added, block by block, is the content of that file; it cannot be asked twice.  (Of one with holes it
+ * is not told: false.) */
+struct checkpoint_sum;
+struct checkpoint_sum *checkpoint_sum_new(void);
+void checkpoint_sum_add(struct checkpoint_sum *s, const void *bytes, size_t n);
+bool checkpoint_sum_is(struct checkpoint_sum *s, const struct checkpoint_tree *t,
+	const struct checkpoint_entry *x);
+/* Or: it ends as 64 hexadecimal digits, the same for the same bytes and for no others. */
+void checkpoint_sum_print(struct checkpoint_sum *s, char hex[65]);
+/* What stands for the content of a regular file, 32 bytes. */
+const uint8_t *checkpoint_hash_of(
+	const struct checkpoint_tree *t, const struct checkpoint_entry *x);
+void checkpoint_sum_free(struct checkpoint_sum *s); /* NULL is fine */
 /* Whether both are of one type with the same content, target or number. */
 bool checkpoint_same(const struct checkpoint_tree *a, const struct checkpoint_entry *x,
 	const struct checkpoint_tree *b, const struct checkpoint_entry *y);
 /* The content of a regular file of at most `most` bytes, behind what `ret` holds, checked against its hash.
- * ERR_REFUSED: longer; ERR_CONFLICT: changed since the tree was read; ERR_NOT_FOUND: a start has none. */
+ * ERR_REFUSED: longer; ERR_CONFLICT: changed since the tree was read; ERR_NOT_FOUND: a start has
+ * none, and of an archive it was not fetched. */
 int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry *x, uint64_t most,
 	struct str *ret, struct err *e);
+/* The same of any size, block by block.  Opening is for one thread of a tree at a time, reading for any. */
+struct checkpoint_reader;
+struct checkpoint_reader *checkpoint_reader_open(
+	struct checkpoint_tree *t, const struct checkpoint_entry *x, struct err *e);
+/* The next bytes, at most `n`; 0: that was all, and it is what the tree says it is. */
+ssize_t checkpoint_read(struct checkpoint_reader *r, void *to, size_t n, struct err *e);
+void checkpoint_reader_close(struct checkpoint_reader *r); /* NULL is fine */
 
 enum checkpoint_difference {
 	CHECKPOINT_ADDED,

@@ -50,6 +50,7 @@ enum clean_reason {
 	CLEAN_UNUSED,   /* no container uses it */
 	CLEAN_DANGLING, /* an image without a name that nothing is made from */
 	CLEAN_LEFT,     /* files whose container is gone */
+	CLEAN_CHOSEN,   /* by a person, by its name: never in a plan that was saved */
 	CLEAN_REASONS
 };
 const char *clean_reason_name(enum clean_reason r); /* "owner_dead" */
@@ -117,6 +118,12 @@ void clean_interrupt(struct clean_host *h);
 /* sizes: ask the engine to measure, which takes it a while.  In mem. */
 struct clean_plan *clean_plan_make(
 	struct clean_host *h, bool foreign, bool sizes, struct arena *mem, struct err *e);
+/* A plan of exactly these ids of one type (image, volume, network), whatever the rules say of them; what is used
+ * or protected is in it with its `keep`.  What is not there is left out. */
+struct clean_plan *clean_plan_choose(struct clean_host *h, enum clean_type type,
+	const char *const *id, size_t n, bool sizes, struct arena *mem, struct err *e);
+/* Of a plan only the items of one type. */
+void clean_plan_only(struct clean_plan *p, enum clean_type type);
 /* Orphans there are now, for a word at the start of things: -1 when that cannot be found out. */
 int clean_orphans(struct clean_host *h);
 

@@ -44,6 +44,7 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(CONTAINER_RESTART, "container.restart", GUARDED, DEED_DESTROYS, "restart container")    \
 	X(CONTAINER_KILL, "container.kill", GUARDED, DEED_CLEANS, "kill container")               \
 	X(CONTAINER_REMOVE, "container.remove", GUARDED, DEED_CLEANS, "remove container")         \
+	X(CONTAINER_LIMIT, "container.limit", GUARDED, DEED_DESTROYS, "set limits of container")  \
 	X(CONTAINER_EXEC, "container.exec", GROUPED, DEED_CHANGES, "run a command in container")  \
 	X(CONTAINER_SHELL, "container.shell", GUARDED, DEED_CHANGES, "open a shell in container") \
 	X(CONTAINER_INSPECT, "container.inspect", GROUPED, DEED_READS, "inspect container")       \
@@ -52,6 +53,7 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(AGENT_UP, "agent.up", GUARDED, DEED_CHANGES, "bring up agent")                          \
 	X(AGENT_DOWN, "agent.down", GUARDED, DEED_CLEANS, "bring down agent")                     \
 	X(SESSION_FORGET, "session.forget", GUARDED, DEED_CLEANS, "forget the session of")        \
+	X(COMMAND_RUN, "command.run", GUARDED, DEED_CHANGES, "run a command of berth.yaml for")   \
 	X(TOOL_RUN, "tool.run", GROUPED, DEED_CHANGES, "run tool")                                \
 	X(POOL_FILL, "pool.fill", GROUPED, DEED_CHANGES, "make warm container of tool")           \
 	X(POOL_DRAIN, "pool.drain", GUARDED, DEED_CLEANS, "remove warm container of tool")        \
@@ -76,21 +78,40 @@ enum deed_flag { DEED_CHANGES = 1, DEED_HARMS = 2, DEED_FREES = 4 };
 	X(WORKSPACE_END, "workspace.end", GROUPED, DEED_CHANGES, "end workspace")                 \
 	X(WORKSPACE_FORK, "workspace.fork", GROUPED, DEED_CHANGES, "fork workspace")              \
 	X(WORKSPACE_TAKE, "workspace.take", BATCH, DEED_CHANGES, "take files of workspace")       \
+	X(WORKSPACE_HAND_OVER, "workspace.hand_over", BATCH, DEED_CHANGES,                        \
+		"hand over files of workspace")                                                   \
+	X(WORKSPACE_SHARE, "workspace.share", BATCH, DEED_CHANGES, "change what tasks share")     \
+	X(WORKSPACE_RESULT, "workspace.result", GROUPED, DEED_CHANGES, "keep a result of")        \
+	X(WORKSPACE_FORGET, "workspace.forget", GUARDED, DEED_CLEANS, "drop a result of")         \
 	X(WORKSPACE_SNAPSHOT, "workspace.snapshot", GROUPED, DEED_CHANGES, "snapshot workspace")  \
 	X(WORKSPACE_RESTORE, "workspace.restore", GUARDED, DEED_DESTROYS, "restore workspace")    \
 	X(WORKSPACE_DROP, "workspace.drop", GUARDED, DEED_CLEANS, "drop a checkpoint of")         \
+	X(WORKSPACE_LIMIT, "workspace.limit", GUARDED, DEED_CHANGES, "set limits of workspace")   \
+	X(WORKSPACE_THAW, "workspace.thaw", GROUPED, DEED_CHANGES, "thaw what has workspace")     \
 	X(WORKSPACE_ARCHIVE, "workspace.archive", GUARDED, DEED_CLEANS, "archive workspace")      \
+	X(WORKSPACE_UNARCHIVE, "workspace.unarchive", GUARDED, DEED_CHANGES,                      \
+		"unarchive workspace")                                                            \
 	X(WORKSPACE_REMOVE, "workspace.remove", GUARDED, DEED_CLEANS, "remove workspace")         \
 	X(WORKSPACE_BREACH, "workspace.breach", GROUPED, DEED_READS,                              \
 		"limit breached by workspace")                                                    \
+	X(NET_ALLOW, "net.allow", GUARDED, DEED_CHANGES, "let out")                               \
+	X(NET_DENY, "net.deny", GUARDED, DEED_CHANGES, "keep in")                                 \
+	X(NET_FORGET, "net.forget", GUARDED, DEED_CHANGES, "forget a rule of")                    \
+	X(PORT_OPEN, "port.open", GUARDED, DEED_CHANGES, "open a port of")                        \
+	X(PORT_CLOSE, "port.close", GROUPED, DEED_CHANGES, "close a port of")                     \
+	X(NET_RESTART, "net.restart", GROUPED, DEED_READS, "start again the egress of")           \
 	X(SECRET_READ, "secret.read", GUARDED, DEED_READS, "read secret")                         \
 	X(SECRET_HAND, "secret.hand", GUARDED, DEED_CHANGES, "hand over secret")                  \
+	X(ALERT, "alert", GROUPED, DEED_READS, "tell of")                                         \
+	X(ALERT_COMMAND, "alert.command", GROUPED, DEED_CHANGES, "run an alert's command on")     \
+	X(ALERT_POST, "alert.post", GROUPED, DEED_READS, "post an alert on")                      \
 	X(CONFIG_LOAD, "config.load", GROUPED, DEED_READS, "load configuration")                  \
 	X(CONFIG_CHANGE, "config.change", GUARDED, DEED_CHANGES, "change configuration")          \
 	X(POLICY_CHANGE, "policy.change", GUARDED, DEED_READS, "change the policy")               \
 	X(ENGINE_START, "engine.start", GUARDED, DEED_CHANGES, "start engine")                    \
 	X(ENGINE_STOP, "engine.stop", GUARDED, DEED_CLEANS, "stop engine")                        \
 	X(JOB_CANCEL, "job.cancel", GROUPED, DEED_READS, "cancel job")                            \
+	X(JOB_ALLOW, "job.allow", GUARDED, DEED_CHANGES, "allow")                                 \
 	X(BENCH_RUN, "bench.run", GROUPED, DEED_CHANGES, "run benchmark")                         \
 	X(LOG_PRUNE, "log.prune", GUARDED, DEED_CLEANS, "prune the audit log")                    \
 	X(LOG_EXPORT, "log.export", GROUPED, DEED_READS, "export the audit log")                  \

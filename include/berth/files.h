@@ -100,6 +100,7 @@ int files_make_directory(struct files_root *r, const char *path, struct err *e);
 
 struct files_want {
 	const char *path;
+	const char *named;              /* as the person gave it, for sentences; NULL: path */
 	uint64_t offset, length;        /* bytes; length 0: to the end */
 	uint64_t first_line, last_line; /* 1-based, inclusive; 0: from the start, to the end */
 };
@@ -132,6 +133,11 @@ struct files_reading {
 int files_read(struct files *f, struct files_root *r, const struct files_want *want, size_t n,
 	const struct files_read_options *o, struct files_reading **ret, struct err *e);
 void files_reading_free(struct files_reading *r);
+/* All of a regular file of any size, in blocks, to `each`, whose -1 ends it; *ret: its token, hashed.  `each` NULL: its
+ * token alone, not hashed.  On the calling thread, and no job.  ERR_CONFLICT: it changed meanwhile. */
+typedef int files_block_fn(void *ctx, const char *bytes, size_t n, struct err *e);
+int files_read_blocks(struct files_root *r, const char *path, files_block_fn *each, void *ctx,
+	struct files_token *ret, struct err *e);
 /* A NUL byte in the first 8 KiB of what was read. */
 bool files_binary(const struct files_got *g);
 
@@ -143,10 +149,17 @@ enum files_promise {
 	FILES_ALL_OR_NOTHING /* and after a crash at any point either all files are new, or none */
 };
 
+/* The next bytes of a content, at most `n`: how many; 0 at its end; -1 and *e: it cannot be had. */
+typedef ssize_t files_pull_fn(void *ctx, void *to, size_t n, struct err *e);
+
 struct files_put {
 	const char *path;
 	const void *bytes;
-	size_t len;
+	uint64_t len;
+	/* Or, where there is one: gives `len` bytes and then 0, else nothing is written (ERR_CONFLICT).  Called on any
+	 * thread, by one at a time, before anything is in place.  Long zeros become holes. */
+	files_pull_fn *pull;
+	void *ctx;
 	bool create_only;                 /* ERR_CONFLICT when it is there */
 	const struct files_token *expect; /* or NULL */
 	int mode; /* of a new file; 0: 0666 less umask.  An old one keeps its own */
@@ -290,6 +303,7 @@ struct files_transform_options {
 	bool diff;    /* fill in the diff when applying, too */
 	enum files_promise promise;
 	uint64_t max_file_bytes; /* 0: 64 MiB */
+	uint64_t max_held;       /* of old and new contents together; more is refused; 0: 1 GiB */
 };
 
 struct files_transform_result {

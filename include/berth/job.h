@@ -39,13 +39,15 @@ struct job_id {
 struct job_info {
 	struct job_id id;
 	enum job_state state;
-	bool own;                               /* of this process */
-	bool cancellable, cancelling;           /* asked to stop, not yet stopped */
-	char name[JOB_TEXT_MAX];                /* "image import shell", "stop 4 containers" */
-	char owner[JOB_TEXT_MAX];               /* agent id, or the user's name */
-	char current[JOB_TEXT_MAX];             /* item in hand; "" when none */
-	char result[JOB_TEXT_MAX];              /* sentence: how it ended, or the error */
-	char unit[16];                          /* what items are: "files", "containers" */
+	bool own;                     /* of this process */
+	bool ours;                    /* of this process or of one that it started */
+	bool cancellable, cancelling; /* asked to stop, not yet stopped */
+	bool asks;                    /* it waits for a person's word: CMD_JOB_ALLOW, or cancel */
+	char name[JOB_TEXT_MAX];      /* "image import shell", "stop 4 containers" */
+	char owner[JOB_TEXT_MAX];     /* agent id, or the user's name */
+	char current[JOB_TEXT_MAX];   /* item in hand; "" when none */
+	char result[JOB_TEXT_MAX];    /* sentence: how it ended, or the error */
+	char unit[16];                /* what items are: "files", "containers" */
 	uint64_t items_done, items_total;       /* total 0: unknown */
 	uint64_t bytes_done, bytes_total;       /* total 0: unknown or not counted */
 	bool counting;                          /* the totals are "at least": they grow still */

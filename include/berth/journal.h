@@ -20,6 +20,7 @@
 
 #include "agents.h"
 #include "err.h"
+#include "str.h"
 
 #define JOURNAL_ARGV_MAX 1600 /* bytes; longer command lines are clipped */
 #define JOURNAL_COMMANDS_MAX 4096
@@ -51,6 +52,9 @@ size_t journal_running(const char *name, struct journal_command *out, size_t max
 
 struct journal_piece {
 	int stream; /* 1 standard output, 2 standard error */
+	/* When it was seen, after the command's start: within 20 ms, and no later than said where older output is no
+	 * longer kept.  -1: not known. */
+	int64_t at_ms;
 	const char *bytes;
 	size_t n;
 };
@@ -66,5 +70,27 @@ struct journal_output {
 /* What is kept of one command's output, now.  ERR_NOT_FOUND: it is not in the journal (any more). */
 int journal_read(const char *name, uint64_t seq, struct journal_output *ret, struct err *e);
 void journal_output_release(struct journal_output *o);
+
+/*
+ * What a program printed, for a terminal that shall show it and do nothing else: text, colours, cursor motion and
+ * erasing pass.  Taken out are OSC, DCS, APC, PM and SOS strings, modes, reports and what asks for them, bells and all
+ * other controls; what is no valid UTF-8 or changes the order of text becomes U+FFFD.  Of one stream, in pieces as
+ * they come; a zeroed one is at the beginning.
+ */
+struct journal_tamer {
+	unsigned char state, n;
+	char held[32]; /* a sequence or a character that is not whole yet */
+	size_t inside; /* bytes of a string so far */
+};
+void journal_tame(struct journal_tamer *t, const char *bytes, size_t n, struct str *out);
+
+/*
+ * What an agent ran as a recording of a terminal, asciicast v2 (docs.asciinema.org/manual/asciicast/v2): each command
+ * line as at a prompt, then what it printed when it printed it, then how it ended.  Commands that ran beside each other
+ * are mixed as they were.  `seq` points to the command to take, NULL: all that are kept.  Through journal_tame unless
+ * `raw`.  Behind what `out` holds; *ret_commands may be NULL.  ERR_NOT_FOUND: there is none.
+ */
+int journal_cast(const char *name, const uint64_t *seq, bool raw, struct str *out,
+	size_t *ret_commands, struct err *e);
 
 #endif

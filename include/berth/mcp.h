@@ -5,7 +5,7 @@
  * a request that names its version in _meta (2026-07-28) stands for itself; both may come in one process.
  * Requests are answered as they finish, up to MCP_CALLS_MAX at once.
  *
- * Limits: a message MCP_LINE_MAX bytes; strict_json.h's.
+ * Limits: a message MCP_LINE_MAX bytes; jsonr.h's.
  * Thread: mcp_serve blocks the caller's until the client has closed its end and all is answered, or has gone
  * away, or `stop` becomes readable: then what still runs is ended.
  */
@@ -26,11 +26,15 @@
 #define MCP_TOOLS 4u
 #define MCP_WORKSPACE 8u
 #define MCP_ALL 15u
+#define MCP_OPERATOR 32u /* without an agent: reads what the operator sees */
+#define MCP_CHANGES 64u  /* and asks for changes */
+#define MCP_REST 16u     /* not a choice: what tells of the groups that were left out */
 
 struct mcp_options {
 	const struct team *team;
-	const struct agent_def *agent;
+	const struct agent_def *agent; /* NULL: MCP_OPERATOR */
 	const struct policy *policy;
+	const char *who; /* the agent's id, or another word for whom questions and lists name */
 	unsigned groups;
 	unsigned io_depth; /* as in files_options */
 	int io_uring;

@@ -40,6 +40,7 @@ struct plan {
 	size_t ncaps;
 	const char *const *caps;
 	const char *seccomp, *apparmor;
+	const char *runtime; /* NULL: the engine's default */
 	size_t nmounts;
 	struct plan_mount *mounts;
 	size_t nloose;

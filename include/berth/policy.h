@@ -39,6 +39,7 @@ struct policy_host {
 	const char *host; /* pattern: "ssh://prod*", an engine's name */
 	bool read_only;
 	struct policy_protected keep;
+	bool no_secrets; /* nothing secret is handed over there: a host by name that is not trusted with any */
 };
 
 struct policy {
@@ -62,6 +63,7 @@ struct policy_act {
 	const struct key_value *labels; /* of the target; NULL: not known */
 	size_t nlabels;
 	const char *path; /* a mount source, absolute and resolved; else NULL */
+	bool secrets;     /* it hands some over, or keys */
 	bool guess;       /* for greying out: unknown passes */
 };
 

@@ -39,6 +39,7 @@ struct record_target {
 	size_t nimages, nlabels;
 	const char *const *images; /* a container's, or every name of the image that goes */
 	const struct key_value *labels;
+	bool secrets; /* some are handed over with it */
 };
 
 /* The act itself.  What it learns (target, session) it may write into the record; the texts must stay until its

@@ -20,6 +20,7 @@
 #ifndef BERTH_RUNTIME_H
 #define BERTH_RUNTIME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "err.h"
@@ -28,6 +29,8 @@ int runtime_dir(char *buf, size_t cap, struct err *e);
 int state_dir(char *buf, size_t cap, struct err *e);
 int data_dir(char *buf, size_t cap, struct err *e);
 int config_dir(char *buf, size_t cap, struct err *e);
+/* Of all workspaces, below data_dir; not made. */
+int workspaces_dir(char *buf, size_t cap, struct err *e);
 
 /* For a program that lives for one command: from now on this thread looks at the first two once. */
 void runtime_hold(void);
@@ -36,11 +39,17 @@ void runtime_hold(void);
  * path component.  The same checks apply. */
 int runtime_subdir(char *buf, size_t cap, const char *dir, const char *name, struct err *e);
 
+/* The program `name` of berth's: beside this one (a build tree, libexec/berth), in ../libexec/berth, or in ../../bin.
+ * path holds PATH_MAX bytes. */
+int runtime_program(const char *name, char *path, struct err *e);
+
 /* A command line's own word about waiting: fn(whom) is called when an answer that somebody waits for is a
  * second late, once for each wait, on the thread that waits.  Set before there are threads; NULL, as at
  * the start: nothing is said. */
 #define RUNTIME_LATE_MS 1000
 void runtime_on_wait(void (*fn)(const char *whom));
 void runtime_waits(const char *whom);
+/* Is a person there whom a program that we start (ssh) may ask on the terminal?  Never in the console. */
+bool runtime_may_ask(void);
 
 #endif

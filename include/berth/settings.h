@@ -24,22 +24,59 @@ struct text_list {
 	const char *const *item;
 };
 
-/* One of `hosts`: what holds on engines whose endpoint or name matches. */
+/* One of `hosts`: an engine by name, or what holds on engines whose endpoint or name matches; the other is NULL. */
 struct host_rule {
-	const char *host; /* pattern as in policy.h */
+	const char *name,
+		*endpoint; /* written as berth shows it: policy compares it as it stands */
+	const char *host;  /* pattern as in policy.h */
 	bool read_only;
+	bool secrets; /* of one by name: secrets may be handed over there */
 	struct text_list protected_names, protected_labels, protected_images;
 };
+
+/* Minutes since midnight, in local time; from > to: over midnight. */
+struct day_span {
+	int from, to;
+};
+
+enum alert_notify { ALERT_NO, ALERT_OSC_9, ALERT_OSC_777 };
+
+#define ALERTS_MAX 64
+
+/* One of `alerts`: what is done when a condition (where.h) begins to hold for a container or an agent. */
+struct alert_rule {
+	const char *name; /* that of the file, or `when` */
+	const char *when;
+	bool bell;
+	int notify;                    /* enum alert_notify: what the terminal is told */
+	const char *command, *webhook; /* NULL: none */
+	int64_t again_s;               /* told again while it still holds; 0: once */
+	struct text_list quiet_words;  /* "22:00-07:00" */
+	size_t nquiet;                 /* the same, read */
+	const struct day_span *quiet;
+};
+
+/* One of `commands`: a person's own, for the container of a row.  Either `run`, a line for the shell on this machine,
+ * which finds the row's fields in its environment, or `exec`, one for the shell in the container; the other is NULL. */
+enum custom_confirm { CUSTOM_ASKS, CUSTOM_ASKS_NOT, CUSTOM_WANTS_NAME };
+struct custom_command {
+	const char *name, *key, *help, *run, *exec; /* key, help: or NULL */
+	int confirm;                                /* enum custom_confirm */
+};
+#define CUSTOM_COMMANDS_MAX 64
 
 /* What is done where it cannot be recorded. */
 enum audit_unavailable { AUDIT_REFUSE, AUDIT_WARN };
 
 enum ascii_setting { ASCII_AUTO, ASCII_YES, ASCII_NO };
 
+enum chart_setting { CHARTS_AUTO, CHARTS_BRAILLE, CHARTS_BLOCKS };
+
 struct settings {
 	struct config source; /* the file that was read; .root NULL: there is none */
 	const char *theme;    /* "auto", a shipped theme's name, or the path of a theme file */
 	int ascii;            /* enum ascii_setting */
+	int charts;           /* enum chart_setting */
 	bool mouse;
 	bool read_only;
 	double hz;                 /* samples per second, 0.1 .. 10 */
@@ -57,6 +94,10 @@ struct settings {
 	struct text_list protected_names, protected_labels, protected_images;
 	size_t nhosts;
 	const struct host_rule *hosts; /* on top of what holds everywhere */
+	size_t nalerts;
+	const struct alert_rule *alerts;
+	size_t ncommands;
+	const struct custom_command *commands;
 	/* Of the audit log; 0: kept for ever.  Whole closed segments go, and a signed record says so. */
 	int audit_unavailable; /* enum audit_unavailable */
 	int64_t audit_keep_days;
@@ -66,6 +107,16 @@ struct settings {
 	/* Of each agent's journal (journal.h): commands, and bytes of each one's output. */
 	int64_t journal_commands;
 	uint64_t journal_bytes;
+	int64_t egress_ask_s; /* that a person is asked about a target that no rule decides */
+	/* How long a workspace is kept once its end has come, days; less than 0: for ever. */
+	int64_t workspaces_done_days, workspaces_failed_days, workspaces_idle_days;
+	/* How often an open console sees to that, and checks what is stored; 0: never. */
+	int64_t workspaces_clean_hours, workspaces_verify_days;
+	int64_t workspaces_level, workspaces_threads; /* of zstd, for archives */
+	/* What each workspace of berth's may hold while an agent has it; 0: anything. */
+	uint64_t workspace_bytes;
+	int64_t workspace_files;
+	int workspace_breach; /* enum workspace_breach */
 	struct arena mem;
 };
 
@@ -79,6 +130,8 @@ enum setting_type {
 	SETTING_LIST,   /* struct text_list */
 	SETTING_KEYS,   /* const struct node * */
 	SETTING_HOSTS,  /* size_t and const struct host_rule *; each a map of setting_host_table */
+	SETTING_ALERTS, /* size_t and const struct alert_rule *; each a map of setting_alert_table */
+	SETTING_COMMANDS, /* likewise, of setting_command_table */
 };
 
 struct setting {
@@ -89,13 +142,17 @@ struct setting {
 	const char *const *words; /* SETTING_CHOICE; ends in NULL */
 	const char *help;
 };
-extern const struct setting setting_table[];      /* ends in a NULL name */
-extern const struct setting setting_host_table[]; /* of one rule of `hosts` */
+extern const struct setting setting_table[];         /* ends in a NULL name */
+extern const struct setting setting_host_table[];    /* of one rule of `hosts` */
+extern const struct setting setting_alert_table[];   /* of one of `alerts` */
+extern const struct setting setting_command_table[]; /* of one of `commands` */
 
 #define SETTINGS_DEFAULTS "configs/berth.yaml" /* embedded */
 
 /* `file` NULL: the default place.  0, or -1 and nothing to release. */
 int settings_load(const char *file, struct settings *ret, struct err *e);
+/* Of `text`, which is called `name`, over the defaults. */
+int settings_parse(const char *name, const char *text, struct settings *ret, struct err *e);
 /* Only what the file says, all else 0 or empty: enough for who needs the policy, which by default protects
  * nothing, and starts a command a moment later. */
 int settings_load_bare(const char *file, struct settings *ret, struct err *e);

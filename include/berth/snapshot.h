@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "calls.h"
 #include "job.h"
 
 struct pool_info;
@@ -40,11 +41,28 @@ struct engine_state {
 	const char *os, *kernel, *arch, *root_dir, *storage, *cgroup; /* "" when unknown */
 	int cpus;
 	uint64_t memory_bytes;
+	const char *runtimes;   /* that it has, the default first: "runc, runsc"; "" unknown */
 	bool apparmor;          /* it says that it puts AppArmor profiles around containers */
+	uint64_t lacks;         /* what it cannot do: bits of enum lack (product.h) */
 	bool local;             /* its containers' processes and cgroups are visible from here */
 	bool read_only;         /* berth acts on nothing */
 	const char *problem;    /* a sentence, or NULL */
 	const char *unrecorded; /* why nothing can be recorded now; NULL: it can */
+};
+
+#define HOSTS_MAX 64 /* engines shown together */
+
+/* One of several engines that are shown together. */
+struct engine_host {
+	const char *name; /* as the settings or docker's contexts call it, or as it is reached */
+	struct engine_state engine;
+	bool listed;        /* its containers are known */
+	bool ended;         /* it failed, and is not tried again (backend_options.once) */
+	int64_t heard_ns;   /* when it last said anything; 0: never */
+	int64_t latency_us; /* of its last answer to a small question; -1 unknown */
+	uint32_t containers, running;
+	double cpu_percent; /* of those that run, together */
+	uint64_t memory_bytes;
 };
 
 enum container_state {
@@ -104,6 +122,11 @@ struct container_stats {
 	double block_read_bytes_per_s, block_write_bytes_per_s;
 	uint64_t net_rx_bytes, net_tx_bytes, block_read_bytes, block_write_bytes; /* totals */
 	uint64_t pids, pids_limit; /* limit 0: none */
+	double cpu_limit_percent;  /* 200 is two cores; 0: none, or not known */
+	bool throttles;            /* its CPU has a limit, and this is known: */
+	double throttled_percent;  /* of the limit's periods, those in which it was stopped by it */
+	bool pressed;              /* known, of the last ten seconds, in percent (PSI, "some"): */
+	double pressure_cpu, pressure_memory, pressure_io; /* something in it waited for these */
 	uint16_t spark[SPARK_LEN]; /* CPU in tenths of a percent, saturating */
 	int spark_len;
 };
@@ -112,9 +135,12 @@ struct container {
 	const char *engine; /* engine id: with `id` the identity of this row */
 	const char *id;     /* 64 hex digits */
 	const char *name;   /* without the leading slash */
+	const char *host;   /* of several (struct engine_host); "" where there is one */
+	bool lost;          /* its engine is: all that stands here is old */
 	const char *image, *image_id, *command;
 	const char *ports;    /* "8080→80/tcp 443/tcp"; "" before it was inspected */
 	const char *networks; /* by name: "bridge shop_internal" */
+	const char *binds;    /* paths of the engine's host that are mounted in it, one a line */
 	const char *agent, *session, *role;            /* berth.* labels; "" when absent */
 	const char *compose_project, *compose_service; /* "" when absent */
 	enum container_state state;
@@ -173,6 +199,59 @@ struct agent_command {
 	bool good;                            /* ended with 0 */
 };
 
+enum agent_egress_state {
+	AGENT_EGRESS_NONE, /* its network is another one */
+	AGENT_EGRESS_ON,
+	AGENT_EGRESS_LOST, /* its end on this machine is away: it reaches nothing */
+};
+
+/* What an agent without a network reaches through berth (egress.h). */
+struct agent_egress {
+	enum agent_egress_state state;
+	uint32_t rules, open;
+	uint32_t held; /* connections and requests that wait for a person */
+	uint32_t ask_s;
+	bool relayed; /* no descriptor crosses: by a program in its container */
+	uint64_t connections, refused, up_bytes, down_bytes; /* since its end began */
+};
+
+/* Something that an agent waits to be allowed, or was refused because nobody was there. */
+struct agent_ask {
+	const char *agent, *container; /* id, and its container's name */
+	const char *host; /* in letters, digits and -: names in other scripts as punycode */
+	uint16_t port;
+	int64_t first_wall_ms, last_wall_ms;
+	uint32_t count, held;         /* asked so often; so many wait now */
+	const char *process, *reason; /* the agent's words, raw; "" unknown */
+};
+
+/* Why a person should look at an agent, from the least grave to the gravest. */
+enum attention {
+	ATTENTION_NONE,
+	ATTENTION_DRIFT,
+	ATTENTION_IDLE, /* for longer than usual */
+	ATTENTION_BUSY, /* likewise */
+	ATTENTION_FAILED,
+	ATTENTION_RESTARTED,
+	ATTENTION_PIDS, /* near its limit; from here on it keeps the agent from working, or soon will */
+	ATTENTION_MEMORY,
+	ATTENTION_BUDGET,
+	ATTENTION_UNHEALTHY,
+	ATTENTION_RESTARTING,
+	ATTENTION_EGRESS,
+	ATTENTION_STOPPED,
+	ATTENTION_SECRETS,
+	ATTENTION_LANE,
+	ATTENTION_HELD, /* berth has it stand still, or lets nothing new begin in it */
+	ATTENTION_MOUNTS,
+	ATTENTION_LET_OUT,
+	ATTENTION_APPROVAL,
+	ATTENTION_PROBLEM,
+};
+
+/* What it does against what its commands did before. */
+enum agent_pace { PACE_USUAL, PACE_IDLE, PACE_BUSY };
+
 /* An agent: as defined in a team file, as on record since it came up, and its container. */
 struct agent {
 	const char *id, *role;
@@ -185,17 +264,30 @@ struct agent {
 	enum agent_state state;
 	bool defined;   /* stands in `file` as that is now */
 	bool lane;      /* commands take the fast lane, not the engine's exec */
+	bool no_lane;   /* its runtime has a kernel of its own, where none can be */
 	bool lane_lost; /* it is there, and the init does not answer: nothing runs */
 	enum mounts_state mounts;
 	const char *mounts_problem; /* the sentence that refuses to run anything in it, or NULL */
-	bool secrets_gone;          /* with an earlier start, and nothing runs without them */
+	struct agent_egress egress;
+	bool secrets_gone; /* with an earlier start, and nothing runs without them */
+	/* Of its routes with keys (berth/route.h), until down. */
+	uint64_t routes, tokens, nano_dollars;
+	bool budget_spent;                 /* of one of them: it is refused */
 	const struct container *container; /* NULL: none */
 	enum agent_act pending;            /* an act of ours is under way */
 	const char *problem;               /* the sentence of the last act that failed, or NULL */
+	const char *held; /* why berth has it stand still or refuses commands; NULL: it does not */
+	int64_t asleep_wall_ms; /* since when it is paused for being idle; the next command wakes it; 0: it is not */
+	uint32_t approvals; /* what it asks by `berth mcp` and waits for (job_info.asks) */
+	bool restarted;     /* by its engine, not long ago */
+	enum agent_pace pace;
+	int64_t usual_ms;     /* with another pace than usual: the longest so far */
+	int64_t need_wall_ms; /* since when agent_attention says what it says; 0: not known */
 	/* What berth runs in it now, oldest first, at most 16 of nrunning; and what ended last. */
 	size_t nrunning, ncommands;
 	const struct agent_command *commands;
 	const struct agent_command *last; /* NULL: none yet */
+	struct calls_now calls;           /* what it asks of `berth mcp` */
 	/* Asked for against what is in force, as of checked_wall_ms (0: not yet). */
 	int64_t checked_wall_ms;
 	size_t nchecks, ndrift; /* drift: those that are not the same */
@@ -280,15 +372,19 @@ struct self_stats {
 struct snapshot {
 	uint64_t seq; /* grows by one per publication */
 	int64_t at_ns, at_wall_ms;
-	struct engine_state engine;
+	struct engine_state engine; /* the one that was named: agents are its */
+	size_t nhosts;
+	const struct engine_host *hosts; /* all of them, that one first; none where it is alone */
 	struct host_stats host;
 	struct self_stats self;
-	bool listed;     /* the list of containers has been received at least once */
+	bool listed; /* the list of containers has been received at least once, from one of the hosts */
 	bool stats_done; /* every running container has rates */
 	size_t ncontainers;
-	const struct container *containers; /* sorted by name, then id */
+	const struct container *containers; /* sorted by name, then id, then as the hosts are */
 	size_t nagents;
 	const struct agent *agents; /* by id, then name of the container */
+	size_t nasks;
+	const struct agent_ask *asks; /* of all agents, by first_wall_ms */
 	size_t npools;
 	const struct pool_info *pools; /* warm containers of tools (pool.h), of all keepers */
 	size_t njobs;
@@ -307,6 +403,15 @@ struct container_counts {
 	int state[CONTAINER_UNKNOWN + 1], unhealthy;
 };
 struct container_counts snapshot_counts(const struct snapshot *s);
+/* Why a person should look at this agent: the gravest reason, and it in words, "memory at 97 % of its limit"; "" and
+ * ATTENTION_NONE: there is none. */
+enum attention agent_attention(const struct agent *a, char *buf, size_t cap);
+/* Of every engine: it answered once, and does not now. */
+bool snapshot_lost(const struct snapshot *s);
+/* Whose rows carry that id; the first one's where none does. */
+const struct engine_state *snapshot_engine(const struct snapshot *s, const char *engine);
+int snapshot_attention(const struct snapshot *s); /* of how many agents that can be said */
+size_t snapshot_held(const struct snapshot *s);   /* asks that somebody waits for now */
 /* Mean of its jobs that have not ended, 0..1; -1: there are none, or of one at work it is not known. */
 double snapshot_progress(const struct snapshot *s);
 const struct container *snapshot_find(const struct snapshot *s, const char *engine, const char *id);

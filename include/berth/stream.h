@@ -19,6 +19,12 @@ struct log_line {
 };
 #define LOG_LINE_MAX 8192
 
+/* Which lines of a log are meant. */
+struct log_span {
+	int tail;                   /* so many of the last ones before those that follow; -1: all */
+	int64_t since_ns, until_ns; /* Unix time; 0: open */
+};
+
 struct engine_event {
 	int64_t wall_ns;
 	const char *type;   /* container, image, network, volume ... */

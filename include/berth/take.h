@@ -11,7 +11,13 @@
  * set-id bits, extended attributes (capabilities) and owners: the file is told and passes without.  What was
  * removed there is told only.  In the target no symbolic link is followed and no mount crossed.
  *
- * Limits: 64 MiB a file, 256 MiB and 100,000 files a batch.
+ * Hunks are between what the target holds now and what is taken; a file in conflict may be taken in part, too, and what
+ * was chosen of it passes as with force once a person has seen it.
+ *
+ * Files of up to 8 MiB are held while the plan lives, at most 64 MiB of them; all others are read when they are compared,
+ * looked through for secrets and written, and are as they were planned or the batch fails.
+ *
+ * Limits: 256 GiB and 100,000 files a batch, and no more than there is room for.
  * Thread: any.
  * Errors: ERR_NOT_FOUND (no such path), ERR_REFUSED (a limit), ERR_CONFLICT, and those of files.h.
  */
@@ -19,6 +25,7 @@
 #define BERTH_TAKE_H
 
 #include "checkpoint.h"
+#include "diff.h"
 #include "workspace.h"
 
 enum take_fate {
@@ -27,7 +34,9 @@ enum take_fate {
 	TAKE_SAME,     /* the target has it already */
 	TAKE_CONFLICT, /* the target has another: passes only with force */
 	TAKE_BLOCKED,  /* something is in its place that is not written to: a link, a directory */
-	TAKE_DROPPED   /* it never passes */
+	TAKE_DROPPED,  /* it never passes */
+	TAKE_LEFT,     /* none of its hunks was chosen */
+	TAKE_FATES
 };
 
 struct take_item {
@@ -45,11 +54,25 @@ struct take_secret {
 	unsigned line;
 };
 
+/* What was not looked through for secrets to its end. */
+struct take_unchecked {
+	const char *path, *why;
+};
+
+/* What a person may choose of what passes: lines of a text that differ from the target's, or a file as a whole. */
+struct take_hunk {
+	size_t item;
+	bool whole;          /* a new file, or no text */
+	struct change lines; /* from the target's to what is taken */
+};
+
 struct take {
 	struct take_item *item; /* by path */
 	struct take_secret *secret;
-	size_t nitem, nsecret;
-	uint64_t count[TAKE_DROPPED + 1];
+	struct take_unchecked *unchecked;
+	struct take_hunk *hunk; /* in the order of items, where it was wished for */
+	size_t nitem, nsecret, nunchecked, nhunk;
+	uint64_t count[TAKE_FATES];
 };
 
 struct take_wish {
@@ -58,10 +81,22 @@ struct take_wish {
 	size_t npath;
 	const char *own; /* a path that is never taken without a word, "context.json"; NULL: none */
 	int into;        /* the target, an open directory; the caller's */
+	bool hunks;
+	/* Where the target is no directory of files but, say, a commit: brings what it has under these paths into `into`
+	 * before that is looked at; or NULL. */
+	int (*fetch)(void *ctx, const char *const *path, size_t n, struct err *e);
+	void *ctx;
 };
 
 /* The texts are the plan's; the trees must stay as long.  NULL: *e. */
 struct take *take_prepare(const struct take_wish *wish, struct err *e);
+/* What both sides hold of the items, as far as the plan knows them: another plan with the same says and does the same. */
+#define TAKE_ID_MAX 33
+char *take_id(const struct take *t, char id[TAKE_ID_MAX]);
+/* A hunk of a text in unified form, with three lines around it; of a whole file nothing. */
+void take_show_hunk(const struct take *t, size_t hunk, struct str *out);
+/* Only these hunks pass from now on: chosen[0..nhunk). */
+void take_choose(struct take *t, const bool *chosen);
 /* ERR_CONFLICT where something is in conflict, and not `force`, or blocked. */
 int take_carry_out(struct take *t, bool force, struct err *e);
 void take_free(struct take *t); /* NULL is fine */

@@ -18,6 +18,7 @@
 #include "arena.h"
 #include "config.h"
 #include "err.h"
+#include "str.h"
 
 enum team_kind { TEAM_BERTH, TEAM_MASSGEN };
 enum net_mode { NET_NONE, NET_BRIDGE, NET_HOST, NET_INTERNAL };
@@ -35,6 +36,9 @@ struct place { /* where in the file something was said, for messages */
 struct path_grant {
 	const char *path; /* absolute */
 	bool write;
+	bool handed;        /* what a bound task is given to read; no key of the file */
+	const char *source; /* of one that is handed: what of the host lies there; NULL: path */
+	bool final;         /* MassGen: write for its final agent only, see team_final */
 	struct words protected_paths; /* absolute, below path; always read-only */
 	struct place at;
 };
@@ -48,6 +52,7 @@ struct credentials {
 	struct words env;       /* names taken from berth's own environment */
 	const char *env_file;   /* NAME=value lines; NULL */
 	struct words from_file; /* of these only those names; none: all */
+	bool lenient; /* MassGen's: variables and files that are not there are left out, and told of */
 };
 
 struct limits {
@@ -61,19 +66,60 @@ struct limits {
 	uint64_t output_bytes; /* kept of one command; the rest is dropped and counted */
 };
 
+/* routes: {NAME: {to: ..., header: ..., allow: [...]}} (berth/route.h); each part of it can be parsed. */
+struct route_def {
+	const char *name, *to, *header;
+	const char *secret; /* the name in team.secrets that header asks for */
+	const char *ca; /* a file of certificates to be trusted instead of the machine's; NULL */
+	struct words allow;
+	struct words env,
+		key_env; /* variables: "NAME" or "NAME=/path" with its address; with a placeholder */
+	int64_t requests; /* a minute; 0: unlimited */
+	uint64_t bytes;   /* a minute, both ways; 0: unlimited */
+	double usd;       /* budget until down; 0: none */
+	int64_t tokens;
+	struct place at;
+};
+
+/* network: {allow: [...], deny: [...]}: no network, and a proxy that reaches these (berth/egress.h). */
+struct egress_def {
+	bool on;
+	struct words allow, deny; /* each is a rule that can be parsed */
+	const char *
+		own_host; /* "allow: RULE", "routes: NAME": what reaches this machine's loopback; NULL */
+	bool ask;         /* a person is asked about what they do not decide */
+	bool relay;       /* path: relay: not by descriptors, though they would cross */
+	const char *upstream; /* egress_parse_upstream; NULL: none */
+	const char *
+		upstream_secret; /* in team.secrets: USER:PASSWORD of the proxy; NULL: it wants none */
+	size_t nroutes;
+	const struct route_def *routes;
+	struct words env; /* "NAME=value", that lead programs to the routes */
+};
+
+/* checkpoints: {every: command | 10m, keep: 20}: those that berth makes by itself, of a bound workspace. */
+struct checkpoint_rule {
+	bool commands;   /* before each command */
+	int64_t every_s; /* while it is up; 0: by no clock */
+	int64_t keep;    /* the newest of them stay; 0: none are made */
+};
+
 struct agent_def {
 	const char *id, *role;
 	const char *container; /* "berth-ID" or "massgen-ID" */
 	const char *image;
 	const char *workspace; /* absolute; read-write at the same path */
+	const char *bound;     /* "task:ID" or "project:NAME", which that is; NULL: a directory */
 	const char *temporary; /* other agents' outputs, read-only; NULL */
 	const char *snapshots; /* MassGen's snapshot_storage; NULL */
 	struct limits limits;
 	enum net_mode network;
-	const char *net_name;    /* NET_INTERNAL: the network's name in this file */
+	const char *net_name; /* NET_INTERNAL: the network's name in this file */
+	struct egress_def egress;
 	uint64_t net_rate_bytes; /* per second, 0: unlimited */
 	bool sudo;               /* loosened: see REQUIREMENTS 2.1 */
 	bool apparmor_optional;  /* not refused where the engine cannot */
+	const char *runtime;     /* of the engine; NULL: its default */
 	bool commands;           /* MassGen: enable_mcp_command_line */
 	bool read_before_delete;
 	struct credentials credentials;
@@ -83,6 +129,11 @@ struct agent_def {
 	struct words env;          /* "NAME=value" */
 	struct words secrets;      /* names in team.secrets */
 	struct words allow, block; /* command rules */
+	struct words hand_over;    /* tasks that it may hand over to by itself; "*": all */
+	struct words ports;        /* of its servers, that it may open on this machine's loopback */
+	struct checkpoint_rule checkpoints;
+	int64_t idle_pause_s; /* idle: {pause: 10m}: paused when nothing ran in it for so long; 0: never */
+	int64_t forks;        /* of its workspace, that it may make by itself */
 	struct place at;
 };
 
@@ -90,11 +141,15 @@ enum tool_files { TOOL_READ_ONLY, TOOL_WORKSPACE };
 
 struct tool_def {
 	const char *name, *image;
-	struct words command; /* argv; `script: text` becomes sh -c text */
+	struct words command; /* argv; a line of text becomes sh -c text */
+	/* `script:` with a file: absolute, mounted read-only at script_target, which command runs; NULL */
+	const char *script, *script_target;
+	const char *agent; /* MassGen: whose tool it is; NULL: everybody's */
 	struct limits limits;
 	enum net_mode network;
 	const char *net_name;
 	bool apparmor_optional; /* as in agent_def */
+	const char *runtime;    /* as in agent_def */
 	enum tool_files files;
 	const char *workspace; /* absolute, with TOOL_WORKSPACE; NULL: the caller's */
 	struct words env, secrets;
@@ -119,7 +174,7 @@ struct secret_def {
 	struct place at;
 };
 
-/* What MassGen knows and berth has no use for, or does in its own way. */
+/* What MassGen knows and berth has no use for, or does in its own way; and what a person should know of the file. */
 struct ignored_key {
 	const char *key; /* "agents[0].backend.model"; "agents[0]": the agent is left out */
 	const char *why; /* a clause; NULL: it is MassGen's own business */
@@ -156,7 +211,18 @@ struct team_found {
 	size_t n; /* how many were told */
 };
 size_t team_check(const char *file, const char *cwd, struct team *ret, struct team_found *found);
+/* Rules of an agent into allow: or deny: of its network: in a file of berth's form, which keeps every other byte, its mode and
+ * its owner.  Those that are there are no fault.  ERR_CONFIG: there is no such list, or it is written in a way that cannot be
+ * added to; ERR_CONFLICT: somebody else wrote the file meanwhile.  The second: the same in memory. */
+int team_save_rules(const char *file, const char *agent, bool allow, const char *const *rules,
+	size_t n, struct err *e);
+int team_add_rules(struct str *text, const char *name, const char *agent, bool allow,
+	const char *const *rules, size_t n, struct err *e);
+
 void team_release(struct team *t);
+
+/* From here on this agent is MassGen's final one: what the file lets that one write it may.  ERR_USAGE. */
+int team_final(struct team *t, const char *id, struct err *e);
 
 const struct agent_def *team_agent(const struct team *t, const char *id);
 const struct tool_def *team_tool(const struct team *t, const char *name);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "err.h"
+#include "str.h"
 
 #define TRACE_LINE_MAX 8192
 
@@ -38,6 +39,10 @@ static inline bool trace_wants(enum trace_room room)
  * used: a link, another's, no file. */
 int trace_open(const char *spec, struct err *e);
 void trace_line(enum trace_room room, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* JSON with the values of Env, what has the name of a secret, header lines and credentials masked. */
+void trace_mask_json(struct str *out, const char *json, size_t n);
+bool trace_hides(
+	const char *text); /* words of a shell, or a URL, that hold a secret by their looks */
 /* The same with a request's target, whose secrets are masked, and a body, of which only JSON is shown; both may be
  * NULL. */
 void trace_http(const char *what, const char *target, const char *body, size_t n);

@@ -351,7 +351,7 @@ static void test_elsewhere(void **state)
 	lane_offer_release(&offer);
 
 	assert_int_equal(agents_down(host, container, &e), -1);
-	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(e.kind, ERR_CONFLICT);
 	assert_int_equal(agents_up(host, &team, &team.agents[0], &up, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
 	assert_int_equal(session_load(container, &kept, &e), 0);

@@ -445,7 +445,7 @@ static void test_backend_logs(void **state)
 	assert_int_equal(from[1], 2);
 	/* without following it ends by itself */
 	c = command_new(CMD_LOGS_OPEN);
-	c->logs.tail = 1;
+	c->logs.span.tail = 1;
 	aim_at(c, "log0");
 	all = backend_send(b, c);
 	assert_int_equal(wait_backend_event(EV_LOG_END, all)->err.kind, ERR_NONE);
@@ -527,6 +527,44 @@ static void test_shell(void **state)
 	c->shell.argc = 1;
 	assert_int_equal(
 		wait_backend_event(EV_SHELL_END, backend_send(b, c))->err.kind, ERR_CONFLICT);
+}
+
+static uint64_t open_shell_as(const char *name, const char *user, const char *line)
+{
+	struct command *c = command_new(CMD_SHELL_OPEN);
+
+	aim_at(c, name);
+	c->shell.argv = arena_array(&c->mem, 3, sizeof *c->shell.argv);
+	c->shell.argv[0] = "sh";
+	c->shell.argv[1] = "-c";
+	c->shell.argv[2] = arena_strdup(&c->mem, line);
+	c->shell.argc = 3;
+	c->shell.user = arena_strdup(&c->mem, user);
+	c->shell.columns = 80;
+	c->shell.rows = 24;
+	return backend_send(b, c);
+}
+
+/* As somebody else; not in what is, or only says that it is, of berth's. */
+static void test_shell_as(void **state)
+{
+	struct event *ev;
+	uint64_t id;
+
+	(void)state;
+	run_box("as", "", "sleep 1000");
+	run_box("as-ours", "--label berth.session=5e55", "sleep 1000");
+	wait_state("as", CONTAINER_RUNNING);
+	wait_state("as-ours", CONTAINER_RUNNING);
+	id = open_shell_as("as", "1234:77", "echo I am $(id -u) of $(id -g)");
+	wait_output(id, "I am 1234 of 77");
+	assert_int_equal(wait_backend_event(EV_SHELL_END, id)->exit_code, 0);
+	ev = wait_backend_event(EV_SHELL_END, open_shell_as("as-ours", "1234", "id"));
+	assert_int_equal(ev->err.kind, ERR_REFUSED);
+	id = open_shell_as("as-ours", NULL, "echo as it is");
+	wait_output(id, "as it is");
+	act_on("as", ACT_REMOVE);
+	act_on("as-ours", ACT_REMOVE);
 }
 
 static void test_backend_inspect(void **state)
@@ -746,6 +784,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_backend_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_backend_logs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shell, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shell_as, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_backend_inspect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_focus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_save, setup, teardown),

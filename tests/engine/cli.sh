@@ -95,5 +95,13 @@ done
 check 'tool: a full disk is 125 and a sentence' full "$lost" 125 -c team.yaml tool run greet
 check 'tool: --json that is not printed is 125' full "$unprinted" 125 -c team.yaml tool run --json greet
 check 'config check: --json that is not printed is no success' full "$unprinted" 1 config check --json team.yaml
+
+# The engine takes one digit of an id for the container; a command meant for an agent must not end up in another.
+digit=$(docker inspect -f '{{.Id}}' "berth-$agent" | cut -c1)
+chance() { [ "$(docker ps -aq --no-trunc | grep -c "^$digit")" != 1 ] || ! "$BERTH" exec "$digit" -- true; }
+check 'one digit of an id is no container to exec' chance
+six=$(docker inspect -f '{{.Id}}' "cli-$$-run" | cut -c1-6)
+check 'six are' "$BERTH" exec "$six" -- true
+check 'nor one to read the statistics of' bash -c "! \"\$BERTH\" stats --no-stream $digit | grep -q $agent"
 "$BERTH" down team.yaml >/dev/null
 exit $bad

@@ -152,6 +152,129 @@ static void wait_until_alone(pid_t guest)
 	}
 }
 
+/* -- frozen -- */
+
+struct freezing {
+	pid_t guest;
+	int after_ms, for_ms;
+};
+
+static void *freeze_a_while(void *ctx)
+{
+	const struct freezing *f = ctx;
+	struct err e = ERR_INIT;
+
+	poll(NULL, 0, f->after_ms);
+	if (lane_freeze(f->guest, up.id, 5000, &e))
+		fail_msg("%s", e.msg);
+	assert_true(lane_frozen(f->guest, up.id));
+	poll(NULL, 0, f->for_ms);
+	if (lane_thaw(f->guest, up.id, &e))
+		fail_msg("%s", e.msg);
+	return NULL;
+}
+
+static struct run_result run_frozen(
+	struct output *o, const struct freezing *f, int64_t timeout_ms, const char *script)
+{
+	struct run_result r;
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, freeze_a_while, (void *)f), 0);
+	r = run_good(o, timeout_ms, script);
+	pthread_join(t, NULL);
+	assert_false(lane_frozen(f->guest, up.id));
+	return r;
+}
+
+/* A command's time does not pass while its container stands still, for its init nor for the host. */
+static void test_frozen_time_does_not_count(void **state)
+{
+	const struct freezing f = {init_of(), 300, 8000};
+	struct output o;
+	struct run_result r = run_frozen(&o, &f, 2000,
+		"i=0; while [ $i -lt 10 ]; do sleep 0.1; i=$((i+1)); done; echo through");
+
+	(void)state;
+	assert_int_equal(r.ended, ENDED_EXIT);
+	assert_int_equal(r.exit_code, 0);
+	assert_string_equal(o.text[1].s, "through\n");
+	assert_true(r.duration_ms > 8000);
+	release_output(&o);
+	/* And what is left of it does. */
+	r = run_frozen(&o, &(const struct freezing){f.guest, 300, 2000}, 1000, "sleep 1000");
+	assert_int_equal(r.ended, ENDED_TIMEOUT);
+	assert_int_equal(r.exit_code, 124);
+	assert_true(r.duration_ms > 2500);
+	release_output(&o);
+	wait_until_alone(f.guest);
+}
+
+/* A moment is waited out; what somebody has to decide is told. */
+static void test_frozen_by_whom(void **state)
+{
+	struct lane_hold hold = {.by = getpid(), .brief = true, .why = "a checkpoint"}, back;
+	struct err e = ERR_INIT;
+	struct freezing f = {init_of(), 0, 1500};
+	struct run_result r;
+	struct output o;
+	pthread_t t;
+
+	(void)state;
+	assert_false(lane_hold_read(up.id, &back));
+	assert_int_equal(lane_hold_save(up.id, &hold, &e), 0);
+	assert_true(lane_hold_read(up.id, &back));
+	assert_true(back.alive && back.brief);
+	assert_string_equal(back.why, hold.why);
+	assert_int_equal(lane_freeze(f.guest, up.id, 5000, &e), 0);
+	assert_int_equal(pthread_create(&t, NULL, freeze_a_while, &f), 0);
+	r = run_good(&o, 0, "echo fine");
+	assert_string_equal(o.text[1].s, "fine\n");
+	release_output(&o);
+	pthread_join(t, NULL);
+	hold.brief = false;
+	snprintf(hold.why, sizeof hold.why, "its workspace is full");
+	assert_int_equal(lane_hold_save(up.id, &hold, &e), 0);
+	assert_int_equal(lane_freeze(f.guest, up.id, 5000, &e), 0);
+	assert_int_equal(run_shell(&o, -1, 0, "echo fine", &r, &e), -1);
+	assert_non_null(strstr(e.msg, "its workspace is full"));
+	release_output(&o);
+	assert_int_equal(lane_thaw(f.guest, up.id, &e), 0);
+	lane_hold_forget(up.id);
+	assert_false(lane_hold_read(up.id, &back));
+	wait_until_alone(f.guest);
+}
+
+static void *run_long(void *ctx)
+{
+	struct output o;
+	struct run_result *r = ctx;
+
+	*r = run_good(&o, 0, "sleep 1000 & setsid sleep 1000 & sleep 1000");
+	release_output(&o);
+	return NULL;
+}
+
+/* Everything but the init, and who waits is told in order. */
+static void test_commands_ended(void **state)
+{
+	pid_t guest = init_of(), some[64];
+	struct run_result r;
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(lane_commands(guest, up.id, some, COUNT(some)), 0);
+	assert_int_equal(pthread_create(&t, NULL, run_long, &r), 0);
+	while (lane_commands(guest, up.id, some, COUNT(some)) < 4)
+		poll(NULL, 0, 5);
+	assert_int_equal(lane_end_commands(guest, up.id, 5000), 0);
+	pthread_join(t, NULL);
+	assert_int_equal(r.ended, ENDED_SIGNAL);
+	assert_int_equal(r.exit_code, 137);
+	assert_int_equal(r.err.kind, ERR_NONE);
+	assert_int_equal(lane_commands(guest, up.id, some, COUNT(some)), 0);
+}
+
 static void test_supervisor_killed(void **state)
 {
 	pid_t guest = init_of();
@@ -583,6 +706,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supervisor_killed),
+		cmocka_unit_test(test_frozen_time_does_not_count),
+		cmocka_unit_test(test_frozen_by_whom),
+		cmocka_unit_test(test_commands_ended),
 		cmocka_unit_test(test_supervisor_of_many_killed),
 		cmocka_unit_test(test_guest_does_not_answer),
 		cmocka_unit_test(test_nothing_left),

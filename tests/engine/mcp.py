@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """mcp.py - `berth mcp` with a container: commands, what runs beside, cancelling, tools, and an end that leaves nothing."""
+import json
 import os
 import subprocess
 import sys
@@ -17,9 +18,10 @@ os.chmod(WS, 0o755)
 os.chown(WS, 1000, 1000)
 with open("team.yaml", "w", encoding="utf-8") as f:
     f.write(f"""agents:
-  {ID}: {{image: 'box:1', workspace: {WS}, memory: 64m, pids: 64}}
+  {ID}: {{image: 'box:1', workspace: {WS}, memory: 64m, pids: 256}}
 custom_tools:
   {ID}t: {{type: docker, image: 'box:1', script: 'echo "got $1"; exit 3'}}
+  {ID}s: {{type: docker, image: 'box:1', script: 'sleep 7507'}}
 """)
 os.chmod("team.yaml", 0o644)
 
@@ -124,6 +126,23 @@ def _():
         assert n not in c.answers
 
 
+@case("the console's table of agents says which call an agent waits for, and what it asked so far")
+def _():
+    with open("agents.script", "w", encoding="utf-8") as f:
+        f.write("size 220 30\nkey 1\nwait execute_command  \ndump\n")
+    with Client("team.yaml") as c:
+        c.fails("read_text_file", path="/etc/passwd")
+        n = c.begin("tools/call", name="execute_command", arguments={"command": "sleep 7257", "timeout": 600})
+        wait_until(lambda: running("7257"))
+        got = subprocess.run([BERTH, "-c", "team.yaml", "--script", "agents.script"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert got.returncode == 0, (got.stdout, got.stderr)
+        head = [line for line in got.stdout.splitlines() if "CALLS/MIN" in line][0]
+        row = [line for line in got.stdout.splitlines() if "execute_command" in line][0]
+        assert "sleep 7257" in row and row[head.index("ERRORS"):][:6].strip() == "1", (head, row)
+        c.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": n}})
+        wait_until(lambda: not running("7257"))
+
+
 @case("a client that is killed leaves nothing behind")
 def _():
     c = Client("team.yaml")
@@ -146,16 +165,56 @@ def _():
     with Client("team.yaml") as c:
         numbers = [c.begin("tools/call", name="execute_command", arguments={"command": f"echo {i}"}) for i in range(100)]
         for i, n in enumerate(numbers):
-            assert c.wait(n)["result"]["structuredContent"]["stdout"] == f"{i}\n"
+            got = c.wait(n)["result"]
+            assert got["structuredContent"]["stdout"] == f"{i}\n", (i, got)
 
 
 @case("a tool of the team file")
 def _():
     with Client("team.yaml", era="new") as c:
-        assert [t["name"] for t in c.call("list_tools")["tools"]] == [f"{ID}t"]
+        assert [t["name"] for t in c.call("list_tools")["tools"]] == [f"{ID}t", f"{ID}s"]
         got = c.call("run_tool", tool=f"{ID}t", args=["word"])
         assert got["stdout"] == "got word\n" and got["exit_code"] == 3, got
         assert "no tool" in c.fails("run_tool", tool="none")
+
+
+@case("a tool ends with the server that was killed, and that is recorded")
+def _():
+    c = Client("team.yaml")
+    c.begin("tools/call", name="run_tool", arguments={"tool": f"{ID}s"})
+    wait_until(lambda: running("7507"))
+    c.server.kill()
+    c.server.wait(PATIENCE)
+    wait_until(lambda: not running("7507"))
+
+    def told():
+        out = subprocess.run([BERTH, "audit", "list", "--json", "--act", "tool.run"], capture_output=True, text=True, check=True).stdout
+        records = [json.loads(line) for line in out.splitlines() if f"{ID}s" in line]
+        return [r for r in records if r.get("phase") == "outcome"]
+    wait_until(told)
+
+
+@case("limits: asked, enforced, used; resources of an agent that is up; a long call becomes a task")
+def _():
+    with Client("team.yaml", era="new") as c:
+        got = c.call("limits")
+        limits = {x["what"]: x for x in got["limits"]}
+        assert got["up"] and limits["memory_bytes"]["asked"] == limits["memory_bytes"]["enforced"] == 64 << 20, got
+        assert 0 < limits["memory_bytes"]["used"] < 64 << 20 and limits["pids"]["enforced"] == 256, got
+        assert "network is none" in c.fails("network_log")
+        knows = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+        task = c.ask("tools/call", knows, name="execute_command", arguments={"command": "sleep 7607", "timeout": 600})["result"]
+        assert task["resultType"] == "task", task
+        assert c.ask("tasks/get", knows, taskId=task["taskId"])["result"]["status"] == "working"
+        assert c.ask("tasks/cancel", knows, taskId=task["taskId"])["result"]["resultType"] == "complete"
+        wait_until(lambda: c.ask("tasks/get", knows, taskId=task["taskId"])["result"]["status"] == "cancelled")
+        assert not running("7607")
+        journal = c.ask("resources/read", uri=f"berth://agent/{ID}/journal")["result"]["contents"][0]["text"]
+        assert "7607" in json.loads(journal)["commands"][0]["command"], journal
+        n = c.begin("subscriptions/listen", notifications={"resourceSubscriptions": [f"berth://agent/{ID}/journal"]})
+        wait_until(lambda: c.call("execute_command", command="true") and
+                   [x for x in c.notes if x["method"] == "notifications/resources/updated" and
+                    x["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == n])
 
 
 @case("the commands are in the log and in the journal's words")

@@ -37,7 +37,8 @@ static void write_roster_team(int pids)
 	assert_non_null(f);
 	fprintf(f,
 		"agents:\n"
-		"  %s: {role: worker, image: \"box:1\", workspace: %s/ws, memory: 64m, pids: %d}\n"
+		"  %s: {role: worker, image: \"box:1\", workspace: %s/ws, memory: 64m, pids: %d,\n"
+		"    network: {allow: [\"host.docker.internal:1\"]}}\n"
 		"  %s: {image: \"not-there:1\", workspace: %s/ws}\n",
 		names[0], top, pids, names[1], top);
 	assert_int_equal(fclose(f), 0);
@@ -222,6 +223,8 @@ static void test_roster_up(void **state)
 				a->checks[i].asked, a->checks[i].actual);
 	assert_string_equal(find_check(a, "processes")->actual, "64");
 	assert_string_equal(find_check(a, "memory")->actual, "64M");
+	assert_int_equal(a->nloosened, 1);
+	assert_non_null(strstr(a->loosened[0], "the host's loopback"));
 	assert_string_equal(a->role, "worker");
 	assert_string_equal(a->file, file);
 	assert_true(*a->session);

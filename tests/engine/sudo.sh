@@ -79,5 +79,5 @@ check 'the terminal is theirs' bash -c 'script -qec "$BERTH exec -t $1 -- sh -c 
 check 'without sudo: the rules refuse su' says 125 '*refused*without sudo*' "$BERTH" exec "${agent}n" -- /usr/bin/su -c 'id -u'
 check 'and by another name it gains nothing' says 1 '*' "$BERTH" exec "${agent}n" -- become
 check 'a workspace of root is refused' says 4 '*belongs to root*chown 1000:1000*' \
-	bash -c 'mkdir -m 0755 rootws && sed "s|/ws,|/rootws,|" team.yaml >rootws.yaml && "$BERTH" up rootws.yaml'
+	bash -c '"$BERTH" down team.yaml >/dev/null; mkdir -m 0755 rootws && sed "s|/ws,|/rootws,|" team.yaml >rootws.yaml && "$BERTH" up rootws.yaml'
 exit $bad

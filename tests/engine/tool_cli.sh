@@ -33,8 +33,31 @@ custom_tools:
   wait: {type: docker, image: "box:1", script: 'echo started; exec sleep 7002'}
   here: {type: docker, image: "box:1", script: 'echo >here; pwd', isolation: {filesystem: workspace}}
 YAML
+printf '#!/bin/sh -u\necho "$0 got $*"; echo x >"$0"\n' >script.any
+printf 'echo by its ending: "$1"\n' >script.sh
+cat >scripts.yaml <<YAML
+custom_tools:
+  bang: {image: "box:1", script: ./script.any, pool: {size: 1}}
+  ending: {image: "box:1", script: script.sh}
+  line: {image: "box:1", command: 'echo line "\$1"'}
+YAML
 sed 's/memory: 64m/memory: 64m, block: ["date.*"]/' team.yaml >strict.yaml
 chmod 644 ./*.yaml
+
+scripted() { # TEXT TOOL ARGUMENTS...
+	local text=$1 tool=$2
+	shift 2
+	"$BERTH" -c scripts.yaml tool run "$tool" -- "$@" 2>err | tee out
+	cat err
+	[ "$(cat out)" = "$text" ]
+}
+check 'a script is run by its #! line' scripted '/tool/script.any got a  b' bang 'a ' b
+check 'and cannot be written by itself' grep -q 'Read-only file system' err
+check 'it is what it was' grep -q 'got' script.any
+check 'one without by its ending' scripted 'by its ending: x' ending x
+check 'command: takes a line' scripted 'line y z' line 'y z'
+rm script.sh
+check 'a missing one is said' bash -c '! "$BERTH" -c scripts.yaml tool run ending >out 2>&1; cat out; grep -q "script of the tool ending.*No such file" out'
 
 check 'tool list names them' bash -c '"$BERTH" -c team.yaml tool list | grep -q "^greet  *box:1 "'
 printf 'custom_tools: {x: {type: docker, image: "b\\e[31m", script: x}}' >escape.yaml
@@ -94,10 +117,10 @@ check 'up --create makes it and says so' bash -c '"$BERTH" up new.yaml --create 
 check 'as its schema says' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/up.json" <document
 check 'for who runs inside' [ "$(stat -c %u new)" = 1000 ]
 check 'once' bash -c '"$BERTH" up new.yaml --create | grep -q unchanged'
+"$BERTH" down new.yaml >/dev/null
 sed 's,./ws,/etc/new,' team.yaml >etc.yaml && chmod 644 etc.yaml
 check 'but not where nothing is mounted' says 4 '*never mounted*' "$BERTH" up --create etc.yaml
 check 'nor makes it' [ ! -e /etc/new ]
-"$BERTH" down new.yaml >/dev/null
 "$BERTH" up team.yaml >/dev/null || exit 1
 check 'exec --json over the lane fits its schema' fits exec "$BERTH" exec --json "$agent" -- true
 check 'and says so' grep -q '"path": "lane"' document

@@ -63,13 +63,22 @@ listed() {
 of_role() {
 	docker ps -aq --filter "label=berth.role=$1" --filter "label=berth.proof" | sort
 }
+# The child that signs the log still writes for a moment, and gives space back.
+settled() {
+	for ((i = 0; i < 600; i++)); do
+		mount -o remount,ro state 2>/dev/null && break
+		sleep 0.05
+	done
+	mount -o remount,rw state
+}
 # Long records first, then short ones, until there is no place for either.
 fill() {
 	dd if=/dev/zero of=state/filler bs=4k 2>/dev/null
-	for word in "$(printf '%04000d' 0)" ''; do
+	for word in "$(printf '%04000d' 0)" '' ''; do
 		for ((i = 0; i < 4000; i++)); do
 			"$BERTH" exec "$agent" -- true "$word" 2>/dev/null || break
 		done
+		settled
 	done
 	[ $i -lt 4000 ]
 }

@@ -57,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct app_options o = {.views = all_tabs,
 		.help = &help_view,
 		.output = &output_view,
+		.network = &network_view,
 		.script = path,
 		.out = &out,
 		.settings = &settings};

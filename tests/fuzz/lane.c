@@ -16,45 +16,21 @@
 #include "lane/guest/supervise.c"
 #include "lane/guest/command_tree.c"
 #include "lane/lane.h"
-
-#define FDS_MOST 8
+#include "packets.h"
 
 struct guest_user guest_user; /* guest.c has main() */
+int guest_listener[LANE_FDS_MAX], guest_nlisteners;
+volatile pid_t *guest_accepting;
+
+/* A socket of the container's network is made in its child: no part of what is read. */
+int guest_dial(int conn, uint16_t port)
+{
+	(void)conn;
+	(void)port;
+	return -1;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void send_packet(int to, const uint8_t *bytes, size_t n, bool with_fd)
-{
-	struct iovec iov = {(void *)(uintptr_t)bytes, n};
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(FDS_MOST * sizeof(int))];
-	} control = {.space = {0}};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	int fds[FDS_MOST] = {to, to, to, to, to, to, to, to};
-	/* Mostly as many as belong there. */
-	size_t nfds = n % 8 == 7 ? FDS_MOST : 3;
-
-	if (with_fd) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
-	}
-	if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return;
-}
-
-static unsigned open_files(void)
-{
-	unsigned n = 0;
-
-	for (int fd = 0; fd < 64; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
 
 static void as_host(int conn)
 {
@@ -88,21 +64,14 @@ static void as_supervisor(int conn)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned before = open_files();
-	int pair[2];
+	int pair[2], fds[FDS_MOST];
 	bool guest = size && data[0] & 1;
 
 	if (!size || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return 0;
-	for (size_t at = 1; at + 2 <= size;) {
-		size_t n = (size_t)(data[at] | (data[at + 1] & 0x7f) << 8);
-		bool with_fd = data[at + 1] & 0x80;
-
-		at += 2;
-		if (n > size - at)
-			n = size - at;
-		send_packet(pair[0], data + at, n, with_fd);
-		at += n;
-	}
+	for (int i = 0; i < FDS_MOST; i++)
+		fds[i] = pair[0];
+	send_packets(pair[0], data + 1, size - 1, fds, 3);
 	close(pair[0]);
 	if (guest)
 		as_supervisor(pair[1]);

@@ -1,12 +1,12 @@
 /*
- * screens.c - golden tests: every tests/golden/NAME.script drives the real console on the fixture,
- * and what it dumps must equal NAME.txt.
+ * screens.c - golden tests: every tests/golden/NAME.script drives the real console on the fixture, every NAME.rec is a
+ * recorded session (`berth --record`) that is played in it, and what it dumps must equal NAME.txt.
  *
  *   golden_screens [NAME...]            compare
  *   golden_screens --update [NAME...]   rewrite the .txt files
  *   golden_screens --play [SCENARIO]    the same console on this terminal, by hand
  *
- * The first lines of a script may hold `#! scenario ascii read-only theme=NAME settings=FILE`.
+ * The first lines of a script may hold `#! scenario ascii read-only past theme=NAME settings=FILE`.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +22,7 @@
 #include <berth/policy.h>
 #include <berth/settings.h>
 #include <berth/str.h>
+#include <berth/tape.h>
 #include <berth/text.h>
 
 #include "app/app.h"
@@ -48,6 +49,7 @@ static int read_golden(const char *path, struct str *out)
 /* `#!` words of the script. */
 struct words {
 	char theme[64], settings[256]; /* "": not said */
+	bool past;
 };
 
 static void read_options(const char *path, struct app_options *o, struct words *said)
@@ -73,6 +75,8 @@ static void read_options(const char *path, struct app_options *o, struct words *
 
 			snprintf(live, sizeof live, "%s/%s", FOLDER, w + 5);
 			setenv("BERTH_BENCH_LIVE", live, 1);
+		} else if (strcmp(w, "past") == 0) {
+			said->past = true;
 		} else if (fixture_choose(w) < 0) {
 			fprintf(stderr, "%s: no option is called %s\n", path, w);
 			exit(2);
@@ -84,6 +88,33 @@ static void read_options(const char *path, struct app_options *o, struct words *
 static int read_settings(const char *file, struct settings *ret, struct err *e)
 {
 	return *file ? settings_load(file, ret, e) : settings_from(NULL, ret, e);
+}
+
+/* A recording with the settings that it was made with, and no backend at all. */
+static int run_recording(struct app_options *o, const char *file, struct err *e)
+{
+	struct settings settings;
+	struct policy policy;
+	struct arena mem;
+	int code;
+
+	o->replay = tape_open(file, e);
+	if (!o->replay)
+		return -1;
+	o->read_only = tape_head_of(o->replay)->read_only;
+	if (settings_parse(file, tape_head_of(o->replay)->settings, &settings, e) < 0) {
+		tape_release(o->replay);
+		return -1;
+	}
+	arena_init(&mem, 0);
+	policy_from_settings(&policy, &settings, &mem);
+	o->settings = &settings;
+	o->policy = &policy;
+	code = app_run(o, e);
+	arena_release(&mem);
+	settings_release(&settings);
+	tape_release(o->replay);
+	return code;
 }
 
 /* The console with its own settings, whatever this machine's are. */
@@ -112,22 +143,27 @@ static int run_console(struct app_options *o, const char *file, struct err *e)
 static int compare_screen(const char *name, bool update)
 {
 	AUTO_FREE char *script = xasprintf("%s/%s.script", FOLDER, name);
+	AUTO_FREE char *tape = xasprintf("%s/%s.rec", FOLDER, name);
 	AUTO_FREE char *golden = xasprintf("%s/%s.txt", FOLDER, name);
+	bool played = access(tape, F_OK) == 0;
 	AUTO_STR struct str got = STR_INIT, want = STR_INIT;
 	struct app_options o = {.views = all_tabs,
 		.help = &help_view,
 		.output = &output_view,
-		.script = script,
+		.network = &network_view,
+		.pages = all_pages,
+		.script = played ? NULL : script,
 		.out = &got};
 	struct err e = ERR_INIT;
-	struct words said = {"", ""};
+	struct words said = {0};
 	FILE *f;
 
 	setenv("BERTH_BENCH_LIVE", "", 1); /* unless the script says `live=` */
 	fixture_choose("full");
 	read_options(script, &o, &said);
 	clock_freeze(1000000000000, WALL_MS);
-	if (run_console(&o, said.settings, &e) < 0) {
+	fixture_past(said.past);
+	if ((played ? run_recording(&o, tape, &e) : run_console(&o, said.settings, &e)) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}
@@ -156,20 +192,20 @@ static int compare_screen(const char *name, bool update)
 	return 1;
 }
 
-static int is_script(const struct dirent *d)
+static int is_screen(const struct dirent *d)
 {
-	size_t n = strlen(d->d_name);
+	const char *dot = strrchr(d->d_name, '.');
 
-	return n > 7 && strcmp(d->d_name + n - 7, ".script") == 0;
+	return dot && (strcmp(dot, ".script") == 0 || strcmp(dot, ".rec") == 0);
 }
 
 static int compare_screens(bool update)
 {
 	struct dirent **names;
-	int n = scandir(FOLDER, &names, is_script, alphasort), failed = 0;
+	int n = scandir(FOLDER, &names, is_screen, alphasort), failed = 0;
 
 	for (int i = 0; i < n; i++) {
-		names[i]->d_name[strlen(names[i]->d_name) - 7] = '\0';
+		*strrchr(names[i]->d_name, '.') = '\0';
 		failed += compare_screen(names[i]->d_name, update);
 		free(names[i]);
 	}

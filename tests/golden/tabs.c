@@ -97,17 +97,18 @@ static void run_tab_script(const char *text)
 		fail_msg("%s", e.msg);
 }
 
-/* The first nine have keys, all have names and a place to click on. */
+/* The first ten have keys, all have names and a place to click on. */
 static void test_tabs(void **state)
 {
 	(void)state;
 	run_tab_script(
 		"size 150 24\n"
 		"key 9\nexpect this is viewI.\n"
-		"expect 9\xe2\x96\xb8viewI  viewJ  viewK  viewL\n"
+		"expect 9\xe2\x96\xb8viewI  0 viewJ  viewK  viewL\n"
+		"key 0\nexpect this is viewJ.\nexpect 0\xe2\x96\xb8viewJ  viewK\nkey 9\n"
 		"key :\ntype viewL\nkey Enter\nexpect this is viewL.\nexpect \xe2\x96\xb8viewL\n"
 		"key Esc\nexpect this is viewI.\n"
-		"click 90 1\nexpect this is viewK.\n"
+		"click 92 1\nexpect this is viewK.\n"
 		"key 1\nexpect this is viewA.\n");
 }
 

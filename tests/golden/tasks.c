@@ -17,36 +17,8 @@
 #include <berth/str.h>
 
 #include "app/app.h"
-#include "golden/fixture/fixture.h"
 #include "lib/tree.h"
-#include "views/list.h"
-
-static void run_task_script(const char *text, bool read_only)
-{
-	struct settings settings;
-	AUTO_STR struct str out = STR_INIT;
-	struct app_options o = {.views = all_tabs,
-		.help = &help_view,
-		.output = &output_view,
-		.settings = &settings,
-		.read_only = read_only,
-		.out = &out};
-	struct backend_options bo = {.program = "console"};
-	struct err e = ERR_INIT;
-	int code;
-
-	tree_text("script", text);
-	o.script = tree_path("script");
-	assert_int_equal(settings_from(NULL, &settings, &e), 0);
-	assert_int_equal(fixture_choose("empty"), 0);
-	clock_freeze(1000000000000, 1795211102000);
-	o.backend = backend_start(&bo, &e);
-	code = app_run(&o, &e);
-	backend_stop(o.backend);
-	settings_release(&settings);
-	if (code < 0)
-		fail_msg("%s", e.msg);
-}
+#include "golden/fixture/play.h"
 
 static void test_words(void **state)
 {
@@ -72,13 +44,14 @@ static void test_search_task(void **state)
 {
 	(void)state;
 	tree_text("a/long", "1\n2\n3\n4 needle\n5\n");
-	run_task_script("size 80 24\nkey :\ntype search needle a\nkey Enter\n"
-			"wait search needle a: done.\nexpect a/long:4:4 needle\n"
-			"key Enter\nwait 5 lines\nkey y\nexpect Copied: 4 needle\n"
-			"key Esc\nexpect a/long:4:4 needle\n"
-			"key :\ntype search\nkey Enter\nexpect search, PATTERN [DIR]\n"
-			"type 'no such thing' a\nkey Enter\nwait nothing found\n"
-			"key :\ntype search 'a\nkey Enter\nexpect a quote is not closed\n",
+	play_script("empty",
+		"size 80 24\nkey :\ntype search needle a\nkey Enter\n"
+		"wait search needle a: done.\nexpect a/long:4:4 needle\n"
+		"key Enter\nwait 5 lines\nkey y\nexpect Copied: 4 needle\n"
+		"key Esc\nexpect a/long:4:4 needle\n"
+		"key :\ntype search\nkey Enter\nexpect search, PATTERN [DIR]\n"
+		"type 'no such thing' a\nkey Enter\nwait nothing found\n"
+		"key :\ntype search 'a\nkey Enter\nexpect a quote is not closed\n",
 		false);
 }
 
@@ -87,14 +60,16 @@ static void test_transform_task(void **state)
 {
 	(void)state;
 	tree_text("b/file", "old\n");
-	run_task_script("size 80 24\nkey :\ntype transform old new b\nkey Enter\n"
-			"wait Replace text in files\nexpect +new\nadvance 400\nkey Esc\n"
-			"expect Cancelled: nothing was done.\n",
+	play_script("empty",
+		"size 80 24\nkey :\ntype transform old new b\nkey Enter\n"
+		"wait Replace text in files\nexpect +new\nadvance 400\nkey Esc\n"
+		"expect Cancelled: nothing was done.\n",
 		false);
 	assert_true(tree_has("b/file", "old\n"));
-	run_task_script("size 80 24\nkey :\ntype transform old new b\nkey Enter\n"
-			"wait Replace text in files\nadvance 400\nkey y\n"
-			"wait transform old new b: done.\n",
+	play_script("empty",
+		"size 80 24\nkey :\ntype transform old new b\nkey Enter\n"
+		"wait Replace text in files\nadvance 400\nkey y\n"
+		"wait transform old new b: done.\n",
 		false);
 	assert_true(tree_has("b/file", "new\n"));
 }
@@ -103,15 +78,31 @@ static void test_delete_task(void **state)
 {
 	(void)state;
 	tree_text("c/file", "x");
-	run_task_script("size 80 24\nkey :\ntype delete -r c\nkey Enter\n"
-			"expect This cannot be undone.\nadvance 400\nkey y Enter\n"
-			"expect Delete files\nkey C-u\ntype delete\nkey Enter\n"
-			"wait delete -r c: done.\n",
+	play_script("empty",
+		"size 80 24\nkey :\ntype delete -r c\nkey Enter\n"
+		"expect This cannot be undone.\nadvance 400\nkey y Enter\n"
+		"expect Delete a file or tree\nkey C-u\ntype delete\nkey Enter\n"
+		"wait delete -r c: done.\n",
 		false);
 	assert_false(access(tree_path("c"), F_OK) == 0);
-	/* A console that may change nothing reads, and no more. */
+	/* What it says: each path, where, and that directories go with all that is in them. */
 	tree_text("c/file", "x");
-	run_task_script(
+	play_script("empty",
+		"size 80 24\nkey :\ntype delete 'c/a b' c/file\nkey Enter\n"
+		"expect Delete 2 files\nexpect on this machine, in /\nexpect   c/a b \n"
+		"expect   c/file \nrefuse everything in them\nkey Esc\n"
+		"key :\ntype delete -r c\nkey Enter\nexpect Delete a file or tree\n"
+		"expect deleted with everything in them\nrefuse   -r\nkey Esc\n"
+		"key :\ntype delete -r\nkey Enter\nexpect Which files?\n",
+		false);
+	assert_int_equal(access(tree_path("c/file"), F_OK), 0);
+	/* Without a version the newest benchmarks are compared with those before. */
+	play_script("empty",
+		"size 80 24\nkey :\ntype compare\nkey Enter\n"
+		"wait compare previous: not done\nrefuse needs BASELINE\n",
+		false);
+	/* A console that may change nothing reads, and no more. */
+	play_script("empty",
 		"size 80 24\nkey :\ntype delete -r c\nkey Enter\nrefuse This cannot be undone.\n"
 		"key :\ntype scan c\nkey Enter\nwait scan c: done.\nexpect c/file\n",
 		true);
@@ -122,13 +113,14 @@ static void test_delete_task(void **state)
 static void test_audit_view(void **state)
 {
 	(void)state;
-	run_task_script("size 120 24\nkey 6\nwait file.delete\n"
-			"expect TIME\nexpect WHO\nexpect OUTCOME\n"
-			"key /\ntype agnt=x\nkey Enter\nexpect there is no field `agnt`\nkey Esc\n"
-			"key /\ntype act=file.delete\nkey Enter\nexpect file.delete\n"
-			"refuse file.scan\n"
-			"key v\nexpect checking\n"
-			"size 40 12\nexpect WHO\nexpect file.del\n",
+	play_script("empty",
+		"size 120 24\nkey 6\nwait file.delete\n"
+		"expect TIME\nexpect WHO\nexpect OUTCOME\n"
+		"key /\ntype agnt=x\nkey Enter\nexpect there is no field `agnt`\nkey Esc\n"
+		"key /\ntype act=file.delete\nkey Enter\nexpect file.delete\n"
+		"refuse file.scan\n"
+		"key v\nexpect checking\n"
+		"size 40 12\nexpect WHO\nexpect file.del\n",
 		false);
 }
 

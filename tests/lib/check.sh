@@ -3,6 +3,7 @@
 #   check NAME COMMAND...    says "ok NAME" where the command succeeds, else "not ok NAME" and the beginning of what it
 #                            said, and sets bad=1; $of goes before the name. The command is run by this shell
 #   says STATUS PATTERN COMMAND...   for check: the command's exit code, and both its outputs together
+#   fits SCHEMA COMMAND...   likewise: what it prints is a document of tests/data/schema
 
 bad=0
 
@@ -27,4 +28,10 @@ says() {
 	echo "exit $got: $text"
 	# shellcheck disable=SC2053 # a pattern
 	[ "$got" = "$status" ] && [[ $text == $pattern ]]
+}
+
+fits() {
+	local schema=$1
+	shift
+	"$@" </dev/null | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json"
 }

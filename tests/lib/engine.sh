@@ -12,7 +12,10 @@
 #   engine_debian DIR           the image debian:1 with python3 (slow: only when a test needs it)
 #   engine_tcp DIR              prints tcp://127.0.0.1:PORT
 #   engine_tls DIR              prints tcp://127.0.0.1:PORT; DIR/tls holds ca.pem, cert.pem, key.pem
-#   podman_start DIR / podman_stop DIR    podman's service at unix://DIR/podman.sock
+#   podman_start DIR [USER] / podman_stop DIR [USER]    podman's service at unix://DIR/podman.sock, box:1 in it; docker.sock
+#                               is a link to it, so that engine_api and engine_run ask it as well.  USER: without root, as that
+#                               user (podman_user), who must be able to reach DIR
+#   podman_user DIR             an ordinary user with a range of others' numbers, known below DIR/etc only; prints its number
 #
 # All take a directory of their own, a short path: unix sockets allow 107 bytes.
 
@@ -66,17 +69,21 @@ engine_cgroup() {
 	echo "berth-test-$(cksum <<<"$1" | cut -d ' ' -f 1)"
 }
 
+engine_box() {
+	"$SRC/configs/images/make-box" >"$1/box.tar" &&
+		engine_api "$1" POST '/images/create?fromSrc=-&repo=box:1' -H 'Content-Type: application/x-tar' \
+			-T "$1/box.tar" >/dev/null && rm -f "$1/box.tar"
+}
+
 engine_start() {
 	local dir=$1
 	command -v dockerd >/dev/null || { echo "There is no dockerd." >&2; return 1; }
 	[ "$(id -u)" = 0 ] || { echo "Only root can start dockerd." >&2; return 1; }
 	mkdir -p "$dir"
-	echo '{}' >"$dir/daemon.json"
+	# gVisor makes no network of its own in a namespace whose root it is not.
+	echo '{"runtimes": {"runsc": {"path": "runsc", "runtimeArgs": ["--network=none"]}}}' >"$dir/daemon.json"
 	engine_launch "$dir" || return
-	"$SRC/configs/images/make-box" >"$dir/box.tar" &&
-		engine_api "$dir" POST '/images/create?fromSrc=-&repo=box&tag=1' -H 'Content-Type: application/x-tar' \
-			-T "$dir/box.tar" >/dev/null || return
-	rm -f "$dir/box.tar"
+	engine_box "$dir" || return
 	export BERTH_TEST_ENGINE="unix://$dir/docker.sock" BERTH_TEST_ENGINE_DIR=$dir
 }
 
@@ -210,25 +217,52 @@ engine_tls() {
 		"OPENSSL-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr,cert=$dir/tls/server-both.pem,cafile=$dir/tls/ca.pem,verify=1"
 }
 
+podman_user() {
+	local dir=$1 number=$((200000 + $$)) # of this script alone: what it leaves is known by it
+	cp -a /etc "$dir/etc" && mkdir -m 700 "$dir/home" "$dir/run" || return
+	echo "berth-test:x:$number:$number::$dir/home:/bin/sh" >>"$dir/etc/passwd"
+	echo "berth-test:x:$number:" >>"$dir/etc/group"
+	echo "berth-test:$((10000000 + $$ * 65536)):65536" | tee -a "$dir/etc/subuid" >>"$dir/etc/subgid"
+	chown "$number:$number" "$dir" "$dir/home" "$dir/run"
+	echo "$number"
+}
+
+# podman_run DIR USER ARGUMENTS...: on that storage, in the place of this shell.
+podman_run() {
+	local dir=$1 user=$2 as=(setsid)
+	shift 2
+	[ -z "$user" ] || as=(setsid unshare --mount -- sh -c 'cd / && mount --make-rshared / && mount --bind "$0/etc" /etc && d=$0 && shift && exec setpriv "$@"' "$dir" x
+		--reuid="$user" --regid="$user" --clear-groups env HOME="$dir/home" TMPDIR="$dir/home" XDG_RUNTIME_DIR="$dir/run")
+	# By itself it asks for more than a machine may have, of `docker run` as well.
+	export CONTAINERS_CONF="$dir/containers.conf"
+	exec "${as[@]}" podman --root "$dir/root" --runroot "$dir/runroot" --tmpdir "$dir/tmp" --storage-driver vfs \
+		--cgroup-manager cgroupfs --events-backend file "$@"
+}
+
 podman_start() {
-	local dir=$1
+	local dir=$1 user=${2-}
 	command -v podman >/dev/null || { echo "There is no podman." >&2; return 1; }
 	mkdir -p "$dir"
-	setsid podman --root "$dir/root" --runroot "$dir/runroot" --tmpdir "$dir/tmp" --storage-driver vfs \
-		--cgroup-manager cgroupfs --events-backend file system service --time 0 "unix://$dir/podman.sock" \
-		>"$dir/podman.log" 2>&1 </dev/null &
+	printf '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n' >"$dir/containers.conf"
+	podman_run "$dir" "$user" system service --time 0 "unix://$dir/podman.sock" >"$dir/podman.log" 2>&1 </dev/null &
 	echo $! >"$dir/podman.pid"
 	disown
 	wait_for 30 engine_ping "$dir/podman.sock" || { tail -n 5 "$dir/podman.log" >&2; return 1; }
+	ln -sf podman.sock "$dir/docker.sock"
+	engine_box "$dir"
 }
 
 podman_stop() {
-	local dir=$1 pid id
+	local dir=$1 user=${2-} pid id
 	[ -d "$dir" ] || return 0
-	timeout 30 podman --root "$dir/root" --runroot "$dir/runroot" --tmpdir "$dir/tmp" --storage-driver vfs \
-		--cgroup-manager cgroupfs rm --all --force --time 0 >/dev/null 2>&1
+	timeout 60 bash -c '. "$SRC/tests/lib/engine.sh"; podman_run "$@"' - "$dir" "$user" rm --all --force --time 0 >/dev/null 2>&1
 	engine_signal TERM "$dir/podman.pid" "$dir/podman.sock"
 	engine_signal KILL "$dir/podman.pid" "$dir/podman.sock"
+	# Without root there is a process more, which holds the user's namespace, and one that serves.
+	for pid in ${user:+$(pgrep -U "$user")}; do
+		kill -KILL "$pid" 2>/dev/null
+		wait_for 20 process_gone "$pid"
+	done
 	# What podman could not remove, a container that ignores SIGTERM for one, hangs below its conmon.
 	for pid in $(pgrep -f -- "-b $dir/root"); do
 		pkill -KILL -P "$pid"

@@ -43,7 +43,7 @@ class Client:
     def __init__(self, team, *words, era="old", agent=None, begin=True):
         self.era, self.last, self.answers, self.notes, self.lines = era, 0, {}, [], []
         self.news, self.ended = threading.Condition(), False
-        argv = [BERTH, "-c", team, "mcp", *(["--agent", agent] if agent else []), *words]
+        argv = [BERTH, *(["-c", team] if team else []), "mcp", *(["--agent", agent] if agent else []), *words]
         self.server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()

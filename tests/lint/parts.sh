@@ -47,11 +47,12 @@ check "they and the tests are not" only
 check "tests that are asked for need their libraries" stops few -DBERTH_TESTS=ON
 check "and these are named" says "cmocka (Debian: libcmocka-dev), vterm (Debian: libvterm-dev)"
 
-hide yaml-0.1 libarchive
+hide yaml-0.1 libarchive libgit2
 check "cmake stops where a library is missing" \
 	stops none -DCMAKE_FIND_ROOT_PATH="$PWD/modules" -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY
 for each in "libpcre2-8.a (Debian: libpcre2-dev)" "liburing.a (Debian: liburing-dev)" "yaml-0.1 (Debian: libyaml-dev)" \
-	"libyaml.a (Debian: libyaml-dev)" "libcrypto.a (Debian: libssl-dev)" "libarchive (Debian: libarchive-dev)"; do
+	"libyaml.a (Debian: libyaml-dev)" "libcrypto.a (Debian: libssl-dev)" "libarchive (Debian: libarchive-dev)" \
+	"libgit2 (Debian: libgit2-dev)"; do
 	check "named: $each" says "$each"
 done
 exit $bad

@@ -228,6 +228,34 @@ def names_stay_in_their_line():
 
 
 @case
+def decisions_are_lines_for_other_tools():
+    with State(containers=[{"name": "web", "labels": {"berth.agent": "agent_a"}}]) as s:
+        refused = berth("--read-only", "stop", "--foreign", "web", fake=s.fake, env=s.env)
+        assert refused.code == 4, refused.err
+        assert s.audit("list").code == 0
+        done = s.audit("export", "--decisions")
+        assert done.code == 0, done.err
+        neutral(done.out)
+        *lines, last = done.out.splitlines()
+        assert json.loads(last) == {"summary": {"schema": "berth.decision/1", "decisions": len(lines)}}, last
+        assert len(lines) == 1, lines
+        fits("decision", lines[0])
+        line, record = json.loads(lines[0]), s.records("--outcome", "refused")[0]
+        assert line["kind"] == "policy" and line["decision"] == "deny" and line["act"] == "container.stop", line
+        assert line["seq"] == record["seq"] and line["hash"] == record["hash"] and "read-only" in line["reason"].lower(), line
+        # Into a file that is made for it, for its owner alone.
+        to = os.path.join(s.dir, "decisions")
+        assert s.audit("export", "--decisions", to).code == 0
+        assert os.stat(to).st_mode & 0o7777 == 0o600
+        with open(to, "rb") as f:
+            assert f.read() == done.out
+        s.audit("export", "--decisions", to).fails_with(1, "cannot make")
+        assert s.audit("export", "--decisions", "--until", "2001-01-01").out.count(b"\n") == 1
+        s.audit("export").fails_with(2, "needs FILE")
+        s.audit("export", "--since", "1h", "x").fails_with(2, "--decisions")
+
+
+@case
 def wrong_use():
     with State() as s:
         s.audit("list").fails_with(1, "no audit log")
@@ -236,6 +264,23 @@ def wrong_use():
         s.audit("verify", "--head", "xyz").fails_with(2, "64")
         s.audit("verify", "/nonexistent").fails_with(1, "/nonexistent")
         s.audit("verify", "/etc/passwd").fails_with(1, "/etc/passwd")
+
+
+@case
+def signals_are_named():
+    """Which signal was sent stands in the log; a wrong name reaches nobody."""
+    with State(containers=[{"name": "berth-a", "labels": {"berth.agent": "a", "berth.role": "agent"}}, {"name": "web"}]) as s:
+        berth("kill", "-s", "TREM", "a", fake=s.fake, env=s.env).fails_with(2, "unknown signal")
+        berth("kill", "web", fake=s.fake, env=s.env).fails_with(2, "--foreign")
+        assert not s.asked(), s.asked()
+        done = berth("kill", "-s", "hup", "a", fake=s.fake, env=s.env)
+        assert (done.code, done.out) == (0, b"berth-a\n"), done.err
+        done = berth("kill", "--foreign", "web", fake=s.fake, env=s.env)
+        assert done.code == 0, done.err
+        assert [r.split("?")[1].split(" ")[0] for r in s.asked()] == ["signal=1", "signal=SIGKILL"], s.asked()
+        intents = [r for r in s.records("--act", "container.kill") if r["phase"] == "intent"]
+        assert [(r["name"], r["params"].get("signal")) for r in sorted(intents, key=lambda r: r["name"])] == [
+            ("berth-a", "SIGHUP"), ("web", None)], intents
 
 
 main()

@@ -19,7 +19,7 @@ look() {
 
 look 'before the first record it says what will be here' <<'END'
 key 6
-expect There is no audit log in
+wait There is no audit log in
 expect is listed here
 END
 
@@ -35,7 +35,7 @@ key 6
 wait file.scan
 expect $shown 
 size 40 12
-expect $shown $(printf %-8.8s "$(id -un)") file.scan
+expect ${shown%:*} $(printf %-10.10s "$(id -un)") file.scan
 END
 
 look 'checkpoints are rows when they are asked for' <<'END'
@@ -46,8 +46,8 @@ key e
 wait log.checkpoint
 expect file.scan
 key e
+gone log.checkpoint
 wait file.scan
-refuse log.checkpoint
 END
 
 look 'the prompt says what a filter is made of' <<'END'
@@ -58,8 +58,8 @@ expect agent= act= target= outcome= since= until=
 type outcome=failed
 refuse agent= act=
 key Enter
+gone file.scan
 wait file.read
-refuse file.scan
 key Esc /
 type act=log.*
 key Enter

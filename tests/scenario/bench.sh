@@ -106,7 +106,7 @@ expect 'a wrong one is told with its place' 2 'berth: */words-2.yml:1:1: *nonsen
 rm "$XDG_CONFIG_HOME/berth/bench/pipe.yaml"
 cat >bench.script <<END
 key 9
-expect words-2
+wait words-2
 expect How words are printed
 key g j R
 wait Benchmarks done: 1 measured
@@ -116,11 +116,11 @@ wait words-2.yml:1:1
 key o
 type $TMPDIR/missing.yaml
 key Enter
-expect missing.yaml cannot be read
+wait cannot read
 key o
 type $TMPDIR/own.yaml
 key Enter
-expect R runs it
+wait R runs it
 key R
 wait own
 wait Benchmarks done: 1 measured
@@ -160,6 +160,16 @@ expect 'cancelled' 0 'berth: cancelled: the history keeps what was complete (1 o
 expect 'its run says so' 0 '*cancelled*' env XDG_STATE_HOME="$TMPDIR/third" "${B[@]}" list --runs
 expect 'and has the complete case' 0 '*self/caught*' env XDG_STATE_HOME="$TMPDIR/third" "${B[@]}" report last
 expect 'who follows is told' 0 '*end	cancelled*' tail -n 1 live
+
+# The last sample counts when its case has ended: a bar is not full while something is left to do.
+counted() { # SAMPLES SUITE/CASE
+	"${B[@]}" run --smoke --no-history --follow live "$2" >/dev/null && awk -F '\t' -v all="$1" '
+		$1 == "case" { if ($6 != all) exit 1 }
+		$1 == "v" { if ($5 < last || $5 >= all) exit 1; last = $5 }
+		END { exit last != all - 1 }' live
+}
+expect 'samples of all arms count' 0 '' counted 6 self/a-a
+expect 'those of a measurement count once' 0 '' counted 3 console/version
 
 # Caught: a case slowed by a tenth, and not itself. CPU time, interleaved with an arm that is not slowed; what
 # is flagged is measured twice. A machine so busy that a tenth drowns gets two more tries; a false alarm none.

@@ -73,7 +73,7 @@ for theme in "$SRC"/themes/*.yaml; do
 done
 expect 'a directory as a file' 2 '' 'berth: . is not a regular file: name one.' "$BERTH" config check .
 head -c 100000 /dev/urandom >noise.yaml
-expect 'noise' 2 '' 'berth: noise.yaml:1:*' "$BERTH" config check noise.yaml
+expect 'noise' 2 '' 'berth: noise.yaml:*' "$BERTH" config check noise.yaml
 
 # The man page says of every action where it is: by the names of all the views.
 expect 'the manual names the views' 0 '*clean*-up (clean)*bench*-run (bench)*' '' cat "$BUILD/berth.1"

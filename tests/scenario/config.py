@@ -117,6 +117,30 @@ expect("what is done in another way than MassGen's is said",
 status, _, err = check(write("idle.yaml", "agents: [{id: a, backend: {type: openai}}]\n"))
 expect("a file without any workspace", status == 2 and "no agent has backend.cwd" in err, err)
 
+# Who can write what another one sees has the other's egress, too.
+for d in ("shared", "apart", "own"):
+    os.makedirs(d, exist_ok=True)
+    os.chmod(d, 0o755)
+SHARED = """agents:
+  out: {workspace: ./shared, network: {allow: [pypi.org]}}
+  below: {workspace: ./shared}
+  reads: {workspace: ./own, context_paths: [{path: ./shared, permission: read}]}
+  apart: {workspace: ./apart, network: {allow: [pypi.org]}, context_paths: [{path: ./docs, permission: read}]}
+  both: {workspace: ./own, context_paths: [{path: ./docs, permission: read}]}
+"""
+os.makedirs("docs", exist_ok=True)
+status, doc = document(write("shared.yaml", SHARED))
+said = [i for i in doc["ignored"]]
+expect("agents that share a writable path", status == 0 and [i["key"] for i in said] == ["agents.out.network"] and
+       said[0]["line"] == 2 and "out shares /" in said[0]["why"] and "with below, reads: " in said[0]["why"] and
+       said[0]["why"].endswith("agents that share a writable path share their egress"), doc["ignored"])
+status, out, _ = check("shared.yaml")
+expect("and as text", status == 0 and "shared.yaml:2:3: agents.out.network: out shares /" in out, out)
+status, doc = document(write("unshared.yaml", SHARED.replace(", network: {allow: [pypi.org]}", "")))
+expect("without egress nothing is said", status == 0 and not doc["ignored"], (status, doc))
+done = subprocess.run([berth, "-H", f"unix://{os.getcwd()}/none.sock", "up", "shared.yaml"], capture_output=True, text=True, timeout=60)
+expect("up says so, too", done.returncode == 3 and "agents.out.network: out shares /" in done.stderr, done)
+
 # What a definition becomes.
 status, doc = document(write("good.yaml", """agents:
   plain: {workspace: ./work, image: "box:1", memory: 128m, pids: 99}
@@ -134,6 +158,15 @@ expect("its mounts", {"source": os.path.realpath("work"), "target": os.path.real
                       "what": "workspace"} in plain["mounts"], plain["mounts"])
 expect("a loosened one says why", "CHOWN" in loose["capabilities"] and loose["new_privileges"] and
        loose["uid"] == uid and {"sudo is requested", "network: bridge"} == {i["because"] for i in loose["loosened"]}, loose)
+status, doc = document(write("own.yaml", """agents:
+  own: {workspace: ./work, network: {allow: [pypi.org, {host: "host.docker.internal:8443", tls: true}, "127.0.0.1:80"]}}
+  wide: {workspace: ./work, network: {allow: ["*.docker.internal:80"], deny: ["host.docker.internal:22"]}}
+  not: {workspace: ./work, network: {allow: [pypi.org], deny: ["host.docker.internal:22"]}}
+"""))
+because = [[i["because"] for i in d["loosened"]] for d in doc["definitions"]]
+expect("the host's own loopback is loosened", status == 0 and because ==
+       [["network: allow: tls://host.docker.internal:8443"], ["network: allow: *.docker.internal:80"], []] and
+       "the host's loopback" in doc["definitions"][0]["loosened"][0]["what"], doc)
 expect("a tool", tool["kind"] == "tool" and tool["uid"] == 1000 and tool["container"] is None, tool)
 
 # What no machine will ever do is wrong; what is not there yet is a note.
@@ -161,7 +194,7 @@ status, out, err = check(write("judge.yaml", """agents:
 """))
 expect("the system is not to be given away", status == 2 and "chown" not in out + err and "/etc belongs to the system" in err and
        "/ is not mounted" in err, out + err)
-expect("a file is no workspace", "plain-file of file is not a directory; name one" in err, err)
+expect("a file is not a workspace", "plain-file of file is not a directory; name one" in err, err)
 expect("nor is a loop", "symbolic links" in err and "mkdir" not in out + err, out + err)
 status, out, err = check(write("fits.yaml", """agents:
   a:
@@ -173,6 +206,30 @@ status, out, err = check(write("fits.yaml", """agents:
 """))
 expect("what is protected inside of a grant passes", "could be swapped" not in out + err, out + err)
 expect("more cores than there are", "1000 CPUs are more than" in out and "of 80M it gets 50M" in out, out + err)
+
+# The file of a tool, and lines that set nothing.
+write("there.sh", "echo\n")
+os.chmod(write("secret.sh", "echo\n"), 0o600)
+status, doc = document(write("scripts.yaml", """agents:
+  a: {workspace: ./work, credentials: {env_file: ./env}, context_paths: [{path: ./grant, permission: write}]}
+custom_tools:
+  there: {image: x, script: ./there.sh}
+  missing: {image: x, script: ./missing.sh}
+  secret: {image: x, script: ./secret.sh}
+  folder: {image: x, script: ./grant/deep.sh}
+  inside: {image: x, script: ./grant/own.sh}
+"""))
+os.makedirs("grant/deep.sh", exist_ok=True)
+write("grant/own.sh", "echo\n")
+write("env", "A=1\n# B\n\nhunter2\n")
+status, doc = document("scripts.yaml")
+problems = {p["line"]: p["problem"] for p in doc["problems"]}
+expect("scripts that cannot be", status == 2 and sorted(problems) == [5, 6, 7, 8] and "missing.sh" in problems[5] and
+       ("chmod o+r" in problems[6] or os.geteuid() == 1000) and "can be written from inside" in problems[8], doc["problems"])
+expect("one that can", any(m["target"] == "/tool/there.sh" and m["read_only"] and m["source"] == os.path.realpath("there.sh")
+                           for m in doc["definitions"][1]["mounts"]), doc)
+expect("a line without =, by its number", any("env:4: there is no =" in n for n in doc["definitions"][0]["notes"]) and
+       "hunter2" not in str(doc), doc["definitions"][0]["notes"])
 
 # Hostile text stays text.
 status, _, err = check(write("evil.yaml", "agents:\n  \"\\e[31m\\a\": {workspace: ./work}\n"))

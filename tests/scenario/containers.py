@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral, wait_for
 
@@ -35,7 +36,22 @@ def ps_forms():
         document = json.loads(berth("ps", "--format", "json", "-f", "name=web", fake=fake).out)
         assert [c["name"] for c in document["containers"]] == ["web"]
         berth("ps", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes")
-        berth("ps", "--format", "{{.Colour}}", fake=fake).fails_with(2, "--format knows no")
+        berth("ps", "--format", "{{.Colour}}", fake=fake).fails_with(2, "--format has no field")
+        berth("ps", "--format", "Name", fake=fake).fails_with(2, "text with fields such as {{.Name}}, not \"Name\"")
+
+
+@case
+def ps_where_asked():
+    ports = {"80/tcp": [{"HostIp": "0.0.0.0", "HostPort": "8080"}]}
+    with Fake(containers=[{"name": "web", "ports": ports, "restarts": 2},
+                          {"name": "old", "state": "exited", "exit": 3}]) as fake:
+        line = "{{.Name}} {{.Ports}} {{.Networks}} {{.ExitCode}} {{.Restarts}}"
+        out = berth("ps", "-a", "--format", line, fake=fake).out
+        assert out == b"old - none 3 0\nweb 8080->80/tcp none - 2\n", out
+        table = berth("ps", fake=fake).out.decode().splitlines()
+        assert table[0].endswith("  PORTS") and table[1].endswith("8080->80/tcp"), table
+        web = json.loads(berth("ps", "--json", fake=fake).out)["containers"][0]
+        assert (web["ports"], web["networks"]) == ("8080->80/tcp", "none"), web
 
 
 @case
@@ -61,6 +77,22 @@ def acts_leave_what_is_not_berths():
         assert not acts(fake), acts(fake)
         assert berth("stop", "--foreign", "web", fake=fake).code == 0
         assert states(fake)["web"].startswith("exited")
+
+
+@case
+def rm_by_force_waits_for_no_grace():
+    for product, wanted in (("docker", ["DELETE"]), ("podman", ["kill", "DELETE"])):
+        with engine(product=product, api="1.41") as fake:
+            done = berth("rm", "-f", "--yes", "--foreign", "web", "old", fake=fake)
+            assert done.code == 0, (product, done.err)
+            said = {}
+            for request in acts(fake):
+                method, path = request.split(" ")[:2]
+                target = path.split("/")[3].split("?")[0]
+                said.setdefault(target, []).append("kill" if path.endswith("/kill?signal=SIGKILL") else method)
+            # One that does not run cannot be killed, and goes all the same.
+            assert list(said.values()) == [wanted, wanted], (product, acts(fake))
+            assert set(states(fake)) == {"berth-a"}, states(fake)
 
 
 @case
@@ -101,6 +133,24 @@ def logs_as_asked():
 
 
 @case
+def json_lines_become_columns():
+    lines = ['{"level":"error","ts":"2026-11-20T21:45:02.5Z","msg":"no disk","left":0}', "plain",
+             json.dumps({"msg": "\x1b]0;x\x07" + "\u202e", "level": 30}), '{"msg":"cut', json.dumps({"msg": "x", "long": "y" * 20000})]
+    with engine(log=lines) as fake, tempfile.NamedTemporaryFile("w", suffix=".script") as script:
+        script.write("size 100 20\nwait web\nkey / w e b Enter l\nwait 5 lines\nkey t c\ndump body\nkey c\nexpect \"msg\":\"no disk\"\n"
+                     "key c\nrefuse \"msg\":\"no disk\"\nkey w g\nexpect \"msg\":\"no disk\"\n")
+        script.flush()
+        done = berth("--script", script.name, fake=fake)
+        assert done.code == 0, done.err.decode()[-1500:]
+        neutral(done.out)
+        shown = [line[2:].rstrip() for line in done.out.decode().splitlines()]
+        assert "error 21:45:02.5Z  no disk                                  left=0" in shown, shown
+        assert "plain" in shown and '{"msg":"cut' in shown and any(s.startswith("info               ^[]0;x^G") for s in shown), shown
+        # Too long to be kept whole: as it is, and said.
+        assert any(s.startswith('{"msg": "x", "long": "yyy') and s.endswith("cut here") or "…" in s for s in shown), shown
+
+
+@case
 def logs_follow_until_a_signal():
     with engine(log=["one"], log_rate=1000) as fake:
         run = subprocess.Popen([BERTH, "-H", fake.url, "logs", "-f", "web"], stdout=subprocess.PIPE)
@@ -135,6 +185,22 @@ def events_of_one():
     subprocess.run(["/usr/bin/python3", os.path.join(os.environ["SRC"], "tests/lib/schema.py"),
                     os.path.join(os.environ["SRC"], "tests/data/schema/event.json")],
                    input=json.dumps(first).encode(), check=True)
+
+
+@case
+def events_where_they_fit():
+    with engine() as fake:
+        berth("events", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes type, event, name or id")
+        run = subprocess.Popen([BERTH, "-H", fake.url, "events", "--json", "-f", "event=start", "-f", "name=we"],
+                               stdout=subprocess.PIPE)
+        wait_for(lambda: any("/events" in r for r in fake.requests()), "nobody listens")
+        for verb, name in (("stop", "web"), ("stop", "a"), ("start", "a"), ("start", "web")):
+            assert berth(verb, "--foreign", name, fake=fake).code == 0
+        first = json.loads(run.stdout.readline())
+        assert (first["name"], first["action"]) == ("web", "start"), first
+        run.terminate()
+        assert run.wait(20) == 0
+        run.stdout.close()
 
 
 @case

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """doctor.py - `berth doctor` says what works here, and what to do about what does not."""
+import os
+
 from scenario import Fake, berth, case, main, neutral
 
 
@@ -33,6 +35,16 @@ def doctor_broken_engine():
             result = berth("doctor", fake=fake)
             assert result.code in (0, 1), result.code
             neutral(result.out)
+
+
+@case
+def doctor_tells_whether_clients_can_start_the_server():
+    here = os.path.dirname(os.environ["BERTH"])
+    for path, state, found in ((f"{here}:{os.environ['PATH']}", "ok", f"{here}/berth"), ("/nonexistent", "note", "not in PATH")):
+        result = berth("-H", "unix:///nonexistent/e.sock", "doctor", "--json", env={"PATH": path})
+        mcp = next(c for c in result.json()["checks"] if c["name"] == "mcp")
+        assert mcp["state"] == state and found in mcp["found"], (path, mcp)
+        assert bool(mcp["remedy"]) == (state == "note"), mcp
 
 
 main()

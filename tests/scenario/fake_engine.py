@@ -140,7 +140,8 @@ class Engine:
                  "FinishedAt": "0001-01-01T00:00:00Z" if running else stamp(START - 7200)}
         if "health" in c:
             state["Health"] = {"Status": c["health"], "FailingStreak": 0, "Log": None}
-        network = {"Networks": {"none": {"IPAMConfig": None, "IPAddress": "", "Gateway": ""}}}
+        network = {"Networks": {"none": {"IPAMConfig": None, "IPAddress": "", "Gateway": ""}},
+                   "Ports": c.get("ports", {})}
         if self.major() < 29:
             network["IPAddress"] = ""
         return {"Id": c["id"], "Created": stamp(c["created"]), "Path": "/demo/idle.sh", "Args": [], "State": state,

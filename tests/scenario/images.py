@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """images.py - `berth image` against engines whose progress streams fail late, lie, break off or never end."""
+import json
 import os
 import signal
 import subprocess
@@ -184,7 +185,6 @@ def image_context_is_bounded():
 @case
 def image_login_comes_from_the_docker_command():
     import base64  # pylint: disable=import-outside-toplevel
-    import json  # pylint: disable=import-outside-toplevel
     where = tempfile.mkdtemp(prefix="d")
     with open(os.path.join(where, "config.json"), "w", encoding="utf-8") as f:
         json.dump({"auths": {"r.example:5000": {"auth": base64.b64encode(b"me:p:w?>").decode()}, "bad": {"auth": "%%%"}}}, f)
@@ -228,6 +228,32 @@ def image_list_and_remove():
     with Fake(faults=[{"match": "GET .*/images/json", "do": "body",
                        "body": '[{"Id":"\\u001b[31m"},{"Id":"sha256:' + "ab" * 32 + '","RepoTags":["\\u001b[2J\\u202e"],"Size":-1,"Created":1e99}]'}]) as fake:
         neutral(berth("image", "list", fake=fake).out)
+
+
+@case
+def held_hostile():
+    """Images, volumes and networks of an engine that lies in every field."""
+    # As the engine gives them, a number where a text should be among them.
+    for bad in HOSTILE + [7, None, [1], {"a": 1}]:
+        text = bad if isinstance(bad, str) else "x"
+        images = [{"Id": bad}, {"Id": "sha256:" + "ab" * 32, "RepoTags": [bad], "Size": bad, "SharedSize": -5, "Created": bad, "Labels": {text: bad, "berth.image": bad}}]
+        volumes = {"Volumes": [{"Name": bad, "Driver": bad, "Mountpoint": bad, "CreatedAt": bad, "Labels": {"com.docker.compose.project": bad}}]}
+        networks = [{"Id": bad}, {"Name": bad, "Id": "cd" * 32, "Driver": bad, "Scope": bad, "Internal": bad, "Created": bad, "Labels": bad,
+                     "IPAM": {"Config": [{"Subnet": bad, "Gateway": bad}, bad]}}]
+        faults = [{"match": f"GET .*/{kind}", "do": "body", "body": json.dumps(body)}
+                  for kind, body in (("images/json", images), ("volumes", volumes), ("networks", networks))]
+        with Fake(faults=faults) as fake:
+            for kind in ("images", "volumes", "networks"):
+                for argv in (["ls"], ["ls", "--fast"], ["ls", "-q"], ["rm", "--dry-run", "--", text.replace("\0", "") or "x"], ["prune", "--dry-run"]):
+                    result = berth(kind, *argv, fake=fake, env={"COLUMNS": "400"})
+                    assert result.code in (0, 1, 2, 4), (kind, argv, result.code, result.err)
+                    neutral(result.out)
+                    neutral(result.err)
+                result = berth(kind, "ls", "--json", fake=fake)
+                assert result.code == 0, result.err
+                schema(result.out, kind + ".json")
+                # What has no id that an engine gives is none.
+                assert len(result.json()[kind]) == 1 or kind == "volumes", result.out
 
 
 main()

@@ -4,16 +4,18 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from mcp_client import BERTH, PATIENCE, Client, case, main  # noqa: E402
 
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_STATE_HOME"] = os.path.join(os.getcwd(), "state")
-WS, DOCS, FIXED = (os.path.join(os.getcwd(), d) for d in ("ws", "docs", "ws/fixed"))
+WS, DOCS, FIXED, CTX = (os.path.join(os.getcwd(), d) for d in ("ws", "docs", "ws/fixed", "ctx"))
+LIMIT = 16 if os.environ["VARIANT"] in ("debug", "release") else 4096  # MiB; sanitizers keep what is freed
 USER = 1000 if os.getuid() == 0 else os.getuid()
 os.umask(0o022)
-for d in (WS, DOCS, FIXED):
+for d in (WS, DOCS, FIXED, CTX):
     os.mkdir(d)
     if os.getuid() == 0:
         os.chown(d, 1000, 1000)
@@ -26,6 +28,7 @@ with open("team.yaml", "w", encoding="utf-8") as f:
     context_paths:
       - {{path: {DOCS}}}
       - {{path: {WS}, permission: write, protected_paths: [{FIXED}]}}
+      - {{path: {CTX}, permission: write}}
 """)
 
 
@@ -71,7 +74,7 @@ def _():
             assert tool["inputSchema"]["type"] == "object" and tool["outputSchema"]["type"] == "object", tool
             assert tool["description"] and "readOnlyHint" in tool["annotations"], tool
         assert c.ask("server/discover")["error"]["code"] == -32601
-        assert c.ask("resources/list")["error"]["code"] == -32601
+        assert c.ask("prompts/list")["error"]["code"] == -32601
         assert c.ask("tools/list", cursor="x")["error"]["code"] == -32602
 
 
@@ -82,7 +85,7 @@ def _():
             assert c.ask("initialize", protocolVersion=asked)["result"]["protocolVersion"] == answer
     with Client("team.yaml", begin=False) as c:
         assert c.ask("initialize")["error"]["code"] == -32602
-        assert c.ask("tools/list")["error"]["code"] == -32600
+        assert c.ask("tools/list")["error"]["code"] == -32602
 
 
 @case("requests that stand for themselves")
@@ -134,7 +137,7 @@ def _():
         assert c.call("read_text_file", path="a.txt", first_line=2, last_line=2) == "world\n"
         assert "Only one" in c.fails("read_text_file", path="a.txt", head=1, tail=1)
         put("b.bin", "\0\1")
-        assert "no text" in c.fails("read_text_file", path="b.bin")
+        assert "not text" in c.fails("read_text_file", path="b.bin")
         block = c.call("read_media_file", path="b.bin")
         assert block["resource"]["blob"] == "AAE=" and block["resource"]["uri"] == f"file://{WS}/b.bin", block
         put("p.png", "x")
@@ -173,7 +176,7 @@ def _():
     with Client("team.yaml") as c:
         c.call("create_directory", path="t/u/v")
         c.call("create_directory", path="t/u/v")
-        assert "no directory" in c.fails("create_directory", path="a.txt")
+        assert "not a directory" in c.fails("create_directory", path="a.txt")
         c.call("write_multiple_files", files=[{"path": "t/x.txt", "content": "1"}, {"path": "t/u/y.md", "content": "22"}])
         assert c.call("list_directory", path="t") == "[DIR] u\n[FILE] x.txt"
         assert "Total: 1 files, 1 directories" in c.call("list_directory_with_sizes", path="t", sortBy="size")
@@ -184,6 +187,9 @@ def _():
         assert c.call("search_files", path="t", pattern="*.md") == f"{WS}/t/u/y.md"
         assert c.call("search_files", path="t", pattern="*.none") == "No matches found"
         assert "size: 2\n" in c.call("get_file_info", path="t/u/y.md")
+        c.call("create_directory", path="none")
+        empty = c.call("compare_directories", dir1="none", dir2="t/u/v")
+        assert empty["equal"] and not empty["equal_files"], empty
         c.call("copy_files", source="t", destination="t2")
         same = c.call("compare_directories", dir1="t", dir2="t2")
         assert same["equal"] and same["equal_files"] == 2, same
@@ -236,7 +242,7 @@ def _():
 @case("only what the agent was given, and of that nothing that is protected")
 def _():
     with Client("team.yaml") as c:
-        assert c.call("list_allowed_directories").split("\n")[1:] == [WS, f"{DOCS} (read-only)", f"{FIXED} (read-only)"]
+        assert c.call("list_allowed_directories").split("\n")[1:] == sorted([WS, CTX, f"{DOCS} (read-only)", f"{FIXED} (read-only)"], key=lambda d: len(d.split()[0]))
         outside = ("/etc/passwd", "../x", "/", f"{WS}/../x", f"{WS}x", "out/passwd", "/proc/self/environ", f"{DOCS}/../ws2",
                    os.environ["XDG_STATE_HOME"])
         for path in outside:
@@ -271,6 +277,46 @@ def _():
             c.fails("move_file", source=path, destination="y")
         c.call("transform_files", path=".", pattern="kept", replacement="lost", dry_run=False)
         assert get("fixed/kept") == "kept\n"
+
+
+@case("outside of the workspace .git and its like stay as they are, each item of a batch by itself")
+def _():
+    for d in ("src/.git/hooks", "node_modules/x"):
+        os.makedirs(f"{CTX}/{d}")
+    for f in ("src/.git/hooks/pre-commit", "src/a.py", "node_modules/x/index.js", ".env", "b"):
+        put(f"../ctx/{f}", "kept\n")
+    os.symlink("src/.git", f"{CTX}/way")
+    os.link(f"{CTX}/.env", f"{CTX}/second")
+    if os.getuid() == 0:
+        subprocess.run(["chown", "-hR", "1000:1000", CTX], check=True)
+    with Client("team.yaml") as c:
+        kept = [f"{CTX}/{p}" for p in ("src/.git/hooks/pre-commit", "src/./.git/hooks/../hooks/pre-commit", ".env", "node_modules/x/index.js",
+                                       "way/hooks/pre-commit", "src/.git/new", "node_modules/new/deep", ".venv/bin/python")]
+        for path in kept:
+            c.fails("write_file", path=path, content="x")
+            c.fails("copy_files", source="a.txt", destination=path, overwrite=True)
+            c.fails("write_multiple_files", files=[{"path": f"{CTX}/fine", "content": "x"}, {"path": path, "content": "x"}])
+            c.fails("move_file", source=path, destination=f"{CTX}/gone")
+            c.fails("delete_files", paths=[f"{CTX}/b", path], recursive=True)
+        for path in ("src", "src/.git", "node_modules"):
+            c.call("read_text_file", path=f"{CTX}/src/.git/hooks/pre-commit")
+            c.fails("delete_files", paths=[f"{CTX}/{path}"], recursive=True)
+            c.fails("move_file", source=f"{CTX}/{path}", destination=f"{CTX}/other")
+        assert sorted(set(os.listdir(CTX)) - {".berth"}) == [".env", "b", "node_modules", "second", "src", "way"], os.listdir(CTX)
+        c.call("transform_files", path=CTX, pattern="kept", replacement="lost", dry_run=False)
+        for path in ("src/.git/hooks/pre-commit", "node_modules/x/index.js"):
+            assert get(f"../ctx/{path}") == "kept\n", path
+        assert get("../ctx/src/a.py") == "lost\n"
+        c.call("write_file", path=f"{CTX}/second", content="mine")
+        assert get("../ctx/second") == "mine" and get("../ctx/.env") == "kept\n", "a second name leads to another file"
+        os.makedirs(f"{WS}/repo/.git")
+        put("repo/.git/config", "mine\n")
+        subprocess.run(["chown", "-hR", f"{USER}", f"{WS}/repo"], check=True)
+        c.fails("copy_files", source="repo", destination=f"{CTX}/repo")
+        c.fails("move_file", source="repo", destination=f"{CTX}/repo")
+        c.call("write_file", path="repo/.git/config", content="changed")
+        c.call("read_text_file", path="repo/.git/config")
+        c.call("delete_files", paths=["repo"], recursive=True)
 
 
 @case("a protected directory that was replaced by a link is not served")
@@ -322,6 +368,26 @@ def _():
             assert c.wait(n)["result"]["content"][0]["text"] == "hello\nworld\n"
 
 
+@case("what a burst took is given back, and calls after it are answered")
+def _():
+    def memory():
+        with open(f"/proc/{c.server.pid}/status", encoding="ascii") as status:
+            return int(status.read().split("VmRSS:")[1].split()[0]) >> 10
+
+    put("large", "line\n" * 200000)
+    with Client("team.yaml") as c:
+        for _ in range(2):
+            numbers = [c.begin("tools/call", name=name, arguments=arguments) for _ in range(40) for name, arguments in (
+                ("read_multiple_files", {"paths": ["large", "a.txt"]}), ("read_text_file", {"path": "large"}))]
+            for n in numbers:
+                c.wait(n)
+            until = time.monotonic() + PATIENCE
+            while memory() > LIMIT:
+                assert time.monotonic() < until, memory()
+                time.sleep(0.1)
+            assert c.call("read_text_file", path="a.txt") == "hello\nworld\n"
+
+
 @case("what was asked before the end is answered")
 def _():
     c = Client("team.yaml")
@@ -363,17 +429,22 @@ def _():
         for name in ("none", "-x", "../first", "", "a\0"):
             c.fails("restore", checkpoint=name)
     with Client("team.yaml") as c:
-        assert "no workspace" in c.fails("checkpoint")
+        assert "not a workspace" in c.fails("checkpoint")
 
 
 @case("groups of tools")
 def _():
     with Client("team.yaml", "--tools", "files") as c:
         assert "execute_command" not in c.tools and "read_text_file" in c.tools
+        rest = c.call("discover")["left_out"]
+        assert {"name": "execute_command", "group": "commands", "title": "Run a command"} in rest, rest
+        assert {t["group"] for t in rest} == {"commands", "tools", "workspace"} and not {t["name"] for t in rest} & set(c.tools), rest
         assert c.ask("tools/call", name="execute_command", arguments={"command": "ls"})["error"]["code"] == -32602
     with Client("team.yaml", "--tools", "commands,tools") as c:
         assert "read_text_file" not in c.tools and "execute_command" in c.tools
         assert "`berth up`" in c.fails("execute_command", command="ls")
+    with Client("team.yaml") as c:
+        assert "discover" not in c.tools and c.ask("tools/call", name="discover")["error"]["code"] == -32602
 
 
 @case("it is all in the log")
@@ -393,5 +464,59 @@ def _():
         done = subprocess.run([BERTH, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         assert done.returncode == 2 and text in done.stderr and not done.stdout, (words, done)
 
+
+@case("between tasks: handing over takes a rule, results are one's own or shared")
+def _():
+    os.environ["XDG_DATA_HOME"] = os.path.join(os.getcwd(), "shared-data")
+    tree = os.path.join(os.environ["XDG_DATA_HOME"], "berth/workspaces")
+    for task in ("maker", "reader", "third"):
+        subprocess.run([BERTH, "workspace", "create", "task", task], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["chown", "-R", f"{USER}:{USER}", f"{tree}/tasks/{task}"], check=True)
+    with open("tasks.yaml", "w", encoding="utf-8") as out:
+        out.write("""agents:
+  maker: {image: 'box:1', workspace: 'task:maker', hand_over: [reader]}
+  reader: {image: 'box:1', workspace: 'task:reader'}
+  third: {image: 'box:1', workspace: 'task:third', hand_over: ["*"]}
+""")
+    os.chmod("tasks.yaml", 0o644)
+    with open(f"{tree}/tasks/maker/files/a", "w", encoding="utf-8") as out:
+        out.write("work\n")
+    subprocess.run([BERTH, "workspace", "create", "project", "site"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([BERTH, "workspace", "share", "--as", "v1", "site", "README.md", "--into", "templates"], check=True,
+                   stdout=subprocess.DEVNULL)
+    for task in ("maker", "reader", "third"):
+        os.makedirs(f"{tree}/.kept", exist_ok=True)
+        os.symlink("../.versions/v1", f"{tree}/.kept/{task}")
+    os.makedirs(f"{tree}/shared/inter_task/reader", exist_ok=True)
+    os.makedirs(f"{tree}/shared/inter_task/maker", exist_ok=True)
+    os.makedirs(f"{tree}/shared/inter_task/third", exist_ok=True)
+    with Client("tasks.yaml", agent="maker") as c, Client("tasks.yaml", agent="reader") as d, Client("tasks.yaml", agent="third") as t:
+        got = c.call("hand_over", task="reader", paths=["files"])
+        assert got["handed_over"] and got["path"] == f"{tree}/shared/inter_task/reader/maker", got
+        assert d.call("read_text_file", path=f"{got['path']}/files/a") == "work\n"
+        assert "read-only" in d.fails("write_file", path=f"{got['path']}/files/a", content="x")
+        assert "does not name it" in c.fails("hand_over", task="third", paths=["files"])
+        assert "does not name it" in d.fails("hand_over", task="maker", paths=["files"])
+        c.fails("hand_over", task="reader", paths=["../reader"])
+        c.fails("hand_over", task="reader", paths=["--secrets", ".env"])
+        with open(f"{tree}/tasks/maker/files/key", "w", encoding="utf-8") as out:
+            out.write('password = "abcDEF123456ghi"\n')
+        got = c.call("hand_over", task="reader", paths=["files"])
+        assert not got["handed_over"] and got["secrets"][0]["path"] == "files/key", got
+        got = c.call("list_shared")
+        assert got["version"] == "v1" and [x["path"] for x in got["files"]] == ["templates/README.md"], got
+        assert c.call("read_text_file", path=f"{tree}/shared/templates/README.md") == "# site\n"
+        c.fails("write_file", path=f"{tree}/shared/templates/README.md", content="x")
+        assert c.call("put_result", result="n", text="--shareable")["name"] == "n"
+        assert "no \"*\"" in c.fails("put_result", result="m", text="x", shareable=True)
+        c.fails("put_result", result="m")
+        c.fails("put_result", result="../m", text="x")
+        t.call("put_result", result="s", text="for all", shareable=True)
+        t.call("put_result", result="where", path="files")
+        assert [x["name"] for x in c.call("get_results")["results"]] == ["n", "s"]
+        assert [x["text"] for x in c.call("get_results", result="n")["results"]] == ["--shareable"]
+        assert [x["text"] for x in d.call("get_results", task="third")["results"]] == ["for all"]
+        d.fails("get_results", task="third", result="where")
+        d.fails("get_results", task="maker", result="n")
 
 main()

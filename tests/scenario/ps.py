@@ -86,7 +86,7 @@ def ps_engine_absent():
 def ps_wrong_usage():
     berth("ps", "--jsno").fails_with(2, "--json")
     berth("pss").fails_with(2, "ps")
-    berth("-H", "ssh://host", "ps").fails_with(2, "ssh")
+    berth("-H", "ssh://-oHost", "ps").fails_with(2, "ssh")
 
 
 @case

@@ -6,13 +6,6 @@ cd "$TMPDIR" || exit 1
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 tree=$PWD/data/berth/workspaces
 
-# fits SCHEMA COMMAND...
-fits() {
-	local schema=$1
-	shift
-	"$@" </dev/null | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json"
-}
-
 # What a tree holds: names, modes, times and contents.
 describe() {
 	(cd "$1" && find . -printf '%p %m %T@ %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum)
@@ -35,6 +28,11 @@ check 'as JSON, too' fits workspace_list "$BERTH" workspace list --json
 check 'a state that is none' says 2 '*open, done or failed*' "$BERTH" workspace mark fix finished
 check 'a project does not end' says 2 '*only tasks end*' "$BERTH" workspace mark site 'done'
 check 'not in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace mark fix 'done'
+check 'another task' says 0 "$tree/tasks/two" "$BERTH" workspace create task two
+check 'two at once' says 0 'tasks/fix: done*tasks/two: done' "$BERTH" workspace mark fix tasks/two 'done'
+check 'one that is not there: none of them' says 1 '*no workspace "none"*' "$BERTH" workspace mark fix none failed
+check 'none was marked' says 0 '*fix *done*' "$BERTH" workspace list
+rm -r "$tree/tasks/two"
 check 'it goes on' says 0 'tasks/fix: open' "$BERTH" workspace mark fix open
 
 mkdir -p "$tree/tasks/fix/files/deep"
@@ -44,6 +42,28 @@ chmod 4711 "$tree/tasks/fix/files/deep/a"
 describe "$tree/tasks/fix" >before
 top=$(stat -c %i "$tree/tasks/fix")
 check 'a checkpoint' fits checkpoint "$BERTH" workspace checkpoint --json fix start
+of='automatic checkpoints'
+check 'what differs in nothing is not kept' says 0 'tasks/fix is as in start; nothing was kept.' "$BERTH" workspace checkpoint fix --auto 2
+check 'a name for a person is another one' says 2 '*begin with auto-*' "$BERTH" workspace checkpoint fix auto-1
+check 'with a name' says 2 '*leave out "mine"*' "$BERTH" workspace checkpoint fix mine --auto 2
+check 'none kept' says 2 '*from 1 to*' "$BERTH" workspace checkpoint fix --auto 0
+check 'a number that is none' says 2 '*from 1 to*' "$BERTH" workspace checkpoint fix --auto 2x
+check 'as JSON, unchanged' says 0 '*"unchanged_since":*"start"*' "$BERTH" workspace checkpoint --json fix --auto 2
+for i in 1 2 3 4; do
+	echo "$i" >"$tree/tasks/fix/files/n"
+	check "changed, $i" fits checkpoint "$BERTH" workspace checkpoint --json fix --auto 2
+	"$BERTH" workspace checkpoints fix | awk '/^auto-/ {print $1}' >"auto.$i"
+done
+check 'two stay' test "$(wc -l <auto.4)" = 2
+check 'the newest ones' test "$(head -n 1 auto.4)" = "$(tail -n 1 auto.3)"
+check 'the older went' test "$(sort -u auto.1 auto.2 auto.3 auto.4 | wc -l)" = 4
+check 'that of a person stays' says 0 'start *' "$BERTH" workspace checkpoints fix
+check 'it can be gone back to' says 0 '*' "$BERTH" workspace restore fix "$(head -n 1 auto.4)"
+check 'in its content' grep -qx 3 "$tree/tasks/fix/files/n"
+check 'who dropped which is on record' says 0 '*workspace.drop*auto-*' "$BERTH" audit list
+"$BERTH" workspace restore fix start >/dev/null
+for point in $("$BERTH" workspace checkpoints fix | awk '!/^start/ {print $1}'); do "$BERTH" workspace drop fix "$point" >/dev/null; done
+of=
 check 'of that name once' says 1 '*start*' "$BERTH" workspace checkpoint fix start
 check 'a name of a checkpoint that leads out' says 2 '*' "$BERTH" workspace checkpoint fix ../x
 rm -r "$tree/tasks/fix/files/deep" && echo more >"$tree/tasks/fix/output" && echo new >"$tree/tasks/fix/new"
@@ -81,7 +101,7 @@ check 'and gone' says 1 '*no checkpoint*' "$BERTH" workspace verify fix start
 check 'the name alone of two' says 0 '*' "$BERTH" workspace create project fix
 check 'is not enough' says 2 '*tasks/fix or projects/fix*' "$BERTH" workspace checkpoint fix
 mv "$tree/tasks/fix" aside && ln -s "$PWD/aside" "$tree/tasks/fix"
-check 'a link in its place is no workspace' says 1 '*no workspace*' "$BERTH" workspace checkpoint tasks/fix
+check 'a link in its place is not a workspace' says 1 '*no workspace*' "$BERTH" workspace checkpoint tasks/fix
 
 # acts: each by its name, with how it ended.
 acts() {

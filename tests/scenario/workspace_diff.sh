@@ -7,13 +7,6 @@ export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 tasks=$PWD/data/berth/workspaces/tasks
 projects=$PWD/data/berth/workspaces/projects
 
-# fits SCHEMA COMMAND...
-fits() {
-	local schema=$1
-	shift
-	"$@" </dev/null | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json"
-}
-
 # What a tree holds but context.json: names, modes, times and contents.
 describe() {
 	(cd "$1" && find . ! -name context.json -mindepth 1 -printf '%p %m %T@ %l\n' | sort &&
@@ -93,6 +86,40 @@ check 'a task that is no fork has none' says 2 '*did not begin as the same*' "$B
 check 'with itself' says 2 '*named twice*' "$BERTH" workspace overlap fix-1 tasks/fix-1
 check 'the checkpoint of the start goes' says 0 '*dropped*' "$BERTH" workspace drop fix "$start"
 check 'the forks know it still' diff want <("$BERTH" workspace overlap fix-1 fix-2)
+
+# The same of an archive: nothing is unpacked.
+printf 'linked\n' >"$tasks/fix-2/files/h1" && ln "$tasks/fix-2/files/h1" "$tasks/fix-2/files/h2"
+seq 40000 >"$tasks/fix-2/files/long"
+truncate -s 300000 "$tasks/fix-2/files/hole" && printf 'end\n' >>"$tasks/fix-2/files/hole"
+"$BERTH" workspace diff fix-1 fix-2 >live
+"$BERTH" workspace diff fix-2 fix-1 >back
+"$BERTH" workspace archive fix-2 >made
+archives=$PWD/data/berth/workspaces/archives
+sha256sum "$archives/tasks/fix-2.tar.zst" >sum
+check 'an archive, and a workspace' diff live <("$BERTH" workspace diff fix-1 archives/tasks/fix-2)
+check 'the other way' diff back <("$BERTH" workspace diff archives/fix-2 fix-1)
+check 'as JSON' fits workspace_diff "$BERTH" workspace diff --json archives/fix-2 fix-1
+check 'it is the other side of an overlap' diff <(sed 's|tasks/fix-2|archives/&|' want) \
+	<("$BERTH" workspace overlap fix-1 archives/fix-2 | grep -v /h)
+"$BERTH" workspace archive --as old other >made
+check 'two archives' says 0 'removed  *output*, 0 changed, *' "$BERTH" workspace diff --stat archives/tasks/fix-2 archives/old files output
+check 'one that began with nothing' says 2 '*did not begin as the same*' "$BERTH" workspace overlap fix-1 archives/old
+check 'no such archive' says 1 '*no archive "none"*' "$BERTH" workspace diff archives/none fix-1
+check 'nor one that leads out' says 1 '*no archive*' "$BERTH" workspace diff archives/../../x fix-1
+check 'nothing was made of it' test ! -e "$tasks/fix-2" -a "$(find "$archives/tasks" -type f | wc -l)" = 2
+check 'nor anything of the checkpoints of a name' test ! -e data/berth/checkpoints/tasks/old
+check 'it is what it was' sha256sum --quiet -c sum
+head -c 2000 "$archives/tasks/fix-2.tar.zst" >head-of-it && tail -c +2001 "$archives/tasks/fix-2.tar.zst" >rest
+python3 -c 'd = bytearray(open("head-of-it", "rb").read()); d[900] ^= 4; open("head-of-it", "wb").write(d)'
+cat head-of-it rest >"$archives/tasks/fix-2.tar.zst"
+check 'of a damaged one no content is told' says 1 '*the archive fix-2 is damaged*' "$BERTH" workspace diff archives/fix-2 fix-1
+check 'what one is not asked for is not read' says 0 '' "$BERTH" workspace diff archives/fix-2 fix-1 nothing
+python3 -c 'd = bytearray(open("head-of-it", "rb").read()); d[900] ^= 4; open("head-of-it", "wb").write(d)'
+cat head-of-it rest >"$archives/tasks/fix-2.tar.zst"
+check 'and back' says 0 "*$tasks/fix-2" "$BERTH" workspace unarchive fix-2
+check 'it is the same' diff live <("$BERTH" workspace diff fix-1 fix-2 | grep -v files/dir)
+"$BERTH" workspace unarchive --as other old >made
+
 rm -r "$tasks/fix-1" && "$BERTH" workspace create task fix-1 >made
 check 'another task of that name did not begin so' says 2 '*did not begin as the same*' \
 	"$BERTH" workspace overlap fix-1 fix-2
@@ -102,7 +129,7 @@ check 'a project' says 0 "*$tasks/site-1*" "$BERTH" workspace fork site 1
 check 'is what it was' diff <(describe "$projects/site") <(describe "$tasks/site-1")
 check 'with nothing else in it' says 0 '' "$BERTH" workspace diff site site-1
 mv "$tasks/site-1" aside && ln -s "$PWD/aside" "$tasks/site-1"
-check 'a link in its place is no workspace' says 1 '*no workspace*' "$BERTH" workspace diff site site-1
+check 'a link in its place is not a workspace' says 1 '*no workspace*' "$BERTH" workspace diff site site-1
 
 # acts: a fork by its name, with how it ended.
 acts() {

@@ -8,12 +8,6 @@ umask 022
 tasks=$PWD/data/berth/workspaces/tasks
 site=$PWD/data/berth/workspaces/projects/site
 
-# fits SCHEMA COMMAND...
-fits() {
-	local schema=$1
-	shift
-	"$@" </dev/null | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/$schema.json"
-}
 # holds FILE TEXT
 holds() { test "$(cat "$1")" = "$2"; }
 # describe DIR: names, modes, owners, links and contents; no times
@@ -61,7 +55,7 @@ check 'what the target has no more is a conflict' says 1 '*conflict src/a*not th
 	"$BERTH" workspace take site-1 src/a --into site
 
 check 'without a target' says 2 '*--into*' "$BERTH" workspace take site-1 .
-check 'a target that is none' says 1 '*no workspace*directory*' "$BERTH" workspace take site-1 . --into "$PWD/nothing"
+check 'a target that is none' says 1 '*not a workspace*directory*' "$BERTH" workspace take site-1 . --into "$PWD/nothing"
 check 'a path that is not there' says 1 '*there is no src/none*' "$BERTH" workspace take site-1 src/none --into site
 check 'a path from the root' says 2 '*not a path in the workspace*' "$BERTH" workspace take site-1 /etc/passwd --into site
 check 'a path that leads out' says 1 '*there is no ../site*' "$BERTH" workspace take site-1 ../site --into site
@@ -134,4 +128,83 @@ assert "ok" in ends and "failed" in ends, ends
 assert "projects/site" in json.dumps(rows), rows'
 }
 check 'all of it is in the log' acts
+
+# --- hunks ---
+
+"$BERTH" workspace create project hunks >made || exit 1
+hunks=$PWD/data/berth/workspaces/projects/hunks
+seq 40 >"$hunks/src/n" && seq 40 >"$hunks/src/m"
+"$BERTH" workspace fork hunks 1 >made || exit 1
+fork=$tasks/hunks-1
+sed -i '2s/$/ two/; 20s/$/ twenty/; 39d' "$fork/src/n"
+sed -i '5s/$/ agent/' "$fork/src/m" && sed -i '30s/$/ person/' "$hunks/src/m"
+printf 'no end of line' >"$fork/src/o" && printf 'a\0b' >"$fork/src/p"
+take() { "$BERTH" workspace take hunks-1 src --into hunks "$@"; }
+check 'hunks are numbered' says 0 '*hunk 1 of 7  conflict src/m  it changed there, too*+5 agent*hunk 2 of 7*person*
+hunk 3 of 7  changed  src/n*@@*+2 two*hunk 5 of 7*-39*hunk 6 of 7  new      src/o*the whole file*hunk 7*' take --dry-run --patch
+check 'as JSON' fits workspace_take "$BERTH" workspace take --json --dry-run --patch hunks-1 src --into hunks
+describe "$hunks" >before
+check 'a list that is none' says 2 '*is not a list of hunks*' take --hunks 1,x
+check 'a number that is none' says 2 '*is not a list of hunks*of 1 to 7*' take --hunks 8
+check 'nor 0' says 2 '*is not a list of hunks*' take --hunks 0
+check 'an end that comes first' says 2 '*is not a list of hunks*' take --hunks 4-3
+check 'a huge one' says 2 '*is not a list of hunks*' take --hunks 1-99999999999999999999
+check 'none' says 2 '*which hunks*' take --hunks ''
+check 'both ways' says 2 '*not both*' take --patch --hunks 1
+check 'nobody is asked without a terminal' says 2 '*on a terminal*' take --patch
+check 'one of a file in conflict' says 1 '*conflict src/m*nothing was taken: 1 in conflict*' take --hunks 1,3
+check 'nothing was done' diff before <(describe "$hunks")
+plan() { take --dry-run --patch | sed -n 's/^plan //p'; }
+seen=$(plan)
+check 'a plan has a name' test "${#seen}" = 32 -a "$(plan)" = "$seen"
+later=$(sed '2s/$/ else/' "$fork/src/n") && cp "$fork/src/n" n.was && printf '%s\n' "$later" >"$fork/src/n"
+check 'what changed since a plan is not taken' says 1 '*nothing was taken*changed since that plan was made*' take --hunks 3 --plan "$seen"
+cp n.was "$fork/src/n" && cp "$hunks/src/n" into.was && echo more >>"$hunks/src/n"
+check 'nor where the target did' says 1 '*changed since that plan was made*' take --hunks 3 --plan "$seen"
+cp into.was "$hunks/src/n"
+check 'another one is none' says 1 '*changed since*' take --hunks 3 --plan "${seen/[0-8]/9}"
+check 'as it was' diff before <(describe "$hunks")
+check 'two of three, and a new file' says 0 '*left     src/m*changed  src/n*new      src/o*2 taken*' take --hunks 3,5-6 --plan "$seen"
+seq 40 | sed '2s/$/ two/; 39d' >want
+check 'these lines and no other' diff want "$hunks/src/n"
+check 'the end that it has' holds "$hunks/src/o" 'no end of line'
+check 'what was not chosen stays away' test ! -e "$hunks/src/p"
+check 'with force, of a file in conflict' fits workspace_take "$BERTH" workspace take --json --force hunks-1 src/m --into hunks --hunks 1
+seq 40 | sed '5s/$/ agent/; 30s/$/ person/' >want
+check 'both lines are in it' diff want "$hunks/src/m"
+check 'what is left is one hunk for each' says 0 '*hunk 1 of 3*src/m*hunk 2 of 3*+20 twenty*hunk 3 of 3*src/p*' take --dry-run --patch
+check 'the log says which' says 0 '*3,5-6*' "$BERTH" audit list --json
+# A person at a terminal.
+cat >ask.py <<'EOT'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+said = b""
+answers = list(sys.argv[1])
+while True:
+    try:
+        got = os.read(fd, 4096)
+    except OSError:
+        break
+    if not got:
+        break
+    said += got
+    while said.count(b"(q)uit: ") > len(sys.argv[1]) - len(answers):
+        if not answers:  # asked once more: the end of what is typed
+            os.write(fd, b"\x04")
+            break
+        os.write(fd, answers.pop(0).encode() + b"\n")
+print(said.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+EOT
+ask() { python3 ask.py "$1" "$BERTH" workspace take hunks-1 src --into hunks --patch; }
+printf 'x\n\033[31mred\n' >"$fork/src/o"
+check 'asked, no and yes, and something else first' says 0 '*hunk 1 of 4*hunk 1 of 4*src/n*src/o*1 taken*' ask 'xnyq'
+check 'what was said yes to' diff <(seq 40 | sed '2s/$/ two/; 20s/$/ twenty/; 39d') "$hunks/src/n"
+check 'no byte of a file reaches the terminal' test -z "$(ask q | tr -d '[:print:]\n\r')"
+check 'nothing' says 0 '*0 taken*' ask q
+rm -rf "$fork/src/long" && seq 3000 >"$fork/src/n"
+check 'all of a file' says 0 '*1 taken*' ask dadd
+check 'is there' diff "$fork/src/n" "$hunks/src/n"
 exit $bad

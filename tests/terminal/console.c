@@ -87,9 +87,12 @@ static struct term *console_by(
 	int columns, int rows, const char *const *extra, const char *const *arguments)
 {
 	const char *argv[12] = {getenv("BERTH") ? getenv("BERTH") : BERTH_PROGRAM, "-H", host};
-	const char *env[16] = {
-		"TERM=xterm-256color", "COLORTERM=truecolor", "LC_ALL=C.UTF-8", "NO_COLOR", "TMUX"};
-	size_t n = 5;
+	static char kept[96]; /* what one test chooses is nothing to the next */
+	const char *env[16] = {kept, "TERM=xterm-256color", "COLORTERM=truecolor", "LC_ALL=C.UTF-8",
+		"NO_COLOR", "TMUX"};
+	size_t n = 6;
+
+	snprintf(kept, sizeof kept, "XDG_STATE_HOME=%s", dir);
 
 	while (extra && *extra && n < 15)
 		env[n++] = *extra++;
@@ -559,7 +562,7 @@ static void test_console_read_only(void **state)
 	term_send(t, ":import x y\r");
 	term_expect(t, "Read-only: `import` is disabled.");
 	term_send(t, ":ro\r");
-	term_expect(t, "stays on");
+	term_expect(t, "cannot be turned off");
 	term_send(t, "q");
 	ends_well(t, 0);
 }
@@ -573,10 +576,10 @@ static void test_key_clash(void **state)
 
 	(void)state;
 	snprintf(path, sizeof path, "%s/k.yaml", dir);
-	write_file(path, "keys:\n  logs: \"S\"\n  help: \"H\"\n");
+	write_file(path, "keys:\n  logs: \"S\"\n  help: \"O\"\n");
 	t = console_by(120, 24, NULL, arguments);
 	term_expect(t, "k.yaml:2:9: key `S` is bound to both `start-stop` and `logs`");
-	term_send(t, "H");
+	term_send(t, "O");
 	term_expect(t, "mark the row");
 	term_send(t, "q");
 	term_expect_gone(t, "mark the row");
@@ -673,6 +676,131 @@ static void test_hostile_logs(void **state)
 		assert_null(memmem(out, len, never[i], strlen(never[i])));
 	term_signal(t, SIGTERM);
 	ends_well(t, 0);
+}
+
+static bool is_same_colour(struct term_cell a, struct term_cell b)
+{
+	return memcmp(a.fg, b.fg, sizeof a.fg) == 0;
+}
+
+#define COLOURED                                                                                        \
+	"{\"containers\": [{\"name\": \"alpha\", \"log\": [\"\\u001b[38;5;208morange\\u001b[0m end\", " \
+	"\"\\u001b[8;30mhidden black\", \"\\u001b[31;5mblink\\u001b[2J\\u001b]0;owned\\u0007\"]}]}"
+
+/* Colours of a log are shown, also those that would hide it are not, and nothing else it asks for happens. */
+static void test_log_coloured(void **state)
+{
+	static const char *const none[] = {"NO_COLOR=1", NULL};
+	struct term_cell plain;
+	const char *out;
+	struct term *t;
+	size_t len;
+
+	(void)state;
+	engine_start(COLOURED);
+	t = open_listed();
+	term_send(t, "l");
+	term_expect(t, "blink");
+	plain = cell_of(t, "end");
+	assert_false(is_same_colour(cell_of(t, "orange"), plain));
+	assert_false(is_same_colour(cell_of(t, "blink"), plain));
+	assert_false(is_same_colour(cell_of(t, "blink"), cell_of(t, "orange")));
+	assert_true(is_same_colour(cell_of(t, "hidden black"), plain));
+	out = term_output(t, &len);
+	assert_null(memmem(out, len, "owned", 5));
+	term_signal(t, SIGTERM);
+	ends_well(t, 0);
+	t = console_with(100, 24, none);
+	term_expect(t, "alpha");
+	term_send(t, "l");
+	term_expect(t, "orange end");
+	for (int row = 0; row < 24; row++)
+		for (int column = 0; column < 100; column++)
+			assert_true(term_cell(t, row, column).fg_default);
+	term_signal(t, SIGTERM);
+	ends_well(t, 0);
+}
+
+static void expect_kept(const char *want, mode_t mode)
+{
+	char path[96], text[1024] = "";
+	struct stat st;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/berth/console.json", dir);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | mode);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+	fclose(f);
+	if (!strstr(text, want))
+		fail_msg("%s is not in: %s", want, text);
+}
+
+/* What was chosen by keys is there in the next run, until berth.yaml says something else; a file that is
+ * damaged, or a link, counts as none. */
+static void test_choices_kept(void **state)
+{
+	static const char *const bad[] = {"", "{", "[1]", "{\"over\": [1], \"views\": 5}",
+		"{\"over\": \"auto name 1 1\", \"theme\": \"../x\", \"views\": {\"containers\": "
+		"{\"sort\": [], \"columns\": {}, \"folded\": [[]], \"groups\": {}}, \"logs\": 1}}",
+		"{\"over\": \"auto name 1 1\", \"theme\": \"nosuch\", \"views\": {\"containers\": "
+		"{\"sort\": \"-nosuch\", \"columns\": [\"\\u001b[2J\"], \"folded\": \"x\"}}}"};
+	const char *settings[] = {"--settings", NULL, NULL};
+	char path[96], away[96], yaml[96];
+	struct term *t = open_listed();
+
+	(void)state;
+	term_expect(t, "NAME\u2191");
+	term_send(t, "M");
+	term_expect(t, "\u2193MEM");
+	term_send(t, "T");
+	term_expect(t, "Theme");
+	term_send(t, "e9");
+	term_expect(t, "SUITE AND CASE");
+	term_expect(t, "VS BEFORE");
+	term_send(t, "cjjjj c");
+	term_expect_gone(t, "VS BEFORE");
+	term_send(t, "2q");
+	ends_well(t, 0);
+	expect_kept("\"sort\": \"mem\"", 0600);
+	expect_kept("\"bench\"", 0600);
+	expect_kept("\"stopped\": false", 0600);
+	expect_kept("\"theme\":", 0600);
+	t = open_listed();
+	term_expect(t, "\u2193MEM");
+	term_expect(t, "1 stopped hidden");
+	/* However it ends. */
+	term_send(t, "I");
+	term_expect(t, "\u2191MEM");
+	term_signal(t, SIGTERM);
+	ends_well(t, 0);
+	expect_kept("\"sort\": \"-mem\"", 0600);
+	snprintf(yaml, sizeof yaml, "%s/berth.yaml", dir);
+	write_file(yaml, "sort: -name\n");
+	settings[1] = yaml;
+	t = console_by(100, 24, NULL, settings);
+	term_expect(t, "NAME\u2193");
+	term_send(t, "q");
+	ends_well(t, 0);
+	snprintf(path, sizeof path, "%s/berth/console.json", dir);
+	snprintf(away, sizeof away, "%s/away", dir);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		write_file(path, bad[i]);
+		t = open_listed();
+		term_expect(t, "NAME\u2191");
+		term_send(t, "q");
+		ends_well(t, 0);
+	}
+	write_file(away, "{}");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(away, path), 0);
+	t = open_listed();
+	term_send(t, "Mq");
+	ends_well(t, 0);
+	expect_kept("\"sort\": \"mem\"", 0600);
+	assert_int_equal(truncate(away, 2), 0);
 }
 
 static void test_too_small(void **state)
@@ -795,6 +923,8 @@ int main(void)
 		TEST(test_copy_and_mouse),
 		TEST(test_shell_resized),
 		TEST(test_hostile_logs),
+		TEST(test_log_coloured),
+		TEST(test_choices_kept),
 		TEST(test_too_small),
 		TEST(test_no_terminfo),
 		cmocka_unit_test_setup_teardown(test_threads_refused, setup_for_all, teardown),

@@ -56,6 +56,108 @@ verdict tmux-help $?
 wait_for 20 shows beta && mux send-keys q && wait_for 20 shows "ended 0" && restored
 verdict tmux-quit $?
 
+# A pager has the terminal as a shell would give it, C-c and C-z are for it, and the console is there again.
+cat >"$TMPDIR/pager" <<'SH'
+trap 'echo interrupted' INT
+cat >"$TMPDIR/paged"
+stty -a </dev/tty | grep -q ' icanon ' && echo paging
+while [ "$line" != leave ]; do read -r line </dev/tty; done
+SH
+paged() {
+	export PAGER="sh $TMPDIR/pager"
+	open_console && mux send-keys l && wait_for 20 shows "following" && mux send-keys '|' && wait_for 20 shows paging || return
+	mux send-keys C-c && wait_for 20 shows interrupted && mux send-keys C-z && mux send-keys leave Enter && wait_for 20 shows following || return
+	grep -q ready "$TMPDIR/paged" && mux send-keys q q && wait_for 20 shows "ended 0" && restored
+}
+paged
+verdict tmux-pager $?
+export PAGER=/nonexistent/pager
+open_console && mux send-keys l && wait_for 20 shows "following" && mux send-keys '|' && wait_for 20 shows "There is no pager"
+verdict tmux-no-pager $?
+
+# A script for somebody who learns: at a pace, paused and hurried by keys, unable to change anything.
+cat >"$TMPDIR/demo" <<'END'
+say These are the containers.
+key Down
+say One is removed by D.
+key D
+expect Read-only
+say That was all.
+key g
+END
+demo() {
+	mux kill-server 2>/dev/null
+	server+=x
+	mux new-session -d -x 100 -y 24 "PS1='prompt> ' sh" && mux set-option -g remain-on-exit on &&
+		mux send-keys "$BERTH -H unix://$TMPDIR/e --demo $TMPDIR/$1; echo ended \$?" Enter
+}
+taught() {
+	demo demo && wait_for 20 shows "These are the containers." && mux send-keys Space && wait_for 20 shows "Demo, paused" &&
+		mux send-keys n && mux send-keys n && mux send-keys n && mux send-keys Space && wait_for 20 shows "That was all." &&
+		wait_for 20 shows "the console is yours" && mux send-keys ':' ro Enter && wait_for 20 shows "cannot be turned off" &&
+		mux send-keys q && wait_for 20 shows "ended 0" && restored
+}
+taught
+verdict tmux-demo $?
+left() {
+	demo demo && wait_for 20 shows "These are" && mux send-keys q && wait_for 20 shows "The demo was left" && mux send-keys q && wait_for 20 shows "ended 0"
+}
+left
+verdict tmux-demo-left $?
+saves() {
+	printf 'key C-s\nwait A demo saves nothing\n' >"$TMPDIR/saves"
+	demo saves && wait_for 20 shows "the console is yours" && mux send-keys q && wait_for 20 shows "ended 0"
+}
+saves
+verdict tmux-demo-saves-nothing $?
+wrong() {
+	echo "expect nowhere" >"$TMPDIR/wrong"
+	demo wrong && wait_for 20 shows "ended 1" && shows "there is no" && restored
+}
+wrong
+verdict tmux-demo-wrong $?
+
 open_console && pkill -ABRT -f "^[^ ]*berth-core -H unix://$TMPDIR/e|^$BERTH -H unix://$TMPDIR/e" && wait_for 20 shows "ended 134" && restored
 verdict tmux-crash-restores $?
+
+# Every view visited, 40 containers and a log as long as it gets: 24 MB at most.
+mux kill-server 2>/dev/null
+kill "$fake"
+python3 - "$TMPDIR/s" <<'PY'
+import json, sys
+names = [{"name": f"many-{i}", "cpu": i} for i in range(40)]
+json.dump({"containers": names, "log_rate": 2000000}, open(sys.argv[1], "w"))
+PY
+/usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e2" "$TMPDIR/s" &
+fake=$!
+wait_for 20 test -S "$TMPDIR/e2"
+resident() {
+	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$(mux display-message -p '#{pane_pid}')/status"
+}
+visit() {
+	local tab
+	for tab in Agents Jobs Clean Audit Events Host Bench Cont; do
+		mux send-keys : "$1" Enter
+		shift
+		wait_for 20 shows "▸$tab" || return
+	done
+}
+# By lines or, where they are long (the numbers in them are those of a clock), by bytes.
+full() {
+	mux capture-pane -p | grep -qE '(50|4[0-9]),[0-9]{3} lines'
+}
+small() {
+	local kb
+	mux new-session -d -x 100 -y 30 "exec $BERTH -H unix://$TMPDIR/e2" && wait_for 60 shows "40 up" || return
+	visit agents jobs clean audit events host bench containers || return
+	mux send-keys '/' 'many-1' Enter '*' l && wait_for 180 full || return
+	visit agents jobs clean audit events host bench containers || return
+	kb=$(resident)
+	echo "# $kb kB resident"
+	[ "$kb" -le 24576 ]
+}
+if [ "$VARIANT" = debug ] || [ "$VARIANT" = release ]; then
+	small
+	verdict tmux-memory $?
+fi
 exit 0

@@ -35,11 +35,9 @@ static struct audit *open_test_log(const char *dir, uint64_t segment, unsigned c
 
 static uint64_t write_one(struct audit *a, const struct audit_record *r)
 {
-	struct err e = ERR_INIT;
 	uint64_t seq = 0;
 
-	if (audit_write(a, r, &seq, &e) < 0)
-		fail_msg("%s", e.msg);
+	assert_int_equal(audit_write(a, r, &seq, NULL), 0);
 	return seq;
 }
 
@@ -987,6 +985,60 @@ static void expect_given(const char *dir, const char *head, const char *key, enu
 			audit_fault_name(fault));
 }
 
+/* A bound below the usual size of a segment holds, too. */
+static void test_small_bound(void **state)
+{
+	char *dir = log_dir_new(), *text, *path;
+	struct err e = ERR_INIT;
+	struct audit *a = audit_open(
+		&(struct audit_options){.dir = dir, .program = "test", .keep_bytes = 1 << 20}, &e);
+	struct audit_verdict v;
+	size_t total = 0, len;
+
+	(void)state;
+	assert_non_null(a);
+	for (int i = 0; i < 20; i++)
+		write_many(a, 400, "agent_a");
+	audit_close(a);
+	v = log_verify(dir, NULL);
+	if (v.fault != AUDIT_CLEAN)
+		fail_msg("%s", v.sentence);
+	assert_true(v.first_seq > 1);
+	for (int i = 0; *(path = log_segment(dir, i)); i++) {
+		text = file_read(path, &len);
+		total += len;
+		free(text);
+		free(path);
+	}
+	free(path);
+	assert_in_range(total, 256 << 10, (1 << 20) + (512 << 10));
+	log_dir_free(dir);
+}
+
+static bool sign_more(void *ctx, uint64_t done, uint64_t total)
+{
+	(void)(done + total);
+	write_many(ctx, 50, "agent_b");
+	return false;
+}
+
+/* Others write and sign while it is verified: what has been there when it began is what counts, keys included. */
+static void test_verify_beside_signing(void **state)
+{
+	char *dir = log_dir_new();
+	struct audit *a = open_test_log(dir, 0, 25);
+	struct audit_verify what = {.path = dir, .progress = sign_more, .ctx = a};
+	struct audit_verdict v;
+
+	(void)state;
+	for (int i = 0; i < 110; i++)
+		write_many(a, 500, "agent_a");
+	assert_int_equal(audit_verify(&what, &v, NULL), 0);
+	assert_true(v.bytes > 17 << 20 && v.fault == AUDIT_CLEAN); /* it was asked */
+	audit_close(a);
+	log_dir_free(dir);
+}
+
 /* What was kept before retention is refused no more, and still not taken on the log's word alone. */
 static void test_prune_and_what_was_kept(void **state)
 {
@@ -1103,9 +1155,8 @@ static void test_check_on_a_thread(void **state)
 	struct audit_check_state s;
 
 	(void)state;
-	do
-		audit_check_poll(c, &s);
-	while (!s.done);
+	while (audit_check_poll(c, &s), !s.done)
+		;
 	assert_int_equal(s.verdict.fault, AUDIT_CLEAN);
 	audit_check_free(c);
 	audit_check_free(audit_check_start(dir)); /* stopped at once */
@@ -1137,6 +1188,8 @@ int main(void)
 		cmocka_unit_test(test_torn_log),
 		cmocka_unit_test(test_clock_set_back),
 		cmocka_unit_test(test_prune),
+		cmocka_unit_test(test_small_bound),
+		cmocka_unit_test(test_verify_beside_signing),
 		cmocka_unit_test(test_prune_and_what_was_kept),
 		cmocka_unit_test(test_pruned_long_ago),
 		cmocka_unit_test(test_check_on_a_thread),

@@ -13,10 +13,35 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/message.h>
+#include <berth/signals.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
 #include "base/mailbox.h"
+
+static void test_signals(void **state)
+{
+	static const struct {
+		const char *text, *name;
+		int number;
+	} good[] = {{"TERM", "SIGTERM", 15}, {"sigterm", "SIGTERM", 15}, {"9", "SIGKILL", 9},
+		{"SIGUSR1", "SIGUSR1", 10}, {"RTMIN", "SIGRTMIN+0", 34},
+		{"rtmin+3", "SIGRTMIN+3", 37}, {"64", "SIGRTMIN+30", 64}};
+	static const char *const bad[] = {"", "SIG", "0", "65", "-9", "999", "TERM ", "RTMIN+31",
+		"RTMIN+", "RTMIN+x", "SIGSIGTERM", "TERM\n"};
+	char name[SIGNAL_NAME_MAX];
+	struct err e = ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		assert_int_equal(signal_number(good[i].text, &e), good[i].number);
+		assert_string_equal(signal_name(good[i].number, name), good[i].name);
+	}
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_int_equal(signal_number(bad[i], &e), -1);
+		assert_int_equal(e.kind, ERR_USAGE);
+	}
+}
 
 static void test_err(void **state)
 {
@@ -144,7 +169,7 @@ static void test_text(void **state)
 
 static void test_format(void **state)
 {
-	char b[FORMAT_MAX];
+	char b[FORMAT_MAX], counted[FORMAT_COUNTED_MAX];
 
 	(void)state;
 	assert_string_equal(format_bytes(b, 0), "0");
@@ -154,6 +179,9 @@ static void test_format(void **state)
 	assert_string_equal(format_bytes(b, UINT64_MAX), "16E");
 	assert_string_equal(format_count(b, 54611), "54,611");
 	assert_string_equal(format_count(b, 999), "999");
+	assert_string_equal(format_counted(counted, 1, "file", "files"), "1 file");
+	assert_string_equal(format_counted(counted, 0, "file", "files"), "0 files");
+	assert_string_equal(format_counted(counted, 54611, "entry", "entries"), "54,611 entries");
 	assert_string_equal(format_percent(b, 38.44), "38.4");
 	assert_string_equal(format_percent(b, 1600.2), "1600");
 	assert_string_equal(format_span(b, 250), "4m10s");
@@ -208,6 +236,7 @@ static void test_targets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_err),
 		cmocka_unit_test(test_str),
 		cmocka_unit_test(test_arena),

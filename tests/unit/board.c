@@ -71,21 +71,21 @@ static void test_own(void **state)
 	assert_non_null(b);
 	j = job_new(b, "copy \033[31mtree", "me", "files", true);
 	k = job_new(b, "second", NULL, "items", false);
-	job_total(j, 10, 1000);
+	job_total(j, 16, 1000);
 	job_current(j, "a/b");
 	job_add(j, 4, 250, 1);
 	assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), 2);
 	/* Both run and began in the same millisecond or not: find the first by serial. */
 	struct job_info *i = jobs[0].id.serial == job_id(j).serial ? &jobs[0] : &jobs[1];
 
-	assert_true(i->own);
+	assert_true(i->own && i->ours);
 	assert_true(i->cancellable);
 	assert_string_equal(i->name, "copy ^[[31mtree");
 	assert_string_equal(i->owner, "me");
 	assert_string_equal(i->current, "a/b");
 	assert_string_equal(i->unit, "files");
 	assert_int_equal(i->items_done, 4);
-	assert_int_equal(i->items_total, 10);
+	assert_int_equal(i->items_total, 16);
 	assert_int_equal(i->bytes_done, 250);
 	assert_int_equal(i->failed, 1);
 	assert_true(i->fraction > 0.249 && i->fraction < 0.251);
@@ -105,6 +105,55 @@ static void test_own(void **state)
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
 	board_close(b);
 	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 1);
+}
+
+static int ask_with(struct board *b, int answer, struct err *e)
+{
+	struct job *j = job_ask(b, "stop container web", "assistant", "web (6 hours old)");
+	struct job_id id = job_id(j);
+
+	assert_false(job_allowed(j));
+	assert_true(jobs_read(b, jobs, COUNT(jobs)) >= 1);
+	assert_int_equal(jobs[0].id.serial, id.serial);
+	assert_true(jobs[0].asks);
+	assert_string_equal(jobs[0].current, "web (6 hours old)");
+	if (answer > 0)
+		assert_int_equal(jobs_allow(&id, NULL), 0);
+	else if (answer == 0)
+		assert_int_equal(jobs_cancel(&id, NULL), 0);
+	return job_ask_wait(j, 0, -1, e);
+}
+
+/* A person says yes or no; nobody does; nobody is there. */
+static void test_ask(void **state)
+{
+	struct board *b = board_open("test", NULL);
+	struct err e = ERR_INIT;
+	struct job *plain;
+	struct job_id id;
+
+	(void)state;
+	assert_false(jobs_attended());
+	assert_int_equal(ask_with(b, -1, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	board_attend(b, true);
+	assert_true(jobs_attended());
+	assert_int_equal(ask_with(b, 1, &e), 0);
+	assert_int_equal(ask_with(b, 0, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	assert_int_equal(ask_with(b, -1, &e), -1);
+	assert_int_equal(e.kind, ERR_TIMEOUT);
+	/* What asks nothing cannot be allowed, nor what has ended. */
+	plain = job_new(b, "copy", "me", "files", true);
+	id = job_id(plain);
+	assert_int_equal(jobs_allow(&id, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	job_end(plain, JOB_DONE, "");
+	assert_int_equal(jobs_allow(&id, &e), -1);
+	board_attend(b, false);
+	assert_false(jobs_attended());
+	assert_null(job_ask(NULL, "a", "b", "c"));
+	board_close(b);
 }
 
 /* How it went is to be seen for ten minutes, also of a process that has gone; or until dismissed. */
@@ -192,10 +241,53 @@ static void test_counting(void **state)
 	job_total_least(j, 20, 900);
 	assert_int_equal(jobs_read(b, jobs, 1), 1);
 	assert_int_equal(jobs[0].bytes_total, 0);
-	job_total(j, 40, 2000);
+	job_total(j, 20, 2000);
 	assert_int_equal(jobs_read(b, jobs, 1), 1);
 	assert_false(jobs[0].counting);
 	assert_true(jobs[0].fraction > 0.49 && jobs[0].fraction < 0.51);
+	job_end(j, JOB_DONE, "Done.");
+	board_close(b);
+	clean_boards();
+}
+
+/* Bytes alone would say that nothing is done yet, or entries that all is. */
+static void test_tiny_files(void **state)
+{
+	struct board *b = board_open("test", NULL);
+	struct job *j = job_new(b, "copy site", "me", "entries", true);
+
+	(void)state;
+	job_total(j, 10001, 700000000);
+	job_add(j, 10000, 10000, 0);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_true(jobs[0].fraction > 0.4 && jobs[0].fraction < 0.6);
+	clock_advance(10000000000);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_true(jobs[0].eta_ms > 5000 && jobs[0].eta_ms < 15000);
+	job_add(j, 0, 350000000, 0);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_true(jobs[0].fraction > 0.7 && jobs[0].fraction < 0.8);
+	job_end(j, JOB_DONE, "Done.");
+	board_close(b);
+	clean_boards();
+}
+
+/* One thing that has no bytes is not at 0 %, it is at work. */
+static void test_single_item(void **state)
+{
+	struct board *b = board_open("test", NULL);
+	struct job *j = job_new(b, "run a command in alpha", "me", "agents", true);
+
+	(void)state;
+	job_total(j, 1, 0);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_true(jobs[0].fraction < 0);
+	job_total(j, 1, 1000);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_true(jobs[0].fraction == 0);
+	job_total(j, 2, 0);
+	assert_int_equal(jobs_read(b, jobs, 1), 1);
+	assert_true(jobs[0].fraction == 0);
 	job_end(j, JOB_DONE, "Done.");
 	board_close(b);
 	clean_boards();
@@ -326,7 +418,9 @@ static void test_cancel_across(void **state)
 	(void)state;
 	assert_int_equal(read(ready, &c, 1), 1);
 	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 1);
+	/* Not of this process, but of one that it started. */
 	assert_false(jobs[0].own);
+	assert_true(jobs[0].ours);
 	assert_int_equal(jobs[0].id.pid, pid);
 	assert_int_equal(jobs_cancel(&jobs[0].id, &e), 0);
 	assert_int_equal(jobs_read(NULL, jobs, COUNT(jobs)), 1);
@@ -533,6 +627,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_own, remove_boards),
+		cmocka_unit_test_teardown(test_ask, remove_boards),
 		cmocka_unit_test_teardown(test_commit, remove_boards),
 		cmocka_unit_test_teardown(test_many_jobs, remove_boards),
 		cmocka_unit_test_teardown(test_cancel_across, remove_boards),
@@ -544,6 +639,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_ended_stays, remove_boards),
 		cmocka_unit_test_teardown(test_many_remains, remove_boards),
 		cmocka_unit_test_teardown(test_counting, remove_boards),
+		cmocka_unit_test_teardown(test_single_item, remove_boards),
+		cmocka_unit_test_teardown(test_tiny_files, remove_boards),
 	};
 
 	if (!mkdtemp(top))

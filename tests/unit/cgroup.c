@@ -169,6 +169,7 @@ static void test_v1(void **state)
 		assert_int_equal(c.block_write, 8194);
 		assert_int_equal(c.pids, 7);
 		assert_int_equal(c.pids_limit, 64);
+		assert_true(c.cpu_limit_percent == 150);
 		assert_true(c.net);
 		assert_int_equal(c.net_rx, 1936);
 		assert_int_equal(c.net_tx, 2070);
@@ -197,6 +198,7 @@ static void test_v2(void **state)
 	assert_int_equal(c.block_write, 8194);
 	assert_int_equal(c.pids, 3);
 	assert_int_equal(c.pids_limit, 0);
+	assert_true(c.cpu_limit_percent == 0);
 	cgroup_reader_close(&r);
 	cgroup_mounts_release(&m);
 }
@@ -221,6 +223,7 @@ static void test_debian(void **state)
 	assert_int_equal(c.block_write, 38010880);
 	assert_int_equal(c.pids, 4);
 	assert_int_equal(c.pids_limit, 64);
+	assert_true(c.cpu_limit_percent == 50);
 	assert_true(c.net);
 	assert_int_equal(c.net_rx, 1182);
 	assert_int_equal(c.net_tx, 0);
@@ -407,6 +410,64 @@ static void test_quiet(void **state)
 	tree_close(&t);
 }
 
+/* Opened again, for what was not there before. */
+static void open_tree_again(struct tree *t)
+{
+	cgroup_reader_close(&t->reader);
+	assert_int_equal(cgroup_reader_open(&t->reader, &t->mounts, ID, 100, false, NULL), 0);
+}
+
+static void test_throttling(void **state)
+{
+	static const char v1[] = "cpu,cpuacct/docker/" ID "/cpu.stat";
+	struct counters c;
+	struct tree t;
+
+	(void)state;
+	tree_open(&t, "debian12");
+	assert_int_equal(cgroup_read(&t.reader, &c), 0);
+	assert_true(c.periods == 142 && c.throttled == 34 && !c.pressed);
+	tree_close(&t);
+	/* Version 1 has it in a file of its own, which may be missing. */
+	tree_open(&t, "v1");
+	assert_int_equal(cgroup_read(&t.reader, &c), 0);
+	assert_true(c.periods == 0 && c.throttled == 0 && !c.pressed);
+	write_cgroup_file(&t, v1, "nr_periods 50\nnr_throttled 20\nthrottled_time 99\n");
+	open_tree_again(&t);
+	assert_int_equal(cgroup_read(&t.reader, &c), 0);
+	assert_true(c.periods == 50 && c.throttled == 20);
+	tree_close(&t);
+}
+
+static void test_pressure(void **state)
+{
+#define GROUP "system.slice/docker-" ID ".scope/"
+	static const char *const bad[] = {"", "some", "some avg10=", "some avg10=x\n",
+		"some avg10=1\n", "full avg10=50.00 avg60=0.00\n"};
+	struct counters c;
+	struct tree t;
+
+	(void)state;
+	tree_open(&t, "v2");
+	write_cgroup_file(&t, GROUP "cpu.pressure",
+		"some avg10=12.34 avg60=1.00 avg300=0.00 total=99\n"
+		"full avg10=99.00 avg60=0.00 avg300=0.00 total=0\n");
+	write_cgroup_file(&t, GROUP "io.pressure", "some avg10=99999999999.99 avg60=0\n");
+	open_tree_again(&t);
+	assert_int_equal(cgroup_read(&t.reader, &c), 0);
+	assert_true(c.pressed);
+	assert_true(c.pressure_cpu > 12.33 && c.pressure_cpu < 12.35);
+	assert_true(c.pressure_memory == 0 && c.pressure_io < 101);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		write_cgroup_file(&t, GROUP "cpu.pressure", bad[i]);
+		open_tree_again(&t);
+		assert_int_equal(cgroup_read(&t.reader, &c), 0);
+		assert_true(c.pressure_cpu == 0);
+	}
+	tree_close(&t);
+#undef GROUP
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +484,8 @@ int main(void)
 		cmocka_unit_test(test_hostile_cgroup),
 		cmocka_unit_test(test_memory_moves),
 		cmocka_unit_test(test_quiet),
+		cmocka_unit_test(test_throttling),
+		cmocka_unit_test(test_pressure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ static bool secrets; /* are handed over by the next save */
 
 static int save_checked(const char *target, ino_t other, struct err *e)
 {
-	const struct checked_of of = {ID, "berth-x", "/srv/team.yaml", 0, secrets};
+	const struct checked_of of = {ID, "berth-x", "/srv/team.yaml", 0, secrets, false, false};
 	struct stat st;
 	struct mount one = {.target = xstrdup(target)};
 	const struct mount_list list = {1, 1, &one};

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -14,6 +17,7 @@
 #include <berth/mem.h>
 
 #include "clean/verdict.h"
+#include "lane/lane.h"
 
 #define ENGINE "ENGI:NE"
 
@@ -305,6 +309,85 @@ static void test_others(void **state)
 	assert_int_equal(t.bytes, 5 + 7 + 11 + 13 + 1 + 17);
 }
 
+static const char *kept_when_chosen(
+	const struct world *w, const struct policy *policy, enum clean_type t, const char *id)
+{
+	struct clean_plan p = {.engine = ENGINE, .engine_name = "devbox", .endpoint = "unix:///x"};
+
+	rules_choose(w, policy, &p, t, &id, 1, &mem);
+	if (!p.n)
+		return "absent";
+	assert_int_equal(p.n, 1);
+	assert_int_equal(p.item[0].reason, CLEAN_CHOSEN);
+	assert_true(p.item[0].marked == !p.item[0].keep);
+	assert_true(!p.item[0].foreign || p.foreign);
+	return p.item[0].keep ? p.item[0].keep : "";
+}
+
+/* What a person chose goes whatever the rules say of it, but for what is used, lived in, another's or protected. */
+static void test_chosen_by_name(void **state)
+{
+	static const char *const nets[] = {"n1", "lab"}, *const vols[] = {"v1"};
+	static const char *const names[] = {"keep*"};
+	static const struct key_value other[] = {{"berth.session", "5e55", false}};
+	const struct policy policy = {.read_only = true, .keep.names = {1, names}};
+	struct session record = {.name = "box", .engine = ENGINE, .session = "5e55"};
+	struct seen_container c = {.id = id_of[0],
+		.name = "box",
+		.image_id = "sha256:used",
+		.state = CONTAINER_EXITED,
+		.networks = nets,
+		.nnetworks = 2,
+		.volumes = vols,
+		.nvolumes = 1};
+	struct seen_network network[] = {{.id = "n1", .name = "lab", .driver = "bridge"},
+		{.id = "n2", .name = "free", .driver = "bridge"},
+		{.id = "n3", .name = "bridge", .driver = "bridge"}};
+	struct seen_volume volume[] = {{.name = "v1", .driver = "local", .bytes = -1},
+		{.name = "db-data", .driver = "local", .bytes = 9},
+		{.name = "berth-home-box", .driver = "local", .bytes = 9},
+		{.name = "keep-me", .driver = "local", .bytes = 9},
+		{.name = "theirs", .driver = "local", .labels = other, .nlabels = 1}};
+	struct seen_image image[] = {
+		{.id = "sha256:used", .tag = "a:1"}, {.id = "sha256:free", .tag = "b:1"}};
+	struct world w = {.engine = ENGINE,
+		.ncontainers = 1,
+		.nnetworks = 3,
+		.nvolumes = 5,
+		.nimages = 2,
+		.container = &c,
+		.network = network,
+		.volume = volume,
+		.image = image,
+		.session = &record,
+		.nsessions = 1};
+
+	(void)state;
+	volume[2].labels = proven_as("berth-home-box", OWN_HOME);
+	volume[2].nlabels = 1;
+#define KEPT(type, id) kept_when_chosen(&w, &policy, type, id)
+	assert_non_null(strstr(KEPT(CLEAN_IMAGE, "sha256:used"), "box, which is stopped, has it"));
+	assert_string_equal(KEPT(CLEAN_IMAGE, "sha256:free"), "");
+	assert_string_equal(KEPT(CLEAN_IMAGE, "sha256:none"), "absent");
+	assert_non_null(strstr(KEPT(CLEAN_NETWORK, "n1"), "box"));
+	assert_string_equal(KEPT(CLEAN_NETWORK, "n2"), "");
+	assert_string_equal(KEPT(CLEAN_NETWORK, "n3"), "it is the engine's own");
+	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "v1"), "box"));
+	assert_string_equal(KEPT(CLEAN_VOLUME, "db-data"), "");
+	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "berth-home-box"), "session that goes on"));
+	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "keep-me"), "protected"));
+	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "theirs"), "another berth"));
+	c.state = CONTAINER_RUNNING;
+	assert_string_equal(KEPT(CLEAN_VOLUME, "v1"), "the container box has it");
+	/* Its session has ended: its home may go, but not while somebody brings an agent up. */
+	w.nsessions = 0;
+	assert_string_equal(KEPT(CLEAN_VOLUME, "berth-home-box"), "");
+	w.making = true;
+	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "berth-home-box"), "being brought up"));
+	assert_string_equal(KEPT(CLEAN_VOLUME, "db-data"), "");
+#undef KEPT
+}
+
 static void test_protection(void **state)
 {
 	static const char *const names[] = {"box*"};
@@ -504,6 +587,7 @@ static void test_hostile_plan(void **state)
 		{"\"type\": \"container\"", "\"type\": \"host\"", "type"},
 		{"\"reason\": \"owner_dead\"", "\"reason\": \"because\"", "reason"},
 		{"\"reason\": \"owner_dead\"", "\"reason\": \"nothing\"", "reason"},
+		{"\"reason\": \"owner_dead\"", "\"reason\": \"chosen\"", "chosen by name"},
 		{"\"id\": \"0000", "\"id\": \"000", "full id"},
 		{"\"id\": \"0000", "\"id\": \"../0", "full id"},
 		{"\"id\": \"db-data\"", "\"id\": \"../../etc\"", "full id"},
@@ -563,11 +647,38 @@ static void test_twice(void **state)
 	assert_non_null(strstr(e.msg, "item 2: it appears twice"));
 }
 
+/* All files of a lane are one thing, its socket too: that of an agent that is up is not left over. */
+static void test_lane_files(void **state)
+{
+	static const char *const ends[] = {".lane", ".rules", LANE_SOCK};
+	char dir[LANE_PATH_MAX], file[LANE_PATH_MAX + 8];
+	struct world w = {.engine = ENGINE};
+
+	(void)state;
+	assert_int_equal(lane_place("berth-up", dir, NULL), 0);
+	*strrchr(dir, '/') = '\0';
+	assert_true(mkdir(dir, 0700) == 0 || errno == EEXIST);
+	dir[strlen(dir)] = '/';
+	assert_int_equal(mkdir(dir, 0755), 0);
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		snprintf(file, sizeof file, "%s%s", dir, ends[i]);
+		close(open(file, O_WRONLY | O_CREAT, 0600));
+	}
+	world_files(&w, &mem);
+	assert_int_equal(w.nfiles, 1);
+	assert_string_equal(w.files[0].name, "berth-up");
+	assert_true(w.files[0].lane);
+	lane_forget("berth-up");
+	snprintf(file, sizeof file, "%s.rules", dir);
+	unlink(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_chosen_by_name),
 		cmocka_unit_test(test_protection),
 		cmocka_unit_test(test_ended_agent_of_a_session),
 		cmocka_unit_test(test_two_engines),
@@ -576,6 +687,7 @@ int main(void)
 		cmocka_unit_test(test_plan_round_trip),
 		cmocka_unit_test(test_hostile_plan),
 		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_lane_files),
 	};
 
 	return cmocka_run_group_tests_name("clean", tests, setup, teardown);

@@ -102,6 +102,19 @@ static void test_target_differs(void **state)
 	assert_changes("~link ");
 }
 
+static bool is_content(const struct checkpoint_tree *t, const struct checkpoint_entry *x,
+	const char *bytes, size_t n)
+{
+	struct checkpoint_sum *sum = checkpoint_sum_new();
+	bool is;
+
+	checkpoint_sum_add(sum, bytes, n / 2);
+	checkpoint_sum_add(sum, bytes + n / 2, n - n / 2);
+	is = checkpoint_sum_is(sum, t, x);
+	checkpoint_sum_free(sum);
+	return is;
+}
+
 static void assert_content(struct checkpoint_tree *t, const char *path, const char *want)
 {
 	AUTO_STR struct str text = STR_INIT;
@@ -111,8 +124,8 @@ static void assert_content(struct checkpoint_tree *t, const char *path, const ch
 	if (checkpoint_content(t, &x, 1000, &text, &e))
 		fail_msg("%s: %s", path, e.msg);
 	assert_string_equal(text.s, want);
-	assert_true(checkpoint_has_content(t, &x, want, strlen(want)));
-	assert_false(checkpoint_has_content(t, &x, "other", 5));
+	assert_true(is_content(t, &x, want, strlen(want)));
+	assert_false(is_content(t, &x, "other", 5));
 }
 
 static void test_contents(void **state)
@@ -149,6 +162,76 @@ static void test_holes_are_read(void **state)
 	assert_memory_equal(text.s + (1 << 20), "end", 3);
 	assert_int_equal(text.s[0], 0);
 	checkpoint_tree_free(t);
+}
+
+/* In blocks that end anywhere: how many bytes, and their sum by place. */
+static int64_t read_in_blocks(
+	struct checkpoint_tree *t, const char *path, size_t block, uint64_t *sum)
+{
+	AUTO_FREE char *buf = xmalloc(block);
+	struct checkpoint_entry x;
+	struct checkpoint_reader *r;
+	int64_t at = 0;
+	ssize_t n;
+
+	*sum = 0;
+	assert_true(checkpoint_lookup(t, path, &x));
+	r = checkpoint_reader_open(t, &x, &e);
+	if (!r)
+		return -1;
+	while ((n = checkpoint_read(r, buf, block, &e)) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			*sum += (uint64_t)(unsigned char)buf[i] * (uint64_t)(++at);
+	checkpoint_reader_close(r);
+	return n < 0 ? -1 : at;
+}
+
+/* Dense and with holes at the start, between and at the end; live and stored. */
+static void test_blocks(void **state)
+{
+	AUTO_FREE char *bytes = xmalloc(3 << 20);
+	AUTO_CLOSE int fd = open(tree_path("root/holes"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	static const size_t blocks[] = {997, 4096, 1 << 20, 16 << 20};
+	struct checkpoint_tree *t[2];
+	uint64_t dense = 0, sum;
+
+	(void)state;
+	for (int i = 0; i < 3 << 20; i++) {
+		bytes[i] = (char)(i * 7 + (i >> 12));
+		dense += (uint64_t)(unsigned char)bytes[i] * (uint64_t)(i + 1);
+	}
+	tree_write("root/dense", bytes, 3 << 20);
+	assert_int_equal(pwrite(fd, "one", 3, 1 << 20), 3);
+	assert_int_equal(pwrite(fd, "two", 3, 5 << 20), 3);
+	assert_int_equal(ftruncate(fd, 8 << 20), 0);
+	assert_int_equal(checkpoint_make(store, root, "blocks", NULL, NULL, &e), 0);
+	t[0] = checkpoint_tree_of(store, "blocks", &e);
+	t[1] = tree_now();
+	for (size_t i = 0; i < COUNT(blocks); i++)
+		for (int k = 0; k < 2; k++) {
+			uint64_t m = 1 << 20, end = 5 << 20;
+
+			assert_int_equal(read_in_blocks(t[k], "dense", blocks[i], &sum), 3 << 20);
+			assert_int_equal(sum, dense);
+			assert_int_equal(read_in_blocks(t[k], "holes", blocks[i], &sum), 8 << 20);
+			assert_int_equal(sum,
+				'o' * (m + 1) + 'n' * (m + 2) + 'e' * (m + 3) + 't' * (end + 1) +
+					'w' * (end + 2) + 'o' * (end + 3));
+		}
+	/* Bytes that change, or go, while it is read, wherever we are. */
+	assert_int_equal(pwrite(fd, "2", 1, 5 << 20), 1);
+	assert_int_equal(read_in_blocks(t[1], "holes", 4096, &sum), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_int_equal(truncate(tree_path("root/dense"), 5000), 0);
+	assert_int_equal(read_in_blocks(t[1], "dense", 4096, &sum), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	tree_write("root/dense", bytes, 3 << 20);
+	assert_int_equal(read_in_blocks(t[1], "dense", 4096, &sum), 3 << 20); /* as it was */
+	tree_write("root/more", bytes, 3 << 20);
+	assert_int_equal(rename(tree_path("root/more"), tree_path("root/dense")), 0);
+	assert_int_equal(read_in_blocks(t[1], "dense", 4096, &sum), -1); /* another file */
+	checkpoint_tree_free(t[0]);
+	checkpoint_tree_free(t[1]);
 }
 
 static void refuse_content(struct checkpoint_tree *t, const char *path, enum err_kind kind)
@@ -255,6 +338,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_target_differs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_contents, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes_are_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_blocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_content_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_change_is_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_is_not_read, setup, teardown),

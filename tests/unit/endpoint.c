@@ -108,13 +108,32 @@ static void test_urls(void **state)
 	expect_endpoint("tcp://a b:1", NULL, "!character");
 	expect_endpoint("tcp://a@b:1", NULL, "!character");
 	expect_endpoint("tcp://[::1", NULL, "!missing its ]");
-	expect_endpoint("ssh://me@h", NULL, "!does not support ssh");
 	expect_endpoint("npipe:////./pipe/docker_engine", NULL, "!Windows");
 	expect_endpoint("fd://", NULL, "!engine itself");
-	expect_endpoint("ftp://x", NULL, "!unix:///PATH or tcp://HOST:PORT");
+	expect_endpoint("ftp://x", NULL, "!unix:///PATH, tcp://HOST:PORT or ssh://HOST");
 	expect_endpoint("x\x1b[31m://y", NULL, "!^[[31m");
 	expect_endpoint("", NULL, "!is empty");
 	expect_endpoint("unix:///a", "b", "!cannot be combined");
+}
+
+static void test_ssh_urls(void **state)
+{
+	static const char *const refused[] = {"ssh://", "ssh://-oProxyCommand=x", "ssh://-x@h",
+		"ssh://u:p@h", "ssh://h:0", "ssh://h:65536", "ssh://h:-1", "ssh://h:22x",
+		"ssh://h/a:b", "ssh://h/a b", "ssh://h/a?b", "ssh://h/a%2fb", "ssh://h;x",
+		"ssh://[::1", "ssh://a b", "ssh://h\x1b[1m", "ssh://u@@h", "ssh://h$x"};
+
+	(void)state;
+	setenv("XDG_RUNTIME_DIR", home, 1); /* where our end of it will be */
+	expect_endpoint("ssh://h", NULL, "ssh://h|--host");
+	expect_endpoint("ssh://h/", NULL, "ssh://h|--host");
+	expect_endpoint("ssh://me@h.example.org:2222", NULL, "ssh://me@h.example.org:2222|--host");
+	expect_endpoint("ssh://h/run/user/1000/docker.sock", NULL,
+		"ssh://h/run/user/1000/docker.sock|--host");
+	expect_endpoint("ssh://h/var/run/docker.sock", NULL, "ssh://h|--host");
+	expect_endpoint("ssh://me@[::1]:22", NULL, "ssh://me@[::1]:22|--host");
+	for (size_t i = 0; i < COUNT(refused); i++)
+		expect_endpoint(refused[i], NULL, "!ssh://[USER@]HOST[:PORT][/SOCKET] is expected");
 }
 
 static void make_context(const char *folder, const char *name, const char *host, const char *more)
@@ -145,8 +164,8 @@ static void test_endpoint_order(void **state)
 	setenv("DOCKER_HOST", "", 1);
 	setenv("DOCKER_CONTEXT", "", 1);
 	expect_endpoint(NULL, NULL, "unix:///two|context two (config.json)");
-	setenv("DOCKER_HOST", "ssh://h", 1);
-	expect_endpoint(NULL, NULL, "!DOCKER_HOST names ssh://h");
+	setenv("DOCKER_HOST", "npipe://h", 1);
+	expect_endpoint(NULL, NULL, "!DOCKER_HOST names npipe://h");
 	expect_endpoint(NULL, "three", "!no context three (asked for by --context three)");
 }
 
@@ -161,7 +180,8 @@ static void test_contexts(void **state)
 	make_context("cc", "empty", "", "");
 	expect_endpoint(NULL, "empty", "!names no Docker endpoint");
 	make_context("dd", "far", "ssh://h", "");
-	expect_endpoint(NULL, "far", "!does not support ssh");
+	setenv("XDG_RUNTIME_DIR", home, 1);
+	expect_endpoint(NULL, "far", "ssh://h|--context far");
 	make_context("ee", "plain", "tcp://h:1", "");
 	expect_endpoint(NULL, "plain", "tcp://h:1|--context plain");
 	make_context("ff", "loose", "tcp://h:1", ",\"SkipTLSVerify\":true");
@@ -243,7 +263,8 @@ static void test_endpoint_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {CASE(test_urls), CASE(test_endpoint_order),
-		CASE(test_contexts), CASE(test_tls), CASE(test_sockets), CASE(test_endpoint_copy)};
+		CASE(test_ssh_urls), CASE(test_contexts), CASE(test_tls), CASE(test_sockets),
+		CASE(test_endpoint_copy)};
 
 	text_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);

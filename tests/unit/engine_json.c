@@ -154,11 +154,19 @@ static void test_info(void **state)
 	assert_string_equal(info.name, "host");
 	assert_int_equal(strlen(info.id), 59 + 9); /* and the hash of the data directory */
 	assert_true(info.cpus > 0 && info.memory_bytes > 1 << 30);
+	assert_string_equal(info.default_runtime, "runc");
+	assert_int_equal(info.nruntimes, 3);
+	assert_string_equal(info.runtimes[2].key, "runc");
+	assert_string_equal(info.runtimes[2].value, "runc");
 	info = (struct engine_info){0};
 	parse_version(pv, &mem, &info);
 	parse_info(pi, &mem, &info);
 	assert_string_equal(info.product, "podman");
 	assert_string_equal(info.version, "4.3.1");
+	assert_false(info.rootless);
+	cJSON_ReplaceItemInObjectCaseSensitive(pi, "Rootless", cJSON_CreateTrue());
+	parse_info(pi, &mem, &info);
+	assert_true(info.rootless);
 	info = (struct engine_info){0};
 	parse_info(i, &mem, &info); /* alone it must do */
 	assert_string_equal(info.version, "20.10.24+dfsg1");
@@ -204,10 +212,14 @@ static void test_security_options(void **state)
 {
 	static const struct {
 		const char *options;
-		bool apparmor;
-	} of[] = {{"[\"name=apparmor\",\"name=seccomp,profile=default\"]", true},
-		{"[\"name=seccomp,profile=default\"]", false}, {"[\"name=apparmorish\"]", false},
-		{"[\"name=apparmor,profile=x\"]", true}, {"null", false}, {"[null,1,{}]", false}};
+		bool apparmor, rootless;
+	} of[] = {{"[\"name=apparmor\",\"name=seccomp,profile=default\"]", true, false},
+		{"[\"name=seccomp,profile=default\"]", false, false},
+		{"[\"name=apparmorish\"]", false, false},
+		{"[\"name=apparmor,profile=x\"]", true, false},
+		{"[\"name=seccomp,profile=default\",\"name=rootless\"]", false, true},
+		{"[\"apparmor\",\"rootless\"]", false, false}, {"null", false, false},
+		{"[null,1,{}]", false, false}};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(of); i++) {
@@ -220,6 +232,7 @@ static void test_security_options(void **state)
 		assert_non_null(root);
 		parse_info(root, &mem, &info);
 		assert_int_equal(info.apparmor, of[i].apparmor);
+		assert_int_equal(info.rootless, of[i].rootless);
 	}
 }
 

@@ -294,6 +294,27 @@ static void test_copy_refused(void **state)
 	assert_int_equal(n, 2);
 }
 
+/* Where no link is yet: a file is replaced where that was asked for, and else said to be there. */
+static void test_copy_link_over(void **state)
+{
+	struct files_copy_options o = {.resume = true};
+	struct files_tree_totals t;
+	char to[8] = "";
+
+	(void)state;
+	assert_int_equal(symlink("fine", tree_path("root/a_link")), 0);
+	tree_text("root/a_file", "text");
+	tree_mkdirs("root/a_dir");
+	assert_int_equal(copy_tree("a_link", "a_file", &o, &t), ERR_CONFLICT);
+	assert_true(tree_has("root/a_file", "text"));
+	o = (struct files_copy_options){.overwrite = true};
+	assert_int_equal(copy_tree("a_link", "a_file", &o, &t), ERR_NONE);
+	assert_int_equal(readlink(tree_path("root/a_file"), to, sizeof to - 1), 4);
+	assert_string_equal(to, "fine");
+	assert_int_not_equal(copy_tree("a_link", "a_dir", &o, &t), ERR_NONE);
+	assert_int_equal(rmdir(tree_path("root/a_dir")), 0);
+}
+
 static void test_delete(void **state)
 {
 	(void)state;
@@ -404,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_copy_no_data),
 		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_refused),
+		cmocka_unit_test(test_copy_link_over),
 		cmocka_unit_test(test_delete),
 		cmocka_unit_test(test_noted),
 		cmocka_unit_test(test_move),

@@ -245,6 +245,12 @@ static void test_write_job(void **state)
 	assert_int_equal(job.items_done, 1);
 	assert_string_equal(job.error[0], w->items[1].err->msg);
 	files_writing_free(w);
+	/* What came of it is a sentence, of one file as of many. */
+	assert_int_equal(jobs_dismiss(&job.id, NULL), 0);
+	assert_int_equal(files_write(own, r, puts, 1, &o, &w, NULL), 0);
+	assert_int_equal(jobs_read(NULL, &job, 1), 1);
+	assert_string_equal(job.result, "Wrote 1 file, 1 byte.");
+	files_writing_free(w);
 	files_root_close(r);
 	files_close(own);
 	assert_int_equal(unlink(tree_path("root/dir/told")), 0);
@@ -425,10 +431,16 @@ static void test_lock_timeout(void **state)
 	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
 	struct files_writing *w;
 	struct err e = ERR_INIT;
-	int fd = open(tree_path("root/.berth/lock"), O_RDWR | O_CLOEXEC);
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
+	/* Every target, but not who is there. */
+	struct flock l = {.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = 1,
+		.l_len = (INT64_C(1) << 62) - 1};
+	int fd;
 
 	(void)state;
+	assert_int_equal(put_one("x", "x", NULL, false, NULL), ERR_NONE);
+	fd = open(tree_path("root/.berth/lock"), O_RDWR | O_CLOEXEC);
 	assert_int_equal(fcntl(fd, F_OFD_SETLK, &l), 0);
 	assert_int_equal(files_write(f, root, &p, 1,
 				 &(struct files_write_options){.lock_timeout_ms = 50}, &w, &e),
@@ -487,6 +499,52 @@ static void test_lost_updates(void **state)
 		pthread_join(t[i], NULL);
 	assert_true(tree_has("root/counter", "400"));
 	assert_stage_empty();
+}
+
+static void *count_coming_and_going(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 100; i++) {
+		struct files_root *r = files_root_open(f, tree_path("leaving"), NULL);
+
+		count_up(f, r, "counter", 1);
+		files_root_close(r);
+	}
+	return NULL;
+}
+
+/* Who closes last removes .berth, with the lock in it, while others come in. */
+static void test_nothing_stays(void **state)
+{
+	static const char *const stays[] = {".berth/stage/0123456789abcdef.x", ".berth/owner.x"};
+	struct files_root *r;
+	pthread_t t[4];
+
+	(void)state;
+	tree_text("leaving/counter", "0");
+	for (size_t i = 0; i < COUNT(t); i++)
+		pthread_create(&t[i], NULL, count_coming_and_going, NULL);
+	for (size_t i = 0; i < COUNT(t); i++)
+		pthread_join(t[i], NULL);
+	assert_true(tree_has("leaving/counter", "400"));
+	assert_false(tree_exists("leaving/.berth"));
+	/* What nobody knows is not removed, nor the lock that it may need. */
+	for (size_t i = 0; i < COUNT(stays); i++) {
+		char name[64];
+
+		snprintf(name, sizeof name, "leaving/%s", stays[i]);
+		r = files_root_open(f, tree_path("leaving"), NULL);
+		count_up(f, r, "counter", 1);
+		tree_text(name, "");
+		files_root_close(r);
+		assert_true(tree_exists(name));
+		assert_true(tree_exists("leaving/.berth/lock"));
+		assert_int_equal(unlink(tree_path(name)), 0);
+	}
+	r = files_root_open(f, tree_path("leaving"), NULL);
+	count_up(f, r, "counter", 1);
+	files_root_close(r);
+	assert_false(tree_exists("leaving/.berth"));
 }
 
 static _Atomic bool stop;
@@ -575,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_journals),
 		cmocka_unit_test(test_lock_timeout),
 		cmocka_unit_test(test_lost_updates),
+		cmocka_unit_test(test_nothing_stays),
 		cmocka_unit_test(test_write_cancel),
 	};
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <berth/clock.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/str.h>
@@ -112,6 +113,164 @@ static void test_kept(void **state)
 	assert_string_equal(out, "hello\nbye\n");
 	both = read_stream_text(list[0].seq, 0, NULL);
 	assert_string_equal(both, "hello\noops\nbye\n");
+}
+
+/* When each piece came, also where the oldest are gone. */
+static void test_times_are_kept(void **state)
+{
+	struct journal_entry *j;
+	struct journal_command list[1];
+	struct journal_output o;
+	struct err e = ERR_INIT;
+	AUTO_FREE char *much = xcalloc(1, 3000);
+
+	(void)state;
+	memset(much, 'x', 3000);
+	make_small_journal(4, NULL);
+	clock_hold(1000000000, 1700000000000);
+	j = journal_begin(NAME, "exec", "slow", false);
+	journal_add(j, 1, "a", 1);
+	journal_add(j, 2, "b", 1);
+	clock_hold(2500000000, 1700000001500);
+	journal_add(j, 1, "c", 1);
+	journal_end(j, &done);
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	assert_int_equal(journal_read(NAME, list[0].seq, &o, &e), 0);
+	assert_int_equal(o.npieces, 3);
+	assert_int_equal(o.missed, 0);
+	assert_int_equal(o.piece[0].at_ms, 0);
+	assert_int_equal(o.piece[1].at_ms, 0);
+	assert_int_equal(o.piece[1].stream, 2);
+	assert_int_equal(o.piece[2].at_ms, 1500);
+	journal_output_release(&o);
+	/* What said when the first of these came has made room for the others. */
+	clock_hold(3000000000, 1700000002000);
+	j = journal_begin(NAME, "exec", "much", false);
+	for (int i = 0; i < 3; i++) {
+		clock_hold(3000000000 + i * 1000000000LL, 1700000002000 + i * 1000LL);
+		journal_add(j, 1, much, 3000);
+	}
+	journal_end(j, &done);
+	clock_let_go();
+	assert_int_equal(journal_list(NAME, list, 1), 1);
+	assert_int_equal(journal_read(NAME, list[0].seq, &o, &e), 0);
+	assert_true(o.npieces > 2 && o.missed > 0);
+	for (size_t i = 0; i < o.npieces; i++) {
+		assert_true(o.piece[i].at_ms == 1000 || o.piece[i].at_ms == 2000);
+		assert_true(!i || o.piece[i].at_ms >= o.piece[i - 1].at_ms);
+	}
+	assert_int_equal(o.piece[o.npieces - 1].at_ms, 2000);
+	journal_output_release(&o);
+}
+
+static void assert_tame(const char *from, const char *want)
+{
+	/* Whole, and byte by byte. */
+	for (size_t step = strlen(from) + 1; step; step = step > 1 ? 1 : 0) {
+		AUTO_STR struct str out = STR_INIT;
+		struct journal_tamer t = {0};
+		size_t n = strlen(from);
+
+		for (size_t at = 0; at < n; at += step)
+			journal_tame(&t, from + at, n - at < step ? n - at : step, &out);
+		assert_string_equal(out.s, want);
+	}
+}
+
+static void assert_unchanged(const char *text)
+{
+	assert_tame(text, text);
+}
+
+static void test_only_colours_and_motion_pass(void **state)
+{
+	AUTO_STR struct str endless = STR_INIT, out = STR_INIT;
+	struct journal_tamer t = {0};
+
+	(void)state;
+	assert_unchanged("plain \tt\xc3\xa4xt\r\n\b");
+	assert_unchanged("\033[1;31mred\033[m \033[38:2::1:2:3mX");
+	assert_unchanged("\033[2A\033[10G\033[K\033[2J\033[3;4H\033[5d");
+	/* What the terminal showed before is not the program's. */
+	assert_tame("a\033[3Jb\033[0;3Jc", "abc");
+	/* Titles, links, clipboard, notifications; by BEL, by ST. */
+	assert_tame("a\033]0;title\ab\033]52;c;eA==\033\\c\033]8;;http://x\033\\d", "abcd");
+	assert_tame("a\033Pq#0~\033\\b\033X x\033\\c\033^x\033\\d\033_x\033\\e", "abcde");
+	/* Modes, reports, scrolling regions, resets, printing, repetition, character sets, keypads. */
+	assert_tame("a\033[?1049h\033[?25l\033[6n\033[c\033[>c\033[21t\033[r\033[!pb", "ab");
+	assert_tame("a\033[5i\033[9999999b\033[4l\033[ q\033[?2J\033[>4mb", "ab");
+	assert_tame("a\033cb\033(0c\033)Bd\033=e\033>f\033#8g", "abcdefg");
+	assert_tame("a\a\016\017\005\177b", "ab");
+	/* One that another one ends, and one that is too long. */
+	assert_tame("a\033[3\033[1mb\033]0;x\033[1mc", "a\033[1mb\033[1mc");
+	assert_tame("a\033[1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1mb", "ab");
+	/* C1 in both forms, bidi, what is no UTF-8. */
+	assert_tame("a\302\23331mb", "a31mb");
+	assert_tame("b\342\200\256c", "b\357\277\275c");
+	assert_tame("c\377\342\202d\233", "c\357\277\275\357\277\275d\357\277\275");
+	/* What never ends hides no more than that. */
+	str_adds(&endless, "\033]0;");
+	for (int i = 0; i < 5000; i++)
+		str_addc(&endless, 'x');
+	str_adds(&endless, "seen");
+	journal_tame(&t, endless.s, endless.len, &out);
+	assert_non_null(strstr(out.s, "seen"));
+	assert_true(out.len < 1000);
+}
+
+static void run_two_beside_each_other(void)
+{
+	static const struct run_result good = {.ended = ENDED_EXIT, .duration_ms = 2000},
+				       bad = {.ended = ENDED_EXIT,
+					       .exit_code = 3,
+					       .duration_ms = 700};
+	struct journal_entry *a, *b;
+
+	clock_hold(1000000000, 1700000000000);
+	a = journal_begin(NAME, "exec", "make \033]0;x\a", false);
+	clock_hold(1500000000, 1700000000500);
+	b = journal_begin(NAME, "exec", "false", false);
+	journal_add(a, 1, "\033[32mone\033]0;x\a\n", 15);
+	clock_hold(2000000000, 1700000001000);
+	journal_add(b, 2, "bad", 3);
+	clock_hold(3000000000, 1700000002000);
+	journal_add(a, 1, "two\r\n", 5);
+	journal_end(a, &good);
+	journal_end(b, &bad);
+	clock_let_go();
+}
+
+static void test_cast(void **state)
+{
+	AUTO_STR struct str cast = STR_INIT, raw = STR_INIT, one = STR_INIT;
+	struct err e = ERR_INIT;
+	uint64_t second = 1, none = 77;
+	size_t n;
+
+	(void)state;
+	make_small_journal(4, NULL);
+	assert_int_equal(journal_cast(NAME, NULL, false, &cast, &n, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	run_two_beside_each_other();
+	assert_int_equal(journal_cast(NAME, NULL, false, &cast, &n, &e), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(cast.s,
+		"{\"version\": 2, \"width\": 80, \"height\": 24, \"timestamp\": 1700000000, "
+		"\"idle_time_limit\": 2, \"title\": \"berth-a\"}\n"
+		"[0, \"o\", \"\\u001b[0m\\u001b[1m$ make ^[]0;x^G\\u001b[0m\\u000d\\n\"]\n"
+		"[0.5, \"o\", \"\\u001b[32mone\\u000d\\n\"]\n"
+		"[0.5, \"o\", \"\\u001b[0m\\u001b[1m$ false\\u001b[0m\\u000d\\n\"]\n"
+		"[1, \"o\", \"bad\"]\n"
+		"[1.2, \"o\", \"\\u000d\\n\\u001b[0m\\u001b[2m[exit 3 after 0.7 s]\\u001b[0m\\u000d\\n\"]\n"
+		"[2, \"o\", \"two\\u000d\\n\"]\n");
+	/* As it was printed only for who asks for that; a command by its number. */
+	assert_int_equal(journal_cast(NAME, NULL, true, &raw, NULL, &e), 0);
+	assert_non_null(strstr(raw.s, "one\\u001b]0;x\\u0007"));
+	assert_null(strstr(cast.s, "u0007"));
+	assert_int_equal(journal_cast(NAME, &second, false, &one, &n, &e), 0);
+	assert_int_equal(n, 1);
+	assert_null(strstr(one.s, "make"));
+	assert_int_equal(journal_cast(NAME, &none, false, &one, &n, &e), -1);
 }
 
 static void test_flood_keeps_the_end(void **state)
@@ -534,6 +693,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_times_are_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_colours_and_motion_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cast, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flood_keeps_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_peek, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_goes, setup, teardown),

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/leak_blocks.h>
+#include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/workspace.h>
 
@@ -103,6 +105,101 @@ static void test_secrets_in_any_bytes(void **state)
 		assert_int_equal(workspace_find_secrets("b", bytes, n, NULL, NULL), 0);
 }
 
+static void assert_told_in_blocks(const struct str *text, size_t block, const char *want)
+{
+	AUTO_STR struct str told = STR_INIT;
+	struct leak_search s;
+
+	leak_search_init(&s, "d/x.env", note_secret, &told);
+	for (size_t at = 0; at < text->len; at += block)
+		leak_search_add(&s, text->s + at, block < text->len - at ? block : text->len - at);
+	leak_search_end(&s);
+	leak_search_release(&s);
+	assert_string_equal(told.s, want);
+}
+
+/* Wherever blocks and windows end: at a line, in a secret, in a line that is longer than a window. */
+static void test_secrets_in_blocks(void **state)
+{
+	static const size_t blocks[] = {1009, 65536, 256 << 10, (1 << 20) - 1};
+	AUTO_STR struct str text = STR_INIT, want = STR_INIT;
+	const char *key = "-----BEGIN "
+			  "RSA PRIVATE KEY-----\n";
+	unsigned line = 0;
+
+	(void)state;
+	str_adds(&want, "d/x.env:0 a file that holds secrets by its name\n");
+	for (int i = 0; i < 5; i++) {
+		for (int k = 0; k < 40000 + i; k++, line++)
+			str_adds(&text, "an ordinary line of text\n");
+		str_adds(&text, key);
+		str_addf(&want, "d/x.env:%u a private key\n", ++line);
+	}
+	for (size_t i = 0; i < (1 << 20) - 20; i++)
+		str_adds(&text, ".");
+	str_addf(&text, " gh%s ", "p_16C7e42F292c6912E7710c838347Ae178B4a");
+	for (size_t i = 0; i < 2 << 20; i++)
+		str_adds(&text, ".");
+	str_addf(&text, "\n%s", key);
+	str_addf(&want, "d/x.env:%u a token of GitHub\n", ++line);
+	str_addf(&want, "d/x.env:%u a private key\n", ++line);
+	for (size_t i = 0; i < COUNT(blocks); i++)
+		assert_told_in_blocks(&text, blocks[i], want.s);
+}
+
+static void test_secrets_without_end(void **state)
+{
+	const char *key = "-----BEGIN "
+			  "RSA PRIVATE KEY-----\n";
+	AUTO_STR struct str told = STR_INIT;
+	struct leak_search s;
+	size_t n = 0, lines = 0;
+
+	(void)state;
+	leak_search_init(&s, "x", note_secret, &told);
+	while (leak_search_add(&s, key, strlen(key)))
+		n++;
+	leak_search_end(&s);
+	leak_search_release(&s);
+	assert_true(n < 200000); /* of which a window is full */
+	for (const char *at = told.s; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, LEAKS_TOLD);
+}
+
+/* Bytes are looked at many at a time: what begins at any place, or at the very end, is told like any other. */
+static void test_secrets_at_any_place(void **state)
+{
+	char text[400], want[200];
+
+	(void)state;
+	for (int n = 0; n < 70; n++) {
+		snprintf(text, sizeof text, "%*s\n%*sgh%s\n%*sKEY = a8f5f167f44f4964", n, "", n, "",
+			"p_16C7e42F292c6912E7710c838347Ae178B4a", n, "");
+		snprintf(want, sizeof want,
+			"a:2 a token of GitHub\na:3 a value whose name tells a secret\n");
+		assert_told("a", text, want);
+	}
+}
+
+/* One of a line is told, and NAME=VALUE far behind its beginning is none. */
+static void test_secrets_of_a_line(void **state)
+{
+	static const char value[] = "API_KEY=a8f5f167f44f4964\n";
+	AUTO_STR struct str text = STR_INIT;
+
+	(void)state;
+	assert_told("a", "A_KEY=a8f5f167f44f4964 B_KEY=b8f5f167f44f4964\nC_KEY=c8f5f167f44f4964\n",
+		"a:1 a value whose name tells a secret\na:2 a value whose name tells a secret\n");
+	while (text.len < 4096 - strlen("API_KEY"))
+		str_addc(&text, ' ');
+	str_adds(&text, value);
+	assert_told("a", text.s, "");
+	assert_told("a", text.s + 1, "a:1 a value whose name tells a secret\n");
+	str_adds(&text, value);
+	assert_told("a", text.s, "a:2 a value whose name tells a secret\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +209,10 @@ int main(void)
 		cmocka_unit_test(test_no_secrets),
 		cmocka_unit_test(test_telling_names),
 		cmocka_unit_test(test_secrets_in_any_bytes),
+		cmocka_unit_test(test_secrets_in_blocks),
+		cmocka_unit_test(test_secrets_without_end),
+		cmocka_unit_test(test_secrets_at_any_place),
+		cmocka_unit_test(test_secrets_of_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,92 @@ static void test_log_bounds(void **state)
 	logbuf_release(&b);
 }
 
+static void assert_run(const struct logbuf *b, size_t line, size_t i, size_t at, struct ink want)
+{
+	const struct logbuf_line *l = logbuf_at(b, line);
+	struct log_run r;
+
+	assert_true(i < l->nruns);
+	r = logbuf_run(b, l, i);
+	assert_int_equal(r.at, at);
+	assert_int_equal(r.ink.fg, want.fg);
+	assert_int_equal(r.ink.bg, want.bg);
+	assert_int_equal(r.ink.attrs, want.attrs);
+}
+
+/* Colours are kept, and nothing else that an escape sequence asks for. */
+static void test_runs_of_ink(void **state)
+{
+	static const struct {
+		const char *text, *left;
+		size_t nruns, at;
+		struct ink ink; /* of the last run */
+	} c[] = {
+		{"\x1b[1;32mINFO\x1b[0m ok", "INFO ok", 2, 4, {0}},
+		{"a\x1b[31mb", "ab", 1, 1, {.fg = 1}},
+		{"\x1b[30mb", "b", 1, 0, {.fg = 16}},
+		{"\x1b[97;104;3;4mb", "b", 1, 0, {15, 12, ATTR_ITALIC | ATTR_UNDERLINE}},
+		{"\x1b[38;5;208mb", "b", 1, 0, {.fg = 208}},
+		{"\x1b[38:5:208mb", "b", 1, 0, {.fg = 208}},
+		{"\x1b[38;2;255;0;0;1mb", "b", 1, 0, {.fg = 196, .attrs = ATTR_BOLD}},
+		{"\x1b[48:2::255:0:0mb", "b", 1, 0, {.bg = 196}},
+		{"\x1b[38:2:255:0:0mb", "b", 1, 0, {.fg = 196}},
+		{"\x1b[4:3mb", "b", 1, 0, {.attrs = ATTR_UNDERLINE}},
+		{"\x1b[4m\x1b[4:0mb", "b", 0, 0, {0}},
+		{"\x1b[31m50 %\r\x1b[32m100 %", "100 %", 1, 0, {.fg = 2}},
+		{"\x1b[31m\x1b[39;8;5mhidden", "hidden", 0, 0, {0}},
+		{"\x1b[>4mb\x1b[?1;31mc\x1b[2J\x1b[31Hd", "bcd", 0, 0, {0}},
+		{"\x1b[38;5mb", "b", 0, 0, {0}},
+		{"\x1b[99999999999999999999;31mb", "b", 1, 0, {.fg = 1}},
+	};
+	struct logbuf b, some;
+
+	(void)state;
+	logbuf_init(&b, 1 << 20, 100);
+	logbuf_init(&some, 1 << 20, 100);
+	for (size_t i = 0; i < COUNT(c); i++) {
+		add_log_line(&b, 0, (int64_t)i + 1, c[i].text);
+		assert_line(&b, i, c[i].left);
+		assert_int_equal(logbuf_at(&b, i)->nruns, c[i].nruns);
+		if (c[i].nruns)
+			assert_run(&b, i, c[i].nruns - 1, c[i].at, c[i].ink);
+	}
+	/* What the filter lets through has them, too; a line's colours end with it. */
+	logbuf_copy(&some, &b, logbuf_at(&b, 1));
+	assert_line(&some, 0, "ab");
+	assert_run(&some, 0, 0, 1, (struct ink){.fg = 1});
+	add_log_line(&some, 0, 100, "plain");
+	assert_int_equal(logbuf_at(&some, 1)->nruns, 0);
+	logbuf_release(&some);
+	logbuf_release(&b);
+}
+
+/* A line of nothing but colours: bounded, and the text is whole. */
+static void test_runs_of_ink_many(void **state)
+{
+	char text[LOG_LINE_MAX], want[LOG_LINE_MAX / 6];
+	size_t n = 0, chars = 0;
+	struct log_line l = {.stream = 1, .text = text};
+	struct logbuf b;
+
+	(void)state;
+	while (n + 6 <= sizeof text) {
+		memcpy(text + n, chars % 2 ? "\x1b[31mx" : "\x1b[32mx", 6);
+		want[chars++] = 'x';
+		n += 6;
+	}
+	l.len = (uint32_t)n;
+	logbuf_init(&b, 128 << 10, 1000);
+	for (int i = 0; i < 500; i++) {
+		l.wall_ns = i + 1;
+		logbuf_append(&b, &l, 1);
+		assert_int_equal(logbuf_at(&b, b.count - 1)->nruns, LOG_RUNS_MAX);
+		assert_int_equal(logbuf_at(&b, b.count - 1)->len, chars);
+		assert_memory_equal(logbuf_text(&b, logbuf_at(&b, 0)), want, chars);
+	}
+	logbuf_release(&b);
+}
+
 static void test_settle(void **state)
 {
 	static const char *const pair[][2] = {
@@ -231,6 +317,8 @@ int main(void)
 		cmocka_unit_test(test_log_order),
 		cmocka_unit_test(test_log_bounds),
 		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_runs_of_ink),
+		cmocka_unit_test(test_runs_of_ink_many),
 		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_wrap),
 	};

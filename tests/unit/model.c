@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <berth/mem.h>
+
 #include "base/snapshot.h"
 #include "observe/observe.h"
 
@@ -80,6 +82,23 @@ static void test_ports_and_networks(void **state)
 	r = model_take_inspection(&m, &ec, 1);
 	assert_string_equal(r->c.ports, "8080\u219280/tcp 127.0.0.1:2222\u219222/tcp 443/tcp");
 	assert_string_equal(r->c.networks, "bridge shop_internal");
+	model_release(&m);
+}
+
+static void test_binds(void **state)
+{
+	static const struct mount_info mounts[] = {{"bind", "/srv/a", "/srv/a", false},
+		{"volume", "/var/lib/docker/volumes/x/_data", "/x", false},
+		{"bind", "/srv/b\nc", "/b", true}, {"bind", "/srv/d", "/d", true}};
+	struct engine_container ec = make_inspection("id-a", "web", 42);
+	struct model m = {0};
+
+	(void)state;
+	ec.mounts = mounts;
+	ec.nmounts = 4;
+	model_init(&m);
+	model_clear(&m, "engine-1");
+	assert_string_equal(model_take_inspection(&m, &ec, 1)->c.binds, "/srv/a\n/srv/d");
 	model_release(&m);
 }
 
@@ -186,7 +205,7 @@ static void test_model_copy(void **state)
 	struct engine_container ec = make_inspection("id-a", "a", 42);
 	struct snapshot *s;
 	struct arena *a;
-	struct model m;
+	struct model m, *const one = &m;
 	struct row *r;
 
 	(void)state;
@@ -194,18 +213,18 @@ static void test_model_copy(void **state)
 	model_clear(&m, "engine-1");
 	model_take_list(&m, list, 2, 1);
 	s = snapshot_new(0, &a);
-	assert_false(copy_rows(&m, s, a)); /* nothing inspected yet */
+	assert_false(copy_rows(&one, 1, s, a)); /* nothing inspected yet */
 	snapshot_unref(s);
 	r = model_take_inspection(&m, &ec, 2);
 	row_set_problem(r, "no");
 	ec = make_inspection("id-b", "b", 0);
 	model_take_inspection(&m, &ec, 2);
 	s = snapshot_new(0, &a);
-	assert_false(copy_rows(&m, s, a)); /* one runs and has no rates */
+	assert_false(copy_rows(&one, 1, s, a)); /* one runs and has no rates */
 	snapshot_unref(s);
 	r->c.stats.rates = true;
 	s = snapshot_new(0, &a);
-	assert_true(copy_rows(&m, s, a));
+	assert_true(copy_rows(&one, 1, s, a));
 	model_release(&m);
 	assert_int_equal(s->ncontainers, 2);
 	assert_string_equal(s->containers[0].name, "a");
@@ -216,10 +235,53 @@ static void test_model_copy(void **state)
 	snapshot_unref(s);
 }
 
+/* Of two engines: by name, one's id is not the other's, and what is lost is said of each row. */
+static void test_rows_of_two(void **state)
+{
+	struct engine_summary near[] = {make_summary("id-1", "b", CONTAINER_RUNNING),
+		make_summary("id-2", "d", CONTAINER_RUNNING)};
+	struct engine_summary far[] = {make_summary("id-1", "b", CONTAINER_EXITED),
+		make_summary("id-3", "a", CONTAINER_EXITED),
+		make_summary("id-4", "e", CONTAINER_EXITED)};
+	static const char *const order[] = {"a far", "b near", "b far", "d near", "e far"};
+	struct model one, two, *const both[] = {&one, &two};
+	struct snapshot *s;
+	struct arena *a;
+
+	(void)state;
+	model_init(&one);
+	model_init(&two);
+	model_clear(&one, "one");
+	model_clear(&two, "@two/one");
+	one.host = "near";
+	two.host = "far";
+	two.lost = true;
+	model_take_list(&one, near, COUNT(near), 1);
+	model_take_list(&two, far, COUNT(far), 1);
+	s = snapshot_new(0, &a);
+	copy_rows(both, 2, s, a);
+	model_release(&one);
+	model_release(&two);
+	assert_int_equal(s->ncontainers, COUNT(order));
+	for (size_t i = 0; i < s->ncontainers; i++) {
+		const struct container *c = &s->containers[i];
+		char said[32];
+
+		snprintf(said, sizeof said, "%s %s", c->name, c->host);
+		assert_string_equal(said, order[i]);
+		assert_int_equal(c->lost, !strcmp(c->host, "far"));
+	}
+	assert_ptr_equal(snapshot_find(s, "@two/one", "id-1"), &s->containers[2]);
+	assert_ptr_equal(snapshot_find(s, "one", "id-1"), &s->containers[1]);
+	snapshot_unref(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ports_and_networks),
+		cmocka_unit_test(test_binds),
+		cmocka_unit_test(test_rows_of_two),
 		cmocka_unit_test(test_model_list),
 		cmocka_unit_test(test_inspection),
 		cmocka_unit_test(test_many_rows),

@@ -114,6 +114,13 @@ static void test_policy_protected(void **state)
 	act = victim;
 	act.image = "postgres:16";
 	expect_no(&p, &act, "postgres:*");
+	/* As podman writes it. */
+	act.image = "docker.io/library/postgres:16";
+	expect_no(&p, &act, "postgres:*");
+	act.image = "localhost/postgres:16";
+	expect_no(&p, &act, "postgres:*");
+	act.image = "example.org/postgres:16";
+	expect_yes(&p, &act);
 	act = victim;
 	act.labels = prod;
 	act.nlabels = COUNT(prod);

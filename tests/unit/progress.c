@@ -52,6 +52,23 @@ static bool read_job(void *ctx, struct job_info *out)
 	return true;
 }
 
+/* Somebody still counts. */
+static bool read_counted_job(void *ctx, struct job_info *out)
+{
+	(void)ctx;
+	*out = (struct job_info){.items_done = 3,
+		.items_total = 20,
+		.bytes_done = 1024,
+		.bytes_total = 8192,
+		.counting = true,
+		.rate = -1,
+		.eta_ms = -1,
+		.fraction = -1};
+	snprintf(out->name, sizeof out->name, "copy site");
+	snprintf(out->unit, sizeof out->unit, "entries");
+	return true;
+}
+
 /* What has come out, waiting for the first bytes only. */
 static size_t drain_progress(int fd, char *buf, size_t cap)
 {
@@ -109,11 +126,37 @@ static void test_drawn_once(void **state)
 	close(tty);
 }
 
+/* A total that grows still is told as "at least", without a bar. */
+static void test_counted(void **state)
+{
+	struct winsize size = {.ws_row = 24, .ws_col = 80};
+	int side, tty, out = dup(1), err = dup(2);
+	char text[4096];
+
+	(void)state;
+	assert_int_equal(openpty(&side, &tty, NULL, NULL, &size), 0);
+	setenv("TERM", "vt220", 1);
+	dup2(tty, 1);
+	dup2(tty, 2);
+	cli_progress_start(read_counted_job, NULL);
+	drain_progress(side, text, sizeof text);
+	cli_progress_stop();
+	dup2(out, 1);
+	dup2(err, 2);
+	assert_non_null(
+		strstr(text, "\rcopy site: 3 of at least 20 entries, 1.0K of at least 8.0K\033[K"));
+	close(out);
+	close(err);
+	close(side);
+	close(tty);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_place),
 		cmocka_unit_test(test_drawn_once),
+		cmocka_unit_test(test_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

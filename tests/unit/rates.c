@@ -68,6 +68,35 @@ static void test_cgroup(void **state)
 	assert_null(r.history);
 }
 
+static void test_throttled(void **state)
+{
+	struct rates r = {0};
+	struct container_stats s = {0};
+	struct counters c = make_counters(10 * S, 5 * S);
+
+	(void)state;
+	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
+	assert_false(s.throttles);
+	c = make_counters(11 * S, 6 * S);
+	c.periods = 1000;
+	c.throttled = 900;
+	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
+	c = make_counters(12 * S, 7 * S);
+	c.periods = 1010;
+	c.throttled = 904;
+	c.pressed = true;
+	c.pressure_io = 7;
+	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
+	assert_true(s.throttles && s.pressed);
+	expect_near(s.throttled_percent, 40);
+	expect_near(s.pressure_io, 7);
+	/* It slept: no period, and not stopped. */
+	c.at_ns = 13 * S;
+	rates_sample(&r, &c, STATS_CGROUP, GIB, 0, &s);
+	expect_near(s.throttled_percent, 0);
+	rates_clear(&r);
+}
+
 static void test_engine(void **state)
 {
 	struct rates r = {0};
@@ -199,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_throttled),
 		cmocka_unit_test(test_engine),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_sleep),

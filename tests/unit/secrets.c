@@ -79,6 +79,7 @@ static void test_chosen(void **state)
 	struct team t = {0};
 	struct secret_values v = {0}, w = {0};
 	struct err e = ERR_INIT;
+	char told[400];
 
 	(void)state;
 	assert_int_equal(secrets_gather(&t, &a, &v, &e), 0);
@@ -90,7 +91,35 @@ static void test_chosen(void **state)
 	assert_int_equal(secrets_gather(&t, &a, &w, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFIG);
 	assert_non_null(strstr(e.msg, "NOWHERE"));
+	/* MassGen goes on without it, and its file's author is told. */
+	a.credentials.lenient = true;
+	assert_int_equal(secrets_foresee(&a.credentials, &e), 0);
+	assert_true(secrets_absent(&a.credentials, told, sizeof told));
+	assert_non_null(strstr(told, "$NOWHERE"));
+	assert_null(strstr(told, "OUT"));
+	a.credentials.lenient = false;
+	assert_false(secrets_absent(&a.credentials, told, sizeof told));
+	/* config check says the same. */
+	e = (struct err)ERR_INIT;
+	assert_int_equal(secrets_foresee(&a.credentials, &e), -1);
+	assert_non_null(strstr(e.msg, "NOWHERE"));
+	a.credentials.from_file.word = words;
+	assert_int_equal(secrets_foresee(&a.credentials, &e), 0);
 	secrets_release(&w);
+}
+
+/* What sets nothing is told by its place alone. */
+static void test_odd_lines(void **state)
+{
+	struct credentials c = {.env_file = file};
+	char odd[512];
+
+	(void)state;
+	assert_true(secrets_odd_lines(&c, odd, sizeof odd));
+	assert_non_null(strstr(odd, ": there is no = in this line, so it sets nothing"));
+	assert_null(strstr(odd, "no value"));
+	c.env_file = NULL;
+	assert_false(secrets_odd_lines(&c, odd, sizeof odd));
 }
 
 int main(void)
@@ -98,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_odd_lines),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

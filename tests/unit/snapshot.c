@@ -16,6 +16,91 @@
 
 #define ROUNDS 3000
 
+static void assert_attention(const struct agent *a, const char *want)
+{
+	char why[160];
+
+	assert_int_equal(agent_attention(a, why, sizeof why) > 0, *want != '\0');
+	assert_string_equal(why, want);
+}
+
+/* The gravest reason, and none where nothing is wrong or something is being done. */
+static void test_attention(void **state)
+{
+	struct container c = {.state = CONTAINER_RUNNING,
+		.stats = {.memory_limited = true,
+			.memory_bytes = 940,
+			.memory_limit_bytes = 1000,
+			.pids = 10,
+			.pids_limit = 100}};
+	struct agent_command bad = {.ended = "exit 2"}, good = {.ended = "exit 0", .good = true};
+	struct agent a = {.state = AGENT_UP, .container = &c, .last = &good};
+	struct snapshot s = {.nagents = 1, .agents = &a};
+
+	(void)state;
+	assert_attention(&a, "");
+	assert_int_equal(snapshot_attention(&s), 0);
+	a.ndrift = 2;
+	assert_attention(&a, "2 drift from its file");
+	assert_int_equal(snapshot_attention(&s), 1);
+	a.last = &bad;
+	assert_attention(&a, "last command: exit 2");
+	a.nrunning = 1;
+	assert_attention(&a, "2 drift from its file");
+	a.nrunning = 0;
+	a.last = &good;
+	a.pace = PACE_IDLE;
+	a.usual_ms = 125000;
+	assert_attention(&a, "idle, never longer than 2m05s so far");
+	a.pace = PACE_BUSY;
+	assert_attention(&a, "busy, never longer than 2m05s so far");
+	a.last = &bad;
+	assert_attention(&a, "last command: exit 2");
+	a.restarted = true;
+	assert_attention(&a, "its engine restarted it");
+	c.stats.pids = 96;
+	assert_attention(&a, "processes at 96 % of its limit");
+	c.stats.memory_bytes = 970;
+	assert_attention(&a, "memory at 97 % of its limit");
+	a.budget_spent = true;
+	assert_attention(&a, "memory at 97 % of its limit");
+	c.stats.memory_limited = false;
+	c.stats.pids = 1;
+	assert_attention(&a, "a budget is spent");
+	c.health = HEALTH_UNHEALTHY;
+	assert_attention(&a, "unhealthy");
+	a.egress.state = AGENT_EGRESS_LOST;
+	assert_attention(&a, "egress lost");
+	a.egress = (struct agent_egress){.state = AGENT_EGRESS_ON};
+	assert_attention(&a, "unhealthy");
+	a.lane_lost = true;
+	assert_attention(&a, "its init does not answer");
+	a.held = "its workspace holds more than its limit of 1.0G";
+	assert_attention(&a, "held: its workspace holds more than its limit of 1.0G");
+	a.mounts = MOUNTS_CHANGED;
+	assert_attention(&a, "its mounts changed");
+	a.egress.held = 2;
+	assert_attention(&a, "2 wait to be let out");
+	a.egress.held = 1;
+	assert_attention(&a, "1 waits to be let out");
+	a.approvals = 1;
+	assert_attention(&a, "1 waits for an approval");
+	a.state = AGENT_STOPPED;
+	c.exit_code = 137;
+	assert_attention(&a, "stopped, exit 137");
+	c.oom_killed = true;
+	assert_attention(&a, "ended: out of memory");
+	a.container = NULL;
+	a.state = AGENT_GONE;
+	assert_attention(&a, "its container is gone");
+	a.problem = "The workspace is not there.";
+	assert_attention(&a, "The workspace is not there.");
+	a.pending = AGENT_BRING_UP;
+	assert_attention(&a, "");
+	a = (struct agent){.state = AGENT_DOWN, .last = &bad};
+	assert_attention(&a, "");
+}
+
 static void test_empty(void **state)
 {
 	struct snapshot_slot slot;
@@ -162,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_attention),
 		cmocka_unit_test(test_snapshot_threads),
 		cmocka_unit_test(test_snapshot_size),
 		cmocka_unit_test(test_mailbox_threads),

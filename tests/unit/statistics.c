@@ -89,7 +89,7 @@ static double draw_noise(struct prng *r)
 static void test_bootstrap(void **state)
 {
 	struct prng r = {7};
-	int covered = 0, rounds = 200;
+	int covered = 0, apart = 0, rounds = 200;
 	double width = 0;
 
 	(void)state;
@@ -105,8 +105,12 @@ static void test_bootstrap(void **state)
 		assert_true(q.low <= q.point && q.point <= q.high);
 		covered += q.low <= 2 && 2 <= q.high;
 		width += (q.high - q.low) / rounds;
+		q = difference_interval(a, 30, b, 30, 0, (uint64_t)k);
+		assert_true(q.low <= q.point && q.point <= q.high);
+		apart += q.low <= 1 && 1 <= q.high;
 	}
 	assert_true(covered >= rounds * 90 / 100);
+	assert_true(apart >= rounds * 90 / 100);
 	assert_true(width < 0.12);
 }
 

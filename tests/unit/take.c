@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <berth/mem.h>
+#include <berth/str.h>
 #include <berth/take.h>
 
 #include "lib/tree.h"
@@ -153,6 +154,230 @@ static void test_take_conflict(void **state)
 	assert_true(tree_has("into/a", "agent"));
 }
 
+/* Of three changes the first and the last; and what a person writes after choosing is not written over. */
+static void test_take_hunks(void **state)
+{
+	static const char *const all[] = {"a"};
+	struct take_wish wish = {
+		.start = start, .path = all, .npath = 1, .into = into, .hunks = true};
+	const bool chosen[] = {true, false, true};
+	struct take *t;
+
+	(void)state;
+	tree_text("into/a", "1\n2\n3\n4\n5\n6");
+	tree_text("root/a", "one\n2\n3!\n4\n5\nsix");
+	checkpoint_tree_free(from);
+	from = wish.from = checkpoint_tree_now(store, root, NULL, &e);
+	t = take_prepare(&wish, &e);
+	assert_non_null(t);
+	assert_int_equal(t->nhunk, 3);
+	take_choose(t, chosen);
+	tree_text("into/a", "later");
+	assert_int_equal(take_carry_out(t, true, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	take_free(t);
+	assert_true(tree_has("into/a", "later"));
+	tree_text("into/a", "1\n2\n3\n4\n5\n6");
+	t = take_prepare(&wish, &e);
+	assert_non_null(t);
+	take_choose(t, chosen);
+	assert_int_equal(take_carry_out(t, true, &e), 0);
+	take_free(t);
+	assert_true(tree_has("into/a", "one\n2\n3\n4\n5\nsix"));
+}
+
+#define LARGE (20u << 20) /* more than is held */
+
+/* `n` bytes, of which none is like the one beside it; holes where it begins. */
+static void write_large_file(const char *path, size_t n, unsigned seed)
+{
+	AUTO_FREE char *bytes = xmalloc(n);
+	int fd;
+
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = (char)(seed + i * 31 + (i >> 9));
+	tree_text(path, "");
+	fd = open(tree_path(path), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, bytes + (1 << 20), n - (1 << 20), 1 << 20), n - (1 << 20));
+	close(fd);
+}
+
+static void assert_same_files(const char *a, const char *b)
+{
+	AUTO_FREE char *command = xasprintf("cmp '%s' '%s'", tree_path(a), tree_path(b));
+
+	assert_int_equal(system(command), 0);
+}
+
+static void survey_again(void)
+{
+	checkpoint_tree_free(from);
+	from = checkpoint_tree_now(store, root, NULL, &e);
+	assert_non_null(from);
+}
+
+static enum take_fate fate_of(const struct take *t, const char *path)
+{
+	for (size_t i = 0; i < t->nitem; i++)
+		if (!strcmp(t->item[i].path, path))
+			return t->item[i].fate;
+	return TAKE_FATES;
+}
+
+/* Of each fate, by what they hold. */
+static void test_take_large(void **state)
+{
+	struct take *t;
+
+	(void)state;
+	write_large_file("root/was", LARGE, 1);
+	write_large_file("root/both", LARGE, 1);
+	assert_int_equal(checkpoint_make(store, root, "large", NULL, NULL, &e), 0);
+	checkpoint_tree_free(start);
+	start = checkpoint_tree_of(store, "large", &e);
+	assert_non_null(start);
+	write_large_file("into/was", LARGE, 1);
+	write_large_file("root/was", LARGE + 1, 2);
+	write_large_file("into/both", LARGE, 3);
+	write_large_file("root/both", LARGE, 4);
+	write_large_file("root/same", LARGE, 5);
+	write_large_file("into/same", LARGE, 5);
+	write_large_file("root/fresh", LARGE, 6);
+	write_large_file("root/other", LARGE, 7);
+	write_large_file("into/other", LARGE, 8);
+	survey_again();
+	t = prepare_all();
+	assert_int_equal(fate_of(t, "was"), TAKE_CONFLICT); /* holes: it is not told what it was */
+	assert_int_equal(fate_of(t, "both"), TAKE_CONFLICT);
+	assert_int_equal(fate_of(t, "same"), TAKE_SAME);
+	assert_int_equal(fate_of(t, "fresh"), TAKE_NEW);
+	assert_int_equal(fate_of(t, "other"), TAKE_CONFLICT);
+	assert_int_equal(t->nunchecked, 0);
+	assert_int_equal(take_carry_out(t, false, &e), -1);
+	take_free(t);
+	t = prepare_all();
+	if (take_carry_out(t, true, &e))
+		fail_msg("%s", e.msg);
+	take_free(t);
+	assert_same_files("root/was", "into/was");
+	assert_same_files("root/both", "into/both");
+	assert_same_files("root/fresh", "into/fresh");
+	assert_same_files("root/other", "into/other");
+}
+
+static void test_take_large_as_it_was(void **state)
+{
+	AUTO_FREE char *bytes = xcalloc(1, LARGE);
+	struct take *t;
+
+	(void)state;
+	memset(bytes, 'x', LARGE);
+	tree_write("root/was", bytes, LARGE);
+	tree_write("into/was", bytes, LARGE);
+	assert_int_equal(checkpoint_make(store, root, "large", NULL, NULL, &e), 0);
+	checkpoint_tree_free(start);
+	start = checkpoint_tree_of(store, "large", &e);
+	bytes[LARGE - 1] = 'y';
+	tree_write("root/was", bytes, LARGE);
+	survey_again();
+	t = prepare_all();
+	assert_int_equal(fate_of(t, "was"), TAKE_CHANGED);
+	/* A person's change after the plan, of one byte. */
+	bytes[5] = 'z';
+	tree_write("into/was", bytes, LARGE);
+	assert_int_equal(take_carry_out(t, true, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	take_free(t);
+	assert_false(tree_exists("into/new"));
+}
+
+/* More than may be held of files that each might be. */
+static void test_take_many(void **state)
+{
+	AUTO_FREE char *bytes = xcalloc(1, 7 << 20);
+	char name[32];
+	struct take *t;
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		snprintf(name, sizeof name, "root/many%d", i);
+		memset(bytes, 'a' + i, 7 << 20);
+		tree_write(name, bytes, 7 << 20);
+	}
+	survey_again();
+	t = prepare_all();
+	assert_int_equal(take_carry_out(t, false, &e), 0);
+	take_free(t);
+	for (int i = 0; i < 12; i++) {
+		char to[32];
+
+		snprintf(name, sizeof name, "root/many%d", i);
+		snprintf(to, sizeof to, "into/many%d", i);
+		assert_same_files(name, to);
+	}
+}
+
+/* What an agent writes between the plan and the taking does not pass, and nothing of the batch does. */
+static void test_large_source_changes(void **state)
+{
+	static const char *const spoils[] = {"cp %s %s.new && mv %s.new %s && printf x >> %s",
+		"printf x | dd of=%s bs=1 seek=9000000 conv=notrunc status=none",
+		"truncate -s 9000000 %s", "printf more >> %s", "rm %s", "rm %s && mkdir %s",
+		"rm %s && ln -s /etc/passwd %s", "rm %s && mkfifo %s"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(spoils); i++) {
+		AUTO_STR struct str command = STR_INIT;
+		struct take *t;
+
+		AUTO_FREE char *clear = xasprintf("rm -rf '%s'", tree_path("root/large"));
+
+		assert_int_equal(system(clear), 0);
+		write_large_file("root/large", LARGE, 1);
+		survey_again();
+		t = prepare_all();
+		for (const char *at = spoils[i]; *at; at++)
+			if (*at == '%' && at[1] == 's')
+				str_adds(&command, tree_path("root/large")), at++;
+			else
+				str_add(&command, at, 1);
+		assert_int_equal(system(command.s), 0);
+		e = (struct err)ERR_INIT;
+		assert_int_equal(take_carry_out(t, true, &e), -1);
+		assert_int_equal(e.kind, ERR_CONFLICT);
+		take_free(t);
+		assert_false(tree_exists("into/large"));
+		assert_false(tree_exists("into/new"));
+		assert_true(tree_has("into/a", "one"));
+		assert_false(tree_exists("into/.berth"));
+	}
+}
+
+/* A secret on the last line of a large file; a file of nothing else is not looked through to its end, and says so. */
+static void test_secrets_in_large(void **state)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct take *t;
+
+	(void)state;
+	while (text.len < LARGE)
+		str_adds(&text, "an ordinary line of text\n");
+	str_addf(&text, "gh%s\n", "p_16C7e42F292c6912E7710c838347Ae178B4a");
+	tree_write("root/one", text.s, text.len);
+	str_clear(&text);
+	while (text.len < LARGE)
+		str_addf(&text, "gh%s\n", "p_16C7e42F292c6912E7710c838347Ae178B4a");
+	tree_write("root/two", text.s, text.len);
+	survey_again();
+	t = prepare_all();
+	assert_int_equal(t->nsecret, 1001);
+	assert_string_equal(t->secret[0].path, "one");
+	assert_int_equal(t->secret[0].line, LARGE / 25 + 2);
+	assert_int_equal(t->nunchecked, 1);
+	assert_string_equal(t->unchecked[0].path, "two");
+	take_free(t);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -164,6 +389,12 @@ int main(void)
 		CASE(test_target_became_a_link),
 		CASE(test_source_changed_since),
 		CASE(test_take_conflict),
+		CASE(test_take_hunks),
+		CASE(test_take_large),
+		CASE(test_take_large_as_it_was),
+		CASE(test_take_many),
+		CASE(test_large_source_changes),
+		CASE(test_secrets_in_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <berth/mem.h>
 #include <berth/team.h>
 #include <berth/text.h>
 
@@ -32,6 +33,78 @@ static void refuse_team(const char *text, const char *sentence)
 		fail_msg("expected \"%s\" in \"%s\"", sentence, e.msg);
 }
 
+static void write_text(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	chmod(path, 0644);
+}
+
+static void test_idle_rule(void **state)
+{
+	static const struct {
+		const char *idle;
+		int64_t seconds; /* 0: refused */
+	} some[] = {{"{pause: 10m}", 600}, {"{pause: 1s}", 1}, {"{pause: 30d}", 2592000},
+		{"{pause: 31d}", 0}, {"{pause: 0s}", 0}, {"{pause: soon}", 0}, {"{pause: [1m]}", 0},
+		{"{}", 0}, {"10m", 0}, {"{stop: 10m}", 0}};
+	struct team t;
+	char text[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		snprintf(text, sizeof text, "agents: {a: {workspace: './w', idle: %s}}\n",
+			some[i].idle);
+		if (!some[i].seconds) {
+			refuse_team(text, i < 7 ? "a time from 1s to 30d" : "");
+			continue;
+		}
+		parse_team(text, &t);
+		assert_int_equal(team_agent(&t, "a")->idle_pause_s, some[i].seconds);
+		team_release(&t);
+	}
+}
+
+static void test_checkpoints(void **state)
+{
+	static const struct {
+		const char *every;
+		int64_t seconds; /* 0: refused */
+	} some[] = {{"1s", 1}, {"90s", 90}, {"10m", 600}, {"2h", 7200}, {"30d", 2592000},
+		{"31d", 0}, {"0s", 0}, {"10", 0}, {"m", 0}, {"10 m", 0}, {"-1m", 0}, {"1m30s", 0},
+		{"99999999999h", 0}, {"commands", 0}, {"[1m]", 0}, {"''", 0}};
+	struct team t;
+	char text[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		snprintf(text, sizeof text,
+			"agents: {a: {workspace: 'task:t', checkpoints: {every: %s}}}\n",
+			some[i].every);
+		if (!some[i].seconds) {
+			refuse_team(text, "a time from 1s to 30d");
+			continue;
+		}
+		parse_team(text, &t);
+		assert_int_equal(team_agent(&t, "a")->checkpoints.every_s, some[i].seconds);
+		assert_int_equal(team_agent(&t, "a")->checkpoints.keep, 20);
+		assert_false(team_agent(&t, "a")->checkpoints.commands);
+		team_release(&t);
+	}
+	parse_team("agents:\n"
+		   "  a: {workspace: 'project:p', checkpoints: {keep: 3, every: command}}\n"
+		   "  b: {workspace: 'task:t'}\n",
+		&t);
+	assert_true(team_agent(&t, "a")->checkpoints.commands);
+	assert_int_equal(team_agent(&t, "a")->checkpoints.every_s, 0);
+	assert_int_equal(team_agent(&t, "a")->checkpoints.keep, 3);
+	assert_int_equal(team_agent(&t, "b")->checkpoints.keep, 0);
+	team_release(&t);
+}
+
 static void test_berth(void **state)
 {
 	struct team t;
@@ -52,11 +125,13 @@ static void test_berth(void **state)
 		   "    packages: {python: [click]}\n"
 		   "    secrets: [key]\n"
 		   "    env: {A: 1, B: \"two words\"}\n"
-		   "  b: {workspace: /w/b, sudo: true, apparmor: optional}\n"
+		   "  b: {workspace: /w/b, sudo: true, apparmor: optional,\n"
+		   "      runtime: runsc}\n"
 		   "custom_tools:\n"
 		   "  fetch: {type: docker, image: py, script: \"echo $1\", timeout: 5,\n"
 		   "          resources: {memory: 64m, cpu: 0.5, pids: 20},\n"
-		   "          isolation: {network: none, filesystem: workspace}, pool: {size: 2}}\n"
+		   "          isolation: {network: none, filesystem: workspace,\n"
+		   "                      runtime: io.containerd.runc.v2}, pool: {size: 2}}\n"
 		   "networks: {team: {members: [a, b]}}\n"
 		   "secrets: {key: {env: API_KEY}}\n",
 		&t);
@@ -77,6 +152,9 @@ static void test_berth(void **state)
 	assert_true(team_agent(&t, "b")->sudo);
 	assert_true(team_agent(&t, "b")->apparmor_optional);
 	assert_false(a->apparmor_optional);
+	assert_string_equal(team_agent(&t, "b")->runtime, "runsc");
+	assert_null(a->runtime);
+	assert_string_equal(team_tool(&t, "fetch")->runtime, "io.containerd.runc.v2");
 	assert_null(team_agent(&t, "c"));
 	tool = team_tool(&t, "fetch");
 	assert_int_equal(tool->command.n, 4);
@@ -86,6 +164,35 @@ static void test_berth(void **state)
 	assert_int_equal(tool->pool_size, 2);
 	assert_int_equal(t.secrets[0].from, SECRET_ENV);
 	team_release(&t);
+}
+
+static void test_bound(void **state)
+{
+	struct team t;
+
+	(void)state;
+	setenv("XDG_DATA_HOME", "/tmp/berth-team-data", 1);
+	parse_team(
+		"agents:\n"
+		"  a: {workspace: task:fix-1}\n"
+		"  b: {workspace: 'project:site'}\n"
+		"  c: {workspace: ./task:fix-1}\n"
+		"custom_tools:\n"
+		"  x: {image: i, script: s, isolation: {filesystem: workspace, workspace: task:fix-1}}\n",
+		&t);
+	assert_string_equal(
+		t.agents[0].workspace, "/tmp/berth-team-data/berth/workspaces/tasks/fix-1");
+	assert_string_equal(t.agents[0].bound, "task:fix-1");
+	assert_string_equal(
+		t.agents[1].workspace, "/tmp/berth-team-data/berth/workspaces/projects/site");
+	assert_string_equal(t.agents[1].bound, "project:site");
+	assert_string_equal(t.agents[2].workspace, "/base/task:fix-1");
+	assert_null(t.agents[2].bound);
+	assert_string_equal(t.tools[0].workspace, t.agents[0].workspace);
+	team_release(&t);
+	rmdir("/tmp/berth-team-data/berth");
+	rmdir("/tmp/berth-team-data");
+	unsetenv("XDG_DATA_HOME");
 }
 
 static void test_massgen(void **state)
@@ -169,6 +276,142 @@ static void test_massgen_as_it_is(void **state)
 	team_release(&t);
 }
 
+/* One of several is the final agent, and only it may write to context paths. */
+static void test_massgen_final(void **state)
+{
+	static const char *const text =
+		"agents:\n"
+		"  - {id: a, backend: {cwd: a, context_paths: [{path: /own, permission: write}]}}\n"
+		"  - {id: b, backend: {cwd: b}}\n"
+		"  - {id: c, backend: {type: openai}}\n"
+		"orchestrator:\n"
+		"  context_paths:\n"
+		"    - {path: /docs}\n"
+		"    - {path: /src, permission: write, protected_paths: [keep]}\n";
+	struct team t;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	parse_team(text, &t);
+	assert_int_equal(t.agents[0].npaths, 3);
+	for (size_t i = 0; i < t.nagents; i++)
+		for (size_t k = 0; k < t.agents[i].npaths; k++)
+			assert_false(t.agents[i].paths[k].write);
+	assert_string_equal(t.ignored[0].key, "orchestrator.context_paths");
+	assert_int_equal(t.ignored[0].at.line, 8);
+	assert_non_null(strstr(t.ignored[0].why, "/src"));
+	assert_int_equal(team_final(&t, "c", &e), -1);
+	assert_int_equal(e.kind, ERR_USAGE);
+	assert_int_equal(team_final(&t, "a", &e), 0);
+	assert_true(t.agents[0].paths[1].write);
+	assert_true(t.agents[0].paths[2].write);
+	assert_false(t.agents[0].paths[0].write);
+	assert_string_equal(t.agents[0].paths[1].protected_paths.word[0], "/src/keep");
+	for (size_t k = 0; k < t.agents[1].npaths; k++)
+		assert_false(t.agents[1].paths[k].write);
+	team_release(&t);
+	/* The only one is it, though there is a list; one that needs no container counts. */
+	parse_team("agents: [{backend: {cwd: a}}]\n"
+		   "orchestrator: {context_paths: [{path: /src, permission: write}]}\n",
+		&t);
+	assert_true(t.agents[0].paths[0].write);
+	team_release(&t);
+	parse_team("agents: [{backend: {cwd: a}}, {backend: {type: x}}]\n"
+		   "orchestrator: {context_paths: [{path: /src, permission: write}]}\n",
+		&t);
+	assert_false(t.agents[0].paths[0].write);
+	team_release(&t);
+	parse_team("agents: {a: {workspace: w}}\n", &t);
+	assert_int_equal(team_final(&t, "a", &e), -1);
+	team_release(&t);
+}
+
+/* Tools of one agent, of all; and the time of the whole run. */
+static void test_massgen_tools(void **state)
+{
+	struct team t;
+
+	(void)state;
+	parse_team("agents:\n"
+		   "  - id: a\n"
+		   "    backend:\n"
+		   "      cwd: a\n"
+		   "      custom_tools: {own: {type: docker, image: i, command: [x], isolation: "
+		   "{filesystem: workspace}}}\n"
+		   "  - id: b\n"
+		   "    backend: {cwd: b, custom_tools: [{name: [f], path: massgen/tool.py}]}\n"
+		   "custom_tools: {all: {image: i, command: 'wc -l \"$@\"'}}\n"
+		   "timeout_settings: {orchestrator_timeout_seconds: 300, initial_round: 5}\n",
+		&t);
+	assert_int_equal(t.ntools, 2);
+	assert_null(team_tool(&t, "all")->agent);
+	assert_string_equal(team_tool(&t, "all")->command.word[0], "/bin/sh");
+	assert_string_equal(team_tool(&t, "own")->agent, "a");
+	assert_string_equal(team_tool(&t, "own")->workspace, "/base/a");
+	assert_int_equal(team_tool(&t, "own")->command.n, 1);
+	assert_int_equal(t.agents[0].limits.timeout_s, 300);
+	assert_string_equal(t.ignored[0].key, "timeout_settings.initial_round");
+	assert_string_equal(t.ignored[2].key, "agents[1].backend.custom_tools");
+	assert_non_null(strstr(t.ignored[2].why, "on the host"));
+	team_release(&t);
+	refuse_team("agents: [{backend: {cwd: a, custom_tools: {x: {image: i, command: [x]}}}}]\n"
+		    "custom_tools: {x: {image: i, command: [x]}}\n",
+		"the tool x is defined twice");
+	refuse_team("agent: {backend: {cwd: a, custom_tools: {x: {image: i, comand: [x]}}}}\n",
+		"did you mean \"command\"?");
+	refuse_team(
+		"agent: {backend: {cwd: a}}\ntimeout_settings: {orchestrator_timeout_seconds: 0}\n",
+		"t:2:");
+	refuse_team(
+		"agent: {backend: {cwd: a}}\ntimeout_settings: {orchestrator_timeout_second: 5}\n",
+		"did you mean orchestrator_timeout_seconds?");
+}
+
+/* A file beside the team file, and what runs it. */
+static void test_scripts(void **state)
+{
+	static const struct {
+		const char *script, *word[3];
+	} table[] = {
+		{"tools/a.py", {"python3", "/tool/a.py", NULL}},
+		{"./tools/env", {"/usr/bin/env", "python3 -u", "/tool/env"}},
+		{"./tools/dos", {"/bin/sh", "/tool/dos", NULL}},
+		{"c.js", {"node", "/tool/c.js", NULL}}, /* not there: told when it is looked for */
+		{"wc -l ./x", {"/bin/sh", "-c", "wc -l ./x"}},
+		{"/bin/true", {"/bin/sh", "-c", "/bin/true"}},
+		{"true", {"/bin/sh", "-c", "true"}},
+	};
+	char dir[] = "/tmp/berth-team-XXXXXX", text[256];
+	struct team t;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(mkdir("tools", 0755), 0);
+	write_text("tools/a.py", "print(1)\n");
+	write_text("tools/env", "#! /usr/bin/env python3 -u \nprint(1)\n");
+	write_text("tools/dos", "#!/bin/sh\r\n");
+	write_text("tools/odd", "#!relative\n");
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		snprintf(text, sizeof text, "custom_tools: {t: {image: i, script: \"%s\"}}\n",
+			table[i].script);
+		if (team_parse("t", text, strlen(text), dir, &t, &e))
+			fail_msg("%s", e.msg);
+		for (size_t k = 0; k < 3 && table[i].word[k]; k++)
+			assert_string_equal(t.tools[0].command.word[k], table[i].word[k]);
+		team_release(&t);
+	}
+	snprintf(text, sizeof text, "custom_tools: {t: {image: i, script: ./tools/odd}}\n");
+	assert_int_equal(team_parse("t", text, strlen(text), dir, &t, &e), -1);
+	assert_non_null(strstr(e.msg, "has no #! line"));
+	refuse_team(
+		"custom_tools: {t: {image: i, script: a.py, command: [x]}}\n", "either script:");
+	assert_int_equal(unlink("tools/a.py") | unlink("tools/env") | unlink("tools/dos") |
+			unlink("tools/odd") | rmdir("tools") | chdir("/") | rmdir(dir),
+		0);
+}
+
 static void test_massgen_misspelt(void **state)
 {
 	(void)state;
@@ -196,11 +439,69 @@ static void test_massgen_misspelt(void **state)
 		"would hand every secret");
 }
 
+/* The two ways to ask for TLS on a port are one rule. */
+static void test_rules_with_tls(void **state)
+{
+	static const char *const want[] = {"a.org", "tls://b.org:8443", "tls://*.c.org:8443",
+		"d.org:22", "tls://e.org", "f.org:22"};
+	struct team t;
+
+	(void)state;
+	parse_team(
+		"agents:\n"
+		"  a: {workspace: w, network: {deny: x.org, allow: [a.org, {host: \"b.org:8443\", tls: true},\n"
+		"      \"tls://*.c.org:8443\", {host: \"d.org:22\"}, {tls: yes, host: e.org},\n"
+		"      {host: \"f.org:22\", tls: false}]}}\n"
+		"  b: {workspace: w, network: {allow: {host: \"b.org:1\", tls: true}}}\n",
+		&t);
+	assert_int_equal(t.agents[0].egress.allow.n, COUNT(want));
+	for (size_t i = 0; i < COUNT(want); i++)
+		assert_string_equal(t.agents[0].egress.allow.word[i], want[i]);
+	assert_int_equal(t.agents[0].egress.deny.n, 1);
+	assert_string_equal(t.agents[1].egress.allow.word[0], "tls://b.org:1");
+	team_release(&t);
+}
+
+/* What of this machine an agent reaches is told as loosened, by a rule or by a route. */
+static void test_own_host(void **state)
+{
+#define ROUTE "header: \"K: ${secret:S}\", allow: [GET /]"
+	static const struct {
+		const char *network, *own; /* NULL: nothing */
+	} some[] = {
+		{"{allow: [a.org]}", NULL},
+		{"{allow: [a.org, \"host.docker.internal:1\"]}", "allow: host.docker.internal:1"},
+		{"{routes: {r: {to: \"https://a.org\", " ROUTE "}}}", NULL},
+		{"{routes: {r: {to: \"http://127.0.0.1:1\", " ROUTE "}}}", "routes: r"},
+		{"{routes: {r: {to: \"https://localhost\", " ROUTE "}}}", "routes: r"},
+		{"{routes: {r: {to: \"https://[::1]:1\", " ROUTE "}}}", "routes: r"},
+	};
+	char text[512];
+	struct team t;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(some); i++) {
+		snprintf(text, sizeof text,
+			"agents: {a: {workspace: w, network: %s}}\nsecrets: {S: {env: S}}\n",
+			some[i].network);
+		parse_team(text, &t);
+		if (some[i].own)
+			assert_string_equal(t.agents[0].egress.own_host, some[i].own);
+		else
+			assert_null(t.agents[0].egress.own_host);
+		team_release(&t);
+	}
+}
+
 static void test_berth_wrong(void **state)
 {
 	(void)state;
 	refuse_team("agents: {a: {workspace: w, memroy: 2g}}\n", "did you mean");
 	refuse_team("agents: {a: {role: x}}\n", "needs workspace:");
+	refuse_team("agents: {a: {workspace: 'task:'}}\n", "names no workspace");
+	refuse_team("agents: {a: {workspace: 'task:../x'}}\n", "names no workspace");
+	refuse_team("agents: {a: {workspace: 'project:.x'}}\n", "names no workspace");
+	refuse_team("agents: {a: {workspace: [x]}}\n", "task:ID");
 	refuse_team("agents: {a: {workspace: w, memory: 1k}}\n", "expected an amount");
 	refuse_team("agents: {a: {workspace: w, cpus: -1}}\n", "t:1:");
 	refuse_team("agents: {a: {workspace: w, network: bridged}}\n", "t:1:");
@@ -211,13 +512,45 @@ static void test_berth_wrong(void **state)
 	refuse_team("agents: {a: {workspace: w}}\nsecrets: {s: {env: A, file: b}}\n",
 		"needs one of env:");
 	refuse_team("agents: {a: {workspace: w}}\nnetworks: {n: {members: [z]}}\n",
-		"no agent or tool of this file");
+		"not an agent or tool of this file");
 	refuse_team(
 		"agents: {a: {workspace: w, network: {internal: n}}}\nnetworks: {n: {members: []}}\n",
 		"not among the members");
 	refuse_team("agents: {a: {workspace: w, network_rate: 1m}}\n", "has nothing to limit");
+	refuse_team("agents: {a: {workspace: w, network: {allow: [{tls: true}]}}}\n",
+		"t:1:46: expected a host");
+	refuse_team("agents: {a: {workspace: w, network: {allow: [{host: a.org, tsl: true}]}}}\n",
+		"did you mean \"tls\"");
+	refuse_team("agents: {a: {workspace: w, network: {allow: [{host: a.org, tls: false}]}}}\n",
+		"is always TLS");
+	refuse_team(
+		"agents: {a: {workspace: w, network: {allow: [{host: \"10.0.0.1:1\", tls: true}]}}}\n",
+		"TLS names no address");
+	refuse_team(
+		"agents: {a: {workspace: w, network: {deny: [{host: \"a.org:1\", tls: true}]}}}\n",
+		"denied in every way");
+	refuse_team("agents: {a: {workspace: w, network: {allow: [a.org, [b.org]]}}}\n",
+		"expected a word");
+	refuse_team("agents: {a: {workspace: w, checkpoints: {every: command}}}\n",
+		"t:1:41: checkpoints: of the agent a");
+	refuse_team("agents: {a: {workspace: 'task:t', checkpoints: {keep: 3}}}\n",
+		"needs every: command");
+	refuse_team(
+		"agents: {a: {workspace: 'task:t', checkpoints: {every: 1h, keep: 0}}}\n", "t:1:");
+	refuse_team(
+		"agents: {a: {workspace: 'task:t', checkpoints: {every: 1h, kept: 4}}}\n", "keep");
+	refuse_team("agents: {a: {workspace: 'task:t', checkpoints: 10m}}\n", "keys with values");
 	refuse_team(
 		"agents: {a: {workspace: w, network: host, network_rate: 1m}}\n", "the host's own");
+	refuse_team("agents: {a: {workspace: w, ports: [3000, 80x]}}\n",
+		"found \"80x\", expected the number of a port");
+	refuse_team("agents: {a: {workspace: w, ports: [\"3000:80\"]}}\n", "number of a port");
+	refuse_team("agents: {a: {workspace: w, ports: 0}}\n", "number of a port");
+	refuse_team("agents: {a: {workspace: w, ports: {a: b}}}\n", "expected a list");
+	refuse_team(
+		"agents: {a: {workspace: w, ports: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}}\n",
+		"at most 16");
+	refuse_team("agents: {a: {workspace: w, network: host, ports: [80]}}\n", "open already");
 	refuse_team("custom_tools: {t: {type: docker, script: x}}\n", "needs image:");
 	refuse_team("custom_tools: {t: {type: docker, image: i}}\n",
 		"needs either script: or command:");
@@ -260,14 +593,37 @@ static void test_owner(void **state)
 	rmdir(dir);
 }
 
-static void write_text(const char *path, const char *text)
+/* ".." behind a link leads where the kernel goes, not where the text does. */
+static void test_climbing(void **state)
 {
-	FILE *f = fopen(path, "w");
+	char dir[] = "/tmp/berth-team-XXXXXX", text[256], want[64], path[64];
+	struct team t;
+	struct err e = ERR_INIT;
 
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-	chmod(path, 0644);
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(
+		mkdir("far", 0755) | mkdir("far/deep", 0755) | mkdir("far/deep/er", 0755), 0);
+	assert_int_equal(symlink("far/deep", "near"), 0);
+	snprintf(text, sizeof text,
+		"agents: {a: {workspace: near/../w}, b: {workspace: near/er/../../w},"
+		" c: {workspace: x/../w}, d: {workspace: ../../../..}}\n");
+	assert_int_equal(team_parse("t", text, strlen(text), dir, &t, &e), 0);
+	snprintf(want, sizeof want, "%s/far/w", dir);
+	assert_string_equal(t.agents[0].workspace, want);
+	assert_string_equal(t.agents[1].workspace, want);
+	snprintf(want, sizeof want, "%s/w", dir);
+	assert_string_equal(t.agents[2].workspace, want);
+	assert_string_equal(t.agents[3].workspace, "/");
+	team_release(&t);
+	unlink("near");
+	snprintf(path, sizeof path, "%s/far/deep/er", dir);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(rmdir(path), 0);
+		*strrchr(path, '/') = '\0';
+	}
+	assert_int_equal(chdir("/"), 0);
 }
 
 /* What an agent or a tool may write must not hold the file that says what they may do. */
@@ -290,6 +646,9 @@ static void test_outside(void **state)
 		{"custom_tools:\n  x: {image: i, script: s, isolation: {filesystem: workspace, workspace: .}}\n",
 			":2:3: "},
 		{"agent:\n  id: a\n  backend: {cwd: .}\n", "holds this file"},
+		{"agents: [{backend: {cwd: w}}, {backend: {cwd: w}}]\n"
+		 "orchestrator: {context_paths: [{path: ., permission: write}]}\n",
+			":2:"},
 	};
 	char dir[] = "/tmp/berth-team-XXXXXX", file[64], sub[64], link[64];
 	struct team t;
@@ -359,12 +718,21 @@ static void test_examples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_checkpoints),
+		cmocka_unit_test(test_idle_rule),
 		cmocka_unit_test(test_berth),
+		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_massgen),
 		cmocka_unit_test(test_massgen_as_it_is),
+		cmocka_unit_test(test_massgen_final),
+		cmocka_unit_test(test_massgen_tools),
+		cmocka_unit_test(test_scripts),
 		cmocka_unit_test(test_massgen_misspelt),
+		cmocka_unit_test(test_rules_with_tls),
+		cmocka_unit_test(test_own_host),
 		cmocka_unit_test(test_berth_wrong),
 		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_climbing),
 		cmocka_unit_test(test_outside),
 		cmocka_unit_test(test_examples),
 	};

@@ -67,6 +67,34 @@ static void test_shipped_themes(void **state)
 	assert_true(n >= 6);
 }
 
+/* Whatever a log asks for can be read, and where a theme has no colours there are none. */
+static void test_inked(void **state)
+{
+	struct err e = ERR_INIT;
+	char name[32];
+	struct theme t;
+
+	(void)state;
+	for (size_t n = 0; theme_name(n, name); n++) {
+		struct theme_style plain, st;
+		int coloured = 0;
+
+		if (theme_load(name, &t, &e) < 0)
+			fail_msg("%s: %s", name, e.msg);
+		plain = theme_resolve(&t, ROLE_TEXT, 0, 0, false);
+		for (int ink = 0; ink < 256; ink++)
+			for (int paper = 0; paper < 256; paper += 15) {
+				st = theme_inked(plain, (uint8_t)ink, (uint8_t)paper);
+				coloured += st.fg != plain.fg || st.bg != plain.bg;
+				if (plain.fg == COLOUR_DEFAULT)
+					continue;
+				assert_true(theme_contrast(st.fg, st.bg) >= 2.0);
+				assert_int_not_equal(st.fg16, st.bg16);
+			}
+		assert_int_equal(coloured > 0, plain.fg != COLOUR_DEFAULT);
+	}
+}
+
 static void test_nearest_256(void **state)
 {
 	(void)state;
@@ -136,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shipped_themes),
+		cmocka_unit_test(test_inked),
 		cmocka_unit_test(test_nearest_256),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_resolve),

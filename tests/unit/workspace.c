@@ -274,6 +274,45 @@ static void test_usage_is_kept(void **state)
 	assert_int_equal(usage_bytes(true, 0, 2), before - 5);
 }
 
+/* Many are counted in one scan: each gets what it gets alone, and nobody what lies beside them. */
+static void test_usage_together(void **state)
+{
+	static const char *const names[] = {"a", "a-1", "a.b", "b"};
+	struct workspace_usage *all, one;
+	size_t n;
+
+	(void)state;
+	fill_usage();
+	for (size_t i = 0; i < 4; i++) {
+		char path[100];
+
+		assert_int_equal(create_named(WORKSPACE_TASK, names[i]), 0);
+		for (size_t k = 0; k <= i; k++) {
+			snprintf(path, sizeof path, "w/tasks/%s/files/d%zu/f", names[i], k);
+			tree_text(path, "123456789");
+		}
+	}
+	tree_text("w/tasks/.new.c/files/f", "123");
+	tree_text("w/tasks/aa", "not a directory");
+	assert_int_equal(symlink("a", tree_path("w/tasks/c")), 0);
+	assert_int_equal(workspace_usage(w, false, &all, &n, &e), 0);
+	assert_int_equal(n, 6);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(
+			workspace_count(w, all[i].info.kind, all[i].info.name, &one, &e), 0);
+		assert_true(all[i].counted_ns > 0);
+		assert_int_equal(all[i].files, one.files);
+		assert_int_equal(all[i].dirs, one.dirs);
+		assert_int_equal(all[i].others, one.others);
+		assert_int_equal(all[i].bytes, one.bytes);
+		assert_int_equal(all[i].disk, one.disk);
+		assert_int_equal(all[i].unread, 0);
+		assert_int_equal(all[i].used_ns, one.used_ns);
+	}
+	assert_int_equal(all[3].bytes - all[0].bytes, 3 * 9);
+	free(all);
+}
+
 static void test_kept_usage_is_not_trusted(void **state)
 {
 	uint64_t before;
@@ -376,6 +415,7 @@ int main(void)
 		CASE(test_filled_by_caller),
 		CASE(test_usage_of_one),
 		CASE(test_usage_is_kept),
+		CASE(test_usage_together),
 		CASE(test_kept_usage_is_not_trusted),
 		CASE(test_end),
 		CASE(test_end_is_of_one_task),

@@ -85,7 +85,7 @@ bool app_guarded(struct app *a)
 
 int app_may(struct app *a, enum deed deed, const struct container *c, struct err *e)
 {
-	const struct engine_state *eng = &a->live->engine;
+	const struct engine_state *eng = c ? snapshot_engine(a->live, c->engine) : &a->live->engine;
 	struct policy_act act = {
 		.deed = deed, .endpoint = eng->endpoint, .engine_name = eng->name, .guess = true};
 	struct key_value labels[5];
@@ -136,8 +136,9 @@ static struct listed choose_targets(
 		}
 		/* The ids are those seen now; the dialog's answer cannot come to mean others. */
 		command_target(c, t->engine, t->id, t->name);
-		l.item[l.n++] = arena_printf(&c->mem, "%.80s  %.12s  %s", t->name, t->id,
-			k ? container_state_name(k->state) : "gone");
+		l.item[l.n++] = arena_printf(&c->mem, "%.80s  %.12s  %s%s%s", t->name, t->id,
+			k ? container_state_name(k->state) : "gone", k && *k->host ? "  on " : "",
+			k ? k->host : "");
 	}
 	memcpy(l.item + l.n, kept, l.kept * sizeof *kept);
 	l.n += l.kept;
@@ -161,9 +162,22 @@ const char *acts_hidden(struct arena *mem, size_t n)
 	return n ? arena_printf(mem, " (not %zu marked but hidden)", n) : "";
 }
 
+/* Of one engine what it is; of several that they are several, for each target says its own. */
+static const char *tell_where(struct app *a, struct command *c)
+{
+	const struct engine_state *eng = snapshot_engine(a->live, c->targets[0].engine);
+	const struct container *k = snapshot_find(a->live, c->targets[0].engine, c->targets[0].id);
+	const char *name = k && *k->host ? k->host : eng->name[0] ? eng->name : eng->source;
+
+	for (size_t i = 1; i < c->ntargets; i++)
+		if (strcmp(c->targets[i].engine, c->targets[0].engine) != 0)
+			return "on several hosts: see each";
+	return arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)", name, eng->product,
+		eng->version, eng->endpoint);
+}
+
 static void ask_act(struct app *a, struct command *c, const struct listed *l, size_t hidden)
 {
-	const struct engine_state *eng = &a->live->engine;
 	struct dialog_ask ask = {
 		.verb = acts[c->act.what].verb, .danger = acts[c->act.what].danger};
 	size_t n = c->ntargets, running = count_running(a, c);
@@ -171,8 +185,7 @@ static void ask_act(struct app *a, struct command *c, const struct listed *l, si
 	c->act.force = c->act.what == ACT_REMOVE && running > 0;
 	ask.title = arena_printf(&c->mem, "%s %zu container%s%s", acts[c->act.what].verb, n,
 		n == 1 ? "" : "s", acts_hidden(&c->mem, hidden));
-	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
-		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
+	ask.where = tell_where(a, c);
 	ask.effect = effect_of_act(c, l->kept, running);
 	ask.items = l->item;
 	ask.nitems = l->n;

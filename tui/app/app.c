@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
+#include <berth/tape.h>
 #include <berth/text.h>
 
 #include "app/app_state.h"
@@ -23,18 +25,14 @@
 static void take_input(struct app *a, bool hangup)
 {
 	struct input in;
-	int w, h;
 
-	while (!a->quit && !a->shell && screen_next(a->screen, hangup, &in)) {
+	while (!a->quit && !a->shell && !a->paging && screen_next(a->screen, hangup, &in)) {
 		switch (in.kind) {
-		case INPUT_KEY: app_key(a, in.key); break;
-		case INPUT_PASTE: app_paste(a, in.text, in.n); break;
-		case INPUT_CLICK: app_click(a, in.x, in.y, in.twice); break;
-		case INPUT_WHEEL: app_wheel(a, in.lines); break;
-		case INPUT_RESIZE:
-			screen_size(a->screen, &w, &h);
-			app_resize(a, w, h);
-			break;
+		case INPUT_RESIZE: screen_size(a->screen, &in.x, &in.y); /* fall through */
+		case INPUT_KEY:
+		case INPUT_PASTE:
+		case INPUT_CLICK:
+		case INPUT_WHEEL: app_input(a, &in); break;
 		case INPUT_STOP: deed(a, DO_SUSPEND); break;
 		case INPUT_END: a->quit = true; break;
 		case INPUT_LOST:
@@ -91,6 +89,8 @@ static void run_loop(struct app *a)
 		tasks_pulse(a);
 		if (a->shell)
 			shell_relay(a);
+		if (a->paging)
+			pager_run(a);
 	}
 }
 
@@ -104,47 +104,99 @@ static void key_problem(void *ctx, const struct err *e)
 		app_say(a, ROLE_WARN, "%s", e->msg);
 }
 
-static int choose_theme(struct app *a, struct err *e)
+/* That of the run before, where nothing says otherwise and there are colours to see. */
+static bool recall_theme(struct app *a, const struct screen *s)
+{
+	const char *name = a->o->kept ? a->o->kept->theme : NULL;
+	struct err gone = ERR_INIT;
+
+	if (!name || strpbrk(name, "/.") || a->o->theme || (s && screen_colours(s) == COLOURS_NONE))
+		return false;
+	return a->themed = theme_load(name, &a->theme, &gone) == 0;
+}
+
+static int choose_theme(struct app *a, const struct screen *s, struct err *e)
 {
 	const char *name = a->o->theme ? a->o->theme : a->settings->theme;
 
+	if (recall_theme(a, s))
+		return 0;
 	if (strcmp(name, "auto") != 0)
 		return theme_load(name, &a->theme, e);
-	if (a->screen && screen_colours(a->screen) == COLOURS_NONE)
+	if (s && screen_colours(s) == COLOURS_NONE)
 		name = "mono";
 	else
-		name = a->screen && screen_light(a->screen) ? "light" : "dark";
+		name = s && screen_light(s) ? "light" : "dark";
 	return theme_load(name, &a->theme, e);
+}
+
+/* Where pictures go: a terminal, or what a script or a replay without a terminal dumps. */
+static struct screen *open_sight(struct app *a, struct err *e)
+{
+	bool terminal = isatty(STDOUT_FILENO) && !a->o->out;
+
+	if (a->o->script || (a->replay && !terminal)) {
+		a->script = script_open(a->o->script, e);
+		return NULL;
+	}
+	if (a->replay)
+		return replay_screen(a, e);
+	if (a->o->demo && !(a->script = script_open(a->o->demo, e)))
+		return NULL;
+	return a->screen = screen_open(a->mouse, e);
+}
+
+/* The size that there is, and of a replay that which there was. */
+static void open_canvas(struct app *a)
+{
+	const struct tape_head *h = a->replay ? tape_head_of(a->o->replay) : NULL;
+	bool ascii = a->o->ascii || a->settings->ascii == ASCII_YES;
+	int w = h ? h->columns : 80, rows = h ? h->rows : 24;
+
+	if (a->screen) {
+		ascii |= a->settings->ascii == ASCII_AUTO && !screen_utf8(a->screen);
+		screen_size(a->screen, &w, &rows);
+	}
+	canvas_init(&a->canvas, h ? h->ascii : ascii);
+	a->canvas.blocks = a->settings->charts == CHARTS_BLOCKS ||
+		(a->settings->charts == CHARTS_AUTO && a->screen && !screen_braille(a->screen));
+	canvas_resize(&a->canvas, w, rows);
+}
+
+static int open_feed(struct app *a, struct err *e)
+{
+	if (a->o->replay)
+		return replay_open(a, e);
+	a->live = backend_snapshot(a->o->backend);
+	return 0;
 }
 
 static int app_open(struct app *a, struct err *e)
 {
-	int w = 80, h = 24;
-	bool ascii = a->o->ascii || a->settings->ascii == ASCII_YES;
+	const struct screen *s;
 
 	keymap_defaults(&a->keys);
 	if (a->settings->keys)
 		keymap_apply(&a->keys, &a->settings->source, a->settings->keys, key_problem, a);
-	if (a->o->script)
-		a->script = script_open(a->o->script, e);
-	else
-		a->screen = screen_open(a->mouse, e);
-	if ((!a->script && !a->screen) || choose_theme(a, e) < 0)
+	custom_open(a);
+	if (open_feed(a, e) < 0)
 		return -1;
-	if (a->screen) {
-		ascii |= a->settings->ascii == ASCII_AUTO && !screen_utf8(a->screen);
-		screen_size(a->screen, &w, &h);
-		if (screen_notice(a->screen) && !a->said[0])
-			app_say(a, ROLE_WARN, "%s", screen_notice(a->screen));
-	}
-	canvas_init(&a->canvas, ascii);
-	canvas_resize(&a->canvas, w, h);
-	a->live = backend_snapshot(a->o->backend);
+	s = open_sight(a, e);
+	if (((!a->script || a->o->demo) && !s) || choose_theme(a, s, e) < 0)
+		return -1;
+	if (a->screen && screen_notice(a->screen) && !a->said[0])
+		app_say(a, ROLE_WARN, "%s", screen_notice(a->screen));
+	open_canvas(a);
+	if (taping_open(a, e) < 0)
+		return -1;
+	taping_begin(a);
+	tape_the_snapshot(a, a->live);
 	a->shown = snapshot_ref(a->live);
 	stack_open(a);
 	a->orphans = a->shown->orphans;
 	if (a->orphans && !a->said[0])
 		app_tell_orphans(a, a->orphans);
+	taping_end(a);
 	a->dirty = a->urgent = true;
 	return 0;
 }
@@ -153,6 +205,9 @@ static void app_close(struct app *a)
 {
 	/* The terminal first: whatever else takes time, the person has it back. */
 	screen_close(a->screen);
+	replay_leave(a);
+	if (a->o->ret_kept && a->tab)
+		stack_keep(a);
 	shell_free(a);
 	stack_close(a);
 	tasks_release(a);
@@ -168,6 +223,7 @@ static void app_close(struct app *a)
 	canvas_release(&a->canvas);
 	snapshot_unref(a->live);
 	snapshot_unref(a->shown);
+	replay_close(a);
 	free(a);
 }
 
@@ -183,10 +239,12 @@ int app_run(const struct app_options *o, struct err *e)
 		a->policy = *o->policy;
 	a->policy.read_only |= o->read_only || o->settings->read_only;
 	a->mouse = o->settings->mouse;
-	if (app_open(a, e) < 0)
+	if (app_open(a, e) < 0 || (a->o->demo && demo_run(a, e) < 0))
 		code = -1;
-	else if (a->script)
+	else if (a->script && !a->o->demo)
 		code = script_run(a->script, a, e);
+	else if (a->replay)
+		code = replay_run(a, e);
 	else
 		run_loop(a);
 	if (code == 0)

@@ -14,8 +14,21 @@
 #include "app/view.h"
 
 struct keymap;
+struct node;    /* config.h */
 struct command; /* message.h */
 struct screen;
+
+/* What was chosen in the run before. */
+struct app_kept {
+	const char *theme; /* NULL: none */
+	size_t n;
+	struct {
+		const char *view;
+		const struct node *of; /* a map, for its `recall` */
+	} view[VIEW_COUNT];
+};
+
+#define CONTEXT_NAME_MAX 128
 
 struct app_options {
 	struct backend *backend;             /* stays the caller's, who stops it afterwards */
@@ -23,10 +36,24 @@ struct app_options {
 	const struct policy *policy;         /* stays the caller's; NULL: nothing is protected */
 	const struct view_ops *const *views; /* the tabs in order, NULL at the end */
 	const struct view_ops *help;         /* explains another; seed: its ops */
-	const struct view_ops *output;       /* what a command prints; seed: its struct task */
-	const char *theme;                   /* NULL: by settings and terminal */
-	const char *script; /* file: run this instead of a terminal; NULL: interactive */
-	struct str *out;    /* what a script dumps; NULL: standard output */
+	const struct view_ops *network; /* what agents ask to reach; NULL: there is no such view */
+	const struct view_ops *const
+		*pages;                /* opened by their names, NULL at the end; NULL: none */
+	const struct view_ops *output; /* what a command prints; seed: its struct task */
+	const char *theme;             /* NULL: by settings and terminal */
+	const char *script;            /* file: run this instead of a terminal; NULL: interactive */
+	const char *demo;  /* file: the same, on the terminal and for a person; NULL: none */
+	struct tape *tape; /* the session is recorded on this (tape.h); NULL: it is not */
+	/* This one is played instead of asking a backend, which is NULL then; without a terminal (or with `out`) each
+	 * picture is dumped.  Nothing is started, sent or written, whatever was pressed. */
+	struct tape_reader *replay;
+	/* `:context NAME`: is there such a one, and where its name goes when the console ends for it, CONTEXT_NAME_MAX bytes;
+	 * NULL: not here. */
+	int (*check_context)(const char *name, struct err *e);
+	char *ret_context;
+	struct str *out;             /* what a script dumps; NULL: standard output */
+	const struct app_kept *kept; /* NULL: nothing */
+	struct str *ret_kept;        /* the same of this run, as JSON; NULL: not wanted */
 	bool ascii, read_only;
 };
 
@@ -38,8 +65,11 @@ const struct snapshot *app_snapshot(struct app *a); /* the one being shown (froz
 int64_t app_now_ns(struct app *a);                  /* the time to measure ages against */
 uint64_t app_send(struct app *a, struct command *c);
 bool app_read_only(struct app *a);
+bool app_replays(struct app *a); /* nothing may be started */
 const struct settings *app_settings(struct app *a);
 const struct keymap *app_keys(struct app *a);
+/* The key of that command of the settings as text, KEY_TEXT_MAX bytes; "": none, or it is taken. */
+char *app_custom_key(struct app *a, size_t i, char *buf);
 void app_dirty(struct app *a);                                    /* paint again */
 void app_say(struct app *a, enum role role, const char *fmt, ...) /* the message line */
 	__attribute__((format(printf, 3, 4)));
@@ -68,11 +98,23 @@ void app_confirm_clean(struct app *a, const struct clean_plan *p);
 void app_ask(struct app *a, const char *label, const char *text, const char *hint);
 /* That file, the line in sight. */
 void app_open_text(struct app *a, const char *path, size_t line);
+/* A command of berth as a process of its own: argv[0] is the program, NULL ends it.  `page`: what it prints is shown
+ * from its first line on; else the last one is said once it ended.  False: it did not start, and that is said. */
+struct app_task {
+	const char *title;
+	const char *const *argv;
+	bool page;
+};
+bool app_run_task(struct view *v, const struct app_task *t);
+/* The same, once that is confirmed. */
+struct dialog_ask;
+void app_confirm_task(struct view *v, const struct dialog_ask *ask, const struct app_task *t);
 /* Ask for a command to run in these agents. */
 void app_prompt_run(struct app *a, const struct agent *const *agents, size_t n);
 /* A path is asked for; the answer goes to the view's `file`.  `what`: "suite file". */
 void app_ask_file(struct app *a, const char *what);
 /* Ask before stopping jobs, of whichever berth process: exactly those that are listed. */
+void app_confirm_allow(struct app *a, const struct job_info *job); /* what it asks */
 void app_dismiss_jobs(struct app *a, const struct job_info *const *jobs, size_t n);
 void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_t n);
 void app_cancel_job(struct app *a, const struct job_id *job); /* without asking */

@@ -1,7 +1,8 @@
 /*
  * app_state.h - what the app's files share.  From the bottom: stack.c (views, and what they ask),
  * acts.c and its kin (acts on containers, agents, jobs, plans), frame.c (the picture), deeds.c (the
- * app's own actions), dispatch.c (keys), feed.c (the backend), shell.c, script.c, app.c (the loop).
+ * app's own actions), taping.c (a recording), dispatch.c (keys), feed.c (the backend), shell.c, pager.c, demo.c, replay.c, script.c, app.c
+ * (the loop).
  * Views see app.h only.
  */
 #ifndef APP_STATE_H
@@ -36,27 +37,38 @@ enum prompting {
 	PROMPT_TASK,
 	PROMPT_VIEW
 };
-enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT, ASK_TASK };
+enum asking { ASK_NOTHING, ASK_ACT, ASK_QUIT, ASK_TASK, ASK_VIEW_TASK };
 
 struct app {
 	const struct app_options *o;
 	const struct settings *settings;
 	struct keymap keys;
+	struct key custom_key[CUSTOM_COMMANDS_MAX]; /* of the settings' commands; code 0: none */
 	struct theme theme;
+	bool themed; /* it was chosen by a key, now or in the run before */
 	struct canvas canvas;
+	bool ring;             /* an alert asks for the bell */
 	struct screen *screen; /* NULL: a script draws on the canvas alone */
 	struct script *script;
+	struct replay *replay; /* NULL: a backend is asked */
+	struct demo *demo;     /* the script is played on the terminal now; NULL: it is not */
+	uint64_t sent;         /* id of the last command */
 
 	const struct snapshot *live, *shown; /* references; the same unless frozen */
 	bool frozen;
 	int64_t frozen_ns;
 	struct policy policy; /* the options', read-only as it is now */
 	int orphans;          /* as told last */
+	int asks;             /* likewise */
 	double asked_hz;      /* by + and -; 0: as the settings have it */
 
 	struct slot *tab, pushed[PUSHED_MAX];
 	size_t ntabs, at, npushed;
 	size_t came_from[8], ndepth; /* tabs that `back` returns to */
+	/* Two at once: the tab in the half that keys do not go to, and which half that is. */
+	bool split, beside_is_upper;
+	size_t beside;
+	struct area beside_body; /* as drawn last; h 0: not drawn */
 
 	enum role said_role;
 	char said[ERR_MSG_MAX];
@@ -75,11 +87,23 @@ struct app {
 	uint64_t save_id;
 	char save_path[PROMPT_MAX];
 
+	uint64_t paths_id;           /* CMD_PATHS that is awaited */
+	char paths_for[PROMPT_MAX];  /* the line that it was asked for */
+	size_t paths_at, paths_from; /* in it: the cursor, and what is to be completed */
+	char offers[160];            /* what it may be; "": nothing to choose from */
+
 	struct task *task[TASKS_MAX]; /* NULL: no such */
 	enum action asked_do;         /* PROMPT_TASK, ASK_TASK: which */
 	char *asked_line;             /* ASK_TASK: its words */
+	struct asked_task {
+		const struct view_ops *of; /* ASK_VIEW_TASK: who asked */
+		char *title, **argv;
+		bool page;
+	} asked_task;
 
+	char *shell_words;   /* of `:shell`, while the view looks where; NULL: the usual shell */
 	struct shell *shell; /* has the terminal now; NULL: nobody */
+	bool paging;         /* a pager is to have it next */
 	bool mouse;
 
 	bool dirty, urgent; /* paint; before the next 30 ms are over */
@@ -94,22 +118,56 @@ struct app {
 /* stack.c */
 void stack_open(struct app *a); /* all of the options' views; the snapshot is there */
 void stack_close(struct app *a);
+void stack_keep(struct app *a);              /* what was chosen in it, for the next run */
 void stack_turn_to(struct app *a, size_t i); /* to that tab, nothing on top of it */
-void stack_snapshot(struct app *a);          /* the view on screen has what is shown now */
+void stack_split(struct app *a, size_t i);   /* that one below; its own: two as one */
+void stack_unsplit(struct app *a);
+void stack_swap(struct app *a);     /* keys go to the other half */
+void stack_snapshot(struct app *a); /* the view on screen has what is shown now */
 void stack_pulse(struct app *a);
 struct slot *app_top(struct app *a); /* the view on screen */
 void app_show_tab(struct app *a, size_t i);
 void app_resize(struct app *a, int columns, int rows);
 
 /* dispatch.c */
+void app_input(struct app *a, const struct input *in); /* one of those below; a resize to x, y */
 void app_key(struct app *a, struct key k);
 void app_paste(struct app *a, const char *text, size_t n);
 void app_click(struct app *a, int x, int y, bool twice);
 void app_wheel(struct app *a, int lines);
 void app_do(struct app *a, enum action act);
 
+/* taping.c */
+struct event;
+void taping_begin(struct
+	app *a); /* the clock stands until the end: what happens now is on the tape with its time */
+void taping_end(struct app *a);
+void tape_the_snapshot(struct app *a, const struct snapshot *s);
+void tape_the_event(struct app *a, struct event *ev); /* takes it, taped or not */
+#define INPUT_TAPED (INPUT_RESIZE + 1)
+extern const char *const input_words[INPUT_TAPED]; /* what each is called on a tape */
+void tape_the_input(struct app *a, const struct input *in);
+void tape_the_picture(struct app *a);
+uint64_t picture_sum(const struct canvas *c); /* never 0 */
+int taping_open(struct app *a, struct err *e);
+
+/* replay.c */
+int replay_open(
+	struct app *a, struct err *e); /* first of all; the snapshot it began with is there */
+void replay_leave(struct app *a);      /* the terminal */
+void replay_close(struct app *a);      /* last of all */
+int replay_step(struct app *a, struct err *e); /* 1: something happened; 0: that was all */
+/* What is pressed next: its text and the time since the beginning.  NULL: something else comes first. */
+const char *replay_pressed(struct app *a, char *buf, size_t cap);
+bool replay_ended(const struct app *a);
+struct screen *replay_screen(struct app *a, struct err *e);
+int replay_run(struct app *a, struct err *e); /* on that, in the time that it took */
+
 /* feed.c */
-void app_drain(struct app *a); /* events and snapshots there are */
+void app_show_live(struct app *a);
+void app_drain(struct app *a);                        /* events and snapshots there are */
+void app_take_event(struct app *a, struct event *ev); /* takes it */
+void app_take_snapshot(struct app *a, const struct snapshot *s); /* takes the reference */
 
 /* frame.c */
 void frame_draw(struct app *a);
@@ -129,8 +187,15 @@ void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
 /* For a dialog's first line: so many are marked but not on the list, and stay as they are.  "": none. */
 const char *acts_hidden(struct arena *mem, size_t n);
 
+/* custom_acts.c */
+void custom_open(struct app *a);              /* says which keys are taken already */
+bool custom_key(struct app *a, struct key k); /* true: it is one's, and it was run or refused */
+void custom_run(struct app *a, size_t i);
+void custom_offer(struct app *a); /* to the palette */
+
 /* clean_acts.c */
-void app_tell_orphans(struct app *a, int n); /* on the message line */
+void app_tell_orphans(struct app *a, int n);                 /* on the message line */
+void app_tell_asks(struct app *a, const struct snapshot *s); /* likewise, what is new */
 
 /* agent_acts.c */
 void agents_run_prompt(struct app *a, enum prompt_end end);
@@ -142,13 +207,28 @@ void tasks_ask(struct app *a, enum action act);
 void tasks_run(struct app *a, enum action act, const char *line);
 void tasks_prompt(struct app *a, enum prompt_end end);
 void tasks_confirmed(struct app *a);
-void tasks_pulse(struct app *a); /* what they printed, and which ended */
+void tasks_view_asked(struct app *a, bool confirmed); /* ASK_VIEW_TASK was answered */
+void tasks_pulse(struct app *a);                      /* what they printed, and which ended */
 size_t tasks_poll(struct app *a, struct pollfd fds[TASKS_MAX]); /* those that may print more */
 void tasks_release(struct app *a);
+
+/* tab_paths.c */
+bool complete_key(struct app *a, struct key k);            /* true: it was for this */
+void complete_event(struct app *a, const struct event *e); /* EV_PATHS */
+char *complete_path(
+	const char *typed); /* counted from the working directory and the home directory */
 
 /* shell.c */
 void shell_event(struct app *a, const struct event *e);
 void shell_relay(struct app *a); /* until it ends; the app's loop stands still meanwhile */
 void shell_free(struct app *a);
+void shell_replay(struct app *a, const struct input *in); /* left, or back from it */
+
+/* demo.c */
+int demo_run(struct app *a, struct err *e); /* then the loop goes on */
+
+/* pager.c */
+void pager_run(struct
+	app *a); /* what the view would save, until the pager ends; the app's loop stands still meanwhile */
 
 #endif

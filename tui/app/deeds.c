@@ -89,24 +89,10 @@ static void open_save(struct app *a)
 	a->prompt_problem[0] = '\0';
 }
 
-/* What the person typed, counted from the working directory and the home directory. */
-static char *full_path(const char *typed)
-{
-	const char *home = getenv("HOME");
-	AUTO_FREE char *here = NULL;
-
-	if (typed[0] == '~' && typed[1] == '/' && home)
-		return xasprintf("%s%s", home, typed + 1);
-	if (typed[0] == '/')
-		return xstrdup(typed);
-	here = getcwd(NULL, 0);
-	return xasprintf("%s/%s", here ? here : ".", typed);
-}
-
 static void save_view(struct app *a)
 {
 	struct view *v = &app_top(a)->view;
-	AUTO_FREE char *path = full_path(a->prompt.text);
+	AUTO_FREE char *path = complete_path(a->prompt.text);
 	AUTO_STR struct str out = STR_INIT;
 	struct command *c;
 	char *bytes;
@@ -164,7 +150,7 @@ static void import_tar(struct app *a, const char *words)
 	*name++ = '\0';
 	for (n = strlen(typed); n && typed[n - 1] == ' ';)
 		typed[--n] = '\0';
-	path = full_path(typed);
+	path = complete_path(typed);
 	c = command_new(CMD_IMAGE_IMPORT);
 	c->import.path = arena_strdup(&c->mem, path);
 	c->import.reference = arena_strdup(&c->mem, name);
@@ -206,7 +192,7 @@ static void file_prompt(struct app *a, enum prompt_end end)
 		a->prompting = PROMPT_OFF;
 	if (end != PROMPT_DONE || !a->prompt.len || !v->ops->file)
 		return;
-	path = full_path(a->prompt.text);
+	path = complete_path(a->prompt.text);
 	v->ops->file(v, path);
 }
 
@@ -288,10 +274,10 @@ int deed_theme(struct app *a, const char *name, struct err *e)
 {
 	if (theme_load(name, &a->theme, e) < 0)
 		return -1;
+	a->themed = true;
 	if (a->screen)
 		screen_redraw(a->screen);
-	app_say(a, ROLE_TEXT, "Theme %s: %s.  `theme: %s` in berth.yaml keeps it.", a->theme.name,
-		a->theme.about, a->theme.name);
+	app_say(a, ROLE_TEXT, "Theme %s: %s.", a->theme.name, a->theme.about);
 	return 0;
 }
 
@@ -308,82 +294,6 @@ static void next_theme(struct app *a)
 		memcpy(name, first, sizeof name);
 	}
 	if (deed_theme(a, name, &e) < 0)
-		app_say(a, ROLE_BAD, "%s", e.msg);
-}
-
-/* Palette */
-
-static void offer_actions(struct app *a, bool hidden)
-{
-	uint32_t context = app_top(a)->view.ops->context;
-
-	for (int act = 1; act < DO_COUNT; act++) {
-		const struct action_info *info = &action_info[act];
-		struct palette_item it = {.kind = PALETTE_ACTION, .action = (enum action)act};
-
-		if (!(info->where & context) || act == DO_PALETTE ||
-			(act >= DO_VIEW_1 && act <= DO_VIEW_9) ||
-			hidden != !!(info->flags & ACTION_HIDDEN))
-			continue;
-		snprintf(it.name, sizeof it.name, "%s", info->name);
-		snprintf(it.help, sizeof it.help, "%s", info->help);
-		keymap_first(&a->keys, (enum action)act, it.key);
-		it.greyed = app_greyed(a, (enum action)act);
-		it.takes_words = act == DO_IMPORT || tasks_are((enum action)act);
-		palette_add(&a->palette, it);
-	}
-}
-
-/* What a view is about first, movement last. */
-static void open_palette(struct app *a)
-{
-	struct palette_item it;
-	char name[32];
-
-	palette_open(&a->palette, &a->commands);
-	offer_actions(a, false);
-	for (size_t i = 0; i < a->ntabs; i++) {
-		it = (struct palette_item){.kind = PALETTE_VIEW};
-		snprintf(it.name, sizeof it.name, "%s", a->tab[i].view.ops->name);
-		snprintf(it.help, sizeof it.help, "go to view %s", a->tab[i].view.ops->tab);
-		if (DO_VIEW_1 + i <= DO_VIEW_9)
-			keymap_first(&a->keys, (enum action)(DO_VIEW_1 + i), it.key);
-		palette_add(&a->palette, it);
-	}
-	for (size_t i = 0; theme_name(i, name); i++) {
-		it = (struct palette_item){.kind = PALETTE_THEME};
-		snprintf(it.name, sizeof it.name, "theme %s", name);
-		snprintf(it.help, sizeof it.help, "look: %s", name);
-		palette_add(&a->palette, it);
-	}
-	offer_actions(a, true);
-	palette_ready(&a->palette);
-}
-
-void deed_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen)
-{
-	AUTO_FREE char *words = NULL;
-	struct palette_item it;
-	struct err e = ERR_INIT;
-
-	if (end != PROMPT_DONE && end != PROMPT_CANCELLED)
-		return;
-	if (chosen) {
-		it = *chosen;
-		words = xstrdup(palette_words(&a->palette, chosen));
-	}
-	palette_close(&a->palette);
-	if (end == PROMPT_CANCELLED || !chosen)
-		return;
-	if (it.action == DO_IMPORT && words[0] && !it.greyed)
-		import_tar(a, words);
-	else if (tasks_are(it.action) && words[0] && !it.greyed)
-		tasks_run(a, it.action, words);
-	else if (it.kind == PALETTE_ACTION)
-		app_do(a, it.action);
-	else if (it.kind == PALETTE_VIEW)
-		app_switch(a, it.name);
-	else if (deed_theme(a, it.name + strlen("theme "), &e) < 0)
 		app_say(a, ROLE_BAD, "%s", e.msg);
 }
 
@@ -420,6 +330,197 @@ static void ask_quit(struct app *a)
 	dialog_open(&a->dialog, &ask, clock_mono_ns());
 }
 
+/* Palette */
+
+/* Words that fingers know from other programs. */
+static const char *words_of_others(const char *name)
+{
+	static const struct {
+		const char *name, *also;
+	} words[] = {
+		{"quit", "q q! qa qa! exit"},
+		{"back", "close bd"},
+		{"help", "h ?"},
+		{"save", "w"},
+		{"refresh", "e e!"},
+		{"context", "ctx contexts"},
+		{"sort", "order"},
+		{"shell", "sh"},
+		{"images", "img image"},
+		{"volumes", "vol volume"},
+		{"agents", "ag agent"},
+		{"containers", "c co container ps po pods"},
+		{"workspaces", "ws workspace"},
+		{"events", "ev event"},
+		{"jobs", "job"},
+		{"logs", "log"},
+	};
+
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (!strcmp(words[i].name, name))
+			return words[i].also;
+	return NULL;
+}
+
+static void offer_actions(struct app *a, bool hidden)
+{
+	uint32_t context = app_top(a)->view.ops->context;
+
+	for (int act = 1; act < DO_COUNT; act++) {
+		const struct action_info *info = &action_info[act];
+		struct palette_item it = {.kind = PALETTE_ACTION, .action = (enum action)act};
+
+		if (!(info->where & context) || act == DO_PALETTE ||
+			(act >= DO_VIEW_1 && act <= DO_VIEW_10) ||
+			hidden != !!(info->flags & ACTION_HIDDEN))
+			continue;
+		snprintf(it.name, sizeof it.name, "%s", info->name);
+		snprintf(it.help, sizeof it.help, "%s", info->help);
+		keymap_first(&a->keys, (enum action)act, it.key);
+		it.greyed = app_greyed(a, (enum action)act);
+		it.takes_words = act == DO_IMPORT || act == DO_SORT || act == DO_SPLIT ||
+			act == DO_SHELL || tasks_are((enum action)act);
+		it.also = words_of_others(it.name);
+		palette_add(&a->palette, it);
+	}
+}
+
+/* What a view is about first, movement last. */
+static void open_palette(struct app *a)
+{
+	struct palette_item it;
+	char name[32];
+
+	palette_open(&a->palette, &a->commands);
+	a->palette.note = a->offers;
+	a->offers[0] = '\0';
+	offer_actions(a, false);
+	custom_offer(a);
+	for (size_t i = 0; i < a->ntabs; i++) {
+		it = (struct palette_item){.kind = PALETTE_VIEW};
+		snprintf(it.name, sizeof it.name, "%s", a->tab[i].view.ops->name);
+		it.also = words_of_others(it.name);
+		snprintf(it.help, sizeof it.help, "go to view %s", a->tab[i].view.ops->tab);
+		if (DO_VIEW_1 + i <= DO_VIEW_10)
+			keymap_first(&a->keys, (enum action)(DO_VIEW_1 + i), it.key);
+		palette_add(&a->palette, it);
+	}
+	for (size_t i = 0; theme_name(i, name); i++) {
+		it = (struct palette_item){.kind = PALETTE_THEME};
+		snprintf(it.name, sizeof it.name, "theme %s", name);
+		snprintf(it.help, sizeof it.help, "look: %s", name);
+		palette_add(&a->palette, it);
+	}
+	offer_actions(a, true);
+	palette_ready(&a->palette);
+}
+
+static void sort_view(struct app *a, const char *column)
+{
+	struct view *v = &app_top(a)->view;
+	struct err e = ERR_INIT;
+
+	if (!v->ops->sort)
+		app_say(a, ROLE_DIM, "Nothing to sort in this view.");
+	else if (v->ops->sort(v, column, &e) < 0)
+		app_say(a, ROLE_WARN, "%s", e.msg);
+}
+
+/* Another engine is another console: this one ends, as by quit, and that one begins in its place. */
+static void leave_for_context(struct app *a, const char *name)
+{
+	struct err e = ERR_INIT;
+
+	if (a->replay || !a->o->ret_context || !a->o->check_context) {
+		app_say(a, ROLE_WARN, "Not here: start `berth --context %s`.", name);
+	} else if (a->o->check_context(name, &e) < 0) {
+		app_say(a, ROLE_WARN, "%s", e.msg);
+	} else {
+		snprintf(a->o->ret_context, CONTEXT_NAME_MAX, "%s", name);
+		ask_quit(a);
+	}
+}
+
+/* `:split VIEW`; without one the tab that was left last, or one view again. */
+static void split_view(struct app *a, const char *name)
+{
+	size_t i = a->ndepth ? a->came_from[a->ndepth - 1] : 0;
+
+	if (!*name && a->split) {
+		stack_unsplit(a);
+		return;
+	}
+	for (size_t k = 0; *name && k <= a->ntabs; k++) {
+		if (k == a->ntabs) {
+			app_say(a, ROLE_WARN, "There is no view %.40s to split with.", name);
+			return;
+		}
+		i = k;
+		if (!strcasecmp(a->tab[k].view.ops->name, name))
+			break;
+	}
+	/* Without a word, and nothing left: what happens on the engine. */
+	if (!*name && i == a->at)
+		for (i = 0; i + 1 < a->ntabs && strcmp(a->tab[i].view.ops->name, "events"); i++)
+			;
+	stack_split(a, i);
+}
+
+static void turn_to_other_half(struct app *a)
+{
+	if (!a->split)
+		app_say(a, ROLE_DIM, "There is one view; :split VIEW shows another one with it.");
+	else if (a->npushed)
+		app_say(a, ROLE_DIM, "Esc closes this page first.");
+	else
+		stack_swap(a);
+}
+
+/* The view knows in which container. */
+static void open_shell_with(struct app *a, char *words)
+{
+	a->shell_words = words;
+	app_do(a, DO_SHELL);
+	a->shell_words = NULL;
+}
+
+void deed_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen)
+{
+	AUTO_FREE char *words = NULL;
+	struct palette_item it;
+	struct err e = ERR_INIT;
+
+	if (end != PROMPT_DONE && end != PROMPT_CANCELLED)
+		return;
+	if (chosen) {
+		it = *chosen;
+		words = xstrdup(palette_words(&a->palette, chosen));
+	}
+	palette_close(&a->palette);
+	if (end == PROMPT_CANCELLED || !chosen)
+		return;
+	if (it.action == DO_IMPORT && words[0] && !it.greyed)
+		import_tar(a, words);
+	else if (it.action == DO_SPLIT)
+		split_view(a, words);
+	else if (it.action == DO_SORT)
+		sort_view(a, words);
+	else if (it.action == DO_CONTEXT && words[0])
+		leave_for_context(a, words);
+	else if (tasks_are(it.action) && words[0] && !it.greyed)
+		tasks_run(a, it.action, words);
+	else if (it.action == DO_SHELL && words[0])
+		open_shell_with(a, words);
+	else if (it.kind == PALETTE_CUSTOM)
+		custom_run(a, it.custom);
+	else if (it.kind == PALETTE_ACTION)
+		app_do(a, it.action);
+	else if (it.kind == PALETTE_VIEW)
+		app_switch(a, it.name);
+	else if (deed_theme(a, it.name + strlen("theme "), &e) < 0)
+		app_say(a, ROLE_BAD, "%s", e.msg);
+}
+
 /* The dialog's answer */
 
 void deed_dialog(struct app *a, enum dialog_end end)
@@ -433,11 +534,16 @@ void deed_dialog(struct app *a, enum dialog_end end)
 	if (end == DIALOG_CANCELLED) {
 		command_free(STEAL(a->asked));
 		free(STEAL(a->asked_line));
+		tasks_view_asked(a, false);
+		if (a->o->ret_context)
+			a->o->ret_context[0] = '\0';
 		app_say(a, ROLE_DIM, "Cancelled: nothing was done.");
 	} else if (what == ASK_ACT) {
 		app_send(a, STEAL(a->asked));
 	} else if (what == ASK_TASK) {
 		tasks_confirmed(a);
+	} else if (what == ASK_VIEW_TASK) {
+		tasks_view_asked(a, true);
 	} else if (what == ASK_QUIT) {
 		a->quit = true;
 	}
@@ -472,7 +578,8 @@ static void toggle_read_only(struct app *a)
 
 	if (a->policy.read_only && app_read_only_stays(a)) {
 		command_free(c);
-		app_say(a, ROLE_WARN, "Read-only was set at the start and stays on.");
+		app_say(a, ROLE_WARN,
+			"Read-only was set at start-up and cannot be turned off here.");
 		return;
 	}
 	/* What is in force, which may differ from what was asked for last: off takes a record. */
@@ -491,7 +598,7 @@ static void freeze_picture(struct app *a)
 	if (a->frozen)
 		app_say(a, ROLE_TEXT, "Display frozen; the same key resumes it.");
 	else
-		app_drain(a);
+		app_show_live(a);
 }
 
 static void refresh_engine(struct app *a)
@@ -501,9 +608,50 @@ static void refresh_engine(struct app *a)
 	app_send(a, c);
 }
 
+static void open_network(struct app *a)
+{
+	if (a->o->network && app_top(a)->view.ops != a->o->network)
+		app_push(a, a->o->network, NULL);
+}
+
+/* One of the pages of that name, in place of another of them. */
+static void open_page(struct app *a, const char *name)
+{
+	const struct view_ops *const *page = a->o->pages, *top = app_top(a)->view.ops;
+	const struct view_ops *meant = NULL;
+	bool replaces = false;
+
+	for (size_t i = 0; page && page[i]; i++) {
+		replaces |= page[i] == top;
+		if (!strcmp(page[i]->name, name))
+			meant = page[i];
+	}
+	if (!meant || meant == top)
+		return;
+	if (replaces)
+		app_pop(a);
+	app_push(a, meant, NULL);
+}
+
+/* The view of agents knows them, and which one is next. */
+static void go_to_attention(struct app *a)
+{
+	struct view *agents = app_view(a, "agents");
+
+	/* Somebody waits for an answer, not for long. */
+	if (snapshot_held(a->shown) && a->o->network && app_top(a)->view.ops != a->o->network) {
+		open_network(a);
+		return;
+	}
+	if (!agents)
+		return;
+	app_switch(a, "agents");
+	agents->ops->act(agents, DO_ATTENTION);
+}
+
 bool deed(struct app *a, enum action act)
 {
-	if (act >= DO_VIEW_1 && act <= DO_VIEW_9) {
+	if (act >= DO_VIEW_1 && act <= DO_VIEW_10) {
 		app_show_tab(a, (size_t)(act - DO_VIEW_1));
 		return true;
 	}
@@ -513,10 +661,31 @@ bool deed(struct app *a, enum action act)
 			app_push(a, a->o->help, (void *)(uintptr_t)app_top(a)->view.ops);
 		return true;
 	case DO_QUIT: ask_quit(a); return true;
+	case DO_ATTENTION: go_to_attention(a); return true;
+	case DO_NETWORK: open_network(a); return true;
+	case DO_IMAGES:
+	case DO_VOLUMES:
+	case DO_HISTORY:
+	case DO_NETWORKS: open_page(a, action_info[act].name); return true;
+	case DO_PULL_IMAGE: tasks_ask(a, DO_PULL); return true;
+	case DO_BUILD_IMAGE: tasks_ask(a, DO_BUILD); return true;
 	case DO_FILTER: open_filter(a); return true;
 	case DO_PALETTE: open_palette(a); return true;
 	case DO_COPY: copy_view(a); return true;
-	case DO_SAVE: open_save(a); return true;
+	case DO_SAVE:
+		/* Whoever wrote it is not who plays it. */
+		if (a->demo)
+			app_say(a, ROLE_WARN, "A demo saves nothing.");
+		else
+			open_save(a);
+		return true;
+	case DO_SPLIT: split_view(a, ""); return true;
+	case DO_OTHER_HALF: turn_to_other_half(a); return true;
+	case DO_PAGER:
+		a->paging = a->screen;
+		if (!a->screen && !a->replay)
+			app_say(a, ROLE_WARN, "A pager needs a terminal.");
+		return true;
 	case DO_IMPORT: open_import(a); return true;
 	case DO_FASTER: change_rate(a, 1); return true;
 	case DO_SLOWER: change_rate(a, -1); return true;
@@ -532,6 +701,7 @@ bool deed(struct app *a, enum action act)
 			a->mouse ? "Mouse on: it clicks and scrolls here."
 				 : "Mouse off: it selects text as usual.");
 		return true;
+	case DO_GREP:
 	case DO_SEARCH:
 	case DO_SCAN:
 	case DO_TRANSFORM:
@@ -541,6 +711,8 @@ bool deed(struct app *a, enum action act)
 	case DO_BUILD:
 	case DO_VERIFY:
 	case DO_COMPARE:
+	case DO_UNDO:
+	case DO_CONTEXT:
 	case DO_TREND: tasks_ask(a, act); return true;
 	case DO_REDRAW:
 		if (a->screen)

@@ -29,8 +29,9 @@ void app_do(struct app *a, enum action act)
 		return;
 	if (info->flags & ACTION_CHANGES && app_read_only(a)) {
 		app_say(a, ROLE_WARN, "Read-only: `%s` is disabled.  %s", info->name,
-			app_read_only_stays(a) ? "It was set at the start and stays on."
-					       : "`:ro` switches it off.");
+			app_read_only_stays(a)
+				? "It was set at start-up and cannot be turned off here."
+				: "`:ro` switches it off.");
 		return;
 	}
 	if (v->ops->act && v->ops->act(v, act))
@@ -68,6 +69,8 @@ void app_key(struct app *a, struct key k)
 		deed_dialog(a, dialog_key(&a->dialog, k, clock_mono_ns()));
 		return;
 	}
+	if (complete_key(a, k))
+		return;
 	if (a->palette.open) {
 		enum prompt_end end = palette_key(&a->palette, k, &chosen);
 
@@ -87,7 +90,7 @@ void app_key(struct app *a, struct key k)
 			go_back(a, true);
 	} else if (act) {
 		app_do(a, act);
-	} else {
+	} else if (!custom_key(a, k)) {
 		say_no_key(a, k);
 	}
 }
@@ -131,6 +134,15 @@ void app_click(struct app *a, int x, int y, bool twice)
 	for (size_t i = 0; i < a->ntabs; i++)
 		if (is_in_area(a->tab[i].box, x, y))
 			app_show_tab(a, i);
+	if (is_in_area(a->beside_body, x, y) && a->split) {
+		/* What was there is drawn in the same place. */
+		struct area here = a->beside_body;
+
+		stack_swap(a);
+		a->beside_body = a->body;
+		a->body = here;
+		v = &app_top(a)->view;
+	}
 	if (is_in_area(a->body, x, y) && v->ops->click && v == &app_top(a)->view)
 		v->ops->click(v, x - a->body.x, y - a->body.y, twice);
 }
@@ -147,4 +159,19 @@ void app_wheel(struct app *a, int lines)
 	} else if (v->ops->wheel) {
 		v->ops->wheel(v, lines);
 	}
+}
+
+void app_input(struct app *a, const struct input *in)
+{
+	taping_begin(a);
+	tape_the_input(a, in);
+	switch (in->kind) {
+	case INPUT_KEY: app_key(a, in->key); break;
+	case INPUT_PASTE: app_paste(a, in->text, in->n); break;
+	case INPUT_CLICK: app_click(a, in->x, in->y, in->twice); break;
+	case INPUT_WHEEL: app_wheel(a, in->lines); break;
+	case INPUT_RESIZE: app_resize(a, in->x, in->y); break;
+	default: break;
+	}
+	taping_end(a);
 }

@@ -3,12 +3,16 @@
 
 #include <berth/clock.h>
 #include <berth/message.h>
+#include <berth/settings.h>
+#include <berth/tape.h>
 
 /* Events taken at one go before the terminal is looked at again. */
 #define DRAIN_NS 6000000
 
-static void show_snapshot(struct app *a, const struct snapshot *s)
+void app_show_live(struct app *a)
 {
+	const struct snapshot *s = a->live;
+
 	if (s == a->shown)
 		return;
 	snapshot_unref(a->shown);
@@ -18,7 +22,19 @@ static void show_snapshot(struct app *a, const struct snapshot *s)
 	if (s->orphans > a->orphans && !a->said[0])
 		app_tell_orphans(a, s->orphans);
 	a->orphans = s->orphans;
+	app_tell_asks(a, s);
 	a->dirty = true;
+}
+
+/* A script and a replay have no terminal that could ring. */
+static void take_alert(struct app *a, const struct event *e)
+{
+	app_say(a, ROLE_WARN, "%s", e->notice ? e->notice : "");
+	if (!a->screen || a->replay)
+		return;
+	a->ring |= e->alert_bell;
+	if (e->alert_notify)
+		screen_notify(a->screen, e->notice, e->alert_notify == ALERT_OSC_777);
 }
 
 static void take_event(struct app *a, const struct event *e)
@@ -26,6 +42,8 @@ static void take_event(struct app *a, const struct event *e)
 	switch (e->kind) {
 	case EV_RESULT: acts_result(a, e); break;
 	case EV_NOTICE: app_say(a, ROLE_TEXT, "%s", e->notice ? e->notice : ""); break;
+	case EV_ALERT: take_alert(a, e); break;
+	case EV_PATHS: complete_event(a, e); return;
 	case EV_SHELL_READY:
 	case EV_SHELL_OUTPUT:
 	case EV_SHELL_END: shell_event(a, e); return;
@@ -41,20 +59,52 @@ static void take_event(struct app *a, const struct event *e)
 		a->dirty = true;
 }
 
+void app_take_event(struct app *a, struct event *ev)
+{
+	taping_begin(a);
+	take_event(a, ev);
+	tape_the_event(a, ev);
+	taping_end(a);
+}
+
+void app_take_snapshot(struct app *a, const struct snapshot *s)
+{
+	bool other = s != a->live;
+
+	snapshot_unref(a->live);
+	a->live = s;
+	if (!other)
+		return;
+	taping_begin(a);
+	tape_the_snapshot(a, s);
+	if (!a->frozen)
+		app_show_live(a);
+	taping_end(a);
+}
+
+/* Once: a recording that ends on the way is no reason to stop working. */
+static void say_tape_stopped(struct app *a)
+{
+	struct err e = ERR_INIT;
+
+	if (a->o->tape && tape_stopped(a->o->tape, &e))
+		app_say(a, ROLE_WARN, "%s", e.msg);
+}
+
 void app_drain(struct app *a)
 {
 	int64_t until = clock_mono_ns() + DRAIN_NS;
-	const struct snapshot *s;
 	struct event *e;
 
+	if (a->replay)
+		return;
 	/* A frozen clock (scripts) never reaches the limit, as it should. */
-	while (clock_mono_ns() <= until && (e = backend_next(a->o->backend))) {
-		take_event(a, e);
-		event_free(e);
-	}
-	s = backend_snapshot(a->o->backend);
-	snapshot_unref(a->live);
-	a->live = s;
-	if (!a->frozen)
-		show_snapshot(a, s);
+	while (clock_mono_ns() <= until && (e = backend_next(a->o->backend)))
+		app_take_event(a, e);
+	/* Once for all that came together. */
+	if (a->ring)
+		screen_bell(a->screen);
+	a->ring = false;
+	app_take_snapshot(a, backend_snapshot(a->o->backend));
+	say_tape_stopped(a);
 }

@@ -14,6 +14,7 @@
 
 #define LEAST_COLUMNS 40
 #define LEAST_ROWS 12
+#define SPLIT_LEAST 11 /* rows of the body in which two views have room */
 
 /* One line being written from the left, up to where its right part begins. */
 struct line {
@@ -55,15 +56,17 @@ static void put_right(struct line *l, int gap, struct style st, const char *text
 
 struct counts {
 	struct container_counts by;
-	int orphans;
+	int orphans, attention;
 	int jobs;
 	double fraction; /* of all of them; -1 unknown */
 };
 
 static struct counts count_states(const struct snapshot *s)
 {
-	struct counts n = {
-		.fraction = snapshot_progress(s), .by = snapshot_counts(s), .orphans = s->orphans};
+	struct counts n = {.fraction = snapshot_progress(s),
+		.by = snapshot_counts(s),
+		.orphans = s->orphans,
+		.attention = snapshot_attention(s)};
 
 	for (size_t i = 0; i < s->njobs; i++)
 		n.jobs += !job_ended(s->jobs[i].state);
@@ -106,23 +109,47 @@ static void draw_state_counts(struct line *l, const struct counts *n, int column
 
 	put_on_line(l, words ? 4 : 2, STYLE(HEADER), words ? "%d running" : "%d up",
 		n->by.state[CONTAINER_RUNNING]);
+	if (n->attention && columns >= 140)
+		put_on_line(l, 2, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER},
+			"!%d need%s attention", n->attention, n->attention == 1 ? "s" : "");
+	else if (n->attention)
+		put_on_line(l, 1, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER}, "!%d",
+			n->attention);
 	if (n->by.unhealthy)
-		put_on_line(l, words ? 2 : 1, (struct style){ROLE_BAD, 0, ROLE_HEADER},
-			"%d unhealthy", n->by.unhealthy);
+		put_on_line(l, words ? 2 : 1,
+			(struct style){.role = ROLE_BAD, .under = ROLE_HEADER}, "%d unhealthy",
+			n->by.unhealthy);
 	if (n->orphans)
-		put_on_line(l, words ? 2 : 1, (struct style){ROLE_WARN, 0, ROLE_HEADER},
-			"%d orphan%s", n->orphans, n->orphans == 1 ? "" : "s");
+		put_on_line(l, words ? 2 : 1,
+			(struct style){.role = ROLE_WARN, .under = ROLE_HEADER}, "%d orphan%s",
+			n->orphans, n->orphans == 1 ? "" : "s");
 	if (n->jobs && n->fraction >= 0)
-		put_on_line(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
+		put_on_line(l, words ? 5 : 3,
+			(struct style){.role = ROLE_ACCENT, .under = ROLE_HEADER},
 			"%d job%s \u25b8 %d %%", n->jobs, n->jobs == 1 ? "" : "s",
 			(int)lround(n->fraction * 100));
 	else if (n->jobs)
-		put_on_line(l, words ? 5 : 3, (struct style){ROLE_ACCENT, 0, ROLE_HEADER},
-			"%d job%s", n->jobs, n->jobs == 1 ? "" : "s");
+		put_on_line(l, words ? 5 : 3,
+			(struct style){.role = ROLE_ACCENT, .under = ROLE_HEADER}, "%d job%s",
+			n->jobs, n->jobs == 1 ? "" : "s");
 	for (size_t i = 0; i < COUNT(rest); i++)
 		if (n->by.state[rest[i]])
 			put_on_line(l, words ? 2 : 1, STYLE(HEADER), "%d %s", n->by.state[rest[i]],
 				container_state_name(rest[i]));
+}
+
+/* "4 hosts", "3 of 4 hosts" */
+static void draw_hosts(struct line *l, const struct snapshot *s)
+{
+	size_t up = 0;
+
+	for (size_t i = 0; i < s->nhosts; i++)
+		up += s->hosts[i].engine.phase == ENGINE_UP;
+	if (up == s->nhosts)
+		put_on_line(l, 2, STYLE(HEADER), "%zu hosts", up);
+	else
+		put_on_line(l, 2, (struct style){.role = ROLE_BAD, .under = ROLE_HEADER},
+			"%zu of %zu hosts", up, s->nhosts);
 }
 
 /* `tabs`: which view it is stands there; else it stands here. */
@@ -135,10 +162,11 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 	struct line l = {c, 1, 0, c->columns - 1};
 	char buf[96], cpu[FORMAT_MAX], mem[FORMAT_MAX], unit[16];
 	const char *name = eng->name[0] ? eng->name : eng->source;
-	struct style plain = STYLE(HEADER), soft = {ROLE_DIM, 0, ROLE_HEADER};
+	struct style plain = STYLE(HEADER), soft = {.role = ROLE_DIM, .under = ROLE_HEADER};
 
 	canvas_fill(c, (struct area){0, 0, c->columns, 1}, plain, ' ');
-	put_on_line(&l, 0, (struct style){ROLE_ACCENT, ATTR_BOLD, ROLE_HEADER}, "%s",
+	put_on_line(&l, 0,
+		(struct style){.role = ROLE_ACCENT, .attrs = ATTR_BOLD, .under = ROLE_HEADER}, "%s",
 		tabs                ? "berth"
 			: view->tab ? view->tab
 				    : view->name);
@@ -151,12 +179,18 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 		mem);
 	put_right(&l, 2, soft, buf);
 	if (app_read_only(a))
-		put_right(&l, 2, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "read-only");
+		put_right(&l, 2, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER},
+			"read-only");
 	if (eng->unrecorded)
-		put_right(&l, 2, (struct style){ROLE_BAD, 0, ROLE_HEADER},
+		put_right(&l, 2, (struct style){.role = ROLE_BAD, .under = ROLE_HEADER},
 			c->columns >= 110 ? "audit: unavailable" : "no audit");
 	if (a->frozen)
-		put_right(&l, 2, (struct style){ROLE_WARN, 0, ROLE_HEADER}, "frozen");
+		put_right(&l, 2, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER}, "frozen");
+	if (a->live->nhosts > 1) {
+		draw_hosts(&l, a->live);
+		draw_state_counts(&l, &n, c->columns);
+		return;
+	}
 	if (eng->phase != ENGINE_UP) {
 		draw_lost(&l, a, eng);
 		return;
@@ -173,7 +207,7 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 enum tab_form { TABS_FULL, TABS_LONG_SHORT, TABS_SHORT, TABS_NUMBERS };
 
 #define LONG_TAB 6
-#define KEYED_TABS (DO_VIEW_9 - DO_VIEW_1 + 1)
+#define KEYED_TABS (DO_VIEW_10 - DO_VIEW_1 + 1)
 
 static const char *tab_text(const struct view_ops *o, enum tab_form form)
 {
@@ -221,7 +255,7 @@ static void draw_tabs(struct app *a, struct canvas *c, int y, bool rule)
 
 	if (v->ops->status)
 		v->ops->status(v, status, sizeof status);
-	if (rule &&
+	if (rule && *status &&
 		2 + text_width(status, strlen(status)) + l.x +
 				tabs_width(a, TABS_SHORT, 0, a->ntabs) >
 			l.end) {
@@ -243,7 +277,7 @@ static void draw_tabs(struct app *a, struct canvas *c, int y, bool rule)
 	for (size_t i = first; i < a->ntabs; i++) {
 		int gap = i > first ? tab_gap(form) : 0, from = l.x;
 		bool active = i == a->at, named = tab_named(a, i, form);
-		char key[2] = {i < KEYED_TABS ? (char)('1' + i) : '\0', '\0'};
+		char key[2] = {i < KEYED_TABS ? (char)('0' + (i + 1) % 10) : '\0', '\0'};
 		const char *mark = active ? "\u25b8" : named && *key ? " " : "";
 
 		if (!put_on_line(&l, gap, active ? STYLE(TAB_ACTIVE) : STYLE(TAB), "%s%s%s", key,
@@ -276,7 +310,7 @@ static void put_key(struct app *a, struct line *l, enum action act, bool greyed)
 
 static void draw_footer(struct app *a, struct canvas *c, int y)
 {
-	uint16_t context = app_top(a)->view.ops->context;
+	uint32_t context = app_top(a)->view.ops->context;
 	struct line l = {c, -1, y, c->columns - 1};
 	char key[KEY_TEXT_MAX], help[KEY_TEXT_MAX + 8];
 
@@ -323,10 +357,25 @@ static void draw_sentence(struct canvas *c, int y, struct style st, const char *
 		canvas_glyph(c, c->columns - 2, y, st, GLYPH_ELLIPSIS);
 }
 
+/* What is wrong with the engine, or with the first of several that has something; or NULL. */
+static const char *problem_of(const struct snapshot *s, char *buf, size_t cap)
+{
+	if (s->nhosts < 2)
+		return s->engine.problem;
+	for (size_t i = 0; i < s->nhosts; i++) {
+		if (!s->hosts[i].engine.problem)
+			continue;
+		snprintf(buf, cap, "%s: %s", s->hosts[i].name, s->hosts[i].engine.problem);
+		return buf;
+	}
+	return NULL;
+}
+
 /* What is wrong with the engine, for as long as it is, where that costs no keys their place. */
 static bool draw_problem(const struct app *a, struct canvas *c, int y)
 {
-	const char *problem = a->live->engine.problem;
+	char named[ERR_MSG_MAX + 128];
+	const char *problem = problem_of(a->live, named, sizeof named);
 
 	if (!problem || !a->shown->listed || y == c->rows - 1)
 		return false;
@@ -362,6 +411,13 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 			canvas_right(c, c->columns - 1 - w, y, w, STYLE(BAD), a->prompt_problem);
 			room -= w;
 		}
+		if (*a->offers && !problem) {
+			int want = text_width(a->offers, strlen(a->offers)), most = c->columns / 2;
+
+			want = want < most ? want : most;
+			canvas_clip(c, c->columns - 1 - want, y, want, STYLE(DIM), a->offers);
+			room -= want + 1;
+		}
 		prompt_draw(&a->prompt, c, 0, y, room,
 			a->prompting >= PROMPT_RUN ? a->prompt_label : labels[a->prompting]);
 		if ((a->prompting == PROMPT_FILTER || a->prompting == PROMPT_VIEW) &&
@@ -395,27 +451,67 @@ static void draw_waiting(struct app *a, struct canvas *c, struct area b)
 		canvas_clip(c, b.x + 3, y, b.w - 4, STYLE(DIM), "berth keeps trying; q quits");
 }
 
-static void draw_body(struct app *a, struct canvas *c)
+static void draw_view(struct app *a, struct canvas *c, struct view *v, struct area body)
 {
-	struct view *v = &app_top(a)->view;
 	const struct engine_state *eng = &a->live->engine;
 
-	if (a->body.h <= 0)
-		return;
 	if (!a->shown->listed && eng->phase != ENGINE_UP &&
 		v->ops->context & (IN_CONTAINERS | IN_LOGS | IN_EVENTS)) {
-		draw_waiting(a, c, a->body);
+		draw_waiting(a, c, body);
 		return;
 	}
 	if (v->ops->step)
 		v->ops->step(v);
 	a->painting = true;
-	v->ops->draw(v, c, a->body);
+	v->ops->draw(v, c, body);
 	a->painting = false;
 	if (v->ops->drawn)
 		v->ops->drawn(v);
-	if (eng->phase == ENGINE_LOST && !(v->ops->context & (IN_HELP | IN_JOBS)))
-		canvas_restyle(c, a->body, ROLE_STALE);
+	if (snapshot_lost(a->live) && !(v->ops->context & (IN_HELP | IN_JOBS)))
+		canvas_restyle(c, body, ROLE_STALE);
+}
+
+/* Between two views: which is which, and to which the keys go. */
+static void draw_divider(struct app *a, struct canvas *c, int y)
+{
+	const struct view_ops *here = app_top(a)->view.ops, *there = a->tab[a->beside].view.ops;
+	const struct view_ops *upper = a->beside_is_upper ? there : here,
+			      *lower = a->beside_is_upper ? here : there;
+	struct line l = {c, 2, y, c->columns - 1};
+	char key[KEY_TEXT_MAX], hint[KEY_TEXT_MAX + 16];
+
+	canvas_hline(c, 0, y, c->columns, STYLE(RULE));
+	for (int i = 0; i < 2; i++) {
+		const struct view_ops *o = i ? lower : upper;
+		bool keys = o == here;
+
+		put_on_line(&l, 2, keys ? STYLE(TAB_ACTIVE) : STYLE(TAB), " %s%s %s ",
+			keys ? "\u25b8" : "", o->tab ? o->tab : o->name, i ? "below" : "above");
+	}
+	keymap_first(&a->keys, DO_OTHER_HALF, key);
+	snprintf(hint, sizeof hint, " %s other half ", key);
+	if (*key)
+		put_right(&l, 1, STYLE(DIM), hint);
+}
+
+/* One above the other, where there are rows for both. */
+static void draw_body(struct app *a, struct canvas *c)
+{
+	struct area upper = a->body, lower = a->body;
+
+	a->beside_body = (struct area){0};
+	if (a->body.h <= 0)
+		return;
+	if (a->split && a->body.h >= SPLIT_LEAST) {
+		upper.h = (a->body.h - 1) / 2;
+		lower.y += upper.h + 1;
+		lower.h -= upper.h + 1;
+		draw_divider(a, c, lower.y - 1);
+		a->body = a->beside_is_upper ? lower : upper;
+		a->beside_body = a->beside_is_upper ? upper : lower;
+		draw_view(a, c, &a->tab[a->beside].view, a->beside_body);
+	}
+	draw_view(a, c, &app_top(a)->view, a->body);
 }
 
 static void draw_small(struct canvas *c)
@@ -426,7 +522,7 @@ static void draw_small(struct canvas *c)
 			LEAST_COLUMNS, LEAST_ROWS);
 }
 
-void frame_draw(struct app *a)
+static void draw_frame(struct app *a)
 {
 	struct canvas *c = &a->canvas;
 	bool tabs = c->columns >= 60 || c->rows >= 16, roomy = c->rows >= 18;
@@ -458,4 +554,12 @@ void frame_draw(struct app *a)
 		palette_draw(&a->palette, c);
 	if (a->dialog.open)
 		dialog_draw(&a->dialog, c);
+}
+
+void frame_draw(struct app *a)
+{
+	taping_begin(a);
+	draw_frame(a);
+	tape_the_picture(a);
+	taping_end(a);
 }

@@ -41,7 +41,7 @@ void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_
 		if (j->fraction >= 0)
 			snprintf(done, sizeof done, "  %.0f %%", 100 * j->fraction);
 		c->jobs.id[c->jobs.n++] = j->id;
-		others += !j->own;
+		others += !j->ours;
 		item[i] = arena_printf(&c->mem, "%.80s  %.40s%s", j->name, j->owner, done);
 	}
 	ask.title = n == 1 ? arena_printf(&c->mem, "Stop the job %.80s", jobs[0]->name)
@@ -58,4 +58,40 @@ void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_
 	dialog_open(&a->dialog, &ask, clock_mono_ns());
 	a->asking = ASK_ACT;
 	a->dirty = true;
+}
+
+void app_confirm_allow(struct app *a, const struct job_info *job)
+{
+	struct command *c = command_new(CMD_JOB_ALLOW);
+	const char **item = arena_array(&c->mem, 1, sizeof *item);
+	struct dialog_ask ask = {.verb = "Allow", .nitems = 1, .items = item};
+
+	c->jobs.id = arena_array(&c->mem, 1, sizeof *c->jobs.id);
+	c->jobs.id[c->jobs.n++] = job->id;
+	item[0] = arena_strdup(&c->mem, job->current);
+	ask.title = arena_printf(&c->mem, "Allow: %.100s", job->name);
+	ask.where =
+		arena_printf(&c->mem, "asked by %.60s, process %d", job->owner, (int)job->id.pid);
+	ask.effect = "It is done once, now.  To refuse, cancel the job (C).";
+	command_free(a->asked);
+	a->asked = c;
+	dialog_open(&a->dialog, &ask, clock_mono_ns());
+	a->asking = ASK_ACT;
+	a->dirty = true;
+}
+
+void app_tell_asks(struct app *a, const struct snapshot *s)
+{
+	const struct job_info *first = NULL;
+	int n = 0;
+
+	for (size_t i = 0; i < s->njobs; i++)
+		if (s->jobs[i].asks) {
+			first = first ? first : &s->jobs[i];
+			n++;
+		}
+	if (n > a->asks && first)
+		app_say(a, ROLE_WARN, "%.40s asks: %.100s.  See Jobs (4); Y allows.", first->owner,
+			first->name);
+	a->asks = n;
 }

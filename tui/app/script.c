@@ -19,12 +19,16 @@
 
 #define SCRIPT_MAX (1 << 20)
 #define WAIT_MS 10000
+#define KEY_MS 600 /* with a person looking on */
+#define LETTER_MS 80
 
 struct script {
 	char *file;
 	struct str text;
+	char *rest; /* what is left of the text */
 	int line;
 	struct str picture;
+	bool (*pace)(struct app *a, int ms); /* NULL: nobody looks on */
 };
 
 struct script *script_open(const char *file, struct err *e)
@@ -33,11 +37,14 @@ struct script *script_open(const char *file, struct err *e)
 
 	str_init(&s->text);
 	str_init(&s->picture);
-	s->file = xstrdup(file);
-	if (file_read(AT_FDCWD, file, 0, SCRIPT_MAX, &s->text, e) < 0) {
+	s->file = xstrdup(file ? file : "replay");
+	if (!file)
+		str_adds(&s->text, "play\n");
+	if (file && file_read(AT_FDCWD, file, 0, SCRIPT_MAX, &s->text, e) < 0) {
 		script_free(s);
 		return NULL;
 	}
+	s->rest = s->text.s;
 	return s;
 }
 
@@ -51,18 +58,16 @@ void script_free(struct script *s)
 	free(s);
 }
 
-/* The real clock: the frozen one does not limit a wait. */
-static int64_t real_ms(void)
+/* Of a replay that is there which was drawn then. */
+static void draw_now(struct app *a)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	if (!a->replay)
+		frame_draw(a);
 }
 
 static const char *draw_picture(struct script *s, struct app *a)
 {
-	frame_draw(a);
+	draw_now(a);
 	str_clear(&s->picture);
 	canvas_dump(&a->canvas, &s->picture, false);
 	return s->picture.s;
@@ -81,43 +86,50 @@ static int not_there(
 	return refuse_line(s, e, what, arg);
 }
 
-static void pump_backend(struct app *a, int timeout_ms)
+/* Something may have happened.  -1: nothing will any more. */
+static int pump_backend(struct app *a, int timeout_ms, struct err *e)
 {
-	struct pollfd p[1 + TASKS_MAX] = {{.fd = backend_fd(a->o->backend), .events = POLLIN}};
+	struct pollfd p[1 + TASKS_MAX] = {{.events = POLLIN}};
 
+	if (a->script->pace)
+		return a->script->pace(a, timeout_ms < 100 ? timeout_ms : 100)
+			? 0
+			: err_set(e, ERR_CANCELLED, "The demo was left.");
+	if (a->replay)
+		return replay_step(a, e) > 0 ? 0 : -1;
+	p->fd = backend_fd(a->o->backend);
 	if (poll(p, 1 + tasks_poll(a, p + 1), timeout_ms) > 0)
 		app_drain(a);
 	tasks_pulse(a);
+	return 0;
 }
 
 static int wait_for_text(
 	struct script *s, struct app *a, const char *text, bool there, struct err *e)
 {
-	int64_t until = real_ms() + WAIT_MS, now;
+	int64_t until = clock_real_ms() + WAIT_MS, now;
 
 	app_drain(a);
 	while ((strstr(draw_picture(s, a), text) != NULL) != there) {
-		now = real_ms();
-		if (now >= until)
+		now = clock_real_ms();
+		if (now >= until || pump_backend(a, (int)(until - now), e) < 0)
 			return not_there(s, a, e,
 				there ? "timed out waiting for"
 				      : "timed out waiting for the end of",
 				text);
-		pump_backend(a, (int)(until - now));
 	}
 	return 0;
 }
 
 static int next_snapshot(struct script *s, struct app *a, struct err *e)
 {
-	int64_t until = real_ms() + WAIT_MS, now;
+	int64_t until = clock_real_ms() + WAIT_MS, now;
 	uint64_t seq = a->live->seq;
 
 	while (a->live->seq == seq) {
-		now = real_ms();
-		if (now >= until)
+		now = clock_real_ms();
+		if (now >= until || pump_backend(a, (int)(until - now), e) < 0)
 			return refuse_line(s, e, "no snapshot came after number", "");
-		pump_backend(a, (int)(until - now));
 	}
 	return 0;
 }
@@ -132,13 +144,15 @@ static int press_script_keys(struct script *s, struct app *a, char *arg, struct 
 
 		if (key_parse(w, strlen(w), &k, &why) < 0)
 			return err_set(e, ERR_USAGE, "%s:%d: %s", s->file, s->line, why.msg);
-		app_key(a, k);
+		app_input(a, &(struct input){.key = k});
 		app_drain(a);
+		if (s->pace && !s->pace(a, KEY_MS))
+			break;
 	}
 	return 0;
 }
 
-static void type_script_text(struct app *a, const char *text)
+static void type_script_text(struct script *s, struct app *a, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -146,9 +160,20 @@ static void type_script_text(struct app *a, const char *text)
 		struct key k = {0};
 
 		i += utf8_next(text + i, n - i, &k.code);
-		app_key(a, k);
+		app_input(a, &(struct input){.key = k});
+		if (s->pace && !s->pace(a, LETTER_MS))
+			break;
 	}
 	app_drain(a);
+}
+
+static void put_script_text(struct app *a, const struct str *text)
+{
+	if (a->o->out)
+		str_add(a->o->out, text->s, text->len);
+	else
+		fwrite(text->s, 1, text->len, stdout);
+	fflush(stdout); /* who reads it may act by what it shows */
 }
 
 /* "" | styles | body | body styles */
@@ -164,17 +189,14 @@ static int dump_screen(struct script *s, struct app *a, const char *what, struct
 		return refuse_line(s, e, "dump [body] [styles], not", what);
 
 	app_drain(a);
-	frame_draw(a);
+	draw_now(a);
 	to = a->canvas.rows;
 	if (body) {
 		from = a->body.y;
 		to = from + a->body.h + a->spoke;
 	}
 	canvas_dump_rows(&a->canvas, from, to, &out, styles);
-	if (a->o->out)
-		str_add(a->o->out, out.s, out.len);
-	else
-		fwrite(out.s, 1, out.len, stdout);
+	put_script_text(a, &out);
 	str_release(&out);
 	return 0;
 }
@@ -204,7 +226,7 @@ static int click_at(struct script *s, struct app *a, const char *arg, struct err
 		return refuse_line(s, e, "click X Y, not", arg);
 	}
 	frame_draw(a);
-	app_click(a, x, y, twice);
+	app_input(a, &(struct input){.kind = INPUT_CLICK, .x = x, .y = y, .twice = twice});
 	app_drain(a);
 	return 0;
 }
@@ -215,7 +237,7 @@ static int resize_to(struct script *s, struct app *a, const char *arg, struct er
 
 	if (sscanf(arg, "%d %d", &w, &h) != 2)
 		return refuse_line(s, e, "size W H, not", arg);
-	app_resize(a, w, h);
+	app_input(a, &(struct input){.kind = INPUT_RESIZE, .x = w, .y = h});
 	return 0;
 }
 
@@ -226,11 +248,60 @@ static void advance_clock(struct app *a, int64_t ms)
 
 	clock_advance(ms * 1000000);
 	while ((left = until - clock_mono_ns()) > 0)
-		pump_backend(a, (int)(left / 1000000) + 1);
+		if (pump_backend(a, (int)(left / 1000000) + 1, NULL) < 0)
+			return;
+}
+
+/* All of a recording: each picture that somebody saw before he pressed something, and the last. */
+static int play_recording(struct script *s, struct app *a, struct err *e)
+{
+	char pressed[128];
+	const char *next = NULL;
+	struct str out = STR_INIT;
+	int rc = 1;
+
+	if (!a->replay)
+		return refuse_line(s, e, "without --replay nothing can be done by", "play");
+	while (rc > 0) {
+		while (!(next = replay_pressed(a, pressed, sizeof pressed)) &&
+			(rc = replay_step(a, e)) > 0)
+			;
+		if (rc < 0)
+			break;
+		if (dump_screen(s, a, "", e) < 0)
+			return -1;
+		str_clear(&out);
+		str_addf(&out, "# %s\n", next ? next : "the end");
+		put_script_text(a, &out);
+		if (next)
+			rc = replay_step(a, e);
+	}
+	str_release(&out);
+	return rc;
+}
+
+/* What a replay takes from its recording. */
+static bool is_script_input(const char *word)
+{
+	static const char *const words[] = {"size", "key", "type", "paste", "click", "wheel"};
+
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	return false;
 }
 
 static int obey_line(struct script *s, struct app *a, const char *word, char *arg, struct err *e)
 {
+	if (a->replay && is_script_input(word))
+		return refuse_line(
+			s, e, "what is pressed in a replay is on the recording: no", word);
+	if (strcmp(word, "play") == 0)
+		return play_recording(s, a, e);
+	if (s->pace &&
+		(strcmp(word, "size") == 0 || strcmp(word, "dump") == 0 ||
+			strcmp(word, "click") == 0))
+		return refuse_line(s, e, "on a terminal there is no", word);
 	if (strcmp(word, "size") == 0)
 		return resize_to(s, a, arg, e);
 	if (strcmp(word, "key") == 0)
@@ -245,11 +316,13 @@ static int obey_line(struct script *s, struct app *a, const char *word, char *ar
 		return dump_screen(s, a, arg, e);
 	app_drain(a);
 	if (strcmp(word, "type") == 0)
-		type_script_text(a, arg);
+		type_script_text(s, a, arg);
 	else if (strcmp(word, "paste") == 0)
-		app_paste(a, arg, strlen(arg));
+		app_input(a, &(struct input){.kind = INPUT_PASTE, .text = arg, .n = strlen(arg)});
 	else if (strcmp(word, "wheel") == 0)
-		app_wheel(a, atoi(arg));
+		app_input(a, &(struct input){.kind = INPUT_WHEEL, .lines = atoi(arg)});
+	else if (strcmp(word, "say") == 0)
+		app_say(a, ROLE_ACCENT, "%s", arg);
 	else if (strcmp(word, "advance") == 0)
 		advance_clock(a, strtoll(arg, NULL, 10));
 	else if (strcmp(word, "expect") == 0 && !strstr(draw_picture(s, a), arg))
@@ -261,14 +334,12 @@ static int obey_line(struct script *s, struct app *a, const char *word, char *ar
 	return 0;
 }
 
-int script_run(struct script *s, struct app *a, struct err *e)
+int script_next(struct script *s, struct app *a, struct err *e)
 {
-	char *rest = s->text.s;
+	while (*s->rest) {
+		char *line = s->rest, *end = strchrnul(line, '\n'), *arg;
 
-	while (rest && *rest && !a->quit) {
-		char *line = rest, *end = strchrnul(line, '\n'), *arg;
-
-		rest = *end ? end + 1 : end;
+		s->rest = *end ? end + 1 : end;
 		*end = '\0';
 		s->line++;
 		line += strspn(line, " \t");
@@ -278,9 +349,22 @@ int script_run(struct script *s, struct app *a, struct err *e)
 		if (*arg)
 			*arg++ = '\0';
 		/* A view may place the cursor by what it drew last. */
-		frame_draw(a);
-		if (obey_line(s, a, line, arg, e) < 0)
-			return -1;
+		draw_now(a);
+		return obey_line(s, a, line, arg, e) < 0 ? -1 : 1;
 	}
 	return 0;
+}
+
+int script_run(struct script *s, struct app *a, struct err *e)
+{
+	int more = 1;
+
+	while (more > 0 && !a->quit)
+		more = script_next(s, a, e);
+	return more < 0 ? -1 : 0;
+}
+
+void script_pace(struct script *s, bool (*pace)(struct app *a, int ms))
+{
+	s->pace = pace;
 }

@@ -51,16 +51,41 @@ static void send_size(struct app *a)
 	app_send(a, c);
 }
 
+/* What was typed behind `:shell`, cut up in place. */
+static int shell_words(struct app *a, const char *words[TASK_WORDS_MAX], struct err *e)
+{
+	return a->shell_words ? task_words(a->shell_words, words, e) : 0;
+}
+
+static void set_shell_words(struct command *c, const char *const *words, size_t n)
+{
+	c->shell.argv = arena_array(&c->mem, n, sizeof *c->shell.argv);
+	c->shell.argc = n;
+	for (size_t i = 0; i < n; i++)
+		c->shell.argv[i] = arena_strdup(&c->mem, words[i]);
+}
+
 void app_shell(struct app *a, const struct target *t)
 {
 	/* The better shell where there is one. */
 	static const char *const command[] = {
 		"sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"};
+	const char *words[TASK_WORDS_MAX] = {NULL}, *user = NULL;
 	struct err e = ERR_INIT;
 	struct command *c;
+	int n, at = 0;
 
 	if (a->shell)
 		return;
+	n = shell_words(a, words, &e);
+	if (n > 0 && !strcmp(words[0], "-u")) {
+		user = n > 1 ? words[1] : NULL;
+		at = 2;
+	}
+	if (n < 0 || (at && !user)) {
+		app_say(a, ROLE_WARN, "%s", n < 0 ? e.msg : "shell [-u USER] [COMMAND ...]");
+		return;
+	}
 	if (app_read_only(a)) {
 		app_say(a, ROLE_WARN, "Read-only: no shell is opened.");
 		return;
@@ -69,16 +94,17 @@ void app_shell(struct app *a, const struct target *t)
 		app_say(a, ROLE_WARN, "%s", e.msg);
 		return;
 	}
-	if (!a->screen) {
+	if (!a->screen && !a->replay) {
 		app_say(a, ROLE_WARN, "A shell needs a terminal.");
 		return;
 	}
 	c = command_new(CMD_SHELL_OPEN);
-	c->shell.argv = arena_array(&c->mem, COUNT(command), sizeof *c->shell.argv);
-	c->shell.argc = COUNT(command);
-	memcpy(c->shell.argv, command, sizeof command);
+	c->shell.user = arena_strdup(&c->mem, user);
+	set_shell_words(
+		c, n > at ? words + at : command, n > at ? (size_t)(n - at) : COUNT(command));
 	command_target(c, t->engine, t->id, t->name);
-	screen_size(a->screen, &c->shell.columns, &c->shell.rows);
+	c->shell.columns = a->canvas.columns;
+	c->shell.rows = a->canvas.rows;
 	a->shell = xcalloc(1, sizeof *a->shell);
 	a->shell->name = xstrdup(t->name);
 	a->shell->id = app_send(a, c);
@@ -90,7 +116,7 @@ void shell_event(struct app *a, const struct event *e)
 
 	if (!s || e->id != s->id)
 		return;
-	if (e->kind == EV_SHELL_OUTPUT && !s->ended)
+	if (e->kind == EV_SHELL_OUTPUT && !s->ended && !a->replay)
 		file_write(STDOUT_FILENO, e->bytes, e->nbytes);
 	if (e->kind == EV_SHELL_END) {
 		s->ended = true;
@@ -128,8 +154,12 @@ static void take_keys(struct app *a, bool hangup)
 		n = end - buf;
 	if (n > 0)
 		send_bytes(a, buf, (size_t)n);
-	if (end)
+	if (end) {
+		taping_begin(a);
+		tape_the_input(a, &(struct input){.key = {LEAVE_KEY, 0}});
 		leave_shell(a);
+		taping_end(a);
+	}
 }
 
 /* What is typed meanwhile is not for us: only signals are taken. */
@@ -147,14 +177,40 @@ static void take_signals(struct app *a)
 	}
 }
 
+/* The terminal is ours again. */
+static void return_from_shell(struct app *a, const struct input *size)
+{
+	struct shell *s = a->shell;
+	char name[128];
+
+	text_clean(name, sizeof name, s->name);
+	app_input(a, size);
+	if (s->err.kind)
+		app_say(a, ROLE_BAD, "%s", s->err.msg);
+	else if (s->left)
+		app_say(a, ROLE_DIM, "Left the shell in %s.", name);
+	else
+		app_say(a, s->exit_code ? ROLE_WARN : ROLE_DIM, "The shell in %s ended with %d.",
+			name, s->exit_code);
+	shell_free(a);
+}
+
+void shell_replay(struct app *a, const struct input *in)
+{
+	if (in->kind == INPUT_RESIZE)
+		return_from_shell(a, in);
+	else if (in->kind == INPUT_KEY)
+		leave_shell(a);
+}
+
 void shell_relay(struct app *a)
 {
 	struct pollfd fds[3] = {{.fd = STDIN_FILENO, .events = POLLIN},
 		{.fd = screen_signal_fd(a->screen), .events = POLLIN},
 		{.fd = backend_fd(a->o->backend), .events = POLLIN}};
 	struct shell *s = a->shell;
+	struct input size = {.kind = INPUT_RESIZE};
 	char buf[512], name[128];
-	int w, h;
 
 	screen_leave(a->screen);
 	snprintf(buf, sizeof buf, "\r\nberth: a shell in %s; exit or Ctrl-] returns\r\n",
@@ -177,16 +233,8 @@ void shell_relay(struct app *a)
 		return;
 	}
 	screen_return(a->screen);
-	screen_size(a->screen, &w, &h);
-	app_resize(a, w, h);
-	if (s->err.kind)
-		app_say(a, ROLE_BAD, "%s", s->err.msg);
-	else if (s->left)
-		app_say(a, ROLE_DIM, "Left the shell in %s.", name);
-	else
-		app_say(a, s->exit_code ? ROLE_WARN : ROLE_DIM, "The shell in %s ended with %d.",
-			name, s->exit_code);
-	shell_free(a);
+	screen_size(a->screen, &size.x, &size.y);
+	return_from_shell(a, &size);
 }
 
 void shell_free(struct app *a)

@@ -12,7 +12,9 @@
 
 #include <berth/check.h>
 #include <berth/clock.h>
+#include <berth/jsonw.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 const struct snapshot *app_snapshot(struct app *a)
 {
@@ -27,7 +29,15 @@ int64_t app_now_ns(struct app *a)
 uint64_t app_send(struct app *a, struct command *c)
 {
 	CHECK(!a->painting);
-	return backend_send(a->o->backend, c);
+	if (a->o->backend)
+		return a->sent = backend_send(a->o->backend, c);
+	command_free(c);
+	return ++a->sent;
+}
+
+bool app_replays(struct app *a)
+{
+	return a->o->replay;
 }
 
 bool app_read_only(struct app *a)
@@ -94,17 +104,23 @@ static void close_view_slot(struct slot *s)
 	*s = (struct slot){0};
 }
 
-void stack_snapshot(struct app *a)
+static void give_snapshot(struct app *a, struct slot *s)
 {
-	struct slot *top = app_top(a);
-	const struct snapshot *old = top->seen;
+	const struct snapshot *old = s->seen;
 
 	if (old == a->shown)
 		return;
-	top->seen = snapshot_ref(a->shown);
-	if (top->view.ops->snapshot)
-		top->view.ops->snapshot(&top->view, a->shown);
+	s->seen = snapshot_ref(a->shown);
+	if (s->view.ops->snapshot)
+		s->view.ops->snapshot(&s->view, a->shown);
 	snapshot_unref(old);
+}
+
+void stack_snapshot(struct app *a)
+{
+	give_snapshot(a, app_top(a));
+	if (a->split)
+		give_snapshot(a, &a->tab[a->beside]);
 }
 
 static void pulse_slots(struct slot *s, size_t n, const struct snapshot *now)
@@ -159,9 +175,53 @@ void stack_turn_to(struct app *a, size_t i)
 		app_pop(a);
 	if (i == a->at)
 		return;
+	if (a->split && i == a->beside) {
+		stack_swap(a);
+		return;
+	}
 	show_top_view(a, false);
 	a->at = i;
 	show_top_view(a, true);
+}
+
+void stack_swap(struct app *a)
+{
+	size_t was = a->at;
+
+	while (a->npushed)
+		app_pop(a);
+	a->at = a->beside;
+	a->beside = was;
+	a->beside_is_upper = !a->beside_is_upper;
+	a->dirty = true;
+}
+
+void stack_unsplit(struct app *a)
+{
+	struct view *v = &a->tab[a->beside].view;
+
+	if (!a->split)
+		return;
+	a->split = false;
+	if (v->ops->hide)
+		v->ops->hide(v);
+	a->dirty = true;
+}
+
+void stack_split(struct app *a, size_t i)
+{
+	struct view *v = &a->tab[i].view;
+
+	stack_unsplit(a);
+	if (i == a->at)
+		return;
+	a->split = true;
+	a->beside = i;
+	a->beside_is_upper = false;
+	stack_snapshot(a);
+	if (v->ops->show)
+		v->ops->show(v);
+	a->dirty = true;
 }
 
 /* By number: a place of its own, not a step away from where one was. */
@@ -201,6 +261,15 @@ void app_filtered(struct app *a, const struct view *v, const char *text)
 		}
 }
 
+static void recall_view(struct app *a, struct view *v)
+{
+	const struct app_kept *kept = a->o->kept;
+
+	for (size_t i = 0; kept && i < kept->n; i++)
+		if (v->ops->recall && strcmp(kept->view[i].view, v->ops->name) == 0)
+			v->ops->recall(v, kept->view[i].of);
+}
+
 void stack_open(struct app *a)
 {
 	const struct view_ops *const *ops = a->o->views;
@@ -210,13 +279,36 @@ void stack_open(struct app *a)
 		n++;
 	CHECK(n);
 	a->tab = xcalloc(n, sizeof *a->tab);
-	for (a->ntabs = 0; a->ntabs < n; a->ntabs++)
+	for (a->ntabs = 0; a->ntabs < n; a->ntabs++) {
 		open_view_slot(a, &a->tab[a->ntabs], ops[a->ntabs], NULL);
+		recall_view(a, &a->tab[a->ntabs].view);
+	}
 	/* Everything that runs is the picture to begin with, agents or not. */
 	for (a->at = a->ntabs - 1; a->at > 0; a->at--)
 		if (strcmp(a->tab[a->at].view.ops->name, "containers") == 0)
 			break;
 	show_top_view(a, true);
+}
+
+void stack_keep(struct app *a)
+{
+	struct jsonw j;
+
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	if (a->themed)
+		jsonw_text(&j, "theme", a->theme.name);
+	jsonw_object(&j, "views");
+	for (size_t i = 0; i < a->ntabs; i++)
+		if (a->tab[i].view.ops->keep) {
+			jsonw_object(&j, a->tab[i].view.ops->name);
+			a->tab[i].view.ops->keep(&a->tab[i].view, &j);
+			jsonw_end(&j);
+		}
+	jsonw_end(&j);
+	jsonw_end(&j);
+	str_adds(a->o->ret_kept, j.out.s);
+	jsonw_release(&j);
 }
 
 void stack_close(struct app *a)

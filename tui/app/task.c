@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
-
-extern char **environ;
+#include <berth/runtime.h>
+#include <berth/spawn.h>
 
 /* One word in place: `*in` goes on behind it.  NULL: a quote is not closed. */
 static char *cut_word(char **in)
@@ -50,45 +49,16 @@ int task_words(char *line, const char *words[TASK_WORDS_MAX], struct err *e)
 	return n;
 }
 
-static int find_sibling(char *buf, size_t cap, const char *name, struct err *e)
-{
-	ssize_t n = readlink("/proc/self/exe", buf, cap - 32);
-	char *slash;
-
-	if (n < 0)
-		return err_sys(e, errno, "cannot tell where berth is installed (/proc/self/exe)");
-	buf[n] = '\0';
-	slash = strrchr(buf, '/');
-	snprintf(slash ? slash + 1 : buf, 32, "%s", name);
-	return 0;
-}
-
 static int spawn_task(struct task *t, const char *const *argv, int out, struct err *e)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
 	char path[PATH_MAX];
+	/* A group of its own: what the terminal sends to us is not for it. */
+	struct spawn p = {.path = path, .argv = argv, .out = out, .err = out, .apart = SPAWN_GROUP};
 	int rc;
 
-	if (find_sibling(path, sizeof path, argv[0], e) < 0)
+	if (runtime_program(argv[0], path, e) < 0)
 		return -1;
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, out, 1);
-	posix_spawn_file_actions_adddup2(&actions, out, 2);
-	posix_spawnattr_init(&attr);
-	/* A group of its own: what the terminal sends to us is not for it. */
-	posix_spawnattr_setflags(
-		&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	rc = posix_spawn(&t->pid, path, &actions, &attr, (char *const *)argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
+	rc = spawn_start(&p, &t->pid);
 	if (rc == 0)
 		return 0;
 	t->pid = 0;

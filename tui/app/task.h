@@ -18,16 +18,19 @@
 #define TASK_WORDS_MAX 40
 #define TASK_TEXT_MAX ((size_t)4 << 20)
 
+struct view_ops;
+
 struct task {
 	char title[160]; /* "search main src" */
 	pid_t pid;       /* 0: it ended */
 	int fd;          /* of what it prints, both streams; -1: all of it came */
 	int code;        /* when it ended; 128 + the signal */
 	bool cut;        /* it printed more than is kept */
-	bool told;       /* the person, that it ended */
 	bool preview; /* of a change that is asked about when it ended, with the words of `line` */
 	char *line;
-	size_t at_line; /* that is to be shown, from 1; 0: the end */
+	const struct view_ops *of; /* the view that has it run; NULL: the app */
+	bool page;                 /* what it prints is shown as it comes */
+	size_t at_line;            /* that is to be shown, from 1; 0: the end */
 	struct str text;
 	unsigned users;
 };

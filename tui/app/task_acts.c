@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/clock.h>
 #include <berth/mem.h>
@@ -17,6 +18,7 @@ static const struct kind {
 	bool engine;     /* it talks to the console's */
 } kinds[] = {
 	{DO_SEARCH, "berth-files", "files", "search", "search, PATTERN [DIR]", false},
+	{DO_GREP, "berth-core", "logs", "--grep", "grep, PATTERN [CONTAINER...]", true},
 	{DO_SCAN, "berth-files", "files", "scan", "scan, [DIR]", false},
 	{DO_TRANSFORM, "berth-files", "files", "transform", "transform, PATTERN REPLACEMENT [DIR]",
 		false},
@@ -24,6 +26,8 @@ static const struct kind {
 	{DO_DELETE, "berth-files", "files", "delete", "delete, [-r] PATH", false},
 	{DO_PULL, "berth-image", "image", "pull", "pull, IMAGE", true},
 	{DO_BUILD, "berth-image", "image", "build", "build, NAME [DIR]", true},
+	{DO_UNDO, "berth-core", NULL, "undo", NULL, true},
+	{DO_CONTEXT, "berth-core", "names", "contexts", NULL, false},
 	{DO_VERIFY, "berth-core", "audit", "verify", NULL, false},
 	{DO_COMPARE, "berth-bench", "bench", "compare", NULL, false},
 	{DO_TREND, "berth-bench", "bench", "trend", NULL, false},
@@ -42,17 +46,12 @@ bool tasks_are(enum action act)
 	return find_kind_of_task(act) != NULL;
 }
 
-/* A place for one more: free, or of one that ended.  NULL: all run. */
+/* A place for one more.  NULL: all run. */
 static struct task **free_place(struct app *a)
 {
 	for (size_t i = 0; i < TASKS_MAX; i++)
 		if (!a->task[i])
 			return &a->task[i];
-	for (size_t i = 0; i < TASKS_MAX; i++)
-		if (task_ended(a->task[i])) {
-			task_unref(STEAL(a->task[i]));
-			return &a->task[i];
-		}
 	return NULL;
 }
 
@@ -61,6 +60,10 @@ static struct task *begin_task(struct app *a, const char *title, const char *con
 	struct task **place = free_place(a);
 	struct err e = ERR_INIT;
 
+	if (a->replay) {
+		app_say(a, ROLE_WARN, "A replay starts nothing.");
+		return NULL;
+	}
 	if (!place) {
 		app_say(a, ROLE_WARN, "%d commands run already; C in Jobs cancels one.", TASKS_MAX);
 		return NULL;
@@ -90,14 +93,15 @@ static struct task *launch_task(
 		argv[at++] = "-H";
 		argv[at++] = a->live->engine.endpoint;
 	}
-	argv[at++] = k->room;
+	if (k->room)
+		argv[at++] = k->room;
 	argv[at++] = k->verb;
 	if (more)
 		argv[at++] = more;
 	for (int i = 0; i < n; i++)
 		argv[at++] = typed[i];
 	argv[at] = NULL;
-	snprintf(title, sizeof title, "%s %s", k->verb, line);
+	snprintf(title, sizeof title, *line ? "%s %s" : "%s", k->verb + strspn(k->verb, "-"), line);
 	return begin_task(a, title, argv);
 }
 
@@ -113,18 +117,64 @@ static void ask_about_task(
 	a->dirty = true;
 }
 
+/* What the words of `delete` mean: the paths stay in them. */
+struct doomed {
+	const char *root; /* NULL: here */
+	bool whole;       /* directories, too */
+	size_t n;
+};
+
+static struct doomed sort_doomed(const char *words[], int n)
+{
+	struct doomed d = {0};
+	bool options = true;
+
+	for (int i = 0; i < n; i++) {
+		const char *w = words[i];
+
+		if (!options || *w != '-' || !w[1])
+			words[d.n++] = w;
+		else if (!strcmp(w, "--"))
+			options = false;
+		else if (!strncmp(w, "--root=", 7))
+			d.root = w + 7;
+		else if (!strcmp(w, "--root") && i + 1 < n)
+			d.root = words[++i];
+		else
+			d.whole |= !strcmp(w, "-r") || !strcmp(w, "--recursive");
+	}
+	return d;
+}
+
 static void ask_delete(struct app *a, const struct kind *k, const char *line)
 {
-	const char *item[] = {line};
-	struct dialog_ask ask = {.title = "Delete files",
-		.where = "on this machine",
-		.effect = "This cannot be undone.",
-		.verb = "Delete",
-		.nitems = 1,
-		.items = item,
-		.word = "delete",
-		.danger = true};
+	AUTO_FREE char *copy = xstrdup(line), *root = NULL, *where = NULL, *title = NULL;
+	const char *words[TASK_WORDS_MAX];
+	struct err e = ERR_INIT;
+	int n = task_words(copy, words, &e);
+	struct doomed d;
+	struct dialog_ask ask = {
+		.verb = "Delete", .items = words, .word = "delete", .danger = true};
 
+	if (n < 0) {
+		app_say(a, ROLE_WARN, "%s: %s.", k->verb, e.msg);
+		return;
+	}
+	d = sort_doomed(words, n);
+	if (!d.n) {
+		app_say(a, ROLE_WARN, "Which files?  delete [-r] PATH");
+		return;
+	}
+	root = d.root ? complete_path(d.root) : getcwd(NULL, 0);
+	where = xasprintf("on this machine, in %s", root ? root : "the working directory");
+	title = d.n == 1 ? xstrdup(d.whole ? "Delete a file or tree" : "Delete a file")
+			 : xasprintf("Delete %zu files%s", d.n, d.whole ? " or trees" : "");
+	ask.title = title;
+	ask.where = where;
+	ask.effect = d.whole ? "Directories are deleted with everything in them.\n"
+			       "This cannot be undone."
+			     : "This cannot be undone.";
+	ask.nitems = d.n;
 	ask_about_task(a, k, line, &ask);
 }
 
@@ -134,6 +184,8 @@ void tasks_run(struct app *a, enum action act, const char *line)
 	struct task *t;
 
 	line += strspn(line, " ");
+	if (act == DO_COMPARE && !*line)
+		line = "previous";
 	if (act == DO_DELETE) {
 		ask_delete(a, k, line);
 		return;
@@ -198,6 +250,106 @@ void app_open_text(struct app *a, const char *path, size_t line)
 	app_push(a, a->o->output, t);
 }
 
+/* ---- of views */
+
+static bool start_for_view(struct app *a, const struct view_ops *of, const struct app_task *what)
+{
+	struct task *t = begin_task(a, what->title, what->argv);
+
+	if (!t)
+		return false;
+	t->of = of;
+	t->page = what->page;
+	if (t->page) {
+		t->at_line = 1;
+		app_push(a, a->o->output, t);
+	}
+	return true;
+}
+
+bool app_run_task(struct view *v, const struct app_task *t)
+{
+	return start_for_view(v->app, v->ops, t);
+}
+
+void app_confirm_task(struct view *v, const struct dialog_ask *ask, const struct app_task *t)
+{
+	struct asked_task *k = &v->app->asked_task;
+	size_t n = 0;
+
+	tasks_view_asked(v->app, false);
+	while (t->argv[n])
+		n++;
+	*k = (struct asked_task){
+		v->ops, xstrdup(t->title), xcalloc(n + 1, sizeof *k->argv), t->page};
+	for (size_t i = 0; i < n; i++)
+		k->argv[i] = xstrdup(t->argv[i]);
+	dialog_open(&v->app->dialog, ask, clock_mono_ns());
+	v->app->asking = ASK_VIEW_TASK;
+	v->app->dirty = true;
+}
+
+void tasks_view_asked(struct app *a, bool confirmed)
+{
+	struct asked_task k = a->asked_task;
+
+	a->asked_task = (struct asked_task){0};
+	if (confirmed)
+		start_for_view(
+			a, k.of, &(struct app_task){k.title, (const char *const *)k.argv, k.page});
+	for (size_t i = 0; k.argv && k.argv[i]; i++)
+		free(k.argv[i]);
+	free(k.argv);
+	free(k.title);
+}
+
+/* The view that has run it, as long as it is there. */
+static struct view *owner_of_task(struct app *a, const struct task *t)
+{
+	for (size_t i = a->npushed; i-- > 0;)
+		if (a->pushed[i].view.ops == t->of)
+			return &a->pushed[i].view;
+	for (size_t i = 0; i < a->ntabs; i++)
+		if (a->tab[i].view.ops == t->of)
+			return &a->tab[i].view;
+	return NULL;
+}
+
+/* Its columns were for lines below each other. */
+static void squeeze_blanks(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; at++)
+		if (*at != ' ' || at[1] != ' ')
+			*to++ = *at;
+	*to = '\0';
+}
+
+/* Its last line: what came of it, or why not. */
+static void say_last_line(struct app *a, const struct task *t)
+{
+	size_t end = t->text.len, from;
+	char line[ERR_MSG_MAX], clean[ERR_MSG_MAX];
+
+	while (end && t->text.s[end - 1] == '\n')
+		end--;
+	for (from = end; from && t->text.s[from - 1] != '\n';)
+		from--;
+	snprintf(line, sizeof line, "%.*s", (int)(end - from), t->text.s + from);
+	text_clean(clean, sizeof clean, strncmp(line, "berth: ", 7) ? line : line + 7);
+	squeeze_blanks(clean);
+	app_say(a, t->code ? ROLE_WARN : ROLE_GOOD, "%s", *clean ? clean : "Done.");
+}
+
+static void tell_view_task(struct app *a, const struct task *t)
+{
+	struct view *v = owner_of_task(a, t);
+
+	if ((!v || !v->ops->task || !v->ops->task(v, t)) && !t->page)
+		say_last_line(a, t);
+}
+
 /* The change as it would be made, line by line, without what the command says about it. */
 static void ask_transform(struct app *a, const struct task *t)
 {
@@ -227,7 +379,10 @@ static void tell_ended(struct app *a, struct task *t)
 {
 	char title[80];
 
-	t->told = true;
+	if (t->of) {
+		tell_view_task(a, t);
+		return;
+	}
 	text_clean(title, sizeof title, t->title);
 	if (t->preview && t->code == 0 && strstr(t->text.s, "\n@@ ") && !a->dialog.open)
 		ask_transform(a, t);
@@ -243,11 +398,14 @@ void tasks_pulse(struct app *a)
 	for (size_t i = 0; i < TASKS_MAX; i++) {
 		struct task *t = a->task[i];
 
-		if (!t || t->told || !task_read(t))
+		if (!t || !task_read(t))
 			continue;
 		a->dirty = true;
-		if (task_ended(t))
+		if (task_ended(t)) {
 			tell_ended(a, t);
+			task_unref(STEAL(
+				a->task[i])); /* what it printed is its page's, as long as that is open */
+		}
 	}
 }
 
@@ -266,4 +424,5 @@ void tasks_release(struct app *a)
 	for (size_t i = 0; i < TASKS_MAX; i++)
 		task_unref(STEAL(a->task[i]));
 	free(a->asked_line);
+	tasks_view_asked(a, false);
 }

@@ -17,7 +17,10 @@
 
 struct app;
 struct event; /* message.h */
+struct jsonw;
+struct node; /* config.h */
 struct str;
+struct task; /* task.h */
 
 struct view {
 	const struct view_ops *ops;
@@ -34,6 +37,10 @@ struct view_ops {
 	size_t state_size;
 	void (*open)(struct view *v);
 	void (*close)(struct view *v);
+	/* What a person chose here lasts: written into an object when the console ends, and read from one after
+	 * `open`.  That came from a file: what makes no sense is left out. */
+	void (*keep)(struct view *v, struct jsonw *j);
+	void (*recall)(struct view *v, const struct node *kept);
 	void (*show)(struct view *v); /* it became the one on screen, after `snapshot` */
 	void (*hide)(struct view *v);
 	/* Paints what is there and notes where.  Body only; header, tabs, message line and keys are the
@@ -57,8 +64,12 @@ struct view_ops {
 	bool (*filter)(struct view *v, const char *text, bool done, struct err *e);
 	/* The same of app_ask. */
 	bool (*typed)(struct view *v, const char *text, bool done, struct err *e);
+	/* `:sort COLUMN`; -1 and what there is to sort by. */
+	int (*sort)(struct view *v, const char *column, struct err *e);
 	const char *filter_word; /* what that does here, for the keys; NULL: "filter" */
 	const char *filter_hint; /* how it may be written; NULL: a regular expression, for rows */
+	/* The container of the row under the cursor, for a command of the person's own; NULL: none. */
+	const struct container *(*row)(struct view *v);
 	/* Shown beside the tabs: "filter: web  3 of 12"; may leave it empty. */
 	void (*status)(struct view *v, char *buf, size_t cap);
 	/* What it has started that ends with the console: "benchmarks"; NULL: nothing. */
@@ -68,6 +79,8 @@ struct view_ops {
 	bool (*save)(struct view *v, struct str *out);
 	/* The command typed for app_prompt_run was sent, to that one agent's container. */
 	void (*ran)(struct view *v, const char *name);
+	/* What app_run_task began has ended.  true: nothing more need be said of it. */
+	bool (*task)(struct view *v, const struct task *t);
 	void (*file)(struct view *v, const char *path); /* the answer to app_ask_file, absolute */
 };
 

@@ -1,5 +1,7 @@
 /* agents_verbs.c - `berth up` and `berth down`: the agents of a team file, several at once. */
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,9 +26,10 @@
 struct work {                        /* one agent, on one thread at a time */
 	const struct agent_def *def; /* NULL: going down */
 	const char *container;
+	const char *engine; /* of `down --all`: where it is up */
 	struct agent_up up;
 	struct err err;
-	bool failed, in_hand;
+	bool failed, in_hand, elsewhere;
 };
 
 struct crew {
@@ -35,9 +38,13 @@ struct crew {
 	const struct team *team;
 	struct policy policy;
 	size_t journal_commands;
+	uint16_t
+		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
+	struct workspace_limits usual;
 	const char *program;
 	struct work *work;
+	size_t cap;
 	size_t n, next, done; /* next, done: under lock, as is what each work says of itself */
 	int64_t start_ns;
 	pthread_mutex_t lock;
@@ -127,7 +134,9 @@ static void *work_on_agents(void *ctx)
 		.program = crew->program,
 		.policy = &crew->policy,
 		.journal_commands = crew->journal_commands,
+		.egress_ask_s = crew->egress_ask_s,
 		.journal_bytes = crew->journal_bytes,
+		.usual = crew->usual,
 		.own_board = true,
 		.create = crew->create,
 		.stop = is_interrupted,
@@ -146,6 +155,8 @@ static void *work_on_agents(void *ctx)
 			w->failed = true;
 		else if (w->def)
 			w->failed = agents_up(h, crew->team, w->def, &w->up, &w->err);
+		else if (w->engine && strcmp(w->engine, agents_engine(h)) != 0)
+			w->elsewhere = true;
 		else
 			w->failed = agents_down(h, w->container, &w->err);
 		hand_back(crew, w);
@@ -175,6 +186,7 @@ static void run_crew(struct crew *crew)
 static void print_up(const struct work *w)
 {
 	const struct agent_up *u = &w->up;
+	char shown[sizeof u->warning];
 
 	if (w->failed)
 		return;
@@ -189,6 +201,8 @@ static void print_up(const struct work *w)
 	putchar('\n');
 	if (u->created)
 		printf("  created: %s\n", w->def->workspace);
+	if (*u->warning)
+		printf("  warning: %s\n", text_clean(shown, sizeof shown, u->warning));
 	for (size_t i = 0; i < u->nloosened; i++)
 		printf("  loosened: %s\n", u->loosened[i]);
 	for (size_t i = 0; i < u->nenforced; i++)
@@ -212,6 +226,8 @@ static void json_up(struct jsonw *j, const struct work *w)
 	jsonw_bool(j, "offered_again", u->offered_again);
 	if (w->failed)
 		jsonw_text(j, "error", w->err.msg);
+	if (*u->warning)
+		jsonw_text(j, "warning", u->warning);
 	jsonw_array(j, "loosened");
 	for (size_t i = 0; i < u->nloosened; i++)
 		jsonw_text(j, NULL, u->loosened[i]);
@@ -249,7 +265,10 @@ static void prepare_crew(struct crew *crew, const struct cli *c, const struct se
 	*crew = (struct crew){.c = c, .team = team, .program = program};
 	policy_from_settings(&crew->policy, s, mem);
 	crew->journal_commands = (size_t)s->journal_commands;
+	crew->egress_ask_s = (uint16_t)s->egress_ask_s;
 	crew->journal_bytes = s->journal_bytes;
+	crew->usual = (struct workspace_limits){
+		.bytes = s->workspace_bytes, .files = (uint64_t)s->workspace_files};
 }
 
 /* --create, or a person who is asked for all that are missing at once. */
@@ -274,6 +293,17 @@ static bool may_create(const struct cli *c, const struct team *t)
 	return fgets(line, sizeof line, stdin) && (*line == 'y' || *line == 'Y');
 }
 
+/* A workspace of berth's has limits, and an end may die. */
+static bool has_kept(const struct crew *crew)
+{
+	for (size_t i = 0; i < crew->n; i++)
+		if ((crew->work[i].def->bound || crew->work[i].def->egress.on ||
+			    crew->work[i].def->idle_pause_s) &&
+			!crew->work[i].failed)
+			return true;
+	return false;
+}
+
 int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 {
 	char *cwd = getcwd(NULL, 0);
@@ -287,8 +317,15 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 		free(cwd);
 		return -1;
 	}
+	free(cwd);
+	if (cli_value(c, "final") && team_final(&team, cli_value(c, "final"), e)) {
+		team_release(&team);
+		return -1;
+	}
 	arena_init(&mem, 1024);
 	prepare_crew(&crew, c, s, "up", &team, &mem);
+	if (!cli_flag(c, "json"))
+		team_notes_print(&team, stderr);
 	cli_orphans(c);
 	crew.create = may_create(c, &team);
 	crew.n = team.nagents;
@@ -296,6 +333,8 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 	for (size_t i = 0; i < crew.n; i++)
 		crew.work[i].def = &team.agents[i];
 	run_crew(&crew);
+	if (has_kept(&crew))
+		cli_start_keeper(c);
 	if (cli_flag(c, "json")) {
 		jsonw_init(&j, false);
 		jsonw_object(&j, NULL);
@@ -304,6 +343,7 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 		for (size_t i = 0; i < crew.n; i++)
 			json_up(&j, &crew.work[i]);
 		jsonw_end(&j);
+		team_notes_json(&team, &j);
 		jsonw_end(&j);
 		jsonw_print(&j);
 	} else {
@@ -315,43 +355,107 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 	free(crew.work);
 	arena_release(&mem);
 	team_release(&team);
-	free(cwd);
 	return rc;
 }
 
-/* The containers of a file's agents, or of every session of this user. */
-static int name_them(
-	const struct cli *c, struct team *team, struct crew *crew, char (*names)[64], struct err *e)
+/* Where a file is, also one that is gone: its folder's real path and its name. */
+static void find_file(const char *file, char out[PATH_MAX])
 {
-	char *cwd;
+	AUTO_FREE char *a = xstrdup(file), *b = xstrdup(file), *folder = NULL;
 
-	if (cli_flag(c, "all")) {
-		if (c->argc)
-			return err_set(e, ERR_USAGE, "down takes FILE or --all, not both.");
-		crew->n = agents_sessions(names, SESSIONS_MAX);
-		crew->work = xcalloc(crew->n, sizeof *crew->work);
-		for (size_t i = 0; i < crew->n; i++)
-			crew->work[i].container = names[i];
+	if (realpath(file, out))
+		return;
+	folder = realpath(dirname(a), NULL);
+	snprintf(out, PATH_MAX, "%s/%s", folder ? folder : "", basename(b));
+}
+
+static void add_down(struct crew *crew, const char *container, const char *engine)
+{
+	for (size_t i = 0; i < crew->n; i++)
+		if (!strcmp(crew->work[i].container, container))
+			return;
+	crew->work = mem_grow(crew->work, &crew->cap, crew->n + 1, sizeof *crew->work);
+	crew->work[crew->n++] = (struct work){.container = container, .engine = engine};
+}
+
+/* Up, but from another file that is there. */
+static const struct agent_session *other_session(
+	const struct agent_session *all, size_t n, const char *container, const char *real)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(all[i].container, container) && *all[i].file &&
+			strncmp(all[i].file, real, sizeof all->file - 1) != 0 &&
+			!access(all[i].file, F_OK))
+			return &all[i];
+	return NULL;
+}
+
+/* What was brought up from a file, whatever has become of that since, and what it says now. */
+static int name_file_agents(const struct cli *c, struct team *team, struct crew *crew,
+	const struct agent_session *all, size_t n, struct err *e)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	char real[PATH_MAX], shown[512];
+	struct err why = ERR_INIT;
+
+	find_file(c->argv[0], real);
+	for (size_t i = 0; i < n; i++)
+		if (*all[i].file && !strncmp(all[i].file, real, sizeof all->file - 1))
+			add_down(crew, all[i].container, NULL);
+	if (team_read(c->argv[0], cwd ? cwd : "/", team, &why)) {
+		if (!crew->n)
+			return err_copy(e, &why);
+		cli_fail(&why);
 		return 0;
 	}
-	if (!c->argc)
-		return err_set(e, ERR_USAGE, "down needs FILE, or --all for every agent of yours.");
-	cwd = getcwd(NULL, 0);
-	if (team_read(c->argv[0], cwd ? cwd : "/", team, e)) {
-		free(cwd);
-		return -1;
+	for (size_t i = 0; i < team->nagents; i++) {
+		const char *container = team->agents[i].container;
+		const struct agent_session *other = other_session(all, n, container, real);
+
+		if (other)
+			printf("%-24s is up from another file, %s: left unchanged\n", container,
+				text_clean(shown, sizeof shown, other->file));
+		else
+			add_down(crew, container, NULL);
 	}
-	free(cwd);
-	crew->n = team->nagents;
-	crew->work = xcalloc(crew->n, sizeof *crew->work);
-	for (size_t i = 0; i < crew->n; i++)
-		crew->work[i].container = team->agents[i].container;
 	return 0;
+}
+
+/* The containers of a file's agents, or of every session of this user. */
+static int name_them(const struct cli *c, struct team *team, struct crew *crew,
+	const struct agent_session *all, size_t n, struct err *e)
+{
+	bool every = cli_flag(c, "all");
+
+	if (every && c->argc)
+		return err_set(e, ERR_USAGE, "down takes FILE or --all, not both.");
+	if (!every && !c->argc)
+		return err_set(e, ERR_USAGE, "down needs FILE, or --all for every agent of yours.");
+	if (!every)
+		return name_file_agents(c, team, crew, all, n, e);
+	for (size_t i = 0; i < n; i++)
+		add_down(crew, all[i].container, *all[i].engine ? all[i].engine : NULL);
+	return 0;
+}
+
+/* Going down is idempotent: what is not up is down. */
+static void tell_down(struct work *w)
+{
+	char shown[160];
+
+	if (w->elsewhere)
+		printf("%-24s is up on another engine (%s): left unchanged\n", w->container,
+			text_clean(shown, sizeof shown, w->engine));
+	else if (w->failed && w->err.kind == ERR_NOT_FOUND)
+		printf("%-24s was not up\n", w->container);
+	else if (!w->failed)
+		printf("%-24s down\n", w->container);
+	w->failed &= w->err.kind != ERR_NOT_FOUND;
 }
 
 int cli_down(const struct cli *c, const struct settings *s, struct err *e)
 {
-	static char names[SESSIONS_MAX][64];
+	static struct agent_session all[SESSIONS_MAX];
 	struct team team = {0};
 	struct arena mem;
 	struct crew crew;
@@ -359,24 +463,17 @@ int cli_down(const struct cli *c, const struct settings *s, struct err *e)
 
 	arena_init(&mem, 1024);
 	prepare_crew(&crew, c, s, "down", &team, &mem);
-	if (name_them(c, &team, &crew, names, e)) {
+	if (name_them(c, &team, &crew, all, agents_sessions(all, SESSIONS_MAX), e)) {
 		arena_release(&mem);
 		return -1;
 	}
 	run_crew(&crew);
-	for (size_t i = 0; i < crew.n; i++) {
-		struct work *w = &crew.work[i];
-
-		/* Going down is idempotent: what is not up is down. */
-		if (w->failed && w->err.kind == ERR_NOT_FOUND) {
-			w->failed = false;
-			printf("%-24s was not up\n", w->container);
-		} else if (!w->failed) {
-			printf("%-24s down\n", w->container);
-		}
-	}
-	if (!crew.n)
+	for (size_t i = 0; i < crew.n; i++)
+		tell_down(&crew.work[i]);
+	if (!crew.n && cli_flag(c, "all"))
 		puts("No agent of yours is up.");
+	else if (!crew.n && !team.nagents)
+		printf("No agent of %s is up.\n", c->argv[0]);
 	rc = tell_failures(&crew);
 	rc = rc ? rc : cli_finish();
 	free(crew.work);

@@ -14,6 +14,7 @@
 #include <berth/jsonw.h>
 
 #include "views/audit/audit_text.h"
+#include "cli/audit_decisions.h"
 #include "cli/run.h"
 
 #define FOLLOW_MS 200
@@ -340,6 +341,13 @@ int cli_audit_export(const struct cli *c, const struct settings *s, struct err *
 	char n[FORMAT_MAX];
 
 	(void)s;
+	if (cli_flag(c, "decisions"))
+		return audit_decisions(c, e);
+	if (cli_value(c, "since") || cli_value(c, "until"))
+		return err_set(e, ERR_USAGE,
+			"A bundle holds the whole log: --since and --until need --decisions.");
+	if (!c->argc)
+		return err_set(e, ERR_USAGE, "audit export needs FILE, the bundle to write.");
 	if (audit_export(NULL, c->argv[0], &records, e) < 0)
 		return -1;
 	printf("%s records; check them anywhere with: berth audit verify FILE\n",

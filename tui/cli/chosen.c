@@ -9,7 +9,7 @@
 
 #define ID_MIN 4 /* digits of an id that can be meant */
 
-static bool begins_id(const struct container *c, const char *word)
+bool cli_begins_id(const struct container *c, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -29,7 +29,7 @@ static int find_chosen(
 		for (size_t i = 0; i < s->ncontainers; i++) {
 			const struct container *c = &s->containers[i];
 			bool fits = how == 0 ? !strcmp(c->name, word)
-				: how == 1   ? begins_id(c, word)
+				: how == 1   ? cli_begins_id(c, word)
 					     : *word && !strcmp(c->agent, word);
 
 			/* An agent's stopped tools do not hide its container. */
@@ -43,9 +43,8 @@ static int find_chosen(
 			found = fits ? c : found;
 		}
 		if (n > 1)
-			return err_set(e, ERR_USAGE,
-				"%zu containers are meant by %s; name one of them.", n,
-				text_clean(shown, sizeof shown, word));
+			return err_set(e, ERR_USAGE, "%zu containers match %s; name one of them.",
+				n, text_clean(shown, sizeof shown, word));
 		*ret = found;
 		if (found)
 			return 0;

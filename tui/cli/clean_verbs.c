@@ -220,67 +220,81 @@ static int carry_out_clean(struct work *w, struct clean_host *h, struct err *e)
 	return result ? err_copy(e, &why) : cli_finish();
 }
 
-static int make_and_carry_out(
-	struct work *w, struct clean_host *h, struct arena *mem, struct err *e)
+int cli_carry_out(const struct cli *c, struct clean_host *h, const struct clean_plan *p,
+	const char *hint, struct err *e)
 {
-	const char *file = cli_value(w->c, "plan");
-	bool told = file || cli_flag(w->c, "yes"), dry = cli_flag(w->c, "dry-run");
+	struct work w = {.c = c, .plan = p, .json = cli_flag(c, "json")};
+	bool told = cli_value(c, "plan") || cli_flag(c, "yes"), dry = cli_flag(c, "dry-run");
 	AUTO_STR struct str json = STR_INIT;
 
-	w->plan = file ? read_plan(file, mem, e)
-		       : clean_plan_make(h, cli_flag(w->c, "foreign"), true, mem, e);
-	if (!w->plan)
-		return -1;
-	if (!told && w->json) {
-		clean_plan_json(w->plan, &json);
+	if (!told && w.json) {
+		clean_plan_json(p, &json);
 		fwrite(json.s, 1, json.len, stdout);
-	} else if (!w->json) {
-		print_clean_plan(w->plan);
+	} else if (!w.json) {
+		print_clean_plan(p);
 	}
-	if (dry || (!told && !clean_totals(w->plan).marked))
+	if (dry || (!told && !clean_totals(p).marked))
 		return cli_finish();
 	if (told)
-		return carry_out_clean(w, h, e);
-	if (w->json || !isatty(0) || !isatty(1)) {
+		return carry_out_clean(&w, h, e);
+	if (w.json || !isatty(0) || !isatty(1)) {
 		fflush(stdout);
-		fputs("berth: nothing was done: give --yes, or save the plan "
-		      "(--dry-run --json) and give it to --plan.\n",
-			stderr);
+		fprintf(stderr, "berth: nothing was done: %s.\n", hint);
 		return cli_finish() ? 1 : 2;
 	}
-	if (ask_to_confirm(w->plan))
-		return carry_out_clean(w, h, e);
+	if (ask_to_confirm(p))
+		return carry_out_clean(&w, h, e);
 	puts("Nothing was done.");
 	return cli_finish();
 }
 
-int cli_clean(const struct cli *c, const struct settings *s, struct err *e)
+static int make_and_carry_out(
+	const struct cli *c, struct clean_host *h, struct arena *mem, struct err *e)
 {
-	struct work w = {.c = c, .json = cli_flag(c, "json")};
+	const char *file = cli_value(c, "plan");
+	const struct clean_plan *p = file
+		? read_plan(file, mem, e)
+		: clean_plan_make(h, cli_flag(c, "foreign"), true, mem, e);
+
+	return p ? cli_carry_out(c, h, p,
+			   "give --yes, or save the plan (--dry-run --json) and give it to --plan",
+			   e)
+		 : -1;
+}
+
+int cli_with_clean_host(
+	const struct cli *c, const struct settings *s, cli_clean_fn *run, struct err *e)
+{
+	char program[64];
 	struct policy policy;
 	const struct clean_options o = {.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
-		.program = "clean",
+		.program = cli_path(c, program, sizeof program),
 		.policy = &policy};
 	struct clean_host *h;
 	struct arena mem;
 	int rc = -1;
 
-	if (cli_flag(c, "dry-run") + cli_flag(c, "yes") + (cli_value(c, "plan") != NULL) > 1)
-		return err_set(e, ERR_USAGE, "clean takes one of --dry-run, --plan and --yes.");
-	if (cli_value(c, "plan") && cli_flag(c, "foreign"))
-		return err_set(e, ERR_USAGE, "--foreign is for making a plan; %s is already made.",
-			cli_value(c, "plan"));
 	arena_init(&mem, 4096);
 	policy_from_settings(&policy, s, &mem);
 	if (s->read_only)
 		policy.read_only_by = cli_flag(c, "read-only") ? "--read-only" : "berth.yaml";
 	h = clean_open(&o, e);
 	if (h)
-		rc = make_and_carry_out(&w, h, &mem, e);
+		rc = run(c, h, &mem, e);
 	clean_close(h);
 	arena_release(&mem);
 	return rc;
+}
+
+int cli_clean(const struct cli *c, const struct settings *s, struct err *e)
+{
+	if (cli_flag(c, "dry-run") + cli_flag(c, "yes") + (cli_value(c, "plan") != NULL) > 1)
+		return err_set(e, ERR_USAGE, "clean takes one of --dry-run, --plan and --yes.");
+	if (cli_value(c, "plan") && cli_flag(c, "foreign"))
+		return err_set(e, ERR_USAGE, "--foreign is for making a plan; %s is already made.",
+			cli_value(c, "plan"));
+	return cli_with_clean_host(c, s, make_and_carry_out, e);
 }
 
 /* Said by others at their start; nothing where it cannot be found out. */

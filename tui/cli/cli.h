@@ -104,6 +104,9 @@ const char *cli_option_help(
 /* Help for the whole, for a group or for one command, on stdout.  0, or 1 when stdout is closed. */
 int cli_help(const struct cli *c);
 
+/* -H NAME of a host of the settings: its endpoint takes the place of the name, and is *ret, which must stay; else NULL. */
+int cli_name_host(struct cli *c, char **ret, struct err *e);
+
 /* Become `program` of the same build as this one.  Returns only with an error. */
 int cli_become(const char *program, char **argv, struct err *e);
 

@@ -14,10 +14,11 @@
 #include "cli/cli.h"
 
 cli_run_fn cli_exec, cli_exec_engine, cli_completion, cli_complete, cli_names, cli_help_for;
-cli_run_fn cli_start, cli_stop, cli_restart, cli_remove, cli_logs, cli_inspect, cli_top, cli_events,
-	cli_stats;
+cli_run_fn cli_start, cli_stop, cli_restart, cli_kill, cli_remove, cli_logs, cli_inspect, cli_top,
+	cli_events, cli_stats;
 cli_run_fn cli_console, cli_ps, cli_doctor, cli_up, cli_down, cli_clean, cli_config_check;
 cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
+cli_run_fn cli_journal_list, cli_journal_cast, cli_report;
 cli_run_fn cli_tool_list, cli_tool_run;
 cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
@@ -26,8 +27,20 @@ cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cl
 cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_usage,
 	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_take,
 	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
-	cli_workspace_drop, cli_workspace_verify, cli_workspace_mark;
+	cli_workspace_drop, cli_workspace_hand_over, cli_workspace_verify, cli_workspace_mark,
+	cli_workspace_archive, cli_workspace_unarchive, cli_workspace_archives, cli_workspace_clean;
+cli_run_fn cli_workspace_share, cli_workspace_shared;
+cli_run_fn cli_workspace_put_result, cli_workspace_results, cli_workspace_drop_result;
+cli_run_fn cli_limit, cli_undo;
+cli_run_fn cli_history;
+cli_run_fn cli_workspace_thaw, cli_workspace_limit, cli_workspace_keep, cli_pause_containers,
+	cli_unpause_containers;
 cli_run_fn cli_mcp;
+cli_run_fn cli_custom;
+cli_run_fn cli_held_list, cli_held_remove, cli_held_prune;
+cli_run_fn cli_net_list, cli_net_decide, cli_net_log, cli_net_usage, cli_net_ask, cli_net_test;
+cli_run_fn cli_host_list, cli_host_forget;
+cli_run_fn cli_port_open, cli_port_close, cli_port_list;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import;
 
@@ -62,168 +75,7 @@ cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_tre
 #define MCP(f) "berth-mcp", IN_MCP(f)
 #define BENCH(f) "berth-bench", IN_BENCH(f)
 
-static const struct cli_option globals[] = {
-	{'c', "team", "FILE", "team file: agents, tools, networks, secrets"},
-	{'H', "host", "HOST", "engine to talk to: unix://PATH, tcp://HOST:PORT"},
-	{0, "context", "CONTEXT", "docker context to take the engine from"},
-	{0, "theme", "THEME", "colours: a shipped theme or the path of a theme file"},
-	{0, "read-only", NULL, "look at everything, change nothing"},
-	{0, "ascii", NULL, "draw with ASCII only"},
-	{0, "script", "FILE", "run the console by a script, without a terminal"},
-	{0, "settings", "FILE", "read this instead of $XDG_CONFIG_HOME/berth/berth.yaml"},
-	{'h', "help", NULL, "show help for a command"},
-	{'V', "version", NULL, "print the version"},
-	{0},
-};
-
-#define JSON                                               \
-	{                                                  \
-		0, "json", NULL, "print one JSON document" \
-	}
-#define JSON_LINES                                     \
-	{                                              \
-		0, "json", NULL, "one object per line" \
-	}
-
-static const struct cli_option ps_options[] = {
-	{'a', "all", NULL, "include stopped containers"},
-	{'q', "quiet", NULL, "print ids only"},
-	{'f', "filter", "KEY=VALUE",
-		"only where it fits; id, name, agent, state, health, image, project; repeatable"},
-	{0, "format", "FORMAT", "table, json, or text with fields such as {{.Name}}"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option stats_options[] = {
-	{0, "no-stream", NULL, "print them once"},
-	{0},
-};
-
-#define FOREIGN                                                               \
-	{                                                                     \
-		0, "foreign", NULL, "also containers that berth did not make" \
-	}
-
-static const struct cli_option start_options[] = {
-	FOREIGN,
-	{0},
-};
-
-static const struct cli_option stop_options[] = {
-	{'t', "time", "S", "grace period before it is killed (default: the container's own)"},
-	FOREIGN,
-	{0},
-};
-
-static const struct cli_option remove_options[] = {
-	{'f', "force", NULL, "though it runs: it is killed"},
-	{'v', "volumes", NULL, "its anonymous volumes, too"},
-	{'y', "yes", NULL, "do not ask"},
-	FOREIGN,
-	{0},
-};
-
-static const struct cli_option logs_options[] = {
-	{'f', "follow", NULL, "keep printing lines as they are written"},
-	{'n', "tail", "N", "the last N lines of each (default: all)"},
-	{'t', "timestamps", NULL, "begin each line with its time"},
-	{0, "since", "WHEN", "not before 2026-11-20T21:45, or 10m, 2h, 3d ago"},
-	{0, "until", "WHEN", "not after"},
-	{0},
-};
-
-static const struct cli_option events_options[] = {
-	{0, "json", NULL, "one object per line"},
-	{0},
-};
-
-static const struct cli_option doctor_options[] = {
-	JSON,
-	{0, "fix", NULL, "as root: load berth's AppArmor profile first"},
-	{0},
-};
-
-static const struct cli_option up_options[] = {
-	{0, "create", NULL, "create workspaces that do not exist"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option down_options[] = {
-	{0, "all", NULL, "every agent of yours"},
-	{0},
-};
-
-static const struct cli_option clean_options[] = {
-	{0, "foreign", NULL,
-		"include what berth did not make: exited containers, unused networks, "
-		"dangling images and anonymous volumes"},
-	{'n', "dry-run", NULL, "only show the plan"},
-	{0, "plan", "FILE", "carry out a saved plan (-: standard input)"},
-	{'y', "yes", NULL, "carry the plan out without asking"},
-	{0, "timeout", "S", "give up after S seconds (default: 5 minutes, plus 5 s for each item)"},
-	{0, "json", NULL, "print one JSON document: the plan, or its outcome"},
-	{0},
-};
-
-static const struct cli_option exec_options[] = {
-	{0, "timeout", "S", "kill it, and all that it started, after S seconds"},
-	{'t', "tty", NULL, "give it a terminal"},
-	{'i', "interactive", NULL, "pass standard input on, also when it is a terminal"},
-	{'w', "workdir", "DIR", "start it in this directory of the container"},
-	{'e', "env", "NAME=VALUE", "set a variable; NAME alone: to its value here; repeatable"},
-	{'u', "user", "USER", "run it as this user; one of berth's containers has just its own"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option tool_list_options[] = {
-	JSON,
-	{0},
-};
-
-static const struct cli_option tool_run_options[] = {
-	{0, "timeout", "S",
-		"kill it, and all that it started, after S seconds instead of the tool's own time"},
-	{0, "workspace", "DIR", "workspace of a tool whose definition leaves it to the call"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option status_options[] = {
-	JSON,
-	{0},
-};
-
-static const struct cli_option image_list_options[] = {
-	JSON,
-	{0},
-};
-
-static const struct cli_option image_build_options[] = {
-	{'t', "tag", "NAME", "name of the image"},
-	{'f', "file", "FILE", "name of the Dockerfile, below DIR (default Dockerfile)"},
-	{0, "base", "IMAGE", "build a shipped image on this one"},
-	{0, "build-arg", "NAME=VALUE", "value of an ARG in the Dockerfile; repeatable"},
-	{0, "network", "default|none|host", "network of the steps: default, none or host"},
-	{0, "no-cache", NULL, "repeat every step"},
-	{0, "pull", NULL, "ask the registry for a newer base"},
-	{0, "max-context", "BYTES", "largest context to send (default 1G)"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option image_options[] = {
-	JSON,
-	{0},
-};
-
-static const struct cli_option image_remove_options[] = {
-	{0, "force", NULL, "even with several names, or used by stopped containers"},
-	JSON,
-	{0},
-};
+#include "cli/command_options.h"
 
 static const struct cli_command image_verbs[] = {
 	{"list", "", 0, 0, IMAGE(cli_image_list), .needs = NEEDS_ENGINE,
@@ -253,126 +105,7 @@ static const struct cli_command image_verbs[] = {
 	{0},
 };
 
-static const struct cli_option workspace_create_options[] = {
-	{0, "prompt", "TEXT", "what the task is to do: its prompt.md"},
-	{0},
-};
-
-static const struct cli_option workspace_options[] = {
-	JSON,
-	{0},
-};
-
-static const struct cli_option workspace_usage_options[] = {
-	{0, "cached", NULL, "what was counted last, where something was"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option workspace_take_options[] = {
-	{0, "into", "DIR", "a directory, or the name of a project or task"},
-	{0, "force", NULL, "also what changed there since the start, or differs"},
-	{0, "dry-run", NULL, "only print what would pass"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option workspace_diff_options[] = {
-	{0, "stat", NULL, "only what differs, how much, and a sum"},
-	JSON,
-	{0},
-};
-
-static const struct cli_command workspace_verbs[] = {
-	{"create", "task|project NAME", 2, 2, FILES(cli_workspace_create),
-		.help = "create a workspace and print its path",
-		.about = "A task has context.json, prompt.md, output, files/, logs/ and "
-			 "an .env of its own; a project is a git repository with "
-			 "README.md, src, tests, docs and tasks/.  It is created as a "
-			 "whole or not at all.  Workspaces lie in "
-			 "$XDG_DATA_HOME/berth/workspaces (usually "
-			 "~/.local/share/berth/workspaces).",
-		.options = workspace_create_options},
-	{"list", "", 0, 0, FILES(cli_workspace_list), .help = "print the workspaces",
-		.options = workspace_options, .schema = "berth.workspace_list/1"},
-	{"mark", "TASK open|done|failed", 2, 2, FILES(cli_workspace_mark),
-		.help = "say how a task ended, or that it goes on",
-		.about =
-			"`workspace list` shows it.  A new task is open; nothing in a task can change what was said."},
-	{"show", "WORKSPACE", 1, 1, FILES(cli_workspace_show),
-		.help = "print what is known of a workspace",
-		.about =
-			"Kind, owner, how much is in it, the newest change, what it was forked from, its "
-			"checkpoints, and whether a restore was interrupted.",
-		.options = workspace_options, .schema = "berth.workspace/1"},
-	{"usage", "", 0, 0, FILES(cli_workspace_usage),
-		.help = "print how much is in the workspaces",
-		.about =
-			"Counted now, each name of a file; what is mounted in a workspace is not.  With --cached "
-			"what was counted last, and when: a thousand workspaces then cost a few milliseconds.",
-		.options = workspace_usage_options, .schema = "berth.workspace_usage/1"},
-	{"fork", "WORKSPACE N", 2, 2, FILES(cli_workspace_fork),
-		.help = "make N tasks that begin with what a workspace holds now",
-		.about =
-			"They are called by its name and a number, have a copy of all that is in it, and each a "
-			"context.json of its own.  A checkpoint of that moment stays with WORKSPACE; what each "
-			"fork began with is known to diff, take and overlap also when it is dropped.",
-		.options = workspace_options, .schema = "berth.workspace_fork/1"},
-	{"checkpoint", "WORKSPACE [NAME]", 1, 2, FILES(cli_workspace_checkpoint),
-		.help = "save what a workspace holds now",
-		.about = "WORKSPACE is tasks/ID or projects/NAME, or the name alone "
-			 "where only one has it.  Every file is saved, tracked by git "
-			 "or not, with mode, owner, times, links and attributes; "
-			 "without NAME it is named after the time.  The second "
-			 "checkpoint costs only what changed.  Pause the agent to "
-			 "capture a single moment: files that change while they are "
-			 "read are counted.",
-		.options = workspace_options, .schema = "berth.checkpoint/1"},
-	{"checkpoints", "WORKSPACE", 1, 1, FILES(cli_workspace_checkpoints),
-		.help = "print the checkpoints of a workspace, oldest first",
-		.options = workspace_options, .schema = "berth.checkpoints/1"},
-	{"diff", "A B [PATH...]", 2, 64, FILES(cli_workspace_diff),
-		.help = "print what differs between two workspaces or checkpoints",
-		.about =
-			"A and B are each WORKSPACE, as it is now, or WORKSPACE@CHECKPOINT; with PATH only what is "
-			"there or below.  A line for each entry that was added, removed or changed, became of "
-			"another type or got another mode or owner, then the lines of text that differ.  Times "
-			"are no difference.  Names are always printed without control characters, contents on a "
-			"terminal.  Of files over 8 MiB no lines are shown.",
-		.options = workspace_diff_options, .schema = "berth.workspace_diff/1"},
-	{"overlap", "WORKSPACE WORKSPACE...", 2, 32, FILES(cli_workspace_overlap),
-		.help = "print what several forks changed since their common start",
-		.about =
-			"They are forks of one `workspace fork`, or the workspace that was forked.  A line for each "
-			"entry that two or more of them changed, with what each did, and whether the "
-			"outcome is the same.",
-		.options = workspace_options, .schema = "berth.workspace_overlap/1"},
-	{"take", "FROM PATH...", 2, 256, FILES(cli_workspace_take),
-		.help = "take files from an agent's workspace into a project",
-		.about =
-			"FROM is WORKSPACE or WORKSPACE@CHECKPOINT, PATH a file or a directory from its top, or . "
-			"for all.  Of a fork only what changed since its start is taken.  A file that changed in "
-			"the target, too, is in conflict, and then nothing is taken but with --force.  All is "
-			"written or nothing.  Only regular files pass, with content and whether they are "
-			"executable: links, devices, set-id bits, attributes, owners and anything called .git are "
-			"dropped and listed, as are files that were removed.  No link of the target is followed.  "
-			"Likely secrets are listed with file and line.",
-		.options = workspace_take_options, .schema = "berth.workspace_take/1"},
-	{"restore", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_restore),
-		.help = "return a workspace to a checkpoint",
-		.about = "A checkpoint of the present state is made first, so a restore "
-			 "can be undone; all contents are checked before anything is "
-			 "changed.  The directory itself stays, so containers that have "
-			 "it mounted see the restored files.  Stop what runs in it "
-			 "first.",
-		.options = workspace_options, .schema = "berth.restore/1"},
-	{"drop", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_drop),
-		.help = "remove a checkpoint; this cannot be undone"},
-	{"verify", "WORKSPACE [CHECKPOINT]", 1, 2, FILES(cli_workspace_verify),
-		.help = "check all contents of the checkpoints",
-		.about = "Exits with 1 where something differs from what was stored."},
-	{0},
-};
+#include "cli/commands_workspace.h"
 
 static const struct cli_option audit_list_options[] = {
 	{0, "agent", "ID", "records of this agent"},
@@ -396,8 +129,204 @@ static const struct cli_option audit_verify_options[] = {
 	{0},
 };
 
+static const struct cli_option audit_export_options[] = {
+	{0, "decisions", NULL, "refusals, rules and approvals, one JSON object per line"},
+	{0, "since", "TIME", "with --decisions: 2026-11-20T21:45, or 10m, 2h, 3d ago"},
+	{0, "until", "TIME", "likewise"},
+	{0},
+};
+
 static const struct cli_option audit_head_options[] = {
 	JSON,
+	{0},
+};
+
+static const struct cli_option net_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_option net_log_options[] = {
+	{'n', "last", "N", "only the newest N (default: 50, at most 512)"},
+	JSON,
+	{0},
+};
+
+#define NET_RULES                                                                                      \
+	"RULE is NAME, *.NAME (all below it, not itself), or either with :PORT; without a port, port " \
+	"443 and only TLS for that name; tls:// before it asks for that on another port, where else "  \
+	"anything may be spoken.  It takes effect with the next connection and lasts until "           \
+	"`berth down`; a denial outweighs any permission.  --save adds it to the list in the team "    \
+	"file, where nothing else changes."
+
+static const struct cli_option net_decide_options[] = {
+	{0, "save", NULL,
+		"also write it into the team file: that of -c, else the one the agent came up from"},
+	{0},
+};
+
+static const struct cli_option net_ask_options[] = {
+	{0, "answer", "WORD", "decide on TARGET and end: once, session (until down) or deny"},
+	{0, "json", NULL, "one JSON object a line: each queue that changed"},
+	{0, "list", NULL, "print what waits now and exit"},
+	{0},
+};
+
+static const struct cli_option port_open_options[] = {
+	{0, "address", "ADDRESS", "of this machine, where it listens (default: 127.0.0.1)"},
+	{0, "public", NULL, "ADDRESS may be another than loopback: others reach the server"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option port_list_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_command host_verbs[] = {
+	{"list", "", 0, 0, CORE(cli_host_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the hosts, whether they answer, and how fast",
+		.about =
+			"Those of hosts in berth.yaml, with --all-contexts docker's contexts, and the engine that "
+			"would be talked to without a name.  All are asked at once; one that does not answer is "
+			"listed with the reason.",
+		.options = host_list_options, .schema = "berth.hosts/1"},
+	{"forget", "NAME", 1, 1, CORE(cli_host_forget), .needs = NEEDS_SETTINGS,
+		.help = "close the connection to a host, and remove what berth keeps for it",
+		.about =
+			"What stands in berth.yaml stays: the next command that names it connects again."},
+	{0},
+};
+
+static const struct cli_command port_verbs[] = {
+	{"open", "AGENT PORT[:HOSTPORT]", 2, 2, CORE(cli_port_open),
+		.help = "reach a server in an agent's container from this machine",
+		.about =
+			"The server listens on its container's loopback, which needs no network, and is reached at "
+			"127.0.0.1:HOSTPORT here (PORT without one, any that is free for 0) until `berth port close` "
+			"or the container's end.  At most 16 of a container, and 256 connections.",
+		.options = port_open_options, .schema = "berth.port/1"},
+	{"close", "AGENT PORT", 2, 2, CORE(cli_port_close),
+		.help = "close a port, and what is open through it"},
+	{"list", "[AGENT]", 0, 1, CORE(cli_port_list), .help = "print the ports that are open",
+		.about =
+			"A port is lost when what served it was killed, or its container was started again by the "
+			"engine: open it again, or close it.",
+		.options = port_list_options, .schema = "berth.ports/1"},
+	{0},
+};
+
+static const struct cli_command net_verbs[] = {
+	{"list", "AGENT", 1, 1, CORE(cli_net_list), .help = "print the network rules of an agent",
+		.about = "Says where each comes from and how old it is.", .options = net_options,
+		.schema = "berth.net_rules/1"},
+	{"allow", "AGENT RULE...", 2, 64, CORE(cli_net_decide), .needs = TAKES_TEAM,
+		.help = "let an agent reach a host", .about = NET_RULES,
+		.options = net_decide_options},
+	{"deny", "AGENT RULE...", 2, 64, CORE(cli_net_decide), .needs = TAKES_TEAM,
+		.help = "keep an agent from a host",
+		.about = "Open connections to it are closed.  " NET_RULES,
+		.options = net_decide_options},
+	{"forget", "AGENT RULE...", 2, 64, CORE(cli_net_decide),
+		.help = "drop what was allowed or denied by hand",
+		.about = "Open connections that are no longer allowed are closed."},
+	{"ask", "[AGENT [TARGET]]", 0, 2, CORE(cli_net_ask), .help = "decide what agents may reach",
+		.about =
+			"For agents whose network: says ask: true.  While this (or a console) runs, their "
+			"connections to targets that no rule decides wait for an answer; a line of input "
+			"gives it: `a`, `s` or `x` and a number of the list, or `once`, `session` or `deny` "
+			"with AGENT and TARGET.  Whoever answers first decides.",
+		.options = net_ask_options, .schema = "berth.net_ask/1"},
+	{"test", "AGENT TARGET", 2, 2, CORE(cli_net_test),
+		.help = "show which rule decides on HOST[:PORT]",
+		.about = "No name is looked up and no connection is made.", .options = net_options,
+		.schema = "berth.net_test/1"},
+	{"log", "AGENT", 1, 1, CORE(cli_net_log), .help = "print the connections of an agent",
+		.about = "Allowed and refused, the newest last.", .options = net_log_options,
+		.schema = "berth.net_log/1"},
+	{"usage", "AGENT", 1, 1, CORE(cli_net_usage),
+		.help = "print the connections and bytes of an agent", .options = net_options,
+		.schema = "berth.net_usage/1"},
+	{0},
+};
+
+#define HELD_REMOVE                                                                                  \
+	"Shows a plan of exact ids with sizes and owners.  On a terminal it asks for their number, " \
+	"elsewhere it needs --yes.  Each is looked at again right before it is removed: what a "     \
+	"container has, even a stopped one, and what is protected, stays, and then nothing is removed."
+
+static const struct cli_command images_verbs[] = {
+	{"ls", "", 0, 0, CORE(cli_held_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the images of the engine and who uses them",
+		.about = "Also which of their bytes are in layers that other images have, too.",
+		.options = held_list_options, .schema = "berth.images/1"},
+	{"rm", "IMAGE...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove images by a plan", .about = HELD_REMOVE,
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove images without a name that no container uses",
+		.about = "The images that `berth clean --foreign` would remove.",
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{0},
+};
+
+static const struct cli_command volumes_verbs[] = {
+	{"ls", "", 0, 0, CORE(cli_held_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the volumes of the engine and who uses them",
+		.options = held_list_options, .schema = "berth.volumes/1"},
+	{"rm", "VOLUME...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove volumes, with the files in them, by a plan", .about = HELD_REMOVE,
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove anonymous volumes that no container uses",
+		.about = "The volumes that `berth clean --foreign` would remove.",
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{0},
+};
+
+static const struct cli_command networks_verbs[] = {
+	{"ls", "", 0, 0, CORE(cli_held_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the networks of the engine, their addresses and members",
+		.options = held_list_options, .schema = "berth.networks/1"},
+	{"rm", "NETWORK...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove networks by a plan", .about = HELD_REMOVE,
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove networks that no container is in",
+		.about = "The networks that `berth clean --foreign` would remove.",
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{0},
+};
+
+static const struct cli_option journal_list_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_option journal_cast_options[] = {
+	{'o', "out", "FILE", "write it there instead of to standard output"},
+	{0, "raw", NULL,
+		"with all that was printed: what an agent prints may then drive your terminal"},
+	{0},
+};
+
+static const struct cli_command journal_verbs[] = {
+	{"list", "AGENT", 1, 1, CORE(cli_journal_list),
+		.help = "print what an agent ran, oldest first",
+		.about =
+			"As many commands as are kept (journal.commands of the settings), until `berth down`.  "
+			"AGENT may be its container.",
+		.options = journal_list_options, .schema = "berth.journal/1"},
+	{"cast", "AGENT [COMMAND]", 1, 2, CORE(cli_journal_cast),
+		.help = "write what an agent ran as an asciicast, to be played",
+		.about =
+			"COMMAND is a number of `berth journal list`; without it, all that are kept, at the "
+			"times at which they ran.  asciicast v2: `asciinema play FILE` plays it, and pauses "
+			"longer than 2 s are shortened.  Colours, cursor motion and erasing are kept; titles, "
+			"modes, strings and reports are taken out.  What a command had as its terminal is not "
+			"known: the recording is of 80 columns and 24 lines.",
+		.options = journal_cast_options},
 	{0},
 };
 
@@ -415,8 +344,13 @@ static const struct cli_command audit_verbs[] = {
 			"these would be compared with, the answer is \"unproven\", not clean: of a pruned log keep "
 			"a newer head, and give --key only with it.",
 		.options = audit_verify_options, .schema = "berth.audit_verify/1"},
-	{"export", "FILE", 1, 1, CORE(cli_audit_export),
-		.help = "write a bundle that can be checked on another machine"},
+	{"export", "[FILE]", 0, 1, CORE(cli_audit_export),
+		.help = "write a bundle that can be checked on another machine, or the decisions in it",
+		.about =
+			"With --decisions one JSON object a line: what policy refused, rules of network that a "
+			"person made, approvals (each with its record's number and hash), and the last "
+			"connections of agents that are up; to FILE, which must not exist, or standard output.",
+		.options = audit_export_options, .schema = "berth.decision/1"},
 	{"head", "", 0, 0, CORE(cli_audit_head),
 		.help = "print the hash of the newest record, to keep elsewhere",
 		.options = audit_head_options, .schema = "berth.audit_head/1"},
@@ -454,7 +388,7 @@ static const struct cli_command engine_verbs[] = {
 };
 
 static const struct cli_option config_check_options[] = {
-	{0, "verbose", NULL, "list each key of MassGen's that has no use here"},
+	{0, "verbose", NULL, "list each of MassGen's keys that is ignored"},
 	JSON,
 	{0},
 };
@@ -462,275 +396,35 @@ static const struct cli_option config_check_options[] = {
 static const struct cli_command config_verbs[] = {
 	{"check", "FILE", 1, 1, CORE(cli_config_check),
 		.help = "report what is wrong in a configuration file",
-		.about = "Settings (berth.yaml), themes and team files (of berth or "
-			 "MassGen, whose keys without a use here are counted) are told "
-			 "apart by what is in them.  Every error that can be found is "
-			 "printed with file, line and column, what was found, what was "
-			 "expected and the closest known key.  Of a team file it says "
-			 "what each definition becomes: image, user, mounts, limits, "
-			 "network, isolation, and what is loosened and why.",
+		.about =
+			"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys that "
+			"mean nothing here are counted) are told apart by what is in them.  Every error that "
+			"can be found is printed with file, line and column, what was found, what was "
+			"expected and the closest known key.  For a team file it says what each definition "
+			"becomes: image, user, mounts, limits, network, isolation, and what is loosened and "
+			"why.",
 		.options = config_check_options, .schema = "berth.config_check/1"},
 	{0},
 };
 
-#define ROOT                                                                                     \
-	{                                                                                        \
-		0, "root", "DIR",                                                                \
-			"root: paths are relative to it, and nothing leads outside (default: .)" \
-	}
-#define FILTERS                                                                                 \
-	{'g', "glob", "PATTERN", "only names that match (with a slash: paths); repeatable"},    \
-		{0, "exclude", "PATTERN", "leave out, as a .gitignore line would; repeatable"}, \
-		{0, "depth", "N", "at most this many levels"},                                  \
-		{0, "min-size", "BYTES", "files of at least this size (K, M, G)"},              \
-		{0, "max-size", "BYTES", "files of at most this size"},                         \
-		{0, "newer", "SECONDS", "changed within this time"},                            \
-	{                                                                                       \
-		0, "older", "SECONDS", "not changed within this time"                           \
-	}
-#define PATTERNS                                                                                \
-	{'E', "regex", NULL, "the pattern is a regular expression (Perl's), not literal text"}, \
-		{'i', "ignore-case", NULL, "ignore case"},                                      \
-		{'w', "word", NULL, "match whole words only"},                                  \
-	{                                                                                       \
-		0, "all", NULL, "include hidden and ignored files"                              \
-	}
-#define PROMISE                                                                          \
-	{                                                                                \
-		0, "promise", "visible|durable|all",                                     \
-			"visible, durable, or all (all files or none, whatever happens)" \
-	}
+#include "cli/commands_files.h"
 
-static const struct cli_option files_read_options[] = {
-	ROOT,
-	{0, "max-bytes", "BYTES", "largest file to read (default 64M)"},
-	{0, "lines", "FIRST:LAST", "only these lines"},
-	{0, "hash", NULL, "version tokens that include a hash of the content"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option files_write_options[] = {
-	ROOT,
-	{0, "from", "DIR", "take the new contents from the files of these names below DIR"},
-	PROMISE,
-	{0, "create", NULL, "only create files that do not exist yet"},
-	{0, "parents", NULL, "create missing directories"},
-	{0, "partial", NULL, "go on when one cannot be written"},
-	{0, "expect", "TOKEN", "only if the file is unchanged since it was read"},
-	{0, "mode", "OCTAL", "mode of new files"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option files_scan_options[] = {
-	ROOT,
-	{'l', "meta", NULL, "include sizes and times"},
-	{0, "sort", NULL, "sort by name"},
-	{0, "totals", NULL, "only counts and sizes"},
-	{'0', "null", NULL, "end paths with a NUL byte"},
-	{0, "type", "fdlo", "files, directories, links, others"},
-	{0, "ignore", NULL, "honour .gitignore and .ignore"},
-	{0, "no-hidden", NULL, "leave out names that begin with a dot"},
-	{0, "max", "N", "at most this many entries"},
-	FILTERS,
-	JSON_LINES,
-	{0},
-};
-
-static const struct cli_option files_search_options[] = {
-	ROOT,
-	PATTERNS,
-	{'A', "after", "N", "lines after a match"},
-	{'B', "before", "N", "lines before a match"},
-	{'C', "context", "N", "lines before and after"},
-	{0, "files", NULL, "only the names of files with a match"},
-	{0, "sort", NULL, "sort by path"},
-	{0, "binary", NULL, "include files that are not text"},
-	{0, "max-hits", "N", "stop after this many"},
-	{0, "max-per-file", "N", "at most this many per file"},
-	FILTERS,
-	JSON_LINES,
-	{0},
-};
-
-static const struct cli_option files_transform_options[] = {
-	ROOT,
-	PATTERNS,
-	{0, "apply", NULL, "apply the changes; without it they are only shown"},
-	{0, "diff", NULL, "show the changes when applying them, too"},
-	PROMISE,
-	FILTERS,
-	JSON,
-	{0},
-};
-
-static const struct cli_option files_copy_options[] = {
-	ROOT,
-	{0, "to-root", "DIR", "directory that TO is relative to"},
-	{0, "resume", NULL, "continue an interrupted copy"},
-	{0, "overwrite", NULL, "replace existing files"},
-	{0, "durable", NULL, "return once it is on disk"},
-	{0, "keep-owner", NULL, "copy owner, group and set-id bits as well"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option files_move_options[] = {
-	ROOT,
-	{0, "overwrite", NULL, "replace an existing file"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option files_delete_options[] = {
-	ROOT,
-	{'r', "recursive", NULL, "directories and all that is in them"},
-	JSON,
-	{0},
-};
-
-static const struct cli_command files_verbs[] = {
-	{"read", "FILE...", 1, -1, FILES(cli_files_read), .help = "read many files",
-		.about =
-			"Contents are printed one after the other; with --json each with its version token.",
-		.options = files_read_options, .schema = "berth.files_read/1"},
-	{"write", "FILE...", 1, -1, FILES(cli_files_write), .help = "write files, as one batch",
-		.about =
-			"One file takes its content from standard input; many take theirs from --from DIR.  A file "
-			"appears when it is complete and keeps its mode, owner and attributes.  The default promise "
-			"is durable.",
-		.options = files_write_options, .schema = "berth.files_write/1"},
-	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan), .help = "list a tree",
-		.options = files_scan_options, .schema = "berth.files_scan/1"},
-	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
-		.help = "find text in a tree",
-		.about = "Hidden, ignored and binary files are skipped.  Exits with 1 "
-			 "when nothing was found.",
-		.options = files_search_options, .schema = "berth.files_search/1"},
-	{"transform", "PATTERN REPLACEMENT [DIR]", 2, 3, FILES(cli_files_transform),
-		.help = "replace text in many files",
-		.about =
-			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
-			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
-		.options = files_transform_options, .schema = "berth.files_transform/1"},
-	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy), .help = "copy a file or a tree",
-		.about = "Symbolic links are copied as links, holes and hard links kept.",
-		.options = files_copy_options, .schema = "berth.files_copy/1"},
-	{"move", "FROM TO", 2, 2, FILES(cli_files_move), .help = "move a file or a tree",
-		.options = files_move_options, .schema = "berth.files_move/1"},
-	{"delete", "PATH...", 1, -1, FILES(cli_files_delete), .help = "delete files and trees",
-		.about = "Nothing that a symbolic link points to is touched.",
-		.options = files_delete_options, .schema = "berth.files_delete/1"},
-	{0},
-};
-
-static const struct cli_option bench_list_options[] = {
-	{0, "runs", NULL, "what was measured, and when"},
-	JSON,
-	{0},
-};
-
-#define THRESHOLD_OPTION                                                                     \
-	{                                                                                    \
-		0, "threshold", "SPEED", "below this a speed is a regression (default 0.95)" \
-	}
-#define COMPARE_OPTION                                                                        \
-	{                                                                                     \
-		0, "compare-to", "RUN", "compare with a release, commit, day, #RUN or `last`" \
-	}
-#define ANY_MACHINE                                                                  \
-	{                                                                            \
-		0, "any-machine", NULL, "include runs from machines unlike this one" \
-	}
-
-static const struct cli_option bench_run_options[] = {
-	{0, "samples", "N", "this many of each arm, whatever the case says"},
-	{0, "smoke", NULL, "two or three samples, only to see whether it works"},
-	{0, "seed", "N", "order of the arms and of the resampling"},
-	COMPARE_OPTION,
-	THRESHOLD_OPTION,
-	{0, "release", "VERSION", "record the figures under this release"},
-	{0, "commit", "ID", "what is measured (default: the current git tree's)"},
-	{0, "no-history", NULL, "record nothing"},
-	{0, "out", "DIR", "directory for reports"},
-	{0, "format", "markdown|json|html|all",
-		"markdown, json, html or all (default: all, or as the suite says)"},
-	{0, "follow", "FILE", "report progress there, line by line (for the console)"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option bench_compare_options[] = {
-	THRESHOLD_OPTION,
-	ANY_MACHINE,
-	JSON,
-	{0},
-};
-
-static const struct cli_option bench_report_options[] = {
-	COMPARE_OPTION,
-	THRESHOLD_OPTION,
-	ANY_MACHINE,
-	{0, "format", "markdown|json|html", "markdown (default), json or html"},
-	{0, "out", "FILE", "file to write to"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option bench_trend_options[] = {
-	ANY_MACHINE,
-	JSON,
-	{0},
-};
-
-#define RUN_WORDS                                                                                 \
-	"A RUN is a release (v0.1.14), a commit (4 digits or more), a day (2026-11-20), `last`, " \
-	"`previous` or #12 as `berth bench list --runs` shows it."
-
-static const struct cli_command bench_verbs[] = {
-	{"list", "", 0, 0, BENCH(bench_list),
-		.help = "name suites, cases and tests; or the runs of the history",
-		.options = bench_list_options,
-		.schema = "berth.bench_list/1 or berth.bench_runs/1"},
-	{"run", "[SUITE[/CASE]|FILE ...]", 0, -1, BENCH(bench_run_command),
-		.help = "measure, compare, record, report",
-		.about = "Without operands every suite.  FILE is a suite file "
-			 "(configs/bench.yaml is one).  Arms of a case run interleaved, "
-			 "results are checked in every sample.  What looks slower than "
-			 "the run it is compared with is measured once more before it "
-			 "is called slower.  Exits with 1 when a case failed its check, "
-			 "was slower, or raised an alert; missed targets are reported "
-			 "only.  " RUN_WORDS,
-		.options = bench_run_options, .schema = "berth.bench_run/1"},
-	{"compare", "BASELINE [RUN]", 1, 2, BENCH(bench_compare),
-		.help = "compare a run (default: the newest) with another",
-		.about = "Exits with 1 on a regression.  " RUN_WORDS,
-		.options = bench_compare_options, .schema = "berth.bench_compare/1"},
-	{"report", "[RUN]", 0, 1, BENCH(bench_report),
-		.help = "print the report of a run (default: the newest)", .about = RUN_WORDS,
-		.options = bench_report_options, .schema = "berth.bench_run/1"},
-	{"trend", "[SUITE[/CASE] ...]", 0, -1, BENCH(bench_trend),
-		.help = "draw figures over the versions", .options = bench_trend_options,
-		.schema = "berth.bench_trend/1"},
-	{"export", "[FILE]", 0, 1, BENCH(bench_export), .help = "write the history as JSON Lines"},
-	{"import", "FILE", 1, 1, BENCH(bench_import),
-		.help = "add runs that were exported, here or on another machine",
-		.about = "All of the file or nothing.  Runs that are already here are "
-			 "left unchanged."},
-	{0},
-};
+#include "cli/commands_bench.h"
 
 static const struct cli_option mcp_options[] = {
 	{0, "agent", "ID", "whose server this is (default: the file's only agent)"},
+	{0, "operator", NULL,
+		"for an assistant of yours: hosts, containers, logs, the audit log; read-only"},
+	{0, "allow-changes", NULL,
+		"with --operator: it may ask for changes, each in an open console"},
 	{0, "tools", "GROUP,...", "only these: files, commands, tools, workspace"},
 	{0},
 };
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
-static const char *const name_kinds[] = {
-	"containers", "tools", "contexts", "themes", "suites", "images", "workspaces", NULL};
+static const char *const name_kinds[] = {"containers", "tools", "contexts", "themes", "suites",
+	"images", "workspaces", "tags", "volumes", "networks", NULL};
 
 static const struct cli_command commands[] = {
 	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
@@ -743,21 +437,34 @@ static const struct cli_command commands[] = {
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the statistics of running containers, every second",
 		.options = stats_options},
-	{"logs", "CONTAINER...", 1, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print the logs of containers, merged",
+	{"logs", "[CONTAINER...]", 0, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the logs of containers, merged, or search them",
 		.about =
-			"CONTAINER is a name, an id or its beginning, or an agent.  What was written to "
-			"stderr goes there; to a terminal nothing but text.",
-		.options = logs_options},
+			"CONTAINER is a name, an id or its beginning, or an agent.  What a container wrote "
+			"to stderr goes to stderr; on a terminal control characters are made visible.  With "
+			"--grep RE, a Perl regular expression (small letters match capitals, too; a leading ! "
+			"inverts), lines that match are printed as they are found, sixteen containers at a time, "
+			"and the exit code is 1 where there is none.",
+		.options = logs_options, .schema = "berth.log_line/1"},
 	{"inspect", "CONTAINER...", 1, -1, CORE(cli_inspect),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print what the engine knows of containers, as JSON"},
+		.help = "print what the engine knows about containers, as JSON"},
 	{"top", "CONTAINER", 1, 1, CORE(cli_top), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the processes of a container"},
 	{"events", "[CONTAINER...]", 0, -1, CORE(cli_events),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print what happens on the engine, or to these containers, until C-c",
 		.options = events_options, .schema = "berth.event/1"},
+	{"history", "[CONTAINER]", 0, 1, CORE(cli_history),
+		.help = "print what a container used over time, and what happened to it",
+		.about =
+			"CONTAINER is a name, or an agent; without one it lists what is kept.  While a console "
+			"runs it keeps a value a second for ten minutes, one for ten seconds for six hours and "
+			"one for five minutes for thirty days of up to 192 containers, in a file of 62 MB in the "
+			"state directory.  While none does the keeper (`berth workspace keep`) keeps a value for ten "
+			"seconds of each agent.  What nobody saw is a gap.  A container that was "
+			"seen in fewer than ten samples is not kept.",
+		.options = history_options, .schema = "berth.history/1 or berth.history_list/1"},
 	{"start", "CONTAINER...", 1, -1, CORE(cli_start), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "start containers", .options = start_options},
 	{"stop", "CONTAINER...", 1, -1, CORE(cli_stop), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
@@ -767,17 +474,59 @@ static const struct cli_command commands[] = {
 	{"restart", "CONTAINER...", 1, -1, CORE(cli_restart),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop containers and start them again", .options = stop_options},
-	{"rm", "CONTAINER...", 1, -1, CORE(cli_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "remove containers; this cannot be undone",
+	{"kill", "CONTAINER...", 1, -1, CORE(cli_kill), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "send a signal to containers, or kill them at once",
 		.about =
-			"On a terminal it asks for their number, elsewhere it wants --yes.  An agent with "
-			"its session is taken down by `berth down`.",
+			"CONTAINER is a name, an id or its beginning, or an agent.  The first process in it gets the "
+			"signal, and the log says which.  The init of an agent ends the container on TERM, INT and QUIT, "
+			"and passes HUP, USR1, USR2 and WINCH on to all that runs in it.",
+		.options = kill_options},
+	{"pause", "CONTAINER...", 1, -1, CORE(cli_pause_containers),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE, .help = "pause containers",
+		.options = start_options},
+	{"unpause", "CONTAINER...", 1, -1, CORE(cli_unpause_containers),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE, .help = "resume paused containers",
+		.options = start_options},
+	{"limit", "CONTAINER", 1, 1, CORE(cli_limit), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "change limits of a container that runs, and read them back",
+		.about =
+			"Until it is made anew: an agent then has those of its file again, and differs from it "
+			"until then.  A memory limit below what is in use makes the kernel reclaim, or end "
+			"processes.  Exits with 1 where the kernel does not hold what was asked for.",
+		.options = limit_options, .schema = "berth.limit/1"},
+	{"rm", "CONTAINER...", 1, -1, CORE(cli_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove containers",
+		.about =
+			"On a terminal it asks for their number, elsewhere it needs --yes.  `berth down` "
+			"removes an agent together with its session.",
 		.options = remove_options},
+	{"undo", "[CONTAINER]", 0, 1, CORE(cli_undo), .needs = NEEDS_SETTINGS,
+		.help = "list containers removed in the last 10 minutes, or recreate one",
+		.about =
+			"With the name, image, command, environment, limits, networks and volumes that it had when "
+			"berth removed it (rm, the console, clean); it runs if it ran.  What was written in its own "
+			"file system is gone, and so are anonymous volumes that were removed with it.  What berth "
+			"made is recreated by `berth up`.",
+		.options = undo_options, .schema = "berth.undo/1"},
 	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE,
 		.help = "check what works here, what does not, and how to fix it",
 		.about = "Exits with 1 when something that berth needs is missing.",
 		.options = doctor_options, .schema = "berth.doctor/1"},
+	{"net", "", .help = "what an agent without a network may reach, and what it did",
+		.verbs = net_verbs},
+	{"host", "", .help = "list the engines that are known by name", .verbs = host_verbs},
+	{"port", "", .help = "reach a server inside a container from this machine",
+		.verbs = port_verbs},
 	{"audit", "", .help = "list and check the record of what was done", .verbs = audit_verbs},
+	{"journal", "", .help = "what an agent ran, as a list or as a recording to play",
+		.verbs = journal_verbs},
+	{"report", "", 0, 0, CORE(cli_report), .help = "write what happened as one HTML page",
+		.about =
+			"Agents, a time line of their commands, what was changed, decided, approved and refused, "
+			"and whether the audit log is unchanged; of agents that are up also what their last "
+			"commands printed and where they connected.  Without --since or --session: the last 24 "
+			"hours.  The page needs nothing else and runs no script.",
+		.options = report_options},
 	{"up", "FILE", 1, 1, CORE(cli_up), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "create and start the agents of a team file",
 		.about = "Several at once; an agent that is up as declared is left "
@@ -787,7 +536,10 @@ static const struct cli_command commands[] = {
 		.options = up_options, .schema = "berth.up/1"},
 	{"down", "[FILE]", 0, 1, CORE(cli_down), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop and remove the agents of a team file",
-		.about = "Workspaces and home volumes stay.", .options = down_options},
+		.about =
+			"Workspaces and home volumes stay.  With FILE everything that was brought up from "
+			"it, even if it has changed since, and what it names now.",
+		.options = down_options},
 	{"clean", "", 0, 0, CORE(cli_clean), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove what dead processes and ended sessions left behind",
 		.about = "Shows a plan of exact ids: containers, networks, volumes, "
@@ -803,28 +555,38 @@ static const struct cli_command commands[] = {
 	{"exec", "AGENT -- CMD ARG...", 1, 1, EITHER(cli_exec, cli_exec_engine),
 		.needs = NEEDS_ENGINE | TAKES_TEAM, .takes_words = CLI_WORDS_NEEDED,
 		.help = "run a command in a running agent or any other container",
-		.about = "Standard input is passed on unless it is a terminal.  Exits "
-			 "as the command does (128+n for a signal), with 124 when it "
-			 "timed out, 125 when berth itself failed, 126 when it cannot "
-			 "be executed, 127 when it is not found.  When it ends, so does "
-			 "everything it started.  Its rules are those the agent was "
-			 "brought up with, or with -c FILE that file's.  A container "
-			 "that has no lane (one that berth did not make, or on another "
-			 "machine, by its name or id) is reached through the engine: "
-			 "--json says which way it went.  An agent's container that was "
-			 "restarted by something other than berth (docker restart, a "
-			 "restart policy) runs nothing until its mounts have been "
-			 "compared with the checked ones, which takes root on the "
-			 "engine's machine, or `berth up` has checked it: 125.  Over "
-			 "the engine, all that a command started is known for certain "
-			 "(\"tree\": \"whole\") where berth is root on the engine's "
-			 "machine and the container has a shell; elsewhere what hides "
-			 "from its parents and its environment may be missed (\"best "
-			 "effort\").",
+		.about =
+			"Standard input is passed on unless it is a terminal.  Exits with the code of the "
+			"command (128+n for a signal), with 124 when it timed out, 125 when berth itself "
+			"failed, 126 when it cannot be executed, 127 when it is not found.  When it ends, so "
+			"does everything it started.  The command rules are those that the agent was brought "
+			"up with, or with -c FILE those of the file.  A container that has no lane (one that "
+			"berth did not make, or on another machine, by its name or id) is reached through "
+			"the engine: --json says which way was taken.  An agent's container that was "
+			"restarted by something other than berth (docker restart, a restart policy) runs "
+			"nothing until its mounts have been compared with the checked ones, which takes root "
+			"on the engine's machine, or `berth up` has checked it: 125.  Over the engine, all "
+			"that a command started is known for certain (\"tree\": \"whole\") where berth is "
+			"root on the engine's machine and the container has a shell; elsewhere what hides "
+			"from its parents and its environment may be missed (\"best effort\").",
 		.options = exec_options, .schema = "berth.exec/1"},
+	{"custom", "NAME CONTAINER", 2, 2, CORE(cli_custom), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "run a command of your own, from berth.yaml, for a container",
+		.about =
+			"What stands there as run: is a line for sh on this machine, with the container's fields in "
+			"its environment: BERTH_NAME, BERTH_ID, BERTH_IMAGE, BERTH_STATE, BERTH_AGENT, "
+			"BERTH_SESSION, BERTH_ROLE, BERTH_PROJECT, BERTH_SERVICE, BERTH_PID, BERTH_PORTS, "
+			"BERTH_NETWORKS, and DOCKER_HOST for this engine; as exec: it is one for sh in the "
+			"container, as with `berth exec`.  Exits with the code of the command."},
 	{"tool", "", .help = "list and run the tools of a team file (berth -c FILE tool ...)",
 		.verbs = tool_verbs},
 	{"image", "", .help = "list, build, pull, import and remove images", .verbs = image_verbs},
+	{"images", "", .help = "list the engine's images, and remove some by a plan",
+		.verbs = images_verbs},
+	{"volumes", "", .help = "list the engine's volumes, and remove some by a plan",
+		.verbs = volumes_verbs},
+	{"networks", "", .help = "list the engine's networks, and remove some by a plan",
+		.verbs = networks_verbs},
 	{"engine", "", .help = "start and stop a private engine", .verbs = engine_verbs},
 	{"config", "", .help = "check configuration files", .verbs = config_verbs},
 	{"files", "", .help = "read, write, search and copy many files at once",
@@ -835,10 +597,11 @@ static const struct cli_command commands[] = {
 		.help = "serve an agent's tools to a client of the Model Context Protocol",
 		.about =
 			"JSON-RPC on standard input and output, for the agent that --agent names in the file "
-			"of -c.  It works on the files that the agent's container has, at the same paths and as "
-			"its user, runs commands in that container, and runs custom tools.  Permissions, "
-			"command rules, limits and the audit log are those of every other way in.  The client "
-			"starts it, and ends it by closing its standard input.",
+			"of -c.  It works on the files that the agent's container has, at the same paths and "
+			"as its user, runs commands in that container, and runs custom tools.  Permissions, "
+			"command rules, limits and the audit log are the same as for every other way in.  "
+			"The client starts it, and ends it by closing its standard input.  With --operator "
+			"it belongs to no agent: it reads what a console shows, for an assistant of yours.",
 		.options = mcp_options},
 	{"bench", "", .help = "measure, compare with earlier versions, report",
 		.verbs = bench_verbs},
@@ -846,10 +609,10 @@ static const struct cli_command commands[] = {
 		.help = "print the completions of a shell",
 		.about = "For example: source <(berth completion bash)", .words = shells},
 	{"complete", "[-- WORD...]", 0, 0, BERTH(cli_complete), .takes_words = CLI_WORDS_TAKEN,
-		.help = "print what the last of these words could be, for shells"},
-	{"names", "containers|tools|contexts|themes|suites|images|workspaces", 1, 1,
-		CORE(cli_names), .needs = TAKES_TEAM, .help = "print names that this machine knows",
-		.words = name_kinds},
+		.help = "print how the last of these words could go on, for shells"},
+	{"names", "containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks",
+		1, 1, CORE(cli_names), .needs = TAKES_TEAM,
+		.help = "print the names known on this machine", .words = name_kinds},
 	{"help", "[COMMAND]", 0, 2, BERTH(cli_help_for), .help = "show help for a command"},
 	{0},
 };

@@ -29,7 +29,8 @@ static const struct {
 	char path;
 } meanings[] = {{"CONTAINER", "containers", 0}, {"AGENT", "containers", 0}, {"TOOL", "tools", 0},
 	{"CONTEXT", "contexts", 0}, {"THEME", "themes", 0}, {"SUITE", "suites", 0},
-	{"SHIPPED", "images", 0}, {"WORKSPACE", "workspaces", 0}, {"FILE", NULL, 'f'},
+	{"SHIPPED", "images", 0}, {"IMAGE", "tags", 0}, {"VOLUME", "volumes", 0},
+	{"NETWORK", "networks", 0}, {"WORKSPACE", "workspaces", 0}, {"FILE", NULL, 'f'},
 	{"PATH", NULL, 'f'}, {"FROM", NULL, 'f'}, {"DIR", NULL, 'd'}};
 
 static void keep_given(struct line *l, const struct cli_option *o, const char *value)

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/config_check.h"
+#include "cli/run.h"
 
 #define TEXT_MAX 4096
 
@@ -79,6 +80,11 @@ static void print_isolation(const struct plan *p)
 	print_fact("caps", p->ncaps ? text : "none");
 	print_fact("seccomp", p->seccomp);
 	print_fact("AppArmor", p->apparmor);
+	if (p->runtime) {
+		snprintf(text, sizeof text, "%s (`berth up` asks the engine whether it has it)",
+			p->runtime);
+		print_fact("runtime", text);
+	}
 	snprintf(text, sizeof text, "%s root, %s", p->read_only_root ? "read-only" : "writable",
 		p->new_privileges ? "new privileges allowed" : "no new privileges");
 	print_fact("isolation", text);
@@ -109,22 +115,49 @@ static void print_config_plan(const struct plan *p)
 	putchar('\n');
 }
 
+/* "FILE:LINE:COLUMN: KEY: why", or "...: ignored: KEY" where it is nobody's business. */
+static void print_ignored(const struct team *t, const struct ignored_key *k, FILE *to)
+{
+	char file[256], key[256], why[TEXT_MAX];
+
+	fprintf(to, "%s:%d:%d: %s%s%s%s\n", text_clean(file, sizeof file, t->file), k->at.line,
+		k->at.column, k->why ? "" : "ignored: ", text_clean(key, sizeof key, k->key),
+		k->why ? ": " : "", text_clean(why, sizeof why, k->why ? k->why : ""));
+}
+
+void team_notes_print(const struct team *t, FILE *to)
+{
+	for (size_t i = 0; i < t->nignored; i++)
+		if (t->ignored[i].why)
+			print_ignored(t, &t->ignored[i], to);
+}
+
+void team_notes_json(const struct team *t, struct jsonw *j)
+{
+	jsonw_array(j, "notes");
+	for (size_t i = 0; i < t->nignored; i++) {
+		if (!t->ignored[i].why)
+			continue;
+		jsonw_object(j, NULL);
+		jsonw_text(j, "key", t->ignored[i].key);
+		jsonw_text(j, "why", t->ignored[i].why);
+		jsonw_int(j, "line", t->ignored[i].at.line);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+}
+
 void findings_print(const struct findings *f, bool verbose)
 {
-	char file[256], key[256];
 	size_t others = 0;
 
 	for (size_t i = 0; i < f->nplans; i++)
 		print_config_plan(&f->plan[i]);
+	team_notes_print(&f->team, stdout);
 	for (size_t i = 0; i < f->team.nignored; i++) {
-		const struct ignored_key *k = &f->team.ignored[i];
-
-		others += !k->why;
-		if (k->why || verbose)
-			printf("%s:%d:%d: %s%s%s%s\n", text_clean(file, sizeof file, f->team.file),
-				k->at.line, k->at.column,
-				k->why ? "" : "ignored: ", text_clean(key, sizeof key, k->key),
-				k->why ? ": " : "", k->why ? k->why : "");
+		others += !f->team.ignored[i].why;
+		if (verbose && !f->team.ignored[i].why)
+			print_ignored(&f->team, &f->team.ignored[i], stdout);
 	}
 	if (others && !verbose)
 		printf("%zu key%s of MassGen's %s ignored; --verbose lists them\n", others,
@@ -195,6 +228,7 @@ static void json_plan(struct jsonw *j, const struct plan *p)
 	jsonw_text(j, "network", p->network);
 	jsonw_text(j, "seccomp", p->seccomp);
 	jsonw_text(j, "apparmor", p->apparmor);
+	jsonw_text(j, "runtime", p->runtime);
 	jsonw_bool(j, "read_only_root", p->read_only_root);
 	jsonw_bool(j, "new_privileges", p->new_privileges);
 	jsonw_array(j, "capabilities");

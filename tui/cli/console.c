@@ -1,16 +1,29 @@
 /* console.c - `berth` without a command: the console, or a script that drives it. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <berth/arena.h>
 #include <berth/policy.h>
 #include <berth/pool.h>
+#include <berth/tape.h>
 #include <berth/team.h>
 
 #include "app/app.h"
 #include "views/list.h"
+#include "cli/kept.h"
 #include "cli/run.h"
+
+/* Threads come and go, and a log comes in large pieces: what is free goes back to the system rather than to
+ * what each of them keeps for the next time. */
+static void keep_memory_small(void)
+{
+	mallopt(M_ARENA_MAX, 2);
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	mallopt(M_TRIM_THRESHOLD, 128 << 10);
+}
 
 /* A file that cannot be read is said now, not on the message line of a console full of agents. */
 static int check_readable_team(const char *file, struct err *e)
@@ -25,6 +38,75 @@ static int check_readable_team(const char *file, struct err *e)
 	return rc;
 }
 
+/* As it was recorded, in the colours of this terminal. */
+static int replay_console(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct tape_reader *reader = tape_open(cli_value(c, "replay"), e);
+	const struct tape_head *h = reader ? tape_head_of(reader) : NULL;
+	struct app_options o = {
+		.views = all_tabs,
+		.help = &help_view,
+		.output = &output_view,
+		.network = &network_view,
+		.pages = all_pages,
+		.theme = s->theme,
+		.script = cli_value(c, "script"),
+		.replay = reader,
+	};
+	struct settings theirs;
+	struct policy policy;
+	struct arena mem;
+	int rc;
+
+	if (!h || settings_parse("the recording", h->settings, &theirs, e) < 0) {
+		tape_release(reader);
+		return -1;
+	}
+	arena_init(&mem, 1024);
+	policy_from_settings(&policy, &theirs, &mem);
+	o.settings = &theirs;
+	o.policy = &policy;
+	o.read_only = h->read_only;
+	rc = app_run(&o, e);
+	arena_release(&mem);
+	settings_release(&theirs);
+	tape_release(reader);
+	return rc;
+}
+
+/* The recording is as much what was asked for as the console. */
+static int end_recording(struct tape *t, int rc, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (tape_close(t, &why) == 0 || rc < 0)
+		return rc;
+	return err_copy(e, &why);
+}
+
+/* The same console again, on another engine. */
+static int become_console_of(const struct cli *c, const char *context, struct err *e)
+{
+	char *argv[2 * CLI_GIVEN_MAX + 4], names[CLI_GIVEN_MAX][40];
+	size_t n = 0;
+
+	argv[n++] = (char *)(uintptr_t) "berth";
+	for (size_t i = 0; i < c->ngiven; i++) {
+		const struct cli_given *g = &c->given[i];
+
+		if (!strcmp(g->option->name, "host") || !strcmp(g->option->name, "context"))
+			continue;
+		snprintf(names[i], sizeof names[i], "--%s", g->option->name);
+		argv[n++] = names[i];
+		if (g->value)
+			argv[n++] = (char *)(uintptr_t)g->value;
+	}
+	argv[n++] = (char *)(uintptr_t) "--context";
+	argv[n++] = (char *)(uintptr_t)context;
+	argv[n] = NULL;
+	return cli_become("berth-core", argv, e);
+}
+
 int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct arena mem;
@@ -33,13 +115,21 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
 		.hz = s->hz,
-		.read_only = s->read_only,
+		.read_only = s->read_only || cli_value(c, "demo"),
 		.policy = &policy,
 		.audit_keep_ms = s->audit_keep_days * 86400000,
 		.audit_keep_bytes = s->audit_keep_bytes,
 		.audit_watch = true,
+		.attended = true,
 		.journal_commands = (size_t)s->journal_commands,
+		.egress_ask_s = (uint16_t)s->egress_ask_s,
 		.journal_bytes = s->journal_bytes,
+		.usual = {.bytes = s->workspace_bytes, .files = (uint64_t)s->workspace_files},
+		.clean_ms = s->workspaces_clean_hours * 3600000,
+		.verify_ms = s->workspaces_verify_days * 86400000,
+		.nalerts = s->nalerts,
+		.alerts = s->alerts,
+		.settings_file = cli_value(c, "settings"),
 		.team = cli_value(c, "team"),
 		.program = "console",
 	};
@@ -47,23 +137,49 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.views = all_tabs,
 		.help = &help_view,
 		.output = &output_view,
+		.network = &network_view,
+		.pages = all_pages,
 		.settings = s,
 		.policy = &policy,
 		.theme = cli_value(c, "theme"),
 		.script = cli_value(c, "script"),
 		.ascii = cli_flag(c, "ascii"),
-		.read_only = s->read_only,
+		.demo = cli_value(c, "demo"),
+		.read_only = s->read_only || cli_value(c, "demo"),
 	};
+	AUTO_STR struct str kept = STR_INIT;
+	struct config mem_before;
+	struct app_kept before;
+	const char *record = cli_value(c, "record");
+	char context[CONTEXT_NAME_MAX] = "";
 	struct pool *pool = NULL;
 	unsigned left;
 	int rc;
 
+	if (cli_value(c, "replay") && record)
+		return err_set(e, ERR_USAGE, "--record and --replay exclude each other.");
+	if (o.demo && (o.script || cli_value(c, "replay")))
+		return err_set(e, ERR_USAGE, "--demo, --script and --replay exclude each other.");
+	if (cli_value(c, "replay"))
+		return replay_console(c, s, e);
 	if (check_readable_team(b.team, e) < 0)
 		return -1;
+	if (record && !(o.tape = tape_create(record, e)))
+		return -1;
+	b.masked = record;
+	keep_memory_small();
 	arena_init(&mem, 1024);
+	/* Whoever names one wants that one alone. */
+	if (!b.host && !b.context)
+		b.nhosts = cli_hosts(c, s, &mem, &b.hosts);
 	policy_from_settings(&policy, s, &mem);
 	if (cli_flag(c, "read-only"))
 		policy.read_only_by = "--read-only";
+	/* Whoever wrote the file is not who plays it. */
+	if (o.demo) {
+		policy.read_only = true;
+		policy.read_only_by = "--demo";
+	}
 	o.backend = backend_start(&b, e);
 	/* Without them the console works too; why there are none is said where they are shown. */
 	if (o.backend && b.team && !s->read_only && !cli_flag(c, "read-only"))
@@ -71,7 +187,20 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 			&(struct agents_options){
 				.host = b.host, .context = b.context, .policy = &policy},
 			b.team, NULL);
+	/* A script and a recording are the same whoever made them, and whatever he did before. */
+	if (!o.script && !o.demo && !o.tape) {
+		o.kept = kept_read(s, &mem_before, &before) ? &before : NULL;
+		o.ret_kept = &kept;
+	}
+	if (!o.script && !o.demo && !o.tape) {
+		o.check_context = cli_check_context;
+		o.ret_context = context;
+	}
 	rc = o.backend ? app_run(&o, e) : -1;
+	if (o.kept)
+		config_release(&mem_before);
+	if (o.backend && o.ret_kept)
+		kept_write(s, &kept);
 	left = pool_stop(pool);
 	if (left)
 		fprintf(stderr,
@@ -81,5 +210,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	if (o.backend)
 		backend_stop(o.backend);
 	arena_release(&mem);
-	return rc;
+	if (rc == 0 && *context)
+		return become_console_of(c, context, e);
+	return end_recording(o.tape, rc, e);
 }

@@ -1,4 +1,4 @@
-/* container_acts.c - `berth stop|start|restart|rm`: what the console does to containers, for scripts. */
+/* container_acts.c - `berth stop|start|restart|kill|pause|unpause|rm`: what the console does to containers, for scripts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/message.h>
+#include <berth/signals.h>
 #include <berth/text.h>
 
 #include "cli/run.h"
@@ -19,7 +20,7 @@ static int refuse_foreign(const struct cli *c, const struct container *const *ch
 	for (int i = 0; i < c->argc && !cli_flag(c, "foreign"); i++)
 		if (!cli_is_ours(chosen[i]))
 			return err_set(e, ERR_USAGE,
-				"berth did not make %s: give --foreign to %s it all the same.",
+				"berth did not make %s: give --foreign to %s it anyway.",
 				text_clean(shown, sizeof shown, chosen[i]->name), c->command->name);
 	return 0;
 }
@@ -33,8 +34,7 @@ static int ask_removal(const struct cli *c, const struct container *const *chose
 		return 1;
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return err_set(e, ERR_USAGE,
-			"nothing was removed: give --yes, for nobody is here "
-			"to be asked.");
+			"nothing was removed: there is no terminal to ask on, so give --yes.");
 	for (int i = 0; i < c->argc; i++)
 		printf("%s  %.12s  %s\n", text_clean(shown, sizeof shown, chosen[i]->name),
 			chosen[i]->id, container_state_name(chosen[i]->state));
@@ -64,6 +64,13 @@ static int set_grace(const struct cli *c, int *ret, struct err *e)
 	return 0;
 }
 
+static int set_signal(const struct cli *c, int *ret, struct err *e)
+{
+	const char *text = cli_value(c, "signal");
+
+	return !text || (*ret = signal_number(text, e)) > 0 ? 0 : -1;
+}
+
 static int act_on_chosen(const struct cli *c, struct backend *b, enum act what,
 	const struct container *const *chosen, struct err *e)
 {
@@ -75,7 +82,7 @@ static int act_on_chosen(const struct cli *c, struct backend *b, enum act what,
 	cmd->act.what = what;
 	cmd->act.force = cli_flag(c, "force");
 	cmd->act.volumes = cli_flag(c, "volumes");
-	if (set_grace(c, &cmd->act.timeout_s, e)) {
+	if (set_grace(c, &cmd->act.timeout_s, e) || set_signal(c, &cmd->act.signal, e)) {
 		command_free(cmd);
 		return -1;
 	}
@@ -128,9 +135,27 @@ int cli_stop(const struct cli *c, const struct settings *s, struct err *e)
 	return run_act(c, s, ACT_STOP, e);
 }
 
+int cli_kill(const struct cli *c, const struct settings *s, struct err *e)
+{
+	int ignored;
+
+	/* Before the engine is asked anything. */
+	return set_signal(c, &ignored, e) ? -1 : run_act(c, s, ACT_KILL, e);
+}
+
 int cli_restart(const struct cli *c, const struct settings *s, struct err *e)
 {
 	return run_act(c, s, ACT_RESTART, e);
+}
+
+int cli_pause_containers(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_act(c, s, ACT_PAUSE, e);
+}
+
+int cli_unpause_containers(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return run_act(c, s, ACT_UNPAUSE, e);
 }
 
 int cli_remove(const struct cli *c, const struct settings *s, struct err *e)

@@ -48,6 +48,30 @@ struct report {
 	size_t count[3];
 };
 
+static void add_lacks(struct report *r, uint64_t lacks)
+{
+	static const struct lack_row rows[] = {LACKS(LACK_ROW)};
+	static const char *const ends[] = {"mended", "told", "refused"};
+
+	if (r->as_json)
+		jsonw_array(&r->json, "lacks");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		if (!(lacks >> i & 1))
+			continue;
+		if (!r->as_json) {
+			printf("%-25s it %s: %s\n", "", rows[i].what, rows[i].follows);
+			continue;
+		}
+		jsonw_object(&r->json, NULL);
+		jsonw_text(&r->json, "what", rows[i].what);
+		jsonw_text(&r->json, "follows", rows[i].follows);
+		jsonw_text(&r->json, "end", ends[rows[i].end]);
+		jsonw_end(&r->json);
+	}
+	if (r->as_json)
+		jsonw_end(&r->json);
+}
+
 static void add_answer(struct report *r, const char *name, const struct answer *a)
 {
 	char found[sizeof a->found * 3], remedy[sizeof a->remedy * 3];
@@ -58,6 +82,7 @@ static void add_answer(struct report *r, const char *name, const struct answer *
 			text_clean(found, sizeof found, a->found));
 		if (a->remedy[0])
 			printf("%-25s -> %s\n", "", text_clean(remedy, sizeof remedy, a->remedy));
+		add_lacks(r, a->lacks);
 		return;
 	}
 	jsonw_object(&r->json, NULL);
@@ -65,6 +90,8 @@ static void add_answer(struct report *r, const char *name, const struct answer *
 	jsonw_text(&r->json, "state", verdict_name[a->verdict]);
 	jsonw_text(&r->json, "found", a->found);
 	jsonw_text(&r->json, "remedy", a->remedy[0] ? a->remedy : NULL);
+	if (a->lacks)
+		add_lacks(r, a->lacks);
 	jsonw_end(&r->json);
 }
 

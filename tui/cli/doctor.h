@@ -2,6 +2,7 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
+#include <berth/product.h>
 #include <berth/settings.h>
 
 #include "cli/cli.h"
@@ -16,6 +17,7 @@ struct answer {
 	enum verdict verdict;
 	char found[320]; /* what is there */
 	char remedy[ERR_MSG_MAX];
+	uint64_t lacks; /* of the engine: bits of enum lack, a line each */
 };
 
 struct patient {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <berth/format.h>
+#include <berth/mem.h>
 
 #include "cli/doctor.h"
 #include "cli/run.h"
@@ -37,6 +38,29 @@ static void check_engine(const struct patient *p, struct answer *a)
 		answer(a, MISSING, "Install an engine: apt-get install docker.io", "%s",
 			p->engine_err.msg);
 	}
+}
+
+static void check_lacks(const struct patient *p, struct answer *a)
+{
+	static const struct lack_row rows[] = {LACKS(LACK_ROW)};
+	const struct engine_state *en = p->snapshot ? &p->snapshot->engine : NULL;
+	const struct lack_row *refused = NULL;
+
+	if (!en) {
+		answer(a, NOTED, NULL, "not asked: no engine answered");
+		return;
+	}
+	a->lacks = en->lacks;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (en->lacks >> i & 1 && rows[i].end == LACK_REFUSED)
+			refused = &rows[i];
+	if (refused)
+		answer(a, NOTED, refused->follows, "agents and tools are refused on this %s: it %s",
+			en->product, refused->what);
+	else if (en->lacks)
+		answer(a, FINE, NULL, "%s differs from docker:", en->product);
+	else
+		answer(a, FINE, NULL, "it does all that berth asks of one");
 }
 
 static void check_containers(const struct patient *p, struct answer *a)
@@ -85,6 +109,16 @@ static void check_statistics(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "no running container to read any of");
 }
 
+static void check_runtimes(const struct patient *p, struct answer *a)
+{
+	if (!p->snapshot)
+		answer(a, NOTED, NULL, "not asked: no engine answered");
+	else if (!*p->snapshot->engine.runtimes)
+		answer(a, NOTED, NULL, "the engine does not say which it has");
+	else
+		answer(a, FINE, NULL, "%s", p->snapshot->engine.runtimes);
+}
+
 static void check_cgroups(const struct patient *p, struct answer *a)
 {
 	(void)p;
@@ -124,8 +158,10 @@ static void check_podman(const struct patient *p, struct answer *a)
 
 const struct question doctor_engine[] = {
 	{"engine", check_engine},
+	{"engine_differs", check_lacks},
 	{"containers", check_containers},
 	{"statistics", check_statistics},
+	{"runtimes", check_runtimes},
 	{"cgroups", check_cgroups},
 	{"dockerd", check_dockerd},
 	{"podman", check_podman},

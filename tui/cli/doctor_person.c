@@ -10,6 +10,7 @@
 #include <berth/audit.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
+#include <berth/keeper.h>
 #include <berth/settings.h>
 
 #include "cli/doctor.h"
@@ -131,6 +132,26 @@ static void audit_log(const struct patient *p, struct answer *a)
 			"%s", e.msg);
 }
 
+static void limits_kept(const struct patient *p, struct answer *a)
+{
+	pid_t keeper = keeper_find();
+	size_t held = keeper ? 0 : keeper_missed(), ends = keeper ? 0 : keeper_missed_ends();
+
+	(void)p;
+	if (keeper)
+		answer(a, FINE, NULL, "kept by process %d", (int)keeper);
+	else if (held)
+		answer(a, NOTED, "Start it again: `berth up FILE` of these agents.",
+			"keeper lost: nothing counts %zu workspace%s that agents have", held,
+			held == 1 ? "" : "s");
+	else if (ends)
+		answer(a, NOTED, "Start it again: `berth up FILE` of these agents.",
+			"keeper lost: nothing starts the egress of %zu agent%s again, should it die",
+			ends, ends == 1 ? "" : "s");
+	else
+		answer(a, FINE, NULL, "no agent has a workspace of berth's, or egress");
+}
+
 static void config_place(const struct patient *p, struct answer *a)
 {
 	(void)p;
@@ -171,6 +192,23 @@ static void check_own_settings(const struct patient *p, struct answer *a)
 	settings_release(&s);
 }
 
+/* What the clients of agents start is `berth`, as configs/examples say it. */
+static void ask_mcp(const struct patient *p, struct answer *a)
+{
+	char where[PATH_MAX];
+
+	(void)p;
+	if (runtime_program("berth-mcp", where, NULL) < 0)
+		answer(a, MISSING, "Install berth again.", "berth-mcp is not there");
+	else if (in_path("berth", where, sizeof where))
+		answer(a, FINE, NULL, "clients can start %.200s: berth -c FILE mcp --agent ID",
+			where);
+	else
+		answer(a, NOTED,
+			"Put it there, or write its whole path into the client's configuration.",
+			"`berth`, which clients start, is not in PATH");
+}
+
 const struct question doctor_person[] = {
 	{"terminal", check_terminal},
 	{"colours", check_colours},
@@ -178,7 +216,9 @@ const struct question doctor_person[] = {
 	{"runtime_directory", runtime_place},
 	{"state_directory", state_place},
 	{"audit_log", audit_log},
+	{"workspace_limits", limits_kept},
 	{"config_directory", config_place},
 	{"settings", check_own_settings},
+	{"mcp", ask_mcp},
 	{0},
 };

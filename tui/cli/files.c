@@ -17,6 +17,7 @@
 #include <berth/record.h>
 #include <berth/settings.h>
 #include <berth/text.h>
+#include <berth/users.h>
 
 #include "cli/gate.h"
 #include "cli/progress.h"
@@ -220,8 +221,9 @@ static void describe_files_call(const struct cli *c, enum deed deed, char *cwd,
 static int run_verb(struct files_cli *x, files_verb_fn *verb, const char *program, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_files_signal};
+	char user[USER_NAME_MAX];
 	struct files_options o = {
-		.program = program, .owner = getenv("USER"), .shown = start_progress};
+		.program = program, .owner = user_name(geteuid(), user), .shown = start_progress};
 	struct settings s;
 	int rc;
 
@@ -263,6 +265,11 @@ int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, stru
 		rc = -1;
 	} else {
 		rc = run_verb(&x, verb, program, &why);
+		/* Where to look is an argument; 1 says that nothing was found there. */
+		if (rc < 0 && why.kind == ERR_NOT_FOUND &&
+			(deed == DEED_FILE_SCAN || deed == DEED_FILE_SEARCH ||
+				deed == DEED_FILE_TRANSFORM))
+			why.kind = ERR_USAGE;
 		/* Of a search it says that nothing was found. */
 		if (rc > 0 && deed != DEED_FILE_SEARCH)
 			err_set(&why, ERR_FAILED, "not all of it was done");

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 
 #define STDIN_MAX (1u << 30)
+#define OUTPUT_BUFFER (64u << 10)
 
 /* --- read --- */
 
@@ -126,7 +127,7 @@ static int print_contents(struct files_cli *x, struct err *e)
 	if (files_cli_number(x->c, "max-bytes", 0, &o.max_file_bytes, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		want[i].path = x->c->argv[i];
+		want[i].path = want[i].named = x->c->argv[i];
 		if (line_range(cli_value(x->c, "lines"), &want[i], e) < 0)
 			return -1;
 	}
@@ -310,6 +311,18 @@ static void json_hit(struct printer *p, const char *path, const struct files_hit
 	jsonw_end(&p->j);
 }
 
+/* ":12:"; printf is most of the work where hits are many. */
+static void print_line_number(uint64_t line, char mark)
+{
+	char text[24], *at = text + sizeof text;
+
+	*--at = mark;
+	for (; line; line /= 10)
+		*--at = (char)('0' + line % 10);
+	*--at = mark;
+	fwrite_unlocked(at, 1, (size_t)(text + sizeof text - at), stdout);
+}
+
 static bool print_hits(void *ctx, const char *path, const struct files_hit *hits, size_t n)
 {
 	struct printer *p = ctx;
@@ -333,8 +346,7 @@ static bool print_hits(void *ctx, const char *path, const struct files_hit *hits
 		}
 		files_cli_text(x, path, strlen(path));
 		if (h->line) {
-			printf("%c%llu%c", h->column ? ':' : '-', (unsigned long long)h->line,
-				h->column ? ':' : '-');
+			print_line_number(h->line, h->column ? ':' : '-');
 			files_cli_text(x, h->text, h->len);
 		}
 		putchar('\n');
@@ -428,6 +440,8 @@ static int search_operands(struct files_cli *x, struct err *e)
 		return -1;
 	o.filter = f.filter;
 	p.context = o.before || o.after;
+	if (!x->terminal)
+		setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER);
 	jsonw_init(&p.j, true);
 	files_cli_progress(x);
 	if (files_search(x->files, x->root, x->start, &o, print_hits, &p, &t, e) < 0) {

@@ -10,6 +10,7 @@
 #include <berth/file.h>
 #include <berth/mcp.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 #include <berth/settings.h>
 #include <berth/team.h>
 
@@ -49,7 +50,7 @@ static int parse_groups(const char *text, unsigned *ret, struct err *e)
 		*ret |= known[i].group;
 		text += n + (text[n] == ',');
 	}
-	return *ret ? 0 : err_set(e, ERR_USAGE, "--tools names none.");
+	return *ret ? 0 : err_set(e, ERR_USAGE, "--tools is empty.");
 }
 
 /* The agent of --agent, or the only one. */
@@ -70,44 +71,20 @@ static const struct agent_def *choose_agent(
 		 : err_null(err_set(e, ERR_USAGE, "%s defines no agent called `%s`.", t->file, id));
 }
 
-/* berth itself, which this program was started by: ../../bin beside libexec, or beside this in a build. */
-static int find_launcher(char path[PATH_MAX], struct err *e)
-{
-	static const char *const places[] = {"berth", "../../bin/berth"};
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	char *slash;
-
-	if (n < 0)
-		return err_set(e, ERR_FAILED, "cannot find this program's own path");
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	slash[1] = '\0';
-	for (size_t i = 0; i < COUNT(places); i++) {
-		snprintf(path, PATH_MAX, "%.3900s%s", self, places[i]);
-		if (access(path, X_OK) == 0)
-			return 0;
-	}
-	return err_set(e, ERR_FAILED, "berth is not beside %s", self);
-}
-
-static int serve_agent(
-	const struct cli *c, const struct team *t, const struct settings *s, struct err *e)
+/* `o` but for what the policy is, which the command line says. */
+static int serve_mcp(
+	const struct cli *c, const struct settings *s, struct mcp_options o, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_mcp_signal, .sa_flags = SA_RESTART};
-	struct mcp_options o = {.team = t, .in = 0, .out = 1, .version = berth_build.version};
 	struct policy policy;
 	struct arena mem;
 	char berth[PATH_MAX];
 	int rc = -1;
 
-	o.agent = choose_agent(c, t, e);
-	if (!o.agent || parse_groups(cli_value(c, "tools"), &o.groups, e) ||
-		find_launcher(berth, e))
+	if (runtime_program("berth", berth, e))
 		return -1;
-	/* MassGen's file says whether its agents run commands at all. */
-	if (t->kind == TEAM_MASSGEN && !o.agent->commands)
-		o.groups &= ~(MCP_COMMANDS | MCP_TOOLS);
+	o.out = 1;
+	o.version = berth_build.version;
 	o.verbs = berth;
 	o.io_depth = (unsigned)s->files_io_depth;
 	o.io_uring = s->files_io_uring == ASCII_YES ? 1 : s->files_io_uring == ASCII_NO ? -1 : 0;
@@ -127,12 +104,46 @@ static int serve_agent(
 	return rc;
 }
 
+static int serve_agent(
+	const struct cli *c, const struct team *t, const struct settings *s, struct err *e)
+{
+	struct mcp_options o = {.team = t};
+
+	o.agent = choose_agent(c, t, e);
+	if (!o.agent || parse_groups(cli_value(c, "tools"), &o.groups, e))
+		return -1;
+	o.who = o.agent->id;
+	/* MassGen's file says whether its agents run commands at all. */
+	if (t->kind == TEAM_MASSGEN && !o.agent->commands)
+		o.groups &= ~(MCP_COMMANDS | MCP_TOOLS);
+	if (o.groups != MCP_ALL)
+		o.groups |= MCP_REST;
+	return serve_mcp(c, s, o, e);
+}
+
+static int serve_operator(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct mcp_options o = {.who = "assistant",
+		.groups = MCP_OPERATOR | (cli_flag(c, "allow-changes") ? MCP_CHANGES : 0)};
+
+	if (cli_value(c, "agent") || cli_value(c, "tools"))
+		return err_set(e, ERR_USAGE,
+			"--operator belongs to no agent: it takes neither --agent nor --tools.");
+	return serve_mcp(c, s, o, e);
+}
+
 int cli_mcp(const struct cli *c, const struct settings *s, struct err *e)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	struct team team;
 	int rc;
 
+	if (cli_flag(c, "operator")) {
+		rc = serve_operator(c, s, e);
+		return rc < 0 ? -1 : cli_recorded(rc, 1);
+	}
+	if (cli_flag(c, "allow-changes"))
+		return err_set(e, ERR_USAGE, "--allow-changes goes with --operator.");
 	if (!cli_value(c, "team"))
 		return err_set(e, ERR_USAGE, "mcp needs a team file: berth -c FILE mcp --agent ID");
 	if (team_read(cli_value(c, "team"), cwd ? cwd : "/", &team, e))

@@ -8,6 +8,7 @@
 
 #include <berth/bench.h>
 #include <berth/config.h>
+#include <berth/holdings.h>
 #include <berth/images.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -59,20 +60,26 @@ static int name_tools(const struct cli *c, struct err *e)
 }
 
 /* JSON is YAML, so the configuration's reader reads it. */
-static void name_context(const char *path)
+static bool name_context(const char *path, const char *wanted)
 {
 	struct config c;
 	const struct node *name;
+	bool found;
 
 	if (config_read(path, &c, NULL) < 0)
-		return;
+		return false;
 	name = node_get(c.root, "Name");
-	if (name && name->kind == NODE_SCALAR)
+	found = name && name->kind == NODE_SCALAR;
+	if (found && wanted)
+		found = !strcmp(name->value, wanted);
+	else if (found)
 		put_name(name->value);
 	config_release(&c);
+	return found;
 }
 
-static int name_contexts(const struct cli *c, struct err *e)
+/* All of them are printed; `wanted`: is there that one? */
+static bool walk_contexts(const char *wanted)
 {
 	const char *docker = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
 	AUTO_FREE char *dir = xasprintf("%s%s/contexts/meta",
@@ -80,21 +87,37 @@ static int name_contexts(const struct cli *c, struct err *e)
 			: home ? home
 			       : "",
 		docker ? "" : "/.docker");
+	bool found = wanted && !strcmp(wanted, "default");
 	DIR *list = opendir(dir);
 	struct dirent *d;
 
-	(void)c;
-	(void)e;
-	put_name("default");
-	while (list && (d = readdir(list))) {
+	if (!wanted)
+		put_name("default");
+	while (list && !found && (d = readdir(list))) {
 		AUTO_FREE char *path = xasprintf("%s/%s/meta.json", dir, d->d_name);
 
 		if (d->d_name[0] != '.')
-			name_context(path);
+			found = name_context(path, wanted) && wanted;
 	}
 	if (list)
 		closedir(list);
+	return found;
+}
+
+static int name_contexts(const struct cli *c, struct err *e)
+{
+	(void)c;
+	(void)e;
+	walk_contexts(NULL);
 	return 0;
+}
+
+int cli_check_context(const char *name, struct err *e)
+{
+	return walk_contexts(name)
+		? 0
+		: err_set(e, ERR_NOT_FOUND,
+			  "There is no docker context %.80s; `:context` lists them.", name);
 }
 
 static int name_themes(const struct cli *c, struct err *e)
@@ -136,6 +159,45 @@ static int name_shipped(const struct cli *c, struct err *e)
 	return 0;
 }
 
+static int name_held(const struct cli *c, enum holding_kind kind, struct err *e)
+{
+	const struct clean_options o = {.host = cli_value(c, "host"),
+		.context = cli_value(c, "context"),
+		.program = "names"};
+	struct clean_host *h = clean_open(&o, e);
+	const struct holdings *all;
+	struct arena mem;
+
+	arena_init(&mem, 4096);
+	all = h ? holdings_look(h, kind, NULL, false, &mem, e) : NULL;
+	for (size_t i = 0; all && i < all->n; i++) {
+		const struct holding *one = &all->item[i];
+
+		for (size_t k = 0; k < one->nnames; k++)
+			put_name(one->names[k]);
+		if (kind != HOLDING_IMAGES)
+			put_name(one->name);
+	}
+	clean_close(h);
+	arena_release(&mem);
+	return all ? 0 : -1;
+}
+
+static int name_tags(const struct cli *c, struct err *e)
+{
+	return name_held(c, HOLDING_IMAGES, e);
+}
+
+static int name_volumes(const struct cli *c, struct err *e)
+{
+	return name_held(c, HOLDING_VOLUMES, e);
+}
+
+static int name_networks(const struct cli *c, struct err *e)
+{
+	return name_held(c, HOLDING_NETWORKS, e);
+}
+
 /* Read as they lie, for workspaces_open would make the tree. */
 static int name_workspaces(const struct cli *c, struct err *e)
 {
@@ -169,7 +231,8 @@ int cli_names(const struct cli *c, const struct settings *s, struct err *e)
 		int (*print)(const struct cli *c, struct err *e);
 	} kinds[] = {{"containers", name_containers}, {"tools", name_tools},
 		{"contexts", name_contexts}, {"themes", name_themes}, {"suites", name_suites},
-		{"images", name_shipped}, {"workspaces", name_workspaces}};
+		{"images", name_shipped}, {"workspaces", name_workspaces}, {"tags", name_tags},
+		{"volumes", name_volumes}, {"networks", name_networks}};
 	int rc = 0;
 
 	(void)s;

@@ -1,4 +1,5 @@
 /* once.c - what commands share that look at the engine once and print. */
+#include <errno.h>
 #include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,7 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <berth/arena.h>
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/message.h>
 #include <berth/runtime.h>
 #include <berth/str.h>
@@ -40,6 +43,28 @@ struct backend *cli_backend(const struct cli *c, const char *program, const stru
 	};
 
 	return backend_start(&o, e);
+}
+
+struct backend *cli_backend_hosts(const struct cli *c, const struct settings *s,
+	const char *program, bool once, struct err *e)
+{
+	struct backend_options o = {
+		.host = cli_value(c, "host"),
+		.context = cli_value(c, "context"),
+		.together = true,
+		.hz = 1,
+		.read_only = s->read_only,
+		.once = once,
+		.program = program,
+	};
+	struct backend *b;
+	struct arena mem;
+
+	arena_init(&mem, 1024);
+	o.nhosts = cli_hosts(c, s, &mem, &o.hosts);
+	b = backend_start(&o, e);
+	arena_release(&mem);
+	return b;
 }
 
 static void catch_interrupts(void)
@@ -100,6 +125,16 @@ static int drain_events(struct backend *b, struct err *e)
 	return rc;
 }
 
+/* Of several each was listed, or has failed: none of them keeps the others waiting for good. */
+static bool hosts_settled(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nhosts; i++)
+		if (!s->hosts[i].ended && s->hosts[i].engine.phase != ENGINE_LOST &&
+			!(s->hosts[i].listed && s->hosts[i].engine.phase == ENGINE_UP))
+			return false;
+	return s->nhosts || s->listed;
+}
+
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 {
 	int64_t begun = clock_mono_ns(), listed = 0;
@@ -113,15 +148,19 @@ const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 		if (drain_events(b, e) < 0)
 			return NULL;
 		s = backend_snapshot(b);
-		if (s->listed && !listed)
+		if (hosts_settled(s) && !listed)
 			listed = now;
 		end = listed ? listed + STATS_MS * 1000000LL : begun + LIST_MS * 1000000LL;
-		if (listed && (!stats || s->stats_done || now >= end))
+		/* Who it is comes later than what it has, a second later of podman; before that nothing can be
+		 * done to it. */
+		if (listed && ((*s->engine.version && (!stats || s->stats_done)) || now >= end))
 			return s;
 		if (!listed && late && now >= late) {
 			runtime_waits(s->engine.endpoint);
 			late = 0;
 		}
+		if (now >= end && s->nhosts)
+			return s;
 		snapshot_unref(s);
 		if (now >= end)
 			return err_null(err_set(e, ERR_UNREACHABLE,
@@ -131,6 +170,15 @@ const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 			end = late;
 		poll(&fd, 1, (int)((end - now) / 1000000) + 1);
 	}
+}
+
+int cli_put_document(const char *to, const char *text, size_t n, struct err *e)
+{
+	if (!to) {
+		fwrite(text, 1, n, stdout);
+		return 0;
+	}
+	return file_replace(to, text, n, false) < 0 ? err_sys(e, errno, "Cannot write %s", to) : 0;
 }
 
 void cli_clip(struct str *line, int columns)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/clock.h>
 #include <berth/format.h>
+#include <berth/spawn.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
@@ -120,13 +121,10 @@ static void *report_progress(void *arg)
 	(void)arg;
 	pthread_mutex_lock(&progress.lock);
 	while (!progress.stop) {
-		struct timespec until;
+		struct timespec until = clock_in_ms(step);
 
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += (long)(step % 1000) * 1000000;
-		until.tv_sec += step / 1000 + until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		if (pthread_cond_timedwait(&progress.wake, &progress.lock, &until) == ETIMEDOUT &&
+		if (pthread_cond_clockwait(
+			    &progress.wake, &progress.lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT &&
 			!progress.stop && progress.read(progress.ctx, &job))
 			show_progress(&job);
 	}
@@ -143,15 +141,11 @@ static void clear_line(void)
 
 void cli_progress_start(bool (*read)(void *ctx, struct job_info *out), void *ctx)
 {
-	sigset_t all, old;
 
 	progress.terminal = isatty(1) && cli_progress_in_place(2) && !getenv("NO_COLOR");
 	progress.read = read;
 	progress.ctx = ctx;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	progress.on = pthread_create(&progress.thread, NULL, report_progress, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	progress.on = spawn_thread(&progress.thread, report_progress, NULL) == 0;
 }
 
 void cli_progress_print(const char *text)

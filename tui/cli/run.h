@@ -4,6 +4,8 @@
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
+#include <stdio.h>
+
 #include <berth/backend.h>
 #include <berth/err.h>
 #include <berth/settings.h>
@@ -15,6 +17,16 @@
  * failure is final, and events of the engine are not followed. */
 struct backend *cli_backend(const struct cli *c, const char *program, const struct policy *policy,
 	bool once, struct err *e);
+/* The hosts of the settings, and with --all-contexts docker's, all in mem. */
+struct arena;
+struct host_spec;
+size_t cli_hosts(const struct cli *c, const struct settings *s, struct arena *mem,
+	const struct host_spec **ret);
+/* The same for them all at once: what fails is a state of one of them. */
+struct backend *cli_backend_hosts(const struct cli *c, const struct settings *s,
+	const char *program, bool once, struct err *e);
+/* Those of `s` that did not answer, a line each on stderr: how many. */
+size_t cli_tell_silent(const struct snapshot *s);
 /* Wait for the next event that answers command `id` (0: of the engine), the caller's; NULL with *e: the engine
  * failed, or ERR_CANCELLED by a signal, which is taken from here on. */
 struct event *cli_answer(struct backend *b, uint64_t id, struct err *e);
@@ -27,12 +39,46 @@ bool cli_pause(int ms); /* false: a signal that ends came */
 struct container;
 int cli_chosen(
 	const struct cli *c, const struct snapshot *s, const struct container **ret, struct err *e);
+bool cli_begins_id(
+	const struct container *c, const char *word); /* with enough digits to be meant */
 struct command;
 void cli_target_all(struct command *cmd, const struct container *const *chosen, size_t n);
 bool cli_is_ours(
 	const struct container *c); /* it says so itself, which is enough to ask a person */
 
+/* --filter: a row is meant when of each key that was given one value fits it. */
+struct cli_filters {
+	const char *keys; /* "id, name or image" */
+	const void *none; /* a row whose fields are "" */
+	const char *(*field)(const void *row, const char *key, size_t n); /* NULL: no such key */
+};
+int cli_check_filters(const struct cli *c, const struct cli_filters *f, struct err *e);
+extern const struct cli_filters cli_container_filters; /* rows are struct container */
+bool cli_fits_filters(const struct cli *c, const struct cli_filters *f, const void *row);
+
+int cli_check_context(
+	const char *name, struct err *e);   /* ERR_NOT_FOUND: docker has none of that name */
+void cli_start_keeper(const struct cli *c); /* unless there is one */
+/* An engine opened for cleaning up, by the settings' policy, while `run` is at it. */
+struct clean_host;
+struct clean_plan;
+typedef int cli_clean_fn(
+	const struct cli *c, struct clean_host *h, struct arena *mem, struct err *e);
+int cli_with_clean_host(
+	const struct cli *c, const struct settings *s, cli_clean_fn *run, struct err *e);
+/* Print the plan, ask or be told (--yes, --plan, --dry-run), carry it out.  `hint`: what else a script may give. */
+int cli_carry_out(const struct cli *c, struct clean_host *h, const struct clean_plan *p,
+	const char *hint, struct err *e);
+
 void cli_orphans(const struct cli *c); /* a word on stderr when there are any */
+
+/* What berth does in another way than MassGen, whom it leaves out, who shares egress; as the member "notes". */
+struct team;
+void team_notes_print(const struct team *t, FILE *to);
+void team_notes_json(const struct team *t, struct jsonw *j);
+
+/* A document into the file `to`, mode 0600, all of it or none; NULL: standard output. */
+int cli_put_document(const char *to, const char *text, size_t n, struct err *e);
 
 /* A line (without its end) that is wider is cut, and shows it; columns 0: not. */
 void cli_clip(struct str *line, int columns);

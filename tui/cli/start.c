@@ -38,6 +38,10 @@ static int run_command(const struct cli *c, struct err *e)
 			"`berth %s` is not part of this program: reinstall berth.", path);
 	if (cli_value(c, "team") && !(k->needs & TAKES_TEAM))
 		return err_set(e, ERR_USAGE, "berth %s does not take a team file (-c FILE).", path);
+	if (c->command && (cli_value(c, "record") || cli_value(c, "replay")))
+		return err_set(e, ERR_USAGE,
+			"berth %s records and replays nothing: --record and --replay are for the console.",
+			path);
 	if (k->needs & NEEDS_ENGINE)
 		runtime_on_wait(cli_progress_wait);
 	if (!(k->needs & NEEDS_SETTINGS))
@@ -68,6 +72,7 @@ static void set_locale(void)
 int cli_main(const struct cli_command *root, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
+	AUTO_FREE char *endpoint = NULL;
 	struct cli c;
 	int rc;
 
@@ -78,7 +83,9 @@ int cli_main(const struct cli_command *root, int argc, char **argv)
 		return cli_fail(&e);
 	if (c.help || (!c.command && !root->run)) /* started by hand */
 		return cli_help(&c);
-	rc = trace_open(getenv("BERTH_LOG"), &e) < 0 ? -1 : run_command(&c, &e);
+	rc = trace_open(getenv("BERTH_LOG"), &e) < 0 || cli_name_host(&c, &endpoint, &e) < 0
+		? -1
+		: run_command(&c, &e);
 	rc = rc < 0 ? cli_fail(&e) : rc;
 	return cli_recorded(rc, rc ? rc : 1);
 }

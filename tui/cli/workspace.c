@@ -10,6 +10,7 @@
 #include <berth/jsonw.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
+#include <berth/text.h>
 
 #include "cli/gate.h"
 
@@ -18,6 +19,25 @@ void workspace_cli_name(struct workspace_cli *x, enum workspace_kind kind, const
 	x->kind = kind;
 	snprintf(x->name, sizeof x->name, "%s", name);
 	snprintf(x->path, sizeof x->path, "%s/%s", workspace_kind_folder(kind), x->name);
+}
+
+static int refuse_unknown_workspace(struct workspace_cli *x, const char *said, struct err *e)
+{
+	for (int k = 0; k < WORKSPACE_KINDS; k++) {
+		const char *folder = workspace_kind_folder((enum workspace_kind)k);
+		const char *slash = strchr(said, '/');
+
+		if (slash &&
+			((size_t)(slash - said) != strlen(folder) ||
+				strncmp(said, folder, strlen(folder)) != 0))
+			continue;
+		if (workspace_is_archived(x->all, k, slash ? slash + 1 : said))
+			return err_set(e, ERR_NOT_FOUND,
+				"%.80s is archived: `berth workspace unarchive %.80s` brings it back.",
+				said, said);
+	}
+	return err_set(e, ERR_NOT_FOUND,
+		"there is no workspace \"%.80s\"; `berth workspace list` names them.", said);
 }
 
 /* "tasks/ID", "projects/NAME", or a name that only one of them has. */
@@ -41,6 +61,7 @@ static int find_workspace(
 		p->kind = all[i].kind;
 		snprintf(p->name, sizeof p->name, "%s", all[i].name);
 		snprintf(p->path, sizeof p->path, "%s", path);
+		p->info = all[i];
 		found++;
 	}
 	if (found > 1)
@@ -48,11 +69,43 @@ static int find_workspace(
 			"a task and a project are both named \"%.64s\": write "
 			"tasks/%.64s or projects/%.64s.",
 			said, said, said);
+	return found ? 0 : refuse_unknown_workspace(x, said, e);
+}
+
+int workspace_cli_find_archive(struct workspace_cli *x, const char *said, struct err *e)
+{
+	AUTO_FREE struct workspace_archive *all = NULL;
+	bool whole = strchr(said, '/');
+	unsigned found = 0;
+	size_t n;
+
+	if (workspace_archives(x->all, &all, &n, e))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		char path[sizeof x->path];
+
+		snprintf(path, sizeof path, "%s/%s", workspace_kind_folder(all[i].kind),
+			all[i].name);
+		if (strcmp(said, whole ? path : all[i].name))
+			continue;
+		workspace_cli_name(x, all[i].kind, all[i].name);
+		found++;
+	}
+	if (found > 1)
+		return err_set(e, ERR_USAGE,
+			"a task and a project are both archived as \"%.64s\": write tasks/%.64s "
+			"or projects/%.64s.",
+			said, said, said);
 	return found
 		? 0
 		: err_set(e, ERR_NOT_FOUND,
-			  "there is no workspace \"%.80s\"; `berth workspace list` names them.",
+			  "there is no archive \"%.80s\"; `berth workspace archives` lists them.",
 			  said);
+}
+
+const char *workspace_cli_archive_word(const char *said)
+{
+	return strncmp(said, "archives/", 9) ? NULL : said + 9;
 }
 
 struct checkpoint_store *workspace_cli_store(
@@ -105,7 +158,13 @@ int workspace_cli_enter(struct workspace_cli *x, struct err *e)
 
 int workspace_cli_run(const struct cli *c, workspace_verb_fn *verb, struct err *e)
 {
-	struct workspace_cli x = {.c = c, .root = -1};
+	return workspace_cli_run_with(c, NULL, verb, e);
+}
+
+int workspace_cli_run_with(
+	const struct cli *c, const struct settings *s, workspace_verb_fn *verb, struct err *e)
+{
+	struct workspace_cli x = {.c = c, .s = s, .root = -1};
 	struct policy policy;
 	struct arena mem;
 	char program[40];
@@ -114,17 +173,18 @@ int workspace_cli_run(const struct cli *c, workspace_verb_fn *verb, struct err *
 	snprintf(program, sizeof program, "workspace %s", c->command->name);
 	x.by = (struct recorder){.program = program, .policy = &policy, .direct = true};
 	arena_init(&mem, 1024);
-	if (!cli_policy(c, &policy, &mem, e) && !data_dir(x.dir, sizeof x.dir, e)) {
-		snprintf(x.tree, sizeof x.tree, "%.*s/workspaces", PATH_MAX - 16, x.dir);
+	if (!cli_policy(c, &policy, &mem, e) && !data_dir(x.dir, sizeof x.dir, e) &&
+		!workspaces_dir(x.tree, sizeof x.tree, e)) {
 		x.all = workspaces_open(x.tree, e);
 		if (x.all)
 			rc = verb(&x, e);
 	}
-	recorder_settle(&x.by);
 	checkpoint_close(x.store);
 	if (x.root >= 0)
 		close(x.root);
 	workspaces_close(x.all);
+	/* With the store its threads are gone: what is forked here allocates. */
+	recorder_settle(&x.by);
 	arena_release(&mem);
 	return rc < 0 ? -1 : cli_recorded(cli_finish() ? 1 : rc, 1);
 }
@@ -162,10 +222,23 @@ static int do_create(void *ctx, struct audit_record *r, struct err *e)
 		.prompt = cli_value(x->c, "prompt"),
 		.now_ms = clock_wall_ms(),
 		.uid = (uid_t)-1,
-		.gid = (gid_t)-1};
+		.gid = (gid_t)-1,
+		.image = x->limits.bytes ? &x->limits : NULL};
 
 	(void)r;
 	return workspace_create(x->all, &n, e);
+}
+
+static int record_create(struct workspace_cli *x, struct err *e)
+{
+	struct key_value loop = {.key = "loop", .value = cli_value(x->c, "loop")};
+	struct audit_record r = {.deed = DEED_WORKSPACE_CREATE,
+		.target_type = "workspace",
+		.name = x->path,
+		.nparams = loop.value ? 1 : 0,
+		.params = &loop};
+
+	return record_act(&x->by, &r, NULL, do_create, x, e);
 }
 
 static int create_workspace(struct workspace_cli *x, struct err *e)
@@ -179,17 +252,92 @@ static int create_workspace(struct workspace_cli *x, struct err *e)
 			x->c->argv[0]);
 	if (kind != WORKSPACE_TASK && cli_value(x->c, "prompt"))
 		return err_set(e, ERR_USAGE, "--prompt is of a task; a project has none.");
+	if (kind != WORKSPACE_TASK && cli_value(x->c, "loop"))
+		return err_set(e, ERR_USAGE, "--loop is of a task; a project has none.");
 	workspace_cli_name(x, kind, x->c->argv[1]);
-	if (workspace_cli_act(x, DEED_WORKSPACE_CREATE, do_create, e))
+	if ((cli_value(x->c, "loop") && workspace_cli_loop(x, e)) || record_create(x, e))
 		return -1;
 	printf("%s/%s\n", x->tree, x->path);
 	return 0;
 }
 
+void workspace_cli_holders(struct workspace_cli *x, const struct workspace_info *i, struct str *out)
+{
+	struct workspace_holder by[WORKSPACE_HOLDERS_MAX];
+	size_t n = workspace_holders(x->all, i, by);
+
+	for (size_t k = 0; k < n; k++)
+		str_addf(out, "%s%s (agent %s)", k ? ", " : "", by[k].container, by[k].agent);
+}
+
+void workspace_cli_json_holders(
+	struct workspace_cli *x, const struct workspace_info *i, struct jsonw *j)
+{
+	struct workspace_holder by[WORKSPACE_HOLDERS_MAX];
+	size_t n = workspace_holders(x->all, i, by);
+
+	jsonw_array(j, "held_by");
+	for (size_t k = 0; k < n; k++) {
+		jsonw_object(j, NULL);
+		jsonw_text(j, "container", by[k].container);
+		jsonw_text(j, "agent", by[k].agent);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+}
+
+void workspace_cli_git(const struct workspace_git *g, struct str *out)
+{
+	char words[160];
+
+	if (!g->looked_ns)
+		return;
+	repo_words(&g->state, words, sizeof words);
+	text_neutralise(out, g->state.branch, strlen(g->state.branch), false);
+	str_addf(out, "%s%s", out->len ? ": " : "", words);
+}
+
+void workspace_cli_json_git(const struct workspace_git *g, struct jsonw *j)
+{
+	const struct repo_state *s = &g->state;
+
+	if (!g->looked_ns) {
+		jsonw_null(j, "git");
+		return;
+	}
+	jsonw_object(j, "git");
+	jsonw_int(j, "looked_ms", g->looked_ns / 1000000);
+	jsonw_text(j, "branch", *s->branch ? s->branch : NULL);
+	jsonw_uint(j, "staged", s->staged);
+	jsonw_uint(j, "changed", s->changed);
+	jsonw_uint(j, "untracked", s->untracked);
+	jsonw_uint(j, "conflicts", s->conflicts);
+	jsonw_uint(j, "unpushed", s->unpushed);
+	jsonw_bool(j, "has_remote", s->remotes);
+	jsonw_text(j, "unknown", repo_why_name((enum repo_why)s->why));
+	jsonw_end(j);
+}
+
+static void print_listed(struct workspace_cli *x, const struct workspace_info *i)
+{
+	AUTO_STR struct str by = STR_INIT, git = STR_INIT;
+	struct workspace_git g;
+	char age[FORMAT_MAX];
+
+	workspace_cli_holders(x, i, &by);
+	workspace_git(x->all, i, &g);
+	workspace_cli_git(&g, &git);
+	printf("%-8s  %-40s  %-6s  %04o  %6s%s%s%s%s%s\n", workspace_kind_name(i->kind), i->name,
+		workspace_state_name(i->state), (unsigned)i->mode,
+		format_age(age, clock_wall_ms() - i->changed_ns / 1000000), by.len ? "  " : "",
+		by.len ? by.s : "", git.len ? "  " : "", git.len ? git.s : "",
+		i->unmounted ? "  not mounted" : "");
+}
+
 static int list_workspaces(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE struct workspace_info *all = NULL;
-	char age[FORMAT_MAX];
+	struct workspace_git git;
 	struct jsonw j;
 	size_t n;
 
@@ -197,10 +345,7 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 		return -1;
 	if (!cli_flag(x->c, "json")) {
 		for (size_t i = 0; i < n; i++)
-			printf("%-8s  %-40s  %-6s  %04o  %6s\n", workspace_kind_name(all[i].kind),
-				all[i].name, workspace_state_name(all[i].state),
-				(unsigned)all[i].mode,
-				format_age(age, clock_wall_ms() - all[i].changed_ns / 1000000));
+			print_listed(x, &all[i]);
 		return 0;
 	}
 	jsonw_init(&j, false);
@@ -222,6 +367,9 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 			jsonw_null(&j, "ended_ms");
 		else
 			jsonw_int(&j, "ended_ms", all[i].ended_ms);
+		workspace_cli_json_holders(x, &all[i], &j);
+		workspace_git(x->all, &all[i], &git);
+		workspace_cli_json_git(&git, &j);
 		jsonw_end(&j);
 	}
 	jsonw_end(&j);
@@ -231,8 +379,7 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 
 int cli_workspace_create(const struct cli *c, const struct settings *s, struct err *e)
 {
-	(void)s;
-	return workspace_cli_run(c, create_workspace, e);
+	return workspace_cli_run_with(c, s, create_workspace, e);
 }
 
 int cli_workspace_list(const struct cli *c, const struct settings *s, struct err *e)

@@ -1,4 +1,4 @@
-/* workspace_diff.c - `berth workspace diff`: what differs between two workspaces or checkpoints of them. */
+/* workspace_diff.c - `berth workspace diff`: what differs between two workspaces, checkpoints or archives. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,17 +34,6 @@ struct shown {
 	const char *why; /* there are no lines to show: "binary" */
 };
 
-static const char *const words[] = {[CHECKPOINT_ADDED] = "added",
-	[CHECKPOINT_REMOVED] = "removed",
-	[CHECKPOINT_CONTENT] = "changed",
-	[CHECKPOINT_TYPE] = "type",
-	[CHECKPOINT_MODE] = "mode"};
-
-const char *workspace_side_word(enum checkpoint_difference d)
-{
-	return words[d];
-}
-
 static const char *name_of_type(mode_t mode)
 {
 	switch (mode & S_IFMT) {
@@ -55,31 +44,6 @@ static const char *name_of_type(mode_t mode)
 	case S_IFSOCK: return "socket";
 	default: return "device";
 	}
-}
-
-/* ---- sides */
-
-int workspace_side_open(
-	struct workspace_cli *x, const char *said, struct workspace_side *s, struct err *e)
-{
-	const char *at = strchr(said, '@');
-	AUTO_FREE char *workspace = xstrndup(said, at ? (size_t)(at - said) : strlen(said));
-
-	*s = (struct workspace_side){.place.root = -1};
-	if (workspace_cli_place(x, workspace, &s->place, e))
-		return -1;
-	snprintf(s->name, sizeof s->name, "%s%s%.*s", s->place.path, at ? "@" : "",
-		CHECKPOINT_NAME_MAX, at ? at + 1 : "");
-	s->tree = at ? checkpoint_tree_of(s->place.store, at + 1, e)
-		     : checkpoint_tree_now(s->place.store, s->place.root, NULL, e);
-	return s->tree ? 0 : -1;
-}
-
-void workspace_side_close(struct workspace_side *s)
-{
-	checkpoint_tree_free(s->tree);
-	workspace_cli_leave(&s->place);
-	s->tree = NULL;
 }
 
 /* ---- one change */
@@ -142,26 +106,6 @@ static void release_shown(struct shown *s)
 
 /* ---- for a person */
 
-/* What was in the file may be anything: on a terminal each line is made harmless. */
-static void print_lines(const struct diffing *d, const struct str *text)
-{
-	AUTO_STR struct str clean = STR_INIT;
-
-	if (!d->terminal) {
-		fwrite(text->s, 1, text->len, stdout);
-		return;
-	}
-	for (size_t at = 0; at < text->len;) {
-		const char *nl = memchr(text->s + at, '\n', text->len - at);
-		size_t end = nl ? (size_t)(nl - text->s) : text->len;
-
-		str_clear(&clean);
-		text_neutralise(&clean, text->s + at, end - at, false);
-		puts(clean.s);
-		at = end + 1;
-	}
-}
-
 static void print_side(const struct checkpoint_entry *x)
 {
 	char bytes[FORMAT_MAX];
@@ -181,7 +125,7 @@ static void print_side(const struct checkpoint_entry *x)
  * than one line. */
 static void print_change(const struct checkpoint_change *c, const struct shown *s, const char *path)
 {
-	printf("%-8s %s  ", words[c->what], path);
+	printf("%-8s %s  ", workspace_side_word(c->what), path);
 	if (c->what == CHECKPOINT_MODE)
 		printf("%04o %u:%u, %04o %u:%u", (unsigned)c->old.mode & 07777, c->old.uid,
 			c->old.gid, (unsigned)c->new.mode & 07777, c->new.uid, c->new.gid);
@@ -210,7 +154,7 @@ static void print_change_text(
 	if (cli_flag(d->c, "stat") || s->n == 0)
 		return;
 	diff_unified(&text, path.s, s->old.s, s->old.len, s->new.s, s->new.len, s->lines, s->n);
-	print_lines(d, &text);
+	workspace_cli_lines(&text, d->terminal);
 }
 
 static void print_diff_sum(const struct diffing *d)
@@ -248,7 +192,7 @@ static void json_change(struct jsonw *j, const struct checkpoint_change *c, cons
 
 	jsonw_object(j, NULL);
 	jsonw_text(j, "path", c->path);
-	jsonw_text(j, "what", words[c->what]);
+	jsonw_text(j, "what", workspace_side_word(c->what));
 	json_side(j, "old", &c->old);
 	json_side(j, "new", &c->new);
 	if (lines) {
@@ -275,6 +219,23 @@ static bool is_asked(const struct cli *c, const char *path)
 			return true;
 	}
 	return c->argc <= 2;
+}
+
+/* The contents that are in an archive are read from it at once, for there is one way through it. */
+static int fetch_contents(struct diffing *d, bool old, struct err *e)
+{
+	AUTO_FREE const struct checkpoint_entry **file = xcalloc(d->changes.n + 1, sizeof *file);
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->changes.n; i++) {
+		const struct checkpoint_change *c = &d->changes.all[i];
+		const struct checkpoint_entry *x = old ? &c->old : &c->new;
+
+		if (c->what != CHECKPOINT_MODE && S_ISREG(x->mode) && x->size <= SHOWN_MAX &&
+			is_asked(d->c, c->path))
+			file[n++] = x;
+	}
+	return workspace_side_fetch(old ? &d->a : &d->b, file, n, e);
 }
 
 static int tell_changes(struct diffing *d, struct jsonw *j, struct err *e)
@@ -326,7 +287,7 @@ static int tell_diff(struct diffing *d, struct err *e)
 	}
 	jsonw_end(&j);
 	for (int i = 0; i <= CHECKPOINT_MODE; i++)
-		jsonw_uint(&j, words[i], d->count[i]);
+		jsonw_uint(&j, workspace_side_word((enum checkpoint_difference)i), d->count[i]);
 	jsonw_uint(&j, "lines_added", d->plus);
 	jsonw_uint(&j, "lines_removed", d->minus);
 	jsonw_end(&j);
@@ -336,13 +297,15 @@ static int tell_diff(struct diffing *d, struct err *e)
 static int diff_workspaces(struct workspace_cli *x, struct err *e)
 {
 	struct diffing d = {.c = x->c, .terminal = isatty(STDOUT_FILENO)};
-	int rc = workspace_side_open(x, x->c->argv[0], &d.a, e);
+	int rc = workspace_side_open_any(x, x->c->argv[0], &d.a, e);
 
 	if (rc == 0) {
-		rc = workspace_side_open(x, x->c->argv[1], &d.b, e);
+		rc = workspace_side_open_any(x, x->c->argv[1], &d.b, e);
 		if (rc == 0) {
 			checkpoint_compare(d.a.tree, d.b.tree, &d.changes);
-			rc = tell_diff(&d, e);
+			rc = fetch_contents(&d, true, e) || fetch_contents(&d, false, e)
+				? -1
+				: tell_diff(&d, e);
 		}
 		workspace_side_close(&d.b);
 	}

@@ -1,8 +1,10 @@
-/* workspace_end.c - `berth workspace mark`: how a task ended. */
+/* workspace_end.c - `berth workspace mark`: how tasks ended. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/clock.h>
+#include <berth/mem.h>
 
 #include "cli/workspace.h"
 
@@ -15,41 +17,69 @@ static enum workspace_state find_state(const char *word)
 	return (enum workspace_state)s;
 }
 
+/* The last operand. */
+static const char *said_state(const struct workspace_cli *x)
+{
+	return x->c->argv[x->c->argc - 1];
+}
+
 static int do_mark(void *ctx, struct audit_record *r, struct err *e)
 {
 	struct workspace_cli *x = ctx;
 
 	(void)r;
-	return workspace_end(x->all, x->name, find_state(x->c->argv[1]), clock_wall_ms(), e);
+	return workspace_end(x->all, x->name, find_state(said_state(x)), clock_wall_ms(), e);
 }
 
-static int mark_workspace(struct workspace_cli *x, struct err *e)
+static int mark_task(struct workspace_cli *x, const char *name, struct err *e)
 {
-	struct workspace_place p;
-	struct key_value state = {.key = "state", .value = x->c->argv[1]};
+	struct key_value state = {.key = "state", .value = said_state(x)};
 	struct audit_record r = {.deed = DEED_WORKSPACE_END,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = 1,
 		.params = &state};
 
-	if (find_state(x->c->argv[1]) == WORKSPACE_STATES)
-		return err_set(e, ERR_USAGE, "a task is open, done or failed, not \"%.40s\".",
-			x->c->argv[1]);
-	if (workspace_cli_place(x, x->c->argv[0], &p, e))
-		return -1;
-	workspace_cli_name(x, p.kind, p.name);
-	workspace_cli_leave(&p);
-	if (x->kind != WORKSPACE_TASK)
-		return err_set(e, ERR_USAGE, "%s is a project: only tasks end.", x->path);
+	workspace_cli_name(x, WORKSPACE_TASK, name);
 	if (record_act(&x->by, &r, NULL, do_mark, x, e))
 		return -1;
-	printf("%s: %s\n", x->path, x->c->argv[1]);
+	printf("%s: %s\n", x->path, said_state(x));
 	return 0;
+}
+
+static int find_task(
+	struct workspace_cli *x, const char *said, char name[WORKSPACE_NAME_MAX + 1], struct err *e)
+{
+	struct workspace_place p;
+	int rc = workspace_cli_place(x, said, &p, e);
+
+	if (rc == 0 && p.kind != WORKSPACE_TASK)
+		rc = err_set(e, ERR_USAGE, "%s is a project: only tasks end.", p.path);
+	if (rc == 0)
+		snprintf(name, WORKSPACE_NAME_MAX + 1, "%s", p.name);
+	workspace_cli_leave(&p);
+	return rc;
+}
+
+/* All of them are looked for before one is marked. */
+static int mark_workspaces(struct workspace_cli *x, struct err *e)
+{
+	AUTO_FREE char(*name)[WORKSPACE_NAME_MAX + 1] = NULL;
+	int n = x->c->argc - 1, rc = 0;
+
+	if (find_state(said_state(x)) == WORKSPACE_STATES)
+		return err_set(e, ERR_USAGE, "a task is open, done or failed, not \"%.40s\".",
+			said_state(x));
+	name = xcalloc((size_t)n, sizeof *name);
+	for (int i = 0; rc == 0 && i < n; i++)
+		rc = find_task(x, x->c->argv[i], name[i], e);
+	for (int i = 0; rc == 0 && i < n; i++)
+		rc = mark_task(x, name[i], e);
+	return rc;
 }
 
 int cli_workspace_mark(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return workspace_cli_run(c, mark_workspace, e);
+	return workspace_cli_run(c, mark_workspaces, e);
 }

@@ -79,12 +79,11 @@ static int make_fork(struct forking *f, unsigned *number, struct err *e)
 
 static int do_fork(void *ctx, struct audit_record *r, struct err *e)
 {
-	static const struct checkpoint_options whole = {.sync = true};
 	struct forking *f = ctx;
 	unsigned number = 1;
 
 	(void)r;
-	if (checkpoint_make(f->x->store, f->x->root, f->point, &whole, &f->x->made, e))
+	if (workspace_cli_checkpoint(f->x, f->point, e))
 		return -1;
 	while (f->made < f->want)
 		if (make_fork(f, &number, e))

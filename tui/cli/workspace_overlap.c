@@ -43,10 +43,15 @@ static int share_start(struct overlapping *o, struct err *e)
 	const struct checkpoint_tree *start;
 
 	for (size_t i = 0; i < o->n; i++) {
-		struct workspace_place *p = &o->strand[i].side.place;
+		struct workspace_side *side = &o->strand[i].side;
+		struct checkpoint_store *store = side->place.store;
 		struct err why = ERR_INIT;
 
-		o->strand[i].start = checkpoint_tree_start(p->store, p->root, &why);
+		if (!store) /* an archive without checkpoints */
+			continue;
+		o->strand[i].start = side->archive < 0
+			? checkpoint_tree_start(store, side->place.root, &why)
+			: checkpoint_tree_start_of(store, side->tree, &why);
 		if (!o->strand[i].start && why.kind != ERR_NOT_FOUND)
 			return err_copy(e, &why);
 	}
@@ -54,7 +59,7 @@ static int share_start(struct overlapping *o, struct err *e)
 	for (size_t i = 0; start && i < o->n; i++) {
 		struct strand *s = &o->strand[i];
 
-		if (!s->start)
+		if (!s->start && s->side.place.store)
 			s->start = checkpoint_tree_of(
 				s->side.place.store, checkpoint_tree_name(start), NULL);
 		if (!s->start || !checkpoint_tree_same(start, s->start))
@@ -182,7 +187,7 @@ static int overlap_workspaces(struct workspace_cli *x, struct err *e)
 	int rc = 0;
 
 	for (; rc == 0 && o.n < (size_t)x->c->argc; o.n++)
-		rc = workspace_side_open(x, x->c->argv[o.n], &o.strand[o.n].side, e);
+		rc = workspace_side_open_any(x, x->c->argv[o.n], &o.strand[o.n].side, e);
 	for (size_t i = 0; rc == 0 && i < o.n; i++)
 		for (size_t k = 0; rc == 0 && k < i; k++)
 			if (!strcmp(o.strand[i].side.place.path, o.strand[k].side.place.path))

@@ -10,6 +10,9 @@
 
 #include "cli/workspace.h"
 
+#define QUIETEN_TRIES 8
+#define END_BUSY_MS 5000
+
 void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p)
 {
 	jsonw_text(j, "name", p->name);
@@ -54,31 +57,64 @@ static const char *point_operand(const struct workspace_cli *x)
 	return x->c->argc > 1 ? x->c->argv[1] : NULL;
 }
 
+int workspace_cli_checkpoint(struct workspace_cli *x, const char *name, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int rc;
+
+	if (freeze_find(&x->still, x->root, e) ||
+		workspace_cli_still(x, "a checkpoint is made of its workspace", e))
+		return -1;
+	rc = checkpoint_make(x->store, x->root, name, NULL, &x->made, e);
+	if (workspace_cli_go_on(x, &why) && rc == 0)
+		rc = err_copy(e, &why);
+	if (rc == 0)
+		rc = checkpoint_sync(x->store, name, e);
+	x->made.synced = rc == 0;
+	return rc;
+}
+
 static int do_checkpoint(void *ctx, struct audit_record *r, struct err *e)
 {
-	static const struct checkpoint_options whole = {.sync = true};
 	struct workspace_cli *x = ctx;
 
 	(void)r;
-	return checkpoint_make(x->store, x->root, x->point, &whole, &x->made, e);
+	return workspace_cli_checkpoint(x, x->point, e);
+}
+
+static int make_named(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1], struct err *e)
+{
+	x->point = point_operand(x);
+	if (x->point && workspace_auto_word(x->point))
+		return err_set(e, ERR_USAGE,
+			"names that begin with " WORKSPACE_AUTO
+			" are of checkpoints that berth makes by itself; choose another one.");
+	if (!x->point) {
+		workspace_cli_stamp(name, CHECKPOINT_NAME_MAX + 1, "");
+		x->point = name;
+	}
+	return workspace_cli_enter(x, e) ||
+			workspace_cli_act(x, DEED_WORKSPACE_SNAPSHOT, do_checkpoint, e)
+		? -1
+		: 0;
 }
 
 static int make_checkpoint(struct workspace_cli *x, struct err *e)
 {
 	char name[CHECKPOINT_NAME_MAX + 1];
+	struct workspace_auto by_itself = {0};
 	struct jsonw j;
 
-	x->point = point_operand(x);
-	if (!x->point) {
-		workspace_cli_stamp(name, sizeof name, "");
-		x->point = name;
-	}
-	if (workspace_cli_enter(x, e) ||
-		workspace_cli_act(x, DEED_WORKSPACE_SNAPSHOT, do_checkpoint, e))
+	if (cli_value(x->c, "auto") ? workspace_cli_auto(x, name, &by_itself, e)
+				    : make_named(x, name, e))
 		return -1;
 	workspace_cli_warn(&x->made);
 	if (!cli_flag(x->c, "json")) {
-		workspace_cli_point(&x->made);
+		if (*by_itself.unchanged)
+			printf("%s is as in %s; nothing was kept.\n", x->path, by_itself.unchanged);
+		else
+			workspace_cli_point(&x->made);
+		workspace_cli_tell_still(x);
 		return 0;
 	}
 	jsonw_init(&j, false);
@@ -86,6 +122,9 @@ static int make_checkpoint(struct workspace_cli *x, struct err *e)
 	jsonw_text(&j, "schema", "berth.checkpoint/1");
 	jsonw_text(&j, "workspace", x->path);
 	workspace_cli_json_point(&j, &x->made);
+	jsonw_text(&j, "unchanged_since", *by_itself.unchanged ? by_itself.unchanged : NULL);
+	jsonw_uint(&j, "dropped", by_itself.dropped);
+	workspace_cli_json_still(x, &j);
 	jsonw_end(&j);
 	return jsonw_print(&j);
 }
@@ -127,12 +166,51 @@ static int list_checkpoints(struct workspace_cli *x, struct err *e)
 	return jsonw_print(&j);
 }
 
+static int refuse_busy(
+	const struct workspace_cli *x, size_t n, const struct freeze_box *b, struct err *e)
+{
+	return err_set(e, ERR_CONFLICT,
+		"%zu process%s run%s in %s, which has %s mounted: wait for %s, or end %s with --stop.",
+		n, n == 1 ? "" : "es", n == 1 ? "s" : "", b->name, x->path, n == 1 ? "it" : "them",
+		n == 1 ? "it" : "them");
+}
+
+/* Nothing but inits is in the containers, and they stand still.  Until then something may begin. */
+static int quieten_containers(struct workspace_cli *x, struct err *e)
+{
+	for (int tries = 0; tries < QUIETEN_TRIES; tries++) {
+		struct err ignored = ERR_INIT;
+		const struct freeze_box *b = NULL;
+		size_t n = freeze_busy(&x->still, &b);
+
+		if (n && !x->stop)
+			return refuse_busy(x, n, b, e);
+		if (n && freeze_end_busy(&x->still, END_BUSY_MS, e))
+			return -1;
+		if (workspace_cli_still(x, "its workspace is restored", e))
+			return -1;
+		if (!freeze_busy(&x->still, &b))
+			return 0;
+		workspace_cli_go_on(x, &ignored);
+	}
+	return err_set(e, ERR_CONFLICT, "commands are started in %s faster than they can be ended.",
+		x->still.box[0].name);
+}
+
 static int do_restore(void *ctx, struct audit_record *r, struct err *e)
 {
 	struct workspace_cli *x = ctx;
+	struct err why = ERR_INIT;
+	int rc;
 
 	(void)r;
-	return checkpoint_restore(x->store, x->root, x->point, x->undo, NULL, &x->done, e);
+	if (freeze_find(&x->still, x->root, e) || freeze_writer(&x->still, x->root, e) ||
+		quieten_containers(x, e))
+		return -1;
+	rc = checkpoint_restore(x->store, x->root, x->point, x->undo, NULL, &x->done, e);
+	if (workspace_cli_go_on(x, &why) && rc == 0)
+		rc = err_copy(e, &why);
+	return rc;
 }
 
 static int restore_checkpoint(struct workspace_cli *x, struct err *e)
@@ -141,6 +219,7 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	struct jsonw j;
 
 	x->point = x->c->argv[1];
+	x->stop = cli_flag(x->c, "stop");
 	workspace_cli_stamp(x->undo, sizeof x->undo, "before-");
 	if (workspace_cli_enter(x, e) ||
 		workspace_cli_act(x, DEED_WORKSPACE_RESTORE, do_restore, e))
@@ -150,6 +229,7 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 		       " corrected. The previous state is in %s.\n",
 			x->path, x->point, x->done.written, format_bytes(bytes, x->done.bytes),
 			x->done.removed, x->done.mended, x->undo);
+		workspace_cli_tell_still(x);
 		return 0;
 	}
 	jsonw_init(&j, false);
@@ -162,16 +242,9 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	jsonw_uint(&j, "removed", x->done.removed);
 	jsonw_uint(&j, "mended", x->done.mended);
 	jsonw_uint(&j, "bytes", x->done.bytes);
+	workspace_cli_json_still(x, &j);
 	jsonw_end(&j);
 	return jsonw_print(&j);
-}
-
-static int do_drop(void *ctx, struct audit_record *r, struct err *e)
-{
-	struct workspace_cli *x = ctx;
-
-	(void)r;
-	return checkpoint_drop(x->store, x->point, &x->freed, e);
 }
 
 static int drop_checkpoint(struct workspace_cli *x, struct err *e)
@@ -179,37 +252,10 @@ static int drop_checkpoint(struct workspace_cli *x, struct err *e)
 	char bytes[FORMAT_MAX];
 
 	x->point = x->c->argv[1];
-	if (workspace_cli_enter(x, e) || workspace_cli_act(x, DEED_WORKSPACE_DROP, do_drop, e))
+	if (workspace_cli_enter(x, e) || workspace_cli_drop(x, e))
 		return -1;
 	printf("%s: dropped, %s freed\n", x->point, format_bytes(bytes, x->freed));
 	return 0;
-}
-
-/* All of them, or the one that was named: a sentence for each that is not what was stored. */
-static int verify_checkpoints(struct workspace_cli *x, struct err *e)
-{
-	AUTO_FREE struct checkpoint_info *all = NULL;
-	size_t n, bad = 0, looked = 0;
-
-	if (workspace_cli_enter(x, e) || checkpoint_list(x->store, &all, &n, e))
-		return -1;
-	for (size_t i = 0; i < n; i++) {
-		struct err why = ERR_INIT;
-
-		if (point_operand(x) && strcmp(point_operand(x), all[i].name) != 0)
-			continue;
-		looked++;
-		if (!checkpoint_verify(x->store, all[i].name, &why)) {
-			printf("%s: sound\n", all[i].name);
-			continue;
-		}
-		bad++;
-		cli_fail(&why);
-	}
-	if (point_operand(x) && !looked)
-		return err_set(e, ERR_NOT_FOUND, "%s has no checkpoint \"%.64s\".", x->path,
-			point_operand(x));
-	return bad ? 1 : 0;
 }
 
 int cli_workspace_checkpoint(const struct cli *c, const struct settings *s, struct err *e)
@@ -234,10 +280,4 @@ int cli_workspace_drop(const struct cli *c, const struct settings *s, struct err
 {
 	(void)s;
 	return workspace_cli_run(c, drop_checkpoint, e);
-}
-
-int cli_workspace_verify(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, verify_checkpoints, e);
 }

@@ -1,4 +1,5 @@
 /* workspace_take.c - `berth workspace take`: files from an agent's workspace into a project. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "cli/take_branch.h"
 #include "cli/workspace.h"
 
 static const char *const fates[] = {[TAKE_NEW] = "new",
@@ -20,7 +22,8 @@ static const char *const fates[] = {[TAKE_NEW] = "new",
 	[TAKE_SAME] = "same",
 	[TAKE_CONFLICT] = "conflict",
 	[TAKE_BLOCKED] = "blocked",
-	[TAKE_DROPPED] = "dropped"};
+	[TAKE_DROPPED] = "dropped",
+	[TAKE_LEFT] = "left"};
 
 struct taking_cli {
 	struct workspace_cli *x;
@@ -29,6 +32,9 @@ struct taking_cli {
 	struct workspace_place project; /* where the target is one */
 	int into;
 	struct take *plan;
+	struct take_branch branch; /* with --branch */
+	char id[TAKE_ID_MAX];
+	bool asked; /* a person chose each hunk */
 };
 
 /* A workspace by its name, else a directory. */
@@ -44,9 +50,150 @@ static int open_target(struct taking_cli *t, const char *said, struct err *e)
 		return err_copy(e, &why);
 	t->into = open(said, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return t->into < 0
-		? err_sys(e, errno, "%.200s is no workspace, and cannot be opened as a directory",
-			  said)
+		? err_sys(e, errno,
+			  "%.200s is not a workspace, and cannot be opened as a directory", said)
 		: 0;
+}
+
+/* ---- hunks */
+
+static int check_choosing(const struct cli *c, struct err *e)
+{
+	bool patch = cli_flag(c, "patch"), dry = cli_flag(c, "dry-run");
+
+	if (patch && cli_value(c, "hunks"))
+		return err_set(e, ERR_USAGE, "say --patch or --hunks, not both.");
+	if (patch && cli_flag(c, "json") && !dry)
+		return err_set(e, ERR_USAGE, "--patch asks a person: with --json say --hunks.");
+	if (patch && !dry && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+		return err_set(e, ERR_USAGE,
+			"--patch asks on a terminal, and this is none: say --hunks LIST; "
+			"--dry-run --patch numbers them.");
+	return 0;
+}
+
+/* "1,3-5" */
+static int read_hunk_numbers(const char *said, bool *chosen, size_t n, struct err *e)
+{
+	const char *at = said;
+
+	while (*at) {
+		char *end;
+		unsigned long from = strtoul(at, &end, 10), to = from;
+		bool number = isdigit((unsigned char)*at);
+
+		if (number && *end == '-' && isdigit((unsigned char)end[1]))
+			to = strtoul(end + 1, &end, 10);
+		if (!number || (*end && (*end != ',' || !end[1])) || !from || to < from || to > n)
+			return err_set(e, ERR_USAGE,
+				"\"%.80s\" is not a list of hunks: write 1,3-5, of 1 to %zu (--dry-run --patch shows "
+				"them).",
+				said, n);
+		while (from <= to)
+			chosen[from++ - 1] = true;
+		at = end + (*end == ',');
+	}
+	return at > said ? 0 : err_set(e, ERR_USAGE, "say which hunks: --hunks 1,3-5.");
+}
+
+static void print_hunk(const struct take *p, size_t i)
+{
+	const struct take_item *item = &p->item[p->hunk[i].item];
+	AUTO_STR struct str text = STR_INIT, path = STR_INIT;
+	char bytes[FORMAT_MAX];
+
+	text_neutralise(&path, item->path, strlen(item->path), false);
+	printf("hunk %zu of %zu  %-8s %s%s%s\n", i + 1, p->nhunk, fates[item->fate], path.s,
+		item->why ? "  " : "", item->why ? item->why : "");
+	take_show_hunk(p, i, &text);
+	if (p->hunk[i].whole)
+		printf("the whole file, %s%s\n", format_bytes(bytes, item->size),
+			item->executable ? ", executable" : "");
+	else
+		workspace_cli_lines(&text, isatty(STDOUT_FILENO));
+}
+
+/* From `i` on, and how many: y and n speak of one, a and d of what is left of the file, q of all that is left. */
+static size_t ask_hunk(const struct take *p, size_t i, bool *chosen, struct err *e)
+{
+	char line[16];
+	size_t end = i + 1;
+
+	for (;;) {
+		print_hunk(p, i);
+		printf("take it? (y)es, (n)o, (a)ll or none (d) of what is left of the file, (q)uit: ");
+		fflush(stdout);
+		if (!fgets(line, sizeof line, stdin)) {
+			err_set(e, ERR_CANCELLED, "nothing was taken: no answer");
+			return p->nhunk;
+		}
+		while (!strchr(line, '\n') && !feof(stdin) && getchar() != '\n')
+			;
+		if (*line == 'q')
+			return p->nhunk;
+		if (*line && strchr("ynad", *line))
+			break;
+	}
+	while ((*line == 'a' || *line == 'd') && end < p->nhunk &&
+		p->hunk[end].item == p->hunk[i].item)
+		end++;
+	for (; i < end; i++)
+		chosen[i] = *line == 'y' || *line == 'a';
+	return end;
+}
+
+/* Numbers of hunks mean what they did where they were read, or nothing. */
+static int check_plan_is(const struct taking_cli *t, const char *said, struct err *e)
+{
+	return !said || !strcmp(said, t->id)
+		? 0
+		: err_set(e, ERR_CONFLICT,
+			  "nothing was taken: one of the two changed since that plan was made: look again");
+}
+
+static int choose_hunks(struct taking_cli *t, struct err *e)
+{
+	const struct cli *c = t->x->c;
+	struct take *p = t->plan;
+	AUTO_FREE bool *chosen = xcalloc(p->nhunk + 1, sizeof *chosen);
+	struct err why = ERR_INIT;
+
+	if (check_plan_is(t, cli_value(c, "plan"), e))
+		return -1;
+	if (cli_value(c, "hunks")) {
+		if (read_hunk_numbers(cli_value(c, "hunks"), chosen, p->nhunk, e))
+			return -1;
+		take_choose(p, chosen);
+	} else if (cli_flag(c, "patch") && cli_flag(c, "dry-run")) {
+		if (!cli_flag(c, "json"))
+			printf("plan %s\n", t->id);
+		for (size_t i = 0; i < p->nhunk && !cli_flag(c, "json"); i++)
+			print_hunk(p, i);
+	} else if (cli_flag(c, "patch")) {
+		for (size_t i = 0; i < p->nhunk && !why.kind;)
+			i = ask_hunk(p, i, chosen, &why);
+		if (why.kind)
+			return err_copy(e, &why);
+		take_choose(p, chosen);
+		t->asked = true;
+	}
+	return 0;
+}
+
+static void json_hunks(struct jsonw *j, const struct take *p)
+{
+	jsonw_array(j, "hunks");
+	for (size_t i = 0; i < p->nhunk; i++) {
+		AUTO_STR struct str text = STR_INIT;
+
+		take_show_hunk(p, i, &text);
+		jsonw_object(j, NULL);
+		jsonw_uint(j, "number", i + 1);
+		jsonw_text(j, "path", p->item[p->hunk[i].item].path);
+		jsonw_text(j, "lines", p->hunk[i].whole ? NULL : text.s);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
 }
 
 static int open_taking(struct taking_cli *t, struct err *e)
@@ -58,6 +205,8 @@ static int open_taking(struct taking_cli *t, struct err *e)
 
 	if (!cli_value(c, "into"))
 		return err_set(e, ERR_USAGE, "say where to: --into DIR, or the name of a project.");
+	if (check_choosing(c, e))
+		return -1;
 	if (workspace_side_open(t->x, c->argv[0], &t->from, e) ||
 		open_target(t, cli_value(c, "into"), e))
 		return -1;
@@ -67,14 +216,22 @@ static int open_taking(struct taking_cli *t, struct err *e)
 	wish.from = t->from.tree;
 	wish.start = t->start;
 	wish.into = t->into;
+	wish.hunks = cli_flag(c, "patch") || cli_value(c, "hunks");
+	if (cli_value(c, "branch") &&
+		take_branch_open(&t->branch, cli_value(c, "branch"), t->into, &wish, e))
+		return -1;
 	wish.own = t->from.place.kind == WORKSPACE_TASK ? "context.json" : NULL;
 	t->plan = take_prepare(&wish, e);
-	return t->plan ? 0 : -1;
+	if (!t->plan)
+		return -1;
+	take_id(t->plan, t->id);
+	return choose_hunks(t, e);
 }
 
 static void close_taking(struct taking_cli *t)
 {
 	take_free(t->plan);
+	take_branch_close(&t->branch);
 	checkpoint_tree_free(t->start);
 	if (t->into >= 0)
 		close(t->into);
@@ -87,23 +244,39 @@ static int do_take(void *ctx, struct audit_record *r, struct err *e)
 	struct taking_cli *t = ctx;
 
 	(void)r;
-	return take_carry_out(t->plan, cli_flag(t->x->c, "force"), e);
+	if (take_carry_out(t->plan, t->asked || cli_flag(t->x->c, "force"), e))
+		return -1;
+	return t->branch.name ? take_branch_make(&t->branch, t->plan, t->from.name, e) : 0;
+}
+
+size_t workspace_cli_passing(const struct take *p, const char ***ret)
+{
+	const char **path = xcalloc(p->nitem + 1, sizeof *path);
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->nitem; i++)
+		if (p->item[i].fate == TAKE_NEW || p->item[i].fate == TAKE_CHANGED ||
+			p->item[i].fate == TAKE_CONFLICT)
+			path[n++] = p->item[i].path;
+	*ret = path;
+	return n;
 }
 
 static int record_take(struct taking_cli *t, struct err *e)
 {
 	const struct take *p = t->plan;
-	AUTO_FREE const char **path = xcalloc(p->nitem + 1, sizeof *path);
+	const char *hunks = cli_value(t->x->c, "hunks");
+	AUTO_FREE const char **path = NULL;
 	AUTO_FREE char *into = NULL;
 	char real[PATH_MAX];
 	ssize_t length;
-	struct key_value kv[2];
+	struct key_value kv[4];
 	struct audit_record r = {.deed = DEED_WORKSPACE_TAKE,
 		.target_type = "workspace",
 		.name = t->from.name,
 		.nparams = COUNT(kv),
 		.params = kv};
-	size_t n = 0;
+	size_t n;
 
 	into = xasprintf("/proc/self/fd/%d", t->into);
 	length = readlink(into, real, sizeof real - 1);
@@ -111,17 +284,19 @@ static int record_take(struct taking_cli *t, struct err *e)
 	kv[0] = (struct key_value){.key = "into", .value = real};
 	kv[1] = (struct key_value){
 		.key = "force", .value = cli_flag(t->x->c, "force") ? "yes" : "no"};
-	for (size_t i = 0; i < p->nitem; i++)
-		if (p->item[i].fate == TAKE_NEW || p->item[i].fate == TAKE_CHANGED ||
-			p->item[i].fate == TAKE_CONFLICT)
-			path[n++] = p->item[i].path;
+	kv[2] = (struct key_value){.key = "hunks", .value = hunks ? hunks : "all"};
+	if (t->asked)
+		kv[2].value = "asked";
+	kv[3] = (struct key_value){
+		.key = "branch", .value = t->branch.name ? t->branch.name : "none"};
+	n = workspace_cli_passing(p, &path);
 	record_manifest(&r, n, path);
 	return record_act(&t->x->by, &r, NULL, do_take, t, e);
 }
 
 /* ---- what is told */
 
-static void print_take(const struct take *p)
+void workspace_cli_take(const struct take *p)
 {
 	for (size_t i = 0; i < p->nitem; i++) {
 		const struct take_item *item = &p->item[i];
@@ -148,11 +323,70 @@ static void print_take(const struct take *p)
 		else
 			printf("secret   %s  likely %s\n", path.s, p->secret[i].what);
 	}
+	for (size_t i = 0; i < p->nunchecked; i++) {
+		AUTO_STR struct str path = STR_INIT;
+
+		text_neutralise(&path, p->unchecked[i].path, strlen(p->unchecked[i].path), false);
+		printf("unchecked %s  looked through for secrets %s\n", path.s,
+			p->unchecked[i].why);
+	}
+}
+
+int workspace_cli_check_secrets(
+	const struct cli *c, const struct take *p, const char *done, struct err *e)
+{
+	if (cli_flag(c, "secrets"))
+		return 0;
+	if (p->nsecret)
+		return err_set(e, ERR_REFUSED,
+			"nothing was %s: %zu likely secret%s in it; take them out, or say --secrets where "
+			"they are none",
+			done, p->nsecret, p->nsecret == 1 ? "" : "s");
+	if (p->nunchecked)
+		return err_set(e, ERR_REFUSED,
+			"nothing was %s: %zu file%s of it could not be looked through for secrets; say "
+			"--secrets where there are none",
+			done, p->nunchecked, p->nunchecked == 1 ? "" : "s");
+	return 0;
+}
+
+void workspace_cli_json_take(struct jsonw *j, const struct take *p)
+{
+	jsonw_array(j, "items");
+	for (size_t i = 0; i < p->nitem; i++) {
+		const struct take_item *item = &p->item[i];
+
+		jsonw_object(j, NULL);
+		jsonw_text(j, "path", item->path);
+		jsonw_text(j, "fate", fates[item->fate]);
+		jsonw_text(j, "why", item->why);
+		jsonw_text(j, "without", item->without);
+		jsonw_uint(j, "bytes", item->size);
+		jsonw_bool(j, "executable", item->executable);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+	jsonw_array(j, "secrets");
+	for (size_t i = 0; i < p->nsecret; i++) {
+		jsonw_object(j, NULL);
+		jsonw_text(j, "path", p->secret[i].path);
+		jsonw_uint(j, "line", p->secret[i].line);
+		jsonw_text(j, "what", p->secret[i].what);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+	jsonw_array(j, "unchecked");
+	for (size_t i = 0; i < p->nunchecked; i++) {
+		jsonw_object(j, NULL);
+		jsonw_text(j, "path", p->unchecked[i].path);
+		jsonw_text(j, "why", p->unchecked[i].why);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
 }
 
 static int json_take(const struct taking_cli *t, bool taken)
 {
-	const struct take *p = t->plan;
 	struct jsonw j;
 
 	jsonw_init(&j, false);
@@ -161,30 +395,12 @@ static int json_take(const struct taking_cli *t, bool taken)
 	jsonw_text(&j, "from", t->from.name);
 	jsonw_text(&j, "into", cli_value(t->x->c, "into"));
 	jsonw_text(&j, "start", t->start ? checkpoint_tree_name(t->start) : NULL);
+	jsonw_text(&j, "plan", t->id);
+	jsonw_text(&j, "branch", t->branch.name);
+	jsonw_text(&j, "commit", *t->branch.commit ? t->branch.commit : NULL);
 	jsonw_bool(&j, "taken", taken);
-	jsonw_array(&j, "items");
-	for (size_t i = 0; i < p->nitem; i++) {
-		const struct take_item *item = &p->item[i];
-
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "path", item->path);
-		jsonw_text(&j, "fate", fates[item->fate]);
-		jsonw_text(&j, "why", item->why);
-		jsonw_text(&j, "without", item->without);
-		jsonw_uint(&j, "bytes", item->size);
-		jsonw_bool(&j, "executable", item->executable);
-		jsonw_end(&j);
-	}
-	jsonw_end(&j);
-	jsonw_array(&j, "secrets");
-	for (size_t i = 0; i < p->nsecret; i++) {
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "path", p->secret[i].path);
-		jsonw_uint(&j, "line", p->secret[i].line);
-		jsonw_text(&j, "what", p->secret[i].what);
-		jsonw_end(&j);
-	}
-	jsonw_end(&j);
+	workspace_cli_json_take(&j, t->plan);
+	json_hunks(&j, t->plan);
 	jsonw_end(&j);
 	return jsonw_print(&j);
 }
@@ -195,17 +411,23 @@ static int tell_take(const struct taking_cli *t, bool taken)
 
 	if (cli_flag(t->x->c, "json"))
 		return json_take(t, taken);
-	print_take(p);
+	workspace_cli_take(p);
 	if (taken)
 		printf("%" PRIu64 " taken, %" PRIu64 " the same already, %" PRIu64 " dropped\n",
 			p->count[TAKE_NEW] + p->count[TAKE_CHANGED] + p->count[TAKE_CONFLICT],
 			p->count[TAKE_SAME], p->count[TAKE_DROPPED]);
+	if (taken && t->branch.name)
+		printf("branch %s is %s\n", t->branch.name, t->branch.commit);
 	return 0;
 }
 
 static int take_files(struct workspace_cli *x, struct err *e)
 {
-	struct taking_cli t = {.x = x, .from.place.root = -1, .project.root = -1, .into = -1};
+	struct taking_cli t = {.x = x,
+		.from.place.root = -1,
+		.project.root = -1,
+		.into = -1,
+		.branch.scratch = -1};
 	bool dry = cli_flag(x->c, "dry-run");
 	int rc = open_taking(&t, e), told;
 

@@ -1,7 +1,7 @@
 /*
- * berth_image.c - berth-image: the program of `berth image ...`.
+ * berth_image.c - berth-image: the program of `berth image ...`, and of `berth workspace archive` and its kin.
  *
- * A program of its own, because it alone needs libarchive.
+ * A program of its own, because these alone need libarchive.
  */
 #define CLI_TABLE
 #define IN_IMAGE(f) f

@@ -12,8 +12,11 @@
 #include <string.h>
 
 #include <berth/build.h>
+#include <berth/mem.h>
+#include <berth/product.h>
 #include <berth/settings.h>
 #include <berth/text.h>
+#include <berth/where.h>
 
 #include "terminal/terminal.h"
 #define CLI_TABLE
@@ -179,12 +182,27 @@ static void print_setting(const struct setting *t, const struct config *defaults
 	if (t->type == SETTING_INT || t->type == SETTING_NUMBER)
 		printf(" From %g to %.0f.", t->min, t->max);
 	putchar('\n');
-	if (t->type != SETTING_HOSTS)
+	if (t->type != SETTING_HOSTS && t->type != SETTING_ALERTS && t->type != SETTING_COMMANDS)
 		return;
 	puts(".RS");
-	for (t = setting_host_table; t->name; t++)
+	for (t = t->type == SETTING_HOSTS           ? setting_host_table
+			: t->type == SETTING_ALERTS ? setting_alert_table
+						    : setting_command_table;
+		t->name; t++)
 		print_setting(t, NULL);
 	puts(".RE");
+}
+
+/* What the filter and alerts can ask for. */
+static void print_columns(void)
+{
+	for (const struct where_column *k = where_columns; k->name; k++) {
+		puts(".TP");
+		print_bold(k->name);
+		putchar('\n');
+		print_text(k->help);
+		putchar('\n');
+	}
 }
 
 static int print_settings(struct err *e)
@@ -307,22 +325,31 @@ static const struct {
 	{"checkpoint",
 		"the saved state of a workspace; in the audit log, a signature over the records before it"},
 	{"clean-up plan", "a list of exact ids that a clean-up removes, and nothing else"},
+	{"commands",
+		"what an agent ran, and the end of what each printed; kept in its journal while it is up"},
 	{"drift",
 		"a difference between what a team file declares and what a container actually is"},
 	{"engine",
 		"what runs the containers: docker, rootless docker, podman, or berth's private engine"},
 	{"foreign",
 		"made by something other than this user's berth: never touched unless asked for"},
+	{"fork", "a new task that starts with the contents of another workspace"},
+	{"freeze",
+		"to pause the containers that have a workspace mounted, while it is saved or is over its limit"},
+	{"hand-over", "files of one task that another may read, in shared/inter_task"},
 	{"init",
 		"process 1 of berth's containers, berth-guest: it runs commands and ends what they start"},
 	{"job", "a longer action with progress that can be cancelled, seen by every berth process"},
-	{"journal", "the commands that an agent ran, with the end of what each printed"},
 	{"lane",
 		"berth's own socket into a container: a command starts over it in about a millisecond; "
 		"without it commands go through the engine's exec, which is slower"},
 	{"loosened", "less isolated than by default because the definition asks for it"},
 	{"policy", "what may be done where: read-only mode, rules of hosts, what is protected"},
 	{"protected", "never removed, by a rule in berth.yaml"},
+	{"relay",
+		"a program in a container that carries connections to its egress where no descriptor crosses: gVisor"},
+	{"rule",
+		"of a command: what an agent may run; of the network: a host and port that an agent may reach"},
 	{"session",
 		"the time from `berth up` to `berth down` of one agent; its record proves who owns the "
 		"container"},
@@ -344,9 +371,65 @@ static void print_glossary(void)
 	}
 }
 
+static void print_egress(void)
+{
+	print_section("AGENTS WITHOUT A NETWORK");
+	print_text_line(
+		"network: {allow: [...], deny: [...], routes: {...}} of an agent leaves it without a "
+		"network; what it reaches goes through a process on the host that knows its rules.  "
+		"Of a TLS connection that process sees only the name in the first message, which has "
+		"to match the rule, and nothing after it: a Host: header inside is not seen, so a "
+		"rule for a host that serves other people's content lets that content in and out.");
+	puts(".PP");
+	print_text_line(
+		"upstream: \"http://HOST:PORT\" sends what is not this machine's own by that proxy: names are "
+		"looked up and judged here, and it is asked (CONNECT, whatever the port) for the "
+		"address.  {proxy:, trusted: true} gives it the name instead, and those that this "
+		"machine does not know, too; {proxy:, login:} names a secret with USER:PASSWORD, which "
+		"goes to it unencrypted and nowhere else.  The server of a route is given to it by name.");
+	puts(".PP");
+	print_text_line(
+		"A route (to:, header: with ${secret:NAME}, allow: with METHOD /path, where * at the "
+		"end is any rest; env:, key_env:, ca:, requests_per_minute:, bytes_per_minute:, "
+		"budget: {usd:, tokens:}) adds a key on the host.  The key is only in the memory of "
+		"that process, and its bytes are masked in each answer; answers that are compressed "
+		"or parts of others are refused.  A key can still do all that the listed paths "
+		"allow: an agent can spend the budget, read and write whatever the account keeps "
+		"behind these paths, and learn the key where one of them gives it back in another "
+		"form, such as base64.  Give a route a key of its own, with as few rights as the "
+		"provider allows.");
+	puts(".PP");
+	print_text_line(
+		"Tokens are counted as answers report them (usage as OpenAI and Anthropic have it, "
+		"usageMetadata as Gemini), and cost follows the prices of "
+		"$XDG_CONFIG_HOME/berth/prices.yaml, or the shipped ones.  With a budget, an answer "
+		"that reports none counts one token for each 4 bytes, and a model without a price "
+		"costs as much as the dearest.  The budget is checked before each request: those "
+		"under way are not cut off.");
+}
+
+static void print_engines(void)
+{
+	static const struct lack_row rows[] = {LACKS(LACK_ROW)};
+
+	print_section("PODMAN");
+	print_text_line(
+		"podman's service (podman system service; 4.3.1 of Debian 12 was tried) serves as docker's "
+		"does, for agents and tools of the same machine.  Where it differs; `berth doctor` says which "
+		"of these hold for the engine that it finds:");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		AUTO_FREE char *line = xasprintf("It %s: %s.", rows[i].what, rows[i].follows);
+
+		puts(".IP \\(bu 2");
+		print_text_line(line);
+	}
+}
+
 static void print_tail(void)
 {
 	print_glossary();
+	print_engines();
+	print_egress();
 	print_section("REGULAR EXPRESSIONS");
 	print_text_line(
 		"Filters and searches in the console, `files search -E`, and the allow and block lists of a "
@@ -358,7 +441,10 @@ static void print_tail(void)
 	print_text_line("settings; usually ~/.config/berth/berth.yaml");
 	puts(".TP");
 	print_text_line("$XDG_STATE_HOME/berth/");
-	print_text_line("the private engine; usually ~/.local/state/berth/");
+	print_text_line(
+		"the private engine, and console.json, what was chosen in the console by keys: the theme, sorting, columns, "
+		"groups; a change of these in berth.yaml takes precedence; history.ring, what containers used (see history); "
+		"usually ~/.local/state/berth/");
 	puts(".TP");
 	print_text_line("$XDG_RUNTIME_DIR/berth/");
 	print_text_line("job boards: how the berth processes of a user know of each other");
@@ -382,7 +468,9 @@ static void print_tail(void)
 	print_section("EXIT STATUS");
 	puts(".TP");
 	puts("0\ndone\n.TP\n1\nfailed\n.TP\n2\nwrong usage or configuration\n.TP\n3\nno engine could be "
-	     "reached\n.TP\n4\nrefused by policy");
+	     "reached\n.TP\n4\nrefused by policy\n.TP\n124 to 127\n"
+	     "of exec and tool run, whose code is otherwise that of the command: timed out, failed or "
+	     "refused in berth itself, cannot be executed, not found");
 	print_section("SEE ALSO");
 	print_text_line("docker(1), dockerd(8), podman(1), cgroups(7)");
 }
@@ -397,7 +485,7 @@ int main(int argc, char **argv)
 	print_text_line("Of all commands:");
 	print_manual_options(&cli_root);
 	print_section("COMMANDS");
-	print_text_line("Options stand anywhere before \"--\".");
+	print_text_line("Options may come anywhere before \"--\".");
 	print_command_entries("", cli_root.verbs);
 	print_section("KEYS");
 	print_text_line(
@@ -409,6 +497,14 @@ int main(int argc, char **argv)
 			"another: logs.tail is the key tail of the map logs.");
 	if (print_settings(&e) < 0)
 		return cli_fail(&e);
+	print_section("CONDITIONS");
+	print_text_line(
+		"Of the filter in Agents and Containers, and of alerts: tests joined by and, or, not and "
+		"parentheses, and in alerts for with a span at the end (for 30s).  A test is a column, one "
+		"of = != < <= > >= and a number, a word or a text in quotes, or ~ or !~ and a regular "
+		"expression, which without capitals finds those too.  Numbers take k m g t where they are "
+		"bytes, s m h d where they are seconds, and %.  What is not known fits no test.");
+	print_columns();
 	print_section("JSON");
 	print_text_line("What --json prints.  Names end in their units; unknown values are "
 			"null.  Fields may be added; a change of meaning changes the number at "

@@ -383,7 +383,9 @@ void canvas_restyle(struct canvas *c, struct area a, enum role role)
 	a = clip_area(c, a);
 	for (int y = a.y; y < a.y + a.h; y++)
 		for (int x = a.x; x < a.x + a.w; x++)
-			cell_at(c, x, y)->style.role = (uint8_t)role;
+			cell_at(c, x, y)->style = (struct style){.role = (uint8_t)role,
+				.attrs = cell_at(c, x, y)->style.attrs,
+				.under = cell_at(c, x, y)->style.under};
 }
 
 static void dump_text(const struct cell *row, int columns, struct str *out)
@@ -424,6 +426,26 @@ static void dump_roles(const struct cell *row, int columns, bool under, struct s
 	}
 }
 
+/* Colours that a log asked for: a hexadecimal digit for the first 16, `+` for others, `_` where it is the paper. */
+static void dump_inks(const struct cell *row, int columns, struct str *out)
+{
+	static const char letters[] = ".123456789ABCDEF0";
+	size_t from = out->len, last = 0;
+
+	str_adds(out, "  ^ ");
+	for (int x = 0; x < columns; x++) {
+		uint8_t ink = row[x].style.ink, paper = row[x].style.paper;
+
+		str_addc(out, paper ? '_' : ink < sizeof letters - 1 ? letters[ink] : '+');
+		if (ink || paper)
+			last = out->len;
+	}
+	out->len = last ? last : from;
+	out->s[out->len] = '\0';
+	if (last)
+		str_addc(out, '\n');
+}
+
 void canvas_dump_rows(const struct canvas *c, int from, int to, struct str *out, bool styles)
 {
 	_Static_assert(ROLE_COUNT < 63, "one letter per role");
@@ -434,6 +456,7 @@ void canvas_dump_rows(const struct canvas *c, int from, int to, struct str *out,
 		if (styles) {
 			dump_roles(row, c->columns, false, out);
 			dump_roles(row, c->columns, true, out);
+			dump_inks(row, c->columns, out);
 		}
 	}
 }

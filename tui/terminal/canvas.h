@@ -26,6 +26,8 @@ struct style {
 	uint8_t role;  /* enum role */
 	uint8_t attrs; /* added to what the theme gives */
 	uint8_t under; /* role whose background lies below (ROLE_CURSOR: selected row); 0: none */
+	/* What a log asked for itself: numbers of the 256 colours, black as 16; 0: as the role has it. */
+	uint8_t ink, paper;
 };
 #define STYLE(r) ((struct style){.role = ROLE_##r})
 
@@ -44,6 +46,7 @@ struct area {
 struct canvas {
 	int columns, rows;
 	bool ascii;
+	bool blocks;            /* the terminal has no braille: charts of blocks */
 	struct cell *cells;     /* rows * columns */
 	int cursor_x, cursor_y; /* where the terminal's cursor is shown; -1: hidden */
 };
@@ -109,7 +112,7 @@ void canvas_under(struct canvas *c, struct area a, enum role under);
 void canvas_restyle(struct canvas *c, struct area a, enum role role);
 
 /* The picture as text, one line per row, trailing blanks cut.  With `styles` each row is followed
- * by a line of role letters (golden tests). */
+ * by lines of role letters and of colours that a log asked for (golden tests). */
 void canvas_dump(const struct canvas *c, struct str *out, bool styles);
 /* Its rows from `from` up to before `to` alone. */
 void canvas_dump_rows(const struct canvas *c, int from, int to, struct str *out, bool styles);

@@ -29,6 +29,8 @@
 /* curses.h has names for keys of its own; ours begin with NAMED_. */
 #define ESC_WAIT_MS 25
 #define PAIRS_MAX 512
+#define INKED_MAX 256
+#define NOTIFY_MAX 300 /* bytes of a notification */
 
 struct shade {
 	attr_t attrs;
@@ -46,6 +48,10 @@ struct screen {
 	bool redraw;
 	struct shade shades[ROLE_COUNT]
 			   [ROLE_COUNT]; /* role, role below; without attributes added */
+	struct inked {
+		struct style of;
+		struct shade shade;
+	} inked[INKED_MAX]; /* with colours of logs, by their hash; another takes its place */
 	int npairs;
 	struct {
 		int32_t fg, bg;
@@ -276,6 +282,13 @@ bool screen_utf8(const struct screen *s)
 	return s->utf8;
 }
 
+bool screen_braille(const struct screen *s)
+{
+	const char *term = getenv("TERM");
+
+	return s->utf8 && term && strncmp(term, "linux", 5) != 0;
+}
+
 const char *screen_notice(const struct screen *s)
 {
 	return s->notice[0] ? s->notice : NULL;
@@ -295,16 +308,19 @@ static int32_t avoid_palette(int32_t rgb)
 	return rgb >= 0 && rgb < 8 ? 8 : rgb;
 }
 
-static int pair_of(struct screen *s, int32_t fg, int32_t bg)
+/* -1: there is none left; logs have half of them, whatever they ask for. */
+static int pair_of(struct screen *s, int32_t fg, int32_t bg, bool inked)
 {
+	int most = COLOR_PAIRS < PAIRS_MAX ? COLOR_PAIRS : PAIRS_MAX;
+
 	if (fg == COLOUR_DEFAULT && bg == COLOUR_DEFAULT)
 		return 0;
 	for (int i = 1; i <= s->npairs; i++)
 		if (s->pair[i].fg == fg && s->pair[i].bg == bg)
 			return i;
-	if (s->npairs + 1 >= PAIRS_MAX || s->npairs + 1 >= COLOR_PAIRS ||
+	if (s->npairs + 1 >= (inked ? most / 2 : most) ||
 		init_extended_pair(s->npairs + 1, fg, bg) == ERR)
-		return 0;
+		return -1;
 	s->npairs++;
 	s->pair[s->npairs].fg = fg;
 	s->pair[s->npairs].bg = bg;
@@ -318,20 +334,21 @@ static attr_t curses_attrs(uint8_t attrs)
 		(attrs & ATTR_ITALIC ? A_ITALIC : 0);
 }
 
-static struct shade make_shade(struct screen *s, const struct theme *t, uint8_t role, uint8_t under)
+static struct shade make_shade(struct screen *s, const struct theme *t, struct style of)
 {
-	bool few = s->colours <= COLOURS_16;
-	struct theme_style st = theme_resolve(t, role, 0, under, few);
+	bool few = s->colours <= COLOURS_16, inked = of.ink || of.paper;
+	struct theme_style st = theme_inked(
+		theme_resolve(t, of.role, 0, of.under, few), of.ink, of.under ? 0 : of.paper);
 	struct shade sh = {.attrs = curses_attrs(st.attrs), .known = true};
 	int fg = st.fg16, bg = st.bg16;
 
 	switch (s->colours) {
 	case COLOURS_NONE: return sh;
 	case COLOURS_TRUE:
-		sh.pair = pair_of(s, avoid_palette(st.fg), avoid_palette(st.bg));
+		sh.pair = pair_of(s, avoid_palette(st.fg), avoid_palette(st.bg), inked);
 		return sh;
 	case COLOURS_256:
-		sh.pair = pair_of(s, theme_nearest_256(st.fg), theme_nearest_256(st.bg));
+		sh.pair = pair_of(s, theme_nearest_256(st.fg), theme_nearest_256(st.bg), inked);
 		return sh;
 	case COLOURS_8:
 		/* The bright half of 16 is bold here. */
@@ -345,21 +362,42 @@ static struct shade make_shade(struct screen *s, const struct theme *t, uint8_t 
 		break;
 	default: break;
 	}
-	sh.pair = pair_of(s, fg, bg);
+	sh.pair = pair_of(s, fg, bg, inked);
+	return sh;
+}
+
+static struct shade *find_shade(struct screen *s, const struct theme *t, struct style of)
+{
+	struct inked *k =
+		&s->inked[(of.ink * 31u + of.paper * 7u + of.role + of.under) % INKED_MAX];
+	struct shade *sh = &s->shades[of.role][of.under];
+
+	of.attrs = 0;
+	if (of.ink || of.paper) {
+		sh = &k->shade;
+		sh->known = sh->known && memcmp(&k->of, &of, sizeof of) == 0;
+		k->of = of;
+	}
+	if (!sh->known)
+		*sh = make_shade(s, t, of);
+	if (sh->pair < 0 && (of.ink || of.paper))
+		return find_shade(s, t, (struct style){.role = of.role, .under = of.under});
+	if (sh->pair < 0)
+		sh->pair = 0;
 	return sh;
 }
 
 static void put_cell(struct screen *s, const struct theme *t, int x, int y, const struct cell *cell)
 {
-	uint8_t role = cell->style.role < ROLE_COUNT ? cell->style.role : ROLE_TEXT;
-	uint8_t under = cell->style.under < ROLE_COUNT ? cell->style.under : 0;
-	struct shade *sh = &s->shades[role][under];
+	struct style of = cell->style;
+	struct shade *sh;
 	wchar_t text[CCHARW_MAX + 1] = {L' '};
 	cchar_t cc;
 	size_t n = 0;
 
-	if (!sh->known)
-		*sh = make_shade(s, t, role, under);
+	of.role = of.role < ROLE_COUNT ? of.role : ROLE_TEXT;
+	of.under = of.under < ROLE_COUNT ? of.under : 0;
+	sh = find_shade(s, t, of);
 	for (size_t i = 0; i < cell->len && n < CCHARW_MAX;) {
 		uint32_t cp;
 
@@ -377,6 +415,7 @@ static void put_cell(struct screen *s, const struct theme *t, int x, int y, cons
 static void forget_shades(struct screen *s)
 {
 	memset(s->shades, 0, sizeof s->shades);
+	memset(s->inked, 0, sizeof s->inked);
 	s->npairs = 0;
 	reset_color_pairs();
 }
@@ -449,6 +488,29 @@ void screen_copy(struct screen *s, const char *text, size_t n)
 		str_addc(&out, i + 1 < n ? letters[v >> 6 & 63] : '=');
 		str_addc(&out, i + 2 < n ? letters[v & 63] : '=');
 	}
+	str_addc(&out, '\a');
+	terminal_write(out.s);
+}
+
+void screen_bell(struct screen *s)
+{
+	(void)s;
+	terminal_write("\a");
+}
+
+void screen_notify(struct screen *s, const char *text, bool titled)
+{
+	AUTO_STR struct str clean = STR_INIT, out = STR_INIT;
+
+	if (!s->xterm)
+		return;
+	text_neutralise(&clean, text, strnlen(text, NOTIFY_MAX), !s->utf8);
+	str_adds(&out, titled ? "\033]777;notify;berth;" : "\033]9;");
+	/* A semicolon begins the next field; and what begins with a digit means something else to some. */
+	if (!titled)
+		str_adds(&out, "berth: ");
+	for (const char *p = clean.s; *p; p++)
+		str_addc(&out, *p == ';' ? ',' : *p);
 	str_addc(&out, '\a');
 	terminal_write(out.s);
 }
@@ -557,10 +619,15 @@ bool screen_next(struct screen *s, bool hangup, struct input *ret)
 
 /* Giving the terminal away and taking it back */
 
-void screen_leave(struct screen *s)
+void screen_lend(struct screen *s)
 {
 	extra_modes(s, false);
 	endwin();
+}
+
+void screen_leave(struct screen *s)
+{
+	screen_lend(s);
 	terminal_raw();
 }
 

@@ -28,8 +28,9 @@ struct screen *screen_open(bool mouse, struct err *e);
 void screen_close(struct screen *s);
 
 enum colours screen_colours(const struct screen *s);
-bool screen_light(const struct screen *s);         /* the terminal says its background is light */
-bool screen_utf8(const struct screen *s);          /* the locale's characters; else draw ASCII */
+bool screen_light(const struct screen *s);   /* the terminal says its background is light */
+bool screen_utf8(const struct screen *s);    /* the locale's characters; else draw ASCII */
+bool screen_braille(const struct screen *s); /* its font may have it: not the kernel's console */
 const char *screen_notice(const struct screen *s); /* something to tell the person; or NULL */
 void screen_size(const struct screen *s, int *columns, int *rows);
 
@@ -38,6 +39,9 @@ void screen_redraw(struct screen *s); /* the next paint writes every cell */
 void screen_mouse(struct screen *s, bool on);
 void screen_copy(
 	struct screen *s, const char *text, size_t n); /* OSC 52; at most SCREEN_COPY_MAX */
+void screen_bell(struct screen *s);
+/* The terminal's own notification, by OSC 9, or with `titled` by OSC 777. */
+void screen_notify(struct screen *s, const char *text, bool titled);
 #define SCREEN_COPY_MAX 74994 /* base64 of it is 100,000 bytes less the frame: xterm's limit */
 
 /* Poll both for reading; `hangup` to screen_next when the terminal's had POLLHUP or POLLERR. */
@@ -50,6 +54,7 @@ bool screen_signal(struct screen *s, bool away, struct input *ret);
 void screen_suspend(struct screen *s); /* stop this process; returns when it goes on */
 /* Hand the raw terminal to somebody else, and take it back in a known state. */
 void screen_leave(struct screen *s);
+void screen_lend(struct screen *s); /* the same for a program that sets its modes itself */
 void screen_return(struct screen *s);
 
 #endif

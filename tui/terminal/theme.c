@@ -1,6 +1,7 @@
 /* theme.c - reading themes, and colours as less able terminals can show them. */
 #include "terminal/theme.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,4 +278,63 @@ double theme_contrast(int32_t a, int32_t b)
 	double x = relative_luminance(a), y = relative_luminance(b);
 
 	return x > y ? (x + 0.05) / (y + 0.05) : (y + 0.05) / (x + 0.05);
+}
+
+/* Colours of logs */
+
+#define INK_CONTRAST 2.0 /* below, it is hidden rather than coloured */
+
+/* The first 16 as terminals have them today: none so dark or bright that it blinds. */
+static const int32_t palette16[16] = {0x000000, 0xCD3131, 0x0DBC79, 0xC5B510, 0x2472C8, 0xBC3FBC,
+	0x11A8CD, 0xE5E5E5, 0x767676, 0xF14C4C, 0x23D18B, 0xE5D543, 0x3B8EEA, 0xD670D6, 0x29B8DB,
+	0xFFFFFF};
+
+static int32_t palette_rgb(uint8_t n)
+{
+	static const int level[6] = {0, 95, 135, 175, 215, 255};
+	int grey = 8 + 10 * (n - 232);
+
+	if (n < 16)
+		return palette16[n];
+	if (n >= 232)
+		return grey << 16 | grey << 8 | grey;
+	n = (uint8_t)(n - 16);
+	return level[n / 36] << 16 | level[n / 6 % 6] << 8 | level[n % 6];
+}
+
+static int16_t palette_of16(uint8_t n)
+{
+	int32_t rgb = palette_rgb(n);
+	int best = 0, least = INT_MAX;
+
+	if (n < 16)
+		return n;
+	for (int i = 0; i < 16; i++) {
+		int32_t q = palette16[i];
+		int d = color_distance(rgb, q >> 16, q >> 8 & 255, q & 255);
+
+		if (d < least) {
+			least = d;
+			best = i;
+		}
+	}
+	return (int16_t)best;
+}
+
+struct theme_style theme_inked(struct theme_style st, uint8_t ink, uint8_t paper)
+{
+	struct theme_style s = st;
+
+	/* A theme without colours is meant so. */
+	if (st.fg == COLOUR_DEFAULT || st.bg == COLOUR_DEFAULT)
+		return st;
+	if (ink) {
+		s.fg = palette_rgb(ink);
+		s.fg16 = palette_of16(ink);
+	}
+	if (paper) {
+		s.bg = palette_rgb(paper);
+		s.bg16 = palette_of16(paper);
+	}
+	return theme_contrast(s.fg, s.bg) < INK_CONTRAST || s.fg16 == s.bg16 ? st : s;
 }

@@ -97,6 +97,9 @@ const char *theme_name(size_t i, char buf[32]);
 struct theme_style theme_resolve(
 	const struct theme *t, uint8_t role, uint8_t attrs, uint8_t under, bool colours16);
 
+/* The same with the colours that a log asks for (canvas.h: ink, paper), as far as they can be read there. */
+struct theme_style theme_inked(struct theme_style st, uint8_t ink, uint8_t paper);
+
 int theme_nearest_256(int32_t rgb);          /* 16..255, or COLOUR_DEFAULT */
 double theme_contrast(int32_t a, int32_t b); /* WCAG 2.1: 1..21 */
 

@@ -12,7 +12,8 @@
 #include "views/list.h"
 #include "views/pattern.h"
 
-#define EVENTS_MAX 10000
+/* Half a megabyte; seven health checks every 5 s are as many in a quarter of an hour. */
+#define EVENTS_MAX 4096
 #define FIELD_MAX 256 /* bytes of one text that are kept */
 
 struct entry {
@@ -111,11 +112,30 @@ static uint16_t put_field(struct entry *e, size_t *used, const char *text, size_
 	return (uint16_t)at;
 }
 
-/* "exec_create: ls -l" is an action and what more there is to say. */
-static struct entry *copy_event(const struct engine_event *e)
+/* What joins a network or leaves it is told by its id: a person knows it by its name. */
+static const char *name_member(const struct snapshot *snap, const char *more, char buf[FIELD_MAX])
 {
+	static const char word[] = "container ";
+	const char *id = more + sizeof word - 1;
+
+	if (strncmp(more, word, sizeof word - 1) != 0)
+		return more;
+	for (size_t i = 0; i < snap->ncontainers; i++)
+		if (strcmp(snap->containers[i].id, id) == 0) {
+			snprintf(buf, FIELD_MAX, "container %s", snap->containers[i].name);
+			return buf;
+		}
+	/* One that is gone: as docker abbreviates it. */
+	snprintf(buf, FIELD_MAX, "container %.12s", id);
+	return buf;
+}
+
+/* "exec_create: ls -l" is an action and what more there is to say. */
+static struct entry *copy_event(const struct snapshot *snap, const struct engine_event *e)
+{
+	char member[FIELD_MAX];
 	const char *colon = strstr(e->action, ": "),
-		   *more = *e->more || !colon ? e->more : colon + 2;
+		   *more = *e->more || !colon ? name_member(snap, e->more, member) : colon + 2;
 	size_t action_len = colon ? (size_t)(colon - e->action) : FIELD_MAX, used = 0;
 	struct entry *k = xmalloc(sizeof *k + 5 * (FIELD_MAX + 1));
 
@@ -171,7 +191,7 @@ static void events_event(struct view *v, const struct event *e)
 		free(entry_of_number(s, s->first));
 		s->first++;
 	}
-	s->ring[s->next % EVENTS_MAX] = copy_event(&e->engine_event);
+	s->ring[s->next % EVENTS_MAX] = copy_event(app_snapshot(v->app), &e->engine_event);
 	entry_of_number(s, s->next)->check =
 		is_of_check(app_snapshot(v->app), entry_of_number(s, s->next));
 	s->folded += !s->checks && entry_of_number(s, s->next)->check;

@@ -41,6 +41,9 @@ static const struct note {
 	{IN_AGENTS, "PATH",
 		"lane: commands go straight in; engine: through its slower exec; lost: no answer"},
 	{IN_AGENTS, "Enter Enter", "the detail, then what it ran and printed"},
+	{IN_NETWORK, "waits", "connections wait for A, S, W or X, or until their time is up"},
+	{IN_NETWORK, "refused", "nobody was there to ask: an answer applies to the next one"},
+	{IN_NETWORK, "\"...\"", "the agent's own words: no reason to believe them"},
 	{IN_JOURNAL, "lost", "its berth process died before the end was known"},
 	{IN_LOGS, "│", "written to stderr, where a container uses both streams"},
 	{IN_LOGS, "…", "the line goes on: Right scrolls, w wraps"},
@@ -97,7 +100,7 @@ static void draw_actions(struct view *v, struct pen *p, enum section section)
 		const struct action_info *i = &action_info[a];
 
 		if (!(i->where & s->of->context) || section_of(a) != section ||
-			(a >= DO_VIEW_1 && a <= DO_VIEW_9))
+			(a >= DO_VIEW_1 && a <= DO_VIEW_10))
 			continue;
 		keymap_all(app_keys(v->app), a, keys, sizeof keys);
 		snprintf(text, sizeof text, "%s%s", i->help,
@@ -105,6 +108,24 @@ static void draw_actions(struct view *v, struct pen *p, enum section section)
 		if (is_wanted(s, keys, i->name, text))
 			draw_line(s, p, i->flags & ACTION_DESTRUCTIVE ? STYLE(DANGER) : STYLE(KEY),
 				*keys ? keys : ":", i->name, text);
+	}
+}
+
+/* The person's own, where there are rows of containers. */
+static void draw_custom(struct view *v, struct pen *p)
+{
+	struct help *s = v->state;
+	const struct settings *set = app_settings(v->app);
+
+	for (size_t i = 0; s->of->row && i < set->ncommands; i++) {
+		const struct custom_command *k = &set->commands[i];
+		const char *text = k->help ? k->help : k->run ? k->run : k->exec;
+		char key[KEY_TEXT_MAX];
+
+		if (!*app_custom_key(v->app, i, key))
+			strcpy(key, ":");
+		if (is_wanted(s, key, k->name, text))
+			draw_line(s, p, STYLE(KEY), key, k->name, text);
 	}
 }
 
@@ -116,7 +137,7 @@ static void draw_views(struct view *v, struct pen *p)
 	enum action a = DO_VIEW_1;
 	size_t k = 0, n = 0;
 
-	for (const struct view_ops *const *t = all_tabs; *t && a <= DO_VIEW_9; t++, a++) {
+	for (const struct view_ops *const *t = all_tabs; *t && a <= DO_VIEW_10; t++, a++) {
 		k += (size_t)snprintf(keys + k, sizeof keys - k, "%s%s", k ? " " : "",
 			keymap_first(app_keys(v->app), a, key));
 		n += (size_t)snprintf(
@@ -156,6 +177,8 @@ static void draw_help_page(struct view *v, struct canvas *c, struct area a)
 			draw_notes(s, &p);
 		else
 			draw_actions(v, &p, (enum section)section);
+		if (section == HERE)
+			draw_custom(v, &p);
 		if (section == MOVING)
 			draw_views(v, &p);
 		/* A head over nothing: go back and blank it. */

@@ -4,6 +4,7 @@
 
 #include <berth/format.h>
 #include <berth/pool.h>
+#include <berth/str.h>
 #include <berth/text.h>
 
 #include "app/app.h"
@@ -86,6 +87,42 @@ static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns
 				 : "read from the engine: its containers are not "
 				   "visible from here");
 	host_fact(p, "Mode", e->read_only ? "read-only" : "read-write");
+}
+
+/* Of several: each with what it says, and what its containers use together. */
+static void hosts_facts(struct pen *p, const struct snapshot *s, int64_t now_ns)
+{
+	static const struct {
+		const char *word;
+		enum role role;
+	} phases[] = {{"connecting", ROLE_BUSY}, {"up", ROLE_GOOD}, {"lost", ROLE_BAD}};
+	char name[80], cpu[FORMAT_MAX], memory[FORMAT_MAX], age[FORMAT_MAX];
+
+	if (s->nhosts < 2)
+		return;
+	begin_section(p, "Hosts");
+	for (size_t i = 0; i < s->nhosts; i++) {
+		const struct engine_host *h = &s->hosts[i];
+		enum engine_phase phase = h->engine.phase;
+		AUTO_STR struct str text = STR_INIT;
+
+		str_addf(&text, "%s for %s", phases[phase].word,
+			format_span(age, (now_ns - h->engine.since_ns) / 1000000000));
+		if (h->listed)
+			str_addf(&text, " \u00b7 %u of %u running \u00b7 cpu %s %% \u00b7 mem %s",
+				h->running, h->containers, format_percent(cpu, h->cpu_percent),
+				format_bytes(memory, h->memory_bytes));
+		if (h->latency_us >= 0)
+			str_addf(&text, " \u00b7 %.1f ms", (double)h->latency_us / 1000);
+		if (*h->engine.version)
+			str_addf(
+				&text, " \u00b7 %.30s %.40s", h->engine.product, h->engine.version);
+		str_adds(&text, h->engine.read_only ? " \u00b7 read-only" : "");
+		pen_fact(p, text_clean(name, sizeof name, h->name),
+			(struct style){.role = (uint8_t)phases[phase].role}, text.s);
+		if (h->engine.problem)
+			pen_fact(p, "", STYLE(BAD), h->engine.problem);
+	}
 }
 
 static void content_facts(struct pen *p, const struct snapshot *s)
@@ -287,6 +324,7 @@ static void draw_host_page(struct view *v, struct canvas *c, struct area a)
 			tall_gauges(&left, &snap->host, a.h >= 24 ? 5 : 3);
 		p.x = left.w + 4;
 		p.w = inner.w - p.x;
+		hosts_facts(&p, snap, app_now_ns(v->app));
 		engine_facts(&p, snap, app_now_ns(v->app));
 		content_facts(&p, snap);
 		pool_facts(&p, snap);
@@ -295,6 +333,7 @@ static void draw_host_page(struct view *v, struct canvas *c, struct area a)
 	} else {
 		if (snap->host.cpus)
 			flat_gauges(&p, &snap->host);
+		hosts_facts(&p, snap, app_now_ns(v->app));
 		engine_facts(&p, snap, app_now_ns(v->app));
 		content_facts(&p, snap);
 		pool_facts(&p, snap);

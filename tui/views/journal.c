@@ -15,6 +15,7 @@
 #include <berth/text.h>
 
 #include "app/app.h"
+#include "views/journal_play.h"
 #include "views/page.h"
 #include "views/wrap.h"
 #include "widgets/widgets.h"
@@ -46,6 +47,8 @@ struct journal {
 	size_t hit;       /* the row found last */
 	uint64_t seq, missed;
 	char problem[ERR_MSG_MAX];
+	struct player play;
+	size_t shown;    /* bytes of the text that the rows are of */
 	struct str text; /* all pieces; what lines point into */
 	struct stretch { /* of one stream */
 		size_t from, n;
@@ -216,9 +219,12 @@ static void add_printed_row(struct journal *s, const char *text, size_t len, int
 static void wrap_output(struct journal *s, int width)
 {
 	s->nrows = 0;
+	s->shown = s->play.on ? player_shown(&s->play) : s->text.len;
 	for (size_t i = 0; i < s->nstretches; i++) {
 		const char *at = s->text.s + s->stretch[i].from, *end = at + s->stretch[i].n;
 
+		if (end > s->text.s + s->shown)
+			end = s->text.s + s->shown;
 		while (at < end) {
 			const char *nl = memchr(at, '\n', (size_t)(end - at));
 			size_t len = (size_t)((nl ? nl : end) - at), from = 0;
@@ -245,6 +251,7 @@ static void take_stretches(struct journal *s, const struct event *e)
 		return;
 	str_clear(&s->text);
 	s->nstretches = 0;
+	player_clear(&s->play);
 	s->stretch = mem_grow(s->stretch, &s->stretches_cap, e->npieces + 1, sizeof *s->stretch);
 	for (size_t i = 0; i < e->npieces; i++) {
 		const struct journal_piece *p = &e->pieces[i];
@@ -256,6 +263,7 @@ static void take_stretches(struct journal *s, const struct event *e)
 			s->stretch[s->nstretches++] =
 				(struct stretch){s->text.len, p->n, p->stream};
 		str_add(&s->text, p->bytes, p->n);
+		player_add(&s->play, s->text.len, p->at_ms);
 	}
 	s->missed = e->missed;
 	/* At once, for the rows point into the text that was, and a key may look at them before they are drawn. */
@@ -277,6 +285,7 @@ static void show_command(struct view *v, const struct journal_command *k)
 	s->told = false;
 	s->problem[0] = '\0';
 	str_clear(&s->text);
+	player_clear(&s->play);
 	s->nstretches = s->nrows = 0;
 	s->width = 0;
 	s->missed = 0;
@@ -310,6 +319,9 @@ static void journal_event(struct view *v, const struct event *e)
 		return;
 	s->asked = false;
 	s->told = true;
+	/* Asked before it was played. */
+	if (s->one && s->play.on)
+		return;
 	if (s->one)
 		take_stretches(s, e);
 	else
@@ -324,7 +336,8 @@ static void journal_snapshot(struct view *v, const struct snapshot *snap)
 	struct journal *s = v->state;
 
 	s->wall_ms = snap->at_wall_ms;
-	if (!s->asked && app_now_ns(v->app) - s->asked_ns >= ASK_EVERY_NS)
+	/* What is played stays as it is. */
+	if (!s->asked && !s->play.on && app_now_ns(v->app) - s->asked_ns >= ASK_EVERY_NS)
 		ask_for_commands(v);
 }
 
@@ -369,6 +382,11 @@ static void draw_output(struct view *v, struct canvas *c, struct area a)
 		if (s->missed)
 			canvas_printf(c, x, a.y + 1, a.x + a.w - x, STYLE(WARN),
 				"  the first %s are kept no longer", format_bytes(n, s->missed));
+		/* Here, for the smallest screens have no place for a status. */
+		if (s->play.on) {
+			player_text(&s->play, text, sizeof text);
+			canvas_right(c, a.x, a.y + 1, a.w - 1, STYLE(ACCENT), text);
+		}
 	}
 	if (s->width != a.w - 2)
 		wrap_output(s, a.w - 2);
@@ -378,7 +396,7 @@ static void draw_output(struct view *v, struct canvas *c, struct area a)
 		page_scroll(&s->page, s->page.length);
 	if (s->problem[0])
 		canvas_clip(c, a.x + 1, body.y, a.w - 2, STYLE(BAD), s->problem);
-	else if (!s->nrows)
+	else if (!s->nrows && !s->play.on)
 		canvas_text(c, a.x + 1, body.y, a.w - 2, STYLE(DIM),
 			s->told ? "It printed nothing." : "…");
 	for (int y = 0; y < body.h && s->page.scroll + y < (int)s->nrows; y++) {
@@ -394,6 +412,43 @@ static void draw_output(struct view *v, struct canvas *c, struct area a)
 
 /* The view. */
 
+static void step_player(struct view *v)
+{
+	struct journal *s = v->state;
+
+	if (!s->one || !s->play.on)
+		return;
+	player_step(&s->play, clock_mono_ns());
+	if (s->width && player_shown(&s->play) != s->shown)
+		wrap_output(s, s->width);
+	if (!s->play.paused)
+		app_dirty(v->app);
+}
+
+/* true: it was a key of the player. */
+static bool act_on_player(struct view *v, enum action a)
+{
+	struct journal *s = v->state;
+
+	if (a == DO_PLAY && !s->text.len) {
+		app_say(v->app, ROLE_DIM, "It printed nothing, so there is nothing to play.");
+	} else if (a == DO_PLAY) {
+		player_press(&s->play, clock_mono_ns());
+		s->follow = true;
+		if (s->width)
+			wrap_output(s, s->width);
+	} else if (s->play.on && (a == DO_FASTER || a == DO_SLOWER)) {
+		player_change(&s->play, a == DO_FASTER ? 1 : -1);
+	} else if (s->play.on && a == DO_BACK) {
+		s->play.on = false;
+		if (s->width)
+			wrap_output(s, s->width);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void journal_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct journal *s = v->state;
@@ -404,7 +459,7 @@ static void journal_draw(struct view *v, struct canvas *c, struct area a)
 		return;
 	}
 	s->table.empty =
-		s->told ? "Nothing was run in this agent yet, or no journal is kept of it." : "…";
+		s->told ? "Nothing was run in this agent yet, or its commands are not kept." : "…";
 	table_draw(&s->table, c, a);
 }
 
@@ -432,6 +487,8 @@ static bool journal_act(struct view *v, enum action a)
 	const struct table_row *r;
 
 	app_dirty(v->app);
+	if (s->one && act_on_player(v, a))
+		return true;
 	if (s->one) {
 		if (a == DO_BACK) {
 			show_command(v, NULL);
@@ -504,7 +561,7 @@ static void journal_status(struct view *v, char *buf, size_t cap)
 	struct journal *s = v->state;
 	char about[128] = "", name[96];
 
-	if (s->one && s->follow)
+	if (s->one && s->follow && !s->play.on)
 		snprintf(about, sizeof about, "following");
 	else if (!s->one)
 		table_status(&s->table, about, sizeof about);
@@ -554,6 +611,7 @@ static void journal_close(struct view *v)
 
 	table_release(&s->table);
 	str_release(&s->text);
+	player_release(&s->play);
 	free(s->name);
 	free(s->commands);
 	free(s->ids);
@@ -562,12 +620,13 @@ static void journal_close(struct view *v)
 }
 
 const struct view_ops journal_view = {
-	.name = "journal",
+	.name = "commands",
 	.context = IN_JOURNAL,
 	.state_size = sizeof(struct journal),
 	.open = open_journal,
 	.close = journal_close,
 	.draw = journal_draw,
+	.step = step_player,
 	.snapshot = journal_snapshot,
 	.event = journal_event,
 	.act = journal_act,

@@ -15,7 +15,8 @@
 VIEWS(VIEW, VIEW)
 #undef VIEW
 
-extern const struct view_ops *const all_tabs[]; /* NULL at the end */
+extern const struct view_ops *const all_tabs[];  /* NULL at the end */
+extern const struct view_ops *const all_pages[]; /* likewise: those that open by a word */
 
 /* Those that a configuration may name. */
 extern const struct table_column container_columns[];

@@ -16,7 +16,7 @@ struct app;
 struct moment {
 	int64_t now_ns, wall_ms;
 	int64_t old_ns; /* statistics from before this are old */
-	bool lost;      /* the engine is: everything is old */
+	bool lost;      /* the engine is, of several each: everything is old */
 };
 
 struct moment moment_of(struct app *app, const struct snapshot *snap);

@@ -10,6 +10,7 @@
 
 #include "app/app.h"
 #include "views/list.h"
+#include "views/logs/logs.h"
 #include "views/pattern.h"
 
 struct output {
@@ -20,6 +21,7 @@ struct output {
 	bool moved; /* by the person: else the end is followed */
 	int rows;
 	struct pattern find;
+	bool logs; /* `:grep`: lines are "CONTAINER | TEXT", and what was sought is `find` from the start */
 };
 
 static void output_open(struct view *v)
@@ -27,6 +29,14 @@ static void output_open(struct view *v)
 	struct output *s = v->state;
 
 	s->task = task_ref((struct task *)(uintptr_t)v->seed);
+	s->logs = !s->task->of && !strncmp(s->task->title, "grep ", 5);
+	if (s->logs) {
+		AUTO_FREE char *line = xstrdup(s->task->title + 5);
+		const char *word[TASK_WORDS_MAX];
+
+		if (task_words(line, word, NULL) > 0)
+			pattern_compile(&s->find, word[0], NULL);
+	}
 }
 
 static void output_close(struct view *v)
@@ -68,6 +78,9 @@ static const char *output_line(const struct output *s, size_t i, size_t *n)
 
 static enum role line_role(const char *text)
 {
+	if (!strncmp(text, "--- a/", 6) || !strncmp(text, "+++ b/", 6) ||
+		!strncmp(text, "--- /dev/null", 13) || !strncmp(text, "+++ /dev/null", 13))
+		return ROLE_STRONG;
 	return *text == '+'                        ? ROLE_GOOD
 		: *text == '-'                     ? ROLE_BAD
 		: strncmp(text, "@@", 2) == 0      ? ROLE_ACCENT
@@ -93,6 +106,36 @@ static void draw_output_head(const struct output *s, struct canvas *c, struct ar
 		task_ended(t) ? t->code || t->cut ? STYLE(WARN) : STYLE(DIM) : STYLE(BUSY), text);
 }
 
+static const char *after_name(const char *text)
+{
+	const char *bar = strstr(text, " | ");
+
+	return bar ? bar + 3 : NULL;
+}
+
+/* A line of a log over what was drawn of it: whose it is, and what was sought. */
+static void draw_log_hits(
+	const struct output *s, struct canvas *c, struct area row, const char *text)
+{
+	const char *said = after_name(text);
+	size_t at = 0, start, end;
+	int x = row.x + 1, end_x = row.x + row.w - 1;
+
+	if (!said || s->find.inverse)
+		return;
+	canvas_text(c, x, row.y, text_width(text, (size_t)(said - 3 - text)), STYLE(ACCENT), text);
+	x += text_width(text, (size_t)(said - text));
+	while (pattern_next(&s->find, said, strlen(said), at, &start, &end)) {
+		AUTO_FREE char *hit = xstrndup(said + start, end - start);
+		int from = x + text_width(said, start), w = text_width(hit, end - start);
+
+		if (from + w >= end_x)
+			return;
+		canvas_text(c, from, row.y, w, STYLE(HIT), hit);
+		at = end;
+	}
+}
+
 static void output_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct output *s = v->state;
@@ -116,12 +159,41 @@ static void output_draw(struct view *v, struct canvas *c, struct area a)
 		snprintf(clean, sizeof clean, "%.*s",
 			(int)(n < sizeof clean ? n : sizeof clean - 1), text);
 		canvas_clip(c, a.x + 1, row.y, a.w - 2,
-			(struct style){.role = (uint8_t)line_role(clean)}, clean);
+			(struct style){.role = (uint8_t)(s->logs ? ROLE_TEXT : line_role(clean))},
+			clean);
+		if (s->logs)
+			draw_log_hits(s, c, row, clean);
 		if (s->top + (size_t)y == s->at) {
 			canvas_glyph(c, row.x, row.y, STYLE(ACCENT), GLYPH_EDGE);
 			canvas_under(c, row, ROLE_CURSOR);
 		}
 	}
+}
+
+/* The log that a line is of. */
+static void open_log_hit(struct view *v)
+{
+	struct output *s = v->state;
+	const struct snapshot *snap = app_snapshot(v->app);
+	const char *line, *said;
+	AUTO_FREE char *text = NULL;
+	size_t n;
+
+	line = output_line(s, s->at, &n);
+	text = xstrndup(line, n);
+	said = after_name(text);
+	for (size_t i = 0; said && i < snap->ncontainers; i++) {
+		const struct container *k = &snap->containers[i];
+		const struct target t = {k->engine, k->id, k->name};
+
+		if (strlen(k->name) == (size_t)(said - 3 - text) &&
+			!strncmp(k->name, text, strlen(k->name))) {
+			logs_open(app_view(v->app, "logs"), &t, 1);
+			app_switch(v->app, "logs"); /* this view is gone */
+			return;
+		}
+	}
+	app_say(v->app, ROLE_DIM, "This line is of no container that is there.");
 }
 
 /* "path:12:..." */
@@ -135,6 +207,10 @@ static void open_hit(struct view *v)
 
 	if (!s->nlines)
 		return;
+	if (s->logs) {
+		open_log_hit(v);
+		return;
+	}
 	line = output_line(s, s->at, &n);
 	text = xstrndup(line, n);
 	colon = strchr(text, ':');

@@ -154,7 +154,8 @@ static void draw_items(struct dialog *d, struct canvas *c, struct area a)
 	d->page = a.h;
 	scroll_dialog(d, 0);
 	for (int i = 0; i < a.h && d->top + (size_t)i < d->nitems; i++)
-		canvas_clip(c, a.x, a.y + i, a.w, (struct style){ROLE_DIALOG, ATTR_BOLD, 0},
+		canvas_clip(c, a.x, a.y + i, a.w,
+			(struct style){.role = ROLE_DIALOG, .attrs = ATTR_BOLD},
 			d->items[d->top + (size_t)i]);
 	if (d->top)
 		canvas_glyph(c, a.x - 2, a.y, STYLE(DIALOG), GLYPH_UP);
@@ -211,7 +212,8 @@ void dialog_draw(struct dialog *d, struct canvas *c)
 	y = in.y;
 	last = in.y + in.h - draw_ending(d, c, in); /* the first line that is not free */
 	canvas_clip(c, in.x, y++, in.w,
-		d->danger ? STYLE(DANGER) : (struct style){ROLE_DIALOG, ATTR_BOLD, 0}, d->title);
+		d->danger ? STYLE(DANGER) : (struct style){.role = ROLE_DIALOG, .attrs = ATTR_BOLD},
+		d->title);
 	if (y < last)
 		canvas_clip(c, in.x, y++, in.w, STYLE(DIALOG), d->where);
 	/* Blank lines only where there is room for them. */

@@ -45,7 +45,7 @@ void meter_spark(struct canvas *c, int x, int y, int w, struct style st, const u
 		int level = (int)(v[i] / top * 7 + 0.5);
 		char text[5] = {0};
 
-		utf8_put(0x2581u + (uint32_t)(level > 6 ? 6 : level), text);
+		utf8_put(0x2581u + (uint32_t)(level > 6 ? 6 : level), text); /* rows stay apart */
 		canvas_text(c, x + w - n + i, y, 1, st, text);
 	}
 }
@@ -59,6 +59,15 @@ static double chart_top(const float *v, int from, int n)
 	return top > 0 ? top : 1;
 }
 
+void meter_level_line(struct canvas *c, struct area a, struct style st, double fraction)
+{
+	int row = (int)(fraction * a.h);
+
+	if (a.h < 3) /* there it would be most of the chart */
+		return;
+	canvas_hline(c, a.x, a.y + a.h - 1 - (row < a.h ? row : a.h - 1), a.w, st);
+}
+
 /* How many of `steps` a value fills; something always shows. */
 static int steps_of(float v, double top, int steps)
 {
@@ -67,22 +76,31 @@ static int steps_of(float v, double top, int steps)
 	return n > steps ? steps : n;
 }
 
-static void chart_ascii(
+int meter_each(const struct canvas *c)
+{
+	return c->ascii || c->blocks ? 1 : 2;
+}
+
+/* One value a column, two steps a row. */
+static void chart_cells(
 	struct canvas *c, struct area a, struct style st, const float *v, int n, double top)
 {
+	const char *full = c->ascii ? "#" : "\u2588", *half = c->ascii ? "." : "\u2584";
 	int from = n > a.w ? n - a.w : 0;
 
 	for (int i = from; i < n; i++) {
 		int x = a.x + a.w - n + i, filled = steps_of(v[i], top, a.h * 2);
 
+		if (isnan(v[i]))
+			continue;
 		for (int row = 0; row < a.h; row++) {
 			int here = filled - row * 2;
 
-			canvas_text(c, x, a.y + a.h - 1 - row, 1, st,
-				here >= 2           ? "#"
-					: here == 1 ? "."
-					: row == 0  ? "_"
-						    : " ");
+			if (here > 0 || row == 0)
+				canvas_text(c, x, a.y + a.h - 1 - row, 1, st,
+					here >= 2           ? full
+						: here == 1 ? half
+							    : "_");
 		}
 	}
 }
@@ -92,21 +110,23 @@ double meter_chart(
 {
 	static const uint8_t left[5] = {0, 0x40, 0x44, 0x46, 0x47};
 	static const uint8_t right[5] = {0, 0x80, 0xA0, 0xB0, 0xB8};
-	int width = c->ascii ? a.w : a.w * 2, from = n > width ? n - width : 0;
+	int width = a.w * meter_each(c), from = n > width ? n - width : 0;
 
 	if (a.w <= 0 || a.h <= 0)
 		return top;
 	if (!(top > 0))
 		top = chart_top(v, from, n);
-	if (c->ascii) {
-		chart_ascii(c, a, st, v, n, top);
+	if (meter_each(c) == 1) {
+		chart_cells(c, a, st, v, n, top);
 		return top;
 	}
 	for (int col = 0; col < a.w; col++) {
 		/* Values are aligned at the right edge. */
 		int i = n - width + col * 2;
-		int l = i >= 0 && i < n ? steps_of(v[i], top, a.h * 4) : -1;
-		int r = i + 1 >= 0 && i + 1 < n ? steps_of(v[i + 1], top, a.h * 4) : -1;
+		int l = i >= 0 && i < n && !isnan(v[i]) ? steps_of(v[i], top, a.h * 4) : -1;
+		int r = i + 1 >= 0 && i + 1 < n && !isnan(v[i + 1])
+			? steps_of(v[i + 1], top, a.h * 4)
+			: -1;
 
 		for (int row = 0; row < a.h; row++) {
 			int hl = l - row * 4, hr = r - row * 4;

@@ -19,8 +19,16 @@ void meter_level(struct canvas *c, int x, int y, int w, double fraction, double 
 void meter_spark(struct canvas *c, int x, int y, int w, struct style st, const uint16_t *v, int n,
 	double top);
 
-/* A filled curve in braille: two values a column, four steps a row, the newest at the right.
- * `top` as above; returns the value that the upper edge stands for. */
+#define METER_NEAR 0.85 /* of a limit: there a chart against it has a line */
+
+/* A line across the chart that is drawn over it next, at that part of its height. */
+void meter_level_line(struct canvas *c, struct area a, struct style st, double fraction);
+
+/* How many values a column of a chart shows. */
+int meter_each(const struct canvas *c);
+
+/* A filled curve in braille: two values a column, four steps a row, the newest at the right; else one and two.
+ * A value that is not a number is a gap.  `top` as above; returns the value that the upper edge stands for. */
 double meter_chart(
 	struct canvas *c, struct area a, struct style st, const float *v, int n, double top);
 

@@ -73,14 +73,35 @@ static const char *typed_text(const struct palette *p)
 	return p->line.text + strspn(p->line.text, ": ");
 }
 
+/* Is what was typed, up to a blank, one of these words? */
+static bool is_other_word(const char *typed, const char *words)
+{
+	size_t n = strcspn(typed, " ");
+
+	for (const char *at = words; n && at && *at; at += strcspn(at, " "), at += strspn(at, " "))
+		if (strcspn(at, " ") == n && !strncmp(at, typed, n))
+			return true;
+	return false;
+}
+
 const char *palette_words(const struct palette *p, const struct palette_item *it)
 {
 	const char *typed = typed_text(p);
-	size_t n = strlen(it->name);
+	size_t n = is_other_word(typed, it->also) ? strcspn(typed, " ") : strlen(it->name);
 
-	if (!it->takes_words || strncmp(typed, it->name, n) != 0 || typed[n] != ' ')
+	if (!it->takes_words ||
+		(strncmp(typed, it->name, n) != 0 && !is_other_word(typed, it->also)) ||
+		typed[n] != ' ')
 		return "";
 	return typed + n + strspn(typed + n, " ");
+}
+
+/* A word of another program's is meant as a whole, and nothing behind it. */
+static bool is_meant(const struct palette *p, const struct palette_item *it)
+{
+	const char *typed = typed_text(p);
+
+	return palette_words(p, it)[0] || (!strchr(typed, ' ') && is_other_word(typed, it->also));
 }
 
 static void match_items(struct palette *p)
@@ -89,7 +110,7 @@ static void match_items(struct palette *p)
 
 	p->nshown = p->at = p->top = 0;
 	for (size_t i = 0; i < p->nitems; i++) {
-		p->items[i].score = palette_words(p, &p->items[i])[0]
+		p->items[i].score = is_meant(p, &p->items[i])
 			? INT_MAX
 			: palette_score(typed, p->items[i].name);
 		/* The words of the help find it too, behind all names. */
@@ -101,6 +122,16 @@ static void match_items(struct palette *p)
 	}
 	if (typed[0])
 		qsort_r(p->shown, p->nshown, sizeof *p->shown, by_score, p);
+}
+
+bool palette_takes_words(const struct palette *p)
+{
+	return p->nshown && palette_words(p, &p->items[p->shown[p->at]])[0];
+}
+
+void palette_edited(struct palette *p)
+{
+	match_items(p);
 }
 
 void palette_ready(struct palette *p)
@@ -151,7 +182,8 @@ const struct palette_item *palette_click(struct palette *p, int x, int y)
 static void draw_item(const struct palette *p, struct canvas *c, size_t i, struct area row)
 {
 	const struct palette_item *it = &p->items[p->shown[i]];
-	struct style name = it->greyed ? STYLE(DIALOG) : (struct style){ROLE_DIALOG, ATTR_BOLD, 0};
+	struct style name = it->greyed ? STYLE(DIALOG)
+				       : (struct style){.role = ROLE_DIALOG, .attrs = ATTR_BOLD};
 	struct style plain = STYLE(DIALOG);
 	int names = row.w < 60 ? row.w - 12 : 22;
 
@@ -188,6 +220,10 @@ void palette_draw(struct palette *p, struct canvas *c)
 	if (p->nshown == 0)
 		canvas_clip(c, p->list.x + 2, p->list.y, p->list.w - 2, STYLE(DIALOG),
 			"no matching action");
+	if (p->note && *p->note && p->nshown == 1 && p->list.h > 1)
+		canvas_wrap(c,
+			(struct area){p->list.x + 2, p->list.y + 1, p->list.w - 3, p->list.h - 1},
+			STYLE(DIALOG), p->note);
 	prompt_draw(&p->line, c, box.x + 2, box.y + 1, w - 4, ": ");
 	canvas_under(c, (struct area){box.x + 2, box.y + 1, w - 4, 1}, ROLE_DIALOG);
 }

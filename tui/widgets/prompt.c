@@ -167,6 +167,12 @@ enum prompt_end prompt_key(struct prompt *p, struct key k)
 	}
 }
 
+void prompt_insert(struct prompt *p, const char *text, size_t n)
+{
+	p->selected = false;
+	insert_text(p, text, n);
+}
+
 void prompt_paste(struct prompt *p, const char *text, size_t n)
 {
 	if (p->selected)
@@ -197,7 +203,8 @@ void prompt_draw(const struct prompt *p, struct canvas *c, int x, int y, int w, 
 		from = char_after(p, from);
 	canvas_fill(c, (struct area){x, y, w, 1}, STYLE(INPUT), ' ');
 	canvas_textn(c, x, y, w,
-		p->selected ? (struct style){ROLE_INPUT, ATTR_REVERSE, 0} : STYLE(INPUT),
+		p->selected ? (struct style){.role = ROLE_INPUT, .attrs = ATTR_REVERSE}
+			    : STYLE(INPUT),
 		p->text + from, p->len - from);
 	c->cursor_x = x + text_width(p->text + from, p->at - from);
 	c->cursor_y = y;

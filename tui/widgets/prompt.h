@@ -33,6 +33,8 @@ enum prompt_end { PROMPT_STAYS, PROMPT_EDITED, PROMPT_DONE, PROMPT_CANCELLED };
 void prompt_open(struct prompt *p, const char *text, struct history *history);
 void prompt_select(struct prompt *p); /* until the next key */
 enum prompt_end prompt_key(struct prompt *p, struct key k);
+/* Where the cursor stands; what does not fit is dropped. */
+void prompt_insert(struct prompt *p, const char *text, size_t n);
 /* Pasted text: controls become blanks, what does not fit is dropped. */
 void prompt_paste(struct prompt *p, const char *text, size_t n);
 /* Label, then the text with the terminal's cursor in it, scrolled so that the cursor shows. */

@@ -7,11 +7,22 @@
 
 #include <berth/check.h>
 #include <berth/config.h>
+#include <berth/jsonw.h>
 #include <berth/mem.h>
 #include <berth/regex.h>
 #include <berth/text.h>
 
 #include "table_draw.h"
+
+#define FOLDS_KEPT 64
+#define FOLD_ID_MAX 160
+
+static void note_usual(struct table *t)
+{
+	t->usual.chosen = t->chosen;
+	t->usual.sort = t->sort;
+	t->usual.inverted = t->inverted;
+}
 
 void table_init(
 	struct table *t, const struct table_column *columns, size_t ncolumns, const char *sort)
@@ -27,6 +38,7 @@ void table_init(
 	}
 	if (t->sort < ncolumns)
 		t->inverted = columns[t->sort].descending;
+	note_usual(t);
 }
 
 /* The column of that name; ncolumns and an error for none. */
@@ -50,7 +62,7 @@ static size_t column_named(const struct table *t, const char *name, struct err *
 	return t->ncolumns;
 }
 
-int table_set(
+static int choose_columns(
 	struct table *t, const char *const *columns, size_t n, const char *sort, struct err *e)
 {
 	struct err wrong = ERR_INIT;
@@ -76,9 +88,89 @@ int table_set(
 	return wrong.kind == ERR_NONE ? 0 : err_copy(e, &wrong);
 }
 
+int table_set(
+	struct table *t, const char *const *columns, size_t n, const char *sort, struct err *e)
+{
+	int rc = choose_columns(t, columns, n, sort, e);
+
+	note_usual(t);
+	return rc;
+}
+
+static void keep_columns(const struct table *t, struct jsonw *j)
+{
+	jsonw_array(j, "columns");
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (t->chosen & (uint64_t)1 << i)
+			jsonw_text(j, NULL, t->columns[i].name);
+	jsonw_end(j);
+}
+
+static void keep_folds(const struct table *t, struct jsonw *j)
+{
+	size_t n = 0;
+
+	jsonw_array(j, "folded");
+	for (size_t i = 0; i < t->folds.cap && n < FOLDS_KEPT; i++) {
+		const struct idset_entry *f = &t->folds.slots[i];
+
+		if (!f->engine || *f->engine || strlen(f->id) > FOLD_ID_MAX)
+			continue;
+		jsonw_text(j, NULL, f->id);
+		n++;
+	}
+	jsonw_end(j);
+}
+
+void table_keep(const struct table *t, struct jsonw *j)
+{
+	char sort[80];
+
+	if (t->sort < t->ncolumns &&
+		(t->sort != t->usual.sort || t->inverted != t->usual.inverted)) {
+		const struct table_column *by = &t->columns[t->sort];
+
+		snprintf(sort, sizeof sort, "%s%s", t->inverted != by->descending ? "-" : "",
+			by->name);
+		jsonw_text(j, "sort", sort);
+	}
+	if (t->chosen != t->usual.chosen)
+		keep_columns(t, j);
+	if (t->folds.n)
+		keep_folds(t, j);
+}
+
+/* The texts of a list; how many, at most `most`. */
+static size_t texts_of(const struct node *list, const char **ret, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n && n < most; i++)
+		if (list->child[i]->kind == NODE_SCALAR)
+			ret[n++] = list->child[i]->value;
+	return n;
+}
+
+void table_recall(struct table *t, const struct node *kept)
+{
+	const char *text[TABLE_COLUMNS_MAX];
+	const struct node *sort = node_get(kept, "sort");
+	struct err unknown = ERR_INIT;
+	size_t n = texts_of(node_get(kept, "columns"), text, COUNT(text));
+
+	/* A column that this version does not have any more is no loss. */
+	choose_columns(
+		t, text, n, sort && sort->kind == NODE_SCALAR ? sort->value : NULL, &unknown);
+	n = texts_of(node_get(kept, "folded"), text, COUNT(text));
+	for (size_t i = 0; i < n; i++)
+		if (strlen(text[i]) <= FOLD_ID_MAX)
+			idset_add(&t->folds, "", text[i]);
+}
+
 void table_release(struct table *t)
 {
 	regex_free(t->regex);
+	where_free(t->where);
 	free(t->filter);
 	free(t->rows);
 	free(t->shown);
@@ -130,8 +222,12 @@ static bool texts_match(struct table *t, const struct table_row *row, char betwe
 
 static bool filter_matches(struct table *t, const struct table_row *row)
 {
-	bool found =
-		texts_match(t, row, ' ') || (strpbrk(t->filter, "^$") && texts_match(t, row, '\n'));
+	struct where_row r = {0};
+	bool found;
+
+	if (t->where)
+		return t->row_of(row, &r) && where_holds(t->where, &r);
+	found = texts_match(t, row, ' ') || (strpbrk(t->filter, "^$") && texts_match(t, row, '\n'));
 
 	return found != t->filter_inverse;
 }
@@ -420,6 +516,43 @@ static void sort_by_name(struct table *t, const char *name)
 		}
 }
 
+/* By its whole name, else by its beginning; also the other way round: "memory" is mem. */
+static size_t find_sortable(const struct table *t, const char *word)
+{
+	size_t n = strlen(word), found = t->ncolumns;
+
+	for (size_t i = t->ncolumns; i-- > 0;) {
+		const char *name = t->columns[i].name;
+
+		if (!t->columns[i].compare)
+			continue;
+		if (!strcasecmp(name, word))
+			return i;
+		if (!strncasecmp(name, word, n < strlen(name) ? n : strlen(name)))
+			found = i;
+	}
+	return n ? found : t->ncolumns;
+}
+
+int table_sort(struct table *t, const char *column, struct err *e)
+{
+	bool inverted = *column == '-';
+	size_t by = find_sortable(t, column + inverted), used = 0;
+	char names[256] = "";
+
+	if (by < t->ncolumns) {
+		sort_by(t, by);
+		if (inverted)
+			table_act(t, DO_SORT_INVERT);
+		return 0;
+	}
+	for (size_t i = 0; i < t->ncolumns && used < sizeof names; i++)
+		if (t->columns[i].compare)
+			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+				used ? ", " : "", t->columns[i].name);
+	return err_set(e, ERR_USAGE, "Sort by one of: %s; - before it inverts.", names);
+}
+
 /* The next or previous column that can be sorted by and is shown. */
 static void sort_step(struct table *t, int by)
 {
@@ -492,6 +625,7 @@ bool table_act(struct table *t, enum action a)
 		return true;
 	case DO_SORT_CPU: sort_by_name(t, "cpu"); return true;
 	case DO_SORT_MEMORY: sort_by_name(t, "mem"); return true;
+	case DO_SORT_ATTENTION: sort_by_name(t, "attention"); return true;
 	case DO_COLUMNS:
 		t->choosing = true;
 		t->choose_at = 0;
@@ -548,20 +682,27 @@ int table_filter(struct table *t, const char *text, struct err *e)
 {
 	bool inverse = text && text[0] == '!';
 	struct regex *regex = NULL;
+	struct where *where = NULL;
 	char why[REGEX_WHY_MAX];
 
-	if (text && text[inverse]) {
-		if (strlen(text) > 256)
-			return err_set(e, ERR_USAGE, "a filter has at most 256 characters");
+	if (text && strlen(text) > 256)
+		return err_set(e, ERR_USAGE, "a filter has at most 256 characters");
+	if (text && t->row_of && where_is_meant(text)) {
+		where = where_new(text, WHERE_FILTER, e);
+		if (!where)
+			return -1;
+	} else if (text && text[inverse]) {
 		regex = regex_new(text + inverse, REGEX_FOLD | REGEX_LINES, why);
 		if (!regex)
 			return err_set(
 				e, ERR_USAGE, "not a regular expression (%s): %s", why, text);
 	}
 	regex_free(t->regex);
+	where_free(t->where);
 	free(t->filter);
 	t->regex = regex;
-	t->filter = regex ? xstrdup(text) : NULL;
+	t->where = where;
+	t->filter = regex || where ? xstrdup(text) : NULL;
 	t->filter_inverse = inverse;
 	arrange_rows(t);
 	return 0;

@@ -23,6 +23,7 @@
 
 #include <berth/err.h>
 #include <berth/str.h>
+#include <berth/where.h>
 
 #include "terminal/terminal.h"
 #include "idset.h"
@@ -72,6 +73,11 @@ struct table {
 	uint64_t chosen; /* bit per column: shown when there is room */
 	size_t sort;     /* column; ncolumns: as handed over */
 	bool inverted;
+	struct {
+		uint64_t chosen;
+		size_t sort;
+		bool inverted;
+	} usual;           /* the same as set at first: what a person changed since is kept */
 	const char *empty; /* said when there are no rows at all */
 
 	struct table_row *rows; /* as handed over */
@@ -94,7 +100,10 @@ struct table {
 
 	char *filter; /* NULL: none */
 	bool filter_inverse;
-	struct regex *regex; /* with a filter */
+	struct regex *regex; /* with a filter: this, or where */
+	struct where *where;
+	/* What a row is for a condition; NULL: of this table there are none.  false: nothing. */
+	bool (*row_of)(const struct table_row *row, struct where_row *ret);
 	struct str scratch;
 	uint32_t *tree; /* work space of sorting */
 	size_t tree_cap;
@@ -113,6 +122,13 @@ void table_release(struct table *t);
  * column; the others are obeyed. */
 int table_set(
 	struct table *t, const char *const *columns, size_t n, const char *sort, struct err *e);
+
+/* What a person changed of sorting, columns and folds, into the object being written; and the same again
+ * from one that was read, of which what makes no sense is left out. */
+struct jsonw;
+struct node;
+void table_keep(const struct table *t, struct jsonw *j);
+void table_recall(struct table *t, const struct node *kept);
 
 void table_begin(struct table *t);
 void table_add(struct table *t, struct table_row row);
@@ -143,14 +159,16 @@ size_t table_marked(const struct table *t, size_t *ret_hidden);
 const struct table_row *table_next_marked(const struct table *t, size_t *at);
 void table_unmark_all(struct table *t);
 
-/* Extended POSIX regular expression without case, `!` before it inverts; "" or NULL takes the
- * filter away.  On a wrong expression the old filter stays. */
+/* Regular expression without case, `!` before it inverts; or, where it begins as one, a condition (berth/where.h).  ""
+ * or NULL takes the filter away.  On a wrong expression the old filter stays. */
 int table_filter(struct table *t, const char *text, struct err *e);
 /* "filter: web  3 of 12", "2 marked" ... for the view's status. */
 void table_status(const struct table *t, char *buf, size_t cap);
 /* All rows the filter lets through, chosen columns, separated by tabs. */
 void table_save(const struct table *t, struct str *out);
 /* Names of the shown columns and the sorting, for settings: "name,cpu,..." */
+/* By the column whose name begins so, '-' before it inverts.  -1 and the names there are. */
+int table_sort(struct table *t, const char *column, struct err *e);
 const char *table_sort_name(const struct table *t);
 
 #endif

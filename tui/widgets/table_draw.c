@@ -13,14 +13,28 @@ static bool is_chosen(const struct table *t, size_t i)
 	return t->chosen >> i & 1;
 }
 
+/* One that is not shown else is while the rows are in its order, which would say nothing without it. */
+static bool is_drawn_for_order(const struct table *t, size_t i)
+{
+	return t->sort == i && t->columns[i].optional;
+}
+
+/* How soon a column goes: that of the order the last. */
+static int column_keep(const struct table *t, size_t i)
+{
+	int keep = t->columns[i].keep;
+
+	return keep && is_drawn_for_order(t, i) ? 1 : keep;
+}
+
 /* The column that goes first: the largest keep, the rightmost of equals; ncolumns: none may. */
 static size_t least_column(const struct table *t)
 {
 	size_t worst = t->ncolumns;
 
 	for (size_t i = 0; i < t->ncolumns; i++)
-		if (t->w[i] && t->columns[i].keep &&
-			(worst == t->ncolumns || t->columns[i].keep >= t->columns[worst].keep))
+		if (t->w[i] && column_keep(t, i) &&
+			(worst == t->ncolumns || column_keep(t, i) >= column_keep(t, worst)))
 			worst = i;
 	return worst;
 }
@@ -43,7 +57,7 @@ static int widen_columns(struct table *t, int spare)
 			const struct table_column *c = &t->columns[i];
 			int more = c->ideal - t->w[i];
 
-			if (!t->w[i] || c->keep != keep || more <= 0)
+			if (!t->w[i] || column_keep(t, i) != keep || more <= 0)
 				continue;
 			if (more > spare)
 				more = spare;
@@ -82,9 +96,11 @@ void table_fit(struct table *t, int x, int w)
 	size_t gone;
 
 	for (size_t i = 0; i < t->ncolumns; i++)
-		t->w[i] = is_chosen(t, i) ? t->columns[i].min : 0;
+		t->w[i] = is_drawn_for_order(t, i) ? t->columns[i].ideal
+			: is_chosen(t, i)          ? t->columns[i].min
+						   : 0;
 	while (total_width(t, gap) > w && (gone = least_column(t)) < t->ncolumns)
-		t->w[gone] = 0;
+		t->w[gone] = t->w[gone] > t->columns[gone].min ? (int16_t)t->columns[gone].min : 0;
 	spare = w - total_width(t, gap);
 	if (spare < 0) {
 		int first = t->w[0] + spare;
@@ -256,8 +272,8 @@ static void draw_choice(struct table *t, struct canvas *c, struct area a)
 	w = w > a.w ? a.w : w;
 	box = (struct area){a.x + (a.w - w) / 2, a.y + (a.h - h) / 2, w, h};
 	canvas_frame(c, box, STYLE(DIALOG));
-	canvas_clip(
-		c, box.x + 2, box.y, w - 3, (struct style){ROLE_DIALOG, ATTR_BOLD, 0}, " Columns ");
+	canvas_clip(c, box.x + 2, box.y, w - 3,
+		(struct style){.role = ROLE_DIALOG, .attrs = ATTR_BOLD}, " Columns ");
 	canvas_right(c, box.x + 10, box.y, w - 12, STYLE(DIALOG), " Space, Esc ");
 	if ((int)t->choose_at >= h - 2)
 		from = (int)t->choose_at - (h - 3);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 /* Making the board takes longer than a small operation. */
@@ -95,6 +96,11 @@ int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 		job_end(op->job, e && e->kind == ERR_CANCELLED ? JOB_CANCELLED : JOB_FAILED,
 			e ? e->msg : "It failed.");
 	return rc;
+}
+
+char *op_bytes(char *buf, uint64_t n)
+{
+	return n < 1024 ? format_counted(buf, n, "byte", "bytes") : format_bytes(buf, n);
 }
 
 int op_cancelled(struct err *e)

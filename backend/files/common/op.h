@@ -71,6 +71,8 @@ void op_within(const struct op *outer);
 /* Ends the job with `result`, or with e's sentence when rc is not 0.  Returns rc. */
 int op_end(struct op *op, int rc, const struct err *e, const char *result, ...)
 	__attribute__((format(printf, 4, 5)));
+/* "12 bytes" "35K", for what came of it; the buffer is of FORMAT_COUNTED_MAX. */
+char *op_bytes(char *buf, uint64_t n);
 static inline void op_add(const struct op *op, uint64_t items, uint64_t bytes)
 {
 	if (op->job)

@@ -24,11 +24,18 @@ int path_error(struct err *e, int errnum, const char *verb, const char *path)
 	text_clean(shown, sizeof shown, path);
 	switch (errnum) {
 	case EXDEV:
-		err_set(e, ERR_REFUSED, "cannot %s %s: it leads outside the allowed directory",
+		/* The kernel does not say which of the two it was. */
+		err_set(e, ERR_REFUSED,
+			strstr(path, "..")
+				? "cannot %s %s: it leads outside the allowed directory"
+				: "cannot %s %s: a link on the way leads outside the allowed directory, "
+				  "or is absolute; only relative links are followed",
 			verb, shown);
 		break;
 	case ELOOP:
-		err_set(e, ERR_REFUSED, "cannot %s %s: a symbolic link is in the way", verb, shown);
+		err_set(e, ERR_REFUSED,
+			"cannot %s %s: a symbolic link is in the way, or links form a loop", verb,
+			shown);
 		break;
 	case EAGAIN:
 		err_set(e, ERR_CONFLICT, "cannot %s %s: its directories are being moved right now",
@@ -168,28 +175,45 @@ int path_regular(int fd, const char *path, struct stat *st, struct err *e)
 						: "a device");
 }
 
+/* "." and ".." are no directory to be made; what follows them is made where they lead. */
+static bool names_no_entry(const char *leaf)
+{
+	return !*leaf || is_component(leaf, strlen(leaf), ".") ||
+		is_component(leaf, strlen(leaf), "..");
+}
+
+/* The one that `path` ends with.  0, or -1 and *e. */
+static int make_dir(const struct files_root *r, const char *path, struct made *made, struct err *e)
+{
+	const char *slash = strrchr(path, '/'), *leaf = slash ? slash + 1 : path;
+	AUTO_CLOSE int dir = -1;
+
+	if (names_no_entry(leaf))
+		return 0;
+	dir = path_parent(r, path, NULL, &leaf, e);
+	if (dir < 0)
+		return -1;
+	if (mkdirat(dir, leaf, 0777) < 0)
+		return errno == EEXIST ? 0 : path_error(e, errno, "make the directory", path);
+	made->paths = mem_grow(made->paths, &made->cap, made->n + 1, sizeof(char *));
+	made->paths[made->n++] = xstrdup(path);
+	return 0;
+}
+
 /* Make the directories of `path` that are missing, from the top. */
 static int make_dirs_above(const struct files_root *r, char *path, struct made *made, struct err *e)
 {
 	for (char *at = path; *at;) {
-		const char *leaf;
-		AUTO_CLOSE int dir = -1;
 		char was;
+		int rc;
 
 		at += strcspn(at, "/");
 		was = *at;
 		*at = '\0';
-		dir = path_parent(r, path, NULL, &leaf, e);
-		if (dir < 0)
-			return -1;
-		if (mkdirat(dir, leaf, 0777) == 0) {
-			made->paths =
-				mem_grow(made->paths, &made->cap, made->n + 1, sizeof(char *));
-			made->paths[made->n++] = xstrdup(path);
-		} else if (errno != EEXIST) {
-			return path_error(e, errno, "make the directory", path);
-		}
+		rc = make_dir(r, path, made, e);
 		*at = was;
+		if (rc < 0)
+			return -1;
 		at += strspn(at, "/");
 	}
 	return 0;
@@ -224,8 +248,7 @@ int path_parent(const struct files_root *r, const char *path, struct made *made,
 	if (path_check(path, e) < 0)
 		return -1;
 	*leaf = slash ? slash + 1 : path;
-	if (!**leaf || is_component(*leaf, strlen(*leaf), ".") ||
-		is_component(*leaf, strlen(*leaf), ".."))
+	if (names_no_entry(*leaf))
 		return err_set(e, ERR_USAGE, "%.200s does not end in the name of a file", path);
 	parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
 	fd = path_open(r, parent, O_PATH | O_DIRECTORY);

@@ -10,6 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <berth/check.h>
 #include <berth/mem.h>
 
 /* Two ticks of the slowest clock in use (CONFIG_HZ=100): a file changed that short before it was
@@ -55,6 +56,38 @@ void token_hash(struct files_token *t, const void *bytes, size_t n)
 	t->hashed = true;
 }
 
+/* Its members are the library's. */
+static XXH3_state_t *state_of_hasher(struct token_hasher *h)
+{
+	return (XXH3_state_t *)(void *)h;
+}
+
+struct token_hasher *token_hasher_new(void)
+{
+	XXH3_state_t *state = XXH3_createState();
+
+	CHECK(state != NULL);
+	XXH3_128bits_reset(state);
+	return (struct token_hasher *)(void *)state;
+}
+
+void token_hasher_add(struct token_hasher *h, const void *bytes, size_t n)
+{
+	XXH3_128bits_update(state_of_hasher(h), bytes, n);
+}
+
+void token_hasher_end(struct token_hasher *h, struct files_token *t)
+{
+	XXH128_hash_t sum = XXH3_128bits_digest(state_of_hasher(h));
+
+	XXH3_freeState(state_of_hasher(h));
+	if (!t)
+		return;
+	t->hash[0] = sum.high64;
+	t->hash[1] = sum.low64;
+	t->hashed = true;
+}
+
 bool token_racy(const struct files_token *t)
 {
 	/* ctime moves with every change, whatever somebody does to mtime. */
@@ -64,19 +97,17 @@ bool token_racy(const struct files_token *t)
 static bool same_content(const struct files_token *t, int fd)
 {
 	AUTO_FREE char *buf = xmalloc(256 * 1024);
-	XXH3_state_t *state = XXH3_createState();
-	XXH128_hash_t h;
+	struct token_hasher *h = token_hasher_new();
+	struct files_token now;
 	off_t at = 0;
 	ssize_t n;
 
-	XXH3_128bits_reset(state);
 	while ((n = pread(fd, buf, 256 * 1024, at)) > 0) {
-		XXH3_128bits_update(state, buf, (size_t)n);
+		token_hasher_add(h, buf, (size_t)n);
 		at += n;
 	}
-	h = XXH3_128bits_digest(state);
-	XXH3_freeState(state);
-	return n == 0 && h.high64 == t->hash[0] && h.low64 == t->hash[1];
+	token_hasher_end(h, &now);
+	return n == 0 && now.hash[0] == t->hash[0] && now.hash[1] == t->hash[1];
 }
 
 bool token_holds(const struct files_token *t, const struct stat *st, int fd)

@@ -12,6 +12,12 @@ int64_t token_now(void); /* what to give as read_ns: never later than the readin
 /* Fill in everything of a token but the hash. */
 void token_fill(struct files_token *t, const struct stat *st, int64_t read_ns);
 void token_hash(struct files_token *t, const void *bytes, size_t n);
+/* The same of what comes in pieces. */
+struct token_hasher;
+struct token_hasher *token_hasher_new(void);
+void token_hasher_add(struct token_hasher *h, const void *bytes, size_t n);
+void token_hasher_end(
+	struct token_hasher *h, struct files_token *t); /* and frees it; t NULL: only that */
 bool token_racy(const struct files_token *t); /* time stamps cannot vouch for the content */
 /* Whether the file open as fd (with *st) is still what the token says; reads it when it must. */
 bool token_holds(const struct files_token *t, const struct stat *st, int fd);

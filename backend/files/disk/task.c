@@ -11,11 +11,16 @@
 #define BUDGET (1u << 20) /* of the total limit, taken by a worker in advance */
 #define EMFILE_RETRIES 1000
 
+static const char *want_name(const struct files_want *w)
+{
+	return w->named ? w->named : w->path;
+}
+
 void task_fail(struct reading *r, struct task *t, int errnum, const char *verb)
 {
 	struct err e = ERR_INIT;
 
-	path_error(&e, errnum, verb, t->want->path);
+	path_error(&e, errnum, verb, want_name(t->want));
 	task_drop(t);
 	t->got->err = err_box(&e);
 	atomic_fetch_add(&r->failed, 1);
@@ -66,7 +71,7 @@ static bool reserve_bytes(struct reading *r, struct task *t, uint64_t n)
 	atomic_fetch_sub(&r->taken, n);
 	err_set(&e, ERR_REFUSED,
 		"%.200s would take the batch beyond its limit of %llu bytes: read fewer files at once",
-		t->want->path, (unsigned long long)most);
+		want_name(t->want), (unsigned long long)most);
 	task_refuse(r, t, &e);
 	return false;
 }
@@ -78,7 +83,7 @@ bool task_plan(struct reading *r, struct task *t)
 	uint64_t size, want;
 
 	t->planned = true;
-	if (path_regular(t->fd, w->path, &t->st, &e) < 0) {
+	if (path_regular(t->fd, want_name(w), &t->st, &e) < 0) {
 		task_refuse(r, t, &e);
 		return false;
 	}

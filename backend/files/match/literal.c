@@ -6,29 +6,24 @@
 #include "files/match/matcher.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
-/* How common a byte is in source text and prose, 0 rare to 255; measured roughly, used only to
- * choose.  Everything not listed is rare. */
-static unsigned rate_byte(unsigned char c)
-{
-	static const char order[] =
-		"\n etaoinsrlcdupmhf_gb,;()=.yv*k->x\tw\"/:0TESAINCR1D[]{}P2LOM<'BF&q+3zUG4|V8j\\H5W#6!79%";
-	const char *at = c ? strchr(order, c) : NULL;
-
-	return at ? 255 - (unsigned)(at - order) : 0;
-}
+#include "files/match/sieve.h"
 
 void literal_init(struct literal *l, const char *text, size_t len)
 {
 	*l = (struct literal){.text = text, .len = len};
 	for (size_t i = 1; i < len; i++)
-		if (rate_byte((unsigned char)text[i]) < rate_byte((unsigned char)text[l->rare]))
+		if (text_frequency((unsigned char)text[i]) <
+			text_frequency((unsigned char)text[l->rare]))
 			l->rare = i;
 	l->rare2 = l->rare == 0 && len > 1 ? 1 : 0;
 	for (size_t i = 0; i < len; i++)
 		if (i != l->rare && text[i] != text[l->rare] &&
-			rate_byte((unsigned char)text[i]) <
-				rate_byte((unsigned char)text[l->rare2]))
+			text_frequency((unsigned char)text[i]) <
+				text_frequency((unsigned char)text[l->rare2]))
 			l->rare2 = i;
 }
 
@@ -38,7 +33,6 @@ static const char *find_slowly(const struct literal *l, const char *s, size_t n)
 }
 
 #if defined(__x86_64__)
-#include <immintrin.h>
 
 /* `places` start positions are left and at least 31 bytes lie behind the last position probed. */
 __attribute__((target("avx2"))) static const char *find_avx2(

@@ -1,5 +1,11 @@
-/* matcher.c - patterns: PCRE2 with its JIT, and a literal that must be there as a first sieve.  The dialect of
- * berth/regex.h, which is for short texts: here a line may be longer than memory bears in one piece. */
+/*
+ * matcher.c - patterns: PCRE2 with its JIT, and in front of it what names the lines that it looks at: a literal
+ * or places (sieve.h) that every match has, then an automaton on that line.  PCRE2 decides what is found, so a
+ * sieve may only let through too much.
+ *
+ * The dialect of berth/regex.h, which is for short texts: here a line may be longer than memory bears in one
+ * piece.
+ */
 #include "files/match/matcher.h"
 
 #include <ctype.h>
@@ -12,6 +18,8 @@
 #include <berth/mem.h>
 
 #include "files/common/op.h"
+#include "files/match/automaton.h"
+#include "files/match/sieve.h"
 
 #define PATTERN_MAX 65536
 /* No call of PCRE2 can be stopped, so none is given much: lines of PIECE bytes in all, and of a line
@@ -27,125 +35,20 @@
 #define MATCH_LIMIT 1000000           /* some 10 ms: then a line is given up */
 #define STACK_MAX (1u << 20)
 
+/* Above this share of places or lines the automaton reads everything, instead of what places name. */
+#define SHARE_MAX 0.02
+#define SHARE_ALONE 0.1 /* the same where there is no automaton */
+#define LINE_USUAL 48
+
 struct matcher {
-	struct literal literal; /* len 0: none */
-	pcre2_code *code;       /* NULL: the literal is all */
+	struct literal literal;      /* len 0: none */
+	struct sieve sieve;          /* width 0: none */
+	struct automaton *automaton; /* or NULL */
+	pcre2_code *code;            /* NULL: the literal is all */
 	bool jit;
 	bool ends; /* it asks for the end of the text: no pieces, which would be ends of their own */
 	char *text;
 };
-
-/* The length of what stands at the start of p[0 .. n), 0: not plain to see.  A class: */
-static size_t class_length(const char *p, size_t n)
-{
-	size_t i = n > 1 && p[1] == '^' ? 2 : 1, from = i;
-
-	while (i < n && (p[i] != ']' || i == from)) {
-		if (p[i] == '\\') {
-			/* \Q, \E and \c change what ends it. */
-			if (i + 1 == n ||
-				(isalnum((unsigned char)p[i + 1]) &&
-					!strchr("wWdDsSnrt", p[i + 1])))
-				return 0;
-			i += 2;
-		} else if (p[i] == '[' && i + 1 < n && strchr(":.=", p[i + 1])) {
-			for (i += 2; i < n && (isalpha((unsigned char)p[i]) || p[i] == '^');)
-				i++;
-			if (n - i < 2 || memcmp(p + i, ":]", 2) != 0)
-				return 0;
-			i += 2;
-		} else {
-			i++;
-		}
-	}
-	return i < n ? i + 1 : 0;
-}
-
-/* {2}, {2,} or {2,3}; versions of PCRE2 differ in what else counts things. */
-static size_t braces_length(const char *p, size_t n)
-{
-	size_t i = 1;
-
-	while (i < n && isdigit((unsigned char)p[i]))
-		i++;
-	if (i > 1 && i < n && p[i] == ',')
-		i++;
-	while (i < n && isdigit((unsigned char)p[i]))
-		i++;
-	return i > 1 && i < n && p[i] == '}' ? i + 1 : 0;
-}
-
-/* Without its last character, which may have several bytes. */
-static size_t one_less(const char *run, size_t len)
-{
-	while (len && ((unsigned char)run[len - 1] & 0xC0) == 0x80)
-		len--;
-	return len - (len > 0);
-}
-
-/* A run of plain characters that every match must contain, the longest one; "" where that is not
- * plain to see (alternatives, options, anything in a group). */
-static size_t required_literal(const char *p, size_t n, char *out)
-{
-	size_t best = 0, len = 0, used;
-	char run[256];
-	int depth = 0;
-
-	for (size_t i = 0; i < n; i += used) {
-		char c = p[i], next = '\0';
-		bool plain = false, quantifier = false;
-
-		used = 1;
-		if (i + 1 < n)
-			next = p[i + 1];
-		if (c == '|' || (c == '(' && (next == '?' || next == '*')))
-			return 0;
-		if (c == '\\') {
-			/* \Q, \E, \x41 and their kin are not looked into. */
-			if (isalnum((unsigned char)next) ? !strchr("wWdDsSbB", next) : !next)
-				return 0;
-			plain = !isalnum((unsigned char)next);
-			c = next;
-			used = 2;
-		} else if (c == '(') {
-			depth++;
-		} else if (c == ')') {
-			if (--depth < 0)
-				return 0;
-		} else if (c == '[') {
-			used = class_length(p + i, n - i);
-		} else if (c == '{' && next && strchr("0123456789, \t", next)) {
-			used = braces_length(p + i, n - i);
-			quantifier = true;
-		} else if (c == '*' || c == '?') {
-			quantifier = true;
-		} else if (c == '+') {
-			quantifier = next && strchr("*?+{", next); /* "a+{0}" */
-		} else {
-			plain = !strchr(".^$", c);
-		}
-		if (used == 0)
-			return 0;
-		if (plain && depth == 0 && len < sizeof run) {
-			run[len++] = c;
-			continue;
-		}
-		/* A quantifier takes back the character before it, and so does the rest of one that
-		 * there was no room for. */
-		if (quantifier || (plain && ((unsigned char)c & 0xC0) == 0x80))
-			len = one_less(run, len);
-		if (len > best) {
-			best = len;
-			memcpy(out, run, len);
-		}
-		len = 0;
-	}
-	if (len > best) {
-		best = len;
-		memcpy(out, run, len);
-	}
-	return best;
-}
 
 /* The literal as a pattern: punctuation escaped, everything else as it is. */
 static char *quote_literal(const char *text, size_t n)
@@ -212,6 +115,32 @@ static int compile_pattern(struct matcher *m, const struct files_pattern *p, str
 	return 0;
 }
 
+/* What names the lines that PCRE2 looks at; nothing for patterns that are not plain. */
+static void make_sieve(struct matcher *m, const struct files_pattern *p)
+{
+	AUTO_FREE char *text =
+		p->regex ? xstrndup(p->text, p->len) : quote_literal(p->text, p->len);
+	AUTO_FREE struct shape *s = xmalloc(sizeof *s);
+	uint32_t options = 0;
+
+	pcre2_pattern_info(m->code, PCRE2_INFO_ALLOPTIONS, &options);
+	if (!(options & PCRE2_UTF) || !pattern_shape(s, text, strlen(text), p->ignore_case))
+		return;
+	m->automaton = automaton_new(s);
+	sieve_init(&m->sieve, s);
+	if (m->sieve.len)
+		literal_init(&m->literal, m->sieve.text, m->sieve.len);
+	if (m->sieve.len || !sieve_works() ||
+		m->sieve.share > (m->automaton ? SHARE_MAX : SHARE_ALONE) ||
+		(m->sieve.width == 1 && m->automaton && automaton_skips(m->automaton)))
+		m->sieve.width = 0;
+	/* Reading everything pays where it leaves out all that it can. */
+	if (m->automaton && !m->literal.len && !m->sieve.width && automaton_clips(m->automaton)) {
+		automaton_free(m->automaton);
+		m->automaton = NULL;
+	}
+}
+
 struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 {
 	struct matcher *m;
@@ -225,21 +154,17 @@ struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 		return err_null(err_set(e, ERR_USAGE,
 			"a pattern matches within lines: it cannot hold a line feed"));
 	m = xcalloc(1, sizeof *m);
-	m->text = xmalloc(p->len + 1);
-	if (!p->regex) {
+	if (!p->regex && !p->ignore_case) {
+		m->text = xmalloc(p->len);
 		memcpy(m->text, p->text, p->len);
-		if (!p->ignore_case)
-			literal_init(&m->literal, m->text, p->len);
-	} else if (!p->ignore_case) {
-		size_t n = required_literal(p->text, p->len, m->text);
-
-		if (n >= 2)
-			literal_init(&m->literal, m->text, n);
+		literal_init(&m->literal, m->text, p->len);
 	}
 	if ((p->regex || p->ignore_case || p->word) && compile_pattern(m, p, e) < 0) {
 		matcher_free(m);
 		return NULL;
 	}
+	if (!m->literal.len)
+		make_sieve(m, p);
 	return m;
 }
 
@@ -248,6 +173,7 @@ void matcher_free(struct matcher *m)
 	if (!m)
 		return;
 	pcre2_code_free(m->code);
+	automaton_free(m->automaton);
 	free(m->text);
 	free(m);
 }
@@ -429,21 +355,63 @@ static void take_match(struct matcher_local *l, size_t *start, size_t *end)
 	*end = at[1] < at[0] ? at[0] : at[1];
 }
 
+static bool has_sieve(const struct matcher *m)
+{
+	return m->literal.len || m->sieve.width || m->automaton;
+}
+
+/* A byte of the first line in s[from .. n) that may hold a match, or NULL. */
+static const char *find_candidate(struct matcher_local *l, const char *s, size_t n, size_t from)
+{
+	const struct matcher *m = l->m;
+
+	if (m->automaton && (l->dense || (!m->literal.len && !m->sieve.width)))
+		return automaton_find(m->automaton, s + from, n - from);
+	if (m->literal.len)
+		return literal_find(&m->literal, s + from, n - from);
+	return sieve_find(&m->sieve, s + from, n - from);
+}
+
+/* Whether PCRE2 shall look at the line that begins at s[from] and has a candidate. */
+static bool check_candidate(struct matcher_local *l, const char *s, size_t n, size_t from)
+{
+	const struct matcher *m = l->m;
+
+	if (!m->automaton || l->dense || (!m->literal.len && !m->sieve.width))
+		return true;
+	return automaton_find(m->automaton, s + from,
+		       (size_t)(line_end(s + from, s + n) - (s + from))) != NULL;
+}
+
+/* Bytes were passed, and a line looked at in vain: where nearly every line is, reading all is cheaper. */
+static void count_missed(struct matcher_local *l, size_t bytes)
+{
+	l->passed += bytes;
+	l->missed++;
+	l->dense = l->missed > 64 && l->missed * LINE_USUAL > l->passed;
+}
+
 static bool find_sieved(
 	struct matcher_local *l, const char *s, size_t n, size_t from, size_t *start, size_t *end)
 {
 	while (from <= n && !is_match_stopped(l)) {
-		const char *hit = literal_find(&l->m->literal, s + from, n - from);
+		const char *hit = find_candidate(l, s, n, from);
 		const char *line;
-		size_t next;
+		size_t begin, next;
 
-		if (!hit)
+		if (!hit) {
+			l->passed += n - from;
 			return false;
+		}
 		line = memrchr(s + from, '\n', (size_t)(hit - s) - from);
-		if (match_line(l, s, n, line ? (size_t)(line + 1 - s) : from, &next) == 1) {
+		begin = line ? (size_t)(line + 1 - s) : from;
+		if (!check_candidate(l, s, n, begin)) {
+			next = (size_t)(line_end(hit, s + n) - s);
+		} else if (match_line(l, s, n, begin, &next) == 1) {
 			take_match(l, start, end);
 			return true;
 		}
+		count_missed(l, next + 1 - from);
 		from = next + 1;
 	}
 	return false;
@@ -518,7 +486,7 @@ bool matcher_find(struct matcher_local *l, const char *s, size_t n, size_t from,
 		}
 		return hit != NULL;
 	}
-	if (m->literal.len)
+	if (has_sieve(m))
 		return find_sieved(l, s, n, from, ret_start, ret_end);
 	while (from <= n && !is_match_stopped(l)) {
 		size_t end = piece_end(m, s, n, from);

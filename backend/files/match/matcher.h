@@ -22,7 +22,9 @@ struct matcher_local {
 	void *match, *context, *stack; /* PCRE2's */
 	void *part;                    /* the pattern again, for parts of long lines, or NULL */
 	uint64_t gave_up;
-	bool cut; /* the text ends within a line: its end is none of a line */
+	uint64_t passed, missed; /* bytes, and lines that a sieve named in vain */
+	bool dense;              /* those were too many of all */
+	bool cut;                /* the text ends within a line: its end is none of a line */
 };
 
 struct matcher *matcher_new(const struct files_pattern *p, struct err *e);

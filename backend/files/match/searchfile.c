@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include <berth/mem.h>
 
@@ -57,20 +60,39 @@ struct view {
 	bool line_shown;     /* a match of the line that mid_line continues was shown */
 };
 
-static uint64_t count_lines(const char *s, size_t n)
+static uint64_t count_lines_plainly(const char *s, size_t n)
 {
 	uint64_t lines = 0;
 
-	/* Simple enough for the compiler to make vectors of it. */
-	for (size_t at = 0; at < n;) {
-		size_t end = n - at > 255 ? at + 255 : n;
-		unsigned char some = 0;
-
-		for (; at < end; at++)
-			some = (unsigned char)(some + (s[at] == '\n'));
-		lines += some;
-	}
+	for (size_t at = 0; at < n; at++)
+		lines += s[at] == '\n';
 	return lines;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,popcnt"))) static uint64_t count_lines_avx2(const char *s, size_t n)
+{
+	const __m256i nl = _mm256_set1_epi8('\n');
+	uint64_t lines = 0;
+	size_t at = 0;
+
+	for (; at + 32 <= n; at += 32) {
+		__m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(s + at));
+
+		lines += (unsigned)__builtin_popcount(
+			(unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, nl)));
+	}
+	return lines + count_lines_plainly(s + at, n - at);
+}
+#endif
+
+static uint64_t count_lines(const char *s, size_t n)
+{
+#if defined(__x86_64__)
+	if (n >= 32 && __builtin_cpu_supports("avx2"))
+		return count_lines_avx2(s, n);
+#endif
+	return count_lines_plainly(s, n);
 }
 
 static uint64_t line_number(struct view *v, size_t at)

@@ -84,7 +84,7 @@ int journal_reverse(struct staging *s, const char *name, struct err *e)
 
 	if (fd < 0 || pwrite(fd, &back, 1, offsetof(struct header, direction)) != 1 ||
 		fsync(fd) < 0)
-		return err_sys(e, errno, "cannot turn the journal of the batch");
+		return err_sys(e, errno, "cannot switch the journal of the batch");
 	return 0;
 }
 

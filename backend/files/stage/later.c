@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/clock.h>
 #include <berth/mem.h>
 
-#define LOOK_NS 5000000 /* between two looks whether the operation is to stop */
-#define WIDTH 16        /* removals at once: they wait for the disk more than they work */
-#define FEW 16          /* names that are removed at once */
+#define LOOK_MS 5 /* between two looks whether the operation is to stop */
+#define WIDTH 16  /* removals at once: they wait for the disk more than they work */
+#define FEW 16    /* names that are removed at once */
 
 /* --- flushing --- */
 
@@ -57,13 +58,9 @@ static void flush_in_worker(void *arg)
 static struct flush *flush_new(int fd)
 {
 	struct flush *s = xcalloc(1, sizeof *s);
-	pthread_condattr_t attr;
 
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->end, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&s->end, NULL);
 	s->fd = fd;
 	return s;
 }
@@ -75,15 +72,9 @@ static bool wait_for_flush(struct flush *s, const struct op *op)
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->over && !op_stopped(op)) {
-		struct timespec t;
+		struct timespec t = clock_in_ms(LOOK_MS);
 
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		t.tv_nsec += LOOK_NS;
-		if (t.tv_nsec >= 1000000000) {
-			t.tv_sec++;
-			t.tv_nsec -= 1000000000;
-		}
-		pthread_cond_timedwait(&s->end, &s->lock, &t);
+		pthread_cond_clockwait(&s->end, &s->lock, CLOCK_MONOTONIC, &t);
 	}
 	over = s->over;
 	s->abandoned = !over;
@@ -127,7 +118,7 @@ struct leaving {
 };
 
 struct leavings {
-	int stage;
+	struct staging *staging; /* NULL: no name is left */
 	size_t n, names;
 	_Atomic size_t next;
 	_Atomic unsigned hands;
@@ -138,7 +129,7 @@ struct leavings *leavings_new(size_t most)
 {
 	struct leavings *l = xmalloc(sizeof *l + most * sizeof l->items[0]);
 
-	*l = (struct leavings){.stage = -1};
+	*l = (struct leavings){.n = 0};
 	return l;
 }
 
@@ -170,8 +161,7 @@ static void remove_leaving(int stage, struct leaving *it)
 
 static void leavings_free(struct leavings *l)
 {
-	if (l->stage >= 0)
-		close(l->stage);
+	staging_unref(l->staging);
 	free(l);
 }
 
@@ -181,12 +171,12 @@ static void remove_some(void *arg)
 	size_t i;
 
 	while ((i = atomic_fetch_add(&l->next, 1)) < l->n)
-		remove_leaving(l->stage, &l->items[i]);
+		remove_leaving(l->staging ? l->staging->stage : -1, &l->items[i]);
 	if (atomic_fetch_sub(&l->hands, 1) == 1)
 		leavings_free(l);
 }
 
-void leavings_go(struct leavings *l, struct files *f, const struct staging *s)
+void leavings_go(struct leavings *l, struct files *f, struct staging *s)
 {
 	unsigned hands = l->n < WIDTH ? (unsigned)l->n : WIDTH;
 	bool few = l->names <= FEW;
@@ -195,11 +185,11 @@ void leavings_go(struct leavings *l, struct files *f, const struct staging *s)
 	for (size_t i = 0; few && l->names && i < l->n; i++)
 		remove_name(s->stage, &l->items[i]);
 	if (!few)
-		l->stage = fcntl(s->stage, F_DUPFD_CLOEXEC, 0);
+		l->staging = staging_ref(s);
 	atomic_store(&l->hands, hands);
-	if (l->n && (few || l->stage >= 0) && pool_later(f->pool, hands, remove_some, l))
+	if (l->n && pool_later(f->pool, hands, remove_some, l))
 		return;
-	/* Nothing to do, or short of descriptors or threads. */
+	/* Nothing to do, or short of threads. */
 	for (size_t i = 0; i < l->n; i++)
 		remove_leaving(few ? -1 : s->stage, &l->items[i]);
 	leavings_free(l);

@@ -23,6 +23,6 @@ struct leavings *leavings_new(size_t most);
 void leavings_add(struct leavings *l, const char *name, int fd);
 /* Remove and close them, on workers where that takes long; l is gone.  A process that dies before
  * all is done leaves the rest to recovery. */
-void leavings_go(struct leavings *l, struct files *f, const struct staging *s);
+void leavings_go(struct leavings *l, struct files *f, struct staging *s);
 
 #endif

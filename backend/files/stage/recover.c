@@ -119,10 +119,10 @@ int staging_recover(struct files_root *r, struct staging *s, bool thorough,
 
 static struct staging *open_recovered(struct files_root *r, const struct patience *p, struct err *e)
 {
-	struct staging *s = staging_open(r, e);
+	struct staging *s = staging_open(r, p, e);
 
 	if (s && staging_recover(r, s, true, p, e) < 0) {
-		staging_close(s);
+		staging_unref(s);
 		s = NULL;
 	}
 	return s;

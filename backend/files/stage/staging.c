@@ -20,6 +20,8 @@
 #define MANY_KEYS 1024 /* from here on the whole root is locked instead */
 #define KEY_LAST ((UINT64_C(1) << 62) - 1)
 #define GATE (KEY_LAST + 1)
+#define PRESENT (KEY_LAST + 2)
+#define ENTRIES_MAX 1000 /* tries, while others come and go */
 #define OWNER "owner."
 #define NEW_OWNER "new." /* until it is locked */
 
@@ -263,43 +265,133 @@ static int become_owner(struct staging *s, struct err *e)
 	return err_sys(e, errno, "cannot create %s in " STAGING_NAME, name);
 }
 
-struct staging *staging_open(struct files_root *r, struct err *e)
+static bool is_same_file(int dir, const char *name, int fd)
+{
+	struct stat there, here;
+
+	return fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &here) == 0 &&
+		there.st_dev == here.st_dev && there.st_ino == here.st_ino;
+}
+
+/* What is open is what others find, and not what somebody has removed meanwhile. */
+static bool is_in_place(const struct staging *s)
+{
+	return is_same_file(s->top, STAGING_NAME, s->dir) && is_same_file(s->dir, "lock", s->held);
+}
+
+static int enter_once(struct staging *s, const char *root, const struct patience *p, struct err *e)
+{
+	return (s->dir = open_own_dir(s->top, STAGING_NAME, root, e)) < 0 ||
+			(s->held = open_lock(s, e)) < 0
+		? -1
+		: lock_patiently(s->held, F_RDLCK, PRESENT, 1, p, e);
+}
+
+/* Be one of those that have it open.  Whoever was the last may be removing it at this moment. */
+static int enter_staging(
+	struct staging *s, const char *root, const struct patience *p, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	for (int i = 0; i < ENTRIES_MAX; i++) {
+		why = (struct err)ERR_INIT;
+		if (enter_once(s, root, p, &why) == 0 && is_in_place(s))
+			return 0;
+		cleanup_close(&s->held);
+		cleanup_close(&s->dir);
+		s->held = s->dir = -1;
+		if (why.kind && why.sys != ENOENT)
+			break;
+	}
+	if (!why.kind)
+		err_set(&why, ERR_CONFLICT, STAGING_NAME " in %.200s keeps being removed by others",
+			root);
+	err_copy(e, &why);
+	return -1;
+}
+
+struct staging *staging_open(struct files_root *r, const struct patience *p, struct err *e)
 {
 	struct staging *s = xmalloc(sizeof *s);
-	AUTO_CLOSE int top = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	*s = (struct staging){.dir = -1, .stage = -1, .journal = -1, .owner = -1};
-	if (top < 0) {
+	*s = (struct staging){
+		.dir = -1, .stage = -1, .journal = -1, .owner = -1, .held = -1, .users = 1};
+	s->top = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->top < 0) {
 		err_sys(e, errno, "cannot open %s", r->name);
 		goto fail;
 	}
-	if ((s->dir = open_own_dir(top, STAGING_NAME, r->name, e)) < 0 ||
+	if (enter_staging(s, r->name, p, e) < 0 ||
 		(s->stage = open_own_dir(s->dir, "stage", r->name, e)) < 0 ||
 		(s->journal = open_own_dir(s->dir, "journal", r->name, e)) < 0 ||
 		become_owner(s, e) < 0)
 		goto fail;
 	return s;
 fail:
-	staging_close(s);
+	staging_unref(s);
 	return NULL;
 }
 
-void staging_close(struct staging *s)
+/* Is there something that a berth of another version, or nobody, has put there? */
+static bool has_strangers(const struct staging *s)
 {
-	if (!s)
+	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool any = !d;
+
+	while (d && !any && (entry = readdir(d)))
+		any = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+			strcmp(entry->d_name, "lock") != 0 && strcmp(entry->d_name, "stage") != 0 &&
+			strcmp(entry->d_name, "journal") != 0;
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	return any;
+}
+
+/* Nobody is in it while the last byte is ours alone, and nobody comes in.  Our share of it is given up
+ * first: of two that leave at once neither would else be the last.  That lets others remove it and make it
+ * again, so what is removed must be what we had open.  Where nothing can be locked it stays. */
+static void remove_as_last(struct staging *s)
+{
+	lock_range(s->held, F_UNLCK, PRESENT, 1);
+	if (lock_range(s->held, F_WRLCK, PRESENT, 1) < 0 || !is_in_place(s) || has_strangers(s))
 		return;
+	if (unlinkat(s->dir, "journal", AT_REMOVEDIR) < 0 ||
+		unlinkat(s->dir, "stage", AT_REMOVEDIR) < 0 || unlinkat(s->dir, "lock", 0) < 0)
+		return;
+	unlinkat(s->top, STAGING_NAME, AT_REMOVEDIR);
+}
+
+static void staging_close(struct staging *s)
+{
 	if (s->owner >= 0) {
 		char name[64];
 
 		snprintf(name, sizeof name, OWNER "%s", s->id);
 		unlinkat(s->dir, name, 0);
-		close(s->owner);
 	}
-	if (s->journal >= 0)
-		close(s->journal);
-	if (s->stage >= 0)
-		close(s->stage);
-	if (s->dir >= 0)
-		close(s->dir);
+	if (s->held >= 0)
+		remove_as_last(s);
+	cleanup_close(&s->owner);
+	cleanup_close(&s->journal);
+	cleanup_close(&s->stage);
+	cleanup_close(&s->held);
+	cleanup_close(&s->dir);
+	cleanup_close(&s->top);
 	free(s);
+}
+
+struct staging *staging_ref(struct staging *s)
+{
+	atomic_fetch_add(&s->users, 1);
+	return s;
+}
+
+void staging_unref(struct staging *s)
+{
+	if (s && atomic_fetch_sub(&s->users, 1) == 1)
+		staging_close(s);
 }

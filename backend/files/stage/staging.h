@@ -1,12 +1,15 @@
 /*
  * staging.h - the directory .berth of a root: where new files wait, locks, journals.
  *
- *   .berth/lock         never removed; byte 0 shared by every change, exclusive for recovery; one
- *                       byte (a hash of directory and name) exclusive per target; the last byte is
- *                       a gate, passed by every change and kept shut by who waits for all others
+ *   .berth/lock         byte 0 shared by every change, exclusive for recovery; one byte (a hash of
+ *                       directory and name) exclusive per target; behind these a gate, passed by
+ *                       every change and kept shut by who waits for all others; the last byte is
+ *                       shared by all that have .berth open, and exclusive for removing it
  *   .berth/owner.ID     locked for the life of the process (and root) that has it
  *   .berth/stage/ID.N   files on their way in, or out
  *   .berth/journal/ID.N a batch past its commit point: redo it, or undo it where it says so
+ *
+ * The last to close removes all of it, unless something in it is still needed.
  *
  * Whoever can write to the root can also put things here, so: the directory must belong to us with
  * nobody else allowed to write, no symlink is followed, and a journal can only move files of its
@@ -24,8 +27,10 @@
 #define STAGE_NAME_MAX 64
 
 struct staging {
-	int dir, stage, journal; /* descriptors of the directories */
-	int owner;               /* holds the lock that says we live */
+	int top, dir, stage, journal; /* descriptors of the root and of the directories */
+	int held;                     /* the lock file, with its last byte locked */
+	_Atomic unsigned users;
+	int owner; /* holds the lock that says we live */
 	char id[17];
 	_Atomic uint64_t serial;
 	_Atomic bool kept; /* old files got a second name in the stage: no swapping here */
@@ -42,8 +47,9 @@ struct patience patience(int timeout_ms, const struct op *op);
 
 /* Open .berth of this root, made where there is none; NULL and *e when it is not ours or cannot be
  * made.  What dead processes left is not looked at: that is recover.h's. */
-struct staging *staging_open(struct files_root *r, struct err *e);
-void staging_close(struct staging *s);
+struct staging *staging_open(struct files_root *r, const struct patience *p, struct err *e);
+struct staging *staging_ref(struct staging *s);
+void staging_unref(struct staging *s);                         /* the last one closes it */
 char *stage_name(struct staging *s, char buf[STAGE_NAME_MAX]); /* a new one: "ID.N" */
 
 /* Whether a file without a name (O_TMPFILE) can get one here, and giving it: fails as linkat. */

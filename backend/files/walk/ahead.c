@@ -2,10 +2,10 @@
 #include "files/walk/ahead.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 struct ahead {
 	pthread_t thread;
@@ -52,7 +52,6 @@ static void *run_ahead(void *arg)
 void ahead_start(struct walk *w)
 {
 	struct ahead *a = xcalloc(1, sizeof *a), *none = NULL;
-	sigset_t all, old;
 	int failed;
 
 	a->job = w->op->job;
@@ -71,10 +70,7 @@ void ahead_start(struct walk *w)
 		return;
 	}
 	/* Without a thread there are no totals, which is no more than a pity. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	failed = pthread_create(&a->thread, NULL, run_ahead, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	failed = spawn_thread(&a->thread, run_ahead, a);
 	if (failed)
 		a->job = NULL;
 }

@@ -2,7 +2,7 @@
  * guest.c - berth-guest: PID 1 of every container that berth makes.
  *
  * It reaps, forwards signals, keeps secrets as files in memory, and runs commands that the host
- * sends over the lane (wire.h).  A static program, mounted read-only, run as the container's user
+ * sends over the lane (wire.h); `berth-guest alone` does without one.  A static program, mounted read-only, run as the container's user
  * without any capability; `berth-guest as UID GID`, where the definition allows sudo, runs as root and
  * its commands as that user.
  *
@@ -25,12 +25,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -51,6 +53,8 @@
 #define DEAF_MS 20
 
 struct guest_user guest_user;
+int guest_listener[LANE_FDS_MAX], guest_nlisteners;
+volatile pid_t *guest_accepting;
 static pid_t supervisor[SUPERVISORS_MAX];
 static int nsupervisors;
 
@@ -106,6 +110,8 @@ static void reap_children(void)
 		} else if (is_supervisor(pid)) {
 			strays |= !WIFEXITED(status);
 			forget_supervisor(pid);
+			if (guest_accepting && *guest_accepting == pid)
+				*guest_accepting = 0;
 		} else {
 			strays = true;
 		}
@@ -184,6 +190,73 @@ static int tell_stat(int fd, char *path, uint32_t len)
 	return wire_send(fd, LANE_STATED, &out, sizeof out);
 }
 
+static void listen_at_loopback(const void *at, socklen_t len, int family)
+{
+	int on = 1, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return;
+	/* A relay that is started again finds connections of the one before. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+	if (bind(fd, at, len) || listen(fd, 512)) {
+		int why = errno;
+
+		close(fd);
+		errno = why;
+		return;
+	}
+	guest_listener[guest_nlisteners++] = fd;
+}
+
+/* Nobody on the host accepts (any more): clients are told instead of left waiting. */
+static void answer_for_host(int listener)
+{
+	static const char sorry[] =
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 58\r\nConnection: close\r\n\r\n"
+		"berth: the egress of this agent is not running (berth up)\n";
+	int conn =
+		*guest_accepting ? -1 : accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (conn < 0)
+		return;
+	if (send(conn, sorry, sizeof sorry - 1, MSG_NOSIGNAL) > 0)
+		shutdown(conn, SHUT_WR);
+	close(conn);
+}
+
+void guest_listen(void)
+{
+	const struct sockaddr_in v4 = {.sin_family = AF_INET,
+		.sin_port = htons(LANE_PROXY_PORT),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+		.sin6_port = htons(LANE_PROXY_PORT),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+	listen_at_loopback(&v4, sizeof v4, AF_INET);
+	if (guest_nlisteners)
+		listen_at_loopback(&v6, sizeof v6, AF_INET6);
+}
+
+/* The host accepts, on the same sockets. */
+static void make_listeners(void)
+{
+	if (guest_nlisteners)
+		return;
+	guest_accepting = mmap(NULL, sizeof *guest_accepting, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (guest_accepting == MAP_FAILED) {
+		guest_accepting = NULL;
+		print_error("cannot share memory");
+		return;
+	}
+	guest_listen();
+	if (!guest_nlisteners)
+		print_error("cannot listen for clients of the proxy");
+}
+
 /* Ask the host for the lane's socket.  -1: nobody is there (yet). */
 static int boot_guest(void)
 {
@@ -201,6 +274,8 @@ static int boot_guest(void)
 			print_error("cannot keep a secret");
 		else if (head.type == LANE_STAT && tell_stat(fd, body, head.len))
 			break;
+		else if (head.type == LANE_PROXY && !nfds)
+			make_listeners();
 		else if (head.type == LANE_LISTEN && nfds == 1)
 			lane = fds[0];
 		else
@@ -368,15 +443,24 @@ int main(int argc, char **argv)
 {
 	sigset_t all;
 	int sfd, lane = -1;
+	bool alone = false;
 
 	if (argc > 1 && !strcmp(argv[1], LANE_GUEST_HEALTH))
 		return guest_health(argc, argv);
+	if (argc == 4 && !strcmp(argv[1], LANE_GUEST_CONNECT))
+		return guest_connect(argv[2], argv[3]);
+	if (argc == 2 && !strcmp(argv[1], LANE_GUEST_RELAY))
+		return guest_relay();
+	if (argc > 2 && !strcmp(argv[1], LANE_GUEST_RUN))
+		return guest_run(argv + 2);
 	if (argc == 5 && !strcmp(argv[1], "chown"))
 		return chown_volume(argv);
 	if (argc == 4 && !strcmp(argv[1], "as") && getpid() == 1) {
 		guest_user = (struct guest_user){
 			true, (uid_t)strtoul(argv[2], NULL, 10), (gid_t)strtoul(argv[3], NULL, 10)};
 		introduce_user();
+	} else if (argc == 2 && !strcmp(argv[1], LANE_GUEST_ALONE) && getpid() == 1) {
+		alone = true;
 	} else if (argc > 1 || getpid() != 1) {
 		fputs("berth-guest: this is the init of berth's containers; it runs as "
 		      "process 1 without arguments\n",
@@ -384,7 +468,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	prctl(PR_SET_DUMPABLE, 0);
-	prctl(PR_SET_NAME, GUEST_WAITS);
+	prctl(PR_SET_NAME, alone ? GUEST_NAME : GUEST_WAITS);
 	umask(022);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -394,17 +478,24 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (;;) {
-		struct pollfd p[2] = {{sfd, POLLIN, 0}, {lane, POLLIN, 0}};
+		struct pollfd p[2 + LANE_FDS_MAX] = {{sfd, POLLIN, 0}, {lane, POLLIN, 0}};
+		int unserved = guest_accepting && !*guest_accepting ? guest_nlisteners : 0;
 
-		if (lane < 0 && (lane = boot_guest()) >= 0) {
+		if (lane < 0 && !alone && (lane = boot_guest()) >= 0) {
 			prctl(PR_SET_NAME, GUEST_NAME); /* what guest_health looks for */
 			continue;
 		}
-		if (poll(p, 2, lane < 0 ? BOOT_RETRY_MS : -1) < 0 && errno != EINTR)
+		for (int i = 0; i < unserved; i++)
+			p[2 + i] = (struct pollfd){guest_listener[i], POLLIN, 0};
+		if (poll(p, (nfds_t)(2 + unserved), lane < 0 && !alone ? BOOT_RETRY_MS : -1) < 0 &&
+			errno != EINTR)
 			return 1;
 		if (p[0].revents)
 			pass_signals(sfd);
 		if (lane >= 0 && p[1].revents & POLLIN)
 			serve_connection(lane);
+		for (int i = 0; i < unserved; i++)
+			if (p[2 + i].revents)
+				answer_for_host(guest_listener[i]);
 	}
 }

@@ -1,6 +1,6 @@
 /*
  * guest.h - the files of the guest: guest.c (PID 1), supervise.c (one command), command_tree.c (ending what
- * it started), health.c, and wire_io.c, which the host shares.  libc only, no allocation after start but the
+ * it started), health.c, connect.c, dial.c, relay.c, run.c, and wire_io.c and mux.c, which the host shares.  libc only, no allocation after start but the
  * words of a request.
  */
 #ifndef LANE_GUEST_H
@@ -23,6 +23,12 @@ struct guest_user {
 };
 extern struct guest_user guest_user;
 
+/* The sockets for clients of a proxy, made before any command ran; the host asks for them, also for a second time. */
+extern int guest_listener[LANE_FDS_MAX];
+extern int guest_nlisteners;
+/* Shared by PID 1 and its supervisors: the one whose connection says that the host accepts; 0: nobody does. */
+extern volatile pid_t *guest_accepting;
+
 /* What /proc/1/comm says from the moment that the lane is there; before, GUEST_WAITS. */
 #define GUEST_NAME "berth-guest"
 #define GUEST_WAITS "berth-no-lane"
@@ -30,8 +36,21 @@ extern struct guest_user guest_user;
 /* `berth-guest health ...` (health.c): its exit code. */
 int guest_health(int argc, char **argv);
 
+/* `berth-guest connect HOST PORT` (connect.c): its exit code. */
+int guest_connect(const char *host, const char *port);
+
+/* Makes guest_listener; none: errno says why. */
+void guest_listen(void);
+
+/* `berth-guest relay` (relay.c) and `berth-guest run CMD ARG...` (run.c): their exit codes. */
+int guest_relay(void);
+int guest_run(char **argv);
+
 /* Serve one connection from request to result.  Returns the exit code of the supervisor. */
 int supervise(int conn);
+
+/* Connect to a port of this loopback as often as the host asks, until it hangs up (dial.c). */
+int guest_dial(int conn, uint16_t port);
 
 int64_t guest_now_ns(void);
 

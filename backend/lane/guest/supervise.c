@@ -28,6 +28,10 @@
 #define REQUEST_LIMIT_MS 10000
 #define END_LIMIT_NS 2000000000
 #define RELAY_MAX 65536
+/* How time in which the whole container stood still is noticed: by waits that took longer, and not for want of a
+ * processor. */
+#define SLICE_MS 250
+#define GAP_NS 50000000
 
 struct flow { /* one direction of the terminal's relay */
 	int from, to;
@@ -98,6 +102,21 @@ static int split_words(void)
 	return at == end ? 0 : (errno = EINVAL, -1);
 }
 
+/* Not a command: the host's end of the proxy wants the sockets to accept on, and does so until it hangs up. */
+static int pass_listeners(void)
+{
+	char none;
+
+	if (!guest_nlisteners)
+		return errno = ENOENT, -1;
+	if (wire_send_fds(cmd.conn, LANE_LISTENERS, NULL, 0, guest_listener, guest_nlisteners))
+		return -1;
+	*guest_accepting = getpid();
+	while (recv(cmd.conn, &none, 1, 0) > 0)
+		;
+	return errno = EPIPE, -1;
+}
+
 static int receive_request(void)
 {
 	static char body[LANE_MSG_MAX];
@@ -114,6 +133,14 @@ static int receive_request(void)
 		r = wire_recv(cmd.conn, &head, body, cmd.pipes, &cmd.npipes);
 		if (r <= 0)
 			return r ? -1 : (errno = EPIPE, -1);
+		if (head.type == LANE_LISTENERS && !cmd.npipes)
+			return pass_listeners();
+		if (head.type == LANE_PORT && !cmd.npipes && head.len == sizeof(uint16_t)) {
+			uint16_t port;
+
+			memcpy(&port, body, sizeof port);
+			return guest_dial(cmd.conn, port);
+		}
 		if (head.type == LANE_WORDS && !cmd.npipes) {
 			if (append_words(body, head.len))
 				return -1;
@@ -380,7 +407,38 @@ static int command_wait_ms(void)
 	if (!until)
 		return -1;
 	left = (until - guest_now_ns() + 999999) / 1000000;
-	return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+	return left < 0 ? 0 : left > SLICE_MS ? SLICE_MS : (int)left;
+}
+
+/* How long this process could have run and had no processor, be it for others or for its limit; -1: not told. */
+static int64_t read_delay_ns(void)
+{
+	char text[128], *end;
+	int fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	strtoull(text, &end, 10);
+	return *end == ' ' ? strtoll(end, NULL, 10) : -1;
+}
+
+/* Frozen, time does not pass for the command: its time-out stands still, too. */
+static void skip_frozen(int64_t before_ns, int64_t delay_ns, int wait_ms)
+{
+	int64_t gap = guest_now_ns() - before_ns - (int64_t)wait_ms * 1000000;
+	int64_t now_delay = gap > GAP_NS ? read_delay_ns() : -1;
+
+	if (now_delay < 0 || delay_ns < 0)
+		return;
+	gap -= now_delay - delay_ns;
+	if (gap <= GAP_NS)
+		return;
+	if (cmd.deadline_ns)
+		cmd.deadline_ns += gap;
+	if (cmd.kill_ns)
+		cmd.kill_ns += gap;
 }
 
 static void watch_command(int sfd)
@@ -392,9 +450,14 @@ static void watch_command(int sfd)
 			{tty && cmd.in.n ? cmd.terminal : -1, POLLOUT, 0},
 			{tty && !cmd.out.n && cmd.pipes[1] >= 0 ? cmd.terminal : -1, POLLIN, 0},
 			{tty && cmd.out.n ? cmd.pipes[1] : -1, POLLOUT, 0}};
+		int wait = command_wait_ms();
+		int64_t before = wait < 0 ? 0 : guest_now_ns();
+		int64_t delay = wait < 0 ? -1 : read_delay_ns();
 
-		if (poll(p, P_COUNT, command_wait_ms()) < 0 && errno != EINTR)
+		if (poll(p, P_COUNT, wait) < 0 && errno != EINTR)
 			return;
+		if (wait >= 0)
+			skip_frozen(before, delay, wait);
 		if (p[P_CONN].revents)
 			on_message();
 		if (p[P_CHILD].revents)

@@ -76,10 +76,40 @@ def peers(room):
 
 @attack(56)
 def allow_list(room):
-    """No egress allow-list exists: a team file that asks for one must be refused, not run without."""
-    done = room.berth("up", room.team(f"agents:\n  {room.tag}al:\n    image: attack:1\n    workspace: {room.path('ws-b')}\n"
-                                      "    network: {allow: [example.com]}\n", "allow.yaml"))
-    if done.code == 2 and room.engine.inspect(f"berth-{room.tag}al") is None:
-        room.absent(56, "`network: {allow: [...]}` in a team file is refused with exit 2: there is no allow-list to attack")
-    else:
-        room.finding(56, False, f"an allow-list is accepted now, and its attacks are not written: {done!r}")
+    """Only what a rule names is reached, in no spelling anything else; and the host's end has nothing to be taken."""
+    reached, ports, agent = [], {}, room.tag + "al"
+
+    def accept(door, what):
+        while True:
+            door.accept()[0].close()
+            reached.append(what)
+    for what, address in (("allowed", "127.0.0.1"), ("other", "0.0.0.0")):
+        door = socket.socket()
+        door.bind((address, 0))
+        door.listen(16)
+        ports[what] = door.getsockname()[1]
+        threading.Thread(target=accept, args=(door, what), daemon=True).start()
+    done = room.up(f"agents:\n  {agent}:\n    image: attack:1\n    workspace: {room.workspace('ws-' + agent)}\n    memory: 64m\n"
+                   f"    network: {{allow: ['127.0.0.1:{ports['allowed']}']}}\n", "allow.yaml")
+    assert done.code == 0, done
+
+    def connect(host, port):
+        return room.exec(agent, "/.berth/init", "connect", host, str(port), timeout=60)
+    got = connect("127.0.0.1", ports["allowed"])
+    room.finding(56, got.code == 0 and reached == ["allowed"], f"what is allowed: {got!r} {reached}")
+    for host in ("127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "0:0:0:0:0:ffff:7f00:1",
+                 "host.docker.internal", "127.0.0.1.", "user@127.0.0.1", "127.0.0.1\r\nX: y", "metadata.google.internal", "169.254.169.254"):
+        got = connect(host, ports["other"])
+        room.finding(56, got.code != 0, f"{host!r}: {got!r}")
+    for words in (("127.0.0.1", f"{ports['allowed']}0"), ("127.0.0.1", f"+{ports['allowed']}"), ("127.0.0.1", "0"), ("127.0.0.1", "-1"),
+                  ("127.0.0.1", f"{ports['allowed']} HTTP/1.1\r\nX:"), ("127.0.0.1", f"{ports['allowed'] + 65536}")):
+        got = connect(*words)
+        room.finding(56, got.code != 0, f"{words!r}: {got!r}")
+    said = room.inside(agent, "network", "reach", "127.0.0.1", ports["other"], timeout=60).out.decode().strip()
+    room.finding(56, said != "reached", f"without the proxy: {said}")
+    done = room.exec(agent, "nslookup", "example.com", timeout=60)
+    room.finding(56, done.code != 0, "a name")
+    room.finding(56, reached == ["allowed"], f"the host's sockets were reached: {reached}")
+    settings = room.engine.inspect("berth-" + agent)
+    room.finding(56, settings["HostConfig"]["NetworkMode"] == "none", "there is no network")
+    room.berth("down", room.path("allow.yaml"))

@@ -1,8 +1,11 @@
 """workspace.py - checks 34 to 44: what an agent leaves in its workspace, met by berth on the host's side."""
+import io
 import json
 import os
 import shutil
+import stat
 import subprocess
+import tarfile
 import tempfile
 import time
 
@@ -234,11 +237,118 @@ while True:
 """
 
 
+def tar_of(*entries):
+    """A tar compressed with zstd: (name, type, text or where the link leads) each."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, kind, content in entries:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.mode = kind, 0o4777
+            if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+                entry.linkname = content
+            if kind in (tarfile.CHRTYPE, tarfile.BLKTYPE):
+                entry.devmajor, entry.devminor = 1, 3
+            entry.size = len(content) if kind == tarfile.REGTYPE else 0
+            tar.addfile(entry, io.BytesIO(content) if kind == tarfile.REGTYPE else None)
+    return packed(plain.getvalue())
+
+
+def packed(plain):
+    return subprocess.run(["zstd", "-qc"], input=plain, stdout=subprocess.PIPE, check=True).stdout
+
+
+def with_manifest_of(archive, tar):
+    """What berth knows of a good archive, behind another tar: names, sizes and hashes are all there."""
+    at = int.from_bytes(archive[-16:-8], "little")
+    return tar + archive[at:-16] + len(tar).to_bytes(8, "little") + archive[-8:]
+
+
 @attack(44)
 def hostile_archives(room):
-    """A tar that climbs out.  Images are the only archives that berth reads, and the engine unpacks those."""
-    commands = "".join(room.berth(*words).out.decode() for words in (["--help"], ["help", "files"], ["help", "workspace"]))
-    if "unpack" not in commands and "extract" not in commands and "archive" not in commands:
-        room.absent(44, "`berth --help`, `berth help files` and `berth help workspace` list nothing that unpacks an archive")
-        return
-    raise AssertionError("berth reads archives now: attack them here")
+    """Tars that climb out, where berth reads archives: those of workspaces.  (Images are unpacked by the engine.)"""
+    data = room.path("data")
+    os.makedirs(data, 0o700)
+    env = {"XDG_DATA_HOME": data}
+    tree = data + "/berth/workspaces"
+    archives, outside = tree + "/archives/tasks", room.path("outside")
+    os.makedirs(outside)
+
+    def berth(*args, timeout=60):
+        return room.berth("workspace", *args, env=env, timeout=timeout)
+
+    # What an agent leaves is archived and comes back as what is harmless, and nothing else is touched.
+    assert berth("create", "task", "litter").code == 0
+    work = tree + "/tasks/litter/files"
+    os.symlink(room.secret, work + "/out")
+    os.symlink("../../../../..", work + "/up")
+    os.mkfifo(work + "/pipe")
+    os.mknod(work + "/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    for name, mode in (("suid", 0o4755), ("sgid", 0o2755)):
+        with open(f"{work}/{name}", "wb") as f:
+            f.write(b"#!/bin/sh\n")
+        os.chmod(f"{work}/{name}", mode)
+    os.chown(work + "/sgid", 1234, 1234)
+    os.chmod(work + "/sgid", 0o2755)
+    done = berth("archive", "litter")
+    room.finding(44, done.code == 0 and b"HOST-SECRET" not in done.out, f"litter is archived: {done!r}")
+    with open(archives + "/litter.tar.zst", "rb") as f:
+        good = f.read()
+    plain = subprocess.run(["zstd", "-dqc"], input=good, stdout=subprocess.PIPE, check=True).stdout
+    room.finding(44, b"HOST-SECRET" not in plain, "no link was followed into the archive")
+    done = berth("unarchive", "litter", "--keep")
+    room.finding(44, done.code == 0 and all(word in done.out for word in (b"files/null  a device", b"files/suid  its set-id bits",
+                 b"files/sgid  its set-id bits", b"files/sgid  its owner")), f"what is dropped is told: {done!r}")
+    room.finding(44, not os.path.lexists(work + "/null") and os.stat(work + "/suid").st_mode & 0o6000 == 0
+                 and os.stat(work + "/sgid").st_mode & 0o6000 == 0 and os.stat(work + "/sgid").st_uid == os.geteuid(), "and dropped")
+    room.finding(44, os.readlink(work + "/out") == room.secret, "a link is a link")
+
+    # Archives that are none of berth's, and such with a manifest of berth's and a tar that is not its own.
+    order = [m.name for m in tarfile.open(fileobj=io.BytesIO(plain)) if m.isreg()]
+    texts = {m.name: tarfile.open(fileobj=io.BytesIO(plain)).extractfile(m).read() for m in tarfile.open(fileobj=io.BytesIO(plain)) if m.isreg()}
+    same = [(name, tarfile.REGTYPE, texts[name]) for name in order]
+    evil = b"EVIL\n"
+    bomb = packed(bytes(200 << 20))
+    hostile = {
+        "parent": tar_of(("../../../../outside/evil", tarfile.REGTYPE, evil)),
+        "absolute": tar_of((outside + "/evil", tarfile.REGTYPE, evil)),
+        "link-then-file": tar_of(("way", tarfile.SYMTYPE, outside), ("way/evil", tarfile.REGTYPE, evil)),
+        "hard-link": tar_of(("hard", tarfile.LNKTYPE, room.secret), ("hard", tarfile.REGTYPE, evil)),
+        "device": tar_of(("dev", tarfile.CHRTYPE, b""), ("disk", tarfile.BLKTYPE, b"")),
+        "names": tar_of(*[("../../../../outside/" + os.path.basename(name), kind, text) for name, kind, text in same]),
+        "linked-names": tar_of(("files", tarfile.SYMTYPE, outside), *same),
+        "more": tar_of(*same, ("more", tarfile.REGTYPE, evil)),
+        "fewer": tar_of(*same[:-1]),
+        "header": packed(b"\xff" * 512 * 64),
+        "nothing": b"",
+        "bomb": bomb * 50,
+    }
+    for name, tar in hostile.items():
+        for kind, archive in (("bare", tar), ("grafted", with_manifest_of(good, tar))):
+            with open(f"{archives}/bad.tar.zst", "wb") as f:
+                f.write(archive)
+            listed, verified = berth("archives"), berth("verify", "bad")
+            started = time.monotonic()
+            done = berth("unarchive", "bad")
+            took = time.monotonic() - started
+            what = f"a {kind} archive, {name}"
+            # Links and devices of a tar are not looked at: with the right files behind them it is the good one.
+            harmless = kind == "grafted" and name == "linked-names"
+            room.finding(44, listed.code == 0 and (harmless or verified.code == 1), f"{what}: verify says {verified!r}")
+            room.finding(44, (done.code == 0) == harmless, f"{what}: {done!r}")
+            room.finding(44, os.listdir(outside) == [], f"{what}: nothing is outside")
+            room.finding(44, harmless or not os.path.lexists(tree + "/tasks/bad"), f"{what}: no workspace is made of it")
+            room.finding(44, set(os.listdir(tree + "/tasks")) - {".berth"} == ({"bad", "litter"} if harmless else {"litter"}), f"{what}: nothing is left behind")
+            room.finding(44, took < 30, f"{what}: {took:.1f} s")
+            if harmless:
+                room.finding(44, not os.path.islink(tree + "/tasks/bad/files"), f"{what}: the directory is one")
+                shutil.rmtree(tree + "/tasks/bad")
+    untouched(room, 44)
+
+    # The archive itself is a link, a FIFO, a directory.
+    for make in (lambda p: os.symlink(room.secret, p), os.mkfifo, os.mkdir):
+        path = archives + "/odd.tar.zst"
+        make(path)
+        done = berth("unarchive", "odd")
+        room.finding(44, done.code != 0 and not secret_in(room, done) and not os.path.lexists(tree + "/tasks/odd"), f"in an archive's place: {done!r}")
+        os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+    untouched(room, 44)

@@ -44,5 +44,6 @@ void network(const struct words *w);
 void guest(const struct words *w);
 void lane(const struct words *w);
 void watchers(const struct words *w);
+void quota(const struct words *w);
 
 #endif

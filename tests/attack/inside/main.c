@@ -103,6 +103,7 @@ int main(int argc, char **argv)
 		{"guest", guest},
 		{"lane", lane},
 		{"watchers", watchers},
+		{"quota", quota},
 	};
 	struct words w = {argc - 2, argv + 2};
 

@@ -7,7 +7,8 @@
  * profile's answer, and no call is ever made.  (clone3, which the profile answers with ENOSYS, is called for
  * real in identity.c.)
  *
- * Prints "NAME NUMBER ERRNO" for every call, and "socket:FAMILY", "clone:FLAG", "personality:VALUE" for those
+ * Prints "NAME NUMBER ERRNO" for every call, and "socket:FAMILY", "clone:FLAG", "personality:VALUE", "ioctl:REQUEST",
+ * "fcntl:COMMAND" for those
  * whose arguments count; the host compares with configs/seccomp.json.
  */
 #include "inside.h"
@@ -38,9 +39,20 @@ static const struct {
 #define FAMILIES 64
 static const unsigned long personalities[] = {
 	0, 8, 0x20000, 0x20008, 0xffffffff, 0x0040000, 6, 0x0400000};
+/* Out of a project; the same with bits that the kernel drops; and what differs in little. */
+static const unsigned long requests[] = {0x401c5820, 0x40086602, 0x40046602, 0x1401c5820,
+	0xff00000040086602, 0x801c581f, 0x401c5821, 0x401c5822, 0x40086603, 0x40086601, 0x400c6602,
+	0x80086601, 0xc01c5820, 0x5401, 0x5413, 0x541b, 0x5421, 0x40049409, 0x4020940d, 0xffffffff};
+#define REQUESTS (sizeof requests / sizeof *requests)
+/* F_SETLEASE and F_SETDELEG, also with bits that the kernel drops; and what programs use. */
+static const unsigned long commands[] = {1024, 1040, 0x100000400, 0xff00000000000410, 0, 1, 2, 3, 4,
+	5, 6, 7, 8, 9, 10, 11, 15, 16, 36, 37, 38, 1025, 1026, 1027, 1028, 1030, 1031, 1032, 1033,
+	1034, 1035, 1036, 1039, 0xffffffff};
+#define COMMANDS (sizeof commands / sizeof *commands)
 
 struct answers {
-	int call[CALLS], socket[FAMILIES], clone[32], personality[8];
+	int call[CALLS], socket[FAMILIES], clone[32], personality[8], ioctl[REQUESTS],
+		fcntl[COMMANDS];
 	bool complete;
 };
 
@@ -87,6 +99,10 @@ static void ask_all_calls(struct answers *a)
 		a->clone[i] = ask_kernel(SYS_clone, 1UL << i);
 	for (size_t i = 0; i < 8; i++)
 		a->personality[i] = ask_kernel(SYS_personality, personalities[i]);
+	for (size_t i = 0; i < REQUESTS; i++)
+		a->ioctl[i] = syscall(SYS_ioctl, 0, requests[i], 0, 0, 0, 0) == -1 ? errno : 0;
+	for (size_t i = 0; i < COMMANDS; i++)
+		a->fcntl[i] = syscall(SYS_fcntl, 0, commands[i], 0, 0, 0, 0) == -1 ? errno : 0;
 	a->complete = true;
 }
 
@@ -177,5 +193,9 @@ void syscalls(const struct words *w)
 	for (size_t i = 0; i < 8; i++)
 		printf("personality:%lu %d %s\n", personalities[i], SYS_personality,
 			errno_word(a->personality[i]));
+	for (size_t i = 0; i < REQUESTS; i++)
+		printf("ioctl:%lu %d %s\n", requests[i], SYS_ioctl, errno_word(a->ioctl[i]));
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("fcntl:%lu %d %s\n", commands[i], SYS_fcntl, errno_word(a->fcntl[i]));
 	other_entries();
 }

@@ -12,4 +12,8 @@ docker rm -f kept >/dev/null
 user berth down team.yaml >/dev/null
 check 'down removes them' says 0 '' docker ps -aq
 check 'clean finds nothing of theirs' says 0 '*' user berth clean --yes
+loop=/var/lib/berth-loop/berth/workspaces/tasks/stays
+check 'an image is not mounted, and nobody gets in' says 0 '0 0' stat -c '%u %a' "$loop"
+check 'the next verb mounts it' says 0 '*loop image*' env XDG_DATA_HOME=/var/lib/berth-loop XDG_STATE_HOME=/var/lib/berth-loop/state berth workspace show stays
+check 'with what was in it' says 0 kept cat "$loop/files/word"
 check 'workspaces stay' says 0 y cat /home/user/one/y

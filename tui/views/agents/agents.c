@@ -5,20 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "app/app.h"
 #include "views/audit/audit.h"
+#include "views/calls.h"
 #include "views/journal.h"
+#include "views/limits.h"
 #include "views/list.h"
 #include "views/logs/logs.h"
+#include "views/page.h"
+#include "views/past_view.h"
 #include "views/pen.h"
-
-#define SPLIT_MIN_ROWS 15 /* below this the detail takes the whole body */
+#include "views/signals.h"
+#include "views/table_view.h"
+#include "app/app.h"
 
 struct agents {
-	struct table table;
+	struct table table;           /* first: table_view.h */
 	struct table_column *columns; /* ours: how wide names are depends on them */
 	int longest;                  /* id or name of a tool, in columns */
 	struct moment moment;
@@ -26,10 +31,19 @@ struct agents {
 	size_t nrows, rows_cap;
 	enum { CLOSED, SPLIT, FULL } open;
 	struct agent_pane pane;
+	struct agent_ports ports;
+	struct limits_ask limits;
+	struct signal_ask signal;
+	enum {
+		TYPES_PORT,
+		TYPES_LIMITS,
+		TYPES_SIGNAL
+	} types;     /* what the line that is typed is about */
 	char *shown; /* the agent the pane is of: its container's name */
 	struct area body;
 	int split_y; /* first row of the detail, relative to the body */
 };
+TABLE_COMES_FIRST(struct agents);
 
 /* Rows. */
 
@@ -37,28 +51,32 @@ static void add_agent(struct agents *s, const struct agent *a)
 {
 	struct agent_row *r = &s->rows[s->nrows++];
 
-	*r = (struct agent_row){.item = {.c = a->container, .moment = &s->moment}, .a = a};
+	*r = (struct agent_row){
+		.item = {.c = a->container, .moment = &s->moment, .host = ""}, .a = a};
 	table_add(&s->table,
-		(struct table_row){
-			.engine = "", .id = a->name, .item = r, .stale = s->moment.lost});
+		(struct table_row){.engine = "",
+			.id = a->name,
+			.item = r,
+			.stale = s->moment.lost || (a->container && a->container->lost)});
 }
 
 static void add_container(struct agents *s, const struct container *c, int depth)
 {
 	struct agent_row *r = &s->rows[s->nrows++];
 
-	*r = (struct agent_row){.item = {.c = c, .moment = &s->moment}};
+	*r = (struct agent_row){.item = {.c = c, .moment = &s->moment, .host = c->host}};
 	table_add(&s->table,
 		(struct table_row){.engine = c->engine,
 			.id = c->id,
 			.item = r,
 			.depth = (uint8_t)depth,
-			.stale = s->moment.lost});
+			.stale = s->moment.lost || c->lost});
 }
 
-static bool is_helper(const struct container *c)
+/* Of the engine whose agents these are: another host may use their names. */
+static bool is_helper(const struct snapshot *snap, const struct container *c)
 {
-	return *c->role && strcmp(c->role, "agent") != 0;
+	return !strcmp(c->engine, snap->engine.id) && *c->role && strcmp(c->role, "agent") != 0;
 }
 
 static bool has_agent(const struct snapshot *snap, const char *id)
@@ -94,7 +112,7 @@ static void rebuild_agents(struct agents *s, const struct snapshot *snap)
 		for (size_t k = 0; k < snap->ncontainers; k++) {
 			const struct container *c = &snap->containers[k];
 
-			if (is_helper(c) && !strcmp(c->agent, a->id)) {
+			if (is_helper(snap, c) && !strcmp(c->agent, a->id)) {
 				add_container(s, c, 1);
 				widen_names(s, c->name, 4);
 			}
@@ -102,7 +120,7 @@ static void rebuild_agents(struct agents *s, const struct snapshot *snap)
 	}
 	/* Tools that belong to no agent: run by a person, or kept warm. */
 	for (size_t k = 0; k < snap->ncontainers; k++)
-		if (is_helper(&snap->containers[k]) &&
+		if (is_helper(snap, &snap->containers[k]) &&
 			!has_agent(snap, snap->containers[k].agent)) {
 			add_container(s, &snap->containers[k], 0);
 			widen_names(s, snap->containers[k].name, 2);
@@ -243,6 +261,13 @@ static bool scroll_agent_page(struct agents *s, enum action a)
 }
 
 /* What is about the container needs one. */
+static const struct container *agent_container(struct view *v)
+{
+	const struct agent_row *at = current_row(v);
+
+	return at ? at->item.c : NULL;
+}
+
 static const struct container *container_here(struct view *v, enum action a)
 {
 	const struct agent_row *at = current_row(v);
@@ -290,7 +315,18 @@ static void show_journal(struct view *v)
 	if (name)
 		app_push(v->app, &journal_view, &(struct journal_seed){.name = name});
 	else if (at)
-		app_say(v->app, ROLE_DIM, "What a tool prints is in its logs: l.");
+		app_say(v->app, ROLE_DIM, "Its output is in its logs: l.");
+}
+
+/* Of one agent; where there is no row, of all. */
+static void show_calls(struct view *v)
+{
+	const struct agent_row *at = current_row(v);
+
+	app_push(v->app, &calls_view,
+		&(struct calls_seed){.agent = !at ? NULL
+				: at->a           ? at->a->id
+						  : at->item.c->agent});
 }
 
 static bool container_act(struct view *v, enum action a)
@@ -336,6 +372,43 @@ static void enter_agent(struct view *v)
 	s->open = s->open == CLOSED && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
 }
 
+/* From the cursor on, and round. */
+static void next_attention(struct view *v)
+{
+	struct agents *s = v->state;
+	size_t n = s->table.nshown;
+	char why[TABLE_CELL_MAX], age[FORMAT_MAX];
+
+	for (size_t i = 1; i <= n; i++) {
+		const struct table_row *r = table_shown(&s->table, (s->table.cursor + i) % n);
+		const struct agent *a = ((const struct agent_row *)r->item)->a;
+
+		if (!a || !agent_attention(a, why, sizeof why))
+			continue;
+		if (a->need_wall_ms > 0 && s->moment.wall_ms >= a->need_wall_ms)
+			app_say(v->app, ROLE_WARN, "%s: %s, for %s", a->id, why,
+				format_span(age, (s->moment.wall_ms - a->need_wall_ms) / 1000));
+		else
+			app_say(v->app, ROLE_WARN, "%s: %s", a->id, why);
+		table_go(&s->table, r->engine, r->id);
+		return;
+	}
+	app_say(v->app, ROLE_DIM, "No agent needs attention.");
+}
+
+/* Also of an agent that is down: what is kept is kept.  Where there is no row, of all. */
+static bool show_agent_history(struct view *v)
+{
+	const struct agent_row *at = current_row(v);
+	const struct container *c = at ? at->item.c : NULL;
+
+	if (at && (c || at->a))
+		app_push(v->app, &history_view,
+			&(struct history_seed){
+				.engine = c ? c->engine : NULL, .name = c ? c->name : at->a->name});
+	return at && (c || at->a);
+}
+
 static bool agents_act(struct view *v, enum action a)
 {
 	struct agents *s = v->state;
@@ -350,16 +423,43 @@ static bool agents_act(struct view *v, enum action a)
 			enter_agent(v);
 		return true;
 	case DO_JOURNAL: show_journal(v); return true;
+	case DO_CALLS: show_calls(v); return true;
+	case DO_ATTENTION: next_attention(v); return true;
+	case DO_HISTORY: return show_agent_history(v);
+	case DO_LIMITS:
+		s->types = TYPES_LIMITS;
+		limits_ask_for(v, &s->limits, current_row(v) ? current_row(v)->item.c : NULL);
+		return true;
+	case DO_SIGNAL:
+		s->types = TYPES_SIGNAL;
+		signal_ask_for(v, &s->signal, current_row(v) ? current_row(v)->item.c : NULL);
+		return true;
 	case DO_ZOOM:
 		s->open = s->open == FULL && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
 		return true;
 	default: break;
 	}
-	if (container_act(v, a) || agents_ask(v, a))
+	s->types = TYPES_PORT;
+	if (container_act(v, a) || agents_ask(v, a) ||
+		agents_port_act(v, &s->ports, a, current_row(v) ? current_row(v)->a : NULL))
 		return true;
 	if (s->open != CLOSED && s->split_y == 0 && scroll_agent_page(s, a))
 		return true;
 	return table_act(&s->table, a);
+}
+
+static bool agents_typed(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct agents *s = v->state;
+
+	(void)e;
+	if (done && s->types == TYPES_LIMITS)
+		limits_typed(v, &s->limits, text);
+	else if (done && s->types == TYPES_SIGNAL)
+		signal_typed(v, &s->signal, text);
+	else if (done)
+		agents_port_typed(v, &s->ports, text);
+	return true;
 }
 
 static void agents_click(struct view *v, int x, int y, bool twice)
@@ -384,21 +484,6 @@ static void agents_wheel(struct view *v, int lines)
 	app_dirty(v->app);
 }
 
-static bool agents_filter(struct view *v, const char *text, bool done, struct err *e)
-{
-	struct agents *s = v->state;
-
-	(void)done;
-	return table_filter(&s->table, text, e) == 0;
-}
-
-static void agents_status(struct view *v, char *buf, size_t cap)
-{
-	struct agents *s = v->state;
-
-	table_status(&s->table, buf, cap);
-}
-
 static bool agents_copy(struct view *v, struct str *out)
 {
 	struct agents_chosen k = agents_chosen(v);
@@ -409,12 +494,12 @@ static bool agents_copy(struct view *v, struct str *out)
 	return out->len > 0;
 }
 
-static bool agents_save(struct view *v, struct str *out)
+static bool judge_agent_row(const struct table_row *r, struct where_row *ret)
 {
-	struct agents *s = v->state;
+	const struct agent_row *i = r->item;
 
-	table_save(&s->table, out);
-	return true;
+	*ret = (struct where_row){.wall_ms = i->item.moment->wall_ms, .c = i->item.c, .a = i->a};
+	return i->item.c || i->a;
 }
 
 static void open_agents(struct view *v)
@@ -424,6 +509,7 @@ static void open_agents(struct view *v)
 	s->columns = xcalloc(agent_ncolumns, sizeof *s->columns);
 	memcpy(s->columns, agent_columns, agent_ncolumns * sizeof *s->columns);
 	table_init(&s->table, s->columns, agent_ncolumns, NULL);
+	s->table.row_of = judge_agent_row;
 }
 
 static void close_agents(struct view *v)
@@ -444,15 +530,20 @@ const struct view_ops agents_view = {
 	.state_size = sizeof(struct agents),
 	.open = open_agents,
 	.close = close_agents,
+	.keep = table_view_keep,
+	.recall = table_view_recall,
 	.draw = agents_draw,
 	.snapshot = agents_snapshot,
 	.act = agents_act,
 	.ran = agents_ran,
+	.typed = agents_typed,
 	.refused = agents_refused,
 	.click = agents_click,
 	.wheel = agents_wheel,
-	.filter = agents_filter,
-	.status = agents_status,
+	.filter = table_view_filter,
+	.sort = table_view_sort,
+	.row = agent_container,
+	.status = table_view_status,
 	.copy = agents_copy,
-	.save = agents_save,
+	.save = table_view_save,
 };

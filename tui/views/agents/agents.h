@@ -24,12 +24,25 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 /* What it runs and for how long, or how long it has been idle: "pytest -q tests  6s"; false: it is not up. */
 bool agent_doing(const struct agent *a, int64_t wall_ms, char *buf, size_t cap);
 
+/* The call that it waits for, for how long, and how many more: "search_text  4s, 2 more"; false: none runs. */
+bool agent_calling(const struct calls_now *k, int64_t wall_ms, char *buf, size_t cap);
+
 struct agent_pane {
 	int scroll, length, seen; /* rows hidden above, of the page, of the pane */
 };
 void agent_detail_draw(struct agent_pane *p, struct canvas *c, struct area a,
 	const struct agent *agent, const struct moment *m);
 void agent_detail_scroll(struct agent_pane *p, int rows);
+
+/* agents_ports.c: a port is asked for, and the agent that it is of. */
+struct agent_ports {
+	char container[64], id[64];
+	bool closing;
+};
+/* false: it is no action about ports.  `a`: the agent under the cursor; NULL: none. */
+bool agents_port_act(
+	struct view *v, struct agent_ports *p, enum action action, const struct agent *a);
+void agents_port_typed(struct view *v, const struct agent_ports *p, const char *text);
 
 /* What an action is about: all marked agents, else the one under the cursor. */
 struct agents_chosen {

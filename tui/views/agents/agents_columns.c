@@ -31,6 +31,30 @@ static bool secrets_gone(const struct agent *a)
 	return a->state == AGENT_UP && a->secrets_gone;
 }
 
+/* Somebody waits to be let out, or nothing gets out any more. */
+static bool egress_presses(const struct agent *a, char *buf, size_t cap)
+{
+	if (a->state != AGENT_UP || (!a->egress.held && a->egress.state != AGENT_EGRESS_LOST))
+		return false;
+	if (a->egress.held)
+		snprintf(buf, cap, "asks, %u wait%s", a->egress.held,
+			a->egress.held == 1 ? "s" : "");
+	else
+		snprintf(buf, cap, "egress lost");
+	return true;
+}
+
+static void agent_egress_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+
+	*st = STYLE(DIM);
+	if (!a || a->state != AGENT_UP || !a->egress.state || egress_presses(a, buf, cap))
+		return;
+	snprintf(buf, cap, "%llu, %llu refused", (unsigned long long)a->egress.connections,
+		(unsigned long long)a->egress.refused);
+}
+
 enum glyph agent_glyph(const struct agent *a, struct style *st)
 {
 	static const struct {
@@ -71,6 +95,8 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 	agent_glyph(a, st);
 	if (a->pending)
 		snprintf(buf, cap, "%s…", agent_act_doing(a->pending));
+	else if (a->state == AGENT_UP && a->asleep_wall_ms)
+		snprintf(buf, cap, "idle, paused");
 	else if (a->state == AGENT_UP && a->container && a->container->state == CONTAINER_PAUSED)
 		snprintf(buf, cap, "paused");
 	else if (mounts_refused(a))
@@ -79,6 +105,8 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 		snprintf(buf, cap, "lane lost");
 	else if (secrets_gone(a))
 		snprintf(buf, cap, "secrets gone");
+	else if (egress_presses(a, buf, cap))
+		st->role = ROLE_WARN;
 	else if (a->state == AGENT_UP && a->ndrift)
 		snprintf(buf, cap, "up, %zu drift", a->ndrift);
 	else if (a->state == AGENT_STOPPED && a->container &&
@@ -88,7 +116,7 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 		snprintf(buf, cap, "%s", agent_state_name(a->state));
 	/* The usual case needs no colour: the sign has it. */
 	if (a->state == AGENT_UP && !a->pending && !a->ndrift && !a->problem &&
-		!mounts_refused(a) && !a->lane_lost && !secrets_gone(a))
+		!mounts_refused(a) && !a->lane_lost && !secrets_gone(a) && st->role != ROLE_WARN)
 		st->role = ROLE_TEXT;
 }
 
@@ -269,7 +297,7 @@ static int for_compare(const struct table_row *a, const struct table_row *b)
 	return for_ms(a) < for_ms(b) ? -1 : for_ms(a) > for_ms(b);
 }
 
-/* RUNS: how many at once. */
+/* COMMANDS: how many at once. */
 
 static void runs_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
@@ -280,6 +308,127 @@ static void runs_text(const struct table_row *r, char *buf, size_t cap, struct s
 	if (!a->nrunning)
 		*st = STYLE(DIM);
 	snprintf(buf, cap, "%zu", a->nrunning);
+}
+
+/* ATTENTION: why a person should look at it, the gravest reason. */
+
+static void attention_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+	int64_t ms = a ? row_of(r)->item.moment->wall_ms - a->need_wall_ms : 0;
+	char why[TABLE_CELL_MAX - FORMAT_MAX], n[FORMAT_MAX];
+	enum attention what = a ? agent_attention(a, why, sizeof why) : ATTENTION_NONE;
+
+	if (!what)
+		return;
+	*st = what >= ATTENTION_PIDS ? STYLE(BAD) : STYLE(WARN);
+	/* The age first: what is clipped is the end. */
+	if (a->need_wall_ms > 0)
+		snprintf(buf, cap, "%s  %s", format_span(n, ms > 0 ? ms / 1000 : 0), why);
+	else
+		snprintf(buf, cap, "%s", why);
+}
+
+/* Among equals who waits longest. */
+static int attention_compare(const struct table_row *a, const struct table_row *b)
+{
+	char why[8];
+	const struct agent *x = row_of(a)->a, *y = row_of(b)->a;
+	int order = (int)(x ? agent_attention(x, why, sizeof why) : 0) -
+		(int)(y ? agent_attention(y, why, sizeof why) : 0);
+
+	if (order || !x || !y)
+		return order;
+	return (x->need_wall_ms < y->need_wall_ms) - (x->need_wall_ms > y->need_wall_ms);
+}
+
+/* CALL and its neighbours: what it asks of `berth mcp`, which for most of them needs no command. */
+
+static const struct calls_now *calls_of_row(const struct table_row *r)
+{
+	const struct agent *a = row_of(r)->a;
+
+	return a && a->calls.totals.servers ? &a->calls : NULL;
+}
+
+bool agent_calling(const struct calls_now *k, int64_t wall_ms, char *buf, size_t cap)
+{
+	int64_t ms = wall_ms - k->started_wall_ms;
+	char n[FORMAT_MAX], more[24] = "";
+
+	if (!k->totals.running)
+		return false;
+	if (k->totals.running > 1)
+		snprintf(more, sizeof more, ", %u more", k->totals.running - 1);
+	snprintf(buf, cap, "%s  %s%s", *k->tool ? k->tool : "calls",
+		*k->tool ? format_span(n, ms > 0 ? ms / 1000 : 0) : "", more);
+	return true;
+}
+
+static void agent_call_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct calls_now *k = calls_of_row(r);
+
+	*st = STYLE(DIM);
+	if (k && agent_calling(k, row_of(r)->item.moment->wall_ms, buf, cap))
+		*st = STYLE(BUSY);
+	else if (k)
+		snprintf(buf, cap, "idle");
+}
+
+static int agent_call_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct calls_now *x = calls_of_row(a), *y = calls_of_row(b);
+
+	return (x ? (int)x->totals.running + 1 : 0) - (y ? (int)y->totals.running + 1 : 0);
+}
+
+static void calls_count_text(const struct table_row *r, uint64_t n, enum role role, char *buf,
+	size_t cap, struct style *st)
+{
+	char text[FORMAT_MAX];
+
+	st->role = n ? (uint8_t)role : ROLE_DIM;
+	if (calls_of_row(r))
+		snprintf(buf, cap, "%s", format_count(text, n));
+}
+
+#define CALLS_COUNT(name, value, role)                                                  \
+	static uint64_t name##_of(const struct table_row *r)                            \
+	{                                                                               \
+		const struct calls_now *k = calls_of_row(r);                            \
+		return k ? (value) : 0;                                                 \
+	}                                                                               \
+	static void name##_text(                                                        \
+		const struct table_row *r, char *buf, size_t cap, struct style *st)     \
+	{                                                                               \
+		calls_count_text(r, name##_of(r), role, buf, cap, st);                  \
+	}                                                                               \
+	static int name##_compare(const struct table_row *a, const struct table_row *b) \
+	{                                                                               \
+		return (name##_of(a) > name##_of(b)) - (name##_of(a) < name##_of(b));   \
+	}
+CALLS_COUNT(calls_minute, k->totals.minute, ROLE_TEXT)
+CALLS_COUNT(calls_failed, k->totals.failed, ROLE_BAD)
+
+static void calls_bytes_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct calls_now *k = calls_of_row(r);
+	char in[FORMAT_MAX], out[FORMAT_MAX];
+
+	*st = STYLE(DIM);
+	if (k)
+		snprintf(buf, cap, "%s/%s", format_bytes(in, k->totals.in_bytes),
+			format_bytes(out, k->totals.out_bytes));
+}
+
+static int calls_bytes_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct calls_now *x = calls_of_row(a), *y = calls_of_row(b);
+	uint64_t left = x ? x->totals.in_bytes + x->totals.out_bytes : 0,
+		 right = y ? y->totals.in_bytes + y->totals.out_bytes : 0;
+
+	return (left > right) - (left < right);
 }
 
 /* LAST: how the last command ended. */
@@ -303,8 +452,30 @@ static void agent_path_text(const struct table_row *r, char *buf, size_t cap, st
 
 	if (!a || a->state != AGENT_UP || mounts_refused(a))
 		return;
-	*st = a->lane_lost ? STYLE(BAD) : a->lane ? STYLE(DIM) : STYLE(WARN);
+	*st = a->lane_lost ? STYLE(BAD) : a->lane || a->no_lane ? STYLE(DIM) : STYLE(WARN);
 	snprintf(buf, cap, "%s", a->lane_lost ? "lost" : a->lane ? "lane" : "engine");
+}
+
+/* COST: dollars and tokens, as the answers to its routes with keys say. */
+
+static void cost_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+	char tokens[FORMAT_MAX];
+
+	if (!a || !a->routes)
+		return;
+	*st = a->budget_spent ? STYLE(BAD) : STYLE(DIM);
+	snprintf(buf, cap, "$%.2f %s", (double)a->nano_dollars / 1e9,
+		format_count(tokens, a->tokens));
+}
+
+static int cost_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct agent *x = row_of(a)->a, *y = row_of(b)->a;
+	uint64_t left = x ? x->nano_dollars : 0, right = y ? y->nano_dollars : 0;
+
+	return (left > right) - (left < right);
 }
 
 static void drift_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
@@ -396,11 +567,21 @@ const struct table_column agent_columns[] = {
 		.compare = agent_state_compare},
 	[AGENT_COMMAND] = {.name = "command", .head = "COMMAND", .min = 16, .ideal = 24, .grow = 3,
 		.keep = 20, .descending = true, .text = agent_command_text, .compare = command_compare},
+	{.name = "attention", .head = "ATTENTION", .min = 14, .ideal = 28, .grow = 1, .keep = 64,
+		.optional = true, .descending = true, .text = attention_text, .compare = attention_compare},
 	{.name = "for", .head = "FOR", .min = 6, .ideal = 6, .keep = 46, .right = true,
 		.descending = true, .text = for_text, .compare = for_compare},
 	{.name = "last", .head = "LAST", .min = 14, .ideal = 15, .keep = 60, .text = last_text},
-	{.name = "runs", .head = "RUNS", .min = 4, .ideal = 4, .keep = 62, .right = true,
+	{.name = "commands", .head = "CMDS", .min = 4, .ideal = 4, .keep = 62, .right = true,
 		.descending = true, .text = runs_text, .compare = command_compare},
+	{.name = "call", .head = "CALL", .min = 20, .ideal = 22, .keep = 67, .descending = true,
+		.text = agent_call_text, .compare = agent_call_compare},
+	{.name = "calls", .head = "CALLS/MIN", .min = 9, .ideal = 9, .keep = 94, .right = true,
+		.descending = true, .text = calls_minute_text, .compare = calls_minute_compare},
+	{.name = "errors", .head = "ERRORS", .min = 6, .ideal = 6, .keep = 93, .right = true,
+		.descending = true, .text = calls_failed_text, .compare = calls_failed_compare},
+	{.name = "bytes", .head = "IN/OUT", .min = 9, .ideal = 11, .keep = 95, .right = true,
+		.descending = true, .text = calls_bytes_text, .compare = calls_bytes_compare},
 	{.name = "cpu", .head = " CPU %", .min = 6, .ideal = 15, .grow = 1, .descending = true,
 		.text = cpu_text, .draw = cpu_draw, .compare = cpu_compare},
 	{.name = "mem", .head = "MEM", .min = 5, .ideal = 5, .right = true, .descending = true,
@@ -426,6 +607,10 @@ const struct table_column agent_columns[] = {
 		.optional = true, .text = workspace_text},
 	{.name = "file", .head = "TEAM FILE", .min = 12, .ideal = 24, .grow = 1, .keep = 103,
 		.optional = true, .text = file_text},
+	{.name = "egress", .head = "EGRESS", .min = 12, .ideal = 16, .keep = 104, .optional = true,
+		.text = agent_egress_text},
+	{.name = "cost", .head = "COST", .min = 10, .ideal = 16, .keep = 105, .right = true, .optional = true,
+		.descending = true, .text = cost_text, .compare = cost_compare},
 };
 /* clang-format on */
 const size_t agent_ncolumns = COUNT(agent_columns);

@@ -48,6 +48,22 @@ static void draw_command_line(struct pen *p, const struct agent_command *k, cons
 		text);
 }
 
+static void draw_calls_line(struct pen *p, const struct calls_now *k, const struct moment *m)
+{
+	char text[320], now[120], minute[FORMAT_MAX], calls[FORMAT_MAX], failed[FORMAT_MAX],
+		in[FORMAT_MAX], out[FORMAT_MAX];
+
+	if (!k->totals.servers)
+		return;
+	if (!agent_calling(k, m->wall_ms, now, sizeof now))
+		snprintf(now, sizeof now, "idle");
+	snprintf(text, sizeof text, "%s · %s a minute · %s error%s in %s · %s in, %s out", now,
+		format_count(minute, k->totals.minute), format_count(failed, k->totals.failed),
+		k->totals.failed == 1 ? "" : "s", format_count(calls, k->totals.calls),
+		format_bytes(in, k->totals.in_bytes), format_bytes(out, k->totals.out_bytes));
+	pen_fact(p, "Calls", STYLE(TEXT), text);
+}
+
 static void draw_facts(struct pen *p, const struct agent *a, const struct moment *m)
 {
 	char text[256];
@@ -66,17 +82,21 @@ static void draw_facts(struct pen *p, const struct agent *a, const struct moment
 	}
 	if (a->last)
 		draw_command_line(p, a->last, m);
+	draw_calls_line(p, &a->calls, m);
 	if (a->mounts_problem)
 		pen_fact(p, "Mounts", st, a->mounts_problem);
 	else if (a->state == AGENT_UP)
 		pen_fact(p, "Commands",
 			a->lane_lost || a->secrets_gone ? STYLE(BAD)
-				: a->lane               ? STYLE(TEXT)
+				: a->lane || a->no_lane ? STYLE(TEXT)
 							: STYLE(WARN),
 			a->lane_lost ? "cannot run: lane lost (its init does not answer); "
 				       "bring it up again"
 				: a->secrets_gone
 				? "cannot run: a restart lost its secrets; bring it up again"
+				: a->no_lane
+				? "run through the engine's exec (slower): its runtime has a kernel "
+				  "of its own"
 				: a->lane ? "run over its lane (berth's own socket into it, fast)"
 					  : "run through the engine's exec (slower): its lane "
 					    "does not answer");

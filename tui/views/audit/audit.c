@@ -11,6 +11,7 @@
 #include <berth/format.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 #include <berth/text.h>
 
 #include "app/app.h"
@@ -26,10 +27,9 @@
 
 struct audit_state {
 	struct audit_rows rows;
-	struct audit_head head;
+	uint64_t asked;               /* the command that the rows' look is away with */
 	char unrecorded[ERR_MSG_MAX]; /* why nothing can be recorded now; "": it can */
-	bool has_head;
-	struct audit_check *check; /* under way, or done and kept */
+	struct audit_check *check;    /* under way, or done and kept */
 	struct audit_check_state checked;
 	bool opened, detail;
 	uint64_t top_seq, cursor_seq; /* not following: these stay where they are */
@@ -79,14 +79,42 @@ static size_t audit_top(const struct audit_state *s)
 	return top;
 }
 
-static void step_records(struct audit_state *s)
+static size_t rows_wanted(const struct audit_state *s)
 {
-	audit_rows_step(&s->rows, audit_cursor(s) + (size_t)(s->page > 0 ? s->page : 50) + AHEAD);
+	return audit_cursor(s) + (size_t)(s->page > 0 ? s->page : 50) + AHEAD;
+}
+
+/* Further back and what is new, where nothing is being read already. */
+static void step_records(struct view *v)
+{
+	struct audit_state *s = v->state;
+	struct view_work *l = audit_rows_ask(&s->rows, rows_wanted(s));
+	struct command *c;
+
+	if (!l)
+		return;
+	c = command_new(CMD_WORK);
+	command_work(c, l);
+	s->asked = app_send(v->app, c);
+}
+
+static void audit_event(struct view *v, const struct event *e)
+{
+	struct audit_state *s = v->state;
+	struct view_work *l =
+		e->kind == EV_WORKED && e->id == s->asked ? view_work_take(e->work) : NULL;
+
+	if (!l)
+		return;
+	if (audit_rows_take(&s->rows, l, rows_wanted(s)))
+		step_records(v);
+	app_dirty(v->app);
 }
 
 /* Put the cursor on a row; before the newest one means to follow. */
-static void go_to_record(struct audit_state *s, long to)
+static void go_to_record(struct view *v, long to)
 {
+	struct audit_state *s = v->state;
 	size_t top = audit_top(s), at;
 
 	if (to < 0 || !count_records(s)) {
@@ -98,7 +126,7 @@ static void go_to_record(struct audit_state *s, long to)
 	s->cursor_seq = audit_row(&s->rows, at)->seq;
 	s->follow = false;
 	s->top_seq = audit_row(&s->rows, audit_top(s))->seq;
-	step_records(s);
+	step_records(v);
 }
 
 /* ---- life */
@@ -107,10 +135,9 @@ static void refresh_audit(struct view *v)
 {
 	struct audit_state *s = v->state;
 
-	s->has_head = audit_head_read(NULL, &s->head, NULL) == 0;
 	if (s->check && !s->checked.done)
 		audit_check_poll(s->check, &s->checked);
-	step_records(s);
+	step_records(v);
 }
 
 static void start_verify(struct audit_state *s)
@@ -223,16 +250,16 @@ static void draw_audit_head(const struct audit_state *s, struct canvas *c, struc
 		canvas_printf(c, x, a.y, a.w - 1, STYLE(BAD), "unavailable: %s", s->unrecorded);
 		return;
 	}
-	if (s->has_head)
+	if (s->rows.has_head)
 		x += canvas_printf(c, x, a.y, a.w, STYLE(STRONG), "%s records  ",
-			format_count(n, s->head.seq + 1 - s->head.first));
-	if (s->has_head && a.w >= 100 && !s->rows.checkpoints)
+			format_count(n, s->rows.head.seq + 1 - s->rows.head.first));
+	if (s->rows.has_head && a.w >= 100 && !s->rows.checkpoints)
 		x += canvas_text(c, x, a.y, a.w, STYLE(DIM), "without checkpoints (e)  ");
-	if (s->has_head)
+	if (s->rows.has_head)
 		draw_verdict(s, c, x, a.y, a.w - (x - a.x) - (a.w >= 80 ? 22 : 1));
-	if (s->has_head && a.w >= 80)
+	if (s->rows.has_head && a.w >= 80)
 		canvas_printf(c, a.x + a.w - 21, a.y, 20, STYLE(DIM), "head %.6s\u2026%s",
-			s->head.hash, s->head.hash + 58);
+			s->rows.head.hash, s->rows.head.hash + 58);
 }
 
 /* Local time, as the clock in the header; of another day the day, and the time where there is room. */
@@ -243,6 +270,7 @@ static void record_time_text(char buf[FORMAT_MAX], int64_t wall_ms, int w)
 	bool same = localtime_r(&t, &then) && localtime_r(&now, &today) &&
 		then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
 	const char *form = w >= WHEN_FULL ? "%Y-%m-%d %H:%M:%S"
+		: same && w < 9           ? "%H:%M"
 		: same                    ? "%H:%M:%S"
 		: w >= WHEN_DAY           ? "%d %b %H:%M"
 					  : "%d %b";
@@ -264,8 +292,8 @@ static struct audit_columns lay_out_audit(int w)
 		return (struct audit_columns){WHEN_DAY, 16, 19, 20, 15};
 	if (w >= 60)
 		return (struct audit_columns){9, 14, 17, 15, 15};
-	/* How it ended is a sign before the time. */
-	return (struct audit_columns){9, 9, 10, 8, 0};
+	/* How it ended is a sign before the time, which has no seconds. */
+	return (struct audit_columns){6, 11, 11, w - 31, 0};
 }
 
 /* The person, and the agent that it was done for or to: a shell of root in alpha is not alpha's. */
@@ -292,9 +320,11 @@ static void draw_audit_heads(struct canvas *c, struct area a)
 	x += k.act;
 	canvas_text(c, x, a.y, k.target - 1, STYLE(COLUMN), "ON");
 	x += k.target;
+	if (!k.outcome)
+		return;
 	canvas_text(c, x, a.y, k.outcome - 1, STYLE(COLUMN), "OUTCOME");
 	x += k.outcome;
-	canvas_text(c, x, a.y, a.x + a.w - x, STYLE(COLUMN), k.outcome ? "MORE" : "");
+	canvas_text(c, x, a.y, a.x + a.w - x, STYLE(COLUMN), "MORE");
 }
 
 static void draw_audit_row(struct canvas *c, struct area a, const struct audit_record *r)
@@ -405,7 +435,7 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 				: s->rows.filter[0] ? "No record matches the filter; Esc clears it."
 						    : "Nothing has been recorded yet.");
 
-		if (s->rows.problem[0] && !s->has_head && used < empty.h)
+		if (s->rows.problem[0] && !s->rows.has_head && used < empty.h)
 			canvas_wrap(c,
 				(struct area){empty.x, empty.y + used, empty.w, empty.h - used},
 				STYLE(DIM),
@@ -433,27 +463,23 @@ static bool audit_act(struct view *v, enum action a)
 	long at = (long)audit_cursor(s), most = s->page > 2 ? s->page - 1 : 1;
 
 	switch (a) {
-	case DO_UP: go_to_record(s, at - 1); break;
-	case DO_DOWN: go_to_record(s, s->follow ? 0 : at + 1); break;
-	case DO_PAGE_UP: go_to_record(s, at - most); break;
-	case DO_PAGE_DOWN: go_to_record(s, at + most); break;
-	case DO_HALF_UP: go_to_record(s, at - (most + 1) / 2); break;
-	case DO_HALF_DOWN: go_to_record(s, at + (most + 1) / 2); break;
+	case DO_UP: go_to_record(v, at - 1); break;
+	case DO_DOWN: go_to_record(v, s->follow ? 0 : at + 1); break;
+	case DO_PAGE_UP: go_to_record(v, at - most); break;
+	case DO_PAGE_DOWN: go_to_record(v, at + most); break;
+	case DO_HALF_UP: go_to_record(v, at - (most + 1) / 2); break;
+	case DO_HALF_DOWN: go_to_record(v, at + (most + 1) / 2); break;
 	case DO_TOP: s->follow = true; break;
-	case DO_BOTTOM: go_to_record(s, (long)count_records(s)); break;
-	case DO_FOLLOW: go_to_record(s, s->follow ? at : -1); break;
+	case DO_BOTTOM: go_to_record(v, (long)count_records(s)); break;
+	case DO_FOLLOW: go_to_record(v, s->follow ? at : -1); break;
 	case DO_ENTER: s->detail = !s->detail; break;
 	case DO_VERIFY_LOG:
 	case DO_REFRESH: start_verify(s); break;
-	case DO_CHECKPOINTS: {
-		char filter[AUDIT_FILTER_MAX];
-
+	case DO_CHECKPOINTS:
 		s->rows.checkpoints = !s->rows.checkpoints;
-		snprintf(filter, sizeof filter, "%s", s->rows.filter);
-		audit_rows_open(&s->rows, filter, NULL);
-		step_records(s);
+		audit_rows_open(&s->rows, s->rows.filter, NULL);
+		step_records(v);
 		break;
-	}
 	case DO_BACK:
 		if (!s->detail)
 			return false;
@@ -480,7 +506,7 @@ static bool audit_filter(struct view *v, const char *text, bool done, struct err
 		return !done;
 	}
 	s->follow = true;
-	step_records(s);
+	step_records(v);
 	return true;
 }
 
@@ -488,7 +514,7 @@ static void audit_wheel(struct view *v, int lines)
 {
 	struct audit_state *s = v->state;
 
-	go_to_record(s, (long)audit_cursor(s) + lines);
+	go_to_record(v, (long)audit_cursor(s) + lines);
 	app_dirty(v->app);
 }
 
@@ -498,7 +524,7 @@ static void audit_click(struct view *v, int x, int y, bool twice)
 
 	(void)x;
 	if (y > 1 && y <= s->page + 1 && audit_top(s) + (size_t)y - 2 < count_records(s)) {
-		go_to_record(s, (long)audit_top(s) + y - 2);
+		go_to_record(v, (long)audit_top(s) + y - 2);
 		s->detail |= twice;
 	}
 	app_dirty(v->app);
@@ -546,6 +572,7 @@ const struct view_ops audit_view = {
 	.close = audit_close_view,
 	.show = audit_show,
 	.snapshot = audit_snapshot,
+	.event = audit_event,
 	.draw = audit_draw,
 	.act = audit_act,
 	.click = audit_click,

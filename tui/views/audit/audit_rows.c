@@ -12,6 +12,22 @@
 
 #define STEP_BYTES ((size_t)8 << 20) /* some 10 ms of reading */
 
+/* What goes to the worker and comes back; between them it is the worker's alone. */
+struct audit_look {
+	struct view_work look;
+	struct audit_reader *reader; /* NULL: no log yet */
+	char filter[AUDIT_FILTER_MAX];
+	bool begin, checkpoints;
+	size_t want_older, want_fresh;
+	/* found, in mem */
+	struct arena mem;
+	const struct audit_record **older, **fresh;
+	size_t nolder, older_cap, nfresh, fresh_cap;
+	bool more, has_head;
+	struct audit_head head;
+	struct err problem;
+};
+
 static struct audit_record *copy_record(struct arena *mem, const struct audit_record *from)
 {
 	struct audit_record *to = arena_alloc(mem, sizeof *to);
@@ -27,36 +43,6 @@ static struct audit_record *copy_record(struct arena *mem, const struct audit_re
 			arena_strdup(mem, from->params[i].value), false};
 	to->params = params;
 	return to;
-}
-
-/* They come with every quiet moment and would be every second row. */
-static bool is_left_out(const struct audit_rows *r, const struct audit_record *rec)
-{
-	return rec->deed == DEED_LOG_CHECKPOINT && !r->checkpoints && !strstr(r->filter, "log.");
-}
-
-static void add_older(void *ctx, const struct audit_record *rec, const char *line, size_t len)
-{
-	struct audit_rows *r = ctx;
-
-	(void)line;
-	(void)len;
-	if (is_left_out(r, rec))
-		return;
-	r->older = mem_grow(r->older, &r->older_cap, r->nolder + 1, sizeof *r->older);
-	r->older[r->nolder++] = copy_record(&r->mem, rec);
-}
-
-static void add_fresh(void *ctx, const struct audit_record *rec, const char *line, size_t len)
-{
-	struct audit_rows *r = ctx;
-
-	(void)line;
-	(void)len;
-	if (is_left_out(r, rec))
-		return;
-	r->fresh = mem_grow(r->fresh, &r->fresh_cap, r->nfresh + 1, sizeof *r->fresh);
-	r->fresh[r->nfresh++] = copy_record(&r->mem, rec);
 }
 
 static int take_outcome(struct audit_filter *f, const char *word, struct err *e)
@@ -118,67 +104,175 @@ static int parse_filter(char *text, struct audit_filter *f, struct err *e)
 	return 0;
 }
 
-static void forget_records(struct audit_rows *r)
+/* ---- the worker's */
+
+/* They come with every quiet moment and would be every second row. */
+static bool is_left_out(const struct audit_look *l, const struct audit_record *rec)
 {
-	audit_reader_close(r->reader);
-	r->reader = NULL;
-	r->nolder = r->nfresh = 0;
-	r->more = false;
-	r->problem[0] = '\0';
-	arena_release(&r->mem);
-	arena_init(&r->mem, 65536);
+	return rec->deed == DEED_LOG_CHECKPOINT && !l->checkpoints && !strstr(l->filter, "log.");
+}
+
+static void add_older(void *ctx, const struct audit_record *rec, const char *line, size_t len)
+{
+	struct audit_look *l = ctx;
+
+	(void)line;
+	(void)len;
+	if (is_left_out(l, rec))
+		return;
+	l->older = mem_grow(l->older, &l->older_cap, l->nolder + 1, sizeof *l->older);
+	l->older[l->nolder++] = copy_record(&l->mem, rec);
+}
+
+static void add_fresh(void *ctx, const struct audit_record *rec, const char *line, size_t len)
+{
+	struct audit_look *l = ctx;
+
+	(void)line;
+	(void)len;
+	if (is_left_out(l, rec))
+		return;
+	l->fresh = mem_grow(l->fresh, &l->fresh_cap, l->nfresh + 1, sizeof *l->fresh);
+	l->fresh[l->nfresh++] = copy_record(&l->mem, rec);
+}
+
+static int open_reader(struct audit_look *l, struct err *e)
+{
+	char words[AUDIT_FILTER_MAX];
+	struct audit_filter filter;
+
+	audit_reader_close(l->reader);
+	l->reader = NULL;
+	snprintf(words, sizeof words, "%s", l->filter);
+	if (parse_filter(words, &filter, e) < 0)
+		return -1;
+	l->reader = audit_reader_open(NULL, &filter, e);
+	l->more = l->reader != NULL;
+	return l->reader ? 0 : -1;
+}
+
+static void look_at_log(struct view_work *look)
+{
+	struct audit_look *l = (struct audit_look *)look;
+	int ret = 0;
+
+	l->has_head = audit_head_read(NULL, &l->head, NULL) == 0;
+	/* The first deed makes the log. */
+	if ((l->begin || !l->reader) && open_reader(l, &l->problem) < 0)
+		return;
+	if (l->more && l->want_older) {
+		ret = audit_reader_older(
+			l->reader, l->want_older, STEP_BYTES, add_older, l, &l->problem);
+		l->more = ret > 0;
+	}
+	if (ret >= 0 && l->want_fresh)
+		audit_reader_newer(l->reader, l->want_fresh, STEP_BYTES, add_fresh, l, &l->problem);
+}
+
+static void drop_audit_look(struct view_work *look)
+{
+	struct audit_look *l = (struct audit_look *)look;
+
+	audit_reader_close(l->reader);
+	arena_release(&l->mem);
+	free(l->older);
+	free(l->fresh);
+	free(l);
+}
+
+/* ---- the view's */
+
+static struct audit_look *new_look(void)
+{
+	struct audit_look *l = xcalloc(1, sizeof *l);
+
+	l->look = (struct view_work){look_at_log, drop_audit_look};
+	arena_init(&l->mem, 4096);
+	return l;
 }
 
 int audit_rows_open(struct audit_rows *r, const char *text, struct err *e)
 {
 	char words[AUDIT_FILTER_MAX];
 	struct audit_filter filter;
-	struct err why = ERR_INIT;
 
 	snprintf(words, sizeof words, "%s", text);
 	if (parse_filter(words, &filter, e) < 0)
 		return -1;
-	forget_records(r);
-	snprintf(r->filter, sizeof r->filter, "%s", text);
-	r->reader = audit_reader_open(NULL, &filter, &why);
-	r->more = r->reader != NULL;
-	if (!r->reader)
-		snprintf(r->problem, sizeof r->problem, "%s", why.msg);
+	if (text != r->filter)
+		snprintf(r->filter, sizeof r->filter, "%s", text);
+	r->begin = r->more = true;
 	return 0;
 }
 
 void audit_rows_release(struct audit_rows *r)
 {
-	forget_records(r);
+	if (r->look)
+		drop_audit_look(&r->look->look);
 	arena_release(&r->mem);
 	free(r->older);
 	free(r->fresh);
 }
 
-void audit_rows_step(struct audit_rows *r, size_t want)
+struct view_work *audit_rows_ask(struct audit_rows *r, size_t want)
 {
-	struct err why = ERR_INIT;
-	int ret = 0;
+	struct audit_look *l = r->look;
+	size_t have = r->begin ? 0 : r->nolder;
 
-	if (!r->reader) {
-		char again[AUDIT_FILTER_MAX];
-
-		/* The first deed makes the log. */
-		snprintf(again, sizeof again, "%s", r->filter);
-		audit_rows_open(r, again, NULL);
-		if (!r->reader)
-			return;
-	}
+	if (r->away)
+		return NULL;
 	if (want > AUDIT_ROWS_MAX)
 		want = AUDIT_ROWS_MAX;
-	if (r->more && r->nolder < want) {
-		ret = audit_reader_older(
-			r->reader, want - r->nolder, STEP_BYTES, add_older, r, &why);
-		r->more = ret > 0;
+	if (!l)
+		l = new_look();
+	snprintf(l->filter, sizeof l->filter, "%s", r->filter);
+	l->begin = r->begin;
+	l->checkpoints = r->checkpoints;
+	l->want_older = want > have ? want - have : 0;
+	l->want_fresh = r->begin ? AUDIT_ROWS_MAX : AUDIT_ROWS_MAX - r->nfresh;
+	r->begin = false;
+	r->look = NULL;
+	r->away = true;
+	return &l->look;
+}
+
+static void forget_rows(struct audit_rows *r)
+{
+	r->nolder = r->nfresh = 0;
+	arena_release(&r->mem);
+	arena_init(&r->mem, 65536);
+}
+
+static void take_found(struct audit_rows *r, const struct audit_look *l)
+{
+	r->older = mem_grow(r->older, &r->older_cap, r->nolder + l->nolder + 1, sizeof *r->older);
+	for (size_t i = 0; i < l->nolder; i++)
+		r->older[r->nolder++] = copy_record(&r->mem, l->older[i]);
+	r->fresh = mem_grow(r->fresh, &r->fresh_cap, r->nfresh + l->nfresh + 1, sizeof *r->fresh);
+	for (size_t i = 0; i < l->nfresh; i++)
+		r->fresh[r->nfresh++] = copy_record(&r->mem, l->fresh[i]);
+}
+
+bool audit_rows_take(struct audit_rows *r, struct view_work *look, size_t want)
+{
+	struct audit_look *l = (struct audit_look *)look;
+
+	r->away = false;
+	r->look = l;
+	r->has_head = l->has_head;
+	r->head = l->head;
+	/* Of a filter that was left meanwhile nothing is taken. */
+	if (!r->begin) {
+		if (l->begin)
+			forget_rows(r);
+		take_found(r, l);
+		r->more = l->more;
+		snprintf(
+			r->problem, sizeof r->problem, "%s", l->problem.kind ? l->problem.msg : "");
 	}
-	if (ret >= 0 && r->nfresh < AUDIT_ROWS_MAX)
-		ret = audit_reader_newer(
-			r->reader, AUDIT_ROWS_MAX - r->nfresh, STEP_BYTES, add_fresh, r, &why);
-	if (ret < 0)
-		snprintf(r->problem, sizeof r->problem, "%s", why.msg);
+	l->problem = (struct err)ERR_INIT;
+	l->nolder = l->nfresh = 0;
+	arena_release(&l->mem);
+	arena_init(&l->mem, 4096);
+	return r->begin || (r->more && r->nolder < want && r->nolder < AUDIT_ROWS_MAX);
 }

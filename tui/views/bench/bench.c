@@ -6,15 +6,14 @@
  * like any other, and what it measures comes line by line (bench_live.c).  What disturbs it is said: other
  * processes' load and this console's own.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <berth/bench.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/message.h>
 
 #include "app/app.h"
 #include "views/bench/bench_draw.h"
@@ -22,6 +21,7 @@
 #include "views/bench/bench_rows.h"
 #include "views/bench/bench_start.h"
 #include "views/list.h"
+#include "views/table_view.h"
 #include "widgets/widgets.h"
 
 #define DISTURBED 15.0 /* percent of all cores used by others from which on figures suffer */
@@ -29,59 +29,71 @@
 #define DETAIL_MIN 14  /* rows of the body from which on the detail has room below the list */
 
 struct bench {
-	struct table table;
+	struct table table; /* first: table_view.h */
 	struct live_run run;
 	struct bench_process process;
-	bool looked;   /* for what an earlier console left */
+	struct bench_wish wish;
+	struct bench_trip *trip; /* NULL: it is away */
+	uint64_t asked;          /* with this command */
+	bool starting;           /* a run was asked for and is not known to run yet */
+	bool ended;              /* ours has, with that code; its last sentence is being read */
+	int code;
 	bool followed; /* the cursor goes with the case that runs, until it is moved */
 	bool zoomed;
 	struct area body;
 	struct own_suite own[OWN_SUITES_MAX];
 	size_t nown, nfound; /* all; those of the person's folder, which come first */
 };
+TABLE_COMES_FIRST(struct bench);
 
 static const struct bench_entry *row_entry(const struct table_row *r)
 {
 	return r->item;
 }
 
-/* The person's folder anew; files that were named otherwise stay on the list. */
-static void look_for_own(struct bench *s)
+static bool add_own_suite(struct bench *s, const struct own_suite *one)
 {
-	static struct own_suite found[OWN_SUITES_MAX];
-	size_t n = own_suites(found, COUNT(found));
-
-	for (size_t i = s->nfound; i < s->nown && n < COUNT(found); i++) {
-		bool twice = false;
-
-		for (size_t k = 0; k < n && !twice; k++)
-			twice = !strcmp(found[k].path, s->own[i].path);
-		if (!twice)
-			found[n++] = s->own[i];
-	}
-	s->nfound = n;
-	memcpy(s->own, found, n * sizeof *found);
-	s->nown = n;
-}
-
-static bool add_own_suite(struct bench *s, const char *path)
-{
-	struct own_suite one;
-
-	own_suite_at(&one, path);
 	for (size_t i = 0; i < s->nown; i++)
-		if (!strcmp(s->own[i].path, one.path))
+		if (!strcmp(s->own[i].path, one->path))
 			return true;
 	if (s->nown == COUNT(s->own))
 		return false;
-	s->own[s->nown++] = one;
+	s->own[s->nown++] = *one;
 	return true;
+}
+
+/* The person's folder anew; files that were named otherwise stay on the list. */
+static void take_folder(struct bench *s, const struct own_suite *found, size_t n)
+{
+	size_t nbefore = s->nown - s->nfound;
+	struct own_suite *before = xreallocarray(NULL, nbefore + 1, sizeof *before);
+
+	memcpy(before, s->own + s->nfound, nbefore * sizeof *before);
+	if (n)
+		memcpy(s->own, found, n * sizeof *found);
+	s->nown = s->nfound = n;
+	for (size_t i = 0; i < nbefore; i++)
+		add_own_suite(s, &before[i]);
+	free(before);
+}
+
+/* Suite files of the run that are on no list yet. */
+static void wish_for_others(struct bench *s)
+{
+	for (size_t i = 0; i < s->run.nfiles && s->nown < COUNT(s->own); i++) {
+		bool known = s->wish.nothers == COUNT(s->wish.others);
+
+		for (size_t k = 0; k < s->nown && !known; k++)
+			known = !strcmp(s->own[k].path, s->run.files[i]);
+		for (size_t k = 0; k < s->wish.nothers && !known; k++)
+			known = !strcmp(s->wish.others[k], s->run.files[i]);
+		if (!known)
+			s->wish.others[s->wish.nothers++] = xstrdup(s->run.files[i]);
+	}
 }
 
 static void rebuild_bench(struct bench *s)
 {
-	for (size_t i = 0; i < s->run.nfiles; i++)
-		add_own_suite(s, s->run.files[i]);
 	bench_rows(&s->table, &s->run, s->own, s->nown);
 	if (s->followed && s->run.current < s->run.ncases)
 		table_go(&s->table, "case", s->run.cases[s->run.current].id);
@@ -99,57 +111,124 @@ static bool is_running(const struct bench *s, const struct snapshot *snap)
 {
 	const struct job_info *j = job_of_run(s, snap);
 
-	return s->process.pid || (!*s->run.ended && j && !job_ended(j->state));
+	return s->starting || s->process.pid || (!*s->run.ended && j && !job_ended(j->state));
 }
 
-static void look_for_run(struct bench *s)
+/* What has been wished for, and what the file has more; once the one before is back. */
+static void send_trip(struct view *v)
 {
-	const char *told = getenv("BERTH_BENCH_LIVE"); /* another file; "": none */
-	char path[PATH_MAX];
+	struct bench *s = v->state;
+	struct bench_trip *t = s->trip;
+	struct command *c;
 
-	if (s->looked)
+	if (!t)
 		return;
-	s->looked = true;
-	if (told ? *told != '\0' && live_follow(&s->run, told) == 0
-		 : bench_newest(path, sizeof path) && live_follow(&s->run, path) == 0) {
-		live_read(&s->run);
-		s->followed = true;
-	}
+	s->trip = NULL;
+	t->wish = s->wish;
+	s->wish = (struct bench_wish){0};
+	c = command_new(CMD_WORK);
+	command_work(c, &t->work);
+	s->asked = app_send(v->app, c);
 }
 
-static void refresh_bench(struct bench *s)
+static void tell_end(struct view *v, const char *sentence)
 {
-	look_for_run(s);
-	if (s->process.pid && s->run.fd <= 0)
-		live_follow(&s->run, s->process.live);
-	live_read(&s->run);
+	struct bench *s = v->state;
+
+	s->ended = s->followed = false;
+	if (*sentence)
+		app_say(v->app, s->code ? ROLE_WARN : ROLE_DIM, "%s", sentence);
+	else
+		app_say(v->app, s->code ? ROLE_WARN : ROLE_GOOD,
+			s->code ? "Benchmarks: %s" : "Benchmarks done: %s",
+			*s->run.ended_text ? s->run.ended_text : "it ended early.");
+}
+
+static void take_start(struct view *v, struct bench_trip *t)
+{
+	struct bench *s = v->state;
+
+	s->starting = false;
+	if (!t->started) {
+		app_say(v->app, ROLE_BAD, "%s", t->start_err.msg);
+		return;
+	}
+	live_release(&s->run);
+	s->process = t->process;
+	s->followed = true;
+}
+
+/* The suite file that a person named. */
+static void take_file(struct view *v, const struct bench_trip *t)
+{
+	struct bench *s = v->state;
+	const struct own_suite *one = t->nsuites ? &t->suite[t->nsuites - 1] : NULL;
+
+	if (t->file_err.kind || !one) {
+		app_say(v->app, ROLE_WARN, "%s", t->file_err.msg);
+		return;
+	}
+	if (!add_own_suite(s, one)) {
+		app_say(v->app, ROLE_WARN, "There are already %d suite files.", OWN_SUITES_MAX);
+		return;
+	}
+	s->followed = false;
 	rebuild_bench(s);
+	table_go(&s->table, "", one->path);
+	app_say(v->app, ROLE_TEXT,
+		"R runs it.  Those in the folder bench beside berth.yaml are listed "
+		"automatically.");
+}
+
+static void bench_event(struct view *v, const struct event *e)
+{
+	struct bench *s = v->state;
+	struct bench_trip *t;
+	bool more;
+
+	if (e->kind != EV_WORKED || e->id != s->asked ||
+		!(t = (struct bench_trip *)view_work_take(e->work)))
+		return;
+	if (t->wish.nwords)
+		take_start(v, t);
+	s->followed |= t->found;
+	live_take(&s->run, t->bytes, t->nbytes);
+	if (t->wish.suites)
+		take_folder(s, t->suite, t->nfolder);
+	for (size_t i = t->nfolder; i < t->nfolder + t->wish.nothers; i++)
+		add_own_suite(s, &t->suite[i]);
+	rebuild_bench(s);
+	if (t->wish.file)
+		take_file(v, t);
+	if (t->wish.says && s->ended && !t->full)
+		tell_end(v, t->sentence);
+	more = t->full || t->started;
+	s->wish.says |= s->ended;
+	bench_trip_clear(t);
+	s->trip = t;
+	wish_for_others(s);
+	if (more || s->wish.says || s->wish.nothers || s->wish.nwords || s->wish.file)
+		send_trip(v);
+	app_dirty(v->app);
 }
 
 static void bench_snapshot(struct view *v, const struct snapshot *snap)
 {
 	(void)snap;
-	refresh_bench(v->state);
+	rebuild_bench(v->state);
+	send_trip(v);
 }
 
-/* That it ended is told whatever is on screen. */
+/* That it ended is told whatever is on screen, with what it wrote last. */
 static void bench_pulse(struct view *v, const struct snapshot *snap)
 {
 	struct bench *s = v->state;
-	char sentence[256];
-	int code;
 
 	(void)snap;
-	if (!bench_ended(&s->process, &code, sentence, sizeof sentence))
+	if (!bench_ended(&s->process, &s->code))
 		return;
-	refresh_bench(s);
-	s->followed = false;
-	if (*sentence)
-		app_say(v->app, code ? ROLE_WARN : ROLE_DIM, "%s", sentence);
-	else
-		app_say(v->app, code ? ROLE_WARN : ROLE_GOOD,
-			code ? "Benchmarks: %s" : "Benchmarks done: %s",
-			*s->run.ended_text ? s->run.ended_text : "it ended early.");
+	s->ended = s->wish.says = true;
+	send_trip(v);
 }
 
 /* Drawing. */
@@ -166,8 +245,9 @@ static void progress_line(
 	for (size_t i = 0; i < s->run.ncases; i++)
 		done += s->run.cases[i].state >= LIVE_OK;
 	if (!s->run.cases) {
-		canvas_clip(c, x, a.y, a.w - 1, s->process.pid ? STYLE(BUSY) : STYLE(DIM),
-			s->process.pid      ? "starting…"
+		canvas_clip(c, x, a.y, a.w - 1,
+			s->process.pid || s->starting ? STYLE(BUSY) : STYLE(DIM),
+			s->process.pid || s->starting ? "starting…"
 				: a.w < 100 ? "R runs the suite under the cursor, or those marked "
 					      "with Space."
 					    : "R runs the suite or case under the cursor, or those "
@@ -320,7 +400,6 @@ static void start_bench(struct view *v)
 {
 	struct bench *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
-	struct err e = ERR_INIT;
 	struct words w = {.n = 0};
 
 	if (is_running(s, snap)) {
@@ -331,22 +410,29 @@ static void start_bench(struct view *v)
 		app_say(v->app, ROLE_WARN, "Read-only: no benchmark is started.");
 		return;
 	}
-	if (!chosen_words(v, &w))
-		return;
-	if (bench_start(&s->process, w.word, w.n, snap->engine.endpoint, &e) < 0) {
-		app_say(v->app, ROLE_BAD, "%s", e.msg);
+	if (app_replays(v->app)) {
+		app_say(v->app, ROLE_WARN, "A replay starts nothing.");
 		return;
 	}
-	live_release(&s->run);
-	s->looked = s->followed = true;
+	if (!chosen_words(v, &w))
+		return;
+	while (s->wish.nwords < w.n) {
+		s->wish.word[s->wish.nwords] = xstrdup(w.word[s->wish.nwords]);
+		s->wish.nwords++;
+	}
+	s->wish.engine = snap->engine.endpoint ? xstrdup(snap->engine.endpoint) : NULL;
+	s->starting = true;
 	table_unmark_all(&s->table);
-	rebuild_bench(s);
+	send_trip(v);
 }
 
 static void bench_show(struct view *v)
 {
-	look_for_own(v->state);
-	refresh_bench(v->state);
+	struct bench *s = v->state;
+
+	s->wish.suites = true;
+	rebuild_bench(s);
+	send_trip(v);
 }
 
 /* A suite file that is somewhere else. */
@@ -354,24 +440,9 @@ static void bench_file(struct view *v, const char *path)
 {
 	struct bench *s = v->state;
 
-	if (access(path, R_OK) < 0) {
-		app_say(v->app, ROLE_WARN, "%s cannot be read: %s.", path, strerrordesc_np(errno));
-		return;
-	}
-	if (!add_own_suite(s, path)) {
-		app_say(v->app, ROLE_WARN, "There are already %d suite files.", OWN_SUITES_MAX);
-		return;
-	}
-	s->followed = false;
-	rebuild_bench(s);
-	for (size_t i = 0; i < s->nown; i++)
-		if (!strcmp(s->own[i].path, path) || i + 1 == s->nown) {
-			table_go(&s->table, "", s->own[i].path);
-			break;
-		}
-	app_say(v->app, ROLE_TEXT,
-		"R runs it.  Those in the folder bench beside berth.yaml are listed "
-		"automatically.");
+	free(s->wish.file);
+	s->wish.file = xstrdup(path);
+	send_trip(v);
 }
 
 static void cancel_bench(struct view *v)
@@ -392,7 +463,6 @@ static bool bench_act(struct view *v, enum action a)
 	struct bench *s = v->state;
 	size_t hidden;
 
-	refresh_bench(s);
 	app_dirty(v->app);
 	if (s->table.choosing)
 		return table_act(&s->table, a);
@@ -400,8 +470,8 @@ static bool bench_act(struct view *v, enum action a)
 	case DO_BENCH_RUN: start_bench(v); return true;
 	case DO_SUITE: app_ask_file(v->app, "suite file"); return true;
 	case DO_REFRESH:
-		look_for_own(s);
-		rebuild_bench(s);
+		s->wish.suites = true;
+		send_trip(v);
 		return false;
 	case DO_CANCEL_JOB: cancel_bench(v); return true;
 	case DO_ENTER: s->zoomed = !s->zoomed; return true;
@@ -424,13 +494,30 @@ static void bench_open(struct view *v)
 	table_init(&s->table, bench_columns, bench_ncolumns, NULL);
 	s->table.sort = bench_ncolumns; /* as they run */
 	live_release(&s->run);
+	s->trip = bench_trip_new();
+	s->wish.find = true;
+}
+
+static void keep_bench(struct view *v, struct jsonw *j)
+{
+	const struct bench *s = v->state;
+
+	table_keep(&s->table, j);
+}
+
+static void recall_bench(struct view *v, const struct node *kept)
+{
+	struct bench *s = v->state;
+
+	table_recall(&s->table, kept);
 }
 
 static const char *bench_runs(struct view *v)
 {
 	const struct bench *s = v->state;
 
-	return s->process.pid > 0 ? "benchmarks; completed cases stay in the history" : NULL;
+	return s->process.pid > 0 || s->starting ? "benchmarks; completed cases stay in the history"
+						 : NULL;
 }
 
 static void bench_close(struct view *v)
@@ -438,6 +525,9 @@ static void bench_close(struct view *v)
 	struct bench *s = v->state;
 
 	bench_stop(&s->process);
+	bench_wish_clear(&s->wish);
+	if (s->trip)
+		s->trip->work.drop(&s->trip->work);
 	table_release(&s->table);
 	live_release(&s->run);
 }
@@ -461,26 +551,10 @@ static void bench_wheel(struct view *v, int lines)
 	app_dirty(v->app);
 }
 
-static bool bench_filter(struct view *v, const char *text, bool done, struct err *e)
-{
-	struct bench *s = v->state;
-
-	(void)done;
-	return table_filter(&s->table, text, e) == 0;
-}
-
-static void bench_status(struct view *v, char *buf, size_t cap)
-{
-	struct bench *s = v->state;
-
-	table_status(&s->table, buf, cap);
-}
-
 static bool bench_save(struct view *v, struct str *out)
 {
 	struct bench *s = v->state;
 
-	refresh_bench(s);
 	table_save(&s->table, out);
 	return true;
 }
@@ -493,16 +567,20 @@ const struct view_ops bench_view = {
 	.state_size = sizeof(struct bench),
 	.open = bench_open,
 	.close = bench_close,
+	.keep = keep_bench,
+	.recall = recall_bench,
 	.show = bench_show,
 	.draw = bench_draw,
 	.snapshot = bench_snapshot,
+	.event = bench_event,
 	.pulse = bench_pulse,
 	.act = bench_act,
 	.runs = bench_runs,
 	.click = bench_click,
 	.wheel = bench_wheel,
-	.filter = bench_filter,
-	.status = bench_status,
+	.filter = table_view_filter,
+	.sort = table_view_sort,
+	.status = table_view_status,
 	.save = bench_save,
 	.file = bench_file,
 };

@@ -1,18 +1,14 @@
 /* bench_live.c - reading the lines of a run, whatever state the file is in. */
 #include "views/bench/bench_live.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <berth/mem.h>
 
 #define FIELDS_MAX 10
-#define READ_AT_ONCE ((size_t)1 << 20) /* a paint must not wait for more */
 
 struct fields {
 	char *at[FIELDS_MAX];
@@ -116,12 +112,13 @@ static void take_value(struct live_run *r, struct live_case *c, const struct fie
 {
 	struct live_arm *a = arm_at(c, f);
 	double v = parse_number_at(f, 3);
+	long done = whole_at(f, 4, 100000000);
 
 	if (!a || isnan(v))
 		return;
-	if (c->done < c->samples) {
-		c->done++;
-		r->done++;
+	if (done > c->done && done <= c->samples) {
+		r->done += done - c->done;
+		c->done = done;
 	}
 	if (a->n == LIVE_VALUES_MAX)
 		return;
@@ -216,8 +213,6 @@ static void take_live_line(struct live_run *r, char *line)
 
 void live_release(struct live_run *r)
 {
-	if (r->fd > 0)
-		close(r->fd);
 	for (size_t i = 0; i < r->ncases; i++)
 		for (size_t a = 0; a < r->cases[i].narms; a++)
 			free(r->cases[i].arm[a].v);
@@ -225,51 +220,24 @@ void live_release(struct live_run *r)
 		free(r->files[i]);
 	free(r->cases);
 	memset(r, 0, sizeof *r);
-	r->fd = -1;
 	r->current = SIZE_MAX;
 }
 
-int live_follow(struct live_run *r, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-	if (fd < 0)
-		return -1;
-	live_release(r);
-	r->fd = fd;
-	return 0;
-}
-
-static void take_bytes(struct live_run *r, const char *s, size_t n)
+void live_take(struct live_run *r, const char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '\n') {
+		if (bytes[i] == '\n') {
 			r->part[r->npart] = '\0';
 			if (!r->skipping)
 				take_live_line(r, r->part);
 			r->npart = 0;
 			r->skipping = false;
 		} else if (r->npart + 1 < sizeof r->part) {
-			r->part[r->npart++] = s[i];
+			r->part[r->npart++] = bytes[i];
 		} else {
 			r->skipping = true;
 		}
 	}
-}
-
-bool live_read(struct live_run *r)
-{
-	char buf[16384];
-	size_t all = 0;
-	ssize_t n;
-
-	if (r->fd <= 0)
-		return false;
-	while (all < READ_AT_ONCE && (n = read(r->fd, buf, sizeof buf)) > 0) {
-		take_bytes(r, buf, (size_t)n);
-		all += (size_t)n;
-	}
-	return all > 0;
 }
 
 const char *live_value(char *buf, size_t cap, const char *unit, double v)

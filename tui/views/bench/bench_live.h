@@ -1,6 +1,6 @@
 /*
  * bench_live.h - a run of benchmarks as the console sees it: the lines that `berth bench run --follow`
- * writes (bench/live.h), read as they come.
+ * writes (bench/live.h), as they come; who reads them is bench_start.c.
  *
  * The file is another process's: lines are bounded, numbers checked, texts neutralised on the canvas; what
  * does not fit the form is skipped.
@@ -61,7 +61,6 @@ struct live_case {
 };
 
 struct live_run {
-	int fd;
 	char part[4096]; /* of a line that is not complete yet */
 	size_t npart;
 	bool skipping; /* a line too long */
@@ -76,11 +75,9 @@ struct live_run {
 	size_t ncases, current; /* current: SIZE_MAX before the first */
 };
 
-/* 0, or -1 when there is no such file; what was followed before is forgotten. */
-int live_follow(struct live_run *r, const char *path);
 void live_release(struct live_run *r);
-/* Take what was written since; true when there was anything. */
-bool live_read(struct live_run *r);
+/* What was written since. */
+void live_take(struct live_run *r, const char *bytes, size_t n);
 
 /* A value in the unit of its case. */
 const char *live_value(char *buf, size_t cap, const char *unit, double v);

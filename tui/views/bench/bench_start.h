@@ -1,7 +1,8 @@
 /*
- * bench_start.h - `berth bench run` as a process of its own, and the file it tells its progress to.
+ * bench_start.h - what the Bench view has a worker do (view_work.h): start `berth bench run` as a process of its own,
+ * read the file that it tells its progress to, and look for suite files.
  *
- * Thread: main.  Starting is a spawn and does not wait.
+ * Thread: main, but for what is away.
  */
 #ifndef BENCH_START_H
 #define BENCH_START_H
@@ -11,7 +12,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include <berth/bench.h>
 #include <berth/err.h>
+#include <berth/view_work.h>
 
 #define BENCH_WORDS_MAX 64
 
@@ -20,15 +23,42 @@ struct bench_process {
 	char live[PATH_MAX], says[PATH_MAX]; /* what it tells; its standard error */
 };
 
-/* Run these suites (words of `berth bench run`); `engine` may be NULL. */
-int bench_start(struct bench_process *p, const char *const *words, size_t n, const char *engine,
-	struct err *e);
+/* What is to be done on the next way; moved there with what it owns. */
+struct bench_wish {
+	bool find;                   /* the newest file that any console's run left or writes */
+	bool suites;                 /* the suite files of the person's folder */
+	bool says;                   /* the last sentence on the standard error of the process */
+	char *word[BENCH_WORDS_MAX]; /* a run of these, words of `berth bench run`; none: no run */
+	size_t nwords;
+	char *engine;                 /* of that run, or NULL */
+	char *file;                   /* a suite file that the person named */
+	char *others[OWN_SUITES_MAX]; /* suite files that a run named */
+	size_t nothers;
+};
+void bench_wish_clear(struct bench_wish *w);
+
+struct bench_trip {
+	struct view_work work;
+	struct bench_wish wish;
+	struct bench_process process;
+	int fd; /* of the file that is followed; -1: none yet */
+	/* what came of it */
+	bool started, found;
+	struct err start_err, file_err;
+	char *bytes; /* written to the file since; full: there may be more */
+	size_t nbytes;
+	bool full;
+	char sentence[256];
+	/* The folder's, when they were asked for; the others; the one that was named. */
+	struct own_suite *suite;
+	size_t nsuites, nfolder, cap;
+};
+struct bench_trip *bench_trip_new(void);
+void bench_trip_clear(struct bench_trip *t); /* what came of it, but for file and process */
+
 /* It ends as if somebody had pressed C-c in it. */
 void bench_stop(struct bench_process *p);
-/* Has it ended?  Then `sentence` is the last line it said on standard error, and true is returned, once. */
-bool bench_ended(struct bench_process *p, int *code, char *sentence, size_t cap);
-
-/* The newest file that any console's run left or writes; false: none. */
-bool bench_newest(char *path, size_t cap);
+/* Has it ended?  true is returned once, with its exit code. */
+bool bench_ended(struct bench_process *p, int *code);
 
 #endif

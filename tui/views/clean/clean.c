@@ -18,6 +18,7 @@
 #include "app/app.h"
 #include "views/clean/clean_rows.h"
 #include "views/list.h"
+#include "views/table_view.h"
 #include "widgets/widgets.h"
 
 #define BAR_W 20
@@ -25,7 +26,7 @@
 enum phase { NONE, PLANNING, PLANNED, RUNNING, ENDED };
 
 struct clean {
-	struct table table;
+	struct table table; /* first: table_view.h */
 	enum phase phase;
 	bool foreign; /* as asked for */
 	bool detail;
@@ -39,6 +40,7 @@ struct clean {
 	uint64_t freed;
 	struct area body;
 };
+TABLE_COMES_FIRST(struct clean);
 
 /* The plan and its rows. */
 
@@ -114,7 +116,7 @@ static void ask_for_plan(struct view *v)
 	if (s->phase == RUNNING || s->phase == PLANNING)
 		return;
 	c = command_new(CMD_CLEAN_PLAN);
-	c->foreign = s->foreign;
+	c->clean.foreign = s->foreign;
 	s->phase = PLANNING;
 	s->ref = app_send(v->app, c);
 	app_dirty(v->app);
@@ -165,6 +167,12 @@ static void on_clean_end(struct view *v, const struct event *e)
 			e->freed_bytes ? format_bytes(bytes, e->freed_bytes) : "");
 }
 
+/* Other views have plans carried out, too. */
+static bool is_of_plan(const struct event *e, const struct clean_plan *p)
+{
+	return !e->plan_name || (p && !strcmp(e->plan_name, p->name));
+}
+
 static void clean_event(struct view *v, const struct event *e)
 {
 	struct clean *s = v->state;
@@ -188,7 +196,7 @@ static void clean_event(struct view *v, const struct event *e)
 		str_adds(&s->problem, e->err.msg);
 		break;
 	case EV_CLEAN_ITEM:
-		if (s->phase != RUNNING && s->asked)
+		if (s->phase != RUNNING && s->asked && is_of_plan(e, s->asked))
 			begin_running(s, e->id);
 		if (s->phase != RUNNING || e->id != s->ref || e->item >= s->plan->n)
 			return;
@@ -196,7 +204,8 @@ static void clean_event(struct view *v, const struct event *e)
 		break;
 	case EV_CLEAN_END:
 		/* It may have failed before the first item. */
-		if (s->phase == RUNNING ? e->id == s->ref : s->asked != NULL)
+		if (s->phase == RUNNING ? e->id == s->ref
+					: s->asked != NULL && is_of_plan(e, s->asked))
 			on_clean_end(v, e);
 		break;
 	default: return;
@@ -452,29 +461,6 @@ static void clean_click(struct view *v, int x, int y, bool twice)
 	app_dirty(v->app);
 }
 
-static void clean_wheel(struct view *v, int lines)
-{
-	struct clean *s = v->state;
-
-	table_wheel(&s->table, lines);
-	app_dirty(v->app);
-}
-
-static bool clean_filter(struct view *v, const char *text, bool done, struct err *e)
-{
-	struct clean *s = v->state;
-
-	(void)done;
-	return table_filter(&s->table, text, e) == 0;
-}
-
-static void clean_status(struct view *v, char *buf, size_t cap)
-{
-	struct clean *s = v->state;
-
-	table_status(&s->table, buf, cap);
-}
-
 static bool clean_copy(struct view *v, struct str *out)
 {
 	struct clean *s = v->state;
@@ -511,14 +497,17 @@ const struct view_ops clean_view = {
 	.state_size = sizeof(struct clean),
 	.open = clean_open_view,
 	.close = clean_close_view,
+	.keep = table_view_keep,
+	.recall = table_view_recall,
 	.show = clean_show,
 	.draw = clean_draw,
 	.act = clean_act,
 	.event = clean_event,
 	.click = clean_click,
-	.wheel = clean_wheel,
-	.filter = clean_filter,
-	.status = clean_status,
+	.wheel = table_view_wheel,
+	.filter = table_view_filter,
+	.sort = table_view_sort,
+	.status = table_view_status,
 	.copy = clean_copy,
 	.save = clean_save,
 };

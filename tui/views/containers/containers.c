@@ -7,30 +7,40 @@
 
 #include <berth/arena.h>
 #include <berth/check.h>
+#include <berth/config.h>
+#include <berth/jsonw.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/text.h>
 
-#include "app/app.h"
 #include "views/containers/detail.h"
+#include "views/limits.h"
 #include "views/list.h"
+#include "views/page.h"
+#include "views/past_view.h"
 #include "views/pen.h"
-
-#define SPLIT_MIN_ROWS 15 /* below this the detail takes the whole body */
+#include "views/signals.h"
+#include "views/table_view.h"
+#include "app/app.h"
 
 struct containers {
-	struct table table;
+	struct table table;           /* first: table_view.h */
 	struct table_column *columns; /* ours: how wide names are depends on them */
 	int longest;                  /* name, in columns */
+	bool ports;                   /* some container has one */
+	bool lost;                    /* the engine of some container is */
 	struct moment moment;
 	struct item *items;
 	size_t nitems, items_cap;
 	struct arena names; /* identities of heads */
 	size_t hidden;      /* stopped ones that are not shown */
-	bool flat, only_running;
+	bool flat, by_host, only_running;
 
 	enum { CLOSED, SPLIT, FULL } open;
 	struct detail_pane pane;
+	struct limits_ask limits;
+	struct signal_ask signal;
+	bool signalling;               /* the line that is typed is a signal, not limits */
 	char *focus_engine, *focus_id; /* what CMD_FOCUS was sent for last */
 	uint64_t visible_hash;         /* what CMD_VISIBLE was sent for last */
 
@@ -38,6 +48,7 @@ struct containers {
 	int split_y;     /* first row of the detail, relative to the body */
 	char copied[65]; /* id of what was copied by name last */
 };
+TABLE_COMES_FIRST(struct containers);
 
 /* Rows. */
 
@@ -49,6 +60,9 @@ static int compare_items(const void *a, const void *b)
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
 	order = text_natural(x->group, y->group);
+	/* Of two hosts' agents with one name each has its own. */
+	if (!order && x->kind != UNGROUPED)
+		order = strcmp(x->c->host, y->c->host);
 	if (order)
 		return order;
 	/* A container the agent lives in comes before the ones of its tools. */
@@ -87,29 +101,38 @@ static void add_container_item(struct containers *s, const struct item *i, int d
 			.id = i->c->id,
 			.item = i,
 			.depth = (uint8_t)depth,
-			.stale = s->moment.lost});
+			.stale = s->moment.lost || i->c->lost});
 }
 
 /* items[from..to) share a group: its head and its rows. */
 static void add_group(struct containers *s, const struct snapshot *snap, struct item *head,
 	size_t from, size_t to)
 {
+	const struct container *first = s->items[from].c;
+	bool is_home = !strcmp(first->engine, snap->engine.id), any_lost = false;
 	bool tools_below =
 		s->items[from].kind == BY_AGENT && strcmp(s->items[from].c->role, "tool") != 0;
 
-	*head = (struct item){
-		.moment = &s->moment, .kind = s->items[from].kind, .group = s->items[from].group};
-	for (size_t i = 0; i < snap->nagents && head->kind == BY_AGENT && !head->agent; i++)
+	*head = (struct item){.moment = &s->moment,
+		.kind = s->items[from].kind,
+		.group = s->items[from].group,
+		.host = first->host};
+	for (size_t i = 0; i < snap->nagents && is_home && head->kind == BY_AGENT && !head->agent;
+		i++)
 		if (!strcmp(snap->agents[i].id, head->group))
 			head->agent = &snap->agents[i];
-	for (size_t i = from; i < to; i++)
+	for (size_t i = from; i < to; i++) {
 		add_to_head(head, &s->items[i]);
+		any_lost |= s->items[i].c->lost;
+		if (head->agent && head->agent->container == s->items[i].c)
+			s->items[i].agent = head->agent;
+	}
 	table_add(&s->table,
-		(struct table_row){.engine = "",
+		(struct table_row){.engine = is_home ? "" : first->engine,
 			.id = arena_printf(&s->names, "%d/%s", (int)head->kind, head->group),
 			.item = head,
 			.group = true,
-			.stale = s->moment.lost});
+			.stale = s->moment.lost || any_lost});
 	for (size_t i = from; i < to; i++)
 		add_container_item(s, &s->items[i],
 			tools_below && strcmp(s->items[i].c->role, "tool") == 0 ? 2 : 1);
@@ -117,10 +140,14 @@ static void add_group(struct containers *s, const struct snapshot *snap, struct 
 
 static void fill_item(const struct containers *s, struct item *i, const struct container *c)
 {
-	*i = (struct item){.c = c, .moment = &s->moment, .kind = UNGROUPED, .group = ""};
+	*i = (struct item){
+		.c = c, .moment = &s->moment, .kind = UNGROUPED, .group = "", .host = c->host};
 	if (s->flat)
 		return;
-	if (*c->agent) {
+	if (s->by_host && *c->host) {
+		i->kind = BY_HOST;
+		i->group = c->host;
+	} else if (*c->agent) {
 		i->kind = BY_AGENT;
 		i->group = c->agent;
 	} else if (*c->compose_project) {
@@ -138,6 +165,7 @@ static void rebuild_containers(struct containers *s, const struct snapshot *snap
 	s->items = mem_grow(s->items, &s->items_cap, 2 * snap->ncontainers + 1, sizeof *s->items);
 	arena_reset(&s->names);
 	s->hidden = 0;
+	s->ports = s->lost = false;
 	for (size_t i = 0; i < snap->ncontainers; i++) {
 		const struct container *c = &snap->containers[i];
 		int name = text_width(c->name, strlen(c->name)) + (strcmp(c->role, "tool") ? 2 : 4);
@@ -149,6 +177,8 @@ static void rebuild_containers(struct containers *s, const struct snapshot *snap
 		else
 			fill_item(s, &s->items[n++], c);
 		longest = name > longest ? name : longest;
+		s->ports |= *c->ports != '\0';
+		s->lost |= c->lost;
 	}
 	s->longest = longest;
 	if (n)
@@ -159,7 +189,8 @@ static void rebuild_containers(struct containers *s, const struct snapshot *snap
 	table_begin(&s->table);
 	for (from = 0, heads = n; from < n; from = to) {
 		for (to = from + 1; to < n && s->items[to].kind == s->items[from].kind &&
-			!strcmp(s->items[to].group, s->items[from].group);
+			!strcmp(s->items[to].group, s->items[from].group) &&
+			!strcmp(s->items[to].c->engine, s->items[from].c->engine);
 			to++)
 			;
 		if (s->items[from].kind != UNGROUPED)
@@ -259,6 +290,12 @@ static void send_visible(struct view *v)
 
 /* Choosing what to act on. */
 
+/* Of two hosts' groups with one name: is it the one under that head? */
+static bool is_under_head(const struct table_row *head, const struct item *i)
+{
+	return !*head->engine || !strcmp(head->engine, i->c->engine);
+}
+
 static void choose_container(struct chosen *k, const struct container *c)
 {
 	k->c = mem_grow(k->c, &k->cap, k->n + 1, sizeof *k->c);
@@ -280,9 +317,11 @@ struct chosen containers_chosen(struct view *v)
 	} else if (i && i->c) {
 		choose_container(&k, i->c);
 	} else if (i) {
+		r = table_current(&s->table);
 		for (size_t n = 0; n < s->nitems; n++)
 			if (s->items[n].c && s->items[n].kind == i->kind &&
-				!strcmp(s->items[n].group, i->group))
+				!strcmp(s->items[n].group, i->group) &&
+				is_under_head(r, &s->items[n]))
 				choose_container(&k, s->items[n].c);
 	}
 	return k;
@@ -374,8 +413,12 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 
 		list.h -= pen_problem(c, list, k ? k->problem : NULL);
 		fit_container_columns(s, list.w);
-		if (s->moment.lost)
+		if (s->moment.lost || s->lost)
 			s->table.chosen |= (uint64_t)1 << CONTAINER_AGE;
+		if (snap->nhosts < 2)
+			s->table.chosen &= ~((uint64_t)1 << CONTAINER_HOST);
+		if (!s->ports)
+			s->table.chosen &= ~((uint64_t)1 << CONTAINER_PORTS);
 		table_draw(&s->table, c, list);
 		s->table.chosen = chosen;
 	}
@@ -442,12 +485,21 @@ static bool scroll_container_page(struct containers *s, enum action a)
 	}
 }
 
+/* By agent and project, then by host where there are several, then not at all. */
+static void next_grouping(struct containers *s, const struct snapshot *snap)
+{
+	bool by_host = !s->flat && !s->by_host && snap->nhosts > 1;
+
+	s->flat = !s->flat && !by_host;
+	s->by_host = by_host;
+}
+
 static bool toggle_option(struct view *v, enum action a)
 {
 	struct containers *s = v->state;
 
 	switch (a) {
-	case DO_GROUPS: s->flat = !s->flat; break;
+	case DO_GROUPS: next_grouping(s, app_snapshot(v->app)); break;
 	case DO_ALL: s->only_running = !s->only_running; break;
 	case DO_ZOOM:
 		s->open = s->open == FULL && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
@@ -460,9 +512,35 @@ static bool toggle_option(struct view *v, enum action a)
 	return true;
 }
 
+static bool containers_typed(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct containers *s = v->state;
+
+	(void)e;
+	if (done && s->signalling)
+		signal_typed(v, &s->signal, text);
+	else if (done)
+		limits_typed(v, &s->limits, text);
+	return true;
+}
+
+/* Of the row; where there is none, of all. */
+static bool show_container_history(struct view *v)
+{
+	struct containers *s = v->state;
+	const struct table_row *row = table_current(&s->table);
+	const struct container *c = row ? ((const struct item *)row->item)->c : NULL;
+
+	if (c)
+		app_push(v->app, &history_view,
+			&(struct history_seed){.engine = c->engine, .name = c->name});
+	return c != NULL;
+}
+
 static bool containers_act(struct view *v, enum action a)
 {
 	struct containers *s = v->state;
+	const struct table_row *row;
 
 	app_dirty(v->app);
 	if (s->table.choosing)
@@ -474,6 +552,18 @@ static bool containers_act(struct view *v, enum action a)
 	case DO_RECORDS: containers_records(v); return true;
 	case DO_SHELL: open_container_shell(v); return true;
 	case DO_INSPECT: open_inspect(v); return true;
+	case DO_HISTORY: return show_container_history(v);
+	case DO_LIMITS:
+	case DO_SIGNAL:
+		row = table_current(&s->table);
+		s->signalling = a == DO_SIGNAL;
+		if (s->signalling)
+			signal_ask_for(
+				v, &s->signal, row ? ((const struct item *)row->item)->c : NULL);
+		else
+			limits_ask_for(
+				v, &s->limits, row ? ((const struct item *)row->item)->c : NULL);
+		return true;
 	default: break;
 	}
 	if (containers_ask(v, a))
@@ -505,14 +595,6 @@ static void containers_wheel(struct view *v, int lines)
 	app_dirty(v->app);
 }
 
-static bool containers_filter(struct view *v, const char *text, bool done, struct err *e)
-{
-	struct containers *s = v->state;
-
-	(void)done;
-	return table_filter(&s->table, text, e) == 0;
-}
-
 static void containers_status(struct view *v, char *buf, size_t cap)
 {
 	struct containers *s = v->state;
@@ -539,12 +621,12 @@ static bool containers_copy(struct view *v, struct str *out)
 	return out->len > 0;
 }
 
-static bool containers_save(struct view *v, struct str *out)
+static bool judge_container_row(const struct table_row *r, struct where_row *ret)
 {
-	struct containers *s = v->state;
+	const struct item *i = r->item;
 
-	table_save(&s->table, out);
-	return true;
+	*ret = (struct where_row){.wall_ms = i->moment->wall_ms, .c = i->c, .a = i->agent};
+	return i->c;
 }
 
 static void containers_open(struct view *v)
@@ -556,6 +638,7 @@ static void containers_open(struct view *v)
 	s->columns = xcalloc(container_ncolumns, sizeof *s->columns);
 	memcpy(s->columns, container_columns, container_ncolumns * sizeof *s->columns);
 	table_init(&s->table, s->columns, container_ncolumns, "name");
+	s->table.row_of = judge_container_row;
 	if (table_set(&s->table, set->columns.item, set->columns.n, set->sort, &e) < 0)
 		app_say(v->app, ROLE_WARN, "berth.yaml: %s", e.msg);
 	s->flat = !set->groups;
@@ -581,6 +664,35 @@ static void containers_hide(struct view *v)
 	send_focus(v, NULL);
 }
 
+/* Written the other way round than the flag is here. */
+static void recall_bool(const struct node *kept, const char *key, bool *ret_not)
+{
+	const struct node *n = node_get(kept, key);
+
+	if (n && n->kind == NODE_SCALAR)
+		*ret_not = strcmp(n->value, "false") == 0;
+}
+
+static void keep_containers(struct view *v, struct jsonw *j)
+{
+	struct containers *s = v->state;
+
+	table_keep(&s->table, j);
+	if (s->flat == app_settings(v->app)->groups)
+		jsonw_bool(j, "groups", !s->flat);
+	if (s->only_running == app_settings(v->app)->stopped)
+		jsonw_bool(j, "stopped", !s->only_running);
+}
+
+static void recall_containers(struct view *v, const struct node *kept)
+{
+	struct containers *s = v->state;
+
+	table_recall(&s->table, kept);
+	recall_bool(kept, "groups", &s->flat);
+	recall_bool(kept, "stopped", &s->only_running);
+}
+
 const struct view_ops containers_view = {
 	.name = "containers",
 	.tab = "Containers",
@@ -589,6 +701,8 @@ const struct view_ops containers_view = {
 	.state_size = sizeof(struct containers),
 	.open = containers_open,
 	.close = containers_close,
+	.keep = keep_containers,
+	.recall = recall_containers,
 	.hide = containers_hide,
 	.draw = containers_draw,
 	.drawn = containers_drawn,
@@ -597,8 +711,11 @@ const struct view_ops containers_view = {
 	.refused = containers_refused,
 	.click = containers_click,
 	.wheel = containers_wheel,
-	.filter = containers_filter,
+	.filter = table_view_filter,
+	.sort = table_view_sort,
+	.row = current_container,
+	.typed = containers_typed,
 	.status = containers_status,
 	.copy = containers_copy,
-	.save = containers_save,
+	.save = table_view_save,
 };

@@ -15,9 +15,12 @@
 struct item {
 	const struct container *c; /* NULL: a head */
 	const struct moment *moment;
-	enum { BY_AGENT, BY_PROJECT, UNGROUPED } kind;
-	const char *group;         /* name of the agent or project; "" */
-	const struct agent *agent; /* heads: the agent of that name; NULL: none that berth knows */
+	enum { BY_AGENT, BY_PROJECT, BY_HOST, UNGROUPED } kind;
+	const char *group; /* name of the agent, project or host; "" */
+	const char *host;  /* of several; "" */
+	const struct agent
+		*agent; /* heads: the agent of that name; of a row below one: whose container it
+				      is; NULL: none that berth knows */
 	/* Heads: all of theirs together. */
 	size_t n, running;
 	bool net;
@@ -35,6 +38,8 @@ enum {
 	CONTAINER_PIDS = 7,
 	CONTAINER_UP,
 	CONTAINER_AGE = 16,
+	CONTAINER_PORTS,
+	CONTAINER_HOST = 21,
 };
 /* The state as a person says it: "running", "exited 1", "out of memory", "stopping". */
 void container_state_text(const struct container *c, char *buf, size_t cap, struct style *st);

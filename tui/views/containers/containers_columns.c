@@ -24,7 +24,7 @@ static const struct item *item_of(const struct table_row *r)
 
 static void container_name_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
-	static const char *const what[] = {"agent", "compose", ""};
+	static const char *const what[] = {"agent", "compose", "host", ""};
 	const struct item *i = item_of(r);
 	char doing[TABLE_CELL_MAX / 2];
 
@@ -149,15 +149,19 @@ static void cpu_text(const struct table_row *r, char *buf, size_t cap, struct st
 		snprintf(buf, cap, "%*s", NUMBER_W, format_percent(n, cpu));
 }
 
-/* To its own peak, but noise near zero stays low. */
+/* One scale for all rows, so that they can be compared: full is the container's limit, or a core. */
 static void draw_spark(
 	const struct container_stats *s, struct canvas *c, struct area a, struct style st)
 {
-	double top = 100;
+	double top = 10 * (s->cpu_limit_percent > 0 ? s->cpu_limit_percent : 100);
 
-	for (int i = s->spark_len > a.w ? s->spark_len - a.w : 0; i < s->spark_len; i++)
-		top = s->spark[i] > top ? s->spark[i] : top;
 	meter_spark(c, a.x, a.y, a.w, st, s->spark, s->spark_len, top);
+}
+
+/* Its limit keeps it from its CPU so often that it is slower for it. */
+static bool container_is_throttled(const struct container *c)
+{
+	return c->stats.throttles && c->stats.throttled_percent >= 10;
 }
 
 static void cpu_draw(const struct table_row *r, struct canvas *c, struct area a)
@@ -172,6 +176,8 @@ static void cpu_draw(const struct table_row *r, struct canvas *c, struct area a)
 		return;
 	}
 	canvas_right(c, a.x, a.y, NUMBER_W, number_style(i, cpu < 0.05), format_percent(n, cpu));
+	if (container_is_throttled(i->c) && a.w > NUMBER_W)
+		canvas_glyph(c, a.x + NUMBER_W, a.y, STYLE(WARN), GLYPH_BANG);
 	if (a.w > NUMBER_W + 3)
 		draw_spark(s, c, (struct area){a.x + NUMBER_W + 1, a.y, a.w - NUMBER_W - 1, 1},
 			container_stats_old(i->c, i->moment) ? STYLE(STALE) : STYLE(CHART));
@@ -182,6 +188,78 @@ static int cpu_compare(const struct table_row *a, const struct table_row *b)
 	/* As they are shown: equal ones do not change places with every sample. */
 	return compare_double(nearbyint(10 * cpu_percent_of(item_of(a))),
 		nearbyint(10 * cpu_percent_of(item_of(b))));
+}
+
+/* THROTTLED, PRESSURE: -1 where it is not known. */
+
+static double throttled_of(const struct item *i)
+{
+	return i->c && container_has_stats(i->c) && i->c->stats.throttles
+		? i->c->stats.throttled_percent
+		: -1;
+}
+
+static void throttled_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	double v = throttled_of(item_of(r));
+	char n[FORMAT_MAX];
+
+	if (v < 0)
+		return;
+	*st = v >= 10 ? STYLE(WARN) : number_style(item_of(r), v < 0.05);
+	snprintf(buf, cap, "%s %%", format_percent(n, v));
+}
+
+static int throttled_compare(const struct table_row *a, const struct table_row *b)
+{
+	return compare_double(throttled_of(item_of(a)), throttled_of(item_of(b)));
+}
+
+/* The highest of the three, and which it is. */
+static double pressure_of(const struct item *i, const char **ret)
+{
+	const struct container_stats *s = i->c ? &i->c->stats : NULL;
+
+	*ret = "cpu";
+	if (!s || !container_has_stats(i->c) || !s->pressed)
+		return -1;
+	if (s->pressure_memory > s->pressure_cpu && s->pressure_memory >= s->pressure_io)
+		return *ret = "mem", s->pressure_memory;
+	if (s->pressure_io > s->pressure_cpu)
+		return *ret = "io", s->pressure_io;
+	return s->pressure_cpu;
+}
+
+static void pressure_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const char *what;
+	double v = pressure_of(item_of(r), &what);
+	char n[FORMAT_MAX];
+
+	if (v < 0)
+		return;
+	*st = v >= 20 ? STYLE(WARN) : number_style(item_of(r), v < 0.05);
+	snprintf(buf, cap, "%s%s%s", v < 0.05 ? "" : what, v < 0.05 ? "" : " ",
+		format_percent(n, v));
+}
+
+static int pressure_compare(const struct table_row *a, const struct table_row *b)
+{
+	const char *what;
+
+	return compare_double(pressure_of(item_of(a), &what), pressure_of(item_of(b), &what));
+}
+
+/* A number of bytes as format_bytes rounds it: what looks equal keeps its order. */
+static double as_shown(double v)
+{
+	double unit = 1;
+
+	while (v / unit >= 999.5)
+		unit *= 1024;
+	if (unit > 1 && v / unit < 9.95)
+		return nearbyint(10 * v / unit) * unit / 10;
+	return nearbyint(v / unit) * unit;
 }
 
 /* MEM, LIMIT */
@@ -209,7 +287,8 @@ static void memory_text(const struct table_row *r, char *buf, size_t cap, struct
 
 static int memory_compare(const struct table_row *a, const struct table_row *b)
 {
-	return compare_int(memory_of(item_of(a)), memory_of(item_of(b)));
+	return compare_double(
+		as_shown((double)memory_of(item_of(a))), as_shown((double)memory_of(item_of(b))));
 }
 
 static uint64_t limit_of(const struct item *i)
@@ -250,8 +329,8 @@ static int limit_compare(const struct table_row *a, const struct table_row *b)
 {
 	uint64_t x = limit_of(item_of(a)), y = limit_of(item_of(b));
 
-	return compare_double(x ? (double)memory_of(item_of(a)) / (double)x : -1,
-		y ? (double)memory_of(item_of(b)) / (double)y : -1);
+	return compare_double(x ? nearbyint(100 * (double)memory_of(item_of(a)) / (double)x) : -1,
+		y ? nearbyint(100 * (double)memory_of(item_of(b)) / (double)y) : -1);
 }
 
 /* NET, IO: two rates side by side. */
@@ -306,7 +385,8 @@ static void rates_draw(const struct item *i, struct rates v, struct canvas *c, s
 
 static int rates_compare(struct rates a, struct rates b)
 {
-	return compare_double(a.known ? a.a + a.b : -1, b.known ? b.a + b.b : -1);
+	return compare_double(a.known ? as_shown(a.a) + as_shown(a.b) : -1,
+		b.known ? as_shown(b.a) + as_shown(b.b) : -1);
 }
 
 static void net_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
@@ -471,6 +551,19 @@ TEXT_COLUMN(ports)
 TEXT_COLUMN(networks)
 TEXT_COLUMN(role)
 
+/* Of a head it tells two groups of one name apart. */
+static void host_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	*st = item_of(r)->c ? STYLE(DIM) : STYLE(GROUP);
+	if (item_of(r)->c || item_of(r)->kind != BY_HOST)
+		snprintf(buf, cap, "%s", item_of(r)->host);
+}
+
+static int host_compare(const struct table_row *a, const struct table_row *b)
+{
+	return strcmp(item_of(a)->host, item_of(b)->host);
+}
+
 static int container_image_compare(const struct table_row *a, const struct table_row *b)
 {
 	const struct item *x = item_of(a), *y = item_of(b);
@@ -588,10 +681,18 @@ const struct table_column container_columns[] = {
 	/* Not asked for, but shown while the engine is lost: what stands there then is old. */
 	[CONTAINER_AGE] = {.name = "age", .head = "AGE", .min = 5, .ideal = 6, .keep = 42, .optional = true,
 		.right = true, .descending = true, .text = container_age_text, .compare = container_age_compare},
-	{.name = "ports", .head = "PORTS", .min = 8, .ideal = 20, .grow = 1, .keep = 106,
-		.optional = true, .text = ports_text, .compare = ports_compare},
+	/* Shown when any container has a port. */
+	[CONTAINER_PORTS] = {.name = "ports", .head = "PORTS", .min = 8, .ideal = 20, .grow = 1, .keep = 95,
+		.text = ports_text, .compare = ports_compare},
+	{.name = "throttled", .head = "THROTTLED", .min = 9, .ideal = 9, .keep = 70, .optional = true,
+		.right = true, .descending = true, .text = throttled_text, .compare = throttled_compare},
+	{.name = "pressure", .head = "PRESSURE", .min = 8, .ideal = 8, .keep = 71, .optional = true,
+		.right = true, .descending = true, .text = pressure_text, .compare = pressure_compare},
 	{.name = "networks", .head = "NETWORKS", .min = 8, .ideal = 16, .grow = 1, .keep = 107,
 		.optional = true, .text = networks_text, .compare = networks_compare},
+	/* Shown where there are several. */
+	[CONTAINER_HOST] = {.name = "host", .head = "HOST", .min = 8, .ideal = 12, .keep = 41,
+		.text = host_text, .compare = host_compare},
 };
 /* clang-format on */
 const size_t container_ncolumns = COUNT(container_columns);

@@ -11,7 +11,7 @@ bool container_has_stats(const struct container *c)
 
 bool container_stats_old(const struct container *c, const struct moment *m)
 {
-	return m->lost || c->stats.at_ns < m->old_ns;
+	return m->lost || c->lost || c->stats.at_ns < m->old_ns;
 }
 
 enum glyph container_glyph(const struct container *c, struct style *st)

@@ -26,7 +26,7 @@ struct chart {
 	char peak[48];
 	const struct series *a, *b; /* b: drawn below a, or NULL */
 	const char *sign_a, *sign_b;
-	double top;   /* 0: the largest value, but at least `least` */
+	double top; /* its limit, to which a line is near; 0: the largest value, but at least `least` */
 	double least; /* what would be noise beside it stays low; 0: 4 KiB */
 };
 
@@ -44,6 +44,20 @@ static char *bytes_of(char *buf, double v)
 	return format_bytes(buf, v > 0 ? (uint64_t)v : 0);
 }
 
+/* "38.4 % of 200.0 %, throttled 12.0 %" */
+static void write_cpu_value(const struct container_stats *s, char *buf, size_t cap)
+{
+	char a[FORMAT_MAX], b[FORMAT_MAX];
+	int n = snprintf(buf, cap, "%s %%", format_percent(a, s->cpu_percent));
+
+	if (s->cpu_limit_percent > 0)
+		n += snprintf(buf + n, cap - (size_t)n, " of %s %%",
+			format_percent(b, s->cpu_limit_percent));
+	if (s->throttles && s->throttled_percent >= 0.05)
+		snprintf(buf + n, cap - (size_t)n, ", throttled %s %%",
+			format_percent(a, s->throttled_percent));
+}
+
 static size_t make_charts(struct chart *k, const struct container *c, const struct detail *d)
 {
 	const struct container_stats *s = &c->stats;
@@ -51,7 +65,8 @@ static size_t make_charts(struct chart *k, const struct container *c, const stru
 	size_t n = 0;
 
 	k[n] = (struct chart){.name = "CPU", .a = &d->cpu_percent, .least = 5};
-	snprintf(k[n].value, sizeof k[n].value, "%s %%", format_percent(a, s->cpu_percent));
+	write_cpu_value(s, k[n].value, sizeof k[n].value);
+	k[n].top = s->cpu_limit_percent;
 	snprintf(k[n].peak, sizeof k[n].peak, "peak %s %% in %s",
 		format_percent(a, series_peak(&d->cpu_percent)),
 		format_span(b, (int64_t)(d->cpu_percent.len * d->interval_s)));
@@ -94,6 +109,8 @@ static void draw_series(const struct chart *k, const struct series *s, struct ca
 {
 	double peak = series_peak(s), least = k->least > 0 ? k->least : 4096;
 
+	if (k->top > 0)
+		meter_level_line(c, a, STYLE(RULE), METER_NEAR);
 	meter_chart(c, a, st, s->v, s->len, k->top > 0 ? k->top : peak > least ? peak : least);
 }
 

@@ -1,5 +1,6 @@
 /* jobs.c - everything that takes long, in all berth processes: progress, rate, time left, cancel.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "views/jobs/jobs_total.h"
 #include "views/list.h"
 #include "views/pen.h"
+#include "views/table_view.h"
 #include "widgets/widgets.h"
 
 #define ID_MAX 64
@@ -22,12 +24,13 @@
 #define PERCENT_W 6
 
 struct jobs {
-	struct table table;
+	struct table table;  /* first: table_view.h */
 	char (*ids)[ID_MAX]; /* identities of the rows */
 	size_t ids_cap;
 	bool detail;
 	struct area body;
 };
+TABLE_COMES_FIRST(struct jobs);
 
 static const struct job_info *job_of(const struct table_row *r)
 {
@@ -92,6 +95,8 @@ static void job_progress_text(const struct job_info *j, bool brief, char *buf, s
 		snprintf(buf, cap, "stopping…");
 	else if (j->state == JOB_QUEUED)
 		snprintf(buf, cap, "queued");
+	else if (j->asks)
+		snprintf(buf, cap, "asks you: %s", j->current);
 	else
 		snprintf(
 			buf, cap, "%s%s%s", amount, *amount && *j->current ? "  " : "", j->current);
@@ -114,8 +119,8 @@ static void job_name_draw(const struct table_row *r, struct canvas *c, struct ar
 	canvas_glyph(c, a.x, a.y,
 		(struct style){.role = (uint8_t)(j->failed && j->state == JOB_DONE
 					       ? ROLE_WARN
-					       : job_look[j->state].role)},
-		job_look[j->state].glyph);
+					       : job_looks_like(j)->role)},
+		job_looks_like(j)->glyph);
 	job_name_text(r, name, sizeof name, &st);
 	canvas_clip(c, a.x + 2, a.y, a.w - 2, st, name);
 }
@@ -133,7 +138,7 @@ static const char *job_owner(const struct job_info *j)
 
 static void job_owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
-	*st = job_of(r)->own ? STYLE(TEXT) : STYLE(DIM);
+	*st = job_of(r)->ours ? STYLE(TEXT) : STYLE(DIM);
 	snprintf(buf, cap, "%s", job_owner(job_of(r)));
 }
 
@@ -174,7 +179,8 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 	}
 	/* A bar of what nobody knows would be an empty one for ever. */
 	if (j->fraction < 0) {
-		canvas_clip(c, x, a.y, a.w, j->cancelling ? STYLE(WARN) : STYLE(TEXT), text);
+		canvas_clip(
+			c, x, a.y, a.w, j->cancelling || j->asks ? STYLE(WARN) : STYLE(TEXT), text);
 		return;
 	}
 	meter_bar(c, x, a.y, bar, j->cancelling ? ROLE_BAR_WARN : ROLE_BAR, j->fraction);
@@ -191,7 +197,8 @@ static void progress_draw(const struct table_row *r, struct canvas *c, struct ar
 
 static int progress_compare(const struct table_row *a, const struct table_row *b)
 {
-	double x = job_of(a)->fraction, y = job_of(b)->fraction;
+	/* As they are shown; unknown is below 0. */
+	double x = floor(100 * job_of(a)->fraction), y = floor(100 * job_of(b)->fraction);
 
 	return x < y ? -1 : x > y;
 }
@@ -280,7 +287,7 @@ static void jobs_snapshot(struct view *v, const struct snapshot *snap)
 static void draw_job_detail(struct canvas *c, struct area a, const struct job_info *j)
 {
 	struct pen p = pen_on(c, (struct area){a.x + 2, a.y + 1, a.w - 4, a.h - 1}, 0);
-	struct style st = {.role = (uint8_t)job_look[j->state].role};
+	struct style st = {.role = (uint8_t)job_looks_like(j)->role};
 	char text[256], n[FORMAT_MAX];
 	int x = a.x + 1;
 
@@ -289,14 +296,14 @@ static void draw_job_detail(struct canvas *c, struct area a, const struct job_in
 	x += canvas_clip(c, x, a.y, a.w - 6, STYLE(STRONG), j->name);
 	canvas_text(c, x, a.y, 1, STYLE(TEXT), " ");
 	p.key_width = 11;
-	pen_fact(&p, "State", st, j->cancelling ? "stopping…" : job_look[j->state].word);
+	pen_fact(&p, "State", st, j->cancelling ? "stopping…" : job_looks_like(j)->word);
 	if (*j->result)
 		pen_fact(&p, "Result", j->state == JOB_DONE ? STYLE(TEXT) : st, j->result);
 	for (size_t i = 0; i < JOB_ERRORS; i++)
 		if (*j->error[i])
 			pen_fact(&p, i ? "" : "Errors", STYLE(BAD), j->error[i]);
 	if (*j->current && !job_ended(j->state))
-		pen_fact(&p, "In hand", STYLE(TEXT), j->current);
+		pen_fact(&p, j->asks ? "About" : "In hand", STYLE(TEXT), j->current);
 	amount_text(j, false, text, sizeof text);
 	if (*text)
 		pen_fact(&p, "Done", STYLE(TEXT), text);
@@ -321,7 +328,7 @@ static void draw_job_detail(struct canvas *c, struct area a, const struct job_in
 	if (j->started_wall_ms > 0)
 		pen_fact(&p, "Started", STYLE(TEXT), format_wall(n, j->started_wall_ms));
 	snprintf(text, sizeof text, "%s, process %d%s", job_owner(j), (int)j->id.pid,
-		j->own                             ? " (this console)"
+		j->ours                            ? " (this console)"
 			: j->state == JOB_ORPHANED ? " (dead)"
 						   : "");
 	pen_fact(&p, "Owner", STYLE(TEXT), text);
@@ -437,6 +444,18 @@ static void dismiss_marked(struct view *v)
 	free(list);
 }
 
+/* The one under the cursor: each is a question of its own. */
+static void allow_current(struct view *v)
+{
+	struct jobs *s = v->state;
+	const struct table_row *r = table_current(&s->table);
+
+	if (r && job_of(r)->asks)
+		app_confirm_allow(v->app, job_of(r));
+	else
+		app_say(v->app, ROLE_DIM, "Nothing is asked here.");
+}
+
 static bool jobs_act(struct view *v, enum action a)
 {
 	struct jobs *s = v->state;
@@ -446,6 +465,7 @@ static bool jobs_act(struct view *v, enum action a)
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
+	case DO_ALLOW: allow_current(v); return true;
 	case DO_CANCEL_JOB: cancel_marked(v); return true;
 	case DO_CANCEL_ALL: cancel_everybody(v); return true;
 	case DO_DISMISS: dismiss_marked(v); return true;
@@ -489,29 +509,6 @@ static void jobs_click(struct view *v, int x, int y, bool twice)
 	app_dirty(v->app);
 }
 
-static void jobs_wheel(struct view *v, int lines)
-{
-	struct jobs *s = v->state;
-
-	table_wheel(&s->table, lines);
-	app_dirty(v->app);
-}
-
-static bool jobs_filter(struct view *v, const char *text, bool done, struct err *e)
-{
-	struct jobs *s = v->state;
-
-	(void)done;
-	return table_filter(&s->table, text, e) == 0;
-}
-
-static void jobs_status(struct view *v, char *buf, size_t cap)
-{
-	struct jobs *s = v->state;
-
-	table_status(&s->table, buf, cap);
-}
-
 static bool jobs_copy(struct view *v, struct str *out)
 {
 	struct jobs *s = v->state;
@@ -524,14 +521,6 @@ static bool jobs_copy(struct view *v, struct str *out)
 	return r != NULL;
 }
 
-static bool jobs_save(struct view *v, struct str *out)
-{
-	struct jobs *s = v->state;
-
-	table_save(&s->table, out);
-	return true;
-}
-
 const struct view_ops jobs_view = {
 	.name = "jobs",
 	.tab = "Jobs",
@@ -540,13 +529,16 @@ const struct view_ops jobs_view = {
 	.state_size = sizeof(struct jobs),
 	.open = jobs_open,
 	.close = jobs_close,
+	.keep = table_view_keep,
+	.recall = table_view_recall,
 	.draw = jobs_draw,
 	.snapshot = jobs_snapshot,
 	.act = jobs_act,
 	.click = jobs_click,
-	.wheel = jobs_wheel,
-	.filter = jobs_filter,
-	.status = jobs_status,
+	.wheel = table_view_wheel,
+	.filter = table_view_filter,
+	.sort = table_view_sort,
+	.status = table_view_status,
 	.copy = jobs_copy,
-	.save = jobs_save,
+	.save = table_view_save,
 };

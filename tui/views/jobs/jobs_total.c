@@ -24,6 +24,14 @@ const struct job_look job_look[] = {
 	[JOB_ORPHANED] = {"its process died", ROLE_BAD, GLYPH_CROSS},
 };
 
+const struct job_look *job_looks_like(const struct job_info *j)
+{
+	static const struct job_look asks = {
+		"asks for a person\u2019s word", ROLE_WARN, GLYPH_RING};
+
+	return j->asks ? &asks : &job_look[j->state];
+}
+
 struct total {
 	size_t state[JOB_ORPHANED + 1];
 	uint64_t bytes_done, bytes_total;

@@ -12,6 +12,8 @@ struct job_look {
 	enum glyph glyph;
 };
 extern const struct job_look job_look[JOB_ORPHANED + 1];
+/* That of its state, or of what waits for a person. */
+const struct job_look *job_looks_like(const struct job_info *j);
 
 /* "4 running · 12 queued      ▇▇▇▇▇░░  64 %   2s left   1.8G of 2.8G": what fits. */
 void jobs_total_draw(struct canvas *c, struct area a, const struct snapshot *snap);

@@ -137,8 +137,32 @@ static bool needs_no_settling(const char *s, size_t n)
 		!memchr(s, '\n', n);
 }
 
+/* The changes of colour in a line that is being settled. */
+struct runs {
+	struct log_run run[LOG_RUNS_MAX];
+	size_t n;
+	struct ink now, last;
+};
+
+/* Text is to be written at `used`. */
+static void ink_text(struct runs *r, size_t used)
+{
+	if (memcmp(&r->now, &r->last, sizeof r->now) == 0 || r->n == LOG_RUNS_MAX)
+		return;
+	r->run[r->n++] = (struct log_run){(uint16_t)used, r->now};
+	r->last = r->now;
+}
+
+/* Of all escape sequences only those for colours mean something. */
+static void take_escape(struct runs *r, const char *s, size_t n)
+{
+	if (n > 2 && s[1] == '[' && s[n - 1] == 'm')
+		ink_take(&r->now, s + 2, n - 3);
+}
+
 /* Copy what a terminal would be left with.  Returns bytes written, at most `cap`. */
-static size_t settle_line(char *out, size_t cap, const char *s, size_t n, bool *clipped)
+static size_t settle_line(
+	char *out, size_t cap, const char *s, size_t n, struct runs *runs, bool *clipped)
 {
 	size_t used = 0, column = 0;
 
@@ -150,14 +174,19 @@ static size_t settle_line(char *out, size_t cap, const char *s, size_t n, bool *
 		int w;
 
 		if (s[i] == '\x1b') {
-			i += escape_len(s + i, n - i);
+			len = escape_len(s + i, n - i);
+			take_escape(runs, s + i, len);
+			i += len;
 			continue;
 		}
 		if (s[i] == '\r') {
 			used = column = 0;
+			runs->n = 0;
+			runs->last = (struct ink){0};
 			i++;
 			continue;
 		}
+		ink_text(runs, used);
 		if (s[i] == '\t') {
 			len = TAB_STOP - column % TAB_STOP;
 			if (used + len > cap) {
@@ -204,25 +233,49 @@ static int64_t order_ns(struct logbuf *b, uint16_t source, int64_t wall_ns)
 	return b->last_ns[source] = wall_ns;
 }
 
+static size_t stored_bytes(const struct logbuf_line *l)
+{
+	return l->len + l->nruns * sizeof(struct log_run);
+}
+
+static void keep_line_bytes(struct logbuf *b, const struct logbuf_line *l)
+{
+	b->used[b->current] += (uint32_t)stored_bytes(l);
+	b->live[b->current]++;
+}
+
+struct log_run logbuf_run(const struct logbuf *b, const struct logbuf_line *l, size_t i)
+{
+	struct log_run r;
+
+	memcpy(&r, logbuf_text(b, l) + l->len + i * sizeof r, sizeof r);
+	return r;
+}
+
 static void push_line(struct logbuf *b, const struct log_line *in, uint8_t flags)
 {
 	struct logbuf_line l = {.source = in->source, .stream = in->stream, .flags = flags};
 	size_t n = in->len < LOG_LINE_MAX ? in->len : LOG_LINE_MAX;
 	size_t most = memchr(in->text, '\t', n) ? STORED_MAX : n;
+	struct runs runs;
 	bool clipped = in->clipped;
 	char *to;
 
 	if (b->count == b->max_lines)
 		evict_line(b);
-	to = make_chunk_room(b, most, &l.at);
 	if (needs_no_settling(in->text, n)) {
+		to = make_chunk_room(b, n, &l.at);
 		memcpy(to, in->text, n);
 		l.len = (uint16_t)n;
 	} else {
-		l.len = (uint16_t)settle_line(to, most, in->text, n, &clipped);
+		runs.n = 0;
+		runs.now = runs.last = (struct ink){0};
+		to = make_chunk_room(b, most + sizeof runs.run, &l.at);
+		l.len = (uint16_t)settle_line(to, most, in->text, n, &runs, &clipped);
+		l.nruns = (uint16_t)runs.n;
+		memcpy(to + l.len, runs.run, runs.n * sizeof *runs.run);
 	}
-	b->used[b->current] += l.len;
-	b->live[b->current]++;
+	keep_line_bytes(b, &l);
 	if (clipped)
 		l.flags |= LOG_CLIPPED;
 	if (in->wall_ns <= 0)
@@ -289,6 +342,22 @@ void logbuf_append(struct logbuf *b, const struct log_line *lines, size_t n)
 		pushed++;
 	}
 	merge_lines(b, pushed);
+}
+
+void logbuf_copy(struct logbuf *b, const struct logbuf *from, const struct logbuf_line *l)
+{
+	struct logbuf_line copy = *l;
+
+	if (b->count == b->max_lines)
+		evict_line(b);
+	memcpy(make_chunk_room(b, stored_bytes(l), &copy.at), logbuf_text(from, l),
+		stored_bytes(l));
+	keep_line_bytes(b, &copy);
+	copy.key.ns = order_ns(b, l->source, l->flags & LOG_NO_STAMP ? 0 : l->key.ns);
+	copy.key.serial = ++b->serial;
+	b->count++;
+	*line_slot(b, b->count - 1) = copy;
+	merge_lines(b, 1);
 }
 
 void logbuf_gap(struct logbuf *b, uint64_t n)

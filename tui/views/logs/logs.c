@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/text.h>
 
 #include "app/app.h"
+#include "views/audit/audit_text.h"
 #include "views/list.h"
 #include "views/logs/logs_page.h"
 
@@ -58,9 +60,11 @@ static void subscribe_logs(struct view *v)
 		src->was_stopped = !k || k->state != CONTAINER_RUNNING;
 		command_target(c, src->engine, src->id, src->name);
 	}
-	c->logs.follow = true;
+	c->logs.follow = !s->span.until_ns;
+	c->logs.span = s->span;
 	/* The history is shared among the containers. */
-	c->logs.tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
+	if (!s->span.tail)
+		c->logs.span.tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
 	s->subscription = app_send(v->app, c);
 	s->ended = false;
 }
@@ -112,6 +116,23 @@ static void refilter_logs(struct logs *s)
 	count_hits_anew(s);
 }
 
+/* From the engine, as if they were opened now. */
+static void reread_logs(struct view *v)
+{
+	struct logs *s = v->state;
+
+	unsubscribe_logs(v);
+	logbuf_clear(&s->all);
+	refilter_logs(s);
+	for (size_t i = 0; i < s->nsources; i++)
+		s->source[i].had_ns = 0;
+	s->seen = 0;
+	s->cursor = (struct log_key){0};
+	follow_end(s);
+	subscribe_logs(v);
+	app_dirty(v->app);
+}
+
 static void drop_filter(struct logs *s)
 {
 	for (size_t i = 0; i < s->nparts; i++)
@@ -159,15 +180,8 @@ static int set_log_filter(struct logs *s, const char *text, struct err *e)
 
 static void filter_line(struct logs *s, const struct logbuf_line *l)
 {
-	const struct log_line copy = {.wall_ns = l->flags & LOG_NO_STAMP ? 0 : l->key.ns,
-		.text = logbuf_text(&s->all, l),
-		.len = l->len,
-		.source = l->source,
-		.stream = l->stream,
-		.clipped = l->flags & LOG_CLIPPED};
-
-	if (!(l->flags & LOG_GAP) && is_let_through(s, copy.text, copy.len))
-		logbuf_append(&s->some, &copy, 1);
+	if (!(l->flags & LOG_GAP) && is_let_through(s, logbuf_text(&s->all, l), l->len))
+		logbuf_copy(&s->some, &s->all, l);
 }
 
 /* One slice; true: there is more. */
@@ -215,11 +229,79 @@ static void step_logs(struct view *v)
 	search_on(v);
 }
 
+/* Which lines are read at all. */
+
+static int take_tail(const char *text, int *ret, struct err *e)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (end == text || *end || n < 1 || n > 1000000)
+		return err_set(e, ERR_USAGE, "tail= takes a number of lines from 1 to 1000000");
+	*ret = (int)n;
+	return 0;
+}
+
+static int take_moment(const char *text, int64_t *ret_ns, struct err *e)
+{
+	int64_t ms = audit_text_time(text, clock_wall_ms(), e);
+
+	if (ms < 0)
+		return -1;
+	*ret_ns = ms * 1000000;
+	return 0;
+}
+
+/* "since=1h until=10m tail=500", each may be missing.  A beginning without a number means all since then. */
+static int parse_period(const char *text, struct log_span *ret, struct err *e)
+{
+	char words[sizeof((struct logs *)0)->period], *save = NULL;
+	int rc = 0;
+
+	*ret = (struct log_span){0};
+	if (strlen(text) >= sizeof words)
+		return err_set(e, ERR_USAGE, "that is too long");
+	snprintf(words, sizeof words, "%s", text);
+	for (char *w = strtok_r(words, " ", &save); w && rc == 0; w = strtok_r(NULL, " ", &save)) {
+		if (strncmp(w, "since=", 6) == 0)
+			rc = take_moment(w + 6, &ret->since_ns, e);
+		else if (strncmp(w, "until=", 6) == 0)
+			rc = take_moment(w + 6, &ret->until_ns, e);
+		else if (strncmp(w, "tail=", 5) == 0)
+			rc = take_tail(w + 5, &ret->tail, e);
+		else
+			rc = err_set(e, ERR_USAGE, "write since=1h until=10m tail=500");
+	}
+	if (rc == 0 && ret->since_ns && !ret->tail)
+		ret->tail = -1;
+	if (rc == 0 && ret->until_ns && ret->until_ns <= ret->since_ns)
+		rc = err_set(e, ERR_USAGE, "until= is not after since=");
+	return rc;
+}
+
+static bool period_typed(struct view *v, const char *text, bool done, struct err *e)
+{
+	struct logs *s = v->state;
+	struct log_span span;
+
+	if (!text)
+		return true;
+	if (parse_period(text, &span, e) < 0)
+		return false;
+	if (!done || strcmp(text, s->period) == 0)
+		return true;
+	snprintf(s->period, sizeof s->period, "%s", text);
+	s->span = span;
+	reread_logs(v);
+	return true;
+}
+
 static bool log_filter_typed(struct view *v, const char *text, bool done, struct err *e)
 {
 	struct logs *s = v->state;
 
-	(void)done;
+	if (s->asked_period)
+		return period_typed(v, text, done, e);
 	if (set_log_filter(s, text ? text : "", e))
 		return false;
 	s->cursor = (struct log_key){0};
@@ -407,12 +489,21 @@ static void next_log_hit(struct view *v, bool forward)
 	size_t at = s->follow ? s->buf->count : logbuf_find(s->buf, s->cursor);
 
 	if (!s->find.set) {
-		app_say(v->app, ROLE_DIM, "Nothing is searched for: / starts a search.");
+		app_say(v->app, ROLE_DIM, "Nothing to go to yet: / starts a search.");
 		return;
 	}
 	if (forward)
 		at++;
 	start_search(s, forward, forward ? at : at ? at - 1 : SIZE_MAX);
+}
+
+static bool is_of_agent(const struct view *v)
+{
+	const struct logs *s = v->state;
+	const struct container *c =
+		snapshot_find(app_snapshot(v->app), s->source[0].engine, s->source[0].id);
+
+	return s->nsources == 1 && c && *c->agent && *c->session;
 }
 
 static void logs_draw(struct view *v, struct canvas *c, struct area a)
@@ -422,11 +513,12 @@ static void logs_draw(struct view *v, struct canvas *c, struct area a)
 	if (!s->nsources) {
 		canvas_text(c, a.x + 2, a.y + 1, a.w - 2, STYLE(TEXT), "No logs are open.");
 		canvas_wrap(c, (struct area){a.x + 2, a.y + 3, a.w - 4, a.h - 3}, STYLE(DIM),
-			"In Containers, l opens the logs of the row, or of all marked rows merged.\n"
-			"Enter here opens those of every running container.");
+			"In Containers, l opens the logs of the row, or of all marked rows merged.\nEnter "
+			"opens those of every running container.");
 		return;
 	}
 	s->lost = app_snapshot(v->app)->engine.phase != ENGINE_UP;
+	s->of_agent = is_of_agent(v);
 	logs_page_draw(s, c, a);
 }
 
@@ -448,7 +540,7 @@ static void take_lines(struct logs *s, const struct log_line *lines, size_t n)
 	/* Until all that was there is looked at, what comes waits its turn. */
 	if (!s->nparts || s->filling)
 		return;
-	/* As they are kept, which is without colours; their time may put them before others. */
+	/* As they are kept; their time may put them before others. */
 	for (i = s->all.count, left = n; i > 0 && left > 0; i--)
 		left -= logbuf_at(&s->all, i - 1)->key.serial > before;
 	for (; i < s->all.count; i++)
@@ -485,7 +577,10 @@ static void logs_event(struct view *v, const struct event *e)
 	} else if (e->kind == EV_LOG_END || (e->kind == EV_RESULT && e->err.kind)) {
 		s->ended = true;
 		s->subscription = 0;
-		snprintf(s->why, sizeof s->why, "%s", e->err.kind ? e->err.msg : "the log ended");
+		snprintf(s->why, sizeof s->why, "%s",
+			e->err.kind                ? e->err.msg
+				: s->span.until_ns ? "up to then"
+						   : "the log ended");
 		for (size_t i = 0; i < s->nsources; i++)
 			s->source[i].had_ns = s->all.last_ns[i];
 	}
@@ -497,7 +592,7 @@ static void resume_logs(struct view *v, const struct snapshot *snap)
 	struct logs *s = v->state;
 	bool started = false;
 
-	for (size_t i = 0; s->ended && i < s->nsources; i++) {
+	for (size_t i = 0; s->ended && !s->span.until_ns && i < s->nsources; i++) {
 		struct source *src = &s->source[i];
 		const struct container *c = snapshot_find(snap, src->engine, src->id);
 		bool running = c && c->state == CONTAINER_RUNNING;
@@ -568,7 +663,13 @@ static bool logs_act(struct view *v, enum action a)
 		else
 			follow_end(s);
 		break;
+	case DO_PERIOD:
+		s->asked_period = true;
+		app_ask(v->app, "read", s->period,
+			"since=1h until=10m tail=500, or since=2026-11-20T21:45");
+		break;
 	case DO_FILTER_LINES:
+		s->asked_period = false;
 		app_ask(v->app, "show lines with", s->filter,
 			"expressions; a leading ! inverts; a & b: both");
 		break;
@@ -576,6 +677,13 @@ static bool logs_act(struct view *v, enum action a)
 	case DO_INSPECT: act_on_source(v, a); break;
 	case DO_WRAP:
 		s->wrap = !s->wrap;
+		s->fields = false;
+		s->shift = 0;
+		s->top_row = 0;
+		break;
+	case DO_FIELDS:
+		s->fields = !s->fields;
+		s->wrap = false;
 		s->shift = 0;
 		s->top_row = 0;
 		break;
@@ -637,9 +745,12 @@ static void logs_status(struct view *v, char *buf, size_t cap)
 	int used = 0;
 
 	*buf = '\0';
-	if (s->nparts)
-		used = snprintf(buf, cap, "filter: %.60s  %s of %s", s->filter,
-			format_count(n, s->some.count), format_count(m, s->all.count));
+	if (*s->period)
+		used = snprintf(buf, cap, "%s", s->period);
+	if (s->nparts && used >= 0 && (size_t)used < cap)
+		used += snprintf(buf + used, cap - (size_t)used, "%sfilter: %.60s  %s of %s",
+			used ? "  " : "", s->filter, format_count(n, s->some.count),
+			format_count(m, s->all.count));
 	if (s->find.set && used >= 0 && (size_t)used < cap)
 		snprintf(buf + used, cap - (size_t)used, "%sfind: %.60s  %s %s", used ? "  " : "",
 			s->find.text, format_count(n, s->hits), s->hits == 1 ? "line" : "lines");

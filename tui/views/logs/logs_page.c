@@ -91,23 +91,42 @@ void set_top(struct logs *s, struct place p)
 
 /* Drawing. */
 
-/* The text of one row with its hits. */
-static void draw_text(const struct logs *s, struct canvas *c, int x, int y, int w, struct style st,
-	const char *text, size_t len, size_t from, size_t to)
+/* The run that holds at byte `at`, and where the next begins: at most *stop. */
+static struct style run_style(const struct logbuf *b, const struct logbuf_line *l, size_t at,
+	struct style st, size_t *stop)
 {
+	struct ink k = {0};
+
+	for (size_t i = 0; i < l->nruns; i++) {
+		struct log_run r = logbuf_run(b, l, i);
+
+		if (r.at > at) {
+			*stop = r.at < *stop ? r.at : *stop;
+			break;
+		}
+		k = r.ink;
+	}
+	return ink_style(k, st);
+}
+
+/* The text of one row with its colours and hits. */
+static void draw_text(const struct logs *s, struct canvas *c, int x, int y, int w, struct style st,
+	const struct logbuf_line *l, size_t from, size_t to)
+{
+	const char *text = logbuf_text(s->buf, l);
 	size_t at = from, start, end;
 
 	while (at < to && w > 0) {
-		struct style now = st;
 		size_t stop = to;
+		struct style now = run_style(s->buf, l, at, st, &stop);
 		int used;
 
-		if (pattern_next(&s->find, text, len, at, &start, &end) && start < to) {
+		if (pattern_next(&s->find, text, l->len, at, &start, &end) && start < to) {
 			/* A hit may have begun in the row before. */
 			if (start <= at) {
 				stop = end < to ? end : to;
-				now.role = ROLE_HIT;
-			} else {
+				now = STYLE(HIT);
+			} else if (start < stop) {
 				stop = start;
 			}
 		}
@@ -121,6 +140,43 @@ static void draw_text(const struct logs *s, struct canvas *c, int x, int y, int 
 static int stamp_width(int columns)
 {
 	return columns >= 100 ? 13 : columns >= 60 ? 9 : 0;
+}
+
+/* A line of JSON in columns; false: it is none, and is drawn as it is. */
+static bool draw_fields(const struct logs *s, struct canvas *c, int x, int y, int w,
+	const struct logbuf_line *l, bool *ret_more)
+{
+	struct log_fields f = {.text = STR_INIT};
+	size_t at, start, end;
+
+	if (l->flags & (LOG_GAP | LOG_CLIPPED) ||
+		!fields_unfold(logbuf_text(s->buf, l), l->len,
+			!s->stamps || !stamp_width(s->columns), &f)) {
+		fields_release(&f);
+		return false;
+	}
+	at = text_skip(f.text.s, f.text.len, s->shift);
+	*ret_more = text_width(f.text.s + at, f.text.len - at) > w;
+	while (at < f.text.len && w > 0) {
+		size_t stop = f.text.len;
+		struct style now = {.role = (uint8_t)fields_role(&f, at, &stop)};
+		int used;
+
+		if (pattern_next(&s->find, f.text.s, f.text.len, at, &start, &end)) {
+			if (start <= at) {
+				stop = end;
+				now = STYLE(HIT);
+			} else if (start < stop) {
+				stop = start;
+			}
+		}
+		used = canvas_textn(c, x, y, w, now, f.text.s + at, stop - at);
+		x += used;
+		w -= used;
+		at = stop;
+	}
+	fields_release(&f);
+	return true;
 }
 
 static void draw_stamp(struct canvas *c, int x, int y, int w, const struct logbuf_line *l)
@@ -181,9 +237,12 @@ static enum role level_role(const char *text, size_t len)
 		const char *word;
 		enum role role;
 	} levels[] = {{"ERROR", ROLE_BAD}, {"FATAL", ROLE_BAD}, {"CRITICAL", ROLE_BAD},
-		{"PANIC", ROLE_BAD}, {"level=error", ROLE_BAD}, {"\"level\":\"error\"", ROLE_BAD},
-		{"WARN", ROLE_WARN}, {"level=warn", ROLE_WARN}, {"\"level\":\"warn", ROLE_WARN},
-		{"DEBUG", ROLE_DIM}, {"TRACE", ROLE_DIM}, {"level=debug", ROLE_DIM}};
+		{"PANIC", ROLE_BAD}, {"error:", ROLE_BAD}, {"Error:", ROLE_BAD},
+		{"[error]", ROLE_BAD}, {"fatal:", ROLE_BAD}, {"warning:", ROLE_WARN},
+		{"Warning:", ROLE_WARN}, {"[warn", ROLE_WARN}, {"level=error", ROLE_BAD},
+		{"\"level\":\"error\"", ROLE_BAD}, {"WARN", ROLE_WARN}, {"level=warn", ROLE_WARN},
+		{"\"level\":\"warn", ROLE_WARN}, {"DEBUG", ROLE_DIM}, {"TRACE", ROLE_DIM},
+		{"level=debug", ROLE_DIM}};
 
 	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
 		if (memmem(text, len < LEVEL_WITHIN ? len : LEVEL_WITHIN, levels[i].word,
@@ -199,8 +258,8 @@ static void draw_log_row(const struct logs *s, struct canvas *c, struct area a,
 {
 	const char *text = logbuf_text(s->buf, l);
 	const struct source *src = l->source < s->nsources ? &s->source[l->source] : NULL;
-	bool both = src && src->streams == ((1 << 1) | (1 << 2));
-	struct style st = {.role = (uint8_t)level_role(text, l->len)};
+	bool both = src && src->streams == ((1 << 1) | (1 << 2)), more = false;
+	struct style st = {.role = (uint8_t)(l->nruns ? ROLE_TEXT : level_role(text, l->len))};
 
 	if (l->flags & LOG_GAP) {
 		canvas_glyph(c, a.x + k->mark, y, STYLE(WARN), GLYPH_BANG);
@@ -217,7 +276,12 @@ static void draw_log_row(const struct logs *s, struct canvas *c, struct area a,
 		st.role = st.role == ROLE_TEXT ? ROLE_WARN : st.role;
 		canvas_glyph(c, a.x + k->mark, y, STYLE(WARN), GLYPH_VLINE);
 	}
-	draw_text(s, c, a.x + k->text, y, k->text_w, st, text, l->len, from, to);
+	if (s->fields && draw_fields(s, c, a.x + k->text, y, k->text_w, l, &more)) {
+		from = s->shift;
+		to = more ? 0 : l->len;
+	} else {
+		draw_text(s, c, a.x + k->text, y, k->text_w, st, l, from, to);
+	}
 	if (!s->wrap) {
 		if (from)
 			canvas_glyph(c, a.x + k->text, y, STYLE(ACCENT), GLYPH_ELLIPSIS);
@@ -236,6 +300,7 @@ static void draw_lines(struct logs *s, struct canvas *c, struct area a)
 
 	s->rows = a.h;
 	s->width = k.text_w;
+	s->columns = a.w;
 	p = top_of(s);
 	cursor = s->follow ? SIZE_MAX : logbuf_find(s->buf, s->cursor);
 	s->last_line = p.line;
@@ -288,7 +353,8 @@ static int draw_state(const struct logs *s, struct canvas *c, struct area a)
 	} else if (s->ended) {
 		snprintf(text, sizeof text, "%s%s", more, *s->why ? s->why : "ended");
 	} else {
-		snprintf(text, sizeof text, "%s%s lines · %s", more, format_count(n, s->buf->count),
+		snprintf(text, sizeof text, "%s%s %s · %s", more, format_count(n, s->buf->count),
+			s->buf->count == 1 ? "line" : "lines",
 			s->follow ? "following" : "not following");
 	}
 	if (text_width(text, strlen(text)) > a.w - 12)
@@ -325,12 +391,15 @@ void logs_page_draw(struct logs *s, struct canvas *c, struct area a)
 	a.h--;
 	draw_lines(s, c, a);
 	if (!s->buf->count)
-		canvas_clip(c, a.x + 2, a.y + 1, a.w - 2, STYLE(DIM),
+		canvas_wrap(c, (struct area){a.x + 2, a.y + 1, a.w - 4, a.h - 1}, STYLE(DIM),
 			s->filling ? "Looking\u2026"
 				: s->nparts && s->all.count
 				? "No line passes the filter; Esc clears it."
 				: s->lost
-				? "Not read yet: the engine is lost.  They come when it is back."
-				: s->ended ? "Nothing was ever written here."
+				? "Not read yet: the engine does not answer.  They appear once it does."
+				: s->of_agent
+				? "Nothing read yet.  What an agent's commands print is not here but kept "
+				  "with them: o in Agents."
+				: s->ended ? "The log is empty."
 					   : "Nothing read yet.");
 }

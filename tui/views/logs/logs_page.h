@@ -30,9 +30,15 @@ struct logs {
 	size_t nsources;
 	uint64_t subscription; /* 0: none */
 	bool ended;
+	bool of_agent; /* a container in which an agent's commands run */
 	char why[160]; /* the log ended: how */
 
+	char period[80]; /* as typed; "": the last lines, and what follows */
+	struct log_span span;
+	bool asked_period; /* the prompt is for that, not for the filter */
+
 	bool follow, wrap, stamps;
+	bool fields;        /* JSON lines in columns; then nothing is wrapped */
 	bool bare;          /* text alone, as it was written */
 	struct log_key top; /* when not following */
 	size_t top_row;
@@ -53,7 +59,7 @@ struct logs {
 	struct log_key search_at;
 
 	/* Of the last drawing: */
-	int rows, width;
+	int rows, width, columns; /* width: of the text */
 	size_t last_line;
 };
 

@@ -1,0 +1,122 @@
+/* bind.c - the workspace that a definition names, from `berth up` to `berth down`. */
+#include "agents/bind.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/agents.h>
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+#include <berth/share.h>
+#include <berth/workspace.h>
+
+#define OF_ROOT 1000 /* as of every workspace that `up` makes for root */
+
+static struct workspaces *open_places(struct err *e)
+{
+	char dir[PATH_MAX];
+
+	return workspaces_dir(dir, sizeof dir, e) ? NULL : workspaces_open(dir, e);
+}
+
+int bind_look(const struct agent_def *a, struct err *e)
+{
+	enum workspace_kind kind;
+	const char *name = workspace_word(a->bound, &kind);
+	struct workspaces *w = open_places(e); /* what has an image is mounted by that */
+	struct stat st;
+
+	if (!w)
+		return -1;
+	workspaces_close(w);
+	if (stat(a->workspace, &st) == 0)
+		return st.st_uid
+			? 0
+			: err_set(e, ERR_REFUSED,
+				  "the %s %s belongs to root, and %s runs as 1000:1000; give it to "
+				  "that user: chown -R 1000:1000 %s (`berth up --create` makes it so).",
+				  workspace_kind_name(kind), name, a->id, a->workspace);
+	return errno == ENOENT
+		? err_set(e, ERR_CONFIG,
+			  "the %s %s of the agent %s does not exist; create it first (`berth workspace "
+			  "create %s %s`, or `berth up --create`).",
+			  workspace_kind_name(kind), name, a->id, workspace_kind_name(kind), name)
+		: 0;
+}
+
+int bind_make(const struct agent_def *a, struct err *e)
+{
+	struct workspaces *w = open_places(e);
+	struct workspace_new n = {.environment = a->image,
+		.now_ms = clock_wall_ms(),
+		.uid = geteuid() ? (uid_t)-1 : OF_ROOT,
+		.gid = geteuid() ? (gid_t)-1 : OF_ROOT};
+	struct err why = ERR_INIT;
+	int made = 1;
+
+	n.name = workspace_word(a->bound, &n.kind);
+	if (!w || !n.name)
+		made = -1;
+	else if (workspace_create(w, &n, &why))
+		made = why.kind == ERR_CONFLICT ? 0 : err_copy(e, &why);
+	workspaces_close(w);
+	return made;
+}
+
+static const char *engine_word(const char *engine)
+{
+	return *engine ? engine : "-";
+}
+
+/* What is mounted beside it must be there. */
+static int make_beside_task(
+	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (kind != WORKSPACE_TASK)
+		return 0;
+	fd = workspace_inbox(w, name, NULL, e);
+	return fd < 0 || share_keep(w, name, e) ? -1 : 0;
+}
+
+int bind_hold(const struct agent_def *a, const char *engine, const struct workspace_limits *usual,
+	struct err *e)
+{
+	struct workspaces *w = open_places(e);
+	struct workspace_holder by = {.every_s = a->checkpoints.every_s,
+		.keep = a->checkpoints.every_s ? a->checkpoints.keep : 0};
+	enum workspace_kind kind;
+	const char *name = workspace_word(a->bound, &kind);
+	int rc;
+
+	snprintf(by.container, sizeof by.container, "%s", a->container);
+	snprintf(by.agent, sizeof by.agent, "%s", a->id);
+	snprintf(by.engine, sizeof by.engine, "%s", engine_word(engine));
+	rc = w && name && make_beside_task(w, kind, name, e) == 0 &&
+			workspace_quota_begin(w, kind, name, usual, e) >= 0
+		? workspace_hold(w, kind, name, &by, e)
+		: -1;
+	workspaces_close(w);
+	return rc;
+}
+
+int agents_unbind(const char *container, const char *engine, struct err *e)
+{
+	char dir[PATH_MAX];
+	struct workspaces *w;
+	int rc;
+
+	if (workspaces_dir(dir, sizeof dir, e))
+		return -1;
+	if (access(dir, F_OK))
+		return 0; /* nobody has any */
+	w = workspaces_open(dir, e);
+	rc = w ? workspace_release(w, container, engine_word(engine), e) : -1;
+	workspaces_close(w);
+	return rc;
+}

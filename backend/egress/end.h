@@ -1,0 +1,110 @@
+/*
+ * end.h - the end of one agent's egress: end.c (the process), link.h (a connection), control.c (what people ask),
+ * asked.c (what people are asked).
+ *
+ * One process, one loop, one agent.  It accepts on sockets that the agent's init made inside, dials on the host, and knows
+ * that agent's rules only.  It ends with the init.
+ */
+#ifndef EGRESS_END_H
+#define EGRESS_END_H
+
+#include <stdio.h>
+#include <uv.h>
+
+#include <berth/egress.h>
+
+#include "egress/egress.h"
+#include "egress/relay.h"
+
+#define END_LINKS_MAX 1024
+#define END_LISTENERS 2
+#define END_WATCHERS 8
+#define END_GRANTS 16
+
+struct link;
+struct wish;
+
+struct watcher { /* a person who can be asked */
+	uv_poll_t poll;
+	struct end *end;
+	int conn;          /* -1: free, once libuv has let go of it */
+	bool used, behind; /* behind: it has not had the newest */
+};
+
+/* What asked.c keeps. */
+struct asking {
+	struct egress_asked at[EGRESS_ASKED_MAX];
+	size_t n;
+	struct watcher watcher[END_WATCHERS];
+	size_t watchers;
+	struct wish *wishes; /* requests by words that wait */
+	struct {             /* allowed once, and nobody has come yet */
+		struct egress_target to;
+		int64_t until_ns;
+	} grant[END_GRANTS];
+	size_t ngrants;
+	uv_timer_t push;
+	uint64_t pushed_up, pushed_down, pushed_connections;
+};
+struct routes;
+struct mux;
+
+struct end {
+	uv_loop_t loop;
+	uv_poll_t listener[END_LISTENERS], control, guest;
+	int nlisteners;
+	struct mux *mux; /* in the listeners' place; NULL */
+	uv_poll_t mux_poll;
+	struct egress_rule rules[EGRESS_RULES_MAX];
+	size_t nrules;
+	struct link *links;
+	struct routes *routes;
+	struct relay_pipes pipes;
+	struct egress_event
+		event[EGRESS_EVENTS_MAX]; /* a ring; event id is at id % EGRESS_EVENTS_MAX */
+	struct egress_usage usage;
+	struct asking asking;
+};
+
+/* No file, no program, no privilege, no memory for others to read: from here on the agent's bytes may do what they like.
+ * Root becomes nobody. */
+int end_confine(struct err *e);
+
+/* A client has come (link.c owns the descriptor). */
+void link_begin(struct end *end, int client);
+/* After the rules changed: what they allow no longer is closed. */
+void link_judge_again(struct end *end);
+/* The bytes so far of those that are open are added to their events. */
+void link_count(struct end *end);
+
+static inline struct egress_event *end_event(struct end *end, uint64_t id)
+{
+	struct egress_event *e = &end->event[id % EGRESS_EVENTS_MAX];
+
+	return id && e->id == id ? e : NULL;
+}
+
+/* One request on a control connection.  True: it is kept open, and closed later. */
+bool control_answer(struct end *end, int conn, uid_t owner);
+
+/* A connection held for `to` may go on, or is refused for `v`. */
+void link_allow_held(struct end *end, const struct egress_target *to);
+void link_refuse_held(struct end *end, enum egress_verdict v);
+
+/* --- asked.c --- */
+void asked_open(struct end *end);
+enum asked { ASKED_REFUSE, ASKED_ALONE, ASKED_FULL, ASKED_HELD, ASKED_GRANTED };
+/* No rule decides on `to`: may it wait for a person?  HELD: asked_left is called when it waits no longer. */
+enum asked asked_join(struct end *end, const struct egress_target *to, uint16_t port);
+void asked_left(struct end *end, const struct egress_target *to);
+/* Rules are other ones: what they decide is asked no longer. */
+void asked_settle(struct end *end);
+/* Bytes moved, or somebody came: those who watch hear of it within a second. */
+void asked_traffic(struct end *end);
+void asked_tell_queue(struct end *end, int conn);
+/* The connection is theirs. */
+bool asked_watch(struct end *end, int conn);
+bool asked_wish(struct end *end, int conn, const struct egress_wish *w);
+enum egress_verdict asked_decide(struct end *end, const struct egress_decision *d);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * nobody.c - an end reads what an agent sends, so it keeps nothing that an agent could want.
+ *
+ * Not root any more.  Files are read, for names are looked up by libc, as a user who owns none.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <berth/confine.h>
+
+#include "egress/end.h"
+
+#define NOBODY 65534
+#define FILES_MAX 8192
+
+static int become_nobody(struct err *e)
+{
+	if (geteuid())
+		return 0;
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+		setresuid(NOBODY, NOBODY, NOBODY))
+		return err_sys(e, errno, "cannot become nobody");
+	return 0;
+}
+
+int end_confine(struct err *e)
+{
+	struct rlimit files;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max < FILES_MAX ? files.rlim_max : FILES_MAX;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return confine_begin(e) || become_nobody(e) || confine_calls(true, e) ? -1 : 0;
+}

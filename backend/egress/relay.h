@@ -1,0 +1,40 @@
+/*
+ * relay.h - bytes from one socket to another without touching them.
+ *
+ * Through a pipe by splice(2), in one direction; a connection has two.  Pipes are lent while bytes are in them, so that
+ * a thousand idle connections hold none.  Thread: the loop's.
+ */
+#ifndef EGRESS_RELAY_H
+#define EGRESS_RELAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RELAY_SPARE 32
+
+struct relay_pipes { /* of one end */
+	int spare[RELAY_SPARE][2];
+	int n;
+};
+
+struct relay {
+	int from, to;
+	int pipe[2];
+	size_t held;              /* bytes in the pipe */
+	uint64_t moved;           /* bytes delivered */
+	uint64_t left;            /* so many may still be read */
+	bool lent, ended, passed; /* a pipe is ours; nothing more comes; and `to` was told */
+};
+
+#define RELAY_ALL UINT64_MAX
+
+void relay_init(struct relay *r, int from, int to, uint64_t most);
+/* Move what can be moved now.  -1: the connection is broken. */
+int relay_move(struct relay *r, struct relay_pipes *pipes);
+bool relay_wants_read(const struct relay *r);
+bool relay_wants_write(const struct relay *r);
+void relay_release(struct relay *r, struct relay_pipes *pipes);
+void relay_pipes_release(struct relay_pipes *pipes);
+
+#endif

@@ -1,0 +1,150 @@
+/* take_target.c - what the target has of a file that is to be taken: the same, what it was at the start, or another. */
+#include "workspace/take_plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/beneath.h>
+#include <berth/mem.h>
+
+#define TAKE_READ_MAX (64ull << 20) /* what differs by its size alone is hashed up to here */
+
+int take_look_into(int into, const char *path, const char **why)
+{
+	struct stat st;
+	int fd = beneath_open(
+		into, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+
+	*why = NULL;
+	if (fd < 0) {
+		if (errno == ELOOP)
+			*why = "a symbolic link is in the way";
+		else if (errno == ENOTDIR)
+			*why = "a file is where its directory would be";
+		else if (errno == EXDEV)
+			*why = "something is mounted there";
+		else if (errno != ENOENT)
+			*why = "it cannot be looked at";
+		return -1;
+	}
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		*why = S_ISDIR(st.st_mode)    ? "a directory is there"
+			: S_ISLNK(st.st_mode) ? "a symbolic link is in the way"
+					      : "what is there is not a file";
+	close(fd);
+	return *why ? -1 : 0;
+}
+
+/* The target's file, block by block, beside what is taken. */
+struct comparing {
+	const struct taking *x;
+	struct checkpoint_reader *reader; /* where that is not held */
+	struct checkpoint_sum *sum;       /* of the target's; NULL: nobody asks */
+	struct str *old;                  /* keeps it; NULL: need not be */
+	char *buf;
+	uint64_t at;
+	bool same, failed; /* failed: what is taken could not be read */
+};
+
+static bool is_next_of_reader(struct comparing *c, const char *bytes, size_t n, struct err *e)
+{
+	size_t have = 0;
+
+	while (have < n) {
+		ssize_t got = checkpoint_read(c->reader, c->buf + have, n - have, e);
+
+		c->failed = got < 0;
+		if (got <= 0)
+			return false;
+		have += (size_t)got;
+	}
+	return !memcmp(c->buf, bytes, n);
+}
+
+static int compare_block(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct comparing *c = ctx;
+	const struct str *held = &c->x->content;
+
+	if (c->sum)
+		checkpoint_sum_add(c->sum, bytes, n);
+	if (c->old && c->old->len + n <= TAKE_TEXT_MAX + 1)
+		str_add(c->old, bytes, n);
+	if (c->same && c->x->held)
+		c->same = c->at + n <= held->len && !memcmp(held->s + c->at, bytes, n);
+	else if (c->same)
+		c->same = is_next_of_reader(c, bytes, n, e);
+	c->at += n;
+	return c->failed ? -1 : 0;
+}
+
+/* What is read to its end is what was planned. */
+static int end_comparing(struct comparing *c, struct err *e)
+{
+	char more;
+	ssize_t n = c->same && c->reader ? checkpoint_read(c->reader, &more, 1, e) : 0;
+
+	c->failed = n < 0;
+	return c->failed ? -1 : 0;
+}
+
+static int read_target_beside(struct plan *p, const struct take_item *item, struct taking *x,
+	struct comparing *c, struct err *e)
+{
+	AUTO_FREE char *buf = NULL;
+	int rc;
+
+	if (c->same && !x->held) {
+		c->buf = buf = xmalloc(TAKE_BLOCK);
+		c->reader = checkpoint_reader_open(p->wish.from, &x->entry, e);
+		c->failed = !c->reader;
+	}
+	rc = c->failed || files_read_blocks(p->into, item->path, compare_block, c, &x->token, e) ||
+			end_comparing(c, e)
+		? -1
+		: 0;
+	checkpoint_reader_close(c->reader);
+	return rc;
+}
+
+int take_judge(struct plan *p, struct take_item *item, struct taking *x, struct err *e)
+{
+	struct checkpoint_entry before;
+	struct files_entry there;
+	struct comparing c = {.x = x};
+	bool begun = p->wish.start && checkpoint_lookup(p->wish.start, item->path, &before), asked;
+	struct err why = ERR_INIT;
+	int rc = files_look(p->into, item->path, &there, &why);
+
+	x->there = true;
+	c.same = rc == 0 && there.size == item->size;
+	asked = rc == 0 && begun && there.size == before.size;
+	if (asked)
+		c.sum = checkpoint_sum_new();
+	if (p->wish.hunks && x->held && rc == 0 && there.size <= TAKE_TEXT_MAX &&
+		p->held + there.size <= TAKE_HELD_MAX) {
+		c.old = &x->old;
+		x->compared = true;
+		p->held += there.size;
+	}
+	if (rc == 0 && !c.same && !asked && there.size > TAKE_READ_MAX)
+		rc = files_read_blocks(p->into, item->path, NULL, NULL, &x->token, &why);
+	else if (rc == 0)
+		rc = read_target_beside(p, item, x, &c, &why);
+	if (rc && !c.failed)
+		take_set_fate(item, TAKE_BLOCKED, "it cannot be read, or is being written");
+	else if (c.same)
+		take_set_fate(item, TAKE_SAME, NULL);
+	else if (c.sum && checkpoint_sum_is(c.sum, p->wish.start, &before))
+		take_set_fate(item, TAKE_CHANGED, NULL);
+	else
+		take_set_fate(item, TAKE_CONFLICT,
+			p->wish.start ? "it changed there, too" : "there is another");
+	checkpoint_sum_free(c.sum);
+	return c.failed ? err_copy(e, &why) : 0;
+}

@@ -1,0 +1,455 @@
+/*
+ * egress.c - an agent's end of egress beside a connection without it and beside a bare relay: bytes, a connection, many.
+ *
+ * The end is the program that `berth up` starts, on a listener that no container made; its init is a process that waits.
+ * Every arm asks the same server of this process, over loopback, for the same bytes.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <berth/clock.h>
+#include <berth/mem.h>
+#include <berth/runtime.h>
+
+#include "egress/egress.h"
+#include "suites/files.h"
+
+#define GIB ((uint64_t)1 << 30)
+#define CHUNK ((size_t)256 << 10)
+#define PIPE_BYTES 65536 /* as the end has */
+#define MANY 1000
+#define BACKLOG 4096
+#define PATIENCE_S 30
+
+struct egress_bench {
+	struct scratch dir;
+	pid_t init, end;
+	int server, relay, agent; /* listening */
+	uint16_t server_port, relay_port, agent_port;
+	pthread_t serving, relaying;
+	bool threads;
+	uint64_t bytes; /* a sample's */
+	char *buf, *sent;
+};
+
+/* -- sockets ------------------------------------------------------------------------------------------- */
+
+static int listen_here(uint16_t *port, struct err *e)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof at;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || listen(fd, BACKLOG) ||
+		getsockname(fd, (struct sockaddr *)&at, &len)) {
+		err_sys(e, errno, "cannot listen on loopback");
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+static int connect_here(uint16_t port, struct err *e)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct timeval patience = {PATIENCE_S, 0};
+	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&at, sizeof at)) {
+		err_sys(e, errno, "cannot connect over loopback");
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	return fd;
+}
+
+static int send_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t sent = send(fd, bytes, n, MSG_NOSIGNAL);
+
+		if (sent <= 0)
+			return -1;
+		bytes += sent;
+		n -= (size_t)sent;
+	}
+	return 0;
+}
+
+/* -- the server: eight bytes say how many are wanted ----------------------------------------------------- */
+
+static void answer_wanted(struct egress_bench *b, int fd)
+{
+	uint64_t want;
+
+	if (recv(fd, &want, sizeof want, MSG_WAITALL) != (ssize_t)sizeof want) {
+		close(fd);
+		return;
+	}
+	while (want) {
+		size_t n = want < CHUNK ? (size_t)want : CHUNK;
+
+		if (send_all(fd, b->sent, n))
+			return;
+		want -= n;
+	}
+}
+
+/* Until the listener is shut down. */
+static void *serve_wanted(void *ctx)
+{
+	struct egress_bench *b = ctx;
+	int poll = epoll_create1(EPOLL_CLOEXEC), on = 1;
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = b->server};
+
+	epoll_ctl(poll, EPOLL_CTL_ADD, b->server, &ev);
+	while (epoll_wait(poll, &ev, 1, -1) == 1 || errno == EINTR) {
+		int fd = ev.data.fd;
+
+		if (fd != b->server) {
+			answer_wanted(b, fd);
+			continue;
+		}
+		fd = accept4(b->server, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0)
+			break;
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+		ev = (struct epoll_event){.events = EPOLLIN, .data.fd = fd};
+		epoll_ctl(poll, EPOLL_CTL_ADD, fd, &ev);
+	}
+	close(poll);
+	return NULL;
+}
+
+/* -- a bare relay: two calls for 64 KiB, and nothing asked or counted ------------------------------------ */
+
+static void relay_one(int client, int server)
+{
+	uint64_t want;
+	int pipe[2];
+	ssize_t n = 1;
+
+	if (recv(client, &want, sizeof want, MSG_WAITALL) != (ssize_t)sizeof want ||
+		send_all(server, (const char *)&want, sizeof want) || pipe2(pipe, O_CLOEXEC))
+		return;
+	while (want && n > 0) {
+		ssize_t held = splice(server, NULL, pipe[1], NULL, PIPE_BYTES, SPLICE_F_MOVE);
+
+		n = held;
+		want -= held > 0 ? (uint64_t)held : 0;
+		while (held > 0 && n > 0) {
+			n = splice(pipe[0], NULL, client, NULL, (size_t)held, SPLICE_F_MOVE);
+			held -= n > 0 ? n : 0;
+		}
+	}
+	close(pipe[0]);
+	close(pipe[1]);
+}
+
+static void *relay_wanted(void *ctx)
+{
+	struct egress_bench *b = ctx;
+	int client, server;
+
+	while ((client = accept4(b->relay, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		server = connect_here(b->server_port, NULL);
+		if (server >= 0) {
+			relay_one(client, server);
+			close(server);
+		}
+		close(client);
+	}
+	return NULL;
+}
+
+/* -- the end --------------------------------------------------------------------------------------------- */
+
+static pid_t start_init(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == parent)
+		pause();
+	_exit(0);
+}
+
+static void become_bench_end(const char *program, const char *rules, const int *given, int n)
+{
+	char *argv[] = {(char *)EGRESS_PROGRAM, (char *)"bench", (char *)rules, (char *)"1", NULL};
+	char *envp[] = {NULL};
+
+	for (int i = 0; i < n; i++)
+		dup2(given[i], 40 + i);
+	for (int i = 0; i < n; i++)
+		dup2(40 + i, EGRESS_FD_CONTROL + i);
+	syscall(SYS_close_range, (unsigned)(EGRESS_FD_CONTROL + n), ~0U, 0);
+	execve(program, argv, envp);
+	_exit(1);
+}
+
+static int start_end(struct egress_bench *b, struct err *e)
+{
+	char program[PATH_MAX], rules[PATH_MAX + 16];
+	int control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), guest, null;
+	FILE *f;
+
+	if (runtime_program(EGRESS_PROGRAM, program, e))
+		return err_set(e, ERR_NOT_FOUND, "%s is not beside this program", EGRESS_PROGRAM);
+	snprintf(rules, sizeof rules, "%s/bench.rules", b->dir.path);
+	f = fopen(rules, "we");
+	if (!f)
+		return err_sys(e, errno, "cannot write %s", rules);
+	fprintf(f, "allow file 0 127.0.0.1:%u\n", b->server_port);
+	fclose(f);
+	b->init = start_init();
+	guest = (int)syscall(SYS_pidfd_open, b->init, 0);
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	b->end = fork();
+	if (!b->end) {
+		const int given[] = {control, guest, null, b->agent};
+
+		become_bench_end(program, rules, given, (int)COUNT(given));
+	}
+	close(control);
+	close(guest);
+	close(null);
+	return b->init < 0 || b->end < 0 ? err_sys(e, errno, "cannot start a process") : 0;
+}
+
+static void teardown(void *ctx)
+{
+	struct egress_bench *b = ctx;
+
+	if (b->init > 0) {
+		kill(b->init, SIGKILL);
+		waitpid(b->init, NULL, 0);
+	}
+	if (b->end > 0)
+		waitpid(b->end, NULL, 0); /* it ends with its init */
+	shutdown(b->server, SHUT_RDWR);
+	shutdown(b->relay, SHUT_RDWR);
+	if (b->threads) {
+		pthread_join(b->relaying, NULL);
+		pthread_join(b->serving, NULL);
+	}
+	close(b->server);
+	close(b->relay);
+	close(b->agent);
+	scratch_release(&b->dir);
+	free(b->buf);
+	free(b->sent);
+	free(b);
+}
+
+static void *setup(struct bench_run *r, struct err *e)
+{
+	struct egress_bench *b = xcalloc(1, sizeof *b);
+	struct rlimit files;
+
+	b->bytes = bench_smoke(r) ? GIB / 16 : GIB;
+	b->buf = xmalloc(CHUNK);
+	b->sent = xcalloc(1, CHUNK);
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	b->server = listen_here(&b->server_port, e);
+	b->relay = listen_here(&b->relay_port, e);
+	b->agent = listen_here(&b->agent_port, e);
+	if (b->server < 0 || b->relay < 0 || b->agent < 0 || scratch_init(&b->dir, e) ||
+		start_end(b, e)) {
+		teardown(b);
+		return NULL;
+	}
+	signal(SIGPIPE, SIG_IGN); /* splice has no flag against it */
+	b->threads = !pthread_create(&b->serving, NULL, serve_wanted, b) &&
+		!pthread_create(&b->relaying, NULL, relay_wanted, b);
+	return b;
+}
+
+/* -- the ways -------------------------------------------------------------------------------------------- */
+
+/* As a program inside says it. */
+static int connect_by_proxy(struct egress_bench *b, struct err *e)
+{
+	int fd = connect_here(b->agent_port, e);
+	char ask[128];
+	int n = snprintf(ask, sizeof ask,
+		"CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", b->server_port,
+		b->server_port);
+
+	if (fd >= 0 && send_all(fd, ask, (size_t)n))
+		return err_sys(e, errno, "the end takes no request");
+	return fd;
+}
+
+static int hear_established(int fd, struct err *e)
+{
+	static const char yes[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	char said[sizeof yes];
+	ssize_t n = recv(fd, said, sizeof yes - 1, MSG_WAITALL);
+
+	return n == (ssize_t)sizeof yes - 1 && !memcmp(said, yes, sizeof yes - 1)
+		? 0
+		: err_set(e, ERR_FAILED, "the end refuses the connection");
+}
+
+/* `want` bytes, all looked at by being received. */
+static int fetch_bytes(
+	struct egress_bench *b, int fd, uint64_t want, struct sample *s, struct err *e)
+{
+	uint64_t got = 0;
+
+	if (send_all(fd, (const char *)&want, sizeof want))
+		return err_sys(e, errno, "nothing can be asked");
+	while (got < want) {
+		ssize_t n = recv(fd, b->buf, CHUNK, 0);
+
+		if (n <= 0)
+			return err_set(e, ERR_FAILED, "the bytes ended after %llu of %llu",
+				(unsigned long long)got, (unsigned long long)want);
+		got += (uint64_t)n;
+	}
+	s->digest = digest_bytes(0, &got, sizeof got);
+	return 0;
+}
+
+static int fetch_from(
+	struct egress_bench *b, uint16_t port, uint64_t want, struct sample *s, struct err *e)
+{
+	AUTO_CLOSE int fd = connect_here(port, e);
+
+	return fd < 0 ? -1 : fetch_bytes(b, fd, want, s, e);
+}
+
+static int fetch_through(struct egress_bench *b, uint64_t want, struct sample *s, struct err *e)
+{
+	AUTO_CLOSE int fd = connect_by_proxy(b, e);
+
+	return fd < 0 || hear_established(fd, e) ? -1 : fetch_bytes(b, fd, want, s, e);
+}
+
+static int bytes_loopback(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+
+	return fetch_from(b, b->server_port, b->bytes, s, e);
+}
+
+static int bytes_splice(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+
+	return fetch_from(b, b->relay_port, b->bytes, s, e);
+}
+
+static int bytes_egress(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+
+	return fetch_through(b, b->bytes, s, e);
+}
+
+static int one_loopback(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+
+	return fetch_from(b, b->server_port, 1, s, e);
+}
+
+static int one_egress(void *ctx, struct sample *s, struct err *e)
+{
+	return fetch_through(ctx, 1, s, e);
+}
+
+/* All are open before the first is asked for a byte. */
+static int fetch_many(struct egress_bench *b, bool through, struct sample *s, struct err *e)
+{
+	int *fd = xcalloc(MANY, sizeof *fd);
+	int n = 0, rc = 0;
+
+	while (n < MANY && !rc) {
+		fd[n] = through ? connect_by_proxy(b, e) : connect_here(b->server_port, e);
+		rc = fd[n] < 0 ? -1 : 0;
+		n += !rc;
+	}
+	for (int i = 0; i < n && !rc && through; i++)
+		rc = hear_established(fd[i], e);
+	for (int i = 0; i < n && !rc; i++)
+		rc = fetch_bytes(b, fd[i], 1, s, e);
+	for (int i = 0; i < n; i++)
+		close(fd[i]);
+	free(fd);
+	return rc;
+}
+
+static int many_loopback(void *ctx, struct sample *s, struct err *e)
+{
+	return fetch_many(ctx, false, s, e);
+}
+
+static int many_egress(void *ctx, struct sample *s, struct err *e)
+{
+	return fetch_many(ctx, true, s, e);
+}
+
+static const struct bench_case cases[] = {
+	{.name = "bytes",
+		.about =
+			"1 GiB from a server, over loopback: directly, by two calls of splice, through an agent's end",
+		.samples = 15,
+		.warmup = 2,
+		.setup = setup,
+		.teardown = teardown,
+		.baseline = 1,
+		.arms = {{"loopback", bytes_loopback}, {"splice relay", bytes_splice},
+			{"egress", bytes_egress}},
+		.targets = {{"at least 0.9x of a bare splice relay", "egress", ON_RATIO, 0.9,
+				    NO_BOUND},
+			{"at least 1 GB/s", "egress", ON_MEDIAN, NO_BOUND, (double)GIB / 1e9}}},
+	{.name = "connection",
+		.about = "a connection and its first byte, directly and through an agent's end",
+		.samples = 500,
+		.warmup = 20,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"loopback", one_loopback}, {"egress", one_egress}},
+		.targets = {{"at most 0.3 ms more than over loopback", "egress", ON_OVER, NO_BOUND,
+			0.0003}}},
+	{.name = "many",
+		.about = "1,000 connections, all open at once, and a byte from each",
+		.samples = 10,
+		.warmup = 1,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"loopback", many_loopback}, {"egress", many_egress}}},
+	{0},
+};
+
+const struct bench_suite suite_egress = {"egress", cases};

@@ -1,0 +1,297 @@
+/*
+ * sandbox.c - an agent in gVisor: bringing it up and running a command in it, beside a minimal client that asks the same
+ * engine for the same container, and beside the same agent in runc.
+ */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/agents.h>
+#include <berth/mem.h>
+#include <berth/str.h>
+
+#include "container/container.h"
+#include "suites/containers.h"
+#include "suites/files.h"
+
+#define RUNTIME "runsc"
+#define FLOOR_SLACK 0.005 /* seconds: REQUIREMENTS 4.1 */
+
+enum { IN_GVISOR, IN_RUNC, KINDS };
+
+struct sandbox_bench {
+	struct scratch dir;
+	char url[128];
+	struct mini mini;
+	struct team team;
+	struct agents_host *host;
+	struct agent_up up[KINDS];
+	struct str body; /* what the minimal client asks for: as berth does */
+	bool read, is_up[KINDS];
+};
+
+static void teardown_sandbox(void *ctx)
+{
+	struct sandbox_bench *b = ctx;
+	char volume[160];
+
+	for (size_t i = 0; b->host && i < KINDS; i++) {
+		if (b->is_up[i])
+			agents_down(b->host, b->team.agents[i].container, NULL);
+		snprintf(volume, sizeof volume, "/volumes/berth-home-%s",
+			b->team.agents[i].container);
+		mini_call(&b->mini, "DELETE", volume, NULL, NULL, NULL);
+	}
+	agents_close(b->host);
+	if (b->read)
+		team_release(&b->team);
+	mini_close(&b->mini);
+	scratch_release(&b->dir);
+	str_release(&b->body);
+	free(b);
+}
+
+/* The object behind "HostConfig":, with its braces; its end, NULL: there is none. */
+static const char *end_of_object(const char *at)
+{
+	bool quoted = false;
+	int depth = 0;
+
+	for (; *at; at++) {
+		if (*at == '\\' && at[1])
+			at++;
+		else if (*at == '"')
+			quoted = !quoted;
+		else if (!quoted && *at == '{')
+			depth++;
+		else if (!quoted && *at == '}' && !--depth)
+			return at + 1;
+	}
+	return NULL;
+}
+
+/* Whatever berth asked for its container: the same. */
+static int take_asked_body(struct sandbox_bench *b, struct err *e)
+{
+	static const char key[] = "\"HostConfig\":";
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	const char *at, *end;
+
+	str_addf(&target, "/containers/%s/json", b->up[IN_GVISOR].id);
+	if (mini_must(&b->mini, 200, "GET", target.s, NULL, &reply, e) < 0)
+		return -1;
+	at = strstr(reply.s, key);
+	end = at ? end_of_object(at + sizeof key - 1) : NULL;
+	if (!end || !strstr(reply.s, "\"Runtime\":\"" RUNTIME "\""))
+		return err_set(e, ERR_FAILED, "the agent does not run in " RUNTIME);
+	at += sizeof key - 1;
+	str_addf(&b->body,
+		"{\"Image\":\"box:1\",\"Entrypoint\":[\"" LANE_GUEST_PATH "\",\"" LANE_GUEST_ALONE
+		"\"],\"User\":\"1000:1000\",\"StopTimeout\":3,\"Labels\":{\"berth.bench\":\"%d\"},\"HostConfig\":%.*s}",
+		(int)getpid(), (int)(end - at), at);
+	return 0;
+}
+
+static int bring_up(struct sandbox_bench *b, int kind, struct err *e)
+{
+	if (agents_up(b->host, &b->team, &b->team.agents[kind], &b->up[kind], e))
+		return -1;
+	b->is_up[kind] = true;
+	return 0;
+}
+
+static int prepare_sandboxes(struct sandbox_bench *b, struct err *e)
+{
+	struct agents_options o = {.host = b->url};
+	char path[300], file[300];
+	FILE *f;
+
+	chmod(b->dir.path, 0755);
+	snprintf(path, sizeof path, "%s/run", b->dir.path);
+	mkdir(path, 0700);
+	setenv("XDG_RUNTIME_DIR", path, 1);
+	snprintf(path, sizeof path, "%s/state", b->dir.path);
+	mkdir(path, 0700);
+	setenv("XDG_STATE_HOME", path, 1);
+	snprintf(path, sizeof path, "%s/ws", b->dir.path);
+	mkdir(path, 0755);
+	if (chown(path, 1000, 1000))
+		return err_set(
+			e, ERR_NOT_FOUND, "only root can give the workspace to the agent's user");
+	snprintf(file, sizeof file, "%s/team.yaml", b->dir.path);
+	f = fopen(file, "we");
+	if (!f)
+		return err_set(e, ERR_FAILED, "cannot write %s", file);
+	fprintf(f,
+		"agents:\n"
+		"  benchg%d: {image: box:1, workspace: %s, memory: 256m, runtime: " RUNTIME "}\n"
+		"  benchr%d: {image: box:1, workspace: %s, memory: 256m}\n",
+		(int)getpid(), path, (int)getpid(), path);
+	fclose(f);
+	if (team_read(file, "/", &b->team, e))
+		return -1;
+	b->read = true;
+	b->host = agents_open(&o, e);
+	if (b->host && sandbox_known(&b->host->at.info, RUNTIME, "", NULL))
+		return err_set(e, ERR_NOT_FOUND, "this engine has no runtime " RUNTIME);
+	return !b->host || bring_up(b, IN_GVISOR, e) || bring_up(b, IN_RUNC, e) ||
+			take_asked_body(b, e)
+		? -1
+		: 0;
+}
+
+static void *setup_sandbox(struct bench_run *r, struct err *e)
+{
+	struct sandbox_bench *b = xcalloc(1, sizeof *b);
+
+	(void)r;
+	b->mini.fd = -1;
+	str_init(&b->body);
+	if (mini_open(&b->mini, e) || mini_image(&b->mini, BOX, e) || scratch_init(&b->dir, e)) {
+		free(b);
+		return NULL;
+	}
+	mini_url(&b->mini, b->url, sizeof b->url);
+	if (!prepare_sandboxes(b, e))
+		return b;
+	teardown_sandbox(b);
+	return NULL;
+}
+
+/* --- up --- */
+
+static int up_mini(void *ctx, struct sample *s, struct err *e)
+{
+	struct sandbox_bench *b = ctx;
+	AUTO_STR struct str reply = STR_INIT, target = STR_INIT;
+	double begun = now_s();
+	char id[72];
+
+	if (mini_must(&b->mini, 201, "POST", "/containers/create", b->body.s, &reply, e) < 0)
+		return -1;
+	if (!mini_text(reply.s, "Id", id, sizeof id))
+		return err_set(e, ERR_PROTOCOL, "the engine did not say the container's id");
+	str_addf(&target, "/containers/%s/start", id);
+	if (mini_must(&b->mini, 204, "POST", target.s, NULL, NULL, e) < 0)
+		return -1;
+	s->seconds = now_s() - begun;
+	s->digest = 1;
+	str_clear(&target);
+	str_addf(&target, "/containers/%s?force=1&v=1", id);
+	return mini_must(&b->mini, 204, "DELETE", target.s, NULL, NULL, e);
+}
+
+static int up_berth(struct sandbox_bench *b, int kind, struct sample *s, struct err *e)
+{
+	double begun;
+
+	if (b->is_up[kind] && agents_down(b->host, b->team.agents[kind].container, e))
+		return -1;
+	b->is_up[kind] = false;
+	begun = now_s();
+	if (bring_up(b, kind, e))
+		return -1;
+	s->seconds = now_s() - begun;
+	s->digest = 1;
+	return 0;
+}
+
+static int up_gvisor(void *ctx, struct sample *s, struct err *e)
+{
+	return up_berth(ctx, IN_GVISOR, s, e);
+}
+
+static int up_runc(void *ctx, struct sample *s, struct err *e)
+{
+	return up_berth(ctx, IN_RUNC, s, e);
+}
+
+/* --- exec --- */
+
+static int exec_mini(void *ctx, struct sample *s, struct err *e)
+{
+	struct sandbox_bench *b = ctx;
+	AUTO_STR struct str out = STR_INIT;
+	double begun = now_s();
+	int code;
+
+	if (mini_exec(&b->mini, b->up[IN_GVISOR].id, "[\"sh\",\"-c\",\"echo 42\"]", &out, &code, e))
+		return -1;
+	s->seconds = now_s() - begun;
+	s->digest = digest_bytes(0, out.s, out.len);
+	return code ? err_set(e, ERR_FAILED, "the command exited with %d", code) : 0;
+}
+
+static void collect_exec_output(void *ctx, int stream, const char *bytes, size_t n)
+{
+	(void)stream;
+	str_add(ctx, bytes, n);
+}
+
+/* As the carrier of `berth exec` does, without its process. */
+static int exec_berth(struct sandbox_bench *b, int kind, struct sample *s, struct err *e)
+{
+	static const char *const argv[] = {"sh", "-c", "echo 42"};
+	AUTO_STR struct str out = STR_INIT;
+	struct run_request q = {.host = b->url,
+		.agent = b->team.agents[kind].container,
+		.argv = argv,
+		.argc = 3,
+		.in = -1,
+		.out = -1,
+		.error = -1,
+		.output = collect_exec_output,
+		.ctx = &out,
+		.cancel_fd = -1,
+		.resize_fd = -1};
+	struct run_result r;
+	double begun = now_s();
+
+	if (agents_run_engine(&q, &r, e))
+		return -1;
+	s->seconds = now_s() - begun;
+	s->digest = digest_bytes(0, out.s, out.len);
+	return r.exit_code ? err_set(e, ERR_FAILED, "the command exited with %d", r.exit_code) : 0;
+}
+
+static int exec_gvisor(void *ctx, struct sample *s, struct err *e)
+{
+	return exec_berth(ctx, IN_GVISOR, s, e);
+}
+
+static int exec_runc(void *ctx, struct sample *s, struct err *e)
+{
+	return exec_berth(ctx, IN_RUNC, s, e);
+}
+
+static const struct bench_case cases[] = {
+	{.name = "up",
+		.about = "an agent in gVisor: create, start, compare its mounts",
+		.samples = 20,
+		.smoke_samples = 1,
+		.warmup = 1,
+		.setup = setup_sandbox,
+		.teardown = teardown_sandbox,
+		.arms = {{"minimal client", up_mini}, {"berth", up_gvisor},
+			{"berth, runc", up_runc}},
+		.targets = {{"at most 1.1x + 5 ms over a minimal client", "berth", ON_FLOOR,
+			FLOOR_SLACK, 1.1}}},
+	{.name = "exec",
+		.about = "echo 42 in an agent in gVisor, through the engine",
+		.samples = 30,
+		.smoke_samples = 1,
+		.warmup = 2,
+		.setup = setup_sandbox,
+		.teardown = teardown_sandbox,
+		.arms = {{"minimal client", exec_mini}, {"berth", exec_gvisor},
+			{"berth, runc", exec_runc}},
+		.targets = {{"at most 1.1x + 5 ms over a minimal client", "berth", ON_FLOOR,
+			FLOOR_SLACK, 1.1}}},
+	{.name = NULL},
+};
+
+const struct bench_suite suite_sandbox = {"sandbox", cases};

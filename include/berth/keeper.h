@@ -1,0 +1,46 @@
+/*
+ * keeper.h - what must go on while no console and no command runs: the limits of workspaces that containers have,
+ * checkpoints of them by the clock, the history of what agents use (every ten seconds), and the ends of agents' egress,
+ * which are started again when they die.
+ *
+ * One process for each user (a lock in the runtime directory), started by `berth up` where an agent has a
+ * workspace of berth's or egress, ended by the last `berth down`, or when the containers are gone.  It sleeps until something
+ * changes below a workspace (inotify), counts the directories of it in which something did, and not before so much
+ * could have been written that its limit can be reached; all of it once more a second later.  When it is killed, a child of it thaws what it had frozen.
+ *
+ * Thread: one; the process has no other when keeper_run is called.
+ */
+#ifndef BERTH_KEEPER_H
+#define BERTH_KEEPER_H
+
+#include <sys/types.h>
+
+#include "err.h"
+#include "freeze.h"
+#include "record.h"
+#include "str.h"
+#include "workspace.h"
+
+struct keeper_options {
+	const char *tree; /* of the workspaces */
+	struct workspace_limits usual;
+	struct recorder *by; /* direct */
+	freeze_pause_fn *pause;
+	/* Begins an automatic checkpoint of "tasks/ID", of which `keep` stay, in a process of its own; -1: none. */
+	pid_t (*save)(void *ctx, const char *workspace, int64_t keep);
+	void *ctx;
+};
+/* Until there is nothing to keep, or SIGTERM.  0 at once: another keeps already. */
+int keeper_run(const struct keeper_options *o, struct err *e);
+
+/* Its process; 0: there is none. */
+pid_t keeper_find(void);
+/* How many workspaces containers have that it should keep. */
+size_t keeper_missed(void);
+/* How many agents have egress that it should keep. */
+size_t keeper_missed_ends(void);
+/* An agent's routes as they were kept (kept_routes.c), which it cuts to pieces, become what its end is told: secrets are
+ * read again.  `missing`: so many routes are without their key. */
+void keeper_resolve_routes(char *text, struct str *out, unsigned *missing);
+
+#endif

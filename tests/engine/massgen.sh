@@ -1,0 +1,96 @@
+#!/bin/bash
+# massgen.sh - MassGen's files on a real engine: who may write what; and two files that name their agents alike.
+export DOCKER_HOST=$BERTH_TEST_ENGINE
+cd "$TMPDIR" || exit 1
+. "$SRC/tests/lib/check.sh"
+p=m$$
+trap 'docker rm -f massgen-$p-{a,b} >/dev/null 2>&1; docker volume rm -f berth-home-massgen-$p-{a,b} >/dev/null 2>&1' EXIT
+
+chmod 755 . && mkdir a b docs src src/keep && chown -R 1000:1000 a b docs src
+agents() { # IDS...: agents of box:1
+	for id; do
+		echo "  - {id: $p-$id, backend: {cwd: $id, command_line_docker_image: 'box:1', command_line_docker_memory_limit: 64m,"
+		echo "     enable_mcp_command_line: true, command_line_execution_mode: docker}}"
+	done
+}
+context() {
+	printf 'orchestrator:\n  context_paths:\n    - {path: docs}\n    - {path: src, permission: write, protected_paths: [keep]}\n'
+}
+{ echo agents: && agents a b && echo '  - {id: thinker, backend: {type: openai}}' && context; } >team.yaml
+{ echo agents: && agents a && context; } >sole.yaml
+
+said() { # CODE PATTERN ARGUMENTS...
+	local want=$1 pattern=$2 got=0
+	shift 2
+	"$BERTH" "$@" >out 2>&1 || got=$?
+	cat out
+	[ "$got" = "$want" ] && grep -qE -- "$pattern" out
+}
+writes() { # ID DIR
+	"$BERTH" exec "$p-$1" -- touch "$PWD/$2/new-$1"
+}
+forbidden() {
+	! writes "$@" && grep -q 'Read-only file system' "$TMPDIR/check.out"
+}
+
+# While they coordinate nobody writes to a context path, and whoever reads the output knows.
+check 'up says who is left out' said 0 '^team.yaml:[0-9:]+ agents\[2\]: no backend.cwd' up team.yaml
+check 'and that nobody writes yet' grep -q "only its final agent write to $PWD/src, .* --final AGENT" out
+check 'the workspace is written' writes a a
+check 'a context path is not, by a' forbidden a src
+check 'nor by b' forbidden b src
+check 'nor one to be read' forbidden b docs
+check 'the log has it so' bash -c '"$BERTH" audit list --json | grep -q "$PWD/src ro"'
+# One of them presents the result.
+check '--final of no agent' said 2 'no container for an agent nobody' up --final nobody team.yaml
+check '--final' said 0 "$p-b +recreated" up --final "$p-b" team.yaml
+check 'b writes' writes b src
+check 'but not what is protected' forbidden b src/keep
+check 'nor what is to be read' forbidden b docs
+check 'and a does not' forbidden a src
+check 'up --json fits its schema' bash -c '"$BERTH" up team.yaml --json | python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/up.json"'
+check 'and took it back' forbidden b src
+
+# Another file with an agent of the same name.
+was=$(docker inspect -f '{{.Id}}' "massgen-$p-a")
+check 'the second file is refused, the first is named' said 1 "massgen-$p-a is up from another file, $PWD/team.yaml" up sole.yaml
+check 'its container is left alone' [ "$(docker inspect -f '{{.Id}}' "massgen-$p-a")" = "$was" ]
+check 'down of the second leaves it alone, too' said 0 "massgen-$p-a +is up from another file, $PWD/team.yaml: left unch" down sole.yaml
+check 'not that nobody is up' bash -c '! grep -q "No agent" out'
+check 'it is still there' writes a a
+# A file that up would refuse goes down.
+echo 'agentz: [' >team.yaml
+check 'down of a broken file' said 0 "massgen-$p-a +down" down team.yaml
+check 'all of it' grep -qE "massgen-$p-b +down" out
+check 'and why it is broken' grep -q 'team.yaml:' out
+check 'again: it is wrong, and nothing is up' said 2 'team.yaml:' down team.yaml
+check 'now the second may' said 0 "$p-a +up" up sole.yaml
+check 'whose only agent is the final one' writes a src
+rm sole.yaml
+check 'down of a file that is gone' said 0 "massgen-$p-a +down" down sole.yaml
+
+# As in MassGen's own examples: a token that may be missing, a login that is not here, a folder that MassGen makes.
+{ echo agents: && agents a && echo 'orchestrator: {agent_temporary_workspace: temporary}'; } |
+	sed 's/command_line_execution_mode/command_line_docker_credentials: {mount: [gh_config], env_vars: [BERTH_NO_TOKEN]}, &/' >lent.yaml
+check 'check says what is not here' said 0 "goes without: .BERTH_NO_TOKEN, ~/.config/gh" config check lent.yaml
+check 'the folder is missing' said 2 'agent_temporary_workspace .*up --create does' up lent.yaml
+check 'and is created' said 0 'warning: .*goes without: .BERTH_NO_TOKEN' up --create lent.yaml
+check 'with what is there' writes a a
+check 'and down' said 0 "massgen-$p-a +down" down lent.yaml
+
+# Where up and check refuse the same, both say so with 2.
+{ echo agents: && agents circle; } >circle.yaml
+ln -s circle circle
+check 'check of a link that leads in a circle' said 2 'circle.yaml:.*symbolic links' config check circle.yaml
+check 'up of it' said 2 'circle of .* cannot be reached: .*symbolic links' up circle.yaml
+
+# Agents on another engine are told of, and left alone.
+{ echo agents: && agents a; } >team.yaml
+"$BERTH" up team.yaml >/dev/null || exit 1
+state=$HOME/.local/state/berth/sessions
+sed "s/massgen-$p-a/massgen-$p-far/; 3s/.*/ELSEWHERE/" "$state/massgen-$p-a.session" >"$state/massgen-$p-far.session"
+check 'down --all tells of another engine' said 0 "massgen-$p-far +is up on another engine \(ELSEWHERE\)" down --all
+check 'and takes down what is here' grep -qE "massgen-$p-a +down" out
+check 'the record stays' [ -e "$state/massgen-$p-far.session" ]
+rm "$state/massgen-$p-far.session"
+exit $bad

@@ -1,0 +1,54 @@
+"""egress_end.py - an agent's end of egress without a container, for tests."""
+import os
+import socket
+import subprocess
+
+PATIENCE = 60
+
+
+class End:
+    """What `berth up` starts for an agent; its init is a process that sleeps, its listener is ours."""
+
+    def __init__(self, box, *rules):
+        place = os.path.join(os.environ["XDG_RUNTIME_DIR"], "berth", "egress")
+        os.makedirs(place, 0o700, exist_ok=True)
+        os.chmod(os.path.dirname(place), 0o700)
+        rules_file, control = f"{place}/{box}.rules", f"{place}/{box}.sock"
+        with open(rules_file, "w", encoding="utf-8") as f:
+            f.write("".join(line + "\n" for line in rules))
+        self.init = subprocess.Popen(["sleep", "600"])
+        self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.path.exists(control):
+            os.unlink(control)
+        self.control.bind(os.path.relpath(control))
+        self.control.listen(16)
+        lane = os.open("/dev/null", os.O_RDONLY)
+        self.agent = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        held = [self.control.fileno(), os.pidfd_open(self.init.pid), lane, self.agent.fileno()]
+
+        def give():
+            high = [os.dup2(fd, 40 + i) for i, fd in enumerate(held)]
+            for i, fd in enumerate(high):
+                os.dup2(fd, 3 + i)
+        self.p = subprocess.Popen([f"{os.environ['BUILD']}/berth-egress", box, rules_file, "1"], preexec_fn=give, close_fds=False,
+                                  env={"ASAN_OPTIONS": "detect_leaks=0"})  # which needs more than an end keeps
+
+    def ask(self, target):
+        """A connection that has asked for it."""
+        s = socket.create_connection(self.agent.getsockname(), PATIENCE)
+        s.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+        return s
+
+    def connect(self, host):
+        with self.ask(f"{host}:443") as s:
+            return s.recv(4096).decode()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.init.kill()
+        self.init.wait()
+        assert self.p.wait(PATIENCE) == 0
+        self.control.close()
+        self.agent.close()

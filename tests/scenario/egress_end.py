@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""egress_end.py - an agent's end by itself: clients that go in the middle, a thousand at once; it stays and answers."""
+import os
+import socket
+import ssl
+import struct
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from egress_end import PATIENCE, End  # noqa: E402
+from mcp_client import case, main  # noqa: E402
+
+os.chdir(os.environ["TMPDIR"])
+os.environ["XDG_RUNTIME_DIR"] = os.getcwd()
+
+
+def serve(answer):
+    server = socket.create_server(("127.0.0.1", 0), backlog=4096)
+
+    def run():
+        while True:
+            conn, _ = server.accept()
+            threading.Thread(target=answer, args=(conn,), daemon=True).start()
+    threading.Thread(target=run, daemon=True).start()
+    return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def flood(conn):
+    try:
+        while True:
+            conn.sendall(b"x" * 65536)
+    except OSError:
+        conn.close()
+
+
+def echo(conn):
+    while data := conn.recv(4096):
+        conn.sendall(data)
+    conn.close()
+
+
+def hello(name):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    outgoing = ssl.MemoryBIO()
+    try:
+        context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname=name).do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return outgoing.read()
+
+
+def everything(s):
+    got = b""
+    try:
+        while more := s.recv(4096):
+            got += more
+    except ConnectionResetError:
+        pass
+    return got
+
+
+def tell(box, *rules):
+    """As `berth net allow` and `forget` do it, for an agent whose container there is not."""
+    text = "".join(line + "\n" for line in rules).encode()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(PATIENCE)
+        s.connect(f"berth/egress/{box}.sock")
+        s.send(struct.pack("II", 3, len(text)) + text)
+        assert s.recv(4096), rules  # its usage: they are taken
+
+
+def established(s):
+    head = b""
+    while b"\r\n\r\n" not in head:
+        more = s.recv(39 - len(head))
+        assert more, head
+        head += more
+    assert head.startswith(b"HTTP/1.1 200"), head
+
+
+@case("clients that go while they are sent to, in every way, take nobody else with them")
+def _():
+    to, other = serve(flood), serve(echo)
+    with End("berth-x", f"allow file 0 {to}", f"allow file 0 {other}") as end:
+        with end.ask(other) as stays:
+            established(stays)
+            for i in range(120):
+                with end.ask(to) as s:
+                    got = 0
+                    while got < 200000:
+                        got += len(s.recv(65536))
+                    if i % 3 == 0:  # a reset instead of an end
+                        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    elif i % 3 == 1:
+                        s.shutdown(socket.SHUT_RD)
+                stays.sendall(b"%d" % i)
+                assert int(stays.recv(16)) == i, "the end has ended"
+        assert end.p.poll() is None
+
+
+@case("a thousand connections at once, each open and answered")
+def _():
+    to = serve(echo)
+    with End("berth-x", f"allow file 0 {to}") as end:
+        made = [end.ask(to) for _ in range(1000)]
+        for s in made:
+            s.settimeout(PATIENCE)
+            established(s)
+        for i, s in enumerate(made):
+            s.sendall(b"%05d" % i)
+        for i, s in enumerate(made):
+            assert s.recv(5, socket.MSG_WAITALL) == b"%05d" % i
+        for s in made:
+            s.close()
+        with end.ask(to) as s:
+            established(s)
+
+
+@case("tls:// asks for the name in TLS on another port, too: nothing else arrives")
+def _():
+    heard = []
+
+    def hear(conn):
+        while data := conn.recv(4096):
+            heard.append(data)
+            conn.sendall(b"heard")
+        conn.close()
+    port = serve(hear).rpartition(":")[2]
+    other = serve(hear).rpartition(":")[2]
+    own = f"host.docker.internal:{port}"
+    with End("berth-x", f"allow file 0 tls://{own}", f"allow file 0 {own}", f"allow file 0 host.docker.internal:{other}") as end:
+        for first in (hello("other.test"), hello(None), b"SSH-2.0-x\r\n", b"GET / HTTP/1.1\r\n\r\n"):
+            with end.ask(own) as s:
+                established(s)
+                s.sendall(first)
+                assert everything(s) == b"", first[:20]
+        with socket.create_connection(end.agent.getsockname(), PATIENCE) as s:
+            s.sendall(f"GET http://{own}/ HTTP/1.1\r\nHost: {own}\r\n\r\n".encode())
+            said = everything(s)
+            assert said.startswith(b"HTTP/1.1 403") and b"only TLS" in said, said
+        assert not heard, heard
+        with end.ask(own) as s:
+            established(s)
+            for byte in hello("host.docker.internal"):
+                s.sendall(bytes([byte]))
+            assert s.recv(5) == b"heard"
+        with end.ask(f"host.docker.internal:{other}") as s:  # raw, for no rule asks
+            established(s)
+            s.sendall(b"SSH-2.0-x\r\n")
+            assert s.recv(5) == b"heard"
+
+
+@case("a rule that asks for TLS by now closes what nobody looked at, and nothing else")
+def _():
+    own = "host.docker.internal:" + serve(echo).rpartition(":")[2]
+    with End("berth-x", f"allow session 1 {own}") as end, end.ask(own) as raw:
+        established(raw)
+        raw.sendall(b"x")
+        assert raw.recv(1) == b"x"
+        tell("berth-x", f"allow session 1 tls://{own}")
+        assert everything(raw) == b""
+        with end.ask(own) as s:
+            established(s)
+            first = hello("host.docker.internal")
+            s.sendall(first)
+            assert s.recv(len(first), socket.MSG_WAITALL) == first
+            for rules in (f"allow session 1 {own}", f"allow session 1 tls://{own}"):
+                tell("berth-x", rules)
+                s.sendall(b"x")
+                assert s.recv(1) == b"x"
+        tell("berth-x", f"allow session 1 {own}")
+        with end.ask(own) as s:
+            established(s)
+            s.sendall(b"x")
+            assert s.recv(1) == b"x"
+
+
+main()

@@ -1,0 +1,242 @@
+#!/usr/bin/python3
+"""hosts.py - several engines at once: by name, in one table, one of them hanging, lying, dead and back again."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+
+from scenario import BERTH, SANITIZER, Fake, berth, case, case_of_patience, main, neutral, wait_for
+
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+
+@contextlib.contextmanager
+def hosts(rules=(), home=None, **engines):
+    """Fakes by name, known by that name; DOCKER_HOST is `home`, or the first of them."""
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="h"))
+        fakes = {name: stack.enter_context(Fake(**scenario)) for name, scenario in engines.items()}
+        path = os.path.join(place, "berth.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("hosts:\n")
+            for name, fake in fakes.items():
+                f.write(f"  - {{name: {name}, endpoint: \"{fake.url}\"{', read_only: true' if name in rules else ''}}}\n")
+            f.write(f"  - {{name: dead, endpoint: \"unix://{place}/none\"}}\n" if "dead" in rules else "")
+        env = {"DOCKER_HOST": home or next(iter(fakes.values())).url, "XDG_STATE_HOME": os.path.join(place, "state")}
+        yield fakes, ("--settings", path), env
+
+
+def boxes(*names, **more):
+    return {"containers": [{"name": name, **more} for name in names]}
+
+
+def fits(document, name):
+    subprocess.run(["/usr/bin/python3", os.path.join(TESTS, "lib/schema.py"), os.path.join(TESTS, "data/schema", name)],
+                   input=json.dumps(document).encode(), check=True)
+
+
+@case
+def hosts_are_listed():
+    with hosts(("dead", "two"), one=boxes("a"), two={**boxes("b", "c"), "version": "24.0.7", "api": "1.43"}) as (_, options, env):
+        result = berth(*options, "host", "list", "--json", env=env)
+        assert result.code == 0, result.err
+        document = result.json()
+        fits(document, "hosts.json")
+        by = {h["name"]: h for h in document["hosts"]}
+        assert list(by) == ["one", "two", "dead"], by
+        assert [by[n]["state"] for n in by] == ["up", "up", "unreachable"], by
+        assert [by[n]["containers"] for n in by] == [1, 2, None], by
+        assert [by[n]["read_only"] for n in by] == [False, True, False], by
+        assert by["two"]["version"] == "24.0.7" and by["two"]["latency_ms"] > 0 and by["dead"]["latency_ms"] is None
+        assert "no such socket" in by["dead"]["problem"], by["dead"]
+        table = berth(*options, "host", "list", env=env)
+        assert table.code == 0 and b"no such socket" in table.out and b"read-only" in table.out, table.out
+        neutral(table.out)
+
+
+@case
+def hosts_without_any():
+    with hosts(one=boxes("a")) as (fakes, _, env):
+        by = berth("host", "list", "--json", env=env).json()["hosts"]
+        assert [(h["name"], h["state"]) for h in by] == [("local", "up")], by
+        gone = berth("host", "list", "--json", env={"DOCKER_HOST": fakes["one"].url + "x"}).json()["hosts"]
+        assert [(h["name"], h["state"]) for h in gone] == [("local", "unreachable")], gone
+
+
+@case
+def hosts_are_forgotten_by_name():
+    with hosts(one=boxes("a")) as (_, options, env):
+        assert berth(*options, "host", "forget", "one", env=env).code == 0
+        berth(*options, "host", "forget", "two", env=env).fails_with(1, "there is no host two")
+
+
+@case
+def hosts_by_name():
+    with hosts(one=boxes("a"), two=boxes("b")) as (_, options, env):
+        assert berth(*options, "-H", "two", "ps", "--format", "{{.Name}}", env=env).out == b"b\n"
+        assert berth(*options, "ps", "--format", "{{.Name}}", env=env).out == b"a\n"
+        # What is no name of a host means what it means to docker.
+        berth(*options, "-H", "three.invalid", "ps", env=env).fails_with(3, "tcp://three.invalid:2375")
+
+
+@case
+def hosts_by_context():
+    with hosts(one=boxes("a"), two=boxes("b")) as (fakes, _, env):
+        place = tempfile.mkdtemp(prefix="c")
+        for n, (name, url) in enumerate((("over-there", fakes["two"].url), ("broken", "gopher://x"), ("\x1b[31mred", fakes["two"].url))):
+            os.makedirs(f"{place}/contexts/meta/{n}")
+            with open(f"{place}/contexts/meta/{n}/meta.json", "w", encoding="utf-8") as f:
+                json.dump({"Name": name, "Endpoints": {"docker": {"Host": url}}}, f)
+        env = {**env, "DOCKER_CONFIG": place}
+        by = {h["name"]: h for h in berth("--all-contexts", "host", "list", "--json", env=env).json()["hosts"]}
+        assert list(by) == ["local", "broken", "over-there"], by
+        assert by["over-there"]["state"] == "up" and "gopher" in by["broken"]["problem"], by
+        assert len(berth("host", "list", "--json", env=env).json()["hosts"]) == 1
+
+
+@case
+def ps_of_all_hosts():
+    with hosts(("dead",), one=boxes("same", "a"), two=boxes("same", "b")) as (_, options, env):
+        result = berth(*options, "ps", "--all-hosts", "--json", env=env)
+        assert result.code == 3 and b"berth: dead: " in result.err, result.err
+        document = result.json()
+        fits(document, "ps.json")
+        assert [(c["name"], c["host"]) for c in document["containers"]] == [
+            ("a", "one"), ("b", "two"), ("same", "one"), ("same", "two")], document["containers"]
+        assert all(c["cpu_percent"] is not None for c in document["containers"])
+        assert [(h["name"], h["listed"]) for h in document["hosts"]] == [("one", True), ("two", True), ("dead", False)]
+        table = berth(*options, "ps", "--all-hosts", "--filter", "host=two", env=env)
+        assert b"HOST" in table.out and b"two" in table.out and b"one" not in table.out, table.out
+        assert b"HOST" not in berth(*options, "ps", env=env).out
+        lines = berth(*options, "stats", "--all-hosts", "--no-stream", env=env)
+        assert lines.out.count(b"two") == 2, lines.out
+
+
+@case_of_patience
+def hosts_that_hang_keep_nobody():
+    with hosts(one=boxes("a"), two={**boxes("b"), "faults": [{"match": ".", "do": "hang"}]}) as (_, options, env):
+        result = berth(*options, "ps", "--all-hosts", "--format", "{{.Name}} {{.Host}}", env=env)
+        assert (result.code, result.out) == (3, b"a one\n"), (result.code, result.out, result.err)
+        assert b"berth: two: " in result.err
+
+
+@case
+def hosts_that_lie_do_so_of_themselves():
+    """It says that it is the other one, with its very containers, and what is no answer at all."""
+    one = {"containers": [{"name": "a", "id": "11" * 32}]}
+    liar = {"containers": [{"name": "a", "id": "11" * 32, "state": "paused"}]}
+    with hosts(one=one, two=liar, three={**boxes("c"), "faults": [{"match": "containers/json", "do": "garble"}]}) as (_, options, env):
+        document = berth(*options, "ps", "--all-hosts", "--all", "--json", env=env).json()
+        assert [(c["host"], c["state"]) for c in document["containers"]] == [("one", "running"), ("two", "paused")], document
+        ids = [h["id"] for h in berth(*options, "host", "list", "--json", env=env).json()["hosts"]]
+        assert len(set(ids)) == 3 and ids[1] == "@two/" + ids[0], ids
+
+
+@case
+def alerts_are_of_the_one_that_was_named():
+    """A host that gives its container the id of one here is not told of in its place."""
+    one = {"containers": [{"name": "mark-b", "id": "33" * 32, "state": "paused"}]}
+    liar = {"containers": [{"name": "mark-a", "id": "33" * 32, "state": "paused"}]}
+    with hosts(one=one, two=liar) as (fakes, options, env):
+        told = os.path.join(env["XDG_STATE_HOME"], "told")
+        os.makedirs(env["XDG_STATE_HOME"], mode=0o700)
+        with open(options[1], "a", encoding="utf-8") as f:
+            f.write(f"alerts:\n  - when: 'name ~ \"^mark\" and state = paused'\n    command: 'echo $BERTH_NAME >>{told}'\n")
+
+        def written():
+            wait_for(lambda: os.path.exists(told) and "mark-b" in open(told, encoding="utf-8").read(), "nothing was told")
+            fakes["two"].stop()  # which ends the script
+
+        script("size 140 30\nwait mark-a\nwait mark-b\nwait 2 hosts\ngone of 2 hosts\ndump\nwait 1 of 2 hosts\n", options, env, ("2 hosts", written))
+        with open(told, encoding="utf-8") as f:
+            assert f.read().split() == ["mark-b"]
+
+
+def script(text, options, env, *steps):
+    """Run the console by it; each step (what a picture shows, what is done then) follows a picture that it dumps."""
+    with tempfile.NamedTemporaryFile("w", suffix=".script") as f:
+        f.write(text)
+        f.flush()
+        with subprocess.Popen([BERTH, *options, "--script", f.name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env={**os.environ, **env}) as p:
+            seen = ""
+            for shown, act in steps:
+                line = ""
+                while shown not in line:
+                    line = p.stdout.readline().decode()
+                    assert line, (seen, p.stderr.read())
+                    seen += line
+                act()
+            out, err = p.communicate(timeout=60)
+            assert not SANITIZER.search(err), err.decode()
+            assert p.returncode == 0, err.decode() + seen + out.decode()
+
+
+@case
+def console_shows_all_hosts():
+    with hosts(one=boxes("alpha"), two=boxes("beta")) as (_, options, env):
+        script("size 120 30\nwait beta\nwait alpha\nexpect 2 hosts\nexpect HOST\nkey /\ntype host = two\nkey Enter\n"
+               "gone alpha\nexpect beta\nkey Escape\nwait alpha\nkey o\nwait two  host\nexpect one  host\nkey o\ngone two  host\n",
+               options, env)
+
+
+@case
+def console_of_one_host_is_as_ever():
+    with hosts(one=boxes("alpha"), two=boxes("beta")) as (_, options, env):
+        script("size 120 30\nwait beta\nrefuse alpha\nrefuse HOST\nrefuse hosts\n", (*options, "-H", "two"), env)
+
+
+@case
+def console_acts_where_the_row_is():
+    """Two containers of one id: what is done to one is asked of its own engine, and recorded for that."""
+    twin = {"name": "twin", "id": "22" * 32}
+    with hosts(("three",), one={"containers": [twin]}, two={"containers": [{**twin, "name": "other"}]}, three=boxes("kept")) as (
+            fakes, options, env):
+        script("size 140 30\nwait twin\nwait other\nwait kept\nkey /\ntype ^other\nkey Enter\ngone twin\n"
+               f"key N\ntype HUP\nkey Enter\nwait Send SIGHUP to other\nexpect {fakes['two'].path}\nkey Escape\n"
+               "key S\nwait Stop 1 container\nexpect on two\nadvance 500\nkey y\n"
+               "wait exited\nkey Escape\nwait twin\nkey /\ntype ^kept\nkey Enter\ngone twin\nkey S\nwait read-only\n", options, env)
+        acts = {name: [r for r in fake.requests() if r.startswith("POST") and "/_fake" not in r] for name, fake in fakes.items()}
+        assert len(acts["two"]) == 1 and "/stop" in acts["two"][0] and not acts["one"] and not acts["three"], acts
+        log = [json.loads(line) for line in berth("audit", "list", "--json", env=env).out.splitlines()]
+        done = [r for r in log if r.get("act") == "container.stop"]
+        assert {(r["engine"].split("/")[0], r.get("outcome")) for r in done if r["phase"] != "intent"} == {
+            ("@two", "ok")}, done
+
+
+@case
+def console_of_a_host_that_dies_and_comes_back():
+    with hosts(one=boxes("alpha"), two=boxes("beta")) as (fakes, options, env):
+        def restart():
+            os.unlink(fakes["two"].path)
+            fakes["two"].scenario = boxes("gamma")
+            fakes["two"].start()
+
+        # While one is lost the other's rows go on, and the lost one's stay, with their age.
+        script("size 140 30\nwait alpha\nwait beta\nwait 2 hosts\ngone of 2 hosts\ndump\nwait 1 of 2 hosts\nexpect alpha\nexpect beta\n"
+               "expect two: \ndump\nwait gamma\ngone 1 of 2\nrefuse beta\n", options, env,
+               ("2 hosts", fakes["two"].stop), ("1 of 2 hosts", restart))
+
+
+@case
+def console_of_a_host_that_stands_still():
+    """Its connections stay, and nothing comes: it is lost within seconds, and the other is as ever."""
+    with hosts(one=boxes("alpha"), two=boxes("beta")) as (fakes, options, env):
+        def tell(sign):
+            return lambda: fakes["two"].process.send_signal(sign)
+
+        script("size 140 30\nwait beta\nwait 2 hosts\ngone of 2 hosts\ndump\nwait 1 of 2 hosts\nexpect alpha\ndump\ngone 1 of 2\nexpect 2 hosts\n",
+               options, env, ("2 hosts", tell(signal.SIGSTOP)), ("1 of 2 hosts", tell(signal.SIGCONT)))
+
+
+@case
+def console_waits_for_nobody():
+    """The first rows of the one that answers stand there while the others hang, and what is done there goes on."""
+    with hosts(one=boxes("alpha"), two={**boxes("beta"), "faults": [{"match": ".", "do": "hang"}]}) as (fakes, options, env):
+        script("size 140 30\nwait alpha\nexpect 1 of 2 hosts\nkey S\nwait Stop 1\nadvance 500\nkey y\nwait exited\nrefuse beta\n", options, env)
+        assert any("/stop" in r for r in fakes["one"].requests())
+
+
+if __name__ == "__main__":
+    main()

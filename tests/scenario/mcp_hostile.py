@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+"""mcp_hostile.py - `berth mcp` under attack: what a model, its harness or the agent inside could send, name or swap."""
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from mcp_client import BERTH, PATIENCE, Client, case, main  # noqa: E402
+
+os.chdir(os.environ["TMPDIR"])
+os.environ["XDG_STATE_HOME"] = os.path.join(os.getcwd(), "state")
+WS, OUT = os.path.join(os.getcwd(), "ws"), os.path.join(os.getcwd(), "out")
+os.umask(0o022)
+for d in (WS, OUT):
+    os.mkdir(d)
+with open(os.path.join(OUT, "secret"), "w", encoding="utf-8") as f:
+    f.write("a secret\n")
+with open("team.yaml", "w", encoding="utf-8") as f:
+    f.write(f"agents:\n  one: {{image: 'box:1', workspace: {WS}}}\n")
+MANY = 390000  # values in a message: few enough to be read
+LIBC, EXCHANGE = ctypes.CDLL(None), 2
+
+
+def own(path):
+    if os.getuid() == 0:
+        os.chown(path, 1000, 1000, follow_symlinks=False)
+    return path
+
+
+def put(path, data):
+    with open(os.path.join(WS, path), "wb") as out:
+        out.write(data if isinstance(data, bytes) else data.encode())
+    return own(out.name)
+
+
+own(WS)
+own(OUT)
+put("a.txt", "hello\nworld\n")
+
+
+def memory(c):
+    """The most that the server ever had, MiB."""
+    with open(f"/proc/{c.server.pid}/status", encoding="ascii") as status:
+        return int(status.read().split("VmHWM:")[1].split()[0]) >> 10
+
+
+def wait_until(what):
+    until = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def staged():
+    """What a batch has put aside and not taken away again."""
+    return os.listdir(f"{WS}/.berth/stage") if os.path.isdir(f"{WS}/.berth/stage") else []
+
+
+def error_of(c, number, text):
+    c.say_bytes(text if isinstance(text, bytes) else text.encode())
+    return c.wait(number)["error"]["code"]
+
+
+@case("what goes beyond a limit is still answered to who asked")
+def _():
+    with Client("team.yaml") as c:
+        many = ",".join("0" * 450000)
+        assert error_of(c, 900, f'{{"jsonrpc":"2.0","method":"ping","params":{{"x":[{many}]}},"id":900}}\n') == -32600
+        deep = "[" * 500 + "]" * 500
+        assert error_of(c, 901, f'{{"jsonrpc":"2.0","method":"ping","params":{{"x":{deep}}},"id":901}}\n') == -32600
+        keys = ",".join(f'"k{i}":"]"' for i in range(300))
+        assert error_of(c, 902, f'{{"jsonrpc":"2.0","method":"ping","params":{{{keys}}},"id":902}}\n') == -32600
+        assert c.ask("ping")["result"] == {}
+        assert memory(c) < 128, memory(c)
+
+
+@case("odd ids")
+def _():
+    with Client("team.yaml") as c:
+        for spelt, number in (("0", 0), ("-7", -7), ("77.0", 77), ('""', ""), ('"__proto__"', "__proto__"), ('"\\u00e4\\n"', "ä\n"),
+                              (json.dumps("x" * 100000), "x" * 100000), ("9223372036854775807", 2 ** 63 - 1)):
+            c.say_bytes(f'{{"jsonrpc":"2.0","id":{spelt},"method":"ping"}}\n'.encode())
+            assert c.wait(number)["result"] == {}, spelt
+        for spelt in ("null", "[]", "{}", "1.5", "1e400", "9223372036854775808", "true"):
+            c.say_bytes(f'{{"jsonrpc":"2.0","id":{spelt},"method":"ping"}}\n'.encode())
+            assert c.wait(None)["error"]["code"] == -32600, spelt
+
+
+@case("keys that mean something elsewhere mean nothing here")
+def _():
+    with Client("team.yaml") as c:
+        for key in ("__proto__", "constructor", "prototype", "toString", "", "path\0", "Path", "path ", "_meta"):
+            assert "not an argument" in c.fails("read_text_file", **{"path": "a.txt", key: {"path": "/etc/passwd"}})
+            assert "not an argument" in c.fails("write_multiple_files", files=[{"path": "x", "content": "", key: 1}])
+        for name in ("__proto__", "constructor", "", "read_text_file\0", "READ_TEXT_FILE", "x" * 5000, "../read_file", "tools/call"):
+            assert c.ask("tools/call", name=name, arguments={})["error"]["code"] == -32602, name
+        for name in (None, 7, ["read_text_file"], {"name": "read_text_file"}):
+            assert c.ask("tools/call", name=name, arguments={})["error"]["code"] == -32602, name
+        assert c.call("read_text_file", path="a.txt", head=1.0) == "hello\n"
+        assert not os.path.exists(f"{WS}/x")
+
+
+@case("batches, in the one revision that has them")
+def _():
+    batch = [{"jsonrpc": "2.0", "id": i, "method": "ping"} for i in range(50, 60)]
+    batch += [{"jsonrpc": "2.0", "method": "notifications/none"}, {"jsonrpc": "2.0", "id": 60, "method": "none"}, 7]
+    with Client("team.yaml", begin=False) as c:
+        c.ask("initialize", protocolVersion="2025-03-26")
+        c.say(batch)
+        assert all(c.wait(i)["result"] == {} for i in range(50, 60))
+        assert c.wait(60)["error"]["code"] == -32601 and c.wait(None)["error"]["code"] == -32600
+        c.say([[{"jsonrpc": "2.0", "id": 61, "method": "ping"}]])
+        assert c.wait(None)["error"]["code"] == -32600
+        c.say([])
+        assert c.wait(None)["error"]["code"] == -32600
+    with Client("team.yaml") as c:
+        c.say(batch)
+        assert c.wait(None)["error"]["code"] == -32600
+
+
+@case("what is no file is not waited for")
+def _():
+    os.mkfifo(f"{WS}/fifo")
+    own(f"{WS}/fifo")
+    with socket.socket(socket.AF_UNIX) as s, Client("team.yaml") as c:
+        here = os.getcwd()
+        os.chdir(WS)
+        s.bind("sock")
+        os.chdir(here)
+        own(f"{WS}/sock")
+        for name in ("fifo", "sock"):
+            c.fails("read_text_file", path=name)
+            c.fails("read_media_file", path=name)
+            c.fails("write_file", path=name, content="x")
+            c.fails("edit_file", path=name, edits=[{"oldText": "a", "newText": "b"}])
+            c.fails("compare_files", file1="a.txt", file2=name)
+            c.fails("list_directory", path=name)
+            c.fails("search_text", path=name, pattern="a")
+            c.fails("transform_files", path=name, pattern="a", replacement="b")
+            assert f"{name}: Error - " in c.call("read_multiple_files", paths=[name, "a.txt"])
+        c.call("get_file_info", path="fifo")
+        assert c.call("search_text", path=".", pattern="hello")["hits"] == 1
+    os.unlink(f"{WS}/fifo")
+    os.unlink(f"{WS}/sock")
+
+
+@case("names that are no text: every answer is UTF-8 and one line")
+def _():
+    for name in (b"\xff\xfe", b"new\nline", b"esc\x1b[31m", "\u202e\u2028".encode(), b'quote"\\'):
+        with open(os.path.join(WS.encode(), name), "wb") as out:
+            out.write(b"odd\n")
+        own(out.name)
+    with Client("team.yaml") as c:
+        for tool, more in (("list_directory", {}), ("list_directory_with_sizes", {}), ("directory_tree", {}), ("scan_directory", {}),
+                           ("search_files", {"pattern": "*"}), ("search_text", {"pattern": "odd"}),
+                           ("transform_files", {"pattern": "odd", "replacement": "even"})):
+            c.call(tool, path=".", **more)
+        assert c.call("read_text_file", path="new\nline") == "odd\n"
+        assert c.fails("read_text_file", path="no\n\x1b]0;x\x07" + "é" * 200)
+    for line in c.lines:
+        line.decode()
+    for name in os.listdir(WS.encode()):
+        if name not in (b"a.txt", b".berth"):
+            os.unlink(os.path.join(WS.encode(), name))
+
+
+@case("a few bytes of arguments do not become gigabytes")
+def _():
+    put("ones", b"a\n" * (1 << 20))
+    with Client("team.yaml") as c:
+        assert "at most" in c.fails("read_multiple_files", paths=["none"] * MANY)
+        got = c.call("read_multiple_files", paths=["none"] * 20000)
+        assert got.count("Error - ") == 20000
+        c.fails("write_multiple_files", files=[{"path": "/etc/x", "content": ""}] * (MANY // 3))
+        got = c.call("search_text", path="ones", pattern="a", limit=10 ** 9)
+        assert got["truncated"] and len(got["matches"]) <= 200000
+        assert "MiB" in c.fails("transform_files", path="ones", pattern="a", replacement="b" * 65536, dry_run=False)
+        with open(f"{WS}/ones", "rb") as ones:
+            assert ones.read(4) == b"a\na\n"
+        assert memory(c) < 900, memory(c)
+
+
+@case("a tree that is made to be long in an answer")
+def _():
+    here = os.getcwd()
+    os.chdir(WS)
+    for _ in range(700):
+        os.mkdir("d")
+        own("d")
+        os.chdir("d")
+    for i in range(4000):
+        os.close(os.open(str(i), os.O_CREAT | os.O_WRONLY, 0o644))
+    os.chdir(here)
+    with Client("team.yaml") as c:
+        assert "8 MiB" in c.fails("directory_tree", path=".")
+        assert c.call("scan_directory", path=".")["truncated"]
+        assert memory(c) < 200, memory(c)
+        c.call("delete_files", paths=["d"], recursive=True)
+    assert not os.path.exists(f"{WS}/d")
+
+
+@case("work that would never end is ended with the call")
+def _():
+    put("ones", b"a\n" * (4 << 20))
+    for arguments in ({"path": "ones", "edits": [{"oldText": " a\n" * (1 << 19) + "b", "newText": ""}]},
+                      {"path": "ones", "edits": [{"oldText": "a", "newText": "a"}] * 100000}):
+        with Client("team.yaml") as c:
+            n = c.begin("tools/call", name="edit_file", arguments=arguments)
+            c.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": n}})
+            assert c.call("read_text_file", path="a.txt") == "hello\nworld\n"
+            c.server.stdin.close()
+            assert c.server.wait(PATIENCE) == 0 and n not in c.answers
+    os.unlink(f"{WS}/ones")
+
+
+@case("expressions and globs that explode elsewhere")
+def _():
+    put("long", b"a" * 100000 + b"!\n")
+    put("a" * 200, "")
+    with Client("team.yaml") as c:
+        for pattern in ("^(a+)+$", "(a|aa)+(a|aa)+b", "(.*)*(.*)*x", "(?:(?:a*)*)*b"):
+            c.call("search_text", path="long", pattern=pattern, regex=True)
+        assert c.call("search_files", path=".", pattern="*a" * 60 + "b") == "No matches found"
+        assert c.call("search_files", path=".", pattern="**/" * 80 + "b") == "No matches found"
+        c.fails("search_text", path=".", pattern="(" * 5000, regex=True)
+
+
+@case("one file is transformed, and only it")
+def _():
+    os.mkdir(f"{WS}/t")
+    own(f"{WS}/t")
+    for name in ("x[1]*.txt", "x1.txt", ".x[1]*.txt"):
+        put(f"t/{name}", "one\n")
+    with Client("team.yaml") as c:
+        for name in ("t/x[1]*.txt", "t/.x[1]*.txt"):
+            got = c.call("transform_files", path=name, pattern="one", replacement="two", dry_run=False)
+            assert got["changed"] == 1 and c.call("read_text_file", path=name) == "two\n", got
+        assert c.call("read_text_file", path="t/x1.txt") == "one\n"
+
+
+@case("a directory that is swapped for a link all the time")
+def _():
+    os.mkdir(f"{WS}/swap")
+    own(f"{WS}/swap")
+    put("swap/secret", "open\n")
+    os.symlink(OUT, f"{WS}/away")
+    before = sorted(os.listdir(OUT))
+    stop = threading.Event()
+
+    def swap():
+        while not stop.is_set():
+            assert LIBC.renameat2(-100, f"{WS}/swap".encode(), -100, f"{WS}/away".encode(), EXCHANGE) == 0
+        if os.path.islink(f"{WS}/swap"):
+            LIBC.renameat2(-100, f"{WS}/swap".encode(), -100, f"{WS}/away".encode(), EXCHANGE)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        with Client("team.yaml") as c:
+            numbers = []
+            for i in range(400):
+                for name, arguments in (("read_text_file", {"path": "swap/secret"}), ("write_file", {"path": f"swap/{i}", "content": "x"}),
+                                        ("read_multiple_files", {"paths": ["swap/secret"] * 3}), ("copy_files", {"source": "swap", "destination": f"c{i}"}),
+                                        ("search_text", {"path": "swap", "pattern": "secret"}), ("list_directory", {"path": "swap"}),
+                                        ("move_file", {"source": "a.txt", "destination": f"swap/m{i}"}),
+                                        ("edit_file", {"path": "swap/secret", "edits": [{"oldText": "secret", "newText": "b"}]}),
+                                        ("delete_files", {"paths": ["swap/secret"]}))[:9 if i == 399 else 6]:
+                    numbers.append(c.begin("tools/call", name=name, arguments=arguments))
+            for n in numbers:
+                assert "a secret" not in json.dumps(c.wait(n)), n
+    finally:
+        stop.set()
+        swapper.join()
+    assert sorted(os.listdir(OUT)) == before
+    with open(f"{OUT}/secret", encoding="utf-8") as secret:
+        assert secret.read() == "a secret\n"
+    for i in range(400):
+        copy = f"{WS}/c{i}/secret"
+        if not os.path.islink(f"{WS}/c{i}") and os.path.exists(copy):
+            with open(copy, encoding="utf-8") as text:
+                assert text.read() == "open\n"
+
+
+@case("ten thousand requests, read slowly: all answered, in bounded memory")
+def _():
+    put("a.txt", "hello\nworld\n")
+    with subprocess.Popen([BERTH, "-c", "team.yaml", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        def ask():
+            server.stdin.write(b'{"jsonrpc":"2.0","id":-1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n')
+            for i in range(10000):
+                server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {
+                    "name": "read_text_file", "arguments": {"path": "a.txt"}}}).encode() + b"\n")
+            server.stdin.close()
+
+        asker = threading.Thread(target=ask)
+        asker.start()
+        seen = set()
+        with open(f"/proc/{server.pid}/status", encoding="ascii") as status:
+            for n, line in enumerate(server.stdout):
+                got = json.loads(line)
+                assert got["id"] not in seen and "result" in got, got
+                seen.add(got["id"])
+                if n == 5000:
+                    assert int(status.read().split("VmHWM:")[1].split()[0]) < (160 if os.environ["VARIANT"] in ("debug", "release") else 640) << 10  # sanitizers keep what was freed
+        asker.join()
+        assert seen == set(range(-1, 10000)) and server.wait(PATIENCE) == 0
+
+
+@case("killed in the middle: nothing half done is left, and it is in the log")
+def _():
+    files = [{"path": f"batch/{i}", "content": "x" * 1000} for i in range(5000)]
+    ask = b"".join(json.dumps({"jsonrpc": "2.0", "id": i, **m}).encode() + b"\n" for i, m in enumerate((
+        {"method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
+        {"method": "tools/call", "params": {"name": "write_multiple_files", "arguments": {"files": files}}})))
+    for end in ("client", "server"):
+        with subprocess.Popen([BERTH, "-c", "team.yaml", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            server.stdin.write(ask)
+            server.stdin.flush()
+            server.stdout.readline()
+            if end == "client":
+                server.stdout.close()
+                server.stdin.close()
+                assert server.wait(PATIENCE) == 0
+            else:
+                wait_until(lambda: staged() or os.path.exists(f"{WS}/batch"))
+                server.kill()
+        # The next one that works here clears up what the killed one left.
+        with Client("team.yaml") as again:
+            again.call("write_multiple_files", files=[{"path": "after", "content": ""}])
+            n = len(os.listdir(f"{WS}/batch")) if os.path.isdir(f"{WS}/batch") else 0
+            assert n in (0, 5000), (end, n)
+            assert not staged(), (end, staged())
+            again.call("delete_files", paths=["batch"] if n else ["after"], recursive=True)
+    done = subprocess.run([BERTH, "audit", "list", "--json", "--agent", "one", "--act", "file.write"], capture_output=True, text=True,
+                          check=True)
+    assert "write_multiple_files" in done.stdout
+    assert subprocess.run([BERTH, "audit", "verify"], capture_output=True, check=False).returncode == 0
+
+
+ODD = ["", "\0", "\ud800", "a\0b", "../out/secret", f"{OUT}/secret", "link/secret", "direct", "self", "/", "/proc/self/environ", "x" * 5000, "a/" * 2500,
+       "--help", "%s%n", "(", "[", "\\", "\r\n\x1b[2J", 0, -1, 1.5, 1e308, -2 ** 63, 2 ** 63, True, None, [], {}, [[]], [None], ["link/secret"],
+       ["../out"], [{}], {"A": "b"}, {"": "x"}, {"A=B": "x"}, [{"path": "link/x", "content": "y"}], [{"oldText": "", "newText": "\0"}],
+       json.loads("[" * 60 + "]" * 60)]
+
+
+@case("every argument of every tool, each with every odd value")
+def _():
+    put("plain", "text\n")
+    for name, target in (("link", OUT), ("direct", f"{OUT}/secret"), ("self", "self")):
+        os.symlink(target, f"{WS}/{name}")
+        own(f"{WS}/{name}")
+    usual = {"string": "plain", "integer": 1, "boolean": False, "array": ["plain"], "object": {}}
+    before, asked = sorted(os.listdir(OUT)), 0
+    with Client("team.yaml") as c:
+        for tool in c.tools.values():
+            properties = tool["inputSchema"].get("properties", {})
+            needed = {k: usual[properties[k]["type"]] for k in tool["inputSchema"].get("required", [])}
+            for name in properties:
+                numbers = [c.begin("tools/call", name=tool["name"], arguments=needed | {name: value}) for value in ODD]
+                for n, value in zip(numbers, ODD, strict=True):
+                    got = c.wait(n)
+                    assert "a secret" not in json.dumps(got), (tool["name"], name, value, got)
+                    assert got["result"]["content"] if "result" in got else got["error"]["message"], (tool["name"], name, value)
+                asked += len(numbers)
+            if not os.path.lexists(f"{WS}/plain"):
+                put("plain", "text\n")
+        assert c.ask("ping")["result"] == {}
+    assert asked > 40 * len(ODD) and sorted(os.listdir(OUT)) == before
+    with open(f"{OUT}/secret", encoding="utf-8") as secret:
+        assert secret.read() == "a secret\n"
+
+
+main()

@@ -1,0 +1,56 @@
+#!/bin/bash
+# context.sh - `:ctx NAME` in a terminal: another engine's console in the place of this one, with the options it was started with.
+set -u
+. "$SRC/tests/lib/engine.sh"
+server=berth-context-$$
+one='' two=''
+finish() {
+	tmux -L "$server" kill-server 2>/dev/null
+	[ -z "$one" ] || kill "$one" "$two" 2>/dev/null
+}
+trap finish EXIT
+command -v tmux >/dev/null || { echo "there is no tmux"; exit 1; }
+
+mux() {
+	tmux -L "$server" -f /dev/null "$@"
+}
+shows() {
+	mux capture-pane -p | grep -qF -- "$1"
+}
+verdict() {
+	if [ "$2" = 0 ]; then
+		echo "ok $1"
+	else
+		mux capture-pane -p | sed 's/^/# /'
+		echo "not ok $1"
+	fi
+}
+
+echo '{"containers": [{"name": "alpha"}]}' >"$TMPDIR/s1"
+echo '{"containers": [{"name": "beta"}]}' >"$TMPDIR/s2"
+/usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e1" "$TMPDIR/s1" &
+one=$!
+/usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e2" "$TMPDIR/s2" &
+two=$!
+wait_for 20 test -S "$TMPDIR/e1" && wait_for 20 test -S "$TMPDIR/e2" || exit 1
+export DOCKER_CONFIG=$TMPDIR/docker
+id=$(printf other | sha256sum | cut -d ' ' -f 1)
+mkdir -p "$DOCKER_CONFIG/contexts/meta/$id"
+printf '{"Name": "other", "Metadata": {}, "Endpoints": {"docker": {"Host": "unix://%s"}}}' "$TMPDIR/e2" >"$DOCKER_CONFIG/contexts/meta/$id/meta.json"
+
+mux new-session -d -x 100 -y 24 "PS1='prompt> ' sh" && mux set-option -g remain-on-exit on
+mux send-keys "$BERTH -H unix://$TMPDIR/e1 --read-only; echo ended \$?" Enter
+wait_for 20 shows alpha
+verdict context-begins $?
+
+mux send-keys : 'ctx nosuch' Enter && wait_for 20 shows "There is no docker context nosuch" && shows alpha
+verdict context-that-is-none $?
+
+mux send-keys : ctx Enter && wait_for 20 shows other && mux send-keys q && wait_for 20 shows alpha
+verdict contexts-are-listed $?
+
+mux send-keys : 'ctx other' Enter && wait_for 20 shows beta && shows read-only
+verdict context-of-another-engine $?
+
+mux send-keys q && wait_for 20 shows "ended 0"
+verdict context-ends $?

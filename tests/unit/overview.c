@@ -1,0 +1,370 @@
+/* overview.c - all workspaces at a glance: what is told, when it changed, what a hostile tree makes of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <berth/clock.h>
+#include <berth/overview.h>
+
+#include "lib/tree.h"
+
+static struct arena mem;
+static struct err e;
+static struct workspaces *w;
+
+static int setup(void **state)
+{
+	(void)state;
+	tree_make("overview");
+	arena_init(&mem, 0);
+	e = (struct err)ERR_INIT;
+	w = NULL;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	workspaces_close(w);
+	arena_release(&mem);
+	tree_remove();
+	return 0;
+}
+
+static void make_workspace_named(enum workspace_kind kind, const char *name)
+{
+	const struct workspace_new n = {
+		.kind = kind, .name = name, .uid = (uid_t)-1, .gid = (gid_t)-1};
+
+	if (!w)
+		w = workspaces_open(tree_path("workspaces"), &e);
+	assert_non_null(w);
+	assert_int_equal(workspace_create(w, &n, &e), 0);
+}
+
+static struct overview take_look(void)
+{
+	struct overview o;
+
+	assert_int_equal(overview_look(tree_path(""), 0, 0, &o, &mem, &e), 0);
+	return o;
+}
+
+static void make_checkpoint_of(const char *store, const char *of, const char *name)
+{
+	struct checkpoint_store *s;
+	int root = open(tree_path(of), O_RDONLY | O_DIRECTORY);
+
+	mkdir(tree_path("checkpoints"), 0700);
+	mkdir(tree_path("checkpoints/tasks"), 0700);
+	s = checkpoint_open(tree_path(store), &e);
+	assert_true(root >= 0);
+	assert_non_null(s);
+	assert_int_equal(checkpoint_make(s, root, name, NULL, NULL, &e), 0);
+	checkpoint_close(s);
+	close(root);
+}
+
+static void test_nothing_there(void **state)
+{
+	struct overview o = take_look();
+
+	(void)state;
+	assert_int_equal(o.n, 0);
+	assert_string_equal(o.dir, "");
+	assert_false(tree_exists("workspaces"));
+	assert_int_equal(overview_look(tree_path("no/such"), 0, 0, &o, &mem, &e), 0);
+	assert_int_equal(overview_look(tree_path("no/such"), 0, o.stamp, &o, &mem, &e), 1);
+	assert_false(tree_exists("no"));
+}
+
+static void test_what_is_told(void **state)
+{
+	struct overview o;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_PROJECT, "site");
+	make_workspace_named(WORKSPACE_TASK, "a");
+	make_workspace_named(WORKSPACE_TASK, "b");
+	make_checkpoint_of("checkpoints/tasks/b", "workspaces/tasks/b", "one");
+	make_checkpoint_of("checkpoints/tasks/b", "workspaces/tasks/b", "two");
+	assert_int_equal(workspace_end(w, "a", WORKSPACE_FAILED, 1, &e), 0);
+	o = take_look();
+	assert_int_equal(o.n, 3);
+	assert_string_equal(o.rows[0].usage.info.name, "a");
+	assert_int_equal(o.rows[0].usage.info.state, WORKSPACE_FAILED);
+	assert_int_equal(o.rows[0].usage.counted_ns, 0);
+	assert_int_equal(o.rows[0].checkpoints, 0);
+	assert_int_equal(o.rows[1].checkpoints, 2);
+	assert_string_equal(o.rows[1].newest, "two");
+	assert_true(o.rows[1].newest_ns > 0);
+	assert_string_equal(o.rows[1].branch, "");
+	assert_string_equal(o.rows[2].branch, "main");
+	assert_string_equal(o.dir, tree_path("workspaces"));
+	assert_int_equal(o.nshared, 5);
+	assert_string_equal(o.shared[0].name, "configs");
+}
+
+/* As soon as nothing is so new that one more change could have its time. */
+static uint64_t wait_settled(void)
+{
+	struct overview o;
+	uint64_t was;
+
+	do
+		was = take_look().stamp;
+	while (overview_look(tree_path(""), 0, was, &o, &mem, &e) == 0);
+	return was;
+}
+
+static void test_overview_stamp(void **state)
+{
+	struct overview o;
+	uint64_t was;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	/* What was changed just now may change again within the same tick. */
+	assert_int_equal(overview_look(tree_path(""), 0, take_look().stamp, &o, &mem, &e), 0);
+	was = wait_settled();
+	make_workspace_named(WORKSPACE_TASK, "b");
+	assert_int_not_equal(take_look().stamp, was);
+	was = take_look().stamp;
+	assert_int_equal(workspace_end(w, "a", WORKSPACE_DONE, 1, &e), 0);
+	assert_int_not_equal(take_look().stamp, was);
+	was = take_look().stamp;
+	make_checkpoint_of("checkpoints/tasks/a", "workspaces/tasks/a", "one");
+	assert_int_not_equal(take_look().stamp, was);
+	was = take_look().stamp;
+	make_checkpoint_of("checkpoints/tasks/a", "workspaces/tasks/a", "two");
+	assert_int_not_equal(take_look().stamp, was);
+	was = take_look().stamp;
+	assert_int_equal(workspace_usage_renew(w, INT64_MAX, NULL, NULL, &e), 0);
+	assert_int_not_equal(take_look().stamp, was);
+	was = take_look().stamp;
+	assert_int_equal(mkdir(tree_path("workspaces/shared/libraries/x"), 0700), 0);
+	assert_int_not_equal(take_look().stamp, was);
+	assert_int_equal(take_look().shared[3].entries, 1);
+}
+
+/* What an agent can write in its project leads nowhere and keeps nobody waiting. */
+static void test_hostile_head(void **state)
+{
+	char text[4096];
+
+	(void)state;
+	make_workspace_named(WORKSPACE_PROJECT, "p");
+	tree_text("workspaces/projects/p/.git/HEAD", "ref: refs/heads/a b\033[31m\nmore\n");
+	assert_string_equal(
+		take_look().rows[0].branch, "a b\033[31m"); /* raw: neutralised where it is shown */
+	tree_text("workspaces/projects/p/.git/HEAD", "0123456789abcdef0123456789abcdef01234567\n");
+	assert_string_equal(take_look().rows[0].branch, "01234567");
+	tree_text("workspaces/projects/p/.git/HEAD", "");
+	assert_string_equal(take_look().rows[0].branch, "");
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	memcpy(text, "ref: refs/heads/", 16);
+	tree_text("workspaces/projects/p/.git/HEAD", text);
+	assert_int_equal(strlen(take_look().rows[0].branch), 1024 - 16);
+	assert_int_equal(unlink(tree_path("workspaces/projects/p/.git/HEAD")), 0);
+	assert_int_equal(mkfifo(tree_path("workspaces/projects/p/.git/HEAD"), 0600), 0);
+	assert_string_equal(take_look().rows[0].branch, "");
+	assert_int_equal(unlink(tree_path("workspaces/projects/p/.git/HEAD")), 0);
+	tree_text("secret", "ref: refs/heads/secret\n");
+	assert_int_equal(
+		symlink(tree_path("secret"), tree_path("workspaces/projects/p/.git/HEAD")), 0);
+	assert_string_equal(take_look().rows[0].branch, "");
+	assert_int_equal(rename(tree_path("workspaces/projects/p/.git"), tree_path("git")), 0);
+	assert_int_equal(unlink(tree_path("git/HEAD")), 0);
+	tree_text("git/HEAD", "ref: refs/heads/elsewhere\n");
+	assert_int_equal(symlink(tree_path("git"), tree_path("workspaces/projects/p/.git")), 0);
+	assert_string_equal(take_look().rows[0].branch, "");
+}
+
+static void test_one(void **state)
+{
+	struct overview_one one;
+	uint64_t stamp;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	assert_int_equal(overview_one(tree_path(""), 0, WORKSPACE_TASK, "a", 0, &one, &mem, &e), 0);
+	assert_int_equal(one.npoints, 0);
+	assert_string_equal(one.path, tree_path("workspaces/tasks/a"));
+	assert_false(tree_exists("checkpoints"));
+	make_checkpoint_of("checkpoints/tasks/a", "workspaces/tasks/a", "one");
+	make_checkpoint_of("checkpoints/tasks/a", "workspaces/tasks/a", "two");
+	assert_int_equal(
+		overview_one(tree_path(""), 0, WORKSPACE_TASK, "a", one.stamp, &one, &mem, &e), 0);
+	assert_int_equal(one.npoints, 2);
+	assert_string_equal(one.points[0].name, "two");
+	stamp = wait_settled();
+	assert_int_equal(
+		overview_one(tree_path(""), 0, WORKSPACE_TASK, "a", stamp, &one, &mem, &e), 1);
+	assert_int_equal(
+		overview_one(tree_path(""), 0, WORKSPACE_TASK, "b", 0, &one, &mem, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+}
+
+/* Told before each; stops at the second. */
+static bool stop_at_second(void *ctx, const struct workspace_info *next, size_t done, size_t all)
+{
+	unsigned *calls = ctx;
+
+	assert_int_equal(all, 3);
+	assert_int_equal(done, *calls);
+	assert_int_equal(next->name[0], 'a' + (int)done);
+	return ++*calls < 2;
+}
+
+static void test_holder(void **state)
+{
+	const struct workspace_holder by = {
+		.container = "box-1", .agent = "alpha", .engine = "engine-1"};
+	struct overview o;
+	uint64_t was;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	make_workspace_named(WORKSPACE_TASK, "b");
+	was = wait_settled();
+	assert_int_equal(workspace_hold(w, WORKSPACE_TASK, "b", &by, &e), 1);
+	assert_int_equal(overview_look(tree_path(""), 0, was, &o, &mem, &e), 0);
+	assert_int_equal(o.rows[0].nheld, 0);
+	assert_int_equal(o.rows[1].nheld, 1);
+	assert_string_equal(o.rows[1].held.agent, "alpha");
+	assert_string_equal(o.rows[1].held.container, "box-1");
+}
+
+static void test_limits_told(void **state)
+{
+	const struct workspace_limits l = {
+		.bytes = 5000, .files = 7, .breach = WORKSPACE_WARN, .let_files = 9};
+	struct overview o;
+	uint64_t was;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	make_workspace_named(WORKSPACE_TASK, "b");
+	was = wait_settled();
+	assert_int_equal(workspace_limit(w, WORKSPACE_TASK, "b", &l, &e), 0);
+	assert_int_equal(overview_look(tree_path(""), 0, was, &o, &mem, &e), 0);
+	assert_false(o.rows[0].limited);
+	assert_true(o.rows[1].limited);
+	assert_int_equal(o.rows[1].limits.bytes, 5000);
+	assert_int_equal(o.rows[1].limits.files, 7);
+	assert_int_equal(o.rows[1].limits.breach, WORKSPACE_WARN);
+	assert_int_equal(o.rows[1].limits.let_files, 9);
+}
+
+/* That it came or went is a change, though the tree is the same. */
+static void test_keeper_told(void **state)
+{
+	struct overview_one one;
+	struct overview o;
+	uint64_t was;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	was = wait_settled();
+	assert_int_equal(overview_look(tree_path(""), 0, was, &o, &mem, &e), 1);
+	assert_int_equal(overview_look(tree_path(""), 812, was, &o, &mem, &e), 0);
+	assert_int_equal(o.keeper, 812);
+	assert_int_equal(
+		overview_one(tree_path(""), 812, WORKSPACE_TASK, "a", was, &one, &mem, &e), 0);
+	assert_int_equal(one.keeper, 812);
+}
+
+/* By their files alone; what is no archive is none. */
+static void test_archives_told(void **state)
+{
+	struct overview o;
+	uint64_t was;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	tree_text("workspaces/archives/projects/site.tar.zst", "12345");
+	tree_text("workspaces/archives/tasks/old.tar.zst", "not even one");
+	was = wait_settled();
+	tree_text("workspaces/archives/tasks/fix.tar.zst", "1");
+	tree_text("workspaces/archives/tasks/.new.x", "unfinished");
+	tree_text("workspaces/archives/tasks/.x.tar.zst", "");
+	tree_text("workspaces/archives/tasks/.tar.zst", "");
+	tree_text("workspaces/archives/tasks/a b.tar.zst", "");
+	assert_int_equal(mkdir(tree_path("workspaces/archives/tasks/dir.tar.zst"), 0700), 0);
+	assert_int_equal(
+		symlink("/etc/passwd", tree_path("workspaces/archives/tasks/link.tar.zst")), 0);
+	assert_int_equal(overview_look(tree_path(""), 0, was, &o, &mem, &e), 0);
+	assert_int_equal(o.narchives, 3);
+	assert_string_equal(o.archives[0].name, "fix");
+	assert_string_equal(o.archives[1].name, "old");
+	assert_int_equal(o.archives[1].packed, 12);
+	assert_true(o.archives[1].made_ns > 0);
+	assert_int_equal(o.archives[2].kind, WORKSPACE_PROJECT);
+	assert_string_equal(o.archives[2].name, "site");
+}
+
+static void test_count_stopped(void **state)
+{
+	unsigned calls = 0;
+	struct overview o;
+	int64_t first;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	make_workspace_named(WORKSPACE_TASK, "b");
+	make_workspace_named(WORKSPACE_TASK, "c");
+	assert_int_equal(workspace_usage_renew(w, INT64_MAX, stop_at_second, &calls, &e), 0);
+	assert_int_equal(calls, 2);
+	o = take_look();
+	first = o.rows[0].usage.counted_ns;
+	assert_true(first > 0);
+	assert_int_equal(o.rows[0].usage.files, 5);
+	assert_true(o.rows[0].usage.disk >= o.rows[0].usage.bytes);
+	assert_int_equal(o.rows[1].usage.counted_ns, 0);
+	/* What was counted since then is good. */
+	assert_int_equal(workspace_usage_renew(w, first, NULL, NULL, &e), 0);
+	o = take_look();
+	assert_int_equal(o.rows[0].usage.counted_ns, first);
+	assert_true(o.rows[2].usage.counted_ns >= first);
+}
+
+static void test_workspaces_peek(void **state)
+{
+	(void)state;
+	assert_null(workspaces_peek(tree_path("workspaces"), &e));
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	e = (struct err)ERR_INIT;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	workspaces_close(w);
+	assert_int_equal(mkdir(tree_path("workspaces/tasks/.new.x"), 0700), 0);
+	w = workspaces_peek(tree_path("workspaces"), &e);
+	assert_non_null(w);
+	assert_true(tree_exists("workspaces/tasks/.new.x")); /* of one that is being made, maybe */
+	assert_int_equal(chmod(tree_path("workspaces"), 0755), 0);
+	assert_null(workspaces_peek(tree_path("workspaces"), &e));
+	assert_int_equal(e.kind, ERR_REFUSED);
+}
+
+#define CASE(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_nothing_there),
+		CASE(test_what_is_told),
+		CASE(test_overview_stamp),
+		CASE(test_hostile_head),
+		CASE(test_one),
+		CASE(test_holder),
+		CASE(test_limits_told),
+		CASE(test_keeper_told),
+		CASE(test_archives_told),
+		CASE(test_count_stopped),
+		CASE(test_workspaces_peek),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

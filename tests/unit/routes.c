@@ -1,0 +1,283 @@
+/* routes.c - routes with keys: what a file may say, what an agent may ask, what it gets to see, and what it cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <berth/mem.h>
+#include <berth/route.h>
+
+#include "egress/routes.h"
+
+static void where_to(void **state)
+{
+	static const char *const bad[] = {"", "api.test", "ftp://api.test", "https://",
+		"https://a@b.test", "https://a.test/v1", "https://a.test:0", "https://a.test?x",
+		"http://api.test", "http://10.0.0.1", "http://127.1", "https://a b"};
+	struct route_to to;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (!route_parse_to(bad[i], &to, NULL))
+			fail_msg("taken: %s", bad[i]);
+	assert_int_equal(route_parse_to("https://api.test", &to, NULL), 0);
+	assert_true(to.tls && to.at.port == 443);
+	assert_int_equal(route_parse_to("https://api.test:8443/", &to, NULL), 0);
+	assert_int_equal(to.at.port, 8443);
+	assert_int_equal(route_parse_to("http://127.0.0.1:8000", &to, NULL), 0);
+	assert_false(to.tls);
+	assert_int_equal(route_parse_to("http://[::1]:8000", &to, NULL), 0);
+	assert_int_equal(route_parse_to("http://localhost", &to, NULL), 0);
+}
+
+static void headers_with_keys(void **state)
+{
+	static const char *const bad[] = {"", "Authorization", "Authorization: Bearer",
+		"Authorization: ${secret:}", "Authorization: ${secret:A} ${secret:B}",
+		"A b: ${secret:A}", "${secret:A}: x", "A: ${secret:A", "A: \r\nB: ${secret:A}",
+		"A: ${env:A}"};
+	struct route_header h;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (!route_parse_header(bad[i], &h, NULL))
+			fail_msg("taken: %s", bad[i]);
+	assert_int_equal(route_parse_header("Authorization: Bearer ${secret:OPENAI}", &h, NULL), 0);
+	assert_string_equal(h.name, "Authorization");
+	assert_string_equal(h.before, "Bearer ");
+	assert_string_equal(h.secret, "OPENAI");
+	assert_string_equal(h.after, "");
+	assert_int_equal(route_parse_header("x-api-key:${secret:A}=", &h, NULL), 0);
+	assert_string_equal(h.before, "");
+	assert_string_equal(h.after, "=");
+}
+
+static bool allows_request(const char *permit, const char *method, const char *path)
+{
+	struct route_permit p;
+
+	assert_int_equal(route_parse_permit(permit, &p, NULL), 0);
+	return route_permits(&p, 1, method, strlen(method), path, strlen(path));
+}
+
+static void what_is_permitted(void **state)
+{
+	static const char *const bad[] = {"", "GET", "GET ", "GET v1", "/v1", "GET /v1/../x",
+		"GET /v1/*/x", "G T /x", "GET /x y", "GET //", "GET /a%2fb"};
+	struct route_permit p;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (!route_parse_permit(bad[i], &p, NULL))
+			fail_msg("taken: %s", bad[i]);
+	assert_true(allows_request("POST /v1/chat/completions", "POST", "/v1/chat/completions"));
+	assert_false(allows_request("POST /v1/chat/completions", "POST", "/v1/chat/completions/x"));
+	assert_false(allows_request("POST /v1/chat/completions", "GET", "/v1/chat/completions"));
+	assert_false(allows_request("POST /v1/chat/completions", "post", "/v1/chat/completions"));
+	assert_true(allows_request("GET /v1/models/*", "GET", "/v1/models/gpt"));
+	assert_true(allows_request("GET /v1/models/*", "GET", "/v1/models/"));
+	assert_false(allows_request("GET /v1/models/*", "GET", "/v1/models"));
+	assert_true(allows_request("GET /*", "GET", "/"));
+}
+
+static void plain_paths(void **state)
+{
+	static const char *const good[] = {"/", "/a", "/a/", "/a.b/c", "/...", "/.a/..b",
+		"/v1beta/models/gemini-2.5-pro:generateContent", "/a%20b", "/%C3%BC", "/a(b)",
+		"/~x"};
+	static const char *const bad[] = {"", "a", "//", "/a//b", "/.", "/..", "/a/.", "/a/..",
+		"/a/./b", "/a/../b", "/%2e", "/%2E%2e/x", "/%2f", "/%5C", "/%25", "/%00", "/%0a",
+		"/%7f", "/%", "/%4", "/%zz", "/%41", "/a@b", "/a;b", "/a#b", "/a?b", "/a\\b",
+		"/a b", "/a\tb", "/\303\274", "/%40", "/%3b"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++)
+		if (!route_path_plain(good[i], strlen(good[i])))
+			fail_msg("refused: %s", good[i]);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (route_path_plain(bad[i], strlen(bad[i])))
+			fail_msg("taken: %s", bad[i]);
+	assert_false(route_path_plain("/a\0b", 4));
+}
+
+/* Cut in two at each place, and byte by byte. */
+static void masked_wherever_cut(void **state)
+{
+	static const char key[] = "sk-sk-sksk-x";
+	static const char text[] = "sk-sk-sk-sksk-xsk-sk-sksk-sk-sk-sksk-x sk-sk-sksk-";
+	static const char want[] = "sk-************sk-sk-sksk-sk-sk-sksk-x sk-sk-sksk-";
+	uint16_t *back = mask_table(key, strlen(key));
+	struct mask m = {key, back, strlen(key), 0};
+
+	(void)state;
+	for (size_t cut = 0; cut <= strlen(text); cut++) {
+		AUTO_STR struct str out = STR_INIT, single = STR_INIT;
+
+		mask_add(&m, text, cut, &out);
+		mask_add(&m, text + cut, strlen(text) - cut, &out);
+		mask_end(&m, &out);
+		assert_int_equal(out.len, strlen(text));
+		assert_null(strstr(out.s, key));
+		assert_memory_equal(out.s, want, 15);
+		for (size_t i = 0; i < strlen(text); i++)
+			mask_add(&m, text + i, 1, &single);
+		mask_end(&m, &single);
+		assert_string_equal(single.s, out.s);
+	}
+	free(back);
+}
+
+static struct token_scan scan_text(const char *text, bool events)
+{
+	struct token_scan s = {.events = events};
+
+	for (size_t i = 0; i < strlen(text); i++)
+		token_scan_add(&s, text + i, 1);
+	return s;
+}
+
+static void expect_tokens(
+	const char *text, bool events, uint64_t in, uint64_t out, const char *model)
+{
+	struct token_scan s = scan_text(text, events);
+
+	assert_int_equal(token_scan_in(&s), in);
+	assert_int_equal(token_scan_out(&s), out);
+	assert_string_equal(s.model, model);
+}
+
+static void tokens_of_answers(void **state)
+{
+	(void)state;
+	expect_tokens(
+		"{\"model\":\"gpt-4o\",\"usage\":{\"prompt_tokens\":12,\"completion_tokens\":3,\"total_tokens\":15}}",
+		false, 12, 3, "gpt-4o");
+	expect_tokens(
+		"{\"response\": {\"model\": \"o3\", \"usage\": {\"input_tokens\": 5, \"output_tokens\": 6}}}",
+		false, 5, 6, "o3");
+	expect_tokens(
+		"{\"model\":\"claude-x\",\"usage\":{\"input_tokens\":1,\"cache_creation_input_tokens\":20,\"cache_read_input_tokens\":300,"
+		"\"output_tokens\":4}}",
+		false, 321, 4, "claude-x");
+	expect_tokens(
+		"data: {\"usageMetadata\":{\"promptTokenCount\":7,\"candidatesTokenCount\":1}}\n\n"
+		"data: {\"usageMetadata\":{\"promptTokenCount\":7,\"candidatesTokenCount\":9,\"thoughtsTokenCount\":2}}\n\n",
+		true, 7, 11, "");
+	/* What a model was made to write is no figure, and what stands elsewhere is none either. */
+	expect_tokens(
+		"{\"text\":\"\\\"usage\\\":{\\\"prompt_tokens\\\":99}\",\"prompt_tokens\":98,\"usage\":{\"x\":{\"prompt_tokens\":97}}}",
+		false, 0, 0, "");
+	expect_tokens(
+		"{\"usage\":{\"prompt_tokens\":-5,\"completion_tokens\":1e9,\"input_tokens\":99999999999999999999999}}",
+		false, 0, 0, "");
+	/* An event that was cut does not spoil the next. */
+	expect_tokens(
+		"data: {\"a\":\"unfinished\ndata: {\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}\n",
+		true, 4, 2, "");
+}
+
+static struct routes *read_routes(const char *text)
+{
+	struct routes *r = xcalloc(1, sizeof *r);
+	struct err e = ERR_INIT;
+
+	str_init(&r->told);
+	r->figures = xcalloc(ROUTES_MAX, sizeof *r->figures);
+	if (routes_read(r, text, strlen(text), &e))
+		fail_msg("%s", e.msg);
+	return r;
+}
+
+static void free_routes(struct routes *r)
+{
+	routes_release(r);
+	free(r->figures);
+	free(r);
+}
+
+#define ROUTE "route a\nto https://a.test\nheader X: ${secret:A}\npermit GET /\n"
+
+static void told_routes(void **state)
+{
+	static const char *const bad[] = {"to https://a.test\n", "route a\n", ROUTE "key short\n",
+		ROUTE "key with a blank in it\n", ROUTE "requests x\n", ROUTE "huh 1\n",
+		"route a\nto http://a.test\n", ROUTE "price x\n",
+		"route 0123456789012345678901234567890123456789\n"};
+	struct routes *r = read_routes(ROUTE
+		"key 0123456789\ntokens 10\nroute b\nto https://b.test\nheader Y: ${secret:B}\n");
+
+	(void)state;
+	assert_int_equal(r->n, 2);
+	assert_string_equal(routes_find(r, "a")->key, "0123456789");
+	assert_null(routes_find(r, "b")->key);
+	assert_int_equal(r->figures[1].state, ROUTE_KEY_MISSING);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (!routes_read(r, bad[i], strlen(bad[i]), NULL))
+			fail_msg("taken: %s", bad[i]);
+	assert_int_equal(r->n, 2);
+	free_routes(r);
+}
+
+static void told_logins(void **state)
+{
+	static const char *const bad[] = {"upstream\nkey nocolon\n", "upstream\nkey a:b\nkey a:b\n",
+		"upstream\nkey a: b\n", "upstream\nto x\n", "upstream\n" ROUTE "key short\n"};
+	struct routes *r = read_routes("upstream\nkey me:pass\n" ROUTE "key 0123456789\n");
+
+	(void)state;
+	assert_string_equal(r->login.s, "me:pass");
+	assert_int_equal(r->n, 1);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (!routes_read(r, bad[i], strlen(bad[i]), NULL))
+			fail_msg("taken: %s", bad[i]);
+	assert_string_equal(r->login.s, "me:pass");
+	assert_int_equal(routes_read(r, "upstream\n", 9, NULL), 0);
+	assert_int_equal(r->login.len, 0);
+	free_routes(r);
+}
+
+static void budgets_and_limits(void **state)
+{
+	struct routes *r = read_routes(
+		ROUTE "key 0123456789\nnano 5000\nrequests 2\nprice m 100 1000\nprice m-x 1 1\n");
+	struct route *a = routes_find(r, "a");
+	struct token_scan s = scan_text(
+		"{\"model\":\"m-1\",\"usage\":{\"input_tokens\":10,\"output_tokens\":2}}", false);
+	AUTO_STR struct str why = STR_INIT;
+
+	(void)state;
+	assert_int_equal(routes_refuse(a, 1000000, &why), 0);
+	a->requests = 2;
+	assert_int_equal(routes_refuse(a, 1000001, &why), 429);
+	assert_int_equal(routes_refuse(a, 1060000, &why), 0);
+	routes_charge(r, a, &s, 0, 0);
+	assert_int_equal(a->figures->nano_dollars, 3000);
+	assert_int_equal(routes_refuse(a, 1060000, &why), 0);
+	s = (struct token_scan){0};
+	routes_charge(r, a, &s, 40, 4); /* by its bytes, at the dearest price */
+	assert_int_equal(a->figures->nano_dollars, 5000);
+	assert_int_equal(a->figures->estimated, 1);
+	assert_int_equal(routes_refuse(a, 1060000, &why), 402);
+	assert_int_equal(a->figures->state, ROUTE_SPENT);
+	free_routes(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_to),
+		cmocka_unit_test(headers_with_keys),
+		cmocka_unit_test(what_is_permitted),
+		cmocka_unit_test(plain_paths),
+		cmocka_unit_test(masked_wherever_cut),
+		cmocka_unit_test(tokens_of_answers),
+		cmocka_unit_test(told_routes),
+		cmocka_unit_test(told_logins),
+		cmocka_unit_test(budgets_and_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/*
+ * command_options.h - the options of the commands that stand alone; those of a group stand with its verbs, in commands.h,
+ * which includes this where it lists commands.
+ */
+#ifndef CLI_COMMAND_OPTIONS_H
+#define CLI_COMMAND_OPTIONS_H
+
+#include "cli/cli.h"
+
+static const struct cli_option globals[] = {
+	{'c', "team", "FILE", "team file: agents, tools, networks, secrets"},
+	{'H', "host", "HOST",
+		"engine to talk to: unix://PATH, tcp://HOST:PORT, ssh://[USER@]HOST, or a name of hosts in berth.yaml"},
+	{0, "context", "CONTEXT", "docker context to take the engine from"},
+	{0, "all-contexts", NULL, "the engines of all docker contexts, beside those of berth.yaml"},
+	{0, "theme", "THEME", "colours: a shipped theme or the path of a theme file"},
+	{0, "read-only", NULL, "look at everything, change nothing"},
+	{0, "ascii", NULL, "draw with ASCII only"},
+	{0, "script", "FILE", "run the console by a script, without a terminal"},
+	{0, "demo", "FILE",
+		"play a script on this terminal, read-only and at a pace that can be followed"},
+	{0, "record", "FILE", "write the session of the console to a new file, for a report"},
+	{0, "replay", "FILE",
+		"play such a file, without an engine; not on a terminal its pictures are printed"},
+	{0, "settings", "FILE", "read this instead of $XDG_CONFIG_HOME/berth/berth.yaml"},
+	{'h', "help", NULL, "show help for a command"},
+	{'V', "version", NULL, "print the version"},
+	{0},
+};
+
+#define JSON                                               \
+	{                                                  \
+		0, "json", NULL, "print one JSON document" \
+	}
+#define JSON_LINES                                     \
+	{                                              \
+		0, "json", NULL, "one object per line" \
+	}
+
+#define ALL_HOSTS                                                                \
+	{                                                                        \
+		0, "all-hosts", NULL, "of all hosts of berth.yaml, side by side" \
+	}
+
+static const struct cli_option ps_options[] = {
+	ALL_HOSTS,
+	{'a', "all", NULL, "include stopped containers"},
+	{'q', "quiet", NULL, "print ids only"},
+	{'f', "filter", "KEY=VALUE",
+		"only rows that match: id, name, agent, state, health, image, project, host; repeatable"},
+	{0, "format", "FORMAT", "table, json, or text with fields such as {{.Name}}"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option stats_options[] = {
+	ALL_HOSTS,
+	{0, "no-stream", NULL, "print them once"},
+	{0},
+};
+
+static const struct cli_option host_list_options[] = {
+	JSON,
+	{0},
+};
+
+#define FOREIGN                                                               \
+	{                                                                     \
+		0, "foreign", NULL, "also containers that berth did not make" \
+	}
+
+static const struct cli_option start_options[] = {
+	FOREIGN,
+	{0},
+};
+
+static const struct cli_option stop_options[] = {
+	{'t', "time", "S", "grace period before it is killed (default: the container's own)"},
+	FOREIGN,
+	{0},
+};
+
+static const struct cli_option kill_options[] = {
+	{'s', "signal", "SIGNAL", "TERM, INT, HUP, USR1, 15, RTMIN+3 ... (default: KILL)"},
+	FOREIGN,
+	{0},
+};
+
+static const struct cli_option limit_options[] = {
+	{'m', "memory", "SIZE", "of memory; swap with it, where they were one limit"},
+	{0, "cpus", "N", "processors, 1.5 for one and a half"},
+	{0, "pids", "N", "processes and threads"},
+	FOREIGN,
+	JSON,
+	{0},
+};
+
+static const struct cli_option remove_options[] = {
+	{'f', "force", NULL, "even if it is running: it is killed first"},
+	{'v', "volumes", NULL, "its anonymous volumes as well"},
+	{'y', "yes", NULL, "do not ask"},
+	FOREIGN,
+	{0},
+};
+
+static const struct cli_option undo_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_option logs_options[] = {
+	{'f', "follow", NULL, "keep printing lines as they are written"},
+	{'n', "tail", "N", "the last N lines of each (default: all)"},
+	{'t', "timestamps", NULL, "begin each line with its time"},
+	{0, "since", "WHEN", "not before 2026-11-20T21:45, or 10m, 2h, 3d ago"},
+	{0, "until", "WHEN", "not after"},
+	{'g', "grep", "RE", "only lines that match, of all containers where none is named"},
+	{0, "filter", "KEY=VALUE",
+		"of these: id, name, agent, state, health, image, project, host; repeatable"},
+	{'m', "max", "N", "with --grep: end after N lines (default: 10000)"},
+	{0, "json", NULL, "one object per line"},
+	{0},
+};
+
+static const struct cli_option history_options[] = {
+	{0, "all", NULL, "of all containers of an engine together"},
+	{0, "since", "WHEN", "not before 2026-11-20T21:45, or 10m, 2h, 3d ago (default: 1h)"},
+	{0, "until", "WHEN", "not after (default: now)"},
+	{0, "step", "S", "seconds of a line (default: as fine as is kept, or fits 60 lines)"},
+	{0, "csv", NULL, "as comma-separated values, a line for each step that was seen"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option events_options[] = {
+	{'f', "filter", "KEY=VALUE", "only events that match: type, event, name, id; repeatable"},
+	{0, "json", NULL, "one object per line"},
+	{0},
+};
+
+static const struct cli_option doctor_options[] = {
+	JSON,
+	{0, "fix", NULL, "as root: load berth's AppArmor profile first"},
+	{0},
+};
+
+static const struct cli_option report_options[] = {
+	{0, "session", "ID", "only what belongs to this session (`berth ps --json` names it)"},
+	{0, "since", "TIME", "2026-11-20T21:45, or 10m, 2h, 3d ago"},
+	{0, "until", "TIME", "likewise"},
+	{'o', "out", "FILE",
+		"write it there, readable by you alone, instead of to standard output"},
+	{0},
+};
+
+static const struct cli_option up_options[] = {
+	{0, "create", NULL, "create workspaces that do not exist"},
+	{0, "final", "AGENT",
+		"MassGen's final agent: alone of several it may write to context paths"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option down_options[] = {
+	{0, "all", NULL, "every agent of yours"},
+	{0},
+};
+
+static const struct cli_option clean_options[] = {
+	{0, "foreign", NULL,
+		"include what berth did not make: exited containers, unused networks, "
+		"dangling images and anonymous volumes"},
+	{'n', "dry-run", NULL, "only show the plan"},
+	{0, "plan", "FILE", "carry out a saved plan (-: standard input)"},
+	{'y', "yes", NULL, "carry the plan out without asking"},
+	{0, "timeout", "S", "give up after S seconds (default: 5 minutes, plus 5 s for each item)"},
+	{0, "json", NULL, "print one JSON document: the plan, or its outcome"},
+	{0},
+};
+
+static const struct cli_option exec_options[] = {
+	{0, "timeout", "S", "kill it, and all that it started, after S seconds"},
+	{'t', "tty", NULL, "give it a terminal"},
+	{'i', "interactive", NULL, "pass standard input on, also when it is a terminal"},
+	{'w', "workdir", "DIR", "start it in this directory of the container"},
+	{'e', "env", "NAME=VALUE",
+		"set a variable; with NAME alone, to its value here; repeatable"},
+	{'u', "user", "USER", "run it as this user; in berth's own containers only as their own"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option tool_list_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_option tool_run_options[] = {
+	{0, "timeout", "S",
+		"kill it, and all that it started, after S seconds instead of the tool's own limit"},
+	{0, "workspace", "DIR", "workspace, for a tool whose definition leaves it open"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option status_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_option image_list_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_option image_build_options[] = {
+	{'t', "tag", "NAME", "name of the image"},
+	{'f', "file", "FILE", "name of the Dockerfile, below DIR (default Dockerfile)"},
+	{0, "base", "IMAGE", "build a shipped image on this one"},
+	{0, "build-arg", "NAME=VALUE", "value of an ARG in the Dockerfile; repeatable"},
+	{0, "network", "default|none|host", "network of the steps: default, none or host"},
+	{0, "no-cache", NULL, "repeat every step"},
+	{0, "pull", NULL, "ask the registry for a newer base"},
+	{0, "max-context", "BYTES", "largest context to send (default 1G)"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option image_options[] = {
+	JSON,
+	{0},
+};
+
+static const struct cli_option image_remove_options[] = {
+	{0, "force", NULL, "even with several names, or used by stopped containers"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option held_list_options[] = {
+	{'q', "quiet", NULL, "print ids only; of volumes, their names"},
+	{0, "fast", NULL, "do not have the engine measure sizes"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option held_remove_options[] = {
+	{'n', "dry-run", NULL, "only show the plan"},
+	{'y', "yes", NULL, "carry the plan out without asking"},
+	{0, "timeout", "S", "give up after S seconds (default: 5 minutes, plus 5 s for each item)"},
+	{0, "json", NULL, "print one JSON document: the plan, or its outcome"},
+	{0},
+};
+
+#endif

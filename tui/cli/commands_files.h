@@ -1,0 +1,159 @@
+/* commands_files.h - the verbs of `berth files`: a part of commands.h, which includes it. */
+#ifndef CLI_COMMANDS_FILES_H
+#define CLI_COMMANDS_FILES_H
+
+#include "cli/cli.h"
+
+#define ROOT                                                                                        \
+	{                                                                                           \
+		0, "root", "DIR",                                                                   \
+			"root directory: paths are relative to it and cannot leave it (default: .)" \
+	}
+#define FILTERS                                                                                 \
+	{'g', "glob", "PATTERN", "only names that match (with a slash: paths); repeatable"},    \
+		{0, "exclude", "PATTERN", "leave out, as a .gitignore line would; repeatable"}, \
+		{0, "depth", "N", "at most this many levels"},                                  \
+		{0, "min-size", "BYTES", "files of at least this size (K, M, G)"},              \
+		{0, "max-size", "BYTES", "files of at most this size"},                         \
+		{0, "newer", "SECONDS", "changed within this time"},                            \
+	{                                                                                       \
+		0, "older", "SECONDS", "not changed within this time"                           \
+	}
+#define PATTERNS                                                                                \
+	{'E', "regex", NULL, "the pattern is a regular expression (Perl's), not literal text"}, \
+		{'i', "ignore-case", NULL, "ignore case"},                                      \
+		{'w', "word", NULL, "match whole words only"},                                  \
+	{                                                                                       \
+		0, "all", NULL, "include hidden and ignored files"                              \
+	}
+#define PROMISE                                                                          \
+	{                                                                                \
+		0, "promise", "visible|durable|all",                                     \
+			"visible, durable, or all (all files or none, whatever happens)" \
+	}
+
+static const struct cli_option files_read_options[] = {
+	ROOT,
+	{0, "max-bytes", "BYTES", "largest file to read (default 64M)"},
+	{0, "lines", "FIRST:LAST", "only these lines"},
+	{0, "hash", NULL, "version tokens that include a hash of the content"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option files_write_options[] = {
+	ROOT,
+	{0, "from", "DIR", "take the contents from the files of the same names below DIR"},
+	PROMISE,
+	{0, "create", NULL, "only create files that do not exist yet"},
+	{0, "parents", NULL, "create missing directories"},
+	{0, "partial", NULL, "go on when one cannot be written"},
+	{0, "expect", "TOKEN", "only if the file is unchanged since it was read"},
+	{0, "mode", "OCTAL", "mode of new files"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option files_scan_options[] = {
+	ROOT,
+	{'l', "meta", NULL, "include sizes and times"},
+	{0, "sort", NULL, "sort by name"},
+	{0, "totals", NULL, "only counts and sizes"},
+	{'0', "null", NULL, "end paths with a NUL byte"},
+	{0, "type", "fdlo", "files, directories, links, others"},
+	{0, "ignore", NULL, "honour .gitignore and .ignore"},
+	{0, "no-hidden", NULL, "leave out names that begin with a dot"},
+	{0, "max", "N", "at most this many entries"},
+	FILTERS,
+	JSON_LINES,
+	{0},
+};
+
+static const struct cli_option files_search_options[] = {
+	ROOT,
+	PATTERNS,
+	{'A', "after", "N", "lines after a match"},
+	{'B', "before", "N", "lines before a match"},
+	{'C', "context", "N", "lines before and after"},
+	{0, "files", NULL, "only the names of files with a match"},
+	{0, "sort", NULL, "sort by path"},
+	{0, "binary", NULL, "include files that are not text"},
+	{0, "max-hits", "N", "stop after this many"},
+	{0, "max-per-file", "N", "at most this many per file"},
+	FILTERS,
+	JSON_LINES,
+	{0},
+};
+
+static const struct cli_option files_transform_options[] = {
+	ROOT,
+	PATTERNS,
+	{0, "apply", NULL, "apply the changes; without it they are only shown"},
+	{0, "diff", NULL, "show the changes when applying them, too"},
+	PROMISE,
+	FILTERS,
+	JSON,
+	{0},
+};
+
+static const struct cli_option files_copy_options[] = {
+	ROOT,
+	{0, "to-root", "DIR", "directory that TO is relative to"},
+	{0, "resume", NULL, "continue an interrupted copy"},
+	{0, "overwrite", NULL, "replace existing files"},
+	{0, "durable", NULL, "return once it is on disk"},
+	{0, "keep-owner", NULL, "copy owner, group and set-id bits as well"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option files_move_options[] = {
+	ROOT,
+	{0, "overwrite", NULL, "replace an existing file"},
+	JSON,
+	{0},
+};
+
+static const struct cli_option files_delete_options[] = {
+	ROOT,
+	{'r', "recursive", NULL, "directories and all that is in them"},
+	JSON,
+	{0},
+};
+
+static const struct cli_command files_verbs[] = {
+	{"read", "FILE...", 1, -1, FILES(cli_files_read), .help = "read many files",
+		.about =
+			"Contents are printed one after the other; with --json each with its version token.",
+		.options = files_read_options, .schema = "berth.files_read/1"},
+	{"write", "FILE...", 1, -1, FILES(cli_files_write), .help = "write files, as one batch",
+		.about =
+			"One file takes its content from standard input; many take theirs from --from DIR.  A file "
+			"appears when it is complete and keeps its mode, owner and attributes.  The default promise "
+			"is durable.",
+		.options = files_write_options, .schema = "berth.files_write/1"},
+	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan), .help = "list a tree",
+		.options = files_scan_options, .schema = "berth.files_scan/1"},
+	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
+		.help = "find text in a tree",
+		.about = "Hidden, ignored and binary files are skipped.  Exits with 1 "
+			 "when nothing was found.",
+		.options = files_search_options, .schema = "berth.files_search/1"},
+	{"transform", "PATTERN REPLACEMENT [DIR]", 2, 3, FILES(cli_files_transform),
+		.help = "replace text in many files",
+		.about =
+			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
+			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
+		.options = files_transform_options, .schema = "berth.files_transform/1"},
+	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy), .help = "copy a file or a tree",
+		.about = "Symbolic links are copied as links, holes and hard links kept.",
+		.options = files_copy_options, .schema = "berth.files_copy/1"},
+	{"move", "FROM TO", 2, 2, FILES(cli_files_move), .help = "move a file or a tree",
+		.options = files_move_options, .schema = "berth.files_move/1"},
+	{"delete", "PATH...", 1, -1, FILES(cli_files_delete), .help = "delete files and trees",
+		.about = "Nothing that a symbolic link points to is touched.",
+		.options = files_delete_options, .schema = "berth.files_delete/1"},
+	{0},
+};
+
+#endif

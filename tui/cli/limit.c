@@ -1,0 +1,150 @@
+/* limit.c - `berth limit`: memory, processors and processes of a container that runs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/arena.h>
+#include <berth/config.h>
+#include <berth/format.h>
+#include <berth/jsonw.h>
+#include <berth/limits.h>
+#include <berth/text.h>
+
+#include "cli/run.h"
+
+static int read_limit_memory(const char *text, uint64_t *ret, struct err *e)
+{
+	const struct node n = {.kind = NODE_SCALAR, .value = text};
+
+	if (node_bytes(&(const struct config){.file = "--memory"}, &n, ret, NULL) ||
+		*ret < LIMITS_MEMORY_LEAST || *ret > INT64_MAX)
+		return err_set(e, ERR_USAGE,
+			"--memory takes an amount from 6m on (512m, 2g), not \"%.40s\".", text);
+	return 0;
+}
+
+static int read_limit_number(const char *option, const char *text, double least, double most,
+	const char *such, double *ret, struct err *e)
+{
+	char *end;
+
+	*ret = strtod(text, &end);
+	if (end == text || *end || strspn(text, "0123456789.") != strlen(text) || *ret < least ||
+		*ret > most)
+		return err_set(e, ERR_USAGE, "--%s takes %s, not \"%.40s\".", option, such, text);
+	return 0;
+}
+
+static int read_wanted_limits(const struct cli *c, struct container_limits *ret, struct err *e)
+{
+	const char *memory = cli_value(c, "memory"), *cpus = cli_value(c, "cpus"),
+		   *pids = cli_value(c, "pids");
+	double n = 0;
+
+	*ret = (struct container_limits){0};
+	if (!memory && !cpus && !pids)
+		return err_set(e, ERR_USAGE, "say what shall hold: --memory, --cpus or --pids.");
+	if ((memory && read_limit_memory(memory, &ret->memory_bytes, e)) ||
+		(cpus &&
+			read_limit_number("cpus", cpus, LIMITS_CPUS_LEAST, 4096,
+				"processors from 0.01 on (1.5)", &ret->cpus, e)) ||
+		(pids &&
+			read_limit_number(
+				"pids", pids, 1, LIMITS_PIDS_MOST, "a number of processes", &n, e)))
+		return -1;
+	if (n != floor(n))
+		return err_set(
+			e, ERR_USAGE, "--pids takes a number of processes, not \"%.40s\".", pids);
+	ret->pids = (int64_t)n;
+	return 0;
+}
+
+static int print_limits_now(const struct cli *c, const struct container *k,
+	const struct container_limits *l, bool kernel)
+{
+	char name[128], memory[FORMAT_MAX] = "none", cpus[24] = "none", pids[24] = "none";
+	struct jsonw j;
+
+	if (cli_flag(c, "json")) {
+		jsonw_init(&j, false);
+		jsonw_object(&j, NULL);
+		jsonw_text(&j, "schema", "berth.limit/1");
+		jsonw_text(&j, "id", k->id);
+		jsonw_text(&j, "name", k->name);
+		if (l->memory_bytes)
+			jsonw_uint(&j, "memory_limit_bytes", l->memory_bytes);
+		else
+			jsonw_null(&j, "memory_limit_bytes");
+		if (l->cpus > 0)
+			jsonw_number(&j, "cpus", l->cpus, 2);
+		else
+			jsonw_null(&j, "cpus");
+		if (l->pids)
+			jsonw_int(&j, "pids_limit", l->pids);
+		else
+			jsonw_null(&j, "pids_limit");
+		jsonw_text(&j, "read_from", kernel ? "kernel" : "engine");
+		jsonw_end(&j);
+		return jsonw_print(&j);
+	}
+	if (l->memory_bytes)
+		format_bytes(memory, l->memory_bytes);
+	if (l->cpus > 0)
+		snprintf(cpus, sizeof cpus, "%.4g", l->cpus);
+	if (l->pids)
+		snprintf(pids, sizeof pids, "%lld", (long long)l->pids);
+	printf("%s: memory %s, cpus %s, pids %s, as the %s says\n",
+		text_clean(name, sizeof name, k->name), memory, cpus, pids,
+		kernel ? "kernel" : "engine");
+	return cli_finish();
+}
+
+static int limit_chosen(const struct cli *c, const struct policy *policy,
+	const struct container_limits *want, const struct container *k, struct err *e)
+{
+	const struct limits_change change = {.host = cli_value(c, "host"),
+		.context = cli_value(c, "context"),
+		.policy = policy,
+		.container = k,
+		.want = *want};
+	struct container_limits now;
+	char name[128];
+	bool kernel;
+
+	if (!cli_flag(c, "foreign") && !cli_is_ours(k))
+		return err_set(e, ERR_USAGE,
+			"berth did not make %s: give --foreign to limit it all the same.",
+			text_clean(name, sizeof name, k->name));
+	if (limits_set(&change, &now, &kernel, e))
+		return -1;
+	return print_limits_now(c, k, &now, kernel);
+}
+
+int cli_limit(const struct cli *c, const struct settings *s, struct err *e)
+{
+	const struct container *chosen[1];
+	const struct snapshot *snapshot = NULL;
+	struct container_limits want;
+	struct policy policy;
+	struct arena mem;
+	struct backend *b;
+	int rc = -1;
+
+	if (read_wanted_limits(c, &want, e))
+		return -1;
+	arena_init(&mem, 1024);
+	policy_from_settings(&policy, s, &mem);
+	if (cli_flag(c, "read-only"))
+		policy.read_only_by = "--read-only";
+	b = cli_backend(c, c->command->name, &policy, true, e);
+	if (b)
+		snapshot = cli_wait(b, false, e);
+	if (snapshot && !cli_chosen(c, snapshot, chosen, e))
+		rc = limit_chosen(c, &policy, &want, chosen[0], e);
+	snapshot_unref(snapshot);
+	if (b)
+		backend_stop(b);
+	arena_release(&mem);
+	return rc;
+}

@@ -1,0 +1,55 @@
+/* start_keeper.c - `berth up` has somebody watch the limits of workspaces, after it is gone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <berth/keeper.h>
+#include <berth/mem.h>
+#include <berth/spawn.h>
+
+#include "cli/run.h"
+
+#define START_ROUNDS 400
+#define START_ROUND_MS 5
+
+static void become_keeper(const struct cli *c)
+{
+	static const char *const passed[] = {"host", "context", "settings"};
+	char *argv[16] = {(char *)"berth"}, dashed[COUNT(passed)][16];
+	struct err ignored = ERR_INIT;
+	int n = 1, fd = open("/dev/null", O_RDWR);
+
+	for (size_t i = 0; i < COUNT(passed); i++) {
+		const char *value = cli_value(c, passed[i]);
+
+		if (!value)
+			continue;
+		snprintf(dashed[i], sizeof dashed[i], "--%s", passed[i]);
+		argv[n++] = dashed[i];
+		argv[n++] = (char *)value;
+	}
+	argv[n++] = (char *)"workspace";
+	argv[n] = (char *)"keep";
+	for (int to = 0; to < 3 && fd >= 0; to++)
+		dup2(fd, to);
+	close_range(3, ~0u, 0);
+	cli_become("berth-files", argv, &ignored);
+}
+
+void cli_start_keeper(const struct cli *c)
+{
+	if (keeper_find())
+		return;
+	/* Nobody's child: it ends by itself. */
+	if (spawn_orphan() == 0) {
+		become_keeper(c);
+		_exit(0);
+	}
+	for (int i = 0; i < START_ROUNDS && !keeper_find(); i++)
+		poll(NULL, 0, START_ROUND_MS);
+	if (!keeper_find())
+		fprintf(stderr,
+			"berth: nothing watches the limits of workspaces and the egress of agents: `berth workspace keep` tells why.\n");
+}

@@ -1,0 +1,179 @@
+/* workspace_auto.c - `berth workspace checkpoint --auto`: those that nobody names, and of which the oldest go. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+
+#include "cli/workspace.h"
+
+#define KEEP_MOST 1000000
+#define STAMP "00000000T000000.000Z" /* 0: a digit */
+#define NAME_TRIES 8
+
+bool workspace_auto_word(const char *name)
+{
+	return !strncmp(name, WORKSPACE_AUTO, strlen(WORKSPACE_AUTO));
+}
+
+/* Exactly as they are named here: what a person called auto-fix before that was refused is theirs. */
+static bool is_automatic(const char *name)
+{
+	const char *shape = STAMP;
+
+	if (!workspace_auto_word(name))
+		return false;
+	for (name += strlen(WORKSPACE_AUTO); *shape; name++, shape++)
+		if (*shape == '0' ? *name < '0' || *name > '9' : *name != *shape)
+			return false;
+	return !*name;
+}
+
+static int read_keep(const char *text, long *ret, struct err *e)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtol(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= KEEP_MOST
+		? 0
+		: err_set(e, ERR_USAGE,
+			  "--auto takes how many are kept, from 1 to %d, not \"%.40s\".", KEEP_MOST,
+			  text);
+}
+
+static int do_drop(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct workspace_cli *x = ctx;
+
+	(void)r;
+	return checkpoint_drop(x->store, x->point, &x->freed, e);
+}
+
+int workspace_cli_drop(struct workspace_cli *x, struct err *e)
+{
+	return workspace_cli_act(x, DEED_WORKSPACE_DROP, do_drop, e);
+}
+
+static bool differs_in_nothing(struct checkpoint_tree *a, struct checkpoint_tree *b)
+{
+	struct checkpoint_changes c;
+	bool same;
+
+	checkpoint_compare(a, b, &c);
+	same = !c.n;
+	checkpoint_changes_release(&c);
+	return same;
+}
+
+/* The newest one before it, where that holds the same. */
+static int find_equal(struct workspace_cli *x, char ret[CHECKPOINT_NAME_MAX + 1], struct err *e)
+{
+	AUTO_FREE struct checkpoint_info *all = NULL;
+	const struct checkpoint_info *last = NULL;
+	struct checkpoint_tree *was, *is;
+	size_t n;
+
+	if (checkpoint_list(x->store, &all, &n, e))
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].damaged && all[i].serial < x->made.serial)
+			last = &all[i];
+	if (!last)
+		return 0;
+	was = checkpoint_tree_of(x->store, last->name, e);
+	is = was ? checkpoint_tree_of(x->store, x->point, e) : NULL;
+	if (is && differs_in_nothing(was, is))
+		memcpy(ret, last->name, sizeof last->name);
+	checkpoint_tree_free(was);
+	checkpoint_tree_free(is);
+	return is ? 0 : -1;
+}
+
+struct making {
+	struct workspace_cli *x;
+	struct workspace_auto *ret;
+};
+
+static int do_automatic(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct making *m = ctx;
+	struct workspace_cli *x = m->x;
+
+	(void)r;
+	if (workspace_cli_checkpoint(x, x->point, e) || find_equal(x, m->ret->unchanged, e))
+		return -1;
+	return *m->ret->unchanged ? checkpoint_drop(x->store, x->point, &x->freed, e) : 0;
+}
+
+/* Two of one workspace may begin within a millisecond, and have one name. */
+static int make_automatic(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
+	struct workspace_auto *ret, struct err *e)
+{
+	struct key_value kv[] = {{.key = "checkpoint", .value = name}};
+	struct audit_record r = {.deed = DEED_WORKSPACE_SNAPSHOT,
+		.target_type = "workspace",
+		.name = x->path,
+		.nparams = COUNT(kv),
+		.params = kv};
+	struct making m = {x, ret};
+	struct err why = ERR_INIT;
+
+	for (int tries = 0; tries < NAME_TRIES; tries++) {
+		workspace_cli_stamp(name, CHECKPOINT_NAME_MAX + 1, WORKSPACE_AUTO);
+		x->point = name;
+		why = (struct err)ERR_INIT;
+		if (record_act(&x->by, &r, NULL, do_automatic, &m, &why) == 0)
+			return 0;
+		if (why.kind != ERR_CONFLICT)
+			break;
+		poll(NULL, 0, 1 + tries);
+	}
+	return err_copy(e, &why);
+}
+
+/* Of a restore that was cut short the checkpoint is needed. */
+static int drop_oldest(
+	struct workspace_cli *x, size_t keep, struct workspace_auto *ret, struct err *e)
+{
+	AUTO_FREE struct checkpoint_info *all = NULL;
+	char pending[CHECKPOINT_NAME_MAX + 1];
+	bool cut;
+	size_t n, automatic = 0;
+
+	if (checkpoint_list(x->store, &all, &n, e))
+		return -1;
+	cut = checkpoint_pending(x->store, pending);
+	for (size_t i = 0; i < n; i++)
+		automatic += is_automatic(all[i].name);
+	for (size_t i = 0; i < n && automatic > keep; i++) {
+		struct err why = ERR_INIT; /* another one that was made now may have dropped it */
+
+		if (!is_automatic(all[i].name) || (cut && !strcmp(all[i].name, pending)))
+			continue;
+		x->point = all[i].name;
+		automatic--;
+		if (workspace_cli_drop(x, &why) == 0)
+			ret->dropped++;
+		else if (why.kind != ERR_NOT_FOUND)
+			return err_copy(e, &why);
+	}
+	return 0;
+}
+
+int workspace_cli_auto(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
+	struct workspace_auto *ret, struct err *e)
+{
+	long keep;
+
+	if (x->c->argc > 1)
+		return err_set(e, ERR_USAGE,
+			"--auto gives the checkpoint its name; leave out \"%.40s\".",
+			x->c->argv[1]);
+	if (read_keep(cli_value(x->c, "auto"), &keep, e) || workspace_cli_enter(x, e) ||
+		make_automatic(x, name, ret, e) || drop_oldest(x, (size_t)keep, ret, e))
+		return -1;
+	x->point = name;
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* workspace_hand_over.c - `berth workspace hand-over`: files of a task for another one, which may read them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#include "cli/workspace.h"
+
+struct handing {
+	struct workspace_cli *x;
+	struct workspace_side from;
+	struct workspace_place to;
+	char path[PATH_MAX]; /* where it lies then, for the receiver, too */
+	int into;
+	struct take *plan;
+};
+
+static int check_ends(const struct handing *h, struct err *e)
+{
+	if (h->from.place.kind != WORKSPACE_TASK || h->to.kind != WORKSPACE_TASK)
+		return err_set(e, ERR_USAGE,
+			"%s is a project: hand-over is from task to task (`berth workspace take` is for "
+			"projects).",
+			h->to.kind == WORKSPACE_TASK ? h->from.place.path : h->to.path);
+	if (!strcmp(h->from.place.name, h->to.name))
+		return err_set(e, ERR_USAGE, "%s has that already.", h->to.path);
+	return 0;
+}
+
+static int open_handing(struct handing *h, struct err *e)
+{
+	const struct cli *c = h->x->c;
+	struct take_wish wish = {.path = (const char *const *)c->argv + 2,
+		.npath = (size_t)c->argc - 2,
+		.own = "context.json"};
+
+	if (workspace_side_open(h->x, c->argv[0], &h->from, e) ||
+		workspace_cli_place(h->x, c->argv[1], &h->to, e) || check_ends(h, e))
+		return -1;
+	snprintf(h->path, sizeof h->path, "%.*s/shared/inter_task/%s/%s", PATH_MAX - 200,
+		h->x->tree, h->to.name, h->from.place.name);
+	h->into = workspace_inbox(h->x->all, h->to.name, h->from.place.name, e);
+	if (h->into < 0)
+		return -1;
+	wish.from = h->from.tree;
+	wish.into = h->into;
+	h->plan = take_prepare(&wish, e);
+	return h->plan ? 0 : -1;
+}
+
+static void close_handing(struct handing *h)
+{
+	take_free(h->plan);
+	if (h->into >= 0) {
+		close(h->into);
+		rmdir(h->path); /* where nothing was handed over, and nothing had been */
+	}
+	workspace_cli_leave(&h->to);
+	workspace_side_close(&h->from);
+}
+
+static int do_hand_over(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct handing *h = ctx;
+
+	(void)r;
+	if (workspace_cli_check_secrets(h->x->c, h->plan, "handed over", e))
+		return -1;
+	umask(022); /* the receiver is another user where we are root */
+	/* What it handed over before is its own to replace. */
+	return take_carry_out(h->plan, true, e);
+}
+
+static int record_hand_over(struct handing *h, struct err *e)
+{
+	AUTO_FREE const char **path = NULL;
+	struct key_value kv[] = {{.key = "to", .value = h->to.path},
+		{.key = "secrets", .value = cli_flag(h->x->c, "secrets") ? "yes" : "no"}};
+	struct audit_record r = {.deed = DEED_WORKSPACE_HAND_OVER,
+		.target_type = "workspace",
+		.name = h->from.name,
+		.nparams = COUNT(kv),
+		.params = kv};
+	size_t n;
+
+	n = workspace_cli_passing(h->plan, &path);
+	record_manifest(&r, n, path);
+	return record_act(&h->x->by, &r, NULL, do_hand_over, h, e);
+}
+
+static int tell_handing(const struct handing *h, bool handed)
+{
+	const struct take *p = h->plan;
+	struct jsonw j;
+
+	if (!cli_flag(h->x->c, "json")) {
+		workspace_cli_take(p);
+		if (handed)
+			printf("%" PRIu64 " handed over, %" PRIu64 " the same already, %" PRIu64
+			       " dropped: %s\n",
+				p->count[TAKE_NEW] + p->count[TAKE_CONFLICT], p->count[TAKE_SAME],
+				p->count[TAKE_DROPPED], h->path);
+		return 0;
+	}
+	jsonw_init(&j, false);
+	jsonw_object(&j, NULL);
+	jsonw_text(&j, "schema", "berth.workspace_hand_over/1");
+	jsonw_text(&j, "from", h->from.name);
+	jsonw_text(&j, "to", h->to.path);
+	jsonw_text(&j, "path", h->path);
+	jsonw_bool(&j, "handed_over", handed);
+	workspace_cli_json_take(&j, p);
+	jsonw_end(&j);
+	return jsonw_print(&j);
+}
+
+static int hand_over_files(struct workspace_cli *x, struct err *e)
+{
+	struct handing h = {.x = x, .from.place.root = -1, .to.root = -1, .into = -1};
+	bool dry = cli_flag(x->c, "dry-run");
+	int rc = open_handing(&h, e), told;
+
+	if (rc == 0) {
+		if (!dry)
+			rc = record_hand_over(&h, e);
+		told = tell_handing(&h, !dry && rc == 0);
+		rc = rc ? rc : told;
+	}
+	close_handing(&h);
+	return rc;
+}
+
+int cli_workspace_hand_over(const struct cli *c, const struct settings *s, struct err *e)
+{
+	(void)s;
+	return workspace_cli_run(c, hand_over_files, e);
+}

@@ -1,0 +1,223 @@
+/* workspace_limit.c - `berth workspace limit` and `keep`: how much a workspace may hold, and who sees to it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/config.h>
+#include <berth/format.h>
+#include <berth/keeper.h>
+#include <berth/mem.h>
+#include <berth/settings.h>
+
+#include "cli/workspace.h"
+
+void workspace_cli_usual(const struct settings *s, struct workspace_limits *ret)
+{
+	*ret = (struct workspace_limits){.bytes = s->workspace_bytes,
+		.files = (uint64_t)s->workspace_files,
+		.breach = (enum workspace_breach)s->workspace_breach};
+}
+
+/* ---- limit */
+
+static bool read_limit_bytes(const char *option, const char *text, uint64_t *ret)
+{
+	return !node_bytes(&(const struct config){.file = option},
+		       &(const struct node){.kind = NODE_SCALAR, .value = text}, ret, NULL) &&
+		*ret;
+}
+
+static int read_amount_limit(const char *text, uint64_t *ret, struct err *e)
+{
+	if (!strcmp(text, "none"))
+		*ret = 0;
+	else if (!read_limit_bytes("--bytes", text, ret))
+		return err_set(e, ERR_USAGE,
+			"--bytes takes an amount (500m, 2g) or none, not \"%.40s\".", text);
+	return 0;
+}
+
+static int read_files_limit(const char *text, uint64_t *ret, struct err *e)
+{
+	char *end;
+
+	if (!strcmp(text, "none")) {
+		*ret = 0;
+		return 0;
+	}
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno && *ret && *ret < INT64_MAX
+		? 0
+		: err_set(e, ERR_USAGE, "--files takes a number from 1 on, or none, not \"%.40s\".",
+			  text);
+}
+
+static int read_breach_word(const char *text, enum workspace_breach *ret, struct err *e)
+{
+	for (int b = 0; b < WORKSPACE_BREACHES; b++)
+		if (!strcmp(text, workspace_breach_name((enum workspace_breach)b))) {
+			*ret = (enum workspace_breach)b;
+			return 0;
+		}
+	return err_set(
+		e, ERR_USAGE, "--on-breach is freeze, warn, kill or refuse, not \"%.40s\".", text);
+}
+
+static int read_limit_options(const struct cli *c, struct workspace_limits *l, struct err *e)
+{
+	const char *bytes = cli_value(c, "bytes"), *files = cli_value(c, "files"),
+		   *breach = cli_value(c, "on-breach");
+
+	if (!bytes && !files && !breach)
+		return err_set(
+			e, ERR_USAGE, "say what shall hold: --bytes, --files or --on-breach.");
+	if ((bytes && read_amount_limit(bytes, &l->bytes, e)) ||
+		(files && read_files_limit(files, &l->files, e)) ||
+		(breach && read_breach_word(breach, &l->breach, e)))
+		return -1;
+	l->let_bytes = l->let_files = 0;
+	return 0;
+}
+
+static int do_limit(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct workspace_cli *x = ctx;
+
+	(void)r;
+	return workspace_limit(x->all, x->kind, x->name, &x->limits, e);
+}
+
+int workspace_cli_limit(struct workspace_cli *x, struct err *e)
+{
+	char bytes[24], files[24];
+	struct key_value kv[] = {{.key = "bytes", .value = bytes}, {.key = "files", .value = files},
+		{.key = "on-breach", .value = workspace_breach_name(x->limits.breach)}};
+	struct audit_record r = {.deed = DEED_WORKSPACE_LIMIT,
+		.target_type = "workspace",
+		.name = x->path,
+		.nparams = COUNT(kv),
+		.params = kv};
+
+	snprintf(bytes, sizeof bytes, "%" PRIu64, x->limits.bytes);
+	snprintf(files, sizeof files, "%" PRIu64, x->limits.files);
+	return record_act(&x->by, &r, NULL, do_limit, x, e);
+}
+
+void workspace_cli_words(
+	const struct workspace_limits *l, enum workspace_kept kept, struct str *out)
+{
+	static const char *const done[] = {[WORKSPACE_FREEZE] = "frozen",
+		[WORKSPACE_WARN] = "recorded",
+		[WORKSPACE_KILL] = "killed",
+		[WORKSPACE_REFUSE] = "refused"};
+	char bytes[FORMAT_MAX], files[FORMAT_MAX];
+
+	str_adds(out, l->bytes ? format_bytes(bytes, l->bytes) : "any size");
+	str_addf(out, ", %s files", l->files ? format_count(files, l->files) : "any number of");
+	str_addf(out, ", %s; a breach is %s", workspace_limit_kind(kept), done[l->breach]);
+}
+
+/* What was said of one, or goes for all. */
+int workspace_cli_limits(struct workspace_cli *x, struct err *e)
+{
+	AUTO_FREE struct workspace_info *all = NULL;
+	size_t n;
+
+	if (workspace_list(x->all, &all, &n, e))
+		return -1;
+	workspace_cli_usual(x->s, &x->limits);
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kind == x->kind && !strcmp(all[i].name, x->name))
+			workspace_limits(x->all, &all[i], &x->limits);
+	return 0;
+}
+
+int workspace_cli_loop(struct workspace_cli *x, struct err *e)
+{
+	const char *said = cli_value(x->c, "loop");
+
+	workspace_cli_usual(x->s, &x->limits);
+	return read_limit_bytes("--loop", said, &x->limits.bytes)
+		? 0
+		: err_set(e, ERR_USAGE, "--loop takes a size (500m, 2g), not \"%.40s\".", said);
+}
+
+static int limit_workspace(struct workspace_cli *x, struct err *e)
+{
+	struct workspace_quota quota;
+	AUTO_STR struct str words = STR_INIT;
+
+	if (workspace_cli_enter(x, e) || workspace_cli_limits(x, e) ||
+		read_limit_options(x->c, &x->limits, e) || workspace_cli_limit(x, e))
+		return -1;
+	workspace_cli_words(&x->limits, workspace_quota(x->root, &quota), &words);
+	printf("%s: %s\n", x->path, words.s);
+	return 0;
+}
+
+/* ---- keep */
+
+/* Its checkpoints are made by a process that ends: what it needs for them is not the keeper's for ever. */
+static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
+{
+	static const char *const passed[] = {"host", "context", "settings"};
+	const struct cli *c = ctx;
+	char many[24], dashed[COUNT(passed)][16], *argv[16] = {(char *)"berth"};
+	struct err ignored = ERR_INIT;
+	sigset_t none;
+	int n = 1;
+	pid_t pid;
+
+	for (size_t i = 0; i < COUNT(passed); i++) {
+		if (!cli_value(c, passed[i]))
+			continue;
+		snprintf(dashed[i], sizeof dashed[i], "--%s", passed[i]);
+		argv[n++] = dashed[i];
+		argv[n++] = (char *)(uintptr_t)cli_value(c, passed[i]);
+	}
+	snprintf(many, sizeof many, "%" PRId64, keep);
+	argv[n++] = (char *)"workspace";
+	argv[n++] = (char *)"checkpoint";
+	argv[n++] = (char *)"--auto";
+	argv[n++] = many;
+	argv[n] = (char *)(uintptr_t)workspace;
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	cli_become("berth-files", argv, &ignored);
+	_exit(1);
+}
+
+static int keep_limits_until(struct workspace_cli *x, struct err *e)
+{
+	struct keeper_options o = {.tree = x->tree,
+		.by = &x->by,
+		.pause = workspace_cli_ask_engine,
+		.save = start_saver,
+		.ctx = (void *)x->c};
+
+	workspace_cli_usual(x->s, &o.usual);
+	workspaces_close(x->all); /* it opens its own, and never the lock of this one */
+	x->all = NULL;
+	return keeper_run(&o, e);
+}
+
+int cli_workspace_limit(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return workspace_cli_run_with(c, s, limit_workspace, e);
+}
+
+int cli_workspace_keep(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return workspace_cli_run_with(c, s, keep_limits_until, e);
+}
