@@ -123,7 +123,7 @@ root=$TMPDIR/bare
 trap 'bareroot_close "$root"' EXIT
 bareroot_open "$root" || { echo "not ok a bare root"; exit 1; }
 echo "note the bare root: $(megabytes /) MB, of them $(megabytes /var/cache/apt/archives) MB of packages from earlier runs; ready after $SECONDS s"
-pair clone root lint unit golden scenario
+pair clone root --variant asan lint unit golden scenario
 bareroot_user "$root" ada
 pair archive ada --variant release unit golden
 if [ "${BERTH_SOAK:-0}" = 1 ]; then

@@ -62,7 +62,7 @@ bareroot_base() {
 	local base=$bareroot_cache/base.tar settings=() line
 	mkdir -p "$bareroot_cache"
 	(
-		flock 9
+		flock -w 900 9 || { echo "Another run holds $bareroot_cache/lock for 15 minutes." >&2; exit 1; }
 		[ -z "$(find "$base" -mtime -7 2>/dev/null)" ] || exit 0
 		command -v mmdebstrap >/dev/null || { echo "There is no mmdebstrap." >&2; exit 1; }
 		rm -rf "$bareroot_cache/archives"

@@ -40,7 +40,7 @@ engine_api() {
 	local dir=$1 method=$2 path=$3
 	shift 3
 	local reply
-	reply=$(curl -sS --fail-with-body -X "$method" --unix-socket "$dir/docker.sock" "$@" "http://engine/v1.41$path") ||
+	reply=$(curl -sS -m 120 --fail-with-body -X "$method" --unix-socket "$dir/docker.sock" "$@" "http://engine/v1.41$path") ||
 		{ echo "$method $path: $reply" >&2; return 1; }
 	printf '%s' "$reply"
 }

@@ -39,7 +39,7 @@ vm_image() {
 	local image
 	mkdir -p "$vm_cache" || return
 	(
-		flock 9
+		flock -w 900 9 || { echo "Another run holds $vm_cache/lock for 15 minutes." >&2; exit 1; }
 		image=$vm_cache/$(vm_recipe)
 		[ -z "$(find "$image/disk" -mtime -7 2>/dev/null)" ] || exit 0
 		command -v mmdebstrap >/dev/null || { echo "There is no mmdebstrap." >&2; exit 1; }

@@ -5,11 +5,11 @@
 . "$SRC/tests/lib/vm.sh"
 cd "$TMPDIR" || exit 1
 mkdir -p in/build in/src/tests in/src/configs
-limit=2300
+limit=1300
 [ -z "${BERTH_SOAK-}" ] || { : >in/soak; limit=6000; }
 cp "$SRC"/tests/vm/inside/* in/ || exit 1
 rm -f "$BUILD"/berth_*.deb
-cmake --build "$BUILD" --target package >package.log 2>&1 || { cat package.log; echo 'not ok the package is made'; exit 1; }
+flock -w 600 "$BUILD.lock" cmake --build "$BUILD" --target package >package.log 2>&1 || { cat package.log; echo 'not ok the package is made'; exit 1; }
 cp "$BUILD"/berth_*.deb in/berth.deb || exit 1
 "$SRC/configs/images/make-box" >in/box.tar || exit 1
 cp "$BUILD"/{vm-end,attack-inside,attack-evil-guest,attack-execs} in/build/ || exit 1

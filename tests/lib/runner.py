@@ -1,0 +1,741 @@
+"""Build berth in the variants that are needed and run its tests, each inside a time limit.
+
+  tests/run                    the short tier: what a contributor runs
+  tests/run --full             every label in every variant: what CI runs
+  tests/run LABEL... | LABEL.NAME...   all of a label, or single tests, in every variant they have
+  tests/run --again            the tests whose last run here failed
+  tests/run --list             the names of all tests
+  tests/run --flaky            the tests that failed once and then passed, with date and commit
+
+  --variant asan|tsan|release  only this build of the labels that have several
+  --deadline MINUTES           end the whole run by then: 20 for the short tier, else 75
+  --without-engine             skip what needs a Docker engine instead of failing it
+  --soak                       the long forms of the tests, hours
+  --record                     write how long the tests took to tests/durations
+
+Labels: lint unit golden scenario terminal engine attack fault fuzz bench bare vm. Builds stay in build-test/, logs of
+failed and flaky tests in build-test/logs. Everything else that a run makes, including its Docker engine, is removed when
+it ends, however it ends.
+
+A test is a program built from tests/LABEL/NAME.c or an executable tests/LABEL/NAME.{sh,py}. It passes with exit code 0;
+77 is a skip, the last line of its output the reason. A script that prints lines "ok NAME", "not ok NAME" or "skip NAME:
+REASON" is counted by those; lines "note TEXT" are shown. Tests get:
+  SRC BUILD BERTH          source tree, build tree, the program in it
+  VARIANT                  asan, tsan or release
+  HOME TMPDIR XDG_*        directories of this test alone, short paths
+  BERTH_TEST_ENGINE[_DIR]  (engine attack bench fault) the engine of this run, tests/lib/engine.sh, with the image box:1
+  BERTH_TEST_CACHE         what takes minutes to make and later runs can use: images, packages, compiled objects
+  BERTH_TEST_PROXY         the http_proxy that the run was started with: for packages
+  BERTH_SOAK               1 with --soak, otherwise not set
+
+Limits: a test may take five times its time in tests/durations, at least 60 s and at most 10 minutes (bare and vm 25). At
+the deadline whatever runs is ended, and what has not been started fails as "not run: deadline". A failed test is run once
+more at the end, alone; if it passes then, it is reported as flaky and does not fail the run. Unit, golden, lint and fuzz
+tests are not run again. The last line is "N passed, N failed, N skipped"; the exit code is 1 if anything failed.
+"""
+
+import collections
+import concurrent.futures
+import datetime
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SRC = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CORES = len(os.sched_getaffinity(0))
+LABELS = "lint unit golden scenario terminal engine attack fault fuzz bench bare vm".split()
+SHORT = "lint unit golden scenario terminal engine attack".split()
+
+# The builds that a label runs in.
+VARIANTS = collections.defaultdict(lambda: ["asan"], {
+    "unit": ["asan", "tsan", "release"],
+    "scenario": ["asan", "tsan"],
+    "terminal": ["asan", "tsan"],
+    "engine": ["asan", "tsan"],
+    "golden": ["asan", "release"],
+    "fuzz": ["fuzz"],
+    "bench": ["release"],
+    "bare": ["release"],
+    "vm": ["release"],
+})
+# Under tsan, which makes a program ten times slower, only what has many threads and ends in time. It also miscounts
+# descriptors that libuv closes by the bare system call (engine.paths).
+ONLY_TSAN = {
+    "engine": {"engine.agents", "engine.clean", "engine.many", "engine.pool", "engine.tools"},
+    "terminal": {"terminal.console"},
+}
+ONLY_RELEASE = {"golden.valgrind"}  # the sanitizers cannot run under valgrind
+
+# Of engine and attack the short tier runs these: each command once, each isolation layer once.
+SHORT_TESTS = {
+    "engine": {"engine.cli", "engine.verbs", "engine.agents", "engine.journal", "engine.tool_cli"},
+    "attack": {"attack.hardening"},
+}
+# Too long for the short tier: all of the tree, from nothing, minutes.
+LONG_TESTS = {"lint.tidy", "lint.cppcheck", "lint.parts"}
+
+# How many tests of a label run at once. The others measure, wait for frames or share the engine. Scenarios mostly wait
+# for engines that do not answer.
+AT_ONCE = collections.defaultdict(lambda: 1, {"lint": CORES, "unit": CORES, "golden": CORES, "scenario": 2 * CORES, "fuzz": CORES})
+WITH_ENGINE = {"engine", "attack", "bench", "fault"}
+NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}
+ALONE = {"bare", "vm"}  # last, with no engine beside them
+
+MINUTE = 60
+BUILD_LIMIT = 25 * MINUTE
+SHORTEST_LIMIT = MINUTE
+LONGEST_LIMIT = collections.defaultdict(lambda: 10 * MINUTE, {"bare": 25 * MINUTE, "vm": 25 * MINUTE})
+GRACE = 20  # seconds between SIGTERM and SIGKILL
+
+
+class Test:
+    def __init__(self, label, name, variant, path):
+        self.label, self.name, self.variant, self.path = label, name, variant, path
+        self.title = f"{name} ({variant})"
+        self.is_script = not path.endswith(".c")
+
+
+class Outcome:
+    """What a test did: exit code, its log, seconds, and why it was ended, if it was."""
+
+    def __init__(self, status, log, seconds, ended=""):
+        self.status, self.log, self.seconds, self.ended = status, log, seconds, ended
+
+    def lines(self):
+        with open(self.log, errors="replace") as file:
+            return file.read().splitlines()
+
+
+class Options:
+    full = soak = without_engine = record = False
+    variant = None
+    deadline = None
+    picked = ()
+
+
+def usage(message):
+    print(f"tests/run: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def now():
+    return time.monotonic()
+
+
+def files_of(label):
+    """NAME -> path of a label's tests; term.c is part of its neighbours."""
+    found = {}
+    folder = f"{SRC}/tests/{label}"
+    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        path = f"{folder}/{entry}"
+        base, kind = os.path.splitext(entry)
+        if kind == ".c" and entry != "term.c" or kind in (".sh", ".py") and os.access(path, os.X_OK):
+            found[f"{label}.{base}"] = path
+    return found
+
+
+def wanted(name, variant, options):
+    label = name.partition(".")[0]
+    if options.variant and variant not in (options.variant, "fuzz"):
+        return False
+    if variant == "tsan" and label in ONLY_TSAN and name not in ONLY_TSAN[label]:
+        return False
+    if label == "golden" and (variant == "release") != (name in ONLY_RELEASE):
+        return False
+    if options.picked:
+        return label in options.picked or name in options.picked
+    if options.full:
+        return True
+    if name in LONG_TESTS or label not in SHORT or variant != "asan":
+        return False
+    return name in SHORT_TESTS.get(label, {name})
+
+
+def variants_of(label, options):
+    """A label that has one build only runs in whatever build was asked for."""
+    variants = VARIANTS[label]
+    if options.variant and variants != ["fuzz"] and options.variant not in variants:
+        return [options.variant]
+    return variants
+
+
+def select(options):
+    """[(label, variant, [Test...])...] in the order in which they run."""
+    batches = []
+    for label in LABELS:
+        files = files_of(label)
+        for variant in variants_of(label, options):
+            tests = [Test(label, name, variant, path) for name, path in files.items() if wanted(name, variant, options)]
+            if tests:
+                batches.append((label, variant, tests))
+    return batches
+
+
+class Durations:
+    """tests/durations, lines "SECONDS NAME VARIANT": the longest that a test took on two quiet cores."""
+
+    path = f"{SRC}/tests/durations"
+
+    def __init__(self):
+        self.seen = {}
+        self.known = {}
+        try:
+            with open(self.path) as file:
+                for line in file:
+                    seconds, name, variant = line.split()
+                    self.known[name, variant] = float(seconds)
+        except FileNotFoundError:
+            pass
+
+    def limit(self, test):
+        longest = LONGEST_LIMIT[test.label]
+        known = self.known.get((test.name, test.variant))
+        return longest if known is None else min(longest, max(SHORTEST_LIMIT, 5 * known))
+
+    def took(self, test, seconds):
+        self.seen[test.name, test.variant] = seconds
+
+    def write(self):
+        existing = {name for label in LABELS for name in files_of(label)}
+        merged = {key: value for key, value in self.known.items() if key[0] in existing}
+        for key, seconds in self.seen.items():
+            merged[key] = max(seconds, merged.get(key, 0))
+        with open(self.path, "w") as file:
+            for (name, variant), seconds in sorted(merged.items()):
+                file.write(f"{seconds:.0f} {name} {variant}\n")
+
+
+class Processes:
+    """Processes of this run, found by BERTH_TEST_RUN in their environment wherever they have gone; BERTH_TEST_ID names
+    the test that started one."""
+
+    def __init__(self, run_id):
+        self.mark = f"BERTH_TEST_RUN={run_id}".encode()
+
+    def left(self, test_id=None):
+        found = []
+        own = os.getpid()
+        for pid in os.listdir("/proc"):
+            if not pid.isdigit() or int(pid) == own:
+                continue
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    words = file.read().split(b"\0")
+                if self.mark not in words or test_id is not None and f"BERTH_TEST_ID={test_id}".encode() not in words:
+                    continue
+                with open(f"/proc/{pid}/stat") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "Z":
+                        continue
+                found.append(int(pid))
+            except OSError:
+                continue
+        return found
+
+    def kill(self, test_id=None):
+        until = now() + 10
+        while (left := self.left(test_id)) and now() < until:
+            for pid in left:
+                send(os.kill, pid, signal.SIGKILL)
+            time.sleep(0.05)
+
+    def wait_gone(self, seconds):
+        until = now() + seconds
+        while (left := self.left()) and now() < until:
+            time.sleep(0.1)
+        return left
+
+    @staticmethod
+    def describe(pids):
+        words = []
+        for pid in pids:
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    command = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    test = re.search(rb"\0BERTH_TEST_NAME=([^\0]*)", file.read())
+                words.append(f"{pid} {command[:200]}" + (f" (of {test[1].decode()})" if test else ""))
+            except OSError:
+                continue
+        return "; ".join(words)
+
+
+def send(function, *arguments):
+    try:
+        function(*arguments)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.begun = float(os.environ.get("BERTH_TEST_BEGUN", now()))
+        if not 0 <= now() - self.begun < 3600:
+            self.begun = now()
+        self.deadline = self.begun + MINUTE * options.deadline
+        self.cache = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/berth-tests"
+        self.logs = f"{SRC}/build-test/logs"
+        self.durations = Durations()
+        self.passed = self.failed = self.skipped = 0
+        self.failures = []
+        self.flaky = []
+        self.to_repeat = []
+        self.outcome_of = {}  # name -> whether its last run here failed
+        self.times = []
+        self.built = {}
+        self.engine = None  # the sentence why there is none, or "" where it runs
+        self.running = {}  # title -> begun
+        self.lock = threading.Lock()
+        self.last_said = now()
+        self.top = tempfile.mkdtemp(prefix="bt.", dir="/tmp")
+        os.chmod(self.top, 0o711)  # ordinary users of a test pass through it
+        self.run_id = f"{os.path.basename(self.top)}-{os.getpid()}"
+        self.processes = Processes(self.run_id)
+        self.count = 0
+        for folder in (f"{self.cache}/compiled", self.logs):
+            os.makedirs(folder, exist_ok=True)
+        self.environment = self.base_environment()
+        # ThreadSanitizer of clang 14 cannot place its shadow under the wider address randomisation of new kernels.
+        fixed = subprocess.run(["setarch", "-R", "true"], stderr=subprocess.DEVNULL, timeout=10).returncode == 0
+        self.fixed = ["setarch", "-R"] if fixed else []
+
+    def base_environment(self):
+        environment = dict(os.environ)
+        compiled = f"{self.cache}/compiled"
+        # What was compiled in one tree is not compiled again in another: names below the tree count as relative ones. A
+        # result is found by the content of everything that the compiler reads, so a missing header is noticed.
+        environment.setdefault("CCACHE_DIR", f"{compiled}/ccache")
+        environment.update(CCACHE_BASEDIR=SRC, CCACHE_NOHASHDIR="1", BERTH_TEST_RUN=self.run_id)
+        if not os.access(compiled, os.W_OK):
+            environment.update(CCACHE_READONLY="1", CCACHE_TEMPDIR=f"{self.top}/ccache")
+        return environment
+
+    # ---- output
+
+    def say(self, line):
+        with self.lock:
+            print(line, flush=True)
+            self.last_said = now()
+
+    def result(self, verdict, name, note=""):
+        if verdict == "ok":
+            self.passed += 1
+        elif verdict == "skip":
+            self.skipped += 1
+        elif verdict == "FAIL":
+            self.failed += 1
+            self.failures.append(name + (f"  {note}" if note else ""))
+        self.say(f"{verdict:<8} {name}" + (f"  {note}" if note else ""))
+
+    def show(self, outcome, lines=200):
+        text = outcome.lines()
+        if len(text) > lines:
+            self.say(f"    | ... {len(text) - lines} lines before these")
+        self.say("\n".join("    | " + line for line in text[-lines:]))
+
+    def heartbeat(self):
+        """A line a minute where nothing else was said."""
+        if now() - self.last_said >= MINUTE and self.running:
+            at = now()
+            with self.lock:
+                names = [f"{title} since {at - begun:.0f} s" for title, begun in self.running.items()]
+            self.say("--       running: " + ", ".join(names))
+
+    def remaining(self):
+        return self.deadline - now()
+
+    # ---- one command
+
+    def command(self, title, arguments, limit, environment, log, test_id=None, cwd=SRC):
+        """Run a command in a session of its own, within its limit and the deadline. Returns an Outcome."""
+        begun = now()
+        allowed = min(limit, self.remaining())
+        if allowed <= 0:
+            open(log, "a").close()
+            return Outcome(None, log, 0, "not run: deadline")
+        with self.lock:
+            self.running[title] = begun
+        try:
+            with open(log, "ab") as out:
+                process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
+                                           env=environment, start_new_session=True)
+            ended = ""
+            try:
+                process.wait(timeout=allowed)
+            except subprocess.TimeoutExpired:
+                ended = f"not done after {limit:.0f} s" if allowed == limit else "not done: deadline"
+                send(os.killpg, process.pid, signal.SIGTERM)
+                try:
+                    process.wait(timeout=GRACE)
+                except subprocess.TimeoutExpired:
+                    pass
+                send(os.killpg, process.pid, signal.SIGKILL)
+                process.wait(timeout=60)
+                if test_id is not None:
+                    self.processes.kill(test_id)
+            return Outcome(process.returncode, log, now() - begun, ended)
+        finally:
+            with self.lock:
+                del self.running[title]
+
+    # ---- builds and the engine
+
+    def use(self, variant):
+        """Build a variant once; whether it is there."""
+        if variant in self.built:
+            return self.built[variant]
+        build = f"{SRC}/build-test/{variant}"
+        flags = ["--preset", variant]
+        if shutil.which("ccache"):
+            flags.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
+        if variant != "fuzz":
+            flags.append("-DBERTH_TESTS=ON")
+        log = f"{self.logs}/build.{variant}.log"
+        if os.path.exists(log):
+            os.unlink(log)
+        # Two runs in one tree make one build after the other.
+        script = ('src=$1 build=$2 jobs=$3; shift 3; cmake -S "$src" -B "$build" "$@" && '
+                  'cmake --build "$build" -j "$jobs"')
+        outcome = self.wait(self.pool.submit(
+            self.command, f"build.{variant}",
+            ["flock", f"{build}.lock", "sh", "-c", script, "sh", SRC, build, str(CORES)] + flags,
+            BUILD_LIMIT, self.environment, log))
+        good = outcome.status == 0 and not outcome.ended
+        self.built[variant] = good
+        if good:
+            self.result("ok", f"build.{variant}", f"{outcome.seconds:.0f} s")
+            os.unlink(log)
+        else:
+            self.result("FAIL", f"build.{variant}", outcome.ended or f"exit {outcome.status}")
+            lines = [line for line in outcome.lines() if not re.match(r"\[\d+/\d+\]|-- ", line)]
+            self.say("\n".join("    | " + line for line in lines[:60]))
+        return good
+
+    def engine_shell(self, script):
+        """A command that runs a line of shell with tests/lib/engine.sh; $1 is the engine's directory."""
+        return ["bash", "-c", f'. "$SRC/tests/lib/engine.sh"; {script} "$1"', "bash", f"{self.top}/engine"]
+
+    def need_engine(self):
+        if self.engine is not None:
+            return self.engine == ""
+        log = f"{self.top}/engine.log"
+        outcome = self.wait(self.pool.submit(self.command, "engine", self.engine_shell("engine_start"), 2 * MINUTE,
+                                             {**self.environment, "SRC": SRC}, log))
+        if outcome.status == 0 and not outcome.ended:
+            self.engine = ""
+            return True
+        lines = [line for line in outcome.lines() if not line.startswith("time=")]
+        self.engine = outcome.ended or (lines[0] if lines else "dockerd does not start")
+        return False
+
+    def stop_engine(self):
+        """Also behind the deadline."""
+        if self.engine == "":
+            self.engine = None
+            subprocess.run(["timeout", "-k", "5", "60"] + self.engine_shell("engine_stop"), env={**self.environment, "SRC": SRC},
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    # ---- tests
+
+    def arguments(self, test):
+        build = f"{SRC}/build-test/{test.variant}"
+        wrap = self.fixed if test.variant == "tsan" else []
+        name = test.name.partition(".")[2]
+        if test.label == "fuzz" and not test.is_script:
+            # What earlier runs found comes first: new finds go to the first folder.
+            found = f"{self.cache}/corpus/{name}"
+            os.makedirs(found, exist_ok=True)
+            seeds = f"{SRC}/tests/fuzz/corpus/{name}"
+            return [f"{build}/fuzz_{name}", f"-max_total_time={600 if self.options.soak else 8}", "-rss_limit_mb=2048",
+                    "-timeout=10", "-max_len=65536", "-print_final_stats=1", f"-artifact_prefix={self.logs}/fuzz.{name}-",
+                    found] + ([seeds] if os.path.isdir(seeds) else [])
+        if test.is_script:
+            return wrap + [test.path]
+        return wrap + [f"{build}/{test.label}_{name}"]
+
+    def isolated(self, test, place, number):
+        """The environment of a test. Nothing of the user's reaches it: no engine, no configuration."""
+        environment = dict(self.environment)
+        for name in ("DOCKER_HOST DOCKER_CONTEXT DOCKER_CERT_PATH DOCKER_TLS_VERIFY DOCKER_CONFIG BERTH_SOAK XDG_CONFIG_HOME "
+                     "XDG_STATE_HOME XDG_CACHE_HOME XDG_DATA_HOME NO_COLOR COLORTERM TMUX http_proxy https_proxy BERTH_TEST_BEGUN").split():
+            environment.pop(name, None)
+        build = f"{SRC}/build-test/{test.variant}"
+        environment.update(
+            HOME=f"{place}/home", TMPDIR=f"{place}/t", XDG_RUNTIME_DIR=f"{place}/run", LC_ALL="C.UTF-8", TZ="UTC", TERM="xterm-256color",
+            PYTHONDONTWRITEBYTECODE="1", BERTH_TEST_ID=str(number), BERTH_TEST_NAME=test.name, BERTH_TEST_CACHE=self.cache,
+            BERTH_TEST_PROXY=os.environ.get("http_proxy", ""), SRC=SRC, BUILD=build, BERTH=f"{build}/berth", VARIANT=test.variant,
+            ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1",
+            LSAN_OPTIONS=f"suppressions='{SRC}/tests/lib/lsan.supp':print_suppressions=0",
+            UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1",
+            TSAN_OPTIONS=f"halt_on_error=1 second_deadlock_stack=1 suppressions='{SRC}/tests/lib/tsan.supp'")
+        if self.options.soak:
+            environment["BERTH_SOAK"] = "1"
+        if test.label in WITH_ENGINE and self.engine == "":
+            environment.update(BERTH_TEST_ENGINE=f"unix://{self.top}/engine/docker.sock", BERTH_TEST_ENGINE_DIR=f"{self.top}/engine")
+        return environment
+
+    def run_test(self, test, again=False):
+        with self.lock:
+            self.count += 1
+            number = self.count
+        place = f"{self.top}/{number}"
+        for folder in ("t", "home", "run"):
+            os.makedirs(f"{place}/{folder}")
+            os.chmod(f"{place}/{folder}", 0o700)
+        log = f"{self.logs}/{test.name}.{test.variant}{'.again' if again else ''}.log"
+        if os.path.exists(log):
+            os.unlink(log)
+        limit = 7200 if self.options.soak else self.durations.limit(test)
+        cwd = SRC if test.is_script else f"{SRC}/build-test/{test.variant}"
+        outcome = self.command(test.title, self.arguments(test), limit, self.isolated(test, place, number), log, number, cwd)
+        shutil.rmtree(place, ignore_errors=True)
+        return outcome
+
+    @staticmethod
+    def verdicts(test, outcome):
+        """[(verdict, name, note)...] of a test that was run."""
+        if outcome.ended:
+            return [("FAIL", test.title, outcome.ended)]
+        variant = f"({test.variant})"
+        if test.is_script and outcome.status != 77:
+            lines = [re.match(r"(ok|not ok|skip) (.*)", line) for line in outcome.lines()]
+            words = {"ok": "ok", "not ok": "FAIL", "skip": "skip"}
+            found = [(words[line[1]], f"{test.label}.{line[2]} {variant}", "") for line in lines if line]
+            if found:
+                if outcome.status != 0 and not any(verdict == "FAIL" for verdict, _, _ in found):
+                    found.append(("FAIL", test.title, f"exit {outcome.status}"))
+                return found
+        if outcome.status == 77:
+            lines = outcome.lines()
+            return [("skip", test.title, lines[-1] if lines else "it exited with 77")]
+        if outcome.status == 0:
+            if test.label == "fuzz" and not test.is_script:
+                runs = [line.split()[-1] for line in outcome.lines() if "number_of_executed_units" in line]
+                return [("ok", test.title, f"{runs[0] if runs else '?'} runs")]
+            return [("ok", test.title, f"{outcome.seconds:.1f} s")]
+        if outcome.status < 0:
+            return [("FAIL", test.title, signal.Signals(-outcome.status).name)]
+        return [("FAIL", test.title, f"exit {outcome.status}")]
+
+    def judge(self, test, outcome, again=False):
+        """Count and print what a test did; one that failed for the first time waits for its second run."""
+        verdicts = self.verdicts(test, outcome)
+        bad = [name for verdict, name, _ in verdicts if verdict == "FAIL"]
+        if not outcome.ended.startswith("not run"):
+            self.times.append((outcome.seconds, test.title))
+        if bad and not again and test.label not in NOT_AGAIN and not outcome.ended.endswith("deadline"):
+            self.say(f"again    {test.title}  failed, will be run once more at the end: "
+                     f"{'; '.join(note or name for verdict, name, note in verdicts if verdict == 'FAIL')}")
+            self.show(outcome, 60)
+            self.to_repeat.append(test)
+            return
+        for verdict, name, note in verdicts:
+            self.result(verdict, name, note)
+        for line in outcome.lines():
+            if line.startswith("note "):
+                self.say(f"--       {line[5:]}")
+        self.outcome_of[test.name] = self.outcome_of.get(test.name, False) or bool(bad)
+        if bad:
+            if not outcome.ended.startswith("not run"):
+                self.show(outcome)
+            return
+        if again:
+            self.flaky.append(test)
+            self.say(f"flaky    {test.title}  it passed when it was run again")
+        else:
+            os.unlink(outcome.log)
+            self.durations.took(test, outcome.seconds)
+
+    def wait(self, future):
+        while True:
+            try:
+                return future.result(timeout=1)
+            except concurrent.futures.TimeoutError:
+                self.heartbeat()
+
+    def run_batch(self, label, variant, tests):
+        begun = now()
+        if not self.use(variant):
+            for test in tests:
+                self.outcome_of[test.name] = True
+            self.result("FAIL", f"{label} ({variant})", f"{len(tests)} tests not run: no build")
+            return
+        if label in WITH_ENGINE and not self.need_engine():
+            self.result("skip" if self.options.without_engine else "FAIL", label, f"not run: {self.engine}")
+            if label != "fault":  # of these only some need one, and say so
+                return
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE[label]) as pool:
+            waiting = {pool.submit(self.run_test, test): test for test in tests}
+            while waiting:
+                done, _ = concurrent.futures.wait(waiting, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
+                for future in done:
+                    self.judge(waiting.pop(future), future.result())
+                self.heartbeat()
+        self.say(f"--       {label} ({variant}): {now() - begun:.0f} s")
+
+    def repeat(self):
+        """Once more, alone, on a new engine: in the order of their first run."""
+        tests, self.to_repeat = self.to_repeat, []
+        if any(test.label in WITH_ENGINE for test in tests):
+            self.stop_engine()
+        for test in tests:
+            if test.label in WITH_ENGINE and not self.need_engine():
+                self.result("FAIL", test.title, f"not run again: {self.engine}")
+                continue
+            self.judge(test, self.wait(self.pool.submit(self.run_test, test, again=True)), again=True)
+
+    def all(self):
+        batches = select(self.options)
+        with concurrent.futures.ThreadPoolExecutor(1) as self.pool:
+            for alone in (False, True):
+                part = [batch for batch in batches if (batch[0] in ALONE) == alone]
+                for batch in part:
+                    self.run_batch(*batch)
+                self.repeat()
+                self.stop_engine()
+        self.check_leftovers()
+
+    def check_leftovers(self):
+        left = self.processes.wait_gone(2)
+        if left:
+            self.result("FAIL", "nothing-left-behind", "processes: " + self.processes.describe(left))
+        mounts = self.mounts()
+        if mounts:
+            self.result("FAIL", "nothing-left-behind", "mounts: " + " ".join(mounts))
+
+    def mounts(self):
+        with open("/proc/self/mountinfo") as file:
+            return sorted((line.split()[4] for line in file if line.split()[4].startswith(self.top + "/")), reverse=True)
+
+    def close(self):
+        """Once, however the run ends."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.stop_engine()
+        self.processes.kill()
+        for mount in self.mounts():
+            subprocess.run(["umount", "-l", mount], stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.top, ignore_errors=True)
+
+    # ---- what is remembered
+
+    def remember(self):
+        path = f"{SRC}/build-test/failed"
+        with open(f"{path}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            names = set(read_lines(path))
+            names = {name for name in names if name not in self.outcome_of} | {name for name, bad in self.outcome_of.items() if bad}
+            with open(f"{path}.new", "w") as file:
+                file.writelines(name + "\n" for name in sorted(names))
+            os.replace(f"{path}.new", path)
+        if self.flaky:
+            commit = subprocess.run(["git", "-C", SRC, "-c", "safe.directory=*", "rev-parse", "--short=12", "HEAD"], timeout=30,
+                                    capture_output=True, text=True).stdout.strip() or "unknown"
+            with open(f"{self.cache}/flaky", "a") as file:
+                for test in self.flaky:
+                    file.write(f"{datetime.date.today()} {commit} {test.title}\n")
+        if self.options.record:
+            self.durations.write()
+
+    def summary(self):
+        for seconds, title in sorted(self.times, reverse=True)[:10]:
+            self.say(f"slow     {title}  {seconds:.1f} s")
+        logs = sorted(os.listdir(self.logs))
+        shown = {f"{test.name}.{test.variant}" for test in self.flaky} | {name for name, bad in self.outcome_of.items() if bad}
+        for log in logs:
+            if any(log.startswith(name) for name in shown):
+                self.say(f"log      build-test/logs/{log}")
+        for failure in self.failures:
+            self.say(f"failed: {failure}")
+        self.say(f"{now() - self.begun:.0f} s")
+        for test in self.flaky:
+            self.say(f"flaky    {test.title}")
+        self.say(f"flaky: {len(self.flaky)}")
+        self.say(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+
+
+def read_lines(path):
+    try:
+        with open(path) as file:
+            return file.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def parse(words):
+    options = Options()
+    picked = []
+    all_names = {name for label in LABELS for name in files_of(label)}
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if word in ("-h", "--help"):
+            print(__doc__.strip())
+            sys.exit(0)
+        if word == "--list":
+            print("\n".join(name for label in LABELS for name in files_of(label)))
+            sys.exit(0)
+        if word == "--flaky":
+            cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+            print("\n".join(read_lines(f"{cache}/berth-tests/flaky")) or "no test was flaky here")
+            sys.exit(0)
+        if word == "--again":
+            path = f"{SRC}/build-test/failed"
+            if not os.path.exists(path):
+                usage("no run has ended here yet, so none has failed")
+            names = [name for name in read_lines(path) if name in all_names]
+            if not names:
+                print("nothing failed when it was last run here")
+                sys.exit(0)
+            picked += names
+        elif word in ("--full", "--soak", "--without-engine", "--record"):
+            setattr(options, word[2:].replace("-", "_"), True)
+        elif word == "--variant":
+            options.variant = words.pop(0) if words else ""
+            if options.variant not in ("asan", "tsan", "release"):
+                usage("variants are: asan tsan release")
+        elif word == "--deadline":
+            value = words.pop(0) if words else ""
+            if not re.fullmatch(r"[1-9]\d{0,3}", value):
+                usage("--deadline wants minutes, 1 to 9999")
+            options.deadline = int(value)
+        elif word.startswith("-"):
+            usage(f'unknown option "{word}"; tests/run --help lists them')
+        elif word.partition(".")[0] not in LABELS:
+            usage(f'unknown label "{word.partition(".")[0]}"; labels are: {" ".join(LABELS)}')
+        elif "." in word and word not in all_names:
+            usage(f'unknown test "{word}"; tests/run --list names them')
+        else:
+            picked.append(word)
+    options.picked = picked
+    if options.deadline is None:
+        options.deadline = 6000 if options.soak else 75 if options.full or picked else 20
+    return options
+
+
+def main():
+    options = parse(sys.argv[1:])
+    if options.soak and not options.picked:
+        options.full = True
+    run = Run(options)
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)):
+        signal.signal(number, lambda *_, code=code: (run.close(), os._exit(code)))
+    try:
+        run.all()
+    finally:
+        run.close()
+    run.summary()
+    run.remember()
+    sys.exit(1 if run.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

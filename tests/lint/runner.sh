@@ -1,0 +1,91 @@
+#!/bin/bash
+# runner.sh - proves the test runner on planted tests, in a tree of their own where a minute lasts two seconds.
+. "$SRC/tests/lib/check.sh"
+cd "$TMPDIR" || exit 1
+export XDG_CACHE_HOME=$TMPDIR/cache
+
+# Each check has a new tree with nothing to build, whose tests are scripts of one line.
+plant() { # NAME COMMAND...
+	local name
+	rm -rf tree
+	mkdir -p tree/tests/{lib,scenario}
+	sed 's/^MINUTE = 60$/MINUTE = 2/; s/^GRACE = 20 /GRACE = 1 /' "$SRC/tests/lib/runner.py" >tree/tests/lib/runner.py
+	! diff -q "$SRC/tests/lib/runner.py" tree/tests/lib/runner.py >/dev/null || return
+	printf 'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\n' >tree/CMakeLists.txt
+	echo '{"version": 4, "configurePresets": [{"name": "asan", "generator": "Ninja", "binaryDir": "${sourceDir}/build"}]}' >tree/CMakePresets.json
+	while [ $# -gt 0 ]; do
+		name=tree/tests/scenario/$1.sh
+		printf '#!/bin/bash\n%s\n' "$2" >"$name"
+		chmod +x "$name"
+		shift 2
+	done
+}
+
+# run STATUS ARGUMENT...: what it printed is in said
+run() {
+	local wanted=$1 status
+	shift
+	env -u BERTH_TEST_BEGUN -u BERTH_TEST_RUN timeout 60 python3 -B tree/tests/lib/runner.py --variant asan scenario "$@" >said 2>&1
+	status=$?
+	cat said
+	[ $status = "$wanted" ]
+}
+
+printed() {
+	grep -qE -- "$1" said || { cat said; false; }
+}
+
+plant good true
+check "a test that passes" run 0
+check "is counted" printed '^2 passed, 0 failed, 0 skipped$'
+
+plant hang 'sleep 1000' good true
+echo "0 scenario.hang asan" >tree/tests/durations
+check "one that hangs is ended" run 1
+check "at its own limit" printed '^FAIL +scenario.hang \(asan\)  not done after 2 s$'
+check "and the others are run" printed '^ok +scenario.good'
+
+plant deaf 'trap "" TERM; while :; do sleep 0.1; done'
+echo "0 scenario.deaf asan" >tree/tests/durations
+check "one that ignores SIGTERM is ended, too" run 1
+check "and fails" printed '^FAIL +scenario.deaf \(asan\)  not done after 2 s$'
+
+plant once 'mkdir "$SRC/build-test/once" 2>/dev/null && exit 1; exit 0'
+check "one that fails once does not fail the run" run 0
+check "it is called flaky" printed '^flaky +scenario.once \(asan\)'
+check "and counted before the closing line" printed '^flaky: 1$'
+python3 -B tree/tests/lib/runner.py --flaky >said
+check "and remembered" printed ' scenario.once \(asan\)$'
+
+plant twice 'echo "ok this"; echo "not ok that"; exit 1'
+check "one that fails twice fails the run" run 1
+check "for what failed" printed '^FAIL +scenario.that \(asan\)$'
+check "its other lines are counted once" printed '^2 passed, 1 failed, 0 skipped$'
+python3 -B tree/tests/lib/runner.py --list >said
+check "--list" printed '^scenario.twice$'
+
+plant leaves 'setsid sleep 471147 & exit 0'
+check "a process that is left behind fails the run" run 1
+check "with the test that started it" printed '^FAIL +nothing-left-behind  processes: .*sleep 471147 \(of scenario.leaves\)'
+check "and is killed" bash -c '! pgrep -f "^sleep 471147$"'
+
+plant soon 'sleep 1 & exit 0'
+check "one that ends by itself within 2 s does not" run 0
+
+hangs=()
+for name in a b c d e f g h i j k l; do
+	hangs+=("$name" 'sleep 1000')
+done
+plant "${hangs[@]}"
+check "at the deadline the run ends" run 1 --deadline 2
+check "what was running is ended" printed '^FAIL +scenario.a \(asan\)  not done: deadline$'
+check "what was not started is named" printed '^FAIL +scenario.l \(asan\)  not run: deadline$'
+
+plant quiet 'sleep 7'
+check "a run that is silent for a minute" run 0
+check "says what runs" printed '^--  +running: scenario.quiet \(asan\) since [0-9]+ s$'
+
+plant skipped 'echo "no such thing here"; exit 77'
+check "a skip" run 0
+check "says why" printed '^skip +scenario.skipped \(asan\)  no such thing here$'
+exit $bad
