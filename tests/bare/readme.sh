@@ -80,7 +80,7 @@ run_tests() { # TESTS/RUN-ARGUMENT...
 	inside ./tests/run "$@" >"$TMPDIR/log" 2>&1 </dev/null
 	status=$?
 	sed -nE 's/  [0-9.]+ s$//; s/^ok +/ok /p; s/^FAIL +/not ok /p; /BERTH_TEST_CONFORMANCE/s/^skip +/note /p; s/^skip +/not ok not run: /p' "$TMPDIR/log" | sed "s/$/, $of/"
-	sed -nE "s/^(slow|--) +/note $of: /p" "$TMPDIR/log"
+	sed -nE "s/^(slow|--) +/note $of: /p; s/^flaky +/note $of: flaky: /p" "$TMPDIR/log"
 	echo "note $name: $((SECONDS - begun)) s; $(tail -n 1 "$TMPDIR/log")"
 	if [ $status = 0 ] && ! grep '^skip ' "$TMPDIR/log" | grep -qv BERTH_TEST_CONFORMANCE; then
 		echo "ok $name"
