@@ -165,8 +165,19 @@ exec 3>&- </dev/null >/dev/null 2>&1
 exec /bin/bash -c "while :; do sleep infinity & wait; done" # bash reaps what is orphaned, sleep would not
 '
 
+# bareroot_says FD PROCESS WORD READ'S OPTIONS...: what that process says there is the word. It ends the waiting by its
+# own end, too, which the pipe does not show: it is open here for both, as opening it for one would wait for the other.
+bareroot_says() {
+	local fd=$1 pid=$2 want=$3 word='' until=$((SECONDS + 120))
+	shift 3
+	until read -rt 0.5 -u "$fd" "$@" word; do
+		[ "$SECONDS" -lt "$until" ] && kill -0 "$pid" 2>/dev/null || return 1
+	done
+	[ "$word" = "$want" ]
+}
+
 bareroot_open() {
-	local dir=$1 root=$1/root name word
+	local dir=$1 root=$1/root name ready
 	[ "$(id -u)" = 0 ] || { echo "Only root can make a bare root." >&2; return 1; }
 	mkdir "$dir" || return
 	name=berth-bare-$(cksum <<<"$dir" | cut -d ' ' -f 1)
@@ -186,14 +197,16 @@ bareroot_open() {
 		cp "$bareroot_cache"/archives/*.deb "$root/var/cache/apt/archives/" 2>/dev/null || :
 
 	mkfifo "$dir/ready"
+	exec {ready}<>"$dir/ready"
 	( # it joins first: a cgroup namespace's root is where its maker was
 		bareroot_join "$name" || exit
 		exec setpriv --pdeathsig KILL unshare --mount --pid --cgroup --uts --ipc --net --fork --kill-child=KILL \
 			bash -c "$bareroot_boot" bareroot "$root" "$bareroot_tests/compiled"
-	) 3>"$dir/ready" </dev/null &
+	) 3>"$dir/ready" {ready}>&- </dev/null &
 	echo $! >"$dir/holder"
 	disown
-	read -r word <"$dir/ready" && [ "$word" = ready ] || { echo "The bare root did not start." >&2; return 1; }
+	bareroot_says "$ready" "$(cat "$dir/holder")" ready || { echo "The bare root did not start within two minutes." >&2; return 1; }
+	exec {ready}>&-
 	pgrep -P "$(cat "$dir/holder")" >"$dir/pid" && bareroot_delegate "$name" || return
 	bareroot_network "$dir"
 }
@@ -201,15 +214,17 @@ bareroot_open() {
 # The root's way out: its own network stack, in a process, so that an engine in there meets none of this machine's
 # bridges and packet filters.
 bareroot_network() {
-	local dir=$1 word
+	local dir=$1 ready
 	command -v slirp4netns >/dev/null || { echo "There is no slirp4netns." >&2; return 1; }
 	mkfifo "$dir/network"
+	exec {ready}<>"$dir/network"
 	nsenter --target "$(cat "$dir/pid")" --net ip link set lo up || return
 	setpriv --pdeathsig KILL slirp4netns --configure --mtu=65520 --disable-host-loopback --ready-fd=3 \
-		"$(cat "$dir/pid")" tap0 3>"$dir/network" >"$dir/slirp.log" 2>&1 </dev/null &
+		"$(cat "$dir/pid")" tap0 3>"$dir/network" {ready}>&- >"$dir/slirp.log" 2>&1 </dev/null &
 	echo $! >"$dir/slirp"
 	disown
-	read -rn 1 word <"$dir/network" && [ "$word" = 1 ] || { cat "$dir/slirp.log" >&2; return 1; }
+	bareroot_says "$ready" "$(cat "$dir/slirp")" 1 -n 1 || { cat "$dir/slirp.log" >&2; return 1; }
+	exec {ready}>&-
 }
 
 # shellcheck disable=SC2016 # another shell's

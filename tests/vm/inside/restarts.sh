@@ -40,6 +40,7 @@ check 'and the lane is back' lane one
 # The whole container, by the kernel: a bomb goes on forking until all of it is killed at once.
 cp "$IN/build/attack-inside" /home/user/two/bomb
 user berth exec two -- /home/user/two/bomb resources fork-bomb >/dev/null 2>&1 &
+job=$!
 pid=$(docker inspect -f '{{.State.Pid}}' berth-two) id=$(docker inspect -f '{{.Id}}' berth-two)
 forks() {
 	[ "$(cat "$1/pids.current")" -ge 24 ]
@@ -51,4 +52,7 @@ stopped() {
 	! running "$1"
 }
 check 'docker sees its end' wait_for 60 stopped berth-two
-wait
+told() {
+	! kill -0 "$job"
+}
+check 'who ran it is told' wait_for 60 told
