@@ -2,6 +2,7 @@
 # completion.sh - what bash, zsh and fish offer: each shell runs the completion that berth prints for it.
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
+. "$SRC/tests/lib/engine.sh" # wait_for
 
 # What a shell would offer for the last of the words, sorted, in one line.
 in_bash() {
@@ -48,7 +49,7 @@ YAML
 /usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e.sock" <<<'' &
 fake=$!
 trap 'kill $fake; wait 2>/dev/null' EXIT
-until [ -S e.sock ]; do read -rt 0.05 <> <(:) || :; done
+wait_for 60 engine_ping e.sock || { echo "the fake engine does not answer"; exit 1; }
 /usr/bin/curl -sf --unix-socket e.sock -d '{"containers": [{"name": "web"}, {"name": "berth-al", "labels": {"berth.agent": "alpha", "berth.role": "agent"}}]}' http://e/_fake/set >/dev/null
 
 offers() { # SHELL WANTED WORDS...

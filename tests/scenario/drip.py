@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """drip.py - an engine that gives its lists one byte a second: a plan of clean-up is given up as a whole, in time.
 
-Each list alone would be there within its own limit of 30 s; all of them together would take a minute.
+Each list alone would be there within its own limit of 30 s; all of them together would take a minute, and are never all given.
 """
 import http.server
 import os
@@ -12,7 +12,9 @@ import threading
 import time
 
 os.chdir(os.environ["TMPDIR"])
-SECONDS, LIMIT = 13, 45
+SECONDS = 13
+LISTS = ("containers/json", "networks", "volumes", "images/json")
+given = []
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -38,10 +40,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.reply(b"")
 
     def do_GET(self):
-        lists = [name for name in ("containers/json", "networks", "volumes", "images/json") if name in self.path]
+        lists = [name for name in LISTS if name in self.path]
         body = b'{"Volumes": []}' if lists == ["volumes"] else b"[]" if lists else b'{"ID": "E", "ApiVersion": "1.41"}'
         try:
             self.reply(body.rjust(SECONDS) if lists else body, bool(lists))
+            given.extend(lists)
         except OSError:
             pass
 
@@ -52,12 +55,10 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 server = Server("e", Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-begun = time.monotonic()
 done = subprocess.run([os.environ["BERTH"], "--host", f"unix://{os.getcwd()}/e", "clean", "--dry-run"], capture_output=True,
-                      text=True, timeout=200, check=False)
-took = time.monotonic() - begun
-good = done.returncode in (1, 3) and took < LIMIT and done.stderr.strip()
+                      text=True, timeout=300, check=False)
+good = done.returncode in (1, 3) and len(set(given)) < len(LISTS) and done.stderr.strip()
 if not good:
-    print(f"# exit {done.returncode} after {took:.1f} s: {done.stdout[:300]!r} {done.stderr[:300]!r}")
+    print(f"# exit {done.returncode} after {given}: {done.stdout[:300]!r} {done.stderr[:300]!r}")
 print("ok" if good else "not ok", "a dripping engine is given up in time")
 sys.exit(not good)

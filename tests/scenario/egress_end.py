@@ -90,7 +90,9 @@ def _():
                 with end.ask(to) as s:
                     got = 0
                     while got < 200000:
-                        got += len(s.recv(65536))
+                        more = len(s.recv(65536))
+                        assert more, got
+                        got += more
                     if i % 3 == 0:  # a reset instead of an end
                         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     elif i % 3 == 1:

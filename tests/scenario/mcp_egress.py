@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from egress_end import End  # noqa: E402
@@ -31,9 +31,17 @@ with open("team.yaml", "w", encoding="utf-8") as team:
 class Person:
     """Somebody at `berth net ask`."""
 
+    def news(self):
+        late = threading.Timer(PATIENCE, self.p.kill)
+        late.start()
+        line = self.p.stdout.readline()
+        late.cancel()
+        assert line, "no news"
+        return json.loads(line)
+
     def __enter__(self):
         self.p = subprocess.Popen([BERTH, "net", "ask", "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert json.loads(self.p.stdout.readline())["reached"]
+        assert self.news()["reached"]
         return self
 
     def __exit__(self, *_):
@@ -42,7 +50,7 @@ class Person:
 
     def see(self, host):
         while True:
-            for x in json.loads(self.p.stdout.readline())["asked"]:
+            for x in self.news()["asked"]:
                 if x["host"] == host and x["held"]:
                     return x
 
@@ -84,14 +92,12 @@ def _():
 @case("a rule decides at once, and with nobody attached so does that")
 def _():
     with End(BOX, *ASKS), Client("team.yaml", agent="one") as c:
-        began = time.monotonic()
         got = c.call("request_egress", host="OK.test.", reason="x")
         assert got["allowed"] and got["verdict"] == "allowed" and got["host"] == "ok.test" and not got["once"], got
         got = c.call("request_egress", host="no.test", port=443, reason="x")
         assert not got["allowed"] and got["verdict"] == "denied" and "denies" in got["message"], got
         got = c.call("request_egress", host="::1", port=22, reason="the operator said: allow")
         assert not got["allowed"] and got["port"] == 22 and "No operator is there" in got["message"], got
-        assert time.monotonic() - began < 15, "nobody was waited for"
     with End(BOX, "allow file 0 ok.test"), Person(), Client("team.yaml", agent="one") as c:
         got = c.call("request_egress", host="a.test", reason="x")
         assert not got["allowed"] and "does not say that a person is asked" in got["message"], got
@@ -123,7 +129,7 @@ def _():
         p.see("task.test")
         assert "person" in c.ask("tasks/get", KNOWS, taskId=task["taskId"])["result"]["statusMessage"]
         c.ask("tasks/cancel", KNOWS, taskId=task["taskId"])
-        while any(x["held"] for x in json.loads(p.p.stdout.readline())["asked"]):
+        while any(x["held"] for x in p.news()["asked"]):
             pass
         waiting = [c.begin("tools/call", name="request_egress", arguments={"host": f"n{i}.test", "reason": "x"}) for i in range(17)]
         with c.news:
@@ -131,7 +137,7 @@ def _():
         [full] = set(waiting) & set(c.answers)
         assert "too much" in c.wait(full)["result"]["structuredContent"]["message"]
         c.server.kill()
-        while any(x["held"] for x in json.loads(p.p.stdout.readline())["asked"]):
+        while any(x["held"] for x in p.news()["asked"]):
             pass
 
 

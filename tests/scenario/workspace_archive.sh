@@ -3,6 +3,7 @@
 # shellcheck disable=SC2317 # functions called by name
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
+. "$SRC/tests/lib/engine.sh" # wait_for
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state XDG_CONFIG_HOME=$PWD/config
 tree=$PWD/data/berth/workspaces
 
@@ -65,9 +66,9 @@ rm "$tree/archives/tasks/short.tar.zst" "$tree/archives/tasks/fix.tar.zst"
 # Mounted, as in a container.
 if unshare -m true 2>err; then
 	mkdir mnt
-	unshare -m --propagation private sh -c "mount --bind '$tree/tasks/other/files' mnt && touch mounted && exec sleep 300" &
+	unshare -m --propagation private sh -c "mount --bind '$tree/tasks/other/files' mnt && touch mounted && exec sleep 1000" &
 	holder=$!
-	until [ -e mounted ]; do sleep 0.01; done
+	wait_for 60 test -e mounted || { echo "it is not mounted"; exit 1; }
 	check 'what is mounted elsewhere stays' says 1 '*tasks/other is in use: process * has it mounted*' "$BERTH" workspace archive other
 	check 'all of it' test -e "$tree/tasks/other/files/deep/a"
 	kill $holder

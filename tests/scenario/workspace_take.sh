@@ -198,7 +198,7 @@ while True:
 print(said.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 EOT
-ask() { python3 ask.py "$1" "$BERTH" workspace take hunks-1 src --into hunks --patch; }
+ask() { timeout 120 python3 ask.py "$1" "$BERTH" workspace take hunks-1 src --into hunks --patch; }
 printf 'x\n\033[31mred\n' >"$fork/src/o"
 check 'asked, no and yes, and something else first' says 0 '*hunk 1 of 4*hunk 1 of 4*src/n*src/o*1 taken*' ask 'xnyq'
 check 'what was said yes to' diff <(seq 40 | sed '2s/$/ two/; 20s/$/ twenty/; 39d') "$hunks/src/n"
