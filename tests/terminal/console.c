@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #include <cmocka.h>
 
 #include "terminal/term.h"
+
+#define WAIT_MS 60000
 
 static char dir[64], host[96];
 static pid_t engine;
@@ -268,7 +271,7 @@ static void test_stop_and_continue(void **state)
 
 	(void)state;
 	term_signal(t, SIGSTOP);
-	assert_true(term_wait(t, is_child_stopped, NULL, 10000));
+	assert_true(term_wait(t, is_child_stopped, NULL, WAIT_MS));
 	term_resize(t, 80, 24);
 	term_signal(t, SIGCONT);
 	term_send(t, "?");
@@ -350,7 +353,7 @@ static bool cursor_on(struct term *t, void *name)
 
 static void expect_cursor(struct term *t, const char *name)
 {
-	if (!term_wait(t, cursor_on, (void *)(uintptr_t)name, 10000)) {
+	if (!term_wait(t, cursor_on, (void *)(uintptr_t)name, WAIT_MS)) {
 		term_dump(t);
 		fail_msg("the cursor is not on %s", name);
 	}
@@ -398,14 +401,14 @@ static void test_engine_lost(void **state)
 	term_expect(t, "engine lost");
 	term_expect(t, "trying again");
 	term_expect(t, "AGE");
-	assert_true(term_wait(t, is_dimmed, &lively, 10000));
+	assert_true(term_wait(t, is_dimmed, &lively, WAIT_MS));
 	expect_cursor(t, "beta");
 	engine_start("{" CONTAINERS "}");
 	term_expect_gone(t, "engine lost");
 	term_expect_gone(t, "AGE");
 	term_expect(t, "2 of 4");
 	expect_cursor(t, "beta");
-	assert_true(term_wait(t, is_lively, &lively, 10000));
+	assert_true(term_wait(t, is_lively, &lively, WAIT_MS));
 	term_send(t, "q");
 	term_expect_gone(t, "2 of 4");
 	term_send(t, "q");
@@ -469,7 +472,7 @@ static bool is_text_shown(struct term *t, void *text)
 /* A dialog does not take keys that were on their way before it could be read. */
 static void send_until(struct term *t, const char *keys, const char *text)
 {
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < WAIT_MS / 200; i++) {
 		term_send(t, keys);
 		if (term_wait(t, is_text_shown, (void *)(uintptr_t)text, 200))
 			return;
@@ -483,12 +486,14 @@ static void test_garbled_list(void **state)
 	struct term *t;
 
 	(void)state;
-	engine_start("{\"faults\": [{\"match\": \"/containers/json\", \"after\": 3, \"times\": 3,"
+	/* so often that a busy machine, which draws not every picture, shows it */
+	engine_start("{\"faults\": [{\"match\": \"/containers/json\", \"after\": 3, \"times\": 20,"
 		     " \"do\": \"garble\"}], " CONTAINERS "}");
 	t = open_listed();
 	send_until(t, "r", "cannot list the containers");
 	assert_true(term_find(t, "beta", NULL, NULL));
-	for (int i = 0; i < 50 && is_text_shown(t, (void *)(uintptr_t) "cannot list"); i++) {
+	for (int i = 0; i < WAIT_MS / 100 && is_text_shown(t, (void *)(uintptr_t) "cannot list");
+		i++) {
 		term_send(t, "r");
 		term_wait(t, cursor_on, (void *)(uintptr_t) "nobody", 100);
 	}
@@ -636,7 +641,7 @@ static void test_shell_resized(void **state)
 	term_expect(t, "fake$");
 	assert_false(term_mode(t, 2004));
 	term_signal(t, SIGSTOP);
-	assert_true(term_wait(t, is_child_stopped, NULL, 10000));
+	assert_true(term_wait(t, is_child_stopped, NULL, WAIT_MS));
 	term_resize(t, 80, 30);
 	term_send(t, "typed \033[200~and pasted\033[201~");
 	term_signal(t, SIGCONT);
@@ -831,6 +836,7 @@ static int setup_for_all(void **state)
 {
 	const char *program = getenv("BERTH") ? getenv("BERTH") : BERTH_PROGRAM;
 	char cmd[2 * PATH_MAX];
+	struct stat st;
 
 	(void)state;
 	snprintf(dir, sizeof dir, "/tmp/t-XXXXXX");
@@ -839,28 +845,52 @@ static int setup_for_all(void **state)
 	snprintf(host, sizeof host, "unix://%s/e", dir);
 	/* Of what runs the processes are read at once, by a thread that would be there for the rest. */
 	engine_start("{\"containers\": [{\"name\": \"gamma\", \"state\": \"exited\"}]}");
-	snprintf(cmd, sizeof cmd,
-		"cp %s %s-* %s && mkdir -m 777 %s/h && until chmod 666 %s/e 2>&-; do sleep 0.05; done",
-		program, program, dir, dir, dir);
-	return system(cmd);
+	snprintf(cmd, sizeof cmd, "cp %s %s-* %s && mkdir -m 777 %s/h", program, program, dir, dir);
+	if (system(cmd))
+		return -1;
+	for (int i = 0; stat(host + strlen("unix://"), &st) && i < WAIT_MS / 50; i++)
+		poll(NULL, 0, 50);
+	return chmod(host + strlen("unix://"), 0666);
 }
 
-#define AS_USER "setpriv --reuid=61234 --regid=61234 --clear-groups "
+/* A user of this run alone: whose processes are counted. */
+static int user_of_ours(void)
+{
+	return 300000 + (int)getpid();
+}
+
+static void wait_for_nobody(int user)
+{
+	char cmd[64];
+
+	snprintf(cmd, sizeof cmd, "pgrep -U %d >/dev/null", user);
+	for (int i = 0; system(cmd) == 0; i++) {
+		if (i > WAIT_MS / 50)
+			fail_msg("a console that had too few threads has left a process");
+		poll(NULL, 0, 50);
+	}
+}
+
+#define AS_USER "setpriv --reuid=%d --regid=%d --clear-groups "
 
 /* A console whose user may have so many threads and no more, or NULL where those are too few for it. */
 static struct term *open_limited(int threads)
 {
-	char cmd[360];
+	char cmd[400];
+	const int user = user_of_ours();
 	const char *const argv[] = {"sh", "-c", cmd, NULL};
 	const char *const env[] = {"TERM=xterm-256color", "LC_ALL=C.UTF-8", "TMUX", NULL};
 	struct term *t;
 
+	/* What still ends of the one before would be one of the few. */
+	wait_for_nobody(user);
 	snprintf(cmd, sizeof cmd,
-		"cd %s && exec %sprlimit --nproc=%d: env HOME=$PWD/h XDG_STATE_HOME=$PWD/h/s "
+		"cd %s && exec " AS_USER
+		"prlimit --nproc=%d: env HOME=$PWD/h XDG_STATE_HOME=$PWD/h/s "
 		"XDG_RUNTIME_DIR=$PWD/h ./berth -H %s",
-		dir, AS_USER, threads, host);
+		dir, user, user, threads, host);
 	t = term_start(argv, env, 100, 24);
-	if (term_wait(t, is_text_shown, (void *)(uintptr_t) "gamma", 10000))
+	if (term_wait(t, is_text_shown, (void *)(uintptr_t) "gamma", WAIT_MS))
 		return t;
 	term_free(t);
 	return NULL;
@@ -884,8 +914,8 @@ static void test_threads_refused(void **state)
 	term_send(t, "2");
 	term_expect(t, "gamma");
 	assert_int_equal(getrlimit(RLIMIT_NPROC, &all), 0);
-	snprintf(cmd, sizeof cmd, AS_USER "prlimit --pid %d --nproc=%llu:", (int)term_pid(t),
-		(unsigned long long)all.rlim_max);
+	snprintf(cmd, sizeof cmd, AS_USER "prlimit --pid %d --nproc=%llu:", user_of_ours(),
+		user_of_ours(), (int)term_pid(t), (unsigned long long)all.rlim_max);
 	assert_int_equal(system(cmd), 0);
 	send_until(t, "5f", "not berth");
 	term_send(t, "q");

@@ -22,7 +22,7 @@
 
 #include "terminal/term.h"
 
-#define WAIT_MS 10000
+#define WAIT_MS 60000
 #define MODE_MAX 2100
 #define OUTPUT_MAX ((size_t)64 << 20)
 

@@ -32,11 +32,11 @@ int term_rows(const struct term *t);
 
 /* Feed what there is until `until` holds; false after `ms`. */
 bool term_wait(struct term *t, bool (*until)(struct term *t, void *ctx), void *ctx, int ms);
-/* Fail the test unless the text stands on the screen (in one row) within 10 s; or, again, no
+/* Fail the test unless the text stands on the screen (in one row) within a minute; or, again, no
  * longer. */
 void term_expect(struct term *t, const char *text);
 void term_expect_gone(struct term *t, const char *text);
-/* The program ends within 10 s: its wait status. */
+/* The program ends within a minute: its wait status. */
 int term_expect_end(struct term *t);
 /* Fail the test unless the terminal is as it was before the program: main screen, cursor, no mouse,
  * no bracketed paste, no focus reports, same termios. */
