@@ -454,9 +454,7 @@ def _():
             pass
     for s in slow[10:]:
         s.shutdown(socket.SHUT_WR)
-    begun = time.monotonic()
     works()
-    assert time.monotonic() - begun < PATIENCE / 2
     for s in slow[10:]:
         assert everything(s) == b""
     for s in slow:

@@ -41,7 +41,7 @@ class Console:
             return bool(data)
         return True
 
-    def until(self, text, seconds=30):
+    def until(self, text, seconds=60):
         """What was drawn since the last key shows the text, motions of the cursor apart."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -60,8 +60,10 @@ class Console:
     def close(self):
         try:
             os.kill(self.pid, 15)
+            end = time.monotonic() + 60
             while self.feed(0.5):
-                pass
+                if time.monotonic() > end:
+                    os.kill(self.pid, 9)
         except OSError:
             pass
         os.close(self.fd)
@@ -100,13 +102,13 @@ def escapes(room):
     room.engine.ask("POST", f"/containers/{name}/start")
     wait_for(lambda: HARMLESS.encode() in str(room.engine.ask("GET", f"/containers/{name}/logs?stdout=1&tail=3")[1]).encode())
     # Names of processes are the tool's too, and so is what a journal keeps of a command.
-    room.exec(room.a, "sh", "-c", f"printf '{octal}'; printf '{octal}' >&2; echo {HARMLESS}", timeout=60)
+    room.exec(room.a, "sh", "-c", f"printf '{octal}'; printf '{octal}' >&2; echo {HARMLESS}", timeout=120)
     room.exec(room.a, "true", *(p for p in PAYLOADS if "\0" not in p))
 
     for args in (("ps", "--all"), ("ps", "--json", "--all"), ("audit", "list"), ("audit", "list", "--json"), ("clean", "--foreign", "--dry-run"),
                  ("exec", "--json", room.a, "--", "sh", "-c", f"printf '{octal}'"), ("exec", room.a, "--", "no\x1b]0;PWN\x07such"),
                  ("exec", "\x1b]0;PWN\x07", "--", "true"), ("up", "/nowhere/\x1b]0;PWN\x07"), ("\x1b[31mPWN",)):
-        done = room.berth(*args, timeout=60)
+        done = room.berth(*args, timeout=120)
         found = raw(done.out) + raw(done.err)
         found += ["escape"] if b"\x1b" in done.out + done.err else []
         room.finding(61, not found, f"berth {args[:2]}: {found[:5]}")
@@ -120,11 +122,11 @@ def escapes(room):
         for view, keys, text in (("logs", ["/", name, "\r", "l"], HARMLESS), ("inspect", ["\x1b", "i"], "ExecIDs"), ("labels", ["/", "evil.1\r"], "PWN")):
             if keys[0] == "\x1b":  # a key of its own, not the beginning of a sequence
                 console.keys("\x1b")
-                console.until("IMAGE", 10)
+                console.until("IMAGE", 20)
             console.keys(*keys[keys[0] == "\x1b":])
             room.finding(61, console.until(text), f"{view} shows {text}: {console.seen[console.mark:][-200:]!r}")
         console.keys("\x1b")
-        console.until("IMAGE", 5)
+        console.until("IMAGE", 20)
         # Through the other views: whatever they show of it, for as long as they draw something new.
         for key in "123456789":
             console.keys(key)
@@ -183,7 +185,7 @@ def injection(room):
     for text in ("agents: &a {x: *a}\n", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nagents: [*c,*c,*c,*c,*c,*c]\n",
                  "agents: {x: {workspace: a, workspace: b}}\n", "agents: " + "{a: " * 2000, "agents:\n  x: {workspase: y}\n", "\x00agents", "agents: !!binary x\n",
                  "%YAML 9.9\n---\nagents: 1\n", "agents: [" + "a," * 100000 + "]\n", "\xff\xfe", "---\nagents: {}\n---\nagents: {}\n"):
-        done = room.berth("up", room.team(text, "inject.yaml"), timeout=60)
+        done = room.berth("up", room.team(text, "inject.yaml"), timeout=120)
         room.finding(62, done.code == 2 and b"\x1b" not in done.err, f"{text[:40]!r}: {done!r}")
     for who in ("../x", "a/b", "x\ny", "--json", "-", "", "x" * 300, "%s%n", "berth-\"x"):
         done = room.berth("exec", "--", who, "true") if who.startswith("-") else room.berth("exec", who, "--", "true")

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from room import attack, processes, wait_for
+from room import attack, line_of, processes, wait_for
 
 
 def init_of(room, agent):
@@ -52,9 +52,10 @@ def by_hand(room):
             room.findings.append((name, verdict, text))
         works(room, name, room.a, init)
     # The engine, from outside, is obeyed.
-    begun = time.monotonic()
-    status, _ = room.engine.ask("POST", f"/containers/berth-{room.c}/stop?t=30")
-    room.finding("guest-signals", status == 204 and time.monotonic() - begun < 25, "docker stop does not have to kill it")
+    status, _ = room.engine.ask("POST", f"/containers/berth-{room.c}/stop?t=60")
+    ended = room.engine.inspect("berth-" + room.c)["State"]
+    room.finding("guest-signals", status == 204 and not ended["Running"] and ended["ExitCode"] != 137,
+                 f"docker stop does not have to kill it: {status}, exit {ended['ExitCode']}")
     assert room.berth("up", room.path("team.yaml"), env={"ATTACK_KEY": room.key}).code == 0
 
 
@@ -77,7 +78,7 @@ def watchers(room):
     """Every call that names a process, against the init and the supervisors; then all the signals that may be sent."""
     name, init = "guest-watchers", init_of(room, room.a)
     other = room.popen("exec", room.a, "--", "sh", "-c", "echo on; exec sleep 1000")
-    other.stdout.readline()
+    line_of(other)
     them = [p for p in processes(room.id_of(room.a)) if is_watcher(p, init)]
     before = {p: standing(p) for p in them}
     done = room.inside(room.a, "watchers", "try")
@@ -90,13 +91,13 @@ def watchers(room):
     name = "guest-pestered"
     pest = room.popen("exec", room.a, "--", "/attack/inside", "watchers", "pester", "1000")
     wait_for(lambda: len(processes(room.id_of(room.a))) >= 9)
-    done = [room.exec(room.a, "echo", "works", timeout=60) for _ in range(5)]
+    done = [room.exec(room.a, "echo", "works", timeout=120) for _ in range(5)]
     room.finding(name, all(d.out == b"works\n" for d in done), f"under a rain of signals: {done}")
-    done = room.exec(room.a, "sleep", "1000", options=("--timeout", "1"), timeout=60)
+    done = room.exec(room.a, "sleep", "1000", options=("--timeout", "1"), timeout=120)
     room.finding(name, done.code == 124 and not done.err.count(b"did not answer"), f"and its time-outs are kept: {done!r}")
     for process in (pest, other):
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     works(room, name, room.a, init)
 
 
@@ -105,7 +106,7 @@ def without_descriptors(room):
     """Nothing inside can take them from the init any more; where the host does, it says so and does not spin."""
     name, init = "guest-without-descriptors", init_of(room, room.c)
     limit_descriptors(init, "3:")
-    done = room.exec(room.c, "true", timeout=60)
+    done = room.exec(room.c, "true", timeout=120)
     room.finding(name, done.code == 125 and b"Too many open files" in done.err, f"{done!r}")
     with open(f"/proc/{init}/stat", encoding="ascii") as f:
         begun = f.read().split()[13:15]
@@ -127,14 +128,14 @@ def lost(room):
         waiting = [room.popen("exec", room.c, "--", "true") for _ in range(3)]
         address = os.path.join(room.env["XDG_RUNTIME_DIR"], "berth/lanes/berth-" + room.c + ".sock")
         queue = fill(address)
-        done = room.exec(room.c, "touch", "/tmp/by-the-engine", timeout=60)
+        done = room.exec(room.c, "touch", "/tmp/by-the-engine", timeout=120)
         room.finding(name, done.code == 125 and b"lane lost" in done.err, f"with {len(queue)} in the queue: {done!r}")
         for conn in queue:
             conn.close()
     finally:
         os.kill(init, signal.SIGCONT)
     for process in waiting:
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     works(room, name, room.c, init)
     room.finding(name, room.exec(room.c, "test", "-e", "/tmp/by-the-engine").code == 1, "nor did it run by another way")
     os.kill(init, signal.SIGSTOP)
@@ -147,7 +148,7 @@ def lost(room):
 def supervisor(room):
     name, init = "guest-supervisor", init_of(room, room.a)
     for what in ("kill-all", "kill-supervisor", "stop-supervisor", "stop-all", "chain"):
-        done = room.inside(room.a, "guest", what, options=("--timeout", "3"), timeout=60)
+        done = room.inside(room.a, "guest", what, options=("--timeout", "3"), timeout=120)
         room.finding(name, done.code in (124, 125, 137), f"{what}: {done!r}")
         room.finding(name, done.code == 124 or b"supervisor" in done.err or b"container ended" in done.err, f"{what} is told as such: {done.err!r}")
         works(room, name, room.a, init)
@@ -158,11 +159,11 @@ def passed_output(room):
     """A command's output, handed to a process of another command, does not keep the first one's client waiting."""
     name = "guest-passed-output"
     keeper = room.popen("exec", room.a, "--", "/attack/inside", "guest", "keep", "/tmp/pass")
-    keeper.stdout.readline()
-    done = room.inside(room.a, "guest", "give", "/tmp/pass", timeout=30)
+    line_of(keeper)
+    done = room.inside(room.a, "guest", "give", "/tmp/pass", timeout=120)
     room.finding(name, done.code == 0 and done.out == b"given\n", f"{done!r}")
     keeper.terminate()
-    keeper.communicate(timeout=30)
+    keeper.communicate(timeout=120)
 
 
 @attack("guest-starved")
@@ -170,12 +171,12 @@ def starved(room):
     """Memory that belongs to no process, and a client that reads nothing: others go on."""
     name, init = "guest-starved", init_of(room, room.c)
     for _ in range(2):
-        room.inside(room.c, "guest", "hoard", options=("--timeout", "2"), timeout=60)
+        room.inside(room.c, "guest", "hoard", options=("--timeout", "2"), timeout=120)
         works(room, name, room.c, init)
     stuck = room.popen("exec", room.a, "--", "sh", "-c", "yes | head -c 100000000; echo >&2 done")
     time.sleep(0.1)
     os.kill(stuck.pid, 19)
-    began = [room.exec(room.a, "sh", "-c", "yes | head -c 3000000 | wc -c", timeout=60).out for _ in range(3)]
+    began = [room.exec(room.a, "sh", "-c", "yes | head -c 3000000 | wc -c", timeout=120).out for _ in range(3)]
     room.finding(name, began == [b"3000000\n"] * 3, f"others meanwhile: {began}")
     os.kill(stuck.pid, 18)
     out, err = stuck.communicate(timeout=120)
@@ -189,7 +190,7 @@ def killed(room):
     waiting = room.popen("exec", room.c, "--", "sleep", "1000")
     wait_for(lambda: len(processes(room.id_of(room.c))) > 2)
     os.kill(init_of(room, room.c), 9)
-    _, err = waiting.communicate(timeout=30)
+    _, err = waiting.communicate(timeout=120)
     room.finding(name, waiting.returncode in (125, 137) and err, f"exit {waiting.returncode}, {err!r}")
     room.finding(name, wait_for(lambda: not processes(room.id_of(room.c))) or not processes(room.id_of(room.c)), "nothing is left of the container's processes")
     done = room.exec(room.c, "true")

@@ -79,7 +79,7 @@ class Two:
         assert bob.stdout.readline() == b"ready\n", bob.communicate()
         given = self.inside(self.alice, "lane", "give", self.top + "/both/s")
         self.judge(name, given)
-        out, err = bob.communicate(timeout=60)
+        out, err = bob.communicate(timeout=120)
         done = type(given)(bob.returncode, out, err, 0)
         self.judge(name, done)
         self.room.finding(name, not os.path.exists(mark), "no command of Bob's ran in Alice's container")
@@ -121,7 +121,7 @@ def boot_race(room):
     done = two.inside(two.alice, "lane", "stop")
     two.judge(name, done)
     for knocker in knockers:
-        out, err = knocker.communicate(timeout=60)
+        out, err = knocker.communicate(timeout=120)
         room.finding(name, out.startswith(b"0 held") and b" 0 knocks" not in out, f"{out!r} {err!r}")
     done = two.berth("exec", two.alice, "--", "cat", "/run/secrets/key")
     room.finding(name, done.out == room.key.encode(), f"and its secrets: {done!r}")

@@ -167,7 +167,7 @@ def secrets(room):
     room.exec(room.a, "env", "TOKEN=" + room.key, "true")
     room.berth("exec", room.a, "--", "nothing", "--password", room.key)
     for top in (room.path("state"), room.env["XDG_RUNTIME_DIR"], room.path("home")):
-        found = wait_for(lambda t=top: not holders(room, room.key, t), 5) or holders(room, room.key, top)
+        found = wait_for(lambda t=top: not holders(room, room.key, t)) or holders(room, room.key, top)
         room.finding(60, found is True, f"kept below {top}: {found}")
     for pid in processes(room.id_of(room.a)):
         for part in ("cmdline", "environ"):
@@ -202,13 +202,13 @@ def audit(room):
         want = {("agent.up", "ok"), ("agent.up", "refused"), ("container.exec", "ok"), ("container.exec", "refused"),
                 ("container.exec", "failed"), ("container.exec", "timeout"), ("file.write", "ok"), ("file.delete", "ok"), ("file.read", None)}
         return want - have - {(act, None) for act, _ in have}
-    wait_for(lambda: not missing(), 10)
+    wait_for(lambda: not missing())
     room.finding(63, not missing(), f"entries that are missing: {missing()}")
 
     def verify(state):
         return room.berth("audit", "verify", env={"XDG_STATE_HOME": state}, timeout=120)
     room.berth("audit", "head")
-    wait_for(lambda: verify(room.path("state")).code == 0, 10)
+    wait_for(lambda: verify(room.path("state")).code == 0)
     done = verify(room.path("state"))
     room.finding(63, done.code == 0, f"the log as it is: {done!r}")
 
@@ -286,7 +286,7 @@ def two(room):
     # Both at once, with agents of their own.
     pair = [theirs.popen("up", theirs.team(definition(room, room.tag + "t1", room.workspace("ws-t1")), "t1.yaml")),
             room.popen("up", room.team(definition(room, room.tag + "t2", room.workspace("ws-t2")), "t2.yaml"))]
-    ends = [p.communicate(timeout=60) + (p.returncode,) for p in pair]
+    ends = [p.communicate(timeout=120) + (p.returncode,) for p in pair]
     room.finding(64, all(e[2] == 0 for e in ends), f"both at once: {ends}")
     mine = room.id_of(room.tag + "t2")
     theirs.berth("down", "--all")

@@ -30,7 +30,7 @@ def none(room):
     networks = room.engine.ask("GET", "/networks")[1]
     gateways = [c["Gateway"] for n in networks for c in (n["IPAM"]["Config"] or []) if c.get("Gateway")]
     room.try_inside(room.a, "network", "none", name, listening.getsockname()[1], *mine[:3], *gateways[:3])
-    done = room.exec(room.a, "nslookup", "example.com", timeout=60)
+    done = room.exec(room.a, "nslookup", "example.com", timeout=120)
     room.finding(55, done.code != 0, "a name")
     room.finding(55, not reached, f"the host's sockets were reached: {reached}")
     abstract.close()
@@ -56,15 +56,15 @@ def peers(room):
     address = next(iter(networks.values()))["IPAddress"]
     server = room.popen("exec", two, "--", "/attack/inside", "network", "serve", "7777")
     assert server.stdout.readline() == b"listening\n"
-    said = {a: room.inside(a, "network", "reach", address, 7777, timeout=60).out.decode().strip() for a in (one, other, out, room.a)}
+    said = {a: room.inside(a, "network", "reach", address, 7777, timeout=120).out.decode().strip() for a in (one, other, out, room.a)}
     room.finding(name, said[one] == "reached", f"the peer: {said[one]}")
     for a in (other, out, room.a):
         room.finding(name, said[a] != "reached", f"a stranger: {said[a]}")
-    by_name = room.exec(one, "nslookup", "berth-" + two, timeout=60)
+    by_name = room.exec(one, "nslookup", "berth-" + two, timeout=120)
     room.finding(name, address.encode() in by_name.out, f"the peer by its name: {by_name.out[-200:]!r}")
     gateway = next(iter(networks.values()))["Gateway"] or address.rpartition(".")[0] + ".1"
     for where, port in ((gateway, 7778), ("10.0.0.1", 443), ("169.254.169.254", 80), ("8.8.8.8", 53)):
-        got = room.inside(one, "network", "reach", where, port, timeout=60).out.decode().strip()
+        got = room.inside(one, "network", "reach", where, port, timeout=120).out.decode().strip()
         room.finding(name, got != "reached", f"from the private network to {where}: {got}")
     server.kill()
     server.communicate()
@@ -94,7 +94,7 @@ def allow_list(room):
     assert done.code == 0, done
 
     def connect(host, port):
-        return room.exec(agent, "/.berth/init", "connect", host, str(port), timeout=60)
+        return room.exec(agent, "/.berth/init", "connect", host, str(port), timeout=120)
     got = connect("127.0.0.1", ports["allowed"])
     room.finding(56, got.code == 0 and reached == ["allowed"], f"what is allowed: {got!r} {reached}")
     for host in ("127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "0:0:0:0:0:ffff:7f00:1",
@@ -105,9 +105,9 @@ def allow_list(room):
                   ("127.0.0.1", f"{ports['allowed']} HTTP/1.1\r\nX:"), ("127.0.0.1", f"{ports['allowed'] + 65536}")):
         got = connect(*words)
         room.finding(56, got.code != 0, f"{words!r}: {got!r}")
-    said = room.inside(agent, "network", "reach", "127.0.0.1", ports["other"], timeout=60).out.decode().strip()
+    said = room.inside(agent, "network", "reach", "127.0.0.1", ports["other"], timeout=120).out.decode().strip()
     room.finding(56, said != "reached", f"without the proxy: {said}")
-    done = room.exec(agent, "nslookup", "example.com", timeout=60)
+    done = room.exec(agent, "nslookup", "example.com", timeout=120)
     room.finding(56, done.code != 0, "a name")
     room.finding(56, reached == ["allowed"], f"the host's sockets were reached: {reached}")
     settings = room.engine.inspect("berth-" + agent)

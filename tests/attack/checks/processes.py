@@ -1,5 +1,5 @@
 """processes.py - checks 51 to 54: what ends when a command ends, and how its end is told."""
-from room import attack, processes, wait_for
+from room import attack, line_of, processes, wait_for
 
 TREES = ("sleep", "child", "setsid", "double-fork", "ignores", "stopped", "stops-itself", "subreaper", "refork", "holds-stdout")
 
@@ -8,7 +8,9 @@ TREES = ("sleep", "child", "setsid", "double-fork", "ignores", "stopped", "stops
 def timeouts(room):
     container = room.id_of(room.a)
     for tree in TREES:
-        done = room.inside(room.a, "trees", tree, options=("--json", "--timeout", "0.3"), timeout=60)
+        # The one that ends by itself may take its time to do so.
+        limit = "60" if tree == "holds-stdout" else "0.3"
+        done = room.inside(room.a, "trees", tree, options=("--json", "--timeout", limit), timeout=120)
         d = done.json
         if tree == "holds-stdout":
             # The command itself ended in order; what it left is ended with it, and the output with that.
@@ -20,9 +22,9 @@ def timeouts(room):
     for signal in ("terminate", "kill"):
         for tree in ("ignores", "stopped", "refork"):
             process = room.popen("exec", room.a, "--", "/attack/inside", "trees", tree)
-            wait_for(lambda: len(processes(container)) > 2, 20)
+            wait_for(lambda: len(processes(container)) > 2)
             getattr(process, signal)()
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
             room.finding(51, bool(room.settled(container)), f"{tree} after {signal}: left {processes(container)}")
 
 
@@ -48,8 +50,8 @@ def zombies(room):
     room.finding(53, done.out == b"1000 children\n", f"{done!r}")
     # An orphan's end is its subreaper's business: while the command runs, not only after it.
     process = room.popen("exec", room.a, "--", "sh", "-c", "/attack/inside trees children 200; echo made; cat", stdin=-1)
-    process.stdout.readline()
-    process.stdout.readline()
+    line_of(process, 120)
+    line_of(process, 120)
 
     def dead():
         found = 0
@@ -60,8 +62,8 @@ def zombies(room):
             except OSError:
                 pass
         return found
-    room.finding(53, bool(wait_for(lambda: dead() == 0, 20)), f"{dead()} zombies while the command runs")
-    process.communicate(b"", timeout=30)
+    room.finding(53, bool(wait_for(lambda: dead() == 0)), f"{dead()} zombies while the command runs")
+    process.communicate(b"", timeout=120)
     room.finding(53, bool(room.settled(container)), "none afterwards")
 
 
@@ -75,7 +77,7 @@ def states(room):
                                 ("removed", "DELETE", "")):
         status, reply = room.engine.ask(method, f"/containers/berth-{agent}" + (f"/{path}" if path else "?v=1"))
         assert status < 300, reply
-        done = room.exec(agent, "true", timeout=40)
+        done = room.exec(agent, "true", timeout=120)
         if state == "running":
             room.finding(54, done.code == 0, f"unpaused: {done!r}")
         else:

@@ -2,9 +2,10 @@
 import os
 import re
 import subprocess
+import threading
 import time
 
-from room import BUILD, SOAK, attack, cgroup_dir, processes, wait_for
+from room import BUILD, SLOWER, SOAK, attack, cgroup_dir, processes, wait_for
 
 
 # A sanitizer keeps what was freed for a while, which is no growth of ours.
@@ -20,23 +21,23 @@ def read(path):
 def fork_bomb(room):
     container = room.id_of(room.a)
     begun = time.monotonic()
-    bomb = room.popen("exec", "--timeout", "120", room.a, "--", "/attack/inside", "resources", "fork-bomb")
-    full = wait_for(lambda: len(processes(container)) >= 40, 30)
+    bomb = room.popen("exec", "--timeout", "600", room.a, "--", "/attack/inside", "resources", "fork-bomb")
+    full = wait_for(lambda: len(processes(container)) >= 40)
     room.finding(45, bool(full), f"the bomb went off: {len(processes(container))} processes")
     most = 0
     for _ in range(20):
         most = max(most, len(processes(container)))
         time.sleep(0.01)
     room.finding(45, most <= 48, f"at most {most} processes at once, of 48 allowed")
-    other = room.exec(room.b, "echo", "here", timeout=60)
+    other = room.exec(room.b, "echo", "here", timeout=120)
     room.finding(45, other.out == b"here\n", f"another container answers meanwhile: {other!r}")
-    listed = room.berth("ps", timeout=60)
+    listed = room.berth("ps", timeout=120)
     room.finding(45, listed.code == 0 and room.a.encode() in listed.out, "berth ps answers meanwhile")
-    mine = room.exec(room.a, "true", timeout=60)
+    mine = room.exec(room.a, "true", timeout=120)
     room.finding(45, mine.code in (0, 125), f"the same container: runs it, or says clearly why not: {mine!r}")
     room.finding(45, mine.code == 0 or b"Resource temporarily unavailable" in mine.err, f"its sentence: {mine.err!r}")
     bomb.terminate()
-    bomb.communicate(timeout=60)
+    bomb.communicate(timeout=120)
     room.finding(45, bool(room.settled(container)), f"cancelled, all of it is gone: {processes(container)} after {time.monotonic() - begun:.0f} s")
     again = room.exec(room.a, "echo", "again")
     room.finding(45, again.out == b"again\n", f"and the container works: {again!r}")
@@ -90,17 +91,26 @@ def cpu(room):
     before, stopped, begun = used(), throttled(), time.monotonic()
     room.try_inside(room.a, "resources", "spin", 2)
     wall, spent = time.monotonic() - begun, used() - before
+    if os.path.exists(os.path.join(where, "cpu.max")):
+        quota, period = read(os.path.join(where, "cpu.max")).split()
+    else:
+        quota, period = (read(os.path.join(where, f"cpu.cfs_{name}_us")) for name in ("quota", "period"))
+    room.finding(48, int(quota) * 2 == int(period), f"half a core: {quota.strip()} of {period.strip()} us")
     # On a machine so busy that it never got half a core there was nothing to hold back.
     room.finding(48, throttled() > stopped or spent < wall * 0.5, f"the kernel held it back {throttled() - stopped} times")
-    # Half a core; a period of 100 ms may be used up front.
-    room.finding(48, spent <= wall * 0.5 + 0.3, f"{spent:.2f} s of CPU in {wall:.2f} s, with half a core")
+    # Of at least one core; when the kernel gives and takes depends on the machine's load.
+    room.finding(48, spent <= wall * 0.7 + 0.5, f"{spent:.2f} s of CPU in {wall:.2f} s, with half a core")
 
 
 @attack(49)
 def endless_output(room):
     for what in ("cat /dev/urandom", "yes >&2"):
-        done = room.exec(room.a, "sh", "-c", what, options=("--json", "--timeout", "1"), timeout=120)
-        d = done.json
+        # A busy machine needs longer for as much.
+        for seconds in (1, 4, 16, 64):
+            done = room.exec(room.a, "sh", "-c", what, options=("--json", "--timeout", str(seconds)), timeout=180)
+            d = done.json
+            if d["ended"] != "timeout" or d["dropped_bytes"] > 0:
+                break
         room.finding(49, d["ended"] == "timeout" and done.code == 124, f"{what}: {d['ended']}")
         room.finding(49, len(d["stdout"]) <= 4 << 20 and len(d["stderr"]) <= 4 << 20 and d["dropped_bytes"] > 0,
                      f"{what}: {d['stdout_bytes'] + d['stderr_bytes']} bytes, {d['dropped_bytes']} dropped and counted")
@@ -108,9 +118,13 @@ def endless_output(room):
     process = room.popen("exec", room.a, "--", "yes", env=SMALL)
     time.sleep(0.2)
     sizes = []
+    late = threading.Timer(180 * SLOWER, process.kill)
+    late.start()
     for _ in range(20):
-        process.stdout.read(4 << 20)
+        got = len(process.stdout.read(4 << 20))
+        assert got == 4 << 20, f"only {got} bytes more of endless output, after {len(sizes) * 4} MiB"
         sizes.append(int(re.search(r"VmRSS:\s+(\d+)", read(f"/proc/{process.pid}/status"))[1]))
+    late.cancel()
     process.kill()
     process.communicate()
     room.finding(49, max(sizes) <= sizes[0] + 4096, f"berth's memory over 80 MiB of output: {sizes[0]} to {max(sizes)} KiB")

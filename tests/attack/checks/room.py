@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import traceback
 import urllib.parse
@@ -51,7 +52,7 @@ class Done:
         return f"exit {self.code}, out {self.out[-400:]!r}, err {self.err[-600:]!r}"
 
 
-def wait_for(what, seconds=30):
+def wait_for(what, seconds=60):
     """Until what() is true; its value.  A deadline, not a measurement."""
     until = time.monotonic() + seconds * SLOWER
     while True:
@@ -61,6 +62,18 @@ def wait_for(what, seconds=30):
         time.sleep(0.02)
 
 
+def line_of(process, seconds=60):
+    """The next line that it says; one that says nothing within the time is killed, and that is a failure."""
+    late = threading.Timer(seconds * SLOWER, process.kill)
+    late.start()
+    try:
+        line = process.stdout.readline()
+    finally:
+        late.cancel()
+    assert line, f"{process.args} said nothing within {seconds} s"
+    return line
+
+
 class Engine:
     """The tests' engine, asked directly: what the host's side looks like to others."""
 
@@ -68,7 +81,7 @@ class Engine:
         self.box = b""
         self.url, self.path = url, url.removeprefix("unix://")
 
-    def ask(self, method, target, body=None, kind="application/json", timeout=60):
+    def ask(self, method, target, body=None, kind="application/json", timeout=120):
         link = http.client.HTTPConnection("engine", timeout=timeout)
         link.sock = socket.socket(socket.AF_UNIX)
         link.sock.settimeout(timeout)
@@ -184,7 +197,7 @@ class Room:
         return subprocess.Popen([program or BERTH, *args], env=dict(self.env, **(env or {})), cwd=cwd or self.top, stdin=stdin,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
-    def berth(self, *args, timeout=60, env=None, cwd=None, stdin=b"", program=None):
+    def berth(self, *args, timeout=120, env=None, cwd=None, stdin=b"", program=None):
         """Run it.  One that does not come back within the time has hung: that is a failure."""
         process = subprocess.Popen([program or BERTH, *args], env=dict(self.env, **(env or {})), cwd=cwd or self.top,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -224,7 +237,7 @@ class Room:
 
     def settled(self, container, count=1):
         """The host's view of the container's processes comes down to its init."""
-        return wait_for(lambda: len(processes(container)) <= count, 20)
+        return wait_for(lambda: len(processes(container)) <= count)
 
     def audit(self, *args):
         done = self.berth("audit", "list", "--json", *args)
