@@ -7,7 +7,8 @@
 # record behind it: it needs BERTH_TEST_ENGINE (image box:1). A line of the
 # baseline is PATH COUNT VALUE TOLERANCE% REASON; "at most" is what is checked, and a count that fell by more
 # than its tolerance is said, so that the baseline follows. --update writes the new values and keeps the
-# reasons: say in the commit why they changed.
+# reasons: say in the commit why they changed. Another compiler makes other code: a count above that of the
+# baseline's (its first line names it) is said and does not fail then.
 set -u
 base=$SRC/tests/bench/gate.baseline
 program=$BUILD/bench-gate
@@ -87,6 +88,22 @@ count() {
 	esac
 }
 
+# As in "counted with a release build by gcc 12".
+counted_by=$(sed -n 's/^# .*counted with a release build by \(gcc [0-9]*\).*/\1/p' "$base")
+built_by=$(sed -n 's/^set(CMAKE_C_COMPILER_ID "\(.*\)")/\1/p; s/^set(CMAKE_C_COMPILER_VERSION "\([0-9]*\).*/\1/p' \
+	"$BUILD"/CMakeFiles/*/CMakeCCompiler.cmake | xargs | sed 's/^GNU/gcc/')
+
+# The round's share of what many cost more than few.
+count_round() { # PATH KIND
+	local few=0 many=''
+	if [ "$1" = exec ]; then
+		agent_up && many=$(count_exec "$2") && many=${many:+$((many * 10))}
+	else
+		few=$(count "$1" 2 "$2") many=$(count "$1" 12 "$2")
+	fi
+	[ -n "$few" ] && [ -n "$many" ] && got=$(((many - few) / 10))
+}
+
 bad=0 new=''
 while read -r path kind want tolerance reason; do
 	case $path in '' | '#'*) new+="$path${path:+ }$kind $want $tolerance $reason"$'\n'; continue ;; esac
@@ -103,21 +120,24 @@ while read -r path kind want tolerance reason; do
 		new+="$path $kind $want $tolerance $reason"$'\n'
 		continue
 	fi
-	if [ "$path" = exec ]; then
-		few=0 many=''
-		agent_up && many=$(count_exec "$kind") && many=${many:+$((many * 10))}
-	else
-		few=$(count "$path" 2 "$kind") many=$(count "$path" 12 "$kind")
-	fi
-	if [ -z "$few" ] || [ -z "$many" ]; then
+	slack=$((want * ${tolerance%\%} / 100)) least=''
+	# A second time and a third: a thread that waits once more than it must counts more.
+	for _ in 1 2 3; do
+		count_round "$path" "$kind" || break
+		[ -n "$least" ] && [ "$least" -le "$got" ] || least=$got
+		[ "$least" -gt $((want + slack)) ] || break
+	done
+	if [ -z "$least" ]; then
 		echo "not ok $path $kind"
 		echo "# it could not be counted"
 		bad=1
 		continue
 	fi
-	got=$(((many - few) / 10)) slack=$((want * ${tolerance%\%} / 100))
+	got=$least
 	new+="$path $kind $got $tolerance $reason"$'\n'
-	if [ $got -gt $((want + slack)) ]; then
+	if [ $got -gt $((want + slack)) ] && [ "$built_by" != "$counted_by" ]; then
+		echo "skip $path $kind: $got by ${built_by:-an unknown compiler}, and the baseline is $want by $counted_by"
+	elif [ $got -gt $((want + slack)) ]; then
 		echo "not ok $path $kind"
 		echo "# $got a round, the baseline is $want (+$tolerance): $reason"
 		bad=1
