@@ -22,7 +22,7 @@
 #include <berth/message.h>
 #include <berth/str.h>
 
-#define PATIENCE_NS (30 * 1000000000LL)
+#define PATIENCE_NS (60 * 1000000000LL)
 #define SKIP 77
 
 static const char *host;
@@ -419,6 +419,7 @@ static void test_backend_logs(void **state)
 	AUTO_STR struct str text = STR_INIT;
 	size_t from[2];
 	uint64_t id, all;
+	int64_t until;
 
 	(void)state;
 	run_box("log0", "",
@@ -438,8 +439,10 @@ static void test_backend_logs(void **state)
 	wait_text(id, "gone-on\n");
 	/* a restart is followed, and nothing comes twice */
 	assert_int_equal(docker_quietly("restart -t 0 %s-log1", prefix), 0);
+	until = clock_mono_ns() + PATIENCE_NS;
 	do {
-		assert_true(pump_once(clock_mono_ns() + PATIENCE_NS));
+		if (!pump_once(until))
+			fail_msg("what comes after the restart never came in: %s", text.s);
 		gather_log_text(id, &text, from);
 	} while (from[1] < 2);
 	assert_int_equal(from[1], 2);
@@ -628,7 +631,7 @@ static void test_focus(void **state)
 	assert_string_equal(value_of(d->env, d->nenv, "PLAIN"), "text");
 	assert_string_equal(value_of(d->env, d->nenv, "API_TOKEN"), "********");
 	assert_true(d->nmounts >= 1);
-	assert_true(d->interval_s > 0.05 && d->interval_s < 5);
+	assert_true(d->interval_s > 0.05 && d->interval_s < 120);
 	if (s->engine.local) {
 		assert_string_equal(value_of(d->limits, d->nlimits, "memory"), "32M, enforced");
 		assert_string_equal(value_of(d->limits, d->nlimits, "pids"), "20, enforced");

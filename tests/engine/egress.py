@@ -25,7 +25,10 @@ HERE = "127.77.0.1"
 def web(server, conn):
     data = b""
     while b"\r\n\r\n" not in data:
-        data += conn.recv(65536)
+        more = conn.recv(65536)
+        if not more:
+            return
+        data += more
     conn.settimeout(0.3)
     try:
         while more := conn.recv(65536):

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
@@ -75,7 +76,7 @@ class Watcher:
     def __init__(self, *options):
         self.p = subprocess.Popen([BERTH, "net", "ask", ID, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)
-        first = self.p.stdout.readline()  # it is there
+        first = self.line()  # it is there
         assert not options or json.loads(first)["reached"], first
 
     def __enter__(self):
@@ -84,6 +85,15 @@ class Watcher:
     def __exit__(self, *_):
         self.p.send_signal(signal.SIGTERM)
         self.p.wait()
+
+    def line(self):
+        """The next one that it prints; one that says nothing for too long is killed."""
+        late = threading.Timer(PATIENCE, self.p.kill)
+        late.start()
+        line = self.p.stdout.readline()
+        late.cancel()
+        assert line, "berth net ask says nothing"
+        return line
 
     def say(self, line):
         self.p.stdin.write(line + "\n")
@@ -182,9 +192,9 @@ def _():
 def _():
     with Watcher() as w:
         [s] = ask_for(6)
-        line = wait_until(w.p.stdout.readline)
+        line = w.line()
         while "n6.ask.test" not in line:
-            line = w.p.stdout.readline()
+            line = w.line()
         w.say("a " + line.split()[0])
         assert answer_of(s).startswith("HTTP/1.1 200")
         [s] = ask_for(7)
@@ -273,12 +283,12 @@ def _():
             assert s.recv(1) == b""
         except ConnectionResetError:
             pass
-        while json.loads(w.p.stdout.readline())["reached"]:
+        while json.loads(w.line())["reached"]:
             pass
         berth("net", "ask", ID, f"n19.ask.test:{PORT}", "--answer", "session", code=1)
         assert f"n19.ask.test:{PORT}" not in berth("net", "list", ID)
         berth("up", "team.yaml")
-        while not json.loads(w.p.stdout.readline())["reached"]:
+        while not json.loads(w.line())["reached"]:
             pass
         [s, other] = ask_for(3, 19)
         assert answer_of(s).startswith("HTTP/1.1 200")

@@ -84,8 +84,8 @@ def _():
             got = b""
             sender = threading.Thread(target=s.sendall, args=(PIECE,))
             sender.start()
-            while len(got) < len(PIECE):
-                got += s.recv(1 << 16)
+            while len(got) < len(PIECE) and (more := s.recv(1 << 16)):
+                got += more
             sender.join()
             if got != PIECE or not head.startswith(b"HTTP/1.1 200"):
                 wrong.append("up")

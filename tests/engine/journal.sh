@@ -3,6 +3,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
+. "$SRC/tests/lib/engine.sh" # wait_for
 agent=jour$$
 trap '"$BERTH" down team.yaml >/dev/null 2>&1; docker rm -f "berth-$agent" >/dev/null 2>&1; docker volume rm -f "berth-home-berth-$agent" >/dev/null 2>&1' EXIT
 mkdir ws && chmod 755 . && chown 1000:1000 ws
@@ -14,12 +15,12 @@ chmod 644 team.yaml
 
 check 'nothing yet' says 1 '*run nothing yet*' "$BERTH" journal list "$agent"
 "$BERTH" up team.yaml >/dev/null || exit 1
-# The second half comes half a second after somebody saw the first.
+# The second half comes two seconds after somebody saw the first.
 mkfifo gate
 "$BERTH" exec "$agent" -- sh -c 'printf "\033[32mgreen\033[0m one\n"; read x; printf "two\033]0;title\007\n"' <gate >out &
 exec 3>gate
-until grep -q one out; do kill -0 $! || exit 1; sleep 0.05; done
-sleep 0.5
+wait_for 60 grep -q one out || { echo 'the command says nothing'; exit 1; }
+sleep 2
 echo >&3
 exec 3>&-
 wait $! || exit 1

@@ -143,12 +143,27 @@ static unsigned count_inside(pid_t guest)
 /* Until only the init is there. */
 static void wait_until_alone(pid_t guest)
 {
-	int64_t deadline = clock_mono_ns() + INT64_C(20000000000);
+	int64_t deadline = clock_mono_ns() + INT64_C(60000000000);
 
 	while (count_inside(guest) != 1) {
 		if (clock_mono_ns() > deadline)
 			fail_msg("%u processes are in the container", count_inside(guest));
 		poll(NULL, 0, 10);
+	}
+}
+
+/* Until so many are there; for threads, too, which cannot fail a test. */
+static void wait_until_inside(pid_t guest, unsigned least)
+{
+	int64_t deadline = clock_mono_ns() + INT64_C(60000000000);
+
+	while (count_inside(guest) < least) {
+		if (clock_mono_ns() > deadline) {
+			fprintf(stderr, "only %u of %u processes are in the container\n",
+				count_inside(guest), least);
+			_exit(1);
+		}
+		poll(NULL, 0, 5);
 	}
 }
 
@@ -261,12 +276,16 @@ static void test_commands_ended(void **state)
 	pid_t guest = init_of(), some[64];
 	struct run_result r;
 	pthread_t t;
+	int64_t deadline = clock_mono_ns() + INT64_C(60000000000);
 
 	(void)state;
 	assert_int_equal(lane_commands(guest, up.id, some, COUNT(some)), 0);
 	assert_int_equal(pthread_create(&t, NULL, run_long, &r), 0);
-	while (lane_commands(guest, up.id, some, COUNT(some)) < 4)
+	while (lane_commands(guest, up.id, some, COUNT(some)) < 4) {
+		if (clock_mono_ns() > deadline)
+			fail_msg("the commands do not start");
 		poll(NULL, 0, 5);
+	}
 	assert_int_equal(lane_end_commands(guest, up.id, 5000), 0);
 	pthread_join(t, NULL);
 	assert_int_equal(r.ended, ENDED_SIGNAL);
@@ -322,9 +341,8 @@ static void *stop_supervisor(void *arg)
 	char text[4096];
 
 	/* The command and a child of it are there, so it has started. */
-	while (count_inside(guest) < 5)
-		poll(NULL, 0, 5);
-	for (;;) {
+	wait_until_inside(guest, 5);
+	for (int i = 0; i < 1000; i++) {
 		DIR *d = opendir("/proc");
 		struct dirent *entry;
 
@@ -341,7 +359,10 @@ static void *stop_supervisor(void *arg)
 			return NULL;
 		}
 		closedir(d);
+		poll(NULL, 0, 60);
 	}
+	fprintf(stderr, "the init has no supervisor\n");
+	_exit(1);
 }
 
 static void test_guest_does_not_answer(void **state)
@@ -678,8 +699,7 @@ static void *kill_container(void *arg)
 {
 	pid_t guest = *(pid_t *)arg;
 
-	while (count_inside(guest) < 3)
-		poll(NULL, 0, 5);
+	wait_until_inside(guest, 3);
 	kill(guest, SIGKILL);
 	return NULL;
 }

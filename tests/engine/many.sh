@@ -4,6 +4,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
+. "$SRC/tests/lib/engine.sh" # wait_for
 agents=()
 for i in 1 2 3 4 5 6; do
 	agents+=("many$$$i")
@@ -72,6 +73,11 @@ first_is_there() {
 	[ -n "$(docker ps -aqf "name=berth-many$$")" ]
 }
 
+# COMMAND succeeds, or the process has ended.
+so_or_ended() { # PROCESS COMMAND...
+	"${@:2}" || ! kill -0 "$1"
+}
+
 # C-c once COMMAND succeeds: it ends in order, with a code of those named.
 interrupted() { # CODES COMMAND BERTH'S WORDS...
 	local codes=$1 when=$2 pid status
@@ -79,9 +85,13 @@ interrupted() { # CODES COMMAND BERTH'S WORDS...
 	: >interrupted.out # before COMMAND can see what the one before said
 	berth "$@" >interrupted.out 2>&1 &
 	pid=$!
-	until "$when" || ! kill -0 $pid 2>/dev/null; do
-		read -rt 0.02 <> <(:)
-	done
+	if ! wait_for 120 so_or_ended $pid "$when"; then
+		echo "$when: not in two minutes"
+		kill -9 $pid
+		wait $pid 2>/dev/null
+		cat interrupted.out
+		return 1
+	fi
 	kill -INT $pid 2>/dev/null
 	wait $pid
 	status=$?
@@ -106,10 +116,8 @@ kill_tools() {
 		pids+=($!)
 	done
 	for i in 1 2 3; do
-		until [ -s "started$i" ]; do
-			kill -0 "${pids[i - 1]}" || return 1
-			read -rt 0.05 <> <(:)
-		done
+		wait_for 120 so_or_ended "${pids[i - 1]}" test -s "started$i" || echo "tool $i does not start"
+		[ -s "started$i" ] || { kill -9 "${pids[@]}"; return 1; }
 	done
 	kill -9 "${pids[@]}"
 	wait "${pids[@]}" 2>/dev/null
@@ -122,8 +130,11 @@ first_is_gone() {
 
 # While commands run in all of the agents.
 clean_beside_execs() {
-	local pid failed=0
-	(until [ -z "$(orphans)" ]; do exec_in_all || exit; done) &
+	local pid failed=0 until=$((SECONDS + 180))
+	(until [ -z "$(orphans)" ]; do
+		[ "$SECONDS" -lt "$until" ] || { echo 'the orphans are still there'; exit 1; }
+		exec_in_all || exit
+	done) &
 	pid=$!
 	"$BERTH" clean --yes || failed=1
 	[ -z "$(orphans)" ] || { kill $pid; failed=1; }

@@ -87,6 +87,7 @@ def _():
         text, offset = "", 0
         while offset < got["stdout_bytes"]:
             part = c.call("read_command", command_id=got["command_id"], offset=offset)
+            assert part["next_offset"] > offset, part
             text, offset = text + part["data"], part["next_offset"]
         assert text == "".join(f"{i}\n" for i in range(1, 20001))
 

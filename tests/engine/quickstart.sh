@@ -11,10 +11,10 @@ if command -v ccache >/dev/null; then
 	export CMAKE_C_COMPILER_LAUNCHER=ccache
 fi
 
-# soon COMMAND...: within ten seconds.
+# soon COMMAND...: within a minute or so.
 soon() {
 	local _
-	for _ in {1..50}; do
+	for _ in {1..300}; do
 		"$@" && return
 		sleep 0.2
 	done

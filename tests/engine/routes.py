@@ -409,7 +409,9 @@ def _():
         s.sendall(b"GET /openai/v1/sse HTTP/1.1\r\n\r\n")
         got = b""
         while b"data: one" not in got:
-            got += s.recv(4096)
+            more = s.recv(4096)
+            assert more, got
+            got += more
         berth("net", "deny", ID, f"api.test:{UP.port}")
         assert everything(s) == b""
     UP.go.set()

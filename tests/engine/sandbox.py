@@ -23,7 +23,10 @@ def write_team(more, rest="", pids=512):
 
 def web(server, conn):
     while b"\r\n\r\n" not in server.heard:
-        server.heard += conn.recv(65536)
+        more = conn.recv(65536)
+        if not more:
+            return
+        server.heard += more
     server.heard = b""
     conn.sendall(b"HTTP/1.0 200 OK\r\n\r\nyes")
 

@@ -80,30 +80,34 @@ check 'but not where it could rewrite the team file' \
 check 'no team file is a sentence' exits 125 "$BERTH" tool run greet
 check 'read-only refuses' exits 125 "$BERTH" -c team.yaml --read-only tool run greet
 
+# In the background, with pid, until it has said something, line: two minutes at most. Open for both here, the pipe
+# keeps nobody waiting for its other end.
+heard() { # COMMAND...
+	mkfifo pipe
+	exec 4<>pipe
+	"$@" >pipe 4>&- &
+	pid=$!
+	read -rt 120 -u 4 line || { line=''; echo "# $* says nothing"; }
+	exec 4>&-
+	rm pipe
+}
+
 for sig in INT TERM HUP; do
 	# A background job ignores SIGINT unless it is given back.
-	mkfifo pipe
-	python3 -c 'import os, signal, sys
+	heard python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execv(sys.argv[1], sys.argv[1:])' "$BERTH" -c team.yaml tool run wait >pipe &
-	pid=$!
-	read -r line <pipe
+os.execv(sys.argv[1], sys.argv[1:])' "$BERTH" -c team.yaml tool run wait
 	kill "-$sig" $pid
 	wait $pid
 	code=$?
-	rm pipe
 	check "SIG$sig ends the tool and takes the container away" \
 		bash -c "[ '$line' = started ] && [ $code = 143 ] && ! docker ps -aq --filter name=berth-tool-wait- | grep -q ."
 done
 
 # Killed with -9 it can take nothing away; what it leaves names a process that is dead.
-mkfifo pipe
-"$BERTH" -c team.yaml tool run wait >pipe &
-pid=$!
-read -r line <pipe
+heard "$BERTH" -c team.yaml tool run wait
 kill -9 $pid
 wait $pid 2>/dev/null
-rm pipe
 left=$(docker ps -aq --filter name=berth-tool-wait-)
 check 'after kill -9 one container is left' [ -n "$left" ]
 check 'and its owner is the dead process' bash -c \
@@ -142,14 +146,10 @@ check 'by its engine, the lane is used all the same' \
 	bash -c '"$BERTH" -H "$DOCKER_HOST" exec --json '"$agent"' -- true | grep -q "\"path\": \"lane\""'
 
 # Killed with -9, a client takes its command along: the guest ends it.
-mkfifo pipe
-"$BERTH" exec "$agent" -- sh -c 'echo started; (setsid sleep 7006 &); sleep 7006' >pipe &
-pid=$!
-read -r line <pipe
+heard "$BERTH" exec "$agent" -- sh -c 'echo started; (setsid sleep 7006 &); sleep 7006'
 kill -9 $pid
 wait $pid 2>/dev/null
-rm pipe
-check 'after kill -9 of exec its command ends' wait_for 20 bash -c "! docker top berth-$agent | grep -q 'sleep 7006'"
+check 'after kill -9 of exec its command ends' wait_for 60 bash -c "! docker top berth-$agent | grep -q 'sleep 7006'"
 
 docker run -d --name "foreign-$$" --network none box:1 sleep 7003 >/dev/null
 check "exec in somebody else's container" \
@@ -165,7 +165,7 @@ check 'its time-out ends the tree' \
 check 'of which nothing is left' bash -c "! docker top foreign-$$ | grep -q 'sleep 7004'"
 cat >tty.sh <<SH
 stty rows 33 cols 91
-"$BERTH" exec -t foreign-$$ -- sh -c 'until [ "\$(stty size 2>&1)" = "33 91" ]; do :; done; stty size; tty'
+"$BERTH" exec -t foreign-$$ -- sh -c 'i=0; until [ "\$(stty size 2>&1)" = "33 91" ] || [ \$i = 600 ]; do i=\$((i + 1)); sleep 0.1; done; stty size; tty'
 SH
 script -qec 'bash tty.sh' /dev/null </dev/null | tr -d '\r' >seen
 check 'a terminal is given, and its size' bash -c 'cat seen; grep -q "33 91" seen && grep -q "/dev/pts/" seen'
@@ -175,7 +175,7 @@ if command -v socat >/dev/null; then
 	port=$(engine_free_port)
 	socat "TCP-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr" "UNIX-CONNECT:${BERTH_TEST_ENGINE#unix://}" 2>/dev/null &
 	door=$!
-	wait_for 10 bash -c ": </dev/tcp/127.0.0.1/$port"
+	wait_for 60 bash -c ": </dev/tcp/127.0.0.1/$port"
 	far=$(mktemp -d /tmp/bo.XXXXXX) # TMPDIR lies below a directory of ours alone
 	mkdir -m 700 "$far"/{run,state,home}
 	chown -R 65534:65534 "$far"

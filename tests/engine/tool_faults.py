@@ -159,6 +159,17 @@ def ended(p, limit=120):
     return p.returncode, out.decode(), err.decode()
 
 
+def started(p, limit=120):
+    """It says "started" within the limit."""
+    late = threading.Timer(limit, p.kill)
+    late.start()
+    try:
+        line = p.stdout.readline()
+    finally:
+        late.cancel()
+    assert line == b"started\n", f"{p.args} said {line} in {limit} s"
+
+
 def requests_of(*args):
     """What a whole run asks the engine: [(method, target)]."""
     seen = []
@@ -250,7 +261,7 @@ def agent_file(i):
 def tool_killed_at_each_step():
     quick = ("-c", "team.yaml", "tool", "run", f"quick-{me}")
     sibling = run(ENGINE, "-c", "team.yaml", "tool", "run", f"slow-{me}")
-    assert sibling.stdout.readline() == b"started\n"
+    started(sibling)
     living = [c["Id"] for c in containers(name=f"berth-tool-slow-{me}")]
     assert len(living) == 1
     foreign = api("POST", f"/containers/create?name=foreign-{me}", {
@@ -333,7 +344,7 @@ def up_killed_at_each_step():
 def orphan():
     """A tool that runs, and whose berth is dead."""
     p = run(ENGINE, "-c", "team.yaml", "tool", "run", f"slow-{me}")
-    assert p.stdout.readline() == b"started\n"
+    started(p)
     p.kill()
     p.communicate()
 

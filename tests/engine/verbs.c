@@ -59,6 +59,18 @@ static void run_loop_until(const int *what, int n)
 	uv_timer_stop(&watchdog);
 }
 
+/* For what is asked again and again: the time by which it must have come, and a look at the clock. */
+static int64_t begin_patience(void)
+{
+	return clock_mono_ns() + PATIENCE_MS * INT64_C(1000000);
+}
+
+static void check_patience(int64_t until, const char *what)
+{
+	if (clock_mono_ns() > until)
+		fail_msg("waited %d s for %s", PATIENCE_MS / 1000, what);
+}
+
 static void note_end(const struct err *err)
 {
 	ends++;
@@ -378,7 +390,10 @@ static void on_verb_top(void *ctx, const struct process_info *p, size_t n, const
 /* Until n processes called sleep run: the script has come that far. */
 static void until_sleeping(int n)
 {
+	int64_t until = begin_patience();
+
 	do {
+		check_patience(until, "the script to sleep");
 		engine_top(en, made, on_verb_top, NULL);
 		expect_end(ERR_NONE);
 	} while (sleepers < n);
@@ -386,6 +401,7 @@ static void until_sleeping(int n)
 
 static void test_verb_acts(void **state)
 {
+	int64_t until;
 	int first;
 
 	(void)state;
@@ -408,7 +424,9 @@ static void test_verb_acts(void **state)
 	act_and_expect(ACT_REMOVE, -1,
 		getenv("BERTH_TEST_PODMAN") ? ERR_FAILED : ERR_CONFLICT); /* it runs */
 	act_and_expect(ACT_KILL, -1, ERR_NONE);
+	until = begin_patience();
 	do {
+		check_patience(until, "the killed container to end");
 		look_at(NULL);
 	} while (seen.state == CONTAINER_RUNNING);
 	assert_int_equal(seen.exit_code, 137);
@@ -431,6 +449,7 @@ static void on_stats(void *ctx, const struct counters *c, const struct err *err)
 static void test_verb_stats(void **state)
 {
 	struct counters before;
+	int64_t until = begin_patience();
 
 	(void)state;
 	start_container("stats", "while :; do :; done", "");
@@ -438,6 +457,7 @@ static void test_verb_stats(void **state)
 	expect_end(ERR_NONE);
 	before = counted;
 	do {
+		check_patience(until, "50 ms of its CPU time");
 		engine_stats(en, made, on_stats, NULL);
 		expect_end(ERR_NONE);
 	} while (counted.cpu_ns < before.cpu_ns + 50000000);
@@ -557,6 +577,14 @@ static void count_tick(uv_timer_t *timer)
 	ticks++;
 }
 
+static void log_until(size_t bytes)
+{
+	uv_timer_start(&watchdog, fail_late, PATIENCE_MS, 0);
+	while (logged.bytes < bytes)
+		uv_run(&loop, UV_RUN_ONCE);
+	uv_timer_stop(&watchdog);
+}
+
 static void test_pause(void **state)
 {
 	uv_timer_t timer;
@@ -568,8 +596,7 @@ static void test_pause(void **state)
 		"pause", "while :; do echo 0123456789012345678901234567890123456789; done", "");
 	logged.call = engine_logs(
 		en, made, false, true, (struct log_span){.tail = -1}, on_log, on_verb_done, NULL);
-	while (logged.bytes < 1 << 20)
-		uv_run(&loop, UV_RUN_ONCE);
+	log_until(1 << 20);
 	engine_pause(logged.call, true);
 	before = logged.batches;
 	uv_timer_init(&loop, &timer);
@@ -579,8 +606,7 @@ static void test_pause(void **state)
 	assert_int_equal(
 		logged.batches, before); /* nothing while paused, however much is written */
 	engine_pause(logged.call, false);
-	while (logged.bytes < 3 << 20)
-		uv_run(&loop, UV_RUN_ONCE);
+	log_until(3 << 20);
 	assert_string_equal(logged.last, "0123456789012345678901234567890123456789");
 	engine_pause(logged.call, true);
 	engine_cancel(logged.call); /* a paused one ends, too */
