@@ -12,7 +12,7 @@ chown 1000:1000 ws
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 chmod 755 .
 trap '"$BERTH" down --all >/dev/null 2>&1; docker rm -f $box >/dev/null 2>&1; docker volume rm -f berth-home-$box >/dev/null 2>&1' EXIT
-printf 'agents: {%s: {image: "box:1", workspace: "./ws", memory: 64m, pids: 64, idle: {pause: 2s}}}\n' "$agent" >team.yaml
+printf 'agents: {%s: {image: "box:1", workspace: "./ws", memory: 64m, pids: 64, idle: {pause: 5s}}}\n' "$agent" >team.yaml
 chmod 644 team.yaml
 
 state() { docker inspect -f '{{.State.Status}}' "$box"; }
@@ -22,44 +22,44 @@ keeper() { cut -d' ' -f1 "$XDG_RUNTIME_DIR/berth/keeper"; }
 no_note() { [ -z "$(ls "$XDG_RUNTIME_DIR/berth/refused" 2>/dev/null)" ]; }
 
 check 'up' says 0 '*' "$BERTH" up team.yaml
-check 'idle, it is paused' wait_for 30 paused
+check 'idle, it is paused' wait_for 60 paused
 check 'the log says by which rule' says 0 "*container.pause*$box*idle*" "$BERTH" audit list
 check 'a command wakes it' says 0 here "$BERTH" exec "$agent" -- echo here
 check 'and it runs' running
-check 'the log says so' wait_for 20 eval '"$BERTH" audit list --act container.unpause | grep -q "$box"'
-check 'idle again, again' wait_for 30 paused
+check 'the log says so' wait_for 60 eval '"$BERTH" audit list --act container.unpause | grep -q "$box"'
+check 'idle again, again' wait_for 60 paused
 for i in 1 2 3 4 5 6; do "$BERTH" exec "$agent" -- echo "$i" >"out.$i" 2>&1 & done
 wait
 check 'six at once wake it once' test "$(cat out.* | sort | tr -d '\n')" = 123456
-wait_for 30 paused
+wait_for 60 paused
 
 # What a person paused is theirs.
-wait_for 30 paused
+wait_for 60 paused
 "$BERTH" exec "$agent" -- true
-wait_for 20 no_note
+wait_for 60 no_note
 docker pause "$box" >/dev/null
 check 'what a person paused is not woken' says 125 '*paused*' "$BERTH" exec --timeout 3 "$agent" -- true
 check 'it stays paused' paused
 docker unpause "$box" >/dev/null
-check 'nor is one that somebody else let go on taken for asleep' wait_for 30 paused
+check 'nor is one that somebody else let go on taken for asleep' wait_for 60 paused
 docker unpause "$box" >/dev/null
-check 'the note goes' wait_for 20 no_note
+check 'the note goes' wait_for 60 no_note
 
 # What runs in it is not idle.
-"$BERTH" exec "$agent" -- sh -c 'setsid sleep 300 >/dev/null 2>&1 & sleep 5' >/dev/null 2>&1
-check 'a command of five seconds ends' running
-wait_for 30 paused
-check 'nobody stays paused when the keeper dies' eval 'kill -9 "$(keeper)"; wait_for 20 running'
-check 'and its note is gone' wait_for 20 no_note
+"$BERTH" exec "$agent" -- sh -c 'setsid sleep 300 >/dev/null 2>&1 & sleep 15' >/dev/null 2>&1
+check 'a command of fifteen seconds ends' running
+wait_for 60 paused
+check 'nobody stays paused when the keeper dies' eval 'kill -9 "$(keeper)"; wait_for 60 running'
+check 'and its note is gone' wait_for 60 no_note
 check 'a command runs' says 0 here "$BERTH" exec "$agent" -- echo here
 
 check 'up again starts a keeper' says 0 '*' "$BERTH" up team.yaml
-check 'which pauses it' wait_for 30 paused
+check 'which pauses it' wait_for 60 paused
 last=$(keeper)
 check 'a paused one goes down' says 0 '*' "$BERTH" down --all
 check 'and nothing is left of it' no_note
 gone() { ! kill -0 "$1" 2>/dev/null; }
-check 'the keeper ends with the last' wait_for 30 gone "$last"
+check 'the keeper ends with the last' wait_for 60 gone "$last"
 printf 'agents: {%s: {image: "box:1", workspace: "./ws", idle: {pause: soon}}}\n' "$agent" >bad.yaml
 check 'a time is asked for' says 2 '*expected a time*' "$BERTH" up bad.yaml
 exit $bad
