@@ -105,9 +105,9 @@ shows() {
 	mux capture-pane -p | grep -qF -- "$1"
 }
 no_shell() {
-	mux new-session -d -x 140 -y 24 "$BERTH" && wait_for 20 shows "$box" && mux send-keys 2 && wait_for 20 shows 'mounts changed' &&
+	mux new-session -d -x 140 -y 24 "$BERTH" && wait_for 60 shows "$box" && mux send-keys 2 && wait_for 60 shows 'mounts changed' &&
 		mux send-keys / && mux send-keys "$box" Enter && mux send-keys x &&
-		wait_for 20 shows 'is not what was checked' && mux send-keys "echo key >>$PWD/a/sub/authorized_keys" Enter
+		wait_for 60 shows 'is not what was checked' && mux send-keys "echo key >>$PWD/a/sub/authorized_keys" Enter
 	local status=$?
 	mux capture-pane -p
 	mux kill-server
@@ -124,11 +124,11 @@ kill -9 "$(docker inspect -f '{{.State.Pid}}' "$box")"
 restarted() {
 	[ "$(docker inspect -f '{{.RestartCount}} {{.State.Running}}' "$box")" = '1 true' ]
 }
-check 'a restart by policy' wait_for 20 restarted
+check 'a restart by policy' wait_for 60 restarted
 check 'is refused too' refused "$agent" -- "${harm[@]}"
 docker update --restart no "$box" >/dev/null
 # The engine refuses that while what it restarts has no network yet.
-wait_for 20 docker rename "$box" "rs$$-old"
+wait_for 60 docker rename "$box" "rs$$-old"
 check 'renamed' refused "rs$$-old" -- "${harm[@]}"
 docker rename "rs$$-old" "$box"
 docker unpause "$box" >/dev/null 2>&1

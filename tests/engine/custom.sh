@@ -63,13 +63,13 @@ check 'nobody is asked at a terminal where nobody types' says 0 '*nobody to ask*
 # Ended, it takes what it started with it.
 "${berth[@]}" custom slow "$n" </dev/null >slow.out 2>&1 &
 slow=$!
-wait_for 20 test -s pid
+wait_for 60 test -s pid
 kill -TERM $slow
 wait $slow
 ended=$?
 gone() { ! kill -0 "$(<pid)" 2>/dev/null; }
 check 'a signal ends it and what it started' bash -c "[ $ended = 143 ]"
-check 'nothing is left of it' wait_for 20 gone
+check 'nothing is left of it' wait_for 60 gone
 
 cat >view.script <<EOT
 size 120 30

@@ -47,7 +47,7 @@ check 'nor is it noted' test ! -e "$(note)"
 
 "$BERTH" exec "$agent" -- sh -c 'echo mine >files/mine; setsid sleep 7007 & sleep 7007' >exec.out 2>&1 &
 job=$!
-wait_for 20 test -e "$tree/files/mine" || echo 'not ok the command did not begin'
+wait_for 60 test -e "$tree/files/mine" || echo 'not ok the command did not begin'
 check 'restore is refused while commands run' says 1 "*run in berth-$agent*--stop*" "$BERTH" workspace restore fix a
 check 'they run on' kill -0 $job
 check 'a fork, too, is of one moment' says 0 '*tasks/fix-1' "$BERTH" workspace fork fix 1
@@ -73,11 +73,11 @@ head -c 300000000 /dev/urandom >"$tree/files/large" && chown 1000:1000 "$tree/fi
 for i in 1 2 3; do
 	"$BERTH" workspace checkpoint fix "killed-$i" >/dev/null 2>&1 &
 	job=$!
-	wait_for 20 test -e "$(note)" || echo 'not ok it froze nothing'
+	wait_for 60 test -e "$(note)" || echo 'not ok it froze nothing'
 	kill -9 $job
 	wait $job 2>/dev/null
-	check "killed in the middle, it is thawed ($i)" wait_for 10 runs
-	check "and the note is gone ($i)" wait_for 10 test ! -e "$(note)"
+	check "killed in the middle, it is thawed ($i)" wait_for 60 runs
+	check "and the note is gone ($i)" wait_for 60 test ! -e "$(note)"
 done
 rm "$tree/files/large"
 check 'another one goes on where that was' says 0 '*was frozen*' "$BERTH" workspace checkpoint fix after

@@ -30,19 +30,19 @@ throttled() { "$BERTH" ps --json | python3 -c "import json, sys; sys.exit(not an
 check 'up' says 0 '*' "$BERTH" up team.yaml
 "$BERTH" exec "$agent" -- sh -c 'trap "touch files/hup; exit 0" HUP; touch files/ready; while :; do :; done' >exec.out 2>&1 &
 job=$!
-wait_for 20 test -e "$tree/files/ready" || echo 'not ok the command did not begin'
+wait_for 60 test -e "$tree/files/ready" || echo 'not ok the command did not begin'
 check 'without a console the keeper keeps it' wait_for 60 asked "d['points'] and d['container'] == 'berth-$agent' and d['agent'] == '$agent'"
 check 'as it is' asked "all(p['memory_limit_bytes'] > 60e6 and p['cpu_percent'] < 40 for p in d['points'])"
 check 'and how often its limit stopped it' asked "max(p['throttled_percent'] for p in d['points']) > 10"
 check 'and as JSON' fits history "$BERTH" history "$agent" --json
-check 'which ps says, too' wait_for 20 throttled
+check 'which ps says, too' wait_for 60 throttled
 check 'nobody keeps all together' says 1 '*Nothing is kept*' "$BERTH" history --all
 check 'a console takes over' wait_for 60 console
 check 'and keeps all together' says 0 '*CPU %*' "$BERTH" history --all
 check 'it lies in one file of 64 MB at most' test "$(stat -c %s state/berth/history.ring)" -le 64000000
 
 check 'a signal by its name' says 0 "berth-$agent" "$BERTH" kill -s hup "$agent"
-check 'arrives' wait_for 20 test -e "$tree/files/hup"
+check 'arrives' wait_for 60 test -e "$tree/files/hup"
 wait $job
 check 'and the command ends as it will' test $? = 0
 check 'the log says which' says 0 "*container.kill*berth-$agent*SIGHUP*" "$BERTH" audit list

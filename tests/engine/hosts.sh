@@ -21,7 +21,7 @@ trap leave EXIT
 unshare --net -- sleep infinity &
 hold=$!
 inside=(nsenter "--net=/proc/$hold/ns/net")
-wait_for 10 bash -c "[ \"\$(readlink /proc/$hold/ns/net)\" != \"\$(readlink /proc/$$/ns/net)\" ]"
+wait_for 60 bash -c "[ \"\$(readlink /proc/$hold/ns/net)\" != \"\$(readlink /proc/$$/ns/net)\" ]"
 ip link add "$link" type veth peer name far0 netns "$hold" && ip addr add "$net.1/30" dev "$link" && ip link set "$link" up &&
 	"${inside[@]}" ip addr add "$net.2/30" dev far0 && "${inside[@]}" ip link set far0 up || exit 1
 sshd_prepare "$TMPDIR/keys" "$net.2" "$port" && sshd_start "$TMPDIR/keys" "${inside[@]}" || { cat keys/log; exit 1; }
@@ -72,7 +72,7 @@ wait_for 60 grep -q near seen
 check 'what was stopped is the one over there' test "$(docker -H "unix://$TMPDIR/far/docker.sock" inspect -f '{{.State.Running}}' "far-$$")" = false
 ip link set "$link" down
 at=$(date +%s%N)
-wait_for 20 grep -q '1 of 2 hosts' seen
+wait_for 60 grep -q '1 of 2 hosts' seen
 echo "# the network's loss was shown after $((($(date +%s%N) - at) / 1000000)) ms"
 ip link set "$link" up
 at=$(date +%s%N)
@@ -102,7 +102,7 @@ check 'and down' says 0 '*' "$BERTH" --settings here.yaml -H here down --all
 
 gone_ssh() { ! pgrep -f "r/berth/ssh/[0-9a-f]*.ctl" >/dev/null; }
 check 'forgotten' says 0 '' berth host forget far
-check 'its ssh has ended' wait_for 10 gone_ssh
+check 'its ssh has ended' wait_for 60 gone_ssh
 check 'and is there again when it is asked for' says 0 "far-$$" berth -H far ps -a --format '{{.Name}}'
 
 # Nothing answers there at all, and the person leaves.

@@ -109,7 +109,7 @@ check 'hand-over' says 0 '*' "$BERTH" workspace hand-over box box-1 files/mine
 check 'verify' says 0 '*' "$BERTH" workspace verify
 check 'down' says 0 '*' "$BERTH" down team.yaml
 of='not mounted'
-check 'it can be unmounted' wait_for 20 umount "$box"
+check 'it can be unmounted' wait_for 60 umount "$box"
 chmod 644 "$image"
 check 'it is not mounted' test -z "$(mounted)"
 check 'listed' says 0 '*box *not mounted*' "$BERTH" workspace list
@@ -134,11 +134,11 @@ check 'a container that berth does not know has it, at the same path' says 1 '*h
 docker rm -f "$agent-other" >/dev/null
 unshare -m --propagation private sleep 1000 &
 copy=$!
-check 'who only copied the table of mounts keeps it from nothing' wait_for 20 sh -c '[ "$(readlink /proc/$0/ns/mnt)" != "$(readlink /proc/$$/ns/mnt)" ]' "$copy"
+check 'who only copied the table of mounts keeps it from nothing' wait_for 60 sh -c '[ "$(readlink /proc/$0/ns/mnt)" != "$(readlink /proc/$$/ns/mnt)" ]' "$copy"
 check 'archive' says 0 '*' "$BERTH" workspace archive box
 kill "$copy" && wait "$copy" 2>/dev/null
 check 'leaves nothing' nothing_of box
-check 'nor a device' wait_for 20 sh -c '! losetup -nO BACK-FILE | grep -q "$0/"' "$PWD"
+check 'nor a device' wait_for 60 sh -c '! losetup -nO BACK-FILE | grep -q "$0/"' "$PWD"
 check 'unarchive' says 0 '*' "$BERTH" workspace unarchive box
 check 'is one in the tree' says 0 counted kind box
 check 'with what was in it' cmp target/files/mine "$box/files/mine"

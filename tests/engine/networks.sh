@@ -48,13 +48,13 @@ says() { # WORD COMMAND...
 	shift
 	"$@" | grep -qx "$word"
 }
-wait_for 20 says hello get "$a" 127.0.0.1 8000
-check 'a member reaches a member by name' wait_for 20 says hello get "$b" "$a" 8000
-check 'a tool that is a member, too' wait_for 20 says hello "$BERTH" -c team.yaml tool run fetch
+wait_for 60 says hello get "$a" 127.0.0.1 8000
+check 'a member reaches a member by name' wait_for 60 says hello get "$b" "$a" 8000
+check 'a tool that is a member, too' wait_for 60 says hello "$BERTH" -c team.yaml tool run fetch
 check 'the network of another name does not' fails get "$c" "$(address "berth-$a")" 8000
 
 docker run -d --name "foreign-$$" box:1 sh -c "$hello" >/dev/null
-check 'the ordinary network works' wait_for 20 says hello docker exec "foreign-$$" nc -w 1 127.0.0.1 8000
+check 'the ordinary network works' wait_for 60 says hello docker exec "foreign-$$" nc -w 1 127.0.0.1 8000
 check 'but reaches no member' fails docker exec "foreign-$$" nc -w 1 "$(address "berth-$a")" 8000
 check 'which is not reached from inside' fails get "$a" "$(address "foreign-$$")" 8000
 
@@ -62,7 +62,7 @@ check 'which is not reached from inside' fails get "$a" "$(address "foreign-$$")
 # (Not by in_engine: that would be a shell, and the listener its child.)
 nsenter -t "$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")" -n /usr/bin/python3 -m http.server 9000 --directory wa >/dev/null 2>&1 &
 listener=$!
-wait_for 20 in_engine curl -sf http://127.0.0.1:9000/
+wait_for 60 in_engine curl -sf http://127.0.0.1:9000/
 gateway=$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "berth-$a" | sed 's/[0-9]*$/1/')
 docker0=$(in_engine ip -4 -o addr show docker0 | sed 's/.*inet \([0-9.]*\).*/\1/')
 check "the listener answers on docker0 ($docker0)" in_engine curl -sf "http://$docker0:9000/" -o /dev/null

@@ -68,14 +68,14 @@ team '{every: 1s, keep: 2}'
 check 'up' says 0 '*' "$BERTH" up team.yaml
 last=$(newest)
 more() { [ "$(newest)" != "$last" ]; }
-check 'what changed is saved' wait_for 30 more
+check 'what changed is saved' wait_for 60 more
 for i in 10 11 12; do
 	last=$(newest)
 	run "echo $i >a"
-	check "and again ($i)" wait_for 30 more
+	check "and again ($i)" wait_for 60 more
 done
 check 'no command made one' says 0 '*-11*+12*' "$BERTH" workspace diff "save@$last" save
-check 'two stay' wait_for 10 stay 2
+check 'two stay' wait_for 60 stay 2
 check 'and that of the person' says 0 '*mine *' "$BERTH" workspace checkpoints save
 keeper=$(cat "$XDG_RUNTIME_DIR/berth/keeper")
 team '{every: 1h, keep: 2}'
@@ -85,5 +85,5 @@ run 'echo 13 >a'
 check 'goes from then on' grep -q ' 3600 2$' "$XDG_DATA_HOME/berth/workspaces/.held/task:save"
 check 'the log is sound' says 0 '*' "$BERTH" audit verify
 check 'down' says 0 '*' "$BERTH" down team.yaml
-check 'the keeper ends' wait_for 10 test ! -e "/proc/$keeper"
+check 'the keeper ends' wait_for 60 test ! -e "/proc/$keeper"
 exit $bad

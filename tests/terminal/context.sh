@@ -32,7 +32,7 @@ echo '{"containers": [{"name": "beta"}]}' >"$TMPDIR/s2"
 one=$!
 /usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e2" "$TMPDIR/s2" &
 two=$!
-wait_for 20 test -S "$TMPDIR/e1" && wait_for 20 test -S "$TMPDIR/e2" || exit 1
+wait_for 60 test -S "$TMPDIR/e1" && wait_for 60 test -S "$TMPDIR/e2" || exit 1
 export DOCKER_CONFIG=$TMPDIR/docker
 id=$(printf other | sha256sum | cut -d ' ' -f 1)
 mkdir -p "$DOCKER_CONFIG/contexts/meta/$id"
@@ -40,17 +40,17 @@ printf '{"Name": "other", "Metadata": {}, "Endpoints": {"docker": {"Host": "unix
 
 mux new-session -d -x 100 -y 24 "PS1='prompt> ' sh" && mux set-option -g remain-on-exit on
 mux send-keys "$BERTH -H unix://$TMPDIR/e1 --read-only; echo ended \$?" Enter
-wait_for 20 shows alpha
+wait_for 60 shows alpha
 verdict context-begins $?
 
-mux send-keys : 'ctx nosuch' Enter && wait_for 20 shows "There is no docker context nosuch" && shows alpha
+mux send-keys : 'ctx nosuch' Enter && wait_for 60 shows "There is no docker context nosuch" && shows alpha
 verdict context-that-is-none $?
 
-mux send-keys : ctx Enter && wait_for 20 shows other && mux send-keys q && wait_for 20 shows alpha
+mux send-keys : ctx Enter && wait_for 60 shows other && mux send-keys q && wait_for 60 shows alpha
 verdict contexts-are-listed $?
 
-mux send-keys : 'ctx other' Enter && wait_for 20 shows beta && shows read-only
+mux send-keys : 'ctx other' Enter && wait_for 60 shows beta && shows read-only
 verdict context-of-another-engine $?
 
-mux send-keys q && wait_for 20 shows "ended 0"
+mux send-keys q && wait_for 60 shows "ended 0"
 verdict context-ends $?

@@ -48,7 +48,7 @@ while True:
 PY
 python3 /tmp/hostile.py &
 hostile=$!
-check 'there is a hostile engine' wait_for 20 test -S /tmp/hostile.sock
+check 'there is a hostile engine' wait_for 60 test -S /tmp/hostile.sock
 mkdir three
 echo 'agents: {three: {image: "box:1", workspace: ./three, memory: 48m}}' >three.yaml
 chown -R 1000:1000 three three.yaml

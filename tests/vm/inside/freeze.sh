@@ -34,7 +34,7 @@ for who in root user; do
 	owner $who berth exec "freeze-$who" -- sh -c "cd $files; head -c 60000000 /dev/zero >big; echo through >end" >/dev/null 2>&1 &
 	job=$!
 	check "$who: more than it may" wait_for 60 frozen $who
-	check "$who: the kernel has it stand" wait_for 10 stands $who
+	check "$who: the kernel has it stand" wait_for 60 stands $who
 	if [ $who = root ]; then
 		check "$who: by the freezer, not by the engine" paused $who false
 	else
