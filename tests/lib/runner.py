@@ -40,6 +40,7 @@ import concurrent.futures
 import datetime
 import fcntl
 import os
+import queue
 import re
 import shutil
 import signal
@@ -66,9 +67,10 @@ VARIANTS = collections.defaultdict(lambda: ["asan"], {
     "bare": ["release"],
     "vm": ["release"],
 })
-# Under tsan, which makes a program ten times slower, only what has many threads and ends in time. It also miscounts
-# descriptors that libuv closes by the bare system call (engine.paths).
+# Under tsan, which makes a program ten times slower, only what has many threads. It also miscounts descriptors that libuv
+# closes by the bare system call (engine.paths).
 ONLY_TSAN = {
+    "scenario": {"scenario.clean", "scenario.containers", "scenario.hang", "scenario.mcp", "scenario.mcp_calls", "scenario.mcp_hostile"},
     "engine": {"engine.agents", "engine.clean", "engine.many", "engine.pool", "engine.tools"},
     "terminal": {"terminal.console"},
 }
@@ -82,9 +84,10 @@ SHORT_TESTS = {
 # Not in the short tier: it configures and builds the tree three times.
 LONG_TESTS = {"lint.parts"}
 
-# How many tests of a label run at once. The others measure, wait for frames or share the engine. Scenarios mostly wait
-# for engines that do not answer.
-AT_ONCE = collections.defaultdict(lambda: 1, {"lint": CORES, "unit": CORES, "golden": CORES, "scenario": 2 * CORES, "fuzz": CORES})
+# How many tests of a label run at once; one, where they measure. Scenarios mostly wait for engines that do not answer, and
+# the engine's tests for theirs: each of these has an engine to itself meanwhile.
+AT_ONCE = collections.defaultdict(lambda: 1, {"lint": CORES, "unit": CORES, "golden": CORES, "scenario": 2 * CORES, "terminal": CORES,
+                                              "fault": CORES, "fuzz": CORES, "engine": 3})
 WITH_ENGINE = {"engine", "attack", "bench", "fault"}
 NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}
 ALONE = {"bare", "vm"}  # last, with no engine beside them
@@ -296,7 +299,9 @@ class Run:
         self.outcome_of = {}  # name -> whether its last run here failed
         self.times = []
         self.built = {}
-        self.engine = None  # the sentence why there is none, or "" where it runs
+        self.engines = queue.Queue()  # directories of those that no test uses this moment
+        self.all_engines = []
+        self.no_engine = ""  # why there is none
         self.running = {}  # title -> begun
         self.lock = threading.Lock()
         self.last_said = now()
@@ -424,29 +429,31 @@ class Run:
             self.say("\n".join("    | " + line for line in lines[:60]))
         return good
 
-    def engine_shell(self, script):
+    def engine_shell(self, script, place):
         """A command that runs a line of shell with tests/lib/engine.sh; $1 is the engine's directory."""
-        return ["bash", "-c", f'. "$SRC/tests/lib/engine.sh"; {script} "$1"', "bash", f"{self.top}/engine"]
+        return ["bash", "-c", f'. "$SRC/tests/lib/engine.sh"; {script} "$1"', "bash", place]
 
-    def need_engine(self):
-        if self.engine is not None:
-            return self.engine == ""
-        log = f"{self.top}/engine.log"
-        outcome = self.wait(self.pool.submit(self.command, "engine", self.engine_shell("engine_start"), 2 * MINUTE,
-                                             {**self.environment, "SRC": SRC}, log))
-        if outcome.status == 0 and not outcome.ended:
-            self.engine = ""
-            return True
-        lines = [line for line in outcome.lines() if not line.startswith("time=")]
-        self.engine = outcome.ended or (lines[0] if lines else "dockerd does not start")
-        return False
+    def need_engines(self, wanted):
+        """So many engines, or at least one; false with no_engine where none starts."""
+        while len(self.all_engines) < wanted and not self.no_engine:
+            place = f"{self.top}/e{len(self.all_engines)}"
+            outcome = self.wait(self.pool.submit(self.command, "engine", self.engine_shell("engine_start", place), 2 * MINUTE,
+                                                 {**self.environment, "SRC": SRC}, f"{place}.log"))
+            if outcome.status != 0 or outcome.ended:
+                lines = [line for line in outcome.lines() if not line.startswith("time=")]
+                self.no_engine = outcome.ended or (lines[0] if lines else "dockerd does not start")
+                break
+            self.all_engines.append(place)
+            self.engines.put(place)
+        return bool(self.all_engines)
 
-    def stop_engine(self):
+    def stop_engines(self):
         """Also behind the deadline."""
-        if self.engine == "":
-            self.engine = None
-            subprocess.run(["timeout", "-k", "5", "60"] + self.engine_shell("engine_stop"), env={**self.environment, "SRC": SRC},
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stops = [subprocess.Popen(["timeout", "-k", "5", "60"] + self.engine_shell("engine_stop", place), env={**self.environment, "SRC": SRC},
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for place in self.all_engines]
+        self.all_engines, self.engines, self.no_engine = [], queue.Queue(), ""
+        for stop in stops:
+            stop.wait()
 
     # ---- tests
 
@@ -466,7 +473,7 @@ class Run:
             return wrap + [test.path]
         return wrap + [f"{build}/{test.label}_{name}"]
 
-    def isolated(self, test, place, number):
+    def isolated(self, test, place, number, engine):
         """The environment of a test. Nothing of the user's reaches it: no engine, no configuration."""
         environment = dict(self.environment)
         for name in ("DOCKER_HOST DOCKER_CONTEXT DOCKER_CERT_PATH DOCKER_TLS_VERIFY DOCKER_CONFIG BERTH_SOAK XDG_CONFIG_HOME "
@@ -485,15 +492,15 @@ class Run:
             environment["BERTH_SOAK"] = "1"
         if self.options.short():
             environment["BERTH_TEST_CHANGED"] = "1"
-        if test.label in WITH_ENGINE and self.engine == "":
-            environment.update(BERTH_TEST_ENGINE=f"unix://{self.top}/engine/docker.sock", BERTH_TEST_ENGINE_DIR=f"{self.top}/engine")
+        if engine:
+            environment.update(BERTH_TEST_ENGINE=f"unix://{engine}/docker.sock", BERTH_TEST_ENGINE_DIR=engine)
         return environment
 
     def run_test(self, test, again=False):
         with self.lock:
             self.count += 1
             number = self.count
-        place = f"{self.top}/{number}"
+        place = f"{self.top}/{number:04}"  # paths of one length: where a line of a screen ends depends on it
         for folder in ("t", "home", "run"):
             os.makedirs(f"{place}/{folder}")
             os.chmod(f"{place}/{folder}", 0o700)
@@ -502,7 +509,10 @@ class Run:
             os.unlink(log)
         limit = 7200 if self.options.soak else self.durations.limit(test)
         cwd = SRC if test.is_script else f"{SRC}/build-test/{test.variant}"
-        outcome = self.command(test.title, self.arguments(test), limit, self.isolated(test, place, number), log, number, cwd)
+        engine = self.engines.get() if test.label in WITH_ENGINE and self.all_engines else None
+        outcome = self.command(test.title, self.arguments(test), limit, self.isolated(test, place, number, engine), log, number, cwd)
+        if engine:
+            self.engines.put(engine)
         shutil.rmtree(place, ignore_errors=True)
         return outcome
 
@@ -575,8 +585,8 @@ class Run:
                 self.outcome_of[test.name] = True
             self.result("FAIL", f"{label} ({variant})", f"{len(tests)} tests not run: no build")
             return
-        if label in WITH_ENGINE and not self.need_engine():
-            self.result("skip" if self.options.without_engine else "FAIL", label, f"not run: {self.engine}")
+        if label in WITH_ENGINE and not self.need_engines(min(AT_ONCE[label], len(tests))):
+            self.result("skip" if self.options.without_engine else "FAIL", label, f"not run: {self.no_engine}")
             if label != "fault":  # of these only some need one, and say so
                 return
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE[label]) as pool:
@@ -592,10 +602,10 @@ class Run:
         """Once more, alone, on a new engine: in the order of their first run."""
         tests, self.to_repeat = self.to_repeat, []
         if any(test.label in WITH_ENGINE for test in tests):
-            self.stop_engine()
+            self.stop_engines()
         for test in tests:
-            if test.label in WITH_ENGINE and not self.need_engine():
-                self.result("FAIL", test.title, f"not run again: {self.engine}")
+            if test.label in WITH_ENGINE and not self.need_engines(1):
+                self.result("FAIL", test.title, f"not run again: {self.no_engine}")
                 continue
             self.judge(test, self.wait(self.pool.submit(self.run_test, test, again=True)), again=True)
 
@@ -607,7 +617,7 @@ class Run:
                 for batch in part:
                     self.run_batch(*batch)
                 self.repeat()
-                self.stop_engine()
+                self.stop_engines()
         self.check_leftovers()
 
     def check_leftovers(self):
@@ -627,7 +637,7 @@ class Run:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        self.stop_engine()
+        self.stop_engines()
         self.processes.kill()
         for mount in self.mounts():
             subprocess.run(["umount", "-l", mount], stderr=subprocess.DEVNULL)
@@ -654,7 +664,7 @@ class Run:
             self.durations.write()
 
     def summary(self):
-        for seconds, title in sorted(self.times, reverse=True)[:10]:
+        for seconds, title in sorted(self.times, reverse=True)[:25]:
             self.say(f"slow     {title}  {seconds:.1f} s")
         logs = sorted(os.listdir(self.logs))
         shown = {f"{test.name}.{test.variant}" for test in self.flaky} | {name for name, bad in self.outcome_of.items() if bad}

@@ -46,7 +46,8 @@ verdict context-begins $?
 mux send-keys : 'ctx nosuch' Enter && wait_for 60 shows "There is no docker context nosuch" && shows alpha
 verdict context-that-is-none $?
 
-mux send-keys : ctx Enter && wait_for 60 shows other && mux send-keys q && wait_for 60 shows alpha
+# Until it has ended, leaving for another engine would ask.
+mux send-keys : ctx Enter && wait_for 60 shows other && wait_for 60 shows "contexts: done" && mux send-keys q && wait_for 60 shows alpha
 verdict contexts-are-listed $?
 
 mux send-keys : 'ctx other' Enter && wait_for 60 shows beta && shows read-only
