@@ -20,7 +20,7 @@ sources() {
 }
 
 contents() {
-	sources '*.c' '*.h' .clang-tidy "tests/lint/$1.*" | (cd "$SRC" && xargs -d '\n' sha256sum) | LC_ALL=C sort
+	sources '*.c' '*.h' .clang-tidy CMakeLists.txt CMakePresets.json configs/packages "tests/lint/$1.*" | (cd "$SRC" && xargs -d '\n' sha256sum) | LC_ALL=C sort
 }
 
 passed_list() {

@@ -4,6 +4,7 @@ cd "$SRC" || exit 1
 . "$SRC/tests/lib/sources.sh"
 # The short tier reads what differs from the tree that passed last.
 contents cppcheck >"$TMPDIR/contents"
+! cmp -s "$TMPDIR/contents" "$(passed_list cppcheck)" || exit 0 # exactly this tree passed whole
 sources 'backend/*.c' 'tui/*.c' 'bench/*.c' >"$TMPDIR/files"
 if [ -n "${BERTH_TEST_CHANGED-}" ] && [ -e "$(passed_list cppcheck)" ]; then
 	changed cppcheck <"$TMPDIR/files" >"$TMPDIR/some" && mv "$TMPDIR/some" "$TMPDIR/files"

@@ -17,6 +17,8 @@ cache=${BERTH_TEST_CACHE:-$BUILD}/compiled/tidy
 mkdir -p "$cache"
 [ ! -w "$cache" ] || find "$cache" -type f -mtime +60 -delete
 contents tidy >"$TMPDIR/contents"
+# Exactly this tree passed whole, on this machine.
+[ "${BERTH_SOAK:-0}" = 1 ] || ! cmp -s "$TMPDIR/contents" "$(passed_list tidy)" || exit 0
 # The short tier reads what differs from the tree that passed last; where none has, --full has to read all of it first.
 if [ -n "${BERTH_TEST_CHANGED-}" ]; then
 	[ -e "$(passed_list tidy)" ] || { echo "no tree has passed it here yet: run tests/run lint.tidy, which takes minutes"; exit 77; }
