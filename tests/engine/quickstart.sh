@@ -8,7 +8,8 @@ mkdir "$TMPDIR/tree" && cd "$TMPDIR/tree" || exit 1
 tar -C "$SRC" --exclude='./build*' --exclude=./.git -c . | tar -x || exit 1
 trap 'configs/quickstart --stop >/dev/null 2>&1' EXIT
 if command -v ccache >/dev/null; then
-	export CMAKE_C_COMPILER_LAUNCHER=ccache
+	# As the next run finds it, in a directory of another name.
+	export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD
 fi
 
 # soon COMMAND...: within a minute or so.
