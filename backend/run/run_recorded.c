@@ -112,6 +112,8 @@ static int fall_back(const struct run_request *q, struct run_result *ret, struct
 		x->begun = false;
 	}
 	x->by->direct = false;
+	/* Only a direct log is settled by a child while the command runs. */
+	on.lasts = NULL;
 	on.fall_back = x->fall_back;
 	return x->fall_back(&on, ret, e);
 }
