@@ -37,9 +37,9 @@ check 'a size that is none' says 2 '*--loop takes a size*' "$BERTH" workspace cr
 check 'more than can be' says 2 '*up to 8T*' "$BERTH" workspace create task box --loop 100t
 # The tree may be closed to others, with the programs and the lists that sanitizers read.
 other=$(mktemp -d /dev/shm/loop.XXXXXX)
-cp "$(dirname "$BERTH")"/berth{,-files} "$other" && chown -R 65534:65534 "$other"
+cp "$(dirname "$BERTH")"/berth{,-files} "$other" && mkdir "$other/home" && chown -R 65534:65534 "$other"
 check 'nobody but root' says 2 '*only root*' setpriv --reuid 65534 --regid 65534 --clear-groups \
-	env -u XDG_RUNTIME_DIR -u LSAN_OPTIONS -u TSAN_OPTIONS XDG_DATA_HOME="$other" XDG_STATE_HOME="$other" HOME="$other" \
+	env -u XDG_RUNTIME_DIR -u LSAN_OPTIONS -u TSAN_OPTIONS XDG_DATA_HOME="$other/home" XDG_STATE_HOME="$other/home" HOME="$other/home" \
 	"$other/berth" workspace create task box --loop 20m
 rm -rf "$other"
 mount -t tmpfs -o size=30m none small
