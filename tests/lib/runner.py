@@ -87,10 +87,10 @@ LONG_TESTS = {"lint.parts"}
 # How many tests of a label run at once; one, where they measure. Scenarios mostly wait for engines that do not answer, and
 # the engine's tests for theirs: each of these has an engine to itself meanwhile.
 AT_ONCE = collections.defaultdict(lambda: 1, {"lint": CORES, "unit": CORES, "golden": CORES, "scenario": 2 * CORES, "terminal": CORES,
-                                              "fault": CORES, "fuzz": CORES, "engine": 3})
+                                              "fault": CORES, "fuzz": CORES, "engine": 3, "attack": CORES, "machines": CORES})
 WITH_ENGINE = {"engine", "attack", "bench", "fault"}
 NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}
-ALONE = {"bare", "vm"}  # last, with no engine beside them
+MACHINES = {"bare", "vm"}  # last, with nothing beside them but each other: each keeps about one core busy
 
 MINUTE = 60
 BUILD_LIMIT = 25 * MINUTE
@@ -612,12 +612,15 @@ class Run:
     def all(self):
         batches = select(self.options)
         with concurrent.futures.ThreadPoolExecutor(1) as self.pool:
-            for alone in (False, True):
-                part = [batch for batch in batches if (batch[0] in ALONE) == alone]
-                for batch in part:
-                    self.run_batch(*batch)
-                self.repeat()
-                self.stop_engines()
+            for label, variant, tests in batches:
+                if label not in MACHINES:
+                    self.run_batch(label, variant, tests)
+            self.repeat()
+            self.stop_engines()
+            for variant in sorted({variant for label, variant, _ in batches if label in MACHINES}):
+                self.run_batch("machines", variant, [test for label, of, tests in reversed(batches) for test in tests
+                                                     if label in MACHINES and of == variant])
+            self.repeat()
         self.check_leftovers()
 
     def check_leftovers(self):
