@@ -5,7 +5,7 @@
 . "$SRC/tests/lib/vm.sh"
 cd "$TMPDIR" || exit 1
 mkdir -p in/build in/src/tests in/src/configs
-limit=1300
+limit=1700
 [ -z "${BERTH_SOAK-}" ] || { : >in/soak; limit=6000; }
 cp "$SRC"/tests/vm/inside/* in/ || exit 1
 rm -f "$BUILD"/berth_*.deb
