@@ -501,7 +501,7 @@ static int link_to(struct copying *x, int a, const char *leaf_a, int b, const ch
 		errno = EEXIST;
 		return -1;
 	}
-	snprintf(temporary, sizeof temporary, STAGING_NAME ".%d.link", (int)getpid());
+	snprintf(temporary, sizeof temporary, ".berth.%d.link", (int)getpid());
 	if (linkat(a, leaf_a, b, temporary, 0) < 0)
 		return -1;
 	rc = renameat(b, temporary, b, leaf_b);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,15 +39,22 @@ static int judge_find(const struct files_root *r, const char *path, struct place
 	return 0;
 }
 
+/* What another process is changing this moment. */
 static int refuse_staging(const char *path, struct err *e)
 {
+	char first[NAME_MAX + 1];
+	size_t n;
+
 	while (path[0] == '.' && path[1] == '/')
 		path += 2 + strspn(path + 2, "/");
-	if (strncmp(path, STAGING_NAME, strlen(STAGING_NAME)) == 0 &&
-		(path[strlen(STAGING_NAME)] == '/' || !path[strlen(STAGING_NAME)]))
-		return err_set(
-			e, ERR_REFUSED, STAGING_NAME " is where changes are prepared, and is kept");
-	return 0;
+	n = strcspn(path, "/");
+	if (n >= sizeof first)
+		return 0;
+	memcpy(first, path, n);
+	first[n] = '\0';
+	return staging_is_ours(first)
+		? err_set(e, ERR_REFUSED, "%s is where changes are prepared, and is kept", first)
+		: 0;
 }
 
 static int delete_path(struct op *op, struct files_root *r, const char *path, bool recursive,
@@ -55,7 +63,7 @@ static int delete_path(struct op *op, struct files_root *r, const char *path, bo
 	struct place p = {.dir = -1};
 	AUTO_CLOSE int dir = -1, lock = -1;
 	const struct patience wait = patience(LOCK_MS, op);
-	struct staging *s;
+	AUTO_STAGING struct staging *s = NULL;
 	char away[STAGE_NAME_MAX];
 
 	if (refuse_staging(path, e) < 0 || judge_find(r, path, &p, e) < 0)
@@ -153,7 +161,7 @@ static int move_path(struct op *op, struct files_root *r, const char *from, cons
 	struct place a = {.dir = -1}, b = {.dir = -1};
 	AUTO_CLOSE int dir_a = -1, dir_b = -1, lock = -1;
 	const struct patience wait = patience(LOCK_MS, op);
-	struct staging *s;
+	AUTO_STAGING struct staging *s = NULL;
 	uint64_t keys[2];
 
 	if (refuse_staging(from, e) < 0 || refuse_staging(to, e) < 0 ||

@@ -418,7 +418,7 @@ static int prepare_batch(struct batch *b, struct err *e)
 		return -1;
 	b->sync_fd = openat(b->staging->stage, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->sync_fd < 0)
-		return err_sys(e, errno, "cannot open " STAGING_NAME);
+		return err_sys(e, errno, "cannot prepare a change in %s", b->root->name);
 	crew_run(f->pool, b->n >= PARALLEL_ITEMS || bytes >= PARALLEL_BYTES ? files_width(f) : 1,
 		stage_worker, b);
 	return refuse_stopped(b, e);
@@ -443,6 +443,7 @@ static void clean_up(struct batch *b)
 			leavings_add(l, named ? it->j.stage : NULL, gone);
 	}
 	leavings_go(l, b->op.files, b->staging);
+	staging_put(&b->staging);
 	for (size_t i = 0; i < b->ndirs; i++)
 		close(b->dirs[i].fd);
 	if (b->sync_fd >= 0)

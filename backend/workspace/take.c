@@ -91,6 +91,20 @@ static bool is_of_git(const char *path)
 	return false;
 }
 
+/* What berth itself puts into a tree while it changes it; of another version, too. */
+static bool is_of_berth(const char *path)
+{
+	for (const char *at = path; at; at = strchr(at, '/')) {
+		size_t n;
+
+		at += *at == '/';
+		n = strcspn(at, "/");
+		if ((n == 6 && !strncmp(at, ".berth", n)) || !strncmp(at, ".berth-", 7))
+			return true;
+	}
+	return false;
+}
+
 static const char *left_behind(const struct checkpoint_entry *x, uid_t owner)
 {
 	bool ids = x->mode & (S_ISUID | S_ISGID), foreign = x->uid != owner;
@@ -117,6 +131,8 @@ static void choose_change(
 	item->executable = S_ISREG(c->new.mode) && c->new.mode & 0111;
 	if (is_of_git(c->path))
 		take_set_fate(item, TAKE_DROPPED, "what is git's may hold programs of the agent");
+	else if (is_of_berth(c->path))
+		take_set_fate(item, TAKE_DROPPED, "berth prepares changes there");
 	else if (!c->new.mode)
 		take_set_fate(item, TAKE_DROPPED, "it was removed there");
 	else if (S_ISLNK(c->new.mode))

@@ -144,19 +144,6 @@ __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-static int count_fault_entries(const char *name)
-{
-	DIR *d = opendir(tree_path(name));
-	struct dirent *entry;
-	int n = 0;
-
-	while (d && (entry = readdir(d)))
-		n += entry->d_name[0] != '.';
-	if (d)
-		closedir(d);
-	return n;
-}
-
 #define N 4
 static const char *const names[N] = {"a", "d/b", "d/c", "new"};
 
@@ -170,6 +157,13 @@ static void reset_fault_tree(void)
 		if (i < N - 1)
 			tree_text(at, "old");
 	}
+}
+
+static int staged_left(void)
+{
+	int dirs;
+
+	return tree_staged("root", &dirs);
 }
 
 /* One batch with the k-th call of a kind failing.  false: there was no k-th call. */
@@ -228,8 +222,8 @@ static bool try_batch(
 	assert_int_equal(files_write(f, r, puts, 1, &(struct files_write_options){0}, &w, &e), 0);
 	files_writing_free(w);
 	files_root_close(r);
-	assert_int_equal(count_fault_entries("root/.berth/stage"), 0);
-	assert_int_equal(count_fault_entries("root/.berth/journal"), 0);
+	assert_int_equal(staged_left(), 0);
+	assert_int_equal(tree_records("root"), 0);
 	now = 0;
 	for (size_t i = 0; i < n; i++) {
 		char at[64];
@@ -311,7 +305,7 @@ static void interrupt_batch(bool back)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(count_fault_entries("root/.berth/journal"), 1);
+	assert_int_equal(tree_records("root"), 1);
 }
 
 static void assert_all(bool old, const char *failing, int k)
@@ -324,8 +318,8 @@ static void assert_all(bool old, const char *failing, int k)
 			fail_msg(
 				"%s is not %s: %s %d failing", at, old ? "old" : "new", failing, k);
 	}
-	assert_int_equal(count_fault_entries("root/.berth/stage"), 0);
-	assert_int_equal(count_fault_entries("root/.berth/journal"), 0);
+	assert_int_equal(staged_left(), 0);
+	assert_int_equal(tree_records("root"), 0);
 }
 
 static void test_recovery(void **state)
@@ -348,7 +342,7 @@ static void test_recovery(void **state)
 			fail_errno = errors[k % 4];
 			if (write_some_files(1, touched, "x", &e) < 0 &&
 				strstr(e.msg, "the next change tries again")) {
-				assert_int_equal(count_fault_entries("root/.berth/journal"), 1);
+				assert_int_equal(tree_records("root"), 1);
 				waited++;
 			}
 			more = failed;
@@ -371,6 +365,32 @@ static void test_recovery(void **state)
 	assert_all(true, "every rename from", N);
 	print_message("%d times a recovery waited for the next change\n", waited);
 	assert_true(waited > 20);
+}
+
+/* What is staged was written to by another, as the owner of the tree can: it stays out, and what is in place stays. */
+static void test_touched(void **state)
+{
+	const char *const touched[] = {"touched"};
+	char command[2 * PATH_MAX];
+	int evil = 0;
+
+	(void)state;
+	interrupt_batch(false);
+	snprintf(command, sizeof command, "for f in '%s'/.berth-*/*; do echo evil >>\"$f\"; done",
+		tree_path("root"));
+	assert_int_equal(system(command), 0);
+	fail_call = -1;
+	assert_int_equal(write_some_files(1, touched, "x", NULL), 0);
+	for (int i = 0; i < N; i++) {
+		char at[64], *text;
+
+		snprintf(at, sizeof at, "root/%s", names[i]);
+		text = tree_read(at);
+		evil += text && strstr(text, "evil");
+		free(text);
+	}
+	assert_int_equal(evil, 0);
+	assert_int_equal(staged_left(), 0);
 }
 
 static void do_nothing(void)
@@ -454,7 +474,7 @@ static void move_without_flags(struct files *f, struct files_root *r)
 	assert_true(!tree_exists("root/n") && tree_has("root/o/n/c", "a"));
 	assert_int_equal(files_delete(f, r, "o", true, &t, NULL), 0);
 	assert_false(tree_exists("root/o"));
-	assert_int_equal(count_fault_entries("root/.berth/stage"), 0);
+	assert_int_equal(staged_left(), 0);
 }
 
 static void test_no_flags(void **state)
@@ -502,6 +522,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_call),
 		cmocka_unit_test(test_recovery),
+		cmocka_unit_test(test_touched),
 		cmocka_unit_test(test_move_far),
 		cmocka_unit_test(test_no_flags),
 	};

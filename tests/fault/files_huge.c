@@ -436,8 +436,8 @@ static void none_torn(const char *dir)
 		fail_msg("something in %s is half done", dir);
 	/* Workers remove what was staged, after the call. */
 	snprintf(command, sizeof command,
-		"! find '%s/.berth/stage' '%s/.berth/journal' -type f 2>/dev/null | grep -q .",
-		tree_path("root"), tree_path("root"));
+		"! find '%s'/.berth-* '%s/journal' -type f 2>/dev/null | grep -q .",
+		tree_path("root"), tree_place("root"));
 	for (int i = 0; system(command) != 0; i++) {
 		if (i > 600)
 			fail_msg("something of %s is left in the stage", dir);

@@ -70,8 +70,8 @@ static void reset_kill_tree(void)
 {
 	char command[PATH_MAX];
 
-	snprintf(command, sizeof command, "rm -rf %s/* %s/.berth", tree_path("root"),
-		tree_path("root"));
+	snprintf(command, sizeof command, "rm -rf %s/* %s/.berth-* %s", tree_path("root"),
+		tree_path("root"), tree_path("state"));
 	assert_int_equal(system(command), 0);
 	tree_mkdirs("root/d/e");
 	for (int i = 0; i < N - 1; i++) {
@@ -101,23 +101,10 @@ static int count_new(void)
 	return n;
 }
 
-static int count_kill_entries(const char *name)
-{
-	DIR *d = opendir(tree_path(name));
-	struct dirent *entry;
-	int n = 0;
-
-	while (d && (entry = readdir(d)))
-		n += entry->d_name[0] != '.';
-	if (d)
-		closedir(d);
-	return n;
-}
-
 static void assert_nothing_left(void)
 {
 	/* Who closed last found nothing that is still needed, nor a dead owner. */
-	assert_false(tree_exists("root/.berth"));
+	assert_true(tree_is_clean("root"));
 }
 
 /* As on NFS, and FUSE mostly. */
@@ -198,7 +185,7 @@ static void test_recovery_killed(void **state)
 	for (int k = 0; more; k += 3) {
 		reset_kill_tree();
 		more = killed_at(k, batch_a, before_kill);
-		if (!more || count_kill_entries("root/.berth/journal") == 0)
+		if (!more || tree_records("root") == 0)
 			continue;
 		/* Each try gets a little further than the one before, over the same remains. */
 		for (int j = 0; killed_at(j, touch_root, before_kill); j += 2)

@@ -6,12 +6,15 @@
 #ifndef TESTS_LIB_TREE_H
 #define TESTS_LIB_TREE_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <stdint.h>
 #include <unistd.h>
 
 static char tree_top[PATH_MAX];
@@ -35,6 +38,8 @@ static inline void tree_make(const char *label)
 		perror(tree_top);
 		exit(1);
 	}
+	/* Changes are noted there, out of the tree that they change. */
+	setenv("XDG_STATE_HOME", tree_path("state"), 1);
 }
 
 /* By rm, which copes with trees deeper than PATH_MAX. */
@@ -133,6 +138,77 @@ static inline int tree_exists(const char *name)
 	struct stat st;
 
 	return lstat(tree_path(name), &st) == 0;
+}
+
+/* How many entries, "." and ".." apart. */
+static inline int tree_count(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *entry;
+	int n = 0;
+
+	while (d && (entry = readdir(d)))
+		n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* The state directory's place for the changes of the directory `root`; it need not be there. */
+static inline const char *tree_place(const char *root)
+{
+	static _Thread_local char path[PATH_MAX];
+	struct statfs fs;
+	struct stat st;
+	uint64_t id = 0;
+
+	if (statfs(tree_path(root), &fs) < 0 || stat(tree_path(root), &st) < 0)
+		return "/nowhere";
+	memcpy(&id, &fs.f_fsid, sizeof id);
+	snprintf(path, sizeof path, "%s/berth/changes/%016llx-%llx", tree_path("state"),
+		(unsigned long long)(id ? id : st.st_dev), (unsigned long long)st.st_ino);
+	return path;
+}
+
+/* Transaction records of changes of `root` that are not done. */
+static inline int tree_records(const char *root)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof path, "%s/journal", tree_place(root));
+	return tree_count(path);
+}
+
+/* What is in the directories .berth-ID of `root`; *dirs: how many these are. */
+static inline int tree_staged(const char *root, int *dirs)
+{
+	DIR *d = opendir(tree_path(root));
+	struct dirent *entry;
+	int n = 0;
+
+	*dirs = 0;
+	while (d && (entry = readdir(d))) {
+		char path[2 * PATH_MAX];
+
+		if (strncmp(entry->d_name, ".berth-", 7) != 0)
+			continue;
+		snprintf(path, sizeof path, "%s/%s", tree_path(root), entry->d_name);
+		n += tree_count(path);
+		++*dirs;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Nothing is left of changes of `root`: no directory in it, no place in the state directory. */
+static inline int tree_is_clean(const char *root)
+{
+	struct stat st;
+	int dirs;
+
+	tree_staged(root, &dirs);
+	return dirs == 0 && lstat(tree_place(root), &st) < 0;
 }
 
 static inline int tree_open_fds(void)

@@ -113,5 +113,5 @@ check 'read-only' says 4 '*--read-only*' "$BERTH" --read-only files delete --roo
 check 'an invalid number' says 2 '*takes a number*' "$BERTH" files scan --depth x root
 check 'a closed output' says 1 '*standard output*' bash -c '"$0" files scan --root root >/dev/full' "$BERTH"
 check 'no escape reaches a terminal' bash -c 'touch "root/$(printf "\033[31mred")"; script -qec "\"$0\" files scan --root root --sort" /dev/null | grep -q "\^\[\[31mred"' "$BERTH"
-check 'nothing is left over' test ! -e root/.berth
+check 'nothing is left over' bash -c '! compgen -G "root/.berth*"'
 exit $bad

@@ -58,7 +58,7 @@ def wait_until(what):
 
 def staged():
     """What a batch has put aside and not taken away again."""
-    return os.listdir(f"{WS}/.berth/stage") if os.path.isdir(f"{WS}/.berth/stage") else []
+    return [n for d in os.listdir(WS) if d.startswith(".berth") for n in os.listdir(f"{WS}/{d}")]
 
 
 def error_of(c, number, text):

@@ -13,6 +13,8 @@
 #include "files/files.h"
 #include "lib/tree.h"
 
+#define STAGE_LIKE ".berth-0123456789abcdef0123456789abcdef"
+
 static struct files *f;
 static struct files_root *root;
 
@@ -330,27 +332,26 @@ static void test_delete(void **state)
 	assert_int_equal(delete_tree(".", true), ERR_USAGE);
 	assert_int_equal(delete_tree("../outside", true), ERR_REFUSED);
 	assert_int_equal(delete_tree("src/d1/out/", false), ERR_USAGE);
-	assert_int_equal(delete_tree(".berth", true), ERR_REFUSED);
-	assert_int_equal(delete_tree("./.berth/stage", true), ERR_REFUSED);
+	assert_int_equal(delete_tree(STAGE_LIKE, true), ERR_REFUSED);
+	assert_int_equal(delete_tree("./" STAGE_LIKE "/x", true), ERR_REFUSED);
 	assert_int_equal(delete_tree("src/nothing", false), ERR_NONE);
 	tree_mkdirs("root/src/nothing");
 	/* Deeper than descriptors, and than a path may be long. */
 	close(tree_deep("root/deep"));
 	assert_int_equal(delete_tree("deep", true), ERR_NONE);
 	assert_false(tree_exists("root/deep"));
-	DIR *d = opendir(tree_path("root/.berth/stage"));
-	int n = 0;
+	int dirs;
 
-	while (readdir(d))
-		n++;
-	closedir(d);
-	assert_int_equal(n, 2);
+	assert_int_equal(tree_staged("root", &dirs), 0);
 }
 
 /* A deletion on another file system that was killed: the next change goes on with it, and a note
  * that names anything else is only removed. */
 static void test_noted(void **state)
 {
+	static const char *const notes[] = {
+		"d/.berth.0123456789abcdef.0", "other", "../.berth.out"};
+	char path[PATH_MAX];
 	struct files_root *r;
 
 	(void)state;
@@ -358,12 +359,12 @@ static void test_noted(void **state)
 	tree_text("noted/d/.berth.0123456789abcdef.0/0123456789abcdef.7/f", "x");
 	tree_text("noted/d/kept", "x");
 	tree_text("noted/other", "x");
-	tree_text("noted/.berth/stage/0123456789abcdef.0",
-		"berth: a deletion goes on in d/.berth.0123456789abcdef.0");
-	tree_text("noted/.berth/stage/0123456789abcdef.1", "berth: a deletion goes on in other");
-	tree_text("noted/.berth/stage/0123456789abcdef.2",
-		"berth: a deletion goes on in ../.berth.out");
 	tree_text(".berth.out/f", "x");
+	for (size_t i = 0; i < COUNT(notes); i++) {
+		snprintf(path, sizeof path, "%s/notes/0123456789abcdef0123456789abcdef.%zu",
+			tree_place("noted") + strlen(tree_top) + 1, i);
+		tree_text(path, notes[i]);
+	}
 	r = files_root_open(f, tree_path("noted"), NULL);
 	struct files_tree_totals t;
 
@@ -373,8 +374,7 @@ static void test_noted(void **state)
 	assert_true(tree_exists("noted/d"));
 	assert_true(tree_exists("noted/other"));
 	assert_true(tree_exists(".berth.out/f"));
-	assert_false(tree_exists("noted/.berth/stage/0123456789abcdef.0"));
-	assert_false(tree_exists("noted/.berth/stage/0123456789abcdef.2"));
+	assert_true(tree_is_clean("noted"));
 }
 
 static void test_move(void **state)
@@ -393,7 +393,7 @@ static void test_move(void **state)
 	assert_int_equal(move_tree("../outside", "stolen", false), ERR_REFUSED);
 	assert_int_equal(move_tree("m", "moved", false), ERR_NONE);
 	assert_true(tree_has("root/moved/b", "a"));
-	assert_int_equal(move_tree(".berth", "x", false), ERR_REFUSED);
+	assert_int_equal(move_tree(STAGE_LIKE, "x", false), ERR_REFUSED);
 	assert_int_equal(move_tree("gone", "x", false), ERR_NOT_FOUND);
 }
 

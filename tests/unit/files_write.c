@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <cmocka.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <berth/mem.h>
 
@@ -24,26 +26,15 @@ static const enum files_promise promises[] = {FILES_VISIBLE, FILES_DURABLE, FILE
 static struct files *f;
 static struct files_root *root;
 
-static int count_stage_entries(const char *name)
-{
-	DIR *d = opendir(tree_path(name));
-	struct dirent *entry;
-	int n = 0;
-
-	while (d && (entry = readdir(d)))
-		n += entry->d_name[0] != '.';
-	if (d)
-		closedir(d);
-	return n;
-}
-
 /* Nothing of a batch stays behind: of a large one, once the workers have removed it. */
 static void assert_stage_empty(void)
 {
-	for (int i = 0; i < 10000 && count_stage_entries("root/.berth/stage") > 0; i++)
+	int dirs;
+
+	for (int i = 0; i < 10000 && tree_staged("root", &dirs) > 0; i++)
 		usleep(1000);
-	assert_int_equal(count_stage_entries("root/.berth/stage"), 0);
-	assert_int_equal(count_stage_entries("root/.berth/journal"), 0);
+	assert_int_equal(tree_staged("root", &dirs), 0);
+	assert_int_equal(tree_records("root"), 0);
 }
 
 static enum err_kind put_one(const char *path, const char *text, const struct files_token *expect,
@@ -218,7 +209,7 @@ static void test_bad_targets(void **state)
 	assert_int_equal(put_one("gone/x", "x", NULL, false, NULL), ERR_NOT_FOUND);
 	assert_int_equal(put_one("inlink/x/y", "x", NULL, false, NULL), ERR_SYS);
 	assert_true(tree_has("outside", "outside"));
-	assert_int_equal(count_stage_entries("elsewhere"), 0);
+	assert_int_equal(tree_count(tree_path("elsewhere")), 0);
 	assert_stage_empty();
 }
 
@@ -304,12 +295,13 @@ static void test_partial(void **state)
 /* A process of its own that writes and is killed without any chance to clean up. */
 static void test_leftovers(void **state)
 {
-	int go[2];
+	int go[2], dirs;
 	pid_t pid;
 	char c;
 
 	(void)state;
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	files_root_close(root); /* the only owner is the child's */
 	pid = fork();
 	if (pid == 0) {
 		struct files *mine =
@@ -320,15 +312,18 @@ static void test_leftovers(void **state)
 
 		files_write(mine, r, &p, 1, &(struct files_write_options){0}, &w, NULL);
 		/* What a kill in the middle of staging leaves. */
-		DIR *d = opendir(tree_path("root/.berth"));
+		DIR *d = opendir(tree_place("root"));
 		struct dirent *entry;
 
 		while ((entry = readdir(d)))
 			if (strncmp(entry->d_name, "owner.", 6) == 0) {
 				char name[128];
 
-				snprintf(name, sizeof name, "root/.berth/stage/%s.77",
-					entry->d_name + 6);
+				snprintf(name, sizeof name, "root/.berth-%s", entry->d_name + 6);
+				tree_mkdirs(name);
+				chmod(tree_path(name), 0700);
+				snprintf(name, sizeof name, "root/.berth-%s/%s.77",
+					entry->d_name + 6, entry->d_name + 6);
 				tree_text(name, "half");
 			}
 		(void)!write(go[1], "r", 1);
@@ -336,12 +331,11 @@ static void test_leftovers(void **state)
 		_exit(1);
 	}
 	assert_int_equal(read(go[0], &c, 1), 1);
-	assert_true(count_stage_entries("root/.berth/stage") > 0);
+	assert_true(tree_staged("root", &dirs) > 0);
 	/* As long as it lives its files are its own. */
-	files_root_close(root);
 	root = files_root_open(f, tree_path("root"), NULL);
 	assert_int_equal(put_one("living", "x", NULL, false, NULL), ERR_NONE);
-	assert_true(count_stage_entries("root/.berth/stage") > 0);
+	assert_true(tree_staged("root", &dirs) > 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	files_root_close(root);
@@ -352,52 +346,82 @@ static void test_leftovers(void **state)
 	close(go[1]);
 }
 
-/* A planted .berth, stage or journal must not be followed. */
-static void test_planted(void **state)
+/* A record as berth once kept it in the tree, forged by whoever can write there: it moves a staged file to `to`. */
+static void forge_record(const char *dir, const char *id, const char *to)
 {
-	struct files_root *r;
-	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
-	struct files_writing *w;
-	struct err e = ERR_INIT;
-	static const char *const names[] = {".berth", ".berth/stage", ".berth/journal"};
+	struct {
+		char magic[8];
+		uint32_t version, count;
+		uint64_t checksum, size;
+		uint8_t direction, pad[7];
+	} header = {.magic = "berthwal", .version = 1, .count = 1, .direction = 'f'};
+	struct {
+		uint64_t new_ino, old_ino, old_size;
+		int64_t old_mtime_ns;
+		uint32_t existed, path_len;
+		char stage[64];
+	} record = {.path_len = (uint32_t)strlen(to)};
+	char bytes[sizeof header + sizeof record + 64] = "", name[128];
+	size_t len = sizeof header + sizeof record + strlen(to) + 1;
+	struct stat st;
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(names); i++) {
-		char at[64];
-
-		tree_mkdirs("victim");
-		tree_mkdirs("planted/.berth");
-		chmod(tree_path("planted/.berth"), 0700);
-		if (i == 0)
-			rmdir(tree_path("planted/.berth"));
-		snprintf(at, sizeof at, "planted/%s", names[i]);
-		assert_int_equal(symlink(tree_path("victim"), tree_path(at)), 0);
-		r = files_root_open(f, tree_path("planted"), NULL);
-		assert_int_equal(
-			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, &e), -1);
-		files_writing_free(w);
-		files_root_close(r);
-		assert_int_equal(count_stage_entries("victim"), 0);
-		assert_false(tree_exists("planted/x"));
-		unlink(tree_path(at));
-		/* Somebody else's directory, or one that others may write to. */
-		if (i == 0)
-			tree_mkdirs("planted/.berth");
-		chmod(tree_path("planted/.berth"), 0777);
-		r = files_root_open(f, tree_path("planted"), NULL);
-		assert_int_equal(
-			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, &e), -1);
-		assert_int_equal(e.kind, ERR_REFUSED);
-		files_writing_free(w);
-		files_root_close(r);
-		char command[PATH_MAX];
-
-		snprintf(command, sizeof command, "rm -rf %s", tree_path("planted"));
-		assert_int_equal(system(command), 0);
-	}
+	snprintf(record.stage, sizeof record.stage, "%s.0", id);
+	snprintf(name, sizeof name, "%s/stage/%s", dir, record.stage);
+	tree_text(name, "evil");
+	assert_int_equal(stat(tree_path(name), &st), 0);
+	record.new_ino = st.st_ino;
+	header.size = len;
+	memcpy(bytes + sizeof header, &record, sizeof record);
+	memcpy(bytes + sizeof header + sizeof record, to, strlen(to));
+	header.checksum = XXH3_64bits(bytes + sizeof header, len - sizeof header);
+	memcpy(bytes, &header, sizeof header);
+	snprintf(name, sizeof name, "%s/journal/%s.1", dir, id);
+	tree_write(name, bytes, len);
 }
 
-/* Damaged, foreign and unfinished journals of dead processes: never a half-done batch. */
+/* Nothing that lies in the tree is believed, followed or removed, whatever it is called. */
+static void test_planted(void **state)
+{
+	static const char *const names[] = {".berth", ".berth-0123456789abcdef0123456789abcdef"};
+	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
+	struct files_writing *w;
+
+	(void)state;
+	tree_mkdirs("planted/.git/hooks");
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct files_root *r;
+		char at[128];
+
+		snprintf(at, sizeof at, "planted/%s", names[i]);
+		tree_mkdirs(at);
+		chmod(tree_path(at), 0700);
+		forge_record(at, "0123456789abcdef", ".git/hooks/pre-commit");
+		forge_record(at, "0123456789abcdef0123456789abcdef", ".git/hooks/pre-commit");
+		r = files_root_open(f, tree_path("planted"), NULL);
+		assert_int_equal(
+			files_write(f, r, &p, 1,
+				&(struct files_write_options){.promise = FILES_ALL_OR_NOTHING}, &w,
+				NULL),
+			0);
+		files_writing_free(w);
+		files_root_close(r);
+		assert_false(tree_exists("planted/.git/hooks/pre-commit"));
+		snprintf(at, sizeof at, "planted/%s/journal/0123456789abcdef.1", names[i]);
+		assert_true(tree_exists(at));
+	}
+	/* A link, and a directory that others may write to, are in nobody's way either. */
+	tree_mkdirs("victim");
+	tree_mkdirs("linked");
+	assert_int_equal(symlink(tree_path("victim"), tree_path("linked/.berth")), 0);
+	struct files_root *r = files_root_open(f, tree_path("linked"), NULL);
+
+	assert_int_equal(files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, NULL), 0);
+	files_writing_free(w);
+	files_root_close(r);
+	assert_int_equal(tree_count(tree_path("victim")), 0);
+}
+
+/* Damaged, foreign and unfinished records of dead processes: never a half-done batch. */
 static void test_journals(void **state)
 {
 	static const char *const junk[] = {"", "berthwal",
@@ -405,24 +429,29 @@ static void test_journals(void **state)
 	struct files_root *r;
 	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
 	struct files_writing *w;
+	char place[PATH_MAX], name[PATH_MAX + 64], command[2 * PATH_MAX];
 
 	(void)state;
+	tree_mkdirs("journals");
+	snprintf(place, sizeof place, "%s/journal", tree_place("journals"));
 	for (size_t i = 0; i <= COUNT(junk); i++) {
-		tree_mkdirs("journals/.berth/journal");
-		chmod(tree_path("journals/.berth"), 0700);
-		if (i < COUNT(junk))
-			tree_text("journals/.berth/journal/0123456789abcdef.1", junk[i]);
-		else
+		snprintf(command, sizeof command, "mkdir -m 700 -p '%s'", place);
+		assert_int_equal(system(command), 0);
+		snprintf(name, sizeof name, "%s/0123456789abcdef0123456789abcdef.1", place);
+		if (i < COUNT(junk)) {
+			AUTO_CLOSE int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
 			assert_int_equal(
-				symlink("/etc/passwd",
-					tree_path("journals/.berth/journal/0123456789abcdef.1")),
-				0);
+				write(fd, junk[i], strlen(junk[i])), (ssize_t)strlen(junk[i]));
+		} else {
+			assert_int_equal(symlink("/etc/passwd", name), 0);
+		}
 		r = files_root_open(f, tree_path("journals"), NULL);
 		assert_int_equal(
 			files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, NULL), 0);
 		files_writing_free(w);
 		files_root_close(r);
-		assert_int_equal(count_stage_entries("journals/.berth/journal"), 0);
+		assert_true(tree_is_clean("journals"));
 	}
 }
 
@@ -436,11 +465,13 @@ static void test_lock_timeout(void **state)
 		.l_whence = SEEK_SET,
 		.l_start = 1,
 		.l_len = (INT64_C(1) << 62) - 1};
+	char lock[PATH_MAX];
 	int fd;
 
 	(void)state;
 	assert_int_equal(put_one("x", "x", NULL, false, NULL), ERR_NONE);
-	fd = open(tree_path("root/.berth/lock"), O_RDWR | O_CLOEXEC);
+	snprintf(lock, sizeof lock, "%s/lock", tree_place("root"));
+	fd = open(lock, O_RDWR | O_CLOEXEC);
 	assert_int_equal(fcntl(fd, F_OFD_SETLK, &l), 0);
 	assert_int_equal(files_write(f, root, &p, 1,
 				 &(struct files_write_options){.lock_timeout_ms = 50}, &w, &e),
@@ -513,12 +544,13 @@ static void *count_coming_and_going(void *arg)
 	return NULL;
 }
 
-/* Who closes last removes .berth, with the lock in it, while others come in. */
+/* The last to close removes the place for changes, with the lock in it, while others come in. */
 static void test_nothing_stays(void **state)
 {
-	static const char *const stays[] = {".berth/stage/0123456789abcdef.x", ".berth/owner.x"};
 	struct files_root *r;
 	pthread_t t[4];
+	char name[PATH_MAX];
+	struct stat st;
 
 	(void)state;
 	tree_text("leaving/counter", "0");
@@ -527,24 +559,44 @@ static void test_nothing_stays(void **state)
 	for (size_t i = 0; i < COUNT(t); i++)
 		pthread_join(t[i], NULL);
 	assert_true(tree_has("leaving/counter", "400"));
-	assert_false(tree_exists("leaving/.berth"));
+	assert_true(tree_is_clean("leaving"));
 	/* What nobody knows is not removed, nor the lock that it may need. */
-	for (size_t i = 0; i < COUNT(stays); i++) {
-		char name[64];
-
-		snprintf(name, sizeof name, "leaving/%s", stays[i]);
-		r = files_root_open(f, tree_path("leaving"), NULL);
-		count_up(f, r, "counter", 1);
-		tree_text(name, "");
-		files_root_close(r);
-		assert_true(tree_exists(name));
-		assert_true(tree_exists("leaving/.berth/lock"));
-		assert_int_equal(unlink(tree_path(name)), 0);
-	}
+	r = files_root_open(f, tree_path("leaving"), NULL);
+	count_up(f, r, "counter", 1);
+	snprintf(name, sizeof name, "%s/owner.x", tree_place("leaving"));
+	close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	files_root_close(r);
+	assert_int_equal(stat(name, &st), 0);
+	assert_int_equal(unlink(name), 0);
 	r = files_root_open(f, tree_path("leaving"), NULL);
 	count_up(f, r, "counter", 1);
 	files_root_close(r);
-	assert_false(tree_exists("leaving/.berth"));
+	assert_true(tree_is_clean("leaving"));
+}
+
+/* Where the state directory cannot be written changes go on; a batch that would need a record there does not. */
+static void test_without_state(void **state)
+{
+	struct files_put p = {.path = "x", .bytes = "x", .len = 1};
+	struct files_write_options all = {.promise = FILES_ALL_OR_NOTHING};
+	struct files_writing *w;
+	struct err e = ERR_INIT;
+	struct files_root *r;
+	int dirs;
+
+	(void)state;
+	tree_text("no_state", "a file");
+	tree_mkdirs("stateless");
+	setenv("XDG_STATE_HOME", tree_path("no_state"), 1);
+	r = files_root_open(f, tree_path("stateless"), NULL);
+	assert_int_equal(files_write(f, r, &p, 1, &(struct files_write_options){0}, &w, NULL), 0);
+	files_writing_free(w);
+	assert_int_equal(files_write(f, r, &p, 1, &all, &w, &e), -1);
+	files_writing_free(w);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	files_root_close(r);
+	assert_int_equal(tree_staged("stateless", &dirs) + dirs, 0);
+	setenv("XDG_STATE_HOME", tree_path("state"), 1);
 }
 
 static _Atomic bool stop;
@@ -634,6 +686,7 @@ int main(void)
 		cmocka_unit_test(test_lock_timeout),
 		cmocka_unit_test(test_lost_updates),
 		cmocka_unit_test(test_nothing_stays),
+		cmocka_unit_test(test_without_state),
 		cmocka_unit_test(test_write_cancel),
 	};
 

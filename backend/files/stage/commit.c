@@ -194,7 +194,7 @@ static int take_back(struct batch *b, const struct journal_item *items, size_t d
 			"%s; the next change in this directory finishes the batch; before it",
 			why.msg);
 	for (size_t i = done + 1; i-- > 0;) {
-		if (journal_back(b->root, b->staging, &items[i], &why) < 0)
+		if (journal_back(b->root, b->staging->stage, &items[i], &why) < 0)
 			b->unfinished = true;
 		b->items[i].placed = false;
 	}
@@ -211,14 +211,18 @@ static int commit_journalled(struct batch *b, struct err *e)
 {
 	AUTO_FREE struct journal_item *items = xmalloc(b->n * sizeof *items);
 
-	for (size_t i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++) {
+		if (journal_seal(b->staging->stage, &b->items[i].j, e) < 0)
+			return -1;
 		items[i] = b->items[i].j;
+	}
 	if (journal_commit(b->staging, items, b->n, b->journal, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b->n; i++) {
 		struct batch_item *it = &b->items[i];
 
-		if (journal_forward(b->root, b->staging, &items[i], i + 1 < b->n, e) < 0) {
+		if (journal_forward(b->root, b->staging->stage, &items[i],
+			    i + 1 < b->n ? &b->staging->kept : NULL, e) < 0) {
 			batch_fail(b, it, e);
 			return take_back(b, items, i, e);
 		}

@@ -161,6 +161,8 @@ static void remove_leaving(int stage, struct leaving *it)
 
 static void leavings_free(struct leavings *l)
 {
+	if (l->staging)
+		staging_leave(l->staging);
 	staging_unref(l->staging);
 	free(l);
 }
@@ -184,7 +186,8 @@ void leavings_go(struct leavings *l, struct files *f, struct staging *s)
 	/* Few names go here and now; what is still open keeps its blocks until it is closed. */
 	for (size_t i = 0; few && l->names && i < l->n; i++)
 		remove_name(s->stage, &l->items[i]);
-	if (!few)
+	/* Whoever calls this uses the stage: it is there, and stays until the last name is gone. */
+	if (!few && staging_use(s, "", NULL) == 0)
 		l->staging = staging_ref(s);
 	atomic_store(&l->hands, hands);
 	if (l->n && pool_later(f->pool, hands, remove_some, l))

@@ -1,4 +1,4 @@
-/* recover.c - looking for what dead processes left: journals first, then what they needed. */
+/* recover.c - finishes or undoes what dead processes left: records first, then what they needed. */
 #include "files/stage/recover.h"
 
 #include <dirent.h>
@@ -12,55 +12,49 @@
 #include "files/stage/commit_record.h"
 #include "files/stage/removal.h"
 
-/* "ID.N": ID of 16 hexadecimal digits. */
-static bool split_id(const char *name, char id[17])
-{
-	if (strspn(name, "0123456789abcdef") != 16 || name[16] != '.')
-		return false;
-	memcpy(id, name, 16);
-	id[16] = '\0';
-	return true;
-}
-
 typedef int entry_fn(struct files_root *r, struct staging *s, const char *name, struct err *e);
+
+static DIR *open_listing(int dir)
+{
+	AS_PROCESS;
+	/* A description of its own: others read the same directory at the same time. */
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
 
 /* Call fn for every entry of the directory that belongs to a dead process. */
 static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn *fn, struct err *e)
 {
-	/* A description of its own: others read the same directory at the same time. */
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = open_listing(dir);
+	int rc = d ? 0 : err_sys(e, errno, "cannot read what changes of %s left", r->name);
 	struct dirent *entry;
-	char id[17], last[17] = "";
+	char id[STAGING_ID_LEN + 1], last[STAGING_ID_LEN + 1] = "";
 	bool last_dead = false;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return err_sys(e, errno, "cannot read " STAGING_NAME " in %s", r->name);
-	}
 	while (rc == 0) {
-		const char *name;
-
 		errno = 0;
 		entry = readdir(d);
 		if (!entry) {
 			if (errno)
 				rc = err_sys(
-					e, errno, "cannot read " STAGING_NAME " in %s", r->name);
+					e, errno, "cannot read what changes of %s left", r->name);
 			break;
 		}
-		name = entry->d_name;
-		if (!split_id(name, id))
+		if (!staging_id_of(entry->d_name, id))
 			continue;
 		if (strcmp(id, last) != 0) {
 			strcpy(last, id);
 			last_dead = staging_is_dead(s, id);
 		}
 		if (last_dead)
-			rc = fn(r, s, name, e);
+			rc = fn(r, s, entry->d_name, e);
 	}
-	closedir(d);
+	if (d)
+		closedir(d);
 	return rc;
 }
 
@@ -73,34 +67,64 @@ static int stop_at_first(struct files_root *r, struct staging *s, const char *na
 	return 1;
 }
 
-static int has_journal(struct files_root *r, struct staging *s, const char *name, struct err *e)
+static int finish_note(struct files_root *r, struct staging *s, const char *name, struct err *e)
 {
-	(void)r;
 	(void)e;
-	return memcmp(name, s->clearing, 17) == 0;
+	remove_noted(r, s, name);
+	return 0;
 }
 
-/* Entries of a dead process are needed only while a journal of it is there.  Asked after the process
- * was found dead: it makes no new one, and who replays it removes these first. */
-static int remove_staged(struct files_root *r, struct staging *s, const char *name, struct err *e)
+/* What a process needs stays while a record of it is there.  Asked after it was found dead: it makes no new one. */
+static bool has_record(const struct staging *s, const char *id)
 {
+	DIR *d = open_listing(s->journal);
+	struct dirent *entry;
+	char of[STAGING_ID_LEN + 1];
+	bool found = !d;
+
+	while (!found && (entry = readdir(d)) != NULL)
+		found = staging_id_of(entry->d_name, of) && strcmp(of, id) == 0;
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static void unlink_owner(struct staging *s, const char *name)
+{
+	AS_PROCESS;
+
+	unlinkat(s->dir, name, 0);
+}
+
+/* The stage of an owner that is gone, then the owner; and those that went before they became owners. */
+static void bury_owner(struct staging *s, const char *name)
+{
+	char id[STAGING_ID_LEN + 1], dir[STAGING_DIR_MAX];
 	struct files_tree_totals t = {0};
 
-	if (memcmp(name, s->clearing, 17) != 0) {
-		memcpy(s->clearing, name, 17);
-		s->keep = each_dead(r, s, s->journal, has_journal, e) != 0;
-	}
-	if (s->keep)
-		return 0;
-	remove_noted(r, s, name);
-	remove_tree(s, s->stage, name, NULL, &t);
-	return 0;
+	if (!staging_id_of(name, id) || strcmp(id, s->id) == 0 || !staging_is_unlocked(s, name) ||
+		has_record(s, id))
+		return;
+	remove_tree(s, s->top, staging_dir_name(dir, id), NULL, &t);
+	if (t.errors == 0)
+		unlink_owner(s, name);
+}
+
+static void bury_owners(struct staging *s)
+{
+	DIR *d = open_listing(s->dir);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d)) != NULL)
+		bury_owner(s, entry->d_name);
+	if (d)
+		closedir(d);
 }
 
 int staging_recover(struct files_root *r, struct staging *s, bool thorough,
 	const struct patience *p, struct err *e)
 {
-	int journals = each_dead(r, s, s->journal, stop_at_first, e);
+	int journals = s->dir < 0 ? 0 : each_dead(r, s, s->journal, stop_at_first, e);
 
 	if (journals > 0) {
 		AUTO_CLOSE int fd = staging_lock_all(s, p, e);
@@ -108,24 +132,30 @@ int staging_recover(struct files_root *r, struct staging *s, bool thorough,
 		if (fd < 0 || each_dead(r, s, s->journal, journal_replay, e) < 0)
 			return -1;
 	}
-	if (journals < 0 || !thorough)
+	if (journals < 0 || !thorough || s->dir < 0)
 		return journals < 0 ? -1 : 0;
-	s->clearing[0] = '\0';
-	if (each_dead(r, s, s->stage, remove_staged, e) < 0)
+	if (each_dead(r, s, s->notes, finish_note, e) < 0)
 		return -1;
-	staging_bury(s);
+	bury_owners(s);
 	return 0;
 }
 
 static struct staging *open_recovered(struct files_root *r, const struct patience *p, struct err *e)
 {
 	struct staging *s = staging_open(r, p, e);
+	int rc;
 
-	if (s && staging_recover(r, s, true, p, e) < 0) {
-		staging_unref(s);
-		s = NULL;
+	if (!s)
+		return NULL;
+	rc = staging_use(s, r->name, e);
+	if (rc == 0) {
+		rc = staging_recover(r, s, true, p, e);
+		staging_leave(s);
 	}
-	return s;
+	if (rc == 0)
+		return s;
+	staging_unref(s);
+	return NULL;
 }
 
 struct staging *staging_get(struct files_root *r, const struct patience *p, struct err *e)
@@ -137,5 +167,11 @@ struct staging *staging_get(struct files_root *r, const struct patience *p, stru
 		r->staging = open_recovered(r, p, e);
 	s = r->staging;
 	pthread_mutex_unlock(&r->lock);
-	return s;
+	return s && staging_use(s, r->name, e) == 0 ? s : NULL;
+}
+
+void staging_put(struct staging *const *s)
+{
+	if (*s)
+		staging_leave(*s);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "files/stage/removal.h"
@@ -273,8 +274,7 @@ void remove_tree(struct staging *s, int dir, const char *name, const struct op *
 
 /* --- trees on another file system than the stage --- */
 
-#define TRASH STAGING_NAME "."
-#define NOTE "berth: a deletion goes on in "
+#define TRASH ".berth."
 
 /* All that is in the directory dir/name, and it. */
 static void remove_trash(struct staging *s, int dir, const char *name, const struct op *op,
@@ -309,27 +309,36 @@ static void remove_trash(struct staging *s, int dir, const char *name, const str
 	unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* The path of the directory that a note in the stage speaks of, or NULL. */
+/* The path of the directory that a note speaks of, or NULL. */
 static char *read_note(struct staging *s, const char *name)
 {
-	AUTO_CLOSE int fd = openat(s->stage, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	AUTO_FREE char *text = NULL;
-	struct stat st;
+	AS_PROCESS;
+	AUTO_STR struct str text = STR_INIT;
 	const char *leaf;
-	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != path_user() ||
-		st.st_size >= PATH_LONGEST)
-		return NULL;
-	text = xmalloc((size_t)st.st_size + 1);
-	n = read(fd, text, (size_t)st.st_size);
-	text[n < 0 ? 0 : n] = '\0';
-	if (n != st.st_size || strncmp(text, NOTE, strlen(NOTE)) != 0)
+	if (file_read(s->notes, name, O_NOFOLLOW, PATH_LONGEST, &text, NULL) < 0 || !text.len ||
+		strlen(text.s) != text.len)
 		return NULL;
 	/* Only what carries our name is ours to remove. */
-	leaf = strrchr(text, '/');
-	leaf = leaf ? leaf + 1 : text + strlen(NOTE);
-	return strncmp(leaf, TRASH, strlen(TRASH)) == 0 ? xstrdup(text + strlen(NOTE)) : NULL;
+	leaf = strrchr(text.s, '/');
+	leaf = leaf ? leaf + 1 : text.s;
+	return strncmp(leaf, TRASH, strlen(TRASH)) == 0 ? xstrdup(text.s) : NULL;
+}
+
+static int write_note(struct staging *s, const char *name, const struct str *text)
+{
+	AS_PROCESS;
+	AUTO_CLOSE int fd =
+		openat(s->notes, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -1 : file_write(fd, text->s, text->len);
+}
+
+static void remove_note(struct staging *s, const char *name)
+{
+	AS_PROCESS;
+
+	unlinkat(s->notes, name, 0);
 }
 
 void remove_noted(struct files_root *r, struct staging *s, const char *name)
@@ -341,6 +350,8 @@ void remove_noted(struct files_root *r, struct staging *s, const char *name)
 
 	if (dir >= 0)
 		remove_trash(s, dir, leaf, NULL, &t);
+	if (!t.errors)
+		remove_note(s, name);
 }
 
 int remove_beside(struct staging *s, const char *path, int dir, const char *leaf,
@@ -349,16 +360,15 @@ int remove_beside(struct staging *s, const char *path, int dir, const char *leaf
 	char note[STAGE_NAME_MAX], trash[STAGE_NAME_MAX + 8];
 	size_t parent = (size_t)(leaf - path);
 	AUTO_STR struct str text = STR_INIT;
-	AUTO_CLOSE int fd = -1, beside = -1;
+	AUTO_CLOSE int beside = -1;
 	int rc;
 
 	stage_name(s, note);
 	snprintf(trash, sizeof trash, TRASH "%s", note);
-	str_adds(&text, NOTE);
 	str_add(&text, path, parent);
 	str_adds(&text, trash);
-	fd = openat(s->stage, note, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len) {
+	/* Without a state directory nothing is noted: interrupted, it stays as it is. */
+	if (s->notes >= 0 && write_note(s, note, &text) < 0) {
 		rc = err_sys(e, errno, "cannot note the deletion of %.200s", path);
 	} else if (mkdirat(dir, trash, 0700) < 0 ||
 		(beside = openat(dir, trash, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
@@ -370,7 +380,7 @@ int remove_beside(struct staging *s, const char *path, int dir, const char *leaf
 		rc = 0;
 	}
 	/* Interrupted: recovery goes on with it. */
-	if (rc < 0 || !(op && op_stopped(op)))
-		unlinkat(s->stage, note, 0);
+	if (s->notes >= 0 && (rc < 0 || !(op && op_stopped(op))))
+		remove_note(s, note);
 	return rc;
 }

@@ -13,8 +13,7 @@ int removal_hide(int dir, const char *name, int stage, const char *to);
 void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
 	struct files_tree_totals *t);
 
-/* What is in the stage may be a note of a deletion on another file system: finish that.  The note
- * itself stays. */
+/* Finish the deletion on another file system that the note `name` speaks of; then the note goes. */
 void remove_noted(struct files_root *r, struct staging *s, const char *name);
 
 /* Out of sight into a directory beside it, where the stage is on another file system, then taken apart

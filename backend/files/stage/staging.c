@@ -1,4 +1,4 @@
-/* staging.c - the directory .berth of a root: who owns what in it, and the locks. */
+/* staging.c - the directory of a change in its root, and its locks and owners in the state directory. */
 #include "files/common/paths.h"
 
 #include <dirent.h>
@@ -7,13 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/random.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 
 #include "files/stage/staging.h"
 
@@ -25,22 +28,65 @@
 #define OWNER "owner."
 #define NEW_OWNER "new." /* until it is locked */
 
-/* Open (or make) a directory of ours below `parent`. */
-static int open_own_dir(int parent, const char *name, const char *root, struct err *e)
+struct staging_identity staging_identity(void)
 {
-	AUTO_CLOSE int fd = -1;
+	struct staging_identity was = {.uid = path_user(), .gid = path_group()};
+
+	was.changed = was.uid != geteuid() || was.gid != getegid();
+	if (was.changed) {
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+	return was;
+}
+
+void staging_identity_end(struct staging_identity *i)
+{
+	if (i->changed) {
+		setfsgid(i->gid);
+		setfsuid(i->uid);
+	}
+}
+
+bool staging_is_ours(const char *name)
+{
+	const char *id = name + strlen(STAGING_PREFIX);
+
+	return strncmp(name, STAGING_PREFIX, strlen(STAGING_PREFIX)) == 0 &&
+		strspn(id, "0123456789abcdef") == STAGING_ID_LEN && !id[STAGING_ID_LEN];
+}
+
+char *staging_dir_name(char buf[STAGING_DIR_MAX], const char *id)
+{
+	snprintf(buf, STAGING_DIR_MAX, STAGING_PREFIX "%.*s", STAGING_ID_LEN, id);
+	return buf;
+}
+
+int staging_open_stage(const struct staging *s, const char *id)
+{
+	char name[STAGING_DIR_MAX];
+	AUTO_CLOSE int fd = openat(s->top, staging_dir_name(name, id),
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "cannot make %s in %s", name, root);
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, errno, "cannot open %s in %s", name, root);
-	if (st.st_uid != path_user() || (st.st_mode & 022))
-		return err_set(e, ERR_REFUSED,
-			"%s in %.200s belongs to another user or is writable by others: remove it",
-			name, root);
+		return -1;
+	if (st.st_uid != path_user() || (st.st_mode & 022)) {
+		errno = EPERM;
+		return -1;
+	}
 	return steal_fd(&fd);
+}
+
+/* Open (or make) a directory below one of the state directory. */
+static int open_own_dir(int parent, const char *name, struct err *e)
+{
+	int fd;
+
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "cannot make the directory %s for changes", name);
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "cannot open the directory %s for changes", name) : fd;
 }
 
 static int lock_range(int fd, short type, uint64_t from, uint64_t n)
@@ -68,8 +114,8 @@ static int lock_patiently(
 	unsigned pause = 200, noise = (unsigned)getpid() * 2654435761u + (unsigned)(uintptr_t)&fd;
 
 	while (lock_range(fd, type, from, n) < 0) {
-		/* NFS and FUSE may have no such locks: version tokens still find conflicts. */
-		if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)
+		/* NFS and FUSE may have no such locks, nor has a directory: version tokens still find conflicts. */
+		if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS || errno == EBADF)
 			return 0;
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return err_sys(e, errno, "cannot lock the files to be written");
@@ -102,9 +148,13 @@ static void open_gate(int fd)
 
 static int open_lock(struct staging *s, struct err *e)
 {
-	int fd = openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	AS_PROCESS;
+	/* Without a state directory nothing can be locked: any descriptor serves. */
+	int fd = s->dir < 0
+		? openat(s->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+		: openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return fd < 0 ? err_sys(e, errno, "cannot open the lock file in " STAGING_NAME) : fd;
+	return fd < 0 ? err_sys(e, errno, "cannot open the lock of changes") : fd;
 }
 
 int staging_lock_all(struct staging *s, const struct patience *p, struct err *e)
@@ -197,8 +247,9 @@ int rename_new(int from_dir, const char *from, int to_dir, const char *to)
 	return -1;
 }
 
-static bool is_unlocked(struct staging *s, const char *name)
+bool staging_is_unlocked(struct staging *s, const char *name)
 {
+	AS_PROCESS;
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	AUTO_CLOSE int fd = openat(s->dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
@@ -214,45 +265,52 @@ bool staging_is_dead(struct staging *s, const char *id)
 
 	if (strcmp(id, s->id) == 0)
 		return false;
-	snprintf(name, sizeof name, OWNER "%.20s", id);
-	return is_unlocked(s, name);
+	snprintf(name, sizeof name, OWNER "%.*s", STAGING_ID_LEN, id);
+	return staging_is_unlocked(s, name);
 }
 
-void staging_bury(struct staging *s)
+bool staging_id_of(const char *name, char id[STAGING_ID_LEN + 1])
 {
-	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	static const char *const prefixes[] = {OWNER, NEW_OWNER, ""};
+	size_t skip = 0;
 
-	while (d && (entry = readdir(d)) != NULL)
-		if ((strncmp(entry->d_name, OWNER, strlen(OWNER)) == 0 ||
-			    strncmp(entry->d_name, NEW_OWNER, strlen(NEW_OWNER)) == 0) &&
-			is_unlocked(s, entry->d_name))
-			unlinkat(s->dir, entry->d_name, 0);
-	if (d)
-		closedir(d);
-	else if (fd >= 0)
-		close(fd);
+	for (size_t i = 0; i < COUNT(prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) {
+			skip = strlen(prefixes[i]);
+			break;
+		}
+	if (strspn(name + skip, "0123456789abcdef") != STAGING_ID_LEN ||
+		name[skip + STAGING_ID_LEN] != (skip ? '\0' : '.'))
+		return false;
+	memcpy(id, name + skip, STAGING_ID_LEN);
+	id[STAGING_ID_LEN] = '\0';
+	return true;
+}
+
+static int choose_id(struct staging *s, struct err *e)
+{
+	uint64_t id[2];
+
+	if (getrandom(id, sizeof id, 0) != sizeof id)
+		return err_sys(e, errno, "cannot get random numbers");
+	snprintf(s->id, sizeof s->id, "%016llx%016llx", (unsigned long long)id[0],
+		(unsigned long long)id[1]);
+	return 0;
 }
 
 static int become_owner(struct staging *s, struct err *e)
 {
+	AS_PROCESS;
 	char fresh[64], name[64];
-	uint64_t id;
 
 	/* Under another name until it is locked: unlocked it would be a dead process's. */
+	snprintf(fresh, sizeof fresh, NEW_OWNER "%s", s->id);
+	snprintf(name, sizeof name, OWNER "%s", s->id);
 	for (int attempt = 0; attempt < 100; attempt++) {
-		if (getrandom(&id, sizeof id, 0) != sizeof id)
-			return err_sys(e, errno, "cannot get random numbers");
-		snprintf(s->id, sizeof s->id, "%016llx", (unsigned long long)id);
-		snprintf(fresh, sizeof fresh, NEW_OWNER "%s", s->id);
-		snprintf(name, sizeof name, OWNER "%s", s->id);
 		s->owner = openat(
 			s->dir, fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (s->owner < 0 && errno != EEXIST)
-			break;
 		if (s->owner < 0)
-			continue;
+			break;
 		lock_range(s->owner, F_WRLCK, 0, 0);
 		if (renameat(s->dir, fresh, s->dir, name) == 0)
 			return 0;
@@ -262,7 +320,7 @@ static int become_owner(struct staging *s, struct err *e)
 		if (errno != ENOENT)
 			break;
 	}
-	return err_sys(e, errno, "cannot create %s in " STAGING_NAME, name);
+	return err_sys(e, errno, "cannot create %s for changes", name);
 }
 
 static bool is_same_file(int dir, const char *name, int fd)
@@ -273,29 +331,54 @@ static bool is_same_file(int dir, const char *name, int fd)
 		there.st_dev == here.st_dev && there.st_ino == here.st_ino;
 }
 
-/* What is open is what others find, and not what somebody has removed meanwhile. */
-static bool is_in_place(const struct staging *s)
+/* Below changes/: the file system's id is the same after a restart, where it has one. */
+static int name_place(struct staging *s)
 {
-	return is_same_file(s->top, STAGING_NAME, s->dir) && is_same_file(s->dir, "lock", s->held);
+	struct statfs fs;
+	struct stat st;
+	uint64_t id = 0;
+
+	if (fstatfs(s->top, &fs) < 0 || fstat(s->top, &st) < 0)
+		return -1;
+	memcpy(&id, &fs.f_fsid, sizeof fs.f_fsid < sizeof id ? sizeof fs.f_fsid : sizeof id);
+	snprintf(s->place, sizeof s->place, "%016llx-%llx",
+		(unsigned long long)(id ? id : st.st_dev), (unsigned long long)st.st_ino);
+	return 0;
 }
 
-static int enter_once(struct staging *s, const char *root, const struct patience *p, struct err *e)
+static int open_changes(struct err *e)
 {
-	return (s->dir = open_own_dir(s->top, STAGING_NAME, root, e)) < 0 ||
-			(s->held = open_lock(s, e)) < 0
+	char state[PATH_MAX], changes[PATH_MAX];
+	int fd;
+
+	if (state_dir(state, sizeof state, e) < 0 ||
+		runtime_subdir(changes, sizeof changes, state, "changes", e) < 0)
+		return -1;
+	fd = open(changes, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "cannot open %s", changes) : fd;
+}
+
+/* What is open is what others find, and not what somebody has removed meanwhile. */
+static bool is_in_place(const struct staging *s, int changes)
+{
+	return is_same_file(changes, s->place, s->dir) && is_same_file(s->dir, "lock", s->held);
+}
+
+static int enter_once(struct staging *s, int changes, const struct patience *p, struct err *e)
+{
+	return (s->dir = open_own_dir(changes, s->place, e)) < 0 || (s->held = open_lock(s, e)) < 0
 		? -1
 		: lock_patiently(s->held, F_RDLCK, PRESENT, 1, p, e);
 }
 
 /* Be one of those that have it open.  Whoever was the last may be removing it at this moment. */
-static int enter_staging(
-	struct staging *s, const char *root, const struct patience *p, struct err *e)
+static int enter_place(struct staging *s, int changes, const struct patience *p, struct err *e)
 {
 	struct err why = ERR_INIT;
 
 	for (int i = 0; i < ENTRIES_MAX; i++) {
 		why = (struct err)ERR_INIT;
-		if (enter_once(s, root, p, &why) == 0 && is_in_place(s))
+		if (enter_once(s, changes, p, &why) == 0 && is_in_place(s, changes))
 			return 0;
 		cleanup_close(&s->held);
 		cleanup_close(&s->dir);
@@ -304,36 +387,102 @@ static int enter_staging(
 			break;
 	}
 	if (!why.kind)
-		err_set(&why, ERR_CONFLICT, STAGING_NAME " in %.200s keeps being removed by others",
-			root);
+		err_set(&why, ERR_CONFLICT, "the place for changes keeps being removed by others");
 	err_copy(e, &why);
 	return -1;
+}
+
+/* -1: the state directory cannot be used. */
+static int open_place(struct staging *s, const struct patience *p, struct err *e)
+{
+	AS_PROCESS;
+	AUTO_CLOSE int changes = open_changes(e);
+
+	if (changes < 0 || name_place(s) < 0 || enter_place(s, changes, p, e) < 0)
+		return -1;
+	if ((s->journal = open_own_dir(s->dir, "journal", e)) < 0 ||
+		(s->notes = open_own_dir(s->dir, "notes", e)) < 0 || become_owner(s, e) < 0) {
+		cleanup_close(&s->notes);
+		cleanup_close(&s->journal);
+		cleanup_close(&s->held);
+		cleanup_close(&s->dir);
+		s->dir = s->journal = s->notes = s->held = -1;
+		return -1;
+	}
+	return 0;
+}
+
+/* Never one that somebody else made. */
+static int make_stage(struct staging *s, const char *root, struct err *e)
+{
+	char name[STAGING_DIR_MAX];
+
+	if (mkdirat(s->top, staging_dir_name(name, s->id), 0700) < 0 &&
+		!(errno == EEXIST && s->stage_stays))
+		return err_sys(e, errno, "cannot prepare a change in %s", root);
+	s->stage = staging_open_stage(s, s->id);
+	return s->stage < 0 ? err_sys(e, errno, "cannot prepare a change in %s", root) : 0;
+}
+
+int staging_use(struct staging *s, const char *root, struct err *e)
+{
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	rc = s->stage_users ? 0 : make_stage(s, root, e);
+	s->stage_users += rc == 0;
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+void staging_leave(struct staging *s)
+{
+	char name[STAGING_DIR_MAX];
+
+	pthread_mutex_lock(&s->lock);
+	if (--s->stage_users == 0) {
+		/* What is still in it is needed, or could not be removed. */
+		s->stage_stays =
+			unlinkat(s->top, staging_dir_name(name, s->id), AT_REMOVEDIR) < 0 &&
+			errno != ENOENT;
+		cleanup_close(&s->stage);
+		s->stage = -1;
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 struct staging *staging_open(struct files_root *r, const struct patience *p, struct err *e)
 {
 	struct staging *s = xmalloc(sizeof *s);
+	struct err why = ERR_INIT;
 
-	*s = (struct staging){
-		.dir = -1, .stage = -1, .journal = -1, .owner = -1, .held = -1, .users = 1};
+	*s = (struct staging){.dir = -1,
+		.stage = -1,
+		.journal = -1,
+		.notes = -1,
+		.owner = -1,
+		.held = -1,
+		.users = 1};
+	pthread_mutex_init(&s->lock, NULL);
 	s->top = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->top < 0) {
 		err_sys(e, errno, "cannot open %s", r->name);
 		goto fail;
 	}
-	if (enter_staging(s, r->name, p, e) < 0 ||
-		(s->stage = open_own_dir(s->dir, "stage", r->name, e)) < 0 ||
-		(s->journal = open_own_dir(s->dir, "journal", r->name, e)) < 0 ||
-		become_owner(s, e) < 0)
+	if (choose_id(s, e) < 0)
 		goto fail;
+	if (open_place(s, p, &why) < 0 && (why.kind == ERR_TIMEOUT || why.kind == ERR_CANCELLED)) {
+		err_copy(e, &why);
+		goto fail;
+	}
 	return s;
 fail:
 	staging_unref(s);
 	return NULL;
 }
 
-/* Is there something that a berth of another version, or nobody, has put there? */
-static bool has_strangers(const struct staging *s)
+/* Is there something that a berth of another version has put there, or that is still needed? */
+static bool has_others(const struct staging *s)
 {
 	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -342,7 +491,7 @@ static bool has_strangers(const struct staging *s)
 
 	while (d && !any && (entry = readdir(d)))
 		any = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			strcmp(entry->d_name, "lock") != 0 && strcmp(entry->d_name, "stage") != 0 &&
+			strcmp(entry->d_name, "lock") != 0 && strcmp(entry->d_name, "notes") != 0 &&
 			strcmp(entry->d_name, "journal") != 0;
 	if (d)
 		closedir(d);
@@ -356,31 +505,39 @@ static bool has_strangers(const struct staging *s)
  * again, so what is removed must be what we had open.  Where nothing can be locked it stays. */
 static void remove_as_last(struct staging *s)
 {
+	AUTO_CLOSE int changes = open_changes(NULL);
+
 	lock_range(s->held, F_UNLCK, PRESENT, 1);
-	if (lock_range(s->held, F_WRLCK, PRESENT, 1) < 0 || !is_in_place(s) || has_strangers(s))
+	if (changes < 0 || lock_range(s->held, F_WRLCK, PRESENT, 1) < 0 ||
+		!is_in_place(s, changes) || has_others(s))
 		return;
 	if (unlinkat(s->dir, "journal", AT_REMOVEDIR) < 0 ||
-		unlinkat(s->dir, "stage", AT_REMOVEDIR) < 0 || unlinkat(s->dir, "lock", 0) < 0)
+		unlinkat(s->dir, "notes", AT_REMOVEDIR) < 0 || unlinkat(s->dir, "lock", 0) < 0)
 		return;
-	unlinkat(s->top, STAGING_NAME, AT_REMOVEDIR);
+	unlinkat(changes, s->place, AT_REMOVEDIR);
 }
 
 static void staging_close(struct staging *s)
 {
-	if (s->owner >= 0) {
-		char name[64];
+	char name[64];
 
+	if (s->dir >= 0) {
+		AS_PROCESS;
+
+		/* The owner's file tells the next change of a stage that stays. */
 		snprintf(name, sizeof name, OWNER "%s", s->id);
-		unlinkat(s->dir, name, 0);
+		if (!s->stage_stays && s->owner >= 0)
+			unlinkat(s->dir, name, 0);
+		if (s->held >= 0)
+			remove_as_last(s);
 	}
-	if (s->held >= 0)
-		remove_as_last(s);
 	cleanup_close(&s->owner);
+	cleanup_close(&s->notes);
 	cleanup_close(&s->journal);
-	cleanup_close(&s->stage);
 	cleanup_close(&s->held);
 	cleanup_close(&s->dir);
 	cleanup_close(&s->top);
+	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 

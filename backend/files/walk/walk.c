@@ -205,7 +205,7 @@ static void add_dir_entry(struct walk_worker *me, struct walk_dir *d, int fd, st
 	struct stat st;
 	char *name;
 
-	if (is_dot_path(de->d_name) || (!d->parent && strcmp(de->d_name, STAGING_NAME) == 0))
+	if (is_dot_path(de->d_name) || (!d->parent && staging_is_ours(de->d_name)))
 		return;
 	l->entries = mem_grow(l->entries, &l->cap, l->n + 1, sizeof *l->entries);
 	entry = &l->entries[l->n++];
