@@ -247,6 +247,10 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (out < 0 && errno == EEXIST) {
+		if (path_may_change(x->to_root, dir, name, name, NULL) < 0) {
+			errno = EROFS;
+			return -1;
+		}
 		how = judge_existing(x, dir, name, st);
 		if (how != 0) {
 			w->t.skipped += how > 0;
@@ -408,6 +412,10 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
 	parent = path_parent(x->to_root, path, NULL, &leaf, NULL);
 	if (parent < 0)
 		return -1;
+	if (path_may_change(x->to_root, parent, leaf, path, NULL) < 0) {
+		errno = EROFS;
+		return -1;
+	}
 	if (mkdirat(parent, leaf, 0700) == 0) {
 		if (!d->parent)
 			x->totals.made = true;
@@ -521,7 +529,8 @@ static void make_links(struct copying *x)
 			continue;
 		}
 		AUTO_CLOSE int a = path_parent(x->to_root, first, NULL, &leaf_a, NULL);
-		AUTO_CLOSE int b = path_parent(x->to_root, x->later[i].path, NULL, &leaf_b, NULL);
+		AUTO_CLOSE int b =
+			path_parent_to_change(x->to_root, x->later[i].path, NULL, &leaf_b, NULL);
 
 		if (a >= 0 && b >= 0 && link_to(x, a, leaf_a, b, leaf_b) == 0) {
 			x->totals.files++;
@@ -622,7 +631,7 @@ static int run_copy(
 	if (rc != 0)
 		return rc < 0 ? -1 : path_error(e, errno, "copy", from);
 	rc = look_at_leaf(x->to_root, x->to, &to_dir, &to_leaf, &to_st, e);
-	if (rc < 0)
+	if (rc < 0 || path_may_change(x->to_root, to_dir, to_leaf, x->to, e) < 0)
 		return -1;
 	if (rc == 0) {
 		if (to_st.st_ino == st.st_ino && to_st.st_dev == st.st_dev)

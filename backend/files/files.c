@@ -1,6 +1,8 @@
 /* files.c - opening and closing: the struct files, and roots of trees. */
 #include "files/files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -84,6 +86,27 @@ bool files_progress(struct files *f, struct job_info *out)
 struct files_root *files_root_open(struct files *f, const char *path, struct err *e)
 {
 	return path_root_open(path, (f->avoid & FILES_AVOID_OPENAT2) != 0, e);
+}
+
+int files_root_fix(struct files_root *r, const struct files_place *places, size_t n, struct err *e)
+{
+	struct stat st;
+
+	r->fixed = xrealloc(r->fixed, (r->nfixed + n + 1) * sizeof *r->fixed);
+	for (size_t i = 0; i < n; i++) {
+		const struct files_place *p = &places[i];
+		int fd = fcntl(p->dir, F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0 ||
+			(p->leaf ? fstatat(fd, p->leaf, &st, AT_SYMLINK_NOFOLLOW)
+				 : fstat(fd, &st)) < 0) {
+			err_sys(e, errno, "cannot protect a path in %s", r->name);
+			cleanup_close(&fd);
+			return -1;
+		}
+		r->fixed[r->nfixed++] = (struct fixed_place){st.st_dev, st.st_ino, fd};
+	}
+	return 0;
 }
 
 void files_root_close(struct files_root *r)

@@ -49,7 +49,7 @@ int files_make_directory(struct files_root *r, const char *path, struct err *e)
 
 	if (!strcmp(path, "."))
 		return 0;
-	dir = path_parent(r, path, &made, &leaf, e);
+	dir = path_parent_to_change(r, path, &made, &leaf, e);
 	if (dir < 0) {
 		made_undo(r, &made);
 		made_release(&made);

@@ -30,7 +30,7 @@ static int judge_find(const struct files_root *r, const char *path, struct place
 {
 	struct stat dir;
 
-	p->dir = path_parent(r, path, NULL, &p->leaf, e);
+	p->dir = path_parent_to_change(r, path, NULL, &p->leaf, e);
 	if (p->dir < 0)
 		return -1;
 	if (fstat(p->dir, &dir) < 0)
@@ -57,6 +57,16 @@ static int refuse_staging(const char *path, struct err *e)
 		: 0;
 }
 
+static int refuse_fixed(const struct files_root *r, const struct stat *st, const char *path,
+	const char *verb, struct err *e)
+{
+	return S_ISDIR(st->st_mode) && path_holds_fixed(r, st)
+		? err_set(e, ERR_REFUSED,
+			  "%.200s cannot be %s: it is, or holds, something that is read-only here",
+			  path, verb)
+		: 0;
+}
+
 static int delete_path(struct op *op, struct files_root *r, const char *path, bool recursive,
 	struct files_tree_totals *t, struct err *e)
 {
@@ -74,6 +84,8 @@ static int delete_path(struct op *op, struct files_root *r, const char *path, bo
 		return -1;
 	if (fstatat(dir, p.leaf, &p.st, AT_SYMLINK_NOFOLLOW) < 0)
 		return path_error(e, errno, "delete", path);
+	if (refuse_fixed(r, &p.st, path, "deleted", e) < 0)
+		return -1;
 	if (!S_ISDIR(p.st.st_mode)) {
 		if (unlinkat(dir, p.leaf, 0) < 0)
 			return path_error(e, errno, "delete", path);
@@ -180,6 +192,8 @@ static int move_path(struct op *op, struct files_root *r, const char *from, cons
 		return op_cancelled(e);
 	if (fstatat(dir_a, a.leaf, &a.st, AT_SYMLINK_NOFOLLOW) < 0)
 		return path_error(e, errno, "move", from);
+	if (refuse_fixed(r, &a.st, from, "moved", e) < 0)
+		return -1;
 	if ((overwrite ? renameat(dir_a, a.leaf, dir_b, b.leaf)
 		       : rename_new(dir_a, a.leaf, dir_b, b.leaf)) == 0)
 		return 0;

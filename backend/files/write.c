@@ -67,7 +67,7 @@ static int resolve_item(struct batch *b, struct batch_item *it, struct err *e)
 			return 0;
 		}
 	}
-	fd = path_parent(b->root, path, b->o->parents ? &b->made : NULL, &it->leaf, e);
+	fd = path_parent_to_change(b->root, path, b->o->parents ? &b->made : NULL, &it->leaf, e);
 	if (fd < 0) {
 		it->leaf = NULL;
 		return -1;

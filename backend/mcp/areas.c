@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <berth/beneath.h>
 #include <berth/mem.h>
@@ -53,6 +54,27 @@ static bool lies_below(const char *path, const char *dir, size_t len)
 
 static const struct reach_area *find_area(const struct reach *r, const char *path);
 
+/* As `up` does: not through a symbolic link anywhere in the path.  What is open says itself where it is. */
+static int open_unlinked(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char link[64], real[REACH_PATH];
+	size_t len = strlen(path);
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, real, sizeof real);
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	if (n < 0 || (size_t)n != len || memcmp(real, path, len) != 0) {
+		errno = ELOOP;
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
 /* The directory `clean`, or the one that holds the file of that name.  What lies in an area that may be changed could
  * have been replaced by a link: it is opened from there on, through none. */
 static int open_beneath_areas(const struct reach *r, const char *clean, bool file)
@@ -66,7 +88,7 @@ static int open_beneath_areas(const struct reach *r, const char *clean, bool fil
 		len--;
 	snprintf(path, sizeof path, "%.*s", (int)len, clean);
 	if (!above || above->leaf)
-		return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		return open_unlinked(path);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", above->fd);
 	top = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(path, sizeof path, ".%.*s", (int)(len - above->len), clean + above->len);
@@ -204,6 +226,26 @@ const char *reach_keeps(const struct reach_area *a, const char *below)
 	return NULL;
 }
 
+/* What is read-only stays so through every root, by whatever name it is reached. */
+static int fix_areas(struct reach *r, struct err *e)
+{
+	AUTO_FREE struct files_place *places = xcalloc(r->n + 1, sizeof *places);
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (!r->areas[i].write)
+			places[n++] = (struct files_place){r->areas[i].fd, r->areas[i].leaf};
+	for (size_t i = 0; i < r->n; i++) {
+		struct reach_area *a = &r->areas[i];
+
+		if (a->write &&
+			(files_root_fix(a->root, places, n, e) ||
+				files_root_fix(a->strict, places, n, e)))
+			return -1;
+	}
+	return 0;
+}
+
 int reach_open(struct reach *r, const struct agent_def *a, const struct policy *policy,
 	struct files *f, struct err *e)
 {
@@ -216,7 +258,7 @@ int reach_open(struct reach *r, const struct agent_def *a, const struct policy *
 		r->gid = st.st_gid;
 	}
 	if (spell_path_out("/", a->workspace, own, e) || add_areas(r, a, policy, e) ||
-		open_areas(r, f, e)) {
+		open_areas(r, f, e) || fix_areas(r, e)) {
 		reach_close(r);
 		return -1;
 	}

@@ -72,6 +72,13 @@ struct files_disk files_disk(struct files *f, const struct files_root *r, bool n
  * processes below it are finished or undone by the first operation that changes something. */
 struct files_root *files_root_open(struct files *f, const char *path, struct err *e);
 void files_root_close(struct files_root *r);
+/* Before r is used: neither these nor anything below them is changed through r, whatever path leads there.  `dir` is an
+ * open directory (O_PATH will do) and stays the caller's; `leaf` a file in it, or NULL: the directory. */
+struct files_place {
+	int dir;
+	const char *leaf;
+};
+int files_root_fix(struct files_root *r, const struct files_place *places, size_t n, struct err *e);
 
 /*
  * What a file was when it was read.  A write that expects a token fails with ERR_CONFLICT when the

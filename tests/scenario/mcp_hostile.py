@@ -214,7 +214,8 @@ def _():
             c.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": n}})
             assert c.call("read_text_file", path="a.txt") == "hello\nworld\n"
             c.server.stdin.close()
-            assert c.server.wait(PATIENCE) == 0 and n not in c.answers
+            assert c.server.wait(PATIENCE) == 0
+            assert n not in c.answers or c.answers[n]["result"]["isError"], n
     os.unlink(f"{WS}/ones")
 
 
@@ -284,6 +285,70 @@ def _():
         if not os.path.islink(f"{WS}/c{i}") and os.path.exists(copy):
             with open(copy, encoding="utf-8") as text:
                 assert text.read() == "open\n"
+
+
+def tree_of(top):
+    """Every name below, with the content of files."""
+    got = {}
+    for folder, dirs, files in os.walk(top):
+        for name in dirs + files:
+            path = os.path.join(folder, name)
+            with open(path if name in files else os.devnull, "rb") as f:
+                got[os.path.relpath(path, top)] = f.read()
+    return got
+
+
+@case("what is protected stays as it is, under every name that it gets and whatever the tree's own rules say")
+def _():
+    kept = f"{WS}/p/kept"
+    os.makedirs(f"{kept}/d")
+    for d in ("p", "p/kept", "p/kept/d"):
+        own(f"{WS}/{d}")
+    for f in ("p/kept/f", "p/kept/d/g", "p/near", "p/only"):
+        put(f, "protected\n" if f != "p/near" else "near\n")
+    with open("kept.yaml", "w", encoding="utf-8") as f:
+        f.write(f"agents:\n  one:\n    image: 'box:1'\n    workspace: {WS}\n    context_paths:\n"
+                f"      - {{path: {WS}, permission: write, protected_paths: [{kept}, {WS}/p/only]}}\n")
+    before = tree_of(kept)
+    with Client("kept.yaml") as c:
+        # An ignore file of the tree takes nothing out of what is excluded.
+        put("p/.gitignore", "!kept\n!kept/**\n!only\n")
+        put(".gitignore", "!p/kept\n")
+        c.call("transform_files", path=".", pattern="protected", replacement="lost", dry_run=False)
+        c.call("transform_files", path="p", pattern="protected", replacement="lost", dry_run=False)
+        assert tree_of(kept) == before
+        # Another name above it, as the agent gives it inside.
+        os.rename(f"{WS}/p", f"{WS}/q")
+        edits = [{"oldText": "protected", "newText": "lost"}]
+        for path in ("q/kept/f", "q/kept/d/g", "q/kept/new", "q/kept/n/new", "q/only"):
+            c.fails("write_file", path=path, content="lost")
+            c.fails("edit_file", path=path, edits=edits)
+            c.fails("write_multiple_files", files=[{"path": "fine", "content": ""}, {"path": path, "content": "lost"}])
+            c.fails("copy_files", source="q/near", destination=path, overwrite=True)
+            c.fails("move_file", source="q/near", destination=path)
+            c.fails("move_file", source=path, destination="stolen")
+            c.fails("delete_files", paths=[path], recursive=True)
+        for path in ("q/kept", "q/kept/d", "q"):
+            c.fails("delete_files", paths=[path], recursive=True)
+            c.fails("move_file", source=path, destination="stolen")
+        c.fails("create_directory", path="q/kept/made")
+        c.fails("create_directory", path="q/kept/made/deep")
+        c.fails("copy_files", source="q/near", destination="q/kept/near")
+        os.makedirs(f"{WS}/src/kept")
+        put("src/kept/f", "lost")
+        put("src/only", "lost")
+        c.ask("tools/call", name="copy_files", arguments={"source": "src", "destination": "q", "overwrite": True})
+        c.ask("tools/call", name="transform_files", arguments={"path": ".", "pattern": "protected", "replacement": "lost", "dry_run": False})
+        c.ask("tools/call", name="transform_files", arguments={"path": "q/kept", "pattern": "protected", "replacement": "lost", "dry_run": False})
+        assert tree_of(f"{WS}/q/kept") == before, tree_of(f"{WS}/q/kept")
+        with open(f"{WS}/q/only", encoding="utf-8") as only:
+            assert only.read() == "protected\n"
+        assert not os.path.exists(f"{WS}/fine") and not os.path.exists(f"{WS}/stolen")
+        # And what is not protected can be changed under that name.
+        c.call("write_file", path="q/near", content="changed")
+        c.call("read_text_file", path="q/near")
+        c.call("delete_files", paths=["q/near"])
+        os.rename(f"{WS}/q", f"{WS}/p")
 
 
 @case("ten thousand requests, read slowly: all answered, in bounded memory")

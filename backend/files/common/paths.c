@@ -190,7 +190,7 @@ static int make_dir(const struct files_root *r, const char *path, struct made *m
 
 	if (names_no_entry(leaf))
 		return 0;
-	dir = path_parent(r, path, NULL, &leaf, e);
+	dir = path_parent_to_change(r, path, NULL, &leaf, e);
 	if (dir < 0)
 		return -1;
 	if (mkdirat(dir, leaf, 0777) < 0)
@@ -260,6 +260,79 @@ int path_parent(const struct files_root *r, const char *path, struct made *made,
 	return fd < 0 ? path_error(e, errno, "reach the directory of", path) : fd;
 }
 
+bool path_is_fixed(const struct fixed_place *fixed, size_t n, const struct stat *st)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fixed[i].ino == st->st_ino && fixed[i].dev == st->st_dev)
+			return true;
+	return false;
+}
+
+static bool is_same_place(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* The next directory upwards, in place of *at; false: there is none, or it cannot be reached. */
+static bool climb(int *at, struct stat *st)
+{
+	struct stat before = *st;
+	int up = openat(*at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (up < 0)
+		return false;
+	close(*at);
+	*at = up;
+	return fstat(up, st) == 0 && !is_same_place(st, &before);
+}
+
+int path_may_change(
+	const struct files_root *r, int dir, const char *leaf, const char *path, struct err *e)
+{
+	struct stat top, st;
+	AUTO_CLOSE int at = -1;
+	bool fixed;
+
+	if (!r->nfixed)
+		return 0;
+	fixed = leaf && fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		path_is_fixed(r->fixed, r->nfixed, &st);
+	at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0 || fstat(at, &st) < 0 || fstat(r->fd, &top) < 0)
+		return path_error(e, errno, "reach the directory of", path);
+	while (!fixed && !(fixed = path_is_fixed(r->fixed, r->nfixed, &st)) &&
+		!is_same_place(&st, &top))
+		if (!climb(&at, &st))
+			return err_set(e, ERR_REFUSED, "%.200s leads out of %.100s", path, r->name);
+	return fixed
+		? err_set(e, ERR_REFUSED, "%.200s cannot be changed: it is read-only here", path)
+		: 0;
+}
+
+bool path_holds_fixed(const struct files_root *r, const struct stat *st)
+{
+	for (size_t i = 0; i < r->nfixed; i++) {
+		AUTO_CLOSE int at = fcntl(r->fixed[i].fd, F_DUPFD_CLOEXEC, 0);
+		struct stat here;
+
+		if (at < 0 || fstat(at, &here) < 0)
+			return true; /* unknown */
+		do
+			if (is_same_place(&here, st))
+				return true;
+		while (climb(&at, &here));
+	}
+	return false;
+}
+
+int path_parent_to_change(const struct files_root *r, const char *path, struct made *made,
+	const char **leaf, struct err *e)
+{
+	AUTO_CLOSE int fd = path_parent(r, path, made, leaf, e);
+
+	return fd < 0 || path_may_change(r, fd, *leaf, path, e) < 0 ? -1 : steal_fd(&fd);
+}
+
 struct files_root *path_root_open(const char *path, bool portable, struct err *e)
 {
 	struct files_root *r = xcalloc(1, sizeof *r);
@@ -288,6 +361,9 @@ struct files_root *path_root_open(const char *path, bool portable, struct err *e
 void path_root_close(struct files_root *r)
 {
 	pthread_mutex_destroy(&r->lock);
+	for (size_t i = 0; i < r->nfixed; i++)
+		close(r->fixed[i].fd);
+	free(r->fixed);
 	close(r->fd);
 	free(r->name);
 	free(r);

@@ -23,11 +23,20 @@
 #define PATH_READ (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 #define PATH_LONGEST (1u << 20) /* bytes; resolved in pieces beyond PATH_MAX */
 
+/* A directory or file that is not changed through a root, nor anything below it, whatever path leads there. */
+struct fixed_place {
+	dev_t dev;
+	ino_t ino;
+	int fd; /* the directory, or that of the file: what is above it is looked for from here */
+};
+
 struct files_root {
 	int fd;        /* O_PATH | O_DIRECTORY */
 	bool portable; /* no openat2: the walk */
 	char *name;    /* as the user gave it, for sentences */
 	dev_t dev;
+	struct fixed_place *fixed; /* set before the root is used */
+	size_t nfixed;
 	pthread_mutex_t lock;    /* guards the next */
 	struct staging *staging; /* made by the first change */
 };
@@ -63,6 +72,18 @@ void made_release(struct made *m);
  * With `made`, missing directories on the way are made and noted there. */
 int path_parent(const struct files_root *r, const char *path, struct made *made, const char **leaf,
 	struct err *e);
+
+/* The same for what is to be changed: ERR_REFUSED where it is, or lies below, a fixed place.  Each is recognised by
+ * device and inode on the way up from the descriptor that was reached, so neither a link, another name of a directory
+ * above nor a rename meanwhile leads around it. */
+int path_parent_to_change(const struct files_root *r, const char *path, struct made *made,
+	const char **leaf, struct err *e);
+/* What is at dir/leaf (leaf NULL: dir itself), likewise. */
+int path_may_change(
+	const struct files_root *r, int dir, const char *leaf, const char *path, struct err *e);
+/* Whether the directory with `st` is or holds a fixed place: it cannot be deleted or moved. */
+bool path_holds_fixed(const struct files_root *r, const struct stat *st);
+bool path_is_fixed(const struct fixed_place *fixed, size_t n, const struct stat *st);
 
 /* Who this thread is to file systems: a server works as the user of a container (setfsuid). */
 uid_t path_user(void);

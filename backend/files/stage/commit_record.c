@@ -188,7 +188,7 @@ int journal_forward(struct files_root *r, int stage, const struct journal_item *
 	if (ctime_ns(&staged) != item->new_ctime_ns)
 		return err_set(e, ERR_CONFLICT,
 			"%.200s: another program changed what was to be put there", item->path);
-	dir = path_parent(r, item->path, NULL, &leaf, e);
+	dir = path_parent_to_change(r, item->path, NULL, &leaf, e);
 	if (dir < 0)
 		return -1;
 	there = fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -215,7 +215,7 @@ static int put_back(struct files_root *r, int stage, const struct journal_item *
 {
 	char kept[KEPT_NAME_MAX];
 	const char *leaf;
-	AUTO_CLOSE int dir = path_parent(r, item->path, NULL, &leaf, e);
+	AUTO_CLOSE int dir = path_parent_to_change(r, item->path, NULL, &leaf, e);
 	struct stat st, staged, old;
 	int rc = 0;
 

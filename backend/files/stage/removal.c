@@ -70,6 +70,7 @@ struct doomed {
 
 /* Names that are unlinked at the same time, where each takes its time. */
 struct volley {
+	const struct staging *staging;
 	int fd;
 	const struct op *op;
 	struct doomed names[VOLLEY];
@@ -77,9 +78,17 @@ struct volley {
 	_Atomic size_t next;
 };
 
-static void unlink_one(int fd, struct doomed *d)
+static bool stays_fixed(const struct staging *s, int dir, const char *name)
 {
-	d->error = unlinkat(fd, d->name, 0) < 0 ? errno : 0;
+	struct stat st;
+
+	return s->nfixed && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) == 0 &&
+		path_is_fixed(s->fixed, s->nfixed, &st);
+}
+
+static void unlink_one(const struct staging *s, int fd, struct doomed *d)
+{
+	d->error = stays_fixed(s, fd, d->name) ? EROFS : unlinkat(fd, d->name, 0) < 0 ? errno : 0;
 }
 
 static void unlink_some(void *ctx, unsigned worker, struct crew *c)
@@ -90,7 +99,7 @@ static void unlink_some(void *ctx, unsigned worker, struct crew *c)
 	(void)worker;
 	(void)c;
 	while (!op_stopped(v->op) && (i = atomic_fetch_add(&v->next, 1)) < v->n)
-		unlink_one(v->fd, &v->names[i]);
+		unlink_one(v->staging, v->fd, &v->names[i]);
 }
 
 static void count_dir(struct files_tree_totals *t, const struct op *op)
@@ -208,6 +217,7 @@ static void empty_dir(struct staging *s, int fd, const struct op *op, struct pen
 		if (op && p->slow) {
 			if (!v)
 				v = xcalloc(1, sizeof *v);
+			v->staging = s;
 			v->fd = fd;
 			v->op = op;
 			it.name = xstrdup(it.name);
@@ -218,7 +228,7 @@ static void empty_dir(struct staging *s, int fd, const struct op *op, struct pen
 		}
 		int64_t begun = clock_mono_ns();
 
-		unlink_one(fd, &it);
+		unlink_one(s, fd, &it);
 		p->took += clock_mono_ns() - begun;
 		p->slow = ++p->tried >= TRIED && p->took / p->tried > SLOW_NS;
 		after_unlink(s, fd, &it, op, p, t);
@@ -237,6 +247,11 @@ static void take_apart(struct staging *s, int dir, const char *name, const struc
 	/* Our own directory that we may not read or write: give ourselves the right first. */
 	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* What may not be changed got in here by a rename: it stays, with all that holds it. */
+	if (fd >= 0 && stays_fixed(s, fd, "")) {
+		fail_removal(t, EROFS, name);
+		return;
+	}
 	if (fd >= 0)
 		empty_dir(s, fd, op, p, t);
 	if (op && op_stopped(op))
@@ -280,7 +295,7 @@ void remove_tree(struct staging *s, int dir, const char *name, const struct op *
 static void remove_trash(struct staging *s, int dir, const char *name, const struct op *op,
 	struct files_tree_totals *t)
 {
-	struct staging here = {.serial = 0};
+	struct staging here = {.serial = 0, .fixed = s->fixed, .nfixed = s->nfixed};
 	struct pending p = {0};
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);

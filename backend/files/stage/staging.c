@@ -462,7 +462,9 @@ struct staging *staging_open(struct files_root *r, const struct patience *p, str
 		.notes = -1,
 		.owner = -1,
 		.held = -1,
-		.users = 1};
+		.users = 1,
+		.fixed = r->fixed,
+		.nfixed = r->nfixed};
 	pthread_mutex_init(&s->lock, NULL);
 	s->top = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->top < 0) {

@@ -50,6 +50,8 @@ struct staging {
 	char place[64]; /* ROOT, below changes/ */
 	_Atomic uint64_t serial;
 	_Atomic bool kept; /* old files got a second name in the stage: no swapping here */
+	const struct fixed_place *fixed; /* the root's */
+	size_t nfixed;
 };
 
 /* Whether a name in a root is that of a directory of changes. */

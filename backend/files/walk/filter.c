@@ -243,7 +243,7 @@ static bool rule_matches(
 	}
 }
 
-bool rules_ignore(const struct rules *r, const char *path, const char *name, bool dir)
+int rules_judge(const struct rules *r, const char *path, const char *name, bool dir)
 {
 	size_t len = strlen(name);
 
@@ -260,7 +260,7 @@ bool rules_ignore(const struct rules *r, const char *path, const char *name, boo
 				return !r->rules[i].negate;
 		}
 	}
-	return false;
+	return -1;
 }
 
 /* --- the rest --- */

@@ -33,8 +33,9 @@ struct rules *rules_compile(
 struct rules *rules_compile_above(struct slab *slab, const struct rules *outer, const char *text,
 	size_t n, const char *prefix);
 struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_t n);
-/* `path` of the entry from the start of the walk, `name` its last component. */
-bool rules_ignore(const struct rules *r, const char *path, const char *name, bool dir);
+/* `path` of the entry from the start of the walk, `name` its last component.  1: ignored, 0: a rule says that it is not,
+ * -1: no rule matches. */
+int rules_judge(const struct rules *r, const char *path, const char *name, bool dir);
 
 /* Whether an entry is wanted, as far as that can be told from its names. */
 bool filter_names(const struct files_filter *f, const char *path, const char *name);

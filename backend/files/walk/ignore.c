@@ -91,9 +91,9 @@ static void climb_up(struct climb *c, const struct files_root *r, const char *st
 		close(c->fd[--c->n]);
 }
 
-const struct rules *ignore_above(
-	struct slab *slab, const struct files_root *r, const char *start, const struct rules *outer)
+const struct rules *ignore_above(struct slab *slab, const struct files_root *r, const char *start)
 {
+	const struct rules *outer = NULL;
 	struct climb c = {.n = 0};
 
 	climb_up(&c, r, start);

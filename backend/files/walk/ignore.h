@@ -17,8 +17,7 @@
 const struct rules *ignore_read(struct slab *slab, int dirfd, const char *name,
 	const struct rules *outer, size_t base, const char *prefix);
 
-/* What holds in the directory `start` because of those above it, inside of `outer`. */
-const struct rules *ignore_above(struct slab *slab, const struct files_root *r, const char *start,
-	const struct rules *outer);
+/* What holds in the directory `start` because of those above it. */
+const struct rules *ignore_above(struct slab *slab, const struct files_root *r, const char *start);
 
 #endif

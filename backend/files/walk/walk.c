@@ -292,7 +292,7 @@ static void sort_entries(struct walk_worker *me, struct walk_dir *d)
 
 static const struct rules *rules_here(struct walk_worker *me, struct walk_dir *d, int fd)
 {
-	const struct rules *rules = d->parent ? d->parent->rules : me->walk->private->excludes;
+	const struct rules *rules = d->parent ? d->parent->rules : me->walk->private->above;
 	bool git = false, own = false;
 
 	if (!me->walk->filter->ignore_files)
@@ -308,10 +308,20 @@ static const struct rules *rules_here(struct walk_worker *me, struct walk_dir *d
 	return rules;
 }
 
+static bool is_excluded(const struct rules *excludes, const struct rules *rules, const char *path,
+	const struct walk_entry *entry)
+{
+	bool dir = entry->type == FILES_DIR;
+	int verdict = rules_judge(excludes, path, entry->name, dir);
+
+	return (verdict < 0 ? rules_judge(rules, path, entry->name, dir) : verdict) > 0;
+}
+
 /* Leave out what the filter excludes from the walk, and mark what is not wanted of the rest. */
 static void filter_entries(struct walk_worker *me, struct walk_dir *d)
 {
 	const struct files_filter *f = me->walk->filter;
+	const struct rules *excludes = me->walk->private->excludes;
 	struct str *path = &me->path;
 	size_t kept = 0, len = path->len;
 
@@ -321,12 +331,11 @@ static void filter_entries(struct walk_worker *me, struct walk_dir *d)
 		if ((f->skip_hidden && entry->name[0] == '.') ||
 			(f->ignore_files && strcmp(entry->name, ".git") == 0))
 			continue;
-		if (d->rules || f->nglobs) {
+		if (d->rules || excludes || f->nglobs) {
 			path->len = len;
 			str_add(path, entry->name, entry->name_len);
-			if (d->rules &&
-				rules_ignore(
-					d->rules, path->s, entry->name, entry->type == FILES_DIR))
+			/* As with git, the caller's list comes before the files of the tree. */
+			if (is_excluded(excludes, d->rules, path->s, entry))
 				continue;
 			entry->wanted = filter_names(f, path->s, entry->name);
 		}
@@ -627,7 +636,7 @@ int walk_run(struct walk *w, struct err *e)
 		p->excludes =
 			rules_from_list(&first.slab, w->filter->excludes, w->filter->nexcludes);
 	if (w->filter->ignore_files)
-		p->excludes = ignore_above(&first.slab, w->root, w->start, p->excludes);
+		p->above = ignore_above(&first.slab, w->root, w->start);
 	p->needs_path = p->excludes || w->filter->ignore_files || w->filter->nglobs;
 	p->chooses = p->needs_path || w->filter->skip_hidden || w->filter->types;
 	queue_init(p);

@@ -29,7 +29,7 @@ struct walk_private {
 	pthread_cond_t wake;
 	_Atomic int fds; /* open directories */
 	int fd_limit;
-	const struct rules *excludes;
+	const struct rules *excludes, *above; /* the caller's list; the files above the start */
 	bool needs_path, chooses;
 	struct files_scan_totals totals; /* under idle_lock */
 };
