@@ -48,7 +48,8 @@ struct command {
 	struct run_request request;
 	struct arena mem;
 	int input_from;
-	unsigned users; /* calls that look at it now */
+	unsigned users; /* calls that hold it; the last one frees it when it is not listed */
+	bool listed;
 };
 
 struct command_table {
@@ -101,7 +102,8 @@ static struct command *add_command(struct command_table *t, const char *text)
 		.cancel = {-1, -1},
 		.input = -1,
 		.input_from = -1,
-		.users = 1};
+		.users = 1,
+		.listed = true};
 	for (int i = 0; i < 3; i++)
 		str_init(&c->out[i]);
 	arena_init(&c->mem, 1024);
@@ -116,7 +118,18 @@ static struct command *add_command(struct command_table *t, const char *text)
 	return c;
 }
 
-/* Of a command that left nothing to come back for. */
+static void leave_command(struct command_table *t, struct command *c)
+{
+	bool last;
+
+	pthread_mutex_lock(&t->lock);
+	last = --c->users == 0 && !c->listed;
+	pthread_mutex_unlock(&t->lock);
+	if (last)
+		free_command(c);
+}
+
+/* Leave one that left nothing to come back for: no other call finds it any more, but some may hold it still. */
 static void remove_command(struct command_table *t, struct command *c)
 {
 	pthread_mutex_lock(&t->lock);
@@ -126,15 +139,9 @@ static void remove_command(struct command_table *t, struct command *c)
 			t->n--;
 			break;
 		}
+	c->listed = false;
 	pthread_mutex_unlock(&t->lock);
-	free_command(c);
-}
-
-static void leave_command(struct command_table *t, struct command *c)
-{
-	pthread_mutex_lock(&t->lock);
-	c->users--;
-	pthread_mutex_unlock(&t->lock);
+	leave_command(t, c);
 }
 
 static struct command *find_command(struct call *call, struct err *e)

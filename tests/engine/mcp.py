@@ -110,6 +110,22 @@ def _():
         assert "no command" in c.fails("read_command", command_id=99)
 
 
+@case("a command that others read, wait for and end while it ends")
+def _():
+    with Client("team.yaml") as c:
+        for _ in range(20):
+            n = c.begin("tools/call", name="execute_command", arguments={"command": "echo a; sleep 0.3; echo b"})
+            running_now = []
+            wait_until(lambda: running_now.extend(x for x in c.call("list_commands")["commands"] if x["state"] == "running") or running_now)
+            number = running_now[-1]["command_id"]
+            others = [c.begin("tools/call", name="read_command", arguments={"command_id": number, "offset": 1000, "wait": PATIENCE}) for _ in range(4)]
+            others += [c.begin("tools/call", name="kill_command", arguments={"command_id": number}) for _ in range(2)]
+            assert c.wait(n)["result"]
+            for other in others:
+                got = c.wait(other)["result"]
+                assert got.get("isError") or got["structuredContent"]["command_id"] == number, got
+
+
 @case("what is cancelled ends, and is not answered; progress meanwhile")
 def _():
     with Client("team.yaml") as c:
