@@ -402,6 +402,37 @@ static int check_empty(const struct rule_set *r, const struct command *c, struct
 		why.msg);
 }
 
+static bool changes_programs(const char *name, size_t n)
+{
+	static const char *const names[] = {"PATH", "ENV", "BASH_ENV", "PS4", "PROMPT_COMMAND",
+		"SHELLOPTS", "BASHOPTS", "IFS", "GCONV_PATH", "PYTHONSTARTUP", "PYTHONPATH",
+		"PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB", "NODE_OPTIONS",
+		"NODE_PATH", NULL};
+	static const char *const begins[] = {"LD_", "BASH_FUNC_", "GIT_", NULL};
+
+	for (const char *const *at = names; *at; at++)
+		if (strlen(*at) == n && !memcmp(name, *at, n))
+			return true;
+	for (const char *const *at = begins; *at; at++)
+		if (strlen(*at) <= n && !memcmp(name, *at, strlen(*at)))
+			return true;
+	return false;
+}
+
+int rule_set_check_env(const struct rule_set *r, const char *const *env, size_t envc, struct err *e)
+{
+	for (size_t i = 0; i < envc && (r->nallow || r->nblock); i++) {
+		size_t n = strcspn(env[i], "=");
+
+		if (changes_programs(env[i], n))
+			return err_set(e, ERR_REFUSED,
+				"the environment variable %.*s can make a command run another program, so it is not "
+				"taken where allow: or block: lists commands.",
+				n < 64 ? (int)n : 64, env[i]);
+	}
+	return 0;
+}
+
 int rule_set_check(const struct rule_set *r, const char *const *argv, size_t argc, struct err *e)
 {
 	AUTO_FREE struct shell_word *word = xcalloc(argc + 1, sizeof *word);

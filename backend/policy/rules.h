@@ -46,6 +46,11 @@ struct rule_options {
 struct rule_set *rule_set_compile(const struct rule_options *o, struct err *e);
 void rule_set_free(struct rule_set *r);
 
+/* "NAME=VALUE" that a caller gives to a command.  Under lists: ERR_REFUSED for a variable that decides which program a word
+ * means, or makes the shell or the loader run something else first (PATH, LD_PRELOAD, BASH_ENV ...). */
+int rule_set_check_env(
+	const struct rule_set *r, const char *const *env, size_t envc, struct err *e);
+
 /* 0, or -1 with ERR_REFUSED and a sentence that names the command and the rule. */
 int rule_set_check(const struct rule_set *r, const char *const *argv, size_t argc, struct err *e);
 

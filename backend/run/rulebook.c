@@ -173,8 +173,8 @@ int rulebook_saves(const char *container, struct rulebook_save *ret, struct err 
 	return 0;
 }
 
-int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
-	const char *const *argv, size_t argc, struct rulebook_save *save, struct err *e)
+int rulebook_check(const char *container, const struct policy *policy, const struct run_request *q,
+	struct rulebook_save *save, struct err *e)
 {
 	AUTO_STR struct str text = STR_INIT;
 	struct rule_options o = {.home = SPEC_HOME};
@@ -192,8 +192,8 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 	read_lists(text.s, &l);
 	if (save)
 		take_save(&l, save);
-	if (def)
-		take_definition(def, &l);
+	if (q->def)
+		take_definition(q->def, &l);
 	act.endpoint = l.endpoint;
 	act.engine_name = l.engine_name;
 	if (policy && policy_check(policy, &act, e))
@@ -207,8 +207,8 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 	o.block = l.block;
 	o.nblock = l.nblock;
 	rules = rule_set_compile(&o, e);
-	if (rules)
-		result = rule_set_check(rules, argv, argc, e);
+	if (rules && !rule_set_check_env(rules, q->env, q->envc, e))
+		result = rule_set_check(rules, q->argv, q->argc, e);
 	rule_set_free(rules);
 out:
 	free(l.writable);

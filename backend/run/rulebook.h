@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include <berth/agents.h>
 #include <berth/err.h>
 #include <berth/policy.h>
 #include <berth/team.h>
@@ -24,10 +25,10 @@ struct rulebook_save {
 	unsigned keep;
 };
 
-/* Policy first (NULL: none), then the rules: those of `def` where it is given.  0, or -1 with
- * ERR_REFUSED and the sentence.  `save` (or NULL) is what the book says of it, whatever `def` does. */
-int rulebook_check(const char *container, const struct policy *policy, const struct agent_def *def,
-	const char *const *argv, size_t argc, struct rulebook_save *save, struct err *e);
+/* Policy first (NULL: none), then the rules: those of q->def where it is given, on q->argv and q->env.  0, or -1 with
+ * ERR_REFUSED and the sentence.  `save` (or NULL) is what the book says of it, whatever q->def does. */
+int rulebook_check(const char *container, const struct policy *policy, const struct run_request *q,
+	struct rulebook_save *save, struct err *e);
 /* The same alone. */
 int rulebook_saves(const char *container, struct rulebook_save *ret, struct err *e);
 

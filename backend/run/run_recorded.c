@@ -174,7 +174,7 @@ static int run_checked(struct entry *x, struct run_request *q, const struct poli
 	q->policy = policy;
 	if (q->host || q->context || lane_find(q->agent, &about, NULL))
 		return agents_run(q, ret, e);
-	if (!rulebook_check(about.name, policy, q->def, q->argv, q->argc, &x->save, &why)) {
+	if (!rulebook_check(about.name, policy, q, &x->save, &why)) {
 		x->looked = true;
 		q->agent = about.name;
 		result = agents_run(q, ret, e);

@@ -117,7 +117,7 @@ static int check_policy(
 	act.labels = kv;
 	if (policy_check(&t->at.policy, &act, e))
 		return -1;
-	return rulebook_check(t->name, NULL, r->def, r->argv, r->argc, NULL, e);
+	return rulebook_check(t->name, NULL, r, NULL, e);
 }
 
 static int check_running(const struct exec_target *t, const cJSON *root, struct err *e)

@@ -379,6 +379,32 @@ static void test_outer_wrapper(void **state)
 	assert_int_equal(check_by_lists(allow, 1, NULL, 0, "npx rimraf /"), -1);
 }
 
+/* A variable of the caller's that makes an allowed name mean another program. */
+static void test_environment(void **state)
+{
+	static const char *const bad[] = {"PATH=/w/bin", "LD_PRELOAD=/w/x.so", "LD_LIBRARY_PATH=/w",
+		"BASH_ENV=/w/x", "ENV=/w/x", "BASH_FUNC_ls%%=() { id; }", "PYTHONPATH=/w", "PATH"};
+	static const char *const good[] = {"A=1", "PATHS=x", "HOME=/w", "LDFLAGS=-s", "LANG=C"};
+	static const char *const allow[] = {"ls"}, *const block[] = {"rm .*"};
+	struct rule_options o[] = {
+		{.allow = allow, .nallow = 1}, {.block = block, .nblock = 1}, {0}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(o); i++) {
+		struct rule_set *r = rule_set_compile(&o[i], NULL);
+
+		assert_non_null(r);
+		for (size_t k = 0; k < COUNT(bad); k++) {
+			struct err e = ERR_INIT;
+
+			assert_int_equal(rule_set_check_env(r, &bad[k], 1, &e), i < 2 ? -1 : 0);
+			assert_int_equal(e.kind, i < 2 ? ERR_REFUSED : ERR_NONE);
+		}
+		assert_int_equal(rule_set_check_env(r, good, COUNT(good), NULL), 0);
+		rule_set_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_construct_named),
 		cmocka_unit_test(test_past_lists),
 		cmocka_unit_test(test_outer_wrapper),
+		cmocka_unit_test(test_environment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
