@@ -7,6 +7,7 @@
 #include <berth/diff.h>
 #include <berth/mem.h>
 
+#include "mcp/edit.h"
 #include "mcp/tools_files.h"
 
 #define KEPT_MOST 16 /* names of reach_kept, at most */
@@ -120,118 +121,33 @@ int tool_make_directory(struct call *c, struct err *e)
 
 /* -- edit ------------------------------------------------------------------------------------------ */
 
-static size_t trim_line(const char **s, size_t n)
+static bool is_edit_stopped(void *ctx)
 {
-	while (n && (**s == ' ' || **s == '\t')) {
-		(*s)++;
-		n--;
-	}
-	while (n && ((*s)[n - 1] == ' ' || (*s)[n - 1] == '\t' || (*s)[n - 1] == '\r'))
-		n--;
-	return n;
-}
-
-/* Both begin a line.  How many bytes of `text` are the lines of `want`, blanks around them aside; 0: they are not. */
-static size_t match_lines(const char *text, size_t n, const char *want, size_t want_n)
-{
-	const char *p = text, *end = text + n, *q = want, *want_end = want + want_n;
-
-	while (q < want_end) {
-		const char *nl = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
-		const char *want_nl = memchr(q, '\n', (size_t)(want_end - q));
-		const char *line = p, *other = q;
-		size_t len, other_len;
-
-		if (p >= end)
-			return 0;
-		len = trim_line(&line, (size_t)((nl ? nl : end) - p));
-		other_len = trim_line(&other, (size_t)((want_nl ? want_nl : want_end) - q));
-		if (len != other_len || memcmp(line, other, len) != 0)
-			return 0;
-		p = nl ? nl + 1 : end;
-		q = want_nl ? want_nl + 1 : want_end;
-		/* What ends without a newline leaves the text's where it is. */
-		if (q >= want_end && !want_nl && nl)
-			p = nl;
-	}
-	return (size_t)(p - text);
-}
-
-/* Where `want` stands: as it is, else by whole lines without the blanks around them.  NULL: nowhere, or cancelled: what
- * repeats itself takes as long as both are long, multiplied. */
-static const char *find_text(const struct call *c, const struct str *in, const char *want,
-	size_t want_n, size_t *len, bool *loose)
-{
-	const char *at = memmem(in->s, in->len, want, want_n);
-
-	*loose = !at;
-	*len = want_n;
-	if (at)
-		return at;
-	for (at = in->s; at && at < in->s + in->len && !call_cancelled(c);) {
-		const char *nl = memchr(at, '\n', (size_t)(in->s + in->len - at));
-
-		*len = match_lines(at, (size_t)(in->s + in->len - at), want, want_n);
-		if (*len)
-			return at;
-		at = nl ? nl + 1 : NULL;
-	}
-	return NULL;
-}
-
-static size_t count_indent(const char *s, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && (s[i] == ' ' || s[i] == '\t'))
-		i++;
-	return i;
-}
-
-/* The new lines with the indentation that the old first one had, in place of what the edit says it has. */
-static void put_indented(struct str *out, const char *had, size_t had_n, const char *said,
-	size_t said_n, const char *text, size_t n)
-{
-	for (const char *p = text, *end = text + n; p < end;) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-		size_t len = (size_t)((nl ? nl + 1 : end) - p);
-
-		if (len >= said_n && !memcmp(p, said, said_n)) {
-			str_add(out, had, had_n);
-			str_add(out, p + said_n, len - said_n);
-		} else {
-			str_add(out, p, len);
-		}
-		p += len;
-	}
+	return call_cancelled(ctx);
 }
 
 static int apply_edit(
 	struct call *c, struct str *text, const struct json *edit, size_t number, struct err *e)
 {
 	const struct json *old = json_member(edit, "oldText"), *new = json_member(edit, "newText");
+	const struct edit_request q = {.text = text->s,
+		.text_n = text->len,
+		.old = old->text,
+		.old_n = old->len,
+		.new = new->text,
+		.new_n = new->len,
+		.stopped = is_edit_stopped,
+		.ctx = c};
 	struct str out = STR_INIT;
-	const char *at;
-	size_t len;
-	bool loose;
 
 	if (!old->len)
 		return err_set(e, ERR_USAGE, "edits[%zu]: \"oldText\" is empty.", number);
 	if (call_cancelled(c))
 		return err_set(e, ERR_CANCELLED, "cancelled");
-	at = find_text(c, text, old->text, old->len, &len, &loose);
-	if (!at)
-		return err_set(e, ERR_NOT_FOUND,
-			"Could not find exact match for edit %zu: %.200s; nothing was changed. Read the "
-			"file again.",
-			number, old->text);
-	str_add(&out, text->s, (size_t)(at - text->s));
-	if (loose)
-		put_indented(&out, at, count_indent(at, len), old->text,
-			count_indent(old->text, old->len), new->text, new->len);
-	else
-		str_add(&out, new->text, new->len);
-	str_add(&out, at + len, (size_t)(text->s + text->len - at) - len);
+	if (edit_apply(&q, &out, e)) {
+		str_release(&out);
+		return e->kind == ERR_CANCELLED ? -1 : err_wrap(e, "edits[%zu]", number);
+	}
 	str_release(text);
 	*text = out;
 	return 0;
