@@ -21,13 +21,14 @@
 #include "container/container.h"
 #include "lane/lane.h"
 #include "lib/hosted.h"
+#include "lib/paths.h"
 
 static char name[64]; /* of the agent: unique, tests may run beside each other */
 
 static int setup(void **state)
 {
 	struct agents_options o = {
-		.guest = BERTH_GUEST, .journal_commands = 16, .journal_bytes = 8192};
+		.guest = test_guest, .journal_commands = 16, .journal_bytes = 8192};
 	AUTO_FREE char *yaml = NULL;
 
 	(void)state;
@@ -288,7 +289,7 @@ static void *bring_up_in_thread(void *ctx)
 /* Two at the same moment: one makes it, the other finds it up. */
 static void test_at_once(void **state)
 {
-	struct agents_options o = {.guest = BERTH_GUEST,
+	struct agents_options o = {.guest = test_guest,
 		.journal_commands = 16,
 		.journal_bytes = 8192,
 		.program = "test"};
@@ -409,7 +410,7 @@ static void test_protected_agent(void **state)
 	changed.limits.pids = 65;
 	for (size_t i = 0; i < COUNT(policies); i++) {
 		const struct agents_options o = {
-			.host = engine, .guest = BERTH_GUEST, .policy = &policies[i]};
+			.host = engine, .guest = test_guest, .policy = &policies[i]};
 		struct agents_host *strict = agents_open(&o, &e);
 
 		assert_non_null(strict);

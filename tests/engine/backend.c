@@ -22,6 +22,8 @@
 #include <berth/message.h>
 #include <berth/str.h>
 
+#include "lib/paths.h"
+
 #define PATIENCE_NS (60 * 1000000000LL)
 #define SKIP 77
 
@@ -681,7 +683,7 @@ static void test_backend_import(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof path, "%s/box.tar", dir);
-	snprintf(cmd, sizeof cmd, "'" BERTH_DATA "/../../configs/images/make-box' >%s", path);
+	snprintf(cmd, sizeof cmd, "'%s/configs/images/make-box' >%s", test_source, path);
 	assert_int_equal(system(cmd), 0);
 	snprintf(reference, sizeof reference, "%s:1", prefix);
 	c->import.path = arena_strdup(&c->mem, path);

@@ -19,6 +19,7 @@
 #include <berth/mem.h>
 
 #include "job/board.h"
+#include "lib/paths.h"
 
 #define PATIENCE_NS (120 * INT64_C(1000000000))
 
@@ -46,7 +47,7 @@ static pid_t begin_build(void)
 	}
 	if (!freopen(out, "w", stdout) || !freopen(out, "a", stderr))
 		_exit(126);
-	execl(BERTH_PROGRAM, "berth", "-H", getenv("BERTH_TEST_ENGINE"), "image", "build", "-t",
+	execl(test_program, "berth", "-H", getenv("BERTH_TEST_ENGINE"), "image", "build", "-t",
 		"imgjob:1", "--no-cache", context, NULL);
 	_exit(127);
 }

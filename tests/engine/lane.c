@@ -31,6 +31,7 @@
 #include "lane/lane.h"
 #include "lane/peer.h"
 #include "lib/hosted.h"
+#include "lib/paths.h"
 
 static char name[64];
 static struct agent_up up;
@@ -38,7 +39,7 @@ static struct agent_up up;
 static int setup(void **state)
 {
 	struct agents_options o = {
-		.guest = BERTH_GUEST, .journal_commands = 128, .journal_bytes = 16384};
+		.guest = test_guest, .journal_commands = 128, .journal_bytes = 16384};
 	AUTO_FREE char *yaml = NULL;
 	struct err e = ERR_INIT;
 

@@ -26,12 +26,13 @@
 #include "container/container.h"
 #include "lane/lane.h"
 #include "lib/hosted.h"
+#include "lib/paths.h"
 
 static char name[64];
 
 static int setup(void **state)
 {
-	struct agents_options o = {.guest = BERTH_GUEST};
+	struct agents_options o = {.guest = test_guest};
 	AUTO_FREE char *yaml = NULL;
 	struct err e = ERR_INIT;
 	struct agent_up up;

@@ -27,6 +27,7 @@
 #include "container/container.h"
 #include "run/pool.h"
 #include "lib/hosted.h"
+#include "lib/paths.h"
 
 static char file[64];
 static struct pool *pool;
@@ -50,7 +51,7 @@ static void write_pool_team(int memory_mb)
 
 static int setup(void **state)
 {
-	struct agents_options o = {.guest = BERTH_GUEST};
+	struct agents_options o = {.guest = test_guest};
 	struct err e = ERR_INIT;
 
 	(void)state;

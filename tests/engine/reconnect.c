@@ -20,6 +20,8 @@
 #include <berth/message.h>
 #include <berth/str.h>
 
+#include "lib/paths.h"
+
 #define PATIENCE_NS (60 * 1000000000LL)
 #define SKIP 77
 
@@ -37,7 +39,7 @@ static int run_engine_script(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
-	snprintf(cmd, sizeof cmd, "D=%s; . '%s/../lib/engine.sh'; %s", dir, BERTH_DATA, what);
+	snprintf(cmd, sizeof cmd, "D=%s; . '%s/../lib/engine.sh'; %s", dir, test_data, what);
 	{
 		/* engine.sh is written for bash */
 		char full[1200];

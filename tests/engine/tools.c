@@ -19,6 +19,7 @@
 
 #include "container/container.h"
 #include "lib/hosted.h"
+#include "lib/paths.h"
 
 #define YAML                                                                                     \
 	"custom_tools:\n"                                                                        \
@@ -38,7 +39,7 @@
 
 static int setup(void **state)
 {
-	struct agents_options o = {.guest = BERTH_GUEST};
+	struct agents_options o = {.guest = test_guest};
 
 	(void)state;
 	if (hosted_place())

@@ -28,8 +28,8 @@
 #include "app/app.h"
 #include "views/list.h"
 #include "golden/fixture/fixture.h"
+#include "lib/paths.h"
 
-#define FOLDER BERTH_DATA "/../golden"
 #define WALL_MS 1795211102000 /* 2026-11-20 21:45:02 UTC */
 
 static int read_golden(const char *path, struct str *out)
@@ -69,11 +69,12 @@ static void read_options(const char *path, struct app_options *o, struct words *
 			snprintf(said->theme, sizeof said->theme, "%s", w + 6);
 			o->theme = said->theme;
 		} else if (strncmp(w, "settings=", 9) == 0) {
-			snprintf(said->settings, sizeof said->settings, "%s/%s", FOLDER, w + 9);
+			snprintf(said->settings, sizeof said->settings, "%s/tests/golden/%s",
+				test_source, w + 9);
 		} else if (strncmp(w, "live=", 5) == 0) {
 			char live[PATH_MAX];
 
-			snprintf(live, sizeof live, "%s/%s", FOLDER, w + 5);
+			snprintf(live, sizeof live, "%s/tests/golden/%s", test_source, w + 5);
 			setenv("BERTH_BENCH_LIVE", live, 1);
 		} else if (strcmp(w, "past") == 0) {
 			said->past = true;
@@ -142,9 +143,9 @@ static int run_console(struct app_options *o, const char *file, struct err *e)
 
 static int compare_screen(const char *name, bool update)
 {
-	AUTO_FREE char *script = xasprintf("%s/%s.script", FOLDER, name);
-	AUTO_FREE char *tape = xasprintf("%s/%s.rec", FOLDER, name);
-	AUTO_FREE char *golden = xasprintf("%s/%s.txt", FOLDER, name);
+	AUTO_FREE char *script = xasprintf("%s/tests/golden/%s.script", test_source, name);
+	AUTO_FREE char *tape = xasprintf("%s/tests/golden/%s.rec", test_source, name);
+	AUTO_FREE char *golden = xasprintf("%s/tests/golden/%s.txt", test_source, name);
 	bool played = access(tape, F_OK) == 0;
 	AUTO_STR struct str got = STR_INIT, want = STR_INIT;
 	struct app_options o = {.views = all_tabs,
@@ -188,7 +189,8 @@ static int compare_screen(const char *name, bool update)
 		fwrite(got.s, 1, got.len, f);
 		fclose(f);
 	}
-	fprintf(stderr, "%s differs: diff -u %s/%s.txt %s\n", name, FOLDER, name, golden);
+	fprintf(stderr, "%s differs: diff -u %s/tests/golden/%s.txt %s\n", name, test_source, name,
+		golden);
 	return 1;
 }
 
@@ -202,7 +204,8 @@ static int is_screen(const struct dirent *d)
 static int compare_screens(bool update)
 {
 	struct dirent **names;
-	int n = scandir(FOLDER, &names, is_screen, alphasort), failed = 0;
+	AUTO_FREE char *folder = xasprintf("%s/tests/golden", test_source);
+	int n = scandir(folder, &names, is_screen, alphasort), failed = 0;
 
 	for (int i = 0; i < n; i++) {
 		*strrchr(names[i]->d_name, '.') = '\0';

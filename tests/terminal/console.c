@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "terminal/term.h"
+#include "lib/paths.h"
 
 #define WAIT_MS 60000
 
@@ -55,7 +56,7 @@ static void engine_start(const char *json)
 	snprintf(script, sizeof script, "%s/s", dir);
 	write_file(script, json);
 	snprintf(fake, sizeof fake, "%s/tests/scenario/fake_engine.py",
-		source ? source : BERTH_SOURCE);
+		source ? source : test_source);
 	engine = fork();
 	assert_true(engine >= 0);
 	if (engine == 0) {
@@ -89,7 +90,7 @@ static int teardown(void **state)
 static struct term *console_by(
 	int columns, int rows, const char *const *extra, const char *const *arguments)
 {
-	const char *argv[12] = {getenv("BERTH") ? getenv("BERTH") : BERTH_PROGRAM, "-H", host};
+	const char *argv[12] = {getenv("BERTH") ? getenv("BERTH") : test_program, "-H", host};
 	static char kept[96]; /* what one test chooses is nothing to the next */
 	const char *env[16] = {kept, "TERM=xterm-256color", "COLORTERM=truecolor", "LC_ALL=C.UTF-8",
 		"NO_COLOR", "TMUX"};
@@ -836,7 +837,7 @@ static void test_no_terminfo(void **state)
 /* Programs and engine where any user comes to: the system's limits are not for root. */
 static int setup_for_all(void **state)
 {
-	const char *program = getenv("BERTH") ? getenv("BERTH") : BERTH_PROGRAM;
+	const char *program = getenv("BERTH") ? getenv("BERTH") : test_program;
 	char cmd[2 * PATH_MAX];
 	struct stat st;
 
@@ -848,9 +849,8 @@ static int setup_for_all(void **state)
 	/* Of what runs the processes are read at once, by a thread that would be there for the rest. */
 	engine_start("{\"containers\": [{\"name\": \"gamma\", \"state\": \"exited\"}]}");
 	/* The tree itself may be root's alone. */
-	snprintf(cmd, sizeof cmd,
-		"cp %s %s-* " BERTH_SOURCE "/tests/lib/tsan.supp %s && mkdir -m 777 %s/h", program,
-		program, dir, dir);
+	snprintf(cmd, sizeof cmd, "cp '%s' '%s'-* '%s/tests/lib/tsan.supp' %s && mkdir -m 777 %s/h",
+		program, program, test_source, dir, dir);
 	if (system(cmd))
 		return -1;
 	for (int i = 0; stat(host + strlen("unix://"), &st) && i < WAIT_MS / 50; i++)

@@ -14,9 +14,9 @@
 
 #include "observe/observe.h"
 #include "observe/proc_scan.h"
+#include "lib/paths.h"
 
 #define ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define TREES BERTH_DATA "/cgroup"
 
 /* A copy without NUL in memory of exactly that size, so that the sanitizer sees every byte read
  * beyond it. */
@@ -145,7 +145,7 @@ static int open_in(const char *tree, pid_t pid, struct cgroup_mounts *m, struct 
 {
 	char root[512];
 
-	snprintf(root, sizeof root, TREES "/%s", tree);
+	snprintf(root, sizeof root, "%s/cgroup/%s", test_data, tree);
 	assert_int_equal(cgroup_mounts_read(m, root, e), 0);
 	cgroup_reader_init(r);
 	return cgroup_reader_open(r, m, ID, pid, true, e);
@@ -313,7 +313,7 @@ static void tree_open(struct tree *t, const char *from)
 
 	snprintf(t->root, sizeof t->root, "/tmp/berth-unit-XXXXXX");
 	assert_non_null(mkdtemp(t->root));
-	snprintf(cmd, sizeof cmd, "cp -r '" TREES "/%s/.' %s", from, t->root);
+	snprintf(cmd, sizeof cmd, "cp -r '%s/cgroup/%s/.' %s", test_data, from, t->root);
 	assert_int_equal(system(cmd), 0);
 	assert_int_equal(cgroup_mounts_read(&t->mounts, t->root, NULL), 0);
 	cgroup_reader_init(&t->reader);

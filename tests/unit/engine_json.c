@@ -12,12 +12,13 @@
 #include <berth/str.h>
 
 #include "engine/parse.h"
+#include "lib/paths.h"
 
 static struct arena mem;
 
 static cJSON *load_recorded(const char *name)
 {
-	AUTO_FREE char *path = xasprintf("%s/engine/%s", BERTH_DATA, name);
+	AUTO_FREE char *path = xasprintf("%s/engine/%s", test_data, name);
 	AUTO_STR struct str text = STR_INIT;
 	struct err e = ERR_INIT;
 	FILE *f = fopen(path, "r");

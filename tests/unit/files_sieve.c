@@ -16,6 +16,7 @@
 #include "files/match/automaton.h"
 #include "files/match/matcher.h"
 #include "files/match/sieve.h"
+#include "lib/paths.h"
 
 #define FILE_MAX (4u << 20)
 
@@ -82,12 +83,13 @@ static bool same_without(
 /* Each pattern of the list on one text.  Returns how many found something. */
 static unsigned try_patterns(const char *text, size_t n)
 {
+	AUTO_FREE char *patterns = xasprintf("%s/patterns.txt", test_data);
 	AUTO_STR struct str all = STR_INIT;
 	struct err e = ERR_INIT;
 	unsigned found = 0;
 	char *line, *rest;
 
-	if (file_read(AT_FDCWD, BERTH_DATA "/patterns.txt", 0, FILE_MAX, &all, &e) < 0)
+	if (file_read(AT_FDCWD, patterns, 0, FILE_MAX, &all, &e) < 0)
 		fail_msg("%s", e.msg);
 	for (line = strtok_r(all.s, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		bool ignore_case = strncmp(line, "i ", 2) == 0;
@@ -107,7 +109,7 @@ static void test_real_text(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
-		AUTO_FREE char *path = xasprintf("%s/%s", BERTH_SOURCE, files[i]);
+		AUTO_FREE char *path = xasprintf("%s/%s", test_source, files[i]);
 		AUTO_STR struct str text = STR_INIT;
 		struct err e = ERR_INIT;
 

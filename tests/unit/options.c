@@ -14,6 +14,7 @@
 
 #define CLI_TABLE
 #include "cli/commands.h"
+#include "lib/paths.h"
 
 static char *words[32], line[1024];
 
@@ -194,8 +195,8 @@ static void check_schema(const struct cli_command *k)
 		if (!strcmp(word, "or"))
 			continue;
 		assert_true(!strncmp(word, "berth.", 6) && slash);
-		snprintf(file, sizeof file, BERTH_DATA "/schema/%.*s.json", (int)(slash - word) - 6,
-			word + 6);
+		snprintf(file, sizeof file, "%s/schema/%.*s.json", test_data,
+			(int)(slash - word) - 6, word + 6);
 		if (access(file, R_OK))
 			fail_msg("%s %s: there is no %s", k->name, word, file);
 	}

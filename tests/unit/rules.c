@@ -11,6 +11,7 @@
 #include <berth/mem.h>
 
 #include "policy/rules.h"
+#include "lib/paths.h"
 
 static const char *const writable[] = {"/srv/agent_a"};
 
@@ -36,7 +37,7 @@ static size_t each_line(const char *file, bool refused)
 	size_t n = 0, wrong = 0;
 	FILE *f;
 
-	snprintf(path, sizeof path, BERTH_DATA "/rules/%s", file);
+	snprintf(path, sizeof path, "%s/rules/%s", test_data, file);
 	f = fopen(path, "r");
 	assert_non_null(f);
 	while (fgets(line, sizeof line, f)) {
@@ -279,7 +280,8 @@ static void test_corpus(void **state)
 	char line[4096];
 	size_t n = 0, wrong = 0;
 	bool computed = false;
-	FILE *f = fopen(BERTH_DATA "/rules/corpus.txt", "r");
+	AUTO_FREE char *path = xasprintf("%s/rules/corpus.txt", test_data);
+	FILE *f = fopen(path, "r");
 
 	(void)state;
 	assert_non_null(f);

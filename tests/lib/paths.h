@@ -1,0 +1,9 @@
+/* paths.h - where the source tree and the programs of this build are.
+ *
+ * Values of one object instead of macros: the object of a test is the same in every clone, so ccache finds it. */
+#pragma once
+
+extern const char test_source[];  /* the top of the source tree */
+extern const char test_data[];    /* tests/data in it */
+extern const char test_program[]; /* berth */
+extern const char test_guest[];   /* berth-guest */
