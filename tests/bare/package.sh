@@ -15,7 +15,7 @@ inside() {
 
 make_package() {
 	rm -f "$BUILD"/berth_*.deb
-	DEBFULLNAME=Ada DEBEMAIL=ada@example.org flock -w 600 "$BUILD.lock" cmake --build "$BUILD" --target package && mv "$BUILD"/berth_*.deb "$TMPDIR/"
+	DEBFULLNAME=Ada DEBEMAIL=ada@example.org flock -w 600 "$SRC/build-test/release.lock" cmake --build "$BUILD" --target package && mv "$BUILD"/berth_*.deb "$TMPDIR/"
 }
 
 # What a person needs beside the programs, and where the machine's own administrator writes only the AppArmor

@@ -35,10 +35,11 @@ start_engine() {
 		wait_for 60 bareroot_run "$root" docker version
 }
 
-# Root's compiles everything; what that has compiled is not compiled again for the user, whose packages include ccache.
+# Root's compiles everything. What root's tests have compiled is not compiled again for the user, whose packages include
+# ccache: the same flags, and a compiler called by the same name.
 quickstart() {
 	local launcher=()
-	[ "$who" = root ] || launcher=(CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_DIR=/srv/compiled/ccache CCACHE_READONLY=1 "CCACHE_TEMPDIR=/tmp/ccache-$who"
+	[ "$who" = root ] || launcher=(CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_DIR=/srv/compiled/ccache CCACHE_READONLY=1 "CCACHE_TEMPDIR=/tmp/ccache-$who"
 		CCACHE_NOHASHDIR=1 "CCACHE_BASEDIR=$tree")
 	inside env "${launcher[@]}" ./configs/quickstart && cp "$TMPDIR/log" "$TMPDIR/said"
 }
@@ -119,7 +120,7 @@ pair() { # clone|archive root|USER [TESTS/RUN-ARGUMENT...]; none: no tests are r
 	[ "$who" != root ] || step "the README's cmake lines" installed
 	bareroot_compiled "$root" "$who"
 	[ $# = 0 ] || run_tests "$@"
-	echo "note $of: the machine has $(megabytes /) MB, build-test/ $(megabytes "$tree/build-test") MB"
+	echo "note $of: the machine has $(megabytes /) MB, build-release/ $(megabytes "$tree/build-release") MB"
 	bareroot_run "$root" rm -rf "$tree"
 }
 
@@ -128,13 +129,13 @@ trap 'bareroot_close "$root"' EXIT
 bareroot_open "$root" || { echo "not ok a bare root"; exit 1; }
 echo "note the bare root: $(megabytes /) MB, of them $(megabytes /var/cache/apt/archives) MB of packages from earlier runs; ready after $SECONDS s"
 # Not all of it: the rest ran on this machine. These need what only configs/packages brings.
-pair clone root --variant asan lint.archive lint.cppcheck lint.format lint.include lint.pages lint.rooms lint.shell lint.thin lint.threads \
-	lint.tree lint.version unit golden scenario.cli scenario.completion scenario.files scenario.mcp scenario.workspace_git
+pair clone root --variant release lint.archive lint.cppcheck lint.format lint.include lint.pages lint.rooms lint.shell lint.thin lint.threads \
+	lint.tree lint.version unit scenario.cli scenario.completion scenario.files scenario.mcp scenario.workspace_git
 bareroot_user "$root" ada
 if [ "${BERTH_SOAK:-0}" != 1 ]; then
 	pair archive ada
 else
-	pair archive ada --variant release unit golden
+	pair archive ada --variant asan unit golden
 	pair clone ada lint unit golden scenario
 	pair archive root lint unit golden scenario
 fi

@@ -8,8 +8,8 @@ mkdir "$TMPDIR/tree" && cd "$TMPDIR/tree" || exit 1
 tar -C "$SRC" --exclude='./build*' --exclude=./.git -c . | tar -x || exit 1
 trap 'configs/quickstart --stop >/dev/null 2>&1' EXIT
 if command -v ccache >/dev/null; then
-	# As the next run finds it, in a directory of another name.
-	export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD
+	# What the release build has compiled: by the same name of the compiler, in a directory of another name.
+	export CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD
 fi
 
 # soon COMMAND...: within a minute or so.

@@ -13,9 +13,9 @@
   --soak                       the long forms of the tests, hours
   --record                     write how long the tests took to tests/durations
 
-Labels: lint unit golden scenario terminal engine attack fault fuzz bench bare vm. Builds stay in build-test/, logs of
-failed and flaky tests in build-test/logs. Everything else that a run makes, including its Docker engine, is removed when
-it ends, however it ends.
+Labels: lint unit golden scenario terminal engine attack fault fuzz bench bare vm. Builds stay in build-VARIANT, where
+cmake's presets have theirs; logs of failed and flaky tests in build-test/logs. Everything else that a run makes, including
+its Docker engine, is removed when it ends, however it ends.
 
 A test is a program built from tests/LABEL/NAME.c or an executable tests/LABEL/NAME.{sh,py}. It passes with exit code 0;
 77 is a skip, the last line of its output the reason. A script that prints lines "ok NAME", "not ok NAME" or "skip NAME:
@@ -136,6 +136,11 @@ def usage(message):
 
 def now():
     return time.monotonic()
+
+
+def build_of(variant):
+    """As deep in the tree as the build of quickstart: ccache knows an object by paths from there."""
+    return f"{SRC}/build-{variant}"
 
 
 def files_of(label):
@@ -402,7 +407,7 @@ class Run:
         """Build a variant once; whether it is there."""
         if variant in self.built:
             return self.built[variant]
-        build = f"{SRC}/build-test/{variant}"
+        build = build_of(variant)
         flags = ["--preset", variant]
         if shutil.which("ccache"):
             flags.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
@@ -416,7 +421,7 @@ class Run:
                   'cmake --build "$build" -j "$jobs"')
         outcome = self.wait(self.pool.submit(
             self.command, f"build.{variant}",
-            ["flock", f"{build}.lock", "sh", "-c", script, "sh", SRC, build, str(CORES)] + flags,
+            ["flock", f"{SRC}/build-test/{variant}.lock", "sh", "-c", script, "sh", SRC, build, str(CORES)] + flags,
             BUILD_LIMIT, self.environment, log))
         good = outcome.status == 0 and not outcome.ended
         self.built[variant] = good
@@ -458,7 +463,7 @@ class Run:
     # ---- tests
 
     def arguments(self, test):
-        build = f"{SRC}/build-test/{test.variant}"
+        build = build_of(test.variant)
         wrap = self.fixed if test.variant == "tsan" else []
         name = test.name.partition(".")[2]
         if test.label == "fuzz" and not test.is_script:
@@ -479,7 +484,7 @@ class Run:
         for name in ("DOCKER_HOST DOCKER_CONTEXT DOCKER_CERT_PATH DOCKER_TLS_VERIFY DOCKER_CONFIG BERTH_SOAK XDG_CONFIG_HOME "
                      "XDG_STATE_HOME XDG_CACHE_HOME XDG_DATA_HOME NO_COLOR COLORTERM TMUX http_proxy https_proxy BERTH_TEST_BEGUN").split():
             environment.pop(name, None)
-        build = f"{SRC}/build-test/{test.variant}"
+        build = build_of(test.variant)
         environment.update(
             HOME=f"{place}/home", TMPDIR=f"{place}/t", XDG_RUNTIME_DIR=f"{place}/run", LC_ALL="C.UTF-8", TZ="UTC", TERM="xterm-256color",
             PYTHONDONTWRITEBYTECODE="1", BERTH_TEST_ID=str(number), BERTH_TEST_NAME=test.name, BERTH_TEST_CACHE=self.cache,
@@ -508,7 +513,7 @@ class Run:
         if os.path.exists(log):
             os.unlink(log)
         limit = 7200 if self.options.soak else self.durations.limit(test)
-        cwd = SRC if test.is_script else f"{SRC}/build-test/{test.variant}"
+        cwd = SRC if test.is_script else build_of(test.variant)
         engine = self.engines.get() if test.label in WITH_ENGINE and self.all_engines else None
         outcome = self.command(test.title, self.arguments(test), limit, self.isolated(test, place, number, engine), log, number, cwd)
         if engine:

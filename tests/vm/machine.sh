@@ -9,7 +9,7 @@ limit=1700
 [ -z "${BERTH_SOAK-}" ] || { : >in/soak; limit=6000; }
 cp "$SRC"/tests/vm/inside/* in/ || exit 1
 rm -f "$BUILD"/berth_*.deb
-flock -w 600 "$BUILD.lock" cmake --build "$BUILD" --target package >package.log 2>&1 || { cat package.log; echo 'not ok the package is made'; exit 1; }
+flock -w 600 "$SRC/build-test/release.lock" cmake --build "$BUILD" --target package >package.log 2>&1 || { cat package.log; echo 'not ok the package is made'; exit 1; }
 cp "$BUILD"/berth_*.deb in/berth.deb || exit 1
 "$SRC/configs/images/make-box" >in/box.tar || exit 1
 cp "$BUILD"/{vm-end,attack-inside,attack-evil-guest,attack-execs} in/build/ || exit 1
