@@ -176,7 +176,7 @@ static void put_script_text(struct app *a, const struct str *text)
 	fflush(stdout); /* who reads it may act by what it shows */
 }
 
-/* "" | styles | body | body styles */
+/* "" | styles | body | body styles | svg */
 static int dump_screen(struct script *s, struct app *a, const char *what, struct err *e)
 {
 	bool body = strncmp(what, "body", 4) == 0;
@@ -185,8 +185,8 @@ static int dump_screen(struct script *s, struct app *a, const char *what, struct
 	struct str out = STR_INIT;
 	int from = 0, to;
 
-	if (*how && !styles)
-		return refuse_line(s, e, "dump [body] [styles], not", what);
+	if (*how && !styles && strcmp(what, "svg") != 0)
+		return refuse_line(s, e, "dump [body] [styles] or dump svg, not", what);
 
 	app_drain(a);
 	draw_now(a);
@@ -195,7 +195,10 @@ static int dump_screen(struct script *s, struct app *a, const char *what, struct
 		from = a->body.y;
 		to = from + a->body.h + a->spoke;
 	}
-	canvas_dump_rows(&a->canvas, from, to, &out, styles);
+	if (strcmp(what, "svg") == 0)
+		canvas_svg(&a->canvas, &a->theme, &out);
+	else
+		canvas_dump_rows(&a->canvas, from, to, &out, styles);
 	put_script_text(a, &out);
 	str_release(&out);
 	return 0;

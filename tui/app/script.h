@@ -16,6 +16,7 @@
  *   play              of a replay: each picture before something was pressed, with that, and the last one
  *   say TEXT          on the message line, until the next key
  *   dump [styles]     write the picture to the output
+ *   dump svg          the same as an SVG document
  *   dump body [styles]   the view's part of it and the message or prompt below: no header, tabs, keys
  * In a replay what is pressed comes from the recording, and what waits plays it.
  * Exit code 1 and a sentence when an expectation fails.

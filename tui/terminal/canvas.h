@@ -116,5 +116,7 @@ void canvas_restyle(struct canvas *c, struct area a, enum role role);
 void canvas_dump(const struct canvas *c, struct str *out, bool styles);
 /* Its rows from `from` up to before `to` alone. */
 void canvas_dump_rows(const struct canvas *c, int from, int to, struct str *out, bool styles);
+/* The picture as an SVG document in the colours of a theme. */
+void canvas_svg(const struct canvas *c, const struct theme *t, struct str *out);
 
 #endif
