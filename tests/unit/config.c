@@ -492,12 +492,14 @@ static void test_embedded(void **state)
 	assert_null(embedded_file("configs/none.yaml", NULL));
 	assert_string_equal(embedded_name("configs/berth.", 0), "configs/berth.yaml");
 	assert_null(embedded_name("configs/berth.", 1));
-	/* Everything in YAML or JSON that is shipped can be read; scripts are here too. */
+	/* Everything in YAML or JSON that is shipped can be read; scripts and pages are here, too. */
 	for (size_t i = 0; (name = embedded_name("", i)); i++) {
 		struct config c;
 		struct err e = ERR_INIT;
 
-		if (!strstr(name, ".yaml") && !strstr(name, ".json"))
+		const char *end = strrchr(name, '.');
+
+		if (!end || (strcmp(end, ".yaml") != 0 && strcmp(end, ".json") != 0))
 			continue;
 		text = embedded_file(name, &n);
 		if (config_parse(name, text, n, &c, &e) < 0)

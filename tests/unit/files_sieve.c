@@ -103,8 +103,8 @@ static unsigned try_patterns(const char *text, size_t n)
 static void test_real_text(void **state)
 {
 	static const char *const files[] = {"backend/files/match/matcher.c",
-		"tests/unit/files_search.c", "README.md", "CMakeLists.txt",
-		"tests/data/patterns.txt"};
+		"tests/unit/files_search.c", "README.md", "configs/berth.yaml", "CMakeLists.txt",
+		"configs/pages/berth-network.7.txt", "tests/data/patterns.txt"};
 	unsigned found = 0;
 
 	(void)state;

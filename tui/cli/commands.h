@@ -613,7 +613,8 @@ static const struct cli_command commands[] = {
 	{"names", "containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks",
 		1, 1, CORE(cli_names), .needs = TAKES_TEAM,
 		.help = "print the names known on this machine", .words = name_kinds},
-	{"help", "[COMMAND]", 0, 2, BERTH(cli_help_for), .help = "show help for a command"},
+	{"help", "[COMMAND|PAGE]", 0, 2, BERTH(cli_help_for),
+		.help = "show help for a command, or a page of the manual"},
 	{0},
 };
 

@@ -5,6 +5,8 @@
 
 #include <berth/config.h>
 #include <berth/jsonw.h>
+#include <berth/mem.h>
+#include <berth/settings.h>
 #include <berth/text.h>
 
 #include "cli/commands.h"
@@ -83,12 +85,61 @@ static void print_wrapped(const char *text)
 	putchar('\n');
 }
 
+/* Pages about one subject: configs/pages/NAME.SECTION.txt, which the man pages are made of, too. */
+static const struct {
+	const char *name, *file, *about;
+} pages[] = {
+#define PAGE(name, section, about)                                    \
+	{                                                             \
+		name, "configs/pages/" name "." section ".txt", about \
+	}
+	PAGE("berth-console", "7", "the console: views and keys"),
+	PAGE("berth.yaml", "5", "settings, alerts, your own commands"),
+	PAGE("berth-team", "5", "team files: agents, tools, networks, secrets"),
+	PAGE("berth-workspace", "7", "workspaces, checkpoints, forks, limits"),
+	PAGE("berth-network", "7", "what an agent without a network can reach"),
+	PAGE("berth-mcp", "1", "the MCP server for agents and assistants"),
+	PAGE("berth-audit", "7", "the audit log, and what it proves"),
+	PAGE("berth-bench", "1", "benchmarks and regression gates"),
+};
+
+static void print_pages(void)
+{
+	puts("\nPages (berth help PAGE, or man PAGE):");
+	for (size_t i = 0; i < COUNT(pages); i++)
+		printf("  %-*s %s\n", LEFT_W, pages[i].name, pages[i].about);
+}
+
+static bool print_page(const char *name)
+{
+	for (size_t i = 0; i < COUNT(pages); i++) {
+		const char *text, *next;
+		size_t len;
+
+		if (strcmp(name, pages[i].name) != 0)
+			continue;
+		for (text = embedded_file(pages[i].file, &len); *text; text = next) {
+			next = strchrnul(text, '\n');
+			next += *next == '\n';
+			text += strncmp(text, "# ", 2) == 0 ? 2 : 0;
+			fwrite(text, 1, (size_t)(next - text), stdout);
+		}
+		if (!strcmp(name, "berth.yaml")) {
+			text = embedded_file(SETTINGS_DEFAULTS, &len);
+			printf("\nALL SETTINGS AND THEIR DEFAULTS\n%.*s", (int)len, text);
+		}
+		return true;
+	}
+	return false;
+}
+
 int cli_help(const struct cli *c)
 {
 	const struct cli_command *group = c->group, *command = c->command;
 
 	if (!group && !command) {
 		help_all(c->root);
+		print_pages();
 	} else if (!command) {
 		printf("Usage: berth %s COMMAND\n\n", group->name);
 		print_commands(group->name, group->verbs);
@@ -114,6 +165,8 @@ int cli_help_for(const struct cli *c, const struct settings *s, struct err *e)
 	struct cli of = {.root = c->root};
 
 	(void)s;
+	if (c->argc == 1 && print_page(c->argv[0]))
+		return cli_finish();
 	if (c->argc > 0 && cli_find(&of, c->argv[0], e) < 0)
 		return -1;
 	if (c->argc > 1 && of.group && cli_find(&of, c->argv[1], e) < 0)

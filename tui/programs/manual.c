@@ -1,7 +1,8 @@
 /*
- * manual.c - berth-manual: prints berth(1) at build time, from the tables of the program itself.
+ * manual.c - berth-manual: prints the man pages at build time.
  *
- *   berth-manual FOLDER         of the JSON schemas of what --json prints
+ *   berth-manual FOLDER         berth(1), from the tables of the program; the folder holds the JSON schemas of --json
+ *   berth-manual --page NAME    the page configs/pages/NAME.txt
  *
  * Commands, options, actions, keys and settings come from the tables they have in the program, the
  * defaults from the shipped berth.yaml, the fields of the documents from their schemas (JSON is
@@ -371,43 +372,6 @@ static void print_glossary(void)
 	}
 }
 
-static void print_egress(void)
-{
-	print_section("AGENTS WITHOUT A NETWORK");
-	print_text_line(
-		"network: {allow: [...], deny: [...], routes: {...}} of an agent leaves it without a "
-		"network; what it reaches goes through a process on the host that knows its rules.  "
-		"Of a TLS connection that process sees only the name in the first message, which has "
-		"to match the rule, and nothing after it: a Host: header inside is not seen, so a "
-		"rule for a host that serves other people's content lets that content in and out.");
-	puts(".PP");
-	print_text_line(
-		"upstream: \"http://HOST:PORT\" sends what is not this machine's own by that proxy: names are "
-		"looked up and judged here, and it is asked (CONNECT, whatever the port) for the "
-		"address.  {proxy:, trusted: true} gives it the name instead, and those that this "
-		"machine does not know, too; {proxy:, login:} names a secret with USER:PASSWORD, which "
-		"goes to it unencrypted and nowhere else.  The server of a route is given to it by name.");
-	puts(".PP");
-	print_text_line(
-		"A route (to:, header: with ${secret:NAME}, allow: with METHOD /path, where * at the "
-		"end is any rest; env:, key_env:, ca:, requests_per_minute:, bytes_per_minute:, "
-		"budget: {usd:, tokens:}) adds a key on the host.  The key is only in the memory of "
-		"that process, and its bytes are masked in each answer; answers that are compressed "
-		"or parts of others are refused.  A key can still do all that the listed paths "
-		"allow: an agent can spend the budget, read and write whatever the account keeps "
-		"behind these paths, and learn the key where one of them gives it back in another "
-		"form, such as base64.  Give a route a key of its own, with as few rights as the "
-		"provider allows.");
-	puts(".PP");
-	print_text_line(
-		"Tokens are counted as answers report them (usage as OpenAI and Anthropic have it, "
-		"usageMetadata as Gemini), and cost follows the prices of "
-		"$XDG_CONFIG_HOME/berth/prices.yaml, or the shipped ones.  With a budget, an answer "
-		"that reports none counts one token for each 4 bytes, and a model without a price "
-		"costs as much as the dearest.  The budget is checked before each request: those "
-		"under way are not cut off.");
-}
-
 static void print_engines(void)
 {
 	static const struct lack_row rows[] = {LACKS(LACK_ROW)};
@@ -429,7 +393,6 @@ static void print_tail(void)
 {
 	print_glossary();
 	print_engines();
-	print_egress();
 	print_section("REGULAR EXPRESSIONS");
 	print_text_line(
 		"Filters and searches in the console, `files search -E`, and the allow and block lists of a "
@@ -472,7 +435,79 @@ static void print_tail(void)
 	     "of exec and tool run, whose code is otherwise that of the command: timed out, failed or "
 	     "refused in berth itself, cannot be executed, not found");
 	print_section("SEE ALSO");
-	print_text_line("docker(1), dockerd(8), podman(1), cgroups(7)");
+	print_text_line(
+		"berth-console(7), berth.yaml(5), berth-team(5), berth-workspace(7), berth-network(7), "
+		"berth-mcp(1), berth-audit(7), berth-bench(1), docker(1), podman(1), cgroups(7)");
+}
+
+static void print_conditions(void)
+{
+	print_section("CONDITIONS");
+	print_text_line(
+		"The filter in Agents and Containers, and alerts, take conditions: tests joined by and, or, not and "
+		"parentheses; in alerts also \"for\" with a duration at the end (for 30s).  A test is a column, one "
+		"of = != < <= > >= and a number, a word or a quoted text, or ~ or !~ and a regular expression, which "
+		"ignores case if it has no capitals.  Numbers take k m g t for bytes, s m h d for seconds, and %.  A "
+		"test of an unknown value is false.");
+	print_columns();
+}
+
+static int print_configuration(struct err *e)
+{
+	print_section("SETTINGS");
+	print_text_line(
+		"With their defaults.  A name with a dot is a key inside another: logs.tail is the "
+		"key tail of the map logs.");
+	if (print_settings(e) < 0)
+		return -1;
+	print_conditions();
+	return 0;
+}
+
+/* One line of a page: "# SECTION", an indented line that stays as it is, or running text. */
+static void print_page_line(const char *line, bool *literal)
+{
+	bool indented = strncmp(line, "    ", 4) == 0;
+
+	if (*line && indented != *literal) {
+		puts(indented ? ".PP\n.RS 4\n.nf" : ".fi\n.RE");
+		*literal = indented;
+	}
+	if (!*line)
+		puts(*literal ? "" : ".PP");
+	else if (strncmp(line, "# ", 2) == 0)
+		print_section(line + 2);
+	else
+		print_text_line(line + (indented ? 4 : 0));
+}
+
+/* A page begins with "NAME(SECTION) - what it is about". */
+static int print_page(const char *name, struct err *e)
+{
+	AUTO_FREE char *file = xasprintf("configs/pages/%s.txt", name);
+	size_t len;
+	const char *text = embedded_file(file, &len);
+	AUTO_FREE char *copy = NULL;
+	bool literal = false;
+	char *line, *rest;
+	int title;
+
+	if (!text)
+		return err_set(e, ERR_NOT_FOUND, "there is no page %s", file);
+	copy = xstrdup(text);
+	rest = copy;
+	line = strsep(&rest, "\n");
+	title = (int)strcspn(line, "(");
+	printf(".\\\" Generated at build time from %s.\n.TH %.*s %c \"\" \"berth %s\"\n", file,
+		title, line, line[title] ? line[title + 1] : '7', berth_build.version);
+	print_section("NAME");
+	printf("%.*s ", title, line);
+	print_text_line(strchr(line, ' ') ? strchr(line, ' ') + 1 : "");
+	while ((line = strsep(&rest, "\n")))
+		print_page_line(line, &literal);
+	if (literal)
+		puts(".fi\n.RE");
+	return strcmp(name, "berth.yaml.5") ? 0 : print_configuration(e);
 }
 
 int main(int argc, char **argv)
@@ -480,6 +515,8 @@ int main(int argc, char **argv)
 	struct err e = ERR_INIT;
 
 	text_init();
+	if (argc == 3 && !strcmp(argv[1], "--page"))
+		return print_page(argv[2], &e) < 0 ? cli_fail(&e) : cli_finish();
 	print_head();
 	print_section("OPTIONS");
 	print_text_line("Of all commands:");
@@ -492,19 +529,6 @@ int main(int argc, char **argv)
 		"Of the console, with the name of the action, by which a key can be changed, and the views in "
 		"which it exists (none named: all).  C- is Ctrl, S- is Shift.");
 	print_actions();
-	print_section("CONFIGURATION");
-	print_text_line("berth.yaml, with the defaults.  A name with a dot is a key inside "
-			"another: logs.tail is the key tail of the map logs.");
-	if (print_settings(&e) < 0)
-		return cli_fail(&e);
-	print_section("CONDITIONS");
-	print_text_line(
-		"Of the filter in Agents and Containers, and of alerts: tests joined by and, or, not and "
-		"parentheses, and in alerts for with a span at the end (for 30s).  A test is a column, one "
-		"of = != < <= > >= and a number, a word or a text in quotes, or ~ or !~ and a regular "
-		"expression, which without capitals finds those too.  Numbers take k m g t where they are "
-		"bytes, s m h d where they are seconds, and %.  What is not known fits no test.");
-	print_columns();
 	print_section("JSON");
 	print_text_line("What --json prints.  Names end in their units; unknown values are "
 			"null.  Fields may be added; a change of meaning changes the number at "
