@@ -26,6 +26,12 @@ char *below_proc(char buf[BELOW_PROC_MAX], int dir, const char *name)
 	return buf;
 }
 
+char *below_self(char buf[BELOW_PROC_MAX], int fd)
+{
+	snprintf(buf, BELOW_PROC_MAX, "/proc/self/fd/%d", fd);
+	return buf;
+}
+
 int below_open_own(int dir, const char *name, int flags)
 {
 	int fd = below_open_leaf(dir, name, flags), saved;
@@ -46,8 +52,8 @@ int below_open_own(int dir, const char *name, int flags)
 		errno = EACCES;
 		return -1;
 	}
-	snprintf(proc, sizeof proc, "/proc/self/fd/%d", held);
-	if (chmod(proc, (st.st_mode & 07777) | (S_ISDIR(st.st_mode) ? 0700 : 0600)) < 0)
+	if (chmod(below_self(proc, held),
+		    (st.st_mode & 07777) | (S_ISDIR(st.st_mode) ? 0700 : 0600)) < 0)
 		return -1;
 	fd = below_open_leaf(dir, name, flags);
 	saved = errno;
@@ -132,6 +138,7 @@ int below_error(struct err *e, int errnum, const char *verb, const struct manife
 	case ELOOP:
 	case ENOTDIR:
 	case ENOENT:
+	case ESTALE: /* another inode has the name */
 	case ENOTEMPTY:
 	case EEXIST:
 		return err_set(e, ERR_CONFLICT,

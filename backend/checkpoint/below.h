@@ -35,6 +35,8 @@ void below_leave(struct below_place *p);
 /* /proc/self/fd/DIR/NAME: for calls that know paths only; the last component is not followed by them. */
 #define BELOW_PROC_MAX 320
 char *below_proc(char buf[BELOW_PROC_MAX], int dir, const char *name);
+/* /proc/self/fd/FD: the same for the inode itself, be it a link. */
+char *below_self(char buf[BELOW_PROC_MAX], int fd);
 
 /* The sentence for errno `errnum` of trying to `verb` ("read") entry i; `name` of it, or NULL. */
 int below_error(struct err *e, int errnum, const char *verb, const struct manifest *m, uint32_t i,

@@ -4,9 +4,13 @@
  * What is the same stays untouched, inode and all.  A file that differs is not written over but made
  * anew: a link to it from outside, or a mapping, keeps the old one.  Whatever is taken away is in the
  * checkpoint that was made before; a kill in the middle is healed by doing it again.
+ *
+ * An agent may rename while root works here.  So owner, mode, attributes and times are given to a
+ * descriptor, and only to the inode that was captured or that we made: never to what has its name now.
  */
 #include "checkpoint/restore.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,6 +41,7 @@ struct restoring {
 	bool *kept;      /* of each of `live`: it stays */
 	bool *need;      /* of each of `to`: its object will be read */
 	bool *dirty;     /* directories of `to` whose times our work changed */
+	uint64_t *made;  /* the inode of each directory of `to` that we made */
 	const struct packs *packs;
 	uid_t me;
 	gid_t group;
@@ -157,17 +162,17 @@ static bool has_attr(const char *attrs, size_t n, const char *name)
 }
 
 /* Exactly these attributes: those inherited or put there since go.  1: the mode may have changed with them. */
-static int set_attrs(const char *proc, const char *attrs, size_t n)
+static int set_attrs(const char *self, const char *attrs, size_t n)
 {
 	AUTO_FREE char *names = NULL;
-	ssize_t have = llistxattr(proc, NULL, 0);
+	ssize_t have = listxattr(self, NULL, 0);
 
 	if (have > 0) {
 		names = xmalloc(ATTR_NAMES);
-		have = llistxattr(proc, names, ATTR_NAMES);
+		have = listxattr(self, names, ATTR_NAMES);
 	}
 	for (ssize_t at = 0; at < have; at += (ssize_t)strlen(names + at) + 1)
-		if (!has_attr(attrs, n, names + at) && lremovexattr(proc, names + at) < 0 &&
+		if (!has_attr(attrs, n, names + at) && removexattr(self, names + at) < 0 &&
 			errno != ENODATA)
 			return -1;
 	for (const char *p = attrs; p && p < attrs + n;) {
@@ -177,7 +182,7 @@ static int set_attrs(const char *proc, const char *attrs, size_t n)
 		p += strlen(p) + 1;
 		memcpy(&length, p, sizeof length);
 		p += sizeof length;
-		if (lsetxattr(proc, name, p, length, 0) < 0)
+		if (setxattr(self, name, p, length, 0) < 0)
 			return -1;
 		p += length;
 	}
@@ -198,43 +203,100 @@ static void entry_times(const struct entry *x, struct timespec ret[2])
 	}
 }
 
-/* Owner first, for changing it takes away set-id bits and capabilities; times last. */
-static int dress_entry(const struct restoring *r, uint32_t i, int dir, const char *name)
+/* The inode of an entry of m, captured or made; it is opened by name, and compared with this. */
+static uint64_t inode_of(const struct restoring *r, const struct manifest *m, uint32_t i)
+{
+	uint32_t k = m == r->live ? i : r->match[i];
+
+	return k != NOWHERE ? r->live->entry[k].ino : r->made[i];
+}
+
+static int is_another(void)
+{
+	errno = ESTALE;
+	return -1;
+}
+
+/* Entry i that stays, or the directory that we made, whatever its mode lets us do with it. */
+static int hold_known(const struct restoring *r, uint32_t i, int dir)
+{
+	AUTO_CLOSE int fd = below_open_leaf(dir, manifest_name(r->to, i), O_PATH);
+	uint32_t k = r->match[i];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (st.st_ino != inode_of(r, r->to, i) ||
+		(st.st_mode & S_IFMT) != (r->to->entry[i].mode & S_IFMT) ||
+		(k != NOWHERE && st.st_uid != r->live->entry[k].uid))
+		return is_another();
+	return steal_fd(&fd);
+}
+
+/* What was made by name just now.  It might be another already, but then one of which nothing is given away. */
+static int hold_made(const struct restoring *r, uint32_t i, int dir, int flags)
+{
+	const struct entry *x = &r->to->entry[i];
+	AUTO_CLOSE int fd = below_open_leaf(dir, manifest_name(r->to, i), flags);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if ((st.st_mode & S_IFMT) != (x->mode & S_IFMT) ||
+		(st.st_uid != r->me && st.st_uid != x->uid) ||
+		(!S_ISDIR(x->mode) && st.st_nlink != 1) ||
+		((S_ISCHR(x->mode) || S_ISBLK(x->mode)) && st.st_rdev != x->size))
+		return is_another();
+	return steal_fd(&fd);
+}
+
+/* Owner first, for changing it takes away set-id bits and capabilities; times last.  By /proc, which is the inode
+ * itself, also of a link, and also where the descriptor is for nothing else. */
+static int dress_entry(const struct restoring *r, uint32_t i, int fd)
 {
 	const struct entry *x = &r->to->entry[i];
 	struct timespec times[2];
-	char proc[BELOW_PROC_MAX];
+	char self[BELOW_PROC_MAX];
 	bool changed = false;
 	const char *attrs;
 	struct stat st;
 	size_t n;
 	int rc;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstat(fd, &st) < 0)
 		return -1;
-	if ((st.st_mode & S_IFMT) != (x->mode & S_IFMT)) {
-		errno = ENOENT;
-		return -1;
-	}
 	if (st.st_uid != x->uid || st.st_gid != x->gid) {
-		if (fchownat(dir, name, x->uid, x->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fchownat(fd, "", x->uid, x->gid, AT_EMPTY_PATH) < 0)
 			return -1;
 		changed = true;
 	}
 	attrs = manifest_attrs(r->to, i, &n);
-	rc = set_attrs(below_proc(proc, dir, name), attrs, n);
+	rc = set_attrs(below_self(self, fd), attrs, n);
 	if (rc < 0)
 		return -1;
 	changed = changed || rc || (st.st_mode ^ x->mode) & 07777;
-	if (changed && !S_ISLNK(x->mode) &&
-		fchmodat(dir, name, x->mode & 07777, AT_SYMLINK_NOFOLLOW) < 0)
+	if (changed && !S_ISLNK(x->mode) && chmod(self, x->mode & 07777) < 0)
 		return -1;
 	entry_times(x, times);
-	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+	return utimensat(AT_FDCWD, self, times, 0);
+}
+
+static int dress_known(const struct restoring *r, uint32_t i, int dir)
+{
+	AUTO_CLOSE int fd = hold_known(r, i, dir);
+
+	return fd < 0 ? -1 : dress_entry(r, i, fd);
+}
+
+static int dress_made(const struct restoring *r, uint32_t i, int dir)
+{
+	AUTO_CLOSE int fd = hold_made(r, i, dir, O_PATH);
+
+	return fd < 0 ? -1 : dress_entry(r, i, fd);
 }
 
 /* A file that we made just now and have open: the same with fewer calls, where it has no attributes. */
-static int dress_file(const struct restoring *r, uint32_t i, int dir, int fd)
+static int dress_file(const struct restoring *r, uint32_t i, int fd)
 {
 	const struct entry *x = &r->to->entry[i];
 	struct timespec times[2];
@@ -242,7 +304,7 @@ static int dress_file(const struct restoring *r, uint32_t i, int dir, int fd)
 	bool changed;
 
 	if (x->attrs || flistxattr(fd, NULL, 0) > 0)
-		return dress_entry(r, i, dir, manifest_name(r->to, i));
+		return dress_entry(r, i, fd);
 	if (fstat(fd, &st) < 0)
 		return -1;
 	changed = st.st_uid != x->uid || st.st_gid != x->gid;
@@ -276,7 +338,7 @@ static int restore_file(struct restoring *r, struct pack_hands *h, uint32_t i, i
 	if (fd >= 0)
 		rc = r->how->get ? r->how->get(r->how->ctx, i, fd)
 				 : pack_get(packs_fd(r->packs, x->pack), h, x, fd, true);
-	return rc < 0 ? -1 : dress_file(r, i, dir, fd);
+	return rc < 0 ? -1 : dress_file(r, i, fd);
 }
 
 static int make_entry(struct restoring *r, struct pack_hands *h, uint32_t i, int dir)
@@ -296,20 +358,35 @@ static int make_entry(struct restoring *r, struct pack_hands *h, uint32_t i, int
 		return -1;
 	atomic_fetch_add(&r->written, 1);
 	atomic_fetch_add(&r->bytes, S_ISREG(x->mode) ? x->size : 0);
-	return S_ISREG(x->mode) ? 0 : dress_entry(r, i, dir, name);
+	return S_ISREG(x->mode) ? 0 : dress_made(r, i, dir);
 }
 
 /* --- the steps --- */
 
-/* A directory that is to be changed; its owner may have closed it to himself. */
-static int go_to_change(
-	struct restoring *r, const struct manifest *m, uint32_t dir, struct below_place *p)
+static int go_to_known(
+	const struct restoring *r, const struct manifest *m, uint32_t dir, struct below_place *p)
 {
 	struct stat st;
 
 	if (p->dir == dir && p->fd >= 0)
 		return 0;
-	if (below_goto(r->root, m, dir, p) < 0 || fstat(p->fd, &st) < 0)
+	if (below_goto(r->root, m, dir, p) < 0)
+		return -1;
+	if (fstat(p->fd, &st) == 0 && st.st_ino == inode_of(r, m, dir))
+		return 0;
+	below_leave(p);
+	return is_another();
+}
+
+/* A directory that is to be changed; its owner may have closed it to himself. */
+static int go_to_change(
+	const struct restoring *r, const struct manifest *m, uint32_t dir, struct below_place *p)
+{
+	struct stat st;
+
+	if (p->dir == dir && p->fd >= 0)
+		return 0;
+	if (go_to_known(r, m, dir, p) < 0 || fstat(p->fd, &st) < 0)
 		return -1;
 	return r->me == 0 || (st.st_mode & 0700) == 0700
 		? 0
@@ -341,6 +418,35 @@ static int remove_surplus(struct restoring *r, struct err *e)
 	return rc;
 }
 
+static bool is_empty_dir(int fd)
+{
+	char names[512];
+	ssize_t n = getdents64(fd, names, sizeof names);
+
+	for (ssize_t at = 0; at < n;) {
+		const struct dirent64 *d = (const void *)(names + at);
+
+		if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
+			return false;
+		at += d->d_reclen;
+	}
+	return n >= 0;
+}
+
+static int make_dir(struct restoring *r, uint32_t i, int dir)
+{
+	AUTO_CLOSE int fd = -1;
+	struct stat st;
+
+	if (mkdirat(dir, manifest_name(r->to, i), 0700) < 0)
+		return -1;
+	fd = hold_made(r, i, dir, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	r->made[i] = st.st_ino;
+	return is_empty_dir(fd) ? 0 : is_another();
+}
+
 static int make_dirs(struct restoring *r, struct err *e)
 {
 	struct below_place place = BELOW_NO_PLACE;
@@ -352,7 +458,7 @@ static int make_dirs(struct restoring *r, struct err *e)
 			continue;
 		rc = go_to_change(r, m, m->entry[i].parent, &place);
 		if (rc == 0)
-			rc = mkdirat(place.fd, manifest_name(m, i), 0700);
+			rc = make_dir(r, i, place.fd);
 		if (rc < 0)
 			below_error(e, errno, "make", m, i, NULL);
 		r->dirty[i] = true;
@@ -374,8 +480,7 @@ static int restore_entry(struct restoring *r, struct pack_hands *h, struct below
 		return 0;
 	if (go_to_change(r, r->to, x->parent, place) < 0)
 		return below_error(e, errno, "reach", r->to, x->parent, NULL);
-	if (mend ? dress_entry(r, i, place->fd, manifest_name(r->to, i)) < 0
-		 : make_entry(r, h, i, place->fd) < 0)
+	if (mend ? dress_known(r, i, place->fd) < 0 : make_entry(r, h, i, place->fd) < 0)
 		return below_error(e, errno, "restore", r->to, i, NULL);
 	return 0;
 }
@@ -450,7 +555,7 @@ static int link_names(struct restoring *r, struct err *e)
 		if (x->link == i || r->match[i] != NOWHERE || x->flags & ENTRY_MOUNT)
 			continue;
 		if (go_to_change(r, m, x->parent, &place) < 0 ||
-			below_goto(r->root, m, m->entry[x->link].parent, &first) < 0 ||
+			go_to_known(r, m, m->entry[x->link].parent, &first) < 0 ||
 			linkat(first.fd, manifest_name(m, x->link), place.fd, manifest_name(m, i),
 				0) < 0)
 			rc = below_error(e, errno, "link", m, i, NULL);
@@ -478,9 +583,9 @@ static int dress_dirs(struct restoring *r, struct err *e)
 		if (!r->dirty[i] && k != NOWHERE && is_dressed(r, i, k))
 			continue;
 		if (i == 0)
-			rc = dress_entry(r, 0, r->root, ".");
-		else if ((rc = below_goto(r->root, m, x->parent, &place)) == 0)
-			rc = dress_entry(r, i, place.fd, manifest_name(m, i));
+			rc = dress_entry(r, 0, r->root);
+		else if ((rc = go_to_known(r, m, x->parent, &place)) == 0)
+			rc = dress_known(r, i, place.fd);
 		if (rc < 0)
 			below_error(e, errno, "restore", m, i, NULL);
 	}
@@ -536,6 +641,7 @@ int restore_tree(const struct restore *how, struct checkpoint_restored *ret, str
 	r.kept = xcalloc(live->n, sizeof *r.kept);
 	r.need = xcalloc(to->n, sizeof *r.need);
 	r.dirty = xcalloc(to->n, sizeof *r.dirty);
+	r.made = xcalloc(to->n, sizeof *r.made);
 	pthread_mutex_init(&r.lock, NULL);
 	if (how->store)
 		packs_init(&packs, how->store, to);
@@ -560,6 +666,7 @@ int restore_tree(const struct restore *how, struct checkpoint_restored *ret, str
 	free(r.kept);
 	free(r.need);
 	free(r.dirty);
+	free(r.made);
 	free(r.order);
 	return rc;
 }
