@@ -64,10 +64,19 @@ static struct clean_plan *head_plan(const struct clean_host *h, bool foreign, st
 	return p;
 }
 
+/* Docker does since 23.0; podman, with lower numbers, does not.  Who says no number is taken to. */
+static bool does_label_anonymous(const char *version)
+{
+	unsigned long major = version ? strtoul(version, NULL, 10) : 0;
+
+	return major == 0 || major >= 23;
+}
+
 struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool foreign, bool sizes,
 	struct arena *mem, struct err *e)
 {
-	struct world w = {.engine = h->at.info.id};
+	struct world w = {.engine = h->at.info.id,
+		.labels_anonymous = does_label_anonymous(h->at.info.version)};
 	struct clean_plan *p;
 	bool making;
 

@@ -308,11 +308,22 @@ static void plan_network(struct planning *g, const struct seen_network *n)
 	it->marked = !it->keep;
 }
 
-static bool is_anonymous(const struct seen_volume *v)
+/* Of a foreign one; NULL: nobody named it.  Unsure means kept: 64 hex digits can be a person's name for it, too. */
+static const char *why_volume_stays(const struct world *w, const struct seen_volume *v)
 {
 	size_t n = strspn(v->name, "0123456789abcdef");
+	bool told = false;
 
-	return n == 64 && !v->name[n];
+	if (n != 64 || v->name[n] || strcmp(v->driver, "local"))
+		return "named volumes are kept: a name is meant to be found again";
+	for (size_t i = 0; i < v->nlabels; i++) {
+		if (strcmp(v->labels[i].key, "com.docker.volume.anonymous"))
+			return "it has labels that somebody gave it: such a volume is kept";
+		told = true;
+	}
+	return told || !w->labels_anonymous
+		? NULL
+		: "the engine does not say that it is anonymous: a volume that may have a name is kept";
 }
 
 bool rules_own_volume(const struct world *w, const struct seen_volume *v)
@@ -348,8 +359,8 @@ static void plan_volume(struct planning *g, const struct seen_volume *v)
 	it->made_ms = v->made_ms;
 	it->bytes = v->bytes;
 	it->keep = explain_kept(g, it, "", v->labels, v->nlabels);
-	if (!it->keep && it->foreign && (!is_anonymous(v) || strcmp(v->driver, "local")))
-		it->keep = "named volumes are kept: a name is meant to be found again";
+	if (!it->keep && it->foreign)
+		it->keep = why_volume_stays(g->w, v);
 	it->marked = !it->keep;
 }
 

@@ -309,6 +309,46 @@ static void test_others(void **state)
 	assert_int_equal(t.bytes, 5 + 7 + 11 + 13 + 1 + 17);
 }
 
+/* 64 hexadecimal digits are no proof that nobody named it. */
+static void test_volumes_in_doubt(void **state)
+{
+	static const struct key_value said[] = {{"com.docker.volume.anonymous", "", false}},
+				      given[] = {{"team", "data", false}},
+				      both[] = {{"com.docker.volume.anonymous", "", false},
+					      {"team", "data", false}};
+	const struct {
+		const char *what, *driver;
+		const struct key_value *labels;
+		size_t nlabels;
+		bool labelling, goes;
+	} cases[] = {
+		{"an old engine's", "local", NULL, 0, false, true},
+		{"a new engine's", "local", said, 1, true, true},
+		{"a person's, by a new engine", "local", NULL, 0, true, false},
+		{"a person's labels", "local", given, 1, true, false},
+		{"a person's labels, old engine", "local", given, 1, false, false},
+		{"a person's labels, no name", "local", both, 2, true, false},
+		{"another driver's", "nfs", said, 1, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct seen_volume v = {.name = arena_printf(&mem, "%064x", 0xabc),
+			.driver = cases[i].driver,
+			.labels = cases[i].labels,
+			.nlabels = cases[i].nlabels};
+		struct world w = {.engine = ENGINE,
+			.nvolumes = 1,
+			.volume = &v,
+			.labels_anonymous = cases[i].labelling};
+		struct clean_plan p = plan_of(&w, true, NULL);
+
+		assert_int_equal(p.n, 1);
+		if (p.item[0].marked != cases[i].goes || !p.item[0].keep != cases[i].goes)
+			fail_msg("%s", cases[i].what);
+	}
+}
+
 static const char *kept_when_chosen(
 	const struct world *w, const struct policy *policy, enum clean_type t, const char *id)
 {
@@ -678,6 +718,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_volumes_in_doubt),
 		cmocka_unit_test(test_chosen_by_name),
 		cmocka_unit_test(test_protection),
 		cmocka_unit_test(test_ended_agent_of_a_session),
