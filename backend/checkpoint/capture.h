@@ -5,6 +5,9 @@
  * differ from the base is read, hashed and put into a pack.  What the base has of an unchanged file is
  * taken over unread: the same inode, size, mtime, ctime, and that ctime two clock ticks older than when
  * the base was read, and nobody who could have written it through a mapping then or now.
+ *
+ * Whoever saves a file gives its name to a new one, and that is taken; what is gone meanwhile is left out and
+ * counted; of what we may not read the manifest has the name alone.
  */
 #ifndef CHECKPOINT_CAPTURE_H
 #define CHECKPOINT_CAPTURE_H
@@ -24,6 +27,7 @@ struct capture {
 	void *ctx;
 	const struct checkpoint_options *o;
 	struct pool *pool;
+	bool whole; /* what cannot be read, or changes meanwhile, is an error; with `put` always */
 };
 
 /* Fills in the empty manifest m, head too but for name, serial and stored. */

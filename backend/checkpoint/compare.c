@@ -37,6 +37,12 @@ bool checkpoint_lookup(
 	return true;
 }
 
+void checkpoint_entry_again(const struct checkpoint_tree *t, struct checkpoint_entry *x)
+{
+	if (x->mode)
+		tell_entry(&t->m, x->id, x);
+}
+
 bool checkpoint_same(const struct checkpoint_tree *a, const struct checkpoint_entry *x,
 	const struct checkpoint_tree *b, const struct checkpoint_entry *y)
 {
@@ -62,6 +68,14 @@ static int order_changes(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
+/* A file without a content: another is mounted there, or it was closed to us.  Or a directory that was. */
+static bool is_covered(const struct manifest *m, uint32_t i)
+{
+	const struct entry *x = &m->entry[i];
+
+	return x->flags & ENTRY_UNREAD || (x->flags & ENTRY_MOUNT && S_ISREG(x->mode));
+}
+
 void checkpoint_compare(const struct checkpoint_tree *left, const struct checkpoint_tree *right,
 	struct checkpoint_changes *ret)
 {
@@ -70,6 +84,7 @@ void checkpoint_compare(const struct checkpoint_tree *left, const struct checkpo
 		xreallocarray(NULL, b->n, sizeof *match); /* in a, of each of b */
 	AUTO_FREE bool *kept = xcalloc(a->n, sizeof *kept);
 	AUTO_FREE bool *covered = xcalloc(a->n, sizeof *covered); /* by a mount: nobody looked */
+	AUTO_FREE bool *hidden = xcalloc(b->n, sizeof *hidden);   /* the same of b, seen from a */
 	struct checkpoint_change *c;
 	size_t cap = 0;
 
@@ -81,6 +96,10 @@ void checkpoint_compare(const struct checkpoint_tree *left, const struct checkpo
 		enum checkpoint_difference what;
 
 		match[k] = i;
+		hidden[k] = hidden[b->entry[k].parent] || is_covered(b, k) ||
+			(i != NOWHERE && a->entry[i].flags & ENTRY_MOUNT);
+		if (i == NOWHERE && hidden[k])
+			continue;
 		if (i == NOWHERE) {
 			c = add_change(ret, &cap, CHECKPOINT_ADDED, b, k);
 			tell_entry(b, k, &c->new);
@@ -103,7 +122,7 @@ void checkpoint_compare(const struct checkpoint_tree *left, const struct checkpo
 		tell_entry(b, k, &c->new);
 	}
 	for (uint32_t i = 1; i < a->n; i++) {
-		covered[i] = covered[i] || covered[a->entry[i].parent];
+		covered[i] = covered[i] || covered[a->entry[i].parent] || is_covered(a, i);
 		if (kept[i] || covered[i])
 			continue;
 		c = add_change(ret, &cap, CHECKPOINT_REMOVED, a, i);

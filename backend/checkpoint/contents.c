@@ -11,6 +11,7 @@
 #include "checkpoint/trees.h"
 
 #define RACY_NS 20000000 /* two ticks of the slowest clock */
+#define READ_AGAIN_MAX 8 /* times that a file may change while it is read */
 
 struct checkpoint_reader {
 	struct checkpoint_tree *t;
@@ -140,7 +141,8 @@ static int begin_reading(struct checkpoint_reader *r, struct err *e)
 	int rc;
 
 	if (!S_ISREG(r->x->mode) || r->x->flags & ENTRY_MOUNT)
-		return below_error(e, EXDEV, "read", &r->t->m, r->id, NULL);
+		return below_error(e, r->x->flags & ENTRY_UNREAD ? EACCES : EXDEV, "read", &r->t->m,
+			r->id, NULL);
 	switch (r->t->from) {
 	case TREE_PACKS: rc = open_stored(r, e); break;
 	case TREE_LIVE: rc = open_live(r, e); break;
@@ -264,21 +266,22 @@ ssize_t checkpoint_read(struct checkpoint_reader *r, void *to, size_t n, struct 
 	return got;
 }
 
-int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry *x, uint64_t most,
-	struct str *ret, struct err *e)
+static int refuse_long(const struct checkpoint_tree *t, uint32_t id, uint64_t most, struct err *e)
 {
-	struct checkpoint_reader *r = NULL;
+	AUTO_STR struct str path = STR_INIT;
+
+	manifest_path(&t->m, id, &path);
+	return err_set(e, ERR_REFUSED, "%.200s is longer than %llu bytes", path.s,
+		(unsigned long long)most);
+}
+
+static int read_recorded(
+	struct checkpoint_tree *t, const struct checkpoint_entry *x, struct str *ret, struct err *e)
+{
+	struct checkpoint_reader *r = checkpoint_reader_open(t, x, e);
 	size_t before = ret->len;
 	ssize_t n = -1;
 
-	if (S_ISREG(x->mode) && x->size > most) {
-		AUTO_STR struct str path = STR_INIT;
-
-		manifest_path(&t->m, x->id, &path);
-		return err_set(e, ERR_REFUSED, "%.200s is longer than %llu bytes", path.s,
-			(unsigned long long)most);
-	}
-	r = checkpoint_reader_open(t, x, e);
 	if (r) {
 		str_reserve(ret, x->size + 1);
 		while ((n = checkpoint_read(
@@ -288,9 +291,98 @@ int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry 
 	checkpoint_reader_close(r);
 	if (n < 0)
 		ret->len = before;
+	return n < 0 ? -1 : 0;
+}
+
+/* Until nothing changes meanwhile, or for the last time. */
+static ssize_t read_settled(int fd, struct stat *st, uint64_t most, struct str *ret)
+{
+	size_t before = ret->len;
+
+	for (int times = 1;; times++) {
+		struct stat after;
+		ssize_t n;
+
+		if (fstat(fd, st) < 0)
+			return -1;
+		ret->len = before;
+		if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size > most)
+			return 0;
+		str_reserve(ret, (size_t)st->st_size + 1);
+		do {
+			n = pread(fd, ret->s + ret->len, (size_t)st->st_size - (ret->len - before),
+				(off_t)(ret->len - before));
+			ret->len += n > 0 ? (size_t)n : 0;
+		} while (n > 0 || (n < 0 && errno == EINTR));
+		if (n < 0 || fstat(fd, &after) < 0)
+			return -1;
+		if (times == READ_AGAIN_MAX ||
+			(after.st_size == st->st_size &&
+				below_ns(after.st_ctim) == below_ns(st->st_ctim) &&
+				ret->len - before == (size_t)st->st_size))
+			return 0;
+	}
+}
+
+/* It is what was read now, and the tree says so from now on. */
+static void record_again(
+	struct entry *x, const struct stat *st, const char *bytes, size_t n, struct hasher *h)
+{
+	hasher_begin(h);
+	hasher_add(h, bytes, n);
+	hasher_end(h, x->hash);
+	x->ino = st->st_ino;
+	x->size = x->stored = n;
+	x->mode = st->st_mode;
+	x->uid = st->st_uid;
+	x->gid = st->st_gid;
+	x->mtime_ns = below_ns(st->st_mtim);
+	x->ctime_ns = 0; /* vouches for nothing */
+	x->flags &= ~(uint32_t)ENTRY_SPARSE;
+}
+
+/* What has the name of entry `id` by now: it was saved anew since the tree was read. */
+static int read_again(
+	struct checkpoint_tree *t, uint32_t id, uint64_t most, struct str *ret, struct err *e)
+{
+	struct entry *x = &t->m.entry[id];
+	size_t before = ret->len;
+	AUTO_CLOSE int fd = -1;
+	struct hasher *h;
+	struct stat st;
+
+	below_leave(&t->place);
+	if (below_goto(t->root, &t->m, x->parent, &t->place) == 0)
+		fd = below_open_own(t->place.fd, manifest_name(&t->m, id),
+			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
+	if (fd < 0 || read_settled(fd, &st, most, ret) < 0)
+		return below_error(e, errno, "read", &t->m, id, NULL);
+	if (!S_ISREG(st.st_mode))
+		return below_error(e, ENOENT, "read", &t->m, id, NULL);
+	if ((uint64_t)st.st_size > most)
+		return refuse_long(t, id, most, e);
+	h = hasher_new();
+	record_again(x, &st, ret->s + before, ret->len - before, h);
+	hasher_free(h);
+	return 0;
+}
+
+int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry *x, uint64_t most,
+	struct str *ret, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int rc;
+
+	if (S_ISREG(x->mode) && x->size > most)
+		return refuse_long(t, x->id, most, e);
+	rc = read_recorded(t, x, ret, &why);
+	if (rc < 0 && t->from == TREE_LIVE && why.kind == ERR_CONFLICT)
+		rc = read_again(t, x->id, most, ret, e);
+	else if (rc < 0)
+		err_copy(e, &why);
 	if (ret->s)
 		ret->s[ret->len] = '\0';
-	return n < 0 ? -1 : 0;
+	return rc;
 }
 
 /* --- is it that one? --- */

@@ -126,6 +126,30 @@ struct entry *manifest_add(struct manifest *m)
 	return x;
 }
 
+void manifest_leave_out(struct manifest *m, const bool *out)
+{
+	AUTO_FREE uint32_t *to = xreallocarray(NULL, m->n, sizeof *to);
+	AUTO_FREE uint32_t *first = xreallocarray(NULL, m->n, sizeof *first); /* of an inode */
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		first[i] = NOWHERE;
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct entry x = m->entry[i];
+
+		to[i] = NOWHERE;
+		if (i && (out[i] || to[x.parent] == NOWHERE))
+			continue;
+		to[i] = n;
+		if (first[x.link] == NOWHERE)
+			first[x.link] = n;
+		x.link = first[x.link];
+		x.parent = i ? to[x.parent] : 0;
+		m->entry[n++] = x;
+	}
+	m->n = n;
+}
+
 uint32_t manifest_text(struct manifest *m, const void *bytes, size_t n, struct err *e)
 {
 	size_t at = m->text.len;
@@ -412,7 +436,9 @@ void manifest_info(const struct header *h, struct checkpoint_info *ret)
 		.bytes = h->bytes,
 		.stored = h->stored,
 		.moving = h->moving,
-		.mounts = h->mounts};
+		.gone = h->gone,
+		.mounts = h->mounts,
+		.unread = h->unread};
 	snprintf(ret->name, sizeof ret->name, "%.*s", CHECKPOINT_NAME_MAX, h->name);
 }
 

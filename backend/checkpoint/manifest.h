@@ -24,7 +24,8 @@
 enum entry_flags {
 	ENTRY_SPARSE = 1, /* the object is a table of extents, then their bytes */
 	ENTRY_MAPPED = 2, /* somebody could write it without a trace in its times */
-	ENTRY_MOUNT = 4   /* a mount point: what is below is not ours */
+	ENTRY_MOUNT = 4,  /* a mount point: what is below is not ours */
+	ENTRY_UNREAD = 8 /* with ENTRY_MOUNT: it was closed to us, and nobody knows what is in it */
 };
 
 struct entry {
@@ -53,7 +54,8 @@ struct header {
 	uint64_t serial, root_ino, root_dev;
 	int64_t begun_ns;
 	uint64_t entries, text_bytes;
-	uint64_t files, dirs, others, bytes, stored, moving, mounts;
+	uint64_t files, dirs, others, bytes, stored;
+	uint32_t moving, gone, mounts, unread;
 	uint8_t boot[16]; /* of which boot: what was not synced may be lost after it */
 	char name[CHECKPOINT_NAME_MAX + 8];
 };
@@ -79,6 +81,8 @@ static inline const char *manifest_name(const struct manifest *m, uint32_t i)
 {
 	return m->text.s + m->entry[i].name;
 }
+/* Without the entries of which out[i], and all that is below them; its index is to be made after this. */
+void manifest_leave_out(struct manifest *m, const bool *out);
 /* What is behind the length of entry i's attributes; NULL and 0: none. */
 const char *manifest_attrs(const struct manifest *m, uint32_t i, size_t *n);
 /* The path of entry i from the root on, appended; "." for the root. */

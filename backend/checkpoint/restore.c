@@ -7,6 +7,8 @@
  *
  * An agent may rename while root works here.  So owner, mode, attributes and times are given to a
  * descriptor, and only to the inode that was captured or that we made: never to what has its name now.
+ *
+ * What was closed to us when the checkpoint was made, or is now, is left as it is, with all below.
  */
 #include "checkpoint/restore.h"
 
@@ -24,6 +26,7 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "checkpoint/pack.h"
 #include "checkpoint/below.h"
@@ -39,16 +42,17 @@ struct restoring {
 	const struct manifest *live, *to;
 	uint32_t *match; /* of each entry of `to`: its like in `live` that stays, or NOWHERE */
 	bool *kept;      /* of each of `live`: it stays */
-	bool *need;      /* of each of `to`: its object will be read */
-	bool *dirty;     /* directories of `to` whose times our work changed */
-	uint64_t *made;  /* the inode of each directory of `to` that we made */
+	bool *left; /* of each of `to`: it could not be seen, then or now, and what is there stays */
+	bool *need;     /* of each of `to`: its object will be read */
+	bool *dirty;    /* directories of `to` whose times our work changed */
+	uint64_t *made; /* the inode of each directory of `to` that we made */
 	const struct packs *packs;
 	uid_t me;
 	gid_t group;
 	uint32_t *order; /* of the entries of `to`, for who makes them */
 	size_t next;     /* in `order`; under the lock */
 	_Atomic uint64_t written, bytes;
-	uint64_t removed, mended;
+	uint64_t removed, mended, unseen;
 	pthread_mutex_t lock;
 	atomic_bool failed;
 	struct err err;
@@ -98,6 +102,30 @@ static void part_links(struct restoring *r)
 			r->match[i] = NOWHERE;
 }
 
+/* Entry i of `to`, and k of its name in `live`. */
+static void leave_unseen(struct restoring *r, uint32_t i, uint32_t k)
+{
+	const struct entry *x = &r->to->entry[i];
+	bool closed = x->flags & ENTRY_UNREAD;
+
+	r->left[i] = closed || r->left[x->parent] || r->left[x->link] ||
+		(k != NOWHERE && r->live->entry[k].flags & ENTRY_UNREAD);
+	r->unseen += closed;
+	if (closed && k != NOWHERE)
+		r->kept[k] = true;
+}
+
+/* Nobody knows whether it was there. */
+static void keep_below_unseen(struct restoring *r)
+{
+	const struct manifest *live = r->live;
+
+	for (uint32_t k = 1; k < live->n; k++) {
+		r->kept[k] = r->kept[k] || r->kept[live->entry[k].parent];
+		r->unseen += (live->entry[k].flags & ENTRY_UNREAD) && !r->kept[k];
+	}
+}
+
 static void match_trees(struct restoring *r)
 {
 	const struct manifest *to = r->to, *live = r->live;
@@ -108,18 +136,20 @@ static void match_trees(struct restoring *r)
 		uint32_t k = manifest_find(live, up, manifest_name(to, i));
 
 		r->match[i] = NOWHERE;
-		if (k == NOWHERE)
+		leave_unseen(r, i, k);
+		if (k == NOWHERE || r->left[i])
 			continue;
 		if (live->entry[k].flags & ENTRY_MOUNT ||
 			((to->entry[i].mode & S_IFMT) == (live->entry[k].mode & S_IFMT) &&
 				manifest_same_content(to, i, live, k)))
 			r->match[i] = k;
 	}
+	keep_below_unseen(r);
 	part_links(r);
 	for (uint32_t i = 0; i < to->n; i++) {
 		if (r->match[i] != NOWHERE)
 			r->kept[r->match[i]] = true;
-		else if (S_ISREG(to->entry[i].mode) && to->entry[i].link == i)
+		else if (!r->left[i] && S_ISREG(to->entry[i].mode) && to->entry[i].link == i)
 			r->need[i] = true;
 	}
 	/* What is mounted there is nobody's to take away, nor are the directories that lead to it. */
@@ -130,6 +160,36 @@ static void match_trees(struct restoring *r)
 		}
 }
 
+static int refuse_closed(const struct restoring *r, uint32_t k, struct err *e)
+{
+	AUTO_STR struct str path = STR_INIT;
+	char shown[256];
+
+	manifest_path(r->live, k, &path);
+	text_clean(shown, sizeof shown, path.s);
+	return err_set(e, ERR_REFUSED,
+		"cannot restore what was at %s: in its place is a directory with something in it that is "
+		"mounted, or that you may not read: restore it as root",
+		shown);
+}
+
+/* Nothing takes the place of what has to stay. */
+static int check_closed(const struct restoring *r, struct err *e)
+{
+	const struct manifest *to = r->to;
+
+	for (uint32_t i = 1; i < to->n; i++) {
+		uint32_t up = r->match[to->entry[i].parent], k;
+
+		if (r->match[i] != NOWHERE || r->left[i] || up == NOWHERE)
+			continue;
+		k = manifest_find(r->live, up, manifest_name(to, i));
+		if (k != NOWHERE && r->kept[k])
+			return refuse_closed(r, k, e);
+	}
+	return 0;
+}
+
 /* What we could not give back to its owner is refused before anything is changed. */
 static int check_owners(const struct restoring *r, struct err *e)
 {
@@ -137,7 +197,7 @@ static int check_owners(const struct restoring *r, struct err *e)
 		const struct entry *x = &r->to->entry[i];
 		uint32_t k = r->match[i];
 
-		if (x->uid != r->me &&
+		if (x->uid != r->me && !r->left[i] &&
 			(k == NOWHERE || r->live->entry[k].uid != x->uid ||
 				r->live->entry[k].mode != x->mode))
 			return below_error(e, EPERM, "restore", r->to, i, NULL);
@@ -454,7 +514,7 @@ static int make_dirs(struct restoring *r, struct err *e)
 	int rc = 0;
 
 	for (uint32_t i = 1; rc == 0 && i < m->n; i++) {
-		if (!S_ISDIR(m->entry[i].mode) || r->match[i] != NOWHERE)
+		if (!S_ISDIR(m->entry[i].mode) || r->match[i] != NOWHERE || r->left[i])
 			continue;
 		rc = go_to_change(r, m, m->entry[i].parent, &place);
 		if (rc == 0)
@@ -476,7 +536,8 @@ static int restore_entry(struct restoring *r, struct pack_hands *h, struct below
 	bool mend =
 		k != NOWHERE && !(r->live->entry[k].flags & ENTRY_MOUNT) && !is_dressed(r, i, k);
 
-	if (S_ISDIR(x->mode) || x->link != i || x->flags & ENTRY_MOUNT || (k != NOWHERE && !mend))
+	if (S_ISDIR(x->mode) || x->link != i || x->flags & ENTRY_MOUNT || r->left[i] ||
+		(k != NOWHERE && !mend))
 		return 0;
 	if (go_to_change(r, r->to, x->parent, place) < 0)
 		return below_error(e, errno, "reach", r->to, x->parent, NULL);
@@ -552,7 +613,7 @@ static int link_names(struct restoring *r, struct err *e)
 	for (uint32_t i = 1; rc == 0 && i < m->n; i++) {
 		const struct entry *x = &m->entry[i];
 
-		if (x->link == i || r->match[i] != NOWHERE || x->flags & ENTRY_MOUNT)
+		if (x->link == i || r->match[i] != NOWHERE || x->flags & ENTRY_MOUNT || r->left[i])
 			continue;
 		if (go_to_change(r, m, x->parent, &place) < 0 ||
 			go_to_known(r, m, m->entry[x->link].parent, &first) < 0 ||
@@ -577,7 +638,7 @@ static int dress_dirs(struct restoring *r, struct err *e)
 		const struct entry *x = &m->entry[i];
 		uint32_t k = r->match[i];
 
-		if (!S_ISDIR(x->mode) || x->flags & ENTRY_MOUNT ||
+		if (!S_ISDIR(x->mode) || x->flags & ENTRY_MOUNT || r->left[i] ||
 			(k != NOWHERE && r->live->entry[k].flags & ENTRY_MOUNT))
 			continue;
 		if (!r->dirty[i] && k != NOWHERE && is_dressed(r, i, k))
@@ -602,6 +663,8 @@ static void note_dirty(struct restoring *r)
 		if (!r->kept[k])
 			touched[r->live->entry[k].parent] = true;
 	for (uint32_t i = 0; i < r->to->n; i++) {
+		if (r->left[i])
+			continue;
 		if (r->match[i] == NOWHERE)
 			r->dirty[r->to->entry[i].parent] = true;
 		else if (touched[r->match[i]])
@@ -639,6 +702,7 @@ int restore_tree(const struct restore *how, struct checkpoint_restored *ret, str
 
 	r.match = xreallocarray(NULL, to->n, sizeof *r.match);
 	r.kept = xcalloc(live->n, sizeof *r.kept);
+	r.left = xcalloc(to->n, sizeof *r.left);
 	r.need = xcalloc(to->n, sizeof *r.need);
 	r.dirty = xcalloc(to->n, sizeof *r.dirty);
 	r.made = xcalloc(to->n, sizeof *r.made);
@@ -647,7 +711,7 @@ int restore_tree(const struct restore *how, struct checkpoint_restored *ret, str
 		packs_init(&packs, how->store, to);
 	r.packs = &packs;
 	match_trees(&r);
-	rc = check_owners(&r, e);
+	rc = check_closed(&r, e) || check_owners(&r, e) ? -1 : 0;
 	if (rc == 0 && how->store && !how->sound)
 		rc = store_check(how->store, to, r.need, e);
 	if (rc == 0 && how->begin)
@@ -658,12 +722,14 @@ int restore_tree(const struct restore *how, struct checkpoint_restored *ret, str
 		*ret = (struct checkpoint_restored){.written = r.written,
 			.removed = r.removed,
 			.mended = r.mended,
+			.left = r.unseen,
 			.bytes = r.bytes};
 	if (how->store)
 		packs_release(&packs);
 	pthread_mutex_destroy(&r.lock);
 	free(r.match);
 	free(r.kept);
+	free(r.left);
 	free(r.need);
 	free(r.dirty);
 	free(r.made);

@@ -12,7 +12,7 @@
 /* Every content is hashed. */
 static int read_sealed_tree(int root, struct manifest *m, struct err *e)
 {
-	struct capture how = {.root = root, .pool = pool_new()};
+	struct capture how = {.root = root, .pool = pool_new(), .whole = true};
 	int rc = capture_tree(&how, m, e);
 
 	pool_free(how.pool);

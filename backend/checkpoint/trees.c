@@ -175,6 +175,21 @@ bool checkpoint_tree_same(const struct checkpoint_tree *a, const struct checkpoi
 		strcmp(x->name, y->name) == 0;
 }
 
+void checkpoint_tree_info(const struct checkpoint_tree *t, struct checkpoint_info *ret)
+{
+	manifest_info(&t->m.head, ret);
+}
+
+bool checkpoint_tree_unread(const struct checkpoint_tree *t, uint32_t *at, struct str *path)
+{
+	while (++*at < t->m.n)
+		if (t->m.entry[*at].flags & ENTRY_UNREAD) {
+			manifest_path(&t->m, *at, path);
+			return true;
+		}
+	return false;
+}
+
 /* --- what became of it --- */
 
 static int compare_with_live(const struct manifest *was, const struct manifest *live, struct err *e)
@@ -200,7 +215,7 @@ static int compare_with_live(const struct manifest *was, const struct manifest *
 
 int checkpoint_unchanged(const struct checkpoint_tree *t, int root, struct err *e)
 {
-	struct capture how = {.root = root, .base = &t->m, .pool = pool_new()};
+	struct capture how = {.root = root, .base = &t->m, .pool = pool_new(), .whole = true};
 	struct manifest live;
 	int rc;
 

@@ -117,6 +117,12 @@ static const char *left_behind(const struct checkpoint_entry *x, uid_t owner)
 	return foreign ? "owner" : NULL;
 }
 
+static void describe_entry(struct take_item *item, const struct checkpoint_entry *x)
+{
+	item->size = x->size;
+	item->executable = S_ISREG(x->mode) && x->mode & 0111;
+}
+
 static void choose_change(
 	struct plan *p, const struct checkpoint_change *c, const struct checkpoint_entry *top)
 {
@@ -127,8 +133,7 @@ static void choose_change(
 		return;
 	item = add_item(p, c->path);
 	p->taking[p->public.nitem - 1].entry = c->new;
-	item->size = c->new.size;
-	item->executable = S_ISREG(c->new.mode) && c->new.mode & 0111;
+	describe_entry(item, &c->new);
 	if (is_of_git(c->path))
 		take_set_fate(item, TAKE_DROPPED, "what is git's may hold programs of the agent");
 	else if (is_of_berth(c->path))
@@ -160,6 +165,10 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 	t->held = item->size <= TAKE_TEXT_MAX && p->held + item->size <= TAKE_HELD_MAX;
 	if (t->held && checkpoint_content(p->wish.from, &t->entry, TAKE_TEXT_MAX, &t->content, e))
 		return -1;
+	if (t->held) { /* saved anew, perhaps */
+		checkpoint_entry_again(p->wish.from, &t->entry);
+		describe_entry(item, &t->entry);
+	}
 	p->held += t->held ? item->size : 0;
 	if (take_look_into(p->wish.into, item->path, &why) == 0)
 		return take_judge(p, item, t, e);
@@ -377,6 +386,19 @@ char *take_id(const struct take *t, char id[TAKE_ID_MAX])
 
 /* --- the plan --- */
 
+static int plan_item(struct plan *p, struct take_item *item, struct taking *x, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (plan_file(p, item, x, &why) == 0 &&
+		(!may_pass(item) || x->held || look_through(p, item, x, &why) == 0))
+		return 0;
+	if (why.kind != ERR_CONFLICT)
+		return err_copy(e, &why);
+	take_set_fate(item, TAKE_DROPPED, "it went away, or changed, while it was read");
+	return 0;
+}
+
 static int plan_items(struct plan *p, struct err *e)
 {
 	struct take *t = &p->public;
@@ -385,9 +407,7 @@ static int plan_items(struct plan *p, struct err *e)
 		struct take_item *item = &t->item[i];
 
 		p->taking[i].plan = p;
-		if (item->fate != TAKE_DROPPED && plan_file(p, item, &p->taking[i], e))
-			return -1;
-		if (may_pass(item) && !p->taking[i].held && look_through(p, item, &p->taking[i], e))
+		if (item->fate != TAKE_DROPPED && plan_item(p, item, &p->taking[i], e))
 			return -1;
 		if (p->wish.hunks && may_pass(item))
 			find_hunks(p, i);

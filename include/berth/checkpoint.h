@@ -10,7 +10,12 @@
  * synced.  The tree is given as an open directory, so that nothing can be put in its place; nothing
  * follows a symbolic link, crosses a mount or leaves it.  What is mounted below it takes no part.  The
  * caller sees to it that nobody writes meanwhile (a frozen container): what changes while it is read is
- * read twice, then taken as it was the second time and counted (moving).
+ * read twice, then taken as it was the second time and counted (moving).  Of a name that is given to another
+ * file meanwhile the new one is taken; what went away is left out and counted (gone).
+ *
+ * Who is not root may find entries that he cannot read: of them the name is kept, they are counted and can be
+ * asked for (checkpoint_tree_unread), they take no part in comparisons, and a restore leaves them, and what
+ * could not be seen at the time of the checkpoint, as it is.  Archives and seals refuse both.
  *
  * Names of checkpoints: 1 to 64 of A-Z a-z 0-9 . _ - and no dot in front.
  * Limits: 16 million entries, 4 GiB of names and attributes.
@@ -45,7 +50,9 @@ struct checkpoint_info {
 	uint64_t bytes;  /* of all files */
 	uint64_t stored; /* bytes that this one added to the store */
 	uint64_t moving; /* files that changed while they were read */
+	uint64_t gone;   /* entries that went away meanwhile */
 	uint64_t mounts; /* below which nothing was read */
+	uint64_t unread; /* closed to us: of them only the name is kept */
 	bool synced;     /* survives a power failure */
 	bool damaged;    /* the manifest is; nothing else is then filled in but name */
 };
@@ -83,6 +90,8 @@ int checkpoint_verify(struct checkpoint_store *s, const char *name, struct err *
 struct checkpoint_restored {
 	uint64_t written, removed,
 		mended; /* entries: made anew, taken away, only mode, owner, times, attributes */
+	uint64_t
+		left; /* that could not be seen now, or when the checkpoint was made, and stay as they are */
 	uint64_t bytes; /* written */
 };
 
@@ -172,6 +181,11 @@ int checkpoint_begin(struct checkpoint_store *s, int root, struct checkpoint_sto
 const char *checkpoint_tree_name(const struct checkpoint_tree *t);
 bool checkpoint_tree_same(const struct checkpoint_tree *a, const struct checkpoint_tree *b);
 
+/* How much it holds, and what it does not. */
+void checkpoint_tree_info(const struct checkpoint_tree *t, struct checkpoint_info *ret);
+/* The next entry behind *at (at first 0) that could not be read: its path, appended.  false: no more. */
+bool checkpoint_tree_unread(const struct checkpoint_tree *t, uint32_t *at, struct str *path);
+
 /* One entry of a tree.  Texts are the tree's. */
 struct checkpoint_entry {
 	uint32_t id;
@@ -202,11 +216,15 @@ void checkpoint_sum_free(struct checkpoint_sum *s); /* NULL is fine */
 bool checkpoint_same(const struct checkpoint_tree *a, const struct checkpoint_entry *x,
 	const struct checkpoint_tree *b, const struct checkpoint_entry *y);
 /* The content of a regular file of at most `most` bytes, behind what `ret` holds, checked against its hash.
- * ERR_REFUSED: longer; ERR_CONFLICT: changed since the tree was read; ERR_NOT_FOUND: a start has
- * none, and of an archive it was not fetched. */
+ * ERR_REFUSED: longer; ERR_NOT_FOUND: a start has none, and of an archive it was not fetched.  Of what a directory
+ * holds now: where it was saved anew since the tree was read, what it is now, and so the tree has it from then on;
+ * ERR_CONFLICT: it is gone. */
 int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry *x, uint64_t most,
 	struct str *ret, struct err *e);
-/* The same of any size, block by block.  Opening is for one thread of a tree at a time, reading for any. */
+/* What the tree has of it by now: another size or mode where its content was read anew.  Of none it stays none. */
+void checkpoint_entry_again(const struct checkpoint_tree *t, struct checkpoint_entry *x);
+/* The content of any size, block by block; ERR_CONFLICT: changed since the tree was read.  Opening is for one thread
+ * of a tree at a time, reading for any. */
 struct checkpoint_reader;
 struct checkpoint_reader *checkpoint_reader_open(
 	struct checkpoint_tree *t, const struct checkpoint_entry *x, struct err *e);

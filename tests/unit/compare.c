@@ -266,10 +266,12 @@ static void test_content_is_refused(void **state)
 	checkpoint_tree_free(t);
 }
 
-/* Another content of the same size, with the times set back. */
-static void test_change_is_not_read(void **state)
+/* Another content of the same size, with the times set back: it is not taken for the one that was recorded. */
+static void test_change_is_recorded(void **state)
 {
-	struct checkpoint_tree *t = tree_now();
+	struct checkpoint_tree *t = tree_now(), *before = tree_before();
+	AUTO_STR struct str text = STR_INIT;
+	struct checkpoint_entry x, was;
 	struct timespec times[2];
 	struct stat st;
 
@@ -279,7 +281,32 @@ static void test_change_is_not_read(void **state)
 	times[1] = st.st_mtim;
 	tree_text("root/b", "TWO\n");
 	assert_int_equal(utimensat(AT_FDCWD, tree_path("root/b"), times, 0), 0);
-	refuse_content(t, "b", ERR_CONFLICT);
+	assert_true(checkpoint_lookup(t, "b", &x));
+	assert_true(checkpoint_lookup(before, "b", &was));
+	assert_int_equal(checkpoint_content(t, &x, 5, &text, &e), 0);
+	assert_string_equal(text.s, "TWO\n");
+	assert_false(checkpoint_same(t, &x, before, &was));
+	checkpoint_tree_free(before);
+	checkpoint_tree_free(t);
+}
+
+/* As every program saves: the new one is read, and the tree knows its size. */
+static void test_saved_is_read(void **state)
+{
+	struct checkpoint_tree *t = tree_now();
+	AUTO_STR struct str text = STR_INIT;
+	struct checkpoint_entry x;
+
+	(void)state;
+	tree_text("root/b.new", "saved!\n");
+	assert_int_equal(rename(tree_path("root/b.new"), tree_path("root/b")), 0);
+	assert_true(checkpoint_lookup(t, "b", &x));
+	assert_int_equal(checkpoint_content(t, &x, 5, &text, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED); /* longer by now */
+	assert_int_equal(checkpoint_content(t, &x, 100, &text, &e), 0);
+	assert_string_equal(text.s, "saved!\n");
+	checkpoint_entry_again(t, &x);
+	assert_int_equal(x.size, 7);
 	checkpoint_tree_free(t);
 }
 
@@ -340,7 +367,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_holes_are_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_content_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_change_is_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_change_is_recorded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_saved_is_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_is_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_of_fork, setup, teardown),
 	};

@@ -1,19 +1,26 @@
 /* moving.c - a tree that somebody else changes while it is captured or restored. */
 #include <errno.h>
+#include <grp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
 #include <berth/checkpoint.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include <berth/take.h>
 
 #include "checkpoint/capture.h"
 #include "checkpoint/restore.h"
 #include "files/files.h"
 #include "lib/tree.h"
+
+#define SAVED_TIMES 8
 
 static struct checkpoint_store *store;
 static int root;
@@ -122,13 +129,278 @@ static void test_changed_directory_is_the_one_seen(void **state)
 	assert_true(tree_exists("root/b/x"));
 }
 
+/* --- while somebody saves --- */
+
+static void save(const char *name, unsigned n)
+{
+	char text[32], fresh[64];
+
+	snprintf(text, sizeof text, "saved %u", n);
+	snprintf(fresh, sizeof fresh, "%s.new", name);
+	tree_text(fresh, text);
+	rename(tree_path(fresh), tree_path(name));
+}
+
+/* Another process: files that are saved, a link that is set anew, a file and a directory that come and go. */
+static pid_t start_saving(void)
+{
+	pid_t parent = getpid(), pid;
+	int began[2];
+	char byte;
+
+	assert_int_equal(pipe(began), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (unsigned n = 0; getppid() == parent; n++) {
+			save("root/a", n);
+			save("root/dir/b", n);
+			symlink("a", tree_path("root/link.new"));
+			rename(tree_path("root/link.new"), tree_path("root/link"));
+			tree_text("root/passing/c", "c");
+			unlink(tree_path("root/passing/c"));
+			rmdir(tree_path("root/passing"));
+			if (n == 1 && write(began[1], "x", 1) != 1)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	assert_int_equal(read(began[0], &byte, 1), 1);
+	close(began[0]);
+	close(began[1]);
+	return pid;
+}
+
+static void end_saving(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void fork_point(const char *name)
+{
+	AUTO_CLOSE int fd = (tree_mkdirs(name), open(tree_path(name), O_RDONLY | O_DIRECTORY));
+	char path[64];
+
+	if (checkpoint_fork(store, name, fd, NULL, &e) < 0)
+		fail_msg("%s", e.msg);
+	snprintf(path, sizeof path, "%s/a", name);
+	assert_true(tree_exists(path));
+	snprintf(path, sizeof path, "%s/dir/b", name);
+	assert_true(tree_exists(path));
+	snprintf(path, sizeof path, "%s/link", name);
+	assert_true(tree_exists(path));
+}
+
+/* All that has changed since, with its contents, as `berth workspace diff` reads them. */
+static void read_changes(struct checkpoint_tree *before)
+{
+	struct checkpoint_tree *now = checkpoint_tree_now(store, root, NULL, &e);
+	struct checkpoint_changes c;
+
+	if (!now)
+		fail_msg("%s", e.msg);
+	checkpoint_compare(before, now, &c);
+	for (size_t i = 0; i < c.n; i++) {
+		AUTO_STR struct str text = STR_INIT;
+
+		if (S_ISREG(c.all[i].new.mode) &&
+			checkpoint_content(now, &c.all[i].new, 1000, &text, &e) < 0 &&
+			e.kind != ERR_CONFLICT)
+			fail_msg("%s: %s", c.all[i].path, e.msg);
+		if (!strcmp(c.all[i].path, "a") || !strcmp(c.all[i].path, "dir/b"))
+			assert_memory_equal(text.s, "saved ", 6);
+	}
+	checkpoint_changes_release(&c);
+	checkpoint_tree_free(now);
+}
+
+static void take_changes(struct checkpoint_tree *before)
+{
+	static const char *const all[] = {"."};
+	AUTO_CLOSE int into =
+		(tree_mkdirs("into"), open(tree_path("into"), O_RDONLY | O_DIRECTORY));
+	struct checkpoint_tree *now = checkpoint_tree_now(store, root, NULL, &e);
+	struct take *t;
+
+	if (!now)
+		fail_msg("%s", e.msg);
+	t = take_prepare(
+		&(struct take_wish){
+			.from = now, .start = before, .path = all, .npath = 1, .into = into},
+		&e);
+	if (!t || take_carry_out(t, true, &e) < 0)
+		fail_msg("%s", e.msg);
+	take_free(t);
+	checkpoint_tree_free(now);
+	assert_true(tree_exists("into/a"));
+}
+
+static void test_while_somebody_saves(void **state)
+{
+	struct checkpoint_tree *before;
+	pid_t saver;
+
+	(void)state;
+	tree_mkdirs("root/dir");
+	save("root/a", 0);
+	save("root/dir/b", 0);
+	assert_int_equal(symlink("b", tree_path("root/link")), 0);
+	assert_int_equal(checkpoint_make(store, root, "start", NULL, NULL, &e), 0);
+	before = checkpoint_tree_of(store, "start", &e);
+	saver = start_saving();
+	for (unsigned i = 0; i < SAVED_TIMES; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "p%u", i);
+		if (checkpoint_make(store, root, name, NULL, NULL, &e) < 0)
+			fail_msg("%s", e.msg);
+		fork_point(name);
+		read_changes(before);
+		take_changes(before);
+	}
+	end_saving(saver);
+	checkpoint_tree_free(before);
+}
+
+/* --- what is closed --- */
+
+/* As an ordinary user, to whom root gives the tree. */
+static void run_as_user(void (*body)(void))
+{
+	int status;
+	pid_t pid;
+
+	assert_int_equal(chdir(tree_path(".")), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(system("chown -R 12345:12345 ."), 0);
+		checkpoint_close(store);
+		store = NULL;
+	}
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (geteuid() == 0) {
+			assert_int_equal(setgroups(0, NULL), 0);
+			assert_int_equal(setgid(12345), 0);
+			assert_int_equal(setuid(12345), 0);
+			prctl(PR_SET_DUMPABLE, 1); /* for /proc/self/fd */
+			store = checkpoint_open("store", &e);
+			if (!store) {
+				fprintf(stderr, "%s\n", e.msg);
+				_exit(1);
+			}
+		}
+		body();
+		fflush(NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	if (!store)
+		assert_int_equal(system("chown -R root:root . && chmod -R u+rwX ."), 0);
+}
+
+/* A failed assertion would go on in the child as if nothing were. */
+#define NEED(ok)                                                               \
+	do {                                                                   \
+		if (!(ok)) {                                                   \
+			fprintf(stderr, "%d: " #ok ": %s\n", __LINE__, e.msg); \
+			_exit(1);                                              \
+		}                                                              \
+	} while (0)
+
+static const mode_t closed[] = {0, 0200, 0400};
+static const char *const closed_name[] = {"root/m0", "root/m0200", "root/m0400"};
+
+static void set_closed(bool shut)
+{
+	for (size_t i = 0; i < COUNT(closed); i++)
+		NEED(chmod(closed_name[i], shut ? closed[i] : 0755) == 0);
+}
+
+static size_t count_unread(struct checkpoint_tree *t)
+{
+	AUTO_STR struct str paths = STR_INIT;
+	size_t n = 0;
+
+	for (uint32_t at = 0; checkpoint_tree_unread(t, &at, &paths); n++)
+		str_addc(&paths, ' ');
+	NEED(n == 0 || !strcmp(paths.s, "m0 m0200 m0400 ") || strstr(paths.s, "m0400 "));
+	return n;
+}
+
+static void work_beside_closed(void)
+{
+	struct checkpoint_restored r;
+	struct checkpoint_tree *open_then, *now;
+	struct checkpoint_changes c;
+	struct checkpoint_info info;
+	int fork;
+
+	for (size_t i = 0; i < COUNT(closed); i++) {
+		char path[32];
+		int fd;
+
+		NEED(mkdir(closed_name[i], 0755) == 0);
+		snprintf(path, sizeof path, "%s/in", closed_name[i]);
+		fd = open(path, O_WRONLY | O_CREAT, 0644);
+		NEED(fd >= 0);
+		close(fd);
+	}
+	NEED(checkpoint_make(store, root, "open", NULL, &info, &e) == 0);
+	NEED(info.unread == 0);
+	set_closed(true);
+	NEED(checkpoint_make(store, root, "shut", NULL, &info, &e) == 0);
+	NEED(info.unread == COUNT(closed) && info.mounts == 0);
+
+	/* Nothing is said of what nobody saw. */
+	open_then = checkpoint_tree_of(store, "open", &e);
+	now = checkpoint_tree_now(store, root, NULL, &e);
+	NEED(open_then && now && count_unread(now) == COUNT(closed) && !count_unread(open_then));
+	checkpoint_compare(open_then, now, &c);
+	NEED(c.n == 0);
+	checkpoint_changes_release(&c);
+	checkpoint_compare(now, open_then, &c);
+	NEED(c.n == 0);
+	checkpoint_changes_release(&c);
+	checkpoint_tree_free(open_then);
+	checkpoint_tree_free(now);
+
+	NEED(mkdir("fork", 0755) == 0);
+	fork = open("fork", O_RDONLY | O_DIRECTORY);
+	NEED(checkpoint_fork(store, "shut", fork, &r, &e) == 0);
+	NEED(r.left == COUNT(closed) && access("fork/m0", F_OK) < 0);
+
+	/* Closed now, or when the checkpoint was made: what is there stays. */
+	NEED(checkpoint_restore(store, root, "open", "undo1", NULL, &r, &e) == 0);
+	NEED(r.left == COUNT(closed));
+	set_closed(false);
+	NEED(checkpoint_restore(store, root, "shut", "undo2", NULL, &r, &e) == 0);
+	NEED(r.left == COUNT(closed) && r.removed == 0);
+	for (size_t i = 0; i < COUNT(closed); i++) {
+		char path[32];
+
+		snprintf(path, sizeof path, "%s/in", closed_name[i]);
+		NEED(access(path, F_OK) == 0);
+	}
+}
+
+static void test_closed_directories(void **state)
+{
+	(void)state;
+	run_as_user(work_beside_closed);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {CASE(test_dressed_is_the_one_seen),
 		CASE(test_dressed_directory_is_the_one_seen),
-		CASE(test_changed_directory_is_the_one_seen)};
+		CASE(test_changed_directory_is_the_one_seen), CASE(test_while_somebody_saves),
+		CASE(test_closed_directories)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

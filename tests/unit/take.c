@@ -124,19 +124,39 @@ static void test_target_became_a_link(void **state)
 	assert_false(tree_exists("into/new"));
 }
 
-/* What is taken is what was listed, not what the agent put there since. */
+/* What has become something else does not pass, and keeps nothing from passing. */
 static void test_source_changed_since(void **state)
 {
-	static const char *const all[] = {"."};
-	const struct take_wish wish = {
-		.from = from, .start = start, .path = all, .npath = 1, .into = into};
+	struct take *t;
 
 	(void)state;
 	assert_int_equal(unlink(tree_path("root/a")), 0);
 	assert_int_equal(symlink("/etc/passwd", tree_path("root/a")), 0);
-	assert_null(take_prepare(&wish, &e));
-	assert_int_equal(e.kind, ERR_CONFLICT);
+	t = prepare_all();
+	assert_int_equal(t->item[0].fate, TAKE_DROPPED);
+	assert_int_equal(take_carry_out(t, false, &e), 0);
+	take_free(t);
 	assert_true(tree_has("into/a", "one"));
+	assert_true(tree_has("into/new", "new"));
+}
+
+/* Saved since it was listed: what is planned is what is there, and nothing that comes after the plan. */
+static void test_source_saved_since(void **state)
+{
+	struct take *t;
+
+	(void)state;
+	tree_text("root/a.new", "agent again");
+	assert_int_equal(chmod(tree_path("root/a.new"), 0755), 0);
+	assert_int_equal(rename(tree_path("root/a.new"), tree_path("root/a")), 0);
+	t = prepare_all();
+	assert_int_equal(t->item[0].fate, TAKE_CHANGED);
+	assert_int_equal(t->item[0].size, 11);
+	assert_true(t->item[0].executable);
+	tree_text("root/a", "too late");
+	assert_int_equal(take_carry_out(t, false, &e), 0);
+	take_free(t);
+	assert_true(tree_has("into/a", "agent again"));
 }
 
 static void test_take_conflict(void **state)
@@ -388,6 +408,7 @@ int main(void)
 		CASE(test_target_came_since),
 		CASE(test_target_became_a_link),
 		CASE(test_source_changed_since),
+		CASE(test_source_saved_since),
 		CASE(test_take_conflict),
 		CASE(test_take_hunks),
 		CASE(test_take_large),

@@ -244,7 +244,8 @@ static const struct cli_command workspace_verbs[] = {
 			"A checkpoint of the present state is made first, so a restore can be undone; all "
 			"contents are checked before anything is changed.  The directory itself stays, so "
 			"containers that have it mounted see the restored files.  They are frozen meanwhile. "
-			" While commands run in them it is refused, unless --stop ends those.",
+			" While commands run in them it is refused, unless --stop ends those.  What you may "
+			"not read, now or when the checkpoint was made, is named and stays as it is.",
 		.options = workspace_restore_options, .schema = "berth.restore/1"},
 	{"limit", "WORKSPACE", 1, 1, FILES(cli_workspace_limit), .needs = NEEDS_SETTINGS,
 		.help = "set how much a workspace may hold",

@@ -53,17 +53,24 @@ static bool is_binary(const struct str *s)
 	return memchr(s->s, '\0', s->len < BINARY_LOOKED ? s->len : BINARY_LOOKED) != NULL;
 }
 
-static int read_side(struct checkpoint_tree *t, const struct checkpoint_entry *x, struct shown *s,
+static int read_side(struct checkpoint_tree *t, struct checkpoint_entry *x, struct shown *s,
 	struct str *ret, struct err *e)
 {
+	struct err why = ERR_INIT;
+
 	if (!S_ISREG(x->mode))
 		return 0;
 	if (x->size > SHOWN_MAX) {
 		s->why = "large";
 		return 0;
 	}
-	if (checkpoint_content(t, x, SHOWN_MAX, ret, e))
-		return -1;
+	if (checkpoint_content(t, x, SHOWN_MAX, ret, &why)) {
+		if (why.kind != ERR_CONFLICT)
+			return err_copy(e, &why);
+		s->why = "gone"; /* since its tree was read */
+		return 0;
+	}
+	checkpoint_entry_again(t, x);
 	if (is_binary(ret))
 		s->why = "binary";
 	return 0;
@@ -79,7 +86,7 @@ static uint64_t count_text_lines(const char *s, size_t from, size_t to)
 }
 
 static int show_change(
-	struct diffing *d, const struct checkpoint_change *c, struct shown *s, struct err *e)
+	struct diffing *d, struct checkpoint_change *c, struct shown *s, struct err *e)
 {
 	*s = (struct shown){.old = STR_INIT, .new = STR_INIT};
 	if (c->what == CHECKPOINT_MODE)
@@ -241,7 +248,7 @@ static int fetch_contents(struct diffing *d, bool old, struct err *e)
 static int tell_changes(struct diffing *d, struct jsonw *j, struct err *e)
 {
 	for (size_t i = 0; i < d->changes.n; i++) {
-		const struct checkpoint_change *c = &d->changes.all[i];
+		struct checkpoint_change *c = &d->changes.all[i];
 		struct shown s;
 		int rc;
 
@@ -266,6 +273,7 @@ static int tell_changes(struct diffing *d, struct jsonw *j, struct err *e)
 
 static int tell_diff(struct diffing *d, struct err *e)
 {
+	struct checkpoint_info a, b;
 	struct jsonw j;
 
 	if (!cli_flag(d->c, "json")) {
@@ -280,6 +288,9 @@ static int tell_diff(struct diffing *d, struct err *e)
 	jsonw_text(&j, "schema", "berth.workspace_diff/1");
 	jsonw_text(&j, "from", d->a.name);
 	jsonw_text(&j, "to", d->b.name);
+	checkpoint_tree_info(d->a.tree, &a);
+	checkpoint_tree_info(d->b.tree, &b);
+	jsonw_uint(&j, "unread", a.unread + b.unread);
 	jsonw_array(&j, "changes");
 	if (tell_changes(d, &j, e)) {
 		jsonw_release(&j);

@@ -153,7 +153,7 @@ static int fork_workspace(struct workspace_cli *x, struct err *e)
 		return -1;
 	rc = record_fork(&f, e);
 	if (f.made)
-		workspace_cli_warn(&x->made);
+		workspace_cli_warn(x);
 	/* Those that were made are there, also where the next could not be. */
 	return f.made && print_forks(&f) ? 1 : rc;
 }

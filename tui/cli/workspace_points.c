@@ -7,10 +7,12 @@
 #include <berth/format.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "cli/workspace.h"
 
 #define QUIETEN_TRIES 8
+#define UNREAD_TOLD 10 /* names */
 #define END_BUSY_MS 5000
 
 void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p)
@@ -22,7 +24,9 @@ void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p)
 	jsonw_uint(j, "bytes", p->bytes);
 	jsonw_uint(j, "stored_bytes", p->stored);
 	jsonw_uint(j, "moving", p->moving);
+	jsonw_uint(j, "gone", p->gone);
 	jsonw_uint(j, "mounts", p->mounts);
+	jsonw_uint(j, "unread", p->unread);
 	jsonw_bool(j, "synced", p->synced);
 }
 
@@ -40,13 +44,51 @@ void workspace_cli_point(const struct checkpoint_info *p)
 		p->synced ? "" : "  not synced");
 }
 
-void workspace_cli_warn(const struct checkpoint_info *p)
+uint64_t workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of)
 {
+	struct checkpoint_info info;
+	uint64_t told = 0;
+
+	checkpoint_tree_info(t, &info);
+	for (uint32_t at = 0; told < info.unread && told < UNREAD_TOLD; told++) {
+		AUTO_STR struct str path = STR_INIT, clean = STR_INIT;
+
+		if (!checkpoint_tree_unread(t, &at, &path))
+			break;
+		text_neutralise(&clean, path.s, path.len, false);
+		fprintf(stderr, "berth: %s of %s was left out: you may not read it.\n", clean.s,
+			of);
+	}
+	if (told < info.unread)
+		fprintf(stderr, "berth: %" PRIu64 " more of %s were left out, too.\n",
+			info.unread - told, of);
+	return info.unread;
+}
+
+/* Of a checkpoint by its name; what has gone since is nobody's concern here. */
+static void tell_unread_of(struct workspace_cli *x, const char *name)
+{
+	struct checkpoint_tree *t = checkpoint_tree_of(x->store, name, NULL);
+
+	if (t)
+		workspace_cli_tell_unread(t, x->path);
+	checkpoint_tree_free(t);
+}
+
+void workspace_cli_warn(struct workspace_cli *x)
+{
+	const struct checkpoint_info *p = &x->made;
+
 	if (p->moving)
 		fprintf(stderr,
 			"berth: %" PRIu64 " file%s changed while they were read: stop "
 			"what writes there to capture a single moment.\n",
 			p->moving, p->moving == 1 ? "" : "s");
+	if (p->gone)
+		fprintf(stderr, "berth: %" PRIu64 " entr%s went away while %s was read.\n", p->gone,
+			p->gone == 1 ? "y" : "ies", x->path);
+	if (p->unread)
+		tell_unread_of(x, p->name);
 	if (p->mounts)
 		fprintf(stderr, "berth: nothing was read below %" PRIu64 " mount%s.\n", p->mounts,
 			p->mounts == 1 ? "" : "s");
@@ -108,7 +150,7 @@ static int make_checkpoint(struct workspace_cli *x, struct err *e)
 	if (cli_value(x->c, "auto") ? workspace_cli_auto(x, name, &by_itself, e)
 				    : make_named(x, name, e))
 		return -1;
-	workspace_cli_warn(&x->made);
+	workspace_cli_warn(x);
 	if (!cli_flag(x->c, "json")) {
 		if (*by_itself.unchanged)
 			printf("%s is as in %s; nothing was kept.\n", x->path, by_itself.unchanged);
@@ -224,6 +266,16 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	if (workspace_cli_enter(x, e) ||
 		workspace_cli_act(x, DEED_WORKSPACE_RESTORE, do_restore, e))
 		return -1;
+	if (x->done.left) {
+		tell_unread_of(x, x->undo);
+		tell_unread_of(x, x->point);
+		fprintf(stderr,
+			"berth: %" PRIu64
+			" entr%s that cannot be read, or could not when %s was made, "
+			"stay%s as %s.\n",
+			x->done.left, x->done.left == 1 ? "y" : "ies", x->point,
+			x->done.left == 1 ? "s" : "", x->done.left == 1 ? "it is" : "they are");
+	}
 	if (!cli_flag(x->c, "json")) {
 		printf("%s is as in %s: %" PRIu64 " recreated (%s), %" PRIu64 " removed, %" PRIu64
 		       " corrected. The previous state is in %s.\n",
@@ -241,6 +293,7 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	jsonw_uint(&j, "written", x->done.written);
 	jsonw_uint(&j, "removed", x->done.removed);
 	jsonw_uint(&j, "mended", x->done.mended);
+	jsonw_uint(&j, "left", x->done.left);
 	jsonw_uint(&j, "bytes", x->done.bytes);
 	workspace_cli_json_still(x, &j);
 	jsonw_end(&j);

@@ -19,6 +19,17 @@ const char *workspace_side_word(enum checkpoint_difference d)
 	return words[d];
 }
 
+static void tell_side(const struct workspace_side *s)
+{
+	struct checkpoint_info info;
+
+	checkpoint_tree_info(s->tree, &info);
+	if (info.gone)
+		fprintf(stderr, "berth: %llu entr%s went away while %s was read.\n",
+			(unsigned long long)info.gone, info.gone == 1 ? "y" : "ies", s->name);
+	workspace_cli_tell_unread(s->tree, s->name);
+}
+
 int workspace_side_open(
 	struct workspace_cli *x, const char *said, struct workspace_side *s, struct err *e)
 {
@@ -32,6 +43,8 @@ int workspace_side_open(
 		CHECKPOINT_NAME_MAX, at ? at + 1 : "");
 	s->tree = at ? checkpoint_tree_of(s->place.store, at + 1, e)
 		     : checkpoint_tree_now(s->place.store, s->place.root, NULL, e);
+	if (s->tree)
+		tell_side(s);
 	return s->tree ? 0 : -1;
 }
 

@@ -109,6 +109,8 @@ static void point_note_text(const struct table_row *r, char *buf, size_t cap, st
 		snprintf(buf, cap, "damaged");
 	} else if (p->moving) {
 		snprintf(buf, cap, "%llu changed while read", (unsigned long long)p->moving);
+	} else if (p->unread) {
+		snprintf(buf, cap, "%llu not readable", (unsigned long long)p->unread);
 	} else if (!p->synced) {
 		snprintf(buf, cap, "not synced");
 	} else if (p->mounts) {
