@@ -247,17 +247,30 @@ static const struct str *bytes_of_outcome(const struct taking *x)
 	return x->partly ? &x->made : &x->content;
 }
 
-/* How many there are of each fate, and what of it looks like a secret. */
+static void add_runs(struct plan *p, const struct take_item *item, const struct taking *x)
+{
+	struct take *t = &p->public;
+	const char *what = take_what_runs(item->path, x->held ? bytes_of_outcome(x) : NULL);
+
+	if (!what)
+		return;
+	t->runs = mem_grow(t->runs, &p->cap_runs, t->nruns + 1, sizeof *t->runs);
+	t->runs[t->nruns++] = (struct take_runs){item->path, what};
+}
+
+/* How many there are of each fate, what of it looks like a secret, and what some tool will run. */
 static void sum_up_plan(struct plan *p)
 {
 	struct take *t = &p->public;
 
-	t->nsecret = t->nunchecked = 0;
+	t->nsecret = t->nunchecked = t->nruns = 0;
 	memset(t->count, 0, sizeof t->count);
 	for (size_t i = 0; i < t->nitem; i++) {
 		const struct taking *x = &p->taking[i];
 
 		t->count[t->item[i].fate]++;
+		if (may_pass(&t->item[i]))
+			add_runs(p, &t->item[i], x);
 		if (may_pass(&t->item[i]) && x->held)
 			workspace_find_secrets(t->item[i].path, bytes_of_outcome(x)->s,
 				bytes_of_outcome(x)->len, note_leak, p);
@@ -431,15 +444,29 @@ static int choose_items(struct plan *p, struct err *e)
 		: err_set(e, ERR_REFUSED, "more than %d files at once: take fewer", TAKE_FILES_MAX);
 }
 
-static int fetch_target(struct plan *p, struct err *e)
+static int fetch_target(struct plan *p, struct take_bare *bare, struct err *e)
 {
-	AUTO_FREE const char **path = xcalloc(p->public.nitem + 1, sizeof *path);
-	size_t n = 0;
+	char *const *ask = NULL;
+	size_t nask = p->wish.fetch ? take_bare_ask(bare, &ask) : 0, n = 0;
+	AUTO_FREE const char **path = xcalloc(p->public.nitem + nask + 1, sizeof *path);
 
 	for (size_t i = 0; i < p->public.nitem; i++)
 		if (p->public.item[i].fate != TAKE_DROPPED)
 			path[n++] = p->public.item[i].path;
+	for (size_t i = 0; i < nask; i++)
+		path[n++] = ask[i];
 	return p->wish.fetch ? p->wish.fetch(p->wish.ctx, path, n, e) : 0;
+}
+
+static int look_at_target(struct plan *p, struct err *e)
+{
+	struct take_bare *bare = take_bare_begin(&p->public);
+	int rc = fetch_target(p, bare, e);
+
+	if (rc == 0)
+		take_bare_drop(bare, &p->public, p->wish.into);
+	take_bare_end(bare);
+	return rc;
 }
 
 struct take *take_prepare(const struct take_wish *wish, struct err *e)
@@ -452,7 +479,7 @@ struct take *take_prepare(const struct take_wish *wish, struct err *e)
 	p->files = files_open(&(struct files_options){.program = "workspace"});
 	p->into = files_root_open(p->files, path, e);
 	if (p->into && check_asked(p, e) == 0 && choose_items(p, e) == 0 &&
-		fetch_target(p, e) == 0 && plan_items(p, e) == 0)
+		look_at_target(p, e) == 0 && plan_items(p, e) == 0)
 		return &p->public;
 	take_free(&p->public);
 	return NULL;
@@ -473,6 +500,7 @@ void take_free(struct take *t)
 	}
 	pthread_mutex_destroy(&p->opening);
 	free(t->unchecked);
+	free(t->runs);
 	free(t->hunk);
 	free(t->item);
 	free(t->secret);

@@ -32,7 +32,7 @@ struct plan {
 	struct take_wish wish;
 	struct checkpoint_changes changes;
 	struct taking *taking;
-	size_t cap_item, cap_taking, cap_secret, cap_unchecked, cap_hunk;
+	size_t cap_item, cap_taking, cap_secret, cap_unchecked, cap_runs, cap_hunk;
 	uint64_t bytes, held;
 	pthread_mutex_t opening; /* of readers */
 	struct files *files;
@@ -49,5 +49,16 @@ static inline void take_set_fate(struct take_item *item, enum take_fate fate, co
 int take_look_into(int into, const char *path, const char **why);
 /* The fate of what the target has a file of; reads both as far as that asks for.  -1: what is taken cannot be read. */
 int take_judge(struct plan *p, struct take_item *item, struct taking *x, struct err *e);
+
+/* take_bare.c: no directory of the target becomes a bare git repository, and none that is one is written to. */
+struct take_bare;
+struct take_bare *take_bare_begin(const struct take *t); /* uses the paths of t */
+/* Names of which it matters whether the target has them; they are b's. */
+size_t take_bare_ask(struct take_bare *b, char *const **ret);
+void take_bare_drop(struct take_bare *b, struct take *t, int into);
+void take_bare_end(struct take_bare *b);
+
+/* take_runs.c: a sentence on which tool runs what is in the file, or NULL; `content` NULL: not at hand. */
+const char *take_what_runs(const char *path, const struct str *content);
 
 #endif

@@ -7,7 +7,9 @@
  * that differs is.
  *
  * Regular files pass, with their content and whether they may be executed.  Links, devices, FIFOs and sockets
- * never do, nor does anything called .git: a configuration or a hook in it is a program of the agent's.  Nor do
+ * never do, nor does anything called .git: a configuration or a hook in it is a program of the agent's.  Nor does
+ * what would make a directory of the target a bare git repository, or is in one.  Other files by which a tool runs
+ * what the agent wrote (a Makefile, .envrc) pass, and are listed.  Nor do
  * set-id bits, extended attributes (capabilities) and owners: the file is told and passes without.  What was
  * removed there is told only.  In the target no symbolic link is followed and no mount crossed.
  *
@@ -59,6 +61,11 @@ struct take_unchecked {
 	const char *path, *why;
 };
 
+/* What of the files that pass some tool of the person's runs. */
+struct take_runs {
+	const char *path, *what; /* what: a sentence */
+};
+
 /* What a person may choose of what passes: lines of a text that differ from the target's, or a file as a whole. */
 struct take_hunk {
 	size_t item;
@@ -70,8 +77,9 @@ struct take {
 	struct take_item *item; /* by path */
 	struct take_secret *secret;
 	struct take_unchecked *unchecked;
+	struct take_runs *runs;
 	struct take_hunk *hunk; /* in the order of items, where it was wished for */
-	size_t nitem, nsecret, nunchecked, nhunk;
+	size_t nitem, nsecret, nunchecked, nruns, nhunk;
 	uint64_t count[TAKE_FATES];
 };
 

@@ -174,6 +174,142 @@ static void test_take_conflict(void **state)
 	assert_true(tree_has("into/a", "agent"));
 }
 
+static void expect_fate(const struct take *t, const char *path, bool dropped)
+{
+	for (size_t i = 0; i < t->nitem; i++)
+		if (!strcmp(t->item[i].path, path)) {
+			if ((t->item[i].fate == TAKE_DROPPED) != dropped)
+				fail_msg(
+					"%s: %s", path, t->item[i].why ? t->item[i].why : "passes");
+			return;
+		}
+	fail_msg("no %s", path);
+}
+
+/* In a bare repository git runs what its config says; also in one that only the target makes whole. */
+static void test_bare_repositories(void **state)
+{
+	static const char *const dropped[] = {"whole/HEAD", "whole/objects/x", "whole/refs/y",
+		"whole/config", "whole/sub/z", "deep/a/b/head", "deep/a/b/Objects/x",
+		"deep/a/b/REFS/y", "common/HEAD", "common/commondir", "half/HEAD", "fixture/config",
+		"fixture/hooks/post-checkout", "linked/HEAD"},
+				 *const passing[] = {"lone/HEAD", "lone/objects/x", "deep/a/file",
+					 "objects/x", "refs/x"};
+	struct take *t;
+
+	(void)state;
+	tree_text("into/half/objects/x", "");
+	tree_text("into/half/refs/x", "");
+	tree_text("into/fixture/HEAD", "ref: refs/heads/main\n");
+	tree_text("into/fixture/objects/x", "");
+	tree_text("into/fixture/refs/x", "");
+	tree_mkdirs("into/linked");
+	assert_int_equal(symlink("../half/objects", tree_path("into/linked/objects")), 0);
+	assert_int_equal(symlink("../half/refs", tree_path("into/linked/refs")), 0);
+	for (size_t i = 0; i < COUNT(dropped) + COUNT(passing); i++) {
+		char path[64];
+
+		snprintf(path, sizeof path, "root/%s",
+			i < COUNT(dropped) ? dropped[i] : passing[i - COUNT(dropped)]);
+		tree_text(path, "ref: refs/heads/main\n");
+	}
+	checkpoint_tree_free(from);
+	from = checkpoint_tree_now(store, root, NULL, &e);
+	t = prepare_all();
+	for (size_t i = 0; i < COUNT(dropped); i++)
+		expect_fate(t, dropped[i], true);
+	for (size_t i = 0; i < COUNT(passing); i++)
+		expect_fate(t, passing[i], false);
+	assert_int_equal(take_carry_out(t, false, &e), 0);
+	take_free(t);
+	assert_true(tree_exists("into/lone/HEAD"));
+	assert_false(tree_exists("into/half/HEAD"));
+}
+
+/* Where the target is a commit, it is asked for what would make a repository whole. */
+static int fetch_half(void *ctx, const char *const *path, size_t n, struct err *err)
+{
+	(void)ctx;
+	(void)err;
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(path[i], "half/objects") || !strcmp(path[i], "half/refs")) {
+			char name[64];
+
+			snprintf(name, sizeof name, "into/%s", path[i]);
+			tree_mkdirs(name);
+		}
+	return 0;
+}
+
+static void test_bare_repository_of_commit(void **state)
+{
+	static const char *const all[] = {"."};
+	struct take_wish wish = {
+		.start = start, .path = all, .npath = 1, .into = into, .fetch = fetch_half};
+	struct take *t;
+
+	(void)state;
+	tree_text("root/half/HEAD", "ref: refs/heads/main\n");
+	checkpoint_tree_free(from);
+	wish.from = from = checkpoint_tree_now(store, root, NULL, &e);
+	t = take_prepare(&wish, &e);
+	assert_non_null(t);
+	expect_fate(t, "half/HEAD", true);
+	expect_fate(t, "new", false);
+	take_free(t);
+}
+
+static bool is_told(const struct take *t, const char *path)
+{
+	for (size_t i = 0; i < t->nruns; i++)
+		if (!strcmp(t->runs[i].path, path))
+			return *t->runs[i].what != '\0';
+	return false;
+}
+
+/* What a tool runs by itself is told, and passes. */
+static void test_what_runs(void **state)
+{
+	static const struct {
+		const char *path, *text;
+		bool told;
+	} files[] = {
+		{".envrc", "", true},
+		{"sub/.vscode/tasks.json", "", true},
+		{"sub/.idea/runConfigurations/x.xml", "", true},
+		{"package.json", "{\"scripts\": {\"postinstall\": \"x\"}}", true},
+		{"sub/package.json", "{\"name\": \"x\"}", false},
+		{".gitattributes", "* text=auto\n", false},
+		{"sub/.gitattributes", "* filter=x\n", true},
+		{"Makefile", "all:\n", true},
+		{"conftest.py", "", true},
+		{"CMakeUserPresets.json", "", true},
+		{".github/workflows/ci.yml", "", true},
+		{"workflows/ci.yml", "", false},
+		{"src/main.c", "", false},
+		{"vscode/tasks.json", "", false},
+		{"my.envrc", "", false},
+	};
+	struct take *t;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(files); i++) {
+		char path[64];
+
+		snprintf(path, sizeof path, "root/%s", files[i].path);
+		tree_text(path, files[i].text);
+	}
+	checkpoint_tree_free(from);
+	from = checkpoint_tree_now(store, root, NULL, &e);
+	t = prepare_all();
+	for (size_t i = 0; i < COUNT(files); i++) {
+		expect_fate(t, files[i].path, false);
+		if (is_told(t, files[i].path) != files[i].told)
+			fail_msg("%s", files[i].path);
+	}
+	take_free(t);
+}
+
 /* Of three changes the first and the last; and what a person writes after choosing is not written over. */
 static void test_take_hunks(void **state)
 {
@@ -409,6 +545,9 @@ int main(void)
 		CASE(test_target_became_a_link),
 		CASE(test_source_changed_since),
 		CASE(test_source_saved_since),
+		CASE(test_bare_repositories),
+		CASE(test_bare_repository_of_commit),
+		CASE(test_what_runs),
 		CASE(test_take_conflict),
 		CASE(test_take_hunks),
 		CASE(test_take_large),

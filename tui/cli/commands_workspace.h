@@ -201,7 +201,9 @@ static const struct cli_command workspace_verbs[] = {
 			"hunks are the lines in which FROM's text differs from what the target holds now, a "
 			"new file is one.  With --branch the target is HEAD of its git repository, and what is "
 			"taken becomes a branch of it: its files, index and other branches stay as they are, and "
-			"no git, hook or filter is run.  Likely secrets are listed with file and line.",
+			"no git, hook or filter is run.  Likely secrets are listed with file and line, and so "
+			"are, before anything is taken, files that a tool runs (a Makefile, .envrc, tasks of "
+			"an editor).  What would make a directory a bare git repository is dropped.",
 		.options = workspace_take_options, .schema = "berth.workspace_take/1"},
 	{"hand-over", "FROM TO PATH...", 3, 256, FILES(cli_workspace_hand_over),
 		.help = "let another task read files of a task",

@@ -151,6 +151,30 @@ static int check_plan_is(const struct taking_cli *t, const char *said, struct er
 			  "nothing was taken: one of the two changed since that plan was made: look again");
 }
 
+/* What some tool would run of it: before anything is taken. */
+static void print_runs(const struct take *p)
+{
+	for (size_t i = 0; i < p->nruns; i++) {
+		AUTO_STR struct str path = STR_INIT;
+
+		text_neutralise(&path, p->runs[i].path, strlen(p->runs[i].path), false);
+		printf("runs     %s  %s\n", path.s, p->runs[i].what);
+	}
+	fflush(stdout);
+}
+
+static void json_runs(struct jsonw *j, const struct take *p)
+{
+	jsonw_array(j, "runs");
+	for (size_t i = 0; i < p->nruns; i++) {
+		jsonw_object(j, NULL);
+		jsonw_text(j, "path", p->runs[i].path);
+		jsonw_text(j, "what", p->runs[i].what);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+}
+
 static int choose_hunks(struct taking_cli *t, struct err *e)
 {
 	const struct cli *c = t->x->c;
@@ -170,6 +194,7 @@ static int choose_hunks(struct taking_cli *t, struct err *e)
 		for (size_t i = 0; i < p->nhunk && !cli_flag(c, "json"); i++)
 			print_hunk(p, i);
 	} else if (cli_flag(c, "patch")) {
+		print_runs(p);
 		for (size_t i = 0; i < p->nhunk && !why.kind;)
 			i = ask_hunk(p, i, chosen, &why);
 		if (why.kind)
@@ -400,6 +425,7 @@ static int json_take(const struct taking_cli *t, bool taken)
 	jsonw_text(&j, "commit", *t->branch.commit ? t->branch.commit : NULL);
 	jsonw_bool(&j, "taken", taken);
 	workspace_cli_json_take(&j, t->plan);
+	json_runs(&j, t->plan);
 	json_hunks(&j, t->plan);
 	jsonw_end(&j);
 	return jsonw_print(&j);
@@ -412,6 +438,8 @@ static int tell_take(const struct taking_cli *t, bool taken)
 	if (cli_flag(t->x->c, "json"))
 		return json_take(t, taken);
 	workspace_cli_take(p);
+	if (cli_flag(t->x->c, "dry-run"))
+		print_runs(p);
 	if (taken)
 		printf("%" PRIu64 " taken, %" PRIu64 " the same already, %" PRIu64 " dropped\n",
 			p->count[TAKE_NEW] + p->count[TAKE_CHANGED] + p->count[TAKE_CONFLICT],
@@ -432,6 +460,8 @@ static int take_files(struct workspace_cli *x, struct err *e)
 	int rc = open_taking(&t, e), told;
 
 	if (rc == 0) {
+		if (!dry && !cli_flag(x->c, "json") && !t.asked)
+			print_runs(t.plan);
 		if (!dry)
 			rc = record_take(&t, e);
 		told = tell_take(&t, !dry && rc == 0);

@@ -34,7 +34,7 @@ struct hunks {
 	size_t nlines, cap_line, cap_owner;
 	struct hunk *hunk;
 	size_t nhunks, cap_hunk;
-	size_t nsecrets, nunchecked; /* in files that would pass */
+	size_t nsecrets, nunchecked, nruns; /* in files that would pass */
 	size_t at, top;
 	int rows;
 	bool planning;
@@ -68,7 +68,7 @@ static void plan_hunks(struct view *v)
 static void forget_plan(struct hunks *s)
 {
 	task_unref(STEAL(s->task));
-	s->nlines = s->nhunks = s->nsecrets = s->nunchecked = 0;
+	s->nlines = s->nhunks = s->nsecrets = s->nunchecked = s->nruns = 0;
 	s->id[0] = '\0';
 	str_clear(&s->problem);
 }
@@ -111,6 +111,7 @@ static void read_plan_line(struct hunks *s, const char *line, bool *in_hunk)
 	s->owner[s->nlines - 1] = *in_hunk ? s->nhunks - 1 : OF_NONE;
 	s->nsecrets += !*in_hunk && line_begins_with(line, "secret ");
 	s->nunchecked += !*in_hunk && line_begins_with(line, "unchecked ");
+	s->nruns += !*in_hunk && line_begins_with(line, "runs ");
 }
 
 static void read_plan_of_hunks(struct hunks *s)
@@ -340,6 +341,9 @@ static void say_effect_of_taking(const struct hunks *s, size_t conflicts, struct
 	if (s->nunchecked)
 		str_addf(out, "%zu file%s not looked through for secrets to the end.\n",
 			s->nunchecked, s->nunchecked == 1 ? " was" : "s were");
+	if (s->nruns)
+		str_addf(out, "%zu file%s by which a tool runs what is in %s, listed at the end.\n",
+			s->nruns, s->nruns == 1 ? "" : "s", s->nruns == 1 ? "it" : "them");
 	str_adds(out, "They are written together or not at all, and only as they are shown here.");
 	if (s->branch)
 		str_adds(out,

@@ -1,0 +1,184 @@
+/*
+ * take_bare.c - git repositories without a .git: what would be one, or be put into one, is not taken.
+ *
+ * In a directory with HEAD, objects and refs git takes the configuration that lies beside them, and runs what that
+ * names, as soon as somebody says `git status` there.  It does not matter whether all of it is taken, or some was in
+ * the target before.  With a file `commondir` objects and refs may be anywhere.
+ */
+#include "workspace/take_plan.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <berth/beneath.h>
+#include <berth/mem.h>
+
+enum { HAS_HEAD = 1, HAS_OBJECTS = 2, HAS_REFS = 4, HAS_COMMON = 8 };
+
+static const struct part {
+	const char *name;
+	unsigned has;
+} parts[] = {{"HEAD", HAS_HEAD}, {"objects", HAS_OBJECTS}, {"refs", HAS_REFS},
+	{"commondir", HAS_COMMON}};
+
+/* A directory in which something would be taken, or above that: a part of a path. */
+struct dir {
+	const char *path;
+	size_t n; /* 0: the top */
+	unsigned has;
+};
+
+struct take_bare {
+	struct dir *dir; /* sorted */
+	size_t ndir, cap;
+	char **ask;
+	size_t nask, cap_ask;
+};
+
+static int order_dirs(const void *a, const void *b)
+{
+	const struct dir *x = a, *y = b;
+	int rc = memcmp(x->path, y->path, x->n < y->n ? x->n : y->n);
+
+	return rc ? rc : x->n < y->n ? -1 : x->n > y->n;
+}
+
+/* The length of the directory that holds the component at `at`. */
+static size_t end_of_dir(const char *path, const char *at)
+{
+	return at > path ? (size_t)(at - path) - 1 : 0;
+}
+
+static struct dir *find_dir(const struct take_bare *b, const char *path, const char *at)
+{
+	const struct dir key = {.path = path, .n = end_of_dir(path, at)};
+
+	return bsearch(&key, b->dir, b->ndir, sizeof key, order_dirs);
+}
+
+/* The next component, or NULL. */
+static const char *next_part(const char *at)
+{
+	const char *slash = strchr(at, '/');
+
+	return slash ? slash + 1 : NULL;
+}
+
+static void collect_dirs(struct take_bare *b, const struct take *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->nitem; i++)
+		for (const char *at = t->item[i].path; at && t->item[i].fate != TAKE_DROPPED;
+			at = next_part(at)) {
+			b->dir = mem_grow(b->dir, &b->cap, b->ndir + 1, sizeof *b->dir);
+			b->dir[b->ndir++] = (struct dir){
+				.path = t->item[i].path, .n = end_of_dir(t->item[i].path, at)};
+		}
+	if (b->ndir)
+		qsort(b->dir, b->ndir, sizeof *b->dir, order_dirs);
+	for (size_t i = 0; i < b->ndir; i++)
+		if (n == 0 || order_dirs(&b->dir[n - 1], &b->dir[i]))
+			b->dir[n++] = b->dir[i];
+	b->ndir = n;
+}
+
+/* There are file systems to which "head" is the same. */
+static unsigned part_of(const char *at)
+{
+	size_t n = strcspn(at, "/");
+
+	for (size_t i = 0; i < COUNT(parts); i++)
+		if (strlen(parts[i].name) == n && !strncasecmp(parts[i].name, at, n))
+			return parts[i].has;
+	return 0;
+}
+
+static void note_parts(struct take_bare *b, const struct take *t)
+{
+	for (size_t i = 0; i < t->nitem; i++)
+		for (const char *at = t->item[i].path; at && t->item[i].fate != TAKE_DROPPED;
+			at = next_part(at))
+			if (part_of(at))
+				find_dir(b, t->item[i].path, at)->has |= part_of(at);
+}
+
+struct take_bare *take_bare_begin(const struct take *t)
+{
+	struct take_bare *b = xcalloc(1, sizeof *b);
+
+	collect_dirs(b, t);
+	note_parts(b, t);
+	return b;
+}
+
+void take_bare_end(struct take_bare *b)
+{
+	for (size_t i = 0; i < b->nask; i++)
+		free(b->ask[i]);
+	free(b->ask);
+	free(b->dir);
+	free(b);
+}
+
+static char *name_part(const struct dir *d, const struct part *part)
+{
+	return xasprintf("%.*s%s%s", (int)d->n, d->path, d->n ? "/" : "", part->name);
+}
+
+size_t take_bare_ask(struct take_bare *b, char *const **ret)
+{
+	for (size_t i = 0; i < b->ndir; i++)
+		for (size_t k = 0; k < COUNT(parts); k++) {
+			if (b->dir[i].has & parts[k].has)
+				continue;
+			b->ask = mem_grow(b->ask, &b->cap_ask, b->nask + 1, sizeof *b->ask);
+			b->ask[b->nask++] = name_part(&b->dir[i], &parts[k]);
+		}
+	*ret = b->ask;
+	return b->nask;
+}
+
+static bool is_bare(const struct dir *d)
+{
+	return d->has & HAS_HEAD &&
+		(d->has & HAS_COMMON || (d->has & HAS_OBJECTS && d->has & HAS_REFS));
+}
+
+/* Whatever it is there: a link to a directory is one to git, too. */
+static void look_into_target(struct dir *d, int into)
+{
+	for (size_t k = 0; k < COUNT(parts); k++) {
+		AUTO_FREE char *path = name_part(d, &parts[k]);
+		AUTO_CLOSE int fd = -1;
+
+		if (d->has & parts[k].has)
+			continue;
+		fd = beneath_open(
+			into, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+		d->has |= fd >= 0 ? parts[k].has : 0;
+		if (!(d->has & HAS_HEAD)) /* the first */
+			return;
+	}
+}
+
+void take_bare_drop(struct take_bare *b, struct take *t, int into)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < b->ndir; i++) {
+		look_into_target(&b->dir[i], into);
+		any |= is_bare(&b->dir[i]);
+	}
+	for (size_t i = 0; any && i < t->nitem; i++)
+		for (const char *at = t->item[i].path; at && t->item[i].fate != TAKE_DROPPED;
+			at = next_part(at))
+			if (is_bare(find_dir(b, t->item[i].path, at)))
+				take_set_fate(&t->item[i], TAKE_DROPPED,
+					"with it a directory is a bare git repository, whose "
+					"configuration git runs");
+}
