@@ -229,6 +229,21 @@ static struct archive *begin_tar(int fd)
 	return out;
 }
 
+/* The engine and every layer of the image would have the keys, the log and all workspaces. */
+static int refuse_own_dir(
+	const struct images *im, const char *dir, const char *shown, struct err *e)
+{
+	AUTO_FREE char *real = realpath(dir, NULL);
+	const char *own = real ? policy_own_dir(&im->at.policy, real) : NULL;
+
+	return own
+		? err_set(e, ERR_REFUSED,
+			  "%s is no context for a build: berth's own files (%s) are in it, or it is "
+			  "one of them.",
+			  shown, own)
+		: 0;
+}
+
 int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, uint64_t *ret_size,
 	struct err *e)
 {
@@ -242,6 +257,8 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 	int rc;
 
 	text_clean(shown, sizeof shown, b->dir);
+	if (refuse_own_dir(im, b->dir, shown, e))
+		return -1;
 	if (dir < 0)
 		return err_sys(e, errno, "cannot read the directory %s", shown);
 	if (fstatat(dir, p.file, &st, 0) || !S_ISREG(st.st_mode))

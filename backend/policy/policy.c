@@ -153,8 +153,35 @@ static bool plain_path(const char *path)
 	return true;
 }
 
+/* Below the directory of our data. */
+static bool is_for_agents(const char *rest)
+{
+	static const char *const open[] = {"/workspaces/tasks/", "/workspaces/projects/",
+		"/workspaces/shared/", "/workspaces/.kept/", "/workspaces/.versions/"};
+
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+		if (!strncmp(rest, open[i], strlen(open[i])) && rest[strlen(open[i])])
+			return true;
+	return false;
+}
+
+const char *policy_own_dir(const struct policy *p, const char *path)
+{
+	for (size_t i = 0; i < p->private_dirs.n; i++)
+		if (is_path_below(path, p->private_dirs.v[i]) ||
+			is_path_below(p->private_dirs.v[i], path))
+			return p->private_dirs.v[i];
+	if (p->data_dir &&
+		(is_path_below(p->data_dir, path) ||
+			(is_path_below(path, p->data_dir) &&
+				!is_for_agents(path + strlen(p->data_dir)))))
+		return p->data_dir;
+	return NULL;
+}
+
 static int check_path(const struct policy *p, const struct policy_act *act, struct err *e)
 {
+	const char *own;
 	char shown[256];
 
 	text_clean(shown, sizeof shown, act->path);
@@ -162,15 +189,12 @@ static int check_path(const struct policy *p, const struct policy_act *act, stru
 		return err_set(e, ERR_REFUSED,
 			"Will not mount \"%s\": a mount source must be an absolute path without . or .. in it.",
 			shown);
-	for (size_t i = 0; i < p->private_dirs.n; i++) {
-		const char *dir = p->private_dirs.v[i];
-
-		if (is_path_below(act->path, dir) || is_path_below(dir, act->path))
-			return err_set(e, ERR_REFUSED,
-				"Will not mount \"%s\": berth's own state (%s) must stay out of containers.",
-				shown, dir);
-	}
-	return 0;
+	own = policy_own_dir(p, act->path);
+	return own
+		? err_set(e, ERR_REFUSED,
+			  "Will not mount \"%s\": berth's own state (%s) must stay out of containers.",
+			  shown, own)
+		: 0;
 }
 
 static bool host_matches(const struct policy_host *h, const struct policy_act *act)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <berth/egress.h>
 #include <berth/mem.h>
 #include <berth/text.h>
+#include <berth/users.h>
 
 #include "team/mounts.h"
 #include "team/team_forms.h"
@@ -530,8 +532,48 @@ int team_parse(const char *name, const char *text, size_t n, const char *base, s
 	return result;
 }
 
+/* Whose only member is its user, by the custom of most systems. */
+static bool is_private_group(gid_t gid)
+{
+	char name[USER_NAME_MAX], buf[4096];
+	struct group group, *found = NULL;
+
+	if (gid != getegid())
+		return false;
+	return gid == geteuid() ||
+		(getgrgid_r(gid, &group, buf, sizeof buf, &found) == 0 && found &&
+			!strcmp(found->gr_name, user_name(geteuid(), name)));
+}
+
+/* Who can write the directory can put another file there; where it is sticky, none that is ours. */
+static int check_place(const char *file, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *dir =
+		slash ? xstrndup(path, slash > path ? (size_t)(slash - path) : 1) : xstrdup(".");
+	bool group, others;
+	struct stat st;
+
+	if (stat(dir, &st) || st.st_mode & S_ISVTX)
+		return 0;
+	others = st.st_mode & 0002;
+	group = st.st_mode & 0020 && !is_private_group(st.st_gid);
+	if (others)
+		return err_set(e, ERR_CONFIG,
+			"Any user of this machine could put another file in the place of %s: its directory "
+			"%s has mode %04o; correct that with `chmod o-w %s`.",
+			file, dir, (unsigned)st.st_mode & 07777, dir);
+	return group
+		? err_set(e, ERR_CONFIG,
+			  "The members of group %u could put another file in the place of %s: its "
+			  "directory %s has mode %04o; correct that with `chmod g-w %s`.",
+			  (unsigned)st.st_gid, file, dir, (unsigned)st.st_mode & 07777, dir)
+		: 0;
+}
+
 int team_check_owner(const char *file, struct err *e)
 {
+	AUTO_FREE char *real = NULL;
 	struct stat st;
 
 	if (stat(file, &st))
@@ -547,7 +589,8 @@ int team_check_owner(const char *file, struct err *e)
 			"%s can be written by others (mode %04o); correct that with "
 			"`chmod go-w %s`.",
 			file, (unsigned)st.st_mode & 07777, file);
-	return 0;
+	real = realpath(file, NULL);
+	return check_place(file, file, e) || (real && check_place(file, real, e)) ? -1 : 0;
 }
 
 static int read_team_file(const char *file, const char *cwd, struct team *ret,

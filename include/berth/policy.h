@@ -53,6 +53,9 @@ struct policy {
 	 * them, they themselves and nothing above them can be mounted into a container. */
 	struct policy_patterns private_dirs; /* plain paths, no patterns */
 	bool unrecorded; /* what the log cannot take is done all the same, and counted */
+	/* Ours as well, absolute and normalised, or NULL: of it only workspaces, one by one, and what they share can be
+	 * mounted; not the stores of their checkpoints, nor all of them. */
+	const char *data_dir;
 };
 
 struct policy_act {
@@ -66,6 +69,9 @@ struct policy_act {
 	bool secrets;     /* it hands some over, or keys */
 	bool guess;       /* for greying out: unknown passes */
 };
+
+/* Which directory of ours the absolute, normalised `path` is, is in, or has in it; NULL: none. */
+const char *policy_own_dir(const struct policy *p, const char *path);
 
 /* 0, or -1 and ERR_REFUSED with the sentence why not.  Asks nobody, allocates nothing. */
 int policy_check(const struct policy *p, const struct policy_act *act, struct err *e);

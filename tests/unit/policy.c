@@ -168,14 +168,20 @@ static void test_hosts(void **state)
 static void test_mounts(void **state)
 {
 	struct policy p = {
-		.private_dirs = LIST("/home/me/.local/state/berth", "/run/user/1000/berth/")};
+		.private_dirs = LIST("/home/me/.local/state/berth", "/run/user/1000/berth/"),
+		.data_dir = "/data/berth"};
 	struct policy_act act = {.deed = DEED_CONTAINER_MOUNT, .name = "a", .id = "b", .image = ""};
 	static const char *const bad[] = {"/home/me/.local/state/berth",
 		"/home/me/.local/state/berth/audit", "/home/me/.local/state/berth/audit/key",
 		"/home/me/.local/state", "/home/me", "/", "/run", "/run/user/1000/berth/lanes",
-		"relative", "/home/me/x/../.local/state/berth", "/a//b", "/a/./b", "/a/..", ""};
+		"relative", "/home/me/x/../.local/state/berth", "/a//b", "/a/./b", "/a/..", "",
+		"/data", "/data/berth", "/data/berth/checkpoints/tasks/a", "/data/berth/workspaces",
+		"/data/berth/workspaces/tasks", "/data/berth/workspaces/tasks/",
+		"/data/berth/workspaces/.images/tasks/a"};
 	static const char *const good[] = {"/home/me/.local/state/berth2", "/home/you",
-		"/srv/..data", "/home/me/work", "/run/user/1000/berthing"};
+		"/srv/..data", "/home/me/work", "/run/user/1000/berthing", "/data/berth2",
+		"/data/berth/workspaces/tasks/a", "/data/berth/workspaces/projects/p/src",
+		"/data/berth/workspaces/shared/inter_task/a"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {

@@ -588,6 +588,26 @@ static void test_owner(void **state)
 	chmod(file, 0666);
 	assert_int_equal(team_read(file, "/", &t, &e), -1);
 	assert_non_null(strstr(e.msg, "can be written by others"));
+	chmod(file, 0644);
+	chmod(dir, 0777);
+	assert_int_equal(team_read(file, "/", &t, &e), -1);
+	assert_non_null(strstr(e.msg, "Any user of this machine"));
+	chmod(dir, 01777);
+	assert_int_equal(team_read(file, "/", &t, &e), 0);
+	team_release(&t);
+	/* That of a user's own group is nobody else's. */
+	chmod(dir, 0770);
+	if (getegid() == geteuid()) {
+		assert_int_equal(team_read(file, "/", &t, &e), 0);
+		team_release(&t);
+	}
+	if (geteuid() == 0) {
+		assert_int_equal(chown(dir, 0, 12345), 0);
+		chmod(dir, 0770);
+		assert_int_equal(team_read(file, "/", &t, &e), -1);
+		assert_non_null(strstr(e.msg, "The members of group 12345"));
+	}
+	chmod(dir, 0700);
 	unlink(file);
 	assert_int_equal(team_read(file, "/", &t, &e), -1);
 	rmdir(dir);
