@@ -146,8 +146,8 @@ struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns,
 	void (*opened)(void *ctx), engine_event_fn fn, engine_done_fn end, void *ctx);
 
 /* GET /containers/ID/logs with timestamps.  `tty` as in inspect: demultiplexing depends on it,
- * never on the Content-Type.  Lines longer than LOG_LINE_MAX are clipped.  `fn` gets a batch per
- * read. */
+ * never on the Content-Type.  `fn` gets an empty batch when the engine has answered, then one per
+ * read.  What the engine complains of in the stream, and a stream that ends within a frame, are failures. */
 typedef void (*engine_log_fn)(void *ctx, const struct log_line *lines, size_t n);
 struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, bool follow,
 	struct log_span span, engine_log_fn fn, engine_done_fn end, void *ctx);

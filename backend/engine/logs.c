@@ -1,8 +1,10 @@
 /* logs.c - a container's log: frames or a terminal's bytes, cut into lines with their times. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "engine/call.h"
 #include "engine/split.h"
@@ -20,7 +22,12 @@ struct logs {
 	struct log_line *batch;
 	size_t nbatch, batch_cap;
 	struct str text;
+	struct str said; /* by the engine itself: why it cannot read on */
 };
+
+/* How an engine begins that, where a terminal's bytes leave it no frame to say it in.  What programs write has stamps. */
+#define RAW_COMPLAINT "Error grabbing logs: "
+#define SAID_MAX 300
 
 static void add_moment(struct str *query, const char *name, int64_t wall_ns)
 {
@@ -46,6 +53,13 @@ static void batch_line(void *ctx, const struct log_line *line)
 {
 	struct logs *l = ctx;
 
+	if (l->said.len)
+		return;
+	if (l->tty && !l->lines.stamped && line->len > strlen(RAW_COMPLAINT) &&
+		memcmp(line->text, RAW_COMPLAINT, strlen(RAW_COMPLAINT)) == 0) {
+		str_add(&l->said, line->text, line->len < SAID_MAX ? line->len : SAID_MAX);
+		return;
+	}
 	l->batch = mem_grow(l->batch, &l->batch_cap, l->nbatch + 1, sizeof *l->batch);
 	l->batch[l->nbatch++] = *line;
 	str_add(&l->text, line->text, line->len);
@@ -71,34 +85,90 @@ static void one_piece(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct logs *l = ctx;
 
+	if (stream == 3) {
+		if (l->said.len < SAID_MAX)
+			str_add(&l->said, bytes, n < SAID_MAX ? n : SAID_MAX);
+		return;
+	}
+	if (l->said.len)
+		return; /* what would come after it is not the log */
+	if (l->demux.fresh)
+		lines_frame(&l->lines, stream, batch_line, l);
 	lines_feed(&l->lines, stream, bytes, n, batch_line, l);
+}
+
+/* It has said why it cannot read on, all of it or as much as came. */
+static bool take_complaint(struct logs *l)
+{
+	char clean[SAID_MAX + 1], name[65];
+	struct err *e = &l->call.err;
+
+	if (!l->said.len || e->kind)
+		return false;
+	while (l->said.len && strchr("\r\n", l->said.s[l->said.len - 1]))
+		l->said.s[--l->said.len] = '\0';
+	text_clean(clean, sizeof clean, l->said.s);
+	err_set(e, ERR_FAILED, "cannot read the log of %s to its end: the engine says: %s",
+		short_id(l->call.subject, name), clean);
+	return true;
+}
+
+static void logs_head(struct engine_call *c)
+{
+	struct logs *l = (struct logs *)c;
+
+	l->fn(l->ctx, NULL, 0);
 }
 
 static void logs_data(struct engine_call *c, const char *bytes, size_t n)
 {
 	struct logs *l = (struct logs *)c;
+	bool wrong = false;
 
 	if (l->tty)
 		lines_feed(&l->lines, 1, bytes, n, batch_line, l);
-	else if (demux_feed(&l->demux, bytes, n, one_piece, l, &c->err))
+	else
+		wrong = demux_feed(&l->demux, bytes, n, one_piece, l, &c->err) != 0;
+	if (wrong || (!demux_inside(&l->demux) && take_complaint(l)))
 		http_cancel(c->http);
+	deliver_batch(l);
+}
+
+/* Of a stream that is followed the rest comes when it is opened again, unless it was passed on already. */
+static void end_lines(struct logs *l, bool cut)
+{
+	if (!cut || !l->follow || l->span.pieces)
+		lines_end(&l->lines, cut, batch_line, l);
 	deliver_batch(l);
 }
 
 static void logs_eof(struct engine_call *c)
 {
 	struct logs *l = (struct logs *)c;
+	struct err e = ERR_INIT;
+	char name[65];
 
-	lines_end(&l->lines, batch_line, l);
-	deliver_batch(l);
-	l->end(l->ctx, NULL);
-	call_free(c);
+	if (take_complaint(l)) {
+		e = c->err;
+	} else if (demux_inside(&l->demux)) {
+		err_set(&e, ERR_PROTOCOL,
+			"the log of %s was cut: the engine ended it in the middle of a frame",
+			short_id(c->subject, name));
+	} else {
+		end_lines(l, false);
+		l->end(l->ctx, NULL);
+		call_free(c);
+		return;
+	}
+	call_fail(c, &e);
 }
 
 static void logs_failed(struct engine_call *c, const struct err *err)
 {
 	struct logs *l = (struct logs *)c;
 
+	if (!c->cancelled)
+		end_lines(l, true);
 	l->end(l->ctx, err);
 }
 
@@ -108,12 +178,14 @@ static void logs_release(struct engine_call *c)
 
 	lines_release(&l->lines);
 	str_release(&l->text);
+	str_release(&l->said);
 	free(l->batch);
 }
 
 static const struct call_ops logs_ops = {
 	.what = "read the log of %s",
 	.start = logs_start,
+	.head = logs_head,
 	.data = logs_data,
 	.eof = logs_eof,
 	.failed = logs_failed,
@@ -131,7 +203,8 @@ struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, boo
 	l->fn = fn;
 	l->end = end;
 	l->ctx = ctx;
-	lines_init(&l->lines);
+	lines_init(&l->lines, &span, tty);
 	str_init(&l->text);
+	str_init(&l->said);
 	return &l->call;
 }

@@ -23,10 +23,12 @@ int demux_feed(struct demux *d, const char *bytes, size_t n, demux_fn fn, void *
 			d->left = (uint32_t)d->head[4] << 24 | (uint32_t)d->head[5] << 16 |
 				(uint32_t)d->head[6] << 8 | d->head[7];
 			d->have = 0;
+			d->fresh = true;
 			continue;
 		}
 		take = d->left < n ? d->left : n;
 		fn(ctx, d->head[0], bytes, take);
+		d->fresh = false;
 		d->left -= (uint32_t)take;
 		bytes += take;
 		n -= take;
@@ -34,9 +36,16 @@ int demux_feed(struct demux *d, const char *bytes, size_t n, demux_fn fn, void *
 	return 0;
 }
 
-void lines_init(struct lines *l)
+bool demux_inside(const struct demux *d)
 {
-	*l = (struct lines){0};
+	return d->left || d->have;
+}
+
+void lines_init(struct lines *l, const struct log_span *as, bool raw)
+{
+	*l = (struct lines){.most = as && as->line_max ? as->line_max : LOG_LINE_MAX,
+		.pieces = as && as->pieces,
+		.raw = raw};
 	str_init(&l->part[0].text);
 	str_init(&l->part[1].text);
 }
@@ -47,83 +56,209 @@ void lines_release(struct lines *l)
 	str_release(&l->part[1].text);
 }
 
-/* Room for the stamp beside the text, so that the clipping is exact. */
-enum { STAMP_MAX = 40, KEEP = LOG_LINE_MAX + STAMP_MAX };
+/* Engines pass on a line that is longer than this in pieces, each with the stamp of the first. */
+#define ENGINE_PIECE 16384u
+#define SHORT_LINE 8192u
 
-static void emit_line(
-	struct lines *l, int part, const char *text, size_t n, bool clipped, line_fn fn, void *ctx)
+static int part_of(int stream)
 {
-	struct log_line line = {.stream = (uint8_t)(part + 1), .clipped = clipped};
-	size_t used = stamp_parse(text, n, &l->last_ns);
-
-	if (used > 0 && used < n && text[used] == ' ')
-		used++;
-	text += used;
-	n -= used;
-	if (n > 0 && !clipped && text[n - 1] == '\r')
-		n--;
-	if (n > LOG_LINE_MAX) {
-		n = LOG_LINE_MAX;
-		line.clipped = true;
-	}
-	line.wall_ns = l->last_ns;
-	line.text = text;
-	line.len = (uint32_t)n;
-	fn(ctx, &line);
+	return stream == 2 || stream == 3;
 }
 
-static void keep_part(struct line_part *p, const char *bytes, size_t n)
+/* Bytes of the stamp at the beginning of a line, with its blank; 0: it has none. */
+static size_t take_stamp(const char *s, size_t n, int64_t *ret_ns)
 {
-	size_t room = KEEP + 1 - p->text.len;
+	size_t most = n < STAMP_MAX ? n : STAMP_MAX, used = stamp_parse(s, most, ret_ns);
 
-	p->open = true;
-	if (n > room) {
-		n = room;
+	return used > 0 && used < most && s[used] == ' ' ? used + 1 : used;
+}
+
+static void emit_text(
+	struct lines *l, struct log_line *line, const char *text, size_t n, line_fn fn, void *ctx)
+{
+	if (n > 0 && !line->clipped && !line->more && text[n - 1] == '\r') {
+		line->cr = true;
+		n--;
+	}
+	if (n > l->most) {
+		n = l->most;
+		line->clipped = true;
+	}
+	line->text = text;
+	line->len = (uint32_t)n;
+	fn(ctx, line);
+}
+
+/* One that came whole, and is short. */
+static void emit_whole(struct lines *l, int part, const char *s, size_t n, line_fn fn, void *ctx)
+{
+	struct log_line line = {.stream = (uint8_t)(part + 1)};
+	size_t used = take_stamp(s, n, &l->last_ns);
+
+	l->stamped = used > 0;
+	line.wall_ns = l->last_ns;
+	emit_text(l, &line, s + used, n - used, fn, ctx);
+}
+
+/* What is there of a line: the last of it, or a piece. */
+static void emit_part(struct lines *l, int part, bool more, bool unended, line_fn fn, void *ctx)
+{
+	struct line_part *p = &l->part[part];
+	struct log_line line = {.stream = (uint8_t)(part + 1),
+		.wall_ns = p->ns,
+		.clipped = p->clipped,
+		.more = more,
+		.unended = unended};
+
+	l->stamped = p->stamped;
+	emit_text(l, &line, p->text.s, p->text.len, fn, ctx);
+	str_clear(&p->text);
+}
+
+static void open_part(struct lines *l, struct line_part *p)
+{
+	p->open = p->heading = true;
+	p->begun = p->clipped = p->stamped = false;
+	p->nhead = 0;
+	p->length = 0;
+	p->ns = l->last_ns;
+}
+
+/* One byte more than may be kept shows whether a CR at the end is all that is too much. */
+static void keep_text(struct lines *l, int part, const char *bytes, size_t n, line_fn fn, void *ctx)
+{
+	struct line_part *p = &l->part[part];
+
+	p->length += n;
+	while (l->pieces && p->text.len + n > l->most) {
+		size_t take = l->most - p->text.len;
+
+		str_add(&p->text, bytes, take);
+		emit_part(l, part, true, false, fn, ctx);
+		bytes += take;
+		n -= take;
+	}
+	if (n > l->most + 1 - p->text.len) {
+		n = l->most + 1 - p->text.len;
 		p->clipped = true;
 	}
 	str_add(&p->text, bytes, n);
 }
 
-static void emit_part(struct lines *l, int part, line_fn fn, void *ctx)
+/*
+ * The head is whole.  At the beginning of a line it is its stamp.  In a line it is the stamp of the next piece, which is
+ * none of the text; another stamp means that the line before it never got its newline: its writer ended.
+ */
+static void take_head(struct lines *l, int part, line_fn fn, void *ctx)
+{
+	struct line_part *p = &l->part[part];
+	int64_t ns = 0;
+	size_t used = take_stamp(p->head, p->nhead, &ns);
+	bool piece = p->begun && (ns == p->ns || (!l->raw && p->length % ENGINE_PIECE == 0));
+
+	p->heading = false;
+	if (p->begun && l->raw && !piece)
+		used = 0;
+	if (used && !piece) {
+		if (p->begun) {
+			emit_part(l, part, false, true, fn, ctx);
+			p->clipped = false;
+			p->length = 0;
+		}
+		p->ns = l->last_ns = ns;
+		p->stamped = true;
+	}
+	p->begun = true;
+	keep_text(l, part, p->head + used, p->nhead - used, fn, ctx);
+}
+
+static void take_text(struct lines *l, int part, const char *bytes, size_t n, line_fn fn, void *ctx)
 {
 	struct line_part *p = &l->part[part];
 
-	emit_line(l, part, p->text.s, p->text.len, p->clipped, fn, ctx);
-	str_clear(&p->text);
-	p->open = p->clipped = false;
+	while (n > 0) {
+		size_t take = p->heading ? STAMP_MAX - p->nhead
+			: l->raw         ? ENGINE_PIECE - p->length % ENGINE_PIECE
+					 : n;
+
+		if (take > n)
+			take = n;
+		if (p->heading) {
+			memcpy(p->head + p->nhead, bytes, take);
+			p->nhead += take;
+			if (p->nhead == STAMP_MAX)
+				take_head(l, part, fn, ctx);
+		} else {
+			keep_text(l, part, bytes, take, fn, ctx);
+			p->heading = l->raw && p->length % ENGINE_PIECE == 0;
+			p->nhead = 0;
+		}
+		bytes += take;
+		n -= take;
+	}
+}
+
+static void end_part(struct lines *l, int part, bool unended, line_fn fn, void *ctx)
+{
+	struct line_part *p = &l->part[part];
+
+	if (p->heading)
+		take_head(l, part, fn, ctx);
+	emit_part(l, part, false, unended, fn, ctx);
+	p->open = p->heading = false;
+}
+
+void lines_frame(struct lines *l, int stream, line_fn fn, void *ctx)
+{
+	struct line_part *p = &l->part[part_of(stream)];
+
+	if (!p->open)
+		return;
+	if (p->heading)
+		take_head(l, part_of(stream), fn, ctx);
+	p->heading = true;
+	p->nhead = 0;
 }
 
 void lines_feed(struct lines *l, int stream, const char *bytes, size_t n, line_fn fn, void *ctx)
 {
-	int part = stream == 2 || stream == 3;
+	int part = part_of(stream);
 	struct line_part *p = &l->part[part];
 
 	while (n > 0) {
 		const char *newline = memchr(bytes, '\n', n);
 		size_t len = newline ? (size_t)(newline - bytes) : n;
 
-		if (!newline) {
-			keep_part(p, bytes, len);
-			return;
-		}
-		if (p->open) {
-			keep_part(p, bytes, len);
-			emit_part(l, part, fn, ctx);
+		if (!p->open && newline && len <= SHORT_LINE) {
+			emit_whole(l, part, bytes, len, fn, ctx);
 		} else {
-			bool clipped = len > KEEP + 1;
-
-			emit_line(l, part, bytes, clipped ? KEEP + 1 : len, clipped, fn, ctx);
+			if (!p->open)
+				open_part(l, p);
+			take_text(l, part, bytes, len, fn, ctx);
+			if (newline)
+				end_part(l, part, false, fn, ctx);
 		}
-		bytes += len + 1;
-		n -= len + 1;
+		bytes += len;
+		n -= len;
+		if (newline) {
+			bytes++;
+			n--;
+		}
 	}
 }
 
-void lines_end(struct lines *l, line_fn fn, void *ctx)
+void lines_end(struct lines *l, bool cut, line_fn fn, void *ctx)
 {
-	for (int i = 0; i < 2; i++)
-		if (l->part[i].open)
-			emit_part(l, i, fn, ctx);
+	for (int i = 0; i < 2; i++) {
+		struct line_part *p = &l->part[i];
+
+		if (!p->open)
+			continue;
+		if (p->heading)
+			take_head(l, i, fn, ctx);
+		p->clipped |= cut;
+		end_part(l, i, true, fn, ctx);
+	}
 }
 
 void objects_init(struct objects *o, size_t max)

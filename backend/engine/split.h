@@ -31,10 +31,12 @@ struct demux {
 	unsigned char head[8];
 	unsigned have;
 	uint32_t left;
+	bool fresh; /* what fn gets is the first of a frame */
 };
 typedef void (*demux_fn)(void *ctx, int stream, const char *bytes, size_t n);
 /* 0, or -1 with ERR_PROTOCOL when these are no frames; what came before was delivered. */
 int demux_feed(struct demux *d, const char *bytes, size_t n, demux_fn fn, void *ctx, struct err *e);
+bool demux_inside(const struct demux *d); /* the stream ended in the middle of a frame */
 
 /* RFC 3339 with any fraction, "2026-11-20T22:59:35.702837759Z" or with an offset, at the start of
  * s[0..n): Unix nanoseconds.  Returns the bytes used, 0 when this is no time.  Years before 1970
@@ -42,23 +44,40 @@ int demux_feed(struct demux *d, const char *bytes, size_t n, demux_fn fn, void *
 size_t stamp_parse(const char *s, size_t n, int64_t *ret_ns);
 
 /*
- * Lines of a log with the engine's time stamp in front.  stdout and stderr are cut apart.  A line
- * longer than LOG_LINE_MAX is clipped and the rest dropped; one trailing CR goes, too.  A line
- * without a stamp keeps its text and takes the stamp of the line before it.
+ * Lines of a log with the engine's time stamp in front.  stdout and stderr are cut apart; a CR at the end is told apart
+ * from the text.  A line without a stamp keeps its text and takes the stamp of the line before it.
+ *
+ * A line longer than most (log_span.line_max) is clipped and the rest dropped, or comes in pieces of that size.
+ * Engines store a long line in pieces of 16 KiB and stamp each of them: those stamps are taken out.  In frames each piece
+ * is one (lines_frame); a terminal's bytes (raw) have no frames, so there they are looked for where a piece ends.
+ * Source: moby daemon/logger/copier.go, api/server/httputils/write_log_stream.go.
  */
+enum { STAMP_MAX = 40 };
 struct line_part {
 	struct str text; /* of a line that was cut by the end of the input */
-	bool open, clipped;
+	char head[STAMP_MAX];
+	size_t nhead;
+	uint64_t length; /* of the line so far, also of what is not in text any more */
+	int64_t ns;
+	bool open, begun, heading, stamped,
+		clipped; /* heading: a stamp may come, head has its first bytes */
 };
 struct lines {
 	struct line_part part[2];
 	int64_t last_ns;
+	size_t most;
+	bool pieces, raw;
+	bool stamped; /* the line that is given to fn has a stamp of its own */
 };
 typedef void (*line_fn)(void *ctx, const struct log_line *line); /* text: during the call */
-void lines_init(struct lines *l);
+void lines_init(
+	struct lines *l, const struct log_span *as, bool raw); /* NULL: as the console shows them */
 void lines_release(struct lines *l);
+void lines_frame(
+	struct lines *l, int stream, line_fn fn, void *ctx); /* what is fed next begins one */
 void lines_feed(struct lines *l, int stream, const char *bytes, size_t n, line_fn fn, void *ctx);
-void lines_end(struct lines *l, line_fn fn, void *ctx); /* what has no newline is a line, too */
+/* What has no newline is a line, too; cut: there would have been more. */
+void lines_end(struct lines *l, bool cut, line_fn fn, void *ctx);
 
 /*
  * JSON objects one after the other, separated by white space or RS (RFC 7464) or nothing: events,

@@ -12,7 +12,10 @@
 struct log_line {
 	uint16_t source; /* index into the subscription's targets */
 	uint8_t stream;  /* 1 stdout, 2 stderr */
-	bool clipped;    /* longer than LOG_LINE_MAX; the rest was dropped */
+	bool clipped; /* longer than may be, or cut by the end of the stream: the rest is missing */
+	bool more;    /* a piece: the line goes on in the next one of this stream */
+	bool unended; /* its writer ended without a newline */
+	bool cr;      /* a CR before the newline, which is not in the text */
 	int64_t wall_ns; /* the engine's time stamp, Unix nanoseconds */
 	uint32_t len;
 	const char *text; /* raw bytes without the newline */
@@ -23,6 +26,8 @@ struct log_line {
 struct log_span {
 	int tail;                   /* so many of the last ones before those that follow; -1: all */
 	int64_t since_ns, until_ns; /* Unix time; 0: open */
+	uint32_t line_max;          /* bytes of a line; 0: LOG_LINE_MAX */
+	bool pieces; /* what is longer comes in pieces of that size, and is not clipped */
 };
 
 struct engine_event {

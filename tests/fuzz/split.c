@@ -10,6 +10,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct run {
+	struct demux demux;
 	struct lines lines;
 	struct str out;
 };
@@ -28,6 +29,8 @@ static void on_split_piece(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct run *r = ctx;
 
+	if (r->demux.fresh)
+		lines_frame(&r->lines, stream, on_split_line, r);
 	lines_feed(&r->lines, stream, bytes, n, on_split_line, r);
 }
 
@@ -44,23 +47,23 @@ static void on_split_object(void *ctx, const char *json, size_t n)
 
 static void run_splitter(struct run *r, int kind, const char *s, size_t size, size_t step)
 {
-	struct demux demux = {0};
 	struct objects objects;
 	int rc = 0;
 
-	lines_init(&r->lines);
+	r->demux = (struct demux){0};
+	lines_init(&r->lines, NULL, kind == 1);
 	objects_init(&objects, 64);
 	for (size_t i = 0; i < size && rc == 0; i += step) {
 		size_t n = size - i < step ? size - i : step;
 
 		if (kind == 0)
-			rc = demux_feed(&demux, s + i, n, on_split_piece, r, NULL);
+			rc = demux_feed(&r->demux, s + i, n, on_split_piece, r, NULL);
 		else if (kind == 1)
 			lines_feed(&r->lines, 1, s + i, n, on_split_line, r);
 		else
 			rc = objects_feed(&objects, s + i, n, on_split_object, r, NULL);
 	}
-	lines_end(&r->lines, on_split_line, r);
+	lines_end(&r->lines, false, on_split_line, r);
 	str_addf(&r->out, " %d %d", rc, objects_inside(&objects));
 	lines_release(&r->lines);
 	objects_release(&objects);

@@ -56,9 +56,10 @@ static void test_demux(void **state)
 static void on_cut_line(void *ctx, const struct log_line *line)
 {
 	(void)ctx;
-	str_addf(&got, "%d %lld %u%s [%.*s]\n", line->stream, (long long)line->wall_ns, line->len,
-		line->clipped ? " clipped" : "", (int)(line->len < 20 ? line->len : 20),
-		line->text);
+	str_addf(&got, "%d %lld %u%s%s%s%s [%.*s]\n", line->stream, (long long)line->wall_ns,
+		line->len, line->clipped ? " clipped" : "", line->more ? " more" : "",
+		line->unended ? " unended" : "", line->cr ? " cr" : "",
+		(int)(line->len < 20 ? line->len : 20), line->text);
 }
 
 static void test_split_lines(void **state)
@@ -74,18 +75,18 @@ static void test_split_lines(void **state)
 	str_adds(&in, "\n1970-01-01T00:00:05Z last");
 	str_adds(&want,
 		"1 1500000000 3 [one]\n1 1500000000 0 []\n1 2000000000 0 []\n"
-		"1 3000000000 2 [cr]\n1 3000000000 8 [no stamp]\n"
+		"1 3000000000 2 cr [cr]\n1 3000000000 8 [no stamp]\n"
 		"1 4000000000 8192 clipped [xxxxxxxxxxxxxxxxxxxx]\n"
-		"1 5000000000 4 [last]\n");
+		"1 5000000000 4 unended [last]\n");
 	for (size_t step = 1; step <= in.len; step = step < 40 ? step + 1 : step * 3) {
 		struct lines l;
 
-		lines_init(&l);
+		lines_init(&l, NULL, false);
 		str_clear(&got);
 		for (size_t i = 0; i < in.len; i += step)
 			lines_feed(&l, 1, in.s + i, in.len - i < step ? in.len - i : step,
 				on_cut_line, NULL);
-		lines_end(&l, on_cut_line, NULL);
+		lines_end(&l, false, on_cut_line, NULL);
 		assert_string_equal(got.s, want.s);
 		lines_release(&l);
 	}
@@ -99,14 +100,113 @@ static void test_lines_two(void **state)
 	struct lines l;
 
 	(void)state;
-	lines_init(&l);
+	lines_init(&l, NULL, false);
 	lines_feed(&l, 1, "a", 1, on_cut_line, NULL);
 	lines_feed(&l, 2, "b\nc", 3, on_cut_line, NULL);
 	lines_feed(&l, 1, "d\n", 2, on_cut_line, NULL);
-	lines_end(&l, on_cut_line, NULL);
-	lines_end(&l, on_cut_line, NULL);
-	assert_string_equal(got.s, "2 0 1 [b]\n1 0 2 [ad]\n2 0 1 [c]\n");
+	lines_end(&l, false, on_cut_line, NULL);
+	lines_end(&l, false, on_cut_line, NULL);
+	assert_string_equal(got.s, "2 0 1 [b]\n1 0 2 [ad]\n2 0 1 unended [c]\n");
 	lines_release(&l);
+	str_release(&got);
+}
+
+static void add_frame(struct str *to, int stream, const char *stamp, const char *text, size_t n)
+{
+	size_t len = strlen(stamp) + n;
+	const char head[8] = {(char)stream, 0, 0, 0, (char)(len >> 24), (char)(len >> 16),
+		(char)(len >> 8), (char)len};
+
+	str_add(to, head, 8);
+	str_adds(to, stamp);
+	str_add(to, text, n);
+}
+
+static struct demux frames;
+
+static void on_log_frame(void *ctx, int stream, const char *bytes, size_t n)
+{
+	if (frames.fresh)
+		lines_frame(ctx, stream, on_cut_line, NULL);
+	lines_feed(ctx, stream, bytes, n, on_cut_line, NULL);
+}
+
+/* `in` as it comes in steps of that many bytes, from a terminal (raw) or in frames. */
+static void split_log(struct lines *l, bool raw, const struct log_span *as, const struct str *in,
+	size_t step, bool cut)
+{
+	frames = (struct demux){0};
+	lines_init(l, as, raw);
+	str_clear(&got);
+	for (size_t i = 0; i < in->len; i += step) {
+		size_t n = in->len - i < step ? in->len - i : step;
+
+		if (raw)
+			lines_feed(l, 1, in->s + i, n, on_cut_line, NULL);
+		else
+			assert_int_equal(
+				demux_feed(&frames, in->s + i, n, on_log_frame, l, NULL), 0);
+	}
+	lines_end(l, cut, on_cut_line, NULL);
+	lines_release(l);
+}
+
+#define AT_1 "1970-01-01T00:00:01.000000000Z "
+#define AT_2 "1970-01-01T00:00:02.000000000Z "
+
+/* What an engine stores of a long line in pieces is one line; what a writer left without a newline is another. */
+static void test_log_pieces(void **state)
+{
+	static char text[40000];
+	struct log_span whole = {.line_max = 1 << 20}, pieces = {.line_max = 8192, .pieces = true};
+	struct str framed = STR_INIT, raw = STR_INIT;
+	struct lines l;
+
+	(void)state;
+	memset(text, 'x', sizeof text);
+	add_frame(&framed, 1, AT_1, text, 16384);
+	add_frame(&framed, 2, AT_1, "between\n", 8);
+	add_frame(&framed, 1, AT_1, text, 16384);
+	add_frame(&framed, 1, AT_1, "end\r\n", 5);
+	add_frame(&framed, 1, AT_1, "no newline", 10);
+	add_frame(&framed, 1, AT_2, "another run\n", 12);
+	for (size_t step = 1; step <= framed.len; step = step < 80 ? step + 1 : step * 3) {
+		split_log(&l, false, &whole, &framed, step, false);
+		assert_string_equal(got.s,
+			"2 1000000000 7 [between]\n"
+			"1 1000000000 32771 cr [xxxxxxxxxxxxxxxxxxxx]\n"
+			"1 1000000000 10 unended [no newline]\n"
+			"1 2000000000 11 [another run]\n");
+		split_log(&l, false, NULL, &framed, step, false);
+		assert_string_equal(got.s,
+			"2 1000000000 7 [between]\n"
+			"1 1000000000 8192 clipped [xxxxxxxxxxxxxxxxxxxx]\n"
+			"1 1000000000 10 unended [no newline]\n"
+			"1 2000000000 11 [another run]\n");
+		split_log(&l, false, &pieces, &framed, step, false);
+		assert_non_null(strstr(got.s,
+			"1 1000000000 8192 more [xxxxxxxxxxxxxxxxxxxx]\n"
+			"1 1000000000 3 cr [end]\n"
+			"1 1000000000 10 unended [no newline]\n"));
+	}
+	framed.len -= 6;
+	split_log(&l, false, &whole, &framed, 7, true);
+	assert_true(demux_inside(&frames));
+	assert_non_null(strstr(got.s, "1 2000000000 6 clipped unended [anothe]\n"));
+	/* A terminal has no frames.  A stamp of another time is the program's own text. */
+	str_adds(&raw, AT_1);
+	str_add(&raw, text, 16384);
+	str_adds(&raw, AT_1);
+	str_add(&raw, text, 16384);
+	str_adds(&raw, AT_2 "of mine\r\n" AT_2 "next\r\n");
+	for (size_t step = 1; step <= raw.len; step = step < 80 ? step + 1 : step * 3) {
+		split_log(&l, true, &whole, &raw, step, false);
+		assert_string_equal(got.s,
+			"1 1000000000 32806 cr [xxxxxxxxxxxxxxxxxxxx]\n"
+			"1 2000000000 4 cr [next]\n");
+	}
+	str_release(&framed);
+	str_release(&raw);
 	str_release(&got);
 }
 
@@ -237,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_demux),
 		cmocka_unit_test(test_split_lines),
 		cmocka_unit_test(test_lines_two),
+		cmocka_unit_test(test_log_pieces),
 		cmocka_unit_test(test_stamp),
 		cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_head),
