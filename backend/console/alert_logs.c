@@ -18,7 +18,8 @@ struct alert_log {
 	char *id;
 	uint64_t rules; /* a bit for each */
 	struct engine_call *call;
-	int64_t last_wall_ns, opened_ns;
+	struct log_place place;
+	int64_t opened_ns, started_wall_ms; /* started_wall_ms: of the run that was read last */
 	bool wanted, noted;
 };
 
@@ -91,11 +92,9 @@ static void on_alert_lines(void *ctx, const struct log_line *lines, size_t n)
 		return;
 	l->of->told = 0;
 	s = snapshot_take(&l->of->b->slot);
-	for (size_t i = 0; i < n; i++) {
-		judge_line(l, s, &lines[i]);
-		if (lines[i].wall_ns > l->last_wall_ns)
-			l->last_wall_ns = lines[i].wall_ns;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (log_place_take(&l->place, &lines[i]))
+			judge_line(l, s, &lines[i]);
 	snapshot_unref(s);
 }
 
@@ -129,20 +128,32 @@ static void note_log(struct backend *b, const struct container *c)
 	gate_note(gate_of(b->home), &read, NULL);
 }
 
+/* A run that began and ended between two looks at it. */
+static bool has_run_unread(const struct alert_log *l, const struct row *r)
+{
+	return r->c.started_wall_ms != l->started_wall_ms &&
+		(l->noted || r->c.started_wall_ms >= l->of->held_wall_ms);
+}
+
 /* From when this process began to tell: of what starts later, the first line too. */
 static void open_log(struct alert_log *l)
 {
 	struct backend *b = l->of->b;
 	const struct row *r = model_find(&b->home->model, l->id);
-	struct log_span span = {.tail = -1,
-		.since_ns = l->last_wall_ns ? l->last_wall_ns + 1 : l->of->held_wall_ms * 1000000};
+	struct log_span span = {.tail = -1, .since_ns = l->of->held_wall_ms * 1000000};
 
-	if (!r || !r->inspected || !row_runs(r) || backend_now(b) - l->opened_ns < REOPEN_NS ||
-		recording_may_read(b, NULL) < 0)
+	if (!r || !r->inspected || (!row_runs(r) && !has_run_unread(l, r)) ||
+		backend_now(b) - l->opened_ns < REOPEN_NS || recording_may_read(b, NULL) < 0)
 		return;
 	if (!l->noted)
 		note_log(b, &r->c);
 	l->noted = true;
+	if (l->place.last_ns)
+		log_place_resume(&l->place,
+			r->c.started_wall_ms != l->started_wall_ms ? r->c.started_wall_ms * 1000000
+								   : 0,
+			&span);
+	l->started_wall_ms = r->c.started_wall_ms;
 	l->opened_ns = backend_now(b);
 	l->call = engine_logs(
 		b->home->engine, l->id, r->tty, true, span, on_alert_lines, on_alert_log_end, l);

@@ -9,7 +9,7 @@
  *   sampling.c  when to sample, from cgroups or from the engine
  *   recording.c policy and the audit log: the gate (audit/audit.h) that every act passes
  *   act.c       start, stop, remove ... of containers in the table, many at once
- *   log_streams.c merged log subscriptions
+ *   log_streams.c merged log subscriptions; log_place.c: where in a log they are
  *   shell.c     a terminal in a container
  *   detail.c    everything about the container in focus
  *   roster.c    the agents: what they do; roster_acts.c: bringing them up and taking them down
@@ -275,6 +275,20 @@ void recording_release(struct backend *b);
 void act_command(struct backend *b, const struct command *c);
 void act_pulse(struct backend *b); /* cancelled jobs */
 bool act_busy(const struct backend *b);
+
+/* log_place.c */
+#define LOG_ALIKE_MAX 64 /* lines of one stamp that are told apart */
+struct log_place {
+	int64_t last_ns,
+		newest_ns; /* stamps of the last line and of the newest; 0: there was none */
+	uint64_t last;     /* what the last line was */
+	uint64_t key[LOG_ALIKE_MAX]; /* those of its stamp */
+	size_t nkeys, skip; /* skip: so many lines as the last one are still to come again */
+};
+/* The span of a stream that goes on from there.  started_ns: of a start since then, else 0. */
+void log_place_resume(struct log_place *p, int64_t started_ns, struct log_span *span);
+/* A line came.  false: it was taken before. */
+bool log_place_take(struct log_place *p, const struct log_line *line);
 
 /* log_streams.c */
 void logs_subscribe(struct backend *b, const struct command *c);

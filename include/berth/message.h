@@ -90,6 +90,8 @@ struct command {
 		bool read_only;
 		struct {
 			bool follow;
+			bool until_ended; /* with follow: of each until its container has ended */
+			bool by_time; /* without follow: lines of all in the order of their stamps */
 			struct log_span span; /* of each container; as made, all of it */
 		} logs;
 		struct {

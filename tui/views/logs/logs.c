@@ -124,8 +124,6 @@ static void reread_logs(struct view *v)
 	unsubscribe_logs(v);
 	logbuf_clear(&s->all);
 	refilter_logs(s);
-	for (size_t i = 0; i < s->nsources; i++)
-		s->source[i].had_ns = 0;
 	s->seen = 0;
 	s->cursor = (struct log_key){0};
 	follow_end(s);
@@ -524,13 +522,6 @@ static void logs_draw(struct view *v, struct canvas *c, struct area a)
 
 /* What the app tells us. */
 
-/* Is this line new?  A subscription after the first repeats the end of the one before. */
-static bool is_new_line(const struct logs *s, const struct log_line *l)
-{
-	return l->source < s->nsources &&
-		(l->wall_ns <= 0 || l->wall_ns > s->source[l->source].had_ns);
-}
-
 static void take_lines(struct logs *s, const struct log_line *lines, size_t n)
 {
 	uint64_t before = s->all.serial;
@@ -557,7 +548,7 @@ static void keep_lines(struct logs *s, const struct event *e)
 	for (size_t i = 0; i <= e->nlines; i++) {
 		const struct log_line *l = i < e->nlines ? &e->lines[i] : NULL;
 
-		if (l && is_new_line(s, l)) {
+		if (l && l->source < s->nsources) {
 			s->source[l->source].streams |= (uint8_t)(1 << (l->stream & 3));
 			continue;
 		}
@@ -581,12 +572,10 @@ static void logs_event(struct view *v, const struct event *e)
 			e->err.kind                ? e->err.msg
 				: s->span.until_ns ? "up to then"
 						   : "the log ended");
-		for (size_t i = 0; i < s->nsources; i++)
-			s->source[i].had_ns = s->all.last_ns[i];
 	}
 }
 
-/* A log that ended goes on when one of its containers runs again; it is kept whatever is on screen. */
+/* A log that ended because it could not be read is read again when one of its containers runs anew. */
 static void resume_logs(struct view *v, const struct snapshot *snap)
 {
 	struct logs *s = v->state;
@@ -602,7 +591,7 @@ static void resume_logs(struct view *v, const struct snapshot *snap)
 		src->was_stopped = !running;
 	}
 	if (started)
-		subscribe_logs(v);
+		reread_logs(v);
 }
 
 /* The container that the line under the cursor came from. */

@@ -11,7 +11,6 @@
 
 struct source {
 	char *engine, *id, *name;
-	int64_t had_ns;          /* lines up to here came with an earlier subscription */
 	uint8_t streams;         /* bits of the streams seen */
 	int64_t started_wall_ms; /* of the start whose lines were asked for */
 	bool was_stopped;        /* when last looked at */
