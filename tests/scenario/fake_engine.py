@@ -10,7 +10,10 @@ A scenario is one JSON object; every key may be left out:
     product      "docker" or "podman"
     cgroup       1 or 2: the shape of statistics
     containers   a number, or a list of {name, image, state, labels, tty, env, cpu, memory, log, ...}
-    log          lines that every container has written: a list of strings, "e:" in front for stderr
+    log          lines that every container has written: a list of strings, "e:" in front for stderr, or of objects
+                 {"text", "at" (its stamp, ns), "err" (stderr), "part" (no newline), "system" (a complaint of the engine),
+                 "raw" (these bytes)}; those with a stamp are chosen by `since` as the engine does: of the first that is
+                 not before it, and all after that ("since": "each": only those, as 20.10 does)
     log_rate     bytes per second that followed logs go on with
     audit        the directory of an audit log: what stops, kills, removes or opens a shell is refused
                  with 500 unless its intent is on disk when the request arrives
@@ -339,6 +342,14 @@ class Handler(socketserver.BaseRequestHandler):
                 answer = list(engine.headers)
         elif path == "/_fake/set":
             engine.set(body)
+        elif path == "/_fake/log":  # it writes, ends, or begins anew: {"name", "lines", "state", "started"}
+            with engine.lock:
+                c, log = engine.find(body["name"]), engine.find(body["name"]).get("log", [])
+                if "started" in body:
+                    c["created"] = body["started"] - 1
+                    c["begins"] = c.get("begins", []) + [len(log)]
+                c["log"] = log + body.get("lines", [])
+                c["state"] = body.get("state", c["state"])
         elif path == "/_fake/emit":
             engine.emit(body["action"], engine.find(body["name"]))
         elif path == "/_fake/events":
@@ -404,35 +415,57 @@ class Handler(socketserver.BaseRequestHandler):
         lines = c.get("log", engine.get("log", ["ready"]))
         if isinstance(lines, dict):  # {"count", "bytes"}: made here rather than in a file
             lines = ["x" * lines["bytes"]] * lines["count"]
-        tail = query.get("tail", "all")
-        if tail not in ("all", "-1"):
-            lines = lines[-int(tail):] if int(tail) else []
+        run, sent, rate = len(c.get("begins", [])), len(lines), engine.get("log_rate", 0)
+        lines = self.chosen(engine, query, lines)
         send = self.stream("application/vnd.docker.raw-stream" if c["tty"] else "application/vnd.docker.multiplexed-stream")
         for line in lines:
             send(self.frame(c, query, line))
-        rate = engine.get("log_rate", 0)
-        if query.get("follow") in ("1", "true"):
-            for n in itertools.count():
-                if not rate:
-                    self.request.settimeout(None)
-                    if not self.request.recv(4096):
-                        return False
-                    continue
+        for n in itertools.count() if query.get("follow") in ("1", "true") else ():
+            with engine.lock:
+                begins, log = c.get("begins", []), c.get("log", [])
+                goes_on = c["state"] in ("running", "paused") and len(begins) == run and c["id"] in engine.containers
+                fresh = log[sent:begins[run] if len(begins) > run else len(log)] if isinstance(log, list) else []
+                sent += len(fresh)
+            for line in fresh:
+                send(self.frame(c, query, line))
+            if not goes_on:
+                break
+            if rate:
                 send(b"".join(self.frame(c, query, f"line {n}.{k} " + "y" * 88) for k in range(max(1, rate // 2000))))
-                time.sleep(0.05)
+            elif self.gone():
+                return False
+            time.sleep(0.05 if rate else 0.01)
         self.request.sendall(b"0\r\n\r\n")
         return True
 
     @staticmethod
+    def chosen(engine, query, lines):
+        tail = query.get("tail", "all")
+        if tail not in ("all", "-1"):
+            lines = lines[-int(tail):] if int(tail) else []
+        seconds, _, ns = query.get("since", "0").partition(".")
+        since = int(seconds) * 10**9 + int((ns or "0").ljust(9, "0"))
+        late = [isinstance(line, str) or line.get("at", since) >= since for line in lines]
+        if engine.get("since") == "each":
+            return [line for line, fits in zip(lines, late) if fits]
+        return lines[late.index(True):] if True in late else []
+
+    @staticmethod
     def frame(c, query, line):
-        which = 2 if line.startswith("e:") else 1
-        text = line[2:] if which == 2 else line
-        data = (text + ("\r\n" if c["tty"] else "\n")).encode("utf-8", "surrogateescape")
-        if query.get("timestamps") in ("1", "true"):
-            data = stamp(time.time()).encode() + b" " + data
+        if isinstance(line, str):
+            line = {"err": line.startswith("e:"), "text": line[2 if line.startswith("e:") else 0:]}
+        if "raw" in line:
+            return line["raw"].encode("latin-1")
+        data = line["text"].encode("utf-8", "surrogateescape")
+        if not line.get("part"):
+            data += b"\r\n" if c["tty"] else b"\n"
+        if query.get("timestamps") in ("1", "true") and not line.get("system"):
+            at = stamp(time.time()) if "at" not in line else (
+                time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(line["at"] // 10**9)) + f".{line['at'] % 10**9:09}Z")
+            data = at.encode() + b" " + data
         if c["tty"]:
             return data
-        return struct.pack(">BxxxI", which, len(data)) + data
+        return struct.pack(">BxxxI", 3 if line.get("system") else 2 if line.get("err") else 1, len(data)) + data
 
     def events(self, engine, query):
         send = self.stream("application/json")

@@ -441,7 +441,12 @@ static const struct cli_command commands[] = {
 		.help = "print the logs of containers, merged, or search them",
 		.about =
 			"CONTAINER is a name, an id or its beginning, or an agent.  What a container wrote "
-			"to stderr goes to stderr; on a terminal control characters are made visible.  With "
+			"to stderr goes to stderr, in the order in which it came; on a terminal control "
+			"characters are made visible.  Several are merged by time; with -f lines are printed as "
+			"they come.  -f ends when the containers have ended or are removed; one that is started "
+			"again within two seconds, or by its restart policy, is followed on.  Of several, and with "
+			"--grep or --json, a line of more than 1 MiB is cut: that is said, and the exit code is 1.  "
+			"With "
 			"--grep RE, a Perl regular expression (small letters match capitals, too; a leading ! "
 			"inverts), lines that match are printed as they are found, sixteen containers at a time, "
 			"and the exit code is 1 where there is none.",

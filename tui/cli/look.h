@@ -1,0 +1,21 @@
+/* look.h - what the commands share that show what the console shows of containers (look.c, logs.c). */
+#ifndef CLI_LOOK_H
+#define CLI_LOOK_H
+
+#include <berth/arena.h>
+
+#include "cli/run.h"
+
+struct look {
+	const struct cli *c;
+	struct policy policy;
+	struct arena mem;
+	struct backend *b;
+	const struct snapshot *s;
+	const struct container **chosen; /* those that are named */
+};
+
+int cli_look(const struct cli *c, const struct settings *s,
+	int (*verb)(struct look *l, struct err *e), struct err *e);
+
+#endif
