@@ -19,6 +19,7 @@
 #include <berth/undo.h>
 
 #define ACTS_AT_ONCE 8
+#define NO_GRACE (-2) /* the container's own is not known */
 
 struct act_item {
 	struct act_batch *batch;
@@ -171,12 +172,36 @@ static void on_act_done(void *ctx, const struct err *err)
 	act_pump(batch);
 }
 
-static void ask_for_act(struct act_item *it)
+static void ask_for_act(struct act_item *it, int own_grace)
 {
 	const struct act_batch *batch = it->batch;
+	struct engine_call *c;
 
-	engine_act(it->at->engine, batch->act, it->id, batch->force, batch->volumes,
+	c = engine_act(it->at->engine, batch->act, it->id, batch->force, batch->volumes,
 		batch->act == ACT_KILL ? batch->signal : batch->timeout_s, on_act_done, it);
+	if (own_grace != NO_GRACE)
+		engine_act_grace(c, own_grace);
+}
+
+/* Its own time to stop, before it is asked to: how long the engine may take depends on that.  One that does not answer here
+ * would not answer then either, and that would be known a minute later. */
+static void on_stop_look(void *ctx, const struct engine_container *k, const char *json, size_t n,
+	const struct err *err)
+{
+	struct act_item *it = ctx;
+	struct err e = ERR_INIT;
+
+	(void)json;
+	(void)n;
+	if (err && (err->kind == ERR_TIMEOUT || err->kind == ERR_UNREACHABLE)) {
+		on_act_done(it, err);
+	} else if (it->batch->b->stopping || !it->at->engine) {
+		err_set(&e, ERR_CANCELLED, "berth ended before %s was requested.",
+			act_name(it->batch->act));
+		on_act_done(it, &e);
+	} else {
+		ask_for_act(it, err ? NO_GRACE : k->stop_timeout_s);
+	}
 }
 
 /* What it was, before it is removed.  Without that it is removed all the same: it cannot be undone then. */
@@ -195,7 +220,7 @@ static void on_last_look(void *ctx, const struct engine_container *k, const char
 		on_act_done(it, &e);
 		return;
 	}
-	ask_for_act(it);
+	ask_for_act(it, NO_GRACE);
 }
 
 /* The intent is on disk, or it is known why it is not. */
@@ -215,8 +240,12 @@ static void on_act_intent(void *ctx, const struct err *err)
 		engine_inspect(it->at->engine, it->id, on_last_look, it);
 		return;
 	}
+	if (!err && batch->timeout_s < 0 && (batch->act == ACT_STOP || batch->act == ACT_RESTART)) {
+		engine_inspect(it->at->engine, it->id, on_stop_look, it);
+		return;
+	}
 	if (!err) {
-		ask_for_act(it);
+		ask_for_act(it, NO_GRACE);
 		return;
 	}
 	gate_end(it->passage, err);

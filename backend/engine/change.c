@@ -1,4 +1,5 @@
 /* change.c - start, stop, restart, pause, unpause, kill and remove. */
+#include <limits.h>
 #include <stdio.h>
 
 #include <berth/mem.h>
@@ -25,7 +26,7 @@ struct act_call {
 	struct call_ops ops; /* with the words for this act */
 	enum act act;
 	bool force, volumes;
-	int number;
+	int number, own_grace;
 	engine_done_fn fn;
 	void *ctx;
 };
@@ -52,7 +53,7 @@ static void act_start(struct engine_call *c)
 	snprintf(number, sizeof number, "%d", a->number);
 	str_addf(&after, "%s%s", acts[a->act].path, acts[a->act].query);
 	if (acts[a->act].grace) {
-		grace = a->number >= 0 ? a->number : acts[a->act].grace_else;
+		grace = a->number >= 0 ? a->number : a->own_grace;
 		if (a->number >= 0)
 			str_addf(&after, "?t=%d", a->number);
 	}
@@ -115,7 +116,13 @@ struct engine_call *engine_act(struct engine *en, enum act act, const char *id, 
 	a->force = force;
 	a->volumes = volumes;
 	a->number = number;
+	a->own_grace = acts[act].grace_else;
 	a->fn = fn;
 	a->ctx = ctx;
 	return &a->call;
+}
+
+void engine_act_grace(struct engine_call *c, int seconds)
+{
+	((struct act_call *)c)->own_grace = seconds >= 0 ? seconds : INT_MAX;
 }

@@ -86,6 +86,7 @@ struct engine_container {
 	enum health health;     /* of a check of its image's or its maker's */
 	enum health own_health; /* of the check that berth gives its containers */
 	int exit_code, pid, restarts;
+	int stop_timeout_s; /* how long it may take to stop by itself; -1: for ever */
 	bool oom_killed, tty, privileged, read_only_root, no_new_privileges, init, host_pid,
 		host_ipc;
 	const char *error; /* State.Error: why it did not start; "" */
@@ -112,6 +113,8 @@ struct engine_call *engine_inspect(
  * seconds of grace, -1 the container's own; of kill the signal, -1 or 0 SIGKILL. */
 struct engine_call *engine_act(struct engine *en, enum act act, const char *id, bool force,
 	bool volumes, int number, engine_done_fn fn, void *ctx);
+/* Of such a stop or restart without seconds: the container's own, which the engine's time is reckoned with. */
+void engine_act_grace(struct engine_call *c, int seconds);
 
 /* Raw counters of one container; what cgroup files and the engine's stats both give. */
 struct counters {

@@ -228,6 +228,7 @@ int parse_inspect(const cJSON *root, struct arena *a, struct engine_container *c
 	c->workdir = ejson_keep(a, config, "WorkingDir");
 	c->hostname = ejson_keep(a, config, "Hostname");
 	c->tty = ejson_bool(config, "Tty");
+	c->stop_timeout_s = ejson_int(config, "StopTimeout", 10);
 	c->env = read_env(ejson_get(config, "Env"), a, &c->nenv);
 	c->labels = ejson_pairs(a, ejson_get(config, "Labels"), &c->nlabels);
 	c->restarts = ejson_int(root, "RestartCount", 0);

@@ -4,8 +4,9 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 
-from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral, wait_for
+from scenario import BERTH, HOSTILE, Fake, berth, case, case_of_patience, main, neutral, wait_for
 
 OURS = {"berth.agent": "a", "berth.role": "agent", "berth.session": "5e55"}
 
@@ -77,6 +78,15 @@ def acts_leave_what_is_not_berths():
         assert not acts(fake), acts(fake)
         assert berth("stop", "--foreign", "web", fake=fake).code == 0
         assert states(fake)["web"].startswith("exited")
+
+
+@case_of_patience
+def stopping_by_a_silent_engine_ends_soon():
+    silent = {"match": "POST .*/stop|/containers/[0-9a-f]{64}/json", "do": "hang", "after": 3}
+    with engine(faults=[silent]) as fake:
+        began = time.monotonic()
+        berth("stop", "a", fake=fake).fails_with(1, "did not answer in time")
+        assert time.monotonic() - began < 60 and not acts(fake), acts(fake)
 
 
 @case
