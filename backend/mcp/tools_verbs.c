@@ -15,12 +15,6 @@
 
 /* -- custom tools ------------------------------------------------------------------------------------ */
 
-/* Its own, or everybody's. */
-static bool may_use_tool(const struct mcp_options *o, const struct tool_def *d)
-{
-	return !d->agent || !strcmp(d->agent, o->agent->id);
-}
-
 int tool_list_tools(struct call *c, struct err *e)
 {
 	const struct team *t = call_options(c)->team;
@@ -30,7 +24,7 @@ int tool_list_tools(struct call *c, struct err *e)
 	for (size_t i = 0; i < t->ntools; i++) {
 		const struct tool_def *d = &t->tools[i];
 
-		if (!may_use_tool(call_options(c), d))
+		if (!team_may_call(call_options(c)->agent, d))
 			continue;
 		jsonw_object(&c->out, NULL);
 		jsonw_text(&c->out, "name", d->name);
@@ -58,10 +52,13 @@ int tool_run_tool(struct call *c, struct err *e)
 	struct verb_words w;
 	size_t n;
 
-	if (!d || !may_use_tool(o, d))
+	if (!d || !team_may_call(o->agent, d))
 		return err_set(e, ERR_NOT_FOUND,
 			"There is no tool \"%.100s\"; list_tools lists them.",
 			call_text(c, "tool"));
+	if (d->limits.timeout_s && timeout > d->limits.timeout_s)
+		return err_set(e, ERR_REFUSED, "The tool %.64s has at most %lld s.", d->name,
+			(long long)d->limits.timeout_s);
 	args = call_texts(c, "args", &n);
 	if (n > VERB_WORDS_MOST - 20)
 		return err_set(

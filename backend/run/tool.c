@@ -94,6 +94,16 @@ static void explain_end(const struct run_result *r, struct err *why)
 		err_set(why, ERR_FAILED, "%s %d", run_ended_name(r->ended), r->exit_code);
 }
 
+/* A caller may ask for less than the tool's own limit, not for more. */
+static int check_time(const struct tool_def *d, const struct run_request *r, struct err *e)
+{
+	if (!d->limits.timeout_s || r->timeout_ms <= d->limits.timeout_s * 1000)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"the tool %s has at most %lld s: timeout: in its definition says so", d->name,
+		(long long)d->limits.timeout_s);
+}
+
 static int call_tool(struct agents_host *h, const struct team *t, const struct tool_def *d,
 	const char *workspace, const struct run_request *r, struct tool_ran *ran,
 	struct run_result *result, struct err *e)
@@ -147,7 +157,11 @@ int tool_run(struct agents_host *h, const struct team *t, const struct tool_def 
 	describe_tool_call(d, d->files == TOOL_WORKSPACE ? workspace : NULL, r, &command, &secrets,
 		kv, &record);
 	kv[5] = (struct key_value){"ended", "", false};
-	if (record_begin_on(&rec, &h->at.recorder, &record, &handed, &why)) {
+	if (check_time(d, r, &why))
+		record_event(&h->at.recorder, &record, &why);
+	else
+		record_begin_on(&rec, &h->at.recorder, &record, &handed, &why);
+	if (why.kind) {
 		result->ended = why.kind == ERR_REFUSED ? ENDED_REFUSED : ENDED_FAILED;
 		result->err = why;
 		return err_copy(e, &why);

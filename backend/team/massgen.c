@@ -213,7 +213,12 @@ static int add_tools(const struct reader *r, const struct own_tools *more, const
 				field_go_on(r, e))
 				return -1;
 		*d = more->def[i];
-		d->agent = agent;
+		if (agent && !d->agents.word) {
+			const char **own = arena_array(r->mem, 1, sizeof *own);
+
+			own[0] = agent;
+			d->agents = (struct words){1, own};
+		}
 		if (d->files == TOOL_WORKSPACE && !d->workspace)
 			d->workspace = workspace;
 		g->ntools++;

@@ -406,6 +406,12 @@ static int check_references(const struct team *t, const struct reader *r, struct
 					"the secret %.64s is not declared under secrets:.",
 					secrets->word[k]))
 				return -1;
+		for (size_t k = 0; tool && k < tool->agents.n; k++)
+			if (!team_agent(t, tool->agents.word[k]) &&
+				refuse_place(t, r, at, e,
+					"agents: of the tool %.64s names %.64s, which is not an agent of this file.",
+					id, tool->agents.word[k]))
+				return -1;
 		if (a && team_routes_clash(t, a, clash, sizeof clash) &&
 			refuse_place(t, r, at, e, "%s", clash))
 			return -1;
@@ -660,4 +666,11 @@ const struct tool_def *team_tool(const struct team *t, const char *name)
 		if (!strcmp(t->tools[i].name, name))
 			return &t->tools[i];
 	return NULL;
+}
+
+bool team_may_call(const struct agent_def *a, const struct tool_def *d)
+{
+	if (d->agents.word)
+		return has_word(&d->agents, a->id);
+	return !d->workspace || mounts_within(d->workspace, a->workspace);
 }

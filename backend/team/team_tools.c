@@ -85,6 +85,7 @@ static const struct field tool_fields[] = {
 	{"output", FIELD_BYTES, AT(tool_reading, limits.output_bytes), 0, 16 * GIB, NULL, NULL},
 	{"env", FIELD_NESTED, AT(tool_reading, def.env), 0, 0, NULL, team_read_env},
 	{"secrets", FIELD_WORDS, AT(tool_reading, def.secrets), 0, 0, NULL, NULL},
+	{"agents", FIELD_WORDS, AT(tool_reading, def.agents), 0, 0, NULL, NULL},
 	{"pool", FIELD_NESTED, 0, 0, 0, NULL, read_pool},
 	{0},
 };

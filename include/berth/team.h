@@ -144,7 +144,8 @@ struct tool_def {
 	struct words command; /* argv; a line of text becomes sh -c text */
 	/* `script:` with a file: absolute, mounted read-only at script_target, which command runs; NULL */
 	const char *script, *script_target;
-	const char *agent; /* MassGen: whose tool it is; NULL: everybody's */
+	/* Who may call it by `berth mcp`.  No word: those whose workspace it names or that hold it, or all; see team_may_call. */
+	struct words agents;
 	struct limits limits;
 	enum net_mode network;
 	const char *net_name;
@@ -226,5 +227,7 @@ int team_final(struct team *t, const char *id, struct err *e);
 
 const struct agent_def *team_agent(const struct team *t, const char *id);
 const struct tool_def *team_tool(const struct team *t, const char *name);
+/* May this agent call the tool? */
+bool team_may_call(const struct agent_def *a, const struct tool_def *d);
 
 #endif

@@ -432,6 +432,25 @@ def _():
         assert "not a workspace" in c.fails("checkpoint")
 
 
+@case("each agent has its own custom tools, and no more time than the tool")
+def _():
+    with open("tools.yaml", "w", encoding="utf-8") as out:
+        out.write(f"""agents:
+  one: {{image: 'box:1', workspace: {WS}}}
+  two: {{image: 'box:1', workspace: {DOCS}}}
+custom_tools:
+  all: {{image: 'box:1', command: [x], timeout: 5}}
+  ones: {{image: 'box:1', command: [x], isolation: {{filesystem: workspace, workspace: {WS}}}}}
+  twos: {{image: 'box:1', command: [x], agents: [two]}}
+""")
+    os.chmod("tools.yaml", 0o644)
+    for agent, own, other in (("one", ["all", "ones"], "twos"), ("two", ["all", "twos"], "ones")):
+        with Client("tools.yaml", agent=agent) as c:
+            assert [t["name"] for t in c.call("list_tools")["tools"]] == own
+            assert "no tool" in c.fails("run_tool", tool=other)
+            assert "at most 5 s" in c.fails("run_tool", tool="all", timeout=6)
+
+
 @case("groups of tools")
 def _():
     with Client("team.yaml", "--tools", "files") as c:

@@ -327,6 +327,42 @@ static void test_massgen_final(void **state)
 }
 
 /* Tools of one agent, of all; and the time of the whole run. */
+/* Who may call a tool: those that it names; else whoever has its workspace; else all. */
+static void test_tool_agents(void **state)
+{
+	static const struct {
+		const char *tool;
+		bool a, b;
+	} cases[] = {{"free", true, true}, {"lent", true, true}, {"bound", true, false},
+		{"within", true, false}, {"far", false, false}, {"given", false, true},
+		{"both", true, true}, {"none", false, false}};
+	struct team t;
+
+	(void)state;
+	parse_team(
+		"agents: {a: {workspace: a}, b: {workspace: b}}\n"
+		"custom_tools:\n"
+		"  free: {image: i, command: [x]}\n"
+		"  lent: {image: i, command: [x], isolation: {filesystem: workspace}}\n"
+		"  bound: {image: i, command: [x], isolation: {filesystem: workspace, workspace: a}}\n"
+		"  within: {image: i, command: [x], isolation: {filesystem: workspace, workspace: a/deep}}\n"
+		"  far: {image: i, command: [x], isolation: {filesystem: workspace, workspace: ab}}\n"
+		"  given: {image: i, command: [x], isolation: {filesystem: workspace, workspace: a}, agents: [b]}\n"
+		"  both: {image: i, command: [x], agents: [a, b]}\n"
+		"  none: {image: i, command: [x], agents: []}\n",
+		&t);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct tool_def *d = team_tool(&t, cases[i].tool);
+
+		assert_int_equal(team_may_call(&t.agents[0], d), cases[i].a);
+		assert_int_equal(team_may_call(&t.agents[1], d), cases[i].b);
+	}
+	team_release(&t);
+	refuse_team(
+		"agents: {a: {workspace: a}}\ncustom_tools: {x: {image: i, command: [x], agents: [b]}}\n",
+		"names b, which is not an agent");
+}
+
 static void test_massgen_tools(void **state)
 {
 	struct team t;
@@ -344,9 +380,10 @@ static void test_massgen_tools(void **state)
 		   "timeout_settings: {orchestrator_timeout_seconds: 300, initial_round: 5}\n",
 		&t);
 	assert_int_equal(t.ntools, 2);
-	assert_null(team_tool(&t, "all")->agent);
+	assert_null(team_tool(&t, "all")->agents.word);
 	assert_string_equal(team_tool(&t, "all")->command.word[0], "/bin/sh");
-	assert_string_equal(team_tool(&t, "own")->agent, "a");
+	assert_string_equal(team_tool(&t, "own")->agents.word[0], "a");
+	assert_int_equal(team_tool(&t, "own")->agents.n, 1);
 	assert_string_equal(team_tool(&t, "own")->workspace, "/base/a");
 	assert_int_equal(team_tool(&t, "own")->command.n, 1);
 	assert_int_equal(t.agents[0].limits.timeout_s, 300);
@@ -745,6 +782,7 @@ int main(void)
 		cmocka_unit_test(test_massgen),
 		cmocka_unit_test(test_massgen_as_it_is),
 		cmocka_unit_test(test_massgen_final),
+		cmocka_unit_test(test_tool_agents),
 		cmocka_unit_test(test_massgen_tools),
 		cmocka_unit_test(test_scripts),
 		cmocka_unit_test(test_massgen_misspelt),

@@ -197,7 +197,7 @@ static const struct cli_option tool_list_options[] = {
 
 static const struct cli_option tool_run_options[] = {
 	{0, "timeout", "S",
-		"kill it, and all that it started, after S seconds instead of the tool's own limit"},
+		"kill it, and all that it started, after S seconds; at most the tool's own limit"},
 	{0, "workspace", "DIR", "workspace, for a tool whose definition leaves it open"},
 	JSON,
 	{0},

@@ -32,7 +32,7 @@ static const char *files_of(const struct tool_def *d)
 	return d->files == TOOL_WORKSPACE ? "workspace" : "read-only";
 }
 
-static void json_tool(struct jsonw *j, const struct tool_def *d)
+static void json_tool(struct jsonw *j, const struct team *t, const struct tool_def *d)
 {
 	jsonw_object(j, NULL);
 	jsonw_text(j, "name", d->name);
@@ -55,6 +55,11 @@ static void json_tool(struct jsonw *j, const struct tool_def *d)
 		jsonw_text(j, NULL, d->secrets.word[i]);
 	jsonw_end(j);
 	jsonw_int(j, "pool_size", d->pool_size);
+	jsonw_array(j, "agents");
+	for (size_t i = 0; i < t->nagents; i++)
+		if (team_may_call(&t->agents[i], d))
+			jsonw_text(j, NULL, t->agents[i].id);
+	jsonw_end(j);
 	jsonw_end(j);
 }
 
@@ -105,7 +110,7 @@ int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
 		jsonw_text(&j, "schema", "berth.tool_list/1");
 		jsonw_array(&j, "tools");
 		for (size_t i = 0; i < t.ntools; i++)
-			json_tool(&j, &t.tools[i]);
+			json_tool(&j, &t, &t.tools[i]);
 		jsonw_end(&j);
 		jsonw_end(&j);
 		rc = jsonw_print(&j);
