@@ -37,12 +37,13 @@ static size_t lines_in(const char *s, size_t from, size_t to)
 	return n;
 }
 
-static void put_lines(struct str *out, char mark, const char *s, size_t n, size_t from, size_t to)
+static void put_lines(
+	struct str *out, size_t most, char mark, const char *s, size_t n, size_t from, size_t to)
 {
-	for (size_t at = from, end; at < to; at = end) {
+	for (size_t at = from, end; at < to && out->len < most; at = end) {
 		end = skip_line(s, n, at);
 		str_addc(out, mark);
-		str_add(out, s + at, end - at);
+		str_add(out, s + at, end - at < most ? end - at : most);
 		if (s[end - 1] != '\n')
 			str_adds(out, "\n\\ No newline at end of file\n");
 	}
@@ -67,11 +68,17 @@ static size_t context_end(const char *s, size_t n, size_t at, size_t limit)
 void diff_unified(struct str *out, const char *path, const char *old, size_t old_n, const char *new,
 	size_t new_n, const struct change *changes, size_t n)
 {
+	diff_unified_most(out, SIZE_MAX, path, old, old_n, new, new_n, changes, n);
+}
+
+void diff_unified_most(struct str *out, size_t most, const char *path, const char *old,
+	size_t old_n, const char *new, size_t new_n, const struct change *changes, size_t n)
+{
 	size_t old_line = 1, old_at = 0; /* line number of old_at */
 	ptrdiff_t shift = 0;             /* new line number less old line number */
 
 	str_addf(out, "--- a/%s\n+++ b/%s\n", path, path);
-	for (size_t first = 0, last; first < n; first = last + 1) {
+	for (size_t first = 0, last; first < n && out->len < most; first = last + 1) {
 		size_t from = changes[first].old_from, to, old_count, new_count = 0, at;
 		ptrdiff_t grown = 0;
 
@@ -102,12 +109,14 @@ void diff_unified(struct str *out, const char *path, const char *old, size_t old
 		str_adds(out, " @@\n");
 		at = from;
 		for (size_t i = first; i <= last; i++) {
-			put_lines(out, ' ', old, old_n, at, changes[i].old_from);
-			put_lines(out, '-', old, old_n, changes[i].old_from, changes[i].old_to);
-			put_lines(out, '+', new, new_n, changes[i].new_from, changes[i].new_to);
+			put_lines(out, most, ' ', old, old_n, at, changes[i].old_from);
+			put_lines(
+				out, most, '-', old, old_n, changes[i].old_from, changes[i].old_to);
+			put_lines(
+				out, most, '+', new, new_n, changes[i].new_from, changes[i].new_to);
 			at = changes[i].old_to;
 		}
-		put_lines(out, ' ', old, old_n, at, to);
+		put_lines(out, most, ' ', old, old_n, at, to);
 		shift += grown;
 	}
 }

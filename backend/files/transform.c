@@ -14,14 +14,15 @@
 
 #define FILE_MAX (64u << 20)
 #define HELD_MAX (UINT64_C(1) << 30)
+#define HELD_STEP (UINT64_C(1) << 20) /* what grows is counted in steps of so much */
 
 struct edit {
 	char *path;
-	char *old; /* only for a diff */
-	size_t old_n;
-	struct str new;
+	struct str new;  /* only to be written */
+	struct str diff; /* only where one is wanted */
 	struct change *changes;
 	size_t nchanges, cap;
+	uint64_t held; /* of transforming.held */
 	struct files_token token;
 	uint64_t replacements;
 };
@@ -36,6 +37,7 @@ struct transforming {
 	struct edit **edits;
 	size_t n, cap;
 	uint64_t held, most;
+	size_t diffs; /* bytes of those in edits */
 	bool too_much;
 	struct files_transform_result totals;
 };
@@ -53,6 +55,7 @@ static void begin_transform(struct walk_worker *me)
 
 	matcher_local_init(&w->local, x->matcher);
 	w->local.op = &x->op;
+	w->local.expand_most = (size_t)(x->most / 4);
 	me->data = w;
 }
 
@@ -72,10 +75,50 @@ static void end_transform(struct walk_worker *me)
 static void edit_free(struct edit *ed)
 {
 	free(ed->path);
-	free(ed->old);
 	str_release(&ed->new);
+	str_release(&ed->diff);
 	free(ed->changes);
 	free(ed);
+}
+
+/* Count what is held before it is; false: it is more than may be, and the walk ends. */
+static bool hold(struct transforming *x, int64_t more)
+{
+	bool fits;
+
+	pthread_mutex_lock(&x->lock);
+	fits = (int64_t)x->held + more <= (int64_t)x->most;
+	if (fits) {
+		x->held += (uint64_t)more;
+	} else {
+		x->too_much = true;
+		atomic_store(&x->walk.stop, true);
+	}
+	pthread_mutex_unlock(&x->lock);
+	return fits;
+}
+
+/* An edit holds `now` bytes, or will. */
+static bool hold_edit(struct transforming *x, struct edit *ed, uint64_t now)
+{
+	if (!hold(x, (int64_t)(now - ed->held)))
+		return false;
+	ed->held = now;
+	return true;
+}
+
+static uint64_t edit_bytes(const struct edit *ed)
+{
+	return sizeof *ed + ed->new.cap + ed->diff.cap + ed->cap * sizeof *ed->changes;
+}
+
+/* A short file with a long replacement becomes as large as both, multiplied. */
+static bool hold_growth(struct transforming *x, struct edit *ed)
+{
+	uint64_t next =
+		edit_bytes(ed) + (ed->nchanges == ed->cap ? ed->cap * sizeof *ed->changes : 0);
+
+	return next <= ed->held || hold_edit(x, ed, next + HELD_STEP);
 }
 
 /* Note that the line(s) around a match changed; matches of one line are one change. */
@@ -103,26 +146,41 @@ static struct edit *replace_matches(
 {
 	const struct files_transform_options *o = x->o;
 	struct edit *ed = NULL;
-	size_t from = 0, copied = 0, at, stop;
+	size_t from = 0, copied = 0, at, stop, before;
+	bool fits = true;
 
-	while (matcher_find(&w->local, s, n, from, &at, &stop)) {
+	while (fits && matcher_find(&w->local, s, n, from, &at, &stop)) {
 		if (at == n && n > 0 && s[n - 1] == '\n')
 			break; /* an empty match behind the last line */
 		if (!ed) {
 			ed = xcalloc(1, sizeof *ed);
 			str_init(&ed->new);
+			str_init(&ed->diff);
+			fits = hold_edit(x, ed, n + n / 8 + HELD_STEP);
+			if (!fits)
+				break;
 			str_reserve(&ed->new, n + n / 8 + 64);
 		}
 		str_add(&ed->new, s + copied, at - copied);
 		copied = at;
+		fits = hold_growth(x, ed);
+		if (!fits)
+			break;
 		note_change(ed, s, n, at, copied);
+		before = ed->new.len;
 		matcher_replace(&w->local, s, o->replacement, o->replacement_len, &ed->new, NULL);
+		/* It ends there, unfinished. */
+		if (ed->new.len - before > w->local.expand_most)
+			fits = hold(x, (int64_t)x->most + 1);
 		copied = stop;
 		ed->replacements++;
 		from = stop > at ? stop : at + 1;
-		/* A short file with a long replacement becomes as large as both, multiplied. */
-		if (from > n || ed->new.len > x->most || op_stopped(&x->op))
+		if (from > n || op_stopped(&x->op))
 			break;
+	}
+	if (ed && !fits) {
+		edit_free(ed);
+		return NULL;
 	}
 	if (ed)
 		str_add(&ed->new, s + copied, n - copied);
@@ -141,30 +199,87 @@ static void finish_changes(struct edit *ed, size_t old_n)
 	}
 }
 
-static bool keep_edit(struct transforming *x, struct edit *ed)
+/* What was changed in `old`, as far as it is wanted.  The new text stays only if it is to be written. */
+static bool make_diff(struct transforming *x, struct edit *ed, const char *old, size_t old_n)
 {
-	bool fits;
+	/* A byte before each line, of which the shortest has one. */
+	uint64_t most = 2 * ((uint64_t)old_n + ed->new.len) + HELD_STEP;
+	bool fits = true;
 
-	pthread_mutex_lock(&x->lock);
-	x->held += ed->new.len + (ed->old ? ed->old_n : 0);
-	fits = x->held <= x->most && ed->new.len <= x->most;
-	if (fits) {
-		x->edits = mem_grow(x->edits, &x->cap, x->n + 1, sizeof *x->edits);
-		x->edits[x->n++] = ed;
-	} else {
-		x->too_much = true;
-		atomic_store(&x->walk.stop, true);
+	if (x->o->max_diff && most > 2 * x->o->max_diff + HELD_STEP)
+		most = 2 * x->o->max_diff + HELD_STEP;
+	if (x->o->diff || x->o->preview) {
+		fits = hold_edit(x, ed, edit_bytes(ed) + most);
+		if (fits)
+			diff_unified_most(&ed->diff, x->o->max_diff ? x->o->max_diff + 1 : SIZE_MAX,
+				ed->path, old, old_n, ed->new.s, ed->new.len, ed->changes,
+				ed->nchanges);
 	}
-	pthread_mutex_unlock(&x->lock);
-	return fits;
+	free(ed->changes);
+	ed->changes = NULL;
+	ed->cap = ed->nchanges = 0;
+	if (x->o->preview)
+		str_release(&ed->new);
+	return fits && hold_edit(x, ed, edit_bytes(ed) + strlen(ed->path));
 }
 
-static ssize_t read_whole(struct worker *w, int fd, size_t size)
+static int compare_edits(const void *a, const void *b)
 {
+	return strcmp((*(struct edit *const *)a)->path, (*(struct edit *const *)b)->path);
+}
+
+/* Under the lock: diffs behind those that fill what is wanted, by path, are not shown whatever still comes. */
+static void drop_diffs(struct transforming *x)
+{
+	size_t shown = 0, kept = 0;
+
+	qsort(x->edits, x->n, sizeof *x->edits, compare_edits);
+	x->diffs = 0;
+	for (size_t i = 0; i < x->n; i++) {
+		struct edit *ed = x->edits[i];
+		uint64_t bytes = ed->diff.cap;
+
+		if (shown <= x->o->max_diff) {
+			shown += ed->diff.len;
+			x->diffs += ed->diff.len;
+			x->edits[kept++] = ed;
+			continue;
+		}
+		if (x->o->preview) {
+			x->held -= ed->held;
+			edit_free(ed);
+			continue;
+		}
+		str_release(&ed->diff);
+		ed->held -= bytes;
+		x->held -= bytes;
+		x->edits[kept++] = ed;
+	}
+	x->n = kept;
+}
+
+static void keep_edit(struct transforming *x, struct edit *ed)
+{
+	pthread_mutex_lock(&x->lock);
+	x->edits = mem_grow(x->edits, &x->cap, x->n + 1, sizeof *x->edits);
+	x->edits[x->n++] = ed;
+	x->diffs += ed->diff.len;
+	if (x->o->max_diff && x->diffs / 4 > x->o->max_diff)
+		drop_diffs(x);
+	pthread_mutex_unlock(&x->lock);
+}
+
+static ssize_t read_whole(struct transforming *x, struct worker *w, int fd, size_t size)
+{
+	size_t cap = size + 1 > 65536 ? size + 1 : 65536;
 	ssize_t got;
 
-	if (w->cap < size + 1) {
-		w->cap = size + 1 > 65536 ? size + 1 : 65536;
+	if (w->cap < cap) {
+		if (!hold(x, (int64_t)(cap - w->cap))) {
+			errno = EFBIG;
+			return -1;
+		}
+		w->cap = cap;
 		w->buf = xrealloc(w->buf, w->cap);
 	}
 	got = file_fill(fd, w->buf, size + 1);
@@ -189,7 +304,7 @@ static void transform_fd(struct transforming *x, struct worker *w, int fd, const
 		t->skipped_large++;
 		return;
 	}
-	n = read_whole(w, fd, (size_t)st->st_size);
+	n = read_whole(x, w, fd, (size_t)st->st_size);
 	if (n < 0) {
 		t->errors++;
 		t->error = errno;
@@ -203,23 +318,21 @@ static void transform_fd(struct transforming *x, struct worker *w, int fd, const
 	if (!ed)
 		return;
 	if (ed->new.len == (size_t)n && memcmp(ed->new.s, w->buf, (size_t)n) == 0) {
+		hold_edit(x, ed, 0);
 		edit_free(ed);
 		return;
 	}
 	finish_changes(ed, (size_t)n);
 	token_fill(&ed->token, st, x->read_ns);
 	token_hash(&ed->token, w->buf, (size_t)n);
-	if (x->o->diff || x->o->preview) {
-		ed->old = xmalloc((size_t)n + 1);
-		memcpy(ed->old, w->buf, (size_t)n);
-		ed->old_n = (size_t)n;
-	}
 	walk_entry_path(&x->walk, d, entry, &path);
 	ed->path = str_detach(&path);
 	t->changed++;
 	t->replacements += ed->replacements;
-	if (!keep_edit(x, ed))
+	if (!make_diff(x, ed, w->buf, (size_t)n))
 		edit_free(ed);
+	else
+		keep_edit(x, ed);
 }
 
 static void transform_entries(
@@ -271,11 +384,6 @@ static void transform_entries(
 static const struct walk_ops transform_ops = {
 	.worker_begin = begin_transform, .worker_end = end_transform, .entries = transform_entries};
 
-static int compare_edits(const void *a, const void *b)
-{
-	return strcmp((*(struct edit *const *)a)->path, (*(struct edit *const *)b)->path);
-}
-
 static int write_edits(struct transforming *x, struct files *f, struct files_root *r, struct err *e)
 {
 	AUTO_FREE struct files_put *puts = xcalloc(x->n, sizeof *puts);
@@ -297,6 +405,13 @@ static int write_edits(struct transforming *x, struct files *f, struct files_roo
 	return rc;
 }
 
+static int refuse_held(const struct transforming *x, struct err *e)
+{
+	return err_set(e, ERR_REFUSED,
+		"what would be changed holds more than %llu MiB: transform fewer files at once",
+		(unsigned long long)(x->most >> 20));
+}
+
 static int run_transform(struct transforming *x, struct files *f, struct files_root *r,
 	struct files_transform_result *res, struct err *e)
 {
@@ -304,20 +419,21 @@ static int run_transform(struct transforming *x, struct files *f, struct files_r
 
 	x->totals.errors += x->walk.totals.errors;
 	if (rc == 0 && x->too_much)
-		rc = err_set(e, ERR_REFUSED,
-			"what would be changed holds more than %llu MiB: transform fewer files at once",
-			(unsigned long long)(x->most >> 20));
+		rc = refuse_held(x, e);
 	if (rc < 0)
 		return rc;
 	if (x->n)
 		qsort(x->edits, x->n, sizeof *x->edits, compare_edits);
-	for (size_t i = 0; i < x->n && (x->o->diff || x->o->preview); i++) {
-		const struct edit *ed = x->edits[i];
+	for (size_t i = 0; i < x->n && !(x->o->max_diff && res->diff.len > x->o->max_diff); i++) {
+		struct edit *ed = x->edits[i];
 
 		if (op_stopped(&x->op))
 			return op_cancelled(e);
-		diff_unified(&res->diff, ed->path, ed->old, ed->old_n, ed->new.s, ed->new.len,
-			ed->changes, ed->nchanges);
+		if (!hold(x, (int64_t)ed->diff.len))
+			return refuse_held(x, e);
+		str_add(&res->diff, ed->diff.s, ed->diff.len);
+		hold(x, -(int64_t)ed->diff.cap);
+		str_release(&ed->diff);
 	}
 	return x->o->preview || x->n == 0 ? 0 : write_edits(x, f, r, e);
 }

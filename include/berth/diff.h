@@ -25,5 +25,8 @@ size_t diff_lines(
 /* "--- a/PATH", "+++ b/PATH" and the hunks, with three lines of context. */
 void diff_unified(struct str *out, const char *path, const char *old, size_t old_n, const char *new,
 	size_t new_n, const struct change *changes, size_t n);
+/* The same until `out` holds `most` bytes, and the rest of one line at most as many more. */
+void diff_unified_most(struct str *out, size_t most, const char *path, const char *old,
+	size_t old_n, const char *new, size_t new_n, const struct change *changes, size_t n);
 
 #endif

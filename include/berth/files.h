@@ -310,14 +310,18 @@ struct files_transform_options {
 	bool diff;    /* fill in the diff when applying, too */
 	enum files_promise promise;
 	uint64_t max_file_bytes; /* 0: 64 MiB */
-	uint64_t max_held;       /* of old and new contents together; more is refused; 0: 1 GiB */
+	/* Of all that is held at a time: files as they were and will be, what changes in them, the diff.  More is refused;
+	 * 0: 1 GiB. */
+	uint64_t max_held;
+	size_t max_diff; /* of the diff no more is wanted, which costs less; 0: all of it */
 };
 
 struct files_transform_result {
 	uint64_t files, changed, replacements, skipped_binary, skipped_large, errors;
 	uint64_t gave_up; /* lines as they were: the pattern reached its match limit there */
 	int error;        /* errno of one of the errors */
-	struct str diff;  /* unified, three lines of context, files in order of their paths */
+	/* Unified, three lines of context, files in order of their paths; longer than max_diff: there is more. */
+	struct str diff;
 };
 /* All changes are one batch of the promise asked for; a file that changed meanwhile fails it. */
 int files_transform(struct files *f, struct files_root *r, const char *start,

@@ -467,6 +467,58 @@ static void test_transform(void **state)
 	assert_true(tree_has("root/hard/line", line));
 }
 
+/* Only what is wanted of a preview is held, the first paths; what is to be written is held as a whole. */
+static void test_transform_bounds(void **state)
+{
+	struct files_transform_options o = {.pattern = LITERAL("a"),
+		.replacement = "bb",
+		.replacement_len = 2,
+		.preview = true};
+	struct files_transform_result all, some;
+	AUTO_FREE char *text = xmalloc(65537);
+	char path[64];
+
+	(void)state;
+	for (size_t i = 0; i < 65536; i++)
+		text[i] = i % 64 == 63 ? '\n' : i % 64 == 5 ? 'a' : 'x';
+	text[65536] = '\0';
+	for (int i = 0; i < 200; i++) {
+		snprintf(path, sizeof path, "root/many/%03d", i);
+		tree_text(path, text);
+	}
+	transform_tree("many", &o, &all, ERR_NONE);
+	assert_int_equal(all.replacements, 200 * 1024);
+	o.max_held = 8 << 20;
+	o.max_diff = 300000;
+	transform_tree("many", &o, &some, ERR_NONE);
+	assert_int_equal(some.replacements, all.replacements);
+	assert_int_equal(some.changed, 200);
+	assert_true(some.diff.len > o.max_diff && some.diff.len < 4 * o.max_diff);
+	assert_memory_equal(some.diff.s, all.diff.s, o.max_diff);
+	str_release(&some.diff);
+	o.max_diff = 0;
+	transform_tree("many", &o, &some, ERR_REFUSED);
+	str_release(&some.diff);
+	o = (struct files_transform_options){.pattern = LITERAL("a"),
+		.replacement = "bb",
+		.replacement_len = 2,
+		.max_held = 8 << 20};
+	transform_tree("many", &o, &some, ERR_REFUSED);
+	str_release(&some.diff);
+	assert_true(tree_has("root/many/000", text));
+	/* One expansion is as long as the file, as often as the replacement names it. */
+	o.pattern = (struct files_pattern)REGEX("(?s).+");
+	o.replacement =
+		"$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0$0";
+	o.replacement_len = strlen(o.replacement);
+	memset(text, 'x', 65536);
+	tree_text("root/one/a", text);
+	o.max_held = 2 << 20;
+	transform_tree("one", &o, &some, ERR_REFUSED);
+	str_release(&some.diff);
+	str_release(&all.diff);
+}
+
 /* The preview is a patch that patch(1) would apply: applying it gives what the transformation
  * gives. */
 static void test_diff_applies(void **state)
@@ -624,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_sieve),
 		cmocka_unit_test(test_transform),
+		cmocka_unit_test(test_transform_bounds),
 		cmocka_unit_test(test_diff_applies),
 		cmocka_unit_test(test_search_job),
 	};

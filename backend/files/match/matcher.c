@@ -555,6 +555,7 @@ int matcher_check_replacement(
 int matcher_replace(struct matcher_local *l, const char *s, const char *replacement, size_t n,
 	struct str *out, struct err *e)
 {
+	size_t end = out->len + (l->expand_most ? l->expand_most : SIZE_MAX / 2);
 	const PCRE2_SIZE *at;
 
 	(void)e;
@@ -563,7 +564,7 @@ int matcher_replace(struct matcher_local *l, const char *s, const char *replacem
 		return 0;
 	}
 	at = pcre2_get_ovector_pointer(l->match);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && out->len <= end; i++) {
 		size_t used = 0;
 		int group = -1;
 

@@ -22,6 +22,7 @@ struct matcher_local {
 	void *match, *context, *stack; /* PCRE2's */
 	void *part;                    /* the pattern again, for parts of long lines, or NULL */
 	uint64_t gave_up;
+	size_t expand_most; /* what one replacement expands to is not built further than one piece beyond it; 0: any */
 	uint64_t passed, missed; /* bytes, and lines that a sieve named in vain */
 	bool dense;              /* those were too many of all */
 	bool cut;                /* the text ends within a line: its end is none of a line */
