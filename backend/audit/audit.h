@@ -91,10 +91,15 @@ struct audit_sys;
 #define AUDIT_COMMIT_MS 25 /* how long a GROUPED record waits for company; limit 50 */
 #define AUDIT_QUEUE_MAX ((size_t)64 << 20) /* bytes waiting; beyond that submitting fails */
 
+/* For whom a process works that a server of that agent started (mcp.h): so what it does is recorded as that agent's,
+ * whatever command it is. */
+#define AUDIT_FOR_AGENT "BERTH_FOR_AGENT"
+
 struct audit_options {
-	const char *dir;             /* NULL: $XDG_STATE_HOME/berth/audit */
-	const char *program;         /* "console", "exec" ... */
-	const char *agent, *session; /* for records that name none; NULL: none */
+	const char *dir;     /* NULL: $XDG_STATE_HOME/berth/audit */
+	const char *program; /* "console", "exec" ... */
+	/* For records that name none; NULL: none, but an agent that AUDIT_FOR_AGENT in the environment names. */
+	const char *agent, *session;
 	/* 0: the values above */
 	uint64_t segment_bytes, reserve_bytes;
 	unsigned checkpoint_records, commit_ms;

@@ -32,6 +32,7 @@ static void read_boot_id(char out[40])
 static void know_thyself(struct chain *c)
 {
 	char host[256] = "", boot[40], user[USER_NAME_MAX];
+	const char *agent = c->o.agent ? c->o.agent : getenv(AUDIT_FOR_AGENT);
 
 	gethostname(host, sizeof host - 1);
 	read_boot_id(boot);
@@ -41,7 +42,7 @@ static void know_thyself(struct chain *c)
 	c->self.uid = geteuid();
 	c->self.pid = (uint32_t)getpid();
 	c->self.program = xstrdup(c->o.program ? c->o.program : "berth");
-	c->self.agent = xstrdup(c->o.agent ? c->o.agent : "");
+	c->self.agent = xstrdup(agent ? agent : "");
 	c->self.session = xstrdup(c->o.session ? c->o.session : "");
 	c->self.duration_us = -1;
 	str_init(&c->self_text);

@@ -125,6 +125,11 @@ int mcp_serve(const struct mcp_options *o, struct err *e)
 
 	/* Many calls at once, in as many heaps as glibc would make, keep most of what they took. */
 	mallopt(M_ARENA_MAX, HEAPS);
+	/* What is started here is recorded as this agent's. */
+	if (o->agent)
+		setenv(AUDIT_FOR_AGENT, o->agent->id, 1);
+	else
+		unsetenv(AUDIT_FOR_AGENT);
 	/* What is done as the user of the container is not done with root's groups. */
 	if (geteuid() == 0 && setgroups(0, NULL) < 0)
 		return err_sys(e, errno, "cannot give up root's groups");

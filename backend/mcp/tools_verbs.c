@@ -60,9 +60,8 @@ int tool_run_tool(struct call *c, struct err *e)
 		return err_set(e, ERR_REFUSED, "The tool %.64s has at most %lld s.", d->name,
 			(long long)d->limits.timeout_s);
 	args = call_texts(c, "args", &n);
-	if (n > VERB_WORDS_MOST - 20)
-		return err_set(
-			e, ERR_USAGE, "\"args\" has more than %d words.", VERB_WORDS_MOST - 20);
+	if (n > VERB_ARGS_MOST)
+		return err_set(e, ERR_USAGE, "\"args\" has more than %d words.", VERB_ARGS_MOST);
 	verb_begin(c, &w);
 	verb_word(&w, "-c");
 	verb_word(&w, o->team->path);
@@ -212,9 +211,8 @@ int tool_hand_over(struct call *c, struct err *e)
 			"name it. A person can: berth workspace hand-over %.80s %.64s PATH...",
 			o->agent->id, to, o->team->file, task, to);
 	paths = call_texts(c, "paths", &n);
-	if (n > VERB_WORDS_MOST - 20)
-		return err_set(
-			e, ERR_USAGE, "\"paths\" has more than %d words.", VERB_WORDS_MOST - 20);
+	if (n > VERB_ARGS_MOST)
+		return err_set(e, ERR_USAGE, "\"paths\" has more than %d words.", VERB_ARGS_MOST);
 	begin_task_verb(c, &w, "hand-over");
 	verb_word(&w, "--");
 	verb_word(&w, task);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <berth/check.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 
@@ -23,8 +24,8 @@
 
 void verb_word(struct verb_words *w, const char *word)
 {
-	if (w->n < VERB_WORDS_MOST)
-		w->v[w->n++] = word;
+	CHECK(w->n < VERB_WORDS_MOST);
+	w->v[w->n++] = word;
 }
 
 struct verb_process {
@@ -214,7 +215,9 @@ int verb_run(struct call *c, const struct verb_words *w, struct err *e)
 void verb_begin(struct call *c, struct verb_words *w)
 {
 	*w = (struct verb_words){.n = 0};
-	verb_word(w, call_options(c)->verbs);
+	for (size_t i = 0; i < call_options(c)->verbs.n; i++)
+		verb_word(w, call_options(c)->verbs.word[i]);
+	/* As it was when this server was started, whatever the settings have become. */
 	if (call_options(c)->policy->read_only)
 		verb_word(w, "--read-only");
 }

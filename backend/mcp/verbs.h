@@ -9,13 +9,15 @@
 
 #include "mcp/server.h"
 
-#define VERB_WORDS_MOST 300
+#define VERB_ARGS_MOST 280 /* of a call, among the words */
+#define VERB_WORDS_MOST 400
 
 struct verb_words {
 	const char *v[VERB_WORDS_MOST + 1];
 	size_t n;
 };
 
+/* With all that this server was started with.  For whom it is, is in the environment (AUDIT_FOR_AGENT). */
 void verb_begin(struct call *c, struct verb_words *w);
 void verb_word(struct verb_words *w, const char *word); /* of the caller's until it has run */
 

@@ -41,7 +41,9 @@ struct mcp_options {
 	int in, out;
 	int stop;            /* readable: end; -1: none */
 	const char *version; /* of berth */
-	const char *verbs;   /* the program that runs what is a command line: "/usr/bin/berth" */
+	/* How berth is called for what is a command line of its own: the program, and the global options that this one
+	 * was given: "/usr/bin/berth", "--settings", ... */
+	struct words verbs;
 };
 
 /* 0: the client is done.  ERR_CONFIG, ERR_REFUSED: the agent's directories cannot be served. */

@@ -432,6 +432,30 @@ def _():
         assert "not a workspace" in c.fails("checkpoint")
 
 
+@case("what berth calls of itself has its global options, and is the agent's in the log")
+def _():
+    with open("mine.yaml", "w", encoding="utf-8") as out:
+        out.write("journal: {commands: 1}\n")
+    with open("tool.yaml", "w", encoding="utf-8") as out:
+        out.write(f"agents:\n  one: {{image: 'box:1', workspace: {os.environ['XDG_DATA_HOME']}/berth/workspaces/tasks/t}}\n"
+                  "custom_tools:\n  t: {image: 'box:1', command: [x]}\n")
+    os.chmod("tool.yaml", 0o644)
+    with Client("tool.yaml", "-H", f"unix://{os.getcwd()}/other.sock", "--settings", "mine.yaml") as c:
+        assert "other.sock" in c.call("run_tool", tool="t")["error"]
+        assert "other.sock" in c.call("limits")["note"]
+        c.call("checkpoint", checkpoint="second")
+        with open("mine.yaml", "w", encoding="utf-8") as out:
+            out.write("jurnal: {}\n")
+        for name, arguments in (("checkpoint", {}), ("restore", {"checkpoint": "second"}), ("workspace_info", {}), ("limits", {})):
+            got = c.ask("tools/call", name=name, arguments=arguments)["result"]
+            assert "mine.yaml" in json.dumps(got), (name, got)
+    with Client("tool.yaml", "--read-only") as c:
+        assert "read-only" in c.fails("checkpoint") and "read-only" in c.fails("restore", checkpoint="second")
+    done = subprocess.run([BERTH, "audit", "list", "--json", "--agent", "one"], capture_output=True, text=True, check=True)
+    seen = {a.get("act") for a in map(json.loads, done.stdout.splitlines())}
+    assert {"workspace.checkpoint", "workspace.restore", "tool.run"} <= seen, seen
+
+
 @case("each agent has its own custom tools, and no more time than the tool")
 def _():
     with open("tools.yaml", "w", encoding="utf-8") as out:

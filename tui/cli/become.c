@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <berth/arena.h>
 #include <berth/runtime.h>
 
 #include "cli/cli.h"
@@ -28,6 +29,41 @@ static int secure_descriptors(struct err *e)
 		"berth needs %u open files at once, and this process may have %lu (ulimit -n): "
 		"too many open files. Raise the limit and try again.",
 		FILES_NEEDED, (unsigned long)limit.rlim_cur);
+}
+
+static bool is_own_option(const char *name)
+{
+	static const char *const own[] = {
+		"team", "script", "demo", "record", "replay", "help", "version", NULL};
+
+	for (const char *const *o = own; *o; o++)
+		if (!strcmp(*o, name))
+			return true;
+	return false;
+}
+
+static bool is_global_option(const struct cli *c, const struct cli_option *o)
+{
+	for (const struct cli_option *g = c->root->options; g->name; g++)
+		if (g == o)
+			return true;
+	return false;
+}
+
+const char **cli_call_words(const struct cli *c, const char *program, struct arena *mem, size_t *n)
+{
+	const char **words = arena_array(mem, c->ngiven + 1, sizeof *words);
+
+	*n = 0;
+	words[(*n)++] = program;
+	for (size_t i = 0; i < c->ngiven; i++) {
+		const struct cli_given *g = &c->given[i];
+
+		if (is_global_option(c, g->option) && !is_own_option(g->option->name))
+			words[(*n)++] = arena_printf(mem, "--%s%s%s", g->option->name,
+				g->value ? "=" : "", g->value ? g->value : "");
+	}
+	return words;
 }
 
 int cli_become(const char *program, char **argv, struct err *e)

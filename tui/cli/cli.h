@@ -110,6 +110,11 @@ int cli_name_host(struct cli *c, char **ret, struct err *e);
 /* Become `program` of the same build as this one.  Returns only with an error. */
 int cli_become(const char *program, char **argv, struct err *e);
 
+/* How this berth calls another one: the program, then each global option of this line but the team file, which not every
+ * command takes, and those of the console or of this line alone.  In `mem`, as are the words. */
+struct arena;
+const char **cli_call_words(const struct cli *c, const char *program, struct arena *mem, size_t *n);
+
 /* "berth: sentence" on stderr, neutralised; returns the exit code of its kind. */
 int cli_fail(const struct err *e);
 /* Flush stdout: 0, or 1 with a sentence when what was printed did not arrive. */

@@ -85,7 +85,6 @@ static int serve_mcp(
 		return -1;
 	o.out = 1;
 	o.version = berth_build.version;
-	o.verbs = berth;
 	o.io_depth = (unsigned)s->files_io_depth;
 	o.io_uring = s->files_io_uring == ASCII_YES ? 1 : s->files_io_uring == ASCII_NO ? -1 : 0;
 	if (pipe2(stop, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -96,6 +95,7 @@ static int serve_mcp(
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
 	arena_init(&mem, 1024);
+	o.verbs.word = cli_call_words(c, berth, &mem, &o.verbs.n);
 	if (!cli_policy(c, &policy, &mem, e)) {
 		o.policy = &policy;
 		rc = mcp_serve(&o, e);

@@ -423,6 +423,10 @@ static void print_tail(void)
 			"are masked, output is counted. Topics: engine, lane, commands, "
 			"events; default: all. For bug reports; read it before you pass it on");
 	puts(".TP");
+	print_text_line("BERTH_FOR_AGENT=ID");
+	print_text_line(
+		"set by berth mcp for the commands that it starts: the audit log records them as that agent's");
+	puts(".TP");
 	print_text_line("NO_COLOR");
 	print_text_line("when not empty: no colour");
 	puts(".TP");
