@@ -14,9 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <openssl/evp.h>
+
 #include <berth/agents.h>
 #include <berth/clock.h>
 #include <berth/file.h>
+#include <berth/hex.h>
 #include <berth/mem.h>
 
 #include "mcp/tools_commands.h"
@@ -311,6 +314,18 @@ static bool put_streams(struct call *call, const struct command *c)
 	size_t most = (size_t)call_number(call, "max_output", ANSWER_MOST);
 	bool more = false;
 
+/* No rule judges it: what it was can be told apart afterwards. */
+static const char *describe_input(struct call *call, const struct json *text)
+{
+	unsigned char sum[32];
+	char hex[2 * sizeof sum + 1];
+
+	if (!EVP_Digest(text->text, text->len, sum, NULL, EVP_sha256(), NULL))
+		return NULL;
+	hex_text(hex, sum, sizeof sum);
+	return arena_printf(&call->mem, "%zu bytes, SHA-256 %s", text->len, hex);
+}
+
 	for (int i = 1; i <= 2; i++) {
 		const struct str *s = &c->out[i];
 
@@ -364,6 +379,7 @@ static void *run_beside(void *ctx)
 	struct recorder by = {.program = "mcp", .policy = s->o->policy, .audit = s->audit};
 
 	run_kept_command(c, &by);
+	c->request.in_note = input ? describe_input(call, input) : NULL;
 	cleanup_close(&c->input_from);
 	return NULL;
 }

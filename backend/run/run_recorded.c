@@ -20,7 +20,7 @@ struct entry {
 	struct recorder *by;
 	struct recording rec;
 	struct str command;
-	struct key_value kv[6];
+	struct key_value kv[7];
 	struct str env; /* names: a value may be a secret */
 	char how[64];
 	struct rulebook_save save;
@@ -55,6 +55,8 @@ static struct audit_record describe_command(struct entry *x, const struct run_re
 		x->kv[r.nparams++] = (struct key_value){"user", x->q->user, false};
 	if (x->q->cwd)
 		x->kv[r.nparams++] = (struct key_value){"directory", x->q->cwd, false};
+	if (x->q->in_note)
+		x->kv[r.nparams++] = (struct key_value){"stdin", x->q->in_note, false};
 	if (x->env.len)
 		x->kv[r.nparams++] = (struct key_value){"variables", x->env.s, false};
 	return r;

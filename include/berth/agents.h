@@ -141,6 +141,8 @@ struct run_request {
 	int columns, rows;
 	/* Where the streams come from and go to; -1: nothing / dropped.  Blocking descriptors are fine. */
 	int in, out, error;
+	const char *
+		in_note; /* what the log says of the whole input, where that is known before; NULL: nothing */
 	uint64_t
 		output_max; /* of each stream; the rest is read, dropped and counted; 0: no limit */
 	/* Called for each piece of output instead of writing it to out or error; may be NULL. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """mcp.py - `berth mcp` with a container: commands, what runs beside, cancelling, tools, and an end that leaves nothing."""
+import hashlib
 import json
 import os
 import subprocess
@@ -58,6 +59,8 @@ def _():
         assert got["exit_code"] == 3 and got["ended"] == "exit" and not got["success"], got
         got = c.call("execute_command", argv=["sh", "-c", 'echo "$A$0"; cat', "x y"], env={"A": "b"}, stdin="in")
         assert got["stdout"] == "bx y\nin" and got["success"], got
+        told = subprocess.run([BERTH, "audit", "list", "--json", "--act", "container.exec"], capture_output=True, text=True, check=True).stdout
+        assert f"2 bytes, SHA-256 {hashlib.sha256(b'in').hexdigest()}" in told, told
         got = c.call("execute_command", command="id -u; touch made", work_dir="/tmp")
         assert got["stdout"] == "1000\n", got
         got = c.call("execute_command", command="sleep 100", timeout=1)

@@ -561,7 +561,8 @@ static const struct cli_command commands[] = {
 		.needs = NEEDS_ENGINE | TAKES_TEAM, .takes_words = CLI_WORDS_NEEDED,
 		.help = "run a command in a running agent or any other container",
 		.about =
-			"Standard input is passed on unless it is a terminal.  Exits with the code of the "
+			"Standard input is passed on unless it is a terminal; no command rule looks at it, "
+			"and it is not recorded.  Exits with the code of the "
 			"command (128+n for a signal), with 124 when it timed out, 125 when berth itself "
 			"failed, 126 when it cannot be executed, 127 when it is not found.  When it ends, so "
 			"does everything it started.  The command rules are those that the agent was brought "
