@@ -76,6 +76,8 @@ const struct setting setting_table[] = {
 		"Requests at once while files wait for a disk; 0: measured once per disk."},
 	{"files.io_uring", SETTING_CHOICE, AT(files_io_uring), 0, 0, ascii_words,
 		"Use io_uring for them: auto (where it measured faster), yes or no."},
+	{"mcp.memory", SETTING_BYTES, AT(mcp_memory), 64 << 20, 1e12, NULL,
+		"What one `berth mcp` may hold at a time for its calls and their answers; beyond it they wait or are refused."},
 	{"workspaces.done_days", SETTING_INT, AT(workspaces_done_days), -1, 36500, NULL,
 		"Days after which `workspace clean --due` archives a task that is done; -1: never."},
 	{"workspaces.failed_days", SETTING_INT, AT(workspaces_failed_days), -1, 36500, NULL,

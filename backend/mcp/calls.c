@@ -30,7 +30,6 @@
 #define STAND_BACK \
 	5 /* added to the niceness of long calls and of the file workers that they start */
 #define LONG_MOST (MCP_CALLS_MAX / 2)
-#define HELD_MOST ((size_t)256 << 20)
 
 /* -- the record ------------------------------------------------------------------------------------ */
 
@@ -88,6 +87,17 @@ static void describe_call(struct call *c, struct audit_record *r, struct key_val
 
 /* -- one call -------------------------------------------------------------------------------------- */
 
+/* All of it or nothing: groups besides were given up at the start.  Neither call says whether it failed. */
+static int become_user(const struct reach *r, struct err *e)
+{
+	setfsgid(r->gid);
+	setfsuid(r->uid);
+	if ((gid_t)setfsgid((gid_t)-1) == r->gid && (uid_t)setfsuid((uid_t)-1) == r->uid)
+		return 0;
+	return err_set(e, ERR_FAILED, "The server cannot work as the agent's user %u:%u.",
+		(unsigned)r->uid, (unsigned)r->gid);
+}
+
 /* What root does here it does as the user of the container: it reaches no further, and what is made is his. */
 static int run_tool_as_user(struct call *c, struct err *e)
 {
@@ -98,11 +108,7 @@ static int run_tool_as_user(struct call *c, struct err *e)
 	/* Before: that user does not see what berth has noted. */
 	if (c->tool->group == MCP_FILES && !(c->tool->hints & HINT_READS))
 		agents_check_room(call_options(c)->agent->container, &c->full);
-	if (change) {
-		setfsgid(r->gid);
-		setfsuid(r->uid);
-	}
-	rc = c->tool->run(c, e);
+	rc = change && become_user(r, e) ? -1 : c->tool->run(c, e);
 	if (change) {
 		setfsuid(0);
 		setfsgid(getegid());
@@ -279,9 +285,11 @@ static void run_call(struct call *c)
 	}
 	if (call_cancelled(c))
 		rc = err_set(&e, ERR_CANCELLED, "cancelled");
-	else if (call_check(c->tool, c->args, &e) || run_recorded_tool(c, &e))
+	else if (call_check(c->tool, c->args, &e) || budget_enter(c, &e) ||
+		run_recorded_tool(c, &e) || budget_answer(c, &e))
 		rc = -1;
 	answer_call(c, rc ? &e : NULL);
+	budget_leave(c);
 	call_release(c);
 }
 
@@ -362,6 +370,7 @@ static void *serve_calls(void *ctx)
 		run_call(c);
 		pthread_mutex_lock(&s->lock);
 		s->busy--;
+		s->ended++;
 		s->held -= bytes;
 		pthread_cond_broadcast(&s->less);
 		pthread_mutex_unlock(&s->lock);
@@ -407,7 +416,7 @@ void calls_add(struct server *s, struct call *c)
 
 	pthread_mutex_lock(&s->lock);
 	while ((calls_waiting(s) >= MCP_WAITING_MAX ||
-		       (s->held && s->held + c->bytes > HELD_MOST)) &&
+		       (s->held && s->held + c->bytes > budget_total(s) / 8)) &&
 		!s->left(s))
 		wait_for_less(s);
 	if (q->waiting >= q->idle && q->workers < most)
@@ -569,7 +578,7 @@ void calls_cancel(struct server *s, const char *id)
 
 /* -- the end --------------------------------------------------------------------------------------- */
 
-bool calls_idle(struct server *s)
+bool calls_idle(struct server *s, size_t *ended)
 {
 	bool idle;
 
@@ -577,6 +586,7 @@ bool calls_idle(struct server *s)
 	while ((s->busy || calls_waiting(s)) && wait_for_less(s) != ETIMEDOUT)
 		;
 	idle = !s->busy && !calls_waiting(s);
+	*ended = s->ended;
 	pthread_mutex_unlock(&s->lock);
 	return idle;
 }

@@ -27,7 +27,9 @@
 #define KEPT 64                         /* commands in the table, ended ones included */
 #define RUNNING_MOST 32                 /* beside calls */
 #define OUTPUT_MOST ((uint64_t)1 << 20) /* of each stream */
+#define OUTPUT_PART 8                   /* of the server's memory, for the output of all of them */
 #define ANSWER_MOST 65536 /* of each stream, in one answer where no other is asked for */
+#define ANSWER_BYTES 6    /* that one takes in an answer while it is made */
 #define TIMEOUT_S 60      /* where neither the call nor the definition says */
 #define WRITE_MS 5000
 #define END_MS 10000
@@ -61,6 +63,7 @@ struct command_table {
 	pthread_cond_t change; /* output, or an end */
 	struct command *first;
 	size_t n, beside;
+	size_t bytes; /* of output */
 	int64_t last_id;
 };
 
@@ -76,18 +79,29 @@ static void free_command(struct command *c)
 	free(c);
 }
 
-/* Under the lock: the oldest ended ones make room. */
-static void trim_table(struct command_table *t)
+/* Under the lock. */
+static void forget_command(struct command_table *t, struct command **at)
 {
-	for (struct command **at = &t->first; *at && t->n >= KEPT;) {
+	struct command *c = *at;
+
+	*at = c->next;
+	t->n--;
+	t->bytes -= c->out[1].len + c->out[2].len;
+}
+
+/* Under the lock: the oldest ended ones make room, for another and for `bytes` of output. */
+static void trim_table(struct command_table *t, size_t bytes)
+{
+	size_t most = budget_total(t->server) / OUTPUT_PART;
+
+	for (struct command **at = &t->first; *at && (t->n >= KEPT || t->bytes + bytes > most);) {
 		struct command *c = *at;
 
 		if (c->running || c->users) {
 			at = &c->next;
 			continue;
 		}
-		*at = c->next;
-		t->n--;
+		forget_command(t, at);
 		if (c->beside)
 			pthread_join(c->thread, NULL);
 		free_command(c);
@@ -111,7 +125,7 @@ static struct command *add_command(struct command_table *t, const char *text)
 		str_init(&c->out[i]);
 	arena_init(&c->mem, 1024);
 	pthread_mutex_lock(&t->lock);
-	trim_table(t);
+	trim_table(t, 0);
 	c->id = ++t->last_id;
 	for (at = &t->first; *at; at = &(*at)->next)
 		;
@@ -138,8 +152,7 @@ static void remove_command(struct command_table *t, struct command *c)
 	pthread_mutex_lock(&t->lock);
 	for (struct command **at = &t->first; *at; at = &(*at)->next)
 		if (*at == c) {
-			*at = c->next;
-			t->n--;
+			forget_command(t, at);
 			break;
 		}
 	c->listed = false;
@@ -171,14 +184,19 @@ static void take_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct command *c = ctx;
 	struct command_table *t = c->table;
-	size_t room, take;
+	size_t most = budget_total(t->server) / OUTPUT_PART, room, take;
 
 	if (stream < 1 || stream > 2)
 		return;
 	pthread_mutex_lock(&t->lock);
+	if (t->bytes + n > most)
+		trim_table(t, n);
 	room = OUTPUT_MOST - c->out[stream].len;
+	if (room > most - (t->bytes < most ? t->bytes : most))
+		room = most - (t->bytes < most ? t->bytes : most);
 	take = n < room ? n : room;
 	str_add(&c->out[stream], bytes, take);
+	t->bytes += take;
 	c->dropped += n - take;
 	pthread_cond_broadcast(&t->change);
 	pthread_mutex_unlock(&t->lock);
@@ -296,6 +314,18 @@ static int tell_not_run(const struct command *c, struct err *e)
 	return why->kind ? err_copy(e, why) : err_set(e, ERR_FAILED, "It did not run.");
 }
 
+/* No rule judges it: what it was can be told apart afterwards. */
+static const char *describe_input(struct call *call, const struct json *text)
+{
+	unsigned char sum[32];
+	char hex[2 * sizeof sum + 1];
+
+	if (!EVP_Digest(text->text, text->len, sum, NULL, EVP_sha256(), NULL))
+		return NULL;
+	hex_text(hex, sum, sizeof sum);
+	return arena_printf(&call->mem, "%zu bytes, SHA-256 %s", text->len, hex);
+}
+
 static int input_of_text(const struct json *text, struct err *e)
 {
 	int fd = memfd_create("input", MFD_CLOEXEC);
@@ -312,20 +342,13 @@ static int input_of_text(const struct json *text, struct err *e)
 static bool put_streams(struct call *call, const struct command *c)
 {
 	size_t most = (size_t)call_number(call, "max_output", ANSWER_MOST);
+	struct err full = ERR_INIT;
 	bool more = false;
 
-/* No rule judges it: what it was can be told apart afterwards. */
-static const char *describe_input(struct call *call, const struct json *text)
-{
-	unsigned char sum[32];
-	char hex[2 * sizeof sum + 1];
-
-	if (!EVP_Digest(text->text, text->len, sum, NULL, EVP_sha256(), NULL))
-		return NULL;
-	hex_text(hex, sum, sizeof sum);
-	return arena_printf(&call->mem, "%zu bytes, SHA-256 %s", text->len, hex);
-}
-
+	/* What does not fit beside other answers is left for read_command. */
+	if (most > ANSWER_MOST &&
+		budget_more(call, ANSWER_BYTES * (c->out[1].len + c->out[2].len), &full))
+		most = ANSWER_MOST;
 	for (int i = 1; i <= 2; i++) {
 		const struct str *s = &c->out[i];
 
@@ -356,6 +379,7 @@ int tool_execute(struct call *call, struct err *e)
 	c = add_command(t, text);
 	c->request = r;
 	c->request.in = in;
+	c->request.in_note = input ? describe_input(call, input) : NULL;
 	c->request.cancel_fd = call_cancel_fd(call);
 	run_kept_command(c, &call->worker->by);
 	rc = c->ok || c->result.ended == ENDED_TIMEOUT ? 0 : tell_not_run(c, e);
@@ -379,7 +403,6 @@ static void *run_beside(void *ctx)
 	struct recorder by = {.program = "mcp", .policy = s->o->policy, .audit = s->audit};
 
 	run_kept_command(c, &by);
-	c->request.in_note = input ? describe_input(call, input) : NULL;
 	cleanup_close(&c->input_from);
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <malloc.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +20,10 @@
 
 #define CHUNK 65536
 #define HEAPS 4
-#define LAST_MS 10000 /* for what is under way when the client has closed its end */
-#define END_S 15      /* for what was cancelled then */
+/* What is under way when the client has closed its end goes on for so long after each call that ends, and altogether: */
+#define LAST_MS 1000
+#define LAST_ALL_MS 10000
+#define END_S 15 /* for what was cancelled then and is stuck in the kernel */
 
 /* -- lines ----------------------------------------------------------------------------------------- */
 
@@ -103,26 +106,56 @@ static bool client_left(const struct server *s)
 	return s->gone || poll(p, 2, 0) < 0 || p[0].revents & (POLLERR | POLLNVAL) || p[1].revents;
 }
 
+/* A client that lives and reads nothing keeps whoever writes to it, and those that wait for him: no call ends in order any more,
+ * and the kernel ends us. */
+static bool is_client_stuck(struct server *s)
+{
+	struct timespec until = clock_in_ms(LEAVE_MS);
+
+	if (pthread_mutex_clocklock(&s->out_lock, CLOCK_MONOTONIC, &until))
+		return true;
+	pthread_mutex_unlock(&s->out_lock);
+	return false;
+}
+
 /* What was asked before the client closed its end is answered, as long as somebody reads it. */
 static void finish_calls(struct server *s, bool answers)
 {
-	int64_t until = clock_mono_ns() + LAST_MS * 1000000ll;
+	int64_t now = clock_mono_ns(), end = now + LAST_ALL_MS * 1000000ll;
+	int64_t until = now + LAST_MS * 1000000ll;
+	size_t ended = 0, n;
 
-	while (answers && !client_left(s) && clock_mono_ns() < until)
-		if (calls_idle(s))
+	for (; answers && !client_left(s) && now < until && now < end; now = clock_mono_ns()) {
+		if (calls_idle(s, &n))
 			return;
-	/* A client that lives and reads nothing keeps whoever writes to it: the kernel ends us then. */
+		if (n != ended)
+			until = now + LAST_MS * 1000000ll;
+		ended = n;
+	}
 	alarm(END_S);
+	atomic_store(&s->leaving, true);
 	calls_cancel(s, NULL);
+	if (is_client_stuck(s))
+		raise(SIGALRM);
 }
 
-int mcp_serve(const struct mcp_options *o, struct err *e)
+static void release_server(struct server *s)
+{
+	audit_close(s->audit);
+	files_close(s->opener);
+	for (size_t i = 0; i < COUNT(s->queue); i++)
+		pthread_cond_destroy(&s->queue[i].work);
+	pthread_cond_destroy(&s->less);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->out_lock);
+}
+
+int server_begin(struct server *s, const struct mcp_options *o, struct err *e)
 {
 	const struct files_options fo = {.program = "mcp", .avoid = FILES_AVOID_BOARD};
 	const struct audit_options ao = {.program = "mcp", .agent = o->agent ? o->agent->id : NULL};
-	struct server s = {.o = o, .left = client_left};
-	int rc = -1;
 
+	*s = (struct server){.o = o, .left = client_left};
 	/* Many calls at once, in as many heaps as glibc would make, keep most of what they took. */
 	mallopt(M_ARENA_MAX, HEAPS);
 	/* What is started here is recorded as this agent's. */
@@ -133,41 +166,50 @@ int mcp_serve(const struct mcp_options *o, struct err *e)
 	/* What is done as the user of the container is not done with root's groups. */
 	if (geteuid() == 0 && setgroups(0, NULL) < 0)
 		return err_sys(e, errno, "cannot give up root's groups");
+	for (size_t i = 0; i < COUNT(s->queue); i++) {
+		s->queue[i].last = &s->queue[i].first;
+		pthread_cond_init(&s->queue[i].work, NULL);
+	}
+	pthread_mutex_init(&s->out_lock, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->less, NULL);
+	s->opener = files_open(&fo);
+	s->audit = audit_open(&ao, e);
+	if (!s->audit || (o->agent && reach_open(&s->reach, o->agent, o->policy, s->opener, e))) {
+		release_server(s);
+		return -1;
+	}
+	/* Without one jobs are not shown. */
+	s->board = board_open("mcp", NULL);
+	s->shown = callboard_open(o->who, NULL);
+	s->read = reads_new();
+	s->commands = commands_new(s);
+	s->tasks = tasks_new(s);
+	s->listeners = listeners_new(s);
+	return 0;
+}
 
-	for (size_t i = 0; i < COUNT(s.queue); i++) {
-		s.queue[i].last = &s.queue[i].first;
-		pthread_cond_init(&s.queue[i].work, NULL);
-	}
-	pthread_mutex_init(&s.out_lock, NULL);
-	pthread_mutex_init(&s.lock, NULL);
-	pthread_cond_init(&s.less, NULL);
-	s.opener = files_open(&fo);
-	s.audit = audit_open(&ao, e);
-	if (s.audit && (!o->agent || !reach_open(&s.reach, o->agent, o->policy, s.opener, e))) {
-		/* Without one jobs are not shown. */
-		s.board = board_open("mcp", NULL);
-		s.shown = callboard_open(o->who, NULL);
-		s.read = reads_new();
-		s.commands = commands_new(&s);
-		s.tasks = tasks_new(&s);
-		s.listeners = listeners_new(&s);
-		finish_calls(&s, read_messages(&s));
-		calls_end(&s);
-		listeners_end(s.listeners);
-		tasks_free(s.tasks);
-		commands_end(s.commands);
-		reads_free(s.read);
-		callboard_close(s.shown);
-		board_close(s.board);
-		reach_close(&s.reach);
-		rc = 0;
-	}
-	audit_close(s.audit);
-	files_close(s.opener);
-	for (size_t i = 0; i < COUNT(s.queue); i++)
-		pthread_cond_destroy(&s.queue[i].work);
-	pthread_cond_destroy(&s.less);
-	pthread_mutex_destroy(&s.lock);
-	pthread_mutex_destroy(&s.out_lock);
-	return rc;
+void server_end(struct server *s)
+{
+	atomic_store(&s->leaving, true);
+	calls_end(s);
+	listeners_end(s->listeners);
+	tasks_free(s->tasks);
+	commands_end(s->commands);
+	reads_free(s->read);
+	callboard_close(s->shown);
+	board_close(s->board);
+	reach_close(&s->reach);
+	release_server(s);
+}
+
+int mcp_serve(const struct mcp_options *o, struct err *e)
+{
+	struct server s;
+
+	if (server_begin(&s, o, e))
+		return -1;
+	finish_calls(&s, read_messages(&s));
+	server_end(&s);
+	return 0;
 }

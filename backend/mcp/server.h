@@ -2,7 +2,8 @@
  * server.h - the server: what is being answered, and the way out.
  *
  * Files, each of which calls only those behind it: server.c reads lines and ends in order, session.c is the protocol,
- * calls.c the threads, tasks.c, listen.c and resources.c what there is beside tools, tools.c the table of tools,
+ * calls.c the threads, budget.c
+ * their memory, tasks.c, listen.c and resources.c what there is beside tools, tools.c the table of tools,
  * tools_*.c and commands.c the tools, verbs.c command lines of berth; tool_call.c what they may use, arguments.c what
  * they were given, messages.c what is said, areas.c and reads.c know nobody.
  */
@@ -19,6 +20,7 @@ struct tasks;
 struct listeners;
 
 #define RESOURCE_URI_MAX 128
+#define LEAVE_MS 500
 
 struct server {
 	const struct mcp_options *o;
@@ -34,15 +36,18 @@ struct server {
 	pthread_mutex_t out_lock;
 	bool (*left)(const struct server *s); /* the client has gone, or an end was asked for */
 	_Atomic bool gone;                    /* the client does not read any more */
+	_Atomic bool
+		leaving; /* what still runs was cancelled; nothing is waited for longer than LEAVE_MS */
 
 	pthread_mutex_t lock; /* all below */
 	pthread_cond_t less;
 	struct call_queue {
 		struct call *first, **last; /* that wait for a thread */
 		size_t waiting, idle, workers;
+		size_t reserved; /* bytes, by calls that run (budget.c) */
 		pthread_cond_t work;
 	} queue[2]; /* those that are waited for; those that take their time */
-	size_t busy, resting, nworkers;
+	size_t busy, resting, nworkers, ended;
 	size_t held; /* bytes of the messages that wait or are worked on */
 	struct worker *worker[MCP_CALLS_MAX];
 	pthread_t thread[MCP_CALLS_MAX];
@@ -57,6 +62,10 @@ struct server {
 
 	struct read_files *read; /* that were read in this session, for read_before_delete */
 };
+
+/* server.c: all of mcp_serve but the messages; server_end waits for the calls. */
+int server_begin(struct server *s, const struct mcp_options *o, struct err *e);
+void server_end(struct server *s);
 
 /* messages.c: what is said.  The line's bytes, with its newline.  Any thread. */
 void message_line(struct server *s, const struct str *line);
@@ -110,8 +119,15 @@ void calls_add(struct server *s,
 	struct call *c); /* takes it; waits while too many wait, or too large ones */
 bool calls_known(struct server *s, const char *id);
 void calls_cancel(struct server *s, const char *id); /* NULL: all */
-bool calls_idle(struct server *s); /* nothing runs or waits; looks for a tenth of a second */
-void calls_end(struct server *s);  /* joins the threads */
+/* Nothing runs or waits; looks for a tenth of a second.  *ended: how many calls have. */
+bool calls_idle(struct server *s, size_t *ended);
+void calls_end(struct server *s); /* joins the threads */
+
+/* budget.c: memory.  Each call: enter before it runs, answer before its answer is made, leave. */
+size_t budget_total(const struct server *s);
+int budget_enter(struct call *c, struct err *e);
+int budget_answer(struct call *c, struct err *e);
+void budget_leave(struct call *c);
 
 /* tool_call.c */
 void call_release(struct call *c);

@@ -1,8 +1,8 @@
 /*
  * tasks.c - calls that take long, for clients that know tasks: a handle at once, the result when it is asked for.
  *
- * Only what a client has been told is kept: those that run, and of those that ended the last KEPT, up to KEPT_BYTES of
- * results.  They end with the server, as all that it runs does.
+ * Only what a client has been told is kept: those that run, and of those that ended the last KEPT, up to a part of the
+ * memory.  They end with the server, as all that it runs does.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "mcp/server.h"
 
 #define KEPT 64
-#define KEPT_BYTES ((size_t)64 << 20)
+#define KEPT_PART 8 /* of the server's memory, for their results */
 #define TTL_MS 3600000
 #define POLL_MS 500
 
@@ -78,7 +78,7 @@ static void trim_tasks(struct tasks *t)
 		struct mcp_task *k = *at;
 
 		if (!k->result ||
-			(t->ended <= KEPT && t->bytes <= KEPT_BYTES &&
+			(t->ended <= KEPT && t->bytes <= budget_total(t->server) / KEPT_PART &&
 				now - k->created_ms < TTL_MS)) {
 			at = &k->next;
 			continue;

@@ -52,6 +52,18 @@ struct arg_def {
 /* Not told: it may take every processor for long, and stands back behind the calls that do not. */
 #define HINT_LONG 8u
 
+/* What a call may answer, before which it waits for memory (budget.c); with the hints. */
+enum answers {
+	ANSWERS_LITTLE,
+	ANSWERS_FILES = 1 << 8,   /* those that its paths name, or a directory's names */
+	ANSWERS_TREE = 2 << 8,    /* names below a directory, without a limit of its own */
+	ANSWERS_ENTRIES = 3 << 8, /* "limit" of them */
+	ANSWERS_MATCHES = 4 << 8, /* "limit" of them, with "context" */
+	ANSWERS_TRANSFORM =
+		5 << 8, /* a quarter of the budget, for what it holds until it has written it */
+	ANSWERS_MASK = 7 << 8
+};
+
 struct tool {
 	const char *name; /* NULL ends the table */
 	unsigned group;   /* MCP_FILES ... */
@@ -87,6 +99,7 @@ struct call {
 	uint64_t shown;          /* on the list of calls */
 	size_t message_bytes;
 	size_t bytes;          /* of the message: what waits is bounded by their sum */
+	size_t reserved;       /* of the budget */
 	bool modern;           /* of the stateless revision */
 	bool looks;            /* nobody asked: whether something changed is looked at (listen.c) */
 	bool knows_tasks;      /* the client does: it may become one */
@@ -118,6 +131,8 @@ struct files *call_files(struct call *c);
 /* A descriptor that becomes readable when the call is cancelled. */
 int call_cancel_fd(struct call *c);
 bool call_cancelled(const struct call *c);
+/* So many bytes more than was estimated: ERR_REFUSED, where they do not fit. */
+int budget_more(struct call *c, size_t bytes, struct err *e);
 /* A person's word for it, in a console, or ERR_REFUSED: waits some minutes. */
 int call_ask(struct call *c, const char *what, const char *about, struct err *e);
 

@@ -12,7 +12,7 @@
 
 #define KEPT_MOST 16 /* names of reach_kept, at most */
 #define EDIT_MOST ((uint64_t)16 << 20)
-#define TRANSFORM_MOST ((uint64_t)256 << 20) /* of old and new contents in one call */
+#define DIFF_SHOWN 65536
 
 /* -- write ----------------------------------------------------------------------------------------- */
 
@@ -190,6 +190,8 @@ int tool_edit(struct call *c, struct err *e)
 	if (call_place(c, "path", REACH_WRITE, &p, e))
 		return -1;
 	rc = read_whole_place(c, &p, EDIT_MOST, &got, e);
+	if (!rc)
+		rc = lines_fit(c, &got->items[0], e);
 	if (!rc) {
 		str_add(&text, got->items[0].bytes, got->items[0].len);
 		rc = edit_text(c, &p, &got->items[0], &text, e);
@@ -262,7 +264,8 @@ int tool_transform(struct call *c, struct err *e)
 		.filter = {.ignore_files = true, .skip_hidden = true},
 		.preview = !json_is(dry, JSON_FALSE),
 		.diff = true,
-		.max_held = TRANSFORM_MOST,
+		.max_diff = DIFF_SHOWN,
+		.max_held = budget_total(c->server) / 4,
 		.promise = FILES_ALL_OR_NOTHING};
 	struct files_transform_result r = {.diff = STR_INIT};
 	const char *start;
@@ -281,8 +284,9 @@ int tool_transform(struct call *c, struct err *e)
 		jsonw_uint(&c->out, "files", r.files);
 		jsonw_uint(&c->out, "changed", r.changed);
 		jsonw_uint(&c->out, "replacements", r.replacements);
-		jsonw_textn(&c->out, "diff", r.diff.s, r.diff.len > 65536 ? 65536 : r.diff.len);
-		jsonw_bool(&c->out, "truncated", r.diff.len > 65536);
+		jsonw_textn(&c->out, "diff", r.diff.s,
+			r.diff.len > DIFF_SHOWN ? DIFF_SHOWN : r.diff.len);
+		jsonw_bool(&c->out, "truncated", r.diff.len > DIFF_SHOWN);
 	}
 	str_release(&r.diff);
 	return rc;
@@ -444,6 +448,8 @@ int tool_delete(struct call *c, struct err *e)
 				p.path);
 	}
 	for (size_t i = 0; i < n; i++) {
+		if (call_cancelled(c))
+			return err_set(e, ERR_CANCELLED, "cancelled");
 		if (reach_find(call_reach(c), paths[i], REACH_TREE, &p, e) ||
 			files_delete(call_files(c), p.root, p.rel, recursive, &t, e))
 			return -1;

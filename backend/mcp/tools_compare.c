@@ -11,6 +11,18 @@
 #define LISTED_MOST 1000 /* names of each kind in one answer */
 #define BATCH 64         /* pairs of files that are read at once */
 
+#define LINE_BYTES 100
+
+int lines_fit(struct call *c, const struct files_got *g, struct err *e)
+{
+	size_t n = 0;
+
+	for (const char *at = g->bytes, *end = at + g->len;
+		(at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+		n++;
+	return n * LINE_BYTES > g->len ? budget_more(c, n * LINE_BYTES - g->len, e) : 0;
+}
+
 int tool_compare_files(struct call *c, struct err *e)
 {
 	struct files_reading *a = NULL, *b = NULL;
@@ -22,7 +34,8 @@ int tool_compare_files(struct call *c, struct err *e)
 		call_place(c, "file2", REACH_READ, &second, e))
 		return -1;
 	rc = read_whole_place(c, &first, COMPARE_MOST, &a, e) ||
-		read_whole_place(c, &second, COMPARE_MOST, &b, e);
+		read_whole_place(c, &second, COMPARE_MOST, &b, e) ||
+		lines_fit(c, &a->items[0], e) || lines_fit(c, &b->items[0], e);
 	if (!rc) {
 		const struct files_got *x = &a->items[0], *y = &b->items[0];
 		bool equal = x->len == y->len && !memcmp(x->bytes, y->bytes, x->len);
@@ -83,7 +96,7 @@ static int scan_side(struct call *c, const char *name, struct side *s, struct er
 	if (files_scan(call_files(c), s->place.root, place_start(&s->place), &o, &scan, e))
 		return -1;
 	skip = strlen(place_start(&s->place));
-	while (files_scan_next(scan, &it)) {
+	while (!call_cancelled(c) && files_scan_next(scan, &it)) {
 		const char *path = it.path + skip;
 
 		path += *path == '/';
@@ -199,6 +212,10 @@ static int compare_sides(struct call *c, const struct side *a, const struct side
 	int rc = 0;
 
 	while (!rc && (i < a->n || k < b->n)) {
+		if (call_cancelled(c)) {
+			rc = err_set(e, ERR_CANCELLED, "cancelled");
+			break;
+		}
 		int order = i == a->n ? 1 : k == b->n ? -1 : strcmp(a->v[i].path, b->v[k].path);
 
 		if (order < 0)

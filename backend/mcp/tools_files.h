@@ -23,4 +23,7 @@ void put_place(struct str *out, const struct place_in *p, const char *rel);
 int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
 	struct files_reading **ret, struct err *e);
 
+/* The memory that is kept about each of its lines while it is edited or compared, where they are shorter than most. */
+int lines_fit(struct call *c, const struct files_got *g, struct err *e);
+
 #endif

@@ -16,10 +16,14 @@
 #include <unistd.h>
 
 #include <berth/check.h>
+#include <berth/clock.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 
 #define DOCUMENT_MOST ((size_t)16 << 20)
+#define DOCUMENT_STEP ((size_t)1 << 20)
+#define DOCUMENT_BYTES 7 /* that one takes until it is answered */
+#define TICK_MS 100
 #define SENTENCE_MOST ((size_t)65536)
 
 void verb_word(struct verb_words *w, const char *word)
@@ -32,7 +36,10 @@ struct verb_process {
 	pid_t pid;
 	int out[2], error[2];
 	struct str document, sentence;
+	size_t room; /* of the document, that there is memory for */
 	int status;
+	int64_t until; /* it is not waited for longer, by the monotonic clock; 0: it is */
+	struct err full;
 };
 
 /* Between fork and exec: nothing but system calls. */
@@ -80,18 +87,43 @@ static bool read_part(int *fd, struct str *to, size_t most)
 	return *fd >= 0;
 }
 
+/* Before the document grows beyond what there is memory for: it ends, or so does its process. */
+static void hold_document(struct call *c, struct verb_process *v)
+{
+	if (v->full.kind || v->document.len + 16384 <= v->room)
+		return;
+	if (!budget_more(c, DOCUMENT_BYTES * DOCUMENT_STEP, &v->full))
+		v->room += DOCUMENT_STEP;
+	else
+		kill(v->pid, SIGTERM);
+}
+
+/* It was asked to end, and is not waited for longer than this server is (server.h). */
+static bool is_verb_left(struct call *c, struct verb_process *v)
+{
+	int64_t now = clock_mono_ns();
+
+	if (!v->until && atomic_load(&c->server->leaving)) {
+		v->until = now + LEAVE_MS * 1000000ll;
+		kill(v->pid, SIGTERM);
+	}
+	return v->until && now >= v->until;
+}
+
 static void read_verb(struct call *c, struct verb_process *v)
 {
 	int cancel = call_cancel_fd(c);
 
-	while (v->out[0] >= 0 || v->error[0] >= 0) {
+	while ((v->out[0] >= 0 || v->error[0] >= 0) && !is_verb_left(c, v)) {
 		struct pollfd p[3] = {
 			{v->out[0], POLLIN, 0}, {v->error[0], POLLIN, 0}, {cancel, POLLIN, 0}};
 
-		if (poll(p, 3, -1) < 0)
+		if (poll(p, 3, TICK_MS) < 0)
 			continue;
-		if (p[0].revents)
-			read_part(&v->out[0], &v->document, DOCUMENT_MOST);
+		if (p[0].revents) {
+			hold_document(c, v);
+			read_part(&v->out[0], &v->document, v->full.kind ? 0 : DOCUMENT_MOST);
+		}
 		if (p[1].revents)
 			read_part(&v->error[0], &v->sentence, SENTENCE_MOST);
 		if (p[2].revents) {
@@ -164,8 +196,13 @@ static int finish_verb(
 	if (spawn_verb(v, w, e))
 		return -1;
 	read_verb(c, v);
+	/* It ends by itself: it was told to, and is again when this thread ends. */
+	if (v->out[0] >= 0 || v->error[0] >= 0)
+		return err_set(e, ERR_CANCELLED, "cancelled");
 	while (waitpid(v->pid, &v->status, 0) < 0 && errno == EINTR)
 		;
+	if (v->full.kind)
+		return err_copy(e, &v->full);
 	if (v->document.len || (WIFEXITED(v->status) && !WEXITSTATUS(v->status)))
 		return 0;
 	return err_set(e,
@@ -173,9 +210,10 @@ static int finish_verb(
 		"%.480s", last_sentence(&v->sentence));
 }
 
-#define VERB_PROCESS                                                                           \
-	{                                                                                      \
-		.out = {-1, -1}, .error = {-1, -1}, .document = STR_INIT, .sentence = STR_INIT \
+#define VERB_PROCESS                                                                            \
+	{                                                                                       \
+		.out = {-1, -1}, .error = {-1, -1}, .document = STR_INIT, .sentence = STR_INIT, \
+		.room = DOCUMENT_STEP                                                           \
 	}
 
 const struct json *verb_ask(struct call *c, const struct verb_words *w, struct err *e)

@@ -5,9 +5,9 @@
  * a request that names its version in _meta (2026-07-28) stands for itself; both may come in one process.
  * Requests are answered as they finish, up to MCP_CALLS_MAX at once.
  *
- * Limits: a message MCP_LINE_MAX bytes; jsonr.h's.
- * Thread: mcp_serve blocks the caller's until the client has closed its end and all is answered, or has gone
- * away, or `stop` becomes readable: then what still runs is ended.
+ * Limits: a message MCP_LINE_MAX bytes; jsonr.h's; mcp_options.memory.
+ * Thread: mcp_serve blocks the caller's until the client has closed its end and all is answered, or nothing more was
+ * for a second, or it has gone away, or `stop` becomes readable: then what still runs is ended.
  */
 #ifndef BERTH_MCP_H
 #define BERTH_MCP_H
@@ -38,6 +38,7 @@ struct mcp_options {
 	unsigned groups;
 	unsigned io_depth; /* as in files_options */
 	int io_uring;
+	uint64_t memory; /* bytes that calls and their answers may hold together */
 	int in, out;
 	int stop;            /* readable: end; -1: none */
 	const char *version; /* of berth */

@@ -104,6 +104,7 @@ struct settings {
 	uint64_t audit_keep_bytes;
 	int64_t files_io_depth; /* 0: measured */
 	int files_io_uring;     /* enum ascii_setting: auto, yes, no */
+	uint64_t mcp_memory;
 	/* Of each agent's journal (journal.h): commands, and bytes of each one's output. */
 	int64_t journal_commands;
 	uint64_t journal_bytes;

@@ -475,6 +475,37 @@ custom_tools:
             assert "at most 5 s" in c.fails("run_tool", tool="all", timeout=6)
 
 
+@case("a server of root's works as the agent's user, with no group of root's or of its own")
+def _():
+    if os.getuid():
+        print("# not root: the server has one identity")
+        return
+    for name, gid, mode in (("roots", 0, 0o640), ("others", 4242, 0o640), ("agents", 1000, 0o640)):
+        put(f"group_{name}", "text\n")
+        os.chown(f"{WS}/group_{name}", 0, gid)
+        os.chmod(f"{WS}/group_{name}", mode)
+        os.makedirs(f"{WS}/dir_{name}")
+        os.chown(f"{WS}/dir_{name}", 0, gid)
+        os.chmod(f"{WS}/dir_{name}", 0o2770)
+    groups = os.getgroups()
+    os.setgroups([0, 4242])
+    try:
+        with Client("team.yaml") as c:
+            assert c.call("read_text_file", path="group_agents") == "text\n"
+            c.call("write_file", path="dir_agents/new", content="x")
+            for name in ("roots", "others"):
+                c.fails("read_text_file", path=f"group_{name}")
+                c.fails("write_file", path=f"dir_{name}/new", content="x")
+                c.fails("list_directory", path=f"dir_{name}")
+            got = c.call("read_multiple_files", paths=["group_agents", "group_roots", "group_others"])
+            assert got.count("text") == 1 and got.count("Error - ") == 2, got
+    finally:
+        os.setgroups(groups)
+    made = os.stat(f"{WS}/dir_agents/new")
+    assert (made.st_uid, made.st_gid) == (1000, 1000), made
+    subprocess.run(["rm", "-rf", *(f"{WS}/{kind}_{name}" for kind in ("group", "dir") for name in ("roots", "others", "agents"))], check=True)
+
+
 @case("groups of tools")
 def _():
     with Client("team.yaml", "--tools", "files") as c:

@@ -185,6 +185,75 @@ def _():
         assert memory(c) < 900, memory(c)
 
 
+@case("calls and answers that nobody reads take no more memory than they may")
+def _():
+    put("lines", b"a\n" * (1 << 18))
+    with Client("team.yaml") as c:
+        numbers = [c.begin("tools/call", name="transform_files", arguments={"path": "lines", "pattern": "a", "replacement": "b" * 16})
+                   for _ in range(24)]
+        for n in numbers:
+            got = c.wait(n)["result"]["structuredContent"]
+            assert got["changed"] == 1 and got["truncated"] and len(got["diff"]) == 65536 and not got["applied"], got
+        # What one replacement expands to is bounded, too.
+        put("long", b"x" * 1000)
+        assert "MiB" in c.fails("transform_files", path="long", pattern=".+", replacement="$0" * 65536, regex=True)
+        assert memory(c) < 800, memory(c)
+    put("text", b"0123456789abcde\n" * (1 << 18))
+    with open("small.yaml", "w", encoding="utf-8") as f:
+        f.write("mcp: {memory: 64m}\n")
+    with subprocess.Popen([BERTH, "--settings", "small.yaml", "-c", "team.yaml", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        ask = [{"method": "initialize", "params": {"protocolVersion": "2025-11-25"}}]
+        ask += [{"method": "tools/call", "params": {"name": name, "arguments": {key: value}}} for _ in range(30)
+                for name, key, value in (("read_text_file", "path", "text"), ("read_multiple_files", "paths", ["text"]))]
+        server.stdin.write(b"".join(json.dumps({"jsonrpc": "2.0", "id": i, **m}).encode() + b"\n" for i, m in enumerate(ask)))
+        server.stdin.flush()
+        still = []
+
+        def rests():
+            """No thread runs, and none did at the last looks."""
+            states = []
+            for task in os.listdir(f"/proc/{server.pid}/task"):
+                with open(f"/proc/{server.pid}/task/{task}/stat", encoding="ascii") as stat:
+                    states.append(stat.read().rsplit(")", 1)[1].split()[0])
+            still.append(set(states) == {"S"} and len(states) > 2)
+            return len(still) > 10 and all(still[-10:])
+
+        wait_until(rests)
+        with open(f"/proc/{server.pid}/status", encoding="ascii") as status:
+            most = int(status.read().split("VmHWM:")[1].split()[0]) >> 10
+        server.kill()
+        assert most < (200 if os.environ["VARIANT"] in ("debug", "release") else 700), most
+    os.unlink(f"{WS}/text")
+    os.unlink(f"{WS}/lines")
+
+
+@case("it ends with its client, whatever runs: an engine that never answers, a person who is asked")
+def _():
+    team = "agents:\n  one: {image: 'box:1', workspace: %s, forks: 0}\ncustom_tools:\n  t: {image: 'box:1', command: [x]}\n" % WS
+    with open("tool.yaml", "w", encoding="utf-8") as f:
+        f.write(team)
+    os.chmod("tool.yaml", 0o644)
+
+    def children(c):
+        n = 0
+        for task in os.listdir(f"/proc/{c.server.pid}/task"):
+            with open(f"/proc/{c.server.pid}/task/{task}/children", encoding="ascii") as f:
+                n += len(f.read().split())
+        return n
+
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind("silent.sock")
+        silent.listen(16)
+        for name, arguments in (("run_tool", {"tool": "t"}), ("limits", {}), ("expose_port", {"port": 80})):
+            with Client("tool.yaml", "-H", f"unix://{os.getcwd()}/silent.sock") as c:
+                c.begin("tools/call", name=name, arguments=arguments)
+                if name != "expose_port":
+                    wait_until(lambda: children(c))
+                c.server.stdin.close()
+                assert c.server.wait(8) == 0, name  # two seconds on an idle machine
+    os.unlink("silent.sock")
+
+
 @case("a tree that is made to be long in an answer")
 def _():
     here = os.getcwd()

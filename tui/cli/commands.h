@@ -607,7 +607,12 @@ static const struct cli_command commands[] = {
 			"as its user, runs commands in that container, and runs custom tools.  Permissions, "
 			"command rules, limits and the audit log are the same as for every other way in.  "
 			"The client starts it, and ends it by closing its standard input.  With --operator "
-			"it belongs to no agent: it reads what a console shows, for an assistant of yours.",
+			"it belongs to no agent: it reads what a console shows, for an assistant of yours.  "
+			"What its calls and their answers hold is bounded (mcp.memory in berth.yaml); beyond "
+			"that they wait or are refused.  An agent sees and runs the custom tools whose agents: "
+			"names it; of those without, the ones that work in its workspace or name none.  Of a "
+			"command's standard input size and SHA-256 are recorded where it comes with the call; "
+			"no command rule looks at it.",
 		.options = mcp_options},
 	{"bench", "", .help = "measure, compare with earlier versions, report",
 		.verbs = bench_verbs},

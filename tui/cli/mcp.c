@@ -85,6 +85,7 @@ static int serve_mcp(
 		return -1;
 	o.out = 1;
 	o.version = berth_build.version;
+	o.memory = s->mcp_memory;
 	o.io_depth = (unsigned)s->files_io_depth;
 	o.io_uring = s->files_io_uring == ASCII_YES ? 1 : s->files_io_uring == ASCII_NO ? -1 : 0;
 	if (pipe2(stop, O_CLOEXEC | O_NONBLOCK) < 0)
