@@ -82,7 +82,7 @@ static void edit_free(struct edit *ed)
 }
 
 /* Count what is held before it is; false: it is more than may be, and the walk ends. */
-static bool hold(struct transforming *x, int64_t more)
+static bool hold_bytes(struct transforming *x, int64_t more)
 {
 	bool fits;
 
@@ -101,7 +101,7 @@ static bool hold(struct transforming *x, int64_t more)
 /* An edit holds `now` bytes, or will. */
 static bool hold_edit(struct transforming *x, struct edit *ed, uint64_t now)
 {
-	if (!hold(x, (int64_t)(now - ed->held)))
+	if (!hold_bytes(x, (int64_t)(now - ed->held)))
 		return false;
 	ed->held = now;
 	return true;
@@ -171,7 +171,7 @@ static struct edit *replace_matches(
 		matcher_replace(&w->local, s, o->replacement, o->replacement_len, &ed->new, NULL);
 		/* It ends there, unfinished. */
 		if (ed->new.len - before > w->local.expand_most)
-			fits = hold(x, (int64_t)x->most + 1);
+			fits = hold_bytes(x, (int64_t)x->most + 1);
 		copied = stop;
 		ed->replacements++;
 		from = stop > at ? stop : at + 1;
@@ -275,7 +275,7 @@ static ssize_t read_whole(struct transforming *x, struct worker *w, int fd, size
 	ssize_t got;
 
 	if (w->cap < cap) {
-		if (!hold(x, (int64_t)(cap - w->cap))) {
+		if (!hold_bytes(x, (int64_t)(cap - w->cap))) {
 			errno = EFBIG;
 			return -1;
 		}
@@ -429,10 +429,10 @@ static int run_transform(struct transforming *x, struct files *f, struct files_r
 
 		if (op_stopped(&x->op))
 			return op_cancelled(e);
-		if (!hold(x, (int64_t)ed->diff.len))
+		if (!hold_bytes(x, (int64_t)ed->diff.len))
 			return refuse_held(x, e);
 		str_add(&res->diff, ed->diff.s, ed->diff.len);
-		hold(x, -(int64_t)ed->diff.cap);
+		hold_bytes(x, -(int64_t)ed->diff.cap);
 		str_release(&ed->diff);
 	}
 	return x->o->preview || x->n == 0 ? 0 : write_edits(x, f, r, e);

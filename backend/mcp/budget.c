@@ -84,7 +84,7 @@ static size_t estimate_answer(struct call *c)
 /* -- reservations ---------------------------------------------------------------------------------- */
 
 /* Under the lock: does so much more fit?  The only call that holds anything has half of it all. */
-static bool fits(const struct call *c, size_t more)
+static bool has_room(const struct call *c, size_t more)
 {
 	const struct server *s = c->server;
 	const struct call_queue *q = c->worker->queue;
@@ -98,7 +98,7 @@ static bool fits(const struct call *c, size_t more)
 	return q->reserved + more <= part && all + more <= total / 4 * 3;
 }
 
-static void take(struct call *c, size_t more)
+static void reserve_bytes(struct call *c, size_t more)
 {
 	c->worker->queue->reserved += more;
 	c->reserved += more;
@@ -125,7 +125,7 @@ int budget_enter(struct call *c, struct err *e)
 	pthread_mutex_lock(&s->lock);
 	if (bytes > budget_total(s) / 2)
 		rc = refuse_memory(c, bytes, e);
-	while (!rc && !fits(c, bytes)) {
+	while (!rc && !has_room(c, bytes)) {
 		struct timespec until = clock_in_ms(100);
 
 		if (call_cancelled(c))
@@ -134,7 +134,7 @@ int budget_enter(struct call *c, struct err *e)
 			pthread_cond_clockwait(&s->less, &s->lock, CLOCK_MONOTONIC, &until);
 	}
 	if (!rc)
-		take(c, bytes);
+		reserve_bytes(c, bytes);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
@@ -147,9 +147,9 @@ int budget_more(struct call *c, size_t bytes, struct err *e)
 	if (c->looks) /* no call: there is one of it at a time */
 		return 0;
 	pthread_mutex_lock(&s->lock);
-	room = fits(c, bytes);
+	room = has_room(c, bytes);
 	if (room)
-		take(c, bytes);
+		reserve_bytes(c, bytes);
 	pthread_mutex_unlock(&s->lock);
 	return room ? 0 : refuse_memory(c, bytes, e);
 }
