@@ -143,6 +143,20 @@ def logs_as_asked():
 
 
 @case
+def times_are_read_alike():
+    with engine(log=["one"]) as fake:
+        stamp = berth("logs", "-t", "-n", "1", "web", fake=fake).out.decode().split()[0]
+        assert berth("logs", "--since", stamp, "web", fake=fake).out == b"one\n", stamp
+        assert berth("logs", "--until", "2000-01-01T00:00:00.5+02:00", "web", fake=fake).out == b""
+        assert berth("logs", "--since", "1h30m", "web", fake=fake).out == b"one\n"
+        for verb in (["logs", "web"], ["audit", "list"], ["audit", "export", "--decisions"], ["report"], ["history", "web"]):
+            for option in ("--since", "--until"):
+                berth(*verb, option, "2026-02-30", fake=fake).fails_with(2, "that day does not exist")
+                for time in ("1h30m", "946684800.25", "2000-01-01T00:00:00.123+02:00"):
+                    assert b"valid time" not in berth(*verb, option, time, fake=fake).err, (verb, time)
+
+
+@case
 def json_lines_become_columns():
     lines = ['{"level":"error","ts":"2026-11-20T21:45:02.5Z","msg":"no disk","left":0}', "plain",
              json.dumps({"msg": "\x1b]0;x\x07" + "\u202e", "level": 30}), '{"msg":"cut', json.dumps({"msg": "x", "long": "y" * 20000})]

@@ -22,9 +22,9 @@
 #include <berth/hex.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
+#include <berth/when.h>
 
 #include "cli/run.h"
-#include "views/audit/audit_text.h"
 
 #define SESSIONS_MOST 256
 
@@ -232,8 +232,8 @@ int audit_decisions(const struct cli *c, struct err *e)
 	struct deciding_log l = {.out = stdout};
 	int64_t now = clock_wall_ms();
 
-	if ((since && (l.since_ms = audit_text_time(since, now, e)) < 0) ||
-		(until && (l.until_ms = audit_text_time(until, now, e)) < 0))
+	if ((since && (l.since_ms = when_ms(since, now, e)) < 0) ||
+		(until && (l.until_ms = when_ms(until, now, e)) < 0))
 		return -1;
 	if (!c->argc)
 		return write_decisions(&l, e) ? -1 : cli_finish();

@@ -12,6 +12,7 @@
 #include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/jsonw.h>
+#include <berth/when.h>
 
 #include "views/audit/audit_text.h"
 #include "cli/audit_decisions.h"
@@ -175,9 +176,9 @@ static int read_filter(const struct cli *c, struct audit_filter *f, struct err *
 				"--outcome takes ok, failed, refused, cancelled, "
 				"timeout or none (an intent); a leading ! inverts it.");
 	}
-	if (since && (f->since_ms = audit_text_time(since, now, e)) < 0)
+	if (since && (f->since_ms = when_ms(since, now, e)) < 0)
 		return -1;
-	if (until && (f->until_ms = audit_text_time(until, now, e)) < 0)
+	if (until && (f->until_ms = when_ms(until, now, e)) < 0)
 		return -1;
 	return 0;
 }

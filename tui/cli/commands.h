@@ -440,7 +440,9 @@ static const struct cli_command commands[] = {
 	{"logs", "[CONTAINER...]", 0, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the logs of containers, merged, or search them",
 		.about =
-			"CONTAINER is a name, an id or its beginning, or an agent.  What a container wrote "
+			"CONTAINER is a name, an id or its beginning, or an agent.  WHEN, as every time on "
+			"berth's command line, is a date with or without a time of day (local, or with Z or "
+			"+02:00), seconds since 1970, or a duration such as 1h30m or 2d for that long ago.  What a container wrote "
 			"to stderr goes to stderr, in the order in which it came; on a terminal control "
 			"characters are made visible.  Several are merged by time; with -f lines are printed as "
 			"they come.  -f ends when the containers have ended or are removed; one that is started "

@@ -12,9 +12,9 @@
 #include <berth/mem.h>
 #include <berth/past.h>
 #include <berth/text.h>
+#include <berth/when.h>
 
 #include "cli/commands.h"
-#include "views/audit/audit_text.h"
 
 #define LINES_SHOWN 60
 #define HOUR_MS INT64_C(3600000)
@@ -30,7 +30,7 @@ struct asked {
 static int read_history_time(const struct cli *c, const char *option, int64_t *ret, struct err *e)
 {
 	const char *text = cli_value(c, option);
-	int64_t ms = text ? audit_text_time(text, clock_wall_ms(), e) : *ret;
+	int64_t ms = text ? when_ms(text, clock_wall_ms(), e) : *ret;
 
 	if (ms < 0)
 		return -1;

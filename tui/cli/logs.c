@@ -11,9 +11,9 @@
 #include <berth/message.h>
 #include <berth/regex.h>
 #include <berth/text.h>
+#include <berth/when.h>
 
 #include "cli/look.h"
-#include "views/audit/audit_text.h"
 
 #define GREP_AT_ONCE 16 /* containers */
 #define GREP_LINES 10000
@@ -46,16 +46,9 @@ struct log_print {
 static int read_moment(const struct cli *c, const char *option, int64_t *ret, struct err *e)
 {
 	const char *text = cli_value(c, option);
-	int64_t ms;
 
-	*ret = 0;
-	if (!text)
-		return 0;
-	ms = audit_text_time(text, clock_wall_ms(), e);
-	if (ms < 0)
-		return -1;
-	*ret = ms * 1000000;
-	return 0;
+	*ret = text ? when_ns(text, clock_wall_ms(), e) : 0;
+	return *ret < 0 ? -1 : 0;
 }
 
 static int read_lines_option(const struct cli *c, const char *option, int *ret, struct err *e)

@@ -12,6 +12,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
+#include <berth/when.h>
 
 #include "cli/run.h"
 #include "views/audit/audit_text.h"
@@ -273,8 +274,8 @@ static int read_report_times(const struct cli *c, struct report *r, struct err *
 	/* A session is shown whole. */
 	r->since_ms = cli_value(c, "session") ? 0 : now - DAY_MS;
 	r->until_ms = now;
-	if ((since && (r->since_ms = audit_text_time(since, now, e)) < 0) ||
-		(until && (r->until_ms = audit_text_time(until, now, e)) < 0))
+	if ((since && (r->since_ms = when_ms(since, now, e)) < 0) ||
+		(until && (r->until_ms = when_ms(until, now, e)) < 0))
 		return -1;
 	if (r->until_ms < r->since_ms)
 		return err_set(e, ERR_USAGE, "--until is before --since.");

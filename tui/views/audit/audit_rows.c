@@ -7,8 +7,8 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/when.h>
 
-#include "views/audit/audit_text.h"
 
 #define STEP_BYTES ((size_t)8 << 20) /* some 10 ms of reading */
 
@@ -61,7 +61,7 @@ static int take_outcome(struct audit_filter *f, const char *word, struct err *e)
 
 static int take_time(int64_t *to, const char *word, struct err *e)
 {
-	int64_t ms = audit_text_time(word, clock_wall_ms(), e);
+	int64_t ms = when_ms(word, clock_wall_ms(), e);
 
 	if (ms < 0)
 		return -1;

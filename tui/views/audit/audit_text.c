@@ -3,9 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <berth/format.h>
 #include <berth/text.h>
@@ -92,44 +90,4 @@ void audit_text_verdict(struct str *out, const struct audit_verdict *v)
 		str_addf(out, "; after a crash %s torn line%s set aside", format_count(n, v->torn),
 			v->torn == 1 ? " was" : "s were");
 	str_addc(out, '.');
-}
-
-static int64_t parse_ago(const char *text, int64_t now_ms)
-{
-	static const struct {
-		char unit;
-		int64_t ms;
-	} units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
-	char *end;
-	long long n = strtoll(text, &end, 10);
-
-	if (end == text || n < 0 || n > 100000 || !end[0] || end[1])
-		return -1;
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-		if (units[i].unit == *end)
-			return now_ms - n * units[i].ms;
-	return -1;
-}
-
-int64_t audit_text_time(const char *text, int64_t now_ms, struct err *e)
-{
-	static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
-		"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
-	int64_t ms = parse_ago(text, now_ms);
-	char shown[64];
-
-	if (ms >= 0)
-		return ms;
-	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-		struct tm tm = {.tm_isdst = -1};
-		const char *end = strptime(text, forms[i], &tm);
-		bool utc = end && strcmp(end, "Z") == 0;
-
-		if (end && (!*end || utc))
-			return (int64_t)(utc ? timegm(&tm) : mktime(&tm)) * 1000;
-	}
-	return err_set(e, ERR_USAGE,
-		"\"%s\" is not a valid time: write 2026-11-20, 2026-11-20T21:45 (with "
-		"Z: UTC), or 90s, 10m, 2h, 3d for that long ago.",
-		text_clean(shown, sizeof shown, text));
 }

@@ -18,8 +18,4 @@ void audit_text_outcome(struct str *out, const struct audit_record *r);
 /* One sentence about a verdict, without "berth:". */
 void audit_text_verdict(struct str *out, const struct audit_verdict *v);
 
-/* A point in time: "2026-11-20", "2026-11-20T21:45[:02][Z]" (local unless Z), "90s" "10m" "2h" "3d"
- * ago.  Unix ms, or -1 and ERR_USAGE. */
-int64_t audit_text_time(const char *text, int64_t now_ms, struct err *e);
-
 #endif

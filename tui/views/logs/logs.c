@@ -10,9 +10,9 @@
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/text.h>
+#include <berth/when.h>
 
 #include "app/app.h"
-#include "views/audit/audit_text.h"
 #include "views/list.h"
 #include "views/logs/logs_page.h"
 
@@ -242,11 +242,11 @@ static int take_tail(const char *text, int *ret, struct err *e)
 
 static int take_moment(const char *text, int64_t *ret_ns, struct err *e)
 {
-	int64_t ms = audit_text_time(text, clock_wall_ms(), e);
+	int64_t ns = when_ns(text, clock_wall_ms(), e);
 
-	if (ms < 0)
+	if (ns < 0)
 		return -1;
-	*ret_ns = ms * 1000000;
+	*ret_ns = ns;
 	return 0;
 }
 
