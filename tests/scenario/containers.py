@@ -36,9 +36,41 @@ def ps_forms():
         assert berth("ps", "-aq", "-f", "name=web", "-f", "name=old", fake=fake).out.count(b"\n") == 2
         document = json.loads(berth("ps", "--format", "json", "-f", "name=web", fake=fake).out)
         assert [c["name"] for c in document["containers"]] == ["web"]
-        berth("ps", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes")
+        berth("ps", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes id, name")
         berth("ps", "--format", "{{.Colour}}", fake=fake).fails_with(2, "--format has no field")
         berth("ps", "--format", "Name", fake=fake).fails_with(2, "text with fields such as {{.Name}}, not \"Name\"")
+
+
+@case
+def ps_filters_as_docker():
+    rows = [{"name": "web", "image": "busybox"}, {"name": "web-2", "image": "docker.io/library/busybox:1.36", "state": "paused"},
+            {"name": "aweb", "image": "reg.example:5000/team/tool", "health": "healthy"}, {"name": "sick", "health": "unhealthy"},
+            {"name": "ended", "state": "exited"}, {"name": "made", "state": "created"}]
+    wanted = {"name=^web$": "web", "name=^/web$": "web", "name=web": "aweb web web-2", "name=^web": "web web-2", "name=eb-?[0-9]": "web-2",
+              "name=b$": "aweb web", "name=x|sick": "sick", "name=nobody": "", "name=": "aweb sick web web-2",
+              "state=running": "aweb sick web", "state=exited": "ended", "status=created": "made", "status=dead": "",
+              "health=none": "web web-2", "health=healthy": "aweb", "health=unhealthy": "sick", "health=starting": "",
+              "image=busybox:latest": "web", "image=busybox": "web web-2", "image=docker.io/library/busybox": "web web-2",
+              "image=docker.io/busybox:1.36": "web-2", "image=team/tool": "aweb", "image=tool:latest": "aweb", "image=5000": "aweb",
+              "image=nothing": ""}
+    refused = {"name=(": "is not a regular expression", "state=Running": "created, running, paused, restarting, removing, exited or dead",
+               "status=up": "created, running", "state=": "created, running", "health=sick": "starting, healthy, unhealthy or none",
+               "id=xyz": "digits", "id=": "digits", "host=there": "--all-hosts", "label=x": "takes id, name", "name": "takes id, name",
+               "name!=web": "takes id, name"}
+    with Fake(containers=rows) as fake:
+        def names(*filters):
+            done = berth("ps", "--format", "{{.Name}}", *(a for f in filters for a in ("-f", f)), fake=fake)
+            assert done.code == 0, (filters, done.err)
+            return " ".join(done.out.decode().split())
+        for text, want in wanted.items():
+            assert names(text) == want, (text, names(text))
+        assert names("name=web", "name=sick", "state=running") == "aweb sick web"
+        assert names("state=exited", "status=created") == "ended made"
+        assert names("state=exited", "name=web") == ""
+        for text, why in refused.items():
+            for verb in ("ps", "logs"):
+                if text[:4] != "host" or verb == "ps":
+                    berth(verb, "-f" if verb == "ps" else "--filter", text, fake=fake).fails_with(2, why)
 
 
 @case
@@ -215,6 +247,8 @@ def events_of_one():
 def events_where_they_fit():
     with engine() as fake:
         berth("events", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes type, event, name or id")
+        berth("events", "-f", "type=Container", fake=fake).fails_with(2, "builder, config, container")
+        berth("events", "-f", "name=(", fake=fake).fails_with(2, "not a regular expression")
         run = subprocess.Popen([BERTH, "-H", fake.url, "events", "--json", "-f", "event=start", "-f", "name=we"],
                                stdout=subprocess.PIPE)
         wait_for(lambda: any("/events" in r for r in fake.requests()), "nobody listens")

@@ -431,8 +431,12 @@ static const struct cli_command commands[] = {
 		.help = "print containers and their statistics once",
 		.about =
 			"Takes two samples 250 ms apart, so that CPU and rates are real.  Without --all only "
-			"running, paused and restarting containers are listed.  Unknown values are null in "
-			"JSON and a dash in the table.",
+			"running, paused and restarting containers are listed, or those in the states that "
+			"--filter state= names.  Of --filter one value of each key must fit, as docker's: name= is a "
+			"regular expression that any part of the name may match, id= the beginning of an id, image= a "
+			"part of an image's name, state= (or status=) one of created, running, paused, restarting, "
+			"removing, exited and dead, health= one of starting, healthy, unhealthy and none.  Unknown "
+			"values are null in JSON and a dash in the table.",
 		.options = ps_options, .schema = "berth.ps/1"},
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the statistics of running containers, every second",

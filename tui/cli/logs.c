@@ -271,7 +271,7 @@ static size_t choose_logs(struct look *l)
 	for (size_t i = 0; i < all; i++) {
 		const struct container *k = l->c->argc ? l->chosen[i] : &l->s->containers[i];
 
-		if (cli_fits_filters(l->c, &cli_container_filters, k))
+		if (cli_fits_filters(l->c, cli_container_filters, k))
 			of[n++] = k;
 	}
 	free(l->chosen);
@@ -374,7 +374,7 @@ int cli_logs(const struct cli *c, const struct settings *s, struct err *e)
 			"logs takes containers, or --grep RE over all of them (berth help logs).");
 	if (cli_value(c, "max") && !cli_value(c, "grep"))
 		return err_set(e, ERR_USAGE, "--max goes with --grep.");
-	if (cli_check_filters(c, &cli_container_filters, e))
+	if (cli_check_filters(c, cli_container_filters, e))
 		return -1;
 	return cli_look(c, s, print_logs, e);
 }

@@ -152,21 +152,32 @@ static void print_engine_event(const struct look *l, const struct engine_event *
 	jsonw_print(&j);
 }
 
-static const char *event_field(const void *row, const char *key, size_t n)
+static const char *event_type(const void *row)
 {
-	const struct engine_event *v = row;
-	const struct {
-		const char *key, *value;
-	} of[] = {{"type", v->type}, {"event", v->action}, {"name", v->name}, {"id", v->id}};
-
-	for (size_t i = 0; i < COUNT(of); i++)
-		if (strlen(of[i].key) == n && !memcmp(of[i].key, key, n))
-			return of[i].value;
-	return NULL;
+	return ((const struct engine_event *)row)->type;
 }
 
-static const struct engine_event no_event = {.type = "", .action = "", .name = "", .id = ""};
-static const struct cli_filters event_filters = {"type, event, name or id", &no_event, event_field};
+static const char *event_action(const void *row)
+{
+	return ((const struct engine_event *)row)->action;
+}
+
+static const char *event_name(const void *row)
+{
+	return ((const struct engine_event *)row)->name;
+}
+
+static const char *event_id(const void *row)
+{
+	return ((const struct engine_event *)row)->id;
+}
+
+static const char *const event_types[] = {"builder", "config", "container", "daemon", "image",
+	"machine", "network", "node", "plugin", "pod", "secret", "service", "system", "volume",
+	NULL};
+static const struct cli_filter event_filters[] = {{"type", FIT_WHOLE, event_types, event_type},
+	{"event", FIT_ACTION, NULL, event_action}, {"name", FIT_REGEX, NULL, event_name},
+	{"id", FIT_PREFIX, NULL, event_id}, {0}};
 
 /* Those of the containers named, or all. */
 static int print_events(struct look *l, struct err *e)
@@ -179,7 +190,7 @@ static int print_events(struct look *l, struct err *e)
 
 		for (int i = 0; i < l->c->argc && ev->kind == EV_ENGINE; i++)
 			meant |= !strcmp(l->chosen[i]->id, v->id);
-		meant = meant && cli_fits_filters(l->c, &event_filters, v);
+		meant = meant && cli_fits_filters(l->c, event_filters, v);
 		if (meant)
 			print_engine_event(l, v);
 		event_free(ev);
@@ -211,7 +222,7 @@ int cli_top(const struct cli *c, const struct settings *s, struct err *e)
 
 int cli_events(const struct cli *c, const struct settings *s, struct err *e)
 {
-	if (cli_check_filters(c, &event_filters, e))
+	if (cli_check_filters(c, event_filters, e))
 		return -1;
 	return cli_look(c, s, print_events, e);
 }

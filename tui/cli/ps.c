@@ -26,25 +26,75 @@ bool ps_has_sample(const struct container *c)
 
 /* ---- what is listed */
 
-static const char *filtered_field(const void *row, const char *key, size_t n)
+#define FIELD_OF(what, text)                          \
+	static const char *what##_of(const void *row) \
+	{                                             \
+		const struct container *c = row;      \
+                                                      \
+		return text;                          \
+	}
+FIELD_OF(id, c->id)
+FIELD_OF(name, c->name)
+FIELD_OF(agent, c->agent)
+FIELD_OF(state, container_state_name(c->state))
+FIELD_OF(image, c->image)
+FIELD_OF(project, c->compose_project)
+FIELD_OF(host, c->host)
+
+static const char *health_of(const void *row)
 {
 	const struct container *c = row;
-	const struct {
-		const char *key, *value;
-	} fields[] = {{"id", c->id}, {"name", c->name}, {"agent", c->agent},
-		{"state", container_state_name(c->state)}, {"health", health_name(c->health)},
-		{"image", c->image}, {"project", c->compose_project}, {"host", c->host}};
+	enum health h = c->own_health ? c->own_health : c->health;
 
-	for (size_t i = 0; i < COUNT(fields); i++)
-		if (strlen(fields[i].key) == n && !memcmp(fields[i].key, key, n))
-			return fields[i].value;
-	return NULL;
+	return h ? health_name(h) : "none";
 }
 
-static const struct container no_container = {
-	.id = "", .name = "", .host = "", .agent = "", .image = "", .compose_project = ""};
-const struct cli_filters cli_container_filters = {
-	"id, name, agent, state, health, image, project or host", &no_container, filtered_field};
+static const char *const states[] = {
+	"created", "running", "paused", "restarting", "removing", "exited", "dead", NULL};
+static const char *const healths[] = {"starting", "healthy", "unhealthy", "none", NULL};
+
+const struct cli_filter cli_container_filters[] = {{"id", FIT_ID, NULL, id_of},
+	{"name", FIT_REGEX, NULL, name_of}, {"agent", FIT_WHOLE, NULL, agent_of},
+	{"state", FIT_WHOLE, states, state_of}, {"status", FIT_WHOLE, states, state_of},
+	{"health", FIT_WHOLE, healths, health_of}, {"image", FIT_IMAGE, NULL, image_of},
+	{"project", FIT_WHOLE, NULL, project_of}, {"host", FIT_WHOLE, NULL, host_of}, {0}};
+
+/* Who asks for a state means containers in it, listed without --all or not; so does docker. */
+static bool asks_for_states(const struct cli *c)
+{
+	return cli_flag(c, "all") || cli_has_filter(c, cli_container_filters, "state") ||
+		cli_has_filter(c, cli_container_filters, "status");
+}
+
+/* Which hosts there are is known only now. */
+static int check_hosts(const struct cli *c, const struct snapshot *s, struct err *e)
+{
+	AUTO_STR struct str all = STR_INIT;
+	char shown[64];
+
+	for (size_t k = 0; k < s->nhosts; k++)
+		str_addf(&all, "%s%s", k ? ", " : "", s->hosts[k].name);
+	for (size_t i = 0; i < c->ngiven; i++) {
+		const char *value = c->given[i].value;
+		size_t k = 0;
+
+		if (strcmp(c->given[i].option->name, "filter") || strncmp(value, "host=", 5))
+			continue;
+		while (k < s->nhosts && strcmp(s->hosts[k].name, value + 5) != 0)
+			k++;
+		if (k < s->nhosts)
+			continue;
+		text_clean(shown, sizeof shown, value + 5);
+		return s->nhosts
+			? err_set(e, ERR_USAGE, "--filter host= takes %.300s, not \"%s\".", all.s,
+				  shown)
+			: err_set(e, ERR_USAGE,
+				  "--filter host= goes with --all-hosts: there is one engine, "
+				  "and \"%s\" is not asked.",
+				  shown);
+	}
+	return 0;
+}
 
 /* Of `stats NAME ...` these are meant. */
 static bool is_named(const struct cli *c, const struct container *k)
@@ -58,8 +108,8 @@ static bool is_named(const struct cli *c, const struct container *k)
 
 bool ps_is_shown(const struct cli *c, const struct container *k)
 {
-	return is_listed_state(k, cli_flag(c, "all")) && is_named(c, k) &&
-		cli_fits_filters(c, &cli_container_filters, k);
+	return is_listed_state(k, asks_for_states(c)) && is_named(c, k) &&
+		cli_fits_filters(c, cli_container_filters, k);
 }
 
 /* ---- the table */
@@ -425,14 +475,16 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 
 	if (format && (!strcmp(format, "table") || json))
 		format = NULL;
-	if (cli_check_filters(c, &cli_container_filters, e) || (format && check_format(format, e)))
+	if (cli_check_filters(c, cli_container_filters, e) || (format && check_format(format, e)))
 		return -1;
 	b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "ps", true, e)
 				     : cli_backend(c, "ps", NULL, true, e);
 	if (!b)
 		return -1;
-	snapshot = cli_wait(b, !cli_flag(c, "quiet"), e);
-	if (!snapshot)
+	/* Whether it is healthy is known once it was inspected. */
+	snapshot = cli_wait(
+		b, !cli_flag(c, "quiet") || cli_has_filter(c, cli_container_filters, "health"), e);
+	if (!snapshot || check_hosts(c, snapshot, e))
 		rc = -1;
 	else if (json)
 		rc = ps_print_json(c, snapshot);

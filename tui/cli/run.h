@@ -46,15 +46,26 @@ void cli_target_all(struct command *cmd, const struct container *const *chosen, 
 bool cli_is_ours(
 	const struct container *c); /* it says so itself, which is enough to ask a person */
 
-/* --filter: a row is meant when of each key that was given one value fits it. */
-struct cli_filters {
-	const char *keys; /* "id, name or image" */
-	const void *none; /* a row whose fields are "" */
-	const char *(*field)(const void *row, const char *key, size_t n); /* NULL: no such key */
+/* --filter: a row is meant when of each key that was given one value fits it.  Keys with the same field are one. */
+enum cli_fit {
+	FIT_WHOLE,
+	FIT_PREFIX,
+	FIT_ID,     /* the same, of hexadecimal digits */
+	FIT_REGEX,  /* any part of a name, as docker's: without a slash before it, or with one */
+	FIT_IMAGE,  /* a part of it */
+	FIT_ACTION, /* of an event: all of it, or up to its colon */
 };
-int cli_check_filters(const struct cli *c, const struct cli_filters *f, struct err *e);
-extern const struct cli_filters cli_container_filters; /* rows are struct container */
-bool cli_fits_filters(const struct cli *c, const struct cli_filters *f, const void *row);
+struct cli_filter {
+	const char *key; /* NULL ends a table */
+	enum cli_fit how;
+	const char *const *values; /* all that there are, up to NULL; NULL: any */
+	const char *(*field)(const void *row);
+};
+/* ERR_USAGE also for a value that nothing can have. */
+int cli_check_filters(const struct cli *c, const struct cli_filter *keys, struct err *e);
+extern const struct cli_filter cli_container_filters[]; /* rows are struct container */
+bool cli_has_filter(const struct cli *c, const struct cli_filter *keys, const char *key);
+bool cli_fits_filters(const struct cli *c, const struct cli_filter *keys, const void *row);
 
 int cli_check_context(
 	const char *name, struct err *e);   /* ERR_NOT_FOUND: docker has none of that name */
