@@ -2,6 +2,7 @@
  */
 #include "observe/observe.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include "observe/proc_scan.h"
 
 #define CGROUP_UNLIMITED ((uint64_t)1 << 60)
+#define GROUPS_MAX 1024 /* of one container */
+#define GROUPS_DEEP 16
 
 void process_list_init(struct process_list *l)
 {
@@ -134,31 +137,92 @@ static bool read_process(struct process_list *l, int pid, int64_t now, struct pr
 	return true;
 }
 
-/* The processes of the container's own group, then of the groups below it are not told apart here:
- * a container that runs an engine of its own shows its own processes only. */
-static void read_processes(struct process_list *l, const char *procs)
+/* A reading of all groups of a container. */
+struct group_walk {
+	struct process_list *l;
+	struct process_seen *seen; /* PROCESSES_MAX */
+	int64_t now;
+	size_t groups;       /* so far */
+	char path[PATH_MAX]; /* of the present one */
+};
+
+/* One that moves from group to group meanwhile is listed once. */
+static bool is_pid_listed(const struct process_list *l, uint64_t pid)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if ((uint64_t)l->process[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void read_group(struct group_walk *g, size_t len)
 {
 	static const size_t per_line = 12;
 	char *buf = xmalloc(PROCESSES_MAX * per_line);
-	ssize_t n = file_text(procs, buf, PROCESSES_MAX * per_line);
-	const char *p = buf, *end = buf + (n > 0 ? n : 0);
-	struct process_seen *seen = xcalloc(PROCESSES_MAX, sizeof *seen);
-	int64_t now = clock_mono_ns();
+	struct process_list *l = g->l;
+	const char *p = buf, *end;
 	uint64_t pid;
+	ssize_t n;
 
-	l->process = arena_array(&l->mem, PROCESSES_MAX, sizeof *l->process);
+	snprintf(g->path + len, sizeof g->path - len, "/cgroup.procs");
+	n = file_text(g->path, buf, PROCESSES_MAX * per_line);
+	end = buf + (n > 0 ? n : 0);
 	while (p < end && l->n < PROCESSES_MAX && (p = scan_u64(p, end, &pid))) {
 		while (p < end && *p == '\n')
 			p++;
-		if (pid > 0 && pid < INT_MAX &&
-			read_process(l, (int)pid, now, &l->process[l->n], &seen[l->n]))
+		if (pid > 0 && pid < INT_MAX && !is_pid_listed(l, pid) &&
+			read_process(l, (int)pid, g->now, &l->process[l->n], &g->seen[l->n]))
 			l->n++;
 	}
-	l->at_ns = now;
-	l->nseen = l->n;
-	memcpy(l->seen, seen, l->n * sizeof *seen);
-	free(seen);
 	free(buf);
+}
+
+/* A group and those below it: what runs in a container may make some (systemd, an engine of its own), and docker's
+ * top lists their processes, too.  Bounded, for the container decides how many there are. */
+static void read_groups(struct group_walk *g, size_t len, int deep)
+{
+	struct dirent *entry;
+	DIR *d;
+
+	if (len + sizeof "/cgroup.procs" > sizeof g->path || g->groups++ == GROUPS_MAX)
+		return;
+	read_group(g, len);
+	g->path[len] = '\0';
+	d = deep < GROUPS_DEEP ? opendir(g->path) : NULL;
+	while (d && (entry = readdir(d))) {
+		size_t n = strlen(entry->d_name);
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+			len + n + 2 > sizeof g->path)
+			continue;
+		g->path[len] = '/';
+		memcpy(g->path + len + 1, entry->d_name, n + 1);
+		read_groups(g, len + 1 + n, deep + 1);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct process_info *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void read_processes(struct process_list *l, const char *dir)
+{
+	struct group_walk g = {.l = l, .now = clock_mono_ns()};
+	int len = snprintf(g.path, sizeof g.path, "%s", dir);
+
+	g.seen = xcalloc(PROCESSES_MAX, sizeof *g.seen);
+	l->process = arena_array(&l->mem, PROCESSES_MAX, sizeof *l->process);
+	read_groups(&g, (size_t)len, 0);
+	l->at_ns = g.now;
+	l->nseen = l->n;
+	memcpy(l->seen, g.seen, l->n * sizeof *g.seen);
+	free(g.seen);
+	qsort(l->process, l->n, sizeof *l->process, by_pid);
 }
 
 static int64_t one_number(const struct process_list *l, const struct cgroup_mounts *m,
@@ -275,10 +339,10 @@ void process_list_read(struct process_list *l, const struct cgroup_mounts *m)
 	l->cap_effective = l->cap_bounding = -1;
 	l->seccomp = l->no_new_privileges = l->uid = -1;
 	l->apparmor[0] = '\0';
-	l->ok = cgroup_path(m, l->id, l->pid, "pids", "cgroup.procs", "cgroup.procs", path,
-			sizeof path, &v2, NULL) == 0;
+	l->ok = cgroup_path(m, l->id, l->pid, "pids", "", "", path, sizeof path, &v2, NULL) == 0;
 	if (!l->ok)
 		return;
+	path[strlen(path) - 1] = '\0'; /* the slash before no file */
 	read_processes(l, path);
 	read_limits(l, m);
 }

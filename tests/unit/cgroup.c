@@ -468,6 +468,60 @@ static void test_pressure(void **state)
 #undef GROUP
 }
 
+static void write_at(const char *root, const char *path, const char *text)
+{
+	AUTO_FREE char *whole = xasprintf("%s/%s", root, path);
+	AUTO_FREE char *cmd = xasprintf("mkdir -p \"$(dirname '%s')\"", whole);
+	FILE *f;
+
+	assert_int_equal(system(cmd), 0);
+	f = fopen(whole, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* What runs in groups that a container made below its own is listed like the rest, wherever its init is. */
+static void test_processes_below(void **state)
+{
+#define GROUP "sys/fs/cgroup/c/" ID
+	char root[] = "/tmp/groupsXXXXXX";
+	AUTO_FREE char *rm = NULL, *one = NULL, *two = NULL, *own = NULL;
+	AUTO_FREE struct process_list *l = xcalloc(1, sizeof *l);
+	struct cgroup_mounts m;
+	int pid = (int)getpid(), parent = (int)getppid();
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	rm = xasprintf("rm -rf %s", root);
+	one = xasprintf("%d\n", pid);
+	two = xasprintf("%d\n%d\n", parent, pid); /* one of them moved while it was looked */
+	own = xasprintf("proc/%d/cgroup", pid);
+	write_at(root, "proc/self/mountinfo",
+		"30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+	write_at(root, own, "0::/c/" ID "/init.scope\n");
+	write_at(root, GROUP "/cgroup.procs", "");
+	write_at(root, GROUP "/init.scope/cgroup.procs", one);
+	write_at(root, GROUP "/system.slice/a.service/cgroup.procs", two);
+	write_at(root, GROUP "/system.slice/a.service/deep/er/cgroup.procs", "1\n");
+	assert_int_equal(cgroup_mounts_read(&m, root, NULL), 0);
+	process_list_init(l);
+	snprintf(l->id, sizeof l->id, ID);
+	l->pid = pid;
+	for (int again = 0; again < 2; again++) {
+		process_list_read(l, &m);
+		assert_true(l->ok);
+		assert_int_equal(l->n, parent > 1 ? 3 : 2);
+		assert_int_equal(l->process[0].pid, 1);
+		for (size_t i = 1; i < l->n; i++)
+			assert_true(l->process[i].pid > l->process[i - 1].pid);
+	}
+	process_list_release(l);
+	cgroup_mounts_release(&m);
+	assert_int_equal(system(rm), 0);
+#undef GROUP
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_throttling),
 		cmocka_unit_test(test_pressure),
+		cmocka_unit_test(test_processes_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
