@@ -24,6 +24,17 @@ static bool is_own_check(const cJSON *config)
 		!strcmp(ejson_text(cJSON_GetArrayItem(test, 2)), "health");
 }
 
+/* docker calls a container unhealthy from the moment that it is paused until its next check, which for one of ours is up
+ * to an hour away (moby's Health.CloseMonitorChannel, "for compatibility reasons").  No check has failed then. */
+static enum health own_health_of(const cJSON *health, enum health said)
+{
+	const cJSON *streak = ejson_get(health, "FailingStreak");
+
+	if (said != HEALTH_UNHEALTHY || !cJSON_IsNumber(streak) || streak->valuedouble > 0)
+		return said;
+	return ejson_count(ejson_get(health, "Log")) ? HEALTH_HEALTHY : HEALTH_STARTING;
+}
+
 static void read_state(const cJSON *state, bool own, struct arena *a, struct engine_container *c)
 {
 	c->state = parse_state(ejson_string(state, "Status"));
@@ -32,7 +43,7 @@ static void read_state(const cJSON *state, bool own, struct arena *a, struct eng
 		c->health =
 			parse_health(ejson_text(ejson_path(state, "Healthcheck", "Status", NULL)));
 	if (own) {
-		c->own_health = c->health;
+		c->own_health = own_health_of(ejson_get(state, "Health"), c->health);
 		c->health = HEALTH_NONE;
 	}
 	c->exit_code = ejson_int(state, "ExitCode", 0);

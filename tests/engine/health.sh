@@ -52,6 +52,9 @@ check 'another limit of files' probe 1 'unhealthy: the limit of open files is no
 check 'what is not mounted' probe 1 'unhealthy: not mounted as asked: /elsewhere' "$PWD/ws" /elsewhere
 check 'what is writable and should not be' probe 1 'unhealthy: not mounted as asked: /tmp' rw ro
 cost
+docker pause $container >/dev/null && docker unpause $container >/dev/null
+check 'docker calls it unhealthy after a pause' [ "$(docker inspect -f '{{.State.Health.Status}}' $container)" = unhealthy ]
+check 'which it is not' not_the_users
 kill -STOP "$(init)"
 check 'an init that does not go round' probe 1 'unhealthy: the init does not go round'
 kill -CONT "$(init)"

@@ -209,6 +209,37 @@ static void test_own_check(void **state)
 	}
 }
 
+/* As dockerd 20.10.24 words it, paused or resumed since: after a check that succeeded, before the first, after one that
+ * failed; and checks of somebody's, which docker's words are for. */
+static void test_health_after_a_pause(void **state)
+{
+	static const struct {
+		const char *health;
+		enum health own;
+	} of[] = {
+		{"\"FailingStreak\":0,\"Log\":[{\"ExitCode\":0,\"Output\":\"\"}]", HEALTH_HEALTHY},
+		{"\"FailingStreak\":0,\"Log\":[]", HEALTH_STARTING},
+		{"\"FailingStreak\":0,\"Log\":null", HEALTH_STARTING},
+		{"\"FailingStreak\":1,\"Log\":[{\"ExitCode\":1,\"Output\":\"\"}]",
+			HEALTH_UNHEALTHY},
+		{"\"Log\":[]", HEALTH_UNHEALTHY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * COUNT(of); i++) {
+		bool own = i < COUNT(of);
+		AUTO_FREE char *text = xasprintf(
+			"{\"Id\":\"x\",\"Config\":{\"Healthcheck\":{\"Test\":[\"CMD\",\"%s\",\"health\"]}},"
+			"\"State\":{\"Health\":{\"Status\":\"unhealthy\",%s}}}",
+			own ? "/.berth/init" : "/bin/check", of[i % COUNT(of)].health);
+		AUTO_JSON cJSON *root = ejson_parse(text, strlen(text), NULL);
+		struct engine_container c;
+
+		assert_int_equal(parse_inspect(root, &mem, &c, NULL), 0);
+		assert_int_equal(own ? c.own_health : c.health, own ? of[i].own : HEALTH_UNHEALTHY);
+	}
+}
+
 static void test_security_options(void **state)
 {
 	static const struct {
@@ -523,6 +554,7 @@ int main(void)
 		cmocka_unit_test(test_json_bounds),
 		cmocka_unit_test(test_info),
 		cmocka_unit_test(test_own_check),
+		cmocka_unit_test(test_health_after_a_pause),
 		cmocka_unit_test(test_security_options),
 		cmocka_unit_test(test_json_list),
 		cmocka_unit_test(test_json_inspect),
