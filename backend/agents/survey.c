@@ -367,6 +367,11 @@ static void from_record(struct survey *s, struct survey_look *l, const struct se
 		take_seen(s, l, a, c);
 }
 
+bool agents_made(const struct container *c)
+{
+	return own_made(c->engine, c->name, c->id, c->session, c->proof);
+}
+
 static void from_container(struct survey *s, struct survey_look *l, const struct survey_seen *c)
 {
 	struct agent *a = append_agent(l, c->name, c->agent);

@@ -177,6 +177,15 @@ int session_load(const char *name, struct session *ret, struct err *e)
 	return 0;
 }
 
+bool own_made(const char *engine, const char *name, const char *id, const char *session,
+	const char *proof)
+{
+	struct session s;
+
+	return (!session_load(name, &s, NULL) && !strcmp(s.engine, engine) && !strcmp(s.id, id)) ||
+		own_proven(engine, name, session, proof);
+}
+
 void session_forget(const char *name)
 {
 	char path[PATH_MAX];

@@ -67,6 +67,9 @@ int sessions_exclude(void);
 int own_proof(const char *engine, const char *name, const char *session, char proof[PROOF_MAX],
 	struct err *e);
 bool own_proven(const char *engine, const char *name, const char *session, const char *proof);
+/* Either: our session record names it, or it is proven.  All of its labels may be "". */
+bool own_made(const char *engine, const char *name, const char *id, const char *session,
+	const char *proof);
 
 /* berth.owner of this process, JSON; and whether the process that such a label names still lives.
  * Owners on other machines or other boots are judged by those: another boot is dead, another

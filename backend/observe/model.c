@@ -234,6 +234,7 @@ static void update_looks(struct model *m, struct row *r, const struct looks *l)
 	c->agent = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.agent"));
 	c->session = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.session"));
 	c->role = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.role"));
+	c->proof = copy_or_empty(&mem, find_label(l->labels, l->nlabels, "berth.proof"));
 	c->compose_project = copy_or_empty(
 		&mem, find_label(l->labels, l->nlabels, "com.docker.compose.project"));
 	c->compose_service = copy_or_empty(

@@ -28,6 +28,7 @@ static void copy_row(const struct model *m, const struct row *r, const char *eng
 	c->agent = copy_text(a, c->agent);
 	c->session = copy_text(a, c->session);
 	c->role = copy_text(a, c->role);
+	c->proof = copy_text(a, c->proof);
 	c->compose_project = copy_text(a, c->compose_project);
 	c->ports = copy_text(a, c->ports);
 	c->networks = copy_text(a, c->networks);

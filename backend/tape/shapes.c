@@ -144,7 +144,7 @@ static const struct shape shape_stats = SHAPE(stats_fields);
 #define OF struct container
 static const struct field container_fields[] = {TEXT(engine), TEXT(id), TEXT(name), TEXT(host),
 	BOOL(lost), TEXT(image), TEXT(image_id), TEXT(binds), TEXT(command), TEXT(ports),
-	TEXT(networks), TEXT(agent), TEXT(session), TEXT(role), TEXT(compose_project),
+	TEXT(networks), TEXT(agent), TEXT(session), TEXT(role), NONE(proof), TEXT(compose_project),
 	TEXT(compose_service), WORD(state, CONTAINER_UNKNOWN, container_state_name),
 	ENUM(health, HEALTH_UNHEALTHY), ENUM(own_health, HEALTH_UNHEALTHY),
 	ENUM(mounts, MOUNTS_UNKNOWN), INT(exit_code), BOOL(oom_killed), INT(created_wall_ms),

@@ -19,6 +19,9 @@
 
 struct agents_host;
 
+/* Whether berth, as this user on this machine, made it: labels alone prove nothing (container/own.h).  Reads the disk. */
+bool agents_made(const struct container *c);
+
 struct agents_options {
 	const char *host, *context; /* as in backend_options */
 	const char *guest; /* path of berth-guest; NULL: beside this program, or ../libexec/berth */

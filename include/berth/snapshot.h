@@ -141,7 +141,8 @@ struct container {
 	const char *ports;    /* "8080→80/tcp 443/tcp"; "" before it was inspected */
 	const char *networks; /* by name: "bridge shop_internal" */
 	const char *binds;    /* paths of the engine's host that are mounted in it, one a line */
-	const char *agent, *session, *role;            /* berth.* labels; "" when absent */
+	const char *agent, *session, *role; /* berth.* labels; "" when absent */
+	const char *proof;                  /* likewise: that berth here made it (agents_made) */
 	const char *compose_project, *compose_service; /* "" when absent */
 	enum container_state state;
 	enum health health;     /* of a check of its image's or its maker's */

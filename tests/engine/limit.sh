@@ -10,7 +10,9 @@ docker run -d --name $box --network none -m 64m --memory-swap 64m --cpus 1 --pid
 docker run -d --name $box-plain --network none --cpu-period 50000 --cpu-quota 50000 box:1 sleep 1000 >/dev/null || exit 1
 
 known() { docker inspect -f '{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}}' "$1"; }
-limit() { "$BERTH" limit --json "$@" >out.json 2>err; }
+foreign=--foreign # labels that anybody may set do not make it berth's
+# shellcheck disable=SC2086
+limit() { "$BERTH" limit --json $foreign "$@" >out.json 2>err; }
 field() { python3 -c 'import json,sys; print(json.load(open("out.json"))[sys.argv[1]])' "$1"; }
 fits_schema() { python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/limit.json" <out.json; }
 is() { [ "$1" = "$2" ] || { echo "# \"$1\" is not \"$2\""; return 1; }; }
@@ -39,11 +41,14 @@ check "and no number" is_refused 2 "--cpus takes processors" --cpus 0x2 $box
 check "and half a process" is_refused 2 "--pids takes a number" --pids 1.5 $box
 check "and what is not a number" is_refused 2 "--cpus takes processors" --cpus nan $box
 check "who is not there cannot be limited" is_refused 1 "no container" --pids 5 $box-away
+foreign=''
 check "a stranger's container needs --foreign" is_refused 2 "give --foreign" --pids 40 $box-plain
+check "so does one that only calls itself berth's" is_refused 2 "give --foreign" --pids 40 $box
+foreign=--foreign
 check "more processors than there are is the engine's to refuse" is_refused 1 "CPUs" --cpus 4000 $box
-"$BERTH" --read-only limit --pids 9 $box 2>err
+"$BERTH" --read-only limit --foreign --pids 9 $box 2>err
 check "read-only refuses" is $? 4
-check "the other form of a processor's limit is kept" limit --foreign --cpus 2 $box-plain
+check "the other form of a processor's limit is kept" limit --cpus 2 $box-plain
 check "in the kernel" is "$(field cpus)" 2
 check "as a quota" is "$(docker inspect -f '{{.HostConfig.CpuPeriod}} {{.HostConfig.CpuQuota}}' $box-plain)" "50000 100000"
 person() { # by the dialog of the console

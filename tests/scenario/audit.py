@@ -273,7 +273,7 @@ def signals_are_named():
         berth("kill", "-s", "TREM", "a", fake=s.fake, env=s.env).fails_with(2, "unknown signal")
         berth("kill", "web", fake=s.fake, env=s.env).fails_with(2, "--foreign")
         assert not s.asked(), s.asked()
-        done = berth("kill", "-s", "hup", "a", fake=s.fake, env=s.env)
+        done = berth("kill", "--foreign", "-s", "hup", "a", fake=s.fake, env=s.env)
         assert (done.code, done.out) == (0, b"berth-a\n"), done.err
         done = berth("kill", "--foreign", "web", fake=s.fake, env=s.env)
         assert done.code == 0, done.err

@@ -6,9 +6,9 @@ import subprocess
 import tempfile
 import time
 
-from scenario import BERTH, HOSTILE, Fake, berth, case, case_of_patience, main, neutral, wait_for
+from scenario import BERTH, HOSTILE, Fake, berth, case, case_of_patience, made, main, neutral, wait_for
 
-OURS = {"berth.agent": "a", "berth.role": "agent", "berth.session": "5e55"}
+OURS = made("berth-a", "a")
 
 
 def engine(**more):
@@ -119,6 +119,20 @@ def stopping_by_a_silent_engine_ends_soon():
         began = time.monotonic()
         berth("stop", "a", fake=fake).fails_with(1, "did not answer in time")
         assert time.monotonic() - began < 60 and not acts(fake), acts(fake)
+
+
+@case
+def a_label_is_no_ownership():
+    """Anybody can set labels: a container that claims to be berth's, one with another's proof, and one of another engine."""
+    claims = {**OURS, "berth.proof": "0" * 64}
+    with Fake(containers=[{"name": "claims", "labels": {k: v for k, v in OURS.items() if k != "berth.proof"}}, {"name": "forged", "labels": claims},
+                          {"name": "copied", "labels": OURS}, {"name": "far", "labels": made("far", "b", engine="OTHER")},
+                          {"name": "role", "labels": {"berth.role": "tool"}}, {"name": "mine", "labels": made("mine", role="tool")}]) as fake:
+        for name, *verb in (("claims", "stop"), ("forged", "start"), ("copied", "rm", "-f", "-y"), ("far", "kill"), ("role", "limit", "-m", "64m"),
+                            ("claims", "restart"), ("claims", "pause")):
+            berth(*verb, name, fake=fake).fails_with(2, "did not make " + name, "--foreign")
+        assert not acts(fake), acts(fake)
+        assert berth("stop", "mine", fake=fake).code == 0
 
 
 @case

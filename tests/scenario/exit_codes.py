@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from scenario import Fake
+from scenario import Fake, made
 
 berth, source = os.environ["BERTH"], os.environ["SRC"]
 os.chdir(os.environ["TMPDIR"])
@@ -162,7 +162,7 @@ for name, (words, none, readonly, missing) in TABLE.items():
     case(f"{name}: an option that nobody knows is 2", [*name.split(), "--no-such-option"], 2)
     if words and none is not None:
         case(f"{name}: without an engine", words, none)
-with Fake(containers=[{"name": "x", "labels": {"berth.agent": "a", "berth.role": "agent", "berth.session": "5e55"}}]) as fake:
+with Fake(containers=[{"name": "x", "labels": made("x", "a")}]) as fake:
     os.environ["DOCKER_HOST"] = fake.url
     run("workspace", "checkpoint", "one", "cp")  # dropped above
     for name, (words, none, readonly, missing) in TABLE.items():

@@ -3,6 +3,7 @@
 A test file registers functions with @case and ends with main(). Every case prints one "ok NAME" or
 "not ok NAME" line, with the reason in "# " lines above it.
 """
+import hmac
 import json
 import os
 import re
@@ -121,6 +122,21 @@ def berth(*args, fake=None, env=None, timeout=120):
     done = subprocess.run([BERTH, *host, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False,
                           env={**os.environ, **(env or {})})
     return Result(done)
+
+
+def made(name, agent="", role="agent", session="5e55", engine="FAKE:ENGN:0001/19bc47c8"):
+    """Labels of a container that berth made here: with the keyed hash (backend/container/own.h), by this HOME's key; an engine is its id and a hash of its
+    root directory (`berth ps --json`)."""
+    state = os.path.join(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "berth")
+    os.makedirs(state, mode=0o700, exist_ok=True)
+    path = os.path.join(state, "owner.key")
+    if not os.path.exists(path):
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as f:
+            f.write(bytes(range(32)))
+    with open(path, "rb") as f:
+        text = b"".join(word.encode() + b"\0" for word in (engine, name, session))
+        proof = hmac.new(f.read(), text, "sha256").hexdigest()
+    return {"berth.agent": agent, "berth.role": role, "berth.session": session, "berth.proof": proof}
 
 
 def ps(fake, *args, **options):

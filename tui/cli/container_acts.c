@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/agents.h>
 #include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/message.h>
@@ -18,7 +19,7 @@ static int refuse_foreign(const struct cli *c, const struct container *const *ch
 	char shown[128];
 
 	for (int i = 0; i < c->argc && !cli_flag(c, "foreign"); i++)
-		if (!cli_is_ours(chosen[i]))
+		if (!agents_made(chosen[i]))
 			return err_set(e, ERR_USAGE,
 				"berth did not make %s: give --foreign to %s it anyway.",
 				text_clean(shown, sizeof shown, chosen[i]->name), c->command->name);

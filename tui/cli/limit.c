@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/agents.h>
 #include <berth/arena.h>
 #include <berth/config.h>
 #include <berth/format.h>
@@ -112,7 +113,7 @@ static int limit_chosen(const struct cli *c, const struct policy *policy,
 	char name[128];
 	bool kernel;
 
-	if (!cli_flag(c, "foreign") && !cli_is_ours(k))
+	if (!cli_flag(c, "foreign") && !agents_made(k))
 		return err_set(e, ERR_USAGE,
 			"berth did not make %s: give --foreign to limit it all the same.",
 			text_clean(name, sizeof name, k->name));
