@@ -92,7 +92,7 @@ int lane_place(const char *name, char path[LANE_PATH_MAX], struct err *e);
 /* Its socket, beside that. */
 #define LANE_SOCK ".sock"
 
-/* Find by container name or by agent.  ERR_NOT_FOUND when no lane is known. */
+/* Find by container name, else by agent.  ERR_NOT_FOUND when no lane is known; ERR_USAGE: two that live are of that agent. */
 int lane_find(const char *name_or_agent, struct lane_about *ret, struct err *e);
 
 /* The sockets that the init of `about` listens on for clients of a proxy: 127.0.0.1, and ::1 where there is such a

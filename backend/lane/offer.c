@@ -22,6 +22,8 @@
 #include "lane/peer.h"
 #include "lane/wire_io.h"
 
+#define LIVES_MS 500
+
 static int listen_at(const char *dir, const char *name, mode_t mode, struct err *e)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -188,10 +190,30 @@ void lane_forget(const char *name)
 	}
 }
 
+/* What has no lane cannot be asked. */
+static bool lane_lives(const struct lane_about *about)
+{
+	struct err why = ERR_INIT;
+
+	return lane_is_none(about->name) || !lane_try(about, LIVES_MS, &why) ||
+		why.kind != ERR_NOT_FOUND;
+}
+
+/* Of two of one agent, one may be what is left of a container that is gone: then *a is the other one. */
+static bool both_live(struct lane_about *a, const struct lane_about *b)
+{
+	if (lane_lives(a))
+		return lane_lives(b);
+	*a = *b;
+	return false;
+}
+
 int lane_find(const char *who, struct lane_about *ret, struct err *e)
 {
 	char dir[LANE_PATH_MAX], path[2 * LANE_PATH_MAX];
+	struct lane_about one;
 	struct dirent *entry;
+	int n = 0;
 	DIR *d;
 
 	if (lane_place(who, dir, e))
@@ -201,20 +223,24 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 		return 0;
 	*strrchr(dir, '/') = '\0';
 	d = opendir(dir);
-	while (d && (entry = readdir(d))) {
+	while (d && n < 2 && (entry = readdir(d))) {
 		const char *dot = strrchr(entry->d_name, '.');
 
 		if (!dot || strcmp(dot, ".lane"))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-		if (!read_registered(path, ret) && !strcmp(ret->agent, who)) {
-			closedir(d);
-			return 0;
-		}
+		if (read_registered(path, &one) || strcmp(one.agent, who) != 0)
+			continue;
+		if (!n)
+			*ret = one;
+		n += !n || both_live(ret, &one);
 	}
 	if (d)
 		closedir(d);
-	return err_set(e, ERR_NOT_FOUND, "berth has no running container named `%s`", who);
+	if (n > 1)
+		return err_set(e, ERR_USAGE, "%s means two containers: give %s or %s.", who,
+			ret->name, one.name);
+	return n ? 0 : err_set(e, ERR_NOT_FOUND, "berth has no running container named `%s`", who);
 }
 
 /* The engine resolved the sources again after us: is it what we checked? */

@@ -24,13 +24,45 @@ static int inspect_target(struct exec_target *t, const char *name, struct str *r
 		reply, e);
 }
 
-/* No container of that name or id: an agent, then. */
-static int find_agent(struct exec_target *t, const char *agent, struct str *reply, struct err *e)
+/* "web" of {"Names": ["/web"]}, and of {"Name": "/web"}. */
+static const char *bare_name(const cJSON *one)
 {
-	AUTO_STR struct str target = STR_INIT, filter = STR_INIT, list = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
-	const cJSON *one, *found = NULL;
-	int n = 0, up = 0;
+	const cJSON *names = ejson_get(one, "Names");
+	const char *name =
+		names ? ejson_text(cJSON_GetArrayItem(names, 0)) : ejson_string(one, "Name");
+
+	return name + (*name == '/');
+}
+
+/* As tui/cli/chosen.c ranks them: what only calls itself the agent does not hide what berth made. */
+static int rank_of(const struct exec_target *t, const cJSON *one)
+{
+	const cJSON *labels = ejson_get(one, "Labels");
+
+	return 1 + !strcmp(ejson_string(one, "State"), "running") +
+		2 * !strcmp(ejson_string(labels, "berth.role"), "agent") +
+		4 *
+		own_made(t->at.info.id, bare_name(one), ejson_string(one, "Id"),
+			ejson_string(labels, "berth.session"), ejson_string(labels, "berth.proof"));
+}
+
+static int refuse_two(
+	const char *word, const cJSON *a, const cJSON *b, const char *agent, struct err *e)
+{
+	return err_set(e, ERR_USAGE,
+		"%s means two containers: give %.12s for the container %s, or %.12s for the container "
+		"%s of the agent %s.",
+		word, ejson_string(a, "Id"), bare_name(a), ejson_string(b, "Id"), bare_name(b),
+		agent);
+}
+
+/* The container of an agent, which is in *list.  1: there is one, 0: none. */
+static int find_agent(
+	struct exec_target *t, const char *agent, cJSON **list, const cJSON **ret, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, filter = STR_INIT, reply = STR_INIT;
+	const cJSON *one, *other = NULL;
+	int best = 0;
 
 	str_adds(&filter, "{\"label\":[");
 	{
@@ -41,30 +73,26 @@ static int find_agent(struct exec_target *t, const char *agent, struct str *repl
 	str_adds(&filter, "]}");
 	str_adds(&target, "/containers/json?all=1&filters=");
 	url_escape(&target, filter.s);
-	if (sync_ask(t->at.engine, "look for the agent %s", agent, "GET", target.s, NULL, 0, &list,
+	if (sync_ask(t->at.engine, "look for the agent %s", agent, "GET", target.s, NULL, 0, &reply,
 		    e))
 		return -1;
-	root = ejson_parse(list.s, list.len, e);
-	if (!root)
+	*list = ejson_parse(reply.s, reply.len, e);
+	if (!*list)
 		return -1;
-	cJSON_ArrayForEach(one, root)
+	cJSON_ArrayForEach(one, *list)
 	{
-		bool runs = !strcmp(ejson_string(one, "State"), "running");
+		int rank = rank_of(t, one);
 
-		up += runs;
-		n++;
-		if (runs || !found)
-			found = one;
+		if (strcmp(ejson_string(ejson_get(one, "Labels"), "berth.agent"), agent) != 0 ||
+			rank < best)
+			continue;
+		other = rank == best ? *ret : NULL;
+		*ret = one;
+		best = rank;
 	}
-	if (up > 1 || (!up && n > 1))
-		return err_set(e, ERR_CONFLICT,
-			"%d containers belong to the agent %s; name the container itself.",
-			up ? up : n, agent);
-	if (!found)
-		return err_set(e, ERR_NOT_FOUND,
-			"there is no container and no agent named %s on %s.", agent,
-			t->at.endpoint.url);
-	return inspect_target(t, ejson_string(found, "Id"), reply, e);
+	if (other)
+		return refuse_two(agent, other, *ret, agent, e);
+	return best > 0;
 }
 
 #define ID_MIN 4 /* digits of an id that can be meant, as everywhere on the command line */
@@ -78,22 +106,39 @@ static bool is_by_chance(const char *name, const struct str *reply)
 	return strcmp(found + (*found == '/'), name) != 0;
 }
 
-/* The container of that name or id, or else the agent's. */
+/* The container of that id or name, or the agent's: what is both is neither. */
 static int find_exec_target(
 	struct exec_target *t, const char *name, struct str *reply, struct err *e)
 {
+	AUTO_JSON cJSON *list = NULL, *found = NULL;
+	const cJSON *agent = NULL;
 	struct err why = ERR_INIT;
 	bool few = strlen(name) < ID_MIN;
+	int rc;
 
 	if (inspect_target(t, name, reply, &why) == 0) {
-		if (!few || !is_by_chance(name, reply))
-			return 0;
-		str_clear(reply);
+		if (few && is_by_chance(name, reply))
+			str_clear(reply);
 	} else if (why.kind != ERR_NOT_FOUND &&
 		!(few && why.sys == 500)) { /* 500: of several ids */
 		return err_copy(e, &why);
+	} else {
+		str_clear(reply);
 	}
-	return find_agent(t, name, reply, e);
+	rc = find_agent(t, name, &list, &agent, e);
+	if (rc < 0)
+		return -1;
+	if (reply->len) {
+		found = agent ? ejson_parse(reply->s, reply->len, NULL) : NULL;
+		return !found || !strcmp(ejson_string(found, "Id"), ejson_string(agent, "Id"))
+			? 0
+			: refuse_two(name, found, agent, name, e);
+	}
+	if (!agent)
+		return err_set(e, ERR_NOT_FOUND,
+			"there is no container and no agent named %s on %s.", name,
+			t->at.endpoint.url);
+	return inspect_target(t, ejson_string(agent, "Id"), reply, e);
 }
 
 static int check_policy(

@@ -136,6 +136,63 @@ def a_label_is_no_ownership():
 
 
 @case
+def one_word_means_one_container():
+    rows = [{"name": "r1", "id": "aa" * 32}, {"name": "berth-r1", "id": "bb" * 32, "labels": made("berth-r1", "r1")},
+            {"name": "x", "id": "cafe1234" + "0" * 56}, {"name": "cafe1", "id": "dd" * 32}, {"name": "y", "id": "cafe5678" + "0" * 56},
+            {"name": "berth-r2", "id": "ee" * 32, "labels": made("berth-r2", "r2")}, {"name": "fake", "id": "ff" * 32, "labels": {"berth.agent": "r2"}},
+            {"name": "p", "id": "12" * 32, "labels": {"berth.agent": "r3"}}, {"name": "q", "id": "34" * 32, "labels": {"berth.agent": "r3"}}]
+    looks = (["logs"], ["stats", "--no-stream"], ["top"], ["events"], ["kill", "--foreign"], ["limit", "-m", "64m"])
+    with Fake(containers=rows, log=["one"]) as fake:
+        for word, one, other in (("r1", "aaaaaaaaaaaa for the container r1", "bbbbbbbbbbbb for the container berth-r1 of the agent r1"),
+                                 ("cafe", "cafe12340000 for the container x", "cafe56780000 for the container y"),
+                                 ("r3", "121212121212 for the container p", "343434343434 for the container q")):
+            for verb in looks if word == "r1" else looks[:1]:
+                berth(*verb, word, fake=fake).fails_with(2, word + " means two containers", one, other)
+            done = berth("exec", word, "--", "true", fake=fake)
+            assert done.code == 125 and (word == "cafe" or b"means two containers" in done.err), done.err
+        assert not acts(fake), acts(fake)
+        table = berth("stats", "--no-stream", "aaaa", "cafe1", fake=fake).out.decode().splitlines()
+        assert [line.split()[0] for line in table[1:]] == ["cafe1", "r1"], table
+        for word, name in (("cafe1", "cafe1"), ("cafe12", "x"), ("dd" * 32, "cafe1"), ("r2", "berth-r2")):
+            assert json.loads(berth("inspect", word, fake=fake).out)[0]["Name"] == "/" + name, word
+
+
+@case
+def two_lanes_of_one_agent():
+    """Registry entries of containers without sockets, which cannot be asked whether they live."""
+    lanes = os.path.join(os.environ["XDG_RUNTIME_DIR"], "berth", "lanes")
+    os.makedirs(lanes, mode=0o700, exist_ok=True)
+    files = [os.path.join(lanes, name + ".lane") for name in ("left", "right")]
+    for path, name in zip(files, ("left", "right")):
+        with open(path, "w", encoding="ascii") as f:
+            f.write(f"{name}\n{'ab' * 32}\ntwin\nFAKE:ENGN:0001\n5e55\n")
+    try:
+        done = berth("exec", "twin", "--", "true")
+        assert done.code == 125 and b"twin means two containers: give " in done.err, done.err
+        assert b"left" in done.err and b"right" in done.err, done.err
+        berth("net", "list", "twin").fails_with(2, "twin means two containers", "left", "right")
+    finally:
+        for path in files:
+            os.unlink(path)
+
+
+@case
+def stats_of_what_is_stopped():
+    with engine() as fake:
+        table = berth("stats", "--no-stream", "old", fake=fake).out.decode().splitlines()
+        assert len(table) == 2 and table[1].split() == ["old", "exited", "0", "-", "-", "-", "-", "box:1"], table
+        run = subprocess.Popen([BERTH, "-H", fake.url, "stats", "old", "web"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        read = lambda word: next(line for line in run.stdout if word in line)  # noqa: E731
+        assert read(b"old ") and read(b"web ")
+        assert berth("start", "--foreign", "old", fake=fake).code == 0
+        while b"running" not in read(b"old "):
+            pass
+        assert berth("rm", "-f", "-y", "--foreign", "old", "web", fake=fake).code == 0
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 1 and b"removed" in err, (run.returncode, err)
+
+
+@case
 def rm_by_force_waits_for_no_grace():
     for product, wanted in (("docker", ["DELETE"]), ("podman", ["kill", "DELETE"])):
         with engine(product=product, api="1.41") as fake:

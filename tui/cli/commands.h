@@ -440,6 +440,10 @@ static const struct cli_command commands[] = {
 		.options = ps_options, .schema = "berth.ps/1"},
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the statistics of running containers, every second",
+		.about =
+			"Of those that are named also of stopped ones, with their state and dashes, until the last of "
+			"them is removed.  CONTAINER is an id, a name, the beginning of an id, or an agent, looked for in "
+			"this order; a word that means two containers is an error.",
 		.options = stats_options},
 	{"logs", "[CONTAINER...]", 0, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the logs of containers, merged, or search them",
@@ -567,6 +571,9 @@ static const struct cli_command commands[] = {
 		.needs = NEEDS_ENGINE | TAKES_TEAM, .takes_words = CLI_WORDS_NEEDED,
 		.help = "run a command in a running agent or any other container",
 		.about =
+			"AGENT is an agent, or the id, the name or the beginning of the id of a container; a word that "
+			"means two containers is an error, except that an agent with a lane on this machine is "
+			"always meant by its name, for then no engine is asked.  "
 			"Standard input is passed on unless it is a terminal; no command rule looks at it, "
 			"and it is not recorded.  Exits with the code of the "
 			"command (128+n for a signal), with 124 when it timed out, 125 when berth itself "

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/arena.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -96,19 +97,9 @@ static int check_hosts(const struct cli *c, const struct snapshot *s, struct err
 	return 0;
 }
 
-/* Of `stats NAME ...` these are meant. */
-static bool is_named(const struct cli *c, const struct container *k)
-{
-	for (int i = 0; i < c->argc; i++)
-		if (!strcmp(k->name, c->argv[i]) || !strcmp(k->agent, c->argv[i]) ||
-			cli_begins_id(k, c->argv[i]))
-			return true;
-	return !c->argc;
-}
-
 bool ps_is_shown(const struct cli *c, const struct container *k)
 {
-	return is_listed_state(k, asks_for_states(c)) && is_named(c, k) &&
+	return is_listed_state(k, asks_for_states(c)) &&
 		cli_fits_filters(c, cli_container_filters, k);
 }
 
@@ -314,7 +305,23 @@ static void fit_widths(int *width, int terminal)
 	}
 }
 
-static int print_table(const struct cli *c, const struct snapshot *s, bool ascii)
+/* The containers that `stats` was asked for, whatever state they are in; none: as for ps. */
+struct asked_for {
+	struct arena mem;
+	struct target *of;
+	size_t n;
+};
+
+static bool is_asked_for(const struct asked_for *a, const struct container *k)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (!strcmp(a->of[i].id, k->id) && !strcmp(a->of[i].engine, k->engine))
+			return true;
+	return false;
+}
+
+static int print_table(
+	const struct cli *c, const struct snapshot *s, const struct asked_for *asked, bool ascii)
 {
 	AUTO_FREE char *cells = xcalloc(s->ncontainers * NCOLUMNS + 1, PS_CELL_MAX);
 	AUTO_STR struct str line = STR_INIT;
@@ -324,7 +331,8 @@ static int print_table(const struct cli *c, const struct snapshot *s, bool ascii
 	for (size_t i = 0; i < s->ncontainers; i++) {
 		char *row = cells + rows * NCOLUMNS * PS_CELL_MAX;
 
-		if (!ps_is_shown(c, &s->containers[i]))
+		if (asked && asked->n ? !is_asked_for(asked, &s->containers[i])
+				      : !ps_is_shown(c, &s->containers[i]))
 			continue;
 		rows++;
 		for (size_t k = 0; k < NCOLUMNS; k++) {
@@ -491,7 +499,7 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 	else if (format)
 		rc = print_own_lines(c, snapshot, format);
 	else
-		rc = print_table(c, snapshot, s->ascii == ASCII_YES);
+		rc = print_table(c, snapshot, NULL, s->ascii == ASCII_YES);
 	/* The others are printed; that some are missing is said, and is the exit code. */
 	if (rc == 0 && cli_tell_silent(snapshot))
 		rc = err_exit_code(&(struct err){.kind = ERR_UNREACHABLE});
@@ -500,9 +508,41 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 	return rc;
 }
 
-int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
+/* Found once: who takes the name of one later is another. */
+static int ask_for(
+	struct asked_for *a, const struct cli *c, const struct snapshot *s, struct err *e)
 {
 	AUTO_FREE const struct container **chosen = xcalloc((size_t)c->argc + 1, sizeof *chosen);
+
+	if (cli_chosen(c, s, chosen, e))
+		return -1;
+	a->n = (size_t)c->argc;
+	a->of = arena_array(&a->mem, a->n + 1, sizeof *a->of);
+	for (size_t i = 0; i < a->n; i++)
+		a->of[i] = (struct target){arena_strdup(&a->mem, chosen[i]->engine),
+			arena_strdup(&a->mem, chosen[i]->id),
+			arena_strdup(&a->mem, chosen[i]->name)};
+	return 0;
+}
+
+/* One that is stopped may be started again; when the last is removed there is nothing left to wait for. */
+static int check_asked_for(const struct asked_for *a, const struct snapshot *s, struct err *e)
+{
+	char shown[128];
+
+	for (size_t i = 0; i < s->ncontainers; i++)
+		if (is_asked_for(a, &s->containers[i]))
+			return 0;
+	if (!a->n)
+		return 0;
+	return err_set(e, ERR_NOT_FOUND, "%s%s removed.",
+		text_clean(shown, sizeof shown, a->of[0].name),
+		a->n > 1 ? " and the others were" : " was");
+}
+
+int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
+{
+	struct asked_for asked = {0};
 	bool once = cli_flag(c, "no-stream");
 	struct backend *b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "stats", once, e)
 						     : cli_backend(c, "stats", NULL, once, e);
@@ -511,20 +551,22 @@ int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
 
 	if (!b)
 		return -1;
+	arena_init(&asked.mem, 1024);
 	shot = cli_wait(b, true, e);
-	rc = shot && !cli_chosen(c, shot, chosen, e) ? 0 : -1;
+	rc = shot ? ask_for(&asked, c, shot, e) : -1;
 	while (rc == 0) {
 		/* A terminal is a page, anything else gets one table after the other. */
 		if (!once && cli_columns())
 			fputs("\033[H\033[J", stdout);
-		rc = print_table(c, shot, s->ascii == ASCII_YES);
+		rc = print_table(c, shot, &asked, s->ascii == ASCII_YES);
 		if (once || rc || !cli_pause(1000))
 			break;
 		snapshot_unref(shot);
 		shot = cli_wait(b, true, e);
-		rc = shot ? 0 : -1;
+		rc = shot ? check_asked_for(&asked, shot, e) : -1;
 	}
 	snapshot_unref(shot);
 	backend_stop(b);
+	arena_release(&asked.mem);
 	return rc;
 }

@@ -12,8 +12,7 @@
 
 bool ps_is_ended(const struct container *c);
 bool ps_has_sample(const struct container *c);
-bool ps_is_shown(
-	const struct cli *c, const struct container *k); /* by state, operands and filters */
+bool ps_is_shown(const struct cli *c, const struct container *k);         /* by state and filters */
 int64_t ps_uptime_s(const struct container *c, const struct snapshot *s); /* -1: it does not run */
 void ps_ports(char *buf, const struct container *c, const struct snapshot *s); /* PS_CELL_MAX */
 int ps_print_json(const struct cli *c, const struct snapshot *s);

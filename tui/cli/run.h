@@ -35,16 +35,13 @@ struct event *cli_answer(struct backend *b, uint64_t id, struct err *e);
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e);
 
 bool cli_pause(int ms); /* false: a signal that ends came */
-/* The containers that the operands name: ret has room for each.  ERR_NOT_FOUND, ERR_USAGE. */
+/* The containers that the operands name, each by its id, its name, the beginning of its id or its agent: ret has room
+ * for each.  ERR_NOT_FOUND; ERR_USAGE: a word means several, which the sentence names. */
 struct container;
 int cli_chosen(
 	const struct cli *c, const struct snapshot *s, const struct container **ret, struct err *e);
-bool cli_begins_id(
-	const struct container *c, const char *word); /* with enough digits to be meant */
 struct command;
 void cli_target_all(struct command *cmd, const struct container *const *chosen, size_t n);
-bool cli_is_ours(
-	const struct container *c); /* it says so itself, which is enough to ask a person */
 
 /* --filter: a row is meant when of each key that was given one value fits it.  Keys with the same field are one. */
 enum cli_fit {
