@@ -20,7 +20,7 @@ struct moment {
 };
 
 /* Exactly so many digits, up to `most`. */
-static bool take_number(const char **at, int digits, int most, int *ret)
+static bool take_when_digits(const char **at, int digits, int most, int *ret)
 {
 	*ret = 0;
 	for (int i = 0; i < digits; i++, (*at)++) {
@@ -49,23 +49,23 @@ static bool take_date(const char **at, struct moment *m)
 {
 	const char *from = *at;
 
-	if (take_number(at, 4, 9999, &m->year) && **at == '-')
+	if (take_when_digits(at, 4, 9999, &m->year) && **at == '-')
 		(*at)++;
 	else
 		*at = from, m->year = 0;
-	return take_number(at, 2, 12, &m->month) && m->month && *(*at)++ == '-' &&
-		take_number(at, 2, 31, &m->day) && m->day;
+	return take_when_digits(at, 2, 12, &m->month) && m->month && *(*at)++ == '-' &&
+		take_when_digits(at, 2, 31, &m->day) && m->day;
 }
 
 static bool take_clock(const char **at, struct moment *m)
 {
-	if (!take_number(at, 2, 23, &m->hour) || *(*at)++ != ':' ||
-		!take_number(at, 2, 59, &m->minute))
+	if (!take_when_digits(at, 2, 23, &m->hour) || *(*at)++ != ':' ||
+		!take_when_digits(at, 2, 59, &m->minute))
 		return false;
 	if (**at != ':')
 		return true;
 	(*at)++;
-	return take_number(at, 2, 59, &m->second) && take_fraction(at, &m->ns);
+	return take_when_digits(at, 2, 59, &m->second) && take_fraction(at, &m->ns);
 }
 
 /* Only behind a whole date: what is printed without a year is local. */
@@ -83,7 +83,8 @@ static bool take_zone(const char **at, struct moment *m)
 	if (!m->year || (**at != '+' && **at != '-'))
 		return false;
 	(*at)++;
-	if (!take_number(at, 2, 23, &hours) || *(*at)++ != ':' || !take_number(at, 2, 59, &minutes))
+	if (!take_when_digits(at, 2, 23, &hours) || *(*at)++ != ':' ||
+		!take_when_digits(at, 2, 59, &minutes))
 		return false;
 	m->east_s = sign * (hours * 3600 + minutes * 60);
 	return true;

@@ -9,7 +9,6 @@
 #include <berth/mem.h>
 #include <berth/when.h>
 
-
 #define STEP_BYTES ((size_t)8 << 20) /* some 10 ms of reading */
 
 /* What goes to the worker and comes back; between them it is the worker's alone. */
