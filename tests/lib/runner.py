@@ -13,9 +13,9 @@
   --soak                       the long forms of the tests, hours
   --record                     write how long the tests took to tests/durations
 
-Labels: lint unit golden scenario terminal engine attack fault fuzz bench bare vm. Builds stay in build-VARIANT, where
-cmake's presets have theirs; logs of failed and flaky tests in build-test/logs. Everything else that a run makes, including
-its Docker engine, is removed when it ends, however it ends.
+Labels: lint unit golden scenario oracle terminal engine attack fault fuzz bench bare vm. Builds stay in build-VARIANT,
+where cmake's presets have theirs; logs of failed and flaky tests in build-test/logs. Everything else that a run makes,
+including its Docker engine, is removed when it ends, however it ends.
 
 A test is a program built from tests/LABEL/NAME.c or an executable tests/LABEL/NAME.{sh,py}. It passes with exit code 0;
 77 is a skip, the last line of its output the reason. A script that prints lines "ok NAME", "not ok NAME" or "skip NAME:
@@ -27,7 +27,8 @@ REASON" is counted by those; lines "note TEXT" are shown. Tests get:
   BERTH_TEST_CACHE         what takes minutes to make and later runs can use: images, packages, compiled objects
   BERTH_TEST_PROXY         the http_proxy that the run was started with: for packages
   BERTH_SOAK               1 with --soak, otherwise not set
-  BERTH_TEST_CHANGED       1 in the short tier, otherwise not set: what reads all sources may read the changed ones only
+  BERTH_TEST_CHANGED       1 in the short tier, otherwise not set: what reads all sources may read the changed ones only,
+                           what makes inputs may make hundreds instead of thousands
 
 Limits: a test may take five times its time in tests/durations, at least 60 s and at most 10 minutes (bare and vm 32). At
 the deadline whatever runs is ended, and what has not been started fails as "not run: deadline". A failed test is run once
@@ -52,8 +53,8 @@ import time
 
 SRC = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CORES = len(os.sched_getaffinity(0))
-LABELS = "lint unit golden scenario terminal engine attack fault fuzz bench bare vm".split()
-SHORT = "lint unit golden scenario terminal engine attack".split()
+LABELS = "lint unit golden scenario oracle terminal engine attack fault fuzz bench bare vm".split()
+SHORT = "lint unit golden scenario oracle terminal engine attack".split()
 
 # The builds that a label runs in.
 VARIANTS = collections.defaultdict(lambda: ["asan"], {
@@ -86,7 +87,7 @@ LONG_TESTS = {"lint.parts"}
 
 # How many tests of a label run at once; one, where they measure. Scenarios mostly wait for engines that do not answer, and
 # the engine's tests for theirs: each of these has an engine to itself meanwhile.
-AT_ONCE = collections.defaultdict(lambda: 1, {"lint": CORES, "unit": CORES, "golden": CORES, "scenario": 2 * CORES, "terminal": CORES,
+AT_ONCE = collections.defaultdict(lambda: 1, {"lint": CORES, "unit": CORES, "golden": CORES, "scenario": 2 * CORES, "oracle": CORES, "terminal": CORES,
                                               "fault": CORES, "fuzz": CORES, "engine": 3, "attack": CORES, "machines": CORES})
 WITH_ENGINE = {"engine", "attack", "bench", "fault"}
 NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}

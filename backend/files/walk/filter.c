@@ -1,6 +1,7 @@
 /* filter.c - shell patterns, gitignore rules and the other conditions of a walk. */
 #include "files/walk/filter.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -9,30 +10,73 @@
 
 /* --- patterns --- */
 
-/* One bracket expression against c.  Returns the pattern after it, NULL when it is not closed (the
- * bracket then stands for itself). */
+/* Git's tables know neither \v nor \f as one. */
+static int is_git_space(int c)
+{
+	return c && strchr(" \t\n\r", c);
+}
+
+/* "[:alpha:]" within brackets; of ASCII alone.  false: there is no such class. */
+static bool match_class(const char *name, size_t len, unsigned char c, bool *matched)
+{
+	static const struct {
+		const char *name;
+		int (*is)(int);
+	} table[] = {
+		{"alnum", isalnum},
+		{"alpha", isalpha},
+		{"blank", isblank},
+		{"cntrl", iscntrl},
+		{"digit", isdigit},
+		{"graph", isgraph},
+		{"lower", islower},
+		{"print", isprint},
+		{"punct", ispunct},
+		{"space", is_git_space},
+		{"upper", isupper},
+		{"xdigit", isxdigit},
+	};
+
+	for (size_t i = 0; i < COUNT(table); i++)
+		if (strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0) {
+			*matched = c < 0x80 && table[i].is(c);
+			return true;
+		}
+	return false;
+}
+
+/* One bracket expression against c.  Returns the pattern after it, NULL when it is not closed or names a
+ * class that does not exist: such a pattern matches nothing. */
 static const char *match_bracket(const char *p, unsigned char c, bool *matched)
 {
-	bool invert = *p == '!' || *p == '^', found = false, first = true;
+	bool invert = *p == '!' || *p == '^', found = false, in_class;
+	unsigned char from = 0; /* that a range may begin with */
+	const char *end;
 
-	if (invert)
-		p++;
-	for (; *p && (*p != ']' || first); first = false) {
-		unsigned char low, high;
-
-		if (*p == '\\' && p[1])
+	p += invert;
+	do {
+		if (*p == '-' && from && p[1] && p[1] != ']') {
 			p++;
-		low = high = (unsigned char)*p++;
-		if (*p == '-' && p[1] && p[1] != ']') {
-			p++;
-			if (*p == '\\' && p[1])
+			if (*p == '\\')
 				p++;
-			high = (unsigned char)*p++;
+			found |= from <= c && c <= (unsigned char)*p;
+			from = 0;
+		} else if (p[0] == '[' && p[1] == ':' && (end = strchr(p + 2, ']')) &&
+			end > p + 2 && end[-1] == ':') {
+			if (!match_class(p + 2, (size_t)(end - p - 3), c, &in_class))
+				return NULL;
+			found |= in_class;
+			p = end;
+			from = 0;
+		} else {
+			if (*p == '\\')
+				p++;
+			from = (unsigned char)*p;
+			found |= from == c;
 		}
-		found = found || (low <= c && c <= high);
-	}
-	if (*p != ']')
-		return NULL;
+		if (!*p)
+			return NULL;
+	} while (*++p != ']');
 	*matched = found != invert;
 	return p + 1;
 }
@@ -41,19 +85,13 @@ static const char *match_bracket(const char *p, unsigned char c, bool *matched)
 static const char *match_char(const char *p, unsigned char c, bool path)
 {
 	bool matched;
-	const char *after;
 
 	switch (*p) {
 	case '?': return path && c == '/' ? NULL : p + 1;
 	case '[':
-		after = match_bracket(p + 1, c, &matched);
-		if (after)
-			return matched && !(path && c == '/') ? after : NULL;
-		break;
-	case '\\':
-		if (p[1])
-			p++;
-		break;
+		p = match_bracket(p + 1, c, &matched);
+		return p && matched && !(path && c == '/') ? p : NULL;
+	case '\\': p++; break;
 	}
 	return (unsigned char)*p == c ? p + 1 : NULL;
 }
@@ -61,27 +99,34 @@ static const char *match_char(const char *p, unsigned char c, bool path)
 /* Two places to come back to: the last `*` and the last `**`.  A star that failed to match further
  * need not be tried again once a later one of its kind was reached, so time is bounded by the
  * product of the lengths (once per directory for a star between two `**`). */
-bool glob_match(const char *p, const char *t, bool path)
+bool glob_match(const char *pattern, const char *t, bool path)
 {
-	const char *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL, *next;
+	const char *p = pattern, *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL,
+		   *next;
 
 	for (;;) {
-		if (path && p[0] == '*' && p[1] == '*') {
-			/* Leading, between slashes, or at the end: any number of directories. */
-			while (*p == '*')
-				p++;
-			if (*p == '\0')
-				return true;
-			if (*p == '/')
-				p++;
-			deep = p;
-			deep_at = t;
-			star = NULL;
-			continue;
-		}
 		if (*p == '*') {
+			/* Leading, between slashes, or at the end: any number of directories. */
+			bool alone = path && p[1] == '*' && (p == pattern || p[-1] == '/');
+
 			while (*p == '*')
 				p++;
+			if (alone && *p == '\0')
+				return true;
+			if (alone && p[0] == '\\' && p[1] == '/') {
+				/* Before this slash git wants one at least. */
+				t = strchr(t, '/');
+				if (!t)
+					return false;
+				t++;
+				p++;
+			}
+			if (alone && *p == '/') {
+				deep = ++p;
+				deep_at = t;
+				star = NULL;
+				continue;
+			}
 			star = p;
 			star_at = t;
 			continue;
@@ -131,15 +176,29 @@ static bool is_literal(const char *s)
 	return !strpbrk(s, "*?[\\");
 }
 
-/* One line, already without its newline, NUL-terminated and ours to change.  false: nothing in it.
- */
-static bool compile_rule(char *line, size_t n, struct rule *out)
+/* Blanks at the end of a line count only behind a backslash. */
+static void cut_blanks(char *line)
 {
+	char *end = line;
+
+	for (char *p = line; *p; p++) {
+		bool escaped = p[0] == '\\' && p[1];
+
+		p += escaped;
+		if (escaped || *p != ' ')
+			end = p + 1;
+	}
+	*end = '\0';
+}
+
+/* One line without its end, ours to change.  false: nothing in it. */
+static bool compile_rule(char *line, struct rule *out)
+{
+	size_t n;
+
 	*out = (struct rule){0};
-	while (n > 0 && line[n - 1] == ' ' && !(n > 1 && line[n - 2] == '\\'))
-		line[--n] = '\0';
-	if (n > 0 && line[n - 1] == '\r')
-		line[--n] = '\0';
+	cut_blanks(line);
+	n = strlen(line);
 	if (*line == '#' || *line == '\0')
 		return false;
 	if (*line == '!') {
@@ -179,23 +238,27 @@ struct rules *rules_compile(
 	struct slab *slab, const struct rules *outer, const char *text, size_t n, size_t base)
 {
 	struct rules *r = slab_alloc(slab, sizeof *r);
-	char *copy = slab_alloc(slab, n + 1);
+	char *copy, *stop;
 	size_t lines = 1;
 
-	memcpy(copy, text, n);
-	copy[n] = '\0';
-	/* A NUL would hide the rest of the file from us, but not from git. */
-	for (size_t i = 0; i < n; i++) {
-		lines += copy[i] == '\n';
-		if (copy[i] == '\0')
-			copy[i] = '\n';
+	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		text += 3;
+		n -= 3;
 	}
+	copy = slab_alloc(slab, n + 1);
+	memcpy(copy, text, n);
+	stop = copy + n;
+	for (size_t i = 0; i < n; i++)
+		lines += copy[i] == '\n';
 	*r = (struct rules){.outer = outer, .base = base};
 	r->rules = slab_alloc(slab, lines * sizeof *r->rules);
-	for (char *line = copy, *end; line < copy + n; line = end + 1) {
-		end = strchrnul(line, '\n');
-		*end = '\0';
-		if (r->n < lines && compile_rule(line, (size_t)(end - line), &r->rules[r->n]))
+	for (char *line = copy, *end; line < stop; line = end + 1) {
+		end = memchr(line, '\n', (size_t)(stop - line));
+		if (!end)
+			end = stop;
+		/* A NUL hides the rest of its line, as it does from git. */
+		end[end > line && end[-1] == '\r' ? -1 : 0] = '\0';
+		if (compile_rule(line, &r->rules[r->n]))
 			r->n++;
 	}
 	return r;
@@ -220,7 +283,7 @@ struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_
 		size_t len = strlen(lines[i]);
 		char *copy = memcpy(slab_alloc(slab, len + 1), lines[i], len + 1);
 
-		if (compile_rule(copy, len, &r->rules[r->n]))
+		if (compile_rule(copy, &r->rules[r->n]))
 			r->n++;
 	}
 	return r;

@@ -3,7 +3,8 @@
  *
  * Ignore files follow gitignore(5): later lines win, inner directories win, `!` takes back, a
  * pattern with a slash before its end counts from its own directory, a trailing slash means
- * directories only, `**` crosses directories.  Thread: rules are read-only once compiled.
+ * directories only, `**` alone between slashes crosses directories.  Where that page leaves something
+ * open it is as git does it (tests/oracle/ignore.py).  Thread: rules are read-only once compiled.
  *
  * Why not fnmatch: it knows no `**`, depends on the locale, and takes exponential time for some patterns.
  */
@@ -17,8 +18,9 @@
 
 #include "files/common/slab.h"
 
-/* The whole of `text` against `pattern`: * ? [..] \x, and with `path` neither * nor ? crosses a
- * slash while ** does.  Never slower than pattern times text. */
+/* The whole of `text` against `pattern`: * ? [..] [[:alpha:]] \x, and with `path` neither * nor ? crosses
+ * a slash while ** does where it stands alone.  What is not closed or not known matches nothing.  Never
+ * slower than pattern times text. */
 bool glob_match(const char *pattern, const char *text, bool path);
 
 /* The lines of one ignore file; inner files point to outer ones. */
