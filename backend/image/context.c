@@ -212,10 +212,8 @@ static int read_ignore(int dir, struct ignore **ret, struct err *e)
 	AUTO_STR struct str text = STR_INIT;
 	struct err why = ERR_INIT;
 
-	if (!file_read(dir, ".dockerignore", O_NOFOLLOW, IGNORE_MAX, &text, &why)) {
-		*ret = ignore_parse(text.s, text.len);
-		return 0;
-	}
+	if (!file_read(dir, ".dockerignore", O_NOFOLLOW, IGNORE_MAX, &text, &why))
+		return ignore_parse(text.s, text.len, ret, e);
 	return why.sys == ENOENT || why.sys == ELOOP ? 0 : err_copy(e, &why);
 }
 

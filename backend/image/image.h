@@ -5,7 +5,7 @@
  *   pull.c     pull, and what a progress stream says about layers
  *   build.c    build, with steps as items
  *   context.c  a directory as the tar that a build is sent; the only one that knows libarchive
- *   ignore.c   .dockerignore
+ *   dockerignore.c  .dockerignore
  *   known.c    the shipped images by name, for everybody
  *   shipped.c  the images of configs/images, and the bases that they stand on
  *   login.c    what the docker command knows of registries
@@ -103,9 +103,9 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 int context_of_files(const struct image_file *file, size_t n, int *ret_fd, struct err *e);
 int image_temporary(struct err *e);
 
-/* ignore.c */
+/* dockerignore.c */
 struct ignore;
-struct ignore *ignore_parse(const char *text, size_t n);
+int ignore_parse(const char *text, size_t n, struct ignore **ret, struct err *e);
 void ignore_free(struct ignore *g);                            /* NULL is fine */
 bool ignore_matches(const struct ignore *g, const char *path); /* below the context, no ./ */
 bool ignore_may_turn(const struct ignore *g); /* has exceptions: look into ignored directories */
