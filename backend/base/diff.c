@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #define CONTEXT 3
 
@@ -65,6 +66,17 @@ static size_t context_end(const char *s, size_t n, size_t at, size_t limit)
 	return at < limit ? at : limit;
 }
 
+/* As git: quoted where it has to be, and a blank in it ends with a tab, which patch takes for the end. */
+static void put_header(struct str *out, const char *mark, char side, const char *path)
+{
+	AUTO_STR struct str name = STR_INIT;
+
+	str_addf(&name, "%c/%s", side, path);
+	str_adds(out, mark);
+	text_quote_name(out, name.s, name.len);
+	str_adds(out, strchr(path, ' ') ? "\t\n" : "\n");
+}
+
 void diff_unified(struct str *out, const char *path, const char *old, size_t old_n, const char *new,
 	size_t new_n, const struct change *changes, size_t n)
 {
@@ -77,7 +89,8 @@ void diff_unified_most(struct str *out, size_t most, const char *path, const cha
 	size_t old_line = 1, old_at = 0; /* line number of old_at */
 	ptrdiff_t shift = 0;             /* new line number less old line number */
 
-	str_addf(out, "--- a/%s\n+++ b/%s\n", path, path);
+	put_header(out, "--- ", 'a', path);
+	put_header(out, "+++ ", 'b', path);
 	for (size_t first = 0, last; first < n && out->len < most; first = last + 1) {
 		size_t from = changes[first].old_from, to, old_count, new_count = 0, at;
 		ptrdiff_t grown = 0;

@@ -207,6 +207,52 @@ void text_neutralise(struct str *out, const char *s, size_t n, bool ascii)
 	}
 }
 
+/* What of s[i..n) a listing shows as it is: 0, or the bytes of one character. */
+static size_t count_plain(const char *s, size_t n, size_t i)
+{
+	uint32_t cp;
+	size_t used = utf8_next(s + i, n - i, &cp);
+
+	if (cp == TEXT_BAD)
+		return used == 3 && memcmp(s + i, "\xEF\xBF\xBD", 3) == 0 ? used : 0;
+	return text_cp_width(cp) < 0 || cp == '"' || cp == '\\' ? 0 : used;
+}
+
+static void escape_byte(struct str *out, unsigned char c)
+{
+	static const char escaped[] = "\a\b\t\n\v\f\r\"\\", letters[] = "abtnvfr\"\\";
+	const char *at = c ? strchr(escaped, c) : NULL;
+
+	if (at)
+		str_addf(out, "\\%c", letters[at - escaped]);
+	else
+		str_addf(out, "\\%03o", c);
+}
+
+void text_quote_name(struct str *out, const char *s, size_t n)
+{
+	size_t i = 0, used;
+
+	while (i < n && (used = count_plain(s, n, i)) > 0)
+		i += used;
+	if (i == n) {
+		str_add(out, s, n);
+		return;
+	}
+	str_addc(out, '"');
+	for (i = 0; i < n; i += used) {
+		used = count_plain(s, n, i);
+		if (used) {
+			str_add(out, s + i, used);
+			continue;
+		}
+		/* A character that may not be shown goes byte by byte: those behind the first are no characters. */
+		escape_byte(out, (unsigned char)s[i]);
+		used = 1;
+	}
+	str_addc(out, '"');
+}
+
 char *text_clean(char *buf, size_t cap, const char *s)
 {
 	size_t n = strlen(s), used = 0;

@@ -33,7 +33,8 @@ int tool_write(struct call *c, struct err *e)
 	if (rc)
 		return -1;
 	reads_note(c->server->read, p.path);
-	str_addf(&c->text, "Successfully wrote to %s", p.path);
+	str_adds(&c->text, "Successfully wrote to ");
+	put_name(&c->text, p.path);
 	return 0;
 }
 
@@ -115,7 +116,8 @@ int tool_make_directory(struct call *c, struct err *e)
 
 	if (call_place(c, "path", REACH_WRITE, &p, e) || files_make_directory(p.root, p.rel, e))
 		return -1;
-	str_addf(&c->text, "Successfully created directory %s", p.path);
+	str_adds(&c->text, "Successfully created directory ");
+	put_name(&c->text, p.path);
 	return 0;
 }
 
@@ -362,7 +364,10 @@ int tool_move(struct call *c, struct err *e)
 			files_delete(call_files(c), from.root, from.rel, true, &t, e);
 	if (rc)
 		return -1;
-	str_addf(&c->text, "Successfully moved %s to %s", from.path, to.path);
+	str_adds(&c->text, "Successfully moved ");
+	put_name(&c->text, from.path);
+	str_adds(&c->text, " to ");
+	put_name(&c->text, to.path);
 	return 0;
 }
 

@@ -51,6 +51,11 @@ void put_place(struct str *out, const struct place_in *p, const char *rel)
 		str_addf(out, "/%s", rel);
 }
 
+void put_name(struct str *out, const char *name)
+{
+	text_quote_name(out, name, strlen(name));
+}
+
 int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
 	struct files_reading **ret, struct err *e)
 {
@@ -250,16 +255,16 @@ static void put_asked(struct call *c, const char *path, const struct asked *a, b
 
 	if (!first)
 		str_adds(&c->text, "\n---\n");
+	put_name(&c->text, path);
 	if (why) {
-		str_addf(&c->text, "%s: Error - %s", path, why);
+		str_addf(&c->text, ": Error - %s", why);
 		return;
 	}
 	if (files_binary(a->got)) {
-		str_addf(&c->text, "%s: Error - it is not text; read_media_file gives it as base64",
-			path);
+		str_adds(&c->text, ": Error - it is not text; read_media_file gives it as base64");
 		return;
 	}
-	str_addf(&c->text, "%s:\n", path);
+	str_adds(&c->text, ":\n");
 	str_add(&c->text, a->got->bytes, a->got->len);
 	str_adds(&c->text, a->got->clipped ? "\n(cut at 8 MiB)\n" : "\n");
 	if (!a->got->clipped)
@@ -334,12 +339,6 @@ static int scan_place(struct call *c, const struct place_in *p, const struct fil
 	return files_scan(call_files(c), p->root, place_start(p), o, ret, e);
 }
 
-/* A name as it is, unless it would not stay in its line. */
-static void put_name_line(struct str *out, const char *name)
-{
-	text_neutralise(out, name, strlen(name), false);
-}
-
 /* All but the directory itself. */
 static bool next_below(struct files_scan *s, const struct place_in *p, struct files_entry *it)
 {
@@ -377,13 +376,15 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 		qsort(list, n, sizeof *list, compare_listed);
 	for (size_t i = 0; i < n; i++) {
 		bool dir = list[i].type == FILES_DIR;
+		size_t at, len;
 
 		str_addf(&c->text, "%s[%s] ", i ? "\n" : "", dir ? "DIR" : "FILE");
-		put_name_line(&c->text, list[i].name);
+		at = c->text.len;
+		put_name(&c->text, list[i].name);
+		len = c->text.len - at;
 		if (sizes && !dir)
-			str_addf(&c->text, "%*s %10" PRIu64 " bytes",
-				strlen(list[i].name) < 30 ? 30 - (int)strlen(list[i].name) : 0, "",
-				list[i].size);
+			str_addf(&c->text, "%*s %10" PRIu64 " bytes", len < 30 ? 30 - (int)len : 0,
+				"", list[i].size);
 		dirs += dir;
 		files += !dir;
 		bytes += dir ? 0 : list[i].size;
@@ -506,7 +507,7 @@ int tool_find(struct call *c, struct err *e)
 		if (c->text.len)
 			str_addc(&c->text, '\n');
 		put_place(&path, &p, it.path);
-		put_name_line(&c->text, path.s);
+		put_name(&c->text, path.s);
 	}
 	if (next_below(s, &p, &it))
 		str_adds(&c->text, "\n(and more: narrow the pattern)");
@@ -550,9 +551,11 @@ int tool_allowed(struct call *c, struct err *e)
 
 	(void)e;
 	str_adds(&c->text, "Allowed directories:");
-	for (size_t i = 0; i < r->n; i++)
-		str_addf(&c->text, "\n%s%s", r->areas[i].path,
-			r->areas[i].write ? "" : " (read-only)");
+	for (size_t i = 0; i < r->n; i++) {
+		str_addc(&c->text, '\n');
+		put_name(&c->text, r->areas[i].path);
+		str_adds(&c->text, r->areas[i].write ? "" : " (read-only)");
+	}
 	return 0;
 }
 

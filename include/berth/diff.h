@@ -22,7 +22,7 @@ struct change {
 size_t diff_lines(
 	const char *old, size_t old_n, const char *new, size_t new_n, struct change **ret);
 
-/* "--- a/PATH", "+++ b/PATH" and the hunks, with three lines of context. */
+/* "--- a/PATH", "+++ b/PATH" (quoted as by text_quote_name) and the hunks, with three lines of context. */
 void diff_unified(struct str *out, const char *path, const char *old, size_t old_n, const char *new,
 	size_t new_n, const struct change *changes, size_t n);
 /* The same until `out` holds `most` bytes, and the rest of one line at most as many more. */

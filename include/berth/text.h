@@ -39,7 +39,12 @@ int text_natural(const char *a, const char *b);
  * '?'. */
 void text_neutralise(struct str *out, const char *s, size_t n, bool ascii);
 
-/* As above into a fixed buffer; returns buf.  Clipped on a character, always terminated. */
+/* Append a name so that it stays in its line, looks like no other and can be given back: as it is, or where it holds a
+ * control character, a double quote, a backslash or what may not be shown, as git does: in double quotes, with C's
+ * escapes. */
+void text_quote_name(struct str *out, const char *s, size_t n);
+
+/* As text_neutralise, into a fixed buffer; returns buf.  Clipped on a character, always terminated. */
 char *text_clean(char *buf, size_t cap, const char *s);
 
 /* 1 to `max` of A-Z a-z 0-9 . _ - and no dot in front: a name that may become that of a file. */

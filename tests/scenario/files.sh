@@ -112,6 +112,13 @@ check 'nothing outside was touched' grep -qx SECRET outside/secret
 check 'read-only' says 4 '*--read-only*' "$BERTH" --read-only files delete --root root a
 check 'an invalid number' says 2 '*takes a number*' "$BERTH" files scan --depth x root
 check 'a closed output' says 1 '*standard output*' bash -c '"$0" files scan --root root >/dev/full' "$BERTH"
-check 'no escape reaches a terminal' bash -c 'touch "root/$(printf "\033[31mred")"; script -qec "\"$0\" files scan --root root --sort" /dev/null | grep -q "\^\[\[31mred"' "$BERTH"
+check 'no escape reaches a terminal' bash -c 'touch "root/$(printf "\033[31mred")"; script -qec "\"$0\" files scan --root root --sort" /dev/null | grep -qF "\"\\033[31mred\""' "$BERTH"
+mkdir names && : >names/$'a\n[DIR] b' && echo two >names/'say "x"'
+check 'a name stays in its line' says 0 '"a?n?DIR? b"*"say ?"x?""' "$BERTH" files scan --root names --sort
+check 'or is given as it is' cmp <("$BERTH" files scan --root names --sort -0) <(printf 'a\n[DIR] b\0say "x"\0')
+check 'so it does where text is found' says 0 '"say ?"x?"":1:two' "$BERTH" files search --root names two
+mv names/'say "x"' names/$'say\n x'
+check 'and in a diff, which git applies' bash -c '"$0" files transform --root names two 2 | (cd names && GIT_CEILING_DIRECTORIES=$OLDPWD git apply -p1) && grep -qx 2 names/say*' "$BERTH"
+rm -r names
 check 'nothing is left over' bash -c '! compgen -G "root/.berth*"'
 exit $bad

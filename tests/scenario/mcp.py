@@ -179,6 +179,13 @@ def _():
         assert "not a directory" in c.fails("create_directory", path="a.txt")
         c.call("write_multiple_files", files=[{"path": "t/x.txt", "content": "1"}, {"path": "t/u/y.md", "content": "22"}])
         assert c.call("list_directory", path="t") == "[DIR] u\n[FILE] x.txt"
+        c.call("write_multiple_files", files=[{"path": "odd/a\n[DIR] b", "content": "1\n"}, {"path": 'odd/"x', "content": ""}])
+        assert c.call("list_directory", path="odd") == '[FILE] "\\"x"\n[FILE] "a\\n[DIR] b"'
+        assert '\n[FILE] "a\\n[DIR] b" ' in c.call("list_directory_with_sizes", path="odd")
+        assert c.call("search_files", path="odd", pattern="a*") == f'"{WS}/odd/a\\n[DIR] b"'
+        assert c.call("read_multiple_files", paths=["odd/a\n[DIR] b"]) == '"odd/a\\n[DIR] b":\n1\n\n'
+        diff = c.call("edit_file", path="odd/a\n[DIR] b", edits=[{"oldText": "1", "newText": "2"}])
+        assert diff.startswith('```diff\n--- "a/odd/a\\n[DIR] b"\t\n+++ "b/odd/a\\n[DIR] b"\t\n@@ '), diff
         assert "Total: 1 files, 1 directories" in c.call("list_directory_with_sizes", path="t", sortBy="size")
         assert json.loads(c.call("directory_tree", path="t")) == [
             {"name": "u", "type": "directory", "children": [

@@ -127,6 +127,31 @@ static void test_natural(void **state)
 	assert_true(text_natural("x99999999999999999999999", "x100000000000000000000000") < 0);
 }
 
+static void expect_quoted(const char *name, const char *want)
+{
+	struct str out = STR_INIT;
+
+	text_quote_name(&out, name, strlen(name));
+	assert_string_equal(out.s, want);
+	str_release(&out);
+}
+
+/* As git does with core.quotePath=false, and also what may not be shown. */
+static void test_quoted_names(void **state)
+{
+	(void)state;
+	text_init();
+	expect_quoted("", "");
+	expect_quoted("a b'c\xc3\xa9", "a b'c\xc3\xa9");
+	expect_quoted("\xEF\xBF\xBD", "\xEF\xBF\xBD"); /* a character like any other */
+	expect_quoted("a\n[DIR] b", "\"a\\n[DIR] b\"");
+	expect_quoted("\a\b\t\v\f\r\x1b\x7f", "\"\\a\\b\\t\\v\\f\\r\\033\\177\"");
+	expect_quoted("\"x\"", "\"\\\"x\\\"\"");
+	expect_quoted("a\\n", "\"a\\\\n\"");
+	expect_quoted("\xc3\xa9\xff", "\"\xc3\xa9\\377\"");
+	expect_quoted("\xe2\x80\xae", "\"\\342\\200\\256\""); /* bidi override */
+}
+
 static void test_text(void **state)
 {
 	char small[6];
@@ -241,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_str),
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_natural),
+		cmocka_unit_test(test_quoted_names),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_mailbox_order),

@@ -91,6 +91,10 @@ static void test_unified(void **state)
 	diff_unified(&out, "f", old, sizeof old - 1, new, sizeof new - 1, c, n);
 	assert_string_equal(
 		out.s, "--- a/f\n+++ b/f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+X\n 6\n 7\n 8\n");
+	str_clear(&out);
+	diff_unified(&out, "a b\n+++ b/c", old, sizeof old - 1, new, sizeof new - 1, c, n);
+	assert_true(strncmp(out.s, "--- \"a/a b\\n+++ b/c\"\t\n+++ \"b/a b\\n+++ b/c\"\t\n@@ -2,7",
+			    50) == 0);
 	free(c);
 }
 

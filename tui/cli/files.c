@@ -156,6 +156,20 @@ void files_cli_text(const struct files_cli *x, const char *s, size_t n)
 		fwrite_unlocked(s, 1, n, stdout);
 }
 
+void files_cli_path(const struct files_cli *x, const char *path, size_t n)
+{
+	AUTO_STR struct str shown = STR_INIT, full = STR_INIT;
+
+	if (*x->prefix) {
+		str_addf(&full, "%s/", x->prefix);
+		str_add(&full, path, n);
+		path = full.s;
+		n = full.len;
+	}
+	text_quote_name(&shown, path, n);
+	fwrite_unlocked(shown.s, 1, shown.len, stdout);
+}
+
 void files_cli_json_err(struct jsonw *j, const char *path, const struct err *e)
 {
 	jsonw_text(j, "path", path);

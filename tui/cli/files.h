@@ -36,7 +36,9 @@ struct files_cli_filter {
 int files_cli_filter(const struct cli *c, struct files_cli_filter *f, struct err *e);
 int files_cli_promise(const struct cli *c, enum files_promise *ret, struct err *e);
 
-/* Print a path (or a line): as it is where no terminal reads it, else neutralised. */
+/* Print a path in a listing, below x->prefix: quoted where it would not stay in its line (text_quote_name). */
+void files_cli_path(const struct files_cli *x, const char *path, size_t n);
+/* Print a line (or a path that a program takes): as it is where no terminal reads it, else neutralised. */
 void files_cli_text(const struct files_cli *x, const char *s, size_t n);
 /* {"path", "error"} members of a JSON object. */
 void files_cli_json_err(struct jsonw *j, const char *path, const struct err *e);

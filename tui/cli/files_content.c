@@ -340,11 +340,7 @@ static bool print_hits(void *ctx, const char *path, const struct files_hit *hits
 		if (p->context && (i == 0 ? p->last_line != 0 : h->line != p->last_line + 1))
 			puts("--");
 		p->last_line = h->line;
-		if (*x->prefix) {
-			files_cli_text(x, x->prefix, strlen(x->prefix));
-			putchar('/');
-		}
-		files_cli_text(x, path, strlen(path));
+		files_cli_path(x, path, strlen(path));
 		if (h->line) {
 			print_line_number(h->line, h->column ? ':' : '-');
 			files_cli_text(x, h->text, h->len);

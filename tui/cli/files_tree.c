@@ -42,11 +42,15 @@ static void print_entry(
 	if (meta && entry->meta)
 		printf("%12" PRIu64 " %s ", entry->size,
 			format_stamp(stamp, entry->mtime_ns / 1000000));
-	if (*x->prefix) {
-		files_cli_text(x, x->prefix, strlen(x->prefix));
-		putchar('/');
+	if (end) {
+		files_cli_path(x, entry->path, entry->path_len);
+	} else {
+		if (*x->prefix) {
+			files_cli_text(x, x->prefix, strlen(x->prefix));
+			putchar('/');
+		}
+		files_cli_text(x, entry->path, entry->path_len);
 	}
-	files_cli_text(x, entry->path, entry->path_len);
 	putchar_unlocked(end);
 }
 

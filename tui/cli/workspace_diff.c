@@ -160,7 +160,7 @@ static void print_change_text(
 	print_change(c, s, path.s);
 	if (cli_flag(d->c, "stat") || s->n == 0)
 		return;
-	diff_unified(&text, path.s, s->old.s, s->old.len, s->new.s, s->new.len, s->lines, s->n);
+	diff_unified(&text, c->path, s->old.s, s->old.len, s->new.s, s->new.len, s->lines, s->n);
 	workspace_cli_lines(&text, d->terminal);
 }
 

@@ -79,6 +79,7 @@ static const char *output_line(const struct output *s, size_t i, size_t *n)
 static enum role line_role(const char *text)
 {
 	if (!strncmp(text, "--- a/", 6) || !strncmp(text, "+++ b/", 6) ||
+		!strncmp(text, "--- \"a/", 7) || !strncmp(text, "+++ \"b/", 7) ||
 		!strncmp(text, "--- /dev/null", 13) || !strncmp(text, "+++ /dev/null", 13))
 		return ROLE_STRONG;
 	return *text == '+'                        ? ROLE_GOOD
