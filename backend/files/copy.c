@@ -14,6 +14,7 @@
 #include <berth/mem.h>
 
 #include "files/common/paths.h"
+#include "files/copied.h"
 #include "files/stage/later.h"
 #include "files/stage/staging.h"
 #include "files/walk/walk.h"
@@ -42,7 +43,7 @@ struct copying {
 	struct op op;
 	const struct files_copy_options *o;
 	struct files_root *to_root;
-	const char *to;
+	const char *from, *to;
 	_Atomic bool no_reflink;
 	pthread_mutex_t lock; /* guards what follows */
 	struct files_tree_totals totals;
@@ -52,6 +53,7 @@ struct copying {
 	size_t nlater, later_cap;
 	struct dir_end *dirs;
 	size_t ndirs, dirs_cap;
+	struct copied_list *noted; /* or NULL */
 };
 
 struct worker {
@@ -87,6 +89,7 @@ static void add_copy_totals(struct files_tree_totals *to, const struct files_tre
 	to->bytes += t->bytes;
 	to->skipped += t->skipped;
 	to->reflinked += t->reflinked;
+	to->special += t->special;
 	to->errors += t->errors;
 }
 
@@ -311,6 +314,30 @@ static void link_never(struct copying *x, const struct stat *st)
 	pthread_mutex_unlock(&x->lock);
 }
 
+/* It was copied as `st` says.  `d` NULL: the start itself, else that directory, or `name` in it. */
+static void note_copied(
+	struct copying *x, const struct walk_dir *d, const char *name, const struct stat *st)
+{
+	struct str path = STR_INIT;
+
+	if (!x->noted)
+		return;
+	str_adds(&path, x->from);
+	if (d) {
+		AUTO_STR struct str below = STR_INIT;
+
+		walk_path(d, &below);
+		if (below.len)
+			str_addf(&path, "/%s", below.s);
+	}
+	if (d && name)
+		str_addf(&path, "/%s", name);
+	pthread_mutex_lock(&x->lock);
+	x->noted->v = mem_grow(x->noted->v, &x->noted->cap, x->noted->n + 1, sizeof *x->noted->v);
+	x->noted->v[x->noted->n++] = (struct copied){str_detach(&path), *st};
+	pthread_mutex_unlock(&x->lock);
+}
+
 static void to_path(struct copying *x, const struct walk_dir *d, const char *name, struct str *out)
 {
 	AUTO_STR struct str below = STR_INIT;
@@ -343,6 +370,7 @@ static void copy_one_file(
 
 		to_path(x, d, name, &path);
 		if (link_later(x, &st, path.s)) {
+			note_copied(x, d, name, &st);
 			job_add(x->op.job, 0, (uint64_t)st.st_size, 0);
 			return;
 		}
@@ -351,19 +379,77 @@ static void copy_one_file(
 		fail_copy(w, &x->walk, errno, "copy to", name);
 		if (st.st_nlink > 1)
 			link_never(x, &st);
+		return;
+	}
+	note_copied(x, d, name, &st);
+}
+
+/* The owner of what is no file, for all but that it is taken away again where that fails. */
+static int give_owner(
+	const struct copying *x, int to_dir, const char *to_name, const struct stat *st)
+{
+	int saved;
+
+	if (!x->o->keep_owner || (st->st_uid == path_user() && st->st_gid == path_group()) ||
+		fchownat(to_dir, to_name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	saved = errno;
+	unlinkat(to_dir, to_name, 0);
+	errno = saved;
+	return -1;
+}
+
+/* A pipe is its name and mode; what is in it belongs to those who have it open. */
+static int copy_pipe(struct copying *x, const struct stat *st, int to_dir, const char *to_name)
+{
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
+	mode_t mode = st->st_mode & 0777;
+	struct stat there;
+
+	if (mkfifoat(to_dir, to_name, 0600) < 0) {
+		if (errno != EEXIST || !(x->o->resume || x->o->overwrite) ||
+			fstatat(to_dir, to_name, &there, AT_SYMLINK_NOFOLLOW) < 0)
+			return -1;
+		if (S_ISFIFO(there.st_mode))
+			return 0;
+		errno = EEXIST;
+		return -1;
+	}
+	if (give_owner(x, to_dir, to_name, st) < 0)
+		return -1;
+	if (fchmodat(to_dir, to_name, mode, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
+	return 0;
+}
+
+/* Sockets and devices are left out: the one is of no use in another place, the other gives rights. */
+static void copy_special(struct copying *x, struct worker *w, const struct walk_dir *d,
+	int from_dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		(S_ISFIFO(st.st_mode) && copy_pipe(x, &st, w->to_dir, name) < 0)) {
+		fail_copy(w, &x->walk, errno, "copy the special file", name);
+	} else if (S_ISFIFO(st.st_mode)) {
+		w->t.files++;
+		note_copied(x, d, name, &st);
+	} else {
+		w->t.special++;
 	}
 }
 
-static int copy_link(
-	struct copying *x, int from_dir, const char *name, int to_dir, const char *to_name)
+static int copy_link(struct copying *x, int from_dir, const char *name, int to_dir,
+	const char *to_name, struct stat *ret_st)
 {
 	char target[4097];
 	ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
 	struct stat st;
-	int saved;
 
 	if (n < 0 || fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
+	*ret_st = st;
 	target[n] = '\0';
 	if (symlinkat(target, to_dir, to_name) < 0) {
 		char there[4097];
@@ -384,13 +470,7 @@ static int copy_link(
 	struct timespec times[2] = {st.st_atim, st.st_mtim};
 
 	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
-	if (!x->o->keep_owner || (st.st_uid == path_user() && st.st_gid == path_group()) ||
-		fchownat(to_dir, to_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0;
-	saved = errno;
-	unlinkat(to_dir, to_name, 0);
-	errno = saved;
-	return -1;
+	return give_owner(x, to_dir, to_name, &st);
 }
 
 /* --- directories --- */
@@ -439,6 +519,7 @@ static bool enter_dir(struct walk_worker *me, struct walk_dir *d, int fd)
 		return false;
 	}
 	w->t.dirs++;
+	note_copied(x, d, NULL, &st);
 	pthread_mutex_lock(&x->lock);
 	x->dirs = mem_grow(x->dirs, &x->dirs_cap, x->ndirs + 1, sizeof *x->dirs);
 	x->dirs[x->ndirs++] = (struct dir_end){str_detach(&path), st};
@@ -458,12 +539,16 @@ static void copy_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 		if (entry->type == FILES_FILE) {
 			copy_one_file(x, w, d, fd, entry->name);
 		} else if (entry->type == FILES_LINK) {
-			if (copy_link(x, fd, entry->name, w->to_dir, entry->name) < 0)
+			struct stat st;
+
+			if (copy_link(x, fd, entry->name, w->to_dir, entry->name, &st) < 0) {
 				fail_copy(w, me->walk, errno, "copy the link", entry->name);
-			else
+			} else {
 				w->t.links++;
+				note_copied(x, d, entry->name, &st);
+			}
 		} else if (entry->type == FILES_OTHER) {
-			fail_copy(w, me->walk, EINVAL, "copy the special file", entry->name);
+			copy_special(x, w, d, fd, entry->name);
 		}
 	}
 	close(w->to_dir);
@@ -570,12 +655,16 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 	int to_dir, const char *to_leaf, const char *from, struct err *e)
 {
 	struct worker w = {.buf = xmalloc(SMALL), .to_dir = -1};
+	struct stat as = *st;
 	int rc = -1;
 
 	errno = EINVAL;
 	if (S_ISLNK(st->st_mode)) {
-		rc = copy_link(x, from_dir, leaf, to_dir, to_leaf);
+		rc = copy_link(x, from_dir, leaf, to_dir, to_leaf, &as);
 		w.t.links = rc == 0;
+	} else if (S_ISFIFO(st->st_mode)) {
+		rc = copy_pipe(x, st, to_dir, to_leaf);
+		w.t.files = rc == 0;
 	} else if (S_ISREG(st->st_mode)) {
 		AUTO_CLOSE int in = openat(from_dir, leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
 		struct stat now;
@@ -583,10 +672,13 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 		if (in >= 0 && fstat(in, &now) == 0 && S_ISREG(now.st_mode)) {
 			job_total(x->op.job, 1, (uint64_t)now.st_size);
 			rc = copy_open(x, &w, in, &now, to_dir, to_leaf);
+			as = now;
 		}
 	}
 	if (rc < 0)
 		rc = errno == ECANCELED ? op_cancelled(e) : path_error(e, errno, "copy", from);
+	else
+		note_copied(x, NULL, NULL, &as);
 	/* One that failed is gone again. */
 	x->totals.made = rc == 0 && !x->o->overwrite && !x->o->resume;
 	add_copy_totals(&x->totals, &w.t);
@@ -639,6 +731,9 @@ static int run_copy(
 		if (!x->o->overwrite && !x->o->resume && !is_whole_root(x->to))
 			return path_error(e, EEXIST, "copy to", x->to);
 	}
+	if (S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
+		return err_set(e, ERR_REFUSED, "%.200s is a %s, which cannot be copied", from,
+			S_ISSOCK(st.st_mode) ? "socket" : "device");
 	if (!S_ISDIR(st.st_mode))
 		return is_whole_root(x->to)
 			? path_error(e, EISDIR, "replace", x->to)
@@ -684,11 +779,11 @@ static void release_copy(struct copying *x)
 	pthread_mutex_destroy(&x->lock);
 }
 
-int files_copy(struct files *f, struct files_root *from_root, const char *from,
+int files_copy_noting(struct files *f, struct files_root *from_root, const char *from,
 	struct files_root *to_root, const char *to, const struct files_copy_options *o,
-	struct files_tree_totals *totals, struct err *e)
+	struct copied_list *noted, struct files_tree_totals *totals, struct err *e)
 {
-	struct copying x = {.o = o, .to_root = to_root, .to = to};
+	struct copying x = {.o = o, .to_root = to_root, .from = from, .to = to, .noted = noted};
 	struct err why = ERR_INIT;
 	char files[FORMAT_COUNTED_MAX], bytes[FORMAT_COUNTED_MAX];
 	int rc;
@@ -717,4 +812,11 @@ int files_copy(struct files *f, struct files_root *from_root, const char *from,
 	return op_end(&x.op, rc, &why, "Copied %s, %s.",
 		format_counted(files, totals->files, "file", "files"),
 		op_bytes(bytes, totals->bytes));
+}
+
+int files_copy(struct files *f, struct files_root *from_root, const char *from,
+	struct files_root *to_root, const char *to, const struct files_copy_options *o,
+	struct files_tree_totals *totals, struct err *e)
+{
+	return files_copy_noting(f, from_root, from, to_root, to, o, NULL, totals, e);
 }

@@ -140,31 +140,18 @@ int files_delete(struct files *f, struct files_root *r, const char *path, bool r
 		format_counted(dirs, totals->dirs, "directory", "directories"));
 }
 
-/* Onto another file system: a durable copy, then the original goes. */
+/* Onto another file system. */
 static int move_across(const struct op *op, struct files *f, struct files_root *r, const char *from,
 	const char *to, bool overwrite, struct files_tree_totals *t, struct err *e)
 {
-	struct files_copy_options o = {.durable = true, .keep_owner = true, .overwrite = overwrite};
-	struct files_tree_totals gone;
-	struct err why = ERR_INIT;
+	const struct files_copy_options o = {
+		.durable = true, .keep_owner = true, .overwrite = overwrite};
 	int rc;
 
 	op_within(op);
-	rc = files_copy(f, r, from, r, to, &o, t, e);
+	rc = files_move_between(f, r, from, r, to, &o, t, e);
 	op_within(NULL);
-	if (rc < 0) {
-		/* What somebody else put there, or it is under another name, stays. */
-		if (t->made)
-			files_delete(f, r, to, true, &gone, NULL);
-		return -1;
-	}
-	op_within(op);
-	rc = files_delete(f, r, from, true, &gone, &why);
-	op_within(NULL);
-	if (rc == 0)
-		return 0;
-	err_copy(e, &why);
-	return err_wrap(e, "%.100s was copied, but the original is still there", to);
+	return rc;
 }
 
 static int move_path(struct op *op, struct files_root *r, const char *from, const char *to,

@@ -421,8 +421,11 @@ const struct tool tool_table[] = {
 		"Shows the diff first; with dry_run false the changes are made, all of them or none.",
 		transform_args},
 	{"copy_files", MCP_FILES, HINT_DESTROYS | HINT_LONG, DEED_FILE_COPY, tool_copy, true,
-		"files:integer directories:integer links:integer bytes:integer",
-		"Copy a file or a tree", "Links are copied as links.", copy_args},
+		"files:integer directories:integer links:integer bytes:integer "
+		"special_left_out:integer",
+		"Copy a file or a tree",
+		"Links are copied as links; sockets and devices are left out and counted.",
+		copy_args},
 	{"delete_files", MCP_FILES, HINT_DESTROYS | HINT_LONG, DEED_FILE_DELETE, tool_delete, true,
 		"files:integer directories:integer", "Delete files and directories",
 		"What a link points to is never touched. This cannot be undone.", delete_args},

@@ -296,16 +296,6 @@ int tool_transform(struct call *c, struct err *e)
 
 /* -- move, copy, delete ---------------------------------------------------------------------------- */
 
-static int copy_place(struct call *c, const struct place_in *from, const struct place_in *to,
-	bool overwrite, struct files_tree_totals *t, struct err *e)
-{
-	const struct files_copy_options o = {.overwrite = overwrite};
-
-	if (files_copy(call_files(c), from->root, from->rel, to->root, to->rel, &o, t, e))
-		return -1;
-	return t->errors ? err_copy(e, &t->first) : 0;
-}
-
 static bool lies_in_tree(const struct place_in *p, const struct place_in *tree)
 {
 	size_t n = strlen(tree->path);
@@ -360,8 +350,8 @@ int tool_move(struct call *c, struct err *e)
 	if (from.root == to.root)
 		rc = files_move(call_files(c), from.root, from.rel, to.rel, false, &t, e);
 	else
-		rc = copy_place(c, &from, &to, false, &t, e) ||
-			files_delete(call_files(c), from.root, from.rel, true, &t, e);
+		rc = files_move_between(call_files(c), from.root, from.rel, to.root, to.rel,
+			&(const struct files_copy_options){0}, &t, e);
 	if (rc)
 		return -1;
 	str_adds(&c->text, "Successfully moved ");
@@ -383,12 +373,15 @@ int tool_copy(struct call *c, struct err *e)
 		return err_set(e, ERR_USAGE, "%.200s cannot be copied into itself.", from.path);
 	if (check_keeps_nothing(c, &from, to.area, e))
 		return -1;
-	if (copy_place(c, &from, &to, call_flag(c, "overwrite"), &t, e))
+	if (files_copy(call_files(c), from.root, from.rel, to.root, to.rel,
+		    &(const struct files_copy_options){.overwrite = call_flag(c, "overwrite")}, &t,
+		    e))
 		return -1;
 	jsonw_uint(&c->out, "files", t.files);
 	jsonw_uint(&c->out, "directories", t.dirs);
 	jsonw_uint(&c->out, "links", t.links);
 	jsonw_uint(&c->out, "bytes", t.bytes);
+	jsonw_uint(&c->out, "special_left_out", t.special);
 	return 0;
 }
 

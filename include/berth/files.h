@@ -338,18 +338,25 @@ struct files_copy_options {
 
 struct files_tree_totals {
 	uint64_t files, dirs, links, bytes, skipped, reflinked, errors;
+	uint64_t special; /* sockets and devices, which are not copied */
 	bool made;        /* of a copy: `to` itself is there, was not before, and is its work */
 	struct err first; /* of the errors */
 };
 /* `from` below `from_root` becomes `to` below `to_root` (not: a child of it).  "." is the whole root:
  * of a root that is copied to, what is there stays as with `overwrite` and `resume` unset: a
- * conflict for each name that exists on both sides.  Symlinks are copied as links.  Sockets, pipes and devices are errors of their own. */
+ * conflict for each name that exists on both sides.  Symlinks are copied as links, pipes as pipes; sockets and devices are
+ * left out and counted, and refused where `from` is one. */
 int files_copy(struct files *f, struct files_root *from_root, const char *from,
 	struct files_root *to_root, const char *to, const struct files_copy_options *o,
 	struct files_tree_totals *totals, struct err *e);
-/* One rename, or copy and delete across file systems.  Never replaces unless `overwrite`. */
+/* One rename, or across file systems as files_move_between.  Never replaces unless `overwrite`. */
 int files_move(struct files *f, struct files_root *r, const char *from, const char *to,
 	bool overwrite, struct files_tree_totals *totals, struct err *e);
+/* A durable copy, then what was copied goes, name by name, where it is still what was copied.  What is not (it changed
+ * or came meanwhile, or is a socket or device) stays, and is an error. */
+int files_move_between(struct files *f, struct files_root *from_root, const char *from,
+	struct files_root *to_root, const char *to, const struct files_copy_options *o,
+	struct files_tree_totals *totals, struct err *e);
 /* A directory only with `recursive`.  What a symlink points to is never touched. */
 int files_delete(struct files *f, struct files_root *r, const char *path, bool recursive,
 	struct files_tree_totals *totals, struct err *e);

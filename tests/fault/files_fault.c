@@ -434,13 +434,16 @@ static void test_move_far(void **state)
 	assert_int_equal(move_far_while(f, do_nothing), ERR_REFUSED);
 	assert_true(
 		tree_has("root/m/from", "the only one") && tree_has("root/m/to", "the only one"));
-	/* A tree with something in it that cannot be copied. */
+	/* A tree with something in it that cannot be copied: that stays, and is told. */
 	assert_int_equal(unlink(tree_path("root/m/from")), 0);
 	assert_int_equal(unlink(tree_path("root/m/to")), 0);
 	tree_text("root/m/from/d/f", "f");
 	assert_int_equal(mkfifo(tree_path("root/m/from/pipe"), 0600), 0);
-	assert_int_not_equal(move_far_while(f, do_nothing), ERR_NONE);
-	assert_true(tree_has("root/m/from/d/f", "f") && !tree_exists("root/m/to"));
+	assert_int_equal(mknod(tree_path("root/m/from/socket"), S_IFSOCK | 0600, 0), 0);
+	assert_int_equal(move_far_while(f, do_nothing), ERR_FAILED);
+	assert_true(tree_has("root/m/to/d/f", "f") && !tree_exists("root/m/from/d"));
+	assert_true(tree_exists("root/m/to/pipe") && !tree_exists("root/m/from/pipe"));
+	assert_true(tree_exists("root/m/from/socket") && !tree_exists("root/m/to/socket"));
 	files_close(f);
 }
 

@@ -99,6 +99,10 @@ check 'transform leaves a line out' says 1 '*1 replacements in 1 files*too hard 
 check 'and says so in json' json transform '*"replacements": 1*"gave_up": 1*' "$BERTH" files transform --root root --json -E '(?#)(0+0+)+[23]' two hard
 rm -r root/hard
 check copy says 0 '' "$BERTH" files copy --root root sub copied
+mkdir special && mkfifo special/pipe && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("special/socket")'
+check 'a copy leaves a socket out, and says so' says 0 '*1 special file (sockets or devices) was not copied.' "$BERTH" files copy special special2
+check 'the pipe is copied' test -p special2/pipe -a ! -e special2/socket
+check 'in json' json copy '*"special": 1*"error": null*' "$BERTH" files copy --json special special3
 check 'copy over it' says 1 '*already exists' "$BERTH" files copy --root root sub copied
 check 'copy into itself' says 4 '*into itself' "$BERTH" files copy --root root sub sub/inner
 check 'copy json' json copy '*"files": 1*"directories": 1*' "$BERTH" files copy --root root --json sub copied2

@@ -10,6 +10,7 @@
 
 #include <berth/mem.h>
 
+#include "files/copied.h"
 #include "files/files.h"
 #include "lib/tree.h"
 
@@ -275,12 +276,6 @@ static void test_copy_refused(void **state)
 	assert_int_equal(copy_tree("../outside", "x", &o, NULL), ERR_REFUSED);
 	assert_int_equal(copy_tree("gone", "x", &o, NULL), ERR_NOT_FOUND);
 	assert_int_equal(copy_tree("src", "gone/x", &o, NULL), ERR_NOT_FOUND);
-	tree_mkdirs("root/special/d");
-	tree_text("root/special/fine", "fine");
-	assert_int_equal(mkfifo(tree_path("root/special/fifo"), 0600), 0);
-	assert_int_not_equal(copy_tree("special", "special2", &o, &t), ERR_NONE);
-	assert_int_equal(t.errors, 1);
-	assert_true(tree_has("root/special2/fine", "fine"));
 	/* A symlink where a directory of the copy should go is not followed. */
 	tree_mkdirs("root/trap");
 	tree_mkdirs("victim");
@@ -294,6 +289,38 @@ static void test_copy_refused(void **state)
 		n++;
 	closedir(d);
 	assert_int_equal(n, 2);
+}
+
+/* As cp -a and rsync: a pipe is made anew; a socket and a device are left out, and counted. */
+static void test_copy_special(void **state)
+{
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+	struct stat st;
+
+	(void)state;
+	tree_text("root/special/fine", "fine");
+	assert_int_equal(mkfifo(tree_path("root/special/fifo"), 0600), 0);
+	chmod(tree_path("root/special/fifo"), 0640);
+	assert_int_equal(mknod(tree_path("root/special/socket"), S_IFSOCK | 0600, 0), 0);
+	assert_int_equal(copy_tree("special", "special2", &o, &t), ERR_NONE);
+	assert_int_equal(t.errors, 0);
+	assert_int_equal(t.special, 1);
+	assert_int_equal(t.files, 2);
+	assert_true(tree_has("root/special2/fine", "fine"));
+	assert_int_equal(lstat(tree_path("root/special2/fifo"), &st), 0);
+	assert_true(S_ISFIFO(st.st_mode) && (st.st_mode & 0777) == 0640);
+	assert_false(tree_exists("root/special2/socket"));
+	assert_int_equal(copy_tree("special/fifo", "fifo", &o, &t), ERR_NONE);
+	assert_int_equal(copy_tree("special/socket", "socket", &o, &t), ERR_REFUSED);
+	o.resume = true;
+	assert_int_equal(copy_tree("special", "special2", &o, &t), ERR_NONE);
+	/* What stands in its place stays. */
+	assert_int_equal(unlink(tree_path("root/special2/fifo")), 0);
+	tree_text("root/special2/fifo", "mine");
+	o.overwrite = true;
+	assert_int_equal(copy_tree("special", "special2", &o, &t), ERR_CONFLICT);
+	assert_true(tree_has("root/special2/fifo", "mine"));
 }
 
 /* Where no link is yet: a file is replaced where that was asked for, and else said to be there. */
@@ -397,6 +424,48 @@ static void test_move(void **state)
 	assert_int_equal(move_tree("gone", "x", false), ERR_NOT_FOUND);
 }
 
+/* Of a move that copies: what is not as it was copied stays where it is, and so does what came meanwhile. */
+static void test_take_away(void **state)
+{
+	struct copied_list noted = {0};
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+	const char *first;
+
+	(void)state;
+	tree_text("root/far/same", "same");
+	tree_text("root/far/d/changed", "old");
+	tree_text("root/far/e/same", "same");
+	tree_text("root/far/twice", "twice");
+	assert_int_equal(link(tree_path("root/far/twice"), tree_path("root/far/e/twice")), 0);
+	assert_int_equal(symlink("same", tree_path("root/far/link")), 0);
+	assert_int_equal(mkfifo(tree_path("root/far/fifo"), 0600), 0);
+	assert_int_equal(files_copy_noting(f, root, "far", root, "near", &o, &noted, &t, NULL), 0);
+	tree_text("root/far/d/changed", "new, and longer");
+	tree_text("root/far/new", "new");
+	assert_int_equal(copied_take_away(root, &noted, NULL, &first), 1);
+	assert_string_equal(first, "far/d/changed");
+	copied_release(&noted);
+	assert_true(tree_has("root/far/d/changed", "new, and longer"));
+	assert_true(tree_has("root/far/new", "new"));
+	assert_false(tree_exists("root/far/same") || tree_exists("root/far/e") ||
+		tree_exists("root/far/twice") || tree_exists("root/far/link") ||
+		tree_exists("root/far/fifo"));
+	assert_true(tree_has("root/near/d/changed", "old"));
+	/* The whole of it. */
+	assert_int_equal(files_move_between(f, root, "far", root, "near2", &o, &t, NULL), 0);
+	assert_false(tree_exists("root/far"));
+	assert_true(tree_has("root/near2/d/changed", "new, and longer"));
+	/* Only what came meanwhile. */
+	assert_int_equal(
+		files_copy_noting(f, root, "near2", root, "near3", &o, &noted, &t, NULL), 0);
+	tree_text("root/near2/d/new", "new");
+	assert_int_equal(copied_take_away(root, &noted, NULL, &first), 1);
+	assert_string_equal(first, "near2/d");
+	copied_release(&noted);
+	assert_true(tree_has("root/near2/d/new", "new"));
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -425,10 +494,12 @@ int main(void)
 		cmocka_unit_test(test_copy_no_data),
 		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_refused),
+		cmocka_unit_test(test_copy_special),
 		cmocka_unit_test(test_copy_link_over),
 		cmocka_unit_test(test_delete),
 		cmocka_unit_test(test_noted),
 		cmocka_unit_test(test_move),
+		cmocka_unit_test(test_take_away),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -146,9 +146,14 @@ static const struct cli_command files_verbs[] = {
 			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
 		.options = files_transform_options, .schema = "berth.files_transform/1"},
 	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy), .help = "copy a file or a tree",
-		.about = "Symbolic links are copied as links, holes and hard links kept.",
+		.about =
+			"Symbolic links are copied as links, pipes as pipes, holes and hard links kept.  Sockets and "
+			"devices are left out and counted.",
 		.options = files_copy_options, .schema = "berth.files_copy/1"},
 	{"move", "FROM TO", 2, 2, FILES(cli_files_move), .help = "move a file or a tree",
+		.about =
+			"To another file system it is a copy; then what was copied goes, unless it changed meanwhile.  "
+			"What stays (that, sockets and devices) is said, and the exit code is 1.",
 		.options = files_move_options, .schema = "berth.files_move/1"},
 	{"delete", "PATH...", 1, -1, FILES(cli_files_delete), .help = "delete files and trees",
 		.about = "Nothing that a symbolic link points to is touched.",

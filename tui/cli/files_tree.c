@@ -135,13 +135,17 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 	struct jsonw j;
 
 	if (!x->json) {
-		char files[FORMAT_MAX], dirs[FORMAT_MAX];
+		char files[FORMAT_COUNTED_MAX], dirs[FORMAT_MAX];
 
 		/* Scripts want silence, a person who waited wants to know. */
 		if (rc == 0 && isatty(2) && t->dirs)
 			fprintf(stderr, "berth: %s files in %s directories.\n",
 				format_count(files, t->files + t->links),
 				format_count(dirs, t->dirs));
+		if (t->special)
+			fprintf(stderr, "berth: %s (sockets or devices) %s not copied.\n",
+				format_counted(files, t->special, "special file", "special files"),
+				t->special == 1 ? "was" : "were");
 		return rc;
 	}
 	snprintf(schema, sizeof schema, "berth.files_%s/1", what);
@@ -153,6 +157,8 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 	jsonw_uint(&j, "links", t->links);
 	jsonw_uint(&j, "size_bytes", t->bytes);
 	jsonw_uint(&j, "skipped", t->skipped);
+	if (strcmp(what, "delete") != 0)
+		jsonw_uint(&j, "special", t->special);
 	jsonw_uint(&j, "errors", t->errors);
 	jsonw_text(&j, "error", rc < 0 ? e->msg : NULL);
 	jsonw_end(&j);

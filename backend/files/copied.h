@@ -1,0 +1,34 @@
+/*
+ * copied.h - what a copy took of its source, so that a move takes away no more than that.
+ */
+#ifndef BERTH_FILES_COPIED_H
+#define BERTH_FILES_COPIED_H
+
+#include <sys/stat.h>
+
+#include <berth/files.h>
+
+#include "files/common/op.h"
+
+struct copied {
+	char *path; /* below the root of the source */
+	struct stat st;
+};
+
+struct copied_list {
+	struct copied *v; /* directories before what is in them */
+	size_t n, cap;
+};
+
+/* files_copy, which notes what it took; `noted` may be NULL. */
+int files_copy_noting(struct files *f, struct files_root *from_root, const char *from,
+	struct files_root *to_root, const char *to, const struct files_copy_options *o,
+	struct copied_list *noted, struct files_tree_totals *totals, struct err *e);
+
+/* What is still as it was noted goes; a directory when it is empty then.  Returns what changed and stays, *ret_first the
+ * first of it. */
+size_t copied_take_away(struct files_root *from_root, const struct copied_list *l,
+	const struct op *op, const char **ret_first);
+void copied_release(struct copied_list *l);
+
+#endif
