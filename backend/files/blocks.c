@@ -1,14 +1,21 @@
 /* blocks.c - one file read in blocks, whatever its size. */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <berth/files.h>
 #include <berth/mem.h>
 
+#include "files/common/lines.h"
 #include "files/common/paths.h"
 #include "files/common/token.h"
 
 #define BLOCK (256u << 10)
+
+static const char *want_name(const struct files_want *w)
+{
+	return w->named ? w->named : w->path;
+}
 
 static int refuse_moving(const char *path, struct err *e)
 {
@@ -36,6 +43,79 @@ static int pass_blocks(int fd, const char *path, uint64_t size, struct token_has
 		if (each(ctx, buf, (size_t)n, e))
 			return -1;
 	}
+}
+
+/* Blocks from *at on: up to `end`, and to the end of line `lines` where that is not 0. */
+static int pass_part(int fd, const struct files_want *w, uint64_t at, uint64_t lines,
+	const struct op *op, files_block_fn *each, void *ctx, struct err *e)
+{
+	AUTO_FREE char *buf = xmalloc(BLOCK);
+	uint64_t left = w->length ? w->length : UINT64_MAX;
+	bool counted = lines > 0;
+
+	while (left) {
+		ssize_t n = pread(fd, buf, left < BLOCK ? (size_t)left : BLOCK, (off_t)at);
+		const char *p = buf, *nl = NULL;
+
+		if (op_stopped(op))
+			return op_cancelled(e);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? path_error(e, errno, "read", want_name(w)) : 0;
+		while (lines && (nl = memchr(p, '\n', (size_t)(buf + n - p))) != NULL) {
+			p = nl + 1;
+			lines--;
+		}
+		if (counted && !lines)
+			n = p - buf;
+		if (n && each(ctx, buf, (size_t)n, e))
+			return -1;
+		if (counted && !lines)
+			return 0;
+		at += (uint64_t)n;
+		left -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int read_part(struct files_root *r, const struct files_want *w, const struct op *op,
+	files_block_fn *each, void *ctx, struct err *e)
+{
+	AUTO_CLOSE int fd = -1;
+	uint64_t at = w->offset, skip = w->first_line ? w->first_line - 1 : 0;
+	struct stat st;
+	int rc;
+
+	if (path_check(w->path, e))
+		return -1;
+	fd = path_open(r, w->path, PATH_READ);
+	if (fd < 0)
+		return path_error(e, errno, "read", want_name(w));
+	if (path_regular(fd, want_name(w), &st, e))
+		return -1;
+	rc = w->tail_lines ? lines_back(fd, (uint64_t)st.st_size, w->tail_lines, op, &at)
+			   : lines_skip(fd, &at, &skip, op);
+	if (rc < 0)
+		return errno == ECANCELED ? op_cancelled(e)
+					  : path_error(e, errno, "read", want_name(w));
+	return pass_part(fd, w, at,
+		w->last_line ? w->last_line - (w->first_line ? w->first_line - 1 : 0) : 0, op, each,
+		ctx, e);
+}
+
+int files_read_part(struct files *f, struct files_root *r, const struct files_want *w,
+	files_block_fn *each, void *ctx, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct op op;
+	int rc;
+
+	op_begin_small(&op, f);
+	rc = read_part(r, w, &op, each, ctx, &why);
+	if (rc < 0)
+		err_copy(e, &why);
+	return op_end(&op, rc, &why, "Read.");
 }
 
 int files_read_blocks(struct files_root *r, const char *path, files_block_fn *each, void *ctx,

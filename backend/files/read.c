@@ -17,7 +17,6 @@
 #define MANY 8        /* files of a directory for which that is worth a descriptor */
 #define TRUST 2       /* files of a directory found cached, after which the next is taken to be */
 #define WORTH_MEASURING 32 /* files that had to be waited for */
-#define BINARY_HEAD 8192
 
 struct read_batch {
 	struct reading r;
@@ -100,7 +99,7 @@ static bool try_cached(struct reading *r, struct task *t)
 			return false; /* EAGAIN, or a file system that knows no such flag */
 		/* Half of it is cached: the end must be told apart from the edge of the cache. */
 		if (n == 0 && t->got->len == 0 && t->st.st_size > 0 &&
-			t->want->offset < (uint64_t)t->st.st_size)
+			t->offset < (uint64_t)t->st.st_size)
 			return false;
 		if (!task_got(r, t, n))
 			return true;
@@ -262,9 +261,17 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 	return rc;
 }
 
-bool files_binary(const struct files_got *g)
+enum files_text files_judge(const char *bytes, size_t n)
 {
-	return memchr(g->bytes, '\0', g->len < BINARY_HEAD ? g->len : BINARY_HEAD) != NULL;
+	bool little = n >= 2 && !memcmp(bytes, "\xFF\xFE", 2);
+	bool big = n >= 2 && !memcmp(bytes, "\xFE\xFF", 2);
+
+	if (!little && !big)
+		return memchr(bytes, '\0', n) ? FILES_BINARY : FILES_TEXT;
+	for (size_t i = 2; i + 1 < n; i += 2)
+		if (!bytes[i] && !bytes[i + 1])
+			return FILES_BINARY;
+	return FILES_UTF16;
 }
 
 void files_reading_free(struct files_reading *r)

@@ -31,6 +31,15 @@ static const struct arg_def read_args[] = {
 	{"tail", ARG_NUMBER, false, "only the last so many lines", NULL, NULL},
 	{"first_line", ARG_NUMBER, false, "from this line on, counted from 1", NULL, NULL},
 	{"last_line", ARG_NUMBER, false, "up to and with this line", NULL, NULL},
+	{"offset", ARG_NUMBER, false, "from this byte on, counted from 0", NULL, NULL},
+	{"length", ARG_NUMBER, false, "so many bytes", NULL, NULL},
+	END,
+};
+
+static const struct arg_def media_args[] = {
+	PATH_OF("path", "absolute, or below the workspace"),
+	{"offset", ARG_NUMBER, false, "from this byte on, counted from 0", NULL, NULL},
+	{"length", ARG_NUMBER, false, "so many bytes", NULL, NULL},
 	END,
 };
 
@@ -352,15 +361,15 @@ static int tool_discover(struct call *c, struct err *e)
 const struct tool tool_table[] = {
 	{"read_text_file", MCP_FILES, HINT_READS | ANSWERS_FILES, DEED_FILE_READ, tool_read_text,
 		false, NULL, "Read a text file",
-		"The whole file, its head or tail, or some of its lines. Several at once: "
-		"read_multiple_files.",
+		"The whole file, its head or tail, some of its lines, or bytes: at most 8 MiB at "
+		"once. Several files: read_multiple_files.",
 		read_args},
 	{"read_file", MCP_FILES, HINT_READS | ANSWERS_FILES, DEED_FILE_READ, tool_read_text, false,
 		NULL, NULL, "", read_args},
 	{"read_media_file", MCP_FILES, HINT_READS | ANSWERS_FILES, DEED_FILE_READ, tool_read_media,
 		false, NULL, "Read a picture or sound",
 		"The file as base64 with its type; also for any other file that is not text.",
-		path_args},
+		media_args},
 	{"read_multiple_files", MCP_FILES, HINT_READS | HINT_LONG | ANSWERS_FILES, DEED_FILE_READ,
 		tool_read_many, false, NULL, "Read many files",
 		"In parallel, in one answer: each name with the content; one that cannot be read says "

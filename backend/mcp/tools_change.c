@@ -193,6 +193,8 @@ int tool_edit(struct call *c, struct err *e)
 		return -1;
 	rc = read_whole_place(c, &p, EDIT_MOST, &got, e);
 	if (!rc)
+		rc = check_is_text(&got->items[0], p.path, e);
+	if (!rc)
 		rc = lines_fit(c, &got->items[0], e);
 	if (!rc) {
 		str_add(&text, got->items[0].bytes, got->items[0].len);

@@ -39,7 +39,8 @@ int tool_compare_files(struct call *c, struct err *e)
 	if (!rc) {
 		const struct files_got *x = &a->items[0], *y = &b->items[0];
 		bool equal = x->len == y->len && !memcmp(x->bytes, y->bytes, x->len);
-		bool binary = files_binary(x) || files_binary(y);
+		bool binary = files_judge(x->bytes, x->len) != FILES_TEXT ||
+			files_judge(y->bytes, y->len) != FILES_TEXT;
 		AUTO_STR struct str diff = STR_INIT;
 
 		if (!equal && !binary) {

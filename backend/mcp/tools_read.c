@@ -56,58 +56,79 @@ void put_name(struct str *out, const char *name)
 	text_quote_name(out, name, strlen(name));
 }
 
+static int read_place(struct call *c, const struct place_in *p, const struct files_want *want,
+	uint64_t most, struct files_reading **ret, struct err *e)
+{
+	const struct files_read_options o = {.max_file_bytes = most};
+
+	*ret = NULL;
+	if (files_read(call_files(c), p->root, want, 1, &o, ret, e))
+		return -1;
+	if ((*ret)->items[0].err)
+		return err_copy(e, (*ret)->items[0].err);
+	if (!(*ret)->items[0].clipped)
+		reads_note(c->server->read, p->path);
+	return 0;
+}
+
 int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
 	struct files_reading **ret, struct err *e)
 {
 	const struct files_want want = {.path = p->rel};
-	const struct files_read_options o = {.max_file_bytes = most};
-	const struct files_got *g;
 
-	*ret = NULL;
-	if (files_read(call_files(c), p->root, &want, 1, &o, ret, e))
+	if (read_place(c, p, &want, most, ret, e))
 		return -1;
-	g = &(*ret)->items[0];
-	if (g->err)
-		return err_copy(e, g->err);
-	if (g->clipped)
+	if ((*ret)->items[0].clipped)
 		return err_set(e, ERR_REFUSED,
 			"%.200s is larger than %" PRIu64
-			" MiB; read parts of it, by first_line and last_line.",
+			" MiB, the most that this tool takes at once.",
 			p->path, most >> 20);
-	reads_note(c->server->read, p->path);
 	return 0;
 }
 
-/* -- read ------------------------------------------------------------------------------------------ */
-
-/* The last `lines` lines of s. */
-static const char *find_last_lines(const char *s, size_t n, int64_t lines)
+int check_is_text(const struct files_got *g, const char *path, struct err *e)
 {
-	const char *p = s + n;
-
-	if (!lines)
-		return p;
-	if (n && p[-1] == '\n')
-		p--;
-	while (p > s && (p = memrchr(s, '\n', (size_t)(p - s))) != NULL)
-		if (--lines == 0)
-			return p + 1;
-		else if (p == s)
-			break;
-	return s;
+	switch (files_judge(g->bytes, g->len)) {
+	case FILES_TEXT: return 0;
+	case FILES_UTF16:
+		return err_set(e, ERR_REFUSED,
+			"%.200s is text in UTF-16: search_text finds in it and transform_files changes "
+			"it, read_media_file gives it as base64.",
+			path);
+	case FILES_BINARY: break;
+	}
+	return err_set(e, ERR_REFUSED,
+		"%.200s is not text, it holds NUL bytes; read_media_file gives it as base64.",
+		path);
 }
+
+void put_left_out(
+	struct call *c, uint64_t binary, uint64_t large, uint64_t unreadable, uint64_t gave_up)
+{
+	jsonw_uint(&c->out, "not_text", binary);
+	jsonw_uint(&c->out, "too_large", large);
+	jsonw_uint(&c->out, "unreadable", unreadable);
+	jsonw_uint(&c->out, "gave_up_lines", gave_up);
+}
+
+/* -- read ------------------------------------------------------------------------------------------ */
 
 int tool_read_text(struct call *c, struct err *e)
 {
 	int64_t head = call_number(c, "head", -1), tail = call_number(c, "tail", -1);
 	struct files_want want = {.first_line = (uint64_t)call_number(c, "first_line", 0),
-		.last_line = (uint64_t)call_number(c, "last_line", 0)};
+		.last_line = (uint64_t)call_number(c, "last_line", 0),
+		.offset = (uint64_t)call_number(c, "offset", 0),
+		.length = (uint64_t)call_number(c, "length", 0)};
+	bool lines = want.first_line || want.last_line || head >= 0 || tail >= 0;
 	const struct files_read_options o = {.max_file_bytes = TEXT_MOST};
 	struct files_reading *got = NULL;
 	struct place_in p;
-	const char *from;
 	int rc = -1;
 
+	if (lines && (want.offset || want.length))
+		return err_set(e, ERR_USAGE,
+			"Give lines, or \"offset\" and \"length\" (in bytes), not both.");
 	if (head >= 0 && tail >= 0)
 		return err_set(e, ERR_USAGE, "Only one of \"head\" and \"tail\" can be given.");
 	if (call_place(c, "path", REACH_READ, &p, e))
@@ -115,25 +136,22 @@ int tool_read_text(struct call *c, struct err *e)
 	want.path = p.rel;
 	if (head > 0)
 		want.last_line = (uint64_t)head;
+	if (tail > 0)
+		want.tail_lines = (uint64_t)tail;
 	if (files_read(call_files(c), p.root, &want, 1, &o, &got, e))
 		return -1;
 	if (got->items[0].err)
 		err_copy(e, got->items[0].err);
 	else if (got->items[0].clipped)
 		err_set(e, ERR_REFUSED,
-			"%.200s has more than 8 MiB; read parts of it, by first_line and last_line.",
-			p.path);
-	else if (files_binary(&got->items[0]))
-		err_set(e, ERR_REFUSED,
-			"%.200s is not text, it holds NUL bytes; read_media_file gives it as base64.",
-			p.path);
+			"That is more than 8 MiB of %.200s (%" PRIu64
+			" bytes); read less of it at once: by first_line and last_line, by tail, or by "
+			"offset and length in bytes.",
+			p.path, got->items[0].token.size);
 	else
-		rc = 0;
-	if (!rc && head) {
-		const struct files_got *g = &got->items[0];
-
-		from = tail >= 0 ? find_last_lines(g->bytes, g->len, tail) : g->bytes;
-		str_add(&c->text, from, (size_t)(g->bytes + g->len - from));
+		rc = check_is_text(&got->items[0], p.path, e);
+	if (!rc && head && tail) {
+		str_add(&c->text, got->items[0].bytes, got->items[0].len);
 		reads_note(c->server->read, p.path);
 	}
 	files_reading_free(got);
@@ -170,24 +188,44 @@ static void put_uri(struct jsonw *j, const char *path)
 	jsonw_text(j, "uri", uri.s);
 }
 
+/* All of it, or the part that is asked for. */
+static int read_media(struct call *c, const struct place_in *p, bool *ret_part,
+	struct files_reading **ret, struct err *e)
+{
+	const struct files_want want = {.path = p->rel,
+		.offset = (uint64_t)call_number(c, "offset", 0),
+		.length = (uint64_t)call_number(c, "length", 0)};
+
+	*ret_part = want.offset || want.length;
+	if (read_place(c, p, &want, MEDIA_MOST, ret, e))
+		return -1;
+	return (*ret)->items[0].clipped
+		? err_set(e, ERR_REFUSED,
+			  "That is more than 8 MiB of %.200s (%" PRIu64
+			  " bytes); read less of it at once, by offset and length in bytes.",
+			  p->path, (*ret)->items[0].token.size)
+		: 0;
+}
+
 int tool_read_media(struct call *c, struct err *e)
 {
 	struct files_reading *got = NULL;
 	struct place_in p;
 	struct jsonw j;
 	const char *type;
+	bool part;
 	int rc;
 
 	if (call_place(c, "path", REACH_READ, &p, e))
 		return -1;
-	rc = read_whole_place(c, &p, MEDIA_MOST, &got, e);
+	rc = read_media(c, &p, &part, &got, e);
 	if (!rc) {
 		const struct files_got *g = &got->items[0];
 		AUTO_FREE char *data = xmalloc(4 * ((g->len + 2) / 3) + 1);
 
 		EVP_EncodeBlock(
 			(unsigned char *)data, (const unsigned char *)g->bytes, (int)g->len);
-		type = media_type(p.path);
+		type = part ? "application/octet-stream" : media_type(p.path);
 		jsonw_init(&j, true);
 		jsonw_object(&j, NULL);
 		if (!strncmp(type, "application", 11)) {
@@ -251,6 +289,7 @@ static int read_group(
 
 static void put_asked(struct call *c, const char *path, const struct asked *a, bool first)
 {
+	struct err e = ERR_INIT;
 	const char *why = a->refused ? a->refused : a->got->err ? a->got->err->msg : NULL;
 
 	if (!first)
@@ -260,13 +299,16 @@ static void put_asked(struct call *c, const char *path, const struct asked *a, b
 		str_addf(&c->text, ": Error - %s", why);
 		return;
 	}
-	if (files_binary(a->got)) {
-		str_adds(&c->text, ": Error - it is not text; read_media_file gives it as base64");
+	if (check_is_text(a->got, path, &e)) {
+		str_addf(&c->text, ": Error - %s", e.msg);
 		return;
 	}
 	str_adds(&c->text, ":\n");
 	str_add(&c->text, a->got->bytes, a->got->len);
-	str_adds(&c->text, a->got->clipped ? "\n(cut at 8 MiB)\n" : "\n");
+	str_adds(&c->text,
+		a->got->clipped
+			? "\n(cut at 8 MiB: read_text_file reads on, by offset and length)\n"
+			: "\n");
 	if (!a->got->clipped)
 		reads_note(c->server->read, a->path);
 }

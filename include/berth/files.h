@@ -110,6 +110,7 @@ struct files_want {
 	const char *named;              /* as the person gave it, for sentences; NULL: path */
 	uint64_t offset, length;        /* bytes; length 0: to the end */
 	uint64_t first_line, last_line; /* 1-based, inclusive; 0: from the start, to the end */
+	uint64_t tail_lines;            /* instead of these: so many at the end; 0: all */
 };
 
 struct files_got {
@@ -145,8 +146,18 @@ void files_reading_free(struct files_reading *r);
 typedef int files_block_fn(void *ctx, const char *bytes, size_t n, struct err *e);
 int files_read_blocks(struct files_root *r, const char *path, files_block_fn *each, void *ctx,
 	struct files_token *ret, struct err *e);
-/* A NUL byte in the first 8 KiB of what was read. */
-bool files_binary(const struct files_got *g);
+/* What is wanted of one file, however much that is, in blocks to `each`: to the end that it has when that is reached.
+ * On the calling thread, and no job. */
+int files_read_part(struct files *f, struct files_root *r, const struct files_want *w,
+	files_block_fn *each, void *ctx, struct err *e);
+
+/* What a file holds, by all of its bytes.  Who searches, changes, edits or shows text asks this. */
+enum files_text {
+	FILES_TEXT,
+	FILES_UTF16, /* text in UTF-16, as the byte order mark at its start says */
+	FILES_BINARY /* a NUL byte */
+};
+enum files_text files_judge(const char *bytes, size_t n);
 
 /* --- write --- */
 

@@ -102,8 +102,7 @@ static void test_read_many(void **state)
 			assert_null(r->items[i].err);
 			assert_string_equal(r->items[i].bytes, text);
 			assert_int_equal(r->items[i].len, strlen(text));
-			assert_false(files_binary(&r->items[i]) || r->items[i].clipped ||
-				r->items[i].unstable);
+			assert_false(r->items[i].clipped || r->items[i].unstable);
 		}
 		files_reading_free(r);
 		fds = tree_open_fds();
@@ -186,6 +185,91 @@ static void test_read_lines(void **state)
 	files_reading_free(r);
 }
 
+static int add_block(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	(void)e;
+	str_add(ctx, bytes, n);
+	return 0;
+}
+
+/* The end of a file that is larger than what is read of one. */
+static void test_read_beyond_limit(void **state)
+{
+	struct files_want want[] = {
+		{.path = "long", .first_line = 100000, .last_line = 100001},
+		{.path = "long", .first_line = 120000},
+		{.path = "long", .first_line = 120001},
+		{.path = "long", .tail_lines = 1},
+		{.path = "long", .tail_lines = 40000},
+		{.path = "long", .tail_lines = 200000},
+		{.path = "long", .offset = 8 * 119998},
+		{.path = "long", .offset = 8, .length = 16},
+		{.path = "long", .offset = 8, .length = 4096},
+		{.path = "long", .first_line = 2},
+	};
+	const struct {
+		const char *begin;
+		size_t len; /* in all */
+		bool clipped;
+	} result[] = {{"0099999\n0100000\n", 16, false}, {"0119999\n", 8, false}, {"", 0, false},
+		{"0119999\n", 8, false}, {"0080000\n", 320000, true}, {"0000000\n", 960000, true},
+		{"0119998\n", 16, false}, {"0000001\n0000002\n", 16, false},
+		{"0000001\n", 4096, true}, {"0000001\n", 959992, true}};
+	AUTO_STR struct str text = STR_INIT;
+	struct files_reading *r;
+
+	(void)state;
+	for (int i = 0; i < 120000; i++)
+		str_addf(&text, "%07d\n", i);
+	tree_write("root/long", text.s, text.len);
+	for (size_t b = 0; b < COUNT(backends); b++) {
+		const struct files_read_options o = {.max_file_bytes = 1000};
+
+		use_reader(backends[b]);
+		assert_int_equal(files_read(f, root, want, COUNT(want), &o, &r, NULL), 0);
+		for (size_t i = 0; i < COUNT(want); i++) {
+			size_t len = result[i].clipped ? 1000 : result[i].len;
+
+			assert_null(r->items[i].err);
+			assert_int_equal(r->items[i].len, len);
+			assert_memory_equal(
+				r->items[i].bytes, result[i].begin, strlen(result[i].begin));
+			assert_int_equal(r->items[i].clipped, result[i].clipped);
+		}
+		files_reading_free(r);
+	}
+	for (size_t i = 0; i < COUNT(want); i++) {
+		AUTO_STR struct str got = STR_INIT;
+
+		assert_int_equal(files_read_part(f, root, &want[i], add_block, &got, NULL), 0);
+		assert_int_equal(got.len, result[i].len);
+		assert_true(strncmp(got.s, result[i].begin, strlen(result[i].begin)) == 0);
+	}
+	/* A last line without its end is one. */
+	tree_write("root/long", "a\nb", 3);
+	want[0] = (struct files_want){.path = "long", .tail_lines = 1};
+	assert_int_equal(
+		files_read(f, root, want, 1, &(struct files_read_options){0}, &r, NULL), 0);
+	assert_string_equal(r->items[0].bytes, "b");
+	files_reading_free(r);
+}
+
+/* One judgement, by all of the bytes. */
+static void test_judge(void **state)
+{
+	AUTO_FREE char *late = xcalloc(1, 100000);
+
+	(void)state;
+	memset(late, 'x', 99999);
+	assert_int_equal(files_judge(late, 99999), FILES_TEXT);
+	assert_int_equal(files_judge(late, 100000), FILES_BINARY);
+	assert_int_equal(files_judge("", 0), FILES_TEXT);
+	assert_int_equal(files_judge("\xEF\xBB\xBFx", 4), FILES_TEXT);
+	assert_int_equal(files_judge("\xFF\xFEx\0", 4), FILES_UTF16);
+	assert_int_equal(files_judge("\xFE\xFF\0x", 4), FILES_UTF16);
+	assert_int_equal(files_judge("\xFF\xFE\0\0x\0\0\0", 8), FILES_BINARY);
+}
+
 static void test_binary_and_proc(void **state)
 {
 	const char *paths[] = {"bin", "text"};
@@ -198,9 +282,9 @@ static void test_binary_and_proc(void **state)
 	tree_text("root/text", "ab");
 	use_reader(0);
 	r = read_paths(paths, 2);
-	assert_true(files_binary(&r->items[0]));
+	assert_int_equal(files_judge(r->items[0].bytes, r->items[0].len), FILES_BINARY);
 	assert_int_equal(r->items[0].len, 3);
-	assert_false(files_binary(&r->items[1]));
+	assert_int_equal(files_judge(r->items[1].bytes, r->items[1].len), FILES_TEXT);
 	files_reading_free(r);
 	/* Files without a size. */
 	for (size_t b = 0; b < COUNT(backends); b++) {
@@ -642,6 +726,8 @@ int main(void)
 		cmocka_unit_test(test_read_many),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_read_lines),
+		cmocka_unit_test(test_read_beyond_limit),
+		cmocka_unit_test(test_judge),
 		cmocka_unit_test(test_binary_and_proc),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_beyond_path_max),

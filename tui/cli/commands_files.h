@@ -34,8 +34,11 @@
 
 static const struct cli_option files_read_options[] = {
 	ROOT,
-	{0, "max-bytes", "BYTES", "largest file to read (default 64M)"},
+	{0, "max-bytes", "BYTES", "at most this much of each; with --json 64M by default"},
 	{0, "lines", "FIRST:LAST", "only these lines"},
+	{0, "tail", "N", "only the last N lines"},
+	{0, "offset", "BYTES", "from this byte on"},
+	{0, "length", "BYTES", "only so many bytes"},
 	{0, "hash", NULL, "version tokens that include a hash of the content"},
 	JSON,
 	{0},
@@ -124,7 +127,8 @@ static const struct cli_option files_delete_options[] = {
 static const struct cli_command files_verbs[] = {
 	{"read", "FILE...", 1, -1, FILES(cli_files_read), .help = "read many files",
 		.about =
-			"Contents are printed one after the other; with --json each with its version token.",
+			"Contents are printed one after the other; with --json each with its version token.  What does "
+			"not fit (--max-bytes) is named, and the exit code is 1.",
 		.options = files_read_options, .schema = "berth.files_read/1"},
 	{"write", "FILE...", 1, -1, FILES(cli_files_write), .help = "write files, as one batch",
 		.about =

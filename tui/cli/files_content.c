@@ -20,6 +20,23 @@
 
 /* --- read --- */
 
+/* Lines stay lines on a terminal; only what is in them is neutralised. */
+static void print_lines(const struct files_cli *x, const char *s, size_t n)
+{
+	if (!x->terminal) {
+		files_cli_text(x, s, n);
+		return;
+	}
+	for (const char *at = s, *end = s + n; at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+
+		files_cli_text(x, at, (size_t)((nl ? nl : end) - at));
+		if (nl)
+			putchar('\n');
+		at = nl ? nl + 1 : end;
+	}
+}
+
 static int line_range(const char *text, struct files_want *w, struct err *e)
 {
 	unsigned long long first = 0, last = 0;
@@ -72,16 +89,17 @@ static void json_base64(struct jsonw *j, const char *key, const char *s, size_t 
 static void json_got(struct jsonw *j, const char *path, const struct files_got *g)
 {
 	char token[FILES_TOKEN_MAX];
+	bool binary = !g->err && files_judge(g->bytes, g->len) == FILES_BINARY;
 
 	jsonw_object(j, NULL);
 	files_cli_json_err(j, path, g->err);
 	if (!g->err) {
 		jsonw_uint(j, "size_bytes", g->token.size);
-		jsonw_bool(j, "binary", files_binary(g));
+		jsonw_bool(j, "binary", binary);
 		jsonw_bool(j, "clipped", g->clipped);
 		jsonw_bool(j, "unstable", g->unstable);
 		jsonw_text(j, "token", files_token_print(token, &g->token));
-		if (!files_binary(g) && valid_text(g->bytes, g->len))
+		if (!binary && valid_text(g->bytes, g->len))
 			jsonw_textn(j, "text", g->bytes, g->len);
 		else
 			json_base64(j, "bytes_base64", g->bytes, g->len);
@@ -114,6 +132,71 @@ static int open_read_root(
 	return x->root ? 0 : -1;
 }
 
+/* What part of each file is wanted. */
+static int read_part_options(const struct cli *c, struct files_want *w, struct err *e)
+{
+	if (files_cli_number(c, "offset", 0, &w->offset, e) < 0 ||
+		files_cli_number(c, "length", 0, &w->length, e) < 0 ||
+		files_cli_number(c, "tail", 0, &w->tail_lines, e) < 0 ||
+		line_range(cli_value(c, "lines"), w, e) < 0)
+		return -1;
+	if ((cli_value(c, "length") && !w->length) || (cli_value(c, "tail") && !w->tail_lines))
+		return err_set(e, ERR_USAGE, "--length and --tail take a number above 0.");
+	if (((w->offset || w->length) + (w->first_line > 0) + (w->tail_lines > 0)) > 1)
+		return err_set(
+			e, ERR_USAGE, "Give one of --lines, --tail, and --offset with --length.");
+	return 0;
+}
+
+struct printing {
+	struct files_cli *x;
+	char last;
+};
+
+static int print_block(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct printing *p = ctx;
+
+	print_lines(p->x, bytes, n);
+	p->last = bytes[n - 1];
+	/* The end says why. */
+	return ferror(stdout) ? err_set(e, ERR_FAILED, "cannot write to standard output") : 0;
+}
+
+/* One file's content.  What does not fit in memory is read once more while it is printed, unless the limit was asked for.
+ * Returns the exit code. */
+static int print_content(struct files_cli *x, const struct files_want *w, const struct files_got *g)
+{
+	bool limited = cli_value(x->c, "max-bytes");
+	struct printing p = {x, '\n'};
+	struct err e = ERR_INIT;
+	int rc = 0;
+
+	if (g->clipped && !limited) {
+		rc = files_read_part(x->files, x->root, w, print_block, &p, &e) < 0
+			? err_exit_code(&e)
+			: 0;
+		if (rc)
+			cli_fail(&e);
+	} else if (g->len) {
+		print_block(&p, g->bytes, g->len, &e);
+	}
+	if (x->terminal && p.last != '\n')
+		putchar('\n');
+	return rc;
+}
+
+static int tell_clipped(const struct files_cli *x, const char *path, const struct files_got *g)
+{
+	struct err e = ERR_INIT;
+
+	err_set(&e, ERR_FAILED,
+		"%.200s: only %zu bytes of it are here%s; --offset and --length, --lines and --tail reach the "
+		"rest",
+		path, g->len, cli_value(x->c, "max-bytes") ? " (--max-bytes)" : "");
+	return cli_fail(&e);
+}
+
 static int print_contents(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
@@ -128,7 +211,7 @@ static int print_contents(struct files_cli *x, struct err *e)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		want[i].path = want[i].named = x->c->argv[i];
-		if (line_range(cli_value(x->c, "lines"), &want[i], e) < 0)
+		if (read_part_options(x->c, &want[i], e) < 0)
 			return -1;
 	}
 	if (open_read_root(x, want, n, &places, e) < 0)
@@ -149,16 +232,10 @@ static int print_contents(struct files_cli *x, struct err *e)
 		else if (r->items[i].err)
 			cli_fail(r->items[i].err);
 		else
-			files_cli_text(x, r->items[i].bytes, x->terminal ? 0 : r->items[i].len);
-		/* Lines stay lines on a terminal; only what is in them is neutralised. */
-		for (const char *at = r->items[i].bytes, *end = at ? at + r->items[i].len : NULL;
-			at && x->terminal && !x->json && at < end;) {
-			const char *nl = memchr(at, '\n', (size_t)(end - at));
-
-			files_cli_text(x, at, (size_t)((nl ? nl : end) - at));
-			putchar('\n');
-			at = nl ? nl + 1 : end;
-		}
+			rc = print_content(x, &want[i], &r->items[i]);
+		if (r->items[i].clipped && (x->json || cli_value(x->c, "max-bytes")))
+			rc = tell_clipped(x, x->c->argv[i], &r->items[i]);
+		worst = rc > worst ? rc : worst;
 	}
 	jsonw_end(&j);
 	jsonw_uint(&j, "failed", r->failed);
@@ -503,13 +580,7 @@ static int transform_contents(struct files_cli *x, struct err *e)
 		jsonw_end(&j);
 		rc = jsonw_print(&j);
 	} else {
-		for (const char *at = r.diff.s, *end = at + r.diff.len; at < end;) {
-			const char *nl = memchr(at, '\n', (size_t)(end - at));
-
-			files_cli_text(x, at, (size_t)((nl ? nl : end) - at));
-			putchar('\n');
-			at = nl ? nl + 1 : end;
-		}
+		print_lines(x, r.diff.s, r.diff.len);
 		fprintf(stderr, "berth: %" PRIu64 " replacements in %" PRIu64 " files%s.\n",
 			r.replacements, r.changed,
 			o.preview ? ", not applied yet: give --apply" : "");

@@ -48,6 +48,8 @@ struct task {
 	int attempt;
 	bool planned;
 	struct stat st;
+	uint64_t offset;   /* where it begins: as asked for, or where the first line does */
+	uint64_t line;     /* number of the line that begins there */
 	uint64_t limit;    /* most bytes to take */
 	size_t cap;        /* of got->bytes, the terminating NUL not counted */
 	struct reader *me; /* the worker that has this task */
@@ -61,6 +63,8 @@ static inline void task_init(struct task *t, const struct files_want *want, stru
 	t->fd = -1;
 	t->attempt = 0;
 	t->planned = false;
+	t->offset = want->offset;
+	t->line = 1;
 	t->limit = 0;
 	t->cap = 0;
 	t->me = NULL;
@@ -78,7 +82,7 @@ static inline void *task_buffer(struct task *t, size_t *room)
 }
 static inline off_t task_offset(const struct task *t)
 {
-	return (off_t)(t->want->offset + t->got->len);
+	return (off_t)(t->offset + t->got->len);
 }
 /* `n` bytes came (0: end, negative: -errno).  true: read on. */
 bool task_got(struct reading *r, struct task *t, ssize_t n);

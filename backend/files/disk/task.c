@@ -1,5 +1,6 @@
 /* task.c - one file being read: its limits, its memory, the lines asked for, its token. */
 #include "files/disk/reader.h"
+#include "files/common/lines.h"
 
 #include <errno.h>
 #include <string.h>
@@ -76,6 +77,23 @@ static bool reserve_bytes(struct reading *r, struct task *t, uint64_t n)
 	return false;
 }
 
+/* Where the lines asked for begin in a file that is not read from its start.  -1 and errno. */
+static int find_lines(const struct reading *r, struct task *t)
+{
+	const struct files_want *w = t->want;
+	uint64_t size = (uint64_t)t->st.st_size, lines = w->first_line - 1;
+	int rc;
+
+	if (w->tail_lines)
+		return lines_back(t->fd, size, w->tail_lines, &r->op, &t->offset);
+	/* What is read from its start anyway is cut in memory. */
+	if (w->first_line < 2 || w->offset || size <= r->options.max_file_bytes)
+		return 0;
+	rc = lines_skip(t->fd, &t->offset, &lines, &r->op);
+	t->line = w->first_line - lines;
+	return rc;
+}
+
 bool task_plan(struct reading *r, struct task *t)
 {
 	const struct files_want *w = t->want;
@@ -87,11 +105,15 @@ bool task_plan(struct reading *r, struct task *t)
 		task_refuse(r, t, &e);
 		return false;
 	}
+	if (find_lines(r, t) < 0) {
+		task_fail(r, t, errno, "read");
+		return false;
+	}
 	size = (uint64_t)t->st.st_size;
 	t->limit = r->options.max_file_bytes;
 	if (w->length && w->length < t->limit)
 		t->limit = w->length;
-	want = size > w->offset ? size - w->offset : 0;
+	want = size > t->offset ? size - t->offset : 0;
 	if (want > t->limit)
 		want = t->limit;
 	if (!reserve_bytes(r, t, want))
@@ -116,7 +138,7 @@ static bool has_file_moved(const struct stat *a, const struct stat *b)
 static void cut_lines(struct task *t)
 {
 	struct files_got *g = t->got;
-	uint64_t line = 1;
+	uint64_t line = t->line;
 	char *from = g->bytes, *end = g->bytes + g->len, *at = from;
 
 	for (; line < t->want->first_line && at < end; line++) {
@@ -146,7 +168,7 @@ static bool finish_task(struct reading *r, struct task *t)
 {
 	struct files_got *g = t->got;
 	const struct files_want *w = t->want;
-	uint64_t size = (uint64_t)t->st.st_size, end = w->offset + g->len;
+	uint64_t size = (uint64_t)t->st.st_size, end = t->offset + g->len;
 	bool whole;
 	struct stat now;
 
@@ -167,7 +189,7 @@ static bool finish_task(struct reading *r, struct task *t)
 		token_fill(&g->token, &now, r->read_ns);
 	}
 	g->bytes[g->len] = '\0';
-	whole = w->offset == 0 && !g->clipped && !w->length;
+	whole = t->offset == 0 && !g->clipped && !w->length;
 	if (whole && (r->options.hash || token_racy(&g->token)))
 		token_hash(&g->token, g->bytes, g->len);
 	if (w->first_line > 1 || w->last_line)
@@ -192,7 +214,7 @@ bool task_got(struct reading *r, struct task *t, ssize_t n)
 	g->len += (size_t)n;
 	/* A short read of a regular file is its end; asking again only where the size said more. */
 	if (n == 0 ||
-		(g->len < t->cap && t->want->offset + g->len >= (uint64_t)t->st.st_size &&
+		(g->len < t->cap && t->offset + g->len >= (uint64_t)t->st.st_size &&
 			t->st.st_size > 0))
 		return finish_task(r, t);
 	if (g->len < t->cap)
@@ -200,7 +222,9 @@ bool task_got(struct reading *r, struct task *t, ssize_t n)
 	if (g->len >= t->limit) {
 		char more;
 
-		g->clipped = !t->want->length && pread(t->fd, &more, 1, task_offset(t)) > 0;
+		/* A length that was asked for is no cut, a limit below it is. */
+		g->clipped =
+			t->limit != t->want->length && pread(t->fd, &more, 1, task_offset(t)) > 0;
 		return finish_task(r, t);
 	}
 	/* It grew, or has no size of its own (/proc). */

@@ -1,0 +1,79 @@
+/* lines.c - lines counted in a file of any size, block by block, from either end. */
+#include "files/common/lines.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <berth/mem.h>
+
+#define BLOCK (256u << 10)
+
+/* A whole block, but at the end. */
+static ssize_t read_block(int fd, char *buf, size_t want, uint64_t at, const struct op *op)
+{
+	size_t got = 0;
+
+	while (got < want) {
+		ssize_t n = pread(fd, buf + got, want - got, (off_t)(at + got));
+
+		if (op && op_stopped(op)) {
+			errno = ECANCELED;
+			return -1;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+int lines_skip(int fd, uint64_t *at, uint64_t *lines, const struct op *op)
+{
+	AUTO_FREE char *buf = xmalloc(BLOCK);
+
+	while (*lines) {
+		ssize_t n = read_block(fd, buf, BLOCK, *at, op);
+		const char *p = buf, *end = buf + n, *nl;
+
+		if (n <= 0)
+			return (int)n;
+		while (*lines && (nl = memchr(p, '\n', (size_t)(end - p))) != NULL) {
+			p = nl + 1;
+			--*lines;
+		}
+		*at += (uint64_t)(*lines ? n : p - buf);
+	}
+	return 0;
+}
+
+int lines_back(int fd, uint64_t size, uint64_t lines, const struct op *op, uint64_t *at)
+{
+	AUTO_FREE char *buf = xmalloc(BLOCK);
+
+	for (*at = size; *at;) {
+		size_t want = *at < BLOCK ? (size_t)*at : BLOCK;
+		ssize_t n = read_block(fd, buf, want, *at - want, op);
+		const char *p = buf + want;
+
+		if (n < (ssize_t)want) {
+			if (n >= 0)
+				errno = EBUSY; /* it shrank */
+			return -1;
+		}
+		/* The end of the last line begins none. */
+		if (*at == size && p[-1] == '\n')
+			p--;
+		while ((p = memrchr(buf, '\n', (size_t)(p - buf))) != NULL)
+			if (--lines == 0) {
+				*at = *at - want + (size_t)(p + 1 - buf);
+				return 0;
+			}
+		*at -= want;
+	}
+	return 0;
+}
