@@ -71,7 +71,7 @@ static void show_hits(struct searching *x, const char *path, const struct files_
 	if (atomic_load(&x->walk.stop) && x->totals.clipped)
 		return;
 	for (; show_n < n; show_n++) {
-		if (hits[show_n].column == 0 && !x->o->names_only)
+		if (hits[show_n].column == 0 && !x->o->names_only && !hits[show_n].binary)
 			continue;
 		if (left == 0)
 			break;
@@ -269,6 +269,7 @@ static int search_one(struct searching *x, const char *path, struct err *e)
 	if (st.st_size > SEARCH_JOB)
 		show_single(x, (uint64_t)st.st_size);
 	searcher_init(&s, x->matcher);
+	s.named = true;
 	s.flush = show_some;
 	s.flush_ctx = &(struct many){.x = x};
 	s.totals.files = 1;

@@ -19,6 +19,7 @@
 struct edit {
 	char *path;
 	struct str new;  /* only to be written */
+	struct str raw;  /* of a text with a byte order mark: what is written in its place */
 	struct str diff; /* only where one is wanted */
 	struct change *changes;
 	size_t nchanges, cap;
@@ -38,6 +39,7 @@ struct transforming {
 	size_t n, cap;
 	uint64_t held, most;
 	size_t diffs; /* bytes of those in edits */
+	bool walked;
 	bool too_much;
 	struct files_transform_result totals;
 };
@@ -46,16 +48,35 @@ struct worker {
 	struct matcher_local local;
 	char *buf;
 	size_t cap;
+	const char *text; /* in buf, or decoded: what is matched */
+	size_t n;
+	struct str decoded;
+	size_t held; /* for decoded, of transforming.held */
 };
+
+static void init_worker(struct worker *w, struct transforming *x)
+{
+	*w = (struct worker){.decoded = STR_INIT};
+	matcher_local_init(&w->local, x->matcher);
+	w->local.op = &x->op;
+	w->local.expand_most = (size_t)(x->most / 4);
+}
+
+/* Under the lock, or alone. */
+static void release_worker(struct worker *w, struct transforming *x)
+{
+	x->totals.gave_up += w->local.gave_up;
+	matcher_local_release(&w->local);
+	str_release(&w->decoded);
+	free(w->buf);
+}
 
 static void begin_transform(struct walk_worker *me)
 {
 	struct transforming *x = me->walk->ctx;
-	struct worker *w = xcalloc(1, sizeof *w);
+	struct worker *w = xmalloc(sizeof *w);
 
-	matcher_local_init(&w->local, x->matcher);
-	w->local.op = &x->op;
-	w->local.expand_most = (size_t)(x->most / 4);
+	init_worker(w, x);
 	me->data = w;
 }
 
@@ -65,10 +86,8 @@ static void end_transform(struct walk_worker *me)
 	struct worker *w = me->data;
 
 	pthread_mutex_lock(&x->lock);
-	x->totals.gave_up += w->local.gave_up;
+	release_worker(w, x);
 	pthread_mutex_unlock(&x->lock);
-	matcher_local_release(&w->local);
-	free(w->buf);
 	free(w);
 }
 
@@ -76,6 +95,7 @@ static void edit_free(struct edit *ed)
 {
 	free(ed->path);
 	str_release(&ed->new);
+	str_release(&ed->raw);
 	str_release(&ed->diff);
 	free(ed->changes);
 	free(ed);
@@ -109,7 +129,8 @@ static bool hold_edit(struct transforming *x, struct edit *ed, uint64_t now)
 
 static uint64_t edit_bytes(const struct edit *ed)
 {
-	return sizeof *ed + ed->new.cap + ed->diff.cap + ed->cap * sizeof *ed->changes;
+	return sizeof *ed + ed->new.cap + ed->raw.cap + ed->diff.cap +
+		ed->cap * sizeof *ed->changes;
 }
 
 /* A short file with a long replacement becomes as large as both, multiplied. */
@@ -155,6 +176,7 @@ static struct edit *replace_matches(
 		if (!ed) {
 			ed = xcalloc(1, sizeof *ed);
 			str_init(&ed->new);
+			str_init(&ed->raw);
 			str_init(&ed->diff);
 			fits = hold_edit(x, ed, n + n / 8 + HELD_STEP);
 			if (!fits)
@@ -219,6 +241,8 @@ static bool make_diff(struct transforming *x, struct edit *ed, const char *old, 
 	ed->changes = NULL;
 	ed->cap = ed->nchanges = 0;
 	if (x->o->preview)
+		str_release(&ed->raw);
+	if (x->o->preview || ed->raw.len)
 		str_release(&ed->new);
 	return fits && hold_edit(x, ed, edit_bytes(ed) + strlen(ed->path));
 }
@@ -291,12 +315,73 @@ static ssize_t read_whole(struct transforming *x, struct worker *w, int fd, size
 	return got;
 }
 
+/* What is written: the mark again, and UTF-16 where the file has it.  NULL: that is more than may be held. */
+static struct edit *put_mark(
+	struct transforming *x, struct edit *ed, const char *mark, size_t n, bool wide)
+{
+	if (!hold_edit(x, ed,
+		    edit_bytes(ed) + n + (wide ? 2 : 1) * (uint64_t)ed->new.len + HELD_STEP)) {
+		edit_free(ed);
+		return NULL;
+	}
+	str_add(&ed->raw, mark, n);
+	if (wide)
+		utf16_encode(*mark == '\xFE', ed->new.s, ed->new.len, &ed->raw);
+	else
+		str_add(&ed->raw, ed->new.s, ed->new.len);
+	return ed;
+}
+
+/* Decode a text in UTF-16 to w->text.  1: it is none, for it would not come back as it was; -1: no memory for it. */
+static int decode_text(struct transforming *x, struct worker *w, bool big)
+{
+	size_t most = 3 * w->n; /* as UTF-8, and encoded again */
+	AUTO_STR struct str back = STR_INIT;
+
+	if (most > w->held) {
+		if (!hold_bytes(x, (int64_t)(most - w->held)))
+			return -1;
+		w->held = most;
+	}
+	str_clear(&w->decoded);
+	utf16_decode(big, w->text, w->n, &w->decoded);
+	utf16_encode(big, w->decoded.s, w->decoded.len, &back);
+	if (back.len != w->n || memcmp(back.s, w->text, w->n) != 0)
+		return 1;
+	w->text = w->decoded.s;
+	w->n = w->decoded.len;
+	return 0;
+}
+
+/* The same of what a file holds, behind the mark that may begin it.  A text in UTF-16 is changed as UTF-8 and written as it
+ * was; *left: it is none. */
+static struct edit *replace_in_text(
+	struct transforming *x, struct worker *w, enum files_text what, size_t n, bool *left)
+{
+	size_t mark = what == FILES_UTF16                      ? 2
+		: n >= 3 && !memcmp(w->buf, "\xEF\xBB\xBF", 3) ? 3
+							       : 0;
+	struct edit *ed;
+	int rc = 0;
+
+	w->text = w->buf + mark;
+	w->n = n - mark;
+	if (what == FILES_UTF16)
+		rc = decode_text(x, w, *w->buf == '\xFE');
+	*left = rc > 0;
+	ed = rc ? NULL : replace_matches(x, w, w->text, w->n);
+	return ed && mark ? put_mark(x, ed, w->buf, mark, what == FILES_UTF16) : ed;
+}
+
+/* `d` NULL: the start itself. */
 static void transform_fd(struct transforming *x, struct worker *w, int fd, const struct stat *st,
 	const struct walk_dir *d, const struct walk_entry *entry, struct files_transform_result *t)
 {
 	uint64_t most = x->o->max_file_bytes ? x->o->max_file_bytes : FILE_MAX;
 	struct str path = STR_INIT;
+	enum files_text what;
 	struct edit *ed;
+	bool left = false;
 	ssize_t n;
 
 	t->files++;
@@ -310,29 +395,44 @@ static void transform_fd(struct transforming *x, struct worker *w, int fd, const
 		t->error = errno;
 		return;
 	}
-	if (memchr(w->buf, '\0', n < 8192 ? (size_t)n : 8192)) {
-		t->skipped_binary++;
-		return;
-	}
-	ed = replace_matches(x, w, w->buf, (size_t)n);
+	what = files_judge(w->buf, (size_t)n);
+	ed = what == FILES_BINARY ? NULL : replace_in_text(x, w, what, (size_t)n, &left);
+	t->skipped_binary += what == FILES_BINARY || left;
 	if (!ed)
 		return;
-	if (ed->new.len == (size_t)n && memcmp(ed->new.s, w->buf, (size_t)n) == 0) {
+	if (ed->new.len == w->n && memcmp(ed->new.s, w->text, w->n) == 0) {
 		hold_edit(x, ed, 0);
 		edit_free(ed);
 		return;
 	}
-	finish_changes(ed, (size_t)n);
+	finish_changes(ed, w->n);
 	token_fill(&ed->token, st, x->read_ns);
 	token_hash(&ed->token, w->buf, (size_t)n);
-	walk_entry_path(&x->walk, d, entry, &path);
+	if (d)
+		walk_entry_path(&x->walk, d, entry, &path);
+	else
+		str_adds(&path, x->walk.start);
 	ed->path = str_detach(&path);
 	t->changed++;
 	t->replacements += ed->replacements;
-	if (!make_diff(x, ed, w->buf, (size_t)n))
+	if (!make_diff(x, ed, w->text, w->n))
 		edit_free(ed);
 	else
 		keep_edit(x, ed);
+}
+
+static void add_transform_totals(struct transforming *x, const struct files_transform_result *t)
+{
+	pthread_mutex_lock(&x->lock);
+	x->totals.files += t->files;
+	x->totals.changed += t->changed;
+	x->totals.replacements += t->replacements;
+	x->totals.skipped_binary += t->skipped_binary;
+	x->totals.skipped_large += t->skipped_large;
+	x->totals.errors += t->errors;
+	if (t->error)
+		x->totals.error = t->error;
+	pthread_mutex_unlock(&x->lock);
 }
 
 static void transform_entries(
@@ -369,16 +469,7 @@ static void transform_entries(
 		walk_show_late(me->walk);
 		close(fd);
 	}
-	pthread_mutex_lock(&x->lock);
-	x->totals.files += t.files;
-	x->totals.changed += t.changed;
-	x->totals.replacements += t.replacements;
-	x->totals.skipped_binary += t.skipped_binary;
-	x->totals.skipped_large += t.skipped_large;
-	x->totals.errors += t.errors;
-	if (t.error)
-		x->totals.error = t.error;
-	pthread_mutex_unlock(&x->lock);
+	add_transform_totals(x, &t);
 }
 
 static const struct walk_ops transform_ops = {
@@ -391,13 +482,17 @@ static int write_edits(struct transforming *x, struct files *f, struct files_roo
 	struct files_writing *w;
 	int rc;
 
-	for (size_t i = 0; i < x->n; i++)
+	for (size_t i = 0; i < x->n; i++) {
+		const struct edit *ed = x->edits[i];
+		const struct str *bytes = ed->raw.len ? &ed->raw : &ed->new;
+
 		puts[i] = (struct files_put){
-			.path = x->edits[i]->path,
-			.bytes = x->edits[i]->new.s,
-			.len = x->edits[i]->new.len,
-			.expect = &x->edits[i]->token,
+			.path = ed->path,
+			.bytes = bytes->s,
+			.len = bytes->len,
+			.expect = &ed->token,
 		};
+	}
 	op_within(&x->op);
 	rc = files_write(f, r, puts, x->n, &o, &w, e);
 	op_within(NULL);
@@ -412,11 +507,31 @@ static int refuse_held(const struct transforming *x, struct err *e)
 		(unsigned long long)(x->most >> 20));
 }
 
+/* The start is a file: that one alone.  1: it is none. */
+static int transform_one(struct transforming *x, struct files_root *r, struct err *e)
+{
+	struct files_transform_result t = {0};
+	struct worker w;
+	struct stat st;
+	AUTO_CLOSE int fd = *x->walk.start ? path_open(r, x->walk.start, PATH_READ) : -1;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 1;
+	init_worker(&w, x);
+	transform_fd(x, &w, fd, &st, NULL, NULL, &t);
+	release_worker(&w, x);
+	add_transform_totals(x, &t);
+	return op_stopped(&x->op) ? op_cancelled(e) : 0;
+}
+
 static int run_transform(struct transforming *x, struct files *f, struct files_root *r,
 	struct files_transform_result *res, struct err *e)
 {
-	int rc = walk_run(&x->walk, e);
+	int rc = transform_one(x, r, e);
 
+	x->walked = rc > 0;
+	if (x->walked)
+		rc = walk_run(&x->walk, e);
 	x->totals.errors += x->walk.totals.errors;
 	if (rc == 0 && x->too_much)
 		rc = refuse_held(x, e);
@@ -473,7 +588,8 @@ int files_transform(struct files *f, struct files_root *r, const char *start,
 	rc = run_transform(&x, f, r, res, &why);
 	x.totals.diff = res->diff;
 	*res = x.totals;
-	walk_release(&x.walk);
+	if (x.walked)
+		walk_release(&x.walk);
 	for (size_t i = 0; i < x.n; i++)
 		edit_free(x.edits[i]);
 	free(x.edits);

@@ -418,14 +418,18 @@ const struct tool tool_table[] = {
 		"Scan a tree", "Entries with type, size and time, and the totals.", scan_args},
 	{"search_text", MCP_FILES, HINT_READS | HINT_LONG | ANSWERS_MATCHES, DEED_FILE_SEARCH,
 		tool_search, true,
-		"matches:array hits:integer matched_files:integer files:integer unreadable:integer "
-		"truncated:boolean",
+		"matches:array hits:integer matched_files:integer files:integer truncated:boolean "
+		"not_text:integer too_large:integer unreadable:integer gave_up_lines:integer",
 		"Search text in files",
-		"In parallel through a tree: path, line, column and the line's text.", search_args},
+		"In parallel through a tree: path, line, column and the line's text. What was not "
+		"searched is counted: files that are not text, lines on which the pattern was given "
+		"up.",
+		search_args},
 	{"transform_files", MCP_FILES, HINT_DESTROYS | HINT_LONG | ANSWERS_TRANSFORM,
 		DEED_FILE_TRANSFORM, tool_transform, true,
 		"applied:boolean files:integer changed:integer replacements:integer diff:string "
-		"truncated:boolean",
+		"truncated:boolean not_text:integer too_large:integer unreadable:integer "
+		"gave_up_lines:integer",
 		"Replace text in many files",
 		"Shows the diff first; with dry_run false the changes are made, all of them or none.",
 		transform_args},

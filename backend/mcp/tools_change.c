@@ -232,27 +232,6 @@ static void exclude_fixed(struct call *c, const struct place_in *p, struct files
 	f->excludes = lines;
 }
 
-/* One file is its directory with a pattern that only it matches. */
-static int narrow_to_file(struct call *c, const struct place_in *p, struct files_filter *f,
-	const char **start, struct err *e)
-{
-	AUTO_STR struct str glob = STR_INIT;
-	const char *name = strrchr(p->rel, '/'), **globs = arena_array(&c->mem, 1, sizeof *globs);
-	struct files_entry it;
-
-	*start = place_start(p);
-	if (files_look(p->root, p->rel, &it, e))
-		return -1;
-	if (it.type != FILES_FILE)
-		return 0;
-	*start = name ? arena_strndup(&c->mem, p->rel, (size_t)(name - p->rel)) : "";
-	for (name = name ? name + 1 : p->rel; *name; name++)
-		str_addf(&glob, strchr("*?[]{}\\!", *name) ? "\\%c" : "%c", *name);
-	globs[0] = arena_strdup(&c->mem, glob.s);
-	*f = (struct files_filter){.globs = globs, .nglobs = 1, .max_depth = 1};
-	return 0;
-}
-
 int tool_transform(struct call *c, struct err *e)
 {
 	const struct json *pattern = json_member(c->args, "pattern"),
@@ -272,7 +251,6 @@ int tool_transform(struct call *c, struct err *e)
 		.max_held = budget_total(c->server) / 4,
 		.promise = FILES_ALL_OR_NOTHING};
 	struct files_transform_result r = {.diff = STR_INIT};
-	const char *start;
 	struct place_in p;
 	int rc;
 
@@ -280,9 +258,7 @@ int tool_transform(struct call *c, struct err *e)
 	if (call_place(c, "path", REACH_WRITE, &p, e))
 		return -1;
 	exclude_fixed(c, &p, &o.filter);
-	if (narrow_to_file(c, &p, &o.filter, &start, e))
-		return -1;
-	rc = files_transform(call_files(c), p.root, start, &o, &r, e);
+	rc = files_transform(call_files(c), p.root, place_start(&p), &o, &r, e);
 	if (!rc) {
 		jsonw_bool(&c->out, "applied", !o.preview);
 		jsonw_uint(&c->out, "files", r.files);
@@ -291,6 +267,7 @@ int tool_transform(struct call *c, struct err *e)
 		jsonw_textn(&c->out, "diff", r.diff.s,
 			r.diff.len > DIFF_SHOWN ? DIFF_SHOWN : r.diff.len);
 		jsonw_bool(&c->out, "truncated", r.diff.len > DIFF_SHOWN);
+		put_left_out(c, r.skipped_binary, r.skipped_large, r.errors, r.gave_up);
 	}
 	str_release(&r.diff);
 	return rc;

@@ -673,10 +673,17 @@ static bool put_hits(void *ctx, const char *path, const struct files_hit *hits, 
 
 		jsonw_object(j, NULL);
 		jsonw_text(j, "path", shown.s);
+		if (hits[i].binary)
+			jsonw_text(j, "text", "(binary file matches)");
 		if (hits[i].line) {
+			AUTO_STR struct str text = STR_INIT;
+
+			str_adds(&text, hits[i].cut_before ? "[...] " : "");
+			str_add(&text, hits[i].text, hits[i].len);
+			str_adds(&text, hits[i].clipped ? " [...]" : "");
 			jsonw_uint(j, "line", hits[i].line);
 			jsonw_uint(j, "column", hits[i].column);
-			jsonw_textn(j, "text", hits[i].text, hits[i].len);
+			jsonw_textn(j, "text", text.s, text.len);
 		}
 		jsonw_end(j);
 	}
@@ -715,7 +722,7 @@ int tool_search(struct call *c, struct err *e)
 	jsonw_uint(&c->out, "hits", t.hits);
 	jsonw_uint(&c->out, "matched_files", t.matched_files);
 	jsonw_uint(&c->out, "files", t.files);
-	jsonw_uint(&c->out, "unreadable", t.errors);
 	jsonw_bool(&c->out, "truncated", t.clipped || h.full);
+	put_left_out(c, t.skipped_binary, t.skipped_large, t.errors, t.gave_up);
 	return 0;
 }

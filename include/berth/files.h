@@ -279,27 +279,30 @@ struct files_search_options {
 	uint64_t max_hits;       /* 0: no limit */
 	uint64_t max_file_hits;  /* 0: no limit */
 	uint64_t max_file_bytes; /* files beyond are skipped and counted; 0: 4 GiB */
-	uint32_t max_line;       /* longer lines are shown clipped; 0: 4096 */
+	uint32_t max_line;       /* of longer lines that much around the match is shown; 0: 4096 */
 	bool names_only;         /* one hit per file, no text */
 	bool sorted;             /* hits in order of the paths; results come at the end */
-	bool binary;             /* search files with NUL bytes too */
+	bool binary;             /* take files with NUL bytes for text, too */
 };
 
 struct files_hit {
-	uint64_t line;   /* 1-based; 0 with names_only */
+	uint64_t line;   /* 1-based; 0 with names_only, and with `binary` */
 	uint64_t offset; /* of the match in the file */
 	uint32_t column; /* 1-based byte of the match in its line; 0: a context line */
 	uint32_t match_len;
 	const char *text; /* the line without its newline */
 	size_t len;
-	bool clipped;
+	bool cut_before, clipped; /* the line has more before this, or after it */
+	bool binary; /* the file matches, and is not text (a NUL byte at `offset`): no line is shown */
 };
 
 /* The hits of one file, in order.  Never called twice at once; false stops the search. */
 typedef bool files_hit_fn(void *ctx, const char *path, const struct files_hit *hits, size_t n);
 
 struct files_search_totals {
-	uint64_t files, matched_files, hits, bytes, skipped_binary, skipped_large, errors;
+	uint64_t files, matched_files, hits, bytes, skipped_large, errors;
+	uint64_t
+		skipped_binary; /* not text by their first 8 KiB; the start itself is searched all the same */
 	uint64_t gave_up; /* lines on which the pattern reached its match limit */
 	int error;        /* errno of one of the errors */
 	bool clipped;     /* max_hits reached */
@@ -331,10 +334,12 @@ struct files_transform_result {
 	uint64_t files, changed, replacements, skipped_binary, skipped_large, errors;
 	uint64_t gave_up; /* lines as they were: the pattern reached its match limit there */
 	int error;        /* errno of one of the errors */
-	/* Unified, three lines of context, files in order of their paths; longer than max_diff: there is more. */
+	/* Unified, three lines of context, files in order of their paths, UTF-16 as UTF-8; longer than max_diff: there is
+	 * more. */
 	struct str diff;
 };
-/* All changes are one batch of the promise asked for; a file that changed meanwhile fails it. */
+/* `start` is a directory or a file.  All changes are one batch of the promise asked for; a file that changed
+ * meanwhile fails it. */
 int files_transform(struct files *f, struct files_root *r, const char *start,
 	const struct files_transform_options *o, struct files_transform_result *res, struct err *e);
 

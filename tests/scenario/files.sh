@@ -95,9 +95,34 @@ check 'write json' json write '*"token": "1:*' "$BERTH" files write --root root 
 check 'transform json' json transform '*"applied": false*"diff": "--- a/*' "$BERTH" files transform --root root --json new old
 mkdir root/hard
 printf '%03000d\n002\n' 0 >root/hard/line
-check 'transform leaves a line out' says 1 '*1 replacements in 1 files*too hard for 1 lines*+two*' "$BERTH" files transform --root root -E '(?#)(0+0+)+[23]' two hard
+check 'transform leaves a line out' says 1 '*1 replacements in 1 files*gave up on 1 line, *+two*' "$BERTH" files transform --root root -E '(?#)(0+0+)+[23]' two hard
 check 'and says so in json' json transform '*"replacements": 1*"gave_up": 1*' "$BERTH" files transform --root root --json -E '(?#)(0+0+)+[23]' two hard
 rm -r root/hard
+mkdir kinds && { yes text | head -n 3000; printf '\0key\n'; } >kinds/installer && sed -i 1s/text/key/ kinds/installer
+printf '\0key\n' >kinds/bin
+check 'of what is not text is told that it matches' says 0 '*kinds/installer: binary file matches (a NUL byte at offset 14999)*' "$BERTH" files search key kinds
+check 'and of one that is left out, too' says 0 '*berth: 1 file is not text (NUL bytes) and not searched: *' "$BERTH" files search key kinds
+check 'it matches, too, when it is named' says 0 'kinds/bin: binary file matches (a NUL byte at offset 0)' "$BERTH" files search key kinds/bin
+check 'and in json' json search '*"binary": true*"skipped_binary": 1*' "$BERTH" files search --json key kinds
+cp kinds/installer installer.before
+check 'it is not changed, and told so' says 0 '*0 replacements in 0 files.*2 files are not text*' "$BERTH" files transform --apply key door kinds
+check 'not a byte of it' cmp kinds/installer installer.before
+printf '\357\273\277key\n' >kinds/mark
+check 'one file alone is changed' says 0 '*1 replacements in 1 files.' "$BERTH" files transform --apply -E '^key$' door kinds/mark
+check 'behind its byte order mark' cmp kinds/mark <(printf '\357\273\277door\n')
+head -c 65M /dev/zero | tr '\0' '\n' >kinds/large
+check 'a file too large to change is told' says 1 '*1 files are too large*' "$BERTH" files transform --apply key door kinds/large
+yes 0123456 | head -n 9000000 >kinds/large && echo end >>kinds/large
+check 'a large file is read to its end' bash -c '"$0" files read kinds/large | cmp - kinds/large' "$BERTH"
+check 'and the lines at it' says 0 $'0123456\nend' "$BERTH" files read --lines 9000000:9000009 kinds/large
+check 'from the end' says 0 'end' "$BERTH" files read --tail 1 kinds/large
+check 'from a byte' says 0 '56' "$BERTH" files read --offset 71999989 --length 2 kinds/large
+check 'what a limit cuts is told' says 1 '*kinds/large: only 9 bytes of it are here (--max-bytes)*' "$BERTH" files read --max-bytes 9 kinds/large
+check 'lines or bytes' says 2 '*one of --lines*' "$BERTH" files read --tail 1 --offset 2 kinds/large
+check 'a length of nothing' says 2 '*above 0*' "$BERTH" files read --length 0 kinds/large
+rm -r kinds
+printf '%05000d needle %05000d\n' 0 0 >long
+check 'of a long line the part with the match' says 0 'long:1:?...? *0 needle 0* ?...?' "$BERTH" files search needle long
 check copy says 0 '' "$BERTH" files copy --root root sub copied
 mkdir special && mkfifo special/pipe && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("special/socket")'
 check 'a copy leaves a socket out, and says so' says 0 '*1 special file (sockets or devices) was not copied.' "$BERTH" files copy special special2

@@ -2,6 +2,7 @@
 """mcp.py - `berth mcp` without an engine: the protocol in both eras, the file tools, and what is refused."""
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -145,6 +146,77 @@ def _():
         got = c.call("read_multiple_files", paths=["a.txt", "none", f"{DOCS}/guide", "/etc/passwd"])
         assert got.startswith("a.txt:\nhello\nworld\n\n\n---\nnone: Error - "), got
         assert f"{DOCS}/guide:\na guide\n" in got and "/etc/passwd: Error - " in got and "root:" not in got, got
+
+
+@case("reading what is large")
+def _():
+    with open(put("large.txt", ""), "w", encoding="utf-8") as f:
+        f.writelines(f"{i:07}\n" for i in range(2_000_000))
+    with Client("team.yaml") as c:
+        assert c.call("read_text_file", path="large.txt", first_line=1999999, last_line=1999999) == "1999998\n"
+        assert c.call("read_text_file", path="large.txt", first_line=2000000) == "1999999\n"
+        assert c.call("read_text_file", path="large.txt", tail=2) == "1999998\n1999999\n"
+        assert c.call("read_text_file", path="large.txt", head=1) == "0000000\n"
+        assert c.call("read_text_file", path="large.txt", offset=15999992) == "1999999\n"
+        assert c.call("read_text_file", path="large.txt", offset=8, length=9) == "0000001\n0"
+        for args in ({}, {"first_line": 2}, {"tail": 1900000}, {"offset": 1}, {"length": 9 << 20}):
+            told = c.fails("read_text_file", path="large.txt", **args)
+            assert "8 MiB" in told and "16000000 bytes" in told and "offset" in told, told
+        assert "not both" in c.fails("read_text_file", path="large.txt", tail=1, offset=1)
+        assert "offset" in c.fails("read_media_file", path="large.txt")
+        part = c.call("read_media_file", path="large.txt", offset=15999997, length=2)
+        assert part["resource"]["blob"] == "OTk=", part
+        assert "read_text_file reads on" in c.call("read_multiple_files", paths=["large.txt"])[-100:]
+    os.unlink(f"{WS}/large.txt")
+
+
+@case("what is text, and what is not")
+def _():
+    wide = "\ufeffkey\nkey\n".encode("utf-16-le")
+    with Client("team.yaml") as c:
+        c.call("create_directory", path="kinds")
+        for name, data in (("installer", b"key\n" * 3000 + b"\0key\n"), ("wide", wide), ("bin", b"\0key")):
+            put(f"kinds/{name}", "")
+            with open(f"{WS}/kinds/{name}", "wb") as f:
+                f.write(data)
+        got = c.call("search_text", path="kinds", pattern="key")
+        assert got["matches"][0] == {"path": f"{WS}/kinds/installer", "text": "(binary file matches)"}, got
+        assert got["hits"] == 3 and got["not_text"] == 1, got
+        got = c.call("transform_files", path="kinds", pattern="key", replacement="door", dry_run=False)
+        assert got["changed"] == 1 and got["replacements"] == 2 and got["not_text"] == 2, got
+        with open(f"{WS}/kinds/wide", "rb") as f:
+            assert f.read() == "\ufeffdoor\ndoor\n".encode("utf-16-le")
+        assert "UTF-16" in c.fails("read_text_file", path="kinds/wide")
+        edits = [{"oldText": "key\nkey\nkey\nkey", "newText": "x"}]
+        assert "not text" in c.fails("edit_file", path="kinds/installer", edits=edits)
+        assert "not text" in c.call("read_multiple_files", paths=["kinds/installer"])
+        put("kinds/hard", "x" * 3000 + "\nxxy\n")
+        got = c.call("search_text", path="kinds", pattern="(?#)(x+x+)+[yz]", regex=True)
+        assert got["gave_up_lines"] == 1 and got["hits"] == 1, got
+        got = c.call("transform_files", path="kinds/hard", pattern="xxy", replacement="z", dry_run=False)
+        assert got["replacements"] == 1 and got["files"] == 1, got
+        put("kinds/long", "a" * 3000 + "needle" + "b" * 3000 + "\n")
+        text = c.call("search_text", path="kinds", pattern="needle")["matches"][0]["text"]
+        assert text.startswith("[...] a") and "needle" in text and text.endswith("b [...]"), text
+
+
+@case("moves between directories of an agent")
+def _():
+    with Client("team.yaml") as c:
+        c.call("write_file", path="far/d/f", content="f")
+        s = socket.socket(socket.AF_UNIX)
+        here = os.getcwd()
+        os.chdir(f"{WS}/far")
+        s.bind("socket")
+        os.chdir(here)
+        told = c.fails("move_file", source="far", destination=f"{CTX}/far")
+        assert "sockets" in told, told
+        assert os.listdir(f"{WS}/far") == ["socket"] and get("../ctx/far/d/f") == "f"
+        s.close()
+        os.unlink(f"{WS}/far/socket")
+        c.call("move_file", source=f"{CTX}/far/d", destination="far/d")
+        assert get("far/d/f") == "f" and not os.listdir(f"{CTX}/far")
+    os.rmdir(f"{CTX}/far")
 
 
 @case("writing and editing")

@@ -20,9 +20,16 @@ static bool collect_hits(void *ctx, const char *path, const struct files_hit *hi
 {
 	struct str *out = ctx;
 
-	for (size_t i = 0; i < n; i++)
-		str_addf(out, "%s:%llu%c%u:%.*s\n", path, (unsigned long long)hits[i].line,
-			hits[i].column ? ':' : '-', hits[i].column, (int)hits[i].len, hits[i].text);
+	for (size_t i = 0; i < n; i++) {
+		if (hits[i].binary) {
+			str_addf(out, "%s: binary at %llu\n", path,
+				(unsigned long long)hits[i].offset);
+			continue;
+		}
+		str_addf(out, "%s:%llu%c%u:%s%.*s%s\n", path, (unsigned long long)hits[i].line,
+			hits[i].column ? ':' : '-', hits[i].column, hits[i].cut_before ? "<" : "",
+			(int)hits[i].len, hits[i].text, hits[i].clipped ? ">" : "");
+	}
 	return true;
 }
 
@@ -114,8 +121,8 @@ static void test_windows(void **state)
 	o.before = 1;
 	got = search_tree("lines", &o);
 	assert_int_equal(totals.hits, 3);
-	assert_non_null(strstr(got, "lines:100001:1:needlexxxx\n"));
-	assert_non_null(strstr(got, "lines:100000-0:xxxxxxxxxx\n"));
+	assert_non_null(strstr(got, "lines:100001:1:needlexxxx>\n"));
+	assert_non_null(strstr(got, "lines:100000-0:xxxxxxxxxx>\n"));
 	free(got);
 	o.pattern = (struct files_pattern)REGEX("nee.le");
 	o.before = 0;
@@ -182,7 +189,7 @@ static void test_long_lines(void **state)
 	tree_write("root/long", text, n + 6);
 	o.pattern = (struct files_pattern)REGEX("x[y]+?z");
 	got = search_tree("long", &o);
-	assert_string_equal(got, "long:1:3145719:aaaaaaaaaaaaaaaaaaaa\n");
+	assert_string_equal(got, "long:1:3145719:<aaaaaaaaaaxyyyzaaaaa\n");
 	assert_int_equal(totals.gave_up, 0);
 	free(got);
 	free(text);
@@ -214,9 +221,7 @@ static void test_long_line_found(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct files_search_options o = {.pattern = REGEX(""), .max_line = 1};
-		AUTO_FREE char *want =
-			table[i].column ? xasprintf("far:1:%zu:-\n", table[i].column) : xstrdup("");
-		AUTO_FREE char *got = NULL;
+		AUTO_FREE char *want = NULL, *got = NULL;
 
 		o.pattern.text = table[i].pattern;
 		o.pattern.len = strlen(table[i].pattern);
@@ -224,6 +229,11 @@ static void test_long_line_found(void **state)
 		text[203001] = text[399999] = 'r';
 		text[400000] = '\n';
 		memcpy(text + 200000, table[i].text, strlen(table[i].text));
+		want = table[i].column
+			? xasprintf("far:1:%zu:%s%c%s\n", table[i].column,
+				  table[i].column > 1 ? "<" : "", text[table[i].column - 1],
+				  table[i].column < 400000 ? ">" : "")
+			: xstrdup("");
 		tree_write("root/far", text, 400001);
 		got = search_tree("far", &o);
 		if (strcmp(got, want) || totals.gave_up != table[i].gave_up)
@@ -231,6 +241,73 @@ static void test_long_line_found(void **state)
 	}
 	free(text);
 	unlink(tree_path("root/far"));
+}
+
+/* Of a line that is too long the part with the match is shown, and marked where it goes on. */
+static void test_cut(void **state)
+{
+	static const struct {
+		const char *pattern, *want;
+	} table[] = {
+		{"aa01", "cut:1:1:aa01aa02aa03>\n"},
+		{"aa03", "cut:1:9:aa01aa02aa03>\n"},
+		{"aa05", "cut:1:17:<aa04aa05aa06>\n"},
+		{"aa20", "cut:1:77:<aa18aa19aa20\n"},
+		{"a.*9a", "cut:1:1:aa01aa02aa03>\n"},
+		{"07.{40}", "cut:1:27:<07aa08aa09aa>\n"},
+	};
+	AUTO_STR struct str line = STR_INIT;
+
+	(void)state;
+	for (int i = 1; i <= 20; i++)
+		str_addf(&line, "aa%02d", i);
+	str_addc(&line, '\n');
+	tree_text("root/cut", line.s);
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct files_search_options o = {.pattern = REGEX(""), .max_line = 12};
+		AUTO_FREE char *got = NULL;
+
+		o.pattern.text = table[i].pattern;
+		o.pattern.len = strlen(table[i].pattern);
+		got = search_tree("cut", &o);
+		assert_string_equal(got, table[i].want);
+	}
+	/* Not through a character. */
+	tree_text("root/cut",
+		"\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9x\u00e9\u00e9\u00e9\u00e9\u00e9\n");
+	SEARCH("cut:1:13:<\u00e9x\u00e9>\n", "cut", .pattern = LITERAL("x"), .max_line = 6);
+	unlink(tree_path("root/cut"));
+}
+
+/* A NUL byte anywhere makes a file one that is not text: it is never silent that it matches. */
+static void test_binary(void **state)
+{
+	size_t n = 9u << 20;
+	char *text = xmalloc(n);
+
+	(void)state;
+	tree_write("root/binary/head", "needle\0needle", 13);
+	memset(text, '\n', n);
+	memcpy(text + 100, "needle", 6);
+	text[20000] = '\0';
+	tree_write("root/binary/late", text, 30000);
+	memset(text, '\n', 200);
+	memcpy(text + n - 100, "needle", 6);
+	tree_write("root/binary/later", text, n);
+	SEARCH("binary/late: binary at 20000\nbinary/later: binary at 20000\n", "binary",
+		.pattern = LITERAL("needle"));
+	assert_int_equal(totals.hits, 2);
+	assert_int_equal(totals.skipped_binary, 1);
+	SEARCH("", "binary", .pattern = LITERAL("haystack"));
+	/* The one that is named is looked at. */
+	SEARCH("binary/head: binary at 6\n", "binary/head", .pattern = LITERAL("needle"));
+	assert_int_equal(totals.skipped_binary, 0);
+	SEARCH("binary/head:0-0:\nbinary/late:0-0:\nbinary/later:0-0:\n", "binary",
+		.pattern = LITERAL("needle"), .names_only = true, .binary = true);
+	unlink(tree_path("root/binary/head"));
+	unlink(tree_path("root/binary/late"));
+	unlink(tree_path("root/binary/later"));
+	free(text);
 }
 
 static void put_utf16(struct str *out, const char *text, bool big)
@@ -519,6 +596,68 @@ static void test_transform_bounds(void **state)
 	str_release(&all.diff);
 }
 
+/* What search finds is changed: one file by its name, behind a byte order mark, in UTF-16.  What is not text by any of its
+ * bytes is left as it is, and counted. */
+static void test_transform_kinds(void **state)
+{
+	struct files_transform_options o = {.pattern = REGEX("^key"),
+		.replacement = "\xc3\xa9",
+		.replacement_len = 2,
+		.diff = true};
+	struct files_transform_result res;
+	AUTO_FREE char *archive = xcalloc(1, 40000);
+
+	(void)state;
+	tree_text("root/kinds/mark", "\xef\xbb\xbfkey\nkey\n");
+	transform_tree("kinds/mark", &o, &res, ERR_NONE);
+	assert_int_equal(res.replacements, 2);
+	assert_int_equal(res.files, 1);
+	assert_non_null(strstr(res.diff.s, "--- a/kinds/mark\n+++ b/kinds/mark\n"));
+	str_release(&res.diff);
+	assert_true(tree_has("root/kinds/mark", "\xef\xbb\xbf\xc3\xa9\n\xc3\xa9\n"));
+	for (int big = 0; big < 2; big++) {
+		AUTO_STR struct str text = STR_INIT, want = STR_INIT;
+		AUTO_FREE char *got = NULL;
+
+		str_adds(&text, big ? "\xfe\xff" : "\xff\xfe");
+		put_utf16(&text, "key\r\n", big);
+		str_add(&text, big ? "\xd8\x3d\xde\x00" : "\x3d\xd8\x00\xde", 4);
+		str_adds(&want, big ? "\xfe\xff" : "\xff\xfe");
+		str_add(&want, big ? "\0\xe9" : "\xe9", 2);
+		str_add(&want, text.s + 8, text.len - 8);
+		tree_write("root/kinds/wide", text.s, text.len);
+		transform_tree("kinds", &o, &res, ERR_NONE);
+		assert_int_equal(res.replacements, 1);
+		assert_non_null(strstr(res.diff.s, "-key\r\n+\xc3\xa9\r\n \xf0\x9f\x98\x80"));
+		str_release(&res.diff);
+		got = tree_read("root/kinds/wide");
+		assert_memory_equal(got, want.s, want.len);
+		/* A unit alone would not come back as it was. */
+		str_add(&text, big ? "\xdc\x00" : "\x00\xdc", 2);
+		tree_write("root/kinds/wide", text.s, text.len);
+		transform_tree("kinds", &o, &res, ERR_NONE);
+		assert_int_equal(res.replacements, 0);
+		assert_int_equal(res.skipped_binary, 1);
+		str_release(&res.diff);
+		unlink(tree_path("root/kinds/wide"));
+	}
+	/* A script with what it unpacks behind it. */
+	memset(archive, '\n', 30000);
+	memcpy(archive, "key", 3);
+	memcpy(archive + 35000, "\nkey", 4);
+	tree_write("root/kinds/installer", archive, 40000);
+	transform_tree("kinds", &o, &res, ERR_NONE);
+	assert_int_equal(res.changed, 0);
+	assert_int_equal(res.skipped_binary, 1);
+	str_release(&res.diff);
+	o.max_file_bytes = 5;
+	transform_tree("kinds/mark", &o, &res, ERR_NONE);
+	assert_int_equal(res.skipped_large, 1);
+	str_release(&res.diff);
+	transform_tree("kinds/none", &o, &res, ERR_NOT_FOUND);
+	str_release(&res.diff);
+}
+
 /* The preview is a patch that patch(1) would apply: applying it gives what the transformation
  * gives. */
 static void test_diff_applies(void **state)
@@ -672,11 +811,14 @@ int main(void)
 		cmocka_unit_test(test_hard_patterns),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_long_line_found),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_binary),
 		cmocka_unit_test(test_byte_order_marks),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_sieve),
 		cmocka_unit_test(test_transform),
 		cmocka_unit_test(test_transform_bounds),
+		cmocka_unit_test(test_transform_kinds),
 		cmocka_unit_test(test_diff_applies),
 		cmocka_unit_test(test_search_job),
 	};

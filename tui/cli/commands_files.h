@@ -140,14 +140,19 @@ static const struct cli_command files_verbs[] = {
 		.options = files_scan_options, .schema = "berth.files_scan/1"},
 	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
 		.help = "find text in a tree",
-		.about = "Hidden, ignored and binary files are skipped.  Exits with 1 "
-			 "when nothing was found.",
+		.about =
+			"Hidden and ignored files are skipped.  So are binary ones, by a NUL byte in their first 8 KiB, "
+			"and counted; that one with a NUL byte later, or the file that is named, matches is said "
+			"without its lines.  Of a long line the part around the match is printed, with [...] where it "
+			"goes on.  Exits with 1 when nothing was found.",
 		.options = files_search_options, .schema = "berth.files_search/1"},
-	{"transform", "PATTERN REPLACEMENT [DIR]", 2, 3, FILES(cli_files_transform),
+	{"transform", "PATTERN REPLACEMENT [DIR|FILE]", 2, 3, FILES(cli_files_transform),
 		.help = "replace text in many files",
 		.about =
 			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
-			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.",
+			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.  Text in UTF-16 is "
+			"changed, too; what is not text (a NUL byte anywhere) is counted, and files above 64M are "
+			"an error.",
 		.options = files_transform_options, .schema = "berth.files_transform/1"},
 	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy), .help = "copy a file or a tree",
 		.about =

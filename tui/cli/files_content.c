@@ -383,8 +383,10 @@ static void json_hit(struct printer *p, const char *path, const struct files_hit
 		}
 		jsonw_bool(&p->j, "context", h->column == 0);
 		jsonw_textn(&p->j, "text", h->text, h->len);
-		jsonw_bool(&p->j, "clipped", h->clipped);
+		jsonw_bool(&p->j, "clipped", h->clipped || h->cut_before);
 	}
+	if (h->binary)
+		jsonw_bool(&p->j, "binary", true);
 	jsonw_end(&p->j);
 }
 
@@ -414,14 +416,22 @@ static bool print_hits(void *ctx, const char *path, const struct files_hit *hits
 			json_hit(p, path, h);
 			continue;
 		}
-		if (p->context && (i == 0 ? p->last_line != 0 : h->line != p->last_line + 1))
+		if (p->context && h->line &&
+			(i == 0 ? p->last_line != 0 : h->line != p->last_line + 1))
 			puts("--");
 		p->last_line = h->line;
 		files_cli_path(x, path, strlen(path));
 		if (h->line) {
 			print_line_number(h->line, h->column ? ':' : '-');
+			if (h->cut_before)
+				fputs("[...] ", stdout);
 			files_cli_text(x, h->text, h->len);
+			if (h->clipped)
+				fputs(" [...]", stdout);
 		}
+		if (h->binary)
+			printf(": binary file matches (a NUL byte at offset %" PRIu64 ")",
+				h->offset);
 		putchar('\n');
 	}
 	if (x->json && p->j.out.len > 32768) {
@@ -479,20 +489,30 @@ static void json_search_summary(struct jsonw *j, const struct files_search_total
 }
 
 /* What is missing from the result; true: something is. */
-static bool report_left_out(uint64_t gave_up, uint64_t errors, int why)
+static bool report_left_out(uint64_t gave_up, uint64_t large, uint64_t errors, int why)
 {
-	char files[FORMAT_MAX];
+	char files[FORMAT_MAX], lines[FORMAT_COUNTED_MAX];
 
 	if (gave_up)
-		fprintf(stderr,
-			"berth: the pattern is too hard for %" PRIu64
-			" lines, which were left out.\n",
-			gave_up);
+		fprintf(stderr, "berth: gave up on %s, left out: the pattern is too hard there.\n",
+			format_counted(lines, gave_up, "line", "lines"));
+	if (large)
+		fprintf(stderr, "berth: %s files are too large and were left out.\n",
+			format_count(files, large));
 	if (errors)
 		fprintf(stderr, "berth: %s files or directories could not be read%s%s.\n",
 			format_count(files, errors), why ? ": " : "",
 			why ? strerrordesc_np(why) : "");
-	return gave_up || errors;
+	return gave_up || large || errors;
+}
+
+static void report_binary(uint64_t n, const char *what)
+{
+	char files[FORMAT_COUNTED_MAX];
+
+	if (n)
+		fprintf(stderr, "berth: %s %s not text (NUL bytes) and not %s.\n",
+			format_counted(files, n, "file", "files"), n == 1 ? "is" : "are", what);
 }
 
 /* Exit code: 0 something found, 1 nothing, or not all could be searched, 2 nothing could. */
@@ -529,7 +549,8 @@ static int search_operands(struct files_cli *x, struct err *e)
 	} else {
 		jsonw_release(&p.j);
 	}
-	if (!report_left_out(t.gave_up, t.errors, t.error))
+	report_binary(t.skipped_binary, "searched: --binary searches such files, too");
+	if (!report_left_out(t.gave_up, t.skipped_large, t.errors, t.error))
 		return t.hits ? 0 : 1;
 	return t.files ? 1 : 2;
 }
@@ -586,7 +607,8 @@ static int transform_contents(struct files_cli *x, struct err *e)
 			o.preview ? ", not applied yet: give --apply" : "");
 	}
 	str_release(&r.diff);
-	return report_left_out(r.gave_up, r.errors, r.error) ? 1 : rc;
+	report_binary(r.skipped_binary, "changed");
+	return report_left_out(r.gave_up, r.skipped_large, r.errors, r.error) ? 1 : rc;
 }
 
 int cli_files_read(const struct cli *c, const struct settings *s, struct err *e)

@@ -58,6 +58,7 @@ struct view {
 	uint64_t line_start; /* with mid_line: where that line starts in the file */
 	size_t line_begin;   /* in buf: start of the last line */
 	bool line_shown;     /* a match of the line that mid_line continues was shown */
+	size_t limit;        /* of buf, what is searched now */
 };
 
 static uint64_t count_lines_plainly(const char *s, size_t n)
@@ -102,6 +103,32 @@ static uint64_t line_number(struct view *v, size_t at)
 	return v->line;
 }
 
+/* `most` bytes of a line, with the match in them: its beginning where that has it, else some of what is before it. */
+static void cut_around(const char *s, size_t *from, size_t *to, size_t match, size_t match_end,
+	size_t most, struct files_hit *hit)
+{
+	size_t start = *from, end;
+
+	if (match_end - start > most) {
+		size_t lead = match_end - match < most ? (most - (match_end - match)) / 2 : 0;
+
+		start = match - (lead < match - start ? lead : match - start);
+		if (*to - start < most)
+			start = *to - most;
+		/* No character is cut in two. */
+		while (start > *from && start < match && ((unsigned char)s[start] & 0xC0) == 0x80)
+			start++;
+	}
+	end = *to - start > most ? start + most : *to;
+	for (int i = 0; i < 3 && end > start && end < *to && ((unsigned char)s[end] & 0xC0) == 0x80;
+		i++)
+		end--;
+	hit->cut_before = hit->cut_before || start > *from;
+	hit->clipped = hit->clipped || end < *to;
+	*from = start;
+	*to = end;
+}
+
 static void add_hit(
 	struct view *v, size_t from, size_t to, size_t match, size_t match_end, bool context)
 {
@@ -114,7 +141,6 @@ static void add_hit(
 
 		f->matches++;
 		hit.offset = v->offset + match;
-
 		hit.column = hit.offset - start < UINT32_MAX - 1
 			? (uint32_t)(hit.offset - start) + 1
 			: UINT32_MAX;
@@ -123,8 +149,12 @@ static void add_hit(
 	}
 	if (f->text.len > TEXT_MAX)
 		most = 0;
-	hit.len = to - from > most ? most : to - from;
-	hit.clipped = hit.len < to - from;
+	hit.cut_before = from == 0 && v->mid_line;
+	hit.clipped = to == v->limit && v->s->local.cut;
+	if (to - from > most)
+		cut_around(v->s->buf, &from, &to, context ? from : match,
+			context ? from : match_end, most, &hit);
+	hit.len = to - from;
 	/* By offset for now: the buffer may still move. */
 	hit.text = NULL;
 	f->hits = mem_grow(f->hits, &f->cap, f->n + 1, sizeof *f->hits);
@@ -174,6 +204,7 @@ static bool search_window(struct view *v, size_t from, size_t limit)
 	struct searcher *s = v->s;
 	size_t at, end;
 
+	v->limit = limit;
 	while (from < limit && matcher_find(&s->local, s->buf, limit, from, &at, &end)) {
 		const char *nl = at > 0 ? memrchr(s->buf, '\n', at) : NULL;
 		size_t line = nl ? (size_t)(nl + 1 - s->buf) : 0, stop;
@@ -186,7 +217,7 @@ static bool search_window(struct view *v, size_t from, size_t limit)
 		from = stop + 1;
 		if (line == 0 && v->mid_line && v->line_shown)
 			continue;
-		if (v->o->names_only) {
+		if (v->o->names_only || s->binary) {
 			s->found.matches = 1;
 			return false;
 		}
@@ -289,6 +320,29 @@ static ssize_t begin_text(struct view *v, int fd, ssize_t got)
 	return utf16_read(&s->utf16, fd, s->buf, s->cap);
 }
 
+/* `n` more bytes of the file are at buf[from].  A file with a NUL byte is not text: that it matches is told, no line of it
+ * is.  false: it is left out, or that it matches is known. */
+static bool look_for_nul(struct view *v, size_t from, size_t n)
+{
+	struct searcher *s = v->s;
+	const char *nul;
+
+	if (v->o->binary || s->binary || !(nul = memchr(s->buf + from, '\0', n)))
+		return true;
+	s->binary = true;
+	s->nul_at = v->offset + (size_t)(nul - s->buf);
+	v->after_left = 0;
+	return s->found.matches == 0 && (s->named || s->nul_at >= BINARY_HEAD);
+}
+
+static void add_binary_hit(struct found *f, uint64_t nul_at)
+{
+	f->hits = mem_grow(f->hits, &f->cap, 1, sizeof *f->hits);
+	f->hits[0] = (struct files_hit){.offset = nul_at, .binary = true};
+	f->n = f->matches = 1;
+	str_clear(&f->text);
+}
+
 enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 	const struct files_search_options *o, const struct op *op)
 {
@@ -301,6 +355,7 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 	s->found.n = 0;
 	s->found.matches = 0;
 	s->told = 0;
+	s->binary = false;
 	s->utf16.on = false;
 	str_clear(&s->found.text);
 	if ((uint64_t)st->st_size > most)
@@ -329,10 +384,12 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 			got = begin_text(&v, fd, got);
 		if (got < 0 || op_stopped(op))
 			return SEARCH_FAILED;
-		if (first && !o->binary &&
-			memchr(s->buf, '\0', (size_t)got < BINARY_HEAD ? (size_t)got : BINARY_HEAD))
-			return SEARCH_BINARY;
 		first = false;
+		if (!look_for_nul(&v, v.n, (size_t)got)) {
+			if (!s->found.matches)
+				return SEARCH_BINARY;
+			break;
+		}
 		s->totals.bytes += (uint64_t)got;
 		if (st->st_size > SEARCH_JOB) {
 			s->told += (uint64_t)got;
@@ -359,6 +416,8 @@ enum searched search_fd(struct searcher *s, int fd, const struct stat *st,
 			done = v.n;
 		}
 	}
+	if (s->binary && s->found.matches && !o->names_only)
+		add_binary_hit(&s->found, s->nul_at);
 	finish_hits(&s->found);
 	return SEARCHED;
 }

@@ -36,6 +36,9 @@ struct searcher {
 	void (*flush)(void *ctx, struct searcher *s);
 	void *flush_ctx;
 	struct found found;
+	bool named;  /* somebody asked for this file: it is searched whatever it holds */
+	bool binary; /* it holds a NUL byte, the first at nul_at */
+	uint64_t nul_at;
 	uint64_t told; /* bytes of the file that its job knows of already */
 	struct files_search_totals totals;
 };
@@ -51,6 +54,9 @@ ssize_t utf16_read(struct utf16 *u, int fd, char *to, size_t room);
 /* The same of `n` bytes that were read already (at most UTF16_RAW). */
 #define UTF16_RAW (64u << 10)
 void utf16_push(struct utf16 *u, const char *s, size_t n);
+/* All of a text in UTF-16 behind its mark, as UTF-8, and back. */
+void utf16_decode(bool big, const char *s, size_t n, struct str *out);
+void utf16_encode(bool big, const char *s, size_t n, struct str *out);
 
 enum searched { SEARCHED, SEARCH_BINARY, SEARCH_LARGE, SEARCH_FAILED };
 /* fd is open on a regular file.  Fills s->found (cleared first). */

@@ -6,10 +6,12 @@
 #include "files/match/searchfile.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #define WORST 3 /* bytes of UTF-8 for two of UTF-16 */
 
@@ -123,5 +125,41 @@ ssize_t utf16_read(struct utf16 *u, int fd, char *to, size_t room)
 		out = convert_utf16(u, to, room, false);
 		if (out > 0)
 			return (ssize_t)out;
+	}
+}
+
+void utf16_decode(bool big, const char *s, size_t n, struct str *out)
+{
+	struct utf16 u = {.big = big, .raw = xmalloc(UTF16_RAW)};
+
+	for (size_t at = 0, take; at < n; at += take) {
+		take = n - at < UTF16_RAW - u.n ? n - at : UTF16_RAW - u.n;
+		memcpy(u.raw + u.n, s + at, take);
+		u.n += take;
+		str_reserve(out, (size_t)WORST * UTF16_RAW);
+		out->len += convert_utf16(
+			&u, out->s + out->len, (size_t)WORST * UTF16_RAW, at + take == n);
+		out->s[out->len] = '\0';
+	}
+	free(u.raw);
+}
+
+static void put_unit(struct str *out, bool big, unsigned c)
+{
+	str_addc(out, (char)(big ? c >> 8 : c));
+	str_addc(out, (char)(big ? c : c >> 8));
+}
+
+void utf16_encode(bool big, const char *s, size_t n, struct str *out)
+{
+	for (size_t i = 0; i < n;) {
+		uint32_t c;
+
+		i += utf8_next(s + i, n - i, &c);
+		if (c >= 0x10000) {
+			put_unit(out, big, 0xD800 + ((c - 0x10000) >> 10));
+			c = 0xDC00 + ((c - 0x10000) & 0x3FF);
+		}
+		put_unit(out, big, c);
 	}
 }
