@@ -1,0 +1,169 @@
+/*
+ * mcp.c - fuzz target: lines of any bytes as the messages of one session; calls run beside each other, and all end.
+ *
+ * The server is the real one, on a directory of its own, and lives for many inputs; every RENEW it begins anew.
+ * Commands do not run: what stands for them here prints, waits, and ends when it is cancelled.
+ */
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <berth/agents.h>
+#include <berth/mem.h>
+
+#include "mcp/server.h"
+
+#define RENEW 5000
+#define ENDS_WITHIN 100 /* tenths of a second, once cancelled */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Instead of berth's own, which the linker does not come to: "echo" prints its words and ends, all else goes on for a
+ * moment, or until it is cancelled. */
+int agents_run_by(
+	struct recorder *by, const struct run_request *r, struct run_result *ret, struct err *e)
+{
+	const char *first = r->argc > 2 ? r->argv[2] : r->argv[0];
+	bool echo = !strncmp(first, "echo", 4);
+	struct pollfd p = {r->cancel_fd, POLLIN, 0};
+
+	(void)by;
+	(void)e;
+	*ret = (struct run_result){.ended = ENDED_EXIT};
+	for (int i = 0; i < 4; i++) {
+		r->output(r->ctx, 1 + i % 2, first, strlen(first));
+		if (!echo && poll(&p, r->cancel_fd >= 0, 2) > 0) {
+			ret->ended = ENDED_CANCELLED;
+			ret->exit_code = 143;
+			break;
+		}
+	}
+	return 0;
+}
+
+static char top[64]; /* in memory where that can be: the log syncs */
+static struct team team;
+static struct policy policy;
+static struct mcp_options options;
+static struct server server;
+static bool serves;
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	return at->level ? remove(path) : 0;
+}
+
+static void make_place(void)
+{
+	AUTO_FREE char *ws = xasprintf("%s/ws", top), *file = xasprintf("%s/ws/a", top);
+	int fd;
+
+	nftw(top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	mkdir(ws, 0755);
+	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, "one\ntwo\n", 8) != 8)
+		abort();
+	close(fd);
+	if (geteuid() == 0 && (chown(ws, 1000, 1000) || chown(file, 1000, 1000)))
+		abort();
+}
+
+static void remove_place(void)
+{
+	if (serves)
+		server_end(&server);
+	team_release(&team);
+	nftw(top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	rmdir(top);
+}
+
+static void begin_once(void)
+{
+	static const char *const verbs[] = {"/bin/false"};
+	AUTO_FREE char *text = NULL;
+	struct err e = ERR_INIT;
+
+	strcpy(top, "/dev/shm/berth-fuzz-XXXXXX");
+	if (!mkdtemp(top)) {
+		strcpy(top, "/tmp/berth-fuzz-XXXXXX");
+		if (!mkdtemp(top))
+			abort();
+	}
+	if (chmod(top, 0755))
+		abort();
+	setenv("XDG_STATE_HOME", top, 1);
+	setenv("XDG_RUNTIME_DIR", top, 1);
+	setenv("XDG_DATA_HOME", top, 1);
+	make_place();
+	text = xasprintf("agents: {one: {image: i, workspace: %s/ws}}\n", top);
+	if (team_parse("fuzz", text, strlen(text), top, &team, &e))
+		abort();
+	options = (struct mcp_options){.team = &team,
+		.agent = &team.agents[0],
+		.policy = &policy,
+		.who = "one",
+		.groups = MCP_FILES | MCP_COMMANDS | MCP_TOOLS,
+		.in = open("/dev/null", O_RDONLY | O_CLOEXEC),
+		.out = open("/dev/null", O_WRONLY | O_CLOEXEC),
+		.stop = -1,
+		.version = "0",
+		.verbs = {1, verbs}};
+	atexit(remove_place);
+}
+
+static void begin_server(void)
+{
+	static unsigned n;
+	struct err e = ERR_INIT;
+
+	if (!n)
+		begin_once();
+	if (n++ % RENEW == 0) {
+		if (serves) {
+			server_end(&server);
+			make_place();
+		}
+		if (server_begin(&server, &options, &e)) {
+			fprintf(stderr, "%s\n", e.msg);
+			abort();
+		}
+		serves = true;
+	}
+	server.session = server.batches = false;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *at = (const char *)data, *end = at + size;
+	size_t ended;
+	int tries = 0;
+
+	begin_server();
+	while (at < end) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((nl ? nl : end) - at);
+		AUTO_FREE char *line = xmalloc(n + 1);
+
+		memcpy(line, at, n);
+		line[n] = '\0';
+		if (n)
+			session_message(&server, line, n);
+		at += n + (nl != NULL);
+	}
+	/* None hangs: what does not end by itself does once it is cancelled. */
+	while (!calls_idle(&server, &ended)) {
+		calls_cancel(&server, NULL);
+		if (++tries > ENDS_WITHIN)
+			abort();
+	}
+	listen_cancel(server.listeners, NULL);
+	return 0;
+}
