@@ -21,6 +21,8 @@
 #include "audit/source.h"
 
 #define WRITE_AT ((size_t)1 << 20)
+#define HEAD_WAIT_MS 10000
+#define EXPORT_TRIES 100 /* that retention may outrun */
 
 /* The first key is in the first record; in a pruned log the first checkpoint tells it. */
 static void learn_key(const char *line, size_t len, struct arena *mem, char key[AUDIT_HEX])
@@ -70,47 +72,81 @@ static int copy_lines(
 	return ret;
 }
 
-int audit_export(const char *dir, const char *to, uint64_t *ret_records, struct err *e)
+/* Fills the file; *ret_moved: in vain, for what was still to be copied may have been pruned meanwhile. */
+static int write_bundle(
+	const char *dir, const char *to, int fd, uint64_t *records, bool *ret_moved, struct err *e)
 {
 	char first[SOURCE_BUNDLE_LINE], key[AUDIT_HEX] = "";
-	uint64_t records = 0;
 	struct source src;
-	int fd, ret;
+	int ret;
 
+	*records = 0;
+	if (ftruncate(fd, 0) < 0)
+		return err_sys(e, errno, "Cannot write %s", to);
 	if (source_open(&src, dir, e) < 0)
 		return -1;
-	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0) {
-		source_close(&src);
-		return err_sys(e, errno, "Cannot make %s", to);
-	}
-	ret = copy_lines(&src, fd, &records, key, e);
+	ret = copy_lines(&src, fd, records, key, e);
+	*ret_moved = ret < 0 && source_moved(&src, dir);
 	if (ret == 0) {
 		source_bundle_line(first, key[0] ? key : "0", &src.head);
 		if (audit_pwrite_all(&audit_sys_real, fd, first, sizeof first, 0) < 0 ||
 			fsync(fd) < 0)
 			ret = err_sys(e, errno, "Cannot write %s", to);
 	}
-	close(fd);
 	source_close(&src);
+	return ret;
+}
+
+int audit_export(const char *dir, const char *to, uint64_t *ret_records, struct err *e)
+{
+	uint64_t records = 0;
+	struct source src;
+	struct err why;
+	bool moved;
+	int fd, ret, tries = 0;
+
+	/* Nothing is made where there is no log. */
+	if (source_open(&src, dir, e) < 0)
+		return -1;
+	source_close(&src);
+	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_sys(e, errno, "Cannot make %s", to);
+	do {
+		why = (struct err)ERR_INIT;
+		moved = false;
+		ret = write_bundle(dir, to, fd, &records, &moved, &why);
+	} while (moved && ++tries < EXPORT_TRIES);
+	close(fd);
 	/* Half a bundle would only be mistaken for a whole one. */
 	if (ret < 0)
 		unlink(to);
 	if (ret_records)
 		*ret_records = records;
-	return ret;
+	return ret < 0 ? err_copy(e, &why) : 0;
 }
 
-/* Without the writers' lock, so that nobody who is stopped while holding it stops us: half of a new
- * head does not fit its check sum, and a moment later it is whole. */
-static bool read_head_unlocked(int fd, struct head *ret)
+/* Without the writers' lock, so that nobody who is stopped while holding it stops us: half of a new head does not
+ * fit its check sum, and a moment later it is whole.  With it only where the head stays damaged: the first writer may
+ * just be making the log.  0; or -1, and *ret_empty: nobody has ever written one. */
+static int read_log_head(int fd, const char *path, struct head *ret, bool *ret_empty, struct err *e)
 {
 	char raw[HEAD_SIZE];
+	ssize_t n = 0;
 
+	*ret_empty = false;
 	for (int i = 0; i < 100; i++)
 		if (audit_pread_all(fd, raw, sizeof raw, 0) == HEAD_SIZE && head_parse(raw, ret))
-			return true;
-	return false;
+			return 0;
+	if (head_lock(fd, false, HEAD_WAIT_MS, e) < 0)
+		return -1;
+	n = audit_pread_all(fd, raw, sizeof raw, 0);
+	head_unlock(fd);
+	if (n == HEAD_SIZE && head_parse(raw, ret))
+		return 0;
+	*ret_empty = n == 0;
+	return err_set(e, ERR_FAILED,
+		"The audit log's head file in %s is damaged; run \"berth audit verify\".", path);
 }
 
 int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
@@ -119,8 +155,11 @@ int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
 	AUTO_CLOSE int dfd = segments_dir(dir, false, path, sizeof path, e);
 	AUTO_CLOSE int fd =
 		dfd < 0 ? -1 : openat(dfd, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct err why = ERR_INIT;
 	struct segments s;
 	struct head head;
+	bool empty;
+	int failed;
 
 	if (dfd < 0)
 		return -1;
@@ -128,12 +167,17 @@ int audit_head_read(const char *dir, struct audit_head *h, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, "There is no audit log in %s yet.", path);
 	if (fd < 0)
 		return err_sys(e, errno, "Cannot read the audit log's head in %s", path);
-	if (!read_head_unlocked(fd, &head))
-		return err_set(e, ERR_FAILED,
-			"The audit log's head file in %s is damaged; run \"berth audit verify\".",
-			path);
+	failed = read_log_head(fd, path, &head, &empty, &why);
 	if (segments_list(dfd, &s, e) < 0)
 		return -1;
+	if (failed) {
+		if (empty && !s.n)
+			err_set(e, ERR_NOT_FOUND, "There is no audit log in %s yet.", path);
+		else
+			err_copy(e, &why);
+		segments_release(&s);
+		return -1;
+	}
 	memset(h, 0, sizeof *h);
 	h->seq = head.seq;
 	h->first = head.pruned_to + 1;

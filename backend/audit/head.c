@@ -86,7 +86,8 @@ int head_lock(int fd, bool exclusive, int ms, struct err *e)
 				"look for one that is stopped.",
 				ms / 1000);
 		nanosleep(&nap, NULL);
-		if (pause_ns < 1000000)
+		/* Whoever reads needs it for a moment and would starve among many that write: it asks more often. */
+		if (exclusive && pause_ns < 1000000)
 			pause_ns *= 2;
 	}
 	return 0;

@@ -64,20 +64,24 @@ static int open_directory(struct source *s, struct err *e)
 	AUTO_CLOSE int fd = openat(s->dir, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char raw[HEAD_SIZE];
 	size_t skip = 0;
+	bool begun = false;
 	int ret;
 
 	if (fd >= 0 && head_lock(fd, false, 10000, e) < 0)
 		return -1;
 	ret = segments_list(s->dir, &s->segs, e);
 	if (fd >= 0) {
-		s->has_head = audit_pread_all(fd, raw, sizeof raw, 0) == HEAD_SIZE &&
-			head_parse(raw, &s->head);
+		ssize_t n = audit_pread_all(fd, raw, sizeof raw, 0);
+
+		s->has_head = n == HEAD_SIZE && head_parse(raw, &s->head);
+		begun = n != 0 || faccessat(s->dir, "key", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 		s->nkeys = keys_held(s->dir, s->key);
 		head_unlock(fd);
 	}
 	if (ret < 0)
 		return -1;
-	if (fd < 0 && !s->segs.n)
+	/* Whoever makes the log makes the head first, and then waits for its lock. */
+	if (!begun && !s->segs.n)
 		return err_set(e, ERR_NOT_FOUND, "There is no audit log yet.");
 	/* What retention has signed away, but was interrupted in removing. */
 	while (skip + 1 < s->segs.n && s->segs.v[skip + 1].first <= s->head.pruned_to + 1)
@@ -87,6 +91,19 @@ static int open_directory(struct source *s, struct err *e)
 	for (size_t i = 0; i < s->segs.n; i++)
 		s->bytes += s->segs.v[i].size;
 	return 0;
+}
+
+bool source_moved(const struct source *s, const char *path)
+{
+	struct source now;
+	bool moved;
+
+	if (s->dir < 0 || source_open(&now, path, NULL) < 0)
+		return false;
+	moved = now.bytes != s->bytes || now.segs.n != s->segs.n ||
+		memcmp(&now.head, &s->head, sizeof now.head) != 0;
+	source_close(&now);
+	return moved;
 }
 
 int source_open(struct source *s, const char *path, struct err *e)

@@ -34,6 +34,9 @@ struct source {
 /* path NULL: this user's log. */
 int source_open(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
+/* Has the log changed since `s` was opened?  Retention may then have removed what was still to be read.  Of a
+ * bundle: no. */
+bool source_moved(const struct source *s, const char *path);
 /* 1 with the next line (without its newline, valid until the next call), 0 at the end, -1.  A line
  * that is longer than AUDIT_LINE_MAX is handed out in pieces. */
 int source_line(struct source *s, const char **ret_line, size_t *ret_len, struct err *e);

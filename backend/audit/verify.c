@@ -17,6 +17,8 @@
 #include "audit/source.h"
 
 #define PROGRESS_EVERY ((uint64_t)16 << 20)
+#define AGAIN_PRUNED 100 /* verifications that retention may outrun */
+#define AGAIN_FAULT 3    /* that find a fault in a log that others write to */
 
 const char *audit_fault_name(enum audit_fault f)
 {
@@ -443,17 +445,14 @@ static bool hex_given(const char *hex, uint8_t out[SEAL_HASH])
 	return strlen(hex) == 2 * SEAL_HASH && hex_parse(out, hex, SEAL_HASH);
 }
 
-int audit_verify(const struct audit_verify *what, struct audit_verdict *ret, struct err *e)
+static int verify_once(
+	const struct audit_verify *what, struct audit_verdict *ret, bool *ret_moved, struct err *e)
 {
 	struct checker c = {.what = what, .v = ret};
-	uint8_t key[SEAL_KEY];
 	int failed;
 
 	memset(ret, 0, sizeof *ret);
-	c.want_head = what->head != NULL;
-	if ((what->head && !hex_given(what->head, c.head)) ||
-		(what->key && !hex_given(what->key, key)))
-		return err_set(e, ERR_USAGE, "A head or key is 64 lower-case hexadecimal digits.");
+	c.want_head = what->head && hex_given(what->head, c.head);
 	if (source_open(&c.src, what->path, e) < 0)
 		return -1;
 	arena_init(&c.mem, 8192);
@@ -461,6 +460,30 @@ int audit_verify(const struct audit_verify *what, struct audit_verdict *ret, str
 	ret->bytes = c.src.done;
 	hex_digits(ret->head, c.hash, SEAL_HASH);
 	arena_release(&c.mem);
+	*ret_moved = (failed || ret->fault != AUDIT_CLEAN) && source_moved(&c.src, what->path);
 	source_close(&c.src);
 	return failed;
+}
+
+/* What is read is what there was under the lock, so others may write meanwhile.  But retention removes segments, and
+ * the end that a killed writer left is cut off and overwritten: what is wrong in a log that has moved since is only
+ * believed when it is found again. */
+int audit_verify(const struct audit_verify *what, struct audit_verdict *ret, struct err *e)
+{
+	uint8_t bytes[SEAL_HASH];
+	struct err why;
+	bool moved;
+	int failed, tries = 0;
+
+	memset(ret, 0, sizeof *ret);
+	if ((what->head && !hex_given(what->head, bytes)) ||
+		(what->key && !hex_given(what->key, bytes)))
+		return err_set(e, ERR_USAGE, "A head or key is 64 lower-case hexadecimal digits.");
+	do {
+		why = (struct err)ERR_INIT;
+		moved = false;
+		failed = verify_once(what, ret, &moved, &why);
+	} while (moved && why.kind != ERR_CANCELLED &&
+		++tries < (failed ? AGAIN_PRUNED : AGAIN_FAULT));
+	return failed ? err_copy(e, &why) : 0;
 }
