@@ -149,7 +149,8 @@ struct audit_verdict {
 	char sentence[400]; /* what is wrong */
 	uint64_t records, bytes, checkpoints;
 	uint64_t first_seq, last_seq, signed_seq; /* up to signed_seq under a signature */
-	uint64_t torn;                            /* lines set aside after crashes: no tampering */
+	uint64_t
+		torn; /* damaged ends set aside: cut short by a crash, or changed before they were signed */
 	uint64_t unacknowledged_bytes; /* after the last whole line: being written, or torn by a
 					  crash */
 	char head[AUDIT_HEX];          /* hash of the last record */

@@ -339,8 +339,8 @@ static const struct cli_command audit_verbs[] = {
 		.about =
 			"Without FILE this user's log, else a directory or a bundle.  Exits with 1 when "
 			"something is wrong, and says what and where.  What this cannot see: whoever holds the "
-			"account can rewrite what was recorded since the last checkpoint, and a whole log "
-			"replaced by another is only noticed with --head or --key.  Where retention removed what "
+			"account can rewrite what was recorded since the last checkpoint (the answer says how many "
+			"records that is), and a whole log replaced by another is only noticed with --head or --key.  Where retention removed what "
 			"these would be compared with, the answer is \"unproven\", not clean: of a pruned log keep "
 			"a newer head, and give --key only with it.",
 		.options = audit_verify_options, .schema = "berth.audit_verify/1"},

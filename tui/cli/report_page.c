@@ -15,6 +15,8 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "views/audit/audit_text.h"
+
 #define ROWS_SHOWN 500 /* of a table */
 #define WIDE 1120      /* of the time line */
 #define LEFT 150
@@ -137,22 +139,18 @@ static void print_report_tiles(FILE *out, const struct report *r)
 static void print_audit_state(FILE *out, const struct report *r)
 {
 	const struct audit_verdict *v = &r->verdict;
-	char sentence[600], n[FORMAT_MAX];
+	AUTO_STR struct str sentence = STR_INIT;
 
 	if (r->unverified.kind) {
 		fill(out, "audit", SLOT_TEXT("class", "bad"), SLOT_TEXT("state", "not verified"),
 			SLOT_TEXT("sentence", r->unverified.msg), SLOT_TEXT("head", "not known"));
 		return;
 	}
-	if (v->fault == AUDIT_CLEAN)
-		snprintf(sentence, sizeof sentence,
-			"All %s records are as they were written, up to record %llu under a signature.",
-			format_count(n, v->records), (unsigned long long)v->signed_seq);
+	audit_text_verdict(&sentence, v);
 	fill(out, "audit", SLOT_TEXT("class", v->fault == AUDIT_CLEAN ? "good" : "bad"),
 		SLOT_TEXT(
 			"state", v->fault == AUDIT_CLEAN ? "verified" : audit_fault_name(v->fault)),
-		SLOT_TEXT("sentence", v->fault == AUDIT_CLEAN ? sentence : v->sentence),
-		SLOT_TEXT("head", v->head));
+		SLOT_TEXT("sentence", sentence.s), SLOT_TEXT("head", v->head));
 }
 
 static void print_reported_agents(FILE *out, const struct report *r)

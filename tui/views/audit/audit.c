@@ -217,7 +217,7 @@ static enum role outcome_role(const struct audit_record *r)
 static void draw_verdict(const struct audit_state *s, struct canvas *c, int x, int y, int w)
 {
 	const struct audit_check_state *k = &s->checked;
-	char age[FORMAT_MAX], text[400];
+	char age[FORMAT_MAX], n[FORMAT_MAX], text[400];
 
 	if (!s->check)
 		return;
@@ -232,6 +232,10 @@ static void draw_verdict(const struct audit_state *s, struct canvas *c, int x, i
 	else if (k->verdict.fault == AUDIT_CLEAN) {
 		snprintf(text, sizeof text,
 			w < 32 ? "chain \u2713 %s ago" : "chain \u2713 verified %s ago", age);
+		if (w >= 48 && k->verdict.last_seq > k->verdict.signed_seq)
+			snprintf(text + strlen(text), sizeof text - strlen(text),
+				", last %s not signed yet",
+				format_count(n, k->verdict.last_seq - k->verdict.signed_seq));
 		canvas_clip(c, x, y, w, STYLE(GOOD), text);
 	} else {
 		snprintf(text, sizeof text, "\u2717 %s at record %llu (%s ago): %s",

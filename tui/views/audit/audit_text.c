@@ -82,12 +82,19 @@ void audit_text_verdict(struct str *out, const struct audit_verdict *v)
 	str_addf(out, "clean: %s records", format_count(n, v->records));
 	if (v->first_seq > 1)
 		str_addf(out, " (older than %s were pruned)", format_count(m, v->first_seq));
-	str_addf(out, ", signed up to record %s", format_count(m, v->signed_seq));
+	if (v->signed_seq)
+		str_addf(out, ", signed up to record %s", format_count(m, v->signed_seq));
+	/* Only a signature proves that a record is the one that was written. */
 	if (v->last_seq > v->signed_seq)
-		str_addf(out, "; the next checkpoint will cover %s more",
-			format_count(n, v->last_seq - v->signed_seq));
+		str_addf(out, "; the last %s %s not signed yet: a change there may go unnoticed",
+			format_count(n, v->last_seq - v->signed_seq),
+			v->last_seq - v->signed_seq == 1 ? "is" : "are");
+	if (v->unacknowledged_bytes)
+		str_addf(out, "; %s bytes at the end are not a complete record",
+			format_count(n, v->unacknowledged_bytes));
 	if (v->torn)
-		str_addf(out, "; after a crash %s torn line%s set aside", format_count(n, v->torn),
-			v->torn == 1 ? " was" : "s were");
+		str_addf(out,
+			"; damaged ends set aside: %s (cut short by a crash, or changed before they were signed)",
+			format_count(n, v->torn));
 	str_addc(out, '.');
 }
