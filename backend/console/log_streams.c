@@ -366,7 +366,7 @@ static void on_source_look(void *ctx, const struct engine_container *c, const ch
 	end_subscription(s);
 }
 
-static void look_at_source(struct source *src)
+static void ask_of_source(struct source *src)
 {
 	if (src->look || src->call || src->ended || !src->at->engine)
 		return;
@@ -422,7 +422,7 @@ static void pulse_source(struct source *src, int64_t now)
 			src->name);
 		end_source(src, &e);
 	} else if (s->until_ended && src->opened) {
-		look_at_source(src);
+		ask_of_source(src);
 	} else if (!src->call && !src->ended && src->opened_ns <= now - REOPEN_NS &&
 		src->at->watch.up) {
 		r = model_find(&src->at->model, src->id);
@@ -521,7 +521,7 @@ void logs_subscribe(struct backend *b, const struct command *c)
 		else if (r->inspected)
 			open_source(src, r->tty, r->c.started_wall_ms, is_alive(r->c.state));
 		else
-			look_at_source(src);
+			ask_of_source(src);
 	}
 	end_subscription(s);
 }

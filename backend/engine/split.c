@@ -115,7 +115,7 @@ static void emit_part(struct lines *l, int part, bool more, bool unended, line_f
 	str_clear(&p->text);
 }
 
-static void open_part(struct lines *l, struct line_part *p)
+static void open_line_part(struct lines *l, struct line_part *p)
 {
 	p->open = p->heading = true;
 	p->begun = p->clipped = p->stamped = false;
@@ -125,7 +125,8 @@ static void open_part(struct lines *l, struct line_part *p)
 }
 
 /* One byte more than may be kept shows whether a CR at the end is all that is too much. */
-static void keep_text(struct lines *l, int part, const char *bytes, size_t n, line_fn fn, void *ctx)
+static void keep_line_text(
+	struct lines *l, int part, const char *bytes, size_t n, line_fn fn, void *ctx)
 {
 	struct line_part *p = &l->part[part];
 
@@ -169,10 +170,11 @@ static void take_head(struct lines *l, int part, line_fn fn, void *ctx)
 		p->stamped = true;
 	}
 	p->begun = true;
-	keep_text(l, part, p->head + used, p->nhead - used, fn, ctx);
+	keep_line_text(l, part, p->head + used, p->nhead - used, fn, ctx);
 }
 
-static void take_text(struct lines *l, int part, const char *bytes, size_t n, line_fn fn, void *ctx)
+static void take_line_text(
+	struct lines *l, int part, const char *bytes, size_t n, line_fn fn, void *ctx)
 {
 	struct line_part *p = &l->part[part];
 
@@ -189,7 +191,7 @@ static void take_text(struct lines *l, int part, const char *bytes, size_t n, li
 			if (p->nhead == STAMP_MAX)
 				take_head(l, part, fn, ctx);
 		} else {
-			keep_text(l, part, bytes, take, fn, ctx);
+			keep_line_text(l, part, bytes, take, fn, ctx);
 			p->heading = l->raw && p->length % ENGINE_PIECE == 0;
 			p->nhead = 0;
 		}
@@ -198,7 +200,7 @@ static void take_text(struct lines *l, int part, const char *bytes, size_t n, li
 	}
 }
 
-static void end_part(struct lines *l, int part, bool unended, line_fn fn, void *ctx)
+static void end_line_part(struct lines *l, int part, bool unended, line_fn fn, void *ctx)
 {
 	struct line_part *p = &l->part[part];
 
@@ -233,10 +235,10 @@ void lines_feed(struct lines *l, int stream, const char *bytes, size_t n, line_f
 			emit_whole(l, part, bytes, len, fn, ctx);
 		} else {
 			if (!p->open)
-				open_part(l, p);
-			take_text(l, part, bytes, len, fn, ctx);
+				open_line_part(l, p);
+			take_line_text(l, part, bytes, len, fn, ctx);
 			if (newline)
-				end_part(l, part, false, fn, ctx);
+				end_line_part(l, part, false, fn, ctx);
 		}
 		bytes += len;
 		n -= len;
@@ -257,7 +259,7 @@ void lines_end(struct lines *l, bool cut, line_fn fn, void *ctx)
 		if (p->heading)
 			take_head(l, i, fn, ctx);
 		p->clipped |= cut;
-		end_part(l, i, true, fn, ctx);
+		end_line_part(l, i, true, fn, ctx);
 	}
 }
 

@@ -1,4 +1,4 @@
-/* look.h - what the commands share that show what the console shows of containers (look.c, logs.c). */
+/* look.h - what the commands share that show what the console shows of containers (look.c, logs_verb.c). */
 #ifndef CLI_LOOK_H
 #define CLI_LOOK_H
 

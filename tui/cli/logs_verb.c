@@ -1,4 +1,4 @@
-/* logs.c - `berth logs`: the logs of containers, one after its own order, several by time, or searched. */
+/* logs_verb.c - `berth logs`: the logs of containers, one after its own order, several by time, or searched. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static void print_to(struct log_print *p, int to)
 	p->to = to;
 }
 
-static void print_outside(struct log_print *p, const char *s, size_t n)
+static void add_outside(struct log_print *p, const char *s, size_t n)
 {
 	if (p->tty[p->to])
 		text_neutralise(&p->out, s, n, false);
@@ -96,7 +96,7 @@ static void print_outside(struct log_print *p, const char *s, size_t n)
 static void print_piece(struct log_print *p, const char *colour, const char *s, size_t n)
 {
 	str_adds(&p->out, colour);
-	print_outside(p, s, n);
+	add_outside(p, s, n);
 	if (*colour)
 		str_adds(&p->out, "\033[0m");
 }
@@ -126,11 +126,11 @@ static void print_log_text(struct log_print *p, const struct log_line *line)
 	size_t at = 0, start, end;
 
 	while (p->colours && find_in_log(p, line, at, &start, &end)) {
-		print_outside(p, line->text + at, start - at);
+		add_outside(p, line->text + at, start - at);
 		print_piece(p, "\033[1;31m", line->text + start, end - start);
 		at = end;
 	}
-	print_outside(p, line->text + at, line->len - at);
+	add_outside(p, line->text + at, line->len - at);
 }
 
 static void print_log_json(const struct log_print *p, const struct log_line *line)
@@ -178,7 +178,7 @@ static void print_plain_line(struct log_print *p, const struct log_line *line)
 	if (!p->within[to])
 		print_log_stamp(p, line);
 	p->within[to] = line->more;
-	print_outside(p, line->text, line->len);
+	add_outside(p, line->text, line->len);
 	if (line->cr && !p->tty[to])
 		str_addc(&p->out, '\r');
 	if (!line->more && !line->unended)
