@@ -36,12 +36,13 @@
 /* The paths of a call: those arguments that are one, in the order of the tool's table. */
 static size_t list_paths(struct call *c, const char ***ret)
 {
-	size_t n = 0, cap = 8;
-	const char **list = xmalloc(cap * sizeof *list);
+	size_t n = 0, cap = 0;
+	const char **list = NULL;
 
 	for (const struct arg_def *a = c->tool->args; a && a->name; a++) {
 		const struct json *v = json_member(c->args, a->name);
 
+		list = mem_grow(list, &cap, n + 1, sizeof *list);
 		if (v && a->type == ARG_PATH)
 			list[n++] = v->text;
 		for (const struct json *i =
@@ -52,8 +53,7 @@ static size_t list_paths(struct call *c, const char ***ret)
 			const char *path =
 				i->type == JSON_STRING ? i->text : json_string(i, "path");
 
-			if (n + 2 > cap)
-				list = xrealloc(list, (cap *= 2) * sizeof *list);
+			list = mem_grow(list, &cap, n + 1, sizeof *list);
 			if (path)
 				list[n++] = path;
 		}
@@ -79,10 +79,50 @@ static void describe_call(struct call *c, struct audit_record *r, struct key_val
 		.params = kv,
 		.nparams = 2,
 		.duration_us = -1};
-	if (deed_table[r->deed].class == DEED_BATCH)
+	/* Of every class: long names leave no room for others in a text that is clipped. */
+	if (n > 1 || (n && deed_table[r->deed].flags & DEED_CHANGES))
 		record_manifest(r, n, paths);
 	str_release(&shown);
 	free(paths);
+}
+
+/* What a tool that records by itself would have done. */
+static enum deed deed_refused(const struct tool *t)
+{
+	static const struct {
+		const char *tool;
+		enum deed deed;
+	} of[] = {{"checkpoint", DEED_WORKSPACE_SNAPSHOT}, {"restore", DEED_WORKSPACE_RESTORE},
+		{"fork", DEED_WORKSPACE_FORK}, {"expose_port", DEED_PORT_OPEN},
+		{"request_egress", DEED_NET_ALLOW}, {"hand_over", DEED_WORKSPACE_HAND_OVER},
+		{"put_result", DEED_WORKSPACE_RESULT}};
+
+	if (t->hints & HINT_READS)
+		return DEED_NONE;
+	if (t->group == MCP_COMMANDS)
+		return DEED_CONTAINER_EXEC;
+	if (t->group == MCP_TOOLS)
+		return DEED_TOOL_RUN;
+	for (size_t i = 0; i < COUNT(of); i++)
+		if (!strcmp(of[i].tool, t->name))
+			return of[i].deed;
+	return DEED_NONE;
+}
+
+/* A refusal before anything began that would have recorded it. */
+static void record_refusal(struct call *c, const struct err *why)
+{
+	const struct key_value kv[] = {{"tool", c->tool->name, false}};
+	const struct audit_record r = {.deed = deed_refused(c->tool),
+		.target_type = "container",
+		.name = c->server->o->agent ? c->server->o->agent->container : NULL,
+		.agent = c->server->o->who,
+		.params = kv,
+		.nparams = COUNT(kv),
+		.duration_us = -1};
+
+	if (r.deed != DEED_NONE)
+		record_event(&c->worker->by, &r, why);
 }
 
 /* -- one call -------------------------------------------------------------------------------------- */
@@ -122,10 +162,15 @@ static int run_recorded_tool(struct call *c, struct err *e)
 	struct audit_record r;
 	struct recording rec;
 	struct err why = ERR_INIT;
+	uint64_t last = c->worker->by.last;
 	int rc;
 
-	if (c->tool->deed == DEED_NONE)
-		return run_tool_as_user(c, e);
+	if (c->tool->deed == DEED_NONE) {
+		rc = run_tool_as_user(c, &why);
+		if (rc && why.kind == ERR_REFUSED && !c->recorded && c->worker->by.last == last)
+			record_refusal(c, &why);
+		return rc ? err_copy(e, &why) : 0;
+	}
 	describe_call(c, &r, kv);
 	if (record_begin(&rec, &c->worker->by, &r, e))
 		return -1;

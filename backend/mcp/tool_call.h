@@ -102,6 +102,7 @@ struct call {
 	size_t reserved;       /* of the budget */
 	bool modern;           /* of the stateless revision */
 	bool looks;            /* nobody asked: whether something changed is looked at (listen.c) */
+	bool recorded;         /* the command of berth's that ran for it has recorded its refusal */
 	bool knows_tasks;      /* the client does: it may become one */
 	struct mcp_task *task; /* it has become one */
 	const char *_Atomic waits; /* for what, if for a person; constant */

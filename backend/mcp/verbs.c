@@ -193,6 +193,8 @@ static void release_verb(struct verb_process *v)
 static int finish_verb(
 	struct call *c, struct verb_process *v, const struct verb_words *w, struct err *e)
 {
+	bool refused;
+
 	if (spawn_verb(v, w, e))
 		return -1;
 	read_verb(c, v);
@@ -205,9 +207,10 @@ static int finish_verb(
 		return err_copy(e, &v->full);
 	if (v->document.len || (WIFEXITED(v->status) && !WEXITSTATUS(v->status)))
 		return 0;
-	return err_set(e,
-		WIFEXITED(v->status) && WEXITSTATUS(v->status) == 4 ? ERR_REFUSED : ERR_FAILED,
-		"%.480s", last_sentence(&v->sentence));
+	refused = WIFEXITED(v->status) && WEXITSTATUS(v->status) == 4;
+	c->recorded |= refused;
+	return err_set(
+		e, refused ? ERR_REFUSED : ERR_FAILED, "%.480s", last_sentence(&v->sentence));
 }
 
 #define VERB_PROCESS                                                                            \

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """mcp.py - `berth mcp` without an engine: the protocol in both eras, the file tools, and what is refused."""
+import hashlib
 import json
 import os
 import socket
@@ -600,6 +601,11 @@ def _():
         assert "discover" not in c.tools and c.ask("tools/call", name="discover")["error"]["code"] == -32602
 
 
+def recorded(act):
+    done = subprocess.run([BERTH, "audit", "list", "--json", "--act", act, "--agent", "one"], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()[:-1]]
+
+
 @case("it is all in the log")
 def _():
     done = subprocess.run([BERTH, "audit", "list", "--json", "--agent", "one"], capture_output=True, text=True, check=True)
@@ -607,6 +613,20 @@ def _():
     seen = {a["act"] for a in acts if "act" in a}
     assert {"file.read", "file.write", "file.delete", "file.move", "file.copy", "file.search", "file.scan",
             "file.transform"} <= seen, seen
+    # Whatever the names leave of the text: how many, and a hash of them all.
+    names = ["n" * 200 + f"/{'m' * 200}/{i}" for i in range(20)] + ["target"]
+    with Client("team.yaml") as c:
+        for name in names:
+            c.call("write_file", path=name, content="")
+        c.call("delete_files", paths=names)
+    acts = recorded("file.delete")
+    digest = hashlib.sha256("".join(f"{n}\0" for n in names).encode()).hexdigest()
+    assert [(a["items"], a["manifest"]) for a in acts[-2:]] == [(21, digest)] * 2, acts[-2:]
+    assert "target" not in acts[-1]["params"]["paths"]
+    with Client("team.yaml") as c:
+        assert "does not name 1" in c.fails("expose_port", port=1)
+    refused = recorded("port.open")
+    assert [(a["outcome"], a["phase"], a["params"]["tool"]) for a in refused] == [("refused", "event", "expose_port")], refused
     assert subprocess.run([BERTH, "audit", "verify"], capture_output=True, check=False).returncode == 0
 
 

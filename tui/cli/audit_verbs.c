@@ -63,6 +63,7 @@ static void put_json(struct str *out, const struct audit_record *r)
 	jsonw_text(&j, "id", *r->target ? r->target : NULL);
 	jsonw_text(&j, "name", *r->name ? r->name : NULL);
 	jsonw_uint(&j, "items", r->items);
+	jsonw_text(&j, "manifest", r->has_manifest ? hex_text(hex, r->manifest, AUDIT_HASH) : NULL);
 	if (r->duration_us < 0)
 		jsonw_null(&j, "duration_us");
 	else

@@ -228,7 +228,8 @@ static void describe_files_call(const struct cli *c, enum deed deed, char *cwd,
 		.params = kv,
 		.nparams = 1,
 		.duration_us = -1};
-	if (deed_table[deed].class == DEED_BATCH)
+	/* Of every class: the text above is clipped. */
+	if (c->argc > 1 || (c->argc && deed_table[deed].flags & DEED_CHANGES))
 		record_manifest(r, (size_t)c->argc, (const char *const *)c->argv);
 }
 
