@@ -258,7 +258,7 @@ static int start_helper(struct preparing *p, struct err *e)
 	snprintf(about.id, sizeof about.id, "%s", p->id);
 	snprintf(about.engine, sizeof about.engine, "%s", p->h->at.info.id);
 	snprintf(about.session, sizeof about.session, "%s", p->session.session);
-	return ready_lane(&p->offer, &about, &p->spec, &none, e);
+	return ready_lane(p->h, &p->offer, &about, &p->spec, &none, e);
 }
 
 static int run_installer(struct preparing *p, const struct installer *i, struct err *e)

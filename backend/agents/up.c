@@ -209,7 +209,7 @@ static int open_lane(struct bringing *b, const struct lane_about *about, struct 
 	struct existing x;
 
 	if (!b->spec.no_lane)
-		return ready_lane(&b->offer, about, &b->spec, &b->secrets, e);
+		return ready_lane(b->h, &b->offer, about, &b->spec, &b->secrets, e);
 	if (host_look(b->h, about->id, &x, e) < 0)
 		return -1;
 	if (!sandbox_is(x.pid) || !tree_is_here(x.pid, about->id))
@@ -712,7 +712,7 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 		session_forget(a->container);
 	}
 	if (result && b.home_made)
-		home_unmake(h, b.home);
+		home_unmake(h, b.home, b.def->id);
 	if (result && b.bound)
 		agents_unbind(a->container, h->at.info.id, NULL);
 	if (result && (b.created || b.offered)) {

@@ -129,14 +129,59 @@ static int look_for_volume(
 	return 1;
 }
 
-void home_unmake(struct agents_host *h, const char *volume)
+struct home_making {
+	struct agents_host *h;
+	const struct spec *s;
+	const char *agent, *session;
+	bool found, made;
+};
+
+static int create_volume(struct home_making *m, struct err *e)
 {
+	AUTO_STR struct str body = STR_INIT;
+	char proof[PROOF_MAX];
+
+	note_forget(m->s->home); /* of one that somebody removed */
+	if (own_proof(m->h->at.info.id, m->s->home, OWN_HOME, proof, e))
+		return -1;
+	str_addf(&body,
+		"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\","
+		"\"berth.proof\":\"%s\"}}",
+		m->s->home, m->agent, proof);
+	return sync_ask(m->h->at.engine, "make the volume %s", m->s->home, "POST",
+		"/volumes/create", body.s, 0, NULL, e);
+}
+
+static int do_make_home(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct home_making *m = ctx;
+
+	(void)r;
+	if (!m->found && create_volume(m, e))
+		return -1;
+	m->made = !m->found;
+	return hand_over_home(m->h, m->s, m->session, e) ? -1 : note_write(m->s, e);
+}
+
+static int do_unmake_home(void *ctx, struct audit_record *r, struct err *e)
+{
+	struct agents_host *h = ctx;
 	AUTO_STR struct str target = STR_INIT;
+
+	str_addf(&target, "/volumes/%s", r->name);
+	return sync_ask(h->at.engine, "remove the volume %s", r->name, "DELETE", target.s, NULL, 0,
+		NULL, e);
+}
+
+void home_unmake(struct agents_host *h, const char *volume, const char *agent)
+{
+	const struct audit_record r = {.deed = DEED_VOLUME_REMOVE,
+		.target_type = "volume",
+		.name = volume,
+		.agent = agent};
 	char path[PATH_MAX];
 
-	str_addf(&target, "/volumes/%s", volume);
-	sync_ask(h->at.engine, "remove the volume %s", volume, "DELETE", target.s, NULL, 0, NULL,
-		NULL);
+	record_act(&h->at.recorder, &r, NULL, do_unmake_home, h, NULL);
 	if (!note_path(volume, path, NULL))
 		unlink(path);
 }
@@ -144,30 +189,30 @@ void home_unmake(struct agents_host *h, const char *volume)
 int home_make(struct agents_host *h, const struct spec *s, const char *agent, const char *session,
 	bool *made, struct err *e)
 {
-	AUTO_STR struct str body = STR_INIT, path = STR_INIT;
+	AUTO_STR struct str path = STR_INIT;
+	struct home_making m = {h, s, agent, session, false, false};
+	char owner[32];
+	const struct key_value kv[] = {{"owner", owner, false}};
+	const struct audit_record r = {.deed = DEED_VOLUME_CREATE,
+		.target_type = "volume",
+		.name = s->home,
+		.agent = agent,
+		.session = session,
+		.params = kv,
+		.nparams = COUNT(kv)};
 	bool handed_over = false;
-	char proof[PROOF_MAX];
-	int found;
+	int found, failed;
 
 	*made = false;
+	snprintf(owner, sizeof owner, "%u:%u", (unsigned)s->uid, (unsigned)s->gid);
 	str_addf(&path, "/volumes/%s", s->home);
 	found = look_for_volume(h, s, path.s, e);
 	if (found < 0 || note_read(s, &handed_over, e))
 		return -1;
 	if (found && handed_over)
 		return 0;
-	if (!found) {
-		note_forget(s->home); /* of one that somebody removed */
-		if (own_proof(h->at.info.id, s->home, OWN_HOME, proof, e))
-			return -1;
-		str_addf(&body,
-			"{\"Name\":\"%s\",\"Labels\":{\"berth.role\":\"home\",\"berth.agent\":\"%s\","
-			"\"berth.proof\":\"%s\"}}",
-			s->home, agent, proof);
-		if (sync_ask(h->at.engine, "make the volume %s", s->home, "POST", "/volumes/create",
-			    body.s, 0, NULL, e))
-			return -1;
-		*made = true;
-	}
-	return hand_over_home(h, s, session, e) ? -1 : note_write(s, e);
+	m.found = found > 0;
+	failed = record_act(&h->at.recorder, &r, NULL, do_make_home, &m, e);
+	*made = m.made;
+	return failed;
 }

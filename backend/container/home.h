@@ -10,6 +10,6 @@
 int home_make(struct agents_host *h, const struct spec *s, const char *agent, const char *session,
 	bool *made, struct err *e);
 /* A volume that was just made goes again. */
-void home_unmake(struct agents_host *h, const char *volume);
+void home_unmake(struct agents_host *h, const char *volume, const char *agent);
 
 #endif

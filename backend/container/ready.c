@@ -118,19 +118,51 @@ static int finish_container(void *ctx, pid_t guest, struct err *e)
 	return memory_fs_set(ctx, guest, e);
 }
 
-int ready_lane(struct lane_offer *offer, const struct lane_about *about, const struct spec *s,
-	const struct secret_values *secrets, struct err *e)
+struct readying {
+	struct lane_offer *offer;
+	const struct lane_about *about;
+	const struct spec *spec;
+	const struct secret_values *secrets;
+};
+
+static int do_ready_lane(void *ctx, struct audit_record *r, struct err *e)
 {
-	const struct mount_list *mounts = &s->mounts;
+	const struct readying *x = ctx;
+	const struct mount_list *mounts = &x->spec->mounts;
 	AUTO_FREE struct lane_mount *seen = xcalloc(mounts->n, sizeof *seen);
 	size_t n = 0;
 
+	(void)r;
 	for (size_t i = 0; i < mounts->n; i++)
 		if (!mounts->mount[i].private_ours)
 			seen[n++] = (struct lane_mount){mounts->mount[i].target,
 				mounts->mount[i].dev, mounts->mount[i].ino};
-	offer->apparmor = s->apparmor;
-	offer->finish = memory_fs_needed(s) ? finish_container : NULL;
-	offer->ctx = (void *)(uintptr_t)s;
-	return lane_hand_over(offer, about, seen, n, secrets->secret, secrets->n, LANE_WAIT_MS, e);
+	x->offer->apparmor = x->spec->apparmor;
+	x->offer->finish = memory_fs_needed(x->spec) ? finish_container : NULL;
+	x->offer->ctx = (void *)(uintptr_t)x->spec;
+	return lane_hand_over(
+		x->offer, x->about, seen, n, x->secrets->secret, x->secrets->n, LANE_WAIT_MS, e);
+}
+
+int ready_lane(struct agents_host *h, struct lane_offer *offer, const struct lane_about *about,
+	const struct spec *s, const struct secret_values *secrets, struct err *e)
+{
+	struct readying x = {offer, about, s, secrets};
+	AUTO_STR struct str names = STR_INIT;
+	struct key_value kv[1];
+	struct audit_record r = {.deed = DEED_SECRET_HAND,
+		.target_type = "container",
+		.target = about->id,
+		.name = about->name,
+		.agent = s->agent,
+		.session = about->session,
+		.params = kv,
+		.nparams = COUNT(kv)};
+
+	if (!secrets->n)
+		return do_ready_lane(&x, NULL, e);
+	for (size_t i = 0; i < secrets->n; i++)
+		str_addf(&names, "%s%s", i ? ", " : "", secrets->secret[i].name);
+	kv[0] = (struct key_value){"names", names.s, false};
+	return record_act(&h->at.recorder, &r, NULL, do_ready_lane, &x, e);
 }

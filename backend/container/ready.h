@@ -13,6 +13,7 @@
 #include <berth/team.h>
 
 #include "team/mounts.h"
+#include "container/maker.h"
 #include "container/secrets.h"
 #include "container/spec.h"
 #include "lane/lane.h"
@@ -33,8 +34,9 @@ size_t ready_writable(const struct team *t, struct arena *mem, const char *const
 int ready_script(const struct tool_def *d, struct mount_list *l, const char *const *writable,
 	size_t nwritable, uid_t uid, gid_t gid, struct err *e);
 
-/* Wait for the guest, compare the mounts, set what the engine could not, hand over secrets and lane; closes the offer. */
-int ready_lane(struct lane_offer *offer, const struct lane_about *about, const struct spec *s,
-	const struct secret_values *secrets, struct err *e);
+/* Wait for the guest, compare the mounts, set what the engine could not, hand over secrets
+ * (on record, with a guarded intent) and lane; closes the offer. */
+int ready_lane(struct agents_host *h, struct lane_offer *offer, const struct lane_about *about,
+	const struct spec *s, const struct secret_values *secrets, struct err *e);
 
 #endif

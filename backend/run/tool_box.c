@@ -200,7 +200,7 @@ static int make_box(struct making *m, const char *workspace, struct err *e)
 	snprintf(about.id, sizeof about.id, "%s", b->id);
 	snprintf(about.engine, sizeof about.engine, "%s", b->engine);
 	snprintf(about.session, sizeof about.session, "%s", b->session);
-	if (ready_lane(&m->offer, &about, &m->spec, &m->secrets, e))
+	if (ready_lane(m->h, &m->offer, &about, &m->spec, &m->secrets, e))
 		return -1;
 	b->guest = m->offer.guest;
 	b->lane_us = elapsed_us(start);

@@ -97,6 +97,7 @@ check 'a host without secrets is given none' says 4 '*secrets would go to*' "$BE
 check 'which is recorded' says 0 '*agent.up*refused*' "$BERTH" audit list --json --act agent.up
 check 'what has none is brought up' says 0 '*' "$BERTH" --settings here.yaml -H here up team.yaml
 check 'and elsewhere, with secrets' says 0 '*' "$BERTH" --settings trusted.yaml -H here up handed.yaml
+check 'their hand-over is on record' says 0 '*"secret.hand"*"ok"*"names":*"key"*' "$BERTH" audit list --json --act secret.hand --agent "handed-$$"
 check 'they are there' says 0 'hush' "$BERTH" exec "handed-$$" -- cat /run/secrets/key
 check 'and down' says 0 '*' "$BERTH" --settings here.yaml -H here down --all
 

@@ -130,6 +130,7 @@ cancel() {
 check 'C-c ends a preparation' cancel
 check 'all of it is in the log' bash -c '
 	"$BERTH" audit list --act agent.up | grep -q "pk.*a .* ok " || exit
+	"$BERTH" audit list --act volume.create | grep -q "home.* ok " || exit
 	"$BERTH" audit list --act image.build >log
 	grep -q "berth/prepared.* ok .*good b==1" log && grep -q "berth/prepared.* failed" log && grep -q "berth/prepared.* cancelled" log'
 

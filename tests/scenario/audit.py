@@ -138,6 +138,32 @@ def policy_refuses_and_the_refusal_is_recorded():
 
 
 @case
+def what_stays_is_refused_on_record():
+    networks = [{"Name": "bridge", "Id": "cd" * 32, "Driver": "bridge", "Scope": "local", "Created": "2026-01-01T00:00:00Z"}]
+    with State(faults=[{"match": "GET .*/networks", "do": "body", "body": json.dumps(networks)}]) as s:
+        s.audit("list").fails_with(1, "no audit log")
+        for words in (["--dry-run"], ["--yes"]):
+            berth("networks", "rm", *words, "bridge", fake=s.fake, env=s.env).fails_with(4, "stays")
+        assert [(r["name"], r["phase"], r["outcome"]) for r in s.records("--act", "network.remove")] == [("bridge", "event", "refused")]
+
+
+@case
+def a_new_volume_is_on_record():
+    with State() as s:
+        ws, team = os.path.join(s.dir, "ws"), os.path.join(s.dir, "team.yaml")
+        os.mkdir(ws)
+        if os.geteuid() == 0:
+            os.chown(ws, 1000, 1000)
+        with open(team, "w", encoding="ascii") as f:
+            f.write(f"agents: {{a: {{image: 'box:1', workspace: {ws}}}}}\n")
+        # This engine makes no volumes.
+        berth("up", team, fake=s.fake, env=s.env).fails_with(1, "cannot make the volume")
+        assert [r.split("/")[-1] for r in s.asked()] == ["create"], s.asked()
+        assert [(r["name"], r["agent"], r["phase"], r["outcome"]) for r in s.records("--act", "volume.*")] == [
+            ("berth-home-berth-a", "a", "intent", None), ("berth-home-berth-a", "a", "outcome", "failed")]
+
+
+@case
 def host_rules_refuse_at_their_host():
     with State(containers=PROTECTED) as s:
         policy_refuses(s, "hosts:\n  - host: 'unix:///*/e.sock'\n    protected: {names: [db-*], labels: [keep]}\n")
