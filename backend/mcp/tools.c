@@ -119,8 +119,8 @@ static const struct arg_def tree_args[] = {
 static const struct arg_def find_args[] = {
 	PATH_OF("path", "where to begin"),
 	{"pattern", ARG_PATH, true,
-		"glob over the name, or over the path where it has a slash: *.c, src/**/*.h", NULL,
-		NULL},
+		"glob over the name, or over the path where it has a slash: *.{c,h}, src/**/*.h",
+		NULL, NULL},
 	{"excludePatterns", ARG_TEXTS, false, "left out, as lines of .gitignore", NULL, NULL},
 	END,
 };

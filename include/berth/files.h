@@ -215,7 +215,8 @@ enum files_type { FILES_FILE = 1, FILES_DIR = 2, FILES_LINK = 4, FILES_OTHER = 8
 
 /* What of a tree takes part.  All zero: everything. */
 struct files_filter {
-	const char *const *globs; /* any must match the path or, without a slash in it, the name */
+	/* Any must match the path or, without a slash in it, the name; {a,b} is either, !x is left out. */
+	const char *const *globs;
 	size_t nglobs;
 	const char *const *excludes; /* as .gitignore lines of the start directory */
 	size_t nexcludes;

@@ -327,6 +327,76 @@ static void test_globs(void **state)
 			fail_msg("%s against %s", cases[i].pattern, cases[i].text);
 }
 
+/* What the caller's patterns find of a few files; NULL: they are refused. */
+static char *scan_globs(const char *const *globs, size_t n, struct err *e)
+{
+	struct files_scan_options o = {
+		.filter = {.globs = globs, .nglobs = n, .types = FILES_FILE}, .sorted = true};
+	struct str out = STR_INIT;
+	struct files_entry entry;
+	struct files_scan *s;
+
+	if (files_scan(f, root, "", &o, &s, e) < 0)
+		return NULL;
+	while (files_scan_next(s, &entry))
+		str_addf(&out, "%s ", entry.path);
+	files_scan_free(s);
+	return str_detach(&out);
+}
+
+static void test_caller_globs(void **state)
+{
+	static const struct {
+		const char *globs[2], *found;
+	} cases[] = {
+		{{"*.{c,h}"}, "a.c a.h lib/e.c src/b.c src/d/c.c "},
+		{{"{src,lib}/*.c"}, "lib/e.c src/b.c "},
+		{{"{src,lib}/**/*.{c,h}"}, "lib/e.c src/b.c src/d/c.c "},
+		{{"a.{,c}"}, "a.c "},
+		{{"[{]"}, "{ "},
+		{{"\\{a,b}"}, "{a,b} "},
+		{{"/*.c"}, "a.c "},
+		{{"./src/*.c"}, "src/b.c "},
+		{{"src/**.c"}, "src/b.c "},
+		{{"!*.{c,h}"}, "lib/x.js { {a,b} "},
+		{{"*.c", "!src"}, "a.c lib/e.c "},
+		{{"*.c", "!/a.c"}, "lib/e.c src/b.c src/d/c.c "},
+	};
+	static const char *const files[] = {
+		"a.c", "a.h", "lib/e.c", "lib/x.js", "src/b.c", "src/d/c.c", "{", "{a,b}"};
+	static const char *const bad[] = {"", "!", "[", "a[", "[[:bogus:]]", "a\\", "*.{c,h",
+		"{a,{b,c}}", "src/", "!x[", "{x,}"};
+	static const char *const back[] = {"*.c", "!!src"}, *const kept[] = {"src", "/a.c"};
+	char name[64], many[128] = "";
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(files); i++) {
+		snprintf(name, sizeof name, "globs/%s", files[i]);
+		tree_text(name, "");
+	}
+	use_width(1, "globs");
+	/* What the call leaves out no pattern of a caller takes back. */
+	SCAN("lib/e.c\n", "",
+		.filter = {.globs = back, .nglobs = 2, .excludes = kept, .nexcludes = 2});
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		AUTO_FREE char *found = scan_globs(cases[i].globs, cases[i].globs[1] ? 2 : 1, NULL);
+
+		if (!found || strcmp(found, cases[i].found) != 0)
+			fail_msg("%s finds %s", cases[i].globs[0], found ? found : "an error");
+	}
+	for (int i = 0; i < 13; i++)
+		strcat(many, "{a,b}");
+	for (size_t i = 0; i <= COUNT(bad); i++) {
+		const char *glob = i < COUNT(bad) ? bad[i] : many;
+		struct err e = ERR_INIT;
+		AUTO_FREE char *found = scan_globs(&glob, 1, &e);
+
+		if (found)
+			fail_msg("\"%s\" finds %s", glob, found);
+		assert_int_equal(e.kind, ERR_USAGE);
+	}
+}
+
 static uint32_t seed = 12345;
 
 static uint32_t roll_dice(uint32_t n)
@@ -477,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_scan_cancel),
 		cmocka_unit_test(test_globs),
+		cmocka_unit_test(test_caller_globs),
 		cmocka_unit_test(test_ignore_against_git),
 	};
 

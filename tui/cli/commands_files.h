@@ -10,7 +10,8 @@
 			"root directory: paths are relative to it and cannot leave it (default: .)" \
 	}
 #define FILTERS                                                                                 \
-	{'g', "glob", "PATTERN", "only names that match (with a slash: paths); repeatable"},    \
+	{'g', "glob", "PATTERN",                                                                \
+		"only names that match (with a slash: paths; ! leaves out); repeatable"},       \
 		{0, "exclude", "PATTERN", "leave out, as a .gitignore line would; repeatable"}, \
 		{0, "depth", "N", "at most this many levels"},                                  \
 		{0, "min-size", "BYTES", "files of at least this size (K, M, G)"},              \
@@ -137,6 +138,11 @@ static const struct cli_command files_verbs[] = {
 			"is durable.",
 		.options = files_write_options, .schema = "berth.files_write/1"},
 	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan), .help = "list a tree",
+		.about =
+			"A --glob without a slash is of names, one with a slash of paths from DIR; {a,b} is either, and "
+			"!PATTERN leaves out.  A pattern that can match nothing is an error.  Ignore files are read as "
+			"git reads them, but nobody's own ones (core.excludesFile): what is listed depends on the tree "
+			"alone.",
 		.options = files_scan_options, .schema = "berth.files_scan/1"},
 	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
 		.help = "find text in a tree",

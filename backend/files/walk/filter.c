@@ -51,19 +51,22 @@ static const char *match_bracket(const char *p, unsigned char c, bool *matched)
 {
 	bool invert = *p == '!' || *p == '^', found = false, in_class;
 	unsigned char from = 0; /* that a range may begin with */
-	const char *end;
+	const char *end = p;    /* the next bracket that closes */
 
 	p += invert;
 	do {
+		const char *name = p[0] == '[' && p[1] == ':' ? p + 2 : NULL;
+
+		if (name && end <= p && !(end = strchr(p, ']')))
+			return NULL;
 		if (*p == '-' && from && p[1] && p[1] != ']') {
 			p++;
 			if (*p == '\\')
 				p++;
 			found |= from <= c && c <= (unsigned char)*p;
 			from = 0;
-		} else if (p[0] == '[' && p[1] == ':' && (end = strchr(p + 2, ']')) &&
-			end > p + 2 && end[-1] == ':') {
-			if (!match_class(p + 2, (size_t)(end - p - 3), c, &in_class))
+		} else if (name && end > name && end[-1] == ':') {
+			if (!match_class(name, (size_t)(end - name - 1), c, &in_class))
 				return NULL;
 			found |= in_class;
 			p = end;
@@ -151,6 +154,24 @@ bool glob_match(const char *pattern, const char *t, bool path)
 		}
 		return false;
 	}
+}
+
+const char *glob_flaw(const char *p)
+{
+	bool matched;
+
+	while (*p) {
+		if (*p == '[') {
+			p = match_bracket(p + 1, 0, &matched);
+			if (!p)
+				return "a [ is not closed, or names a class that there is not (\\[ is the character itself)";
+			continue;
+		}
+		if (*p == '\\' && !*++p)
+			return "a backslash is the last of it";
+		p++;
+	}
+	return NULL;
 }
 
 /* --- ignore files --- */
@@ -327,15 +348,6 @@ int rules_judge(const struct rules *r, const char *path, const char *name, bool 
 }
 
 /* --- the rest --- */
-
-bool filter_names(const struct files_filter *f, const char *path, const char *name)
-{
-	for (size_t i = 0; i < f->nglobs; i++)
-		if (strchr(f->globs[i], '/') ? glob_match(f->globs[i], path, true)
-					     : glob_match(f->globs[i], name, false))
-			return true;
-	return f->nglobs == 0;
-}
 
 bool filter_wants_meta(const struct files_filter *f)
 {

@@ -23,6 +23,9 @@
  * slower than pattern times text. */
 bool glob_match(const char *pattern, const char *text, bool path);
 
+/* Why the pattern matches nothing whatever; NULL: there is something. */
+const char *glob_flaw(const char *pattern);
+
 /* The lines of one ignore file; inner files point to outer ones. */
 struct rules;
 
@@ -39,8 +42,6 @@ struct rules *rules_from_list(struct slab *slab, const char *const *lines, size_
  * -1: no rule matches. */
 int rules_judge(const struct rules *r, const char *path, const char *name, bool dir);
 
-/* Whether an entry is wanted, as far as that can be told from its names. */
-bool filter_names(const struct files_filter *f, const char *path, const char *name);
 bool filter_wants_meta(const struct files_filter *f);
 bool filter_meta(
 	const struct files_filter *f, enum files_type type, uint64_t size, int64_t mtime_ns);

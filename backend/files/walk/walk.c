@@ -321,7 +321,7 @@ static bool is_excluded(const struct rules *excludes, const struct rules *rules,
 static void filter_entries(struct walk_worker *me, struct walk_dir *d)
 {
 	const struct files_filter *f = me->walk->filter;
-	const struct rules *excludes = me->walk->private->excludes;
+	const struct globs *globs = &me->walk->private->globs;
 	struct str *path = &me->path;
 	size_t kept = 0, len = path->len;
 
@@ -331,13 +331,13 @@ static void filter_entries(struct walk_worker *me, struct walk_dir *d)
 		if ((f->skip_hidden && entry->name[0] == '.') ||
 			(f->ignore_files && strcmp(entry->name, ".git") == 0))
 			continue;
-		if (d->rules || excludes || f->nglobs) {
+		if (d->rules || globs->leave || globs->n) {
 			path->len = len;
 			str_add(path, entry->name, entry->name_len);
 			/* As with git, the caller's list comes before the files of the tree. */
-			if (is_excluded(excludes, d->rules, path->s, entry))
+			if (is_excluded(globs->leave, d->rules, path->s, entry))
 				continue;
-			entry->wanted = filter_names(f, path->s, entry->name);
+			entry->wanted = globs_take(globs, path->s, entry->name);
 		}
 		if (f->types && !(f->types & entry->type))
 			entry->wanted = false;
@@ -632,12 +632,13 @@ int walk_run(struct walk *w, struct err *e)
 	first.slab.chain = &w->chain;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	p->fd_limit = limit.rlim_cur > 100000 ? 50000 : (int)(limit.rlim_cur / 2);
-	if (w->filter->nexcludes)
-		p->excludes =
-			rules_from_list(&first.slab, w->filter->excludes, w->filter->nexcludes);
+	if (globs_compile(&first.slab, w->filter, &p->globs, e) < 0) {
+		free(p);
+		return -1;
+	}
 	if (w->filter->ignore_files)
 		p->above = ignore_above(&first.slab, w->root, w->start);
-	p->needs_path = p->excludes || w->filter->ignore_files || w->filter->nglobs;
+	p->needs_path = p->globs.leave || p->globs.n || w->filter->ignore_files;
 	p->chooses = p->needs_path || w->filter->skip_hidden || w->filter->types;
 	queue_init(p);
 	w->begun = clock_mono_ns();

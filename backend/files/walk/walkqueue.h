@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "files/common/workers.h"
+#include "files/walk/globs.h"
 #include "files/walk/walk.h"
 
 /* A directory to be listed (to 0), or entries [from, to) of one. */
@@ -29,7 +30,8 @@ struct walk_private {
 	pthread_cond_t wake;
 	_Atomic int fds; /* open directories */
 	int fd_limit;
-	const struct rules *excludes, *above; /* the caller's list; the files above the start */
+	struct globs globs;
+	const struct rules *above; /* of the files above the start */
 	bool needs_path, chooses;
 	struct files_scan_totals totals; /* under idle_lock */
 };
