@@ -104,7 +104,7 @@ struct reading {
 };
 
 /* It is not the file that was listed: at the end of the round all such are looked at again. */
-static int look_again(struct capturing *g, uint32_t i, int errnum, struct err *e)
+static int mark_again(struct capturing *g, uint32_t i, int errnum, struct err *e)
 {
 	if (g->whole)
 		return below_error(e, errnum, "read", g->m, i, NULL);
@@ -116,7 +116,7 @@ static int look_again(struct capturing *g, uint32_t i, int errnum, struct err *e
 static int leave_out_content(struct capturing *g, uint32_t i, int errnum, struct err *e)
 {
 	if (errnum == ELOOP || errnum == ENXIO || errnum == ENOTDIR)
-		return look_again(g, i, errnum, e);
+		return mark_again(g, i, errnum, e);
 	if (listing_leave_out(g, i, errnum, e) < 0)
 		return -1;
 	if (g->mark[i] & MARK_GONE)
@@ -151,7 +151,7 @@ static int take_over_file(
 }
 
 /* Until two readings have nothing between them; then as it was the last time. */
-static int put_content(struct reading *w, uint32_t i, int fd, struct stat before, struct err *e)
+static int put_settled(struct reading *w, uint32_t i, int fd, struct stat before, struct err *e)
 {
 	struct capturing *g = w->g;
 	struct entry *x = &g->m->entry[i];
@@ -201,13 +201,13 @@ static int read_content(struct reading *w, uint32_t i, struct err *e)
 	if (fstat(fd, &now) < 0)
 		return below_error(e, errno, "read", m, i, NULL);
 	if (!S_ISREG(now.st_mode) || (now.st_ino != x->ino && g->whole))
-		return look_again(g, i, ENOENT, e);
+		return mark_again(g, i, ENOENT, e);
 	if (now.st_ino != x->ino && take_over_file(w, i, fd, &now, e) < 0)
 		return -1;
 	if (g->mark[i]) /* left out */
 		return 0;
 	g->mark[i] |= MARK_READ;
-	return g->s->put ? hand_content(g, fd, &now, i, e) : put_content(w, i, fd, now, e);
+	return g->s->put ? hand_content(g, fd, &now, i, e) : put_settled(w, i, fd, now, e);
 }
 
 static void read_contents(void *ctx, unsigned worker, struct crew *c)
@@ -271,7 +271,7 @@ static int append_late(struct capturing *g, struct err *e)
 }
 
 /* Names that were another's each time. */
-static void give_up(struct capturing *g)
+static void give_up_names(struct capturing *g)
 {
 	for (uint32_t i = 1; i < g->m->n; i++)
 		if (S_ISREG(g->m->entry[i].mode) && g->match[i] == NOWHERE &&
@@ -293,7 +293,7 @@ static int capture_all(struct capturing *g, struct err *e)
 		join_links(g);
 		choose_fresh(g);
 		if (round > ROUNDS_MAX) {
-			give_up(g);
+			give_up_names(g);
 			return 0;
 		}
 		if (g->s->put)
@@ -349,7 +349,7 @@ static void leave_out(struct capturing *g)
 		manifest_leave_out(m, out);
 }
 
-static void count_entries(struct capturing *g)
+static void count_captured(struct capturing *g)
 {
 	struct header *h = &g->m->head;
 
@@ -385,7 +385,7 @@ int capture_tree(const struct capture *s, struct manifest *m, struct err *e)
 	if (rc == 0) {
 		share_contents(m);
 		leave_out(&g);
-		count_entries(&g);
+		count_captured(&g);
 	}
 	mapped_release(&g.mapped);
 	for (size_t k = 0; k < g.nlate; k++)

@@ -342,7 +342,7 @@ static void record_again(
 }
 
 /* What has the name of entry `id` by now: it was saved anew since the tree was read. */
-static int read_again(
+static int read_saved(
 	struct checkpoint_tree *t, uint32_t id, uint64_t most, struct str *ret, struct err *e)
 {
 	struct entry *x = &t->m.entry[id];
@@ -377,7 +377,7 @@ int checkpoint_content(struct checkpoint_tree *t, const struct checkpoint_entry 
 		return refuse_long(t, x->id, most, e);
 	rc = read_recorded(t, x, ret, &why);
 	if (rc < 0 && t->from == TREE_LIVE && why.kind == ERR_CONFLICT)
-		rc = read_again(t, x->id, most, ret, e);
+		rc = read_saved(t, x->id, most, ret, e);
 	else if (rc < 0)
 		err_copy(e, &why);
 	if (ret->s)

@@ -264,7 +264,7 @@ static void entry_times(const struct entry *x, struct timespec ret[2])
 }
 
 /* The inode of an entry of m, captured or made; it is opened by name, and compared with this. */
-static uint64_t inode_of(const struct restoring *r, const struct manifest *m, uint32_t i)
+static uint64_t inode_known(const struct restoring *r, const struct manifest *m, uint32_t i)
 {
 	uint32_t k = m == r->live ? i : r->match[i];
 
@@ -286,7 +286,7 @@ static int hold_known(const struct restoring *r, uint32_t i, int dir)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	if (st.st_ino != inode_of(r, r->to, i) ||
+	if (st.st_ino != inode_known(r, r->to, i) ||
 		(st.st_mode & S_IFMT) != (r->to->entry[i].mode & S_IFMT) ||
 		(k != NOWHERE && st.st_uid != r->live->entry[k].uid))
 		return is_another();
@@ -432,7 +432,7 @@ static int go_to_known(
 		return 0;
 	if (below_goto(r->root, m, dir, p) < 0)
 		return -1;
-	if (fstat(p->fd, &st) == 0 && st.st_ino == inode_of(r, m, dir))
+	if (fstat(p->fd, &st) == 0 && st.st_ino == inode_known(r, m, dir))
 		return 0;
 	below_leave(p);
 	return is_another();
@@ -493,7 +493,7 @@ static bool is_empty_dir(int fd)
 	return n >= 0;
 }
 
-static int make_dir(struct restoring *r, uint32_t i, int dir)
+static int make_known_dir(struct restoring *r, uint32_t i, int dir)
 {
 	AUTO_CLOSE int fd = -1;
 	struct stat st;
@@ -518,7 +518,7 @@ static int make_dirs(struct restoring *r, struct err *e)
 			continue;
 		rc = go_to_change(r, m, m->entry[i].parent, &place);
 		if (rc == 0)
-			rc = make_dir(r, i, place.fd);
+			rc = make_known_dir(r, i, place.fd);
 		if (rc < 0)
 			below_error(e, errno, "make", m, i, NULL);
 		r->dirty[i] = true;

@@ -61,7 +61,7 @@ struct seen_files {
 
 struct world {
 	const char *engine;
-	bool making; /* somebody is bringing an agent up at this moment */
+	bool making;           /* somebody is bringing an agent up at this moment */
 	bool labels_anonymous; /* the engine labels the volumes that nobody named */
 	size_t ncontainers, nnetworks, nvolumes, nimages, nsessions, nfiles;
 	struct seen_container *container;

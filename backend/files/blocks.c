@@ -6,13 +6,13 @@
 #include <berth/files.h>
 #include <berth/mem.h>
 
-#include "files/common/lines.h"
+#include "files/common/seeklines.h"
 #include "files/common/paths.h"
 #include "files/common/token.h"
 
 #define BLOCK (256u << 10)
 
-static const char *want_name(const struct files_want *w)
+static const char *part_name(const struct files_want *w)
 {
 	return w->named ? w->named : w->path;
 }
@@ -62,7 +62,7 @@ static int pass_part(int fd, const struct files_want *w, uint64_t at, uint64_t l
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? path_error(e, errno, "read", want_name(w)) : 0;
+			return n < 0 ? path_error(e, errno, "read", part_name(w)) : 0;
 		while (lines && (nl = memchr(p, '\n', (size_t)(buf + n - p))) != NULL) {
 			p = nl + 1;
 			lines--;
@@ -79,7 +79,7 @@ static int pass_part(int fd, const struct files_want *w, uint64_t at, uint64_t l
 	return 0;
 }
 
-static int read_part(struct files_root *r, const struct files_want *w, const struct op *op,
+static int stream_part(struct files_root *r, const struct files_want *w, const struct op *op,
 	files_block_fn *each, void *ctx, struct err *e)
 {
 	AUTO_CLOSE int fd = -1;
@@ -91,14 +91,14 @@ static int read_part(struct files_root *r, const struct files_want *w, const str
 		return -1;
 	fd = path_open(r, w->path, PATH_READ);
 	if (fd < 0)
-		return path_error(e, errno, "read", want_name(w));
-	if (path_regular(fd, want_name(w), &st, e))
+		return path_error(e, errno, "read", part_name(w));
+	if (path_regular(fd, part_name(w), &st, e))
 		return -1;
 	rc = w->tail_lines ? lines_back(fd, (uint64_t)st.st_size, w->tail_lines, op, &at)
 			   : lines_skip(fd, &at, &skip, op);
 	if (rc < 0)
 		return errno == ECANCELED ? op_cancelled(e)
-					  : path_error(e, errno, "read", want_name(w));
+					  : path_error(e, errno, "read", part_name(w));
 	return pass_part(fd, w, at,
 		w->last_line ? w->last_line - (w->first_line ? w->first_line - 1 : 0) : 0, op, each,
 		ctx, e);
@@ -112,7 +112,7 @@ int files_read_part(struct files *f, struct files_root *r, const struct files_wa
 	int rc;
 
 	op_begin_small(&op, f);
-	rc = read_part(r, w, &op, each, ctx, &why);
+	rc = stream_part(r, w, &op, each, ctx, &why);
 	if (rc < 0)
 		err_copy(e, &why);
 	return op_end(&op, rc, &why, "Read.");

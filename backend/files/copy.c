@@ -14,7 +14,7 @@
 #include <berth/mem.h>
 
 #include "files/common/paths.h"
-#include "files/copied.h"
+#include "files/files.h"
 #include "files/stage/later.h"
 #include "files/stage/staging.h"
 #include "files/walk/walk.h"

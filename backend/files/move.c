@@ -8,7 +8,7 @@
 #include <berth/mem.h>
 
 #include "files/common/paths.h"
-#include "files/copied.h"
+#include "files/files.h"
 
 static bool is_unchanged(const struct stat *was, const struct stat *now)
 {
@@ -45,15 +45,15 @@ static bool take_one_away(struct files_root *r, const struct copied *c)
 		unlinkat(dir, leaf, flag) == 0;
 }
 
-size_t copied_take_away(struct files_root *from_root, const struct copied_list *l,
-	const struct op *op, const char **ret_first)
+size_t copied_take_away(
+	struct files_root *from_root, const struct copied_list *l, const char **ret_first)
 {
 	size_t kept = 0;
 
 	*ret_first = NULL;
 	/* From the inner ones out.  A directory stays because something in it does: that one is what counts, where it is known. */
 	for (size_t i = l->n; i-- > 0;) {
-		if (!(op && op_stopped(op)) && take_one_away(from_root, &l->v[i]))
+		if (take_one_away(from_root, &l->v[i]))
 			continue;
 		if (!*ret_first || !S_ISDIR(l->v[i].st.st_mode))
 			*ret_first = l->v[i].path;
@@ -70,7 +70,7 @@ void copied_release(struct copied_list *l)
 	*l = (struct copied_list){0};
 }
 
-static int refuse_fixed(struct files_root *r, const char *path, struct err *e)
+static int check_movable(struct files_root *r, const char *path, struct err *e)
 {
 	const char *leaf;
 	AUTO_CLOSE int dir = path_parent_to_change(r, path, NULL, &leaf, e);
@@ -97,7 +97,7 @@ int files_move_between(struct files *f, struct files_root *from_root, const char
 	int rc;
 
 	*totals = (struct files_tree_totals){0};
-	if (refuse_fixed(from_root, from, e))
+	if (check_movable(from_root, from, e))
 		return -1;
 	rc = files_copy_noting(f, from_root, from, to_root, to, o, &noted, totals, e);
 	if (rc < 0) {
@@ -107,7 +107,7 @@ int files_move_between(struct files *f, struct files_root *from_root, const char
 		copied_release(&noted);
 		return -1;
 	}
-	kept = copied_take_away(from_root, &noted, NULL, &first);
+	kept = copied_take_away(from_root, &noted, &first);
 	if (totals->special)
 		rc = err_set(e, ERR_FAILED,
 			"%.150s was copied to %.150s, but sockets and devices cannot be (%" PRIu64

@@ -34,7 +34,7 @@ int tool_write(struct call *c, struct err *e)
 		return -1;
 	reads_note(c->server->read, p.path);
 	str_adds(&c->text, "Successfully wrote to ");
-	put_name(&c->text, p.path);
+	put_quoted_name(&c->text, p.path);
 	return 0;
 }
 
@@ -117,7 +117,7 @@ int tool_make_directory(struct call *c, struct err *e)
 	if (call_place(c, "path", REACH_WRITE, &p, e) || files_make_directory(p.root, p.rel, e))
 		return -1;
 	str_adds(&c->text, "Successfully created directory ");
-	put_name(&c->text, p.path);
+	put_quoted_name(&c->text, p.path);
 	return 0;
 }
 
@@ -334,9 +334,9 @@ int tool_move(struct call *c, struct err *e)
 	if (rc)
 		return -1;
 	str_adds(&c->text, "Successfully moved ");
-	put_name(&c->text, from.path);
+	put_quoted_name(&c->text, from.path);
 	str_adds(&c->text, " to ");
-	put_name(&c->text, to.path);
+	put_quoted_name(&c->text, to.path);
 	return 0;
 }
 

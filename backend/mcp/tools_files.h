@@ -19,7 +19,7 @@ const char *place_start(const struct place_in *p);
 /* The name that a person sees of `rel` below the root that `p` lies in. */
 void put_place(struct str *out, const struct place_in *p, const char *rel);
 /* A name in a text for the model: quoted where it would not stay in its line (text_quote_name). */
-void put_name(struct str *out, const char *name);
+void put_quoted_name(struct str *out, const char *name);
 
 /* One whole file, at most `most` bytes.  Free *ret in any case; its item 0 is the file. */
 int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,

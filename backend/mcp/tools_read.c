@@ -51,12 +51,12 @@ void put_place(struct str *out, const struct place_in *p, const char *rel)
 		str_addf(out, "/%s", rel);
 }
 
-void put_name(struct str *out, const char *name)
+void put_quoted_name(struct str *out, const char *name)
 {
 	text_quote_name(out, name, strlen(name));
 }
 
-static int read_place(struct call *c, const struct place_in *p, const struct files_want *want,
+static int read_from_place(struct call *c, const struct place_in *p, const struct files_want *want,
 	uint64_t most, struct files_reading **ret, struct err *e)
 {
 	const struct files_read_options o = {.max_file_bytes = most};
@@ -76,7 +76,7 @@ int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
 {
 	const struct files_want want = {.path = p->rel};
 
-	if (read_place(c, p, &want, most, ret, e))
+	if (read_from_place(c, p, &want, most, ret, e))
 		return -1;
 	if ((*ret)->items[0].clipped)
 		return err_set(e, ERR_REFUSED,
@@ -197,7 +197,7 @@ static int read_media(struct call *c, const struct place_in *p, bool *ret_part,
 		.length = (uint64_t)call_number(c, "length", 0)};
 
 	*ret_part = want.offset || want.length;
-	if (read_place(c, p, &want, MEDIA_MOST, ret, e))
+	if (read_from_place(c, p, &want, MEDIA_MOST, ret, e))
 		return -1;
 	return (*ret)->items[0].clipped
 		? err_set(e, ERR_REFUSED,
@@ -294,7 +294,7 @@ static void put_asked(struct call *c, const char *path, const struct asked *a, b
 
 	if (!first)
 		str_adds(&c->text, "\n---\n");
-	put_name(&c->text, path);
+	put_quoted_name(&c->text, path);
 	if (why) {
 		str_addf(&c->text, ": Error - %s", why);
 		return;
@@ -422,7 +422,7 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 
 		str_addf(&c->text, "%s[%s] ", i ? "\n" : "", dir ? "DIR" : "FILE");
 		at = c->text.len;
-		put_name(&c->text, list[i].name);
+		put_quoted_name(&c->text, list[i].name);
 		len = c->text.len - at;
 		if (sizes && !dir)
 			str_addf(&c->text, "%*s %10" PRIu64 " bytes", len < 30 ? 30 - (int)len : 0,
@@ -549,7 +549,7 @@ int tool_find(struct call *c, struct err *e)
 		if (c->text.len)
 			str_addc(&c->text, '\n');
 		put_place(&path, &p, it.path);
-		put_name(&c->text, path.s);
+		put_quoted_name(&c->text, path.s);
 	}
 	if (next_below(s, &p, &it))
 		str_adds(&c->text, "\n(and more: narrow the pattern)");
@@ -595,7 +595,7 @@ int tool_allowed(struct call *c, struct err *e)
 	str_adds(&c->text, "Allowed directories:");
 	for (size_t i = 0; i < r->n; i++) {
 		str_addc(&c->text, '\n');
-		put_name(&c->text, r->areas[i].path);
+		put_quoted_name(&c->text, r->areas[i].path);
 		str_adds(&c->text, r->areas[i].write ? "" : " (read-only)");
 	}
 	return 0;

@@ -552,7 +552,7 @@ static bool is_private_group(gid_t gid)
 }
 
 /* Who can write the directory can put another file there; where it is sticky, none that is ours. */
-static int check_place(const char *file, const char *path, struct err *e)
+static int check_directory_of(const char *file, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
 	AUTO_FREE char *dir =
@@ -596,7 +596,8 @@ int team_check_owner(const char *file, struct err *e)
 			"`chmod go-w %s`.",
 			file, (unsigned)st.st_mode & 07777, file);
 	real = realpath(file, NULL);
-	return check_place(file, file, e) || (real && check_place(file, real, e)) ? -1 : 0;
+	return check_directory_of(file, file, e) || (real && check_directory_of(file, real, e)) ? -1
+												: 0;
 }
 
 static int read_team_file(const char *file, const char *cwd, struct team *ret,

@@ -117,7 +117,7 @@ static const char *left_behind(const struct checkpoint_entry *x, uid_t owner)
 	return foreign ? "owner" : NULL;
 }
 
-static void describe_entry(struct take_item *item, const struct checkpoint_entry *x)
+static void describe_taken(struct take_item *item, const struct checkpoint_entry *x)
 {
 	item->size = x->size;
 	item->executable = S_ISREG(x->mode) && x->mode & 0111;
@@ -133,7 +133,7 @@ static void choose_change(
 		return;
 	item = add_item(p, c->path);
 	p->taking[p->public.nitem - 1].entry = c->new;
-	describe_entry(item, &c->new);
+	describe_taken(item, &c->new);
 	if (is_of_git(c->path))
 		take_set_fate(item, TAKE_DROPPED, "what is git's may hold programs of the agent");
 	else if (is_of_berth(c->path))
@@ -167,7 +167,7 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 		return -1;
 	if (t->held) { /* saved anew, perhaps */
 		checkpoint_entry_again(p->wish.from, &t->entry);
-		describe_entry(item, &t->entry);
+		describe_taken(item, &t->entry);
 	}
 	p->held += t->held ? item->size : 0;
 	if (take_look_into(p->wish.into, item->path, &why) == 0)

@@ -134,7 +134,7 @@ static const char *tail_of(const char *path, const char *pattern)
 	return at;
 }
 
-static bool matches(const struct runs *r, const char *path)
+static bool match_path(const struct runs *r, const char *path)
 {
 	if (*r->name == '/')
 		return is_in_dir(path, r->name + 1);
@@ -156,7 +156,7 @@ static bool says_so(const struct runs *r, const struct str *content)
 const char *take_what_runs(const char *path, const struct str *content)
 {
 	for (size_t i = 0; i < COUNT(table); i++)
-		if (matches(&table[i], path) && (!content || says_so(&table[i], content)))
+		if (match_path(&table[i], path) && (!content || says_so(&table[i], content)))
 			return table[i].what;
 	return NULL;
 }

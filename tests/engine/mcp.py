@@ -208,7 +208,7 @@ def _():
     wait_until(lambda: not running("7507"))
 
     def told():
-        out = subprocess.run([BERTH, "audit", "list", "--json", "--act", "tool.run"], capture_output=True, text=True, check=True).stdout
+        out = subprocess.run([BERTH, "audit", "list", "--json", "--act", "tool.run", "--agent", ID], capture_output=True, text=True, check=True).stdout
         records = [json.loads(line) for line in out.splitlines() if f"{ID}s" in line]
         return [r for r in records if r.get("phase") == "outcome"]
     wait_until(told)

@@ -5,7 +5,7 @@
 
 #include <berth/mem.h>
 
-#include "checkpoint/manifest.h"
+#include "checkpoint/restore.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

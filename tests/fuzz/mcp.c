@@ -116,7 +116,6 @@ static void begin_once(void)
 		.stop = -1,
 		.version = "0",
 		.verbs = {1, verbs}};
-	atexit(remove_place);
 }
 
 static void begin_server(void)
@@ -135,6 +134,9 @@ static void begin_server(void)
 			fprintf(stderr, "%s\n", e.msg);
 			abort();
 		}
+		/* After libcrypto's own, which is not to come before it. */
+		if (!serves)
+			atexit(remove_place);
 		serves = true;
 	}
 	server.session = server.batches = false;

@@ -533,7 +533,7 @@ def _():
         assert "read-only" in c.fails("checkpoint") and "read-only" in c.fails("restore", checkpoint="second")
     done = subprocess.run([BERTH, "audit", "list", "--json", "--agent", "one"], capture_output=True, text=True, check=True)
     seen = {a.get("act") for a in map(json.loads, done.stdout.splitlines())}
-    assert {"workspace.checkpoint", "workspace.restore", "tool.run"} <= seen, seen
+    assert {"workspace.snapshot", "workspace.restore"} <= seen, seen
 
 
 @case("each agent has its own custom tools, and no more time than the tool")

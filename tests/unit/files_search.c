@@ -280,7 +280,7 @@ static void test_cut(void **state)
 }
 
 /* A NUL byte anywhere makes a file one that is not text: it is never silent that it matches. */
-static void test_binary(void **state)
+static void test_search_binary(void **state)
 {
 	size_t n = 9u << 20;
 	char *text = xmalloc(n);
@@ -812,7 +812,7 @@ int main(void)
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_long_line_found),
 		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_search_binary),
 		cmocka_unit_test(test_byte_order_marks),
 		cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_sieve),

@@ -10,7 +10,6 @@
 
 #include <berth/mem.h>
 
-#include "files/copied.h"
 #include "files/files.h"
 #include "lib/tree.h"
 
@@ -443,7 +442,7 @@ static void test_take_away(void **state)
 	assert_int_equal(files_copy_noting(f, root, "far", root, "near", &o, &noted, &t, NULL), 0);
 	tree_text("root/far/d/changed", "new, and longer");
 	tree_text("root/far/new", "new");
-	assert_int_equal(copied_take_away(root, &noted, NULL, &first), 1);
+	assert_int_equal(copied_take_away(root, &noted, &first), 1);
 	assert_string_equal(first, "far/d/changed");
 	copied_release(&noted);
 	assert_true(tree_has("root/far/d/changed", "new, and longer"));
@@ -460,7 +459,7 @@ static void test_take_away(void **state)
 	assert_int_equal(
 		files_copy_noting(f, root, "near2", root, "near3", &o, &noted, &t, NULL), 0);
 	tree_text("root/near2/d/new", "new");
-	assert_int_equal(copied_take_away(root, &noted, NULL, &first), 1);
+	assert_int_equal(copied_take_away(root, &noted, &first), 1);
 	assert_string_equal(first, "near2/d");
 	copied_release(&noted);
 	assert_true(tree_has("root/near2/d/new", "new"));

@@ -15,7 +15,6 @@
 #include <berth/str.h>
 #include <berth/take.h>
 
-#include "checkpoint/capture.h"
 #include "checkpoint/restore.h"
 #include "files/files.h"
 #include "lib/tree.h"
@@ -46,13 +45,13 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void swap(const char *a, const char *b)
+static void swap_names(const char *a, const char *b)
 {
 	assert_int_equal(
 		renameat2(AT_FDCWD, tree_path(a), AT_FDCWD, tree_path(b), RENAME_EXCHANGE), 0);
 }
 
-static mode_t mode_of(const char *name)
+static mode_t mode_below_top(const char *name)
 {
 	struct stat st;
 
@@ -73,7 +72,7 @@ static void expect_refused_swap(const char *a, const char *b)
 	assert_int_equal(store_load(store, "a", &to, &e), 0);
 	assert_int_equal(capture_tree(&(struct capture){.root = root, .pool = pool}, &live, &e), 0);
 	manifest_index(&live);
-	swap(a, b);
+	swap_names(a, b);
 	assert_int_equal(restore_tree(&(struct restore){.store = store,
 					      .pool = pool,
 					      .root = root,
@@ -99,7 +98,7 @@ static void test_dressed_is_the_one_seen(void **state)
 	assert_int_equal(checkpoint_make(store, root, "a", NULL, NULL, &e), 0);
 	assert_int_equal(chmod(tree_path("root/shown"), 0400), 0);
 	expect_refused_swap("root/shown", "root/secret");
-	assert_int_equal(mode_of("root/shown"), 0600);
+	assert_int_equal(mode_below_top("root/shown"), 0600);
 }
 
 static void test_dressed_directory_is_the_one_seen(void **state)
@@ -112,7 +111,7 @@ static void test_dressed_directory_is_the_one_seen(void **state)
 	assert_int_equal(checkpoint_make(store, root, "a", NULL, NULL, &e), 0);
 	assert_int_equal(chmod(tree_path("root/shown"), 0750), 0);
 	expect_refused_swap("root/shown", "root/secret");
-	assert_int_equal(mode_of("root/shown"), 0700);
+	assert_int_equal(mode_below_top("root/shown"), 0700);
 }
 
 /* Nor is anything removed or made in a directory that has come into the place of another. */
@@ -131,7 +130,7 @@ static void test_changed_directory_is_the_one_seen(void **state)
 
 /* --- while somebody saves --- */
 
-static void save(const char *name, unsigned n)
+static void save_file(const char *name, unsigned n)
 {
 	char text[32], fresh[64];
 
@@ -154,9 +153,9 @@ static pid_t start_saving(void)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (unsigned n = 0; getppid() == parent; n++) {
-			save("root/a", n);
-			save("root/dir/b", n);
-			symlink("a", tree_path("root/link.new"));
+			save_file("root/a", n);
+			save_file("root/dir/b", n);
+			(void)!symlink("a", tree_path("root/link.new"));
 			rename(tree_path("root/link.new"), tree_path("root/link"));
 			tree_text("root/passing/c", "c");
 			unlink(tree_path("root/passing/c"));
@@ -244,8 +243,8 @@ static void test_while_somebody_saves(void **state)
 
 	(void)state;
 	tree_mkdirs("root/dir");
-	save("root/a", 0);
-	save("root/dir/b", 0);
+	save_file("root/a", 0);
+	save_file("root/dir/b", 0);
 	assert_int_equal(symlink("b", tree_path("root/link")), 0);
 	assert_int_equal(checkpoint_make(store, root, "start", NULL, NULL, &e), 0);
 	before = checkpoint_tree_of(store, "start", &e);

@@ -15,7 +15,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
-#include "checkpoint/manifest.h"
+#include "checkpoint/restore.h"
 #include "lib/tree.h"
 
 static const struct checkpoint_archiving usual = {.name = "t", .threads = 1};

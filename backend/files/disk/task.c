@@ -1,12 +1,13 @@
 /* task.c - one file being read: its limits, its memory, the lines asked for, its token. */
 #include "files/disk/reader.h"
-#include "files/common/lines.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
+
+#include "files/common/seeklines.h"
 
 #define PROC_STEP 65536   /* files that claim to be empty are read in such steps */
 #define BUDGET (1u << 20) /* of the total limit, taken by a worker in advance */
@@ -78,7 +79,7 @@ static bool reserve_bytes(struct reading *r, struct task *t, uint64_t n)
 }
 
 /* Where the lines asked for begin in a file that is not read from its start.  -1 and errno. */
-static int find_lines(const struct reading *r, struct task *t)
+static int seek_lines(const struct reading *r, struct task *t)
 {
 	const struct files_want *w = t->want;
 	uint64_t size = (uint64_t)t->st.st_size, lines = w->first_line - 1;
@@ -105,7 +106,7 @@ bool task_plan(struct reading *r, struct task *t)
 		task_refuse(r, t, &e);
 		return false;
 	}
-	if (find_lines(r, t) < 0) {
+	if (seek_lines(r, t) < 0) {
 		task_fail(r, t, errno, "read");
 		return false;
 	}

@@ -1,5 +1,5 @@
-/* lines.c - lines counted in a file of any size, block by block, from either end. */
-#include "files/common/lines.h"
+/* seeklines.c - lines counted in a file of any size, block by block, from either end. */
+#include "files/common/seeklines.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define BLOCK (256u << 10)
 
 /* A whole block, but at the end. */
-static ssize_t read_block(int fd, char *buf, size_t want, uint64_t at, const struct op *op)
+static ssize_t fill_block(int fd, char *buf, size_t want, uint64_t at, const struct op *op)
 {
 	size_t got = 0;
 
@@ -37,7 +37,7 @@ int lines_skip(int fd, uint64_t *at, uint64_t *lines, const struct op *op)
 	AUTO_FREE char *buf = xmalloc(BLOCK);
 
 	while (*lines) {
-		ssize_t n = read_block(fd, buf, BLOCK, *at, op);
+		ssize_t n = fill_block(fd, buf, BLOCK, *at, op);
 		const char *p = buf, *end = buf + n, *nl;
 
 		if (n <= 0)
@@ -57,7 +57,7 @@ int lines_back(int fd, uint64_t size, uint64_t lines, const struct op *op, uint6
 
 	for (*at = size; *at;) {
 		size_t want = *at < BLOCK ? (size_t)*at : BLOCK;
-		ssize_t n = read_block(fd, buf, want, *at - want, op);
+		ssize_t n = fill_block(fd, buf, want, *at - want, op);
 		const char *p = buf + want;
 
 		if (n < (ssize_t)want) {

@@ -1,8 +1,8 @@
 /*
- * lines.h - where lines of a file begin, without holding it.
+ * seeklines.h - where lines of a file begin, without holding it.
  */
-#ifndef BERTH_FILES_LINES_H
-#define BERTH_FILES_LINES_H
+#ifndef BERTH_FILES_SEEKLINES_H
+#define BERTH_FILES_SEEKLINES_H
 
 #include "files/common/op.h"
 

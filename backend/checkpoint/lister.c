@@ -1,5 +1,5 @@
 /*
- * listing.c - all directories of a live tree, on all threads: names, attributes, and what the base knows of files.
+ * lister.c - all directories of a live tree, on all threads: names, attributes, and what the base knows of files.
  *
  * Others may write meanwhile.  A name that is gone was never there; where another has a name now, that is taken;
  * what is closed to us stays in the manifest as a name, marked, and the directory is not entered.
@@ -220,7 +220,7 @@ static int copy_target(struct lister *l, const struct found *f, struct entry *x,
 }
 
 /* What the base has of it need not be read. */
-static void copy_content(struct lister *l, struct found *f, struct entry *x)
+static void copy_known_content(struct lister *l, struct found *f, struct entry *x)
 {
 	const struct entry *was = f->settled ? &l->g->s->base->entry[f->match] : NULL;
 
@@ -237,7 +237,7 @@ static void copy_content(struct lister *l, struct found *f, struct entry *x)
 }
 
 /* Into entry i of this name and parent; under the lock. */
-static int fill_in(struct lister *l, struct found *f, uint32_t i, struct err *e)
+static int fill_found(struct lister *l, struct found *f, uint32_t i, struct err *e)
 {
 	struct capturing *g = l->g;
 	struct entry *x = &g->m->entry[i];
@@ -250,7 +250,7 @@ static int fill_in(struct lister *l, struct found *f, uint32_t i, struct err *e)
 	if (f->unread)
 		set_unread(x);
 	else if (S_ISREG(x->mode))
-		copy_content(l, f, x);
+		copy_known_content(l, f, x);
 	g->match[i] = S_ISREG(x->mode) && !f->settled ? NOWHERE : f->match;
 	g->mark[i] = 0;
 	if (S_ISDIR(x->mode) && !(x->flags & ENTRY_MOUNT)) {
@@ -276,7 +276,7 @@ static int append_found(struct lister *l, struct found *f, uint32_t dir, struct 
 	g->mark = mem_grow(g->mark, &g->mark_cap, i + 1, sizeof *g->mark);
 	x->parent = dir;
 	x->name = manifest_text(m, f->name, strlen(f->name), e);
-	return x->name ? fill_in(l, f, i, e) : -1;
+	return x->name ? fill_found(l, f, i, e) : -1;
 }
 
 static int look_at_name(struct lister *l, struct found *f, uint32_t dir_match)
@@ -331,7 +331,7 @@ static int list_one(struct lister *l, uint32_t dir, uint32_t dir_match, const ch
 	if (rc < 0)
 		return fail_listing(g, dir, name, errno, e);
 	pthread_mutex_lock(&g->lock);
-	rc = at == NOWHERE ? append_found(l, &f, dir, e) : fill_in(l, &f, at, e);
+	rc = at == NOWHERE ? append_found(l, &f, dir, e) : fill_found(l, &f, at, e);
 	pthread_mutex_unlock(&g->lock);
 	return rc;
 }
