@@ -31,15 +31,15 @@ static const struct arg_def read_args[] = {
 	{"tail", ARG_NUMBER, false, "only the last N lines", NULL, NULL},
 	{"first_line", ARG_NUMBER, false, "first line to read; lines count from 1", NULL, NULL},
 	{"last_line", ARG_NUMBER, false, "last line to read, inclusive", NULL, NULL},
-	{"offset", ARG_NUMBER, false, "from this byte on, counted from 0", NULL, NULL},
-	{"length", ARG_NUMBER, false, "so many bytes", NULL, NULL},
+	{"offset", ARG_NUMBER, false, "first byte to read; bytes count from 0", NULL, NULL},
+	{"length", ARG_NUMBER, false, "number of bytes to read", NULL, NULL},
 	END,
 };
 
 static const struct arg_def media_args[] = {
 	PATH_OF("path", "absolute, or relative to the workspace"),
-	{"offset", ARG_NUMBER, false, "from this byte on, counted from 0", NULL, NULL},
-	{"length", ARG_NUMBER, false, "so many bytes", NULL, NULL},
+	{"offset", ARG_NUMBER, false, "first byte to read; bytes count from 0", NULL, NULL},
+	{"length", ARG_NUMBER, false, "number of bytes to read", NULL, NULL},
 	END,
 };
 
@@ -122,7 +122,7 @@ static const struct arg_def tree_args[] = {
 static const struct arg_def find_args[] = {
 	PATH_OF("path", "directory to search"),
 	{"pattern", ARG_PATH, true,
-		"glob over the name, or over the path where it has a slash: *.{c,h}, src/**/*.h",
+		"glob for the file name, or for the whole path if it contains a slash: *.{c,h}, src/**/*.h",
 		NULL, NULL},
 	{"excludePatterns", ARG_TEXTS, false, "patterns to leave out, in .gitignore syntax", NULL,
 		NULL},
@@ -378,8 +378,7 @@ static int tool_discover(struct call *c, struct err *e)
 const struct tool tool_table[] = {
 	{"read_text_file", MCP_FILES, HINT_READS | ANSWERS_FILES, DEED_FILE_READ, tool_read_text,
 		false, NULL, "Read a text file",
-		"The whole file, its head or tail, some of its lines, or bytes: at most 8 MiB at "
-		"once. Several files: read_multiple_files.",
+		"Returns the whole file, its first or last lines, a range of lines, or a range of bytes; at most 8 MiB per call. For several files use read_multiple_files.",
 		read_args},
 	{"read_file", MCP_FILES, HINT_READS | ANSWERS_FILES, DEED_FILE_READ, tool_read_text, false,
 		NULL, NULL, "", read_args},
@@ -437,9 +436,7 @@ const struct tool tool_table[] = {
 		"matches:array hits:integer matched_files:integer files:integer truncated:boolean "
 		"not_text:integer too_large:integer unreadable:integer gave_up_lines:integer",
 		"Search text in files",
-		"In parallel through a tree: path, line, column and the line's text. What was not "
-		"searched is counted: files that are not text, lines on which the pattern was given "
-		"up.",
+		"Searches files in parallel. Returns path, line number, column and the text of the line. Files that are not text, and lines on which the pattern exceeded its match limit, are counted.",
 		search_args},
 	{"transform_files", MCP_FILES, HINT_DESTROYS | HINT_LONG | ANSWERS_TRANSFORM,
 		DEED_FILE_TRANSFORM, tool_transform, true,
@@ -453,7 +450,7 @@ const struct tool tool_table[] = {
 		"files:integer directories:integer links:integer bytes:integer "
 		"special_left_out:integer",
 		"Copy a file or a tree",
-		"Links are copied as links; sockets and devices are left out and counted.",
+		"Symbolic links are copied as links. Sockets and devices are skipped and counted.",
 		copy_args},
 	{"delete_files", MCP_FILES, HINT_DESTROYS | HINT_LONG, DEED_FILE_DELETE, tool_delete, true,
 		"files:integer directories:integer", "Delete files and directories",
