@@ -630,6 +630,7 @@ static void make_links(struct copying *x)
  * directories may bar the way; NULL: up to the root of all.  -1: that cannot be found out. */
 static int lies_within(int inner, const struct stat *st, const struct stat *top)
 {
+	AS_PROCESS; /* directories above may be closed to the user we work as */
 	AUTO_CLOSE int at = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat here, before = {0};
 

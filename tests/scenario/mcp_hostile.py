@@ -400,6 +400,11 @@ def _():
         for path in ("q/kept", "q/kept/d", "q"):
             c.fails("delete_files", paths=[path], recursive=True)
             c.fails("move_file", source=path, destination="stolen")
+        # A directory above it that the agent has closed, so that nobody works a way up through it as the agent.
+        os.chmod(f"{WS}/q", 0o600)
+        c.fails("move_file", source="q", destination="stolen")
+        c.fails("delete_files", paths=["q"], recursive=True)
+        os.chmod(f"{WS}/q", 0o755)
         c.fails("create_directory", path="q/kept/made")
         c.fails("create_directory", path="q/kept/made/deep")
         c.fails("copy_files", source="q/near", destination="q/kept/near")

@@ -260,6 +260,26 @@ int path_parent(const struct files_root *r, const char *path, struct made *made,
 	return fd < 0 ? path_error(e, errno, "reach the directory of", path) : fd;
 }
 
+struct path_identity path_identity(void)
+{
+	struct path_identity was = {.uid = path_user(), .gid = path_group()};
+
+	was.changed = was.uid != geteuid() || was.gid != getegid();
+	if (was.changed) {
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+	return was;
+}
+
+void path_identity_end(struct path_identity *i)
+{
+	if (i->changed) {
+		setfsgid(i->gid);
+		setfsuid(i->uid);
+	}
+}
+
 bool path_is_fixed(const struct fixed_place *fixed, size_t n, const struct stat *st)
 {
 	for (size_t i = 0; i < n; i++)
@@ -273,22 +293,25 @@ static bool is_same_place(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* The next directory upwards, in place of *at; false: there is none, or it cannot be reached. */
-static bool climb(int *at, struct stat *st)
+/* The next directory upwards, in place of *at: 1; 0: there is none, -1: it cannot be reached. */
+static int climb_up_from(int *at, struct stat *st)
 {
 	struct stat before = *st;
 	int up = openat(*at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (up < 0)
-		return false;
+		return -1;
 	close(*at);
 	*at = up;
-	return fstat(up, st) == 0 && !is_same_place(st, &before);
+	if (fstat(up, st) < 0)
+		return -1;
+	return !is_same_place(st, &before);
 }
 
 int path_may_change(
 	const struct files_root *r, int dir, const char *leaf, const char *path, struct err *e)
 {
+	AS_PROCESS; /* what lies above may be closed to the user we work as */
 	struct stat top, st;
 	AUTO_CLOSE int at = -1;
 	bool fixed;
@@ -302,7 +325,7 @@ int path_may_change(
 		return path_error(e, errno, "reach the directory of", path);
 	while (!fixed && !(fixed = path_is_fixed(r->fixed, r->nfixed, &st)) &&
 		!is_same_place(&st, &top))
-		if (!climb(&at, &st))
+		if (climb_up_from(&at, &st) <= 0)
 			return err_set(e, ERR_REFUSED, "%.200s leads out of %.100s", path, r->name);
 	return fixed
 		? err_set(e, ERR_REFUSED, "%.200s cannot be changed: it is read-only here", path)
@@ -311,16 +334,19 @@ int path_may_change(
 
 bool path_holds_fixed(const struct files_root *r, const struct stat *st)
 {
+	AS_PROCESS;
+
 	for (size_t i = 0; i < r->nfixed; i++) {
 		AUTO_CLOSE int at = fcntl(r->fixed[i].fd, F_DUPFD_CLOEXEC, 0);
 		struct stat here;
+		int rc = 1;
 
 		if (at < 0 || fstat(at, &here) < 0)
 			return true; /* unknown */
-		do
-			if (is_same_place(&here, st))
-				return true;
-		while (climb(&at, &here));
+		while (rc > 0 && !is_same_place(&here, st))
+			rc = climb_up_from(&at, &here);
+		if (rc != 0)
+			return true; /* it does, or that cannot be seen */
 	}
 	return false;
 }

@@ -85,6 +85,19 @@ int path_may_change(
 bool path_holds_fixed(const struct files_root *r, const struct stat *st);
 bool path_is_fixed(const struct fixed_place *fixed, size_t n, const struct stat *st);
 
+/* What lies in the state directory belongs to the process, also while a thread works as the user of a container
+ * (setfsuid).  For the scope in which it stands. */
+struct path_identity {
+	uid_t uid;
+	gid_t gid;
+	bool changed;
+};
+struct path_identity path_identity(void);
+void path_identity_end(struct path_identity *i);
+#define AS_PROCESS                                                                            \
+	__attribute__((cleanup(path_identity_end), unused)) struct path_identity as_process = \
+		path_identity()
+
 /* Who this thread is to file systems: a server works as the user of a container (setfsuid). */
 uid_t path_user(void);
 gid_t path_group(void);

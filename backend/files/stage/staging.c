@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/random.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -27,26 +26,6 @@
 #define ENTRIES_MAX 1000 /* tries, while others come and go */
 #define OWNER "owner."
 #define NEW_OWNER "new." /* until it is locked */
-
-struct staging_identity staging_identity(void)
-{
-	struct staging_identity was = {.uid = path_user(), .gid = path_group()};
-
-	was.changed = was.uid != geteuid() || was.gid != getegid();
-	if (was.changed) {
-		setfsuid(geteuid());
-		setfsgid(getegid());
-	}
-	return was;
-}
-
-void staging_identity_end(struct staging_identity *i)
-{
-	if (i->changed) {
-		setfsgid(i->gid);
-		setfsuid(i->uid);
-	}
-}
 
 bool staging_is_ours(const char *name)
 {

@@ -62,19 +62,6 @@ char *staging_dir_name(char buf[STAGING_DIR_MAX], const char *id);
 /* The stage of `id`; -1 with errno where it is not there or not ours alone. */
 int staging_open_stage(const struct staging *s, const char *id);
 
-/* What lies in the state directory belongs to the process, also while a thread works as the user of a container
- * (setfsuid).  For the scope in which it stands. */
-struct staging_identity {
-	uid_t uid;
-	gid_t gid;
-	bool changed;
-};
-struct staging_identity staging_identity(void);
-void staging_identity_end(struct staging_identity *i);
-#define AS_PROCESS                                    \
-	__attribute__((cleanup(staging_identity_end), \
-		unused)) struct staging_identity as_process = staging_identity()
-
 /* How long to wait for a lock, and what may end the waiting. */
 struct patience {
 	int64_t until; /* clock_mono_ns */
