@@ -422,8 +422,8 @@ static const struct shape shape_overview = SHAPE(overview_fields);
 
 #define OF struct checkpoint_info
 static const struct field point_fields[] = {CHARS(name), UINT(serial), INT(made_ns), UINT(files),
-	UINT(dirs), UINT(others), UINT(bytes), UINT(stored), UINT(moving), UINT(gone),
-	UINT(mounts), UINT(unread), BOOL(synced), BOOL(damaged)};
+	UINT(dirs), UINT(others), UINT(bytes), UINT(stored), UINT(moving), UINT(gone), UINT(mounts),
+	UINT(unread), BOOL(synced), BOOL(damaged)};
 static const struct shape shape_point = SHAPE(point_fields);
 #undef OF
 
