@@ -655,7 +655,7 @@ void team_release(struct team *t)
 
 const struct agent_def *team_agent(const struct team *t, const char *id)
 {
-	for (size_t i = 0; i < t->nagents; i++)
+	for (size_t i = 0; t->agents && i < t->nagents; i++)
 		if (!strcmp(t->agents[i].id, id))
 			return &t->agents[i];
 	return NULL;

@@ -63,7 +63,7 @@ static void subscribe_logs(struct view *v)
 	c->logs.follow = !s->span.until_ns;
 	c->logs.span = s->span;
 	/* The history is shared among the containers. */
-	if (!s->span.tail)
+	if (!s->span.tail && s->nsources)
 		c->logs.span.tail = (int)((tail + (int64_t)s->nsources - 1) / (int64_t)s->nsources);
 	s->subscription = app_send(v->app, c);
 	s->ended = false;
