@@ -52,7 +52,7 @@ for promise in visible durable all; do
 		! compgen -G 'full/.berth*' >/dev/null
 	result $? "a full disk, promise $promise"
 done
-for i in $(seq 190); do : >"full/i$i" || break; done 2>/dev/null
+for i in $(seq 300); do : >"full/i$i" || break; done 2>/dev/null
 "$BERTH" files write --root full --from from --promise all f1 2>&1 | grep -q "No space left"
 result $? 'no inode left'
 umount full

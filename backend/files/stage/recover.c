@@ -105,7 +105,9 @@ static void bury_owner(struct staging *s, const char *name)
 	if (!staging_id_of(name, id) || strcmp(id, s->id) == 0 || !staging_is_unlocked(s, name) ||
 		has_record(s, id))
 		return;
-	remove_tree(s, s->top, staging_dir_name(dir, id), NULL, &t);
+	/* A new one may have become an owner since it was listed: its directory is not looked at. */
+	if (staging_is_owner(name))
+		remove_tree(s, s->top, staging_dir_name(dir, id), NULL, &t);
 	if (t.errors == 0)
 		unlink_owner(s, name);
 }

@@ -248,6 +248,11 @@ bool staging_is_dead(struct staging *s, const char *id)
 	return staging_is_unlocked(s, name);
 }
 
+bool staging_is_owner(const char *name)
+{
+	return strncmp(name, OWNER, strlen(OWNER)) == 0;
+}
+
 bool staging_id_of(const char *name, char id[STAGING_ID_LEN + 1])
 {
 	static const char *const prefixes[] = {OWNER, NEW_OWNER, ""};

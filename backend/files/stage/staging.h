@@ -95,6 +95,8 @@ int staging_lock_all(struct staging *s, const struct patience *p, struct err *e)
 /* The process that `id` stands for is gone; and whether nobody holds this file of the state directory. */
 bool staging_is_dead(struct staging *s, const char *id);
 bool staging_is_unlocked(struct staging *s, const char *name);
+/* A file "owner.ID": its process may have a directory in the tree.  One that is still "new.ID" has none. */
+bool staging_is_owner(const char *name);
 /* The id of a file in the state directory, "owner.ID" or "ID.N"; false: it has none. */
 bool staging_id_of(const char *name, char id[STAGING_ID_LEN + 1]);
 uint64_t staging_key(const struct stat *dir, const char *leaf);
