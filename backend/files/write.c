@@ -416,6 +416,8 @@ static int prepare_batch(struct batch *b, struct err *e)
 	}
 	if (refuse_stopped(b, e) < 0)
 		return -1;
+	if (b->o->promise != FILES_VISIBLE)
+		b->staging->durable = true;
 	b->sync_fd = openat(b->staging->stage, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->sync_fd < 0)
 		return err_sys(e, errno, "cannot prepare a change in %s", b->root->name);

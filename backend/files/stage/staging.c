@@ -510,7 +510,9 @@ static void staging_close(struct staging *s)
 	if (s->dir >= 0) {
 		AS_PROCESS;
 
-		/* The owner's file tells the next change of a stage that stays. */
+		/* The owner's file tells the next change of a stage that stays, or that a power failure would bring back. */
+		if (s->durable && s->owner >= 0 && fsync(s->top) < 0)
+			s->stage_stays = true;
 		snprintf(name, sizeof name, OWNER "%s", s->id);
 		if (!s->stage_stays && s->owner >= 0)
 			unlinkat(s->dir, name, 0);

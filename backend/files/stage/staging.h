@@ -41,6 +41,8 @@ struct staging {
 	int stage;            /* .berth-ID: there while it has users */
 	unsigned stage_users; /* under lock */
 	bool stage_stays;     /* it could not be removed; under lock */
+	_Atomic bool
+		durable; /* a change was to survive a power failure: so must the stage's removal */
 	pthread_mutex_t lock;
 	int dir, journal, notes; /* in the state directory; -1: it cannot be written */
 	int held;                /* the lock file, with its last byte locked */
