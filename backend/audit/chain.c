@@ -195,7 +195,7 @@ static bool has_next_segment(struct chain *c)
 static int look_again(struct chain *c, struct err *e)
 {
 	char raw[HEAD_SIZE];
-	ssize_t n = audit_pread_all(c->headfd, raw, sizeof raw, 0);
+	ssize_t n = file_fill_at(c->headfd, raw, sizeof raw, 0);
 	struct head now;
 
 	if (n < 0)

@@ -13,6 +13,7 @@
 #include <berth/arena.h>
 #include <berth/check.h>
 #include <berth/clock.h>
+#include <berth/file.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/spawn.h>
@@ -86,7 +87,8 @@ static int write_bundle(
 	if (source_open(&src, dir, e) < 0)
 		return -1;
 	ret = copy_lines(&src, fd, records, key, e);
-	*ret_moved = ret < 0 && source_moved(&src, dir);
+	/* A segment that is gone; what else fails would fail again. */
+	*ret_moved = ret < 0 && e->sys == ENOENT && source_moved(&src, dir);
 	if (ret == 0) {
 		source_bundle_line(first, key[0] ? key : "0", &src.head);
 		if (audit_pwrite_all(&audit_sys_real, fd, first, sizeof first, 0) < 0 ||
@@ -136,11 +138,11 @@ static int read_log_head(int fd, const char *path, struct head *ret, bool *ret_e
 
 	*ret_empty = false;
 	for (int i = 0; i < 100; i++)
-		if (audit_pread_all(fd, raw, sizeof raw, 0) == HEAD_SIZE && head_parse(raw, ret))
+		if (file_fill_at(fd, raw, sizeof raw, 0) == HEAD_SIZE && head_parse(raw, ret))
 			return 0;
 	if (head_lock(fd, false, HEAD_WAIT_MS, e) < 0)
 		return -1;
-	n = audit_pread_all(fd, raw, sizeof raw, 0);
+	n = file_fill_at(fd, raw, sizeof raw, 0);
 	head_unlock(fd);
 	if (n == HEAD_SIZE && head_parse(raw, ret))
 		return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -152,7 +153,7 @@ static int build_index(int dir, const struct segment *s, struct index *x, struct
 		return err_sys(e, errno, "Cannot open the audit log's segment %s", name);
 	x->size = s->size;
 	for (;;) {
-		ssize_t n = audit_pread_all(fd, buf + len, READ, (off_t)(offset + len));
+		ssize_t n = file_fill_at(fd, buf + len, READ, (off_t)(offset + len));
 		char *line = buf, *end;
 
 		if (n < 0)
@@ -185,14 +186,14 @@ static bool read_kept(int dir, const struct segment *s, struct index *x)
 	struct header h;
 	size_t bytes;
 
-	if (fd < 0 || audit_pread_all(fd, &h, sizeof h, 0) != sizeof h || h.magic != MAGIC ||
+	if (fd < 0 || file_fill_at(fd, &h, sizeof h, 0) != sizeof h || h.magic != MAGIC ||
 		h.size != s->size || h.n > s->size / INDEX_STRIDE + 1)
 		return false;
 	bytes = h.n * sizeof *x->v;
 	x->v = xmalloc(bytes);
 	x->n = h.n;
 	x->size = h.size;
-	if (audit_pread_all(fd, x->v, bytes, sizeof h) != (ssize_t)bytes ||
+	if (file_fill_at(fd, x->v, bytes, sizeof h) != (ssize_t)bytes ||
 		sum_of(x->v, x->n) != h.sum)
 		return false;
 	for (size_t i = 0; i < x->n; i++)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 struct slot {
@@ -24,7 +25,7 @@ static bool is_slot_filled(const struct slot *s)
 
 static bool read_slots(int fd, struct slot slots[KEYS_SLOTS])
 {
-	ssize_t n = audit_pread_all(fd, slots, KEYS_SLOTS * sizeof *slots, 0);
+	ssize_t n = file_fill_at(fd, slots, KEYS_SLOTS * sizeof *slots, 0);
 
 	return n == KEYS_SLOTS * sizeof *slots;
 }

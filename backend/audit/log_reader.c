@@ -9,6 +9,7 @@
 #include <berth/audit.h>
 #include <berth/arena.h>
 #include <berth/check.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/policy.h>
 
@@ -245,7 +246,7 @@ static int block_back(struct audit_reader *r, size_t max, size_t *found, size_t 
 
 	if (open_segment(r, r->older.seg, e) < 0)
 		return -1;
-	if (audit_pread_all(r->fd, r->block, want, (off_t)base) != (ssize_t)want)
+	if (file_fill_at(r->fd, r->block, want, (off_t)base) != (ssize_t)want)
 		return err_set(
 			e, ERR_FAILED, "The audit log shrank while it was being read; verify it.");
 	*read += want;
@@ -339,7 +340,7 @@ static int block_on(struct audit_reader *r, size_t max, size_t *found, size_t *r
 
 	if (open_segment(r, r->newer.seg, e) < 0)
 		return -1;
-	n = audit_pread_all(r->fd, r->block, BLOCK, (off_t)r->newer.offset);
+	n = file_fill_at(r->fd, r->block, BLOCK, (off_t)r->newer.offset);
 	if (n < 0)
 		return err_sys(e, errno, "Cannot read the audit log");
 	*read += (size_t)n;

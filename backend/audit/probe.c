@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 static int write_and_read(const struct chain *c, struct err *e)
@@ -21,7 +22,7 @@ static int write_and_read(const struct chain *c, struct err *e)
 		return err_sys(e, errno, "Cannot make a file beside the audit log in %s", c->path);
 	if (audit_pwrite_all(c->sys, fd, out, sizeof out, 0) < 0 || fdatasync(fd) < 0)
 		err_sys(e, errno, "Cannot write beside the audit log in %s", c->path);
-	else if (audit_pread_all(fd, in, sizeof in, 0) != sizeof in || memcmp(in, out, sizeof in))
+	else if (file_fill_at(fd, in, sizeof in, 0) != sizeof in || memcmp(in, out, sizeof in))
 		err_set(e, ERR_FAILED, "A file written in %s does not read back as written.",
 			c->path);
 	else
@@ -41,7 +42,7 @@ static int write_head(struct chain *c, struct err *e)
 	if (chain_sync(c, e) == 0) {
 		if (c->low)
 			chain_full(c, e);
-		else if (c->dirty || audit_pread_all(c->headfd, raw, sizeof raw, 0) != HEAD_SIZE ||
+		else if (c->dirty || file_fill_at(c->headfd, raw, sizeof raw, 0) != HEAD_SIZE ||
 			memcmp(raw, c->raw, sizeof raw))
 			err_set(e, ERR_FAILED, "The head of the audit log in %s cannot be written.",
 				c->path);

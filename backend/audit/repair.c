@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <berth/arena.h>
+#include <berth/file.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
 
@@ -95,7 +96,7 @@ static int walk_on(struct chain *c, struct walk *w, struct err *e)
 	AUTO_FREE char *block = xmalloc(BLOCK);
 
 	for (;;) {
-		ssize_t n = audit_pread_all(c->segfd, block, BLOCK, (off_t)w->h->offset);
+		ssize_t n = file_fill_at(c->segfd, block, BLOCK, (off_t)w->h->offset);
 		char *line = block, *newline;
 
 		if (n < 0)
@@ -142,7 +143,7 @@ static int set_torn_aside(struct chain *c, uint64_t size, struct torn *torn, str
 	uint8_t hash[SEAL_HASH];
 	AUTO_CLOSE int fd = -1;
 
-	if (audit_pread_all(c->segfd, bytes, kept, (off_t)c->head.offset) != (ssize_t)kept)
+	if (file_fill_at(c->segfd, bytes, kept, (off_t)c->head.offset) != (ssize_t)kept)
 		return err_sys(e, errno, "Cannot read the audit log in %s", c->path);
 	snprintf(torn->kept_as, sizeof torn->kept_as, "torn-%020" PRIu64, c->head.seq + 1);
 	fd = c->sys->openat(

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/hex.h>
 
 #include "audit/record.h"
@@ -39,7 +40,7 @@ static int open_bundle(struct source *s, const char *path, struct err *e)
 	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (s->fd < 0 || fstat(s->fd, &st) < 0)
 		return err_sys(e, errno, "Cannot open %s", path);
-	if (audit_pread_all(s->fd, line, SOURCE_BUNDLE_LINE, 0) != SOURCE_BUNDLE_LINE ||
+	if (file_fill_at(s->fd, line, SOURCE_BUNDLE_LINE, 0) != SOURCE_BUNDLE_LINE ||
 		line[SOURCE_BUNDLE_LINE - 1] != '\n' ||
 		sscanf(line,
 			"{\"berth_audit_bundle\":1,\"first_key\":\"%64[0-9a-f]\",\"head_seq\":%" SCNu64
@@ -71,7 +72,7 @@ static int open_directory(struct source *s, struct err *e)
 		return -1;
 	ret = segments_list(s->dir, &s->segs, e);
 	if (fd >= 0) {
-		ssize_t n = audit_pread_all(fd, raw, sizeof raw, 0);
+		ssize_t n = file_fill_at(fd, raw, sizeof raw, 0);
 
 		s->has_head = n == HEAD_SIZE && head_parse(raw, &s->head);
 		begun = n != 0 || faccessat(s->dir, "key", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -171,7 +172,7 @@ static ssize_t fill_source(struct source *s, struct err *e)
 	room = BUFFER - s->len;
 	if (s->dir >= 0 && room > base - s->offset)
 		room = (size_t)(base - s->offset);
-	n = audit_pread_all(s->fd, s->buf + s->len, room, (off_t)s->offset);
+	n = file_fill_at(s->fd, s->buf + s->len, room, (off_t)s->offset);
 	if (n < 0)
 		return err_sys(e, errno, "Cannot read the audit log");
 	s->offset += (uint64_t)n;

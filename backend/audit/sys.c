@@ -54,22 +54,3 @@ int audit_pwrite_all(const struct audit_sys *s, int fd, const void *bytes, size_
 	}
 	return 0;
 }
-
-ssize_t audit_pread_all(int fd, void *bytes, size_t n, off_t at)
-{
-	char *p = bytes;
-	size_t got = 0;
-
-	while (got < n) {
-		ssize_t r = pread(fd, p + got, n - got, at + (off_t)got);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -1;
-		if (r == 0)
-			break;
-		got += (size_t)r;
-	}
-	return (ssize_t)got;
-}

@@ -24,7 +24,5 @@ extern const struct audit_sys audit_sys_real;
 
 /* All of it, or -1 with errno. */
 int audit_pwrite_all(const struct audit_sys *s, int fd, const void *bytes, size_t n, off_t at);
-/* Read until n bytes or the end; -1 with errno. */
-ssize_t audit_pread_all(int fd, void *bytes, size_t n, off_t at);
 
 #endif

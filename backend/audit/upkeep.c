@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <berth/arena.h>
+#include <berth/file.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
 
@@ -198,7 +199,7 @@ static int last_record(struct chain *c, const struct segment *s, struct arena *m
 	AUTO_CLOSE int fd = openat(c->dir, segment_name(name, s->first),
 		O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-	if (fd < 0 || audit_pread_all(fd, text, want, (off_t)(s->size - want)) != (ssize_t)want)
+	if (fd < 0 || file_fill_at(fd, text, want, (off_t)(s->size - want)) != (ssize_t)want)
 		return err_sys(e, errno, "Cannot read the audit log's segment %s", name);
 	line = want > 1 && text[want - 1] == '\n' ? memrchr(text, '\n', want - 1) : NULL;
 	line = line ? line + 1 : text;
@@ -275,7 +276,7 @@ static bool begins_with(struct chain *c, const struct segment *s, enum deed deed
 	char name[SEGMENT_NAME], *line = text, *newline;
 	AUTO_CLOSE int fd = openat(c->dir, segment_name(name, s->first),
 		O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : audit_pread_all(fd, text, BEGINNING, 0);
+	ssize_t n = fd < 0 ? -1 : file_fill_at(fd, text, BEGINNING, 0);
 
 	while (n > 0 && (newline = memchr(line, '\n', (size_t)(text + n - line)))) {
 		size_t len = (size_t)(newline - line);

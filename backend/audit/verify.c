@@ -1,6 +1,7 @@
 /* verify.c - is the log what was written?  The first thing that is wrong, and what it is. */
 #include "audit/audit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -460,7 +461,9 @@ static int verify_once(
 	ret->bytes = c.src.done;
 	hex_digits(ret->head, c.hash, SEAL_HASH);
 	arena_release(&c.mem);
-	*ret_moved = (failed || ret->fault != AUDIT_CLEAN) && source_moved(&c.src, what->path);
+	/* A segment that is gone; what else cannot be read would not be the next time. */
+	*ret_moved = (failed ? e->sys == ENOENT : ret->fault != AUDIT_CLEAN) &&
+		source_moved(&c.src, what->path);
 	source_close(&c.src);
 	return failed;
 }

@@ -47,6 +47,25 @@ ssize_t file_fill(int fd, void *buf, size_t cap)
 	return (ssize_t)n;
 }
 
+ssize_t file_fill_at(int fd, void *buf, size_t cap, off_t at)
+{
+	char *to = buf;
+	size_t n = 0;
+
+	while (n < cap) {
+		ssize_t got = pread(fd, to + n, cap - n, at + (off_t)n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
 static int refuse_file(const char *name, int errnum, size_t most, struct err *e)
 {
 	char shown[256];

@@ -163,10 +163,14 @@ int state_dir(char *buf, size_t cap, struct err *e)
 	return make_own_dir(buf, 022, e) < 0 ? -1 : hold_dir(held.state, buf);
 }
 
+int data_dir_path(char *buf, size_t cap, struct err *e)
+{
+	return home_based(buf, cap, "XDG_DATA_HOME", ".local/share", e);
+}
+
 int data_dir(char *buf, size_t cap, struct err *e)
 {
-	if (home_based(buf, cap, "XDG_DATA_HOME", ".local/share", e) < 0 ||
-		make_path_parents(buf, e) < 0)
+	if (data_dir_path(buf, cap, e) < 0 || make_path_parents(buf, e) < 0)
 		return -1;
 	return make_own_dir(buf, 022, e);
 }

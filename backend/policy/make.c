@@ -33,7 +33,7 @@ void policy_copy(struct policy *to, const struct policy *from, struct arena *mem
 	*to = (struct policy){from->read_only, arena_strdup(mem, from->read_only_by),
 		copy_kept(mem, &from->keep), from->nhosts, hosts,
 		copy_patterns(mem, from->private_dirs.n, from->private_dirs.v), from->unrecorded,
-		from->data_dir ? arena_strdup(mem, from->data_dir) : NULL};
+		arena_strdup(mem, from->data_dir)};
 }
 
 static struct policy_protected make_protected(const struct text_list *names,
@@ -76,6 +76,6 @@ void policy_from_settings(struct policy *ret, const struct settings *s, struct a
 		if (dirs[i](path, sizeof path, NULL) == 0)
 			own[ret->private_dirs.n++] = arena_strdup(mem, path);
 	ret->private_dirs.v = own;
-	if (data_dir(path, sizeof path, NULL) == 0)
+	if (data_dir_path(path, sizeof path, NULL) == 0)
 		ret->data_dir = arena_strdup(mem, path);
 }

@@ -20,6 +20,8 @@ int file_open(int dir, const char *path, int flags);
 
 /* From where `fd` is to its end, at most `cap` bytes; how many, or -1 with errno. */
 ssize_t file_fill(int fd, void *buf, size_t cap);
+/* The same from `at` on; where the descriptor stands does not change. */
+ssize_t file_fill_at(int fd, void *buf, size_t cap, off_t at);
 
 /* As a str, behind what `ret` holds: all of a regular file of at most `most` bytes.  -1 with errno: EINVAL
  * not a regular file, EFBIG longer; the error's kind is ERR_SYS or ERR_CONFIG. */

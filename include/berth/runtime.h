@@ -28,6 +28,7 @@
 int runtime_dir(char *buf, size_t cap, struct err *e);
 int state_dir(char *buf, size_t cap, struct err *e);
 int data_dir(char *buf, size_t cap, struct err *e);
+int data_dir_path(char *buf, size_t cap, struct err *e); /* where it is, or would be; not made */
 int config_dir(char *buf, size_t cap, struct err *e);
 /* Of all workspaces, below data_dir; not made. */
 int workspaces_dir(char *buf, size_t cap, struct err *e);

@@ -150,7 +150,8 @@ static void print_audit_state(FILE *out, const struct report *r)
 	fill(out, "audit", SLOT_TEXT("class", v->fault == AUDIT_CLEAN ? "good" : "bad"),
 		SLOT_TEXT(
 			"state", v->fault == AUDIT_CLEAN ? "verified" : audit_fault_name(v->fault)),
-		SLOT_TEXT("sentence", sentence.s), SLOT_TEXT("head", v->head));
+		SLOT_TEXT("sentence", v->fault == AUDIT_CLEAN ? sentence.s : v->sentence),
+		SLOT_TEXT("head", v->head));
 }
 
 static void print_reported_agents(FILE *out, const struct report *r)
