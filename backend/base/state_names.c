@@ -8,6 +8,11 @@ static const char *pick_word(const char *const *words, size_t n, size_t i)
 	return i < n ? words[i] : "unknown";
 }
 
+bool container_is_up(enum container_state s)
+{
+	return s == CONTAINER_RUNNING || s == CONTAINER_PAUSED || s == CONTAINER_RESTARTING;
+}
+
 const char *container_state_name(enum container_state s)
 {
 	static const char *const words[] = {"created", "running", "paused", "restarting",

@@ -201,6 +201,22 @@ static struct audit_record record_of_item(const struct running *r, const struct 
 		.nparams = 2};
 }
 
+void clean_refused(struct clean_host *h, const struct clean_plan *p, const struct clean_item *it,
+	const struct err *why)
+{
+	const struct key_value kv[] = {{"endpoint", p->endpoint, false}};
+	const struct audit_record r = {.deed = clean_deed(it->type),
+		.engine = h->at.recorder.engine,
+		.target_type = clean_type_name(it->type),
+		.target = it->id,
+		.name = it->name,
+		.params = kv,
+		.nparams = COUNT(kv),
+		.duration_us = -1};
+
+	record_event(&h->at.recorder, &r, why);
+}
+
 typedef int clean_fn(struct worker *k, const struct clean_item *it, struct err *e);
 
 struct cleaning_act {

@@ -84,9 +84,8 @@ static void add_users(struct holding_look *k, struct holding *h)
 		const struct seen_container *c = &k->w.container[i];
 
 		if (is_user(k, c, h, &address))
-			user[h->nusers++] = (struct holding_user){c->id, c->name, address,
-				c->state == CONTAINER_RUNNING || c->state == CONTAINER_PAUSED ||
-					c->state == CONTAINER_RESTARTING};
+			user[h->nusers++] = (struct holding_user){
+				c->id, c->name, address, container_is_up(c->state)};
 	}
 	h->users = user;
 }

@@ -199,11 +199,6 @@ static const char *status_of(struct planning *g, const struct seen_container *c)
 	return text;
 }
 
-static bool is_up(enum container_state s)
-{
-	return s == CONTAINER_RUNNING || s == CONTAINER_PAUSED || s == CONTAINER_RESTARTING;
-}
-
 static void plan_container(struct planning *g, size_t i)
 {
 	const struct seen_container *c = &g->w->container[i];
@@ -213,14 +208,14 @@ static void plan_container(struct planning *g, size_t i)
 	/* The packages installed in it are in it: offered, and the person's to mark. */
 	bool waits = ours && why == CLEAN_EXITED;
 	/* A lost record must not cost an agent that works. */
-	bool lives = why == CLEAN_SESSION_ENDED && is_up(c->state);
+	bool lives = why == CLEAN_SESSION_ENDED && container_is_up(c->state);
 
 	if (!it)
 		return;
 	it->id = c->id;
 	it->name = c->name;
 	it->foreign = !ours;
-	it->running = is_up(c->state);
+	it->running = container_is_up(c->state);
 	it->owner = rules_owner(g->mem, ours, c->labels, c->nlabels);
 	it->why = arena_printf(g->mem,
 		waits           ? "%s; its session goes on until `berth down`"
@@ -460,7 +455,8 @@ static const struct seen_container *find_holder(
 						: list_has(c->networks, c->nnetworks, id) ||
 				list_has(c->networks, c->nnetworks, name);
 
-		if (uses && (!found || (is_up(c->state) && !is_up(found->state))))
+		if (uses &&
+			(!found || (container_is_up(c->state) && !container_is_up(found->state))))
 			found = c;
 	}
 	return found;
@@ -487,7 +483,7 @@ static void add_chosen(struct planning *g, const struct clean_item *what, const 
 		it->keep = lived;
 	else if (user)
 		it->keep = arena_printf(g->mem, "the container %s%s has it", user->name,
-			is_up(user->state) ? "" : ", which is stopped,");
+			container_is_up(user->state) ? "" : ", which is stopped,");
 	else if (!it->foreign && g->w->making)
 		it->keep = "an agent is being brought up at this moment; try again";
 	else

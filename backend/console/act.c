@@ -19,7 +19,6 @@
 #include <berth/undo.h>
 
 #define ACTS_AT_ONCE 8
-#define NO_GRACE (-2) /* the container's own is not known */
 
 struct act_item {
 	struct act_batch *batch;
@@ -172,15 +171,20 @@ static void on_act_done(void *ctx, const struct err *err)
 	act_pump(batch);
 }
 
-static void ask_for_act(struct act_item *it, int own_grace)
+static struct engine_call *ask_for_act(struct act_item *it)
 {
 	const struct act_batch *batch = it->batch;
-	struct engine_call *c;
 
-	c = engine_act(it->at->engine, batch->act, it->id, batch->force, batch->volumes,
+	return engine_act(it->at->engine, batch->act, it->id, batch->force, batch->volumes,
 		batch->act == ACT_KILL ? batch->signal : batch->timeout_s, on_act_done, it);
-	if (own_grace != NO_GRACE)
-		engine_act_grace(c, own_grace);
+}
+
+static bool is_too_late(const struct act_item *it, struct err *e)
+{
+	if (!it->batch->b->stopping && it->at->engine)
+		return false;
+	err_set(e, ERR_CANCELLED, "berth ended before %s was requested.", act_name(it->batch->act));
+	return true;
 }
 
 /* Its own time to stop, before it is asked to: how long the engine may take depends on that.  One that does not answer here
@@ -195,12 +199,13 @@ static void on_stop_look(void *ctx, const struct engine_container *k, const char
 	(void)n;
 	if (err && (err->kind == ERR_TIMEOUT || err->kind == ERR_UNREACHABLE)) {
 		on_act_done(it, err);
-	} else if (it->batch->b->stopping || !it->at->engine) {
-		err_set(&e, ERR_CANCELLED, "berth ended before %s was requested.",
-			act_name(it->batch->act));
+	} else if (is_too_late(it, &e)) {
 		on_act_done(it, &e);
 	} else {
-		ask_for_act(it, err ? NO_GRACE : k->stop_timeout_s);
+		struct engine_call *c = ask_for_act(it);
+
+		if (!err)
+			engine_act_grace(c, k->stop_timeout_s);
 	}
 }
 
@@ -215,12 +220,10 @@ static void on_last_look(void *ctx, const struct engine_container *k, const char
 	if (!err)
 		undo_keep(
 			it->at->endpoint.url, it->engine + strlen(it->at->prefix), it->id, json, n);
-	if (it->batch->b->stopping || !it->at->engine) {
-		err_set(&e, ERR_CANCELLED, "berth ended before remove was requested.");
+	if (is_too_late(it, &e))
 		on_act_done(it, &e);
-		return;
-	}
-	ask_for_act(it, NO_GRACE);
+	else
+		ask_for_act(it);
 }
 
 /* The intent is on disk, or it is known why it is not. */
@@ -231,21 +234,16 @@ static void on_act_intent(void *ctx, const struct err *err)
 	struct backend *b = batch->b;
 	struct err e = ERR_INIT;
 
-	if (!err && (b->stopping || !it->at->engine)) {
-		err_set(&e, ERR_CANCELLED, "berth ended before %s was requested.",
-			act_name(batch->act));
+	if (!err && is_too_late(it, &e))
 		err = &e;
-	}
-	if (!err && batch->act == ACT_REMOVE) {
-		engine_inspect(it->at->engine, it->id, on_last_look, it);
-		return;
-	}
-	if (!err && batch->timeout_s < 0 && (batch->act == ACT_STOP || batch->act == ACT_RESTART)) {
-		engine_inspect(it->at->engine, it->id, on_stop_look, it);
-		return;
-	}
 	if (!err) {
-		ask_for_act(it, NO_GRACE);
+		if (batch->act == ACT_REMOVE)
+			engine_inspect(it->at->engine, it->id, on_last_look, it);
+		else if (batch->timeout_s < 0 &&
+			(batch->act == ACT_STOP || batch->act == ACT_RESTART))
+			engine_inspect(it->at->engine, it->id, on_stop_look, it);
+		else
+			ask_for_act(it);
 		return;
 	}
 	gate_end(it->passage, err);

@@ -47,9 +47,7 @@ bool log_place_take(struct log_place *p, const struct log_line *line)
 		return false;
 	}
 	p->skip = 0;
-	if (line->wall_ns != p->last_ns)
-		p->nkeys = 0;
-	if (p->nkeys == LOG_ALIKE_MAX)
+	if (line->wall_ns != p->last_ns || p->nkeys == LOG_ALIKE_MAX)
 		p->nkeys = 0;
 	p->key[p->nkeys++] = key;
 	p->last = key;

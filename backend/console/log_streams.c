@@ -324,11 +324,6 @@ static void open_source(struct source *src, bool tty, int64_t started_wall_ms, b
 
 /* ---- what has become of a container, asked for by itself: no row tells it, or none does for sure */
 
-static bool is_alive(enum container_state s)
-{
-	return s == CONTAINER_RUNNING || s == CONTAINER_PAUSED || s == CONTAINER_RESTARTING;
-}
-
 /* Its stream ended: is it at its end, or does it go on? */
 static void judge_source(struct source *src, const struct engine_container *c)
 {
@@ -337,9 +332,9 @@ static void judge_source(struct source *src, const struct engine_container *c)
 
 	if (c->state == CONTAINER_RESTARTING && !anew)
 		src->closed_ns = now;
-	else if (anew || (is_alive(c->state) && now - src->opened_ns > REOPEN_NS))
+	else if (anew || (container_is_up(c->state) && now - src->opened_ns > REOPEN_NS))
 		open_source(src, c->tty, c->started_wall_ms, true);
-	else if (!is_alive(c->state) && now - src->closed_ns > RESTART_NS)
+	else if (!container_is_up(c->state) && now - src->closed_ns > RESTART_NS)
 		end_source(src, NULL);
 }
 
@@ -360,7 +355,7 @@ static void on_source_look(void *ctx, const struct engine_container *c, const ch
 	else if (err && (!s->follow || s->until_ended || !is_passing(err)))
 		end_source(src, err);
 	else if (!err && !src->opened)
-		open_source(src, c->tty, c->started_wall_ms, is_alive(c->state));
+		open_source(src, c->tty, c->started_wall_ms, container_is_up(c->state));
 	else if (!err)
 		judge_source(src, c);
 	end_subscription(s);
@@ -386,8 +381,8 @@ void logs_row(struct site *at, const struct row *r)
 			/* What a stopped one has to tell it tells once, each run. */
 			if (!src->opened || row_runs(r) ||
 				r->c.started_wall_ms != src->started_wall_ms)
-				open_source(
-					src, r->tty, r->c.started_wall_ms, is_alive(r->c.state));
+				open_source(src, r->tty, r->c.started_wall_ms,
+					container_is_up(r->c.state));
 		}
 	}
 }
@@ -407,8 +402,8 @@ static bool is_silent(const struct source *src, int64_t now)
 
 	if (!src->call || s->b->paused || src->slowed || (s->follow && !s->until_ended))
 		return false;
-	return src->answered ? !s->follow && now - src->heard_ns > SILENT_NS
-			     : now - src->opened_ns > ANSWER_NS;
+	return now - src->heard_ns > (src->answered ? SILENT_NS : ANSWER_NS) &&
+		!(src->answered && s->follow);
 }
 
 static void pulse_source(struct source *src, int64_t now)
@@ -519,7 +514,7 @@ void logs_subscribe(struct backend *b, const struct command *c)
 		else if (recording_may_read(b, NULL) < 0)
 			end_unreadable(src, "is not read, because that cannot be recorded.");
 		else if (r->inspected)
-			open_source(src, r->tty, r->c.started_wall_ms, is_alive(r->c.state));
+			open_source(src, r->tty, r->c.started_wall_ms, container_is_up(r->c.state));
 		else
 			ask_of_source(src);
 	}

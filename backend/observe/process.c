@@ -137,6 +137,8 @@ static bool read_process(struct process_list *l, int pid, int64_t now, struct pr
 	return true;
 }
 
+#define GROUP_TEXT ((size_t)PROCESSES_MAX * 12) /* a line for each */
+
 /* A reading of all groups of a container. */
 struct group_walk {
 	struct process_list *l;
@@ -144,6 +146,7 @@ struct group_walk {
 	int64_t now;
 	size_t groups;       /* so far */
 	char path[PATH_MAX]; /* of the present one */
+	char *text;          /* what it lists */
 };
 
 /* One that moves from group to group meanwhile is listed once. */
@@ -157,16 +160,14 @@ static bool is_pid_listed(const struct process_list *l, uint64_t pid)
 
 static void read_group(struct group_walk *g, size_t len)
 {
-	static const size_t per_line = 12;
-	char *buf = xmalloc(PROCESSES_MAX * per_line);
 	struct process_list *l = g->l;
-	const char *p = buf, *end;
+	const char *p = g->text, *end;
 	uint64_t pid;
 	ssize_t n;
 
 	snprintf(g->path + len, sizeof g->path - len, "/cgroup.procs");
-	n = file_text(g->path, buf, PROCESSES_MAX * per_line);
-	end = buf + (n > 0 ? n : 0);
+	n = file_text(g->path, g->text, GROUP_TEXT);
+	end = g->text + (n > 0 ? n : 0);
 	while (p < end && l->n < PROCESSES_MAX && (p = scan_u64(p, end, &pid))) {
 		while (p < end && *p == '\n')
 			p++;
@@ -174,7 +175,6 @@ static void read_group(struct group_walk *g, size_t len)
 			read_process(l, (int)pid, g->now, &l->process[l->n], &g->seen[l->n]))
 			l->n++;
 	}
-	free(buf);
 }
 
 /* A group and those below it: what runs in a container may make some (systemd, an engine of its own), and docker's
@@ -215,6 +215,7 @@ static void read_processes(struct process_list *l, const char *dir)
 	struct group_walk g = {.l = l, .now = clock_mono_ns()};
 	int len = snprintf(g.path, sizeof g.path, "%s", dir);
 
+	g.text = xmalloc(GROUP_TEXT);
 	g.seen = xcalloc(PROCESSES_MAX, sizeof *g.seen);
 	l->process = arena_array(&l->mem, PROCESSES_MAX, sizeof *l->process);
 	read_groups(&g, (size_t)len, 0);
@@ -222,6 +223,7 @@ static void read_processes(struct process_list *l, const char *dir)
 	l->nseen = l->n;
 	memcpy(l->seen, g.seen, l->n * sizeof *g.seen);
 	free(g.seen);
+	free(g.text);
 	qsort(l->process, l->n, sizeof *l->process, by_pid);
 }
 

@@ -34,16 +34,14 @@ static const char *bare_name(const cJSON *one)
 	return name + (*name == '/');
 }
 
-/* As tui/cli/chosen.c ranks them: what only calls itself the agent does not hide what berth made. */
 static int rank_of(const struct exec_target *t, const cJSON *one)
 {
 	const cJSON *labels = ejson_get(one, "Labels");
+	bool made = own_made(t->at.info.id, bare_name(one), ejson_string(one, "Id"),
+		ejson_string(labels, "berth.session"), ejson_string(labels, "berth.proof"));
 
-	return 1 + !strcmp(ejson_string(one, "State"), "running") +
-		2 * !strcmp(ejson_string(labels, "berth.role"), "agent") +
-		4 *
-		own_made(t->at.info.id, bare_name(one), ejson_string(one, "Id"),
-			ejson_string(labels, "berth.session"), ejson_string(labels, "berth.proof"));
+	return agents_rank(!strcmp(ejson_string(one, "State"), "running"),
+		ejson_string(labels, "berth.role"), made);
 }
 
 static int refuse_two(
@@ -81,10 +79,12 @@ static int find_agent(
 		return -1;
 	cJSON_ArrayForEach(one, *list)
 	{
-		int rank = rank_of(t, one);
+		int rank;
 
-		if (strcmp(ejson_string(ejson_get(one, "Labels"), "berth.agent"), agent) != 0 ||
-			rank < best)
+		if (strcmp(ejson_string(ejson_get(one, "Labels"), "berth.agent"), agent) != 0)
+			continue;
+		rank = rank_of(t, one);
+		if (rank < best)
 			continue;
 		other = rank == best ? *ret : NULL;
 		*ret = one;
@@ -101,9 +101,8 @@ static int find_agent(
 static bool is_by_chance(const char *name, const struct str *reply)
 {
 	AUTO_JSON cJSON *root = ejson_parse(reply->s, reply->len, NULL);
-	const char *found = ejson_string(root, "Name");
 
-	return strcmp(found + (*found == '/'), name) != 0;
+	return strcmp(bare_name(root), name) != 0;
 }
 
 /* The container of that id or name, or the agent's: what is both is neither. */
@@ -260,7 +259,6 @@ int target_find(
 	AUTO_STR struct str reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 	struct lane_about about;
-	const char *name;
 
 	if (opened_open(&t->at, &how, e))
 		return -1;
@@ -269,8 +267,7 @@ int target_find(
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
-	name = ejson_string(root, "Name");
-	snprintf(t->name, sizeof t->name, "%s", name + (*name == '/'));
+	snprintf(t->name, sizeof t->name, "%s", bare_name(root));
 	snprintf(t->id, sizeof t->id, "%s", ejson_string(root, "Id"));
 	t->pid = ejson_int(ejson_get(root, "State"), "Pid", 0);
 	t->local = tree_is_here(t->pid, t->id);

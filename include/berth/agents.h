@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "err.h"
 #include "policy.h"
@@ -21,6 +22,11 @@ struct agents_host;
 
 /* Whether berth, as this user on this machine, made it: labels alone prove nothing (container/own.h).  Reads the disk. */
 bool agents_made(const struct container *c);
+/* Of several that say they are an agent's, the highest is meant: what only calls itself so hides nothing that berth made. */
+static inline int agents_rank(bool runs, const char *role, bool made)
+{
+	return 1 + runs + 2 * !strcmp(role, "agent") + 4 * made;
+}
 
 struct agents_options {
 	const char *host, *context; /* as in backend_options */

@@ -177,5 +177,8 @@ struct clean_sum {
  * stopped and is started again may take 10 s, of an engine that answers at all. */
 int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,
 	struct clean_outcome *outcome, struct clean_sum *ret, struct err *e);
+/* Record that nothing of a plan was begun because of `it`, which stays. */
+void clean_refused(struct clean_host *h, const struct clean_plan *p, const struct clean_item *it,
+	const struct err *why);
 
 #endif

@@ -75,6 +75,7 @@ enum container_state {
 	CONTAINER_DEAD,
 	CONTAINER_UNKNOWN,
 };
+bool container_is_up(enum container_state s);             /* running, paused or restarting */
 const char *container_state_name(enum container_state s); /* "running" ... the engine's words */
 
 enum health { HEALTH_NONE, HEALTH_STARTING, HEALTH_HEALTHY, HEALTH_UNHEALTHY };

@@ -54,9 +54,7 @@ static size_t count_running(struct app *a, const struct command *c)
 		const struct container *k =
 			snapshot_find(a->live, c->targets[i].engine, c->targets[i].id);
 
-		n += k &&
-			(k->state == CONTAINER_RUNNING || k->state == CONTAINER_PAUSED ||
-				k->state == CONTAINER_RESTARTING);
+		n += k && container_is_up(k->state);
 	}
 	return n;
 }

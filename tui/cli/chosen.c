@@ -60,8 +60,7 @@ static struct meant find_agent(const struct snapshot *s, const char *word)
 
 		if (strcmp(c->agent, word) != 0)
 			continue;
-		rank = 1 + (c->state == CONTAINER_RUNNING) + 2 * !strcmp(c->role, "agent") +
-			4 * agents_made(c);
+		rank = agents_rank(c->state == CONTAINER_RUNNING, c->role, agents_made(c));
 		if (rank > best)
 			m.n = 0;
 		best = rank > best ? rank : best;

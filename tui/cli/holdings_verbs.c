@@ -7,7 +7,6 @@
 #include <berth/holdings.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
-#include <berth/record.h>
 #include <berth/text.h>
 
 #include "cli/run.h"
@@ -252,30 +251,9 @@ static const struct holding *find_meant(const struct holdings *all, const char *
 	return NULL;
 }
 
-/* The plan that would have recorded it is not begun. */
-static void record_staying(const struct cli *c, const struct clean_plan *p,
-	const struct clean_item *it, const struct err *why)
-{
-	static const enum deed deeds[HOLDING_KINDS] = {[HOLDING_IMAGES] = DEED_IMAGE_REMOVE,
-		[HOLDING_VOLUMES] = DEED_VOLUME_REMOVE,
-		[HOLDING_NETWORKS] = DEED_NETWORK_REMOVE};
-	struct recorder by = {.program = c->group->name};
-	const struct key_value kv[] = {{"endpoint", p->endpoint, false}};
-	const struct audit_record r = {.deed = deeds[kind_of_command(c)],
-		.target_type = holding_kind_one(kind_of_command(c)),
-		.target = it->id,
-		.name = it->name,
-		.params = kv,
-		.nparams = COUNT(kv),
-		.duration_us = -1};
-
-	record_event(&by, &r, why);
-	recorder_close(&by);
-}
-
 /* What may not go is said before anything goes. */
-static int check_all_may_go(
-	const struct cli *c, const struct clean_plan *p, const struct holdings *all, struct err *e)
+static int check_all_may_go(const struct cli *c, struct clean_host *h, const struct clean_plan *p,
+	const struct holdings *all, struct err *e)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct clean_item *it = &p->item[i];
@@ -289,7 +267,7 @@ static int check_all_may_go(
 			err_set(&why, used ? ERR_CONFLICT : ERR_REFUSED,
 				"Nothing was removed, for %.80s stays: %s.", it->name, it->keep);
 			if (!used && !cli_flag(c, "dry-run"))
-				record_staying(c, p, it, &why);
+				clean_refused(h, p, it, &why);
 			return err_copy(e, &why);
 		}
 	}
@@ -317,7 +295,7 @@ static int remove_held(const struct cli *c, struct clean_host *h, struct arena *
 	if (!all)
 		return -1;
 	p = clean_plan_choose(h, holding_clean_type(all->kind), id, n, true, mem, e);
-	if (!p || check_all_may_go(c, p, all, e))
+	if (!p || check_all_may_go(c, h, p, all, e))
 		return -1;
 	return cli_carry_out(c, h, p, "give --yes", e);
 }

@@ -11,8 +11,7 @@
 
 static bool is_listed_state(const struct container *c, bool all)
 {
-	return all || c->state == CONTAINER_RUNNING || c->state == CONTAINER_PAUSED ||
-		c->state == CONTAINER_RESTARTING;
+	return all || container_is_up(c->state);
 }
 
 bool ps_is_ended(const struct container *c)
