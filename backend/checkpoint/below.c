@@ -95,6 +95,11 @@ static int climb_down(int root, const struct manifest *m, uint32_t dir)
 	return at;
 }
 
+int below_open_to_read(int dir, const char *name)
+{
+	return below_open_own(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
+}
+
 int below_goto(int root, const struct manifest *m, uint32_t dir, struct below_place *p)
 {
 	int fd;

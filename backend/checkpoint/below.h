@@ -8,6 +8,7 @@
 #ifndef CHECKPOINT_BELOW_H
 #define CHECKPOINT_BELOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -28,6 +29,9 @@ int below_open_leaf(int dir, const char *name, int flags);
 /* The same; where the mode keeps its owner from it, given for the moment of opening. */
 int below_open_own(int dir, const char *name, int flags);
 
+/* A file of any owner's that is to be read. */
+int below_open_to_read(int dir, const char *name);
+
 /* Entry `dir` of m, open for reading in p->fd, which stays p's.  m must not grow meanwhile. */
 int below_goto(int root, const struct manifest *m, uint32_t dir, struct below_place *p);
 void below_leave(struct below_place *p);
@@ -45,6 +49,13 @@ int below_error(struct err *e, int errnum, const char *verb, const struct manife
 static inline int64_t below_ns(struct timespec t)
 {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Of a file, before and after it was read: nothing came between. */
+static inline bool below_is_same_reading(const struct stat *a, const struct stat *b)
+{
+	return a->st_size == b->st_size && below_ns(a->st_mtim) == below_ns(b->st_mtim) &&
+		below_ns(a->st_ctim) == below_ns(b->st_ctim);
 }
 
 #endif

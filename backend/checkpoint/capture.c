@@ -71,17 +71,6 @@ static void join_links(struct capturing *g)
 
 /* --- reading --- */
 
-static int open_to_read(int dir, const char *name)
-{
-	return below_open_own(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
-}
-
-static bool is_same_reading(const struct stat *a, const struct stat *b)
-{
-	return a->st_size == b->st_size && below_ns(a->st_mtim) == below_ns(b->st_mtim) &&
-		below_ns(a->st_ctim) == below_ns(b->st_ctim);
-}
-
 static int hand_content(
 	struct capturing *g, int fd, const struct stat *before, uint32_t i, struct err *e)
 {
@@ -90,7 +79,7 @@ static int hand_content(
 
 	if (g->s->put(g->s->ctx, g->m, i, fd, e) < 0)
 		return -1;
-	if (fstat(fd, &after) < 0 || !is_same_reading(before, &after))
+	if (fstat(fd, &after) < 0 || !below_is_same_reading(before, &after))
 		return below_error(e, ENOENT, "read", g->m, i, NULL);
 	x->mtime_ns = below_ns(after.st_mtim);
 	return 0;
@@ -166,7 +155,7 @@ static int put_settled(struct reading *w, uint32_t i, int fd, struct stat before
 		}
 		if (fstat(fd, &after) < 0)
 			return below_error(e, errno, "read", g->m, i, NULL);
-		if (is_same_reading(&before, &after))
+		if (below_is_same_reading(&before, &after))
 			break;
 		if (times >= READ_TWICE) {
 			atomic_fetch_add(&g->moving, 1);
@@ -189,7 +178,7 @@ static int read_content(struct reading *w, uint32_t i, struct err *e)
 
 	if (below_goto(g->s->root, m, x->parent, &w->l.place) < 0)
 		return leave_out_content(g, i, errno, e);
-	fd = open_to_read(w->l.place.fd, manifest_name(m, i));
+	fd = below_open_to_read(w->l.place.fd, manifest_name(m, i));
 	if (fd < 0 && errno == EXDEV) { /* a file on which another is mounted */
 		x->flags |= ENTRY_MOUNT;
 		x->size = 0;
@@ -286,7 +275,8 @@ static int capture_all(struct capturing *g, struct err *e)
 	for (unsigned round = 1; !g->failed; round++) {
 		unsigned width = pool_processors();
 
-		crew_run(g->s->pool, width, listing_run, g);
+		if (g->ntodo)
+			crew_run(g->s->pool, width, listing_run, g);
 		if (g->failed)
 			break;
 		atomic_store(&g->again, false);
@@ -336,16 +326,16 @@ static void leave_out(struct capturing *g)
 {
 	struct manifest *m = g->m;
 	AUTO_FREE bool *out = xcalloc(m->n, sizeof *out);
-	uint64_t n = 0;
+	bool any = false;
 
 	for (uint32_t i = 1; i < m->n; i++) {
-		uint32_t up = m->entry[i].parent;
+		bool gone = g->mark[i] & MARK_GONE;
 
-		g->gone += (g->mark[i] & MARK_GONE) != 0;
-		out[i] = g->mark[i] & MARK_GONE || out[up] || m->entry[up].flags & ENTRY_UNREAD;
-		n += out[i];
+		g->gone += gone;
+		out[i] = gone || m->entry[m->entry[i].parent].flags & ENTRY_UNREAD;
+		any |= out[i];
 	}
-	if (n)
+	if (any)
 		manifest_leave_out(m, out);
 }
 

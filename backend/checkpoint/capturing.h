@@ -45,8 +45,8 @@ struct capturing {
 	uint64_t gone; /* names that were listed and not there any more */
 
 	uint32_t *match; /* of each entry, that of the base, or NOWHERE */
-	uint8_t *
-		mark; /* of each entry; while contents are read each thread sets those of its own files */
+	/* Of each entry; while contents are read each thread sets those of its own files. */
+	uint8_t *mark;
 	size_t match_cap, mark_cap;
 	uint32_t *fresh; /* files to be read */
 	size_t nfresh;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <berth/hex.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "checkpoint/trees.h"
@@ -54,8 +55,7 @@ static int open_live(struct checkpoint_reader *r, struct err *e)
 	r->live = r->own = true;
 	if (below_goto(t->root, &t->m, r->x->parent, &t->place) < 0)
 		return below_error(e, errno, "read", &t->m, r->x->parent, NULL);
-	r->fd = below_open_own(t->place.fd, manifest_name(&t->m, r->id),
-		O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
+	r->fd = below_open_to_read(t->place.fd, manifest_name(&t->m, r->id));
 	if (r->fd < 0 || fstat(r->fd, &st) < 0)
 		return below_error(e, errno, "read", &t->m, r->id, NULL);
 	return S_ISREG(st.st_mode) && st.st_ino == r->x->ino ? 0 : refuse_object(r, e);
@@ -295,7 +295,7 @@ static int read_recorded(
 }
 
 /* Until nothing changes meanwhile, or for the last time. */
-static ssize_t read_settled(int fd, struct stat *st, uint64_t most, struct str *ret)
+static int read_settled(int fd, struct stat *st, uint64_t most, struct str *ret)
 {
 	size_t before = ret->len;
 
@@ -303,34 +303,31 @@ static ssize_t read_settled(int fd, struct stat *st, uint64_t most, struct str *
 		struct stat after;
 		ssize_t n;
 
+		ret->len = before;
 		if (fstat(fd, st) < 0)
 			return -1;
-		ret->len = before;
 		if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size > most)
 			return 0;
 		str_reserve(ret, (size_t)st->st_size + 1);
-		do {
-			n = pread(fd, ret->s + ret->len, (size_t)st->st_size - (ret->len - before),
-				(off_t)(ret->len - before));
-			ret->len += n > 0 ? (size_t)n : 0;
-		} while (n > 0 || (n < 0 && errno == EINTR));
+		n = file_fill_at(fd, ret->s + before, (size_t)st->st_size, 0);
 		if (n < 0 || fstat(fd, &after) < 0)
 			return -1;
+		ret->len = before + (size_t)n;
 		if (times == READ_AGAIN_MAX ||
-			(after.st_size == st->st_size &&
-				below_ns(after.st_ctim) == below_ns(st->st_ctim) &&
-				ret->len - before == (size_t)st->st_size))
+			(below_is_same_reading(st, &after) && n == (ssize_t)st->st_size))
 			return 0;
 	}
 }
 
 /* It is what was read now, and the tree says so from now on. */
-static void record_again(
-	struct entry *x, const struct stat *st, const char *bytes, size_t n, struct hasher *h)
+static void record_again(struct entry *x, const struct stat *st, const char *bytes, size_t n)
 {
+	struct hasher *h = hasher_new();
+
 	hasher_begin(h);
 	hasher_add(h, bytes, n);
 	hasher_end(h, x->hash);
+	hasher_free(h);
 	x->ino = st->st_ino;
 	x->size = x->stored = n;
 	x->mode = st->st_mode;
@@ -348,22 +345,18 @@ static int read_saved(
 	struct entry *x = &t->m.entry[id];
 	size_t before = ret->len;
 	AUTO_CLOSE int fd = -1;
-	struct hasher *h;
 	struct stat st;
 
 	below_leave(&t->place);
 	if (below_goto(t->root, &t->m, x->parent, &t->place) == 0)
-		fd = below_open_own(t->place.fd, manifest_name(&t->m, id),
-			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
+		fd = below_open_to_read(t->place.fd, manifest_name(&t->m, id));
 	if (fd < 0 || read_settled(fd, &st, most, ret) < 0)
 		return below_error(e, errno, "read", &t->m, id, NULL);
 	if (!S_ISREG(st.st_mode))
 		return below_error(e, ENOENT, "read", &t->m, id, NULL);
 	if ((uint64_t)st.st_size > most)
 		return refuse_long(t, id, most, e);
-	h = hasher_new();
-	record_again(x, &st, ret->s + before, ret->len - before, h);
-	hasher_free(h);
+	record_again(x, &st, ret->s + before, ret->len - before);
 	return 0;
 }
 

@@ -283,7 +283,8 @@ static int look_at_name(struct lister *l, struct found *f, uint32_t dir_match)
 {
 	const struct manifest *base = l->g->s->base;
 
-	*f = (struct found){.name = f->name, .match = NOWHERE};
+	f->match = NOWHERE;
+	f->mount = f->unread = false;
 	if (fstatat(l->place.fd, f->name, &f->st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
 	if (S_ISDIR(f->st.st_mode)) { /* of a file it shows when it is read */
@@ -307,9 +308,10 @@ static int list_one(struct lister *l, uint32_t dir, uint32_t dir_match, const ch
 	uint32_t at, struct err *e)
 {
 	struct capturing *g = l->g;
-	struct found f = {.name = name};
+	struct found f;
 	int rc;
 
+	f.name = name;
 	for (int times = 1;; times++) {
 		rc = look_at_name(l, &f, dir_match);
 		/* No link any more. */
@@ -336,21 +338,18 @@ static int list_one(struct lister *l, uint32_t dir, uint32_t dir_match, const ch
 	return rc;
 }
 
-/* Where another directory has the name by now, that is the one. */
-static int take_over_dir(struct lister *l, uint32_t dir, struct err *e)
+/* Where another directory than `ino` has the name by now, that is the one. */
+static int take_over_dir(struct lister *l, uint32_t dir, uint64_t ino, struct err *e)
 {
 	struct capturing *g = l->g;
 	struct entry *x;
 	struct stat st;
 	ssize_t n;
-	int rc = 0;
+	int rc;
 
 	if (fstat(l->place.fd, &st) < 0)
 		return fail_listing(g, dir, NULL, errno, e);
-	pthread_mutex_lock(&g->lock);
-	rc = g->m->entry[dir].ino == st.st_ino;
-	pthread_mutex_unlock(&g->lock);
-	if (rc)
+	if (st.st_ino == ino)
 		return 0;
 	n = g->whole ? -1 : lister_attrs(l, l->place.fd);
 	if (n < 0)
@@ -382,16 +381,18 @@ static int list_captured(struct lister *l, uint32_t dir, struct err *e)
 {
 	struct capturing *g = l->g;
 	uint32_t match;
+	uint64_t ino;
 	int rc, errnum;
 
 	pthread_mutex_lock(&g->lock);
 	rc = below_goto(g->s->root, g->m, dir, &l->place);
 	errnum = errno;
 	match = g->match[dir];
+	ino = g->m->entry[dir].ino;
 	pthread_mutex_unlock(&g->lock);
 	if (rc < 0)
 		return listing_leave_out(g, dir, errnum, e);
-	rc = take_over_dir(l, dir, e);
+	rc = take_over_dir(l, dir, ino, e);
 	while (rc == 0) {
 		ssize_t n = getdents64(l->place.fd, l->names, LISTED);
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #define LARGE (64u << 10) /* from here on a reflink is worth its call */
@@ -115,25 +116,6 @@ static void keep_object(struct pack *p, const struct entry *x)
 
 /* --- bytes --- */
 
-/* As many as there are, up to n; -1 and errno. */
-static ssize_t read_fully(int fd, char *buf, size_t n, uint64_t at)
-{
-	size_t got = 0;
-
-	while (got < n) {
-		ssize_t did = pread(fd, buf + got, n - got, (off_t)(at + got));
-
-		if (did < 0 && errno == EINTR)
-			continue;
-		if (did < 0)
-			return -1;
-		if (did == 0)
-			break;
-		got += (size_t)did;
-	}
-	return (ssize_t)got;
-}
-
 static int write_fully(int fd, const char *buf, size_t n, uint64_t at)
 {
 	while (n > 0) {
@@ -199,8 +181,8 @@ static int64_t copy_hashed(
 		bool here = done < linked;
 		uint64_t left = here ? linked - done : n - done;
 		size_t want = left > PACK_BUFFER ? PACK_BUFFER : (size_t)left;
-		ssize_t got = here ? read_fully(p->fd, h->buf, want, at + done)
-				   : read_fully(file, h->buf, want, from + done);
+		ssize_t got = here ? file_fill_at(p->fd, h->buf, want, (off_t)(at + done))
+				   : file_fill_at(file, h->buf, want, (off_t)(from + done));
 
 		if (got < 0)
 			return -1;
@@ -218,7 +200,7 @@ static int64_t copy_hashed(
 
 static int put_small(struct pack *p, struct pack_hands *h, int file, struct entry *x)
 {
-	ssize_t n = read_fully(file, h->buf, (size_t)x->size, 0);
+	ssize_t n = file_fill_at(file, h->buf, (size_t)x->size, 0);
 
 	if (n < 0)
 		return -1;
@@ -376,7 +358,7 @@ int pack_check(int fd, struct pack_hands *h, const struct entry *x)
 	while (at < x->stored) {
 		uint64_t left = x->stored - at;
 		size_t want = left > PACK_BUFFER ? PACK_BUFFER : (size_t)left;
-		ssize_t got = read_fully(fd, h->buf, want, x->offset + at);
+		ssize_t got = file_fill_at(fd, h->buf, want, (off_t)(x->offset + at));
 
 		if (got < 0)
 			return -1;
@@ -399,7 +381,7 @@ static int copy_out(int fd, struct pack_hands *h, uint64_t from, uint64_t n, int
 
 	while (done < n) {
 		size_t want = n - done > PACK_BUFFER ? PACK_BUFFER : (size_t)(n - done);
-		ssize_t got = read_fully(fd, h->buf, want, from + done);
+		ssize_t got = file_fill_at(fd, h->buf, want, (off_t)(from + done));
 
 		if (got < 0)
 			return -1;
@@ -423,12 +405,12 @@ int pack_get(int fd, struct pack_hands *h, const struct entry *x, int file, bool
 	if (!(x->flags & ENTRY_SPARSE))
 		return copy_out(fd, h, x->offset, x->stored, file, 0, reflink);
 	errno = EBADMSG;
-	if (read_fully(fd, (char *)&count, sizeof count, x->offset) != sizeof count ||
+	if (file_fill_at(fd, &count, sizeof count, (off_t)x->offset) != sizeof count ||
 		count > EXTENTS_MAX || x->stored < sizeof count + count * sizeof *list)
 		return -1;
 	table = (size_t)count * sizeof *list;
 	list = xmalloc(table + 1);
-	if (read_fully(fd, (char *)list, table, x->offset + sizeof count) != (ssize_t)table)
+	if (file_fill_at(fd, list, table, (off_t)(x->offset + sizeof count)) != (ssize_t)table)
 		return -1;
 	if (ftruncate(file, (off_t)x->size) < 0)
 		return -1;

@@ -106,12 +106,12 @@ static void part_links(struct restoring *r)
 static void leave_unseen(struct restoring *r, uint32_t i, uint32_t k)
 {
 	const struct entry *x = &r->to->entry[i];
-	bool closed = x->flags & ENTRY_UNREAD;
+	bool closed = x->flags & ENTRY_UNREAD,
+	     shut = k != NOWHERE && r->live->entry[k].flags & ENTRY_UNREAD;
 
-	r->left[i] = closed || r->left[x->parent] || r->left[x->link] ||
-		(k != NOWHERE && r->live->entry[k].flags & ENTRY_UNREAD);
-	r->unseen += closed;
-	if (closed && k != NOWHERE)
+	r->left[i] = closed || shut || r->left[x->parent] || r->left[x->link];
+	r->unseen += closed || shut;
+	if (r->left[i] && k != NOWHERE)
 		r->kept[k] = true;
 }
 

@@ -99,7 +99,8 @@ static bool is_of_berth(const char *path)
 
 		at += *at == '/';
 		n = strcspn(at, "/");
-		if ((n == 6 && !strncmp(at, ".berth", n)) || !strncmp(at, ".berth-", 7))
+		if ((n == 6 && !strncmp(at, ".berth", n)) || !strncmp(at, ".berth-", 7) ||
+			!strncmp(at, ".berth.", 7))
 			return true;
 	}
 	return false;
@@ -137,7 +138,7 @@ static void choose_change(
 	if (is_of_git(c->path))
 		take_set_fate(item, TAKE_DROPPED, "what is git's may hold programs of the agent");
 	else if (is_of_berth(c->path))
-		take_set_fate(item, TAKE_DROPPED, "berth prepares changes there");
+		take_set_fate(item, TAKE_DROPPED, "berth keeps its own unfinished changes there");
 	else if (!c->new.mode)
 		take_set_fate(item, TAKE_DROPPED, "it was removed there");
 	else if (S_ISLNK(c->new.mode))
@@ -163,8 +164,12 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 			"more than %llu GiB at once: take fewer, or smaller ones",
 			TAKE_BYTES_MAX >> 30);
 	t->held = item->size <= TAKE_TEXT_MAX && p->held + item->size <= TAKE_HELD_MAX;
-	if (t->held && checkpoint_content(p->wish.from, &t->entry, TAKE_TEXT_MAX, &t->content, e))
+	if (t->held && checkpoint_content(p->wish.from, &t->entry, TAKE_TEXT_MAX, &t->content, e)) {
+		/* It grew, or was closed, since it was listed. */
+		if (e->kind == ERR_REFUSED)
+			e->kind = ERR_CONFLICT;
 		return -1;
+	}
 	if (t->held) { /* saved anew, perhaps */
 		checkpoint_entry_again(p->wish.from, &t->entry);
 		describe_taken(item, &t->entry);
@@ -446,16 +451,20 @@ static int choose_items(struct plan *p, struct err *e)
 
 static int fetch_target(struct plan *p, struct take_bare *bare, struct err *e)
 {
-	char *const *ask = NULL;
-	size_t nask = p->wish.fetch ? take_bare_ask(bare, &ask) : 0, n = 0;
-	AUTO_FREE const char **path = xcalloc(p->public.nitem + nask + 1, sizeof *path);
+	char *const *ask;
+	size_t nask, n = 0;
+	AUTO_FREE const char **path = NULL;
 
+	if (!p->wish.fetch)
+		return 0;
+	nask = take_bare_ask(bare, &ask);
+	path = xcalloc(p->public.nitem + nask + 1, sizeof *path);
 	for (size_t i = 0; i < p->public.nitem; i++)
 		if (p->public.item[i].fate != TAKE_DROPPED)
 			path[n++] = p->public.item[i].path;
 	for (size_t i = 0; i < nask; i++)
 		path[n++] = ask[i];
-	return p->wish.fetch ? p->wish.fetch(p->wish.ctx, path, n, e) : 0;
+	return p->wish.fetch(p->wish.ctx, path, n, e);
 }
 
 static int look_at_target(struct plan *p, struct err *e)

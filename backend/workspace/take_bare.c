@@ -102,9 +102,12 @@ static void note_parts(struct take_bare *b, const struct take *t)
 {
 	for (size_t i = 0; i < t->nitem; i++)
 		for (const char *at = t->item[i].path; at && t->item[i].fate != TAKE_DROPPED;
-			at = next_part(at))
-			if (part_of(at))
-				find_dir(b, t->item[i].path, at)->has |= part_of(at);
+			at = next_part(at)) {
+			unsigned has = part_of(at);
+
+			if (has)
+				find_dir(b, t->item[i].path, at)->has |= has;
+		}
 }
 
 struct take_bare *take_bare_begin(const struct take *t)
@@ -153,11 +156,12 @@ static bool is_bare(const struct dir *d)
 static void look_into_target(struct dir *d, int into)
 {
 	for (size_t k = 0; k < COUNT(parts); k++) {
-		AUTO_FREE char *path = name_part(d, &parts[k]);
+		AUTO_FREE char *path = NULL;
 		AUTO_CLOSE int fd = -1;
 
 		if (d->has & parts[k].has)
 			continue;
+		path = name_part(d, &parts[k]);
 		fd = beneath_open(
 			into, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 		d->has |= fd >= 0 ? parts[k].has : 0;
@@ -179,6 +183,6 @@ void take_bare_drop(struct take_bare *b, struct take *t, int into)
 			at = next_part(at))
 			if (is_bare(find_dir(b, t->item[i].path, at)))
 				take_set_fate(&t->item[i], TAKE_DROPPED,
-					"with it a directory is a bare git repository, whose "
-					"configuration git runs");
+					"it would be part of a bare git repository, whose "
+					"configuration can make git run programs");
 }

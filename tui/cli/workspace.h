@@ -115,8 +115,9 @@ void workspace_cli_point(const struct checkpoint_info *p);
 void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p);
 /* What a person must know of how the checkpoint x->made was read, on stderr. */
 void workspace_cli_warn(struct workspace_cli *x);
-/* The names of what could not be read of `of`, on stderr; how many. */
-uint64_t workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of);
+/* What went away while `of` was read, and the names of what could not be read of it, on stderr. */
+void workspace_cli_tell_gone(uint64_t gone, const char *of);
+void workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of);
 /* The whole way of an act on a workspace or one of its checkpoints; `act` gets x. */
 int workspace_cli_act(struct workspace_cli *x, enum deed deed, record_act_fn *act, struct err *e);
 /* A checkpoint of x, synced, while the containers that have it stand still. */

@@ -65,9 +65,9 @@ static int read_side(struct checkpoint_tree *t, struct checkpoint_entry *x, stru
 		return 0;
 	}
 	if (checkpoint_content(t, x, SHOWN_MAX, ret, &why)) {
-		if (why.kind != ERR_CONFLICT)
+		if (why.kind != ERR_CONFLICT && why.kind != ERR_REFUSED)
 			return err_copy(e, &why);
-		s->why = "gone"; /* since its tree was read */
+		s->why = why.kind == ERR_REFUSED ? "large" : "gone"; /* since its tree was read */
 		return 0;
 	}
 	checkpoint_entry_again(t, x);

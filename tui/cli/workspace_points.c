@@ -44,7 +44,7 @@ void workspace_cli_point(const struct checkpoint_info *p)
 		p->synced ? "" : "  not synced");
 }
 
-uint64_t workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of)
+void workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of)
 {
 	struct checkpoint_info info;
 	uint64_t told = 0;
@@ -62,7 +62,13 @@ uint64_t workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *
 	if (told < info.unread)
 		fprintf(stderr, "berth: %" PRIu64 " more of %s were left out, too.\n",
 			info.unread - told, of);
-	return info.unread;
+}
+
+void workspace_cli_tell_gone(uint64_t gone, const char *of)
+{
+	if (gone)
+		fprintf(stderr, "berth: %" PRIu64 " entr%s went away while %s was read.\n", gone,
+			gone == 1 ? "y" : "ies", of);
 }
 
 /* Of a checkpoint by its name; what has gone since is nobody's concern here. */
@@ -84,9 +90,7 @@ void workspace_cli_warn(struct workspace_cli *x)
 			"berth: %" PRIu64 " file%s changed while they were read: stop "
 			"what writes there to capture a single moment.\n",
 			p->moving, p->moving == 1 ? "" : "s");
-	if (p->gone)
-		fprintf(stderr, "berth: %" PRIu64 " entr%s went away while %s was read.\n", p->gone,
-			p->gone == 1 ? "y" : "ies", x->path);
+	workspace_cli_tell_gone(p->gone, x->path);
 	if (p->unread)
 		tell_unread_of(x, p->name);
 	if (p->mounts)

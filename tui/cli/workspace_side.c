@@ -24,9 +24,7 @@ static void tell_side(const struct workspace_side *s)
 	struct checkpoint_info info;
 
 	checkpoint_tree_info(s->tree, &info);
-	if (info.gone)
-		fprintf(stderr, "berth: %llu entr%s went away while %s was read.\n",
-			(unsigned long long)info.gone, info.gone == 1 ? "y" : "ies", s->name);
+	workspace_cli_tell_gone(info.gone, s->name);
 	workspace_cli_tell_unread(s->tree, s->name);
 }
 

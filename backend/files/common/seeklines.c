@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #define BLOCK (256u << 10)
@@ -12,24 +12,11 @@
 /* A whole block, but at the end. */
 static ssize_t fill_block(int fd, char *buf, size_t want, uint64_t at, const struct op *op)
 {
-	size_t got = 0;
-
-	while (got < want) {
-		ssize_t n = pread(fd, buf + got, want - got, (off_t)(at + got));
-
-		if (op && op_stopped(op)) {
-			errno = ECANCELED;
-			return -1;
-		}
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		got += (size_t)n;
+	if (op && op_stopped(op)) {
+		errno = ECANCELED;
+		return -1;
 	}
-	return (ssize_t)got;
+	return file_fill_at(fd, buf, want, (off_t)at);
 }
 
 int lines_skip(int fd, uint64_t *at, uint64_t *lines, const struct op *op)
