@@ -222,11 +222,20 @@ static int copy_metadata(struct copying *x, int in, int out, const struct stat *
 }
 
 /* What is there already: 1 leave it, 0 replace it, -1 do neither. */
+/* One that may not be changed; errno says so. */
+static bool is_read_only(const struct copying *x, const struct stat *there)
+{
+	if (!path_is_fixed(x->to_root->fixed, x->to_root->nfixed, there))
+		return false;
+	errno = EROFS;
+	return true;
+}
+
 static int judge_existing(struct copying *x, int dir, const char *name, const struct stat *src)
 {
 	struct stat st;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || is_read_only(x, &st))
 		return -1;
 	if (x->o->resume && S_ISREG(st.st_mode) && st.st_size == src->st_size &&
 		st.st_mtim.tv_sec == src->st_mtim.tv_sec &&
@@ -250,10 +259,6 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (out < 0 && errno == EEXIST) {
-		if (path_may_change(x->to_root, dir, name, name, NULL) < 0) {
-			errno = EROFS;
-			return -1;
-		}
 		how = judge_existing(x, dir, name, st);
 		if (how != 0) {
 			w->t.skipped += how > 0;
@@ -453,9 +458,12 @@ static int copy_link(struct copying *x, int from_dir, const char *name, int to_d
 	target[n] = '\0';
 	if (symlinkat(target, to_dir, to_name) < 0) {
 		char there[4097];
+		struct stat old;
 		ssize_t have;
 
-		if (errno != EEXIST || !(x->o->resume || x->o->overwrite))
+		if (errno != EEXIST || !(x->o->resume || x->o->overwrite) ||
+			fstatat(to_dir, to_name, &old, AT_SYMLINK_NOFOLLOW) < 0 ||
+			is_read_only(x, &old))
 			return -1;
 		have = readlinkat(to_dir, to_name, there, sizeof there);
 		if (have == n && memcmp(there, target, (size_t)n) == 0)
@@ -492,10 +500,8 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
 	parent = path_parent(x->to_root, path, NULL, &leaf, NULL);
 	if (parent < 0)
 		return -1;
-	if (path_may_change(x->to_root, parent, leaf, path, NULL) < 0) {
-		errno = EROFS;
+	if (path_may_change(x->to_root, parent, leaf, path, NULL) < 0)
 		return -1;
-	}
 	if (mkdirat(parent, leaf, 0700) == 0) {
 		if (!d->parent)
 			x->totals.made = true;
@@ -588,7 +594,7 @@ static int link_to(struct copying *x, int a, const char *leaf_a, int b, const ch
 		fstatat(a, leaf_a, &first, AT_SYMLINK_NOFOLLOW) < 0 ||
 		fstatat(b, leaf_b, &there, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
-	if (first.st_ino == there.st_ino && first.st_dev == there.st_dev)
+	if (path_is_same(&first, &there))
 		return 0;
 	if (!S_ISREG(there.st_mode)) {
 		errno = EEXIST;
@@ -624,32 +630,6 @@ static void make_links(struct copying *x)
 		if (x->totals.errors++ == 0)
 			path_error(&x->totals.first, errno, "link", x->later[i].path);
 	}
-}
-
-/* Is the directory `inner` (a descriptor) the one with st, or below it?  Looked for up to `top`, above which somebody else's
- * directories may bar the way; NULL: up to the root of all.  -1: that cannot be found out. */
-static int lies_within(int inner, const struct stat *st, const struct stat *top)
-{
-	AS_PROCESS; /* directories above may be closed to the user we work as */
-	AUTO_CLOSE int at = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat here, before = {0};
-
-	for (int depth = 0; at >= 0 && depth < 10000; depth++) {
-		int up;
-
-		if (fstat(at, &here) < 0)
-			return -1;
-		if (here.st_ino == st->st_ino && here.st_dev == st->st_dev)
-			return 1;
-		if ((here.st_ino == before.st_ino && here.st_dev == before.st_dev) ||
-			(top && here.st_ino == top->st_ino && here.st_dev == top->st_dev))
-			return 0; /* the top */
-		before = here;
-		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		close(at);
-		at = up;
-	}
-	return -1;
 }
 
 static int copy_single(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
@@ -708,7 +688,7 @@ static bool find_common_top(struct files_root *from, struct files_root *to, stru
 	struct stat other;
 
 	return a >= 0 && b >= 0 && fstat(a, top) == 0 && fstat(b, &other) == 0 &&
-		top->st_ino == other.st_ino && top->st_dev == other.st_dev;
+		path_is_same(top, &other);
 }
 
 static int run_copy(
@@ -727,7 +707,7 @@ static int run_copy(
 	if (rc < 0 || path_may_change(x->to_root, to_dir, to_leaf, x->to, e) < 0)
 		return -1;
 	if (rc == 0) {
-		if (to_st.st_ino == st.st_ino && to_st.st_dev == st.st_dev)
+		if (path_is_same(&to_st, &st))
 			return err_set(e, ERR_REFUSED, "%.200s cannot be copied onto itself", from);
 		if (!x->o->overwrite && !x->o->resume && !is_whole_root(x->to))
 			return path_error(e, EEXIST, "copy to", x->to);
@@ -739,7 +719,8 @@ static int run_copy(
 		return is_whole_root(x->to)
 			? path_error(e, EISDIR, "replace", x->to)
 			: copy_single(x, from_dir, leaf, &st, to_dir, to_leaf, from, e);
-	rc = lies_within(to_dir, &st, find_common_top(from_root, x->to_root, &top) ? &top : NULL);
+	rc = path_lies_within(
+		to_dir, &st, find_common_top(from_root, x->to_root, &top) ? &top : NULL);
 	if (rc < 0)
 		return path_error(e, errno, "copy", from);
 	if (rc > 0)

@@ -36,5 +36,8 @@ int files_copy_noting(struct files *f, struct files_root *from_root, const char 
 size_t copied_take_away(
 	struct files_root *from_root, const struct copied_list *l, const char **ret_first);
 void copied_release(struct copied_list *l);
+/* ERR_REFUSED for what cannot be deleted or moved (`verb`: "moved") whatever lies there: what is read-only, or holds that, and
+ * where others prepare changes. */
+int files_check_going(struct files_root *r, const char *path, const char *verb, struct err *e);
 
 #endif

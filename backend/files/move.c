@@ -8,32 +8,30 @@
 #include <berth/mem.h>
 
 #include "files/common/paths.h"
+#include "files/common/token.h"
 #include "files/files.h"
 
 static bool is_unchanged(const struct stat *was, const struct stat *now)
 {
-	if (was->st_ino != now->st_ino || was->st_dev != now->st_dev ||
-		(was->st_mode & S_IFMT) != (now->st_mode & S_IFMT))
+	if (!path_is_same(was, now) || (was->st_mode & S_IFMT) != (now->st_mode & S_IFMT))
 		return false;
 	/* Another name of the same file that went is a change of this one, too. */
 	return S_ISDIR(was->st_mode) ||
-		(was->st_size == now->st_size && was->st_mtim.tv_sec == now->st_mtim.tv_sec &&
-			was->st_mtim.tv_nsec == now->st_mtim.tv_nsec &&
-			(was->st_nlink > 1 ||
-				(was->st_ctim.tv_sec == now->st_ctim.tv_sec &&
-					was->st_ctim.tv_nsec == now->st_ctim.tv_nsec)));
+		(was->st_size == now->st_size && stat_mtime_ns(was) == stat_mtime_ns(now) &&
+			(was->st_nlink > 1 || stat_ctime_ns(was) == stat_ctime_ns(now)));
 }
 
 /* false: it is still there. */
 static bool take_one_away(struct files_root *r, const struct copied *c)
 {
 	const char *leaf;
-	AUTO_CLOSE int dir = path_parent_to_change(r, c->path, NULL, &leaf, NULL);
+	struct err why = ERR_INIT;
+	AUTO_CLOSE int dir = path_parent_to_change(r, c->path, NULL, &leaf, &why);
 	int flag = S_ISDIR(c->st.st_mode) ? AT_REMOVEDIR : 0;
 	struct stat now;
 
 	if (dir < 0)
-		return errno == ENOENT;
+		return why.kind == ERR_NOT_FOUND;
 	if (fstatat(dir, leaf, &now, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT;
 	if (!is_unchanged(&c->st, &now))
@@ -70,22 +68,6 @@ void copied_release(struct copied_list *l)
 	*l = (struct copied_list){0};
 }
 
-static int check_movable(struct files_root *r, const char *path, struct err *e)
-{
-	const char *leaf;
-	AUTO_CLOSE int dir = path_parent_to_change(r, path, NULL, &leaf, e);
-	struct stat st;
-
-	if (dir < 0)
-		return -1;
-	if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
-		path_holds_fixed(r, &st))
-		return err_set(e, ERR_REFUSED,
-			"%.200s cannot be moved: it is, or holds, something that is read-only here",
-			path);
-	return 0;
-}
-
 int files_move_between(struct files *f, struct files_root *from_root, const char *from,
 	struct files_root *to_root, const char *to, const struct files_copy_options *o,
 	struct files_tree_totals *totals, struct err *e)
@@ -97,7 +79,7 @@ int files_move_between(struct files *f, struct files_root *from_root, const char
 	int rc;
 
 	*totals = (struct files_tree_totals){0};
-	if (check_movable(from_root, from, e))
+	if (files_check_going(from_root, from, "moved", e))
 		return -1;
 	rc = files_copy_noting(f, from_root, from, to_root, to, o, &noted, totals, e);
 	if (rc < 0) {
@@ -115,8 +97,8 @@ int files_move_between(struct files *f, struct files_root *from_root, const char
 			from, to, totals->special);
 	else if (kept)
 		rc = err_set(e, ERR_CONFLICT,
-			"%.120s was copied to %.120s, but %.120s changed meanwhile (%zu in all): what did "
-			"is still there",
+			"%.120s was copied to %.120s, but %.120s changed in the meantime (%zu in all): what changed "
+			"is still in the old place",
 			from, to, first, kept);
 	copied_release(&noted);
 	return rc;

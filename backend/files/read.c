@@ -10,6 +10,7 @@
 #include "files/disk/disk.h"
 #include "files/disk/missed.h"
 #include "files/disk/ring.h"
+#include "files/match/searchfile.h"
 
 #define CHUNK 16      /* tasks a worker takes at a time */
 #define WIDE_FROM 128 /* cached files left for which waking a thread pays */
@@ -263,10 +264,10 @@ int files_read(struct files *f, struct files_root *root, const struct files_want
 
 enum files_text files_judge(const char *bytes, size_t n)
 {
-	bool little = n >= 2 && !memcmp(bytes, "\xFF\xFE", 2);
-	bool big = n >= 2 && !memcmp(bytes, "\xFE\xFF", 2);
+	bool wide, big;
 
-	if (!little && !big)
+	text_mark(bytes, n, &wide, &big);
+	if (!wide)
 		return memchr(bytes, '\0', n) ? FILES_BINARY : FILES_TEXT;
 	for (size_t i = 2; i + 1 < n; i += 2)
 		if (!bytes[i] && !bytes[i + 1])

@@ -14,6 +14,7 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 
+#include "files/files.h"
 #include "files/stage/recover.h"
 #include "files/stage/removal.h"
 
@@ -65,6 +66,20 @@ static int refuse_fixed(const struct files_root *r, const struct stat *st, const
 			  "%.200s cannot be %s: it is, or holds, something that is read-only here",
 			  path, verb)
 		: 0;
+}
+
+int files_check_going(struct files_root *r, const char *path, const char *verb, struct err *e)
+{
+	const char *leaf;
+	AUTO_CLOSE int dir = -1;
+	struct stat st;
+
+	if (refuse_staging(path, e) < 0 ||
+		(dir = path_parent_to_change(r, path, NULL, &leaf, e)) < 0)
+		return -1;
+	return fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0
+		? 0
+		: refuse_fixed(r, &st, path, verb, e);
 }
 
 static int delete_path(struct op *op, struct files_root *r, const char *path, bool recursive,

@@ -66,6 +66,7 @@ static void init_worker(struct worker *w, struct transforming *x)
 static void release_worker(struct worker *w, struct transforming *x)
 {
 	x->totals.gave_up += w->local.gave_up;
+	x->held -= w->cap + w->held;
 	matcher_local_release(&w->local);
 	str_release(&w->decoded);
 	free(w->buf);
@@ -355,22 +356,20 @@ static int decode_text(struct transforming *x, struct worker *w, bool big)
 
 /* The same of what a file holds, behind the mark that may begin it.  A text in UTF-16 is changed as UTF-8 and written as it
  * was; *left: it is none. */
-static struct edit *replace_in_text(
-	struct transforming *x, struct worker *w, enum files_text what, size_t n, bool *left)
+static struct edit *replace_in_text(struct transforming *x, struct worker *w, size_t n, bool *left)
 {
-	size_t mark = what == FILES_UTF16                      ? 2
-		: n >= 3 && !memcmp(w->buf, "\xEF\xBB\xBF", 3) ? 3
-							       : 0;
+	bool wide, big;
+	size_t mark = text_mark(w->buf, n, &wide, &big);
 	struct edit *ed;
 	int rc = 0;
 
 	w->text = w->buf + mark;
 	w->n = n - mark;
-	if (what == FILES_UTF16)
-		rc = decode_text(x, w, *w->buf == '\xFE');
+	if (wide)
+		rc = decode_text(x, w, big);
 	*left = rc > 0;
 	ed = rc ? NULL : replace_matches(x, w, w->text, w->n);
-	return ed && mark ? put_mark(x, ed, w->buf, mark, what == FILES_UTF16) : ed;
+	return ed && mark ? put_mark(x, ed, w->buf, mark, wide) : ed;
 }
 
 /* `d` NULL: the start itself. */
@@ -396,7 +395,7 @@ static void transform_fd(struct transforming *x, struct worker *w, int fd, const
 		return;
 	}
 	what = files_judge(w->buf, (size_t)n);
-	ed = what == FILES_BINARY ? NULL : replace_in_text(x, w, what, (size_t)n, &left);
+	ed = what == FILES_BINARY ? NULL : replace_in_text(x, w, (size_t)n, &left);
 	t->skipped_binary += what == FILES_BINARY || left;
 	if (!ed)
 		return;

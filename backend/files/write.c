@@ -149,6 +149,9 @@ static int check_expected(struct batch *b, struct batch_item *it, struct err *e)
 				e, ERR_CONFLICT, "%.200s has been removed since it was read", path);
 		return 0;
 	}
+	if (path_is_fixed(b->root->fixed, b->root->nfixed, &it->old))
+		return err_set(
+			e, ERR_REFUSED, "%.200s cannot be changed: it is read-only here", path);
 	if (!S_ISREG(it->old.st_mode))
 		return err_set(e, ERR_REFUSED, "cannot write %.200s: it is %s, not a regular file",
 			path,

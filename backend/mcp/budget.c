@@ -7,7 +7,6 @@
  * half for long ones, so that none waits for those; an eighth for messages (calls.c), the output of commands and the
  * results of tasks each.  A call beside which no other of its kind runs may take half of it.
  */
-#include <errno.h>
 #include <time.h>
 
 #include <berth/clock.h>
@@ -26,6 +25,11 @@
 size_t budget_total(const struct server *s)
 {
 	return s->o->memory ? (size_t)s->o->memory : DEFAULT;
+}
+
+size_t budget_transform(const struct server *s)
+{
+	return budget_total(s) / 4;
 }
 
 /* -- estimates ------------------------------------------------------------------------------------- */
@@ -66,6 +70,13 @@ static size_t limit_bytes(struct call *c, const char *name, int64_t otherwise, s
 	return !n || n > TREE_BYTES / each ? TREE_BYTES : n * each;
 }
 
+static size_t context_lines(struct call *c)
+{
+	size_t n = (size_t)call_number(c, "context", 0);
+
+	return n < CONTEXT_MOST ? n : CONTEXT_MOST;
+}
+
 static size_t estimate_answer(struct call *c)
 {
 	switch (c->tool->hints & ANSWERS_MASK) {
@@ -73,8 +84,7 @@ static size_t estimate_answer(struct call *c)
 	case ANSWERS_TREE: return TREE_BYTES;
 	case ANSWERS_ENTRIES: return limit_bytes(c, "limit", 1000, 512);
 	case ANSWERS_MATCHES:
-		return limit_bytes(c, "limit", 200,
-			1200 * (1 + 2 * (size_t)(call_number(c, "context", 0) % 1000)));
+		return limit_bytes(c, "limit", 200, 1200 * (1 + 2 * context_lines(c)));
 	case ANSWERS_TRANSFORM:
 	case ANSWERS_LITTLE:
 	default: return 0;
@@ -107,16 +117,23 @@ static void reserve_bytes(struct call *c, size_t more)
 static int refuse_memory(const struct call *c, size_t more, struct err *e)
 {
 	return err_set(e, ERR_REFUSED,
-		"This would take %zu MiB, and all calls of this server may take %zu MiB (mcp.memory in berth.yaml): ask "
-		"for less at a time, or again when others have ended.",
+		"This call would take %zu MiB of the %zu MiB that all calls share (mcp.memory in berth.yaml): ask for less at a "
+		"time, or again when others have ended.",
 		(c->reserved + more + MIB - 1) / MIB, budget_total(c->server) / MIB);
+}
+
+int budget_wait(struct server *s)
+{
+	struct timespec until = clock_in_ms(100);
+
+	return pthread_cond_clockwait(&s->less, &s->lock, CLOCK_MONOTONIC, &until);
 }
 
 int budget_enter(struct call *c, struct err *e)
 {
 	struct server *s = c->server;
 	size_t bytes = (c->tool->hints & ANSWERS_MASK) == ANSWERS_TRANSFORM
-		? budget_total(s) / 4
+		? budget_transform(s)
 		: WEIGHT * estimate_answer(c);
 	int rc = 0;
 
@@ -126,12 +143,10 @@ int budget_enter(struct call *c, struct err *e)
 	if (bytes > budget_total(s) / 2)
 		rc = refuse_memory(c, bytes, e);
 	while (!rc && !has_room(c, bytes)) {
-		struct timespec until = clock_in_ms(100);
-
 		if (call_cancelled(c))
 			rc = err_set(e, ERR_CANCELLED, "cancelled");
 		else
-			pthread_cond_clockwait(&s->less, &s->lock, CLOCK_MONOTONIC, &until);
+			budget_wait(s);
 	}
 	if (!rc)
 		reserve_bytes(c, bytes);
@@ -158,6 +173,8 @@ void budget_leave(struct call *c)
 {
 	struct server *s = c->server;
 
+	if (!c->reserved)
+		return;
 	pthread_mutex_lock(&s->lock);
 	c->worker->queue->reserved -= c->reserved;
 	c->reserved = 0;

@@ -86,34 +86,11 @@ static void describe_call(struct call *c, struct audit_record *r, struct key_val
 	free(paths);
 }
 
-/* What a tool that records by itself would have done. */
-static enum deed deed_refused(const struct tool *t)
-{
-	static const struct {
-		const char *tool;
-		enum deed deed;
-	} of[] = {{"checkpoint", DEED_WORKSPACE_SNAPSHOT}, {"restore", DEED_WORKSPACE_RESTORE},
-		{"fork", DEED_WORKSPACE_FORK}, {"expose_port", DEED_PORT_OPEN},
-		{"request_egress", DEED_NET_ALLOW}, {"hand_over", DEED_WORKSPACE_HAND_OVER},
-		{"put_result", DEED_WORKSPACE_RESULT}};
-
-	if (t->hints & HINT_READS)
-		return DEED_NONE;
-	if (t->group == MCP_COMMANDS)
-		return DEED_CONTAINER_EXEC;
-	if (t->group == MCP_TOOLS)
-		return DEED_TOOL_RUN;
-	for (size_t i = 0; i < COUNT(of); i++)
-		if (!strcmp(of[i].tool, t->name))
-			return of[i].deed;
-	return DEED_NONE;
-}
-
 /* A refusal before anything began that would have recorded it. */
 static void record_refusal(struct call *c, const struct err *why)
 {
 	const struct key_value kv[] = {{"tool", c->tool->name, false}};
-	const struct audit_record r = {.deed = deed_refused(c->tool),
+	const struct audit_record r = {.deed = c->tool->deed,
 		.target_type = "container",
 		.name = c->server->o->agent ? c->server->o->agent->container : NULL,
 		.agent = c->server->o->who,
@@ -165,7 +142,7 @@ static int run_recorded_tool(struct call *c, struct err *e)
 	uint64_t last = c->worker->by.last;
 	int rc;
 
-	if (c->tool->deed == DEED_NONE) {
+	if (c->tool->deed == DEED_NONE || c->tool->hints & HINT_RECORDS) {
 		rc = run_tool_as_user(c, &why);
 		if (rc && why.kind == ERR_REFUSED && !c->recorded && c->worker->by.last == last)
 			record_refusal(c, &why);
@@ -445,14 +422,6 @@ static size_t calls_waiting(const struct server *s)
 	return s->queue[0].waiting + s->queue[1].waiting;
 }
 
-/* Under the lock, for a tenth of a second. */
-static int wait_for_less(struct server *s)
-{
-	struct timespec until = clock_in_ms(100);
-
-	return pthread_cond_clockwait(&s->less, &s->lock, CLOCK_MONOTONIC, &until);
-}
-
 void calls_add(struct server *s, struct call *c)
 {
 	struct call_queue *q = &s->queue[c->tool->hints & HINT_LONG ? 1 : 0];
@@ -463,7 +432,7 @@ void calls_add(struct server *s, struct call *c)
 	while ((calls_waiting(s) >= MCP_WAITING_MAX ||
 		       (s->held && s->held + c->bytes > budget_total(s) / 8)) &&
 		!s->left(s))
-		wait_for_less(s);
+		budget_wait(s);
 	if (q->waiting >= q->idle && q->workers < most)
 		start_call_thread(s, q);
 	refused = !q->workers;
@@ -628,7 +597,7 @@ bool calls_idle(struct server *s, size_t *ended)
 	bool idle;
 
 	pthread_mutex_lock(&s->lock);
-	while ((s->busy || calls_waiting(s)) && wait_for_less(s) != ETIMEDOUT)
+	while ((s->busy || calls_waiting(s)) && budget_wait(s) != ETIMEDOUT)
 		;
 	idle = !s->busy && !calls_waiting(s);
 	*ended = s->ended;

@@ -184,7 +184,7 @@ static void take_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct command *c = ctx;
 	struct command_table *t = c->table;
-	size_t most = budget_total(t->server) / OUTPUT_PART, room, take;
+	size_t most = budget_total(t->server) / OUTPUT_PART, left, room, take;
 
 	if (stream < 1 || stream > 2)
 		return;
@@ -192,8 +192,9 @@ static void take_output(void *ctx, int stream, const char *bytes, size_t n)
 	if (t->bytes + n > most)
 		trim_table(t, n);
 	room = OUTPUT_MOST - c->out[stream].len;
-	if (room > most - (t->bytes < most ? t->bytes : most))
-		room = most - (t->bytes < most ? t->bytes : most);
+	left = t->bytes < most ? most - t->bytes : 0;
+	if (room > left)
+		room = left;
 	take = n < room ? n : room;
 	str_add(&c->out[stream], bytes, take);
 	t->bytes += take;

@@ -298,9 +298,8 @@ static int put_line(struct str *out, const struct line *l, const struct shift *x
 		}
 	if (!x->uniform || l->indent < x->said_n || memcmp(l->s, x->map[0].said, x->said_n) != 0)
 		return err_set(e, ERR_REFUSED,
-			"\"oldText\" was found with another indentation than it says, and which one a line of the new "
-			"text is to have cannot be told from it: give the lines as the file has them. Nothing was "
-			"changed.");
+			"\"oldText\" matches only with another indentation, and how far a line of \"newText\" is to be indented "
+			"cannot be told from it: give the lines as the file has them. Nothing was changed.");
 	str_add(out, x->map[0].had, x->had_n);
 	str_add(out, l->s + x->said_n, l->indent - x->said_n + l->trim);
 	return 0;

@@ -125,6 +125,10 @@ void calls_end(struct server *s); /* joins the threads */
 
 /* budget.c: memory.  Each call: enter before it runs, answer before its answer is made, leave. */
 size_t budget_total(const struct server *s);
+size_t budget_transform(
+	const struct server *s); /* what one transform may hold until it has written */
+/* Under the lock: until memory or a place is given back, or ETIMEDOUT after a tenth of a second. */
+int budget_wait(struct server *s);
 int budget_enter(struct call *c, struct err *e);
 int budget_answer(struct call *c, struct err *e);
 void budget_leave(struct call *c);

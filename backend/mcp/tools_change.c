@@ -248,7 +248,7 @@ int tool_transform(struct call *c, struct err *e)
 		.preview = !json_is(dry, JSON_FALSE),
 		.diff = true,
 		.max_diff = DIFF_SHOWN,
-		.max_held = budget_total(c->server) / 4,
+		.max_held = budget_transform(c->server),
 		.promise = FILES_ALL_OR_NOTHING};
 	struct files_transform_result r = {.diff = STR_INIT};
 	struct place_in p;

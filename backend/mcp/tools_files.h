@@ -4,6 +4,8 @@
 
 #include "mcp/server.h"
 
+#define CONTEXT_MOST 100 /* lines around a match */
+
 tool_fn tool_read_text, tool_read_media, tool_read_many, tool_list, tool_list_sizes, tool_tree,
 	tool_find, tool_info, tool_allowed, tool_scan, tool_search;
 tool_fn tool_write, tool_write_many, tool_edit, tool_make_directory, tool_move, tool_copy,

@@ -18,7 +18,6 @@
 #define LIST_MOST ((size_t)8 << 20)    /* of names and matches in one answer */
 #define LISTED_MOST 50000              /* entries of one directory */
 #define HITS_MOST 200000               /* matches; their text fills LIST_MOST before */
-#define CONTEXT_MOST 100               /* lines around a match */
 #define MANY_MOST ((uint64_t)16 << 20) /* of all files of one answer */
 
 int call_place(
@@ -131,6 +130,9 @@ int tool_read_text(struct call *c, struct err *e)
 			"Give lines, or \"offset\" and \"length\" (in bytes), not both.");
 	if (head >= 0 && tail >= 0)
 		return err_set(e, ERR_USAGE, "Only one of \"head\" and \"tail\" can be given.");
+	if (tail >= 0 && (want.first_line || want.last_line))
+		return err_set(e, ERR_USAGE,
+			"\"tail\" cannot be given with \"first_line\" or \"last_line\".");
 	if (call_place(c, "path", REACH_READ, &p, e))
 		return -1;
 	want.path = p.rel;

@@ -138,6 +138,7 @@ def _():
         assert c.call("read_text_file", path="a.txt", tail=1) == "world\n"
         assert c.call("read_text_file", path="a.txt", first_line=2, last_line=2) == "world\n"
         assert "Only one" in c.fails("read_text_file", path="a.txt", head=1, tail=1)
+        assert "tail" in c.fails("read_text_file", path="a.txt", tail=1, first_line=2)
         put("b.bin", "\0\1")
         assert "not text" in c.fails("read_text_file", path="b.bin")
         block = c.call("read_media_file", path="b.bin")

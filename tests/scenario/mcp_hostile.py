@@ -405,6 +405,12 @@ def _():
         c.fails("move_file", source="q", destination="stolen")
         c.fails("delete_files", paths=["q"], recursive=True)
         os.chmod(f"{WS}/q", 0o755)
+        # A single file, by the way of another that lies beside it; and in the place of a link.
+        c.fails("write_multiple_files", files=[{"path": "q/near", "content": "near\n"}, {"path": "q/only", "content": "lost"}], promise="visible")
+        os.makedirs(f"{WS}/links")
+        os.symlink("near", f"{WS}/links/only")
+        c.ask("tools/call", name="copy_files", arguments={"source": "links", "destination": "q", "overwrite": True})
+        assert not os.path.islink(f"{WS}/q/only")
         c.fails("create_directory", path="q/kept/made")
         c.fails("create_directory", path="q/kept/made/deep")
         c.fails("copy_files", source="q/near", destination="q/kept/near")

@@ -354,6 +354,7 @@ static void test_caller_globs(void **state)
 		{{"{src,lib}/**/*.{c,h}"}, "lib/e.c src/b.c src/d/c.c "},
 		{{"a.{,c}"}, "a.c "},
 		{{"[{]"}, "{ "},
+		{{"[[:digit:]{]"}, "{ "},
 		{{"\\{a,b}"}, "{a,b} "},
 		{{"/*.c"}, "a.c "},
 		{{"./src/*.c"}, "src/b.c "},

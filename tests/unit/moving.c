@@ -392,6 +392,30 @@ static void test_closed_directories(void **state)
 	run_as_user(work_beside_closed);
 }
 
+/* Another name of a file that lies in a closed directory: it is left as it is, too, not taken away. */
+static void link_into_closed(void)
+{
+	struct checkpoint_restored r;
+	int fd;
+
+	NEED(mkdir("root/a", 0755) == 0);
+	fd = open("root/a/x", O_WRONLY | O_CREAT, 0644);
+	NEED(fd >= 0);
+	close(fd);
+	NEED(link("root/a/x", "root/b") == 0);
+	NEED(checkpoint_make(store, root, "open", NULL, NULL, &e) == 0);
+	NEED(chmod("root/a", 0) == 0);
+	NEED(checkpoint_restore(store, root, "open", "undo", NULL, &r, &e) == 0);
+	NEED(chmod("root/a", 0755) == 0);
+	NEED(r.left == 1 && access("root/b", F_OK) == 0 && access("root/a/x", F_OK) == 0);
+}
+
+static void test_link_into_closed(void **state)
+{
+	(void)state;
+	run_as_user(link_into_closed);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -399,7 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {CASE(test_dressed_is_the_one_seen),
 		CASE(test_dressed_directory_is_the_one_seen),
 		CASE(test_changed_directory_is_the_one_seen), CASE(test_while_somebody_saves),
-		CASE(test_closed_directories)};
+		CASE(test_closed_directories), CASE(test_link_into_closed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,6 +186,26 @@ static void expect_fate(const struct take *t, const char *path, bool dropped)
 	fail_msg("no %s", path);
 }
 
+/* What a berth that was killed left there. */
+static void test_unfinished_changes(void **state)
+{
+	struct take *t;
+
+	(void)state;
+	tree_text("root/.berth.12.link", "");
+	tree_text("root/d/.berth.12.7f00", "");
+	tree_text("root/.berth-00/x", "");
+	tree_text("root/.berthed", "");
+	checkpoint_tree_free(from);
+	from = checkpoint_tree_now(store, root, NULL, &e);
+	t = prepare_all();
+	expect_fate(t, ".berth.12.link", true);
+	expect_fate(t, "d/.berth.12.7f00", true);
+	expect_fate(t, ".berth-00/x", true);
+	expect_fate(t, ".berthed", false);
+	take_free(t);
+}
+
 /* In a bare repository git runs what its config says; also in one that only the target makes whole. */
 static void test_bare_repositories(void **state)
 {
@@ -545,6 +565,7 @@ int main(void)
 		CASE(test_target_became_a_link),
 		CASE(test_source_changed_since),
 		CASE(test_source_saved_since),
+		CASE(test_unfinished_changes),
 		CASE(test_bare_repositories),
 		CASE(test_bare_repository_of_commit),
 		CASE(test_what_runs),

@@ -147,9 +147,9 @@ static const struct cli_command files_verbs[] = {
 	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
 		.help = "find text in a tree",
 		.about =
-			"Hidden and ignored files are skipped.  So are binary ones, by a NUL byte in their first 8 KiB, "
-			"and counted; that one with a NUL byte later, or the file that is named, matches is said "
-			"without its lines.  Of a long line the part around the match is printed, with [...] where it "
+			"Hidden and ignored files are skipped.  Binary files (a NUL byte in the first 8 KiB) are skipped, "
+			"too, and counted.  Of a file with a NUL byte further on, and of a binary file that is named, "
+			"only that it matches is printed.  Of a long line the part around the match is printed, with [...] where it "
 			"goes on.  Exits with 1 when nothing was found.",
 		.options = files_search_options, .schema = "berth.files_search/1"},
 	{"transform", "PATTERN REPLACEMENT [DIR|FILE]", 2, 3, FILES(cli_files_transform),

@@ -173,11 +173,8 @@ static int print_content(struct files_cli *x, const struct files_want *w, const 
 	int rc = 0;
 
 	if (g->clipped && !limited) {
-		rc = files_read_part(x->files, x->root, w, print_block, &p, &e) < 0
-			? err_exit_code(&e)
-			: 0;
-		if (rc)
-			cli_fail(&e);
+		if (files_read_part(x->files, x->root, w, print_block, &p, &e) < 0)
+			rc = cli_fail(&e);
 	} else if (g->len) {
 		print_block(&p, g->bytes, g->len, &e);
 	}

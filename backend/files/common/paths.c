@@ -288,11 +288,6 @@ bool path_is_fixed(const struct fixed_place *fixed, size_t n, const struct stat 
 	return false;
 }
 
-static bool is_same_place(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
-}
-
 /* The next directory upwards, in place of *at: 1; 0: there is none, -1: it cannot be reached. */
 static int climb_up_from(int *at, struct stat *st)
 {
@@ -305,49 +300,68 @@ static int climb_up_from(int *at, struct stat *st)
 	*at = up;
 	if (fstat(up, st) < 0)
 		return -1;
-	return !is_same_place(st, &before);
+	return !path_is_same(st, &before);
 }
 
 int path_may_change(
 	const struct files_root *r, int dir, const char *leaf, const char *path, struct err *e)
 {
+	if (!r->nfixed)
+		return 0;
+
 	AS_PROCESS; /* what lies above may be closed to the user we work as */
 	struct stat top, st;
 	AUTO_CLOSE int at = -1;
-	bool fixed;
-
-	if (!r->nfixed)
-		return 0;
-	fixed = leaf && fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	bool fixed = leaf && fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		path_is_fixed(r->fixed, r->nfixed, &st);
+
 	at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (at < 0 || fstat(at, &st) < 0 || fstat(r->fd, &top) < 0)
 		return path_error(e, errno, "reach the directory of", path);
 	while (!fixed && !(fixed = path_is_fixed(r->fixed, r->nfixed, &st)) &&
-		!is_same_place(&st, &top))
-		if (climb_up_from(&at, &st) <= 0)
-			return err_set(e, ERR_REFUSED, "%.200s leads out of %.100s", path, r->name);
-	return fixed
-		? err_set(e, ERR_REFUSED, "%.200s cannot be changed: it is read-only here", path)
-		: 0;
+		!path_is_same(&st, &top))
+		if (climb_up_from(&at, &st) <= 0) {
+			err_set(e, ERR_REFUSED, "%.200s leads out of %.100s", path, r->name);
+			errno = EROFS;
+			return -1;
+		}
+	if (!fixed)
+		return 0;
+	err_set(e, ERR_REFUSED, "%.200s cannot be changed: it is read-only here", path);
+	errno = EROFS;
+	return -1;
+}
+
+#define DEPTH_MAX 10000 /* directories above one */
+
+int path_lies_within(int inner, const struct stat *st, const struct stat *top)
+{
+	AS_PROCESS; /* as above */
+	AUTO_CLOSE int at = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat here;
+
+	if (at < 0 || fstat(at, &here) < 0)
+		return -1;
+	for (int depth = 0; depth < DEPTH_MAX; depth++) {
+		int rc;
+
+		if (path_is_same(&here, st))
+			return 1;
+		if (top && path_is_same(&here, top))
+			return 0;
+		rc = climb_up_from(&at, &here);
+		if (rc <= 0)
+			return rc;
+	}
+	errno = ELOOP;
+	return -1;
 }
 
 bool path_holds_fixed(const struct files_root *r, const struct stat *st)
 {
-	AS_PROCESS;
-
-	for (size_t i = 0; i < r->nfixed; i++) {
-		AUTO_CLOSE int at = fcntl(r->fixed[i].fd, F_DUPFD_CLOEXEC, 0);
-		struct stat here;
-		int rc = 1;
-
-		if (at < 0 || fstat(at, &here) < 0)
-			return true; /* unknown */
-		while (rc > 0 && !is_same_place(&here, st))
-			rc = climb_up_from(&at, &here);
-		if (rc != 0)
+	for (size_t i = 0; i < r->nfixed; i++)
+		if (path_lies_within(r->fixed[i].fd, st, NULL) != 0)
 			return true; /* it does, or that cannot be seen */
-	}
 	return false;
 }
 

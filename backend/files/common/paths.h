@@ -78,12 +78,19 @@ int path_parent(const struct files_root *r, const char *path, struct made *made,
  * above nor a rename meanwhile leads around it. */
 int path_parent_to_change(const struct files_root *r, const char *path, struct made *made,
 	const char **leaf, struct err *e);
-/* What is at dir/leaf (leaf NULL: dir itself), likewise. */
+/* What is at dir/leaf (leaf NULL: dir itself), likewise; errno is EROFS where it is refused. */
 int path_may_change(
 	const struct files_root *r, int dir, const char *leaf, const char *path, struct err *e);
 /* Whether the directory with `st` is or holds a fixed place: it cannot be deleted or moved. */
 bool path_holds_fixed(const struct files_root *r, const struct stat *st);
 bool path_is_fixed(const struct fixed_place *fixed, size_t n, const struct stat *st);
+/* Is the directory `inner` (a descriptor) the one with st, or below it?  Looked for up to `top`; NULL: up to the root of all.
+ * -1 and errno: that cannot be found out. */
+int path_lies_within(int inner, const struct stat *st, const struct stat *top);
+static inline bool path_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
 
 /* What lies in the state directory belongs to the process, also while a thread works as the user of a container
  * (setfsuid).  For the scope in which it stands. */

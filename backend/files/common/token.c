@@ -27,6 +27,11 @@ int64_t stat_mtime_ns(const struct stat *st)
 	return timespec_ns(&st->st_mtim);
 }
 
+int64_t stat_ctime_ns(const struct stat *st)
+{
+	return timespec_ns(&st->st_ctim);
+}
+
 int64_t token_now(void)
 {
 	struct timespec now;

@@ -22,5 +22,6 @@ bool token_racy(const struct files_token *t); /* time stamps cannot vouch for th
 /* Whether the file open as fd (with *st) is still what the token says; reads it when it must. */
 bool token_holds(const struct files_token *t, const struct stat *st, int fd);
 int64_t stat_mtime_ns(const struct stat *st);
+int64_t stat_ctime_ns(const struct stat *st);
 
 #endif

@@ -48,6 +48,8 @@ void searcher_release(struct searcher *s);
 
 /* Bytes that begin the text with this mark, 0: there is none.  Makes *u ready. */
 size_t utf16_mark(struct utf16 *u, const char *s, size_t n);
+/* The bytes of the mark that may begin a text, of UTF-8 or UTF-16; *wide: the latter, *big: its order. */
+size_t text_mark(const char *s, size_t n, bool *wide, bool *big);
 /* As read(2), but what comes is UTF-8: `room` of at least 8 bytes.  What is no character becomes
  * U+FFFD. */
 ssize_t utf16_read(struct utf16 *u, int fd, char *to, size_t room);

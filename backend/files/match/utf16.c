@@ -15,21 +15,21 @@
 
 #define WORST 3 /* bytes of UTF-8 for two of UTF-16 */
 
+size_t text_mark(const char *s, size_t n, bool *wide, bool *big)
+{
+	*big = n >= 2 && !memcmp(s, "\xFE\xFF", 2);
+	*wide = *big || (n >= 2 && !memcmp(s, "\xFF\xFE", 2));
+	return *wide ? 2 : n >= 3 && !memcmp(s, "\xEF\xBB\xBF", 3) ? 3 : 0;
+}
+
 size_t utf16_mark(struct utf16 *u, const char *s, size_t n)
 {
-	const unsigned char *b = (const unsigned char *)s;
+	size_t mark = text_mark(s, n, &u->on, &u->big);
 
-	u->on = false;
 	u->n = 0;
-	if (n >= 3 && b[0] == 0xEF && b[1] == 0xBB && b[2] == 0xBF)
-		return 3; /* UTF-8 marks itself, too */
-	if (n < 2 || !((b[0] == 0xFF && b[1] == 0xFE) || (b[0] == 0xFE && b[1] == 0xFF)))
-		return 0;
-	u->on = true;
-	u->big = b[0] == 0xFE;
-	if (!u->raw)
+	if (u->on && !u->raw)
 		u->raw = xmalloc(UTF16_RAW);
-	return 2;
+	return mark;
 }
 
 void utf16_push(struct utf16 *u, const char *s, size_t n)

@@ -95,11 +95,6 @@ int journal_reverse(struct staging *s, const char *name, struct err *e)
 	return 0;
 }
 
-static int64_t ctime_ns(const struct stat *st)
-{
-	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
-}
-
 /* 0 where there is none.  -1: that could not be found out. */
 static int staged_stat(int stage, const struct journal_item *item, const char *name,
 	struct stat *st, struct err *e)
@@ -122,7 +117,7 @@ int journal_seal(int stage, struct journal_item *item, struct err *e)
 	if (st.st_ino != item->new_ino)
 		return err_set(e, ERR_CONFLICT,
 			"%.200s: another program replaced what was to be put there", item->path);
-	item->new_ctime_ns = ctime_ns(&st);
+	item->new_ctime_ns = stat_ctime_ns(&st);
 	return 0;
 }
 
@@ -185,7 +180,7 @@ int journal_forward(struct files_root *r, int stage, const struct journal_item *
 	if (staged.st_ino != item->new_ino)
 		return 0; /* it is in place already */
 	/* Whoever owns the tree could write to it, but not turn its change time back. */
-	if (ctime_ns(&staged) != item->new_ctime_ns)
+	if (stat_ctime_ns(&staged) != item->new_ctime_ns)
 		return err_set(e, ERR_CONFLICT,
 			"%.200s: another program changed what was to be put there", item->path);
 	dir = path_parent_to_change(r, item->path, NULL, &leaf, e);

@@ -30,7 +30,9 @@ static DIR *open_listing(int dir)
 static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn *fn, struct err *e)
 {
 	DIR *d = open_listing(dir);
-	int rc = d ? 0 : err_sys(e, errno, "cannot read what changes of %s left", r->name);
+	int rc = d ? 0
+		   : err_sys(e, errno, "cannot read what interrupted changes of %s left behind",
+			     r->name);
 	struct dirent *entry;
 	char id[STAGING_ID_LEN + 1], last[STAGING_ID_LEN + 1] = "";
 	bool last_dead = false;
@@ -40,8 +42,9 @@ static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn 
 		entry = readdir(d);
 		if (!entry) {
 			if (errno)
-				rc = err_sys(
-					e, errno, "cannot read what changes of %s left", r->name);
+				rc = err_sys(e, errno,
+					"cannot read what interrupted changes of %s left behind",
+					r->name);
 			break;
 		}
 		if (!staging_id_of(entry->d_name, id))
@@ -142,20 +145,18 @@ int staging_recover(struct files_root *r, struct staging *s, bool thorough,
 	return 0;
 }
 
+/* In use already. */
 static struct staging *open_recovered(struct files_root *r, const struct patience *p, struct err *e)
 {
 	struct staging *s = staging_open(r, p, e);
-	int rc;
 
 	if (!s)
 		return NULL;
-	rc = staging_use(s, r->name, e);
-	if (rc == 0) {
-		rc = staging_recover(r, s, true, p, e);
+	if (staging_use(s, r->name, e) == 0) {
+		if (staging_recover(r, s, true, p, e) == 0)
+			return s;
 		staging_leave(s);
 	}
-	if (rc == 0)
-		return s;
 	staging_unref(s);
 	return NULL;
 }
@@ -165,11 +166,13 @@ struct staging *staging_get(struct files_root *r, const struct patience *p, stru
 	struct staging *s;
 
 	pthread_mutex_lock(&r->lock);
-	if (!r->staging)
-		r->staging = open_recovered(r, p, e);
 	s = r->staging;
+	if (!s)
+		s = r->staging = open_recovered(r, p, e);
+	else if (staging_use(s, r->name, e) < 0)
+		s = NULL;
 	pthread_mutex_unlock(&r->lock);
-	return s && staging_use(s, r->name, e) == 0 ? s : NULL;
+	return s;
 }
 
 void staging_put(struct staging *const *s)

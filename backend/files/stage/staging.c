@@ -284,7 +284,6 @@ static int choose_id(struct staging *s, struct err *e)
 
 static int become_owner(struct staging *s, struct err *e)
 {
-	AS_PROCESS;
 	char fresh[64], name[64];
 
 	/* Under another name until it is locked: unlocked it would be a dead process's. */
@@ -371,7 +370,8 @@ static int enter_place(struct staging *s, int changes, const struct patience *p,
 			break;
 	}
 	if (!why.kind)
-		err_set(&why, ERR_CONFLICT, "the place for changes keeps being removed by others");
+		err_set(&why, ERR_CONFLICT,
+			"the directory for changes is removed by others again and again: try again");
 	err_copy(e, &why);
 	return -1;
 }
@@ -457,7 +457,10 @@ struct staging *staging_open(struct files_root *r, const struct patience *p, str
 	}
 	if (choose_id(s, e) < 0)
 		goto fail;
-	if (open_place(s, p, &why) < 0 && (why.kind == ERR_TIMEOUT || why.kind == ERR_CANCELLED)) {
+	/* Without a state directory there are no locks and nothing is replayed; with one there are. */
+	if (open_place(s, p, &why) < 0 &&
+		(why.kind == ERR_TIMEOUT || why.kind == ERR_CANCELLED ||
+			why.kind == ERR_CONFLICT)) {
 		err_copy(e, &why);
 		goto fail;
 	}

@@ -156,19 +156,24 @@ bool glob_match(const char *pattern, const char *t, bool path)
 	}
 }
 
-const char *glob_flaw(const char *p)
+const char *glob_skip_bracket(const char *p)
 {
 	bool matched;
 
+	return match_bracket(p + 1, 0, &matched);
+}
+
+const char *glob_flaw(const char *p)
+{
 	while (*p) {
 		if (*p == '[') {
-			p = match_bracket(p + 1, 0, &matched);
+			p = glob_skip_bracket(p);
 			if (!p)
-				return "a [ is not closed, or names a class that there is not (\\[ is the character itself)";
+				return "a [ is not closed, or names an unknown class (\\[ is the character itself)";
 			continue;
 		}
 		if (*p == '\\' && !*++p)
-			return "a backslash is the last of it";
+			return "it ends in a backslash";
 		p++;
 	}
 	return NULL;

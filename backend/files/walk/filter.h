@@ -25,6 +25,8 @@ bool glob_match(const char *pattern, const char *text, bool path);
 
 /* Why the pattern matches nothing whatever; NULL: there is something. */
 const char *glob_flaw(const char *pattern);
+/* What follows the brackets that begin at p; NULL: they are not closed, or name an unknown class. */
+const char *glob_skip_bracket(const char *p);
 
 /* The lines of one ignore file; inner files point to outer ones. */
 struct rules;

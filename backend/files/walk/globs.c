@@ -19,26 +19,16 @@ struct expansion {
 	size_t n, cap;
 };
 
-/* The closing bracket; NULL: there is none. */
-static const char *skip_bracket(const char *p)
-{
-	p += p[1] == '!' || p[1] == '^' ? 2 : 1;
-	for (p += *p == ']'; *p && *p != ']'; p++)
-		if (*p == '\\' && p[1])
-			p++;
-	return *p ? p : NULL;
-}
-
 /* The next brace or comma of p that stands for itself neither by a backslash nor by brackets. */
 static const char *find_brace(const char *p, const char *which)
 {
-	for (; *p; p++) {
-		if (*p == '\\' && p[1])
-			p++;
-		else if (*p == '[' && !(p = skip_bracket(p)))
-			break; /* glob_flaw says so */
-		else if (strchr(which, *p))
+	while (p && *p) {
+		if (strchr(which, *p))
 			return p;
+		if (*p == '[')
+			p = glob_skip_bracket(p); /* what is wrong with it glob_flaw says */
+		else
+			p += *p == '\\' && p[1] ? 2 : 1;
 	}
 	return NULL;
 }
@@ -46,13 +36,13 @@ static const char *find_brace(const char *p, const char *which)
 /* One line for each alternative of the first braces, each of them with those of the next ones.  What is wrong; NULL: nothing. */
 static const char *expand_braces(struct expansion *x, const char *p, unsigned depth)
 {
-	const char *open = find_brace(p, "{"), *at, *end, *wrong = NULL;
+	const char *open = find_brace(p, "{"), *end, *next, *wrong = NULL;
 
 	if (!open) {
 		size_t len = strlen(p) + 1;
 
 		if (x->n == GLOBS_MAX)
-			return "with its braces it stands for too many";
+			return "its braces stand for more than 4096 patterns";
 		x->lines = mem_grow(x->lines, &x->cap, x->n + 1, sizeof *x->lines);
 		x->lines[x->n++] = memcpy(slab_alloc(x->slab, len), p, len);
 		return NULL;
@@ -64,10 +54,10 @@ static const char *expand_braces(struct expansion *x, const char *p, unsigned de
 		return "a { is not closed (\\{ is the character itself)";
 	if (*end == '{')
 		return "it has braces within braces";
-	for (at = open; at < end && !wrong; at = find_brace(at + 1, ",}")) {
-		const char *next = find_brace(at + 1, ",}");
+	for (const char *at = open; at < end && !wrong; at = next) {
 		AUTO_STR struct str one = STR_INIT;
 
+		next = find_brace(at + 1, ",}");
 		str_add(&one, p, (size_t)(open - p));
 		str_add(&one, at + 1, (size_t)(next - at - 1));
 		str_adds(&one, end + 1);

@@ -36,11 +36,6 @@ struct climb {
 	char path[PATH_MAX + 2];
 };
 
-static bool same_dir(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
-}
-
 /* Where the start lies, as the kernel names it now: absolute, with a slash in the end. */
 static size_t locate_start(int fd, char path[PATH_MAX + 2])
 {
@@ -74,7 +69,7 @@ static void climb_up(struct climb *c, const struct files_root *r, const char *st
 		fd = c->fd[c->n - 1];
 		if (fstatat(fd, ".git", &git, AT_SYMLINK_NOFOLLOW) == 0)
 			return;
-		if (inside == 0 && fstat(fd, &here) == 0 && same_dir(&here, &root))
+		if (inside == 0 && fstat(fd, &here) == 0 && path_is_same(&here, &root))
 			inside = c->n;
 		if (at <= 1 || c->n == LEVELS)
 			break;
