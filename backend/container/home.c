@@ -179,11 +179,9 @@ void home_unmake(struct agents_host *h, const char *volume, const char *agent)
 		.target_type = "volume",
 		.name = volume,
 		.agent = agent};
-	char path[PATH_MAX];
 
 	record_act(&h->at.recorder, &r, NULL, do_unmake_home, h, NULL);
-	if (!note_path(volume, path, NULL))
-		unlink(path);
+	note_forget(volume);
 }
 
 int home_make(struct agents_host *h, const struct spec *s, const char *agent, const char *session,

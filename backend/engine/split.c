@@ -200,12 +200,13 @@ static void take_line_text(
 	}
 }
 
-static void end_line_part(struct lines *l, int part, bool unended, line_fn fn, void *ctx)
+static void end_line_part(struct lines *l, int part, bool unended, bool cut, line_fn fn, void *ctx)
 {
 	struct line_part *p = &l->part[part];
 
 	if (p->heading)
 		take_head(l, part, fn, ctx);
+	p->clipped |= cut;
 	emit_part(l, part, false, unended, fn, ctx);
 	p->open = p->heading = false;
 }
@@ -238,7 +239,7 @@ void lines_feed(struct lines *l, int stream, const char *bytes, size_t n, line_f
 				open_line_part(l, p);
 			take_line_text(l, part, bytes, len, fn, ctx);
 			if (newline)
-				end_line_part(l, part, false, fn, ctx);
+				end_line_part(l, part, false, false, fn, ctx);
 		}
 		bytes += len;
 		n -= len;
@@ -251,16 +252,9 @@ void lines_feed(struct lines *l, int stream, const char *bytes, size_t n, line_f
 
 void lines_end(struct lines *l, bool cut, line_fn fn, void *ctx)
 {
-	for (int i = 0; i < 2; i++) {
-		struct line_part *p = &l->part[i];
-
-		if (!p->open)
-			continue;
-		if (p->heading)
-			take_head(l, i, fn, ctx);
-		p->clipped |= cut;
-		end_line_part(l, i, true, fn, ctx);
-	}
+	for (int i = 0; i < 2; i++)
+		if (l->part[i].open)
+			end_line_part(l, i, true, cut, fn, ctx);
 }
 
 void objects_init(struct objects *o, size_t max)

@@ -315,6 +315,8 @@ static bool matches_path(const struct pattern *p, const char *path)
 		next = other;
 		if ((!*path || *path == '/') && now[p->n])
 			return true;
+		if (!memchr(now, true, p->n + 1))
+			return false;
 	}
 	return false;
 }

@@ -404,12 +404,13 @@ static int check_empty(const struct rule_set *r, const struct command *c, struct
 
 static bool changes_programs(const char *name, size_t n)
 {
-	static const char *const names[] = {"PATH", "ENV", "BASH_ENV", "PS4", "PROMPT_COMMAND",
-		"SHELLOPTS", "BASHOPTS", "IFS", "GCONV_PATH", "PYTHONSTARTUP", "PYTHONPATH",
-		"PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB", "NODE_OPTIONS",
-		"NODE_PATH", NULL};
+	static const char *const names[] = {"PATH", "ENV", "IFS", "GCONV_PATH", "PYTHONSTARTUP",
+		"PYTHONPATH", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB",
+		"NODE_OPTIONS", "NODE_PATH", NULL};
 	static const char *const begins[] = {"LD_", "BASH_FUNC_", "GIT_", NULL};
 
+	if (shell_variable_runs(name, n))
+		return true;
 	for (const char *const *at = names; *at; at++)
 		if (strlen(*at) == n && !memcmp(name, *at, n))
 			return true;

@@ -71,4 +71,7 @@ struct shell_options {
 void shell_parse(const char *text, const struct shell_options *o, struct shell_script *ret);
 void shell_release(struct shell_script *s);
 
+/* A variable that makes the shell, or what it starts, run something else first (BASH_ENV, LD_PRELOAD ...). */
+bool shell_variable_runs(const char *name, size_t n);
+
 #endif

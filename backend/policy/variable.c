@@ -41,8 +41,7 @@ static bool is_special(const char *name)
 		!strncmp(name, "COMP_", 5);
 }
 
-/* They make the shell, or what it starts, run something else first. */
-static bool runs_something(const char *name, size_t n)
+bool shell_variable_runs(const char *name, size_t n)
 {
 	static const char *const names[] = {"BASH_ENV", "LD_PRELOAD", "LD_AUDIT", "PS4",
 		"PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", NULL};
@@ -65,7 +64,7 @@ void variable_set(struct parser *p, const char *name, size_t n, const char *valu
 {
 	struct variable *v = (struct variable *)variable_find(p, name, n);
 
-	if (runs_something(name, n))
+	if (shell_variable_runs(name, n))
 		parser_unclear(p, "an assignment to a variable that runs a program of its own");
 	if (!v && p->nvariables == VARIABLES_MAX) {
 		parser_fail(p, "it has too many variables");

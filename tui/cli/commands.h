@@ -432,7 +432,8 @@ static const struct cli_command commands[] = {
 		.about =
 			"Takes two samples 250 ms apart, so that CPU and rates are real.  Without --all only "
 			"running, paused and restarting containers are listed, or those in the states that "
-			"--filter state= names.  Of --filter one value of each key must fit, as docker's: name= is a "
+			"--filter state= names.  Where --filter is given several times, a row must fit one value of each "
+			"key, as with docker: name= is a "
 			"regular expression that any part of the name may match, id= the beginning of an id, image= a "
 			"part of an image's name, state= (or status=) one of created, running, paused, restarting, "
 			"removing, exited and dead, health= one of starting, healthy, unhealthy and none.  Unknown "
@@ -441,9 +442,9 @@ static const struct cli_command commands[] = {
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the statistics of running containers, every second",
 		.about =
-			"Of those that are named also of stopped ones, with their state and dashes, until the last of "
-			"them is removed.  CONTAINER is an id, a name, the beginning of an id, or an agent, looked for in "
-			"this order; a word that means two containers is an error.",
+			"CONTAINER is an id, a name, the beginning of an id, or an agent, looked for in this order; a word "
+			"that means two containers is an error.  Containers that are named are shown while they are "
+			"stopped, too (their state, and dashes), until the last of them is removed.",
 		.options = stats_options},
 	{"logs", "[CONTAINER...]", 0, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the logs of containers, merged, or search them",
@@ -623,9 +624,9 @@ static const struct cli_command commands[] = {
 			"it belongs to no agent: it reads what a console shows, for an assistant of yours.  "
 			"What its calls and their answers hold is bounded (mcp.memory in berth.yaml); beyond "
 			"that they wait or are refused.  An agent sees and runs the custom tools whose agents: "
-			"names it; of those without, the ones that work in its workspace or name none.  Of a "
-			"command's standard input size and SHA-256 are recorded where it comes with the call; "
-			"no command rule looks at it.",
+			"names it; of those without, the ones that work in its workspace or name none.  The size "
+			"and SHA-256 of a command's standard input are recorded if it comes with the call; no "
+			"command rule looks at it.",
 		.options = mcp_options},
 	{"bench", "", .help = "measure, compare with earlier versions, report",
 		.verbs = bench_verbs},
