@@ -5,7 +5,6 @@
 
 #include <berth/config.h>
 #include <berth/jsonw.h>
-#include <berth/mem.h>
 #include <berth/settings.h>
 #include <berth/text.h>
 
@@ -85,52 +84,52 @@ static void print_wrapped(const char *text)
 	putchar('\n');
 }
 
-/* Pages about one subject: configs/pages/NAME.SECTION.txt, which the man pages are made of, too. */
-static const struct {
-	const char *name, *file, *about;
-} pages[] = {
-#define PAGE(name, section, about)                                    \
-	{                                                             \
-		name, "configs/pages/" name "." section ".txt", about \
-	}
-	PAGE("berth-console", "7", "the console: views and keys"),
-	PAGE("berth.yaml", "5", "settings, alerts, your own commands"),
-	PAGE("berth-team", "5", "team files: agents, tools, networks, secrets"),
-	PAGE("berth-workspace", "7", "workspaces, checkpoints, forks, limits"),
-	PAGE("berth-network", "7", "what an agent without a network can reach"),
-	PAGE("berth-mcp", "1", "the MCP server for agents and assistants"),
-	PAGE("berth-audit", "7", "the audit log, and what it proves"),
-	PAGE("berth-bench", "1", "benchmarks and regression gates"),
-};
+/* Pages about one subject: configs/pages/NAME.SECTION.txt, which the man pages are made of, too.  The first line is
+ * "NAME(SECTION) - what it is about". */
+#define PAGES "configs/pages/"
 
 static void print_pages(void)
 {
+	const char *file;
+
 	puts("\nPages (berth help PAGE, or man PAGE):");
-	for (size_t i = 0; i < COUNT(pages); i++)
-		printf("  %-*s %s\n", LEFT_W, pages[i].name, pages[i].about);
+	for (size_t i = 0; (file = embedded_name(PAGES, i)) != NULL; i++) {
+		const char *text = embedded_file(file, NULL),
+			   *about = strchr(text, ' ') + strlen(" - ");
+
+		printf("  %-*.*s %.*s\n", LEFT_W, (int)strcspn(text, "("), text,
+			(int)strcspn(about, "\n"), about);
+	}
+}
+
+static const char *find_page(const char *name)
+{
+	size_t n = strlen(name);
+	const char *file;
+
+	for (size_t i = 0; (file = embedded_name(PAGES, i)) != NULL; i++) {
+		const char *text = embedded_file(file, NULL);
+
+		if (strncmp(text, name, n) == 0 && text[n] == '(')
+			return text;
+	}
+	return NULL;
 }
 
 static bool print_page(const char *name)
 {
-	for (size_t i = 0; i < COUNT(pages); i++) {
-		const char *text, *next;
-		size_t len;
+	const char *text = find_page(name), *next;
 
-		if (strcmp(name, pages[i].name) != 0)
-			continue;
-		for (text = embedded_file(pages[i].file, &len); *text; text = next) {
-			next = strchrnul(text, '\n');
-			next += *next == '\n';
-			text += strncmp(text, "# ", 2) == 0 ? 2 : 0;
-			fwrite(text, 1, (size_t)(next - text), stdout);
-		}
-		if (!strcmp(name, "berth.yaml")) {
-			text = embedded_file(SETTINGS_DEFAULTS, &len);
-			printf("\nALL SETTINGS AND THEIR DEFAULTS\n%.*s", (int)len, text);
-		}
-		return true;
+	for (const char *at = text; at && *at; at = next) {
+		next = strchrnul(at, '\n');
+		next += *next == '\n';
+		at += strncmp(at, "# ", 2) == 0 ? 2 : 0;
+		fwrite(at, 1, (size_t)(next - at), stdout);
 	}
-	return false;
+	if (text && !strcmp(name, "berth.yaml"))
+		printf("\nALL SETTINGS AND THEIR DEFAULTS\n%s",
+			embedded_file(SETTINGS_DEFAULTS, NULL));
+	return text != NULL;
 }
 
 int cli_help(const struct cli *c)
