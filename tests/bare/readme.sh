@@ -61,10 +61,24 @@ answered() {
 	[ "$(inside ./build/berth exec resting -- sh -c 'echo "$((6 * 7)) $(id -u)"')" = "42 $1" ]
 }
 
+containers() {
+	inside ./build/berth ps --format '{{.ID}} {{.Name}}' | sort
+}
+
+# It may be run again: nothing is made anew, and no second program started.
+again() {
+	local before
+	before=$(containers) && [ "$(wc -l <<<"$before")" -ge 6 ] && inside ./configs/quickstart && [ "$before" = "$(containers)" ] &&
+		[ "$(inside ./build/berth exec primes -- pidof primes.sh | wc -w)" = 1 ]
+}
+
+# An ordinary user's engine goes on, and nothing of the demo is left on it; root's goes with it.
 stopped() {
 	inside ./configs/quickstart --stop || return
-	[ "$who" = root ] || ! inside docker ps -aq --filter label=berth.demo=1 | grep . || return
-	[ "$who" != root ] || ! inside ./build/berth engine status
+	[ "$who" != root ] || ! inside ./build/berth engine status || return
+	[ "$who" = root ] || ! inside sh -c 'docker ps -aq --filter label=berth.demo=1; docker volume ls -q | grep berth-home-
+		docker network ls -q --filter name=berth-demo; docker images -q berth-demo; ls -d ~/.local/share/berth-demo' 2>/dev/null | grep . || return
+	inside ./configs/quickstart --stop
 }
 
 list_targets() { # FOLDER: what its build makes, without its name
@@ -115,6 +129,7 @@ pair() { # clone|archive root|USER [TESTS/RUN-ARGUMENT...]; none: no tests are r
 	step "it says what runs, how to look, how to remove" said_right
 	step "berth ps" listed
 	step "berth exec" answered "$((uid ? uid : 1000))"
+	[ "$who" = root ] || step "quickstart again" again # it configures anew, and root's is compared below
 	step "quickstart --stop" stopped
 	echo "note $of: quickstart, all of it: $((SECONDS - begun)) s; the machine has $(megabytes /) MB, build/ $(megabytes "$tree/build") MB"
 	[ "$who" != root ] || step "the README's cmake lines" installed
@@ -130,7 +145,8 @@ bareroot_open "$root" || { echo "not ok a bare root"; exit 1; }
 echo "note the bare root: $(megabytes /) MB, of them $(megabytes /var/cache/apt/archives) MB of packages from earlier runs; ready after $SECONDS s"
 # Not all of it: the rest ran on this machine, of the linters what takes minutes. These need what only configs/packages brings.
 pair clone root --variant release lint.archive lint.format lint.include lint.pages lint.rooms lint.shell lint.thin lint.threads \
-	lint.tree lint.version unit scenario.cli scenario.completion scenario.files scenario.mcp scenario.workspace_git
+	lint.tree lint.version unit.armour unit.checkpoint unit.files_scan unit.files_search unit.tarball \
+	scenario.cli scenario.completion scenario.files scenario.mcp scenario.workspace_git
 bareroot_user "$root" ada
 if [ "${BERTH_SOAK:-0}" != 1 ]; then
 	pair archive ada

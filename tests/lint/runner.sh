@@ -11,7 +11,7 @@ plant() { # NAME COMMAND...
 	mkdir -p tree/tests/{lib,scenario}
 	sed 's/^MINUTE = 60$/MINUTE = 2/; s/^GRACE = 20 /GRACE = 1 /' "$SRC/tests/lib/runner.py" >tree/tests/lib/runner.py
 	! diff -q "$SRC/tests/lib/runner.py" tree/tests/lib/runner.py >/dev/null || return
-	printf 'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\n' >tree/CMakeLists.txt
+	printf 'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\nadd_custom_target(programs)\n' >tree/CMakeLists.txt
 	echo '{"version": 4, "configurePresets": [{"name": "asan", "generator": "Ninja", "binaryDir": "${sourceDir}/build"}]}' >tree/CMakePresets.json
 	while [ $# -gt 0 ]; do
 		name=tree/tests/scenario/$1.sh
