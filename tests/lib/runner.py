@@ -196,6 +196,12 @@ def select(options):
             tests.sort(key=lambda test: test.name not in FIRST)
             if tests:
                 batches.append((label, variant, tests))
+    # The console under TSan takes four minutes, in which it mostly waits: beside the scenarios, which do so, too.
+    tests_of = {(label, variant): tests for label, variant, tests in batches}
+    console, scenarios = tests_of.get(("terminal", "tsan")), tests_of.get(("scenario", "tsan"))
+    if console and scenarios:
+        scenarios[:0] = console
+        batches.remove(("terminal", "tsan", console))
     return batches
 
 
