@@ -239,8 +239,8 @@ static bool send_answer(struct call *c, const struct str *line)
 	c->worker->call = NULL;
 	task = c->task != NULL;
 	pthread_mutex_unlock(&s->lock);
-	if (!task && !call_cancelled(c) && !s->gone)
-		s->gone = file_write(s->o->out, line->s, line->len) < 0;
+	if (!task && !call_cancelled(c))
+		message_write(s, line);
 	pthread_mutex_unlock(&s->out_lock);
 	return !task;
 }
@@ -534,8 +534,8 @@ static void tick_calls(struct server *s)
 			put_progress(c, &out);
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (out.len && !s->gone)
-		s->gone = file_write(s->o->out, out.s, out.len) < 0;
+	if (out.len)
+		message_write(s, &out);
 	pthread_mutex_unlock(&s->out_lock);
 }
 

@@ -6,11 +6,19 @@
 
 #define META_SERVER "io.modelcontextprotocol/serverInfo"
 
+void message_write(struct server *s, const struct str *lines)
+{
+	if (s->gone)
+		return;
+	s->writing = true;
+	s->gone = file_write(s->o->out, lines->s, lines->len) < 0;
+	s->writing = false;
+}
+
 void message_line(struct server *s, const struct str *line)
 {
 	pthread_mutex_lock(&s->out_lock);
-	if (!s->gone)
-		s->gone = file_write(s->o->out, line->s, line->len) < 0;
+	message_write(s, line);
 	pthread_mutex_unlock(&s->out_lock);
 }
 

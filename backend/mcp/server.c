@@ -20,8 +20,10 @@
 
 #define CHUNK 65536
 #define HEAPS 4
-/* Without a call that ends, once the client has closed its end: then the rest is cancelled. */
+/* Without a call that ends, once the client has closed its end: then the rest is cancelled.  A client that is slow to read
+ * what it asked for has longer. */
 #define LAST_MS 1000
+#define LAST_READ_MS 10000
 #define END_S 15 /* for what was cancelled then and is stuck in the kernel */
 
 /* -- lines ----------------------------------------------------------------------------------------- */
@@ -125,13 +127,15 @@ static bool is_client_stuck(struct server *s)
  * an end, however slow the machine is. */
 static void finish_calls(struct server *s, bool answers)
 {
-	int64_t now = clock_mono_ns(), until = now + LAST_MS * 1000000ll;
+	int64_t now = clock_mono_ns(), until = now + LAST_MS * 1000000ll, read_until = now + LAST_READ_MS * 1000000ll;
 	size_t ended = 0, n;
 
 	for (; answers && !client_left(s) && now < until; now = clock_mono_ns()) {
 		if (calls_idle(s, &n))
 			return;
 		if (n != ended)
+			read_until = now + LAST_READ_MS * 1000000ll;
+		if (n != ended || (s->writing && now < read_until))
 			until = now + LAST_MS * 1000000ll;
 		ended = n;
 	}

@@ -36,6 +36,7 @@ struct server {
 	pthread_mutex_t out_lock;
 	bool (*left)(const struct server *s); /* the client has gone, or an end was asked for */
 	_Atomic bool gone;                    /* the client does not read any more */
+	_Atomic bool writing;                 /* a thread writes to the client, or waits until it reads */
 	_Atomic bool
 		leaving; /* what still runs was cancelled; nothing is waited for longer than LEAVE_MS */
 
@@ -69,6 +70,8 @@ void server_end(struct server *s);
 
 /* messages.c: what is said.  The line's bytes, with its newline.  Any thread. */
 void message_line(struct server *s, const struct str *line);
+/* As message_line, by a thread that holds out_lock. */
+void message_write(struct server *s, const struct str *lines);
 /* An answer as far as the open object `key`: "result" or "error"; and its end. */
 void message_begin(struct jsonw *j, const char *id, const char *key);
 void message_send(struct server *s, struct jsonw *j);

@@ -431,6 +431,21 @@ def _():
         os.rename(f"{WS}/q", f"{WS}/p")
 
 
+@case("a client that closed its end and is slow to read gets all that it asked for")
+def _():
+    put("text", b"0123456789abcde\n" * (1 << 14))
+    with subprocess.Popen([BERTH, "-c", "team.yaml", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        ask = [{"method": "initialize", "params": {"protocolVersion": "2025-11-25"}}]
+        ask += [{"method": "tools/call", "params": {"name": "read_text_file", "arguments": {"path": "text"}}}] * 8
+        server.stdin.write(b"".join(json.dumps({"jsonrpc": "2.0", "id": i, **m}).encode() + b"\n" for i, m in enumerate(ask)))
+        server.stdin.close()
+        time.sleep(2.5)  # more than the second after which calls that do not end are cancelled
+        seen = [json.loads(line) for line in server.stdout]
+        assert sorted(got["id"] for got in seen) == list(range(9)) and all("result" in got for got in seen), [str(got)[:80] for got in seen]
+        assert server.wait(PATIENCE) == 0
+    os.unlink(f"{WS}/text")
+
+
 @case("ten thousand requests, read slowly: all answered, in bounded memory")
 def _():
     put("a.txt", "hello\nworld\n")
