@@ -38,7 +38,7 @@ static double *sorted_copy(const double *v, size_t n)
 	double *s = xreallocarray(NULL, n, sizeof *s);
 
 	memcpy(s, v, n * sizeof *s);
-	qsort(s, n, sizeof *s, compare_doubles);
+	mem_sort(s, n, sizeof *s, compare_doubles);
 	return s;
 }
 
@@ -88,7 +88,7 @@ void summarise(const double *v, size_t n, struct summary *out)
 		dev[i] = fabs(s[i] - out->median);
 	}
 	out->sd = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-	qsort(dev, n, sizeof *dev, compare_doubles);
+	mem_sort(dev, n, sizeof *dev, compare_doubles);
 	out->mad = quantile_sorted(dev, n, 0.5);
 	out->min = s[0];
 	out->max = s[n - 1];
@@ -182,7 +182,7 @@ static struct interval resample_medians(double (*join)(double, double), const do
 	}
 	if (!kept)
 		return out;
-	qsort(joined, kept, sizeof *joined, compare_doubles);
+	mem_sort(joined, kept, sizeof *joined, compare_doubles);
 	out.low = quantile_sorted(joined, kept, 0.025);
 	out.high = quantile_sorted(joined, kept, 0.975);
 	return out;
@@ -252,7 +252,7 @@ double mann_whitney(const double *a, size_t na, const double *b, size_t nb, doub
 		return 1;
 	for (size_t i = 0; i < n; i++)
 		all[i] = (struct ranked){i < na ? a[i] : b[i - na], i < na};
-	qsort(all, n, sizeof *all, by_value);
+	mem_sort(all, n, sizeof *all, by_value);
 	for (size_t i = 0, j; i < n; i = j) {
 		double rank, t;
 

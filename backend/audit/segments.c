@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/mem.h>
 #include <berth/runtime.h>
 
 char *segment_name(char buf[SEGMENT_NAME], uint64_t first)
@@ -63,8 +64,7 @@ int segments_list(int dir, struct segments *ret, struct err *e)
 		ret->v[ret->n++] = (struct segment){first, (uint64_t)st.st_size};
 	}
 	closedir(d);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof *ret->v, by_first);
+	mem_sort(ret->v, ret->n, sizeof *ret->v, by_first);
 	return 0;
 }
 

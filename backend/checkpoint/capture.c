@@ -57,8 +57,7 @@ static void join_links(struct capturing *g)
 			!(g->mark[i] & MARK_GONE))
 			all[n++] = (struct alias){m->entry[i].ino, i};
 	}
-	if (n)
-		qsort(all, n, sizeof *all, order_aliases);
+	mem_sort(all, n, sizeof *all, order_aliases);
 	for (size_t k = 1; k < n; k++) {
 		struct entry *first = &m->entry[all[k - 1].i], *x = &m->entry[all[k].i];
 

@@ -128,8 +128,7 @@ void checkpoint_compare(const struct checkpoint_tree *left, const struct checkpo
 		c = add_change(ret, &cap, CHECKPOINT_REMOVED, a, i);
 		tell_entry(a, i, &c->old);
 	}
-	if (ret->n)
-		qsort(ret->all, ret->n, sizeof *ret->all, order_changes);
+	mem_sort(ret->all, ret->n, sizeof *ret->all, order_changes);
 }
 
 void checkpoint_changes_release(struct checkpoint_changes *c)

@@ -66,8 +66,7 @@ static int list_needs(struct checkpoint_store *s, struct needs *need, struct err
 			return err_wrap(
 				e, "no space is freed while another checkpoint cannot be read");
 	}
-	if (need->n)
-		qsort(need->all, need->n, sizeof *need->all, order_needs);
+	mem_sort(need->all, need->n, sizeof *need->all, order_needs);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ static ssize_t read_attrs(struct lister *l, const char *path, bool self)
 		}
 		sorted[count++] = p;
 	}
-	qsort(sorted, count, sizeof *sorted, order_names);
+	mem_sort(sorted, count, sizeof *sorted, order_names);
 	for (size_t i = 0; i < count; i++) {
 		size_t used = strlen(sorted[i]) + 1;
 		size_t room = ATTRS_MAX - at - used - sizeof length;

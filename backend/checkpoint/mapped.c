@@ -72,8 +72,7 @@ void mapped_read(struct mapped *m, const struct checkpoint_options *o)
 	} else {
 		m->blind = true;
 	}
-	if (m->n)
-		qsort(m->inode, m->n, sizeof *m->inode, order_inodes);
+	mem_sort(m->inode, m->n, sizeof *m->inode, order_inodes);
 }
 
 bool mapped_holds(const struct mapped *m, uint64_t inode)

@@ -202,8 +202,7 @@ int checkpoint_list(
 			(*n)++;
 	}
 	closedir(d);
-	if (*n)
-		qsort(*ret, *n, sizeof **ret, order_infos);
+	mem_sort(*ret, *n, sizeof **ret, order_infos);
 	return 0;
 }
 
@@ -419,8 +418,7 @@ void packs_init(struct packs *p, struct checkpoint_store *s, const struct manife
 		p->serial = mem_grow(p->serial, &cap, p->n + 1, sizeof *p->serial);
 		p->serial[p->n++] = x->pack;
 	}
-	if (p->n)
-		qsort(p->serial, p->n, sizeof *p->serial, order_serials);
+	mem_sort(p->serial, p->n, sizeof *p->serial, order_serials);
 	p->fd = xreallocarray(NULL, p->n + 1, sizeof *p->fd);
 	for (size_t k = 0; k < p->n; k++)
 		p->fd[k] = store_open_pack(s, p->serial[k], O_RDONLY);

@@ -95,8 +95,7 @@ size_t own_suites(struct own_suite *ret, size_t max)
 		own_suite_at(&ret[n++], path);
 	}
 	closedir(d);
-	if (n)
-		qsort(ret, n, sizeof *ret, compare_suites);
+	mem_sort(ret, n, sizeof *ret, compare_suites);
 	return n;
 }
 

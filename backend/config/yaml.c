@@ -204,7 +204,7 @@ static int no_duplicates(struct reader *r, const struct node *map, struct err *e
 
 	if (map->n)
 		memcpy(sorted, map->child, map->n * sizeof *sorted);
-	qsort(sorted, map->n, sizeof *sorted, compare_keys);
+	mem_sort(sorted, map->n, sizeof *sorted, compare_keys);
 	for (size_t i = 1; i < map->n; i++) {
 		const struct node *n = sorted[i];
 

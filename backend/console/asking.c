@@ -323,8 +323,7 @@ void asking_copy(struct backend *b, struct snapshot *s, struct arena *a)
 			continue;
 		n += copy_asks(k, agent, asks + n, a);
 	}
-	if (n)
-		qsort(asks, n, sizeof *asks, compare_asks);
+	mem_sort(asks, n, sizeof *asks, compare_asks);
 	s->asks = asks;
 	s->nasks = n;
 }

@@ -196,8 +196,7 @@ void roster_copy(struct backend *b, struct snapshot *s, struct arena *a)
 			out[i].problem = t->problem ? copy_text(a, t->problem) : NULL;
 		}
 	}
-	if (r->shown.n)
-		qsort(out, r->shown.n, sizeof *out, by_id);
+	mem_sort(out, r->shown.n, sizeof *out, by_id);
 	s->agents = out;
 	s->nagents = r->shown.n;
 }

@@ -49,7 +49,7 @@ static void take_entries(struct paths_look *l, DIR *d, const char *begin)
 		ev->names[ev->nnames++] = arena_printf(
 			&ev->mem, "%s%s", f->d_name, is_directory_entry(dirfd(d), f) ? "/" : "");
 	}
-	qsort(ev->names, ev->nnames, sizeof *ev->names, compare_names);
+	mem_sort(ev->names, ev->nnames, sizeof *ev->names, compare_names);
 }
 
 static void paths_work(struct errand *w)

@@ -119,7 +119,7 @@ size_t undo_list(struct undo_item *out, size_t max)
 			describe_kept(root, entry->d_name, &out[n++]);
 	}
 	closedir(d);
-	qsort(out, n, sizeof *out, compare_removed);
+	mem_sort(out, n, sizeof *out, compare_removed);
 	return n;
 }
 

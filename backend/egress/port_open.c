@@ -379,7 +379,7 @@ static size_t list_container(const char *container, struct port_row *out, size_t
 	for (size_t i = 0; i < n; i++)
 		memcpy(row[i].agent, about.agent, sizeof row[i].agent);
 	add_port_figures(row, n);
-	qsort(row, n, sizeof *row, compare_ports);
+	mem_sort(row, n, sizeof *row, compare_ports);
 	n = n < most ? n : most;
 	memcpy(out, row, n * sizeof *out);
 	return n;

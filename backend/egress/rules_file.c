@@ -55,8 +55,7 @@ size_t egress_places(const char *suffix, char (*names)[64], size_t most)
 	}
 	if (d)
 		closedir(d);
-	if (n)
-		qsort(names, n, 64, compare_places);
+	mem_sort(names, n, 64, compare_places);
 	return n;
 }
 

@@ -258,7 +258,7 @@ static void drop_diffs(struct transforming *x)
 {
 	size_t shown = 0, kept = 0;
 
-	qsort(x->edits, x->n, sizeof *x->edits, compare_edits);
+	mem_sort(x->edits, x->n, sizeof *x->edits, compare_edits);
 	x->diffs = 0;
 	for (size_t i = 0; i < x->n; i++) {
 		struct edit *ed = x->edits[i];
@@ -536,8 +536,7 @@ static int run_transform(struct transforming *x, struct files *f, struct files_r
 		rc = refuse_held(x, e);
 	if (rc < 0)
 		return rc;
-	if (x->n)
-		qsort(x->edits, x->n, sizeof *x->edits, compare_edits);
+	mem_sort(x->edits, x->n, sizeof *x->edits, compare_edits);
 	for (size_t i = 0; i < x->n && !(x->o->max_diff && res->diff.len > x->o->max_diff); i++) {
 		struct edit *ed = x->edits[i];
 

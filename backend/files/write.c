@@ -108,8 +108,7 @@ static int lock_targets(struct batch *b, struct err *e)
 	for (size_t i = 0; i < b->n; i++)
 		if (batch_ok(&b->items[i]))
 			order[n++] = &b->items[i];
-	if (n)
-		qsort(order, n, sizeof *order, compare_inodes);
+	mem_sort(order, n, sizeof *order, compare_inodes);
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = order[i]->key;
 		if (i > 0 && same_target(b, order[i - 1], order[i]))

@@ -185,7 +185,7 @@ static int order_boxes(const void *a, const void *b)
 
 static int wait_for_turns(struct freeze *f, struct err *e)
 {
-	qsort(f->box, f->n, sizeof *f->box, order_boxes);
+	mem_sort(f->box, f->n, sizeof *f->box, order_boxes);
 	for (size_t i = 0; i < f->n; i++)
 		if (wait_for_turn(&f->box[i], e)) {
 			end_turns(f);

@@ -361,7 +361,7 @@ int images_list(
 		if (is_id(ejson_string(one, "Id")))
 			read_row(one, mem, &(*rows)[(*n)++]);
 	}
-	qsort(*rows, *n, sizeof **rows, compare_images);
+	mem_sort(*rows, *n, sizeof **rows, compare_images);
 	return 0;
 }
 

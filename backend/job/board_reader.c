@@ -279,8 +279,7 @@ size_t jobs_read(struct board *own, struct job_info *out, size_t max)
 		read_board(folder, entry->d_name, &found);
 	}
 	closedir(listing);
-	if (found.n)
-		qsort(found.jobs, found.n, sizeof *found.jobs, compare_jobs);
+	mem_sort(found.jobs, found.n, sizeof *found.jobs, compare_jobs);
 	n = found.n < max ? found.n : max;
 	if (n)
 		memcpy(out, found.jobs, n * sizeof *out);
@@ -450,7 +449,7 @@ static void remove_remains(int folder, DIR *listing)
 		all[n].since = atomic_load(&h.dead_since);
 		strcpy(all[n++].name, entry->d_name);
 	}
-	qsort(all, n, sizeof *all, compare_remains);
+	mem_sort(all, n, sizeof *all, compare_remains);
 	for (size_t i = 0; i < n / 2; i++)
 		unlinkat(folder, all[i].name, 0);
 }

@@ -289,8 +289,7 @@ size_t calls_read(const char *agent, struct call_info *ret, size_t max, struct c
 		read_server(dirfd(d), name, agent, &found, totals);
 	if (d)
 		closedir(d);
-	if (found.n)
-		qsort(found.call, found.n, sizeof *found.call, order_calls);
+	mem_sort(found.call, found.n, sizeof *found.call, order_calls);
 	n = found.n < max ? found.n : max;
 	if (n)
 		memcpy(ret, found.call, n * sizeof *ret);

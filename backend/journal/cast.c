@@ -200,7 +200,7 @@ int journal_cast(const char *name, const uint64_t *seq, bool raw, struct str *ou
 		c.tamer = xcalloc(c.n, sizeof *c.tamer);
 		for (size_t i = 0; i < c.n; i++)
 			add_command_events(&c, i);
-		qsort(c.event, c.nevents, sizeof *c.event, compare_cast_events);
+		mem_sort(c.event, c.nevents, sizeof *c.event, compare_cast_events);
 		put_cast_head(&c, name);
 		for (size_t i = 0; i < c.nevents; i++)
 			put_cast_event(&c, &c.event[i]);

@@ -112,7 +112,7 @@ size_t journal_list(const char *name, struct journal_command *out, size_t max)
 {
 	size_t n = collect_commands(name, out, max, false);
 
-	qsort(out, n, sizeof *out, newest_first);
+	mem_sort(out, n, sizeof *out, newest_first);
 	return n;
 }
 
@@ -120,7 +120,7 @@ size_t journal_running(const char *name, struct journal_command *out, size_t max
 {
 	size_t n = collect_commands(name, out, max, true);
 
-	qsort(out, n, sizeof *out, oldest_first);
+	mem_sort(out, n, sizeof *out, oldest_first);
 	return n;
 }
 

@@ -206,8 +206,7 @@ static void list_known_subdirs(const struct watched *w, int up, struct known_sub
 			ret->dir = mem_grow(ret->dir, &ret->cap, ret->n + 1, sizeof *ret->dir);
 			ret->dir[ret->n++] = (struct known_subdir){w->dir[i].inode, w->dir[i].wd};
 		}
-	if (ret->n)
-		qsort(ret->dir, ret->n, sizeof *ret->dir, order_subdirs);
+	mem_sort(ret->dir, ret->n, sizeof *ret->dir, order_subdirs);
 }
 
 static bool is_known_here(

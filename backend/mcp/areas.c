@@ -178,7 +178,7 @@ static int open_areas(struct reach *r, struct files *f, struct err *e)
 {
 	size_t n = r->n;
 
-	qsort(r->areas, n, sizeof *r->areas, compare_areas);
+	mem_sort(r->areas, n, sizeof *r->areas, compare_areas);
 	for (r->n = 0; r->n < n; r->n++)
 		if (open_area(r, &r->areas[r->n], f, e)) {
 			r->n = n;

@@ -107,8 +107,7 @@ static int scan_side(struct call *c, const char *name, struct side *s, struct er
 		s->v[s->n++] = (struct side_entry){xstrdup(path), it.type, it.size};
 	}
 	files_scan_free(scan);
-	if (s->n)
-		qsort(s->v, s->n, sizeof *s->v, compare_side_entries);
+	mem_sort(s->v, s->n, sizeof *s->v, compare_side_entries);
 	return 0;
 }
 

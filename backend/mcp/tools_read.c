@@ -417,7 +417,7 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 	clipped = files_scan_totals(s)->clipped;
 	files_scan_free(s);
 	if (n && by && !strcmp(by, "size"))
-		qsort(list, n, sizeof *list, compare_listed);
+		mem_sort(list, n, sizeof *list, compare_listed);
 	for (size_t i = 0; i < n; i++) {
 		bool dir = list[i].type == FILES_DIR;
 		size_t at, len;

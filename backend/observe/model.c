@@ -136,7 +136,7 @@ static int compare_containers(const void *a, const void *b)
 void model_sort(struct model *m)
 {
 	if (m->unsorted && m->n)
-		qsort(m->row, m->n, sizeof(struct row *), compare_containers);
+		mem_sort(m->row, m->n, sizeof(struct row *), compare_containers);
 	m->unsorted = false;
 }
 

@@ -224,7 +224,7 @@ static void read_processes(struct process_list *l, const char *dir)
 	memcpy(l->seen, g.seen, l->n * sizeof *g.seen);
 	free(g.seen);
 	free(g.text);
-	qsort(l->process, l->n, sizeof *l->process, by_pid);
+	mem_sort(l->process, l->n, sizeof *l->process, by_pid);
 }
 
 static int64_t one_number(const struct process_list *l, const struct cgroup_mounts *m,

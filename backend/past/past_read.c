@@ -72,7 +72,7 @@ int past_list(const char *path, struct past_row **ret, size_t *n, struct err *e)
 	for (size_t i = 0; i < PAST_ROWS; i++)
 		if (r->entry[i].used)
 			(*ret)[(*n)++] = r->entry[i].row;
-	qsort(*ret, *n, sizeof **ret, order_rows);
+	mem_sort(*ret, *n, sizeof **ret, order_rows);
 	close_past_reader(r);
 	return 0;
 }
@@ -210,8 +210,7 @@ static void gather_events(const struct past_reader *r, struct past *p)
 		memcpy(to->name, h->name, sizeof to->name);
 		p->nevents++;
 	}
-	if (p->nevents)
-		qsort(p->event, p->nevents, sizeof *p->event, order_events);
+	mem_sort(p->event, p->nevents, sizeof *p->event, order_events);
 }
 
 static int fill_past(

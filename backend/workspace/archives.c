@@ -90,8 +90,7 @@ int workspace_archives(
 		}
 		closedir(d);
 	}
-	if (*n)
-		qsort(all, *n, sizeof *all, order_archives);
+	mem_sort(all, *n, sizeof *all, order_archives);
 	*ret = STEAL(all);
 	return 0;
 }

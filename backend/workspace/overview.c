@@ -186,8 +186,7 @@ static void look_at_shared(struct workspaces *w, struct overview *ret, struct ar
 	}
 	if (d)
 		closedir(d);
-	if (ret->nshared)
-		qsort(all, ret->nshared, sizeof *all, order_shared);
+	mem_sort(all, ret->nshared, sizeof *all, order_shared);
 	kept = arena_array(mem, ret->nshared + 1, sizeof *kept);
 	memcpy(kept, all, ret->nshared * sizeof *kept);
 	ret->shared = kept;
@@ -236,8 +235,7 @@ static void look_at_archives(struct workspaces *w, struct overview *ret, struct 
 		if (d)
 			closedir(d);
 	}
-	if (n)
-		qsort(all, n, sizeof *all, order_archived);
+	mem_sort(all, n, sizeof *all, order_archived);
 	kept = arena_array(mem, n + 1, sizeof *kept);
 	if (n)
 		memcpy(kept, all, n * sizeof *kept);

@@ -467,7 +467,7 @@ int share_list(struct workspaces *w, struct share_version **ret, size_t *n, stru
 	if (rc < 0)
 		return -1;
 	if (count) {
-		qsort(all, count, sizeof *all, compare_versions);
+		mem_sort(all, count, sizeof *all, compare_versions);
 		count_keepers(w, all, count);
 	}
 	*ret = STEAL(all);

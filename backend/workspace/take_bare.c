@@ -79,8 +79,7 @@ static void collect_dirs(struct take_bare *b, const struct take *t)
 			b->dir[b->ndir++] = (struct dir){
 				.path = t->item[i].path, .n = end_of_dir(t->item[i].path, at)};
 		}
-	if (b->ndir)
-		qsort(b->dir, b->ndir, sizeof *b->dir, order_dirs);
+	mem_sort(b->dir, b->ndir, sizeof *b->dir, order_dirs);
 	for (size_t i = 0; i < b->ndir; i++)
 		if (n == 0 || order_dirs(&b->dir[n - 1], &b->dir[i]))
 			b->dir[n++] = b->dir[i];

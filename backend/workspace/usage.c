@@ -164,8 +164,7 @@ static struct workspace_usage *read_counted(struct workspaces *w, size_t *n)
 		all = mem_grow(all, &cap, *n + 1, sizeof *all);
 		*n += parse_usage(line, &all[*n]);
 	}
-	if (*n)
-		qsort(all, *n, sizeof *all, order_usages);
+	mem_sort(all, *n, sizeof *all, order_usages);
 	return all;
 }
 
@@ -250,8 +249,7 @@ static size_t choose_together(struct workspaces *w, enum workspace_kind kind, in
 			fstatat(w->kind[kind], all[i].info.name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			st.st_dev == top.st_dev && st.st_ino == all[i].info.inode)
 			ret[m++] = &all[i];
-	if (m)
-		qsort(ret, m, sizeof(struct workspace_usage *), order_owners);
+	mem_sort(ret, m, sizeof(struct workspace_usage *), order_owners);
 	return m;
 }
 

@@ -500,8 +500,7 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
 		}
 		closedir(d);
 	}
-	if (count)
-		qsort(found, count, sizeof *found, compare_workspaces);
+	mem_sort(found, count, sizeof *found, compare_workspaces);
 	if (count)
 		workspace_recall_ends(w, found, count, compare_workspaces);
 	*ret = STEAL(found);

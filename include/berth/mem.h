@@ -10,6 +10,7 @@
 #define BERTH_MEM_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size); /* zeroed; n * size is checked for overflow */
@@ -21,6 +22,14 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Grow *p (elements of `size` bytes, capacity *cap) so that `want` elements fit. */
 void *mem_grow(void *p, size_t *cap, size_t want, size_t size);
+
+/* qsort, which an empty array may not be given to as NULL. */
+static inline void mem_sort(
+	void *base, size_t n, size_t size, int (*order)(const void *, const void *))
+{
+	if (n > 1)
+		qsort(base, n, size, order);
+}
 
 /* Locals that clean up after themselves; hand them over with STEAL. */
 void cleanup_free(void *p);

@@ -387,7 +387,7 @@ static void stop_at_moments(const struct work *w, int moments)
 			(long long)whole_ns / 1000000);
 		return;
 	}
-	qsort(took, (size_t)n, sizeof took[0], by_time);
+	mem_sort(took, (size_t)n, sizeof took[0], by_time);
 	middling = took[n / 2];
 	print_message("%-22s of %6lld ms, stopped %2d times, after ms: median %.1f, most %.1f\n",
 		w->name, (long long)whole_ns / 1000000, n, (double)middling / 1e6,

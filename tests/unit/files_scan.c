@@ -438,7 +438,7 @@ static void compare_with_git(const char *dir, const char *start, int round)
 		lines[n++] = xstrdup(entry.path + (*start ? strlen(start) + 1 : 0));
 	files_scan_free(s);
 	/* Directories sort differently with their contents: compare as sets. */
-	qsort(lines, n, sizeof *lines, compare_texts);
+	mem_sort(lines, n, sizeof *lines, compare_texts);
 	for (size_t i = 0; i < n; i++) {
 		str_addf(&got, "%s\n", lines[i]);
 		free(lines[i]);

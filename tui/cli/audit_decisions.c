@@ -177,8 +177,7 @@ static void read_seen(struct deciding_log *l)
 			l->seen[l->n++].v = v[k];
 		}
 	}
-	if (l->n)
-		qsort(l->seen, l->n, sizeof *l->seen, compare_seen);
+	mem_sort(l->seen, l->n, sizeof *l->seen, compare_seen);
 }
 
 static int write_decisions(struct deciding_log *l, struct err *e)

@@ -62,7 +62,7 @@ size_t cli_hosts(const struct cli *c, const struct settings *s, struct arena *me
 	own = k.n;
 	if (cli_flag(c, "all-contexts"))
 		docker_contexts(add_context, &k);
-	qsort(k.host + own, k.n - own, sizeof *k.host, compare_hosts);
+	mem_sort(k.host + own, k.n - own, sizeof *k.host, compare_hosts);
 	*ret = k.host;
 	return k.n;
 }

@@ -102,8 +102,7 @@ static int compare_row_seqs(const void *a, const void *b)
 /* What began with an intent began then. */
 static void join_intents(struct report *r)
 {
-	if (r->nrows)
-		qsort(r->row, r->nrows, sizeof *r->row, compare_row_seqs);
+	mem_sort(r->row, r->nrows, sizeof *r->row, compare_row_seqs);
 	for (size_t i = 0; i < r->nrows; i++) {
 		struct report_row key = {.seq = r->row[i].intent}, *intent;
 

@@ -97,8 +97,7 @@ static void collect_touches(struct overlapping *o)
 			o->touch[o->ntouch++] = (struct touch){&s->changes.all[k], s};
 		}
 	}
-	if (o->ntouch)
-		qsort(o->touch, o->ntouch, sizeof *o->touch, order_touches);
+	mem_sort(o->touch, o->ntouch, sizeof *o->touch, order_touches);
 }
 
 static bool is_same_outcome(const struct touch *t, size_t n)

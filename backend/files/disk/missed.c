@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include <berth/mem.h>
+
 #include "files/disk/ring.h"
 
 /* Tasks that workers share. */
@@ -64,7 +66,7 @@ unsigned missed_read(
 	struct missed m = {.r = r, .tasks = tasks, .n = n};
 	unsigned width = n < depth ? (unsigned)n : depth;
 
-	qsort(tasks, n, sizeof(struct task *), by_order);
+	mem_sort(tasks, n, sizeof(struct task *), by_order);
 	if (ring)
 		return ring_read(ring, r, tasks, refuse_paths(r, tasks, n), depth);
 	crew_run(r->op.files->pool, width, blocking_worker, &m);

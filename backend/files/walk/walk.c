@@ -272,7 +272,7 @@ static void sort_entries(struct walk_worker *me, struct walk_dir *d)
 	AUTO_FREE struct walk_entry *other = d->n > RUN ? xmalloc(d->n * sizeof *other) : NULL;
 
 	for (size_t at = 0; at < d->n && !op_stopped(me->walk->op); at += RUN)
-		qsort(d->entries + at, d->n - at < RUN ? d->n - at : RUN, sizeof *d->entries,
+		mem_sort(d->entries + at, d->n - at < RUN ? d->n - at : RUN, sizeof *d->entries,
 			compare_entries);
 	for (size_t run = RUN; run < d->n; run *= 2) {
 		for (size_t at = 0; at < d->n; at += 2 * run) {
@@ -397,7 +397,7 @@ void walk_stat(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, 
 	/* Inodes lie side by side on the disk, names in the order of a hash. */
 	for (size_t i = from; i < to; i++)
 		order[i - from] = &d->entries[i];
-	qsort(order, to - from, sizeof order[0], by_inode);
+	mem_sort(order, to - from, sizeof order[0], by_inode);
 	for (size_t i = 0; i < to - from; i++)
 		stat_one(me, fd, order[i]);
 }

@@ -270,6 +270,6 @@ double live_median(const struct live_arm *a)
 		return NAN;
 	v = xreallocarray(NULL, a->n, sizeof *v);
 	memcpy(v, a->v, a->n * sizeof *v);
-	qsort(v, a->n, sizeof *v, compare_values);
+	mem_sort(v, a->n, sizeof *v, compare_values);
 	return a->n % 2 ? v[a->n / 2] : (v[a->n / 2 - 1] + v[a->n / 2]) / 2;
 }

@@ -181,8 +181,7 @@ static void rebuild_containers(struct containers *s, const struct snapshot *snap
 		s->lost |= c->lost;
 	}
 	s->longest = longest;
-	if (n)
-		qsort(s->items, n, sizeof *s->items, compare_items);
+	mem_sort(s->items, n, sizeof *s->items, compare_items);
 	/* Start on something to look at, not on a head. */
 	if (!s->nitems && n)
 		table_go(&s->table, s->items[0].c->engine, s->items[0].c->id);

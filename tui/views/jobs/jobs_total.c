@@ -253,7 +253,7 @@ int jobs_kinds_draw(struct canvas *c, struct area a, const struct snapshot *snap
 
 	if (active <= MANY || n < 2)
 		return 0;
-	qsort(all, n, sizeof *all, compare_kinds);
+	mem_sort(all, n, sizeof *all, compare_kinds);
 	if (n > (size_t)(a.h > 0 ? a.h : 0))
 		n = (size_t)(a.h > 0 ? a.h : 0);
 	for (size_t i = 0; i < n; i++)

@@ -318,7 +318,7 @@ static void merge_lines(struct logbuf *b, size_t n)
 	for (i = 0; i < n; i++)
 		b->scratch[i] = *line_slot(b, old + i);
 	if (!sorted)
-		qsort(b->scratch, n, sizeof *b->scratch, compare_lines);
+		mem_sort(b->scratch, n, sizeof *b->scratch, compare_lines);
 	/* From the end: the larger of the two tails goes to its final place. */
 	for (i = n, at = old, out = b->count; i;) {
 		out--;
