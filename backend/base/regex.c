@@ -24,7 +24,7 @@ struct regex {
 struct regex *regex_new(const char *text, unsigned flags, char why[REGEX_WHY_MAX])
 {
 	uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY;
-	uint32_t utf = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+	uint32_t utf = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF;
 	pcre2_compile_context *c = pcre2_compile_context_create(NULL);
 	struct regex *r = xcalloc(1, sizeof *r);
 	PCRE2_UCHAR reason[REGEX_WHY_MAX - 32];

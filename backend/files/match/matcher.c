@@ -73,8 +73,10 @@ static pcre2_code *compile_text(
 	pcre2_code *compiled;
 
 	pcre2_set_newline(c, PCRE2_NEWLINE_LF);
-	compiled = pcre2_compile(
-		(PCRE2_SPTR)text, n, options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, code, at, c);
+	/* Letters, digits and blanks are Unicode's, as for ripgrep.  Without PCRE2_UCP the JIT of 10.42 and earlier
+	 * besides finds no character beyond ASCII for \S, \D and \W (PCRE2's issue 224). */
+	compiled = pcre2_compile((PCRE2_SPTR)text, n,
+		options | PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, code, at, c);
 	/* A pattern that is no UTF-8 is meant as bytes. */
 	if (!compiled && *code <= PCRE2_ERROR_UTF8_ERR1 && *code >= PCRE2_ERROR_UTF8_ERR21)
 		compiled = pcre2_compile((PCRE2_SPTR)text, n, options, code, at, c);

@@ -112,7 +112,8 @@ static bool is_in_named(const char *name, size_t len, unsigned c)
 
 static struct byte_set named_set(const char *name, size_t len)
 {
-	struct byte_set set = {0};
+	/* Any of them may have characters beyond ASCII, which is not looked into. */
+	struct byte_set set = {.high = true};
 
 	for (unsigned c = 0; c < 0x80; c++)
 		if (is_in_named(name, len, c))
