@@ -19,14 +19,13 @@ static struct files *open_with(const struct files_options *o)
 	f->pool = pool_new();
 	f->cpu_width = o->cpu_width;
 	f->told = o->shown;
-	f->io_depth = o->io_depth > FILES_IO_DEPTH ? FILES_IO_DEPTH : o->io_depth;
-	f->uring = o->io_uring;
+	f->io_depth = o->io_depth && o->io_depth < FILES_IO_DEPTH ? o->io_depth : FILES_IO_DEPTH;
+	f->uring = o->io_uring >= 0 && !(o->avoid & FILES_AVOID_URING);
 	f->avoid = o->avoid;
 	snprintf(f->owner, sizeof f->owner, "%s", o->owner ? o->owner : "");
 	snprintf(f->program, sizeof f->program, "%s", o->program ? o->program : "files");
 	pthread_mutex_init(&f->board_lock, NULL);
 	pthread_mutex_init(&f->ring_lock, NULL);
-	pthread_mutex_init(&f->disk_lock, NULL);
 	slab_store_init(&f->store);
 	return f;
 }
@@ -59,7 +58,6 @@ void files_close(struct files *f)
 		board_close(f->board);
 	pthread_mutex_destroy(&f->board_lock);
 	pthread_mutex_destroy(&f->ring_lock);
-	pthread_mutex_destroy(&f->disk_lock);
 	slab_store_release(&f->store);
 	free(f);
 }

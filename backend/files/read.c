@@ -7,7 +7,6 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 
-#include "files/disk/disk.h"
 #include "files/disk/missed.h"
 #include "files/disk/ring.h"
 #include "files/match/searchfile.h"
@@ -17,7 +16,6 @@
 #define MISS_STREAK 3 /* after so many misses in a row the cache is not asked any more */
 #define MANY 8        /* files of a directory for which that is worth a descriptor */
 #define TRUST 2       /* files of a directory found cached, after which the next is taken to be */
-#define WORTH_MEASURING 32 /* files that had to be waited for */
 
 struct read_batch {
 	struct reading r;
@@ -165,23 +163,20 @@ static void read_missed(struct read_batch *b, struct files_reading *out)
 {
 	struct files *f = b->r.op.files;
 	size_t n = atomic_load(&b->nmissed);
-	const struct files_disk disk = disk_of(f, b->r.root);
-	bool locked = n > 1 && !b->r.root->portable && disk.io_uring &&
+	bool locked = n > 1 && !b->r.root->portable && f->uring &&
 		pthread_mutex_trylock(&f->ring_lock) == 0;
 	struct ring *ring = NULL;
 
 	if (locked && !f->ring_tried) {
 		f->ring_tried = true;
-		f->ring = ring_new(f->io_depth ? f->io_depth : FILES_IO_DEPTH);
+		f->ring = ring_new(f->io_depth);
 	}
 	if (locked)
 		ring = f->ring;
 	out->backend = ring ? "io_uring" : n > 1 ? "threads" : "inline";
-	out->width = missed_read(&b->r, b->missed, n, ring, disk.depth);
+	out->width = missed_read(&b->r, b->missed, n, ring, f->io_depth);
 	if (locked)
 		pthread_mutex_unlock(&f->ring_lock);
-	if (n >= WORTH_MEASURING)
-		disk_waited(f, b->r.root);
 }
 
 static void publish_reading(struct read_batch *b)

@@ -289,18 +289,11 @@ double note_overlap(struct bench_run *r, size_t files)
 struct files *bench_files(unsigned cpu_width, unsigned avoid)
 {
 	const char *depth = getenv("BERTH_IO_DEPTH"); /* to find the best one for a device */
-	struct files *f = files_open(&(struct files_options){
+
+	return files_open(&(struct files_options){
 		.program = "bench",
 		.cpu_width = cpu_width,
 		.io_depth = depth ? (unsigned)atoi(depth) : 0,
 		.avoid = avoid | FILES_AVOID_BOARD,
 	});
-	struct files_root *r =
-		top_owner == getpid() || make_top(NULL) == 0 ? files_root_open(f, top, NULL) : NULL;
-
-	/* Now, and not while something is measured. */
-	if (r)
-		files_disk(f, r, true);
-	files_root_close(r);
-	return f;
 }

@@ -45,16 +45,9 @@ struct files_options {
 		void);     /* called when an operation turns out long enough to be shown; or NULL */
 	const char *owner; /* agent id or user name that jobs carry */
 	unsigned cpu_width; /* threads for work on cached data; 0: usable processors */
-	unsigned io_depth;  /* requests at once when waiting for a disk, at most 64; 0: measured */
-	int io_uring;       /* for these: 1 yes, -1 no, 0 where it is faster */
+	unsigned io_depth;  /* requests at once when waiting for a disk, at most 64; 0: 64 */
+	int io_uring;       /* for these: -1 no, otherwise where the kernel lets us */
 	unsigned avoid;
-};
-
-/* What waiting for a disk is done with. */
-struct files_disk {
-	unsigned depth; /* requests at once */
-	bool io_uring;
-	bool measured; /* else what is used until it is, or what was fixed */
 };
 
 /* Never fails for want of a job board: jobs are then not shown. */
@@ -63,10 +56,6 @@ void files_close(struct files *f);
 void files_cancel(struct files *f); /* every running operation; async-signal-safe */
 /* The newest running operation of f; false when there is none. */
 bool files_progress(struct files *f, struct job_info *out);
-
-/* Of the file system below r.  It is measured once, after an operation that had to wait, and kept in
- * $XDG_STATE_HOME/berth/disks; with `now` at once where it is not known (a third of a second). */
-struct files_disk files_disk(struct files *f, const struct files_root *r, bool now);
 
 /* `path` may be anything that leads to a directory.  Unfinished all-or-nothing batches of dead
  * processes below it are finished or undone by the first operation that changes something. */

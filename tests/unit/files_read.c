@@ -660,49 +660,6 @@ static void test_read_cancel(void **state)
 	assert_true(cancelled > 0);
 }
 
-/* A disk is measured once, remembered for the next process, and what is fixed is not measured. */
-static void test_disk(void **state)
-{
-	static const struct files_options plain = {.avoid = FILES_AVOID_BOARD};
-	struct files *a = files_open(&plain), *b, *c;
-	struct files_root *r = files_root_open(a, tree_path("root"), NULL);
-	struct files_disk d, again;
-	char *text;
-
-	(void)state;
-	setenv("XDG_STATE_HOME", tree_path("state"), 1);
-	tree_mkdirs("state/berth");
-	chmod(tree_path("state/berth"), 0700);
-	/* Lines of others, and what is no line at all. */
-	tree_text("state/berth/disks", "1 0 0 0 x 1 7 1\nnonsense\n\n9");
-	d = files_disk(a, r, false);
-	assert_int_equal(d.depth, 64);
-	assert_false(d.measured);
-	d = files_disk(a, r, true);
-	assert_true(d.depth >= 4 && d.depth <= 64);
-	text = tree_read("state/berth/disks");
-	if (d.measured) {
-		b = files_open(&plain);
-		again = files_disk(b, r, false);
-		assert_true(again.measured);
-		assert_int_equal(again.depth, d.depth);
-		assert_int_equal(again.io_uring, d.io_uring);
-		files_close(b);
-	} else {
-		print_message("not run: nothing has to be waited for in %s\n", tree_top);
-	}
-	free(text);
-	c = files_open(
-		&(struct files_options){.io_depth = 9, .io_uring = -1, .avoid = FILES_AVOID_BOARD});
-	d = files_disk(c, r, true);
-	assert_int_equal(d.depth, 9);
-	assert_false(d.io_uring);
-	assert_false(d.measured);
-	files_close(c);
-	files_root_close(r);
-	files_close(a);
-}
-
 static int setup(void **state)
 {
 	(void)state;
@@ -737,7 +694,6 @@ int main(void)
 		cmocka_unit_test(test_few_descriptors_out_of_order),
 		cmocka_unit_test(test_replaced_while_read),
 		cmocka_unit_test(test_read_cancel),
-		cmocka_unit_test(test_disk),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -16,15 +16,6 @@
 
 struct ring;
 
-#define DISK_KEY_MAX 160
-
-/* disk.c's. */
-struct known_disk {
-	dev_t dev;
-	struct files_disk disk;
-	bool used, asked; /* asked: measured, or about to be */
-};
-
 struct files {
 	struct pool *pool;
 	pthread_mutex_t board_lock; /* guards the making of the board: at the first job shown */
@@ -34,11 +25,8 @@ struct files {
 	void (*told)(void);         /* files_options.shown */
 	_Atomic unsigned cpu_width; /* 0: files_width asks */
 	unsigned avoid;
-	unsigned io_depth; /* fixed; 0: the disk's */
-	int uring;
-	pthread_mutex_t disk_lock; /* guards the next two */
-	struct known_disk disks[8];
-	size_t next_disk;
+	unsigned io_depth; /* requests at once when waiting for a disk */
+	bool uring;        /* these by io_uring where it can be had */
 	char owner[64];
 	struct slab_store store;
 	_Atomic uint32_t cancels; /* grows with files_cancel: operations begun before it stop */

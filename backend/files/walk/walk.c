@@ -14,7 +14,6 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "files/disk/disk.h"
 #include "files/walk/ahead.h"
 #include "files/walk/ignore.h"
 #include "files/stage/staging.h"
@@ -561,7 +560,7 @@ static void widen_crew(struct walk_worker *me, struct crew *c, int64_t took)
 		return;
 	walk_show_late(w);
 	if (took > SLOW_NS && has_waited(me, took)) {
-		unsigned depth = disk_of(f, w->root).depth;
+		unsigned depth = f->io_depth;
 
 		atomic_store_explicit(&w->cold, true, memory_order_relaxed);
 		if (width < depth) {
@@ -649,8 +648,6 @@ int walk_run(struct walk *w, struct err *e)
 	queue_push(&first, (struct work){.dir = w->top});
 	crew_run(w->op->files->pool, 1, walk_worker, w);
 	ahead_stop(w);
-	if (atomic_load(&w->cold))
-		disk_waited(w->op->files, w->root);
 	w->totals = p->totals;
 	w->private = NULL;
 	queue_release(p);
