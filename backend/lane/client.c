@@ -161,8 +161,7 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 		.id = about->id,
 		.asked_ns = clock_mono_ns()};
 	if (run.timeout_ms)
-		ret->due_ns = ret->asked_ns +
-			(run.timeout_ms + (int64_t)run.grace_ms + LANE_MARGIN_MS) * 1000000;
+		ret->due_ns = ret->asked_ns + (run.timeout_ms + (int64_t)LANE_MARGIN_MS) * 1000000;
 	result = 0;
 out:
 	for (int i = 0; i < 3; i++) {
@@ -354,6 +353,7 @@ int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
 	int fds[LANE_FDS_MAX], nfds;
 	struct lane_msg head;
 	pid_t sender;
+	bool other;
 	int r = wire_recv_from(c->conn, &head, body, fds, &nfds, &sender);
 
 	/* A guest that cannot take the command says so and hangs up at once.  That it did so without reading
@@ -362,6 +362,7 @@ int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
 		r = wire_recv_from(c->conn, &head, body, fds, &nfds, &sender);
 	if (r < 0 && errno == EAGAIN)
 		return 0;
+	other = r < 0 && errno == EPROTONOSUPPORT;
 	/* Nothing from inside a container may become a descriptor of ours. */
 	wire_close_all(fds, nfds);
 	if (r > 0 && head.type == LANE_STARTED && head.len == sizeof(uint32_t)) {
@@ -377,17 +378,12 @@ int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e)
 	}
 	trace(TRACE_LANE, "< %.12s: %s, type %u, %u bytes", c->id, r ? "no answer" : "the end",
 		r > 0 ? head.type : 0u, r > 0 ? head.len : 0u);
+	if (other)
+		return err_set(e, ERR_PROTOCOL,
+			"another version of berth brought this container up: berth up recreates it");
 	return err_set(e, ERR_PROTOCOL,
 		r ? "the container's init sent an invalid answer"
 		  : "the container ended before the command did");
-}
-
-int lane_signal(struct lane_command *c, int sig)
-{
-	uint32_t number = (uint32_t)sig;
-
-	trace(TRACE_LANE, "> %.12s: signal %d", c->id, sig);
-	return wire_send(c->conn, LANE_SIGNAL, &number, sizeof number);
 }
 
 int lane_resize(struct lane_command *c, int columns, int rows)

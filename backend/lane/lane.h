@@ -143,7 +143,6 @@ int lane_start(const struct lane_about *about, const struct lane_request *r,
 int lane_try(const struct lane_about *about, int timeout_ms, struct err *e);
 /* One message: 1 started, 2 ended (*end filled), 0 nothing yet, -1 the lane broke. */
 int lane_next(struct lane_command *c, struct lane_ended *end, struct err *e);
-int lane_signal(struct lane_command *c, int sig);
 int lane_resize(struct lane_command *c, int columns, int rows);
 int lane_cancel(struct lane_command *c);
 void lane_command_release(struct lane_command *c);

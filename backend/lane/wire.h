@@ -12,7 +12,7 @@
  * Every message is a struct lane_msg followed by `len` bytes, at most LANE_MSG_MAX in all.  Numbers
  * are in host order: both ends run on one kernel.
  *
- *   client -> guest   LANE_WORDS*  LANE_RUN  (LANE_SIGNAL | LANE_RESIZE | LANE_CANCEL)*
+ *   client -> guest   LANE_WORDS*  LANE_RUN  (LANE_RESIZE | LANE_CANCEL)*
  *   guest -> client   LANE_STARTED  LANE_ENDED       or  LANE_ENDED alone
  *   client -> guest   LANE_LISTENERS   guest -> client   LANE_LISTENERS (+ sockets)
  *   client -> guest   LANE_PORT   guest -> client   LANE_PORT (+ socket)   then
@@ -27,7 +27,7 @@
 
 #include <stdint.h>
 
-#define LANE_VERSION 1
+#define LANE_VERSION 2
 #define LANE_MSG_MAX 65536
 /* argv and environment with a pointer for each word: the most that execve takes, however large the stack may
  * grow.  What it takes in there it says itself. */
@@ -63,7 +63,6 @@ enum lane_type {
 	LANE_READY,     /* nothing */
 	LANE_WORDS,   /* a piece of the NUL-terminated words, cut anywhere: cwd, argv..., env... */
 	LANE_RUN,     /* struct lane_run, and two or three pipe ends */
-	LANE_SIGNAL,  /* uint32_t: to the command's process group */
 	LANE_RESIZE,  /* uint16_t columns, rows */
 	LANE_CANCEL,  /* end the whole tree now */
 	LANE_STARTED, /* uint32_t: the supervisor's pid in there; from now on it may run */
@@ -97,8 +96,7 @@ struct lane_stated {
 };
 
 enum {
-	LANE_TTY = 1,  /* a terminal: two pipes (in, out) instead of three */
-	LANE_KEEP = 2, /* the client's going away does not end the command */
+	LANE_TTY = 1, /* a terminal: two pipes (in, out) instead of three */
 };
 
 struct lane_run {
@@ -106,11 +104,7 @@ struct lane_run {
 	uint32_t argc,
 		envc; /* words after the first, which is the working directory ("" for none) */
 	uint32_t timeout_ms; /* 0: none */
-	uint32_t grace_ms;   /* SIGTERM, then this long, then SIGKILL; 0: SIGKILL at once */
 	uint16_t columns, rows;
-	uint64_t max_file_bytes; /* RLIMIT_FSIZE, 0: as it is */
-	uint64_t max_files;      /* RLIMIT_NOFILE, 0: as it is */
-	uint64_t max_cpu_s;      /* RLIMIT_CPU, 0: as it is */
 };
 
 enum lane_how {
@@ -126,8 +120,7 @@ enum lane_stage { LANE_AT_EXEC = 1, LANE_AT_CWD, LANE_AT_FORK, LANE_AT_SETUP, LA
 struct lane_ended {
 	uint32_t how, code, stage;
 	uint32_t left; /* processes the guest could not end: the host must */
-	uint64_t wall_ns, user_us, system_us;
-	uint64_t max_rss_bytes, minor_faults, major_faults, blocks_in, blocks_out;
+	uint64_t wall_ns, user_us, system_us, max_rss_bytes;
 };
 
 #endif

@@ -110,7 +110,10 @@ int wire_recv_from(int conn, struct lane_msg *head, char *body, int fds[LANE_FDS
 		head->version != LANE_VERSION || head->len != (size_t)n - sizeof *head) {
 		wire_close_all(fds, *nfds);
 		*nfds = 0;
-		return errno = EPROTO, -1;
+		return errno = (size_t)n >= sizeof *head && head->version != LANE_VERSION
+			       ? EPROTONOSUPPORT
+			       : EPROTO,
+		       -1;
 	}
 	return 1;
 }

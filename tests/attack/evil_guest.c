@@ -143,6 +143,8 @@ static void test_answers(void **state)
 			assert_true(o.r.err.msg[0]);
 			assert_null(strstr(o.r.err.msg, "(null)"));
 		}
+		assert_true(
+			strcmp(o.mode, "version") != 0 || strstr(o.r.err.msg, "another version"));
 		/* It said that some are left: the host ended them itself. */
 		assert_false(o.r.left_behind && !strcmp(o.mode, "left"));
 		if (i == 0)

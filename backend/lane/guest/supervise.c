@@ -155,18 +155,6 @@ static int receive_request(void)
 	}
 }
 
-static void limit_resource(int what, uint64_t most)
-{
-	struct rlimit r;
-
-	if (!most || getrlimit((__rlimit_resource_t)what, &r))
-		return;
-	if (r.rlim_max != RLIM_INFINITY && most > r.rlim_max)
-		most = r.rlim_max;
-	r.rlim_cur = r.rlim_max = most;
-	setrlimit((__rlimit_resource_t)what, &r);
-}
-
 static int open_command_pty(char name[64])
 {
 	struct winsize w = {.ws_row = cmd.ask.rows, .ws_col = cmd.ask.columns};
@@ -234,10 +222,6 @@ static void run_child(const char *terminal)
 			child_errno = errno;
 		close(fd);
 	}
-	limit_resource(RLIMIT_FSIZE, cmd.ask.max_file_bytes);
-	limit_resource(RLIMIT_NOFILE, cmd.ask.max_files);
-	limit_resource(RLIMIT_CPU, cmd.ask.max_cpu_s);
-	limit_resource(RLIMIT_CORE, 0);
 	become_user();
 	if (cmd.words[0] && chdir(cmd.words))
 		child_fail(LANE_AT_CWD);
@@ -273,7 +257,7 @@ static int start_command(void)
 	/* Said before: once the command runs it may end this process before it can say anything.  Who has given
 	 * up waiting was told that it did not run. */
 	self = (uint32_t)getpid();
-	if (wire_send(cmd.conn, LANE_STARTED, &self, sizeof self) && !(cmd.ask.flags & LANE_KEEP))
+	if (wire_send(cmd.conn, LANE_STARTED, &self, sizeof self))
 		return 1;
 	cmd.pid = vfork();
 	if (cmd.pid == 0)
@@ -291,16 +275,11 @@ static int start_command(void)
 	return 0;
 }
 
-/* Ask the tree to end; SIGKILL follows after the grace time, or is sent at once. */
+/* SIGKILL for the tree, from the next look on. */
 static void end_command_tree(void)
 {
-	if (cmd.kill_ns)
-		return;
-	if (cmd.ask.grace_ms) {
-		guest_signal_tree(SIGTERM);
-		guest_signal_tree(SIGCONT);
-	}
-	cmd.kill_ns = guest_now_ns() + (int64_t)cmd.ask.grace_ms * 1000000;
+	if (!cmd.kill_ns)
+		cmd.kill_ns = guest_now_ns();
 }
 
 static void on_message(void)
@@ -309,25 +288,18 @@ static void on_message(void)
 	int fds[LANE_FDS_MAX], nfds;
 	struct lane_msg head;
 	int r = wire_recv(cmd.conn, &head, body, fds, &nfds);
-	uint32_t sig;
 	uint16_t size[2];
 
 	if (r <= 0) {
 		cmd.gone = true;
-		if (!(cmd.ask.flags & LANE_KEEP)) {
-			cmd.cancelled = true;
-			end_command_tree();
-		}
+		cmd.cancelled = true;
+		end_command_tree();
 		return;
 	}
 	wire_close_all(fds, nfds);
 	if (head.type == LANE_CANCEL) {
 		cmd.cancelled = true;
 		end_command_tree();
-	} else if (head.type == LANE_SIGNAL && head.len == sizeof sig) {
-		memcpy(&sig, body, sizeof sig);
-		if (sig > 0 && sig <= 64)
-			kill(-cmd.pid, (int)sig);
 	} else if (head.type == LANE_RESIZE && head.len == sizeof size && cmd.terminal >= 0) {
 		struct winsize w = {0};
 
@@ -504,10 +476,6 @@ static void report_end(void)
 	end.user_us = timeval_us(all.ru_utime);
 	end.system_us = timeval_us(all.ru_stime);
 	end.max_rss_bytes = (uint64_t)all.ru_maxrss * 1024;
-	end.minor_faults = (uint64_t)all.ru_minflt;
-	end.major_faults = (uint64_t)all.ru_majflt;
-	end.blocks_in = (uint64_t)all.ru_inblock;
-	end.blocks_out = (uint64_t)all.ru_oublock;
 	if (cmd.timed_out) {
 		end.how = LANE_TIMED_OUT;
 	} else if (cmd.cancelled) {
