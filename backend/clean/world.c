@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <berth/clock.h>
+#include <berth/container_id.h>
 #include <berth/mem.h>
 
 #define LIST_MS 30000   /* one list, and all lists of a plan together */
@@ -23,14 +24,6 @@ static int64_t seconds_ms(const cJSON *object, const char *name)
 	int64_t s = ejson_i64(object, name, 0);
 
 	return s > 0 && s < INT64_MAX / 1000 ? s * 1000 : 0;
-}
-
-/* Full ids only: what is abbreviated could come to mean something else. */
-static bool is_full_id(const char *s)
-{
-	size_t n = strspn(s, "0123456789abcdef");
-
-	return n == 64 && !s[n];
 }
 
 static void volumes_of(const cJSON *row, struct seen_container *c, struct arena *mem)
@@ -78,7 +71,7 @@ static void take_containers(const cJSON *root, struct world *w, struct arena *me
 	{
 		struct seen_container *c = &w->container[w->ncontainers];
 
-		if (!cJSON_IsObject(row) || !is_full_id(ejson_string(row, "Id")))
+		if (!cJSON_IsObject(row) || !id_is_whole(ejson_string(row, "Id")))
 			continue;
 		*c = (struct seen_container){.id = ejson_keep(mem, row, "Id"),
 			.name = parse_name(row, mem),
@@ -104,7 +97,7 @@ static void take_networks(const cJSON *root, struct world *w, struct arena *mem)
 	{
 		struct seen_network *n = &w->network[w->nnetworks];
 
-		if (!cJSON_IsObject(row) || !is_full_id(ejson_string(row, "Id")))
+		if (!cJSON_IsObject(row) || !id_is_whole(ejson_string(row, "Id")))
 			continue;
 		*n = (struct seen_network){.id = ejson_keep(mem, row, "Id"),
 			.name = ejson_keep(mem, row, "Name"),
@@ -150,7 +143,7 @@ static void take_images(const cJSON *root, struct world *w, struct arena *mem)
 		const char *id = ejson_string(row, "Id"),
 			   *tag = ejson_text(cJSON_GetArrayItem((cJSON *)(uintptr_t)tags, 0));
 
-		if (!cJSON_IsObject(row) || strncmp(id, "sha256:", 7) || !is_full_id(id + 7))
+		if (!cJSON_IsObject(row) || strncmp(id, "sha256:", 7) || !id_is_whole(id + 7))
 			continue;
 		*i = (struct seen_image){.id = ejson_keep(mem, row, "Id"),
 			.tag = strcmp(tag, "<none>:<none>") ? arena_strdup(mem, tag) : "",

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <berth/arena.h>
+#include <berth/container_id.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -71,7 +72,7 @@ static int record_path(const char *id, char path[PATH_MAX], struct err *e)
 {
 	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
 
-	if (strlen(id) != 64 || strspn(id, "0123456789abcdef") != 64)
+	if (!id_is_whole(id))
 		return err_set(e, ERR_USAGE, "`%.80s` is not a full container id", id);
 	if (state_dir(dir, sizeof dir, e) || runtime_subdir(sub, sizeof sub, dir, "checked", e))
 		return -1;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/container_id.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -84,6 +85,9 @@ int host_look_whole(struct agents_host *h, const char *name, struct existing *re
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
+	if (!id_is_whole(ejson_string(root, "Id")))
+		return err_set(
+			e, ERR_PROTOCOL, "the engine describes %.80s without its full id", name);
 	labels = ejson_path(root, "Config", "Labels", NULL);
 	own_name = ejson_string(root, "Name");
 	own_name += *own_name == '/';
@@ -180,7 +184,7 @@ int host_create(struct agents_host *h, const struct spec *asked, char id[65], st
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
-	if (strlen(ejson_string(root, "Id")) != 64)
+	if (!id_is_whole(ejson_string(root, "Id")))
 		return err_set(
 			e, ERR_PROTOCOL, "the engine created %s without returning its id", s->name);
 	memcpy(id, ejson_string(root, "Id"), 65);

@@ -12,6 +12,7 @@
 #include <openssl/evp.h>
 
 #include <berth/check.h>
+#include <berth/container_id.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
@@ -102,6 +103,9 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 				"network disconnect %s %.80s).",
 				ejson_string(one, "Name"), full, full, ejson_string(one, "Name"));
 	}
+	if (!id_is_whole(ejson_string(root, "Id")))
+		return err_set(e, ERR_PROTOCOL,
+			"the engine describes the network %s without its full id", full);
 	*id = arena_strdup(mem, ejson_string(root, "Id"));
 	return 1;
 }
@@ -126,6 +130,9 @@ static int create_network(
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
+	if (!id_is_whole(ejson_string(root, "Id")))
+		return err_set(e, ERR_PROTOCOL,
+			"the engine made the network %s without returning its id", full);
 	*id = arena_strdup(mem, ejson_string(root, "Id"));
 	return 0;
 }
@@ -204,6 +211,7 @@ void network_tidy(struct agents_host *h, const char *id)
 	if (!*id || !strcmp(id, "none") || !strcmp(id, "bridge") || !strcmp(id, "host") ||
 		!strcmp(id, "default") || (locked = lock_networks(NULL)) < 0 ||
 		inspect_network(h, id, &root, NULL) || !owns_network(h, root) ||
+		!id_is_whole(ejson_string(root, "Id")) ||
 		ejson_count(ejson_get(root, "Containers")))
 		return;
 	r.name = ejson_string(root, "Name");

@@ -30,9 +30,7 @@ struct process {
 
 bool tree_is_here(pid_t pid, const char *id)
 {
-	char groups[8192];
-
-	return pid > 0 && !proc_file(pid, "cgroup", groups, sizeof groups) && strstr(groups, id);
+	return proc_in_container(pid, id);
 }
 
 /* 'Z' and 'X' are no more to be killed; the parent is the fourth field, the name ends at the last ')'. */
@@ -98,12 +96,24 @@ static void add_children(struct process *list, size_t n)
 	}
 }
 
-/* Held by a descriptor and looked at again, so that a number that went to somebody else is not hit. */
-static int kill_process(pid_t pid, const char *id)
+/* Is it in a cgroup whose last component is "/berth-MARK"? */
+static bool is_in_group(pid_t pid, const char *name)
+{
+	char groups[8192];
+	const char *hit;
+
+	if (proc_file(pid, "cgroup", groups, sizeof groups) || !(hit = strstr(groups, name)))
+		return false;
+	return strchr("/\n", hit[strlen(name)]) != NULL;
+}
+
+/* Held by a descriptor and looked at again, so that a number that went to somebody else is not hit.  In `group`, or
+ * NULL: in the container. */
+static int kill_process(pid_t pid, const char *id, const char *group)
 {
 	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (fd < 0 || !tree_is_here(pid, id))
+	if (fd < 0 || (group ? !is_in_group(pid, group) : !tree_is_here(pid, id)))
 		return 0;
 	if (syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0))
 		return errno == ESRCH ? 0 : -1;
@@ -121,7 +131,7 @@ int tree_kill(const char *id, const char *mark, pid_t pid)
 		return -1;
 	add_children(list, n);
 	for (size_t i = 0; i < n; i++) {
-		int r = list[i].ours ? kill_process(list[i].pid, id) : 0;
+		int r = list[i].ours ? kill_process(list[i].pid, id, NULL) : 0;
 
 		if (r < 0)
 			return -1;
@@ -151,6 +161,7 @@ int tree_group_make(struct tree_group *g, pid_t init, const char *id, const char
 	static const char *const controllers[] = {"", "freezer", "pids"};
 	char name[64];
 
+	snprintf(g->id, sizeof g->id, "%s", id);
 	snprintf(name, sizeof name, "berth-%s", mark);
 	for (size_t i = 0; has_shell(init) && i < COUNT(controllers); i++)
 		if (!cgroup_file(init, id, controllers[i], name, g->path) && !mkdir(g->path, 0755))
@@ -186,6 +197,9 @@ int tree_group_take(const struct tree_group *g, pid_t pid)
 	char number[32];
 	int result;
 
+	/* The number comes from the engine. */
+	if (!tree_is_here(pid, g->id))
+		return -1;
 	snprintf(number, sizeof number, "%d", (int)pid);
 	/* Whoever woke it too early may have let it fork outside. */
 	result = group_tell(g, "cgroup.procs", number) || tree_at_gate(pid) <= 0 ? -1 : 0;
@@ -209,7 +223,7 @@ int tree_group_kill(const struct tree_group *g)
 
 		/* Its name, the mark, is in no other group's path. */
 		if (living_parent(pid) >= 0)
-			found += kill_process(pid, strrchr(g->path, '/')) == 1;
+			found += kill_process(pid, g->id, strrchr(g->path, '/')) == 1;
 	}
 	if (frozen)
 		group_tell(g, "freezer.state", "THAWED");

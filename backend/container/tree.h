@@ -41,6 +41,7 @@ int tree_kill(const char *id, const char *mark, pid_t pid);
 /* A cgroup for one command, named after its mark; path "": none. */
 struct tree_group {
 	char path[CGROUP_PATH_MAX];
+	char id[LANE_ID_MAX]; /* of its container */
 };
 
 /* Below that of container `id`, whose init is `init`, if this user may and the container has a shell for
@@ -48,7 +49,8 @@ struct tree_group {
 int tree_group_make(struct tree_group *g, pid_t init, const char *id, const char *mark);
 /* Is process `pid` at the gate: 1 it is, 0 not yet, -1 it has ended. */
 int tree_at_gate(pid_t pid);
-/* In it goes and on it runs; -1: it runs outside, for it was not stopped or could not be moved. */
+/* In it goes and on it runs; -1: it runs outside, for it was not stopped or could not be moved, or it is
+ * not in the container. */
 int tree_group_take(const struct tree_group *g, pid_t pid);
 /* Kill everything in it; how many were found alive. */
 int tree_group_kill(const struct tree_group *g);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/container_id.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -18,7 +19,7 @@
 #include "opened/opened.h"
 
 #define INSPECT_MOST ((size_t)1 << 20)
-#define ID_DIGITS 64
+#define ID_DIGITS CONTAINER_ID_DIGITS
 #define SHORT_ID 12
 #define CREATE_MS 60000
 
@@ -32,18 +33,13 @@ static int undo_dir(char dir[PATH_MAX])
 		: 0;
 }
 
-static bool is_whole_id(const char *id)
-{
-	return strlen(id) == ID_DIGITS && strspn(id, "0123456789abcdef") == ID_DIGITS;
-}
-
 void undo_keep(const char *endpoint, const char *engine, const char *id, const char *json, size_t n)
 {
 	AUTO_STR struct str text = STR_INIT;
 	AUTO_FREE struct undo_item *old = xcalloc(UNDO_MOST + 1, sizeof *old);
 	char dir[PATH_MAX], path[PATH_MAX + ID_DIGITS + 2];
 
-	if (n > INSPECT_MOST || !is_whole_id(id) || undo_dir(dir))
+	if (n > INSPECT_MOST || !id_is_whole(id) || undo_dir(dir))
 		return;
 	str_adds(&text, "{\"endpoint\":");
 	str_add_json(&text, endpoint);
@@ -113,7 +109,7 @@ size_t undo_list(struct undo_item *out, size_t max)
 		return 0;
 	while (n < max && (entry = readdir(d))) {
 		AUTO_JSON cJSON *root =
-			is_whole_id(entry->d_name) ? load_removed(dir, entry->d_name) : NULL;
+			id_is_whole(entry->d_name) ? load_removed(dir, entry->d_name) : NULL;
 
 		if (root)
 			describe_kept(root, entry->d_name, &out[n++]);
@@ -273,7 +269,7 @@ static int do_remake(void *ctx, struct audit_record *r, struct err *e)
 		    body, CREATE_MS, &reply, e) ||
 		!(made = ejson_parse(reply.s, reply.len, e)))
 		return -1;
-	if (!is_whole_id(ejson_string(made, "Id")))
+	if (!id_is_whole(ejson_string(made, "Id")))
 		return err_set(e, ERR_PROTOCOL, "the engine created %s without returning its id",
 			m->q->item->name);
 	memcpy(m->id, ejson_string(made, "Id"), ID_DIGITS + 1);

@@ -168,11 +168,8 @@ static int take_listeners(
 static int take_relay(const char *name, const char *id, const struct egress_relay *r, int *fds,
 	int *n, pid_t *init, struct err *e)
 {
-	char groups[8192];
-
 	/* Started again since, it has another one, and this number may be anybody's. */
-	if (strcmp(r->id, id) != 0 || proc_file(r->init, "cgroup", groups, sizeof groups) ||
-		!strstr(groups, id))
+	if (strcmp(r->id, id) != 0 || !proc_in_container(r->init, id))
 		return err_set(e, ERR_NOT_FOUND, "%s is not up as it was; run berth up", name);
 	fds[0] = egress_open_relay(name, r, e);
 	if (fds[0] < 0)

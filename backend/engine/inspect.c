@@ -1,6 +1,7 @@
 /* inspect.c - everything about one container. */
 #include <string.h>
 
+#include <berth/container_id.h>
 #include <berth/mem.h>
 
 #include "engine/call.h"
@@ -228,8 +229,9 @@ int parse_inspect(const cJSON *root, struct arena *a, struct engine_container *c
 	const char *name = ejson_string(root, "Name");
 
 	*c = (struct engine_container){0};
-	if (!*ejson_string(root, "Id"))
-		return err_set(e, ERR_PROTOCOL, "the description of the container has no id");
+	if (!id_is_whole(ejson_string(root, "Id")))
+		return err_set(
+			e, ERR_PROTOCOL, "the engine describes the container without its full id");
 	c->id = ejson_keep(a, root, "Id");
 	c->name = arena_strdup(a, name + (*name == '/'));
 	c->image = ejson_keep(a, config, "Image");

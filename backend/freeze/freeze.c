@@ -103,9 +103,7 @@ static int let_box_go(struct freeze *f, struct freeze_box *b, struct err *e)
 /* What ended meanwhile needs no thawing. */
 static bool is_gone(const struct freeze_box *b)
 {
-	char groups[8192];
-
-	return proc_file(b->init, "cgroup", groups, sizeof groups) || !strstr(groups, b->id);
+	return !proc_in_container(b->init, b->id);
 }
 
 static int let_all_go(struct freeze *f, struct err *e)

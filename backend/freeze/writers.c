@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/container_id.h>
 #include <berth/freeze.h>
 #include <berth/file.h>
 #include <berth/mem.h>
@@ -89,7 +90,7 @@ static bool runs_inside(const struct freeze *f, const char *pid)
 	if (proc_file(atoi(pid), "cgroup", groups, sizeof groups))
 		return false;
 	for (size_t i = 0; i < f->n; i++)
-		if (strstr(groups, f->box[i].id))
+		if (id_in_cgroup(groups, f->box[i].id))
 			return true;
 	return false;
 }

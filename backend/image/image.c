@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/container_id.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
@@ -316,7 +317,7 @@ static const char *shipped_as(const struct image_row *row, const cJSON *labels)
 static bool is_id(const char *id)
 {
 	id += strncmp(id, "sha256:", 7) ? 0 : 7;
-	return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
+	return id_is_whole(id);
 }
 
 static void read_row(const cJSON *one, struct arena *mem, struct image_row *row)

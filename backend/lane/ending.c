@@ -89,10 +89,9 @@ static void mark_below(struct member *all, size_t n, pid_t top)
 static void end_process(pid_t pid, pid_t parent, const char *id)
 {
 	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	char groups[8192];
 	struct member now;
 
-	if (fd < 0 || proc_file(pid, "cgroup", groups, sizeof groups) || !strstr(groups, id) ||
+	if (fd < 0 || !proc_in_container(pid, id) ||
 		(parent && (read_proc_entry(pid, &now) || now.parent != parent)))
 		return;
 	syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
@@ -133,12 +132,12 @@ static bool is_stray(const struct member *m, pid_t guest)
 int lane_end_command(const struct lane_command *c, int limit_ms)
 {
 	int64_t deadline = clock_mono_ns() + (int64_t)limit_ms * 1000000;
-	char path[CGROUP_PATH_MAX], groups[8192];
+	char path[CGROUP_PATH_MAX];
 	pid_t top = c->supervisor;
 
 	if (list_path(c->guest, c->id, path))
 		return 0; /* the init is gone, and the kernel has ended the rest */
-	if (top > 0 && (proc_file(top, "cgroup", groups, sizeof groups) || !strstr(groups, c->id)))
+	if (top > 0 && !proc_in_container(top, c->id))
 		top = 0;
 	for (;;) {
 		AUTO_FREE struct member *all = NULL;

@@ -225,10 +225,13 @@ void lane_refuse_no_more(const char *id);
 /* file_text of /proc/PID/NAME; 0 or -1. */
 int proc_file(pid_t pid, const char *name, char *buf, size_t cap);
 
+/* Whether a cgroup of process `pid` is named after container `id`, a full id. */
+bool proc_in_container(pid_t pid, const char *id);
+
 #define CGROUP_PATH_MAX 4200
 
 /* The path of `file` in the cgroup of `pid`, of one controller (v1) or of all ("": v2).  -1 unless that
- * cgroup's name holds the container's id. */
+ * cgroup is the container's. */
 int cgroup_file(pid_t pid, const char *id, const char *controller, const char *file,
 	char path[CGROUP_PATH_MAX]);
 

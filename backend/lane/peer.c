@@ -38,13 +38,11 @@ int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e)
 {
 	struct ucred peer;
 	socklen_t len = sizeof peer;
-	char groups[8192];
 
 	if (strlen(id) != LANE_ID_MAX - 1)
 		return err_set(e, ERR_FAILED, "lane lost: the container behind it is not known");
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid <= 0 ||
-		!is_process_one(peer.pid) || proc_file(peer.pid, "cgroup", groups, sizeof groups) ||
-		!strstr(groups, id))
+		!is_process_one(peer.pid) || !proc_in_container(peer.pid, id))
 		return err_set(e, ERR_FAILED,
 			"lane lost: whoever listens on it is not the init of container %.12s", id);
 	*pid = peer.pid;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/container_id.h>
+
 /* The path after the second colon of the line whose controller list is `controller`, empty for v2. */
 static const char *group_of(char *groups, const char *controller)
 {
@@ -21,6 +23,14 @@ static const char *group_of(char *groups, const char *controller)
 	return NULL;
 }
 
+bool proc_in_container(pid_t pid, const char *id)
+{
+	char groups[8192];
+
+	return pid > 0 && !proc_file(pid, "cgroup", groups, sizeof groups) &&
+		id_in_cgroup(groups, id);
+}
+
 int cgroup_file(pid_t pid, const char *id, const char *controller, const char *file,
 	char path[CGROUP_PATH_MAX])
 {
@@ -30,7 +40,7 @@ int cgroup_file(pid_t pid, const char *id, const char *controller, const char *f
 	if (proc_file(pid, "cgroup", groups, sizeof groups))
 		return -1;
 	group = group_of(groups, controller);
-	if (!group || !strstr(group, id))
+	if (!group || !id_in_cgroup(group, id))
 		return -1;
 	snprintf(path, CGROUP_PATH_MAX, "/sys/fs/cgroup%s%s%s/%s", *controller ? "/" : "",
 		controller, group, file);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/container_id.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -90,16 +91,11 @@ int lane_thaw(pid_t guest, const char *id, struct err *e)
 
 /* -- the note -------------------------------------------------------------------------------------- */
 
-static bool is_container_id(const char *id)
-{
-	return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
-}
-
 static int hold_path(const char *id, char path[PATH_MAX], struct err *e)
 {
 	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
 
-	if (!is_container_id(id))
+	if (!id_is_whole(id))
 		return err_set(e, ERR_USAGE, "`%.80s` is not a full container id", id);
 	if (runtime_dir(dir, sizeof dir, e) || runtime_subdir(sub, sizeof sub, dir, "frozen", e))
 		return -1;
@@ -201,7 +197,7 @@ static int refusal_path(const char *id, char path[PATH_MAX])
 {
 	char dir[PATH_MAX / 4];
 
-	if (!is_container_id(id) || runtime_dir(dir, sizeof dir, NULL))
+	if (!id_is_whole(id) || runtime_dir(dir, sizeof dir, NULL))
 		return -1;
 	snprintf(path, PATH_MAX, "%s/refused/%s", dir, id);
 	return 0;
@@ -294,7 +290,7 @@ void lane_wake_all(pid_t by)
 		return;
 	d = opendir(sub);
 	while (d && (at = readdir(d)))
-		if (is_container_id(at->d_name) && lane_asleep(at->d_name, NULL, &who) && who == by)
+		if (id_is_whole(at->d_name) && lane_asleep(at->d_name, NULL, &who) && who == by)
 			lane_wake(at->d_name, NULL);
 	if (d)
 		closedir(d);

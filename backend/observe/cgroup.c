@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/container_id.h>
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
@@ -144,13 +145,11 @@ static bool has_option(const char *list, size_t len, const char *word)
  * group below it.  false when the id is not there at all, or when the path leaves our view. */
 static bool cut_at_id(char *path, const char *id)
 {
-	char *hit = strstr(path, id), *slash;
+	const char *end = id_in_cgroup(path, id);
 
-	if (!hit || path[0] != '/' || strstr(path, "/../"))
+	if (!end || path[0] != '/' || strstr(path, "/../"))
 		return false;
-	slash = strchr(hit, '/');
-	if (slash)
-		*slash = '\0';
+	path[end - path] = '\0';
 	return true;
 }
 
@@ -202,12 +201,12 @@ static int proc_cgroup(
 {
 	AUTO_FREE char *path = xasprintf("%s/proc/%d/cgroup", m->root, (int)pid);
 
-	if (strlen(id) < 12 || pid <= 0)
+	if (!id_is_whole(id) || pid <= 0)
 		return err_set(e, ERR_NOT_FOUND, "The container has no process.");
 	if (file_read(AT_FDCWD, path, 0, PROC_FILE_MAX, out, NULL) < 0)
 		return err_set(e, errno == ENOENT || errno == ESRCH ? ERR_NOT_FOUND : ERR_SYS,
 			"Cannot read %s: %s.", path, strerrordesc_np(errno));
-	if (memchr(out->s, '\0', out->len) || !strstr(out->s, id))
+	if (memchr(out->s, '\0', out->len) || !id_in_cgroup(out->s, id))
 		return err_set(e, ERR_NOT_FOUND,
 			"Process %d of this machine is not in container %.12s.", (int)pid, id);
 	return 0;

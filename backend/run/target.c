@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <berth/clock.h>
+#include <berth/container_id.h>
 #include <berth/mem.h>
 
 #include "container/container.h"
@@ -267,6 +268,10 @@ int target_find(
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return -1;
+	if (!id_is_whole(ejson_string(root, "Id")))
+		return err_set(e, ERR_PROTOCOL,
+			"the engine describes the container %.80s without its full id, so nothing runs in it.",
+			r->agent);
 	snprintf(t->name, sizeof t->name, "%s", bare_name(root));
 	snprintf(t->id, sizeof t->id, "%s", ejson_string(root, "Id"));
 	t->pid = ejson_int(ejson_get(root, "State"), "Pid", 0);

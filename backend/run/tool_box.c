@@ -243,10 +243,7 @@ int tool_box_make(struct agents_host *h, const struct team *t, const struct tool
 
 bool tool_box_alive(const struct tool_box *b)
 {
-	char groups[8192];
-
-	return b->guest > 0 && !proc_file(b->guest, "cgroup", groups, sizeof groups) &&
-		strstr(groups, b->id);
+	return proc_in_container((pid_t)b->guest, b->id);
 }
 
 /* The init's end is the end of its PID namespace.  Held by a descriptor, so that the number cannot

@@ -158,6 +158,24 @@ def one_word_means_one_container():
 
 
 @case
+def an_id_names_no_process_of_the_host():
+    """An engine that reports a part of every cgroup's path as an id, and a process of the host as the container's and the command's."""
+    victim = subprocess.Popen(["sleep", "600"])  # pylint: disable=consider-using-with
+    try:
+        with open(f"/proc/{victim.pid}/cgroup", encoding="ascii") as f:
+            path = f.readline().strip()
+        for bad in ("/", ":", "a", path, "../" * 20 + "x", "ab" * 31, "ab" * 32 + "c", "AB" * 32):
+            with Fake(containers=[{"name": "evil", "id": bad, "pid": victim.pid}], exec_pid=victim.pid) as fake:
+                done = berth("exec", "--timeout", "2", "evil", "--", "true", fake=fake)
+                assert victim.poll() is None, bad
+                assert done.code == 125 and b"without its full id" in done.err, (bad, done.code, done.err)
+                assert not [r for r in fake.requests() if "/exec" in r], fake.requests()
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+@case
 def two_lanes_of_one_agent():
     """Registry entries of containers without sockets, which cannot be asked whether they live."""
     lanes = os.path.join(os.environ["XDG_RUNTIME_DIR"], "berth", "lanes")

@@ -138,7 +138,7 @@ class Engine:
         running = c["state"] in ("running", "paused", "restarting")
         state = {"Status": c["state"], "Running": running, "Paused": c["state"] == "paused",
                  "Restarting": c["state"] == "restarting", "OOMKilled": c.get("oom", False), "Dead": False,
-                 "Pid": 4194301 if running else 0, "ExitCode": c.get("exit", 0), "Error": "",
+                 "Pid": c.get("pid", 4194301) if running else 0, "ExitCode": c.get("exit", 0), "Error": "",
                  "StartedAt": stamp(c["created"] + 1) if c["state"] != "created" else "0001-01-01T00:00:00Z",
                  "FinishedAt": "0001-01-01T00:00:00Z" if running else stamp(START - 7200)}
         if "health" in c:
@@ -578,7 +578,7 @@ class Handler(socketserver.BaseRequestHandler):
         run = engine.execs.get(name)
         if not run:
             return self.error(404, f"No such exec instance: {name}")
-        return self.json({"ID": name, "Running": run["running"], "ExitCode": run["exit"], "Pid": 4194302})
+        return self.json({"ID": name, "Running": run["running"], "ExitCode": run["exit"], "Pid": engine.get("exec_pid", 4194302)})
 
     def exec_resize(self, engine, query, name):
         return self.reply(200)

@@ -12,10 +12,13 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <berth/container_id.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "container/container.h"
 #include "container/mountinfo.h"
+#include "container/tree.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -227,6 +230,55 @@ static void test_mount_table(void **state)
 	mountinfo_release(&m);
 }
 
+/* An id from an engine names a container only as a whole part of a cgroup's path. */
+static void test_cgroup_names(void **state)
+{
+	static const char *const yes[] = {"/docker/" ID, "/system.slice/docker-" ID ".scope", ID,
+		"0::/machine.slice/libpod-" ID ".scope/container\n",
+		"4:memory:/\n0::/docker/" ID "\n", "/docker/" ID "/berth-1",
+		"/libpod-conmon-" ID ".scope/" ID};
+	static const char *const no[] = {"", "/", "0::/\n", "/docker/x" ID, "/docker/" ID "0",
+		"/docker/" ID ".scope0", "/docker/docker-" ID "-1", "/x/libpod-conmon-" ID ".scope",
+		"/x/crio-conmon-" ID, "/docker/0123456789ab"};
+	static const char *const bad[] = {"", "/", ":", "0", "docker", "0123456789ab", ID "0",
+		"0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(yes); i++)
+		assert_non_null(id_in_cgroup(yes[i], ID));
+	for (size_t i = 0; i < COUNT(no); i++)
+		assert_null(id_in_cgroup(no[i], ID));
+	assert_string_equal(id_in_cgroup(yes[3], ID), "/container\n");
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		AUTO_FREE char *path = xasprintf("0::/docker/%s\n", bad[i]);
+
+		assert_false(id_is_whole(bad[i]));
+		assert_null(id_in_cgroup(path, bad[i]));
+		assert_false(tree_is_here(getpid(), bad[i]));
+	}
+}
+
+/* A process that the engine calls the command's, but which is not in the container, is neither moved nor let go. */
+static void test_stranger_at_gate(void **state)
+{
+	struct tree_group g = {.id = ID};
+	char procs[CGROUP_PATH_MAX + 32], text[64];
+	pid_t pid = other_process();
+	int status;
+
+	(void)state;
+	snprintf(g.path, sizeof g.path, "%s", top);
+	snprintf(procs, sizeof procs, "%s/cgroup.procs", top);
+	assert_int_equal(file_replace(procs, "", 0, false), 0);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_int_equal(tree_group_take(&g, pid), -1);
+	assert_int_equal(tree_at_gate(pid), 1);
+	assert_int_equal(file_text(procs, text, sizeof text), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +288,8 @@ int main(void)
 		cmocka_unit_test(test_liar),
 		cmocka_unit_test(test_torn_checked),
 		cmocka_unit_test(test_mount_table),
+		cmocka_unit_test(test_cgroup_names),
+		cmocka_unit_test(test_stranger_at_gate),
 	};
 
 	return cmocka_run_group_tests_name("checked", tests, setup, teardown);

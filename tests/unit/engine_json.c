@@ -14,6 +14,8 @@
 #include "engine/parse.h"
 #include "lib/paths.h"
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static struct arena mem;
 
 static cJSON *load_recorded(const char *name)
@@ -199,7 +201,8 @@ static void test_own_check(void **state)
 		AUTO_JSON cJSON *root = NULL;
 
 		snprintf(text, sizeof text,
-			"{\"Id\":\"x\",\"Config\":{\"Healthcheck\":{\"Test\":%s}},\"State\":{\"Health\":{"
+			"{\"Id\":\"" ID
+			"\",\"Config\":{\"Healthcheck\":{\"Test\":%s}},\"State\":{\"Health\":{"
 			"\"Status\":\"unhealthy\"}}}",
 			of[i].test);
 		root = ejson_parse(text, strlen(text), NULL);
@@ -229,7 +232,8 @@ static void test_health_after_a_pause(void **state)
 	for (size_t i = 0; i < 2 * COUNT(of); i++) {
 		bool own = i < COUNT(of);
 		AUTO_FREE char *text = xasprintf(
-			"{\"Id\":\"x\",\"Config\":{\"Healthcheck\":{\"Test\":[\"CMD\",\"%s\",\"health\"]}},"
+			"{\"Id\":\"" ID
+			"\",\"Config\":{\"Healthcheck\":{\"Test\":[\"CMD\",\"%s\",\"health\"]}},"
 			"\"State\":{\"Health\":{\"Status\":\"unhealthy\",%s}}}",
 			own ? "/.berth/init" : "/bin/check", of[i % COUNT(of)].health);
 		AUTO_JSON cJSON *root = ejson_parse(text, strlen(text), NULL);
@@ -237,6 +241,25 @@ static void test_health_after_a_pause(void **state)
 
 		assert_int_equal(parse_inspect(root, &mem, &c, NULL), 0);
 		assert_int_equal(own ? c.own_health : c.health, own ? of[i].own : HEALTH_UNHEALTHY);
+	}
+}
+
+/* What is not a full id names no container: it becomes part of paths, and decides which processes are killed. */
+static void test_bad_ids(void **state)
+{
+	static const char *const bad[] = {"null", "1", "\"\"", "\"/\"", "\"0123456789ab\"",
+		"\"" ID "0\"", "\"../" ID "\"",
+		"\"0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef\""};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		AUTO_FREE char *text = xasprintf("{\"Id\":%s,\"State\":{\"Pid\":1}}", bad[i]);
+		AUTO_JSON cJSON *root = ejson_parse(text, strlen(text), NULL);
+		struct err e = ERR_INIT;
+		struct engine_container c;
+
+		assert_int_equal(parse_inspect(root, &mem, &c, &e), -1);
+		assert_int_equal(e.kind, ERR_PROTOCOL);
 	}
 }
 
@@ -555,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_info),
 		cmocka_unit_test(test_own_check),
 		cmocka_unit_test(test_health_after_a_pause),
+		cmocka_unit_test(test_bad_ids),
 		cmocka_unit_test(test_security_options),
 		cmocka_unit_test(test_json_list),
 		cmocka_unit_test(test_json_inspect),
