@@ -62,6 +62,7 @@ struct planning {
 	struct clean_plan *p;
 	struct arena *mem;
 	bool *going; /* per container: it is marked */
+	size_t most; /* items that there is space for */
 };
 
 /* Containers. */
@@ -161,7 +162,7 @@ static struct clean_item *append_item(
 {
 	struct clean_item *it;
 
-	if (g->p->n == CLEAN_ITEMS_MAX)
+	if (g->p->n == g->most)
 		return NULL;
 	it = &g->p->item[g->p->n++];
 	*it = (struct clean_item){.type = type,
@@ -419,15 +420,23 @@ static void plan_files(struct planning *g, const struct seen_files *f)
 	it->marked = !it->keep;
 }
 
+static void begin_plan(struct planning *g, size_t most)
+{
+	g->most = most < CLEAN_ITEMS_MAX ? most : CLEAN_ITEMS_MAX;
+	g->p->item = arena_array(g->mem, g->most + 1, sizeof *g->p->item);
+	g->p->n = 0;
+}
+
 void rules_plan(
 	const struct world *w, const struct policy *policy, struct clean_plan *p, struct arena *mem)
 {
-	size_t most = w->ncontainers + w->nnetworks + w->nvolumes + w->nimages + w->nfiles + 1;
-	struct planning g = {w, policy, p, mem, arena_array(mem, w->ncontainers + 1, sizeof(bool))};
+	struct planning g = {.w = w,
+		.policy = policy,
+		.p = p,
+		.mem = mem,
+		.going = arena_array(mem, w->ncontainers + 1, sizeof(bool))};
 
-	most = most < CLEAN_ITEMS_MAX ? most : CLEAN_ITEMS_MAX;
-	p->item = arena_array(mem, most, sizeof *p->item);
-	p->n = 0;
+	begin_plan(&g, w->ncontainers + w->nnetworks + w->nvolumes + w->nimages + w->nfiles);
 	for (size_t i = 0; i < w->ncontainers; i++)
 		plan_container(&g, i);
 	for (size_t i = 0; i < w->nnetworks; i++)
@@ -530,25 +539,38 @@ static void choose_network(struct planning *g, const struct seen_network *n)
 		rules_of_engine(n->name) ? "it is the engine's own" : NULL);
 }
 
+/* An engine may list one thing many times: the first is it. */
+static void choose(struct planning *g, enum clean_type type, const char *id)
+{
+	const struct world *w = g->w;
+	size_t i = 0;
+
+	if (type == CLEAN_IMAGE) {
+		while (i < w->nimages && strcmp(w->image[i].id, id) != 0)
+			i++;
+		if (i < w->nimages)
+			choose_image(g, &w->image[i]);
+	} else if (type == CLEAN_VOLUME) {
+		while (i < w->nvolumes && strcmp(w->volume[i].name, id) != 0)
+			i++;
+		if (i < w->nvolumes)
+			choose_volume(g, &w->volume[i]);
+	} else if (type == CLEAN_NETWORK) {
+		while (i < w->nnetworks && strcmp(w->network[i].id, id) != 0)
+			i++;
+		if (i < w->nnetworks)
+			choose_network(g, &w->network[i]);
+	}
+}
+
 void rules_choose(const struct world *w, const struct policy *policy, struct clean_plan *p,
 	enum clean_type type, const char *const *id, size_t n, struct arena *mem)
 {
 	struct planning g = {.w = w, .policy = policy, .p = p, .mem = mem};
 
-	n = n < CLEAN_ITEMS_MAX ? n : CLEAN_ITEMS_MAX;
-	p->item = arena_array(mem, n + 1, sizeof *p->item);
-	p->n = 0;
-	for (size_t k = 0; k < n; k++) {
-		for (size_t i = 0; type == CLEAN_IMAGE && i < w->nimages; i++)
-			if (!strcmp(w->image[i].id, id[k]))
-				choose_image(&g, &w->image[i]);
-		for (size_t i = 0; type == CLEAN_VOLUME && i < w->nvolumes; i++)
-			if (!strcmp(w->volume[i].name, id[k]))
-				choose_volume(&g, &w->volume[i]);
-		for (size_t i = 0; type == CLEAN_NETWORK && i < w->nnetworks; i++)
-			if (!strcmp(w->network[i].id, id[k]))
-				choose_network(&g, &w->network[i]);
-	}
+	begin_plan(&g, n);
+	for (size_t k = 0; k < n; k++)
+		choose(&g, type, id[k]);
 }
 
 void clean_plan_only(struct clean_plan *p, enum clean_type type)

@@ -713,6 +713,49 @@ static void test_lane_files(void **state)
 	unlink(file);
 }
 
+/* What was asked for once is in the plan once, however often the engine lists it. */
+static void test_listed_many_times(void **state)
+{
+	enum { MANY = 5000 };
+	static const char *const name[] = {"v"}, *const id[] = {"i"}, *const twice[] = {"v", "v"};
+	struct seen_volume *volume = arena_array(&mem, MANY, sizeof *volume);
+	struct seen_network *network = arena_array(&mem, MANY, sizeof *network);
+	struct seen_image *image = arena_array(&mem, MANY, sizeof *image);
+	struct world w = {.engine = ENGINE,
+		.nvolumes = MANY,
+		.nnetworks = MANY,
+		.nimages = MANY,
+		.volume = volume,
+		.network = network,
+		.image = image};
+	static const enum clean_type types[] = {CLEAN_VOLUME, CLEAN_NETWORK, CLEAN_IMAGE};
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++) {
+		volume[i] = (struct seen_volume){.name = "v", .driver = "local", .bytes = -1};
+		network[i] = (struct seen_network){.id = "i", .name = "n", .driver = "bridge"};
+		image[i] = (struct seen_image){.id = "i", .tag = "t:1"};
+	}
+	for (size_t t = 0; t < COUNT(types); t++) {
+		struct clean_plan p = {.engine = ENGINE, .engine_name = "e", .endpoint = "x"};
+
+		rules_choose(&w, NULL, &p, types[t], types[t] == CLEAN_VOLUME ? name : id, 1, &mem);
+		assert_int_equal(p.n, 1);
+		assert_int_equal(p.item[0].type, types[t]);
+	}
+	{
+		struct clean_plan p = {.engine = ENGINE, .engine_name = "e", .endpoint = "x"};
+
+		rules_choose(&w, NULL, &p, CLEAN_VOLUME, twice, 2, &mem);
+		assert_int_equal(p.n, 2);
+		rules_choose(&w, NULL, &p, CLEAN_VOLUME, name, 0, &mem);
+		assert_int_equal(p.n, 0);
+		p.foreign = true;
+		rules_plan(&w, NULL, &p, &mem);
+		assert_true(p.n <= CLEAN_ITEMS_MAX);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -729,6 +772,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_plan),
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_lane_files),
+		cmocka_unit_test(test_listed_many_times),
 	};
 
 	return cmocka_run_group_tests_name("clean", tests, setup, teardown);
