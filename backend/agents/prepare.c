@@ -19,6 +19,7 @@
 #include <openssl/evp.h>
 
 #include <berth/check.h>
+#include <berth/container_id.h>
 #include <berth/hex.h>
 #include <berth/images.h>
 #include <berth/mem.h>
@@ -132,7 +133,12 @@ static int look_for_image(struct agents_host *h, const char *image, cJSON **root
 		    &asked))
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	*root = ejson_parse(reply.s, reply.len, e);
-	return *root ? 1 : -1;
+	if (!*root)
+		return -1;
+	if (!id_is_image(ejson_string(*root, "Id")))
+		return err_set(e, ERR_PROTOCOL,
+			"the engine knows the image %s, but not its full id.", image);
+	return 1;
 }
 
 static int refuse_missing_image(const struct agent_def *a, struct err *e)

@@ -9,6 +9,11 @@ bool id_is_whole(const char *id)
 	return strspn(id, "0123456789abcdef") == CONTAINER_ID_DIGITS && !id[CONTAINER_ID_DIGITS];
 }
 
+bool id_is_image(const char *id)
+{
+	return id_is_whole(id + (strncmp(id, "sha256:", 7) ? 0 : 7));
+}
+
 /* What podman and cri-o start for a container on the host has the same id in its name. */
 static bool is_monitor(const char *name, const char *id)
 {

@@ -1,6 +1,7 @@
 /* list.c - all containers, and how many images, networks and volumes there are. */
 #include <string.h>
 
+#include <berth/container_id.h>
 #include <berth/mem.h>
 
 #include "engine/call.h"
@@ -80,7 +81,7 @@ int parse_list(const cJSON *root, struct arena *a, struct engine_summary **ret_r
 	*ret_rows = arena_array(a, ejson_count(root), sizeof **ret_rows);
 	cJSON_ArrayForEach(row, root)
 	{
-		if (*ejson_string(row, "Id"))
+		if (id_is_whole(ejson_string(row, "Id")))
 			one_row(row, a, &(*ret_rows)[n++]);
 	}
 	*ret_n = n;

@@ -264,8 +264,9 @@ static int ask_for_image(struct images *im, const char *reference, cJSON **ret, 
 	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
 		return err_wrap(e, "cannot look for the image %s", reference);
-	if (!*ejson_string(root, "Id"))
-		return err_set(e, ERR_PROTOCOL, "the engine knows %s, but not its id.", reference);
+	if (!id_is_image(ejson_string(root, "Id")))
+		return err_set(
+			e, ERR_PROTOCOL, "the engine knows %s, but not its full id.", reference);
 	*ret = root;
 	root = NULL;
 	return 1;
@@ -313,13 +314,6 @@ static const char *shipped_as(const struct image_row *row, const cJSON *labels)
 	return "";
 }
 
-/* What an engine calls an id goes to terminals and back to the engine. */
-static bool is_id(const char *id)
-{
-	id += strncmp(id, "sha256:", 7) ? 0 : 7;
-	return id_is_whole(id);
-}
-
 static void read_row(const cJSON *one, struct arena *mem, struct image_row *row)
 {
 	const cJSON *tags = ejson_get(one, "RepoTags"), *tag;
@@ -359,7 +353,7 @@ int images_list(
 	*rows = arena_array(mem, ejson_count(root) + 1, sizeof **rows);
 	cJSON_ArrayForEach(one, root)
 	{
-		if (is_id(ejson_string(one, "Id")))
+		if (id_is_image(ejson_string(one, "Id")))
 			read_row(one, mem, &(*rows)[(*n)++]);
 	}
 	mem_sort(*rows, *n, sizeof **rows, compare_images);

@@ -82,7 +82,8 @@ static int find_agent(
 	{
 		int rank;
 
-		if (strcmp(ejson_string(ejson_get(one, "Labels"), "berth.agent"), agent) != 0)
+		if (strcmp(ejson_string(ejson_get(one, "Labels"), "berth.agent"), agent) != 0 ||
+			!id_is_whole(ejson_string(one, "Id")))
 			continue;
 		rank = rank_of(t, one);
 		if (rank < best)

@@ -15,6 +15,8 @@
 
 /* A full id: 64 lower-case hex digits. */
 bool id_is_whole(const char *id);
+/* The same with or without "sha256:" in front, as images have it. */
+bool id_is_image(const char *id);
 
 /* The end of the component of a cgroup's path that names the container: ID, docker-ID.scope, libpod-ID, ...  NULL when
  * none does or the id is not a full one.  `groups`: one path, or all of /proc/PID/cgroup. */

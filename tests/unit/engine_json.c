@@ -260,6 +260,17 @@ static void test_bad_ids(void **state)
 
 		assert_int_equal(parse_inspect(root, &mem, &c, &e), -1);
 		assert_int_equal(e.kind, ERR_PROTOCOL);
+		{
+			struct engine_summary *rows;
+			AUTO_FREE char *both =
+				xasprintf("[%s,{\"Id\":\"" ID "\",\"Names\":[\"/good\"]}]", text);
+			AUTO_JSON cJSON *list = ejson_parse(both, strlen(both), NULL);
+			size_t n;
+
+			assert_int_equal(parse_list(list, &mem, &rows, &n, NULL), 0);
+			assert_int_equal(n, 1);
+			assert_string_equal(rows[0].id, ID);
+		}
 	}
 }
 
