@@ -195,20 +195,6 @@ static bool has_json_key(const struct json *o, const struct json *member)
 	return false;
 }
 
-static int read_json_key(struct reader *r, const char **key, size_t *len)
-{
-	skip_json_blank(r);
-	if (r->p == r->end || *r->p != '"')
-		return fail_json(r, "no key");
-	if (read_json_string(r, key, len))
-		return -1;
-	skip_json_blank(r);
-	if (r->p == r->end || *r->p != ':')
-		return fail_json(r, "no colon");
-	r->p++;
-	return 0;
-}
-
 #define KEYS_MOST 256 /* in one object: what is asked for has far fewer */
 
 static int pass_json_string(struct reader *r)
@@ -218,6 +204,18 @@ static int pass_json_string(struct reader *r)
 			r->p++;
 	if (r->p == r->end)
 		return fail_json(r, "an unterminated string");
+	r->p++;
+	return 0;
+}
+
+/* Behind a key; `kept`: with its text, decoded. */
+static int read_json_key(struct reader *r, bool kept, const char **key, size_t *len)
+{
+	if (kept ? read_json_string(r, key, len) : pass_json_string(r))
+		return -1;
+	skip_json_blank(r);
+	if (r->p == r->end || *r->p != ':')
+		return fail_json(r, "no colon");
 	r->p++;
 	return 0;
 }
@@ -245,16 +243,19 @@ static int pass_json_value(struct reader *r)
 	return 0;
 }
 
-/* What is beyond the limits; not the id of a request. */
-static const char *find_json_excess(
-	const struct reader *r, const struct json *j, const char *key, int depth)
+/* What is beyond the limits; not the first id of a request. */
+static const char *find_json_excess(const struct reader *r, const struct json *j, int depth)
 {
-	if (key && !depth && !strcmp(key, "id"))
+	static const char id[] = "\"id\"";
+	bool object = j->type == JSON_OBJECT;
+
+	if (object && !depth && (size_t)(r->end - r->p) >= sizeof id - 1 &&
+		!memcmp(r->p, id, sizeof id - 1) && !json_member(j, "id"))
 		return NULL;
-	return depth == JSON_DEEPEST       ? "it is nested too deeply"
-		: r->values >= JSON_MOST   ? "it has too many values"
-		: key && j->n >= KEYS_MOST ? "an object has too many keys"
-					   : NULL;
+	return depth == JSON_DEEPEST          ? "it is nested too deeply"
+		: r->values >= JSON_MOST      ? "it has too many values"
+		: object && j->n >= KEYS_MOST ? "an object has too many keys"
+					      : NULL;
 }
 
 static int add_json_member(struct reader *r, struct json *j, const struct json ***last, int depth)
@@ -263,9 +264,12 @@ static int add_json_member(struct reader *r, struct json *j, const struct json *
 	size_t key_len = 0;
 	struct json *member;
 
-	if (j->type == JSON_OBJECT && read_json_key(r, &key, &key_len))
+	skip_json_blank(r);
+	if (j->type == JSON_OBJECT && (r->p == r->end || *r->p != '"'))
+		return fail_json(r, "no key");
+	excess = find_json_excess(r, j, depth);
+	if (j->type == JSON_OBJECT && read_json_key(r, !excess, &key, &key_len))
 		return -1;
-	excess = find_json_excess(r, j, key, depth);
 	if (excess) {
 		note_json_fault(r, excess);
 		return pass_json_value(r);

@@ -145,6 +145,27 @@ static void test_bounds(void **state)
 	check_excess(&many, (size_t)JSON_MOST * 2 * sizeof(struct json));
 }
 
+/* What is left out takes no memory, neither as keys nor as ids, of which a request has one. */
+static void test_left_out(void **state)
+{
+	static const char *const again[] = {
+		"\"\":0,", "\"k\":{\"\":[]},", "\"id\":0,", "\"id\":[[]],"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
+		AUTO_STR struct str text = STR_INIT;
+
+		arena_reset(&mem);
+		str_adds(&text, "{\"id\":7");
+		for (int k = 0; k < 100000; k++) {
+			str_addc(&text, ',');
+			str_add(&text, again[i], strlen(again[i]) - 1);
+		}
+		str_addc(&text, '}');
+		check_excess(&text, 1 << 20);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +174,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_faults, make_arena, drop_arena),
 		cmocka_unit_test_setup_teardown(test_no_json, make_arena, drop_arena),
 		cmocka_unit_test_setup_teardown(test_bounds, make_arena, drop_arena),
+		cmocka_unit_test_setup_teardown(test_left_out, make_arena, drop_arena),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
