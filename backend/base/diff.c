@@ -66,31 +66,37 @@ static size_t context_end(const char *s, size_t n, size_t at, size_t limit)
 	return at < limit ? at : limit;
 }
 
-/* As git: quoted where it has to be, and a blank in it ends with a tab, which patch takes for the end. */
-static void put_header(struct str *out, const char *mark, char side, const char *path)
+static void put_name(struct str *out, char side, const char *path)
 {
 	AUTO_STR struct str name = STR_INIT;
 
 	str_addf(&name, "%c/%s", side, path);
-	str_adds(out, mark);
 	text_quote_name(out, name.s, name.len);
-	str_adds(out, strchr(path, ' ') ? "\t\n" : "\n");
 }
 
-void diff_unified(struct str *out, const char *path, const char *old, size_t old_n, const char *new,
-	size_t new_n, const struct change *changes, size_t n)
+static void put_name_or_null(struct str *out, char side, const char *path, unsigned mode)
 {
-	diff_unified_most(out, SIZE_MAX, path, old, old_n, new, new_n, changes, n);
+	if (mode)
+		put_name(out, side, path);
+	else
+		str_adds(out, "/dev/null");
 }
 
-void diff_unified_most(struct str *out, size_t most, const char *path, const char *old,
-	size_t old_n, const char *new, size_t new_n, const struct change *changes, size_t n)
+/* As git: quoted where it has to be, and a blank in it ends with a tab, which patch takes for the end. */
+static void put_header(
+	struct str *out, const char *mark, char side, const char *path, unsigned mode)
+{
+	str_adds(out, mark);
+	put_name_or_null(out, side, path, mode);
+	str_adds(out, mode && strchr(path, ' ') ? "\t\n" : "\n");
+}
+
+static void put_hunks(struct str *out, size_t most, const char *old, size_t old_n, const char *new,
+	size_t new_n, const struct change *changes, size_t n)
 {
 	size_t old_line = 1, old_at = 0; /* line number of old_at */
 	ptrdiff_t shift = 0;             /* new line number less old line number */
 
-	put_header(out, "--- ", 'a', path);
-	put_header(out, "+++ ", 'b', path);
 	for (size_t first = 0, last; first < n && out->len < most; first = last + 1) {
 		size_t from = changes[first].old_from, to, old_count, new_count = 0, at;
 		ptrdiff_t grown = 0;
@@ -132,6 +138,56 @@ void diff_unified_most(struct str *out, size_t most, const char *path, const cha
 		put_lines(out, most, ' ', old, old_n, at, to);
 		shift += grown;
 	}
+}
+
+void diff_unified(struct str *out, const char *path, const char *old, size_t old_n, const char *new,
+	size_t new_n, const struct change *changes, size_t n)
+{
+	diff_unified_most(out, SIZE_MAX, path, old, old_n, new, new_n, changes, n);
+}
+
+void diff_unified_most(struct str *out, size_t most, const char *path, const char *old,
+	size_t old_n, const char *new, size_t new_n, const struct change *changes, size_t n)
+{
+	put_header(out, "--- ", 'a', path, DIFF_PLAIN);
+	put_header(out, "+++ ", 'b', path, DIFF_PLAIN);
+	put_hunks(out, most, old, old_n, new, new_n, changes, n);
+}
+
+static void put_git_head(struct str *out, const char *path, unsigned old_mode, unsigned new_mode)
+{
+	str_adds(out, "diff --git ");
+	put_name(out, 'a', path);
+	str_addc(out, ' ');
+	put_name(out, 'b', path);
+	str_addc(out, '\n');
+	if (!old_mode)
+		str_addf(out, "new file mode %06o\n", new_mode);
+	else if (!new_mode)
+		str_addf(out, "deleted file mode %06o\n", old_mode);
+	else if (old_mode != new_mode)
+		str_addf(out, "old mode %06o\nnew mode %06o\n", old_mode, new_mode);
+}
+
+void diff_git(struct str *out, const char *path, const struct diff_side *old,
+	const struct diff_side *new, const struct change *changes, size_t n)
+{
+	put_git_head(out, path, old->mode, new->mode);
+	if (n == 0)
+		return;
+	put_header(out, "--- ", 'a', path, old->mode);
+	put_header(out, "+++ ", 'b', path, new->mode);
+	put_hunks(out, SIZE_MAX, old->text, old->n, new->text, new->n, changes, n);
+}
+
+void diff_git_binary(struct str *out, const char *path, unsigned old_mode, unsigned new_mode)
+{
+	put_git_head(out, path, old_mode, new_mode);
+	str_adds(out, "Binary files ");
+	put_name_or_null(out, 'a', path, old_mode);
+	str_adds(out, " and ");
+	put_name_or_null(out, 'b', path, new_mode);
+	str_adds(out, " differ\n");
 }
 
 /* -- finding the changes --------------------------------------------------------------------------- */

@@ -33,9 +33,11 @@ printf 'one\n2\nthree\n' >"$tasks/fix-1/files/a"
 printf 'more' >>"$tasks/fix-1/files/bin"
 rm "$tasks/fix-1/files/out" && mkdir "$tasks/fix-1/files/out"
 chmod 755 "$tasks/fix-1/output"
-printf 'new\033[31m\n' >"$tasks/fix-1/files/$(printf 'e\033[31mvil\nx')"
+evil=$(printf 'e\033[31mvil\nx')
+printf 'new\033[31m\n' >"$tasks/fix-1/files/$evil"
+rm "$tasks/fix-1/prompt.md" && chmod 755 "$tasks/fix-1/.env" && mkfifo "$tasks/fix-1/files/pipe"
 cat >want <<'EOF'
-changed  files/a  14, 12  +1 -1
+diff --git a/files/a b/files/a
 --- a/files/a
 +++ b/files/a
 @@ -1,3 +1,3 @@
@@ -43,14 +45,34 @@ changed  files/a  14, 12  +1 -1
 -two
 +2
  three
-changed  files/bin  3, 7  binary
-type     files/out  -> /etc, directory
+diff --git a/files/bin b/files/bin
+Binary files a/files/bin and b/files/bin differ
+diff --git a/files/out b/files/out
+deleted file mode 120000
+--- a/files/out
++++ /dev/null
+@@ -1 +0,0 @@
+-/etc
+\ No newline at end of file
 EOF
 check 'what differs' diff want <("$BERTH" workspace diff fix fix-1 files/a files/bin files/out)
+check 'in lines' diff - <("$BERTH" workspace diff --stat fix fix-1 files/a files/bin files/out) <<'EOF'
+changed  files/a  14, 12  +1 -1
+changed  files/bin  3, 7  binary
+type     files/out  -> /etc, directory
+0 added, 0 removed, 2 changed, 1 of another type, 0 of another mode or owner; +1 -1 lines
+EOF
+check 'what git does not know is a line' says 0 'added    files/pipe  fifo' "$BERTH" workspace diff fix fix-1 files/pipe
+applies() {
+	rm -rf as && cp -a "$tasks/fix" as && "$BERTH" workspace diff fix fix-1 context.json prompt.md .env files/a files/out "files/$evil" >all.diff && (cd as && "$@" <../all.diff) &&
+		[ ! -e as/prompt.md ] && [ -x as/.env ] && [ ! -e as/files/out ] && cmp as/files/a "$tasks/fix-1/files/a" && cmp "as/files/$evil" "$tasks/fix-1/files/$evil"
+}
+check 'git applies it' applies env GIT_CEILING_DIRECTORIES="$PWD" git apply
+check 'so does patch' applies patch -sfp1
 check 'a name is one line, and harmless' says 0 'added    files/e^\[\[31mvil^Jx  9  +1 -0*' \
-	"$BERTH" workspace diff --stat fix fix-1 "files/$(printf 'e\033[31mvil\nx')"
+	"$BERTH" workspace diff --stat fix fix-1 "files/$evil"
 check 'the other way' says 0 '*removed  files/e*' "$BERTH" workspace diff --stat fix-1 fix
-check 'modes, and a sum' says 0 '*mode     output  0600*, 0755*1 added, 0 removed, 3 changed, 1 of another type, 1 of*' \
+check 'modes, and a sum' says 0 '*mode     output  0600*, 0755*2 added, 1 removed, 3 changed, 1 of another type, 2 of*' \
 	"$BERTH" workspace diff --stat fix fix-1
 check 'as JSON' fits workspace_diff "$BERTH" workspace diff --json fix fix-1
 start=$("$BERTH" workspace checkpoints fix | awk '/^fork-/ {print $1; exit}')

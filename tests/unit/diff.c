@@ -98,6 +98,45 @@ static void test_unified(void **state)
 	free(c);
 }
 
+static void check_git(const char *path, const struct diff_side *old, const struct diff_side *new,
+	const char *want)
+{
+	AUTO_STR struct str out = STR_INIT;
+	AUTO_FREE struct change *c = NULL;
+	size_t n = diff_lines(
+		old->text ? old->text : "", old->n, new->text ? new->text : "", new->n, &c);
+
+	diff_git(&out, path, old, new, c, n);
+	assert_string_equal(out.s, want);
+}
+
+static void test_git(void **state)
+{
+	static const struct diff_side nothing,
+		empty = {DIFF_PLAIN, "", 0}, a = {DIFF_PLAIN, "a\n", 2},
+		x = {DIFF_EXECUTABLE, "a\n", 2}, end = {DIFF_PLAIN, "a", 1},
+		link = {DIFF_SYMLINK, "t", 1};
+	AUTO_STR struct str out = STR_INIT;
+
+	(void)state;
+	check_git("f", &empty, &a, "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+a\n");
+	check_git("f", &nothing, &a,
+		"diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n");
+	check_git("d e/f", &a, &nothing,
+		"diff --git a/d e/f b/d e/f\ndeleted file mode 100644\n--- a/d e/f\t\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
+	check_git("f", &nothing, &empty, "diff --git a/f b/f\nnew file mode 100644\n");
+	check_git("f", &a, &x, "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n");
+	check_git("f", &x, &end,
+		"diff --git a/f b/f\nold mode 100755\nnew mode 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+a\n"
+		"\\ No newline at end of file\n");
+	check_git("\n\xff", &nothing, &link,
+		"diff --git \"a/\\n\\377\" \"b/\\n\\377\"\nnew file mode 120000\n--- /dev/null\n"
+		"+++ \"b/\\n\\377\"\n@@ -0,0 +1 @@\n+t\n\\ No newline at end of file\n");
+	diff_git_binary(&out, "f", 0, DIFF_PLAIN);
+	assert_string_equal(out.s,
+		"diff --git a/f b/f\nnew file mode 100644\nBinary files /dev/null and b/f differ\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_random_texts),
 		cmocka_unit_test(test_too_different),
 		cmocka_unit_test(test_unified),
+		cmocka_unit_test(test_git),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,11 +175,12 @@ static const struct cli_command workspace_verbs[] = {
 		.help = "print what differs between two workspaces, checkpoints or archives",
 		.about =
 			"A and B are each WORKSPACE, as it is now, WORKSPACE@CHECKPOINT, or "
-			"archives/WORKSPACE; with PATH only what is there or below.  A line for each entry "
-			"that was added, removed or changed, or whose type, mode or owner changed, then the "
-			"lines of text that differ.  Times do not count.  Names are always printed without "
-			"control characters, contents on a terminal.  Lines of files over 8 MiB are not "
-			"shown.",
+			"archives/WORKSPACE; with PATH only what is there or below.  The output is a diff in "
+			"git's format, which git apply and patch -p1 accept.  What that format cannot "
+			"express (directories, special files, owners, other modes than executable or not) is "
+			"a line of its own, which both skip.  With --stat each change is such a line.  Times "
+			"are not compared.  Files that are not text, or larger than 8 MiB, are only "
+			"reported as different.  On a terminal control characters are replaced.",
 		.options = workspace_diff_options, .schema = "berth.workspace_diff/1"},
 	{"overlap", "WORKSPACE WORKSPACE...", 2, 32, IMAGE(cli_workspace_overlap),
 		.help = "print what several forks changed since their common start",

@@ -151,16 +151,73 @@ static void print_change(const struct checkpoint_change *c, const struct shown *
 	putchar('\n');
 }
 
+/* 0: git knows nothing like it. */
+static unsigned git_mode(const struct checkpoint_entry *x)
+{
+	if (S_ISLNK(x->mode))
+		return DIFF_SYMLINK;
+	if (!S_ISREG(x->mode))
+		return 0;
+	return x->mode & 0100 ? DIFF_EXECUTABLE : DIFF_PLAIN;
+}
+
+static struct diff_side git_side(const struct checkpoint_entry *x, const struct str *content)
+{
+	struct diff_side side = {.mode = git_mode(x), .text = content->s, .n = content->len};
+
+	if (side.mode == DIFF_SYMLINK) {
+		side.text = x->target;
+		side.n = strlen(x->target);
+	}
+	return side;
+}
+
+/* All of one side, which goes or comes. */
+static void put_git_whole(struct str *out, const char *path, const struct shown *s,
+	const struct diff_side *old, const struct diff_side *new)
+{
+	const struct change all = {0, old->n, 0, new->n};
+
+	if (s->why && (old->mode | new->mode) != DIFF_SYMLINK)
+		diff_git_binary(out, path, old->mode, new->mode);
+	else
+		diff_git(out, path, old, new, &all, old->n || new->n);
+}
+
+/* As git prints it; nothing where git has no form for it.  A file of another type, or a link that leads elsewhere, goes
+ * and comes again. */
+static void put_git(struct str *out, const struct checkpoint_change *c, const struct shown *s)
+{
+	static const struct diff_side nothing;
+	const struct diff_side old = git_side(&c->old, &s->old), new = git_side(&c->new, &s->new);
+
+	if (c->what == CHECKPOINT_MODE && old.mode == new.mode)
+		return;
+	if (!old.mode || !new.mode) {
+		if (old.mode || new.mode)
+			put_git_whole(out, c->path, s, &old, &new);
+	} else if (old.mode == DIFF_SYMLINK || new.mode == DIFF_SYMLINK) {
+		put_git_whole(out, c->path, s, &old, &nothing);
+		put_git_whole(out, c->path, s, &nothing, &new);
+	} else if (s->why) {
+		diff_git_binary(out, c->path, old.mode, new.mode);
+	} else if (s->n || old.mode != new.mode) {
+		diff_git(out, c->path, &old, &new, s->lines, s->n);
+	}
+}
+
 static void print_change_text(
 	struct diffing *d, const struct checkpoint_change *c, const struct shown *s)
 {
 	AUTO_STR struct str path = STR_INIT, text = STR_INIT;
 
-	text_neutralise(&path, c->path, strlen(c->path), false);
-	print_change(c, s, path.s);
-	if (cli_flag(d->c, "stat") || s->n == 0)
-		return;
-	diff_unified(&text, c->path, s->old.s, s->old.len, s->new.s, s->new.len, s->lines, s->n);
+	if (!cli_flag(d->c, "stat"))
+		put_git(&text, c, s);
+	/* In a patch a line like this one is a comment. */
+	if (!text.len || c->what == CHECKPOINT_MODE) {
+		text_neutralise(&path, c->path, strlen(c->path), false);
+		print_change(c, s, path.s);
+	}
 	workspace_cli_lines(&text, d->terminal);
 }
 
