@@ -149,6 +149,8 @@ void diff_unified(struct str *out, const char *path, const char *old, size_t old
 void diff_unified_most(struct str *out, size_t most, const char *path, const char *old,
 	size_t old_n, const char *new, size_t new_n, const struct change *changes, size_t n)
 {
+	if (n == 0)
+		return;
 	put_header(out, "--- ", 'a', path, DIFF_PLAIN);
 	put_header(out, "+++ ", 'b', path, DIFF_PLAIN);
 	put_hunks(out, most, old, old_n, new, new_n, changes, n);

@@ -96,6 +96,9 @@ static void test_unified(void **state)
 	assert_true(strncmp(out.s, "--- \"a/a b\\n+++ b/c\"\t\n+++ \"b/a b\\n+++ b/c\"\t\n@@ -2,7",
 			    50) == 0);
 	free(c);
+	str_clear(&out);
+	diff_unified(&out, "f", old, sizeof old - 1, old, sizeof old - 1, NULL, 0);
+	assert_string_equal(out.s, "");
 }
 
 static void check_git(const char *path, const struct diff_side *old, const struct diff_side *new,
