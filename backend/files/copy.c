@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 
+#include "files/common/attrs.h"
 #include "files/common/paths.h"
 #include "files/files.h"
 #include "files/stage/later.h"
@@ -36,6 +36,7 @@ struct later {
 struct dir_end {
 	char *path; /* below to_root */
 	struct stat st;
+	struct str attrs;
 };
 
 struct copying {
@@ -59,7 +60,9 @@ struct copying {
 struct worker {
 	char *buf;
 	struct files_tree_totals t;
-	int to_dir; /* the directory that the current one is copied to */
+	int to_dir;    /* the directory that the current one is copied to */
+	bool inherits; /* what is made in it has an access list from it */
+	struct str attrs;
 };
 
 static void fail_copy(
@@ -76,6 +79,7 @@ static void begin_copy(struct walk_worker *me)
 
 	w->buf = xmalloc(SMALL);
 	w->to_dir = -1;
+	str_init(&w->attrs);
 	me->data = w;
 }
 
@@ -103,6 +107,7 @@ static void end_copy(struct walk_worker *me)
 	pthread_mutex_unlock(&x->lock);
 	if (w->to_dir >= 0)
 		close(w->to_dir);
+	str_release(&w->attrs);
 	free(w->buf);
 	free(w);
 }
@@ -200,25 +205,37 @@ static int copy_content(struct copying *x, struct worker *w, int in, int out, co
 	return copy_range(x, w, in, out, 0, INT64_MAX);
 }
 
-static int copy_metadata(struct copying *x, int in, int out, const struct stat *st)
+/* Owner, attributes, mode, in this order: each may take away some of those before it. */
+static int give_dress(const struct copying *x, struct attributed out, const struct str *attrs,
+	const struct stat *st)
 {
-	struct timespec times[2] = {st->st_atim, st->st_mtim};
 	mode_t mode = st->st_mode & 0777;
-	char names[4096], value[4096];
-	ssize_t n = flistxattr(in, names, sizeof names), len;
+	char self[ATTRS_SELF_MAX];
 
-	for (char *name = names; n > 0 && name < names + n; name += strlen(name) + 1)
-		if ((strncmp(name, "user.", 5) == 0 ||
-			    strncmp(name, "system.posix_acl", 16) == 0) &&
-			(len = fgetxattr(in, name, value, sizeof value)) >= 0)
-			fsetxattr(out, name, value, (size_t)len, 0);
 	if (x->o->keep_owner) {
 		mode = st->st_mode & 07777;
 		if ((st->st_uid != path_user() || st->st_gid != path_group()) &&
-			fchown(out, st->st_uid, st->st_gid) < 0)
+			fchownat(out.fd, "", st->st_uid, st->st_gid, AT_EMPTY_PATH) < 0)
 			return -1;
 	}
-	return fchmod(out, mode) < 0 || futimens(out, times) < 0 ? -1 : 0;
+	/* Without its list the mode would give the group what that allowed at most. */
+	if (!attrs_give(out, attrs))
+		mode &= ~(mode_t)S_IRWXG;
+	return out.by_path ? chmod(attrs_self(self, out.fd), mode) : fchmod(out.fd, mode);
+}
+
+static int copy_metadata(
+	struct copying *x, struct worker *w, int in, int out, const struct stat *st)
+{
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
+
+	attrs_read((struct attributed){.fd = in}, x->o->keep_owner, &w->attrs);
+	if (w->inherits)
+		attrs_drop_list((struct attributed){.fd = out});
+	return give_dress(x, (struct attributed){.fd = out}, &w->attrs, st) < 0 ||
+			futimens(out, times) < 0
+		? -1
+		: 0;
 }
 
 /* What is there already: 1 leave it, 0 replace it, -1 do neither. */
@@ -273,7 +290,7 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 	}
 	if (out < 0)
 		return -1;
-	if (copy_content(x, w, in, out, st) == 0 && copy_metadata(x, in, out, st) == 0 &&
+	if (copy_content(x, w, in, out, st) == 0 && copy_metadata(x, w, in, out, st) == 0 &&
 		close(steal_fd(&out)) == 0 && (as == name || renameat(dir, as, dir, name) == 0)) {
 		w->t.files++;
 		w->t.bytes += (uint64_t)st->st_size;
@@ -405,11 +422,12 @@ static int give_owner(
 }
 
 /* A pipe is its name and mode; what is in it belongs to those who have it open. */
-static int copy_pipe(struct copying *x, const struct stat *st, int to_dir, const char *to_name)
+static int copy_pipe(struct copying *x, struct worker *w, const struct stat *st, int from_dir,
+	const char *name, int to_dir, const char *to_name)
 {
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
-	mode_t mode = st->st_mode & 0777;
 	struct stat there;
+	int saved;
 
 	if (mkfifoat(to_dir, to_name, 0600) < 0) {
 		if (errno != EEXIST || !(x->o->resume || x->o->overwrite) ||
@@ -420,12 +438,26 @@ static int copy_pipe(struct copying *x, const struct stat *st, int to_dir, const
 		errno = EEXIST;
 		return -1;
 	}
-	if (give_owner(x, to_dir, to_name, st) < 0)
-		return -1;
-	if (fchmodat(to_dir, to_name, mode, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
-	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
-	return 0;
+	AUTO_CLOSE int in = openat(from_dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int out = openat(to_dir, to_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	const struct attributed made = {.fd = out, .by_path = true};
+
+	str_clear(&w->attrs);
+	if (in >= 0)
+		attrs_read((struct attributed){.fd = in, .by_path = true}, x->o->keep_owner,
+			&w->attrs);
+	if (out >= 0 && fstat(out, &there) == 0 && S_ISFIFO(there.st_mode)) {
+		if (w->inherits)
+			attrs_drop_list(made);
+		if (give_dress(x, made, &w->attrs, st) == 0) {
+			utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
+			return 0;
+		}
+	}
+	saved = errno;
+	unlinkat(to_dir, to_name, 0);
+	errno = saved;
+	return -1;
 }
 
 /* Sockets and devices are left out: the one is of no use in another place, the other gives rights. */
@@ -435,7 +467,8 @@ static void copy_special(struct copying *x, struct worker *w, const struct walk_
 	struct stat st;
 
 	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		(S_ISFIFO(st.st_mode) && copy_pipe(x, &st, w->to_dir, name) < 0)) {
+		(S_ISFIFO(st.st_mode) &&
+			copy_pipe(x, w, &st, from_dir, name, w->to_dir, name) < 0)) {
 		fail_copy(w, &x->walk, errno, "copy the special file", name);
 	} else if (S_ISFIFO(st.st_mode)) {
 		w->t.files++;
@@ -490,7 +523,7 @@ static bool is_whole_root(const char *path)
 }
 
 /* Make the directory of the copy, or take the one there is where that may be; O_PATH will not do. */
-static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
+static int to_dir(struct copying *x, const struct walk_dir *d, const char *path, bool *made)
 {
 	const char *leaf;
 	AUTO_CLOSE int parent = -1;
@@ -502,7 +535,8 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path)
 		return -1;
 	if (path_may_change(x->to_root, parent, leaf, path, NULL) < 0)
 		return -1;
-	if (mkdirat(parent, leaf, 0700) == 0) {
+	*made = mkdirat(parent, leaf, 0700) == 0;
+	if (*made) {
 		if (!d->parent)
 			x->totals.made = true;
 	} else if (errno != EEXIST || !(x->o->resume || x->o->overwrite)) {
@@ -516,19 +550,25 @@ static bool enter_dir(struct walk_worker *me, struct walk_dir *d, int fd)
 	struct copying *x = me->walk->ctx;
 	struct worker *w = me->data;
 	AUTO_STR struct str path = STR_INIT;
+	struct str attrs = STR_INIT;
+	bool made = false;
 	struct stat st;
 
 	to_path(x, d, NULL, &path);
-	w->to_dir = fstat(fd, &st) < 0 ? -1 : to_dir(x, d, path.s);
+	w->to_dir = fstat(fd, &st) < 0 ? -1 : to_dir(x, d, path.s, &made);
 	if (w->to_dir < 0) {
 		fail_copy(w, me->walk, errno, "make the directory", path.s);
 		return false;
 	}
+	if (made)
+		attrs_drop_inherited(w->to_dir);
+	w->inherits = !made && attrs_are_inherited((struct attributed){.fd = w->to_dir});
+	attrs_read((struct attributed){.fd = fd}, x->o->keep_owner, &attrs);
 	w->t.dirs++;
 	note_copied(x, d, NULL, &st);
 	pthread_mutex_lock(&x->lock);
 	x->dirs = mem_grow(x->dirs, &x->dirs_cap, x->ndirs + 1, sizeof *x->dirs);
-	x->dirs[x->ndirs++] = (struct dir_end){str_detach(&path), st};
+	x->dirs[x->ndirs++] = (struct dir_end){str_detach(&path), st, attrs};
 	pthread_mutex_unlock(&x->lock);
 	return true;
 }
@@ -566,14 +606,25 @@ static const struct walk_ops copy_ops = {.worker_begin = begin_copy,
 	.entries = copy_entries,
 	.enter = enter_dir};
 
-/* Modes and times of directories in the end, the inner ones first: until then we write to them. */
+static int finish_dir(struct copying *x, int fd, const struct dir_end *d)
+{
+	struct timespec times[2] = {d->st.st_atim, d->st.st_mtim};
+
+	attrs_drop_inherited(fd);
+	return give_dress(x, (struct attributed){.fd = fd}, &d->attrs, &d->st) < 0 ||
+			futimens(fd, times) < 0
+		? -1
+		: 0;
+}
+
+/* Modes, attributes and times of directories in the end, the inner ones first: until then we write to them. */
 static void finish_dirs(struct copying *x)
 {
 	for (size_t i = x->ndirs; i-- > 0 && !op_stopped(&x->op);) {
 		const struct dir_end *d = &x->dirs[i];
 		AUTO_CLOSE int fd = path_open_strict(x->to_root, d->path, O_RDONLY | O_DIRECTORY);
 
-		if (fd < 0 || copy_metadata(x, fd, fd, &d->st) < 0) {
+		if (fd < 0 || finish_dir(x, fd, d) < 0) {
 			if (x->totals.errors++ == 0)
 				path_error(&x->totals.first, errno, "set the mode and time of",
 					d->path);
@@ -635,7 +686,10 @@ static void make_links(struct copying *x)
 static int copy_single(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
 	int to_dir, const char *to_leaf, const char *from, struct err *e)
 {
-	struct worker w = {.buf = xmalloc(SMALL), .to_dir = -1};
+	struct worker w = {.buf = xmalloc(SMALL),
+		.to_dir = -1,
+		.inherits = attrs_are_inherited((struct attributed){.fd = to_dir, .by_path = true}),
+		.attrs = STR_INIT};
 	struct stat as = *st;
 	int rc = -1;
 
@@ -644,7 +698,7 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 		rc = copy_link(x, from_dir, leaf, to_dir, to_leaf, &as);
 		w.t.links = rc == 0;
 	} else if (S_ISFIFO(st->st_mode)) {
-		rc = copy_pipe(x, st, to_dir, to_leaf);
+		rc = copy_pipe(x, &w, st, from_dir, leaf, to_dir, to_leaf);
 		w.t.files = rc == 0;
 	} else if (S_ISREG(st->st_mode)) {
 		AUTO_CLOSE int in = openat(from_dir, leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
@@ -663,6 +717,7 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 	/* One that failed is gone again. */
 	x->totals.made = rc == 0 && !x->o->overwrite && !x->o->resume;
 	add_copy_totals(&x->totals, &w.t);
+	str_release(&w.attrs);
 	free(w.buf);
 	return rc;
 }
@@ -753,8 +808,10 @@ static void release_copy(struct copying *x)
 		free(x->linked[i].path);
 	for (size_t i = 0; i < x->nlater; i++)
 		free(x->later[i].path);
-	for (size_t i = 0; i < x->ndirs; i++)
+	for (size_t i = 0; i < x->ndirs; i++) {
 		free(x->dirs[i].path);
+		str_release(&x->dirs[i].attrs);
+	}
 	free(x->linked);
 	free(x->later);
 	free(x->dirs);

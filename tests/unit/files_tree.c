@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <cmocka.h>
 
 #include <berth/mem.h>
@@ -323,6 +324,81 @@ static void test_copy_special(void **state)
 }
 
 /* Where no link is yet: a file is replaced where that was asked for, and else said to be there. */
+/* Exactly these attributes, in any order. */
+static void assert_attrs(const char *name, const char *const *want, size_t n)
+{
+	char names[16384];
+	ssize_t len = listxattr(tree_path(name), names, sizeof names);
+	size_t have = 0;
+
+	for (char *at = names; at < names + len; at += strlen(at) + 1)
+		have++;
+	assert_int_equal(have, n);
+	for (size_t i = 0; i < n; i++)
+		assert_true(getxattr(tree_path(name), want[i], NULL, 0) >= 0);
+}
+
+/* Access lists for a user of number 1001, as the kernel has them. */
+static const unsigned char some_list[] = {2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 5, 0,
+	233, 3, 0, 0, 4, 0, 5, 0, 255, 255, 255, 255, 16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 0, 0,
+	255, 255, 255, 255};
+#define ACCESS_LIST "system.posix_acl_access"
+#define DEFAULT_LIST "system.posix_acl_default"
+
+static void test_copy_attributes(void **state)
+{
+	static const char *const lists[] = {ACCESS_LIST, DEFAULT_LIST, "user.a"};
+	const struct files_copy_options o = {0};
+	char long_name[300], value[5000] = "";
+	const char *many[24];
+
+	(void)state;
+	tree_mkdirs("root/attrs/listed/below");
+	tree_mkdirs("root/attrs/plain");
+	tree_mkdirs("root/gives");
+	tree_text("root/attrs/listed/below/file", "x");
+	tree_text("root/attrs/plain/file", "x");
+	assert_int_equal(mkfifo(tree_path("root/attrs/fifo"), 0600), 0);
+	assert_int_equal(mkfifo(tree_path("root/attrs/plain/fifo"), 0600), 0);
+	if (setxattr(tree_path("root/attrs/listed"), DEFAULT_LIST, some_list, sizeof some_list, 0) <
+			0 ||
+		setxattr(tree_path("root/attrs/listed"), "user.a", "1", 1, 0) < 0) {
+		print_message("no access lists or attributes here: %s\n", strerror(errno));
+		skip();
+	}
+	setxattr(tree_path("root/attrs/listed"), ACCESS_LIST, some_list, sizeof some_list, 0);
+	setxattr(tree_path("root/attrs/fifo"), ACCESS_LIST, some_list, sizeof some_list, 0);
+	/* The place of the copy gives lists to what is made in it. */
+	setxattr(tree_path("root/gives"), DEFAULT_LIST, some_list, sizeof some_list, 0);
+	assert_int_equal(copy_tree("attrs", "gives/copy", &o, NULL), ERR_NONE);
+	assert_attrs("root/gives/copy", NULL, 0);
+	assert_attrs("root/gives/copy/listed", lists, 3);
+	assert_attrs("root/gives/copy/listed/below", NULL, 0);
+	assert_attrs("root/gives/copy/listed/below/file", NULL, 0);
+	assert_attrs("root/gives/copy/plain", NULL, 0);
+	assert_attrs("root/gives/copy/plain/file", NULL, 0);
+	assert_attrs("root/gives/copy/plain/fifo", NULL, 0);
+	assert_attrs("root/gives/copy/fifo", lists, 1);
+	assert_int_equal(copy_tree("attrs/plain/file", "gives/file", &o, NULL), ERR_NONE);
+	assert_attrs("root/gives/file", NULL, 0);
+	assert_int_equal(copy_tree("attrs/plain/fifo", "gives/fifo", &o, NULL), ERR_NONE);
+	assert_attrs("root/gives/fifo", NULL, 0);
+	/* Their names are more than 4 KiB. */
+	tree_mkdirs("root/many");
+	for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+		snprintf(long_name, sizeof long_name, "user.%02zu%0200d", i, 0);
+		many[i] = xstrdup(long_name);
+		if (setxattr(tree_path("root/many"), many[i], value, 1, 0) < 0)
+			print_message("not %s: %s\n", many[i], strerror(errno));
+	}
+	if (getxattr(tree_path("root/many"), many[23], NULL, 0) == 1) {
+		assert_int_equal(copy_tree("many", "many2", &o, NULL), ERR_NONE);
+		assert_attrs("root/many2", many, sizeof many / sizeof *many);
+	}
+	for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+		free((void *)many[i]);
+}
+
 static void test_copy_link_over(void **state)
 {
 	struct files_copy_options o = {.resume = true};
@@ -494,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_refused),
 		cmocka_unit_test(test_copy_special),
+		cmocka_unit_test(test_copy_attributes),
 		cmocka_unit_test(test_copy_link_over),
 		cmocka_unit_test(test_delete),
 		cmocka_unit_test(test_noted),
