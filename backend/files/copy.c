@@ -209,14 +209,18 @@ static int copy_content(struct copying *x, struct worker *w, int in, int out, co
 static int give_dress(const struct copying *x, struct attributed out, const struct str *attrs,
 	const struct stat *st)
 {
-	mode_t mode = st->st_mode & 0777;
+	mode_t mode = st->st_mode & (0777 | S_ISVTX);
 	char self[ATTRS_SELF_MAX];
+	struct stat made;
 
 	if (x->o->keep_owner) {
 		mode = st->st_mode & 07777;
 		if ((st->st_uid != path_user() || st->st_gid != path_group()) &&
 			fchownat(out.fd, "", st->st_uid, st->st_gid, AT_EMPTY_PATH) < 0)
 			return -1;
+	} else if (S_ISDIR(st->st_mode) && st->st_mode & S_ISGID && fstat(out.fd, &made) == 0 &&
+		made.st_gid == st->st_gid) {
+		mode |= S_ISGID; /* it gives its group on, and nobody rights */
 	}
 	/* Without its list the mode would give the group what that allowed at most. */
 	if (!attrs_give(out, attrs))
