@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from oracle import SHORT, SHOWN, SOAK, on_own_mount, shrink  # noqa: E402
+from oracle_trees import SHORT, SHOWN, SOAK, on_own_mount, shrink  # noqa: E402
 
 BERTH, TMPDIR = os.environ["BERTH"], os.environ["TMPDIR"]
 GENERATED = 120 if SHORT else 20000 if SOAK else 1500

@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from mcp_client import Client  # noqa: E402
-from oracle import SHORT, SHOWN, SOAK, on_own_mount, shrink  # noqa: E402
+from oracle_trees import SHORT, SHOWN, SOAK, on_own_mount, shrink  # noqa: E402
 
 BERTH, TMPDIR = os.environ["BERTH"], os.environ["TMPDIR"]
 GENERATED = 60 if SHORT else 10000 if SOAK else 200

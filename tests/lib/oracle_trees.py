@@ -1,4 +1,4 @@
-"""oracle.py - what the oracles share: a file system in memory, and making an input on which programs differ small."""
+"""oracle_trees.py - what the oracles of whole trees share: a file system in memory, and making an input on which programs differ small."""
 import os
 import subprocess
 import sys
