@@ -15,7 +15,7 @@
 
 struct moment {
 	int year, month, day, hour, minute, second; /* year 0, month 0: not written */
-	int64_t ns, east_s;
+	int64_t fraction, east_s;                   /* of a second, in 1e-18 */
 	bool zone;
 };
 
@@ -31,18 +31,28 @@ static bool take_when_digits(const char **at, int digits, int most, int *ret)
 	return *ret <= most;
 }
 
-/* ".123": nanoseconds; what is finer is dropped. */
-static bool take_fraction(const char **at, int64_t *ns)
+/* ".123" in 1e-18, or 0; what is finer is dropped.  How many digits there are. */
+static size_t take_fraction(const char **at, int64_t *ret)
 {
-	int64_t unit = NS_PER_S / 10;
+	int64_t unit = NS_PER_S * NS_PER_S / 10;
 	const char *start = *at + 1;
 
-	*ns = 0;
+	*ret = 0;
 	if (**at != '.')
-		return true;
+		return 0;
 	for (*at = start; **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
-		*ns += unit * (**at - '0');
-	return *at > start;
+		*ret += unit * (**at - '0');
+	return (size_t)(*at - start);
+}
+
+static int64_t whole_ns(int64_t s, int64_t fraction)
+{
+	int64_t ns;
+
+	return __builtin_mul_overflow(s, NS_PER_S, &ns) ||
+			__builtin_add_overflow(ns, fraction / NS_PER_S, &ns)
+		? INT64_MAX
+		: ns;
 }
 
 static bool take_date(const char **at, struct moment *m)
@@ -65,7 +75,8 @@ static bool take_clock(const char **at, struct moment *m)
 	if (**at != ':')
 		return true;
 	(*at)++;
-	return take_when_digits(at, 2, 59, &m->second) && take_fraction(at, &m->ns);
+	return take_when_digits(at, 2, 59, &m->second) &&
+		(**at != '.' || take_fraction(at, &m->fraction));
 }
 
 /* Only behind a whole date: what is printed without a year is local. */
@@ -109,9 +120,7 @@ static int64_t moment_ns(const struct moment *m)
 		.tm_isdst = -1};
 	int64_t s = m->zone ? (int64_t)timegm(&tm) - m->east_s : (int64_t)mktime(&tm);
 
-	if (s < 0)
-		return 0;
-	return s >= INT64_MAX / NS_PER_S ? INT64_MAX : s * NS_PER_S + m->ns;
+	return s < 0 ? 0 : whole_ns(s, m->fraction);
 }
 
 /* Without a year, or a day: the last one that has passed. */
@@ -162,17 +171,15 @@ static int64_t parse_moment(const char *text, int64_t now_ns)
 	return day_exists(&m) ? moment_ns(&m) : NO_SUCH_DAY;
 }
 
-/* Digits, and a fraction in billionths. */
-static bool take_amount(const char **at, int64_t *whole, int64_t *billionths)
+/* Digits; false: more than fit. */
+static bool take_whole(const char **at, int64_t *ret)
 {
-	const char *from = *at;
-
-	for (*whole = 0; **at >= '0' && **at <= '9'; (*at)++) {
-		if (*whole > INT64_MAX / 10 - 1)
+	for (*ret = 0; **at >= '0' && **at <= '9'; (*at)++) {
+		if (*ret > INT64_MAX / 10 - 1)
 			return false;
-		*whole = *whole * 10 + (**at - '0');
+		*ret = *ret * 10 + (**at - '0');
 	}
-	return *at > from && take_fraction(at, billionths);
+	return true;
 }
 
 static int64_t take_unit(const char **at)
@@ -192,31 +199,38 @@ static int64_t take_unit(const char **at)
 	return 0;
 }
 
-/* "1h30m": so long ago. */
+/* "1h30m": so long ago.  As in Go, ".5h" and "1.h" are amounts, too. */
 static int64_t parse_ago(const char *text, int64_t now_ns)
 {
-	int64_t ago = 0, whole, billionths, unit, one;
-	const char *at = text;
+	__extension__ typedef __int128 wide;
+	int64_t ago = 0, whole, fraction, unit, one;
+	const char *at = text, *from;
 
 	do {
-		if (!take_amount(&at, &whole, &billionths) || !(unit = take_unit(&at)))
+		from = at;
+		if (!take_whole(&at, &whole) ||
+			(!take_fraction(&at, &fraction) && (from == at || *from == '.')) ||
+			!(unit = take_unit(&at)))
 			return NOT_A_TIME;
-		one = whole > INT64_MAX / unit - 1 ? INT64_MAX
-						   : whole * unit +
-				(int64_t)((double)unit * (double)billionths / (double)NS_PER_S);
-		ago = ago > INT64_MAX - one ? INT64_MAX : ago + one;
+		/* unit * fraction takes 107 bits, and doubles lose the ninth digit of hours. */
+		if (__builtin_mul_overflow(whole, unit, &one) ||
+			__builtin_add_overflow(one,
+				(int64_t)((wide)unit * fraction / (NS_PER_S * NS_PER_S)), &one) ||
+			__builtin_add_overflow(ago, one, &ago))
+			ago = INT64_MAX;
 	} while (*at);
 	return ago < now_ns ? now_ns - ago : 0;
 }
 
 static int64_t parse_epoch(const char *text)
 {
-	int64_t seconds, ns;
+	int64_t seconds, fraction;
 	const char *at = text;
 
-	if (!take_amount(&at, &seconds, &ns) || *at)
+	if (*at < '0' || *at > '9' || !take_whole(&at, &seconds) ||
+		(!take_fraction(&at, &fraction) && at[-1] == '.') || *at)
 		return NOT_A_TIME;
-	return seconds >= INT64_MAX / NS_PER_S ? INT64_MAX : seconds * NS_PER_S + ns;
+	return whole_ns(seconds, fraction);
 }
 
 int64_t when_ns(const char *text, int64_t now_ms, struct err *e)

@@ -4,7 +4,7 @@
  *   2026-11-20  2026-11-20T21:45  2026-11-20 21:45:02.123     local time; of another zone with Z or +02:00
  *   11-20 21:45:02  21:45:02                                  the last one that has passed, local
  *   1795211102  1795211102.123456789                          seconds since 1970, as docker takes them
- *   90s  1h30m  2d04h  1.5h  300ms                            so long ago: Go's durations, and d for days
+ *   90s  1h30m  2d04h  1.5h  .5h  300ms                       so long ago: Go's durations, and d for days
  *
  * Sources: RFC 3339; docker's `--since`; Go's time.ParseDuration.  Thread: any (local time is read from TZ).
  */
