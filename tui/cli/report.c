@@ -300,7 +300,7 @@ static int gather_report(const struct cli *c, struct report *r, struct err *e)
 		r->since_ms = r->row[0].at_ms;
 	format_stamp(from, r->since_ms)[16] = '\0';
 	r->what = g.session ? arena_printf(&r->mem, "session %s", g.session)
-			    : arena_printf(&r->mem, "all sessions since %s", from);
+			    : arena_printf(&r->mem, "all sessions since %sZ", from);
 	list_reported(r);
 	read_living(r, g.session);
 	report_read_curves(r);
