@@ -131,17 +131,21 @@ static char *trim_blanks(char *s)
 	return s + strspn(s, " \t");
 }
 
+enum env_line { ENV_NOTHING, ENV_SETS, ENV_ODD };
+
 /* `export NAME="value"`, as MassGen reads it: blanks around name and value, and one pair of quotes around
  * the value, are not part of them.  Nothing is expanded. */
-static bool split_env_line(char *line, char **name, char **value)
+static enum env_line split_env_line(char *line, char **name, char **value)
 {
 	char *eq;
 	size_t n;
 
 	line = trim_blanks(line);
+	if (!*line || *line == '#')
+		return ENV_NOTHING;
 	eq = strchr(line, '=');
-	if (*line == '#' || !eq)
-		return false;
+	if (!eq)
+		return ENV_ODD;
 	*eq = '\0';
 	*name = trim_blanks(line);
 	if (!strncmp(*name, "export", 6) && (*name)[6 + strspn(*name + 6, " \t")] &&
@@ -153,35 +157,46 @@ static bool split_env_line(char *line, char **name, char **value)
 		(*value)[n - 1] = '\0';
 		++*value;
 	}
-	return **name;
+	return **name && !strpbrk(*name, " \t\r\v\f") ? ENV_SETS : ENV_ODD;
+}
+
+/* Cut the next line off, without the mark that editors put before the first. */
+static char *next_env_line(char *text, char **at)
+{
+	char *line = *at;
+
+	if (!*line)
+		return NULL;
+	*at += strcspn(line, "\n");
+	if (**at)
+		*(*at)++ = '\0';
+	return line == text && !strncmp(line, "\xEF\xBB\xBF", 3) ? line + 3 : line;
 }
 
 bool secrets_odd_lines(const struct credentials *c, char *buf, size_t cap)
 {
-	char *text;
-	size_t len, odd = 0, n;
+	char *text, *at, *name, *value;
+	size_t len, odd = 0;
 	int number = 0, first = 0;
 
 	*buf = '\0';
 	if (!c->env_file || from_file("environment", c->env_file, &text, &len, NULL))
 		return false;
+	at = text;
 	/* What they hold may be a secret, so it is never shown. */
-	for (char *at = text, *line; *at; at += n) {
-		n = strcspn(at, "\n");
-		n += at[n] == '\n' && !(at[n] = '\0');
+	for (char *line; (line = next_env_line(text, &at));) {
 		number++;
-		line = trim_blanks(at);
-		if (*line && *line != '#' && !strchr(line, '=') && !odd++)
+		if (split_env_line(line, &name, &value) == ENV_ODD && !odd++)
 			first = number;
 	}
 	explicit_bzero(text, len);
 	free(text);
 	if (odd == 1)
-		snprintf(buf, cap, "%s:%d: there is no = in this line, so it sets nothing.",
+		snprintf(buf, cap, "%s:%d: this line is not NAME=value, so it sets nothing.",
 			c->env_file, first);
 	else if (odd)
 		snprintf(buf, cap,
-			"%s:%d: there is no = in this line and %zu others, so they set nothing.",
+			"%s:%d: this line and %zu others are not NAME=value, so they set nothing.",
 			c->env_file, first, odd - 1);
 	return odd > 0;
 }
@@ -196,14 +211,19 @@ static bool names_variable(const struct words *w, const char *word)
 
 static int add_env_file(struct secret_values *v, const struct credentials *c, struct err *e)
 {
-	char *text, *save = NULL, *name, *value;
+	char *text, *at, *name, *value;
 	size_t len, first = v->n;
 	int rc = 0;
 
 	if (from_file("environment", c->env_file, &text, &len, e))
 		return -1;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (split_env_line(line, &name, &value) &&
+	at = text;
+	if (memchr(text, '\0', len))
+		rc = err_set(e, ERR_CONFIG,
+			"%s holds NUL bytes, which no variable can hold: save it as UTF-8 text.",
+			c->env_file);
+	for (char *line; !rc && (line = next_env_line(text, &at));)
+		if (split_env_line(line, &name, &value) == ENV_SETS &&
 			(!c->from_file.n || names_variable(&c->from_file, name)))
 			append_secret(v, xasprintf("$%s", name), xstrdup(value), strlen(value));
 	explicit_bzero(text, len);

@@ -228,7 +228,7 @@ expect("scripts that cannot be", status == 2 and sorted(problems) == [5, 6, 7, 8
        ("chmod o+r" in problems[6] or os.geteuid() == 1000) and "can be written from inside" in problems[8], doc["problems"])
 expect("one that can", any(m["target"] == "/tool/there.sh" and m["read_only"] and m["source"] == os.path.realpath("there.sh")
                            for m in doc["definitions"][1]["mounts"]), doc)
-expect("a line without =, by its number", any("env:4: there is no =" in n for n in doc["definitions"][0]["notes"]) and
+expect("a line without =, by its number", any("env:4: this line is not NAME=value" in n for n in doc["definitions"][0]["notes"]) and
        "hunter2" not in str(doc), doc["definitions"][0]["notes"])
 
 # Hostile text stays text.

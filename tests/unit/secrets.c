@@ -14,7 +14,7 @@ static char file[] = "/tmp/berth-XXXXXX";
 
 static int setup(void **state)
 {
-	static const char text[] = "# keys\n"
+	static const char text[] = "\xEF\xBB\xBF# keys\n"
 				   "\n"
 				   "PLAIN=a=b\n"
 				   "  SPACED = c d \r\n"
@@ -26,6 +26,8 @@ static int setup(void **state)
 				   "EMPTY=\n"
 				   "no value\n"
 				   "=nothing\n"
+				   "TWO WORDS=x\n"
+				   " # PLAIN=no\n"
 				   "LAST=h";
 	int fd = mkstemp(file);
 
@@ -116,10 +118,40 @@ static void test_odd_lines(void **state)
 
 	(void)state;
 	assert_true(secrets_odd_lines(&c, odd, sizeof odd));
-	assert_non_null(strstr(odd, ": there is no = in this line, so it sets nothing"));
+	assert_non_null(
+		strstr(odd, ":11: this line and 2 others are not NAME=value, so they set nothing"));
 	assert_null(strstr(odd, "no value"));
 	c.env_file = NULL;
 	assert_false(secrets_odd_lines(&c, odd, sizeof odd));
+}
+
+/* The first name has no mark of editors before it, and a file with NUL bytes is refused, not cut off there. */
+static void test_bytes(void **state)
+{
+	static const char marked[] = "\xEF\xBB\xBF"
+				     "FIRST=1\r\n\r\nLAST=2\r\n",
+			  cut[] = "FIRST=1\nSECOND=\0\nLAST=2\n";
+	char name[] = "/tmp/berth-XXXXXX";
+	struct agent_def a = {.id = "a", .credentials.env_file = name};
+	struct secret_values v = {0};
+	struct err e = ERR_INIT;
+	int fd = mkstemp(name);
+
+	(void)state;
+	assert_int_equal(pwrite(fd, marked, sizeof marked - 1, 0), sizeof marked - 1);
+	assert_int_equal(secrets_gather(&(const struct team){0}, &a, &v, &e), 0);
+	assert_int_equal(v.n, 2);
+	assert_string_equal(find_value(&v, "$FIRST"), "1");
+	assert_string_equal(find_value(&v, "$LAST"), "2");
+	secrets_release(&v);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, cut, sizeof cut - 1, 0), sizeof cut - 1);
+	assert_int_equal(secrets_gather(&(const struct team){0}, &a, &v, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFIG);
+	assert_non_null(strstr(e.msg, "holds NUL bytes"));
+	assert_int_equal(v.n, 0);
+	close(fd);
+	unlink(name);
 }
 
 int main(void)
@@ -128,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_chosen),
 		cmocka_unit_test(test_odd_lines),
+		cmocka_unit_test(test_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
