@@ -140,6 +140,13 @@ static int no_tag(struct reader *r, const yaml_char_t *tag, struct err *e)
 		text_clean(shown, sizeof shown, (const char *)tag));
 }
 
+/* The spellings of YAML's null. */
+static bool is_null(const char *text)
+{
+	return !strcmp(text, "~") || !strcmp(text, "null") || !strcmp(text, "Null") ||
+		!strcmp(text, "NULL");
+}
+
 static int read_scalar(struct reader *r, struct node **ret, struct err *e)
 {
 	const char *text = (const char *)r->event.data.scalar.value;
@@ -299,6 +306,8 @@ static int read_node(struct reader *r, int depth, int *height, struct node **ret
 		if (open_anchor(r, r->event.data.scalar.anchor, &slot, e) < 0 ||
 			read_scalar(r, ret, e) < 0)
 			return -1;
+		if (!(*ret)->quoted && is_null((*ret)->value))
+			(*ret)->value = "";
 		close_anchor(r, slot, *ret, before, 0);
 		return 0;
 	}

@@ -5,7 +5,7 @@
  * The tree lives in one arena; every node knows file, line and column, so that every reader can say
  * exactly where something is wrong.  Limits: 1 MiB, depth 32, 100,000 nodes, no aliases that expand
  * beyond that; duplicate keys are errors.  All scalars stay text: `no`, `off`, 0123 mean what they
- * say.
+ * say; but null and ~ without quotes are nothing, as if the value were left out.
  *
  * Thread: one owner at a time.
  */
@@ -26,7 +26,7 @@ struct node {
 	int line, column; /* from 1 */
 	const char *key;  /* in a map; else NULL */
 	int key_line, key_column;
-	const char *value; /* scalars; "" for an empty one */
+	const char *value; /* scalars; "" for an empty one and null */
 	bool quoted;       /* "5" is not 5 */
 	size_t n;          /* children */
 	struct node **child;

@@ -96,7 +96,8 @@ static void bom_and_crlf(void **state)
 
 static void words_stay_words(void **state)
 {
-	struct config c = parse_config("a: no\nb: off\nc: 0123\nd: ~\ne: 1_000\nf: 12:30:45\n");
+	struct config c = parse_config(
+		"a: no\nb: off\nc: 0123\nd: \"~\"\ne: 1_000\nf: 12:30:45\ng: nUll\nnull: x\n");
 
 	(void)state;
 	assert_string_equal(node_get(c.root, "a")->value, "no");
@@ -105,7 +106,31 @@ static void words_stay_words(void **state)
 	assert_string_equal(node_get(c.root, "d")->value, "~");
 	assert_string_equal(node_get(c.root, "e")->value, "1_000");
 	assert_string_equal(node_get(c.root, "f")->value, "12:30:45");
+	assert_string_equal(node_get(c.root, "g")->value, "nUll");
+	assert_string_equal(node_get(c.root, "null")->value, "x");
 	config_release(&c);
+}
+
+static void null_is_nothing(void **state)
+{
+	struct config c = parse_config("a: ~\nb: null\nc: Null\nd: NULL\ne:\nf: &x ~\ng: *x\n");
+	struct config quoted = parse_config("a: 'null'\nb: \"~\"\n");
+	struct err e = ERR_INIT;
+	int64_t v;
+
+	(void)state;
+	for (size_t i = 0; i < c.root->n; i++) {
+		assert_int_equal(c.root->child[i]->kind, NODE_SCALAR);
+		assert_string_equal(c.root->child[i]->value, "");
+		assert_false(c.root->child[i]->quoted);
+	}
+	assert_int_equal(node_int(&c, c.root->child[1], 0, 9, &v, &e), -1);
+	assert_string_equal(
+		e.msg, "t.yaml:2:4: found nothing, expected a whole number from 0 to 9.");
+	assert_string_equal(quoted.root->child[0]->value, "null");
+	assert_string_equal(quoted.root->child[1]->value, "~");
+	config_release(&c);
+	config_release(&quoted);
 }
 
 static void test_duplicates(void **state)
@@ -522,6 +547,7 @@ int main(void)
 		cmocka_unit_test(empty_files),
 		cmocka_unit_test(bom_and_crlf),
 		cmocka_unit_test(words_stay_words),
+		cmocka_unit_test(null_is_nothing),
 		cmocka_unit_test(test_duplicates),
 		cmocka_unit_test(bad_bytes),
 		cmocka_unit_test(bad_shapes),
