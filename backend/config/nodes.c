@@ -79,6 +79,15 @@ static bool is_bare_scalar(const struct node *n)
 	return n->kind == NODE_SCALAR && !n->quoted && *n->value;
 }
 
+/* 010 is eight to some and ten to others. */
+static bool is_octal_to_some(const struct node *n)
+{
+	const char *digits = n->value + (*n->value == '-');
+
+	return is_bare_scalar(n) && digits[0] == '0' && digits[1] &&
+		!digits[strspn(digits, "0123456789")];
+}
+
 int node_int(const struct config *c, const struct node *n, int64_t min, int64_t max, int64_t *out,
 	struct err *e)
 {
@@ -86,8 +95,7 @@ int node_int(const struct config *c, const struct node *n, int64_t min, int64_t 
 	const char *digits = n->value + (*n->value == '-');
 	long long v;
 
-	/* 010 is eight to some and ten to others. */
-	if (is_bare_scalar(n) && digits[0] == '0' && digits[1])
+	if (is_bare_scalar(n) && digits[0] == '0' && digits[1]) /* 0x10, too */
 		return node_err(c, n, e,
 			"found %s, expected a whole number from %lld to %lld without leading zeros.",
 			describe_found(n, buf), (long long)min, (long long)max);
@@ -145,6 +153,10 @@ int node_double(const struct config *c, const struct node *n, double min, double
 	const char *end = n->value;
 	double v = is_bare_scalar(n) ? read_decimal(n->value, &end) : 0;
 
+	if (is_octal_to_some(n))
+		return node_err(c, n, e,
+			"found %s, expected a number from %g to %g without leading zeros.",
+			describe_found(n, buf), min, max);
 	if (end == n->value || *end || !isfinite(v) || v < min || v > max)
 		return node_err(c, n, e, "found %s, expected a number from %g to %g.",
 			describe_found(n, buf), min, max);
@@ -178,6 +190,10 @@ int node_bytes(const struct config *c, const struct node *n, uint64_t *out, stru
 
 	if (end == n->value || v < 0)
 		goto bad;
+	if (is_octal_to_some(n))
+		return node_err(c, n, e,
+			"found %s, expected an amount such as 512m or 2g without leading zeros.",
+			describe_found(n, buf));
 	letter = (char)(*end | 0x20);
 	if (*end && (unit = memchr(units, letter, sizeof units - 1))) {
 		power = (int)(unit - units);

@@ -367,7 +367,7 @@ static void test_integers(void **state)
 static void test_doubles(void **state)
 {
 	static const char *const bad[] = {".", "1.2.3", "nan", "inf", "1e999", "0x10", "-x", "1,5",
-		"\"1\"", "", "[1]", "10.01", "1e",
+		"\"1\"", "", "[1]", "10.01", "1e", "010", "007",
 		"11111111111111111111111111111111111111111111111"
 		"11111111111111111111111111111111"};
 	struct err e = ERR_INIT;
@@ -378,6 +378,9 @@ static void test_doubles(void **state)
 		assert_int_equal(node_double(&one, parse_value(bad[i]), 0.1, 10, &v, &e), -1);
 	assert_int_equal(node_double(&one, parse_value("fast"), 0.1, 10, &v, &e), -1);
 	assert_string_equal(e.msg, "t.yaml:1:4: found \"fast\", expected a number from 0.1 to 10.");
+	assert_int_equal(node_double(&one, parse_value("010"), 0.1, 10, &v, &e), -1);
+	assert_string_equal(e.msg,
+		"t.yaml:1:4: found \"010\", expected a number from 0.1 to 10 without leading zeros.");
 	assert_int_equal(node_double(&one, parse_value("2.5"), 0.1, 10, &v, NULL), 0);
 	assert_true(v == 2.5);
 	assert_int_equal(node_double(&one, parse_value(".5"), 0.1, 10, &v, NULL), 0);
@@ -411,9 +414,9 @@ static void test_amounts(void **state)
 		uint64_t bytes;
 	} good[] = {{"0", 0}, {"512", 512}, {"1k", 1024}, {"2g", 2147483648u},
 		{"\"2g\"", 2147483648u}, {"512M", 536870912}, {"1.5GiB", 1610612736}, {"10b", 10},
-		{"4tb", 4398046511104u}};
+		{"010k", 10240}, {"\"010\"", 10}, {"4tb", 4398046511104u}};
 	static const char *const bad[] = {
-		"", "g", "-1", "2x", "2gg", "2gib2", "1e30", "9999999t", "[1]", "2 g"};
+		"", "g", "-1", "2x", "2gg", "2gib2", "1e30", "9999999t", "[1]", "2 g", "010"};
 	struct err e = ERR_INIT;
 	uint64_t v;
 
