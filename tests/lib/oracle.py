@@ -88,20 +88,20 @@ class Docker:
 
 
 def check(what, inputs, differ, meant, program):
-    """Report on inputs: differ(inputs) says of each whether it differs; `meant` is [(is it of this kind, why)...]. Whether any differs otherwise."""
+    """Report on inputs: differ(inputs) says of each whether it differs; `meant` is [(does it fit the input and how that differs, why)...]. Whether any differs otherwise."""
     verdicts = differ(inputs)
     bad, as_meant = [], [0] * len(meant)
     for text, differs in zip(inputs, verdicts):
         if not differs:
             continue
-        kind = next((i for i, (fits, _) in enumerate(meant) if fits(text)), None)
+        kind = next((i for i, (fits, _) in enumerate(meant) if fits(text, differs)), None)
         if kind is None:
             bad.append(text)
         else:
             as_meant[kind] += 1
     print(f"note oracle {what}: {len(inputs)} inputs, {len(inputs) - sum(map(bool, verdicts))} as {program}, {sum(as_meant)} differ as they are meant to, {len(bad)} otherwise")
     for text in bad[:SHOWN]:
-        small = shrink(text, lambda less: bool(differ([less])[0]) and not any(fits(less) for fits, _ in meant))
+        small = shrink(text, lambda less: any(differs and not any(fits(less, differs) for fits, _ in meant) for differs in differ([less])))
         print(f"# {small!r}: {differ([small])[0]} (of {text!r})")
     print("not ok" if bad else "ok", f"{what}: as {program}")
     same = [why for (_, why), n in zip(meant, as_meant) if not n]

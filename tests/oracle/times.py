@@ -76,7 +76,7 @@ def as_text(given):
 
 def fits(pattern):
     compiled = re.compile(pattern, re.ASCII)
-    return lambda text: bool(compiled.fullmatch(as_text(text)))
+    return lambda text, _: bool(compiled.fullmatch(as_text(text)))
 
 
 def berth(inputs, **env):
