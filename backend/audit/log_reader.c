@@ -1,4 +1,5 @@
 /* log_reader.c - records for those who look: newest first, following, filtered. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +13,8 @@
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/policy.h>
+#include <berth/regex.h>
+#include <berth/text.h>
 
 #include "audit/index.h"
 #include "audit/record.h"
@@ -29,6 +32,8 @@ struct audit_reader {
 	int dir;
 	struct audit_filter filter; /* texts owned */
 	char *needle;               /* bytes that every matching line holds, or NULL */
+	struct regex *text;         /* of filter.text without its !; NULL: every line matches */
+	bool not_text;
 	uint64_t agent_bits, deed_bits;
 	struct segments segs;
 	struct place older, newer;
@@ -54,7 +59,37 @@ static bool plain_ascii(const char *s)
 	return true;
 }
 
-static void take_filter(struct audit_reader *r, const struct audit_filter *f)
+/* 0 with NULL: there is none. */
+static int compile_text(const char *text, struct regex **ret, struct err *e)
+{
+	char why[REGEX_WHY_MAX], shown[64];
+	unsigned fold = REGEX_FOLD;
+
+	*ret = NULL;
+	text += text && *text == '!';
+	if (!text || !*text)
+		return 0;
+	for (const char *p = text; *p; p++)
+		if (isupper((unsigned char)*p))
+			fold = 0;
+	*ret = regex_new(text, fold, why);
+	if (*ret)
+		return 0;
+	return err_set(e, ERR_USAGE, "`%s` is not a regular expression: %s.",
+		text_clean(shown, sizeof shown, text), why);
+}
+
+int audit_filter_check(const struct audit_filter *f, struct err *e)
+{
+	struct regex *r;
+
+	if (compile_text(f->text, &r, e) < 0)
+		return -1;
+	regex_free(r);
+	return 0;
+}
+
+static int take_filter(struct audit_reader *r, const struct audit_filter *f, struct err *e)
 {
 	static const struct audit_filter all;
 
@@ -75,6 +110,8 @@ static void take_filter(struct audit_reader *r, const struct audit_filter *f)
 			if (policy_match(r->filter.deed, deed_table[d].name))
 				r->deed_bits |= index_deed((enum deed)d);
 	}
+	r->not_text = *r->filter.text == '!';
+	return compile_text(r->filter.text, &r->text, e);
 }
 
 struct audit_reader *audit_reader_open(
@@ -83,10 +120,13 @@ struct audit_reader *audit_reader_open(
 	struct audit_reader *r = xcalloc(1, sizeof *r);
 	char path[PATH_MAX];
 
-	r->fd = -1;
+	r->dir = r->fd = -1;
 	arena_init(&r->mem, 8192);
 	r->block = xmalloc(BLOCK);
-	take_filter(r, filter);
+	if (take_filter(r, filter, e) < 0) {
+		audit_reader_close(r);
+		return NULL;
+	}
 	r->dir = segments_dir(dir, false, path, sizeof path, e);
 	if (r->dir < 0 || segments_list(r->dir, &r->segs, e) < 0) {
 		audit_reader_close(r);
@@ -117,6 +157,7 @@ void audit_reader_close(struct audit_reader *r)
 	free((char *)r->filter.target);
 	free((char *)r->filter.text);
 	free(r->needle);
+	regex_free(r->text);
 	free(r->block);
 	arena_release(&r->mem);
 	free(r);
@@ -139,7 +180,10 @@ static bool target_matches(const char *want, const struct audit_record *r)
 
 static bool passes_filter(const struct audit_filter *f, const struct audit_record *r)
 {
-	if (f->by_result && (r->result == f->result) == f->not_result)
+	/* An intent has not ended in another way: its outcome says how it did. */
+	if (f->by_result &&
+		(f->not_result ? r->result == f->result || r->phase == AUDIT_INTENT
+			       : r->result != f->result))
 		return false;
 	if ((f->since_ms && r->wall_ms < f->since_ms) || (f->until_ms && r->wall_ms > f->until_ms))
 		return false;
@@ -155,7 +199,7 @@ static size_t consider_line(
 
 	if (r->needle && !memmem(line, len, r->needle, strlen(r->needle)))
 		return 0;
-	if (*r->filter.text && !memmem(line, len, r->filter.text, strlen(r->filter.text)))
+	if (r->text && (regex_find(r->text, line, len, 0, NULL, NULL) > 0) == r->not_text)
 		return 0;
 	arena_reset(&r->mem);
 	/* A damaged line is nothing to show: finding it is what verifying is for. */

@@ -73,9 +73,12 @@ struct audit_record {
 struct audit_filter {
 	const char *agent, *deed;
 	const char *target; /* id (a prefix of 12 and more digits counts), or name */
-	const char *text;   /* anywhere in the line */
+	const char
+		*text; /* regular expression: anywhere in the line, small letters match capitals too
+			       until there is a capital; a leading ! inverts */
 	enum audit_result result;
-	bool by_result, not_result; /* look at `result` at all; or for everything else */
+	bool by_result,
+		not_result; /* look at `result` at all; or for everything else but intents */
 	int64_t since_ms, until_ms; /* wall time; 0: no bound */
 };
 
@@ -84,8 +87,10 @@ struct audit_filter {
 
 struct audit_reader;
 
-/* dir NULL: this user's log.  The filter's texts are copied.  ERR_NOT_FOUND: there is no log yet.
- */
+/* ERR_USAGE: filter->text is not a regular expression. */
+int audit_filter_check(const struct audit_filter *filter, struct err *e);
+/* dir NULL: this user's log.  The filter's texts are copied.  ERR_NOT_FOUND: there is no log yet;
+ * ERR_USAGE as above. */
 struct audit_reader *audit_reader_open(
 	const char *dir, const struct audit_filter *filter, struct err *e);
 void audit_reader_close(struct audit_reader *r);

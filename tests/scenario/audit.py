@@ -126,6 +126,7 @@ def policy_refuses(s, rules):
     refused = s.records("--outcome", "refused")
     assert [(r["act"], r["name"], r["phase"]) for r in refused] == [("container.kill", "web", "event")], refused
     assert "keep" in refused[0]["error"], refused
+    assert s.records("--text", "nothing-such|container.k[i]ll") == s.records("--act", "container.kill")
 
 
 PROTECTED = [{"name": "db-main"}, {"name": "web", "labels": {"keep": "yes"}}]
@@ -287,6 +288,7 @@ def wrong_use():
         s.audit("list").fails_with(1, "no audit log")
         s.audit("list", "--since", "yesterday").fails_with(2, "yesterday")
         s.audit("list", "--outcome", "fine").fails_with(2, "--outcome")
+        s.audit("list", "--text", "a(").fails_with(2, "not a regular expression")
         s.audit("verify", "--head", "xyz").fails_with(2, "64")
         s.audit("verify", "/nonexistent").fails_with(1, "/nonexistent")
         s.audit("verify", "/etc/passwd").fails_with(1, "/etc/passwd")

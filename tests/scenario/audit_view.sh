@@ -54,7 +54,7 @@ look 'the prompt says what a filter is made of' <<'END'
 key 6
 wait file.scan
 key /
-expect agent= act= target= outcome= since= until=
+expect regex, agent= act= target= outcome= since= until=
 type outcome=failed
 refuse agent= act=
 key Enter
@@ -64,6 +64,25 @@ key Esc /
 type act=log.*
 key Enter
 wait log.checkpoint
+END
+
+look 'words are one regular expression, and a broken one is refused' <<'END'
+key 6
+wait file.scan
+key /
+type nothing-such|file\.sc[a-z]n act=file.* tree
+key Enter
+gone file.read
+wait No record matches
+key Esc /
+type nothing-such|file\.sc[a-z]n
+key Enter
+wait file.scan
+gone file.read
+key Esc /
+type scan(
+key Enter
+wait is not a regular expression
 END
 # On a terminal a line is a line, in local time, and says how it ended.
 got=$(script -qec "stty cols 80; '$BERTH' audit list" /dev/null </dev/null | tr -d '\r')

@@ -175,7 +175,7 @@ static int read_filter(const struct cli *c, struct audit_filter *f, struct err *
 		if (f->result == AUDIT_PENDING && strcmp(outcome + f->not_result, "none") != 0)
 			return err_set(e, ERR_USAGE,
 				"--outcome takes ok, failed, refused, cancelled, "
-				"timeout or none (an intent); a leading ! inverts it.");
+				"timeout or none (an intent); a leading ! means every other outcome.");
 	}
 	if (since && (f->since_ms = when_ms(since, now, e)) < 0)
 		return -1;

@@ -582,7 +582,7 @@ const struct view_ops audit_view = {
 	.click = audit_click,
 	.wheel = audit_wheel,
 	.filter = audit_filter,
-	.filter_hint = "words, agent= act= target= outcome= since= until=",
+	.filter_hint = "regex, agent= act= target= outcome= since= until=",
 	.status = audit_status,
 	.copy = audit_copy,
 	.save = audit_save,

@@ -68,13 +68,21 @@ static int take_time(int64_t *to, const char *word, struct err *e)
 	return 0;
 }
 
-/* `text` is cut into its words; the filter points into it. */
-static int parse_filter(char *text, struct audit_filter *f, struct err *e)
+struct filter_text {
+	char words[AUDIT_FILTER_MAX], regex[AUDIT_FILTER_MAX];
+};
+
+/* The filter points into `t`.  Words that are no fields are one expression. */
+static int parse_filter(
+	const char *text, struct filter_text *t, struct audit_filter *f, struct err *e)
 {
 	char *save, *word;
+	size_t len = 0;
 
-	*f = (struct audit_filter){0};
-	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+	*f = (struct audit_filter){.text = t->regex};
+	t->regex[0] = '\0';
+	snprintf(t->words, sizeof t->words, "%s", text);
+	for (word = strtok_r(t->words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		char *value = strchr(word, '=');
 		size_t n = value ? (size_t)(value++ - word) : 0;
 		int ret = 0;
@@ -96,11 +104,12 @@ static int parse_filter(char *text, struct audit_filter *f, struct err *e)
 				"there is no field `%.*s`: agent, act, target, outcome, since, until",
 				(int)n, word);
 		else
-			f->text = word;
+			len += (size_t)snprintf(t->regex + len, sizeof t->regex - len, "%s%s",
+				len ? " " : "", word);
 		if (ret < 0)
 			return -1;
 	}
-	return 0;
+	return audit_filter_check(f, e);
 }
 
 /* ---- the worker's */
@@ -137,13 +146,12 @@ static void add_fresh(void *ctx, const struct audit_record *rec, const char *lin
 
 static int open_reader(struct audit_look *l, struct err *e)
 {
-	char words[AUDIT_FILTER_MAX];
+	struct filter_text words;
 	struct audit_filter filter;
 
 	audit_reader_close(l->reader);
 	l->reader = NULL;
-	snprintf(words, sizeof words, "%s", l->filter);
-	if (parse_filter(words, &filter, e) < 0)
+	if (parse_filter(l->filter, &words, &filter, e) < 0)
 		return -1;
 	l->reader = audit_reader_open(NULL, &filter, e);
 	l->more = l->reader != NULL;
@@ -192,11 +200,10 @@ static struct audit_look *new_look(void)
 
 int audit_rows_open(struct audit_rows *r, const char *text, struct err *e)
 {
-	char words[AUDIT_FILTER_MAX];
+	struct filter_text words;
 	struct audit_filter filter;
 
-	snprintf(words, sizeof words, "%s", text);
-	if (parse_filter(words, &filter, e) < 0)
+	if (parse_filter(text, &words, &filter, e) < 0)
 		return -1;
 	if (text != r->filter)
 		snprintf(r->filter, sizeof r->filter, "%s", text);

@@ -37,8 +37,8 @@ struct audit_rows {
 	bool has_head;
 };
 
-/* "agent=a act=file.* outcome=!ok target=web since=2h until=... words": words are searched in the
- * record as it is written.  ERR_USAGE leaves what is loaded as it is. */
+/* "agent=a act=file.* outcome=!ok target=web since=2h until=... words": the words are one regular
+ * expression that is searched in the record as it is written.  ERR_USAGE leaves what is loaded as it is. */
 int audit_rows_open(struct audit_rows *r, const char *filter, struct err *e);
 void audit_rows_release(struct audit_rows *r);
 /* What is to be sent so that older ones are looked for until `want` are there, and for new ones; NULL: one is away. */
