@@ -1,4 +1,4 @@
-/* past.c - `berth bench list|compare|report|trend|export|import`: what is there, and what was. */
+/* past.c - `berth bench check|list|compare|report|trend|export|import`: what is there, and what was. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include <berth/text.h>
 
 #include <berth/jsonw.h>
+#include "cli/config_check.h"
 #include "machine.h"
 #include "plan.h"
 #include "report.h"
@@ -25,6 +26,28 @@ struct history *bench_history(struct err *e)
 	if (notice.len)
 		fprintf(stderr, "berth: %s\n", notice.s);
 	return h;
+}
+
+/* check */
+
+int bench_check(const struct cli *c, const struct settings *unused, struct err *e)
+{
+	struct findings f = {.kind = "a benchmark suite"};
+	struct err why = ERR_INIT;
+	struct plan p;
+	int rc;
+
+	(void)unused;
+	(void)e;
+	plan_init(&p);
+	p.found = findings_add;
+	p.found_ctx = &f;
+	if (plan_add(&p, c->argv[0], &why) < 0)
+		findings_add(&f, &why);
+	rc = findings_conclude(c, &f, c->argv[0]);
+	plan_release(&p);
+	free(f.problem);
+	return rc;
 }
 
 /* list */

@@ -269,6 +269,15 @@ static int read_report(struct plan *p, const struct config *c, const struct node
 	return n ? node_double(c, n, 0.01, 1, &p->threshold, e) : 0;
 }
 
+static bool go_on(const struct plan *p, struct err *e)
+{
+	if (!p->found)
+		return false;
+	p->found(p->found_ctx, e);
+	*e = (struct err)ERR_INIT;
+	return true;
+}
+
 static int read_suites(struct plan *p, const struct config *c, struct err *e)
 {
 	static const char *const known[] = {"benchmarks", "report", NULL};
@@ -283,11 +292,13 @@ static int read_suites(struct plan *p, const struct config *c, struct err *e)
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct node *g = groups->child[i];
 
-		if (g->kind != NODE_LIST || !g->n)
-			return node_err(
-				c, g, e, "`%.60s` is a list of tests (- test: NAME).", g->key);
-		for (size_t k = 0; k < g->n; k++)
-			if (read_planned(p, c, g, g->child[k], e) < 0)
+		if (g->kind != NODE_LIST || !g->n) {
+			node_err(c, g, e, "`%.60s` is a list of tests (- test: NAME).", g->key);
+			if (!go_on(p, e))
+				return -1;
+		}
+		for (size_t k = 0; g->kind == NODE_LIST && k < g->n; k++)
+			if (read_planned(p, c, g, g->child[k], e) < 0 && !go_on(p, e))
 				return -1;
 	}
 	return report ? read_report(p, c, report, e) : 0;

@@ -49,6 +49,9 @@ struct plan {
 	unsigned formats;
 	const char *compare_to; /* NULL: nothing */
 	double threshold;       /* 0: not said */
+	/* For checking: each test that is in error, not only the first.  NULL: that one ends it. */
+	void (*found)(void *ctx, const struct err *e);
+	void *found_ctx;
 };
 
 void plan_init(struct plan *p);

@@ -171,23 +171,44 @@ const struct setting setting_command_table[] = {
 };
 #undef AT
 
+/* true: an error was handed on, the reader continues with what is next. */
+static bool go_on(const struct settings *s, struct err *e)
+{
+	if (!s->found)
+		return false;
+	s->found->fn(s->found->ctx, e);
+	++*s->found->n;
+	*e = (struct err)ERR_INIT;
+	return true;
+}
+
+static size_t count_faults(const struct settings *s)
+{
+	return s->found ? *s->found->n : 0;
+}
+
 /* Lists and texts go into the settings' own arena: the file's tree may go. */
 static int read_text_list(struct settings *s, const struct config *c, const struct node *n,
 	struct text_list *out, struct err *e)
 {
 	const char **item;
+	size_t len = 0;
 
 	if (n->kind != NODE_LIST)
 		return node_err(c, n, e, "found %s, expected a list such as [a, b].",
 			n->kind == NODE_MAP ? "keys with values" : "a single value");
 	item = arena_array(&s->mem, n->n, sizeof *item);
 	for (size_t i = 0; i < n->n; i++) {
-		if (n->child[i]->kind != NODE_SCALAR || !*n->child[i]->value)
-			return node_err(c, n->child[i], e, "found %s, expected a word.",
-				n->child[i]->kind == NODE_SCALAR ? "nothing" : "a list or keys");
-		item[i] = arena_strdup(&s->mem, n->child[i]->value);
+		if (n->child[i]->kind == NODE_SCALAR && *n->child[i]->value) {
+			item[len++] = arena_strdup(&s->mem, n->child[i]->value);
+			continue;
+		}
+		node_err(c, n->child[i], e, "found %s, expected a word.",
+			n->child[i]->kind == NODE_SCALAR ? "nothing" : "a list or keys");
+		if (!go_on(s, e))
+			return -1;
 	}
-	out->n = n->n;
+	out->n = len;
 	out->item = item;
 	return 0;
 }
@@ -233,6 +254,7 @@ static void *read_maps(struct settings *s, const struct list_kind *k, const stru
 	const struct node *n, struct err *e)
 {
 	char *all;
+	size_t faults;
 
 	if (n->kind == NODE_MAP || (n->kind == NODE_SCALAR && *n->value)) {
 		node_err(c, n, e, "found %s, expected a list of %s such as - %s.",
@@ -249,14 +271,15 @@ static void *read_maps(struct settings *s, const struct list_kind *k, const stru
 		const struct node *one = n->child[i];
 		void *at = memcpy(all + i * k->size, k->fresh, k->size);
 
-		if (one->kind != NODE_MAP) {
+		faults = count_faults(s);
+		if (one->kind != NODE_MAP)
 			node_err(c, one, e, "found %s, expected %s such as %s.",
 				one->kind == NODE_LIST ? "a list" : "a single value", k->one,
 				k->like);
-			return NULL;
-		}
-		if (read_map(s, k->table, at, c, one, "", e) < 0 ||
-			k->check(s, c, one, all, i, e) < 0)
+		else if (read_map(s, k->table, at, c, one, "", e) == 0 &&
+			(count_faults(s) > faults || k->check(s, c, one, all, i, e) == 0))
+			continue;
+		if (!go_on(s, e))
 			return NULL;
 	}
 	return all;
@@ -375,7 +398,7 @@ static int check_custom(struct settings *s, const struct config *c, const struct
 			"container).",
 			k->name, k->run ? "both" : "neither");
 	for (size_t j = 0; j < i; j++)
-		if (!strcmp(first[j].name, k->name))
+		if (first[j].name && !strcmp(first[j].name, k->name))
 			return node_err(c, n, e, "a second command is called %s.", k->name);
 	return 0;
 }
@@ -454,17 +477,20 @@ static int read_map(struct settings *s, const struct setting *table, void *base,
 	const struct setting *t;
 
 	names_in(table, section, names, mem);
-	if (node_unknown(c, map, names, e) < 0)
-		return -1;
 	for (size_t i = 0; i < map->n; i++) {
-		const struct node *n = map->child[i];
+		const struct node *n = map->child[i], one = {.n = 1, .child = &map->child[i]};
 		char path[96];
 
+		if (node_unknown(c, &one, names, e) < 0) {
+			if (!go_on(s, e))
+				return -1;
+			continue;
+		}
 		snprintf(path, sizeof path, "%s%s", section, n->key);
 		for (t = table; t->name && strcmp(t->name, path) != 0; t++)
 			;
 		if (t->name) {
-			if (read_setting(s, t, base, c, n, e) < 0)
+			if (read_setting(s, t, base, c, n, e) < 0 && !go_on(s, e))
 				return -1;
 			continue;
 		}
@@ -472,9 +498,10 @@ static int read_map(struct settings *s, const struct setting *table, void *base,
 		if (n->kind == NODE_SCALAR && !*n->value)
 			continue;
 		if (n->kind != NODE_MAP)
-			return node_err(
-				c, n, e, "found no map, expected the settings of \"%s\".", n->key);
-		if (read_map(s, table, base, c, n, path, e) < 0)
+			node_err(c, n, e, "found no map, expected the settings of \"%s\".", n->key);
+		else if (read_map(s, table, base, c, n, path, e) == 0)
+			continue;
+		if (!go_on(s, e))
 			return -1;
 	}
 	return 0;
@@ -516,6 +543,23 @@ int settings_from(struct config *c, struct settings *ret, struct err *e)
 	arena_init(&ret->mem, 2048);
 	read_defaults(ret);
 	return apply_config(ret, c, e);
+}
+
+void settings_check(struct config *c, struct settings *ret,
+	void (*fn)(void *ctx, const struct err *e), void *ctx)
+{
+	size_t n = 0;
+	const struct settings_found found = {fn, ctx, &n};
+	struct err e = ERR_INIT;
+	int rc;
+
+	*ret = (struct settings){0};
+	arena_init(&ret->mem, 2048);
+	read_defaults(ret);
+	ret->found = &found;
+	rc = apply_config(ret, c, &e);
+	CHECK(rc == 0);
+	ret->found = NULL;
 }
 
 int settings_path(char *buf, size_t cap, struct err *e)

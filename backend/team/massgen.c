@@ -143,6 +143,20 @@ static const char *nearest_field(const char *key, const struct field *known, boo
 	return best;
 }
 
+static bool has_field(const struct field *known, const char *key)
+{
+	while (known->key && strcmp(known->key, key) != 0)
+		known++;
+	return known->key != NULL;
+}
+
+bool massgen_has_key(const char *key)
+{
+	return !strncmp(key, "command_line_", 13) || has_field(top_fields, key) ||
+		has_field(backend_fields, key) || has_field(orchestrator_fields, key) ||
+		!strcmp(key, "backend");
+}
+
 static void note_ignored(
 	const struct reader *r, const char *key, int line, int column, const char *why)
 {

@@ -119,6 +119,14 @@ struct settings {
 	int64_t workspace_files;
 	int workspace_breach; /* enum workspace_breach */
 	struct arena mem;
+	const struct settings_found *found; /* of settings_check, while it reads; else NULL */
+};
+
+/* Each error that is found, not only the first. */
+struct settings_found {
+	void (*fn)(void *ctx, const struct err *e);
+	void *ctx;
+	size_t *n; /* how many there were */
 };
 
 enum setting_type {
@@ -160,6 +168,9 @@ int settings_load_bare(const char *file, struct settings *ret, struct err *e);
 /* A file already read, over the defaults (NULL: these alone).  Takes *c on success, and only then.
  */
 int settings_from(struct config *c, struct settings *ret, struct err *e);
+/* The same, and every error goes to `found`; what is in error keeps its default.  Always takes *c. */
+void settings_check(struct config *c, struct settings *ret,
+	void (*fn)(void *ctx, const struct err *e), void *ctx);
 void settings_release(struct settings *s);
 /* Where settings_load(NULL) looks; PATH_MAX bytes. */
 int settings_path(char *buf, size_t cap, struct err *e);

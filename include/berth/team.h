@@ -211,6 +211,8 @@ struct team_found {
 	void *ctx;
 	size_t n; /* how many were told */
 };
+/* Is it a key of MassGen's file, at any level, that berth reads? */
+bool massgen_has_key(const char *key);
 size_t team_check(const char *file, const char *cwd, struct team *ret, struct team_found *found);
 /* Rules of an agent into allow: or deny: of its network: in a file of berth's form, which keeps every other byte, its mode and
  * its owner.  Those that are there are no fault.  ERR_CONFIG: there is no such list, or it is written in a way that cannot be

@@ -82,6 +82,50 @@ networks:
 """))
 expect("references", status == 2 and all(w in err for w in ("network nowhere", "secret x", "secret y", "member b")), err)
 
+# Settings: each error of berth.yaml, at every level.
+status, _, err = check(write("settings.yaml", """hz: 99
+colour: x
+logs: {tail: x, bufer: 1m}
+columns: [name, [], cpu]
+alerts:
+  - {when: "nothing > 1"}
+  - {bell: 1, again: 2}
+commands: [{name: a b, run: x}, x]
+hosts: [{secrets: maybe}]
+keys: {nothing: Q}
+theme: nowhere
+sort: nothing
+"""))
+for place in ("1:5:", "2:1:", "3:14:", "3:17:", "4:17:", "6:", "7:12:", "7:15:", "8:12:", "8:33:", "9:19:", "10:", "11:8:", "12:7:"):
+    expect(f"settings.yaml:{place}", f"berth: settings.yaml:{place}" in err, err)
+expect("and no other", status == 2 and len(err.splitlines()) == 14, err)
+
+# A benchmark suite is checked as one, by either command.
+suite = write("suite.yaml", "benchmarks:\n  file_operations:\n    - test: read_files_parallel\n")
+status, out, err = check(suite)
+expect("a suite file", status == 0 and "a benchmark suite, nothing wrong" in out and not err, out + err)
+status, doc = document(suite)
+expect("and as JSON", status == 0 and doc["kind"] == "a benchmark suite" and doc["ok"], doc)
+broken = write("broken.yaml", """benchmarks:
+  file_operations:
+    - test: read_filez_parallel
+    - test: read_files_parallel
+      repetitions: 0
+  mine: {}
+""")
+status, _, err = check(broken)
+expect("a broken suite", status == 2 and all(f"berth: broken.yaml:{at}:" in err for at in ("3:13", "5:20", "6:9")), err)
+done = subprocess.run([berth, "bench", "check", broken], capture_output=True, text=True, timeout=60)
+expect("`bench check` says the same", (done.returncode, done.stderr) == (2, err), done)
+
+# A part of a MassGen file is not judged as berth's settings, nor what is no file of berth's at all.
+status, _, err = check(write("part.yaml", "command_line_docker_image: box:1\n"))
+expect("a part of a MassGen file", status == 2 and "MassGen" in err and "theme" not in err, err)
+status, _, err = check(write("limits.yaml", "gemini-2.5: {rpm: 7}\n"))
+expect("a file of something else", status == 2 and "gemini-2.5" in err and "unknown" in err and len(err.splitlines()) == 1, err)
+status, _, err = check(write("misspelt.yaml", "them: dark\n"))
+expect("misspelt settings are settings", status == 2 and 'did you mean "theme"?' in err, err)
+
 # MassGen: misspelt keys are errors, all of them; others are listed with their lines.
 status, _, err = check(write("massgen.yaml", """agents:
   - id: a

@@ -42,7 +42,7 @@ cli_run_fn cli_net_list, cli_net_decide, cli_net_log, cli_net_usage, cli_net_ask
 cli_run_fn cli_host_list, cli_host_forget;
 cli_run_fn cli_port_open, cli_port_close, cli_port_list;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
-	bench_import;
+	bench_import, bench_check;
 
 #ifdef CLI_TABLE
 
@@ -397,8 +397,8 @@ static const struct cli_command config_verbs[] = {
 	{"check", "FILE", 1, 1, CORE(cli_config_check),
 		.help = "report what is wrong in a configuration file",
 		.about =
-			"Settings (berth.yaml), themes and team files (of berth or MassGen, whose keys that "
-			"mean nothing here are counted) are told apart by what is in them.  Every error that "
+			"Settings (berth.yaml), themes, benchmark suites and team files (of berth or MassGen, "
+			"whose keys that mean nothing here are counted) are told apart by what is in them.  Every error that "
 			"can be found is printed with file, line and column, what was found, what was "
 			"expected and the closest known key.  For a team file it says what each definition "
 			"becomes: image, user, mounts, limits, network, isolation, and what is loosened and "

@@ -38,6 +38,8 @@ static const struct cli_option bench_run_options[] = {
 	{0},
 };
 
+static const struct cli_option bench_check_options[] = {JSON, {0}};
+
 static const struct cli_option bench_compare_options[] = {
 	THRESHOLD_OPTION,
 	ANY_MACHINE,
@@ -80,6 +82,8 @@ static const struct cli_command bench_verbs[] = {
 			 "was slower, or raised an alert; missed targets are reported "
 			 "only.  " RUN_WORDS,
 		.options = bench_run_options, .schema = "berth.bench_run/1"},
+	{"check", "FILE", 1, 1, BENCH(bench_check), .help = "check a suite file, run nothing",
+		.options = bench_check_options, .schema = "berth.config_check/1"},
 	{"compare", "BASELINE [RUN]", 1, 2, BENCH(bench_compare),
 		.help = "compare a run (default: the newest) with another",
 		.about = "Exits with 1 on a regression.  " RUN_WORDS,

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/check.h>
 #include <berth/mem.h>
+#include <berth/plan.h>
 #include <berth/settings.h>
 #include <berth/team.h>
 #include <berth/text.h>
@@ -17,12 +19,16 @@
 #include "terminal/terminal.h"
 #include "views/list.h"
 
-static void add_finding(void *ctx, const struct err *e)
+/* With the place of the setting. */
+static void add_at(struct findings *f, const struct settings *s, const char *key, struct err *e)
 {
-	struct findings *f = ctx;
+	const struct node *n = node_get(s->source.root, key);
+	struct err placed = ERR_INIT;
 
-	f->problem = mem_grow(f->problem, &f->cap, f->n + 1, sizeof *f->problem);
-	f->problem[f->n++] = *e;
+	if (n)
+		node_err(&s->source, n, &placed, "%s", e->msg);
+	findings_add(f, n ? &placed : e);
+	*e = (struct err)ERR_INIT;
 }
 
 static void check_settings(struct config *c, struct findings *f)
@@ -33,18 +39,17 @@ static void check_settings(struct config *c, struct findings *f)
 	struct table table;
 	struct err e = ERR_INIT;
 
-	if (settings_from(c, &s, &e) < 0) {
-		add_finding(f, &e);
-		return;
-	}
+	settings_check(c, &s, findings_add, f);
 	keymap_defaults(&keys);
-	keymap_apply(&keys, &s.source, s.keys, add_finding, f);
+	keymap_apply(&keys, &s.source, s.keys, findings_add, f);
 	table_init(&table, container_columns, container_ncolumns, NULL);
-	if (table_set(&table, s.columns.item, s.columns.n, s.sort, &e) < 0)
-		add_finding(f, &e);
+	if (table_set(&table, s.columns.item, s.columns.n, NULL, &e) < 0)
+		add_at(f, &s, "columns", &e);
+	if (table_set(&table, NULL, 0, s.sort, &e) < 0)
+		add_at(f, &s, "sort", &e);
 	table_release(&table);
 	if (strcmp(s.theme, "auto") != 0 && theme_load(s.theme, &t, &e) < 0)
-		add_finding(f, &e);
+		add_at(f, &s, "theme", &e);
 	settings_release(&s);
 }
 
@@ -54,13 +59,13 @@ static void check_theme(struct config *c, struct findings *f)
 	struct theme t;
 
 	if (theme_parse(c, &t, &e) < 0)
-		add_finding(f, &e);
+		findings_add(f, &e);
 }
 
 /* Read again by the team's own reader, which also looks at who may write the file. */
 static void check_team_file(struct config *c, struct findings *f)
 {
-	struct team_found all = {add_finding, f, 0};
+	struct team_found all = {findings_add, f, 0};
 	char cwd[PATH_MAX];
 
 	if (!getcwd(cwd, sizeof cwd))
@@ -83,7 +88,7 @@ static void check_team_file(struct config *c, struct findings *f)
 				continue;
 			err_set(&e, ERR_CONFIG, "%s:%d:%d: %s", c->file, f->plan[i].at.line,
 				f->plan[i].at.column, f->plan[i].notes[k].text);
-			add_finding(f, &e);
+			findings_add(f, &e);
 		}
 }
 
@@ -97,26 +102,65 @@ static const struct {
 	{"custom_tools", "a team file", check_team_file},
 	{"colours", "a theme", check_theme},
 	{"styles", "a theme", check_theme},
-	{"benchmarks", "a benchmark suite", NULL},
 	{"", "settings", check_settings},
 };
 
-static int conclude_check(const struct cli *cli, struct findings *f, const char *file)
+/* Has this map a key of berth.yaml, or a misspelt one?  An empty file sets nothing. */
+static bool is_settings_file(const struct node *root)
 {
-	char shown[256];
-	int worst = f->n ? 2 : 0, printed;
+	const char *names[64];
+	char mem[64][32];
+	size_t n = 0;
 
-	if (cli_flag(cli, "json")) {
-		printed = findings_json(f, file);
-		return worst ? worst : printed;
+	for (const struct setting *t = setting_table; t->name; t++) {
+		size_t len = strcspn(t->name, ".");
+
+		if (n && !strncmp(names[n - 1], t->name, len) && !names[n - 1][len])
+			continue;
+		snprintf(mem[n], sizeof mem[n], "%.*s", (int)len, t->name);
+		names[n] = mem[n];
+		n++;
+		CHECK(n < COUNT(names));
 	}
-	for (size_t i = 0; i < f->n; i++)
-		cli_fail(&f->problem[i]);
-	if (f->has_team)
-		findings_print(f, cli_flag(cli, "verbose"));
-	if (!worst)
-		printf("%s: %s, nothing wrong\n", text_clean(shown, sizeof shown, file), f->kind);
-	return worst ? worst : cli_finish();
+	names[n] = NULL;
+	for (size_t i = 0; i < root->n; i++)
+		if (nearest_word(root->child[i]->key, names))
+			return true;
+	return !root->n;
+}
+
+static void check_part(struct config *c, struct findings *f)
+{
+	const struct node *n = c->root->child[0];
+	struct err e = ERR_INIT;
+	char shown[64];
+
+	text_clean(shown, sizeof shown, n->key);
+	f->kind = massgen_has_key(n->key) ? "a part of a MassGen file" : "unknown";
+	err_set(&e, ERR_CONFIG,
+		massgen_has_key(n->key)
+			? "%s:%d:%d: \"%s\" is a key of MassGen's, but only a part of its file: without "
+			  "agent: or agents: there is nothing to run."
+			: "%s:%d:%d: \"%s\" is a key of neither a team file, berth.yaml, a theme nor a "
+			  "benchmark suite: what this file is for is unknown.",
+		c->file, n->key_line, n->key_column, shown);
+	findings_add(f, &e);
+}
+
+/* The program that measures knows which tests there are. */
+static int check_suite(const struct cli *cli, const char *file, struct err *e)
+{
+	char *argv[7], **to = argv;
+
+	*to++ = (char *)(uintptr_t) "berth";
+	*to++ = (char *)(uintptr_t) "bench";
+	*to++ = (char *)(uintptr_t) "check";
+	if (cli_flag(cli, "json"))
+		*to++ = (char *)(uintptr_t) "--json";
+	*to++ = (char *)(uintptr_t) "--";
+	*to++ = (char *)(uintptr_t)file;
+	*to = NULL;
+	return cli_become("berth-bench", argv, e);
 }
 
 int cli_config_check(const struct cli *cli, const struct settings *unused, struct err *e)
@@ -133,21 +177,21 @@ int cli_config_check(const struct cli *cli, const struct settings *unused, struc
 	arena_init(&f.mem, 4096);
 	if (config_read(file, &c, &why) < 0) {
 		f.kind = "unknown";
-		add_finding(&f, &why);
+		findings_add(&f, &why);
+	} else if (node_get(c.root, "benchmarks")) {
+		f.kind = "a benchmark suite";
+		check_suite(cli, file, &why);
+		findings_add(&f, &why);
 	} else {
 		while (*kinds[k].key && !node_get(c.root, kinds[k].key))
 			k++;
 		f.kind = kinds[k].kind;
-		if (kinds[k].check) {
+		if (*kinds[k].key || is_settings_file(c.root))
 			kinds[k].check(&c, &f);
-		} else {
-			err_set(&why, ERR_USAGE,
-				"%s is %s: it is valid YAML, and `berth bench run` checks the rest.",
-				file, f.kind);
-			add_finding(&f, &why);
-		}
+		else
+			check_part(&c, &f);
 	}
-	rc = conclude_check(cli, &f, file);
+	rc = findings_conclude(cli, &f, file);
 	config_release(&c);
 	if (f.has_team)
 		team_release(&f.team);

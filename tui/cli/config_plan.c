@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include <berth/format.h>
+#include <berth/mem.h>
+#include <berth/plan.h>
 #include <berth/text.h>
 #include <berth/jsonw.h>
 
@@ -287,4 +289,30 @@ int findings_json(const struct findings *f, const char *file)
 	jsonw_end(&j);
 	jsonw_end(&j);
 	return jsonw_print(&j);
+}
+
+void findings_add(void *findings, const struct err *e)
+{
+	struct findings *f = findings;
+
+	f->problem = mem_grow(f->problem, &f->cap, f->n + 1, sizeof *f->problem);
+	f->problem[f->n++] = *e;
+}
+
+int findings_conclude(const struct cli *cli, const struct findings *f, const char *file)
+{
+	char shown[256];
+	int worst = f->n ? 2 : 0, printed;
+
+	if (cli_flag(cli, "json")) {
+		printed = findings_json(f, file);
+		return worst ? worst : printed;
+	}
+	for (size_t i = 0; i < f->n; i++)
+		cli_fail(&f->problem[i]);
+	if (f->has_team)
+		findings_print(f, cli_flag(cli, "verbose"));
+	if (!worst)
+		printf("%s: %s, nothing wrong\n", text_clean(shown, sizeof shown, file), f->kind);
+	return worst ? worst : cli_finish();
 }
