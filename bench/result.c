@@ -294,5 +294,5 @@ int results_exit(const struct results *r)
 {
 	struct tally t = results_tally(r);
 
-	return t.failed || t.slower || t.alerts;
+	return t.failed || t.slower || t.alerts || !t.ok;
 }

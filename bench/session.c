@@ -43,7 +43,7 @@ struct session {
 	struct board *board;
 	struct job *job;
 	size_t index; /* of the case that runs */
-	uint64_t samples_told;
+	uint64_t total, samples_told;
 	size_t counted; /* the series of a measurement whose values are counted */
 	bool once_more; /* it is measured again: those samples are no part of the job */
 	int64_t painted_ns;
@@ -168,7 +168,10 @@ static int run_case(struct session *s, const struct planned *k, struct err *e)
 		history_case_release(&c);
 		return err_set(e, ERR_CANCELLED, "cancelled");
 	}
-	job_add(s->job, all - s->samples_told, 0, !strcmp(c.state, "failed"));
+	if (strcmp(c.state, "not_run") != 0)
+		job_add(s->job, all - s->samples_told, 0, !strcmp(c.state, "failed"));
+	else
+		job_total(s->job, s->total -= all - s->samples_told, 0);
 	if (s->history && history_add_case(s->history, s->results.run.id, &c, e) < 0) {
 		history_case_release(&c);
 		return -1;
@@ -390,13 +393,11 @@ static int find_baseline(struct session *s, const struct cli *c, struct err *e)
 	}
 	if (asked || why.kind != ERR_NOT_FOUND)
 		return err_copy(e, &why);
-	if (s->plan.compare_to && !*h->release)
-		snprintf(h->release, sizeof h->release, "%.60s", word);
 	if (s->plan.compare_to)
 		snprintf(say, sizeof say,
-			"There are no figures of %.60s of a machine like this yet: this run is recorded as "
-			"the first, as %s.",
-			word, h->release);
+			"There are no figures of %.60s of a machine like this yet: this run is compared with "
+			"nothing.",
+			word);
 	else
 		snprintf(say, sizeof say,
 			"There is no release before %s in the history: it is recorded as the first.",
@@ -417,11 +418,10 @@ static void handle_signals(void)
 static void open_job(struct session *s)
 {
 	char user[USER_NAME_MAX];
-	uint64_t total = 0;
 	char name[JOB_TEXT_MAX];
 
 	for (size_t i = 0; i < s->plan.n; i++)
-		total += (uint64_t)case_samples(s->plan.items[i].what, &s->options);
+		s->total += (uint64_t)case_samples(s->plan.items[i].what, &s->options);
 	if (s->plan.n == 1)
 		snprintf(name, sizeof name, "bench %s/%s", s->plan.items[0].suite->name,
 			s->plan.items[0].what->name);
@@ -430,7 +430,7 @@ static void open_job(struct session *s)
 			s->plan.n);
 	s->board = board_open("bench", NULL);
 	s->job = job_new(s->board, name, user_name(geteuid(), user), "samples", true);
-	job_total(s->job, total, 0);
+	job_total(s->job, s->total, 0);
 }
 
 /* One line of a narrow screen: what there is none of is not said. */
@@ -454,20 +454,20 @@ static void finish_session(struct session *s, int rc, struct err *e)
 	struct history_run *h = &s->results.run;
 	struct load whole = load_since(&s->whole);
 	struct tally t = results_tally(&s->results);
-	bool stop = rc < 0 && e->kind == ERR_CANCELLED;
+	bool stop = rc < 0 && e->kind == ERR_CANCELLED, failed = rc < 0 || !t.ok;
 	char text[JOB_TEXT_MAX];
 
 	h->ended_ms = clock_wall_ms();
 	h->load_end = load_average();
 	h->others_percent = whole.others_percent;
 	h->steal_percent = whole.steal_percent;
-	snprintf(h->state, sizeof h->state, "%s", stop ? "cancelled" : rc < 0 ? "failed" : "done");
+	snprintf(h->state, sizeof h->state, "%s", stop ? "cancelled" : failed ? "failed" : "done");
 	if (s->history && h->id && history_end(s->history, h, rc < 0 ? NULL : e) < 0 && rc == 0)
 		snprintf(h->state, sizeof h->state, "failed");
 	say_tally(text, sizeof text, &t);
 	job_end(s->job,
 		stop                         ? JOB_CANCELLED
-			: rc < 0 || t.failed ? JOB_FAILED
+			: failed || t.failed ? JOB_FAILED
 					     : JOB_DONE,
 		rc < 0 && !stop ? e->msg : text);
 	board_close(s->board);
@@ -556,7 +556,8 @@ int bench_run_command(const struct cli *c, const struct settings *unused, struct
 		if (rc == 0) {
 			rc = run_planned(&s, c, e);
 			if (rc > 0)
-				err_set(&failed, ERR_FAILED, "a case failed or was slower");
+				err_set(&failed, ERR_FAILED,
+					"a case failed or was slower, or nothing was measured");
 			record_end(&recording, rc < 0 ? e : rc ? &failed : NULL);
 		}
 	}

@@ -1,4 +1,5 @@
 /* known.c - the shipped images by name, and the command that makes an image present. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,13 @@ const struct image_shipped *images_shipped_named(const char *name)
 	return NULL;
 }
 
+static bool has_tag(const char *reference, const char *tag)
+{
+	const char *colon = strrchr(reference, ':');
+
+	return colon && !strcmp(colon + 1, tag);
+}
+
 void images_remedy(const char *reference, char *buf, size_t cap)
 {
 	for (const struct image_shipped *s = images_shipped; s->name; s++)
@@ -38,6 +46,13 @@ void images_remedy(const char *reference, char *buf, size_t cap)
 			"it here",
 			reference, reference,
 			strstr(reference, "runtime-sudo") ? "runtime-sudo" : "runtime");
+	else if (!strncmp(reference, "localhost/", 10) || has_tag(reference, "local"))
+		snprintf(buf, cap,
+			"no registry has it: `berth image build --tag %s DIR` makes it from the Dockerfile in DIR",
+			reference);
 	else
-		snprintf(buf, cap, "`berth image pull %s` fetches it", reference);
+		snprintf(buf, cap,
+			"`berth image pull %s` fetches it if a registry has it, else `berth image build --tag %s "
+			"DIR` makes it",
+			reference, reference);
 }

@@ -69,8 +69,10 @@ expect 'a file that is not there' 1 'berth: *missing.yaml*' "${B[@]}" run missin
 
 # The very example of the requirements, with the first baseline of its kind; then against it.
 suite example.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_parallel\n      file_count: [10, 50, 100]\n      repetitions: 10\n    - test: write_files_batch\nreport: {format: markdown, compare_to: v0.1.14, threshold: 0.95}'
-expect 'the example: recorded as the first' 0 '*no figures of v0.1.14*recorded as the first*read_files_parallel-warm-100*write_files_batch-10*report: */out/report.md*' \
+expect 'the example: compared with nothing' 0 '*no figures of v0.1.14*compared with nothing*read_files_parallel-warm-100*write_files_batch-10*report: */out/report.md*' \
 	"${B[@]}" run --samples 2 example.yaml --out out
+expect 'and it is not filed as that release' 1 '' bash -c '"$@" | grep v0.1.14' - "${B[@]}" list --runs
+"${B[@]}" run --samples 2 --release v0.1.14 example.yaml >/dev/null 2>&1
 suite short.yaml 'benchmarks:\n  file_operations:\n    - test: read_files_parallel\n      file_count: 10\nreport: {format: markdown, compare_to: v0.1.14}'
 expect 'the example: compared with it' 0 '*as fast as v0.1.14*against v0.1.14:*' \
 	bash -c '"$@"; [ $? -le 1 ]' - "${B[@]}" run --samples 3 short.yaml --out out
@@ -90,7 +92,7 @@ expect 'an exit code fails the case' 1 '*FAILED: no: it exited with 3*' "${B[@]}
 own '{cat: [cat, own.txt], slow: sleep 100 & sleep 100}' 'timeout: 1'
 expect 'a time-out fails the case' 1 '*FAILED: slow: it was ended*' "${B[@]}" run own.yaml
 own '{cat: [cat, own.txt], gone: [no-such-program-here, x]}' 'check: exit'
-expect 'a missing program is not run, and not passed' 0 '*not run: no-such-program-here*0 cases measured, 0 failed, 1 not run*' "${B[@]}" run own.yaml
+expect 'a missing program is not run, and not passed' 1 '*not run: no-such-program-here*0 cases measured, 0 failed, 1 not run*' "${B[@]}" run own.yaml
 
 # The person's own folder: listed, run by name, and from the console; files elsewhere by their path.
 export XDG_CONFIG_HOME=$TMPDIR/config

@@ -238,6 +238,9 @@ static void test_shipped_images(void **state)
 	(void)state;
 	expect_remedy("berth/python:local", "`berth image build python`");
 	expect_remedy("python:3", "`berth image pull python:3`");
+	expect_remedy("box:1", "if a registry has it");
+	expect_remedy("mine:local", "no registry has it");
+	expect_remedy("localhost/mine:2", "`berth image build --tag localhost/mine:2 DIR`");
 	expect_remedy("massgen/mcp-runtime:latest",
 		"image build --tag massgen/mcp-runtime:latest runtime`");
 	expect_remedy("ghcr.io/massgen/mcp-runtime-sudo:latest", " runtime-sudo`");

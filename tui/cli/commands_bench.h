@@ -74,13 +74,14 @@ static const struct cli_command bench_verbs[] = {
 		.schema = "berth.bench_list/1 or berth.bench_runs/1"},
 	{"run", "[SUITE[/CASE]|FILE ...]", 0, -1, BENCH(bench_run_command),
 		.help = "measure, compare, record, report",
-		.about = "Without operands every suite.  FILE is a suite file "
-			 "(configs/bench.yaml is one).  Arms of a case run interleaved, "
-			 "results are checked in every sample.  What looks slower than "
-			 "the run it is compared with is measured once more before it "
-			 "is called slower.  Exits with 1 when a case failed its check, "
-			 "was slower, or raised an alert; missed targets are reported "
-			 "only.  " RUN_WORDS,
+		.about =
+			"Without operands every suite.  FILE is a suite file "
+			"(configs/bench.yaml is one).  Arms of a case run interleaved, "
+			"results are checked in every sample.  What looks slower than "
+			"the run it is compared with is measured once more before it "
+			"is called slower.  Exits with 1 when a case failed its check, "
+			"was slower, or raised an alert, or when nothing was measured; missed targets are reported "
+			"only.  " RUN_WORDS,
 		.options = bench_run_options, .schema = "berth.bench_run/1"},
 	{"check", "FILE", 1, 1, BENCH(bench_check), .help = "check a suite file, run nothing",
 		.options = bench_check_options, .schema = "berth.config_check/1"},

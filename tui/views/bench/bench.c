@@ -136,6 +136,7 @@ static void tell_end(struct view *v, const char *sentence)
 	struct bench *s = v->state;
 
 	s->ended = s->followed = false;
+	live_end_cases(&s->run);
 	if (*sentence)
 		app_say(v->app, s->code ? ROLE_WARN : ROLE_DIM, "%s", sentence);
 	else
@@ -239,11 +240,14 @@ static void progress_line(
 	const struct job_info *j = job_of_run(s, snap);
 	double fraction = s->run.samples ? (double)s->run.done / (double)s->run.samples : 0;
 	int x = a.x + 1, bar = a.w >= 100 ? 30 : a.w / 4;
-	size_t done = 0;
+	size_t done = 0, not_run = 0;
 	char left[FORMAT_MAX], text[300];
 
 	for (size_t i = 0; i < s->run.ncases; i++)
-		done += s->run.cases[i].state >= LIVE_OK;
+		if (s->run.cases[i].state == LIVE_NOT_RUN)
+			not_run++;
+		else
+			done += s->run.cases[i].state >= LIVE_OK;
 	if (!s->run.cases) {
 		canvas_clip(c, x, a.y, a.w - 1,
 			s->process.pid || s->starting ? STYLE(BUSY) : STYLE(DIM),
@@ -269,6 +273,8 @@ static void progress_line(
 	x += canvas_printf(c, x, a.y, 6, STYLE(STRONG), "%.0f %%", 100 * fraction);
 	x += canvas_printf(
 		c, x, a.y, a.x + a.w - x, STYLE(TEXT), "  %zu of %zu cases", done, s->run.ncases);
+	if (not_run)
+		x += canvas_printf(c, x, a.y, a.x + a.w - x, STYLE(WARN), ", %zu not run", not_run);
 	if (j && j->eta_ms >= 0)
 		x += canvas_printf(c, x, a.y, a.x + a.w - x, STYLE(TEXT), "  %s left",
 			format_span(left, (j->eta_ms + 999) / 1000));

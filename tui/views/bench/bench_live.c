@@ -134,8 +134,31 @@ static void take_state(struct live_run *r, struct live_case *c, const struct fie
 		: !strcmp(word, "failed") ? LIVE_FAILED
 					  : LIVE_NOT_RUN;
 	copy_field(f, 3, c->text, sizeof c->text);
+	/* The samples of a case that was not run are neither done nor to be done. */
+	if (c->state == LIVE_NOT_RUN) {
+		long left = c->samples - c->done;
+
+		r->samples -= left < r->samples ? left : r->samples;
+		c->samples = c->done;
+	}
 	r->done += c->samples - c->done;
 	c->done = c->samples;
+}
+
+void live_end_cases(struct live_run *r)
+{
+	for (size_t i = 0; i < r->ncases; i++) {
+		struct live_case *c = &r->cases[i];
+
+		if (c->state >= LIVE_OK)
+			continue;
+		snprintf(c->text, sizeof c->text, "%s",
+			c->state == LIVE_WAITS ? "The run ended before its turn."
+				: strcmp(r->ended, "cancelled")
+				? "The run ended while it was measured."
+				: "Cancelled while it was measured.");
+		c->state = LIVE_NOT_RUN;
+	}
 }
 
 static void take_live_line(struct live_run *r, char *line)
@@ -171,6 +194,7 @@ static void take_live_line(struct live_run *r, char *line)
 		snprintf(r->ended, sizeof r->ended, "%s",
 			*field_at(&f, 1) ? field_at(&f, 1) : "done");
 		copy_field(&f, 2, r->ended_text, sizeof r->ended_text);
+		live_end_cases(r);
 	} else if (!c) {
 		return;
 	} else if (!strcmp(what, "begin")) {

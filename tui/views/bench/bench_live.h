@@ -78,6 +78,8 @@ struct live_run {
 void live_release(struct live_run *r);
 /* What was written since. */
 void live_take(struct live_run *r, const char *bytes, size_t n);
+/* The run has ended: what it did not come to, or was at, was not run. */
+void live_end_cases(struct live_run *r);
 
 /* A value in the unit of its case. */
 const char *live_value(char *buf, size_t cap, const char *unit, double v);
