@@ -137,6 +137,33 @@ check 'move out' says 4 '*leads out*' "$BERTH" files move --root root moved ../s
 check 'delete a directory' says 4 '*recursive*' "$BERTH" files delete --root root moved
 check 'delete -r' json delete '*"schema": "berth.files_delete/1"*"files": 1*' "$BERTH" files delete --root root --json -r moved
 check 'it is gone' test ! -e root/moved
+# Without --root, operands are those of any program: below here, above, absolute, through a link; what was not to be reached stays.
+mkdir -p far/deep && printf 'far\n' >far/deep/f && ln -s "$PWD/far" root/far
+here=$PWD
+check 'copy to and from absolute paths' says 0 '' "$BERTH" files copy "$here/far/deep/f" "$here/root/f1"
+check 'from above' bash -c 'cd root && "$0" files copy ../far/deep/f f2 && cmp f1 f2' "$BERTH"
+check 'into a directory that is above' bash -c 'cd root/sub && "$0" files copy ../f1 ../../far/f3 && cmp ../f1 ../../far/f3' "$BERTH"
+check 'a failure names both' says 1 "berth: copying $here/nothing to there: *nothing: it does not exist*" "$BERTH" files copy "$here/nothing" there
+check 'read from above' bash -c 'cd root && [ "$("$0" files read ../far/f3)" = far ]' "$BERTH"
+check 'read through a link that leads elsewhere' says 0 far "$BERTH" files read root/far/f3
+check 'write an absolute path' bash -c 'echo w | "$0" files write "$1/far/new/w" --parents && [ "$(cat far/new/w)" = w ]' "$BERTH" "$here"
+check 'write far from each other' bash -c '"$0" files write --from from a && cd root && echo up | "$0" files write ../far/up && [ "$(cat ../far/up)" = up ]' "$BERTH"
+check 'move' bash -c 'cd root && "$0" files move ../far/up "$1/root/up" && [ "$(cat up)" = up -a ! -e ../far/up ]' "$BERTH" "$here"
+check 'scan from above' bash -c 'cd root && [ "$("$0" files scan --sort ../far | tail -n 1)" = ../far/new/w ]' "$BERTH"
+check 'search one file' says 0 "$here/far/f3:1:far" "$BERTH" files search far "$here/far/f3"
+check 'search from above' bash -c 'cd root && [ "$("$0" files search far ../far/deep)" = ../far/deep/f:1:far ]' "$BERTH"
+check 'transform' bash -c 'cd root && "$0" files transform --apply far near ../far/f3 && [ "$(cat ../far/f3)" = near ]' "$BERTH"
+check 'delete here and there' bash -c 'cd root && "$0" files delete f2 ../far/f3 "$1/root/f1" && ! ls f1 f2 ../far/f3' "$BERTH" "$here"
+check 'a link is deleted, not what it leads to' says 0 '' "$BERTH" files delete -r "$here/root/far"
+check 'that is there' test -e far/deep/f -a ! -e root/far
+for path in "$here/far/.." .. . "$here/far/." ''; do
+	check "delete -r '$path' is refused" bash -c 'cd far && ! "$0" files delete -r "$1" && [ -e deep/f ]' "$BERTH" "$path"
+done
+check 'the root confines: an absolute path to write' says 4 '*absolute path*' bash -c 'echo x | "$0" files write --root root "$PWD/far/x"' "$BERTH"
+check 'and to copy to' says 4 '*absolute path*' "$BERTH" files copy --root root a "$here/far/x"
+check 'and what is above' says 4 '*leads outside*' "$BERTH" files delete --root root ../far/deep/f
+check 'no stage is left' bash -c '! find . -name ".berth*" | grep .'
+rm -r far
 check 'nothing outside was touched' grep -qx SECRET outside/secret
 check 'read-only' says 4 '*--read-only*' "$BERTH" --read-only files delete --root root a
 check 'an invalid number' says 2 '*takes a number*' "$BERTH" files scan --depth x root

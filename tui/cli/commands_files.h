@@ -4,10 +4,9 @@
 
 #include "cli/cli.h"
 
-#define ROOT                                                                                        \
-	{                                                                                           \
-		0, "root", "DIR",                                                                   \
-			"root directory: paths are relative to it and cannot leave it (default: .)" \
+#define ROOT                                                                                 \
+	{                                                                                    \
+		0, "root", "DIR", "paths are relative to this directory and cannot leave it" \
 	}
 #define FILTERS                                                                                 \
 	{'g', "glob", "PATTERN",                                                                \

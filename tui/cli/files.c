@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,26 +119,150 @@ int files_cli_promise(const struct cli *c, enum files_promise *ret, struct err *
 	return 0;
 }
 
+/* Where a path is: links above its last name followed, with `through` that one, too.  Of what is not there yet the
+ * end stays as it is. */
+static char *place_of(const char *path, bool through)
+{
+	AUTO_FREE char *copy = xstrdup(path);
+	size_t cut = strlen(copy);
+
+	while (cut > 1 && copy[cut - 1] == '/')
+		copy[--cut] = '\0';
+	while (!through && cut && copy[cut - 1] != '/')
+		cut--;
+	for (;;) {
+		AUTO_FREE char *above = cut ? xstrndup(copy, cut) : xstrdup(".");
+		AUTO_FREE char *real = realpath(above, NULL);
+		const char *rest = copy + cut + strspn(copy + cut, "/");
+
+		if (real && !*rest)
+			return STEAL(real);
+		if (real)
+			return xasprintf("%s/%s", real[1] ? real : "", rest);
+		if (!cut)
+			return xstrdup(path);
+		while (cut && copy[cut - 1] == '/')
+			cut--;
+		while (cut && copy[cut - 1] != '/')
+			cut--;
+	}
+}
+
+/* What is left of `path` below `dir`; NULL: it is not below it. */
+static const char *below(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	if (!dir[1])
+		return *path == '/' && path[1] ? path + 1 : NULL;
+	return !strncmp(dir, path, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
+}
+
+/* Whether what is `rest` below here was named so, without a link on the way. */
+static bool is_in_sight(const char *rest, const char *path)
+{
+	while (!strncmp(path, "./", 2))
+		path += 2 + strspn(path + 2, "/");
+	return rest && !strcmp(rest, path);
+}
+
+/* The directory above. */
+static void go_up(char *dir)
+{
+	char *slash = strrchr(dir, '/');
+
+	slash[slash == dir] = '\0';
+}
+
+static struct files_root *open_named_root(struct files_cli *x, const char *root, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct files_root *r = files_root_open(x->files, root, &why);
+
+	/* A command line that names no directory is wrong; that a search found nothing is another answer. */
+	if (why.kind == ERR_NOT_FOUND)
+		why.kind = ERR_USAGE;
+	if (!r)
+		err_copy(e, &why);
+	return r;
+}
+
+struct files_root *files_cli_near(struct files_cli *x, const char **path, size_t n, bool through,
+	const char **ret_near, struct err *e)
+{
+	const char *root = cli_value(x->c, "root"), **place;
+	AUTO_FREE char *here = getcwd(NULL, 0);
+	bool inside = true, named = true;
+	char *dir;
+
+	if (ret_near)
+		*ret_near = NULL;
+	if (root || !here)
+		return open_named_root(x, root ? root : ".", e);
+	place = arena_array(&x->mem, n, sizeof *place);
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *at = place_of(path[i], through);
+
+		place[i] = arena_strdup(&x->mem, at);
+		named = named && *path[i] && *at == '/';
+		inside = inside && is_in_sight(below(here, at), path[i]);
+	}
+	/* An empty one is for the library to refuse. */
+	if (inside || !named)
+		return open_named_root(x, ".", e);
+	dir = arena_strdup(&x->mem, place[0]);
+	go_up(dir);
+	for (size_t i = 0; i < n; i++)
+		while (dir[1] && (!below(dir, place[i]) || access(dir, F_OK) < 0))
+			go_up(dir);
+	for (size_t i = 0; i < n; i++) {
+		const char *rest = below(dir, place[i]);
+
+		path[i] = rest ? rest : ".";
+	}
+	if (ret_near)
+		*ret_near = dir;
+	return open_named_root(x, dir, e);
+}
+
+/* A start that the working directory does not hold is its own root; of a file that is its directory. */
+static void choose_start(struct files_cli *x, const char **root)
+{
+	AUTO_FREE char *here = getcwd(NULL, 0), *real = realpath(x->start, NULL);
+	char *dir, *slash;
+	struct stat st;
+
+	if (!real || !here || (*x->start != '/' && (!strcmp(real, here) || below(here, real))))
+		return;
+	*root = x->prefix = x->start;
+	if (stat(real, &st) == 0 && S_ISDIR(st.st_mode)) {
+		x->start = "";
+		return;
+	}
+	dir = arena_strdup(&x->mem, x->start);
+	slash = strrchr(dir, '/');
+	x->start = slash ? x->start + (slash - dir) + 1 : x->start;
+	if (slash)
+		slash[slash == dir] = '\0';
+	*root = x->prefix = slash ? dir : ".";
+}
+
 int files_cli_root(struct files_cli *x, const char *start, struct err *e)
 {
 	const char *root = cli_value(x->c, "root");
-	struct err why = ERR_INIT;
 
 	x->prefix = "";
 	x->start = start ? start : "";
-	/* An absolute start without a root is its own root. */
+	if (!root && *x->start)
+		choose_start(x, &root);
+	/* It is not there: that is said of the path as it was given. */
 	if (!root && *x->start == '/') {
 		root = x->start;
 		x->prefix = x->start;
 		x->start = "";
 	}
-	x->root = files_root_open(x->files, root ? root : ".", &why);
-	if (x->root)
-		return 0;
-	/* A command line that names no directory is wrong; that a search found nothing is another answer. */
-	if (why.kind == ERR_NOT_FOUND)
-		why.kind = ERR_USAGE;
-	return err_copy(e, &why);
+	x->root = open_named_root(x, root ? root : ".", e);
+	return x->root ? 0 : -1;
 }
 
 static void print_neutral(const char *s, size_t n)
@@ -276,6 +401,7 @@ int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, stru
 	by.program = program;
 	describe_files_call(c, deed, cwd, kv, &operands, &r);
 	arena_init(&mem, 1024);
+	arena_init(&x.mem, 1024);
 	if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
 		rc = -1;
 	} else {
@@ -293,6 +419,7 @@ int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, stru
 			err_copy(e, &why);
 	}
 	recorder_settle(&by);
+	arena_release(&x.mem);
 	arena_release(&mem);
 	return rc < 0 ? -1 : cli_finish() ? 1 : rc;
 }

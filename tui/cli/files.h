@@ -2,6 +2,7 @@
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
+#include <berth/arena.h>
 #include <berth/deed.h>
 #include <berth/files.h>
 #include <berth/jsonw.h>
@@ -14,7 +15,8 @@ struct files_cli {
 	struct files *files;
 	struct files_root *root;
 	const char *start;  /* of a tree, below the root */
-	const char *prefix; /* what to print before paths: the start, where that was absolute */
+	const char *prefix; /* what to print before paths: the start, where that is its own root */
+	struct arena mem;   /* of the paths that were changed */
 	bool json, terminal;
 };
 
@@ -23,8 +25,14 @@ struct files_cli {
 typedef int files_verb_fn(struct files_cli *x, struct err *e);
 int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, struct err *e);
 
-/* Open the root; `start` is the operand that names a tree, or NULL. */
+/* Open the root; `start` is the operand that names a tree or file, or NULL.  Without --root what the working directory
+ * does not hold is looked at where it is. */
 int files_cli_root(struct files_cli *x, const char *start, struct err *e);
+/* The root of operands: --root's, which confines them; else the working directory, or where one of them is not in it the
+ * nearest that holds all of them, and they become relative to that.  `through`: also a link that is named is followed.
+ * *ret_near, if wanted: that directory, or NULL for one that was given.  The caller closes it. */
+struct files_root *files_cli_near(struct files_cli *x, const char **path, size_t n, bool through,
+	const char **ret_near, struct err *e);
 
 /* Options.  The number of an option that is not given is `otherwise`. */
 int files_cli_number(

@@ -107,31 +107,6 @@ static void json_got(struct jsonw *j, const char *path, const struct files_got *
 	jsonw_end(j);
 }
 
-/* An absolute path without --root is read where it is, links on the way followed as by any program.  The
- * paths below / are kept in `places`. */
-static int open_read_root(
-	struct files_cli *x, struct files_want *want, size_t n, struct str *places, struct err *e)
-{
-	AUTO_FREE size_t *at = xcalloc(n, sizeof *at);
-	bool absolute = false;
-
-	for (size_t i = 0; i < n; i++)
-		absolute |= *want[i].path == '/';
-	if (!absolute || cli_value(x->c, "root"))
-		return files_cli_root(x, NULL, e);
-	for (size_t i = 0; i < n; i++) {
-		AUTO_FREE char *real = realpath(want[i].path, NULL);
-		const char *path = real ? real : want[i].path;
-
-		at[i] = places->len;
-		str_add(places, path + (*path == '/'), strlen(path + (*path == '/')) + 1);
-	}
-	for (size_t i = 0; i < n; i++)
-		want[i].path = places->s + at[i];
-	x->root = files_root_open(x->files, "/", e);
-	return x->root ? 0 : -1;
-}
-
 /* What part of each file is wanted. */
 static int read_part_options(const struct cli *c, struct files_want *w, struct err *e)
 {
@@ -198,7 +173,7 @@ static int print_contents(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct files_want *want = xcalloc(n, sizeof *want);
-	AUTO_STR struct str places = STR_INIT;
+	AUTO_FREE const char **path = xcalloc(n, sizeof *path);
 	struct files_read_options o = {.hash = cli_flag(x->c, "hash")};
 	struct files_reading *r;
 	struct jsonw j;
@@ -207,12 +182,15 @@ static int print_contents(struct files_cli *x, struct err *e)
 	if (files_cli_number(x->c, "max-bytes", 0, &o.max_file_bytes, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		want[i].path = want[i].named = x->c->argv[i];
+		path[i] = want[i].named = x->c->argv[i];
 		if (read_part_options(x->c, &want[i], e) < 0)
 			return -1;
 	}
-	if (open_read_root(x, want, n, &places, e) < 0)
+	x->root = files_cli_near(x, path, n, true, NULL, e);
+	if (!x->root)
 		return -1;
+	for (size_t i = 0; i < n; i++)
+		want[i].path = path[i];
 	files_cli_progress(x);
 	if (files_read(x->files, x->root, want, n, &o, &r, e) < 0)
 		return -1;
@@ -269,7 +247,7 @@ static int read_new_contents(struct files_cli *x, struct files_put *puts, size_t
 		return 0;
 	}
 	for (size_t i = 0; i < n; i++)
-		want[i].path = puts[i].path;
+		want[i].path = x->c->argv[i];
 	dir = files_root_open(x->files, from, e);
 	if (!dir)
 		return -1;
@@ -289,8 +267,7 @@ static int read_new_contents(struct files_cli *x, struct files_put *puts, size_t
 	return rc;
 }
 
-static void json_written(
-	struct files_cli *x, const struct files_put *puts, const struct files_writing *w)
+static void json_written(const struct files_cli *x, const struct files_writing *w)
 {
 	char token[FILES_TOKEN_MAX];
 	struct jsonw j;
@@ -301,7 +278,7 @@ static void json_written(
 	jsonw_array(&j, "files");
 	for (size_t i = 0; i < w->n; i++) {
 		jsonw_object(&j, NULL);
-		files_cli_json_err(&j, puts[i].path, w->items[i].err);
+		files_cli_json_err(&j, x->c->argv[i], w->items[i].err);
 		jsonw_text(&j, "token",
 			w->items[i].err ? NULL : files_token_print(token, &w->items[i].token));
 		jsonw_end(&j);
@@ -310,7 +287,6 @@ static void json_written(
 	jsonw_uint(&j, "failed", w->failed);
 	jsonw_uint(&j, "written_bytes", w->bytes);
 	jsonw_end(&j);
-	(void)x;
 	jsonw_print(&j);
 }
 
@@ -318,6 +294,8 @@ static int write_contents(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct files_put *puts = xcalloc(n, sizeof *puts);
+	AUTO_FREE const char **path = xcalloc(n, sizeof *path);
+	const char *near;
 	struct files_write_options o = {
 		.parents = cli_flag(x->c, "parents"), .partial = cli_flag(x->c, "partial")};
 	const char *mode = cli_value(x->c, "mode"), *expect = cli_value(x->c, "expect");
@@ -334,7 +312,7 @@ static int write_contents(struct files_cli *x, struct err *e)
 	if (expect && n != 1)
 		return err_set(e, ERR_USAGE, "--expect goes with one file.");
 	for (size_t i = 0; i < n; i++) {
-		puts[i].path = x->c->argv[i];
+		path[i] = x->c->argv[i];
 		puts[i].create_only = cli_flag(x->c, "create");
 		puts[i].expect = expect ? &token : NULL;
 		puts[i].mode = mode ? (int)strtol(mode, &end, 8) : 0;
@@ -342,15 +320,20 @@ static int write_contents(struct files_cli *x, struct err *e)
 			return err_set(e, ERR_USAGE,
 				"--mode takes an octal mode up to 777, not \"%.20s\".", mode);
 	}
-	if (files_cli_root(x, NULL, e) < 0)
+	x->root = files_cli_near(x, path, n, false, &near, e);
+	if (!x->root)
 		return -1;
+	for (size_t i = 0; i < n; i++)
+		puts[i].path = path[i];
 	rc = read_new_contents(x, puts, n, &text, &r, e);
 	if (rc == 0) {
 		files_cli_progress(x);
 		rc = files_write(x->files, x->root, puts, n, &o, &w, e);
+		if (rc < 0 && near)
+			err_wrap(e, "in %.200s", near);
 		files_cli_quiet();
 		if (x->json)
-			json_written(x, puts, w);
+			json_written(x, w);
 	}
 	files_writing_free(w);
 	files_reading_free(r);

@@ -174,35 +174,58 @@ static int copy_operand(struct files_cli *x, struct err *e)
 		.keep_owner = cli_flag(x->c, "keep-owner"),
 	};
 	const char *to_root = cli_value(x->c, "to-root");
+	const char *from = x->c->argv[0], *into = x->c->argv[1], *near, *near_to = NULL;
 	struct files_tree_totals t;
 	struct files_root *to;
 	int rc;
 
-	if (files_cli_root(x, NULL, e) < 0)
+	x->root = files_cli_near(x, &from, 1, false, &near, e);
+	if (!x->root)
 		return -1;
-	to = to_root ? files_root_open(x->files, to_root, e) : x->root;
+	to = to_root ? files_root_open(x->files, to_root, e)
+		     : files_cli_near(x, &into, 1, false, &near_to, e);
 	if (!to)
 		return -1;
 	files_cli_progress(x);
-	rc = files_copy(x->files, x->root, x->c->argv[0], to, x->c->argv[1], &o, &t, e);
+	rc = files_copy(x->files, x->root, from, to, into, &o, &t, e);
 	files_cli_quiet();
-	if (to != x->root)
-		files_root_close(to);
+	files_root_close(to);
+	if (rc < 0 && (near || near_to))
+		err_wrap(e, "copying %.150s to %.150s", x->c->argv[0], x->c->argv[1]);
 	return print_totals(x, "copy", &t, rc, e);
 }
 
 static int move_operand(struct files_cli *x, struct err *e)
 {
+	const char *path[] = {x->c->argv[0], x->c->argv[1]}, *near;
 	struct files_tree_totals t;
 	int rc;
 
-	if (files_cli_root(x, NULL, e) < 0)
+	x->root = files_cli_near(x, path, 2, false, &near, e);
+	if (!x->root)
 		return -1;
 	files_cli_progress(x);
-	rc = files_move(x->files, x->root, x->c->argv[0], x->c->argv[1],
-		cli_flag(x->c, "overwrite"), &t, e);
+	rc = files_move(x->files, x->root, path[0], path[1], cli_flag(x->c, "overwrite"), &t, e);
 	files_cli_quiet();
+	if (rc < 0 && near)
+		err_wrap(e, "in %.200s", near);
 	return print_totals(x, "move", &t, rc, e);
+}
+
+/* Each where it is: they need not be near each other. */
+static int delete_one(
+	struct files_cli *x, const char *path, struct files_tree_totals *t, struct err *e)
+{
+	const char *near;
+	struct files_root *root = files_cli_near(x, &path, 1, false, &near, e);
+	int rc;
+
+	*t = (struct files_tree_totals){0};
+	if (!root)
+		return -1;
+	rc = files_delete(x->files, near ? root : x->root, path, cli_flag(x->c, "recursive"), t, e);
+	files_root_close(root);
+	return rc < 0 && near ? err_wrap(e, "in %.200s", near) : rc;
 }
 
 static int delete_operands(struct files_cli *x, struct err *e)
@@ -215,8 +238,7 @@ static int delete_operands(struct files_cli *x, struct err *e)
 		return -1;
 	files_cli_progress(x);
 	for (int i = 0; i < x->c->argc; i++) {
-		if (files_delete(x->files, x->root, x->c->argv[i], cli_flag(x->c, "recursive"), &t,
-			    &why) < 0) {
+		if (delete_one(x, x->c->argv[i], &t, &why) < 0) {
 			/* The others go all the same; each failure is said, the last by the caller. */
 			if (rc < 0)
 				cli_fail(e);
