@@ -178,16 +178,29 @@ struct board *board_open(const char *program, struct err *e)
 	return b;
 }
 
+/* Whether the process that started this one has a board: a console shows its person every job that was asked for. */
+static bool is_child_of_berth(const struct board *b)
+{
+	char path[PATH_MAX];
+	int dir = (int)(strrchr(b->path, '/') - b->path), parent = getppid();
+
+	return snprintf(path, sizeof path, "%.*s/%d-%llu" BOARD_SUFFIX, dir, b->path, parent,
+		       (unsigned long long)process_started(parent)) < (int)sizeof path &&
+		access(path, F_OK) == 0;
+}
+
 /* What is left of it: the slots in use, for as long as somebody may want to see how it went. */
 static void leave_board(struct board *b)
 {
 	uint32_t used = atomic_load(&b->header->used), kept = 0;
+	bool asked_for = is_child_of_berth(b);
 
 	for (uint32_t i = 0; i < used && i < BOARD_SLOTS; i++) {
 		struct slot *s = &b->slots[i];
 
 		/* Over before anybody could look, and as it should be: nobody asks for it. */
-		if (s->state == JOB_DONE && s->ended_mono_ns - s->started_mono_ns < UNSEEN_NS)
+		if (!asked_for && s->state == JOB_DONE &&
+			s->ended_mono_ns - s->started_mono_ns < UNSEEN_NS)
 			atomic_store(&s->dismissed, atomic_load(&s->serial));
 		else
 			kept++;

@@ -35,7 +35,7 @@ struct job; /* one slot */
 /* `program`: "console", "files copy" ...  NULL and *e when the runtime directory is unusable. */
 struct board *board_open(const char *program, struct err *e);
 /* Running jobs end as cancelled.  The ended ones stay to be seen, in a file that readers remove, but for
- * what was done within 0.2 s. */
+ * what was done within 0.2 s, unless a process of berth had it done. */
 void board_close(struct board *b);
 
 /* A new job; the oldest ended one makes room.  Never NULL: with a full or missing board (b NULL)

@@ -197,23 +197,21 @@ static void read_board_slots(int fd, const struct board_header *h, bool dead, st
 	}
 }
 
-/* Show what a dead owner left for a while, then remove it. */
-static void read_dead(
-	int folder, const char *name, int fd, struct board_header *h, struct list *out)
+/* A dead owner's board is shown for a while, then removed.  false: it is gone, or cannot be kept. */
+static bool keep_dead(int folder, const char *name, int fd, struct board_header *h)
 {
 	int64_t now = clock_wall_ms(), since = atomic_load(&h->dead_since);
 
 	if (since == 0 || since > now) {
 		since = now;
 		if (pwrite(fd, &since, sizeof since, offsetof(struct board_header, dead_since)) < 0)
-			return;
+			return false;
 		atomic_store(&h->dead_since, since);
 	}
-	if (now - since >= BOARD_KEPT_MS) {
-		unlinkat(folder, name, 0);
-		return;
-	}
-	read_board_slots(fd, h, true, out);
+	if (now - since < BOARD_KEPT_MS)
+		return true;
+	unlinkat(folder, name, 0);
+	return false;
 }
 
 /* It holds a lock for life.  Only asked for, not taken: other readers ask as well. */
@@ -231,8 +229,8 @@ static void read_board(int folder, const char *name, struct list *out)
 
 	if (fd >= 0 && is_owner_alive(fd))
 		read_board_slots(fd, &h, false, out);
-	else if (fd >= 0)
-		read_dead(folder, name, fd, &h, out);
+	else if (fd >= 0 && keep_dead(folder, name, fd, &h))
+		read_board_slots(fd, &h, true, out);
 }
 
 static bool is_board(const char *name)
@@ -430,35 +428,12 @@ static int compare_remains(const void *pa, const void *pb)
 	return (a->since > b->since) - (a->since < b->since);
 }
 
-/* The older half of them, so that the next time is far off. */
-static void remove_remains(int folder, DIR *listing)
-{
-	AUTO_FREE struct remains *all = xcalloc(BOARDS_MAX, sizeof *all);
-	struct board_header h;
-	struct dirent *entry;
-	size_t n = 0;
-
-	while (n < BOARDS_MAX && (entry = readdir(listing)) != NULL) {
-		AUTO_CLOSE int fd =
-			is_board(entry->d_name) && strlen(entry->d_name) < sizeof all[n].name
-			? open_board(folder, entry->d_name, O_RDWR, &h)
-			: -1;
-
-		if (fd < 0 || is_owner_alive(fd))
-			continue;
-		all[n].since = atomic_load(&h.dead_since);
-		strcpy(all[n++].name, entry->d_name);
-	}
-	mem_sort(all, n, sizeof *all, compare_remains);
-	for (size_t i = 0; i < n / 2; i++)
-		unlinkat(folder, all[i].name, 0);
-}
-
 void boards_tidy(void)
 {
 	char dir[PATH_MAX];
+	AUTO_FREE struct remains *all = NULL;
 	struct dirent *entry;
-	size_t n = 0;
+	size_t n = 0, cap = 0, seen = 0;
 	int folder = open_folder(dir, sizeof dir, NULL);
 	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
 
@@ -467,11 +442,25 @@ void boards_tidy(void)
 			close(folder);
 		return;
 	}
-	while (n <= BOARDS_KEPT && (entry = readdir(listing)) != NULL)
-		n += is_board(entry->d_name);
+	while (seen < BOARDS_MAX && (entry = readdir(listing)) != NULL) {
+		struct board_header h;
+		AUTO_CLOSE int fd =
+			is_board(entry->d_name) && strlen(entry->d_name) < sizeof all->name
+			? open_board(folder, entry->d_name, O_RDWR, &h)
+			: -1;
+
+		seen += fd >= 0;
+		if (fd < 0 || is_owner_alive(fd) || !keep_dead(folder, entry->d_name, fd, &h))
+			continue;
+		all = mem_grow(all, &cap, n + 1, sizeof *all);
+		all[n].since = atomic_load(&h.dead_since);
+		strcpy(all[n++].name, entry->d_name);
+	}
+	/* The older half of too many, so that the next time is far off. */
 	if (n > BOARDS_KEPT) {
-		rewinddir(listing);
-		remove_remains(folder, listing);
+		mem_sort(all, n, sizeof *all, compare_remains);
+		for (size_t i = 0; i < n / 2; i++)
+			unlinkat(folder, all[i].name, 0);
 	}
 	closedir(listing);
 }

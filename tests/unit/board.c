@@ -224,6 +224,72 @@ static void test_many_remains(void **state)
 	clean_boards();
 }
 
+/* Whoever comes next takes away what nobody is shown any more, also of a process that was killed; a living one's stays. */
+static void test_remains_go(void **state)
+{
+	char old[PATH_MAX], killed[PATH_MAX], now[PATH_MAX];
+	int64_t never = 0;
+	struct board *b;
+	int fd;
+
+	(void)state;
+	clock_freeze(100000000000, 1700000000000);
+	snprintf(now, sizeof now, "%s/berth/jobs/100000-1.board", top);
+	snprintf(killed, sizeof killed, "%s/berth/jobs/100001-1.board", top);
+	for (int i = 0; i < 2; i++) {
+		b = board_open("test", NULL);
+		strcpy(old, board_path(getpid()));
+		job_end(job_new(b, "scan", "me", "files", true), JOB_FAILED, "It failed.");
+		board_close(b);
+		assert_int_equal(rename(old, i ? killed : now), 0);
+	}
+	fd = open(killed, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(
+		pwrite(fd, &never, sizeof never, offsetof(struct board_header, dead_since)),
+		sizeof never);
+	close(fd);
+	board_close(board_open("test", NULL));
+	assert_int_equal(files_left(), 2);
+	clock_advance(599000000000);
+	board_close(board_open("test", NULL));
+	assert_int_equal(files_left(), 2);
+	b = board_open("test", NULL);
+	clock_advance(2000000000);
+	boards_tidy();
+	assert_int_equal(files_left(), 1);
+	assert_int_equal(access(old, F_OK), 0);
+	board_close(b);
+	assert_int_equal(files_left(), 0);
+}
+
+/* A job that took no time is seen where a process of berth had it done, and not otherwise. */
+static void test_asked_for(void **state)
+{
+	struct board *b;
+
+	(void)state;
+	clock_freeze(100000000000, 1700000000000);
+	for (int with = 0; with < 2; with++) {
+		int status;
+		pid_t pid;
+
+		b = with ? board_open("console", NULL) : NULL;
+		pid = fork();
+		if (pid == 0) {
+			struct board *own = board_open("files copy", NULL);
+
+			job_end(job_new(own, "copy", "me", "files", true), JOB_DONE, "Copied.");
+			board_close(own);
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+		assert_int_equal(status, 0);
+		assert_int_equal(jobs_read(b, jobs, COUNT(jobs)), with);
+		board_close(b);
+	}
+	clean_boards();
+}
+
 /* A total that grows still is none to reckon with. */
 static void test_counting(void **state)
 {
@@ -638,6 +704,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_dead, remove_boards),
 		cmocka_unit_test_teardown(test_ended_stays, remove_boards),
 		cmocka_unit_test_teardown(test_many_remains, remove_boards),
+		cmocka_unit_test_teardown(test_remains_go, remove_boards),
+		cmocka_unit_test_teardown(test_asked_for, remove_boards),
 		cmocka_unit_test_teardown(test_counting, remove_boards),
 		cmocka_unit_test_teardown(test_single_item, remove_boards),
 		cmocka_unit_test_teardown(test_tiny_files, remove_boards),
