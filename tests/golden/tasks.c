@@ -99,7 +99,8 @@ static void test_delete_task(void **state)
 	/* Without a version the newest benchmarks are compared with those before. */
 	play_script("empty",
 		"size 80 24\nkey :\ntype compare\nkey Enter\n"
-		"wait compare previous: not done\nrefuse needs BASELINE\n",
+		"wait compare previous: failed (exit 2): the benchmark history has no run\n"
+		"refuse needs BASELINE\n",
 		false);
 	/* A console that may change nothing reads, and no more. */
 	play_script("empty",
@@ -107,6 +108,29 @@ static void test_delete_task(void **state)
 		"key :\ntype scan c\nkey Enter\nwait scan c: done.\nexpect c/file\n",
 		true);
 	assert_int_equal(access(tree_path("c/file"), F_OK), 0);
+}
+
+/* What failed, and why, where it is looked for: never one sentence for two outcomes. */
+static void test_failures(void **state)
+{
+	AUTO_FREE char *script = NULL;
+
+	(void)state;
+	tree_text("f/one", "1");
+	play_script("empty",
+		"size 120 24\nkey :\ntype copy-files f/none f/two\nkey Enter\n"
+		"wait copy f/none f/two: failed (exit 1): cannot copy f/none: it does not exist\n"
+		"key :\ntype search one /nosuch\nkey Enter\n"
+		"wait search one /nosuch: failed (exit 2): cannot open the directory /nosuch\n"
+		"key :\ntype search zwei f\nkey Enter\nwait search zwei f: nothing found.\n"
+		"refuse failed\n",
+		false);
+	/* Absolute paths, as anywhere. */
+	script = xasprintf(
+		"size 200 24\nkey :\ntype copy-files %s/f/one %s/f/two\nkey Enter\nwait : done.\n",
+		tree_top, tree_top);
+	play_script("empty", script, false);
+	assert_true(tree_has("f/two", "1"));
 }
 
 /* What the tests before this one left in the log. */
@@ -152,6 +176,7 @@ int main(void)
 		cmocka_unit_test(test_search_task),
 		cmocka_unit_test(test_transform_task),
 		cmocka_unit_test(test_delete_task),
+		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_audit_view),
 	};
 

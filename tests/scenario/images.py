@@ -56,6 +56,22 @@ def image_build():
 
 
 @case
+def image_build_by_name():
+    """NAME DIR, as the console's :build takes it; NAME alone builds what is here."""
+    where = context()
+    with Fake(stream=STEPS) as fake:
+        assert berth("image", "build", "y:2", where, fake=fake).code == 0
+        assert berth("image", "build", "y:3", fake=fake, cwd=where).code == 0
+        assert berth("image", "build", "runtime", where, fake=fake).code == 0
+        asked = "".join(r for r in fake.requests() if "/build" in r)
+        assert all(t in asked for t in ("t=y%3A2", "t=y%3A3", "t=runtime")), asked
+        twice = berth("image", "build", "-t", "a", "b", where, fake=fake)
+        assert twice.code == 2 and b"The image has a name" in twice.err, twice.err
+        nothing = berth("image", "build", "y:3", fake=fake, cwd="/")
+        assert nothing.code == 2 and b"no Dockerfile here" in nothing.err, nothing.err
+
+
+@case
 def image_error_after_200():
     """HTTP 200 and then no: a failure, with what the engine said, whatever follows it."""
     for verb, args in (("pull", ["x"]), ("build", ["-t", "x", context()]), ("import", [__file__, "x"])):

@@ -117,9 +117,9 @@ class Result:
             assert word.lower() in err.lower(), f"{word!r} is missing in {err!r}"
 
 
-def berth(*args, fake=None, env=None, timeout=120):
+def berth(*args, fake=None, env=None, timeout=120, cwd=None):
     host = ["-H", fake.url] if fake else []
-    done = subprocess.run([BERTH, *host, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False,
+    done = subprocess.run([BERTH, *host, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False, cwd=cwd,
                           env={**os.environ, **(env or {})})
     return Result(done)
 

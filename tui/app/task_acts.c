@@ -326,20 +326,27 @@ static void squeeze_blanks(char *text)
 	*to = '\0';
 }
 
-/* Its last line: what came of it, or why not. */
-static void say_last_line(struct app *a, const struct task *t)
+/* Its last line: what came of it, or why not.  Empty: it printed nothing. */
+static void last_line(const struct task *t, char clean[ERR_MSG_MAX])
 {
 	size_t end = t->text.len, from;
-	char line[ERR_MSG_MAX], clean[ERR_MSG_MAX];
+	char line[ERR_MSG_MAX];
 
 	while (end && t->text.s[end - 1] == '\n')
 		end--;
 	for (from = end; from && t->text.s[from - 1] != '\n';)
 		from--;
 	snprintf(line, sizeof line, "%.*s", (int)(end - from), t->text.s + from);
-	text_clean(clean, sizeof clean, strncmp(line, "berth: ", 7) ? line : line + 7);
+	text_clean(clean, ERR_MSG_MAX, strncmp(line, "berth: ", 7) ? line : line + 7);
 	squeeze_blanks(clean);
-	app_say(a, t->code ? ROLE_WARN : ROLE_GOOD, "%s", *clean ? clean : "Done.");
+}
+
+static void say_last_line(struct app *a, const struct task *t)
+{
+	char line[ERR_MSG_MAX];
+
+	last_line(t, line);
+	app_say(a, t->code ? ROLE_WARN : ROLE_GOOD, "%s", *line ? line : "Done.");
 }
 
 static void tell_view_task(struct app *a, const struct task *t)
@@ -375,6 +382,26 @@ static void ask_transform(struct app *a, const struct task *t)
 	ask_about_task(a, find_kind_of_task(DO_TRANSFORM), t->line, &ask);
 }
 
+/* A search that failed says why; one that found nothing prints nothing. */
+static bool found_nothing(const struct task *t)
+{
+	return t->code == 1 && !t->text.len &&
+		(!strncmp(t->title, "search ", 7) || !strncmp(t->title, "grep ", 5));
+}
+
+static void tell_failed(struct app *a, const struct task *t, const char *title)
+{
+	char why[ERR_MSG_MAX];
+
+	last_line(t, why);
+	if (t->code > 128)
+		app_say(a, ROLE_WARN, "%s: ended by signal %d (%s).", title, t->code - 128,
+			sigdescr_np(t->code - 128) ? sigdescr_np(t->code - 128) : "unknown");
+	else
+		app_say(a, ROLE_WARN, "%s: failed (exit %d): %s", title, t->code,
+			*why ? why : "it did not say why.");
+}
+
 static void tell_ended(struct app *a, struct task *t)
 {
 	char title[80];
@@ -386,11 +413,12 @@ static void tell_ended(struct app *a, struct task *t)
 	text_clean(title, sizeof title, t->title);
 	if (t->preview && t->code == 0 && strstr(t->text.s, "\n@@ ") && !a->dialog.open)
 		ask_transform(a, t);
-	else if (t->code > 2)
-		app_say(a, ROLE_WARN, "%s: it ended with %d.", title, t->code);
+	else if (found_nothing(t))
+		app_say(a, ROLE_DIM, "%s: nothing found.", title);
+	else if (t->code)
+		tell_failed(a, t, title);
 	else if (!t->at_line)
-		app_say(a, t->code ? ROLE_WARN : ROLE_GOOD, "%s: %s.", title,
-			t->code ? "not done, or nothing found" : "done");
+		app_say(a, ROLE_GOOD, "%s: done.", title);
 }
 
 void tasks_pulse(struct app *a)

@@ -84,7 +84,7 @@ static const struct cli_command image_verbs[] = {
 			"Beside each the name by which `berth image build` knows it; a shipped image that is "
 			"not there yet is listed without an id.",
 		.options = image_list_options, .schema = "berth.image_list/1"},
-	{"build", "SHIPPED|DIR", 1, 1, IMAGE(cli_image_build), .needs = NEEDS_ENGINE,
+	{"build", "SHIPPED|DIR|NAME [DIR]", 1, 2, IMAGE(cli_image_build), .needs = NEEDS_ENGINE,
 		.help = "build a shipped image, or a directory",
 		.about =
 			"SHIPPED is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "

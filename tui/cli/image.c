@@ -222,13 +222,26 @@ static int read_size_option(const struct cli *c, const char *name, uint64_t *ret
 	return 0;
 }
 
+/* What is neither shipped nor a directory is a name for what is here. */
+static bool is_name_for_here(const struct cli *c, const char *what)
+{
+	const char *file = cli_value(c, "file");
+
+	return !images_shipped_named(what) && access(what, F_OK) && *what != '/' && *what != '.' &&
+		!cli_value(c, "tag") && !access(file ? file : "Dockerfile", F_OK);
+}
+
 static int build_image(struct image_cli *x, struct err *e)
 {
 	const char *args[CLI_GIVEN_MAX], *what = x->c->argv[0];
-	const struct image_shipped *shipped = images_shipped_named(what);
-	struct image_build b = {.dir = what,
+	const struct image_shipped *shipped = x->c->argc > 1 ? NULL : images_shipped_named(what);
+	const char *tag = cli_value(x->c, "tag");
+	bool named = x->c->argc > 1 || is_name_for_here(x->c, what);
+	struct image_build b = {.dir = x->c->argc > 1 ? x->c->argv[1]
+			: named                       ? "."
+						      : what,
 		.file = cli_value(x->c, "file"),
-		.tag = cli_value(x->c, "tag"),
+		.tag = named ? what : tag,
 		.network = cli_value(x->c, "network"),
 		.args = args,
 		.no_cache = cli_flag(x->c, "no-cache"),
@@ -245,6 +258,8 @@ static int build_image(struct image_cli *x, struct err *e)
 	if (b.network && strcmp(b.network, "default") && strcmp(b.network, "none") &&
 		strcmp(b.network, "host"))
 		return err_set(e, ERR_USAGE, "--network is default, none or host.");
+	if (x->c->argc > 1 && tag)
+		return err_set(e, ERR_USAGE, "The image has a name: %s, or --tag %s.", what, tag);
 	if (shipped && (b.nargs || b.file || b.context_max))
 		return err_set(e, ERR_USAGE,
 			"%s is a shipped image: --file, --build-arg and --max-context are for directories "
@@ -252,11 +267,11 @@ static int build_image(struct image_cli *x, struct err *e)
 			what, what);
 	if (!shipped && base)
 		return err_set(e, ERR_USAGE, "--base is for shipped images; %s is none.", what);
-	if (!shipped && !strchr(what, '/') && access(what, F_OK))
+	if (!shipped && !named && !strchr(what, '/') && access(what, F_OK))
 		return err_set(e, ERR_USAGE,
-			"there is no shipped image and no directory \"%s\"; shipped are shell, python, "
-			"node, runtime and runtime-sudo.",
-			what);
+			"there is no shipped image and no directory \"%s\", and no %s here to build it "
+			"from; shipped are shell, python, node, runtime and runtime-sudo.",
+			what, b.file ? b.file : "Dockerfile");
 	rc = shipped ? images_build_shipped(x->im, shipped, &b, base, &made, e)
 		     : images_build(x->im, &b, &made, e);
 	return print_result(x, "build", &made, rc, e);

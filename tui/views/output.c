@@ -12,6 +12,7 @@
 #include "views/list.h"
 #include "views/logs/logs.h"
 #include "views/pattern.h"
+#include "widgets/meter.h"
 
 struct output {
 	struct task *task;
@@ -89,11 +90,25 @@ static enum role line_role(const char *text)
 						   : ROLE_TEXT;
 }
 
-static void draw_output_head(const struct output *s, struct canvas *c, struct area a)
+/* The job of the process, where it says how far it is. */
+static const struct job_info *job_of(const struct snapshot *snap, const struct task *t)
 {
+	for (size_t i = 0; t->pid && i < snap->njobs; i++)
+		if (snap->jobs[i].id.pid == t->pid && snap->jobs[i].fraction >= 0 &&
+			!job_ended(snap->jobs[i].state))
+			return &snap->jobs[i];
+	return NULL;
+}
+
+static void draw_output_head(struct view *v, struct canvas *c, struct area a)
+{
+	const struct output *s = v->state;
 	const struct task *t = s->task;
+	const struct job_info *j = job_of(app_snapshot(v->app), t);
 	char text[64], n[FORMAT_MAX];
 
+	if (j)
+		meter_bar(c, a.x + a.w / 2 + 1, a.y, a.w / 4, ROLE_BAR, j->fraction);
 	canvas_clip(c, a.x + 1, a.y, a.w / 2, STYLE(STRONG), t->title);
 	snprintf(text, sizeof text, "%s %s", format_count(n, s->nlines),
 		s->nlines == 1 ? "line" : "lines");
@@ -142,7 +157,7 @@ static void output_draw(struct view *v, struct canvas *c, struct area a)
 	struct output *s = v->state;
 
 	index_lines(s);
-	draw_output_head(s, c, a);
+	draw_output_head(v, c, a);
 	s->rows = a.h - 1;
 	if (s->at < s->top)
 		s->top = s->at;
